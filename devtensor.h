@@ -8046,6 +8046,17 @@ typedef struct dvti_product {
     int64_t start_row;
 } dvti_product;
 
+/* y[i * y_row + j * y_col] = the sum over k of w[i * w_row + k] * x[j * x_col + k]: k lies side by side in both. Lane l of 64 bytes' worth
+   of sums chains the k's that are l modulo the lanes, ascending; then the lanes are folded in halves. The bits depend on depth and
+   the values alone. */
+typedef struct dvti_dots {
+    int64_t rows, cols, depth;
+    const void *w, *x;
+    int64_t w_row, x_col;
+    void *y;
+    int64_t y_row, y_col;
+} dvti_dots;
+
 /* One for float32, one for float64. */
 typedef struct dvti_simd_gemm {
     int64_t size;  /* bytes of an element */
@@ -8065,9 +8076,7 @@ typedef struct dvti_simd_gemm {
     /* y[j] = the sum over k of x[k * x_k] * w[k * w_row + j], a chain like a product's: at the speed of the memory that holds w. */
     void (*combine)(void *y, int64_t cols, int64_t depth, const void *x, int64_t x_k, const void *w,
                     int64_t w_row);
-    /* y[i] = the sum over k of x[k] * w[i * w_row + k], for whom k lies side by side. Lane l of 64 bytes' worth of sums chains the k's
-       that are l modulo the lanes, ascending; then the lanes are folded in halves. The bits depend on depth and the values alone. */
-    void (*dots)(void *y, int64_t rows, int64_t depth, const void *x, const void *w, int64_t w_row);
+    void (*dots)(const dvti_dots *dots);
 } dvti_simd_gemm;
 
 #endif
@@ -10193,6 +10202,9 @@ DVTI_FN void dvti_follow_whole(const dvti_launch *of) {
 /* Terms of a product that is not worth planning, and of one that is not where one thread computes. */
 #define DVTI_MM_ONE_CALL 131072
 #define DVTI_MM_ALONE 1048576
+/* Up to so many rows, or columns, are dots rather than parts of vectors; of so many terms, which pay for folding their sums. */
+#define DVTI_MM_NARROW 10
+#define DVTI_MM_NARROW_TERMS 128
 
 typedef enum dvti_mm_kind { DVTI_MM_TILES, DVTI_MM_COMBINE, DVTI_MM_DOTS } dvti_mm_kind;
 
@@ -10271,11 +10283,21 @@ static void dvti_mm_shape(dvti_mm *p, const dvti_launch *launch) {
     p->whole = !dvt_dtype_is_float(out->dtype);
 }
 
+/* A few rows or columns, which would fill their vectors badly, of factors that both lie along k. The order of sums depends on it: so it
+   must not depend on the number of threads. */
+static bool dvti_mm_is_narrow(const dvti_mm *p) {
+    const int64_t few = DVTI_MIN(p->n, p->m);
+    return few <= DVTI_MM_NARROW && few % 8 != 0 && p->a_k == 1 && p->b_k == 1 && !p->half &&
+           p->k >= DVTI_MM_NARROW_TERMS && p->n * p->m * p->k >= DVTI_MM_ONE_CALL;
+}
+
 /* With one row or column the other factor is read once: it is a question of memory alone. */
 static dvti_mm_kind dvti_mm_choose(const dvti_mm *p) {
     bool row = p->n == 1;
     int64_t x_k = row ? p->a_k : p->b_k, w_k = row ? p->b_k : p->a_k;
     int64_t w_next = row ? p->b_col : p->a_row;
+    if (dvti_mm_is_narrow(p))
+        return DVTI_MM_DOTS;
     if (p->half || (p->n != 1 && p->m != 1))
         return DVTI_MM_TILES;
     if (x_k == 1 && w_k == 1)
@@ -10309,13 +10331,18 @@ static void dvti_mm_cut_tiles(dvti_mm *p, int threads) {
     p->col_tiles = dvti_mm_cuts(p->m, p->cols);
 }
 
+/* Along the longer side. */
 static void dvti_mm_cut_vector(dvti_mm *p, int threads) {
-    int64_t length = DVTI_MAX(p->n, p->m), piece = DVTI_MIN(length, DVTI_MM_PIECE);
-    while (threads > 1 && piece >= 128 &&
+    const bool row = p->n <= p->m;
+    const int64_t length = DVTI_MAX(p->n, p->m), few = DVTI_MIN(p->n, p->m);
+    const int64_t unit = few == 1 ? 64 : 4;
+    int64_t piece = DVTI_MIN(length, DVTI_MM_PIECE);
+    while (threads > 1 && piece >= 2 * unit &&
+           (few == 1 || piece * few * p->k >= 2 * DVTI_MM_TASK) &&
            p->batch * dvti_mm_cuts(length, piece) < 4 * (int64_t)threads)
-        piece = dvti_mm_up(piece / 2, 64);
-    p->rows = p->n == 1 ? 1 : piece;
-    p->cols = p->n == 1 ? piece : 1;
+        piece = dvti_mm_up(piece / 2, unit);
+    p->rows = row ? p->n : piece;
+    p->cols = row ? piece : p->m;
     p->row_tiles = dvti_mm_cuts(p->n, p->rows);
     p->col_tiles = dvti_mm_cuts(p->m, p->cols);
 }
@@ -10512,18 +10539,31 @@ static void dvti_mm_one_tile(const dvti_mm *p, dvti_mm_tile *t, int64_t batch, i
         dvti_mm_store_half(p, t, to);
 }
 
+/* Or, for dots, a few vectors. */
 static void dvti_mm_one_vector(const dvti_mm *p, int64_t batch, int64_t i, int64_t j) {
     const dvti_view *out = &p->launch->out[0], *a = &p->launch->in[0], *b = &p->launch->in[1];
     char *y = (char *)out->data + ((batch * p->n + i) * p->m + j) * p->size;
     const char *from_a = dvti_mm_at(a, dvti_mm_offset(out, a, batch) + i * p->a_row);
     const char *from_b = dvti_mm_at(b, dvti_mm_offset(out, b, batch) + j * p->b_col);
-    bool row = p->n == 1;
+    bool row = p->n <= p->m;
     const char *x = row ? from_a : from_b, *w = row ? from_b : from_a;
     int64_t count = row ? DVTI_MIN(p->cols, p->m - j) : DVTI_MIN(p->rows, p->n - i);
-    if (p->kind == DVTI_MM_DOTS)
-        p->by->dots(y, count, p->k, x, w, row ? p->b_col : p->a_row);
-    else
+    dvti_dots dots;
+    if (p->kind == DVTI_MM_COMBINE) {
         p->by->combine(y, count, p->k, x, row ? p->a_k : p->b_k, w, row ? p->b_k : p->a_k);
+        return;
+    }
+    dots.rows = count;
+    dots.cols = row ? p->n : p->m;
+    dots.depth = p->k;
+    dots.w = w;
+    dots.x = x;
+    dots.w_row = row ? p->b_col : p->a_row;
+    dots.x_col = row ? p->a_row : p->b_col;
+    dots.y = y;
+    dots.y_row = row ? 1 : p->m;
+    dots.y_col = row ? p->m : 1;
+    p->by->dots(&dots);
 }
 
 static void dvti_mm_task(void *user, int64_t task, void *area) {
@@ -10558,6 +10598,11 @@ static bool dvti_mm_takes(const dvti_launch *launch) {
             dvti_mm_is_byte(launch->in[1].dtype));
 }
 
+/* One call where one thread computes. */
+static bool dvti_mm_is_alone(const dvti_mm *p) {
+    return dvti_mm_is_one_call(p, DVTI_MM_ALONE) && !dvti_mm_is_narrow(p);
+}
+
 DVTI_FN int64_t dvti_cpu_matmul_workspace(const dvti_launch *launch, int threads) {
     dvti_mm p;
     if (!dvti_mm_takes(launch) || !dvti_simd_now())
@@ -10567,7 +10612,7 @@ DVTI_FN int64_t dvti_cpu_matmul_workspace(const dvti_launch *launch, int threads
         return 0;
     if (!threads)
         threads = dvti_parallel_width();
-    if (threads == 1 && dvti_mm_is_one_call(&p, DVTI_MM_ALONE))
+    if (threads == 1 && dvti_mm_is_alone(&p))
         return 0;
     dvti_mm_plan(&p, threads);
     return p.area ? p.area * dvti_task_areas(p.tasks, dvti_mm_terms(&p), threads) : 0;
@@ -10586,7 +10631,7 @@ static bool dvti_mm_run(const dvti_launch *launch, const dvti_simd *simd) {
         return true;
     }
     threads = dvti_parallel_width();
-    alone = dvti_mm_is_one_call(&p, DVTI_MM_ALONE);
+    alone = dvti_mm_is_alone(&p);
     if (!alone || threads > 1)
         dvti_mm_plan(&p, threads);
     /* Without the plan's workspace, others compute now than were there when it was asked for. */
@@ -21782,23 +21827,31 @@ static bool V(store_row64)(void *dst, dvt_dtype dtype, int64_t n, const double *
 #define DVTI_TILE_PARTS 4
 #define DVTI_TILE_ROWS 6
 #define DVTI_TALL 12
+#define DVTI_DOTS_ROWS 4
+#define DVTI_DOTS_COLS 5
 #elif DVTI_PARTS == 2
 /* 16 registers */
 #define DVTI_MASKED 0
 #define DVTI_TILE_PARTS 2
 #define DVTI_TILE_ROWS 6
 #define DVTI_TALL 6
+#define DVTI_DOTS_ROWS 1
+#define DVTI_DOTS_COLS 5
 #elif defined(DVTI_NEON)
 #define DVTI_MASKED 0
 #define DVTI_TILE_PARTS 4
 #define DVTI_TILE_ROWS 6
 #define DVTI_TALL 12
+#define DVTI_DOTS_ROWS 1
+#define DVTI_DOTS_COLS 5
 #else
 /* Who knows: 16 would do. */
 #define DVTI_MASKED 0
 #define DVTI_TILE_PARTS 4
 #define DVTI_TILE_ROWS 2
 #define DVTI_TALL 2
+#define DVTI_DOTS_ROWS 1
+#define DVTI_DOTS_COLS 2
 #endif
 
 /* The vector at src + at, of which n lanes exist. */
@@ -21839,9 +21892,8 @@ DVTI_INLINE V(d) V(gemm_dfetch)(const void *src, dvt_dtype dtype, int64_t at, in
 #line 5 "src/3_cpu/simd/gemm_type.inl"
 #endif
 #define DVTI_WHOLE (64 / (int64_t)sizeof(DVTI_E)) /* elements of a vector */
-#define DVTI_EDGE 128 /* terms of a step at the edge, rows of a strip, rows of dots side by side */
+#define DVTI_EDGE 128 /* terms of a step at the edge, rows of a strip */
 #define DVTI_STRIP 64
-#define DVTI_DOTS 4
 /* Rows of half parts of columns, alone and behind whole parts: chains enough for the multipliers, and registers for them. */
 #define DVTI_SLIM 8
 #define DVTI_SLIM_BEHIND 12
@@ -22239,8 +22291,13 @@ static void G(turn)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype
         }
 }
 
-/* ---- vectors ---- */
+/* ==== begin src/3_cpu/simd/gemm_vectors.inl ==== */
+/* Products with one vector or with a few, for one element type. Pasted by gemm_type.inl, whose words it uses. */
+
 /* Adds `terms` rows of w to y, whose vectors are whole. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cpu/simd/gemm_vectors.inl"
+#endif
 DVTI_INLINE void G(combine_rows)(const int terms, DVTI_E *y, int64_t cols, const DVTI_E *x,
                                  int64_t x_k, const DVTI_E *w, int64_t w_row) {
     DVTI_VECTOR factor[8], sum;
@@ -22278,40 +22335,108 @@ static void G(combine)(void *y, int64_t cols, int64_t depth, const void *x, int6
     W(store_n)(to + whole, cols - whole, sum);
 }
 
-/* Four rows at a time, the last of which may be the same one again. */
-static void G(dots)(void *y, int64_t rows, int64_t depth, const void *x, const void *w,
-                    int64_t w_row) {
-    const DVTI_E *factors = (const DVTI_E *)x, *from = (const DVTI_E *)w;
-    DVTI_VECTOR sum[DVTI_DOTS], factor;
-    DVTI_E lane[DVTI_DOTS * DVTI_WHOLE];
-    int64_t r, k, n;
-    int i;
-    for (r = 0; r < rows; r += DVTI_DOTS) {
-        const int64_t last = DVTI_MIN(rows - r, DVTI_DOTS) - 1;
-        const DVTI_E *row = from + r * w_row;
-        DVTI_UNROLL
-        for (i = 0; i < DVTI_DOTS; i++)
-            sum[i] = W(zero)();
-        for (k = 0; k + DVTI_WHOLE <= depth; k += DVTI_WHOLE) {
-            factor = W(load)(factors + k);
-            DVTI_UNROLL
-            for (i = 0; i < DVTI_DOTS; i++)
-                sum[i] = W(fma)(factor, W(load)(row + DVTI_MIN(i, last) * w_row + k), sum[i]);
-        }
-        n = depth - k;
-        if (n) {
-            factor = W(load_n)(factors + k, n);
-            DVTI_UNROLL
-            for (i = 0; i < DVTI_DOTS; i++)
-                sum[i] = W(fma)(factor, W(load_n)(row + DVTI_MIN(i, last) * w_row + k, n), sum[i]);
-        }
-        DVTI_UNROLL
-        for (i = 0; i < DVTI_DOTS; i++)
-            W(store)(lane + i * DVTI_WHOLE, sum[i]);
-        for (i = 0; i <= last; i++)
-            ((DVTI_E *)y)[r + i] = W(fold_add)(W(load)(lane + i * DVTI_WHOLE));
-    }
+DVTI_INLINE DVTI_PART G(fold_parts)(DVTI_VECTOR sum) {
+#if DVTI_PARTS == 1
+    return sum.p0;
+#elif DVTI_PARTS == 2
+    return P(add)(sum.p0, sum.p1);
+#else
+    return P(add)(P(add)(sum.p0, sum.p2), P(add)(sum.p1, sum.p3));
+#endif
 }
+
+/* lane[i] = the lanes of part number i, folded. A round folds all of n parts in halves, and puts two of them into one. */
+DVTI_INLINE void G(fold)(const int n, const DVTI_PART *parts, DVTI_E *lane) {
+    DVTI_PART v[DVTI_LANES];
+    int left, i;
+    DVTI_UNROLL
+    for (i = 0; i < DVTI_LANES; i++)
+        v[i] = parts[i < n ? i : 0];
+    DVTI_UNROLL
+    for (left = DVTI_LANES / 2; left; left /= 2) {
+        DVTI_UNROLL
+        for (i = 0; i < DVTI_LANES / 2; i++)
+            if (i < left && i < n)
+                v[i] = P(add)(P(zip_low)(v[i], v[i + left]), P(zip_high)(v[i], v[i + left]));
+    }
+    P(store)(lane, v[0]);
+}
+
+/* rows times cols dots; of those at the edges the last may be the same one again. */
+DVTI_INLINE void G(dots_tile)(const int rows, const int cols, const dvti_dots *p, int64_t i,
+                              int64_t j) {
+    const int64_t last_row = DVTI_MIN(p->rows - i, rows) - 1;
+    const int64_t last_col = DVTI_MIN(p->cols - j, cols) - 1;
+    const int64_t n = p->depth % DVTI_WHOLE, whole = p->depth - n;
+    const DVTI_E *w[4], *x[6];
+    const int dots = rows * cols;
+    DVTI_VECTOR sum[4][6], factor[6], row;
+    DVTI_PART parts[24];
+    DVTI_E lane[24 + DVTI_LANES], *y = (DVTI_E *)p->y + i * p->y_row + j * p->y_col;
+    int64_t k;
+    int r, c;
+    DVTI_UNROLL
+    for (r = 0; r < rows; r++) {
+        w[r] = (const DVTI_E *)p->w + (i + DVTI_MIN(r, last_row)) * p->w_row;
+        DVTI_UNROLL
+        for (c = 0; c < cols; c++)
+            sum[r][c] = W(zero)();
+    }
+    DVTI_UNROLL
+    for (c = 0; c < cols; c++)
+        x[c] = (const DVTI_E *)p->x + (j + DVTI_MIN(c, last_col)) * p->x_col;
+    for (k = 0; k < whole; k += DVTI_WHOLE) {
+        DVTI_UNROLL
+        for (c = 0; c < cols; c++)
+            factor[c] = W(load)(x[c] + k);
+        DVTI_UNROLL
+        for (r = 0; r < rows; r++) {
+            row = W(load)(w[r] + k);
+            DVTI_UNROLL
+            for (c = 0; c < cols; c++)
+                sum[r][c] = W(fma)(factor[c], row, sum[r][c]);
+        }
+    }
+    if (n) {
+        DVTI_UNROLL
+        for (c = 0; c < cols; c++)
+            factor[c] = W(load_n)(x[c] + k, n);
+        DVTI_UNROLL
+        for (r = 0; r < rows; r++) {
+            row = W(load_n)(w[r] + k, n);
+            DVTI_UNROLL
+            for (c = 0; c < cols; c++)
+                sum[r][c] = W(fma)(factor[c], row, sum[r][c]);
+        }
+    }
+    DVTI_UNROLL
+    for (r = 0; r < rows; r++) {
+        DVTI_UNROLL
+        for (c = 0; c < cols; c++)
+            parts[r * cols + c] = G(fold_parts)(sum[r][c]);
+    }
+    DVTI_UNROLL
+    for (r = 0; r < dots; r += DVTI_LANES)
+        G(fold)(DVTI_MIN(DVTI_LANES, dots - r), parts + r, lane + r);
+    for (r = 0; r <= last_row; r++)
+        for (c = 0; c <= last_col; c++)
+            y[r * p->y_row + c * p->y_col] = lane[r * cols + c];
+}
+
+static void G(dots)(const dvti_dots *p) {
+    int64_t i, j;
+    if (p->cols == 1)
+        for (i = 0; i < p->rows; i += 4)
+            G(dots_tile)(4, 1, p, i, 0);
+    else
+        for (i = 0; i < p->rows; i += DVTI_DOTS_ROWS)
+            for (j = 0; j < p->cols; j += DVTI_DOTS_COLS)
+                G(dots_tile)(DVTI_DOTS_ROWS, DVTI_DOTS_COLS, p, i, j);
+}
+/* ==== end src/3_cpu/simd/gemm_vectors.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 406 "src/3_cpu/simd/gemm_type.inl"
+#endif
 
 static const dvti_simd_gemm G(kernels) = {
     sizeof(DVTI_E), DVTI_TILE_PARTS *DVTI_LANES, G(multiply), G(copy), G(turn), G(turn_exactly),
@@ -22320,12 +22445,11 @@ static const dvti_simd_gemm G(kernels) = {
 #undef DVTI_WHOLE
 #undef DVTI_EDGE
 #undef DVTI_STRIP
-#undef DVTI_DOTS
 #undef DVTI_SLIM
 #undef DVTI_SLIM_BEHIND
 /* ==== end src/3_cpu/simd/gemm_type.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 55 "src/3_cpu/simd/gemm.inl"
+#line 63 "src/3_cpu/simd/gemm.inl"
 #endif
 #undef DVTI_E
 #undef DVTI_OWN
@@ -22356,9 +22480,8 @@ static const dvti_simd_gemm G(kernels) = {
 #line 5 "src/3_cpu/simd/gemm_type.inl"
 #endif
 #define DVTI_WHOLE (64 / (int64_t)sizeof(DVTI_E)) /* elements of a vector */
-#define DVTI_EDGE 128 /* terms of a step at the edge, rows of a strip, rows of dots side by side */
+#define DVTI_EDGE 128 /* terms of a step at the edge, rows of a strip */
 #define DVTI_STRIP 64
-#define DVTI_DOTS 4
 /* Rows of half parts of columns, alone and behind whole parts: chains enough for the multipliers, and registers for them. */
 #define DVTI_SLIM 8
 #define DVTI_SLIM_BEHIND 12
@@ -22756,8 +22879,13 @@ static void G(turn)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype
         }
 }
 
-/* ---- vectors ---- */
+/* ==== begin src/3_cpu/simd/gemm_vectors.inl ==== */
+/* Products with one vector or with a few, for one element type. Pasted by gemm_type.inl, whose words it uses. */
+
 /* Adds `terms` rows of w to y, whose vectors are whole. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cpu/simd/gemm_vectors.inl"
+#endif
 DVTI_INLINE void G(combine_rows)(const int terms, DVTI_E *y, int64_t cols, const DVTI_E *x,
                                  int64_t x_k, const DVTI_E *w, int64_t w_row) {
     DVTI_VECTOR factor[8], sum;
@@ -22795,40 +22923,108 @@ static void G(combine)(void *y, int64_t cols, int64_t depth, const void *x, int6
     W(store_n)(to + whole, cols - whole, sum);
 }
 
-/* Four rows at a time, the last of which may be the same one again. */
-static void G(dots)(void *y, int64_t rows, int64_t depth, const void *x, const void *w,
-                    int64_t w_row) {
-    const DVTI_E *factors = (const DVTI_E *)x, *from = (const DVTI_E *)w;
-    DVTI_VECTOR sum[DVTI_DOTS], factor;
-    DVTI_E lane[DVTI_DOTS * DVTI_WHOLE];
-    int64_t r, k, n;
-    int i;
-    for (r = 0; r < rows; r += DVTI_DOTS) {
-        const int64_t last = DVTI_MIN(rows - r, DVTI_DOTS) - 1;
-        const DVTI_E *row = from + r * w_row;
-        DVTI_UNROLL
-        for (i = 0; i < DVTI_DOTS; i++)
-            sum[i] = W(zero)();
-        for (k = 0; k + DVTI_WHOLE <= depth; k += DVTI_WHOLE) {
-            factor = W(load)(factors + k);
-            DVTI_UNROLL
-            for (i = 0; i < DVTI_DOTS; i++)
-                sum[i] = W(fma)(factor, W(load)(row + DVTI_MIN(i, last) * w_row + k), sum[i]);
-        }
-        n = depth - k;
-        if (n) {
-            factor = W(load_n)(factors + k, n);
-            DVTI_UNROLL
-            for (i = 0; i < DVTI_DOTS; i++)
-                sum[i] = W(fma)(factor, W(load_n)(row + DVTI_MIN(i, last) * w_row + k, n), sum[i]);
-        }
-        DVTI_UNROLL
-        for (i = 0; i < DVTI_DOTS; i++)
-            W(store)(lane + i * DVTI_WHOLE, sum[i]);
-        for (i = 0; i <= last; i++)
-            ((DVTI_E *)y)[r + i] = W(fold_add)(W(load)(lane + i * DVTI_WHOLE));
-    }
+DVTI_INLINE DVTI_PART G(fold_parts)(DVTI_VECTOR sum) {
+#if DVTI_PARTS == 1
+    return sum.p0;
+#elif DVTI_PARTS == 2
+    return P(add)(sum.p0, sum.p1);
+#else
+    return P(add)(P(add)(sum.p0, sum.p2), P(add)(sum.p1, sum.p3));
+#endif
 }
+
+/* lane[i] = the lanes of part number i, folded. A round folds all of n parts in halves, and puts two of them into one. */
+DVTI_INLINE void G(fold)(const int n, const DVTI_PART *parts, DVTI_E *lane) {
+    DVTI_PART v[DVTI_LANES];
+    int left, i;
+    DVTI_UNROLL
+    for (i = 0; i < DVTI_LANES; i++)
+        v[i] = parts[i < n ? i : 0];
+    DVTI_UNROLL
+    for (left = DVTI_LANES / 2; left; left /= 2) {
+        DVTI_UNROLL
+        for (i = 0; i < DVTI_LANES / 2; i++)
+            if (i < left && i < n)
+                v[i] = P(add)(P(zip_low)(v[i], v[i + left]), P(zip_high)(v[i], v[i + left]));
+    }
+    P(store)(lane, v[0]);
+}
+
+/* rows times cols dots; of those at the edges the last may be the same one again. */
+DVTI_INLINE void G(dots_tile)(const int rows, const int cols, const dvti_dots *p, int64_t i,
+                              int64_t j) {
+    const int64_t last_row = DVTI_MIN(p->rows - i, rows) - 1;
+    const int64_t last_col = DVTI_MIN(p->cols - j, cols) - 1;
+    const int64_t n = p->depth % DVTI_WHOLE, whole = p->depth - n;
+    const DVTI_E *w[4], *x[6];
+    const int dots = rows * cols;
+    DVTI_VECTOR sum[4][6], factor[6], row;
+    DVTI_PART parts[24];
+    DVTI_E lane[24 + DVTI_LANES], *y = (DVTI_E *)p->y + i * p->y_row + j * p->y_col;
+    int64_t k;
+    int r, c;
+    DVTI_UNROLL
+    for (r = 0; r < rows; r++) {
+        w[r] = (const DVTI_E *)p->w + (i + DVTI_MIN(r, last_row)) * p->w_row;
+        DVTI_UNROLL
+        for (c = 0; c < cols; c++)
+            sum[r][c] = W(zero)();
+    }
+    DVTI_UNROLL
+    for (c = 0; c < cols; c++)
+        x[c] = (const DVTI_E *)p->x + (j + DVTI_MIN(c, last_col)) * p->x_col;
+    for (k = 0; k < whole; k += DVTI_WHOLE) {
+        DVTI_UNROLL
+        for (c = 0; c < cols; c++)
+            factor[c] = W(load)(x[c] + k);
+        DVTI_UNROLL
+        for (r = 0; r < rows; r++) {
+            row = W(load)(w[r] + k);
+            DVTI_UNROLL
+            for (c = 0; c < cols; c++)
+                sum[r][c] = W(fma)(factor[c], row, sum[r][c]);
+        }
+    }
+    if (n) {
+        DVTI_UNROLL
+        for (c = 0; c < cols; c++)
+            factor[c] = W(load_n)(x[c] + k, n);
+        DVTI_UNROLL
+        for (r = 0; r < rows; r++) {
+            row = W(load_n)(w[r] + k, n);
+            DVTI_UNROLL
+            for (c = 0; c < cols; c++)
+                sum[r][c] = W(fma)(factor[c], row, sum[r][c]);
+        }
+    }
+    DVTI_UNROLL
+    for (r = 0; r < rows; r++) {
+        DVTI_UNROLL
+        for (c = 0; c < cols; c++)
+            parts[r * cols + c] = G(fold_parts)(sum[r][c]);
+    }
+    DVTI_UNROLL
+    for (r = 0; r < dots; r += DVTI_LANES)
+        G(fold)(DVTI_MIN(DVTI_LANES, dots - r), parts + r, lane + r);
+    for (r = 0; r <= last_row; r++)
+        for (c = 0; c <= last_col; c++)
+            y[r * p->y_row + c * p->y_col] = lane[r * cols + c];
+}
+
+static void G(dots)(const dvti_dots *p) {
+    int64_t i, j;
+    if (p->cols == 1)
+        for (i = 0; i < p->rows; i += 4)
+            G(dots_tile)(4, 1, p, i, 0);
+    else
+        for (i = 0; i < p->rows; i += DVTI_DOTS_ROWS)
+            for (j = 0; j < p->cols; j += DVTI_DOTS_COLS)
+                G(dots_tile)(DVTI_DOTS_ROWS, DVTI_DOTS_COLS, p, i, j);
+}
+/* ==== end src/3_cpu/simd/gemm_vectors.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 406 "src/3_cpu/simd/gemm_type.inl"
+#endif
 
 static const dvti_simd_gemm G(kernels) = {
     sizeof(DVTI_E), DVTI_TILE_PARTS *DVTI_LANES, G(multiply), G(copy), G(turn), G(turn_exactly),
@@ -22837,12 +23033,11 @@ static const dvti_simd_gemm G(kernels) = {
 #undef DVTI_WHOLE
 #undef DVTI_EDGE
 #undef DVTI_STRIP
-#undef DVTI_DOTS
 #undef DVTI_SLIM
 #undef DVTI_SLIM_BEHIND
 /* ==== end src/3_cpu/simd/gemm_type.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 75 "src/3_cpu/simd/gemm.inl"
+#line 83 "src/3_cpu/simd/gemm.inl"
 #endif
 #undef DVTI_E
 #undef DVTI_OWN
@@ -22858,6 +23053,8 @@ static const dvti_simd_gemm G(kernels) = {
 #undef DVTI_TILE_PARTS
 #undef DVTI_TILE_ROWS
 #undef DVTI_TALL
+#undef DVTI_DOTS_ROWS
+#undef DVTI_DOTS_COLS
 /* ==== end src/3_cpu/simd/gemm.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 21 "src/3_cpu/simd/tier.inl"
@@ -27897,23 +28094,31 @@ static bool V(store_row64)(void *dst, dvt_dtype dtype, int64_t n, const double *
 #define DVTI_TILE_PARTS 4
 #define DVTI_TILE_ROWS 6
 #define DVTI_TALL 12
+#define DVTI_DOTS_ROWS 4
+#define DVTI_DOTS_COLS 5
 #elif DVTI_PARTS == 2
 /* 16 registers */
 #define DVTI_MASKED 0
 #define DVTI_TILE_PARTS 2
 #define DVTI_TILE_ROWS 6
 #define DVTI_TALL 6
+#define DVTI_DOTS_ROWS 1
+#define DVTI_DOTS_COLS 5
 #elif defined(DVTI_NEON)
 #define DVTI_MASKED 0
 #define DVTI_TILE_PARTS 4
 #define DVTI_TILE_ROWS 6
 #define DVTI_TALL 12
+#define DVTI_DOTS_ROWS 1
+#define DVTI_DOTS_COLS 5
 #else
 /* Who knows: 16 would do. */
 #define DVTI_MASKED 0
 #define DVTI_TILE_PARTS 4
 #define DVTI_TILE_ROWS 2
 #define DVTI_TALL 2
+#define DVTI_DOTS_ROWS 1
+#define DVTI_DOTS_COLS 2
 #endif
 
 /* The vector at src + at, of which n lanes exist. */
@@ -27954,9 +28159,8 @@ DVTI_INLINE V(d) V(gemm_dfetch)(const void *src, dvt_dtype dtype, int64_t at, in
 #line 5 "src/3_cpu/simd/gemm_type.inl"
 #endif
 #define DVTI_WHOLE (64 / (int64_t)sizeof(DVTI_E)) /* elements of a vector */
-#define DVTI_EDGE 128 /* terms of a step at the edge, rows of a strip, rows of dots side by side */
+#define DVTI_EDGE 128 /* terms of a step at the edge, rows of a strip */
 #define DVTI_STRIP 64
-#define DVTI_DOTS 4
 /* Rows of half parts of columns, alone and behind whole parts: chains enough for the multipliers, and registers for them. */
 #define DVTI_SLIM 8
 #define DVTI_SLIM_BEHIND 12
@@ -28354,8 +28558,13 @@ static void G(turn)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype
         }
 }
 
-/* ---- vectors ---- */
+/* ==== begin src/3_cpu/simd/gemm_vectors.inl ==== */
+/* Products with one vector or with a few, for one element type. Pasted by gemm_type.inl, whose words it uses. */
+
 /* Adds `terms` rows of w to y, whose vectors are whole. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cpu/simd/gemm_vectors.inl"
+#endif
 DVTI_INLINE void G(combine_rows)(const int terms, DVTI_E *y, int64_t cols, const DVTI_E *x,
                                  int64_t x_k, const DVTI_E *w, int64_t w_row) {
     DVTI_VECTOR factor[8], sum;
@@ -28393,40 +28602,108 @@ static void G(combine)(void *y, int64_t cols, int64_t depth, const void *x, int6
     W(store_n)(to + whole, cols - whole, sum);
 }
 
-/* Four rows at a time, the last of which may be the same one again. */
-static void G(dots)(void *y, int64_t rows, int64_t depth, const void *x, const void *w,
-                    int64_t w_row) {
-    const DVTI_E *factors = (const DVTI_E *)x, *from = (const DVTI_E *)w;
-    DVTI_VECTOR sum[DVTI_DOTS], factor;
-    DVTI_E lane[DVTI_DOTS * DVTI_WHOLE];
-    int64_t r, k, n;
-    int i;
-    for (r = 0; r < rows; r += DVTI_DOTS) {
-        const int64_t last = DVTI_MIN(rows - r, DVTI_DOTS) - 1;
-        const DVTI_E *row = from + r * w_row;
-        DVTI_UNROLL
-        for (i = 0; i < DVTI_DOTS; i++)
-            sum[i] = W(zero)();
-        for (k = 0; k + DVTI_WHOLE <= depth; k += DVTI_WHOLE) {
-            factor = W(load)(factors + k);
-            DVTI_UNROLL
-            for (i = 0; i < DVTI_DOTS; i++)
-                sum[i] = W(fma)(factor, W(load)(row + DVTI_MIN(i, last) * w_row + k), sum[i]);
-        }
-        n = depth - k;
-        if (n) {
-            factor = W(load_n)(factors + k, n);
-            DVTI_UNROLL
-            for (i = 0; i < DVTI_DOTS; i++)
-                sum[i] = W(fma)(factor, W(load_n)(row + DVTI_MIN(i, last) * w_row + k, n), sum[i]);
-        }
-        DVTI_UNROLL
-        for (i = 0; i < DVTI_DOTS; i++)
-            W(store)(lane + i * DVTI_WHOLE, sum[i]);
-        for (i = 0; i <= last; i++)
-            ((DVTI_E *)y)[r + i] = W(fold_add)(W(load)(lane + i * DVTI_WHOLE));
-    }
+DVTI_INLINE DVTI_PART G(fold_parts)(DVTI_VECTOR sum) {
+#if DVTI_PARTS == 1
+    return sum.p0;
+#elif DVTI_PARTS == 2
+    return P(add)(sum.p0, sum.p1);
+#else
+    return P(add)(P(add)(sum.p0, sum.p2), P(add)(sum.p1, sum.p3));
+#endif
 }
+
+/* lane[i] = the lanes of part number i, folded. A round folds all of n parts in halves, and puts two of them into one. */
+DVTI_INLINE void G(fold)(const int n, const DVTI_PART *parts, DVTI_E *lane) {
+    DVTI_PART v[DVTI_LANES];
+    int left, i;
+    DVTI_UNROLL
+    for (i = 0; i < DVTI_LANES; i++)
+        v[i] = parts[i < n ? i : 0];
+    DVTI_UNROLL
+    for (left = DVTI_LANES / 2; left; left /= 2) {
+        DVTI_UNROLL
+        for (i = 0; i < DVTI_LANES / 2; i++)
+            if (i < left && i < n)
+                v[i] = P(add)(P(zip_low)(v[i], v[i + left]), P(zip_high)(v[i], v[i + left]));
+    }
+    P(store)(lane, v[0]);
+}
+
+/* rows times cols dots; of those at the edges the last may be the same one again. */
+DVTI_INLINE void G(dots_tile)(const int rows, const int cols, const dvti_dots *p, int64_t i,
+                              int64_t j) {
+    const int64_t last_row = DVTI_MIN(p->rows - i, rows) - 1;
+    const int64_t last_col = DVTI_MIN(p->cols - j, cols) - 1;
+    const int64_t n = p->depth % DVTI_WHOLE, whole = p->depth - n;
+    const DVTI_E *w[4], *x[6];
+    const int dots = rows * cols;
+    DVTI_VECTOR sum[4][6], factor[6], row;
+    DVTI_PART parts[24];
+    DVTI_E lane[24 + DVTI_LANES], *y = (DVTI_E *)p->y + i * p->y_row + j * p->y_col;
+    int64_t k;
+    int r, c;
+    DVTI_UNROLL
+    for (r = 0; r < rows; r++) {
+        w[r] = (const DVTI_E *)p->w + (i + DVTI_MIN(r, last_row)) * p->w_row;
+        DVTI_UNROLL
+        for (c = 0; c < cols; c++)
+            sum[r][c] = W(zero)();
+    }
+    DVTI_UNROLL
+    for (c = 0; c < cols; c++)
+        x[c] = (const DVTI_E *)p->x + (j + DVTI_MIN(c, last_col)) * p->x_col;
+    for (k = 0; k < whole; k += DVTI_WHOLE) {
+        DVTI_UNROLL
+        for (c = 0; c < cols; c++)
+            factor[c] = W(load)(x[c] + k);
+        DVTI_UNROLL
+        for (r = 0; r < rows; r++) {
+            row = W(load)(w[r] + k);
+            DVTI_UNROLL
+            for (c = 0; c < cols; c++)
+                sum[r][c] = W(fma)(factor[c], row, sum[r][c]);
+        }
+    }
+    if (n) {
+        DVTI_UNROLL
+        for (c = 0; c < cols; c++)
+            factor[c] = W(load_n)(x[c] + k, n);
+        DVTI_UNROLL
+        for (r = 0; r < rows; r++) {
+            row = W(load_n)(w[r] + k, n);
+            DVTI_UNROLL
+            for (c = 0; c < cols; c++)
+                sum[r][c] = W(fma)(factor[c], row, sum[r][c]);
+        }
+    }
+    DVTI_UNROLL
+    for (r = 0; r < rows; r++) {
+        DVTI_UNROLL
+        for (c = 0; c < cols; c++)
+            parts[r * cols + c] = G(fold_parts)(sum[r][c]);
+    }
+    DVTI_UNROLL
+    for (r = 0; r < dots; r += DVTI_LANES)
+        G(fold)(DVTI_MIN(DVTI_LANES, dots - r), parts + r, lane + r);
+    for (r = 0; r <= last_row; r++)
+        for (c = 0; c <= last_col; c++)
+            y[r * p->y_row + c * p->y_col] = lane[r * cols + c];
+}
+
+static void G(dots)(const dvti_dots *p) {
+    int64_t i, j;
+    if (p->cols == 1)
+        for (i = 0; i < p->rows; i += 4)
+            G(dots_tile)(4, 1, p, i, 0);
+    else
+        for (i = 0; i < p->rows; i += DVTI_DOTS_ROWS)
+            for (j = 0; j < p->cols; j += DVTI_DOTS_COLS)
+                G(dots_tile)(DVTI_DOTS_ROWS, DVTI_DOTS_COLS, p, i, j);
+}
+/* ==== end src/3_cpu/simd/gemm_vectors.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 406 "src/3_cpu/simd/gemm_type.inl"
+#endif
 
 static const dvti_simd_gemm G(kernels) = {
     sizeof(DVTI_E), DVTI_TILE_PARTS *DVTI_LANES, G(multiply), G(copy), G(turn), G(turn_exactly),
@@ -28435,12 +28712,11 @@ static const dvti_simd_gemm G(kernels) = {
 #undef DVTI_WHOLE
 #undef DVTI_EDGE
 #undef DVTI_STRIP
-#undef DVTI_DOTS
 #undef DVTI_SLIM
 #undef DVTI_SLIM_BEHIND
 /* ==== end src/3_cpu/simd/gemm_type.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 55 "src/3_cpu/simd/gemm.inl"
+#line 63 "src/3_cpu/simd/gemm.inl"
 #endif
 #undef DVTI_E
 #undef DVTI_OWN
@@ -28471,9 +28747,8 @@ static const dvti_simd_gemm G(kernels) = {
 #line 5 "src/3_cpu/simd/gemm_type.inl"
 #endif
 #define DVTI_WHOLE (64 / (int64_t)sizeof(DVTI_E)) /* elements of a vector */
-#define DVTI_EDGE 128 /* terms of a step at the edge, rows of a strip, rows of dots side by side */
+#define DVTI_EDGE 128 /* terms of a step at the edge, rows of a strip */
 #define DVTI_STRIP 64
-#define DVTI_DOTS 4
 /* Rows of half parts of columns, alone and behind whole parts: chains enough for the multipliers, and registers for them. */
 #define DVTI_SLIM 8
 #define DVTI_SLIM_BEHIND 12
@@ -28871,8 +29146,13 @@ static void G(turn)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype
         }
 }
 
-/* ---- vectors ---- */
+/* ==== begin src/3_cpu/simd/gemm_vectors.inl ==== */
+/* Products with one vector or with a few, for one element type. Pasted by gemm_type.inl, whose words it uses. */
+
 /* Adds `terms` rows of w to y, whose vectors are whole. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cpu/simd/gemm_vectors.inl"
+#endif
 DVTI_INLINE void G(combine_rows)(const int terms, DVTI_E *y, int64_t cols, const DVTI_E *x,
                                  int64_t x_k, const DVTI_E *w, int64_t w_row) {
     DVTI_VECTOR factor[8], sum;
@@ -28910,40 +29190,108 @@ static void G(combine)(void *y, int64_t cols, int64_t depth, const void *x, int6
     W(store_n)(to + whole, cols - whole, sum);
 }
 
-/* Four rows at a time, the last of which may be the same one again. */
-static void G(dots)(void *y, int64_t rows, int64_t depth, const void *x, const void *w,
-                    int64_t w_row) {
-    const DVTI_E *factors = (const DVTI_E *)x, *from = (const DVTI_E *)w;
-    DVTI_VECTOR sum[DVTI_DOTS], factor;
-    DVTI_E lane[DVTI_DOTS * DVTI_WHOLE];
-    int64_t r, k, n;
-    int i;
-    for (r = 0; r < rows; r += DVTI_DOTS) {
-        const int64_t last = DVTI_MIN(rows - r, DVTI_DOTS) - 1;
-        const DVTI_E *row = from + r * w_row;
-        DVTI_UNROLL
-        for (i = 0; i < DVTI_DOTS; i++)
-            sum[i] = W(zero)();
-        for (k = 0; k + DVTI_WHOLE <= depth; k += DVTI_WHOLE) {
-            factor = W(load)(factors + k);
-            DVTI_UNROLL
-            for (i = 0; i < DVTI_DOTS; i++)
-                sum[i] = W(fma)(factor, W(load)(row + DVTI_MIN(i, last) * w_row + k), sum[i]);
-        }
-        n = depth - k;
-        if (n) {
-            factor = W(load_n)(factors + k, n);
-            DVTI_UNROLL
-            for (i = 0; i < DVTI_DOTS; i++)
-                sum[i] = W(fma)(factor, W(load_n)(row + DVTI_MIN(i, last) * w_row + k, n), sum[i]);
-        }
-        DVTI_UNROLL
-        for (i = 0; i < DVTI_DOTS; i++)
-            W(store)(lane + i * DVTI_WHOLE, sum[i]);
-        for (i = 0; i <= last; i++)
-            ((DVTI_E *)y)[r + i] = W(fold_add)(W(load)(lane + i * DVTI_WHOLE));
-    }
+DVTI_INLINE DVTI_PART G(fold_parts)(DVTI_VECTOR sum) {
+#if DVTI_PARTS == 1
+    return sum.p0;
+#elif DVTI_PARTS == 2
+    return P(add)(sum.p0, sum.p1);
+#else
+    return P(add)(P(add)(sum.p0, sum.p2), P(add)(sum.p1, sum.p3));
+#endif
 }
+
+/* lane[i] = the lanes of part number i, folded. A round folds all of n parts in halves, and puts two of them into one. */
+DVTI_INLINE void G(fold)(const int n, const DVTI_PART *parts, DVTI_E *lane) {
+    DVTI_PART v[DVTI_LANES];
+    int left, i;
+    DVTI_UNROLL
+    for (i = 0; i < DVTI_LANES; i++)
+        v[i] = parts[i < n ? i : 0];
+    DVTI_UNROLL
+    for (left = DVTI_LANES / 2; left; left /= 2) {
+        DVTI_UNROLL
+        for (i = 0; i < DVTI_LANES / 2; i++)
+            if (i < left && i < n)
+                v[i] = P(add)(P(zip_low)(v[i], v[i + left]), P(zip_high)(v[i], v[i + left]));
+    }
+    P(store)(lane, v[0]);
+}
+
+/* rows times cols dots; of those at the edges the last may be the same one again. */
+DVTI_INLINE void G(dots_tile)(const int rows, const int cols, const dvti_dots *p, int64_t i,
+                              int64_t j) {
+    const int64_t last_row = DVTI_MIN(p->rows - i, rows) - 1;
+    const int64_t last_col = DVTI_MIN(p->cols - j, cols) - 1;
+    const int64_t n = p->depth % DVTI_WHOLE, whole = p->depth - n;
+    const DVTI_E *w[4], *x[6];
+    const int dots = rows * cols;
+    DVTI_VECTOR sum[4][6], factor[6], row;
+    DVTI_PART parts[24];
+    DVTI_E lane[24 + DVTI_LANES], *y = (DVTI_E *)p->y + i * p->y_row + j * p->y_col;
+    int64_t k;
+    int r, c;
+    DVTI_UNROLL
+    for (r = 0; r < rows; r++) {
+        w[r] = (const DVTI_E *)p->w + (i + DVTI_MIN(r, last_row)) * p->w_row;
+        DVTI_UNROLL
+        for (c = 0; c < cols; c++)
+            sum[r][c] = W(zero)();
+    }
+    DVTI_UNROLL
+    for (c = 0; c < cols; c++)
+        x[c] = (const DVTI_E *)p->x + (j + DVTI_MIN(c, last_col)) * p->x_col;
+    for (k = 0; k < whole; k += DVTI_WHOLE) {
+        DVTI_UNROLL
+        for (c = 0; c < cols; c++)
+            factor[c] = W(load)(x[c] + k);
+        DVTI_UNROLL
+        for (r = 0; r < rows; r++) {
+            row = W(load)(w[r] + k);
+            DVTI_UNROLL
+            for (c = 0; c < cols; c++)
+                sum[r][c] = W(fma)(factor[c], row, sum[r][c]);
+        }
+    }
+    if (n) {
+        DVTI_UNROLL
+        for (c = 0; c < cols; c++)
+            factor[c] = W(load_n)(x[c] + k, n);
+        DVTI_UNROLL
+        for (r = 0; r < rows; r++) {
+            row = W(load_n)(w[r] + k, n);
+            DVTI_UNROLL
+            for (c = 0; c < cols; c++)
+                sum[r][c] = W(fma)(factor[c], row, sum[r][c]);
+        }
+    }
+    DVTI_UNROLL
+    for (r = 0; r < rows; r++) {
+        DVTI_UNROLL
+        for (c = 0; c < cols; c++)
+            parts[r * cols + c] = G(fold_parts)(sum[r][c]);
+    }
+    DVTI_UNROLL
+    for (r = 0; r < dots; r += DVTI_LANES)
+        G(fold)(DVTI_MIN(DVTI_LANES, dots - r), parts + r, lane + r);
+    for (r = 0; r <= last_row; r++)
+        for (c = 0; c <= last_col; c++)
+            y[r * p->y_row + c * p->y_col] = lane[r * cols + c];
+}
+
+static void G(dots)(const dvti_dots *p) {
+    int64_t i, j;
+    if (p->cols == 1)
+        for (i = 0; i < p->rows; i += 4)
+            G(dots_tile)(4, 1, p, i, 0);
+    else
+        for (i = 0; i < p->rows; i += DVTI_DOTS_ROWS)
+            for (j = 0; j < p->cols; j += DVTI_DOTS_COLS)
+                G(dots_tile)(DVTI_DOTS_ROWS, DVTI_DOTS_COLS, p, i, j);
+}
+/* ==== end src/3_cpu/simd/gemm_vectors.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 406 "src/3_cpu/simd/gemm_type.inl"
+#endif
 
 static const dvti_simd_gemm G(kernels) = {
     sizeof(DVTI_E), DVTI_TILE_PARTS *DVTI_LANES, G(multiply), G(copy), G(turn), G(turn_exactly),
@@ -28952,12 +29300,11 @@ static const dvti_simd_gemm G(kernels) = {
 #undef DVTI_WHOLE
 #undef DVTI_EDGE
 #undef DVTI_STRIP
-#undef DVTI_DOTS
 #undef DVTI_SLIM
 #undef DVTI_SLIM_BEHIND
 /* ==== end src/3_cpu/simd/gemm_type.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 75 "src/3_cpu/simd/gemm.inl"
+#line 83 "src/3_cpu/simd/gemm.inl"
 #endif
 #undef DVTI_E
 #undef DVTI_OWN
@@ -28973,6 +29320,8 @@ static const dvti_simd_gemm G(kernels) = {
 #undef DVTI_TILE_PARTS
 #undef DVTI_TILE_ROWS
 #undef DVTI_TALL
+#undef DVTI_DOTS_ROWS
+#undef DVTI_DOTS_COLS
 /* ==== end src/3_cpu/simd/gemm.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 21 "src/3_cpu/simd/tier.inl"
@@ -34168,23 +34517,31 @@ static bool V(store_row64)(void *dst, dvt_dtype dtype, int64_t n, const double *
 #define DVTI_TILE_PARTS 4
 #define DVTI_TILE_ROWS 6
 #define DVTI_TALL 12
+#define DVTI_DOTS_ROWS 4
+#define DVTI_DOTS_COLS 5
 #elif DVTI_PARTS == 2
 /* 16 registers */
 #define DVTI_MASKED 0
 #define DVTI_TILE_PARTS 2
 #define DVTI_TILE_ROWS 6
 #define DVTI_TALL 6
+#define DVTI_DOTS_ROWS 1
+#define DVTI_DOTS_COLS 5
 #elif defined(DVTI_NEON)
 #define DVTI_MASKED 0
 #define DVTI_TILE_PARTS 4
 #define DVTI_TILE_ROWS 6
 #define DVTI_TALL 12
+#define DVTI_DOTS_ROWS 1
+#define DVTI_DOTS_COLS 5
 #else
 /* Who knows: 16 would do. */
 #define DVTI_MASKED 0
 #define DVTI_TILE_PARTS 4
 #define DVTI_TILE_ROWS 2
 #define DVTI_TALL 2
+#define DVTI_DOTS_ROWS 1
+#define DVTI_DOTS_COLS 2
 #endif
 
 /* The vector at src + at, of which n lanes exist. */
@@ -34225,9 +34582,8 @@ DVTI_INLINE V(d) V(gemm_dfetch)(const void *src, dvt_dtype dtype, int64_t at, in
 #line 5 "src/3_cpu/simd/gemm_type.inl"
 #endif
 #define DVTI_WHOLE (64 / (int64_t)sizeof(DVTI_E)) /* elements of a vector */
-#define DVTI_EDGE 128 /* terms of a step at the edge, rows of a strip, rows of dots side by side */
+#define DVTI_EDGE 128 /* terms of a step at the edge, rows of a strip */
 #define DVTI_STRIP 64
-#define DVTI_DOTS 4
 /* Rows of half parts of columns, alone and behind whole parts: chains enough for the multipliers, and registers for them. */
 #define DVTI_SLIM 8
 #define DVTI_SLIM_BEHIND 12
@@ -34625,8 +34981,13 @@ static void G(turn)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype
         }
 }
 
-/* ---- vectors ---- */
+/* ==== begin src/3_cpu/simd/gemm_vectors.inl ==== */
+/* Products with one vector or with a few, for one element type. Pasted by gemm_type.inl, whose words it uses. */
+
 /* Adds `terms` rows of w to y, whose vectors are whole. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cpu/simd/gemm_vectors.inl"
+#endif
 DVTI_INLINE void G(combine_rows)(const int terms, DVTI_E *y, int64_t cols, const DVTI_E *x,
                                  int64_t x_k, const DVTI_E *w, int64_t w_row) {
     DVTI_VECTOR factor[8], sum;
@@ -34664,40 +35025,108 @@ static void G(combine)(void *y, int64_t cols, int64_t depth, const void *x, int6
     W(store_n)(to + whole, cols - whole, sum);
 }
 
-/* Four rows at a time, the last of which may be the same one again. */
-static void G(dots)(void *y, int64_t rows, int64_t depth, const void *x, const void *w,
-                    int64_t w_row) {
-    const DVTI_E *factors = (const DVTI_E *)x, *from = (const DVTI_E *)w;
-    DVTI_VECTOR sum[DVTI_DOTS], factor;
-    DVTI_E lane[DVTI_DOTS * DVTI_WHOLE];
-    int64_t r, k, n;
-    int i;
-    for (r = 0; r < rows; r += DVTI_DOTS) {
-        const int64_t last = DVTI_MIN(rows - r, DVTI_DOTS) - 1;
-        const DVTI_E *row = from + r * w_row;
-        DVTI_UNROLL
-        for (i = 0; i < DVTI_DOTS; i++)
-            sum[i] = W(zero)();
-        for (k = 0; k + DVTI_WHOLE <= depth; k += DVTI_WHOLE) {
-            factor = W(load)(factors + k);
-            DVTI_UNROLL
-            for (i = 0; i < DVTI_DOTS; i++)
-                sum[i] = W(fma)(factor, W(load)(row + DVTI_MIN(i, last) * w_row + k), sum[i]);
-        }
-        n = depth - k;
-        if (n) {
-            factor = W(load_n)(factors + k, n);
-            DVTI_UNROLL
-            for (i = 0; i < DVTI_DOTS; i++)
-                sum[i] = W(fma)(factor, W(load_n)(row + DVTI_MIN(i, last) * w_row + k, n), sum[i]);
-        }
-        DVTI_UNROLL
-        for (i = 0; i < DVTI_DOTS; i++)
-            W(store)(lane + i * DVTI_WHOLE, sum[i]);
-        for (i = 0; i <= last; i++)
-            ((DVTI_E *)y)[r + i] = W(fold_add)(W(load)(lane + i * DVTI_WHOLE));
-    }
+DVTI_INLINE DVTI_PART G(fold_parts)(DVTI_VECTOR sum) {
+#if DVTI_PARTS == 1
+    return sum.p0;
+#elif DVTI_PARTS == 2
+    return P(add)(sum.p0, sum.p1);
+#else
+    return P(add)(P(add)(sum.p0, sum.p2), P(add)(sum.p1, sum.p3));
+#endif
 }
+
+/* lane[i] = the lanes of part number i, folded. A round folds all of n parts in halves, and puts two of them into one. */
+DVTI_INLINE void G(fold)(const int n, const DVTI_PART *parts, DVTI_E *lane) {
+    DVTI_PART v[DVTI_LANES];
+    int left, i;
+    DVTI_UNROLL
+    for (i = 0; i < DVTI_LANES; i++)
+        v[i] = parts[i < n ? i : 0];
+    DVTI_UNROLL
+    for (left = DVTI_LANES / 2; left; left /= 2) {
+        DVTI_UNROLL
+        for (i = 0; i < DVTI_LANES / 2; i++)
+            if (i < left && i < n)
+                v[i] = P(add)(P(zip_low)(v[i], v[i + left]), P(zip_high)(v[i], v[i + left]));
+    }
+    P(store)(lane, v[0]);
+}
+
+/* rows times cols dots; of those at the edges the last may be the same one again. */
+DVTI_INLINE void G(dots_tile)(const int rows, const int cols, const dvti_dots *p, int64_t i,
+                              int64_t j) {
+    const int64_t last_row = DVTI_MIN(p->rows - i, rows) - 1;
+    const int64_t last_col = DVTI_MIN(p->cols - j, cols) - 1;
+    const int64_t n = p->depth % DVTI_WHOLE, whole = p->depth - n;
+    const DVTI_E *w[4], *x[6];
+    const int dots = rows * cols;
+    DVTI_VECTOR sum[4][6], factor[6], row;
+    DVTI_PART parts[24];
+    DVTI_E lane[24 + DVTI_LANES], *y = (DVTI_E *)p->y + i * p->y_row + j * p->y_col;
+    int64_t k;
+    int r, c;
+    DVTI_UNROLL
+    for (r = 0; r < rows; r++) {
+        w[r] = (const DVTI_E *)p->w + (i + DVTI_MIN(r, last_row)) * p->w_row;
+        DVTI_UNROLL
+        for (c = 0; c < cols; c++)
+            sum[r][c] = W(zero)();
+    }
+    DVTI_UNROLL
+    for (c = 0; c < cols; c++)
+        x[c] = (const DVTI_E *)p->x + (j + DVTI_MIN(c, last_col)) * p->x_col;
+    for (k = 0; k < whole; k += DVTI_WHOLE) {
+        DVTI_UNROLL
+        for (c = 0; c < cols; c++)
+            factor[c] = W(load)(x[c] + k);
+        DVTI_UNROLL
+        for (r = 0; r < rows; r++) {
+            row = W(load)(w[r] + k);
+            DVTI_UNROLL
+            for (c = 0; c < cols; c++)
+                sum[r][c] = W(fma)(factor[c], row, sum[r][c]);
+        }
+    }
+    if (n) {
+        DVTI_UNROLL
+        for (c = 0; c < cols; c++)
+            factor[c] = W(load_n)(x[c] + k, n);
+        DVTI_UNROLL
+        for (r = 0; r < rows; r++) {
+            row = W(load_n)(w[r] + k, n);
+            DVTI_UNROLL
+            for (c = 0; c < cols; c++)
+                sum[r][c] = W(fma)(factor[c], row, sum[r][c]);
+        }
+    }
+    DVTI_UNROLL
+    for (r = 0; r < rows; r++) {
+        DVTI_UNROLL
+        for (c = 0; c < cols; c++)
+            parts[r * cols + c] = G(fold_parts)(sum[r][c]);
+    }
+    DVTI_UNROLL
+    for (r = 0; r < dots; r += DVTI_LANES)
+        G(fold)(DVTI_MIN(DVTI_LANES, dots - r), parts + r, lane + r);
+    for (r = 0; r <= last_row; r++)
+        for (c = 0; c <= last_col; c++)
+            y[r * p->y_row + c * p->y_col] = lane[r * cols + c];
+}
+
+static void G(dots)(const dvti_dots *p) {
+    int64_t i, j;
+    if (p->cols == 1)
+        for (i = 0; i < p->rows; i += 4)
+            G(dots_tile)(4, 1, p, i, 0);
+    else
+        for (i = 0; i < p->rows; i += DVTI_DOTS_ROWS)
+            for (j = 0; j < p->cols; j += DVTI_DOTS_COLS)
+                G(dots_tile)(DVTI_DOTS_ROWS, DVTI_DOTS_COLS, p, i, j);
+}
+/* ==== end src/3_cpu/simd/gemm_vectors.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 406 "src/3_cpu/simd/gemm_type.inl"
+#endif
 
 static const dvti_simd_gemm G(kernels) = {
     sizeof(DVTI_E), DVTI_TILE_PARTS *DVTI_LANES, G(multiply), G(copy), G(turn), G(turn_exactly),
@@ -34706,12 +35135,11 @@ static const dvti_simd_gemm G(kernels) = {
 #undef DVTI_WHOLE
 #undef DVTI_EDGE
 #undef DVTI_STRIP
-#undef DVTI_DOTS
 #undef DVTI_SLIM
 #undef DVTI_SLIM_BEHIND
 /* ==== end src/3_cpu/simd/gemm_type.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 55 "src/3_cpu/simd/gemm.inl"
+#line 63 "src/3_cpu/simd/gemm.inl"
 #endif
 #undef DVTI_E
 #undef DVTI_OWN
@@ -34742,9 +35170,8 @@ static const dvti_simd_gemm G(kernels) = {
 #line 5 "src/3_cpu/simd/gemm_type.inl"
 #endif
 #define DVTI_WHOLE (64 / (int64_t)sizeof(DVTI_E)) /* elements of a vector */
-#define DVTI_EDGE 128 /* terms of a step at the edge, rows of a strip, rows of dots side by side */
+#define DVTI_EDGE 128 /* terms of a step at the edge, rows of a strip */
 #define DVTI_STRIP 64
-#define DVTI_DOTS 4
 /* Rows of half parts of columns, alone and behind whole parts: chains enough for the multipliers, and registers for them. */
 #define DVTI_SLIM 8
 #define DVTI_SLIM_BEHIND 12
@@ -35142,8 +35569,13 @@ static void G(turn)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype
         }
 }
 
-/* ---- vectors ---- */
+/* ==== begin src/3_cpu/simd/gemm_vectors.inl ==== */
+/* Products with one vector or with a few, for one element type. Pasted by gemm_type.inl, whose words it uses. */
+
 /* Adds `terms` rows of w to y, whose vectors are whole. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cpu/simd/gemm_vectors.inl"
+#endif
 DVTI_INLINE void G(combine_rows)(const int terms, DVTI_E *y, int64_t cols, const DVTI_E *x,
                                  int64_t x_k, const DVTI_E *w, int64_t w_row) {
     DVTI_VECTOR factor[8], sum;
@@ -35181,40 +35613,108 @@ static void G(combine)(void *y, int64_t cols, int64_t depth, const void *x, int6
     W(store_n)(to + whole, cols - whole, sum);
 }
 
-/* Four rows at a time, the last of which may be the same one again. */
-static void G(dots)(void *y, int64_t rows, int64_t depth, const void *x, const void *w,
-                    int64_t w_row) {
-    const DVTI_E *factors = (const DVTI_E *)x, *from = (const DVTI_E *)w;
-    DVTI_VECTOR sum[DVTI_DOTS], factor;
-    DVTI_E lane[DVTI_DOTS * DVTI_WHOLE];
-    int64_t r, k, n;
-    int i;
-    for (r = 0; r < rows; r += DVTI_DOTS) {
-        const int64_t last = DVTI_MIN(rows - r, DVTI_DOTS) - 1;
-        const DVTI_E *row = from + r * w_row;
-        DVTI_UNROLL
-        for (i = 0; i < DVTI_DOTS; i++)
-            sum[i] = W(zero)();
-        for (k = 0; k + DVTI_WHOLE <= depth; k += DVTI_WHOLE) {
-            factor = W(load)(factors + k);
-            DVTI_UNROLL
-            for (i = 0; i < DVTI_DOTS; i++)
-                sum[i] = W(fma)(factor, W(load)(row + DVTI_MIN(i, last) * w_row + k), sum[i]);
-        }
-        n = depth - k;
-        if (n) {
-            factor = W(load_n)(factors + k, n);
-            DVTI_UNROLL
-            for (i = 0; i < DVTI_DOTS; i++)
-                sum[i] = W(fma)(factor, W(load_n)(row + DVTI_MIN(i, last) * w_row + k, n), sum[i]);
-        }
-        DVTI_UNROLL
-        for (i = 0; i < DVTI_DOTS; i++)
-            W(store)(lane + i * DVTI_WHOLE, sum[i]);
-        for (i = 0; i <= last; i++)
-            ((DVTI_E *)y)[r + i] = W(fold_add)(W(load)(lane + i * DVTI_WHOLE));
-    }
+DVTI_INLINE DVTI_PART G(fold_parts)(DVTI_VECTOR sum) {
+#if DVTI_PARTS == 1
+    return sum.p0;
+#elif DVTI_PARTS == 2
+    return P(add)(sum.p0, sum.p1);
+#else
+    return P(add)(P(add)(sum.p0, sum.p2), P(add)(sum.p1, sum.p3));
+#endif
 }
+
+/* lane[i] = the lanes of part number i, folded. A round folds all of n parts in halves, and puts two of them into one. */
+DVTI_INLINE void G(fold)(const int n, const DVTI_PART *parts, DVTI_E *lane) {
+    DVTI_PART v[DVTI_LANES];
+    int left, i;
+    DVTI_UNROLL
+    for (i = 0; i < DVTI_LANES; i++)
+        v[i] = parts[i < n ? i : 0];
+    DVTI_UNROLL
+    for (left = DVTI_LANES / 2; left; left /= 2) {
+        DVTI_UNROLL
+        for (i = 0; i < DVTI_LANES / 2; i++)
+            if (i < left && i < n)
+                v[i] = P(add)(P(zip_low)(v[i], v[i + left]), P(zip_high)(v[i], v[i + left]));
+    }
+    P(store)(lane, v[0]);
+}
+
+/* rows times cols dots; of those at the edges the last may be the same one again. */
+DVTI_INLINE void G(dots_tile)(const int rows, const int cols, const dvti_dots *p, int64_t i,
+                              int64_t j) {
+    const int64_t last_row = DVTI_MIN(p->rows - i, rows) - 1;
+    const int64_t last_col = DVTI_MIN(p->cols - j, cols) - 1;
+    const int64_t n = p->depth % DVTI_WHOLE, whole = p->depth - n;
+    const DVTI_E *w[4], *x[6];
+    const int dots = rows * cols;
+    DVTI_VECTOR sum[4][6], factor[6], row;
+    DVTI_PART parts[24];
+    DVTI_E lane[24 + DVTI_LANES], *y = (DVTI_E *)p->y + i * p->y_row + j * p->y_col;
+    int64_t k;
+    int r, c;
+    DVTI_UNROLL
+    for (r = 0; r < rows; r++) {
+        w[r] = (const DVTI_E *)p->w + (i + DVTI_MIN(r, last_row)) * p->w_row;
+        DVTI_UNROLL
+        for (c = 0; c < cols; c++)
+            sum[r][c] = W(zero)();
+    }
+    DVTI_UNROLL
+    for (c = 0; c < cols; c++)
+        x[c] = (const DVTI_E *)p->x + (j + DVTI_MIN(c, last_col)) * p->x_col;
+    for (k = 0; k < whole; k += DVTI_WHOLE) {
+        DVTI_UNROLL
+        for (c = 0; c < cols; c++)
+            factor[c] = W(load)(x[c] + k);
+        DVTI_UNROLL
+        for (r = 0; r < rows; r++) {
+            row = W(load)(w[r] + k);
+            DVTI_UNROLL
+            for (c = 0; c < cols; c++)
+                sum[r][c] = W(fma)(factor[c], row, sum[r][c]);
+        }
+    }
+    if (n) {
+        DVTI_UNROLL
+        for (c = 0; c < cols; c++)
+            factor[c] = W(load_n)(x[c] + k, n);
+        DVTI_UNROLL
+        for (r = 0; r < rows; r++) {
+            row = W(load_n)(w[r] + k, n);
+            DVTI_UNROLL
+            for (c = 0; c < cols; c++)
+                sum[r][c] = W(fma)(factor[c], row, sum[r][c]);
+        }
+    }
+    DVTI_UNROLL
+    for (r = 0; r < rows; r++) {
+        DVTI_UNROLL
+        for (c = 0; c < cols; c++)
+            parts[r * cols + c] = G(fold_parts)(sum[r][c]);
+    }
+    DVTI_UNROLL
+    for (r = 0; r < dots; r += DVTI_LANES)
+        G(fold)(DVTI_MIN(DVTI_LANES, dots - r), parts + r, lane + r);
+    for (r = 0; r <= last_row; r++)
+        for (c = 0; c <= last_col; c++)
+            y[r * p->y_row + c * p->y_col] = lane[r * cols + c];
+}
+
+static void G(dots)(const dvti_dots *p) {
+    int64_t i, j;
+    if (p->cols == 1)
+        for (i = 0; i < p->rows; i += 4)
+            G(dots_tile)(4, 1, p, i, 0);
+    else
+        for (i = 0; i < p->rows; i += DVTI_DOTS_ROWS)
+            for (j = 0; j < p->cols; j += DVTI_DOTS_COLS)
+                G(dots_tile)(DVTI_DOTS_ROWS, DVTI_DOTS_COLS, p, i, j);
+}
+/* ==== end src/3_cpu/simd/gemm_vectors.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 406 "src/3_cpu/simd/gemm_type.inl"
+#endif
 
 static const dvti_simd_gemm G(kernels) = {
     sizeof(DVTI_E), DVTI_TILE_PARTS *DVTI_LANES, G(multiply), G(copy), G(turn), G(turn_exactly),
@@ -35223,12 +35723,11 @@ static const dvti_simd_gemm G(kernels) = {
 #undef DVTI_WHOLE
 #undef DVTI_EDGE
 #undef DVTI_STRIP
-#undef DVTI_DOTS
 #undef DVTI_SLIM
 #undef DVTI_SLIM_BEHIND
 /* ==== end src/3_cpu/simd/gemm_type.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 75 "src/3_cpu/simd/gemm.inl"
+#line 83 "src/3_cpu/simd/gemm.inl"
 #endif
 #undef DVTI_E
 #undef DVTI_OWN
@@ -35244,6 +35743,8 @@ static const dvti_simd_gemm G(kernels) = {
 #undef DVTI_TILE_PARTS
 #undef DVTI_TILE_ROWS
 #undef DVTI_TALL
+#undef DVTI_DOTS_ROWS
+#undef DVTI_DOTS_COLS
 /* ==== end src/3_cpu/simd/gemm.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 21 "src/3_cpu/simd/tier.inl"

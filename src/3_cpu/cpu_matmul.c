@@ -52,11 +52,21 @@ static void dvti_mm_shape(dvti_mm *p, const dvti_launch *launch) {
     p->whole = !dvt_dtype_is_float(out->dtype);
 }
 
+/* A few rows or columns, which would fill their vectors badly, of factors that both lie along k. The order of sums depends on it: so it
+   must not depend on the number of threads. */
+static bool dvti_mm_is_narrow(const dvti_mm *p) {
+    const int64_t few = DVTI_MIN(p->n, p->m);
+    return few <= DVTI_MM_NARROW && few % 8 != 0 && p->a_k == 1 && p->b_k == 1 && !p->half &&
+           p->k >= DVTI_MM_NARROW_TERMS && p->n * p->m * p->k >= DVTI_MM_ONE_CALL;
+}
+
 /* With one row or column the other factor is read once: it is a question of memory alone. */
 static dvti_mm_kind dvti_mm_choose(const dvti_mm *p) {
     bool row = p->n == 1;
     int64_t x_k = row ? p->a_k : p->b_k, w_k = row ? p->b_k : p->a_k;
     int64_t w_next = row ? p->b_col : p->a_row;
+    if (dvti_mm_is_narrow(p))
+        return DVTI_MM_DOTS;
     if (p->half || (p->n != 1 && p->m != 1))
         return DVTI_MM_TILES;
     if (x_k == 1 && w_k == 1)
@@ -90,13 +100,18 @@ static void dvti_mm_cut_tiles(dvti_mm *p, int threads) {
     p->col_tiles = dvti_mm_cuts(p->m, p->cols);
 }
 
+/* Along the longer side. */
 static void dvti_mm_cut_vector(dvti_mm *p, int threads) {
-    int64_t length = DVTI_MAX(p->n, p->m), piece = DVTI_MIN(length, DVTI_MM_PIECE);
-    while (threads > 1 && piece >= 128 &&
+    const bool row = p->n <= p->m;
+    const int64_t length = DVTI_MAX(p->n, p->m), few = DVTI_MIN(p->n, p->m);
+    const int64_t unit = few == 1 ? 64 : 4;
+    int64_t piece = DVTI_MIN(length, DVTI_MM_PIECE);
+    while (threads > 1 && piece >= 2 * unit &&
+           (few == 1 || piece * few * p->k >= 2 * DVTI_MM_TASK) &&
            p->batch * dvti_mm_cuts(length, piece) < 4 * (int64_t)threads)
-        piece = dvti_mm_up(piece / 2, 64);
-    p->rows = p->n == 1 ? 1 : piece;
-    p->cols = p->n == 1 ? piece : 1;
+        piece = dvti_mm_up(piece / 2, unit);
+    p->rows = row ? p->n : piece;
+    p->cols = row ? piece : p->m;
     p->row_tiles = dvti_mm_cuts(p->n, p->rows);
     p->col_tiles = dvti_mm_cuts(p->m, p->cols);
 }
@@ -293,18 +308,31 @@ static void dvti_mm_one_tile(const dvti_mm *p, dvti_mm_tile *t, int64_t batch, i
         dvti_mm_store_half(p, t, to);
 }
 
+/* Or, for dots, a few vectors. */
 static void dvti_mm_one_vector(const dvti_mm *p, int64_t batch, int64_t i, int64_t j) {
     const dvti_view *out = &p->launch->out[0], *a = &p->launch->in[0], *b = &p->launch->in[1];
     char *y = (char *)out->data + ((batch * p->n + i) * p->m + j) * p->size;
     const char *from_a = dvti_mm_at(a, dvti_mm_offset(out, a, batch) + i * p->a_row);
     const char *from_b = dvti_mm_at(b, dvti_mm_offset(out, b, batch) + j * p->b_col);
-    bool row = p->n == 1;
+    bool row = p->n <= p->m;
     const char *x = row ? from_a : from_b, *w = row ? from_b : from_a;
     int64_t count = row ? DVTI_MIN(p->cols, p->m - j) : DVTI_MIN(p->rows, p->n - i);
-    if (p->kind == DVTI_MM_DOTS)
-        p->by->dots(y, count, p->k, x, w, row ? p->b_col : p->a_row);
-    else
+    dvti_dots dots;
+    if (p->kind == DVTI_MM_COMBINE) {
         p->by->combine(y, count, p->k, x, row ? p->a_k : p->b_k, w, row ? p->b_k : p->a_k);
+        return;
+    }
+    dots.rows = count;
+    dots.cols = row ? p->n : p->m;
+    dots.depth = p->k;
+    dots.w = w;
+    dots.x = x;
+    dots.w_row = row ? p->b_col : p->a_row;
+    dots.x_col = row ? p->a_row : p->b_col;
+    dots.y = y;
+    dots.y_row = row ? 1 : p->m;
+    dots.y_col = row ? p->m : 1;
+    p->by->dots(&dots);
 }
 
 static void dvti_mm_task(void *user, int64_t task, void *area) {
@@ -339,6 +367,11 @@ static bool dvti_mm_takes(const dvti_launch *launch) {
             dvti_mm_is_byte(launch->in[1].dtype));
 }
 
+/* One call where one thread computes. */
+static bool dvti_mm_is_alone(const dvti_mm *p) {
+    return dvti_mm_is_one_call(p, DVTI_MM_ALONE) && !dvti_mm_is_narrow(p);
+}
+
 DVTI_FN int64_t dvti_cpu_matmul_workspace(const dvti_launch *launch, int threads) {
     dvti_mm p;
     if (!dvti_mm_takes(launch) || !dvti_simd_now())
@@ -348,7 +381,7 @@ DVTI_FN int64_t dvti_cpu_matmul_workspace(const dvti_launch *launch, int threads
         return 0;
     if (!threads)
         threads = dvti_parallel_width();
-    if (threads == 1 && dvti_mm_is_one_call(&p, DVTI_MM_ALONE))
+    if (threads == 1 && dvti_mm_is_alone(&p))
         return 0;
     dvti_mm_plan(&p, threads);
     return p.area ? p.area * dvti_task_areas(p.tasks, dvti_mm_terms(&p), threads) : 0;
@@ -367,7 +400,7 @@ static bool dvti_mm_run(const dvti_launch *launch, const dvti_simd *simd) {
         return true;
     }
     threads = dvti_parallel_width();
-    alone = dvti_mm_is_one_call(&p, DVTI_MM_ALONE);
+    alone = dvti_mm_is_alone(&p);
     if (!alone || threads > 1)
         dvti_mm_plan(&p, threads);
     /* Without the plan's workspace, others compute now than were there when it was asked for. */

@@ -13,6 +13,9 @@
 /* Terms of a product that is not worth planning, and of one that is not where one thread computes. */
 #define DVTI_MM_ONE_CALL 131072
 #define DVTI_MM_ALONE 1048576
+/* Up to so many rows, or columns, are dots rather than parts of vectors; of so many terms, which pay for folding their sums. */
+#define DVTI_MM_NARROW 10
+#define DVTI_MM_NARROW_TERMS 128
 
 typedef enum dvti_mm_kind { DVTI_MM_TILES, DVTI_MM_COMBINE, DVTI_MM_DOTS } dvti_mm_kind;
 

@@ -57,8 +57,10 @@ static void expect(const dvti_launch *launch, double *to) {
     const int64_t n = out->dim[1], m = out->dim[2], depth = a->dim[2];
     const bool tall = out->dim[0] > 1 && b->stride[0] == 0 && a->stride[0] == n * a->stride[1];
     const int64_t a_k = depth == 1 ? 1 : a->stride[2], b_k = b->stride[1];
+    const int64_t rows = tall ? n * out->dim[0] : n, few = DVTI_MIN(rows, m);
+    const bool narrow = few <= 10 && few % 8 != 0 && depth >= 128 && rows * m * depth >= 131072;
     const bool lanes = (out->dtype == DVT_F32 || out->dtype == DVT_F64) && a_k == 1 && b_k == 1 &&
-                       ((n == 1 && !tall) || m == 1);
+                       (few == 1 || narrow);
     int64_t batch, i, j, k;
     uint16_t half;
     for (batch = 0; batch < out->dim[0]; batch++)
@@ -179,6 +181,26 @@ DVT_TEST(large_products_are_chains_too) {
     check_product(g, DVT_BF16, TURNED, PLAIN, 1, false, false, 97, 390, 33, false);
     check_product(g, DVT_F32, PLAIN, PLAIN, 1, false, false, 1, 20, 9000, false);
     check_product(g, DVT_F32, PLAIN, PLAIN, 1, false, false, 9000, 20, 1, false);
+    for (i = 0; i < 3; i++)
+        guard_free(g[i]);
+}
+
+/* A few rows or columns along k, which are dots: all numbers of them, odd lengths of the other side, and what is just no such product. */
+DVT_TEST(narrow_products_along_k_are_dots) {
+    static const int64_t shapes[][3] = {
+        {64, 500, 10}, {10, 500, 64}, {67, 300, 9}, {7, 299, 66},   {6, 129, 203}, {350, 130, 5},
+        {4, 500, 70},  {111, 513, 3}, {2, 700, 99}, {103, 127, 11}, {64, 500, 8},  {130, 1030, 10}};
+    static const dvt_dtype dtypes[] = {DVT_F32, DVT_F64};
+    guard g[3];
+    int d, s, i;
+    for (i = 0; i < 3; i++)
+        g[i] = guard_new(1 << 22);
+    for (d = 0; d < 2; d++)
+        for (s = 0; s < (int)(sizeof shapes / sizeof *shapes); s++)
+            check_product(g, dtypes[d], PLAIN, TURNED, 1, false, false, shapes[s][0], shapes[s][1],
+                          shapes[s][2], s % 2 == 1);
+    check_product(g, DVT_F32, PLAIN, TURNED, 3, false, false, 65, 260, 10, false);
+    check_product(g, DVT_F32, PLAIN, TURNED, 5, false, true, 30, 260, 10, true);
     for (i = 0; i < 3; i++)
         guard_free(g[i]);
 }

@@ -29,6 +29,17 @@ typedef struct dvti_product {
     int64_t start_row;
 } dvti_product;
 
+/* y[i * y_row + j * y_col] = the sum over k of w[i * w_row + k] * x[j * x_col + k]: k lies side by side in both. Lane l of 64 bytes' worth
+   of sums chains the k's that are l modulo the lanes, ascending; then the lanes are folded in halves. The bits depend on depth and
+   the values alone. */
+typedef struct dvti_dots {
+    int64_t rows, cols, depth;
+    const void *w, *x;
+    int64_t w_row, x_col;
+    void *y;
+    int64_t y_row, y_col;
+} dvti_dots;
+
 /* One for float32, one for float64. */
 typedef struct dvti_simd_gemm {
     int64_t size;  /* bytes of an element */
@@ -48,9 +59,7 @@ typedef struct dvti_simd_gemm {
     /* y[j] = the sum over k of x[k * x_k] * w[k * w_row + j], a chain like a product's: at the speed of the memory that holds w. */
     void (*combine)(void *y, int64_t cols, int64_t depth, const void *x, int64_t x_k, const void *w,
                     int64_t w_row);
-    /* y[i] = the sum over k of x[k] * w[i * w_row + k], for whom k lies side by side. Lane l of 64 bytes' worth of sums chains the k's
-       that are l modulo the lanes, ascending; then the lanes are folded in halves. The bits depend on depth and the values alone. */
-    void (*dots)(void *y, int64_t rows, int64_t depth, const void *x, const void *w, int64_t w_row);
+    void (*dots)(const dvti_dots *dots);
 } dvti_simd_gemm;
 
 #endif

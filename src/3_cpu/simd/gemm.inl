@@ -5,23 +5,31 @@
 #define DVTI_TILE_PARTS 4
 #define DVTI_TILE_ROWS 6
 #define DVTI_TALL 12
+#define DVTI_DOTS_ROWS 4
+#define DVTI_DOTS_COLS 5
 #elif DVTI_PARTS == 2
 /* 16 registers */
 #define DVTI_MASKED 0
 #define DVTI_TILE_PARTS 2
 #define DVTI_TILE_ROWS 6
 #define DVTI_TALL 6
+#define DVTI_DOTS_ROWS 1
+#define DVTI_DOTS_COLS 5
 #elif defined(DVTI_NEON)
 #define DVTI_MASKED 0
 #define DVTI_TILE_PARTS 4
 #define DVTI_TILE_ROWS 6
 #define DVTI_TALL 12
+#define DVTI_DOTS_ROWS 1
+#define DVTI_DOTS_COLS 5
 #else
 /* Who knows: 16 would do. */
 #define DVTI_MASKED 0
 #define DVTI_TILE_PARTS 4
 #define DVTI_TILE_ROWS 2
 #define DVTI_TALL 2
+#define DVTI_DOTS_ROWS 1
+#define DVTI_DOTS_COLS 2
 #endif
 
 /* The vector at src + at, of which n lanes exist. */
@@ -87,3 +95,5 @@ DVTI_INLINE V(d) V(gemm_dfetch)(const void *src, dvt_dtype dtype, int64_t at, in
 #undef DVTI_TILE_PARTS
 #undef DVTI_TILE_ROWS
 #undef DVTI_TALL
+#undef DVTI_DOTS_ROWS
+#undef DVTI_DOTS_COLS

@@ -4,9 +4,8 @@
      DVTI_VECTOR  a vector                               W(word)  the word for vectors */
 
 #define DVTI_WHOLE (64 / (int64_t)sizeof(DVTI_E)) /* elements of a vector */
-#define DVTI_EDGE 128 /* terms of a step at the edge, rows of a strip, rows of dots side by side */
+#define DVTI_EDGE 128 /* terms of a step at the edge, rows of a strip */
 #define DVTI_STRIP 64
-#define DVTI_DOTS 4
 /* Rows of half parts of columns, alone and behind whole parts: chains enough for the multipliers, and registers for them. */
 #define DVTI_SLIM 8
 #define DVTI_SLIM_BEHIND 12
@@ -404,79 +403,7 @@ static void G(turn)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype
         }
 }
 
-/* ---- vectors ---- */
-/* Adds `terms` rows of w to y, whose vectors are whole. */
-DVTI_INLINE void G(combine_rows)(const int terms, DVTI_E *y, int64_t cols, const DVTI_E *x,
-                                 int64_t x_k, const DVTI_E *w, int64_t w_row) {
-    DVTI_VECTOR factor[8], sum;
-    int64_t j;
-    int k;
-    DVTI_UNROLL
-    for (k = 0; k < terms; k++)
-        factor[k] = W(set)(x[k * x_k]);
-    for (j = 0; j < cols; j += DVTI_WHOLE) {
-        sum = W(load)(y + j);
-        DVTI_UNROLL
-        for (k = 0; k < terms; k++)
-            sum = W(fma)(factor[k], W(load)(w + k * w_row + j), sum);
-        W(store)(y + j, sum);
-    }
-}
-
-static void G(combine)(void *y, int64_t cols, int64_t depth, const void *x, int64_t x_k,
-                       const void *w, int64_t w_row) {
-    const int64_t whole = cols - cols % DVTI_WHOLE;
-    const DVTI_E *factors = (const DVTI_E *)x, *row = (const DVTI_E *)w;
-    DVTI_E *to = (DVTI_E *)y;
-    int64_t k = 0;
-    DVTI_VECTOR sum = W(zero)();
-    memset(to, 0, (size_t)whole * sizeof *to);
-    for (; k + 8 <= depth; k += 8)
-        G(combine_rows)(8, to, whole, factors + k * x_k, x_k, row + k * w_row, w_row);
-    for (; k < depth; k++)
-        G(combine_rows)(1, to, whole, factors + k * x_k, x_k, row + k * w_row, w_row);
-    if (whole == cols)
-        return;
-    for (k = 0; k < depth; k++)
-        sum =
-            W(fma)(W(set)(factors[k * x_k]), W(load_n)(row + k * w_row + whole, cols - whole), sum);
-    W(store_n)(to + whole, cols - whole, sum);
-}
-
-/* Four rows at a time, the last of which may be the same one again. */
-static void G(dots)(void *y, int64_t rows, int64_t depth, const void *x, const void *w,
-                    int64_t w_row) {
-    const DVTI_E *factors = (const DVTI_E *)x, *from = (const DVTI_E *)w;
-    DVTI_VECTOR sum[DVTI_DOTS], factor;
-    DVTI_E lane[DVTI_DOTS * DVTI_WHOLE];
-    int64_t r, k, n;
-    int i;
-    for (r = 0; r < rows; r += DVTI_DOTS) {
-        const int64_t last = DVTI_MIN(rows - r, DVTI_DOTS) - 1;
-        const DVTI_E *row = from + r * w_row;
-        DVTI_UNROLL
-        for (i = 0; i < DVTI_DOTS; i++)
-            sum[i] = W(zero)();
-        for (k = 0; k + DVTI_WHOLE <= depth; k += DVTI_WHOLE) {
-            factor = W(load)(factors + k);
-            DVTI_UNROLL
-            for (i = 0; i < DVTI_DOTS; i++)
-                sum[i] = W(fma)(factor, W(load)(row + DVTI_MIN(i, last) * w_row + k), sum[i]);
-        }
-        n = depth - k;
-        if (n) {
-            factor = W(load_n)(factors + k, n);
-            DVTI_UNROLL
-            for (i = 0; i < DVTI_DOTS; i++)
-                sum[i] = W(fma)(factor, W(load_n)(row + DVTI_MIN(i, last) * w_row + k, n), sum[i]);
-        }
-        DVTI_UNROLL
-        for (i = 0; i < DVTI_DOTS; i++)
-            W(store)(lane + i * DVTI_WHOLE, sum[i]);
-        for (i = 0; i <= last; i++)
-            ((DVTI_E *)y)[r + i] = W(fold_add)(W(load)(lane + i * DVTI_WHOLE));
-    }
-}
+#include "3_cpu/simd/gemm_vectors.inl"
 
 static const dvti_simd_gemm G(kernels) = {
     sizeof(DVTI_E), DVTI_TILE_PARTS *DVTI_LANES, G(multiply), G(copy), G(turn), G(turn_exactly),
@@ -485,6 +412,5 @@ static const dvti_simd_gemm G(kernels) = {
 #undef DVTI_WHOLE
 #undef DVTI_EDGE
 #undef DVTI_STRIP
-#undef DVTI_DOTS
 #undef DVTI_SLIM
 #undef DVTI_SLIM_BEHIND

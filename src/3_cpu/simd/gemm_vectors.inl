@@ -1,0 +1,138 @@
+/* Products with one vector or with a few, for one element type. Pasted by gemm_type.inl, whose words it uses. */
+
+/* Adds `terms` rows of w to y, whose vectors are whole. */
+DVTI_INLINE void G(combine_rows)(const int terms, DVTI_E *y, int64_t cols, const DVTI_E *x,
+                                 int64_t x_k, const DVTI_E *w, int64_t w_row) {
+    DVTI_VECTOR factor[8], sum;
+    int64_t j;
+    int k;
+    DVTI_UNROLL
+    for (k = 0; k < terms; k++)
+        factor[k] = W(set)(x[k * x_k]);
+    for (j = 0; j < cols; j += DVTI_WHOLE) {
+        sum = W(load)(y + j);
+        DVTI_UNROLL
+        for (k = 0; k < terms; k++)
+            sum = W(fma)(factor[k], W(load)(w + k * w_row + j), sum);
+        W(store)(y + j, sum);
+    }
+}
+
+static void G(combine)(void *y, int64_t cols, int64_t depth, const void *x, int64_t x_k,
+                       const void *w, int64_t w_row) {
+    const int64_t whole = cols - cols % DVTI_WHOLE;
+    const DVTI_E *factors = (const DVTI_E *)x, *row = (const DVTI_E *)w;
+    DVTI_E *to = (DVTI_E *)y;
+    int64_t k = 0;
+    DVTI_VECTOR sum = W(zero)();
+    memset(to, 0, (size_t)whole * sizeof *to);
+    for (; k + 8 <= depth; k += 8)
+        G(combine_rows)(8, to, whole, factors + k * x_k, x_k, row + k * w_row, w_row);
+    for (; k < depth; k++)
+        G(combine_rows)(1, to, whole, factors + k * x_k, x_k, row + k * w_row, w_row);
+    if (whole == cols)
+        return;
+    for (k = 0; k < depth; k++)
+        sum =
+            W(fma)(W(set)(factors[k * x_k]), W(load_n)(row + k * w_row + whole, cols - whole), sum);
+    W(store_n)(to + whole, cols - whole, sum);
+}
+
+DVTI_INLINE DVTI_PART G(fold_parts)(DVTI_VECTOR sum) {
+#if DVTI_PARTS == 1
+    return sum.p0;
+#elif DVTI_PARTS == 2
+    return P(add)(sum.p0, sum.p1);
+#else
+    return P(add)(P(add)(sum.p0, sum.p2), P(add)(sum.p1, sum.p3));
+#endif
+}
+
+/* lane[i] = the lanes of part number i, folded. A round folds all of n parts in halves, and puts two of them into one. */
+DVTI_INLINE void G(fold)(const int n, const DVTI_PART *parts, DVTI_E *lane) {
+    DVTI_PART v[DVTI_LANES];
+    int left, i;
+    DVTI_UNROLL
+    for (i = 0; i < DVTI_LANES; i++)
+        v[i] = parts[i < n ? i : 0];
+    DVTI_UNROLL
+    for (left = DVTI_LANES / 2; left; left /= 2) {
+        DVTI_UNROLL
+        for (i = 0; i < DVTI_LANES / 2; i++)
+            if (i < left && i < n)
+                v[i] = P(add)(P(zip_low)(v[i], v[i + left]), P(zip_high)(v[i], v[i + left]));
+    }
+    P(store)(lane, v[0]);
+}
+
+/* rows times cols dots; of those at the edges the last may be the same one again. */
+DVTI_INLINE void G(dots_tile)(const int rows, const int cols, const dvti_dots *p, int64_t i,
+                              int64_t j) {
+    const int64_t last_row = DVTI_MIN(p->rows - i, rows) - 1;
+    const int64_t last_col = DVTI_MIN(p->cols - j, cols) - 1;
+    const int64_t n = p->depth % DVTI_WHOLE, whole = p->depth - n;
+    const DVTI_E *w[4], *x[6];
+    const int dots = rows * cols;
+    DVTI_VECTOR sum[4][6], factor[6], row;
+    DVTI_PART parts[24];
+    DVTI_E lane[24 + DVTI_LANES], *y = (DVTI_E *)p->y + i * p->y_row + j * p->y_col;
+    int64_t k;
+    int r, c;
+    DVTI_UNROLL
+    for (r = 0; r < rows; r++) {
+        w[r] = (const DVTI_E *)p->w + (i + DVTI_MIN(r, last_row)) * p->w_row;
+        DVTI_UNROLL
+        for (c = 0; c < cols; c++)
+            sum[r][c] = W(zero)();
+    }
+    DVTI_UNROLL
+    for (c = 0; c < cols; c++)
+        x[c] = (const DVTI_E *)p->x + (j + DVTI_MIN(c, last_col)) * p->x_col;
+    for (k = 0; k < whole; k += DVTI_WHOLE) {
+        DVTI_UNROLL
+        for (c = 0; c < cols; c++)
+            factor[c] = W(load)(x[c] + k);
+        DVTI_UNROLL
+        for (r = 0; r < rows; r++) {
+            row = W(load)(w[r] + k);
+            DVTI_UNROLL
+            for (c = 0; c < cols; c++)
+                sum[r][c] = W(fma)(factor[c], row, sum[r][c]);
+        }
+    }
+    if (n) {
+        DVTI_UNROLL
+        for (c = 0; c < cols; c++)
+            factor[c] = W(load_n)(x[c] + k, n);
+        DVTI_UNROLL
+        for (r = 0; r < rows; r++) {
+            row = W(load_n)(w[r] + k, n);
+            DVTI_UNROLL
+            for (c = 0; c < cols; c++)
+                sum[r][c] = W(fma)(factor[c], row, sum[r][c]);
+        }
+    }
+    DVTI_UNROLL
+    for (r = 0; r < rows; r++) {
+        DVTI_UNROLL
+        for (c = 0; c < cols; c++)
+            parts[r * cols + c] = G(fold_parts)(sum[r][c]);
+    }
+    DVTI_UNROLL
+    for (r = 0; r < dots; r += DVTI_LANES)
+        G(fold)(DVTI_MIN(DVTI_LANES, dots - r), parts + r, lane + r);
+    for (r = 0; r <= last_row; r++)
+        for (c = 0; c <= last_col; c++)
+            y[r * p->y_row + c * p->y_col] = lane[r * cols + c];
+}
+
+static void G(dots)(const dvti_dots *p) {
+    int64_t i, j;
+    if (p->cols == 1)
+        for (i = 0; i < p->rows; i += 4)
+            G(dots_tile)(4, 1, p, i, 0);
+    else
+        for (i = 0; i < p->rows; i += DVTI_DOTS_ROWS)
+            for (j = 0; j < p->cols; j += DVTI_DOTS_COLS)
+                G(dots_tile)(DVTI_DOTS_ROWS, DVTI_DOTS_COLS, p, i, j);
+}
