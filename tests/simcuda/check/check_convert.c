@@ -38,6 +38,7 @@ EXPECT(pack_u16, clamp((s32)b, 0, 65535) | clamp((s32)a, 0, 65535) << 16)
         return bits(r);                                                                            \
     }
 TO_FLOAT(s32_f32_rn, s32, float, bits_of_f32, FE_TONEAREST)
+TO_FLOAT(u32_f32_rn, u32, float, bits_of_f32, FE_TONEAREST)
 TO_FLOAT(u32_f32_rz, u32, float, bits_of_f32, FE_TOWARDZERO)
 TO_FLOAT(s64_f32_rn, s64, float, bits_of_f32, FE_TONEAREST)
 TO_FLOAT(s64_f32_rm, s64, float, bits_of_f32, FE_DOWNWARD)
@@ -182,6 +183,7 @@ static const form integer_forms[] = {
     FORM("cvt.pack.sat.s8.s32.b32 %d, %a, %b, %c;", 32, 32, 32, 32, pack_s8),
     FORM("cvt.pack.sat.u16.s32 %d, %a, %b;", 32, 32, 0, 32, pack_u16),
     FORM("cvt.rn.f32.s32 %d, %a;", 32, 0, 0, 32, s32_f32_rn),
+    FORM("cvt.rn.f32.u32 %d, %a;", 32, 0, 0, 32, u32_f32_rn),
     FORM("cvt.rz.f32.u32 %d, %a;", 32, 0, 0, 32, u32_f32_rz),
     FORM("cvt.rn.f32.s64 %d, %a;", 64, 0, 0, 32, s64_f32_rn),
     FORM("cvt.rm.f32.s64 %d, %a;", 64, 0, 0, 32, s64_f32_rm),
