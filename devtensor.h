@@ -16860,7 +16860,11 @@ DVTI_FN void dvti_ref_matmul(const dvti_launch *launch) {
 #ifdef DEVTENSOR_LINES
 #line 11 "src/3_cpu/ref/ref_normal.c"
 #endif
-
+/* ==== begin src/3_cpu/ref/scalar.inl ==== */
+/* The words of 2_core/math/ (simd/vec.inl says what they mean) for one float, as far as logarithms and normal numbers need them. */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/3_cpu/ref/scalar.inl"
+#endif
 typedef float V(f);
 typedef int32_t V(i);
 typedef bool V(m);
@@ -16907,7 +16911,10 @@ DVTI_PART_SHIFT(i, ishr, (int32_t)((uint32_t)a >> n))
 DVTI_PART_SHIFT(i, isar, a < 0 ? ~(~a >> n) : a >> n)
 DVTI_PART2(m, igt, i, i, a > b)
 DVTI_PART_BITS(mbits, m, a ? 0xffff : 0)
-
+/* ==== end src/3_cpu/ref/scalar.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 12 "src/3_cpu/ref/ref_normal.c"
+#endif
 /* ==== begin src/2_core/math/basics.inl ==== */
 /* What the functions of floats in this room are made of. They are written in words that whoever pastes them has: vectors of 16 floats for
    each instruction set of cpu() (3_cpu/simd/vec.inl says what the words mean), one float for CUDA (3_cuda/kernels/words.cu). Every step
@@ -16947,7 +16954,7 @@ DVTI_INLINE V(f) V(within)(V(f) a, float low, float high) {
 }
 /* ==== end src/2_core/math/basics.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 60 "src/3_cpu/ref/ref_normal.c"
+#line 13 "src/3_cpu/ref/ref_normal.c"
 #endif
 /* ==== begin src/2_core/math/log.inl ==== */
 /* Logarithms; see basics.inl. */
@@ -17048,7 +17055,7 @@ DVTI_INLINE V(f) V(log1p)(V(f) x) {
 }
 /* ==== end src/2_core/math/log.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 61 "src/3_cpu/ref/ref_normal.c"
+#line 14 "src/3_cpu/ref/ref_normal.c"
 #endif
 /* ==== begin src/2_core/math/box_muller.inl ==== */
 /* The transform of Box and Muller: two normal numbers from two words of 32 random bits; needs log.inl, see basics.inl. Words are numbers
@@ -17096,14 +17103,14 @@ DVTI_INLINE void V(normal_pair)(V(i) first, V(i) second, V(f) mean, V(f) deviati
 }
 /* ==== end src/2_core/math/box_muller.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 62 "src/3_cpu/ref/ref_normal.c"
+#line 15 "src/3_cpu/ref/ref_normal.c"
 #endif
 
 DVTI_FN void dvti_ref_normal_pair(uint32_t first, uint32_t second, const dvti_launch *launch,
                                   double out[2]) {
+    const float mean = (float)launch->f[0], deviation = (float)launch->f[1];
     float even, odd;
-    V(normal_pair)
-    ((int32_t)first, (int32_t)second, (float)launch->f[0], (float)launch->f[1], &even, &odd);
+    V(normal_pair)((int32_t)first, (int32_t)second, mean, deviation, &even, &odd);
     out[0] = (double)even;
     out[1] = (double)odd;
 }
@@ -17147,7 +17154,7 @@ DVTI_FN void dvti_ref_normal_pair(uint32_t first, uint32_t second, const dvti_la
 #undef DVTI_LN2_LOW
 /* ==== end src/3_cpu/simd/words_end.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 73 "src/3_cpu/ref/ref_normal.c"
+#line 26 "src/3_cpu/ref/ref_normal.c"
 #endif
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC pop_options
