@@ -5424,6 +5424,7 @@ typedef struct dvti_launch {
     dvti_op op;
     dvti_class compute;
     int n_in, n_out;
+    bool at_once; /* the backend's own: on cpu(), one call of a kernel forms the product */
     double f[8];
     int64_t i[8];
     void *workspace; /* at least workspace_bytes, 64-byte aligned */
@@ -5456,8 +5457,8 @@ typedef struct dvti_backend {
     dvt_status (*download)(dvti_device *device, void *dst, const void *src, int64_t bytes);
     dvt_status (*copy_from)(dvti_device *device, void *dst, dvti_device *from, const void *src,
                             int64_t bytes);
-    /* Bytes of workspace that this launch needs (0 for most). */
-    int64_t (*workspace)(dvti_device *device, const dvti_launch *launch);
+    /* Bytes of workspace that this launch needs (0 for most). May note in at_once what `launch` would have to find out again. */
+    int64_t (*workspace)(dvti_device *device, dvti_launch *launch);
     /* Puts the launch into the queue; the structure is copied. */
     dvt_status (*launch)(dvti_device *device, const dvti_launch *launch);
     dvt_status (*wait)(dvti_device *device);
@@ -5741,11 +5742,10 @@ static void dvti_array_abandon(void *object) {
     dvt_release(grad);
 }
 
-/* Takes over the caller's reference to storage, also on failure. */
+/* Takes over the caller's reference to storage, also on failure. Its positions share no element. */
 static dvt_array *dvti_array_on(const char *function, dvti_storage *storage, const dvt_shape *shape,
                                 const int64_t *stride, int64_t offset, dvt_dtype dtype) {
     dvt_array *x = (dvt_array *)dvti_small_alloc(sizeof *x);
-    bool shared = false, empty = false;
     int i;
     if (!x || !dvti_object_begin(x, dvti_array_destroy, function)) {
         if (!x)
@@ -5763,11 +5763,9 @@ static dvt_array *dvti_array_on(const char *function, dvti_storage *storage, con
     for (i = 0; i < shape->ndim; i++) {
         x->shape.dim[i] = shape->dim[i];
         x->stride[i] = stride[i];
-        shared = shared || (stride[i] == 0 && shape->dim[i] > 1);
-        empty = empty || shape->dim[i] == 0;
     }
     x->dtype = dtype;
-    x->broadcast = shared && !empty; /* an empty array has no positions to share, and any strides */
+    x->broadcast = false;
     x->node = NULL;
     x->grad = NULL;
     x->grad_req = DVT_GRAD_WRITE;
@@ -5814,14 +5812,23 @@ DVTI_FN dvt_array *dvti_array_new(const char *function, dvt_shape shape, dvt_dty
     return dvti_array_shaped(function, &shape, dtype, ctx);
 }
 
+/* An empty array has no positions that could share an element, and any strides. */
+static bool dvti_repeats(const dvt_shape *shape, const int64_t *stride) {
+    bool shared = false;
+    int i;
+    for (i = 0; i < shape->ndim; i++)
+        shared = shared || (stride[i] == 0 && shape->dim[i] > 1);
+    return shared && dvti_has_elements(shape);
+}
+
 DVTI_FN dvt_array *dvti_view_new(const char *function, dvt_array *x, dvt_shape shape,
                                  const int64_t *stride, int64_t offset) {
     dvt_array *view;
     dvti_atomic_add(&x->storage->references, 1);
     dvti_count(DVTI_COUNT_SHARERS, 1);
     view = dvti_array_on(function, x->storage, &shape, stride, offset, x->dtype);
-    if (view && x->broadcast)
-        view->broadcast = true;
+    if (view)
+        view->broadcast = x->broadcast || dvti_repeats(&shape, stride);
     return view;
 }
 
@@ -6480,6 +6487,7 @@ DVTI_FN void dvti_launch_begin(dvti_launch *launch, const char *name, dvti_kerne
     launch->op = op;
     launch->compute = DVTI_F32;
     launch->n_in = launch->n_out = 0;
+    launch->at_once = false;
     DVTI_ZERO_8(launch->f);
     DVTI_ZERO_8(launch->i);
     launch->workspace = NULL;
@@ -7711,7 +7719,7 @@ DVTI_FN bool dvti_axis(const char *function, int *axis, int ndim) {
 
 /* Runs one launch to its end. */
 DVTI_FN void dvti_cpu_run(const dvti_launch *launch);
-DVTI_FN int64_t dvti_cpu_workspace(dvti_device *device, const dvti_launch *launch);
+DVTI_FN int64_t dvti_cpu_workspace(dvti_device *device, dvti_launch *launch);
 
 /* For tests: the next operation that a virtual GPU runs fails with this reason. */
 DVTI_FN void dvti_virtual_fail_next(dvti_device *device, const char *reason);
@@ -7740,8 +7748,8 @@ DVTI_FN void dvti_ref_optimizer(const dvti_launch *launch);
 
 /* By the best tier's kernels, or by the reference. */
 DVTI_FN void dvti_cpu_matmul(const dvti_launch *launch);
-/* threads: 0 asks dvti_parallel_width, which a small product need not. */
-DVTI_FN int64_t dvti_cpu_matmul_workspace(const dvti_launch *launch, int threads);
+/* threads: 0 asks dvti_parallel_width, which a small product need not. Sets at_once. */
+DVTI_FN int64_t dvti_cpu_matmul_workspace(dvti_launch *launch, int threads);
 DVTI_FN void dvti_cpu_conv2d(const dvti_launch *launch);
 DVTI_FN int64_t dvti_cpu_conv2d_workspace(const dvti_launch *launch, int threads);
 
@@ -8034,16 +8042,19 @@ typedef struct dvti_simd_f64 {
    Each element is one chain of fused multiply-adds, c = fma(a, b, c) with k ascending. So its bits depend on nothing else: not on the
    tier, nor on how the work is cut into rows, columns, threads, or pieces of k of which each continues the last. */
 typedef struct dvti_product {
-    int64_t rows, cols, depth;
+    /* Numbers and addresses take turns: compilers copy neighbours that stand together elsewhere as one vector, and a load of that waits
+       for the stores that have just made its parts. */
+    int64_t rows;
     const void *a;
-    int64_t a_row, a_k;
+    int64_t a_row;
     const void *b;
+    int64_t a_k;
     const int64_t *b_k;
-    int64_t b_panel;
+    int64_t cols;
     void *c;
     int64_t c_row;
     const void *start;
-    int64_t start_row;
+    int64_t depth, b_panel, start_row;
 } dvti_product;
 
 /* y[i * y_row + j * y_col] = the sum over k of w[i * w_row + k] * x[j * x_col + k]: k lies side by side in both. Lane l of 64 bytes' worth
@@ -10214,7 +10225,7 @@ typedef struct dvti_mm {
     const dvti_simd *simd;
     const dvti_simd_gemm *by;
     dvti_mm_kind kind;
-    int64_t n, m, k, batch;
+    int64_t n, batch, m, k; /* n not beside m, for the reason that dvti_product gives */
     int64_t a_row, a_k, b_k, b_col;
     int64_t size; /* bytes of an element of the sums */
     bool half;    /* the result is converted */
@@ -10603,16 +10614,20 @@ static bool dvti_mm_is_alone(const dvti_mm *p) {
     return dvti_mm_is_one_call(p, DVTI_MM_ALONE) && !dvti_mm_is_narrow(p);
 }
 
-DVTI_FN int64_t dvti_cpu_matmul_workspace(const dvti_launch *launch, int threads) {
+/* What is found here is kept in at_once, since finding it again would be a tenth of the time of a small product. */
+DVTI_FN int64_t dvti_cpu_matmul_workspace(dvti_launch *launch, int threads) {
     dvti_mm p;
+    launch->at_once = false;
     if (!dvti_mm_takes(launch) || !dvti_simd_now())
         return dvti_ref_matmul_workspace(launch, threads);
     dvti_mm_shape(&p, launch);
-    if (dvti_mm_is_one_call(&p, DVTI_MM_ONE_CALL))
+    launch->at_once = dvti_mm_is_one_call(&p, DVTI_MM_ONE_CALL);
+    if (launch->at_once)
         return 0;
     if (!threads)
         threads = dvti_parallel_width();
-    if (threads == 1 && dvti_mm_is_alone(&p))
+    launch->at_once = threads == 1 && dvti_mm_is_alone(&p);
+    if (launch->at_once)
         return 0;
     dvti_mm_plan(&p, threads);
     return p.area ? p.area * dvti_task_areas(p.tasks, dvti_mm_terms(&p), threads) : 0;
@@ -10622,23 +10637,15 @@ DVTI_FN int64_t dvti_cpu_matmul_workspace(const dvti_launch *launch, int threads
 static bool dvti_mm_run(const dvti_launch *launch, const dvti_simd *simd) {
     dvti_mm p;
     int threads;
-    bool alone;
     dvti_mm_shape(&p, launch);
     p.simd = simd;
     p.by = p.size == 8 ? simd->gemm_f64 : simd->gemm_f32;
-    if (dvti_mm_is_one_call(&p, DVTI_MM_ONE_CALL)) {
+    if (launch->at_once) {
         dvti_mm_one_call(&p);
         return true;
     }
     threads = dvti_parallel_width();
-    alone = dvti_mm_is_alone(&p);
-    if (!alone || threads > 1)
-        dvti_mm_plan(&p, threads);
-    /* Without the plan's workspace, others compute now than were there when it was asked for. */
-    if (alone && (threads == 1 || p.area > launch->workspace_bytes)) {
-        dvti_mm_one_call(&p);
-        return true;
-    }
+    dvti_mm_plan(&p, threads);
     if (p.area > launch->workspace_bytes)
         return false;
     dvti_run_tasks(p.tasks, dvti_mm_terms(&p), launch->workspace,
@@ -10651,8 +10658,9 @@ static bool dvti_mm_run(const dvti_launch *launch, const dvti_simd *simd) {
 /* dvt_set_cpu_isa may have been called since the workspace was made; then who can, does. */
 DVTI_FN void dvti_cpu_matmul(const dvti_launch *launch) {
     const dvti_simd *simd = dvti_simd_now(), *tier[4];
-    if (dvti_mm_takes(launch)) {
-        if (!simd && launch->workspace_bytes < dvti_ref_matmul_workspace(launch, 1) &&
+    if (launch->at_once || dvti_mm_takes(launch)) {
+        if (!simd &&
+            (launch->at_once || launch->workspace_bytes < dvti_ref_matmul_workspace(launch, 1)) &&
             dvti_simd_tiers(tier))
             simd = tier[0];
         if (simd && dvti_mm_run(launch, simd))
@@ -10705,9 +10713,13 @@ DVTI_FN bool dvti_mm_is_one_call(const dvti_mm *p, int64_t terms) {
 
 static void dvti_mm_multiply(const dvti_mm *p, dvti_product *q, int64_t b_k) {
     static const double zero = 0;
-    int64_t terms[DVTI_MM_DEPTH], k, at = 0;
-    for (k = 0; k < p->k; k++, at += b_k)
+    int64_t terms[DVTI_MM_DEPTH], k, at = 0; /* DVTI_MM_DEPTH is a multiple of 4 */
+    for (k = 0; k < p->k; k += 4, at += 4 * b_k) {
         terms[k] = at;
+        terms[k + 1] = at + b_k;
+        terms[k + 2] = at + 2 * b_k;
+        terms[k + 3] = at + 3 * b_k;
+    }
     q->depth = p->k;
     q->b_k = terms;
     q->b_panel = p->by->width;
@@ -13329,7 +13341,7 @@ static int dvti_cpu_threads(const dvti_device *device) {
 }
 
 /* The tier may change between this question and the launch, so the answer is right for all. */
-DVTI_FN int64_t dvti_cpu_workspace(dvti_device *device, const dvti_launch *launch) {
+DVTI_FN int64_t dvti_cpu_workspace(dvti_device *device, dvti_launch *launch) {
     switch (launch->kernel) {
     case DVTI_K_REDUCE:
         return DVTI_MAX(dvti_ref_reduce_workspace(launch), dvti_fast_reduce_workspace(launch));
@@ -21907,7 +21919,7 @@ DVTI_INLINE V(d) V(gemm_dfetch)(const void *src, dvt_dtype dtype, int64_t at, in
 
 /* Rows times parts of sums stay in registers while k passes by. `rows` is `most` or one less: then the last row is computed twice
    and stored once, which spares the kernels for odd numbers. `tail`: columns of the last part. Addresses go on from row to row: those of
-   all rows at once would be spilled, which took a third of the time of a small product. */
+   all rows at once would be spilled, which took a tenth of the time of a small product. */
 DVTI_INLINE void G(tile)(const int most, const int parts, const dvti_product *p, const DVTI_E *a,
                          const DVTI_E *b, DVTI_E *c, const DVTI_E *start, int64_t rows,
                          int64_t tail) {
@@ -22179,13 +22191,13 @@ static void G(slim_column)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, in
 
 static void G(multiply)(const dvti_product *p) {
     const int64_t width = DVTI_TILE_PARTS * DVTI_LANES;
-    int64_t j, parts, cols, tail;
+    const DVTI_E *b = (const DVTI_E *)p->b;
+    DVTI_E *c = (DVTI_E *)p->c;
+    int64_t left, parts, cols, tail;
     if (p->rows <= 0)
         return;
-    for (j = 0; j < p->cols; j += cols) {
-        const DVTI_E *b = (const DVTI_E *)p->b + j / width * p->b_panel + j % width;
-        DVTI_E *c = (DVTI_E *)p->c + j;
-        cols = DVTI_MIN(p->cols - j, width);
+    for (left = p->cols; left > 0; left -= width, b += p->b_panel, c += width) {
+        cols = DVTI_MIN(left, width);
         parts = (cols + DVTI_LANES - 1) / DVTI_LANES;
         tail = cols - (parts - 1) * DVTI_LANES;
 #if DVTI_MASKED
@@ -22495,7 +22507,7 @@ static const dvti_simd_gemm G(kernels) = {
 
 /* Rows times parts of sums stay in registers while k passes by. `rows` is `most` or one less: then the last row is computed twice
    and stored once, which spares the kernels for odd numbers. `tail`: columns of the last part. Addresses go on from row to row: those of
-   all rows at once would be spilled, which took a third of the time of a small product. */
+   all rows at once would be spilled, which took a tenth of the time of a small product. */
 DVTI_INLINE void G(tile)(const int most, const int parts, const dvti_product *p, const DVTI_E *a,
                          const DVTI_E *b, DVTI_E *c, const DVTI_E *start, int64_t rows,
                          int64_t tail) {
@@ -22767,13 +22779,13 @@ static void G(slim_column)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, in
 
 static void G(multiply)(const dvti_product *p) {
     const int64_t width = DVTI_TILE_PARTS * DVTI_LANES;
-    int64_t j, parts, cols, tail;
+    const DVTI_E *b = (const DVTI_E *)p->b;
+    DVTI_E *c = (DVTI_E *)p->c;
+    int64_t left, parts, cols, tail;
     if (p->rows <= 0)
         return;
-    for (j = 0; j < p->cols; j += cols) {
-        const DVTI_E *b = (const DVTI_E *)p->b + j / width * p->b_panel + j % width;
-        DVTI_E *c = (DVTI_E *)p->c + j;
-        cols = DVTI_MIN(p->cols - j, width);
+    for (left = p->cols; left > 0; left -= width, b += p->b_panel, c += width) {
+        cols = DVTI_MIN(left, width);
         parts = (cols + DVTI_LANES - 1) / DVTI_LANES;
         tail = cols - (parts - 1) * DVTI_LANES;
 #if DVTI_MASKED
@@ -28174,7 +28186,7 @@ DVTI_INLINE V(d) V(gemm_dfetch)(const void *src, dvt_dtype dtype, int64_t at, in
 
 /* Rows times parts of sums stay in registers while k passes by. `rows` is `most` or one less: then the last row is computed twice
    and stored once, which spares the kernels for odd numbers. `tail`: columns of the last part. Addresses go on from row to row: those of
-   all rows at once would be spilled, which took a third of the time of a small product. */
+   all rows at once would be spilled, which took a tenth of the time of a small product. */
 DVTI_INLINE void G(tile)(const int most, const int parts, const dvti_product *p, const DVTI_E *a,
                          const DVTI_E *b, DVTI_E *c, const DVTI_E *start, int64_t rows,
                          int64_t tail) {
@@ -28446,13 +28458,13 @@ static void G(slim_column)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, in
 
 static void G(multiply)(const dvti_product *p) {
     const int64_t width = DVTI_TILE_PARTS * DVTI_LANES;
-    int64_t j, parts, cols, tail;
+    const DVTI_E *b = (const DVTI_E *)p->b;
+    DVTI_E *c = (DVTI_E *)p->c;
+    int64_t left, parts, cols, tail;
     if (p->rows <= 0)
         return;
-    for (j = 0; j < p->cols; j += cols) {
-        const DVTI_E *b = (const DVTI_E *)p->b + j / width * p->b_panel + j % width;
-        DVTI_E *c = (DVTI_E *)p->c + j;
-        cols = DVTI_MIN(p->cols - j, width);
+    for (left = p->cols; left > 0; left -= width, b += p->b_panel, c += width) {
+        cols = DVTI_MIN(left, width);
         parts = (cols + DVTI_LANES - 1) / DVTI_LANES;
         tail = cols - (parts - 1) * DVTI_LANES;
 #if DVTI_MASKED
@@ -28762,7 +28774,7 @@ static const dvti_simd_gemm G(kernels) = {
 
 /* Rows times parts of sums stay in registers while k passes by. `rows` is `most` or one less: then the last row is computed twice
    and stored once, which spares the kernels for odd numbers. `tail`: columns of the last part. Addresses go on from row to row: those of
-   all rows at once would be spilled, which took a third of the time of a small product. */
+   all rows at once would be spilled, which took a tenth of the time of a small product. */
 DVTI_INLINE void G(tile)(const int most, const int parts, const dvti_product *p, const DVTI_E *a,
                          const DVTI_E *b, DVTI_E *c, const DVTI_E *start, int64_t rows,
                          int64_t tail) {
@@ -29034,13 +29046,13 @@ static void G(slim_column)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, in
 
 static void G(multiply)(const dvti_product *p) {
     const int64_t width = DVTI_TILE_PARTS * DVTI_LANES;
-    int64_t j, parts, cols, tail;
+    const DVTI_E *b = (const DVTI_E *)p->b;
+    DVTI_E *c = (DVTI_E *)p->c;
+    int64_t left, parts, cols, tail;
     if (p->rows <= 0)
         return;
-    for (j = 0; j < p->cols; j += cols) {
-        const DVTI_E *b = (const DVTI_E *)p->b + j / width * p->b_panel + j % width;
-        DVTI_E *c = (DVTI_E *)p->c + j;
-        cols = DVTI_MIN(p->cols - j, width);
+    for (left = p->cols; left > 0; left -= width, b += p->b_panel, c += width) {
+        cols = DVTI_MIN(left, width);
         parts = (cols + DVTI_LANES - 1) / DVTI_LANES;
         tail = cols - (parts - 1) * DVTI_LANES;
 #if DVTI_MASKED
@@ -34597,7 +34609,7 @@ DVTI_INLINE V(d) V(gemm_dfetch)(const void *src, dvt_dtype dtype, int64_t at, in
 
 /* Rows times parts of sums stay in registers while k passes by. `rows` is `most` or one less: then the last row is computed twice
    and stored once, which spares the kernels for odd numbers. `tail`: columns of the last part. Addresses go on from row to row: those of
-   all rows at once would be spilled, which took a third of the time of a small product. */
+   all rows at once would be spilled, which took a tenth of the time of a small product. */
 DVTI_INLINE void G(tile)(const int most, const int parts, const dvti_product *p, const DVTI_E *a,
                          const DVTI_E *b, DVTI_E *c, const DVTI_E *start, int64_t rows,
                          int64_t tail) {
@@ -34869,13 +34881,13 @@ static void G(slim_column)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, in
 
 static void G(multiply)(const dvti_product *p) {
     const int64_t width = DVTI_TILE_PARTS * DVTI_LANES;
-    int64_t j, parts, cols, tail;
+    const DVTI_E *b = (const DVTI_E *)p->b;
+    DVTI_E *c = (DVTI_E *)p->c;
+    int64_t left, parts, cols, tail;
     if (p->rows <= 0)
         return;
-    for (j = 0; j < p->cols; j += cols) {
-        const DVTI_E *b = (const DVTI_E *)p->b + j / width * p->b_panel + j % width;
-        DVTI_E *c = (DVTI_E *)p->c + j;
-        cols = DVTI_MIN(p->cols - j, width);
+    for (left = p->cols; left > 0; left -= width, b += p->b_panel, c += width) {
+        cols = DVTI_MIN(left, width);
         parts = (cols + DVTI_LANES - 1) / DVTI_LANES;
         tail = cols - (parts - 1) * DVTI_LANES;
 #if DVTI_MASKED
@@ -35185,7 +35197,7 @@ static const dvti_simd_gemm G(kernels) = {
 
 /* Rows times parts of sums stay in registers while k passes by. `rows` is `most` or one less: then the last row is computed twice
    and stored once, which spares the kernels for odd numbers. `tail`: columns of the last part. Addresses go on from row to row: those of
-   all rows at once would be spilled, which took a third of the time of a small product. */
+   all rows at once would be spilled, which took a tenth of the time of a small product. */
 DVTI_INLINE void G(tile)(const int most, const int parts, const dvti_product *p, const DVTI_E *a,
                          const DVTI_E *b, DVTI_E *c, const DVTI_E *start, int64_t rows,
                          int64_t tail) {
@@ -35457,13 +35469,13 @@ static void G(slim_column)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, in
 
 static void G(multiply)(const dvti_product *p) {
     const int64_t width = DVTI_TILE_PARTS * DVTI_LANES;
-    int64_t j, parts, cols, tail;
+    const DVTI_E *b = (const DVTI_E *)p->b;
+    DVTI_E *c = (DVTI_E *)p->c;
+    int64_t left, parts, cols, tail;
     if (p->rows <= 0)
         return;
-    for (j = 0; j < p->cols; j += cols) {
-        const DVTI_E *b = (const DVTI_E *)p->b + j / width * p->b_panel + j % width;
-        DVTI_E *c = (DVTI_E *)p->c + j;
-        cols = DVTI_MIN(p->cols - j, width);
+    for (left = p->cols; left > 0; left -= width, b += p->b_panel, c += width) {
+        cols = DVTI_MIN(left, width);
         parts = (cols + DVTI_LANES - 1) / DVTI_LANES;
         tail = cols - (parts - 1) * DVTI_LANES;
 #if DVTI_MASKED
@@ -38414,7 +38426,7 @@ DVTI_FN int64_t dvti_cuda_reach(const dvti_kview *view);
 /* The smallest power of two of at least `least`. */
 DVTI_FN int64_t dvti_cuda_power(int64_t least);
 
-DVTI_FN int64_t dvti_cuda_workspace(dvti_device *device, const dvti_launch *launch);
+DVTI_FN int64_t dvti_cuda_workspace(dvti_device *device, dvti_launch *launch);
 /* Finds the family; the card's context is current. */
 DVTI_FN dvt_status dvti_cuda_run(dvti_cuda_gpu *gpu, const dvti_launch *launch);
 /* One per kernel family of the contract. The launch has at least one element of output. */
@@ -47031,7 +47043,7 @@ DVTI_FN dvt_status dvti_cuda_start(dvti_cuda_gpu *gpu, const dvti_launch *launch
 #line 2 "src/3_cuda/launch/dvt_cuda_launch.c"
 #endif
 
-DVTI_FN int64_t dvti_cuda_workspace(dvti_device *device, const dvti_launch *launch) {
+DVTI_FN int64_t dvti_cuda_workspace(dvti_device *device, dvti_launch *launch) {
     const dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
     switch (launch->kernel) {
     case DVTI_K_REDUCE:
@@ -52144,10 +52156,10 @@ typedef struct dvti_factor {
 } dvti_factor;
 
 static dvti_factor dvti_factor_of(const dvt_array *x, bool transpose) {
+    const int64_t *dim = x->shape.dim + x->shape.ndim - 2;
     dvti_factor f;
-    int n = x->shape.ndim;
-    f.rows = x->shape.dim[transpose ? n - 1 : n - 2];
-    f.columns = x->shape.dim[transpose ? n - 2 : n - 1];
+    f.rows = dim[transpose];
+    f.columns = dim[!transpose];
     return f;
 }
 
@@ -52157,23 +52169,30 @@ static dvt_shape dvti_batch_shape(const dvt_array *x) {
     return shape;
 }
 
-/* Rows and columns of x behind the batch axes of the product, exchanged when asked. */
-static void dvti_factor_view(dvti_view *view, const dvt_array *x, const dvt_shape *product,
-                             bool transpose) {
-    int n = x->shape.ndim, last = product->ndim - 1, lead = product->ndim - n, i;
-    int row = transpose ? n - 1 : n - 2, column = transpose ? n - 2 : n - 1;
-    view->data = (char *)x->storage->data + x->offset * dvt_dtype_size(x->dtype);
-    view->dtype = x->dtype;
-    view->ndim = product->ndim;
-    for (i = 0; i < last - 1; i++) {
+static DVTI_NOINLINE void dvti_factor_batch(dvti_view *view, const dvt_array *x,
+                                            const dvt_shape *product) {
+    int lead = product->ndim - x->shape.ndim, i;
+    for (i = 0; i < product->ndim - 2; i++) {
         bool repeats = i < lead || (x->shape.dim[i - lead] == 1 && product->dim[i] != 1);
         view->dim[i] = product->dim[i];
         view->stride[i] = repeats ? 0 : x->stride[i - lead];
     }
-    view->dim[last - 1] = x->shape.dim[row];
-    view->stride[last - 1] = x->stride[row];
-    view->dim[last] = x->shape.dim[column];
-    view->stride[last] = x->stride[column];
+}
+
+/* Rows and columns of x behind the batch axes of the product, exchanged when asked. */
+static void dvti_factor_view(dvti_view *view, const dvt_array *x, const dvt_shape *product,
+                             bool transpose) {
+    const int64_t *dim = x->shape.dim + x->shape.ndim - 2, *stride = x->stride + x->shape.ndim - 2;
+    const int64_t batch = product->ndim - 2;
+    view->data = (char *)x->storage->data + x->offset * dvt_dtype_size(x->dtype);
+    view->dtype = x->dtype;
+    view->ndim = product->ndim;
+    if (batch)
+        dvti_factor_batch(view, x, product);
+    view->dim[batch] = dim[transpose];
+    view->stride[batch] = stride[transpose];
+    view->dim[batch + 1] = dim[!transpose];
+    view->stride[batch + 1] = stride[!transpose];
 }
 
 static bool dvti_matmul_batch(const char *name, const dvt_array *a, const dvt_array *b,
@@ -52306,10 +52325,18 @@ static dvt_dtype dvti_matmul_dtype(const dvt_array *a, const dvt_array *b) {
     return dtype == DVT_BOOL ? DVT_I64 : dtype;
 }
 
+static DVTI_NOINLINE dvt_array *dvti_matmul_in_scope(const char *name, dvt_array *a, dvt_array *b,
+                                                     bool transpose_a, bool transpose_b,
+                                                     dvt_dtype dtype) {
+    dvt_scope_guard scope = dvt_scope_begin();
+    dvt_array *out =
+        (dvt_array *)dvt_keep(dvti_matmul_any(name, a, b, transpose_a, transpose_b, dtype));
+    dvt_scope_end(&scope);
+    return out;
+}
+
 static dvt_array *dvti_matmul_typed(const char *name, dvt_array *a, dvt_array *b, bool transpose_a,
                                     bool transpose_b, dvt_dtype dtype) {
-    dvt_scope_guard scope;
-    dvt_array *out;
     if (a->shape.ndim == 0 || b->shape.ndim == 0) {
         dvti_fail(DVT_ERR_SHAPE,
                   "%s: a is %s and b is %s; expected at least one axis; use dvt_mul for scalars",
@@ -52320,10 +52347,7 @@ static dvt_array *dvti_matmul_typed(const char *name, dvt_array *a, dvt_array *b
         return dvti_factors_meet(name, a, b, transpose_a, transpose_b)
                    ? dvti_matmul_recorded(name, a, b, transpose_a, transpose_b, dtype, NULL, false)
                    : NULL;
-    scope = dvt_scope_begin();
-    out = (dvt_array *)dvt_keep(dvti_matmul_any(name, a, b, transpose_a, transpose_b, dtype));
-    dvt_scope_end(&scope);
-    return out;
+    return dvti_matmul_in_scope(name, a, b, transpose_a, transpose_b, dtype);
 }
 
 static dvt_array *dvti_matmul(const char *name, dvt_array *a, dvt_array *b, bool transpose_a,

@@ -52,11 +52,10 @@ static void dvti_array_abandon(void *object) {
     dvt_release(grad);
 }
 
-/* Takes over the caller's reference to storage, also on failure. */
+/* Takes over the caller's reference to storage, also on failure. Its positions share no element. */
 static dvt_array *dvti_array_on(const char *function, dvti_storage *storage, const dvt_shape *shape,
                                 const int64_t *stride, int64_t offset, dvt_dtype dtype) {
     dvt_array *x = (dvt_array *)dvti_small_alloc(sizeof *x);
-    bool shared = false, empty = false;
     int i;
     if (!x || !dvti_object_begin(x, dvti_array_destroy, function)) {
         if (!x)
@@ -74,11 +73,9 @@ static dvt_array *dvti_array_on(const char *function, dvti_storage *storage, con
     for (i = 0; i < shape->ndim; i++) {
         x->shape.dim[i] = shape->dim[i];
         x->stride[i] = stride[i];
-        shared = shared || (stride[i] == 0 && shape->dim[i] > 1);
-        empty = empty || shape->dim[i] == 0;
     }
     x->dtype = dtype;
-    x->broadcast = shared && !empty; /* an empty array has no positions to share, and any strides */
+    x->broadcast = false;
     x->node = NULL;
     x->grad = NULL;
     x->grad_req = DVT_GRAD_WRITE;
@@ -125,14 +122,23 @@ DVTI_FN dvt_array *dvti_array_new(const char *function, dvt_shape shape, dvt_dty
     return dvti_array_shaped(function, &shape, dtype, ctx);
 }
 
+/* An empty array has no positions that could share an element, and any strides. */
+static bool dvti_repeats(const dvt_shape *shape, const int64_t *stride) {
+    bool shared = false;
+    int i;
+    for (i = 0; i < shape->ndim; i++)
+        shared = shared || (stride[i] == 0 && shape->dim[i] > 1);
+    return shared && dvti_has_elements(shape);
+}
+
 DVTI_FN dvt_array *dvti_view_new(const char *function, dvt_array *x, dvt_shape shape,
                                  const int64_t *stride, int64_t offset) {
     dvt_array *view;
     dvti_atomic_add(&x->storage->references, 1);
     dvti_count(DVTI_COUNT_SHARERS, 1);
     view = dvti_array_on(function, x->storage, &shape, stride, offset, x->dtype);
-    if (view && x->broadcast)
-        view->broadcast = true;
+    if (view)
+        view->broadcast = x->broadcast || dvti_repeats(&shape, stride);
     return view;
 }
 

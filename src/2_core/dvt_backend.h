@@ -115,6 +115,7 @@ typedef struct dvti_launch {
     dvti_op op;
     dvti_class compute;
     int n_in, n_out;
+    bool at_once; /* the backend's own: on cpu(), one call of a kernel forms the product */
     double f[8];
     int64_t i[8];
     void *workspace; /* at least workspace_bytes, 64-byte aligned */
@@ -147,8 +148,8 @@ typedef struct dvti_backend {
     dvt_status (*download)(dvti_device *device, void *dst, const void *src, int64_t bytes);
     dvt_status (*copy_from)(dvti_device *device, void *dst, dvti_device *from, const void *src,
                             int64_t bytes);
-    /* Bytes of workspace that this launch needs (0 for most). */
-    int64_t (*workspace)(dvti_device *device, const dvti_launch *launch);
+    /* Bytes of workspace that this launch needs (0 for most). May note in at_once what `launch` would have to find out again. */
+    int64_t (*workspace)(dvti_device *device, dvti_launch *launch);
     /* Puts the launch into the queue; the structure is copied. */
     dvt_status (*launch)(dvti_device *device, const dvti_launch *launch);
     dvt_status (*wait)(dvti_device *device);

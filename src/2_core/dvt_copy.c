@@ -7,6 +7,7 @@ DVTI_FN void dvti_launch_begin(dvti_launch *launch, const char *name, dvti_kerne
     launch->op = op;
     launch->compute = DVTI_F32;
     launch->n_in = launch->n_out = 0;
+    launch->at_once = false;
     DVTI_ZERO_8(launch->f);
     DVTI_ZERO_8(launch->i);
     launch->workspace = NULL;

@@ -372,16 +372,20 @@ static bool dvti_mm_is_alone(const dvti_mm *p) {
     return dvti_mm_is_one_call(p, DVTI_MM_ALONE) && !dvti_mm_is_narrow(p);
 }
 
-DVTI_FN int64_t dvti_cpu_matmul_workspace(const dvti_launch *launch, int threads) {
+/* What is found here is kept in at_once, since finding it again would be a tenth of the time of a small product. */
+DVTI_FN int64_t dvti_cpu_matmul_workspace(dvti_launch *launch, int threads) {
     dvti_mm p;
+    launch->at_once = false;
     if (!dvti_mm_takes(launch) || !dvti_simd_now())
         return dvti_ref_matmul_workspace(launch, threads);
     dvti_mm_shape(&p, launch);
-    if (dvti_mm_is_one_call(&p, DVTI_MM_ONE_CALL))
+    launch->at_once = dvti_mm_is_one_call(&p, DVTI_MM_ONE_CALL);
+    if (launch->at_once)
         return 0;
     if (!threads)
         threads = dvti_parallel_width();
-    if (threads == 1 && dvti_mm_is_alone(&p))
+    launch->at_once = threads == 1 && dvti_mm_is_alone(&p);
+    if (launch->at_once)
         return 0;
     dvti_mm_plan(&p, threads);
     return p.area ? p.area * dvti_task_areas(p.tasks, dvti_mm_terms(&p), threads) : 0;
@@ -391,23 +395,15 @@ DVTI_FN int64_t dvti_cpu_matmul_workspace(const dvti_launch *launch, int threads
 static bool dvti_mm_run(const dvti_launch *launch, const dvti_simd *simd) {
     dvti_mm p;
     int threads;
-    bool alone;
     dvti_mm_shape(&p, launch);
     p.simd = simd;
     p.by = p.size == 8 ? simd->gemm_f64 : simd->gemm_f32;
-    if (dvti_mm_is_one_call(&p, DVTI_MM_ONE_CALL)) {
+    if (launch->at_once) {
         dvti_mm_one_call(&p);
         return true;
     }
     threads = dvti_parallel_width();
-    alone = dvti_mm_is_alone(&p);
-    if (!alone || threads > 1)
-        dvti_mm_plan(&p, threads);
-    /* Without the plan's workspace, others compute now than were there when it was asked for. */
-    if (alone && (threads == 1 || p.area > launch->workspace_bytes)) {
-        dvti_mm_one_call(&p);
-        return true;
-    }
+    dvti_mm_plan(&p, threads);
     if (p.area > launch->workspace_bytes)
         return false;
     dvti_run_tasks(p.tasks, dvti_mm_terms(&p), launch->workspace,
@@ -420,8 +416,9 @@ static bool dvti_mm_run(const dvti_launch *launch, const dvti_simd *simd) {
 /* dvt_set_cpu_isa may have been called since the workspace was made; then who can, does. */
 DVTI_FN void dvti_cpu_matmul(const dvti_launch *launch) {
     const dvti_simd *simd = dvti_simd_now(), *tier[4];
-    if (dvti_mm_takes(launch)) {
-        if (!simd && launch->workspace_bytes < dvti_ref_matmul_workspace(launch, 1) &&
+    if (launch->at_once || dvti_mm_takes(launch)) {
+        if (!simd &&
+            (launch->at_once || launch->workspace_bytes < dvti_ref_matmul_workspace(launch, 1)) &&
             dvti_simd_tiers(tier))
             simd = tier[0];
         if (simd && dvti_mm_run(launch, simd))

@@ -25,7 +25,7 @@ typedef struct dvti_mm {
     const dvti_simd *simd;
     const dvti_simd_gemm *by;
     dvti_mm_kind kind;
-    int64_t n, m, k, batch;
+    int64_t n, batch, m, k; /* n not beside m, for the reason that dvti_product gives */
     int64_t a_row, a_k, b_k, b_col;
     int64_t size; /* bytes of an element of the sums */
     bool half;    /* the result is converted */

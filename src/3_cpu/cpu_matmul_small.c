@@ -25,9 +25,13 @@ DVTI_FN bool dvti_mm_is_one_call(const dvti_mm *p, int64_t terms) {
 
 static void dvti_mm_multiply(const dvti_mm *p, dvti_product *q, int64_t b_k) {
     static const double zero = 0;
-    int64_t terms[DVTI_MM_DEPTH], k, at = 0;
-    for (k = 0; k < p->k; k++, at += b_k)
+    int64_t terms[DVTI_MM_DEPTH], k, at = 0; /* DVTI_MM_DEPTH is a multiple of 4 */
+    for (k = 0; k < p->k; k += 4, at += 4 * b_k) {
         terms[k] = at;
+        terms[k + 1] = at + b_k;
+        terms[k + 2] = at + 2 * b_k;
+        terms[k + 3] = at + 3 * b_k;
+    }
     q->depth = p->k;
     q->b_k = terms;
     q->b_panel = p->by->width;

@@ -83,7 +83,7 @@ static int dvti_cpu_threads(const dvti_device *device) {
 }
 
 /* The tier may change between this question and the launch, so the answer is right for all. */
-DVTI_FN int64_t dvti_cpu_workspace(dvti_device *device, const dvti_launch *launch) {
+DVTI_FN int64_t dvti_cpu_workspace(dvti_device *device, dvti_launch *launch) {
     switch (launch->kernel) {
     case DVTI_K_REDUCE:
         return DVTI_MAX(dvti_ref_reduce_workspace(launch), dvti_fast_reduce_workspace(launch));

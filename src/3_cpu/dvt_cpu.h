@@ -7,7 +7,7 @@
 
 /* Runs one launch to its end. */
 DVTI_FN void dvti_cpu_run(const dvti_launch *launch);
-DVTI_FN int64_t dvti_cpu_workspace(dvti_device *device, const dvti_launch *launch);
+DVTI_FN int64_t dvti_cpu_workspace(dvti_device *device, dvti_launch *launch);
 
 /* For tests: the next operation that a virtual GPU runs fails with this reason. */
 DVTI_FN void dvti_virtual_fail_next(dvti_device *device, const char *reason);
@@ -36,8 +36,8 @@ DVTI_FN void dvti_ref_optimizer(const dvti_launch *launch);
 
 /* By the best tier's kernels, or by the reference. */
 DVTI_FN void dvti_cpu_matmul(const dvti_launch *launch);
-/* threads: 0 asks dvti_parallel_width, which a small product need not. */
-DVTI_FN int64_t dvti_cpu_matmul_workspace(const dvti_launch *launch, int threads);
+/* threads: 0 asks dvti_parallel_width, which a small product need not. Sets at_once. */
+DVTI_FN int64_t dvti_cpu_matmul_workspace(dvti_launch *launch, int threads);
 DVTI_FN void dvti_cpu_conv2d(const dvti_launch *launch);
 DVTI_FN int64_t dvti_cpu_conv2d_workspace(const dvti_launch *launch, int threads);
 

@@ -139,7 +139,7 @@ DVTI_FN int64_t dvti_cuda_reach(const dvti_kview *view);
 /* The smallest power of two of at least `least`. */
 DVTI_FN int64_t dvti_cuda_power(int64_t least);
 
-DVTI_FN int64_t dvti_cuda_workspace(dvti_device *device, const dvti_launch *launch);
+DVTI_FN int64_t dvti_cuda_workspace(dvti_device *device, dvti_launch *launch);
 /* Finds the family; the card's context is current. */
 DVTI_FN dvt_status dvti_cuda_run(dvti_cuda_gpu *gpu, const dvti_launch *launch);
 /* One per kernel family of the contract. The launch has at least one element of output. */

@@ -8,10 +8,10 @@ typedef struct dvti_factor {
 } dvti_factor;
 
 static dvti_factor dvti_factor_of(const dvt_array *x, bool transpose) {
+    const int64_t *dim = x->shape.dim + x->shape.ndim - 2;
     dvti_factor f;
-    int n = x->shape.ndim;
-    f.rows = x->shape.dim[transpose ? n - 1 : n - 2];
-    f.columns = x->shape.dim[transpose ? n - 2 : n - 1];
+    f.rows = dim[transpose];
+    f.columns = dim[!transpose];
     return f;
 }
 
@@ -21,23 +21,30 @@ static dvt_shape dvti_batch_shape(const dvt_array *x) {
     return shape;
 }
 
-/* Rows and columns of x behind the batch axes of the product, exchanged when asked. */
-static void dvti_factor_view(dvti_view *view, const dvt_array *x, const dvt_shape *product,
-                             bool transpose) {
-    int n = x->shape.ndim, last = product->ndim - 1, lead = product->ndim - n, i;
-    int row = transpose ? n - 1 : n - 2, column = transpose ? n - 2 : n - 1;
-    view->data = (char *)x->storage->data + x->offset * dvt_dtype_size(x->dtype);
-    view->dtype = x->dtype;
-    view->ndim = product->ndim;
-    for (i = 0; i < last - 1; i++) {
+static DVTI_NOINLINE void dvti_factor_batch(dvti_view *view, const dvt_array *x,
+                                            const dvt_shape *product) {
+    int lead = product->ndim - x->shape.ndim, i;
+    for (i = 0; i < product->ndim - 2; i++) {
         bool repeats = i < lead || (x->shape.dim[i - lead] == 1 && product->dim[i] != 1);
         view->dim[i] = product->dim[i];
         view->stride[i] = repeats ? 0 : x->stride[i - lead];
     }
-    view->dim[last - 1] = x->shape.dim[row];
-    view->stride[last - 1] = x->stride[row];
-    view->dim[last] = x->shape.dim[column];
-    view->stride[last] = x->stride[column];
+}
+
+/* Rows and columns of x behind the batch axes of the product, exchanged when asked. */
+static void dvti_factor_view(dvti_view *view, const dvt_array *x, const dvt_shape *product,
+                             bool transpose) {
+    const int64_t *dim = x->shape.dim + x->shape.ndim - 2, *stride = x->stride + x->shape.ndim - 2;
+    const int64_t batch = product->ndim - 2;
+    view->data = (char *)x->storage->data + x->offset * dvt_dtype_size(x->dtype);
+    view->dtype = x->dtype;
+    view->ndim = product->ndim;
+    if (batch)
+        dvti_factor_batch(view, x, product);
+    view->dim[batch] = dim[transpose];
+    view->stride[batch] = stride[transpose];
+    view->dim[batch + 1] = dim[!transpose];
+    view->stride[batch + 1] = stride[!transpose];
 }
 
 static bool dvti_matmul_batch(const char *name, const dvt_array *a, const dvt_array *b,
@@ -170,10 +177,18 @@ static dvt_dtype dvti_matmul_dtype(const dvt_array *a, const dvt_array *b) {
     return dtype == DVT_BOOL ? DVT_I64 : dtype;
 }
 
+static DVTI_NOINLINE dvt_array *dvti_matmul_in_scope(const char *name, dvt_array *a, dvt_array *b,
+                                                     bool transpose_a, bool transpose_b,
+                                                     dvt_dtype dtype) {
+    dvt_scope_guard scope = dvt_scope_begin();
+    dvt_array *out =
+        (dvt_array *)dvt_keep(dvti_matmul_any(name, a, b, transpose_a, transpose_b, dtype));
+    dvt_scope_end(&scope);
+    return out;
+}
+
 static dvt_array *dvti_matmul_typed(const char *name, dvt_array *a, dvt_array *b, bool transpose_a,
                                     bool transpose_b, dvt_dtype dtype) {
-    dvt_scope_guard scope;
-    dvt_array *out;
     if (a->shape.ndim == 0 || b->shape.ndim == 0) {
         dvti_fail(DVT_ERR_SHAPE,
                   "%s: a is %s and b is %s; expected at least one axis; use dvt_mul for scalars",
@@ -184,10 +199,7 @@ static dvt_array *dvti_matmul_typed(const char *name, dvt_array *a, dvt_array *b
         return dvti_factors_meet(name, a, b, transpose_a, transpose_b)
                    ? dvti_matmul_recorded(name, a, b, transpose_a, transpose_b, dtype, NULL, false)
                    : NULL;
-    scope = dvt_scope_begin();
-    out = (dvt_array *)dvt_keep(dvti_matmul_any(name, a, b, transpose_a, transpose_b, dtype));
-    dvt_scope_end(&scope);
-    return out;
+    return dvti_matmul_in_scope(name, a, b, transpose_a, transpose_b, dtype);
 }
 
 static dvt_array *dvti_matmul(const char *name, dvt_array *a, dvt_array *b, bool transpose_a,

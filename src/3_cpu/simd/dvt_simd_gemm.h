@@ -17,16 +17,19 @@
    Each element is one chain of fused multiply-adds, c = fma(a, b, c) with k ascending. So its bits depend on nothing else: not on the
    tier, nor on how the work is cut into rows, columns, threads, or pieces of k of which each continues the last. */
 typedef struct dvti_product {
-    int64_t rows, cols, depth;
+    /* Numbers and addresses take turns: compilers copy neighbours that stand together elsewhere as one vector, and a load of that waits
+       for the stores that have just made its parts. */
+    int64_t rows;
     const void *a;
-    int64_t a_row, a_k;
+    int64_t a_row;
     const void *b;
+    int64_t a_k;
     const int64_t *b_k;
-    int64_t b_panel;
+    int64_t cols;
     void *c;
     int64_t c_row;
     const void *start;
-    int64_t start_row;
+    int64_t depth, b_panel, start_row;
 } dvti_product;
 
 /* y[i * y_row + j * y_col] = the sum over k of w[i * w_row + k] * x[j * x_col + k]: k lies side by side in both. Lane l of 64 bytes' worth

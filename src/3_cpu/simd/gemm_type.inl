@@ -12,7 +12,7 @@
 
 /* Rows times parts of sums stay in registers while k passes by. `rows` is `most` or one less: then the last row is computed twice
    and stored once, which spares the kernels for odd numbers. `tail`: columns of the last part. Addresses go on from row to row: those of
-   all rows at once would be spilled, which took a third of the time of a small product. */
+   all rows at once would be spilled, which took a tenth of the time of a small product. */
 DVTI_INLINE void G(tile)(const int most, const int parts, const dvti_product *p, const DVTI_E *a,
                          const DVTI_E *b, DVTI_E *c, const DVTI_E *start, int64_t rows,
                          int64_t tail) {
@@ -284,13 +284,13 @@ static void G(slim_column)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, in
 
 static void G(multiply)(const dvti_product *p) {
     const int64_t width = DVTI_TILE_PARTS * DVTI_LANES;
-    int64_t j, parts, cols, tail;
+    const DVTI_E *b = (const DVTI_E *)p->b;
+    DVTI_E *c = (DVTI_E *)p->c;
+    int64_t left, parts, cols, tail;
     if (p->rows <= 0)
         return;
-    for (j = 0; j < p->cols; j += cols) {
-        const DVTI_E *b = (const DVTI_E *)p->b + j / width * p->b_panel + j % width;
-        DVTI_E *c = (DVTI_E *)p->c + j;
-        cols = DVTI_MIN(p->cols - j, width);
+    for (left = p->cols; left > 0; left -= width, b += p->b_panel, c += width) {
+        cols = DVTI_MIN(left, width);
         parts = (cols + DVTI_LANES - 1) / DVTI_LANES;
         tail = cols - (parts - 1) * DVTI_LANES;
 #if DVTI_MASKED

@@ -1,7 +1,7 @@
 /* The door of all kernels: which family serves a launch, and how much workspace it wants. */
 #include "3_cuda/device/dvt_cuda_device.h"
 
-DVTI_FN int64_t dvti_cuda_workspace(dvti_device *device, const dvti_launch *launch) {
+DVTI_FN int64_t dvti_cuda_workspace(dvti_device *device, dvti_launch *launch) {
     const dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
     switch (launch->kernel) {
     case DVTI_K_REDUCE:
