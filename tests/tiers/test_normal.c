@@ -88,7 +88,7 @@ DVT_TEST(normal_numbers_are_accurate) {
     int i, few;
     memset(&launch, 0, sizeof launch);
     launch.f[1] = 1;
-    for (i = 0; i < 300000; i++) {
+    for (i = 0; i < 100000; i++) {
         uint32_t first = (uint32_t)dvt_test_random(0, 4294967296.0);
         uint32_t second = (uint32_t)dvt_test_random(0, 4294967296.0);
         few = (int)dvt_test_random(0, 32);
