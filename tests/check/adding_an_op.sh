@@ -7,6 +7,8 @@ rm -rf "$D"
 mkdir -p "$D/tests/unit"
 cp -r src tools "$D/"
 cp tests/*.[ch] "$D/tests/"
+mkdir -p "$D/tests/tiers"
+cp tests/tiers/math_rows.h "$D/tests/tiers/"
 try "the page's changes have their places" "$PYTHON" tests/check/apply.py docs/ADDING_AN_OP.md "$D"
 try "the generators accept them" sh -c "$PYTHON $D/tools/call_sites.py && $PYTHON $D/tools/amalgamate.py"
 try "they compile" $CC -std=gnu11 -O0 -Wall -Wextra -Werror -I"$D" -I"$D/tests" \
