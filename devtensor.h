@@ -8240,8 +8240,9 @@ typedef struct dvti_simd {
     /* The numbers of those among n <= 65536 elements that are not <= bound (`below`: not >= it), in order, into `at`; how many there are.
        NaN is one of them; bound is none. */
     int64_t (*beyond)(const float *x, int64_t n, float bound, bool below, uint16_t *at);
-    /* Sorts 16 columns of n > 0 floats, x[n][16]. False: there is a NaN or a -0 among them; nothing is done. */
-    bool (*sort_columns)(float *x, int64_t n, bool descending);
+    /* Sorts 16 columns of n > 0 floats, or int32; x[.][16] has a power of two of rows, 16 or more. False: there is a NaN or a -0 among floats; x
+       is of no use then. */
+    bool (*sort_columns)(void *x, int64_t n, bool floats, bool descending);
     /* The k best, largest or smallest, of 16 columns and their numbers, [k][16] in order, go on with n rows x[n][16] numbered from `number`
        on; a value of NaN is none yet. Of equal ones the first. Values are negative where the smallest are wanted. False: as above. */
     bool (*best_of_columns)(const float *x, int64_t n, int32_t number, int64_t k, bool below,
@@ -12341,7 +12342,7 @@ DVTI_FN bool dvti_fast_normalize(const dvti_launch *launch, const dvti_simd *sim
 /* ==== begin src/3_cpu/cpu_sort.c ==== */
 /* Sorting of rows, stable. Elements become unsigned keys whose order is theirs, and a radix sort, least significant digit first, moves keys, or
    keys with their numbers. Digits have 11 bits where that saves passes, 8 where rows are too short to fill as many counters; the shortest rows
-   are sorted by insertion. Short rows of floats are sorted 16 side by side, each in a lane of a tier's vectors, where there is neither NaN nor -0.
+   are sorted by insertion. Short rows of floats and of int32 are sorted 16 side by side, each in a lane of a tier's vectors, where there is neither NaN nor -0.
 
    Keys: all NaN are the largest, -0 and +0 are one key, so stable order is the numbers' order. A row that has neither NaN nor -0 gives its
    elements back from the keys alone; another one is sorted by number and gathered.
@@ -12353,6 +12354,7 @@ DVTI_FN bool dvti_fast_normalize(const dvti_launch *launch, const dvti_simd *sim
 #define DVTI_SORT_INSERT 40   /* elements up to which insertion is faster */
 #define DVTI_SORT_LONG 8192   /* from here on digits have 11 bits */
 #define DVTI_SORT_TASK 4096   /* elements of rows that a thread takes at once */
+#define DVTI_SORT_AHEAD 256   /* elements of rows of which the next ones are fetched ahead */
 #define DVTI_SORT_BESIDE 4096 /* elements of the longest rows that are sorted side by side */
 #define DVTI_SORT_TERMS 130.  /* per element, as a product's terms (dvti_task_areas) */
 #define DVTI_SORT_BESIDE_TERMS 20.
@@ -12361,7 +12363,7 @@ typedef struct dvti_sort_plan {
     const dvti_launch *launch;
     int64_t rows, n, k, group, tasks; /* k: results of a row; group: rows of a task */
     int64_t area_bytes;
-    bool beside; /* rows of floats, 16 side by side where a tier computes */
+    bool beside; /* rows of float32 or int32, 16 side by side where a tier computes */
     int bits;    /* of a key */
     bool wide;   /* keys of 64 bits, or numbers of more than 32 */
 } dvti_sort_plan;
@@ -12602,12 +12604,18 @@ DVTI_FN void dvti_rows_to_lanes(const dvti_simd *simd, const float *rows, int64_
     memcpy(lanes, block, (size_t)(16 * columns) * sizeof *lanes);
 }
 
+/* Where the 16 columns behind those from `at` on begin: a last few with some before them once more, as whole blocks take less time. */
+static int64_t dvti_sort_next(int64_t at, int64_t n) {
+    return at + 16 < n && at + 32 > n ? n - 16 : at + 16;
+}
+
 static void dvti_sort_from_lanes(const dvti_simd *simd, const float *lanes, int64_t count,
                                  int64_t n, float *rows) {
     float block[256];
-    int64_t at, k;
-    for (at = 0; at < n; at += 16) {
+    int64_t at, next, k;
+    for (at = 0; at < n; at = next) {
         const int64_t m = DVTI_MIN(n - at, 16);
+        next = dvti_sort_next(at, n);
         if (m == 16 && count == 16) {
             simd->turn(lanes + 16 * at, 16, rows + at, n);
             continue;
@@ -12619,19 +12627,29 @@ static void dvti_sort_from_lanes(const dvti_simd *simd, const float *lanes, int6
     }
 }
 
+/* Processors do not guess rows side by side: without this, short rows of a large array wait for memory longer than they are sorted. */
+static void dvti_sort_ahead(const float *p, int64_t n) {
+    int64_t i;
+    for (i = 0; i < n && n <= 16 * DVTI_SORT_AHEAD; i += 16)
+        DVTI_PREFETCH(p + i);
+}
+
 /* Rows first .. first + count - 1, at most 16. False: not this way. A few rows take as long as 16. */
 static bool dvti_sort_beside(const dvti_sort_plan *plan, int64_t first, int64_t count,
                              float *area) {
     const dvti_simd *simd = dvti_simd_now();
     const float *from = (const float *)plan->launch->in[0].data + first * plan->n;
+    float *to = (float *)plan->launch->out[0].data + first * plan->n;
     int64_t n = plan->n, at;
     if (!plan->beside || !simd || count < (n <= 1024 ? 4 : 8))
         return false;
-    for (at = 0; at < n; at += 16)
+    for (at = 0; at < n; at = dvti_sort_next(at, n))
         dvti_rows_to_lanes(simd, from + at, n, count, DVTI_MIN(n - at, 16), area + 16 * at);
-    if (!simd->sort_columns(area, n, plan->launch->i[0] != 0))
+    dvti_sort_ahead(from + count * n, DVTI_MIN(plan->rows - first - count, 16) * n);
+    dvti_sort_ahead(to, count * n);
+    if (!simd->sort_columns(area, n, plan->launch->in[0].dtype == DVT_F32, plan->launch->i[0] != 0))
         return false;
-    dvti_sort_from_lanes(simd, area, count, n, (float *)plan->launch->out[0].data + first * n);
+    dvti_sort_from_lanes(simd, area, count, n, to);
     return true;
 }
 
@@ -12665,15 +12683,19 @@ static dvti_sort_plan dvti_sort_plan_of(const dvti_launch *launch) {
     plan.rows = launch->in[0].dim[0];
     plan.n = launch->in[0].dim[1];
     plan.k = launch->out[0].dim[1];
-    plan.beside = launch->op == DVTI_OP_sort && launch->in[0].dtype == DVT_F32 && plan.rows >= 4 &&
-                  plan.n > 1 && plan.n <= DVTI_SORT_BESIDE;
+    plan.beside = launch->op == DVTI_OP_sort &&
+                  (launch->in[0].dtype == DVT_F32 || launch->in[0].dtype == DVT_I32) &&
+                  plan.rows >= 4 && plan.n > 1 && plan.n <= DVTI_SORT_BESIDE;
     plan.group = DVTI_MAX(DVTI_SORT_TASK / plan.n, 1);
     if (plan.beside)
         plan.group = (plan.group + 15) / 16 * 16;
     plan.tasks = (plan.rows - 1) / plan.group + 1;
     plan.bits = launch->in[0].dtype == DVT_BOOL ? 1 : 8 * (int)size;
     plan.wide = size == 8 || plan.n > UINT32_MAX;
-    plan.area_bytes = (plan.n * (plan.beside ? 64 : plan.wide ? 32 : 16) + 63) / 64 * 64;
+    plan.area_bytes = (plan.n * (plan.wide ? 32 : 16) + 63) / 64 * 64;
+    if (plan.beside)
+        for (plan.area_bytes = 1024; plan.area_bytes < 64 * plan.n; plan.area_bytes *= 2)
+            ;
     return plan;
 }
 
@@ -12701,6 +12723,7 @@ DVTI_FN void dvti_cpu_sort(const dvti_launch *launch) {
 #undef DVTI_SORT_INSERT
 #undef DVTI_SORT_LONG
 #undef DVTI_SORT_TASK
+#undef DVTI_SORT_AHEAD
 #undef DVTI_SORT_BESIDE
 #undef DVTI_SORT_TERMS
 #undef DVTI_SORT_BESIDE_TERMS
@@ -19076,6 +19099,8 @@ DVTI_PART2(pi, p_isub, pi, pi, _mm256_sub_epi32(a, b))
 DVTI_PART2(pi, p_iand, pi, pi, _mm256_and_si256(a, b))
 DVTI_PART2(pi, p_ior, pi, pi, _mm256_or_si256(a, b))
 DVTI_PART2(pi, p_ixor, pi, pi, _mm256_xor_si256(a, b))
+DVTI_PART2(pi, p_imin, pi, pi, _mm256_min_epi32(a, b))
+DVTI_PART2(pi, p_imax, pi, pi, _mm256_max_epi32(a, b))
 DVTI_INLINE V(pf) V(p_lookup)(const float *table, V(pi) at) {
     return _mm256_permutevar8x32_ps(_mm256_loadu_ps(table), at);
 }
@@ -24708,31 +24733,155 @@ DVTI_INLINE V(m) V(undecided)(V(f) x) {
     return V(mor)(V(igt)(size, V(iset)(0x7f800000)), V(ieq)(v, V(iset)(INT32_MIN)));
 }
 
-/* Sorts 16 columns of n floats each, x[n][16], by a network of exchanges between rows. False, and nothing is done: there is a NaN or a -0.
-   Source: Batcher's merge exchange, Knuth, "The Art of Computer Programming" 3, 5.2.2 M. */
-static bool V(sort_columns)(float *x, int64_t n, bool descending) {
-    V(m) special = V(igt)(V(iset)(0), V(iset)(0));
-    int64_t i, j, p, q, r, d, first = 1;
-    for (i = 0; i < n; i++)
-        special = V(mor)(special, V(undecided)(V(load)(x + 16 * i)));
-    if (V(mbits)(special))
-        return false;
-    while (2 * first < n)
-        first *= 2;
-    for (p = first; p > 0; p /= 2)
-        for (q = first, r = 0, d = p;; d = q - p, q /= 2, r = p) {
-            float *low = descending ? x + 16 * d : x, *high = descending ? x : x + 16 * d;
-            for (i = r; i < n - d; i += 2 * p)
-                for (j = i; j < DVTI_MIN(i + p, n - d); j++) {
-                    const V(f) a = V(load)(low + 16 * j), b = V(load)(high + 16 * j);
-                    V(store)(low + 16 * j, V(min)(a, b));
-                    V(store)(high + 16 * j, V(max)(a, b));
-                }
-            if (q == p)
-                break;
+/* ---- sorting: a network of exchanges between rows, four levels at a time in registers ----
+   What is sorted are int32 keys, whose minima take half as long as those of floats. Rows up to a power of two are filled with what is not less
+   than any: exchanges leave them where they are.
+   Source: Batcher's bitonic sorter, its first comparisons mirrored; Knuth, "The Art of Computer Programming" 3, 5.3.4. */
+#if DVTI_PARTS == 2
+#define DVTI_NET 8 /* rows in registers: half of the processor's */
+#define DVTI_NET_HALVES DVTI_SORT4(0) DVTI_SORT4(4)
+#else
+#define DVTI_NET 16
+#define DVTI_NET_HALVES DVTI_SORT8(0) DVTI_SORT8(8)
+#endif
+#define DVTI_EXCHANGE(i, j)                                                                        \
+    {                                                                                              \
+        const V(pi) least = V(p_imin)(v[i], v[j]);                                                 \
+        v[j] = V(p_imax)(v[i], v[j]);                                                              \
+        v[i] = least;                                                                              \
+    }
+#define DVTI_EXCHANGES(i, j, k, l) DVTI_EXCHANGE(i, j) DVTI_EXCHANGE(k, l)
+#define DVTI_SORT4(a)                                                                              \
+    DVTI_EXCHANGES(a, a + 1, a + 2, a + 3)                                                         \
+    DVTI_EXCHANGES(a, a + 2, a + 1, a + 3) DVTI_EXCHANGE(a + 1, a + 2)
+#define DVTI_SORT8(a)                                                                              \
+    DVTI_SORT4(a) DVTI_SORT4(a + 4)                                                                \
+    DVTI_EXCHANGES(a, a + 4, a + 1, a + 5) DVTI_EXCHANGES(a + 2, a + 6, a + 3, a + 7)              \
+    DVTI_EXCHANGES(a + 2, a + 4, a + 3, a + 5)                                                     \
+    DVTI_EXCHANGES(a + 1, a + 2, a + 3, a + 4) DVTI_EXCHANGE(a + 5, a + 6)
+/* Of all pairs that are d apart, when `reach` asks for that level. */
+#define DVTI_LEVEL(d)                                                                              \
+    if (d < DVTI_NET && reach >= d && (reach < DVTI_NET || d < DVTI_NET / 2)) {                    \
+        DVTI_REPEAT(8)                                                                             \
+        for (k = 0; k < DVTI_NET / 2; k++)                                                         \
+            DVTI_EXCHANGE(k / d * 2 * d + k % d, k / d * 2 * d + k % d + d)                        \
+    }
+
+/* One part of 16 columns. */
+typedef struct V(net) {
+    int32_t *x;
+    int64_t n;
+    bool floats;
+    V(pi) flips; /* all ones for a descending order */
+    V(pm) special;
+} V(net);
+
+/* A float's key is its bits, all but the sign flipped where that is set; and back. */
+DVTI_INLINE V(pi) V(float_key)(V(pi) v) {
+    return V(p_ixor)(v, V(p_iand)(V(p_isar)(v, 31), V(p_iset)(INT32_MAX)));
+}
+
+DVTI_INLINE V(pi) V(net_key)(V(net) * net, V(pi) v) {
+    const V(pf) f = V(p_as_f)(v);
+    if (!net->floats)
+        return V(p_ixor)(v, net->flips);
+    net->special = V(p_mor)(net->special, V(p_unord)(f, f));
+    net->special = V(p_mor)(net->special, V(p_ieq)(v, V(p_iset)(INT32_MIN)));
+    return V(p_ixor)(V(float_key)(v), net->flips);
+}
+
+/* DVTI_NET rows, `step` apart, the second half from `high` on: exchanges of those `reach` of them apart, reach / 2, .. 1. DVTI_NET: first of those that
+   lie as far from the middle. `first`: elements become keys, whose halves are sorted; `last`: keys become elements. */
+DVTI_INLINE void V(net_rows)(V(net) * net, int32_t *low, int32_t *high, int64_t step, int reach, bool first, bool last) {
+    const int half = DVTI_NET / 2;
+    V(pi) v[DVTI_NET];
+    int k;
+    DVTI_REPEAT(8)
+    for (k = 0; k < half; k++) {
+        v[k] = V(p_iload)(low + k * step);
+        v[half + k] = V(p_iload)(high + k * step);
+    }
+    if (first) {
+        DVTI_REPEAT(16)
+        for (k = 0; k < DVTI_NET; k++)
+            v[k] = V(net_key)(net, v[k]);
+        DVTI_NET_HALVES
+    }
+    if (reach == DVTI_NET) {
+        DVTI_REPEAT(8)
+        for (k = 0; k < half; k++)
+            DVTI_EXCHANGE(k, DVTI_NET - 1 - k)
+    }
+    DVTI_LEVEL(8)
+    DVTI_LEVEL(4)
+    DVTI_LEVEL(2)
+    DVTI_LEVEL(1)
+    DVTI_REPEAT(16)
+    for (k = 0; k < DVTI_NET; k++) {
+        if (last) {
+            v[k] = V(p_ixor)(v[k], net->flips);
+            v[k] = net->floats ? V(float_key)(v[k]) : v[k];
         }
+        V(p_istore)((k < half ? low : high) + k % half * step, v[k]);
+    }
+}
+
+/* A pass over blocks of more than DVTI_NET rows. */
+static void V(net_far)(V(net) * net, int64_t block, bool mirrored) {
+    const int64_t n = net->n, apart = block / DVTI_NET, half = block / 2;
+    int64_t base, i;
+    for (base = 0; base + (mirrored ? half : 0) < n; base += block)
+        for (i = 0; i < apart; i++) {
+            int32_t *low = net->x + 16 * (base + i);
+            int32_t *high = low + 16 * (mirrored ? half + apart - 1 - 2 * i : half);
+            V(net_rows)(net, low, high, 16 * apart, mirrored ? DVTI_NET : DVTI_NET / 2, false, false);
+        }
+}
+
+/* Over blocks of DVTI_NET rows: their addresses are constants. */
+static void V(net_near)(V(net) * net, int reach, bool first, bool last) {
+    int32_t *low = net->x;
+    int64_t base;
+    for (base = 0; base < net->n; base += DVTI_NET, low += 16 * DVTI_NET)
+        V(net_rows)(net, low, low + 8 * DVTI_NET, 16, reach, first, last);
+}
+
+/* Sorts 16 columns of n > 0 elements, floats or int32; x[.][16] has a power of two of rows, 16 or more. False: a NaN or a -0 is among floats; x is
+   of no use. */
+static bool V(sort_columns)(void *x, int64_t n, bool floats, bool descending) {
+    const int32_t last = floats ? 0x7f800000 : INT32_MAX, beyond = !descending ? last : floats ? last | INT32_MIN : INT32_MIN;
+    V(net) net;
+    const int64_t first_key = (n + DVTI_NET - 1) / DVTI_NET * DVTI_NET; /* of rows that hold keys from the beginning */
+    int64_t sorted, apart, row;
+    int part;
+    net.n = n;
+    net.floats = floats;
+    net.flips = V(p_iset)(descending ? -1 : 0);
+    net.special = V(p_igt)(net.flips, net.flips);
+    for (part = 0; part < DVTI_PARTS; part++) {
+        net.x = (int32_t *)x + part * DVTI_PART_F;
+        for (row = n; row < DVTI_MAX(n, 16) || row & (row - 1); row++)
+            V(p_istore)(net.x + 16 * row, V(p_iset)(row < first_key ? beyond : last));
+        V(net_near)(&net, DVTI_NET, true, n <= DVTI_NET);
+        if (V(p_mbits)(net.special))
+            return false;
+        for (sorted = DVTI_NET; sorted < n; sorted *= 2) {
+            V(net_far)(&net, 2 * sorted, true);
+            for (apart = sorted / DVTI_NET; apart >= DVTI_NET; apart /= DVTI_NET)
+                V(net_far)(&net, 2 * apart, false);
+            V(net_near)(&net, (int)apart, false, 2 * sorted >= n);
+        }
+    }
     return true;
 }
+
+#undef DVTI_NET
+#undef DVTI_NET_HALVES
+#undef DVTI_EXCHANGE
+#undef DVTI_EXCHANGES
+#undef DVTI_SORT4
+#undef DVTI_SORT8
+#undef DVTI_LEVEL
 
 /* The k best of 16 columns so far, value[k][16] in order and their numbers at[k][16], go on with n rows x[n][16] that are numbered from `number`
    on. A value that is NaN is none yet. Where an element is worse than, or equal to, the one above, that is where it comes in. False: there is
@@ -25329,6 +25478,8 @@ DVTI_PART2(pi, p_isub, pi, pi, _mm512_sub_epi32(a, b))
 DVTI_PART2(pi, p_iand, pi, pi, _mm512_and_si512(a, b))
 DVTI_PART2(pi, p_ior, pi, pi, _mm512_or_si512(a, b))
 DVTI_PART2(pi, p_ixor, pi, pi, _mm512_xor_si512(a, b))
+DVTI_PART2(pi, p_imin, pi, pi, _mm512_min_epi32(a, b))
+DVTI_PART2(pi, p_imax, pi, pi, _mm512_max_epi32(a, b))
 DVTI_INLINE V(pf) V(p_lookup)(const float *table, V(pi) at) {
     __m512 twice = _mm512_broadcast_f32x8(_mm256_loadu_ps(table));
     return _mm512_permutexvar_ps(at, twice);
@@ -30975,31 +31126,155 @@ DVTI_INLINE V(m) V(undecided)(V(f) x) {
     return V(mor)(V(igt)(size, V(iset)(0x7f800000)), V(ieq)(v, V(iset)(INT32_MIN)));
 }
 
-/* Sorts 16 columns of n floats each, x[n][16], by a network of exchanges between rows. False, and nothing is done: there is a NaN or a -0.
-   Source: Batcher's merge exchange, Knuth, "The Art of Computer Programming" 3, 5.2.2 M. */
-static bool V(sort_columns)(float *x, int64_t n, bool descending) {
-    V(m) special = V(igt)(V(iset)(0), V(iset)(0));
-    int64_t i, j, p, q, r, d, first = 1;
-    for (i = 0; i < n; i++)
-        special = V(mor)(special, V(undecided)(V(load)(x + 16 * i)));
-    if (V(mbits)(special))
-        return false;
-    while (2 * first < n)
-        first *= 2;
-    for (p = first; p > 0; p /= 2)
-        for (q = first, r = 0, d = p;; d = q - p, q /= 2, r = p) {
-            float *low = descending ? x + 16 * d : x, *high = descending ? x : x + 16 * d;
-            for (i = r; i < n - d; i += 2 * p)
-                for (j = i; j < DVTI_MIN(i + p, n - d); j++) {
-                    const V(f) a = V(load)(low + 16 * j), b = V(load)(high + 16 * j);
-                    V(store)(low + 16 * j, V(min)(a, b));
-                    V(store)(high + 16 * j, V(max)(a, b));
-                }
-            if (q == p)
-                break;
+/* ---- sorting: a network of exchanges between rows, four levels at a time in registers ----
+   What is sorted are int32 keys, whose minima take half as long as those of floats. Rows up to a power of two are filled with what is not less
+   than any: exchanges leave them where they are.
+   Source: Batcher's bitonic sorter, its first comparisons mirrored; Knuth, "The Art of Computer Programming" 3, 5.3.4. */
+#if DVTI_PARTS == 2
+#define DVTI_NET 8 /* rows in registers: half of the processor's */
+#define DVTI_NET_HALVES DVTI_SORT4(0) DVTI_SORT4(4)
+#else
+#define DVTI_NET 16
+#define DVTI_NET_HALVES DVTI_SORT8(0) DVTI_SORT8(8)
+#endif
+#define DVTI_EXCHANGE(i, j)                                                                        \
+    {                                                                                              \
+        const V(pi) least = V(p_imin)(v[i], v[j]);                                                 \
+        v[j] = V(p_imax)(v[i], v[j]);                                                              \
+        v[i] = least;                                                                              \
+    }
+#define DVTI_EXCHANGES(i, j, k, l) DVTI_EXCHANGE(i, j) DVTI_EXCHANGE(k, l)
+#define DVTI_SORT4(a)                                                                              \
+    DVTI_EXCHANGES(a, a + 1, a + 2, a + 3)                                                         \
+    DVTI_EXCHANGES(a, a + 2, a + 1, a + 3) DVTI_EXCHANGE(a + 1, a + 2)
+#define DVTI_SORT8(a)                                                                              \
+    DVTI_SORT4(a) DVTI_SORT4(a + 4)                                                                \
+    DVTI_EXCHANGES(a, a + 4, a + 1, a + 5) DVTI_EXCHANGES(a + 2, a + 6, a + 3, a + 7)              \
+    DVTI_EXCHANGES(a + 2, a + 4, a + 3, a + 5)                                                     \
+    DVTI_EXCHANGES(a + 1, a + 2, a + 3, a + 4) DVTI_EXCHANGE(a + 5, a + 6)
+/* Of all pairs that are d apart, when `reach` asks for that level. */
+#define DVTI_LEVEL(d)                                                                              \
+    if (d < DVTI_NET && reach >= d && (reach < DVTI_NET || d < DVTI_NET / 2)) {                    \
+        DVTI_REPEAT(8)                                                                             \
+        for (k = 0; k < DVTI_NET / 2; k++)                                                         \
+            DVTI_EXCHANGE(k / d * 2 * d + k % d, k / d * 2 * d + k % d + d)                        \
+    }
+
+/* One part of 16 columns. */
+typedef struct V(net) {
+    int32_t *x;
+    int64_t n;
+    bool floats;
+    V(pi) flips; /* all ones for a descending order */
+    V(pm) special;
+} V(net);
+
+/* A float's key is its bits, all but the sign flipped where that is set; and back. */
+DVTI_INLINE V(pi) V(float_key)(V(pi) v) {
+    return V(p_ixor)(v, V(p_iand)(V(p_isar)(v, 31), V(p_iset)(INT32_MAX)));
+}
+
+DVTI_INLINE V(pi) V(net_key)(V(net) * net, V(pi) v) {
+    const V(pf) f = V(p_as_f)(v);
+    if (!net->floats)
+        return V(p_ixor)(v, net->flips);
+    net->special = V(p_mor)(net->special, V(p_unord)(f, f));
+    net->special = V(p_mor)(net->special, V(p_ieq)(v, V(p_iset)(INT32_MIN)));
+    return V(p_ixor)(V(float_key)(v), net->flips);
+}
+
+/* DVTI_NET rows, `step` apart, the second half from `high` on: exchanges of those `reach` of them apart, reach / 2, .. 1. DVTI_NET: first of those that
+   lie as far from the middle. `first`: elements become keys, whose halves are sorted; `last`: keys become elements. */
+DVTI_INLINE void V(net_rows)(V(net) * net, int32_t *low, int32_t *high, int64_t step, int reach, bool first, bool last) {
+    const int half = DVTI_NET / 2;
+    V(pi) v[DVTI_NET];
+    int k;
+    DVTI_REPEAT(8)
+    for (k = 0; k < half; k++) {
+        v[k] = V(p_iload)(low + k * step);
+        v[half + k] = V(p_iload)(high + k * step);
+    }
+    if (first) {
+        DVTI_REPEAT(16)
+        for (k = 0; k < DVTI_NET; k++)
+            v[k] = V(net_key)(net, v[k]);
+        DVTI_NET_HALVES
+    }
+    if (reach == DVTI_NET) {
+        DVTI_REPEAT(8)
+        for (k = 0; k < half; k++)
+            DVTI_EXCHANGE(k, DVTI_NET - 1 - k)
+    }
+    DVTI_LEVEL(8)
+    DVTI_LEVEL(4)
+    DVTI_LEVEL(2)
+    DVTI_LEVEL(1)
+    DVTI_REPEAT(16)
+    for (k = 0; k < DVTI_NET; k++) {
+        if (last) {
+            v[k] = V(p_ixor)(v[k], net->flips);
+            v[k] = net->floats ? V(float_key)(v[k]) : v[k];
         }
+        V(p_istore)((k < half ? low : high) + k % half * step, v[k]);
+    }
+}
+
+/* A pass over blocks of more than DVTI_NET rows. */
+static void V(net_far)(V(net) * net, int64_t block, bool mirrored) {
+    const int64_t n = net->n, apart = block / DVTI_NET, half = block / 2;
+    int64_t base, i;
+    for (base = 0; base + (mirrored ? half : 0) < n; base += block)
+        for (i = 0; i < apart; i++) {
+            int32_t *low = net->x + 16 * (base + i);
+            int32_t *high = low + 16 * (mirrored ? half + apart - 1 - 2 * i : half);
+            V(net_rows)(net, low, high, 16 * apart, mirrored ? DVTI_NET : DVTI_NET / 2, false, false);
+        }
+}
+
+/* Over blocks of DVTI_NET rows: their addresses are constants. */
+static void V(net_near)(V(net) * net, int reach, bool first, bool last) {
+    int32_t *low = net->x;
+    int64_t base;
+    for (base = 0; base < net->n; base += DVTI_NET, low += 16 * DVTI_NET)
+        V(net_rows)(net, low, low + 8 * DVTI_NET, 16, reach, first, last);
+}
+
+/* Sorts 16 columns of n > 0 elements, floats or int32; x[.][16] has a power of two of rows, 16 or more. False: a NaN or a -0 is among floats; x is
+   of no use. */
+static bool V(sort_columns)(void *x, int64_t n, bool floats, bool descending) {
+    const int32_t last = floats ? 0x7f800000 : INT32_MAX, beyond = !descending ? last : floats ? last | INT32_MIN : INT32_MIN;
+    V(net) net;
+    const int64_t first_key = (n + DVTI_NET - 1) / DVTI_NET * DVTI_NET; /* of rows that hold keys from the beginning */
+    int64_t sorted, apart, row;
+    int part;
+    net.n = n;
+    net.floats = floats;
+    net.flips = V(p_iset)(descending ? -1 : 0);
+    net.special = V(p_igt)(net.flips, net.flips);
+    for (part = 0; part < DVTI_PARTS; part++) {
+        net.x = (int32_t *)x + part * DVTI_PART_F;
+        for (row = n; row < DVTI_MAX(n, 16) || row & (row - 1); row++)
+            V(p_istore)(net.x + 16 * row, V(p_iset)(row < first_key ? beyond : last));
+        V(net_near)(&net, DVTI_NET, true, n <= DVTI_NET);
+        if (V(p_mbits)(net.special))
+            return false;
+        for (sorted = DVTI_NET; sorted < n; sorted *= 2) {
+            V(net_far)(&net, 2 * sorted, true);
+            for (apart = sorted / DVTI_NET; apart >= DVTI_NET; apart /= DVTI_NET)
+                V(net_far)(&net, 2 * apart, false);
+            V(net_near)(&net, (int)apart, false, 2 * sorted >= n);
+        }
+    }
     return true;
 }
+
+#undef DVTI_NET
+#undef DVTI_NET_HALVES
+#undef DVTI_EXCHANGE
+#undef DVTI_EXCHANGES
+#undef DVTI_SORT4
+#undef DVTI_SORT8
+#undef DVTI_LEVEL
 
 /* The k best of 16 columns so far, value[k][16] in order and their numbers at[k][16], go on with n rows x[n][16] that are numbered from `number`
    on. A value that is NaN is none yet. Where an element is worse than, or equal to, the one above, that is where it comes in. False: there is
@@ -31482,7 +31757,7 @@ DVTI_FN const dvti_simd *dvti_simd_avx512(void) {
      p_fma(a, b, c) = a * b + c, p_fnma(a, b, c) = c - a * b, rounded once where the machine can
      p_min(a, b) = a < b ? a : b, p_max(a, b) = a > b ? a : b: b when one is NaN
      p_even, p_odd   of the lanes of a and then b
-     p_round halves to even;   p_bit_and, p_bit_or, p_bit_xor;   p_bit_andnot(a, b) = ~a & b
+     p_imin, p_imax with the sign;   p_round halves to even;   p_bit_and, p_bit_or, p_bit_xor;   p_bit_andnot(a, b) = ~a & b
      p_lt, p_le, p_eq false for NaN;   p_unord either is NaN;   p_select(m, a, b) = m ? a : b;   p_mbits one bit per lane,
      p_mstore one byte per lane, 1 or 0
      p_as_i, p_as_f the same bits;   p_to_i nearest integer (what it likes when that does not fit);   p_to_f its float
@@ -31775,6 +32050,13 @@ DVTI_PART_SHIFT(pi, p_isar, a >> n)
 DVTI_PART2(pm, p_ieq, pi, pi, (V(pm))(a == b))
 DVTI_PART2(pm, p_igt, pi, pi, (V(pm))(a > b))
 DVTI_PART3(pi, p_iselect, pm, pi, pi, (a & b) | (~a & c))
+#if defined(DVTI_NEON)
+DVTI_PART2(pi, p_imin, pi, pi, vminq_s32(a, b))
+DVTI_PART2(pi, p_imax, pi, pi, vmaxq_s32(a, b))
+#else
+DVTI_PART2(pi, p_imin, pi, pi, V(p_iselect)(V(p_igt)(a, b), b, a))
+DVTI_PART2(pi, p_imax, pi, pi, V(p_iselect)(V(p_igt)(a, b), a, b))
+#endif
 
 /* double */
 DVTI_PART1(pl, p_as_l, pd, (V(pl))a)
@@ -37398,31 +37680,155 @@ DVTI_INLINE V(m) V(undecided)(V(f) x) {
     return V(mor)(V(igt)(size, V(iset)(0x7f800000)), V(ieq)(v, V(iset)(INT32_MIN)));
 }
 
-/* Sorts 16 columns of n floats each, x[n][16], by a network of exchanges between rows. False, and nothing is done: there is a NaN or a -0.
-   Source: Batcher's merge exchange, Knuth, "The Art of Computer Programming" 3, 5.2.2 M. */
-static bool V(sort_columns)(float *x, int64_t n, bool descending) {
-    V(m) special = V(igt)(V(iset)(0), V(iset)(0));
-    int64_t i, j, p, q, r, d, first = 1;
-    for (i = 0; i < n; i++)
-        special = V(mor)(special, V(undecided)(V(load)(x + 16 * i)));
-    if (V(mbits)(special))
-        return false;
-    while (2 * first < n)
-        first *= 2;
-    for (p = first; p > 0; p /= 2)
-        for (q = first, r = 0, d = p;; d = q - p, q /= 2, r = p) {
-            float *low = descending ? x + 16 * d : x, *high = descending ? x : x + 16 * d;
-            for (i = r; i < n - d; i += 2 * p)
-                for (j = i; j < DVTI_MIN(i + p, n - d); j++) {
-                    const V(f) a = V(load)(low + 16 * j), b = V(load)(high + 16 * j);
-                    V(store)(low + 16 * j, V(min)(a, b));
-                    V(store)(high + 16 * j, V(max)(a, b));
-                }
-            if (q == p)
-                break;
+/* ---- sorting: a network of exchanges between rows, four levels at a time in registers ----
+   What is sorted are int32 keys, whose minima take half as long as those of floats. Rows up to a power of two are filled with what is not less
+   than any: exchanges leave them where they are.
+   Source: Batcher's bitonic sorter, its first comparisons mirrored; Knuth, "The Art of Computer Programming" 3, 5.3.4. */
+#if DVTI_PARTS == 2
+#define DVTI_NET 8 /* rows in registers: half of the processor's */
+#define DVTI_NET_HALVES DVTI_SORT4(0) DVTI_SORT4(4)
+#else
+#define DVTI_NET 16
+#define DVTI_NET_HALVES DVTI_SORT8(0) DVTI_SORT8(8)
+#endif
+#define DVTI_EXCHANGE(i, j)                                                                        \
+    {                                                                                              \
+        const V(pi) least = V(p_imin)(v[i], v[j]);                                                 \
+        v[j] = V(p_imax)(v[i], v[j]);                                                              \
+        v[i] = least;                                                                              \
+    }
+#define DVTI_EXCHANGES(i, j, k, l) DVTI_EXCHANGE(i, j) DVTI_EXCHANGE(k, l)
+#define DVTI_SORT4(a)                                                                              \
+    DVTI_EXCHANGES(a, a + 1, a + 2, a + 3)                                                         \
+    DVTI_EXCHANGES(a, a + 2, a + 1, a + 3) DVTI_EXCHANGE(a + 1, a + 2)
+#define DVTI_SORT8(a)                                                                              \
+    DVTI_SORT4(a) DVTI_SORT4(a + 4)                                                                \
+    DVTI_EXCHANGES(a, a + 4, a + 1, a + 5) DVTI_EXCHANGES(a + 2, a + 6, a + 3, a + 7)              \
+    DVTI_EXCHANGES(a + 2, a + 4, a + 3, a + 5)                                                     \
+    DVTI_EXCHANGES(a + 1, a + 2, a + 3, a + 4) DVTI_EXCHANGE(a + 5, a + 6)
+/* Of all pairs that are d apart, when `reach` asks for that level. */
+#define DVTI_LEVEL(d)                                                                              \
+    if (d < DVTI_NET && reach >= d && (reach < DVTI_NET || d < DVTI_NET / 2)) {                    \
+        DVTI_REPEAT(8)                                                                             \
+        for (k = 0; k < DVTI_NET / 2; k++)                                                         \
+            DVTI_EXCHANGE(k / d * 2 * d + k % d, k / d * 2 * d + k % d + d)                        \
+    }
+
+/* One part of 16 columns. */
+typedef struct V(net) {
+    int32_t *x;
+    int64_t n;
+    bool floats;
+    V(pi) flips; /* all ones for a descending order */
+    V(pm) special;
+} V(net);
+
+/* A float's key is its bits, all but the sign flipped where that is set; and back. */
+DVTI_INLINE V(pi) V(float_key)(V(pi) v) {
+    return V(p_ixor)(v, V(p_iand)(V(p_isar)(v, 31), V(p_iset)(INT32_MAX)));
+}
+
+DVTI_INLINE V(pi) V(net_key)(V(net) * net, V(pi) v) {
+    const V(pf) f = V(p_as_f)(v);
+    if (!net->floats)
+        return V(p_ixor)(v, net->flips);
+    net->special = V(p_mor)(net->special, V(p_unord)(f, f));
+    net->special = V(p_mor)(net->special, V(p_ieq)(v, V(p_iset)(INT32_MIN)));
+    return V(p_ixor)(V(float_key)(v), net->flips);
+}
+
+/* DVTI_NET rows, `step` apart, the second half from `high` on: exchanges of those `reach` of them apart, reach / 2, .. 1. DVTI_NET: first of those that
+   lie as far from the middle. `first`: elements become keys, whose halves are sorted; `last`: keys become elements. */
+DVTI_INLINE void V(net_rows)(V(net) * net, int32_t *low, int32_t *high, int64_t step, int reach, bool first, bool last) {
+    const int half = DVTI_NET / 2;
+    V(pi) v[DVTI_NET];
+    int k;
+    DVTI_REPEAT(8)
+    for (k = 0; k < half; k++) {
+        v[k] = V(p_iload)(low + k * step);
+        v[half + k] = V(p_iload)(high + k * step);
+    }
+    if (first) {
+        DVTI_REPEAT(16)
+        for (k = 0; k < DVTI_NET; k++)
+            v[k] = V(net_key)(net, v[k]);
+        DVTI_NET_HALVES
+    }
+    if (reach == DVTI_NET) {
+        DVTI_REPEAT(8)
+        for (k = 0; k < half; k++)
+            DVTI_EXCHANGE(k, DVTI_NET - 1 - k)
+    }
+    DVTI_LEVEL(8)
+    DVTI_LEVEL(4)
+    DVTI_LEVEL(2)
+    DVTI_LEVEL(1)
+    DVTI_REPEAT(16)
+    for (k = 0; k < DVTI_NET; k++) {
+        if (last) {
+            v[k] = V(p_ixor)(v[k], net->flips);
+            v[k] = net->floats ? V(float_key)(v[k]) : v[k];
         }
+        V(p_istore)((k < half ? low : high) + k % half * step, v[k]);
+    }
+}
+
+/* A pass over blocks of more than DVTI_NET rows. */
+static void V(net_far)(V(net) * net, int64_t block, bool mirrored) {
+    const int64_t n = net->n, apart = block / DVTI_NET, half = block / 2;
+    int64_t base, i;
+    for (base = 0; base + (mirrored ? half : 0) < n; base += block)
+        for (i = 0; i < apart; i++) {
+            int32_t *low = net->x + 16 * (base + i);
+            int32_t *high = low + 16 * (mirrored ? half + apart - 1 - 2 * i : half);
+            V(net_rows)(net, low, high, 16 * apart, mirrored ? DVTI_NET : DVTI_NET / 2, false, false);
+        }
+}
+
+/* Over blocks of DVTI_NET rows: their addresses are constants. */
+static void V(net_near)(V(net) * net, int reach, bool first, bool last) {
+    int32_t *low = net->x;
+    int64_t base;
+    for (base = 0; base < net->n; base += DVTI_NET, low += 16 * DVTI_NET)
+        V(net_rows)(net, low, low + 8 * DVTI_NET, 16, reach, first, last);
+}
+
+/* Sorts 16 columns of n > 0 elements, floats or int32; x[.][16] has a power of two of rows, 16 or more. False: a NaN or a -0 is among floats; x is
+   of no use. */
+static bool V(sort_columns)(void *x, int64_t n, bool floats, bool descending) {
+    const int32_t last = floats ? 0x7f800000 : INT32_MAX, beyond = !descending ? last : floats ? last | INT32_MIN : INT32_MIN;
+    V(net) net;
+    const int64_t first_key = (n + DVTI_NET - 1) / DVTI_NET * DVTI_NET; /* of rows that hold keys from the beginning */
+    int64_t sorted, apart, row;
+    int part;
+    net.n = n;
+    net.floats = floats;
+    net.flips = V(p_iset)(descending ? -1 : 0);
+    net.special = V(p_igt)(net.flips, net.flips);
+    for (part = 0; part < DVTI_PARTS; part++) {
+        net.x = (int32_t *)x + part * DVTI_PART_F;
+        for (row = n; row < DVTI_MAX(n, 16) || row & (row - 1); row++)
+            V(p_istore)(net.x + 16 * row, V(p_iset)(row < first_key ? beyond : last));
+        V(net_near)(&net, DVTI_NET, true, n <= DVTI_NET);
+        if (V(p_mbits)(net.special))
+            return false;
+        for (sorted = DVTI_NET; sorted < n; sorted *= 2) {
+            V(net_far)(&net, 2 * sorted, true);
+            for (apart = sorted / DVTI_NET; apart >= DVTI_NET; apart /= DVTI_NET)
+                V(net_far)(&net, 2 * apart, false);
+            V(net_near)(&net, (int)apart, false, 2 * sorted >= n);
+        }
+    }
     return true;
 }
+
+#undef DVTI_NET
+#undef DVTI_NET_HALVES
+#undef DVTI_EXCHANGE
+#undef DVTI_EXCHANGES
+#undef DVTI_SORT4
+#undef DVTI_SORT8
+#undef DVTI_LEVEL
 
 /* The k best of 16 columns so far, value[k][16] in order and their numbers at[k][16], go on with n rows x[n][16] that are numbered from `number`
    on. A value that is NaN is none yet. Where an element is worse than, or equal to, the one above, that is where it comes in. False: there is

@@ -1,6 +1,6 @@
 /* Sorting of rows, stable. Elements become unsigned keys whose order is theirs, and a radix sort, least significant digit first, moves keys, or
    keys with their numbers. Digits have 11 bits where that saves passes, 8 where rows are too short to fill as many counters; the shortest rows
-   are sorted by insertion. Short rows of floats are sorted 16 side by side, each in a lane of a tier's vectors, where there is neither NaN nor -0.
+   are sorted by insertion. Short rows of floats and of int32 are sorted 16 side by side, each in a lane of a tier's vectors, where there is neither NaN nor -0.
 
    Keys: all NaN are the largest, -0 and +0 are one key, so stable order is the numbers' order. A row that has neither NaN nor -0 gives its
    elements back from the keys alone; another one is sorted by number and gathered.
@@ -10,6 +10,7 @@
 #define DVTI_SORT_INSERT 40   /* elements up to which insertion is faster */
 #define DVTI_SORT_LONG 8192   /* from here on digits have 11 bits */
 #define DVTI_SORT_TASK 4096   /* elements of rows that a thread takes at once */
+#define DVTI_SORT_AHEAD 256   /* elements of rows of which the next ones are fetched ahead */
 #define DVTI_SORT_BESIDE 4096 /* elements of the longest rows that are sorted side by side */
 #define DVTI_SORT_TERMS 130.  /* per element, as a product's terms (dvti_task_areas) */
 #define DVTI_SORT_BESIDE_TERMS 20.
@@ -18,7 +19,7 @@ typedef struct dvti_sort_plan {
     const dvti_launch *launch;
     int64_t rows, n, k, group, tasks; /* k: results of a row; group: rows of a task */
     int64_t area_bytes;
-    bool beside; /* rows of floats, 16 side by side where a tier computes */
+    bool beside; /* rows of float32 or int32, 16 side by side where a tier computes */
     int bits;    /* of a key */
     bool wide;   /* keys of 64 bits, or numbers of more than 32 */
 } dvti_sort_plan;
@@ -259,12 +260,18 @@ DVTI_FN void dvti_rows_to_lanes(const dvti_simd *simd, const float *rows, int64_
     memcpy(lanes, block, (size_t)(16 * columns) * sizeof *lanes);
 }
 
+/* Where the 16 columns behind those from `at` on begin: a last few with some before them once more, as whole blocks take less time. */
+static int64_t dvti_sort_next(int64_t at, int64_t n) {
+    return at + 16 < n && at + 32 > n ? n - 16 : at + 16;
+}
+
 static void dvti_sort_from_lanes(const dvti_simd *simd, const float *lanes, int64_t count,
                                  int64_t n, float *rows) {
     float block[256];
-    int64_t at, k;
-    for (at = 0; at < n; at += 16) {
+    int64_t at, next, k;
+    for (at = 0; at < n; at = next) {
         const int64_t m = DVTI_MIN(n - at, 16);
+        next = dvti_sort_next(at, n);
         if (m == 16 && count == 16) {
             simd->turn(lanes + 16 * at, 16, rows + at, n);
             continue;
@@ -276,19 +283,29 @@ static void dvti_sort_from_lanes(const dvti_simd *simd, const float *lanes, int6
     }
 }
 
+/* Processors do not guess rows side by side: without this, short rows of a large array wait for memory longer than they are sorted. */
+static void dvti_sort_ahead(const float *p, int64_t n) {
+    int64_t i;
+    for (i = 0; i < n && n <= 16 * DVTI_SORT_AHEAD; i += 16)
+        DVTI_PREFETCH(p + i);
+}
+
 /* Rows first .. first + count - 1, at most 16. False: not this way. A few rows take as long as 16. */
 static bool dvti_sort_beside(const dvti_sort_plan *plan, int64_t first, int64_t count,
                              float *area) {
     const dvti_simd *simd = dvti_simd_now();
     const float *from = (const float *)plan->launch->in[0].data + first * plan->n;
+    float *to = (float *)plan->launch->out[0].data + first * plan->n;
     int64_t n = plan->n, at;
     if (!plan->beside || !simd || count < (n <= 1024 ? 4 : 8))
         return false;
-    for (at = 0; at < n; at += 16)
+    for (at = 0; at < n; at = dvti_sort_next(at, n))
         dvti_rows_to_lanes(simd, from + at, n, count, DVTI_MIN(n - at, 16), area + 16 * at);
-    if (!simd->sort_columns(area, n, plan->launch->i[0] != 0))
+    dvti_sort_ahead(from + count * n, DVTI_MIN(plan->rows - first - count, 16) * n);
+    dvti_sort_ahead(to, count * n);
+    if (!simd->sort_columns(area, n, plan->launch->in[0].dtype == DVT_F32, plan->launch->i[0] != 0))
         return false;
-    dvti_sort_from_lanes(simd, area, count, n, (float *)plan->launch->out[0].data + first * n);
+    dvti_sort_from_lanes(simd, area, count, n, to);
     return true;
 }
 
@@ -322,15 +339,19 @@ static dvti_sort_plan dvti_sort_plan_of(const dvti_launch *launch) {
     plan.rows = launch->in[0].dim[0];
     plan.n = launch->in[0].dim[1];
     plan.k = launch->out[0].dim[1];
-    plan.beside = launch->op == DVTI_OP_sort && launch->in[0].dtype == DVT_F32 && plan.rows >= 4 &&
-                  plan.n > 1 && plan.n <= DVTI_SORT_BESIDE;
+    plan.beside = launch->op == DVTI_OP_sort &&
+                  (launch->in[0].dtype == DVT_F32 || launch->in[0].dtype == DVT_I32) &&
+                  plan.rows >= 4 && plan.n > 1 && plan.n <= DVTI_SORT_BESIDE;
     plan.group = DVTI_MAX(DVTI_SORT_TASK / plan.n, 1);
     if (plan.beside)
         plan.group = (plan.group + 15) / 16 * 16;
     plan.tasks = (plan.rows - 1) / plan.group + 1;
     plan.bits = launch->in[0].dtype == DVT_BOOL ? 1 : 8 * (int)size;
     plan.wide = size == 8 || plan.n > UINT32_MAX;
-    plan.area_bytes = (plan.n * (plan.beside ? 64 : plan.wide ? 32 : 16) + 63) / 64 * 64;
+    plan.area_bytes = (plan.n * (plan.wide ? 32 : 16) + 63) / 64 * 64;
+    if (plan.beside)
+        for (plan.area_bytes = 1024; plan.area_bytes < 64 * plan.n; plan.area_bytes *= 2)
+            ;
     return plan;
 }
 
@@ -358,6 +379,7 @@ DVTI_FN void dvti_cpu_sort(const dvti_launch *launch) {
 #undef DVTI_SORT_INSERT
 #undef DVTI_SORT_LONG
 #undef DVTI_SORT_TASK
+#undef DVTI_SORT_AHEAD
 #undef DVTI_SORT_BESIDE
 #undef DVTI_SORT_TERMS
 #undef DVTI_SORT_BESIDE_TERMS

@@ -125,6 +125,10 @@ DVT_TEST(sort_short_rows) {
                     check_sort(x, 1, n % 2 != 0);
                     dvt_fill(dvt_slice(dvt_rows(x, 0, 1), 1, 0, 1, 1), n % 3 ? -0. : NAN);
                     check_sort(x, 1, n % 2 == 0);
+                    x = random_array(DVT_SHAPE(rows, n), DVT_I32, n % 3 ? 40 : 2e9, false);
+                    dvt_fill(dvt_slice(dvt_rows(x, 1, 2), 1, 0, 1, 1), -2147483648.);
+                    dvt_fill(dvt_slice(dvt_rows(x, 2, 3), 1, 1, 2, 1), 2147483647.);
+                    check_sort(x, 1, n % 2 != 0);
                 }
     }
     CHECK_INT(dvt_set_cpu_isa(NULL), DVT_OK);

@@ -155,8 +155,9 @@ typedef struct dvti_simd {
     /* The numbers of those among n <= 65536 elements that are not <= bound (`below`: not >= it), in order, into `at`; how many there are.
        NaN is one of them; bound is none. */
     int64_t (*beyond)(const float *x, int64_t n, float bound, bool below, uint16_t *at);
-    /* Sorts 16 columns of n > 0 floats, x[n][16]. False: there is a NaN or a -0 among them; nothing is done. */
-    bool (*sort_columns)(float *x, int64_t n, bool descending);
+    /* Sorts 16 columns of n > 0 floats, or int32; x[.][16] has a power of two of rows, 16 or more. False: there is a NaN or a -0 among floats; x
+       is of no use then. */
+    bool (*sort_columns)(void *x, int64_t n, bool floats, bool descending);
     /* The k best, largest or smallest, of 16 columns and their numbers, [k][16] in order, go on with n rows x[n][16] numbered from `number`
        on; a value of NaN is none yet. Of equal ones the first. Values are negative where the smallest are wanted. False: as above. */
     bool (*best_of_columns)(const float *x, int64_t n, int32_t number, int64_t k, bool below,

@@ -107,6 +107,8 @@ DVTI_PART2(pi, p_isub, pi, pi, _mm256_sub_epi32(a, b))
 DVTI_PART2(pi, p_iand, pi, pi, _mm256_and_si256(a, b))
 DVTI_PART2(pi, p_ior, pi, pi, _mm256_or_si256(a, b))
 DVTI_PART2(pi, p_ixor, pi, pi, _mm256_xor_si256(a, b))
+DVTI_PART2(pi, p_imin, pi, pi, _mm256_min_epi32(a, b))
+DVTI_PART2(pi, p_imax, pi, pi, _mm256_max_epi32(a, b))
 DVTI_INLINE V(pf) V(p_lookup)(const float *table, V(pi) at) {
     return _mm256_permutevar8x32_ps(_mm256_loadu_ps(table), at);
 }

@@ -118,6 +118,8 @@ DVTI_PART2(pi, p_isub, pi, pi, _mm512_sub_epi32(a, b))
 DVTI_PART2(pi, p_iand, pi, pi, _mm512_and_si512(a, b))
 DVTI_PART2(pi, p_ior, pi, pi, _mm512_or_si512(a, b))
 DVTI_PART2(pi, p_ixor, pi, pi, _mm512_xor_si512(a, b))
+DVTI_PART2(pi, p_imin, pi, pi, _mm512_min_epi32(a, b))
+DVTI_PART2(pi, p_imax, pi, pi, _mm512_max_epi32(a, b))
 DVTI_INLINE V(pf) V(p_lookup)(const float *table, V(pi) at) {
     __m512 twice = _mm512_broadcast_f32x8(_mm256_loadu_ps(table));
     return _mm512_permutexvar_ps(at, twice);
