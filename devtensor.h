@@ -24792,7 +24792,8 @@ DVTI_INLINE V(pi) V(net_key)(V(net) * net, V(pi) v) {
 
 /* DVTI_NET rows, `step` apart, the second half from `high` on: exchanges of those `reach` of them apart, reach / 2, .. 1. DVTI_NET: first of those that
    lie as far from the middle. `first`: elements become keys, whose halves are sorted; `last`: keys become elements. */
-DVTI_INLINE void V(net_rows)(V(net) * net, int32_t *low, int32_t *high, int64_t step, int reach, bool first, bool last) {
+DVTI_INLINE void V(net_rows)(V(net) * net, int32_t *low, int32_t *high, int64_t step, int reach,
+                             bool first, bool last) {
     const int half = DVTI_NET / 2;
     V(pi) v[DVTI_NET];
     int k;
@@ -24834,7 +24835,8 @@ static void V(net_far)(V(net) * net, int64_t block, bool mirrored) {
         for (i = 0; i < apart; i++) {
             int32_t *low = net->x + 16 * (base + i);
             int32_t *high = low + 16 * (mirrored ? half + apart - 1 - 2 * i : half);
-            V(net_rows)(net, low, high, 16 * apart, mirrored ? DVTI_NET : DVTI_NET / 2, false, false);
+            V(net_rows)
+            (net, low, high, 16 * apart, mirrored ? DVTI_NET : DVTI_NET / 2, false, false);
         }
 }
 
@@ -24849,9 +24851,11 @@ static void V(net_near)(V(net) * net, int reach, bool first, bool last) {
 /* Sorts 16 columns of n > 0 elements, floats or int32; x[.][16] has a power of two of rows, 16 or more. False: a NaN or a -0 is among floats; x is
    of no use. */
 static bool V(sort_columns)(void *x, int64_t n, bool floats, bool descending) {
-    const int32_t last = floats ? 0x7f800000 : INT32_MAX, beyond = !descending ? last : floats ? last | INT32_MIN : INT32_MIN;
+    const int32_t last = floats ? 0x7f800000 : INT32_MAX;
+    const int32_t beyond = !descending ? last : floats ? last | INT32_MIN : INT32_MIN;
+    /* of rows that hold keys from the beginning */
+    const int64_t first_key = (n + DVTI_NET - 1) / DVTI_NET * DVTI_NET;
     V(net) net;
-    const int64_t first_key = (n + DVTI_NET - 1) / DVTI_NET * DVTI_NET; /* of rows that hold keys from the beginning */
     int64_t sorted, apart, row;
     int part;
     net.n = n;
@@ -31185,7 +31189,8 @@ DVTI_INLINE V(pi) V(net_key)(V(net) * net, V(pi) v) {
 
 /* DVTI_NET rows, `step` apart, the second half from `high` on: exchanges of those `reach` of them apart, reach / 2, .. 1. DVTI_NET: first of those that
    lie as far from the middle. `first`: elements become keys, whose halves are sorted; `last`: keys become elements. */
-DVTI_INLINE void V(net_rows)(V(net) * net, int32_t *low, int32_t *high, int64_t step, int reach, bool first, bool last) {
+DVTI_INLINE void V(net_rows)(V(net) * net, int32_t *low, int32_t *high, int64_t step, int reach,
+                             bool first, bool last) {
     const int half = DVTI_NET / 2;
     V(pi) v[DVTI_NET];
     int k;
@@ -31227,7 +31232,8 @@ static void V(net_far)(V(net) * net, int64_t block, bool mirrored) {
         for (i = 0; i < apart; i++) {
             int32_t *low = net->x + 16 * (base + i);
             int32_t *high = low + 16 * (mirrored ? half + apart - 1 - 2 * i : half);
-            V(net_rows)(net, low, high, 16 * apart, mirrored ? DVTI_NET : DVTI_NET / 2, false, false);
+            V(net_rows)
+            (net, low, high, 16 * apart, mirrored ? DVTI_NET : DVTI_NET / 2, false, false);
         }
 }
 
@@ -31242,9 +31248,11 @@ static void V(net_near)(V(net) * net, int reach, bool first, bool last) {
 /* Sorts 16 columns of n > 0 elements, floats or int32; x[.][16] has a power of two of rows, 16 or more. False: a NaN or a -0 is among floats; x is
    of no use. */
 static bool V(sort_columns)(void *x, int64_t n, bool floats, bool descending) {
-    const int32_t last = floats ? 0x7f800000 : INT32_MAX, beyond = !descending ? last : floats ? last | INT32_MIN : INT32_MIN;
+    const int32_t last = floats ? 0x7f800000 : INT32_MAX;
+    const int32_t beyond = !descending ? last : floats ? last | INT32_MIN : INT32_MIN;
+    /* of rows that hold keys from the beginning */
+    const int64_t first_key = (n + DVTI_NET - 1) / DVTI_NET * DVTI_NET;
     V(net) net;
-    const int64_t first_key = (n + DVTI_NET - 1) / DVTI_NET * DVTI_NET; /* of rows that hold keys from the beginning */
     int64_t sorted, apart, row;
     int part;
     net.n = n;
@@ -37739,7 +37747,8 @@ DVTI_INLINE V(pi) V(net_key)(V(net) * net, V(pi) v) {
 
 /* DVTI_NET rows, `step` apart, the second half from `high` on: exchanges of those `reach` of them apart, reach / 2, .. 1. DVTI_NET: first of those that
    lie as far from the middle. `first`: elements become keys, whose halves are sorted; `last`: keys become elements. */
-DVTI_INLINE void V(net_rows)(V(net) * net, int32_t *low, int32_t *high, int64_t step, int reach, bool first, bool last) {
+DVTI_INLINE void V(net_rows)(V(net) * net, int32_t *low, int32_t *high, int64_t step, int reach,
+                             bool first, bool last) {
     const int half = DVTI_NET / 2;
     V(pi) v[DVTI_NET];
     int k;
@@ -37781,7 +37790,8 @@ static void V(net_far)(V(net) * net, int64_t block, bool mirrored) {
         for (i = 0; i < apart; i++) {
             int32_t *low = net->x + 16 * (base + i);
             int32_t *high = low + 16 * (mirrored ? half + apart - 1 - 2 * i : half);
-            V(net_rows)(net, low, high, 16 * apart, mirrored ? DVTI_NET : DVTI_NET / 2, false, false);
+            V(net_rows)
+            (net, low, high, 16 * apart, mirrored ? DVTI_NET : DVTI_NET / 2, false, false);
         }
 }
 
@@ -37796,9 +37806,11 @@ static void V(net_near)(V(net) * net, int reach, bool first, bool last) {
 /* Sorts 16 columns of n > 0 elements, floats or int32; x[.][16] has a power of two of rows, 16 or more. False: a NaN or a -0 is among floats; x is
    of no use. */
 static bool V(sort_columns)(void *x, int64_t n, bool floats, bool descending) {
-    const int32_t last = floats ? 0x7f800000 : INT32_MAX, beyond = !descending ? last : floats ? last | INT32_MIN : INT32_MIN;
+    const int32_t last = floats ? 0x7f800000 : INT32_MAX;
+    const int32_t beyond = !descending ? last : floats ? last | INT32_MIN : INT32_MIN;
+    /* of rows that hold keys from the beginning */
+    const int64_t first_key = (n + DVTI_NET - 1) / DVTI_NET * DVTI_NET;
     V(net) net;
-    const int64_t first_key = (n + DVTI_NET - 1) / DVTI_NET * DVTI_NET; /* of rows that hold keys from the beginning */
     int64_t sorted, apart, row;
     int part;
     net.n = n;
