@@ -10218,7 +10218,12 @@ DVTI_FN void dvti_follow_whole(const dvti_launch *of) {
 #define DVTI_MM_NARROW 10
 #define DVTI_MM_NARROW_TERMS 128
 
-typedef enum dvti_mm_kind { DVTI_MM_TILES, DVTI_MM_COMBINE, DVTI_MM_DOTS } dvti_mm_kind;
+typedef enum dvti_mm_kind {
+    DVTI_MM_TILES,
+    DVTI_MM_COMBINE,
+    DVTI_MM_DOTS,
+    DVTI_MM_SLIM
+} dvti_mm_kind;
 
 /* Distances count elements. */
 typedef struct dvti_mm {
@@ -10242,6 +10247,10 @@ DVTI_FN int64_t dvti_mm_up(int64_t n, int64_t multiple);
 /* Whether one call of a kernel, without any workspace, forms the product, of fewer than so many terms. */
 DVTI_FN bool dvti_mm_is_one_call(const dvti_mm *p, int64_t terms);
 DVTI_FN void dvti_mm_one_call(const dvti_mm *p);
+/* A few columns, which would fill their vectors badly, of many rows that lie side by side: the transposed product fills them with rows.
+   How many at most at once; 0: it is no such product. */
+DVTI_FN int64_t dvti_mm_slim_rows(const dvti_mm *p);
+DVTI_FN void dvti_mm_slim(const dvti_mm *p, int64_t i, int64_t rows);
 
 #endif
 /* ==== end src/3_cpu/cpu_matmul.h ==== */
@@ -10260,6 +10269,8 @@ DVTI_FN void dvti_mm_one_call(const dvti_mm *p);
 #define DVTI_MM_HALF_COLS 256
 /* Up to so many rows, packing B again for each tile of rows would cost a twentieth and more. */
 #define DVTI_MM_REPEATED 128
+/* Bytes of a row of a transposed A up to which it is read in place: at 4 KB all of them would meet in the same sets of the cache. */
+#define DVTI_MM_SHORT_ROW 2048
 #define DVTI_MM_TASK 65536.0 /* terms that are worth a task: about a microsecond */
 #define DVTI_MM_PIECE 4096   /* elements of a vector result that one task forms */
 
@@ -10310,6 +10321,8 @@ static dvti_mm_kind dvti_mm_choose(const dvti_mm *p) {
     int64_t w_next = row ? p->b_col : p->a_row;
     if (dvti_mm_is_narrow(p))
         return DVTI_MM_DOTS;
+    if (dvti_mm_slim_rows(p) && p->m > 1)
+        return DVTI_MM_SLIM;
     if (p->half || (p->n != 1 && p->m != 1))
         return DVTI_MM_TILES;
     if (x_k == 1 && w_k == 1)
@@ -10347,8 +10360,9 @@ static void dvti_mm_cut_tiles(dvti_mm *p, int threads) {
 static void dvti_mm_cut_vector(dvti_mm *p, int threads) {
     const bool row = p->n <= p->m;
     const int64_t length = DVTI_MAX(p->n, p->m), few = DVTI_MIN(p->n, p->m);
-    const int64_t unit = few == 1 ? 64 : 4;
-    int64_t piece = DVTI_MIN(length, DVTI_MM_PIECE);
+    const int64_t unit = few == 1 ? 64 : p->kind == DVTI_MM_SLIM ? 32 : 4;
+    int64_t piece =
+        DVTI_MIN(length, p->kind == DVTI_MM_SLIM ? dvti_mm_slim_rows(p) : DVTI_MM_PIECE);
     while (threads > 1 && piece >= 2 * unit &&
            (few == 1 || piece * few * p->k >= 2 * DVTI_MM_TASK) &&
            p->batch * dvti_mm_cuts(length, piece) < 4 * (int64_t)threads)
@@ -10376,6 +10390,12 @@ static void dvti_mm_layout(dvti_mm *p) {
     p->area = p->sums_at + (p->whole ? rows * cols * (int64_t)sizeof(uint32_t) : 0);
 }
 
+/* Whether the terms of A's rows are far apart. A transposed A of short rows is not: each tile of columns would pack it again, and the
+   lines that a few of its rows need fit beside the panel. */
+static bool dvti_mm_is_spread(const dvti_mm *p) {
+    return p->a_k != 1 && (p->a_row != 1 || p->a_k < 0 || p->a_k * p->size > DVTI_MM_SHORT_ROW);
+}
+
 /* Of a shape. */
 static void dvti_mm_plan(dvti_mm *p, int threads) {
     const bool near_b = p->k * p->m * p->size <= DVTI_MM_NEAR_BYTES;
@@ -10385,7 +10405,7 @@ static void dvti_mm_plan(dvti_mm *p, int threads) {
         p->pack_b = p->half || p->b_col != 1 ||
                     (p->n > (near_b ? 2 : 1) * DVTI_MM_FEW_ROWS &&
                      (p->k > DVTI_MM_FEW_TERMS || p->n > 512));
-        p->pack_a = p->half || (p->a_k != 1 && p->m > 128 && p->k > DVTI_MM_FEW_TERMS);
+        p->pack_a = p->half || (dvti_mm_is_spread(p) && p->m > 128 && p->k > DVTI_MM_FEW_TERMS);
         dvti_mm_cut_tiles(p, threads);
         dvti_mm_layout(p);
     } else {
@@ -10561,6 +10581,10 @@ static void dvti_mm_one_vector(const dvti_mm *p, int64_t batch, int64_t i, int64
     const char *x = row ? from_a : from_b, *w = row ? from_b : from_a;
     int64_t count = row ? DVTI_MIN(p->cols, p->m - j) : DVTI_MIN(p->rows, p->n - i);
     dvti_dots dots;
+    if (p->kind == DVTI_MM_SLIM) {
+        dvti_mm_slim(p, i, count);
+        return;
+    }
     if (p->kind == DVTI_MM_COMBINE) {
         p->by->combine(y, count, p->k, x, row ? p->a_k : p->b_k, w, row ? p->b_k : p->a_k);
         return;
@@ -10678,6 +10702,7 @@ DVTI_FN void dvti_cpu_matmul(const dvti_launch *launch) {
 #undef DVTI_MM_HALF_ROWS
 #undef DVTI_MM_HALF_COLS
 #undef DVTI_MM_REPEATED
+#undef DVTI_MM_SHORT_ROW
 #undef DVTI_MM_TASK
 #undef DVTI_MM_PIECE
 /* ==== end src/3_cpu/cpu_matmul.c ==== */
@@ -10697,10 +10722,11 @@ DVTI_FN int64_t dvti_mm_up(int64_t n, int64_t multiple) {
     return (n + multiple - 1) / multiple * multiple;
 }
 
-/* A few columns, which would fill their vectors badly, of many rows that lie side by side: the transposed product fills them with rows. */
-static bool dvti_mm_is_slim(const dvti_mm *p) {
-    return p->a_row == 1 && p->n >= DVTI_MM_MANY && p->m < 16 && p->m % 8 != 0 && p->k >= 32 &&
-           dvti_mm_up(p->n * p->size, 64) * p->m <= DVTI_MM_NEAR;
+DVTI_FN int64_t dvti_mm_slim_rows(const dvti_mm *p) {
+    return !p->half && p->batch == 1 && p->a_row == 1 && p->n >= DVTI_MM_MANY && p->m < 16 &&
+                   p->m % 8 != 0 && p->k >= 32 && p->k <= DVTI_MM_DEPTH
+               ? DVTI_MM_NEAR / 64 / p->m * (64 / p->size)
+               : 0;
 }
 
 DVTI_FN bool dvti_mm_is_one_call(const dvti_mm *p, int64_t terms) {
@@ -10708,7 +10734,7 @@ DVTI_FN bool dvti_mm_is_one_call(const dvti_mm *p, int64_t terms) {
     return p->batch == 1 && !p->half && p->n > 1 && p->m > 1 && p->n <= most && p->m <= most &&
            p->k <= DVTI_MM_DEPTH && p->n * p->m <= terms && p->n * p->m * p->k < terms &&
            (p->n <= DVTI_MM_FEW_ROWS || p->k <= DVTI_MM_FEW_TERMS) &&
-           (p->b_col == 1 || dvti_mm_is_slim(p) ||
+           (p->b_col == 1 || p->n <= dvti_mm_slim_rows(p) ||
             (p->b_k == 1 && dvti_mm_up(p->m * p->size, 64) * p->k <= DVTI_MM_NEAR));
 }
 
@@ -10750,24 +10776,25 @@ static void dvti_mm_one_call_turned(const dvti_mm *p) {
     dvti_mm_one_call_of(p, turned, row);
 }
 
-static void dvti_mm_one_call_slim(const dvti_mm *p) {
+DVTI_FN void dvti_mm_slim(const dvti_mm *p, int64_t i, int64_t rows) {
     DVTI_LINE_ALIGNED double turned[DVTI_MM_NEAR / sizeof(double)];
     dvti_product q;
     q.rows = p->m;
-    q.cols = p->n;
+    q.cols = rows;
     q.a = p->launch->in[1].data;
     q.a_row = p->b_col;
     q.a_k = p->b_k;
-    q.b = p->launch->in[0].data;
+    q.b = (const char *)p->launch->in[0].data + i * p->size;
     q.c = turned;
-    q.c_row = dvti_mm_up(p->n * p->size, 64) / p->size;
+    q.c_row = dvti_mm_up(rows * p->size, 64) / p->size;
     dvti_mm_multiply(p, &q, p->a_k);
-    p->by->turn_exactly(p->launch->out[0].data, p->m, turned, q.c_row, p->n, p->m);
+    p->by->turn_exactly((char *)p->launch->out[0].data + i * p->m * p->size, p->m, turned, q.c_row,
+                        rows, p->m);
 }
 
 DVTI_FN void dvti_mm_one_call(const dvti_mm *p) {
-    if (dvti_mm_is_slim(p))
-        dvti_mm_one_call_slim(p);
+    if (p->n <= dvti_mm_slim_rows(p))
+        dvti_mm_slim(p, 0, p->n);
     else if (p->b_col != 1)
         dvti_mm_one_call_turned(p);
     else

@@ -17,6 +17,8 @@
 #define DVTI_MM_HALF_COLS 256
 /* Up to so many rows, packing B again for each tile of rows would cost a twentieth and more. */
 #define DVTI_MM_REPEATED 128
+/* Bytes of a row of a transposed A up to which it is read in place: at 4 KB all of them would meet in the same sets of the cache. */
+#define DVTI_MM_SHORT_ROW 2048
 #define DVTI_MM_TASK 65536.0 /* terms that are worth a task: about a microsecond */
 #define DVTI_MM_PIECE 4096   /* elements of a vector result that one task forms */
 
@@ -67,6 +69,8 @@ static dvti_mm_kind dvti_mm_choose(const dvti_mm *p) {
     int64_t w_next = row ? p->b_col : p->a_row;
     if (dvti_mm_is_narrow(p))
         return DVTI_MM_DOTS;
+    if (dvti_mm_slim_rows(p) && p->m > 1)
+        return DVTI_MM_SLIM;
     if (p->half || (p->n != 1 && p->m != 1))
         return DVTI_MM_TILES;
     if (x_k == 1 && w_k == 1)
@@ -104,8 +108,9 @@ static void dvti_mm_cut_tiles(dvti_mm *p, int threads) {
 static void dvti_mm_cut_vector(dvti_mm *p, int threads) {
     const bool row = p->n <= p->m;
     const int64_t length = DVTI_MAX(p->n, p->m), few = DVTI_MIN(p->n, p->m);
-    const int64_t unit = few == 1 ? 64 : 4;
-    int64_t piece = DVTI_MIN(length, DVTI_MM_PIECE);
+    const int64_t unit = few == 1 ? 64 : p->kind == DVTI_MM_SLIM ? 32 : 4;
+    int64_t piece =
+        DVTI_MIN(length, p->kind == DVTI_MM_SLIM ? dvti_mm_slim_rows(p) : DVTI_MM_PIECE);
     while (threads > 1 && piece >= 2 * unit &&
            (few == 1 || piece * few * p->k >= 2 * DVTI_MM_TASK) &&
            p->batch * dvti_mm_cuts(length, piece) < 4 * (int64_t)threads)
@@ -133,6 +138,12 @@ static void dvti_mm_layout(dvti_mm *p) {
     p->area = p->sums_at + (p->whole ? rows * cols * (int64_t)sizeof(uint32_t) : 0);
 }
 
+/* Whether the terms of A's rows are far apart. A transposed A of short rows is not: each tile of columns would pack it again, and the
+   lines that a few of its rows need fit beside the panel. */
+static bool dvti_mm_is_spread(const dvti_mm *p) {
+    return p->a_k != 1 && (p->a_row != 1 || p->a_k < 0 || p->a_k * p->size > DVTI_MM_SHORT_ROW);
+}
+
 /* Of a shape. */
 static void dvti_mm_plan(dvti_mm *p, int threads) {
     const bool near_b = p->k * p->m * p->size <= DVTI_MM_NEAR_BYTES;
@@ -142,7 +153,7 @@ static void dvti_mm_plan(dvti_mm *p, int threads) {
         p->pack_b = p->half || p->b_col != 1 ||
                     (p->n > (near_b ? 2 : 1) * DVTI_MM_FEW_ROWS &&
                      (p->k > DVTI_MM_FEW_TERMS || p->n > 512));
-        p->pack_a = p->half || (p->a_k != 1 && p->m > 128 && p->k > DVTI_MM_FEW_TERMS);
+        p->pack_a = p->half || (dvti_mm_is_spread(p) && p->m > 128 && p->k > DVTI_MM_FEW_TERMS);
         dvti_mm_cut_tiles(p, threads);
         dvti_mm_layout(p);
     } else {
@@ -318,6 +329,10 @@ static void dvti_mm_one_vector(const dvti_mm *p, int64_t batch, int64_t i, int64
     const char *x = row ? from_a : from_b, *w = row ? from_b : from_a;
     int64_t count = row ? DVTI_MIN(p->cols, p->m - j) : DVTI_MIN(p->rows, p->n - i);
     dvti_dots dots;
+    if (p->kind == DVTI_MM_SLIM) {
+        dvti_mm_slim(p, i, count);
+        return;
+    }
     if (p->kind == DVTI_MM_COMBINE) {
         p->by->combine(y, count, p->k, x, row ? p->a_k : p->b_k, w, row ? p->b_k : p->a_k);
         return;
@@ -435,5 +450,6 @@ DVTI_FN void dvti_cpu_matmul(const dvti_launch *launch) {
 #undef DVTI_MM_HALF_ROWS
 #undef DVTI_MM_HALF_COLS
 #undef DVTI_MM_REPEATED
+#undef DVTI_MM_SHORT_ROW
 #undef DVTI_MM_TASK
 #undef DVTI_MM_PIECE

@@ -17,7 +17,12 @@
 #define DVTI_MM_NARROW 10
 #define DVTI_MM_NARROW_TERMS 128
 
-typedef enum dvti_mm_kind { DVTI_MM_TILES, DVTI_MM_COMBINE, DVTI_MM_DOTS } dvti_mm_kind;
+typedef enum dvti_mm_kind {
+    DVTI_MM_TILES,
+    DVTI_MM_COMBINE,
+    DVTI_MM_DOTS,
+    DVTI_MM_SLIM
+} dvti_mm_kind;
 
 /* Distances count elements. */
 typedef struct dvti_mm {
@@ -41,5 +46,9 @@ DVTI_FN int64_t dvti_mm_up(int64_t n, int64_t multiple);
 /* Whether one call of a kernel, without any workspace, forms the product, of fewer than so many terms. */
 DVTI_FN bool dvti_mm_is_one_call(const dvti_mm *p, int64_t terms);
 DVTI_FN void dvti_mm_one_call(const dvti_mm *p);
+/* A few columns, which would fill their vectors badly, of many rows that lie side by side: the transposed product fills them with rows.
+   How many at most at once; 0: it is no such product. */
+DVTI_FN int64_t dvti_mm_slim_rows(const dvti_mm *p);
+DVTI_FN void dvti_mm_slim(const dvti_mm *p, int64_t i, int64_t rows);
 
 #endif

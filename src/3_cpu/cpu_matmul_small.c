@@ -8,10 +8,11 @@ DVTI_FN int64_t dvti_mm_up(int64_t n, int64_t multiple) {
     return (n + multiple - 1) / multiple * multiple;
 }
 
-/* A few columns, which would fill their vectors badly, of many rows that lie side by side: the transposed product fills them with rows. */
-static bool dvti_mm_is_slim(const dvti_mm *p) {
-    return p->a_row == 1 && p->n >= DVTI_MM_MANY && p->m < 16 && p->m % 8 != 0 && p->k >= 32 &&
-           dvti_mm_up(p->n * p->size, 64) * p->m <= DVTI_MM_NEAR;
+DVTI_FN int64_t dvti_mm_slim_rows(const dvti_mm *p) {
+    return !p->half && p->batch == 1 && p->a_row == 1 && p->n >= DVTI_MM_MANY && p->m < 16 &&
+                   p->m % 8 != 0 && p->k >= 32 && p->k <= DVTI_MM_DEPTH
+               ? DVTI_MM_NEAR / 64 / p->m * (64 / p->size)
+               : 0;
 }
 
 DVTI_FN bool dvti_mm_is_one_call(const dvti_mm *p, int64_t terms) {
@@ -19,7 +20,7 @@ DVTI_FN bool dvti_mm_is_one_call(const dvti_mm *p, int64_t terms) {
     return p->batch == 1 && !p->half && p->n > 1 && p->m > 1 && p->n <= most && p->m <= most &&
            p->k <= DVTI_MM_DEPTH && p->n * p->m <= terms && p->n * p->m * p->k < terms &&
            (p->n <= DVTI_MM_FEW_ROWS || p->k <= DVTI_MM_FEW_TERMS) &&
-           (p->b_col == 1 || dvti_mm_is_slim(p) ||
+           (p->b_col == 1 || p->n <= dvti_mm_slim_rows(p) ||
             (p->b_k == 1 && dvti_mm_up(p->m * p->size, 64) * p->k <= DVTI_MM_NEAR));
 }
 
@@ -61,24 +62,25 @@ static void dvti_mm_one_call_turned(const dvti_mm *p) {
     dvti_mm_one_call_of(p, turned, row);
 }
 
-static void dvti_mm_one_call_slim(const dvti_mm *p) {
+DVTI_FN void dvti_mm_slim(const dvti_mm *p, int64_t i, int64_t rows) {
     DVTI_LINE_ALIGNED double turned[DVTI_MM_NEAR / sizeof(double)];
     dvti_product q;
     q.rows = p->m;
-    q.cols = p->n;
+    q.cols = rows;
     q.a = p->launch->in[1].data;
     q.a_row = p->b_col;
     q.a_k = p->b_k;
-    q.b = p->launch->in[0].data;
+    q.b = (const char *)p->launch->in[0].data + i * p->size;
     q.c = turned;
-    q.c_row = dvti_mm_up(p->n * p->size, 64) / p->size;
+    q.c_row = dvti_mm_up(rows * p->size, 64) / p->size;
     dvti_mm_multiply(p, &q, p->a_k);
-    p->by->turn_exactly(p->launch->out[0].data, p->m, turned, q.c_row, p->n, p->m);
+    p->by->turn_exactly((char *)p->launch->out[0].data + i * p->m * p->size, p->m, turned, q.c_row,
+                        rows, p->m);
 }
 
 DVTI_FN void dvti_mm_one_call(const dvti_mm *p) {
-    if (dvti_mm_is_slim(p))
-        dvti_mm_one_call_slim(p);
+    if (p->n <= dvti_mm_slim_rows(p))
+        dvti_mm_slim(p, 0, p->n);
     else if (p->b_col != 1)
         dvti_mm_one_call_turned(p);
     else

@@ -177,6 +177,8 @@ DVT_TEST(large_products_are_chains_too) {
     check_product(g, DVT_F32, PLAIN, PLAIN, 1, false, false, 50, 65, 1100, false);
     check_product(g, DVT_F32, PLAIN, PLAIN, 1, false, false, 530, 65, 70, false);
     check_product(g, DVT_F64, TURNED, TURNED, 1, false, false, 99, 500, 70, false);
+    check_product(g, DVT_F32, TURNED, PLAIN, 1, false, false, 600, 70, 140, false);
+    check_product(g, DVT_F32, TURNED, PLAIN, 1, false, false, 130, 600, 140, true);
     check_product(g, DVT_F16, PLAIN, TURNED, 1, false, false, 200, 390, 260, false);
     check_product(g, DVT_BF16, TURNED, PLAIN, 1, false, false, 97, 390, 33, false);
     check_product(g, DVT_F32, PLAIN, PLAIN, 1, false, false, 1, 20, 9000, false);
@@ -201,6 +203,24 @@ DVT_TEST(narrow_products_along_k_are_dots) {
                           shapes[s][2], s % 2 == 1);
     check_product(g, DVT_F32, PLAIN, TURNED, 3, false, false, 65, 260, 10, false);
     check_product(g, DVT_F32, PLAIN, TURNED, 5, false, true, 30, 260, 10, true);
+    for (i = 0; i < 3; i++)
+        guard_free(g[i]);
+}
+
+/* A few columns of many rows that lie side by side: transposed, whole and in pieces. */
+DVT_TEST(slim_products_are_chains_too) {
+    static const int64_t shapes[][3] = {{64, 500, 10}, {256, 84, 10}, {67, 512, 15}, {1300, 33, 11},
+                                        {900, 200, 3}, {73, 300, 9},  {2100, 40, 2}, {300, 513, 7}};
+    static const dvt_dtype dtypes[] = {DVT_F32, DVT_F64};
+    guard g[3];
+    int d, s, i;
+    for (i = 0; i < 3; i++)
+        g[i] = guard_new(1 << 22);
+    for (d = 0; d < 2; d++)
+        for (s = 0; s < (int)(sizeof shapes / sizeof *shapes); s++)
+            for (i = 0; i < 2; i++)
+                check_product(g, dtypes[d], TURNED, (layout)i, 1, false, false, shapes[s][0],
+                              shapes[s][1], shapes[s][2], (s + i) % 2 == 1);
     for (i = 0; i < 3; i++)
         guard_free(g[i]);
 }
