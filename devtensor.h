@@ -270,7 +270,8 @@ DVT_API int64_t dvt_dtype_size(dvt_dtype dtype);
 DVT_API bool dvt_dtype_is_float(dvt_dtype dtype);
 DVT_API bool dvt_dtype_is_int(dvt_dtype dtype);
 /* The dtype of a result computed from two: the array API standard's table; an integer (or bool)
-   with a float gives that float, float16 with bfloat16 gives float32. */
+   with a float gives that float, float16 with bfloat16 gives float32, uint8 with int8 gives int32
+   (there is no int16). */
 DVT_API dvt_dtype dvt_promote(dvt_dtype a, dvt_dtype b);
 
 /* Extents, outermost first. ndim 0 is a scalar; an extent of 0 makes an empty array. */
@@ -558,8 +559,9 @@ DVT_API bool dvt_allow_winograd(bool allow);
 DVT_API dvt_status dvt_set_num_threads(int n);
 DVT_API int dvt_num_threads(void);
 /* The instructions that cpu() and virtual GPUs compute with: "avx512", "avx2", "neon", "plain" (what the compiler makes of the whole
-   program), or "reference", the simple loops that the others are tested against. Chosen at first use: the best that the machine has,
-   or what DEVTENSOR_ISA says. Owns: nothing. Waits: no. */
+   program: on processors that have none of these, and on x86 when DEVTENSOR_PLAIN_TIER is defined and plain is asked for), or
+   "reference", the simple loops that the others are tested against, which x86 without AVX2 has. Chosen at first use: the best that the
+   machine has, or what DEVTENSOR_ISA says. Owns: nothing. Waits: no. */
 DVT_API const char *dvt_cpu_isa(void);
 /* Chooses, for tests and comparisons; NULL: the best. Results have the same bits with "avx512", "avx2" and "neon". Queues of virtual
    GPUs go on with what they have begun. Copies: nothing. Waits: no. Owns: nothing, the name is read at once. Errors: VALUE for a
@@ -839,7 +841,7 @@ DVT_DECLARE_COMPARE(logical_or)
 DVT_DECLARE_COMPARE(logical_xor)
 
 /* ---- one argument. The functions of float32 and of 16-bit floats, pow, atan2 and hypot too, have the same bits (but for a NaN's) on GPUs
-   and on cpu() with any vector instructions; dvt_cpu_isa says "reference" where it has none. ---- */
+   and on cpu() with any vector instructions; dvt_cpu_isa says "reference" where it has none. docs/OPERATIONS.md says how exact they are. ---- */
 DVT_DECLARE_UNARY(neg) /* -x; not for bool */
 DVT_DECLARE_UNARY(abs)
 DVT_DECLARE_UNARY(sign) /* -1, 0 or 1; NaN stays */
@@ -939,10 +941,11 @@ DVT_API dvt_array *dvt_log_softmax(dvt_array *x, int axis);
 DVT_API dvt_array *dvt_matmul(dvt_array *a, dvt_array *b);
 /* dvt_matmul of a and b converted to a dtype (as dvt_astype does), which is the result's: NumPy's matmul(a, b, dtype=..., casting='unsafe').
    So integers of 8 bits have sums that do not wrap at 8 bits: DVT_I32 for them is made without converted copies on cpu(), by the kernels of
-   float32. Products of wider integers go by plain loops, many times slower. Integer results have no history. Errors: DTYPE (DVT_BOOL, or no
+   float32. Products of wider integers go by plain loops, many times slower. Integer results have no history, and no gradient. Errors: DTYPE (DVT_BOOL, or no
    dtype), and those of dvt_matmul. */
 DVT_API dvt_array *dvt_matmul_as(dvt_array *a, dvt_array *b, dvt_dtype dtype);
-/* The same as dvt_matmul with the last two axes of either exchanged first, without copying. */
+/* The same as dvt_matmul with the last two axes of either exchanged first, without copying; one axis
+   stays as it is. */
 DVT_API dvt_array *dvt_matmul_t(dvt_array *a, dvt_array *b, bool transpose_a, bool transpose_b);
 /* NumPy's dot: the last axis of a with the last but one of b (its last, when b has one axis). */
 DVT_API dvt_array *dvt_dot(dvt_array *a, dvt_array *b);
@@ -1037,8 +1040,8 @@ DVT_API void dvt_seed_ctx(uint64_t seed, dvt_ctx ctx);
    for float64. Errors: RANGE (low > high, NaN, or high - low too large for the dtype). */
 DVT_API dvt_array *dvt_uniform(double low, double high, dvt_shape shape, dvt_dtype dtype,
                                dvt_ctx ctx);
-/* Normal with that mean and standard deviation. Source: Box and Muller, 1958. Errors: RANGE (deviation < 0, or one of both too large for
-   float32 unless the dtype is float64).
+/* Normal with that mean and standard deviation. Source: Box and Muller, 1958. Errors: RANGE (deviation < 0, or either too large for
+   float32 unless the dtype is float64). What is too large for float16 becomes an infinity.
    float32, float16 and bfloat16: both are rounded to float32; a number of mean 0 and deviation 1 is within 4 units in the last place of
    the transform of its 32-bit words; times deviation plus mean is rounded once, for 16 bits once more. The same bits on all cards and on
    processors with AVX2, AVX-512 or NEON. float64: computed in float64; last bits may differ where log, sin and cos do. */
@@ -1734,8 +1737,9 @@ DVT_API dvt_metric *dvt_top_k_accuracy(int k);
 DVT_API dvt_metric *dvt_mean_loss(void);
 /* Counts a batch: labels (N) and predictions (N, classes), of which the largest counts; for
    dvt_accuracy also predictions of the labels' shape, which are then class numbers themselves, and
-   right where they are equal; for dvt_mean_loss NULL and the losses. Any context. A label that is no class is never right, on a CPU and on a GPU. Copies: one
-   number to main memory.  Waits: yes. */
+   right where they are equal; for dvt_mean_loss NULL and the losses. Both on one context, whichever
+   it is. A label that is no class is never right, on a CPU and on a GPU. Copies: one number to main
+   memory.  Waits: yes. */
 DVT_API dvt_status dvt_metric_update(dvt_metric *metric, dvt_array *labels, dvt_array *predictions);
 /* The value so far; NaN before the first sample. */
 DVT_API double dvt_metric_get(const dvt_metric *metric);

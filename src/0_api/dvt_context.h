@@ -128,8 +128,9 @@ DVT_API bool dvt_allow_winograd(bool allow);
 DVT_API dvt_status dvt_set_num_threads(int n);
 DVT_API int dvt_num_threads(void);
 /* The instructions that cpu() and virtual GPUs compute with: "avx512", "avx2", "neon", "plain" (what the compiler makes of the whole
-   program), or "reference", the simple loops that the others are tested against. Chosen at first use: the best that the machine has,
-   or what DEVTENSOR_ISA says. Owns: nothing. Waits: no. */
+   program: on processors that have none of these, and on x86 when DEVTENSOR_PLAIN_TIER is defined and plain is asked for), or
+   "reference", the simple loops that the others are tested against, which x86 without AVX2 has. Chosen at first use: the best that the
+   machine has, or what DEVTENSOR_ISA says. Owns: nothing. Waits: no. */
 DVT_API const char *dvt_cpu_isa(void);
 /* Chooses, for tests and comparisons; NULL: the best. Results have the same bits with "avx512", "avx2" and "neon". Queues of virtual
    GPUs go on with what they have begun. Copies: nothing. Waits: no. Owns: nothing, the name is read at once. Errors: VALUE for a

@@ -50,7 +50,7 @@ DVT_DECLARE_COMPARE(logical_or)
 DVT_DECLARE_COMPARE(logical_xor)
 
 /* ---- one argument. The functions of float32 and of 16-bit floats, pow, atan2 and hypot too, have the same bits (but for a NaN's) on GPUs
-   and on cpu() with any vector instructions; dvt_cpu_isa says "reference" where it has none. ---- */
+   and on cpu() with any vector instructions; dvt_cpu_isa says "reference" where it has none. docs/OPERATIONS.md says how exact they are. ---- */
 DVT_DECLARE_UNARY(neg) /* -x; not for bool */
 DVT_DECLARE_UNARY(abs)
 DVT_DECLARE_UNARY(sign) /* -1, 0 or 1; NaN stays */
@@ -150,10 +150,11 @@ DVT_API dvt_array *dvt_log_softmax(dvt_array *x, int axis);
 DVT_API dvt_array *dvt_matmul(dvt_array *a, dvt_array *b);
 /* dvt_matmul of a and b converted to a dtype (as dvt_astype does), which is the result's: NumPy's matmul(a, b, dtype=..., casting='unsafe').
    So integers of 8 bits have sums that do not wrap at 8 bits: DVT_I32 for them is made without converted copies on cpu(), by the kernels of
-   float32. Products of wider integers go by plain loops, many times slower. Integer results have no history. Errors: DTYPE (DVT_BOOL, or no
+   float32. Products of wider integers go by plain loops, many times slower. Integer results have no history, and no gradient. Errors: DTYPE (DVT_BOOL, or no
    dtype), and those of dvt_matmul. */
 DVT_API dvt_array *dvt_matmul_as(dvt_array *a, dvt_array *b, dvt_dtype dtype);
-/* The same as dvt_matmul with the last two axes of either exchanged first, without copying. */
+/* The same as dvt_matmul with the last two axes of either exchanged first, without copying; one axis
+   stays as it is. */
 DVT_API dvt_array *dvt_matmul_t(dvt_array *a, dvt_array *b, bool transpose_a, bool transpose_b);
 /* NumPy's dot: the last axis of a with the last but one of b (its last, when b has one axis). */
 DVT_API dvt_array *dvt_dot(dvt_array *a, dvt_array *b);

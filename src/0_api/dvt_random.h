@@ -16,8 +16,8 @@ DVT_API void dvt_seed_ctx(uint64_t seed, dvt_ctx ctx);
    for float64. Errors: RANGE (low > high, NaN, or high - low too large for the dtype). */
 DVT_API dvt_array *dvt_uniform(double low, double high, dvt_shape shape, dvt_dtype dtype,
                                dvt_ctx ctx);
-/* Normal with that mean and standard deviation. Source: Box and Muller, 1958. Errors: RANGE (deviation < 0, or one of both too large for
-   float32 unless the dtype is float64).
+/* Normal with that mean and standard deviation. Source: Box and Muller, 1958. Errors: RANGE (deviation < 0, or either too large for
+   float32 unless the dtype is float64). What is too large for float16 becomes an infinity.
    float32, float16 and bfloat16: both are rounded to float32; a number of mean 0 and deviation 1 is within 4 units in the last place of
    the transform of its 32-bit words; times deviation plus mean is rounded once, for 16 bits once more. The same bits on all cards and on
    processors with AVX2, AVX-512 or NEON. float64: computed in float64; last bits may differ where log, sin and cos do. */

@@ -159,8 +159,9 @@ DVT_API dvt_metric *dvt_top_k_accuracy(int k);
 DVT_API dvt_metric *dvt_mean_loss(void);
 /* Counts a batch: labels (N) and predictions (N, classes), of which the largest counts; for
    dvt_accuracy also predictions of the labels' shape, which are then class numbers themselves, and
-   right where they are equal; for dvt_mean_loss NULL and the losses. Any context. A label that is no class is never right, on a CPU and on a GPU. Copies: one
-   number to main memory.  Waits: yes. */
+   right where they are equal; for dvt_mean_loss NULL and the losses. Both on one context, whichever
+   it is. A label that is no class is never right, on a CPU and on a GPU. Copies: one number to main
+   memory.  Waits: yes. */
 DVT_API dvt_status dvt_metric_update(dvt_metric *metric, dvt_array *labels, dvt_array *predictions);
 /* The value so far; NaN before the first sample. */
 DVT_API double dvt_metric_get(const dvt_metric *metric);

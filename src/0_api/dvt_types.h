@@ -28,7 +28,8 @@ DVT_API int64_t dvt_dtype_size(dvt_dtype dtype);
 DVT_API bool dvt_dtype_is_float(dvt_dtype dtype);
 DVT_API bool dvt_dtype_is_int(dvt_dtype dtype);
 /* The dtype of a result computed from two: the array API standard's table; an integer (or bool)
-   with a float gives that float, float16 with bfloat16 gives float32. */
+   with a float gives that float, float16 with bfloat16 gives float32, uint8 with int8 gives int32
+   (there is no int16). */
 DVT_API dvt_dtype dvt_promote(dvt_dtype a, dvt_dtype b);
 
 /* Extents, outermost first. ndim 0 is a scalar; an extent of 0 makes an empty array. */
