@@ -73,8 +73,8 @@
       dvt_mul(g, dvt_mul_scalar(dvt_exp(dvt_neg(dvt_square(x))), 1.12837916709551257390)), -2, 2,  \
       "error function")                                                                            \
     U(gelu, FLOAT,                                                                                 \
-      x < -DVTI_LARGEST ? C(-0.0) : C(0.5) * x * (C(1) + F(erf)(x * C(0.70710678118654752440))),   \
-      0, dvti_grad_gelu(g, x), -2, 2, "x times the normal distribution function of x")             \
+      x < -DVTI_LARGEST ? C(-0.0) : C(0.5) * x * F(erfc)(x * C(-0.70710678118654752440)), 0,       \
+      dvti_grad_gelu(g, x), -2, 2, "x times the normal distribution function of x")                \
     U(isnan, BOOL, x != x, 0, dvti_no_gradient(g), -1, 1, "is NaN")                                \
     U(isinf, BOOL, F(fabs)(x) > DVTI_LARGEST, 0, dvti_no_gradient(g), -1, 1, "is infinite")        \
     U(isfinite, BOOL, F(fabs)(x) <= DVTI_LARGEST, 1, dvti_no_gradient(g), -1, 1,                   \

@@ -15,8 +15,8 @@ typedef struct bound {
     double f32, f64;
 } bound;
 
-/* Rows that are several steps, of which one is a function, on one side at least, have the sum of what these can add. gelu's 1 + erf(x)
-   loses digits below 0, where the size of its terms counts (see `scale`). */
+/* Rows that are several steps, of which one is a function, on one side at least, have the sum of what these can add. gelu's tail
+   magnifies how its argument was rounded, so there the size of x counts (see `scale`). */
 static const bound bounds[] = {
     {"exp", 1, 1},   {"exp2", 1, 1},  {"expm1", 2, 1},   {"log", 1, 1},      {"log2", 2, 1},
     {"log10", 1, 1}, {"log1p", 2, 1}, {"sin", 1, 2},     {"cos", 1, 2},      {"tan", 3, 2},

@@ -204,6 +204,28 @@ DVT_TEST(gelu_at_infinity) {
     CHECK(dvt_set_cpu_isa(NULL) == DVT_OK);
 }
 
+/* Far below 0 it is a small number whose digits are as good as others'. */
+DVT_TEST(gelu_keeps_its_digits) {
+    static const double values[] = {-2, -5, -8, -12};
+    int isa, wide, i;
+    for (isa = 0; isa < 2; isa++)
+        for (wide = 0; wide < 2; wide++)
+            DVT_SCOPE {
+                double *y;
+                CHECK(dvt_set_cpu_isa(isa ? "reference" : NULL) == DVT_OK);
+                y = dvt_test_values(
+                    dvt_gelu(dvt_astype(dvt_from_host(values, DVT_SHAPE(4), DVT_F64, dvt_cpu()),
+                                        wide ? DVT_F64 : DVT_F32, false)));
+                for (i = 0; y && i < 4; i++) {
+                    double exact = 0.5 * values[i] * erfc(-values[i] / sqrt(2));
+                    CHECK(fabs(y[i] / exact - 1) < (wide ? 1e-13 : 1e-5));
+                }
+                CHECK(y != NULL);
+                free(y);
+            }
+    CHECK(dvt_set_cpu_isa(NULL) == DVT_OK);
+}
+
 DVT_TEST(unary_null_and_devices) {
     int r;
     dvt_set_virtual_gpus(1, 0);
