@@ -187,20 +187,33 @@ DVT_TEST(large_products_are_chains_too) {
         guard_free(g[i]);
 }
 
-/* A few rows or columns along k, which are dots: all numbers of them, odd lengths of the other side, and what is just no such product. */
-DVT_TEST(narrow_products_along_k_are_dots) {
-    static const int64_t shapes[][3] = {
-        {64, 500, 10}, {10, 500, 64}, {67, 300, 9}, {7, 299, 66},   {6, 129, 203}, {350, 130, 5},
-        {4, 500, 70},  {111, 513, 3}, {2, 700, 99}, {103, 127, 11}, {64, 500, 8},  {130, 1030, 10}};
+/* float32 and float64 of some shapes, in the layouts of A and B whose bit, 1 << (2 * B + A), is in `layouts`. */
+static void check_shapes(const int64_t (*shapes)[3], int count, int layouts) {
     static const dvt_dtype dtypes[] = {DVT_F32, DVT_F64};
     guard g[3];
     int d, s, i;
     for (i = 0; i < 3; i++)
         g[i] = guard_new(1 << 22);
     for (d = 0; d < 2; d++)
-        for (s = 0; s < (int)(sizeof shapes / sizeof *shapes); s++)
-            check_product(g, dtypes[d], PLAIN, TURNED, 1, false, false, shapes[s][0], shapes[s][1],
-                          shapes[s][2], s % 2 == 1);
+        for (s = 0; s < count; s++)
+            for (i = 0; i < 4; i++)
+                if (layouts >> i & 1)
+                    check_product(g, dtypes[d], (layout)(i % 2), (layout)(i / 2), 1, false, false,
+                                  shapes[s][0], shapes[s][1], shapes[s][2], (s + i) % 2 == 1);
+    for (i = 0; i < 3; i++)
+        guard_free(g[i]);
+}
+
+/* A few rows or columns along k, which are dots: all numbers of them, odd lengths of the other side, and what is just no such product. */
+DVT_TEST(narrow_products_along_k_are_dots) {
+    static const int64_t shapes[][3] = {
+        {64, 500, 10}, {10, 500, 64}, {67, 300, 9}, {7, 299, 66},   {6, 129, 203}, {350, 130, 5},
+        {4, 500, 70},  {111, 513, 3}, {2, 700, 99}, {103, 127, 11}, {64, 500, 8},  {130, 1030, 10}};
+    guard g[3];
+    int i;
+    check_shapes(shapes, DVTI_LENGTH(shapes), 1 << (2 * TURNED + PLAIN));
+    for (i = 0; i < 3; i++)
+        g[i] = guard_new(1 << 22);
     check_product(g, DVT_F32, PLAIN, TURNED, 3, false, false, 65, 260, 10, false);
     check_product(g, DVT_F32, PLAIN, TURNED, 5, false, true, 30, 260, 10, true);
     for (i = 0; i < 3; i++)
@@ -211,18 +224,8 @@ DVT_TEST(narrow_products_along_k_are_dots) {
 DVT_TEST(slim_products_are_chains_too) {
     static const int64_t shapes[][3] = {{64, 500, 10}, {256, 84, 10}, {67, 512, 15}, {1300, 33, 11},
                                         {900, 200, 3}, {73, 300, 9},  {2100, 40, 2}, {300, 513, 7}};
-    static const dvt_dtype dtypes[] = {DVT_F32, DVT_F64};
-    guard g[3];
-    int d, s, i;
-    for (i = 0; i < 3; i++)
-        g[i] = guard_new(1 << 22);
-    for (d = 0; d < 2; d++)
-        for (s = 0; s < (int)(sizeof shapes / sizeof *shapes); s++)
-            for (i = 0; i < 2; i++)
-                check_product(g, dtypes[d], TURNED, (layout)i, 1, false, false, shapes[s][0],
-                              shapes[s][1], shapes[s][2], (s + i) % 2 == 1);
-    for (i = 0; i < 3; i++)
-        guard_free(g[i]);
+    check_shapes(shapes, DVTI_LENGTH(shapes),
+                 1 << (2 * PLAIN + TURNED) | 1 << (2 * TURNED + TURNED));
 }
 
 /* Between what one call of a kernel does and what is planned: factors that lie badly beside few and many rows, with and without
@@ -231,18 +234,7 @@ DVT_TEST(products_that_one_thread_does_in_one_call) {
     static const int64_t shapes[][3] = {
         {64, 64, 64}, {70, 90, 60},   {130, 64, 70}, {200, 84, 10},  {260, 60, 7}, {64, 300, 3},
         {100, 3, 9},  {129, 128, 20}, {40, 500, 16}, {300, 100, 11}, {30, 1, 200}};
-    static const dvt_dtype dtypes[] = {DVT_F32, DVT_F64};
-    guard g[3];
-    int d, s, i;
-    for (i = 0; i < 3; i++)
-        g[i] = guard_new(1 << 21);
-    for (d = 0; d < 2; d++)
-        for (s = 0; s < (int)(sizeof shapes / sizeof *shapes); s++)
-            for (i = 0; i < 4; i++)
-                check_product(g, dtypes[d], (layout)(i % 2), (layout)(i / 2), 1, false, false,
-                              shapes[s][0], shapes[s][1], shapes[s][2], draw() % 3 == 0);
-    for (i = 0; i < 3; i++)
-        guard_free(g[i]);
+    check_shapes(shapes, DVTI_LENGTH(shapes), 15);
 }
 
 /* So may the number of threads: what was planned for one, two compute, and the other way round. */

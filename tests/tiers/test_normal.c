@@ -1,5 +1,5 @@
 /* Normal numbers of float32: their distance from the transform of exact numbers, at words that Philox is made to give. */
-#include "tiers.h"
+#include "launches.h"
 
 /* Units in the last place of the result. The largest of 2 * 10^7 pairs, most of them near what is special, was 3.28. */
 #define MOST_ULPS 3.5L
@@ -36,20 +36,11 @@ static dvti_launch normal_launch(const uint32_t words[4], dvt_dtype dtype, int64
     dvti_launch launch;
     memcpy(counter, words, sizeof counter);
     undo_philox(key, counter);
-    memset(&launch, 0, sizeof launch);
-    launch.kernel = DVTI_K_RANDOM;
-    launch.op = DVTI_OP_normal;
-    launch.n_out = 1;
-    launch.out[0].dtype = dtype;
-    launch.out[0].ndim = 1;
-    launch.out[0].dim[0] = n;
-    launch.out[0].stride[0] = 1;
+    launch = random_launch(DVTI_OP_normal, dtype, n, (uint64_t)key[0] << 32 | key[1],
+                           (uint64_t)counter[1] << 32 | counter[0],
+                           (uint64_t)counter[2] << 32 | counter[3]);
     launch.out[0].data = out;
     launch.f[1] = 1;
-    launch.i[1] = (int64_t)((uint64_t)key[0] << 32 | key[1]);
-    launch.i[2] = (int64_t)((uint64_t)counter[1] << 32 | counter[0]);
-    launch.i[3] = (int64_t)((uint64_t)counter[2] << 32 | counter[3]);
-    launch.i[6] = n;
     return launch;
 }
 

@@ -1,5 +1,5 @@
 /* Random numbers of every tier: the reference's, at any place, with any end, and no element more. */
-#include "tiers.h"
+#include "launches.h"
 
 static void check_random(dvti_op op, uint64_t at, int64_t n, double a, double b) {
     guard expected = guard_new((size_t)n * sizeof(float)),
@@ -8,22 +8,10 @@ static void check_random(dvti_op op, uint64_t at, int64_t n, double a, double b)
     float *have = (float *)guard_end(got, (size_t)n * sizeof(float));
     dvti_launch launch;
     int64_t i, differ;
-    memset(&launch, 0, sizeof launch);
-    launch.kernel = DVTI_K_RANDOM;
-    launch.op = op;
-    launch.n_out = 1;
-    launch.out[0].dtype = DVT_F32;
-    launch.out[0].ndim = 1;
-    launch.out[0].dim[0] = n;
-    launch.out[0].stride[0] = 1;
+    launch = random_launch(op, DVT_F32, n, 0x9e3779b97f4a7c15ULL, at, 0x100000003ULL);
     launch.f[0] = a;
     launch.f[1] = b;
     launch.f[2] = (double)nextafterf((float)b, -INFINITY);
-    launch.i[0] = 0; /* Philox */
-    launch.i[1] = (int64_t)0x9e3779b97f4a7c15ULL;
-    launch.i[2] = (int64_t)at;
-    launch.i[3] = 0x100000003LL;
-    launch.i[6] = n;
     launch.out[0].data = want;
     CHECK(dvt_set_cpu_isa("reference") == DVT_OK);
     dvti_cpu_run(&launch);
