@@ -2,17 +2,18 @@
 import math
 from html import escape
 
+from report import over_best
+
 ROW, LEFT, WIDTH, TOP = 18, 370, 400, 44
 
 
 def ratios(measured):
-    """What a chart draws of rows [(row, {name: (median, low, high)}, wrong)]: title, ratio, the best peer."""
+    """What a chart draws of rows [(row, {name: Figure}, wrong)]: title, ratio, the best peer."""
     found = []
     for row, result, _ in measured:
-        peers = {n: v for n, v in result.items() if n not in ("devtensor", "machine")}
-        if "devtensor" in result and peers:
-            best = max(peers, key=lambda n: peers[n][0])
-            found.append((row.title, result["devtensor"][0] / peers[best][0], best))
+        best = over_best(result)
+        if best:
+            found.append((row.title, *best))
     return found
 
 

@@ -9,8 +9,43 @@ def plural(threads):
     return f"{threads} thread{'s' if threads > 1 else ''}"
 
 
+class Figure(typing.NamedTuple):
+    """A participant's samples of one row: work per second, and devtensor's over it, round by round (None where devtensor has none)."""
+    median: float
+    samples: list
+    over: typing.Optional[list]
+
+    @property
+    def ratio(self):
+        return statistics.median(self.over) if self.over else None
+
+
+def spread(values):
+    """How wide the middle half is, beside the median."""
+    values = sorted(values)
+    return (values[-1 - len(values) // 4] - values[len(values) // 4]) / statistics.median(values)
+
+
+def figures(taken):
+    """{name: Figure} of {name: [work per second in each round]}."""
+    ours = taken.get("devtensor")
+    return {name: Figure(statistics.median(theirs), theirs, None if name == "devtensor" or not ours else [a / b for a, b in zip(ours, theirs)])
+            for name, theirs in taken.items() if theirs}
+
+
+def over_best(result):
+    """devtensor over the peer that comes nearest to it or is ahead of it most, and that peer's name; None without either."""
+    return min(((f.ratio, name) for name, f in result.items() if name != "machine" and f.over), default=None)
+
+
+def is_unsteady(result, most):
+    """Whether the middle half of the ratio that counts is wider than that."""
+    best = over_best(result)
+    return bool(best) and spread(result[best[1]].over) > most
+
+
 def table(rows, threads):
-    """The table of one group and its ratios over the best peer. rows: [(row, {name: (median, low, high)}, what was wrong)]."""
+    """The table of one group and its ratios over the best peer. rows: [(row, {name: Figure}, what was wrong)]."""
     names = sorted({n for _, r, _ in rows for n in r if n not in ("devtensor", "machine")})
     limited = any("machine" in r for _, r, _ in rows)
     head = ["devtensor", *names, "over the best", "spread", *(["the machine can", "reached"] if limited else [])]
@@ -18,15 +53,14 @@ def table(rows, threads):
     ratios, notes = [], []
     for row, result, wrong in rows:
         ours = result.get("devtensor")
-        best = max((result[n][0] for n in names if n in result), default=None)
-        ratio = ours[0] / best if ours and best else None
-        if ratio:
-            ratios.append(ratio)
-        cells = [f"{result[n][0]:.3g}" if n in result else "" for n in ("devtensor", *names)]
-        cells += [f"**{ratio:.2f}**" if ratio else "", f"{100 * (ours[2] - ours[1]) / ours[0]:.0f} %" if ours else ""]
+        best = over_best(result)
+        if best:
+            ratios.append(best[0])
+        cells = [f"{result[n].median:.3g}" if n in result else "" for n in ("devtensor", *names)]
+        cells += [f"**{best[0]:.2f}**" if best else "", f"{100 * spread(result[best[1]].over):.0f} %" if best else ""]
         if limited:
             most = result.get("machine")
-            cells += [f"{most[0]:.3g}" if most else "", f"{100 * ours[0] / most[0]:.0f} %" if most and ours else ""]
+            cells += [f"{most.median:.3g}" if most else "", f"{100 * most.ratio:.0f} %" if most and ours else ""]
         lines.append(f"| {row.title} | " + " | ".join(cells) + " |")
         notes += [f"{row.title}: {w}." for w in wrong]
     lines += [""] + list(dict.fromkeys(notes))
@@ -39,9 +73,9 @@ def against_each(rows):
     """{peer: geometric mean of ours over it}."""
     ratios = {}
     for _, result, _ in rows:
-        for name, value in result.items():
-            if name not in ("devtensor", "machine") and "devtensor" in result:
-                ratios.setdefault(name, []).append(result["devtensor"][0] / value[0])
+        for name, figure in result.items():
+            if name != "machine" and figure.over:
+                ratios.setdefault(name, []).append(figure.ratio)
     return {name: statistics.geometric_mean(r) for name, r in sorted(ratios.items())}
 
 

@@ -1,8 +1,9 @@
 """Compares devtensor on cpu() with what a user would pick instead: make bench-cpu [ROW=text] [SHORT=1].
 
 Every participant is a process that answers runner.h's commands, so that samples of all of them can be taken in turn. A sample repeats
-the call for some milliseconds; a row's figure is the median over the samples, its spread the middle half of them. Before that, each
-participant's result is compared with float64. Writes a table in Markdown and charts in SVG."""
+the call for some milliseconds; a row's figure is the median over the samples, a ratio the median over the rounds, in which both were
+sampled at nearly the same time. Before that, each participant's result is compared with float64. Writes a table in Markdown and charts in
+SVG."""
 import argparse
 import datetime
 import os
@@ -17,10 +18,11 @@ import whole
 from chart import bars, ratios
 from expected import error, expected
 from participants import Participants
-from report import Line, against_each, machine, plural, summary, summary_chart, table, versions
+from report import Line, against_each, figures, is_unsteady, machine, plural, summary, summary_chart, table, versions
 from rows import ROWS
 
 PATIENCE = 6.0  # seconds of samples of one row, after which three must do
+MOST, UNSTEADY = 15, 0.1  # rounds of a row while the middle half of its ratios is wider than this
 
 
 def prepared(row, name, threads, everybody, wanted, folder, wrong):
@@ -45,33 +47,44 @@ def prepared(row, name, threads, everybody, wanted, folder, wrong):
     return one
 
 
-def measure(row, threads, everybody, samples, seconds, folder):
-    """{name: (median, low, high) of work per second}, and what was wrong."""
-    wanted, taking_part, wrong = expected(row), {}, []
-    if row.few:
-        samples, seconds = 3, 0
-    for name in ("devtensor", *row.peers, *(["machine"] if row.limit else [])):
-        one = prepared(row, name, threads, everybody, wanted, folder, wrong)
-        if one:
-            taking_part[name] = (one, row.limit[1] if name == "machine" else row.work, [])
-    for one, _, _ in taking_part.values():
-        one.rests()
+def wants_more(taken, rounds, samples, few, until):
+    if rounds < 3:
+        return True
+    if few or time.perf_counter() > until:
+        return False
+    return rounds < samples or (rounds < MOST and is_unsteady(figures(taken), UNSTEADY))
+
+
+def rounds_of(taking_part, samples, seconds, few):
+    """{name: its work per second in each round}. Somebody else begins each round; an unsteady row gets more of them."""
+    taken, order = {name: [] for name in taking_part}, list(taking_part)
     rounds, until = 0, time.perf_counter() + PATIENCE
-    while rounds < samples and (rounds < 3 or time.perf_counter() < until):
-        for one, work, taken in taking_part.values():
+    while wants_more(taken, rounds, samples, few, until):
+        for name in order:
+            one, work = taking_part[name]
             spent = one.sample(seconds)
             one.rests()
             if spent:
-                taken.append(work / spent)
+                taken[name].append(work / spent)
+        order = order[1:] + order[:1]
         rounds += 1
-    result = {}
-    for name, (_, _, taken) in taking_part.items():
-        if len(taken) < rounds:
-            wrong.append(f"{name}: ended while it was measured")
-            continue
-        taken.sort()
-        result[name] = (statistics.median(taken), taken[len(taken) // 4], taken[-1 - len(taken) // 4])
-    return result, wrong
+    for name in [n for n, t in taken.items() if len(t) < rounds]:
+        del taken[name]
+    return taken
+
+
+def measure(row, threads, everybody, samples, seconds, folder):
+    """{name: Figure}, and what was wrong."""
+    wanted, taking_part, wrong = expected(row), {}, []
+    for name in ("devtensor", *row.peers, *(["machine"] if row.limit else [])):
+        one = prepared(row, name, threads, everybody, wanted, folder, wrong)
+        if one:
+            taking_part[name] = one, row.limit[1] if name == "machine" else row.work
+    for one, _ in taking_part.values():
+        one.rests()
+    taken = rounds_of(taking_part, samples, 0 if row.few else seconds, row.few)
+    wrong += [f"{name}: ended while it was measured" for name in taking_part if name not in taken]
+    return figures(taken), wrong
 
 
 class Findings:
@@ -117,7 +130,7 @@ def compare(rows, everybody, samples, seconds, widths, findings):
                     result, wrong = measure(row, threads, everybody, samples, seconds, folder)
                     measured.append((row, result, wrong))
                     findings.off += sum(w.startswith("devtensor: result") for w in wrong)
-                    print(f"{threads}T {row.title}: " + "  ".join(f"{n} {v[0]:.3g}" for n, v in result.items()), *wrong, flush=True)
+                    print(f"{threads}T {row.title}: " + "  ".join(f"{n} {f.median:.3g}" for n, f in result.items()), *wrong, flush=True)
                 if measured:
                     findings.group(group, threads, measured)
             yield
@@ -140,8 +153,9 @@ def main():
     widths = [t for t in (1, 2) if t <= len(os.sched_getaffinity(0)) and a.threads in (0, t)]
     command = "make bench-cpu" + (" SHORT=1" if a.short else "") + (f' ROW="{a.row}"' if a.row else "") + (f" THREADS={a.threads}" if a.threads else "")
     head = [f"# cpu() beside other libraries, {datetime.date.today()}\n",
-            f"Machine: {machine()}. Command: `{command}`. Peers: {versions(a.python)}. Medians of {samples} samples taken in turn (three where they last long); "
-            "every result was compared with float64 in the same run. Larger is better; the column in bold is devtensor over the best peer.\n"]
+            f"Machine: {machine()}. Command: `{command}`. Peers: {versions(a.python)}. Medians of {samples} to {MOST} samples taken in turn (three where "
+            "they last long), of ratios too, of which a round of samples gives one; every result was compared with float64 in the same run. Larger is better; the column in "
+            "bold is devtensor over the best peer.\n"]
     part = "".join(f"-{word}" for word in re.findall(r"\w+", a.row.lower()))  # a part does not replace the whole table
     stem = os.path.join(a.out, f"{datetime.date.today()}-cpu{part}") if a.out else ""
     everybody, findings = Participants(a.build, a.python), Findings()
