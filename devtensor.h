@@ -5548,7 +5548,9 @@ DVTI_FN bool dvti_has_elements(const dvt_shape *shape);
    elements never do. */
 DVTI_FN int64_t dvti_extents(const int64_t *dim, int n);
 DVTI_FN bool dvti_same_shape(const dvt_shape *a, const dvt_shape *b);
-/* The common shape; false with SHAPE set, naming both. */
+/* The common shape; false when there is none. */
+DVTI_FN bool dvti_broadcasts(const dvt_shape *a, const dvt_shape *b, dvt_shape *out);
+/* The same; false with SHAPE set, naming both. */
 DVTI_FN bool dvti_broadcast(const char *function, const dvt_shape *a, const dvt_shape *b,
                             dvt_shape *out);
 /* -ndim <= *axis < ndim made non-negative; false with AXIS set. */
@@ -7620,8 +7622,7 @@ DVTI_FN void dvti_strides_c(dvt_shape shape, int64_t *stride) {
     }
 }
 
-DVTI_FN bool dvti_broadcast(const char *function, const dvt_shape *a, const dvt_shape *b,
-                            dvt_shape *out) {
+DVTI_FN bool dvti_broadcasts(const dvt_shape *a, const dvt_shape *b, dvt_shape *out) {
     int ndim = DVTI_MAX(a->ndim, b->ndim), i;
     dvt_shape result;
     if (dvti_same_shape(a, b)) {
@@ -7634,18 +7635,23 @@ DVTI_FN bool dvti_broadcast(const char *function, const dvt_shape *a, const dvt_
     for (i = 0; i < ndim; i++) {
         int64_t da = i < ndim - a->ndim ? 1 : a->dim[i - (ndim - a->ndim)];
         int64_t db = i < ndim - b->ndim ? 1 : b->dim[i - (ndim - b->ndim)];
-        if (da != db && da != 1 && db != 1) {
-            dvti_fail(DVT_ERR_SHAPE,
-                      "%s: shapes %s and %s do not broadcast: extents must be equal or 1, counted "
-                      "from the last; "
-                      "reshape or slice one of them",
-                      function, dvti_shape_text(*a), dvti_shape_text(*b));
+        if (da != db && da != 1 && db != 1)
             return false;
-        }
         result.dim[i] = da == 1 ? db : da;
     }
     *out = result;
     return true;
+}
+
+DVTI_FN bool dvti_broadcast(const char *function, const dvt_shape *a, const dvt_shape *b,
+                            dvt_shape *out) {
+    bool good = dvti_broadcasts(a, b, out);
+    if (!good)
+        dvti_fail(DVT_ERR_SHAPE,
+                  "%s: shapes %s and %s do not broadcast: extents must be equal or 1, counted from "
+                  "the last; reshape or slice one of them",
+                  function, dvti_shape_text(*a), dvti_shape_text(*b));
+    return good;
 }
 
 DVTI_FN bool dvti_axis(const char *function, int *axis, int ndim) {
@@ -51728,6 +51734,18 @@ static dvt_array *dvti_elementwise_run(dvti_launch *launch, dvt_array **in, int 
     return out;
 }
 
+/* The shape of in[0..k) and in[k] together; the error says where the arrays were made. */
+static bool dvti_arrays_meet(const char *name, dvt_array *const *in, int k, const dvt_shape *shape,
+                             dvt_shape *common) {
+    if (dvti_broadcasts(shape, &in[k]->shape, common))
+        return true;
+    dvti_fail(DVT_ERR_SHAPE,
+              "%s: %s and %s do not broadcast: extents must be equal or 1, counted from the last; "
+              "reshape or slice one of them",
+              name, k == 1 ? dvti_describe(in[0]) : dvti_shape_text(*shape), dvti_describe(in[k]));
+    return false;
+}
+
 DVTI_FN dvt_array *dvti_elementwise(const char *name, dvti_op op, dvt_array *const *in, int n,
                                     int scalar_at, double scalar, dvt_array *into) {
     dvti_launch launch;
@@ -51748,7 +51766,7 @@ DVTI_FN dvt_array *dvti_elementwise(const char *name, dvti_op op, dvt_array *con
         dtype = dvt_promote(dtype, in[k]->dtype);
         if (k == 0 || dvti_same_shape(shape, &in[k]->shape))
             continue;
-        if (!dvti_broadcast(name, shape, &in[k]->shape, &common))
+        if (!dvti_arrays_meet(name, in, k, shape, &common))
             return NULL;
         shape = &common;
     }
@@ -51849,7 +51867,7 @@ DVT_API dvt_array *dvt_where(dvt_array *condition, dvt_array *a, dvt_array *b) {
     in[1] = a;
     in[2] = b;
     if (!dvti_check_named("dvt_where", in, 3, names) ||
-        !dvti_broadcast("dvt_where", &a->shape, &b->shape, &shape) ||
+        !dvti_arrays_meet("dvt_where", in + 1, 1, &a->shape, &shape) ||
         !dvti_broadcast("dvt_where", &shape, &condition->shape, &shape))
         return NULL;
     dtype = dvt_promote(a->dtype, b->dtype);
@@ -54091,30 +54109,35 @@ static bool dvti_reshape_resolve(dvt_array *x, dvt_shape *shape) {
     dvt_shape known = *shape;
     int64_t size = dvt_shape_size(x->shape), rest;
     int free_axis = -1, i;
-    bool good = true;
+    bool good;
     if (shape->ndim < 0 || shape->ndim > DVT_MAX_DIMS) {
         dvti_fail(DVT_ERR_SHAPE, "dvt_reshape: x is %s and the new shape %s; expected 0 to %d axes",
                   dvti_describe(x), dvti_shape_text(*shape), DVT_MAX_DIMS);
         return false;
     }
-    for (i = 0; good && i < shape->ndim; i++)
+    for (i = 0; i < shape->ndim; i++)
         if (shape->dim[i] == -1) {
-            good = free_axis < 0;
+            if (free_axis >= 0) {
+                dvti_fail(DVT_ERR_SHAPE,
+                          "dvt_reshape: x is %s and the new shape %s; expected at most one -1, the "
+                          "extent that the others leave",
+                          dvti_describe(x), dvti_shape_text(*shape));
+                return false;
+            }
             free_axis = i;
             known.dim[i] = 1;
         }
-    rest = good ? dvt_shape_size(known) : -1;
-    if (good && free_axis >= 0) {
+    rest = dvt_shape_size(known);
+    if (free_axis >= 0) {
         good = rest > 0 && size % rest == 0;
         if (good)
             shape->dim[free_axis] = size / rest;
     } else
-        good = good && rest == size;
+        good = rest == size;
     if (!good)
         dvti_fail(DVT_ERR_SHAPE,
                   "dvt_reshape: x is %s with %lld elements, and the new shape is %s; expected as "
-                  "many elements (one "
-                  "extent may be -1)",
+                  "many elements (one extent may be -1)",
                   dvti_describe(x), (long long)size, dvti_shape_text(*shape));
     return good;
 }
@@ -55018,6 +55041,13 @@ DVTI_FN dvti_slot *dvti_graph_slot(dvti_graph *graph, const dvti_node *consumer,
 static bool dvti_graph_add_origin(dvti_graph *graph, const char *kind, int i, dvt_array *x,
                                   dvti_slot **out) {
     dvti_origin origin = dvti_origin_of(NULL, x);
+    if (!origin.node && !origin.leaf && !dvt_dtype_is_float(x->dtype)) {
+        dvti_fail(DVT_ERR_GRAD,
+                  "%s: %s %d is %s; expected a floating dtype, since integers and bool have no "
+                  "gradients: convert what it is computed from with dvt_astype",
+                  graph->name, kind, i, dvti_describe(x));
+        return false;
+    }
     if (!origin.node && !origin.leaf) {
         dvti_fail(
             DVT_ERR_GRAD,

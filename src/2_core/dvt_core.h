@@ -57,7 +57,9 @@ DVTI_FN bool dvti_has_elements(const dvt_shape *shape);
    elements never do. */
 DVTI_FN int64_t dvti_extents(const int64_t *dim, int n);
 DVTI_FN bool dvti_same_shape(const dvt_shape *a, const dvt_shape *b);
-/* The common shape; false with SHAPE set, naming both. */
+/* The common shape; false when there is none. */
+DVTI_FN bool dvti_broadcasts(const dvt_shape *a, const dvt_shape *b, dvt_shape *out);
+/* The same; false with SHAPE set, naming both. */
 DVTI_FN bool dvti_broadcast(const char *function, const dvt_shape *a, const dvt_shape *b,
                             dvt_shape *out);
 /* -ndim <= *axis < ndim made non-negative; false with AXIS set. */

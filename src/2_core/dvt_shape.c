@@ -128,8 +128,7 @@ DVTI_FN void dvti_strides_c(dvt_shape shape, int64_t *stride) {
     }
 }
 
-DVTI_FN bool dvti_broadcast(const char *function, const dvt_shape *a, const dvt_shape *b,
-                            dvt_shape *out) {
+DVTI_FN bool dvti_broadcasts(const dvt_shape *a, const dvt_shape *b, dvt_shape *out) {
     int ndim = DVTI_MAX(a->ndim, b->ndim), i;
     dvt_shape result;
     if (dvti_same_shape(a, b)) {
@@ -142,18 +141,23 @@ DVTI_FN bool dvti_broadcast(const char *function, const dvt_shape *a, const dvt_
     for (i = 0; i < ndim; i++) {
         int64_t da = i < ndim - a->ndim ? 1 : a->dim[i - (ndim - a->ndim)];
         int64_t db = i < ndim - b->ndim ? 1 : b->dim[i - (ndim - b->ndim)];
-        if (da != db && da != 1 && db != 1) {
-            dvti_fail(DVT_ERR_SHAPE,
-                      "%s: shapes %s and %s do not broadcast: extents must be equal or 1, counted "
-                      "from the last; "
-                      "reshape or slice one of them",
-                      function, dvti_shape_text(*a), dvti_shape_text(*b));
+        if (da != db && da != 1 && db != 1)
             return false;
-        }
         result.dim[i] = da == 1 ? db : da;
     }
     *out = result;
     return true;
+}
+
+DVTI_FN bool dvti_broadcast(const char *function, const dvt_shape *a, const dvt_shape *b,
+                            dvt_shape *out) {
+    bool good = dvti_broadcasts(a, b, out);
+    if (!good)
+        dvti_fail(DVT_ERR_SHAPE,
+                  "%s: shapes %s and %s do not broadcast: extents must be equal or 1, counted from "
+                  "the last; reshape or slice one of them",
+                  function, dvti_shape_text(*a), dvti_shape_text(*b));
+    return good;
 }
 
 DVTI_FN bool dvti_axis(const char *function, int *axis, int ndim) {

@@ -110,6 +110,18 @@ static dvt_array *dvti_elementwise_run(dvti_launch *launch, dvt_array **in, int 
     return out;
 }
 
+/* The shape of in[0..k) and in[k] together; the error says where the arrays were made. */
+static bool dvti_arrays_meet(const char *name, dvt_array *const *in, int k, const dvt_shape *shape,
+                             dvt_shape *common) {
+    if (dvti_broadcasts(shape, &in[k]->shape, common))
+        return true;
+    dvti_fail(DVT_ERR_SHAPE,
+              "%s: %s and %s do not broadcast: extents must be equal or 1, counted from the last; "
+              "reshape or slice one of them",
+              name, k == 1 ? dvti_describe(in[0]) : dvti_shape_text(*shape), dvti_describe(in[k]));
+    return false;
+}
+
 DVTI_FN dvt_array *dvti_elementwise(const char *name, dvti_op op, dvt_array *const *in, int n,
                                     int scalar_at, double scalar, dvt_array *into) {
     dvti_launch launch;
@@ -130,7 +142,7 @@ DVTI_FN dvt_array *dvti_elementwise(const char *name, dvti_op op, dvt_array *con
         dtype = dvt_promote(dtype, in[k]->dtype);
         if (k == 0 || dvti_same_shape(shape, &in[k]->shape))
             continue;
-        if (!dvti_broadcast(name, shape, &in[k]->shape, &common))
+        if (!dvti_arrays_meet(name, in, k, shape, &common))
             return NULL;
         shape = &common;
     }
@@ -231,7 +243,7 @@ DVT_API dvt_array *dvt_where(dvt_array *condition, dvt_array *a, dvt_array *b) {
     in[1] = a;
     in[2] = b;
     if (!dvti_check_named("dvt_where", in, 3, names) ||
-        !dvti_broadcast("dvt_where", &a->shape, &b->shape, &shape) ||
+        !dvti_arrays_meet("dvt_where", in + 1, 1, &a->shape, &shape) ||
         !dvti_broadcast("dvt_where", &shape, &condition->shape, &shape))
         return NULL;
     dtype = dvt_promote(a->dtype, b->dtype);

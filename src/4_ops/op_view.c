@@ -190,30 +190,35 @@ static bool dvti_reshape_resolve(dvt_array *x, dvt_shape *shape) {
     dvt_shape known = *shape;
     int64_t size = dvt_shape_size(x->shape), rest;
     int free_axis = -1, i;
-    bool good = true;
+    bool good;
     if (shape->ndim < 0 || shape->ndim > DVT_MAX_DIMS) {
         dvti_fail(DVT_ERR_SHAPE, "dvt_reshape: x is %s and the new shape %s; expected 0 to %d axes",
                   dvti_describe(x), dvti_shape_text(*shape), DVT_MAX_DIMS);
         return false;
     }
-    for (i = 0; good && i < shape->ndim; i++)
+    for (i = 0; i < shape->ndim; i++)
         if (shape->dim[i] == -1) {
-            good = free_axis < 0;
+            if (free_axis >= 0) {
+                dvti_fail(DVT_ERR_SHAPE,
+                          "dvt_reshape: x is %s and the new shape %s; expected at most one -1, the "
+                          "extent that the others leave",
+                          dvti_describe(x), dvti_shape_text(*shape));
+                return false;
+            }
             free_axis = i;
             known.dim[i] = 1;
         }
-    rest = good ? dvt_shape_size(known) : -1;
-    if (good && free_axis >= 0) {
+    rest = dvt_shape_size(known);
+    if (free_axis >= 0) {
         good = rest > 0 && size % rest == 0;
         if (good)
             shape->dim[free_axis] = size / rest;
     } else
-        good = good && rest == size;
+        good = rest == size;
     if (!good)
         dvti_fail(DVT_ERR_SHAPE,
                   "dvt_reshape: x is %s with %lld elements, and the new shape is %s; expected as "
-                  "many elements (one "
-                  "extent may be -1)",
+                  "many elements (one extent may be -1)",
                   dvti_describe(x), (long long)size, dvti_shape_text(*shape));
     return good;
 }

@@ -100,6 +100,13 @@ DVTI_FN dvti_slot *dvti_graph_slot(dvti_graph *graph, const dvti_node *consumer,
 static bool dvti_graph_add_origin(dvti_graph *graph, const char *kind, int i, dvt_array *x,
                                   dvti_slot **out) {
     dvti_origin origin = dvti_origin_of(NULL, x);
+    if (!origin.node && !origin.leaf && !dvt_dtype_is_float(x->dtype)) {
+        dvti_fail(DVT_ERR_GRAD,
+                  "%s: %s %d is %s; expected a floating dtype, since integers and bool have no "
+                  "gradients: convert what it is computed from with dvt_astype",
+                  graph->name, kind, i, dvti_describe(x));
+        return false;
+    }
     if (!origin.node && !origin.leaf) {
         dvti_fail(
             DVT_ERR_GRAD,

@@ -10,6 +10,7 @@ static struct {
     dvt_array *(*function)(dvt_array *);
     double (*exact)(double);
 } of;
+
 static float worst_at[THREADS];
 
 /* The largest error over this worker's share of the inputs, into sum. */

@@ -96,6 +96,34 @@ DVT_TEST(messages_of_empty_ranges) {
     check_message(DVT_ERR_RANGE, "dvt_take: index 4", NULL, "; expected -4 to 3");
 }
 
+DVT_TEST(messages_of_shapes_that_do_not_meet) {
+    dvt_array *a = here(DVT_SHAPE(2, 3)), *b = here(DVT_SHAPE(4)), *c = here(DVT_SHAPE(2, 1));
+    dvt_add(a, b);
+    check_message(DVT_ERR_SHAPE, "dvt_add: float32 (2, 3) on cpu(0)", " and float32 (4,) on cpu(0)",
+                  "do not broadcast");
+#if !defined(DEVTENSOR_NO_CALL_SITES)
+    dvt_mul(b, a);
+    check_message(DVT_ERR_SHAPE, "dvt_mul: ", "test_messages.c", "do not broadcast");
+#endif
+    dvt_where(b, a, c);
+    check_message(DVT_ERR_SHAPE, "dvt_where: shapes (2, 3) and (4,)", NULL, NULL);
+    dvt_where(c, b, a);
+    check_message(DVT_ERR_SHAPE, "dvt_where: float32 (4,)", " and float32 (2, 3)", NULL);
+    dvt_reshape(a, DVT_SHAPE(-1, 2, -1));
+    check_message(DVT_ERR_SHAPE, "dvt_reshape: x is float32 (2, 3)", "(-1, 2, -1)",
+                  "at most one -1");
+}
+
+DVT_TEST(messages_of_integers_without_gradients) {
+    dvt_array *x = here(DVT_SHAPE(3)), *y = NULL;
+    CHECK(dvt_attach_grad(x, DVT_GRAD_WRITE) == DVT_OK);
+    DVT_RECORD {
+        y = dvt_argmax(x, 0, false);
+    }
+    dvt_backward(y);
+    check_message(DVT_ERR_GRAD, "dvt_backward: ", "int64", "expected a floating dtype");
+}
+
 /* A shape has room for eight extents; what was asked for is said all the same. */
 DVT_TEST(messages_of_shapes_with_too_many_axes) {
     dvt_shape nine = DVT_SHAPE(1, 2, 1, 1, 1, 1, 1, 3, 5), negative = DVT_SHAPE(1);
