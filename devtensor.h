@@ -947,6 +947,14 @@ DVT_API dvt_array *dvt_matmul_as(dvt_array *a, dvt_array *b, dvt_dtype dtype);
 /* The same as dvt_matmul with the last two axes of either exchanged first, without copying; one axis
    stays as it is. */
 DVT_API dvt_array *dvt_matmul_t(dvt_array *a, dvt_array *b, bool transpose_a, bool transpose_b);
+/* Writes dvt_matmul_t(a, b, transpose_a, transpose_b), bit for bit, into dst, which exists and has its shape, and returns dst: NumPy's
+   matmul(a, b, out=dst). What dst contained is not read. Another dtype of dst is converted to as dvt_copy_into does.
+   Copies: never where dst is in C order and of the product's dtype, a and b are of one dtype, and dst does not overlap them in memory: then
+   nothing is allocated for the result. Otherwise the product is formed in memory of its own first.  Waits: no.
+   Errors: SHAPE (dst's is not the product's), DTYPE (as of forms that end in _), GRAD (recorded arrays), VALUE (dst is a broadcast view),
+   and those of dvt_matmul. A call that fails leaves dst as it was; only what fails later in a GPU's queue leaves anything there. */
+DVT_API dvt_array *dvt_matmul_into(dvt_array *dst, dvt_array *a, dvt_array *b, bool transpose_a,
+                                   bool transpose_b);
 /* NumPy's dot: the last axis of a with the last but one of b (its last, when b has one axis). */
 DVT_API dvt_array *dvt_dot(dvt_array *a, dvt_array *b);
 
@@ -2085,6 +2093,7 @@ DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path);
 #undef dvt_matmul
 #undef dvt_matmul_as
 #undef dvt_matmul_t
+#undef dvt_matmul_into
 #undef dvt_dot
 #undef dvt_concat
 #undef dvt_stack
@@ -50257,6 +50266,13 @@ DVTI_FN bool dvti_check_named(const char *function, dvt_array *const *in, int n,
 DVTI_FN bool dvti_optional(const char *function, const char *what, const dvt_array *x);
 /* x may be written now: not a broadcast view, and not recorded while recording. */
 DVTI_FN bool dvti_writable(const char *function, dvt_array *x);
+/* A result of that shape and dtype may be written into an array that exists. instead: what else to use, for the messages. */
+DVTI_FN bool dvti_into_ok(const char *function, dvt_array *into, const dvt_shape *shape,
+                          dvt_dtype dtype, const char *instead);
+/* A result that is written into an array that exists has no place on the tape: while recording, its inputs, the first of the
+   function's arguments, must have no history. */
+DVTI_FN bool dvti_keeps_history(const char *function, dvt_array *const *in, int n,
+                                const char *instead);
 /* Tells the tape that x's memory has changed. */
 DVTI_FN void dvti_written(dvt_array *x);
 
@@ -50407,6 +50423,43 @@ DVTI_FN bool dvti_writable(const char *function, dvt_array *x) {
                   function, dvti_describe(x));
         return false;
     }
+    return true;
+}
+
+/* NumPy's "same kind": a float result does not fit an integer array, nor an integer one a bool. */
+static bool dvti_fits(dvt_dtype result, dvt_dtype into) {
+    if (dvt_dtype_is_float(result))
+        return dvt_dtype_is_float(into);
+    return result == DVT_BOOL || into != DVT_BOOL;
+}
+
+DVTI_FN bool dvti_into_ok(const char *function, dvt_array *into, const dvt_shape *shape,
+                          dvt_dtype dtype, const char *instead) {
+    if (!dvti_same_shape(&into->shape, shape)) {
+        dvti_fail(DVT_ERR_SHAPE,
+                  "%s: the result has shape %s and cannot be written into %s; use %s", function,
+                  dvti_shape_text(*shape), dvti_describe(into), instead);
+        return false;
+    }
+    if (!dvti_fits(dtype, into->dtype)) {
+        dvti_fail(DVT_ERR_DTYPE, "%s: the result is %s and cannot be written into %s; use %s",
+                  function, dvt_dtype_name(dtype), dvti_describe(into), instead);
+        return false;
+    }
+    return dvti_writable(function, into);
+}
+
+DVTI_FN bool dvti_keeps_history(const char *function, dvt_array *const *in, int n,
+                                const char *instead) {
+    int k;
+    for (k = 0; dvt_is_recording() && k < n; k++)
+        if (dvt_has_history(in[k])) {
+            dvti_fail(DVT_ERR_GRAD,
+                      "%s: argument %d (%s) belongs to a recorded computation, whose gradient "
+                      "writing in place would lose; use %s",
+                      function, k + 1, dvti_describe(in[k]), instead);
+            return false;
+        }
     return true;
 }
 
@@ -51658,45 +51711,6 @@ static dvt_dtype dvti_with_scalar(dvt_dtype dtype, double s) {
     return dtype == DVT_BOOL && s != 0 && s != 1 ? DVT_I64 : dtype;
 }
 
-/* NumPy's "same kind": a float result does not fit an integer array, nor an integer one a bool. */
-static bool dvti_fits(dvt_dtype result, dvt_dtype into) {
-    if (dvt_dtype_is_float(result))
-        return dvt_dtype_is_float(into);
-    return result == DVT_BOOL || into != DVT_BOOL;
-}
-
-static bool dvti_into_ok(const char *name, dvt_array *into, dvt_shape shape, dvt_dtype dtype) {
-    if (!dvt_shape_equal(into->shape, shape)) {
-        dvti_fail(
-            DVT_ERR_SHAPE,
-            "%s: the result has shape %s and cannot be written into %s; use the form without _",
-            name, dvti_shape_text(shape), dvti_describe(into));
-        return false;
-    }
-    if (!dvti_fits(dtype, into->dtype)) {
-        dvti_fail(DVT_ERR_DTYPE,
-                  "%s: the result is %s and cannot be written into %s; use the form without _",
-                  name, dvt_dtype_name(dtype), dvti_describe(into));
-        return false;
-    }
-    return dvti_writable(name, into);
-}
-
-/* A result written in place has no place on the tape: while recording, its inputs must have no history. */
-static bool dvti_keeps_history(const char *name, dvt_array *const *in, int n) {
-    int k;
-    for (k = 0; dvt_is_recording() && k < n; k++)
-        if (dvt_has_history(in[k])) {
-            dvti_fail(DVT_ERR_GRAD,
-                      "%s: argument %d (%s) belongs to a recorded computation, whose gradient "
-                      "writing in place would lose; use the "
-                      "form without _",
-                      name, k + 1, dvti_describe(in[k]));
-            return false;
-        }
-    return true;
-}
-
 /* Another window on the memory that is about to be written must be read before: same window, or a copy first. */
 DVTI_FN bool dvti_overlaps(const dvt_array *in, const dvt_array *into) {
     int i;
@@ -51782,7 +51796,8 @@ DVTI_FN dvt_array *dvti_elementwise(const char *name, dvti_op op, dvt_array *con
         return NULL;
     }
     result = rule == DVTI_RULE_BOOL ? DVT_BOOL : dtype;
-    if (into && (!dvti_into_ok(name, into, *shape, result) || !dvti_keeps_history(name, in, n)))
+    if (into && (!dvti_into_ok(name, into, shape, result, "the form without _") ||
+                 !dvti_keeps_history(name, in, n, "the form without _")))
         return NULL;
     launch.compute = dvti_class_of(dtype);
     launch.n_in = n + (scalar_at ? 1 : 0);
@@ -51891,7 +51906,7 @@ static dvt_array *dvti_clip(const char *name, dvt_array *x, double low, double h
                   name, low, high);
         return NULL;
     }
-    if (into && !dvti_into_ok(name, into, x->shape, x->dtype))
+    if (into && !dvti_into_ok(name, into, &x->shape, x->dtype, "the form without _"))
         return NULL;
     operand[0] = x;
     launch.compute = dvti_class_of(x->dtype);
@@ -52618,22 +52633,32 @@ DVT_API dvt_array *dvt_layer_norm(dvt_array *x, dvt_array *gamma, dvt_array *bet
 #line 3 "src/4_ops/op_matmul.c"
 #endif
 
-/* One array's extents as a factor: rows x columns after the optional exchange. */
+/* One array as a factor, after the optional exchange: its extents, and the distances from row to row and from column to column. */
 typedef struct dvti_factor {
-    int64_t rows, columns;
+    int64_t rows, columns, row, column;
 } dvti_factor;
 
-static dvti_factor dvti_factor_of(const dvt_array *x, bool transpose) {
-    const int64_t *dim = x->shape.dim + x->shape.ndim - 2;
+/* The rule of NumPy: an array of one axis is a row (a) or a column (b). */
+static dvti_factor dvti_factor_of(const dvt_array *x, bool transpose, bool column) {
+    const int64_t *dim = x->shape.dim + x->shape.ndim - 2, *stride = x->stride + x->shape.ndim - 2;
     dvti_factor f;
+    if (x->shape.ndim == 1) {
+        f.rows = column ? x->shape.dim[0] : 1;
+        f.columns = column ? 1 : x->shape.dim[0];
+        f.row = column ? x->stride[0] : 1;
+        f.column = column ? 1 : x->stride[0];
+        return f;
+    }
     f.rows = dim[transpose];
     f.columns = dim[!transpose];
+    f.row = stride[transpose];
+    f.column = stride[!transpose];
     return f;
 }
 
 static dvt_shape dvti_batch_shape(const dvt_array *x) {
     dvt_shape shape = x->shape;
-    shape.ndim -= 2;
+    shape.ndim = DVTI_MAX(shape.ndim - 2, 0);
     return shape;
 }
 
@@ -52647,20 +52672,33 @@ static DVTI_NOINLINE void dvti_factor_batch(dvti_view *view, const dvt_array *x,
     }
 }
 
-/* Rows and columns of x behind the batch axes of the product, exchanged when asked. */
+/* Rows and columns of x behind the batch axes of the product. */
 static void dvti_factor_view(dvti_view *view, const dvt_array *x, const dvt_shape *product,
-                             bool transpose) {
-    const int64_t *dim = x->shape.dim + x->shape.ndim - 2, *stride = x->stride + x->shape.ndim - 2;
+                             const dvti_factor *f) {
     const int64_t batch = product->ndim - 2;
     view->data = (char *)x->storage->data + x->offset * dvt_dtype_size(x->dtype);
     view->dtype = x->dtype;
     view->ndim = product->ndim;
     if (batch)
         dvti_factor_batch(view, x, product);
-    view->dim[batch] = dim[transpose];
-    view->stride[batch] = stride[transpose];
-    view->dim[batch + 1] = dim[!transpose];
-    view->stride[batch + 1] = stride[!transpose];
+    view->dim[batch] = f->rows;
+    view->stride[batch] = f->row;
+    view->dim[batch + 1] = f->columns;
+    view->stride[batch + 1] = f->column;
+}
+
+/* The memory of x, in C order, as a whole product: x may lack axes of extent 1. */
+static void dvti_product_view(dvti_view *view, const dvt_array *x, const dvt_shape *product) {
+    int64_t step = 1;
+    int i;
+    view->data = (char *)x->storage->data + x->offset * dvt_dtype_size(x->dtype);
+    view->dtype = x->dtype;
+    view->ndim = product->ndim;
+    for (i = product->ndim - 1; i >= 0; i--) {
+        view->dim[i] = product->dim[i];
+        view->stride[i] = step;
+        step *= product->dim[i];
+    }
 }
 
 static bool dvti_matmul_batch(const char *name, const dvt_array *a, const dvt_array *b,
@@ -52668,7 +52706,7 @@ static bool dvti_matmul_batch(const char *name, const dvt_array *a, const dvt_ar
     dvt_shape x, y;
     int i;
     batch->ndim = 0;
-    if (a->shape.ndim == 2 && b->shape.ndim == 2)
+    if (a->shape.ndim <= 2 && b->shape.ndim <= 2)
         return true;
     x = dvti_batch_shape(a);
     y = dvti_batch_shape(b);
@@ -52685,33 +52723,41 @@ static bool dvti_matmul_batch(const char *name, const dvt_array *a, const dvt_ar
     return dvti_broadcast(name, &x, &y, batch);
 }
 
-/* a and b have at least two axes and one dtype, the result's; or dvti_matmul_widens. bias (or NULL) and relu: only as DVTI_K_MATMUL says. */
+/* bias (or NULL) and relu: only as DVTI_K_MATMUL says. */
+static dvt_status dvti_matmul_run(const char *name, dvt_array *out, const dvt_shape *shape,
+                                  const dvt_array *a, const dvti_factor *fa, const dvt_array *b,
+                                  const dvti_factor *fb, const dvt_array *bias, bool relu) {
+    dvti_launch launch;
+    if (!dvti_has_elements(shape))
+        return DVT_OK;
+    dvti_launch_begin(&launch, name, DVTI_K_MATMUL, DVTI_OP_matmul);
+    dvti_factor_view(&launch.in[0], a, shape, fa);
+    dvti_factor_view(&launch.in[1], b, shape, fb);
+    launch.n_in = bias ? 3 : 2;
+    if (bias)
+        launch.in[2] = dvti_view_of(bias);
+    dvti_product_view(&launch.out[0], out, shape);
+    launch.n_out = 1;
+    launch.i[0] = dvti_tf32_allowed();
+    launch.i[1] = relu;
+    return dvti_run(out->storage->device, &launch);
+}
+
+/* a and b have at least two axes and one dtype, the result's; or dvti_matmul_widens. */
 static dvt_array *dvti_matmul_recorded(const char *name, dvt_array *a, dvt_array *b,
                                        bool transpose_a, bool transpose_b, dvt_dtype dtype,
                                        dvt_array *bias, bool relu) {
-    dvti_launch launch;
-    dvti_factor fa = dvti_factor_of(a, transpose_a), fb = dvti_factor_of(b, transpose_b);
+    const dvti_factor fa = dvti_factor_of(a, transpose_a, false);
+    const dvti_factor fb = dvti_factor_of(b, transpose_b, true);
     dvti_attr attr;
     dvt_array *out, *in[2];
     dvt_shape shape;
-    dvti_launch_begin(&launch, name, DVTI_K_MATMUL, DVTI_OP_matmul);
     if (!dvti_matmul_batch(name, a, b, &shape))
         return NULL;
     shape.dim[shape.ndim++] = fa.rows;
     shape.dim[shape.ndim++] = fb.columns;
     out = dvti_array_shaped(name, &shape, dtype, a->storage->ctx);
-    if (!out)
-        return NULL;
-    dvti_factor_view(&launch.in[0], a, &shape, transpose_a);
-    dvti_factor_view(&launch.in[1], b, &shape, transpose_b);
-    launch.n_in = bias ? 3 : 2;
-    if (bias)
-        launch.in[2] = dvti_view_of(bias);
-    dvti_view_into(&launch.out[0], out);
-    launch.n_out = 1;
-    launch.i[0] = dvti_tf32_allowed();
-    launch.i[1] = relu;
-    if (dvti_has_elements(&shape) && dvti_run(out->storage->device, &launch) != DVT_OK)
+    if (!out || dvti_matmul_run(name, out, &shape, a, &fa, b, &fb, bias, relu) != DVT_OK)
         return NULL;
     if (!dvt_is_recording())
         return out;
@@ -52749,23 +52795,23 @@ static bool dvti_matmul_widens(const dvt_array *a, const dvt_array *b, dvt_dtype
 
 static bool dvti_factors_meet(const char *name, const dvt_array *a, const dvt_array *b,
                               bool transpose_a, bool transpose_b) {
-    return dvti_inner_ok(name, a, b, dvti_factor_of(a, transpose_a).columns,
-                         dvti_factor_of(b, transpose_b).rows);
+    return dvti_inner_ok(name, a, b, dvti_factor_of(a, transpose_a, false).columns,
+                         dvti_factor_of(b, transpose_b, true).rows);
 }
 
-/* The rule of NumPy: an argument of one axis becomes a row (a) or a column (b), and that axis leaves the result. */
+/* The axis of a row (a) or column (b) that had one axis leaves the result. */
+static void dvti_matmul_drop(dvt_shape *shape, bool row, bool column) {
+    if (row)
+        shape->dim[shape->ndim - 2] = shape->dim[shape->ndim - 1];
+    shape->ndim -= (row ? 1 : 0) + (column ? 1 : 0);
+}
+
 static dvt_array *dvti_matmul_any(const char *name, dvt_array *a, dvt_array *b, bool transpose_a,
                                   bool transpose_b, dvt_dtype dtype) {
     bool row = a->shape.ndim == 1, column = b->shape.ndim == 1;
     dvt_array *out;
     dvt_shape shape;
-    int n;
-    if (row)
-        transpose_a = false;
-    if (column)
-        transpose_b = false;
-    if (!dvti_inner_ok(name, a, b, row ? a->shape.dim[0] : dvti_factor_of(a, transpose_a).columns,
-                       column ? b->shape.dim[0] : dvti_factor_of(b, transpose_b).rows))
+    if (!dvti_factors_meet(name, a, b, transpose_a, transpose_b))
         return NULL;
     if (!dvti_matmul_widens(a, b, dtype)) {
         a = dvt_astype(a, dtype, false);
@@ -52777,14 +52823,12 @@ static dvt_array *dvti_matmul_any(const char *name, dvt_array *a, dvt_array *b, 
         b = dvt_expand_dims(b, 1);
     if (!a || !b)
         return NULL;
-    out = dvti_matmul_recorded(name, a, b, transpose_a, transpose_b, dtype, NULL, false);
+    out = dvti_matmul_recorded(name, a, b, transpose_a && !row, transpose_b && !column, dtype, NULL,
+                               false);
     if (!out || !(row || column))
         return out;
     shape = out->shape;
-    n = shape.ndim;
-    if (row)
-        shape.dim[n - 2] = shape.dim[n - 1];
-    shape.ndim -= (row ? 1 : 0) + (column ? 1 : 0);
+    dvti_matmul_drop(&shape, row, column);
     return dvt_reshape(out, shape);
 }
 
@@ -52803,14 +52847,19 @@ static DVTI_NOINLINE dvt_array *dvti_matmul_in_scope(const char *name, dvt_array
     return out;
 }
 
+static bool dvti_matmul_has_axes(const char *name, const dvt_array *a, const dvt_array *b) {
+    if (a->shape.ndim && b->shape.ndim)
+        return true;
+    dvti_fail(DVT_ERR_SHAPE,
+              "%s: a is %s and b is %s; expected at least one axis; use dvt_mul for scalars", name,
+              dvti_describe(a), dvti_describe(b));
+    return false;
+}
+
 static dvt_array *dvti_matmul_typed(const char *name, dvt_array *a, dvt_array *b, bool transpose_a,
                                     bool transpose_b, dvt_dtype dtype) {
-    if (a->shape.ndim == 0 || b->shape.ndim == 0) {
-        dvti_fail(DVT_ERR_SHAPE,
-                  "%s: a is %s and b is %s; expected at least one axis; use dvt_mul for scalars",
-                  name, dvti_describe(a), dvti_describe(b));
+    if (!dvti_matmul_has_axes(name, a, b))
         return NULL;
-    }
     if (a->shape.ndim > 1 && b->shape.ndim > 1 && a->dtype == dtype && b->dtype == dtype)
         return dvti_factors_meet(name, a, b, transpose_a, transpose_b)
                    ? dvti_matmul_recorded(name, a, b, transpose_a, transpose_b, dtype, NULL, false)
@@ -52850,6 +52899,83 @@ DVT_API dvt_array *dvt_matmul_t(dvt_array *a, dvt_array *b, bool transpose_a, bo
     return dvti_matmul("dvt_matmul_t", a, b, transpose_a, transpose_b);
 }
 
+/* ---- into an array that exists ---- */
+/* The bytes from x's first element in memory to its last. */
+static void dvti_matmul_reach(const dvt_array *x, int64_t *low, int64_t *high) {
+    const int64_t size = dvt_dtype_size(x->dtype);
+    int i;
+    *low = *high = x->offset * size;
+    *high += size - 1;
+    for (i = 0; i < x->shape.ndim; i++) {
+        const int64_t span = (x->shape.dim[i] - 1) * x->stride[i] * size;
+        *(span < 0 ? low : high) += span;
+    }
+}
+
+/* Whether writing dst could change elements of x, neither of them empty: parts of one array that lie apart do not meet. */
+static bool dvti_matmul_touches(const dvt_array *dst, const dvt_array *x) {
+    int64_t dst_low, dst_high, low, high;
+    if (dst->storage != x->storage)
+        return false;
+    dvti_matmul_reach(dst, &dst_low, &dst_high);
+    dvti_matmul_reach(x, &low, &high);
+    return low <= dst_high && dst_low <= high;
+}
+
+/* The product can be formed where dst's elements are. */
+static bool dvti_matmul_is_direct(const dvt_array *dst, const dvt_array *a, const dvt_array *b,
+                                  dvt_dtype dtype) {
+    return dst->dtype == dtype &&
+           ((a->dtype == dtype && b->dtype == dtype) || dvti_matmul_widens(a, b, dtype)) &&
+           dvt_is_contiguous(dst) && !dvti_matmul_touches(dst, a) && !dvti_matmul_touches(dst, b);
+}
+
+static dvt_status dvti_matmul_aside(const char *name, dvt_array *dst, dvt_array *a, dvt_array *b,
+                                    bool transpose_a, bool transpose_b, dvt_dtype dtype) {
+    dvt_scope_guard scope = dvt_scope_begin();
+    dvt_array *product = dvti_matmul_typed(name, a, b, transpose_a, transpose_b, dtype);
+    dvt_status status = product ? dvti_copy_elements(name, dst, product) : dvti_failure();
+    dvt_scope_end(&scope);
+    return status;
+}
+
+DVT_API dvt_array *dvt_matmul_into(dvt_array *dst, dvt_array *a, dvt_array *b, bool transpose_a,
+                                   bool transpose_b) {
+    static const char name[] = "dvt_matmul_into", *const names[] = {"dst", "a", "b"};
+    dvt_array *in[3];
+    dvti_factor fa, fb;
+    dvt_shape shape, drops;
+    dvt_dtype dtype;
+    dvt_status status;
+    in[0] = dst;
+    in[1] = a;
+    in[2] = b;
+    if (!dvti_check_named(name, in, 3, names) || !dvti_matmul_has_axes(name, a, b))
+        return NULL;
+    fa = dvti_factor_of(a, transpose_a, false);
+    fb = dvti_factor_of(b, transpose_b, true);
+    dtype = dvti_matmul_dtype(a, b);
+    if (!dvti_inner_ok(name, a, b, fa.columns, fb.rows) || !dvti_matmul_batch(name, a, b, &shape))
+        return NULL;
+    shape.dim[shape.ndim++] = fa.rows;
+    shape.dim[shape.ndim++] = fb.columns;
+    drops = shape;
+    dvti_matmul_drop(&drops, a->shape.ndim == 1, b->shape.ndim == 1);
+    if (!dvti_into_ok(name, dst, &drops, dtype, "dvt_matmul_t") ||
+        !dvti_keeps_history(name, in, 3, "dvt_matmul_t"))
+        return NULL;
+    if (!dvti_has_elements(&shape))
+        return dst;
+    status = dvti_matmul_is_direct(dst, a, b, dtype)
+                 ? dvti_matmul_run(name, dst, &shape, a, &fa, b, &fb, NULL, false)
+                 : dvti_matmul_aside(name, dst, a, b, transpose_a, transpose_b, dtype);
+    if (status != DVT_OK)
+        return NULL;
+    dvti_written(dst);
+    return dst;
+}
+
+/* ---- dot ---- */
 /* Two arrays of at least two axes, b more than two: every row of a meets every matrix of b, so b's matrices stand
    side by side as one. */
 static dvt_array *dvti_dot_wide(dvt_array *a, dvt_array *b) {
@@ -66416,6 +66542,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #define dvt_matmul(...) dvt_note_site(dvt_matmul(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_matmul_as(...) dvt_note_site(dvt_matmul_as(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_matmul_t(...) dvt_note_site(dvt_matmul_t(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_matmul_into(...) dvt_note_site(dvt_matmul_into(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_dot(...) dvt_note_site(dvt_dot(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_concat(...) dvt_note_site(dvt_concat(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_stack(...) dvt_note_site(dvt_stack(__VA_ARGS__), __FILE__, __LINE__)

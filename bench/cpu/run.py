@@ -154,8 +154,8 @@ def main():
     command = "make bench-cpu" + (" SHORT=1" if a.short else "") + (f' ROW="{a.row}"' if a.row else "") + (f" THREADS={a.threads}" if a.threads else "")
     head = [f"# cpu() beside other libraries, {datetime.date.today()}\n",
             f"Machine: {machine()}. Command: `{command}`. Peers: {versions(a.python)}. Medians of {samples} to {MOST} samples taken in turn (three where "
-            "they last long), of ratios too, of which a round of samples gives one; every result was compared with float64 in the same run. Larger is better; the column in "
-            "bold is devtensor over the best peer.\n"]
+            "they last long), of ratios too, of which a round of samples gives one; every result was compared with float64 in the same run. Products of matrices are written into an array that "
+            "exists, by everybody (`dvt_matmul_into`). Larger is better; the column in bold is devtensor over the best peer.\n"]
     part = "".join(f"-{word}" for word in re.findall(r"\w+", a.row.lower()))  # a part does not replace the whole table
     stem = os.path.join(a.out, f"{datetime.date.today()}-cpu{part}") if a.out else ""
     everybody, findings = Participants(a.build, a.python), Findings()

@@ -302,6 +302,7 @@
 #define dvt_matmul(...) dvt_note_site(dvt_matmul(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_matmul_as(...) dvt_note_site(dvt_matmul_as(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_matmul_t(...) dvt_note_site(dvt_matmul_t(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_matmul_into(...) dvt_note_site(dvt_matmul_into(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_dot(...) dvt_note_site(dvt_dot(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_concat(...) dvt_note_site(dvt_concat(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_stack(...) dvt_note_site(dvt_stack(__VA_ARGS__), __FILE__, __LINE__)

@@ -301,6 +301,7 @@
 #undef dvt_matmul
 #undef dvt_matmul_as
 #undef dvt_matmul_t
+#undef dvt_matmul_into
 #undef dvt_dot
 #undef dvt_concat
 #undef dvt_stack

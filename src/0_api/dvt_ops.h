@@ -156,6 +156,14 @@ DVT_API dvt_array *dvt_matmul_as(dvt_array *a, dvt_array *b, dvt_dtype dtype);
 /* The same as dvt_matmul with the last two axes of either exchanged first, without copying; one axis
    stays as it is. */
 DVT_API dvt_array *dvt_matmul_t(dvt_array *a, dvt_array *b, bool transpose_a, bool transpose_b);
+/* Writes dvt_matmul_t(a, b, transpose_a, transpose_b), bit for bit, into dst, which exists and has its shape, and returns dst: NumPy's
+   matmul(a, b, out=dst). What dst contained is not read. Another dtype of dst is converted to as dvt_copy_into does.
+   Copies: never where dst is in C order and of the product's dtype, a and b are of one dtype, and dst does not overlap them in memory: then
+   nothing is allocated for the result. Otherwise the product is formed in memory of its own first.  Waits: no.
+   Errors: SHAPE (dst's is not the product's), DTYPE (as of forms that end in _), GRAD (recorded arrays), VALUE (dst is a broadcast view),
+   and those of dvt_matmul. A call that fails leaves dst as it was; only what fails later in a GPU's queue leaves anything there. */
+DVT_API dvt_array *dvt_matmul_into(dvt_array *dst, dvt_array *a, dvt_array *b, bool transpose_a,
+                                   bool transpose_b);
 /* NumPy's dot: the last axis of a with the last but one of b (its last, when b has one axis). */
 DVT_API dvt_array *dvt_dot(dvt_array *a, dvt_array *b);
 

@@ -55,6 +55,13 @@ DVTI_FN bool dvti_check_named(const char *function, dvt_array *const *in, int n,
 DVTI_FN bool dvti_optional(const char *function, const char *what, const dvt_array *x);
 /* x may be written now: not a broadcast view, and not recorded while recording. */
 DVTI_FN bool dvti_writable(const char *function, dvt_array *x);
+/* A result of that shape and dtype may be written into an array that exists. instead: what else to use, for the messages. */
+DVTI_FN bool dvti_into_ok(const char *function, dvt_array *into, const dvt_shape *shape,
+                          dvt_dtype dtype, const char *instead);
+/* A result that is written into an array that exists has no place on the tape: while recording, its inputs, the first of the
+   function's arguments, must have no history. */
+DVTI_FN bool dvti_keeps_history(const char *function, dvt_array *const *in, int n,
+                                const char *instead);
 /* Tells the tape that x's memory has changed. */
 DVTI_FN void dvti_written(dvt_array *x);
 

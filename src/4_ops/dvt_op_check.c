@@ -83,6 +83,43 @@ DVTI_FN bool dvti_writable(const char *function, dvt_array *x) {
     return true;
 }
 
+/* NumPy's "same kind": a float result does not fit an integer array, nor an integer one a bool. */
+static bool dvti_fits(dvt_dtype result, dvt_dtype into) {
+    if (dvt_dtype_is_float(result))
+        return dvt_dtype_is_float(into);
+    return result == DVT_BOOL || into != DVT_BOOL;
+}
+
+DVTI_FN bool dvti_into_ok(const char *function, dvt_array *into, const dvt_shape *shape,
+                          dvt_dtype dtype, const char *instead) {
+    if (!dvti_same_shape(&into->shape, shape)) {
+        dvti_fail(DVT_ERR_SHAPE,
+                  "%s: the result has shape %s and cannot be written into %s; use %s", function,
+                  dvti_shape_text(*shape), dvti_describe(into), instead);
+        return false;
+    }
+    if (!dvti_fits(dtype, into->dtype)) {
+        dvti_fail(DVT_ERR_DTYPE, "%s: the result is %s and cannot be written into %s; use %s",
+                  function, dvt_dtype_name(dtype), dvti_describe(into), instead);
+        return false;
+    }
+    return dvti_writable(function, into);
+}
+
+DVTI_FN bool dvti_keeps_history(const char *function, dvt_array *const *in, int n,
+                                const char *instead) {
+    int k;
+    for (k = 0; dvt_is_recording() && k < n; k++)
+        if (dvt_has_history(in[k])) {
+            dvti_fail(DVT_ERR_GRAD,
+                      "%s: argument %d (%s) belongs to a recorded computation, whose gradient "
+                      "writing in place would lose; use %s",
+                      function, k + 1, dvti_describe(in[k]), instead);
+            return false;
+        }
+    return true;
+}
+
 DVTI_FN void dvti_written(dvt_array *x) {
     dvti_atomic_add(&x->storage->version, 1);
 }

@@ -34,45 +34,6 @@ static dvt_dtype dvti_with_scalar(dvt_dtype dtype, double s) {
     return dtype == DVT_BOOL && s != 0 && s != 1 ? DVT_I64 : dtype;
 }
 
-/* NumPy's "same kind": a float result does not fit an integer array, nor an integer one a bool. */
-static bool dvti_fits(dvt_dtype result, dvt_dtype into) {
-    if (dvt_dtype_is_float(result))
-        return dvt_dtype_is_float(into);
-    return result == DVT_BOOL || into != DVT_BOOL;
-}
-
-static bool dvti_into_ok(const char *name, dvt_array *into, dvt_shape shape, dvt_dtype dtype) {
-    if (!dvt_shape_equal(into->shape, shape)) {
-        dvti_fail(
-            DVT_ERR_SHAPE,
-            "%s: the result has shape %s and cannot be written into %s; use the form without _",
-            name, dvti_shape_text(shape), dvti_describe(into));
-        return false;
-    }
-    if (!dvti_fits(dtype, into->dtype)) {
-        dvti_fail(DVT_ERR_DTYPE,
-                  "%s: the result is %s and cannot be written into %s; use the form without _",
-                  name, dvt_dtype_name(dtype), dvti_describe(into));
-        return false;
-    }
-    return dvti_writable(name, into);
-}
-
-/* A result written in place has no place on the tape: while recording, its inputs must have no history. */
-static bool dvti_keeps_history(const char *name, dvt_array *const *in, int n) {
-    int k;
-    for (k = 0; dvt_is_recording() && k < n; k++)
-        if (dvt_has_history(in[k])) {
-            dvti_fail(DVT_ERR_GRAD,
-                      "%s: argument %d (%s) belongs to a recorded computation, whose gradient "
-                      "writing in place would lose; use the "
-                      "form without _",
-                      name, k + 1, dvti_describe(in[k]));
-            return false;
-        }
-    return true;
-}
-
 /* Another window on the memory that is about to be written must be read before: same window, or a copy first. */
 DVTI_FN bool dvti_overlaps(const dvt_array *in, const dvt_array *into) {
     int i;
@@ -158,7 +119,8 @@ DVTI_FN dvt_array *dvti_elementwise(const char *name, dvti_op op, dvt_array *con
         return NULL;
     }
     result = rule == DVTI_RULE_BOOL ? DVT_BOOL : dtype;
-    if (into && (!dvti_into_ok(name, into, *shape, result) || !dvti_keeps_history(name, in, n)))
+    if (into && (!dvti_into_ok(name, into, shape, result, "the form without _") ||
+                 !dvti_keeps_history(name, in, n, "the form without _")))
         return NULL;
     launch.compute = dvti_class_of(dtype);
     launch.n_in = n + (scalar_at ? 1 : 0);
@@ -267,7 +229,7 @@ static dvt_array *dvti_clip(const char *name, dvt_array *x, double low, double h
                   name, low, high);
         return NULL;
     }
-    if (into && !dvti_into_ok(name, into, x->shape, x->dtype))
+    if (into && !dvti_into_ok(name, into, &x->shape, x->dtype, "the form without _"))
         return NULL;
     operand[0] = x;
     launch.compute = dvti_class_of(x->dtype);

@@ -294,3 +294,63 @@ DVT_TEST(card_matmul_integers_wrap) {
                      "wrapping, along");
     }
 }
+
+/* Into what exists: results that begin off the alignment of stores, in windows, behind other strides, over their own factors. What stands
+   around them stays. The product itself was compared with cpu()'s above. */
+DVT_TEST(card_matmul_into) {
+    static const dvt_dtype dtypes[] = {DVT_F32, DVT_F64, DVT_F16, DVT_I8};
+    static const int64_t n[] = {33, 1, 16, 3}, k[] = {24, 40, 1030, 9000}, m[] = {36, 40, 1, 4};
+    int t, i, first;
+    NEEDS_CARD;
+    for (t = 0; t < COUNT_OF(dtypes); t++)
+        for (i = 0; i < COUNT_OF(n); i++)
+            for (first = 0; first < 3; first++)
+                DVT_SCOPE {
+                    int64_t size = n[i] * m[i];
+                    dvt_array *a = laid(random_on_cpu(DVT_SHAPE(n[i], k[i]), dtypes[t], -3, 3), 0);
+                    dvt_array *b = laid(random_on_cpu(DVT_SHAPE(k[i], m[i]), dtypes[t], -3, 3), 0);
+                    dvt_array *product = dvt_copyto(dvt_matmul(a, b), dvt_cpu());
+                    dvt_array *here = random_on_cpu(DVT_SHAPE(size + 8), dtypes[t], -9, 9), *there;
+                    dvt_array *wide =
+                        random_on_cpu(DVT_SHAPE(n[i] + 2, m[i] + 3), dtypes[t], -9, 9);
+                    there = dvt_copyto(here, dvt_gpu(0));
+                    CHECK(dvt_matmul_into(dvt_reshape(dvt_rows(there, first, first + size),
+                                                      DVT_SHAPE(n[i], m[i])),
+                                          a, b, false, false) != NULL);
+                    CHECK(dvt_copy_into(dvt_rows(here, first, first + size),
+                                        dvt_reshape(product, DVT_SHAPE(size))) != NULL);
+                    SAME_ON_CARD(there, here, 0, "into a part of a row");
+                    there = dvt_copyto(wide, dvt_gpu(0));
+                    CHECK(dvt_matmul_into(
+                              dvt_slice(dvt_rows(there, 1, n[i] + 1), 1, first, first + m[i], 1), a,
+                              b, false, false) != NULL);
+                    CHECK(dvt_copy_into(
+                              dvt_slice(dvt_rows(wide, 1, n[i] + 1), 1, first, first + m[i], 1),
+                              product) != NULL);
+                    SAME_ON_CARD(there, wide, 0, "into a window");
+                }
+}
+
+DVT_TEST(card_matmul_into_its_factors) {
+    dvt_array *a, *c;
+    NEEDS_CARD;
+    a = laid(random_on_cpu(DVT_SHAPE(40, 40), DVT_F32, -1, 1), PLAIN);
+    c = dvt_copy(a);
+    CHECK(dvt_matmul_into(c, c, a, false, true) == c);
+    SAME_ON_CARD(c, dvt_copyto(dvt_matmul_t(a, a, false, true), dvt_cpu()), 0, "into a");
+    c = dvt_copy(a);
+    CHECK(dvt_matmul_into(dvt_t(c), a, c, false, false) != NULL);
+    SAME_ON_CARD(dvt_t(c), dvt_copyto(dvt_matmul(a, a), dvt_cpu()), 0, "into b, transposed");
+    c = dvt_zeros(DVT_SHAPE(40, 40), DVT_F64, dvt_gpu(0));
+    CHECK(dvt_matmul_into(c, a, a, false, false) == c);
+    SAME_ON_CARD(c, dvt_copyto(dvt_astype(dvt_matmul(a, a), DVT_F64, false), dvt_cpu()), 0,
+                 "into float64");
+    c = dvt_zeros(DVT_SHAPE(40), DVT_F32, dvt_gpu(0));
+    CHECK(dvt_matmul_into(c, a, dvt_index(a, 3), true, false) == c);
+    SAME_ON_CARD(c, dvt_copyto(dvt_matmul_t(a, dvt_index(a, 3), true, false), dvt_cpu()), 0,
+                 "a column");
+    CHECK_ERROR(dvt_matmul_into(c, a, a, false, false), DVT_ERR_SHAPE);
+    CHECK_ERROR(
+        dvt_matmul_into(dvt_zeros(DVT_SHAPE(40, 40), DVT_F32, dvt_cpu()), a, a, false, false),
+        DVT_ERR_CONTEXT);
+}
