@@ -11082,7 +11082,8 @@ static void dvti_fold_finish(const dvti_fold_plan *plan, int64_t first, int64_t 
     float few[DVTI_BLOCK];
     dvti_loop loop;
     if (plan->arg) {
-        dvti_store_row_i64(to, out->dtype, 1, n, at);
+        if (at != to)
+            dvti_store_row_i64(to, out->dtype, 1, n, at);
     } else if (plan->compute == DVTI_F32) {
         plan->fold.finish(launch->op, launch->f[0], f, n,
                           out->dtype == DVT_F32 ? (float *)to : few);
@@ -11285,8 +11286,8 @@ static void dvti_fold_column_items(void *user, int64_t begin, int64_t end) {
 }
 
 /* Results first..first + n, whole: rows as they lie in memory, or some short ones gathered. Others one by one. */
-static void dvti_fold_whole_rows(const dvti_fold_plan *plan, int64_t first, int64_t n,
-                                 dvti_fold_lanes *to) {
+static void dvti_fold_whole_rows(const dvti_fold_plan *plan, int64_t first, int64_t n, double *to,
+                                 int64_t *to_at) {
     const int last = plan->kept.ndim - 1;
     const int64_t length = plan->n_reduced;
     dvti_cursor cursor = dvti_cursor_at(&plan->kept, first);
@@ -11310,12 +11311,13 @@ static void dvti_fold_whole_rows(const dvti_fold_plan *plan, int64_t first, int6
         } else {
             dvti_folded one = dvti_fold_runs(plan, first + k, cursor.at, 0, length);
             some = 1;
-            to->f[k] = one.f;
-            to->at[k] = one.at;
+            to[k] = one.f;
+            if (to_at)
+                to_at[k] = one.at;
         }
         if (plan->plain || gathered) {
-            run.value = to->f + k;
-            run.at = plan->arg ? to->at + k : NULL;
+            run.value = to + k;
+            run.at = to_at ? to_at + k : NULL;
             dvti_fold_rows(plan, &run);
         }
         if (!gathered && k + some < n)
@@ -11325,15 +11327,16 @@ static void dvti_fold_whole_rows(const dvti_fold_plan *plan, int64_t first, int6
 
 static void dvti_fold_row_items(void *user, int64_t begin, int64_t end) {
     const dvti_fold_plan *plan = (const dvti_fold_plan *)user;
-    dvti_fold_lanes lanes;
+    double f[DVTI_BLOCK];
     int64_t item;
     for (item = begin; item < end; item++) {
         int64_t chunk = item % plan->n_chunks, result = item / plan->n_chunks * plan->tile;
         int64_t from = chunk * plan->chunk, to = DVTI_MIN(from + plan->chunk, plan->n_reduced);
         int64_t n = DVTI_MIN(plan->tile, plan->n_kept - result);
         if (plan->n_chunks == 1) {
-            dvti_fold_whole_rows(plan, result, n, &lanes);
-            dvti_fold_finish(plan, result, n, lanes.f, lanes.at);
+            int64_t *at = plan->arg ? (int64_t *)plan->launch->out[0].data + result : NULL;
+            dvti_fold_whole_rows(plan, result, n, f, at);
+            dvti_fold_finish(plan, result, n, f, at);
         } else {
             dvti_fold_store(
                 plan, result, chunk,
@@ -19616,34 +19619,38 @@ DVTI_INLINE V(d) V(widen_high)(V(f) a) {
     return r;
 }
 
-DVTI_INLINE V(f) V(zip_low)(V(f) a, V(f) b) {
-    V(f) r;
-    r.p0 = V(p_zip_low)(a.p0, b.p0);
-#if DVTI_PARTS > 1
-    r.p1 = V(p_zip_high)(a.p0, b.p0);
-#endif
-#if DVTI_PARTS > 2
-    r.p2 = V(p_zip_low)(a.p1, b.p1);
-    r.p3 = V(p_zip_high)(a.p1, b.p1);
-#endif
-    return r;
-}
-
-DVTI_INLINE V(f) V(zip_high)(V(f) a, V(f) b) {
-    V(f) r;
 #if DVTI_PARTS == 1
-    r.p0 = V(p_zip_high)(a.p0, b.p0);
+#define DVTI_ZIP_LOW(low, high, a, b) r.p0 = low(a.p0, b.p0);
+#define DVTI_ZIP_HIGH(low, high, a, b) r.p0 = high(a.p0, b.p0);
 #elif DVTI_PARTS == 2
-    r.p0 = V(p_zip_low)(a.p1, b.p1);
-    r.p1 = V(p_zip_high)(a.p1, b.p1);
+#define DVTI_ZIP_PART(low, high, x, y)                                                             \
+    r.p0 = low(x, y);                                                                              \
+    r.p1 = high(x, y);
+#define DVTI_ZIP_LOW(low, high, a, b) DVTI_ZIP_PART(low, high, a.p0, b.p0)
+#define DVTI_ZIP_HIGH(low, high, a, b) DVTI_ZIP_PART(low, high, a.p1, b.p1)
 #else
-    r.p0 = V(p_zip_low)(a.p2, b.p2);
-    r.p1 = V(p_zip_high)(a.p2, b.p2);
-    r.p2 = V(p_zip_low)(a.p3, b.p3);
-    r.p3 = V(p_zip_high)(a.p3, b.p3);
+#define DVTI_ZIP_PARTS(low, high, x, y, z, w)                                                      \
+    r.p0 = low(x, y);                                                                              \
+    r.p1 = high(x, y);                                                                             \
+    r.p2 = low(z, w);                                                                              \
+    r.p3 = high(z, w);
+#define DVTI_ZIP_LOW(low, high, a, b) DVTI_ZIP_PARTS(low, high, a.p0, b.p0, a.p1, b.p1)
+#define DVTI_ZIP_HIGH(low, high, a, b) DVTI_ZIP_PARTS(low, high, a.p2, b.p2, a.p3, b.p3)
 #endif
-    return r;
-}
+#define DVTI_LIFT_ZIP(R, name, half, low, high)                                                    \
+    DVTI_INLINE V(R) V(name)(V(R) a, V(R) b) {                                                     \
+        V(R) r;                                                                                    \
+        half(V(low), V(high), a, b) return r;                                                      \
+    }
+DVTI_LIFT_ZIP(f, zip_low, DVTI_ZIP_LOW, p_zip_low, p_zip_high)
+DVTI_LIFT_ZIP(f, zip_high, DVTI_ZIP_HIGH, p_zip_low, p_zip_high)
+DVTI_LIFT_ZIP(d, dzip_low, DVTI_ZIP_LOW, p_dzip_low, p_dzip_high)
+DVTI_LIFT_ZIP(d, dzip_high, DVTI_ZIP_HIGH, p_dzip_low, p_dzip_high)
+#undef DVTI_ZIP_PART
+#undef DVTI_ZIP_PARTS
+#undef DVTI_ZIP_LOW
+#undef DVTI_ZIP_HIGH
+#undef DVTI_LIFT_ZIP
 
 #if DVTI_PARTS == 1
 #define DVTI_PICK(word) r.p0 = V(word)(a.p0, b.p0);
@@ -23764,6 +23771,67 @@ static void V(random_f32)(const dvti_launch *launch, int64_t first, int64_t end,
 #ifdef DEVTENSOR_LINES
 #line 26 "src/3_cpu/simd/tier.inl"
 #endif
+/* ==== begin src/3_cpu/simd/fold.inl ==== */
+/* The lanes of many vectors put together, each vector's by themselves, in the order in which V(fold_max) and its like do it with one. Zipped
+   with the vector that stands half as many further, a vector has its two halves side by side, and the other's between them: after a few levels
+   a lane is what a whole vector was. So rows of one vector cost two or three instructions each instead of twenty. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cpu/simd/fold.inl"
+#endif
+#define DVTI_FOLD_LEVEL(d, word, low, high)                                                        \
+    DVTI_REPEAT(8)                                                                                 \
+    for (i = 0; i < d; i++)                                                                        \
+        v[i] = word(low(v[i], v[i + d]), high(v[i], v[i + d]));
+
+/* The largest of each of lanes[16][16]. */
+static void V(fold_max_each)(const float *lanes, float *most) {
+    V(f) v[16];
+    int i;
+    DVTI_REPEAT(16)
+    for (i = 0; i < 16; i++)
+        v[i] = V(load)(lanes + 16 * i);
+    DVTI_FOLD_LEVEL(8, V(max), V(zip_low), V(zip_high))
+    DVTI_FOLD_LEVEL(4, V(max), V(zip_low), V(zip_high))
+    DVTI_FOLD_LEVEL(2, V(max), V(zip_low), V(zip_high))
+    DVTI_FOLD_LEVEL(1, V(max), V(zip_low), V(zip_high))
+    V(store)(most, v[0]);
+}
+
+#define DVTI_FOLD_EIGHT(word)                                                                      \
+    DVTI_FOLD_LEVEL(4, word, V(dzip_low), V(dzip_high))                                            \
+    DVTI_FOLD_LEVEL(2, word, V(dzip_low), V(dzip_high))                                            \
+    DVTI_FOLD_LEVEL(1, word, V(dzip_low), V(dzip_high))
+
+/* Of each of lanes[rows][8], 8 rows at most: the product, the largest of extremes, otherwise the sum. */
+static void V(dfold_each)(dvti_op op, const double *lanes, int64_t rows, double *value) {
+    const bool most = op == DVTI_OP_max || op == DVTI_OP_min || op == DVTI_OP_argmax || op == DVTI_OP_argmin;
+    V(d) v[8];
+    int i;
+    for (i = 0; i < rows && rows < 8; i++) {
+        v[0] = V(dload)(lanes + 8 * i);
+        value[i] = most ? V(dfold_max)(v[0]) : op == DVTI_OP_prod ? V(dfold_mul)(v[0]) : V(dfold_add)(v[0]);
+    }
+    if (rows < 8)
+        return;
+    DVTI_REPEAT(8)
+    for (i = 0; i < 8; i++)
+        v[i] = V(dload)(lanes + 8 * i);
+    if (most) {
+        DVTI_FOLD_EIGHT(V(dmax))
+    } else if (op == DVTI_OP_prod) {
+        DVTI_FOLD_EIGHT(V(dmul))
+    } else {
+        DVTI_FOLD_EIGHT(V(dadd))
+    }
+    V(dstore)(value, v[0]);
+}
+
+#undef DVTI_FOLD_LEVEL
+#undef DVTI_FOLD_EIGHT
+/* ==== end src/3_cpu/simd/fold.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 27 "src/3_cpu/simd/tier.inl"
+#endif
 /* ==== begin src/3_cpu/simd/softmax.inl ==== */
 /* softmax and log_softmax of rows of floats: the maximum, the sum of the exponentials below it in double, the values. A NaN or an
    infinite maximum makes NaN of the whole row by itself. And the logarithm of such sums alone. */
@@ -23776,15 +23844,17 @@ static void V(random_f32)(const dvti_launch *launch, int64_t first, int64_t end,
 
 typedef struct V(soft) {
     double sum[DVTI_SOFT_ROWS];
+    double lanes[8 * DVTI_SOFT_ROWS]; /* of sums */
     float most[DVTI_SOFT_ROWS], factor[DVTI_SOFT_ROWS];
+    float x[16 * DVTI_SOFT_ROWS]; /* of rows of one vector the elements or the exponentials, of others the lanes of maxima */
 } V(soft);
 
 DVTI_INLINE int64_t V(soft_group)(int64_t rows, int64_t n) {
     return DVTI_MAX(1, DVTI_MIN(DVTI_MIN(rows, DVTI_SOFT_ROWS), DVTI_SOFT_ELEMENTS / n));
 }
 
-/* The maximum of n > 0 elements. */
-DVTI_INLINE float V(soft_most)(const float *x, int64_t n) {
+/* The maximum of n > 0 elements, in lanes. */
+DVTI_INLINE V(f) V(soft_most)(const float *x, int64_t n) {
     V(f) most = V(set)(-INFINITY), other = most;
     int64_t at;
     for (at = 0; at + 32 <= n; at += 32) {
@@ -23793,11 +23863,11 @@ DVTI_INLINE float V(soft_most)(const float *x, int64_t n) {
     }
     for (; at < n; at += 16)
         most = V(max)(V(load_or)(x + at, n - at, -INFINITY), most);
-    return V(fold_max)(V(max)(most, other));
+    return V(max)(most, other);
 }
 
-/* The sum of exp(x - most); the exponentials go to y, unless that is NULL. Beyond the row x is minus infinity, which adds nothing. */
-DVTI_INLINE double V(soft_sum)(const float *x, float *y, int64_t n, V(f) most) {
+/* The sum of exp(x - most), in lanes; the exponentials go to y, unless that is NULL. Beyond the row x is minus infinity, which adds nothing. */
+DVTI_INLINE V(d) V(soft_sum)(const float *x, float *y, int64_t n, V(f) most) {
     V(d) low = V(dzero)(), high = V(dzero)();
     V(f) e, other;
     int64_t at;
@@ -23814,7 +23884,7 @@ DVTI_INLINE double V(soft_sum)(const float *x, float *y, int64_t n, V(f) most) {
         low = V(dadd)(low, V(widen_low)(e));
         high = V(dadd)(high, V(widen_high)(e));
     }
-    return V(dfold_add)(V(dadd)(low, high));
+    return V(dadd)(low, high);
 }
 
 /* What n sums make of results: log(sum) or 1 / sum. There is room for whole vectors. */
@@ -23828,18 +23898,50 @@ static void V(soft_factors)(const double *sum, int64_t n, bool logarithm, float 
     }
 }
 
-/* Maxima, no further from 0 than `bound`, sums of exponentials, and what these make of the results: 1 / sum or log(sum). */
+/* What the sums' lanes make of the results: 1 / sum or log(sum). */
+static void V(soft_end)(V(soft) * of, int64_t rows, bool logarithm) {
+    int64_t r;
+    for (r = 0; r < rows; r += 8)
+        V(dfold_each)(DVTI_OP_sum, of->lanes + 8 * r, DVTI_MIN(rows - r, 8), of->sum + r);
+    for (r = rows; r < DVTI_SOFT_ROWS; r++)
+        of->sum[r] = 1;
+    V(soft_factors)(of->sum, DVTI_SOFT_ROWS, logarithm, of->factor);
+}
+
+/* Maxima, no further from 0 than `bound`, sums of exponentials, and the end of them. */
 static void V(soft_rows)(const float *x, int64_t x_step, float *y, int64_t y_step, int64_t rows,
                          int64_t n, float bound, bool logarithm, V(soft) * of) {
     int64_t r;
-    for (r = 0; r < DVTI_SOFT_ROWS; r++) {
-        of->most[r] = r < rows ? V(soft_most)(x + r * x_step, n) : 0;
-        of->sum[r] = 1;
+    V(store)(of->most, V(zero)());
+    for (r = 0; r < rows; r++) {
+        const V(f) most = V(soft_most)(x + r * x_step, n);
+        if (rows < DVTI_SOFT_ROWS)
+            of->most[r] = V(fold_max)(most);
+        else
+            V(store)(of->x + 16 * r, most);
     }
+    if (rows == DVTI_SOFT_ROWS)
+        V(fold_max_each)(of->x, of->most);
     V(store)(of->most, V(within)(V(load)(of->most), -bound, bound));
     for (r = 0; r < rows; r++)
-        of->sum[r] = V(soft_sum)(x + r * x_step, y ? y + r * y_step : NULL, n, V(set)(of->most[r]));
-    V(soft_factors)(of->sum, DVTI_SOFT_ROWS, logarithm, of->factor);
+        V(dstore)(of->lanes + 8 * r, V(soft_sum)(x + r * x_step, y ? y + r * y_step : NULL, n, V(set)(of->most[r])));
+    V(soft_end)(of, rows, logarithm);
+}
+
+/* The same of DVTI_SOFT_ROWS rows of one vector each, which stay on the stack: what is stored in part cannot be read again at once. */
+static void V(soft_short)(const float *x, int64_t step, int64_t n, float bound, bool logarithm, V(soft) * of) {
+    int64_t r;
+    for (r = 0; r < DVTI_SOFT_ROWS; r++)
+        V(store)(of->x + 16 * r, V(load_or)(x + r * step, n, -INFINITY));
+    V(fold_max_each)(of->x, of->most);
+    V(store)(of->most, V(within)(V(load)(of->most), -bound, bound));
+    for (r = 0; r < DVTI_SOFT_ROWS; r++) {
+        const V(f) e = V(exp)(V(sub)(V(load)(of->x + 16 * r), V(set)(of->most[r])));
+        if (!logarithm)
+            V(store)(of->x + 16 * r, e);
+        V(dstore)(of->lanes + 8 * r, V(dadd)(V(widen_low)(e), V(widen_high)(e)));
+    }
+    V(soft_end)(of, DVTI_SOFT_ROWS, logarithm);
 }
 
 /* Rows of n > 0 elements, x_step and y_step apart; y may be x. */
@@ -23848,13 +23950,20 @@ static void V(softmax)(const float *x, int64_t x_step, float *y, int64_t y_step,
     V(soft) of;
     int64_t some, r, at;
     for (; rows > 0; rows -= some, x += some * x_step, y += some * y_step) {
+        const float *from = logarithm ? x : y;
+        int64_t from_step = logarithm ? x_step : y_step;
         some = V(soft_group)(rows, n);
-        V(soft_rows)(x, x_step, logarithm ? NULL : y, y_step, some, n, INFINITY, logarithm, &of);
+        if (some == DVTI_SOFT_ROWS && n <= 16) {
+            V(soft_short)(x, x_step, n, INFINITY, logarithm, &of);
+            from = of.x;
+            from_step = 16;
+        } else {
+            V(soft_rows)(x, x_step, logarithm ? NULL : y, y_step, some, n, INFINITY, logarithm, &of);
+        }
         for (r = 0; r < some; r++) {
             const V(f) most = V(set)(of.most[r]), factor = V(set)(of.factor[r]);
-            const float *from = logarithm ? x + r * x_step : y + r * y_step;
             for (at = 0; at < n; at += 16) {
-                V(f) e = V(load_upto)(from + at, n - at);
+                V(f) e = V(load_upto)(from + r * from_step + at, n - at);
                 /* most + factor would lose factor beside a huge value */
                 e = logarithm ? V(sub)(V(sub)(e, most), factor) : V(mul)(e, factor);
                 V(store_upto)(y + r * y_step + at, n - at, e);
@@ -23870,7 +23979,10 @@ static void V(fold_logsumexp)(const dvti_folding *p) {
     int64_t some, r, row;
     for (row = 0; row < p->rows; row += some, x += some * p->step) {
         some = V(soft_group)(p->rows - row, p->n);
-        V(soft_rows)(x, p->step, NULL, 0, some, p->n, FLT_MAX, true, &of);
+        if (some == DVTI_SOFT_ROWS && p->n <= 16)
+            V(soft_short)(x, p->step, p->n, FLT_MAX, true, &of);
+        else
+            V(soft_rows)(x, p->step, NULL, 0, some, p->n, FLT_MAX, true, &of);
         for (r = 0; r < some; r++)
             p->value[row + r] = (double)of.most[r] + (double)of.factor[r];
     }
@@ -23961,7 +24073,7 @@ static void V(softmax_columns)(const float *x, int64_t x_step, float *y, int64_t
 #undef DVTI_SOFT_ELEMENTS
 /* ==== end src/3_cpu/simd/softmax.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 27 "src/3_cpu/simd/tier.inl"
+#line 28 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/reduce.inl ==== */
 /* Reductions of float: runs of one result (rows) and of neighbouring results (columns). Sums of four elements, eight of 16 bits, are formed
@@ -23972,6 +24084,7 @@ static void V(softmax_columns)(const float *x, int64_t x_step, float *y, int64_t
 #line 4 "src/3_cpu/simd/reduce.inl"
 #endif
 #define DVTI_FOLD_BLOCK 1024 /* elements whose extreme is known before anybody asks where it stands */
+#define DVTI_FOLD_SHORT 256  /* of rows that have 16 in common */
 
 /* n elements of a dtype that sums are formed of in place, from number `at` on; zeros beyond them. */
 DVTI_INLINE V(f) V(addend)(const void *x, dvt_dtype dtype, int64_t at, int64_t n) {
@@ -24013,8 +24126,9 @@ DVTI_INLINE V(f) V(sum4_bf16)(const void *x, int64_t at) {
     return V(add)(V(words_bf16)(p), V(words_bf16)(p + 16));
 }
 
-DVTI_INLINE double V(fold_row)(const void *x, dvt_dtype dtype, int64_t k, int64_t n,
-                               const float *mean) {
+/* What is left is to put the lanes together. */
+DVTI_INLINE V(d) V(fold_row)(const void *x, dvt_dtype dtype, int64_t k, int64_t n,
+                             const float *mean) {
     const V(f) m = mean ? V(set)(*mean) : V(zero)();
     const int64_t group = dtype == DVT_F32 ? 64 : 128;
     V(d) low = V(dzero)(), high = V(dzero)();
@@ -24036,14 +24150,25 @@ DVTI_INLINE double V(fold_row)(const void *x, dvt_dtype dtype, int64_t k, int64_
         low = V(dadd)(low, V(widen_low)(s));
         high = V(dadd)(high, V(widen_high)(s));
     }
-    return V(dfold_add)(V(dadd)(low, high));
+    return V(dadd)(low, high);
 }
+
+/* For row r = 0, 1, .. its lanes, which are put together for eight rows at once. */
+#define DVTI_FOLD_EACH(row)                                                                        \
+    {                                                                                              \
+        double lanes[64];                                                                          \
+        int64_t r, first;                                                                          \
+        for (first = 0; first < p.rows; first += 8) {                                              \
+            const int64_t end = DVTI_MIN(first + 8, p.rows);                                       \
+            for (r = first; r < end; r++)                                                          \
+                V(dstore)(lanes + 8 * (r - first), row);                                           \
+            V(dfold_each)(p.op, lanes, end - first, p.value + first);                              \
+        }                                                                                          \
+    }
 
 DVTI_INLINE void V(fold_rows)(const dvti_folding *folding, dvt_dtype dtype, const float *mean) {
     const dvti_folding p = *folding;
-    int64_t r;
-    for (r = 0; r < p.rows; r++)
-        p.value[r] = V(fold_row)(p.x, dtype, r * p.step, p.n, mean ? mean + r : NULL);
+    DVTI_FOLD_EACH(V(fold_row)(p.x, dtype, r * p.step, p.n, mean ? mean + r : NULL))
 }
 
 static void V(fold_sum)(const dvti_folding *folding) {
@@ -24089,43 +24214,44 @@ static void V(normalize)(const float *x, float *y, int64_t n, const float *gamma
     }
 }
 
+DVTI_INLINE V(d) V(row_squares)(const float *x, int64_t n) {
+    V(d) low = V(dzero)(), high = V(dzero)(), a, b;
+    int64_t k;
+    for (k = 0; k < n; k += 16) {
+        V(f) s = V(load_upto)(x + k, n - k);
+        a = V(widen_low)(s);
+        b = V(widen_high)(s);
+        low = V(dfma)(a, a, low);
+        high = V(dfma)(b, b, high);
+    }
+    return V(dadd)(low, high);
+}
+
 static void V(fold_squares)(const dvti_folding *folding) {
     const dvti_folding p = *folding;
-    const float *x = (const float *)p.x;
-    int64_t r, k;
-    for (r = 0; r < p.rows; r++, x += p.step) {
-        V(d) low = V(dzero)(), high = V(dzero)(), a, b;
-        for (k = 0; k < p.n; k += 16) {
-            V(f) s = V(load_upto)(x + k, p.n - k);
-            a = V(widen_low)(s);
-            b = V(widen_high)(s);
-            low = V(dfma)(a, a, low);
-            high = V(dfma)(b, b, high);
-        }
-        p.value[r] = V(dfold_add)(V(dadd)(low, high));
+    DVTI_FOLD_EACH(V(row_squares)((const float *)p.x + r * p.step, p.n))
+}
+
+DVTI_INLINE V(d) V(row_product)(const float *x, int64_t n) {
+    V(d) low = V(dset)(1), high = low, low2 = low, high2 = low;
+    int64_t k;
+    for (k = 0; k + 32 <= n; k += 32) {
+        low = V(dmul)(low, V(load_wide)(x + k));
+        high = V(dmul)(high, V(load_wide)(x + k + 8));
+        low2 = V(dmul)(low2, V(load_wide)(x + k + 16));
+        high2 = V(dmul)(high2, V(load_wide)(x + k + 24));
     }
+    for (; k < n; k += 16) {
+        V(f) s = V(load_or)(x + k, n - k, 1);
+        low = V(dmul)(low, V(widen_low)(s));
+        high = V(dmul)(high, V(widen_high)(s));
+    }
+    return V(dmul)(V(dmul)(low, low2), V(dmul)(high, high2));
 }
 
 static void V(fold_product)(const dvti_folding *folding) {
     const dvti_folding p = *folding;
-    const float *x = (const float *)p.x;
-    const int64_t n = p.n;
-    int64_t r, k;
-    for (r = 0; r < p.rows; r++, x += p.step) {
-        V(d) low = V(dset)(1), high = low, low2 = low, high2 = low;
-        for (k = 0; k + 32 <= n; k += 32) {
-            low = V(dmul)(low, V(load_wide)(x + k));
-            high = V(dmul)(high, V(load_wide)(x + k + 8));
-            low2 = V(dmul)(low2, V(load_wide)(x + k + 16));
-            high2 = V(dmul)(high2, V(load_wide)(x + k + 24));
-        }
-        for (; k < n; k += 16) {
-            V(f) s = V(load_or)(x + k, n - k, 1);
-            low = V(dmul)(low, V(widen_low)(s));
-            high = V(dmul)(high, V(widen_high)(s));
-        }
-        p.value[r] = V(dfold_mul)(V(dmul)(V(dmul)(low, low2), V(dmul)(high, high2)));
-    }
+    DVTI_FOLD_EACH(V(row_product)((const float *)p.x + r * p.step, p.n))
 }
 
 /* ---- extremes: the largest of x or, of a minimum, of -x, that is x ^ flips. NaN is larger than all; of equals the first one. ---- */
@@ -24177,6 +24303,40 @@ DVTI_INLINE bool V(fold_block)(const float *x, int64_t n, V(f) flips, V(f) * mos
     return !V(mbits)(nan);
 }
 
+/* Of 16 rows of n > 0 elements. False: there is a NaN. */
+static bool V(fold_short)(const float *x, int64_t step, int64_t n, bool smallest, double *value,
+                          int64_t *at) {
+    const float sign = smallest ? -0.f : 0.f, beyond = smallest ? INFINITY : -INFINITY;
+    const V(f) flips = V(set)(sign);
+    float lanes[256], best[16];
+    V(m) nan = V(unord)(flips, flips);
+    const float *row = x;
+    V(f) a, most;
+    int64_t r, k;
+    for (r = 0; r < 16; r++, row += step) {
+        most = V(bit_xor)(V(load_or)(row, n, beyond), flips);
+        nan = V(mor)(nan, V(unord)(most, most));
+        for (k = 16; k < n; k += 16) { /* the last ones are taken once more with some before them */
+            a = V(bit_xor)(V(load)(row + DVTI_MIN(k, n - 16)), flips);
+            nan = V(mor)(nan, V(unord)(a, a));
+            most = V(max)(a, most);
+        }
+        V(store)(lanes + 16 * r, most);
+    }
+    if (V(mbits)(nan))
+        return false;
+    V(fold_max_each)(lanes, best);
+    for (r = 0; r < 16 && at && n <= 16; r++)
+        at[r] = dvti_lowest_bit(V(mbits)(V(eq)(V(load)(lanes + 16 * r), V(set)(best[r]))));
+    most = V(bit_xor)(V(load)(best), flips);
+    V(store)(best, most);
+    V(dstore)(value, V(widen_low)(most));
+    V(dstore)(value + 8, V(widen_high)(most));
+    for (r = 0; r < 16 && at && n > 16; r++, x += step)
+        at[r] = V(fold_find)(x, n, best[r], false);
+    return true;
+}
+
 /* n > 0. at may be NULL. */
 static void V(fold_extreme)(const dvti_folding *folding) {
     const dvti_folding p = *folding;
@@ -24190,6 +24350,12 @@ static void V(fold_extreme)(const dvti_folding *folding) {
         int64_t block, where = 0, size = DVTI_MIN(n, DVTI_FOLD_BLOCK);
         bool numbers = true;
         V(f) most;
+        if (r % 16 == 0 && r + 16 <= p.rows && n <= DVTI_FOLD_SHORT &&
+            V(fold_short)(x, p.step, n, smallest, p.value + r, p.at ? p.at + r : NULL)) {
+            r += 15;
+            x += 15 * p.step;
+            continue;
+        }
         for (block = 0; block < n && numbers; block += DVTI_FOLD_BLOCK) {
             int64_t length = DVTI_MIN(n - block, DVTI_FOLD_BLOCK);
             numbers = V(fold_block)(x + block, length, flips, &most);
@@ -24384,9 +24550,11 @@ static dvti_fold V(fold)(dvti_op op) {
 }
 
 #undef DVTI_FOLD_BLOCK
+#undef DVTI_FOLD_SHORT
+#undef DVTI_FOLD_EACH
 /* ==== end src/3_cpu/simd/reduce.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 28 "src/3_cpu/simd/tier.inl"
+#line 29 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/transpose.inl ==== */
 /* 16 x 16 floats, or anything of their size: rows `from_step` apart become columns of rows `to_step` apart. Four times the vectors are zipped with
@@ -24417,7 +24585,7 @@ static void V(turn)(const float *from, int64_t from_step, float *to, int64_t to_
 }
 /* ==== end src/3_cpu/simd/transpose.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 29 "src/3_cpu/simd/tier.inl"
+#line 30 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/pool.inl ==== */
 /* Pooling of planes of floats. First the rows of a window become one row, then its columns; between the two stands a buffer, which has what
@@ -24618,7 +24786,7 @@ static dvti_pooling_fn V(pool)(dvti_op op) {
 }
 /* ==== end src/3_cpu/simd/pool.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 30 "src/3_cpu/simd/tier.inl"
+#line 31 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/scan.inl ==== */
 /* Running sums in float64 of lines side by side: out = what stands before them + their own so far. Row after row, so that no addition waits for its
@@ -24702,7 +24870,7 @@ static void V(store_sums)(void *dst, dvt_dtype dtype, int64_t n, const double *f
 }
 /* ==== end src/3_cpu/simd/scan.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 31 "src/3_cpu/simd/tier.inl"
+#line 32 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/beyond.inl ==== */
 /* For cpu_topk.c. */
@@ -24766,7 +24934,7 @@ static int64_t V(beyond)(const float *x, int64_t n, float bound, bool below, uin
 }
 /* ==== end src/3_cpu/simd/beyond.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 32 "src/3_cpu/simd/tier.inl"
+#line 33 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/network.inl ==== */
 /* Rows of an array side by side: 16 columns, and no branch that depends on one of them. */
@@ -24968,7 +25136,7 @@ static bool V(best_of_columns)(const float *x, int64_t n, int32_t number, int64_
 }
 /* ==== end src/3_cpu/simd/network.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 33 "src/3_cpu/simd/tier.inl"
+#line 34 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/reduce64.inl ==== */
 /* Reductions of double: sums, sums of squares of distances, products and extremes. A run goes into 4 x 8 lanes, which are folded in one
@@ -25148,7 +25316,7 @@ static dvti_fold V(fold64)(dvti_op op) {
 #undef DVTI_SQUARE
 /* ==== end src/3_cpu/simd/reduce64.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 34 "src/3_cpu/simd/tier.inl"
+#line 35 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/truth.inl ==== */
 /* any and all of elements of every dtype: an element is yes where a bit of it is 1, other than the sign of a float. Eight bytes at a time, one
@@ -25257,7 +25425,7 @@ static void V(truth_columns)(const dvti_folding *folding) {
 }
 /* ==== end src/3_cpu/simd/truth.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 35 "src/3_cpu/simd/tier.inl"
+#line 36 "src/3_cpu/simd/tier.inl"
 #endif
 
 static const dvti_simd_f64 V(f64) = {V(loop_f64), V(load_row64), V(store_row64), V(fold64), V(running64), V(store_sums)};
@@ -26013,34 +26181,38 @@ DVTI_INLINE V(d) V(widen_high)(V(f) a) {
     return r;
 }
 
-DVTI_INLINE V(f) V(zip_low)(V(f) a, V(f) b) {
-    V(f) r;
-    r.p0 = V(p_zip_low)(a.p0, b.p0);
-#if DVTI_PARTS > 1
-    r.p1 = V(p_zip_high)(a.p0, b.p0);
-#endif
-#if DVTI_PARTS > 2
-    r.p2 = V(p_zip_low)(a.p1, b.p1);
-    r.p3 = V(p_zip_high)(a.p1, b.p1);
-#endif
-    return r;
-}
-
-DVTI_INLINE V(f) V(zip_high)(V(f) a, V(f) b) {
-    V(f) r;
 #if DVTI_PARTS == 1
-    r.p0 = V(p_zip_high)(a.p0, b.p0);
+#define DVTI_ZIP_LOW(low, high, a, b) r.p0 = low(a.p0, b.p0);
+#define DVTI_ZIP_HIGH(low, high, a, b) r.p0 = high(a.p0, b.p0);
 #elif DVTI_PARTS == 2
-    r.p0 = V(p_zip_low)(a.p1, b.p1);
-    r.p1 = V(p_zip_high)(a.p1, b.p1);
+#define DVTI_ZIP_PART(low, high, x, y)                                                             \
+    r.p0 = low(x, y);                                                                              \
+    r.p1 = high(x, y);
+#define DVTI_ZIP_LOW(low, high, a, b) DVTI_ZIP_PART(low, high, a.p0, b.p0)
+#define DVTI_ZIP_HIGH(low, high, a, b) DVTI_ZIP_PART(low, high, a.p1, b.p1)
 #else
-    r.p0 = V(p_zip_low)(a.p2, b.p2);
-    r.p1 = V(p_zip_high)(a.p2, b.p2);
-    r.p2 = V(p_zip_low)(a.p3, b.p3);
-    r.p3 = V(p_zip_high)(a.p3, b.p3);
+#define DVTI_ZIP_PARTS(low, high, x, y, z, w)                                                      \
+    r.p0 = low(x, y);                                                                              \
+    r.p1 = high(x, y);                                                                             \
+    r.p2 = low(z, w);                                                                              \
+    r.p3 = high(z, w);
+#define DVTI_ZIP_LOW(low, high, a, b) DVTI_ZIP_PARTS(low, high, a.p0, b.p0, a.p1, b.p1)
+#define DVTI_ZIP_HIGH(low, high, a, b) DVTI_ZIP_PARTS(low, high, a.p2, b.p2, a.p3, b.p3)
 #endif
-    return r;
-}
+#define DVTI_LIFT_ZIP(R, name, half, low, high)                                                    \
+    DVTI_INLINE V(R) V(name)(V(R) a, V(R) b) {                                                     \
+        V(R) r;                                                                                    \
+        half(V(low), V(high), a, b) return r;                                                      \
+    }
+DVTI_LIFT_ZIP(f, zip_low, DVTI_ZIP_LOW, p_zip_low, p_zip_high)
+DVTI_LIFT_ZIP(f, zip_high, DVTI_ZIP_HIGH, p_zip_low, p_zip_high)
+DVTI_LIFT_ZIP(d, dzip_low, DVTI_ZIP_LOW, p_dzip_low, p_dzip_high)
+DVTI_LIFT_ZIP(d, dzip_high, DVTI_ZIP_HIGH, p_dzip_low, p_dzip_high)
+#undef DVTI_ZIP_PART
+#undef DVTI_ZIP_PARTS
+#undef DVTI_ZIP_LOW
+#undef DVTI_ZIP_HIGH
+#undef DVTI_LIFT_ZIP
 
 #if DVTI_PARTS == 1
 #define DVTI_PICK(word) r.p0 = V(word)(a.p0, b.p0);
@@ -30161,6 +30333,67 @@ static void V(random_f32)(const dvti_launch *launch, int64_t first, int64_t end,
 #ifdef DEVTENSOR_LINES
 #line 26 "src/3_cpu/simd/tier.inl"
 #endif
+/* ==== begin src/3_cpu/simd/fold.inl ==== */
+/* The lanes of many vectors put together, each vector's by themselves, in the order in which V(fold_max) and its like do it with one. Zipped
+   with the vector that stands half as many further, a vector has its two halves side by side, and the other's between them: after a few levels
+   a lane is what a whole vector was. So rows of one vector cost two or three instructions each instead of twenty. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cpu/simd/fold.inl"
+#endif
+#define DVTI_FOLD_LEVEL(d, word, low, high)                                                        \
+    DVTI_REPEAT(8)                                                                                 \
+    for (i = 0; i < d; i++)                                                                        \
+        v[i] = word(low(v[i], v[i + d]), high(v[i], v[i + d]));
+
+/* The largest of each of lanes[16][16]. */
+static void V(fold_max_each)(const float *lanes, float *most) {
+    V(f) v[16];
+    int i;
+    DVTI_REPEAT(16)
+    for (i = 0; i < 16; i++)
+        v[i] = V(load)(lanes + 16 * i);
+    DVTI_FOLD_LEVEL(8, V(max), V(zip_low), V(zip_high))
+    DVTI_FOLD_LEVEL(4, V(max), V(zip_low), V(zip_high))
+    DVTI_FOLD_LEVEL(2, V(max), V(zip_low), V(zip_high))
+    DVTI_FOLD_LEVEL(1, V(max), V(zip_low), V(zip_high))
+    V(store)(most, v[0]);
+}
+
+#define DVTI_FOLD_EIGHT(word)                                                                      \
+    DVTI_FOLD_LEVEL(4, word, V(dzip_low), V(dzip_high))                                            \
+    DVTI_FOLD_LEVEL(2, word, V(dzip_low), V(dzip_high))                                            \
+    DVTI_FOLD_LEVEL(1, word, V(dzip_low), V(dzip_high))
+
+/* Of each of lanes[rows][8], 8 rows at most: the product, the largest of extremes, otherwise the sum. */
+static void V(dfold_each)(dvti_op op, const double *lanes, int64_t rows, double *value) {
+    const bool most = op == DVTI_OP_max || op == DVTI_OP_min || op == DVTI_OP_argmax || op == DVTI_OP_argmin;
+    V(d) v[8];
+    int i;
+    for (i = 0; i < rows && rows < 8; i++) {
+        v[0] = V(dload)(lanes + 8 * i);
+        value[i] = most ? V(dfold_max)(v[0]) : op == DVTI_OP_prod ? V(dfold_mul)(v[0]) : V(dfold_add)(v[0]);
+    }
+    if (rows < 8)
+        return;
+    DVTI_REPEAT(8)
+    for (i = 0; i < 8; i++)
+        v[i] = V(dload)(lanes + 8 * i);
+    if (most) {
+        DVTI_FOLD_EIGHT(V(dmax))
+    } else if (op == DVTI_OP_prod) {
+        DVTI_FOLD_EIGHT(V(dmul))
+    } else {
+        DVTI_FOLD_EIGHT(V(dadd))
+    }
+    V(dstore)(value, v[0]);
+}
+
+#undef DVTI_FOLD_LEVEL
+#undef DVTI_FOLD_EIGHT
+/* ==== end src/3_cpu/simd/fold.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 27 "src/3_cpu/simd/tier.inl"
+#endif
 /* ==== begin src/3_cpu/simd/softmax.inl ==== */
 /* softmax and log_softmax of rows of floats: the maximum, the sum of the exponentials below it in double, the values. A NaN or an
    infinite maximum makes NaN of the whole row by itself. And the logarithm of such sums alone. */
@@ -30173,15 +30406,17 @@ static void V(random_f32)(const dvti_launch *launch, int64_t first, int64_t end,
 
 typedef struct V(soft) {
     double sum[DVTI_SOFT_ROWS];
+    double lanes[8 * DVTI_SOFT_ROWS]; /* of sums */
     float most[DVTI_SOFT_ROWS], factor[DVTI_SOFT_ROWS];
+    float x[16 * DVTI_SOFT_ROWS]; /* of rows of one vector the elements or the exponentials, of others the lanes of maxima */
 } V(soft);
 
 DVTI_INLINE int64_t V(soft_group)(int64_t rows, int64_t n) {
     return DVTI_MAX(1, DVTI_MIN(DVTI_MIN(rows, DVTI_SOFT_ROWS), DVTI_SOFT_ELEMENTS / n));
 }
 
-/* The maximum of n > 0 elements. */
-DVTI_INLINE float V(soft_most)(const float *x, int64_t n) {
+/* The maximum of n > 0 elements, in lanes. */
+DVTI_INLINE V(f) V(soft_most)(const float *x, int64_t n) {
     V(f) most = V(set)(-INFINITY), other = most;
     int64_t at;
     for (at = 0; at + 32 <= n; at += 32) {
@@ -30190,11 +30425,11 @@ DVTI_INLINE float V(soft_most)(const float *x, int64_t n) {
     }
     for (; at < n; at += 16)
         most = V(max)(V(load_or)(x + at, n - at, -INFINITY), most);
-    return V(fold_max)(V(max)(most, other));
+    return V(max)(most, other);
 }
 
-/* The sum of exp(x - most); the exponentials go to y, unless that is NULL. Beyond the row x is minus infinity, which adds nothing. */
-DVTI_INLINE double V(soft_sum)(const float *x, float *y, int64_t n, V(f) most) {
+/* The sum of exp(x - most), in lanes; the exponentials go to y, unless that is NULL. Beyond the row x is minus infinity, which adds nothing. */
+DVTI_INLINE V(d) V(soft_sum)(const float *x, float *y, int64_t n, V(f) most) {
     V(d) low = V(dzero)(), high = V(dzero)();
     V(f) e, other;
     int64_t at;
@@ -30211,7 +30446,7 @@ DVTI_INLINE double V(soft_sum)(const float *x, float *y, int64_t n, V(f) most) {
         low = V(dadd)(low, V(widen_low)(e));
         high = V(dadd)(high, V(widen_high)(e));
     }
-    return V(dfold_add)(V(dadd)(low, high));
+    return V(dadd)(low, high);
 }
 
 /* What n sums make of results: log(sum) or 1 / sum. There is room for whole vectors. */
@@ -30225,18 +30460,50 @@ static void V(soft_factors)(const double *sum, int64_t n, bool logarithm, float 
     }
 }
 
-/* Maxima, no further from 0 than `bound`, sums of exponentials, and what these make of the results: 1 / sum or log(sum). */
+/* What the sums' lanes make of the results: 1 / sum or log(sum). */
+static void V(soft_end)(V(soft) * of, int64_t rows, bool logarithm) {
+    int64_t r;
+    for (r = 0; r < rows; r += 8)
+        V(dfold_each)(DVTI_OP_sum, of->lanes + 8 * r, DVTI_MIN(rows - r, 8), of->sum + r);
+    for (r = rows; r < DVTI_SOFT_ROWS; r++)
+        of->sum[r] = 1;
+    V(soft_factors)(of->sum, DVTI_SOFT_ROWS, logarithm, of->factor);
+}
+
+/* Maxima, no further from 0 than `bound`, sums of exponentials, and the end of them. */
 static void V(soft_rows)(const float *x, int64_t x_step, float *y, int64_t y_step, int64_t rows,
                          int64_t n, float bound, bool logarithm, V(soft) * of) {
     int64_t r;
-    for (r = 0; r < DVTI_SOFT_ROWS; r++) {
-        of->most[r] = r < rows ? V(soft_most)(x + r * x_step, n) : 0;
-        of->sum[r] = 1;
+    V(store)(of->most, V(zero)());
+    for (r = 0; r < rows; r++) {
+        const V(f) most = V(soft_most)(x + r * x_step, n);
+        if (rows < DVTI_SOFT_ROWS)
+            of->most[r] = V(fold_max)(most);
+        else
+            V(store)(of->x + 16 * r, most);
     }
+    if (rows == DVTI_SOFT_ROWS)
+        V(fold_max_each)(of->x, of->most);
     V(store)(of->most, V(within)(V(load)(of->most), -bound, bound));
     for (r = 0; r < rows; r++)
-        of->sum[r] = V(soft_sum)(x + r * x_step, y ? y + r * y_step : NULL, n, V(set)(of->most[r]));
-    V(soft_factors)(of->sum, DVTI_SOFT_ROWS, logarithm, of->factor);
+        V(dstore)(of->lanes + 8 * r, V(soft_sum)(x + r * x_step, y ? y + r * y_step : NULL, n, V(set)(of->most[r])));
+    V(soft_end)(of, rows, logarithm);
+}
+
+/* The same of DVTI_SOFT_ROWS rows of one vector each, which stay on the stack: what is stored in part cannot be read again at once. */
+static void V(soft_short)(const float *x, int64_t step, int64_t n, float bound, bool logarithm, V(soft) * of) {
+    int64_t r;
+    for (r = 0; r < DVTI_SOFT_ROWS; r++)
+        V(store)(of->x + 16 * r, V(load_or)(x + r * step, n, -INFINITY));
+    V(fold_max_each)(of->x, of->most);
+    V(store)(of->most, V(within)(V(load)(of->most), -bound, bound));
+    for (r = 0; r < DVTI_SOFT_ROWS; r++) {
+        const V(f) e = V(exp)(V(sub)(V(load)(of->x + 16 * r), V(set)(of->most[r])));
+        if (!logarithm)
+            V(store)(of->x + 16 * r, e);
+        V(dstore)(of->lanes + 8 * r, V(dadd)(V(widen_low)(e), V(widen_high)(e)));
+    }
+    V(soft_end)(of, DVTI_SOFT_ROWS, logarithm);
 }
 
 /* Rows of n > 0 elements, x_step and y_step apart; y may be x. */
@@ -30245,13 +30512,20 @@ static void V(softmax)(const float *x, int64_t x_step, float *y, int64_t y_step,
     V(soft) of;
     int64_t some, r, at;
     for (; rows > 0; rows -= some, x += some * x_step, y += some * y_step) {
+        const float *from = logarithm ? x : y;
+        int64_t from_step = logarithm ? x_step : y_step;
         some = V(soft_group)(rows, n);
-        V(soft_rows)(x, x_step, logarithm ? NULL : y, y_step, some, n, INFINITY, logarithm, &of);
+        if (some == DVTI_SOFT_ROWS && n <= 16) {
+            V(soft_short)(x, x_step, n, INFINITY, logarithm, &of);
+            from = of.x;
+            from_step = 16;
+        } else {
+            V(soft_rows)(x, x_step, logarithm ? NULL : y, y_step, some, n, INFINITY, logarithm, &of);
+        }
         for (r = 0; r < some; r++) {
             const V(f) most = V(set)(of.most[r]), factor = V(set)(of.factor[r]);
-            const float *from = logarithm ? x + r * x_step : y + r * y_step;
             for (at = 0; at < n; at += 16) {
-                V(f) e = V(load_upto)(from + at, n - at);
+                V(f) e = V(load_upto)(from + r * from_step + at, n - at);
                 /* most + factor would lose factor beside a huge value */
                 e = logarithm ? V(sub)(V(sub)(e, most), factor) : V(mul)(e, factor);
                 V(store_upto)(y + r * y_step + at, n - at, e);
@@ -30267,7 +30541,10 @@ static void V(fold_logsumexp)(const dvti_folding *p) {
     int64_t some, r, row;
     for (row = 0; row < p->rows; row += some, x += some * p->step) {
         some = V(soft_group)(p->rows - row, p->n);
-        V(soft_rows)(x, p->step, NULL, 0, some, p->n, FLT_MAX, true, &of);
+        if (some == DVTI_SOFT_ROWS && p->n <= 16)
+            V(soft_short)(x, p->step, p->n, FLT_MAX, true, &of);
+        else
+            V(soft_rows)(x, p->step, NULL, 0, some, p->n, FLT_MAX, true, &of);
         for (r = 0; r < some; r++)
             p->value[row + r] = (double)of.most[r] + (double)of.factor[r];
     }
@@ -30358,7 +30635,7 @@ static void V(softmax_columns)(const float *x, int64_t x_step, float *y, int64_t
 #undef DVTI_SOFT_ELEMENTS
 /* ==== end src/3_cpu/simd/softmax.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 27 "src/3_cpu/simd/tier.inl"
+#line 28 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/reduce.inl ==== */
 /* Reductions of float: runs of one result (rows) and of neighbouring results (columns). Sums of four elements, eight of 16 bits, are formed
@@ -30369,6 +30646,7 @@ static void V(softmax_columns)(const float *x, int64_t x_step, float *y, int64_t
 #line 4 "src/3_cpu/simd/reduce.inl"
 #endif
 #define DVTI_FOLD_BLOCK 1024 /* elements whose extreme is known before anybody asks where it stands */
+#define DVTI_FOLD_SHORT 256  /* of rows that have 16 in common */
 
 /* n elements of a dtype that sums are formed of in place, from number `at` on; zeros beyond them. */
 DVTI_INLINE V(f) V(addend)(const void *x, dvt_dtype dtype, int64_t at, int64_t n) {
@@ -30410,8 +30688,9 @@ DVTI_INLINE V(f) V(sum4_bf16)(const void *x, int64_t at) {
     return V(add)(V(words_bf16)(p), V(words_bf16)(p + 16));
 }
 
-DVTI_INLINE double V(fold_row)(const void *x, dvt_dtype dtype, int64_t k, int64_t n,
-                               const float *mean) {
+/* What is left is to put the lanes together. */
+DVTI_INLINE V(d) V(fold_row)(const void *x, dvt_dtype dtype, int64_t k, int64_t n,
+                             const float *mean) {
     const V(f) m = mean ? V(set)(*mean) : V(zero)();
     const int64_t group = dtype == DVT_F32 ? 64 : 128;
     V(d) low = V(dzero)(), high = V(dzero)();
@@ -30433,14 +30712,25 @@ DVTI_INLINE double V(fold_row)(const void *x, dvt_dtype dtype, int64_t k, int64_
         low = V(dadd)(low, V(widen_low)(s));
         high = V(dadd)(high, V(widen_high)(s));
     }
-    return V(dfold_add)(V(dadd)(low, high));
+    return V(dadd)(low, high);
 }
+
+/* For row r = 0, 1, .. its lanes, which are put together for eight rows at once. */
+#define DVTI_FOLD_EACH(row)                                                                        \
+    {                                                                                              \
+        double lanes[64];                                                                          \
+        int64_t r, first;                                                                          \
+        for (first = 0; first < p.rows; first += 8) {                                              \
+            const int64_t end = DVTI_MIN(first + 8, p.rows);                                       \
+            for (r = first; r < end; r++)                                                          \
+                V(dstore)(lanes + 8 * (r - first), row);                                           \
+            V(dfold_each)(p.op, lanes, end - first, p.value + first);                              \
+        }                                                                                          \
+    }
 
 DVTI_INLINE void V(fold_rows)(const dvti_folding *folding, dvt_dtype dtype, const float *mean) {
     const dvti_folding p = *folding;
-    int64_t r;
-    for (r = 0; r < p.rows; r++)
-        p.value[r] = V(fold_row)(p.x, dtype, r * p.step, p.n, mean ? mean + r : NULL);
+    DVTI_FOLD_EACH(V(fold_row)(p.x, dtype, r * p.step, p.n, mean ? mean + r : NULL))
 }
 
 static void V(fold_sum)(const dvti_folding *folding) {
@@ -30486,43 +30776,44 @@ static void V(normalize)(const float *x, float *y, int64_t n, const float *gamma
     }
 }
 
+DVTI_INLINE V(d) V(row_squares)(const float *x, int64_t n) {
+    V(d) low = V(dzero)(), high = V(dzero)(), a, b;
+    int64_t k;
+    for (k = 0; k < n; k += 16) {
+        V(f) s = V(load_upto)(x + k, n - k);
+        a = V(widen_low)(s);
+        b = V(widen_high)(s);
+        low = V(dfma)(a, a, low);
+        high = V(dfma)(b, b, high);
+    }
+    return V(dadd)(low, high);
+}
+
 static void V(fold_squares)(const dvti_folding *folding) {
     const dvti_folding p = *folding;
-    const float *x = (const float *)p.x;
-    int64_t r, k;
-    for (r = 0; r < p.rows; r++, x += p.step) {
-        V(d) low = V(dzero)(), high = V(dzero)(), a, b;
-        for (k = 0; k < p.n; k += 16) {
-            V(f) s = V(load_upto)(x + k, p.n - k);
-            a = V(widen_low)(s);
-            b = V(widen_high)(s);
-            low = V(dfma)(a, a, low);
-            high = V(dfma)(b, b, high);
-        }
-        p.value[r] = V(dfold_add)(V(dadd)(low, high));
+    DVTI_FOLD_EACH(V(row_squares)((const float *)p.x + r * p.step, p.n))
+}
+
+DVTI_INLINE V(d) V(row_product)(const float *x, int64_t n) {
+    V(d) low = V(dset)(1), high = low, low2 = low, high2 = low;
+    int64_t k;
+    for (k = 0; k + 32 <= n; k += 32) {
+        low = V(dmul)(low, V(load_wide)(x + k));
+        high = V(dmul)(high, V(load_wide)(x + k + 8));
+        low2 = V(dmul)(low2, V(load_wide)(x + k + 16));
+        high2 = V(dmul)(high2, V(load_wide)(x + k + 24));
     }
+    for (; k < n; k += 16) {
+        V(f) s = V(load_or)(x + k, n - k, 1);
+        low = V(dmul)(low, V(widen_low)(s));
+        high = V(dmul)(high, V(widen_high)(s));
+    }
+    return V(dmul)(V(dmul)(low, low2), V(dmul)(high, high2));
 }
 
 static void V(fold_product)(const dvti_folding *folding) {
     const dvti_folding p = *folding;
-    const float *x = (const float *)p.x;
-    const int64_t n = p.n;
-    int64_t r, k;
-    for (r = 0; r < p.rows; r++, x += p.step) {
-        V(d) low = V(dset)(1), high = low, low2 = low, high2 = low;
-        for (k = 0; k + 32 <= n; k += 32) {
-            low = V(dmul)(low, V(load_wide)(x + k));
-            high = V(dmul)(high, V(load_wide)(x + k + 8));
-            low2 = V(dmul)(low2, V(load_wide)(x + k + 16));
-            high2 = V(dmul)(high2, V(load_wide)(x + k + 24));
-        }
-        for (; k < n; k += 16) {
-            V(f) s = V(load_or)(x + k, n - k, 1);
-            low = V(dmul)(low, V(widen_low)(s));
-            high = V(dmul)(high, V(widen_high)(s));
-        }
-        p.value[r] = V(dfold_mul)(V(dmul)(V(dmul)(low, low2), V(dmul)(high, high2)));
-    }
+    DVTI_FOLD_EACH(V(row_product)((const float *)p.x + r * p.step, p.n))
 }
 
 /* ---- extremes: the largest of x or, of a minimum, of -x, that is x ^ flips. NaN is larger than all; of equals the first one. ---- */
@@ -30574,6 +30865,40 @@ DVTI_INLINE bool V(fold_block)(const float *x, int64_t n, V(f) flips, V(f) * mos
     return !V(mbits)(nan);
 }
 
+/* Of 16 rows of n > 0 elements. False: there is a NaN. */
+static bool V(fold_short)(const float *x, int64_t step, int64_t n, bool smallest, double *value,
+                          int64_t *at) {
+    const float sign = smallest ? -0.f : 0.f, beyond = smallest ? INFINITY : -INFINITY;
+    const V(f) flips = V(set)(sign);
+    float lanes[256], best[16];
+    V(m) nan = V(unord)(flips, flips);
+    const float *row = x;
+    V(f) a, most;
+    int64_t r, k;
+    for (r = 0; r < 16; r++, row += step) {
+        most = V(bit_xor)(V(load_or)(row, n, beyond), flips);
+        nan = V(mor)(nan, V(unord)(most, most));
+        for (k = 16; k < n; k += 16) { /* the last ones are taken once more with some before them */
+            a = V(bit_xor)(V(load)(row + DVTI_MIN(k, n - 16)), flips);
+            nan = V(mor)(nan, V(unord)(a, a));
+            most = V(max)(a, most);
+        }
+        V(store)(lanes + 16 * r, most);
+    }
+    if (V(mbits)(nan))
+        return false;
+    V(fold_max_each)(lanes, best);
+    for (r = 0; r < 16 && at && n <= 16; r++)
+        at[r] = dvti_lowest_bit(V(mbits)(V(eq)(V(load)(lanes + 16 * r), V(set)(best[r]))));
+    most = V(bit_xor)(V(load)(best), flips);
+    V(store)(best, most);
+    V(dstore)(value, V(widen_low)(most));
+    V(dstore)(value + 8, V(widen_high)(most));
+    for (r = 0; r < 16 && at && n > 16; r++, x += step)
+        at[r] = V(fold_find)(x, n, best[r], false);
+    return true;
+}
+
 /* n > 0. at may be NULL. */
 static void V(fold_extreme)(const dvti_folding *folding) {
     const dvti_folding p = *folding;
@@ -30587,6 +30912,12 @@ static void V(fold_extreme)(const dvti_folding *folding) {
         int64_t block, where = 0, size = DVTI_MIN(n, DVTI_FOLD_BLOCK);
         bool numbers = true;
         V(f) most;
+        if (r % 16 == 0 && r + 16 <= p.rows && n <= DVTI_FOLD_SHORT &&
+            V(fold_short)(x, p.step, n, smallest, p.value + r, p.at ? p.at + r : NULL)) {
+            r += 15;
+            x += 15 * p.step;
+            continue;
+        }
         for (block = 0; block < n && numbers; block += DVTI_FOLD_BLOCK) {
             int64_t length = DVTI_MIN(n - block, DVTI_FOLD_BLOCK);
             numbers = V(fold_block)(x + block, length, flips, &most);
@@ -30781,9 +31112,11 @@ static dvti_fold V(fold)(dvti_op op) {
 }
 
 #undef DVTI_FOLD_BLOCK
+#undef DVTI_FOLD_SHORT
+#undef DVTI_FOLD_EACH
 /* ==== end src/3_cpu/simd/reduce.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 28 "src/3_cpu/simd/tier.inl"
+#line 29 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/transpose.inl ==== */
 /* 16 x 16 floats, or anything of their size: rows `from_step` apart become columns of rows `to_step` apart. Four times the vectors are zipped with
@@ -30814,7 +31147,7 @@ static void V(turn)(const float *from, int64_t from_step, float *to, int64_t to_
 }
 /* ==== end src/3_cpu/simd/transpose.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 29 "src/3_cpu/simd/tier.inl"
+#line 30 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/pool.inl ==== */
 /* Pooling of planes of floats. First the rows of a window become one row, then its columns; between the two stands a buffer, which has what
@@ -31015,7 +31348,7 @@ static dvti_pooling_fn V(pool)(dvti_op op) {
 }
 /* ==== end src/3_cpu/simd/pool.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 30 "src/3_cpu/simd/tier.inl"
+#line 31 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/scan.inl ==== */
 /* Running sums in float64 of lines side by side: out = what stands before them + their own so far. Row after row, so that no addition waits for its
@@ -31099,7 +31432,7 @@ static void V(store_sums)(void *dst, dvt_dtype dtype, int64_t n, const double *f
 }
 /* ==== end src/3_cpu/simd/scan.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 31 "src/3_cpu/simd/tier.inl"
+#line 32 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/beyond.inl ==== */
 /* For cpu_topk.c. */
@@ -31163,7 +31496,7 @@ static int64_t V(beyond)(const float *x, int64_t n, float bound, bool below, uin
 }
 /* ==== end src/3_cpu/simd/beyond.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 32 "src/3_cpu/simd/tier.inl"
+#line 33 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/network.inl ==== */
 /* Rows of an array side by side: 16 columns, and no branch that depends on one of them. */
@@ -31365,7 +31698,7 @@ static bool V(best_of_columns)(const float *x, int64_t n, int32_t number, int64_
 }
 /* ==== end src/3_cpu/simd/network.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 33 "src/3_cpu/simd/tier.inl"
+#line 34 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/reduce64.inl ==== */
 /* Reductions of double: sums, sums of squares of distances, products and extremes. A run goes into 4 x 8 lanes, which are folded in one
@@ -31545,7 +31878,7 @@ static dvti_fold V(fold64)(dvti_op op) {
 #undef DVTI_SQUARE
 /* ==== end src/3_cpu/simd/reduce64.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 34 "src/3_cpu/simd/tier.inl"
+#line 35 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/truth.inl ==== */
 /* any and all of elements of every dtype: an element is yes where a bit of it is 1, other than the sign of a float. Eight bytes at a time, one
@@ -31654,7 +31987,7 @@ static void V(truth_columns)(const dvti_folding *folding) {
 }
 /* ==== end src/3_cpu/simd/truth.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 35 "src/3_cpu/simd/tier.inl"
+#line 36 "src/3_cpu/simd/tier.inl"
 #endif
 
 static const dvti_simd_f64 V(f64) = {V(loop_f64), V(load_row64), V(store_row64), V(fold64), V(running64), V(store_sums)};
@@ -32571,34 +32904,38 @@ DVTI_INLINE V(d) V(widen_high)(V(f) a) {
     return r;
 }
 
-DVTI_INLINE V(f) V(zip_low)(V(f) a, V(f) b) {
-    V(f) r;
-    r.p0 = V(p_zip_low)(a.p0, b.p0);
-#if DVTI_PARTS > 1
-    r.p1 = V(p_zip_high)(a.p0, b.p0);
-#endif
-#if DVTI_PARTS > 2
-    r.p2 = V(p_zip_low)(a.p1, b.p1);
-    r.p3 = V(p_zip_high)(a.p1, b.p1);
-#endif
-    return r;
-}
-
-DVTI_INLINE V(f) V(zip_high)(V(f) a, V(f) b) {
-    V(f) r;
 #if DVTI_PARTS == 1
-    r.p0 = V(p_zip_high)(a.p0, b.p0);
+#define DVTI_ZIP_LOW(low, high, a, b) r.p0 = low(a.p0, b.p0);
+#define DVTI_ZIP_HIGH(low, high, a, b) r.p0 = high(a.p0, b.p0);
 #elif DVTI_PARTS == 2
-    r.p0 = V(p_zip_low)(a.p1, b.p1);
-    r.p1 = V(p_zip_high)(a.p1, b.p1);
+#define DVTI_ZIP_PART(low, high, x, y)                                                             \
+    r.p0 = low(x, y);                                                                              \
+    r.p1 = high(x, y);
+#define DVTI_ZIP_LOW(low, high, a, b) DVTI_ZIP_PART(low, high, a.p0, b.p0)
+#define DVTI_ZIP_HIGH(low, high, a, b) DVTI_ZIP_PART(low, high, a.p1, b.p1)
 #else
-    r.p0 = V(p_zip_low)(a.p2, b.p2);
-    r.p1 = V(p_zip_high)(a.p2, b.p2);
-    r.p2 = V(p_zip_low)(a.p3, b.p3);
-    r.p3 = V(p_zip_high)(a.p3, b.p3);
+#define DVTI_ZIP_PARTS(low, high, x, y, z, w)                                                      \
+    r.p0 = low(x, y);                                                                              \
+    r.p1 = high(x, y);                                                                             \
+    r.p2 = low(z, w);                                                                              \
+    r.p3 = high(z, w);
+#define DVTI_ZIP_LOW(low, high, a, b) DVTI_ZIP_PARTS(low, high, a.p0, b.p0, a.p1, b.p1)
+#define DVTI_ZIP_HIGH(low, high, a, b) DVTI_ZIP_PARTS(low, high, a.p2, b.p2, a.p3, b.p3)
 #endif
-    return r;
-}
+#define DVTI_LIFT_ZIP(R, name, half, low, high)                                                    \
+    DVTI_INLINE V(R) V(name)(V(R) a, V(R) b) {                                                     \
+        V(R) r;                                                                                    \
+        half(V(low), V(high), a, b) return r;                                                      \
+    }
+DVTI_LIFT_ZIP(f, zip_low, DVTI_ZIP_LOW, p_zip_low, p_zip_high)
+DVTI_LIFT_ZIP(f, zip_high, DVTI_ZIP_HIGH, p_zip_low, p_zip_high)
+DVTI_LIFT_ZIP(d, dzip_low, DVTI_ZIP_LOW, p_dzip_low, p_dzip_high)
+DVTI_LIFT_ZIP(d, dzip_high, DVTI_ZIP_HIGH, p_dzip_low, p_dzip_high)
+#undef DVTI_ZIP_PART
+#undef DVTI_ZIP_PARTS
+#undef DVTI_ZIP_LOW
+#undef DVTI_ZIP_HIGH
+#undef DVTI_LIFT_ZIP
 
 #if DVTI_PARTS == 1
 #define DVTI_PICK(word) r.p0 = V(word)(a.p0, b.p0);
@@ -36719,6 +37056,67 @@ static void V(random_f32)(const dvti_launch *launch, int64_t first, int64_t end,
 #ifdef DEVTENSOR_LINES
 #line 26 "src/3_cpu/simd/tier.inl"
 #endif
+/* ==== begin src/3_cpu/simd/fold.inl ==== */
+/* The lanes of many vectors put together, each vector's by themselves, in the order in which V(fold_max) and its like do it with one. Zipped
+   with the vector that stands half as many further, a vector has its two halves side by side, and the other's between them: after a few levels
+   a lane is what a whole vector was. So rows of one vector cost two or three instructions each instead of twenty. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cpu/simd/fold.inl"
+#endif
+#define DVTI_FOLD_LEVEL(d, word, low, high)                                                        \
+    DVTI_REPEAT(8)                                                                                 \
+    for (i = 0; i < d; i++)                                                                        \
+        v[i] = word(low(v[i], v[i + d]), high(v[i], v[i + d]));
+
+/* The largest of each of lanes[16][16]. */
+static void V(fold_max_each)(const float *lanes, float *most) {
+    V(f) v[16];
+    int i;
+    DVTI_REPEAT(16)
+    for (i = 0; i < 16; i++)
+        v[i] = V(load)(lanes + 16 * i);
+    DVTI_FOLD_LEVEL(8, V(max), V(zip_low), V(zip_high))
+    DVTI_FOLD_LEVEL(4, V(max), V(zip_low), V(zip_high))
+    DVTI_FOLD_LEVEL(2, V(max), V(zip_low), V(zip_high))
+    DVTI_FOLD_LEVEL(1, V(max), V(zip_low), V(zip_high))
+    V(store)(most, v[0]);
+}
+
+#define DVTI_FOLD_EIGHT(word)                                                                      \
+    DVTI_FOLD_LEVEL(4, word, V(dzip_low), V(dzip_high))                                            \
+    DVTI_FOLD_LEVEL(2, word, V(dzip_low), V(dzip_high))                                            \
+    DVTI_FOLD_LEVEL(1, word, V(dzip_low), V(dzip_high))
+
+/* Of each of lanes[rows][8], 8 rows at most: the product, the largest of extremes, otherwise the sum. */
+static void V(dfold_each)(dvti_op op, const double *lanes, int64_t rows, double *value) {
+    const bool most = op == DVTI_OP_max || op == DVTI_OP_min || op == DVTI_OP_argmax || op == DVTI_OP_argmin;
+    V(d) v[8];
+    int i;
+    for (i = 0; i < rows && rows < 8; i++) {
+        v[0] = V(dload)(lanes + 8 * i);
+        value[i] = most ? V(dfold_max)(v[0]) : op == DVTI_OP_prod ? V(dfold_mul)(v[0]) : V(dfold_add)(v[0]);
+    }
+    if (rows < 8)
+        return;
+    DVTI_REPEAT(8)
+    for (i = 0; i < 8; i++)
+        v[i] = V(dload)(lanes + 8 * i);
+    if (most) {
+        DVTI_FOLD_EIGHT(V(dmax))
+    } else if (op == DVTI_OP_prod) {
+        DVTI_FOLD_EIGHT(V(dmul))
+    } else {
+        DVTI_FOLD_EIGHT(V(dadd))
+    }
+    V(dstore)(value, v[0]);
+}
+
+#undef DVTI_FOLD_LEVEL
+#undef DVTI_FOLD_EIGHT
+/* ==== end src/3_cpu/simd/fold.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 27 "src/3_cpu/simd/tier.inl"
+#endif
 /* ==== begin src/3_cpu/simd/softmax.inl ==== */
 /* softmax and log_softmax of rows of floats: the maximum, the sum of the exponentials below it in double, the values. A NaN or an
    infinite maximum makes NaN of the whole row by itself. And the logarithm of such sums alone. */
@@ -36731,15 +37129,17 @@ static void V(random_f32)(const dvti_launch *launch, int64_t first, int64_t end,
 
 typedef struct V(soft) {
     double sum[DVTI_SOFT_ROWS];
+    double lanes[8 * DVTI_SOFT_ROWS]; /* of sums */
     float most[DVTI_SOFT_ROWS], factor[DVTI_SOFT_ROWS];
+    float x[16 * DVTI_SOFT_ROWS]; /* of rows of one vector the elements or the exponentials, of others the lanes of maxima */
 } V(soft);
 
 DVTI_INLINE int64_t V(soft_group)(int64_t rows, int64_t n) {
     return DVTI_MAX(1, DVTI_MIN(DVTI_MIN(rows, DVTI_SOFT_ROWS), DVTI_SOFT_ELEMENTS / n));
 }
 
-/* The maximum of n > 0 elements. */
-DVTI_INLINE float V(soft_most)(const float *x, int64_t n) {
+/* The maximum of n > 0 elements, in lanes. */
+DVTI_INLINE V(f) V(soft_most)(const float *x, int64_t n) {
     V(f) most = V(set)(-INFINITY), other = most;
     int64_t at;
     for (at = 0; at + 32 <= n; at += 32) {
@@ -36748,11 +37148,11 @@ DVTI_INLINE float V(soft_most)(const float *x, int64_t n) {
     }
     for (; at < n; at += 16)
         most = V(max)(V(load_or)(x + at, n - at, -INFINITY), most);
-    return V(fold_max)(V(max)(most, other));
+    return V(max)(most, other);
 }
 
-/* The sum of exp(x - most); the exponentials go to y, unless that is NULL. Beyond the row x is minus infinity, which adds nothing. */
-DVTI_INLINE double V(soft_sum)(const float *x, float *y, int64_t n, V(f) most) {
+/* The sum of exp(x - most), in lanes; the exponentials go to y, unless that is NULL. Beyond the row x is minus infinity, which adds nothing. */
+DVTI_INLINE V(d) V(soft_sum)(const float *x, float *y, int64_t n, V(f) most) {
     V(d) low = V(dzero)(), high = V(dzero)();
     V(f) e, other;
     int64_t at;
@@ -36769,7 +37169,7 @@ DVTI_INLINE double V(soft_sum)(const float *x, float *y, int64_t n, V(f) most) {
         low = V(dadd)(low, V(widen_low)(e));
         high = V(dadd)(high, V(widen_high)(e));
     }
-    return V(dfold_add)(V(dadd)(low, high));
+    return V(dadd)(low, high);
 }
 
 /* What n sums make of results: log(sum) or 1 / sum. There is room for whole vectors. */
@@ -36783,18 +37183,50 @@ static void V(soft_factors)(const double *sum, int64_t n, bool logarithm, float 
     }
 }
 
-/* Maxima, no further from 0 than `bound`, sums of exponentials, and what these make of the results: 1 / sum or log(sum). */
+/* What the sums' lanes make of the results: 1 / sum or log(sum). */
+static void V(soft_end)(V(soft) * of, int64_t rows, bool logarithm) {
+    int64_t r;
+    for (r = 0; r < rows; r += 8)
+        V(dfold_each)(DVTI_OP_sum, of->lanes + 8 * r, DVTI_MIN(rows - r, 8), of->sum + r);
+    for (r = rows; r < DVTI_SOFT_ROWS; r++)
+        of->sum[r] = 1;
+    V(soft_factors)(of->sum, DVTI_SOFT_ROWS, logarithm, of->factor);
+}
+
+/* Maxima, no further from 0 than `bound`, sums of exponentials, and the end of them. */
 static void V(soft_rows)(const float *x, int64_t x_step, float *y, int64_t y_step, int64_t rows,
                          int64_t n, float bound, bool logarithm, V(soft) * of) {
     int64_t r;
-    for (r = 0; r < DVTI_SOFT_ROWS; r++) {
-        of->most[r] = r < rows ? V(soft_most)(x + r * x_step, n) : 0;
-        of->sum[r] = 1;
+    V(store)(of->most, V(zero)());
+    for (r = 0; r < rows; r++) {
+        const V(f) most = V(soft_most)(x + r * x_step, n);
+        if (rows < DVTI_SOFT_ROWS)
+            of->most[r] = V(fold_max)(most);
+        else
+            V(store)(of->x + 16 * r, most);
     }
+    if (rows == DVTI_SOFT_ROWS)
+        V(fold_max_each)(of->x, of->most);
     V(store)(of->most, V(within)(V(load)(of->most), -bound, bound));
     for (r = 0; r < rows; r++)
-        of->sum[r] = V(soft_sum)(x + r * x_step, y ? y + r * y_step : NULL, n, V(set)(of->most[r]));
-    V(soft_factors)(of->sum, DVTI_SOFT_ROWS, logarithm, of->factor);
+        V(dstore)(of->lanes + 8 * r, V(soft_sum)(x + r * x_step, y ? y + r * y_step : NULL, n, V(set)(of->most[r])));
+    V(soft_end)(of, rows, logarithm);
+}
+
+/* The same of DVTI_SOFT_ROWS rows of one vector each, which stay on the stack: what is stored in part cannot be read again at once. */
+static void V(soft_short)(const float *x, int64_t step, int64_t n, float bound, bool logarithm, V(soft) * of) {
+    int64_t r;
+    for (r = 0; r < DVTI_SOFT_ROWS; r++)
+        V(store)(of->x + 16 * r, V(load_or)(x + r * step, n, -INFINITY));
+    V(fold_max_each)(of->x, of->most);
+    V(store)(of->most, V(within)(V(load)(of->most), -bound, bound));
+    for (r = 0; r < DVTI_SOFT_ROWS; r++) {
+        const V(f) e = V(exp)(V(sub)(V(load)(of->x + 16 * r), V(set)(of->most[r])));
+        if (!logarithm)
+            V(store)(of->x + 16 * r, e);
+        V(dstore)(of->lanes + 8 * r, V(dadd)(V(widen_low)(e), V(widen_high)(e)));
+    }
+    V(soft_end)(of, DVTI_SOFT_ROWS, logarithm);
 }
 
 /* Rows of n > 0 elements, x_step and y_step apart; y may be x. */
@@ -36803,13 +37235,20 @@ static void V(softmax)(const float *x, int64_t x_step, float *y, int64_t y_step,
     V(soft) of;
     int64_t some, r, at;
     for (; rows > 0; rows -= some, x += some * x_step, y += some * y_step) {
+        const float *from = logarithm ? x : y;
+        int64_t from_step = logarithm ? x_step : y_step;
         some = V(soft_group)(rows, n);
-        V(soft_rows)(x, x_step, logarithm ? NULL : y, y_step, some, n, INFINITY, logarithm, &of);
+        if (some == DVTI_SOFT_ROWS && n <= 16) {
+            V(soft_short)(x, x_step, n, INFINITY, logarithm, &of);
+            from = of.x;
+            from_step = 16;
+        } else {
+            V(soft_rows)(x, x_step, logarithm ? NULL : y, y_step, some, n, INFINITY, logarithm, &of);
+        }
         for (r = 0; r < some; r++) {
             const V(f) most = V(set)(of.most[r]), factor = V(set)(of.factor[r]);
-            const float *from = logarithm ? x + r * x_step : y + r * y_step;
             for (at = 0; at < n; at += 16) {
-                V(f) e = V(load_upto)(from + at, n - at);
+                V(f) e = V(load_upto)(from + r * from_step + at, n - at);
                 /* most + factor would lose factor beside a huge value */
                 e = logarithm ? V(sub)(V(sub)(e, most), factor) : V(mul)(e, factor);
                 V(store_upto)(y + r * y_step + at, n - at, e);
@@ -36825,7 +37264,10 @@ static void V(fold_logsumexp)(const dvti_folding *p) {
     int64_t some, r, row;
     for (row = 0; row < p->rows; row += some, x += some * p->step) {
         some = V(soft_group)(p->rows - row, p->n);
-        V(soft_rows)(x, p->step, NULL, 0, some, p->n, FLT_MAX, true, &of);
+        if (some == DVTI_SOFT_ROWS && p->n <= 16)
+            V(soft_short)(x, p->step, p->n, FLT_MAX, true, &of);
+        else
+            V(soft_rows)(x, p->step, NULL, 0, some, p->n, FLT_MAX, true, &of);
         for (r = 0; r < some; r++)
             p->value[row + r] = (double)of.most[r] + (double)of.factor[r];
     }
@@ -36916,7 +37358,7 @@ static void V(softmax_columns)(const float *x, int64_t x_step, float *y, int64_t
 #undef DVTI_SOFT_ELEMENTS
 /* ==== end src/3_cpu/simd/softmax.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 27 "src/3_cpu/simd/tier.inl"
+#line 28 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/reduce.inl ==== */
 /* Reductions of float: runs of one result (rows) and of neighbouring results (columns). Sums of four elements, eight of 16 bits, are formed
@@ -36927,6 +37369,7 @@ static void V(softmax_columns)(const float *x, int64_t x_step, float *y, int64_t
 #line 4 "src/3_cpu/simd/reduce.inl"
 #endif
 #define DVTI_FOLD_BLOCK 1024 /* elements whose extreme is known before anybody asks where it stands */
+#define DVTI_FOLD_SHORT 256  /* of rows that have 16 in common */
 
 /* n elements of a dtype that sums are formed of in place, from number `at` on; zeros beyond them. */
 DVTI_INLINE V(f) V(addend)(const void *x, dvt_dtype dtype, int64_t at, int64_t n) {
@@ -36968,8 +37411,9 @@ DVTI_INLINE V(f) V(sum4_bf16)(const void *x, int64_t at) {
     return V(add)(V(words_bf16)(p), V(words_bf16)(p + 16));
 }
 
-DVTI_INLINE double V(fold_row)(const void *x, dvt_dtype dtype, int64_t k, int64_t n,
-                               const float *mean) {
+/* What is left is to put the lanes together. */
+DVTI_INLINE V(d) V(fold_row)(const void *x, dvt_dtype dtype, int64_t k, int64_t n,
+                             const float *mean) {
     const V(f) m = mean ? V(set)(*mean) : V(zero)();
     const int64_t group = dtype == DVT_F32 ? 64 : 128;
     V(d) low = V(dzero)(), high = V(dzero)();
@@ -36991,14 +37435,25 @@ DVTI_INLINE double V(fold_row)(const void *x, dvt_dtype dtype, int64_t k, int64_
         low = V(dadd)(low, V(widen_low)(s));
         high = V(dadd)(high, V(widen_high)(s));
     }
-    return V(dfold_add)(V(dadd)(low, high));
+    return V(dadd)(low, high);
 }
+
+/* For row r = 0, 1, .. its lanes, which are put together for eight rows at once. */
+#define DVTI_FOLD_EACH(row)                                                                        \
+    {                                                                                              \
+        double lanes[64];                                                                          \
+        int64_t r, first;                                                                          \
+        for (first = 0; first < p.rows; first += 8) {                                              \
+            const int64_t end = DVTI_MIN(first + 8, p.rows);                                       \
+            for (r = first; r < end; r++)                                                          \
+                V(dstore)(lanes + 8 * (r - first), row);                                           \
+            V(dfold_each)(p.op, lanes, end - first, p.value + first);                              \
+        }                                                                                          \
+    }
 
 DVTI_INLINE void V(fold_rows)(const dvti_folding *folding, dvt_dtype dtype, const float *mean) {
     const dvti_folding p = *folding;
-    int64_t r;
-    for (r = 0; r < p.rows; r++)
-        p.value[r] = V(fold_row)(p.x, dtype, r * p.step, p.n, mean ? mean + r : NULL);
+    DVTI_FOLD_EACH(V(fold_row)(p.x, dtype, r * p.step, p.n, mean ? mean + r : NULL))
 }
 
 static void V(fold_sum)(const dvti_folding *folding) {
@@ -37044,43 +37499,44 @@ static void V(normalize)(const float *x, float *y, int64_t n, const float *gamma
     }
 }
 
+DVTI_INLINE V(d) V(row_squares)(const float *x, int64_t n) {
+    V(d) low = V(dzero)(), high = V(dzero)(), a, b;
+    int64_t k;
+    for (k = 0; k < n; k += 16) {
+        V(f) s = V(load_upto)(x + k, n - k);
+        a = V(widen_low)(s);
+        b = V(widen_high)(s);
+        low = V(dfma)(a, a, low);
+        high = V(dfma)(b, b, high);
+    }
+    return V(dadd)(low, high);
+}
+
 static void V(fold_squares)(const dvti_folding *folding) {
     const dvti_folding p = *folding;
-    const float *x = (const float *)p.x;
-    int64_t r, k;
-    for (r = 0; r < p.rows; r++, x += p.step) {
-        V(d) low = V(dzero)(), high = V(dzero)(), a, b;
-        for (k = 0; k < p.n; k += 16) {
-            V(f) s = V(load_upto)(x + k, p.n - k);
-            a = V(widen_low)(s);
-            b = V(widen_high)(s);
-            low = V(dfma)(a, a, low);
-            high = V(dfma)(b, b, high);
-        }
-        p.value[r] = V(dfold_add)(V(dadd)(low, high));
+    DVTI_FOLD_EACH(V(row_squares)((const float *)p.x + r * p.step, p.n))
+}
+
+DVTI_INLINE V(d) V(row_product)(const float *x, int64_t n) {
+    V(d) low = V(dset)(1), high = low, low2 = low, high2 = low;
+    int64_t k;
+    for (k = 0; k + 32 <= n; k += 32) {
+        low = V(dmul)(low, V(load_wide)(x + k));
+        high = V(dmul)(high, V(load_wide)(x + k + 8));
+        low2 = V(dmul)(low2, V(load_wide)(x + k + 16));
+        high2 = V(dmul)(high2, V(load_wide)(x + k + 24));
     }
+    for (; k < n; k += 16) {
+        V(f) s = V(load_or)(x + k, n - k, 1);
+        low = V(dmul)(low, V(widen_low)(s));
+        high = V(dmul)(high, V(widen_high)(s));
+    }
+    return V(dmul)(V(dmul)(low, low2), V(dmul)(high, high2));
 }
 
 static void V(fold_product)(const dvti_folding *folding) {
     const dvti_folding p = *folding;
-    const float *x = (const float *)p.x;
-    const int64_t n = p.n;
-    int64_t r, k;
-    for (r = 0; r < p.rows; r++, x += p.step) {
-        V(d) low = V(dset)(1), high = low, low2 = low, high2 = low;
-        for (k = 0; k + 32 <= n; k += 32) {
-            low = V(dmul)(low, V(load_wide)(x + k));
-            high = V(dmul)(high, V(load_wide)(x + k + 8));
-            low2 = V(dmul)(low2, V(load_wide)(x + k + 16));
-            high2 = V(dmul)(high2, V(load_wide)(x + k + 24));
-        }
-        for (; k < n; k += 16) {
-            V(f) s = V(load_or)(x + k, n - k, 1);
-            low = V(dmul)(low, V(widen_low)(s));
-            high = V(dmul)(high, V(widen_high)(s));
-        }
-        p.value[r] = V(dfold_mul)(V(dmul)(V(dmul)(low, low2), V(dmul)(high, high2)));
-    }
+    DVTI_FOLD_EACH(V(row_product)((const float *)p.x + r * p.step, p.n))
 }
 
 /* ---- extremes: the largest of x or, of a minimum, of -x, that is x ^ flips. NaN is larger than all; of equals the first one. ---- */
@@ -37132,6 +37588,40 @@ DVTI_INLINE bool V(fold_block)(const float *x, int64_t n, V(f) flips, V(f) * mos
     return !V(mbits)(nan);
 }
 
+/* Of 16 rows of n > 0 elements. False: there is a NaN. */
+static bool V(fold_short)(const float *x, int64_t step, int64_t n, bool smallest, double *value,
+                          int64_t *at) {
+    const float sign = smallest ? -0.f : 0.f, beyond = smallest ? INFINITY : -INFINITY;
+    const V(f) flips = V(set)(sign);
+    float lanes[256], best[16];
+    V(m) nan = V(unord)(flips, flips);
+    const float *row = x;
+    V(f) a, most;
+    int64_t r, k;
+    for (r = 0; r < 16; r++, row += step) {
+        most = V(bit_xor)(V(load_or)(row, n, beyond), flips);
+        nan = V(mor)(nan, V(unord)(most, most));
+        for (k = 16; k < n; k += 16) { /* the last ones are taken once more with some before them */
+            a = V(bit_xor)(V(load)(row + DVTI_MIN(k, n - 16)), flips);
+            nan = V(mor)(nan, V(unord)(a, a));
+            most = V(max)(a, most);
+        }
+        V(store)(lanes + 16 * r, most);
+    }
+    if (V(mbits)(nan))
+        return false;
+    V(fold_max_each)(lanes, best);
+    for (r = 0; r < 16 && at && n <= 16; r++)
+        at[r] = dvti_lowest_bit(V(mbits)(V(eq)(V(load)(lanes + 16 * r), V(set)(best[r]))));
+    most = V(bit_xor)(V(load)(best), flips);
+    V(store)(best, most);
+    V(dstore)(value, V(widen_low)(most));
+    V(dstore)(value + 8, V(widen_high)(most));
+    for (r = 0; r < 16 && at && n > 16; r++, x += step)
+        at[r] = V(fold_find)(x, n, best[r], false);
+    return true;
+}
+
 /* n > 0. at may be NULL. */
 static void V(fold_extreme)(const dvti_folding *folding) {
     const dvti_folding p = *folding;
@@ -37145,6 +37635,12 @@ static void V(fold_extreme)(const dvti_folding *folding) {
         int64_t block, where = 0, size = DVTI_MIN(n, DVTI_FOLD_BLOCK);
         bool numbers = true;
         V(f) most;
+        if (r % 16 == 0 && r + 16 <= p.rows && n <= DVTI_FOLD_SHORT &&
+            V(fold_short)(x, p.step, n, smallest, p.value + r, p.at ? p.at + r : NULL)) {
+            r += 15;
+            x += 15 * p.step;
+            continue;
+        }
         for (block = 0; block < n && numbers; block += DVTI_FOLD_BLOCK) {
             int64_t length = DVTI_MIN(n - block, DVTI_FOLD_BLOCK);
             numbers = V(fold_block)(x + block, length, flips, &most);
@@ -37339,9 +37835,11 @@ static dvti_fold V(fold)(dvti_op op) {
 }
 
 #undef DVTI_FOLD_BLOCK
+#undef DVTI_FOLD_SHORT
+#undef DVTI_FOLD_EACH
 /* ==== end src/3_cpu/simd/reduce.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 28 "src/3_cpu/simd/tier.inl"
+#line 29 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/transpose.inl ==== */
 /* 16 x 16 floats, or anything of their size: rows `from_step` apart become columns of rows `to_step` apart. Four times the vectors are zipped with
@@ -37372,7 +37870,7 @@ static void V(turn)(const float *from, int64_t from_step, float *to, int64_t to_
 }
 /* ==== end src/3_cpu/simd/transpose.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 29 "src/3_cpu/simd/tier.inl"
+#line 30 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/pool.inl ==== */
 /* Pooling of planes of floats. First the rows of a window become one row, then its columns; between the two stands a buffer, which has what
@@ -37573,7 +38071,7 @@ static dvti_pooling_fn V(pool)(dvti_op op) {
 }
 /* ==== end src/3_cpu/simd/pool.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 30 "src/3_cpu/simd/tier.inl"
+#line 31 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/scan.inl ==== */
 /* Running sums in float64 of lines side by side: out = what stands before them + their own so far. Row after row, so that no addition waits for its
@@ -37657,7 +38155,7 @@ static void V(store_sums)(void *dst, dvt_dtype dtype, int64_t n, const double *f
 }
 /* ==== end src/3_cpu/simd/scan.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 31 "src/3_cpu/simd/tier.inl"
+#line 32 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/beyond.inl ==== */
 /* For cpu_topk.c. */
@@ -37721,7 +38219,7 @@ static int64_t V(beyond)(const float *x, int64_t n, float bound, bool below, uin
 }
 /* ==== end src/3_cpu/simd/beyond.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 32 "src/3_cpu/simd/tier.inl"
+#line 33 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/network.inl ==== */
 /* Rows of an array side by side: 16 columns, and no branch that depends on one of them. */
@@ -37923,7 +38421,7 @@ static bool V(best_of_columns)(const float *x, int64_t n, int32_t number, int64_
 }
 /* ==== end src/3_cpu/simd/network.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 33 "src/3_cpu/simd/tier.inl"
+#line 34 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/reduce64.inl ==== */
 /* Reductions of double: sums, sums of squares of distances, products and extremes. A run goes into 4 x 8 lanes, which are folded in one
@@ -38103,7 +38601,7 @@ static dvti_fold V(fold64)(dvti_op op) {
 #undef DVTI_SQUARE
 /* ==== end src/3_cpu/simd/reduce64.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 34 "src/3_cpu/simd/tier.inl"
+#line 35 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/truth.inl ==== */
 /* any and all of elements of every dtype: an element is yes where a bit of it is 1, other than the sign of a float. Eight bytes at a time, one
@@ -38212,7 +38710,7 @@ static void V(truth_columns)(const dvti_folding *folding) {
 }
 /* ==== end src/3_cpu/simd/truth.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 35 "src/3_cpu/simd/tier.inl"
+#line 36 "src/3_cpu/simd/tier.inl"
 #endif
 
 static const dvti_simd_f64 V(f64) = {V(loop_f64), V(load_row64), V(store_row64), V(fold64), V(running64), V(store_sums)};

@@ -79,6 +79,9 @@ def reductions():
         yield Row("along axes, float32", op, 4e-9 * 4096 * 1024, "GB/s read", ("torch", "numpy", "jax"), rows=4096, columns=1024,
                   short=True)
     yield Row("along axes, float32", "softmax", 4e-9 * 2560, "GB/s read", ("torch", "numpy", "jax"), rows=256, columns=10)
+    for op in ("max", "argmax", "softmax"):
+        yield Row("along axes, float32", op, 4e-9 * 100_000, "GB/s read", ("torch", "numpy", "jax"), rows=10_000, columns=10,
+                  **({} if op == "softmax" else {"axis": -1}))
 
 
 def ordering():

@@ -88,7 +88,8 @@ static void dvti_fold_finish(const dvti_fold_plan *plan, int64_t first, int64_t 
     float few[DVTI_BLOCK];
     dvti_loop loop;
     if (plan->arg) {
-        dvti_store_row_i64(to, out->dtype, 1, n, at);
+        if (at != to)
+            dvti_store_row_i64(to, out->dtype, 1, n, at);
     } else if (plan->compute == DVTI_F32) {
         plan->fold.finish(launch->op, launch->f[0], f, n,
                           out->dtype == DVT_F32 ? (float *)to : few);
@@ -291,8 +292,8 @@ static void dvti_fold_column_items(void *user, int64_t begin, int64_t end) {
 }
 
 /* Results first..first + n, whole: rows as they lie in memory, or some short ones gathered. Others one by one. */
-static void dvti_fold_whole_rows(const dvti_fold_plan *plan, int64_t first, int64_t n,
-                                 dvti_fold_lanes *to) {
+static void dvti_fold_whole_rows(const dvti_fold_plan *plan, int64_t first, int64_t n, double *to,
+                                 int64_t *to_at) {
     const int last = plan->kept.ndim - 1;
     const int64_t length = plan->n_reduced;
     dvti_cursor cursor = dvti_cursor_at(&plan->kept, first);
@@ -316,12 +317,13 @@ static void dvti_fold_whole_rows(const dvti_fold_plan *plan, int64_t first, int6
         } else {
             dvti_folded one = dvti_fold_runs(plan, first + k, cursor.at, 0, length);
             some = 1;
-            to->f[k] = one.f;
-            to->at[k] = one.at;
+            to[k] = one.f;
+            if (to_at)
+                to_at[k] = one.at;
         }
         if (plan->plain || gathered) {
-            run.value = to->f + k;
-            run.at = plan->arg ? to->at + k : NULL;
+            run.value = to + k;
+            run.at = to_at ? to_at + k : NULL;
             dvti_fold_rows(plan, &run);
         }
         if (!gathered && k + some < n)
@@ -331,15 +333,16 @@ static void dvti_fold_whole_rows(const dvti_fold_plan *plan, int64_t first, int6
 
 static void dvti_fold_row_items(void *user, int64_t begin, int64_t end) {
     const dvti_fold_plan *plan = (const dvti_fold_plan *)user;
-    dvti_fold_lanes lanes;
+    double f[DVTI_BLOCK];
     int64_t item;
     for (item = begin; item < end; item++) {
         int64_t chunk = item % plan->n_chunks, result = item / plan->n_chunks * plan->tile;
         int64_t from = chunk * plan->chunk, to = DVTI_MIN(from + plan->chunk, plan->n_reduced);
         int64_t n = DVTI_MIN(plan->tile, plan->n_kept - result);
         if (plan->n_chunks == 1) {
-            dvti_fold_whole_rows(plan, result, n, &lanes);
-            dvti_fold_finish(plan, result, n, lanes.f, lanes.at);
+            int64_t *at = plan->arg ? (int64_t *)plan->launch->out[0].data + result : NULL;
+            dvti_fold_whole_rows(plan, result, n, f, at);
+            dvti_fold_finish(plan, result, n, f, at);
         } else {
             dvti_fold_store(
                 plan, result, chunk,

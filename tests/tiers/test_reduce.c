@@ -214,8 +214,8 @@ enum { DTYPES = 10 };
 DVT_TEST(tier_reduces_rows_of_all_lengths) {
     static const int order[] = {0, 1};
     int64_t dim[2], n;
-    dim[0] = 3;
     for (n = 1; n <= 300; n += n < 140 ? 1 : 23) {
+        dim[0] = n % 2 ? 3 : 16 + n % 11; /* 8 or 16 have their lanes put together at once */
         dim[1] = n;
         check_shape(dim, 2, 1, order, DVT_F32, n % 5 == 0, (int)(n % MODES));
         check_shape(dim, 2, 1, order, DVT_F64, n % 5 == 0, (int)(n % MODES));
@@ -338,6 +338,57 @@ DVT_TEST(tier_folds_stay_in_their_rows) {
                             sum += (row * n + k) % 5;
                         CHECK(value[k] == sum);
                     }
+            });
+        }
+    guard_free(memory);
+}
+
+/* The bits of a row do not depend on how many there are, nor on the elements between them. */
+DVT_TEST(tier_folds_rows_together_as_alone) {
+    enum { ROWS = 37, MOST = 300 };
+
+    static const dvt_dtype own[] = {DVT_F32, DVT_F64};
+    guard memory = guard_new(ROWS * MOST * sizeof(double));
+    double value[ROWS], mean[ROWS], alone;
+    float narrow[ROWS];
+    int64_t at[ROWS], alone_at, n, step, k;
+    int d, r, row;
+    for (n = 1; n <= MOST - 3; n += n < 34 ? 1 : 19)
+        for (d = 0; d < 2; d++) {
+            const size_t size = (size_t)dvt_dtype_size(own[d]);
+            char *x;
+            step = n + n % 3;
+            x = (char *)guard_end(memory, size * (size_t)((ROWS - 1) * step + n));
+            for (k = 0; k < (ROWS - 1) * step + n; k++)
+                dvti_store_f64(x, own[d], k,
+                               (int)dvt_test_random(0, 500) ? dvt_test_random(-2, 2)
+                               : (int)dvt_test_random(0, 2) ? (double)NAN
+                                                            : (double)INFINITY);
+            for (row = 0; row < ROWS; row++)
+                mean[row] = narrow[row] = (float)row / 32;
+            FOR_EACH_TIER(for (r = 0; r <= REDUCTIONS; r++) {
+                const dvti_op op = r < REDUCTIONS ? reductions[r].op : DVTI_OP_square;
+                const char *means = own[d] == DVT_F64 ? (char *)mean : (char *)narrow;
+                dvti_fold fold = fold_of(tier, op, own[d]);
+                dvti_folding p =
+                    folding(op, own[d], x, step, ROWS, n, value, places(op) ? at : NULL);
+                bool same = true;
+                if (!fold.rows)
+                    continue;
+                p.mean = op == DVTI_OP_square ? means : NULL;
+                fold.rows(&p);
+                p.rows = 1;
+                p.value = &alone;
+                p.at = places(op) ? &alone_at : NULL;
+                for (row = 0; row < ROWS; row++) {
+                    p.x = x + size * (size_t)(row * step);
+                    p.mean = op == DVTI_OP_square ? means + size * (size_t)row : NULL;
+                    fold.rows(&p);
+                    same = same && same_bits_f64(alone, value[row]) &&
+                           (!places(op) || alone_at == at[row]);
+                }
+                dvt_test_check(same, __FILE__, __LINE__, "%s, op %d, %s rows of %d differ",
+                               tier->name, (int)op, dvt_dtype_name(own[d]), (int)n);
             });
         }
     guard_free(memory);

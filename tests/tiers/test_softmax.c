@@ -142,6 +142,41 @@ DVT_TEST(tier_softmax_of_many_rows) {
     }
 }
 
+/* Sixteen rows of one vector have a way of their own, with the bits of each row alone; in place too. */
+DVT_TEST(tier_softmax_of_short_rows) {
+    enum { ROWS = 37, MOST = 40 };
+
+    guard x = guard_new(ROWS * MOST * sizeof(float)), y = guard_new(ROWS * MOST * sizeof(float));
+    static float alone[ROWS * MOST];
+    int64_t n, k, row;
+    int side, logarithm;
+    for (n = 1; n <= MOST; n++)
+        for (side = 0; side < 6; side++) {
+            const size_t bytes = (size_t)(ROWS * n) * sizeof(float);
+            float *from = (float *)(side % 2 ? guard_end(x, bytes) : guard_start(x));
+            float *to = (float *)(side % 2 ? guard_end(y, bytes) : guard_start(y));
+            for (k = 0; k < ROWS * n; k++)
+                from[k] = soft_value(k / n, side / 2);
+            for (logarithm = 0; logarithm < 2; logarithm++) {
+                check_rows(logarithm ? DVTI_OP_log_softmax : DVTI_OP_softmax, DVT_F32, ROWS, n, 1,
+                           from, to);
+                FOR_EACH_TIER({
+                    bool same = true;
+                    for (row = 0; row < ROWS; row++)
+                        tier->softmax(from + row * n, n, alone + row * n, n, 1, n, logarithm != 0);
+                    memcpy(to, from, bytes);
+                    tier->softmax(to, n, to, n, ROWS, n, logarithm != 0);
+                    for (k = 0; k < ROWS * n; k++)
+                        same = same && same_bits_f32(to[k], alone[k]);
+                    dvt_test_check(same, __FILE__, __LINE__, "%s, rows of %d differ", tier->name,
+                                   (int)n);
+                });
+            }
+        }
+    guard_free(x);
+    guard_free(y);
+}
+
 /* Along an axis whose elements do not lie side by side: the neighbours do. */
 static void check_columns(dvti_op op, dvt_dtype dtype, int64_t batch, int64_t n, int64_t width,
                           int mode) {

@@ -3,6 +3,7 @@
    they leave float's range. */
 
 #define DVTI_FOLD_BLOCK 1024 /* elements whose extreme is known before anybody asks where it stands */
+#define DVTI_FOLD_SHORT 256  /* of rows that have 16 in common */
 
 /* n elements of a dtype that sums are formed of in place, from number `at` on; zeros beyond them. */
 DVTI_INLINE V(f) V(addend)(const void *x, dvt_dtype dtype, int64_t at, int64_t n) {
@@ -44,8 +45,9 @@ DVTI_INLINE V(f) V(sum4_bf16)(const void *x, int64_t at) {
     return V(add)(V(words_bf16)(p), V(words_bf16)(p + 16));
 }
 
-DVTI_INLINE double V(fold_row)(const void *x, dvt_dtype dtype, int64_t k, int64_t n,
-                               const float *mean) {
+/* What is left is to put the lanes together. */
+DVTI_INLINE V(d) V(fold_row)(const void *x, dvt_dtype dtype, int64_t k, int64_t n,
+                             const float *mean) {
     const V(f) m = mean ? V(set)(*mean) : V(zero)();
     const int64_t group = dtype == DVT_F32 ? 64 : 128;
     V(d) low = V(dzero)(), high = V(dzero)();
@@ -67,14 +69,25 @@ DVTI_INLINE double V(fold_row)(const void *x, dvt_dtype dtype, int64_t k, int64_
         low = V(dadd)(low, V(widen_low)(s));
         high = V(dadd)(high, V(widen_high)(s));
     }
-    return V(dfold_add)(V(dadd)(low, high));
+    return V(dadd)(low, high);
 }
+
+/* For row r = 0, 1, .. its lanes, which are put together for eight rows at once. */
+#define DVTI_FOLD_EACH(row)                                                                        \
+    {                                                                                              \
+        double lanes[64];                                                                          \
+        int64_t r, first;                                                                          \
+        for (first = 0; first < p.rows; first += 8) {                                              \
+            const int64_t end = DVTI_MIN(first + 8, p.rows);                                       \
+            for (r = first; r < end; r++)                                                          \
+                V(dstore)(lanes + 8 * (r - first), row);                                           \
+            V(dfold_each)(p.op, lanes, end - first, p.value + first);                              \
+        }                                                                                          \
+    }
 
 DVTI_INLINE void V(fold_rows)(const dvti_folding *folding, dvt_dtype dtype, const float *mean) {
     const dvti_folding p = *folding;
-    int64_t r;
-    for (r = 0; r < p.rows; r++)
-        p.value[r] = V(fold_row)(p.x, dtype, r * p.step, p.n, mean ? mean + r : NULL);
+    DVTI_FOLD_EACH(V(fold_row)(p.x, dtype, r * p.step, p.n, mean ? mean + r : NULL))
 }
 
 static void V(fold_sum)(const dvti_folding *folding) {
@@ -120,43 +133,44 @@ static void V(normalize)(const float *x, float *y, int64_t n, const float *gamma
     }
 }
 
+DVTI_INLINE V(d) V(row_squares)(const float *x, int64_t n) {
+    V(d) low = V(dzero)(), high = V(dzero)(), a, b;
+    int64_t k;
+    for (k = 0; k < n; k += 16) {
+        V(f) s = V(load_upto)(x + k, n - k);
+        a = V(widen_low)(s);
+        b = V(widen_high)(s);
+        low = V(dfma)(a, a, low);
+        high = V(dfma)(b, b, high);
+    }
+    return V(dadd)(low, high);
+}
+
 static void V(fold_squares)(const dvti_folding *folding) {
     const dvti_folding p = *folding;
-    const float *x = (const float *)p.x;
-    int64_t r, k;
-    for (r = 0; r < p.rows; r++, x += p.step) {
-        V(d) low = V(dzero)(), high = V(dzero)(), a, b;
-        for (k = 0; k < p.n; k += 16) {
-            V(f) s = V(load_upto)(x + k, p.n - k);
-            a = V(widen_low)(s);
-            b = V(widen_high)(s);
-            low = V(dfma)(a, a, low);
-            high = V(dfma)(b, b, high);
-        }
-        p.value[r] = V(dfold_add)(V(dadd)(low, high));
+    DVTI_FOLD_EACH(V(row_squares)((const float *)p.x + r * p.step, p.n))
+}
+
+DVTI_INLINE V(d) V(row_product)(const float *x, int64_t n) {
+    V(d) low = V(dset)(1), high = low, low2 = low, high2 = low;
+    int64_t k;
+    for (k = 0; k + 32 <= n; k += 32) {
+        low = V(dmul)(low, V(load_wide)(x + k));
+        high = V(dmul)(high, V(load_wide)(x + k + 8));
+        low2 = V(dmul)(low2, V(load_wide)(x + k + 16));
+        high2 = V(dmul)(high2, V(load_wide)(x + k + 24));
     }
+    for (; k < n; k += 16) {
+        V(f) s = V(load_or)(x + k, n - k, 1);
+        low = V(dmul)(low, V(widen_low)(s));
+        high = V(dmul)(high, V(widen_high)(s));
+    }
+    return V(dmul)(V(dmul)(low, low2), V(dmul)(high, high2));
 }
 
 static void V(fold_product)(const dvti_folding *folding) {
     const dvti_folding p = *folding;
-    const float *x = (const float *)p.x;
-    const int64_t n = p.n;
-    int64_t r, k;
-    for (r = 0; r < p.rows; r++, x += p.step) {
-        V(d) low = V(dset)(1), high = low, low2 = low, high2 = low;
-        for (k = 0; k + 32 <= n; k += 32) {
-            low = V(dmul)(low, V(load_wide)(x + k));
-            high = V(dmul)(high, V(load_wide)(x + k + 8));
-            low2 = V(dmul)(low2, V(load_wide)(x + k + 16));
-            high2 = V(dmul)(high2, V(load_wide)(x + k + 24));
-        }
-        for (; k < n; k += 16) {
-            V(f) s = V(load_or)(x + k, n - k, 1);
-            low = V(dmul)(low, V(widen_low)(s));
-            high = V(dmul)(high, V(widen_high)(s));
-        }
-        p.value[r] = V(dfold_mul)(V(dmul)(V(dmul)(low, low2), V(dmul)(high, high2)));
-    }
+    DVTI_FOLD_EACH(V(row_product)((const float *)p.x + r * p.step, p.n))
 }
 
 /* ---- extremes: the largest of x or, of a minimum, of -x, that is x ^ flips. NaN is larger than all; of equals the first one. ---- */
@@ -208,6 +222,40 @@ DVTI_INLINE bool V(fold_block)(const float *x, int64_t n, V(f) flips, V(f) * mos
     return !V(mbits)(nan);
 }
 
+/* Of 16 rows of n > 0 elements. False: there is a NaN. */
+static bool V(fold_short)(const float *x, int64_t step, int64_t n, bool smallest, double *value,
+                          int64_t *at) {
+    const float sign = smallest ? -0.f : 0.f, beyond = smallest ? INFINITY : -INFINITY;
+    const V(f) flips = V(set)(sign);
+    float lanes[256], best[16];
+    V(m) nan = V(unord)(flips, flips);
+    const float *row = x;
+    V(f) a, most;
+    int64_t r, k;
+    for (r = 0; r < 16; r++, row += step) {
+        most = V(bit_xor)(V(load_or)(row, n, beyond), flips);
+        nan = V(mor)(nan, V(unord)(most, most));
+        for (k = 16; k < n; k += 16) { /* the last ones are taken once more with some before them */
+            a = V(bit_xor)(V(load)(row + DVTI_MIN(k, n - 16)), flips);
+            nan = V(mor)(nan, V(unord)(a, a));
+            most = V(max)(a, most);
+        }
+        V(store)(lanes + 16 * r, most);
+    }
+    if (V(mbits)(nan))
+        return false;
+    V(fold_max_each)(lanes, best);
+    for (r = 0; r < 16 && at && n <= 16; r++)
+        at[r] = dvti_lowest_bit(V(mbits)(V(eq)(V(load)(lanes + 16 * r), V(set)(best[r]))));
+    most = V(bit_xor)(V(load)(best), flips);
+    V(store)(best, most);
+    V(dstore)(value, V(widen_low)(most));
+    V(dstore)(value + 8, V(widen_high)(most));
+    for (r = 0; r < 16 && at && n > 16; r++, x += step)
+        at[r] = V(fold_find)(x, n, best[r], false);
+    return true;
+}
+
 /* n > 0. at may be NULL. */
 static void V(fold_extreme)(const dvti_folding *folding) {
     const dvti_folding p = *folding;
@@ -221,6 +269,12 @@ static void V(fold_extreme)(const dvti_folding *folding) {
         int64_t block, where = 0, size = DVTI_MIN(n, DVTI_FOLD_BLOCK);
         bool numbers = true;
         V(f) most;
+        if (r % 16 == 0 && r + 16 <= p.rows && n <= DVTI_FOLD_SHORT &&
+            V(fold_short)(x, p.step, n, smallest, p.value + r, p.at ? p.at + r : NULL)) {
+            r += 15;
+            x += 15 * p.step;
+            continue;
+        }
         for (block = 0; block < n && numbers; block += DVTI_FOLD_BLOCK) {
             int64_t length = DVTI_MIN(n - block, DVTI_FOLD_BLOCK);
             numbers = V(fold_block)(x + block, length, flips, &most);
@@ -415,3 +469,5 @@ static dvti_fold V(fold)(dvti_op op) {
 }
 
 #undef DVTI_FOLD_BLOCK
+#undef DVTI_FOLD_SHORT
+#undef DVTI_FOLD_EACH

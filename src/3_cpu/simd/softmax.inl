@@ -6,15 +6,17 @@
 
 typedef struct V(soft) {
     double sum[DVTI_SOFT_ROWS];
+    double lanes[8 * DVTI_SOFT_ROWS]; /* of sums */
     float most[DVTI_SOFT_ROWS], factor[DVTI_SOFT_ROWS];
+    float x[16 * DVTI_SOFT_ROWS]; /* of rows of one vector the elements or the exponentials, of others the lanes of maxima */
 } V(soft);
 
 DVTI_INLINE int64_t V(soft_group)(int64_t rows, int64_t n) {
     return DVTI_MAX(1, DVTI_MIN(DVTI_MIN(rows, DVTI_SOFT_ROWS), DVTI_SOFT_ELEMENTS / n));
 }
 
-/* The maximum of n > 0 elements. */
-DVTI_INLINE float V(soft_most)(const float *x, int64_t n) {
+/* The maximum of n > 0 elements, in lanes. */
+DVTI_INLINE V(f) V(soft_most)(const float *x, int64_t n) {
     V(f) most = V(set)(-INFINITY), other = most;
     int64_t at;
     for (at = 0; at + 32 <= n; at += 32) {
@@ -23,11 +25,11 @@ DVTI_INLINE float V(soft_most)(const float *x, int64_t n) {
     }
     for (; at < n; at += 16)
         most = V(max)(V(load_or)(x + at, n - at, -INFINITY), most);
-    return V(fold_max)(V(max)(most, other));
+    return V(max)(most, other);
 }
 
-/* The sum of exp(x - most); the exponentials go to y, unless that is NULL. Beyond the row x is minus infinity, which adds nothing. */
-DVTI_INLINE double V(soft_sum)(const float *x, float *y, int64_t n, V(f) most) {
+/* The sum of exp(x - most), in lanes; the exponentials go to y, unless that is NULL. Beyond the row x is minus infinity, which adds nothing. */
+DVTI_INLINE V(d) V(soft_sum)(const float *x, float *y, int64_t n, V(f) most) {
     V(d) low = V(dzero)(), high = V(dzero)();
     V(f) e, other;
     int64_t at;
@@ -44,7 +46,7 @@ DVTI_INLINE double V(soft_sum)(const float *x, float *y, int64_t n, V(f) most) {
         low = V(dadd)(low, V(widen_low)(e));
         high = V(dadd)(high, V(widen_high)(e));
     }
-    return V(dfold_add)(V(dadd)(low, high));
+    return V(dadd)(low, high);
 }
 
 /* What n sums make of results: log(sum) or 1 / sum. There is room for whole vectors. */
@@ -58,18 +60,50 @@ static void V(soft_factors)(const double *sum, int64_t n, bool logarithm, float 
     }
 }
 
-/* Maxima, no further from 0 than `bound`, sums of exponentials, and what these make of the results: 1 / sum or log(sum). */
+/* What the sums' lanes make of the results: 1 / sum or log(sum). */
+static void V(soft_end)(V(soft) * of, int64_t rows, bool logarithm) {
+    int64_t r;
+    for (r = 0; r < rows; r += 8)
+        V(dfold_each)(DVTI_OP_sum, of->lanes + 8 * r, DVTI_MIN(rows - r, 8), of->sum + r);
+    for (r = rows; r < DVTI_SOFT_ROWS; r++)
+        of->sum[r] = 1;
+    V(soft_factors)(of->sum, DVTI_SOFT_ROWS, logarithm, of->factor);
+}
+
+/* Maxima, no further from 0 than `bound`, sums of exponentials, and the end of them. */
 static void V(soft_rows)(const float *x, int64_t x_step, float *y, int64_t y_step, int64_t rows,
                          int64_t n, float bound, bool logarithm, V(soft) * of) {
     int64_t r;
-    for (r = 0; r < DVTI_SOFT_ROWS; r++) {
-        of->most[r] = r < rows ? V(soft_most)(x + r * x_step, n) : 0;
-        of->sum[r] = 1;
+    V(store)(of->most, V(zero)());
+    for (r = 0; r < rows; r++) {
+        const V(f) most = V(soft_most)(x + r * x_step, n);
+        if (rows < DVTI_SOFT_ROWS)
+            of->most[r] = V(fold_max)(most);
+        else
+            V(store)(of->x + 16 * r, most);
     }
+    if (rows == DVTI_SOFT_ROWS)
+        V(fold_max_each)(of->x, of->most);
     V(store)(of->most, V(within)(V(load)(of->most), -bound, bound));
     for (r = 0; r < rows; r++)
-        of->sum[r] = V(soft_sum)(x + r * x_step, y ? y + r * y_step : NULL, n, V(set)(of->most[r]));
-    V(soft_factors)(of->sum, DVTI_SOFT_ROWS, logarithm, of->factor);
+        V(dstore)(of->lanes + 8 * r, V(soft_sum)(x + r * x_step, y ? y + r * y_step : NULL, n, V(set)(of->most[r])));
+    V(soft_end)(of, rows, logarithm);
+}
+
+/* The same of DVTI_SOFT_ROWS rows of one vector each, which stay on the stack: what is stored in part cannot be read again at once. */
+static void V(soft_short)(const float *x, int64_t step, int64_t n, float bound, bool logarithm, V(soft) * of) {
+    int64_t r;
+    for (r = 0; r < DVTI_SOFT_ROWS; r++)
+        V(store)(of->x + 16 * r, V(load_or)(x + r * step, n, -INFINITY));
+    V(fold_max_each)(of->x, of->most);
+    V(store)(of->most, V(within)(V(load)(of->most), -bound, bound));
+    for (r = 0; r < DVTI_SOFT_ROWS; r++) {
+        const V(f) e = V(exp)(V(sub)(V(load)(of->x + 16 * r), V(set)(of->most[r])));
+        if (!logarithm)
+            V(store)(of->x + 16 * r, e);
+        V(dstore)(of->lanes + 8 * r, V(dadd)(V(widen_low)(e), V(widen_high)(e)));
+    }
+    V(soft_end)(of, DVTI_SOFT_ROWS, logarithm);
 }
 
 /* Rows of n > 0 elements, x_step and y_step apart; y may be x. */
@@ -78,13 +112,20 @@ static void V(softmax)(const float *x, int64_t x_step, float *y, int64_t y_step,
     V(soft) of;
     int64_t some, r, at;
     for (; rows > 0; rows -= some, x += some * x_step, y += some * y_step) {
+        const float *from = logarithm ? x : y;
+        int64_t from_step = logarithm ? x_step : y_step;
         some = V(soft_group)(rows, n);
-        V(soft_rows)(x, x_step, logarithm ? NULL : y, y_step, some, n, INFINITY, logarithm, &of);
+        if (some == DVTI_SOFT_ROWS && n <= 16) {
+            V(soft_short)(x, x_step, n, INFINITY, logarithm, &of);
+            from = of.x;
+            from_step = 16;
+        } else {
+            V(soft_rows)(x, x_step, logarithm ? NULL : y, y_step, some, n, INFINITY, logarithm, &of);
+        }
         for (r = 0; r < some; r++) {
             const V(f) most = V(set)(of.most[r]), factor = V(set)(of.factor[r]);
-            const float *from = logarithm ? x + r * x_step : y + r * y_step;
             for (at = 0; at < n; at += 16) {
-                V(f) e = V(load_upto)(from + at, n - at);
+                V(f) e = V(load_upto)(from + r * from_step + at, n - at);
                 /* most + factor would lose factor beside a huge value */
                 e = logarithm ? V(sub)(V(sub)(e, most), factor) : V(mul)(e, factor);
                 V(store_upto)(y + r * y_step + at, n - at, e);
@@ -100,7 +141,10 @@ static void V(fold_logsumexp)(const dvti_folding *p) {
     int64_t some, r, row;
     for (row = 0; row < p->rows; row += some, x += some * p->step) {
         some = V(soft_group)(p->rows - row, p->n);
-        V(soft_rows)(x, p->step, NULL, 0, some, p->n, FLT_MAX, true, &of);
+        if (some == DVTI_SOFT_ROWS && p->n <= 16)
+            V(soft_short)(x, p->step, p->n, FLT_MAX, true, &of);
+        else
+            V(soft_rows)(x, p->step, NULL, 0, some, p->n, FLT_MAX, true, &of);
         for (r = 0; r < some; r++)
             p->value[row + r] = (double)of.most[r] + (double)of.factor[r];
     }

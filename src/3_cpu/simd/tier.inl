@@ -24,6 +24,7 @@
 #include "3_cpu/simd/optimizer.inl"
 #include "2_core/math/box_muller.inl"
 #include "3_cpu/simd/random.inl"
+#include "3_cpu/simd/fold.inl"
 #include "3_cpu/simd/softmax.inl"
 #include "3_cpu/simd/reduce.inl"
 #include "3_cpu/simd/transpose.inl"

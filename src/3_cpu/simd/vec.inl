@@ -347,34 +347,38 @@ DVTI_INLINE V(d) V(widen_high)(V(f) a) {
     return r;
 }
 
-DVTI_INLINE V(f) V(zip_low)(V(f) a, V(f) b) {
-    V(f) r;
-    r.p0 = V(p_zip_low)(a.p0, b.p0);
-#if DVTI_PARTS > 1
-    r.p1 = V(p_zip_high)(a.p0, b.p0);
-#endif
-#if DVTI_PARTS > 2
-    r.p2 = V(p_zip_low)(a.p1, b.p1);
-    r.p3 = V(p_zip_high)(a.p1, b.p1);
-#endif
-    return r;
-}
-
-DVTI_INLINE V(f) V(zip_high)(V(f) a, V(f) b) {
-    V(f) r;
 #if DVTI_PARTS == 1
-    r.p0 = V(p_zip_high)(a.p0, b.p0);
+#define DVTI_ZIP_LOW(low, high, a, b) r.p0 = low(a.p0, b.p0);
+#define DVTI_ZIP_HIGH(low, high, a, b) r.p0 = high(a.p0, b.p0);
 #elif DVTI_PARTS == 2
-    r.p0 = V(p_zip_low)(a.p1, b.p1);
-    r.p1 = V(p_zip_high)(a.p1, b.p1);
+#define DVTI_ZIP_PART(low, high, x, y)                                                             \
+    r.p0 = low(x, y);                                                                              \
+    r.p1 = high(x, y);
+#define DVTI_ZIP_LOW(low, high, a, b) DVTI_ZIP_PART(low, high, a.p0, b.p0)
+#define DVTI_ZIP_HIGH(low, high, a, b) DVTI_ZIP_PART(low, high, a.p1, b.p1)
 #else
-    r.p0 = V(p_zip_low)(a.p2, b.p2);
-    r.p1 = V(p_zip_high)(a.p2, b.p2);
-    r.p2 = V(p_zip_low)(a.p3, b.p3);
-    r.p3 = V(p_zip_high)(a.p3, b.p3);
+#define DVTI_ZIP_PARTS(low, high, x, y, z, w)                                                      \
+    r.p0 = low(x, y);                                                                              \
+    r.p1 = high(x, y);                                                                             \
+    r.p2 = low(z, w);                                                                              \
+    r.p3 = high(z, w);
+#define DVTI_ZIP_LOW(low, high, a, b) DVTI_ZIP_PARTS(low, high, a.p0, b.p0, a.p1, b.p1)
+#define DVTI_ZIP_HIGH(low, high, a, b) DVTI_ZIP_PARTS(low, high, a.p2, b.p2, a.p3, b.p3)
 #endif
-    return r;
-}
+#define DVTI_LIFT_ZIP(R, name, half, low, high)                                                    \
+    DVTI_INLINE V(R) V(name)(V(R) a, V(R) b) {                                                     \
+        V(R) r;                                                                                    \
+        half(V(low), V(high), a, b) return r;                                                      \
+    }
+DVTI_LIFT_ZIP(f, zip_low, DVTI_ZIP_LOW, p_zip_low, p_zip_high)
+DVTI_LIFT_ZIP(f, zip_high, DVTI_ZIP_HIGH, p_zip_low, p_zip_high)
+DVTI_LIFT_ZIP(d, dzip_low, DVTI_ZIP_LOW, p_dzip_low, p_dzip_high)
+DVTI_LIFT_ZIP(d, dzip_high, DVTI_ZIP_HIGH, p_dzip_low, p_dzip_high)
+#undef DVTI_ZIP_PART
+#undef DVTI_ZIP_PARTS
+#undef DVTI_ZIP_LOW
+#undef DVTI_ZIP_HIGH
+#undef DVTI_LIFT_ZIP
 
 #if DVTI_PARTS == 1
 #define DVTI_PICK(word) r.p0 = V(word)(a.p0, b.p0);
