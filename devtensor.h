@@ -8092,6 +8092,9 @@ typedef struct dvti_simd_gemm {
     int64_t size;  /* bytes of an element */
     int64_t width; /* columns of a panel: a multiple of the elements in 64 bytes */
     void (*multiply)(const dvti_product *product);
+    /* The first rows of a product with one panel of B, whose rows are b_row apart (b_k is not looked at): each is copied into the panel,
+       `width` after the one before, when it has been read. How many rows of C that were: 0 where nothing was done. */
+    int64_t (*pack_on_the_way)(const dvti_product *product, int64_t b_row, void *panel);
     /* dst[r * dst_row + c] = src[r * src_row + c], where src has the given dtype (float32's kernels also read float16, bfloat16, int8
        and uint8).
        Up to the next multiple of 64 bytes, each row of dst is filled with zeros. */
@@ -10223,7 +10226,7 @@ DVTI_FN void dvti_follow_whole(const dvti_launch *of) {
 #line 4 "src/3_cpu/cpu_matmul.h"
 #endif
 
-/* Terms of a step: a panel of B (128 KB) and the rows of A that meet it (192 KB) stay in the second-level cache. */
+/* Terms of one call, whose table of B's rows stands on the stack. */
 #define DVTI_MM_DEPTH 512
 /* Fewer rows, or fewer terms, do not pay for packing: measured on a Zen 4 with leading dimensions up to 4096. Of a B of so few bytes, which
    stays in a second-level cache, twice as many rows do not either. */
@@ -10280,6 +10283,9 @@ DVTI_FN void dvti_mm_slim(const dvti_mm *p, int64_t i, int64_t rows);
 /* Rows of A, and columns of B, that are kept near. */
 #define DVTI_MM_ROWS 96
 #define DVTI_MM_COLS 1024
+/* Bytes along k of a step: each step loads and stores C once more. A panel of B (256 KB) and the rows of A that meet it (384 KB) stay in
+   the second-level cache. */
+#define DVTI_MM_STEP 4096
 /* Terms of bytes whose sum a float holds: with a signed factor, of 255 * 128 at most; without, of 255 * 255. */
 #define DVTI_MM_SIGNED_DEPTH 512
 #define DVTI_MM_UNSIGNED_DEPTH 256
@@ -10397,7 +10403,7 @@ static void dvti_mm_layout(dvti_mm *p) {
     int64_t most = p->half ? DVTI_MM_HALF_COLS : DVTI_MM_COLS;
     int64_t cols = dvti_mm_up(DVTI_MIN(p->m, most), 64), rows = DVTI_MIN(p->n, DVTI_MM_HALF_ROWS);
     const dvt_dtype of_a = p->launch->in[0].dtype, of_b = p->launch->in[1].dtype;
-    const int64_t deepest = !p->whole                          ? DVTI_MM_DEPTH
+    const int64_t deepest = !p->whole                          ? DVTI_MM_STEP / p->size
                             : of_a == DVT_U8 && of_b == DVT_U8 ? DVTI_MM_UNSIGNED_DEPTH
                                                                : DVTI_MM_SIGNED_DEPTH;
     p->depth = p->k ? dvti_mm_cuts(p->k, dvti_mm_cuts(p->k, deepest)) : 1;
@@ -10478,8 +10484,26 @@ typedef struct dvti_mm_tile {
     char *c;
     int64_t c_row;
     char *area;
-    int64_t terms[DVTI_MM_DEPTH]; /* dvti_product.b_k */
+    int64_t terms[DVTI_MM_STEP / sizeof(float)]; /* dvti_product.b_k */
 } dvti_mm_tile;
+
+/* Some rows of C and one panel. It is packed when it is needed first: then it is near. By the first rows if it can be, since copying
+   waits for B, and multiplying meanwhile does not. */
+static void dvti_mm_panel(const dvti_mm *p, dvti_product q, const char *b, char *panel,
+                          bool first) {
+    const dvt_dtype of_b = p->launch->in[1].dtype;
+    int64_t done = 0;
+    q.b = b;
+    if (first && p->b_col == 1 && dvt_dtype_size(of_b) == p->size)
+        done = p->by->pack_on_the_way(&q, p->b_k, panel);
+    if (first && !done)
+        dvti_mm_pack(p, panel, p->by->width, b, of_b, p->b_k, p->b_col, q.depth, q.cols);
+    q.b = panel;
+    q.rows -= done;
+    q.a = (const char *)q.a + done * q.a_row * p->size;
+    q.c = (char *)q.c + done * q.c_row * p->size;
+    p->by->multiply(&q);
+}
 
 /* Some rows of a step, whose B is in place or in panels. */
 static void dvti_mm_block(const dvti_mm *p, const dvti_mm_tile *t, int64_t i, int64_t rows,
@@ -10489,7 +10513,7 @@ static void dvti_mm_block(const dvti_mm *p, const dvti_mm_tile *t, int64_t i, in
     const int64_t width = p->by->width;
     const char *a = t->a + (i * p->a_row + k * p->a_k) * dvt_dtype_size(of_a);
     const char *b = t->b + k * p->b_k * dvt_dtype_size(of_b);
-    int64_t j, cols;
+    int64_t j;
     dvti_product q;
     q.rows = rows;
     q.cols = t->cols;
@@ -10514,17 +10538,11 @@ static void dvti_mm_block(const dvti_mm *p, const dvti_mm_tile *t, int64_t i, in
         p->by->multiply(&q);
         return;
     }
-    /* A panel is packed when it is needed first: then it is near. */
     for (j = 0; j < t->cols; j += width) {
-        char *panel = t->area + j * depth * p->size;
-        cols = DVTI_MIN(width, t->cols - j);
-        if (i == 0)
-            dvti_mm_pack(p, panel, width, b + j * p->b_col * dvt_dtype_size(of_b), of_b, p->b_k,
-                         p->b_col, depth, cols);
-        q.cols = cols;
-        q.b = panel;
+        q.cols = DVTI_MIN(width, t->cols - j);
         q.c = t->c + (i * t->c_row + j) * p->size;
-        p->by->multiply(&q);
+        dvti_mm_panel(p, q, b + j * p->b_col * dvt_dtype_size(of_b), t->area + j * depth * p->size,
+                      i == 0);
     }
 }
 
@@ -10716,6 +10734,7 @@ DVTI_FN void dvti_cpu_matmul(const dvti_launch *launch) {
 
 #undef DVTI_MM_ROWS
 #undef DVTI_MM_COLS
+#undef DVTI_MM_STEP
 #undef DVTI_MM_SIGNED_DEPTH
 #undef DVTI_MM_UNSIGNED_DEPTH
 #undef DVTI_MM_HALF_ROWS
@@ -21992,20 +22011,23 @@ DVTI_INLINE V(d) V(gemm_dfetch)(const void *src, dvt_dtype dtype, int64_t at, in
 #define DVTI_WHOLE (64 / (int64_t)sizeof(DVTI_E)) /* elements of a vector */
 #define DVTI_EDGE 128 /* terms of a step at the edge, rows of a strip */
 #define DVTI_STRIP 64
+#define DVTI_AHEAD 4 /* rows of B that are asked for before they are read */
 /* Rows of half parts of columns, alone and behind whole parts: chains enough for the multipliers, and registers for them. */
 #define DVTI_SLIM 8
 #define DVTI_SLIM_BEHIND 12
 
 /* Rows times parts of sums stay in registers while k passes by. `rows` is `most` or one less: then the last row is computed twice
    and stored once, which spares the kernels for odd numbers. `tail`: columns of the last part. Addresses go on from row to row: those of
-   all rows at once would be spilled, which took a tenth of the time of a small product. */
-DVTI_INLINE void G(tile)(const int most, const int parts, const dvti_product *p, const DVTI_E *a,
-                         const DVTI_E *b, DVTI_E *c, const DVTI_E *start, int64_t rows,
-                         int64_t tail) {
+   all rows at once would be spilled, which took a tenth of the time of a small product. With a panel, rows of B are b_row apart, and
+   each is copied into the panel when it has been read. */
+DVTI_INLINE void G(tile)(const int most, const int parts, const bool pack, const dvti_product *p,
+                         const DVTI_E *a, const DVTI_E *b, DVTI_E *c, const DVTI_E *start,
+                         int64_t rows, int64_t tail, int64_t b_row, DVTI_E *panel) {
     const int64_t a_row = p->a_row, a_k = p->a_k, c_row = p->c_row, depth = p->depth;
     const int64_t last = rows - 1, a_last = last * a_row, *b_k = p->b_k;
     const int end = parts - 1;
     const P(first_type) first = P(first)(tail);
+    const DVTI_E *ahead = b + DVTI_AHEAD * b_row;
     DVTI_PART sum[DVTI_TALL][4], row[4], factor;
     int64_t k;
     int i, j;
@@ -22030,12 +22052,22 @@ DVTI_INLINE void G(tile)(const int most, const int parts, const dvti_product *p,
         DVTI_AGAIN(c);
     }
     for (k = 0; k < depth; k++) {
-        const DVTI_E *at = b + b_k[k], *from = a;
+        const DVTI_E *at = pack ? b : b + b_k[k], *from = a;
         DVTI_UNROLL
         for (j = 0; j < end; j++)
             row[j] = P(load)(at + j * DVTI_LANES);
-        at += end * DVTI_LANES;
-        row[end] = DVTI_MASKED ? P(load_first)(at, first) : P(load)(at);
+        row[end] = DVTI_MASKED && !pack ? P(load_first)(at + end * DVTI_LANES, first)
+                                         : P(load)(at + end * DVTI_LANES);
+        if (pack) {
+            b += b_row;
+            DVTI_UNROLL
+            for (j = 0; j < parts; j++, panel += DVTI_LANES) {
+                P(store)(panel, row[j]);
+                if (j * DVTI_LANES % DVTI_WHOLE == 0)
+                    DVTI_PREFETCH(ahead + j * DVTI_LANES);
+            }
+            ahead += b_row;
+        }
         DVTI_UNROLL
         for (i = 0; i < most; i++) {
             if (i % 4 == 0)
@@ -22066,7 +22098,7 @@ typedef void (*G(tile_fn))(const dvti_product *p, const DVTI_E *a, const DVTI_E 
     static void G(tile_##most##_##parts)(const dvti_product *p, const DVTI_E *a, const DVTI_E *b,  \
                                          DVTI_E *c, const DVTI_E *start, int64_t rows,             \
                                          int64_t tail) {                                           \
-        G(tile)(most, parts, p, a, b, c, start, rows, tail);                                       \
+        G(tile)(most, parts, false, p, a, b, c, start, rows, tail, 0, NULL);                       \
     }
 DVTI_TILE(2, 1)
 DVTI_TILE(2, 2)
@@ -22296,6 +22328,16 @@ static void G(multiply)(const dvti_product *p) {
 #endif
         G(column)(p, b, c, parts, tail);
     }
+}
+
+/* Rows of C that are formed while a panel is packed; 0: of a narrower panel, or of fewer rows, none. */
+static int64_t G(pack_on_the_way)(const dvti_product *p, int64_t b_row, void *panel) {
+    if (p->rows < DVTI_TILE_ROWS || p->cols < DVTI_TILE_PARTS * DVTI_LANES)
+        return 0;
+    G(tile)(DVTI_TILE_ROWS, DVTI_TILE_PARTS, true, p, (const DVTI_E *)p->a, (const DVTI_E *)p->b,
+            (DVTI_E *)p->c, (const DVTI_E *)p->start, DVTI_TILE_ROWS, DVTI_LANES, b_row,
+            (DVTI_E *)panel);
+    return DVTI_TILE_ROWS;
 }
 
 /* ---- packing ---- */
@@ -22533,16 +22575,17 @@ static void G(dots)(const dvti_dots *p) {
 }
 /* ==== end src/3_cpu/simd/gemm_vectors.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 406 "src/3_cpu/simd/gemm_type.inl"
+#line 429 "src/3_cpu/simd/gemm_type.inl"
 #endif
 
 static const dvti_simd_gemm G(kernels) = {
-    sizeof(DVTI_E), DVTI_TILE_PARTS *DVTI_LANES, G(multiply), G(copy), G(turn), G(turn_exactly),
-    G(combine), G(dots)};
+    sizeof(DVTI_E), DVTI_TILE_PARTS *DVTI_LANES, G(multiply), G(pack_on_the_way), G(copy), G(turn),
+    G(turn_exactly), G(combine), G(dots)};
 
 #undef DVTI_WHOLE
 #undef DVTI_EDGE
 #undef DVTI_STRIP
+#undef DVTI_AHEAD
 #undef DVTI_SLIM
 #undef DVTI_SLIM_BEHIND
 /* ==== end src/3_cpu/simd/gemm_type.inl ==== */
@@ -22580,20 +22623,23 @@ static const dvti_simd_gemm G(kernels) = {
 #define DVTI_WHOLE (64 / (int64_t)sizeof(DVTI_E)) /* elements of a vector */
 #define DVTI_EDGE 128 /* terms of a step at the edge, rows of a strip */
 #define DVTI_STRIP 64
+#define DVTI_AHEAD 4 /* rows of B that are asked for before they are read */
 /* Rows of half parts of columns, alone and behind whole parts: chains enough for the multipliers, and registers for them. */
 #define DVTI_SLIM 8
 #define DVTI_SLIM_BEHIND 12
 
 /* Rows times parts of sums stay in registers while k passes by. `rows` is `most` or one less: then the last row is computed twice
    and stored once, which spares the kernels for odd numbers. `tail`: columns of the last part. Addresses go on from row to row: those of
-   all rows at once would be spilled, which took a tenth of the time of a small product. */
-DVTI_INLINE void G(tile)(const int most, const int parts, const dvti_product *p, const DVTI_E *a,
-                         const DVTI_E *b, DVTI_E *c, const DVTI_E *start, int64_t rows,
-                         int64_t tail) {
+   all rows at once would be spilled, which took a tenth of the time of a small product. With a panel, rows of B are b_row apart, and
+   each is copied into the panel when it has been read. */
+DVTI_INLINE void G(tile)(const int most, const int parts, const bool pack, const dvti_product *p,
+                         const DVTI_E *a, const DVTI_E *b, DVTI_E *c, const DVTI_E *start,
+                         int64_t rows, int64_t tail, int64_t b_row, DVTI_E *panel) {
     const int64_t a_row = p->a_row, a_k = p->a_k, c_row = p->c_row, depth = p->depth;
     const int64_t last = rows - 1, a_last = last * a_row, *b_k = p->b_k;
     const int end = parts - 1;
     const P(first_type) first = P(first)(tail);
+    const DVTI_E *ahead = b + DVTI_AHEAD * b_row;
     DVTI_PART sum[DVTI_TALL][4], row[4], factor;
     int64_t k;
     int i, j;
@@ -22618,12 +22664,22 @@ DVTI_INLINE void G(tile)(const int most, const int parts, const dvti_product *p,
         DVTI_AGAIN(c);
     }
     for (k = 0; k < depth; k++) {
-        const DVTI_E *at = b + b_k[k], *from = a;
+        const DVTI_E *at = pack ? b : b + b_k[k], *from = a;
         DVTI_UNROLL
         for (j = 0; j < end; j++)
             row[j] = P(load)(at + j * DVTI_LANES);
-        at += end * DVTI_LANES;
-        row[end] = DVTI_MASKED ? P(load_first)(at, first) : P(load)(at);
+        row[end] = DVTI_MASKED && !pack ? P(load_first)(at + end * DVTI_LANES, first)
+                                         : P(load)(at + end * DVTI_LANES);
+        if (pack) {
+            b += b_row;
+            DVTI_UNROLL
+            for (j = 0; j < parts; j++, panel += DVTI_LANES) {
+                P(store)(panel, row[j]);
+                if (j * DVTI_LANES % DVTI_WHOLE == 0)
+                    DVTI_PREFETCH(ahead + j * DVTI_LANES);
+            }
+            ahead += b_row;
+        }
         DVTI_UNROLL
         for (i = 0; i < most; i++) {
             if (i % 4 == 0)
@@ -22654,7 +22710,7 @@ typedef void (*G(tile_fn))(const dvti_product *p, const DVTI_E *a, const DVTI_E 
     static void G(tile_##most##_##parts)(const dvti_product *p, const DVTI_E *a, const DVTI_E *b,  \
                                          DVTI_E *c, const DVTI_E *start, int64_t rows,             \
                                          int64_t tail) {                                           \
-        G(tile)(most, parts, p, a, b, c, start, rows, tail);                                       \
+        G(tile)(most, parts, false, p, a, b, c, start, rows, tail, 0, NULL);                       \
     }
 DVTI_TILE(2, 1)
 DVTI_TILE(2, 2)
@@ -22884,6 +22940,16 @@ static void G(multiply)(const dvti_product *p) {
 #endif
         G(column)(p, b, c, parts, tail);
     }
+}
+
+/* Rows of C that are formed while a panel is packed; 0: of a narrower panel, or of fewer rows, none. */
+static int64_t G(pack_on_the_way)(const dvti_product *p, int64_t b_row, void *panel) {
+    if (p->rows < DVTI_TILE_ROWS || p->cols < DVTI_TILE_PARTS * DVTI_LANES)
+        return 0;
+    G(tile)(DVTI_TILE_ROWS, DVTI_TILE_PARTS, true, p, (const DVTI_E *)p->a, (const DVTI_E *)p->b,
+            (DVTI_E *)p->c, (const DVTI_E *)p->start, DVTI_TILE_ROWS, DVTI_LANES, b_row,
+            (DVTI_E *)panel);
+    return DVTI_TILE_ROWS;
 }
 
 /* ---- packing ---- */
@@ -23121,16 +23187,17 @@ static void G(dots)(const dvti_dots *p) {
 }
 /* ==== end src/3_cpu/simd/gemm_vectors.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 406 "src/3_cpu/simd/gemm_type.inl"
+#line 429 "src/3_cpu/simd/gemm_type.inl"
 #endif
 
 static const dvti_simd_gemm G(kernels) = {
-    sizeof(DVTI_E), DVTI_TILE_PARTS *DVTI_LANES, G(multiply), G(copy), G(turn), G(turn_exactly),
-    G(combine), G(dots)};
+    sizeof(DVTI_E), DVTI_TILE_PARTS *DVTI_LANES, G(multiply), G(pack_on_the_way), G(copy), G(turn),
+    G(turn_exactly), G(combine), G(dots)};
 
 #undef DVTI_WHOLE
 #undef DVTI_EDGE
 #undef DVTI_STRIP
+#undef DVTI_AHEAD
 #undef DVTI_SLIM
 #undef DVTI_SLIM_BEHIND
 /* ==== end src/3_cpu/simd/gemm_type.inl ==== */
@@ -28554,20 +28621,23 @@ DVTI_INLINE V(d) V(gemm_dfetch)(const void *src, dvt_dtype dtype, int64_t at, in
 #define DVTI_WHOLE (64 / (int64_t)sizeof(DVTI_E)) /* elements of a vector */
 #define DVTI_EDGE 128 /* terms of a step at the edge, rows of a strip */
 #define DVTI_STRIP 64
+#define DVTI_AHEAD 4 /* rows of B that are asked for before they are read */
 /* Rows of half parts of columns, alone and behind whole parts: chains enough for the multipliers, and registers for them. */
 #define DVTI_SLIM 8
 #define DVTI_SLIM_BEHIND 12
 
 /* Rows times parts of sums stay in registers while k passes by. `rows` is `most` or one less: then the last row is computed twice
    and stored once, which spares the kernels for odd numbers. `tail`: columns of the last part. Addresses go on from row to row: those of
-   all rows at once would be spilled, which took a tenth of the time of a small product. */
-DVTI_INLINE void G(tile)(const int most, const int parts, const dvti_product *p, const DVTI_E *a,
-                         const DVTI_E *b, DVTI_E *c, const DVTI_E *start, int64_t rows,
-                         int64_t tail) {
+   all rows at once would be spilled, which took a tenth of the time of a small product. With a panel, rows of B are b_row apart, and
+   each is copied into the panel when it has been read. */
+DVTI_INLINE void G(tile)(const int most, const int parts, const bool pack, const dvti_product *p,
+                         const DVTI_E *a, const DVTI_E *b, DVTI_E *c, const DVTI_E *start,
+                         int64_t rows, int64_t tail, int64_t b_row, DVTI_E *panel) {
     const int64_t a_row = p->a_row, a_k = p->a_k, c_row = p->c_row, depth = p->depth;
     const int64_t last = rows - 1, a_last = last * a_row, *b_k = p->b_k;
     const int end = parts - 1;
     const P(first_type) first = P(first)(tail);
+    const DVTI_E *ahead = b + DVTI_AHEAD * b_row;
     DVTI_PART sum[DVTI_TALL][4], row[4], factor;
     int64_t k;
     int i, j;
@@ -28592,12 +28662,22 @@ DVTI_INLINE void G(tile)(const int most, const int parts, const dvti_product *p,
         DVTI_AGAIN(c);
     }
     for (k = 0; k < depth; k++) {
-        const DVTI_E *at = b + b_k[k], *from = a;
+        const DVTI_E *at = pack ? b : b + b_k[k], *from = a;
         DVTI_UNROLL
         for (j = 0; j < end; j++)
             row[j] = P(load)(at + j * DVTI_LANES);
-        at += end * DVTI_LANES;
-        row[end] = DVTI_MASKED ? P(load_first)(at, first) : P(load)(at);
+        row[end] = DVTI_MASKED && !pack ? P(load_first)(at + end * DVTI_LANES, first)
+                                         : P(load)(at + end * DVTI_LANES);
+        if (pack) {
+            b += b_row;
+            DVTI_UNROLL
+            for (j = 0; j < parts; j++, panel += DVTI_LANES) {
+                P(store)(panel, row[j]);
+                if (j * DVTI_LANES % DVTI_WHOLE == 0)
+                    DVTI_PREFETCH(ahead + j * DVTI_LANES);
+            }
+            ahead += b_row;
+        }
         DVTI_UNROLL
         for (i = 0; i < most; i++) {
             if (i % 4 == 0)
@@ -28628,7 +28708,7 @@ typedef void (*G(tile_fn))(const dvti_product *p, const DVTI_E *a, const DVTI_E 
     static void G(tile_##most##_##parts)(const dvti_product *p, const DVTI_E *a, const DVTI_E *b,  \
                                          DVTI_E *c, const DVTI_E *start, int64_t rows,             \
                                          int64_t tail) {                                           \
-        G(tile)(most, parts, p, a, b, c, start, rows, tail);                                       \
+        G(tile)(most, parts, false, p, a, b, c, start, rows, tail, 0, NULL);                       \
     }
 DVTI_TILE(2, 1)
 DVTI_TILE(2, 2)
@@ -28858,6 +28938,16 @@ static void G(multiply)(const dvti_product *p) {
 #endif
         G(column)(p, b, c, parts, tail);
     }
+}
+
+/* Rows of C that are formed while a panel is packed; 0: of a narrower panel, or of fewer rows, none. */
+static int64_t G(pack_on_the_way)(const dvti_product *p, int64_t b_row, void *panel) {
+    if (p->rows < DVTI_TILE_ROWS || p->cols < DVTI_TILE_PARTS * DVTI_LANES)
+        return 0;
+    G(tile)(DVTI_TILE_ROWS, DVTI_TILE_PARTS, true, p, (const DVTI_E *)p->a, (const DVTI_E *)p->b,
+            (DVTI_E *)p->c, (const DVTI_E *)p->start, DVTI_TILE_ROWS, DVTI_LANES, b_row,
+            (DVTI_E *)panel);
+    return DVTI_TILE_ROWS;
 }
 
 /* ---- packing ---- */
@@ -29095,16 +29185,17 @@ static void G(dots)(const dvti_dots *p) {
 }
 /* ==== end src/3_cpu/simd/gemm_vectors.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 406 "src/3_cpu/simd/gemm_type.inl"
+#line 429 "src/3_cpu/simd/gemm_type.inl"
 #endif
 
 static const dvti_simd_gemm G(kernels) = {
-    sizeof(DVTI_E), DVTI_TILE_PARTS *DVTI_LANES, G(multiply), G(copy), G(turn), G(turn_exactly),
-    G(combine), G(dots)};
+    sizeof(DVTI_E), DVTI_TILE_PARTS *DVTI_LANES, G(multiply), G(pack_on_the_way), G(copy), G(turn),
+    G(turn_exactly), G(combine), G(dots)};
 
 #undef DVTI_WHOLE
 #undef DVTI_EDGE
 #undef DVTI_STRIP
+#undef DVTI_AHEAD
 #undef DVTI_SLIM
 #undef DVTI_SLIM_BEHIND
 /* ==== end src/3_cpu/simd/gemm_type.inl ==== */
@@ -29142,20 +29233,23 @@ static const dvti_simd_gemm G(kernels) = {
 #define DVTI_WHOLE (64 / (int64_t)sizeof(DVTI_E)) /* elements of a vector */
 #define DVTI_EDGE 128 /* terms of a step at the edge, rows of a strip */
 #define DVTI_STRIP 64
+#define DVTI_AHEAD 4 /* rows of B that are asked for before they are read */
 /* Rows of half parts of columns, alone and behind whole parts: chains enough for the multipliers, and registers for them. */
 #define DVTI_SLIM 8
 #define DVTI_SLIM_BEHIND 12
 
 /* Rows times parts of sums stay in registers while k passes by. `rows` is `most` or one less: then the last row is computed twice
    and stored once, which spares the kernels for odd numbers. `tail`: columns of the last part. Addresses go on from row to row: those of
-   all rows at once would be spilled, which took a tenth of the time of a small product. */
-DVTI_INLINE void G(tile)(const int most, const int parts, const dvti_product *p, const DVTI_E *a,
-                         const DVTI_E *b, DVTI_E *c, const DVTI_E *start, int64_t rows,
-                         int64_t tail) {
+   all rows at once would be spilled, which took a tenth of the time of a small product. With a panel, rows of B are b_row apart, and
+   each is copied into the panel when it has been read. */
+DVTI_INLINE void G(tile)(const int most, const int parts, const bool pack, const dvti_product *p,
+                         const DVTI_E *a, const DVTI_E *b, DVTI_E *c, const DVTI_E *start,
+                         int64_t rows, int64_t tail, int64_t b_row, DVTI_E *panel) {
     const int64_t a_row = p->a_row, a_k = p->a_k, c_row = p->c_row, depth = p->depth;
     const int64_t last = rows - 1, a_last = last * a_row, *b_k = p->b_k;
     const int end = parts - 1;
     const P(first_type) first = P(first)(tail);
+    const DVTI_E *ahead = b + DVTI_AHEAD * b_row;
     DVTI_PART sum[DVTI_TALL][4], row[4], factor;
     int64_t k;
     int i, j;
@@ -29180,12 +29274,22 @@ DVTI_INLINE void G(tile)(const int most, const int parts, const dvti_product *p,
         DVTI_AGAIN(c);
     }
     for (k = 0; k < depth; k++) {
-        const DVTI_E *at = b + b_k[k], *from = a;
+        const DVTI_E *at = pack ? b : b + b_k[k], *from = a;
         DVTI_UNROLL
         for (j = 0; j < end; j++)
             row[j] = P(load)(at + j * DVTI_LANES);
-        at += end * DVTI_LANES;
-        row[end] = DVTI_MASKED ? P(load_first)(at, first) : P(load)(at);
+        row[end] = DVTI_MASKED && !pack ? P(load_first)(at + end * DVTI_LANES, first)
+                                         : P(load)(at + end * DVTI_LANES);
+        if (pack) {
+            b += b_row;
+            DVTI_UNROLL
+            for (j = 0; j < parts; j++, panel += DVTI_LANES) {
+                P(store)(panel, row[j]);
+                if (j * DVTI_LANES % DVTI_WHOLE == 0)
+                    DVTI_PREFETCH(ahead + j * DVTI_LANES);
+            }
+            ahead += b_row;
+        }
         DVTI_UNROLL
         for (i = 0; i < most; i++) {
             if (i % 4 == 0)
@@ -29216,7 +29320,7 @@ typedef void (*G(tile_fn))(const dvti_product *p, const DVTI_E *a, const DVTI_E 
     static void G(tile_##most##_##parts)(const dvti_product *p, const DVTI_E *a, const DVTI_E *b,  \
                                          DVTI_E *c, const DVTI_E *start, int64_t rows,             \
                                          int64_t tail) {                                           \
-        G(tile)(most, parts, p, a, b, c, start, rows, tail);                                       \
+        G(tile)(most, parts, false, p, a, b, c, start, rows, tail, 0, NULL);                       \
     }
 DVTI_TILE(2, 1)
 DVTI_TILE(2, 2)
@@ -29446,6 +29550,16 @@ static void G(multiply)(const dvti_product *p) {
 #endif
         G(column)(p, b, c, parts, tail);
     }
+}
+
+/* Rows of C that are formed while a panel is packed; 0: of a narrower panel, or of fewer rows, none. */
+static int64_t G(pack_on_the_way)(const dvti_product *p, int64_t b_row, void *panel) {
+    if (p->rows < DVTI_TILE_ROWS || p->cols < DVTI_TILE_PARTS * DVTI_LANES)
+        return 0;
+    G(tile)(DVTI_TILE_ROWS, DVTI_TILE_PARTS, true, p, (const DVTI_E *)p->a, (const DVTI_E *)p->b,
+            (DVTI_E *)p->c, (const DVTI_E *)p->start, DVTI_TILE_ROWS, DVTI_LANES, b_row,
+            (DVTI_E *)panel);
+    return DVTI_TILE_ROWS;
 }
 
 /* ---- packing ---- */
@@ -29683,16 +29797,17 @@ static void G(dots)(const dvti_dots *p) {
 }
 /* ==== end src/3_cpu/simd/gemm_vectors.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 406 "src/3_cpu/simd/gemm_type.inl"
+#line 429 "src/3_cpu/simd/gemm_type.inl"
 #endif
 
 static const dvti_simd_gemm G(kernels) = {
-    sizeof(DVTI_E), DVTI_TILE_PARTS *DVTI_LANES, G(multiply), G(copy), G(turn), G(turn_exactly),
-    G(combine), G(dots)};
+    sizeof(DVTI_E), DVTI_TILE_PARTS *DVTI_LANES, G(multiply), G(pack_on_the_way), G(copy), G(turn),
+    G(turn_exactly), G(combine), G(dots)};
 
 #undef DVTI_WHOLE
 #undef DVTI_EDGE
 #undef DVTI_STRIP
+#undef DVTI_AHEAD
 #undef DVTI_SLIM
 #undef DVTI_SLIM_BEHIND
 /* ==== end src/3_cpu/simd/gemm_type.inl ==== */
@@ -35277,20 +35392,23 @@ DVTI_INLINE V(d) V(gemm_dfetch)(const void *src, dvt_dtype dtype, int64_t at, in
 #define DVTI_WHOLE (64 / (int64_t)sizeof(DVTI_E)) /* elements of a vector */
 #define DVTI_EDGE 128 /* terms of a step at the edge, rows of a strip */
 #define DVTI_STRIP 64
+#define DVTI_AHEAD 4 /* rows of B that are asked for before they are read */
 /* Rows of half parts of columns, alone and behind whole parts: chains enough for the multipliers, and registers for them. */
 #define DVTI_SLIM 8
 #define DVTI_SLIM_BEHIND 12
 
 /* Rows times parts of sums stay in registers while k passes by. `rows` is `most` or one less: then the last row is computed twice
    and stored once, which spares the kernels for odd numbers. `tail`: columns of the last part. Addresses go on from row to row: those of
-   all rows at once would be spilled, which took a tenth of the time of a small product. */
-DVTI_INLINE void G(tile)(const int most, const int parts, const dvti_product *p, const DVTI_E *a,
-                         const DVTI_E *b, DVTI_E *c, const DVTI_E *start, int64_t rows,
-                         int64_t tail) {
+   all rows at once would be spilled, which took a tenth of the time of a small product. With a panel, rows of B are b_row apart, and
+   each is copied into the panel when it has been read. */
+DVTI_INLINE void G(tile)(const int most, const int parts, const bool pack, const dvti_product *p,
+                         const DVTI_E *a, const DVTI_E *b, DVTI_E *c, const DVTI_E *start,
+                         int64_t rows, int64_t tail, int64_t b_row, DVTI_E *panel) {
     const int64_t a_row = p->a_row, a_k = p->a_k, c_row = p->c_row, depth = p->depth;
     const int64_t last = rows - 1, a_last = last * a_row, *b_k = p->b_k;
     const int end = parts - 1;
     const P(first_type) first = P(first)(tail);
+    const DVTI_E *ahead = b + DVTI_AHEAD * b_row;
     DVTI_PART sum[DVTI_TALL][4], row[4], factor;
     int64_t k;
     int i, j;
@@ -35315,12 +35433,22 @@ DVTI_INLINE void G(tile)(const int most, const int parts, const dvti_product *p,
         DVTI_AGAIN(c);
     }
     for (k = 0; k < depth; k++) {
-        const DVTI_E *at = b + b_k[k], *from = a;
+        const DVTI_E *at = pack ? b : b + b_k[k], *from = a;
         DVTI_UNROLL
         for (j = 0; j < end; j++)
             row[j] = P(load)(at + j * DVTI_LANES);
-        at += end * DVTI_LANES;
-        row[end] = DVTI_MASKED ? P(load_first)(at, first) : P(load)(at);
+        row[end] = DVTI_MASKED && !pack ? P(load_first)(at + end * DVTI_LANES, first)
+                                         : P(load)(at + end * DVTI_LANES);
+        if (pack) {
+            b += b_row;
+            DVTI_UNROLL
+            for (j = 0; j < parts; j++, panel += DVTI_LANES) {
+                P(store)(panel, row[j]);
+                if (j * DVTI_LANES % DVTI_WHOLE == 0)
+                    DVTI_PREFETCH(ahead + j * DVTI_LANES);
+            }
+            ahead += b_row;
+        }
         DVTI_UNROLL
         for (i = 0; i < most; i++) {
             if (i % 4 == 0)
@@ -35351,7 +35479,7 @@ typedef void (*G(tile_fn))(const dvti_product *p, const DVTI_E *a, const DVTI_E 
     static void G(tile_##most##_##parts)(const dvti_product *p, const DVTI_E *a, const DVTI_E *b,  \
                                          DVTI_E *c, const DVTI_E *start, int64_t rows,             \
                                          int64_t tail) {                                           \
-        G(tile)(most, parts, p, a, b, c, start, rows, tail);                                       \
+        G(tile)(most, parts, false, p, a, b, c, start, rows, tail, 0, NULL);                       \
     }
 DVTI_TILE(2, 1)
 DVTI_TILE(2, 2)
@@ -35581,6 +35709,16 @@ static void G(multiply)(const dvti_product *p) {
 #endif
         G(column)(p, b, c, parts, tail);
     }
+}
+
+/* Rows of C that are formed while a panel is packed; 0: of a narrower panel, or of fewer rows, none. */
+static int64_t G(pack_on_the_way)(const dvti_product *p, int64_t b_row, void *panel) {
+    if (p->rows < DVTI_TILE_ROWS || p->cols < DVTI_TILE_PARTS * DVTI_LANES)
+        return 0;
+    G(tile)(DVTI_TILE_ROWS, DVTI_TILE_PARTS, true, p, (const DVTI_E *)p->a, (const DVTI_E *)p->b,
+            (DVTI_E *)p->c, (const DVTI_E *)p->start, DVTI_TILE_ROWS, DVTI_LANES, b_row,
+            (DVTI_E *)panel);
+    return DVTI_TILE_ROWS;
 }
 
 /* ---- packing ---- */
@@ -35818,16 +35956,17 @@ static void G(dots)(const dvti_dots *p) {
 }
 /* ==== end src/3_cpu/simd/gemm_vectors.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 406 "src/3_cpu/simd/gemm_type.inl"
+#line 429 "src/3_cpu/simd/gemm_type.inl"
 #endif
 
 static const dvti_simd_gemm G(kernels) = {
-    sizeof(DVTI_E), DVTI_TILE_PARTS *DVTI_LANES, G(multiply), G(copy), G(turn), G(turn_exactly),
-    G(combine), G(dots)};
+    sizeof(DVTI_E), DVTI_TILE_PARTS *DVTI_LANES, G(multiply), G(pack_on_the_way), G(copy), G(turn),
+    G(turn_exactly), G(combine), G(dots)};
 
 #undef DVTI_WHOLE
 #undef DVTI_EDGE
 #undef DVTI_STRIP
+#undef DVTI_AHEAD
 #undef DVTI_SLIM
 #undef DVTI_SLIM_BEHIND
 /* ==== end src/3_cpu/simd/gemm_type.inl ==== */
@@ -35865,20 +36004,23 @@ static const dvti_simd_gemm G(kernels) = {
 #define DVTI_WHOLE (64 / (int64_t)sizeof(DVTI_E)) /* elements of a vector */
 #define DVTI_EDGE 128 /* terms of a step at the edge, rows of a strip */
 #define DVTI_STRIP 64
+#define DVTI_AHEAD 4 /* rows of B that are asked for before they are read */
 /* Rows of half parts of columns, alone and behind whole parts: chains enough for the multipliers, and registers for them. */
 #define DVTI_SLIM 8
 #define DVTI_SLIM_BEHIND 12
 
 /* Rows times parts of sums stay in registers while k passes by. `rows` is `most` or one less: then the last row is computed twice
    and stored once, which spares the kernels for odd numbers. `tail`: columns of the last part. Addresses go on from row to row: those of
-   all rows at once would be spilled, which took a tenth of the time of a small product. */
-DVTI_INLINE void G(tile)(const int most, const int parts, const dvti_product *p, const DVTI_E *a,
-                         const DVTI_E *b, DVTI_E *c, const DVTI_E *start, int64_t rows,
-                         int64_t tail) {
+   all rows at once would be spilled, which took a tenth of the time of a small product. With a panel, rows of B are b_row apart, and
+   each is copied into the panel when it has been read. */
+DVTI_INLINE void G(tile)(const int most, const int parts, const bool pack, const dvti_product *p,
+                         const DVTI_E *a, const DVTI_E *b, DVTI_E *c, const DVTI_E *start,
+                         int64_t rows, int64_t tail, int64_t b_row, DVTI_E *panel) {
     const int64_t a_row = p->a_row, a_k = p->a_k, c_row = p->c_row, depth = p->depth;
     const int64_t last = rows - 1, a_last = last * a_row, *b_k = p->b_k;
     const int end = parts - 1;
     const P(first_type) first = P(first)(tail);
+    const DVTI_E *ahead = b + DVTI_AHEAD * b_row;
     DVTI_PART sum[DVTI_TALL][4], row[4], factor;
     int64_t k;
     int i, j;
@@ -35903,12 +36045,22 @@ DVTI_INLINE void G(tile)(const int most, const int parts, const dvti_product *p,
         DVTI_AGAIN(c);
     }
     for (k = 0; k < depth; k++) {
-        const DVTI_E *at = b + b_k[k], *from = a;
+        const DVTI_E *at = pack ? b : b + b_k[k], *from = a;
         DVTI_UNROLL
         for (j = 0; j < end; j++)
             row[j] = P(load)(at + j * DVTI_LANES);
-        at += end * DVTI_LANES;
-        row[end] = DVTI_MASKED ? P(load_first)(at, first) : P(load)(at);
+        row[end] = DVTI_MASKED && !pack ? P(load_first)(at + end * DVTI_LANES, first)
+                                         : P(load)(at + end * DVTI_LANES);
+        if (pack) {
+            b += b_row;
+            DVTI_UNROLL
+            for (j = 0; j < parts; j++, panel += DVTI_LANES) {
+                P(store)(panel, row[j]);
+                if (j * DVTI_LANES % DVTI_WHOLE == 0)
+                    DVTI_PREFETCH(ahead + j * DVTI_LANES);
+            }
+            ahead += b_row;
+        }
         DVTI_UNROLL
         for (i = 0; i < most; i++) {
             if (i % 4 == 0)
@@ -35939,7 +36091,7 @@ typedef void (*G(tile_fn))(const dvti_product *p, const DVTI_E *a, const DVTI_E 
     static void G(tile_##most##_##parts)(const dvti_product *p, const DVTI_E *a, const DVTI_E *b,  \
                                          DVTI_E *c, const DVTI_E *start, int64_t rows,             \
                                          int64_t tail) {                                           \
-        G(tile)(most, parts, p, a, b, c, start, rows, tail);                                       \
+        G(tile)(most, parts, false, p, a, b, c, start, rows, tail, 0, NULL);                       \
     }
 DVTI_TILE(2, 1)
 DVTI_TILE(2, 2)
@@ -36169,6 +36321,16 @@ static void G(multiply)(const dvti_product *p) {
 #endif
         G(column)(p, b, c, parts, tail);
     }
+}
+
+/* Rows of C that are formed while a panel is packed; 0: of a narrower panel, or of fewer rows, none. */
+static int64_t G(pack_on_the_way)(const dvti_product *p, int64_t b_row, void *panel) {
+    if (p->rows < DVTI_TILE_ROWS || p->cols < DVTI_TILE_PARTS * DVTI_LANES)
+        return 0;
+    G(tile)(DVTI_TILE_ROWS, DVTI_TILE_PARTS, true, p, (const DVTI_E *)p->a, (const DVTI_E *)p->b,
+            (DVTI_E *)p->c, (const DVTI_E *)p->start, DVTI_TILE_ROWS, DVTI_LANES, b_row,
+            (DVTI_E *)panel);
+    return DVTI_TILE_ROWS;
 }
 
 /* ---- packing ---- */
@@ -36406,16 +36568,17 @@ static void G(dots)(const dvti_dots *p) {
 }
 /* ==== end src/3_cpu/simd/gemm_vectors.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 406 "src/3_cpu/simd/gemm_type.inl"
+#line 429 "src/3_cpu/simd/gemm_type.inl"
 #endif
 
 static const dvti_simd_gemm G(kernels) = {
-    sizeof(DVTI_E), DVTI_TILE_PARTS *DVTI_LANES, G(multiply), G(copy), G(turn), G(turn_exactly),
-    G(combine), G(dots)};
+    sizeof(DVTI_E), DVTI_TILE_PARTS *DVTI_LANES, G(multiply), G(pack_on_the_way), G(copy), G(turn),
+    G(turn_exactly), G(combine), G(dots)};
 
 #undef DVTI_WHOLE
 #undef DVTI_EDGE
 #undef DVTI_STRIP
+#undef DVTI_AHEAD
 #undef DVTI_SLIM
 #undef DVTI_SLIM_BEHIND
 /* ==== end src/3_cpu/simd/gemm_type.inl ==== */

@@ -9,6 +9,9 @@
 /* Rows of A, and columns of B, that are kept near. */
 #define DVTI_MM_ROWS 96
 #define DVTI_MM_COLS 1024
+/* Bytes along k of a step: each step loads and stores C once more. A panel of B (256 KB) and the rows of A that meet it (384 KB) stay in
+   the second-level cache. */
+#define DVTI_MM_STEP 4096
 /* Terms of bytes whose sum a float holds: with a signed factor, of 255 * 128 at most; without, of 255 * 255. */
 #define DVTI_MM_SIGNED_DEPTH 512
 #define DVTI_MM_UNSIGNED_DEPTH 256
@@ -126,7 +129,7 @@ static void dvti_mm_layout(dvti_mm *p) {
     int64_t most = p->half ? DVTI_MM_HALF_COLS : DVTI_MM_COLS;
     int64_t cols = dvti_mm_up(DVTI_MIN(p->m, most), 64), rows = DVTI_MIN(p->n, DVTI_MM_HALF_ROWS);
     const dvt_dtype of_a = p->launch->in[0].dtype, of_b = p->launch->in[1].dtype;
-    const int64_t deepest = !p->whole                          ? DVTI_MM_DEPTH
+    const int64_t deepest = !p->whole                          ? DVTI_MM_STEP / p->size
                             : of_a == DVT_U8 && of_b == DVT_U8 ? DVTI_MM_UNSIGNED_DEPTH
                                                                : DVTI_MM_SIGNED_DEPTH;
     p->depth = p->k ? dvti_mm_cuts(p->k, dvti_mm_cuts(p->k, deepest)) : 1;
@@ -207,8 +210,26 @@ typedef struct dvti_mm_tile {
     char *c;
     int64_t c_row;
     char *area;
-    int64_t terms[DVTI_MM_DEPTH]; /* dvti_product.b_k */
+    int64_t terms[DVTI_MM_STEP / sizeof(float)]; /* dvti_product.b_k */
 } dvti_mm_tile;
+
+/* Some rows of C and one panel. It is packed when it is needed first: then it is near. By the first rows if it can be, since copying
+   waits for B, and multiplying meanwhile does not. */
+static void dvti_mm_panel(const dvti_mm *p, dvti_product q, const char *b, char *panel,
+                          bool first) {
+    const dvt_dtype of_b = p->launch->in[1].dtype;
+    int64_t done = 0;
+    q.b = b;
+    if (first && p->b_col == 1 && dvt_dtype_size(of_b) == p->size)
+        done = p->by->pack_on_the_way(&q, p->b_k, panel);
+    if (first && !done)
+        dvti_mm_pack(p, panel, p->by->width, b, of_b, p->b_k, p->b_col, q.depth, q.cols);
+    q.b = panel;
+    q.rows -= done;
+    q.a = (const char *)q.a + done * q.a_row * p->size;
+    q.c = (char *)q.c + done * q.c_row * p->size;
+    p->by->multiply(&q);
+}
 
 /* Some rows of a step, whose B is in place or in panels. */
 static void dvti_mm_block(const dvti_mm *p, const dvti_mm_tile *t, int64_t i, int64_t rows,
@@ -218,7 +239,7 @@ static void dvti_mm_block(const dvti_mm *p, const dvti_mm_tile *t, int64_t i, in
     const int64_t width = p->by->width;
     const char *a = t->a + (i * p->a_row + k * p->a_k) * dvt_dtype_size(of_a);
     const char *b = t->b + k * p->b_k * dvt_dtype_size(of_b);
-    int64_t j, cols;
+    int64_t j;
     dvti_product q;
     q.rows = rows;
     q.cols = t->cols;
@@ -243,17 +264,11 @@ static void dvti_mm_block(const dvti_mm *p, const dvti_mm_tile *t, int64_t i, in
         p->by->multiply(&q);
         return;
     }
-    /* A panel is packed when it is needed first: then it is near. */
     for (j = 0; j < t->cols; j += width) {
-        char *panel = t->area + j * depth * p->size;
-        cols = DVTI_MIN(width, t->cols - j);
-        if (i == 0)
-            dvti_mm_pack(p, panel, width, b + j * p->b_col * dvt_dtype_size(of_b), of_b, p->b_k,
-                         p->b_col, depth, cols);
-        q.cols = cols;
-        q.b = panel;
+        q.cols = DVTI_MIN(width, t->cols - j);
         q.c = t->c + (i * t->c_row + j) * p->size;
-        p->by->multiply(&q);
+        dvti_mm_panel(p, q, b + j * p->b_col * dvt_dtype_size(of_b), t->area + j * depth * p->size,
+                      i == 0);
     }
 }
 
@@ -445,6 +460,7 @@ DVTI_FN void dvti_cpu_matmul(const dvti_launch *launch) {
 
 #undef DVTI_MM_ROWS
 #undef DVTI_MM_COLS
+#undef DVTI_MM_STEP
 #undef DVTI_MM_SIGNED_DEPTH
 #undef DVTI_MM_UNSIGNED_DEPTH
 #undef DVTI_MM_HALF_ROWS

@@ -3,7 +3,7 @@
 #define DVTI_CPU_MATMUL_H
 #include "3_cpu/simd/dvt_simd.h"
 
-/* Terms of a step: a panel of B (128 KB) and the rows of A that meet it (192 KB) stay in the second-level cache. */
+/* Terms of one call, whose table of B's rows stands on the stack. */
 #define DVTI_MM_DEPTH 512
 /* Fewer rows, or fewer terms, do not pay for packing: measured on a Zen 4 with leading dimensions up to 4096. Of a B of so few bytes, which
    stays in a second-level cache, twice as many rows do not either. */

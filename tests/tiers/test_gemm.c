@@ -175,6 +175,8 @@ DVT_TEST(large_products_are_chains_too) {
         check_product(g, DVT_F32, (layout)(i % 2), (layout)(i / 2), 1, false, false, 273, 600, 70,
                       false);
     check_product(g, DVT_F32, PLAIN, PLAIN, 1, false, false, 50, 65, 1100, false);
+    check_product(g, DVT_F32, PLAIN, PLAIN, 1, false, false, 517, 1100, 68, false);
+    check_product(g, DVT_F64, PLAIN, PLAIN, 1, false, false, 517, 600, 36, false);
     check_product(g, DVT_F32, PLAIN, PLAIN, 1, false, false, 530, 65, 70, false);
     check_product(g, DVT_F64, TURNED, TURNED, 1, false, false, 99, 500, 70, false);
     check_product(g, DVT_F32, TURNED, PLAIN, 1, false, false, 600, 70, 140, false);

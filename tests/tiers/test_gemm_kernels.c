@@ -8,9 +8,37 @@ enum { ROWS = 14, COLS = 131, DEPTH = 261 };
 typedef struct call {
     dvt_dtype dtype;
     int64_t rows, cols, depth;
-    bool turned_a, panels, odd_table, at_start;
+    bool turned_a, panels, odd_table, at_start, on_the_way;
     int start; /* 0: goes on, 1: zero, 2: a bias for each row */
 } call;
+
+/* The first rows of a product whose B is packed on the way; p goes on with the others. */
+static void check_on_the_way(const dvti_simd_gemm *by, const call *t, dvti_product *p, guard g) {
+    const int64_t n = p->depth * by->width;
+    char *panel = (char *)place(g, n * by->size, t->at_start);
+    int64_t i, done, untouched = 0;
+    for (i = 0; i < n; i++)
+        dvti_store_f64(panel, t->dtype, i, 99);
+    done = by->pack_on_the_way(p, t->cols, panel);
+    CHECK(done >= 0 && done <= p->rows && (!done || t->cols == by->width));
+    CHECK(done || t->cols < by->width || t->rows < ROWS);
+    for (i = 0; i < n; i++) {
+        double value = dvti_load_f64(panel, t->dtype, i);
+        untouched += value == 99;
+        if (done && !same_bits(value, dvti_load_f64(p->b, t->dtype,
+                                                    i / by->width * t->cols + i % by->width))) {
+            dvt_test_check(false, __FILE__, __LINE__, "panel of %d terms at %d", (int)p->depth,
+                           (int)i);
+            return;
+        }
+    }
+    CHECK_INT(untouched, done ? 0 : n);
+    p->rows -= done;
+    p->a = (const char *)p->a + done * p->a_row * by->size;
+    p->c = (char *)p->c + done * p->c_row * by->size;
+    if (p->start)
+        p->start = (const char *)p->start + done * p->start_row * by->size;
+}
 
 static void check_call(const dvti_simd_gemm *by, const call *t, const guard *g) {
     static double expected[ROWS * COLS];
@@ -57,6 +85,8 @@ static void check_call(const dvti_simd_gemm *by, const call *t, const guard *g) 
                             sum);
             expected[i * COLS + j] = sum;
         }
+    if (t->on_the_way && cols <= by->width)
+        check_on_the_way(by, t, &p, g[3]);
     by->multiply(&p);
     for (i = 0; i < c_n; i++) {
         double value = dvti_load_f64(c, t->dtype, i);
@@ -75,11 +105,11 @@ DVT_TEST(product_kernels_at_every_size) {
     static const int64_t depths[] = {0, 1, 2, 3, 9, 17};
     static const dvt_dtype dtypes[] = {DVT_F32, DVT_F64};
     const size_t cols = sizeof some_cols / sizeof *some_cols;
-    guard g[3];
+    guard g[4];
     call t;
     int64_t i;
     int d;
-    for (i = 0; i < 3; i++)
+    for (i = 0; i < 4; i++)
         g[i] = guard_new((size_t)(8 * DEPTH * 192));
     for (d = 0; d < 2; d++)
         for (i = 0; i < (int64_t)cols * ROWS * 3; i++) {
@@ -91,10 +121,11 @@ DVT_TEST(product_kernels_at_every_size) {
             t.panels = draw() % 2;
             t.odd_table = draw() % 2;
             t.at_start = draw() % 4 == 0;
+            t.on_the_way = !t.panels && !t.odd_table;
             t.start = (int)(i / (int64_t)cols / ROWS);
             FOR_EACH_TIER(check_call(d ? tier->gemm_f64 : tier->gemm_f32, &t, g));
         }
-    for (i = 0; i < 3; i++)
+    for (i = 0; i < 4; i++)
         guard_free(g[i]);
 }
 

@@ -6,20 +6,23 @@
 #define DVTI_WHOLE (64 / (int64_t)sizeof(DVTI_E)) /* elements of a vector */
 #define DVTI_EDGE 128 /* terms of a step at the edge, rows of a strip */
 #define DVTI_STRIP 64
+#define DVTI_AHEAD 4 /* rows of B that are asked for before they are read */
 /* Rows of half parts of columns, alone and behind whole parts: chains enough for the multipliers, and registers for them. */
 #define DVTI_SLIM 8
 #define DVTI_SLIM_BEHIND 12
 
 /* Rows times parts of sums stay in registers while k passes by. `rows` is `most` or one less: then the last row is computed twice
    and stored once, which spares the kernels for odd numbers. `tail`: columns of the last part. Addresses go on from row to row: those of
-   all rows at once would be spilled, which took a tenth of the time of a small product. */
-DVTI_INLINE void G(tile)(const int most, const int parts, const dvti_product *p, const DVTI_E *a,
-                         const DVTI_E *b, DVTI_E *c, const DVTI_E *start, int64_t rows,
-                         int64_t tail) {
+   all rows at once would be spilled, which took a tenth of the time of a small product. With a panel, rows of B are b_row apart, and
+   each is copied into the panel when it has been read. */
+DVTI_INLINE void G(tile)(const int most, const int parts, const bool pack, const dvti_product *p,
+                         const DVTI_E *a, const DVTI_E *b, DVTI_E *c, const DVTI_E *start,
+                         int64_t rows, int64_t tail, int64_t b_row, DVTI_E *panel) {
     const int64_t a_row = p->a_row, a_k = p->a_k, c_row = p->c_row, depth = p->depth;
     const int64_t last = rows - 1, a_last = last * a_row, *b_k = p->b_k;
     const int end = parts - 1;
     const P(first_type) first = P(first)(tail);
+    const DVTI_E *ahead = b + DVTI_AHEAD * b_row;
     DVTI_PART sum[DVTI_TALL][4], row[4], factor;
     int64_t k;
     int i, j;
@@ -44,12 +47,22 @@ DVTI_INLINE void G(tile)(const int most, const int parts, const dvti_product *p,
         DVTI_AGAIN(c);
     }
     for (k = 0; k < depth; k++) {
-        const DVTI_E *at = b + b_k[k], *from = a;
+        const DVTI_E *at = pack ? b : b + b_k[k], *from = a;
         DVTI_UNROLL
         for (j = 0; j < end; j++)
             row[j] = P(load)(at + j * DVTI_LANES);
-        at += end * DVTI_LANES;
-        row[end] = DVTI_MASKED ? P(load_first)(at, first) : P(load)(at);
+        row[end] = DVTI_MASKED && !pack ? P(load_first)(at + end * DVTI_LANES, first)
+                                         : P(load)(at + end * DVTI_LANES);
+        if (pack) {
+            b += b_row;
+            DVTI_UNROLL
+            for (j = 0; j < parts; j++, panel += DVTI_LANES) {
+                P(store)(panel, row[j]);
+                if (j * DVTI_LANES % DVTI_WHOLE == 0)
+                    DVTI_PREFETCH(ahead + j * DVTI_LANES);
+            }
+            ahead += b_row;
+        }
         DVTI_UNROLL
         for (i = 0; i < most; i++) {
             if (i % 4 == 0)
@@ -80,7 +93,7 @@ typedef void (*G(tile_fn))(const dvti_product *p, const DVTI_E *a, const DVTI_E 
     static void G(tile_##most##_##parts)(const dvti_product *p, const DVTI_E *a, const DVTI_E *b,  \
                                          DVTI_E *c, const DVTI_E *start, int64_t rows,             \
                                          int64_t tail) {                                           \
-        G(tile)(most, parts, p, a, b, c, start, rows, tail);                                       \
+        G(tile)(most, parts, false, p, a, b, c, start, rows, tail, 0, NULL);                       \
     }
 DVTI_TILE(2, 1)
 DVTI_TILE(2, 2)
@@ -312,6 +325,16 @@ static void G(multiply)(const dvti_product *p) {
     }
 }
 
+/* Rows of C that are formed while a panel is packed; 0: of a narrower panel, or of fewer rows, none. */
+static int64_t G(pack_on_the_way)(const dvti_product *p, int64_t b_row, void *panel) {
+    if (p->rows < DVTI_TILE_ROWS || p->cols < DVTI_TILE_PARTS * DVTI_LANES)
+        return 0;
+    G(tile)(DVTI_TILE_ROWS, DVTI_TILE_PARTS, true, p, (const DVTI_E *)p->a, (const DVTI_E *)p->b,
+            (DVTI_E *)p->c, (const DVTI_E *)p->start, DVTI_TILE_ROWS, DVTI_LANES, b_row,
+            (DVTI_E *)panel);
+    return DVTI_TILE_ROWS;
+}
+
 /* ---- packing ---- */
 static void G(copy)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype, int64_t src_row,
                     int64_t rows, int64_t cols) {
@@ -406,11 +429,12 @@ static void G(turn)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype
 #include "3_cpu/simd/gemm_vectors.inl"
 
 static const dvti_simd_gemm G(kernels) = {
-    sizeof(DVTI_E), DVTI_TILE_PARTS *DVTI_LANES, G(multiply), G(copy), G(turn), G(turn_exactly),
-    G(combine), G(dots)};
+    sizeof(DVTI_E), DVTI_TILE_PARTS *DVTI_LANES, G(multiply), G(pack_on_the_way), G(copy), G(turn),
+    G(turn_exactly), G(combine), G(dots)};
 
 #undef DVTI_WHOLE
 #undef DVTI_EDGE
 #undef DVTI_STRIP
+#undef DVTI_AHEAD
 #undef DVTI_SLIM
 #undef DVTI_SLIM_BEHIND
