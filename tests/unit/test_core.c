@@ -270,11 +270,12 @@ DVT_TEST(core_status_table) {
 
 /* The first failure is kept; NULL passes through a chain without another. */
 DVT_TEST(core_first_error_is_kept) {
-    dvt_array *x = dvt_ones(DVT_SHAPE(2), DVT_F32, dvt_cpu()), *y;
+    dvt_array *x = dvt_ones(DVT_SHAPE(2), DVT_F32, dvt_cpu()), *y,
+              *three = dvt_ones(DVT_SHAPE(3), DVT_F32, dvt_cpu());
     char first[1024];
     CHECK_INT(dvt_error_code(), DVT_OK);
     CHECK_STR(dvt_error(), "");
-    y = dvt_add(x, dvt_ones(DVT_SHAPE(3), DVT_F32, dvt_cpu()));
+    y = dvt_add(x, three);
     CHECK(y == NULL);
     CHECK_INT(dvt_error_code(), DVT_ERR_SHAPE);
     CHECK(strstr(dvt_error(), "dvt_add") && strstr(dvt_error(), "(2,)") &&
@@ -285,7 +286,7 @@ DVT_TEST(core_first_error_is_kept) {
     CHECK_ERROR(
         (dvt_zeros(DVT_SHAPE(-1), DVT_F32, dvt_cpu()), dvt_linspace(0, 1, -1, DVT_F32, dvt_cpu())),
         DVT_ERR_SHAPE);
-    y = dvt_add(x, dvt_ones(DVT_SHAPE(3), DVT_F32, dvt_cpu()));
+    y = dvt_add(x, three);
     dvt_linspace(0, 1, -1, DVT_F32, dvt_cpu());
     CHECK_STR(dvt_error(), first);
     dvt_clear_error();

@@ -42,6 +42,7 @@ DVT_TEST(dataset_arrays) {
 }
 
 #if !defined(DEVTENSOR_NO_FILES)
+#include "dvt_host.h"
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -1,6 +1,8 @@
 /* The memory that cpu() keeps for later: what is reused, what is given back and when, whose allocator sees what. */
 #define DEVTENSOR_STATIC
+#include "dvt_host.h"
 #include "dvt_test.h"
+#include <pthread.h>
 
 #define KIB ((int64_t)1 << 10)
 #define MIB ((int64_t)1 << 20)

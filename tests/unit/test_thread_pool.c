@@ -3,8 +3,10 @@
 #include "thread_pool_tests.h"
 
 #if !defined(DEVTENSOR_NO_THREADS)
+#if defined(__linux__)
 #include <dirent.h>
 #include <sys/stat.h>
+#endif
 
 /* ---- OpenMP ---- */
 #if defined(__ELF__)

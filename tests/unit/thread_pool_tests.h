@@ -12,10 +12,13 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
-#include <sys/wait.h>
 #include <unistd.h>
+#if !defined(_WIN32)
+#include <sys/wait.h>
+#endif
 
-/* What the library calls instead: it can be refused. */
+/* What the library calls instead, where it makes threads of POSIX: it can be refused. */
+#if !defined(_WIN32)
 static int refuse_threads, threads_refused;
 
 static int counted_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *),
@@ -28,6 +31,7 @@ static int counted_create(pthread_t *thread, const pthread_attr_t *attributes, v
 }
 
 #define pthread_create counted_create
+#endif
 #include "dvt_test.h"
 #undef pthread_create
 
@@ -296,6 +300,7 @@ POOL_TEST(several_callers) {
     dvt_set_num_threads(0);
 }
 
+#if !defined(_WIN32)
 POOL_TEST(without_new_threads) {
     dvt_set_num_threads(1);
     run_job(10, LARGE);
@@ -409,4 +414,5 @@ POOL_TEST(exit_is_silent) {
     CHECK_INT(in_child(child_exits_busy), 9);
     dvt_set_num_threads(0);
 }
+#endif
 #endif

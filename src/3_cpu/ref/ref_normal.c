@@ -1,5 +1,6 @@
 /* Normal numbers of float32 for the reference, one pair at a time: the tiers' text (2_core/math/box_muller.inl) with the words of one
    float, so the tiers' bits. */
+#include "1_base/dvt_fma.h"
 #include "3_cpu/dvt_cpu.h"
 #include "3_cpu/simd/dvt_simd.h"
 #if defined(__GNUC__) && !defined(__clang__)

@@ -1,5 +1,6 @@
 /* Random numbers: each element is a function of the key and its own position, so threads and devices agree. The layouts that
    reproduce other libraries' numbers are at the end. */
+#include "1_base/dvt_fma.h"
 #include "1_base/dvt_rng.h"
 #include "3_cpu/simd/dvt_simd.h"
 
@@ -162,7 +163,7 @@ static double dvti_random_jax_between(const uint32_t key[2], const dvti_launch *
     double u = (double)bits / (double)((uint64_t)1 << mantissa);
     double range = dvti_round_as(dtype, high - low), value;
     if (dtype == DVT_F64)
-        value = fma(u, range, low);
+        value = dvti_fma(u, range, low);
     else if (dtype == DVT_F32) /* the product is exact in double */
         value = dvti_round_as(dtype, u * range + low);
     else

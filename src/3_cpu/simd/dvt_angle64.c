@@ -1,4 +1,5 @@
 /* Angles of any size in double, brought into an eighth of a turn exactly, as dvt_angle.c does it for floats. */
+#include "1_base/dvt_fma.h"
 #include "3_cpu/simd/dvt_simd.h"
 
 /* x = m 2^e with a whole m of 53 bits. Of 2 / pi the bits that make multiples of 4 quarter turns are left out; the next 192 give the
@@ -53,7 +54,7 @@ static double dvti_quarter_turns64(double x, double *rest, double *low) {
     first = negative ? -first : first;
     second = negative ? -second : second;
     *rest = first * 6.2831853071795862;
-    *low = fma(first, 6.2831853071795862, -*rest) +
+    *low = dvti_fma(first, 6.2831853071795862, -*rest) +
            (first * 2.4492935982947064e-16 + second * 6.2831853071795862);
     return (double)quarters;
 }

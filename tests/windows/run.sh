@@ -1,0 +1,42 @@
+#!/bin/sh
+# The unit tests compiled for 64-bit Windows and run by Wine, where a MinGW compiler and Wine are installed: threads, files, the environment and
+# the choice of the instruction set as the system of Windows has them.
+. tests/lib.sh
+CROSS=${CROSS:-x86_64-w64-mingw32-gcc}
+D=$BUILD/windows
+EMULATOR=${EMULATOR:-}
+for name in wine64 /usr/lib/wine/wine64 wine; do
+    [ -n "$EMULATOR" ] || ! has "$name" || EMULATOR=$name
+done
+if ! has "$CROSS" || [ -z "$EMULATOR" ]; then
+    skip windows "$CROSS and Wine (wine64) are not both installed"
+    finish
+    exit 0
+fi
+rm -rf "$D"
+mkdir -p "$D"
+export WINEDEBUG=-all WINEPREFIX="$PWD/$D/wine"
+
+flags="-std=gnu11 -I. -Itests"
+build() {
+    $CROSS $flags -O1 -c tests/implementation.c -o "$D/devtensor.o" &&
+        $CROSS $flags -O0 -c tests/dvt_test.c -o "$D/dvt_test.o" || return 1
+    for file in tests/unit/*.c; do
+        $CROSS $flags -O0 -c "$file" -o "$D/$(basename "$file" .c).o" || return 1
+    done
+    $CROSS -static "$D"/*.o -o "$D/tests.exe"
+}
+if ! build >"$D/build.log" 2>&1; then
+    fail windows "it does not compile"
+    tail -n 25 "$D/build.log"
+    finish
+    exit 1
+fi
+run() { # lines end there in two characters
+    "$EMULATOR" "$D/tests.exe" >"$D/tests.log" 2>&1
+    code=$?
+    tr -d '\r' <"$D/tests.log"
+    return $code
+}
+script windows run
+finish
