@@ -5520,6 +5520,19 @@ typedef struct dvti_launch {
     dvti_view out[DVTI_MAX_OUT];
 } dvti_launch;
 
+/* c (n, m), in C order, = a (n, k) * b (k, m), all float32 or all float64. Distances count elements. Numbers and addresses take turns
+   for the reason that dvti_product gives. */
+typedef struct dvti_matrices {
+    dvt_dtype dtype;
+    int64_t n;
+    const void *a;
+    int64_t a_row;
+    const void *b;
+    int64_t a_k;
+    void *c;
+    int64_t m, b_k, k, b_col;
+} dvti_matrices;
+
 typedef struct dvti_device dvti_device;
 
 /* An array of an all-reduce: of one dtype and size, contiguous, once on each device. */
@@ -5557,6 +5570,9 @@ typedef struct dvti_backend {
     bool (*can_all_reduce)(dvti_device *const *device, int n);
     dvt_status (*all_reduce)(const char *name, dvti_device *const *device, int n,
                              const dvti_reduce_part *part, int n_parts);
+    /* Forms a product in the call, with the bits of DVTI_K_MATMUL, where it is so small that preparing a launch would be a good part
+       of the time; otherwise false. NULL: nowhere. */
+    bool (*multiply)(const dvti_matrices *product);
 } dvti_backend;
 
 /* What the library keeps per device; `impl` is the backend's. */
@@ -5729,6 +5745,8 @@ DVTI_FN void dvti_cuda_describe(int index, const dvti_device *device, dvt_device
 /* ---- work ---- */
 /* Gets the workspace, counts, and puts the launch into the device's queue. All views must be on `device`. */
 DVTI_FN dvt_status dvti_run(dvti_device *device, dvti_launch *launch);
+/* The product of two small matrices on `device`, formed in the call; false, and nothing done: it has to be launched. */
+DVTI_FN bool dvti_multiply_small(dvti_device *device, const dvti_matrices *product);
 /* The public call that stands there made this thread's latest launches. */
 DVTI_FN void dvti_note_launches(const char *file, int line);
 /* dvt_allow_tf32, as it is now. */
@@ -6030,7 +6048,7 @@ DVT_API bool dvt_is_contiguous(const dvt_array *x) {
     int i;
     if (!x)
         return false;
-    if (dvt_shape_size(x->shape) == 0)
+    if (!dvti_has_elements(&x->shape))
         return true;
     for (i = x->shape.ndim - 1; i >= 0; i--) {
         if (x->shape.dim[i] != 1 && x->stride[i] != step)
@@ -6619,6 +6637,14 @@ DVTI_FN dvt_status dvti_run(dvti_device *device, dvti_launch *launch) {
         dvti_launched_on = device;
     dvti_count(DVTI_COUNT_KERNELS, 1);
     return dvti_sync_mode() ? backend->wait(device) : DVT_OK;
+}
+
+DVTI_FN bool dvti_multiply_small(dvti_device *device, const dvti_matrices *product) {
+    const dvti_backend *backend = device->backend;
+    if (!backend->multiply || !backend->multiply(product))
+        return false;
+    dvti_count(DVTI_COUNT_KERNELS, 1);
+    return true;
 }
 
 /* ---- the guard of implicit reads ---- */
@@ -7839,6 +7865,8 @@ DVTI_FN void dvti_ref_optimizer(const dvti_launch *launch);
 
 /* By the best tier's kernels, or by the reference. */
 DVTI_FN void dvti_cpu_matmul(const dvti_launch *launch);
+/* dvti_backend.multiply. */
+DVTI_FN bool dvti_cpu_multiply(const dvti_matrices *product);
 /* threads: 0 asks dvti_parallel_width, which a small product need not. Sets at_once. */
 DVTI_FN int64_t dvti_cpu_matmul_workspace(dvti_launch *launch, int threads);
 DVTI_FN void dvti_cpu_conv2d(const dvti_launch *launch);
@@ -10338,13 +10366,15 @@ typedef struct dvti_mm {
 } dvti_mm;
 
 DVTI_FN int64_t dvti_mm_up(int64_t n, int64_t multiple);
+/* ---- of float32 or float64 ---- */
 /* Whether one call of a kernel, without any workspace, forms the product, of fewer than so many terms. */
-DVTI_FN bool dvti_mm_is_one_call(const dvti_mm *p, int64_t terms);
-DVTI_FN void dvti_mm_one_call(const dvti_mm *p);
+DVTI_FN bool dvti_mm_is_one_call(const dvti_matrices *p, int64_t terms);
+DVTI_FN void dvti_mm_one_call(const dvti_simd_gemm *by, const dvti_matrices *p);
 /* A few columns, which would fill their vectors badly, of many rows that lie side by side: the transposed product fills them with rows.
    How many at most at once; 0: it is no such product. */
-DVTI_FN int64_t dvti_mm_slim_rows(const dvti_mm *p);
-DVTI_FN void dvti_mm_slim(const dvti_mm *p, int64_t i, int64_t rows);
+DVTI_FN int64_t dvti_mm_slim_rows(const dvti_matrices *p);
+DVTI_FN void dvti_mm_slim(const dvti_simd_gemm *by, const dvti_matrices *p, int64_t i,
+                          int64_t rows);
 
 #endif
 /* ==== end src/3_cpu/cpu_matmul.h ==== */
@@ -10403,6 +10433,29 @@ static void dvti_mm_shape(dvti_mm *p, const dvti_launch *launch) {
     p->whole = !dvt_dtype_is_float(out->dtype);
 }
 
+/* The product as two matrices of floats; false when it is not that. */
+static bool dvti_mm_matrices(const dvti_mm *p, dvti_matrices *q) {
+    if (p->batch != 1 || p->half)
+        return false;
+    q->dtype = p->launch->out[0].dtype;
+    q->a = p->launch->in[0].data;
+    q->b = p->launch->in[1].data;
+    q->c = p->launch->out[0].data;
+    q->n = p->n;
+    q->m = p->m;
+    q->k = p->k;
+    q->a_row = p->a_row;
+    q->a_k = p->a_k;
+    q->b_k = p->b_k;
+    q->b_col = p->b_col;
+    return true;
+}
+
+static int64_t dvti_mm_slim_piece(const dvti_mm *p) {
+    dvti_matrices q;
+    return dvti_mm_matrices(p, &q) ? dvti_mm_slim_rows(&q) : 0;
+}
+
 /* A few rows or columns, which would fill their vectors badly, of factors that both lie along k. The order of sums depends on it: so it
    must not depend on the number of threads. */
 static bool dvti_mm_is_narrow(const dvti_mm *p) {
@@ -10418,7 +10471,7 @@ static dvti_mm_kind dvti_mm_choose(const dvti_mm *p) {
     int64_t w_next = row ? p->b_col : p->a_row;
     if (dvti_mm_is_narrow(p))
         return DVTI_MM_DOTS;
-    if (dvti_mm_slim_rows(p) && p->m > 1)
+    if (dvti_mm_slim_piece(p) && p->m > 1)
         return DVTI_MM_SLIM;
     if (p->half || (p->n != 1 && p->m != 1))
         return DVTI_MM_TILES;
@@ -10459,7 +10512,7 @@ static void dvti_mm_cut_vector(dvti_mm *p, int threads) {
     const int64_t length = DVTI_MAX(p->n, p->m), few = DVTI_MIN(p->n, p->m);
     const int64_t unit = few == 1 ? 64 : p->kind == DVTI_MM_SLIM ? 32 : 4;
     int64_t piece =
-        DVTI_MIN(length, p->kind == DVTI_MM_SLIM ? dvti_mm_slim_rows(p) : DVTI_MM_PIECE);
+        DVTI_MIN(length, p->kind == DVTI_MM_SLIM ? dvti_mm_slim_piece(p) : DVTI_MM_PIECE);
     while (threads > 1 && piece >= 2 * unit &&
            (few == 1 || piece * few * p->k >= 2 * DVTI_MM_TASK) &&
            p->batch * dvti_mm_cuts(length, piece) < 4 * (int64_t)threads)
@@ -10689,9 +10742,10 @@ static void dvti_mm_one_vector(const dvti_mm *p, int64_t batch, int64_t i, int64
     bool row = p->n <= p->m;
     const char *x = row ? from_a : from_b, *w = row ? from_b : from_a;
     int64_t count = row ? DVTI_MIN(p->cols, p->m - j) : DVTI_MIN(p->rows, p->n - i);
+    dvti_matrices matrices;
     dvti_dots dots;
-    if (p->kind == DVTI_MM_SLIM) {
-        dvti_mm_slim(p, i, count);
+    if (p->kind == DVTI_MM_SLIM && dvti_mm_matrices(p, &matrices)) {
+        dvti_mm_slim(p->by, &matrices, i, count);
         return;
     }
     if (p->kind == DVTI_MM_COMBINE) {
@@ -10743,24 +10797,23 @@ static bool dvti_mm_takes(const dvti_launch *launch) {
             dvti_mm_is_byte(launch->in[1].dtype));
 }
 
-/* One call where one thread computes. */
-static bool dvti_mm_is_alone(const dvti_mm *p) {
-    return dvti_mm_is_one_call(p, DVTI_MM_ALONE) && !dvti_mm_is_narrow(p);
-}
-
-/* What is found here is kept in at_once, since finding it again would be a tenth of the time of a small product. */
+/* What is found here is kept in at_once, since finding it again would take a good part of the time of a small product. */
 DVTI_FN int64_t dvti_cpu_matmul_workspace(dvti_launch *launch, int threads) {
     dvti_mm p;
+    dvti_matrices matrices;
+    bool plain;
     launch->at_once = false;
     if (!dvti_mm_takes(launch) || !dvti_simd_now())
         return dvti_ref_matmul_workspace(launch, threads);
     dvti_mm_shape(&p, launch);
-    launch->at_once = dvti_mm_is_one_call(&p, DVTI_MM_ONE_CALL);
+    plain = dvti_mm_matrices(&p, &matrices);
+    launch->at_once = plain && dvti_mm_is_one_call(&matrices, DVTI_MM_ONE_CALL);
     if (launch->at_once)
         return 0;
     if (!threads)
         threads = dvti_parallel_width();
-    launch->at_once = threads == 1 && dvti_mm_is_alone(&p);
+    launch->at_once = threads == 1 && plain && dvti_mm_is_one_call(&matrices, DVTI_MM_ALONE) &&
+                      !dvti_mm_is_narrow(&p);
     if (launch->at_once)
         return 0;
     dvti_mm_plan(&p, threads);
@@ -10770,12 +10823,14 @@ DVTI_FN int64_t dvti_cpu_matmul_workspace(dvti_launch *launch, int threads) {
 /* False when the workspace was made for the reference. */
 static bool dvti_mm_run(const dvti_launch *launch, const dvti_simd *simd) {
     dvti_mm p;
+    dvti_matrices matrices;
     int threads;
     dvti_mm_shape(&p, launch);
     p.simd = simd;
     p.by = p.size == 8 ? simd->gemm_f64 : simd->gemm_f32;
-    if (launch->at_once) {
-        dvti_mm_one_call(&p);
+    if (launch->at_once && dvti_mm_matrices(&p, &matrices)) {
+        dvti_mm_one_call(p.by, &matrices);
+        dvti_follow_product(simd, launch, 0, p.m, p.n, p.m);
         return true;
     }
     threads = dvti_parallel_width();
@@ -10832,85 +10887,98 @@ DVTI_FN int64_t dvti_mm_up(int64_t n, int64_t multiple) {
     return (n + multiple - 1) / multiple * multiple;
 }
 
-DVTI_FN int64_t dvti_mm_slim_rows(const dvti_mm *p) {
-    return !p->half && p->batch == 1 && p->a_row == 1 && p->n >= DVTI_MM_MANY && p->m < 16 &&
-                   p->m % 8 != 0 && p->k >= 32 && p->k <= DVTI_MM_DEPTH
-               ? DVTI_MM_NEAR / 64 / p->m * (64 / p->size)
+static int64_t dvti_mm_size(const dvti_matrices *p) {
+    return p->dtype == DVT_F64 ? 8 : 4;
+}
+
+DVTI_FN int64_t dvti_mm_slim_rows(const dvti_matrices *p) {
+    return p->a_row == 1 && p->n >= DVTI_MM_MANY && p->m < 16 && p->m % 8 != 0 && p->k >= 32 &&
+                   p->k <= DVTI_MM_DEPTH
+               ? DVTI_MM_NEAR / 64 / p->m * (64 / dvti_mm_size(p))
                : 0;
 }
 
-DVTI_FN bool dvti_mm_is_one_call(const dvti_mm *p, int64_t terms) {
+DVTI_FN bool dvti_mm_is_one_call(const dvti_matrices *p, int64_t terms) {
     const int64_t most = DVTI_MM_ALONE;
-    return p->batch == 1 && !p->half && p->n > 1 && p->m > 1 && p->n <= most && p->m <= most &&
-           p->k <= DVTI_MM_DEPTH && p->n * p->m <= terms && p->n * p->m * p->k < terms &&
+    return p->n > 1 && p->m > 1 && p->n <= most && p->m <= most && p->k <= DVTI_MM_DEPTH &&
+           p->n * p->m <= terms && p->n * p->m * p->k < terms &&
            (p->n <= DVTI_MM_FEW_ROWS || p->k <= DVTI_MM_FEW_TERMS) &&
            (p->b_col == 1 || p->n <= dvti_mm_slim_rows(p) ||
-            (p->b_k == 1 && dvti_mm_up(p->m * p->size, 64) * p->k <= DVTI_MM_NEAR));
+            (p->b_k == 1 && dvti_mm_up(p->m * dvti_mm_size(p), 64) * p->k <= DVTI_MM_NEAR));
 }
 
-static void dvti_mm_multiply(const dvti_mm *p, dvti_product *q, int64_t b_k) {
+/* b_k: from one row of q's B to the next. */
+static void dvti_mm_multiply(const dvti_simd_gemm *by, dvti_product *q, int64_t b_k) {
     static const double zero = 0;
     int64_t terms[DVTI_MM_DEPTH], k, at = 0; /* DVTI_MM_DEPTH is a multiple of 4 */
-    for (k = 0; k < p->k; k += 4, at += 4 * b_k) {
+    for (k = 0; k < q->depth; k += 4, at += 4 * b_k) {
         terms[k] = at;
         terms[k + 1] = at + b_k;
         terms[k + 2] = at + 2 * b_k;
         terms[k + 3] = at + 3 * b_k;
     }
-    q->depth = p->k;
     q->b_k = terms;
-    q->b_panel = p->by->width;
+    q->b_panel = by->width;
     q->start = &zero;
     q->start_row = 0;
-    p->by->multiply(q);
+    by->multiply(q);
 }
 
-static void dvti_mm_one_call_of(const dvti_mm *p, const void *b, int64_t b_k) {
+static void dvti_mm_one_call_of(const dvti_simd_gemm *by, const dvti_matrices *p, const void *b,
+                                int64_t b_k) {
     dvti_product q;
     q.rows = p->n;
-    q.cols = p->m;
-    q.a = p->launch->in[0].data;
+    q.a = p->a;
     q.a_row = p->a_row;
-    q.a_k = p->a_k;
     q.b = b;
-    q.c = p->launch->out[0].data;
+    q.a_k = p->a_k;
+    q.cols = p->m;
+    q.c = p->c;
     q.c_row = p->m;
-    dvti_mm_multiply(p, &q, b_k);
+    q.depth = p->k;
+    dvti_mm_multiply(by, &q, b_k);
 }
 
-static void dvti_mm_one_call_turned(const dvti_mm *p) {
+static void dvti_mm_one_call_turned(const dvti_simd_gemm *by, const dvti_matrices *p) {
     DVTI_LINE_ALIGNED double turned[DVTI_MM_NEAR / sizeof(double)];
-    const dvti_view *b = &p->launch->in[1];
-    const int64_t row = dvti_mm_up(p->m * p->size, 64) / p->size;
-    p->by->turn(turned, row, b->data, b->dtype, p->b_col, p->k, p->m);
-    dvti_mm_one_call_of(p, turned, row);
+    const int64_t size = dvti_mm_size(p), row = dvti_mm_up(p->m * size, 64) / size;
+    by->turn(turned, row, p->b, p->dtype, p->b_col, p->k, p->m);
+    dvti_mm_one_call_of(by, p, turned, row);
 }
 
-DVTI_FN void dvti_mm_slim(const dvti_mm *p, int64_t i, int64_t rows) {
+DVTI_FN void dvti_mm_slim(const dvti_simd_gemm *by, const dvti_matrices *p, int64_t i,
+                          int64_t rows) {
     DVTI_LINE_ALIGNED double turned[DVTI_MM_NEAR / sizeof(double)];
+    const int64_t size = dvti_mm_size(p);
     dvti_product q;
     q.rows = p->m;
     q.cols = rows;
-    q.a = p->launch->in[1].data;
+    q.a = p->b;
     q.a_row = p->b_col;
     q.a_k = p->b_k;
-    q.b = (const char *)p->launch->in[0].data + i * p->size;
+    q.b = (const char *)p->a + i * size;
     q.c = turned;
-    q.c_row = dvti_mm_up(rows * p->size, 64) / p->size;
-    dvti_mm_multiply(p, &q, p->a_k);
-    p->by->turn_exactly((char *)p->launch->out[0].data + i * p->m * p->size, p->m, turned, q.c_row,
-                        rows, p->m);
+    q.c_row = dvti_mm_up(rows * size, 64) / size;
+    q.depth = p->k;
+    dvti_mm_multiply(by, &q, p->a_k);
+    by->turn_exactly((char *)p->c + i * p->m * size, p->m, turned, q.c_row, rows, p->m);
 }
 
-DVTI_FN void dvti_mm_one_call(const dvti_mm *p) {
+DVTI_FN void dvti_mm_one_call(const dvti_simd_gemm *by, const dvti_matrices *p) {
     if (p->n <= dvti_mm_slim_rows(p))
-        dvti_mm_slim(p, 0, p->n);
+        dvti_mm_slim(by, p, 0, p->n);
     else if (p->b_col != 1)
-        dvti_mm_one_call_turned(p);
+        dvti_mm_one_call_turned(by, p);
     else
-        dvti_mm_one_call_of(p, p->launch->in[1].data, p->b_k);
-    if (p->launch->n_in > 2 || p->launch->i[1])
-        dvti_follow_product(p->simd, p->launch, 0, p->m, p->n, p->m);
+        dvti_mm_one_call_of(by, p, p->b, p->b_k);
+}
+
+DVTI_FN bool dvti_cpu_multiply(const dvti_matrices *product) {
+    const dvti_simd *simd = dvti_simd_now();
+    if (!simd || !dvti_mm_is_one_call(product, DVTI_MM_ONE_CALL))
+        return false;
+    dvti_mm_one_call(product->dtype == DVT_F64 ? simd->gemm_f64 : simd->gemm_f32, product);
+    return true;
 }
 
 #undef DVTI_MM_NEAR
@@ -13631,7 +13699,8 @@ DVTI_FN const dvti_backend *dvti_cpu_backend(void) {
                                          dvti_cpu_trim,
                                          dvti_cpu_memory,
                                          NULL,
-                                         NULL};
+                                         NULL,
+                                         dvti_cpu_multiply};
     dvti_heap_open(&dvti_cpu_heap);
     return &backend;
 }
@@ -14109,6 +14178,7 @@ DVTI_FN const dvti_backend *dvti_virtual_backend(void) {
                                          NULL,
                                          dvti_virtual_trim,
                                          dvti_virtual_memory,
+                                         NULL,
                                          NULL,
                                          NULL};
     return &backend;
@@ -50811,7 +50881,8 @@ DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
                                          dvti_cuda_trim_device,
                                          dvti_cuda_memory_stats,
                                          dvti_cuda_can_all_reduce,
-                                         dvti_cuda_all_reduce};
+                                         dvti_cuda_all_reduce,
+                                         NULL};
     return &backend;
 }
 /* ==== end src/3_cuda/dvt_cuda_backend.c ==== */
@@ -53372,7 +53443,7 @@ typedef struct dvti_factor {
 } dvti_factor;
 
 /* The rule of NumPy: an array of one axis is a row (a) or a column (b). */
-static dvti_factor dvti_factor_of(const dvt_array *x, bool transpose, bool column) {
+static inline dvti_factor dvti_factor_of(const dvt_array *x, bool transpose, bool column) {
     const int64_t *dim = x->shape.dim + x->shape.ndim - 2, *stride = x->stride + x->shape.ndim - 2;
     dvti_factor f;
     if (x->shape.ndim == 1) {
@@ -53456,16 +53527,65 @@ static bool dvti_matmul_batch(const char *name, const dvt_array *a, const dvt_ar
     return dvti_broadcast(name, &x, &y, batch);
 }
 
+static bool dvti_inner_ok(const char *name, const dvt_array *a, const dvt_array *b, int64_t ka,
+                          int64_t kb) {
+    if (ka == kb)
+        return true;
+    dvti_fail(DVT_ERR_SHAPE,
+              "%s: a is %s and b is %s; expected equal extents where they meet, but a has %lld "
+              "and b has %lld; reshape or transpose one of them",
+              name, dvti_describe(a), dvti_describe(b), (long long)ka, (long long)kb);
+    return false;
+}
+
+/* The product's shape, in which a row (a) and a column (b) of one axis have two. */
+static bool dvti_matmul_shape(const char *name, const dvt_array *a, const dvt_array *b,
+                              bool transpose_a, bool transpose_b, dvt_shape *shape) {
+    const dvti_factor fa = dvti_factor_of(a, transpose_a, false);
+    const dvti_factor fb = dvti_factor_of(b, transpose_b, true);
+    if (!dvti_inner_ok(name, a, b, fa.columns, fb.rows) || !dvti_matmul_batch(name, a, b, shape))
+        return false;
+    shape->dim[shape->ndim++] = fa.rows;
+    shape->dim[shape->ndim++] = fb.columns;
+    return true;
+}
+
+/* Two matrices of floats, which meet, into memory in C order on their context; false, and nothing done, when they have to be launched. */
+static bool dvti_matmul_small(const dvt_array *out, const dvt_array *a, const dvt_array *b,
+                              bool transpose_a, bool transpose_b) {
+    const int64_t size = out->dtype == DVT_F64 ? 8 : 4;
+    dvti_matrices product;
+    if (a->shape.ndim != 2 || b->shape.ndim != 2 || a->dtype != out->dtype ||
+        b->dtype != out->dtype || (out->dtype != DVT_F32 && out->dtype != DVT_F64))
+        return false;
+    product.dtype = out->dtype;
+    product.n = a->shape.dim[transpose_a];
+    product.a = (char *)a->storage->data + a->offset * size;
+    product.a_row = a->stride[transpose_a];
+    product.b = (char *)b->storage->data + b->offset * size;
+    product.a_k = a->stride[!transpose_a];
+    product.c = (char *)out->storage->data + out->offset * size;
+    product.m = b->shape.dim[!transpose_b];
+    product.b_k = b->stride[transpose_b];
+    product.k = a->shape.dim[!transpose_a];
+    product.b_col = b->stride[!transpose_b];
+    return dvti_multiply_small(out->storage->device, &product);
+}
+
 /* bias (or NULL) and relu: only as DVTI_K_MATMUL says. */
 static dvt_status dvti_matmul_run(const char *name, dvt_array *out, const dvt_shape *shape,
-                                  const dvt_array *a, const dvti_factor *fa, const dvt_array *b,
-                                  const dvti_factor *fb, const dvt_array *bias, bool relu) {
+                                  const dvt_array *a, bool transpose_a, const dvt_array *b,
+                                  bool transpose_b, const dvt_array *bias, bool relu) {
     dvti_launch launch;
-    if (!dvti_has_elements(shape))
+    dvti_factor f;
+    if ((!bias && !relu && dvti_matmul_small(out, a, b, transpose_a, transpose_b)) ||
+        !dvti_has_elements(shape))
         return DVT_OK;
     dvti_launch_begin(&launch, name, DVTI_K_MATMUL, DVTI_OP_matmul);
-    dvti_factor_view(&launch.in[0], a, shape, fa);
-    dvti_factor_view(&launch.in[1], b, shape, fb);
+    f = dvti_factor_of(a, transpose_a, false);
+    dvti_factor_view(&launch.in[0], a, shape, &f);
+    f = dvti_factor_of(b, transpose_b, true);
+    dvti_factor_view(&launch.in[1], b, shape, &f);
     launch.n_in = bias ? 3 : 2;
     if (bias)
         launch.in[2] = dvti_view_of(bias);
@@ -53480,17 +53600,14 @@ static dvt_status dvti_matmul_run(const char *name, dvt_array *out, const dvt_sh
 static dvt_array *dvti_matmul_recorded(const char *name, dvt_array *a, dvt_array *b,
                                        bool transpose_a, bool transpose_b, dvt_dtype dtype,
                                        dvt_array *bias, bool relu) {
-    const dvti_factor fa = dvti_factor_of(a, transpose_a, false);
-    const dvti_factor fb = dvti_factor_of(b, transpose_b, true);
     dvti_attr attr;
     dvt_array *out, *in[2];
     dvt_shape shape;
-    if (!dvti_matmul_batch(name, a, b, &shape))
+    if (!dvti_matmul_shape(name, a, b, transpose_a, transpose_b, &shape))
         return NULL;
-    shape.dim[shape.ndim++] = fa.rows;
-    shape.dim[shape.ndim++] = fb.columns;
     out = dvti_array_shaped(name, &shape, dtype, a->storage->ctx);
-    if (!out || dvti_matmul_run(name, out, &shape, a, &fa, b, &fb, bias, relu) != DVT_OK)
+    if (!out ||
+        dvti_matmul_run(name, out, &shape, a, transpose_a, b, transpose_b, bias, relu) != DVT_OK)
         return NULL;
     if (!dvt_is_recording())
         return out;
@@ -53509,27 +53626,10 @@ DVTI_FN dvt_array *dvti_linear_at_once(dvt_array *x, dvt_array *w, dvt_array *bi
     return dvti_matmul_recorded("dvt_matmul_t", x, w, false, true, DVT_F32, bias, relu);
 }
 
-static bool dvti_inner_ok(const char *name, const dvt_array *a, const dvt_array *b, int64_t ka,
-                          int64_t kb) {
-    if (ka == kb)
-        return true;
-    dvti_fail(DVT_ERR_SHAPE,
-              "%s: a is %s and b is %s; expected equal extents where they meet, but a has %lld "
-              "and b has %lld; reshape or transpose one of them",
-              name, dvti_describe(a), dvti_describe(b), (long long)ka, (long long)kb);
-    return false;
-}
-
 /* Factors of 8 bits that cpu() multiplies to int32 as they are. */
 static bool dvti_matmul_widens(const dvt_array *a, const dvt_array *b, dvt_dtype dtype) {
     return dtype == DVT_I32 && a->storage->ctx.type == DVT_DEVICE_CPU &&
            (a->dtype == DVT_I8 || a->dtype == DVT_U8) && (b->dtype == DVT_I8 || b->dtype == DVT_U8);
-}
-
-static bool dvti_factors_meet(const char *name, const dvt_array *a, const dvt_array *b,
-                              bool transpose_a, bool transpose_b) {
-    return dvti_inner_ok(name, a, b, dvti_factor_of(a, transpose_a, false).columns,
-                         dvti_factor_of(b, transpose_b, true).rows);
 }
 
 /* The axis of a row (a) or column (b) that had one axis leaves the result. */
@@ -53544,7 +53644,7 @@ static dvt_array *dvti_matmul_any(const char *name, dvt_array *a, dvt_array *b, 
     bool row = a->shape.ndim == 1, column = b->shape.ndim == 1;
     dvt_array *out;
     dvt_shape shape;
-    if (!dvti_factors_meet(name, a, b, transpose_a, transpose_b))
+    if (!dvti_matmul_shape(name, a, b, transpose_a, transpose_b, &shape))
         return NULL;
     if (!dvti_matmul_widens(a, b, dtype)) {
         a = dvt_astype(a, dtype, false);
@@ -53594,9 +53694,7 @@ static dvt_array *dvti_matmul_typed(const char *name, dvt_array *a, dvt_array *b
     if (!dvti_matmul_has_axes(name, a, b))
         return NULL;
     if (a->shape.ndim > 1 && b->shape.ndim > 1 && a->dtype == dtype && b->dtype == dtype)
-        return dvti_factors_meet(name, a, b, transpose_a, transpose_b)
-                   ? dvti_matmul_recorded(name, a, b, transpose_a, transpose_b, dtype, NULL, false)
-                   : NULL;
+        return dvti_matmul_recorded(name, a, b, transpose_a, transpose_b, dtype, NULL, false);
     return dvti_matmul_in_scope(name, a, b, transpose_a, transpose_b, dtype);
 }
 
@@ -53672,35 +53770,55 @@ static dvt_status dvti_matmul_aside(const char *name, dvt_array *dst, dvt_array 
     return status;
 }
 
+/* The short way for most small products, two matrices into a third, where nothing is to be refused, to be formed aside, or recorded. Asking
+   for all that one by one would take as long as 8 x 8 are multiplied. */
+static bool dvti_matmul_into_small(dvt_array *dst, const dvt_array *a, const dvt_array *b,
+                                   bool transpose_a, bool transpose_b) {
+    const dvti_storage *of = dst->storage;
+    if (dst->shape.ndim != 2 || a->shape.ndim != 2 || b->shape.ndim != 2 || dst->broadcast ||
+        a->storage == of || b->storage == of || a->storage->device != of->device ||
+        b->storage->device != of->device || a->storage->ctx.id != of->ctx.id ||
+        b->storage->ctx.id != of->ctx.id || dvt_is_recording())
+        return false;
+    if (dst->shape.dim[0] != a->shape.dim[transpose_a] || dst->stride[1] != 1 ||
+        dst->shape.dim[1] != b->shape.dim[!transpose_b] || dst->stride[0] != dst->shape.dim[1] ||
+        a->shape.dim[!transpose_a] != b->shape.dim[transpose_b] ||
+        !dvti_matmul_small(dst, a, b, transpose_a, transpose_b))
+        return false;
+    dvti_written(dst);
+    return true;
+}
+
 DVT_API dvt_array *dvt_matmul_into(dvt_array *dst, dvt_array *a, dvt_array *b, bool transpose_a,
                                    bool transpose_b) {
     static const char name[] = "dvt_matmul_into", *const names[] = {"dst", "a", "b"};
     dvt_array *in[3];
-    dvti_factor fa, fb;
-    dvt_shape shape, drops;
+    dvt_shape shape, without;
+    const dvt_shape *result = &shape;
     dvt_dtype dtype;
     dvt_status status;
+    if (dst && a && b && dvti_matmul_into_small(dst, a, b, transpose_a, transpose_b))
+        return dst;
     in[0] = dst;
     in[1] = a;
     in[2] = b;
     if (!dvti_check_named(name, in, 3, names) || !dvti_matmul_has_axes(name, a, b))
         return NULL;
-    fa = dvti_factor_of(a, transpose_a, false);
-    fb = dvti_factor_of(b, transpose_b, true);
     dtype = dvti_matmul_dtype(a, b);
-    if (!dvti_inner_ok(name, a, b, fa.columns, fb.rows) || !dvti_matmul_batch(name, a, b, &shape))
+    if (!dvti_matmul_shape(name, a, b, transpose_a, transpose_b, &shape))
         return NULL;
-    shape.dim[shape.ndim++] = fa.rows;
-    shape.dim[shape.ndim++] = fb.columns;
-    drops = shape;
-    dvti_matmul_drop(&drops, a->shape.ndim == 1, b->shape.ndim == 1);
-    if (!dvti_into_ok(name, dst, &drops, dtype, "dvt_matmul_t") ||
+    if (a->shape.ndim == 1 || b->shape.ndim == 1) {
+        without = shape;
+        dvti_matmul_drop(&without, a->shape.ndim == 1, b->shape.ndim == 1);
+        result = &without;
+    }
+    if (!dvti_into_ok(name, dst, result, dtype, "dvt_matmul_t") ||
         !dvti_keeps_history(name, in, 3, "dvt_matmul_t"))
         return NULL;
     if (!dvti_has_elements(&shape))
         return dst;
     status = dvti_matmul_is_direct(dst, a, b, dtype)
-                 ? dvti_matmul_run(name, dst, &shape, a, &fa, b, &fb, NULL, false)
+                 ? dvti_matmul_run(name, dst, &shape, a, transpose_a, b, transpose_b, NULL, false)
                  : dvti_matmul_aside(name, dst, a, b, transpose_a, transpose_b, dtype);
     if (status != DVT_OK)
         return NULL;

@@ -253,7 +253,7 @@ DVT_API bool dvt_is_contiguous(const dvt_array *x) {
     int i;
     if (!x)
         return false;
-    if (dvt_shape_size(x->shape) == 0)
+    if (!dvti_has_elements(&x->shape))
         return true;
     for (i = x->shape.ndim - 1; i >= 0; i--) {
         if (x->shape.dim[i] != 1 && x->stride[i] != step)

@@ -126,6 +126,19 @@ typedef struct dvti_launch {
     dvti_view out[DVTI_MAX_OUT];
 } dvti_launch;
 
+/* c (n, m), in C order, = a (n, k) * b (k, m), all float32 or all float64. Distances count elements. Numbers and addresses take turns
+   for the reason that dvti_product gives. */
+typedef struct dvti_matrices {
+    dvt_dtype dtype;
+    int64_t n;
+    const void *a;
+    int64_t a_row;
+    const void *b;
+    int64_t a_k;
+    void *c;
+    int64_t m, b_k, k, b_col;
+} dvti_matrices;
+
 typedef struct dvti_device dvti_device;
 
 /* An array of an all-reduce: of one dtype and size, contiguous, once on each device. */
@@ -163,6 +176,9 @@ typedef struct dvti_backend {
     bool (*can_all_reduce)(dvti_device *const *device, int n);
     dvt_status (*all_reduce)(const char *name, dvti_device *const *device, int n,
                              const dvti_reduce_part *part, int n_parts);
+    /* Forms a product in the call, with the bits of DVTI_K_MATMUL, where it is so small that preparing a launch would be a good part
+       of the time; otherwise false. NULL: nowhere. */
+    bool (*multiply)(const dvti_matrices *product);
 } dvti_backend;
 
 /* What the library keeps per device; `impl` is the backend's. */

@@ -54,6 +54,14 @@ DVTI_FN dvt_status dvti_run(dvti_device *device, dvti_launch *launch) {
     return dvti_sync_mode() ? backend->wait(device) : DVT_OK;
 }
 
+DVTI_FN bool dvti_multiply_small(dvti_device *device, const dvti_matrices *product) {
+    const dvti_backend *backend = device->backend;
+    if (!backend->multiply || !backend->multiply(product))
+        return false;
+    dvti_count(DVTI_COUNT_KERNELS, 1);
+    return true;
+}
+
 /* ---- the guard of implicit reads ---- */
 static DVTI_TLS dvt_transfer_guard dvti_guard;
 

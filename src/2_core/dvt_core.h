@@ -157,6 +157,8 @@ DVTI_FN void dvti_cuda_describe(int index, const dvti_device *device, dvt_device
 /* ---- work ---- */
 /* Gets the workspace, counts, and puts the launch into the device's queue. All views must be on `device`. */
 DVTI_FN dvt_status dvti_run(dvti_device *device, dvti_launch *launch);
+/* The product of two small matrices on `device`, formed in the call; false, and nothing done: it has to be launched. */
+DVTI_FN bool dvti_multiply_small(dvti_device *device, const dvti_matrices *product);
 /* The public call that stands there made this thread's latest launches. */
 DVTI_FN void dvti_note_launches(const char *file, int line);
 /* dvt_allow_tf32, as it is now. */

@@ -57,6 +57,29 @@ static void dvti_mm_shape(dvti_mm *p, const dvti_launch *launch) {
     p->whole = !dvt_dtype_is_float(out->dtype);
 }
 
+/* The product as two matrices of floats; false when it is not that. */
+static bool dvti_mm_matrices(const dvti_mm *p, dvti_matrices *q) {
+    if (p->batch != 1 || p->half)
+        return false;
+    q->dtype = p->launch->out[0].dtype;
+    q->a = p->launch->in[0].data;
+    q->b = p->launch->in[1].data;
+    q->c = p->launch->out[0].data;
+    q->n = p->n;
+    q->m = p->m;
+    q->k = p->k;
+    q->a_row = p->a_row;
+    q->a_k = p->a_k;
+    q->b_k = p->b_k;
+    q->b_col = p->b_col;
+    return true;
+}
+
+static int64_t dvti_mm_slim_piece(const dvti_mm *p) {
+    dvti_matrices q;
+    return dvti_mm_matrices(p, &q) ? dvti_mm_slim_rows(&q) : 0;
+}
+
 /* A few rows or columns, which would fill their vectors badly, of factors that both lie along k. The order of sums depends on it: so it
    must not depend on the number of threads. */
 static bool dvti_mm_is_narrow(const dvti_mm *p) {
@@ -72,7 +95,7 @@ static dvti_mm_kind dvti_mm_choose(const dvti_mm *p) {
     int64_t w_next = row ? p->b_col : p->a_row;
     if (dvti_mm_is_narrow(p))
         return DVTI_MM_DOTS;
-    if (dvti_mm_slim_rows(p) && p->m > 1)
+    if (dvti_mm_slim_piece(p) && p->m > 1)
         return DVTI_MM_SLIM;
     if (p->half || (p->n != 1 && p->m != 1))
         return DVTI_MM_TILES;
@@ -113,7 +136,7 @@ static void dvti_mm_cut_vector(dvti_mm *p, int threads) {
     const int64_t length = DVTI_MAX(p->n, p->m), few = DVTI_MIN(p->n, p->m);
     const int64_t unit = few == 1 ? 64 : p->kind == DVTI_MM_SLIM ? 32 : 4;
     int64_t piece =
-        DVTI_MIN(length, p->kind == DVTI_MM_SLIM ? dvti_mm_slim_rows(p) : DVTI_MM_PIECE);
+        DVTI_MIN(length, p->kind == DVTI_MM_SLIM ? dvti_mm_slim_piece(p) : DVTI_MM_PIECE);
     while (threads > 1 && piece >= 2 * unit &&
            (few == 1 || piece * few * p->k >= 2 * DVTI_MM_TASK) &&
            p->batch * dvti_mm_cuts(length, piece) < 4 * (int64_t)threads)
@@ -343,9 +366,10 @@ static void dvti_mm_one_vector(const dvti_mm *p, int64_t batch, int64_t i, int64
     bool row = p->n <= p->m;
     const char *x = row ? from_a : from_b, *w = row ? from_b : from_a;
     int64_t count = row ? DVTI_MIN(p->cols, p->m - j) : DVTI_MIN(p->rows, p->n - i);
+    dvti_matrices matrices;
     dvti_dots dots;
-    if (p->kind == DVTI_MM_SLIM) {
-        dvti_mm_slim(p, i, count);
+    if (p->kind == DVTI_MM_SLIM && dvti_mm_matrices(p, &matrices)) {
+        dvti_mm_slim(p->by, &matrices, i, count);
         return;
     }
     if (p->kind == DVTI_MM_COMBINE) {
@@ -397,24 +421,23 @@ static bool dvti_mm_takes(const dvti_launch *launch) {
             dvti_mm_is_byte(launch->in[1].dtype));
 }
 
-/* One call where one thread computes. */
-static bool dvti_mm_is_alone(const dvti_mm *p) {
-    return dvti_mm_is_one_call(p, DVTI_MM_ALONE) && !dvti_mm_is_narrow(p);
-}
-
-/* What is found here is kept in at_once, since finding it again would be a tenth of the time of a small product. */
+/* What is found here is kept in at_once, since finding it again would take a good part of the time of a small product. */
 DVTI_FN int64_t dvti_cpu_matmul_workspace(dvti_launch *launch, int threads) {
     dvti_mm p;
+    dvti_matrices matrices;
+    bool plain;
     launch->at_once = false;
     if (!dvti_mm_takes(launch) || !dvti_simd_now())
         return dvti_ref_matmul_workspace(launch, threads);
     dvti_mm_shape(&p, launch);
-    launch->at_once = dvti_mm_is_one_call(&p, DVTI_MM_ONE_CALL);
+    plain = dvti_mm_matrices(&p, &matrices);
+    launch->at_once = plain && dvti_mm_is_one_call(&matrices, DVTI_MM_ONE_CALL);
     if (launch->at_once)
         return 0;
     if (!threads)
         threads = dvti_parallel_width();
-    launch->at_once = threads == 1 && dvti_mm_is_alone(&p);
+    launch->at_once = threads == 1 && plain && dvti_mm_is_one_call(&matrices, DVTI_MM_ALONE) &&
+                      !dvti_mm_is_narrow(&p);
     if (launch->at_once)
         return 0;
     dvti_mm_plan(&p, threads);
@@ -424,12 +447,14 @@ DVTI_FN int64_t dvti_cpu_matmul_workspace(dvti_launch *launch, int threads) {
 /* False when the workspace was made for the reference. */
 static bool dvti_mm_run(const dvti_launch *launch, const dvti_simd *simd) {
     dvti_mm p;
+    dvti_matrices matrices;
     int threads;
     dvti_mm_shape(&p, launch);
     p.simd = simd;
     p.by = p.size == 8 ? simd->gemm_f64 : simd->gemm_f32;
-    if (launch->at_once) {
-        dvti_mm_one_call(&p);
+    if (launch->at_once && dvti_mm_matrices(&p, &matrices)) {
+        dvti_mm_one_call(p.by, &matrices);
+        dvti_follow_product(simd, launch, 0, p.m, p.n, p.m);
         return true;
     }
     threads = dvti_parallel_width();

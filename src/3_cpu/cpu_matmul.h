@@ -43,12 +43,14 @@ typedef struct dvti_mm {
 } dvti_mm;
 
 DVTI_FN int64_t dvti_mm_up(int64_t n, int64_t multiple);
+/* ---- of float32 or float64 ---- */
 /* Whether one call of a kernel, without any workspace, forms the product, of fewer than so many terms. */
-DVTI_FN bool dvti_mm_is_one_call(const dvti_mm *p, int64_t terms);
-DVTI_FN void dvti_mm_one_call(const dvti_mm *p);
+DVTI_FN bool dvti_mm_is_one_call(const dvti_matrices *p, int64_t terms);
+DVTI_FN void dvti_mm_one_call(const dvti_simd_gemm *by, const dvti_matrices *p);
 /* A few columns, which would fill their vectors badly, of many rows that lie side by side: the transposed product fills them with rows.
    How many at most at once; 0: it is no such product. */
-DVTI_FN int64_t dvti_mm_slim_rows(const dvti_mm *p);
-DVTI_FN void dvti_mm_slim(const dvti_mm *p, int64_t i, int64_t rows);
+DVTI_FN int64_t dvti_mm_slim_rows(const dvti_matrices *p);
+DVTI_FN void dvti_mm_slim(const dvti_simd_gemm *by, const dvti_matrices *p, int64_t i,
+                          int64_t rows);
 
 #endif

@@ -209,7 +209,8 @@ DVTI_FN const dvti_backend *dvti_cpu_backend(void) {
                                          dvti_cpu_trim,
                                          dvti_cpu_memory,
                                          NULL,
-                                         NULL};
+                                         NULL,
+                                         dvti_cpu_multiply};
     dvti_heap_open(&dvti_cpu_heap);
     return &backend;
 }

@@ -36,6 +36,8 @@ DVTI_FN void dvti_ref_optimizer(const dvti_launch *launch);
 
 /* By the best tier's kernels, or by the reference. */
 DVTI_FN void dvti_cpu_matmul(const dvti_launch *launch);
+/* dvti_backend.multiply. */
+DVTI_FN bool dvti_cpu_multiply(const dvti_matrices *product);
 /* threads: 0 asks dvti_parallel_width, which a small product need not. Sets at_once. */
 DVTI_FN int64_t dvti_cpu_matmul_workspace(dvti_launch *launch, int threads);
 DVTI_FN void dvti_cpu_conv2d(const dvti_launch *launch);

@@ -466,6 +466,7 @@ DVTI_FN const dvti_backend *dvti_virtual_backend(void) {
                                          dvti_virtual_trim,
                                          dvti_virtual_memory,
                                          NULL,
+                                         NULL,
                                          NULL};
     return &backend;
 }

@@ -175,6 +175,7 @@ DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
                                          dvti_cuda_trim_device,
                                          dvti_cuda_memory_stats,
                                          dvti_cuda_can_all_reduce,
-                                         dvti_cuda_all_reduce};
+                                         dvti_cuda_all_reduce,
+                                         NULL};
     return &backend;
 }

@@ -8,7 +8,7 @@ typedef struct dvti_factor {
 } dvti_factor;
 
 /* The rule of NumPy: an array of one axis is a row (a) or a column (b). */
-static dvti_factor dvti_factor_of(const dvt_array *x, bool transpose, bool column) {
+static inline dvti_factor dvti_factor_of(const dvt_array *x, bool transpose, bool column) {
     const int64_t *dim = x->shape.dim + x->shape.ndim - 2, *stride = x->stride + x->shape.ndim - 2;
     dvti_factor f;
     if (x->shape.ndim == 1) {
@@ -92,16 +92,65 @@ static bool dvti_matmul_batch(const char *name, const dvt_array *a, const dvt_ar
     return dvti_broadcast(name, &x, &y, batch);
 }
 
+static bool dvti_inner_ok(const char *name, const dvt_array *a, const dvt_array *b, int64_t ka,
+                          int64_t kb) {
+    if (ka == kb)
+        return true;
+    dvti_fail(DVT_ERR_SHAPE,
+              "%s: a is %s and b is %s; expected equal extents where they meet, but a has %lld "
+              "and b has %lld; reshape or transpose one of them",
+              name, dvti_describe(a), dvti_describe(b), (long long)ka, (long long)kb);
+    return false;
+}
+
+/* The product's shape, in which a row (a) and a column (b) of one axis have two. */
+static bool dvti_matmul_shape(const char *name, const dvt_array *a, const dvt_array *b,
+                              bool transpose_a, bool transpose_b, dvt_shape *shape) {
+    const dvti_factor fa = dvti_factor_of(a, transpose_a, false);
+    const dvti_factor fb = dvti_factor_of(b, transpose_b, true);
+    if (!dvti_inner_ok(name, a, b, fa.columns, fb.rows) || !dvti_matmul_batch(name, a, b, shape))
+        return false;
+    shape->dim[shape->ndim++] = fa.rows;
+    shape->dim[shape->ndim++] = fb.columns;
+    return true;
+}
+
+/* Two matrices of floats, which meet, into memory in C order on their context; false, and nothing done, when they have to be launched. */
+static bool dvti_matmul_small(const dvt_array *out, const dvt_array *a, const dvt_array *b,
+                              bool transpose_a, bool transpose_b) {
+    const int64_t size = out->dtype == DVT_F64 ? 8 : 4;
+    dvti_matrices product;
+    if (a->shape.ndim != 2 || b->shape.ndim != 2 || a->dtype != out->dtype ||
+        b->dtype != out->dtype || (out->dtype != DVT_F32 && out->dtype != DVT_F64))
+        return false;
+    product.dtype = out->dtype;
+    product.n = a->shape.dim[transpose_a];
+    product.a = (char *)a->storage->data + a->offset * size;
+    product.a_row = a->stride[transpose_a];
+    product.b = (char *)b->storage->data + b->offset * size;
+    product.a_k = a->stride[!transpose_a];
+    product.c = (char *)out->storage->data + out->offset * size;
+    product.m = b->shape.dim[!transpose_b];
+    product.b_k = b->stride[transpose_b];
+    product.k = a->shape.dim[!transpose_a];
+    product.b_col = b->stride[!transpose_b];
+    return dvti_multiply_small(out->storage->device, &product);
+}
+
 /* bias (or NULL) and relu: only as DVTI_K_MATMUL says. */
 static dvt_status dvti_matmul_run(const char *name, dvt_array *out, const dvt_shape *shape,
-                                  const dvt_array *a, const dvti_factor *fa, const dvt_array *b,
-                                  const dvti_factor *fb, const dvt_array *bias, bool relu) {
+                                  const dvt_array *a, bool transpose_a, const dvt_array *b,
+                                  bool transpose_b, const dvt_array *bias, bool relu) {
     dvti_launch launch;
-    if (!dvti_has_elements(shape))
+    dvti_factor f;
+    if ((!bias && !relu && dvti_matmul_small(out, a, b, transpose_a, transpose_b)) ||
+        !dvti_has_elements(shape))
         return DVT_OK;
     dvti_launch_begin(&launch, name, DVTI_K_MATMUL, DVTI_OP_matmul);
-    dvti_factor_view(&launch.in[0], a, shape, fa);
-    dvti_factor_view(&launch.in[1], b, shape, fb);
+    f = dvti_factor_of(a, transpose_a, false);
+    dvti_factor_view(&launch.in[0], a, shape, &f);
+    f = dvti_factor_of(b, transpose_b, true);
+    dvti_factor_view(&launch.in[1], b, shape, &f);
     launch.n_in = bias ? 3 : 2;
     if (bias)
         launch.in[2] = dvti_view_of(bias);
@@ -116,17 +165,14 @@ static dvt_status dvti_matmul_run(const char *name, dvt_array *out, const dvt_sh
 static dvt_array *dvti_matmul_recorded(const char *name, dvt_array *a, dvt_array *b,
                                        bool transpose_a, bool transpose_b, dvt_dtype dtype,
                                        dvt_array *bias, bool relu) {
-    const dvti_factor fa = dvti_factor_of(a, transpose_a, false);
-    const dvti_factor fb = dvti_factor_of(b, transpose_b, true);
     dvti_attr attr;
     dvt_array *out, *in[2];
     dvt_shape shape;
-    if (!dvti_matmul_batch(name, a, b, &shape))
+    if (!dvti_matmul_shape(name, a, b, transpose_a, transpose_b, &shape))
         return NULL;
-    shape.dim[shape.ndim++] = fa.rows;
-    shape.dim[shape.ndim++] = fb.columns;
     out = dvti_array_shaped(name, &shape, dtype, a->storage->ctx);
-    if (!out || dvti_matmul_run(name, out, &shape, a, &fa, b, &fb, bias, relu) != DVT_OK)
+    if (!out ||
+        dvti_matmul_run(name, out, &shape, a, transpose_a, b, transpose_b, bias, relu) != DVT_OK)
         return NULL;
     if (!dvt_is_recording())
         return out;
@@ -145,27 +191,10 @@ DVTI_FN dvt_array *dvti_linear_at_once(dvt_array *x, dvt_array *w, dvt_array *bi
     return dvti_matmul_recorded("dvt_matmul_t", x, w, false, true, DVT_F32, bias, relu);
 }
 
-static bool dvti_inner_ok(const char *name, const dvt_array *a, const dvt_array *b, int64_t ka,
-                          int64_t kb) {
-    if (ka == kb)
-        return true;
-    dvti_fail(DVT_ERR_SHAPE,
-              "%s: a is %s and b is %s; expected equal extents where they meet, but a has %lld "
-              "and b has %lld; reshape or transpose one of them",
-              name, dvti_describe(a), dvti_describe(b), (long long)ka, (long long)kb);
-    return false;
-}
-
 /* Factors of 8 bits that cpu() multiplies to int32 as they are. */
 static bool dvti_matmul_widens(const dvt_array *a, const dvt_array *b, dvt_dtype dtype) {
     return dtype == DVT_I32 && a->storage->ctx.type == DVT_DEVICE_CPU &&
            (a->dtype == DVT_I8 || a->dtype == DVT_U8) && (b->dtype == DVT_I8 || b->dtype == DVT_U8);
-}
-
-static bool dvti_factors_meet(const char *name, const dvt_array *a, const dvt_array *b,
-                              bool transpose_a, bool transpose_b) {
-    return dvti_inner_ok(name, a, b, dvti_factor_of(a, transpose_a, false).columns,
-                         dvti_factor_of(b, transpose_b, true).rows);
 }
 
 /* The axis of a row (a) or column (b) that had one axis leaves the result. */
@@ -180,7 +209,7 @@ static dvt_array *dvti_matmul_any(const char *name, dvt_array *a, dvt_array *b, 
     bool row = a->shape.ndim == 1, column = b->shape.ndim == 1;
     dvt_array *out;
     dvt_shape shape;
-    if (!dvti_factors_meet(name, a, b, transpose_a, transpose_b))
+    if (!dvti_matmul_shape(name, a, b, transpose_a, transpose_b, &shape))
         return NULL;
     if (!dvti_matmul_widens(a, b, dtype)) {
         a = dvt_astype(a, dtype, false);
@@ -230,9 +259,7 @@ static dvt_array *dvti_matmul_typed(const char *name, dvt_array *a, dvt_array *b
     if (!dvti_matmul_has_axes(name, a, b))
         return NULL;
     if (a->shape.ndim > 1 && b->shape.ndim > 1 && a->dtype == dtype && b->dtype == dtype)
-        return dvti_factors_meet(name, a, b, transpose_a, transpose_b)
-                   ? dvti_matmul_recorded(name, a, b, transpose_a, transpose_b, dtype, NULL, false)
-                   : NULL;
+        return dvti_matmul_recorded(name, a, b, transpose_a, transpose_b, dtype, NULL, false);
     return dvti_matmul_in_scope(name, a, b, transpose_a, transpose_b, dtype);
 }
 
@@ -308,35 +335,55 @@ static dvt_status dvti_matmul_aside(const char *name, dvt_array *dst, dvt_array 
     return status;
 }
 
+/* The short way for most small products, two matrices into a third, where nothing is to be refused, to be formed aside, or recorded. Asking
+   for all that one by one would take as long as 8 x 8 are multiplied. */
+static bool dvti_matmul_into_small(dvt_array *dst, const dvt_array *a, const dvt_array *b,
+                                   bool transpose_a, bool transpose_b) {
+    const dvti_storage *of = dst->storage;
+    if (dst->shape.ndim != 2 || a->shape.ndim != 2 || b->shape.ndim != 2 || dst->broadcast ||
+        a->storage == of || b->storage == of || a->storage->device != of->device ||
+        b->storage->device != of->device || a->storage->ctx.id != of->ctx.id ||
+        b->storage->ctx.id != of->ctx.id || dvt_is_recording())
+        return false;
+    if (dst->shape.dim[0] != a->shape.dim[transpose_a] || dst->stride[1] != 1 ||
+        dst->shape.dim[1] != b->shape.dim[!transpose_b] || dst->stride[0] != dst->shape.dim[1] ||
+        a->shape.dim[!transpose_a] != b->shape.dim[transpose_b] ||
+        !dvti_matmul_small(dst, a, b, transpose_a, transpose_b))
+        return false;
+    dvti_written(dst);
+    return true;
+}
+
 DVT_API dvt_array *dvt_matmul_into(dvt_array *dst, dvt_array *a, dvt_array *b, bool transpose_a,
                                    bool transpose_b) {
     static const char name[] = "dvt_matmul_into", *const names[] = {"dst", "a", "b"};
     dvt_array *in[3];
-    dvti_factor fa, fb;
-    dvt_shape shape, drops;
+    dvt_shape shape, without;
+    const dvt_shape *result = &shape;
     dvt_dtype dtype;
     dvt_status status;
+    if (dst && a && b && dvti_matmul_into_small(dst, a, b, transpose_a, transpose_b))
+        return dst;
     in[0] = dst;
     in[1] = a;
     in[2] = b;
     if (!dvti_check_named(name, in, 3, names) || !dvti_matmul_has_axes(name, a, b))
         return NULL;
-    fa = dvti_factor_of(a, transpose_a, false);
-    fb = dvti_factor_of(b, transpose_b, true);
     dtype = dvti_matmul_dtype(a, b);
-    if (!dvti_inner_ok(name, a, b, fa.columns, fb.rows) || !dvti_matmul_batch(name, a, b, &shape))
+    if (!dvti_matmul_shape(name, a, b, transpose_a, transpose_b, &shape))
         return NULL;
-    shape.dim[shape.ndim++] = fa.rows;
-    shape.dim[shape.ndim++] = fb.columns;
-    drops = shape;
-    dvti_matmul_drop(&drops, a->shape.ndim == 1, b->shape.ndim == 1);
-    if (!dvti_into_ok(name, dst, &drops, dtype, "dvt_matmul_t") ||
+    if (a->shape.ndim == 1 || b->shape.ndim == 1) {
+        without = shape;
+        dvti_matmul_drop(&without, a->shape.ndim == 1, b->shape.ndim == 1);
+        result = &without;
+    }
+    if (!dvti_into_ok(name, dst, result, dtype, "dvt_matmul_t") ||
         !dvti_keeps_history(name, in, 3, "dvt_matmul_t"))
         return NULL;
     if (!dvti_has_elements(&shape))
         return dst;
     status = dvti_matmul_is_direct(dst, a, b, dtype)
-                 ? dvti_matmul_run(name, dst, &shape, a, &fa, b, &fb, NULL, false)
+                 ? dvti_matmul_run(name, dst, &shape, a, transpose_a, b, transpose_b, NULL, false)
                  : dvti_matmul_aside(name, dst, a, b, transpose_a, transpose_b, dtype);
     if (status != DVT_OK)
         return NULL;
