@@ -116,7 +116,7 @@ DVT_TEST(product_kernels_at_every_size) {
             t.dtype = dtypes[d];
             t.cols = some_cols[i % (int64_t)cols];
             t.rows = i / (int64_t)cols % ROWS + 1;
-            t.depth = draw() % 40 == 0 ? DEPTH : PICK(depths);
+            t.depth = draw() % 40 == 0 ? (int64_t)DEPTH : PICK(depths);
             t.turned_a = draw() % 2;
             t.panels = draw() % 2;
             t.odd_table = draw() % 2;
