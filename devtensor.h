@@ -8192,6 +8192,9 @@ typedef struct dvti_simd_gemm {
     int64_t size;  /* bytes of an element */
     int64_t width; /* columns of a panel: a multiple of the elements in 64 bytes */
     void (*multiply)(const dvti_product *product);
+    /* The same with a start, for rows of C that begin at multiples of 64 bytes and are not read soon: most are stored around the caches, for
+       which memory need not be read first. On x86 an sfence belongs between that and telling others. */
+    void (*multiply_around)(const dvti_product *product);
     /* The first rows of a product with one panel of B, whose rows are b_row apart (b_k is not looked at): each is copied into the panel,
        `width` after the one before, when it has been read. How many rows of C that were: 0 where nothing was done. */
     int64_t (*pack_on_the_way)(const dvti_product *product, int64_t b_row, void *panel);
@@ -10359,6 +10362,7 @@ typedef struct dvti_mm {
     bool half;    /* the result is converted */
     bool whole;   /* and its sums are integers between steps */
     bool pack_a, pack_b;
+    bool around;         /* the result is stored around the caches */
     int64_t depth, a_ld; /* terms of a step; from one packed row of A to the next */
     /* A task forms a tile of each of `per_task` products. */
     int64_t rows, cols, row_tiles, col_tiles, per_task, tasks;
@@ -10398,8 +10402,9 @@ DVTI_FN void dvti_mm_slim(const dvti_simd_gemm *by, const dvti_matrices *p, int6
 #define DVTI_MM_REPEATED 128
 /* Bytes of a row of a transposed A up to which it is read in place: at 4 KB all of them would meet in the same sets of the cache. */
 #define DVTI_MM_SHORT_ROW 2048
-#define DVTI_MM_TASK 65536.0 /* terms that are worth a task: about a microsecond */
-#define DVTI_MM_PIECE 4096   /* elements of a vector result that one task forms */
+#define DVTI_MM_AROUND (32 << 20) /* bytes of a result that no cache keeps */
+#define DVTI_MM_TASK 65536.0      /* terms that are worth a task: about a microsecond */
+#define DVTI_MM_PIECE 4096        /* elements of a vector result that one task forms */
 
 static int64_t dvti_mm_cuts(int64_t n, int64_t piece) {
     return (n + piece - 1) / piece;
@@ -10546,6 +10551,14 @@ static bool dvti_mm_is_spread(const dvti_mm *p) {
     return p->a_k != 1 && (p->a_row != 1 || p->a_k < 0 || p->a_k * p->size > DVTI_MM_SHORT_ROW);
 }
 
+/* Whether C is too large for any cache, and stored once: then reading its memory first would take longer than a few terms do. */
+static bool dvti_mm_goes_around(const dvti_mm *p) {
+    const dvti_launch *launch = p->launch;
+    return !p->half && p->k <= p->depth && p->batch * p->n * p->m * p->size >= DVTI_MM_AROUND &&
+           p->m * p->size % 64 == 0 && (uintptr_t)launch->out[0].data % 64 == 0 &&
+           launch->n_in <= 2 && !launch->i[1];
+}
+
 /* Of a shape. */
 static void dvti_mm_plan(dvti_mm *p, int threads) {
     const bool near_b = p->k * p->m * p->size <= DVTI_MM_NEAR_BYTES;
@@ -10558,9 +10571,11 @@ static void dvti_mm_plan(dvti_mm *p, int threads) {
         p->pack_a = p->half || (dvti_mm_is_spread(p) && p->m > 128 && p->k > DVTI_MM_FEW_TERMS);
         dvti_mm_cut_tiles(p, threads);
         dvti_mm_layout(p);
+        p->around = dvti_mm_goes_around(p);
     } else {
         dvti_mm_cut_vector(p, threads);
         p->area = 0;
+        p->around = false;
     }
     each = (double)p->rows * (double)p->cols * (double)DVTI_MAX(p->k, 1);
     p->per_task = DVTI_MAX(1, DVTI_MIN((int64_t)(DVTI_MM_TASK / each), p->batch));
@@ -10627,7 +10642,7 @@ static void dvti_mm_panel(const dvti_mm *p, dvti_product q, const char *b, char 
     q.rows -= done;
     q.a = (const char *)q.a + done * q.a_row * p->size;
     q.c = (char *)q.c + done * q.c_row * p->size;
-    p->by->multiply(&q);
+    (p->around ? p->by->multiply_around : p->by->multiply)(&q);
 }
 
 /* Some rows of a step, whose B is in place or in panels. */
@@ -10660,7 +10675,7 @@ static void dvti_mm_block(const dvti_mm *p, const dvti_mm_tile *t, int64_t i, in
         q.a_k = 1;
     }
     if (!p->pack_b) {
-        p->by->multiply(&q);
+        (p->around ? p->by->multiply_around : p->by->multiply)(&q);
         return;
     }
     for (j = 0; j < t->cols; j += width) {
@@ -10727,6 +10742,10 @@ static void dvti_mm_one_tile(const dvti_mm *p, dvti_mm_tile *t, int64_t batch, i
             dvti_mm_add_whole(p, t, k == 0);
         k += p->depth;
     } while (k < p->k);
+#if DVTI_X86
+    if (p->around)
+        _mm_sfence(); /* such stores are in no order with what tells the others that they are done */
+#endif
     if (p->whole)
         dvti_mm_store_whole(p, t, to);
     else if (p->half)
@@ -10868,6 +10887,7 @@ DVTI_FN void dvti_cpu_matmul(const dvti_launch *launch) {
 #undef DVTI_MM_HALF_COLS
 #undef DVTI_MM_REPEATED
 #undef DVTI_MM_SHORT_ROW
+#undef DVTI_MM_AROUND
 #undef DVTI_MM_TASK
 #undef DVTI_MM_PIECE
 /* ==== end src/3_cpu/cpu_matmul.c ==== */
@@ -19350,6 +19370,7 @@ DVTI_PART_SET(pd, p_dset, double, _mm256_set1_pd(x))
 DVTI_PART_LOAD(pd, p_dload, double, _mm256_loadu_pd(p))
 DVTI_PART_LOAD(pd, p_load_wide, float, _mm256_cvtps_pd(_mm_loadu_ps(p)))
 DVTI_PART_STORE(pd, p_dstore, double, _mm256_storeu_pd(p, a))
+DVTI_PART_STORE(pd, p_dstream, double, _mm256_stream_pd(p, a))
 DVTI_PART_LOAD_N(pd, p_dload_n, double, _mm256_maskload_pd(p, V(p_wide_lanes)(n)))
 DVTI_PART_STORE_N(pd, p_dstore_n, double, _mm256_maskstore_pd(p, V(p_wide_lanes)(n), a))
 DVTI_INLINE V(p_dfirst_type) V(p_dfirst)(int64_t n) {
@@ -22153,6 +22174,9 @@ DVTI_INLINE V(d) V(gemm_dfetch)(const void *src, dvt_dtype dtype, int64_t at, in
 #define DVTI_WHOLE (64 / (int64_t)sizeof(DVTI_E)) /* elements of a vector */
 #define DVTI_EDGE 128 /* terms of a step at the edge, rows of a strip */
 #define DVTI_STRIP 64
+/* What a tile does besides. */
+#define DVTI_PACK 1
+#define DVTI_AROUND 2
 #define DVTI_AHEAD 4 /* rows of B that are asked for before they are read */
 /* Rows of half parts of columns, alone and behind whole parts: chains enough for the multipliers, and registers for them. */
 #define DVTI_SLIM 8
@@ -22160,11 +22184,12 @@ DVTI_INLINE V(d) V(gemm_dfetch)(const void *src, dvt_dtype dtype, int64_t at, in
 
 /* Rows times parts of sums stay in registers while k passes by. `rows` is `most` or one less: then the last row is computed twice
    and stored once, which spares the kernels for odd numbers. `tail`: columns of the last part. Addresses go on from row to row: those of
-   all rows at once would be spilled, which took a tenth of the time of a small product. With a panel, rows of B are b_row apart, and
-   each is copied into the panel when it has been read. */
-DVTI_INLINE void G(tile)(const int most, const int parts, const bool pack, const dvti_product *p,
+   all rows at once would be spilled, which took a tenth of the time of a small product. With PACK, rows of B are b_row apart, and
+   each is copied into the panel when it has been read; AROUND the caches, whole tiles are stored. */
+DVTI_INLINE void G(tile)(const int most, const int parts, const int how, const dvti_product *p,
                          const DVTI_E *a, const DVTI_E *b, DVTI_E *c, const DVTI_E *start,
                          int64_t rows, int64_t tail, int64_t b_row, DVTI_E *panel) {
+    const bool pack = how == DVTI_PACK;
     const int64_t a_row = p->a_row, a_k = p->a_k, c_row = p->c_row, depth = p->depth;
     const int64_t last = rows - 1, a_last = last * a_row, *b_k = p->b_k;
     const int end = parts - 1;
@@ -22226,9 +22251,13 @@ DVTI_INLINE void G(tile)(const int most, const int parts, const bool pack, const
         if (i == most - 1 && rows < most)
             return;
         DVTI_UNROLL
-        for (j = 0; j < end; j++)
-            P(store)(c + j * DVTI_LANES, sum[i][j]);
-        P(store_first)(c + end * DVTI_LANES, first, sum[i][end]);
+        for (j = 0; j < parts; j++)
+            if (how == DVTI_AROUND)
+                P(stream)(c + j * DVTI_LANES, sum[i][j]);
+            else if (j < end)
+                P(store)(c + j * DVTI_LANES, sum[i][j]);
+        if (how != DVTI_AROUND)
+            P(store_first)(c + end * DVTI_LANES, first, sum[i][end]);
         c += c_row;
     }
 }
@@ -22240,7 +22269,7 @@ typedef void (*G(tile_fn))(const dvti_product *p, const DVTI_E *a, const DVTI_E 
     static void G(tile_##most##_##parts)(const dvti_product *p, const DVTI_E *a, const DVTI_E *b,  \
                                          DVTI_E *c, const DVTI_E *start, int64_t rows,             \
                                          int64_t tail) {                                           \
-        G(tile)(most, parts, false, p, a, b, c, start, rows, tail, 0, NULL);                       \
+        G(tile)(most, parts, 0, p, a, b, c, start, rows, tail, 0, NULL);                       \
     }
 DVTI_TILE(2, 1)
 DVTI_TILE(2, 2)
@@ -22476,10 +22505,32 @@ static void G(multiply)(const dvti_product *p) {
 static int64_t G(pack_on_the_way)(const dvti_product *p, int64_t b_row, void *panel) {
     if (p->rows < DVTI_TILE_ROWS || p->cols < DVTI_TILE_PARTS * DVTI_LANES)
         return 0;
-    G(tile)(DVTI_TILE_ROWS, DVTI_TILE_PARTS, true, p, (const DVTI_E *)p->a, (const DVTI_E *)p->b,
+    G(tile)(DVTI_TILE_ROWS, DVTI_TILE_PARTS, DVTI_PACK, p, (const DVTI_E *)p->a, (const DVTI_E *)p->b,
             (DVTI_E *)p->c, (const DVTI_E *)p->start, DVTI_TILE_ROWS, DVTI_LANES, b_row,
             (DVTI_E *)panel);
     return DVTI_TILE_ROWS;
+}
+
+static void G(multiply_around)(const dvti_product *p) {
+    const int64_t width = DVTI_TILE_PARTS * DVTI_LANES;
+    dvti_product rest = *p;
+    for (; rest.cols >= width; rest.cols -= width) {
+        dvti_product column = rest;
+        column.cols = width;
+        for (; column.rows >= DVTI_TILE_ROWS; column.rows -= DVTI_TILE_ROWS) {
+            const DVTI_E *start = (const DVTI_E *)column.start;
+            G(tile)(DVTI_TILE_ROWS, DVTI_TILE_PARTS, DVTI_AROUND, p, (const DVTI_E *)column.a,
+                    (const DVTI_E *)column.b, (DVTI_E *)column.c, start, DVTI_TILE_ROWS,
+                    DVTI_LANES, 0, NULL);
+            column.a = (const DVTI_E *)column.a + DVTI_TILE_ROWS * p->a_row;
+            column.c = (DVTI_E *)column.c + DVTI_TILE_ROWS * p->c_row;
+            column.start = start + DVTI_TILE_ROWS * p->start_row;
+        }
+        G(multiply)(&column);
+        rest.b = (const DVTI_E *)rest.b + p->b_panel;
+        rest.c = (DVTI_E *)rest.c + width;
+    }
+    G(multiply)(&rest);
 }
 
 /* ---- packing ---- */
@@ -22717,16 +22768,18 @@ static void G(dots)(const dvti_dots *p) {
 }
 /* ==== end src/3_cpu/simd/gemm_vectors.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 429 "src/3_cpu/simd/gemm_type.inl"
+#line 459 "src/3_cpu/simd/gemm_type.inl"
 #endif
 
 static const dvti_simd_gemm G(kernels) = {
-    sizeof(DVTI_E), DVTI_TILE_PARTS *DVTI_LANES, G(multiply), G(pack_on_the_way), G(copy), G(turn),
-    G(turn_exactly), G(combine), G(dots)};
+    sizeof(DVTI_E), DVTI_TILE_PARTS *DVTI_LANES, G(multiply), G(multiply_around), G(pack_on_the_way),
+    G(copy), G(turn), G(turn_exactly), G(combine), G(dots)};
 
 #undef DVTI_WHOLE
 #undef DVTI_EDGE
 #undef DVTI_STRIP
+#undef DVTI_PACK
+#undef DVTI_AROUND
 #undef DVTI_AHEAD
 #undef DVTI_SLIM
 #undef DVTI_SLIM_BEHIND
@@ -22765,6 +22818,9 @@ static const dvti_simd_gemm G(kernels) = {
 #define DVTI_WHOLE (64 / (int64_t)sizeof(DVTI_E)) /* elements of a vector */
 #define DVTI_EDGE 128 /* terms of a step at the edge, rows of a strip */
 #define DVTI_STRIP 64
+/* What a tile does besides. */
+#define DVTI_PACK 1
+#define DVTI_AROUND 2
 #define DVTI_AHEAD 4 /* rows of B that are asked for before they are read */
 /* Rows of half parts of columns, alone and behind whole parts: chains enough for the multipliers, and registers for them. */
 #define DVTI_SLIM 8
@@ -22772,11 +22828,12 @@ static const dvti_simd_gemm G(kernels) = {
 
 /* Rows times parts of sums stay in registers while k passes by. `rows` is `most` or one less: then the last row is computed twice
    and stored once, which spares the kernels for odd numbers. `tail`: columns of the last part. Addresses go on from row to row: those of
-   all rows at once would be spilled, which took a tenth of the time of a small product. With a panel, rows of B are b_row apart, and
-   each is copied into the panel when it has been read. */
-DVTI_INLINE void G(tile)(const int most, const int parts, const bool pack, const dvti_product *p,
+   all rows at once would be spilled, which took a tenth of the time of a small product. With PACK, rows of B are b_row apart, and
+   each is copied into the panel when it has been read; AROUND the caches, whole tiles are stored. */
+DVTI_INLINE void G(tile)(const int most, const int parts, const int how, const dvti_product *p,
                          const DVTI_E *a, const DVTI_E *b, DVTI_E *c, const DVTI_E *start,
                          int64_t rows, int64_t tail, int64_t b_row, DVTI_E *panel) {
+    const bool pack = how == DVTI_PACK;
     const int64_t a_row = p->a_row, a_k = p->a_k, c_row = p->c_row, depth = p->depth;
     const int64_t last = rows - 1, a_last = last * a_row, *b_k = p->b_k;
     const int end = parts - 1;
@@ -22838,9 +22895,13 @@ DVTI_INLINE void G(tile)(const int most, const int parts, const bool pack, const
         if (i == most - 1 && rows < most)
             return;
         DVTI_UNROLL
-        for (j = 0; j < end; j++)
-            P(store)(c + j * DVTI_LANES, sum[i][j]);
-        P(store_first)(c + end * DVTI_LANES, first, sum[i][end]);
+        for (j = 0; j < parts; j++)
+            if (how == DVTI_AROUND)
+                P(stream)(c + j * DVTI_LANES, sum[i][j]);
+            else if (j < end)
+                P(store)(c + j * DVTI_LANES, sum[i][j]);
+        if (how != DVTI_AROUND)
+            P(store_first)(c + end * DVTI_LANES, first, sum[i][end]);
         c += c_row;
     }
 }
@@ -22852,7 +22913,7 @@ typedef void (*G(tile_fn))(const dvti_product *p, const DVTI_E *a, const DVTI_E 
     static void G(tile_##most##_##parts)(const dvti_product *p, const DVTI_E *a, const DVTI_E *b,  \
                                          DVTI_E *c, const DVTI_E *start, int64_t rows,             \
                                          int64_t tail) {                                           \
-        G(tile)(most, parts, false, p, a, b, c, start, rows, tail, 0, NULL);                       \
+        G(tile)(most, parts, 0, p, a, b, c, start, rows, tail, 0, NULL);                       \
     }
 DVTI_TILE(2, 1)
 DVTI_TILE(2, 2)
@@ -23088,10 +23149,32 @@ static void G(multiply)(const dvti_product *p) {
 static int64_t G(pack_on_the_way)(const dvti_product *p, int64_t b_row, void *panel) {
     if (p->rows < DVTI_TILE_ROWS || p->cols < DVTI_TILE_PARTS * DVTI_LANES)
         return 0;
-    G(tile)(DVTI_TILE_ROWS, DVTI_TILE_PARTS, true, p, (const DVTI_E *)p->a, (const DVTI_E *)p->b,
+    G(tile)(DVTI_TILE_ROWS, DVTI_TILE_PARTS, DVTI_PACK, p, (const DVTI_E *)p->a, (const DVTI_E *)p->b,
             (DVTI_E *)p->c, (const DVTI_E *)p->start, DVTI_TILE_ROWS, DVTI_LANES, b_row,
             (DVTI_E *)panel);
     return DVTI_TILE_ROWS;
+}
+
+static void G(multiply_around)(const dvti_product *p) {
+    const int64_t width = DVTI_TILE_PARTS * DVTI_LANES;
+    dvti_product rest = *p;
+    for (; rest.cols >= width; rest.cols -= width) {
+        dvti_product column = rest;
+        column.cols = width;
+        for (; column.rows >= DVTI_TILE_ROWS; column.rows -= DVTI_TILE_ROWS) {
+            const DVTI_E *start = (const DVTI_E *)column.start;
+            G(tile)(DVTI_TILE_ROWS, DVTI_TILE_PARTS, DVTI_AROUND, p, (const DVTI_E *)column.a,
+                    (const DVTI_E *)column.b, (DVTI_E *)column.c, start, DVTI_TILE_ROWS,
+                    DVTI_LANES, 0, NULL);
+            column.a = (const DVTI_E *)column.a + DVTI_TILE_ROWS * p->a_row;
+            column.c = (DVTI_E *)column.c + DVTI_TILE_ROWS * p->c_row;
+            column.start = start + DVTI_TILE_ROWS * p->start_row;
+        }
+        G(multiply)(&column);
+        rest.b = (const DVTI_E *)rest.b + p->b_panel;
+        rest.c = (DVTI_E *)rest.c + width;
+    }
+    G(multiply)(&rest);
 }
 
 /* ---- packing ---- */
@@ -23329,16 +23412,18 @@ static void G(dots)(const dvti_dots *p) {
 }
 /* ==== end src/3_cpu/simd/gemm_vectors.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 429 "src/3_cpu/simd/gemm_type.inl"
+#line 459 "src/3_cpu/simd/gemm_type.inl"
 #endif
 
 static const dvti_simd_gemm G(kernels) = {
-    sizeof(DVTI_E), DVTI_TILE_PARTS *DVTI_LANES, G(multiply), G(pack_on_the_way), G(copy), G(turn),
-    G(turn_exactly), G(combine), G(dots)};
+    sizeof(DVTI_E), DVTI_TILE_PARTS *DVTI_LANES, G(multiply), G(multiply_around), G(pack_on_the_way),
+    G(copy), G(turn), G(turn_exactly), G(combine), G(dots)};
 
 #undef DVTI_WHOLE
 #undef DVTI_EDGE
 #undef DVTI_STRIP
+#undef DVTI_PACK
+#undef DVTI_AROUND
 #undef DVTI_AHEAD
 #undef DVTI_SLIM
 #undef DVTI_SLIM_BEHIND
@@ -25946,6 +26031,7 @@ DVTI_PART_LOAD(pd, p_load_wide, float,
                _mm512_insertf64x4(_mm512_castpd256_pd512(_mm256_cvtps_pd(_mm_loadu_ps(p))),
                                   _mm256_cvtps_pd(_mm_loadu_ps(p + 4)), 1))
 DVTI_PART_STORE(pd, p_dstore, double, _mm512_storeu_pd(p, a))
+DVTI_PART_STORE(pd, p_dstream, double, _mm512_stream_pd(p, a))
 DVTI_PART_LOAD_N(pd, p_dload_n, double, _mm512_maskz_loadu_pd(DVTI_MASK8(n), p))
 DVTI_PART_STORE_N(pd, p_dstore_n, double, _mm512_mask_storeu_pd(p, DVTI_MASK8(n), a))
 DVTI_INLINE V(p_dfirst_type) V(p_dfirst)(int64_t n) {
@@ -28763,6 +28849,9 @@ DVTI_INLINE V(d) V(gemm_dfetch)(const void *src, dvt_dtype dtype, int64_t at, in
 #define DVTI_WHOLE (64 / (int64_t)sizeof(DVTI_E)) /* elements of a vector */
 #define DVTI_EDGE 128 /* terms of a step at the edge, rows of a strip */
 #define DVTI_STRIP 64
+/* What a tile does besides. */
+#define DVTI_PACK 1
+#define DVTI_AROUND 2
 #define DVTI_AHEAD 4 /* rows of B that are asked for before they are read */
 /* Rows of half parts of columns, alone and behind whole parts: chains enough for the multipliers, and registers for them. */
 #define DVTI_SLIM 8
@@ -28770,11 +28859,12 @@ DVTI_INLINE V(d) V(gemm_dfetch)(const void *src, dvt_dtype dtype, int64_t at, in
 
 /* Rows times parts of sums stay in registers while k passes by. `rows` is `most` or one less: then the last row is computed twice
    and stored once, which spares the kernels for odd numbers. `tail`: columns of the last part. Addresses go on from row to row: those of
-   all rows at once would be spilled, which took a tenth of the time of a small product. With a panel, rows of B are b_row apart, and
-   each is copied into the panel when it has been read. */
-DVTI_INLINE void G(tile)(const int most, const int parts, const bool pack, const dvti_product *p,
+   all rows at once would be spilled, which took a tenth of the time of a small product. With PACK, rows of B are b_row apart, and
+   each is copied into the panel when it has been read; AROUND the caches, whole tiles are stored. */
+DVTI_INLINE void G(tile)(const int most, const int parts, const int how, const dvti_product *p,
                          const DVTI_E *a, const DVTI_E *b, DVTI_E *c, const DVTI_E *start,
                          int64_t rows, int64_t tail, int64_t b_row, DVTI_E *panel) {
+    const bool pack = how == DVTI_PACK;
     const int64_t a_row = p->a_row, a_k = p->a_k, c_row = p->c_row, depth = p->depth;
     const int64_t last = rows - 1, a_last = last * a_row, *b_k = p->b_k;
     const int end = parts - 1;
@@ -28836,9 +28926,13 @@ DVTI_INLINE void G(tile)(const int most, const int parts, const bool pack, const
         if (i == most - 1 && rows < most)
             return;
         DVTI_UNROLL
-        for (j = 0; j < end; j++)
-            P(store)(c + j * DVTI_LANES, sum[i][j]);
-        P(store_first)(c + end * DVTI_LANES, first, sum[i][end]);
+        for (j = 0; j < parts; j++)
+            if (how == DVTI_AROUND)
+                P(stream)(c + j * DVTI_LANES, sum[i][j]);
+            else if (j < end)
+                P(store)(c + j * DVTI_LANES, sum[i][j]);
+        if (how != DVTI_AROUND)
+            P(store_first)(c + end * DVTI_LANES, first, sum[i][end]);
         c += c_row;
     }
 }
@@ -28850,7 +28944,7 @@ typedef void (*G(tile_fn))(const dvti_product *p, const DVTI_E *a, const DVTI_E 
     static void G(tile_##most##_##parts)(const dvti_product *p, const DVTI_E *a, const DVTI_E *b,  \
                                          DVTI_E *c, const DVTI_E *start, int64_t rows,             \
                                          int64_t tail) {                                           \
-        G(tile)(most, parts, false, p, a, b, c, start, rows, tail, 0, NULL);                       \
+        G(tile)(most, parts, 0, p, a, b, c, start, rows, tail, 0, NULL);                       \
     }
 DVTI_TILE(2, 1)
 DVTI_TILE(2, 2)
@@ -29086,10 +29180,32 @@ static void G(multiply)(const dvti_product *p) {
 static int64_t G(pack_on_the_way)(const dvti_product *p, int64_t b_row, void *panel) {
     if (p->rows < DVTI_TILE_ROWS || p->cols < DVTI_TILE_PARTS * DVTI_LANES)
         return 0;
-    G(tile)(DVTI_TILE_ROWS, DVTI_TILE_PARTS, true, p, (const DVTI_E *)p->a, (const DVTI_E *)p->b,
+    G(tile)(DVTI_TILE_ROWS, DVTI_TILE_PARTS, DVTI_PACK, p, (const DVTI_E *)p->a, (const DVTI_E *)p->b,
             (DVTI_E *)p->c, (const DVTI_E *)p->start, DVTI_TILE_ROWS, DVTI_LANES, b_row,
             (DVTI_E *)panel);
     return DVTI_TILE_ROWS;
+}
+
+static void G(multiply_around)(const dvti_product *p) {
+    const int64_t width = DVTI_TILE_PARTS * DVTI_LANES;
+    dvti_product rest = *p;
+    for (; rest.cols >= width; rest.cols -= width) {
+        dvti_product column = rest;
+        column.cols = width;
+        for (; column.rows >= DVTI_TILE_ROWS; column.rows -= DVTI_TILE_ROWS) {
+            const DVTI_E *start = (const DVTI_E *)column.start;
+            G(tile)(DVTI_TILE_ROWS, DVTI_TILE_PARTS, DVTI_AROUND, p, (const DVTI_E *)column.a,
+                    (const DVTI_E *)column.b, (DVTI_E *)column.c, start, DVTI_TILE_ROWS,
+                    DVTI_LANES, 0, NULL);
+            column.a = (const DVTI_E *)column.a + DVTI_TILE_ROWS * p->a_row;
+            column.c = (DVTI_E *)column.c + DVTI_TILE_ROWS * p->c_row;
+            column.start = start + DVTI_TILE_ROWS * p->start_row;
+        }
+        G(multiply)(&column);
+        rest.b = (const DVTI_E *)rest.b + p->b_panel;
+        rest.c = (DVTI_E *)rest.c + width;
+    }
+    G(multiply)(&rest);
 }
 
 /* ---- packing ---- */
@@ -29327,16 +29443,18 @@ static void G(dots)(const dvti_dots *p) {
 }
 /* ==== end src/3_cpu/simd/gemm_vectors.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 429 "src/3_cpu/simd/gemm_type.inl"
+#line 459 "src/3_cpu/simd/gemm_type.inl"
 #endif
 
 static const dvti_simd_gemm G(kernels) = {
-    sizeof(DVTI_E), DVTI_TILE_PARTS *DVTI_LANES, G(multiply), G(pack_on_the_way), G(copy), G(turn),
-    G(turn_exactly), G(combine), G(dots)};
+    sizeof(DVTI_E), DVTI_TILE_PARTS *DVTI_LANES, G(multiply), G(multiply_around), G(pack_on_the_way),
+    G(copy), G(turn), G(turn_exactly), G(combine), G(dots)};
 
 #undef DVTI_WHOLE
 #undef DVTI_EDGE
 #undef DVTI_STRIP
+#undef DVTI_PACK
+#undef DVTI_AROUND
 #undef DVTI_AHEAD
 #undef DVTI_SLIM
 #undef DVTI_SLIM_BEHIND
@@ -29375,6 +29493,9 @@ static const dvti_simd_gemm G(kernels) = {
 #define DVTI_WHOLE (64 / (int64_t)sizeof(DVTI_E)) /* elements of a vector */
 #define DVTI_EDGE 128 /* terms of a step at the edge, rows of a strip */
 #define DVTI_STRIP 64
+/* What a tile does besides. */
+#define DVTI_PACK 1
+#define DVTI_AROUND 2
 #define DVTI_AHEAD 4 /* rows of B that are asked for before they are read */
 /* Rows of half parts of columns, alone and behind whole parts: chains enough for the multipliers, and registers for them. */
 #define DVTI_SLIM 8
@@ -29382,11 +29503,12 @@ static const dvti_simd_gemm G(kernels) = {
 
 /* Rows times parts of sums stay in registers while k passes by. `rows` is `most` or one less: then the last row is computed twice
    and stored once, which spares the kernels for odd numbers. `tail`: columns of the last part. Addresses go on from row to row: those of
-   all rows at once would be spilled, which took a tenth of the time of a small product. With a panel, rows of B are b_row apart, and
-   each is copied into the panel when it has been read. */
-DVTI_INLINE void G(tile)(const int most, const int parts, const bool pack, const dvti_product *p,
+   all rows at once would be spilled, which took a tenth of the time of a small product. With PACK, rows of B are b_row apart, and
+   each is copied into the panel when it has been read; AROUND the caches, whole tiles are stored. */
+DVTI_INLINE void G(tile)(const int most, const int parts, const int how, const dvti_product *p,
                          const DVTI_E *a, const DVTI_E *b, DVTI_E *c, const DVTI_E *start,
                          int64_t rows, int64_t tail, int64_t b_row, DVTI_E *panel) {
+    const bool pack = how == DVTI_PACK;
     const int64_t a_row = p->a_row, a_k = p->a_k, c_row = p->c_row, depth = p->depth;
     const int64_t last = rows - 1, a_last = last * a_row, *b_k = p->b_k;
     const int end = parts - 1;
@@ -29448,9 +29570,13 @@ DVTI_INLINE void G(tile)(const int most, const int parts, const bool pack, const
         if (i == most - 1 && rows < most)
             return;
         DVTI_UNROLL
-        for (j = 0; j < end; j++)
-            P(store)(c + j * DVTI_LANES, sum[i][j]);
-        P(store_first)(c + end * DVTI_LANES, first, sum[i][end]);
+        for (j = 0; j < parts; j++)
+            if (how == DVTI_AROUND)
+                P(stream)(c + j * DVTI_LANES, sum[i][j]);
+            else if (j < end)
+                P(store)(c + j * DVTI_LANES, sum[i][j]);
+        if (how != DVTI_AROUND)
+            P(store_first)(c + end * DVTI_LANES, first, sum[i][end]);
         c += c_row;
     }
 }
@@ -29462,7 +29588,7 @@ typedef void (*G(tile_fn))(const dvti_product *p, const DVTI_E *a, const DVTI_E 
     static void G(tile_##most##_##parts)(const dvti_product *p, const DVTI_E *a, const DVTI_E *b,  \
                                          DVTI_E *c, const DVTI_E *start, int64_t rows,             \
                                          int64_t tail) {                                           \
-        G(tile)(most, parts, false, p, a, b, c, start, rows, tail, 0, NULL);                       \
+        G(tile)(most, parts, 0, p, a, b, c, start, rows, tail, 0, NULL);                       \
     }
 DVTI_TILE(2, 1)
 DVTI_TILE(2, 2)
@@ -29698,10 +29824,32 @@ static void G(multiply)(const dvti_product *p) {
 static int64_t G(pack_on_the_way)(const dvti_product *p, int64_t b_row, void *panel) {
     if (p->rows < DVTI_TILE_ROWS || p->cols < DVTI_TILE_PARTS * DVTI_LANES)
         return 0;
-    G(tile)(DVTI_TILE_ROWS, DVTI_TILE_PARTS, true, p, (const DVTI_E *)p->a, (const DVTI_E *)p->b,
+    G(tile)(DVTI_TILE_ROWS, DVTI_TILE_PARTS, DVTI_PACK, p, (const DVTI_E *)p->a, (const DVTI_E *)p->b,
             (DVTI_E *)p->c, (const DVTI_E *)p->start, DVTI_TILE_ROWS, DVTI_LANES, b_row,
             (DVTI_E *)panel);
     return DVTI_TILE_ROWS;
+}
+
+static void G(multiply_around)(const dvti_product *p) {
+    const int64_t width = DVTI_TILE_PARTS * DVTI_LANES;
+    dvti_product rest = *p;
+    for (; rest.cols >= width; rest.cols -= width) {
+        dvti_product column = rest;
+        column.cols = width;
+        for (; column.rows >= DVTI_TILE_ROWS; column.rows -= DVTI_TILE_ROWS) {
+            const DVTI_E *start = (const DVTI_E *)column.start;
+            G(tile)(DVTI_TILE_ROWS, DVTI_TILE_PARTS, DVTI_AROUND, p, (const DVTI_E *)column.a,
+                    (const DVTI_E *)column.b, (DVTI_E *)column.c, start, DVTI_TILE_ROWS,
+                    DVTI_LANES, 0, NULL);
+            column.a = (const DVTI_E *)column.a + DVTI_TILE_ROWS * p->a_row;
+            column.c = (DVTI_E *)column.c + DVTI_TILE_ROWS * p->c_row;
+            column.start = start + DVTI_TILE_ROWS * p->start_row;
+        }
+        G(multiply)(&column);
+        rest.b = (const DVTI_E *)rest.b + p->b_panel;
+        rest.c = (DVTI_E *)rest.c + width;
+    }
+    G(multiply)(&rest);
 }
 
 /* ---- packing ---- */
@@ -29939,16 +30087,18 @@ static void G(dots)(const dvti_dots *p) {
 }
 /* ==== end src/3_cpu/simd/gemm_vectors.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 429 "src/3_cpu/simd/gemm_type.inl"
+#line 459 "src/3_cpu/simd/gemm_type.inl"
 #endif
 
 static const dvti_simd_gemm G(kernels) = {
-    sizeof(DVTI_E), DVTI_TILE_PARTS *DVTI_LANES, G(multiply), G(pack_on_the_way), G(copy), G(turn),
-    G(turn_exactly), G(combine), G(dots)};
+    sizeof(DVTI_E), DVTI_TILE_PARTS *DVTI_LANES, G(multiply), G(multiply_around), G(pack_on_the_way),
+    G(copy), G(turn), G(turn_exactly), G(combine), G(dots)};
 
 #undef DVTI_WHOLE
 #undef DVTI_EDGE
 #undef DVTI_STRIP
+#undef DVTI_PACK
+#undef DVTI_AROUND
 #undef DVTI_AHEAD
 #undef DVTI_SLIM
 #undef DVTI_SLIM_BEHIND
@@ -32714,6 +32864,7 @@ DVTI_INLINE V(pd) V(p_load_wide)(const float *p) {
 }
 
 DVTI_PLAIN_STORE(pd, p_dstore, double)
+DVTI_PLAIN_STORE(pd, p_dstream, double)
 DVTI_PLAIN_LOAD_N(pd, p_dload_n, double, 2)
 DVTI_PLAIN_STORE_N(pd, p_dstore_n, double, 2)
 DVTI_PLAIN_FIRST(pd, p_dfirst, p_dload_first, p_dstore_first, p_dfirst_type, double, 2)
@@ -35534,6 +35685,9 @@ DVTI_INLINE V(d) V(gemm_dfetch)(const void *src, dvt_dtype dtype, int64_t at, in
 #define DVTI_WHOLE (64 / (int64_t)sizeof(DVTI_E)) /* elements of a vector */
 #define DVTI_EDGE 128 /* terms of a step at the edge, rows of a strip */
 #define DVTI_STRIP 64
+/* What a tile does besides. */
+#define DVTI_PACK 1
+#define DVTI_AROUND 2
 #define DVTI_AHEAD 4 /* rows of B that are asked for before they are read */
 /* Rows of half parts of columns, alone and behind whole parts: chains enough for the multipliers, and registers for them. */
 #define DVTI_SLIM 8
@@ -35541,11 +35695,12 @@ DVTI_INLINE V(d) V(gemm_dfetch)(const void *src, dvt_dtype dtype, int64_t at, in
 
 /* Rows times parts of sums stay in registers while k passes by. `rows` is `most` or one less: then the last row is computed twice
    and stored once, which spares the kernels for odd numbers. `tail`: columns of the last part. Addresses go on from row to row: those of
-   all rows at once would be spilled, which took a tenth of the time of a small product. With a panel, rows of B are b_row apart, and
-   each is copied into the panel when it has been read. */
-DVTI_INLINE void G(tile)(const int most, const int parts, const bool pack, const dvti_product *p,
+   all rows at once would be spilled, which took a tenth of the time of a small product. With PACK, rows of B are b_row apart, and
+   each is copied into the panel when it has been read; AROUND the caches, whole tiles are stored. */
+DVTI_INLINE void G(tile)(const int most, const int parts, const int how, const dvti_product *p,
                          const DVTI_E *a, const DVTI_E *b, DVTI_E *c, const DVTI_E *start,
                          int64_t rows, int64_t tail, int64_t b_row, DVTI_E *panel) {
+    const bool pack = how == DVTI_PACK;
     const int64_t a_row = p->a_row, a_k = p->a_k, c_row = p->c_row, depth = p->depth;
     const int64_t last = rows - 1, a_last = last * a_row, *b_k = p->b_k;
     const int end = parts - 1;
@@ -35607,9 +35762,13 @@ DVTI_INLINE void G(tile)(const int most, const int parts, const bool pack, const
         if (i == most - 1 && rows < most)
             return;
         DVTI_UNROLL
-        for (j = 0; j < end; j++)
-            P(store)(c + j * DVTI_LANES, sum[i][j]);
-        P(store_first)(c + end * DVTI_LANES, first, sum[i][end]);
+        for (j = 0; j < parts; j++)
+            if (how == DVTI_AROUND)
+                P(stream)(c + j * DVTI_LANES, sum[i][j]);
+            else if (j < end)
+                P(store)(c + j * DVTI_LANES, sum[i][j]);
+        if (how != DVTI_AROUND)
+            P(store_first)(c + end * DVTI_LANES, first, sum[i][end]);
         c += c_row;
     }
 }
@@ -35621,7 +35780,7 @@ typedef void (*G(tile_fn))(const dvti_product *p, const DVTI_E *a, const DVTI_E 
     static void G(tile_##most##_##parts)(const dvti_product *p, const DVTI_E *a, const DVTI_E *b,  \
                                          DVTI_E *c, const DVTI_E *start, int64_t rows,             \
                                          int64_t tail) {                                           \
-        G(tile)(most, parts, false, p, a, b, c, start, rows, tail, 0, NULL);                       \
+        G(tile)(most, parts, 0, p, a, b, c, start, rows, tail, 0, NULL);                       \
     }
 DVTI_TILE(2, 1)
 DVTI_TILE(2, 2)
@@ -35857,10 +36016,32 @@ static void G(multiply)(const dvti_product *p) {
 static int64_t G(pack_on_the_way)(const dvti_product *p, int64_t b_row, void *panel) {
     if (p->rows < DVTI_TILE_ROWS || p->cols < DVTI_TILE_PARTS * DVTI_LANES)
         return 0;
-    G(tile)(DVTI_TILE_ROWS, DVTI_TILE_PARTS, true, p, (const DVTI_E *)p->a, (const DVTI_E *)p->b,
+    G(tile)(DVTI_TILE_ROWS, DVTI_TILE_PARTS, DVTI_PACK, p, (const DVTI_E *)p->a, (const DVTI_E *)p->b,
             (DVTI_E *)p->c, (const DVTI_E *)p->start, DVTI_TILE_ROWS, DVTI_LANES, b_row,
             (DVTI_E *)panel);
     return DVTI_TILE_ROWS;
+}
+
+static void G(multiply_around)(const dvti_product *p) {
+    const int64_t width = DVTI_TILE_PARTS * DVTI_LANES;
+    dvti_product rest = *p;
+    for (; rest.cols >= width; rest.cols -= width) {
+        dvti_product column = rest;
+        column.cols = width;
+        for (; column.rows >= DVTI_TILE_ROWS; column.rows -= DVTI_TILE_ROWS) {
+            const DVTI_E *start = (const DVTI_E *)column.start;
+            G(tile)(DVTI_TILE_ROWS, DVTI_TILE_PARTS, DVTI_AROUND, p, (const DVTI_E *)column.a,
+                    (const DVTI_E *)column.b, (DVTI_E *)column.c, start, DVTI_TILE_ROWS,
+                    DVTI_LANES, 0, NULL);
+            column.a = (const DVTI_E *)column.a + DVTI_TILE_ROWS * p->a_row;
+            column.c = (DVTI_E *)column.c + DVTI_TILE_ROWS * p->c_row;
+            column.start = start + DVTI_TILE_ROWS * p->start_row;
+        }
+        G(multiply)(&column);
+        rest.b = (const DVTI_E *)rest.b + p->b_panel;
+        rest.c = (DVTI_E *)rest.c + width;
+    }
+    G(multiply)(&rest);
 }
 
 /* ---- packing ---- */
@@ -36098,16 +36279,18 @@ static void G(dots)(const dvti_dots *p) {
 }
 /* ==== end src/3_cpu/simd/gemm_vectors.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 429 "src/3_cpu/simd/gemm_type.inl"
+#line 459 "src/3_cpu/simd/gemm_type.inl"
 #endif
 
 static const dvti_simd_gemm G(kernels) = {
-    sizeof(DVTI_E), DVTI_TILE_PARTS *DVTI_LANES, G(multiply), G(pack_on_the_way), G(copy), G(turn),
-    G(turn_exactly), G(combine), G(dots)};
+    sizeof(DVTI_E), DVTI_TILE_PARTS *DVTI_LANES, G(multiply), G(multiply_around), G(pack_on_the_way),
+    G(copy), G(turn), G(turn_exactly), G(combine), G(dots)};
 
 #undef DVTI_WHOLE
 #undef DVTI_EDGE
 #undef DVTI_STRIP
+#undef DVTI_PACK
+#undef DVTI_AROUND
 #undef DVTI_AHEAD
 #undef DVTI_SLIM
 #undef DVTI_SLIM_BEHIND
@@ -36146,6 +36329,9 @@ static const dvti_simd_gemm G(kernels) = {
 #define DVTI_WHOLE (64 / (int64_t)sizeof(DVTI_E)) /* elements of a vector */
 #define DVTI_EDGE 128 /* terms of a step at the edge, rows of a strip */
 #define DVTI_STRIP 64
+/* What a tile does besides. */
+#define DVTI_PACK 1
+#define DVTI_AROUND 2
 #define DVTI_AHEAD 4 /* rows of B that are asked for before they are read */
 /* Rows of half parts of columns, alone and behind whole parts: chains enough for the multipliers, and registers for them. */
 #define DVTI_SLIM 8
@@ -36153,11 +36339,12 @@ static const dvti_simd_gemm G(kernels) = {
 
 /* Rows times parts of sums stay in registers while k passes by. `rows` is `most` or one less: then the last row is computed twice
    and stored once, which spares the kernels for odd numbers. `tail`: columns of the last part. Addresses go on from row to row: those of
-   all rows at once would be spilled, which took a tenth of the time of a small product. With a panel, rows of B are b_row apart, and
-   each is copied into the panel when it has been read. */
-DVTI_INLINE void G(tile)(const int most, const int parts, const bool pack, const dvti_product *p,
+   all rows at once would be spilled, which took a tenth of the time of a small product. With PACK, rows of B are b_row apart, and
+   each is copied into the panel when it has been read; AROUND the caches, whole tiles are stored. */
+DVTI_INLINE void G(tile)(const int most, const int parts, const int how, const dvti_product *p,
                          const DVTI_E *a, const DVTI_E *b, DVTI_E *c, const DVTI_E *start,
                          int64_t rows, int64_t tail, int64_t b_row, DVTI_E *panel) {
+    const bool pack = how == DVTI_PACK;
     const int64_t a_row = p->a_row, a_k = p->a_k, c_row = p->c_row, depth = p->depth;
     const int64_t last = rows - 1, a_last = last * a_row, *b_k = p->b_k;
     const int end = parts - 1;
@@ -36219,9 +36406,13 @@ DVTI_INLINE void G(tile)(const int most, const int parts, const bool pack, const
         if (i == most - 1 && rows < most)
             return;
         DVTI_UNROLL
-        for (j = 0; j < end; j++)
-            P(store)(c + j * DVTI_LANES, sum[i][j]);
-        P(store_first)(c + end * DVTI_LANES, first, sum[i][end]);
+        for (j = 0; j < parts; j++)
+            if (how == DVTI_AROUND)
+                P(stream)(c + j * DVTI_LANES, sum[i][j]);
+            else if (j < end)
+                P(store)(c + j * DVTI_LANES, sum[i][j]);
+        if (how != DVTI_AROUND)
+            P(store_first)(c + end * DVTI_LANES, first, sum[i][end]);
         c += c_row;
     }
 }
@@ -36233,7 +36424,7 @@ typedef void (*G(tile_fn))(const dvti_product *p, const DVTI_E *a, const DVTI_E 
     static void G(tile_##most##_##parts)(const dvti_product *p, const DVTI_E *a, const DVTI_E *b,  \
                                          DVTI_E *c, const DVTI_E *start, int64_t rows,             \
                                          int64_t tail) {                                           \
-        G(tile)(most, parts, false, p, a, b, c, start, rows, tail, 0, NULL);                       \
+        G(tile)(most, parts, 0, p, a, b, c, start, rows, tail, 0, NULL);                       \
     }
 DVTI_TILE(2, 1)
 DVTI_TILE(2, 2)
@@ -36469,10 +36660,32 @@ static void G(multiply)(const dvti_product *p) {
 static int64_t G(pack_on_the_way)(const dvti_product *p, int64_t b_row, void *panel) {
     if (p->rows < DVTI_TILE_ROWS || p->cols < DVTI_TILE_PARTS * DVTI_LANES)
         return 0;
-    G(tile)(DVTI_TILE_ROWS, DVTI_TILE_PARTS, true, p, (const DVTI_E *)p->a, (const DVTI_E *)p->b,
+    G(tile)(DVTI_TILE_ROWS, DVTI_TILE_PARTS, DVTI_PACK, p, (const DVTI_E *)p->a, (const DVTI_E *)p->b,
             (DVTI_E *)p->c, (const DVTI_E *)p->start, DVTI_TILE_ROWS, DVTI_LANES, b_row,
             (DVTI_E *)panel);
     return DVTI_TILE_ROWS;
+}
+
+static void G(multiply_around)(const dvti_product *p) {
+    const int64_t width = DVTI_TILE_PARTS * DVTI_LANES;
+    dvti_product rest = *p;
+    for (; rest.cols >= width; rest.cols -= width) {
+        dvti_product column = rest;
+        column.cols = width;
+        for (; column.rows >= DVTI_TILE_ROWS; column.rows -= DVTI_TILE_ROWS) {
+            const DVTI_E *start = (const DVTI_E *)column.start;
+            G(tile)(DVTI_TILE_ROWS, DVTI_TILE_PARTS, DVTI_AROUND, p, (const DVTI_E *)column.a,
+                    (const DVTI_E *)column.b, (DVTI_E *)column.c, start, DVTI_TILE_ROWS,
+                    DVTI_LANES, 0, NULL);
+            column.a = (const DVTI_E *)column.a + DVTI_TILE_ROWS * p->a_row;
+            column.c = (DVTI_E *)column.c + DVTI_TILE_ROWS * p->c_row;
+            column.start = start + DVTI_TILE_ROWS * p->start_row;
+        }
+        G(multiply)(&column);
+        rest.b = (const DVTI_E *)rest.b + p->b_panel;
+        rest.c = (DVTI_E *)rest.c + width;
+    }
+    G(multiply)(&rest);
 }
 
 /* ---- packing ---- */
@@ -36710,16 +36923,18 @@ static void G(dots)(const dvti_dots *p) {
 }
 /* ==== end src/3_cpu/simd/gemm_vectors.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 429 "src/3_cpu/simd/gemm_type.inl"
+#line 459 "src/3_cpu/simd/gemm_type.inl"
 #endif
 
 static const dvti_simd_gemm G(kernels) = {
-    sizeof(DVTI_E), DVTI_TILE_PARTS *DVTI_LANES, G(multiply), G(pack_on_the_way), G(copy), G(turn),
-    G(turn_exactly), G(combine), G(dots)};
+    sizeof(DVTI_E), DVTI_TILE_PARTS *DVTI_LANES, G(multiply), G(multiply_around), G(pack_on_the_way),
+    G(copy), G(turn), G(turn_exactly), G(combine), G(dots)};
 
 #undef DVTI_WHOLE
 #undef DVTI_EDGE
 #undef DVTI_STRIP
+#undef DVTI_PACK
+#undef DVTI_AROUND
 #undef DVTI_AHEAD
 #undef DVTI_SLIM
 #undef DVTI_SLIM_BEHIND

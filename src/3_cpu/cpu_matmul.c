@@ -22,8 +22,9 @@
 #define DVTI_MM_REPEATED 128
 /* Bytes of a row of a transposed A up to which it is read in place: at 4 KB all of them would meet in the same sets of the cache. */
 #define DVTI_MM_SHORT_ROW 2048
-#define DVTI_MM_TASK 65536.0 /* terms that are worth a task: about a microsecond */
-#define DVTI_MM_PIECE 4096   /* elements of a vector result that one task forms */
+#define DVTI_MM_AROUND (32 << 20) /* bytes of a result that no cache keeps */
+#define DVTI_MM_TASK 65536.0      /* terms that are worth a task: about a microsecond */
+#define DVTI_MM_PIECE 4096        /* elements of a vector result that one task forms */
 
 static int64_t dvti_mm_cuts(int64_t n, int64_t piece) {
     return (n + piece - 1) / piece;
@@ -170,6 +171,14 @@ static bool dvti_mm_is_spread(const dvti_mm *p) {
     return p->a_k != 1 && (p->a_row != 1 || p->a_k < 0 || p->a_k * p->size > DVTI_MM_SHORT_ROW);
 }
 
+/* Whether C is too large for any cache, and stored once: then reading its memory first would take longer than a few terms do. */
+static bool dvti_mm_goes_around(const dvti_mm *p) {
+    const dvti_launch *launch = p->launch;
+    return !p->half && p->k <= p->depth && p->batch * p->n * p->m * p->size >= DVTI_MM_AROUND &&
+           p->m * p->size % 64 == 0 && (uintptr_t)launch->out[0].data % 64 == 0 &&
+           launch->n_in <= 2 && !launch->i[1];
+}
+
 /* Of a shape. */
 static void dvti_mm_plan(dvti_mm *p, int threads) {
     const bool near_b = p->k * p->m * p->size <= DVTI_MM_NEAR_BYTES;
@@ -182,9 +191,11 @@ static void dvti_mm_plan(dvti_mm *p, int threads) {
         p->pack_a = p->half || (dvti_mm_is_spread(p) && p->m > 128 && p->k > DVTI_MM_FEW_TERMS);
         dvti_mm_cut_tiles(p, threads);
         dvti_mm_layout(p);
+        p->around = dvti_mm_goes_around(p);
     } else {
         dvti_mm_cut_vector(p, threads);
         p->area = 0;
+        p->around = false;
     }
     each = (double)p->rows * (double)p->cols * (double)DVTI_MAX(p->k, 1);
     p->per_task = DVTI_MAX(1, DVTI_MIN((int64_t)(DVTI_MM_TASK / each), p->batch));
@@ -251,7 +262,7 @@ static void dvti_mm_panel(const dvti_mm *p, dvti_product q, const char *b, char 
     q.rows -= done;
     q.a = (const char *)q.a + done * q.a_row * p->size;
     q.c = (char *)q.c + done * q.c_row * p->size;
-    p->by->multiply(&q);
+    (p->around ? p->by->multiply_around : p->by->multiply)(&q);
 }
 
 /* Some rows of a step, whose B is in place or in panels. */
@@ -284,7 +295,7 @@ static void dvti_mm_block(const dvti_mm *p, const dvti_mm_tile *t, int64_t i, in
         q.a_k = 1;
     }
     if (!p->pack_b) {
-        p->by->multiply(&q);
+        (p->around ? p->by->multiply_around : p->by->multiply)(&q);
         return;
     }
     for (j = 0; j < t->cols; j += width) {
@@ -351,6 +362,10 @@ static void dvti_mm_one_tile(const dvti_mm *p, dvti_mm_tile *t, int64_t batch, i
             dvti_mm_add_whole(p, t, k == 0);
         k += p->depth;
     } while (k < p->k);
+#if DVTI_X86
+    if (p->around)
+        _mm_sfence(); /* such stores are in no order with what tells the others that they are done */
+#endif
     if (p->whole)
         dvti_mm_store_whole(p, t, to);
     else if (p->half)
@@ -492,5 +507,6 @@ DVTI_FN void dvti_cpu_matmul(const dvti_launch *launch) {
 #undef DVTI_MM_HALF_COLS
 #undef DVTI_MM_REPEATED
 #undef DVTI_MM_SHORT_ROW
+#undef DVTI_MM_AROUND
 #undef DVTI_MM_TASK
 #undef DVTI_MM_PIECE

@@ -36,6 +36,7 @@ typedef struct dvti_mm {
     bool half;    /* the result is converted */
     bool whole;   /* and its sums are integers between steps */
     bool pack_a, pack_b;
+    bool around;         /* the result is stored around the caches */
     int64_t depth, a_ld; /* terms of a step; from one packed row of A to the next */
     /* A task forms a tile of each of `per_task` products. */
     int64_t rows, cols, row_tiles, col_tiles, per_task, tasks;

@@ -237,6 +237,19 @@ DVT_TEST(large_products_are_chains_too) {
         guard_free(g[i]);
 }
 
+/* 34 MB are stored around the caches, unless rows begin anywhere (2001 columns). */
+DVT_TEST(results_that_no_cache_keeps_are_chains_too) {
+    guard g[3];
+    int i;
+    for (i = 0; i < 3; i++)
+        g[i] = guard_new(i < 2 ? 1 << 18 : 34 << 20);
+    check_product(g, DVT_F32, TURNED, PLAIN, 1, false, false, 4250, 2, 2000, false);
+    check_product(g, DVT_F32, PLAIN, PLAIN, 1, false, false, 4250, 1, 2001, false);
+    check_product(g, DVT_F64, PLAIN, TURNED, 7, false, true, 310, 1, 2000, false);
+    for (i = 0; i < 3; i++)
+        guard_free(g[i]);
+}
+
 /* float32 and float64 of some shapes, in the layouts of A and B whose bit, 1 << (2 * B + A), is in `layouts`. */
 static void check_shapes(const int64_t (*shapes)[3], int count, int layouts) {
     static const dvt_dtype dtypes[] = {DVT_F32, DVT_F64};

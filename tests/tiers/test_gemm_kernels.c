@@ -8,7 +8,7 @@ enum { ROWS = 14, COLS = 131, DEPTH = 261 };
 typedef struct call {
     dvt_dtype dtype;
     int64_t rows, cols, depth;
-    bool turned_a, panels, odd_table, at_start, on_the_way;
+    bool turned_a, panels, odd_table, at_start, on_the_way, around;
     int start; /* 0: goes on, 1: zero, 2: a bias for each row */
 } call;
 
@@ -44,10 +44,11 @@ static void check_call(const dvti_simd_gemm *by, const call *t, const guard *g) 
     static double expected[ROWS * COLS];
     static int64_t table[DEPTH];
     const int64_t s = by->size, rows = t->rows, cols = t->cols, depth = t->depth;
-    const int64_t a_n = rows * depth, c_row = cols + GAP;
+    const int64_t a_n = rows * depth,
+                  c_row = t->around ? cols / (64 / s) * (64 / s) + 64 / s : cols + GAP;
     const int64_t panels = (cols + by->width - 1) / by->width;
     const int64_t b_n = t->panels ? panels * by->width * depth : depth * cols;
-    const int64_t c_n = rows ? (rows - 1) * c_row + cols : 0;
+    const int64_t c_n = t->around ? rows * c_row : rows ? (rows - 1) * c_row + cols : 0;
     double bias[ROWS], gap = -77;
     dvti_product p;
     char *a = (char *)place(g[0], a_n * s, t->at_start);
@@ -87,7 +88,7 @@ static void check_call(const dvti_simd_gemm *by, const call *t, const guard *g) 
         }
     if (t->on_the_way && cols <= by->width)
         check_on_the_way(by, t, &p, g[3]);
-    by->multiply(&p);
+    (t->around ? by->multiply_around : by->multiply)(&p);
     for (i = 0; i < c_n; i++) {
         double value = dvti_load_f64(c, t->dtype, i);
         j = i % c_row;
@@ -123,6 +124,7 @@ DVT_TEST(product_kernels_at_every_size) {
             t.at_start = draw() % 4 == 0;
             t.on_the_way = !t.panels && !t.odd_table;
             t.start = (int)(i / (int64_t)cols / ROWS);
+            t.around = t.start && draw() % 2;
             FOR_EACH_TIER(check_call(d ? tier->gemm_f64 : tier->gemm_f32, &t, g));
         }
     for (i = 0; i < 4; i++)

@@ -48,6 +48,9 @@ typedef struct dvti_simd_gemm {
     int64_t size;  /* bytes of an element */
     int64_t width; /* columns of a panel: a multiple of the elements in 64 bytes */
     void (*multiply)(const dvti_product *product);
+    /* The same with a start, for rows of C that begin at multiples of 64 bytes and are not read soon: most are stored around the caches, for
+       which memory need not be read first. On x86 an sfence belongs between that and telling others. */
+    void (*multiply_around)(const dvti_product *product);
     /* The first rows of a product with one panel of B, whose rows are b_row apart (b_k is not looked at): each is copied into the panel,
        `width` after the one before, when it has been read. How many rows of C that were: 0 where nothing was done. */
     int64_t (*pack_on_the_way)(const dvti_product *product, int64_t b_row, void *panel);

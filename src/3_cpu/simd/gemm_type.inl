@@ -6,6 +6,9 @@
 #define DVTI_WHOLE (64 / (int64_t)sizeof(DVTI_E)) /* elements of a vector */
 #define DVTI_EDGE 128 /* terms of a step at the edge, rows of a strip */
 #define DVTI_STRIP 64
+/* What a tile does besides. */
+#define DVTI_PACK 1
+#define DVTI_AROUND 2
 #define DVTI_AHEAD 4 /* rows of B that are asked for before they are read */
 /* Rows of half parts of columns, alone and behind whole parts: chains enough for the multipliers, and registers for them. */
 #define DVTI_SLIM 8
@@ -13,11 +16,12 @@
 
 /* Rows times parts of sums stay in registers while k passes by. `rows` is `most` or one less: then the last row is computed twice
    and stored once, which spares the kernels for odd numbers. `tail`: columns of the last part. Addresses go on from row to row: those of
-   all rows at once would be spilled, which took a tenth of the time of a small product. With a panel, rows of B are b_row apart, and
-   each is copied into the panel when it has been read. */
-DVTI_INLINE void G(tile)(const int most, const int parts, const bool pack, const dvti_product *p,
+   all rows at once would be spilled, which took a tenth of the time of a small product. With PACK, rows of B are b_row apart, and
+   each is copied into the panel when it has been read; AROUND the caches, whole tiles are stored. */
+DVTI_INLINE void G(tile)(const int most, const int parts, const int how, const dvti_product *p,
                          const DVTI_E *a, const DVTI_E *b, DVTI_E *c, const DVTI_E *start,
                          int64_t rows, int64_t tail, int64_t b_row, DVTI_E *panel) {
+    const bool pack = how == DVTI_PACK;
     const int64_t a_row = p->a_row, a_k = p->a_k, c_row = p->c_row, depth = p->depth;
     const int64_t last = rows - 1, a_last = last * a_row, *b_k = p->b_k;
     const int end = parts - 1;
@@ -79,9 +83,13 @@ DVTI_INLINE void G(tile)(const int most, const int parts, const bool pack, const
         if (i == most - 1 && rows < most)
             return;
         DVTI_UNROLL
-        for (j = 0; j < end; j++)
-            P(store)(c + j * DVTI_LANES, sum[i][j]);
-        P(store_first)(c + end * DVTI_LANES, first, sum[i][end]);
+        for (j = 0; j < parts; j++)
+            if (how == DVTI_AROUND)
+                P(stream)(c + j * DVTI_LANES, sum[i][j]);
+            else if (j < end)
+                P(store)(c + j * DVTI_LANES, sum[i][j]);
+        if (how != DVTI_AROUND)
+            P(store_first)(c + end * DVTI_LANES, first, sum[i][end]);
         c += c_row;
     }
 }
@@ -93,7 +101,7 @@ typedef void (*G(tile_fn))(const dvti_product *p, const DVTI_E *a, const DVTI_E 
     static void G(tile_##most##_##parts)(const dvti_product *p, const DVTI_E *a, const DVTI_E *b,  \
                                          DVTI_E *c, const DVTI_E *start, int64_t rows,             \
                                          int64_t tail) {                                           \
-        G(tile)(most, parts, false, p, a, b, c, start, rows, tail, 0, NULL);                       \
+        G(tile)(most, parts, 0, p, a, b, c, start, rows, tail, 0, NULL);                       \
     }
 DVTI_TILE(2, 1)
 DVTI_TILE(2, 2)
@@ -329,10 +337,32 @@ static void G(multiply)(const dvti_product *p) {
 static int64_t G(pack_on_the_way)(const dvti_product *p, int64_t b_row, void *panel) {
     if (p->rows < DVTI_TILE_ROWS || p->cols < DVTI_TILE_PARTS * DVTI_LANES)
         return 0;
-    G(tile)(DVTI_TILE_ROWS, DVTI_TILE_PARTS, true, p, (const DVTI_E *)p->a, (const DVTI_E *)p->b,
+    G(tile)(DVTI_TILE_ROWS, DVTI_TILE_PARTS, DVTI_PACK, p, (const DVTI_E *)p->a, (const DVTI_E *)p->b,
             (DVTI_E *)p->c, (const DVTI_E *)p->start, DVTI_TILE_ROWS, DVTI_LANES, b_row,
             (DVTI_E *)panel);
     return DVTI_TILE_ROWS;
+}
+
+static void G(multiply_around)(const dvti_product *p) {
+    const int64_t width = DVTI_TILE_PARTS * DVTI_LANES;
+    dvti_product rest = *p;
+    for (; rest.cols >= width; rest.cols -= width) {
+        dvti_product column = rest;
+        column.cols = width;
+        for (; column.rows >= DVTI_TILE_ROWS; column.rows -= DVTI_TILE_ROWS) {
+            const DVTI_E *start = (const DVTI_E *)column.start;
+            G(tile)(DVTI_TILE_ROWS, DVTI_TILE_PARTS, DVTI_AROUND, p, (const DVTI_E *)column.a,
+                    (const DVTI_E *)column.b, (DVTI_E *)column.c, start, DVTI_TILE_ROWS,
+                    DVTI_LANES, 0, NULL);
+            column.a = (const DVTI_E *)column.a + DVTI_TILE_ROWS * p->a_row;
+            column.c = (DVTI_E *)column.c + DVTI_TILE_ROWS * p->c_row;
+            column.start = start + DVTI_TILE_ROWS * p->start_row;
+        }
+        G(multiply)(&column);
+        rest.b = (const DVTI_E *)rest.b + p->b_panel;
+        rest.c = (DVTI_E *)rest.c + width;
+    }
+    G(multiply)(&rest);
 }
 
 /* ---- packing ---- */
@@ -429,12 +459,14 @@ static void G(turn)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype
 #include "3_cpu/simd/gemm_vectors.inl"
 
 static const dvti_simd_gemm G(kernels) = {
-    sizeof(DVTI_E), DVTI_TILE_PARTS *DVTI_LANES, G(multiply), G(pack_on_the_way), G(copy), G(turn),
-    G(turn_exactly), G(combine), G(dots)};
+    sizeof(DVTI_E), DVTI_TILE_PARTS *DVTI_LANES, G(multiply), G(multiply_around), G(pack_on_the_way),
+    G(copy), G(turn), G(turn_exactly), G(combine), G(dots)};
 
 #undef DVTI_WHOLE
 #undef DVTI_EDGE
 #undef DVTI_STRIP
+#undef DVTI_PACK
+#undef DVTI_AROUND
 #undef DVTI_AHEAD
 #undef DVTI_SLIM
 #undef DVTI_SLIM_BEHIND

@@ -147,6 +147,7 @@ DVTI_PART_SET(pd, p_dset, double, _mm256_set1_pd(x))
 DVTI_PART_LOAD(pd, p_dload, double, _mm256_loadu_pd(p))
 DVTI_PART_LOAD(pd, p_load_wide, float, _mm256_cvtps_pd(_mm_loadu_ps(p)))
 DVTI_PART_STORE(pd, p_dstore, double, _mm256_storeu_pd(p, a))
+DVTI_PART_STORE(pd, p_dstream, double, _mm256_stream_pd(p, a))
 DVTI_PART_LOAD_N(pd, p_dload_n, double, _mm256_maskload_pd(p, V(p_wide_lanes)(n)))
 DVTI_PART_STORE_N(pd, p_dstore_n, double, _mm256_maskstore_pd(p, V(p_wide_lanes)(n), a))
 DVTI_INLINE V(p_dfirst_type) V(p_dfirst)(int64_t n) {

@@ -158,6 +158,7 @@ DVTI_PART_LOAD(pd, p_load_wide, float,
                _mm512_insertf64x4(_mm512_castpd256_pd512(_mm256_cvtps_pd(_mm_loadu_ps(p))),
                                   _mm256_cvtps_pd(_mm_loadu_ps(p + 4)), 1))
 DVTI_PART_STORE(pd, p_dstore, double, _mm512_storeu_pd(p, a))
+DVTI_PART_STORE(pd, p_dstream, double, _mm512_stream_pd(p, a))
 DVTI_PART_LOAD_N(pd, p_dload_n, double, _mm512_maskz_loadu_pd(DVTI_MASK8(n), p))
 DVTI_PART_STORE_N(pd, p_dstore_n, double, _mm512_mask_storeu_pd(p, DVTI_MASK8(n), a))
 DVTI_INLINE V(p_dfirst_type) V(p_dfirst)(int64_t n) {

@@ -317,6 +317,7 @@ DVTI_INLINE V(pd) V(p_load_wide)(const float *p) {
 }
 
 DVTI_PLAIN_STORE(pd, p_dstore, double)
+DVTI_PLAIN_STORE(pd, p_dstream, double)
 DVTI_PLAIN_LOAD_N(pd, p_dload_n, double, 2)
 DVTI_PLAIN_STORE_N(pd, p_dstore_n, double, 2)
 DVTI_PLAIN_FIRST(pd, p_dfirst, p_dload_first, p_dstore_first, p_dfirst_type, double, 2)
