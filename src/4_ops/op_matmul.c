@@ -9,7 +9,7 @@ typedef struct dvti_factor {
 
 /* The rule of NumPy: an array of one axis is a row (a) or a column (b). */
 static inline dvti_factor dvti_factor_of(const dvt_array *x, bool transpose, bool column) {
-    const int64_t *dim = x->shape.dim + x->shape.ndim - 2, *stride = x->stride + x->shape.ndim - 2;
+    const int64_t *dim, *stride;
     dvti_factor f;
     if (x->shape.ndim == 1) {
         f.rows = column ? x->shape.dim[0] : 1;
@@ -18,6 +18,8 @@ static inline dvti_factor dvti_factor_of(const dvt_array *x, bool transpose, boo
         f.column = column ? 1 : x->stride[0];
         return f;
     }
+    dim = x->shape.dim + x->shape.ndim - 2;
+    stride = x->stride + x->shape.ndim - 2;
     f.rows = dim[transpose];
     f.columns = dim[!transpose];
     f.row = stride[transpose];
