@@ -1,7 +1,7 @@
 /* Sorting of rows, stable. Elements become unsigned keys whose order is theirs, and a radix sort, least significant digit first, moves keys, or
    keys with their numbers. Digits have 11 bits where that saves passes, 8 where rows are too short to fill as many counters; the shortest rows
    are sorted by insertion. Short rows of floats and of int32 are sorted 16 side by side, each in a lane of a tier's vectors, where there is
-   neither NaN nor -0.
+   neither NaN nor -0. The numbers of rows of a few hundred are not sorted: how many elements stand before each is counted.
 
    Keys: all NaN are the largest, -0 and +0 are one key, so stable order is the numbers' order. A row that has neither NaN nor -0 gives its
    elements back from the keys alone; another one is sorted by number and gathered.
@@ -13,6 +13,7 @@
 #define DVTI_SORT_TASK 4096   /* elements of rows that a thread takes at once */
 #define DVTI_SORT_AHEAD 256   /* elements of rows of which the next ones are fetched ahead */
 #define DVTI_SORT_BESIDE 4096 /* elements of the longest rows that are sorted side by side */
+#define DVTI_SORT_RANKED 256  /* elements of rows whose places are counted */
 #define DVTI_SORT_TERMS 130.  /* per element, as a product's terms (dvti_task_areas) */
 #define DVTI_SORT_BESIDE_TERMS 20.
 
@@ -310,6 +311,24 @@ static bool dvti_sort_beside(const dvti_sort_plan *plan, int64_t first, int64_t 
     return true;
 }
 
+/* The numbers of a short row in order: where as many are before an element as before others, these are its equals, and the first comes first. */
+static bool dvti_sort_ranked(const dvti_sort_plan *plan, const void *src, int64_t *dst) {
+    const dvti_simd *simd = dvti_simd_now();
+    const dvt_dtype dtype = plan->launch->in[0].dtype;
+    const int64_t n = plan->n;
+    int32_t key[DVTI_SORT_RANKED + 64], rank[DVTI_SORT_RANKED + 64], next[DVTI_SORT_RANKED];
+    int64_t i;
+    if (!simd || plan->launch->op != DVTI_OP_argsort || plan->k < n || n > DVTI_SORT_RANKED ||
+        (dtype != DVT_F32 && dtype != DVT_I32))
+        return false;
+    simd->ranks((const int32_t *)src, n, dtype == DVT_F32, plan->launch->i[0] != 0, key, rank);
+    for (i = 0; i < n; i++)
+        next[i] = (int32_t)i;
+    for (i = 0; i < n; i++)
+        dst[next[rank[i]]++] = i;
+    return true;
+}
+
 /* ---- tasks ---- */
 static void dvti_sort_one(const dvti_sort_plan *plan, int64_t row, void *area) {
     const dvti_view *in = &plan->launch->in[0], *out = &plan->launch->out[0];
@@ -317,7 +336,7 @@ static void dvti_sort_one(const dvti_sort_plan *plan, int64_t row, void *area) {
     void *dst = (char *)out->data + row * plan->k * dvt_dtype_size(out->dtype);
     if (plan->wide)
         dvti_sort_wide(plan, src, dst, area);
-    else
+    else if (!dvti_sort_ranked(plan, src, (int64_t *)dst))
         dvti_sort_narrow(plan, src, dst, area);
 }
 
@@ -382,5 +401,6 @@ DVTI_FN void dvti_cpu_sort(const dvti_launch *launch) {
 #undef DVTI_SORT_TASK
 #undef DVTI_SORT_AHEAD
 #undef DVTI_SORT_BESIDE
+#undef DVTI_SORT_RANKED
 #undef DVTI_SORT_TERMS
 #undef DVTI_SORT_BESIDE_TERMS

@@ -135,3 +135,53 @@ DVT_TEST(tier_best_of_columns) {
             guard_free(memory);
         }
 }
+
+/* NaN after all numbers, either sign; -0 and 0 are equals. */
+static bool stands_before(const void *x, int64_t i, int64_t j, bool floats) {
+    const float a = ((const float *)x)[i], b = ((const float *)x)[j];
+    if (!floats)
+        return ((const int32_t *)x)[i] < ((const int32_t *)x)[j];
+    return b != b ? a == a : a < b;
+}
+
+static void check_ranks(const dvti_simd *tier, const void *x, int64_t n, bool floats,
+                        bool descending, int32_t *key, int32_t *rank) {
+    int64_t i, j, bad = 0;
+    tier->ranks((const int32_t *)x, n, floats, descending, key, rank);
+    for (i = 0; i < n; i++) {
+        int32_t wanted = 0;
+        for (j = 0; j < n; j++)
+            wanted += descending ? stands_before(x, i, j, floats) : stands_before(x, j, i, floats);
+        bad += rank[i] != wanted;
+    }
+    dvt_test_check(bad == 0, __FILE__, __LINE__, "%s: %d of %d ranks are wrong", tier->name,
+                   (int)bad, (int)n);
+}
+
+DVT_TEST(tier_ranks_of_a_row) {
+    static const uint32_t corner[] = {0x7fc00000, 0xffc00001, 0x80000000, 0,          0xffffffff,
+                                      0x7fffffff, 0x7f800000, 0xff800000, 0x00000001, 0x80000001};
+    guard memory = guard_new(MOST * sizeof(int32_t));
+    guard keys = guard_new((MOST + 64) * sizeof(int32_t));
+    guard ranks = guard_new((MOST + 64) * sizeof(int32_t));
+    int64_t n, i;
+    for (n = 1; n <= MOST; n += n < 70 ? 1 : 23) {
+        const size_t bytes = (size_t)n * sizeof(int32_t), more = bytes + 64 * sizeof(int32_t);
+        int32_t *x = (int32_t *)guard_end(memory, bytes);
+        int32_t *key = (int32_t *)guard_end(keys, more), *rank = (int32_t *)guard_end(ranks, more);
+        int way;
+        for (way = 0; way < 4; way++) {
+            for (i = 0; i < n; i++) {
+                const float value = (float)(int)dvt_test_random(-40, 40);
+                memcpy(x + i,
+                       (int)dvt_test_random(0, 5) ? (const void *)&value
+                                                  : &corner[(int)dvt_test_random(0, 10)],
+                       sizeof *x);
+            }
+            FOR_EACH_TIER(check_ranks(tier, x, n, way / 2 == 0, way % 2 == 0, key, rank));
+        }
+    }
+    guard_free(memory);
+    guard_free(keys);
+    guard_free(ranks);
+}

@@ -158,6 +158,10 @@ typedef struct dvti_simd {
     /* Sorts 16 columns of n > 0 floats, or int32; x[.][16] has a power of two of rows, 16 or more. False: there is a NaN or a -0 among floats; x
        is of no use then. */
     bool (*sort_columns)(void *x, int64_t n, bool floats, bool descending);
+    /* How many of n floats, or int32, stand before each of them in the order and are not its equals; NaN is the largest. key is for the kernel, and
+       both it and rank have room for 64 more. */
+    void (*ranks)(const int32_t *x, int64_t n, bool floats, bool descending, int32_t *key,
+                  int32_t *rank);
     /* The k best, largest or smallest, of 16 columns and their numbers, [k][16] in order, go on with n rows x[n][16] numbered from `number`
        on; a value of NaN is none yet. Of equal ones the first. Values are negative where the smallest are wanted. False: as above. */
     bool (*best_of_columns)(const float *x, int64_t n, int32_t number, int64_t k, bool below,

@@ -138,6 +138,8 @@ DVTI_PART_SHIFT(pi, p_ishr, _mm512_srli_epi32(a, (unsigned)n))
 DVTI_PART_SHIFT(pi, p_isar, _mm512_srai_epi32(a, (unsigned)n))
 DVTI_PART2(pm, p_ieq, pi, pi, _mm512_cmpeq_epi32_mask(a, b))
 DVTI_PART2(pm, p_igt, pi, pi, _mm512_cmpgt_epi32_mask(a, b))
+DVTI_PART3(pi, p_icount, pi, pi, pi,
+           _mm512_mask_add_epi32(a, _mm512_cmpgt_epi32_mask(b, c), a, _mm512_set1_epi32(1)))
 DVTI_PART3(pi, p_iselect, pm, pi, pi, _mm512_mask_blend_epi32(a, c, b))
 DVTI_PART1(pf, p_as_f, pi, _mm512_castsi512_ps(a))
 DVTI_PART1(pf, p_to_f, pi, _mm512_cvtepi32_ps(a))

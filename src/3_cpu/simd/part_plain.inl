@@ -8,7 +8,7 @@
      p_fma(a, b, c) = a * b + c, p_fnma(a, b, c) = c - a * b, rounded once where the machine can
      p_min(a, b) = a < b ? a : b, p_max(a, b) = a > b ? a : b: b when one is NaN
      p_even, p_odd   of the lanes of a and then b
-     p_imin, p_imax with the sign;   p_round halves to even;   p_bit_and, p_bit_or, p_bit_xor;   p_bit_andnot(a, b) = ~a & b
+     p_imin, p_imax with the sign;   p_icount(a, b, c) = a + (b > c);   p_round halves to even;   p_bit_and, p_bit_or, p_bit_xor;   p_bit_andnot(a, b) = ~a & b
      p_lt, p_le, p_eq false for NaN;   p_unord either is NaN;   p_select(m, a, b) = m ? a : b;   p_mbits one bit per lane,
      p_mstore one byte per lane, 1 or 0
      p_as_i, p_as_f the same bits;   p_to_i nearest integer (what it likes when that does not fit);   p_to_f its float
@@ -297,6 +297,7 @@ DVTI_PART_SHIFT(pi, p_ishr, (V(pi))((V(pu))a >> n))
 DVTI_PART_SHIFT(pi, p_isar, a >> n)
 DVTI_PART2(pm, p_ieq, pi, pi, (V(pm))(a == b))
 DVTI_PART2(pm, p_igt, pi, pi, (V(pm))(a > b))
+DVTI_PART3(pi, p_icount, pi, pi, pi, a - (V(pi))(b > c))
 DVTI_PART3(pi, p_iselect, pm, pi, pi, (a & b) | (~a & c))
 #if defined(DVTI_NEON)
 DVTI_PART2(pi, p_imin, pi, pi, vminq_s32(a, b))

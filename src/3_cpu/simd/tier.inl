@@ -40,5 +40,5 @@ static const dvti_simd_f64 V(f64) = {V(loop_f64), V(load_row64), V(store_row64),
 static const dvti_simd V(table) = {
     DVTI_TIER_NAME,      V(loop_f32),   V(fold), {V(truth_rows), V(truth_columns), NULL}, V(step), &V(gemm_kernels),
     &V(gemm_dkernels), &V(conv_kernels), V(random_f32), V(softmax), V(softmax_columns), V(normalize),
-    V(turn),           V(pool),          V(running),   V(reached), V(beyond), V(sort_columns), V(best_of_columns),
+    V(turn),           V(pool),          V(running),   V(reached), V(beyond), V(sort_columns), V(ranks), V(best_of_columns),
     V(load_row),       V(store_row), &V(f64)};
