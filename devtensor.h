@@ -8368,6 +8368,10 @@ typedef struct dvti_simd {
     /* Sorts 16 columns of n > 0 floats, or int32; x[.][16] has a power of two of rows, 16 or more. False: there is a NaN or a -0 among floats; x
        is of no use then. */
     bool (*sort_columns)(void *x, int64_t n, bool floats, bool descending);
+    /* How many of n floats, or int32, stand before each of them in the order and are not its equals; NaN is the largest. key is for the kernel, and
+       both it and rank have room for 64 more. */
+    void (*ranks)(const int32_t *x, int64_t n, bool floats, bool descending, int32_t *key,
+                  int32_t *rank);
     /* The k best, largest or smallest, of 16 columns and their numbers, [k][16] in order, go on with n rows x[n][16] numbered from `number`
        on; a value of NaN is none yet. Of equal ones the first. Values are negative where the smallest are wanted. False: as above. */
     bool (*best_of_columns)(const float *x, int64_t n, int32_t number, int64_t k, bool below,
@@ -12571,7 +12575,7 @@ DVTI_FN bool dvti_fast_normalize(const dvti_launch *launch, const dvti_simd *sim
 /* Sorting of rows, stable. Elements become unsigned keys whose order is theirs, and a radix sort, least significant digit first, moves keys, or
    keys with their numbers. Digits have 11 bits where that saves passes, 8 where rows are too short to fill as many counters; the shortest rows
    are sorted by insertion. Short rows of floats and of int32 are sorted 16 side by side, each in a lane of a tier's vectors, where there is
-   neither NaN nor -0.
+   neither NaN nor -0. The numbers of rows of a few hundred are not sorted: how many elements stand before each is counted.
 
    Keys: all NaN are the largest, -0 and +0 are one key, so stable order is the numbers' order. A row that has neither NaN nor -0 gives its
    elements back from the keys alone; another one is sorted by number and gathered.
@@ -12585,6 +12589,7 @@ DVTI_FN bool dvti_fast_normalize(const dvti_launch *launch, const dvti_simd *sim
 #define DVTI_SORT_TASK 4096   /* elements of rows that a thread takes at once */
 #define DVTI_SORT_AHEAD 256   /* elements of rows of which the next ones are fetched ahead */
 #define DVTI_SORT_BESIDE 4096 /* elements of the longest rows that are sorted side by side */
+#define DVTI_SORT_RANKED 256  /* elements of rows whose places are counted */
 #define DVTI_SORT_TERMS 130.  /* per element, as a product's terms (dvti_task_areas) */
 #define DVTI_SORT_BESIDE_TERMS 20.
 
@@ -12882,6 +12887,24 @@ static bool dvti_sort_beside(const dvti_sort_plan *plan, int64_t first, int64_t 
     return true;
 }
 
+/* The numbers of a short row in order: where as many are before an element as before others, these are its equals, and the first comes first. */
+static bool dvti_sort_ranked(const dvti_sort_plan *plan, const void *src, int64_t *dst) {
+    const dvti_simd *simd = dvti_simd_now();
+    const dvt_dtype dtype = plan->launch->in[0].dtype;
+    const int64_t n = plan->n;
+    int32_t key[DVTI_SORT_RANKED + 64], rank[DVTI_SORT_RANKED + 64], next[DVTI_SORT_RANKED];
+    int64_t i;
+    if (!simd || plan->launch->op != DVTI_OP_argsort || plan->k < n || n > DVTI_SORT_RANKED ||
+        (dtype != DVT_F32 && dtype != DVT_I32))
+        return false;
+    simd->ranks((const int32_t *)src, n, dtype == DVT_F32, plan->launch->i[0] != 0, key, rank);
+    for (i = 0; i < n; i++)
+        next[i] = (int32_t)i;
+    for (i = 0; i < n; i++)
+        dst[next[rank[i]]++] = i;
+    return true;
+}
+
 /* ---- tasks ---- */
 static void dvti_sort_one(const dvti_sort_plan *plan, int64_t row, void *area) {
     const dvti_view *in = &plan->launch->in[0], *out = &plan->launch->out[0];
@@ -12889,7 +12912,7 @@ static void dvti_sort_one(const dvti_sort_plan *plan, int64_t row, void *area) {
     void *dst = (char *)out->data + row * plan->k * dvt_dtype_size(out->dtype);
     if (plan->wide)
         dvti_sort_wide(plan, src, dst, area);
-    else
+    else if (!dvti_sort_ranked(plan, src, (int64_t *)dst))
         dvti_sort_narrow(plan, src, dst, area);
 }
 
@@ -12954,6 +12977,7 @@ DVTI_FN void dvti_cpu_sort(const dvti_launch *launch) {
 #undef DVTI_SORT_TASK
 #undef DVTI_SORT_AHEAD
 #undef DVTI_SORT_BESIDE
+#undef DVTI_SORT_RANKED
 #undef DVTI_SORT_TERMS
 #undef DVTI_SORT_BESIDE_TERMS
 /* ==== end src/3_cpu/cpu_sort.c ==== */
@@ -19349,6 +19373,7 @@ DVTI_PART_SHIFT(pi, p_ishr, _mm256_srli_epi32(a, (unsigned)n))
 DVTI_PART_SHIFT(pi, p_isar, _mm256_srai_epi32(a, (unsigned)n))
 DVTI_PART2(pm, p_ieq, pi, pi, _mm256_castsi256_ps(_mm256_cmpeq_epi32(a, b)))
 DVTI_PART2(pm, p_igt, pi, pi, _mm256_castsi256_ps(_mm256_cmpgt_epi32(a, b)))
+DVTI_PART3(pi, p_icount, pi, pi, pi, _mm256_sub_epi32(a, _mm256_cmpgt_epi32(b, c)))
 DVTI_PART3(pi, p_iselect, pm, pi, pi, _mm256_blendv_epi8(c, b, _mm256_castps_si256(a)))
 DVTI_PART1(pf, p_as_f, pi, _mm256_castsi256_ps(a))
 DVTI_PART1(pf, p_to_f, pi, _mm256_cvtepi32_ps(a))
@@ -19625,6 +19650,7 @@ DVTI_LIFT_SHIFT(i, ishr)
 DVTI_LIFT_SHIFT(i, isar)
 DVTI_LIFT2(m, ieq, i, i)
 DVTI_LIFT2(m, igt, i, i)
+DVTI_LIFT3(i, icount, i, i, i)
 DVTI_LIFT3(i, iselect, m, i, i)
 DVTI_LIFT1(f, as_f, i)
 DVTI_LIFT1(f, to_f, i)
@@ -24512,9 +24538,14 @@ DVTI_INLINE V(d) V(row_squares)(const float *x, int64_t n) {
     V(d) low = V(dzero)(), high = V(dzero)(), a, b;
     int64_t k;
     for (k = 0; k < n; k += 16) {
-        V(f) s = V(load_upto)(x + k, n - k);
-        a = V(widen_low)(s);
-        b = V(widen_high)(s);
+        if (n - k >= 16) {
+            a = V(load_wide)(x + k);
+            b = V(load_wide)(x + k + 8);
+        } else {
+            const V(f) s = V(load_n)(x + k, n - k);
+            a = V(widen_low)(s);
+            b = V(widen_high)(s);
+        }
         low = V(dfma)(a, a, low);
         high = V(dfma)(b, b, high);
     }
@@ -25396,6 +25427,47 @@ static bool V(sort_columns)(void *x, int64_t n, bool floats, bool descending) {
 #undef DVTI_SORT8
 #undef DVTI_LEVEL
 
+/* ---- the places of a short row's elements, counted ---- */
+#define DVTI_RANKS 2 /* vectors of counts in registers */
+
+/* rank[k]: how many of n elements, floats or int32, stand before element k in the order and are not its equals. NaN is the largest, -0 is 0. key
+   and rank have room for 64 more. Counting takes no branch, and so less time than sorting up to a few hundred. */
+static void V(ranks)(const int32_t *x, int64_t n, bool floats, bool descending, int32_t *key,
+                     int32_t *rank) {
+    const V(i) most = V(iset)(INT32_MAX), flips = V(iset)(descending ? -1 : 0);
+    const int64_t some = 16 * DVTI_RANKS;
+    V(i) own[DVTI_RANKS], before[DVTI_RANKS], v, size;
+    int64_t k, i;
+    int c;
+    for (k = 0; k < (n + some - 1) / some * some; k += 16) {
+        v = n - k >= 16 ? V(iload)(x + k) : V(iload_n)(x + DVTI_MIN(k, n), n - k);
+        if (floats) {
+            size = V(iand)(v, most);
+            v = V(iselect)(V(ieq)(size, V(iset)(0)), size, V(ixor)(v, V(iand)(V(isar)(v, 31), most)));
+            v = V(iselect)(V(igt)(size, V(iset)(0x7f800000)), most, v);
+        }
+        V(istore)(key + k, V(ixor)(v, flips));
+    }
+    for (k = 0; k < n; k += some) {
+        DVTI_REPEAT(2)
+        for (c = 0; c < DVTI_RANKS; c++) {
+            own[c] = V(iload)(key + k + 16 * c);
+            before[c] = V(iset)(0);
+        }
+        for (i = 0; i < n; i++) {
+            v = V(iset)(key[i]);
+            DVTI_REPEAT(2)
+            for (c = 0; c < DVTI_RANKS; c++)
+                before[c] = V(icount)(before[c], own[c], v);
+        }
+        DVTI_REPEAT(2)
+        for (c = 0; c < DVTI_RANKS; c++)
+            V(istore)(rank + k + 16 * c, before[c]);
+    }
+}
+
+#undef DVTI_RANKS
+
 /* The k best of 16 columns so far, value[k][16] in order and their numbers at[k][16], go on with n rows x[n][16] that are numbered from `number`
    on. A value that is NaN is none yet. Where an element is worse than, or equal to, the one above, that is where it comes in. False: there is
    a NaN or a -0; then value and at are of no use. */
@@ -25440,11 +25512,12 @@ static bool V(best_of_columns)(const float *x, int64_t n, int32_t number, int64_
 #ifdef DEVTENSOR_LINES
 #line 4 "src/3_cpu/simd/reduce64.inl"
 #endif
-#define DVTI_FOLD64_ROWS(name, none, join, combine, fold)                                          \
+#define DVTI_FOLD64_ROWS(name, none, join, combine)                                                \
     static void V(name)(const dvti_folding *folding) {                                                   \
         const dvti_folding p = *folding;  \
         const double *x = (const double *)p.x, *mean = (const double *)p.mean;                   \
         const int64_t n = p.n;                                                                    \
+        double lanes[64];                                                                          \
         int64_t r, k;                                                                              \
         for (r = 0; r < p.rows; r++, x += p.step) {                                              \
             const double middle = mean ? mean[r] : 0;                                              \
@@ -25459,7 +25532,9 @@ static bool V(best_of_columns)(const float *x, int64_t n, int32_t number, int64_
             }                                                                                      \
             for (; k < n; k += 8)                                                                  \
                 s = join(s, V(dload_or)(x + k, n - k, none + middle));                             \
-            p.value[r] = fold(combine(combine(s, t), combine(u, w)));                             \
+            V(dstore)(lanes + r % 8 * 8, combine(combine(s, t), combine(u, w)));                   \
+            if (r % 8 == 7 || r + 1 == p.rows)                                                     \
+                V(dfold_each)(p.op, lanes, r % 8 + 1, p.value + r / 8 * 8);                        \
         }                                                                                          \
     }
 #define DVTI_SQUARE(s, v) V(distance)(s, v, m)
@@ -25470,9 +25545,9 @@ DVTI_INLINE V(d) V(distance)(V(d) s, V(d) v, V(d) m) {
     return V(dadd)(s, V(dmul)(d, d));
 }
 
-DVTI_FOLD64_ROWS(fold64_sum, 0, V(dadd), V(dadd), V(dfold_add))
-DVTI_FOLD64_ROWS(fold64_spread, 0, DVTI_SQUARE, V(dadd), V(dfold_add))
-DVTI_FOLD64_ROWS(fold64_product, 1, V(dmul), V(dmul), V(dfold_mul))
+DVTI_FOLD64_ROWS(fold64_sum, 0, V(dadd), V(dadd))
+DVTI_FOLD64_ROWS(fold64_spread, 0, DVTI_SQUARE, V(dadd))
+DVTI_FOLD64_ROWS(fold64_product, 1, V(dmul), V(dmul))
 
 /* The first of n elements that is `best`, or that is NaN when `best` is. */
 static int64_t V(fold64_find)(const double *x, int64_t n, double best) {
@@ -25727,7 +25802,7 @@ static const dvti_simd_f64 V(f64) = {V(loop_f64), V(load_row64), V(store_row64),
 static const dvti_simd V(table) = {
     DVTI_TIER_NAME,      V(loop_f32),   V(fold), {V(truth_rows), V(truth_columns), NULL}, V(step), &V(gemm_kernels),
     &V(gemm_dkernels), &V(conv_kernels), V(random_f32), V(softmax), V(softmax_columns), V(normalize),
-    V(turn),           V(pool),          V(running),   V(reached), V(beyond), V(sort_columns), V(best_of_columns),
+    V(turn),           V(pool),          V(running),   V(reached), V(beyond), V(sort_columns), V(ranks), V(best_of_columns),
     V(load_row),       V(store_row), &V(f64)};
 /* ==== end src/3_cpu/simd/tier.inl ==== */
 #ifdef DEVTENSOR_LINES
@@ -26011,6 +26086,8 @@ DVTI_PART_SHIFT(pi, p_ishr, _mm512_srli_epi32(a, (unsigned)n))
 DVTI_PART_SHIFT(pi, p_isar, _mm512_srai_epi32(a, (unsigned)n))
 DVTI_PART2(pm, p_ieq, pi, pi, _mm512_cmpeq_epi32_mask(a, b))
 DVTI_PART2(pm, p_igt, pi, pi, _mm512_cmpgt_epi32_mask(a, b))
+DVTI_PART3(pi, p_icount, pi, pi, pi,
+           _mm512_mask_add_epi32(a, _mm512_cmpgt_epi32_mask(b, c), a, _mm512_set1_epi32(1)))
 DVTI_PART3(pi, p_iselect, pm, pi, pi, _mm512_mask_blend_epi32(a, c, b))
 DVTI_PART1(pf, p_as_f, pi, _mm512_castsi512_ps(a))
 DVTI_PART1(pf, p_to_f, pi, _mm512_cvtepi32_ps(a))
@@ -26300,6 +26377,7 @@ DVTI_LIFT_SHIFT(i, ishr)
 DVTI_LIFT_SHIFT(i, isar)
 DVTI_LIFT2(m, ieq, i, i)
 DVTI_LIFT2(m, igt, i, i)
+DVTI_LIFT3(i, icount, i, i, i)
 DVTI_LIFT3(i, iselect, m, i, i)
 DVTI_LIFT1(f, as_f, i)
 DVTI_LIFT1(f, to_f, i)
@@ -31187,9 +31265,14 @@ DVTI_INLINE V(d) V(row_squares)(const float *x, int64_t n) {
     V(d) low = V(dzero)(), high = V(dzero)(), a, b;
     int64_t k;
     for (k = 0; k < n; k += 16) {
-        V(f) s = V(load_upto)(x + k, n - k);
-        a = V(widen_low)(s);
-        b = V(widen_high)(s);
+        if (n - k >= 16) {
+            a = V(load_wide)(x + k);
+            b = V(load_wide)(x + k + 8);
+        } else {
+            const V(f) s = V(load_n)(x + k, n - k);
+            a = V(widen_low)(s);
+            b = V(widen_high)(s);
+        }
         low = V(dfma)(a, a, low);
         high = V(dfma)(b, b, high);
     }
@@ -32071,6 +32154,47 @@ static bool V(sort_columns)(void *x, int64_t n, bool floats, bool descending) {
 #undef DVTI_SORT8
 #undef DVTI_LEVEL
 
+/* ---- the places of a short row's elements, counted ---- */
+#define DVTI_RANKS 2 /* vectors of counts in registers */
+
+/* rank[k]: how many of n elements, floats or int32, stand before element k in the order and are not its equals. NaN is the largest, -0 is 0. key
+   and rank have room for 64 more. Counting takes no branch, and so less time than sorting up to a few hundred. */
+static void V(ranks)(const int32_t *x, int64_t n, bool floats, bool descending, int32_t *key,
+                     int32_t *rank) {
+    const V(i) most = V(iset)(INT32_MAX), flips = V(iset)(descending ? -1 : 0);
+    const int64_t some = 16 * DVTI_RANKS;
+    V(i) own[DVTI_RANKS], before[DVTI_RANKS], v, size;
+    int64_t k, i;
+    int c;
+    for (k = 0; k < (n + some - 1) / some * some; k += 16) {
+        v = n - k >= 16 ? V(iload)(x + k) : V(iload_n)(x + DVTI_MIN(k, n), n - k);
+        if (floats) {
+            size = V(iand)(v, most);
+            v = V(iselect)(V(ieq)(size, V(iset)(0)), size, V(ixor)(v, V(iand)(V(isar)(v, 31), most)));
+            v = V(iselect)(V(igt)(size, V(iset)(0x7f800000)), most, v);
+        }
+        V(istore)(key + k, V(ixor)(v, flips));
+    }
+    for (k = 0; k < n; k += some) {
+        DVTI_REPEAT(2)
+        for (c = 0; c < DVTI_RANKS; c++) {
+            own[c] = V(iload)(key + k + 16 * c);
+            before[c] = V(iset)(0);
+        }
+        for (i = 0; i < n; i++) {
+            v = V(iset)(key[i]);
+            DVTI_REPEAT(2)
+            for (c = 0; c < DVTI_RANKS; c++)
+                before[c] = V(icount)(before[c], own[c], v);
+        }
+        DVTI_REPEAT(2)
+        for (c = 0; c < DVTI_RANKS; c++)
+            V(istore)(rank + k + 16 * c, before[c]);
+    }
+}
+
+#undef DVTI_RANKS
+
 /* The k best of 16 columns so far, value[k][16] in order and their numbers at[k][16], go on with n rows x[n][16] that are numbered from `number`
    on. A value that is NaN is none yet. Where an element is worse than, or equal to, the one above, that is where it comes in. False: there is
    a NaN or a -0; then value and at are of no use. */
@@ -32115,11 +32239,12 @@ static bool V(best_of_columns)(const float *x, int64_t n, int32_t number, int64_
 #ifdef DEVTENSOR_LINES
 #line 4 "src/3_cpu/simd/reduce64.inl"
 #endif
-#define DVTI_FOLD64_ROWS(name, none, join, combine, fold)                                          \
+#define DVTI_FOLD64_ROWS(name, none, join, combine)                                                \
     static void V(name)(const dvti_folding *folding) {                                                   \
         const dvti_folding p = *folding;  \
         const double *x = (const double *)p.x, *mean = (const double *)p.mean;                   \
         const int64_t n = p.n;                                                                    \
+        double lanes[64];                                                                          \
         int64_t r, k;                                                                              \
         for (r = 0; r < p.rows; r++, x += p.step) {                                              \
             const double middle = mean ? mean[r] : 0;                                              \
@@ -32134,7 +32259,9 @@ static bool V(best_of_columns)(const float *x, int64_t n, int32_t number, int64_
             }                                                                                      \
             for (; k < n; k += 8)                                                                  \
                 s = join(s, V(dload_or)(x + k, n - k, none + middle));                             \
-            p.value[r] = fold(combine(combine(s, t), combine(u, w)));                             \
+            V(dstore)(lanes + r % 8 * 8, combine(combine(s, t), combine(u, w)));                   \
+            if (r % 8 == 7 || r + 1 == p.rows)                                                     \
+                V(dfold_each)(p.op, lanes, r % 8 + 1, p.value + r / 8 * 8);                        \
         }                                                                                          \
     }
 #define DVTI_SQUARE(s, v) V(distance)(s, v, m)
@@ -32145,9 +32272,9 @@ DVTI_INLINE V(d) V(distance)(V(d) s, V(d) v, V(d) m) {
     return V(dadd)(s, V(dmul)(d, d));
 }
 
-DVTI_FOLD64_ROWS(fold64_sum, 0, V(dadd), V(dadd), V(dfold_add))
-DVTI_FOLD64_ROWS(fold64_spread, 0, DVTI_SQUARE, V(dadd), V(dfold_add))
-DVTI_FOLD64_ROWS(fold64_product, 1, V(dmul), V(dmul), V(dfold_mul))
+DVTI_FOLD64_ROWS(fold64_sum, 0, V(dadd), V(dadd))
+DVTI_FOLD64_ROWS(fold64_spread, 0, DVTI_SQUARE, V(dadd))
+DVTI_FOLD64_ROWS(fold64_product, 1, V(dmul), V(dmul))
 
 /* The first of n elements that is `best`, or that is NaN when `best` is. */
 static int64_t V(fold64_find)(const double *x, int64_t n, double best) {
@@ -32402,7 +32529,7 @@ static const dvti_simd_f64 V(f64) = {V(loop_f64), V(load_row64), V(store_row64),
 static const dvti_simd V(table) = {
     DVTI_TIER_NAME,      V(loop_f32),   V(fold), {V(truth_rows), V(truth_columns), NULL}, V(step), &V(gemm_kernels),
     &V(gemm_dkernels), &V(conv_kernels), V(random_f32), V(softmax), V(softmax_columns), V(normalize),
-    V(turn),           V(pool),          V(running),   V(reached), V(beyond), V(sort_columns), V(best_of_columns),
+    V(turn),           V(pool),          V(running),   V(reached), V(beyond), V(sort_columns), V(ranks), V(best_of_columns),
     V(load_row),       V(store_row), &V(f64)};
 /* ==== end src/3_cpu/simd/tier.inl ==== */
 #ifdef DEVTENSOR_LINES
@@ -32552,7 +32679,7 @@ DVTI_FN const dvti_simd *dvti_simd_avx512(void) {
      p_fma(a, b, c) = a * b + c, p_fnma(a, b, c) = c - a * b, rounded once where the machine can
      p_min(a, b) = a < b ? a : b, p_max(a, b) = a > b ? a : b: b when one is NaN
      p_even, p_odd   of the lanes of a and then b
-     p_imin, p_imax with the sign;   p_round halves to even;   p_bit_and, p_bit_or, p_bit_xor;   p_bit_andnot(a, b) = ~a & b
+     p_imin, p_imax with the sign;   p_icount(a, b, c) = a + (b > c);   p_round halves to even;   p_bit_and, p_bit_or, p_bit_xor;   p_bit_andnot(a, b) = ~a & b
      p_lt, p_le, p_eq false for NaN;   p_unord either is NaN;   p_select(m, a, b) = m ? a : b;   p_mbits one bit per lane,
      p_mstore one byte per lane, 1 or 0
      p_as_i, p_as_f the same bits;   p_to_i nearest integer (what it likes when that does not fit);   p_to_f its float
@@ -32844,6 +32971,7 @@ DVTI_PART_SHIFT(pi, p_ishr, (V(pi))((V(pu))a >> n))
 DVTI_PART_SHIFT(pi, p_isar, a >> n)
 DVTI_PART2(pm, p_ieq, pi, pi, (V(pm))(a == b))
 DVTI_PART2(pm, p_igt, pi, pi, (V(pm))(a > b))
+DVTI_PART3(pi, p_icount, pi, pi, pi, a - (V(pi))(b > c))
 DVTI_PART3(pi, p_iselect, pm, pi, pi, (a & b) | (~a & c))
 #if defined(DVTI_NEON)
 DVTI_PART2(pi, p_imin, pi, pi, vminq_s32(a, b))
@@ -33136,6 +33264,7 @@ DVTI_LIFT_SHIFT(i, ishr)
 DVTI_LIFT_SHIFT(i, isar)
 DVTI_LIFT2(m, ieq, i, i)
 DVTI_LIFT2(m, igt, i, i)
+DVTI_LIFT3(i, icount, i, i, i)
 DVTI_LIFT3(i, iselect, m, i, i)
 DVTI_LIFT1(f, as_f, i)
 DVTI_LIFT1(f, to_f, i)
@@ -38023,9 +38152,14 @@ DVTI_INLINE V(d) V(row_squares)(const float *x, int64_t n) {
     V(d) low = V(dzero)(), high = V(dzero)(), a, b;
     int64_t k;
     for (k = 0; k < n; k += 16) {
-        V(f) s = V(load_upto)(x + k, n - k);
-        a = V(widen_low)(s);
-        b = V(widen_high)(s);
+        if (n - k >= 16) {
+            a = V(load_wide)(x + k);
+            b = V(load_wide)(x + k + 8);
+        } else {
+            const V(f) s = V(load_n)(x + k, n - k);
+            a = V(widen_low)(s);
+            b = V(widen_high)(s);
+        }
         low = V(dfma)(a, a, low);
         high = V(dfma)(b, b, high);
     }
@@ -38907,6 +39041,47 @@ static bool V(sort_columns)(void *x, int64_t n, bool floats, bool descending) {
 #undef DVTI_SORT8
 #undef DVTI_LEVEL
 
+/* ---- the places of a short row's elements, counted ---- */
+#define DVTI_RANKS 2 /* vectors of counts in registers */
+
+/* rank[k]: how many of n elements, floats or int32, stand before element k in the order and are not its equals. NaN is the largest, -0 is 0. key
+   and rank have room for 64 more. Counting takes no branch, and so less time than sorting up to a few hundred. */
+static void V(ranks)(const int32_t *x, int64_t n, bool floats, bool descending, int32_t *key,
+                     int32_t *rank) {
+    const V(i) most = V(iset)(INT32_MAX), flips = V(iset)(descending ? -1 : 0);
+    const int64_t some = 16 * DVTI_RANKS;
+    V(i) own[DVTI_RANKS], before[DVTI_RANKS], v, size;
+    int64_t k, i;
+    int c;
+    for (k = 0; k < (n + some - 1) / some * some; k += 16) {
+        v = n - k >= 16 ? V(iload)(x + k) : V(iload_n)(x + DVTI_MIN(k, n), n - k);
+        if (floats) {
+            size = V(iand)(v, most);
+            v = V(iselect)(V(ieq)(size, V(iset)(0)), size, V(ixor)(v, V(iand)(V(isar)(v, 31), most)));
+            v = V(iselect)(V(igt)(size, V(iset)(0x7f800000)), most, v);
+        }
+        V(istore)(key + k, V(ixor)(v, flips));
+    }
+    for (k = 0; k < n; k += some) {
+        DVTI_REPEAT(2)
+        for (c = 0; c < DVTI_RANKS; c++) {
+            own[c] = V(iload)(key + k + 16 * c);
+            before[c] = V(iset)(0);
+        }
+        for (i = 0; i < n; i++) {
+            v = V(iset)(key[i]);
+            DVTI_REPEAT(2)
+            for (c = 0; c < DVTI_RANKS; c++)
+                before[c] = V(icount)(before[c], own[c], v);
+        }
+        DVTI_REPEAT(2)
+        for (c = 0; c < DVTI_RANKS; c++)
+            V(istore)(rank + k + 16 * c, before[c]);
+    }
+}
+
+#undef DVTI_RANKS
+
 /* The k best of 16 columns so far, value[k][16] in order and their numbers at[k][16], go on with n rows x[n][16] that are numbered from `number`
    on. A value that is NaN is none yet. Where an element is worse than, or equal to, the one above, that is where it comes in. False: there is
    a NaN or a -0; then value and at are of no use. */
@@ -38951,11 +39126,12 @@ static bool V(best_of_columns)(const float *x, int64_t n, int32_t number, int64_
 #ifdef DEVTENSOR_LINES
 #line 4 "src/3_cpu/simd/reduce64.inl"
 #endif
-#define DVTI_FOLD64_ROWS(name, none, join, combine, fold)                                          \
+#define DVTI_FOLD64_ROWS(name, none, join, combine)                                                \
     static void V(name)(const dvti_folding *folding) {                                                   \
         const dvti_folding p = *folding;  \
         const double *x = (const double *)p.x, *mean = (const double *)p.mean;                   \
         const int64_t n = p.n;                                                                    \
+        double lanes[64];                                                                          \
         int64_t r, k;                                                                              \
         for (r = 0; r < p.rows; r++, x += p.step) {                                              \
             const double middle = mean ? mean[r] : 0;                                              \
@@ -38970,7 +39146,9 @@ static bool V(best_of_columns)(const float *x, int64_t n, int32_t number, int64_
             }                                                                                      \
             for (; k < n; k += 8)                                                                  \
                 s = join(s, V(dload_or)(x + k, n - k, none + middle));                             \
-            p.value[r] = fold(combine(combine(s, t), combine(u, w)));                             \
+            V(dstore)(lanes + r % 8 * 8, combine(combine(s, t), combine(u, w)));                   \
+            if (r % 8 == 7 || r + 1 == p.rows)                                                     \
+                V(dfold_each)(p.op, lanes, r % 8 + 1, p.value + r / 8 * 8);                        \
         }                                                                                          \
     }
 #define DVTI_SQUARE(s, v) V(distance)(s, v, m)
@@ -38981,9 +39159,9 @@ DVTI_INLINE V(d) V(distance)(V(d) s, V(d) v, V(d) m) {
     return V(dadd)(s, V(dmul)(d, d));
 }
 
-DVTI_FOLD64_ROWS(fold64_sum, 0, V(dadd), V(dadd), V(dfold_add))
-DVTI_FOLD64_ROWS(fold64_spread, 0, DVTI_SQUARE, V(dadd), V(dfold_add))
-DVTI_FOLD64_ROWS(fold64_product, 1, V(dmul), V(dmul), V(dfold_mul))
+DVTI_FOLD64_ROWS(fold64_sum, 0, V(dadd), V(dadd))
+DVTI_FOLD64_ROWS(fold64_spread, 0, DVTI_SQUARE, V(dadd))
+DVTI_FOLD64_ROWS(fold64_product, 1, V(dmul), V(dmul))
 
 /* The first of n elements that is `best`, or that is NaN when `best` is. */
 static int64_t V(fold64_find)(const double *x, int64_t n, double best) {
@@ -39238,7 +39416,7 @@ static const dvti_simd_f64 V(f64) = {V(loop_f64), V(load_row64), V(store_row64),
 static const dvti_simd V(table) = {
     DVTI_TIER_NAME,      V(loop_f32),   V(fold), {V(truth_rows), V(truth_columns), NULL}, V(step), &V(gemm_kernels),
     &V(gemm_dkernels), &V(conv_kernels), V(random_f32), V(softmax), V(softmax_columns), V(normalize),
-    V(turn),           V(pool),          V(running),   V(reached), V(beyond), V(sort_columns), V(best_of_columns),
+    V(turn),           V(pool),          V(running),   V(reached), V(beyond), V(sort_columns), V(ranks), V(best_of_columns),
     V(load_row),       V(store_row), &V(f64)};
 /* ==== end src/3_cpu/simd/tier.inl ==== */
 #ifdef DEVTENSOR_LINES

@@ -137,9 +137,14 @@ DVTI_INLINE V(d) V(row_squares)(const float *x, int64_t n) {
     V(d) low = V(dzero)(), high = V(dzero)(), a, b;
     int64_t k;
     for (k = 0; k < n; k += 16) {
-        V(f) s = V(load_upto)(x + k, n - k);
-        a = V(widen_low)(s);
-        b = V(widen_high)(s);
+        if (n - k >= 16) {
+            a = V(load_wide)(x + k);
+            b = V(load_wide)(x + k + 8);
+        } else {
+            const V(f) s = V(load_n)(x + k, n - k);
+            a = V(widen_low)(s);
+            b = V(widen_high)(s);
+        }
         low = V(dfma)(a, a, low);
         high = V(dfma)(b, b, high);
     }

@@ -2,11 +2,12 @@
    order; of neighbouring results each is one chain. */
 
 /* n > 0 elements of each row; beyond the last one there is `none`, m for the squares of distances from m. */
-#define DVTI_FOLD64_ROWS(name, none, join, combine, fold)                                          \
+#define DVTI_FOLD64_ROWS(name, none, join, combine)                                                \
     static void V(name)(const dvti_folding *folding) {                                                   \
         const dvti_folding p = *folding;  \
         const double *x = (const double *)p.x, *mean = (const double *)p.mean;                   \
         const int64_t n = p.n;                                                                    \
+        double lanes[64];                                                                          \
         int64_t r, k;                                                                              \
         for (r = 0; r < p.rows; r++, x += p.step) {                                              \
             const double middle = mean ? mean[r] : 0;                                              \
@@ -21,7 +22,9 @@
             }                                                                                      \
             for (; k < n; k += 8)                                                                  \
                 s = join(s, V(dload_or)(x + k, n - k, none + middle));                             \
-            p.value[r] = fold(combine(combine(s, t), combine(u, w)));                             \
+            V(dstore)(lanes + r % 8 * 8, combine(combine(s, t), combine(u, w)));                   \
+            if (r % 8 == 7 || r + 1 == p.rows)                                                     \
+                V(dfold_each)(p.op, lanes, r % 8 + 1, p.value + r / 8 * 8);                        \
         }                                                                                          \
     }
 #define DVTI_SQUARE(s, v) V(distance)(s, v, m)
@@ -32,9 +35,9 @@ DVTI_INLINE V(d) V(distance)(V(d) s, V(d) v, V(d) m) {
     return V(dadd)(s, V(dmul)(d, d));
 }
 
-DVTI_FOLD64_ROWS(fold64_sum, 0, V(dadd), V(dadd), V(dfold_add))
-DVTI_FOLD64_ROWS(fold64_spread, 0, DVTI_SQUARE, V(dadd), V(dfold_add))
-DVTI_FOLD64_ROWS(fold64_product, 1, V(dmul), V(dmul), V(dfold_mul))
+DVTI_FOLD64_ROWS(fold64_sum, 0, V(dadd), V(dadd))
+DVTI_FOLD64_ROWS(fold64_spread, 0, DVTI_SQUARE, V(dadd))
+DVTI_FOLD64_ROWS(fold64_product, 1, V(dmul), V(dmul))
 
 /* The first of n elements that is `best`, or that is NaN when `best` is. */
 static int64_t V(fold64_find)(const double *x, int64_t n, double best) {
