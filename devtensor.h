@@ -15435,9 +15435,18 @@ static void dvti_ew_f64(const dvti_ew_plan *plan, const double *p, const double 
 #undef DVTI_EW_U
 #undef DVTI_EW_B
 
-/* Of the float texts only the integer ones are used here. */
-#define DVTI_EW_U(name, rule, f, i, grad, lo, hi, doc) DVTI_EW_UNARY(name, i)
-#define DVTI_EW_B(name, rule, f, i, ga, gb, la, ha, lb, hb, doc) DVTI_EW_BINARY(name, i)
+/* Of the texts only the integer ones are used here; rows of rule FLOAT never see integers, and loops of theirs would take as long to compile as
+   all the others. */
+#define DVTI_EW_U(name, rule, f, i, grad, lo, hi, doc) DVTI_EW_U_##rule(name, i)
+#define DVTI_EW_B(name, rule, f, i, ga, gb, la, ha, lb, hb, doc) DVTI_EW_B_##rule(name, i)
+#define DVTI_EW_U_SAME DVTI_EW_UNARY
+#define DVTI_EW_U_NOBOOL DVTI_EW_UNARY
+#define DVTI_EW_U_BOOL DVTI_EW_UNARY
+#define DVTI_EW_U_FLOAT(name, i)
+#define DVTI_EW_B_SAME DVTI_EW_BINARY
+#define DVTI_EW_B_NOBOOL DVTI_EW_BINARY
+#define DVTI_EW_B_BOOL DVTI_EW_BINARY
+#define DVTI_EW_B_FLOAT(name, i)
 #define DVTI_T int64_t
 
 static void dvti_ew_i64(const dvti_ew_plan *plan, const int64_t *p, const int64_t *q,
@@ -15454,6 +15463,14 @@ static void dvti_ew_i64(const dvti_ew_plan *plan, const int64_t *p, const int64_
 #undef DVTI_T
 #undef DVTI_EW_U
 #undef DVTI_EW_B
+#undef DVTI_EW_U_SAME
+#undef DVTI_EW_U_NOBOOL
+#undef DVTI_EW_U_BOOL
+#undef DVTI_EW_U_FLOAT
+#undef DVTI_EW_B_SAME
+#undef DVTI_EW_B_NOBOOL
+#undef DVTI_EW_B_BOOL
+#undef DVTI_EW_B_FLOAT
 #undef DVTI_EW_UNARY
 #undef DVTI_EW_BINARY
 #undef DVTI_EW_OTHERS
@@ -19497,41 +19514,41 @@ DVTI_INLINE void V(p_nstore)(uint8_t *p, V(pn) a) {
 #define DVTI_EACH_PART(one, x) one(p0, 0, x) one(p1, 1, x) one(p2, 2, x) one(p3, 3, x)
 #endif
 
+/* One register is no struct: taking those apart again would be much of what compiling costs. */
+#if DVTI_PARTS == 1
+#define DVTI_OF(vector, part) vector
+#define DVTI_VECTOR_OF(one) typedef V(p##one) V(one);
+#else
+#define DVTI_OF(vector, part) vector.part
 #define DVTI_MEMBER(p, at, T) V(T) p;
-typedef struct V(f) {
-    DVTI_EACH_PART(DVTI_MEMBER, pf)
-} V(f);
-typedef struct V(i) {
-    DVTI_EACH_PART(DVTI_MEMBER, pi)
-} V(i);
-typedef struct V(d) {
-    DVTI_EACH_PART(DVTI_MEMBER, pd)
-} V(d);
-typedef struct V(l) {
-    DVTI_EACH_PART(DVTI_MEMBER, pl)
-} V(l);
-typedef struct V(m) {
-    DVTI_EACH_PART(DVTI_MEMBER, pm)
-} V(m);
-typedef struct V(n) {
-    DVTI_EACH_PART(DVTI_MEMBER, pn)
-} V(n);
+#define DVTI_VECTOR_OF(one)                                                                        \
+    typedef struct V(one) {                                                                        \
+        DVTI_EACH_PART(DVTI_MEMBER, p##one)                                                        \
+    } V(one);
+#endif
+DVTI_VECTOR_OF(f)
+DVTI_VECTOR_OF(i)
+DVTI_VECTOR_OF(d)
+DVTI_VECTOR_OF(l)
+DVTI_VECTOR_OF(m)
+DVTI_VECTOR_OF(n)
+#undef DVTI_VECTOR_OF
 #undef DVTI_MEMBER
 
 /* Words that do the same in every part. */
-#define DVTI_DO1(p, at, name) r.p = V(p_##name)(a.p);
-#define DVTI_DO2(p, at, name) r.p = V(p_##name)(a.p, b.p);
-#define DVTI_DO3(p, at, name) r.p = V(p_##name)(a.p, b.p, c.p);
-#define DVTI_DO_SET(p, at, name) r.p = V(p_##name)(x);
-#define DVTI_DO_SHIFT(p, at, name) r.p = V(p_##name)(a.p, n);
-#define DVTI_DO_LOAD(p, at, name) r.p = V(p_##name)(from + at * lanes);
-#define DVTI_DO_STORE(p, at, name) V(p_##name)(to + at * lanes, a.p);
-#define DVTI_DO_LOAD_N(p, at, name) r.p = V(p_##name)(n > at * lanes ? from + at * lanes : from, n - at * lanes);
-#define DVTI_DO_STORE_N(p, at, name) V(p_##name)(n > at * lanes ? to + at * lanes : to, n - at * lanes, a.p);
-#define DVTI_DO_BITS(p, at, name) r |= V(p_##name)(a.p) << (at * lanes);
+#define DVTI_DO1(p, at, name) DVTI_OF(r, p) = V(p_##name)(DVTI_OF(a, p));
+#define DVTI_DO2(p, at, name) DVTI_OF(r, p) = V(p_##name)(DVTI_OF(a, p), DVTI_OF(b, p));
+#define DVTI_DO3(p, at, name) DVTI_OF(r, p) = V(p_##name)(DVTI_OF(a, p), DVTI_OF(b, p), DVTI_OF(c, p));
+#define DVTI_DO_SET(p, at, name) DVTI_OF(r, p) = V(p_##name)(x);
+#define DVTI_DO_SHIFT(p, at, name) DVTI_OF(r, p) = V(p_##name)(DVTI_OF(a, p), n);
+#define DVTI_DO_LOAD(p, at, name) DVTI_OF(r, p) = V(p_##name)(from + at * lanes);
+#define DVTI_DO_STORE(p, at, name) V(p_##name)(to + at * lanes, DVTI_OF(a, p));
+#define DVTI_DO_LOAD_N(p, at, name) DVTI_OF(r, p) = V(p_##name)(n > at * lanes ? from + at * lanes : from, n - at * lanes);
+#define DVTI_DO_STORE_N(p, at, name) V(p_##name)(n > at * lanes ? to + at * lanes : to, n - at * lanes, DVTI_OF(a, p));
+#define DVTI_DO_BITS(p, at, name) r |= V(p_##name)(DVTI_OF(a, p)) << (at * lanes);
 
-#define DVTI_DO_LOOKUP(p, k, name) r.p = V(p_##name)(table, at.p);
-#define DVTI_DO_STORE4(p, at, name) V(p_##name)(to + 4 * at * DVTI_PART_F, a.p, b.p, c.p, d.p);
+#define DVTI_DO_LOOKUP(p, k, name) DVTI_OF(r, p) = V(p_##name)(table, DVTI_OF(at, p));
+#define DVTI_DO_STORE4(p, at, name) V(p_##name)(to + 4 * at * DVTI_PART_F, DVTI_OF(a, p), DVTI_OF(b, p), DVTI_OF(c, p), DVTI_OF(d, p));
 
 #define DVTI_LIFT1(R, name, A)                                                                     \
     DVTI_INLINE V(R) V(name)(V(A) a) {                                                             \
@@ -19798,7 +19815,7 @@ DVTI_INLINE V(d) V(dscalef)(V(d) a, V(d) n) {
 DVTI_INLINE V(d) V(widen_low)(V(f) a) {
     V(d) r;
 #if DVTI_PARTS == 1
-    r.p0 = V(p_widen_low)(a.p0);
+    DVTI_OF(r, p0) = V(p_widen_low)(DVTI_OF(a, p0));
 #elif DVTI_PARTS == 2
     r.p0 = V(p_widen_low)(a.p0);
     r.p1 = V(p_widen_high)(a.p0);
@@ -19814,7 +19831,7 @@ DVTI_INLINE V(d) V(widen_low)(V(f) a) {
 DVTI_INLINE V(d) V(widen_high)(V(f) a) {
     V(d) r;
 #if DVTI_PARTS == 1
-    r.p0 = V(p_widen_high)(a.p0);
+    DVTI_OF(r, p0) = V(p_widen_high)(DVTI_OF(a, p0));
 #elif DVTI_PARTS == 2
     r.p0 = V(p_widen_low)(a.p1);
     r.p1 = V(p_widen_high)(a.p1);
@@ -19828,8 +19845,8 @@ DVTI_INLINE V(d) V(widen_high)(V(f) a) {
 }
 
 #if DVTI_PARTS == 1
-#define DVTI_ZIP_LOW(low, high, a, b) r.p0 = low(a.p0, b.p0);
-#define DVTI_ZIP_HIGH(low, high, a, b) r.p0 = high(a.p0, b.p0);
+#define DVTI_ZIP_LOW(low, high, a, b) DVTI_OF(r, p0) = low(DVTI_OF(a, p0), DVTI_OF(b, p0));
+#define DVTI_ZIP_HIGH(low, high, a, b) DVTI_OF(r, p0) = high(DVTI_OF(a, p0), DVTI_OF(b, p0));
 #elif DVTI_PARTS == 2
 #define DVTI_ZIP_PART(low, high, x, y)                                                             \
     r.p0 = low(x, y);                                                                              \
@@ -19861,7 +19878,7 @@ DVTI_LIFT_ZIP(d, dzip_high, DVTI_ZIP_HIGH, p_dzip_low, p_dzip_high)
 #undef DVTI_LIFT_ZIP
 
 #if DVTI_PARTS == 1
-#define DVTI_PICK(word) r.p0 = V(word)(a.p0, b.p0);
+#define DVTI_PICK(word) DVTI_OF(r, p0) = V(word)(DVTI_OF(a, p0), DVTI_OF(b, p0));
 #elif DVTI_PARTS == 2
 #define DVTI_PICK(word)                                                                            \
     r.p0 = V(word)(a.p0, a.p1);                                                                    \
@@ -19889,7 +19906,7 @@ DVTI_INLINE V(f) V(odd)(V(f) a, V(f) b) {
 DVTI_INLINE V(f) V(narrow)(V(d) low, V(d) high) {
     V(f) r;
 #if DVTI_PARTS == 1
-    r.p0 = V(p_narrow)(low.p0, high.p0);
+    DVTI_OF(r, p0) = V(p_narrow)(DVTI_OF(low, p0), DVTI_OF(high, p0));
 #elif DVTI_PARTS == 2
     r.p0 = V(p_narrow)(low.p0, low.p1);
     r.p1 = V(p_narrow)(high.p0, high.p1);
@@ -19938,6 +19955,7 @@ DVTI_DFOLD(dfold_max, DVTI_MAX)
 #undef DVTI_FOLD
 #undef DVTI_DFOLD
 
+#undef DVTI_OF
 #undef DVTI_EACH_PART
 #undef DVTI_DO1
 #undef DVTI_DO2
@@ -22696,7 +22714,7 @@ static void G(combine)(void *y, int64_t cols, int64_t depth, const void *x, int6
 
 DVTI_INLINE DVTI_PART G(fold_parts)(DVTI_VECTOR sum) {
 #if DVTI_PARTS == 1
-    return sum.p0;
+    return sum;
 #elif DVTI_PARTS == 2
     return P(add)(sum.p0, sum.p1);
 #else
@@ -23340,7 +23358,7 @@ static void G(combine)(void *y, int64_t cols, int64_t depth, const void *x, int6
 
 DVTI_INLINE DVTI_PART G(fold_parts)(DVTI_VECTOR sum) {
 #if DVTI_PARTS == 1
-    return sum.p0;
+    return sum;
 #elif DVTI_PARTS == 2
     return P(add)(sum.p0, sum.p1);
 #else
@@ -26224,41 +26242,41 @@ DVTI_PART_STORE(pn, p_nstore, uint8_t, _mm_storel_epi64((__m128i *)p, _mm_maskz_
 #define DVTI_EACH_PART(one, x) one(p0, 0, x) one(p1, 1, x) one(p2, 2, x) one(p3, 3, x)
 #endif
 
+/* One register is no struct: taking those apart again would be much of what compiling costs. */
+#if DVTI_PARTS == 1
+#define DVTI_OF(vector, part) vector
+#define DVTI_VECTOR_OF(one) typedef V(p##one) V(one);
+#else
+#define DVTI_OF(vector, part) vector.part
 #define DVTI_MEMBER(p, at, T) V(T) p;
-typedef struct V(f) {
-    DVTI_EACH_PART(DVTI_MEMBER, pf)
-} V(f);
-typedef struct V(i) {
-    DVTI_EACH_PART(DVTI_MEMBER, pi)
-} V(i);
-typedef struct V(d) {
-    DVTI_EACH_PART(DVTI_MEMBER, pd)
-} V(d);
-typedef struct V(l) {
-    DVTI_EACH_PART(DVTI_MEMBER, pl)
-} V(l);
-typedef struct V(m) {
-    DVTI_EACH_PART(DVTI_MEMBER, pm)
-} V(m);
-typedef struct V(n) {
-    DVTI_EACH_PART(DVTI_MEMBER, pn)
-} V(n);
+#define DVTI_VECTOR_OF(one)                                                                        \
+    typedef struct V(one) {                                                                        \
+        DVTI_EACH_PART(DVTI_MEMBER, p##one)                                                        \
+    } V(one);
+#endif
+DVTI_VECTOR_OF(f)
+DVTI_VECTOR_OF(i)
+DVTI_VECTOR_OF(d)
+DVTI_VECTOR_OF(l)
+DVTI_VECTOR_OF(m)
+DVTI_VECTOR_OF(n)
+#undef DVTI_VECTOR_OF
 #undef DVTI_MEMBER
 
 /* Words that do the same in every part. */
-#define DVTI_DO1(p, at, name) r.p = V(p_##name)(a.p);
-#define DVTI_DO2(p, at, name) r.p = V(p_##name)(a.p, b.p);
-#define DVTI_DO3(p, at, name) r.p = V(p_##name)(a.p, b.p, c.p);
-#define DVTI_DO_SET(p, at, name) r.p = V(p_##name)(x);
-#define DVTI_DO_SHIFT(p, at, name) r.p = V(p_##name)(a.p, n);
-#define DVTI_DO_LOAD(p, at, name) r.p = V(p_##name)(from + at * lanes);
-#define DVTI_DO_STORE(p, at, name) V(p_##name)(to + at * lanes, a.p);
-#define DVTI_DO_LOAD_N(p, at, name) r.p = V(p_##name)(n > at * lanes ? from + at * lanes : from, n - at * lanes);
-#define DVTI_DO_STORE_N(p, at, name) V(p_##name)(n > at * lanes ? to + at * lanes : to, n - at * lanes, a.p);
-#define DVTI_DO_BITS(p, at, name) r |= V(p_##name)(a.p) << (at * lanes);
+#define DVTI_DO1(p, at, name) DVTI_OF(r, p) = V(p_##name)(DVTI_OF(a, p));
+#define DVTI_DO2(p, at, name) DVTI_OF(r, p) = V(p_##name)(DVTI_OF(a, p), DVTI_OF(b, p));
+#define DVTI_DO3(p, at, name) DVTI_OF(r, p) = V(p_##name)(DVTI_OF(a, p), DVTI_OF(b, p), DVTI_OF(c, p));
+#define DVTI_DO_SET(p, at, name) DVTI_OF(r, p) = V(p_##name)(x);
+#define DVTI_DO_SHIFT(p, at, name) DVTI_OF(r, p) = V(p_##name)(DVTI_OF(a, p), n);
+#define DVTI_DO_LOAD(p, at, name) DVTI_OF(r, p) = V(p_##name)(from + at * lanes);
+#define DVTI_DO_STORE(p, at, name) V(p_##name)(to + at * lanes, DVTI_OF(a, p));
+#define DVTI_DO_LOAD_N(p, at, name) DVTI_OF(r, p) = V(p_##name)(n > at * lanes ? from + at * lanes : from, n - at * lanes);
+#define DVTI_DO_STORE_N(p, at, name) V(p_##name)(n > at * lanes ? to + at * lanes : to, n - at * lanes, DVTI_OF(a, p));
+#define DVTI_DO_BITS(p, at, name) r |= V(p_##name)(DVTI_OF(a, p)) << (at * lanes);
 
-#define DVTI_DO_LOOKUP(p, k, name) r.p = V(p_##name)(table, at.p);
-#define DVTI_DO_STORE4(p, at, name) V(p_##name)(to + 4 * at * DVTI_PART_F, a.p, b.p, c.p, d.p);
+#define DVTI_DO_LOOKUP(p, k, name) DVTI_OF(r, p) = V(p_##name)(table, DVTI_OF(at, p));
+#define DVTI_DO_STORE4(p, at, name) V(p_##name)(to + 4 * at * DVTI_PART_F, DVTI_OF(a, p), DVTI_OF(b, p), DVTI_OF(c, p), DVTI_OF(d, p));
 
 #define DVTI_LIFT1(R, name, A)                                                                     \
     DVTI_INLINE V(R) V(name)(V(A) a) {                                                             \
@@ -26525,7 +26543,7 @@ DVTI_INLINE V(d) V(dscalef)(V(d) a, V(d) n) {
 DVTI_INLINE V(d) V(widen_low)(V(f) a) {
     V(d) r;
 #if DVTI_PARTS == 1
-    r.p0 = V(p_widen_low)(a.p0);
+    DVTI_OF(r, p0) = V(p_widen_low)(DVTI_OF(a, p0));
 #elif DVTI_PARTS == 2
     r.p0 = V(p_widen_low)(a.p0);
     r.p1 = V(p_widen_high)(a.p0);
@@ -26541,7 +26559,7 @@ DVTI_INLINE V(d) V(widen_low)(V(f) a) {
 DVTI_INLINE V(d) V(widen_high)(V(f) a) {
     V(d) r;
 #if DVTI_PARTS == 1
-    r.p0 = V(p_widen_high)(a.p0);
+    DVTI_OF(r, p0) = V(p_widen_high)(DVTI_OF(a, p0));
 #elif DVTI_PARTS == 2
     r.p0 = V(p_widen_low)(a.p1);
     r.p1 = V(p_widen_high)(a.p1);
@@ -26555,8 +26573,8 @@ DVTI_INLINE V(d) V(widen_high)(V(f) a) {
 }
 
 #if DVTI_PARTS == 1
-#define DVTI_ZIP_LOW(low, high, a, b) r.p0 = low(a.p0, b.p0);
-#define DVTI_ZIP_HIGH(low, high, a, b) r.p0 = high(a.p0, b.p0);
+#define DVTI_ZIP_LOW(low, high, a, b) DVTI_OF(r, p0) = low(DVTI_OF(a, p0), DVTI_OF(b, p0));
+#define DVTI_ZIP_HIGH(low, high, a, b) DVTI_OF(r, p0) = high(DVTI_OF(a, p0), DVTI_OF(b, p0));
 #elif DVTI_PARTS == 2
 #define DVTI_ZIP_PART(low, high, x, y)                                                             \
     r.p0 = low(x, y);                                                                              \
@@ -26588,7 +26606,7 @@ DVTI_LIFT_ZIP(d, dzip_high, DVTI_ZIP_HIGH, p_dzip_low, p_dzip_high)
 #undef DVTI_LIFT_ZIP
 
 #if DVTI_PARTS == 1
-#define DVTI_PICK(word) r.p0 = V(word)(a.p0, b.p0);
+#define DVTI_PICK(word) DVTI_OF(r, p0) = V(word)(DVTI_OF(a, p0), DVTI_OF(b, p0));
 #elif DVTI_PARTS == 2
 #define DVTI_PICK(word)                                                                            \
     r.p0 = V(word)(a.p0, a.p1);                                                                    \
@@ -26616,7 +26634,7 @@ DVTI_INLINE V(f) V(odd)(V(f) a, V(f) b) {
 DVTI_INLINE V(f) V(narrow)(V(d) low, V(d) high) {
     V(f) r;
 #if DVTI_PARTS == 1
-    r.p0 = V(p_narrow)(low.p0, high.p0);
+    DVTI_OF(r, p0) = V(p_narrow)(DVTI_OF(low, p0), DVTI_OF(high, p0));
 #elif DVTI_PARTS == 2
     r.p0 = V(p_narrow)(low.p0, low.p1);
     r.p1 = V(p_narrow)(high.p0, high.p1);
@@ -26665,6 +26683,7 @@ DVTI_DFOLD(dfold_max, DVTI_MAX)
 #undef DVTI_FOLD
 #undef DVTI_DFOLD
 
+#undef DVTI_OF
 #undef DVTI_EACH_PART
 #undef DVTI_DO1
 #undef DVTI_DO2
@@ -29423,7 +29442,7 @@ static void G(combine)(void *y, int64_t cols, int64_t depth, const void *x, int6
 
 DVTI_INLINE DVTI_PART G(fold_parts)(DVTI_VECTOR sum) {
 #if DVTI_PARTS == 1
-    return sum.p0;
+    return sum;
 #elif DVTI_PARTS == 2
     return P(add)(sum.p0, sum.p1);
 #else
@@ -30067,7 +30086,7 @@ static void G(combine)(void *y, int64_t cols, int64_t depth, const void *x, int6
 
 DVTI_INLINE DVTI_PART G(fold_parts)(DVTI_VECTOR sum) {
 #if DVTI_PARTS == 1
-    return sum.p0;
+    return sum;
 #elif DVTI_PARTS == 2
     return P(add)(sum.p0, sum.p1);
 #else
@@ -33111,41 +33130,41 @@ DVTI_PART_SHIFT(pl, p_lshr, (V(pl))((V(pw))a >> n))
 #define DVTI_EACH_PART(one, x) one(p0, 0, x) one(p1, 1, x) one(p2, 2, x) one(p3, 3, x)
 #endif
 
+/* One register is no struct: taking those apart again would be much of what compiling costs. */
+#if DVTI_PARTS == 1
+#define DVTI_OF(vector, part) vector
+#define DVTI_VECTOR_OF(one) typedef V(p##one) V(one);
+#else
+#define DVTI_OF(vector, part) vector.part
 #define DVTI_MEMBER(p, at, T) V(T) p;
-typedef struct V(f) {
-    DVTI_EACH_PART(DVTI_MEMBER, pf)
-} V(f);
-typedef struct V(i) {
-    DVTI_EACH_PART(DVTI_MEMBER, pi)
-} V(i);
-typedef struct V(d) {
-    DVTI_EACH_PART(DVTI_MEMBER, pd)
-} V(d);
-typedef struct V(l) {
-    DVTI_EACH_PART(DVTI_MEMBER, pl)
-} V(l);
-typedef struct V(m) {
-    DVTI_EACH_PART(DVTI_MEMBER, pm)
-} V(m);
-typedef struct V(n) {
-    DVTI_EACH_PART(DVTI_MEMBER, pn)
-} V(n);
+#define DVTI_VECTOR_OF(one)                                                                        \
+    typedef struct V(one) {                                                                        \
+        DVTI_EACH_PART(DVTI_MEMBER, p##one)                                                        \
+    } V(one);
+#endif
+DVTI_VECTOR_OF(f)
+DVTI_VECTOR_OF(i)
+DVTI_VECTOR_OF(d)
+DVTI_VECTOR_OF(l)
+DVTI_VECTOR_OF(m)
+DVTI_VECTOR_OF(n)
+#undef DVTI_VECTOR_OF
 #undef DVTI_MEMBER
 
 /* Words that do the same in every part. */
-#define DVTI_DO1(p, at, name) r.p = V(p_##name)(a.p);
-#define DVTI_DO2(p, at, name) r.p = V(p_##name)(a.p, b.p);
-#define DVTI_DO3(p, at, name) r.p = V(p_##name)(a.p, b.p, c.p);
-#define DVTI_DO_SET(p, at, name) r.p = V(p_##name)(x);
-#define DVTI_DO_SHIFT(p, at, name) r.p = V(p_##name)(a.p, n);
-#define DVTI_DO_LOAD(p, at, name) r.p = V(p_##name)(from + at * lanes);
-#define DVTI_DO_STORE(p, at, name) V(p_##name)(to + at * lanes, a.p);
-#define DVTI_DO_LOAD_N(p, at, name) r.p = V(p_##name)(n > at * lanes ? from + at * lanes : from, n - at * lanes);
-#define DVTI_DO_STORE_N(p, at, name) V(p_##name)(n > at * lanes ? to + at * lanes : to, n - at * lanes, a.p);
-#define DVTI_DO_BITS(p, at, name) r |= V(p_##name)(a.p) << (at * lanes);
+#define DVTI_DO1(p, at, name) DVTI_OF(r, p) = V(p_##name)(DVTI_OF(a, p));
+#define DVTI_DO2(p, at, name) DVTI_OF(r, p) = V(p_##name)(DVTI_OF(a, p), DVTI_OF(b, p));
+#define DVTI_DO3(p, at, name) DVTI_OF(r, p) = V(p_##name)(DVTI_OF(a, p), DVTI_OF(b, p), DVTI_OF(c, p));
+#define DVTI_DO_SET(p, at, name) DVTI_OF(r, p) = V(p_##name)(x);
+#define DVTI_DO_SHIFT(p, at, name) DVTI_OF(r, p) = V(p_##name)(DVTI_OF(a, p), n);
+#define DVTI_DO_LOAD(p, at, name) DVTI_OF(r, p) = V(p_##name)(from + at * lanes);
+#define DVTI_DO_STORE(p, at, name) V(p_##name)(to + at * lanes, DVTI_OF(a, p));
+#define DVTI_DO_LOAD_N(p, at, name) DVTI_OF(r, p) = V(p_##name)(n > at * lanes ? from + at * lanes : from, n - at * lanes);
+#define DVTI_DO_STORE_N(p, at, name) V(p_##name)(n > at * lanes ? to + at * lanes : to, n - at * lanes, DVTI_OF(a, p));
+#define DVTI_DO_BITS(p, at, name) r |= V(p_##name)(DVTI_OF(a, p)) << (at * lanes);
 
-#define DVTI_DO_LOOKUP(p, k, name) r.p = V(p_##name)(table, at.p);
-#define DVTI_DO_STORE4(p, at, name) V(p_##name)(to + 4 * at * DVTI_PART_F, a.p, b.p, c.p, d.p);
+#define DVTI_DO_LOOKUP(p, k, name) DVTI_OF(r, p) = V(p_##name)(table, DVTI_OF(at, p));
+#define DVTI_DO_STORE4(p, at, name) V(p_##name)(to + 4 * at * DVTI_PART_F, DVTI_OF(a, p), DVTI_OF(b, p), DVTI_OF(c, p), DVTI_OF(d, p));
 
 #define DVTI_LIFT1(R, name, A)                                                                     \
     DVTI_INLINE V(R) V(name)(V(A) a) {                                                             \
@@ -33412,7 +33431,7 @@ DVTI_INLINE V(d) V(dscalef)(V(d) a, V(d) n) {
 DVTI_INLINE V(d) V(widen_low)(V(f) a) {
     V(d) r;
 #if DVTI_PARTS == 1
-    r.p0 = V(p_widen_low)(a.p0);
+    DVTI_OF(r, p0) = V(p_widen_low)(DVTI_OF(a, p0));
 #elif DVTI_PARTS == 2
     r.p0 = V(p_widen_low)(a.p0);
     r.p1 = V(p_widen_high)(a.p0);
@@ -33428,7 +33447,7 @@ DVTI_INLINE V(d) V(widen_low)(V(f) a) {
 DVTI_INLINE V(d) V(widen_high)(V(f) a) {
     V(d) r;
 #if DVTI_PARTS == 1
-    r.p0 = V(p_widen_high)(a.p0);
+    DVTI_OF(r, p0) = V(p_widen_high)(DVTI_OF(a, p0));
 #elif DVTI_PARTS == 2
     r.p0 = V(p_widen_low)(a.p1);
     r.p1 = V(p_widen_high)(a.p1);
@@ -33442,8 +33461,8 @@ DVTI_INLINE V(d) V(widen_high)(V(f) a) {
 }
 
 #if DVTI_PARTS == 1
-#define DVTI_ZIP_LOW(low, high, a, b) r.p0 = low(a.p0, b.p0);
-#define DVTI_ZIP_HIGH(low, high, a, b) r.p0 = high(a.p0, b.p0);
+#define DVTI_ZIP_LOW(low, high, a, b) DVTI_OF(r, p0) = low(DVTI_OF(a, p0), DVTI_OF(b, p0));
+#define DVTI_ZIP_HIGH(low, high, a, b) DVTI_OF(r, p0) = high(DVTI_OF(a, p0), DVTI_OF(b, p0));
 #elif DVTI_PARTS == 2
 #define DVTI_ZIP_PART(low, high, x, y)                                                             \
     r.p0 = low(x, y);                                                                              \
@@ -33475,7 +33494,7 @@ DVTI_LIFT_ZIP(d, dzip_high, DVTI_ZIP_HIGH, p_dzip_low, p_dzip_high)
 #undef DVTI_LIFT_ZIP
 
 #if DVTI_PARTS == 1
-#define DVTI_PICK(word) r.p0 = V(word)(a.p0, b.p0);
+#define DVTI_PICK(word) DVTI_OF(r, p0) = V(word)(DVTI_OF(a, p0), DVTI_OF(b, p0));
 #elif DVTI_PARTS == 2
 #define DVTI_PICK(word)                                                                            \
     r.p0 = V(word)(a.p0, a.p1);                                                                    \
@@ -33503,7 +33522,7 @@ DVTI_INLINE V(f) V(odd)(V(f) a, V(f) b) {
 DVTI_INLINE V(f) V(narrow)(V(d) low, V(d) high) {
     V(f) r;
 #if DVTI_PARTS == 1
-    r.p0 = V(p_narrow)(low.p0, high.p0);
+    DVTI_OF(r, p0) = V(p_narrow)(DVTI_OF(low, p0), DVTI_OF(high, p0));
 #elif DVTI_PARTS == 2
     r.p0 = V(p_narrow)(low.p0, low.p1);
     r.p1 = V(p_narrow)(high.p0, high.p1);
@@ -33552,6 +33571,7 @@ DVTI_DFOLD(dfold_max, DVTI_MAX)
 #undef DVTI_FOLD
 #undef DVTI_DFOLD
 
+#undef DVTI_OF
 #undef DVTI_EACH_PART
 #undef DVTI_DO1
 #undef DVTI_DO2
@@ -36310,7 +36330,7 @@ static void G(combine)(void *y, int64_t cols, int64_t depth, const void *x, int6
 
 DVTI_INLINE DVTI_PART G(fold_parts)(DVTI_VECTOR sum) {
 #if DVTI_PARTS == 1
-    return sum.p0;
+    return sum;
 #elif DVTI_PARTS == 2
     return P(add)(sum.p0, sum.p1);
 #else
@@ -36954,7 +36974,7 @@ static void G(combine)(void *y, int64_t cols, int64_t depth, const void *x, int6
 
 DVTI_INLINE DVTI_PART G(fold_parts)(DVTI_VECTOR sum) {
 #if DVTI_PARTS == 1
-    return sum.p0;
+    return sum;
 #elif DVTI_PARTS == 2
     return P(add)(sum.p0, sum.p1);
 #else

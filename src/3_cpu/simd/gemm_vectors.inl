@@ -40,7 +40,7 @@ static void G(combine)(void *y, int64_t cols, int64_t depth, const void *x, int6
 
 DVTI_INLINE DVTI_PART G(fold_parts)(DVTI_VECTOR sum) {
 #if DVTI_PARTS == 1
-    return sum.p0;
+    return sum;
 #elif DVTI_PARTS == 2
     return P(add)(sum.p0, sum.p1);
 #else

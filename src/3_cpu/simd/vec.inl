@@ -18,41 +18,41 @@
 #define DVTI_EACH_PART(one, x) one(p0, 0, x) one(p1, 1, x) one(p2, 2, x) one(p3, 3, x)
 #endif
 
+/* One register is no struct: taking those apart again would be much of what compiling costs. */
+#if DVTI_PARTS == 1
+#define DVTI_OF(vector, part) vector
+#define DVTI_VECTOR_OF(one) typedef V(p##one) V(one);
+#else
+#define DVTI_OF(vector, part) vector.part
 #define DVTI_MEMBER(p, at, T) V(T) p;
-typedef struct V(f) {
-    DVTI_EACH_PART(DVTI_MEMBER, pf)
-} V(f);
-typedef struct V(i) {
-    DVTI_EACH_PART(DVTI_MEMBER, pi)
-} V(i);
-typedef struct V(d) {
-    DVTI_EACH_PART(DVTI_MEMBER, pd)
-} V(d);
-typedef struct V(l) {
-    DVTI_EACH_PART(DVTI_MEMBER, pl)
-} V(l);
-typedef struct V(m) {
-    DVTI_EACH_PART(DVTI_MEMBER, pm)
-} V(m);
-typedef struct V(n) {
-    DVTI_EACH_PART(DVTI_MEMBER, pn)
-} V(n);
+#define DVTI_VECTOR_OF(one)                                                                        \
+    typedef struct V(one) {                                                                        \
+        DVTI_EACH_PART(DVTI_MEMBER, p##one)                                                        \
+    } V(one);
+#endif
+DVTI_VECTOR_OF(f)
+DVTI_VECTOR_OF(i)
+DVTI_VECTOR_OF(d)
+DVTI_VECTOR_OF(l)
+DVTI_VECTOR_OF(m)
+DVTI_VECTOR_OF(n)
+#undef DVTI_VECTOR_OF
 #undef DVTI_MEMBER
 
 /* Words that do the same in every part. */
-#define DVTI_DO1(p, at, name) r.p = V(p_##name)(a.p);
-#define DVTI_DO2(p, at, name) r.p = V(p_##name)(a.p, b.p);
-#define DVTI_DO3(p, at, name) r.p = V(p_##name)(a.p, b.p, c.p);
-#define DVTI_DO_SET(p, at, name) r.p = V(p_##name)(x);
-#define DVTI_DO_SHIFT(p, at, name) r.p = V(p_##name)(a.p, n);
-#define DVTI_DO_LOAD(p, at, name) r.p = V(p_##name)(from + at * lanes);
-#define DVTI_DO_STORE(p, at, name) V(p_##name)(to + at * lanes, a.p);
-#define DVTI_DO_LOAD_N(p, at, name) r.p = V(p_##name)(n > at * lanes ? from + at * lanes : from, n - at * lanes);
-#define DVTI_DO_STORE_N(p, at, name) V(p_##name)(n > at * lanes ? to + at * lanes : to, n - at * lanes, a.p);
-#define DVTI_DO_BITS(p, at, name) r |= V(p_##name)(a.p) << (at * lanes);
+#define DVTI_DO1(p, at, name) DVTI_OF(r, p) = V(p_##name)(DVTI_OF(a, p));
+#define DVTI_DO2(p, at, name) DVTI_OF(r, p) = V(p_##name)(DVTI_OF(a, p), DVTI_OF(b, p));
+#define DVTI_DO3(p, at, name) DVTI_OF(r, p) = V(p_##name)(DVTI_OF(a, p), DVTI_OF(b, p), DVTI_OF(c, p));
+#define DVTI_DO_SET(p, at, name) DVTI_OF(r, p) = V(p_##name)(x);
+#define DVTI_DO_SHIFT(p, at, name) DVTI_OF(r, p) = V(p_##name)(DVTI_OF(a, p), n);
+#define DVTI_DO_LOAD(p, at, name) DVTI_OF(r, p) = V(p_##name)(from + at * lanes);
+#define DVTI_DO_STORE(p, at, name) V(p_##name)(to + at * lanes, DVTI_OF(a, p));
+#define DVTI_DO_LOAD_N(p, at, name) DVTI_OF(r, p) = V(p_##name)(n > at * lanes ? from + at * lanes : from, n - at * lanes);
+#define DVTI_DO_STORE_N(p, at, name) V(p_##name)(n > at * lanes ? to + at * lanes : to, n - at * lanes, DVTI_OF(a, p));
+#define DVTI_DO_BITS(p, at, name) r |= V(p_##name)(DVTI_OF(a, p)) << (at * lanes);
 
-#define DVTI_DO_LOOKUP(p, k, name) r.p = V(p_##name)(table, at.p);
-#define DVTI_DO_STORE4(p, at, name) V(p_##name)(to + 4 * at * DVTI_PART_F, a.p, b.p, c.p, d.p);
+#define DVTI_DO_LOOKUP(p, k, name) DVTI_OF(r, p) = V(p_##name)(table, DVTI_OF(at, p));
+#define DVTI_DO_STORE4(p, at, name) V(p_##name)(to + 4 * at * DVTI_PART_F, DVTI_OF(a, p), DVTI_OF(b, p), DVTI_OF(c, p), DVTI_OF(d, p));
 
 #define DVTI_LIFT1(R, name, A)                                                                     \
     DVTI_INLINE V(R) V(name)(V(A) a) {                                                             \
@@ -319,7 +319,7 @@ DVTI_INLINE V(d) V(dscalef)(V(d) a, V(d) n) {
 DVTI_INLINE V(d) V(widen_low)(V(f) a) {
     V(d) r;
 #if DVTI_PARTS == 1
-    r.p0 = V(p_widen_low)(a.p0);
+    DVTI_OF(r, p0) = V(p_widen_low)(DVTI_OF(a, p0));
 #elif DVTI_PARTS == 2
     r.p0 = V(p_widen_low)(a.p0);
     r.p1 = V(p_widen_high)(a.p0);
@@ -335,7 +335,7 @@ DVTI_INLINE V(d) V(widen_low)(V(f) a) {
 DVTI_INLINE V(d) V(widen_high)(V(f) a) {
     V(d) r;
 #if DVTI_PARTS == 1
-    r.p0 = V(p_widen_high)(a.p0);
+    DVTI_OF(r, p0) = V(p_widen_high)(DVTI_OF(a, p0));
 #elif DVTI_PARTS == 2
     r.p0 = V(p_widen_low)(a.p1);
     r.p1 = V(p_widen_high)(a.p1);
@@ -349,8 +349,8 @@ DVTI_INLINE V(d) V(widen_high)(V(f) a) {
 }
 
 #if DVTI_PARTS == 1
-#define DVTI_ZIP_LOW(low, high, a, b) r.p0 = low(a.p0, b.p0);
-#define DVTI_ZIP_HIGH(low, high, a, b) r.p0 = high(a.p0, b.p0);
+#define DVTI_ZIP_LOW(low, high, a, b) DVTI_OF(r, p0) = low(DVTI_OF(a, p0), DVTI_OF(b, p0));
+#define DVTI_ZIP_HIGH(low, high, a, b) DVTI_OF(r, p0) = high(DVTI_OF(a, p0), DVTI_OF(b, p0));
 #elif DVTI_PARTS == 2
 #define DVTI_ZIP_PART(low, high, x, y)                                                             \
     r.p0 = low(x, y);                                                                              \
@@ -382,7 +382,7 @@ DVTI_LIFT_ZIP(d, dzip_high, DVTI_ZIP_HIGH, p_dzip_low, p_dzip_high)
 #undef DVTI_LIFT_ZIP
 
 #if DVTI_PARTS == 1
-#define DVTI_PICK(word) r.p0 = V(word)(a.p0, b.p0);
+#define DVTI_PICK(word) DVTI_OF(r, p0) = V(word)(DVTI_OF(a, p0), DVTI_OF(b, p0));
 #elif DVTI_PARTS == 2
 #define DVTI_PICK(word)                                                                            \
     r.p0 = V(word)(a.p0, a.p1);                                                                    \
@@ -410,7 +410,7 @@ DVTI_INLINE V(f) V(odd)(V(f) a, V(f) b) {
 DVTI_INLINE V(f) V(narrow)(V(d) low, V(d) high) {
     V(f) r;
 #if DVTI_PARTS == 1
-    r.p0 = V(p_narrow)(low.p0, high.p0);
+    DVTI_OF(r, p0) = V(p_narrow)(DVTI_OF(low, p0), DVTI_OF(high, p0));
 #elif DVTI_PARTS == 2
     r.p0 = V(p_narrow)(low.p0, low.p1);
     r.p1 = V(p_narrow)(high.p0, high.p1);
@@ -459,6 +459,7 @@ DVTI_DFOLD(dfold_max, DVTI_MAX)
 #undef DVTI_FOLD
 #undef DVTI_DFOLD
 
+#undef DVTI_OF
 #undef DVTI_EACH_PART
 #undef DVTI_DO1
 #undef DVTI_DO2
