@@ -43,6 +43,7 @@
 #include "3_cpu/cpu_follow.c"
 #include "3_cpu/cpu_matmul.c"
 #include "3_cpu/cpu_matmul_small.c"
+#include "3_cpu/cpu_matmul_whole.c"
 #include "3_cpu/cpu_optimizer.c"
 #include "3_cpu/cpu_pool.c"
 #include "3_cpu/cpu_reduce.c"

@@ -306,35 +306,6 @@ static void dvti_mm_block(const dvti_mm *p, const dvti_mm_tile *t, int64_t i, in
     }
 }
 
-/* The sums of a step join those before; 16 at a time, so that compilers use vectors. */
-static void dvti_mm_add_whole(const dvti_mm *p, const dvti_mm_tile *t, bool first) {
-    const float *step = (const float *)(const void *)t->c;
-    uint32_t *sums = (uint32_t *)(void *)(t->area + p->sums_at);
-    int64_t i, n = t->rows * t->c_row;
-    int j;
-    if (first)
-        memset(sums, 0, (size_t)n * sizeof *sums);
-    for (i = 0; i + 16 <= n; i += 16)
-        for (j = 0; j < 16; j++)
-            sums[i + j] += (uint32_t)(int32_t)step[i + j];
-    for (; i < n; i++)
-        sums[i] += (uint32_t)(int32_t)step[i];
-}
-
-static void dvti_mm_store_whole(const dvti_mm *p, const dvti_mm_tile *t, char *to) {
-    const dvt_dtype dtype = p->launch->out[0].dtype;
-    const int64_t row = p->m * dvt_dtype_size(dtype);
-    int64_t r, j;
-    for (r = 0; r < t->rows; r++, to += row) {
-        const uint32_t *sum = (const uint32_t *)(void *)(t->area + p->sums_at) + r * t->c_row;
-        if (dtype == DVT_I32)
-            memcpy(to, sum, (size_t)t->cols * sizeof *sum);
-        else
-            for (j = 0; j < t->cols; j++)
-                to[j] = (char)(unsigned char)sum[j];
-    }
-}
-
 static void dvti_mm_store_half(const dvti_mm *p, const dvti_mm_tile *t, char *to) {
     const dvt_dtype dtype = p->launch->out[0].dtype;
     int64_t r;
@@ -359,7 +330,7 @@ static void dvti_mm_one_tile(const dvti_mm *p, dvti_mm_tile *t, int64_t batch, i
         for (at = 0; at < t->rows; at += DVTI_MM_ROWS)
             dvti_mm_block(p, t, at, DVTI_MIN(DVTI_MM_ROWS, t->rows - at), k, depth);
         if (p->whole)
-            dvti_mm_add_whole(p, t, k == 0);
+            dvti_mm_add_whole(t->c, t->area + p->sums_at, t->rows * t->c_row, k == 0);
         k += p->depth;
     } while (k < p->k);
 #if DVTI_X86
@@ -367,7 +338,7 @@ static void dvti_mm_one_tile(const dvti_mm *p, dvti_mm_tile *t, int64_t batch, i
         _mm_sfence(); /* such stores are in no order with what tells the others that they are done */
 #endif
     if (p->whole)
-        dvti_mm_store_whole(p, t, to);
+        dvti_mm_store_whole(p, t->area + p->sums_at, t->rows, t->cols, to);
     else if (p->half)
         dvti_mm_store_half(p, t, to);
 }

@@ -53,5 +53,10 @@ DVTI_FN void dvti_mm_one_call(const dvti_simd_gemm *by, const dvti_matrices *p);
 DVTI_FN int64_t dvti_mm_slim_rows(const dvti_matrices *p);
 DVTI_FN void dvti_mm_slim(const dvti_simd_gemm *by, const dvti_matrices *p, int64_t i,
                           int64_t rows);
+/* Joins n sums of a step to those before, which are 32 bits each. */
+DVTI_FN void dvti_mm_add_whole(const char *step, char *sums, int64_t n, bool first);
+/* Rows of such sums that lie side by side, as the result's dtype. */
+DVTI_FN void dvti_mm_store_whole(const dvti_mm *p, const char *sums, int64_t rows, int64_t cols,
+                                 char *to);
 
 #endif
