@@ -85,7 +85,7 @@
    DEVTENSOR_CACHE_SIZE       bytes they may take, with an optional suffix K, M or G (256M)
    DEVTENSOR_JIT_DUMP         a folder: CUDA sources are written there, and the logs of errors
    DEVTENSOR_NUM_THREADS      threads of cpu(), 1 to 256
-   DEVTENSOR_ISA              instructions of cpu(): avx512, avx2, neon, plain, reference
+   DEVTENSOR_ISA              instructions of cpu(): avx512, avx2, neon, plain (dvt_cpu_isa says where), reference
    DEVTENSOR_CPU_CACHE        bytes of released memory that cpu(), and each virtual GPU, keeps for
                               later, with an optional suffix K, M or G (a quarter of the machine's)
    DEVTENSOR_TF32             1: as dvt_allow_tf32(true)
@@ -563,7 +563,7 @@ DVT_API int dvt_num_threads(void);
    "reference", the simple loops that the others are tested against, which x86 without AVX2 has. Chosen at first use: the best that the
    machine has, or what DEVTENSOR_ISA says. Owns: nothing. Waits: no. */
 DVT_API const char *dvt_cpu_isa(void);
-/* Chooses, for tests and comparisons; NULL: the best. Results have the same bits with "avx512", "avx2" and "neon". Queues of virtual
+/* Chooses, for tests and comparisons; NULL or "": the best. Results have the same bits with "avx512", "avx2", "neon" and "plain". Queues of virtual
    GPUs go on with what they have begun. Copies: nothing. Waits: no. Owns: nothing, the name is read at once. Errors: VALUE for a
    name that is not known, or that this machine has not. */
 DVT_API dvt_status dvt_set_cpu_isa(const char *name);
@@ -795,7 +795,7 @@ template <class T> inline T *dvt_note_pointer(T *object, const char *file, int l
 
    A form that ends in _ writes its result into its first argument and returns that: it neither
    broadcasts that argument nor turns its integers into fractions (DTYPE), and refuses recorded
-   arrays (GRAD) and broadcast views (VALUE). dvt_NAME_scalar(x, s) has a number on the right,
+   arrays while recording (GRAD) and broadcast views (VALUE). dvt_NAME_scalar(x, s) has a number on the right,
    dvt_scalar_NAME(s, x) on the left; an integer array and a whole number stay integer. */
 
 #ifdef DEVTENSOR_LINES
@@ -948,10 +948,11 @@ DVT_API dvt_array *dvt_matmul_as(dvt_array *a, dvt_array *b, dvt_dtype dtype);
    stays as it is. */
 DVT_API dvt_array *dvt_matmul_t(dvt_array *a, dvt_array *b, bool transpose_a, bool transpose_b);
 /* Writes dvt_matmul_t(a, b, transpose_a, transpose_b), bit for bit, into dst, which exists and has its shape, and returns dst: NumPy's
-   matmul(a, b, out=dst). What dst contained is not read. Another dtype of dst is converted to as dvt_copy_into does.
+   matmul(a, b, out=dst). What dst contained is not read. Another dtype of dst is converted to as dvt_copy_into does,
+   after the sums, which have the product's dtype: those of int8 wrap at 8 bits; dvt_matmul_as has wider ones.
    Copies: never where dst is in C order and of the product's dtype, a and b are of one dtype, and dst does not overlap them in memory: then
    nothing is allocated for the result. Otherwise the product is formed in memory of its own first.  Waits: no.
-   Errors: SHAPE (dst's is not the product's), DTYPE (as of forms that end in _), GRAD (recorded arrays), VALUE (dst is a broadcast view),
+   Errors: SHAPE (dst's is not the product's), DTYPE (as of forms that end in _), GRAD (recorded arrays, while recording), VALUE (dst is a broadcast view),
    and those of dvt_matmul. A call that fails leaves dst as it was; only what fails later in a GPU's queue leaves anything there. */
 DVT_API dvt_array *dvt_matmul_into(dvt_array *dst, dvt_array *a, dvt_array *b, bool transpose_a,
                                    bool transpose_b);
@@ -51642,16 +51643,15 @@ DVTI_FN bool dvti_optional(const char *function, const char *what, const dvt_arr
 DVTI_FN bool dvti_writable(const char *function, dvt_array *x) {
     if (x->broadcast) {
         dvti_fail(DVT_ERR_VALUE,
-                  "%s: x (%s) is a broadcast view, whose positions share elements; write into "
-                  "dvt_copy(x)",
+                  "%s: the array to write into (%s) is a broadcast view, whose positions share "
+                  "elements; write into a dvt_copy of it, or into what it is a view of",
                   function, dvti_describe(x));
         return false;
     }
     if (dvt_is_recording() && dvt_has_history(x)) {
         dvti_fail(DVT_ERR_GRAD,
-                  "%s: x (%s) belongs to a recorded computation, and writing into it would falsify "
-                  "its gradients; compute a new "
-                  "array, or write inside DVT_PAUSE",
+                  "%s: the array to write into (%s) belongs to a recorded computation, whose "
+                  "gradients would become wrong; compute a new array, or write inside DVT_PAUSE",
                   function, dvti_describe(x));
         return false;
     }
@@ -51669,12 +51669,15 @@ DVTI_FN bool dvti_into_ok(const char *function, dvt_array *into, const dvt_shape
                           dvt_dtype dtype, const char *instead) {
     if (!dvti_same_shape(&into->shape, shape)) {
         dvti_fail(DVT_ERR_SHAPE,
-                  "%s: the result has shape %s and cannot be written into %s; use %s", function,
-                  dvti_shape_text(*shape), dvti_describe(into), instead);
+                  "%s: the result has shape %s and cannot be written into %s; expected an array of "
+                  "the result's shape: make or reshape one, or use %s",
+                  function, dvti_shape_text(*shape), dvti_describe(into), instead);
         return false;
     }
     if (!dvti_fits(dtype, into->dtype)) {
-        dvti_fail(DVT_ERR_DTYPE, "%s: the result is %s and cannot be written into %s; use %s",
+        dvti_fail(DVT_ERR_DTYPE,
+                  "%s: the result is %s and cannot be written into %s; expected an array of the "
+                  "result's dtype: make one, or use %s",
                   function, dvt_dtype_name(dtype), dvti_describe(into), instead);
         return false;
     }
@@ -51688,7 +51691,7 @@ DVTI_FN bool dvti_keeps_history(const char *function, dvt_array *const *in, int 
         if (dvt_has_history(in[k])) {
             dvti_fail(DVT_ERR_GRAD,
                       "%s: argument %d (%s) belongs to a recorded computation, whose gradient "
-                      "writing in place would lose; use %s",
+                      "writing in place would lose; use %s, or write inside DVT_PAUSE",
                       function, k + 1, dvti_describe(in[k]), instead);
             return false;
         }
@@ -53957,14 +53960,15 @@ static bool dvti_matmul_batch(const char *name, const dvt_array *a, const dvt_ar
     return dvti_broadcast(name, &x, &y, batch);
 }
 
-static bool dvti_inner_ok(const char *name, const dvt_array *a, const dvt_array *b, int64_t ka,
-                          int64_t kb) {
+static bool dvti_inner_ok(const char *name, const dvt_array *a, bool transpose_a,
+                          const dvt_array *b, bool transpose_b, int64_t ka, int64_t kb) {
     if (ka == kb)
         return true;
     dvti_fail(DVT_ERR_SHAPE,
-              "%s: a is %s and b is %s; expected equal extents where they meet, but a has %lld "
+              "%s: a is %s%s and b is %s%s; expected equal extents where they meet, but a has %lld "
               "and b has %lld; reshape or transpose one of them",
-              name, dvti_describe(a), dvti_describe(b), (long long)ka, (long long)kb);
+              name, dvti_describe(a), transpose_a ? ", transposed," : "", dvti_describe(b),
+              transpose_b ? ", transposed" : "", (long long)ka, (long long)kb);
     return false;
 }
 
@@ -53973,7 +53977,8 @@ static bool dvti_matmul_shape(const char *name, const dvt_array *a, const dvt_ar
                               bool transpose_a, bool transpose_b, dvt_shape *shape) {
     const dvti_factor fa = dvti_factor_of(a, transpose_a, false);
     const dvti_factor fb = dvti_factor_of(b, transpose_b, true);
-    if (!dvti_inner_ok(name, a, b, fa.columns, fb.rows) || !dvti_matmul_batch(name, a, b, shape))
+    if (!dvti_inner_ok(name, a, transpose_a, b, transpose_b, fa.columns, fb.rows) ||
+        !dvti_matmul_batch(name, a, b, shape))
         return false;
     shape->dim[shape->ndim++] = fa.rows;
     shape->dim[shape->ndim++] = fb.columns;
@@ -54264,7 +54269,7 @@ static dvt_array *dvti_dot_wide(dvt_array *a, dvt_array *b) {
     dvt_axes order = DVT_ALL;
     int64_t columns;
     int i, rest, k_axis = b->shape.ndim - 2;
-    if (!dvti_inner_ok("dvt_dot", a, b, flat.dim[1], b->shape.dim[k_axis]))
+    if (!dvti_inner_ok("dvt_dot", a, false, b, false, flat.dim[1], b->shape.dim[k_axis]))
         return NULL;
     if (a->shape.ndim + b->shape.ndim - 2 > DVT_MAX_DIMS) {
         dvti_fail(DVT_ERR_SHAPE,

@@ -15,7 +15,8 @@ def part(table, readme):
         sys.exit(f"{table} has no machine or no summary: it was not written by run.py, or by a run that ended early")
     stem = os.path.relpath(table, os.path.dirname(os.path.abspath(readme)))[:-3]
     day = re.match(r"[\d-]*\d", os.path.basename(table))[0]
-    return (f"{machine[1]}, {day}, {machine[2]}: speed over the best peer of each row (above 1: devtensor is faster).\n\n"
+    return (f"{machine[1]}, {day}, {machine[2]}: speed over the best peer of each row, or how many times less "
+            f"time, memory or room it takes (above 1: devtensor is ahead; empty: PyTorch has no such row).\n\n"
             f"![{SUBJECT}]({stem}-summary.svg)\n\n{summary[1]}\n\nAll rows, peers and their versions: [{stem}.md]({stem}.md), drawn in "
             f"[{stem}.svg]({stem}.svg).")
 

@@ -92,7 +92,7 @@ class Line(typing.NamedTuple):
 def summary(lines):
     def shown(value):
         return "" if value is None else f"{value:.3g}" if value >= 10 else f"{value:.2f}"
-    head = "| | threads | rows | geometric mean over the best | lowest | over PyTorch |\n|---|---|---|---|---|---|\n"
+    head = "| | threads | rows | geometric mean over the best | lowest row | over PyTorch |\n|---|---|---|---|---|---|\n"
     return head + "\n".join(f"| {x.title} | {x.threads or ''} | {x.rows} | **{shown(x.mean)}** | {shown(x.lowest)} | {shown(x.torch)} |" for x in lines)
 
 
@@ -105,6 +105,11 @@ def machine():
     model = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), "unknown")
     compiler = subprocess.run(["cc", "--version"], capture_output=True, text=True).stdout.split("\n")[0]
     return f"{model}, {plural(len(os.sched_getaffinity(0)))}; {compiler}"
+
+
+def commit():
+    found = subprocess.run(["git", "describe", "--always", "--dirty"], capture_output=True, text=True)
+    return found.stdout.strip() or "an unknown commit"
 
 
 def versions(python):

@@ -18,7 +18,7 @@ import whole
 from chart import bars, ratios
 from expected import error, expected
 from participants import Participants
-from report import Line, against_each, figures, is_unsteady, machine, plural, summary, summary_chart, table, versions
+from report import Line, against_each, commit, figures, is_unsteady, machine, plural, summary, summary_chart, table, versions
 from rows import ROWS
 
 PATIENCE = 6.0  # seconds of samples of one row, after which three must do
@@ -153,9 +153,9 @@ def main():
     widths = [t for t in (1, 2) if t <= len(os.sched_getaffinity(0)) and a.threads in (0, t)]
     command = "make bench-cpu" + (" SHORT=1" if a.short else "") + (f' ROW="{a.row}"' if a.row else "") + (f" THREADS={a.threads}" if a.threads else "")
     head = [f"# cpu() beside other libraries, {datetime.date.today()}\n",
-            f"Machine: {machine()}. Command: `{command}`. Peers: {versions(a.python)}. Medians of {samples} to {MOST} samples taken in turn (three where "
-            "they last long), of ratios too, of which a round of samples gives one; every result was compared with float64 in the same run. Products of matrices are written into an array that "
-            "exists, by everybody (`dvt_matmul_into`). Larger is better; the column in bold is devtensor over the best peer.\n"]
+            f"Machine: {machine()}. Command: `{command}`, devtensor at {commit()}. Peers: {versions(a.python)}. Medians of {samples} to {MOST} samples "
+            "taken in turn (three where they last long), of ratios too, of which a round of samples gives one; every result was compared with float64 in the "
+            "same run. Products of matrices are written into an array that exists, by everybody (`dvt_matmul_into`). Larger is better; the column in bold is devtensor over the best peer.\n"]
     part = "".join(f"-{word}" for word in re.findall(r"\w+", a.row.lower()))  # a part does not replace the whole table
     stem = os.path.join(a.out, f"{datetime.date.today()}-cpu{part}") if a.out else ""
     everybody, findings = Participants(a.build, a.python), Findings()

@@ -26,7 +26,7 @@
    DEVTENSOR_CACHE_SIZE       bytes they may take, with an optional suffix K, M or G (256M)
    DEVTENSOR_JIT_DUMP         a folder: CUDA sources are written there, and the logs of errors
    DEVTENSOR_NUM_THREADS      threads of cpu(), 1 to 256
-   DEVTENSOR_ISA              instructions of cpu(): avx512, avx2, neon, plain, reference
+   DEVTENSOR_ISA              instructions of cpu(): avx512, avx2, neon, plain (dvt_cpu_isa says where), reference
    DEVTENSOR_CPU_CACHE        bytes of released memory that cpu(), and each virtual GPU, keeps for
                               later, with an optional suffix K, M or G (a quarter of the machine's)
    DEVTENSOR_TF32             1: as dvt_allow_tf32(true)

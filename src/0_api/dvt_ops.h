@@ -7,7 +7,7 @@
 
    A form that ends in _ writes its result into its first argument and returns that: it neither
    broadcasts that argument nor turns its integers into fractions (DTYPE), and refuses recorded
-   arrays (GRAD) and broadcast views (VALUE). dvt_NAME_scalar(x, s) has a number on the right,
+   arrays while recording (GRAD) and broadcast views (VALUE). dvt_NAME_scalar(x, s) has a number on the right,
    dvt_scalar_NAME(s, x) on the left; an integer array and a whole number stay integer. */
 
 #define DVT_DECLARE_UNARY(name)                                                                    \
@@ -157,10 +157,11 @@ DVT_API dvt_array *dvt_matmul_as(dvt_array *a, dvt_array *b, dvt_dtype dtype);
    stays as it is. */
 DVT_API dvt_array *dvt_matmul_t(dvt_array *a, dvt_array *b, bool transpose_a, bool transpose_b);
 /* Writes dvt_matmul_t(a, b, transpose_a, transpose_b), bit for bit, into dst, which exists and has its shape, and returns dst: NumPy's
-   matmul(a, b, out=dst). What dst contained is not read. Another dtype of dst is converted to as dvt_copy_into does.
+   matmul(a, b, out=dst). What dst contained is not read. Another dtype of dst is converted to as dvt_copy_into does,
+   after the sums, which have the product's dtype: those of int8 wrap at 8 bits; dvt_matmul_as has wider ones.
    Copies: never where dst is in C order and of the product's dtype, a and b are of one dtype, and dst does not overlap them in memory: then
    nothing is allocated for the result. Otherwise the product is formed in memory of its own first.  Waits: no.
-   Errors: SHAPE (dst's is not the product's), DTYPE (as of forms that end in _), GRAD (recorded arrays), VALUE (dst is a broadcast view),
+   Errors: SHAPE (dst's is not the product's), DTYPE (as of forms that end in _), GRAD (recorded arrays, while recording), VALUE (dst is a broadcast view),
    and those of dvt_matmul. A call that fails leaves dst as it was; only what fails later in a GPU's queue leaves anything there. */
 DVT_API dvt_array *dvt_matmul_into(dvt_array *dst, dvt_array *a, dvt_array *b, bool transpose_a,
                                    bool transpose_b);

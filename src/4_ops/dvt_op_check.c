@@ -67,16 +67,15 @@ DVTI_FN bool dvti_optional(const char *function, const char *what, const dvt_arr
 DVTI_FN bool dvti_writable(const char *function, dvt_array *x) {
     if (x->broadcast) {
         dvti_fail(DVT_ERR_VALUE,
-                  "%s: x (%s) is a broadcast view, whose positions share elements; write into "
-                  "dvt_copy(x)",
+                  "%s: the array to write into (%s) is a broadcast view, whose positions share "
+                  "elements; write into a dvt_copy of it, or into what it is a view of",
                   function, dvti_describe(x));
         return false;
     }
     if (dvt_is_recording() && dvt_has_history(x)) {
         dvti_fail(DVT_ERR_GRAD,
-                  "%s: x (%s) belongs to a recorded computation, and writing into it would falsify "
-                  "its gradients; compute a new "
-                  "array, or write inside DVT_PAUSE",
+                  "%s: the array to write into (%s) belongs to a recorded computation, whose "
+                  "gradients would become wrong; compute a new array, or write inside DVT_PAUSE",
                   function, dvti_describe(x));
         return false;
     }
@@ -94,12 +93,15 @@ DVTI_FN bool dvti_into_ok(const char *function, dvt_array *into, const dvt_shape
                           dvt_dtype dtype, const char *instead) {
     if (!dvti_same_shape(&into->shape, shape)) {
         dvti_fail(DVT_ERR_SHAPE,
-                  "%s: the result has shape %s and cannot be written into %s; use %s", function,
-                  dvti_shape_text(*shape), dvti_describe(into), instead);
+                  "%s: the result has shape %s and cannot be written into %s; expected an array of "
+                  "the result's shape: make or reshape one, or use %s",
+                  function, dvti_shape_text(*shape), dvti_describe(into), instead);
         return false;
     }
     if (!dvti_fits(dtype, into->dtype)) {
-        dvti_fail(DVT_ERR_DTYPE, "%s: the result is %s and cannot be written into %s; use %s",
+        dvti_fail(DVT_ERR_DTYPE,
+                  "%s: the result is %s and cannot be written into %s; expected an array of the "
+                  "result's dtype: make one, or use %s",
                   function, dvt_dtype_name(dtype), dvti_describe(into), instead);
         return false;
     }
@@ -113,7 +115,7 @@ DVTI_FN bool dvti_keeps_history(const char *function, dvt_array *const *in, int 
         if (dvt_has_history(in[k])) {
             dvti_fail(DVT_ERR_GRAD,
                       "%s: argument %d (%s) belongs to a recorded computation, whose gradient "
-                      "writing in place would lose; use %s",
+                      "writing in place would lose; use %s, or write inside DVT_PAUSE",
                       function, k + 1, dvti_describe(in[k]), instead);
             return false;
         }

@@ -94,14 +94,15 @@ static bool dvti_matmul_batch(const char *name, const dvt_array *a, const dvt_ar
     return dvti_broadcast(name, &x, &y, batch);
 }
 
-static bool dvti_inner_ok(const char *name, const dvt_array *a, const dvt_array *b, int64_t ka,
-                          int64_t kb) {
+static bool dvti_inner_ok(const char *name, const dvt_array *a, bool transpose_a,
+                          const dvt_array *b, bool transpose_b, int64_t ka, int64_t kb) {
     if (ka == kb)
         return true;
     dvti_fail(DVT_ERR_SHAPE,
-              "%s: a is %s and b is %s; expected equal extents where they meet, but a has %lld "
+              "%s: a is %s%s and b is %s%s; expected equal extents where they meet, but a has %lld "
               "and b has %lld; reshape or transpose one of them",
-              name, dvti_describe(a), dvti_describe(b), (long long)ka, (long long)kb);
+              name, dvti_describe(a), transpose_a ? ", transposed," : "", dvti_describe(b),
+              transpose_b ? ", transposed" : "", (long long)ka, (long long)kb);
     return false;
 }
 
@@ -110,7 +111,8 @@ static bool dvti_matmul_shape(const char *name, const dvt_array *a, const dvt_ar
                               bool transpose_a, bool transpose_b, dvt_shape *shape) {
     const dvti_factor fa = dvti_factor_of(a, transpose_a, false);
     const dvti_factor fb = dvti_factor_of(b, transpose_b, true);
-    if (!dvti_inner_ok(name, a, b, fa.columns, fb.rows) || !dvti_matmul_batch(name, a, b, shape))
+    if (!dvti_inner_ok(name, a, transpose_a, b, transpose_b, fa.columns, fb.rows) ||
+        !dvti_matmul_batch(name, a, b, shape))
         return false;
     shape->dim[shape->ndim++] = fa.rows;
     shape->dim[shape->ndim++] = fb.columns;
@@ -401,7 +403,7 @@ static dvt_array *dvti_dot_wide(dvt_array *a, dvt_array *b) {
     dvt_axes order = DVT_ALL;
     int64_t columns;
     int i, rest, k_axis = b->shape.ndim - 2;
-    if (!dvti_inner_ok("dvt_dot", a, b, flat.dim[1], b->shape.dim[k_axis]))
+    if (!dvti_inner_ok("dvt_dot", a, false, b, false, flat.dim[1], b->shape.dim[k_axis]))
         return NULL;
     if (a->shape.ndim + b->shape.ndim - 2 > DVT_MAX_DIMS) {
         dvti_fail(DVT_ERR_SHAPE,
