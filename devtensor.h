@@ -9156,7 +9156,7 @@ static bool dvti_cv_turn_round(dvti_cv *p) {
     left[0] = (p->kh - 1) * p->dilation[0] - p->padding[0];
     left[1] = (p->kw - 1) * p->dilation[1] - p->padding[1];
     p->turned = p->op == DVTI_OP_conv2d_data && p->stride[0] == 1 && p->stride[1] == 1 &&
-                p->kh * p->kw > 1 && left[0] >= 0 && left[1] >= 0 &&
+                (p->kh > 1 || p->kw > 1) && left[0] >= 0 && left[1] >= 0 &&
                 (double)p->h * (double)p->w < 1.1 * (double)p->oh * (double)p->ow;
     if (!p->turned)
         return false;
@@ -25019,17 +25019,21 @@ DVTI_INLINE void V(pool_row_of_pairs)(const dvti_pooling *p, bool mean, const fl
     }
 }
 
-/* Some rows are buffered before any is read again, so that no load waits for the stores before it. */
-DVTI_INLINE void V(pool_planes)(const dvti_pooling *p, bool mean, int64_t first, int64_t last) {
-    float buffer[DVTI_POOL_BUFFER];
-    const int64_t area = p->buffered, together = DVTI_MIN(DVTI_POOL_BUFFER / area, 16);
-    int64_t plane, i, row;
-    for (plane = first; p->pairs && plane < last; plane++)
+DVTI_INLINE void V(pool_planes_of_pairs)(const dvti_pooling *p, bool mean, int64_t first,
+                                         int64_t last) {
+    int64_t plane, i;
+    for (plane = first; plane < last; plane++)
         for (i = 0; i < p->windows[0]; i++)
             V(pool_row_of_pairs)(p, mean, p->x + (plane * p->height + 2 * i) * p->width,
                                  p->y + (plane * p->windows[0] + i) * p->windows[1]);
-    if (p->pairs)
-        return;
+}
+
+/* Some rows are buffered before any is read again, so that no load waits for the stores before it. */
+DVTI_INLINE void V(pool_planes_buffered)(const dvti_pooling *p, bool mean, int64_t first,
+                                         int64_t last) {
+    float buffer[DVTI_POOL_BUFFER];
+    const int64_t area = p->buffered, together = DVTI_MIN(DVTI_POOL_BUFFER / area, 16);
+    int64_t plane, i, row;
     for (i = 0; i < DVTI_POOL_BUFFER; i++)
         buffer[i] = mean ? 0 : -INFINITY;
     for (plane = first; plane < last; plane++) {
@@ -25056,6 +25060,13 @@ DVTI_INLINE void V(pool_planes)(const dvti_pooling *p, bool mean, int64_t first,
             }
         }
     }
+}
+
+DVTI_INLINE void V(pool_planes)(const dvti_pooling *p, bool mean, int64_t first, int64_t last) {
+    if (p->pairs)
+        V(pool_planes_of_pairs)(p, mean, first, last);
+    else
+        V(pool_planes_buffered)(p, mean, first, last);
 }
 
 static void V(pool_max)(const dvti_pooling *p, int64_t first, int64_t last) {
@@ -31747,17 +31758,21 @@ DVTI_INLINE void V(pool_row_of_pairs)(const dvti_pooling *p, bool mean, const fl
     }
 }
 
-/* Some rows are buffered before any is read again, so that no load waits for the stores before it. */
-DVTI_INLINE void V(pool_planes)(const dvti_pooling *p, bool mean, int64_t first, int64_t last) {
-    float buffer[DVTI_POOL_BUFFER];
-    const int64_t area = p->buffered, together = DVTI_MIN(DVTI_POOL_BUFFER / area, 16);
-    int64_t plane, i, row;
-    for (plane = first; p->pairs && plane < last; plane++)
+DVTI_INLINE void V(pool_planes_of_pairs)(const dvti_pooling *p, bool mean, int64_t first,
+                                         int64_t last) {
+    int64_t plane, i;
+    for (plane = first; plane < last; plane++)
         for (i = 0; i < p->windows[0]; i++)
             V(pool_row_of_pairs)(p, mean, p->x + (plane * p->height + 2 * i) * p->width,
                                  p->y + (plane * p->windows[0] + i) * p->windows[1]);
-    if (p->pairs)
-        return;
+}
+
+/* Some rows are buffered before any is read again, so that no load waits for the stores before it. */
+DVTI_INLINE void V(pool_planes_buffered)(const dvti_pooling *p, bool mean, int64_t first,
+                                         int64_t last) {
+    float buffer[DVTI_POOL_BUFFER];
+    const int64_t area = p->buffered, together = DVTI_MIN(DVTI_POOL_BUFFER / area, 16);
+    int64_t plane, i, row;
     for (i = 0; i < DVTI_POOL_BUFFER; i++)
         buffer[i] = mean ? 0 : -INFINITY;
     for (plane = first; plane < last; plane++) {
@@ -31784,6 +31799,13 @@ DVTI_INLINE void V(pool_planes)(const dvti_pooling *p, bool mean, int64_t first,
             }
         }
     }
+}
+
+DVTI_INLINE void V(pool_planes)(const dvti_pooling *p, bool mean, int64_t first, int64_t last) {
+    if (p->pairs)
+        V(pool_planes_of_pairs)(p, mean, first, last);
+    else
+        V(pool_planes_buffered)(p, mean, first, last);
 }
 
 static void V(pool_max)(const dvti_pooling *p, int64_t first, int64_t last) {
@@ -38635,17 +38657,21 @@ DVTI_INLINE void V(pool_row_of_pairs)(const dvti_pooling *p, bool mean, const fl
     }
 }
 
-/* Some rows are buffered before any is read again, so that no load waits for the stores before it. */
-DVTI_INLINE void V(pool_planes)(const dvti_pooling *p, bool mean, int64_t first, int64_t last) {
-    float buffer[DVTI_POOL_BUFFER];
-    const int64_t area = p->buffered, together = DVTI_MIN(DVTI_POOL_BUFFER / area, 16);
-    int64_t plane, i, row;
-    for (plane = first; p->pairs && plane < last; plane++)
+DVTI_INLINE void V(pool_planes_of_pairs)(const dvti_pooling *p, bool mean, int64_t first,
+                                         int64_t last) {
+    int64_t plane, i;
+    for (plane = first; plane < last; plane++)
         for (i = 0; i < p->windows[0]; i++)
             V(pool_row_of_pairs)(p, mean, p->x + (plane * p->height + 2 * i) * p->width,
                                  p->y + (plane * p->windows[0] + i) * p->windows[1]);
-    if (p->pairs)
-        return;
+}
+
+/* Some rows are buffered before any is read again, so that no load waits for the stores before it. */
+DVTI_INLINE void V(pool_planes_buffered)(const dvti_pooling *p, bool mean, int64_t first,
+                                         int64_t last) {
+    float buffer[DVTI_POOL_BUFFER];
+    const int64_t area = p->buffered, together = DVTI_MIN(DVTI_POOL_BUFFER / area, 16);
+    int64_t plane, i, row;
     for (i = 0; i < DVTI_POOL_BUFFER; i++)
         buffer[i] = mean ? 0 : -INFINITY;
     for (plane = first; plane < last; plane++) {
@@ -38672,6 +38698,13 @@ DVTI_INLINE void V(pool_planes)(const dvti_pooling *p, bool mean, int64_t first,
             }
         }
     }
+}
+
+DVTI_INLINE void V(pool_planes)(const dvti_pooling *p, bool mean, int64_t first, int64_t last) {
+    if (p->pairs)
+        V(pool_planes_of_pairs)(p, mean, first, last);
+    else
+        V(pool_planes_buffered)(p, mean, first, last);
 }
 
 static void V(pool_max)(const dvti_pooling *p, int64_t first, int64_t last) {

@@ -38,7 +38,7 @@ static bool dvti_cv_turn_round(dvti_cv *p) {
     left[0] = (p->kh - 1) * p->dilation[0] - p->padding[0];
     left[1] = (p->kw - 1) * p->dilation[1] - p->padding[1];
     p->turned = p->op == DVTI_OP_conv2d_data && p->stride[0] == 1 && p->stride[1] == 1 &&
-                p->kh * p->kw > 1 && left[0] >= 0 && left[1] >= 0 &&
+                (p->kh > 1 || p->kw > 1) && left[0] >= 0 && left[1] >= 0 &&
                 (double)p->h * (double)p->w < 1.1 * (double)p->oh * (double)p->ow;
     if (!p->turned)
         return false;

@@ -67,17 +67,21 @@ DVTI_INLINE void V(pool_row_of_pairs)(const dvti_pooling *p, bool mean, const fl
     }
 }
 
-/* Some rows are buffered before any is read again, so that no load waits for the stores before it. */
-DVTI_INLINE void V(pool_planes)(const dvti_pooling *p, bool mean, int64_t first, int64_t last) {
-    float buffer[DVTI_POOL_BUFFER];
-    const int64_t area = p->buffered, together = DVTI_MIN(DVTI_POOL_BUFFER / area, 16);
-    int64_t plane, i, row;
-    for (plane = first; p->pairs && plane < last; plane++)
+DVTI_INLINE void V(pool_planes_of_pairs)(const dvti_pooling *p, bool mean, int64_t first,
+                                         int64_t last) {
+    int64_t plane, i;
+    for (plane = first; plane < last; plane++)
         for (i = 0; i < p->windows[0]; i++)
             V(pool_row_of_pairs)(p, mean, p->x + (plane * p->height + 2 * i) * p->width,
                                  p->y + (plane * p->windows[0] + i) * p->windows[1]);
-    if (p->pairs)
-        return;
+}
+
+/* Some rows are buffered before any is read again, so that no load waits for the stores before it. */
+DVTI_INLINE void V(pool_planes_buffered)(const dvti_pooling *p, bool mean, int64_t first,
+                                         int64_t last) {
+    float buffer[DVTI_POOL_BUFFER];
+    const int64_t area = p->buffered, together = DVTI_MIN(DVTI_POOL_BUFFER / area, 16);
+    int64_t plane, i, row;
     for (i = 0; i < DVTI_POOL_BUFFER; i++)
         buffer[i] = mean ? 0 : -INFINITY;
     for (plane = first; plane < last; plane++) {
@@ -104,6 +108,13 @@ DVTI_INLINE void V(pool_planes)(const dvti_pooling *p, bool mean, int64_t first,
             }
         }
     }
+}
+
+DVTI_INLINE void V(pool_planes)(const dvti_pooling *p, bool mean, int64_t first, int64_t last) {
+    if (p->pairs)
+        V(pool_planes_of_pairs)(p, mean, first, last);
+    else
+        V(pool_planes_buffered)(p, mean, first, last);
 }
 
 static void V(pool_max)(const dvti_pooling *p, int64_t first, int64_t last) {
