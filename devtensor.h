@@ -563,8 +563,8 @@ DVT_API int dvt_num_threads(void);
    "reference", the simple loops that the others are tested against, which x86 without AVX2 has. Chosen at first use: the best that the
    machine has, or what DEVTENSOR_ISA says. Owns: nothing. Waits: no. */
 DVT_API const char *dvt_cpu_isa(void);
-/* Chooses, for tests and comparisons; NULL or "": the best. Results have the same bits with "avx512", "avx2", "neon" and "plain". Queues of virtual
-   GPUs go on with what they have begun. Copies: nothing. Waits: no. Owns: nothing, the name is read at once. Errors: VALUE for a
+/* Chooses, for tests and comparisons; NULL or "": the best. Results have the same bits with "avx512", "avx2", "neon" and "plain".
+   Queues of virtual GPUs go on with what they have begun. Copies: nothing. Waits: no. Owns: nothing, the name is read at once. Errors: VALUE for a
    name that is not known, or that this machine has not. */
 DVT_API dvt_status dvt_set_cpu_isa(const char *name);
 /* Seconds since some fixed moment, for measuring. */
@@ -952,8 +952,8 @@ DVT_API dvt_array *dvt_matmul_t(dvt_array *a, dvt_array *b, bool transpose_a, bo
    after the sums, which have the product's dtype: those of int8 wrap at 8 bits; dvt_matmul_as has wider ones.
    Copies: never where dst is in C order and of the product's dtype, a and b are of one dtype, and dst does not overlap them in memory: then
    nothing is allocated for the result. Otherwise the product is formed in memory of its own first.  Waits: no.
-   Errors: SHAPE (dst's is not the product's), DTYPE (as of forms that end in _), GRAD (recorded arrays, while recording), VALUE (dst is a broadcast view),
-   and those of dvt_matmul. A call that fails leaves dst as it was; only what fails later in a GPU's queue leaves anything there. */
+   Owns: nothing new; dst belongs to whom it did.  Errors: SHAPE (dst's is not the product's), DTYPE (as of forms that end in _), GRAD
+   (recorded arrays, while recording), VALUE (dst is a broadcast view), and those of dvt_matmul. A call that fails leaves dst as it was; only what fails later in a GPU's queue leaves anything there. */
 DVT_API dvt_array *dvt_matmul_into(dvt_array *dst, dvt_array *a, dvt_array *b, bool transpose_a,
                                    bool transpose_b);
 /* NumPy's dot: the last axis of a with the last but one of b (its last, when b has one axis). */
