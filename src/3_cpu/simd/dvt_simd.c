@@ -48,6 +48,17 @@ static void dvti_x86_has(bool *avx2, bool *avx512) {
 }
 #endif
 
+#if DVTI_PLAIN
+/* Every 64-bit ARM has NEON; whether its registers may be used, Linux says. */
+static bool dvti_plain_runs(void) {
+#if defined(DVTI_NEON) && DVTI_LINUX && defined(HWCAP_ASIMD)
+    return (getauxval(AT_HWCAP) & HWCAP_ASIMD) != 0;
+#else
+    return true;
+#endif
+}
+#endif
+
 DVTI_FN int dvti_simd_tiers(const dvti_simd *tier[4]) {
     int n = 0;
 #if DVTI_X86
@@ -62,7 +73,8 @@ DVTI_FN int dvti_simd_tiers(const dvti_simd *tier[4]) {
         tier[n++] = dvti_simd_avx2();
 #endif
 #if DVTI_PLAIN
-    tier[n++] = dvti_simd_plain();
+    if (dvti_plain_runs())
+        tier[n++] = dvti_simd_plain();
 #endif
     return n;
 }
