@@ -5652,7 +5652,9 @@ DVTI_FN bool dvti_broadcasts(const dvt_shape *a, const dvt_shape *b, dvt_shape *
 DVTI_FN bool dvti_broadcast(const char *function, const dvt_shape *a, const dvt_shape *b,
                             dvt_shape *out);
 /* -ndim <= *axis < ndim made non-negative; false with AXIS set. */
-DVTI_FN bool dvti_axis(const char *function, int *axis, int ndim);
+DVTI_FN bool dvti_axis(const char *function, int *axis, const dvt_shape *shape);
+/* The same of an axis that the shape is to have in addition. */
+DVTI_FN bool dvti_new_axis(const char *function, int *axis, const dvt_shape *shape);
 
 /* ---- storage: one buffer on one context ---- */
 typedef struct dvti_storage {
@@ -6016,7 +6018,7 @@ DVT_API int64_t dvt_dim(const dvt_array *x, int axis) {
         dvti_null("dvt_dim", "x");
         return -1;
     }
-    return dvti_axis("dvt_dim", &axis, x->shape.ndim) ? x->shape.dim[axis] : -1;
+    return dvti_axis("dvt_dim", &axis, &x->shape) ? x->shape.dim[axis] : -1;
 }
 
 DVT_API int64_t dvt_stride(const dvt_array *x, int axis) {
@@ -6024,7 +6026,7 @@ DVT_API int64_t dvt_stride(const dvt_array *x, int axis) {
         dvti_null("dvt_stride", "x");
         return 0;
     }
-    return dvti_axis("dvt_stride", &axis, x->shape.ndim) ? x->stride[axis] : 0;
+    return dvti_axis("dvt_stride", &axis, &x->shape) ? x->stride[axis] : 0;
 }
 
 DVT_API int64_t dvt_size(const dvt_array *x) {
@@ -7762,19 +7764,29 @@ DVTI_FN bool dvti_broadcast(const char *function, const dvt_shape *a, const dvt_
     return good;
 }
 
-DVTI_FN bool dvti_axis(const char *function, int *axis, int ndim) {
-    if (*axis < -ndim || *axis >= ndim) {
-        if (ndim == 0)
+/* Of an array with that shape, whose axes and `more` are counted. */
+static bool dvti_axis_among(const char *function, int *axis, const dvt_shape *shape, int more) {
+    int n = shape->ndim + more;
+    if (*axis < -n || *axis >= n) {
+        if (n == 0)
             dvti_fail(DVT_ERR_AXIS, "%s: axis %d of an array without axes; reshape it first",
                       function, *axis);
         else
-            dvti_fail(DVT_ERR_AXIS, "%s: axis %d of an array with %d %s; expected %d to %d",
-                      function, *axis, ndim, ndim == 1 ? "axis" : "axes", -ndim, ndim - 1);
+            dvti_fail(DVT_ERR_AXIS, "%s: %saxis %d, where the shape is %s; expected %d to %d",
+                      function, more ? "new " : "", *axis, dvti_shape_text(*shape), -n, n - 1);
         return false;
     }
     if (*axis < 0)
-        *axis += ndim;
+        *axis += n;
     return true;
+}
+
+DVTI_FN bool dvti_axis(const char *function, int *axis, const dvt_shape *shape) {
+    return dvti_axis_among(function, axis, shape, 0);
+}
+
+DVTI_FN bool dvti_new_axis(const char *function, int *axis, const dvt_shape *shape) {
+    return dvti_axis_among(function, axis, shape, 1);
 }
 /* ==== end src/2_core/dvt_shape.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -19109,6 +19121,17 @@ static void dvti_x86_has(bool *avx2, bool *avx512) {
 }
 #endif
 
+#if DVTI_PLAIN
+/* Every 64-bit ARM has NEON; whether its registers may be used, Linux says. */
+static bool dvti_plain_runs(void) {
+#if defined(DVTI_NEON) && DVTI_LINUX && defined(HWCAP_ASIMD)
+    return (getauxval(AT_HWCAP) & HWCAP_ASIMD) != 0;
+#else
+    return true;
+#endif
+}
+#endif
+
 DVTI_FN int dvti_simd_tiers(const dvti_simd *tier[4]) {
     int n = 0;
 #if DVTI_X86
@@ -19123,7 +19146,8 @@ DVTI_FN int dvti_simd_tiers(const dvti_simd *tier[4]) {
         tier[n++] = dvti_simd_avx2();
 #endif
 #if DVTI_PLAIN
-    tier[n++] = dvti_simd_plain();
+    if (dvti_plain_runs())
+        tier[n++] = dvti_simd_plain();
 #endif
     return n;
 }
@@ -51544,9 +51568,10 @@ DVTI_FN bool dvti_writable(const char *function, dvt_array *x);
 DVTI_FN bool dvti_into_ok(const char *function, dvt_array *into, const dvt_shape *shape,
                           dvt_dtype dtype, const char *instead);
 /* A result that is written into an array that exists has no place on the tape: while recording, its inputs, the first of the
-   function's arguments, must have no history. */
+   function's arguments, must have no history. `names` are the arguments', or NULL
+   for the usual ones. */
 DVTI_FN bool dvti_keeps_history(const char *function, dvt_array *const *in, int n,
-                                const char *instead);
+                                const char *const *names, const char *instead);
 /* Tells the tape that x's memory has changed. */
 DVTI_FN void dvti_written(dvt_array *x);
 
@@ -51610,7 +51635,8 @@ DVTI_FN dvt_array *dvti_avg_pool2d_data(dvt_array *g, dvt_shape x_shape, const d
 /* The dtype of a FLOAT operation's result: integers and bool become float32. */
 DVTI_FN dvt_dtype dvti_float_dtype(dvt_dtype dtype);
 /* The axes of a reduction as a bit mask; false with AXIS set (out of range, repeated). */
-DVTI_FN bool dvti_axes_mask(const char *function, dvt_axes axes, int ndim, unsigned *mask);
+DVTI_FN bool dvti_axes_mask(const char *function, dvt_axes axes, const dvt_shape *shape,
+                            unsigned *mask);
 
 #endif
 /* ==== end src/4_ops/dvt_op.h ==== */
@@ -51664,9 +51690,14 @@ DVTI_FN bool dvti_check_named(const char *function, dvt_array *const *in, int n,
     return true;
 }
 
-DVTI_FN bool dvti_check(const char *function, dvt_array *const *in, int n) {
+/* What the parameters of most functions are called. */
+static const char *const *dvti_usual_names(int n) {
     static const char *const one[] = {"x"}, *const several[] = {"a", "b", "c", "d"};
-    return dvti_check_named(function, in, n, n == 1 ? one : several);
+    return n == 1 ? one : several;
+}
+
+DVTI_FN bool dvti_check(const char *function, dvt_array *const *in, int n) {
+    return dvti_check_named(function, in, n, dvti_usual_names(n));
 }
 
 DVTI_FN bool dvti_optional(const char *function, const char *what, const dvt_array *x) {
@@ -51726,14 +51757,16 @@ DVTI_FN bool dvti_into_ok(const char *function, dvt_array *into, const dvt_shape
 }
 
 DVTI_FN bool dvti_keeps_history(const char *function, dvt_array *const *in, int n,
-                                const char *instead) {
+                                const char *const *names, const char *instead) {
     int k;
+    if (!names)
+        names = dvti_usual_names(n);
     for (k = 0; dvt_is_recording() && k < n; k++)
         if (dvt_has_history(in[k])) {
             dvti_fail(DVT_ERR_GRAD,
-                      "%s: argument %d (%s) belongs to a recorded computation, whose gradient "
-                      "writing in place would lose; use %s, or write inside DVT_PAUSE",
-                      function, k + 1, dvti_describe(in[k]), instead);
+                      "%s: %s (%s) belongs to a recorded computation, whose gradient writing in "
+                      "place would lose; use %s, or write inside DVT_PAUSE",
+                      function, names[k], dvti_describe(in[k]), instead);
             return false;
         }
     return true;
@@ -51747,7 +51780,8 @@ DVTI_FN dvt_dtype dvti_float_dtype(dvt_dtype dtype) {
     return dvt_dtype_is_float(dtype) ? dtype : DVT_F32;
 }
 
-DVTI_FN bool dvti_axes_mask(const char *function, dvt_axes axes, int ndim, unsigned *mask) {
+DVTI_FN bool dvti_axes_mask(const char *function, dvt_axes axes, const dvt_shape *shape,
+                            unsigned *mask) {
     int i;
     *mask = 0;
     if (axes.n < 0 || axes.n > DVT_MAX_DIMS) {
@@ -51756,10 +51790,10 @@ DVTI_FN bool dvti_axes_mask(const char *function, dvt_axes axes, int ndim, unsig
         return false;
     }
     if (axes.n == 0)
-        *mask = (1u << ndim) - 1u;
+        *mask = (1u << shape->ndim) - 1u;
     for (i = 0; i < axes.n; i++) {
         int axis = axes.axis[i];
-        if (!dvti_axis(function, &axis, ndim))
+        if (!dvti_axis(function, &axis, shape))
             return false;
         if (*mask & 1u << axis) {
             dvti_fail(DVT_ERR_AXIS, "%s: axis %d is named twice; name each axis once", function,
@@ -53073,7 +53107,7 @@ DVTI_FN dvt_array *dvti_elementwise(const char *name, dvti_op op, dvt_array *con
     }
     result = rule == DVTI_RULE_BOOL ? DVT_BOOL : dtype;
     if (into && (!dvti_into_ok(name, into, shape, result, "the form without _") ||
-                 !dvti_keeps_history(name, in, n, "the form without _")))
+                 !dvti_keeps_history(name, in, n, NULL, "the form without _")))
         return NULL;
     launch.compute = dvti_class_of(dtype);
     launch.n_in = n + (scalar_at ? 1 : 0);
@@ -53246,7 +53280,7 @@ static dvt_array *dvti_concat(const char *name, dvt_array *const *arrays, int n,
     dvt_array *out;
     int64_t at = 0;
     int k;
-    if (!dvti_axis(name, &axis, arrays[0]->shape.ndim) ||
+    if (!dvti_axis(name, &axis, &arrays[0]->shape) ||
         !dvti_concat_shape(name, arrays, n, axis, &shape, &dtype))
         return NULL;
     out = dvti_array_new(name, shape, dtype, arrays[0]->storage->ctx);
@@ -53296,7 +53330,7 @@ DVT_API dvt_array *dvt_stack(dvt_array *const *arrays, int n, int axis) {
     bool good = true;
     int k;
     if (!dvti_several("dvt_stack", arrays, n) ||
-        !dvti_axis("dvt_stack", &axis, arrays[0]->shape.ndim + 1))
+        !dvti_new_axis("dvt_stack", &axis, &arrays[0]->shape))
         return NULL;
     for (k = 1; k < n; k++)
         if (!dvt_shape_equal(arrays[0]->shape, arrays[k]->shape)) {
@@ -53332,7 +53366,7 @@ DVT_API dvt_status dvt_split(dvt_array *x, int n, int axis, bool even, dvt_array
         return dvti_null("dvt_split", "out");
     if (n < 1)
         return dvti_fail(DVT_ERR_RANGE, "dvt_split: n is %d; expected at least 1 part", n);
-    if (!dvti_axis("dvt_split", &axis, x->shape.ndim))
+    if (!dvti_axis("dvt_split", &axis, &x->shape))
         return DVT_ERR_AXIS;
     extent = x->shape.dim[axis];
     if (even && extent % n)
@@ -53472,7 +53506,7 @@ DVT_API dvt_array *dvt_take(dvt_array *x, dvt_array *indices, int axis) {
     in[0] = x;
     in[1] = indices;
     if (!dvti_check_named("dvt_take", in, 2, dvti_index_names) ||
-        !dvti_axis("dvt_take", &axis, x->shape.ndim) ||
+        !dvti_axis("dvt_take", &axis, &x->shape) ||
         !dvti_replace_axis("dvt_take", x, axis, 1, indices->shape, &shape))
         return NULL;
     scope = dvt_scope_begin();
@@ -53555,8 +53589,7 @@ static dvt_array *dvti_take_along_checked(const char *name, dvt_array *x, dvt_ar
     dvt_shape shape;
     in[0] = x;
     in[1] = indices;
-    if (!dvti_check_named(name, in, 2, dvti_index_names) ||
-        !dvti_axis(name, &axis, x->shape.ndim) ||
+    if (!dvti_check_named(name, in, 2, dvti_index_names) || !dvti_axis(name, &axis, &x->shape) ||
         !dvti_along_shape(name, x, indices, axis,
                           axis < indices->shape.ndim ? indices->shape.dim[axis] : 0, &shape))
         return NULL;
@@ -53594,7 +53627,7 @@ DVT_API dvt_array *dvt_pick(dvt_array *x, dvt_array *indices, int axis, bool kee
     in[0] = x;
     in[1] = indices;
     if (!dvti_check_named("dvt_pick", in, 2, dvti_index_names) ||
-        !dvti_axis("dvt_pick", &axis, x->shape.ndim))
+        !dvti_axis("dvt_pick", &axis, &x->shape))
         return NULL;
     row = x->shape;
     row.dim[axis] = 1;
@@ -53788,7 +53821,7 @@ DVT_API dvt_array *dvt_batch_norm(dvt_array *x, dvt_array *gamma, dvt_array *bet
     in[3] = running_mean;
     in[4] = running_var;
     if (!dvti_check_named("dvt_batch_norm", in, 5, dvti_batch_norm_names) ||
-        !dvti_axis("dvt_batch_norm", &axis, x->shape.ndim) || !dvti_batch_norm_ok(in, axis))
+        !dvti_axis("dvt_batch_norm", &axis, &x->shape) || !dvti_batch_norm_ok(in, axis))
         return NULL;
     if (!(momentum >= 0 && momentum <= 1) || !(epsilon >= 0)) {
         dvti_fail(DVT_ERR_RANGE,
@@ -54289,7 +54322,7 @@ DVT_API dvt_array *dvt_matmul_into(dvt_array *dst, dvt_array *a, dvt_array *b, b
         result = &without;
     }
     if (!dvti_into_ok(name, dst, result, dtype, "dvt_matmul_t") ||
-        !dvti_keeps_history(name, in, 3, "dvt_matmul_t"))
+        !dvti_keeps_history(name, in, 3, names, "dvt_matmul_t"))
         return NULL;
     if (!dvti_has_elements(&shape))
         return dst;
@@ -55056,7 +55089,7 @@ static dvt_array *dvti_reduce_mask(const char *name, dvti_op op, dvt_array *x, d
 static dvt_array *dvti_reduce(const char *name, dvti_op op, dvt_array *x, dvt_axes axes,
                               bool keepdims) {
     unsigned mask;
-    if (!dvti_check(name, &x, 1) || !dvti_axes_mask(name, axes, x->shape.ndim, &mask))
+    if (!dvti_check(name, &x, 1) || !dvti_axes_mask(name, axes, &x->shape, &mask))
         return NULL;
     return dvti_reduce_mask(name, op, x, NULL, mask, keepdims);
 }
@@ -55082,7 +55115,7 @@ static dvt_array *dvti_arg_extreme(const char *name, dvti_op op, dvt_array *x, i
         return NULL;
     if (axis == DVT_FLAT)
         return dvti_reduce(name, op, x, DVT_ALL, keepdims);
-    if (!dvti_axis(name, &axis, x->shape.ndim))
+    if (!dvti_axis(name, &axis, &x->shape))
         return NULL;
     return dvti_reduce_mask(name, op, x, NULL, 1u << axis, keepdims);
 }
@@ -55120,7 +55153,7 @@ static dvt_array *dvti_spread(const char *name, dvt_array *x, dvt_axes axes, dou
     dvti_view view;
     unsigned mask;
     double divisor;
-    if (!dvti_check(name, &x, 1) || !dvti_axes_mask(name, axes, x->shape.ndim, &mask))
+    if (!dvti_check(name, &x, 1) || !dvti_axes_mask(name, axes, &x->shape, &mask))
         return NULL;
     if (ddof != ddof) {
         dvti_fail(DVT_ERR_VALUE, "%s: ddof is NaN; expected a number such as 0 or 1", name);
@@ -55165,7 +55198,7 @@ static dvt_array *dvti_softmax(const char *name, dvti_op op, dvt_array *x, int a
     dvti_attr attr = dvti_attr_none();
     dvt_array *out;
     dvti_launch_begin(&launch, name, DVTI_K_SOFTMAX, op);
-    if (!dvti_check(name, &x, 1) || !dvti_axis(name, &axis, x->shape.ndim))
+    if (!dvti_check(name, &x, 1) || !dvti_axis(name, &axis, &x->shape))
         return NULL;
     out = dvti_array_new(name, x->shape, dvti_float_dtype(x->dtype), x->storage->ctx);
     if (!out)
@@ -55251,7 +55284,7 @@ DVTI_FN dvt_array *dvti_cumsum(dvt_array *x, int axis, bool backwards) {
 }
 
 DVT_API dvt_array *dvt_cumsum(dvt_array *x, int axis) {
-    if (!dvti_check("dvt_cumsum", &x, 1) || !dvti_axis("dvt_cumsum", &axis, x->shape.ndim))
+    if (!dvti_check("dvt_cumsum", &x, 1) || !dvti_axis("dvt_cumsum", &axis, &x->shape))
         return NULL;
     return dvti_cumsum(x, axis, false);
 }
@@ -55313,7 +55346,7 @@ static dvt_array *dvti_sorted(const char *name, dvti_op op, dvt_array *x, int64_
 
 DVT_API dvt_array *dvt_argsort(dvt_array *x, int axis, bool descending) {
     static const char name[] = "dvt_argsort";
-    if (!dvti_check(name, &x, 1) || !dvti_axis(name, &axis, x->shape.ndim))
+    if (!dvti_check(name, &x, 1) || !dvti_axis(name, &axis, &x->shape))
         return NULL;
     return dvti_sorted(name, DVTI_OP_argsort, x, x->shape.dim[axis], axis, descending);
 }
@@ -55322,7 +55355,7 @@ DVT_API dvt_array *dvt_sort(dvt_array *x, int axis, bool descending) {
     static const char name[] = "dvt_sort";
     dvt_array *index, *out = NULL;
     dvt_scope_guard scope;
-    if (!dvti_check(name, &x, 1) || !dvti_axis(name, &axis, x->shape.ndim))
+    if (!dvti_check(name, &x, 1) || !dvti_axis(name, &axis, &x->shape))
         return NULL;
     if (!dvt_is_recording() || !dvt_has_history(x) || !dvt_dtype_is_float(x->dtype))
         return dvti_sorted(name, DVTI_OP_sort, x, x->shape.dim[axis], axis, descending);
@@ -55341,7 +55374,7 @@ DVT_API dvt_array *dvt_topk(dvt_array *x, int64_t k, int axis, bool largest, dvt
     dvt_scope_guard scope;
     if (indices)
         *indices = NULL;
-    if (!dvti_check(name, &x, 1) || !dvti_axis(name, &axis, x->shape.ndim))
+    if (!dvti_check(name, &x, 1) || !dvti_axis(name, &axis, &x->shape))
         return NULL;
     if (k < 0 || k > x->shape.dim[axis]) {
         dvti_fail(DVT_ERR_RANGE,
@@ -55393,7 +55426,7 @@ DVT_API dvt_array *dvt_slice(dvt_array *x, int axis, int64_t start, int64_t stop
     dvt_shape shape;
     int64_t stride[DVT_MAX_DIMS];
     dvt_array *view;
-    if (!dvti_check("dvt_slice", &x, 1) || !dvti_axis("dvt_slice", &axis, x->shape.ndim))
+    if (!dvti_check("dvt_slice", &x, 1) || !dvti_axis("dvt_slice", &axis, &x->shape))
         return NULL;
     if (step == 0 || step == INT64_MIN) {
         dvti_fail(DVT_ERR_VALUE, "dvt_slice: step is %lld; expected any other number",
@@ -55533,7 +55566,7 @@ DVT_API dvt_array *dvt_transpose(dvt_array *x, dvt_axes order) {
         return NULL;
     if (order.n == 0)
         return dvt_t(x);
-    if (!dvti_axes_mask("dvt_transpose", order, x->shape.ndim, &mask))
+    if (!dvti_axes_mask("dvt_transpose", order, &x->shape, &mask))
         return NULL;
     if (order.n != x->shape.ndim) {
         dvti_fail(DVT_ERR_AXIS, "dvt_transpose: %d axes for x (%s); name every axis once", order.n,
@@ -55548,8 +55581,8 @@ DVT_API dvt_array *dvt_transpose(dvt_array *x, dvt_axes order) {
 
 DVT_API dvt_array *dvt_swapaxes(dvt_array *x, int axis1, int axis2) {
     int order[DVT_MAX_DIMS], i;
-    if (!dvti_check("dvt_swapaxes", &x, 1) || !dvti_axis("dvt_swapaxes", &axis1, x->shape.ndim) ||
-        !dvti_axis("dvt_swapaxes", &axis2, x->shape.ndim))
+    if (!dvti_check("dvt_swapaxes", &x, 1) || !dvti_axis("dvt_swapaxes", &axis1, &x->shape) ||
+        !dvti_axis("dvt_swapaxes", &axis2, &x->shape))
         return NULL;
     for (i = 0; i < x->shape.ndim; i++)
         order[i] = i == axis1 ? axis2 : i == axis2 ? axis1 : i;
@@ -55675,7 +55708,7 @@ DVT_API dvt_array *dvt_expand_dims(dvt_array *x, int axis) {
         return NULL;
     }
     shape.ndim = x->shape.ndim + 1;
-    if (!dvti_axis("dvt_expand_dims", &axis, shape.ndim))
+    if (!dvti_new_axis("dvt_expand_dims", &axis, &x->shape))
         return NULL;
     for (i = 0; i < shape.ndim; i++) {
         shape.dim[i] = i == axis ? 1 : x->shape.dim[i - (i > axis)];
@@ -55689,8 +55722,7 @@ DVT_API dvt_array *dvt_squeeze(dvt_array *x, dvt_axes axes) {
     int64_t stride[DVT_MAX_DIMS];
     unsigned mask;
     int i;
-    if (!dvti_check("dvt_squeeze", &x, 1) ||
-        !dvti_axes_mask("dvt_squeeze", axes, x->shape.ndim, &mask))
+    if (!dvti_check("dvt_squeeze", &x, 1) || !dvti_axes_mask("dvt_squeeze", axes, &x->shape, &mask))
         return NULL;
     for (i = 0; i < x->shape.ndim; i++) {
         bool one = x->shape.dim[i] == 1;
@@ -56715,11 +56747,14 @@ DVTI_FN void dvti_grad_conv(dvti_grad_call *call) {
 #endif
 
 /* ---- functions that rows name ---- */
-/* g * (Phi(x) + x phi(x)), the normal distribution's function and density. */
+/* g * (Phi(x) + x phi(x)), the normal distribution's function and density. Below -1 the function is gelu(x) / x, which keeps the digits that
+   1 + erf loses there; elsewhere that quotient is of -1, so that its own gradient is finite. */
 static dvt_array *dvti_grad_gelu(dvt_array *g, dvt_array *x) {
-    dvt_array *phi, *cdf;
+    dvt_array *tail = dvt_less_scalar(x, -1), *phi, *cdf, *low;
+    low = dvt_where(tail, x, dvti_number_like(x, -1));
     cdf = dvt_add_scalar(dvt_mul_scalar(dvt_erf(dvt_mul_scalar(x, 0.70710678118654752440)), 0.5),
                          0.5);
+    cdf = dvt_where(tail, dvt_div(dvt_gelu(low), low), cdf);
     phi = dvt_mul_scalar(dvt_exp(dvt_mul_scalar(dvt_square(x), -0.5)), 0.39894228040143267794);
     return dvt_mul(g, dvt_add(cdf, dvt_mul(x, phi)));
 }

@@ -63,7 +63,9 @@ DVTI_FN bool dvti_broadcasts(const dvt_shape *a, const dvt_shape *b, dvt_shape *
 DVTI_FN bool dvti_broadcast(const char *function, const dvt_shape *a, const dvt_shape *b,
                             dvt_shape *out);
 /* -ndim <= *axis < ndim made non-negative; false with AXIS set. */
-DVTI_FN bool dvti_axis(const char *function, int *axis, int ndim);
+DVTI_FN bool dvti_axis(const char *function, int *axis, const dvt_shape *shape);
+/* The same of an axis that the shape is to have in addition. */
+DVTI_FN bool dvti_new_axis(const char *function, int *axis, const dvt_shape *shape);
 
 /* ---- storage: one buffer on one context ---- */
 typedef struct dvti_storage {

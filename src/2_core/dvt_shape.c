@@ -160,17 +160,27 @@ DVTI_FN bool dvti_broadcast(const char *function, const dvt_shape *a, const dvt_
     return good;
 }
 
-DVTI_FN bool dvti_axis(const char *function, int *axis, int ndim) {
-    if (*axis < -ndim || *axis >= ndim) {
-        if (ndim == 0)
+/* Of an array with that shape, whose axes and `more` are counted. */
+static bool dvti_axis_among(const char *function, int *axis, const dvt_shape *shape, int more) {
+    int n = shape->ndim + more;
+    if (*axis < -n || *axis >= n) {
+        if (n == 0)
             dvti_fail(DVT_ERR_AXIS, "%s: axis %d of an array without axes; reshape it first",
                       function, *axis);
         else
-            dvti_fail(DVT_ERR_AXIS, "%s: axis %d of an array with %d %s; expected %d to %d",
-                      function, *axis, ndim, ndim == 1 ? "axis" : "axes", -ndim, ndim - 1);
+            dvti_fail(DVT_ERR_AXIS, "%s: %saxis %d, where the shape is %s; expected %d to %d",
+                      function, more ? "new " : "", *axis, dvti_shape_text(*shape), -n, n - 1);
         return false;
     }
     if (*axis < 0)
-        *axis += ndim;
+        *axis += n;
     return true;
+}
+
+DVTI_FN bool dvti_axis(const char *function, int *axis, const dvt_shape *shape) {
+    return dvti_axis_among(function, axis, shape, 0);
+}
+
+DVTI_FN bool dvti_new_axis(const char *function, int *axis, const dvt_shape *shape) {
+    return dvti_axis_among(function, axis, shape, 1);
 }

@@ -59,9 +59,10 @@ DVTI_FN bool dvti_writable(const char *function, dvt_array *x);
 DVTI_FN bool dvti_into_ok(const char *function, dvt_array *into, const dvt_shape *shape,
                           dvt_dtype dtype, const char *instead);
 /* A result that is written into an array that exists has no place on the tape: while recording, its inputs, the first of the
-   function's arguments, must have no history. */
+   function's arguments, must have no history. `names` are the arguments', or NULL
+   for the usual ones. */
 DVTI_FN bool dvti_keeps_history(const char *function, dvt_array *const *in, int n,
-                                const char *instead);
+                                const char *const *names, const char *instead);
 /* Tells the tape that x's memory has changed. */
 DVTI_FN void dvti_written(dvt_array *x);
 
@@ -125,6 +126,7 @@ DVTI_FN dvt_array *dvti_avg_pool2d_data(dvt_array *g, dvt_shape x_shape, const d
 /* The dtype of a FLOAT operation's result: integers and bool become float32. */
 DVTI_FN dvt_dtype dvti_float_dtype(dvt_dtype dtype);
 /* The axes of a reduction as a bit mask; false with AXIS set (out of range, repeated). */
-DVTI_FN bool dvti_axes_mask(const char *function, dvt_axes axes, int ndim, unsigned *mask);
+DVTI_FN bool dvti_axes_mask(const char *function, dvt_axes axes, const dvt_shape *shape,
+                            unsigned *mask);
 
 #endif

@@ -47,9 +47,14 @@ DVTI_FN bool dvti_check_named(const char *function, dvt_array *const *in, int n,
     return true;
 }
 
-DVTI_FN bool dvti_check(const char *function, dvt_array *const *in, int n) {
+/* What the parameters of most functions are called. */
+static const char *const *dvti_usual_names(int n) {
     static const char *const one[] = {"x"}, *const several[] = {"a", "b", "c", "d"};
-    return dvti_check_named(function, in, n, n == 1 ? one : several);
+    return n == 1 ? one : several;
+}
+
+DVTI_FN bool dvti_check(const char *function, dvt_array *const *in, int n) {
+    return dvti_check_named(function, in, n, dvti_usual_names(n));
 }
 
 DVTI_FN bool dvti_optional(const char *function, const char *what, const dvt_array *x) {
@@ -109,14 +114,16 @@ DVTI_FN bool dvti_into_ok(const char *function, dvt_array *into, const dvt_shape
 }
 
 DVTI_FN bool dvti_keeps_history(const char *function, dvt_array *const *in, int n,
-                                const char *instead) {
+                                const char *const *names, const char *instead) {
     int k;
+    if (!names)
+        names = dvti_usual_names(n);
     for (k = 0; dvt_is_recording() && k < n; k++)
         if (dvt_has_history(in[k])) {
             dvti_fail(DVT_ERR_GRAD,
-                      "%s: argument %d (%s) belongs to a recorded computation, whose gradient "
-                      "writing in place would lose; use %s, or write inside DVT_PAUSE",
-                      function, k + 1, dvti_describe(in[k]), instead);
+                      "%s: %s (%s) belongs to a recorded computation, whose gradient writing in "
+                      "place would lose; use %s, or write inside DVT_PAUSE",
+                      function, names[k], dvti_describe(in[k]), instead);
             return false;
         }
     return true;
@@ -130,7 +137,8 @@ DVTI_FN dvt_dtype dvti_float_dtype(dvt_dtype dtype) {
     return dvt_dtype_is_float(dtype) ? dtype : DVT_F32;
 }
 
-DVTI_FN bool dvti_axes_mask(const char *function, dvt_axes axes, int ndim, unsigned *mask) {
+DVTI_FN bool dvti_axes_mask(const char *function, dvt_axes axes, const dvt_shape *shape,
+                            unsigned *mask) {
     int i;
     *mask = 0;
     if (axes.n < 0 || axes.n > DVT_MAX_DIMS) {
@@ -139,10 +147,10 @@ DVTI_FN bool dvti_axes_mask(const char *function, dvt_axes axes, int ndim, unsig
         return false;
     }
     if (axes.n == 0)
-        *mask = (1u << ndim) - 1u;
+        *mask = (1u << shape->ndim) - 1u;
     for (i = 0; i < axes.n; i++) {
         int axis = axes.axis[i];
-        if (!dvti_axis(function, &axis, ndim))
+        if (!dvti_axis(function, &axis, shape))
             return false;
         if (*mask & 1u << axis) {
             dvti_fail(DVT_ERR_AXIS, "%s: axis %d is named twice; name each axis once", function,

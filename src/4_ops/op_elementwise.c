@@ -120,7 +120,7 @@ DVTI_FN dvt_array *dvti_elementwise(const char *name, dvti_op op, dvt_array *con
     }
     result = rule == DVTI_RULE_BOOL ? DVT_BOOL : dtype;
     if (into && (!dvti_into_ok(name, into, shape, result, "the form without _") ||
-                 !dvti_keeps_history(name, in, n, "the form without _")))
+                 !dvti_keeps_history(name, in, n, NULL, "the form without _")))
         return NULL;
     launch.compute = dvti_class_of(dtype);
     launch.n_in = n + (scalar_at ? 1 : 0);

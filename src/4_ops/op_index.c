@@ -37,7 +37,7 @@ static dvt_array *dvti_concat(const char *name, dvt_array *const *arrays, int n,
     dvt_array *out;
     int64_t at = 0;
     int k;
-    if (!dvti_axis(name, &axis, arrays[0]->shape.ndim) ||
+    if (!dvti_axis(name, &axis, &arrays[0]->shape) ||
         !dvti_concat_shape(name, arrays, n, axis, &shape, &dtype))
         return NULL;
     out = dvti_array_new(name, shape, dtype, arrays[0]->storage->ctx);
@@ -87,7 +87,7 @@ DVT_API dvt_array *dvt_stack(dvt_array *const *arrays, int n, int axis) {
     bool good = true;
     int k;
     if (!dvti_several("dvt_stack", arrays, n) ||
-        !dvti_axis("dvt_stack", &axis, arrays[0]->shape.ndim + 1))
+        !dvti_new_axis("dvt_stack", &axis, &arrays[0]->shape))
         return NULL;
     for (k = 1; k < n; k++)
         if (!dvt_shape_equal(arrays[0]->shape, arrays[k]->shape)) {
@@ -123,7 +123,7 @@ DVT_API dvt_status dvt_split(dvt_array *x, int n, int axis, bool even, dvt_array
         return dvti_null("dvt_split", "out");
     if (n < 1)
         return dvti_fail(DVT_ERR_RANGE, "dvt_split: n is %d; expected at least 1 part", n);
-    if (!dvti_axis("dvt_split", &axis, x->shape.ndim))
+    if (!dvti_axis("dvt_split", &axis, &x->shape))
         return DVT_ERR_AXIS;
     extent = x->shape.dim[axis];
     if (even && extent % n)
@@ -263,7 +263,7 @@ DVT_API dvt_array *dvt_take(dvt_array *x, dvt_array *indices, int axis) {
     in[0] = x;
     in[1] = indices;
     if (!dvti_check_named("dvt_take", in, 2, dvti_index_names) ||
-        !dvti_axis("dvt_take", &axis, x->shape.ndim) ||
+        !dvti_axis("dvt_take", &axis, &x->shape) ||
         !dvti_replace_axis("dvt_take", x, axis, 1, indices->shape, &shape))
         return NULL;
     scope = dvt_scope_begin();
@@ -346,8 +346,7 @@ static dvt_array *dvti_take_along_checked(const char *name, dvt_array *x, dvt_ar
     dvt_shape shape;
     in[0] = x;
     in[1] = indices;
-    if (!dvti_check_named(name, in, 2, dvti_index_names) ||
-        !dvti_axis(name, &axis, x->shape.ndim) ||
+    if (!dvti_check_named(name, in, 2, dvti_index_names) || !dvti_axis(name, &axis, &x->shape) ||
         !dvti_along_shape(name, x, indices, axis,
                           axis < indices->shape.ndim ? indices->shape.dim[axis] : 0, &shape))
         return NULL;
@@ -385,7 +384,7 @@ DVT_API dvt_array *dvt_pick(dvt_array *x, dvt_array *indices, int axis, bool kee
     in[0] = x;
     in[1] = indices;
     if (!dvti_check_named("dvt_pick", in, 2, dvti_index_names) ||
-        !dvti_axis("dvt_pick", &axis, x->shape.ndim))
+        !dvti_axis("dvt_pick", &axis, &x->shape))
         return NULL;
     row = x->shape;
     row.dim[axis] = 1;

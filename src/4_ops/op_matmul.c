@@ -382,7 +382,7 @@ DVT_API dvt_array *dvt_matmul_into(dvt_array *dst, dvt_array *a, dvt_array *b, b
         result = &without;
     }
     if (!dvti_into_ok(name, dst, result, dtype, "dvt_matmul_t") ||
-        !dvti_keeps_history(name, in, 3, "dvt_matmul_t"))
+        !dvti_keeps_history(name, in, 3, names, "dvt_matmul_t"))
         return NULL;
     if (!dvti_has_elements(&shape))
         return dst;

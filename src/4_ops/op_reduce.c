@@ -99,7 +99,7 @@ static dvt_array *dvti_reduce_mask(const char *name, dvti_op op, dvt_array *x, d
 static dvt_array *dvti_reduce(const char *name, dvti_op op, dvt_array *x, dvt_axes axes,
                               bool keepdims) {
     unsigned mask;
-    if (!dvti_check(name, &x, 1) || !dvti_axes_mask(name, axes, x->shape.ndim, &mask))
+    if (!dvti_check(name, &x, 1) || !dvti_axes_mask(name, axes, &x->shape, &mask))
         return NULL;
     return dvti_reduce_mask(name, op, x, NULL, mask, keepdims);
 }
@@ -125,7 +125,7 @@ static dvt_array *dvti_arg_extreme(const char *name, dvti_op op, dvt_array *x, i
         return NULL;
     if (axis == DVT_FLAT)
         return dvti_reduce(name, op, x, DVT_ALL, keepdims);
-    if (!dvti_axis(name, &axis, x->shape.ndim))
+    if (!dvti_axis(name, &axis, &x->shape))
         return NULL;
     return dvti_reduce_mask(name, op, x, NULL, 1u << axis, keepdims);
 }
@@ -163,7 +163,7 @@ static dvt_array *dvti_spread(const char *name, dvt_array *x, dvt_axes axes, dou
     dvti_view view;
     unsigned mask;
     double divisor;
-    if (!dvti_check(name, &x, 1) || !dvti_axes_mask(name, axes, x->shape.ndim, &mask))
+    if (!dvti_check(name, &x, 1) || !dvti_axes_mask(name, axes, &x->shape, &mask))
         return NULL;
     if (ddof != ddof) {
         dvti_fail(DVT_ERR_VALUE, "%s: ddof is NaN; expected a number such as 0 or 1", name);
@@ -208,7 +208,7 @@ static dvt_array *dvti_softmax(const char *name, dvti_op op, dvt_array *x, int a
     dvti_attr attr = dvti_attr_none();
     dvt_array *out;
     dvti_launch_begin(&launch, name, DVTI_K_SOFTMAX, op);
-    if (!dvti_check(name, &x, 1) || !dvti_axis(name, &axis, x->shape.ndim))
+    if (!dvti_check(name, &x, 1) || !dvti_axis(name, &axis, &x->shape))
         return NULL;
     out = dvti_array_new(name, x->shape, dvti_float_dtype(x->dtype), x->storage->ctx);
     if (!out)

@@ -49,7 +49,7 @@ static dvt_array *dvti_sorted(const char *name, dvti_op op, dvt_array *x, int64_
 
 DVT_API dvt_array *dvt_argsort(dvt_array *x, int axis, bool descending) {
     static const char name[] = "dvt_argsort";
-    if (!dvti_check(name, &x, 1) || !dvti_axis(name, &axis, x->shape.ndim))
+    if (!dvti_check(name, &x, 1) || !dvti_axis(name, &axis, &x->shape))
         return NULL;
     return dvti_sorted(name, DVTI_OP_argsort, x, x->shape.dim[axis], axis, descending);
 }
@@ -58,7 +58,7 @@ DVT_API dvt_array *dvt_sort(dvt_array *x, int axis, bool descending) {
     static const char name[] = "dvt_sort";
     dvt_array *index, *out = NULL;
     dvt_scope_guard scope;
-    if (!dvti_check(name, &x, 1) || !dvti_axis(name, &axis, x->shape.ndim))
+    if (!dvti_check(name, &x, 1) || !dvti_axis(name, &axis, &x->shape))
         return NULL;
     if (!dvt_is_recording() || !dvt_has_history(x) || !dvt_dtype_is_float(x->dtype))
         return dvti_sorted(name, DVTI_OP_sort, x, x->shape.dim[axis], axis, descending);
@@ -77,7 +77,7 @@ DVT_API dvt_array *dvt_topk(dvt_array *x, int64_t k, int axis, bool largest, dvt
     dvt_scope_guard scope;
     if (indices)
         *indices = NULL;
-    if (!dvti_check(name, &x, 1) || !dvti_axis(name, &axis, x->shape.ndim))
+    if (!dvti_check(name, &x, 1) || !dvti_axis(name, &axis, &x->shape))
         return NULL;
     if (k < 0 || k > x->shape.dim[axis]) {
         dvti_fail(DVT_ERR_RANGE,

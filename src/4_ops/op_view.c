@@ -21,7 +21,7 @@ DVT_API dvt_array *dvt_slice(dvt_array *x, int axis, int64_t start, int64_t stop
     dvt_shape shape;
     int64_t stride[DVT_MAX_DIMS];
     dvt_array *view;
-    if (!dvti_check("dvt_slice", &x, 1) || !dvti_axis("dvt_slice", &axis, x->shape.ndim))
+    if (!dvti_check("dvt_slice", &x, 1) || !dvti_axis("dvt_slice", &axis, &x->shape))
         return NULL;
     if (step == 0 || step == INT64_MIN) {
         dvti_fail(DVT_ERR_VALUE, "dvt_slice: step is %lld; expected any other number",
@@ -161,7 +161,7 @@ DVT_API dvt_array *dvt_transpose(dvt_array *x, dvt_axes order) {
         return NULL;
     if (order.n == 0)
         return dvt_t(x);
-    if (!dvti_axes_mask("dvt_transpose", order, x->shape.ndim, &mask))
+    if (!dvti_axes_mask("dvt_transpose", order, &x->shape, &mask))
         return NULL;
     if (order.n != x->shape.ndim) {
         dvti_fail(DVT_ERR_AXIS, "dvt_transpose: %d axes for x (%s); name every axis once", order.n,
@@ -176,8 +176,8 @@ DVT_API dvt_array *dvt_transpose(dvt_array *x, dvt_axes order) {
 
 DVT_API dvt_array *dvt_swapaxes(dvt_array *x, int axis1, int axis2) {
     int order[DVT_MAX_DIMS], i;
-    if (!dvti_check("dvt_swapaxes", &x, 1) || !dvti_axis("dvt_swapaxes", &axis1, x->shape.ndim) ||
-        !dvti_axis("dvt_swapaxes", &axis2, x->shape.ndim))
+    if (!dvti_check("dvt_swapaxes", &x, 1) || !dvti_axis("dvt_swapaxes", &axis1, &x->shape) ||
+        !dvti_axis("dvt_swapaxes", &axis2, &x->shape))
         return NULL;
     for (i = 0; i < x->shape.ndim; i++)
         order[i] = i == axis1 ? axis2 : i == axis2 ? axis1 : i;
@@ -303,7 +303,7 @@ DVT_API dvt_array *dvt_expand_dims(dvt_array *x, int axis) {
         return NULL;
     }
     shape.ndim = x->shape.ndim + 1;
-    if (!dvti_axis("dvt_expand_dims", &axis, shape.ndim))
+    if (!dvti_new_axis("dvt_expand_dims", &axis, &x->shape))
         return NULL;
     for (i = 0; i < shape.ndim; i++) {
         shape.dim[i] = i == axis ? 1 : x->shape.dim[i - (i > axis)];
@@ -317,8 +317,7 @@ DVT_API dvt_array *dvt_squeeze(dvt_array *x, dvt_axes axes) {
     int64_t stride[DVT_MAX_DIMS];
     unsigned mask;
     int i;
-    if (!dvti_check("dvt_squeeze", &x, 1) ||
-        !dvti_axes_mask("dvt_squeeze", axes, x->shape.ndim, &mask))
+    if (!dvti_check("dvt_squeeze", &x, 1) || !dvti_axes_mask("dvt_squeeze", axes, &x->shape, &mask))
         return NULL;
     for (i = 0; i < x->shape.ndim; i++) {
         bool one = x->shape.dim[i] == 1;

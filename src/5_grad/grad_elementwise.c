@@ -3,11 +3,14 @@
 #include "5_grad/dvt_grad.h"
 
 /* ---- functions that rows name ---- */
-/* g * (Phi(x) + x phi(x)), the normal distribution's function and density. */
+/* g * (Phi(x) + x phi(x)), the normal distribution's function and density. Below -1 the function is gelu(x) / x, which keeps the digits that
+   1 + erf loses there; elsewhere that quotient is of -1, so that its own gradient is finite. */
 static dvt_array *dvti_grad_gelu(dvt_array *g, dvt_array *x) {
-    dvt_array *phi, *cdf;
+    dvt_array *tail = dvt_less_scalar(x, -1), *phi, *cdf, *low;
+    low = dvt_where(tail, x, dvti_number_like(x, -1));
     cdf = dvt_add_scalar(dvt_mul_scalar(dvt_erf(dvt_mul_scalar(x, 0.70710678118654752440)), 0.5),
                          0.5);
+    cdf = dvt_where(tail, dvt_div(dvt_gelu(low), low), cdf);
     phi = dvt_mul_scalar(dvt_exp(dvt_mul_scalar(dvt_square(x), -0.5)), 0.39894228040143267794);
     return dvt_mul(g, dvt_add(cdf, dvt_mul(x, phi)));
 }

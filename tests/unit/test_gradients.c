@@ -201,6 +201,54 @@ DVT_TEST(gradients_at_kinks_and_zeros) {
     check_slopes(remainder_of_07, seventh, threefold, 1, "mod");
 }
 
+/* Far below 0, where 1 + erf is 0: exp(-x^2 / 2) loses x^2 / 2 roundings, and everything else a few. */
+DVT_TEST(gradients_of_gelu_keep_their_digits) {
+    static const double at[] = {-30, -20, -12, -9, -6, -3, -1.5, -1.0625, -1, -0.5, 0, 1e-30, 2, 9};
+    dvt_array *x, *y = NULL;
+    double slope, wanted, loss;
+    int wide, k;
+    for (wide = 0; wide < 2; wide++)
+        for (k = 0; k < COUNT(at); k++)
+            DVT_SCOPE {
+                const double unit = wide ? 0x1p-53 : 0x1p-24;
+                if (!wide && at[k] < -12) /* below the smallest normal float */
+                    continue;
+                x = dvt_full(DVT_SHAPE(1), at[k], wide ? DVT_F64 : DVT_F32, dvt_cpu());
+                CHECK(dvt_attach_grad(x, DVT_GRAD_WRITE) == DVT_OK);
+                DVT_RECORD {
+                    y = dvt_gelu(x);
+                }
+                CHECK(dvt_backward(y) == DVT_OK);
+                slope = dvt_item(dvt_grad(x));
+                wanted = 0.5 * erfc(-at[k] * sqrt(0.5)) +
+                         at[k] * exp(-0.5 * at[k] * at[k]) * 0.39894228040143267794;
+                loss = fabs(slope - wanted) / fabs(wanted);
+                dvt_test_check(loss <= (16 + 2 * at[k] * at[k]) * unit, __FILE__, __LINE__,
+                               "at %g: %.17g, expected %.17g: %.2g of it", at[k], slope, wanted,
+                               loss);
+            }
+}
+
+/* The gradient's own gradient, phi(x) (2 - x^2), where the method changes and at 0. */
+DVT_TEST(gradients_of_gelu_have_gradients) {
+    static const double at[] = {-8, -1.5, -1, -0.9, 0, 1};
+    dvt_array *x, *y = NULL, *slope = NULL;
+    double wanted;
+    int k;
+    for (k = 0; k < COUNT(at); k++)
+        DVT_SCOPE {
+            x = dvt_full(DVT_SHAPE(1), at[k], DVT_F64, dvt_cpu());
+            CHECK(dvt_attach_grad(x, DVT_GRAD_WRITE) == DVT_OK);
+            DVT_RECORD {
+                y = dvt_gelu(x);
+                CHECK(dvt_gradients(&y, NULL, 1, &x, 1, true, true, &slope) == DVT_OK);
+            }
+            CHECK(dvt_backward(slope) == DVT_OK);
+            wanted = exp(-0.5 * at[k] * at[k]) * 0.39894228040143267794 * (2 - at[k] * at[k]);
+            CHECK(fabs(dvt_item(dvt_grad(x)) - wanted) <= 1e-13 * fabs(wanted));
+        }
+}
+
 DVT_TEST(gradients_of_equals) {
     const double values[] = {1, 2};
     dvt_array *a = leaf_of(values, DVT_SHAPE(2)), *b = leaf_of(values, DVT_SHAPE(2)), *y = NULL;

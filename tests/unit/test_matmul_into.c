@@ -302,8 +302,8 @@ DVT_TEST(matmul_into_while_recording) {
     CHECK(dvt_attach_grad(w, DVT_GRAD_WRITE) == DVT_OK);
     DVT_RECORD {
         y = dvt_mul(w, a);
-        check_refused(c, w, a, DVT_ERR_GRAD, "argument 2 (float32 (2, 2)");
-        check_refused(c, a, y, DVT_ERR_GRAD, "argument 3 (float32 (2, 2)");
+        check_refused(c, w, a, DVT_ERR_GRAD, "dvt_matmul_into: a (float32 (2, 2)");
+        check_refused(c, a, y, DVT_ERR_GRAD, "dvt_matmul_into: b (float32 (2, 2)");
         check_refused(w, a, a, DVT_ERR_GRAD, "belongs to a recorded computation");
         check_refused(y, a, a, DVT_ERR_GRAD, "belongs to a recorded computation");
         CHECK(dvt_matmul_into(c, a, a, false, false) == c); /* no history: as always */

@@ -96,6 +96,41 @@ DVT_TEST(messages_of_empty_ranges) {
     check_message(DVT_ERR_RANGE, "dvt_take: index 4", NULL, "; expected -4 to 3");
 }
 
+/* An axis that there is not: what there is. */
+DVT_TEST(messages_of_axes) {
+    dvt_array *x = here(DVT_SHAPE(2, 3)), *one = here(DVT_SHAPE(4)), *none = here(DVT_SCALAR);
+    dvt_sum(x, DVT_AXES(0, 2), false);
+    check_message(DVT_ERR_AXIS, "dvt_sum: axis 2, where the shape is (2, 3); expected -2 to 1",
+                  NULL, NULL);
+    dvt_sort(one, -2, false);
+    check_message(DVT_ERR_AXIS, "dvt_sort: axis -2, where the shape is (4,); expected -1 to 0",
+                  NULL, NULL);
+    dvt_softmax(none, 0);
+    check_message(DVT_ERR_AXIS, "dvt_softmax: axis 0 of an array without axes; reshape it", NULL,
+                  NULL);
+    dvt_stack(&x, 1, 3);
+    check_message(DVT_ERR_AXIS,
+                  "dvt_stack: new axis 3, where the shape is (2, 3); expected -3 to 2", NULL, NULL);
+    dvt_expand_dims(none, 1);
+    check_message(DVT_ERR_AXIS,
+                  "dvt_expand_dims: new axis 1, where the shape is (); expected -1 to 0", NULL,
+                  NULL);
+}
+
+/* The argument whose gradient would be lost, under its own name. */
+DVT_TEST(messages_of_writing_while_recording) {
+    dvt_array *w = here(DVT_SHAPE(2)), *x = here(DVT_SHAPE(2)), *y = NULL;
+    CHECK(dvt_attach_grad(w, DVT_GRAD_WRITE) == DVT_OK);
+    DVT_RECORD {
+        y = dvt_exp(w);
+        dvt_mul_(x, w);
+        check_message(DVT_ERR_GRAD, "dvt_mul_: b (float32 (2,)", "belongs to a recorded",
+                      "use the form without _");
+        dvt_mul_(y, x);
+        check_message(DVT_ERR_GRAD, "dvt_mul_: the array to write into (float32 (2,)", NULL, NULL);
+    }
+}
+
 DVT_TEST(messages_of_shapes_that_do_not_meet) {
     dvt_array *a = here(DVT_SHAPE(2, 3)), *b = here(DVT_SHAPE(4)), *c = here(DVT_SHAPE(2, 1));
     dvt_add(a, b);
