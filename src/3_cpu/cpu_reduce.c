@@ -73,19 +73,23 @@ static void dvti_fold_combine(const dvti_fold_plan *plan, dvti_folded *a, dvti_f
 
 /* n > 0; the result is in p[0]. */
 static void dvti_fold_tree(const dvti_fold_plan *plan, dvti_folded *p, int64_t n) {
+    const bool sum = plan->launch->op == DVTI_OP_sum || plan->launch->op == DVTI_OP_mean;
     int64_t step, i;
     for (step = 1; step < n; step *= 2)
         for (i = 0; i + step < n; i += 2 * step)
-            dvti_fold_combine(plan, &p[i], p[i + step]);
+            if (sum) /* the same as combining, faster for columns, of which there are many */
+                p[i].f += p[i + step].f;
+            else
+                dvti_fold_combine(plan, &p[i], p[i + step]);
 }
 
-/* Up to DVTI_BLOCK results from number `first` on; f has room for whole vectors. */
+/* Up to DVTI_ACROSS results from number `first` on; f has room for whole vectors. */
 static void dvti_fold_finish(const dvti_fold_plan *plan, int64_t first, int64_t n, double *f,
                              const int64_t *at) {
     const dvti_launch *launch = plan->launch;
     const dvti_view *out = &launch->out[0]; /* contiguous */
     void *to = (char *)out->data + first * dvt_dtype_size(out->dtype);
-    float few[DVTI_BLOCK];
+    float few[DVTI_ACROSS];
     dvti_loop loop;
     if (plan->arg) {
         if (at != to)
@@ -211,8 +215,8 @@ static dvti_folded dvti_fold_runs(const dvti_fold_plan *plan, int64_t result, in
 }
 
 typedef struct dvti_fold_lanes {
-    double f[DVTI_BLOCK];
-    int64_t at[DVTI_BLOCK];
+    double f[DVTI_ACROSS];
+    int64_t at[DVTI_ACROSS];
 } dvti_fold_lanes;
 
 /* Reduced positions begin..end of n neighbouring results. */
@@ -232,7 +236,7 @@ static void dvti_fold_columns(const dvti_fold_plan *plan, int64_t result, int64_
     run.step = direct ? reduced->stride[last] : DVTI_BLOCK;
     run.value = to->f;
     run.at = plan->arg ? to->at : NULL;
-    for (j = 0; j < DVTI_BLOCK; j++)
+    for (j = 0; j < (n + 15) / 16 * 16; j++)
         to->f[j] = op == DVTI_OP_prod || op == DVTI_OP_all;
     for (at = begin; at < end; at += run.rows) {
         run.rows = DVTI_MIN(end - at, reduced->dim[last] - cursor.index[last]);
@@ -333,33 +337,44 @@ static void dvti_fold_whole_rows(const dvti_fold_plan *plan, int64_t first, int6
 
 static void dvti_fold_row_items(void *user, int64_t begin, int64_t end) {
     const dvti_fold_plan *plan = (const dvti_fold_plan *)user;
-    double f[DVTI_BLOCK];
     int64_t item;
     for (item = begin; item < end; item++) {
-        int64_t chunk = item % plan->n_chunks, result = item / plan->n_chunks * plan->tile;
+        int64_t chunk = item % plan->n_chunks, result = item / plan->n_chunks;
         int64_t from = chunk * plan->chunk, to = DVTI_MIN(from + plan->chunk, plan->n_reduced);
-        int64_t n = DVTI_MIN(plan->tile, plan->n_kept - result);
-        if (plan->n_chunks == 1) {
-            int64_t *at = plan->arg ? (int64_t *)plan->launch->out[0].data + result : NULL;
-            dvti_fold_whole_rows(plan, result, n, f, at);
-            dvti_fold_finish(plan, result, n, f, at);
-        } else {
-            dvti_fold_store(
-                plan, result, chunk,
-                dvti_fold_runs(plan, result, dvti_cursor_at(&plan->kept, result).at, from, to));
-        }
+        dvti_fold_store(
+            plan, result, chunk,
+            dvti_fold_runs(plan, result, dvti_cursor_at(&plan->kept, result).at, from, to));
+    }
+}
+
+/* Items of one chunk, as many results at a time as there is room for. */
+static void dvti_fold_short_items(void *user, int64_t begin, int64_t end) {
+    const dvti_fold_plan *plan = (const dvti_fold_plan *)user;
+    const int64_t last = DVTI_MIN(end * plan->tile, plan->n_kept);
+    double f[DVTI_ACROSS];
+    int64_t result, n;
+    for (result = begin * plan->tile; result < last; result += n) {
+        int64_t *at = plan->arg ? (int64_t *)plan->launch->out[0].data + result : NULL;
+        n = DVTI_MIN(DVTI_ACROSS, last - result);
+        dvti_fold_whole_rows(plan, result, n, f, at);
+        dvti_fold_finish(plan, result, n, f, at);
     }
 }
 
 static void dvti_fold_trees(void *user, int64_t begin, int64_t end) {
     const dvti_fold_plan *plan = (const dvti_fold_plan *)user;
-    double f[16] = {0};
-    int64_t result;
-    for (result = begin; result < end; result++) {
-        dvti_folded *mine = (dvti_folded *)plan->launch->workspace + result * plan->n_chunks;
-        dvti_fold_tree(plan, mine, plan->n_chunks);
-        f[0] = mine[0].f;
-        dvti_fold_finish(plan, result, 1, f, &mine[0].at);
+    dvti_fold_lanes lanes;
+    int64_t first, n, j;
+    for (first = begin; first < end; first += n) {
+        n = DVTI_MIN(end - first, DVTI_ACROSS);
+        for (j = 0; j < n; j++) {
+            dvti_folded *mine =
+                (dvti_folded *)plan->launch->workspace + (first + j) * plan->n_chunks;
+            dvti_fold_tree(plan, mine, plan->n_chunks);
+            lanes.f[j] = mine[0].f;
+            lanes.at[j] = mine[0].at;
+        }
+        dvti_fold_finish(plan, first, n, lanes.f, lanes.at);
     }
 }
 
@@ -385,19 +400,31 @@ static void dvti_fold_plan_of(const dvti_launch *launch, dvti_fold_plan *plan) {
     width = plan->kept.dim[plan->kept.ndim - 1];
     plan->columns = plan->n_reduced > 1 && width > 1 &&
                     plan->kept.stride[plan->kept.ndim - 1] < reduced->stride[reduced->ndim - 1];
-    if (plan->columns) {
-        plan->tile = DVTI_MIN(DVTI_BLOCK, width);
+    if (plan->columns)
         plan->chunk = DVTI_FOLD_COLUMN_CHUNK;
-        plan->across = (width + plan->tile - 1) / plan->tile;
-        plan->n_tiles = width ? plan->n_kept / width * plan->across : 0;
-    } else {
-        plan->tile = plan->n_reduced > DVTI_FOLD_ITEM
-                         ? 1
-                         : DVTI_MIN(DVTI_BLOCK, DVTI_FOLD_ITEM / DVTI_MAX(plan->n_reduced, 1));
-        plan->across = 1;
-        plan->n_tiles = (plan->n_kept + plan->tile - 1) / plan->tile;
-    }
     plan->n_chunks = DVTI_MAX((plan->n_reduced + plan->chunk - 1) / plan->chunk, 1);
+}
+
+/* Work items. Columns are read faster by whole pages, when there are enough of them for every thread. */
+static void dvti_fold_cut(dvti_fold_plan *plan) {
+    const int last = plan->kept.ndim - 1;
+    const int64_t width = plan->kept.dim[last], threads = dvti_parallel_width();
+    const bool wide = plan->readable && plan->wide == 4 && plan->kept.stride[last] == 1 &&
+                      plan->launch->op != DVTI_OP_logsumexp;
+    plan->across = 1;
+    if (!plan->columns) {
+        plan->tile = DVTI_MIN(DVTI_BLOCK, DVTI_MAX(DVTI_FOLD_ITEM / plan->n_reduced, 1));
+        plan->n_tiles = (plan->n_kept + plan->tile - 1) / plan->tile;
+        return;
+    }
+    plan->tile = wide ? DVTI_ACROSS : DVTI_BLOCK;
+    if (threads > 1 &&
+        plan->n_kept / width * ((width + plan->tile - 1) / plan->tile) * plan->n_chunks <
+            2 * threads)
+        plan->tile = DVTI_BLOCK;
+    plan->tile = DVTI_MIN(plan->tile, width);
+    plan->across = (width + plan->tile - 1) / plan->tile;
+    plan->n_tiles = plan->n_kept / width * plan->across;
 }
 
 DVTI_FN int64_t dvti_fast_reduce_workspace(const dvti_launch *launch) {
@@ -445,8 +472,9 @@ DVTI_FN bool dvti_fast_reduce(const dvti_launch *launch, const dvti_simd *simd) 
         launch->op == DVTI_OP_argmin || launch->op == DVTI_OP_min || launch->op == DVTI_OP_all;
     /* Of a short row of 16-bit floats the tail costs more than a copy of many rows. */
     if (plan.compute == DVTI_F32 && (launch->op == DVTI_OP_sum || launch->op == DVTI_OP_mean) &&
-        (plan.columns ? 4 * plan.tile : plan.n_reduced) >= DVTI_FOLD_LONG)
+        (plan.columns ? 4 * plan.kept.dim[plan.kept.ndim - 1] : plan.n_reduced) >= DVTI_FOLD_LONG)
         plan.readable = true;
+    dvti_fold_cut(&plan);
     plan.plain = plan.readable && plan.reduced.ndim == 1 &&
                  (plan.reduced.stride[0] == 1 || plan.n_reduced == 1);
     element = launch->op == DVTI_OP_logsumexp ? 0.1 * (double)plan.wide
@@ -454,7 +482,10 @@ DVTI_FN bool dvti_fast_reduce(const dvti_launch *launch, const dvti_simd *simd) 
                                               : 0.15;
     item = 20 + element * (double)(plan.tile * DVTI_MIN(plan.chunk, plan.n_reduced));
     dvti_parallel_for(plan.n_tiles * plan.n_chunks, item,
-                      plan.columns ? dvti_fold_column_items : dvti_fold_row_items, &plan);
+                      plan.columns         ? dvti_fold_column_items
+                      : plan.n_chunks == 1 ? dvti_fold_short_items
+                                           : dvti_fold_row_items,
+                      &plan);
     if (plan.n_chunks > 1)
         dvti_parallel_for(plan.n_kept, 2.5 * (double)plan.n_chunks, dvti_fold_trees, &plan);
     return true;

@@ -104,6 +104,8 @@ DVTI_FN dvti_cursor dvti_cursor_at(const dvti_view *view, int64_t position);
 /* n positions further, not beyond the end of the last axis. */
 DVTI_FN void dvti_cursor_advance(dvti_cursor *cursor, const dvti_view *view, int64_t n);
 #define DVTI_BLOCK 512 /* elements: four operands of 8 bytes stay in the first-level cache */
+/* Neighbouring results of a reduction at most: of float32 a page, which is what memory is fetched ahead in. */
+#define DVTI_ACROSS 1024
 
 /* ---- the inside of a matrix product, shared by matmul and convolution (ref/ref_gemm.c) ----
    A product is cut into tiles, and the sums of a tile into steps of at most plan.depth terms. For a step both factors stand in

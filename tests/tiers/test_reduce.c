@@ -255,6 +255,21 @@ DVT_TEST(tier_reduces_columns) {
         }
 }
 
+/* More than one thread takes wide columns by pages only when there are enough of them: two pages of 1025 rows are. */
+DVT_TEST(tier_reduces_wide_columns) {
+    static const int order[] = {1, 0};
+    static const int64_t columns[] = {1000, 1024, 1025, 2050, 1030};
+    static const int64_t rows[] = {9, 17, 3, 40, 1025};
+    int64_t dim[2];
+    int i;
+    for (i = 0; i < 5; i++) {
+        dim[0] = columns[i];
+        dim[1] = rows[i];
+        check_shape(dim, 2, 1, order, DVT_F32, i % 2 == 0, i % MODES);
+        check_shape(dim, 2, 1, order, dtypes[i + 1], i % 2 == 1, (i + 1) % MODES);
+    }
+}
+
 DVT_TEST(tier_reduces_any_axes) {
     int order[4], round, i, j, swap;
     for (round = 0; round < 120; round++) {
