@@ -44,5 +44,17 @@ if [ -z "${DVT_TEST_FULL:-}" ]; then
         skip "neon/$name" "it takes too long under an emulator; DVT_TEST_FULL=1"
     done
 fi
-script neon "$EMULATOR" "$D/tests" $names
+script neon env DVT_TEST_BITS="$D/bits.emulated" "$EMULATOR" "$D/tests" $names
+
+# The same bits on this machine's own processor, where its tests have been built.
+if [ -x "$BUILD/tiers/tests" ]; then
+    env DVT_TEST_BITS="$D/bits.here" "$BUILD/tiers/tests" every_kernel_at_the_edge bits_of_operations >"$D/bits.log" 2>&1
+    sort "$D/bits.here" >"$D/bits.1"
+    sort "$D/bits.emulated" >"$D/bits.2"
+    if [ -s "$D/bits.1" ] && cmp -s "$D/bits.1" "$D/bits.2"; then pass; else
+        fail "neon bits" "$(diff "$D/bits.1" "$D/bits.2" | tr '\n' ' ')"
+    fi
+else
+    skip "neon bits" "there is no $BUILD/tiers/tests to compare with"
+fi
 finish

@@ -1,10 +1,12 @@
 /* See bounds.h. Each operand has memory of its own, in which calls find it again and again: pages of one's own are dear. */
+#include "bits.h"
 #include "bounds.h"
 
 enum { PLACES = 18, ROOM = 1 << 18, ZONE = 128 };
 
 static guard memory[BOUNDS_MOST];
 static unsigned char seen[BOUNDS_TABLES][64];
+static uint64_t all_results = BITS_BEGIN;
 
 bounds_call bounds_of(const char *name, void (*run)(const dvti_simd *, void *const *, const void *),
                       const void *how) {
@@ -89,9 +91,10 @@ static void check_operand(const bounds_call *call, int k, char *at, const char *
     int64_t bad = -1;
     if (operand->results < 0)
         bad = differs(operand->dtype, n, at, values);
-    else if (first)
+    else if (first) {
         memcpy(results, at, bytes_of(operand));
-    else
+        all_results = bits_add(all_results, operand->dtype, n, at);
+    } else
         bad = differs(operand->dtype, n, at, results);
     if (bad >= 0)
         dvt_test_check(false, __FILE__, __LINE__, "%s, %s, place %d: operand %d, element %d of %d",
@@ -138,6 +141,11 @@ void bounds_seen(bounds_table table, size_t offset, size_t bytes) {
     size_t word;
     for (word = offset / sizeof(void *); word < (offset + bytes) / sizeof(void *); word++)
         seen[table][word] = 1;
+}
+
+void bounds_say(const char *what) {
+    bits_say(what, all_results);
+    all_results = BITS_BEGIN;
 }
 
 /* A kernel that is new in a table has no call here yet. */

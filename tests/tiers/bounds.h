@@ -34,6 +34,9 @@ bounds_operand *bounds_writes(bounds_call *call, dvt_dtype dtype, int64_t n, int
    from operand to operand. Random values are between -4 and 4. */
 void bounds_check(const bounds_call *call);
 
+/* The results since the last time, for bits.h. */
+void bounds_say(const char *what);
+
 /* ---- which kernels have been run ---- */
 typedef enum bounds_table {
     BOUNDS_SIMD,

@@ -85,6 +85,7 @@ static void check_loops(void) {
         for (r = 0; r < (int)(sizeof loops / sizeof *loops); r++)
             if (loop_of(tier[0], loops[r].op, wide != 0)) {
                 check_loop(loops[r].name, loops[r].op, loops[r].operands, wide != 0);
+                bounds_say(loops[r].name);
                 checked[wide]++;
             }
         CHECK_INT(checked[wide], there[wide]);
@@ -318,9 +319,13 @@ static void check_order(void) {
 DVT_TEST(every_kernel_at_the_edge_of_memory) {
     check_loops();
     check_rows();
+    bounds_say("rows of dtypes");
     check_steps();
+    bounds_say("steps");
     check_random();
+    bounds_say("random kernels");
     check_order();
+    bounds_say("order");
     bounds_of_axes();
     bounds_of_products();
     BOUNDS_SEEN(BOUNDS_SIMD, dvti_simd, name);

@@ -315,8 +315,13 @@ static void check_pools(void) {
 
 void bounds_of_axes(void) {
     check_folds();
+    bounds_say("folds");
     check_finish();
+    bounds_say("finish");
     check_running();
+    bounds_say("running");
     check_rows();
+    bounds_say("rows");
     check_pools();
+    bounds_say("pools");
 }

@@ -2,6 +2,8 @@
 #include "bounds.h"
 
 /* ---- products ---- */
+enum { WIDEST_PANEL = 64 }; /* of all tiers */
+
 typedef struct product_how {
     bool wide;
     int64_t rows, cols, depth;
@@ -45,13 +47,6 @@ static void run_product(const dvti_simd *tier, void *const *at, const void *user
     (how->way == 1 ? by->multiply_around : by->multiply)(&p);
 }
 
-/* The widest panel of any tier: each fills as much of it as it has columns. */
-static int64_t widest(bool wide) {
-    int64_t width = 0;
-    FOR_EACH_TIER(width = DVTI_MAX(width, gemm_of(tier, wide)->width));
-    return width;
-}
-
 static void check_product(product_how *how, bool turned) {
     static int64_t table[64];
     const dvt_dtype own = how->wide ? DVT_F64 : DVT_F32;
@@ -72,7 +67,7 @@ static void check_product(product_how *how, bool turned) {
     bounds_writes(&call, own, c, c)->align = how->way == 1 ? 64 : 0;
     bounds_reads(&call, own, how->start == 2 ? how->rows : 1);
     if (how->way == 2)
-        bounds_writes(&call, own, widest(how->wide) * how->depth, 0);
+        bounds_writes(&call, own, WIDEST_PANEL * how->depth, 0);
     bounds_check(&call);
 }
 
@@ -80,6 +75,8 @@ static void check_products(void) {
     product_how how;
     int wide;
     memset(&how, 0, sizeof how);
+    FOR_EACH_TIER(
+        CHECK(tier->gemm_f32->width <= WIDEST_PANEL && tier->gemm_f64->width <= WIDEST_PANEL));
     for (wide = 0; wide < 2; wide++)
         for (how.cols = 1; how.cols <= 100; how.cols++)
             for (how.rows = 1; how.rows <= 14; how.rows += how.cols % 16 ? 3 : 1)
@@ -418,10 +415,15 @@ static void check_winograd(void) {
 
 void bounds_of_products(void) {
     check_products();
+    bounds_say("product kernels");
     check_vectors();
+    bounds_say("vectors");
     check_packings();
+    bounds_say("packings");
     check_convolutions();
+    bounds_say("convolution kernels");
     check_winograd();
+    bounds_say("winograd");
     BOUNDS_SEEN(BOUNDS_SIMD, dvti_simd, gemm_f32);
     BOUNDS_SEEN(BOUNDS_SIMD, dvti_simd, gemm_f64);
     BOUNDS_SEEN(BOUNDS_SIMD, dvti_simd, conv);
