@@ -124,6 +124,9 @@ typedef struct dvti_affinity_mask {
     unsigned long others[DVTI_AFFINITY_CPUS / (8 * sizeof(unsigned long))]; /* the main thread's */
 } dvti_affinity_mask;
 
+/* Windows has groups of at most 64 processors: which of them a worker belongs to, so that each has as many as it has processors; -1: there
+   is no choice. */
+DVTI_FN int dvti_affinity_group(int64_t number, const int *processors, int groups);
 /* A new worker, by its number. */
 DVTI_FN void dvti_affinity_begin(int64_t number);
 /* The processor that this thread runs on, -1 where that is not known. */

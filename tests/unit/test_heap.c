@@ -120,6 +120,42 @@ DVT_TEST(heap_aligns) {
     end_heap(heap);
 }
 
+#if defined(__linux__)
+/* What the system says of the memory around an address: the line of /proc/self/smaps that begins with that word. */
+static bool find_in_smaps(const void *at, const char *word, char *line, size_t size) {
+    FILE *file = fopen("/proc/self/smaps", "r");
+    unsigned long begin, end;
+    bool here = false, found = false;
+    while (file && !found && fgets(line, (int)size, file)) {
+        if (sscanf(line, "%lx-%lx ", &begin, &end) == 2)
+            here = begin <= (uintptr_t)at && (uintptr_t)at < end;
+        found = here && strncmp(line, word, strlen(word)) == 0;
+    }
+    if (file)
+        fclose(file);
+    return found;
+}
+
+/* Blocks of 2 MB and more ask for huge pages: "hg". */
+DVT_TEST(heap_large_blocks_want_huge_pages) {
+    dvti_heap *heap = new_heap(100 * MIB);
+    char *large = (char *)dvti_heap_take(heap, 16 * MIB);
+    char line[512];
+    bool known = false, wanted = false;
+    if (CHECK(large != NULL)) {
+        memset(large, 1, (size_t)(16 * MIB));
+        known = access("/sys/kernel/mm/transparent_hugepage/enabled", F_OK) == 0 &&
+                find_in_smaps(large + 8 * MIB, "VmFlags:", line, sizeof line);
+        wanted = known && strstr(line, " hg") != NULL;
+        dvti_heap_give(heap, large);
+    }
+    end_heap(heap);
+    if (!known)
+        SKIP("this system has no huge pages, or does not say who wants them");
+    CHECK(wanted);
+}
+#endif
+
 /* ---- reuse ---- */
 DVT_TEST(heap_reuses) {
     static const int64_t sizes[] = {10, 4000, 32 * KIB, 33 * KIB, 700 * KIB, 3 * MIB};

@@ -38,6 +38,38 @@ POOL_TEST(serial_in_an_openmp_region) {
 }
 #endif
 
+/* ---- groups of processors ---- */
+/* With the caller, which stands on the first processor, every processor has one thread; then they have a second one. */
+static void check_groups(const int *processors, int groups) {
+    int64_t number, all = 0;
+    int count[4] = {1, 0, 0, 0}, k, round = 1;
+    for (k = 0; k < groups; k++)
+        all += processors[k];
+    for (number = 0; number < 2 * all - 1; number++) {
+        const int group = dvti_affinity_group(number, processors, groups);
+        if (!CHECK(group >= 0 && group < groups))
+            return;
+        count[group]++;
+        for (k = 0; (number + 2) % all == 0 && k < groups; k++)
+            CHECK_INT(count[k], round * processors[k]);
+        round += (number + 2) % all == 0;
+    }
+    CHECK_INT(round, 3);
+}
+
+POOL_TEST(threads_in_every_group_of_processors) {
+    static const int even[] = {64, 64}, uneven[] = {3, 64, 0, 17}, one[] = {48}, none[] = {0, 0};
+    check_groups(even, 2);
+    check_groups(uneven, 4);
+    CHECK_INT(dvti_affinity_group(0, even, 2), 0);
+    CHECK_INT(dvti_affinity_group(62, even, 2), 0);
+    CHECK_INT(dvti_affinity_group(63, even, 2), 1);
+    CHECK_INT(dvti_affinity_group(127, even, 2), 0);
+    CHECK_INT(dvti_affinity_group(5, one, 1), -1);
+    CHECK_INT(dvti_affinity_group(5, none, 2), -1);
+    CHECK_INT(dvti_affinity_group(5, NULL, 0), -1);
+}
+
 /* ---- how many processors ---- */
 #if defined(__linux__)
 static void *count_here(void *user) {
