@@ -2510,6 +2510,9 @@ typedef struct dvti_affinity_mask {
     unsigned long others[DVTI_AFFINITY_CPUS / (8 * sizeof(unsigned long))]; /* the main thread's */
 } dvti_affinity_mask;
 
+/* Windows has groups of at most 64 processors: which of them a worker belongs to, so that each has as many as it has processors; -1: there
+   is no choice. */
+DVTI_FN int dvti_affinity_group(int64_t number, const int *processors, int groups);
 /* A new worker, by its number. */
 DVTI_FN void dvti_affinity_begin(int64_t number);
 /* The processor that this thread runs on, -1 where that is not known. */
@@ -3695,27 +3698,35 @@ DVTI_FN void dvti_affinity_yield(void) {
 #endif
 }
 
+DVTI_FN int dvti_affinity_group(int64_t number, const int *processors, int groups) {
+    int64_t all = 0, at;
+    int group;
+    for (group = 0; group < groups; group++)
+        all += processors[group];
+    if (groups < 2 || all < 1)
+        return -1;
+    at = (number + 1) % all; /* the caller has the first processor */
+    for (group = 0; at >= processors[group]; group++)
+        at -= processors[group];
+    return group;
+}
+
 /* Threads of a process with several groups of processors (more than 64) begin in one of them. */
 DVTI_FN void dvti_affinity_begin(int64_t number) {
 #if defined(_WIN32)
-    WORD group, groups = GetActiveProcessorGroupCount();
-    int64_t all = (int64_t)GetActiveProcessorCount(ALL_PROCESSOR_GROUPS), at;
-    if (groups < 2 || all < 1)
+    int processors[64], group, groups = DVTI_MIN((int)GetActiveProcessorGroupCount(), 64);
+    GROUP_AFFINITY affinity;
+    for (group = 0; group < groups; group++)
+        processors[group] = (int)GetActiveProcessorCount((WORD)group);
+    group = dvti_affinity_group(number, processors, groups);
+    if (group < 0)
         return;
-    at = (number + 1) % all; /* the caller has the first processor */
-    for (group = 0; group < groups; group++) {
-        DWORD here = GetActiveProcessorCount(group);
-        if (at < (int64_t)here) {
-            GROUP_AFFINITY affinity;
-            memset(&affinity, 0, sizeof affinity);
-            affinity.Group = group;
-            affinity.Mask =
-                here >= 8 * sizeof affinity.Mask ? ~(KAFFINITY)0 : ((KAFFINITY)1 << here) - 1;
-            SetThreadGroupAffinity(GetCurrentThread(), &affinity, NULL);
-            return;
-        }
-        at -= (int64_t)here;
-    }
+    memset(&affinity, 0, sizeof affinity);
+    affinity.Group = (WORD)group;
+    affinity.Mask = processors[group] >= 8 * (int)sizeof affinity.Mask
+                        ? ~(KAFFINITY)0
+                        : ((KAFFINITY)1 << processors[group]) - 1;
+    SetThreadGroupAffinity(GetCurrentThread(), &affinity, NULL);
 #else
     (void)number;
 #endif

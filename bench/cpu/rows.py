@@ -37,6 +37,7 @@ BLAS = ("openblas", "blis", "dnnl")
 SQUARES = (8, 16, 24, 32, 64, 128, 256, 512, 1024, 2048, 4096)
 SHAPES = ((256, 10, 84), (256, 120, 400), (256, 84, 120), (64, 500, 800), (64, 10, 500), (20, 576, 25), (1, 4096, 4096),
           (4096, 4096, 16), (128, 128, 64), (64, 64, 512))
+FORMS = ((0, 0), (1, 0), (0, 1), (1, 1))
 
 
 def product(m, n, k, ta=0, tb=0, short=False):
@@ -49,12 +50,11 @@ def products():
     for n in SQUARES:
         yield product(n, n, n, short=n in (16, 128, 512, 1024))
     for m, n, k in SHAPES:
-        yield product(m, n, k, short=(m, n) == (256, 10))
-        if m > 1:
-            yield product(m, n, k, ta=1)
-        yield product(m, n, k, tb=1)
-    for n in (16, 64, 256, 1024):
-        for ta, tb in ((0, 1), (1, 0), (1, 1)):
+        for ta, tb in FORMS:
+            if m > 1 or not ta:  # a row is a column, transposed
+                yield product(m, n, k, ta, tb, short=(m, n, ta, tb) == (256, 10, 0, 0))
+    for n in SQUARES:
+        for ta, tb in FORMS[1:]:
             yield product(n, n, n, ta, tb, short=n == 64)
 
 
