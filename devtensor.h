@@ -2478,13 +2478,18 @@ DVTI_FN int64_t dvti_parse_bytes(const char *text);
 
 /* ---- threads ---- */
 /* Calls body(user, begin, end) over disjoint ranges that cover 0..n, on the caller and the pool's threads. `cost` says how
-   many nanoseconds one item takes one thread; a factor of three either way does no harm. Work of less than DVTI_PARALLEL_NS in
-   all stays in the caller, as do nested calls, calls from device queues and from parallel regions of OpenMP. Where ranges begin
-   depends on the number of threads, so it must not decide any rounding. Never fails. */
+   many nanoseconds one item takes one thread; a factor of three either way does no harm. Small work stays in the caller, as do
+   nested calls, calls from device queues and from parallel regions of OpenMP. Where ranges begin depends on the number of threads,
+   so it must not decide any rounding. Never fails. */
 typedef void (*dvti_range_fn)(void *user, int64_t begin, int64_t end);
 DVTI_FN void dvti_parallel_for(int64_t n, double cost, dvti_range_fn body, void *user);
-/* A fork and join costs about 0.3 us while the workers spin, 5 to 50 us when they sleep. As a cost it says of an item that it is worth a
-   thread. */
+/* The same by at most `parts` threads. `part` is the thread's number, below `parts`: no two ranges with the same one run at once. */
+typedef void (*dvti_part_fn)(void *user, int64_t begin, int64_t end, int part);
+DVTI_FN void dvti_parallel_parts(int64_t n, double cost, int parts, dvti_part_fn body, void *user);
+/* A fork and join costs about 0.5 us while the workers look for a job, 5 to 50 us when they sleep. Work of less than DVTI_HOT_NS in all
+   stays in the caller, and of less than DVTI_PARALLEL_NS where they sleep. As a cost, DVTI_PARALLEL_NS says of an item that it is worth
+   a thread. */
+#define DVTI_HOT_NS 3000
 #define DVTI_PARALLEL_NS 10000
 /* How many threads would take part in a dvti_parallel_for that this thread started now. Never waits. */
 DVTI_FN int dvti_parallel_width(void);
@@ -2500,6 +2505,13 @@ DVTI_FN int dvti_cpu_quota(const char *mounts, const char *membership);
 /* Starts a thread with all signals blocked; false when the system refuses. Its function is DVTI_THREAD_MAIN(name) { .. user .. return 0; } */
 DVTI_FN bool dvti_thread_start(dvti_thread *thread, dvti_thread_main run, void *user);
 DVTI_FN void dvti_thread_join(dvti_thread thread);
+DVTI_FN void dvti_thread_detach(dvti_thread thread);
+/* Until *word is no longer `value`; may return earlier. */
+DVTI_FN void dvti_word_sleep(dvti_word *word, dvti_word value);
+/* One who sleeps on it, or, without futexes, everybody who sleeps on any; how many, as far as is known. */
+DVTI_FN int dvti_word_wake(dvti_word *word);
+/* In a forked child nobody sleeps. */
+DVTI_FN void dvti_word_ready(void);
 /* Where threads of the pool run; see dvt_affinity.c. */
 #define DVTI_AFFINITY_CPUS 4096
 
@@ -3737,12 +3749,67 @@ DVTI_FN void dvti_affinity_begin(int64_t number) {
 #ifdef DEVTENSOR_LINES
 #line 20 "src/devtensor_spine.h"
 #endif
+/* ==== begin src/1_base/dvt_word.c ==== */
+/* Words that threads sleep on. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/1_base/dvt_word.c"
+#endif
+
+#if DVTI_THREADS
+
+#if DVTI_FUTEX
+DVTI_FN void dvti_word_sleep(dvti_word *word, dvti_word value) {
+    syscall(SYS_futex, word, 128 /* FUTEX_WAIT_PRIVATE */, value, NULL, NULL, 0);
+}
+
+DVTI_FN int dvti_word_wake(dvti_word *word) {
+    return (int)syscall(SYS_futex, word, 129 /* FUTEX_WAKE_PRIVATE */, 1, NULL, NULL, 0);
+}
+
+DVTI_FN void dvti_word_ready(void) {
+}
+#else
+static dvti_mutex dvti_word_lock = DVTI_MUTEX_INIT;
+static dvti_cond dvti_word_changed = DVTI_COND_INIT;
+
+DVTI_FN void dvti_word_sleep(dvti_word *word, dvti_word value) {
+    dvti_mutex_lock(&dvti_word_lock);
+    while (dvti_atomic_load(word) == value)
+        dvti_cond_wait(&dvti_word_changed, &dvti_word_lock);
+    dvti_mutex_unlock(&dvti_word_lock);
+}
+
+DVTI_FN int dvti_word_wake(dvti_word *word) {
+    (void)word;
+    dvti_mutex_lock(&dvti_word_lock); /* who has seen the old value waits by now */
+    dvti_mutex_unlock(&dvti_word_lock);
+    dvti_cond_broadcast(&dvti_word_changed);
+    return 1;
+}
+
+DVTI_FN void dvti_word_ready(void) {
+    dvti_mutex fresh_lock = DVTI_MUTEX_INIT;
+    dvti_cond fresh_cond = DVTI_COND_INIT;
+    memcpy(&dvti_word_lock, &fresh_lock, sizeof fresh_lock);
+    memcpy(&dvti_word_changed, &fresh_cond, sizeof fresh_cond);
+}
+#endif
+
+#endif
+/* ==== end src/1_base/dvt_word.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 21 "src/devtensor_spine.h"
+#endif
 /* ==== begin src/1_base/dvt_pool.c ==== */
 /* The pool behind dvti_parallel_for.
 
-   One job at a time, cut into ranges. Whoever takes part draws ranges until none is left, and the caller waits only for ranges
-   that others have drawn: it can finish alone, so a worker that sleeps, or that the system does not run, delays nobody. A thread
-   that finds the pool busy does its work alone.
+   One job at a time, cut into shares, one for each thread, and these into ranges. A thread draws half of what its share still has
+   until that is nothing, and then half of what another's has. The caller waits only for ranges that others have drawn: it can finish
+   alone, so a worker that sleeps, or that the system does not run, delays nobody. A thread that finds the pool busy does its work alone.
+
+   Jobs of the same size give the same thread the same items, which its caches still have. A line that another processor wrote takes 100
+   to 200 ns to come, and a small job lasts ten times that: so all that a worker reads before it starts stands on one line, its own share;
+   nobody writes there while it draws, and the caller's post is a store that it need not wait for.
 
    Workers look for the next job before they sleep, and callers for the end of one, for as long as waking them would take (50 to 200 us in a
    virtual machine). By time and not by a count of `pause`, which takes 10 times longer on some processors than on others. And not at
@@ -3755,8 +3822,10 @@ DVTI_FN void dvti_affinity_begin(int64_t number) {
    A forked child has none of the threads, and starts its own. A handler tells it, since asking for the process at every job would double
    what a job costs. Where the handler does not run (a bare clone), workers that are gone look like workers that never draw. */
 #ifdef DEVTENSOR_LINES
-#line 17 "src/1_base/dvt_pool.c"
+#line 21 "src/1_base/dvt_pool.c"
 #endif
+
+#define DVTI_MOST_THREADS 256 /* that dvt_set_num_threads takes */
 
 static DVTI_TLS int dvti_serial_depth;
 
@@ -3764,130 +3833,103 @@ DVTI_FN void dvti_parallel_off(void) {
     dvti_serial_depth = 1;
 }
 
-static dvt_status dvti_check_threads(int n) {
-    return n < 0 || n > 256
-               ? dvti_fail(DVT_ERR_RANGE,
-                           "dvt_set_num_threads: got %d; expected 0 (the default) to 256", n)
-               : DVT_OK;
-}
-
 #if DVTI_THREADS
 
-#define DVTI_RANGE_NS 4000       /* the least work that a range has */
-#define DVTI_RANGES 8            /* for each thread: what the last one holds up is small */
+#define DVTI_RANGE_NS 1500       /* the least work that a range has */
+#define DVTI_RANGES 8            /* of a share: what the last one holds up is small */
 #define DVTI_SPIN_SECONDS 200e-6 /* until a sleep */
+#define DVTI_SEEN_SECONDS 50e-6  /* until the caller's processor is asked for again */
 #define DVTI_LOSS_SECONDS 30e-6  /* waiting that is no loss */
 #define DVTI_WAKE_NS 50000       /* the work that a wake-up is worth */
 #define DVTI_ALONE_FACTOR 8      /* times what was lost */
 #define DVTI_ALONE_SECONDS 1.0   /* at most: a process may have been stopped */
 #define DVTI_RETRY_SECONDS 1.0   /* after the system refused to start a thread */
 
-typedef struct dvti_pool {
-    /* One cache line: who sees `left` change has the whole job. `left`: ranges that nobody has drawn; the caller has the first
-       without drawing. */
-    DVTI_LINE_ALIGNED dvti_atomic left;
+/* One cache line. Who has drawn from it may read it, since the caller does not go on before what was drawn is finished. */
+typedef struct dvti_share {
+    DVTI_LINE_ALIGNED dvti_word left; /* ranges to draw; -1: the worker ends. What it sleeps on */
+    int shares;
     dvti_range_fn body;
+    dvti_part_fn part; /* in place of body, or NULL */
     void *user;
-    int64_t n, step, ranges;
-    dvti_word posted; /* jobs so far; what workers sleep on */
-    /* Another, which workers write. `finished`: ranges that they have done; what the caller sleeps on. */
+    int64_t end, step; /* of the last range, were it as long as the others; items of a range */
+    int64_t n;
+} dvti_share;
+
+typedef struct dvti_pool {
+    dvti_share share[DVTI_MOST_THREADS]; /* the caller's, the workers' */
+    /* Ranges that workers have done; what the caller sleeps on. */
     DVTI_LINE_ALIGNED dvti_word finished;
     dvti_atomic caller_sleeps;
     /* What changes rarely. */
-    DVTI_LINE_ALIGNED dvti_atomic busy; /* 1: a thread has the pool, and what follows `started` */
+    DVTI_LINE_ALIGNED dvti_atomic threads; /* 0: not decided yet */
+    dvti_atomic alive, sleeping;           /* workers */
+    dvti_atomic started;                   /* workers so far: the next one's number is one more */
+    double spin;                           /* seconds */
+    /* What workers read before they sleep, and never in between. */
+    DVTI_LINE_ALIGNED dvti_atomic busy; /* 1: a thread has the pool, and what follows `caller` */
     dvti_atomic caller;                 /* the processor of the last job's caller, -1: not known */
-    dvti_atomic threads;                /* 0: not decided yet */
-    dvti_atomic alive, sleeping;        /* workers */
-    dvti_atomic stop;
-    dvti_atomic started; /* workers so far: the next one's number */
     bool ready;
     int64_t process;    /* whose threads the workers are */
-    double spin;        /* seconds */
+    double seen;        /* when `caller` was */
     double retry_at;    /* no thread is started before; 0: any time */
     double alone_until; /* 0: not alone */
     double owed;        /* nanoseconds of work done while there were sleepers */
-#if !DVTI_FUTEX
-    dvti_mutex lock;
-    dvti_cond changed;
-#endif
+    double small;       /* and in small jobs while nobody looked, since small_since */
+    double small_since;
 } dvti_pool;
 
 static dvti_pool dvti_the_pool;
 
-/* ---- sleeping ---- */
-#if DVTI_FUTEX
-/* Until the word has changed; may return earlier. */
-static void dvti_pool_sleep(dvti_pool *pool, dvti_word *word, dvti_word value) {
-    (void)pool;
-    syscall(SYS_futex, word, 128 /* FUTEX_WAIT_PRIVATE */, value, NULL, NULL, 0);
-}
-
-static void dvti_pool_wake(dvti_pool *pool, dvti_word *word, int threads) {
-    (void)pool;
-    syscall(SYS_futex, word, 129 /* FUTEX_WAKE_PRIVATE */, threads, NULL, NULL, 0);
-}
-
-static void dvti_pool_sleep_ready(dvti_pool *pool) {
-    (void)pool;
-}
-#else
-static void dvti_pool_sleep(dvti_pool *pool, dvti_word *word, dvti_word value) {
-    dvti_mutex_lock(&pool->lock);
-    while (dvti_atomic_load(word) == value)
-        dvti_cond_wait(&pool->changed, &pool->lock);
-    dvti_mutex_unlock(&pool->lock);
-}
-
-static void dvti_pool_wake(dvti_pool *pool, dvti_word *word, int threads) {
-    (void)word;
-    (void)threads;
-    dvti_mutex_lock(&pool->lock); /* who has seen the old value waits by now */
-    dvti_mutex_unlock(&pool->lock);
-    dvti_cond_broadcast(&pool->changed);
-}
-
-static void dvti_pool_sleep_ready(dvti_pool *pool) {
-    dvti_mutex fresh_lock = DVTI_MUTEX_INIT;
-    dvti_cond fresh_cond = DVTI_COND_INIT;
-    memcpy(&pool->lock, &fresh_lock, sizeof fresh_lock);
-    memcpy(&pool->changed, &fresh_cond, sizeof fresh_cond);
-}
-#endif
-
 /* ---- ranges ---- */
-/* The range's number from the end, 1 for the last one; 0 when none is left. Once it has one, a thread may read the job: the
-   caller does not go on before that range is finished. */
-static int64_t dvti_pool_draw(dvti_pool *pool) {
-    int64_t left;
-    while ((left = dvti_atomic_load(&pool->left)) > 0)
-        if (dvti_atomic_swap(&pool->left, left, left - 1))
-            return left;
+/* How many ranges it drew; the first is *left from the share's end. */
+static dvti_word dvti_share_draw(dvti_share *share, dvti_word *left) {
+    dvti_word half;
+    while ((*left = dvti_atomic_load(&share->left)) > 0) {
+        half = (*left + 1) / 2;
+        if (dvti_atomic_swap(&share->left, *left, *left - half))
+            return half;
+    }
     return 0;
 }
 
-/* Draws from the job until nothing is left, beginning with the range that was drawn; returns how many it did. */
-static int64_t dvti_pool_do(dvti_pool *pool, int64_t drawn) {
-    dvti_range_fn body = pool->body;
-    void *user = pool->user;
-    int64_t n = pool->n, step = pool->step, ranges = pool->ranges, done = 0;
-    for (; drawn; drawn = dvti_pool_draw(pool)) {
-        int64_t begin = (ranges - drawn) * step;
-        body(user, begin, DVTI_MIN(begin + step, n));
-        done++;
-    }
+static void dvti_share_do(const dvti_share *share, int number, dvti_word left, dvti_word ranges) {
+    int64_t begin = share->end - left * share->step;
+    int64_t end = DVTI_MIN(begin + ranges * share->step, share->n);
+    if (share->part)
+        share->part(share->user, begin, end, number);
+    else
+        share->body(share->user, begin, end);
+}
+
+/* Thread `number`, which has done so many ranges, draws until nothing is left; returns how many it has done then. A worker whose own
+   share others have emptied looks no further: the job is near its end. */
+static dvti_word dvti_pool_do(dvti_pool *pool, int number, dvti_word done) {
+    dvti_word left, drawn;
+    int at = number, seen = 0, shares = 1;
+    do {
+        dvti_share *share = &pool->share[at];
+        while ((drawn = dvti_share_draw(share, &left)) > 0) {
+            dvti_share_do(share, number, left, drawn);
+            done += drawn;
+        }
+        if (done)
+            shares = pool->share[number].shares;
+        at = at + 1 < shares ? at + 1 : 0;
+    } while (++seen < shares);
     return done;
 }
 
 /* ---- workers ---- */
 /* Whether there was something to do before the time was over. */
-static bool dvti_pool_look(const dvti_pool *pool) {
+static bool dvti_pool_look(const dvti_pool *pool, const dvti_share *own) {
     double end = 0, now;
     int i;
     if (pool->spin <= 0)
         return false;
     for (;;) {
         for (i = 0; i < 16; i++) {
-            if (dvti_atomic_load(&pool->left) > 0 || dvti_atomic_load(&pool->stop))
+            if (dvti_atomic_load(&own->left))
                 return true;
             dvti_pause();
         }
@@ -3901,23 +3943,25 @@ static bool dvti_pool_look(const dvti_pool *pool) {
 
 DVTI_THREAD_MAIN(dvti_pool_worker) {
     dvti_pool *pool = (dvti_pool *)user;
+    const int number = (int)dvti_atomic_add(&pool->started, 1);
+    dvti_share *own = &pool->share[number];
     dvti_affinity_mask home;
+    dvti_word done;
     dvti_serial_depth = 1;
-    dvti_affinity_begin(dvti_atomic_add(&pool->started, 1) - 1);
+    dvti_affinity_begin(number - 1);
     dvti_affinity_leave(&home, (int)dvti_atomic_load(&pool->caller));
     dvti_affinity_return(&home);
-    while (!dvti_atomic_load(&pool->stop)) {
-        dvti_word posted = dvti_atomic_load(&pool->posted);
-        int64_t drawn = dvti_pool_draw(pool);
-        if (drawn) {
-            dvti_atomic_add(&pool->finished, (dvti_word)dvti_pool_do(pool, drawn));
+    while (dvti_atomic_load(&own->left) >= 0) {
+        done = dvti_pool_do(pool, number, 0);
+        if (done) {
+            dvti_atomic_add(&pool->finished, done);
             if (dvti_atomic_load(&pool->caller_sleeps))
-                dvti_pool_wake(pool, &pool->finished, 1);
-        } else if (!dvti_pool_look(pool)) {
-            /* Whoever posts after this line sees a sleeper; whoever did before has changed the word. */
+                dvti_word_wake(&pool->finished);
+        } else if (!dvti_pool_look(pool, own)) {
+            /* Whoever posts work that is worth a wake-up after this line sees a sleeper; whoever did before has changed the word. */
             dvti_affinity_leave(&home, (int)dvti_atomic_load(&pool->caller));
             dvti_atomic_add(&pool->sleeping, 1);
-            dvti_pool_sleep(pool, &pool->posted, posted);
+            dvti_word_sleep(&own->left, 0);
             dvti_atomic_add(&pool->sleeping, -1);
             dvti_affinity_return(&home);
         }
@@ -3938,11 +3982,14 @@ static void dvti_pool_give(dvti_pool *pool) {
 
 /* The workers are another process's. */
 static void dvti_pool_forget(dvti_pool *pool) {
-    dvti_pool_sleep_ready(pool);
-    dvti_atomic_store(&pool->left, 0);
+    int i;
+    dvti_word_ready();
+    for (i = 0; i < DVTI_MOST_THREADS; i++)
+        dvti_atomic_store(&pool->share[i].left, 0);
+    dvti_atomic_store(&pool->finished, 0);
     dvti_atomic_store(&pool->alive, 0);
     dvti_atomic_store(&pool->sleeping, 0);
-    dvti_atomic_store(&pool->stop, 0);
+    dvti_atomic_store(&pool->started, 0);
     pool->retry_at = pool->alone_until = 0;
 }
 
@@ -3958,21 +4005,26 @@ static int dvti_pool_threads(dvti_pool *pool) {
     int64_t threads = dvti_atomic_load(&pool->threads);
     if (threads)
         return (int)threads;
-    threads = dvti_env_int("DEVTENSOR_NUM_THREADS", 1, 256, DVTI_MIN(dvti_cpu_count(), 256));
+    threads = dvti_env_int("DEVTENSOR_NUM_THREADS", 1, DVTI_MOST_THREADS,
+                           DVTI_MIN(dvti_cpu_count(), DVTI_MOST_THREADS));
     return dvti_atomic_swap(&pool->threads, 0, threads) ? (int)threads : dvti_pool_threads(pool);
 }
 
 static void dvti_pool_stop(dvti_pool *pool) {
+    const int workers = (int)dvti_atomic_load(&pool->alive);
+    int i;
     if (pool->process != dvti_process_id()) { /* the handler did not run: these would never end */
         dvti_pool_forget(pool);
         return;
     }
-    dvti_atomic_store(&pool->stop, 1);
-    dvti_atomic_add(&pool->posted, 1);
-    dvti_pool_wake(pool, &pool->posted, INT_MAX);
+    for (i = 1; i <= workers; i++) {
+        dvti_atomic_store(&pool->share[i].left, -1);
+        dvti_word_wake(&pool->share[i].left);
+    }
     while (dvti_atomic_load(&pool->alive))
         dvti_pause();
-    dvti_atomic_store(&pool->stop, 0);
+    for (i = 1; i <= workers; i++)
+        dvti_atomic_store(&pool->share[i].left, 0);
     dvti_atomic_store(&pool->started, 0);
 }
 
@@ -3989,11 +4041,7 @@ static void dvti_pool_start(dvti_pool *pool, int workers) {
             dvti_atomic_add(&pool->alive, -1);
             pool->retry_at = dvti_now() + DVTI_RETRY_SECONDS;
         } else {
-#if defined(_WIN32)
-            CloseHandle(thread);
-#else
-            pthread_detach(thread);
-#endif
+            dvti_thread_detach(thread);
         }
     }
 }
@@ -4004,7 +4052,6 @@ static int dvti_pool_ready(dvti_pool *pool) {
     if (alive == threads - 1)
         return threads;
     if (!pool->ready) {
-        dvti_pool_sleep_ready(pool);
 #if !defined(_WIN32)
         pthread_atfork(NULL, NULL, dvti_pool_forked);
 #endif
@@ -4030,22 +4077,43 @@ static bool dvti_pool_alone(dvti_pool *pool) {
 }
 
 /* ---- a job ---- */
+/* Whether a small job is worth sharing: where workers look for it, or where so many come one after another that waking them, or
+   starting them, is. */
+static bool dvti_pool_is_hot(dvti_pool *pool, double work) {
+    bool often;
+    if (dvti_atomic_load(&pool->sleeping) < dvti_atomic_load(&pool->alive))
+        return true;
+    if (pool->small <= 0)
+        pool->small_since = dvti_now();
+    pool->small += work;
+    if (pool->small < DVTI_WAKE_NS)
+        return false;
+    often = dvti_now() - pool->small_since < DVTI_SPIN_SECONDS;
+    if (often)
+        pool->owed += pool->small;
+    pool->small = 0;
+    return often;
+}
+
 /* Workers that look find the job themselves. Waking others costs more than a small job is worth, but many small jobs in
    a row are worth it. */
-static void dvti_pool_rouse(dvti_pool *pool, double work) {
-    int64_t sleeping = dvti_atomic_load(&pool->sleeping), useful;
-    if (!sleeping)
+static void dvti_pool_rouse(dvti_pool *pool, double work, int shares) {
+    int64_t useful;
+    int i;
+    if (!dvti_atomic_load(&pool->sleeping))
         return;
     pool->owed += work;
     if (pool->owed < DVTI_WAKE_NS)
         return;
-    useful = DVTI_MIN(pool->ranges - 1, (int64_t)(pool->owed / DVTI_WAKE_NS));
+    useful = (int64_t)(pool->owed / DVTI_WAKE_NS);
     pool->owed = 0;
-    dvti_pool_wake(pool, &pool->posted, (int)DVTI_MIN(useful, sleeping));
+    for (i = 1; i < shares && useful > 0; i++)
+        useful -= dvti_word_wake(&pool->share[i].left);
 }
 
-/* Until the others have finished `ranges`; returns the seconds that it took. */
-static double dvti_pool_await(dvti_pool *pool, dvti_word ranges) {
+/* Until the others have finished `ranges` of a job that began then; returns the seconds that were lost: what one range takes on average
+   is not. */
+static double dvti_pool_await(dvti_pool *pool, dvti_word ranges, double began, dvti_word own) {
     double begin, now;
     dvti_word finished;
     int i;
@@ -4055,79 +4123,123 @@ static double dvti_pool_await(dvti_pool *pool, dvti_word ranges) {
         dvti_pause();
     }
     begin = now = dvti_now();
+    began = begin + 2 * (begin - began) / (double)own + DVTI_LOSS_SECONDS;
     while (now - begin < pool->spin) {
         for (i = 0; i < 16; i++) {
             if (dvti_atomic_load(&pool->finished) == ranges)
-                return dvti_now() - begin;
+                return dvti_now() - began;
             dvti_pause();
         }
         now = dvti_now();
     }
     dvti_atomic_store(&pool->caller_sleeps, 1);
     while ((finished = dvti_atomic_load(&pool->finished)) != ranges)
-        dvti_pool_sleep(pool, &pool->finished, finished);
+        dvti_word_sleep(&pool->finished, finished);
     dvti_atomic_store(&pool->caller_sleeps, 0);
-    return dvti_now() - begin;
+    return dvti_now() - began;
 }
 
-/* In ranges of at least DVTI_RANGE_NS, as even as can be, whose ends are multiples of 64 where that hardly matters. */
-static void dvti_pool_cut(dvti_pool *pool, int threads, int64_t n, double cost) {
-    int64_t least = cost < DVTI_RANGE_NS ? (int64_t)(DVTI_RANGE_NS / cost) + 1 : 1;
-    int64_t ranges = DVTI_MIN(DVTI_MAX(n / least, 1), (int64_t)threads * DVTI_RANGES);
-    pool->n = n;
-    pool->step = (n + ranges - 1) / ranges;
-    if (pool->step >= 1024)
-        pool->step = (pool->step + 63) / 64 * 64;
-    pool->ranges = (n + pool->step - 1) / pool->step;
+/* As even as can be; ends are multiples of 64 where that hardly matters. */
+static int64_t dvti_pool_cut(int64_t n, int64_t pieces) {
+    int64_t length = (n + pieces - 1) / pieces;
+    return length >= 1024 ? (length + 63) / 64 * 64 : length;
 }
 
-static void dvti_pool_run(dvti_pool *pool, double work) {
-    double begin = dvti_now(), share, lost;
-    int64_t ranges = pool->ranges, own;
-    dvti_atomic_store(&pool->finished, 0);
-    dvti_atomic_store(&pool->left, ranges - 1);
-    dvti_atomic_add(&pool->posted, 1);
-    dvti_pool_rouse(pool, work);
-    dvti_atomic_publish(&pool->caller, dvti_affinity_now());
-    own = dvti_pool_do(pool, ranges);
+/* Posts the shares of a job; returns how many ranges the caller's has, of which it keeps half without drawing, and in *ranges how many
+   there are in all. */
+static dvti_word dvti_pool_post(dvti_pool *pool, const dvti_share *job, double cost, bool wake,
+                                dvti_word *ranges) {
+    const int64_t length = dvti_pool_cut(job->n, job->shares);
+    const double fit = (double)length * cost / DVTI_RANGE_NS;
+    const int64_t step = dvti_pool_cut(length, fit < 2 ? 1 : (int64_t)DVTI_MIN(fit, DVTI_RANGES));
+    const int shares = (int)((job->n + length - 1) / length);
+    dvti_word left = 0;
+    int i;
+    *ranges = 0;
+    for (i = shares - 1; i >= 0; i--) {
+        dvti_share *share = &pool->share[i];
+        int64_t begin = i * length, end = DVTI_MIN(begin + length, job->n);
+        left = (dvti_word)((end - begin + step - 1) / step);
+        *ranges += left;
+        share->shares = shares;
+        share->body = job->body;
+        share->part = job->part;
+        share->user = job->user;
+        share->end = begin + left * step;
+        share->step = step;
+        share->n = end;
+        if (i == 0)
+            dvti_atomic_publish(&share->left, left / 2);
+        else if (wake) /* in order with the question who sleeps */
+            dvti_atomic_store(&share->left, left);
+        else
+            dvti_atomic_publish(&share->left, left);
+    }
+    return left;
+}
+
+static void dvti_pool_run(dvti_pool *pool, const dvti_share *job, double cost, double work) {
+    const double began = dvti_now();
+    double lost;
+    dvti_word ranges, own, first = dvti_pool_post(pool, job, cost, work >= DVTI_WAKE_NS, &ranges);
+    dvti_pool_rouse(pool, work, pool->share[0].shares);
+    if (began - pool->seen > DVTI_SEEN_SECONDS) {
+        dvti_atomic_publish(&pool->caller, dvti_affinity_now());
+        pool->seen = began;
+    }
+    own = (first + 1) / 2;
+    dvti_share_do(&pool->share[0], 0, first, own);
+    own = dvti_pool_do(pool, 0, own);
     if (own == ranges)
         return;
-    share = (dvti_now() - begin) / (double)own;
-    lost = dvti_pool_await(pool, (dvti_word)(ranges - own)) - 2 * share - DVTI_LOSS_SECONDS;
+    lost = dvti_pool_await(pool, ranges - own, began, own);
+    dvti_atomic_publish(&pool->finished, 0);
     if (lost > 0)
         pool->alone_until = dvti_now() + DVTI_MIN(DVTI_ALONE_FACTOR * lost, DVTI_ALONE_SECONDS);
 }
 
-DVTI_FN void dvti_parallel_for(int64_t n, double cost, dvti_range_fn body, void *user) {
+/* By at most job->shares threads. */
+static void dvti_pool_share(dvti_share *job, double cost) {
     dvti_pool *pool = &dvti_the_pool;
-    double work = (double)n * cost;
-    int threads;
-    if (n <= 0)
-        return;
-    if (n == 1 || work < DVTI_PARALLEL_NS || dvti_serial_depth ||
+    const double work = (double)job->n * cost;
+    int threads = 1;
+    if (job->n <= 1 || job->shares <= 1 || work < DVTI_HOT_NS || dvti_serial_depth ||
         dvti_atomic_load(&pool->threads) == 1 || dvti_openmp_busy() || !dvti_pool_take(pool)) {
-        body(user, 0, n);
+        if (job->n > 0)
+            dvti_share_do(job, 0, 1, 1);
         return;
     }
     dvti_serial_depth = 1;
-    threads = dvti_pool_ready(pool);
-    dvti_pool_cut(pool, threads, n, cost);
-    if (threads == 1 || pool->ranges == 1 || dvti_pool_alone(pool)) {
-        body(user, 0, n);
-    } else {
-        pool->body = body;
-        pool->user = user;
-        dvti_pool_run(pool, work);
-    }
+    if ((work >= DVTI_PARALLEL_NS || dvti_pool_is_hot(pool, work)) && !dvti_pool_alone(pool))
+        threads = dvti_pool_ready(pool);
+    job->shares = DVTI_MIN(job->shares, threads);
+    if (work < DVTI_RANGE_NS * job->shares)
+        job->shares = (int)(work / DVTI_RANGE_NS);
+    if (job->shares <= 1)
+        dvti_share_do(job, 0, 1, 1);
+    else
+        dvti_pool_run(pool, job, cost, work);
     dvti_serial_depth = 0;
     dvti_pool_give(pool);
 }
 
-DVT_API dvt_status dvt_set_num_threads(int n) {
-    dvt_status status = dvti_check_threads(n);
-    if (status == DVT_OK)
-        dvti_atomic_store(&dvti_the_pool.threads, n); /* the next job makes the pool so */
-    return status;
+static void dvti_parallel_any(int64_t n, double cost, int parts, dvti_range_fn body,
+                              dvti_part_fn part, void *user) {
+    dvti_share job;
+    job.shares = DVTI_MIN(parts, DVTI_MOST_THREADS);
+    job.body = body;
+    job.part = part;
+    job.user = user;
+    job.n = job.end = job.step = n; /* one range */
+    dvti_pool_share(&job, cost);
+}
+
+DVTI_FN void dvti_parallel_for(int64_t n, double cost, dvti_range_fn body, void *user) {
+    dvti_parallel_any(n, cost, DVTI_MOST_THREADS, body, NULL, user);
+}
+
+DVTI_FN void dvti_parallel_parts(int64_t n, double cost, int parts, dvti_part_fn body, void *user) {
+    dvti_parallel_any(n, cost, parts, NULL, body, user);
 }
 
 DVT_API int dvt_num_threads(void) {
@@ -4146,6 +4258,7 @@ DVTI_FN int dvti_parallel_width(void) {
 
 #undef DVTI_RANGE_NS
 #undef DVTI_RANGES
+#undef DVTI_SEEN_SECONDS
 #undef DVTI_SPIN_SECONDS
 #undef DVTI_LOSS_SECONDS
 #undef DVTI_WAKE_NS
@@ -4161,8 +4274,11 @@ DVTI_FN void dvti_parallel_for(int64_t n, double cost, dvti_range_fn body, void 
         body(user, 0, n);
 }
 
-DVT_API dvt_status dvt_set_num_threads(int n) {
-    return dvti_check_threads(n);
+DVTI_FN void dvti_parallel_parts(int64_t n, double cost, int parts, dvti_part_fn body, void *user) {
+    (void)cost;
+    (void)parts;
+    if (n > 0)
+        body(user, 0, n, 0);
 }
 
 DVT_API int dvt_num_threads(void) {
@@ -4174,9 +4290,22 @@ DVTI_FN int dvti_parallel_width(void) {
 }
 
 #endif
+
+DVT_API dvt_status dvt_set_num_threads(int n) {
+    if (n < 0 || n > DVTI_MOST_THREADS)
+        return dvti_fail(DVT_ERR_RANGE,
+                         "dvt_set_num_threads: got %d; expected 0 (the default) to %d", n,
+                         DVTI_MOST_THREADS);
+#if DVTI_THREADS
+    dvti_atomic_store(&dvti_the_pool.threads, n); /* the next job makes the pool so */
+#endif
+    return DVT_OK;
+}
+
+#undef DVTI_MOST_THREADS
 /* ==== end src/1_base/dvt_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 21 "src/devtensor_spine.h"
+#line 22 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/dvt_private_file.c ==== */
 /* Files that only this user writes and that are loaded as code: directories and files that others could have put there are
@@ -4365,7 +4494,7 @@ DVTI_FN void dvti_private_list(const char *path, dvti_entry_fn each, void *user)
 #endif
 /* ==== end src/1_base/dvt_private_file.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 22 "src/devtensor_spine.h"
+#line 23 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/dvt_rng.c ==== */
 /* The random generators: Philox 4x32-10, Threefry 2x32-20, MT19937. Plain functions on words; know no arrays. */
@@ -4602,7 +4731,7 @@ DVTI_FN double dvti_erfinv_f64(double x) {
 }
 /* ==== end src/1_base/dvt_rng.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 23 "src/devtensor_spine.h"
+#line 24 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/dvt_status.c ==== */
 /* This thread's first failure, the table of statuses, and the log. Needs no memory, so it works when there is none. */
@@ -4827,7 +4956,7 @@ DVTI_FN void dvti_error_at(const char *file, int line) {
 }
 /* ==== end src/1_base/dvt_status.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 24 "src/devtensor_spine.h"
+#line 25 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/dvt_text.c ==== */
 /* Text for messages and tables, and values from the environment. */
@@ -4946,7 +5075,7 @@ DVTI_FN int64_t dvti_parse_bytes(const char *text) {
 }
 /* ==== end src/1_base/dvt_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 25 "src/devtensor_spine.h"
+#line 26 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/dvt_thread.c ==== */
 /* Threads: starting and ending; time, the process, dynamic libraries. */
@@ -5134,10 +5263,18 @@ DVTI_FN void dvti_thread_join(dvti_thread thread) {
 #endif
 }
 
+DVTI_FN void dvti_thread_detach(dvti_thread thread) {
+#if defined(_WIN32)
+    CloseHandle(thread);
+#else
+    pthread_detach(thread);
+#endif
+}
+
 #endif
 /* ==== end src/1_base/dvt_thread.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 26 "src/devtensor_spine.h"
+#line 27 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/2_core/dvt_array.c ==== */
 /* Storages, arrays and windows on them, and what can be asked of an array. */
@@ -6152,7 +6289,7 @@ DVT_API void *dvt_data(dvt_array *x) {
 }
 /* ==== end src/2_core/dvt_array.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 27 "src/devtensor_spine.h"
+#line 28 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/2_core/dvt_context.c ==== */
 /* Contexts: values and names, the default of a thread, the registry of devices, counters. */
@@ -6592,7 +6729,7 @@ DVT_API dvt_status dvt_wait_all(void) {
 }
 /* ==== end src/2_core/dvt_context.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 28 "src/devtensor_spine.h"
+#line 29 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/2_core/dvt_copy.c ==== */
 /* The only file that moves elements between contexts, and the one door through which work enters a queue. */
@@ -6893,7 +7030,7 @@ DVT_API double dvt_item_at(dvt_array *x, dvt_shape index) {
 }
 /* ==== end src/2_core/dvt_copy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 29 "src/devtensor_spine.h"
+#line 30 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/2_core/dvt_device_memory.c ==== */
 /* What can be asked and set about a device's memory; the backends keep it. */
@@ -6943,7 +7080,7 @@ DVT_API dvt_status dvt_set_memory_limit(dvt_ctx ctx, int64_t bytes) {
 }
 /* ==== end src/2_core/dvt_device_memory.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 30 "src/devtensor_spine.h"
+#line 31 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/2_core/dvt_device_table.c ==== */
 /* What people run nvidia-smi for: the devices, their memory and versions, as data and as a table. */
@@ -7094,7 +7231,7 @@ DVT_API void dvt_print_devices(void) {
 }
 /* ==== end src/2_core/dvt_device_table.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 31 "src/devtensor_spine.h"
+#line 32 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/2_core/dvt_dtype.c ==== */
 /* dtypes: names, sizes, promotion, and the two 16-bit floats. */
@@ -7281,7 +7418,7 @@ DVTI_FN double dvti_below(dvt_dtype dtype, double x) {
 }
 /* ==== end src/2_core/dvt_dtype.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 32 "src/devtensor_spine.h"
+#line 33 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/2_core/dvt_precision.c ==== */
 /* How exact float32 has to be: settings of the process, which operations write into their launches. */
@@ -7321,7 +7458,7 @@ DVT_API bool dvt_allow_winograd(bool allow) {
 }
 /* ==== end src/2_core/dvt_precision.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 33 "src/devtensor_spine.h"
+#line 34 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/2_core/dvt_scope.c ==== */
 /* Objects and the scopes that own them: per thread one stack of objects, and marks in it. */
@@ -7608,7 +7745,7 @@ DVT_API void dvt_release_all(void) {
 #undef dvti_scopes
 /* ==== end src/2_core/dvt_scope.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 34 "src/devtensor_spine.h"
+#line 35 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/2_core/dvt_shape.c ==== */
 /* Shapes: sizes that cannot overflow, strides, broadcasting, axes. */
@@ -7801,7 +7938,7 @@ DVTI_FN bool dvti_new_axis(const char *function, int *axis, const dvt_shape *sha
 }
 /* ==== end src/2_core/dvt_shape.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 35 "src/devtensor_spine.h"
+#line 36 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_conv.c ==== */
 /* Convolutions by the kernels of a tier (cpu_conv.h): the three operations, and who does them. */
@@ -8937,7 +9074,7 @@ DVTI_FN void dvti_cpu_conv2d(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/cpu_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 36 "src/devtensor_spine.h"
+#line 37 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_conv_sums.c ==== */
 /* The gradient to the weights of a convolution (cpu_conv.h): by lanes, with patches, or with mixed channels, and the sums of the tasks' parts. */
@@ -9136,7 +9273,7 @@ DVTI_FN void dvti_cv_add_mixed(void *user, int64_t begin, int64_t end) {
 }
 /* ==== end src/3_cpu/cpu_conv_sums.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 37 "src/devtensor_spine.h"
+#line 38 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_conv_plan.c ==== */
 /* Convolutions by the kernels of a tier: shapes, cuts, and what they need of the workspace. The plan is the same for all tiers, since
@@ -9520,7 +9657,7 @@ DVTI_FN bool dvti_cv_plan(dvti_cv *p, const dvti_launch *launch) {
 #undef DVTI_CV_SWAP
 /* ==== end src/3_cpu/cpu_conv_plan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 38 "src/devtensor_spine.h"
+#line 39 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_conv_strip.c ==== */
 /* Strips (cpu_conv.h): their geometry, and how pictures get into them and out of them. */
@@ -9718,7 +9855,7 @@ DVTI_FN dvti_cv_run dvti_cv_run_at(const dvti_cv *p, const dvti_cv_block *block,
 }
 /* ==== end src/3_cpu/cpu_conv_strip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 39 "src/devtensor_spine.h"
+#line 40 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_conv_weights.c ==== */
 /* Weights and bias as the kernels of convolutions want them (cpu_conv.h). */
@@ -9812,7 +9949,7 @@ DVTI_FN void dvti_cv_prepare(dvti_cv *p, char *workspace) {
 }
 /* ==== end src/3_cpu/cpu_conv_weights.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 40 "src/devtensor_spine.h"
+#line 41 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_conv_winograd.c ==== */
 /* Convolutions of 3 x 3 by Winograd's method, F(4 x 4, 3 x 3), where the program has allowed it (dvt_allow_winograd): tiles of 4 x 4
@@ -10038,7 +10175,7 @@ DVTI_FN void dvti_wg_task(void *user, int64_t task, void *area) {
 #undef DVTI_WG_CHUNK
 /* ==== end src/3_cpu/cpu_conv_winograd.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 41 "src/devtensor_spine.h"
+#line 42 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_elementwise.c ==== */
 /* Elementwise launches in float32 and float64 on the arrays themselves: by runs, along which every operand either stands in one piece or is one element.
@@ -10048,8 +10185,8 @@ DVTI_FN void dvti_wg_task(void *user, int64_t task, void *area) {
 #line 4 "src/3_cpu/cpu_elementwise.c"
 #endif
 
-#define DVTI_RUN_LEAST 32 /* shorter runs cost more to find than a block to fill */
-#define DVTI_RUN_QUICK (DVTI_PARALLEL_NS / 5) /* elements that no loop needs threads for */
+#define DVTI_RUN_LEAST 32                /* shorter runs cost more to find than a block to fill */
+#define DVTI_RUN_QUICK (DVTI_HOT_NS / 5) /* elements that no loop needs threads for */
 /* A result of so many bytes does not stay in the last cache until somebody reads it. Written around the caches, its memory need not be
    read first: a third less traffic where one array becomes another one. */
 #define DVTI_STREAM_BYTES (32 << 20)
@@ -10192,7 +10329,7 @@ static bool dvti_small_elementwise(const dvti_launch *launch, dvti_loop_fn run, 
     dvti_scalar scalar = dvti_scalar_of(launch);
     dvti_loop loop;
     int k;
-    if ((size > DVTI_RUN_QUICK && (double)size * dvti_runs_cost(launch) > DVTI_PARALLEL_NS) ||
+    if ((size > DVTI_RUN_QUICK && (double)size * dvti_runs_cost(launch) >= DVTI_HOT_NS) ||
         !dvti_is_plain(&launch->out[0], launch->out[0].dtype))
         return false;
     for (k = 0; k < launch->n_in; k++) {
@@ -10262,7 +10399,7 @@ DVTI_FN bool dvti_fast_elementwise(const dvti_launch *launch, const dvti_simd *s
 #undef DVTI_STREAM_BYTES
 /* ==== end src/3_cpu/cpu_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 42 "src/devtensor_spine.h"
+#line 43 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_follow.c ==== */
 /* What follows a product in its launch: a bias along the rows of the result, and relu. The bits are those of the operations one after the other;
@@ -10336,7 +10473,7 @@ DVTI_FN void dvti_follow_whole(const dvti_launch *of) {
 }
 /* ==== end src/3_cpu/cpu_follow.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 43 "src/devtensor_spine.h"
+#line 44 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_matmul.c ==== */
 /* Matrix products by the kernels of a tier (dvt_simd_gemm.h): what is packed, how the work is cut, and who does it. Factors stay where
@@ -10906,7 +11043,7 @@ DVTI_FN void dvti_cpu_matmul(const dvti_launch *launch) {
 #undef DVTI_MM_SHORT_SUM
 /* ==== end src/3_cpu/cpu_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 44 "src/devtensor_spine.h"
+#line 45 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_matmul_small.c ==== */
 /* Small matrix products: one call of the kernel, since planning would take as long. What has to be turned stands on the stack. */
@@ -11019,7 +11156,7 @@ DVTI_FN bool dvti_cpu_multiply(const dvti_matrices *product) {
 #undef DVTI_MM_MANY
 /* ==== end src/3_cpu/cpu_matmul_small.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 45 "src/devtensor_spine.h"
+#line 46 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_matmul_whole.c ==== */
 /* Products of bytes: the kernels form a step's sums in floats, which hold them exactly; between steps they are integers. */
@@ -11058,7 +11195,7 @@ DVTI_FN void dvti_mm_store_whole(const dvti_mm *p, const char *sums, int64_t row
 }
 /* ==== end src/3_cpu/cpu_matmul_whole.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 46 "src/devtensor_spine.h"
+#line 47 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_optimizer.c ==== */
 /* Optimiser steps by a tier's loops, where weights, gradients and state are float32. Centered RMSProp, whose variance is a small difference,
@@ -11120,7 +11257,7 @@ DVTI_FN bool dvti_fast_optimizer(const dvti_launch *launch, const dvti_simd *sim
 }
 /* ==== end src/3_cpu/cpu_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 47 "src/devtensor_spine.h"
+#line 48 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_pool.c ==== */
 /* Pooling by a tier's loops: float32 planes, windows of any size whose step along a row is 1 or 2; gradients where windows of 2 x 2 lie side by
@@ -11219,7 +11356,7 @@ DVTI_FN bool dvti_fast_pool2d(const dvti_launch *launch, const dvti_simd *simd) 
 }
 /* ==== end src/3_cpu/cpu_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 48 "src/devtensor_spine.h"
+#line 49 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_reduce.c ==== */
 /* Reductions by a tier's loops: of float32 and narrower floats, of float64 and of what is reduced as float64, and any and all of every dtype.
@@ -11727,7 +11864,7 @@ DVTI_FN bool dvti_fast_reduce(const dvti_launch *launch, const dvti_simd *simd) 
 #undef DVTI_FOLD_GATHER
 /* ==== end src/3_cpu/cpu_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 49 "src/devtensor_spine.h"
+#line 50 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_scan.c ==== */
 /* Cumulative sums of contiguous arrays (a, n, b) along n. Sums of floats are chains of additions in float64, so that sums of nothing but
@@ -11897,7 +12034,7 @@ DVTI_FN void dvti_cpu_scan(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/cpu_scan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 50 "src/devtensor_spine.h"
+#line 51 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_scan_columns.c ==== */
 /* Cumulative sums of lines side by side: rows are added to rows. */
@@ -12028,7 +12165,7 @@ DVTI_FN void dvti_scan_strip_items(void *user, int64_t begin, int64_t end) {
 }
 /* ==== end src/3_cpu/cpu_scan_columns.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 51 "src/devtensor_spine.h"
+#line 52 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_scan_lines.c ==== */
 /* Cumulative sums along memory. */
@@ -12271,7 +12408,7 @@ DVTI_FN void dvti_scan_chunk_items(void *user, int64_t begin, int64_t end) {
 }
 /* ==== end src/3_cpu/cpu_scan_lines.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 52 "src/devtensor_spine.h"
+#line 53 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_softmax64.c ==== */
 /* softmax, log_softmax and logsumexp of float64 by the loops that a tier has for its operations one by one: the elements stay in the
@@ -12459,7 +12596,7 @@ DVTI_FN void dvti_logsumexp64_columns(const dvti_simd *simd, const dvti_folding 
 #undef DVTI_WIDE_PART
 /* ==== end src/3_cpu/cpu_softmax64.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 53 "src/devtensor_spine.h"
+#line 54 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_softmax.c ==== */
 /* softmax, log_softmax and layer normalisation by a tier's loop, many rows per call; of float64 by several
@@ -12649,7 +12786,7 @@ DVTI_FN bool dvti_fast_normalize(const dvti_launch *launch, const dvti_simd *sim
 #undef DVTI_SOFTMAX_TILE
 /* ==== end src/3_cpu/cpu_softmax.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 54 "src/devtensor_spine.h"
+#line 55 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_sort.c ==== */
 /* Sorting of rows, stable. Elements become unsigned keys whose order is theirs, and a radix sort, least significant digit first, moves keys, or
@@ -13062,7 +13199,7 @@ DVTI_FN void dvti_cpu_sort(const dvti_launch *launch) {
 #undef DVTI_SORT_BESIDE_TERMS
 /* ==== end src/3_cpu/cpu_sort.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 55 "src/devtensor_spine.h"
+#line 56 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_topk.c ==== */
 /* The first k of each row in order: positions, as stable sorting would give them (cpu_sort.c has the keys). A row is read once. What comes
@@ -13435,7 +13572,7 @@ DVTI_FN void dvti_cpu_topk(const dvti_launch *launch) {
 #undef DVTI_TOPK_TERMS
 /* ==== end src/3_cpu/cpu_topk.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 56 "src/devtensor_spine.h"
+#line 57 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_transpose.c ==== */
 /* Copies across the order of memory: rows that become columns. A strip of 64 columns is done in blocks of 16 x 16, so that four cache lines
@@ -13557,7 +13694,7 @@ DVTI_FN bool dvti_fast_transpose(const dvti_launch *launch, const dvti_simd *sim
 #undef DVTI_TURN_STRIP
 /* ==== end src/3_cpu/cpu_transpose.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 57 "src/devtensor_spine.h"
+#line 58 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_widen.c ==== */
 /* Copies of small whole numbers, and of truth, to float32: a gradient's mask becomes factors this way. In blocks they would pass through
@@ -13607,7 +13744,7 @@ DVTI_FN bool dvti_fast_widen(const dvti_launch *launch, const dvti_simd *simd) {
 }
 /* ==== end src/3_cpu/cpu_widen.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 58 "src/devtensor_spine.h"
+#line 59 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/dvt_cpu.c ==== */
 /* The backend of cpu(): main memory, and kernels that have finished when the call returns. Also the table of kernel families,
@@ -13830,7 +13967,7 @@ DVTI_FN const dvti_backend *dvti_cpu_backend(void) {
 }
 /* ==== end src/3_cpu/dvt_cpu.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 59 "src/devtensor_spine.h"
+#line 60 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/dvt_virtual.c ==== */
 /* Virtual GPUs: a memory space with a limit and a command queue with a thread of its own, computed by the CPU's kernels. They behave
@@ -14312,7 +14449,7 @@ DVTI_FN const dvti_backend *dvti_virtual_backend(void) {
 #undef DVTI_INLINE_BYTES
 /* ==== end src/3_cpu/dvt_virtual.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 60 "src/devtensor_spine.h"
+#line 61 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_block.c ==== */
 /* Blocks: a run of positions, in C order, of a view with any strides, to and from a plain buffer of a class. Kernels that work
@@ -14447,7 +14584,7 @@ DVTI_FN void dvti_store_block(const dvti_view *view, int64_t first, int64_t n, d
 }
 /* ==== end src/3_cpu/ref/ref_block.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 61 "src/devtensor_spine.h"
+#line 62 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_conv.c ==== */
 /* Convolution as matrix products with the patches of x, which are gathered a tile at a time and never stored whole. Columns are the
@@ -15184,7 +15321,7 @@ DVTI_FN void dvti_ref_conv2d(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 62 "src/devtensor_spine.h"
+#line 63 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_element.c ==== */
 /* Elements, one at a time and by rows: every dtype into float, double or int64_t and back. The only place of the backend that
@@ -15343,7 +15480,7 @@ DVTI_FN void dvti_store_i64(void *data, dvt_dtype dtype, int64_t at, int64_t val
 }
 /* ==== end src/3_cpu/ref/ref_element.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 63 "src/devtensor_spine.h"
+#line 64 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_elementwise.c ==== */
 /* Elementwise operations, by blocks: each operand's next block becomes a plain row of the class that the operation computes in (or is
@@ -15834,7 +15971,7 @@ DVTI_FN void dvti_ref_elementwise(const dvti_launch *launch) {
 #undef DVTI_EW_STRIP
 /* ==== end src/3_cpu/ref/ref_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 64 "src/devtensor_spine.h"
+#line 65 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_fill.c ==== */
 /* Values from nothing: one number everywhere, evenly spaced numbers, ones on a diagonal. */
@@ -15920,7 +16057,7 @@ DVTI_FN void dvti_ref_fill(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_fill.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 65 "src/devtensor_spine.h"
+#line 66 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_gemm.c ==== */
 /* The inside of a matrix product: packing, the multiplication of packed tiles, and tasks with an area of workspace
@@ -16716,36 +16853,31 @@ DVTI_FN int64_t dvti_task_areas(int64_t tasks, double terms, int threads) {
 }
 
 typedef struct dvti_task_run {
-    int64_t tasks, area_bytes;
+    int64_t area_bytes;
     char *workspace;
     dvti_task_fn run;
     void *user;
-    dvti_atomic next;
 } dvti_task_run;
 
-/* Whoever gets an area works through the tasks that are left, so a late thread delays nobody. */
-static void dvti_task_body(void *user, int64_t begin, int64_t end) {
-    dvti_task_run *run = (dvti_task_run *)user;
-    int64_t area, task;
-    for (area = begin; area < end; area++)
-        while ((task = dvti_atomic_add(&run->next, 1) - 1) < run->tasks)
-            run->run(run->user, task, run->workspace + area * run->area_bytes);
+static void dvti_task_range(void *user, int64_t begin, int64_t end, int area) {
+    const dvti_task_run *run = (const dvti_task_run *)user;
+    for (; begin < end; begin++)
+        run->run(run->user, begin, run->workspace + area * run->area_bytes);
 }
 
 DVTI_FN void dvti_run_tasks(int64_t tasks, double terms, void *workspace, int64_t areas,
                             int64_t area_bytes, dvti_task_fn run, void *user) {
     dvti_task_run all;
-    all.tasks = tasks;
     all.area_bytes = area_bytes;
     all.workspace = (char *)workspace;
     all.run = run;
     all.user = user;
-    all.next = 0;
-    dvti_parallel_for(areas, terms * DVTI_GEMM_TERM_NS / (double)areas, dvti_task_body, &all);
+    dvti_parallel_parts(tasks, terms * DVTI_GEMM_TERM_NS / (double)tasks,
+                        (int)DVTI_MIN(areas, INT_MAX), dvti_task_range, &all);
 }
 /* ==== end src/3_cpu/ref/ref_gemm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 66 "src/devtensor_spine.h"
+#line 67 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_index.c ==== */
 /* Indexing: slices by number, one element per position by number, their transposes that add (the gradients), one-hot rows. */
@@ -16962,7 +17094,7 @@ DVTI_FN void dvti_ref_index(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 67 "src/devtensor_spine.h"
+#line 68 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_matmul.c ==== */
 /* Matrix product, out (batch..., n, m) = a (batch..., n, k) * b (batch..., k, m): tiles through the packed product of
@@ -17177,7 +17309,7 @@ DVTI_FN void dvti_ref_matmul(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 68 "src/devtensor_spine.h"
+#line 69 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_normal.c ==== */
 /* Normal numbers of float32 for the reference, one pair at a time: the tiers' text (2_core/math/box_muller.inl) with the words of one
@@ -17548,7 +17680,7 @@ DVTI_FN void dvti_ref_normal_pair(uint32_t first, uint32_t second, const dvti_la
 #endif
 /* ==== end src/3_cpu/ref/ref_normal.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 69 "src/devtensor_spine.h"
+#line 70 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_optimizer.c ==== */
 /* One optimiser step per element, in place. g is always rescale * gradient, clipped; w the weight, d the weight decay, a the rate.
@@ -17640,7 +17772,7 @@ DVTI_FN void dvti_ref_optimizer(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 70 "src/devtensor_spine.h"
+#line 71 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_pool.c ==== */
 /* Pooling: the largest element or the mean of each window, and their gradients. Windows are cut to x. One task is some planes
@@ -17996,7 +18128,7 @@ DVTI_FN void dvti_ref_pool2d(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 71 "src/devtensor_spine.h"
+#line 72 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_random.c ==== */
 /* Random numbers: each element is a function of the key and its own position, so threads and devices agree. The layouts that
@@ -18362,7 +18494,7 @@ DVTI_FN void dvti_ref_random(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 72 "src/devtensor_spine.h"
+#line 73 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_reduce.c ==== */
 /* Reductions. The order in which elements meet depends on the shape alone, so the bits do not depend on the number of threads:
@@ -18832,7 +18964,7 @@ DVTI_FN void dvti_ref_reduce(const dvti_launch *launch) {
 #undef DVTI_COLUMN_CHUNK
 /* ==== end src/3_cpu/ref/ref_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 73 "src/devtensor_spine.h"
+#line 74 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_softmax.c ==== */
 /* softmax and log_softmax along the last axis, in float64 and rounded once. Three passes over a row: its maximum, the sum of the
@@ -18946,7 +19078,7 @@ DVTI_FN void dvti_ref_softmax(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_softmax.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 74 "src/devtensor_spine.h"
+#line 75 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/dvt_angle.c ==== */
 /* What the tiers' sine, cosine and tangent call for lanes where the usual subtraction of multiples of pi / 2 loses digits. One function for
@@ -19025,7 +19157,7 @@ DVTI_FN void dvti_reduce_angles(const float *x, uint32_t done, float *rest, floa
 #endif
 /* ==== end src/3_cpu/simd/dvt_angle.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 75 "src/devtensor_spine.h"
+#line 76 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/dvt_angle64.c ==== */
 /* Angles of any size in double, brought into an eighth of a turn exactly, as dvt_angle.c does it for floats. */
@@ -19110,7 +19242,7 @@ DVTI_FN void dvti_reduce_angles64(const double *x, double *rest, double *low, do
 }
 /* ==== end src/3_cpu/simd/dvt_angle64.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 76 "src/devtensor_spine.h"
+#line 77 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/dvt_simd.c ==== */
 /* Which tier computes: what the processor and the operating system offer, and what the environment or the program asks for. */
@@ -19273,7 +19405,7 @@ DVT_API dvt_status dvt_set_cpu_isa(const char *name) {
 }
 /* ==== end src/3_cpu/simd/dvt_simd.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 77 "src/devtensor_spine.h"
+#line 78 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/tier_avx2.c ==== */
 /* The tier of AVX2 with FMA and F16C. */
@@ -26005,7 +26137,7 @@ DVTI_FN const dvti_simd *dvti_simd_avx2(void) {
 #endif
 /* ==== end src/3_cpu/simd/tier_avx2.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 78 "src/devtensor_spine.h"
+#line 79 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/tier_avx512.c ==== */
 /* The tier of AVX-512 (F, VL, DQ, BW). */
@@ -32765,7 +32897,7 @@ DVTI_FN const dvti_simd *dvti_simd_avx512(void) {
 #endif
 /* ==== end src/3_cpu/simd/tier_avx512.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 79 "src/devtensor_spine.h"
+#line 80 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/tier_plain.c ==== */
 /* The tier of every processor: NEON on 64-bit ARM, elsewhere what the compiler makes of vectors of 16 bytes. */
@@ -39685,7 +39817,7 @@ DVTI_FN const dvti_simd *dvti_simd_plain(void) {
 #endif
 /* ==== end src/3_cpu/simd/tier_plain.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 80 "src/devtensor_spine.h"
+#line 81 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/cold_begin.inl ==== */
 /* Rooms that decide and describe, and leave the computing to others, begin here. GCC compiles them with -O1 where the program has -O2 or
@@ -39699,7 +39831,7 @@ DVTI_FN const dvti_simd *dvti_simd_plain(void) {
 #endif
 /* ==== end src/1_base/cold_begin.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 81 "src/devtensor_spine.h"
+#line 82 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_off.c ==== */
 /* What is left of CUDA under DEVTENSOR_NO_CUDA. */
@@ -39768,7 +39900,7 @@ DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
 #endif
 /* ==== end src/3_cuda/dvt_cuda_off.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 82 "src/devtensor_spine.h"
+#line 83 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_CUDA)
 /* ==== begin src/3_cuda/driver/dvt_cuda_driver.c ==== */
@@ -40515,7 +40647,7 @@ DVTI_FN dvt_status dvti_cuda_fail(const char *function, const char *call, dvti_c
 #undef DVTI_CUDA_LIBRARY
 /* ==== end src/3_cuda/driver/dvt_cuda_driver.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 84 "src/devtensor_spine.h"
+#line 85 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/driver/dvt_cuda_nvrtc.c ==== */
 /* Finding NVRTC: the path that the user names, what the process has already, the loader's own search, Python's wheels, the
@@ -40734,7 +40866,7 @@ DVTI_FN const dvti_nvrtc *dvti_nvrtc_open(const char *function) {
 #undef DVTI_NVRTC_PATH
 /* ==== end src/3_cuda/driver/dvt_cuda_nvrtc.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 85 "src/devtensor_spine.h"
+#line 86 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/driver/dvt_nccl.c ==== */
 /* Opening NCCL, and its communicators. It is asked for by DEVTENSOR_NCCL=1; without it, and without the library, sums over cards are made by
@@ -40880,7 +41012,7 @@ DVTI_FN const dvti_nccl_comm *dvti_nccl_comms(const int *cards, int n) {
 #undef DVTI_NCCL_GROUPS
 /* ==== end src/3_cuda/driver/dvt_nccl.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 86 "src/devtensor_spine.h"
+#line 87 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/driver/dvt_nvml.c ==== */
 /* The free memory of a card, asked of NVML (what nvidia-smi asks), which needs no context on it. Optional: without it the free memory is
@@ -40945,7 +41077,7 @@ DVTI_FN int64_t dvti_nvml_free(dvti_cu_device card) {
 }
 /* ==== end src/3_cuda/driver/dvt_nvml.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 87 "src/devtensor_spine.h"
+#line 88 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_all_reduce.c ==== */
 /* Sums over several gpus, by kernels that read the others' memory (kernels/all_reduce.cu). The compute streams meet before and after:
@@ -41426,7 +41558,7 @@ DVTI_FN dvt_status dvti_cuda_all_reduce(const char *name, dvti_device *const *de
 #undef DVTI_ONE_STAGE_BYTES
 /* ==== end src/3_cuda/device/dvt_cuda_all_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 88 "src/devtensor_spine.h"
+#line 89 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_copy.c ==== */
 /* Bytes between main memory and a card. Small copies stand in the compute stream; large ones go in chunks through streams of
@@ -41589,7 +41721,7 @@ DVTI_FN dvt_status dvti_cuda_download(dvti_device *device, void *dst, const void
 }
 /* ==== end src/3_cuda/device/dvt_cuda_copy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 89 "src/devtensor_spine.h"
+#line 90 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_device.c ==== */
 /* Cards and the gpu(i) on them: opening, closing, what can be asked. */
@@ -41780,7 +41912,7 @@ DVTI_FN void dvti_cuda_describe(int index, const dvti_device *device, dvt_device
 }
 /* ==== end src/3_cuda/device/dvt_cuda_device.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 90 "src/devtensor_spine.h"
+#line 91 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_enter.c ==== */
 /* A gpu(i) and its card, and making the card's context current: what every other file here begins with. */
@@ -41815,7 +41947,7 @@ DVTI_FN void dvti_cuda_leave(bool pushed) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_enter.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 91 "src/devtensor_spine.h"
+#line 92 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_error.c ==== */
 /* What goes wrong on a card. Most errors belong to the call that got them. Some end the card's context: a kernel that reads where it
@@ -42026,7 +42158,7 @@ DVTI_FN void dvti_cuda_end(dvti_cuda_gpu *gpu, bool pushed) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_error.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 92 "src/devtensor_spine.h"
+#line 93 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_memory.c ==== */
 /* The caching allocator of one gpu(i): segments from the driver are cut into blocks, and blocks that are released are handed out again
@@ -42302,7 +42434,7 @@ DVTI_FN void dvti_cuda_forget(dvti_cuda_memory *memory) {
 #undef DVTI_CUDA_LARGE_UNIT
 /* ==== end src/3_cuda/device/dvt_cuda_memory.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 93 "src/devtensor_spine.h"
+#line 94 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_order.c ==== */
 /* What keeps the streams of a gpu(i) in order; see dvt_cuda_device.h. */
@@ -42523,7 +42655,7 @@ DVTI_FN void dvti_cuda_order_close(dvti_cuda_gpu *gpu) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_order.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 94 "src/devtensor_spine.h"
+#line 95 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_peer.c ==== */
 /* Copies between cards. Whether a card can reach another one's memory is not believed but tried, once for each pair: there are systems
@@ -42742,7 +42874,7 @@ DVTI_FN dvt_status dvti_cuda_copy_from(dvti_device *device, void *dst, dvti_devi
 #undef DVTI_TRIAL_WORDS
 /* ==== end src/3_cuda/device/dvt_cuda_peer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 95 "src/devtensor_spine.h"
+#line 96 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_staging.c ==== */
 /* Page-locked memory between main memory and a card. The card copies to and from it without the driver's own staging, so a caller's memory
@@ -42823,7 +42955,7 @@ DVTI_FN void dvti_cuda_staging_close(dvti_cuda_gpu *gpu) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_staging.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 96 "src/devtensor_spine.h"
+#line 97 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_cache.c ==== */
 /* Compiled programs on disk, so that NVRTC is needed once per machine and not once per run.
@@ -43137,7 +43269,7 @@ DVTI_FN void dvti_cuda_cache_write(dvti_cuda_key key, const dvti_cuda_image *ima
 #endif
 /* ==== end src/3_cuda/jit/dvt_cuda_cache.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 97 "src/devtensor_spine.h"
+#line 98 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_text.c ==== */
 /* The text of programs: args.h, base.cu, the definitions of a variant, the functions that it needs, a family's file. */
@@ -48457,7 +48589,7 @@ DVTI_FN char *dvti_cuda_source(dvti_cuda_program program) {
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 98 "src/devtensor_spine.h"
+#line 99 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_compile.c ==== */
 /* From source to an image, by NVRTC: a CUBIN where it knows the card, PTX of the highest architecture that it knows otherwise. */
@@ -48588,7 +48720,7 @@ DVTI_FN dvt_status dvti_cuda_compile(int cc, bool fuse, const char *function, co
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_compile.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 99 "src/devtensor_spine.h"
+#line 100 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_jit.c ==== */
 /* Programs on cards: found, or made at their first use, and looked up by family, variant and entry. */
@@ -48821,7 +48953,7 @@ DVTI_FN dvt_status dvti_cuda_function(dvti_cuda_card *card, const char *function
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_jit.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 100 "src/devtensor_spine.h"
+#line 101 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/dvt_cuda_grid.c ==== */
 /* What the families share: views and divisors as kernels take them, grids, and the way into the compute stream. */
@@ -48904,7 +49036,7 @@ DVTI_FN dvt_status dvti_cuda_start(dvti_cuda_gpu *gpu, const dvti_launch *launch
 }
 /* ==== end src/3_cuda/launch/dvt_cuda_grid.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 101 "src/devtensor_spine.h"
+#line 102 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/dvt_cuda_launch.c ==== */
 /* The door of all kernels: which family serves a launch, and how much workspace it wants. */
@@ -48977,7 +49109,7 @@ DVTI_FN dvt_status dvti_cuda_run(dvti_cuda_gpu *gpu, const dvti_launch *launch) 
 }
 /* ==== end src/3_cuda/launch/dvt_cuda_launch.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 102 "src/devtensor_spine.h"
+#line 103 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/dvt_cuda_axes.c ==== */
 /* Axes of windows, as the families' geometry wants them: few, and in the order of memory. */
@@ -49048,7 +49180,7 @@ DVTI_FN int64_t dvti_cuda_power(int64_t least) {
 }
 /* ==== end src/3_cuda/launch/dvt_cuda_axes.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 103 "src/devtensor_spine.h"
+#line 104 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_conv.c ==== */
 /* Convolution and its gradients: DVTI_K_CONV2D (kernels/conv.cu). Variant: dtype, operation, how (a tile, directly, or the sum of
@@ -49371,7 +49503,7 @@ DVTI_FN dvt_status dvti_cuda_conv(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 #undef DVTI_CUDA_CONV_TILES
 /* ==== end src/3_cuda/launch/cuda_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 104 "src/devtensor_spine.h"
+#line 105 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_conv_mma.c ==== */
 /* Convolution on the tensor cores (kernels/conv_mma.cu): which tiles there are, and when. The rest is cuda_conv.c's. */
@@ -49406,7 +49538,7 @@ DVTI_FN const dvti_cuda_conv_tile *dvti_cuda_conv_mma_tiles(const dvti_cuda_gpu 
 #undef DVTI_CUDA_CONV_MMA_TILES
 /* ==== end src/3_cuda/launch/cuda_conv_mma.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 105 "src/devtensor_spine.h"
+#line 106 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_elementwise.c ==== */
 /* Elementwise operations (kernels/elementwise.cu): the order of axes, the groups of elements, the variant.
@@ -49780,7 +49912,7 @@ DVTI_FN dvt_status dvti_cuda_elementwise(dvti_cuda_gpu *gpu, const dvti_launch *
 #undef DVTI_EW_TILE
 /* ==== end src/3_cuda/launch/cuda_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 106 "src/devtensor_spine.h"
+#line 107 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_fill.c ==== */
 /* Values from nothing: DVTI_K_FILL, DVTI_K_ARANGE, DVTI_K_EYE (kernels/fill.cu). Variant: the dtype. */
@@ -49815,7 +49947,7 @@ DVTI_FN dvt_status dvti_cuda_fill(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 }
 /* ==== end src/3_cuda/launch/cuda_fill.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 107 "src/devtensor_spine.h"
+#line 108 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_index.c ==== */
 /* Indexing: DVTI_K_TAKE, DVTI_K_TAKE_ALONG, DVTI_K_ONE_HOT (kernels/index.cu). */
@@ -49988,7 +50120,7 @@ DVTI_FN int64_t dvti_cuda_index_workspace(const dvti_cuda_gpu *gpu, const dvti_l
 }
 /* ==== end src/3_cuda/launch/cuda_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 108 "src/devtensor_spine.h"
+#line 109 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_matmul.c ==== */
 /* Matrix products: DVTI_K_MATMUL (kernels/matmul.cu, and kernels/matmul_mma.cu where the tensor cores can be used). What is
@@ -50330,7 +50462,7 @@ DVTI_FN dvt_status dvti_cuda_matmul(dvti_cuda_gpu *gpu, const dvti_launch *launc
 #undef DVTI_MM_CHUNK
 /* ==== end src/3_cuda/launch/cuda_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 109 "src/devtensor_spine.h"
+#line 110 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_matmul_mma.c ==== */
 /* When a matrix product runs on tensor cores, and how (kernels/matmul_mma.cu). */
@@ -50384,7 +50516,7 @@ DVTI_FN bool dvti_cuda_mma_plan(const dvti_cuda_gpu *gpu, const dvti_launch *lau
 }
 /* ==== end src/3_cuda/launch/cuda_matmul_mma.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 110 "src/devtensor_spine.h"
+#line 111 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_optimizer.c ==== */
 /* Optimiser steps (kernels/optimizer.cu). Variant, from the lowest bit: 3 rule, 1 flag, 2 states, 5 x 4 dtypes (weight, three
@@ -50444,7 +50576,7 @@ DVTI_FN dvt_status dvti_cuda_optimizer(dvti_cuda_gpu *gpu, const dvti_launch *la
 #undef DVTI_OPT_MOST
 /* ==== end src/3_cuda/launch/cuda_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 111 "src/devtensor_spine.h"
+#line 112 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_order.c ==== */
 /* Sorting of rows, and the first k: DVTI_K_SORT (kernels/order.cu, and kernels/sort.cu for rows that no block holds). */
@@ -50569,7 +50701,7 @@ DVTI_FN dvt_status dvti_cuda_order(dvti_cuda_gpu *gpu, const dvti_launch *launch
 #undef DVTI_CUDA_ORDER_FEW
 /* ==== end src/3_cuda/launch/cuda_order.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 112 "src/devtensor_spine.h"
+#line 113 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_pool.c ==== */
 /* Pooling: DVTI_K_POOL2D (kernels/pool.cu). Variant: dtype, kind, whether a team works on a window, whether positions have 64 bits. */
@@ -50709,7 +50841,7 @@ DVTI_FN dvt_status dvti_cuda_pool(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 }
 /* ==== end src/3_cuda/launch/cuda_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 113 "src/devtensor_spine.h"
+#line 114 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_random.c ==== */
 /* Random numbers: DVTI_K_RANDOM (kernels/random.cu). */
@@ -50883,7 +51015,7 @@ DVTI_FN int64_t dvti_cuda_random_workspace(const dvti_cuda_gpu *gpu, const dvti_
 #undef DVTI_CUDA_SHUFFLE_BLOCK
 /* ==== end src/3_cuda/launch/cuda_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 114 "src/devtensor_spine.h"
+#line 115 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_reduce.c ==== */
 /* Reductions: DVTI_K_REDUCE (kernels/reduce.cu). The geometry is a function of shape, strides and dtype alone, so that every
@@ -51059,7 +51191,7 @@ DVTI_FN int64_t dvti_cuda_reduce_workspace(const dvti_cuda_gpu *gpu, const dvti_
 #undef DVTI_CUDA_BLOCKS
 /* ==== end src/3_cuda/launch/cuda_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 115 "src/devtensor_spine.h"
+#line 116 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_scan.c ==== */
 /* Cumulative sums: DVTI_K_SCAN (kernels/scan.cu). */
@@ -51125,7 +51257,7 @@ DVTI_FN dvt_status dvti_cuda_scan(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 #undef DVTI_CUDA_SCAN_COLUMN_CHUNK
 /* ==== end src/3_cuda/launch/cuda_scan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 116 "src/devtensor_spine.h"
+#line 117 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_softmax.c ==== */
 /* Softmax along the last axis: DVTI_K_SOFTMAX (kernels/softmax.cu). */
@@ -51240,7 +51372,7 @@ DVTI_FN dvt_status dvti_cuda_softmax(dvti_cuda_gpu *gpu, const dvti_launch *laun
 #undef DVTI_CUDA_PAIR
 /* ==== end src/3_cuda/launch/cuda_softmax.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 117 "src/devtensor_spine.h"
+#line 118 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_sort.c ==== */
 /* Stable sorting of keys with values, for families that need it (kernels/sort.cu). */
@@ -51300,7 +51432,7 @@ DVTI_FN dvt_status dvti_cuda_sort(dvti_cuda_gpu *gpu, const dvti_launch *launch,
 #undef DVTI_CUDA_SORT_TILES
 /* ==== end src/3_cuda/launch/cuda_sort.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 118 "src/devtensor_spine.h"
+#line 119 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_backend.c ==== */
 /* The contract of 2_core/dvt_backend.h, kept on a card: memory, launches, waiting. Copies are in device/. */
@@ -51488,7 +51620,7 @@ DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
 }
 /* ==== end src/3_cuda/dvt_cuda_backend.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 119 "src/devtensor_spine.h"
+#line 120 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_share.c ==== */
 /* What other CUDA code of the process may share: the stream of a gpu(i), and addresses. The card's context is its primary one,
@@ -51588,7 +51720,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 }
 /* ==== end src/3_cuda/dvt_cuda_share.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 120 "src/devtensor_spine.h"
+#line 121 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/cold_end.inl ==== */
@@ -51601,7 +51733,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 #endif
 /* ==== end src/1_base/cold_end.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 122 "src/devtensor_spine.h"
+#line 123 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_op_check.c ==== */
 /* Checks that every operation shares, and their messages. */
@@ -51913,7 +52045,7 @@ DVTI_FN bool dvti_axes_mask(const char *function, dvt_axes axes, const dvt_shape
 }
 /* ==== end src/4_ops/dvt_op_check.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 123 "src/devtensor_spine.h"
+#line 124 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_reads.c ==== */
 /* Which values a gradient reads, per operation: the one list behind two decisions. The tape keeps the memory of results that
@@ -52063,7 +52195,7 @@ DVTI_FN unsigned dvti_grad_reads(const dvti_node *node, int input) {
 #undef DVTI_READS_B
 /* ==== end src/4_ops/dvt_reads.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 124 "src/devtensor_spine.h"
+#line 125 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_stream.c ==== */
 /* The streams of contexts, their seeds and engines. A stream's position advances here, at the call; what a launch computes
@@ -52353,7 +52485,7 @@ DVTI_FN dvt_status dvti_draw(dvt_array *out, dvti_launch *launch, const dvt_key 
 #undef DVTI_MXNET_GENERATORS
 /* ==== end src/4_ops/dvt_stream.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 125 "src/devtensor_spine.h"
+#line 126 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_tape.c ==== */
 /* The tape: which operations computed an array. Recording state, nodes, and the end of nodes. The way back is in 5_grad. */
@@ -52530,7 +52662,7 @@ DVTI_FN dvt_array *dvti_finish(dvt_array *out, dvti_op op, const char *name, dvt
 }
 /* ==== end src/4_ops/dvt_tape.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 126 "src/devtensor_spine.h"
+#line 127 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_conv.c ==== */
 /* Convolution: parameters, shapes, and the recorded operation with its two gradients, which are operations too. Pooling is in
@@ -52784,7 +52916,7 @@ DVTI_FN dvt_array *dvti_conv2d_weight(dvt_array *x, dvt_array *g, dvt_shape w_sh
 }
 /* ==== end src/4_ops/op_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 127 "src/devtensor_spine.h"
+#line 128 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_copy.c ==== */
 /* Copies as operations: between contexts, dtypes and arrays. The bytes are moved by 2_core/dvt_copy.c. */
@@ -52881,7 +53013,7 @@ DVT_API dvt_array *dvt_copy_into(dvt_array *dst, dvt_array *src) {
 }
 /* ==== end src/4_ops/op_copy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 128 "src/devtensor_spine.h"
+#line 129 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_create.c ==== */
 /* Creation: arrays from nothing, from a number, from evenly spaced values, from memory of the host. */
@@ -53087,7 +53219,7 @@ DVT_API dvt_status dvt_set_from_host(dvt_array *x, const void *src, int64_t byte
 }
 /* ==== end src/4_ops/op_create.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 129 "src/devtensor_spine.h"
+#line 130 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_elementwise.c ==== */
 /* Elementwise operations: every public function of the op table's unary and binary rows, where and clip. */
@@ -53343,7 +53475,7 @@ DVT_API dvt_array *dvt_clip_(dvt_array *x, double low, double high) {
 }
 /* ==== end src/4_ops/op_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 130 "src/devtensor_spine.h"
+#line 131 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_index.c ==== */
 /* Joining, splitting and indexing. What 5_grad finds in a node's attributes: i[0] is the axis, not negative, of concat, take, take_add,
@@ -53793,7 +53925,7 @@ DVT_API dvt_array *dvt_one_hot(dvt_array *indices, int64_t depth, dvt_dtype dtyp
 }
 /* ==== end src/4_ops/op_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 131 "src/devtensor_spine.h"
+#line 132 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_layers.c ==== */
 /* Layers as functions, composed of recorded operations, so that their gradients need nothing of their own. */
@@ -54040,7 +54172,7 @@ DVT_API dvt_array *dvt_layer_norm(dvt_array *x, dvt_array *gamma, dvt_array *bet
 }
 /* ==== end src/4_ops/op_layers.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 132 "src/devtensor_spine.h"
+#line 133 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_matmul.c ==== */
 /* Matrix products. One recorded operation on arrays of two axes and more, with batch axes that broadcast; the other
@@ -54492,7 +54624,7 @@ DVT_API dvt_array *dvt_dot(dvt_array *a, dvt_array *b) {
 }
 /* ==== end src/4_ops/op_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 133 "src/devtensor_spine.h"
+#line 134 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_pool.c ==== */
 /* Pooling: parameters, shapes, and the recorded operations, each other's gradients. Windows are cut to x: padding is never the
@@ -54700,7 +54832,7 @@ DVTI_FN dvt_array *dvti_max_pool2d_pick(dvt_array *v, dvt_array *x, const dvti_a
 }
 /* ==== end src/4_ops/op_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 134 "src/devtensor_spine.h"
+#line 135 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_prewarm.c ==== */
 /* Kernels made before anybody waits for them: small operations on the device, such as networks in float32 are made of. Which programs they
@@ -54884,7 +55016,7 @@ DVT_API dvt_status dvt_prewarm(dvt_ctx ctx) {
 }
 /* ==== end src/4_ops/op_prewarm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 135 "src/devtensor_spine.h"
+#line 136 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_random.c ==== */
 /* Random arrays: the distributions, from the streams of contexts and from explicit keys, and what makes keys. */
@@ -55090,7 +55222,7 @@ DVT_API dvt_key dvt_key_fold_in(dvt_key key, uint32_t number) {
 }
 /* ==== end src/4_ops/op_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 136 "src/devtensor_spine.h"
+#line 137 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_reduce.c ==== */
 /* Reductions over axes, and softmax along one. What 5_grad finds in a node's attributes: for reductions i[0] is the bit mask of the
@@ -55331,7 +55463,7 @@ DVT_API dvt_array *dvt_log_softmax(dvt_array *x, int axis) {
 }
 /* ==== end src/4_ops/op_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 137 "src/devtensor_spine.h"
+#line 138 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_scan.c ==== */
 /* Sums of all so far along an axis. What 5_grad finds in a node's attributes: i[0] is the axis, not negative, i[1] is backwards. */
@@ -55397,7 +55529,7 @@ DVT_API dvt_array *dvt_cumsum(dvt_array *x, int axis) {
 }
 /* ==== end src/4_ops/op_scan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 138 "src/devtensor_spine.h"
+#line 139 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_sort.c ==== */
 /* Sorting along an axis, and the first k of that. Where a gradient will be asked for, a sorted array is recorded as what it is: its elements
@@ -55505,7 +55637,7 @@ DVT_API dvt_array *dvt_topk(dvt_array *x, int64_t k, int axis, bool largest, dvt
 }
 /* ==== end src/4_ops/op_sort.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 139 "src/devtensor_spine.h"
+#line 140 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_view.c ==== */
 /* Views: other shapes and strides on the same memory. */
@@ -55870,7 +56002,7 @@ DVT_API dvt_array *dvt_broadcast_to(dvt_array *x, dvt_shape shape) {
 }
 /* ==== end src/4_ops/op_view.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 140 "src/devtensor_spine.h"
+#line 141 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_attach.c ==== */
 /* Attached gradients: attaching, reading, clearing, writing them after a backward pass; and the ends of gradients, detach and
@@ -56150,7 +56282,7 @@ DVT_API dvt_array *dvt_stop_gradient(dvt_array *x) {
 }
 /* ==== end src/5_grad/dvt_attach.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 141 "src/devtensor_spine.h"
+#line 142 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_backward.c ==== */
 /* The backward pass: heads, the sweep from the last recorded operation to the first, and its two public forms. Attached
@@ -56526,7 +56658,7 @@ DVT_API dvt_status dvt_gradients(dvt_array *const *heads, dvt_array *const *head
 }
 /* ==== end src/5_grad/dvt_backward.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 142 "src/devtensor_spine.h"
+#line 143 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_graph.c ==== */
 /* The graph behind some heads: which nodes and leaves there are, their order, and the gradients gathered at each. Nothing is
@@ -56780,7 +56912,7 @@ DVTI_FN bool dvti_slot_add(dvti_slot *slot, dvt_array *part) {
 }
 /* ==== end src/5_grad/dvt_graph.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 143 "src/devtensor_spine.h"
+#line 144 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_conv.c ==== */
 /* Gradients of convolution and pooling. A convolution is linear in its data and in its weights, and so are its two gradients: the
@@ -56844,7 +56976,7 @@ DVTI_FN void dvti_grad_conv(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 144 "src/devtensor_spine.h"
+#line 145 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_elementwise.c ==== */
 /* Gradients of the op table's rows, where, clip and copy. The rows' texts come from the table; here stand the functions they
@@ -57021,7 +57153,7 @@ DVTI_FN void dvti_grad_elementwise(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 145 "src/devtensor_spine.h"
+#line 146 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_helpers.c ==== */
 /* What gradient functions share. */
@@ -57058,7 +57190,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x) {
 }
 /* ==== end src/5_grad/grad_helpers.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 146 "src/devtensor_spine.h"
+#line 147 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_index.c ==== */
 /* Gradients of joining and indexing. Taking and adding by index are each other's gradients. */
@@ -57102,7 +57234,7 @@ DVTI_FN void dvti_grad_index(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 147 "src/devtensor_spine.h"
+#line 148 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_matmul.c ==== */
 /* Gradients of matrix products. With C = A B: dA = G B^T and dB = A^T G; transposed operands move the transposes around. Batch
@@ -57141,7 +57273,7 @@ DVTI_FN void dvti_grad_matmul(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 148 "src/devtensor_spine.h"
+#line 149 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_reduce.c ==== */
 /* Gradients of reductions and softmax. Reduced arrays are first given back their axes with extent 1, so that everything else is
@@ -57292,7 +57424,7 @@ DVTI_FN void dvti_grad_reduce(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 149 "src/devtensor_spine.h"
+#line 150 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_scan.c ==== */
 /* The gradient of cumulative sums: an element is in all sums from its own on, so it is their gradients' sum from the other end. */
@@ -57306,7 +57438,7 @@ DVTI_FN void dvti_grad_scan(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_scan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 150 "src/devtensor_spine.h"
+#line 151 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_view.c ==== */
 /* Gradients of views: the same view, backwards. */
@@ -57358,7 +57490,7 @@ DVTI_FN void dvti_grad_view(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_view.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 151 "src/devtensor_spine.h"
+#line 152 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/cold_begin.inl ==== */
 /* Rooms that decide and describe, and leave the computing to others, begin here. GCC compiles them with -O1 where the program has -O2 or
@@ -57372,7 +57504,7 @@ DVTI_FN void dvti_grad_view(dvti_grad_call *call) {
 #endif
 /* ==== end src/1_base/cold_begin.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 152 "src/devtensor_spine.h"
+#line 153 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_array_list.c ==== */
 /* Several named arrays, as a parameter file holds them. */
@@ -57660,7 +57792,7 @@ DVT_API dvt_array *dvt_array_list_find(dvt_array_list *list, const char *name) {
 }
 /* ==== end src/5_io/dvt_array_list.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 153 "src/devtensor_spine.h"
+#line 154 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_files.c ==== */
 /* Whole files into memory, files that appear only when they are complete, the checked cursor over bytes, and elements as
@@ -58026,7 +58158,7 @@ DVTI_FN dvt_status dvti_file_end(dvti_file_out *out, bool ok) {
 #endif
 /* ==== end src/5_io/dvt_files.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 154 "src/devtensor_spine.h"
+#line 155 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_float_text.c ==== */
 /* The decimal digits of a binary float, exactly: a fixed-size big integer, digit generation after Steele and White
@@ -58363,7 +58495,7 @@ DVTI_FN int dvti_number_text(char *buffer, const dvti_float *x, const dvti_numbe
 #undef DVTI_DIGITS
 /* ==== end src/5_io/dvt_float_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 155 "src/devtensor_spine.h"
+#line 156 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_gzip.c ==== */
 /* gzip (RFC 1952): headers with everything they may hold, several members, and what each says of itself checked. */
@@ -58543,7 +58675,7 @@ DVTI_FN bool dvti_gunzip_head(const char *function, const char *what, const void
 }
 /* ==== end src/5_io/dvt_gzip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 156 "src/devtensor_spine.h"
+#line 157 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_idx.c ==== */
 /* IDX, the format of MNIST: 0, 0, type, number of axes; the extents; the elements; all big-endian. Plain or gzip, told
@@ -58704,7 +58836,7 @@ DVT_API dvt_array *dvt_load_idx(const char *path, dvt_ctx ctx) {
 #undef DVTI_IDX_HEADER
 /* ==== end src/5_io/dvt_idx.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 157 "src/devtensor_spine.h"
+#line 158 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_inflate.c ==== */
 /* Reading deflate (RFC 1951). Codes of up to 11 bits are looked up in a table, the rare longer ones are found by
@@ -59124,7 +59256,7 @@ DVTI_FN bool dvti_inflate(dvti_inflater *s) {
 #undef DVTI_LOOKUP_BITS
 /* ==== end src/5_io/dvt_inflate.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 158 "src/devtensor_spine.h"
+#line 159 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_npy.c ==== */
 /* NumPy's .npy: a magic, a version, a Python dictionary with exactly three keys, and the elements. Pickled objects are
@@ -59476,7 +59608,7 @@ DVT_API dvt_status dvt_save_npy(const char *path, dvt_array *x) {
 #undef DVTI_NPY_GROWTH
 /* ==== end src/5_io/dvt_npy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 159 "src/devtensor_spine.h"
+#line 160 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_params.c ==== */
 /* Apache MXNet's .params: a list of arrays, each with its version, shape and dtype, and then their names. Everything is
@@ -59891,7 +60023,7 @@ DVT_API dvt_status dvt_save_params(const char *path, dvt_array *const *arrays,
 #undef DVTI_PARAMS_V3
 /* ==== end src/5_io/dvt_params.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 160 "src/devtensor_spine.h"
+#line 161 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_print.c ==== */
 /* Arrays as text: brackets, line breaks and summaries by NumPy's rules, and what each style writes around them. Only the
@@ -60359,7 +60491,7 @@ DVT_API dvt_status dvt_print_file(void *file, dvt_array *x) {
 }
 /* ==== end src/5_io/dvt_print.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 161 "src/devtensor_spine.h"
+#line 162 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_print_element.c ==== */
 /* How the elements of one array look: one form for all of them, decided by NumPy's rules (arrayprint of NumPy 1.24) or
@@ -60635,7 +60767,7 @@ DVTI_FN dvti_element_format dvti_element_plan(const dvti_print_rules *rules, dvt
 }
 /* ==== end src/5_io/dvt_print_element.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 162 "src/devtensor_spine.h"
+#line 163 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_NN)
 /* ==== begin src/6_nn/block_basic.c ==== */
@@ -61173,7 +61305,7 @@ DVT_API dvt_block *dvt_embedding_block(int64_t count, int64_t units) {
 }
 /* ==== end src/6_nn/block_basic.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 164 "src/devtensor_spine.h"
+#line 165 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_conv.c ==== */
 /* Conv2D and pooling. Settings are checked and their defaults filled in once, when the block is made, so that printing and
@@ -61451,7 +61583,7 @@ DVT_API dvt_block *dvt_global_avg_pool2d_block(void) {
 }
 /* ==== end src/6_nn/block_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 165 "src/devtensor_spine.h"
+#line 166 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_norm.c ==== */
 /* BatchNorm and LayerNorm. */
@@ -61652,7 +61784,7 @@ DVT_API dvt_block *dvt_layer_norm_block(void) {
 }
 /* ==== end src/6_nn/block_norm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 166 "src/devtensor_spine.h"
+#line 167 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_block.c ==== */
 /* Blocks: making, children, parameters, forward. What the blocks of the library compute is in block_*.c. */
@@ -62048,7 +62180,7 @@ DVT_API dvt_array *dvt_forward(dvt_block *net, dvt_array *x) {
 }
 /* ==== end src/6_nn/dvt_block.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 167 "src/devtensor_spine.h"
+#line 168 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_block_print.c ==== */
 /* Blocks as text: the form Gluon prints, and the summary table of a forward pass. */
@@ -62293,7 +62425,7 @@ DVT_API dvt_status dvt_print_summary(dvt_block *net, dvt_shape input) {
 }
 /* ==== end src/6_nn/dvt_block_print.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 168 "src/devtensor_spine.h"
+#line 169 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_initialise.c ==== */
 /* Initial values: what each kind draws, which one a parameter gets, and when. */
@@ -62526,7 +62658,7 @@ DVT_API dvt_status dvt_initialize(dvt_block *net, dvt_init init, dvt_ctx_list ct
 }
 /* ==== end src/6_nn/dvt_initialise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 169 "src/devtensor_spine.h"
+#line 170 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_load_match.c ==== */
 /* Which array of a file belongs to which parameter. Files of save_parameters have structural names ("0.weight"). Files without
@@ -62778,7 +62910,7 @@ DVTI_FN bool dvti_load_match(dvti_load *load, const dvt_block *net) {
 }
 /* ==== end src/6_nn/dvt_load_match.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 170 "src/devtensor_spine.h"
+#line 171 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_loss.c ==== */
 /* Losses: one value per sample, composed of recorded operations. Labels are cut from their history, so that gradients flow into
@@ -62976,7 +63108,7 @@ DVT_API dvt_array *dvt_huber_loss(dvt_array *prediction, dvt_array *label, doubl
 }
 /* ==== end src/6_nn/dvt_loss.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 171 "src/devtensor_spine.h"
+#line 172 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_match.c ==== */
 /* Regular expressions for names of parameters: compiled to a small program whose threads run side by side, so that no pattern
@@ -63376,7 +63508,7 @@ DVTI_FN bool dvti_pattern_match(dvti_pattern *p, const char *text) {
 #undef DVTI_PAT_DEPTH
 /* ==== end src/6_nn/dvt_match.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 172 "src/devtensor_spine.h"
+#line 173 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_name.c ==== */
 /* Names of parameters: a counter per kind of block, for the whole process. */
@@ -63443,7 +63575,7 @@ DVTI_FN const char *dvti_param_name(const dvt_param *p) {
 }
 /* ==== end src/6_nn/dvt_name.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 173 "src/devtensor_spine.h"
+#line 174 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param.c ==== */
 /* One parameter: its copies, one per context, and their gradients. How several change at once is in dvt_param_plan.c. */
@@ -63847,7 +63979,7 @@ DVT_API dvt_status dvt_param_set_data(dvt_param *p, dvt_array *x) {
 }
 /* ==== end src/6_nn/dvt_param.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 174 "src/devtensor_spine.h"
+#line 175 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param_list.c ==== */
 /* Collections of parameters: gathered from blocks by name, and changed together or not at all. */
@@ -64079,7 +64211,7 @@ DVT_API dvt_status dvt_params_zero_grad(dvt_params *params) {
 }
 /* ==== end src/6_nn/dvt_param_list.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 175 "src/devtensor_spine.h"
+#line 176 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param_plan.c ==== */
 /* Changing several parameters at once: everything that can fail happens in plans; committing them cannot. */
@@ -64248,7 +64380,7 @@ DVTI_FN void dvti_plans_commit(dvti_plan *plans, size_t n) {
 }
 /* ==== end src/6_nn/dvt_param_plan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 176 "src/devtensor_spine.h"
+#line 177 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_save_load.c ==== */
 /* save_parameters and load_parameters. Names in files are structural, "0.weight": the path of child numbers, then the short
@@ -64445,7 +64577,7 @@ DVT_API dvt_status dvt_load_parameters(dvt_block *net, const char *path, dvt_ctx
 }
 /* ==== end src/6_nn/dvt_save_load.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 177 "src/devtensor_spine.h"
+#line 178 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_all_reduce.c ==== */
 /* The sum of the gradients over the contexts, where their devices make it themselves. */
@@ -64633,7 +64765,7 @@ DVTI_FN bool dvti_trainer_all_reduce(const char *function, const dvt_trainer *t,
 }
 /* ==== end src/7_train/dvt_all_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 178 "src/devtensor_spine.h"
+#line 179 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_batch.c ==== */
 /* Making one batch out of numbered samples, on cpu(0). Two ways with the same bits: datasets whose samples are rows of an
@@ -64872,7 +65004,7 @@ DVTI_FN bool dvti_batch_make(const char *function, const dvti_batcher *batcher,
 #undef DVTI_TABLE_CHANNELS
 /* ==== end src/7_train/dvt_batch.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 179 "src/devtensor_spine.h"
+#line 180 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_clip.c ==== */
 /* Clipping by the common norm of several arrays, on any contexts. Source: Pascanu, Mikolov and Bengio, 2013. */
@@ -65002,7 +65134,7 @@ DVT_API double dvt_clip_global_norm(dvt_array *const *arrays, int n, double max_
 }
 /* ==== end src/7_train/dvt_clip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 180 "src/devtensor_spine.h"
+#line 181 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_curve.c ==== */
 /* Training curves as an SVG picture: axes with round ticks, one line per series, a legend. The text depends on the points only:
@@ -65382,7 +65514,7 @@ DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path) {
 #undef DVTI_CURVE_LARGEST
 /* ==== end src/7_train/dvt_curve.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 181 "src/devtensor_spine.h"
+#line 182 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_dataset.c ==== */
 /* Datasets: two arrays in main memory, image and label files of MNIST's kind, and a transform on top of another dataset.
@@ -65644,7 +65776,7 @@ DVT_API dvt_dataset *dvt_mnist(const char *folder, bool train) {
 }
 /* ==== end src/7_train/dvt_dataset.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 182 "src/devtensor_spine.h"
+#line 183 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_loader.c ==== */
 /* The loader: the order of an epoch, and batches in that order. Worker threads make batches ahead into a ring of places; the
@@ -66080,7 +66212,7 @@ DVT_API void dvt_loader_reset(dvt_loader *loader) {
 #undef DVTI_MAX_WORKERS
 /* ==== end src/7_train/dvt_loader.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 183 "src/devtensor_spine.h"
+#line 184 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_metric.c ==== */
 /* Metrics: sums over batches, kept as an exact count and a float64. The comparison runs where the arrays are; one number
@@ -66269,7 +66401,7 @@ DVT_API dvt_status dvt_metric_update(dvt_metric *metric, dvt_array *labels,
 }
 /* ==== end src/7_train/dvt_metric.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 184 "src/devtensor_spine.h"
+#line 185 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_optimizer.c ==== */
 /* Optimisers: what each kind needs to know, checked once, and the launch that applies one step to one copy of a parameter.
@@ -66433,7 +66565,7 @@ DVTI_FN dvti_launch dvti_optimizer_launch(const char *function, const dvt_optimi
 }
 /* ==== end src/7_train/dvt_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 185 "src/devtensor_spine.h"
+#line 186 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_progress.c ==== */
 /* Progress of a run on standard error: a bar that redraws itself on a terminal, now and then a plain line elsewhere.
@@ -66681,7 +66813,7 @@ DVT_API void dvt_progress_finish(dvt_progress *p) {
 #undef DVTI_PROGRESS_LINES
 /* ==== end src/7_train/dvt_progress.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 186 "src/devtensor_spine.h"
+#line 187 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_replicas.c ==== */
 /* The copies of the parameters that are trained: where they are, the memory that a step needs beside them, and the sum of their
@@ -66985,7 +67117,7 @@ DVTI_FN dvt_status dvti_trainer_sum(const char *function, const dvt_trainer *t, 
 }
 /* ==== end src/7_train/dvt_replicas.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 187 "src/devtensor_spine.h"
+#line 188 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_schedule.c ==== */
 /* Learning-rate schedules: pure functions of a step counted from 0. Warm-up comes first, and the schedule counts its own
@@ -67123,7 +67255,7 @@ DVTI_FN dvt_status dvti_schedule_check(const char *function, const dvt_schedule 
 }
 /* ==== end src/7_train/dvt_schedule.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 188 "src/devtensor_spine.h"
+#line 189 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_split.c ==== */
 /* Cutting a batch into one part per context. Source of the uneven rule: NumPy's array_split. */
@@ -67184,7 +67316,7 @@ DVT_API dvt_status dvt_split_and_load(dvt_array *x, dvt_ctx_list ctxs, bool even
 }
 /* ==== end src/7_train/dvt_split.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 189 "src/devtensor_spine.h"
+#line 190 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_trainer.c ==== */
 /* The trainer: checks, then memory, then the sum of the gradients and the same step for every copy. Everything that can fail
@@ -67460,7 +67592,7 @@ DVT_API double dvt_trainer_clip_global_norm(dvt_trainer *trainer, double max_nor
 }
 /* ==== end src/7_train/dvt_trainer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 190 "src/devtensor_spine.h"
+#line 191 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_transform.c ==== */
 /* What happens to a sample before it is put into a batch: pixels to floats, normalisation, chains, functions of the user's.
@@ -67685,7 +67817,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 }
 /* ==== end src/7_train/dvt_transform.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 191 "src/devtensor_spine.h"
+#line 192 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/cold_end.inl ==== */
@@ -67698,7 +67830,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #endif
 /* ==== end src/1_base/cold_end.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 193 "src/devtensor_spine.h"
+#line 194 "src/devtensor_spine.h"
 #endif
 #endif
 
@@ -68073,7 +68205,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #define dvt_dtype_parse(...) dvt_note_status(dvt_dtype_parse(__VA_ARGS__), __FILE__, __LINE__)
 /* ==== end src/0_api/dvt_call_sites.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 197 "src/devtensor_spine.h"
+#line 198 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== end src/devtensor_spine.h ==== */

@@ -92,13 +92,18 @@ DVTI_FN int64_t dvti_parse_bytes(const char *text);
 
 /* ---- threads ---- */
 /* Calls body(user, begin, end) over disjoint ranges that cover 0..n, on the caller and the pool's threads. `cost` says how
-   many nanoseconds one item takes one thread; a factor of three either way does no harm. Work of less than DVTI_PARALLEL_NS in
-   all stays in the caller, as do nested calls, calls from device queues and from parallel regions of OpenMP. Where ranges begin
-   depends on the number of threads, so it must not decide any rounding. Never fails. */
+   many nanoseconds one item takes one thread; a factor of three either way does no harm. Small work stays in the caller, as do
+   nested calls, calls from device queues and from parallel regions of OpenMP. Where ranges begin depends on the number of threads,
+   so it must not decide any rounding. Never fails. */
 typedef void (*dvti_range_fn)(void *user, int64_t begin, int64_t end);
 DVTI_FN void dvti_parallel_for(int64_t n, double cost, dvti_range_fn body, void *user);
-/* A fork and join costs about 0.3 us while the workers spin, 5 to 50 us when they sleep. As a cost it says of an item that it is worth a
-   thread. */
+/* The same by at most `parts` threads. `part` is the thread's number, below `parts`: no two ranges with the same one run at once. */
+typedef void (*dvti_part_fn)(void *user, int64_t begin, int64_t end, int part);
+DVTI_FN void dvti_parallel_parts(int64_t n, double cost, int parts, dvti_part_fn body, void *user);
+/* A fork and join costs about 0.5 us while the workers look for a job, 5 to 50 us when they sleep. Work of less than DVTI_HOT_NS in all
+   stays in the caller, and of less than DVTI_PARALLEL_NS where they sleep. As a cost, DVTI_PARALLEL_NS says of an item that it is worth
+   a thread. */
+#define DVTI_HOT_NS 3000
 #define DVTI_PARALLEL_NS 10000
 /* How many threads would take part in a dvti_parallel_for that this thread started now. Never waits. */
 DVTI_FN int dvti_parallel_width(void);
@@ -114,6 +119,13 @@ DVTI_FN int dvti_cpu_quota(const char *mounts, const char *membership);
 /* Starts a thread with all signals blocked; false when the system refuses. Its function is DVTI_THREAD_MAIN(name) { .. user .. return 0; } */
 DVTI_FN bool dvti_thread_start(dvti_thread *thread, dvti_thread_main run, void *user);
 DVTI_FN void dvti_thread_join(dvti_thread thread);
+DVTI_FN void dvti_thread_detach(dvti_thread thread);
+/* Until *word is no longer `value`; may return earlier. */
+DVTI_FN void dvti_word_sleep(dvti_word *word, dvti_word value);
+/* One who sleeps on it, or, without futexes, everybody who sleeps on any; how many, as far as is known. */
+DVTI_FN int dvti_word_wake(dvti_word *word);
+/* In a forked child nobody sleeps. */
+DVTI_FN void dvti_word_ready(void);
 /* Where threads of the pool run; see dvt_affinity.c. */
 #define DVTI_AFFINITY_CPUS 4096
 

@@ -1,8 +1,12 @@
 /* The pool behind dvti_parallel_for.
 
-   One job at a time, cut into ranges. Whoever takes part draws ranges until none is left, and the caller waits only for ranges
-   that others have drawn: it can finish alone, so a worker that sleeps, or that the system does not run, delays nobody. A thread
-   that finds the pool busy does its work alone.
+   One job at a time, cut into shares, one for each thread, and these into ranges. A thread draws half of what its share still has
+   until that is nothing, and then half of what another's has. The caller waits only for ranges that others have drawn: it can finish
+   alone, so a worker that sleeps, or that the system does not run, delays nobody. A thread that finds the pool busy does its work alone.
+
+   Jobs of the same size give the same thread the same items, which its caches still have. A line that another processor wrote takes 100
+   to 200 ns to come, and a small job lasts ten times that: so all that a worker reads before it starts stands on one line, its own share;
+   nobody writes there while it draws, and the caller's post is a store that it need not wait for.
 
    Workers look for the next job before they sleep, and callers for the end of one, for as long as waking them would take (50 to 200 us in a
    virtual machine). By time and not by a count of `pause`, which takes 10 times longer on some processors than on others. And not at
@@ -16,136 +20,111 @@
    what a job costs. Where the handler does not run (a bare clone), workers that are gone look like workers that never draw. */
 #include "1_base/dvt_base.h"
 
+#define DVTI_MOST_THREADS 256 /* that dvt_set_num_threads takes */
+
 static DVTI_TLS int dvti_serial_depth;
 
 DVTI_FN void dvti_parallel_off(void) {
     dvti_serial_depth = 1;
 }
 
-static dvt_status dvti_check_threads(int n) {
-    return n < 0 || n > 256
-               ? dvti_fail(DVT_ERR_RANGE,
-                           "dvt_set_num_threads: got %d; expected 0 (the default) to 256", n)
-               : DVT_OK;
-}
-
 #if DVTI_THREADS
 
-#define DVTI_RANGE_NS 4000       /* the least work that a range has */
-#define DVTI_RANGES 8            /* for each thread: what the last one holds up is small */
+#define DVTI_RANGE_NS 1500       /* the least work that a range has */
+#define DVTI_RANGES 8            /* of a share: what the last one holds up is small */
 #define DVTI_SPIN_SECONDS 200e-6 /* until a sleep */
+#define DVTI_SEEN_SECONDS 50e-6  /* until the caller's processor is asked for again */
 #define DVTI_LOSS_SECONDS 30e-6  /* waiting that is no loss */
 #define DVTI_WAKE_NS 50000       /* the work that a wake-up is worth */
 #define DVTI_ALONE_FACTOR 8      /* times what was lost */
 #define DVTI_ALONE_SECONDS 1.0   /* at most: a process may have been stopped */
 #define DVTI_RETRY_SECONDS 1.0   /* after the system refused to start a thread */
 
-typedef struct dvti_pool {
-    /* One cache line: who sees `left` change has the whole job. `left`: ranges that nobody has drawn; the caller has the first
-       without drawing. */
-    DVTI_LINE_ALIGNED dvti_atomic left;
+/* One cache line. Who has drawn from it may read it, since the caller does not go on before what was drawn is finished. */
+typedef struct dvti_share {
+    DVTI_LINE_ALIGNED dvti_word left; /* ranges to draw; -1: the worker ends. What it sleeps on */
+    int shares;
     dvti_range_fn body;
+    dvti_part_fn part; /* in place of body, or NULL */
     void *user;
-    int64_t n, step, ranges;
-    dvti_word posted; /* jobs so far; what workers sleep on */
-    /* Another, which workers write. `finished`: ranges that they have done; what the caller sleeps on. */
+    int64_t end, step; /* of the last range, were it as long as the others; items of a range */
+    int64_t n;
+} dvti_share;
+
+typedef struct dvti_pool {
+    dvti_share share[DVTI_MOST_THREADS]; /* the caller's, the workers' */
+    /* Ranges that workers have done; what the caller sleeps on. */
     DVTI_LINE_ALIGNED dvti_word finished;
     dvti_atomic caller_sleeps;
     /* What changes rarely. */
-    DVTI_LINE_ALIGNED dvti_atomic busy; /* 1: a thread has the pool, and what follows `started` */
+    DVTI_LINE_ALIGNED dvti_atomic threads; /* 0: not decided yet */
+    dvti_atomic alive, sleeping;           /* workers */
+    dvti_atomic started;                   /* workers so far: the next one's number is one more */
+    double spin;                           /* seconds */
+    /* What workers read before they sleep, and never in between. */
+    DVTI_LINE_ALIGNED dvti_atomic busy; /* 1: a thread has the pool, and what follows `caller` */
     dvti_atomic caller;                 /* the processor of the last job's caller, -1: not known */
-    dvti_atomic threads;                /* 0: not decided yet */
-    dvti_atomic alive, sleeping;        /* workers */
-    dvti_atomic stop;
-    dvti_atomic started; /* workers so far: the next one's number */
     bool ready;
     int64_t process;    /* whose threads the workers are */
-    double spin;        /* seconds */
+    double seen;        /* when `caller` was */
     double retry_at;    /* no thread is started before; 0: any time */
     double alone_until; /* 0: not alone */
     double owed;        /* nanoseconds of work done while there were sleepers */
-#if !DVTI_FUTEX
-    dvti_mutex lock;
-    dvti_cond changed;
-#endif
+    double small;       /* and in small jobs while nobody looked, since small_since */
+    double small_since;
 } dvti_pool;
 
 static dvti_pool dvti_the_pool;
 
-/* ---- sleeping ---- */
-#if DVTI_FUTEX
-/* Until the word has changed; may return earlier. */
-static void dvti_pool_sleep(dvti_pool *pool, dvti_word *word, dvti_word value) {
-    (void)pool;
-    syscall(SYS_futex, word, 128 /* FUTEX_WAIT_PRIVATE */, value, NULL, NULL, 0);
-}
-
-static void dvti_pool_wake(dvti_pool *pool, dvti_word *word, int threads) {
-    (void)pool;
-    syscall(SYS_futex, word, 129 /* FUTEX_WAKE_PRIVATE */, threads, NULL, NULL, 0);
-}
-
-static void dvti_pool_sleep_ready(dvti_pool *pool) {
-    (void)pool;
-}
-#else
-static void dvti_pool_sleep(dvti_pool *pool, dvti_word *word, dvti_word value) {
-    dvti_mutex_lock(&pool->lock);
-    while (dvti_atomic_load(word) == value)
-        dvti_cond_wait(&pool->changed, &pool->lock);
-    dvti_mutex_unlock(&pool->lock);
-}
-
-static void dvti_pool_wake(dvti_pool *pool, dvti_word *word, int threads) {
-    (void)word;
-    (void)threads;
-    dvti_mutex_lock(&pool->lock); /* who has seen the old value waits by now */
-    dvti_mutex_unlock(&pool->lock);
-    dvti_cond_broadcast(&pool->changed);
-}
-
-static void dvti_pool_sleep_ready(dvti_pool *pool) {
-    dvti_mutex fresh_lock = DVTI_MUTEX_INIT;
-    dvti_cond fresh_cond = DVTI_COND_INIT;
-    memcpy(&pool->lock, &fresh_lock, sizeof fresh_lock);
-    memcpy(&pool->changed, &fresh_cond, sizeof fresh_cond);
-}
-#endif
-
 /* ---- ranges ---- */
-/* The range's number from the end, 1 for the last one; 0 when none is left. Once it has one, a thread may read the job: the
-   caller does not go on before that range is finished. */
-static int64_t dvti_pool_draw(dvti_pool *pool) {
-    int64_t left;
-    while ((left = dvti_atomic_load(&pool->left)) > 0)
-        if (dvti_atomic_swap(&pool->left, left, left - 1))
-            return left;
+/* How many ranges it drew; the first is *left from the share's end. */
+static dvti_word dvti_share_draw(dvti_share *share, dvti_word *left) {
+    dvti_word half;
+    while ((*left = dvti_atomic_load(&share->left)) > 0) {
+        half = (*left + 1) / 2;
+        if (dvti_atomic_swap(&share->left, *left, *left - half))
+            return half;
+    }
     return 0;
 }
 
-/* Draws from the job until nothing is left, beginning with the range that was drawn; returns how many it did. */
-static int64_t dvti_pool_do(dvti_pool *pool, int64_t drawn) {
-    dvti_range_fn body = pool->body;
-    void *user = pool->user;
-    int64_t n = pool->n, step = pool->step, ranges = pool->ranges, done = 0;
-    for (; drawn; drawn = dvti_pool_draw(pool)) {
-        int64_t begin = (ranges - drawn) * step;
-        body(user, begin, DVTI_MIN(begin + step, n));
-        done++;
-    }
+static void dvti_share_do(const dvti_share *share, int number, dvti_word left, dvti_word ranges) {
+    int64_t begin = share->end - left * share->step;
+    int64_t end = DVTI_MIN(begin + ranges * share->step, share->n);
+    if (share->part)
+        share->part(share->user, begin, end, number);
+    else
+        share->body(share->user, begin, end);
+}
+
+/* Thread `number`, which has done so many ranges, draws until nothing is left; returns how many it has done then. A worker whose own
+   share others have emptied looks no further: the job is near its end. */
+static dvti_word dvti_pool_do(dvti_pool *pool, int number, dvti_word done) {
+    dvti_word left, drawn;
+    int at = number, seen = 0, shares = 1;
+    do {
+        dvti_share *share = &pool->share[at];
+        while ((drawn = dvti_share_draw(share, &left)) > 0) {
+            dvti_share_do(share, number, left, drawn);
+            done += drawn;
+        }
+        if (done)
+            shares = pool->share[number].shares;
+        at = at + 1 < shares ? at + 1 : 0;
+    } while (++seen < shares);
     return done;
 }
 
 /* ---- workers ---- */
 /* Whether there was something to do before the time was over. */
-static bool dvti_pool_look(const dvti_pool *pool) {
+static bool dvti_pool_look(const dvti_pool *pool, const dvti_share *own) {
     double end = 0, now;
     int i;
     if (pool->spin <= 0)
         return false;
     for (;;) {
         for (i = 0; i < 16; i++) {
-            if (dvti_atomic_load(&pool->left) > 0 || dvti_atomic_load(&pool->stop))
+            if (dvti_atomic_load(&own->left))
                 return true;
             dvti_pause();
         }
@@ -159,23 +138,25 @@ static bool dvti_pool_look(const dvti_pool *pool) {
 
 DVTI_THREAD_MAIN(dvti_pool_worker) {
     dvti_pool *pool = (dvti_pool *)user;
+    const int number = (int)dvti_atomic_add(&pool->started, 1);
+    dvti_share *own = &pool->share[number];
     dvti_affinity_mask home;
+    dvti_word done;
     dvti_serial_depth = 1;
-    dvti_affinity_begin(dvti_atomic_add(&pool->started, 1) - 1);
+    dvti_affinity_begin(number - 1);
     dvti_affinity_leave(&home, (int)dvti_atomic_load(&pool->caller));
     dvti_affinity_return(&home);
-    while (!dvti_atomic_load(&pool->stop)) {
-        dvti_word posted = dvti_atomic_load(&pool->posted);
-        int64_t drawn = dvti_pool_draw(pool);
-        if (drawn) {
-            dvti_atomic_add(&pool->finished, (dvti_word)dvti_pool_do(pool, drawn));
+    while (dvti_atomic_load(&own->left) >= 0) {
+        done = dvti_pool_do(pool, number, 0);
+        if (done) {
+            dvti_atomic_add(&pool->finished, done);
             if (dvti_atomic_load(&pool->caller_sleeps))
-                dvti_pool_wake(pool, &pool->finished, 1);
-        } else if (!dvti_pool_look(pool)) {
-            /* Whoever posts after this line sees a sleeper; whoever did before has changed the word. */
+                dvti_word_wake(&pool->finished);
+        } else if (!dvti_pool_look(pool, own)) {
+            /* Whoever posts work that is worth a wake-up after this line sees a sleeper; whoever did before has changed the word. */
             dvti_affinity_leave(&home, (int)dvti_atomic_load(&pool->caller));
             dvti_atomic_add(&pool->sleeping, 1);
-            dvti_pool_sleep(pool, &pool->posted, posted);
+            dvti_word_sleep(&own->left, 0);
             dvti_atomic_add(&pool->sleeping, -1);
             dvti_affinity_return(&home);
         }
@@ -196,11 +177,14 @@ static void dvti_pool_give(dvti_pool *pool) {
 
 /* The workers are another process's. */
 static void dvti_pool_forget(dvti_pool *pool) {
-    dvti_pool_sleep_ready(pool);
-    dvti_atomic_store(&pool->left, 0);
+    int i;
+    dvti_word_ready();
+    for (i = 0; i < DVTI_MOST_THREADS; i++)
+        dvti_atomic_store(&pool->share[i].left, 0);
+    dvti_atomic_store(&pool->finished, 0);
     dvti_atomic_store(&pool->alive, 0);
     dvti_atomic_store(&pool->sleeping, 0);
-    dvti_atomic_store(&pool->stop, 0);
+    dvti_atomic_store(&pool->started, 0);
     pool->retry_at = pool->alone_until = 0;
 }
 
@@ -216,21 +200,26 @@ static int dvti_pool_threads(dvti_pool *pool) {
     int64_t threads = dvti_atomic_load(&pool->threads);
     if (threads)
         return (int)threads;
-    threads = dvti_env_int("DEVTENSOR_NUM_THREADS", 1, 256, DVTI_MIN(dvti_cpu_count(), 256));
+    threads = dvti_env_int("DEVTENSOR_NUM_THREADS", 1, DVTI_MOST_THREADS,
+                           DVTI_MIN(dvti_cpu_count(), DVTI_MOST_THREADS));
     return dvti_atomic_swap(&pool->threads, 0, threads) ? (int)threads : dvti_pool_threads(pool);
 }
 
 static void dvti_pool_stop(dvti_pool *pool) {
+    const int workers = (int)dvti_atomic_load(&pool->alive);
+    int i;
     if (pool->process != dvti_process_id()) { /* the handler did not run: these would never end */
         dvti_pool_forget(pool);
         return;
     }
-    dvti_atomic_store(&pool->stop, 1);
-    dvti_atomic_add(&pool->posted, 1);
-    dvti_pool_wake(pool, &pool->posted, INT_MAX);
+    for (i = 1; i <= workers; i++) {
+        dvti_atomic_store(&pool->share[i].left, -1);
+        dvti_word_wake(&pool->share[i].left);
+    }
     while (dvti_atomic_load(&pool->alive))
         dvti_pause();
-    dvti_atomic_store(&pool->stop, 0);
+    for (i = 1; i <= workers; i++)
+        dvti_atomic_store(&pool->share[i].left, 0);
     dvti_atomic_store(&pool->started, 0);
 }
 
@@ -247,11 +236,7 @@ static void dvti_pool_start(dvti_pool *pool, int workers) {
             dvti_atomic_add(&pool->alive, -1);
             pool->retry_at = dvti_now() + DVTI_RETRY_SECONDS;
         } else {
-#if defined(_WIN32)
-            CloseHandle(thread);
-#else
-            pthread_detach(thread);
-#endif
+            dvti_thread_detach(thread);
         }
     }
 }
@@ -262,7 +247,6 @@ static int dvti_pool_ready(dvti_pool *pool) {
     if (alive == threads - 1)
         return threads;
     if (!pool->ready) {
-        dvti_pool_sleep_ready(pool);
 #if !defined(_WIN32)
         pthread_atfork(NULL, NULL, dvti_pool_forked);
 #endif
@@ -288,22 +272,43 @@ static bool dvti_pool_alone(dvti_pool *pool) {
 }
 
 /* ---- a job ---- */
+/* Whether a small job is worth sharing: where workers look for it, or where so many come one after another that waking them, or
+   starting them, is. */
+static bool dvti_pool_is_hot(dvti_pool *pool, double work) {
+    bool often;
+    if (dvti_atomic_load(&pool->sleeping) < dvti_atomic_load(&pool->alive))
+        return true;
+    if (pool->small <= 0)
+        pool->small_since = dvti_now();
+    pool->small += work;
+    if (pool->small < DVTI_WAKE_NS)
+        return false;
+    often = dvti_now() - pool->small_since < DVTI_SPIN_SECONDS;
+    if (often)
+        pool->owed += pool->small;
+    pool->small = 0;
+    return often;
+}
+
 /* Workers that look find the job themselves. Waking others costs more than a small job is worth, but many small jobs in
    a row are worth it. */
-static void dvti_pool_rouse(dvti_pool *pool, double work) {
-    int64_t sleeping = dvti_atomic_load(&pool->sleeping), useful;
-    if (!sleeping)
+static void dvti_pool_rouse(dvti_pool *pool, double work, int shares) {
+    int64_t useful;
+    int i;
+    if (!dvti_atomic_load(&pool->sleeping))
         return;
     pool->owed += work;
     if (pool->owed < DVTI_WAKE_NS)
         return;
-    useful = DVTI_MIN(pool->ranges - 1, (int64_t)(pool->owed / DVTI_WAKE_NS));
+    useful = (int64_t)(pool->owed / DVTI_WAKE_NS);
     pool->owed = 0;
-    dvti_pool_wake(pool, &pool->posted, (int)DVTI_MIN(useful, sleeping));
+    for (i = 1; i < shares && useful > 0; i++)
+        useful -= dvti_word_wake(&pool->share[i].left);
 }
 
-/* Until the others have finished `ranges`; returns the seconds that it took. */
-static double dvti_pool_await(dvti_pool *pool, dvti_word ranges) {
+/* Until the others have finished `ranges` of a job that began then; returns the seconds that were lost: what one range takes on average
+   is not. */
+static double dvti_pool_await(dvti_pool *pool, dvti_word ranges, double began, dvti_word own) {
     double begin, now;
     dvti_word finished;
     int i;
@@ -313,79 +318,123 @@ static double dvti_pool_await(dvti_pool *pool, dvti_word ranges) {
         dvti_pause();
     }
     begin = now = dvti_now();
+    began = begin + 2 * (begin - began) / (double)own + DVTI_LOSS_SECONDS;
     while (now - begin < pool->spin) {
         for (i = 0; i < 16; i++) {
             if (dvti_atomic_load(&pool->finished) == ranges)
-                return dvti_now() - begin;
+                return dvti_now() - began;
             dvti_pause();
         }
         now = dvti_now();
     }
     dvti_atomic_store(&pool->caller_sleeps, 1);
     while ((finished = dvti_atomic_load(&pool->finished)) != ranges)
-        dvti_pool_sleep(pool, &pool->finished, finished);
+        dvti_word_sleep(&pool->finished, finished);
     dvti_atomic_store(&pool->caller_sleeps, 0);
-    return dvti_now() - begin;
+    return dvti_now() - began;
 }
 
-/* In ranges of at least DVTI_RANGE_NS, as even as can be, whose ends are multiples of 64 where that hardly matters. */
-static void dvti_pool_cut(dvti_pool *pool, int threads, int64_t n, double cost) {
-    int64_t least = cost < DVTI_RANGE_NS ? (int64_t)(DVTI_RANGE_NS / cost) + 1 : 1;
-    int64_t ranges = DVTI_MIN(DVTI_MAX(n / least, 1), (int64_t)threads * DVTI_RANGES);
-    pool->n = n;
-    pool->step = (n + ranges - 1) / ranges;
-    if (pool->step >= 1024)
-        pool->step = (pool->step + 63) / 64 * 64;
-    pool->ranges = (n + pool->step - 1) / pool->step;
+/* As even as can be; ends are multiples of 64 where that hardly matters. */
+static int64_t dvti_pool_cut(int64_t n, int64_t pieces) {
+    int64_t length = (n + pieces - 1) / pieces;
+    return length >= 1024 ? (length + 63) / 64 * 64 : length;
 }
 
-static void dvti_pool_run(dvti_pool *pool, double work) {
-    double begin = dvti_now(), share, lost;
-    int64_t ranges = pool->ranges, own;
-    dvti_atomic_store(&pool->finished, 0);
-    dvti_atomic_store(&pool->left, ranges - 1);
-    dvti_atomic_add(&pool->posted, 1);
-    dvti_pool_rouse(pool, work);
-    dvti_atomic_publish(&pool->caller, dvti_affinity_now());
-    own = dvti_pool_do(pool, ranges);
+/* Posts the shares of a job; returns how many ranges the caller's has, of which it keeps half without drawing, and in *ranges how many
+   there are in all. */
+static dvti_word dvti_pool_post(dvti_pool *pool, const dvti_share *job, double cost, bool wake,
+                                dvti_word *ranges) {
+    const int64_t length = dvti_pool_cut(job->n, job->shares);
+    const double fit = (double)length * cost / DVTI_RANGE_NS;
+    const int64_t step = dvti_pool_cut(length, fit < 2 ? 1 : (int64_t)DVTI_MIN(fit, DVTI_RANGES));
+    const int shares = (int)((job->n + length - 1) / length);
+    dvti_word left = 0;
+    int i;
+    *ranges = 0;
+    for (i = shares - 1; i >= 0; i--) {
+        dvti_share *share = &pool->share[i];
+        int64_t begin = i * length, end = DVTI_MIN(begin + length, job->n);
+        left = (dvti_word)((end - begin + step - 1) / step);
+        *ranges += left;
+        share->shares = shares;
+        share->body = job->body;
+        share->part = job->part;
+        share->user = job->user;
+        share->end = begin + left * step;
+        share->step = step;
+        share->n = end;
+        if (i == 0)
+            dvti_atomic_publish(&share->left, left / 2);
+        else if (wake) /* in order with the question who sleeps */
+            dvti_atomic_store(&share->left, left);
+        else
+            dvti_atomic_publish(&share->left, left);
+    }
+    return left;
+}
+
+static void dvti_pool_run(dvti_pool *pool, const dvti_share *job, double cost, double work) {
+    const double began = dvti_now();
+    double lost;
+    dvti_word ranges, own, first = dvti_pool_post(pool, job, cost, work >= DVTI_WAKE_NS, &ranges);
+    dvti_pool_rouse(pool, work, pool->share[0].shares);
+    if (began - pool->seen > DVTI_SEEN_SECONDS) {
+        dvti_atomic_publish(&pool->caller, dvti_affinity_now());
+        pool->seen = began;
+    }
+    own = (first + 1) / 2;
+    dvti_share_do(&pool->share[0], 0, first, own);
+    own = dvti_pool_do(pool, 0, own);
     if (own == ranges)
         return;
-    share = (dvti_now() - begin) / (double)own;
-    lost = dvti_pool_await(pool, (dvti_word)(ranges - own)) - 2 * share - DVTI_LOSS_SECONDS;
+    lost = dvti_pool_await(pool, ranges - own, began, own);
+    dvti_atomic_publish(&pool->finished, 0);
     if (lost > 0)
         pool->alone_until = dvti_now() + DVTI_MIN(DVTI_ALONE_FACTOR * lost, DVTI_ALONE_SECONDS);
 }
 
-DVTI_FN void dvti_parallel_for(int64_t n, double cost, dvti_range_fn body, void *user) {
+/* By at most job->shares threads. */
+static void dvti_pool_share(dvti_share *job, double cost) {
     dvti_pool *pool = &dvti_the_pool;
-    double work = (double)n * cost;
-    int threads;
-    if (n <= 0)
-        return;
-    if (n == 1 || work < DVTI_PARALLEL_NS || dvti_serial_depth ||
+    const double work = (double)job->n * cost;
+    int threads = 1;
+    if (job->n <= 1 || job->shares <= 1 || work < DVTI_HOT_NS || dvti_serial_depth ||
         dvti_atomic_load(&pool->threads) == 1 || dvti_openmp_busy() || !dvti_pool_take(pool)) {
-        body(user, 0, n);
+        if (job->n > 0)
+            dvti_share_do(job, 0, 1, 1);
         return;
     }
     dvti_serial_depth = 1;
-    threads = dvti_pool_ready(pool);
-    dvti_pool_cut(pool, threads, n, cost);
-    if (threads == 1 || pool->ranges == 1 || dvti_pool_alone(pool)) {
-        body(user, 0, n);
-    } else {
-        pool->body = body;
-        pool->user = user;
-        dvti_pool_run(pool, work);
-    }
+    if ((work >= DVTI_PARALLEL_NS || dvti_pool_is_hot(pool, work)) && !dvti_pool_alone(pool))
+        threads = dvti_pool_ready(pool);
+    job->shares = DVTI_MIN(job->shares, threads);
+    if (work < DVTI_RANGE_NS * job->shares)
+        job->shares = (int)(work / DVTI_RANGE_NS);
+    if (job->shares <= 1)
+        dvti_share_do(job, 0, 1, 1);
+    else
+        dvti_pool_run(pool, job, cost, work);
     dvti_serial_depth = 0;
     dvti_pool_give(pool);
 }
 
-DVT_API dvt_status dvt_set_num_threads(int n) {
-    dvt_status status = dvti_check_threads(n);
-    if (status == DVT_OK)
-        dvti_atomic_store(&dvti_the_pool.threads, n); /* the next job makes the pool so */
-    return status;
+static void dvti_parallel_any(int64_t n, double cost, int parts, dvti_range_fn body,
+                              dvti_part_fn part, void *user) {
+    dvti_share job;
+    job.shares = DVTI_MIN(parts, DVTI_MOST_THREADS);
+    job.body = body;
+    job.part = part;
+    job.user = user;
+    job.n = job.end = job.step = n; /* one range */
+    dvti_pool_share(&job, cost);
+}
+
+DVTI_FN void dvti_parallel_for(int64_t n, double cost, dvti_range_fn body, void *user) {
+    dvti_parallel_any(n, cost, DVTI_MOST_THREADS, body, NULL, user);
+}
+
+DVTI_FN void dvti_parallel_parts(int64_t n, double cost, int parts, dvti_part_fn body, void *user) {
+    dvti_parallel_any(n, cost, parts, NULL, body, user);
 }
 
 DVT_API int dvt_num_threads(void) {
@@ -404,6 +453,7 @@ DVTI_FN int dvti_parallel_width(void) {
 
 #undef DVTI_RANGE_NS
 #undef DVTI_RANGES
+#undef DVTI_SEEN_SECONDS
 #undef DVTI_SPIN_SECONDS
 #undef DVTI_LOSS_SECONDS
 #undef DVTI_WAKE_NS
@@ -419,8 +469,11 @@ DVTI_FN void dvti_parallel_for(int64_t n, double cost, dvti_range_fn body, void 
         body(user, 0, n);
 }
 
-DVT_API dvt_status dvt_set_num_threads(int n) {
-    return dvti_check_threads(n);
+DVTI_FN void dvti_parallel_parts(int64_t n, double cost, int parts, dvti_part_fn body, void *user) {
+    (void)cost;
+    (void)parts;
+    if (n > 0)
+        body(user, 0, n, 0);
 }
 
 DVT_API int dvt_num_threads(void) {
@@ -432,3 +485,16 @@ DVTI_FN int dvti_parallel_width(void) {
 }
 
 #endif
+
+DVT_API dvt_status dvt_set_num_threads(int n) {
+    if (n < 0 || n > DVTI_MOST_THREADS)
+        return dvti_fail(DVT_ERR_RANGE,
+                         "dvt_set_num_threads: got %d; expected 0 (the default) to %d", n,
+                         DVTI_MOST_THREADS);
+#if DVTI_THREADS
+    dvti_atomic_store(&dvti_the_pool.threads, n); /* the next job makes the pool so */
+#endif
+    return DVT_OK;
+}
+
+#undef DVTI_MOST_THREADS

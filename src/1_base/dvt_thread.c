@@ -181,4 +181,12 @@ DVTI_FN void dvti_thread_join(dvti_thread thread) {
 #endif
 }
 
+DVTI_FN void dvti_thread_detach(dvti_thread thread) {
+#if defined(_WIN32)
+    CloseHandle(thread);
+#else
+    pthread_detach(thread);
+#endif
+}
+
 #endif

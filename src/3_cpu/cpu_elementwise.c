@@ -3,8 +3,8 @@
    loops. */
 #include "3_cpu/simd/dvt_simd.h"
 
-#define DVTI_RUN_LEAST 32 /* shorter runs cost more to find than a block to fill */
-#define DVTI_RUN_QUICK (DVTI_PARALLEL_NS / 5) /* elements that no loop needs threads for */
+#define DVTI_RUN_LEAST 32                /* shorter runs cost more to find than a block to fill */
+#define DVTI_RUN_QUICK (DVTI_HOT_NS / 5) /* elements that no loop needs threads for */
 /* A result of so many bytes does not stay in the last cache until somebody reads it. Written around the caches, its memory need not be
    read first: a third less traffic where one array becomes another one. */
 #define DVTI_STREAM_BYTES (32 << 20)
@@ -147,7 +147,7 @@ static bool dvti_small_elementwise(const dvti_launch *launch, dvti_loop_fn run, 
     dvti_scalar scalar = dvti_scalar_of(launch);
     dvti_loop loop;
     int k;
-    if ((size > DVTI_RUN_QUICK && (double)size * dvti_runs_cost(launch) > DVTI_PARALLEL_NS) ||
+    if ((size > DVTI_RUN_QUICK && (double)size * dvti_runs_cost(launch) >= DVTI_HOT_NS) ||
         !dvti_is_plain(&launch->out[0], launch->out[0].dtype))
         return false;
     for (k = 0; k < launch->n_in; k++) {

@@ -111,13 +111,73 @@ POOL_TEST(covers) {
         for (s = 0; s < DVTI_LENGTH(sizes); s++)
             for (c = 0; c < DVTI_LENGTH(costs); c++) {
                 int64_t ranges = run_job(sizes[s], costs[c]);
-                if (width == 1 || (double)sizes[s] * costs[c] < DVTI_PARALLEL_NS)
+                if (width == 1 || (double)sizes[s] * costs[c] < DVTI_HOT_NS)
                     CHECK_INT(ranges, 1);
                 CHECK(ranges <= 8 * width);
             }
     }
     CHECK_INT(run_job(0, LARGE), 0);
     CHECK_INT(run_job(-1, LARGE), 0);
+    dvt_set_num_threads(0);
+}
+
+/* ---- parts ---- */
+typedef struct parts_job {
+    int64_t visits[MOST], inside[5], wrong;
+    int parts;
+} parts_job;
+
+/* Who has a part has its area alone. */
+static void visit_part(void *user, int64_t begin, int64_t end, int part) {
+    parts_job *j = (parts_job *)user;
+    if (part < 0 || part >= j->parts) {
+        __atomic_add_fetch(&j->wrong, 1, __ATOMIC_SEQ_CST);
+        return;
+    }
+    if (__atomic_add_fetch(&j->inside[part], 1, __ATOMIC_SEQ_CST) != 1)
+        __atomic_add_fetch(&j->wrong, 1, __ATOMIC_SEQ_CST);
+    for (; begin < end; begin++)
+        __atomic_add_fetch(&j->visits[begin], 1, __ATOMIC_SEQ_CST);
+    sched_yield();
+    __atomic_add_fetch(&j->inside[part], -1, __ATOMIC_SEQ_CST);
+}
+
+POOL_TEST(parts_are_apart) {
+    static const int64_t sizes[] = {0, 1, 2, 5, 9, 64, 4999};
+    int width, parts, s;
+    for (width = 1; width <= 5; width++) {
+        dvt_set_num_threads(width);
+        for (parts = 1; parts <= 5; parts++)
+            for (s = 0; s < DVTI_LENGTH(sizes); s++) {
+                parts_job *j = (parts_job *)calloc(1, sizeof *j);
+                int64_t i;
+                if (!j)
+                    abort();
+                j->parts = parts;
+                pool->alone_until = 0;
+                dvti_parallel_parts(sizes[s], LARGE, parts, visit_part, j);
+                for (i = 0; i < MOST; i++)
+                    j->wrong += j->visits[i] != (i < sizes[s]);
+                CHECK_INT(j->wrong, 0);
+                free(j);
+            }
+    }
+    dvt_set_num_threads(0);
+}
+
+static void meet_part(void *user, int64_t begin, int64_t end, int part) {
+    meet(user, begin, end);
+    (void)part;
+}
+
+POOL_TEST(parts_take_part) {
+    meeting m;
+    memset(&m, 0, sizeof m);
+    m.wanted = 3;
+    dvt_set_num_threads(4);
+    pool->alone_until = 0;
+    dvti_parallel_parts(3, 1e6, 3, meet_part, &m);
+    CHECK_INT(m.here, 3);
     dvt_set_num_threads(0);
 }
 
@@ -181,6 +241,38 @@ POOL_TEST(small_jobs_wake_in_the_end) {
     while (!small_jobs_wake() && tries < 50)
         tries++;
     CHECK(tries < 50);
+    dvt_set_num_threads(0);
+}
+
+/* Small jobs leave sleepers alone, until many of them have come in a short time. */
+POOL_TEST(small_jobs_are_owed) {
+    const double most = 50000; /* as DVTI_WAKE_NS */
+    job *j = new_job();
+    int i;
+    dvt_set_num_threads(2);
+    pool->alone_until = 0;
+    CHECK(threads_meet(2));
+    until_asleep();
+    pool->small = pool->owed = 0;
+    dvti_parallel_for(4, DVTI_HOT_NS / 4, visit, j);
+    CHECK_INT(j->ranges, 1);
+    CHECK_INT(j->ranges_of_caller, 1);
+    CHECK(pool->small >= DVTI_HOT_NS && pool->owed <= 0);
+    pool->small = most - DVTI_HOT_NS;
+    pool->small_since = 1e-9; /* long ago */
+    dvti_parallel_for(4, DVTI_HOT_NS / 4, visit, j);
+    CHECK_INT(j->ranges, 2);
+    CHECK(pool->small <= 0 && pool->owed <= 0);
+    CHECK_INT(dvti_atomic_load(&pool->sleeping), 1);
+    pool->small = most - DVTI_HOT_NS;
+    pool->small_since = dvt_seconds() + 100; /* just now, however slow this machine is */
+    pool->alone_until = 0;
+    dvti_parallel_for(4, DVTI_HOT_NS / 4, visit, j);
+    CHECK_INT(j->ranges, 4);
+    CHECK(pool->small <= 0 && pool->owed <= 0); /* paid: somebody was woken */
+    for (i = 0; i < 4; i++)
+        CHECK_INT(j->visits[i], 3);
+    free(j);
     dvt_set_num_threads(0);
 }
 

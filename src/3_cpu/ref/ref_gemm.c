@@ -162,30 +162,25 @@ DVTI_FN int64_t dvti_task_areas(int64_t tasks, double terms, int threads) {
 }
 
 typedef struct dvti_task_run {
-    int64_t tasks, area_bytes;
+    int64_t area_bytes;
     char *workspace;
     dvti_task_fn run;
     void *user;
-    dvti_atomic next;
 } dvti_task_run;
 
-/* Whoever gets an area works through the tasks that are left, so a late thread delays nobody. */
-static void dvti_task_body(void *user, int64_t begin, int64_t end) {
-    dvti_task_run *run = (dvti_task_run *)user;
-    int64_t area, task;
-    for (area = begin; area < end; area++)
-        while ((task = dvti_atomic_add(&run->next, 1) - 1) < run->tasks)
-            run->run(run->user, task, run->workspace + area * run->area_bytes);
+static void dvti_task_range(void *user, int64_t begin, int64_t end, int area) {
+    const dvti_task_run *run = (const dvti_task_run *)user;
+    for (; begin < end; begin++)
+        run->run(run->user, begin, run->workspace + area * run->area_bytes);
 }
 
 DVTI_FN void dvti_run_tasks(int64_t tasks, double terms, void *workspace, int64_t areas,
                             int64_t area_bytes, dvti_task_fn run, void *user) {
     dvti_task_run all;
-    all.tasks = tasks;
     all.area_bytes = area_bytes;
     all.workspace = (char *)workspace;
     all.run = run;
     all.user = user;
-    all.next = 0;
-    dvti_parallel_for(areas, terms * DVTI_GEMM_TERM_NS / (double)areas, dvti_task_body, &all);
+    dvti_parallel_parts(tasks, terms * DVTI_GEMM_TERM_NS / (double)tasks,
+                        (int)DVTI_MIN(areas, INT_MAX), dvti_task_range, &all);
 }
