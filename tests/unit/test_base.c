@@ -308,6 +308,30 @@ static void base_count_warnings(void *user, dvt_log_level level, const char *mes
     base_warnings += level == DVT_LOG_WARNING;
 }
 
+static void check_isa(const char *wanted, const char *got, int warnings) {
+    setenv("DEVTENSOR_ISA", wanted, 1);
+    dvti_atomic_store(&dvti_simd_choice, 0); /* as before the first use */
+    base_warnings = 0;
+    CHECK_STR(dvt_cpu_isa(), got);
+    CHECK_INT(base_warnings, warnings);
+}
+
+DVT_TEST(base_isa_of_the_environment) {
+    const dvti_simd *tier[4];
+    int n = dvti_simd_tiers(tier), k;
+    const char *best = n ? tier[0]->name : "reference";
+    dvt_set_logger(base_count_warnings, NULL);
+    for (k = 0; k < n; k++)
+        check_isa(tier[k]->name, tier[k]->name, 0);
+    check_isa("reference", "reference", 0);
+    check_isa("mmx", best, 1);
+    check_isa("", best, 0);
+    unsetenv("DEVTENSOR_ISA");
+    dvti_atomic_store(&dvti_simd_choice, 0);
+    CHECK_STR(dvt_cpu_isa(), best);
+    dvt_set_logger(NULL, NULL);
+}
+
 /* Runs before every test here that asks for a device: tests are sorted by name. */
 DVT_TEST(base_a_environment) {
     dvt_device_info info;
