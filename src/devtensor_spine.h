@@ -35,6 +35,7 @@
 #include "2_core/dvt_scope.c"
 #include "2_core/dvt_shape.c"
 #include "3_cpu/cpu_conv.c"
+#include "3_cpu/cpu_conv_bare.c"
 #include "3_cpu/cpu_conv_sums.c"
 #include "3_cpu/cpu_conv_plan.c"
 #include "3_cpu/cpu_conv_strip.c"

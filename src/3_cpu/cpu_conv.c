@@ -172,7 +172,9 @@ static void dvti_cv_forward(void *user, int64_t task, void *area) {
         t.o = task % p->out_blocks * p->outs;
         t.outs = DVTI_MIN(p->outs, p->og - t.o);
         t.o += group * p->og;
-        for (channel = 0; channel < p->cg; channel += channels) {
+        if (p->bare)
+            dvti_cv_forward_bare(p, &block, group, t.o, t.outs, area);
+        for (channel = 0; !p->bare && channel < p->cg; channel += channels) {
             channels = DVTI_MIN(p->ins, p->cg - channel);
             dvti_cv_enter(p, &block, group * p->cg + channel, channels, (float *)area);
             if (p->straight)

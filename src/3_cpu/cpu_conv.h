@@ -12,6 +12,8 @@
    rows hold the windows' elements alone, and lie without a gap, sorted by their remainder modulo the stride. Then all windows of a
    picture are neighbours through any tap, and the product reads its patches where they are.
 
+   Where a good part of its rows would be padding, it is bare: it has the picture's rows alone, and windows skip the others.
+
    The gradient to weights mixes a strip where that pays: the channels of a pixel lie side by side, and so does what a window sees through a row
    of the kernel. dw (outs x taps) = dy (outs x columns) * patches transposed then reads dy and the strip where they are.
 
@@ -46,6 +48,7 @@ typedef struct dvti_cv {
     bool turned;                          /* forward: x is dy, and w is turned */
     bool straight;                        /* forward: products read the strip itself */
     bool spread;                          /* forward: it is spread */
+    bool bare;        /* forward: over the picture's own rows; cpu_conv_bare.c */
     bool flat;        /* data: products do not stop at the ends of the strip's rows */
     bool relu;        /* forward: it follows */
     bool winograd;    /* forward: none of this; cpu_conv_winograd.c */
@@ -53,6 +56,7 @@ typedef struct dvti_cv {
     /* The strip. Row r of it is padded row r * hop; windows of the next row start row_step rows further. */
     int64_t phases, wide, pitch, hop, row_step;
     int64_t tall, plane; /* of a block's strip: rows, and elements from one channel to the next */
+    int64_t copy;        /* bare: elements from one copy to the next */
     int64_t narrow,
         channel_size; /* spread: rows of a copy with one remainder; elements of the channel that is spread */
     /* Cuts. A task takes a block or a part of the pictures, some groups, some channels in and some out. */
@@ -112,6 +116,13 @@ DVTI_FN void dvti_cv_weights(void *user, int64_t task, void *area);
 DVTI_FN void dvti_cv_add_parts(void *user, int64_t begin, int64_t end);
 DVTI_FN void dvti_cv_add_mixed(void *user, int64_t begin, int64_t end);
 
+/* Bare: whether that pays, the pieces of channels, its cuts, the weights, and a task's channels o.. of a block. */
+DVTI_FN bool dvti_cv_is_bare(const dvti_cv *p);
+DVTI_FN void dvti_cv_bare_cut(dvti_cv *p);
+DVTI_FN void dvti_cv_bare_weights(void *user, int64_t begin, int64_t end);
+DVTI_FN void dvti_cv_forward_bare(const dvti_cv *p, const dvti_cv_block *block, int64_t group,
+                                  int64_t o, int64_t outs, void *area);
+
 /* By Winograd's method: whether it may and can be, its cuts and memory, the tasks of some threads, the weights, and a task. */
 DVTI_FN bool dvti_wg_takes(const dvti_cv *p);
 DVTI_FN void dvti_wg_plan(dvti_cv *p);
@@ -121,7 +132,7 @@ DVTI_FN void dvti_wg_task(void *user, int64_t task, void *area);
 
 /* Rows of a strip that `rows` rows of windows see. */
 DVTI_FN int64_t dvti_cv_tall(const dvti_cv *p, int64_t rows);
-/* Where taps look. */
+/* Where taps look; bare: each task has a table of its own. */
 DVTI_FN void dvti_cv_table(const dvti_cv *p, int64_t *at);
 /* Number i of the blocks that some pictures make. */
 DVTI_FN dvti_cv_block dvti_cv_block_of(const dvti_cv *p, int64_t first, int64_t end, int64_t i);

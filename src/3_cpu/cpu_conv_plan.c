@@ -11,6 +11,7 @@
 /* Rows of patches that meet a panel while it is near, and windows of a kernel that data and weights take. */
 #define DVTI_CV_TILE 128
 #define DVTI_CV_KERNEL 1024
+#define DVTI_CV_ROW 288       /* terms of a step through one row of a kernel */
 #define DVTI_CV_TASK 262144.0 /* terms that are worth a task */
 #define DVTI_CV_SIDE 40       /* mixed channels side by side that are worth it */
 #define DVTI_CV_SWAP(a, b)                                                                         \
@@ -160,7 +161,8 @@ static void dvti_cv_strip_shape(dvti_cv *p) {
     p->step = p->row_step * p->pitch;
     p->flat_row = dvti_cv_up((p->oh - 1) * p->step + p->ow);
     p->flat = dvti_cv_is_flat(p);
-    p->straight = dvti_cv_is_straight(p);
+    p->bare = dvti_cv_is_bare(p);
+    p->straight = p->bare || dvti_cv_is_straight(p);
     p->spread = p->straight && (p->pitch != p->ow || p->row_step != 1);
     p->in_place = p->in_place && (forth || p->flat);
 }
@@ -179,7 +181,9 @@ static double dvti_cv_strip_size(const dvti_cv *p, int64_t channels, int64_t row
 static void dvti_cv_strip_cut(dvti_cv *p) {
     p->tall = dvti_cv_tall(p, p->rows);
     p->plane = (p->in_place ? p->h : p->tall) * p->pitch;
-    if (!p->spread)
+    if (p->bare)
+        dvti_cv_bare_cut(p);
+    if (!p->spread || p->bare)
         return;
     p->narrow = dvti_cv_narrow(p, p->rows);
     p->channel_size = p->in_place ? 0 : p->tall * p->pitch + DVTI_CONV_SLACK;
@@ -221,7 +225,7 @@ static void dvti_cv_cut_blocks(dvti_cv *p, int64_t channels) {
     size = dvti_cv_strip_size(p, channels, p->rows);
     if (p->rows == p->oh && p->pixels < 4 * DVTI_CV_COLS)
         p->images =
-            DVTI_MAX(1, DVTI_MIN(4 * DVTI_CV_COLS / p->pixels,
+            DVTI_MAX(1, DVTI_MIN((4 * DVTI_CV_COLS + (p->bare ? p->pixels - 1 : 0)) / p->pixels,
                                  DVTI_MIN((p->n + 1) / 2, (int64_t)(2 * DVTI_CV_NEAR / size))));
 }
 
@@ -243,7 +247,9 @@ static void dvti_cv_cut_groups(dvti_cv *p, int64_t others) {
 static void dvti_cv_cut_forward(dvti_cv *p) {
     int64_t tasks;
     p->ins = p->cg;
-    if (p->straight) /* in nearly equal pieces */
+    if (p->bare) /* in nearly equal pieces */
+        p->ins = dvti_cv_cuts(p->cg, dvti_cv_cuts(p->cg * p->kw, DVTI_MAX(DVTI_CV_ROW, p->kw)));
+    else if (p->straight)
         p->ins = dvti_cv_cuts(p->cg, dvti_cv_cuts(p->taps, DVTI_MAX(DVTI_CV_DEPTH, p->kernel)));
     p->in_blocks = 1;
     p->outs = DVTI_MIN(p->og, 4 * DVTI_CV_COLS);
@@ -313,13 +319,14 @@ static void dvti_cv_layout(dvti_cv *p) {
     const int64_t f = (int64_t)sizeof(float), cols = DVTI_CV_COLS;
     const bool half = p->dtype != DVT_F32;
     const dvti_op op = p->op;
-    int64_t strip = p->images * p->ins * p->plane, deep = DVTI_MIN(p->taps, DVTI_CV_DEPTH);
+    int64_t strip = (p->bare ? 1 : p->images) * p->ins * p->plane,
+            deep = DVTI_MIN(p->taps, DVTI_CV_DEPTH);
     dvti_cv_take(&p->shared, p->taps + p->narrow, (int64_t)sizeof(int64_t));
     p->weight_row = op == DVTI_OP_conv2d_data ? dvti_cv_up(p->og) : p->taps;
     p->weight_at = p->shared;
     if (op == DVTI_OP_conv2d_data)
         dvti_cv_take(&p->shared, p->groups * p->taps * p->weight_row, f);
-    else if (op == DVTI_OP_conv2d && (half || p->turned))
+    else if (op == DVTI_OP_conv2d && (half || p->turned || p->bare))
         dvti_cv_take(&p->shared, p->o * p->taps + 16, f);
     p->bias_at = dvti_cv_take(&p->shared, half ? p->o + 16 : 0, f);
     p->partial_at = dvti_cv_take(&p->shared, p->parts * p->o * p->taps, f);
@@ -329,6 +336,9 @@ static void dvti_cv_layout(dvti_cv *p) {
     if (op == DVTI_OP_conv2d && !p->straight && !p->depthwise) {
         dvti_cv_take(&p->area, deep * (cols + DVTI_CONV_SLACK), f);
         p->sums_at = dvti_cv_take(&p->area, p->outs * cols, f);
+    } else if (p->bare) {
+        dvti_cv_take(&p->area, p->tall * p->images + p->ins * p->kernel, (int64_t)sizeof(int64_t));
+        p->sums_at = dvti_cv_take(&p->area, p->images > 1 ? p->outs * p->result_row : 0, f);
     } else if (op == DVTI_OP_conv2d_data) {
         int64_t tile = DVTI_MAX(1, DVTI_CV_TILE / p->kernel) * p->kernel;
         dvti_cv_take(&p->area, p->og * (p->flat ? p->flat_row : cols), f);
@@ -372,6 +382,7 @@ DVTI_FN bool dvti_cv_plan(dvti_cv *p, const dvti_launch *launch) {
 #undef DVTI_CV_TASKS
 #undef DVTI_CV_TILE
 #undef DVTI_CV_KERNEL
+#undef DVTI_CV_ROW
 #undef DVTI_CV_TASK
 #undef DVTI_CV_SIDE
 #undef DVTI_CV_SWAP

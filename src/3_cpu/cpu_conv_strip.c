@@ -9,6 +9,8 @@ static int64_t dvti_cv_column(const dvti_cv *p, int64_t j) {
 
 DVTI_FN void dvti_cv_table(const dvti_cv *p, int64_t *at) {
     int64_t channel, i, j, k = 0;
+    if (p->bare)
+        return;
     for (channel = 0; channel < p->cg; channel++)
         for (i = 0; i < p->kh; i++)
             for (j = 0; j < p->kw; j++) {

@@ -62,37 +62,53 @@ static void dvti_cv_weights_lanes(dvti_cv_sums *s, const dvti_cv_block *block) {
                           s->outs, dvti_cv_floats(s->area, p->sums_at));
 }
 
-/* Channels side by side: dy in place, or of several pictures in rows that are theirs together, times the strip through each row of the kernel. */
+/* Columns of a block, `first` to before `end`, whose windows see the picture through the kernel's row i. */
+static void dvti_cv_seen_through(const dvti_cv *p, const dvti_cv_block *block, int64_t i,
+                                 int64_t *first, int64_t *end) {
+    const int64_t up = p->padding[0] - i * p->dilation[0], stride = p->stride[0];
+    const int64_t line = block->images * p->ow;
+    *first = up > 0 ? (up + stride - 1) / stride : 0;
+    *end = p->h + up > 0 ? (p->h + up - 1) / stride + 1 : 0;
+    *first = DVTI_MAX(*first - block->row, 0) * line;
+    *end = (DVTI_MIN(*end, block->row + block->rows) - block->row) * line;
+}
+
+/* Channels side by side: dy in place, or of several pictures, row by row of all, times the strip through each row of the kernel, where windows
+   see the picture through it. */
 static void dvti_cv_weights_mixed(dvti_cv_sums *s, const dvti_cv_block *block) {
     const dvti_cv *p = s->p;
-    const int64_t run = p->dilation[1] == 1 ? p->kw : 1, each = block->rows * p->ow;
+    const int64_t run = p->dilation[1] == 1 ? p->kw : 1, line = block->images * p->ow;
     const float *dy =
         (const float *)p->launch->in[1].data + dvti_cv_pixel(p, block, s->group * p->og + s->o, 0);
     float *panel = dvti_cv_floats(s->area, p->panel_at);
-    int64_t terms[DVTI_CV_DEPTH], k, tap, at;
+    int64_t terms[DVTI_CV_DEPTH], k, tap, at, depth, first, end;
     dvti_product q;
     memset(&q, 0, sizeof q);
     q.rows = s->outs;
     q.cols = run * s->channels;
     q.a_row = block->images == 1 ? p->pixels : block->columns;
     q.a_k = 1;
-    q.b_k = terms;
     q.b_panel = p->by->width;
     q.c_row = p->kernel * s->channels;
-    for (k = 0; block->images > 1 && k < block->images; k++)
-        p->kernels->put(panel + k * each, block->columns, dy + k * p->o * p->pixels, p->pixels,
-                        s->outs, each);
-    for (at = 0; at < block->columns; at += q.depth) {
-        q.depth = DVTI_MIN(DVTI_CV_DEPTH, block->columns - at);
-        q.a = (block->images == 1 ? dy : panel) + at;
-        q.start = s->first ? &dvti_cv_nought : NULL;
-        for (k = 0; k < q.depth; k++) {
-            int64_t window = (at + k) % each;
-            terms[k] = (at + k) / each * block->image_step +
-                       (window / p->ow * p->stride[0] * p->pitch + window % p->ow * p->stride[1]) *
-                           s->channels;
+    for (k = 0; block->images > 1 && k < block->images * block->rows; k++)
+        p->kernels->put(panel + k * p->ow, block->columns,
+                        dy + k % block->images * p->o * p->pixels + k / block->images * p->ow,
+                        p->pixels, s->outs, p->ow);
+    for (at = 0; at < block->columns; at += depth) {
+        depth = DVTI_MIN(DVTI_CV_DEPTH, block->columns - at);
+        for (k = 0; k < depth; k++) {
+            int64_t row = (at + k) / line, window = (at + k) % line;
+            terms[k] =
+                window / p->ow * block->image_step +
+                (row * p->stride[0] * p->pitch + window % p->ow * p->stride[1]) * s->channels;
         }
+        q.start = s->first ? &dvti_cv_nought : NULL;
         for (tap = 0; tap < p->kernel; tap += run) {
+            dvti_cv_seen_through(p, block, tap / p->kw, &first, &end);
+            first = DVTI_MIN(DVTI_MAX(first - at, 0), depth);
+            q.depth = DVTI_MAX(DVTI_MIN(end - at, depth) - first, 0);
+            q.a = (block->images == 1 ? dy : panel) + at + first;
+            q.b_k = terms + first;
             q.b = block->strip +
                   (tap / p->kw * p->dilation[0] * p->pitch + tap % p->kw * p->dilation[1]) *
                       s->channels;

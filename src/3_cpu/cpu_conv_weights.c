@@ -60,7 +60,9 @@ static void dvti_cv_prepare_weights(dvti_cv *p, char *workspace) {
     p->weight = job.to;
     if (p->op == DVTI_OP_conv2d_weight)
         return;
-    if (p->turned)
+    if (p->bare)
+        dvti_parallel_for(p->o, (double)p->taps * 0.7, dvti_cv_bare_weights, p);
+    else if (p->turned)
         dvti_parallel_for(p->o, (double)p->taps * 0.7, dvti_cv_turn_round_taps, &job);
     else if (p->op == DVTI_OP_conv2d_data)
         dvti_parallel_for(p->groups * p->taps, (double)p->og * 0.5, dvti_cv_turn, &job);

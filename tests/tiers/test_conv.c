@@ -274,6 +274,12 @@ DVT_TEST(convolutions_that_are_cut) {
          {4, 4},
          {1, 1},
          1}, /* the kernel is larger than the picture */
+        {3, 40, 14, 14, 21, 3, 3, {1, 1}, {1, 1}, {1, 1}, 1}, /* bare, two pictures of three */
+        {4, 40, 4, 14, 21, 3, 3, {1, 1}, {1, 1}, {1, 1}, 1},  /* copies that fill whole vectors */
+        {5, 104, 6, 7, 9, 3, 3, {1, 1}, {1, 1}, {1, 1}, 1},   /* and pieces of channels */
+        {3, 72, 9, 16, 10, 3, 2, {1, 1}, {3, 1}, {2, 3}, 2},  /* bare, groups, holes */
+        {2, 26, 3, 5, 41, 5, 5, {1, 1}, {4, 4}, {1, 1}, 1}, /* rows that see nothing but padding */
+        {1, 24, 40, 60, 12, 3, 3, {1, 1}, {2, 1}, {4, 1}, 1},  /* bare blocks of rows */
         {2, 2, 40, 40, 3, 33, 33, {1, 1}, {0, 0}, {1, 1}, 1},  /* a kernel for the reference */
         {1, 1, 5, 6, 1, 1, 2, {9, 70}, {90, 900}, {1, 3}, 1}}; /* mostly padding */
     size_t i;
@@ -337,6 +343,31 @@ DVT_TEST(relu_follows_every_convolution) {
                 free(memory[k]);
             free(plain);
         }
+}
+
+/* Rows of padding are skipped, not multiplied: through a kernel's row of NaN, only windows that see the picture there are NaN. */
+DVT_TEST(convolutions_skip_rows_of_padding) {
+    static const shape s = {3, 32, 9, 11, 40, 3, 3, {1, 1}, {1, 1}, {1, 1}, 1};
+    dvti_launch launch = launch_of(&s, DVTI_OP_conv2d, DVT_F32, false);
+    const int64_t n = dvti_view_size(&launch.out[0]);
+    float *memory[3];
+    int64_t k, i;
+    for (k = 0; k < 3; k++) {
+        dvti_view *view = k < 2 ? &launch.in[k] : &launch.out[0];
+        memory[k] = (float *)malloc((size_t)dvti_view_size(view) * sizeof(float));
+        view->data = memory[k];
+        for (i = 0; i < dvti_view_size(view); i++)
+            memory[k][i] = k == 1 && i % 9 < 3 ? NAN : 1;
+    }
+    FOR_EACH_TIER({
+        run(&launch, tier->name);
+        for (i = 0; i < n; i++)
+            if (i / s.w % s.h == 0 ? memory[2][i] != memory[2][i] : memory[2][i] == memory[2][i])
+                break;
+        CHECK_INT(i, n);
+    });
+    for (k = 0; k < 3; k++)
+        free(memory[k]);
 }
 
 /* A workspace that was made for another tier, or for none, will do. */
