@@ -25,7 +25,6 @@
 #define DVTI_MM_AROUND (32 << 20) /* bytes of a result that no cache keeps */
 #define DVTI_MM_TASK 65536.0      /* terms that are worth a task: about a microsecond */
 #define DVTI_MM_PIECE 4096        /* elements of a vector result that one task forms */
-#define DVTI_MM_SHORT_SUM 32      /* terms */
 
 static int64_t dvti_mm_cuts(int64_t n, int64_t piece) {
     return (n + piece - 1) / piece;
@@ -132,8 +131,9 @@ static void dvti_mm_cut_tiles(dvti_mm *p, int threads) {
     p->col_tiles = dvti_mm_cuts(p->m, p->cols);
 }
 
-/* Along the longer side. */
+/* Along the longer side. Combined rows are cut less often, since what is read of each begins anew with every piece. */
 static void dvti_mm_cut_vector(dvti_mm *p, int threads) {
+    const int64_t pieces = (int64_t)threads * (p->kind == DVTI_MM_COMBINE ? 2 : 4);
     const bool row = p->n <= p->m;
     const int64_t length = DVTI_MAX(p->n, p->m), few = DVTI_MIN(p->n, p->m);
     const int64_t unit = few == 1 ? 64 : p->kind == DVTI_MM_SLIM ? 32 : 4;
@@ -141,7 +141,7 @@ static void dvti_mm_cut_vector(dvti_mm *p, int threads) {
         DVTI_MIN(length, p->kind == DVTI_MM_SLIM ? dvti_mm_slim_piece(p) : DVTI_MM_PIECE);
     while (threads > 1 && piece >= 2 * unit &&
            (few == 1 || piece * few * p->k >= 2 * DVTI_MM_TASK) &&
-           p->batch * dvti_mm_cuts(length, piece) < 4 * (int64_t)threads)
+           p->batch * dvti_mm_cuts(length, piece) < pieces)
         piece = dvti_mm_up(piece / 2, unit);
     p->rows = row ? p->n : piece;
     p->cols = row ? piece : p->m;
@@ -408,12 +408,6 @@ static bool dvti_mm_takes(const dvti_launch *launch) {
             dvti_mm_is_byte(launch->in[1].dtype));
 }
 
-/* The terms below which one of so many threads forms a product in one call. Of short sums those too that two threads would share
-   otherwise: half of C takes longer to come from the other processor's cache, and go back, than to be formed. */
-static int64_t dvti_mm_alone(int64_t k, int threads) {
-    return threads == 1 ? DVTI_MM_ALONE : k <= DVTI_MM_SHORT_SUM ? DVTI_MM_ALONE / 2 : 0;
-}
-
 /* What is found here is kept in at_once, since finding it again would take a good part of the time of a small product. */
 DVTI_FN int64_t dvti_cpu_matmul_workspace(dvti_launch *launch, int threads) {
     dvti_mm p;
@@ -429,7 +423,7 @@ DVTI_FN int64_t dvti_cpu_matmul_workspace(dvti_launch *launch, int threads) {
         return 0;
     if (!threads)
         threads = dvti_parallel_width();
-    launch->at_once = plain && dvti_mm_is_one_call(&matrices, dvti_mm_alone(p.k, threads)) &&
+    launch->at_once = plain && threads == 1 && dvti_mm_is_one_call(&matrices, DVTI_MM_ALONE) &&
                       !dvti_mm_is_narrow(&p);
     if (launch->at_once)
         return 0;
@@ -488,4 +482,3 @@ DVTI_FN void dvti_cpu_matmul(const dvti_launch *launch) {
 #undef DVTI_MM_AROUND
 #undef DVTI_MM_TASK
 #undef DVTI_MM_PIECE
-#undef DVTI_MM_SHORT_SUM
