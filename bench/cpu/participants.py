@@ -39,6 +39,8 @@ class Participant:
         set_up = {**keep, **several, "DEVTENSOR_CUDA": "0", "CUDA_VISIBLE_DEVICES": "", "JAX_PLATFORMS": "cpu",
                   "THP_MEM_ALLOC_ENABLE": "1",  # PyTorch's large blocks in huge pages
                   "DEVTENSOR_DATA": data_folder() or ""}
+        if name == "jax 512":  # XLA prefers vectors of 256 bits: some functions gain by wider ones, other work loses
+            set_up["XLA_FLAGS"] = f"{keep.get('XLA_FLAGS', '')} --xla_cpu_prefer_vector_width=512"
         if bound:
             set_up["OMP_PROC_BIND"] = "true"
         self.name = name

@@ -59,7 +59,7 @@ def products():
 
 
 def elementwise():
-    peers = ("torch", "numpy", "jax", "numexpr", "sleef")
+    peers = ("torch", "numpy", "jax", "jax 512", "numexpr", "sleef")
     for op in ("exp", "log", "tanh", "sin", "sigmoid", "erf"):
         for exponent in range(3, 9):
             n = 10 ** exponent

@@ -23,6 +23,7 @@ from rows import ROWS
 
 PATIENCE = 6.0  # seconds of samples of one row, after which three must do
 MOST, UNSTEADY = 15, 0.1  # rounds of a row while the middle half of its ratios is wider than this
+SHORT = 260.0  # seconds that the rows of the selection may end after: five minutes with what comes before and behind
 
 
 def prepared(row, name, threads, everybody, wanted, folder, wrong):
@@ -55,10 +56,10 @@ def wants_more(taken, rounds, samples, few, until):
     return rounds < samples or (rounds < MOST and is_unsteady(figures(taken), UNSTEADY))
 
 
-def rounds_of(taking_part, samples, seconds, few):
+def rounds_of(taking_part, samples, seconds, few, patience):
     """{name: its work per second in each round}. Somebody else begins each round; an unsteady row gets more of them."""
     taken, order = {name: [] for name in taking_part}, list(taking_part)
-    rounds, until = 0, time.perf_counter() + PATIENCE
+    rounds, until = 0, time.perf_counter() + patience
     while wants_more(taken, rounds, samples, few, until):
         for name in order:
             one, work = taking_part[name]
@@ -73,7 +74,7 @@ def rounds_of(taking_part, samples, seconds, few):
     return taken
 
 
-def measure(row, threads, everybody, samples, seconds, folder):
+def measure(row, threads, everybody, samples, seconds, folder, patience):
     """{name: Figure}, and what was wrong."""
     wanted, taking_part, wrong = expected(row), {}, []
     for name in ("devtensor", *row.peers, *(["machine"] if row.limit else [])):
@@ -82,7 +83,7 @@ def measure(row, threads, everybody, samples, seconds, folder):
             taking_part[name] = one, row.limit[1] if name == "machine" else row.work
     for one, _ in taking_part.values():
         one.rests()
-    taken = rounds_of(taking_part, samples, 0 if row.few else seconds, row.few)
+    taken = rounds_of(taking_part, samples, 0 if row.few else seconds, row.few, patience)
     wrong += [f"{name}: ended while it was measured" for name in taking_part if name not in taken]
     return figures(taken), wrong
 
@@ -119,15 +120,18 @@ class Findings:
         return document
 
 
-def compare(rows, everybody, samples, seconds, widths, findings):
-    """Adds a group of rows to the findings at each turn."""
+def compare(rows, everybody, samples, seconds, widths, findings, end):
+    """Adds a group of rows to the findings at each turn. end: when the last should be measured; half of what is left to each row is for samples."""
+    left = sum(threads in r.threads for r in rows for threads in widths)
     with tempfile.TemporaryDirectory() as folder:
         for group in dict.fromkeys(r.group for r in rows):
             findings.text.append(f"## {group}\n")
             for threads in widths:
                 measured = []
                 for row in (r for r in rows if r.group == group and threads in r.threads):
-                    result, wrong = measure(row, threads, everybody, samples, seconds, folder)
+                    patience = min(PATIENCE, (end - time.perf_counter()) / left / 2)
+                    left -= 1
+                    result, wrong = measure(row, threads, everybody, samples, seconds, folder, patience)
                     measured.append((row, result, wrong))
                     findings.off += sum(w.startswith("devtensor: result") for w in wrong)
                     print(f"{threads}T {row.title}: " + "  ".join(f"{n} {f.median:.3g}" for n, f in result.items()), *wrong, flush=True)
@@ -144,7 +148,7 @@ def main():
     parse.add_argument("--short", action="store_true", help="a selection that fits in five minutes")
     parse.add_argument("--threads", type=int, default=0, help="only with this number of threads")
     parse.add_argument("--out", default="", help="folder of the table and charts; else only printed")
-    a = parse.parse_args()
+    a, begin = parse.parse_args(), time.perf_counter()
 
     def chosen(group, title):
         return a.row.lower() in f"{group}: {title}".lower()
@@ -153,7 +157,7 @@ def main():
     widths = [t for t in (1, 2) if t <= len(os.sched_getaffinity(0)) and a.threads in (0, t)]
     command = "make bench-cpu" + (" SHORT=1" if a.short else "") + (f' ROW="{a.row}"' if a.row else "") + (f" THREADS={a.threads}" if a.threads else "")
     head = [f"# cpu() beside other libraries, {datetime.date.today()}\n",
-            f"Machine: {machine()}. Command: `{command}`, devtensor at {commit()}. Peers: {versions(a.python)}. Medians of {samples} to {MOST} samples "
+            f"Machine: {machine()}. Command: `{command}`, devtensor at {commit()}. Peers: {versions(a.python)}. Medians of {3 if a.short else samples} to {MOST} samples "
             "taken in turn (three where they last long), of ratios too, of which a round of samples gives one; every result was compared with float64 in the "
             "same run. Products of matrices are written into an array that exists, by everybody (`dvt_matmul_into`). Larger is better; the column in bold is devtensor over the best peer.\n"]
     part = "".join(f"-{word}" for word in re.findall(r"\w+", a.row.lower()))  # a part does not replace the whole table
@@ -161,7 +165,7 @@ def main():
     everybody, findings = Participants(a.build, a.python), Findings()
     findings.section(whole.sections(a.build, a.python, widths, chosen, a.short))
     findings.section(beside.section(a.build, a.python, widths, chosen, a.short))
-    for _ in compare(rows, everybody, samples, seconds, widths, findings):
+    for _ in compare(rows, everybody, samples, seconds, widths, findings, begin + SHORT if a.short else float("inf")):
         findings.write(stem, head, [])
     everybody.end()
     print(findings.write(stem, head, [f"{name} {why}.\n" for name, why in everybody.missing.items()]))
