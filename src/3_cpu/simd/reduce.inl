@@ -38,7 +38,7 @@ DVTI_INLINE V(f) V(sum4)(const void *x, dvt_dtype dtype, int64_t at, int64_t ste
 /* Of 64 neighbours. As 32-bit words two of them are floats when half of the bits is taken away. */
 DVTI_INLINE V(f) V(words_bf16)(const int32_t *p) {
     const V(i) w = V(iload)(p);
-    return V(add)(V(as_f)(V(ishl)(w, 16)), V(as_f)(V(iand)(w, V(iset)(-65536))));
+    return V(fma)(V(as_f)(V(ishl)(w, 16)), V(set)(1), V(as_f)(V(iand)(w, V(iset)(-65536))));
 }
 
 DVTI_INLINE V(f) V(sum4_bf16)(const void *x, int64_t at) {
@@ -310,6 +310,32 @@ static void V(fold_extreme)(const dvti_folding *folding) {
 }
 
 /* ---- columns: rows of n <= DVTI_ACROSS elements, `step` apart. value and at have room for whole vectors. ---- */
+/* The sum of four rows of the columns whose bits are the upper halves of words, or the lower ones. */
+DVTI_INLINE V(f) V(half4_bf16)(const uint16_t *x, int64_t step, bool upper) {
+    V(f) v[4];
+    int i;
+    DVTI_REPEAT(4)
+    for (i = 0; i < 4; i++) {
+        const V(i) w = V(iload)((const int32_t *)(const void *)(x + i * step));
+        v[i] = V(as_f)(upper ? V(iand)(w, V(iset)(-65536)) : V(ishl)(w, 16));
+    }
+    return V(add)(V(add)(v[0], v[1]), V(fma)(v[2], V(set)(1), v[3]));
+}
+
+/* Adds eight rows of 32 columns, in the order in which the loop below adds those of other dtypes. */
+DVTI_INLINE void V(fold_columns_bf16)(const uint16_t *x, int64_t step, double *value) {
+    const uint16_t *y = x + 4 * step;
+    const V(f) a = V(add)(V(half4_bf16)(x, step, false), V(half4_bf16)(y, step, false));
+    const V(f) b = V(add)(V(half4_bf16)(x, step, true), V(half4_bf16)(y, step, true));
+    const V(f) s[2] = {V(zip_low)(a, b), V(zip_high)(a, b)};
+    int i;
+    DVTI_REPEAT(2)
+    for (i = 0; i < 2; i++, value += 16) {
+        V(dstore)(value, V(dadd_by_fma)(V(dload)(value), V(widen_low)(s[i])));
+        V(dstore)(value + 8, V(dadd_by_fma)(V(dload)(value + 8), V(widen_high)(s[i])));
+    }
+}
+
 /* Adds to value: eight rows at once, or four, or one. Eight of 16 bits are one sum. */
 DVTI_INLINE void V(fold_add_columns)(const dvti_folding *folding, dvt_dtype dtype,
                                      const float *mean) {
@@ -319,7 +345,9 @@ DVTI_INLINE void V(fold_add_columns)(const dvti_folding *folding, dvt_dtype dtyp
     for (r = 0; r < p.rows; r += some) {
         left = p.rows - r;
         some = left >= 8 ? 8 : left >= 4 ? 4 : 1;
-        for (j = 0; j < n; j += 16) {
+        for (j = 0; dtype == DVT_BF16 && some == 8 && j + 32 <= n; j += 32)
+            V(fold_columns_bf16)((const uint16_t *)p.x + r * step + j, step, p.value + j);
+        for (; j < n; j += 16) {
             const float *middle = mean ? mean + j : NULL;
             const V(f) m = mean ? V(load_upto)(middle, n - j) : V(zero)();
             V(d) low = V(dload)(p.value + j), high = V(dload)(p.value + j + 8);
