@@ -8646,6 +8646,7 @@ typedef struct dvti_cv {
     int64_t phases, wide, pitch, hop, row_step;
     int64_t tall, plane; /* of a block's strip: rows, and elements from one channel to the next */
     int64_t copy;        /* bare: elements from one copy to the next */
+    int64_t most_outs;   /* bare: channels out for which a task has room */
     int64_t narrow,
         channel_size; /* spread: rows of a copy with one remainder; elements of the channel that is spread */
     /* Cuts. A task takes a block or a part of the pictures, some groups, some channels in and some out. */
@@ -8705,9 +8706,10 @@ DVTI_FN void dvti_cv_weights(void *user, int64_t task, void *area);
 DVTI_FN void dvti_cv_add_parts(void *user, int64_t begin, int64_t end);
 DVTI_FN void dvti_cv_add_mixed(void *user, int64_t begin, int64_t end);
 
-/* Bare: whether that pays, the pieces of channels, its cuts, the weights, and a task's channels o.. of a block. */
+/* Bare: whether that pays, its cuts, the tasks of some threads, the weights, and a task's channels o.. of a block. */
 DVTI_FN bool dvti_cv_is_bare(const dvti_cv *p);
 DVTI_FN void dvti_cv_bare_cut(dvti_cv *p);
+DVTI_FN void dvti_cv_bare_share(dvti_cv *p, int64_t threads);
 DVTI_FN void dvti_cv_bare_weights(void *user, int64_t begin, int64_t end);
 DVTI_FN void dvti_cv_forward_bare(const dvti_cv *p, const dvti_cv_block *block, int64_t group,
                                   int64_t o, int64_t outs, void *area);
@@ -9055,6 +9057,8 @@ static void dvti_cv_run_all(dvti_cv *p, const dvti_simd *simd) {
         p->panel_row = p->by->width + DVTI_CONV_SLACK;
     if (p->winograd)
         dvti_wg_share(p, areas);
+    else if (p->bare)
+        dvti_cv_bare_share(p, areas);
     dvti_cv_prepare(p, workspace);
     dvti_run_tasks(p->tasks, terms, workspace + p->shared, areas, p->area,
                    p->winograd                    ? dvti_wg_task
@@ -9135,6 +9139,16 @@ DVTI_FN void dvti_cv_bare_cut(dvti_cv *p) {
                             (p->ow + 15) / 16 * 16); /* the last row's zeros are its own */
     p->plane = p->kw * p->copy;
     p->result_row = dvti_cv_apart(p->rows * p->images * p->ow);
+}
+
+/* The channels out are cut where blocks are too few for many threads. Where they are enough, a task takes all, and fills a strip once. */
+DVTI_FN void dvti_cv_bare_share(dvti_cv *p, int64_t threads) {
+    const int64_t blocks = p->image_blocks * p->row_blocks;
+    if (p->groups > 1 || (blocks % threads && blocks < 4 * threads))
+        return;
+    p->outs = p->most_outs;
+    p->out_blocks = (p->og + p->outs - 1) / p->outs;
+    p->tasks = blocks * p->out_blocks;
 }
 
 /* [channel out][piece of the channels in][row and column of the kernel][channel in] */
@@ -9734,7 +9748,7 @@ static void dvti_cv_cut_forward(dvti_cv *p) {
     else if (p->straight)
         p->ins = dvti_cv_cuts(p->cg, dvti_cv_cuts(p->taps, DVTI_MAX(DVTI_CV_DEPTH, p->kernel)));
     p->in_blocks = 1;
-    p->outs = DVTI_MIN(p->og, 4 * DVTI_CV_COLS);
+    p->outs = p->most_outs = DVTI_MIN(p->og, 4 * DVTI_CV_COLS);
     dvti_cv_cut_blocks(p, p->ins);
     for (;;) {
         p->out_blocks = dvti_cv_cuts(p->og, p->outs);
@@ -9820,7 +9834,7 @@ static void dvti_cv_layout(dvti_cv *p) {
         p->sums_at = dvti_cv_take(&p->area, p->outs * cols, f);
     } else if (p->bare) {
         dvti_cv_take(&p->area, p->tall * p->images + p->ins * p->kernel, (int64_t)sizeof(int64_t));
-        p->sums_at = dvti_cv_take(&p->area, p->images > 1 ? p->outs * p->result_row : 0, f);
+        p->sums_at = dvti_cv_take(&p->area, p->images > 1 ? p->most_outs * p->result_row : 0, f);
     } else if (op == DVTI_OP_conv2d_data) {
         int64_t tile = DVTI_MAX(1, DVTI_CV_TILE / p->kernel) * p->kernel;
         dvti_cv_take(&p->area, p->og * (p->flat ? p->flat_row : cols), f);

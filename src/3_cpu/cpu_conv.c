@@ -315,6 +315,8 @@ static void dvti_cv_run_all(dvti_cv *p, const dvti_simd *simd) {
         p->panel_row = p->by->width + DVTI_CONV_SLACK;
     if (p->winograd)
         dvti_wg_share(p, areas);
+    else if (p->bare)
+        dvti_cv_bare_share(p, areas);
     dvti_cv_prepare(p, workspace);
     dvti_run_tasks(p->tasks, terms, workspace + p->shared, areas, p->area,
                    p->winograd                    ? dvti_wg_task

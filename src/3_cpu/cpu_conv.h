@@ -57,6 +57,7 @@ typedef struct dvti_cv {
     int64_t phases, wide, pitch, hop, row_step;
     int64_t tall, plane; /* of a block's strip: rows, and elements from one channel to the next */
     int64_t copy;        /* bare: elements from one copy to the next */
+    int64_t most_outs;   /* bare: channels out for which a task has room */
     int64_t narrow,
         channel_size; /* spread: rows of a copy with one remainder; elements of the channel that is spread */
     /* Cuts. A task takes a block or a part of the pictures, some groups, some channels in and some out. */
@@ -116,9 +117,10 @@ DVTI_FN void dvti_cv_weights(void *user, int64_t task, void *area);
 DVTI_FN void dvti_cv_add_parts(void *user, int64_t begin, int64_t end);
 DVTI_FN void dvti_cv_add_mixed(void *user, int64_t begin, int64_t end);
 
-/* Bare: whether that pays, the pieces of channels, its cuts, the weights, and a task's channels o.. of a block. */
+/* Bare: whether that pays, its cuts, the tasks of some threads, the weights, and a task's channels o.. of a block. */
 DVTI_FN bool dvti_cv_is_bare(const dvti_cv *p);
 DVTI_FN void dvti_cv_bare_cut(dvti_cv *p);
+DVTI_FN void dvti_cv_bare_share(dvti_cv *p, int64_t threads);
 DVTI_FN void dvti_cv_bare_weights(void *user, int64_t begin, int64_t end);
 DVTI_FN void dvti_cv_forward_bare(const dvti_cv *p, const dvti_cv_block *block, int64_t group,
                                   int64_t o, int64_t outs, void *area);

@@ -43,6 +43,16 @@ DVTI_FN void dvti_cv_bare_cut(dvti_cv *p) {
     p->result_row = dvti_cv_apart(p->rows * p->images * p->ow);
 }
 
+/* The channels out are cut where blocks are too few for many threads. Where they are enough, a task takes all, and fills a strip once. */
+DVTI_FN void dvti_cv_bare_share(dvti_cv *p, int64_t threads) {
+    const int64_t blocks = p->image_blocks * p->row_blocks;
+    if (p->groups > 1 || (blocks % threads && blocks < 4 * threads))
+        return;
+    p->outs = p->most_outs;
+    p->out_blocks = (p->og + p->outs - 1) / p->outs;
+    p->tasks = blocks * p->out_blocks;
+}
+
 /* [channel out][piece of the channels in][row and column of the kernel][channel in] */
 DVTI_FN void dvti_cv_bare_weights(void *user, int64_t begin, int64_t end) {
     const dvti_cv *p = (const dvti_cv *)user;

@@ -252,7 +252,7 @@ static void dvti_cv_cut_forward(dvti_cv *p) {
     else if (p->straight)
         p->ins = dvti_cv_cuts(p->cg, dvti_cv_cuts(p->taps, DVTI_MAX(DVTI_CV_DEPTH, p->kernel)));
     p->in_blocks = 1;
-    p->outs = DVTI_MIN(p->og, 4 * DVTI_CV_COLS);
+    p->outs = p->most_outs = DVTI_MIN(p->og, 4 * DVTI_CV_COLS);
     dvti_cv_cut_blocks(p, p->ins);
     for (;;) {
         p->out_blocks = dvti_cv_cuts(p->og, p->outs);
@@ -338,7 +338,7 @@ static void dvti_cv_layout(dvti_cv *p) {
         p->sums_at = dvti_cv_take(&p->area, p->outs * cols, f);
     } else if (p->bare) {
         dvti_cv_take(&p->area, p->tall * p->images + p->ins * p->kernel, (int64_t)sizeof(int64_t));
-        p->sums_at = dvti_cv_take(&p->area, p->images > 1 ? p->outs * p->result_row : 0, f);
+        p->sums_at = dvti_cv_take(&p->area, p->images > 1 ? p->most_outs * p->result_row : 0, f);
     } else if (op == DVTI_OP_conv2d_data) {
         int64_t tile = DVTI_MAX(1, DVTI_CV_TILE / p->kernel) * p->kernel;
         dvti_cv_take(&p->area, p->og * (p->flat ? p->flat_row : cols), f);

@@ -275,10 +275,21 @@ DVT_TEST(convolutions_that_are_cut) {
          {1, 1},
          1}, /* the kernel is larger than the picture */
         {3, 40, 14, 14, 21, 3, 3, {1, 1}, {1, 1}, {1, 1}, 1}, /* bare, two pictures of three */
-        {4, 40, 4, 14, 21, 3, 3, {1, 1}, {1, 1}, {1, 1}, 1},  /* copies that fill whole vectors */
-        {5, 104, 6, 7, 9, 3, 3, {1, 1}, {1, 1}, {1, 1}, 1},   /* and pieces of channels */
-        {3, 72, 9, 16, 10, 3, 2, {1, 1}, {3, 1}, {2, 3}, 2},  /* bare, groups, holes */
-        {2, 26, 3, 5, 41, 5, 5, {1, 1}, {4, 4}, {1, 1}, 1}, /* rows that see nothing but padding */
+        {4,
+         20,
+         14,
+         14,
+         130,
+         3,
+         3,
+         {1, 1},
+         {1, 1},
+         {1, 1},
+         1}, /* channels out that many threads share */
+        {4, 40, 4, 14, 21, 3, 3, {1, 1}, {1, 1}, {1, 1}, 1}, /* copies that fill whole vectors */
+        {5, 104, 6, 7, 9, 3, 3, {1, 1}, {1, 1}, {1, 1}, 1},  /* and pieces of channels */
+        {3, 72, 9, 16, 10, 3, 2, {1, 1}, {3, 1}, {2, 3}, 2}, /* bare, groups, holes */
+        {2, 26, 3, 5, 41, 5, 5, {1, 1}, {4, 4}, {1, 1}, 1},  /* rows that see nothing but padding */
         {1, 24, 40, 60, 12, 3, 3, {1, 1}, {2, 1}, {4, 1}, 1},  /* bare blocks of rows */
         {2, 2, 40, 40, 3, 33, 33, {1, 1}, {0, 0}, {1, 1}, 1},  /* a kernel for the reference */
         {1, 1, 5, 6, 1, 1, 2, {9, 70}, {90, 900}, {1, 3}, 1}}; /* mostly padding */
