@@ -71,7 +71,8 @@ typedef enum dvti_kernel {
     DVTI_K_CONV2D,
     /* All contiguous, NCHW. i[0..1] window, i[2..3] stride, i[4..5] padding, i[6] = 1: divide by the elements inside.
        op max_pool2d, avg_pool2d: out[0] y; in x.
-       op max_pool2d_data: out[0] dx; in dy, x (the first maximum of a window gets dy). op avg_pool2d_data: out[0] dx; in dy.
+       op max_pool2d_data: out[0] dx; in dy, x (the first maximum of a window gets dy; with i[7] = 1, when x is a relu's result, nothing where
+       that is 0: dx is what relu's gradient makes of it). op avg_pool2d_data: out[0] dx; in dy.
        op max_pool2d_pick: out[0] like y; in v (like x), x: v at the place of each window's first maximum. */
     DVTI_K_POOL2D,
     /* All contiguous; index int64, negative ones from the end, clamped to 0..n-1.

@@ -120,6 +120,7 @@ static dvt_array *dvti_pool2d_run(const char *name, dvti_op op, dvt_array *const
     launch.out[0] = dvti_view_of(out);
     launch.n_out = 1;
     memcpy(launch.i, attr->i, 7 * sizeof launch.i[0]);
+    launch.i[7] = attr->i[9];
     if (dvt_shape_size(shape) > 0 && dvti_run(out->storage->device, &launch) != DVT_OK)
         return NULL;
     return dvti_finish(out, op, name, ready, n, attr);
@@ -192,8 +193,11 @@ static dvt_array *dvti_max_pool2d_pair(dvti_op op, dvt_array *a, dvt_array *x,
     return dvti_pool2d("dvt_max_pool2d", op, in, 2, pick ? result : x->shape, attr);
 }
 
-DVTI_FN dvt_array *dvti_max_pool2d_data(dvt_array *g, dvt_array *x, const dvti_attr *attr) {
-    return dvti_max_pool2d_pair(DVTI_OP_max_pool2d_data, g, x, attr);
+DVTI_FN dvt_array *dvti_max_pool2d_data(dvt_array *g, dvt_array *x, const dvti_attr *attr,
+                                        bool past_relu) {
+    dvti_attr with = *attr;
+    with.i[9] = past_relu;
+    return dvti_max_pool2d_pair(DVTI_OP_max_pool2d_data, g, x, &with);
 }
 
 DVTI_FN dvt_array *dvti_max_pool2d_pick(dvt_array *v, dvt_array *x, const dvti_attr *attr) {

@@ -113,7 +113,8 @@ static bool dvti_warm_pool(dvt_ctx ctx) {
     attr.i[7] = attr.i[8] = 7;
     y = x ? dvt_max_pool2d(x, &p) : NULL;
     z = y ? dvt_avg_pool2d(x, &p) : NULL;
-    return z && dvti_max_pool2d_data(y, x, &attr) && dvti_avg_pool2d_data(z, x->shape, &attr);
+    return z && dvti_max_pool2d_data(y, x, &attr, false) &&
+           dvti_avg_pool2d_data(z, x->shape, &attr);
 }
 
 /* ---- random numbers, steps ---- */

@@ -174,11 +174,13 @@ static void dvti_call_family(dvti_grad_call *call) {
 }
 
 /* The gradients of the inputs, each with a reference of its own, in call->out. */
-static bool dvti_call_gradient(const char *name, dvti_grad_call *call, dvti_node *node) {
+static bool dvti_call_gradient(const char *name, dvti_grad_call *call, const dvti_slot *slot) {
     dvt_scope_guard scope = dvt_scope_begin();
-    bool good = dvti_values_intact(name, call) && dvti_result_of(call, node);
+    bool good = dvti_values_intact(name, call) && dvti_result_of(call, slot->node);
     int i;
-    if (good)
+    if (good && slot->past_relu)
+        call->out[0] = call->g;
+    else if (good)
         dvti_call_family(call);
     for (i = 0; good && i < call->n_in; i++)
         if (call->need[i]) {
@@ -192,6 +194,21 @@ static bool dvti_call_gradient(const char *name, dvti_grad_call *call, dvti_node
             call->out[i] = NULL;
     dvt_scope_end(&scope);
     return good;
+}
+
+/* Pooling knows which of a relu's results are 0, and leaves them out as it writes; relu's gradient would read and write all of them again. */
+static bool dvti_goes_past_relu(dvti_graph *graph, const dvti_node *node) {
+    const dvti_slot *input;
+    if (node->op != DVTI_OP_max_pool2d || dvt_is_recording())
+        return false;
+    input = dvti_graph_slot(graph, node, node->in[0]);
+    return input->node && input->node->op == DVTI_OP_relu && !input->variable;
+}
+
+/* Takes over the reference of a part of an input's gradient. */
+static bool dvti_arrive(dvti_slot *slot, dvt_array *part, bool past_relu) {
+    slot->past_relu = past_relu && (!slot->grad || slot->past_relu);
+    return dvti_slot_add(slot, part);
 }
 
 /* Passes a node's gradient on to its inputs. */
@@ -211,11 +228,13 @@ static bool dvti_step(dvti_graph *graph, dvti_slot *slot, dvti_grad_call *call, 
     call->n_in = node->n_in;
     call->g = slot->grad;
     call->need = need;
+    call->past_relu = dvti_goes_past_relu(graph, node);
     memset(call->out, 0, sizeof *call->out * (size_t)node->n_in);
-    good = dvti_call_gradient(graph->name, call, node);
+    good = dvti_call_gradient(graph->name, call, slot);
     for (i = 0; i < node->n_in; i++)
         if (call->out[i] && good)
-            good = dvti_slot_add(dvti_graph_slot(graph, node, node->in[i]), call->out[i]);
+            good = dvti_arrive(dvti_graph_slot(graph, node, node->in[i]), call->out[i],
+                               call->past_relu);
         else
             dvt_release(call->out[i]);
     slot->passed = true;

@@ -12,6 +12,8 @@ typedef struct dvti_grad_call {
         y; /* the result, with its history when the backward pass is recorded; NULL when no gradient reads it */
     dvt_array *g;     /* the gradient of the result: its shape, dtype and context */
     const bool *need; /* per input */
+    bool
+        past_relu; /* in[0] is a relu's result whose own gradient nobody asks for: out[0] is to be 0 where in[0] is, as relu's gradient makes it */
     dvt_array **
         out; /* per input: to be set where needed, in any shape that broadcasting made of the input's */
 } dvti_grad_call;
@@ -45,6 +47,7 @@ typedef struct dvti_slot {
     bool variable;   /* asked for by dvt_gradients */
     bool needed;     /* a leaf or variable stands at it or behind it */
     bool passed;     /* its gradient went on to its inputs */
+    bool past_relu;  /* grad has gone through the node, a relu, already: see dvti_grad_call */
     bool in_place;   /* a leaf whose gradient array is written; else it is replaced */
 } dvti_slot;
 

@@ -34,7 +34,7 @@ DVTI_FN void dvti_grad_conv(dvti_grad_call *call) {
             call->out[1] = dvti_conv2d(a, g, NULL, attr);
         break;
     case DVTI_OP_max_pool2d:
-        call->out[0] = dvti_max_pool2d_data(g, a, attr);
+        call->out[0] = dvti_max_pool2d_data(g, a, attr, call->past_relu);
         break;
     case DVTI_OP_max_pool2d_data: /* a: gradient of y, b: data, which only says where */
         if (call->need[0])
@@ -44,7 +44,7 @@ DVTI_FN void dvti_grad_conv(dvti_grad_call *call) {
         break;
     case DVTI_OP_max_pool2d_pick: /* a: values, b: data, which only says where */
         if (call->need[0])
-            call->out[0] = dvti_max_pool2d_data(g, b, attr);
+            call->out[0] = dvti_max_pool2d_data(g, b, attr, false);
         if (call->need[1])
             call->out[1] = dvt_zeros_like(b);
         break;

@@ -4,11 +4,14 @@
 /* What one context computes of x, of a gradient g of the result, and of values v like x. */
 typedef struct pooled {
     dvt_array *y, *dx, *again; /* again: the gradient of dx by g, which is a forward operation */
+    dvt_array *
+        past; /* the gradient of x by the maxima of relu(x), which is left out on the way where they are 0 */
 } pooled;
 
 static pooled pool_in(dvt_ctx ctx, bool max, dvt_array *x, dvt_array *g, dvt_array *v,
                       const dvt_pool2d_params *p) {
-    pooled r = {NULL, NULL, NULL};
+    pooled r = {NULL, NULL, NULL, NULL};
+    dvt_array *maxima = NULL;
     x = dvt_copyto(x, ctx);
     g = dvt_copyto(g, ctx);
     v = dvt_copyto(v, ctx);
@@ -17,6 +20,8 @@ static pooled pool_in(dvt_ctx ctx, bool max, dvt_array *x, dvt_array *g, dvt_arr
     DVT_RECORD r.y = max ? dvt_max_pool2d(x, p) : dvt_avg_pool2d(x, p);
     CHECK(dvt_gradients(&r.y, &g, 1, &x, 1, true, true, &r.dx) == DVT_OK);
     CHECK(dvt_gradients(&r.dx, &v, 1, &g, 1, false, false, &r.again) == DVT_OK);
+    DVT_RECORD maxima = max ? dvt_max_pool2d(dvt_relu(x), p) : dvt_avg_pool2d(dvt_relu(x), p);
+    CHECK(dvt_gradients(&maxima, &g, 1, &x, 1, false, false, &r.past) == DVT_OK);
     return r;
 }
 
@@ -38,6 +43,7 @@ static void same_pool(bool max, dvt_array *x, const dvt_pool2d_params *p, double
     same_on_card(card.y, cpu.y, ulps, 4, what, __FILE__, __LINE__);
     same_on_card(card.dx, cpu.dx, ulps, 4, what, __FILE__, __LINE__);
     same_on_card(card.again, cpu.again, ulps, 4, what, __FILE__, __LINE__);
+    same_on_card(card.past, cpu.past, ulps, 4, what, __FILE__, __LINE__);
 }
 
 typedef struct pool_case {

@@ -28,8 +28,8 @@ static dvti_view planes_of(const pool_case *c, void *data, bool windows) {
     return view;
 }
 
-static void run_pool(const char *isa, int threads, const pool_case *c, dvti_op op, void *x, void *g,
-                     void *out) {
+static void run_pool(const char *isa, int threads, const pool_case *c, dvti_op op, bool past_relu,
+                     void *x, void *g, void *out) {
     bool forward = op == DVTI_OP_max_pool2d || op == DVTI_OP_avg_pool2d;
     dvti_launch launch;
     int k;
@@ -47,6 +47,7 @@ static void run_pool(const char *isa, int threads, const pool_case *c, dvti_op o
         launch.i[4 + k] = c->padding[k];
     }
     launch.i[6] = c->inside;
+    launch.i[7] = past_relu;
     CHECK(dvt_set_cpu_isa(isa) == DVT_OK);
     CHECK(dvt_set_num_threads(threads) == DVT_OK);
     dvti_cpu_run(&launch);
@@ -57,10 +58,12 @@ static void run_pool(const char *isa, int threads, const pool_case *c, dvti_op o
 static const struct {
     const char *name;
     dvti_op op;
-} pools[] = {{"max", DVTI_OP_max_pool2d},
-             {"mean", DVTI_OP_avg_pool2d},
-             {"max's gradient", DVTI_OP_max_pool2d_data},
-             {"mean's gradient", DVTI_OP_avg_pool2d_data}};
+    bool past_relu;
+} pools[] = {{"max", DVTI_OP_max_pool2d, false},
+             {"mean", DVTI_OP_avg_pool2d, false},
+             {"max's gradient", DVTI_OP_max_pool2d_data, false},
+             {"mean's gradient", DVTI_OP_avg_pool2d_data, false},
+             {"max's gradient, past relu", DVTI_OP_max_pool2d_data, true}};
 
 /* Operands end, or begin, at unreadable pages. A mean's bound: as many roundings of its elements' sum as there are elements. */
 static void check_pool(const pool_case *c, int mode, bool at_end) {
@@ -81,7 +84,7 @@ static void check_pool(const pool_case *c, int mode, bool at_end) {
                                             : special[(int)dvt_test_random(0, 6)];
     for (k = 0; k < ys; k++)
         g[k] = k % 5 ? (float)dvt_test_random(-3, 3) : -0.f;
-    for (which = 0; which < 4; which++) {
+    for (which = 0; which < 5; which++) {
         int64_t n = which < 2 ? ys : xs;
         size_t bytes = (size_t)n * sizeof(float);
         float *out = (float *)(at_end ? guard_end(out_memory, bytes) : guard_start(out_memory));
@@ -89,11 +92,13 @@ static void check_pool(const pool_case *c, int mode, bool at_end) {
                            ? 3 * (double)(c->size[0] * c->size[1] + 1) * (FLT_EPSILON / 2)
                            : 0;
         bool compare = false;
-        run_pool("reference", 1, c, pools[which].op, x, g, expected);
+        for (k = 0; pools[which].past_relu && k < xs; k++)
+            x[k] = x[k] < 0 ? 0 : x[k];
+        run_pool("reference", 1, c, pools[which].op, pools[which].past_relu, x, g, expected);
         FOR_EACH_TIER(for (threads = 1; threads <= 2; threads++) {
             int64_t bad = -1;
             memset(out, 0x55, bytes);
-            run_pool(tier->name, threads, c, pools[which].op, x, g, out);
+            run_pool(tier->name, threads, c, pools[which].op, pools[which].past_relu, x, g, out);
             for (k = 0; k < n; k++) {
                 if (!(fabs((double)out[k] - expected[k]) <= bound) &&
                     !same_bits_f32(out[k], expected[k]))

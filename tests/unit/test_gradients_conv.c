@@ -83,6 +83,82 @@ DVT_TEST(gradients_of_pooling_go_to_the_first_of_equals) {
     CHECK_VALUES(dvt_grad(x), 0, 1, 1, 0, 1, 1, 0, 0, 0, 0);
 }
 
+static void check_same_bits(dvt_array *a, dvt_array *b) {
+    int64_t bytes = dvt_nbytes(a);
+    char *x = (char *)malloc((size_t)bytes), *y = (char *)malloc((size_t)bytes);
+    CHECK_INT(dvt_nbytes(b), bytes);
+    CHECK_INT(dvt_to_host(a, x, bytes), DVT_OK);
+    CHECK_INT(dvt_to_host(b, y, bytes), DVT_OK);
+    CHECK(memcmp(x, y, (size_t)bytes) == 0);
+    free(x);
+    free(y);
+}
+
+/* Without a recording the gradient of pooling leaves out relu's zeros and relu's own gradient is not computed; recorded, both are, which is
+   the oracle: the same bits, also where relu's result goes elsewhere too. */
+static void check_past_relu(const dvt_pool2d_params *p, dvt_dtype dtype, bool elsewhere) {
+    static const double special[] = {0.0, -0.0, (double)NAN, 1e-30, (double)INFINITY};
+    double values[2 * 3 * 9 * 12];
+    int64_t n = (int64_t)(sizeof values / sizeof values[0]), i;
+    dvt_array *x, *r = NULL, *y[2] = {NULL, NULL}, *g[2], *vars[2], *once[1], *recorded[1],
+                  *both[2], *zeros;
+    for (i = 0; i < n; i++)
+        values[i] = i % 13 ? dvt_test_random(-1, 1) : special[i / 13 % 5];
+    x = dvt_astype(constant_of(values, DVT_SHAPE(2, 3, 9, 12)), dtype, false);
+    CHECK_INT(dvt_attach_grad(x, DVT_GRAD_WRITE), DVT_OK);
+    DVT_RECORD {
+        r = dvt_relu(x);
+        y[0] = dvt_max_pool2d(r, p);
+        y[1] = dvt_mul_scalar(r, 0.5);
+    }
+    for (i = 0; i < 2; i++)
+        g[i] = dvt_normal(0, 1, dvt_shape_of(y[i]), dtype, dvt_ctx_of(x));
+    vars[0] = x;
+    vars[1] = r;
+    i = elsewhere ? 2 : 1;
+    CHECK_INT(dvt_gradients(y, g, (int)i, vars, 1, true, true, recorded), DVT_OK);
+    CHECK_INT(dvt_gradients(y, g, (int)i, vars, 1, true, false, once), DVT_OK);
+    check_same_bits(once[0], recorded[0]);
+    /* asked for itself, relu's result has the whole gradient, zeros or not */
+    CHECK_INT(dvt_gradients(y, g, (int)i, vars, 2, true, false, both), DVT_OK);
+    check_same_bits(both[0], recorded[0]);
+    CHECK_INT(dvt_gradients(y, g, (int)i, vars + 1, 1, true, true, recorded), DVT_OK);
+    check_same_bits(both[1], recorded[0]);
+    zeros = dvt_logical_and(dvt_equal_scalar(r, 0), dvt_not_equal_scalar(both[1], 0));
+    if (elsewhere || !p->global) /* the largest of a whole plane is no zero */
+        CHECK(dvt_item(dvt_sum(zeros, DVT_ALL, false)) > 0);
+}
+
+DVT_TEST(gradients_of_pooling_past_relu) {
+    static const dvt_pool2d_params p[] = {
+        {{2, 2}, {2, 2}, {0, 0}, false, false, false},
+        {{3, 2}, {2, 1}, {1, 0}, false, false, false},
+        {{2, 3}, {2, 3}, {0, 1}, true, false, false},
+        {{0, 0}, {0, 0}, {0, 0}, false, false, true},
+    };
+    static const dvt_dtype dtypes[] = {DVT_F32, DVT_F64, DVT_BF16};
+    int i, k;
+    for (i = 0; i < 4; i++)
+        for (k = 0; k < 6; k++)
+            DVT_SCOPE {
+                check_past_relu(&p[i], dtypes[k / 2], k % 2 != 0);
+            }
+}
+
+/* The result may be written after it has been pooled, but not before backward has read it. */
+DVT_TEST(gradients_of_pooling_past_relu_want_the_recorded_values) {
+    static const dvt_pool2d_params p = {{2, 2}, {0, 0}, {0, 0}, false, false, false};
+    const double values[] = {1, -1, 2, -3};
+    dvt_array *x = leaf_of(values, DVT_SHAPE(1, 1, 2, 2)), *r = NULL, *y = NULL;
+    DVT_RECORD {
+        r = dvt_relu(x);
+        y = dvt_max_pool2d(r, &p);
+    }
+    CHECK(dvt_fill(r, 0) != NULL);
+    CHECK_INT(dvt_backward(y), DVT_ERR_GRAD);
+    dvt_clear_error();
+}
+
 /* ---- layers ---- */
 static dvt_array *linear(dvt_array *const *x, const void *user) {
     (void)user;

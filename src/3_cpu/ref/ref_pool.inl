@@ -52,7 +52,7 @@ static void DVTI_G(max)(const dvti_pool_plan *p, int64_t first, int64_t last) {
 /* data: the gradient goes to each window's first largest element.   pick: a value comes from there. */
 static void DVTI_G(max_places)(const dvti_pool_plan *p, int64_t first, int64_t last) {
     const dvti_view *from = &p->launch->in[0], *x = &p->launch->in[1], *out = &p->launch->out[0];
-    bool pick = p->launch->op == DVTI_OP_max_pool2d_pick;
+    bool pick = p->launch->op == DVTI_OP_max_pool2d_pick, past_relu = p->launch->i[7] == 1;
     int64_t plane, i, j, size = p->extent[0] * p->extent[1];
     for (plane = first; plane < last; plane++) {
         for (i = 0; !pick && i < size; i++)
@@ -65,7 +65,7 @@ static void DVTI_G(max_places)(const dvti_pool_plan *p, int64_t first, int64_t l
                 int64_t window = (plane * p->windows[0] + i) * p->windows[1] + j;
                 if (pick)
                     DVTI_WRITE(out, window, DVTI_READ(from, place));
-                else
+                else if (!past_relu || DVTI_READ(x, place) != 0)
                     DVTI_WRITE(out, place, DVTI_READ(out, place) + DVTI_READ(from, window));
             }
         }

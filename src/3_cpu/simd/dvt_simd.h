@@ -117,6 +117,7 @@ typedef struct dvti_pooling {
     int64_t stride, step; /* from a window to the one below, to the next one: 1 or 2 */
     int64_t buffered;     /* elements of a row with all that windows touch, whole vectors of them */
     bool inside;          /* a mean counts only the elements of x */
+    bool past_relu;       /* a maximum of 0 gets nothing */
     bool pairs; /* windows of 2 x 2 side by side, all inside x: then no buffer is needed */
     const float *counted; /* by each window of a row, for a mean; whole vectors */
 } dvti_pooling;

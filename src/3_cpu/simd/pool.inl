@@ -144,10 +144,10 @@ DVTI_INLINE V(m) V(pool_is)(V(f) v, V(f) most) {
     return V(mor)(V(eq)(v, most), V(unord)(v, v));
 }
 
-/* x are the places of the maxima; the gradient of a mean has none. */
+/* x are the places of the maxima; the gradient of a mean has none. past_relu: a maximum of 0 gets nothing. */
 DVTI_INLINE void V(pool_back_row)(const float *x, const float *g, float *dx, int64_t width,
-                                  int64_t windows) {
-    const V(f) zero = V(zero)();
+                                  int64_t windows, bool past_relu) {
+    const V(f) zero = V(zero)(), none = V(set)(past_relu ? 0 : NAN);
     int64_t j, n;
     for (j = 0; j < windows; j += 16) {
         /* 0 + -0 is 0, as where gradients are added */
@@ -158,6 +158,7 @@ DVTI_INLINE void V(pool_back_row)(const float *x, const float *g, float *dx, int
             V(pool_pairs)(x + 2 * j, n, &a, &b);
             V(pool_pairs)(x + width + 2 * j, n, &c, &d);
             most = V(pool_most)(V(pool_most)(a, b), V(pool_most)(c, d));
+            part = V(select)(V(eq)(most, none), zero, part);
             is_a = V(pool_is)(a, most);
             is_b = V(pool_is)(b, most);
             is_c = V(pool_is)(c, most);
@@ -185,7 +186,7 @@ static void V(pool_back)(const dvti_pooling *p, int64_t first, int64_t last) {
         for (i = 0; i < p->windows[0]; i++)
             V(pool_back_row)(p->x ? p->x + plane * area + 2 * i * p->width : NULL,
                              p->g + (plane * p->windows[0] + i) * windows, to + 2 * i * p->width,
-                             p->width, windows);
+                             p->width, windows, p->past_relu);
     }
 }
 

@@ -149,6 +149,11 @@ __device__ inline dvti_best dvti_largest(const dvti_kpool &p, I plane, dvti_span
     return dvti_team(best);
 }
 
+/* Where a window's gradient goes; -1: nowhere. */
+__device__ inline I dvti_place(const dvti_kpool &p, dvti_best best) {
+    return p.past_relu && best.value == 0 ? -1 : best.at;
+}
+
 /* ---- the units ---- */
 /* Window number (i, j) of a plane; `unit` is its place in y. */
 __device__ inline void dvti_on_window(const dvti_kpool &p, I unit, I plane, I i, I j) {
@@ -170,7 +175,7 @@ __device__ inline void dvti_on_window(const dvti_kpool &p, I unit, I plane, I i,
         if constexpr (KIND == DVTI_KPOOL_PICK)
             ((dvti_stored<D>::type *)p.out)[unit] = ((const dvti_stored<D>::type *)p.in)[plane + best.at];
         if constexpr (KIND == DVTI_KPOOL_PLACES)
-            ((I *)p.places)[unit] = best.at;
+            ((I *)p.places)[unit] = dvti_place(p, best);
     }
 }
 
@@ -180,7 +185,7 @@ __device__ inline void dvti_on_cell(const dvti_kpool &p, I plane, I i, I j) {
     const I window_at = (plane * (I)p.windows[0] + i) * (I)p.windows[1] + j;
     const I corner = plane * (I)p.extent[0] * (I)p.extent[1];
     dvti_span rows = dvti_window(p, 0, i), columns = dvti_window(p, 1, j);
-    const I place = window ? dvti_largest(p, corner, rows, columns).at : -1;
+    const I place = window ? dvti_place(p, dvti_largest(p, corner, rows, columns)) : -1;
     const I first = TEAM ? (I)threadIdx.x : 0, step = TEAM ? (I)blockDim.x : 1;
     rows.end = min(rows.begin + (I)p.stride[0].divisor - (i ? 0 : (I)p.padding[0]), (I)p.extent[0]);
     columns.end = min(columns.begin + (I)p.stride[1].divisor - (j ? 0 : (I)p.padding[1]), (I)p.extent[1]);

@@ -53,6 +53,7 @@ static dvti_cuda_pool_plan dvti_cuda_pool_plan_of(const dvti_launch *launch) {
         plan.window_area *= DVTI_MIN(size, args->extent[axis]);
     }
     args->inside = launch->i[6] == 1;
+    args->past_relu = launch->i[7] == 1;
     args->in = launch->in[0].data;
     args->x = launch->in[launch->n_in - 1].data;
     args->out = launch->out[0].data;
