@@ -5614,7 +5614,8 @@ typedef enum dvti_kernel {
     DVTI_K_CONV2D,
     /* All contiguous, NCHW. i[0..1] window, i[2..3] stride, i[4..5] padding, i[6] = 1: divide by the elements inside.
        op max_pool2d, avg_pool2d: out[0] y; in x.
-       op max_pool2d_data: out[0] dx; in dy, x (the first maximum of a window gets dy). op avg_pool2d_data: out[0] dx; in dy.
+       op max_pool2d_data: out[0] dx; in dy, x (the first maximum of a window gets dy; with i[7] = 1, when x is a relu's result, nothing where
+       that is 0: dx is what relu's gradient makes of it). op avg_pool2d_data: out[0] dx; in dy.
        op max_pool2d_pick: out[0] like y; in v (like x), x: v at the place of each window's first maximum. */
     DVTI_K_POOL2D,
     /* All contiguous; index int64, negative ones from the end, clamped to 0..n-1.
@@ -8492,6 +8493,7 @@ typedef struct dvti_pooling {
     int64_t stride, step; /* from a window to the one below, to the next one: 1 or 2 */
     int64_t buffered;     /* elements of a row with all that windows touch, whole vectors of them */
     bool inside;          /* a mean counts only the elements of x */
+    bool past_relu;       /* a maximum of 0 gets nothing */
     bool pairs; /* windows of 2 x 2 side by side, all inside x: then no buffer is needed */
     const float *counted; /* by each window of a row, for a mean; whole vectors */
 } dvti_pooling;
@@ -11569,6 +11571,7 @@ DVTI_FN bool dvti_fast_pool2d(const dvti_launch *launch, const dvti_simd *simd) 
     p->width = x->dim[3];
     p->stride = launch->i[2];
     p->inside = launch->i[6] == 1;
+    p->past_relu = launch->i[7] == 1;
     p->counted = work.counted;
     p->pairs = dvti_pooling_is_pairs(launch, p);
     if (!(forward ? dvti_pooling_forward(launch, &work) : dvti_pooling_backward(launch, &work)))
@@ -18093,7 +18096,7 @@ static void DVTI_G(max)(const dvti_pool_plan *p, int64_t first, int64_t last) {
 /* data: the gradient goes to each window's first largest element.   pick: a value comes from there. */
 static void DVTI_G(max_places)(const dvti_pool_plan *p, int64_t first, int64_t last) {
     const dvti_view *from = &p->launch->in[0], *x = &p->launch->in[1], *out = &p->launch->out[0];
-    bool pick = p->launch->op == DVTI_OP_max_pool2d_pick;
+    bool pick = p->launch->op == DVTI_OP_max_pool2d_pick, past_relu = p->launch->i[7] == 1;
     int64_t plane, i, j, size = p->extent[0] * p->extent[1];
     for (plane = first; plane < last; plane++) {
         for (i = 0; !pick && i < size; i++)
@@ -18106,7 +18109,7 @@ static void DVTI_G(max_places)(const dvti_pool_plan *p, int64_t first, int64_t l
                 int64_t window = (plane * p->windows[0] + i) * p->windows[1] + j;
                 if (pick)
                     DVTI_WRITE(out, window, DVTI_READ(from, place));
-                else
+                else if (!past_relu || DVTI_READ(x, place) != 0)
                     DVTI_WRITE(out, place, DVTI_READ(out, place) + DVTI_READ(from, window));
             }
         }
@@ -18239,7 +18242,7 @@ static void DVTI_G(max)(const dvti_pool_plan *p, int64_t first, int64_t last) {
 /* data: the gradient goes to each window's first largest element.   pick: a value comes from there. */
 static void DVTI_G(max_places)(const dvti_pool_plan *p, int64_t first, int64_t last) {
     const dvti_view *from = &p->launch->in[0], *x = &p->launch->in[1], *out = &p->launch->out[0];
-    bool pick = p->launch->op == DVTI_OP_max_pool2d_pick;
+    bool pick = p->launch->op == DVTI_OP_max_pool2d_pick, past_relu = p->launch->i[7] == 1;
     int64_t plane, i, j, size = p->extent[0] * p->extent[1];
     for (plane = first; plane < last; plane++) {
         for (i = 0; !pick && i < size; i++)
@@ -18252,7 +18255,7 @@ static void DVTI_G(max_places)(const dvti_pool_plan *p, int64_t first, int64_t l
                 int64_t window = (plane * p->windows[0] + i) * p->windows[1] + j;
                 if (pick)
                     DVTI_WRITE(out, window, DVTI_READ(from, place));
-                else
+                else if (!past_relu || DVTI_READ(x, place) != 0)
                     DVTI_WRITE(out, place, DVTI_READ(out, place) + DVTI_READ(from, window));
             }
         }
@@ -25583,10 +25586,10 @@ DVTI_INLINE V(m) V(pool_is)(V(f) v, V(f) most) {
     return V(mor)(V(eq)(v, most), V(unord)(v, v));
 }
 
-/* x are the places of the maxima; the gradient of a mean has none. */
+/* x are the places of the maxima; the gradient of a mean has none. past_relu: a maximum of 0 gets nothing. */
 DVTI_INLINE void V(pool_back_row)(const float *x, const float *g, float *dx, int64_t width,
-                                  int64_t windows) {
-    const V(f) zero = V(zero)();
+                                  int64_t windows, bool past_relu) {
+    const V(f) zero = V(zero)(), none = V(set)(past_relu ? 0 : NAN);
     int64_t j, n;
     for (j = 0; j < windows; j += 16) {
         /* 0 + -0 is 0, as where gradients are added */
@@ -25597,6 +25600,7 @@ DVTI_INLINE void V(pool_back_row)(const float *x, const float *g, float *dx, int
             V(pool_pairs)(x + 2 * j, n, &a, &b);
             V(pool_pairs)(x + width + 2 * j, n, &c, &d);
             most = V(pool_most)(V(pool_most)(a, b), V(pool_most)(c, d));
+            part = V(select)(V(eq)(most, none), zero, part);
             is_a = V(pool_is)(a, most);
             is_b = V(pool_is)(b, most);
             is_c = V(pool_is)(c, most);
@@ -25624,7 +25628,7 @@ static void V(pool_back)(const dvti_pooling *p, int64_t first, int64_t last) {
         for (i = 0; i < p->windows[0]; i++)
             V(pool_back_row)(p->x ? p->x + plane * area + 2 * i * p->width : NULL,
                              p->g + (plane * p->windows[0] + i) * windows, to + 2 * i * p->width,
-                             p->width, windows);
+                             p->width, windows, p->past_relu);
     }
 }
 
@@ -32377,10 +32381,10 @@ DVTI_INLINE V(m) V(pool_is)(V(f) v, V(f) most) {
     return V(mor)(V(eq)(v, most), V(unord)(v, v));
 }
 
-/* x are the places of the maxima; the gradient of a mean has none. */
+/* x are the places of the maxima; the gradient of a mean has none. past_relu: a maximum of 0 gets nothing. */
 DVTI_INLINE void V(pool_back_row)(const float *x, const float *g, float *dx, int64_t width,
-                                  int64_t windows) {
-    const V(f) zero = V(zero)();
+                                  int64_t windows, bool past_relu) {
+    const V(f) zero = V(zero)(), none = V(set)(past_relu ? 0 : NAN);
     int64_t j, n;
     for (j = 0; j < windows; j += 16) {
         /* 0 + -0 is 0, as where gradients are added */
@@ -32391,6 +32395,7 @@ DVTI_INLINE void V(pool_back_row)(const float *x, const float *g, float *dx, int
             V(pool_pairs)(x + 2 * j, n, &a, &b);
             V(pool_pairs)(x + width + 2 * j, n, &c, &d);
             most = V(pool_most)(V(pool_most)(a, b), V(pool_most)(c, d));
+            part = V(select)(V(eq)(most, none), zero, part);
             is_a = V(pool_is)(a, most);
             is_b = V(pool_is)(b, most);
             is_c = V(pool_is)(c, most);
@@ -32418,7 +32423,7 @@ static void V(pool_back)(const dvti_pooling *p, int64_t first, int64_t last) {
         for (i = 0; i < p->windows[0]; i++)
             V(pool_back_row)(p->x ? p->x + plane * area + 2 * i * p->width : NULL,
                              p->g + (plane * p->windows[0] + i) * windows, to + 2 * i * p->width,
-                             p->width, windows);
+                             p->width, windows, p->past_relu);
     }
 }
 
@@ -39331,10 +39336,10 @@ DVTI_INLINE V(m) V(pool_is)(V(f) v, V(f) most) {
     return V(mor)(V(eq)(v, most), V(unord)(v, v));
 }
 
-/* x are the places of the maxima; the gradient of a mean has none. */
+/* x are the places of the maxima; the gradient of a mean has none. past_relu: a maximum of 0 gets nothing. */
 DVTI_INLINE void V(pool_back_row)(const float *x, const float *g, float *dx, int64_t width,
-                                  int64_t windows) {
-    const V(f) zero = V(zero)();
+                                  int64_t windows, bool past_relu) {
+    const V(f) zero = V(zero)(), none = V(set)(past_relu ? 0 : NAN);
     int64_t j, n;
     for (j = 0; j < windows; j += 16) {
         /* 0 + -0 is 0, as where gradients are added */
@@ -39345,6 +39350,7 @@ DVTI_INLINE void V(pool_back_row)(const float *x, const float *g, float *dx, int
             V(pool_pairs)(x + 2 * j, n, &a, &b);
             V(pool_pairs)(x + width + 2 * j, n, &c, &d);
             most = V(pool_most)(V(pool_most)(a, b), V(pool_most)(c, d));
+            part = V(select)(V(eq)(most, none), zero, part);
             is_a = V(pool_is)(a, most);
             is_b = V(pool_is)(b, most);
             is_c = V(pool_is)(c, most);
@@ -39372,7 +39378,7 @@ static void V(pool_back)(const dvti_pooling *p, int64_t first, int64_t last) {
         for (i = 0; i < p->windows[0]; i++)
             V(pool_back_row)(p->x ? p->x + plane * area + 2 * i * p->width : NULL,
                              p->g + (plane * p->windows[0] + i) * windows, to + 2 * i * p->width,
-                             p->width, windows);
+                             p->width, windows, p->past_relu);
     }
 }
 
@@ -40544,7 +40550,8 @@ typedef struct dvti_kpool {
     int64_t extent[2], windows[2]; /* of x, of y */
     int64_t size[2], padding[2];
     dvti_kdivisor stride[2];
-    int64_t inside; /* a mean counts only the elements of x */
+    int64_t inside;    /* a mean counts only the elements of x */
+    int64_t past_relu; /* a maximum of 0 gets nothing */
 } dvti_kpool;
 
 /* index.cu */
@@ -43804,6 +43811,7 @@ static const char *const dvti_cuda_lines[] = {
 "    int64_t size[2], padding[2];\n",
 "    dvti_kdivisor stride[2];\n",
 "    int64_t inside;\n",
+"    int64_t past_relu;\n",
 "} dvti_kpool;\n",
 "\n",
 "\n",
@@ -46693,6 +46701,11 @@ static const char *const dvti_cuda_lines[] = {
 "}\n",
 "\n",
 "\n",
+"__device__ inline I dvti_place(const dvti_kpool &p, dvti_best best) {\n",
+"    return p.past_relu && best.value == 0 ? -1 : best.at;\n",
+"}\n",
+"\n",
+"\n",
 "\n",
 "__device__ inline void dvti_on_window(const dvti_kpool &p, I unit, I plane, I i, I j) {\n",
 "    const dvti_span rows = dvti_window(p, 0, i), columns = dvti_window(p, 1, j);\n",
@@ -46713,7 +46726,7 @@ static const char *const dvti_cuda_lines[] = {
 "        if constexpr (KIND == DVTI_KPOOL_PICK)\n",
 "            ((dvti_stored<D>::type *)p.out)[unit] = ((const dvti_stored<D>::type *)p.in)[plane + best.at];\n",
 "        if constexpr (KIND == DVTI_KPOOL_PLACES)\n",
-"            ((I *)p.places)[unit] = best.at;\n",
+"            ((I *)p.places)[unit] = dvti_place(p, best);\n",
 "    }\n",
 "}\n",
 "\n",
@@ -46723,7 +46736,7 @@ static const char *const dvti_cuda_lines[] = {
 "    const I window_at = (plane * (I)p.windows[0] + i) * (I)p.windows[1] + j;\n",
 "    const I corner = plane * (I)p.extent[0] * (I)p.extent[1];\n",
 "    dvti_span rows = dvti_window(p, 0, i), columns = dvti_window(p, 1, j);\n",
-"    const I place = window ? dvti_largest(p, corner, rows, columns).at : -1;\n",
+"    const I place = window ? dvti_place(p, dvti_largest(p, corner, rows, columns)) : -1;\n",
 "    const I first = TEAM ? (I)threadIdx.x : 0, step = TEAM ? (I)blockDim.x : 1;\n",
 "    rows.end = min(rows.begin + (I)p.stride[0].divisor - (i ? 0 : (I)p.padding[0]), (I)p.extent[0]);\n",
 "    columns.end = min(columns.begin + (I)p.stride[1].divisor - (j ? 0 : (I)p.padding[1]), (I)p.extent[1]);\n",
@@ -51087,6 +51100,7 @@ static dvti_cuda_pool_plan dvti_cuda_pool_plan_of(const dvti_launch *launch) {
         plan.window_area *= DVTI_MIN(size, args->extent[axis]);
     }
     args->inside = launch->i[6] == 1;
+    args->past_relu = launch->i[7] == 1;
     args->in = launch->in[0].data;
     args->x = launch->in[launch->n_in - 1].data;
     args->out = launch->out[0].data;
@@ -52193,7 +52207,8 @@ DVTI_FN dvt_array *dvti_conv2d_data(dvt_array *g, dvt_array *w, dvt_shape x_shap
                                     const dvti_attr *attr);
 DVTI_FN dvt_array *dvti_conv2d_weight(dvt_array *x, dvt_array *g, dvt_shape w_shape,
                                       const dvti_attr *attr);
-DVTI_FN dvt_array *dvti_max_pool2d_data(dvt_array *g, dvt_array *x, const dvti_attr *attr);
+DVTI_FN dvt_array *dvti_max_pool2d_data(dvt_array *g, dvt_array *x, const dvti_attr *attr,
+                                        bool past_relu);
 DVTI_FN dvt_array *dvti_max_pool2d_pick(dvt_array *v, dvt_array *x, const dvti_attr *attr);
 DVTI_FN dvt_array *dvti_avg_pool2d(dvt_array *x, const dvti_attr *attr);
 DVTI_FN dvt_array *dvti_avg_pool2d_data(dvt_array *g, dvt_shape x_shape, const dvti_attr *attr);
@@ -55077,6 +55092,7 @@ static dvt_array *dvti_pool2d_run(const char *name, dvti_op op, dvt_array *const
     launch.out[0] = dvti_view_of(out);
     launch.n_out = 1;
     memcpy(launch.i, attr->i, 7 * sizeof launch.i[0]);
+    launch.i[7] = attr->i[9];
     if (dvt_shape_size(shape) > 0 && dvti_run(out->storage->device, &launch) != DVT_OK)
         return NULL;
     return dvti_finish(out, op, name, ready, n, attr);
@@ -55149,8 +55165,11 @@ static dvt_array *dvti_max_pool2d_pair(dvti_op op, dvt_array *a, dvt_array *x,
     return dvti_pool2d("dvt_max_pool2d", op, in, 2, pick ? result : x->shape, attr);
 }
 
-DVTI_FN dvt_array *dvti_max_pool2d_data(dvt_array *g, dvt_array *x, const dvti_attr *attr) {
-    return dvti_max_pool2d_pair(DVTI_OP_max_pool2d_data, g, x, attr);
+DVTI_FN dvt_array *dvti_max_pool2d_data(dvt_array *g, dvt_array *x, const dvti_attr *attr,
+                                        bool past_relu) {
+    dvti_attr with = *attr;
+    with.i[9] = past_relu;
+    return dvti_max_pool2d_pair(DVTI_OP_max_pool2d_data, g, x, &with);
 }
 
 DVTI_FN dvt_array *dvti_max_pool2d_pick(dvt_array *v, dvt_array *x, const dvti_attr *attr) {
@@ -55278,7 +55297,8 @@ static bool dvti_warm_pool(dvt_ctx ctx) {
     attr.i[7] = attr.i[8] = 7;
     y = x ? dvt_max_pool2d(x, &p) : NULL;
     z = y ? dvt_avg_pool2d(x, &p) : NULL;
-    return z && dvti_max_pool2d_data(y, x, &attr) && dvti_avg_pool2d_data(z, x->shape, &attr);
+    return z && dvti_max_pool2d_data(y, x, &attr, false) &&
+           dvti_avg_pool2d_data(z, x->shape, &attr);
 }
 
 /* ---- random numbers, steps ---- */
@@ -56356,6 +56376,8 @@ typedef struct dvti_grad_call {
         y; /* the result, with its history when the backward pass is recorded; NULL when no gradient reads it */
     dvt_array *g;     /* the gradient of the result: its shape, dtype and context */
     const bool *need; /* per input */
+    bool
+        past_relu; /* in[0] is a relu's result whose own gradient nobody asks for: out[0] is to be 0 where in[0] is, as relu's gradient makes it */
     dvt_array **
         out; /* per input: to be set where needed, in any shape that broadcasting made of the input's */
 } dvti_grad_call;
@@ -56389,6 +56411,7 @@ typedef struct dvti_slot {
     bool variable;   /* asked for by dvt_gradients */
     bool needed;     /* a leaf or variable stands at it or behind it */
     bool passed;     /* its gradient went on to its inputs */
+    bool past_relu;  /* grad has gone through the node, a relu, already: see dvti_grad_call */
     bool in_place;   /* a leaf whose gradient array is written; else it is replaced */
 } dvti_slot;
 
@@ -56789,11 +56812,13 @@ static void dvti_call_family(dvti_grad_call *call) {
 }
 
 /* The gradients of the inputs, each with a reference of its own, in call->out. */
-static bool dvti_call_gradient(const char *name, dvti_grad_call *call, dvti_node *node) {
+static bool dvti_call_gradient(const char *name, dvti_grad_call *call, const dvti_slot *slot) {
     dvt_scope_guard scope = dvt_scope_begin();
-    bool good = dvti_values_intact(name, call) && dvti_result_of(call, node);
+    bool good = dvti_values_intact(name, call) && dvti_result_of(call, slot->node);
     int i;
-    if (good)
+    if (good && slot->past_relu)
+        call->out[0] = call->g;
+    else if (good)
         dvti_call_family(call);
     for (i = 0; good && i < call->n_in; i++)
         if (call->need[i]) {
@@ -56807,6 +56832,21 @@ static bool dvti_call_gradient(const char *name, dvti_grad_call *call, dvti_node
             call->out[i] = NULL;
     dvt_scope_end(&scope);
     return good;
+}
+
+/* Pooling knows which of a relu's results are 0, and leaves them out as it writes; relu's gradient would read and write all of them again. */
+static bool dvti_goes_past_relu(dvti_graph *graph, const dvti_node *node) {
+    const dvti_slot *input;
+    if (node->op != DVTI_OP_max_pool2d || dvt_is_recording())
+        return false;
+    input = dvti_graph_slot(graph, node, node->in[0]);
+    return input->node && input->node->op == DVTI_OP_relu && !input->variable;
+}
+
+/* Takes over the reference of a part of an input's gradient. */
+static bool dvti_arrive(dvti_slot *slot, dvt_array *part, bool past_relu) {
+    slot->past_relu = past_relu && (!slot->grad || slot->past_relu);
+    return dvti_slot_add(slot, part);
 }
 
 /* Passes a node's gradient on to its inputs. */
@@ -56826,11 +56866,13 @@ static bool dvti_step(dvti_graph *graph, dvti_slot *slot, dvti_grad_call *call, 
     call->n_in = node->n_in;
     call->g = slot->grad;
     call->need = need;
+    call->past_relu = dvti_goes_past_relu(graph, node);
     memset(call->out, 0, sizeof *call->out * (size_t)node->n_in);
-    good = dvti_call_gradient(graph->name, call, node);
+    good = dvti_call_gradient(graph->name, call, slot);
     for (i = 0; i < node->n_in; i++)
         if (call->out[i] && good)
-            good = dvti_slot_add(dvti_graph_slot(graph, node, node->in[i]), call->out[i]);
+            good = dvti_arrive(dvti_graph_slot(graph, node, node->in[i]), call->out[i],
+                               call->past_relu);
         else
             dvt_release(call->out[i]);
     slot->passed = true;
@@ -57279,7 +57321,7 @@ DVTI_FN void dvti_grad_conv(dvti_grad_call *call) {
             call->out[1] = dvti_conv2d(a, g, NULL, attr);
         break;
     case DVTI_OP_max_pool2d:
-        call->out[0] = dvti_max_pool2d_data(g, a, attr);
+        call->out[0] = dvti_max_pool2d_data(g, a, attr, call->past_relu);
         break;
     case DVTI_OP_max_pool2d_data: /* a: gradient of y, b: data, which only says where */
         if (call->need[0])
@@ -57289,7 +57331,7 @@ DVTI_FN void dvti_grad_conv(dvti_grad_call *call) {
         break;
     case DVTI_OP_max_pool2d_pick: /* a: values, b: data, which only says where */
         if (call->need[0])
-            call->out[0] = dvti_max_pool2d_data(g, b, attr);
+            call->out[0] = dvti_max_pool2d_data(g, b, attr, false);
         if (call->need[1])
             call->out[1] = dvt_zeros_like(b);
         break;
