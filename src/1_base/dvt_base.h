@@ -92,17 +92,19 @@ DVTI_FN int64_t dvti_parse_bytes(const char *text);
 
 /* ---- threads ---- */
 /* Calls body(user, begin, end) over disjoint ranges that cover 0..n, on the caller and the pool's threads. `cost` says how
-   many nanoseconds one item takes one thread; a factor of three either way does no harm. Small work stays in the caller, as do
-   nested calls, calls from device queues and from parallel regions of OpenMP. Where ranges begin depends on the number of threads,
-   so it must not decide any rounding. Never fails. */
+   many nanoseconds one item takes one thread; a factor of three either way does no harm. Work of less than DVTI_PARALLEL_NS in
+   all stays in the caller, as do nested calls, calls from device queues and from parallel regions of OpenMP. Where ranges begin
+   depends on the number of threads, so it must not decide any rounding. Never fails. */
 typedef void (*dvti_range_fn)(void *user, int64_t begin, int64_t end);
 DVTI_FN void dvti_parallel_for(int64_t n, double cost, dvti_range_fn body, void *user);
-/* The same by at most `parts` threads. `part` is the thread's number, below `parts`: no two ranges with the same one run at once. */
+/* The same for costs that are known better, and items whose neighbours nobody else reads or writes: while workers look for a job, work
+   is shared from DVTI_HOT_NS on. */
+DVTI_FN void dvti_parallel_soon(int64_t n, double cost, dvti_range_fn body, void *user);
+/* By at most `parts` threads. `part` is the thread's number, below `parts`: no two ranges with the same one run at once. */
 typedef void (*dvti_part_fn)(void *user, int64_t begin, int64_t end, int part);
 DVTI_FN void dvti_parallel_parts(int64_t n, double cost, int parts, dvti_part_fn body, void *user);
-/* A fork and join costs about 0.5 us while the workers look for a job, 5 to 50 us when they sleep. Work of less than DVTI_HOT_NS in all
-   stays in the caller, and of less than DVTI_PARALLEL_NS where they sleep. As a cost, DVTI_PARALLEL_NS says of an item that it is worth
-   a thread. */
+/* A fork and join costs about 0.1 us while the workers look for a job, 5 to 50 us when they sleep. As a cost, DVTI_PARALLEL_NS says of an
+   item that it is worth a thread. */
 #define DVTI_HOT_NS 3000
 #define DVTI_PARALLEL_NS 10000
 /* How many threads would take part in a dvti_parallel_for that this thread started now. Never waits. */
@@ -120,7 +122,9 @@ DVTI_FN int dvti_cpu_quota(const char *mounts, const char *membership);
 DVTI_FN bool dvti_thread_start(dvti_thread *thread, dvti_thread_main run, void *user);
 DVTI_FN void dvti_thread_join(dvti_thread thread);
 DVTI_FN void dvti_thread_detach(dvti_thread thread);
-/* Until *word is no longer `value`; may return earlier. */
+/* Looks until *word is no longer `value`; false when the time was over first. */
+DVTI_FN bool dvti_word_look(const dvti_word *word, dvti_word value, double seconds);
+/* Sleeps until then; may return earlier. */
 DVTI_FN void dvti_word_sleep(dvti_word *word, dvti_word value);
 /* One who sleeps on it, or, without futexes, everybody who sleeps on any; how many, as far as is known. */
 DVTI_FN int dvti_word_wake(dvti_word *word);

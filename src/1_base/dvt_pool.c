@@ -116,26 +116,6 @@ static dvti_word dvti_pool_do(dvti_pool *pool, int number, dvti_word done) {
 }
 
 /* ---- workers ---- */
-/* Whether there was something to do before the time was over. */
-static bool dvti_pool_look(const dvti_pool *pool, const dvti_share *own) {
-    double end = 0, now;
-    int i;
-    if (pool->spin <= 0)
-        return false;
-    for (;;) {
-        for (i = 0; i < 16; i++) {
-            if (dvti_atomic_load(&own->left))
-                return true;
-            dvti_pause();
-        }
-        now = dvti_now();
-        if (end <= 0)
-            end = now + pool->spin;
-        else if (now >= end)
-            return false;
-    }
-}
-
 DVTI_THREAD_MAIN(dvti_pool_worker) {
     dvti_pool *pool = (dvti_pool *)user;
     const int number = (int)dvti_atomic_add(&pool->started, 1);
@@ -152,7 +132,7 @@ DVTI_THREAD_MAIN(dvti_pool_worker) {
             dvti_atomic_add(&pool->finished, done);
             if (dvti_atomic_load(&pool->caller_sleeps))
                 dvti_word_wake(&pool->finished);
-        } else if (!dvti_pool_look(pool, own)) {
+        } else if (!dvti_word_look(&own->left, 0, pool->spin)) {
             /* Whoever posts work that is worth a wake-up after this line sees a sleeper; whoever did before has changed the word. */
             dvti_affinity_leave(&home, (int)dvti_atomic_load(&pool->caller));
             dvti_atomic_add(&pool->sleeping, 1);
@@ -393,12 +373,12 @@ static void dvti_pool_run(dvti_pool *pool, const dvti_share *job, double cost, d
         pool->alone_until = dvti_now() + DVTI_MIN(DVTI_ALONE_FACTOR * lost, DVTI_ALONE_SECONDS);
 }
 
-/* By at most job->shares threads. */
-static void dvti_pool_share(dvti_share *job, double cost) {
+/* By at most job->shares threads, if it is worth `least` nanoseconds. */
+static void dvti_pool_share(dvti_share *job, double cost, double least) {
     dvti_pool *pool = &dvti_the_pool;
     const double work = (double)job->n * cost;
     int threads = 1;
-    if (job->n <= 1 || job->shares <= 1 || work < DVTI_HOT_NS || dvti_serial_depth ||
+    if (job->n <= 1 || job->shares <= 1 || work < least || dvti_serial_depth ||
         dvti_atomic_load(&pool->threads) == 1 || dvti_openmp_busy() || !dvti_pool_take(pool)) {
         if (job->n > 0)
             dvti_share_do(job, 0, 1, 1);
@@ -418,7 +398,7 @@ static void dvti_pool_share(dvti_share *job, double cost) {
     dvti_pool_give(pool);
 }
 
-static void dvti_parallel_any(int64_t n, double cost, int parts, dvti_range_fn body,
+static void dvti_parallel_any(int64_t n, double cost, double least, int parts, dvti_range_fn body,
                               dvti_part_fn part, void *user) {
     dvti_share job;
     job.shares = DVTI_MIN(parts, DVTI_MOST_THREADS);
@@ -426,15 +406,19 @@ static void dvti_parallel_any(int64_t n, double cost, int parts, dvti_range_fn b
     job.part = part;
     job.user = user;
     job.n = job.end = job.step = n; /* one range */
-    dvti_pool_share(&job, cost);
+    dvti_pool_share(&job, cost, least);
 }
 
 DVTI_FN void dvti_parallel_for(int64_t n, double cost, dvti_range_fn body, void *user) {
-    dvti_parallel_any(n, cost, DVTI_MOST_THREADS, body, NULL, user);
+    dvti_parallel_any(n, cost, DVTI_PARALLEL_NS, DVTI_MOST_THREADS, body, NULL, user);
+}
+
+DVTI_FN void dvti_parallel_soon(int64_t n, double cost, dvti_range_fn body, void *user) {
+    dvti_parallel_any(n, cost, DVTI_HOT_NS, DVTI_MOST_THREADS, body, NULL, user);
 }
 
 DVTI_FN void dvti_parallel_parts(int64_t n, double cost, int parts, dvti_part_fn body, void *user) {
-    dvti_parallel_any(n, cost, parts, NULL, body, user);
+    dvti_parallel_any(n, cost, DVTI_PARALLEL_NS, parts, NULL, body, user);
 }
 
 DVT_API int dvt_num_threads(void) {
@@ -467,6 +451,10 @@ DVTI_FN void dvti_parallel_for(int64_t n, double cost, dvti_range_fn body, void 
     (void)cost;
     if (n > 0)
         body(user, 0, n);
+}
+
+DVTI_FN void dvti_parallel_soon(int64_t n, double cost, dvti_range_fn body, void *user) {
+    dvti_parallel_for(n, cost, body, user);
 }
 
 DVTI_FN void dvti_parallel_parts(int64_t n, double cost, int parts, dvti_part_fn body, void *user) {

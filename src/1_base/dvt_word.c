@@ -1,7 +1,26 @@
-/* Words that threads sleep on. */
+/* Words that threads look at, and sleep on. */
 #include "1_base/dvt_base.h"
 
 #if DVTI_THREADS
+
+DVTI_FN bool dvti_word_look(const dvti_word *word, dvti_word value, double seconds) {
+    double end = 0, now;
+    int i;
+    if (seconds <= 0)
+        return false;
+    for (;;) {
+        for (i = 0; i < 16; i++) {
+            if (dvti_atomic_load(word) != value)
+                return true;
+            dvti_pause();
+        }
+        now = dvti_now();
+        if (end <= 0)
+            end = now + seconds;
+        else if (now >= end)
+            return false;
+    }
+}
 
 #if DVTI_FUTEX
 DVTI_FN void dvti_word_sleep(dvti_word *word, dvti_word value) {

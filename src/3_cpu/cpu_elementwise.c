@@ -208,7 +208,7 @@ DVTI_FN bool dvti_fast_elementwise(const dvti_launch *launch, const dvti_simd *s
     runs.stream = size * dvt_dtype_size(result) >= DVTI_STREAM_BYTES;
     for (k = 0; k < runs.n_in; k++) /* in place, what is written has been read */
         runs.stream = runs.stream && runs.in[k].data != runs.out.data;
-    dvti_parallel_for(size, dvti_runs_cost(launch), dvti_runs_range, &runs);
+    dvti_parallel_soon(size, dvti_runs_cost(launch), dvti_runs_range, &runs);
     return true;
 }
 

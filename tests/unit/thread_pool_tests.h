@@ -111,7 +111,7 @@ POOL_TEST(covers) {
         for (s = 0; s < DVTI_LENGTH(sizes); s++)
             for (c = 0; c < DVTI_LENGTH(costs); c++) {
                 int64_t ranges = run_job(sizes[s], costs[c]);
-                if (width == 1 || (double)sizes[s] * costs[c] < DVTI_HOT_NS)
+                if (width == 1 || (double)sizes[s] * costs[c] < DVTI_PARALLEL_NS)
                     CHECK_INT(ranges, 1);
                 CHECK(ranges <= 8 * width);
             }
@@ -256,22 +256,25 @@ POOL_TEST(small_jobs_are_owed) {
     pool->small = pool->owed = 0;
     dvti_parallel_for(4, DVTI_HOT_NS / 4, visit, j);
     CHECK_INT(j->ranges, 1);
-    CHECK_INT(j->ranges_of_caller, 1);
+    CHECK(pool->small <= 0 && pool->owed <= 0);
+    dvti_parallel_soon(4, DVTI_HOT_NS / 4, visit, j);
+    CHECK_INT(j->ranges, 2);
+    CHECK_INT(j->ranges_of_caller, 2);
     CHECK(pool->small >= DVTI_HOT_NS && pool->owed <= 0);
     pool->small = most - DVTI_HOT_NS;
     pool->small_since = 1e-9; /* long ago */
-    dvti_parallel_for(4, DVTI_HOT_NS / 4, visit, j);
-    CHECK_INT(j->ranges, 2);
+    dvti_parallel_soon(4, DVTI_HOT_NS / 4, visit, j);
+    CHECK_INT(j->ranges, 3);
     CHECK(pool->small <= 0 && pool->owed <= 0);
     CHECK_INT(dvti_atomic_load(&pool->sleeping), 1);
     pool->small = most - DVTI_HOT_NS;
     pool->small_since = dvt_seconds() + 100; /* just now, however slow this machine is */
     pool->alone_until = 0;
-    dvti_parallel_for(4, DVTI_HOT_NS / 4, visit, j);
-    CHECK_INT(j->ranges, 4);
+    dvti_parallel_soon(4, DVTI_HOT_NS / 4, visit, j);
+    CHECK_INT(j->ranges, 5);
     CHECK(pool->small <= 0 && pool->owed <= 0); /* paid: somebody was woken */
     for (i = 0; i < 4; i++)
-        CHECK_INT(j->visits[i], 3);
+        CHECK_INT(j->visits[i], 4);
     free(j);
     dvt_set_num_threads(0);
 }
