@@ -2478,17 +2478,19 @@ DVTI_FN int64_t dvti_parse_bytes(const char *text);
 
 /* ---- threads ---- */
 /* Calls body(user, begin, end) over disjoint ranges that cover 0..n, on the caller and the pool's threads. `cost` says how
-   many nanoseconds one item takes one thread; a factor of three either way does no harm. Small work stays in the caller, as do
-   nested calls, calls from device queues and from parallel regions of OpenMP. Where ranges begin depends on the number of threads,
-   so it must not decide any rounding. Never fails. */
+   many nanoseconds one item takes one thread; a factor of three either way does no harm. Work of less than DVTI_PARALLEL_NS in
+   all stays in the caller, as do nested calls, calls from device queues and from parallel regions of OpenMP. Where ranges begin
+   depends on the number of threads, so it must not decide any rounding. Never fails. */
 typedef void (*dvti_range_fn)(void *user, int64_t begin, int64_t end);
 DVTI_FN void dvti_parallel_for(int64_t n, double cost, dvti_range_fn body, void *user);
-/* The same by at most `parts` threads. `part` is the thread's number, below `parts`: no two ranges with the same one run at once. */
+/* The same for costs that are known better, and items whose neighbours nobody else reads or writes: while workers look for a job, work
+   is shared from DVTI_HOT_NS on. */
+DVTI_FN void dvti_parallel_soon(int64_t n, double cost, dvti_range_fn body, void *user);
+/* By at most `parts` threads. `part` is the thread's number, below `parts`: no two ranges with the same one run at once. */
 typedef void (*dvti_part_fn)(void *user, int64_t begin, int64_t end, int part);
 DVTI_FN void dvti_parallel_parts(int64_t n, double cost, int parts, dvti_part_fn body, void *user);
-/* A fork and join costs about 0.5 us while the workers look for a job, 5 to 50 us when they sleep. Work of less than DVTI_HOT_NS in all
-   stays in the caller, and of less than DVTI_PARALLEL_NS where they sleep. As a cost, DVTI_PARALLEL_NS says of an item that it is worth
-   a thread. */
+/* A fork and join costs about 0.1 us while the workers look for a job, 5 to 50 us when they sleep. As a cost, DVTI_PARALLEL_NS says of an
+   item that it is worth a thread. */
 #define DVTI_HOT_NS 3000
 #define DVTI_PARALLEL_NS 10000
 /* How many threads would take part in a dvti_parallel_for that this thread started now. Never waits. */
@@ -2506,7 +2508,9 @@ DVTI_FN int dvti_cpu_quota(const char *mounts, const char *membership);
 DVTI_FN bool dvti_thread_start(dvti_thread *thread, dvti_thread_main run, void *user);
 DVTI_FN void dvti_thread_join(dvti_thread thread);
 DVTI_FN void dvti_thread_detach(dvti_thread thread);
-/* Until *word is no longer `value`; may return earlier. */
+/* Looks until *word is no longer `value`; false when the time was over first. */
+DVTI_FN bool dvti_word_look(const dvti_word *word, dvti_word value, double seconds);
+/* Sleeps until then; may return earlier. */
 DVTI_FN void dvti_word_sleep(dvti_word *word, dvti_word value);
 /* One who sleeps on it, or, without futexes, everybody who sleeps on any; how many, as far as is known. */
 DVTI_FN int dvti_word_wake(dvti_word *word);
@@ -3750,12 +3754,31 @@ DVTI_FN void dvti_affinity_begin(int64_t number) {
 #line 20 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/dvt_word.c ==== */
-/* Words that threads sleep on. */
+/* Words that threads look at, and sleep on. */
 #ifdef DEVTENSOR_LINES
 #line 2 "src/1_base/dvt_word.c"
 #endif
 
 #if DVTI_THREADS
+
+DVTI_FN bool dvti_word_look(const dvti_word *word, dvti_word value, double seconds) {
+    double end = 0, now;
+    int i;
+    if (seconds <= 0)
+        return false;
+    for (;;) {
+        for (i = 0; i < 16; i++) {
+            if (dvti_atomic_load(word) != value)
+                return true;
+            dvti_pause();
+        }
+        now = dvti_now();
+        if (end <= 0)
+            end = now + seconds;
+        else if (now >= end)
+            return false;
+    }
+}
 
 #if DVTI_FUTEX
 DVTI_FN void dvti_word_sleep(dvti_word *word, dvti_word value) {
@@ -3921,26 +3944,6 @@ static dvti_word dvti_pool_do(dvti_pool *pool, int number, dvti_word done) {
 }
 
 /* ---- workers ---- */
-/* Whether there was something to do before the time was over. */
-static bool dvti_pool_look(const dvti_pool *pool, const dvti_share *own) {
-    double end = 0, now;
-    int i;
-    if (pool->spin <= 0)
-        return false;
-    for (;;) {
-        for (i = 0; i < 16; i++) {
-            if (dvti_atomic_load(&own->left))
-                return true;
-            dvti_pause();
-        }
-        now = dvti_now();
-        if (end <= 0)
-            end = now + pool->spin;
-        else if (now >= end)
-            return false;
-    }
-}
-
 DVTI_THREAD_MAIN(dvti_pool_worker) {
     dvti_pool *pool = (dvti_pool *)user;
     const int number = (int)dvti_atomic_add(&pool->started, 1);
@@ -3957,7 +3960,7 @@ DVTI_THREAD_MAIN(dvti_pool_worker) {
             dvti_atomic_add(&pool->finished, done);
             if (dvti_atomic_load(&pool->caller_sleeps))
                 dvti_word_wake(&pool->finished);
-        } else if (!dvti_pool_look(pool, own)) {
+        } else if (!dvti_word_look(&own->left, 0, pool->spin)) {
             /* Whoever posts work that is worth a wake-up after this line sees a sleeper; whoever did before has changed the word. */
             dvti_affinity_leave(&home, (int)dvti_atomic_load(&pool->caller));
             dvti_atomic_add(&pool->sleeping, 1);
@@ -4198,12 +4201,12 @@ static void dvti_pool_run(dvti_pool *pool, const dvti_share *job, double cost, d
         pool->alone_until = dvti_now() + DVTI_MIN(DVTI_ALONE_FACTOR * lost, DVTI_ALONE_SECONDS);
 }
 
-/* By at most job->shares threads. */
-static void dvti_pool_share(dvti_share *job, double cost) {
+/* By at most job->shares threads, if it is worth `least` nanoseconds. */
+static void dvti_pool_share(dvti_share *job, double cost, double least) {
     dvti_pool *pool = &dvti_the_pool;
     const double work = (double)job->n * cost;
     int threads = 1;
-    if (job->n <= 1 || job->shares <= 1 || work < DVTI_HOT_NS || dvti_serial_depth ||
+    if (job->n <= 1 || job->shares <= 1 || work < least || dvti_serial_depth ||
         dvti_atomic_load(&pool->threads) == 1 || dvti_openmp_busy() || !dvti_pool_take(pool)) {
         if (job->n > 0)
             dvti_share_do(job, 0, 1, 1);
@@ -4223,7 +4226,7 @@ static void dvti_pool_share(dvti_share *job, double cost) {
     dvti_pool_give(pool);
 }
 
-static void dvti_parallel_any(int64_t n, double cost, int parts, dvti_range_fn body,
+static void dvti_parallel_any(int64_t n, double cost, double least, int parts, dvti_range_fn body,
                               dvti_part_fn part, void *user) {
     dvti_share job;
     job.shares = DVTI_MIN(parts, DVTI_MOST_THREADS);
@@ -4231,15 +4234,19 @@ static void dvti_parallel_any(int64_t n, double cost, int parts, dvti_range_fn b
     job.part = part;
     job.user = user;
     job.n = job.end = job.step = n; /* one range */
-    dvti_pool_share(&job, cost);
+    dvti_pool_share(&job, cost, least);
 }
 
 DVTI_FN void dvti_parallel_for(int64_t n, double cost, dvti_range_fn body, void *user) {
-    dvti_parallel_any(n, cost, DVTI_MOST_THREADS, body, NULL, user);
+    dvti_parallel_any(n, cost, DVTI_PARALLEL_NS, DVTI_MOST_THREADS, body, NULL, user);
+}
+
+DVTI_FN void dvti_parallel_soon(int64_t n, double cost, dvti_range_fn body, void *user) {
+    dvti_parallel_any(n, cost, DVTI_HOT_NS, DVTI_MOST_THREADS, body, NULL, user);
 }
 
 DVTI_FN void dvti_parallel_parts(int64_t n, double cost, int parts, dvti_part_fn body, void *user) {
-    dvti_parallel_any(n, cost, parts, NULL, body, user);
+    dvti_parallel_any(n, cost, DVTI_PARALLEL_NS, parts, NULL, body, user);
 }
 
 DVT_API int dvt_num_threads(void) {
@@ -4272,6 +4279,10 @@ DVTI_FN void dvti_parallel_for(int64_t n, double cost, dvti_range_fn body, void 
     (void)cost;
     if (n > 0)
         body(user, 0, n);
+}
+
+DVTI_FN void dvti_parallel_soon(int64_t n, double cost, dvti_range_fn body, void *user) {
+    dvti_parallel_for(n, cost, body, user);
 }
 
 DVTI_FN void dvti_parallel_parts(int64_t n, double cost, int parts, dvti_part_fn body, void *user) {
@@ -10623,7 +10634,7 @@ DVTI_FN bool dvti_fast_elementwise(const dvti_launch *launch, const dvti_simd *s
     runs.stream = size * dvt_dtype_size(result) >= DVTI_STREAM_BYTES;
     for (k = 0; k < runs.n_in; k++) /* in place, what is written has been read */
         runs.stream = runs.stream && runs.in[k].data != runs.out.data;
-    dvti_parallel_for(size, dvti_runs_cost(launch), dvti_runs_range, &runs);
+    dvti_parallel_soon(size, dvti_runs_cost(launch), dvti_runs_range, &runs);
     return true;
 }
 

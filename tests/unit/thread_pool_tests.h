@@ -165,22 +165,6 @@ POOL_TEST(parts_are_apart) {
     dvt_set_num_threads(0);
 }
 
-static void meet_part(void *user, int64_t begin, int64_t end, int part) {
-    meet(user, begin, end);
-    (void)part;
-}
-
-POOL_TEST(parts_take_part) {
-    meeting m;
-    memset(&m, 0, sizeof m);
-    m.wanted = 3;
-    dvt_set_num_threads(4);
-    pool->alone_until = 0;
-    dvti_parallel_parts(3, 1e6, 3, meet_part, &m);
-    CHECK_INT(m.here, 3);
-    dvt_set_num_threads(0);
-}
-
 POOL_TEST(threads_take_part) {
     int width;
     for (width = 2; width <= 4; width++) {
