@@ -11600,10 +11600,9 @@ DVTI_FN bool dvti_fast_pool2d(const dvti_launch *launch, const dvti_simd *simd) 
 /* Reductions by a tier's loops: of float32 and narrower floats, of float64 and of what is reduced as float64, and any and all of every dtype.
    As in ref/ref_reduce.c, chunks of a result are cut by the shape alone and combined as a balanced tree, so the bits do not depend on the
    number of threads; where kept positions lie closer in memory than reduced ones, neighbouring results are formed side by side. What
-   lies neither way, and dtypes that a loop does not read, go through blocks in the first-level cache. Many short rows are one call
-   of the tier's loop. */
+   lies neither way, and dtypes that a loop does not read, go through blocks in the first-level cache. Many short rows are one call. */
 #ifdef DEVTENSOR_LINES
-#line 6 "src/3_cpu/cpu_reduce.c"
+#line 5 "src/3_cpu/cpu_reduce.c"
 #endif
 
 #define DVTI_FOLD_CHUNK 32768       /* reduced positions per chunk of one result */
@@ -24876,9 +24875,9 @@ static void V(softmax_columns)(const float *x, int64_t x_step, float *y, int64_t
 #line 28 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/reduce.inl ==== */
-/* Reductions of float: runs of one result (rows) and of neighbouring results (columns). Sums of four elements, eight of 16 bits, are formed
-   in float, sums of those in double: as fast as float alone, and the error does not grow with the length. Squares and products are double at once, because
-   they leave float's range. */
+/* Reductions of float: runs of one result (rows); reduce_columns.inl has neighbouring results. Sums of four elements, eight of 16 bits, are
+   formed in float, sums of those in double: as fast as float alone, and the error does not grow with the length. Squares and products are
+   double at once, because they leave float's range. */
 
 #ifdef DEVTENSOR_LINES
 #line 4 "src/3_cpu/simd/reduce.inl"
@@ -25190,8 +25189,13 @@ static void V(fold_extreme)(const dvti_folding *folding) {
     }
 }
 
-/* ---- columns: rows of n <= DVTI_ACROSS elements, `step` apart. value and at have room for whole vectors. ---- */
+/* ==== begin src/3_cpu/simd/reduce_columns.inl ==== */
+/* Reductions of float to neighbouring results: rows of n <= DVTI_ACROSS elements, `step` apart. value and at have room for whole vectors. */
+
 /* The sum of four rows of the columns whose bits are the upper halves of words, or the lower ones. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cpu/simd/reduce_columns.inl"
+#endif
 DVTI_INLINE V(f) V(half4_bf16)(const uint16_t *x, int64_t step, bool upper) {
     V(f) v[4];
     int i;
@@ -25356,6 +25360,10 @@ static void V(fold_extreme_columns)(const dvti_folding *folding) {
     for (j = 0; p.at && j < n; j++)
         p.at[j] = place[j];
 }
+/* ==== end src/3_cpu/simd/reduce_columns.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 312 "src/3_cpu/simd/reduce.inl"
+#endif
 
 /* Sums to means or norms, as floats. f has room for whole vectors. */
 static void V(fold_finish)(dvti_op op, double divisor, const double *f, int64_t n, float *to) {
@@ -31671,9 +31679,9 @@ static void V(softmax_columns)(const float *x, int64_t x_step, float *y, int64_t
 #line 28 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/reduce.inl ==== */
-/* Reductions of float: runs of one result (rows) and of neighbouring results (columns). Sums of four elements, eight of 16 bits, are formed
-   in float, sums of those in double: as fast as float alone, and the error does not grow with the length. Squares and products are double at once, because
-   they leave float's range. */
+/* Reductions of float: runs of one result (rows); reduce_columns.inl has neighbouring results. Sums of four elements, eight of 16 bits, are
+   formed in float, sums of those in double: as fast as float alone, and the error does not grow with the length. Squares and products are
+   double at once, because they leave float's range. */
 
 #ifdef DEVTENSOR_LINES
 #line 4 "src/3_cpu/simd/reduce.inl"
@@ -31985,8 +31993,13 @@ static void V(fold_extreme)(const dvti_folding *folding) {
     }
 }
 
-/* ---- columns: rows of n <= DVTI_ACROSS elements, `step` apart. value and at have room for whole vectors. ---- */
+/* ==== begin src/3_cpu/simd/reduce_columns.inl ==== */
+/* Reductions of float to neighbouring results: rows of n <= DVTI_ACROSS elements, `step` apart. value and at have room for whole vectors. */
+
 /* The sum of four rows of the columns whose bits are the upper halves of words, or the lower ones. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cpu/simd/reduce_columns.inl"
+#endif
 DVTI_INLINE V(f) V(half4_bf16)(const uint16_t *x, int64_t step, bool upper) {
     V(f) v[4];
     int i;
@@ -32151,6 +32164,10 @@ static void V(fold_extreme_columns)(const dvti_folding *folding) {
     for (j = 0; p.at && j < n; j++)
         p.at[j] = place[j];
 }
+/* ==== end src/3_cpu/simd/reduce_columns.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 312 "src/3_cpu/simd/reduce.inl"
+#endif
 
 /* Sums to means or norms, as floats. f has room for whole vectors. */
 static void V(fold_finish)(dvti_op op, double divisor, const double *f, int64_t n, float *to) {
@@ -38626,9 +38643,9 @@ static void V(softmax_columns)(const float *x, int64_t x_step, float *y, int64_t
 #line 28 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/reduce.inl ==== */
-/* Reductions of float: runs of one result (rows) and of neighbouring results (columns). Sums of four elements, eight of 16 bits, are formed
-   in float, sums of those in double: as fast as float alone, and the error does not grow with the length. Squares and products are double at once, because
-   they leave float's range. */
+/* Reductions of float: runs of one result (rows); reduce_columns.inl has neighbouring results. Sums of four elements, eight of 16 bits, are
+   formed in float, sums of those in double: as fast as float alone, and the error does not grow with the length. Squares and products are
+   double at once, because they leave float's range. */
 
 #ifdef DEVTENSOR_LINES
 #line 4 "src/3_cpu/simd/reduce.inl"
@@ -38940,8 +38957,13 @@ static void V(fold_extreme)(const dvti_folding *folding) {
     }
 }
 
-/* ---- columns: rows of n <= DVTI_ACROSS elements, `step` apart. value and at have room for whole vectors. ---- */
+/* ==== begin src/3_cpu/simd/reduce_columns.inl ==== */
+/* Reductions of float to neighbouring results: rows of n <= DVTI_ACROSS elements, `step` apart. value and at have room for whole vectors. */
+
 /* The sum of four rows of the columns whose bits are the upper halves of words, or the lower ones. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cpu/simd/reduce_columns.inl"
+#endif
 DVTI_INLINE V(f) V(half4_bf16)(const uint16_t *x, int64_t step, bool upper) {
     V(f) v[4];
     int i;
@@ -39106,6 +39128,10 @@ static void V(fold_extreme_columns)(const dvti_folding *folding) {
     for (j = 0; p.at && j < n; j++)
         p.at[j] = place[j];
 }
+/* ==== end src/3_cpu/simd/reduce_columns.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 312 "src/3_cpu/simd/reduce.inl"
+#endif
 
 /* Sums to means or norms, as floats. f has room for whole vectors. */
 static void V(fold_finish)(dvti_op op, double divisor, const double *f, int64_t n, float *to) {

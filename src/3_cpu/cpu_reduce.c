@@ -1,8 +1,7 @@
 /* Reductions by a tier's loops: of float32 and narrower floats, of float64 and of what is reduced as float64, and any and all of every dtype.
    As in ref/ref_reduce.c, chunks of a result are cut by the shape alone and combined as a balanced tree, so the bits do not depend on the
    number of threads; where kept positions lie closer in memory than reduced ones, neighbouring results are formed side by side. What
-   lies neither way, and dtypes that a loop does not read, go through blocks in the first-level cache. Many short rows are one call
-   of the tier's loop. */
+   lies neither way, and dtypes that a loop does not read, go through blocks in the first-level cache. Many short rows are one call. */
 #include "3_cpu/simd/dvt_simd.h"
 
 #define DVTI_FOLD_CHUNK 32768       /* reduced positions per chunk of one result */
