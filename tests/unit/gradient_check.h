@@ -7,6 +7,7 @@
 #include "dvt_test.h"
 
 #define MAX_INPUTS 3
+#define COUNT(a) ((int)(sizeof(a) / sizeof((a)[0])))
 
 typedef dvt_array *(*compute_fn)(dvt_array *const *x, const void *user);
 

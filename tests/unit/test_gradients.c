@@ -1,5 +1,5 @@
 /* Gradients of the op table's rows, of select, copies, views, joining and indexing. Products, reductions and convolution are in
-   test_gradients_sums.c. */
+   test_gradients_sums.c, kinks, zeros and far ends of functions in test_gradients_points.c. */
 #include "gradient_check.h"
 #include "../../src/2_core/dvt_op_table.h"
 
@@ -31,7 +31,6 @@ typedef struct binary_row {
                    COMMA ha COMMA lb COMMA hb} COMMA)
 static const unary_row unary_rows[] = {DVTI_UNARY_TABLE(UNARY)};
 static const binary_row binary_rows[] = {DVTI_BINARY_TABLE(BINARY)};
-#define COUNT(a) ((int)(sizeof(a) / sizeof((a)[0])))
 
 static dvt_array *apply_unary(dvt_array *const *x, const void *user) {
     return ((const unary_row *)user)->f(x[0]);
@@ -151,147 +150,6 @@ DVT_TEST(gradients_are_computed_in_the_dtype_of_the_result) {
     }
     CHECK_INT(dvt_backward(y), DVT_OK);
     CHECK_VALUES(dvt_grad(b), 1e-6, -0.005);
-}
-
-/* ---- points that differences cannot see ---- */
-static void check_slopes(dvt_array *(*f)(dvt_array *), const double *at, const double *slope, int n,
-                         const char *name) {
-    DVT_SCOPE {
-        dvt_array *x = leaf_of(at, DVT_SHAPE(n)), *y = NULL;
-        DVT_RECORD {
-            y = f(x);
-        }
-        dvt_test_check(dvt_backward(y) == DVT_OK, __FILE__, __LINE__, "%s: %s", name, dvt_error());
-        dvt_test_equal(dvt_grad(x), slope, n, 1e-12, __FILE__, __LINE__);
-    }
-}
-
-static dvt_array *to_the_power_0(dvt_array *x) {
-    return dvt_pow_scalar(x, 0);
-}
-
-static dvt_array *to_the_power_1(dvt_array *x) {
-    return dvt_pow_scalar(x, 1);
-}
-
-static dvt_array *to_the_power_3(dvt_array *x) {
-    return dvt_pow_scalar(x, 3);
-}
-
-static dvt_array *clipped(dvt_array *x) {
-    return dvt_clip(x, -1, 2);
-}
-
-static dvt_array *remainder_of_07(dvt_array *x) {
-    return dvt_scalar_mod(2.3, x);
-}
-
-DVT_TEST(gradients_at_kinks_and_zeros) {
-    const double at[] = {-2, -1, 0, 2, 3};
-    const double relu[] = {0, 0, 0, 1, 1}, sign[] = {-1, -1, 0, 1, 1}, none[] = {0, 0, 0, 0, 0};
-    const double one[] = {1, 1, 1, 1, 1}, cube[] = {12, 3, 0, 12, 27}, inside[] = {0, 1, 1, 1, 0};
-    const double seventh[] = {0.7}, threefold[] = {-3};
-    check_slopes(dvt_relu, at, relu, 5, "relu");
-    check_slopes(dvt_abs, at, sign, 5, "abs");
-    check_slopes(dvt_sign, at, none, 5, "sign");
-    check_slopes(to_the_power_0, at, none, 5, "x^0");
-    check_slopes(to_the_power_1, at, one, 5, "x^1");
-    check_slopes(to_the_power_3, at, cube, 5, "x^3");
-    check_slopes(clipped, at, inside, 5, "clip");
-    check_slopes(remainder_of_07, seventh, threefold, 1, "mod");
-}
-
-/* Far below 0, where 1 + erf is 0: exp(-x^2 / 2) loses x^2 / 2 roundings, and everything else a few. */
-DVT_TEST(gradients_of_gelu_keep_their_digits) {
-    static const double at[] = {-30, -20, -12, -9, -6, -3, -1.5, -1.0625, -1, -0.5, 0, 1e-30, 2, 9};
-    dvt_array *x, *y = NULL;
-    double slope, wanted, loss;
-    int wide, k;
-    for (wide = 0; wide < 2; wide++)
-        for (k = 0; k < COUNT(at); k++)
-            DVT_SCOPE {
-                const double unit = wide ? 0x1p-53 : 0x1p-24;
-                if (!wide && at[k] < -12) /* below the smallest normal float */
-                    continue;
-                x = dvt_full(DVT_SHAPE(1), at[k], wide ? DVT_F64 : DVT_F32, dvt_cpu());
-                CHECK(dvt_attach_grad(x, DVT_GRAD_WRITE) == DVT_OK);
-                DVT_RECORD {
-                    y = dvt_gelu(x);
-                }
-                CHECK(dvt_backward(y) == DVT_OK);
-                slope = dvt_item(dvt_grad(x));
-                wanted = 0.5 * erfc(-at[k] * sqrt(0.5)) +
-                         at[k] * exp(-0.5 * at[k] * at[k]) * 0.39894228040143267794;
-                loss = fabs(slope - wanted) / fabs(wanted);
-                dvt_test_check(loss <= (16 + 2 * at[k] * at[k]) * unit, __FILE__, __LINE__,
-                               "at %g: %.17g, expected %.17g: %.2g of it", at[k], slope, wanted,
-                               loss);
-            }
-}
-
-/* The gradient's own gradient, phi(x) (2 - x^2), where the method changes and at 0. */
-DVT_TEST(gradients_of_gelu_have_gradients) {
-    static const double at[] = {-8, -1.5, -1, -0.9, 0, 1};
-    dvt_array *x, *y = NULL, *slope = NULL;
-    double wanted;
-    int k;
-    for (k = 0; k < COUNT(at); k++)
-        DVT_SCOPE {
-            x = dvt_full(DVT_SHAPE(1), at[k], DVT_F64, dvt_cpu());
-            CHECK(dvt_attach_grad(x, DVT_GRAD_WRITE) == DVT_OK);
-            DVT_RECORD {
-                y = dvt_gelu(x);
-                CHECK(dvt_gradients(&y, NULL, 1, &x, 1, true, true, &slope) == DVT_OK);
-            }
-            CHECK(dvt_backward(slope) == DVT_OK);
-            wanted = exp(-0.5 * at[k] * at[k]) * 0.39894228040143267794 * (2 - at[k] * at[k]);
-            CHECK(fabs(dvt_item(dvt_grad(x)) - wanted) <= 1e-13 * fabs(wanted));
-        }
-}
-
-DVT_TEST(gradients_of_equals) {
-    const double values[] = {1, 2};
-    dvt_array *a = leaf_of(values, DVT_SHAPE(2)), *b = leaf_of(values, DVT_SHAPE(2)), *y = NULL;
-    DVT_RECORD {
-        y = dvt_add(dvt_minimum(a, b), dvt_mul_scalar(dvt_maximum(a, b), 10));
-    }
-    CHECK_INT(dvt_backward(y), DVT_OK);
-    CHECK_VALUES(dvt_grad(a), 0, 11, 11);
-    CHECK_VALUES(dvt_grad(b), 0, 0, 0);
-}
-
-DVT_TEST(gradients_of_pow_at_zero) {
-    const double a[] = {0, 0, 0, 2}, b[] = {0, 1, 2, 0};
-    dvt_array *x = leaf_of(a, DVT_SHAPE(4)), *y = leaf_of(b, DVT_SHAPE(4)), *z = NULL;
-    dvt_array *in[2], *g[2], *again[2];
-    in[0] = x;
-    in[1] = y;
-    DVT_RECORD {
-        z = dvt_pow(x, y);
-    }
-    CHECK_INT(dvt_gradients(&z, NULL, 1, in, 2, true, true, g), DVT_OK);
-    CHECK_VALUES(g[0], 1e-12, 0, 1, 0, 0);
-    CHECK_VALUES(g[1], 1e-12, 0, 0, 0, log(2));
-    /* a^0 has slope 0, but its slope changes with the exponent: d2/dadb = 1/a */
-    CHECK_INT(dvt_gradients(&g[0], NULL, 1, in, 2, true, false, again), DVT_OK);
-    CHECK_CLOSE(dvt_item_at(again[1], DVT_SHAPE(3)), 0.5, 1e-12);
-    CHECK_CLOSE(dvt_item_at(again[0], DVT_SHAPE(2)), 2, 1e-12);
-}
-
-DVT_TEST(gradients_pass_nan_on) {
-    const double at[] = {NAN, 1}, wide[] = {NAN, 0};
-    dvt_array *x = leaf_of(at, DVT_SHAPE(2)), *y = NULL, *g;
-    DVT_RECORD {
-        y = dvt_exp(x);
-    }
-    CHECK_INT(dvt_backward(y), DVT_OK);
-    CHECK_VALUES(dvt_grad(x), 1e-12, NAN, exp(1));
-    DVT_RECORD { /* the branch that was not taken gets 0, not NaN */
-        y = dvt_where(dvt_equal_scalar(x, 1), x, dvt_zeros_like(x));
-    }
-    g = dvt_from_host(wide, DVT_SHAPE(2), DVT_F64, dvt_test_ctx());
-    CHECK_INT(dvt_backward_from(&y, &g, 1, false, false), DVT_OK);
-    CHECK_VALUES(dvt_grad(x), 0, 0, 0);
 }
 
 /* ---- select and copies ---- */
