@@ -82,7 +82,7 @@ help:
 	@echo 'make header           regenerate devtensor.h after a change in src/'
 	@echo 'make docs             regenerate the tables in README.md and docs/'
 	@echo 'make bench            cpu() beside other libraries, with the budgets; tables and charts to bench/results/'
-	@echo '                      SHORT=1: a selection in five minutes; ROW=text, THREADS=n: a part, printed only; OUT=folder'
+	@echo '                      SHORT=1: a selection in five minutes; ROW=text, THREADS=1 or 2: a part, printed only; OUT=folder'
 	@echo 'make bench-cpu        the same without the budgets'
 	@echo 'make bench-budgets    bytes, compile times, sizes; make bench-accuracy: LeNet'
 	@echo 'make bench-jit        what compiling the CUDA kernels costs when nothing is cached'

@@ -29,6 +29,17 @@ static void usage(int status) {
     exit(status);
 }
 
+/* A whole number of at least 1. */
+static int64_t counted(const char *option, const char *text) {
+    char *end;
+    long long n = strtoll(text, &end, 10);
+    if (end == text || *end || n < 1 || n > 1000000000) {
+        fprintf(stderr, "run: %s %s; expected a whole number of at least 1\n", option, text);
+        usage(2);
+    }
+    return n;
+}
+
 static options parse(int argc, char **argv) {
     options o = {NULL, NULL, 0, false, false, 0, 256};
     int i;
@@ -45,16 +56,16 @@ static options parse(int argc, char **argv) {
         else if (strcmp(argv[i], "--curve") == 0 && value)
             o.curve = argv[++i];
         else if (strcmp(argv[i], "--epochs") == 0 && value)
-            o.epochs = atoi(argv[++i]);
+            o.epochs = (int)counted("--epochs", argv[++i]);
         else if (strcmp(argv[i], "--batch") == 0 && value)
-            o.batch_size = atoll(argv[++i]);
+            o.batch_size = counted("--batch", argv[++i]);
         else if (strcmp(argv[i], "--seed") == 0 && value)
             o.seed = strtoull(argv[++i], NULL, 10);
-        else
+        else {
+            fprintf(stderr, "run: %s is no option, or its value is missing\n", argv[i]);
             usage(2);
+        }
     }
-    if (o.epochs < 0 || o.batch_size < 1)
-        usage(2);
     return o;
 }
 

@@ -12,12 +12,16 @@ SOURCES = {
     "4_np_use_gpus.c": '"Step 6: Use GPUs to increase efficiency", MXNet np',
     "5_gpus_and_tpus.c": '"GPUs and TPUs", the JAX edition, with its printed outputs',
 }
-BLOCK = re.compile(r'^\s*block\(\s*"([^"]+)",\s*(?:\n\s*)?"((?:[^"\\]|\\.)*)"\s*\);', re.M)
+BLOCK = re.compile(r'^\s*block\(\s*"([^"]+)",\s*((?:"(?:[^"\\]|\\.)*"\s*)+)\);', re.M)
+
+PART = re.compile(r'"((?:[^"\\]|\\.)*)"')
 
 
 def table(name):
     text = open(os.path.join(FOLDER, name), encoding="utf-8").read()
-    found = [(text.count("\n", 0, text.index("block(", m.start())) + 1, m[1], m[2]) for m in BLOCK.finditer(text)]
+    found = [(text.count("\n", 0, text.index("block(", m.start())) + 1, m[1], "".join(PART.findall(m[2]))) for m in BLOCK.finditer(text)]
+    if len(found) != len(re.findall(r"^\s*block\(", text, re.M)):
+        sys.exit(f"{name}: a block() is not in the form block(\"number\", \"title\")")
     ends = [line - 1 for line, _, _ in found[1:]] + [text.count("\n")]
     rows = [f"| {number} | `{title.replace('|', chr(92) + '|')}` | [{line}-{end}](../{FOLDER}/{name}#L{line}-L{end}) |"
             for (line, number, title), end in zip(found, ends)]

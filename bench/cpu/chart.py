@@ -34,13 +34,14 @@ def bars(path, charts):
             x, one, middle = place(ratio), place(1), y + ROW / 2
             out.append(f'<text x="{LEFT - 8}" y="{middle + 4}" class="row">{escape(name)}</text>'
                        f'<rect x="{min(x, one)}" y="{middle - 5}" width="{max(1, abs(x - one))}" height="10" '
-                       f'class="{"ahead" if ratio >= 1 else "behind"}"><title>{ratio:.2f} of {escape(best)}</title></rect>')
+                       f'class="{"ahead" if ratio >= 1 else "behind"}"><title>{ratio:.2f} of {escape(best)}</title></rect>'
+                       f'<text x="{max(x, one) + 4}" y="{middle + 4}" class="value">{ratio:.2f}</text>')
             y += ROW
         y += TOP
     with open(path, "w", encoding="utf-8") as file:
-        file.write(f'<svg xmlns="http://www.w3.org/2000/svg" width="{LEFT + WIDTH + 20}" height="{y}" font-family="sans-serif" font-size="12">'
+        file.write(f'<svg xmlns="http://www.w3.org/2000/svg" width="{LEFT + WIDTH + 50}" height="{y}" font-family="sans-serif" font-size="12">'
                    "<style>.title{font-weight:bold}.row{text-anchor:end}.scale{text-anchor:middle;fill:#666;font-size:10px}"
-                   ".grid{stroke:#ddd}.one{stroke:#333}.ahead{fill:#2a7}.behind{fill:#c64}</style>"
+                   ".value{fill:#333;font-size:10px}.grid{stroke:#ddd}.one{stroke:#333}.ahead{fill:#2a7}.behind{fill:#c64}</style>"
                    f'<rect width="100%" height="100%" fill="#fff"/>{"".join(out)}</svg>\n')
 
 

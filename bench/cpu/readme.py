@@ -13,12 +13,13 @@ def part(table, readme):
     machine = re.search(r"^Machine: (.*?)\. Command: (`.*?`)", text, re.M)
     summary = re.search(r"^## Summary\n\n(.*?)\n\n", text, re.M | re.S)
     peers = re.search(r"\. Peers: (.*?)\. Medians", text)
-    if not machine or not summary or not peers:
-        sys.exit(f"{table} has no machine, no peers or no summary: it was not written by run.py, or by a run that ended early")
+    code = re.search(r", devtensor at (\w+)\.", text)
+    if not machine or not summary or not peers or not code:
+        sys.exit(f"{table} has no machine, no commit, no peers or no summary: it was not written by run.py, or by a run that ended early")
     stem = os.path.relpath(table, os.path.dirname(os.path.abspath(readme)))[:-3]
     day = re.match(r"[\d-]*\d", os.path.basename(table))[0]
-    return (f"{machine[1]}, {day}, {machine[2]}, beside {peers[1]}: speed over the best peer of each row, or how many times less "
-            f"time, memory or room it takes (above 1: devtensor is ahead; empty: PyTorch has no such row).\n\n"
+    return (f"{machine[1]}, {day}, {machine[2]}, devtensor at {code[1]}, beside {peers[1]}: speed over the best peer of each row, or how many times less "
+            f"time, memory or room it takes (above 1: devtensor is ahead; empty: not measured with PyTorch).\n\n"
             f"![{SUBJECT}]({stem}-summary.svg)\n\n{summary[1]}\n\nAll rows: [{stem}.md]({stem}.md), drawn in "
             f"[{stem}.svg]({stem}.svg).")
 

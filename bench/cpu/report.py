@@ -91,7 +91,7 @@ class Line(typing.NamedTuple):
 
 def summary(lines):
     def shown(value):
-        return "" if value is None else f"{value:.3g}" if value >= 10 else f"{value:.2f}"
+        return "" if value is None else f"{value:.0f}" if value >= 1000 else f"{value:.3g}" if value >= 10 else f"{value:.2f}"
     head = "| | threads | rows | geometric mean over the best | lowest row | over PyTorch |\n|---|---|---|---|---|---|\n"
     return head + "\n".join(f"| {x.title} | {x.threads or ''} | {x.rows} | **{shown(x.mean)}** | {shown(x.lowest)} | {shown(x.torch)} |" for x in lines)
 

@@ -146,7 +146,7 @@ def main():
     parse.add_argument("--python", default=sys.executable)
     parse.add_argument("--row", default="", help="only rows whose group or title contains this")
     parse.add_argument("--short", action="store_true", help="a selection that fits in five minutes")
-    parse.add_argument("--threads", type=int, default=0, help="only with this number of threads")
+    parse.add_argument("--threads", type=int, default=0, choices=(0, 1, 2), help="only with this number of threads")
     parse.add_argument("--out", default="", help="folder of the table and charts; else only printed")
     a, begin = parse.parse_args(), time.perf_counter()
 
@@ -155,6 +155,8 @@ def main():
     rows = [r for r in ROWS if chosen(r.group, r.title) and (r.short or not a.short)]
     samples, seconds = 5, 0.02 if a.short else 0.05
     widths = [t for t in (1, 2) if t <= len(os.sched_getaffinity(0)) and a.threads in (0, t)]
+    if not widths:
+        sys.exit(f"THREADS={a.threads}: this process may use one processor only")
     command = "make bench-cpu" + (" SHORT=1" if a.short else "") + (f' ROW="{a.row}"' if a.row else "") + (f" THREADS={a.threads}" if a.threads else "")
     head = [f"# cpu() beside other libraries, {datetime.date.today()}\n",
             f"Machine: {machine()}. Command: `{command}`, devtensor at {commit()}. Peers: {versions(a.python)}. Medians of {3 if a.short else samples} to {MOST} samples "
@@ -168,6 +170,8 @@ def main():
     for _ in compare(rows, everybody, samples, seconds, widths, findings, begin + SHORT if a.short else float("inf")):
         findings.write(stem, head, [])
     everybody.end()
+    if not findings.text and not findings.last[0]:
+        sys.exit(f'ROW="{a.row}": no row has this in "group: title". Groups: ' + "; ".join(dict.fromkeys(r.group for r in ROWS)))
     print(findings.write(stem, head, [f"{name} {why}.\n" for name, why in everybody.missing.items()]))
     if stem:
         print(f"wrote {stem}.md, {stem}.svg and {stem}-summary.svg")

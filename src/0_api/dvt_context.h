@@ -132,7 +132,8 @@ DVT_API int dvt_num_threads(void);
    "reference", the simple loops that the others are tested against, which x86 without AVX2 has. Chosen at first use: the best that the
    machine has, or what DEVTENSOR_ISA says. Owns: nothing. Waits: no. */
 DVT_API const char *dvt_cpu_isa(void);
-/* Chooses, for tests and comparisons; NULL or "": the best. Results have the same bits with "avx512", "avx2", "neon" and "plain".
+/* Chooses, for tests and comparisons; NULL or "": the best. Results have the same bits with "avx512", "avx2", "neon", and "plain" where
+   the processor multiplies and adds in one step.
    Queues of virtual GPUs go on with what they have begun. Copies: nothing. Waits: no. Owns: nothing, the name is read at once. Errors: VALUE for a
    name that is not known, or that this machine has not. */
 DVT_API dvt_status dvt_set_cpu_isa(const char *name);
