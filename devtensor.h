@@ -991,7 +991,8 @@ typedef struct dvt_conv2d_params {
 
 /* Cross-correlation. x (N, C, H, W), w (O, C/groups, KH, KW), bias (O) or NULL for none.
    Result (N, O, (H + 2p - d(KH-1) - 1)/s + 1, ...). p may be NULL. Padding may take part as zeros:
-   weights that are not finite then give NaN, in gradients to x also beside what they reach.
+   weights that are not finite then give NaN, in gradients to x also beside what they reach, and
+   gradients of the result that are not finite give NaN in gradients to w.
    Source: im2col and a matrix product. */
 DVT_API dvt_array *dvt_conv2d(dvt_array *x, dvt_array *w, dvt_array *bias,
                               const dvt_conv2d_params *p);
@@ -4025,8 +4026,9 @@ static void dvti_pool_stop(dvti_pool *pool) {
         dvti_atomic_store(&pool->share[i].left, -1);
         dvti_word_wake(&pool->share[i].left);
     }
+    /* On one processor and with real-time priority they run only when this thread lets them. */
     while (dvti_atomic_load(&pool->alive))
-        dvti_pause();
+        dvti_affinity_yield();
     for (i = 1; i <= workers; i++)
         dvti_atomic_store(&pool->share[i].left, 0);
     dvti_atomic_store(&pool->started, 0);
@@ -26326,7 +26328,7 @@ static void V(truth_columns)(const dvti_folding *folding) {
     const V(yes) t = V(yes_of)(folding);
     const int64_t bytes = p.n * t.size, step = p.step * t.size;
     const uint64_t highest = ~t.low;
-    unsigned char few[64];
+    unsigned char few[64] = {0}; /* what lies beyond a short row is looked at and not used */
     int64_t c, at, r, j;
     int k;
     for (c = 0; c < bytes; c += 64) {
@@ -33130,7 +33132,7 @@ static void V(truth_columns)(const dvti_folding *folding) {
     const V(yes) t = V(yes_of)(folding);
     const int64_t bytes = p.n * t.size, step = p.step * t.size;
     const uint64_t highest = ~t.low;
-    unsigned char few[64];
+    unsigned char few[64] = {0}; /* what lies beyond a short row is looked at and not used */
     int64_t c, at, r, j;
     int k;
     for (c = 0; c < bytes; c += 64) {
@@ -40094,7 +40096,7 @@ static void V(truth_columns)(const dvti_folding *folding) {
     const V(yes) t = V(yes_of)(folding);
     const int64_t bytes = p.n * t.size, step = p.step * t.size;
     const uint64_t highest = ~t.low;
-    unsigned char few[64];
+    unsigned char few[64] = {0}; /* what lies beyond a short row is looked at and not used */
     int64_t c, at, r, j;
     int k;
     for (c = 0; c < bytes; c += 64) {

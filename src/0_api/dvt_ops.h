@@ -199,7 +199,8 @@ typedef struct dvt_conv2d_params {
 
 /* Cross-correlation. x (N, C, H, W), w (O, C/groups, KH, KW), bias (O) or NULL for none.
    Result (N, O, (H + 2p - d(KH-1) - 1)/s + 1, ...). p may be NULL. Padding may take part as zeros:
-   weights that are not finite then give NaN, in gradients to x also beside what they reach.
+   weights that are not finite then give NaN, in gradients to x also beside what they reach, and
+   gradients of the result that are not finite give NaN in gradients to w.
    Source: im2col and a matrix product. */
 DVT_API dvt_array *dvt_conv2d(dvt_array *x, dvt_array *w, dvt_array *bias,
                               const dvt_conv2d_params *p);

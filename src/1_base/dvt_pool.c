@@ -196,8 +196,9 @@ static void dvti_pool_stop(dvti_pool *pool) {
         dvti_atomic_store(&pool->share[i].left, -1);
         dvti_word_wake(&pool->share[i].left);
     }
+    /* On one processor and with real-time priority they run only when this thread lets them. */
     while (dvti_atomic_load(&pool->alive))
-        dvti_pause();
+        dvti_affinity_yield();
     for (i = 1; i <= workers; i++)
         dvti_atomic_store(&pool->share[i].left, 0);
     dvti_atomic_store(&pool->started, 0);

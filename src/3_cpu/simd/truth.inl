@@ -77,7 +77,7 @@ static void V(truth_columns)(const dvti_folding *folding) {
     const V(yes) t = V(yes_of)(folding);
     const int64_t bytes = p.n * t.size, step = p.step * t.size;
     const uint64_t highest = ~t.low;
-    unsigned char few[64];
+    unsigned char few[64] = {0}; /* what lies beyond a short row is looked at and not used */
     int64_t c, at, r, j;
     int k;
     for (c = 0; c < bytes; c += 64) {
