@@ -128,7 +128,15 @@ header:
 docs: $(LIBRARY)
 	@$(ENVIRONMENT) sh tools/docs.sh
 
-bench: $(if $(ROW)$(THREADS),,bench-budgets) bench-cpu
+RUNNERS = $(patsubst %,$B/bench/cpu/%,ours first blas sleef machine)
+# One after the other: what compiles would slow down what is measured.
+bench: bench-cpu
+ifneq ($(filter bench,$(MAKECMDGOALS)),)
+  ifeq ($(ROW)$(THREADS)$(SHORT),)
+bench-cpu: bench-budgets
+bench-budgets: | $(RUNNERS)
+  endif
+endif
 
 bench-budgets: $(LIBRARY)
 	@$(ENVIRONMENT) sh bench/budgets.sh
@@ -138,7 +146,6 @@ bench-jit:
 
 # cpu() beside other libraries. ROW=text takes the rows with that text, THREADS=1 a part of them, SHORT=1 a selection. The whole table and
 # the selection are written to OUT, parts printed only. The processes of bench/cpu are ours and peers; whatever OpenMP has, theirs may use.
-RUNNERS = $(patsubst %,$B/bench/cpu/%,ours first blas sleef machine)
 bench-cpu: $(RUNNERS)
 	@BUILD="$B" PYTHON="$(PYTHON)" ROW="$(ROW)" SHORT="$(SHORT)" THREADS="$(THREADS)" OUT="$(OUT)" sh bench/cpu/run.sh
 

@@ -164,6 +164,8 @@ def main():
             "same run. Products of matrices are written into an array that exists, by everybody (`dvt_matmul_into`). Larger is better; the column in bold is devtensor over the best peer.\n"]
     part = "".join(f"-{word}" for word in re.findall(r"\w+", a.row.lower()))  # a part does not replace the whole table
     stem = os.path.join(a.out, f"{datetime.date.today()}-cpu{part}") if a.out else ""
+    if a.out:
+        os.makedirs(a.out, exist_ok=True)
     everybody, findings = Participants(a.build, a.python), Findings()
     findings.section(whole.sections(a.build, a.python, widths, chosen, a.short))
     findings.section(beside.section(a.build, a.python, widths, chosen, a.short))
