@@ -42,6 +42,11 @@ case $? in
 *) fail layout "$(cat "$BUILD/format.log")" ;;
 esac
 
+# ---- intrinsics that a compiler gets wrong ----
+# GCC 12 with -funsigned-char drops the first operand (its PR 110108); _mm256_blendv_ps does the same for lanes of 32 bits.
+byte_blends() { ! grep -rnE '_blendv_epi8 *\(' src; }
+try "no byte blends" byte_blends
+
 # ---- sizes and words ----
 listed() { find src tests examples bench tools -name '*.[ch]' -o -name '*.inl' -o -name '*.cu' -o -name '*.py' -o -name '*.sh'; }
 too_long() { ! listed | xargs wc -l | awk '$2 != "total" && $1 > 1000 { print; found = 1 } END { exit !found }'; }

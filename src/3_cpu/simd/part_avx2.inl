@@ -127,7 +127,10 @@ DVTI_PART_SHIFT(pi, p_isar, _mm256_srai_epi32(a, (unsigned)n))
 DVTI_PART2(pm, p_ieq, pi, pi, _mm256_castsi256_ps(_mm256_cmpeq_epi32(a, b)))
 DVTI_PART2(pm, p_igt, pi, pi, _mm256_castsi256_ps(_mm256_cmpgt_epi32(a, b)))
 DVTI_PART3(pi, p_icount, pi, pi, pi, _mm256_sub_epi32(a, _mm256_cmpgt_epi32(b, c)))
-DVTI_PART3(pi, p_iselect, pm, pi, pi, _mm256_blendv_epi8(c, b, _mm256_castps_si256(a)))
+/* GCC 12 with -funsigned-char takes every byte of the byte blend from c (its PR 110108). */
+DVTI_PART3(pi, p_iselect, pm, pi, pi,
+           _mm256_castps_si256(
+               _mm256_blendv_ps(_mm256_castsi256_ps(c), _mm256_castsi256_ps(b), a)))
 DVTI_PART1(pf, p_as_f, pi, _mm256_castsi256_ps(a))
 DVTI_PART1(pf, p_to_f, pi, _mm256_cvtepi32_ps(a))
 
