@@ -11,6 +11,7 @@
 #include "0_api/dvt_call_sites_off.h"
 #include "1_base/dvt_platform.h"
 #include "1_base/dvt_base.h"
+#include "1_base/dvt_float_mode.h"
 #include "1_base/dvt_fma.h"
 #include "1_base/dvt_cpu_count.c"
 #include "1_base/dvt_hash.c"

@@ -118,7 +118,7 @@ DVTI_FN int dvti_cpu_count(void);
 /* The quota alone; 0: none. `mounts` and `membership`: /sys/fs/cgroup and /proc/self/cgroup. */
 DVTI_FN int dvti_cpu_quota(const char *mounts, const char *membership);
 #if DVTI_THREADS
-/* Starts a thread with all signals blocked; false when the system refuses. Its function is DVTI_THREAD_MAIN(name) { .. user .. return 0; } */
+/* Starts a thread with all signals blocked, in the default mode of floats; false when the system refuses. Its function is DVTI_THREAD_MAIN(name) { .. user .. return 0; } */
 DVTI_FN bool dvti_thread_start(dvti_thread *thread, dvti_thread_main run, void *user);
 DVTI_FN void dvti_thread_join(dvti_thread thread);
 DVTI_FN void dvti_thread_detach(dvti_thread thread);

@@ -40,6 +40,13 @@
 #error "devtensor: include devtensor.h before any system header in this file, or use -std=gnu99"
 #endif
 #endif
+/* Whether the mode of floats is the control register of SSE, which can be read without a call. */
+#if defined(__x86_64__) || defined(_M_X64)
+#define DVTI_MXCSR 1
+#else
+#define DVTI_MXCSR 0
+#include <fenv.h>
+#endif
 #if defined(__x86_64__) || defined(_M_X64)
 #include <immintrin.h>
 #if defined(_MSC_VER) && !defined(__clang__)

@@ -1,5 +1,6 @@
 /* Threads: starting and ending; time, the process, dynamic libraries. */
 #include "1_base/dvt_base.h"
+#include "1_base/dvt_float_mode.h"
 
 DVTI_FN double dvti_now(void) {
 #if defined(_WIN32)
@@ -161,12 +162,15 @@ DVTI_FN bool dvti_thread_start(dvti_thread *thread, dvti_thread_main run, void *
     *thread = CreateThread(NULL, 0, run, user, 0, NULL);
     return *thread != NULL;
 #else
-    /* Signals belong to the program's own threads. */
+    /* Signals belong to the program's own threads. A new thread inherits the mode of floats. */
     sigset_t all, before;
+    dvti_float_mode mode;
     bool started;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
+    mode = dvti_float_mode_begin();
     started = pthread_create(thread, NULL, run, user) == 0;
+    dvti_float_mode_end(&mode);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return started;
 #endif

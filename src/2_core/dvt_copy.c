@@ -1,4 +1,5 @@
 /* The only file that moves elements between contexts, and the one door through which work enters a queue. */
+#include "1_base/dvt_float_mode.h"
 #include "2_core/dvt_core.h"
 
 DVTI_FN void dvti_launch_begin(dvti_launch *launch, const char *name, dvti_kernel kernel,
@@ -32,20 +33,27 @@ DVTI_FN void dvti_note_launches(const char *file, int line) {
         device->backend->note(device, file, line);
 }
 
-DVTI_FN dvt_status dvti_run(dvti_device *device, dvti_launch *launch) {
+/* Both calls decide how a kernel is cut from costs that are floats, and must decide alike: one mode for both. */
+static dvt_status dvti_launch_in_mode(dvti_device *device, dvti_launch *launch) {
     const dvti_backend *backend = device->backend;
-    dvt_status status;
+    const dvti_float_mode mode = dvti_float_mode_begin();
+    dvt_status status = DVT_OK;
     launch->workspace_bytes = backend->workspace(device, launch);
     launch->workspace = NULL;
-    if (launch->workspace_bytes > 0) {
+    if (launch->workspace_bytes > 0)
         status =
             backend->acquire(device, launch->name, launch->workspace_bytes, &launch->workspace);
-        if (status != DVT_OK)
-            return status;
-    }
-    status = backend->launch(device, launch);
+    if (status == DVT_OK)
+        status = backend->launch(device, launch);
     if (launch->workspace)
         backend->release(device, launch->workspace, launch->workspace_bytes);
+    dvti_float_mode_end(&mode);
+    return status;
+}
+
+DVTI_FN dvt_status dvti_run(dvti_device *device, dvti_launch *launch) {
+    const dvti_backend *backend = device->backend;
+    dvt_status status = dvti_launch_in_mode(device, launch);
     if (status != DVT_OK)
         return status;
     if (backend->note)
@@ -56,7 +64,14 @@ DVTI_FN dvt_status dvti_run(dvti_device *device, dvti_launch *launch) {
 
 DVTI_FN bool dvti_multiply_small(dvti_device *device, const dvti_matrices *product) {
     const dvti_backend *backend = device->backend;
-    if (!backend->multiply || !backend->multiply(product))
+    dvti_float_mode mode;
+    bool done;
+    if (!backend->multiply)
+        return false;
+    mode = dvti_float_mode_begin();
+    done = backend->multiply(product);
+    dvti_float_mode_end(&mode);
+    if (!done)
         return false;
     dvti_count(DVTI_COUNT_KERNELS, 1);
     return true;

@@ -1,4 +1,5 @@
 /* Creation: arrays from nothing, from a number, from evenly spaced values, from memory of the host. */
+#include "1_base/dvt_float_mode.h"
 #include "4_ops/dvt_op.h"
 
 DVT_API dvt_array *dvt_empty(dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx) {
@@ -6,7 +7,7 @@ DVT_API dvt_array *dvt_empty(dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx) {
 }
 
 /* The value as dvt_astype makes an integer of it: the fraction is dropped, what does not fit is clamped, NaN is 0. */
-static int64_t dvti_whole(double value, dvt_dtype dtype) {
+static DVTI_NOINLINE int64_t dvti_whole(double value, dvt_dtype dtype) {
     int64_t lowest = dvti_int_lowest(dtype), largest = dvti_int_largest(dtype);
     if (value != value)
         return 0;
@@ -20,12 +21,15 @@ static int64_t dvti_whole(double value, dvt_dtype dtype) {
 }
 
 static bool dvti_fill_with(const char *name, dvt_array *x, double value) {
+    dvti_float_mode mode;
     dvti_launch launch;
     dvti_launch_begin(&launch, name, DVTI_K_FILL, DVTI_OP_fill);
     launch.out[0] = dvti_view_of(x);
     launch.n_out = 1;
     launch.f[0] = value;
+    mode = dvti_float_mode_begin(); /* where DAZ is set, small numbers compare as 0 */
     launch.i[0] = dvti_whole(value, x->dtype);
+    dvti_float_mode_end(&mode);
     return dvt_shape_size(x->shape) == 0 || dvti_run(x->storage->device, &launch) == DVT_OK;
 }
 
@@ -131,8 +135,8 @@ static dvt_array *dvti_spaced(const char *name, double start, double step, const
     return x;
 }
 
-DVT_API dvt_array *dvt_arange(double start, double stop, double step, dvt_dtype dtype,
-                              dvt_ctx ctx) {
+static DVTI_NOINLINE dvt_array *dvti_arange(double start, double stop, double step, dvt_dtype dtype,
+                                            dvt_ctx ctx) {
     double count;
     if (!(step != 0) || start != start || stop != stop || step != step) {
         dvti_fail(
@@ -151,14 +155,30 @@ DVT_API dvt_array *dvt_arange(double start, double stop, double step, dvt_dtype 
     return dvti_spaced("dvt_arange", start, step, NULL, count > 0 ? (int64_t)count : 0, dtype, ctx);
 }
 
-DVT_API dvt_array *dvt_linspace(double start, double stop, int64_t num, dvt_dtype dtype,
-                                dvt_ctx ctx) {
+DVT_API dvt_array *dvt_arange(double start, double stop, double step, dvt_dtype dtype,
+                              dvt_ctx ctx) {
+    const dvti_float_mode mode = dvti_float_mode_begin();
+    dvt_array *x = dvti_arange(start, stop, step, dtype, ctx);
+    dvti_float_mode_end(&mode);
+    return x;
+}
+
+static DVTI_NOINLINE dvt_array *dvti_linspace(double start, double stop, int64_t num,
+                                              dvt_dtype dtype, dvt_ctx ctx) {
     if (num < 0) {
         dvti_fail(DVT_ERR_RANGE, "dvt_linspace: num is %lld; expected 0 or more", (long long)num);
         return NULL;
     }
     return dvti_spaced("dvt_linspace", start, num > 1 ? (stop - start) / (double)(num - 1) : 0,
                        &stop, num, dtype, ctx);
+}
+
+DVT_API dvt_array *dvt_linspace(double start, double stop, int64_t num, dvt_dtype dtype,
+                                dvt_ctx ctx) {
+    const dvti_float_mode mode = dvti_float_mode_begin();
+    dvt_array *x = dvti_linspace(start, stop, num, dtype, ctx);
+    dvti_float_mode_end(&mode);
+    return x;
 }
 
 DVT_API dvt_array *dvt_from_host(const void *data, dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx) {

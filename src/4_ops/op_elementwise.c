@@ -1,4 +1,5 @@
 /* Elementwise operations: every public function of the op table's unary and binary rows, where and clip. */
+#include "1_base/dvt_float_mode.h"
 #include "4_ops/dvt_op.h"
 
 typedef enum dvti_rule {
@@ -26,12 +27,20 @@ static dvti_rule dvti_rule_of(dvti_op op) {
 }
 
 /* A whole number beside integers stays an integer; beside bool it makes int64; a fraction makes float32. */
-static dvt_dtype dvti_with_scalar(dvt_dtype dtype, double s) {
-    if (dvt_dtype_is_float(dtype))
-        return dtype;
+static DVTI_NOINLINE dvt_dtype dvti_int_with_scalar(dvt_dtype dtype, double s) {
     if (!(s >= -9223372036854775808.0 && s < 9223372036854775808.0) || s != floor(s))
         return DVT_F32;
     return dtype == DVT_BOOL && s != 0 && s != 1 ? DVT_I64 : dtype;
+}
+
+static dvt_dtype dvti_with_scalar(dvt_dtype dtype, double s) {
+    dvti_float_mode mode;
+    if (dvt_dtype_is_float(dtype))
+        return dtype;
+    mode = dvti_float_mode_begin(); /* where DAZ is set, small fractions compare as whole */
+    dtype = dvti_int_with_scalar(dtype, s);
+    dvti_float_mode_end(&mode);
+    return dtype;
 }
 
 /* Another window on the memory that is about to be written must be read before: same window, or a copy first. */

@@ -1,4 +1,5 @@
 /* Layers as functions, composed of recorded operations, so that their gradients need nothing of their own. */
+#include "1_base/dvt_float_mode.h"
 #include "4_ops/dvt_op.h"
 
 /* In one launch where that is possible. */
@@ -42,7 +43,7 @@ DVT_API dvt_array *dvt_linear(dvt_array *x, dvt_array *w, dvt_array *bias) {
     return dvti_optional("dvt_linear", "bias", bias) ? dvti_linear(x, w, bias, false) : NULL;
 }
 
-DVT_API dvt_array *dvt_dropout(dvt_array *x, double p) {
+static DVTI_NOINLINE dvt_array *dvti_dropout(dvt_array *x, double p) {
     dvt_scope_guard scope;
     dvt_array *kept, *y;
     if (!dvti_check("dvt_dropout", &x, 1))
@@ -60,6 +61,13 @@ DVT_API dvt_array *dvt_dropout(dvt_array *x, double p) {
     y = y ? dvt_where(kept, y, dvt_scalar(0, y->dtype, x->storage->ctx)) : NULL;
     dvt_keep(y);
     dvt_scope_end(&scope);
+    return y;
+}
+
+DVT_API dvt_array *dvt_dropout(dvt_array *x, double p) {
+    const dvti_float_mode mode = dvti_float_mode_begin();
+    dvt_array *y = dvti_dropout(x, p);
+    dvti_float_mode_end(&mode);
     return y;
 }
 
@@ -99,7 +107,7 @@ static bool dvti_batch_norm_ok(dvt_array *const *in, int axis) {
 }
 
 /* momentum * running + (1 - momentum) * batch. */
-static dvt_array *dvti_moved(dvt_array *running, dvt_array *batch, double momentum) {
+static DVTI_NOINLINE dvt_array *dvti_moved(dvt_array *running, dvt_array *batch, double momentum) {
     dvt_array *share = dvt_mul_scalar(dvt_reshape(batch, running->shape), 1 - momentum);
     return dvt_add(dvt_mul_scalar(running, momentum), share);
 }
@@ -107,12 +115,14 @@ static dvt_array *dvti_moved(dvt_array *running, dvt_array *batch, double moment
 /* Outside of the tape; both values are there before either is written. */
 static bool dvti_move_running(dvt_array *const *running, dvt_array *mean, dvt_array *variance,
                               double momentum) {
+    const dvti_float_mode mode = dvti_float_mode_begin();
     bool good = false;
     DVT_RECORD_SCOPE(0, -1) {
         dvt_array *m = dvti_moved(running[0], mean, momentum),
                   *v = dvti_moved(running[1], variance, momentum);
         good = m && v && dvt_copy_into(running[0], m) && dvt_copy_into(running[1], v);
     }
+    dvti_float_mode_end(&mode);
     return good;
 }
 

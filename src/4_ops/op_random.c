@@ -1,4 +1,5 @@
 /* Random arrays: the distributions, from the streams of contexts and from explicit keys, and what makes keys. */
+#include "1_base/dvt_float_mode.h"
 #include "4_ops/dvt_stream.h"
 
 static dvt_array *dvti_random(dvti_launch *launch, const dvt_key *key, int words, dvt_shape shape,
@@ -18,8 +19,9 @@ static bool dvti_random_dtype(const char *name, dvt_dtype dtype, bool fits, cons
     return fits;
 }
 
-static dvt_array *dvti_uniform(const char *name, const dvt_key *key, double low, double high,
-                               dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx) {
+static DVTI_NOINLINE dvt_array *dvti_uniform_in_mode(const char *name, const dvt_key *key,
+                                                     double low, double high, dvt_shape shape,
+                                                     dvt_dtype dtype, dvt_ctx ctx) {
     dvti_launch launch;
     double a, b, range;
     dvti_launch_begin(&launch, name, DVTI_K_RANDOM, DVTI_OP_uniform);
@@ -40,8 +42,17 @@ static dvt_array *dvti_uniform(const char *name, const dvt_key *key, double low,
     return dvti_random(&launch, key, dtype == DVT_F64 ? 2 : 1, shape, dtype, ctx);
 }
 
-static dvt_array *dvti_normal(const char *name, const dvt_key *key, double mean, double deviation,
-                              dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx) {
+static dvt_array *dvti_uniform(const char *name, const dvt_key *key, double low, double high,
+                               dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx) {
+    const dvti_float_mode mode = dvti_float_mode_begin();
+    dvt_array *x = dvti_uniform_in_mode(name, key, low, high, shape, dtype, ctx);
+    dvti_float_mode_end(&mode);
+    return x;
+}
+
+static DVTI_NOINLINE dvt_array *dvti_normal_in_mode(const char *name, const dvt_key *key,
+                                                    double mean, double deviation, dvt_shape shape,
+                                                    dvt_dtype dtype, dvt_ctx ctx) {
     dvti_launch launch;
     dvt_dtype wide = dtype == DVT_F64 ? DVT_F64 : DVT_F32;
     double a = dvti_round_as(wide, mean), b = dvti_round_as(wide, deviation);
@@ -57,6 +68,14 @@ static dvt_array *dvti_normal(const char *name, const dvt_key *key, double mean,
     launch.f[0] = mean;
     launch.f[1] = deviation;
     return dvti_random(&launch, key, dtype == DVT_F64 ? 2 : 1, shape, dtype, ctx);
+}
+
+static dvt_array *dvti_normal(const char *name, const dvt_key *key, double mean, double deviation,
+                              dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx) {
+    const dvti_float_mode mode = dvti_float_mode_begin();
+    dvt_array *x = dvti_normal_in_mode(name, key, mean, deviation, shape, dtype, ctx);
+    dvti_float_mode_end(&mode);
+    return x;
 }
 
 /* high is the first number that is not drawn, so it may be one above the dtype's largest. */

@@ -1,6 +1,7 @@
 /* Reductions over axes, and softmax along one. What 5_grad finds in a node's attributes: for reductions i[0] is the bit mask of the
    reduced axes and i[1] is keepdims; for softmax and log_softmax i[0] is the axis, not negative. var and std are composed
    of recorded operations, and int64 and bool results are never recorded. */
+#include "1_base/dvt_float_mode.h"
 #include "4_ops/dvt_op.h"
 
 /* The result's shape, and the kernel's view of it, which has the kept axes only. */
@@ -155,8 +156,8 @@ DVTI_FN bool dvti_composes_unseen(const dvt_array *x, const dvt_array *y, const 
 
 /* The mean of squared distances from the mean, in at least float32: squares leave a 16-bit float's range early. A negative
    divisor counts as 0, as in NumPy. */
-static dvt_array *dvti_spread(const char *name, dvt_array *x, dvt_axes axes, double ddof,
-                              bool keepdims, bool root) {
+static DVTI_NOINLINE dvt_array *dvti_spread_in_mode(const char *name, dvt_array *x, dvt_axes axes,
+                                                    double ddof, bool keepdims, bool root) {
     dvt_array *out = NULL, *wide, *mean;
     dvt_scope_guard scope;
     dvt_dtype dtype;
@@ -182,6 +183,14 @@ static dvt_array *dvti_spread(const char *name, dvt_array *x, dvt_axes axes, dou
     out = dvt_astype(root ? dvt_sqrt(out) : out, dtype, false);
     dvt_keep(out);
     dvt_scope_end(&scope);
+    return out;
+}
+
+static dvt_array *dvti_spread(const char *name, dvt_array *x, dvt_axes axes, double ddof,
+                              bool keepdims, bool root) {
+    const dvti_float_mode mode = dvti_float_mode_begin();
+    dvt_array *out = dvti_spread_in_mode(name, x, axes, ddof, keepdims, root);
+    dvti_float_mode_end(&mode);
     return out;
 }
 

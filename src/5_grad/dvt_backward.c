@@ -1,5 +1,6 @@
 /* The backward pass: heads, the sweep from the last recorded operation to the first, and its two public forms. Attached
    gradients change at the very end or not at all; the graph is used up only when everything went well. */
+#include "1_base/dvt_float_mode.h"
 #include "5_grad/dvt_grad.h"
 
 DVTI_FN dvt_status dvti_failed(const char *function) {
@@ -214,6 +215,7 @@ static bool dvti_arrive(dvti_slot *slot, dvt_array *part, bool past_relu) {
 /* Passes a node's gradient on to its inputs. */
 static bool dvti_step(dvti_graph *graph, dvti_slot *slot, dvti_grad_call *call, bool *need) {
     dvti_node *node = slot->node;
+    dvti_float_mode mode;
     bool any = false, good;
     int i;
     for (i = 0; i < node->n_in; i++) {
@@ -230,7 +232,9 @@ static bool dvti_step(dvti_graph *graph, dvti_slot *slot, dvti_grad_call *call, 
     call->need = need;
     call->past_relu = dvti_goes_past_relu(graph, node);
     memset(call->out, 0, sizeof *call->out * (size_t)node->n_in);
+    mode = dvti_float_mode_begin();
     good = dvti_call_gradient(graph->name, call, slot);
+    dvti_float_mode_end(&mode);
     for (i = 0; i < node->n_in; i++)
         if (call->out[i] && good)
             good = dvti_arrive(dvti_graph_slot(graph, node, node->in[i]), call->out[i],

@@ -1,5 +1,6 @@
 /* Arrays as text: brackets, line breaks and summaries by NumPy's rules, and what each style writes around them. Only the
    elements that are shown are copied from the array's context. */
+#include "1_base/dvt_float_mode.h"
 #include "5_io/dvt_io_internal.h"
 
 /* ---- growing bytes ---- */
@@ -383,10 +384,26 @@ static bool dvti_print_rules_of(const dvt_print_options *options, dvti_print_rul
     return true;
 }
 
+static DVTI_NOINLINE void dvti_print_styled(dvti_writer *out, const dvti_print_rules *rules,
+                                            const dvti_shown *shown, dvt_array *x,
+                                            dvt_array *host) {
+    if (rules->style == DVT_PRINT_MXNET)
+        dvti_style_mxnet(out, rules, shown, x, host);
+    else if (rules->style == DVT_PRINT_NP)
+        dvti_style_np(out, rules, shown, x, host);
+    else if (rules->style == DVT_PRINT_JAX)
+        dvti_style_jax(out, rules, shown, x, host);
+    else if (rules->style == DVT_PRINT_TORCH)
+        dvti_style_torch(out, rules, shown, x, host);
+    else
+        dvti_values_text(out, rules, shown, host, 0, 0, " ");
+}
+
 /* The whole text; the caller frees the writer, also on failure. */
 static dvt_status dvti_print_text(dvti_writer *out, const char *function, dvt_array *x,
                                   const dvt_print_options *options) {
     dvti_print_rules rules;
+    dvti_float_mode mode;
     dvti_shown shown;
     dvt_array *host;
     dvt_status status;
@@ -404,16 +421,11 @@ static dvt_status dvti_print_text(dvti_writer *out, const char *function, dvt_ar
         host = dvti_fetch_shown(x, &shown);
         if (!host)
             status = dvti_failure();
-        else if (rules.style == DVT_PRINT_MXNET)
-            dvti_style_mxnet(out, &rules, &shown, x, host);
-        else if (rules.style == DVT_PRINT_NP)
-            dvti_style_np(out, &rules, &shown, x, host);
-        else if (rules.style == DVT_PRINT_JAX)
-            dvti_style_jax(out, &rules, &shown, x, host);
-        else if (rules.style == DVT_PRINT_TORCH)
-            dvti_style_torch(out, &rules, &shown, x, host);
-        else
-            dvti_values_text(out, &rules, &shown, host, 0, 0, " ");
+        else {
+            mode = dvti_float_mode_begin();
+            dvti_print_styled(out, &rules, &shown, x, host);
+            dvti_float_mode_end(&mode);
+        }
         dvt_scope_end(&scope);
         if (!host)
             return status;

@@ -1,8 +1,9 @@
 /* Blocks as text: the form Gluon prints, and the summary table of a forward pass. */
+#include "1_base/dvt_float_mode.h"
 #include "6_nn/dvt_nn_internal.h"
 
 /* The shortest digits that give the number back. */
-DVTI_FN const char *dvti_python_number(double value) {
+static DVTI_NOINLINE const char *dvti_python_digits(double value) {
     char *buffer = dvti_name_buffer(), *exponent;
     int digits, power;
     for (digits = 0; digits < 17; digits++) {
@@ -17,6 +18,13 @@ DVTI_FN const char *dvti_python_number(double value) {
     if (power >= -4 && power < 16)
         snprintf(buffer, DVTI_NAME_SIZE, "%.*f", DVTI_MAX(digits - power, 1), value);
     return buffer;
+}
+
+DVTI_FN const char *dvti_python_number(double value) {
+    const dvti_float_mode mode = dvti_float_mode_begin(); /* printf and strtod round as it says */
+    const char *text = dvti_python_digits(value);
+    dvti_float_mode_end(&mode);
+    return text;
 }
 
 /* ---- as Gluon prints ---- */

@@ -1,4 +1,5 @@
 /* Initial values: what each kind draws, which one a parameter gets, and when. */
+#include "1_base/dvt_float_mode.h"
 #include "6_nn/dvt_nn_internal.h"
 
 /* ---- values ---- */
@@ -94,8 +95,8 @@ static double dvti_init_scale(dvt_init init, dvt_shape shape) {
     return sqrt(magnitude / fan);
 }
 
-DVTI_FN dvt_array *dvti_init_draw(const char *function, const dvt_param *p, dvt_init init,
-                                  dvt_shape shape) {
+static DVTI_NOINLINE dvt_array *dvti_init_draw_in_mode(const char *function, const dvt_param *p,
+                                                       dvt_init init, dvt_shape shape) {
     bool normal = init.kind == DVT_INIT_NORMAL || init.kind == DVT_INIT_MSRA ||
                   (init.kind == DVT_INIT_XAVIER && init.gaussian);
     double scale;
@@ -119,6 +120,14 @@ DVTI_FN dvt_array *dvti_init_draw(const char *function, const dvt_param *p, dvt_
         return dvt_zeros(shape, p->dtype, dvt_cpu());
     return normal ? dvt_normal(0, scale, shape, p->dtype, dvt_cpu())
                   : dvt_uniform(-scale, scale, shape, p->dtype, dvt_cpu());
+}
+
+DVTI_FN dvt_array *dvti_init_draw(const char *function, const dvt_param *p, dvt_init init,
+                                  dvt_shape shape) {
+    const dvti_float_mode mode = dvti_float_mode_begin();
+    dvt_array *x = dvti_init_draw_in_mode(function, p, init, shape);
+    dvti_float_mode_end(&mode);
+    return x;
 }
 
 /* ---- when ---- */

@@ -1,5 +1,6 @@
 /* Losses: one value per sample, composed of recorded operations. Labels are cut from their history, so that gradients flow into
    the prediction only. */
+#include "1_base/dvt_float_mode.h"
 #include "6_nn/dvt_nn_internal.h"
 
 /* Both there, on one context, and a prediction with a first axis to keep. */
@@ -156,6 +157,7 @@ static dvt_array *dvti_loss_huber(dvt_array *p, dvt_array *l, double rho) {
 static dvt_array *dvti_loss_of(const char *name,
                                dvt_array *(*each)(dvt_array *, dvt_array *, double),
                                dvt_array *prediction, dvt_array *label, double rho) {
+    dvti_float_mode mode;
     dvt_scope_guard scope;
     dvt_array *loss;
     if (!dvti_loss_check(name, prediction, label))
@@ -164,7 +166,9 @@ static dvt_array *dvti_loss_of(const char *name,
     label = dvti_loss_label(name, prediction, label);
     if (label && !dvt_dtype_is_float(prediction->dtype))
         prediction = dvt_astype(prediction, DVT_F32, false); /* differences of integers wrap */
+    mode = dvti_float_mode_begin();
     loss = label && prediction ? dvti_loss_mean(each(prediction, label, rho)) : NULL;
+    dvti_float_mode_end(&mode);
     dvt_keep(loss);
     dvt_scope_end(&scope);
     return loss;

@@ -1,4 +1,5 @@
 /* One parameter: its copies, one per context, and their gradients. How several change at once is in dvt_param_plan.c. */
+#include "1_base/dvt_float_mode.h"
 #include "6_nn/dvt_nn_internal.h"
 
 /* ---- making ---- */
@@ -198,7 +199,7 @@ static bool dvti_average_into(double *base, double *distance, const double *valu
     return true;
 }
 
-DVTI_FN dvt_array *dvti_param_average(const char *function, dvt_param *p) {
+static DVTI_NOINLINE dvt_array *dvti_param_average_in_mode(const char *function, dvt_param *p) {
     dvt_scope_guard scope = dvt_scope_begin();
     dvt_record_guard record = dvt_record_begin(0, -1);
     dvt_array *out = NULL, *base, *distance;
@@ -231,6 +232,13 @@ DVTI_FN dvt_array *dvti_param_average(const char *function, dvt_param *p) {
     dvt_record_end(&record);
     dvt_keep(out);
     dvt_scope_end(&scope);
+    return out;
+}
+
+DVTI_FN dvt_array *dvti_param_average(const char *function, dvt_param *p) {
+    const dvti_float_mode mode = dvti_float_mode_begin();
+    dvt_array *out = dvti_param_average_in_mode(function, p);
+    dvti_float_mode_end(&mode);
     return out;
 }
 

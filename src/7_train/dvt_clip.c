@@ -1,4 +1,5 @@
 /* Clipping by the common norm of several arrays, on any contexts. Source: Pascanu, Mikolov and Bengio, 2013. */
+#include "1_base/dvt_float_mode.h"
 #include "7_train/dvt_train_internal.h"
 
 /* The norms of those arrays that are on ctx, as float64 on ctx; NULL with the error set. */
@@ -39,8 +40,8 @@ static bool dvti_sum_of_squares(const char *function, dvt_array *const *arrays, 
     return true;
 }
 
-DVTI_FN bool dvti_global_norm(const char *function, dvt_array *const *arrays, int n,
-                              double max_norm, double *out) {
+DVTI_FN DVTI_NOINLINE bool dvti_global_norm(const char *function, dvt_array *const *arrays, int n,
+                                            double max_norm, double *out) {
     size_t room = (size_t)DVTI_MAX(n, 1);
     dvt_array **norm;
     double *values, sum;
@@ -63,8 +64,8 @@ DVTI_FN bool dvti_global_norm(const char *function, dvt_array *const *arrays, in
     return ok;
 }
 
-DVTI_FN bool dvti_clip_to_norm(const char *function, dvt_array *const *arrays, int n, double norm,
-                               double max_norm) {
+DVTI_FN DVTI_NOINLINE bool dvti_clip_to_norm(const char *function, dvt_array *const *arrays, int n,
+                                             double norm, double max_norm) {
     double scale = max_norm / (norm + 1e-8);
     int i;
     if (!(norm <= DBL_MAX)) {
@@ -110,13 +111,16 @@ DVT_API double dvt_clip_global_norm(dvt_array *const *arrays, int n, double max_
     double norm = (double)NAN;
     dvt_record_guard record;
     dvt_scope_guard scope;
+    dvti_float_mode mode;
     if (!dvti_clip_check(function, arrays, n))
         return norm;
     record = dvt_record_begin(0, -1);
     scope = dvt_scope_begin();
+    mode = dvti_float_mode_begin();
     if (!dvti_global_norm(function, arrays, n, max_norm, &norm) ||
         !dvti_clip_to_norm(function, arrays, n, norm, max_norm))
         norm = (double)NAN;
+    dvti_float_mode_end(&mode);
     dvt_scope_end(&scope);
     dvt_record_end(&record);
     return norm;

@@ -1,5 +1,6 @@
 /* Training curves as an SVG picture: axes with round ticks, one line per series, a legend. The text depends on the points only:
    no dates, no locale. Points with a NaN or an infinity are not drawn. */
+#include "1_base/dvt_float_mode.h"
 #include "5_io/dvt_io_internal.h"
 #include "7_train/dvt_train_internal.h"
 
@@ -318,7 +319,7 @@ static void dvti_svg_series(dvti_writer *out, const dvti_series *series, const d
     }
 }
 
-static void dvti_svg_write(dvti_writer *out, const dvt_curve *curve) {
+static DVTI_NOINLINE void dvti_svg_write(dvti_writer *out, const dvt_curve *curve) {
     /* Colours that stay apart for colour-blind eyes. Source: Okabe and Ito, 2008. */
     static const char *const colours[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
                                           "#e69f00", "#56b4e9", "#000000"};
@@ -347,13 +348,16 @@ static void dvti_svg_write(dvti_writer *out, const dvt_curve *curve) {
 
 DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path) {
     static const char *const function = "dvt_curve_save";
+    dvti_float_mode mode;
     dvti_writer text;
     dvti_file_out file;
     dvt_status status;
     if (!curve || !path)
         return dvti_null(function, curve ? "path" : "curve");
     text = dvti_writer_begin();
+    mode = dvti_float_mode_begin();
     dvti_svg_write(&text, curve);
+    dvti_float_mode_end(&mode);
     if (text.failed) {
         status = dvti_fail_memory(function, (int64_t)text.length);
     } else if (!dvti_file_begin(&file, function, path)) {

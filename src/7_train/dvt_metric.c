@@ -1,5 +1,6 @@
 /* Metrics: sums over batches, kept as an exact count and a float64. The comparison runs where the arrays are; one number
    comes back. Nothing here is recorded. */
+#include "1_base/dvt_float_mode.h"
 #include "7_train/dvt_train_internal.h"
 
 typedef enum dvti_metric_kind {
@@ -68,15 +69,24 @@ DVT_API void dvt_metric_reset(dvt_metric *metric) {
     metric->sum = 0;
 }
 
+static DVTI_NOINLINE double dvti_metric_mean(const dvt_metric *metric) {
+    return (metric->kind == DVTI_METRIC_LOSS ? metric->sum : (double)metric->correct) /
+           (double)metric->count;
+}
+
 DVT_API double dvt_metric_get(const dvt_metric *metric) {
+    dvti_float_mode mode;
+    double mean;
     if (!metric) {
         dvti_null("dvt_metric_get", "metric");
         return (double)NAN;
     }
     if (!metric->count)
         return (double)NAN;
-    return (metric->kind == DVTI_METRIC_LOSS ? metric->sum : (double)metric->correct) /
-           (double)metric->count;
+    mode = dvti_float_mode_begin();
+    mean = dvti_metric_mean(metric);
+    dvti_float_mode_end(&mode);
+    return mean;
 }
 
 /* Predictions of shape labels x classes, or with `same` also class numbers in the shape of the labels. */
@@ -149,7 +159,7 @@ static dvt_status dvti_metric_count(dvt_metric *metric, dvt_array *labels, dvt_a
     return DVT_OK;
 }
 
-static dvt_status dvti_metric_add_loss(dvt_metric *metric, dvt_array *losses) {
+static DVTI_NOINLINE dvt_status dvti_metric_add_loss(dvt_metric *metric, dvt_array *losses) {
     dvt_array *total = dvt_sum(dvt_astype(losses, DVT_F64, false), DVT_ALL, false);
     double sum = 0;
     dvt_status status =
@@ -165,6 +175,7 @@ DVT_API dvt_status dvt_metric_update(dvt_metric *metric, dvt_array *labels,
                                      dvt_array *predictions) {
     dvt_record_guard record;
     dvt_scope_guard scope;
+    dvti_float_mode mode;
     dvt_status status;
     if (!metric)
         return dvti_null("dvt_metric_update", "metric");
@@ -174,8 +185,10 @@ DVT_API dvt_status dvt_metric_update(dvt_metric *metric, dvt_array *labels,
         return dvti_null("dvt_metric_update", "labels");
     record = dvt_record_begin(0, -1);
     scope = dvt_scope_begin();
+    mode = dvti_float_mode_begin();
     status = metric->kind == DVTI_METRIC_LOSS ? dvti_metric_add_loss(metric, predictions)
                                               : dvti_metric_count(metric, labels, predictions);
+    dvti_float_mode_end(&mode);
     dvt_scope_end(&scope);
     dvt_record_end(&record);
     return status;

@@ -1,5 +1,6 @@
 /* Progress of a run on standard error: a bar that redraws itself on a terminal, now and then a plain line elsewhere.
    The line is made by a pure function of the state, the time and the width. */
+#include "1_base/dvt_float_mode.h"
 #include "7_train/dvt_train_internal.h"
 
 #define DVTI_PROGRESS_BAR 40
@@ -74,8 +75,8 @@ static void dvti_progress_add_bar(dvti_text *text, double part, int columns) {
     dvti_text_char(text, ']', 1);
 }
 
-DVT_API size_t dvt_progress_format(const dvt_progress *p, double seconds, int width, char *buffer,
-                                   size_t size) {
+static DVTI_NOINLINE size_t dvti_progress_format(const dvt_progress *p, double seconds, int width,
+                                                 char *buffer, size_t size) {
     dvti_text text = dvti_text_begin(buffer, size), numbers;
     char tail[160];
     double part;
@@ -109,6 +110,14 @@ DVT_API size_t dvt_progress_format(const dvt_progress *p, double seconds, int wi
     }
     dvti_text_add(&text, "  %s", tail);
     return text.length;
+}
+
+DVT_API size_t dvt_progress_format(const dvt_progress *p, double seconds, int width, char *buffer,
+                                   size_t size) {
+    const dvti_float_mode mode = dvti_float_mode_begin(); /* printf rounds as it says */
+    size_t length = dvti_progress_format(p, seconds, width, buffer, size);
+    dvti_float_mode_end(&mode);
+    return length;
 }
 
 /* ---- drawing ---- */

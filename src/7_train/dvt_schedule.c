@@ -1,5 +1,6 @@
 /* Learning-rate schedules: pure functions of a step counted from 0. Warm-up comes first, and the schedule counts its own
    steps from the end of it. */
+#include "1_base/dvt_float_mode.h"
 #include "7_train/dvt_train_internal.h"
 
 static dvt_schedule dvti_schedule_of(dvt_schedule_kind kind) {
@@ -74,12 +75,9 @@ static double dvti_schedule_stairs(const dvt_schedule *schedule, double base, in
     return rate < schedule->minimum ? DVTI_MIN(schedule->minimum, base) : rate;
 }
 
-DVT_API double dvt_schedule_rate(const dvt_schedule *schedule, double base, int64_t step) {
+static DVTI_NOINLINE double dvti_schedule_rate(const dvt_schedule *schedule, double base,
+                                               int64_t step) {
     double left;
-    if (!schedule) {
-        dvti_null("dvt_schedule_rate", "schedule");
-        return (double)NAN;
-    }
     step = DVTI_MAX(step, 0);
     if (step < schedule->warmup)
         return schedule->warmup_begin +
@@ -99,6 +97,19 @@ DVT_API double dvt_schedule_rate(const dvt_schedule *schedule, double base, int6
     default:
         return base;
     }
+}
+
+DVT_API double dvt_schedule_rate(const dvt_schedule *schedule, double base, int64_t step) {
+    dvti_float_mode mode;
+    double rate;
+    if (!schedule) {
+        dvti_null("dvt_schedule_rate", "schedule");
+        return (double)NAN;
+    }
+    mode = dvti_float_mode_begin();
+    rate = dvti_schedule_rate(schedule, base, step);
+    dvti_float_mode_end(&mode);
+    return rate;
 }
 
 static bool dvti_schedule_usable(double x) {

@@ -1,5 +1,6 @@
 /* The trainer: checks, then memory, then the sum of the gradients and the same step for every copy. Everything that can fail
    for want of memory happens before the first value changes. */
+#include "1_base/dvt_float_mode.h"
 #include "7_train/dvt_train_internal.h"
 
 static void dvti_trainer_destroy(void *object) {
@@ -129,8 +130,8 @@ typedef struct dvti_step_plan {
     bool sum, apply, partial;
 } dvti_step_plan;
 
-static dvt_status dvti_trainer_run(const char *function, dvt_trainer *t, int64_t batch_size,
-                                   dvti_step_plan plan) {
+static DVTI_NOINLINE dvt_status dvti_trainer_run(const char *function, dvt_trainer *t,
+                                                 int64_t batch_size, dvti_step_plan plan) {
     dvt_status status;
     int i;
     if (plan.apply && batch_size < 1)
@@ -167,6 +168,7 @@ static dvt_status dvti_trainer_call(const char *function, dvt_trainer *t, int64_
     dvt_record_guard record;
     dvt_scope_guard scope;
     dvti_step_plan plan;
+    dvti_float_mode mode;
     dvt_status status;
     if (!t)
         return dvti_null(function, "trainer");
@@ -175,7 +177,9 @@ static dvt_status dvti_trainer_call(const char *function, dvt_trainer *t, int64_
     plan.partial = partial;
     record = dvt_record_begin(0, -1);
     scope = dvt_scope_begin();
+    mode = dvti_float_mode_begin();
     status = dvti_trainer_run(function, t, batch_size, plan);
+    dvti_float_mode_end(&mode);
     dvt_scope_end(&scope);
     dvt_record_end(&record);
     return status;
@@ -224,7 +228,7 @@ DVT_API int64_t dvt_trainer_steps(const dvt_trainer *trainer) {
 }
 
 /* ---- the norm of all gradients ---- */
-static double dvti_trainer_clip(dvt_trainer *t, dvt_array **list, double max_norm) {
+static DVTI_NOINLINE double dvti_trainer_clip(dvt_trainer *t, dvt_array **list, double max_norm) {
     static const char *const function = "dvt_trainer_clip_global_norm";
     double norm = (double)NAN;
     int i, k, n = 0;
@@ -239,6 +243,13 @@ static double dvti_trainer_clip(dvt_trainer *t, dvt_array **list, double max_nor
             if (t->trained[i].taken)
                 list[n++] = dvti_trainer_at(t, i, k)->gradient;
     return dvti_clip_to_norm(function, list, n, norm, max_norm) ? norm : (double)NAN;
+}
+
+static double dvti_trainer_clip_in_mode(dvt_trainer *t, dvt_array **list, double max_norm) {
+    const dvti_float_mode mode = dvti_float_mode_begin();
+    double norm = dvti_trainer_clip(t, list, max_norm);
+    dvti_float_mode_end(&mode);
+    return norm;
 }
 
 DVT_API double dvt_trainer_clip_global_norm(dvt_trainer *trainer, double max_norm) {
@@ -260,7 +271,7 @@ DVT_API double dvt_trainer_clip_global_norm(dvt_trainer *trainer, double max_nor
         if (!list)
             dvti_fail_memory(function, (int64_t)room);
         else
-            norm = dvti_trainer_clip(trainer, list, max_norm);
+            norm = dvti_trainer_clip_in_mode(trainer, list, max_norm);
         dvti_free(list);
     }
     dvt_scope_end(&scope);
