@@ -194,6 +194,7 @@
 #include "7_train/dvt_transform.c"
 #endif
 #include "1_base/cold_end.inl"
+#include "1_base/fast_math_end.inl"
 #endif
 
 #if !defined(DEVTENSOR_NO_CALL_SITES) && !defined(DVTI_CALL_SITES_ON)

@@ -217,4 +217,31 @@ typedef void *(*dvti_thread_main)(void *);
 #define dvti_cond_broadcast(c) ((void)pthread_cond_broadcast(c))
 #endif
 
+/* ---- -ffast-math: everything below computes without it; fast_math_end.inl returns to the program's flags ----
+   NaN and infinities are values here, and sums are formed in a stated order. GCC's flags belong to functions, also to those that are
+   inlined into them. Its pragma says each flag, since "no-fast-math" does not take back one that was given by itself; without
+   optimization it has no effect. Clang's flags belong to instructions, so those of inlined intrinsics keep the program's. */
+#if defined(__FAST_MATH__) || defined(__ASSOCIATIVE_MATH__) || defined(__RECIPROCAL_MATH__) ||     \
+    defined(__NO_SIGNED_ZEROS__) || defined(_M_FP_FAST)
+#define DVTI_FAST_MATH 1
+#elif defined(__FINITE_MATH_ONLY__)
+#define DVTI_FAST_MATH (__FINITE_MATH_ONLY__ + 0)
+#else
+#define DVTI_FAST_MATH 0
+#endif
+#if DVTI_FAST_MATH
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC push_options
+#if !defined(__OPTIMIZE__)
+#pragma GCC optimize("O1")
+#endif
+#pragma GCC optimize("no-fast-math", "no-finite-math-only", "no-unsafe-math-optimizations")
+#pragma GCC optimize("no-associative-math", "no-reciprocal-math", "signed-zeros", "trapping-math")
+#elif defined(_MSC_VER) && !defined(__clang__)
+#pragma float_control(precise, on, push)
+#else
+#error "devtensor: this compiler keeps -ffast-math: compile the implementation alone, without it"
+#endif
+#endif
+
 #endif
