@@ -42,6 +42,7 @@
 #include "3_cpu/cpu_conv_strip.c"
 #include "3_cpu/cpu_conv_weights.c"
 #include "3_cpu/cpu_conv_winograd.c"
+#include "3_cpu/cpu_copy.c"
 #include "3_cpu/cpu_elementwise.c"
 #include "3_cpu/cpu_follow.c"
 #include "3_cpu/cpu_matmul.c"

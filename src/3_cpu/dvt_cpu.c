@@ -35,7 +35,8 @@ DVTI_FN void dvti_cpu_run(const dvti_launch *launch) {
         dvti_ref_fill(launch);
         break;
     case DVTI_K_ELEMENTWISE:
-        dvti_ref_elementwise(launch);
+        if (!dvti_copy_16_bits(launch))
+            dvti_ref_elementwise(launch);
         break;
     case DVTI_K_MATMUL:
         dvti_cpu_matmul(launch);

@@ -210,6 +210,14 @@ template <int K, int D> struct dvti_operand {
             group[0].v[0] = dvti_ew_get<D>(p.data[K], at, p.bytes[K]);
     }
 
+    /* For copies within one dtype: a conversion to float would make a signalling NaN of 16 bits a quiet one. */
+    __device__ inline typename dvti_stored<D>::type stored(const dvti_kelementwise &p, int u,
+                                                           int j) const {
+        if (p.kind[K] == DVTI_EW_SINGLE)
+            return dvti_ew_get<D>(p.data[K], 0, p.bytes[K]);
+        return group[u].v[!FLAT && p.kind[K] == DVTI_EW_GROUP ? 0 : j];
+    }
+
     __device__ inline T value(const dvti_kelementwise &p, int u, int j) const {
         if (p.kind[K] >= DVTI_EW_SINGLE)
             return single;
@@ -229,9 +237,13 @@ __device__ inline void dvti_prepare(const dvti_kelementwise &p, dvti_operand<1, 
 __device__ inline typename dvti_stored<D0>::type
 dvti_ew_result(const dvti_kelementwise &p, const dvti_operand<1, D1> &a,
                const dvti_operand<2, D2> &b, const dvti_operand<3, D3> &c, int u, int j) {
-    const T x = a.value(p, u, j), y = N_IN > 1 ? b.value(p, u, j) : (T)0,
-            z = N_IN > 2 ? c.value(p, u, j) : (T)0;
-    return dvti_ew_narrow<D0>(dvti_apply(p, x, y, z), p.dtype[0]);
+    if constexpr (COPIES && D0 == D1 && D0 != ANY)
+        return a.stored(p, u, j);
+    else {
+        const T x = a.value(p, u, j), y = N_IN > 1 ? b.value(p, u, j) : (T)0,
+                z = N_IN > 2 ? c.value(p, u, j) : (T)0;
+        return dvti_ew_narrow<D0>(dvti_apply(p, x, y, z), p.dtype[0]);
+    }
 }
 
 /* ---- positions ---- */

@@ -36,6 +36,7 @@ DVTI_FN void dvti_cuda_describe_elementwise(uint64_t variant, dvti_text *text) {
     dvti_text_add(text, "#define ACROSS %d\n", (int)(variant >> 34 & 7));
     dvti_text_add(text, "#define FLAT %d\n", (int)(variant >> 37 & 1));
     dvti_text_add(text, "#define CONDITION %d\n", op == DVTI_OP_where);
+    dvti_text_add(text, "#define COPIES %d\n", op == DVTI_OP_copy);
     dvti_text_add(text, "#define DOUBLES %d\n",
                   compute == DVTI_F64 || (own && (op == DVTI_OP_pow || op == DVTI_OP_hypot)));
     dvti_text_add(text, "#define TEXT %s\n",
