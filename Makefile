@@ -63,7 +63,7 @@ BENCH = $(patsubst %.c,$B/%,$(wildcard bench/*.c))
 # run once; builds that leave something out have the unit tests that are left.
 PROGRAM_SUITES = $(wildcard tests/tutorials/run.sh tests/examples/run.sh)
 ifeq ($(config),release)
-  SUITES = tests/compile/run.sh tests/install/run.sh tests/neon/run.sh tests/windows/run.sh $(PROGRAM_SUITES) tests/cuda/run.sh
+  SUITES = tests/compile/run.sh tests/install/run.sh tests/plugin/run.sh tests/neon/run.sh tests/windows/run.sh $(PROGRAM_SUITES) tests/cuda/run.sh
   SUITE_PROGRAMS = $B/cuda/tests
 else ifeq ($(filter nonn nofiles nosites,$(config)),)
   SUITES = $(PROGRAM_SUITES)

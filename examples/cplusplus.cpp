@@ -26,13 +26,12 @@ static tensor operator*(tensor a, double s) {
 int main() {
     dvt_set_log_level(DVT_LOG_OFF);
     try {
-        DVT_SCOPE {
-            tensor x = checked(DVT_ARRAY2(dvt_cpu(), float, 2, 2, {{1, 2}, {3, 4}}));
-            tensor y = checked(dvt_eye(2, 2, 0, DVT_F32, dvt_cpu()));
-            dvt_print((x + y * 10).at);
-            checked(dvt_matmul(x.at,
-                               dvt_ones(DVT_SHAPE(3, 1), DVT_F32, dvt_cpu()))); // 2 x 2 with 3 x 1
-        }
+        DVT_SCOPED; // an exception ends it too
+        tensor x = checked(DVT_ARRAY2(dvt_cpu(), float, 2, 2, {{1, 2}, {3, 4}}));
+        tensor y = checked(dvt_eye(2, 2, 0, DVT_F32, dvt_cpu()));
+        dvt_print((x + y * 10).at);
+        checked(
+            dvt_matmul(x.at, dvt_ones(DVT_SHAPE(3, 1), DVT_F32, dvt_cpu()))); // 2 x 2 with 3 x 1
     } catch (const std::exception &error) {
         std::printf("caught: %s\n", error.what());
         dvt_clear_error();

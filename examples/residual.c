@@ -33,20 +33,20 @@ int main(void) {
     DVT_ADD(net, residual(2), residual(2), dvt_dense(1, DVT_LINEAR));
     dvt_initialize(net, dvt_init_xavier(), DVT_CONTEXTS(dev), false);
     trainer = dvt_trainer_new(dvt_collect_params(net, NULL), optimizer);
-    for (step = 0; step < 300 && dvt_error_code() == DVT_OK; step++)
-        DVT_SCOPE {
-            dvt_array *x = dvt_uniform(-1, 1, DVT_SHAPE(64, 2), DVT_F32, dev), *loss = NULL;
-            dvt_array *y =
-                dvt_prod(x, DVT_AXES(1), true); /* the saddle x0 * x1: no linear model can do it */
-            DVT_RECORD {
-                loss = dvt_l2_loss(dvt_forward(net, x), y);
-            }
-            dvt_backward(loss);
-            dvt_trainer_step(trainer, 64);
-            last = dvt_item(dvt_mean(loss, DVT_ALL, false));
-            if (step == 0)
-                first = last;
+    for (step = 0; step < 300 && dvt_error_code() == DVT_OK; step++) {
+        DVT_SCOPED;
+        dvt_array *x = dvt_uniform(-1, 1, DVT_SHAPE(64, 2), DVT_F32, dev), *loss = NULL;
+        dvt_array *y =
+            dvt_prod(x, DVT_AXES(1), true); /* the saddle x0 * x1: no linear model can do it */
+        DVT_RECORD {
+            loss = dvt_l2_loss(dvt_forward(net, x), y);
         }
+        dvt_backward(loss);
+        dvt_trainer_step(trainer, 64);
+        last = dvt_item(dvt_mean(loss, DVT_ALL, false));
+        if (step == 0)
+            first = last;
+    }
     dvt_print_block(net);
     printf("loss %.4f at first, %.6f at last\n", first, last);
     if (dvt_error_code() != DVT_OK)

@@ -71,26 +71,25 @@ static options parse(int argc, char **argv) {
 
 /* Create, move, mix up and read the error, compute. */
 static void tour(void) {
+    DVT_SCOPED;
     dvt_ctx here = dvt_cpu(), there = dvt_num_gpus() ? dvt_gpu(0) : dvt_cpu_id(1);
     char list[64];
     puts("\n-- a short tour ------------------------------------------------");
     dvt_ctx_list_format(DVT_CONTEXTS(here, there), list, sizeof list);
     printf("two contexts: %s\n", list);
-    DVT_SCOPE {
-        dvt_array *x = DVT_ARRAY2(here, float, 2, 3, {{1, 2, 3}, {4, 5, 6}});
-        dvt_array *y = dvt_copyto(x, there);
-        puts("\nx is created, y = dvt_copyto(x, there):");
-        dvt_print(x);
-        dvt_print(y);
-        dvt_set_log_level(
-            DVT_LOG_OFF); /* the next error is wanted: it is printed here, not by the logger */
-        if (!dvt_add(x, y))
-            printf("\ndvt_add(x, y) says:\n  %s\n", dvt_error());
-        dvt_clear_error();
-        dvt_set_log_level(DVT_LOG_WARNING);
-        puts("\nexp(y + 2) * y, where y lives:");
-        dvt_print(dvt_mul(dvt_exp(dvt_add_scalar(y, 2)), y));
-    }
+    dvt_array *x = DVT_ARRAY2(here, float, 2, 3, {{1, 2, 3}, {4, 5, 6}});
+    dvt_array *y = dvt_copyto(x, there);
+    puts("\nx is created, y = dvt_copyto(x, there):");
+    dvt_print(x);
+    dvt_print(y);
+    dvt_set_log_level(
+        DVT_LOG_OFF); /* the next error is wanted: it is printed here, not by the logger */
+    if (!dvt_add(x, y))
+        printf("\ndvt_add(x, y) says:\n  %s\n", dvt_error());
+    dvt_clear_error();
+    dvt_set_log_level(DVT_LOG_WARNING);
+    puts("\nexp(y + 2) * y, where y lives:");
+    dvt_print(dvt_mul(dvt_exp(dvt_add_scalar(y, 2)), y));
 }
 
 static dvt_dataset *drawn(int64_t n, uint64_t seed) {

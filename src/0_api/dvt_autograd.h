@@ -24,8 +24,13 @@ typedef struct dvt_record_guard {
 DVT_API dvt_record_guard dvt_record_begin(int recording, int training);
 DVT_API void dvt_record_end(dvt_record_guard *guard);
 #define DVT_RECORD_SCOPE(recording, training)                                                      \
-    DVT_GUARDED(dvt_record_guard, dvt_g_record, dvt_record_begin(recording, training),             \
-                dvt_record_end)
+    DVT_GUARDED("DVT_RECORD", dvt_record_guard, dvt_g_record,                                      \
+                dvt_record_begin(recording, training), dvt_record_end)
+/* The same as a declaration, until the end of the enclosing block: break leaves the loop around it,
+   as in [dvt:scope]. DVT_RECORD_SCOPED(1, 1) records in train mode. */
+#define DVT_RECORD_SCOPED(recording, training)                                                     \
+    DVT_GUARD_DECLARED(dvt_record_guard, DVT_GUARD_NAME(dvt_g_record, __LINE__),                   \
+                       dvt_record_begin(recording, training), dvt_record_end)
 /* Record, in train mode; record, in predict mode; neither; and the modes alone. */
 #define DVT_RECORD DVT_RECORD_SCOPE(1, 1)
 #define DVT_RECORD_PREDICT DVT_RECORD_SCOPE(1, 0)

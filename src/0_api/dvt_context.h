@@ -50,7 +50,13 @@ typedef struct dvt_ctx_guard {
 DVT_API dvt_ctx_guard dvt_ctx_scope_begin(dvt_ctx ctx);
 DVT_API void dvt_ctx_scope_end(dvt_ctx_guard *guard);
 #define DVT_WITH_CTX(context)                                                                      \
-    DVT_GUARDED(dvt_ctx_guard, dvt_g_ctx, dvt_ctx_scope_begin(context), dvt_ctx_scope_end)
+    DVT_GUARDED("DVT_WITH_CTX", dvt_ctx_guard, dvt_g_ctx, dvt_ctx_scope_begin(context),            \
+                dvt_ctx_scope_end)
+/* The same as a declaration, until the end of the enclosing block: break leaves the loop around it,
+   as in [dvt:scope]. */
+#define DVT_CTX_SCOPED(context)                                                                    \
+    DVT_GUARD_DECLARED(dvt_ctx_guard, DVT_GUARD_NAME(dvt_g_ctx, __LINE__),                         \
+                       dvt_ctx_scope_begin(context), dvt_ctx_scope_end)
 
 /* n virtual GPUs with `bytes` of memory each (0: no limit), replacing the virtual ones that there
    were. Errors: RANGE (n outside 0..DVT_MAX_GPUS), VALUE (arrays are still alive on a virtual GPU,

@@ -139,8 +139,8 @@ DVT_API bool dvt_loader_next(dvt_loader *loader, dvt_array **x, dvt_array **y);
        dvt_array *x, *y;
        DVT_FOR_BATCHES(loader, x, y) { ... }   // dvt_error_code() tells afterwards whether it was whole */
 #define DVT_FOR_BATCHES(loader, x, y)                                                              \
-    for (dvt_scope_guard DVT_CLEANUP(dvt_scope_end) DVT_GUARD_NAME(                                \
-             dvt_g_batch, __LINE__) = dvt_scope_begin();                                           \
+    for (DVT_GUARD(dvt_scope_guard, DVT_GUARD_NAME(dvt_g_batch, __LINE__), dvt_scope_begin(),      \
+                   dvt_scope_end);                                                                 \
          dvt_loader_next(loader, &(x), &(y));                                                      \
          dvt_scope_end(&DVT_GUARD_NAME(dvt_g_batch, __LINE__)),                                    \
                           DVT_GUARD_NAME(dvt_g_batch, __LINE__) = dvt_scope_begin())

@@ -188,6 +188,9 @@ DVTI_FN void *dvti_library_open(const char *name);
 /* The library only if this process has it already. */
 DVTI_FN void *dvti_library_loaded(const char *name);
 DVTI_FN void dvti_library_close(void *library);
+/* The shared object that this code is part of is never unloaded from now on: dlclose would leave threads, and what the system calls at
+   the end of a thread or at a fork, in code that is gone. Nothing where it is part of the program itself. */
+DVTI_FN void dvti_library_stay(void);
 DVTI_FN void *dvti_library_symbol(void *library, const char *name);
 
 #endif

@@ -229,6 +229,7 @@ static int dvti_pool_ready(dvti_pool *pool) {
         return threads;
     if (!pool->ready) {
 #if !defined(_WIN32)
+        dvti_library_stay();
         pthread_atfork(NULL, NULL, dvti_pool_forked);
 #endif
         pool->ready = true;

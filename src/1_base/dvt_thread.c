@@ -68,6 +68,57 @@ DVTI_FN void *dvti_library_symbol(void *library, const char *name) {
 #endif
 }
 
+/* ---- staying loaded ---- */
+/* Where an object file can be unloaded. musl never unloads one. */
+#if defined(_WIN32)
+DVTI_FN void dvti_library_stay(void) {
+    static dvti_atomic done;
+    HMODULE own;
+    if (dvti_atomic_load(&done))
+        return;
+    (void)GetModuleHandleExA(GET_MODULE_HANDLE_EX_FLAG_PIN | GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS,
+                             (LPCSTR)(const void *)&done, &own);
+    dvti_atomic_store(&done, 1);
+}
+#elif DVTI_THREADS && defined(RTLD_NOLOAD) && defined(RTLD_NODELETE) &&                            \
+    (defined(__GLIBC__) || defined(__APPLE__) || defined(__ANDROID__) || defined(__FreeBSD__) ||   \
+     defined(__NetBSD__) || defined(__OpenBSD__))
+#if defined(__GLIBC__) && !defined(__USE_GNU) /* dladdr is hidden: <dlfcn.h> came without it */
+typedef struct dvti_symbol_place {
+    const char *dli_fname;
+    void *dli_fbase;
+    const char *dli_sname;
+    void *dli_saddr;
+} dvti_symbol_place;
+
+#if defined(__cplusplus)
+extern "C" int dladdr(const void *address, dvti_symbol_place *place);
+#else
+extern int dladdr(const void *address, dvti_symbol_place *place);
+#endif
+#else
+typedef Dl_info dvti_symbol_place;
+#endif
+
+/* The name is that under which the object was loaded, so that no file is looked for. An executable has none that is found, and
+   needs none. */
+DVTI_FN void dvti_library_stay(void) {
+    static dvti_atomic done;
+    dvti_symbol_place place;
+    void *own = NULL;
+    if (dvti_atomic_load(&done))
+        return;
+    if (dladdr(&done, &place) && place.dli_fname)
+        own = dlopen(place.dli_fname, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD | RTLD_NODELETE);
+    if (own)
+        dlclose(own);
+    dvti_atomic_store(&done, 1);
+}
+#else
+DVTI_FN void dvti_library_stay(void) {
+}
+#endif
+
 /* ---- the end of a thread ---- */
 static DVTI_TLS dvti_thread_end *dvti_thread_end_hook;
 
@@ -101,6 +152,7 @@ static void dvti_run_exit(void) {
 }
 
 static void dvti_make_end_key(void) {
+    dvti_library_stay();
     dvti_end_key_made = pthread_key_create(&dvti_end_key, dvti_run_thread_end) == 0;
     atexit(dvti_run_exit);
 }
@@ -141,6 +193,7 @@ DVTI_FN void dvti_at_thread_end(dvti_thread_end *end) {
     dvti_mutex_lock(&lock);
     if (!registered) {
         registered = true;
+        dvti_library_stay();
         atexit(dvti_run_exit);
 #if defined(_WIN32)
         dvti_end_slot = FlsAlloc(dvti_run_fiber_end);
@@ -158,6 +211,7 @@ DVTI_FN void dvti_at_thread_end(dvti_thread_end *end) {
 #if DVTI_THREADS
 
 DVTI_FN bool dvti_thread_start(dvti_thread *thread, dvti_thread_main run, void *user) {
+    dvti_library_stay();
 #if defined(_WIN32)
     *thread = CreateThread(NULL, 0, run, user, 0, NULL);
     return *thread != NULL;

@@ -272,6 +272,22 @@ DVT_API void dvt_scope_end(dvt_scope_guard *guard) {
     guard->depth = -1;
 }
 
+DVT_API void dvt_note_break(const char *macro, const char *file, int line) {
+    static int64_t noted;
+    if (dvti_atomic_add(&noted, 1) != 1)
+        return;
+    if (line)
+        dvti_log(DVT_LOG_WARNING,
+                 "%s:%d: break left only the block of %s, not the loop around it; declare "
+                 "DVT_SCOPED, DVT_RECORD_SCOPED or DVT_CTX_SCOPED in the loop's own block instead",
+                 file, line, macro);
+    else
+        dvti_log(DVT_LOG_WARNING,
+                 "break left only the block of %s, not the loop around it; declare DVT_SCOPED, "
+                 "DVT_RECORD_SCOPED or DVT_CTX_SCOPED in the loop's own block instead",
+                 macro);
+}
+
 DVT_API void dvt_release_all(void) {
     dvti_scopes.depth = dvti_scopes.marked = 0;
     dvti_scope_drop(-1);

@@ -19,7 +19,7 @@ dvt_array *declarations(void) {
                 }
             }
             if (steps++)
-                break;
+                continue;
         }
         DVT_RECORD_PREDICT {
             DVT_PAUSE {
@@ -29,6 +29,13 @@ dvt_array *declarations(void) {
             }
         }
         dvt_keep(y);
+    }
+    while (steps++ < 3) {
+        DVT_SCOPED;
+        DVT_CTX_SCOPED(dvt_cpu());
+        DVT_RECORD_SCOPED(1, 1);
+        if (dvt_item(dvt_add(y, y)) > 3)
+            break;
     }
     y = dvt_add(y, DVT_ARRAY3(dvt_cpu(), double, 1, 1, 2, {{{1, 2}}}));
     y = dvt_add(y, DVT_ARRAY4(dvt_cpu(), unsigned char, 1, 1, 1, 2, {{{{1, 2}}}}));

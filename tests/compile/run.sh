@@ -50,6 +50,42 @@ program() { # output, sources, then the compiler
     "$@" -I. $sources -o "$out" $LIBS
     "$out"
 }
+# Blocks of guards are silent; each of five breaks out of them is warned of where the compiler optimizes. GCC -Og does not see that a
+# variable is set that only a guard within a guard sets.
+guards() { # folder, then the compiler
+    mkdir -p "$1"
+    folder=$1
+    shift
+    for level in 0 1 2 s g; do
+        doubts=
+        [ $level != g ] || doubts=-Wno-maybe-uninitialized
+        "$@" -O$level $W $doubts -I. -c $T/guards.c -o "$folder/guards.o"
+        "$@" -O$level $W -I. -c $T/breaks.c -o "$folder/scoped.o"
+        "$@" -O$level -DDVT_SCOPE_BLOCKS -I. -c $T/breaks.c -o "$folder/breaks.o" 2>"$folder/breaks.log"
+        found=$(grep -c "warning:.*break leaves only" "$folder/breaks.log" || true)
+        wanted=5
+        [ $level != 0 ] || wanted=0
+        [ "$found" -ge $wanted ] && [ $((found > 0)) = $((wanted > 0)) ] || {
+            echo "-O$level: $found warnings of breaks, $wanted wanted"
+            return 1
+        }
+    done
+}
+breaks() { # output, then the compiler: the same at run time
+    out=$1
+    shift
+    "$@" -I. -c $T/breaks.c -o "$out.o"
+    $CC "$out.o" $LIBRARY -o "$out" $LIBS
+    "$out"
+}
+# A compiler that cannot end a scope at a break takes the declarations, and refuses DVT_SCOPED with a sentence.
+no_cleanup() { # output, then the compiler
+    out=$1
+    shift
+    "$@" -DDVT_SCOPE_BLOCKS -I. -c $T/breaks.c -o "$out.o"
+    ! "$@" -I. -c $T/breaks.c -o "$out.o" 2>"$out.refused" || return 1
+    grep "use_DVT_SCOPE_and_its_block" "$out.refused"
+}
 two_units() {
     out=$1 object=$2
     shift 2
@@ -90,8 +126,25 @@ for compiler in g++ clang++; do
     start later.$compiler program "$D/later.$compiler" $T/later.c $compiler -x c++ -std=c++17
     start kernels.$compiler program "$D/kernels.$compiler" $T/kernels.c $compiler -x c++ -std=c++17
 done
-# Some warnings exist only where the compiler optimises.
-has gcc && start guards.gcc.optimised gcc -std=c11 -O2 $W -I. -c $T/guards.c -o "$D/guards.o"
+# Some warnings exist only where the compiler optimizes.
+has gcc && start guards.gcc guards "$D/guards.gcc" gcc -std=c99
+has g++ && start guards.g++ guards "$D/guards.g++" g++ -x c++ -std=c++11
+has clang && start guards.clang guards "$D/guards.clang" clang -std=c99 -Wno-unknown-warning-option
+has clang++ && start guards.clang++ guards "$D/guards.clang++" \
+    clang++ -x c++ -std=c++11 -Wno-unknown-warning-option
+start breaks breaks "$D/breaks" $CC -std=c99 -DDVT_SCOPE_BLOCKS
+start scoped breaks "$D/scoped" $CC -std=c99
+# C++ without the attribute, as in compilers that are neither: destructors.
+has g++ && start breaks.destructor breaks "$D/breaks.cxx" \
+    g++ -x c++ -std=c++11 -include $T/not_gnu.h -DDVT_SCOPE_BLOCKS
+has g++ && start scoped.destructor breaks "$D/scoped.cxx" \
+    g++ -x c++ -std=c++11 -include $T/not_gnu.h
+start guards.none no_cleanup "$D/none" $CC -std=gnu99 -include $T/not_gnu.h
+if has tcc; then
+    start guards.tcc no_cleanup "$D/tcc" tcc
+else
+    skip compile.guards.tcc "tcc is not installed"
+fi
 has gcc && start implementation.gcc.optimised implementation "$D/gcc.O2.o" gcc -std=c11 -O2
 
 # ---- several translation units ----

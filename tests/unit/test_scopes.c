@@ -62,15 +62,26 @@ DVT_TEST(scopes_ways_out) {
         DVT_SCOPE {
             one();
             if (i == 3)
-                continue; /* leaves the scope, and is this turn's end anyway */
-            if (i == 7)
-                break;
+                continue; /* ends the scope, and this turn (tests/compile/breaks.c has breaks) */
             turns++;
             one();
         }
     CHECK_INT(alive(), before);
-    CHECK_INT(i, 10); /* break and continue belong to the scope, which is a loop of one turn */
-    CHECK_INT(turns, 8);
+    CHECK_INT(i, 10);
+    CHECK_INT(turns, 9);
+    for (i = turns = 0; i < 10; i++) {
+        DVT_SCOPED;
+        one();
+        if (i == 3)
+            continue;
+        if (i == 7)
+            break;
+        turns++;
+        one();
+    }
+    CHECK_INT(alive(), before);
+    CHECK_INT(i, 7);
+    CHECK_INT(turns, 6);
     while (1) {
         dvt_scope_guard DVT_CLEANUP(dvt_scope_end) scope = dvt_scope_begin();
         one();
