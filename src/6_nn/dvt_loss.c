@@ -1,5 +1,5 @@
 /* Losses: one value per sample, composed of recorded operations. Labels are cut from their history, so that gradients flow into
-   the prediction only. */
+   the prediction only. Predictions of 16-bit floats are computed with in float32; the loss is rounded once. */
 #include "6_nn/dvt_nn_internal.h"
 
 /* Both there, on one context, and a prediction with a first axis to keep. */
@@ -58,8 +58,12 @@ static bool dvti_is_class_numbers(const dvt_array *prediction, const dvt_array *
 
 static dvt_array *dvti_loss_cross_entropy(dvt_array *prediction, dvt_array *label) {
     bool dense = dvt_shape_equal(prediction->shape, label->shape);
+    dvt_dtype dtype = dvti_float_dtype(prediction->dtype);
     dvt_array *log_p, *loss;
-    if (!(label = dvt_stop_gradient(label)) || !(log_p = dvt_log_softmax(prediction, -1)))
+    if (dense)
+        dtype = dvt_promote(dtype, label->dtype);
+    if (!(label = dvt_stop_gradient(label)) || !(prediction = dvti_wide_float(prediction)) ||
+        !(log_p = dvt_log_softmax(prediction, -1)))
         return NULL;
     if (dense) {
         loss = dvt_mul(log_p, label);
@@ -70,7 +74,8 @@ static dvt_array *dvti_loss_cross_entropy(dvt_array *prediction, dvt_array *labe
         loss = label ? dvt_pick(log_p, label, -1, false) : NULL;
     }
     loss = loss ? dvt_neg(loss) : NULL;
-    return dvti_loss_mean(loss);
+    loss = dvti_loss_mean(loss);
+    return loss ? dvt_astype(loss, dtype, false) : NULL;
 }
 
 /* Where reading them costs nothing, class numbers must be 0 .. classes - 1: an index from the end would train in silence on the
@@ -157,14 +162,18 @@ static dvt_array *dvti_loss_of(const char *name,
                                dvt_array *(*each)(dvt_array *, dvt_array *, double),
                                dvt_array *prediction, dvt_array *label, double rho) {
     dvt_scope_guard scope;
+    dvt_dtype dtype;
     dvt_array *loss;
     if (!dvti_loss_check(name, prediction, label))
         return NULL;
     scope = dvt_scope_begin();
+    dtype = dvt_promote(dvti_float_dtype(prediction->dtype), label->dtype);
     label = dvti_loss_label(name, prediction, label);
     if (label && !dvt_dtype_is_float(prediction->dtype))
         prediction = dvt_astype(prediction, DVT_F32, false); /* differences of integers wrap */
-    loss = label && prediction ? dvti_loss_mean(each(prediction, label, rho)) : NULL;
+    prediction = label ? dvti_wide_float(prediction) : NULL;
+    loss = prediction ? dvti_loss_mean(each(prediction, label, rho)) : NULL;
+    loss = loss ? dvt_astype(loss, dtype, false) : NULL;
     dvt_keep(loss);
     dvt_scope_end(&scope);
     return loss;
