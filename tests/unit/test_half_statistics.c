@@ -150,8 +150,8 @@ DVT_TEST(half_statistics_virtual_gpu) {
 /* In one launch, unrecorded, and by operations, recorded: the same bits, as for float32. */
 DVT_TEST(half_statistics_unrecorded) {
     const float row[] = {0, 1000, 2000, 3000};
-    dvt_array *x = dvt_astype(dvt_from_host(row, DVT_SHAPE(1, 4), DVT_F32, dvt_test_ctx()), DVT_F16,
-                              false);
+    dvt_array *x =
+        dvt_astype(dvt_from_host(row, DVT_SHAPE(1, 4), DVT_F32, dvt_test_ctx()), DVT_F16, false);
     dvt_array *y = NULL, *z = dvt_layer_norm(x, NULL, NULL, 1e-5);
     double *a, *b;
     CHECK_VALUES(z, 1e-3, -1.3416, -0.4472, 0.4472, 1.3416);
@@ -197,8 +197,8 @@ DVT_TEST(half_statistics_losses) {
     int d;
     for (d = 0; d < 2; d++) {
         dvt_ctx ctx = dvt_test_ctx();
-        dvt_array *x = dvt_astype(DVT_ARRAY2(ctx, float, 1, 4, {{300, 400, 0, 0}}), dtypes[d],
-                                  false);
+        dvt_array *x =
+            dvt_astype(DVT_ARRAY2(ctx, float, 1, 4, {{300, 400, 0, 0}}), dtypes[d], false);
         dvt_array *zero = dvt_zeros(DVT_SHAPE(1, 4), dtypes[d], ctx), *y = NULL;
         dvt_attach_grad(x, DVT_GRAD_WRITE);
         DVT_RECORD {
@@ -218,8 +218,8 @@ DVT_TEST(half_statistics_losses) {
         CHECK_INT(dvt_dtype_of(y), dtypes[d]);
         CHECK_INT(dvt_backward(y), DVT_OK);
         /* Through the rounded logarithm the first three would be 1 to 3 per cent off in bfloat16. */
-        CHECK_VALUES(dvt_mul_scalar(dvt_astype(dvt_grad(x), DVT_F64, false), 1e4), 4e-3,
-                     3.3524058, 2.0333369, 1.2332812, -6.6190240);
+        CHECK_VALUES(dvt_mul_scalar(dvt_astype(dvt_grad(x), DVT_F64, false), 1e4), 4e-3, 3.3524058,
+                     2.0333369, 1.2332812, -6.6190240);
     }
 }
 #endif
