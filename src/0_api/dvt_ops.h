@@ -227,9 +227,13 @@ DVT_API dvt_array *dvt_linear(dvt_array *x, dvt_array *w, dvt_array *bias);
 DVT_API dvt_array *dvt_dropout(dvt_array *x, double p);
 /* Over all axes but `axis` (normally 1). In train mode uses the batch's statistics and moves the
    running ones: running = momentum * running + (1 - momentum) * batch, in place; else uses the
-   running ones. Source: Ioffe and Szegedy, 2015. */
+   running ones. float16 and bfloat16 are computed in float32 and rounded once, to the dtype of x,
+   gamma and beta together; in train mode the running statistics are float32 or float64, whatever x
+   is. Errors: SHAPE, AXIS, DTYPE, RANGE (momentum, epsilon), VALUE (broadcast running statistics).
+   Source: Ioffe and Szegedy, 2015. */
 DVT_API dvt_array *dvt_batch_norm(dvt_array *x, dvt_array *gamma, dvt_array *beta,
                                   dvt_array *running_mean, dvt_array *running_var, int axis,
                                   double momentum, double epsilon);
-/* Over the last axis. gamma and beta may be NULL. Source: Ba, Kiros and Hinton, 2016. */
+/* Over the last axis. gamma and beta may be NULL. float16 and bfloat16 are computed in float32 and
+   rounded once. Source: Ba, Kiros and Hinton, 2016. */
 DVT_API dvt_array *dvt_layer_norm(dvt_array *x, dvt_array *gamma, dvt_array *beta, double epsilon);

@@ -137,6 +137,11 @@ DVTI_FN dvt_dtype dvti_float_dtype(dvt_dtype dtype) {
     return dvt_dtype_is_float(dtype) ? dtype : DVT_F32;
 }
 
+DVTI_FN dvt_array *dvti_wide_float(dvt_array *x) {
+    bool narrow = x && (x->dtype == DVT_F16 || x->dtype == DVT_BF16);
+    return narrow ? dvt_astype(x, DVT_F32, false) : x;
+}
+
 DVTI_FN bool dvti_axes_mask(const char *function, dvt_axes axes, const dvt_shape *shape,
                             unsigned *mask) {
     int i;

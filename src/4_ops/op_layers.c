@@ -106,6 +106,27 @@ static bool dvti_batch_norm_ok(dvt_array *const *in, int axis) {
     return true;
 }
 
+/* What training writes holds every variance: float16 ends at 65504, and bfloat16 would lose changes below 0.4 %. */
+static bool dvti_running_ok(dvt_array *const *in) {
+    int i;
+    for (i = 3; i < 5; i++) {
+        if (in[i]->broadcast) {
+            dvti_fail(DVT_ERR_VALUE,
+                      "dvt_batch_norm: running statistics are written, and a broadcast "
+                      "view cannot be; copy it first");
+            return false;
+        }
+        if (in[i]->dtype == DVT_F16 || in[i]->dtype == DVT_BF16) {
+            dvti_fail(DVT_ERR_DTYPE,
+                      "dvt_batch_norm: %s is %s; expected float32 or float64 in train mode, "
+                      "whatever x is: convert it with dvt_astype",
+                      dvti_batch_norm_names[i], dvti_describe(in[i]));
+            return false;
+        }
+    }
+    return true;
+}
+
 /* momentum * running + (1 - momentum) * batch. */
 static DVTI_NOINLINE dvt_array *dvti_moved(dvt_array *running, dvt_array *batch, double momentum) {
     dvt_array *share = dvt_mul_scalar(dvt_reshape(batch, running->shape), 1 - momentum);
@@ -131,6 +152,7 @@ DVT_API dvt_array *dvt_batch_norm(dvt_array *x, dvt_array *gamma, dvt_array *bet
                                   double momentum, double epsilon) {
     dvt_array *in[5], *mean, *variance, *y = NULL;
     dvt_scope_guard scope;
+    dvt_dtype dtype;
     bool training = dvt_is_training();
     in[0] = x;
     in[1] = gamma;
@@ -146,12 +168,15 @@ DVT_API dvt_array *dvt_batch_norm(dvt_array *x, dvt_array *gamma, dvt_array *bet
                   momentum, epsilon);
         return NULL;
     }
-    if (training && (running_mean->broadcast || running_var->broadcast)) {
-        dvti_fail(DVT_ERR_VALUE, "dvt_batch_norm: running statistics are written, and a broadcast "
-                                 "view cannot be; copy it first");
+    if (training && !dvti_running_ok(in))
+        return NULL;
+    scope = dvt_scope_begin();
+    dtype = dvt_promote(dvt_promote(x->dtype, gamma->dtype), beta->dtype);
+    x = dvti_wide_float(x);
+    if (!x) {
+        dvt_scope_end(&scope);
         return NULL;
     }
-    scope = dvt_scope_begin();
     if (training) {
         dvt_axes others = DVT_ALL;
         int i;
@@ -163,11 +188,12 @@ DVT_API dvt_array *dvt_batch_norm(dvt_array *x, dvt_array *gamma, dvt_array *bet
         variance =
             others.n ? dvt_mean(dvt_square(dvt_sub(x, mean)), others, true) : dvt_zeros_like(x);
     } else {
-        mean = dvti_along(running_mean, x, axis);
-        variance = dvti_along(running_var, x, axis);
+        mean = dvti_along(dvti_wide_float(running_mean), x, axis);
+        variance = dvti_along(dvti_wide_float(running_var), x, axis);
     }
     y = dvt_mul(dvt_sub(x, mean), dvt_rsqrt(dvt_add_scalar(variance, epsilon)));
     y = dvt_add(dvt_mul(y, dvti_along(gamma, x, axis)), dvti_along(beta, x, axis));
+    y = dvt_astype(y, dtype, false);
     /* Last, so that a failure above leaves the statistics as they were. An empty batch has none. */
     if (y && training && dvt_shape_size(x->shape) > 0 &&
         !dvti_move_running(in + 3, mean, variance, momentum))
@@ -199,10 +225,28 @@ static dvt_array *dvti_layer_norm_at_once(dvt_array *x, dvt_array *gamma, dvt_ar
     return dvti_run(out->storage->device, &launch) == DVT_OK ? out : NULL;
 }
 
+/* x, gamma and beta are float32 or wider, or x is of integers; gamma and beta may be NULL. */
+static dvt_array *dvti_layer_norm_of(dvt_array *x, dvt_array *gamma, dvt_array *beta,
+                                     double epsilon) {
+    dvt_array *mean, *centred, *variance, *y;
+    /* Longer rows are summed in several pieces. */
+    if (x->dtype == DVT_F32 && dvti_composes_unseen(x, gamma, beta) &&
+        x->shape.dim[x->shape.ndim - 1] <= 32768)
+        return dvti_layer_norm_at_once(x, gamma, beta, epsilon);
+    mean = dvt_mean(x, DVT_AXES(-1), true);
+    centred = dvt_sub(x, mean);
+    variance = dvt_mean(dvt_square(centred), DVT_AXES(-1), true);
+    y = dvt_mul(centred, dvt_rsqrt(dvt_add_scalar(variance, epsilon)));
+    if (gamma)
+        y = dvt_mul(y, gamma);
+    return beta ? dvt_add(y, beta) : y;
+}
+
 DVT_API dvt_array *dvt_layer_norm(dvt_array *x, dvt_array *gamma, dvt_array *beta, double epsilon) {
-    dvt_array *in[3], *mean, *centred, *variance, *y;
+    dvt_array *in[3], *y = NULL;
     const char *names[3] = {"x", "gamma", "beta"};
     dvt_scope_guard scope;
+    dvt_dtype dtype;
     int n = 1, i;
     in[0] = x;
     if (gamma)
@@ -231,19 +275,17 @@ DVT_API dvt_array *dvt_layer_norm(dvt_array *x, dvt_array *gamma, dvt_array *bet
                       dvti_describe(x));
             return NULL;
         }
-    /* Longer rows are summed in several pieces. */
-    if (x->dtype == DVT_F32 && dvti_composes_unseen(x, gamma, beta) &&
-        x->shape.dim[x->shape.ndim - 1] <= 32768)
-        return dvti_layer_norm_at_once(x, gamma, beta, epsilon);
+    dtype = dvti_float_dtype(x->dtype);
+    for (i = 1; i < n; i++)
+        dtype = dvt_promote(dtype, in[i]->dtype);
     scope = dvt_scope_begin();
-    mean = dvt_mean(x, DVT_AXES(-1), true);
-    centred = dvt_sub(x, mean);
-    variance = dvt_mean(dvt_square(centred), DVT_AXES(-1), true);
-    y = dvt_mul(centred, dvt_rsqrt(dvt_add_scalar(variance, epsilon)));
-    if (gamma)
-        y = dvt_mul(y, gamma);
-    if (beta)
-        y = dvt_add(y, beta);
+    for (i = 0; i < n; i++)
+        if (!(in[i] = dvti_wide_float(in[i])))
+            break;
+    if (i == n) {
+        y = dvti_layer_norm_of(in[0], gamma ? in[1] : NULL, beta ? in[n - 1] : NULL, epsilon);
+        y = dvt_astype(y, dtype, false);
+    }
     dvt_keep(y);
     dvt_scope_end(&scope);
     return y;

@@ -1,5 +1,5 @@
 /* Losses: one value per sample, composed of recorded operations. Labels are cut from their history, so that gradients flow into
-   the prediction only. */
+   the prediction only. Predictions of 16-bit floats are computed with in float32; the loss is rounded once. */
 #include "1_base/dvt_float_mode.h"
 #include "6_nn/dvt_nn_internal.h"
 
@@ -59,8 +59,12 @@ static bool dvti_is_class_numbers(const dvt_array *prediction, const dvt_array *
 
 static dvt_array *dvti_loss_cross_entropy(dvt_array *prediction, dvt_array *label) {
     bool dense = dvt_shape_equal(prediction->shape, label->shape);
+    dvt_dtype dtype = dvti_float_dtype(prediction->dtype);
     dvt_array *log_p, *loss;
-    if (!(label = dvt_stop_gradient(label)) || !(log_p = dvt_log_softmax(prediction, -1)))
+    if (dense)
+        dtype = dvt_promote(dtype, label->dtype);
+    if (!(label = dvt_stop_gradient(label)) || !(prediction = dvti_wide_float(prediction)) ||
+        !(log_p = dvt_log_softmax(prediction, -1)))
         return NULL;
     if (dense) {
         loss = dvt_mul(log_p, label);
@@ -71,7 +75,8 @@ static dvt_array *dvti_loss_cross_entropy(dvt_array *prediction, dvt_array *labe
         loss = label ? dvt_pick(log_p, label, -1, false) : NULL;
     }
     loss = loss ? dvt_neg(loss) : NULL;
-    return dvti_loss_mean(loss);
+    loss = dvti_loss_mean(loss);
+    return loss ? dvt_astype(loss, dtype, false) : NULL;
 }
 
 /* Where reading them costs nothing, class numbers must be 0 .. classes - 1: an index from the end would train in silence on the
@@ -159,16 +164,20 @@ static dvt_array *dvti_loss_of(const char *name,
                                dvt_array *prediction, dvt_array *label, double rho) {
     dvti_float_mode mode;
     dvt_scope_guard scope;
+    dvt_dtype dtype;
     dvt_array *loss;
     if (!dvti_loss_check(name, prediction, label))
         return NULL;
     scope = dvt_scope_begin();
+    dtype = dvt_promote(dvti_float_dtype(prediction->dtype), label->dtype);
     label = dvti_loss_label(name, prediction, label);
     if (label && !dvt_dtype_is_float(prediction->dtype))
         prediction = dvt_astype(prediction, DVT_F32, false); /* differences of integers wrap */
+    prediction = label ? dvti_wide_float(prediction) : NULL;
     mode = dvti_float_mode_begin();
-    loss = label && prediction ? dvti_loss_mean(each(prediction, label, rho)) : NULL;
+    loss = prediction ? dvti_loss_mean(each(prediction, label, rho)) : NULL;
     dvti_float_mode_end(&mode);
+    loss = loss ? dvt_astype(loss, dtype, false) : NULL;
     dvt_keep(loss);
     dvt_scope_end(&scope);
     return loss;

@@ -187,6 +187,7 @@ static void check_batch_norm(dvt_shape shape, int axis, dvt_dtype dtype) {
         int real = axis < 0 ? axis + shape.ndim : axis, d;
         double momentum = 0.75, epsilon = 1e-3;
         double tolerance = dtype == DVT_F64 ? 1e-12 : dtype == DVT_F32 ? 1e-5 : 2e-2;
+        dvt_dtype statistics = dtype == DVT_F16 ? DVT_F32 : dtype;
         dvt_array *x = random_array(shape, dtype), *gamma, *beta, *mean, *variance, *y = NULL;
         double *vx = dvt_test_values(x), *vg, *vb, *vm, *vv;
         norm_values v;
@@ -197,8 +198,8 @@ static void check_batch_norm(dvt_shape shape, int axis, dvt_dtype dtype) {
         channels = shape.dim[real];
         gamma = random_array(DVT_SHAPE(channels), dtype);
         beta = random_array(DVT_SHAPE(channels), dtype);
-        mean = random_array(DVT_SHAPE(channels), dtype);
-        variance = dvt_square(random_array(DVT_SHAPE(channels), dtype));
+        mean = random_array(DVT_SHAPE(channels), statistics);
+        variance = dvt_square(random_array(DVT_SHAPE(channels), statistics));
         vg = dvt_test_values(gamma);
         vb = dvt_test_values(beta);
         vm = dvt_test_values(mean);

@@ -164,8 +164,11 @@ static void dvti_ref_take_along(const dvti_launch *launch) {
     int64_t size = dvti_view_size(positions), items;
     if (adds)
         sums = dvti_index_sums(launch);
-    if (size == 0)
+    if (size == 0) {
+        if (adds) /* the result has elements though there is nothing to add */
+            dvti_index_round(launch, &sums);
         return;
+    }
     plan.launch = launch;
     plan.at = *positions;
     plan.source = launch->in[0];

@@ -1,0 +1,406 @@
+/* Every operation of the table over arrays with an extent of 0, in memory that was filled with a pattern before it was released: with two
+   patterns all bytes of results and gradients are the same, so none of them is memory that nobody wrote. An operation that is new in the table
+   needs a function or a line here. Used by unit/test_empty_written.c and cuda/test_card_empty.c. */
+#ifndef EMPTY_SWEEP_H
+#define EMPTY_SWEEP_H
+#include "../../src/2_core/dvt_op_table.h"
+#include "dvt_test.h"
+
+/* x has three axes, one of them empty or none; b broadcasts with x and is never empty. */
+typedef dvt_array *(*sweep_fn)(dvt_array *x, dvt_array *b, int axis);
+
+typedef struct sweep_call {
+    const char *name;
+    sweep_fn call;
+} sweep_call;
+
+/* x is not empty, but a part of it is. */
+static dvt_array *sweep_part(dvt_array *x, int axis) {
+    return dvt_slice(x, axis, 1, 1, 1);
+}
+
+static dvt_array *sweep_index(dvt_array *x, int64_t n) {
+    return dvt_zeros(DVT_SHAPE(n), DVT_I64, dvt_ctx_of(x));
+}
+
+/* ---- one function per operation, or per use of it ---- */
+static dvt_array *sweep_copy(dvt_array *x, dvt_array *b, int axis) {
+    (void)b;
+    return dvt_copy(dvt_astype(sweep_part(x, axis), DVT_F32, true));
+}
+
+static dvt_array *sweep_where(dvt_array *x, dvt_array *b, int axis) {
+    (void)axis;
+    return dvt_where(dvt_greater(x, b), x, b);
+}
+
+static dvt_array *sweep_clip(dvt_array *x, dvt_array *b, int axis) {
+    (void)b;
+    return dvt_clip(sweep_part(x, axis), -1, 1);
+}
+
+static dvt_array *sweep_reshape(dvt_array *x, dvt_array *b, int axis) {
+    (void)b;
+    return dvt_reshape(dvt_t(sweep_part(x, axis)), DVT_SHAPE(3, 0, 5));
+}
+
+static dvt_array *sweep_transpose(dvt_array *x, dvt_array *b, int axis) {
+    (void)b;
+    return dvt_contiguous(dvt_swapaxes(x, axis, 0));
+}
+
+static dvt_array *sweep_slice(dvt_array *x, dvt_array *b, int axis) {
+    (void)b;
+    return dvt_slice(x, axis, -1, -1, -2);
+}
+
+static dvt_array *sweep_broadcast_to(dvt_array *x, dvt_array *b, int axis) {
+    (void)x;
+    (void)axis;
+    return dvt_broadcast_to(b, DVT_SHAPE(0, 2, 3, 4));
+}
+
+#define SWEEP_REDUCTION(name)                                                                      \
+    static dvt_array *sweep_##name(dvt_array *x, dvt_array *b, int axis) {                         \
+        dvt_array *some = dvt_##name(x, DVT_AXES(axis), false);                                    \
+        (void)b;                                                                                   \
+        dvt_clear_error(); /* no extreme of nothing */                                             \
+        return axis == 1 ? dvt_##name(x, DVT_AXES(0, 2), true) : some;                             \
+    }
+SWEEP_REDUCTION(sum)
+SWEEP_REDUCTION(mean)
+SWEEP_REDUCTION(prod)
+SWEEP_REDUCTION(min)
+SWEEP_REDUCTION(max)
+SWEEP_REDUCTION(any)
+SWEEP_REDUCTION(all)
+SWEEP_REDUCTION(norm)
+SWEEP_REDUCTION(logsumexp)
+#undef SWEEP_REDUCTION
+
+static dvt_array *sweep_std(dvt_array *x, dvt_array *b, int axis) {
+    (void)b;
+    return dvt_std(x, DVT_AXES(axis), 1, false);
+}
+
+static dvt_array *sweep_argmin(dvt_array *x, dvt_array *b, int axis) {
+    (void)b;
+    return dvt_argmin(sweep_part(x, (axis + 1) % 3), axis, false);
+}
+
+static dvt_array *sweep_argmax(dvt_array *x, dvt_array *b, int axis) {
+    (void)b;
+    return dvt_argmax(x, axis, true);
+}
+
+static dvt_array *sweep_cumsum(dvt_array *x, dvt_array *b, int axis) {
+    (void)b;
+    return dvt_cumsum(sweep_part(x, 1), axis);
+}
+
+static dvt_array *sweep_sort(dvt_array *x, dvt_array *b, int axis) {
+    (void)b;
+    return dvt_sort(sweep_part(x, 1), axis, true);
+}
+
+static dvt_array *sweep_argsort(dvt_array *x, dvt_array *b, int axis) {
+    (void)b;
+    return dvt_argsort(x, axis, false);
+}
+
+static dvt_array *sweep_topk(dvt_array *x, dvt_array *b, int axis) {
+    (void)b;
+    return dvt_topk(x, 0, axis, true, NULL);
+}
+
+static dvt_array *sweep_softmax(dvt_array *x, dvt_array *b, int axis) {
+    (void)b;
+    return dvt_softmax(sweep_part(x, 2), axis);
+}
+
+static dvt_array *sweep_log_softmax(dvt_array *x, dvt_array *b, int axis) {
+    (void)b;
+    return dvt_log_softmax(sweep_part(x, 0), axis);
+}
+
+/* axis: the empty extent is n, k or m. */
+static dvt_array *sweep_matmul(dvt_array *x, dvt_array *b, int axis) {
+    dvt_array *rows = axis == 0 ? dvt_slice(x, 1, 0, 0, 1) : x;
+    (void)b;
+    if (axis == 1)
+        return dvt_matmul(dvt_slice(x, 2, 0, 0, 1), dvt_slice(dvt_t(x), 0, 0, 0, 1));
+    return dvt_matmul_t(rows, axis == 2 ? dvt_slice(x, 1, 0, 0, 1) : x, false, true);
+}
+
+static dvt_array *sweep_dot(dvt_array *x, dvt_array *b, int axis) {
+    dvt_array *row = dvt_reshape(dvt_slice(x, axis, 0, 0, 1), DVT_SHAPE(-1));
+    (void)b;
+    return dvt_dot(row, row);
+}
+
+static dvt_array *sweep_linear(dvt_array *x, dvt_array *b, int axis) {
+    dvt_array *w = dvt_reshape(dvt_index(x, 0), DVT_SHAPE(dvt_dim(x, 1), dvt_dim(x, 2)));
+    (void)b;
+    return axis == 0 ? dvt_linear(dvt_slice(x, 1, 0, 0, 1), w, NULL)
+                     : dvt_linear(x, axis == 1 ? dvt_slice(w, 0, 0, 0, 1) : w, NULL);
+}
+
+static dvt_array *sweep_concat(dvt_array *x, dvt_array *b, int axis) {
+    dvt_array *three[3];
+    (void)b;
+    three[0] = three[2] = sweep_part(x, axis);
+    three[1] = x;
+    return dvt_concat(three, 3, axis);
+}
+
+static dvt_array *sweep_stack(dvt_array *x, dvt_array *b, int axis) {
+    dvt_array *two[2];
+    (void)b;
+    two[0] = two[1] = sweep_part(x, 2 - axis);
+    return dvt_stack(two, 2, axis);
+}
+
+static dvt_array *sweep_take(dvt_array *x, dvt_array *b, int axis) {
+    (void)b;
+    return dvt_take(x, sweep_index(x, 0), axis);
+}
+
+static dvt_array *sweep_take_some(dvt_array *x, dvt_array *b, int axis) {
+    (void)b;
+    return dvt_take(sweep_part(x, (axis + 1) % 3), sweep_index(x, 2), axis);
+}
+
+static dvt_array *sweep_take_along(dvt_array *x, dvt_array *b, int axis) {
+    dvt_shape shape = dvt_shape_of(x);
+    (void)b;
+    shape.dim[axis] = 0;
+    return dvt_take_along_axis(x, dvt_zeros(shape, DVT_I64, dvt_ctx_of(x)), axis);
+}
+
+static dvt_array *sweep_pick(dvt_array *x, dvt_array *b, int axis) {
+    dvt_array *part = sweep_part(x, axis ? 0 : 1);
+    (void)b;
+    return dvt_pick(
+        part, dvt_zeros(dvt_shape_of(dvt_sum(part, DVT_AXES(axis), false)), DVT_I64, dvt_ctx_of(x)),
+        axis, false);
+}
+
+static dvt_array *sweep_one_hot(dvt_array *x, dvt_array *b, int axis) {
+    (void)b;
+    return dvt_one_hot(sweep_index(x, axis == 0 ? 0 : 3), axis == 1 ? 0 : 4, dvt_dtype_of(x));
+}
+
+/* x (2, 3, 4) as images of one or two channels; axis says which of images, channels and kernels there are none of. */
+static dvt_array *sweep_conv2d(dvt_array *x, dvt_array *b, int axis) {
+    dvt_array *image = dvt_expand_dims(x, 1), *w = dvt_expand_dims(dvt_slice(x, 2, 0, 2, 1), 1);
+    dvt_conv2d_params p;
+    (void)b;
+    memset(&p, 0, sizeof p);
+    p.padding[0] = p.padding[1] = 1;
+    if (axis == 1)
+        w = dvt_slice(w, 1, 0, 0, 1);
+    return dvt_conv2d(axis < 2 ? dvt_slice(image, axis, 0, 0, 1) : image,
+                      axis == 2 ? dvt_slice(w, 0, 0, 0, 1) : w, NULL, &p);
+}
+
+static dvt_array *sweep_pool(dvt_array *x, int axis, bool max) {
+    dvt_array *image = dvt_expand_dims(axis == 0 ? sweep_part(x, 0) : x, axis == 2 ? 0 : 1);
+    dvt_pool2d_params p;
+    memset(&p, 0, sizeof p);
+    p.size[0] = 2;
+    image = axis == 1 ? dvt_slice(image, 1, 0, 0, 1) : image;
+    return max ? dvt_max_pool2d(image, &p) : dvt_avg_pool2d(image, &p);
+}
+
+static dvt_array *sweep_max_pool2d(dvt_array *x, dvt_array *b, int axis) {
+    (void)b;
+    return sweep_pool(x, axis, true);
+}
+
+static dvt_array *sweep_avg_pool2d(dvt_array *x, dvt_array *b, int axis) {
+    (void)b;
+    return sweep_pool(x, axis, false);
+}
+
+static dvt_array *sweep_layer_norm(dvt_array *x, dvt_array *b, int axis) {
+    (void)b;
+    return dvt_layer_norm(sweep_part(x, axis), NULL, NULL, 1e-5);
+}
+
+static dvt_array *sweep_batch_norm(dvt_array *x, dvt_array *b, int axis) {
+    int64_t n = dvt_dim(x, axis);
+    dvt_array *mean = dvt_zeros(DVT_SHAPE(n), DVT_F32, dvt_ctx_of(x)), *y = NULL;
+    (void)b;
+    DVT_TRAIN_MODE {
+        y = dvt_batch_norm(sweep_part(x, (axis + 1) % 3), mean, mean, mean, dvt_ones_like(mean),
+                           axis, 0.5, 1e-5);
+    }
+    return y ? dvt_add(dvt_sum(y, DVT_ALL, false), dvt_sum(mean, DVT_ALL, false)) : NULL;
+}
+
+static dvt_array *sweep_dropout(dvt_array *x, dvt_array *b, int axis) {
+    dvt_array *y = NULL;
+    (void)b;
+    DVT_TRAIN_MODE {
+        y = dvt_dropout(sweep_part(x, axis), 0.5);
+    }
+    return y;
+}
+
+static dvt_array *sweep_arange(dvt_array *x, dvt_array *b, int axis) {
+    (void)b;
+    return dvt_arange(axis, 0, 1, dvt_dtype_of(x), dvt_ctx_of(x));
+}
+
+static dvt_array *sweep_eye(dvt_array *x, dvt_array *b, int axis) {
+    (void)b;
+    return dvt_eye(axis == 0 ? 0 : 3, axis == 1 ? 0 : 3, 9, dvt_dtype_of(x), dvt_ctx_of(x));
+}
+
+static dvt_array *sweep_fill(dvt_array *x, dvt_array *b, int axis) {
+    (void)b;
+    return dvt_fill(sweep_part(dvt_zeros_like(x), axis), 3);
+}
+
+#define SWEEP_RANDOM(name, call)                                                                   \
+    static dvt_array *sweep_##name(dvt_array *x, dvt_array *b, int axis) {                         \
+        dvt_shape shape = dvt_shape_of(x);                                                         \
+        (void)b;                                                                                   \
+        shape.dim[axis] = 0;                                                                       \
+        return call;                                                                               \
+    }
+SWEEP_RANDOM(uniform, dvt_uniform(0, 1, shape, DVT_F32, dvt_ctx_of(x)))
+SWEEP_RANDOM(normal, dvt_normal(0, 1, shape, DVT_F64, dvt_ctx_of(x)))
+SWEEP_RANDOM(randint, dvt_randint(0, 9, shape, DVT_I8, dvt_ctx_of(x)))
+SWEEP_RANDOM(bernoulli, dvt_bernoulli(0.5, shape, DVT_F16, dvt_ctx_of(x)))
+SWEEP_RANDOM(permutation, dvt_permutation(shape.dim[axis], dvt_ctx_of(x)))
+#undef SWEEP_RANDOM
+
+/* Gradients of the operations above, and steps in place. */
+#define sweep_unslice sweep_slice
+#define sweep_take_add sweep_take_some
+#define sweep_take_along_add sweep_take_along
+#define sweep_conv2d_data sweep_conv2d
+#define sweep_conv2d_weight sweep_conv2d
+#define sweep_max_pool2d_data sweep_max_pool2d
+#define sweep_max_pool2d_pick sweep_max_pool2d
+#define sweep_avg_pool2d_data sweep_avg_pool2d
+#define sweep_sgd sweep_fill
+#define sweep_adam sweep_fill
+#define sweep_adamw sweep_fill
+#define sweep_rmsprop sweep_fill
+#define sweep_adagrad sweep_fill
+
+#define SWEEP_UNARY(name, rule, f, i, grad, lo, hi, doc)                                           \
+    static dvt_array *sweep_##name(dvt_array *x, dvt_array *b, int axis) {                         \
+        (void)b;                                                                                   \
+        return dvt_##name(sweep_part(x, axis));                                                    \
+    }
+#define SWEEP_BINARY(name, rule, f, i, ga, gb, la, ha, lb, hb, doc)                                \
+    static dvt_array *sweep_##name(dvt_array *x, dvt_array *b, int axis) {                         \
+        dvt_array *y = dvt_##name(sweep_part(x, axis), b);                                         \
+        return axis == 2 ? dvt_##name##_scalar(sweep_part(x, axis), 2) : y;                        \
+    }
+DVTI_UNARY_TABLE(SWEEP_UNARY)
+DVTI_BINARY_TABLE(SWEEP_BINARY)
+#undef SWEEP_UNARY
+#undef SWEEP_BINARY
+
+#define SWEEP_UNARY(name, rule, f, i, grad, lo, hi, doc) {#name, sweep_##name},
+#define SWEEP_BINARY(name, rule, f, i, ga, gb, la, ha, lb, hb, doc) {#name, sweep_##name},
+#define SWEEP_OTHER(name, doc) {#name, sweep_##name},
+/* clang-format off */
+static const sweep_call sweep_calls[] = {
+    DVTI_UNARY_TABLE(SWEEP_UNARY)
+    DVTI_BINARY_TABLE(SWEEP_BINARY)
+    DVTI_OTHER_TABLE(SWEEP_OTHER)
+    {"std", sweep_std}, {"dot", sweep_dot}, {"linear", sweep_linear}, {"stack", sweep_stack},
+    {"take_some", sweep_take_some}, {"pick", sweep_pick}, {"layer_norm", sweep_layer_norm},
+    {"batch_norm", sweep_batch_norm}, {"dropout", sweep_dropout}};
+/* clang-format on */
+#undef SWEEP_UNARY
+#undef SWEEP_BINARY
+#undef SWEEP_OTHER
+
+enum { SWEEP_CALLS = (int)(sizeof sweep_calls / sizeof *sweep_calls), SWEEP_BYTES = 8192 };
+
+/* ---- one call ---- */
+/* Blocks of the sizes that results here have, filled and released, for the call to get them. */
+static void sweep_soil(int pattern, dvt_ctx ctx) {
+    DVT_SCOPE {
+        int size, k;
+        for (size = 64; size <= 512; size += 64)
+            for (k = 0; k < (size <= 256 ? 6 : 2); k++)
+                dvt_full(DVT_SHAPE(size), pattern, DVT_U8, ctx);
+    }
+}
+
+typedef struct sweep_bytes {
+    unsigned char byte[SWEEP_BYTES];
+    int64_t n;
+} sweep_bytes;
+
+static void sweep_collect(dvt_array *x, sweep_bytes *to) {
+    int64_t n = x ? dvt_nbytes(x) : 0;
+    if (n == 0)
+        return;
+    if (dvt_test_check(to->n + n <= SWEEP_BYTES, __FILE__, __LINE__, "more bytes than expected") &&
+        dvt_test_check(dvt_to_host(dvt_contiguous(x), to->byte + to->n, n) == DVT_OK, __FILE__,
+                       __LINE__, "%s", dvt_error()))
+        to->n += n;
+}
+
+static void sweep_run(const sweep_call *row, dvt_dtype dtype, int empty, int axis, int pattern,
+                      dvt_ctx ctx, sweep_bytes *to) {
+    to->n = 0;
+    DVT_SCOPE {
+        dvt_shape shape = DVT_SHAPE(2, 3, 4), other = DVT_SHAPE(1, 3, 1);
+        dvt_array *x, *b, *y = NULL;
+        bool graded = dvt_dtype_is_float(dtype);
+        if (empty >= 0)
+            shape.dim[empty] = 0;
+        if (empty == 1)
+            other.dim[1] = 1;
+        x = dvt_ones(shape, dtype, ctx);
+        b = dvt_ones(other, dtype, ctx);
+        if (graded) {
+            dvt_attach_grad(x, DVT_GRAD_WRITE);
+            dvt_attach_grad(b, DVT_GRAD_WRITE);
+        }
+        sweep_soil(pattern, ctx);
+        DVT_RECORD {
+            y = row->call(x, b, axis);
+        }
+        dvt_clear_error(); /* NaN of no elements is no error, and some have no result */
+        sweep_collect(y, to);
+        if (y && graded && dvt_has_history(y)) {
+            sweep_soil(pattern, ctx);
+            dvt_test_check(dvt_backward(y) == DVT_OK, __FILE__, __LINE__, "%s: %s", row->name,
+                           dvt_error());
+            sweep_collect(dvt_grad(x), to);
+            sweep_collect(dvt_grad(b), to);
+        }
+        dvt_clear_error();
+    }
+}
+
+/* rows: with the rows of unary and binary operations, which are many programs where those must be compiled. */
+static void sweep_dtypes(const dvt_dtype *dtypes, int n_dtypes, bool rows, dvt_ctx ctx) {
+    const int first_other = (int)DVTI_OP_copy;
+    static sweep_bytes one, two;
+    int d, row, empty, axis;
+    for (d = 0; d < n_dtypes; d++)
+        for (row = rows ? 0 : first_other; row < SWEEP_CALLS; row++)
+            for (empty = -1; empty < 3; empty++)
+                for (axis = row < first_other ? 1 : 0; axis < 3; axis++) {
+                    const sweep_call *call = &sweep_calls[row];
+                    sweep_run(call, dtypes[d], empty, axis, 0xa5, ctx, &one);
+                    sweep_run(call, dtypes[d], empty, axis, 0x5a, ctx, &two);
+                    dvt_test_check(one.n == two.n && memcmp(one.byte, two.byte, (size_t)one.n) == 0,
+                                   __FILE__, __LINE__,
+                                   "%s of %s, extent %d empty, axis %d: memory that nobody wrote",
+                                   call->name, dvt_dtype_name(dtypes[d]), empty, axis);
+                }
+}
+
+#endif
