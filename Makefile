@@ -14,10 +14,14 @@ FLAGS := $(CFLAGS)
 COMPILE = $(CC) -std=gnu11
 LINK = $(CC)
 FORM = -I.
-CONFIGS = release debug asan ubsan tsan cxx split spine nothreads nonn nofiles nosites
+CONFIGS = release debug asan ubsan tsan msan cxx split spine nothreads nonn nofiles nosites
 SANITIZE_asan = -fsanitize=address -fno-omit-frame-pointer
 SANITIZE_ubsan = -fsanitize=undefined -fno-sanitize-recover=all
 SANITIZE_tsan = -fsanitize=thread
+SANITIZE_msan = -fsanitize=memory -fno-omit-frame-pointer
+ifeq ($(config),msan) # only Clang has it
+  override CC := $(if $(findstring clang,$(CC)),$(CC),clang)
+endif
 ifeq ($(config),debug)
   FLAGS = -O0 -g
 else ifneq ($(SANITIZE_$(config)),)
@@ -63,13 +67,14 @@ BENCH = $(patsubst %.c,$B/%,$(wildcard bench/*.c))
 # run once; builds that leave something out have the unit tests that are left.
 PROGRAM_SUITES = $(wildcard tests/tutorials/run.sh tests/examples/run.sh)
 ifeq ($(config),release)
-  SUITES = tests/compile/run.sh tests/install/run.sh tests/plugin/run.sh tests/neon/run.sh tests/windows/run.sh $(PROGRAM_SUITES) tests/cuda/run.sh
+  SUITES = tests/compile/run.sh tests/matrix/run.sh tests/install/run.sh tests/plugin/run.sh tests/neon/run.sh tests/windows/run.sh \
+	$(PROGRAM_SUITES) tests/cuda/run.sh
   SUITE_PROGRAMS = $B/cuda/tests
 else ifeq ($(filter nonn nofiles nosites,$(config)),)
   SUITES = $(PROGRAM_SUITES)
 endif
 ENVIRONMENT = CC="$(CC)" CXX="$(CXX)" PYTHON="$(PYTHON)" BUILD="$B" LIBRARY="$(LIBRARY)" \
-	LIBS="$(LIBS)" MAKE="$(MAKE)" CONFIGS="$(CONFIGS)"
+	LIBS="$(LIBS)" MAKE="$(MAKE)" CONFIGS="$(CONFIGS)" FORM="$(FORM)"
 
 help:
 	@echo 'make run              the devices, a tour, then LeNet on Fashion-MNIST; ARGS="--epochs 10" for more'
@@ -78,6 +83,7 @@ help:
 	@echo 'make gpu-check        everything on a real card, and a dated result below bench/results/'
 	@echo 'make unit T=text      the unit tests whose name contains the text, verbosely'
 	@echo 'make tiers T=text     the tests of the kernels for each instruction set, verbosely'
+	@echo 'make matrix T=text    other compilers, flags, languages and machines: rows of docs/PORTABILITY.md'
 	@echo 'make check            generated files, layers, symbols, layout, documents'
 	@echo 'make header           regenerate devtensor.h after a change in src/'
 	@echo 'make docs             regenerate the tables in README.md and docs/'
@@ -99,7 +105,7 @@ run: $B/examples/run
 	@$B/examples/run $(ARGS)
 
 test: $B/unit/tests $B/tiers/tests $(SUITE_PROGRAMS) $(if $(SUITES),examples)
-	@$(ENVIRONMENT) sh tests/run.sh $B/unit/tests $B/tiers/tests $(SUITES)
+	@$(ENVIRONMENT) T=quick OBJECTS="$B" sh tests/run.sh $B/unit/tests $B/tiers/tests $(SUITES)
 
 # On a machine with a card; PARTS names some of its parts, REHEARSE=1 takes the simulated driver.
 gpu-check: $B/unit/tests $B/cuda/tests $B/examples/run examples
@@ -114,9 +120,14 @@ unit-quiet: $B/unit/tests
 tiers: $B/tiers/tests
 	@$B/tiers/tests -v $(T)
 
-# Unit tests that take minutes, then all unit tests in every configuration.
+# Unit tests that take minutes, then what `make test` leaves out, then all unit tests in every configuration.
+LONG_SUITES = tests/compile/run.sh tests/neon/run.sh tests/cuda/run.sh tests/matrix/run.sh tests/configs.sh
 test-long: $(if $(LONG),$B/long/tests) $B/unit/tests $B/cuda/tests examples
-	@$(ENVIRONMENT) DVT_TEST_FULL=1 sh tests/run.sh $(if $(LONG),$B/long/tests) tests/cuda/run.sh tests/configs.sh
+	@$(ENVIRONMENT) OBJECTS="$B" DVT_TEST_FULL=1 sh tests/run.sh $(if $(LONG),$B/long/tests) $(LONG_SUITES)
+
+# T=quick is the part that belongs to `make test`, T=text the rows whose name contains the text.
+matrix:
+	@$(ENVIRONMENT) T="$(T)" sh tests/matrix/run.sh
 
 check: $(LIBRARY)
 	@$(ENVIRONMENT) sh tests/check/run.sh
@@ -244,4 +255,4 @@ $(EXAMPLES) $(BENCH): %: %.program.o $(LIBRARY)
 
 -include $(shell find build/$(config) -name '*.d' 2>/dev/null)
 
-.PHONY: help run test gpu-check unit unit-quiet tiers test-long check header docs bench bench-budgets bench-flags bench-jit bench-accuracy bench-cpu bench-fork-join bench-heap examples install format clean
+.PHONY: help run test gpu-check unit unit-quiet tiers test-long matrix check header docs bench bench-budgets bench-flags bench-jit bench-accuracy bench-cpu bench-fork-join bench-heap examples install format clean

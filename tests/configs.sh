@@ -7,6 +7,7 @@ flag() { # what a configuration asks of the compiler
     asan) echo -fsanitize=address ;;
     ubsan) echo -fsanitize=undefined ;;
     tsan) echo -fsanitize=thread ;;
+    msan) echo -fsanitize=memory ;;
     esac
 }
 mkdir -p "$BUILD"
@@ -17,9 +18,11 @@ for config in $CONFIGS; do
         skip "config=$config" "$CXX is not installed"
         continue
     fi
+    compiler=$CC
+    if [ "$config" = msan ] && ! $CC --version 2>/dev/null | grep -q clang; then compiler=clang; fi # as the Makefile does
     # shellcheck disable=SC2046
-    if ! { $CC $(flag "$config") "$BUILD/probe.c" -o "$BUILD/probe" && "$BUILD/probe"; } >/dev/null 2>&1; then
-        skip "config=$config" "$CC does not have $(flag "$config") here"
+    if ! { $compiler $(flag "$config") "$BUILD/probe.c" -o "$BUILD/probe" && "$BUILD/probe"; } >/dev/null 2>&1; then
+        skip "config=$config" "$compiler does not have $(flag "$config") here"
         continue
     fi
     echo "== config=$config"

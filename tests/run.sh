@@ -1,6 +1,7 @@
 #!/bin/sh
 # Runs suites one after the other: programs, or scripts that end in .sh. Each must end in "N passed, N failed, N skipped"; one that
-# does not has crashed, and counts as a failure. The last line is the sum.
+# does not has crashed, and counts as a failure. The last line is the sum. Each suite's processor time, which does not depend on what else
+# the machine does, is printed after it.
 # usage: run.sh SUITE...
 : "${BUILD:=build}"
 # A machine with a card gives the same results as one without: only tests/cuda uses it. DEVTENSOR_CUDA=1 lets all suites see it.
@@ -9,14 +10,22 @@ mkdir -p "$BUILD"
 passed=0
 failed=0
 skipped=0
+processor_seconds() { # of all children so far, into `spent`; `times` must not run in a subshell
+    times >"$BUILD/suite.times"
+    spent=$(awk 'NR == 2 { split($1, u, "m"); split($2, s, "m"); printf "%d", 60 * (u[1] + s[1]) + u[2] + s[2] }' "$BUILD/suite.times")
+}
 for suite in "$@"; do
     echo "== $suite"
     log=$BUILD/suite.log
+    processor_seconds
+    before=$spent
     case $suite in
     *.sh) { sh "$suite" 2>&1; echo $? >"$BUILD/suite.rc"; } | tee "$log" ;;
     *) { "$suite" 2>&1; echo $? >"$BUILD/suite.rc"; } | tee "$log" ;;
     esac
     read -r rc <"$BUILD/suite.rc"
+    processor_seconds
+    echo "-- $suite: $((spent - before)) s of processor time"
     counts=$(tail -n 1 "$log" | sed -n 's/^\([0-9][0-9]*\) passed, \([0-9][0-9]*\) failed, \([0-9][0-9]*\) skipped$/\1 \2 \3/p')
     if [ -z "$counts" ]; then
         echo "FAIL $suite: no closing line, exit code $rc"

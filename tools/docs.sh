@@ -6,8 +6,11 @@ d=$BUILD/docs
 mkdir -p "$d"
 $CC -std=gnu99 -I. -Isrc -DDEVTENSOR_IMPLEMENTED tools/doc_tables.c $LIBRARY -o "$d/doc_tables" $LIBS
 status=0
-table() { # what doc_tables prints, the document
-    "$d/doc_tables" "$1" >"$d/table.md"
+table() { # what doc_tables prints, or the rows of tests/matrix; the document
+    case $1 in
+    matrix) sh tests/matrix/run.sh --table >"$d/table.md" ;;
+    *) "$d/doc_tables" "$1" >"$d/table.md" ;;
+    esac
     awk -v begin="<!-- $1:begin -->" -v end="<!-- $1:end -->" -v table="$d/table.md" '
         $0 == end { inside = 0; found++ }
         !inside { print }
@@ -27,4 +30,5 @@ table summary README.md
 table operations docs/OPERATIONS.md
 table accuracy docs/OPERATIONS.md
 table errors docs/ERRORS.md
+table matrix docs/PORTABILITY.md
 exit $status

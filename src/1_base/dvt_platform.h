@@ -40,14 +40,19 @@
 #error "devtensor: include devtensor.h before any system header in this file, or use -std=gnu99"
 #endif
 #endif
-/* Whether the mode of floats is the control register of SSE, which can be read without a call. */
-#if defined(__x86_64__) || defined(_M_X64)
-#define DVTI_MXCSR 1
+/* 64-bit x86 with a compiler that has its intrinsics. */
+#if (defined(__x86_64__) || defined(_M_X64)) &&                                                    \
+    (defined(__GNUC__) || defined(__clang__) || defined(_MSC_VER))
+#define DVTI_X86 1
 #else
-#define DVTI_MXCSR 0
+#define DVTI_X86 0
+#endif
+/* Whether the floating-point mode is the control register of SSE, which can be read without a call. */
+#define DVTI_MXCSR DVTI_X86
+#if !DVTI_MXCSR
 #include <fenv.h>
 #endif
-#if defined(__x86_64__) || defined(_M_X64)
+#if DVTI_X86
 #include <immintrin.h>
 #if defined(_MSC_VER) && !defined(__clang__)
 #include <intrin.h>
@@ -91,6 +96,8 @@
 #define DVTI_TLS __thread
 #elif defined(_MSC_VER)
 #define DVTI_TLS __declspec(thread)
+#elif defined(DEVTENSOR_NO_THREADS)
+#define DVTI_TLS /* C99 has no word for it */
 #else
 #define DVTI_TLS _Thread_local
 #endif
@@ -109,6 +116,17 @@ typedef volatile LONG64 dvti_atomic;
 #define dvti_atomic_add(p, v) (InterlockedExchangeAdd64((p), (v)) + (v))
 #define dvti_atomic_swap(p, from, to) (InterlockedCompareExchange64((p), (to), (from)) == (from))
 #define dvti_atomic_publish(p, v) ((void)InterlockedExchange64((p), (v)))
+#define dvti_atomic_bump(p, v) ((void)(*(p) += (v)))
+#elif !defined(__GNUC__) && !defined(__clang__)
+#if !defined(DEVTENSOR_NO_THREADS)
+#error "devtensor: this compiler has no atomics that we know; -DDEVTENSOR_NO_THREADS does without"
+#endif
+typedef int64_t dvti_atomic;
+#define dvti_atomic_load(p) (*(p))
+#define dvti_atomic_store(p, v) ((void)(*(p) = (v)))
+#define dvti_atomic_add(p, v) (*(p) += (v))
+#define dvti_atomic_swap(p, from, to) (*(p) == (from) && (*(p) = (to), true))
+#define dvti_atomic_publish(p, v) ((void)(*(p) = (v)))
 #define dvti_atomic_bump(p, v) ((void)(*(p) += (v)))
 #else
 typedef int64_t dvti_atomic;
@@ -135,7 +153,7 @@ typedef int64_t dvti_atomic;
 /* Between two looks at a word that another thread is about to change. */
 #if defined(_WIN32)
 #define dvti_pause() YieldProcessor()
-#elif defined(__x86_64__) || defined(__i386__)
+#elif (defined(__GNUC__) || defined(__clang__)) && (defined(__x86_64__) || defined(__i386__))
 #define dvti_pause() __builtin_ia32_pause()
 #elif defined(__aarch64__)
 #define dvti_pause() __asm__ volatile("isb" ::: "memory") /* `yield` does nothing on most of them */
@@ -176,6 +194,18 @@ typedef dvti_atomic dvti_word;
 #include <sanitizer/asan_interface.h>
 #else
 #define DVTI_ASAN 0
+#endif
+
+/* Whether the memory sanitizer watches. */
+#if defined(__has_feature)
+#if __has_feature(memory_sanitizer)
+#define DVTI_MSAN 1
+#endif
+#endif
+#if defined(DVTI_MSAN)
+#include <sanitizer/msan_interface.h>
+#else
+#define DVTI_MSAN 0
 #endif
 
 /* ---- threads: pthreads or Win32; with DEVTENSOR_NO_THREADS locks are nothing ---- */

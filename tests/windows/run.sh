@@ -1,6 +1,7 @@
 #!/bin/sh
 # The unit tests compiled for 64-bit Windows and run by Wine, where a MinGW compiler and Wine are installed: threads, files, the environment and
-# the choice of the instruction set as the system of Windows has them.
+# the choice of the instruction set as the system of Windows has them. The library uses Windows threads. The tests use POSIX threads, which
+# MinGW's thread model "posix" links by itself and its default model "win32" does not.
 . tests/lib.sh
 CROSS=${CROSS:-x86_64-w64-mingw32-gcc}
 D=$BUILD/windows
@@ -15,6 +16,16 @@ if ! has "$CROSS" || [ -z "$EMULATOR" ]; then
 fi
 rm -rf "$D"
 mkdir -p "$D"
+printf '#include <pthread.h>\nint main(void) { return !pthread_self(); }\n' >"$D/probe.c"
+THREADS=none
+for flag in "" -lwinpthread -lpthread; do
+    if [ "$THREADS" = none ] && $CROSS -static "$D/probe.c" -o "$D/probe.exe" $flag >"$D/probe.log" 2>&1; then THREADS=$flag; fi
+done
+if [ "$THREADS" = none ]; then
+    skip windows "the tests need POSIX threads, and $CROSS has no libwinpthread: $(head -n 1 "$D/probe.log")"
+    finish
+    exit 0
+fi
 export WINEDEBUG=-all WINEPREFIX="$PWD/$D/wine"
 
 flags="-std=gnu11 -I. -Itests"
@@ -24,7 +35,7 @@ build() {
     for file in tests/unit/*.c; do
         $CROSS $flags -O0 -c "$file" -o "$D/$(basename "$file" .c).o" || return 1
     done
-    $CROSS -static "$D"/*.o -o "$D/tests.exe"
+    $CROSS -static "$D"/*.o -o "$D/tests.exe" $THREADS
 }
 if ! build >"$D/build.log" 2>&1; then
     fail windows "it does not compile"

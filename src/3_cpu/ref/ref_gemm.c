@@ -1,6 +1,11 @@
 /* The inside of a matrix product: packing, the multiplication of packed tiles, and tasks with an area of workspace
    each. dvt_cpu.h says how the pieces fit together; ref_gemm.inl is the arithmetic. */
 #include "3_cpu/dvt_cpu.h"
+/* Functions that take vectors are our own, so their calling convention is nobody else's. */
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wpsabi"
+#endif
 
 #define DVTI_T float
 #define DVTI_G(name) dvti_gemm_f32_##name
@@ -184,3 +189,6 @@ DVTI_FN void dvti_run_tasks(int64_t tasks, double terms, void *workspace, int64_
     dvti_parallel_parts(tasks, terms * DVTI_GEMM_TERM_NS / (double)tasks,
                         (int)DVTI_MIN(areas, INT_MAX), dvti_task_range, &all);
 }
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif

@@ -13,12 +13,29 @@ typedef DVTI_T DVTI_G(vector) __attribute__((__vector_size__(16), __may_alias__)
 typedef DVTI_T DVTI_G(vector);
 #endif
 
+/* A number as the factor of a vector. Where floats are computed with more precision, GCC refuses such a product in strict ISO modes
+   (s390x and 32-bit x86 with -std=c99), so there the number becomes a vector first. */
+#if defined(__GNUC__) && defined(__FLT_EVAL_METHOD__) && __FLT_EVAL_METHOD__ != 0
+static DVTI_G(vector) DVTI_G(repeat)(DVTI_T value) {
+    DVTI_T lanes[sizeof(DVTI_G(vector)) / sizeof(DVTI_T)];
+    DVTI_G(vector) v;
+    size_t i;
+    for (i = 0; i < sizeof lanes / sizeof lanes[0]; i++)
+        lanes[i] = value;
+    memcpy(&v, lanes, sizeof v);
+    return v;
+}
+#define DVTI_REPEATED(value) DVTI_G(repeat)(value)
+#else
+#define DVTI_REPEATED(value) (value)
+#endif
+
 #define DVTI_LANES ((int64_t)(sizeof(DVTI_G(vector)) / sizeof(DVTI_T)))
 #define DVTI_WIDTH (2 * DVTI_LANES)
 #define DVTI_ROW_LOAD(i) DVTI_G(vector) c##i##0 = acc[2 * i], c##i##1 = acc[2 * i + 1];
 #define DVTI_ROW_STEP(i)                                                                           \
-    c##i##0 += a[i] * b0;                                                                          \
-    c##i##1 += a[i] * b1;
+    c##i##0 += DVTI_REPEATED(a[i]) * b0;                                                           \
+    c##i##1 += DVTI_REPEATED(a[i]) * b1;
 #define DVTI_ROW_STORE(i)                                                                          \
     acc[2 * i] = c##i##0;                                                                          \
     acc[2 * i + 1] = c##i##1;
@@ -63,8 +80,8 @@ static void DVTI_G(row)(int64_t rows, int64_t cols, const DVTI_T *acc, int64_t r
     for (j = 0; j + DVTI_WIDTH <= cols; j += DVTI_WIDTH) {
         const DVTI_G(vector) *at = (const DVTI_G(vector) *)(const void *)acc;
         DVTI_G(vector) both[2];
-        both[0] = at[0] + more;
-        both[1] = at[1] + more;
+        both[0] = at[0] + DVTI_REPEATED(more);
+        both[1] = at[1] + DVTI_REPEATED(more);
         memcpy(out + j, both, sizeof both);
         acc += panels * DVTI_GEMM_ROWS * DVTI_WIDTH;
     }
@@ -200,3 +217,4 @@ static void DVTI_G(pack_b)(DVTI_T *b, int64_t ld, int64_t cols, int64_t depth, c
 
 #undef DVTI_LANES
 #undef DVTI_WIDTH
+#undef DVTI_REPEATED

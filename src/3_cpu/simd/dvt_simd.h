@@ -11,15 +11,12 @@
 #include "3_cpu/simd/dvt_simd_f64.h"
 #include "3_cpu/simd/dvt_simd_gemm.h"
 
-#if defined(__x86_64__) || defined(_M_X64)
-#define DVTI_X86 1
-#else
-#define DVTI_X86 0
-#endif
 #if defined(__GNUC__) || defined(__clang__)
 #define DVTI_INLINE static inline __attribute__((__always_inline__, __unused__))
-#else
+#elif defined(_MSC_VER)
 #define DVTI_INLINE static __forceinline
+#else
+#define DVTI_INLINE static inline
 #endif
 /* GCC for Windows aligns the stack to 16 bytes, yet moves vectors of 32 and 64 to it as if it were aligned to theirs (bug 54412; some
    distributions have mended it). Unaligned moves of aligned data cost nothing, so the assembler takes them for all. */

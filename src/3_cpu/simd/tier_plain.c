@@ -2,6 +2,8 @@
 #include "3_cpu/simd/dvt_simd.h"
 #if DVTI_PLAIN
 #if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wpsabi" /* functions that take vectors are our own */
 #pragma GCC push_options
 #pragma GCC optimize("O2,fp-contract=off")
 #endif
@@ -29,5 +31,6 @@ DVTI_FN const dvti_simd *dvti_simd_plain(void) {
 #endif
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC pop_options
+#pragma GCC diagnostic pop
 #endif
 #endif
