@@ -14,6 +14,7 @@
 #include "1_base/dvt_float_mode.h"
 #include "1_base/dvt_fma.h"
 #include "1_base/dvt_cpu_count.c"
+#include "1_base/dvt_file.c"
 #include "1_base/dvt_hash.c"
 #include "1_base/dvt_heap.c"
 #include "1_base/dvt_mem.c"
@@ -164,6 +165,8 @@
 #include "5_io/dvt_params.c"
 #include "5_io/dvt_print.c"
 #include "5_io/dvt_print_element.c"
+#include "5_io/dvt_source.c"
+#include "5_io/dvt_stored.c"
 #if !defined(DEVTENSOR_NO_NN)
 #include "6_nn/block_basic.c"
 #include "6_nn/block_conv.c"

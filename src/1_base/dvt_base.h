@@ -168,6 +168,38 @@ DVTI_FN void dvti_thread_block_free(void *block);
 DVTI_FN int64_t dvti_process_id(void);
 DVTI_FN double dvti_now(void);
 
+/* ---- files. A function that fails leaves its reason in errno and sets no error. ---- */
+#if !defined(DEVTENSOR_NO_FILES)
+typedef struct dvti_fd_info {
+    bool regular; /* not a pipe, a device or a socket */
+    int64_t size; /* bytes of a regular file */
+    unsigned mode;
+    int64_t owner, group; /* 0 where the system has none */
+} dvti_fd_info;
+
+/* A descriptor, -1 on failure. Opening a directory fails. Opening a FIFO waits for its other end. */
+DVTI_FN int dvti_fd_open_read(const char *path, dvti_fd_info *info);
+/* Of what exists, without changing it. */
+DVTI_FN int dvti_fd_open_write(const char *path, dvti_fd_info *info);
+/* Makes a file that must not exist, for writing: with mode, owner and group of `like` where this process may set them, or
+   as any new file (NULL). */
+DVTI_FN int dvti_fd_create(const char *path, const dvti_fd_info *like);
+/* Up to n bytes; 0 at the end, -1 on failure. */
+DVTI_FN int64_t dvti_fd_read(int fd, void *to, size_t n);
+/* All of it or false. */
+DVTI_FN bool dvti_fd_write(int fd, const void *from, size_t n);
+/* Returns when the content has reached the disk. */
+DVTI_FN bool dvti_fd_sync(int fd);
+DVTI_FN bool dvti_fd_close(int fd);
+/* Renames, replacing what is at `to`, and makes the new name durable. */
+DVTI_FN bool dvti_file_replace(const char *from, const char *to);
+/* `path`, or where the symbolic links there lead, whether or not it exists. For dvti_free; NULL on failure. */
+DVTI_FN char *dvti_file_target(const char *path);
+/* The descriptor that /dev/stdout, /dev/stderr, /dev/fd/N and /proc/self/fd/N name; -1 for other paths. */
+DVTI_FN int dvti_fd_of_path(const char *path);
+DVTI_FN int dvti_fd_duplicate(int fd);
+#endif
+
 /* ---- hashes and private files: for what is kept between runs ---- */
 DVTI_FN void dvti_hash128(const void *bytes, size_t n, uint64_t out[2]);
 #if !defined(DEVTENSOR_NO_FILES)

@@ -20,7 +20,10 @@
 #define NOMINMAX
 #endif
 #include <windows.h>
+#include <fcntl.h>
 #include <io.h>
+#include <sys/stat.h>
+#include <sys/types.h>
 #else
 #include <dirent.h>
 #include <dlfcn.h>

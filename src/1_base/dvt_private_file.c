@@ -39,11 +39,7 @@ static FILE *dvti_private_create(const char *path) {
 }
 
 static bool dvti_private_sync(FILE *file) {
-    return fflush(file) == 0 && _commit(_fileno(file)) == 0;
-}
-
-static bool dvti_private_rename(const char *from, const char *to) {
-    return MoveFileExA(from, to, MOVEFILE_REPLACE_EXISTING) != 0;
+    return fflush(file) == 0 && dvti_fd_sync(_fileno(file));
 }
 
 #else
@@ -84,11 +80,7 @@ static FILE *dvti_private_create(const char *path) {
 }
 
 static bool dvti_private_sync(FILE *file) {
-    return fflush(file) == 0 && fsync(fileno(file)) == 0;
-}
-
-static bool dvti_private_rename(const char *from, const char *to) {
-    return rename(from, to) == 0;
+    return fflush(file) == 0 && dvti_fd_sync(fileno(file));
 }
 
 #endif
@@ -129,7 +121,7 @@ DVTI_FN bool dvti_private_write(const char *path, const void *bytes, size_t size
         return false;
     done = fwrite(bytes, 1, size, file) == size && dvti_private_sync(file);
     done = fclose(file) == 0 && done;
-    done = done && dvti_private_rename(temporary, path);
+    done = done && dvti_file_replace(temporary, path);
     if (!done)
         remove(temporary);
     return done;

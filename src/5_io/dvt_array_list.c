@@ -14,26 +14,33 @@ static void dvti_array_list_destroy(void *object) {
     dvti_free(list);
 }
 
-DVTI_FN dvt_array_list *dvti_array_list_new(const char *function, int n, bool named) {
+DVTI_FN dvt_array_list *dvti_array_list_new(const char *function) {
     dvt_array_list *list = (dvt_array_list *)dvti_alloc_zero(sizeof *list);
-    size_t bytes = sizeof(void *) * (size_t)n;
-    bool ok = list != NULL;
-    if (ok) {
-        list->n = n;
-        list->array = (dvt_array **)dvti_alloc_zero(bytes);
-        list->name = named ? (char **)dvti_alloc_zero(bytes) : NULL;
-        ok = list->array && (list->name || !named);
-    }
-    if (!ok)
-        dvti_fail_memory(function, (int64_t)bytes);
-    if (ok && dvti_object_begin(list, dvti_array_list_destroy, function))
+    if (!list)
+        dvti_fail_memory(function, (int64_t)sizeof *list);
+    if (list && dvti_object_begin(list, dvti_array_list_destroy, function))
         return list;
-    if (list) {
-        dvti_free(list->array);
-        dvti_free(list->name);
-        dvti_free(list);
-    }
+    dvti_free(list);
     return NULL;
+}
+
+DVTI_FN bool dvti_array_list_add(const char *function, dvt_array_list *list, dvt_array *x) {
+    size_t need = (size_t)list->n + 1;
+    if (!dvti_grow((void **)&list->array, &list->capacity, need, sizeof *list->array)) {
+        dvti_fail_memory(function, (int64_t)(need * sizeof *list->array));
+        return false;
+    }
+    dvti_scope_take(x);
+    list->array[list->n++] = x;
+    return true;
+}
+
+DVTI_FN bool dvti_array_list_begin_names(const char *function, dvt_array_list *list) {
+    size_t bytes = sizeof(char *) * (size_t)list->n;
+    list->name = (char **)dvti_alloc_zero(bytes);
+    if (!list->name)
+        dvti_fail_memory(function, (int64_t)bytes);
+    return list->name != NULL;
 }
 
 DVT_API int dvt_array_list_len(const dvt_array_list *list) {

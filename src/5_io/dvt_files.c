@@ -1,170 +1,9 @@
-/* Whole files into memory, files that appear only when they are complete, the checked cursor over bytes, and elements as
-   files store them. */
+/* Files that appear only when they are complete. What is written goes to a temporary file in the same folder, which reaches the
+   disk before it takes the name of the old one, and has its mode and, where this process may, its owner and group. A symbolic
+   link stays, and the file that it leads to is replaced. What is no regular file (a device, a pipe, /dev/stdout) is
+   written in place. */
 #include "5_io/dvt_io_internal.h"
 
-/* ---- cursor ---- */
-DVTI_FN dvti_source dvti_source_begin(const void *bytes, size_t size) {
-    dvti_source cursor;
-    cursor.at = (const unsigned char *)bytes;
-    cursor.left = size;
-    cursor.failed = false;
-    return cursor;
-}
-
-DVTI_FN const unsigned char *dvti_source_bytes(dvti_source *cursor, uint64_t n) {
-    const unsigned char *at = cursor->at;
-    if (cursor->failed || n > cursor->left) {
-        cursor->failed = true;
-        return NULL;
-    }
-    if (n) { /* adding 0 to NULL is undefined */
-        cursor->at += n;
-        cursor->left -= (size_t)n;
-    }
-    return at;
-}
-
-static uint64_t dvti_bytes_value(const unsigned char *at, int bytes, bool big_endian) {
-    uint64_t value = 0;
-    int i;
-    for (i = 0; i < bytes; i++)
-        value = value << 8 | at[big_endian ? i : bytes - 1 - i];
-    return value;
-}
-
-DVTI_FN uint64_t dvti_source_le(dvti_source *cursor, int bytes) {
-    const unsigned char *at = dvti_source_bytes(cursor, (uint64_t)bytes);
-    return at ? dvti_bytes_value(at, bytes, false) : 0;
-}
-
-DVTI_FN uint64_t dvti_source_be(dvti_source *cursor, int bytes) {
-    const unsigned char *at = dvti_source_bytes(cursor, (uint64_t)bytes);
-    return at ? dvti_bytes_value(at, bytes, true) : 0;
-}
-
-DVTI_FN int64_t dvti_signed(uint64_t value, int bytes) {
-    uint64_t sign = (uint64_t)1 << (8 * bytes - 1);
-    int64_t result;
-    value = (value ^ sign) - sign;
-    memcpy(&result, &value, sizeof result);
-    return result;
-}
-
-/* ---- stored elements ---- */
-static void dvti_store_int(dvt_dtype dtype, char *to, int64_t i, int64_t value) {
-    int32_t narrow = (int32_t)value;
-    if (dtype == DVT_I64)
-        memcpy(to + 8 * i, &value, 8);
-    else if (dtype == DVT_I32)
-        memcpy(to + 4 * i, &narrow, 4);
-    else if (dtype == DVT_BOOL)
-        to[i] = value != 0;
-    else
-        memcpy(to + i, &narrow, 1);
-}
-
-/* Floats keep their bits, whatever the byte order of this machine. */
-static void dvti_store_bits(char *to, int bytes, int64_t i, uint64_t value) {
-    uint32_t b32 = (uint32_t)value;
-    uint16_t b16 = (uint16_t)value;
-    if (bytes == 8)
-        memcpy(to + 8 * i, &value, 8);
-    else if (bytes == 4)
-        memcpy(to + 4 * i, &b32, 4);
-    else
-        memcpy(to + 2 * i, &b16, 2);
-}
-
-static bool dvti_host_is_big_endian(void) {
-    const uint16_t one = 1;
-    unsigned char first;
-    memcpy(&first, &one, 1);
-    return first == 0;
-}
-
-DVTI_FN bool dvti_stored_convert(const dvti_stored *stored, const unsigned char *from, void *to,
-                                 int64_t n, int64_t *bad) {
-    int64_t i;
-    if (n == 0)
-        return true;
-    if (stored->kind != 'b' && stored->bytes == (int)dvt_dtype_size(stored->dtype) &&
-        (stored->bytes == 1 || stored->big_endian == dvti_host_is_big_endian()) &&
-        (stored->kind != 'u' || stored->bytes == 1)) {
-        memcpy(to, from, (size_t)n * (size_t)stored->bytes);
-        return true;
-    }
-    for (i = 0; i < n; i++) {
-        uint64_t value =
-            dvti_bytes_value(from + i * stored->bytes, stored->bytes, stored->big_endian);
-        if (stored->kind == 'f')
-            dvti_store_bits((char *)to, stored->bytes, i, value);
-        else if (stored->kind == 'i')
-            dvti_store_int(stored->dtype, (char *)to, i, dvti_signed(value, stored->bytes));
-        else if (value > (uint64_t)INT64_MAX) {
-            *bad = i;
-            return false;
-        } else
-            dvti_store_int(stored->dtype, (char *)to, i, (int64_t)value);
-    }
-    return true;
-}
-
-DVTI_FN dvt_array *dvti_stored_array(const char *function, const dvti_stored *stored,
-                                     const unsigned char *from, dvt_shape shape, dvt_ctx ctx) {
-    dvt_array *host, *result = NULL;
-    int64_t bad = 0;
-    dvt_scope_guard scope;
-    ctx = dvti_ctx(ctx);
-    scope = dvt_scope_begin();
-    host = dvti_array_new(function, shape, stored->dtype,
-                          ctx.type == DVT_DEVICE_CPU ? ctx : dvt_cpu());
-    if (host) {
-        if (!dvti_stored_convert(stored, from, dvti_view_of(host).data, dvt_size(host), &bad))
-            dvti_fail(DVT_ERR_FORMAT,
-                      "%s: element %lld is a uint64 above 9223372036854775807, which int64 cannot "
-                      "hold; convert the data to int64 or a float before saving",
-                      function, (long long)bad);
-        else if (ctx.type == DVT_DEVICE_CPU)
-            result = host;
-        else {
-            result = dvti_array_new(function, shape, stored->dtype, ctx);
-            if (result && dvti_copy_elements(function, result, host) != DVT_OK)
-                result = NULL;
-        }
-    }
-    dvt_keep(result);
-    dvt_scope_end(&scope);
-    return result;
-}
-
-static void dvti_swap_bytes(unsigned char *at, int bytes, int64_t n) {
-    for (; n > 0; n--, at += bytes) {
-        int i;
-        for (i = 0; i < bytes / 2; i++) {
-            unsigned char low = at[i];
-            at[i] = at[bytes - 1 - i];
-            at[bytes - 1 - i] = low;
-        }
-    }
-}
-
-/* A named way to read values: the guard of implicit reads does not apply. */
-DVTI_FN dvt_array *dvti_stored_host(const char *function, dvt_array *x, dvt_dtype dtype) {
-    dvt_array *host;
-    bool swap = dvti_host_is_big_endian() && dvt_dtype_size(dtype) > 1;
-    if (!swap && x->storage->ctx.type == DVT_DEVICE_CPU && x->dtype == dtype &&
-        dvt_is_contiguous(x))
-        return dvt_wait(x) == DVT_OK ? x : NULL;
-    host = dvti_array_new(function, x->shape, dtype, dvt_cpu());
-    if (!host || dvti_copy_elements(function, host, x) != DVT_OK || dvt_wait(host) != DVT_OK)
-        return NULL;
-    if (swap)
-        dvti_swap_bytes((unsigned char *)dvti_view_of(host).data, (int)dvt_dtype_size(dtype),
-                        dvt_size(host));
-    return host;
-}
-
-/* ---- files ---- */
 #if defined(DEVTENSOR_NO_FILES)
 static bool dvti_no_files(const char *function) {
     dvti_fail(DVT_ERR_NOT_BUILT,
@@ -174,9 +13,8 @@ static bool dvti_no_files(const char *function) {
     return false;
 }
 
-DVTI_FN bool dvti_file_read(const char *function, const char *path, void **bytes, size_t *size) {
-    *bytes = NULL;
-    *size = 0;
+DVTI_FN bool dvti_source_open(dvti_source *in, const char *function, const char *path) {
+    dvti_source_memory(in, function, NULL, 0);
     return path ? dvti_no_files(function) : (dvti_null(function, "path"), false);
 }
 
@@ -196,164 +34,163 @@ DVTI_FN dvt_status dvti_file_end(dvti_file_out *out, bool ok) {
     return dvti_no_files(out->function) ? DVT_OK : DVT_ERR_NOT_BUILT;
 }
 #else
-static bool dvti_file_error(const char *function, const char *path, const char *what, int error) {
-    dvti_fail(DVT_ERR_IO,
-              "%s: \"%.300s\" could not be %s: %s; check the path, its permissions and "
-              "the space that is left",
-              function, path, what, error ? strerror(error) : "unknown reason");
+
+#define DVTI_FILE_BUFFER 65536
+
+/* Only the first failure is told. */
+static bool dvti_file_fail(dvti_file_out *out, const char *what, int error, const char *advice) {
+    if (!out->failed)
+        dvti_fail(DVT_ERR_IO, "%s: \"%.300s\" could not be %s: %s; %s", out->function, out->path,
+                  what, error ? strerror(error) : "unknown reason", advice);
+    out->failed = true;
     return false;
 }
 
-/* What can be asked beforehand: the bytes from here to the end; -1 for pipes and other streams. */
-static int64_t dvti_file_size(FILE *file) {
-    long size;
-    if (fseek(file, 0, SEEK_END) != 0)
-        return -1;
-    size = ftell(file);
-    return fseek(file, 0, SEEK_SET) == 0 && size >= 0 ? (int64_t)size : -1;
-}
-
-/* Reads until the end, in steps that grow: the size asked for beforehand is a hint, the end of the file decides. */
-static bool dvti_file_read_all(const char *function, FILE *file, const char *path, int64_t size,
-                               void **bytes, size_t *got) {
-    size_t capacity = 0, want = size >= 0 ? (size_t)size + 1 : 65536, n;
-    for (;;) {
-        if (want - *got > capacity - *got) {
-            if (!*bytes && (*bytes = dvti_alloc(want)) != NULL)
-                capacity = want;
-            if (!*bytes || !dvti_grow(bytes, &capacity, want, 1)) {
-                dvti_fail_memory(function, (int64_t)want);
-                return false;
-            }
-        }
-        n = fread((char *)*bytes + *got, 1, capacity - *got, file);
-        *got += n;
-        if (ferror(file))
-            return dvti_file_error(function, path, "read", errno);
-        if (n == 0 || feof(file))
-            return true;
-        want = *got + 65536;
-    }
-}
-
-DVTI_FN bool dvti_file_read(const char *function, const char *path, void **bytes, size_t *size) {
-    FILE *file;
-    int64_t known;
-    bool ok = true;
-    int first;
-    *bytes = NULL;
-    *size = 0;
-    if (!path) {
-        dvti_null(function, "path");
-        return false;
-    }
-    errno = 0;
-    file = fopen(path, "rb");
-    if (!file)
-        return dvti_file_error(function, path, "opened", errno);
-    known = dvti_file_size(file);
-    /* A directory opens, and claims to be enormous; reading one byte tells. */
-    first = fgetc(file);
-    if (first == EOF && ferror(file))
-        ok = dvti_file_error(function, path, "read", errno);
-    else if (first != EOF) {
-        ungetc(first, file);
-        ok = dvti_file_read_all(function, file, path, known, bytes, size);
-    }
-    fclose(file);
-    if (!ok) {
-        dvti_free(*bytes);
-        *bytes = NULL;
-        *size = 0;
-    }
-    return ok;
-}
-
-/* Renaming onto a device or a pipe would replace it by a file: such are written in place. */
-static bool dvti_file_in_place(const char *path) {
-#if defined(_WIN32)
-    (void)path;
+static bool dvti_file_fail_memory(dvti_file_out *out, size_t bytes) {
+    if (!out->failed)
+        dvti_fail_memory(out->function, (int64_t)bytes);
+    out->failed = true;
     return false;
-#else
-    struct stat info;
-    return stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
-#endif
 }
 
-static bool dvti_file_name_temporary(dvti_file_out *out) {
+static const char *const dvti_file_advice =
+    "check the path, its permissions and the space that is left";
+
+/* Another name when this one is taken: by what a process of the same number has left behind. */
+static bool dvti_file_create(dvti_file_out *out, const dvti_fd_info *like) {
     static dvti_atomic counter;
-    size_t room = strlen(out->path) + 64;
+    const char *slash = strrchr(out->target, '/');
+    size_t folder = slash ? (size_t)(slash - out->target) + 1 : 0, room = folder + 80;
+    int tries, error = 0;
+#if defined(_WIN32)
+    const char *back = strrchr(out->target, '\\');
+    if (back && (size_t)(back - out->target) + 1 > folder)
+        folder = (size_t)(back - out->target) + 1, room = folder + 80;
+#endif
     out->temporary = (char *)dvti_alloc(room);
     if (!out->temporary)
-        return false;
-    snprintf(out->temporary, room, "%s.tmp%lld-%lld", out->path, (long long)dvti_process_id(),
-             (long long)dvti_atomic_add(&counter, 1));
-    return true;
+        return dvti_file_fail_memory(out, room);
+    memcpy(out->temporary, out->target, folder);
+    for (tries = 0; tries < 100; tries++) {
+        snprintf(out->temporary + folder, room - folder, ".devtensor-%lld-%lld.tmp",
+                 (long long)dvti_process_id(), (long long)dvti_atomic_add(&counter, 1));
+        errno = 0;
+        out->fd = dvti_fd_create(out->temporary, like);
+        error = errno;
+        if (out->fd >= 0)
+            return true;
+        if (error != EEXIST)
+            break;
+    }
+    dvti_free(out->temporary);
+    out->temporary = NULL;
+    return dvti_file_fail(
+        out, "written", error,
+        "the folder must exist and allow new files: what is saved is written to a "
+        "new file, which replaces the old one when it is complete");
+}
+
+/* What exists is opened first: that tells whether it may be written to, what it is, and what its successor must look like. */
+static bool dvti_file_open(dvti_file_out *out) {
+    int given = dvti_fd_of_path(out->path), error;
+    dvti_fd_info info;
+    if (given >=
+        0) { /* its own descriptor: opening would cut the file off, or begin at its start again */
+        if (given == 1)
+            fflush(stdout);
+        errno = 0;
+        out->fd = dvti_fd_duplicate(given);
+        return out->fd >= 0 || dvti_file_fail(out, "written", errno, dvti_file_advice);
+    }
+    errno = 0;
+    out->target = dvti_file_target(out->path);
+    error = errno;
+    if (!out->target)
+        return error == ENOMEM ? dvti_file_fail_memory(out, strlen(out->path))
+                               : dvti_file_fail(out, "written", error, dvti_file_advice);
+    errno = 0;
+    out->fd = dvti_fd_open_write(out->target, &info);
+    error = errno;
+    if (out->fd < 0 && error != ENOENT)
+        return dvti_file_fail(out, "written", error, dvti_file_advice);
+    if (out->fd >= 0 && !info.regular)
+        return true;
+    if (out->fd < 0)
+        return dvti_file_create(out, NULL);
+    (void)dvti_fd_close(out->fd);
+    out->fd = -1;
+    return dvti_file_create(out, &info);
 }
 
 static void dvti_file_out_free(dvti_file_out *out) {
     dvti_free(out->path);
+    dvti_free(out->target);
     dvti_free(out->temporary);
+    dvti_free(out->buffer);
     memset(out, 0, sizeof *out);
+    out->fd = -1;
 }
 
 DVTI_FN bool dvti_file_begin(dvti_file_out *out, const char *function, const char *path) {
     memset(out, 0, sizeof *out);
+    out->fd = -1;
     if (!path) {
         dvti_null(function, "path");
         return false;
     }
     out->function = function;
     out->path = dvti_strdup(path);
-    if (!out->path || (!dvti_file_in_place(path) && !dvti_file_name_temporary(out))) {
-        dvti_fail_memory(function, (int64_t)strlen(path) + 64);
-        dvti_file_out_free(out);
-        return false;
-    }
+    out->buffer = (unsigned char *)dvti_alloc(DVTI_FILE_BUFFER);
+    if (out->path && out->buffer ? dvti_file_open(out)
+                                 : dvti_file_fail_memory(out, DVTI_FILE_BUFFER))
+        return true;
+    dvti_file_out_free(out);
+    return false;
+}
+
+static void dvti_file_put(dvti_file_out *out, const void *bytes, size_t n) {
     errno = 0;
-    /* x: never through a link that somebody else put there */
-    out->file = fopen(out->temporary ? out->temporary : path, out->temporary ? "wbx" : "wb");
-    if (!out->file) {
-        dvti_file_error(function, path, "written", errno);
-        dvti_file_out_free(out);
-        return false;
-    }
-    return true;
+    if (!out->failed && n && !dvti_fd_write(out->fd, bytes, n))
+        dvti_file_fail(out, "written", errno, dvti_file_advice);
 }
 
 DVTI_FN void dvti_file_write(dvti_file_out *out, const void *bytes, size_t n) {
-    if (out->failed || !n)
-        return;
-    errno = 0;
-    if (fwrite(bytes, 1, n, out->file) != n) {
-        out->failed = true;
-        dvti_file_error(out->function, out->path, "written", errno);
+    if (n > DVTI_FILE_BUFFER - out->n) {
+        dvti_file_put(out, out->buffer, out->n);
+        out->n = 0;
+    }
+    if (n >= DVTI_FILE_BUFFER)
+        dvti_file_put(out, bytes, n);
+    else if (n) {
+        memcpy(out->buffer + out->n, bytes, n);
+        out->n += n;
     }
 }
 
-static bool dvti_file_rename(const char *from, const char *to) {
-#if defined(_WIN32)
-    return MoveFileExA(from, to, MOVEFILE_REPLACE_EXISTING) != 0;
-#else
-    return rename(from, to) == 0;
-#endif
+/* Everything is known to be on the disk before the old file goes. */
+static void dvti_file_finish(dvti_file_out *out) {
+    dvti_file_put(out, out->buffer, out->n);
+    errno = 0;
+    if (!out->failed && out->temporary && !dvti_fd_sync(out->fd))
+        dvti_file_fail(out, "written", errno, dvti_file_advice);
 }
 
 DVTI_FN dvt_status dvti_file_end(dvti_file_out *out, bool ok) {
     bool done;
+    if (ok)
+        dvti_file_finish(out);
     errno = 0;
-    if (fclose(out->file) != 0 && !out->failed && ok) {
-        out->failed = true;
-        dvti_file_error(out->function, out->path, "written", errno);
-    }
+    if (!dvti_fd_close(out->fd) && ok)
+        dvti_file_fail(out, "written", errno, dvti_file_advice);
+    errno = 0;
+    if (ok && !out->failed && out->temporary && !dvti_file_replace(out->temporary, out->target))
+        dvti_file_fail(out, "replaced", errno, dvti_file_advice);
     done = ok && !out->failed;
-    if (done && out->temporary && !dvti_file_rename(out->temporary, out->path)) {
-        dvti_file_error(out->function, out->path, "replaced", errno);
-        done = false;
-    }
     if (!done && out->temporary)
         remove(out->temporary);
     dvti_file_out_free(out);
     return done ? DVT_OK : dvti_failure();
 }
+
+#undef DVTI_FILE_BUFFER
 #endif

@@ -1,4 +1,5 @@
-/* gzip (RFC 1952): headers with everything they may hold, several members, and what each says of itself checked. */
+/* gzip (RFC 1952): headers with everything they may hold, several members, and what each says of itself checked. A source that
+   is compressed becomes one that is not, and is decompressed as it is read: 100 KiB are kept, whatever the file's size. */
 #include "5_io/dvt_io_internal.h"
 
 /* ---- checksum: eight bytes at a time ---- */
@@ -22,8 +23,10 @@ static void dvti_crc_build(dvti_crc *crc) {
         }
 }
 
-static uint32_t dvti_crc_of(const dvti_crc *crc, const unsigned char *at, size_t n) {
-    uint32_t value = 0xffffffffu;
+/* Of what gave `value` (0: nothing yet) and these bytes behind it. */
+static uint32_t dvti_crc_more(const dvti_crc *crc, uint32_t value, const unsigned char *at,
+                              size_t n) {
+    value = ~value;
     for (; n >= 8; n -= 8, at += 8) {
         uint32_t next =
             (uint32_t)at[4] | (uint32_t)at[5] << 8 | (uint32_t)at[6] << 16 | (uint32_t)at[7] << 24;
@@ -39,135 +42,172 @@ static uint32_t dvti_crc_of(const dvti_crc *crc, const unsigned char *at, size_t
     return ~value;
 }
 
-/* ---- gzip members ---- */
-DVTI_FN bool dvti_is_gzip(const void *bytes, size_t size) {
-    const unsigned char *at = (const unsigned char *)bytes;
-    return size >= 2 && at[0] == 0x1f && at[1] == 0x8b;
+/* ---- members ---- */
+struct dvti_gunzip {
+    dvti_source raw;
+    dvti_crc crc;
+    bool inside;          /* a member, behind its header */
+    int64_t members;      /* begun so far */
+    uint32_t sum, length; /* of the member's output so far */
+    dvti_inflater inflater;
+};
+
+/* The next byte of a header, which is in its checksum too. */
+static unsigned dvti_gzip_byte(dvti_gunzip *g) {
+    unsigned char byte = (unsigned char)dvti_source_le(&g->raw, 1);
+    g->sum = dvti_crc_more(&g->crc, g->sum, &byte, 1);
+    return byte;
 }
 
-static bool dvti_skip_text(dvti_source *in) {
-    const unsigned char *end = in->left ? (const unsigned char *)memchr(in->at, 0, in->left) : NULL;
-    return end && dvti_source_bytes(in, (uint64_t)(end - in->at) + 1) != NULL;
+static void dvti_gzip_skip(dvti_gunzip *g, unsigned n) {
+    for (; n && !g->raw.ended; n--)
+        dvti_gzip_byte(g);
 }
 
-static bool dvti_gzip_header(dvti_inflater *s, const dvti_crc *crc) {
-    dvti_source in = dvti_source_begin(s->in, (size_t)(s->end - s->in));
-    unsigned magic = (unsigned)dvti_source_le(&in, 2), method = (unsigned)dvti_source_le(&in, 1);
-    unsigned flags = (unsigned)dvti_source_le(&in, 1);
-    dvti_source_bytes(&in, 6);
+static void dvti_gzip_skip_text(dvti_gunzip *g) {
+    while (dvti_gzip_byte(g) && !g->raw.ended)
+        continue;
+}
+
+static bool dvti_gzip_header(dvti_gunzip *g) {
+    unsigned magic, method, flags, length, sum;
+    g->sum = 0;
+    magic = dvti_gzip_byte(g);
+    magic |= dvti_gzip_byte(g) << 8;
     if (magic != 0x8b1f)
-        return dvti_inflate_fail(s, "something that is not gzip follows its end");
-    if (!in.failed && (method != 8 || flags & 0xe0))
-        return dvti_inflate_fail(s, "its header has an unknown method or flag");
-    if (flags & 4)
-        dvti_source_bytes(&in, dvti_source_le(&in, 2));
-    if ((flags & 8 && !dvti_skip_text(&in)) || (flags & 16 && !dvti_skip_text(&in)))
-        in.failed = true;
-    if (flags & 2 && !in.failed) {
-        uint32_t sum = dvti_crc_of(crc, s->in, (size_t)(in.at - s->in)) & 0xffffu;
-        if (dvti_source_le(&in, 2) != sum && !in.failed)
-            return dvti_inflate_fail(s, "the checksum of its header is wrong");
+        return dvti_inflate_fail(&g->inflater, "something that is not gzip follows its end");
+    method = dvti_gzip_byte(g);
+    flags = dvti_gzip_byte(g);
+    dvti_gzip_skip(g, 6);
+    if (!g->raw.ended && (method != 8 || flags & 0xe0))
+        return dvti_inflate_fail(&g->inflater, "its header has an unknown method or flag");
+    if (flags & 4) {
+        length = dvti_gzip_byte(g);
+        length |= dvti_gzip_byte(g) << 8;
+        dvti_gzip_skip(g, length);
     }
-    if (in.failed)
-        return dvti_inflate_fail(s, "it ends in the middle");
-    s->in = in.at;
-    return true;
+    if (flags & 8)
+        dvti_gzip_skip_text(g);
+    if (flags & 16)
+        dvti_gzip_skip_text(g);
+    sum = g->sum & 0xffffu;
+    if (flags & 2 && dvti_source_le(&g->raw, 2) != sum && !g->raw.ended)
+        return dvti_inflate_fail(&g->inflater, "the checksum of its header is wrong");
+    return !g->raw.ended || dvti_inflate_fail(&g->inflater, "it ends in the middle");
 }
 
-static bool dvti_gzip_member(dvti_inflater *s, const dvti_crc *crc) {
-    uint32_t sum, length;
-    dvti_source in;
-    if (!dvti_gzip_header(s, crc) || !dvti_inflate(s))
+/* Zeros behind a member are padding, of tapes and disks. False at the end, or when something is wrong. */
+static bool dvti_gzip_next(dvti_gunzip *g) {
+    bool padded = false;
+    while (g->members > 0 && dvti_source_peek(&g->raw, 1) && *g->raw.at == 0) {
+        size_t n = 1;
+        while (n < g->raw.ready && g->raw.at[n] == 0)
+            n++;
+        dvti_source_skip(&g->raw, (int64_t)n);
+        padded = true;
+    }
+    if (g->members > 0 && !dvti_source_peek(&g->raw, 1))
         return false;
-    in = dvti_source_begin(s->in, (size_t)(s->end - s->in));
-    sum = (uint32_t)dvti_source_le(&in, 4);
-    length = (uint32_t)dvti_source_le(&in, 4);
-    if (in.failed)
-        return dvti_inflate_fail(s, "it ends in the middle");
-    s->in = in.at;
-    if (length != (uint32_t)(s->n - s->start))
-        return dvti_inflate_fail(s, "it has another length than it says");
-    if (sum != dvti_crc_of(crc, s->out + s->start, s->n - s->start))
-        return dvti_inflate_fail(s, "its checksum is wrong");
+    if (padded)
+        return dvti_inflate_fail(&g->inflater, "something that is not gzip follows its end");
+    if (!dvti_gzip_header(g))
+        return false;
+    g->members++;
+    g->inside = true;
+    g->sum = g->length = 0;
+    dvti_inflate_begin(&g->inflater);
     return true;
 }
 
-static bool dvti_only_zeros(const unsigned char *at, const unsigned char *end) {
-    while (at < end && *at == 0)
-        at++;
-    return at == end;
+static bool dvti_gzip_trailer(dvti_gunzip *g) {
+    uint32_t sum = (uint32_t)dvti_source_le(&g->raw, 4),
+             length = (uint32_t)dvti_source_le(&g->raw, 4);
+    g->inside = false;
+    if (g->raw.ended)
+        return dvti_inflate_fail(&g->inflater, "it ends in the middle");
+    if (length != g->length)
+        return dvti_inflate_fail(&g->inflater, "it has another length than it says");
+    return sum == g->sum || dvti_inflate_fail(&g->inflater, "its checksum is wrong");
 }
 
-static bool dvti_gunzip_members(dvti_inflater *s, const dvti_crc *crc) {
-    do
-        if (!dvti_gzip_member(s, crc))
+/* Appends to the inflater's output; *got: how much. False at the end, or when something is wrong. */
+static bool dvti_gunzip_run(dvti_gunzip *g, size_t *got) {
+    dvti_inflater *s = &g->inflater;
+    *got = 0;
+    while (*got == 0) {
+        size_t before = s->n;
+        bool ended;
+        if (!g->inside && !dvti_gzip_next(g))
             return false;
-    while (!dvti_only_zeros(s->in, s->end)); /* tapes and disks pad with zeros */
+        if (!dvti_inflate(s, &ended))
+            return false;
+        *got = s->n - before;
+        g->sum = dvti_crc_more(&g->crc, g->sum, s->out + before, *got);
+        g->length += (uint32_t)*got;
+        if (ended && !dvti_gzip_trailer(g))
+            return false;
+    }
     return true;
 }
 
-/* The length that the last member gives for itself: room to begin with, when that is possible at all. */
-static size_t dvti_gzip_hint(const unsigned char *at, size_t size, size_t limit) {
-    dvti_source in = dvti_source_begin(at + (size < 4 ? 0 : size - 4), size < 4 ? size : 4);
-    uint64_t hint = dvti_source_le(&in, 4);
-    if (hint == 0 || hint / DVTI_DEFLATE_RATIO > size)
-        hint = 1; /* a block even when the output is empty */
-    return hint < limit ? (size_t)hint : limit;
-}
-
-static bool dvti_gunzip_begin(dvti_inflater *s, dvti_crc *crc, const void *bytes, size_t size,
-                              size_t limit) {
-    size_t room = dvti_gzip_hint((const unsigned char *)bytes, size, limit);
-    s->in = (const unsigned char *)bytes;
-    s->end = s->in + size;
-    s->limit = limit;
-    dvti_crc_build(crc);
-    s->out = (unsigned char *)dvti_alloc(room);
-    s->capacity = s->out ? room : 0;
-    s->no_memory = !s->out;
-    return s->out != NULL;
-}
-
-/* head: success is also when the limit was reached. */
-static bool dvti_gunzip_run(const char *function, const char *what, const void *bytes, size_t size,
-                            size_t limit, bool head, void **out, size_t *out_size) {
-    dvti_inflater *s = (dvti_inflater *)dvti_alloc_zero(sizeof *s);
-    dvti_crc *crc = (dvti_crc *)dvti_alloc(sizeof *crc);
-    bool ok = false;
-    *out = NULL;
-    *out_size = 0;
-    if (s && crc && dvti_gunzip_begin(s, crc, bytes, size, limit))
-        ok = dvti_gunzip_members(s, crc) || (head && s->full);
-    if (!s || !crc || s->no_memory)
-        dvti_fail_memory(function, (int64_t)(s ? s->n + 1 : sizeof *s));
-    else if (!ok)
-        dvti_fail(
-            DVT_ERR_FORMAT,
-            "%s: %.300s: the compressed data cannot be read: %s; fetch or write the file again",
-            function, what, s->wrong);
-    if (ok) {
-        *out = s->out;
-        *out_size = s->n;
-    } else if (s)
-        dvti_free(s->out);
-    dvti_free(s);
-    dvti_free(crc);
-    return ok;
-}
-
-DVTI_FN bool dvti_gunzip(const char *function, const char *what, const void *bytes, size_t size,
-                         size_t limit, void **out, size_t *out_size) {
-    return dvti_gunzip_run(function, what, bytes, size, limit, false, out, out_size);
-}
-
-/* One step of inflating writes less than 65536 bytes, so the limit is not met before n bytes are there. */
-DVTI_FN bool dvti_gunzip_head(const char *function, const char *what, const void *bytes,
-                              size_t size, unsigned char *head, size_t n, size_t *got) {
-    void *out;
-    if (!dvti_gunzip_run(function, what, bytes, size, n + 65536, true, &out, got))
+DVTI_FN bool dvti_gunzip_more(dvti_source *in) {
+    dvti_gunzip *g = in->gunzip;
+    dvti_inflater *s = &g->inflater;
+    size_t got;
+    bool more;
+    dvti_inflate_slide(s, in->ready);
+    more = dvti_gunzip_run(g, &got);
+    if (g->raw.told)
+        in->told = true;
+    else if (s->wrong)
+        dvti_source_wrong(
+            in, "the compressed data cannot be read: %s; fetch or write the file again", s->wrong);
+    if (in->told)
         return false;
-    *got = DVTI_MIN(*got, n);
-    memcpy(head, out, *got);
-    dvti_free(out);
+    if (!more) {
+        in->known = true;
+        in->behind = 0;
+        return false;
+    }
+    if ((int64_t)got > in->behind)
+        return dvti_source_wrong(
+            in,
+            "it holds more than %lld bytes, which is the most that is read of what is no "
+            "regular file; write it to a file first",
+            (long long)DVTI_SOURCE_MOST);
+    in->ready += got;
+    in->behind -= (int64_t)got;
+    in->at = s->out + s->n - in->ready;
     return true;
+}
+
+DVTI_FN bool dvti_source_gunzip(dvti_source *in) {
+    dvti_gunzip *g;
+    if (!dvti_source_peek(in, 2) || in->at[0] != 0x1f || in->at[1] != 0x8b)
+        return true;
+    g = (dvti_gunzip *)dvti_alloc(sizeof *g);
+    if (!g) {
+        dvti_fail_memory(in->function, (int64_t)sizeof *g);
+        in->told = true;
+        return false;
+    }
+    memset(g, 0, sizeof *g);
+    dvti_crc_build(&g->crc);
+    g->raw = *in;
+    g->inflater.raw = &g->raw;
+    if (!in->known || !dvti_mul(dvti_source_left(in), DVTI_DEFLATE_RATIO, &in->behind))
+        in->behind = in->known ? INT64_MAX : DVTI_SOURCE_MOST;
+    in->known = false;
+    in->fd = -1;
+    in->buffer = NULL;
+    in->gunzip = g;
+    in->at = g->inflater.out;
+    in->ready = 0;
+    return true;
+}
+
+DVTI_FN void dvti_gunzip_free(dvti_gunzip *gunzip) {
+    if (gunzip)
+        dvti_source_close(&gunzip->raw);
+    dvti_free(gunzip);
 }

@@ -2,12 +2,10 @@
    apart by content. */
 #include "5_io/dvt_io_internal.h"
 
-#define DVTI_IDX_HEADER (4 + 4 * DVT_MAX_DIMS)
-
 typedef struct dvti_idx_header {
     dvti_stored stored;
     dvt_shape shape;
-    int64_t begin, bytes; /* of the header, and of all */
+    int64_t bytes; /* of all, the header among them */
 } dvti_idx_header;
 
 static bool dvti_idx_type(unsigned type, dvti_stored *stored) {
@@ -31,124 +29,80 @@ static bool dvti_idx_type(unsigned type, dvti_stored *stored) {
     return false;
 }
 
-static bool dvti_idx_parse(const char *function, const char *what, const void *bytes, size_t size,
-                           dvti_idx_header *header) {
-    dvti_source in = dvti_source_begin(bytes, size);
-    unsigned zero = (unsigned)dvti_source_be(&in, 2), type = (unsigned)dvti_source_be(&in, 1);
-    int ndim = (int)dvti_source_be(&in, 1), i;
-    int64_t count = 1;
-    bool fits = true;
+static bool dvti_idx_parse(dvti_source *in, dvti_idx_header *header) {
+    bool whole = dvti_source_peek(in, 4);
+    const unsigned char *at = in->at;
+    int i;
     memset(header, 0, sizeof *header);
-    if (in.failed || zero != 0 || !dvti_idx_type(type, &header->stored) || ndim == 0) {
-        dvti_fail(
-            DVT_ERR_FORMAT,
-            "%s: %.300s: this is not an IDX file (it has %lld bytes and begins with %02x %02x "
-            "%02x %02x); expected 00 00, a type of 08, 09, 0b, 0c, 0d or 0e, and the number of "
-            "axes: check that the path names the right file",
-            function, what, (long long)size, zero >> 8, zero & 255, type, (unsigned)ndim);
-        return false;
-    }
-    if (ndim > DVT_MAX_DIMS) {
-        dvti_fail(
-            DVT_ERR_FORMAT,
-            "%s: %.300s: the header says %d axes; expected at most %d: the file is damaged, or "
-            "not IDX",
-            function, what, ndim, DVT_MAX_DIMS);
-        return false;
-    }
-    header->shape.ndim = ndim;
-    for (i = 0; i < ndim; i++) {
-        header->shape.dim[i] = (int64_t)dvti_source_be(&in, 4);
-        fits = fits && dvti_mul(count, header->shape.dim[i], &count);
-    }
-    if (in.failed) {
-        dvti_fail(
-            DVT_ERR_FORMAT,
-            "%s: %.300s: the file ends within its header, after %lld bytes; expected %d extents "
-            "of 4 bytes: fetch the file again",
-            function, what, (long long)size, ndim);
-        return false;
-    }
-    header->begin = 4 + 4 * ndim;
-    if (!fits || !dvti_mul(count, header->stored.bytes, &header->bytes) ||
-        !dvti_sum(header->bytes, header->begin, &header->bytes)) {
-        dvti_fail(
-            DVT_ERR_FORMAT,
-            "%s: %.300s: the header says %s, which is more than any file holds: it is damaged, "
-            "fetch it again",
-            function, what, dvti_shape_text(header->shape));
-        return false;
-    }
+    if (!whole)
+        return dvti_source_wrong(
+            in,
+            "this is not an IDX file (it has %lld bytes); check that the path names the right file",
+            (long long)in->ready);
+    if (at[0] != 0 || at[1] != 0 || !dvti_idx_type(at[2], &header->stored) || at[3] == 0)
+        return dvti_source_wrong(
+            in,
+            "this is not an IDX file (it begins with %02x %02x %02x %02x); expected 00 00, a type "
+            "of "
+            "08, 09, 0b, 0c, 0d or 0e, and the number of axes: check that the path names the right "
+            "file",
+            at[0], at[1], at[2], at[3]);
+    header->shape.ndim = at[3];
+    if (header->shape.ndim > DVT_MAX_DIMS)
+        return dvti_source_wrong(
+            in, "the header says %d axes; expected at most %d: the file is damaged, or not IDX",
+            header->shape.ndim, DVT_MAX_DIMS);
+    dvti_source_skip(in, 4);
+    for (i = 0; i < header->shape.ndim; i++)
+        header->shape.dim[i] = (int64_t)dvti_source_be(in, 4);
+    if (in->ended)
+        return dvti_source_wrong(in,
+                                 "the file ends within its header; expected %d extents of 4 bytes: "
+                                 "fetch the file again",
+                                 header->shape.ndim);
+    if (!dvti_stored_bytes(&header->stored, &header->shape, &header->bytes) ||
+        !dvti_sum(header->bytes, in->taken, &header->bytes))
+        return dvti_source_wrong(in,
+                                 "the header says %s, which is more than any file holds: it is "
+                                 "damaged, fetch it again",
+                                 dvti_shape_text(header->shape));
     return true;
 }
 
-static dvt_array *dvti_idx_plain(const char *function, const char *what, const void *bytes,
-                                 size_t size, dvt_ctx ctx) {
+static dvt_array *dvti_idx(dvti_source *in, dvt_ctx ctx) {
     dvti_idx_header header;
-    if (!dvti_idx_parse(function, what, bytes, size, &header))
+    dvt_array *x;
+    bool fits;
+    if (!dvti_source_gunzip(in) || !dvti_idx_parse(in, &header))
         return NULL;
-    if ((uint64_t)header.bytes != size) {
-        dvti_fail(
-            DVT_ERR_FORMAT,
-            "%s: %.300s: the header says shape %s, which takes %lld bytes, but there are %lld; "
-            "the file is cut off, damaged, or followed by something else: fetch it again",
-            function, what, dvti_shape_text(header.shape), (long long)header.bytes,
-            (long long)size);
-        return NULL;
-    }
-    return dvti_stored_array(function, &header.stored, (const unsigned char *)bytes + header.begin,
-                             header.shape, ctx);
-}
-
-/* The header, which is unpacked first, says how much there may be. */
-static dvt_array *dvti_idx_gzip(const char *function, const char *what, const void *bytes,
-                                size_t size, dvt_ctx ctx) {
-    unsigned char head[DVTI_IDX_HEADER];
-    dvti_idx_header header;
-    dvt_array *result;
-    void *plain;
-    size_t got;
-    if (!dvti_gunzip_head(function, what, bytes, size, head, sizeof head, &got) ||
-        !dvti_idx_parse(function, what, head, got, &header))
-        return NULL;
-    if ((uint64_t)header.bytes / DVTI_DEFLATE_RATIO > size) {
-        dvti_fail(DVT_ERR_FORMAT,
-                  "%s: %.300s: the header says shape %s, which takes %lld bytes, more than %lld "
-                  "compressed bytes can hold; the file is cut off or damaged: fetch it again",
-                  function, what, dvti_shape_text(header.shape), (long long)header.bytes,
-                  (long long)size);
-        return NULL;
-    }
-    if (!dvti_gunzip(function, what, bytes, size, (size_t)header.bytes, &plain, &got))
-        return NULL;
-    result = dvti_idx_plain(function, what, plain, got, ctx);
-    dvti_free(plain);
-    return result;
-}
-
-static dvt_array *dvti_idx(const char *function, const char *what, const void *bytes, size_t size,
-                           dvt_ctx ctx) {
-    return dvti_is_gzip(bytes, size) ? dvti_idx_gzip(function, what, bytes, size, ctx)
-                                     : dvti_idx_plain(function, what, bytes, size, ctx);
+    x = dvti_stored_whole(&header.stored, in, header.shape, false, ctx, &fits);
+    if (!x && !fits)
+        dvti_source_wrong(in,
+                          "the header says shape %s, which takes %lld bytes, but there are %s; the "
+                          "file is cut off, damaged, or followed by something else: fetch it again",
+                          dvti_shape_text(header.shape), (long long)header.bytes,
+                          dvti_source_size_text(in, 0, header.bytes));
+    return x;
 }
 
 DVT_API dvt_array *dvt_read_idx(const void *data, size_t bytes, dvt_ctx ctx) {
+    dvti_source in;
+    dvt_array *result;
     if (!data) {
         dvti_null("dvt_read_idx", "data");
         return NULL;
     }
-    return dvti_idx("dvt_read_idx", "the data", data, bytes, ctx);
-}
-
-DVT_API dvt_array *dvt_load_idx(const char *path, dvt_ctx ctx) {
-    void *bytes;
-    size_t size;
-    dvt_array *result;
-    if (!dvti_file_read("dvt_load_idx", path, &bytes, &size))
-        return NULL;
-    result = dvti_idx("dvt_load_idx", path, bytes, size, ctx);
-    dvti_free(bytes);
+    dvti_source_memory(&in, "dvt_read_idx", data, bytes);
+    result = dvti_idx(&in, ctx);
+    dvti_source_close(&in);
     return result;
 }
 
-#undef DVTI_IDX_HEADER
+DVT_API dvt_array *dvt_load_idx(const char *path, dvt_ctx ctx) {
+    dvti_source in;
+    dvt_array *result = NULL;
+    if (dvti_source_open(&in, "dvt_load_idx", path))
+        result = dvti_idx(&in, ctx);
+    dvti_source_close(&in);
+    return result;
+}

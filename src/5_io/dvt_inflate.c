@@ -1,5 +1,6 @@
 /* Reading deflate (RFC 1951). Codes of up to 11 bits are looked up in a table, the rare longer ones are found by
-   counting. A fast loop decodes far from the ends of input and output, a careful one near them. */
+   counting. A fast loop decodes far from the ends of what is ready and of the output, a careful one near them. Decoding stops
+   whenever the output is full, between two symbols, and goes on when there is space again. */
 #include "5_io/dvt_io_internal.h"
 
 #define DVTI_MAX_CODE DVTI_INFLATE_CODE
@@ -15,8 +16,28 @@ static uint64_t dvti_load_64(const unsigned char *at) {
     return (uint64_t)high << 32 | low;
 }
 
+/* Says to raw how far it has been read; dvti_align may have stepped back. */
+static void dvti_inflate_sync(dvti_inflater *s) {
+    int64_t used = s->in ? (int64_t)(s->in - s->raw->at) : 0;
+    if (used) {
+        s->raw->at += used;
+        s->raw->ready = (size_t)((int64_t)s->raw->ready - used);
+        s->raw->taken += used;
+    }
+}
+
+/* Makes n bytes ready at s->in, or all that there are. */
+static bool dvti_inflate_input(dvti_inflater *s, size_t n) {
+    bool enough;
+    dvti_inflate_sync(s);
+    enough = dvti_source_peek(s->raw, n);
+    s->in = s->raw->at;
+    s->end = s->raw->ready ? s->in + s->raw->ready : s->in;
+    return enough;
+}
+
 static void dvti_refill(dvti_inflater *s) {
-    if (s->end - s->in >= 8) {
+    if (s->end - s->in >= 8 || dvti_inflate_input(s, 8)) {
         s->bits |= dvti_load_64(s->in) << s->n_bits;
         s->in += (63 - s->n_bits) >> 3;
         s->n_bits |= 56;
@@ -127,20 +148,19 @@ static int dvti_decode(dvti_inflater *s, const dvti_huffman *h) {
 }
 
 /* ---- output ---- */
-static bool dvti_inflate_room(dvti_inflater *s, size_t n) {
-    size_t need = s->n + n;
-    if (need <= s->capacity)
-        return true;
-    if (n > s->limit - s->n) {
-        s->full = true;
-        return dvti_inflate_fail(s, "it holds more than expected");
-    }
-    if (!dvti_grow((void **)&s->out, &s->capacity, need, 1)) {
-        s->no_memory = true;
-        return dvti_inflate_fail(s, "");
-    }
-    s->capacity = DVTI_MIN(s->capacity, s->limit);
-    return true;
+/* Space for a whole match: asked before every symbol. */
+static bool dvti_inflate_space(const dvti_inflater *s) {
+    return DVTI_INFLATE_ROOM - s->n >= 258;
+}
+
+DVTI_FN void dvti_inflate_slide(dvti_inflater *s, size_t keep) {
+    size_t drop = DVTI_MAX(keep, (size_t)DVTI_INFLATE_HISTORY);
+    if (s->n <= drop)
+        return;
+    drop = s->n - drop;
+    memmove(s->out, s->out + drop, s->n - drop);
+    s->n -= drop;
+    s->start = s->start > drop ? s->start - drop : 0;
 }
 
 static bool dvti_copy_match(dvti_inflater *s, size_t distance, size_t length) {
@@ -148,8 +168,6 @@ static bool dvti_copy_match(dvti_inflater *s, size_t distance, size_t length) {
     const unsigned char *from;
     if (distance > s->n - s->start)
         return dvti_inflate_fail(s, "it refers to data before its beginning");
-    if (!dvti_inflate_room(s, length))
-        return false;
     to = s->out + s->n;
     from = to - distance;
     s->n += length;
@@ -225,7 +243,8 @@ static bool dvti_inflate_fast(dvti_inflater *s) {
     uint64_t bits = s->bits;
     int n_bits = s->n_bits;
     bool ended = false;
-    while (s->end - in >= DVTI_FAST_IN && (size_t)(s->out + s->capacity - out) >= DVTI_FAST_OUT) {
+    while (s->end - in >= DVTI_FAST_IN &&
+           (size_t)(s->out + DVTI_INFLATE_ROOM - out) >= DVTI_FAST_OUT) {
         unsigned entry, code, literal = 0, distance;
         size_t length;
         DVTI_FILL;
@@ -283,32 +302,53 @@ static bool dvti_inflate_fast(dvti_inflater *s) {
 #undef DVTI_DROP
 #undef DVTI_LOW
 
-/* Literals up to a match, and the match; then the fast loop may go on. */
+/* Literals up to a match, and the match; then the fast loop may go on. Stops at the end of the block, which is then over, or
+   when the output is full. */
 static bool dvti_inflate_codes(dvti_inflater *s) {
-    for (;;) {
+    while (dvti_inflate_space(s)) {
         int symbol = 0;
-        if (dvti_inflate_fast(s))
+        if (dvti_inflate_fast(s)) {
+            s->block = DVTI_INFLATE_NONE;
             return true;
-        while (symbol < 256) {
+        }
+        while (symbol < 256 && dvti_inflate_space(s)) {
             if (s->n_bits < DVTI_MAX_CODE)
                 dvti_refill(s);
             symbol = dvti_decode(s, &s->literal);
             if (symbol < 0)
                 return false;
-            if (symbol < 256) {
-                if (s->n >= s->capacity && !dvti_inflate_room(s, 1))
-                    return false;
+            if (symbol < 256)
                 s->out[s->n++] = (unsigned char)symbol;
-            }
         }
-        if (symbol == 256)
+        if (symbol == 256) {
+            s->block = DVTI_INFLATE_NONE;
             return true;
-        if (!dvti_inflate_match(s, symbol))
+        }
+        if (symbol > 256 && !dvti_inflate_match(s, symbol))
             return false;
     }
+    return true;
 }
 
 static bool dvti_inflate_stored(dvti_inflater *s) {
+    while (s->stored) {
+        size_t n = DVTI_INFLATE_ROOM - s->n, ready;
+        if (!n)
+            return true;
+        if (s->in == s->end && !dvti_inflate_input(s, 1))
+            return dvti_inflate_fail(s, "it ends in the middle");
+        ready = (size_t)(s->end - s->in);
+        n = DVTI_MIN(n, DVTI_MIN(ready, (size_t)s->stored));
+        memcpy(s->out + s->n, s->in, n);
+        s->in += n;
+        s->n += n;
+        s->stored -= (unsigned)n;
+    }
+    s->block = DVTI_INFLATE_NONE;
+    return true;
+}
+
+static bool dvti_inflate_begin_stored(dvti_inflater *s) {
     unsigned length, check;
     s->bits >>= s->n_bits & 7;
     s->n_bits -= s->n_bits & 7;
@@ -319,15 +359,8 @@ static bool dvti_inflate_stored(dvti_inflater *s) {
     if (length != (check ^ 0xffffu))
         return dvti_inflate_fail(s, "the length of a stored block contradicts itself");
     dvti_align(s);
-    if ((size_t)(s->end - s->in) < length)
-        return dvti_inflate_fail(s, "it ends in the middle");
-    if (!length)
-        return true;
-    if (!dvti_inflate_room(s, length))
-        return false;
-    memcpy(s->out + s->n, s->in, length);
-    s->in += length;
-    s->n += length;
+    s->stored = length;
+    s->block = DVTI_INFLATE_STORED;
     return true;
 }
 
@@ -388,25 +421,50 @@ static bool dvti_dynamic_codes(dvti_inflater *s) {
            dvti_inflate_fail(s, "its codes are not a tree");
 }
 
-DVTI_FN bool dvti_inflate(dvti_inflater *s) {
-    unsigned last, type;
-    s->start = s->n;
-    do {
-        last = dvti_take_bits(s, 1);
-        type = dvti_take_bits(s, 2);
-        if (s->wrong)
-            return false;
-        if (type == 3)
-            return dvti_inflate_fail(s, "it has a block of no known type");
-        if (type == 1)
-            dvti_fixed_codes(s);
-        if (type == 2 && !dvti_dynamic_codes(s))
-            return false;
-        if (!(type == 0 ? dvti_inflate_stored(s) : dvti_inflate_codes(s)))
-            return false;
-    } while (!last);
-    dvti_align(s);
+static bool dvti_inflate_begin_block(dvti_inflater *s) {
+    unsigned type;
+    s->last = dvti_take_bits(s, 1) != 0;
+    type = dvti_take_bits(s, 2);
+    if (s->wrong)
+        return false;
+    if (type == 3)
+        return dvti_inflate_fail(s, "it has a block of no known type");
+    if (type == 0)
+        return dvti_inflate_begin_stored(s);
+    s->block = DVTI_INFLATE_CODES;
+    if (type == 2)
+        return dvti_dynamic_codes(s);
+    dvti_fixed_codes(s);
     return true;
+}
+
+DVTI_FN void dvti_inflate_begin(dvti_inflater *s) {
+    s->bits = 0;
+    s->n_bits = 0;
+    s->block = DVTI_INFLATE_NONE;
+    s->last = false;
+    s->start = s->n;
+}
+
+DVTI_FN bool dvti_inflate(dvti_inflater *s, bool *ended) {
+    bool ok = true;
+    *ended = false;
+    s->in = s->raw->at;
+    s->end = s->raw->ready ? s->in + s->raw->ready : s->in;
+    while (ok && !*ended && dvti_inflate_space(s)) {
+        if (s->block == DVTI_INFLATE_STORED)
+            ok = dvti_inflate_stored(s);
+        else if (s->block == DVTI_INFLATE_CODES)
+            ok = dvti_inflate_codes(s);
+        else if (!s->last)
+            ok = dvti_inflate_begin_block(s);
+        else {
+            dvti_align(s);
+            *ended = true;
+        }
+    }
+    dvti_inflate_sync(s);
+    return ok && !s->wrong;
 }
 
 #undef DVTI_MAX_CODE

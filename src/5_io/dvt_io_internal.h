@@ -1,5 +1,5 @@
-/* What printing, the readers and the writers share: growing bytes, the text of one float, whole files, a checked
-   cursor over bytes, decompression, and lists of named arrays. */
+/* What printing, the readers and the writers share: growing bytes, the text of one float, files that are replaced when they
+   are complete, a reader of bytes that never holds a whole file, decompression, and lists of named arrays. */
 #ifndef DVTI_IO_H
 #define DVTI_IO_H
 #include "4_ops/dvt_op.h"
@@ -78,15 +78,16 @@ DVTI_FN dvti_element_format dvti_element_plan(const dvti_print_rules *rules, dvt
 /* Writes one element, ended by 0, and returns its length. */
 DVTI_FN int dvti_element_text(char *buffer, const dvti_element_format *format, const void *element);
 
-/* ---- whole files. `function` is for messages. ---- */
-/* The content of a file, in a block for dvti_free. False with IO, HOST_MEMORY or NOT_BUILT set. */
-DVTI_FN bool dvti_file_read(const char *function, const char *path, void **bytes, size_t *size);
-
-/* A file that appears under its name only when it is complete. */
+/* ---- writing files ---- */
+/* A file that appears under its name only when it is complete and on the disk; devices and pipes are written in place. */
 typedef struct dvti_file_out {
     const char *function;
-    char *path, *temporary; /* temporary: NULL when written in place (devices, pipes) */
-    FILE *file;
+    char *path;      /* as given, for messages */
+    char *target;    /* where links lead: what is replaced */
+    char *temporary; /* in the folder of target; NULL when written in place */
+    unsigned char *buffer;
+    size_t n; /* bytes in it */
+    int fd;
     bool failed;
 } dvti_file_out;
 
@@ -97,21 +98,54 @@ DVTI_FN void dvti_file_write(dvti_file_out *out, const void *bytes, size_t n);
 /* Ends the file: renames it when all went well and `ok`, else removes it. */
 DVTI_FN dvt_status dvti_file_end(dvti_file_out *out, bool ok);
 
-/* ---- a reader of bytes that come from outside ---- */
+/* ---- a reader of bytes that come from outside: memory, a file, or what either holds compressed ---- */
+/* A peek sees up to so many bytes; this and the state of decompression is all that a reader keeps in memory. */
+#define DVTI_SOURCE_PEEK 65536
+/* Of pipes, devices and sockets at most so many bytes are read: they do not say how much there is. */
+#define DVTI_SOURCE_MOST ((int64_t)1 << 30)
+
+typedef struct dvti_gunzip dvti_gunzip;
+
 typedef struct dvti_source {
-    const unsigned char *at;
-    size_t left;
-    bool failed; /* something was read beyond the end; that and what follows reads as 0 */
+    const char *function, *what; /* for messages; what: the file */
+    const unsigned char *at;     /* the next bytes, `ready` of them */
+    size_t ready;
+    int64_t taken;  /* bytes read so far */
+    int64_t behind; /* bytes behind the ready ones; an upper bound where !known */
+    bool known;     /* `behind` is exact */
+    bool ended;     /* something was read beyond the end; that and what follows reads as 0 */
+    bool told;      /* reading failed, and the error is set */
+    int fd;         /* -1: memory, or compressed */
+    unsigned char *buffer;
+    dvti_gunzip *gunzip;
 } dvti_source;
 
-DVTI_FN dvti_source dvti_source_begin(const void *bytes, size_t size);
-/* n bytes and past them; NULL beyond the end. */
-DVTI_FN const unsigned char *dvti_source_bytes(dvti_source *cursor, uint64_t n);
+DVTI_FN void dvti_source_memory(dvti_source *in, const char *function, const void *bytes,
+                                size_t size);
+/* False with IO, NULL_ARGUMENT, HOST_MEMORY or NOT_BUILT set. Then, too, dvti_source_close may be called. */
+DVTI_FN bool dvti_source_open(dvti_source *in, const char *function, const char *path);
+DVTI_FN void dvti_source_close(dvti_source *in);
+/* Makes n bytes ready, or all that there are; returns whether there are n. At most DVTI_SOURCE_PEEK. 8 bytes before `at` that
+   were read stay readable. */
+DVTI_FN bool dvti_source_peek(dvti_source *in, size_t n);
+/* n bytes, or false. */
+DVTI_FN bool dvti_source_read(dvti_source *in, void *to, int64_t n);
+DVTI_FN bool dvti_source_skip(dvti_source *in, int64_t n);
 /* Unsigned, `bytes` wide. */
-DVTI_FN uint64_t dvti_source_le(dvti_source *cursor, int bytes);
-DVTI_FN uint64_t dvti_source_be(dvti_source *cursor, int bytes);
+DVTI_FN uint64_t dvti_source_le(dvti_source *in, int bytes);
+DVTI_FN uint64_t dvti_source_be(dvti_source *in, int bytes);
+/* The most bytes that can follow: what is allocated for them is never more. */
+DVTI_FN int64_t dvti_source_left(const dvti_source *in);
+/* Whether all was read, and read well. */
+DVTI_FN bool dvti_source_at_end(dvti_source *in);
+/* How many bytes there are behind the first `taken`, where `need` were expected: "12"; "more" or "at most 12" where that is all
+   that is known. */
+DVTI_FN const char *dvti_source_size_text(dvti_source *in, int64_t taken, int64_t need);
+/* Sets FORMAT: what the file is, and `wrong`. Only the first failure of a source is told. Returns false. */
+DVTI_FN bool dvti_source_wrong(dvti_source *in, const char *format, ...) DVT_PRINTF(2, 3);
 /* The same as a signed number of two's complement. */
 DVTI_FN int64_t dvti_signed(uint64_t value, int bytes);
+DVTI_FN uint64_t dvti_bytes_value(const unsigned char *at, int bytes, bool big_endian);
 
 /* ---- elements as files store them ---- */
 /* How a number is stored: its kind, its bytes, their order, and the dtype that holds all its values (or those that fit). */
@@ -122,13 +156,17 @@ typedef struct dvti_stored {
     dvt_dtype dtype;
 } dvti_stored;
 
-/* n elements at `from` become C-order elements of stored->dtype at `to`. False when one does not fit (uint64 only); its
-   number is then in *bad. */
-DVTI_FN bool dvti_stored_convert(const dvti_stored *stored, const unsigned char *from, void *to,
-                                 int64_t n, int64_t *bad);
-/* An array on ctx with these elements, which are the whole shape. NULL with the error set. */
-DVTI_FN dvt_array *dvti_stored_array(const char *function, const dvti_stored *stored,
-                                     const unsigned char *from, dvt_shape shape, dvt_ctx ctx);
+/* The bytes that the shape takes as stored; false when no file holds them. */
+DVTI_FN bool dvti_stored_bytes(const dvti_stored *stored, const dvt_shape *shape, int64_t *bytes);
+/* An array on ctx with the next elements of `in`, in C order of the shape, or in Fortran order. Needs no memory beyond that of
+   the array, and of its copy where ctx is no CPU, but two small buffers. NULL when there are too few elements, which is for the
+   caller to tell, or with the error set. */
+DVTI_FN dvt_array *dvti_stored_array(const dvti_stored *stored, dvti_source *in, dvt_shape shape,
+                                     bool fortran_order, dvt_ctx ctx);
+/* The same where nothing may follow the elements. Sizes are compared before anything is allocated. *fits is false, and no
+   error set, when there are more or fewer bytes. */
+DVTI_FN dvt_array *dvti_stored_whole(const dvti_stored *stored, dvti_source *in, dvt_shape shape,
+                                     bool fortran_order, dvt_ctx ctx, bool *fits);
 /* x's elements as files store them: contiguous, little-endian, of that dtype, in main memory (x itself where it is that
    already). Owned by the innermost scope; NULL with the error set. */
 DVTI_FN dvt_array *dvti_stored_host(const char *function, dvt_array *x, dvt_dtype dtype);
@@ -136,6 +174,8 @@ DVTI_FN dvt_array *dvti_stored_host(const char *function, dvt_array *x, dvt_dtyp
 /* ---- deflate (RFC 1951) and gzip (RFC 1952) ---- */
 #define DVTI_INFLATE_LOOKUP 11
 #define DVTI_INFLATE_CODE 15
+#define DVTI_INFLATE_HISTORY 32768 /* matches reach so far back */
+#define DVTI_INFLATE_ROOM (DVTI_INFLATE_HISTORY + DVTI_SOURCE_PEEK + 512)
 
 typedef struct dvti_huffman {
     uint16_t
@@ -144,30 +184,40 @@ typedef struct dvti_huffman {
     uint16_t symbol[288];                  /* by length, then by value */
 } dvti_huffman;
 
+typedef enum dvti_inflate_block {
+    DVTI_INFLATE_NONE, /* between two blocks */
+    DVTI_INFLATE_STORED,
+    DVTI_INFLATE_CODES
+} dvti_inflate_block;
+
 typedef struct dvti_inflater {
-    const unsigned char *in, *end;
+    dvti_source *raw;
+    const unsigned char *in, *end; /* what is ready of raw, while inflating */
     uint64_t bits;
     int n_bits;
-    unsigned char *out;
-    size_t n, capacity, limit;
+    dvti_inflate_block block;
+    bool last;         /* the block is the last one */
+    unsigned stored;   /* bytes left of a stored block */
+    size_t n;          /* bytes in out */
     size_t start;      /* of this member's output: matches do not reach before it */
     const char *wrong; /* what is wrong with the data; NULL so far */
-    bool no_memory, full;
     dvti_huffman literal, distance;
+    unsigned char out[DVTI_INFLATE_ROOM];
 } dvti_inflater;
 
-/* Appends what the deflated data at s->in hold, and goes past them. False with s->wrong set. */
-DVTI_FN bool dvti_inflate(dvti_inflater *s);
+/* Begins a deflated stream behind which s->raw goes on. */
+DVTI_FN void dvti_inflate_begin(dvti_inflater *s);
+/* Appends to s->out until it is full or the stream ends, which is then *ended. False with s->wrong set, or when raw failed. */
+DVTI_FN bool dvti_inflate(dvti_inflater *s, bool *ended);
 DVTI_FN bool dvti_inflate_fail(dvti_inflater *s, const char *wrong);
+/* Drops all output but the last `keep` bytes (less than DVTI_SOURCE_PEEK), and what matches may still refer to. */
+DVTI_FN void dvti_inflate_slide(dvti_inflater *s, size_t keep);
 
-DVTI_FN bool dvti_is_gzip(const void *bytes, size_t size);
-/* All members, one after the other, in a block for dvti_free, of at most `limit` bytes. False with FORMAT or HOST_MEMORY
-   set; `what` names the file in messages. */
-DVTI_FN bool dvti_gunzip(const char *function, const char *what, const void *bytes, size_t size,
-                         size_t limit, void **out, size_t *out_size);
-/* The first n bytes of what the data hold, or all that there are. */
-DVTI_FN bool dvti_gunzip_head(const char *function, const char *what, const void *bytes,
-                              size_t size, unsigned char *head, size_t n, size_t *got);
+/* When `in` begins as gzip does, it becomes what all members hold, one after the other. False with HOST_MEMORY set. */
+DVTI_FN bool dvti_source_gunzip(dvti_source *in);
+/* More of it behind in->at; false at the end, or with the error set. */
+DVTI_FN bool dvti_gunzip_more(dvti_source *in);
+DVTI_FN void dvti_gunzip_free(dvti_gunzip *gunzip);
 /* Deflated data are at most so many times shorter than what they hold. */
 #define DVTI_DEFLATE_RATIO 1032
 
@@ -175,12 +225,17 @@ DVTI_FN bool dvti_gunzip_head(const char *function, const char *what, const void
 struct dvt_array_list {
     dvti_object object;
     int n;
+    size_t capacity; /* of array */
     dvt_array **array;
     char **name; /* NULL: the file has no names */
 };
 
-/* A list of n places without arrays, owned by the innermost scope. NULL with HOST_MEMORY set. */
-DVTI_FN dvt_array_list *dvti_array_list_new(const char *function, int n, bool named);
+/* A list without arrays, owned by the innermost scope. NULL with HOST_MEMORY set. */
+DVTI_FN dvt_array_list *dvti_array_list_new(const char *function);
+/* Appends x, which the list owns from now on. */
+DVTI_FN bool dvti_array_list_add(const char *function, dvt_array_list *list, dvt_array *x);
+/* Room for the names of its arrays, which are NULL. */
+DVTI_FN bool dvti_array_list_begin_names(const char *function, dvt_array_list *list);
 /* dvt_load_params and dvt_save_params, for the function that is called. */
 DVTI_FN dvt_array_list *dvti_params_load(const char *function, const char *path, dvt_ctx ctx);
 DVTI_FN dvt_status dvti_params_save(const char *function, const char *path,

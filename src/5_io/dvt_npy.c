@@ -11,8 +11,6 @@ typedef struct dvti_npy_header {
     dvti_stored stored;
     bool fortran_order;
     dvt_shape shape;
-    const unsigned char *data;
-    size_t left; /* bytes from data on */
 } dvti_npy_header;
 
 /* ---- the dictionary ---- */
@@ -181,120 +179,82 @@ static bool dvti_npy_dictionary(dvti_literal *in, dvti_npy_header *header) {
     return seen == 7 && in->at == in->end;
 }
 
-static bool dvti_npy_fail(const char *function, const char *what, const char *wrong) {
-    dvti_fail(DVT_ERR_FORMAT, "%s: %.300s: %s", function, what, wrong);
-    return false;
-}
-
-static bool dvti_npy_parse(const char *function, const char *what, const void *bytes, size_t size,
-                           dvti_npy_header *header) {
-    dvti_source in = dvti_source_begin(bytes, size);
-    const unsigned char *magic = dvti_source_bytes(&in, 6), *text;
-    unsigned major = (unsigned)dvti_source_le(&in, 1), minor = (unsigned)dvti_source_le(&in, 1);
+static bool dvti_npy_parse(dvti_source *in, dvti_npy_header *header) {
+    unsigned major, minor;
     uint64_t length;
     dvti_literal literal;
     memset(header, 0, sizeof *header);
-    if (!magic || memcmp(magic, "\x93NUMPY", 6) != 0)
-        return dvti_npy_fail(function, what,
-                             "this is not an .npy file (those begin with \\x93NUMPY); check that "
-                             "the path names the right file");
-    if (in.failed || major < 1 || major > 3 || minor != 0)
-        return dvti_npy_fail(function, what,
-                             "the version is unknown; expected 1.0, 2.0 or 3.0: write the file "
-                             "again with numpy.save");
-    length = dvti_source_le(&in, major == 1 ? 2 : 4);
+    if (!dvti_source_peek(in, 6) || memcmp(in->at, "\x93NUMPY", 6) != 0)
+        return dvti_source_wrong(in,
+                                 "this is not an .npy file (those begin with \\x93NUMPY); check "
+                                 "that the path names the right file");
+    dvti_source_skip(in, 6);
+    major = (unsigned)dvti_source_le(in, 1);
+    minor = (unsigned)dvti_source_le(in, 1);
+    if (in->ended || major < 1 || major > 3 || minor != 0)
+        return dvti_source_wrong(in, "the version is unknown; expected 1.0, 2.0 or 3.0: write the "
+                                     "file again with numpy.save");
+    length = dvti_source_le(in, major == 1 ? 2 : 4);
     if (length > DVTI_NPY_HEADER)
-        return dvti_npy_fail(function, what,
-                             "the header is longer than 10000 bytes, which NumPy refuses too; the "
-                             "file is damaged, or holds records");
-    text = dvti_source_bytes(&in, length);
-    if (!text)
-        return dvti_npy_fail(function, what, "it ends within its header; fetch or write it again");
-    literal.at = (const char *)text;
+        return dvti_source_wrong(in, "the header is longer than 10000 bytes, which NumPy refuses "
+                                     "too; the file is damaged, or holds records");
+    if (in->ended || !dvti_source_peek(in, (size_t)length))
+        return dvti_source_wrong(in, "it ends within its header; fetch or write it again");
+    literal.at = (const char *)in->at;
     literal.end = literal.at + length;
     literal.wrong = NULL;
     if (!dvti_npy_dictionary(&literal, header))
-        return dvti_npy_fail(function, what,
-                             literal.wrong ? literal.wrong
-                                           : "the header is not the dictionary that NumPy writes "
-                                             "(descr, fortran_order, shape); write it again with "
-                                             "numpy.save");
-    header->data = in.at;
-    header->left = in.left;
-    return true;
+        return dvti_source_wrong(in, "%s",
+                                 literal.wrong ? literal.wrong
+                                               : "the header is not the dictionary that NumPy "
+                                                 "writes (descr, fortran_order, shape); write it "
+                                                 "again with numpy.save");
+    return dvti_source_skip(in, (int64_t)length);
 }
 
-static dvt_shape dvti_shape_reversed(dvt_shape shape) {
-    dvt_shape reversed = shape;
-    int i;
-    for (i = 0; i < shape.ndim; i++)
-        reversed.dim[i] = shape.dim[shape.ndim - 1 - i];
-    return reversed;
-}
-
-/* Fortran order is C order of the reversed shape: read it so, look at it with its axes exchanged, and pack that. */
-static dvt_array *dvti_npy_fortran(const char *function, const dvti_npy_header *header,
-                                   dvt_ctx ctx) {
-    dvt_scope_guard scope = dvt_scope_begin();
-    dvt_array *raw = dvti_stored_array(function, &header->stored, header->data,
-                                       dvti_shape_reversed(header->shape), ctx);
-    dvt_array *view = NULL, *result = NULL;
-    int64_t stride[DVT_MAX_DIMS];
-    int n = header->shape.ndim, i;
-    if (raw) {
-        for (i = 0; i < n; i++)
-            stride[i] = raw->stride[n - 1 - i];
-        view = dvti_view_new(function, raw, header->shape, stride, 0);
-        result = view ? dvti_array_new(function, header->shape, header->stored.dtype, ctx) : NULL;
-    }
-    if (result && dvti_copy_elements(function, result, view) != DVT_OK)
-        result = NULL;
-    dvt_keep(result);
-    dvt_scope_end(&scope);
-    return result;
-}
-
-static dvt_array *dvti_npy(const char *function, const char *what, const void *bytes, size_t size,
-                           dvt_ctx ctx) {
+static dvt_array *dvti_npy(dvti_source *in, dvt_ctx ctx) {
     dvti_npy_header header;
-    int64_t need = 1;
-    int i;
-    bool fits = true;
-    if (!dvti_npy_parse(function, what, bytes, size, &header))
+    dvt_array *x;
+    int64_t begin;
+    bool fits;
+    if (!dvti_npy_parse(in, &header))
         return NULL;
-    for (i = 0; i < header.shape.ndim; i++)
-        fits = fits && dvti_mul(need, header.shape.dim[i], &need);
-    if (!fits || !dvti_mul(need, header.stored.bytes, &need) || (uint64_t)need != header.left) {
-        dvti_fail(
-            DVT_ERR_FORMAT,
-            "%s: %.300s: the header says shape %s with %d bytes for an element, but %lld bytes "
-            "follow it; the file is cut off, damaged, or followed by something else: fetch or "
-            "write it again",
-            function, what, dvti_shape_text(header.shape), header.stored.bytes,
-            (long long)header.left);
-        return NULL;
+    begin = in->taken;
+    x = dvti_stored_whole(&header.stored, in, header.shape, header.fortran_order, ctx, &fits);
+    if (!x && !fits) {
+        int64_t need;
+        if (!dvti_stored_bytes(&header.stored, &header.shape, &need))
+            need = INT64_MAX;
+        dvti_source_wrong(
+            in,
+            "the header says shape %s with %d bytes for an element, but %s bytes follow it; the "
+            "file "
+            "is cut off, damaged, or followed by something else: fetch or write it again",
+            dvti_shape_text(header.shape), header.stored.bytes,
+            dvti_source_size_text(in, begin, need));
     }
-    if (header.fortran_order && header.shape.ndim > 1)
-        return dvti_npy_fortran(function, &header, ctx);
-    return dvti_stored_array(function, &header.stored, header.data, header.shape, ctx);
+    return x;
 }
 
 DVT_API dvt_array *dvt_read_npy(const void *data, size_t bytes, dvt_ctx ctx) {
+    dvti_source in;
+    dvt_array *result;
     if (!data) {
         dvti_null("dvt_read_npy", "data");
         return NULL;
     }
-    return dvti_npy("dvt_read_npy", "the data", data, bytes, ctx);
+    dvti_source_memory(&in, "dvt_read_npy", data, bytes);
+    result = dvti_npy(&in, ctx);
+    dvti_source_close(&in);
+    return result;
 }
 
 DVT_API dvt_array *dvt_load_npy(const char *path, dvt_ctx ctx) {
-    void *bytes;
-    size_t size;
-    dvt_array *result;
-    if (!dvti_file_read("dvt_load_npy", path, &bytes, &size))
-        return NULL;
-    result = dvti_npy("dvt_load_npy", path, bytes, size, ctx);
-    dvti_free(bytes);
+    dvti_source in;
+    dvt_array *result = NULL;
+    if (dvti_source_open(&in, "dvt_load_npy", path))
+        result = dvti_npy(&in, ctx);
+    dvti_source_close(&in);
     return result;
 }
 

@@ -1,5 +1,5 @@
-/* Apache MXNet's .params: a list of arrays, each with its version, shape and dtype, and then their names. Everything is
-   checked against the bytes that are there before anything is allocated for it. The format is that of
+/* Apache MXNet's .params: a list of arrays, each with its version, shape and dtype, and then their names. Sizes are checked
+   against the bytes that can follow before anything is allocated for them. The format is that of
    NDArray::Save in MXNet; where an array lived is not looked at. */
 #include "5_io/dvt_io_internal.h"
 
@@ -8,32 +8,19 @@
 #define DVTI_PARAMS_V2 0xf993fac9u
 #define DVTI_PARAMS_V3 0xf993facau
 
-typedef struct dvti_params_entry {
-    dvti_stored stored;
-    dvt_shape shape;
-    const unsigned char *data;
-    const char *name; /* not ended by 0 */
-    size_t name_length;
-} dvti_params_entry;
-
 typedef struct dvti_params_reader {
-    const char *function, *what;
     dvti_source in;
     int64_t n, at; /* arrays, and the one being read */
-    dvti_params_entry *entry;
 } dvti_params_reader;
 
 /* ---- what is wrong ---- */
-static bool dvti_params_wrong(const dvti_params_reader *r, const char *wrong) {
-    dvti_fail(DVT_ERR_FORMAT, "%s: %.300s: %s; fetch or write the file again", r->function, r->what,
-              wrong);
-    return false;
+static bool dvti_params_wrong(dvti_params_reader *r, const char *wrong) {
+    return dvti_source_wrong(&r->in, "%s; fetch or write the file again", wrong);
 }
 
-static bool dvti_params_wrong_array(const dvti_params_reader *r, const char *wrong) {
-    dvti_fail(DVT_ERR_FORMAT, "%s: %.300s: array %lld of %lld %s; fetch or write the file again",
-              r->function, r->what, (long long)r->at, (long long)r->n, wrong);
-    return false;
+static bool dvti_params_wrong_array(dvti_params_reader *r, const char *wrong) {
+    return dvti_source_wrong(&r->in, "array %lld of %lld %s; fetch or write the file again",
+                             (long long)r->at, (long long)r->n, wrong);
 }
 
 static bool dvti_bytes_contain(const unsigned char *at, size_t size, const char *text) {
@@ -45,10 +32,13 @@ static bool dvti_bytes_contain(const unsigned char *at, size_t size, const char 
 }
 
 /* Other libraries write other formats under the same file name. */
-static bool dvti_params_foreign(const dvti_params_reader *r) {
-    const unsigned char *at = r->in.at;
-    size_t size = r->in.left;
+static bool dvti_params_foreign(dvti_params_reader *r) {
+    const unsigned char *at;
+    size_t size;
     const char *is;
+    dvti_source_peek(&r->in, 512);
+    at = r->in.at;
+    size = r->in.ready;
     if (size >= 4 && memcmp(at, "PK\3\4", 4) == 0)
         is =
             dvti_bytes_contain(at, size < 512 ? size : 512, "data.pkl")
@@ -61,12 +51,11 @@ static bool dvti_params_foreign(const dvti_params_reader *r) {
         is =
             "no MXNet parameter file (those begin with 12 01 00 00); check that the path names the "
             "right one";
-    dvti_fail(DVT_ERR_FORMAT, "%s: %.300s: this is %s", r->function, r->what, is);
-    return false;
+    return dvti_source_wrong(&r->in, "this is %s", is);
 }
 
 /* ---- one array ---- */
-static bool dvti_params_type(const dvti_params_reader *r, int64_t flag, dvti_stored *stored) {
+static bool dvti_params_type(dvti_params_reader *r, int64_t flag, dvti_stored *stored) {
     static const struct {
         char kind;
         int bytes;
@@ -100,28 +89,34 @@ static bool dvti_params_shape(dvti_params_reader *r, int64_t ndim, int extent_by
     return true;
 }
 
-/* Device, dtype and elements: the same in all versions. */
-static bool dvti_params_data(dvti_params_reader *r, dvti_params_entry *entry) {
-    int64_t need = 1;
-    int i;
-    bool fits = true;
-    dvti_source_bytes(&r->in, 8); /* the device it was saved from */
-    if (!dvti_params_type(r, dvti_signed(dvti_source_le(&r->in, 4), 4), &entry->stored))
-        return false;
-    for (i = 0; i < entry->shape.ndim; i++)
-        fits = fits && dvti_mul(need, entry->shape.dim[i], &need);
-    if (!fits || !dvti_mul(need, entry->stored.bytes, &need))
-        return dvti_params_wrong_array(r, "has a shape that is more than any file holds");
-    entry->data = dvti_source_bytes(&r->in, (uint64_t)need);
-    return r->in.failed ? dvti_params_wrong_array(r, "goes beyond the end of the file") : true;
+/* Device, dtype and elements: the same in all versions. NULL with the error set. */
+static dvt_array *dvti_params_data(dvti_params_reader *r, dvt_shape shape, dvt_ctx ctx) {
+    dvti_stored stored;
+    dvt_array *x;
+    int64_t bytes;
+    dvti_source_skip(&r->in, 8); /* the device it was saved from */
+    if (!dvti_params_type(r, dvti_signed(dvti_source_le(&r->in, 4), 4), &stored))
+        return NULL;
+    if (!dvti_stored_bytes(&stored, &shape, &bytes)) {
+        dvti_params_wrong_array(r, "has a shape that is more than any file holds");
+        return NULL;
+    }
+    if (r->in.ended || bytes > dvti_source_left(&r->in)) {
+        dvti_params_wrong_array(r, "goes beyond the end of the file");
+        return NULL;
+    }
+    x = dvti_stored_array(&stored, &r->in, shape, false, ctx);
+    if (!x && r->in.ended)
+        dvti_params_wrong_array(r, "goes beyond the end of the file");
+    return x;
 }
 
 /* The oldest version has no number: it begins with its number of axes. */
-static bool dvti_params_array(dvti_params_reader *r, dvti_params_entry *entry) {
+static bool dvti_params_head(dvti_params_reader *r, dvt_shape *shape) {
     uint32_t version = (uint32_t)dvti_source_le(&r->in, 4);
     bool numbered = version == DVTI_PARAMS_V2 || version == DVTI_PARAMS_V3;
     int64_t ndim;
-    if (r->in.failed)
+    if (r->in.ended)
         return dvti_params_wrong_array(r, "goes beyond the end of the file");
     if (numbered && dvti_source_le(&r->in, 4) != 0)
         return dvti_params_wrong_array(
@@ -133,163 +128,139 @@ static bool dvti_params_array(dvti_params_reader *r, dvti_params_entry *entry) {
         ndim = version;
     else
         return dvti_params_wrong_array(r, "begins with the number of no known version");
-    if (r->in.failed)
+    if (r->in.ended)
         return dvti_params_wrong_array(r, "goes beyond the end of the file");
     if (ndim == (version == DVTI_PARAMS_V3 ? -1 : 0))
         return dvti_params_wrong_array(r, "is an array without shape and values, which MXNet "
                                           "writes for what was never initialised");
-    return dvti_params_shape(r, ndim, numbered || version == DVTI_PARAMS_V1 ? 8 : 4,
-                             &entry->shape) &&
-           dvti_params_data(r, entry);
+    return dvti_params_shape(r, ndim, numbered || version == DVTI_PARAMS_V1 ? 8 : 4, shape);
 }
 
 /* ---- names ---- */
-static int dvti_params_compare(const void *a, const void *b) {
-    const dvti_params_entry *x = *(const dvti_params_entry *const *)a;
-    const dvti_params_entry *y = *(const dvti_params_entry *const *)b;
-    size_t n = x->name_length < y->name_length ? x->name_length : y->name_length;
-    int order = n ? memcmp(x->name, y->name, n) : 0;
-    if (order)
-        return order;
-    return x->name_length < y->name_length ? -1 : x->name_length > y->name_length;
+static int dvti_params_compare_names(const void *a, const void *b) {
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static bool dvti_params_unique(const dvti_params_reader *r) {
-    size_t n = (size_t)r->n, i;
-    const dvti_params_entry **sorted;
-    bool ok = true;
-    if (n < 2)
-        return true;
-    sorted = (const dvti_params_entry **)dvti_alloc(n * sizeof *sorted);
+/* A name that occurs twice in *twice, NULL when there is none; false when memory is exhausted. */
+static bool dvti_params_twice(const char *function, const char *const *names, int n,
+                              const char **twice) {
+    const char **sorted = (const char **)dvti_alloc(sizeof *sorted * (size_t)n);
+    int i;
+    *twice = NULL;
     if (!sorted) {
-        dvti_fail_memory(r->function, (int64_t)(n * sizeof *sorted));
+        dvti_fail_memory(function, (int64_t)sizeof *sorted * n);
         return false;
     }
     for (i = 0; i < n; i++)
-        sorted[i] = &r->entry[i];
-    qsort((void *)sorted, n, sizeof *sorted, dvti_params_compare);
-    for (i = 1; i < n && ok; i++)
-        if (dvti_params_compare(&sorted[i - 1], &sorted[i]) == 0) {
-            dvti_fail(DVT_ERR_FORMAT,
-                      "%s: %.300s: two arrays are named \"%.*s\"; write the file again with "
-                      "different names",
-                      r->function, r->what, (int)DVTI_MIN(sorted[i]->name_length, 100),
-                      sorted[i]->name);
-            ok = false;
-        }
+        sorted[i] = names[i];
+    qsort((void *)sorted, (size_t)n, sizeof *sorted, dvti_params_compare_names);
+    for (i = 1; i < n && !*twice; i++)
+        if (strcmp(sorted[i - 1], sorted[i]) == 0)
+            *twice = sorted[i];
     dvti_free((void *)sorted);
-    return ok;
-}
-
-static bool dvti_params_names(dvti_params_reader *r, bool *named) {
-    uint64_t count = dvti_source_le(&r->in, 8);
-    *named = count != 0;
-    if (r->in.failed)
-        return dvti_params_wrong(r, "it ends before the names of its arrays");
-    if (count != 0 && count != (uint64_t)r->n)
-        return dvti_params_wrong(r, "it does not have as many names as arrays");
-    for (r->at = 0; *named && r->at < r->n; r->at++) {
-        dvti_params_entry *entry = &r->entry[r->at];
-        uint64_t length = dvti_source_le(&r->in, 8);
-        entry->name = (const char *)dvti_source_bytes(&r->in, length);
-        if (r->in.failed)
-            return dvti_params_wrong_array(r, "has a name that goes beyond the end of the file");
-        entry->name_length = (size_t)length;
-        if (length && memchr(entry->name, 0, (size_t)length))
-            return dvti_params_wrong_array(r, "has a name with a zero byte");
-    }
-    if (r->in.left)
-        return dvti_params_wrong(r, "something follows its end");
-    return !*named || dvti_params_unique(r);
-}
-
-/* ---- reading ---- */
-static bool dvti_params_parse(dvti_params_reader *r, bool *named) {
-    dvti_source in = r->in;
-    uint64_t count;
-    if (dvti_source_le(&in, 8) != DVTI_PARAMS_LIST)
-        return dvti_params_foreign(r);
-    dvti_source_le(&in, 8); /* reserved */
-    count = dvti_source_le(&in, 8);
-    r->in = in;
-    if (in.failed)
-        return dvti_params_wrong(r, "it ends within its header");
-    /* No record is shorter than 12 bytes: entries are allocated only for what the file can hold. */
-    if (count > in.left / 12 || count > (uint64_t)INT_MAX)
-        return dvti_params_wrong(r, "its header promises more arrays than the file can hold");
-    r->n = (int64_t)count;
-    r->entry = (dvti_params_entry *)dvti_alloc_zero(sizeof *r->entry * (size_t)count);
-    if (!r->entry) {
-        dvti_fail_memory(r->function, (int64_t)(sizeof *r->entry * (size_t)count));
-        return false;
-    }
-    for (r->at = 0; r->at < r->n; r->at++)
-        if (!dvti_params_array(r, &r->entry[r->at]))
-            return false;
-    return dvti_params_names(r, named);
-}
-
-static bool dvti_params_fill(const dvti_params_reader *r, dvt_array_list *list, dvt_ctx ctx) {
-    int i;
-    for (i = 0; i < list->n; i++) {
-        const dvti_params_entry *entry = &r->entry[i];
-        dvt_array *x =
-            dvti_stored_array(r->function, &entry->stored, entry->data, entry->shape, ctx);
-        if (!x)
-            return false;
-        dvti_scope_take(x);
-        list->array[i] = x;
-        if (list->name) {
-            list->name[i] = (char *)dvti_alloc(entry->name_length + 1);
-            if (!list->name[i]) {
-                dvti_fail_memory(r->function, (int64_t)entry->name_length + 1);
-                return false;
-            }
-            if (entry->name_length)
-                memcpy(list->name[i], entry->name, entry->name_length);
-            list->name[i][entry->name_length] = 0;
-        }
-    }
     return true;
 }
 
-static dvt_array_list *dvti_params_read(const char *function, const char *what, const void *bytes,
-                                        size_t size, dvt_ctx ctx) {
-    dvti_params_reader r;
+static bool dvti_params_name(dvti_params_reader *r, char **name) {
+    uint64_t length = dvti_source_le(&r->in, 8);
+    if (r->in.ended || length > (uint64_t)dvti_source_left(&r->in))
+        return dvti_params_wrong_array(r, "has a name that goes beyond the end of the file");
+    *name = (char *)dvti_alloc((size_t)length + 1);
+    if (!*name) {
+        dvti_fail_memory(r->in.function, (int64_t)length + 1);
+        return false;
+    }
+    if (!dvti_source_read(&r->in, *name, (int64_t)length))
+        return dvti_params_wrong_array(r, "has a name that goes beyond the end of the file");
+    if (memchr(*name, 0, (size_t)length))
+        return dvti_params_wrong_array(r, "has a name with a zero byte");
+    (*name)[length] = 0;
+    return true;
+}
+
+static bool dvti_params_names(dvti_params_reader *r, dvt_array_list *list) {
+    uint64_t count = dvti_source_le(&r->in, 8);
+    const char *twice = NULL;
+    if (r->in.ended)
+        return dvti_params_wrong(r, "it ends before the names of its arrays");
+    if (count != 0 && count != (uint64_t)r->n)
+        return dvti_params_wrong(r, "it does not have as many names as arrays");
+    if (count != 0 && !dvti_array_list_begin_names(r->in.function, list))
+        return false;
+    for (r->at = 0; count != 0 && r->at < r->n; r->at++)
+        if (!dvti_params_name(r, &list->name[r->at]))
+            return false;
+    if (!dvti_source_at_end(&r->in))
+        return dvti_params_wrong(r, "something follows its end");
+    if (count > 1 &&
+        !dvti_params_twice(r->in.function, (const char *const *)list->name, list->n, &twice))
+        return false;
+    return !twice || dvti_source_wrong(&r->in,
+                                       "two arrays are named \"%.100s\"; write the file again with "
+                                       "different names",
+                                       twice);
+}
+
+/* ---- reading ---- */
+static bool dvti_params_begin(dvti_params_reader *r) {
+    uint64_t count;
+    if (!dvti_source_peek(&r->in, 8) || dvti_bytes_value(r->in.at, 8, false) != DVTI_PARAMS_LIST)
+        return dvti_params_foreign(r);
+    dvti_source_skip(&r->in, 16); /* and 8 reserved bytes */
+    count = dvti_source_le(&r->in, 8);
+    if (r->in.ended)
+        return dvti_params_wrong(r, "it ends within its header");
+    /* No record is shorter than 12 bytes. */
+    if (count > (uint64_t)dvti_source_left(&r->in) / 12 || count > (uint64_t)INT_MAX)
+        return dvti_params_wrong(r, "its header promises more arrays than the file can hold");
+    r->n = (int64_t)count;
+    return true;
+}
+
+static bool dvti_params_fill(dvti_params_reader *r, dvt_array_list *list, dvt_ctx ctx) {
+    for (r->at = 0; r->at < r->n; r->at++) {
+        dvt_shape shape = DVT_SCALAR;
+        dvt_array *x = dvti_params_head(r, &shape) ? dvti_params_data(r, shape, ctx) : NULL;
+        if (!x || !dvti_array_list_add(r->in.function, list, x))
+            return false;
+    }
+    return dvti_params_names(r, list);
+}
+
+static dvt_array_list *dvti_params_read(dvti_params_reader *r, dvt_ctx ctx) {
     dvt_array_list *list = NULL;
     dvt_scope_guard scope = dvt_scope_begin();
-    bool named = false;
-    memset(&r, 0, sizeof r);
-    r.function = function;
-    r.what = what;
-    r.in = dvti_source_begin(bytes, size);
-    if (dvti_params_parse(&r, &named)) {
-        list = dvti_array_list_new(function, (int)r.n, named);
-        if (list && !dvti_params_fill(&r, list, ctx))
+    if (dvti_params_begin(r)) {
+        list = dvti_array_list_new(r->in.function);
+        if (list && !dvti_params_fill(r, list, ctx))
             list = NULL;
     }
-    dvti_free(r.entry);
     dvt_keep(list);
     dvt_scope_end(&scope);
     return list;
 }
 
 DVT_API dvt_array_list *dvt_read_params(const void *data, size_t bytes, dvt_ctx ctx) {
+    dvti_params_reader r;
+    dvt_array_list *list;
     if (!data) {
         dvti_null("dvt_read_params", "data");
         return NULL;
     }
-    return dvti_params_read("dvt_read_params", "the data", data, bytes, ctx);
+    memset(&r, 0, sizeof r);
+    dvti_source_memory(&r.in, "dvt_read_params", data, bytes);
+    list = dvti_params_read(&r, ctx);
+    dvti_source_close(&r.in);
+    return list;
 }
 
 DVTI_FN dvt_array_list *dvti_params_load(const char *function, const char *path, dvt_ctx ctx) {
-    void *bytes;
-    size_t size;
-    dvt_array_list *list;
-    if (!dvti_file_read(function, path, &bytes, &size))
-        return NULL;
-    list = dvti_params_read(function, path, bytes, size, ctx);
-    dvti_free(bytes);
+    dvti_params_reader r;
+    dvt_array_list *list = NULL;
+    memset(&r, 0, sizeof r);
+    if (dvti_source_open(&r.in, function, path))
+        list = dvti_params_read(&r, ctx);
+    dvti_source_close(&r.in);
     return list;
 }
 
@@ -338,35 +309,20 @@ static void dvti_params_write_number(dvti_file_out *out, uint64_t value) {
     dvti_file_write(out, raw, 8);
 }
 
-static int dvti_params_compare_names(const void *a, const void *b) {
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 static bool dvti_params_check_names(const char *function, const char *const *names, int n) {
-    const char **sorted = (const char **)dvti_alloc(sizeof *sorted * (size_t)n);
-    bool ok = true;
+    const char *twice;
     int i;
-    if (!sorted) {
-        dvti_fail_memory(function, (int64_t)sizeof *sorted * n);
-        return false;
-    }
-    for (i = 0; i < n && ok; i++) {
-        sorted[i] = names[i];
+    for (i = 0; i < n; i++)
         if (!names[i]) {
             dvti_null(function, "a name");
-            ok = false;
+            return false;
         }
-    }
-    if (ok)
-        qsort((void *)sorted, (size_t)n, sizeof *sorted, dvti_params_compare_names);
-    for (i = 1; i < n && ok; i++)
-        if (strcmp(sorted[i - 1], sorted[i]) == 0) {
-            dvti_fail(DVT_ERR_NAME, "%s: two arrays are named \"%.100s\"; give each its own name",
-                      function, sorted[i]);
-            ok = false;
-        }
-    dvti_free((void *)sorted);
-    return ok;
+    if (!dvti_params_twice(function, names, n, &twice))
+        return false;
+    if (twice)
+        dvti_fail(DVT_ERR_NAME, "%s: two arrays are named \"%.100s\"; give each its own name",
+                  function, twice);
+    return !twice;
 }
 
 DVTI_FN dvt_status dvti_params_save(const char *function, const char *path,

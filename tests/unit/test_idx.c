@@ -71,6 +71,9 @@ DVT_TEST(idx_refuses) {
     REFUSE(0, "not an IDX file");
     made[1] = 1;
     REFUSE(12, "begins with 00 01 08 02");
+    /* Half of gzip's first two bytes is not gzip. */
+    REFUSE((made[0] = 0x1f, made[1] = 0, 12), "begins with 1f 00 08 02");
+    REFUSE((made[0] = 0, made[1] = 0x8b, 12), "begins with 00 8b 08 02");
     CHECK_ERROR(dvt_read_idx(NULL, 4, dvt_cpu()), DVT_ERR_NULL_ARGUMENT);
 }
 
@@ -114,7 +117,7 @@ DVT_TEST(idx_out_of_memory) {
     CHECK(golden_out_of_memory(load_made) >= 3);
     golden_lines(__FILE__, "gz_ok", remember);
     if (CHECK(packed_hex != NULL))
-        CHECK(golden_out_of_memory(load_packed) >= 7);
+        CHECK(golden_out_of_memory(load_packed) >= 4);
 }
 
 #if defined(DEVTENSOR_NO_FILES)

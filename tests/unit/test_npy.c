@@ -3,6 +3,7 @@
 #include "dvt_golden.h"
 #if !defined(_WIN32)
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -199,6 +200,26 @@ DVT_TEST(npy_refuses_headers) {
     CHECK_ERROR(dvt_read_npy(NULL, 10, dvt_cpu()), DVT_ERR_NULL_ARGUMENT);
 }
 
+/* A text that is not closed ends with the header, whatever stands behind it. */
+DVT_TEST(npy_unclosed_text) {
+    REFUSE("{'descr': '|O", 0, "dictionary");
+    REFUSE("{'descr': '|u1', 'fortran_order': False, 'shap", 0, "dictionary");
+#if !defined(_WIN32)
+    {
+        size_t page = (size_t)sysconf(_SC_PAGESIZE), n = make(1, "{'descr': '|u1", 0);
+        char *pages = (char *)mmap(NULL, 2 * page, PROT_READ | PROT_WRITE,
+                                   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (CHECK(pages != (char *)MAP_FAILED) &&
+            CHECK(mprotect(pages + page, page, PROT_NONE) == 0)) {
+            memcpy(pages + page - n, made, n);
+            CHECK_REFUSED(dvt_read_npy(pages + page - n, n, dvt_cpu()), DVT_ERR_FORMAT,
+                          "dictionary");
+            munmap(pages, 2 * page);
+        }
+    }
+#endif
+}
+
 DVT_TEST(npy_unsigned_64) {
     size_t n = make(1, "{'descr': '<u8', 'fortran_order': False, 'shape': (2,), }", 16);
     memset(made + n - 16, 0, 16);
@@ -334,8 +355,8 @@ DVT_TEST(npy_folders_and_devices) {
     snprintf(folder, sizeof folder, "%s", golden_temporary("folder"));
     snprintf(link, sizeof link, "%s/link.npy", folder);
     CHECK(mkdir(folder, 0700) == 0);
-    CHECK_REFUSED(dvt_load_npy(folder, dvt_cpu()), DVT_ERR_IO, "could not be read");
-    CHECK_REFUSED(dvt_save_npy(folder, x), DVT_ERR_IO, "could not be replaced");
+    CHECK_REFUSED(dvt_load_npy(folder, dvt_cpu()), DVT_ERR_IO, "could not be opened");
+    CHECK_REFUSED(dvt_save_npy(folder, x), DVT_ERR_IO, "could not be written");
     /* A device is written to, not replaced by a file. */
     if (symlink("/dev/null", link) == 0) {
         CHECK(dvt_save_npy(link, x) == DVT_OK);

@@ -1,0 +1,258 @@
+/* The reader of bytes from outside, for every format: from memory, from a file through a buffer of 64 KiB, or decompressed
+   from either (dvt_gzip.c). It knows how many bytes can follow before they are read, so that what a head promises is checked
+   before anything is allocated for it. */
+#include "5_io/dvt_io_internal.h"
+
+#define DVTI_SOURCE_HISTORY                                                                        \
+    8 /* bytes that stay readable before in->at: decompression may step back */
+
+DVTI_FN void dvti_source_memory(dvti_source *in, const char *function, const void *bytes,
+                                size_t size) {
+    memset(in, 0, sizeof *in);
+    in->function = function;
+    in->what = "the data";
+    in->at = (const unsigned char *)bytes;
+    in->ready = size;
+    in->known = true;
+    in->fd = -1;
+}
+
+DVTI_FN bool dvti_source_wrong(dvti_source *in, const char *format, ...) {
+    char sentence[800];
+    va_list arguments;
+    if (in->told)
+        return false;
+    va_start(arguments, format);
+    vsnprintf(sentence, sizeof sentence, format, arguments);
+    va_end(arguments);
+    dvti_fail(DVT_ERR_FORMAT, "%s: %.300s: %s", in->function, in->what, sentence);
+    in->told = true;
+    return false;
+}
+
+/* ---- files ---- */
+#if !defined(DEVTENSOR_NO_FILES)
+static bool dvti_source_error(dvti_source *in, const char *what, int error) {
+    if (!in->told)
+        dvti_fail(DVT_ERR_IO,
+                  "%s: \"%.300s\" could not be %s: %s; check the path and its permissions",
+                  in->function, in->what, what, error ? strerror(error) : "unknown reason");
+    in->told = true;
+    return false;
+}
+
+DVTI_FN bool dvti_source_open(dvti_source *in, const char *function, const char *path) {
+    dvti_fd_info info;
+    dvti_source_memory(in, function, NULL, 0);
+    if (!path) {
+        dvti_null(function, "path");
+        return false;
+    }
+    in->what = path;
+    errno = 0;
+    in->fd = dvti_fd_open_read(path, &info);
+    if (in->fd < 0)
+        return dvti_source_error(in, "opened", errno);
+    in->known = info.regular;
+    in->behind = info.regular ? info.size : DVTI_SOURCE_MOST;
+    in->buffer = (unsigned char *)dvti_alloc(DVTI_SOURCE_HISTORY + DVTI_SOURCE_PEEK);
+    if (!in->buffer) {
+        dvti_fail_memory(function, DVTI_SOURCE_HISTORY + DVTI_SOURCE_PEEK);
+        in->told = true;
+        return false;
+    }
+    memset(in->buffer, 0, DVTI_SOURCE_HISTORY);
+    in->at = in->buffer + DVTI_SOURCE_HISTORY;
+    return true;
+}
+
+/* Up to n bytes from the file; 0 at its end, or when it cannot be read. */
+static size_t dvti_source_pull(dvti_source *in, void *to, size_t n) {
+    int64_t most = in->known ? in->behind : in->behind + 1, got; /* 1: does anything follow? */
+    if (most == 0 || in->told)
+        return 0;
+    errno = 0;
+    got = dvti_fd_read(in->fd, to, (uint64_t)most < n ? (size_t)most : n);
+    if (got < 0)
+        return (void)dvti_source_error(in, "read", errno), (size_t)0;
+    if (got == 0 && in->known) {
+        dvti_fail(
+            DVT_ERR_IO,
+            "%s: \"%.300s\" became shorter while it was read: %lld bytes are missing; write to "
+            "another file and rename it when it is complete, as dvt_save_npy does",
+            in->function, in->what, (long long)in->behind);
+        in->told = true;
+    }
+    if (got > in->behind) {
+        dvti_source_wrong(
+            in,
+            "this is no regular file, and holds more than %lld bytes, which is the most that "
+            "is read of such; write it to a file first",
+            (long long)DVTI_SOURCE_MOST);
+        return 0;
+    }
+    in->behind -= got;
+    if (got == 0) {
+        in->behind = 0;
+        in->known = true;
+    }
+    return (size_t)got;
+}
+
+static bool dvti_source_fill_file(dvti_source *in) {
+    size_t got;
+    memmove(in->buffer, in->at - DVTI_SOURCE_HISTORY, DVTI_SOURCE_HISTORY + in->ready);
+    in->at = in->buffer + DVTI_SOURCE_HISTORY;
+    got = dvti_source_pull(in, in->buffer + DVTI_SOURCE_HISTORY + in->ready,
+                           DVTI_SOURCE_PEEK - in->ready);
+    in->ready += got;
+    return got > 0;
+}
+
+static void dvti_source_close_file(dvti_source *in) {
+    if (in->fd >= 0)
+        (void)dvti_fd_close(in->fd);
+}
+#else
+static size_t dvti_source_pull(dvti_source *in, void *to, size_t n) {
+    (void)in;
+    (void)to;
+    (void)n;
+    return 0;
+}
+
+static bool dvti_source_fill_file(dvti_source *in) {
+    (void)in;
+    return false;
+}
+
+static void dvti_source_close_file(dvti_source *in) {
+    (void)in;
+}
+#endif
+
+DVTI_FN void dvti_source_close(dvti_source *in) {
+    dvti_source_close_file(in);
+    dvti_free(in->buffer);
+    dvti_gunzip_free(in->gunzip);
+    in->fd = -1;
+    in->buffer = NULL;
+    in->gunzip = NULL;
+    in->at = NULL;
+    in->ready = 0;
+}
+
+/* ---- bytes ---- */
+/* Makes at least one more byte ready; false at the end, or with the error set. */
+static bool dvti_source_fill(dvti_source *in) {
+    if (in->told)
+        return false;
+    if (in->gunzip)
+        return dvti_gunzip_more(in);
+    return in->fd >= 0 && dvti_source_fill_file(in);
+}
+
+DVTI_FN bool dvti_source_peek(dvti_source *in, size_t n) {
+    while (in->ready < n)
+        if (!dvti_source_fill(in))
+            return false;
+    return true;
+}
+
+static void dvti_source_advance(dvti_source *in, size_t n) {
+    if (n) { /* adding 0 to NULL is undefined */
+        in->at += n;
+        in->ready -= n;
+        in->taken += (int64_t)n;
+    }
+}
+
+DVTI_FN bool dvti_source_read(dvti_source *in, void *to, int64_t n) {
+    char *at = (char *)to;
+    while (n > 0 && !in->ended && !in->told) {
+        size_t got = (uint64_t)n < in->ready ? (size_t)n : in->ready;
+        if (got) {
+            memcpy(at, in->at, got);
+            dvti_source_advance(in, got);
+        } else if (in->fd >= 0 && n >= DVTI_SOURCE_PEEK) { /* past the buffer, which is empty */
+            got = dvti_source_pull(in, at, (size_t)n);
+            in->taken += (int64_t)got;
+            in->ended = got == 0;
+        } else
+            in->ended = !dvti_source_fill(in);
+        at += got;
+        n -= (int64_t)got;
+    }
+    return n == 0 && !in->ended && !in->told;
+}
+
+DVTI_FN bool dvti_source_skip(dvti_source *in, int64_t n) {
+    while (n > 0 && !in->ended) {
+        size_t got = (uint64_t)n < in->ready ? (size_t)n : in->ready;
+        if (!got)
+            in->ended = !dvti_source_fill(in);
+        dvti_source_advance(in, got);
+        n -= (int64_t)got;
+    }
+    return !in->ended;
+}
+
+DVTI_FN uint64_t dvti_bytes_value(const unsigned char *at, int bytes, bool big_endian) {
+    uint64_t value = 0;
+    int i;
+    for (i = 0; i < bytes; i++)
+        value = value << 8 | at[big_endian ? i : bytes - 1 - i];
+    return value;
+}
+
+static uint64_t dvti_source_value(dvti_source *in, int bytes, bool big_endian) {
+    uint64_t value;
+    if (in->ended || !dvti_source_peek(in, (size_t)bytes)) {
+        in->ended = true;
+        return 0;
+    }
+    value = dvti_bytes_value(in->at, bytes, big_endian);
+    dvti_source_advance(in, (size_t)bytes);
+    return value;
+}
+
+DVTI_FN uint64_t dvti_source_le(dvti_source *in, int bytes) {
+    return dvti_source_value(in, bytes, false);
+}
+
+DVTI_FN uint64_t dvti_source_be(dvti_source *in, int bytes) {
+    return dvti_source_value(in, bytes, true);
+}
+
+DVTI_FN int64_t dvti_signed(uint64_t value, int bytes) {
+    uint64_t sign = (uint64_t)1 << (8 * bytes - 1);
+    int64_t result;
+    value = (value ^ sign) - sign;
+    memcpy(&result, &value, sizeof result);
+    return result;
+}
+
+/* ---- how much there is ---- */
+DVTI_FN int64_t dvti_source_left(const dvti_source *in) {
+    int64_t left;
+    return dvti_sum((int64_t)in->ready, in->behind, &left) ? left : INT64_MAX;
+}
+
+DVTI_FN bool dvti_source_at_end(dvti_source *in) {
+    return !dvti_source_peek(in, 1) && !in->told;
+}
+
+DVTI_FN const char *dvti_source_size_text(dvti_source *in, int64_t taken, int64_t need) {
+    int64_t before = in->taken - taken,
+            left = in->ended ? (int64_t)in->ready : dvti_source_left(in);
+    char *text = dvti_name_buffer();
+    if (!dvti_sum(before, left, &left))
+        left = INT64_MAX;
+    if (!in->known && !in->ended && need <= left)
+        return "more";
+    snprintf(text, DVTI_NAME_SIZE, "%s%lld", in->known || in->ended ? "" : "at most ",
+             (long long)left);
+    return text;
+}
+
+#undef DVTI_SOURCE_HISTORY
