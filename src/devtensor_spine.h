@@ -27,6 +27,7 @@
 #include "1_base/dvt_thread.c"
 #include "2_core/dvt_array.c"
 #include "2_core/dvt_context.c"
+#include "2_core/dvt_context_text.c"
 #include "2_core/dvt_copy.c"
 #include "2_core/dvt_device_memory.c"
 #include "2_core/dvt_device_table.c"
