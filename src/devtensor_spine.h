@@ -61,6 +61,7 @@
 #include "3_cpu/cpu_widen.c"
 #include "3_cpu/dvt_cpu.c"
 #include "3_cpu/dvt_virtual.c"
+#include "3_cpu/dvt_virtual_model.c"
 #include "3_cpu/ref/ref_block.c"
 #include "3_cpu/ref/ref_conv.c"
 #include "3_cpu/ref/ref_element.c"

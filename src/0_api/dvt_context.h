@@ -74,6 +74,27 @@ DVT_API void dvt_ctx_scope_end(dvt_ctx_guard *guard);
    or another thread is using one). */
 DVT_API dvt_status dvt_set_virtual_gpus(int n, int64_t bytes);
 
+/* What virtual GPUs in main memory take, as a model of hardware. Their queues and their callers wait accordingly, and results
+   never change. Zeros, as at the start, stand for nothing: no wait, no cost. GPUs on cards take what they take. */
+typedef struct dvt_virtual_model {
+    double latency;   /* seconds of every copy between main memory and a GPU, or between two GPUs */
+    double bandwidth; /* bytes per second of these copies; 0: without limit */
+    double launch;    /* seconds that each operation on a GPU takes its caller */
+    double
+        flops; /* operations per second that a GPU computes; 0: without limit. A multiply-add of a product or a convolution counts
+                     two, everything else one for each element of its largest array */
+    bool clock_only; /* nobody waits, only dvt_virtual_seconds counts */
+} dvt_virtual_model;
+
+/* Sets the model for the calls that follow, on all virtual GPUs; NULL: none. At first it is that of DEVTENSOR_VIRTUAL_GPU_MODEL. Waits:
+   no. Errors: RANGE (a number is negative, infinite or NaN; then nothing changes). */
+DVT_API dvt_status dvt_set_virtual_model(const dvt_virtual_model *model);
+DVT_API dvt_virtual_model dvt_get_virtual_model(void);
+/* Seconds of modelled time that this thread's calls have taken so far; differences count. Operations on a GPU begin when it is free and
+   the call is made, waiting (dvt_wait, reading values) moves this thread's time to their end. The program itself and cpu()
+   take none, so the same calls always take the same. Waits: no. */
+DVT_API double dvt_virtual_seconds(void);
+
 typedef struct dvt_device_info {
     dvt_ctx ctx;
     char name[96];
