@@ -1,61 +1,64 @@
-/* "使用GPU来计算", the Chinese MXNet Gluon notebook with its printed outputs, block by block. With MXNet's random engine the numbers
-   on gpu(0) are the notebook's own. */
+/* "使用GPU来计算", the Chinese MXNet Gluon notebook with its printed outputs, cell by cell. With MXNet's random engine the numbers
+   on gpu(0) are the notebook's own. Without two GPUs virtual ones stand in. */
 #define DEVTENSOR_IMPLEMENTATION
 #include "devtensor.h"
 #include "show.h"
 
 int main(void) {
-    dvt_ctx gpu0 = gpu_or_stand_in(0);
     dvt_array *x, *y, *z, *yy, *zz, *data, *list[3];
     dvt_block *net;
 
     dvt_set_log_level(DVT_LOG_OFF);
     dvt_set_rng_engine(DVT_RNG_MXNET);
+    dvt_set_print_style(DVT_PRINT_MXNET);
 
-    block("1", "nvidia-smi, and what it says without a driver");
-    printf("%s\n", dvt_num_gpus() ? "GPUs are there" : "no GPU, and a reason:");
-    printf("~ %s\n", dvt_gpu_reason());
+    block("1", "!nvidia-smi");
+    dvt_print_devices(); /* and the reason when there is no GPU, as in the notebook */
+    need_gpus(2);
 
-    block("2", "which package is installed");
+    block("2", "pip.main(['show', pkg]): which package is installed");
     printf("Name: devtensor\nVersion: %s\n", dvt_version());
 
     block("3", "[mx.cpu(), mx.gpu(), mx.gpu(1)]");
-    show_contexts(DVT_CONTEXTS(dvt_cpu(), dvt_gpu(0), dvt_gpu(1)));
+    show_devices(DVT_CONTEXTS(dvt_cpu(), dvt_gpu(0), dvt_gpu(1)), DVT_PRINT_MXNET, "\n");
 
     block("4", "x = nd.array([1,2,3]); x.context");
     x = DVT_ARRAY1(dvt_cpu(), float, 3, {1, 2, 3});
     puts(dvt_ctx_name(dvt_ctx_of(x)));
 
-    block("5", "a = nd.array, b = nd.zeros, c = nd.random.uniform on the GPU");
-    list[0] = DVT_ARRAY1(gpu0, float, 3, {1, 2, 3});
-    list[1] = dvt_zeros(DVT_SHAPE(3, 2), DVT_F32, gpu0);
-    list[2] = dvt_uniform(0, 1, DVT_SHAPE(2, 3), DVT_F32, gpu0);
+    block("5", "a = nd.array([1,2,3], ctx=mx.gpu()); b = nd.zeros; c = nd.random.uniform; (a,b,c)");
+    list[0] = DVT_ARRAY1(dvt_gpu(0), float, 3, {1, 2, 3});
+    list[1] = dvt_zeros(DVT_SHAPE(3, 2), DVT_F32, dvt_gpu(0));
+    list[2] = dvt_uniform(0, 1, DVT_SHAPE(2, 3), DVT_F32, dvt_gpu(0));
     show_tuple(list, 3);
 
-    block("6", "an array on gpu(10): an error that can be caught");
-    DVT_ARRAY1(dvt_gpu(10), float, 3, {1, 2, 3});
-    printf("caught %s\n", dvt_status_name(dvt_error_code()));
-    dvt_clear_error();
+    block("6", "nd.array([1,2,3], ctx=mx.gpu(10)): an error, caught and written");
+    if (!DVT_ARRAY1(dvt_gpu(10), float, 3, {1, 2, 3})) {
+        puts(dvt_error());
+        dvt_clear_error();
+    }
 
     block("8", "y = x.copyto(mx.gpu()); z = x.as_in_context(mx.gpu())");
-    y = dvt_copyto(x, gpu0);
-    z = dvt_as_in_ctx(x, gpu0);
+    y = dvt_copyto(x, dvt_gpu(0));
+    z = dvt_as_in_ctx(x, dvt_gpu(0));
     list[0] = y;
     list[1] = z;
     show_tuple(list, 2);
 
     block("9", "(yy is y, zz is z)");
-    yy = dvt_as_in_ctx(y, gpu0);
-    zz = dvt_copyto(z, gpu0);
+    yy = dvt_as_in_ctx(y, dvt_gpu(0));
+    zz = dvt_copyto(z, dvt_gpu(0));
     printf("(%s, %s)\n", truth(yy == y), truth(zz == z));
 
     block("10", "nd.exp(z + 2) * y");
     puts("");
     dvt_print(dvt_mul(dvt_exp(dvt_add_scalar(z, 2)), y));
 
-    block("12", "x + y on two contexts: an error that names both");
-    dvt_add(x, y);
-    show_error();
+    block("12", "x + y on two contexts: an error, caught and written");
+    if (!dvt_add(x, y)) {
+        puts(dvt_error());
+        dvt_clear_error();
+    }
 
     block("11", "print(y); print(y.asnumpy()); print(y.sum().asscalar())");
     dvt_print(y);
@@ -66,28 +69,24 @@ int main(void) {
           "net = gluon.nn.Sequential(); net.add(gluon.nn.Dense(1)); net.initialize(ctx=mx.gpu())");
     net = dvt_sequential();
     DVT_ADD(net, dvt_dense(1, DVT_LINEAR));
-    dvt_initialize(net, dvt_init_uniform(0.07), DVT_CONTEXTS(gpu0), false);
+    dvt_initialize(net, dvt_init_uniform(0.07), DVT_CONTEXTS(dvt_gpu(0)), false);
 
     block("13", "data = nd.random.uniform(shape=[3,2], ctx=mx.gpu()); net(data)");
-    data = dvt_uniform(0, 1, DVT_SHAPE(3, 2), DVT_F32, gpu0);
-    data = dvt_forward(net, data);
-    printf("shape %lldx%lld on %s\n", (long long)dvt_dim(data, 0), (long long)dvt_dim(data, 1),
-           dvt_ctx_name(dvt_ctx_of(data)));
+    data = dvt_uniform(0, 1, DVT_SHAPE(3, 2), DVT_F32, dvt_gpu(0));
+    dvt_print(dvt_forward(net, data));
 
     block("14", "net[0].weight.data()");
-    data = dvt_block_data(dvt_block_at(net, 0), "weight", gpu0);
-    printf("shape %lldx%lld on %s\n", (long long)dvt_dim(data, 0), (long long)dvt_dim(data, 1),
-           dvt_ctx_name(dvt_ctx_of(data)));
+    dvt_print(dvt_block_data(dvt_block_at(net, 0), "weight", dvt_gpu(0)));
 
     block("exercise 1", "large and small products on CPU and GPU");
-    exercise_large_and_small(gpu0);
+    exercise_large_and_small(dvt_gpu(0));
     block("exercise 2", "the speed of copies between CPU and GPU");
-    exercise_transfer(gpu0);
+    exercise_transfer(dvt_gpu(0));
     block("exercise 3", "reading and writing a model on the GPU");
     {
         dvt_block *same = dvt_sequential();
         DVT_ADD(same, dvt_dense(1, DVT_LINEAR));
-        exercise_parameters(net, same, gpu0, "tutorial2.params");
+        exercise_parameters(net, same, dvt_gpu(0), "tutorial2.params");
     }
     return finish();
 }

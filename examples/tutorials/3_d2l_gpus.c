@@ -1,9 +1,122 @@
-/* "GPUs" of Dive into Deep Learning: the MXNet, PyTorch and TensorFlow editions, block by block. */
+/* "GPUs" of Dive into Deep Learning, cell by cell: its MXNet, PyTorch and TensorFlow editions, each printed as its library prints. Cells are
+   numbered in the document's order; those for all editions run once for each. */
 #define DEVTENSOR_IMPLEMENTATION
 #include "devtensor.h"
 #include "show.h"
 
-/* d2l's Trainer: at most the GPUs that exist, batches and models moved to the first, gradients clipped. */
+/* What the cells of one edition share. */
+typedef struct edition {
+    dvt_print_style style;
+    dvt_array *x, *X, *Y, *Z;
+    dvt_block *net;
+} edition;
+
+/* x.device, where that is a string in Python. */
+static void show_string(dvt_ctx ctx, const char *behind) {
+    printf("'%s'%s", device(ctx, DVT_PRINT_TF), behind);
+}
+
+/* print(x): MXNet's and TensorFlow's str is not their repr. */
+static void print_as(dvt_array *x, dvt_print_style style) {
+    dvt_print_options options;
+    char text[1024];
+    if (style == DVT_PRINT_TORCH) {
+        show(x, style);
+        return;
+    }
+    memset(&options, 0, sizeof options);
+    options.style = DVT_PRINT_STR;
+    options.no_newline = true;
+    if (dvt_format(x, &options, text, sizeof text, NULL) != DVT_OK)
+        return;
+    if (style == DVT_PRINT_TF)
+        printf("tf.Tensor(\n%s, shape=(%lld, %lld), dtype=%s)\n", text, (long long)dvt_dim(x, 0),
+               (long long)dvt_dim(x, 1), dvt_dtype_name(dvt_dtype_of(x)));
+    else if (dvt_ctx_of(x).type == DVT_DEVICE_GPU)
+        printf("%s @%s\n", text, dvt_ctx_name(dvt_ctx_of(x)));
+    else
+        puts(text);
+}
+
+static void show_try_gpu(dvt_print_style style) {
+    printf("(%s, %s, ", device(dvt_try_gpu(0), style), device(dvt_try_gpu(10), style));
+    show_devices(dvt_try_all_gpus(), style, ")\n");
+}
+
+/* tf.distribute.MirroredStrategy: what is made in its scope has a copy on every GPU, or on the CPU where there is none. */
+typedef struct mirrored_strategy {
+    dvt_ctx_list devices;
+} mirrored_strategy;
+
+static dvt_ctx_list strategy_devices; /* of the scope that the program is in */
+
+static mirrored_strategy mirrored_strategy_new(void) {
+    mirrored_strategy strategy;
+    strategy.devices = dvt_try_all_gpus_or_cpu();
+    return strategy;
+}
+
+#define STRATEGY_SCOPE(strategy)                                                                   \
+    for (strategy_devices = (strategy).devices; strategy_devices.n; strategy_devices.n = 0)
+
+/* tf.keras.models.Sequential([tf.keras.layers.Dense(units)]): variables are made where the scope says, by Glorot's rule. */
+static dvt_block *keras_sequential_dense(int64_t units) {
+    dvt_block *net = dvt_sequential();
+    DVT_ADD(net, dvt_dense(units, DVT_LINEAR));
+    dvt_initialize(net, dvt_init_xavier(),
+                   strategy_devices.n ? strategy_devices : DVT_CONTEXTS(dvt_default_ctx()), false);
+    return net;
+}
+
+/* d2l.Module, whose attributes are arrays, modules and lists of modules. */
+typedef struct d2l_module d2l_module;
+
+typedef struct d2l_attribute {
+    dvt_array *array;
+    d2l_module *module;
+    d2l_module *list[2];
+    int n_list;
+} d2l_attribute;
+
+struct d2l_module {
+    d2l_attribute attribute[4];
+    int n;
+};
+
+/* Parameters kept by hand: moved while recording, as the MXNet edition does it, then a gradient attached on the new device. */
+static void set_scratch_params_device(d2l_module *self, dvt_ctx ctx) {
+    int i, k;
+    for (i = 0; i < self->n; i++) {
+        d2l_attribute *a = &self->attribute[i];
+        if (a->array) {
+            DVT_RECORD {
+                a->array = dvt_as_in_ctx(a->array, ctx);
+            }
+            dvt_attach_grad(a->array, DVT_GRAD_WRITE);
+        }
+        if (a->module)
+            set_scratch_params_device(a->module, ctx);
+        for (k = 0; k < a->n_list; k++)
+            set_scratch_params_device(a->list[k], ctx);
+    }
+}
+
+/* w and b, which begin at a number. */
+static d2l_module scratch_linear(double first) {
+    d2l_module module;
+    memset(&module, 0, sizeof module);
+    module.attribute[0].array = dvt_full(DVT_SHAPE(2, 1), first, DVT_F32, dvt_cpu());
+    module.attribute[1].array = dvt_full(DVT_SHAPE(1), first + 1, DVT_F32, dvt_cpu());
+    module.n = 2;
+    return module;
+}
+
+static dvt_array *squares(const d2l_module *module) {
+    return dvt_add(dvt_sum(dvt_square(module->attribute[0].array), DVT_ALL, false),
+                   dvt_sum(dvt_square(module->attribute[1].array), DVT_ALL, false));
+}
+
+/* d2l.Trainer: at most the GPUs that exist, batches and models moved to the first, gradients clipped. */
 typedef struct d2l_trainer {
     int max_epochs;
     double gradient_clip_val;
@@ -30,16 +143,6 @@ static void prepare_model(const d2l_trainer *t, dvt_block *model) {
         dvt_params_reset_ctx(dvt_collect_params(model, NULL), DVT_CONTEXTS(t->gpus.ctx[0]));
 }
 
-/* Parameters kept by hand: moved while recording, as the MXNet edition does it, then a gradient attached on the new device. */
-static dvt_array *set_scratch_param_device(dvt_array *w, dvt_ctx device) {
-    dvt_array *moved = NULL;
-    DVT_RECORD {
-        moved = dvt_as_in_ctx(w, device);
-    }
-    dvt_attach_grad(moved, DVT_GRAD_WRITE);
-    return moved;
-}
-
 /* A line fitted with the trainer above: every step on one device. Returns the last loss. */
 static double fit(const d2l_trainer *t, dvt_block *model) {
     dvt_trainer *trainer;
@@ -47,109 +150,216 @@ static double fit(const d2l_trainer *t, dvt_block *model) {
     int epoch;
     prepare_model(t, model);
     trainer = dvt_trainer_new(dvt_collect_params(model, NULL), dvt_sgd(0.3));
-    for (epoch = 0; epoch < t->max_epochs; epoch++)
-        DVT_SCOPE {
-            dvt_array *x = prepare_batch(t, dvt_normal(0, 1, DVT_SHAPE(64, 2), DVT_F32, dvt_cpu()));
-            dvt_array *w =
-                dvt_as_in_ctx(DVT_ARRAY2(dvt_cpu(), float, 2, 1, {{2}, {-3.4f}}), dvt_ctx_of(x));
-            dvt_array *y = dvt_add_scalar(dvt_matmul(x, w), 4.2), *loss;
-            DVT_RECORD {
-                loss = dvt_l2_loss(dvt_forward(model, x), y);
-            }
-            dvt_backward(loss);
-            dvt_trainer_allreduce(trainer);
-            if (t->gradient_clip_val >
-                0) /* before division by the batch size, so the bound grows with it */
-                dvt_trainer_clip_global_norm(trainer, t->gradient_clip_val * 64);
-            dvt_trainer_update(trainer, 64);
-            loss_value = dvt_item(dvt_mean(loss, DVT_ALL, false));
+    for (epoch = 0; epoch < t->max_epochs; epoch++) {
+        DVT_SCOPED;
+        dvt_array *x = prepare_batch(t, dvt_normal(0, 1, DVT_SHAPE(64, 2), DVT_F32, dvt_cpu()));
+        dvt_array *w =
+            dvt_as_in_ctx(DVT_ARRAY2(dvt_cpu(), float, 2, 1, {{2}, {-3.4f}}), dvt_ctx_of(x));
+        dvt_array *y = dvt_add_scalar(dvt_matmul(x, w), 4.2), *loss;
+        DVT_RECORD {
+            loss = dvt_l2_loss(dvt_forward(model, x), y);
         }
+        dvt_backward(loss);
+        dvt_trainer_allreduce(trainer);
+        if (t->gradient_clip_val >
+            0) /* before division by the batch size: the bound grows with it */
+            dvt_trainer_clip_global_norm(trainer, t->gradient_clip_val * 64);
+        dvt_trainer_update(trainer, 64);
+        loss_value = dvt_item(dvt_mean(loss, DVT_ALL, false));
+    }
     return loss_value;
 }
 
 int main(void) {
-    dvt_array *x, *X, *Y, *Z, *w;
-    dvt_block *net, *same;
+    edition mx = {DVT_PRINT_NP, NULL, NULL, NULL, NULL, NULL}, torch = mx, tf = mx;
+    edition *const all[] = {&mx, &torch, &tf};
+    mirrored_strategy strategy;
+    d2l_module model, scale, layers[2];
     d2l_trainer trainer;
-    char table[4096];
+    dvt_array *loss;
+    dvt_block *same;
+    int i;
 
     dvt_set_log_level(DVT_LOG_OFF);
-    block("1", "nvidia-smi");
-    printf("~ %d characters\n", (int)dvt_devices_format(table, sizeof table));
+    block("1", "tab.interact_select(['mxnet', 'pytorch', 'tensorflow'])");
+    torch.style = DVT_PRINT_TORCH;
+    tf.style = DVT_PRINT_TF;
+    puts("all three are shown, in this order");
 
-    block("2", "cpu(), gpu(), gpu(1)");
-    printf("(%s, %s, %s)\n", dvt_ctx_name(dvt_cpu()), dvt_ctx_name(dvt_gpu(0)),
-           dvt_ctx_name(dvt_gpu(1)));
+    block("2", "!nvidia-smi");
+    dvt_print_devices();
 
-    block("3", "num_gpus()");
+    block("3", "mxnet: from mxnet import np, npx; npx.set_np()");
+    dvt_set_print_style(mx.style);
+    block("4", "pytorch: import torch");
+    printf("printed as %s\n", device(dvt_gpu(0), torch.style));
+    block("5", "tensorflow: import tensorflow as tf");
+    printf("printed as %s\n", device(dvt_gpu(0), tf.style));
+
+    block("6", "def cpu(); def gpu(i=0); cpu(), gpu(), gpu(1)");
+    for (i = 0; i < 3; i++)
+        printf("(%s, %s, %s)\n", device(dvt_cpu(), all[i]->style),
+               device(dvt_gpu(0), all[i]->style), device(dvt_gpu(1), all[i]->style));
+
+    block("7", "def num_gpus(); num_gpus()");
     printf("%d\n", dvt_num_gpus());
 
-    block("4", "try_gpu(), try_gpu(10), try_all_gpus()");
-    printf("(%s, %s, ", dvt_ctx_name(dvt_try_gpu(0)), dvt_ctx_name(dvt_try_gpu(10)));
-    dvt_ctx_list_format(dvt_try_all_gpus(), table, sizeof table);
-    printf("%s)\n", table);
-    puts("and what its docstring promises:");
-    show_contexts(dvt_try_all_gpus_or_cpu());
+    block("8", "def try_gpu(i=0); def try_all_gpus(); try_gpu(), try_gpu(10), try_all_gpus()");
+    for (i = 0; i < 3; i++)
+        show_try_gpu(all[i]->style);
+    puts("and what the docstring of try_all_gpus promises:");
+    show_devices(dvt_try_all_gpus_or_cpu(), mx.style, "\n");
 
-    block("5", "x = np.array([1, 2, 3]); x.ctx");
-    x = DVT_ARRAY1(dvt_cpu(), float, 3, {1, 2, 3});
-    puts(dvt_ctx_name(dvt_ctx_of(x)));
+    block("9", "mxnet: x = np.array([1, 2, 3]); x.ctx");
+    mx.x = DVT_ARRAY1(dvt_cpu(), float, 3, {1, 2, 3});
+    puts(device(dvt_ctx_of(mx.x), mx.style));
 
-    block("6", "X = np.ones((2, 3), ctx=try_gpu())");
-    X = dvt_ones(DVT_SHAPE(2, 3), DVT_F32, dvt_try_gpu(0));
-    show(X, DVT_PRINT_NP);
-    show(X, DVT_PRINT_TORCH);
+    block("10", "pytorch: x = torch.tensor([1, 2, 3]); x.device");
+    torch.x = DVT_ARRAY1(dvt_cpu(), int64_t, 3, {1, 2, 3});
+    puts(device(dvt_ctx_of(torch.x), torch.style));
 
-    block("7", "Y = np.random.uniform(size=(2, 3), ctx=try_gpu(1))");
-    Y = dvt_uniform(0, 1, DVT_SHAPE(2, 3), DVT_F32, dvt_try_gpu(1));
-    show(Y, DVT_PRINT_NP);
+    block("11", "tensorflow: x = tf.constant([1, 2, 3]); x.device");
+    tf.x = DVT_ARRAY1(dvt_cpu(), int32_t, 3, {1, 2, 3});
+    show_string(dvt_ctx_of(tf.x), "\n");
 
-    block("8", "X + Y: an error when they are on two devices");
-    dvt_add(X, Y);
+    block("12", "mxnet: X = np.ones((2, 3), ctx=try_gpu()); X");
+    mx.X = dvt_ones(DVT_SHAPE(2, 3), DVT_F32, dvt_try_gpu(0));
+    show(mx.X, mx.style);
+
+    block("13", "pytorch: X = torch.ones(2, 3, device=try_gpu()); X");
+    torch.X = dvt_ones(DVT_SHAPE(2, 3), DVT_F32, dvt_try_gpu(0));
+    show(torch.X, torch.style);
+
+    block("14", "tensorflow: with try_gpu(): X = tf.ones((2, 3))");
+    DVT_WITH_CTX(dvt_try_gpu(0)) {
+        tf.X = dvt_ones(DVT_SHAPE(2, 3), DVT_F32, dvt_default_ctx());
+    }
+    show(tf.X, tf.style);
+    show_string(dvt_ctx_of(tf.X), "\n");
+
+    block("15", "mxnet: Y = np.random.uniform(size=(2, 3), ctx=try_gpu(1)); Y");
+    mx.Y = dvt_uniform(0, 1, DVT_SHAPE(2, 3), DVT_F32, dvt_try_gpu(1));
+    show(mx.Y, mx.style);
+
+    block("16", "pytorch: Y = torch.rand(2, 3, device=try_gpu(1)); Y");
+    torch.Y = dvt_uniform(0, 1, DVT_SHAPE(2, 3), DVT_F32, dvt_try_gpu(1));
+    show(torch.Y, torch.style);
+
+    block("17", "tensorflow: with try_gpu(1): Y = tf.random.uniform((2, 3))");
+    DVT_WITH_CTX(dvt_try_gpu(1)) {
+        tf.Y = dvt_uniform(0, 1, DVT_SHAPE(2, 3), DVT_F32, dvt_default_ctx());
+    }
+    show(tf.Y, tf.style);
+    show_string(dvt_ctx_of(tf.Y), "\n");
+
+    block("17 text", "do not simply add X and Y: an exception when they are on two devices");
+    dvt_add(mx.X, mx.Y);
     show_error();
 
-    block("9", "Z = X.copyto(try_gpu(1)); print(X); print(Z)");
-    Z = dvt_copyto(X, dvt_try_gpu(1));
-    show(X, DVT_PRINT_NP);
-    show(Z, DVT_PRINT_NP);
+    block("18", "mxnet: Z = X.copyto(try_gpu(1)); print(X); print(Z)");
+    mx.Z = dvt_copyto(mx.X, dvt_try_gpu(1));
+    print_as(mx.X, mx.style);
+    print_as(mx.Z, mx.style);
 
-    block("10", "Y + Z");
-    show(dvt_add(Y, Z), DVT_PRINT_NP);
+    block("19", "pytorch: Z = X.cuda(1); print(X); print(Z)");
+    torch.Z = dvt_as_in_ctx(torch.X, dvt_gpu(1));
+    if (!torch.Z) { /* as PyTorch does on a machine without a second GPU */
+        printf("~ %s\n", dvt_error());
+        dvt_clear_error();
+        torch.Z = dvt_as_in_ctx(torch.X, dvt_try_gpu(1));
+    }
+    print_as(torch.X, torch.style);
+    print_as(torch.Z, torch.style);
 
-    block("11", "Z.as_in_ctx(try_gpu(1)) is Z; Z.copyto(try_gpu(1)) is Z; Z.cuda(1) is Z; Z2 is Z");
-    printf("MXNet %s, copyto %s, PyTorch %s\n", truth(dvt_as_in_ctx(Z, dvt_try_gpu(1)) == Z),
-           truth(dvt_copyto(Z, dvt_try_gpu(1)) == Z), truth(dvt_as_in_ctx(Z, dvt_try_gpu(1)) == Z));
+    /* In TensorFlow this gives X another name, and the sum below copies it. Here the scope's device is asked for. */
+    block("20", "tensorflow: with try_gpu(1): Z = X; print(X); print(Z)");
     DVT_WITH_CTX(dvt_try_gpu(1)) {
-        dvt_array *Z2 = dvt_as_in_ctx(Z, dvt_default_ctx());
-        printf("TensorFlow %s\n", truth(Z2 == Z));
+        tf.Z = dvt_as_in_ctx(tf.X, dvt_default_ctx());
+    }
+    print_as(tf.X, tf.style);
+    print_as(tf.Z, tf.style);
+    show_string(dvt_ctx_of(tf.Z), "\n");
+
+    block("21", "Y + Z");
+    for (i = 0; i < 3; i++)
+        show(dvt_add(all[i]->Y, all[i]->Z), all[i]->style);
+
+    block("22", "mxnet: Z.as_in_ctx(try_gpu(1)) is Z");
+    puts(truth(dvt_as_in_ctx(mx.Z, dvt_try_gpu(1)) == mx.Z));
+    printf("and Z.copyto(gpu(1)), which makes a copy: %s\n",
+           truth(dvt_copyto(mx.Z, dvt_try_gpu(1)) == mx.Z));
+
+    block("23", "pytorch: Z.cuda(1) is Z");
+    puts(truth(dvt_as_in_ctx(torch.Z, dvt_try_gpu(1)) == torch.Z));
+
+    block("24", "tensorflow: with try_gpu(1): Z2 = Z; Z2 is Z");
+    DVT_WITH_CTX(dvt_try_gpu(1)) {
+        dvt_array *Z2 = dvt_as_in_ctx(tf.Z, dvt_default_ctx());
+        puts(truth(Z2 == tf.Z));
     }
 
-    block("12", "net = nn.Sequential(); net.add(nn.Dense(1)); net.initialize(ctx=try_gpu())");
-    net = dvt_sequential();
-    DVT_ADD(net, dvt_dense(1, DVT_LINEAR));
-    dvt_initialize(net, dvt_init_uniform(0.07), DVT_CONTEXTS(dvt_try_gpu(0)), false);
-    dvt_print_block(net);
+    block("25",
+          "mxnet: net = nn.Sequential(); net.add(nn.Dense(1)); net.initialize(ctx=try_gpu())");
+    mx.net = dvt_sequential();
+    DVT_ADD(mx.net, dvt_dense(1, DVT_LINEAR));
+    dvt_initialize(mx.net, dvt_init_uniform(0.07), DVT_CONTEXTS(dvt_try_gpu(0)), false);
 
-    block("13", "net(X)");
-    x = dvt_forward(net, X);
-    printf("shape %lldx%lld on %s\n", (long long)dvt_dim(x, 0), (long long)dvt_dim(x, 1),
-           dvt_ctx_name(dvt_ctx_of(x)));
-    dvt_print_block(net);
+    block("26", "pytorch: net = nn.Sequential(nn.LazyLinear(1)); net = net.to(device=try_gpu())");
+    torch.net = dvt_sequential();
+    DVT_ADD(torch.net, dvt_dense(1, DVT_LINEAR)); /* its number of inputs is found at the first */
+    dvt_initialize(torch.net, dvt_init_uniform(1 / sqrt(3)), DVT_CONTEXTS(dvt_cpu()), false);
+    dvt_params_reset_ctx(dvt_collect_params(torch.net, NULL), DVT_CONTEXTS(dvt_try_gpu(0)));
 
-    block("14", "net[0].weight.data().ctx; weights[1].device");
-    printf("(%s, %s)\n",
-           dvt_ctx_name(dvt_ctx_of(dvt_block_data(dvt_block_at(net, 0), "weight", dvt_try_gpu(0)))),
-           dvt_ctx_name(dvt_ctx_of(dvt_block_data(dvt_block_at(net, 0), "bias", dvt_try_gpu(0)))));
+    block("27",
+          "tensorflow: strategy = tf.distribute.MirroredStrategy(); with strategy.scope(): net");
+    strategy = mirrored_strategy_new();
+    STRATEGY_SCOPE(strategy) {
+        tf.net = keras_sequential_dense(1);
+    }
+    show_devices(strategy.devices, tf.style, "\n");
 
-    block("15", "set_scratch_params_device");
-    w = set_scratch_param_device(DVT_ARRAY2(dvt_cpu(), float, 2, 1, {{1}, {2}}), dvt_try_gpu(0));
+    block("28", "net(X)");
+    for (i = 0; i < 3; i++)
+        show(dvt_forward(all[i]->net, all[i]->X), all[i]->style);
+
+    block("29", "mxnet: net[0].weight.data().ctx");
+    puts(device(dvt_ctx_of(dvt_block_data(dvt_block_at(mx.net, 0), "weight", dvt_try_gpu(0))),
+                mx.style));
+
+    block("30", "pytorch: net[0].weight.data.device");
+    puts(device(dvt_ctx_of(dvt_block_data(dvt_block_at(torch.net, 0), "weight", dvt_try_gpu(0))),
+                torch.style));
+
+    block("31", "tensorflow: net.layers[0].weights[0].device, net.layers[0].weights[1].device");
+    printf("(");
+    show_string(dvt_ctx_of(dvt_block_data(dvt_block_at(tf.net, 0), "weight", dvt_try_gpu(0))),
+                ", ");
+    show_string(dvt_ctx_of(dvt_block_data(dvt_block_at(tf.net, 0), "bias", dvt_try_gpu(0))), ")\n");
+    printf("copies of the weight: ");
+    show_devices(dvt_param_ctxs(dvt_block_param(dvt_block_at(tf.net, 0), "weight")), mx.style,
+                 "\n");
+
+    block("32", "mxnet: def set_scratch_params_device(self, device)");
+    model = scratch_linear(1);
+    scale = scratch_linear(3);
+    layers[0] = scratch_linear(5);
+    layers[1] = scratch_linear(7);
+    model.attribute[2].module = &scale;
+    model.attribute[3].list[0] = &layers[0];
+    model.attribute[3].list[1] = &layers[1];
+    model.attribute[3].n_list = 2;
+    model.n = 4;
+    set_scratch_params_device(&model, dvt_try_gpu(0));
     DVT_RECORD {
-        x = dvt_sum(dvt_square(w), DVT_ALL, false);
+        loss = dvt_add(dvt_add(squares(&model), squares(&scale)),
+                       dvt_add(squares(&layers[0]), squares(&layers[1])));
     }
-    dvt_backward(x);
-    show(dvt_grad(w), DVT_PRINT_NP);
+    dvt_backward(loss);
+    show(dvt_grad(model.attribute[0].array), mx.style);
+    show(dvt_grad(scale.attribute[1].array), mx.style);
+    show(dvt_grad(layers[1].attribute[0].array), mx.style);
 
-    block("16", "Trainer(max_epochs=50, num_gpus=1, gradient_clip_val=10).fit(model)");
+    block("33", "mxnet, pytorch: class d2l.Trainer: __init__, prepare_batch, prepare_model");
     trainer = d2l_trainer_new(50, 1, 10);
     same = dvt_sequential();
     DVT_ADD(same, dvt_dense(1, DVT_LINEAR));
@@ -163,10 +373,10 @@ int main(void) {
     block("exercise 2", "reading and writing parameters on the GPU");
     same = dvt_sequential();
     DVT_ADD(same, dvt_dense(1, DVT_LINEAR));
-    exercise_parameters(net, same, dvt_try_gpu(0), "tutorial3.params");
+    exercise_parameters(mx.net, same, dvt_try_gpu(0), "tutorial3.params");
     block("exercise 3", "1000 products of 100 x 100 and their norms");
-    exercise_thousand_products(dvt_try_gpu(0), 1000 / SHARE);
+    exercise_thousand_products(dvt_try_gpu(0));
     block("exercise 4", "two products on two GPUs, or in sequence on one");
-    exercise_two_devices(dvt_try_gpu(0), dvt_try_gpu(1), SHARE > 1 ? 96 : 384);
+    exercise_two_devices(dvt_try_gpu(0), dvt_try_gpu(1));
     return finish();
 }

@@ -1,162 +1,217 @@
-/* "GPUs and TPUs", the JAX edition with its printed outputs, block by block. JAX's random engine gives the document's numbers.
+/* "GPUs and TPUs", the JAX edition with its printed outputs, cell by cell. JAX's random engine gives the document's numbers.
    The document ran where the CPU was the only device: run it without GPUs for the same contexts. */
 #define DEVTENSOR_IMPLEMENTATION
 #include "devtensor.h"
 #include "show.h"
 
-static const char *jax_device(dvt_ctx ctx) {
-    static char text[4][40];
-    static int next;
-    char *at = text[next++ % 4];
-    snprintf(at, sizeof text[0], "%sDevice(id=%d)", ctx.type == DVT_DEVICE_GPU ? "Cuda" : "Cpu",
-             ctx.id);
-    return at;
+static const char *jax(dvt_ctx ctx) {
+    return device(ctx, DVT_PRINT_JAX);
 }
 
-/* There is no TPU backend: the count is 0, as on the document's machine. */
-static int num_tpu(void) {
-    return 0;
+/* "(Array(...),\n {CpuDevice(id=0)})": a pair as IPython shows it, the array's lines one column to the right. */
+static void show_with_devices(dvt_array *x) {
+    dvt_print_options options;
+    char text[1024];
+    const char *at;
+    memset(&options, 0, sizeof options);
+    options.style = DVT_PRINT_JAX;
+    options.no_newline = true;
+    if (dvt_format(x, &options, text, sizeof text, NULL) != DVT_OK)
+        return;
+    printf("(");
+    for (at = text; *at; at++)
+        printf(*at == '\n' ? "\n " : "%c", *at);
+    printf(",\n {%s})\n", jax(dvt_ctx_of(x)));
 }
 
-static dvt_ctx try_tpu_gpu(int i) {
-    return dvt_try_gpu(i);
+/* print(x, x.devices()) */
+static void print_with_devices(dvt_array *x) {
+    dvt_print_options options;
+    char text[1024];
+    memset(&options, 0, sizeof options);
+    options.style = DVT_PRINT_STR;
+    options.no_newline = true;
+    if (dvt_format(x, &options, text, sizeof text, NULL) == DVT_OK)
+        printf("%s {%s}\n", text, jax(dvt_ctx_of(x)));
 }
 
-/* "%%timeit -n1 -r3": mean and population standard deviation. */
-static void timeit(const char *what, void (*body)(dvt_ctx), dvt_ctx ctx) {
-    double seconds[3], mean = 0, square = 0;
-    int i;
-    for (i = 0; i < 3; i++)
-        DVT_SCOPE {
-            double start = dvt_seconds();
-            body(ctx);
-            seconds[i] = dvt_seconds() - start;
-            mean += seconds[i] / 3;
+/* random.randint(0, high) */
+static int64_t randint(int64_t high) {
+    return dvt_item_int(dvt_randint(0, high + 1, DVT_SCALAR, DVT_I64, dvt_cpu()));
+}
+
+/* A time as IPython writes it: three digits and a unit. */
+static void show_time(double seconds) {
+    static const char *const units[] = {"s", "ms", "µs", "ns"};
+    int order = seconds > 0 ? -(int)floor(floor(log10(seconds)) / 3) : 0;
+    order = order < 0 ? 0 : order > 3 ? 3 : order;
+    printf("%.3g %s", seconds * pow(1000, order), units[order]);
+}
+
+/* "%%timeit -n loops -r runs": mean and population standard deviation of the runs, each the mean of its loops. */
+static void timeit(int loops, int runs, void (*body)(void)) {
+    double seconds[7], mean = 0, square = 0;
+    int i, k;
+    for (i = 0; i < runs; i++) {
+        double start = dvt_seconds();
+        for (k = 0; k < loops; k++) {
+            DVT_SCOPED;
+            body();
         }
-    for (i = 0; i < 3; i++)
-        square += (seconds[i] - mean) * (seconds[i] - mean) / 3;
-    printf("~ %s: %.3g ms ± %.3g ms per loop (mean ± std. dev. of 3 runs, 1 loop each)\n", what,
-           mean * 1e3, sqrt(square) * 1e3);
+        seconds[i] = (dvt_seconds() - start) / loops;
+        mean += seconds[i] / runs;
+    }
+    for (i = 0; i < runs; i++)
+        square += (seconds[i] - mean) * (seconds[i] - mean) / runs;
+    show_time(mean);
+    printf(" ± ");
+    show_time(sqrt(square));
+    printf(" per loop (mean ± std. dev. of %d runs, %d loop%s each)\n", runs, loops,
+           loops == 1 ? "" : "s");
 }
 
-static const int64_t large = 200000;
+static int64_t n; /* elements of the large arrays */
 
-/* y = x ** 0.5 - log(abs(x)) on a linspace. */
-static void lazy_body(dvt_ctx ctx) {
-    dvt_array *x = dvt_linspace(0, 100, large, DVT_F32, ctx);
-    dvt_wait(dvt_sub(dvt_pow_scalar(x, 0.5), dvt_log(dvt_abs(x))));
+/* x ** 2 - 0.5, and so on */
+static dvt_array *power_less(dvt_array *x, double power, double less) {
+    return dvt_sub_scalar(dvt_pow_scalar(x, power), less);
 }
 
-static void round_trip(dvt_ctx ctx) {
-    dvt_array *x = dvt_key_uniform(dvt_key_new(1), 0, 1, DVT_SHAPE(large), DVT_F32, ctx);
-    dvt_array *ycpu = dvt_sub_scalar(dvt_pow_scalar(dvt_copyto(x, dvt_cpu()), 2), 0.5);
-    dvt_array *yacc = dvt_copyto(ycpu, ctx);
-    dvt_wait(dvt_sub_scalar(dvt_pow_scalar(yacc, 3), 0.2));
+static void lazy(void) {
+    int64_t rand = randint(10000);
+    DVT_CTX_SCOPED(dvt_cpu());
+    dvt_array *x = dvt_linspace(0, 100, sized(10000000, 200000) + rand, DVT_F32, dvt_default_ctx());
+    dvt_sub(dvt_pow_scalar(x, 0.5), dvt_log(dvt_abs(x)));
+}
+
+static void round_trip(void) {
+    dvt_key key = dvt_key_new((uint64_t)randint(1000000000000));
+    dvt_array *x = dvt_key_uniform(key, 0, 1, DVT_SHAPE(n), DVT_F32, dvt_try_tpu_gpu(0));
+    dvt_array *xcpu = dvt_copyto(x, dvt_cpu());
+    dvt_array *ycpu = power_less(xcpu, 2, 0.5);
+    dvt_array *yacc = dvt_copyto(ycpu, dvt_try_tpu_gpu(0));
+    dvt_wait(power_less(yacc, 3, 0.2));
 }
 
 static void one_device(dvt_ctx ctx) {
-    DVT_WITH_CTX(ctx) {
-        dvt_array *x =
-            dvt_key_uniform(dvt_key_new(1), 0, 1, DVT_SHAPE(large), DVT_F32, dvt_default_ctx());
-        dvt_wait(dvt_sub_scalar(dvt_pow_scalar(dvt_sub_scalar(dvt_pow_scalar(x, 2), 0.5), 3), 0.2));
-    }
+    DVT_CTX_SCOPED(ctx);
+    dvt_key key = dvt_key_new((uint64_t)randint(1000000000000));
+    dvt_array *x = dvt_key_uniform(key, 0, 1, DVT_SHAPE(n), DVT_F32, dvt_default_ctx());
+    dvt_wait(power_less(power_less(x, 2, 0.5), 3, 0.2));
+}
+
+static void on_cpu(void) {
+    one_device(dvt_cpu());
+}
+
+static void on_accelerator(void) {
+    one_device(dvt_try_tpu_gpu(0));
 }
 
 int main(void) {
     dvt_array *x, *X, *Y, *Z, *Z2;
-    char list[128];
+    dvt_ctx cpu;
+    int i;
 
+    setvbuf(stdout, NULL, _IOLBF, 0); /* timings take a while: show each when it is done */
     dvt_set_log_level(DVT_LOG_OFF);
+
+    block("1", "import jax; import jax.numpy as jnp");
     dvt_set_rng_engine(DVT_RNG_JAX);
+    dvt_set_print_style(DVT_PRINT_JAX);
+    puts("arrays are printed, and keys draw, as there");
 
-    block("2", "cpu(), gpu(), tpu()");
-    printf("%s\n", jax_device(dvt_cpu()));
+    block("2", "def cpu(); def gpu(i=0); def tpu(i=0)");
+    printf("(%s, %s, %s, %s)\n", jax(dvt_cpu()), jax(dvt_gpu(0)), jax(dvt_gpu(1)), jax(dvt_tpu(0)));
+    if (!dvt_ones(DVT_SHAPE(2), DVT_F32, dvt_tpu(0)))
+        show_error(); /* a name that nothing stands behind */
 
-    block("3", "num_gpus()");
+    block("3", "def num_gpus(); num_gpus()");
+    if (!dvt_num_gpus())
+        printf("%s. Falling back to cpu.\n", dvt_gpu_reason());
     printf("%d\n", dvt_num_gpus());
 
-    block("4", "num_tpu()");
-    printf("%d\n", num_tpu());
+    block("4", "def num_tpu(); num_tpu()");
+    printf("%d\n", dvt_num_tpus());
 
-    block("5", "try_tpu_gpu(), try_tpu_gpu(10), try_all_gpus()");
-    dvt_ctx_list_format(dvt_try_all_gpus(), list, sizeof list);
-    printf("(%s, %s, %s)\n", jax_device(try_tpu_gpu(0)), jax_device(try_tpu_gpu(10)), list);
+    block("5", "def try_tpu_gpu(i=0); try_tpu_gpu(), try_tpu_gpu(10), try_all_gpus()");
+    printf("(%s, %s, ", jax(dvt_try_tpu_gpu(0)), jax(dvt_try_tpu_gpu(10)));
+    show_devices(dvt_try_all_gpus(), DVT_PRINT_JAX, ")\n");
 
     block("6", "x = jnp.array([1, 2, 3]); x.devices()");
     x = DVT_ARRAY1(dvt_cpu(), int32_t, 3, {1, 2, 3});
-    printf("{%s}\n", jax_device(dvt_ctx_of(x)));
+    printf("{%s}\n", jax(dvt_ctx_of(x)));
 
     block("7", "X = jax.device_put(jnp.ones((2, 3)), try_tpu_gpu()); X, X.devices()");
-    X = dvt_copyto(dvt_ones(DVT_SHAPE(2, 3), DVT_F32, dvt_cpu()), try_tpu_gpu(0));
-    show(X, DVT_PRINT_JAX);
-    printf("{%s}\n", jax_device(dvt_ctx_of(X)));
+    X = dvt_copyto(dvt_ones(DVT_SHAPE(2, 3), DVT_F32, dvt_cpu()), dvt_try_tpu_gpu(0));
+    show_with_devices(X);
 
-    block("8",
-          "Y = jax.device_put(jax.random.uniform(jax.random.PRNGKey(0), (2, 3)), try_tpu_gpu(1))");
+    block("8", "Y = jax.device_put(jax.random.uniform(jax.random.PRNGKey(0), (2, 3)), "
+               "try_tpu_gpu(1)); Y, Y.devices()");
     Y = dvt_copyto(dvt_key_uniform(dvt_key_new(0), 0, 1, DVT_SHAPE(2, 3), DVT_F32, dvt_cpu()),
-                   try_tpu_gpu(1));
-    show(Y, DVT_PRINT_JAX);
-    printf("{%s}\n", jax_device(dvt_ctx_of(Y)));
+                   dvt_try_tpu_gpu(1));
+    show_with_devices(Y);
 
     block("9", "X + Y: the document's two devices are one CPU; on two GPUs it is the error that "
                "its text announces");
-    if (dvt_ctx_equal(dvt_ctx_of(X), dvt_ctx_of(Y)))
-        show(dvt_add(X, Y), DVT_PRINT_JAX);
-    else {
-        dvt_add(X, Y);
+    x = dvt_add(X, Y);
+    if (x)
+        dvt_print(x);
+    else
         show_error();
-    }
 
     block("10",
           "Z = jax.device_put(X, try_tpu_gpu(1)); print(X, X.devices()); print(Z, Z.devices())");
-    Z = dvt_copyto(X, try_tpu_gpu(1));
-    show(X, DVT_PRINT_STR);
-    printf("{%s}\n", jax_device(dvt_ctx_of(X)));
-    show(Z, DVT_PRINT_STR);
-    printf("{%s}\n", jax_device(dvt_ctx_of(Z)));
+    Z = dvt_copyto(X, dvt_try_tpu_gpu(1));
+    print_with_devices(X);
+    print_with_devices(Z);
 
     block("11", "Y + Z");
-    show(dvt_add(Y, Z), DVT_PRINT_JAX);
+    dvt_print(dvt_add(Y, Z));
 
     block("12", "Z2 = jax.device_put(Z, try_tpu_gpu(1)); Z2 is Z");
-    Z2 = dvt_copyto(Z, try_tpu_gpu(1));
+    Z2 = dvt_copyto(Z, dvt_try_tpu_gpu(1));
     puts(truth(Z2 == Z));
 
-    block("14", "lazy execution: linspace, x ** 0.5 - log(abs(x)), and waiting for it");
-    timeit("on the CPU", lazy_body, dvt_cpu());
-    block("16", "accelerator to CPU to accelerator");
-    timeit("round trip", round_trip, try_tpu_gpu(0));
-    block("17", "all on the CPU");
-    timeit("on the CPU", one_device, dvt_cpu());
-    block("18", "all on the accelerator");
-    timeit("on the accelerator", one_device, try_tpu_gpu(0));
+    block("13", "import random");
+    printf("~ random.randint(0, 1e4) gives %lld\n", (long long)randint(10000));
+
+    block("14", "%%timeit -n1 -r3, with jax.default_device(cpu()): x ** 0.5 - log(abs(x))");
+    timeit(1, 3, lazy);
+
+    block("15", "n = 100_000_000");
+    n = sized(100000000, 20000);
+    printf("~ n = %lld\n", (long long)n);
+
+    block("16", "%%timeit -n5: accelerator to CPU to accelerator");
+    timeit(5, 7, round_trip);
+    block("17", "%%timeit -n5, with jax.default_device(cpu())");
+    timeit(5, 7, on_cpu);
+    block("18", "%%timeit -n5, with jax.default_device(try_tpu_gpu())");
+    timeit(5, 7, on_accelerator);
+
+    block("19",
+          "import tensorflow as tf; import tensorflow.experimental.numpy as tnp; import torch");
+    puts("devices are printed as there");
 
     block("20", "tf.config.get_visible_devices()");
-    {
-        dvt_ctx_list all = dvt_try_all_gpus();
-        int i;
-        printf("[PhysicalDevice(name='/physical_device:CPU:0', device_type='CPU')");
-        for (i = 0; i < all.n; i++)
-            printf(", PhysicalDevice(name='/physical_device:GPU:%d', device_type='GPU')",
-                   all.ctx[i].id);
-        puts("]");
-    }
+    printf("[PhysicalDevice(name='/physical_device:CPU:0', device_type='CPU')");
+    for (i = 0; i < dvt_num_gpus(); i++)
+        printf(", PhysicalDevice(name='/physical_device:GPU:%d', device_type='GPU')", i);
+    puts("]");
 
     block("21", "with tf.device('cpu'): x = tnp.linspace(0, 10, num=100); x.device");
-    DVT_WITH_CTX(dvt_cpu()) {
+    dvt_ctx_parse("cpu", &cpu);
+    DVT_WITH_CTX(cpu) {
         x = dvt_linspace(0, 10, 100, DVT_F64, dvt_default_ctx());
-        puts(dvt_ctx_name(dvt_ctx_of(x)));
     }
+    printf("'%s'\n", device(dvt_ctx_of(x), DVT_PRINT_TF));
 
     block("22", "torch.cuda.device_count()");
     printf("%d\n", dvt_num_gpus());
 
     block("23", "x = torch.linspace(0., 10, 100).to('cpu'); x.device");
-    {
-        dvt_ctx cpu;
-        dvt_ctx_parse("cpu", &cpu);
-        x = dvt_as_in_ctx(dvt_linspace(0, 10, 100, DVT_F32, dvt_cpu()), cpu);
-        puts(dvt_ctx_name(dvt_ctx_of(x)));
-    }
+    x = dvt_as_in_ctx(dvt_linspace(0, 10, 100, DVT_F32, dvt_cpu()), cpu);
+    puts(device(dvt_ctx_of(x), DVT_PRINT_TORCH));
     return finish();
 }

@@ -1,6 +1,6 @@
-/* What the tutorial programs share: block headings, pairs and tuples as Python shows them, errors, timings.
+/* What the tutorial programs share: block headings, devices and arrays as Python shows them, errors, exercises.
 
-   Lines that begin with "~" hold timings: they differ from run to run, and the test that compares the rest leaves them out. */
+   Lines that begin with "~" hold what differs from run to run: the test that compares the rest leaves them out. */
 #ifndef SHOW_H
 #define SHOW_H
 #include "devtensor.h"
@@ -9,19 +9,33 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The tests of the simulated GPU make the long exercises that many times shorter. */
-#ifndef SHARE
-#define SHARE 1
-#endif
+/* Sizes are the documents' own. Tests set TUTORIAL_SHORT=n: then the second size, n times smaller. */
+static inline int64_t sized(int64_t own, int64_t in_tests) {
+    const char *text = getenv("TUTORIAL_SHORT");
+    int64_t shorter = text ? strtol(text, NULL, 10) : 0;
+    return shorter < 1 ? own : in_tests > shorter ? in_tests / shorter : 1;
+}
 
 static inline void block(const char *number, const char *title) {
     printf("\n### %s. %s\n", number, title);
 }
 
-static inline void show_contexts(dvt_ctx_list list) {
-    char text[256];
-    dvt_ctx_list_format(list, text, sizeof text);
-    puts(text);
+/* A context as a library shows it; valid for the next seven calls. */
+static inline const char *device(dvt_ctx ctx, dvt_print_style style) {
+    static char text[8][80];
+    static int next;
+    char *at = text[next++ % 8];
+    dvt_ctx_format(ctx, style, at, sizeof text[0]);
+    return at;
+}
+
+/* "[gpu(0), gpu(1)]", with what stands behind it. */
+static inline void show_devices(dvt_ctx_list list, dvt_print_style style, const char *behind) {
+    int i;
+    printf("[");
+    for (i = 0; i < list.n; i++)
+        printf("%s%s", i ? ", " : "", device(list.ctx[i], style));
+    printf("]%s", behind);
 }
 
 static inline const char *truth(bool value) {
@@ -68,10 +82,12 @@ static inline void show_error(void) {
     dvt_clear_error();
 }
 
-/* The tutorials' gpu(i) on a machine without GPUs: another context on the same hardware, so that copies are copies and mixing
-   contexts is an error there too. */
-static inline dvt_ctx gpu_or_stand_in(int i) {
-    return dvt_num_gpus() > i ? dvt_gpu(i) : dvt_cpu_id(i + 1);
+/* Two documents cannot go on without GPUs: where there are fewer than n, virtual ones stand in. */
+static inline void need_gpus(int n) {
+    if (dvt_num_gpus() >= n)
+        return;
+    printf("this document needs %d GPUs: virtual ones stand in\n", n);
+    dvt_set_virtual_gpus(n, 0);
 }
 
 /* Programs end with 1 when an error that nobody expected is left. */
@@ -83,29 +99,75 @@ static inline int finish(void) {
 
 /* ---- the exercises, which three of the documents share ---- */
 
+/* GPUs made of main memory are as near as the CPU, and compute on its cores. So that exercises show what they would on cards, such GPUs
+   get a model: copies and calls that take as long as with PCIe 4, and the rate of computing that is given. False: no need. */
+static inline bool model_begin(dvt_ctx gpu, double flops) {
+    dvt_virtual_model model;
+    dvt_device_info info;
+    if (gpu.type != DVT_DEVICE_GPU || dvt_device_query(gpu, &info) != DVT_OK || !info.is_virtual)
+        return false;
+    memset(&model, 0, sizeof model);
+    model.latency = 20e-6;
+    model.bandwidth = 25e9;
+    model.launch = 5e-6;
+    model.flops = flops;
+    dvt_set_virtual_model(&model);
+    return true;
+}
+
+/* Times of two ways to do the same: by the clock on the wall and, where the GPU is modelled, by the model's own. */
+typedef struct times {
+    double wall, modelled;
+} times;
+
+static inline times times_begin(void) {
+    times t;
+    t.wall = dvt_seconds();
+    t.modelled = dvt_virtual_seconds();
+    return t;
+}
+
+static inline times times_end(times t) {
+    t.wall = dvt_seconds() - t.wall;
+    t.modelled = dvt_virtual_seconds() - t.modelled;
+    return t;
+}
+
+static inline void show_times(const char *one, times a, const char *other, times b, bool modelled) {
+    printf("~ %s %.4f s, %s %.4f s: %.1f times as long\n", one, a.wall, other, b.wall,
+           a.wall / b.wall);
+    if (modelled)
+        printf("~ by the model of the GPU alone %.4f s and %.4f s: %.1f times as long\n",
+               a.modelled, b.modelled, a.modelled / b.modelled);
+    dvt_set_virtual_model(NULL);
+}
+
 /* Seconds of one product of two n x n matrices, the best of a few. */
 static inline double product_seconds(int64_t n, dvt_ctx ctx, int repeats) {
     double best = INFINITY;
     int i;
-    for (i = 0; i < repeats; i++)
-        DVT_SCOPE {
-            dvt_array *a = dvt_uniform(-1, 1, DVT_SHAPE(n, n), DVT_F32, ctx);
-            dvt_array *b = dvt_uniform(-1, 1, DVT_SHAPE(n, n), DVT_F32, ctx);
-            double start, seconds;
-            dvt_wait(a);
-            dvt_wait(b);
-            start = dvt_seconds();
-            dvt_wait(dvt_matmul(a, b));
-            seconds = dvt_seconds() - start;
-            best = seconds < best ? seconds : best;
-        }
+    for (i = 0; i < repeats; i++) {
+        DVT_SCOPED;
+        dvt_array *a = dvt_uniform(-1, 1, DVT_SHAPE(n, n), DVT_F32, ctx);
+        dvt_array *b = dvt_uniform(-1, 1, DVT_SHAPE(n, n), DVT_F32, ctx);
+        double start, seconds;
+        dvt_wait(a);
+        dvt_wait(b);
+        start = dvt_seconds();
+        dvt_wait(dvt_matmul(a, b));
+        seconds = dvt_seconds() - start;
+        best = seconds < best ? seconds : best;
+    }
     return best;
 }
 
 /* "Try a larger computation task ... What about a task with a small amount of calculations?" */
 static inline void exercise_large_and_small(dvt_ctx gpu) {
-    static const int64_t sizes[] = {4, 64, SHARE > 1 ? 128 : 512};
+    int64_t sizes[3];
     int i;
+    sizes[0] = 4;
+    sizes[1] = 64;
+    sizes[2] = sized(2048, 512);
     for (i = 0; i < 3; i++)
         printf("~ %4lld x %-4lld product: %-7s %9.6f s   %-7s %9.6f s\n", (long long)sizes[i],
                (long long)sizes[i], dvt_ctx_name(dvt_cpu()),
@@ -113,91 +175,112 @@ static inline void exercise_large_and_small(dvt_ctx gpu) {
                product_seconds(sizes[i], gpu, 3));
 }
 
+static inline void show_speed(int64_t mib, const char *way, times took, bool modelled) {
+    double gigabytes = (double)(mib << 20) * 1e-9;
+    printf("~ %3lld MiB %s: %.2f GB/s", (long long)mib, way, gigabytes / took.wall);
+    if (modelled)
+        printf(", by the model of the GPU alone %.2f GB/s", gigabytes / took.modelled);
+    puts("");
+}
+
 /* "Try the speed of passing data between CPU and GPU." */
 static inline void exercise_transfer(dvt_ctx gpu) {
-    static const int64_t mib[] = {1, SHARE > 1 ? 2 : 16};
+    int64_t mib[3];
+    bool modelled;
     int i;
-    for (i = 0; i < 2; i++)
-        DVT_SCOPE {
-            dvt_array *x = dvt_uniform(0, 1, DVT_SHAPE(mib[i] << 18), DVT_F32, dvt_cpu()), *y;
-            double start = dvt_seconds(), up, down;
-            y = dvt_copyto(x, gpu);
-            dvt_wait(y);
-            up = dvt_seconds() - start;
-            start = dvt_seconds();
-            dvt_wait(dvt_copyto(y, dvt_cpu()));
-            down = dvt_seconds() - start;
-            printf("~ %3lld MiB: to %s %.2f GB/s, back %.2f GB/s\n", (long long)mib[i],
-                   dvt_ctx_name(gpu), (double)(mib[i] << 20) / up * 1e-9,
-                   (double)(mib[i] << 20) / down * 1e-9);
-        }
+    mib[0] = mib[1] = 1; /* the first copy also makes the memory for what follows */
+    mib[2] = sized(64, 16);
+    modelled = model_begin(gpu, 0);
+    for (i = 0; i < 3; i++) {
+        DVT_SCOPED;
+        dvt_array *x = dvt_uniform(0, 1, DVT_SHAPE(mib[i] << 18), DVT_F32, dvt_cpu()), *y;
+        times up = times_begin(), down;
+        y = dvt_copyto(x, gpu);
+        dvt_wait(y);
+        up = times_end(up);
+        down = times_begin();
+        dvt_wait(dvt_copyto(y, dvt_cpu()));
+        down = times_end(down);
+        show_speed(mib[i], "to the GPU", up, modelled);
+        show_speed(mib[i], "back", down, modelled);
+    }
+    dvt_set_virtual_model(NULL);
+}
+
+/* n products and their norms, either read one at a time or written to a log on the device, which is read once. */
+static inline double log_norms(dvt_array *a, dvt_array *b, int n, bool on_device, times *took) {
+    int64_t reads = dvt_get_stats().implicit_reads;
+    double sum = 0;
+    int i;
+    DVT_SCOPED;
+    dvt_array *log = dvt_zeros(DVT_SHAPE(n), DVT_F32, dvt_ctx_of(a));
+    dvt_wait(log);
+    *took = times_begin();
+    for (i = 0; i < n; i++) {
+        DVT_SCOPED;
+        dvt_array *norm = dvt_norm(dvt_matmul(a, b), DVT_ALL, false);
+        if (on_device)
+            dvt_copy_into(dvt_index(log, i), norm);
+        else
+            sum += dvt_item(norm);
+    }
+    if (on_device)
+        sum = dvt_item(dvt_sum(log, DVT_ALL, false));
+    *took = times_end(*took);
+    reads = dvt_get_stats().implicit_reads - reads;
+    if (on_device)
+        printf("kept on the device: %lld values read\n", (long long)reads);
+    else
+        printf("one at a time: %g value read per product\n", (double)reads / n);
+    return sum;
 }
 
 /* "Measure the time to compute 1000 products of 100 x 100 matrices and log the Frobenius norm one result at a time versus
    keeping a log on the GPU and transferring only the final result." */
-static inline void exercise_thousand_products(dvt_ctx gpu, int n) {
-    double one_by_one, kept, sum_one = 0, sum_kept = 0, start;
-    dvt_stats before, after;
-    int i;
-    DVT_SCOPE {
-        dvt_array *a = dvt_uniform(-1, 1, DVT_SHAPE(100, 100), DVT_F32, gpu);
-        dvt_array *b = dvt_uniform(-1, 1, DVT_SHAPE(100, 100), DVT_F32, gpu);
-        dvt_array *log = dvt_zeros(DVT_SHAPE(n), DVT_F32, gpu);
-        before = dvt_get_stats();
-        start = dvt_seconds();
-        for (i = 0; i < n; i++)
-            DVT_SCOPE {
-                sum_one += dvt_item(dvt_norm(dvt_matmul(a, b), DVT_ALL, false));
-            }
-        one_by_one = dvt_seconds() - start;
-        after = dvt_get_stats();
-        printf("one at a time: %g value read per product\n",
-               (double)(after.implicit_reads - before.implicit_reads) / n);
-        before = after;
-        start = dvt_seconds();
-        for (i = 0; i < n; i++)
-            DVT_SCOPE {
-                dvt_copy_into(dvt_index(log, i), dvt_norm(dvt_matmul(a, b), DVT_ALL, false));
-            }
-        sum_kept = dvt_item(dvt_sum(log, DVT_ALL, false));
-        kept = dvt_seconds() - start;
-        after = dvt_get_stats();
-        printf("kept on the device: %lld values read\n",
-               (long long)(after.implicit_reads - before.implicit_reads));
-        printf("same norms: %s\n", truth(fabs(sum_one - sum_kept) <= 1e-4 * fabs(sum_one)));
-        printf("~ %d products of 100 x 100 on %s: %.4f s one at a time, %.4f s with the log on the "
-               "device\n",
-               n, dvt_ctx_name(gpu), one_by_one, kept);
-    }
+static inline void exercise_thousand_products(dvt_ctx gpu) {
+    double sum_one, sum_kept;
+    times one, kept;
+    int n = (int)sized(1000, 1000);
+    bool modelled;
+    DVT_SCOPED;
+    dvt_array *a = dvt_uniform(-1, 1, DVT_SHAPE(100, 100), DVT_F32, gpu);
+    dvt_array *b = dvt_uniform(-1, 1, DVT_SHAPE(100, 100), DVT_F32, gpu);
+    modelled = model_begin(gpu, 10e12);
+    sum_one = log_norms(a, b, n, false, &one);
+    sum_kept = log_norms(a, b, n, true, &kept);
+    printf("same norms: %s\n", truth(fabs(sum_one - sum_kept) <= 1e-4 * fabs(sum_one)));
+    printf("~ %d products of 100 x 100 on %s:\n", n, dvt_ctx_name(gpu));
+    show_times("one at a time", one, "with the log on the device", kept, modelled);
 }
 
-/* "Two matrix products on two GPUs at the same time versus in sequence on one." */
-static inline void exercise_two_devices(dvt_ctx gpu0, dvt_ctx gpu1, int64_t n) {
-    DVT_SCOPE {
-        dvt_array *a[2], *b[2], *c[2];
-        double together, sequence, start;
-        int i;
-        for (i = 0; i < 2; i++) {
-            dvt_ctx ctx = i ? gpu1 : gpu0;
-            a[i] = dvt_uniform(-1, 1, DVT_SHAPE(n, n), DVT_F32, ctx);
-            b[i] = dvt_uniform(-1, 1, DVT_SHAPE(n, n), DVT_F32, ctx);
-            dvt_wait(dvt_matmul(a[i], b[i]));
-        }
-        start = dvt_seconds();
-        for (i = 0; i < 2; i++)
-            c[i] = dvt_matmul(a[i], b[i]);
-        dvt_wait(c[0]);
-        dvt_wait(c[1]);
-        together = dvt_seconds() - start;
-        start = dvt_seconds();
-        for (i = 0; i < 2; i++)
-            dvt_wait(dvt_matmul(a[0], b[0]));
-        sequence = dvt_seconds() - start;
-        printf(
-            "~ two %lld x %lld products: %.4f s on %s and %s, %.4f s one after the other on %s\n",
-            (long long)n, (long long)n, together, dvt_ctx_name(gpu0), dvt_ctx_name(gpu1), sequence,
-            dvt_ctx_name(gpu0));
+/* Two products, on two devices or on one. */
+static inline times two_products(dvt_ctx first, dvt_ctx second, int64_t n) {
+    dvt_array *a[2], *b[2], *c[2];
+    times took;
+    int i;
+    DVT_SCOPED;
+    for (i = 0; i < 2; i++) {
+        a[i] = dvt_uniform(-1, 1, DVT_SHAPE(n, n), DVT_F32, i ? second : first);
+        b[i] = dvt_uniform(-1, 1, DVT_SHAPE(n, n), DVT_F32, i ? second : first);
+        dvt_wait(dvt_matmul(a[i], b[i]));
     }
+    took = times_begin();
+    for (i = 0; i < 2; i++)
+        c[i] = dvt_matmul(a[i], b[i]);
+    dvt_wait(c[0]);
+    dvt_wait(c[1]);
+    return times_end(took);
+}
+
+/* "Two matrix products on two GPUs at the same time versus in sequence on one." The modelled GPU computes slowly, so that both products are
+   done in its time even where this machine has one core for them. */
+static inline void exercise_two_devices(dvt_ctx gpu0, dvt_ctx gpu1) {
+    int64_t n = sized(512, 384);
+    bool modelled = model_begin(gpu0, 2e9);
+    times sequence = two_products(gpu0, gpu0, n), together = two_products(gpu0, gpu1, n);
+    printf("~ two %lld x %lld products on %s, or on %s and %s:\n", (long long)n, (long long)n,
+           dvt_ctx_name(gpu0), dvt_ctx_name(gpu0), dvt_ctx_name(gpu1));
+    show_times("one after the other", sequence, "at the same time", together, modelled);
 }
 
 /* "How should we read and write model parameters on the GPU?" */

@@ -51,6 +51,7 @@
 #define dvt_stop_gradient(...) dvt_note_site(dvt_stop_gradient(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_ctx_parse(...) dvt_note_status(dvt_ctx_parse(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_set_virtual_gpus(...) dvt_note_status(dvt_set_virtual_gpus(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_set_virtual_model(...) dvt_note_status(dvt_set_virtual_model(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_device_query(...) dvt_note_status(dvt_device_query(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_wait(...) dvt_note_status(dvt_wait(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_wait_all(...) dvt_note_status(dvt_wait_all(__VA_ARGS__), __FILE__, __LINE__)

@@ -50,6 +50,7 @@
 #undef dvt_stop_gradient
 #undef dvt_ctx_parse
 #undef dvt_set_virtual_gpus
+#undef dvt_set_virtual_model
 #undef dvt_device_query
 #undef dvt_wait
 #undef dvt_wait_all

@@ -3,15 +3,22 @@
    own. Making a context value is always legal; a missing device is an error when memory is wanted
    there. */
 
-/* cpu(0), cpu(i), gpu(0), gpu(i). Copies: never. Waits: no. */
+/* cpu(0), cpu(i), gpu(i), tpu(i). Copies: never. Waits: no. */
 DVT_API dvt_ctx dvt_cpu(void);
 DVT_API dvt_ctx dvt_cpu_id(int id);
 DVT_API dvt_ctx dvt_gpu(int id);
+DVT_API dvt_ctx dvt_tpu(int id);
 /* Same type and same id (DVT_DEVICE_DEFAULT is resolved first). */
 DVT_API bool dvt_ctx_equal(dvt_ctx a, dvt_ctx b);
 /* "cpu(0)", "gpu(1)". Owns: the library, per thread; valid for this thread's next 15 calls. */
 DVT_API const char *dvt_ctx_name(dvt_ctx ctx);
-/* Reads "cpu", "cpu(1)", "gpu" or "gpu(2)". Errors: NAME; `out` is then unchanged. */
+/* Reads a device's name as MXNet, PyTorch, TensorFlow or JAX writes it. Without a number it is 0.
+   cpu(0), gpu(1) and tpu(0) are written, for example, so (CUDA devices are gpu(i), XLA devices tpu(i)):
+     "cpu", "cpu(0)", "cpu:0", "gpu", "gpu(1)", "gpu:1", "cuda", "cuda:1", "tpu(0)", "tpu:0", "xla:0"
+     "device(type='cpu')", "device(type='cuda', index=1)"
+     "/CPU:0", "/GPU:1", "/device:GPU:1", "/job:localhost/replica:0/task:0/device:GPU:1"
+     "CpuDevice(id=0)", "CudaDevice(id=1)", "TpuDevice(id=0)", "TFRT_CPU_0", "TPU_0"
+   Whether the device exists is not asked. Errors: NAME; `out` is then unchanged. */
 DVT_API dvt_status dvt_ctx_parse(const char *name, dvt_ctx *out);
 /* A list by hand, DVT_CONTEXTS(dvt_gpu(0), dvt_gpu(1)), of one to eight; and one context as a list.
  */
@@ -32,6 +39,10 @@ DVT_API int dvt_num_gpus(void);
 DVT_API const char *dvt_gpu_reason(void);
 /* gpu(i) when it exists, else cpu(). */
 DVT_API dvt_ctx dvt_try_gpu(int i);
+/* The number of TPUs: 0, since devtensor has no TPU backend. Making an array on tpu(i) is the error NO_DEVICE. */
+DVT_API int dvt_num_tpus(void);
+/* tpu(i) when it exists, else gpu(i) when that exists, else cpu(). */
+DVT_API dvt_ctx dvt_try_tpu_gpu(int i);
 /* All GPUs: an empty list when there is none; and the variant that then has cpu(0) in it. */
 DVT_API dvt_ctx_list dvt_try_all_gpus(void);
 DVT_API dvt_ctx_list dvt_try_all_gpus_or_cpu(void);
@@ -62,6 +73,27 @@ DVT_API void dvt_ctx_scope_end(dvt_ctx_guard *guard);
    were. Errors: RANGE (n outside 0..DVT_MAX_GPUS), VALUE (arrays are still alive on a virtual GPU,
    or another thread is using one). */
 DVT_API dvt_status dvt_set_virtual_gpus(int n, int64_t bytes);
+
+/* What virtual GPUs in main memory take, as a model of hardware. Their queues and their callers wait accordingly, and results
+   never change. Zeros, as at the start, stand for nothing: no wait, no cost. GPUs on cards take what they take. */
+typedef struct dvt_virtual_model {
+    double latency;   /* seconds of every copy between main memory and a GPU, or between two GPUs */
+    double bandwidth; /* bytes per second of these copies; 0: without limit */
+    double launch;    /* seconds that each operation on a GPU takes its caller */
+    double
+        flops; /* operations per second that a GPU computes; 0: without limit. A multiply-add of a product or a convolution counts
+                     two, everything else one for each element of its largest array */
+    bool clock_only; /* nobody waits, only dvt_virtual_seconds counts */
+} dvt_virtual_model;
+
+/* Sets the model for the calls that follow, on all virtual GPUs; NULL: none. At first it is that of DEVTENSOR_VIRTUAL_GPU_MODEL. Waits:
+   no. Errors: RANGE (a number is negative, infinite or NaN; then nothing changes). */
+DVT_API dvt_status dvt_set_virtual_model(const dvt_virtual_model *model);
+DVT_API dvt_virtual_model dvt_get_virtual_model(void);
+/* Seconds of modelled time that this thread's calls have taken so far; differences count. Operations on a GPU begin when it is free and
+   the call is made, waiting (dvt_wait, reading values) moves this thread's time to their end. The program itself and cpu()
+   take none, so the same calls always take the same. Waits: no. */
+DVT_API double dvt_virtual_seconds(void);
 
 typedef struct dvt_device_info {
     dvt_ctx ctx;

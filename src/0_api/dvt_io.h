@@ -1,19 +1,35 @@
 /* [dvt:io] Printing and files. Reading values of an array on a GPU copies them to main memory
  * first. */
 
-/* x as NumPy prints it, then "<NDArray 2x3 @gpu(0)>", to standard output. Copies: to main memory.
-   Waits: for x. Errors: CONTEXT (transfer guard), HOST_MEMORY. NULL prints "(null)". */
+/* x as NumPy prints it, then "<NDArray 2x3 @gpu(0)>", to standard output, or in the style that
+   dvt_set_print_style has chosen. Copies: to main memory. Waits: for x. Errors: CONTEXT (transfer
+   guard), HOST_MEMORY. NULL prints "(null)". */
 DVT_API dvt_status dvt_print(dvt_array *x);
 /* The same to a FILE *, passed as void * so that this header needs no <stdio.h>. */
 DVT_API dvt_status dvt_print_file(void *file, dvt_array *x);
 
 typedef enum dvt_print_style {
-    DVT_PRINT_MXNET, /* values, newline, <NDArray 2x3 @gpu(0)>: the default */
-    DVT_PRINT_NP,    /* array([[1., 1.]], ctx=gpu(0)): MXNet's np, NumPy's repr */
-    DVT_PRINT_STR,   /* the values alone: NumPy's str */
-    DVT_PRINT_JAX,   /* Array([[1., 1.]], dtype=float32) */
-    DVT_PRINT_TORCH  /* tensor([[1., 1.]], device='cuda:0') */
+    DVT_PRINT_MXNET,  /* values, newline, <NDArray 2x3 @gpu(0)>: the style at the start */
+    DVT_PRINT_NP,     /* array([[1., 1.]], ctx=gpu(0)): MXNet's np, NumPy's repr */
+    DVT_PRINT_STR,    /* the values alone: NumPy's str */
+    DVT_PRINT_JAX,    /* Array([[1., 1.]], dtype=float32) */
+    DVT_PRINT_TORCH,  /* tensor([[1., 1.]], device='cuda:0') */
+    DVT_PRINT_TF,     /* <tf.Tensor: shape=(1, 2), dtype=float32, numpy=array([[1., 1.]], ...)> */
+    DVT_PRINT_DEFAULT /* what dvt_set_print_style has chosen */
 } dvt_print_style;
+
+/* Chooses the style of dvt_print and dvt_print_file, and of dvt_format where it gets no options, for the whole
+   process. Returns the previous choice: DVT_PRINT_DEFAULT until there was one, and to take it back.
+   When DVT_PRINT_MXNET is chosen (and not only the style at the start), errors about arguments on different
+   contexts begin with a line of MXNet's words. Waits: no. Errors: RANGE (then nothing changes). */
+DVT_API dvt_print_style dvt_set_print_style(dvt_print_style style);
+/* Writes the context as that library shows it into buffer, cut to fit, and returns the full length:
+     DVT_PRINT_MXNET, NP, STR   gpu(1)
+     DVT_PRINT_JAX              CudaDevice(id=1)
+     DVT_PRINT_TORCH            device(type='cuda', index=1)
+     DVT_PRINT_TF               /job:localhost/replica:0/task:0/device:GPU:1
+   dvt_ctx_parse reads them all. Waits: no. Errors: RANGE (the style; then 0 and an empty text). */
+DVT_API size_t dvt_ctx_format(dvt_ctx ctx, dvt_print_style style, char *buffer, size_t size);
 
 /* NumPy's print options; a field of 0 means NumPy's default, given behind it (PyTorch's in its style).
  */

@@ -73,7 +73,8 @@ DVT_API int64_t dvt_shape_size(dvt_shape shape);
 typedef enum dvt_device_type {
     DVT_DEVICE_DEFAULT = 0, /* "the current default context": the zero value */
     DVT_DEVICE_CPU = 1,
-    DVT_DEVICE_GPU = 2
+    DVT_DEVICE_GPU = 2,
+    DVT_DEVICE_TPU = 3 /* a name only: no build has TPUs, see dvt_num_tpus */
 } dvt_device_type;
 
 /* Where an array lives: cpu() is all cores and main memory, gpu(i) one card and its memory. */

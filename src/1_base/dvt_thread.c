@@ -15,6 +15,21 @@ DVTI_FN double dvti_now(void) {
 #endif
 }
 
+DVTI_FN void dvti_sleep(double seconds) {
+#if defined(_WIN32)
+    if (seconds > 2e-3)
+        Sleep((DWORD)(DVTI_MIN(seconds, 1.0) * 1e3) - 1);
+#else
+    const double wakes_late = 150e-6; /* what sleeping takes more than it was asked for */
+    struct timespec t;
+    seconds = DVTI_MIN(seconds - wakes_late, 1.0);
+    t.tv_sec = 0;
+    t.tv_nsec = (long)(seconds * 0.999e9);
+    if (seconds > 0)
+        nanosleep(&t, NULL);
+#endif
+}
+
 DVT_API double dvt_seconds(void) {
     return dvti_now();
 }

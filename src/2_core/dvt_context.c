@@ -1,4 +1,4 @@
-/* Contexts: values and names, the default of a thread, the registry of devices, counters. */
+/* Contexts: values, the default of a thread, the registry of devices, counters. */
 #include "2_core/dvt_core.h"
 
 /* ---- values ---- */
@@ -19,6 +19,10 @@ DVT_API dvt_ctx dvt_cpu_id(int id) {
 
 DVT_API dvt_ctx dvt_gpu(int id) {
     return dvti_ctx_make(DVT_DEVICE_GPU, id);
+}
+
+DVT_API dvt_ctx dvt_tpu(int id) {
+    return dvti_ctx_make(DVT_DEVICE_TPU, id);
 }
 
 static DVTI_TLS dvt_ctx dvti_default; /* type DVT_DEVICE_DEFAULT until a scope sets it */
@@ -50,37 +54,6 @@ DVT_API bool dvt_ctx_equal(dvt_ctx a, dvt_ctx b) {
     return a.type == b.type && a.id == b.id;
 }
 
-DVT_API const char *dvt_ctx_name(dvt_ctx ctx) {
-    char *buffer = dvti_name_buffer();
-    ctx = dvti_ctx(ctx);
-    snprintf(buffer, DVTI_NAME_SIZE, "%s(%d)", ctx.type == DVT_DEVICE_GPU ? "gpu" : "cpu", ctx.id);
-    return buffer;
-}
-
-DVT_API dvt_status dvt_ctx_parse(const char *name, dvt_ctx *out) {
-    const char *at;
-    long id = 0;
-    bool good;
-    if (!name || !out)
-        return dvti_null("dvt_ctx_parse", name ? "out" : "name");
-    good = strncmp(name, "cpu", 3) == 0 || strncmp(name, "gpu", 3) == 0;
-    at = good ? name + 3 : name;
-    if (good && *at == '(') {
-        char *end;
-        good = at[1] >= '0' && at[1] <= '9';
-        errno = 0;
-        id = strtol(at + 1, &end, 10);
-        good = good && !errno && id <= INT_MAX && *end == ')';
-        at = end + (*end == ')');
-    }
-    if (!good || *at)
-        return dvti_fail(
-            DVT_ERR_NAME,
-            "dvt_ctx_parse: \"%.40s\" is no context; expected cpu, cpu(0), gpu or gpu(1)", name);
-    *out = dvti_ctx_make(name[0] == 'g' ? DVT_DEVICE_GPU : DVT_DEVICE_CPU, (int)id);
-    return DVT_OK;
-}
-
 DVT_API dvt_ctx_list dvt_ctx_list_make(int n, dvt_ctx c0, dvt_ctx c1, dvt_ctx c2, dvt_ctx c3,
                                        dvt_ctx c4, dvt_ctx c5, dvt_ctx c6, dvt_ctx c7) {
     dvt_ctx_list list;
@@ -95,16 +68,6 @@ DVT_API dvt_ctx_list dvt_ctx_list_make(int n, dvt_ctx c0, dvt_ctx c1, dvt_ctx c2
     list.ctx[6] = c6;
     list.ctx[7] = c7;
     return list;
-}
-
-DVT_API size_t dvt_ctx_list_format(dvt_ctx_list list, char *buffer, size_t size) {
-    dvti_text text = dvti_text_begin(buffer, size);
-    int i;
-    dvti_text_add(&text, "[");
-    for (i = 0; i < list.n && i < DVT_MAX_CONTEXTS; i++)
-        dvti_text_add(&text, "%s%s", i ? ", " : "", dvt_ctx_name(list.ctx[i]));
-    dvti_text_add(&text, "]");
-    return text.length;
 }
 
 /* ---- counters ---- */
@@ -304,6 +267,11 @@ static DVTI_NOINLINE dvti_device *dvti_device_begin_locked(const char *function,
         else if (ctx.type == DVT_DEVICE_CPU)
             dvti_fail(DVT_ERR_NO_DEVICE, "%s: %s does not exist: numbers begin at 0; use dvt_cpu()",
                       function, dvt_ctx_name(ctx));
+        else if (ctx.type == DVT_DEVICE_TPU)
+            dvti_fail(DVT_ERR_NO_DEVICE,
+                      "%s: %s does not exist: devtensor has no TPU backend; use "
+                      "dvt_try_tpu_gpu(%d), which gives a GPU or cpu(0)",
+                      function, dvt_ctx_name(ctx), ctx.id);
         else
             dvti_fail(DVT_ERR_NO_DEVICE,
                       "%s: a context of type %d and number %d does not exist; use dvt_cpu() or "
@@ -382,6 +350,14 @@ DVT_API dvt_status dvt_set_virtual_gpus(int n, int64_t bytes) {
 
 DVT_API dvt_ctx dvt_try_gpu(int i) {
     return i >= 0 && i < dvt_num_gpus() ? dvt_gpu(i) : dvt_cpu();
+}
+
+DVT_API int dvt_num_tpus(void) {
+    return 0;
+}
+
+DVT_API dvt_ctx dvt_try_tpu_gpu(int i) {
+    return i >= 0 && i < dvt_num_tpus() ? dvt_tpu(i) : dvt_try_gpu(i);
 }
 
 DVT_API dvt_ctx_list dvt_try_all_gpus(void) {

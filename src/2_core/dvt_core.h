@@ -132,6 +132,8 @@ DVTI_FN const char *dvti_site_text(const dvt_array *x);
 /* ---- contexts ---- */
 /* DVT_DEVICE_DEFAULT becomes the default context. */
 DVTI_FN dvt_ctx dvti_ctx(dvt_ctx ctx);
+/* The style that dvt_set_print_style has chosen; DVT_PRINT_DEFAULT: none. */
+DVTI_FN dvt_print_style dvti_print_style_chosen(void);
 /* The device, opened at its first use, and not closed before the matching dvti_device_end; NULL with the error set (NO_DEVICE,
    HOST_MEMORY). */
 DVTI_FN dvti_device *dvti_device_begin(const char *function, dvt_ctx ctx);

@@ -12,6 +12,18 @@ DVTI_FN int64_t dvti_cpu_workspace(dvti_device *device, dvti_launch *launch);
 /* For tests: the next operation that a virtual GPU runs fails with this reason. */
 DVTI_FN void dvti_virtual_fail_next(dvti_device *device, const char *reason);
 
+/* The model of dvt_set_virtual_model (dvt_virtual_model.c). dvti_model: false, at the cost of one look, while there is none. */
+DVTI_FN void dvti_model_ready(void); /* reads the environment, once */
+DVTI_FN bool dvti_model_parse(const char *text, dvt_virtual_model *out);
+DVTI_FN bool dvti_model(dvt_virtual_model *out);
+/* This thread's modelled time. */
+DVTI_FN double *dvti_model_clock(void);
+/* Returns when `seconds` have passed since `begin` (of dvti_now), unless only clocks count. */
+DVTI_FN void dvti_model_wait(const dvt_virtual_model *model, double begin, double seconds);
+/* Seconds of a copy, and of a launch on the GPU. */
+DVTI_FN double dvti_model_copy(const dvt_virtual_model *model, int64_t bytes);
+DVTI_FN double dvti_model_launch(const dvt_virtual_model *model, const dvti_launch *launch);
+
 /* One per family, in ref/. */
 DVTI_FN void dvti_ref_fill(const dvti_launch *launch);
 DVTI_FN void dvti_ref_elementwise(const dvti_launch *launch);

@@ -26,6 +26,7 @@ typedef struct dvti_command {
     const void *src;
     int64_t size;
     void *staging;
+    double seconds; /* the model's, which pass before the command is completed; 0: none */
     unsigned char bytes[DVTI_INLINE_BYTES];
     struct dvti_virtual
         *after; /* holds a reference; until it has completed after_number commands */
@@ -45,6 +46,7 @@ typedef struct dvti_virtual {
     dvti_mutex lock; /* of everything below */
     bool stop;
     int64_t put, completed; /* commands so far */
+    double free_at;         /* when the modelled queue is done with them */
     const char *fail_next;  /* for tests: the next launch fails with this reason */
     bool lost;              /* a launch failed: what follows is skipped */
     char lost_text[512];
@@ -64,6 +66,25 @@ static void dvti_virtual_unref(dvti_virtual *v) {
 
 static bool dvti_virtual_forked(const dvti_virtual *v) {
     return v->process != dvti_process_id();
+}
+
+/* ---- modelled time (dvt_virtual_model.c) ---- */
+/* The queue does something for that long, from when it is free and the caller is there. */
+static double dvti_virtual_book(dvti_virtual *v, double not_before, double seconds) {
+    double done;
+    dvti_mutex_lock(&v->lock);
+    done = DVTI_MAX(v->free_at, not_before) + seconds;
+    v->free_at = done;
+    dvti_mutex_unlock(&v->lock);
+    return done;
+}
+
+/* The caller has waited for the queue. */
+static void dvti_virtual_catch_up(dvti_virtual *v) {
+    double *clock = dvti_model_clock();
+    dvti_mutex_lock(&v->lock);
+    *clock = DVTI_MAX(*clock, v->free_at);
+    dvti_mutex_unlock(&v->lock);
 }
 
 /* ---- running commands ---- */
@@ -121,7 +142,9 @@ static void dvti_virtual_check_source(dvti_virtual *v, dvti_virtual *from) {
 }
 
 static void dvti_virtual_do(dvti_virtual *v, dvti_command *command) {
+    dvt_virtual_model model;
     const char *reason;
+    double begin = 0;
     bool lost;
     if (command->after) {
         dvti_virtual_await(command->after, command->after_number);
@@ -129,6 +152,8 @@ static void dvti_virtual_do(dvti_virtual *v, dvti_command *command) {
             dvti_virtual_check_source(v, command->after);
         dvti_virtual_unref(command->after);
     }
+    if (command->seconds > 0)
+        begin = dvti_now();
     dvti_mutex_lock(&v->lock);
     lost = v->lost;
     reason = command->kind == DVTI_COMMAND_LAUNCH ? v->fail_next : NULL;
@@ -144,6 +169,8 @@ static void dvti_virtual_do(dvti_virtual *v, dvti_command *command) {
     else if (command->kind == DVTI_COMMAND_LAUNCH && !lost)
         dvti_cpu_run(&command->launch);
     dvti_free(command->staging);
+    if (command->seconds > 0 && dvti_model(&model))
+        dvti_model_wait(&model, begin, command->seconds);
 }
 
 #if DVTI_THREADS
@@ -182,6 +209,7 @@ static dvti_command *dvti_virtual_slot(dvti_virtual *v, dvti_command_kind kind) 
     command->kind = kind;
     command->staging = NULL;
     command->after = NULL;
+    command->seconds = 0;
     return command;
 }
 
@@ -234,6 +262,7 @@ static dvt_status dvti_virtual_wait(dvti_device *device) {
     if (status != DVT_OK)
         return status;
     dvti_virtual_await(v, dvti_virtual_now(v));
+    dvti_virtual_catch_up(v);
     dvti_mutex_lock(&v->lock);
     status = v->pending;
     v->pending = DVT_OK;
@@ -302,18 +331,27 @@ static dvt_status dvti_virtual_upload(dvti_device *device, void *dst, const void
     dvti_virtual *v = dvti_virtual_of(device);
     dvt_status status = dvti_virtual_usable(device, "upload");
     dvti_command *command;
+    dvt_virtual_model model;
     void *staging = NULL;
+    double seconds = 0;
     if (status != DVT_OK || bytes == 0)
         return status;
-    if (!v->threaded || dvti_virtual_idle(v)) {
+    if (dvti_model(&model))
+        seconds = dvti_model_copy(&model, bytes);
+    if (!v->threaded || (seconds <= 0 && dvti_virtual_idle(v))) {
         memcpy(dst, src, (size_t)bytes);
+        if (seconds > 0)
+            dvti_virtual_book(v, *dvti_model_clock(), seconds);
         return DVT_OK;
     }
     if (bytes > DVTI_INLINE_BYTES && !(staging = dvti_alloc((size_t)bytes)))
         return dvti_fail_memory("upload", bytes);
     if (staging)
         memcpy(staging, src, (size_t)bytes);
+    if (seconds > 0)
+        dvti_virtual_book(v, *dvti_model_clock(), seconds);
     command = dvti_virtual_slot(v, DVTI_COMMAND_COPY);
+    command->seconds = seconds;
     if (!staging)
         memcpy(command->bytes, src, (size_t)bytes);
     command->dst = dst;
@@ -326,10 +364,20 @@ static dvt_status dvti_virtual_upload(dvti_device *device, void *dst, const void
 
 static dvt_status dvti_virtual_download(dvti_device *device, void *dst, const void *src,
                                         int64_t bytes) {
+    dvti_virtual *v = dvti_virtual_of(device);
     dvt_status status = dvti_virtual_wait(device);
-    if (status == DVT_OK && bytes > 0)
+    dvt_virtual_model model;
+    if (status != DVT_OK || bytes <= 0)
+        return status;
+    if (dvti_model(&model)) {
+        double begin = dvti_now(), seconds = dvti_model_copy(&model, bytes);
+        *dvti_model_clock() = dvti_virtual_book(v, *dvti_model_clock(), seconds);
         memcpy(dst, src, (size_t)bytes);
-    return status;
+        if (v->threaded)
+            dvti_model_wait(&model, begin, seconds);
+    } else
+        memcpy(dst, src, (size_t)bytes);
+    return DVT_OK;
 }
 
 /* The command goes on when `after` has completed what it holds now. */
@@ -344,11 +392,19 @@ static dvt_status dvti_virtual_copy_from(dvti_device *device, void *dst, dvti_de
     dvti_virtual *v = dvti_virtual_of(device), *source = dvti_virtual_of(from);
     dvt_status status = dvti_virtual_usable(device, "copy");
     dvti_command *command;
+    dvt_virtual_model model;
+    double seconds = 0;
     int64_t number;
     if (status == DVT_OK)
         status = dvti_virtual_usable(from, "copy");
     if (status != DVT_OK || bytes == 0)
         return status;
+    if (dvti_model(&model)) { /* both queues are busy with it until its end */
+        seconds = dvti_model_copy(&model, bytes);
+        dvti_virtual_book(
+            source,
+            dvti_virtual_book(v, dvti_virtual_book(source, *dvti_model_clock(), 0), seconds), 0);
+    }
     number = dvti_virtual_now(source);
     if (!v->threaded) {
         dvti_virtual_await(source, number);
@@ -360,6 +416,7 @@ static dvt_status dvti_virtual_copy_from(dvti_device *device, void *dst, dvti_de
     command->dst = dst;
     command->src = src;
     command->size = bytes;
+    command->seconds = seconds;
     dvti_virtual_order(command, source, number);
     number = dvti_virtual_put(v);
     if (source->threaded) {
@@ -374,18 +431,31 @@ static dvt_status dvti_virtual_copy_from(dvti_device *device, void *dst, dvti_de
 static dvt_status dvti_virtual_launch(dvti_device *device, const dvti_launch *launch) {
     dvti_virtual *v = dvti_virtual_of(device);
     dvt_status status = dvti_virtual_usable(device, launch->name);
+    dvti_command *command;
+    dvt_virtual_model model;
+    double seconds = 0;
     if (status != DVT_OK)
         return status;
+    if (dvti_model(&model)) {
+        *dvti_model_clock() += model.launch;
+        if (v->threaded)
+            dvti_model_wait(&model, dvti_now(), model.launch);
+        seconds = dvti_model_launch(&model, launch);
+        dvti_virtual_book(v, *dvti_model_clock(), seconds);
+    }
     if (!v->threaded) {
         dvti_command now;
         now.kind = DVTI_COMMAND_LAUNCH;
         now.launch = *launch;
         now.staging = NULL;
         now.after = NULL;
+        now.seconds = 0;
         dvti_virtual_do(v, &now);
         return DVT_OK;
     }
-    dvti_virtual_slot(v, DVTI_COMMAND_LAUNCH)->launch = *launch;
+    command = dvti_virtual_slot(v, DVTI_COMMAND_LAUNCH);
+    command->launch = *launch;
+    command->seconds = seconds;
     dvti_virtual_put(v);
     return DVT_OK;
 }
@@ -409,6 +479,7 @@ DVTI_FN dvt_status dvti_virtual_open(dvti_device *device) {
     dvti_virtual *v = (dvti_virtual *)dvti_alloc_zero(sizeof *v);
     if (!v)
         return dvti_fail_memory("opening a virtual GPU", (int64_t)sizeof *v);
+    dvti_model_ready();
     v->references = 1;
     v->ctx = device->ctx;
     v->process = dvti_process_id();

@@ -10,10 +10,35 @@ static const char *dvti_input_name(const char *const *names, int i) {
     return buffer;
 }
 
+/* What MXNet calls the operator behind a function. */
+static const char *dvti_mxnet_operator(const char *function) {
+    static const char *const names[][2] = {{"dvt_add", "broadcast_add"},
+                                           {"dvt_sub", "broadcast_sub"},
+                                           {"dvt_mul", "broadcast_mul"},
+                                           {"dvt_div", "broadcast_div"},
+                                           {"dvt_mod", "broadcast_mod"},
+                                           {"dvt_pow", "broadcast_power"},
+                                           {"dvt_maximum", "broadcast_maximum"},
+                                           {"dvt_minimum", "broadcast_minimum"},
+                                           {"dvt_hypot", "broadcast_hypot"},
+                                           {"dvt_equal", "broadcast_equal"},
+                                           {"dvt_not_equal", "broadcast_not_equal"},
+                                           {"dvt_less", "broadcast_lesser"},
+                                           {"dvt_less_equal", "broadcast_lesser_equal"},
+                                           {"dvt_greater", "broadcast_greater"},
+                                           {"dvt_greater_equal", "broadcast_greater_equal"}};
+    size_t i, n = strlen(function);
+    n -= n && function[n - 1] == '_'; /* dvt_add_ writes into its first argument */
+    for (i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strlen(names[i][0]) == n && strncmp(names[i][0], function, n) == 0)
+            return names[i][1];
+    return strncmp(function, "dvt_", 4) == 0 ? function + 4 : function;
+}
+
 static void dvti_fail_mixed(const char *function, dvt_array *const *in, const char *const *names,
                             int i) {
     dvt_ctx home = in[0]->storage->ctx;
-    char *where = dvti_name_buffer(), at[40];
+    char *where = dvti_name_buffer(), at[40], line[200] = "";
     if (names)
         snprintf(at, sizeof at, "%s", names[i]);
     else
@@ -23,11 +48,17 @@ static void dvti_fail_mixed(const char *function, dvt_array *const *in, const ch
     else
         snprintf(where, DVTI_NAME_SIZE, "dvt_%s(%d)",
                  home.type == DVT_DEVICE_GPU ? "gpu" : "cpu_id", home.id);
+    if (dvti_print_style_chosen() == DVT_PRINT_MXNET)
+        snprintf(line, sizeof line,
+                 "Operator %.60s require all inputs live on the same context. But the first "
+                 "argument is on %s while the %d-th argument is on %s\n",
+                 dvti_mxnet_operator(function), dvt_ctx_name(home), i + 1,
+                 dvt_ctx_name(in[i]->storage->ctx));
     dvti_fail(DVT_ERR_CONTEXT,
-              "%s: all arguments must live on one context, but %s is %s and %s is %s; copy one "
+              "%s%s: all arguments must live on one context, but %s is %s and %s is %s; copy one "
               "first, for example with dvt_as_in_ctx(%s, %s)",
-              function, dvti_input_name(names, 0), dvti_describe(in[0]), dvti_input_name(names, i),
-              dvti_describe(in[i]), at, where);
+              line, function, dvti_input_name(names, 0), dvti_describe(in[0]),
+              dvti_input_name(names, i), dvti_describe(in[i]), at, where);
 }
 
 DVTI_FN bool dvti_check_named(const char *function, dvt_array *const *in, int n,

@@ -264,29 +264,66 @@ static int64_t dvti_last_line(const dvti_writer *out, size_t start) {
 }
 
 /* ---- what stands around the values ---- */
+/* NumPy's repr up to its closing parenthesis, with or without the dtype. Where a line would become too long by
+   the dtype, that begins a new one if it may. */
+static void dvti_numpy_repr(dvti_writer *out, const dvti_print_rules *rules,
+                            const dvti_shown *shown, dvt_array *x, const dvt_array *host,
+                            bool with_dtype, bool may_wrap) {
+    const char *name = dvt_dtype_name(x->dtype);
+    dvti_writer_text(out, "array(");
+    dvti_values_text(out, rules, shown, host, 6, 1, ", ");
+    if (dvt_size(x) == 0 && x->shape.ndim != 1) {
+        dvti_writer_text(out, ", shape=");
+        dvti_writer_text(out, dvti_shape_text(x->shape));
+    }
+    if (with_dtype) {
+        int64_t line = dvti_last_line(out, 0) + 1;
+        bool wrap = may_wrap && line + 7 + (int64_t)strlen(name) + 1 > rules->line_width;
+        dvti_writer_text(out, wrap ? ",\n      dtype=" : ", dtype=");
+        dvti_writer_text(out, name);
+    }
+}
+
 /* MXNet's np: NumPy's repr, whose dtype is left out for float32 and bool and added for NumPy's other defaults; the
    context unless it is a cpu. */
 static void dvti_style_np(dvti_writer *out, const dvti_print_rules *rules, const dvti_shown *shown,
                           dvt_array *x, const dvt_array *host) {
-    const char *name = dvt_dtype_name(x->dtype);
     bool empty = dvt_size(x) == 0, implied = x->dtype == DVT_F64 || x->dtype == DVT_I64;
-    dvti_writer_text(out, "array(");
-    dvti_values_text(out, rules, shown, host, 6, 1, ", ");
-    if (empty && x->shape.ndim != 1) {
-        dvti_writer_text(out, ", shape=");
-        dvti_writer_text(out, dvti_shape_text(x->shape));
-    }
-    if (x->dtype != DVT_F32 && (x->dtype != DVT_BOOL || empty)) {
-        int64_t line = dvti_last_line(out, 0) + 1;
-        bool wrap = (!implied || empty) && line + 7 + (int64_t)strlen(name) + 1 > rules->line_width;
-        dvti_writer_text(out, wrap ? ",\n      dtype=" : ", dtype=");
-        dvti_writer_text(out, name);
-    }
+    dvti_numpy_repr(out, rules, shown, x, host,
+                    x->dtype != DVT_F32 && (x->dtype != DVT_BOOL || empty), !implied || empty);
     if (x->storage->ctx.type != DVT_DEVICE_CPU) {
         dvti_writer_text(out, ", ctx=");
         dvti_writer_text(out, dvt_ctx_name(x->storage->ctx));
     }
     dvti_writer_text(out, ")");
+}
+
+/* TensorFlow shows NumPy's repr, on lines of its own when it has several. */
+static void dvti_style_tf(dvti_writer *out, const dvti_print_rules *rules, const dvti_shown *shown,
+                          dvt_array *x, const dvt_array *host) {
+    dvti_writer repr = dvti_writer_begin();
+    bool implied = x->dtype == DVT_F64 || x->dtype == DVT_I64 || x->dtype == DVT_BOOL;
+    if (x->shape.ndim == 0) { /* a NumPy scalar */
+        dvti_print_rules of_scalars = *rules;
+        of_scalars.style = DVT_PRINT_STR;
+        dvti_values_text(&repr, &of_scalars, shown, host, 0, 0, " ");
+    } else {
+        dvti_numpy_repr(&repr, rules, shown, x, host, !implied || dvt_size(x) == 0, true);
+        dvti_writer_text(&repr, ")");
+    }
+    dvti_writer_text(out, "<tf.Tensor: shape=");
+    dvti_writer_text(out, dvti_shape_text(x->shape));
+    dvti_writer_text(out, ", dtype=");
+    dvti_writer_text(out, dvt_dtype_name(x->dtype));
+    dvti_writer_text(out, ", numpy=");
+    if (!repr.failed) {
+        if (memchr(repr.at, '\n', repr.length))
+            dvti_writer_text(out, "\n");
+        dvti_writer_bytes(out, repr.at, repr.length);
+    }
+    out->failed = out->failed || repr.failed;
+    dvti_writer_text(out, ">");
+    dvti_writer_free(&repr);
 }
 
 /* JAX measures a single line without "Array(", and where the dtype does not fit it adds blanks, not a newline. */
@@ -360,10 +397,11 @@ static void dvti_style_mxnet(dvti_writer *out, const dvti_print_rules *rules,
 
 /* ---- the call ---- */
 static bool dvti_print_rules_of(const dvt_print_options *options, dvti_print_rules *rules) {
-    static const dvt_print_options standard = {DVT_PRINT_MXNET, 0, 0, 0, 0, false, false};
+    static const dvt_print_options standard = {DVT_PRINT_DEFAULT, 0, 0, 0, 0, false, false};
     const dvt_print_options *o = options ? options : &standard;
-    bool torch_like = o->style == DVT_PRINT_TORCH;
-    if ((int)o->style < 0 || (int)o->style > (int)DVT_PRINT_TORCH || o->precision < -1 ||
+    dvt_print_style style = o->style == DVT_PRINT_DEFAULT ? dvti_print_style_chosen() : o->style;
+    bool torch_like = style == DVT_PRINT_TORCH;
+    if ((int)o->style < 0 || (int)o->style > (int)DVT_PRINT_DEFAULT || o->precision < -1 ||
         o->precision > DVTI_MAX_PRECISION || o->threshold < 0 || o->edge_items < 0 ||
         o->line_width < 0) {
         dvti_fail(
@@ -375,7 +413,7 @@ static bool dvti_print_rules_of(const dvt_print_options *options, dvti_print_rul
             DVTI_MAX_PRECISION);
         return false;
     }
-    rules->style = o->style;
+    rules->style = style == DVT_PRINT_DEFAULT ? DVT_PRINT_MXNET : style;
     rules->precision = o->precision ? o->precision : torch_like ? 4 : 8;
     rules->threshold = o->threshold ? o->threshold : 1000;
     rules->edge_items = o->edge_items ? o->edge_items : 3;
@@ -395,6 +433,8 @@ static DVTI_NOINLINE void dvti_print_styled(dvti_writer *out, const dvti_print_r
         dvti_style_jax(out, rules, shown, x, host);
     else if (rules->style == DVT_PRINT_TORCH)
         dvti_style_torch(out, rules, shown, x, host);
+    else if (rules->style == DVT_PRINT_TF)
+        dvti_style_tf(out, rules, shown, x, host);
     else
         dvti_values_text(out, rules, shown, host, 0, 0, " ");
 }

@@ -71,6 +71,7 @@ try "links lead somewhere" links
 try "generated tables are fresh" sh tools/docs.sh --check
 if has "$PYTHON"; then
     try "the README's measurements are its table's" "$PYTHON" bench/cpu/readme.py --check README.md
+    script "cells of the tutorials" sh tests/check/tutorial_cells.sh
     script "blocks of the documents" "$PYTHON" tests/check/blocks.py
     script "the worked example" sh tests/check/adding_an_op.sh
 else

@@ -74,18 +74,21 @@ computed_on_gpu() { # FILE...
 }
 
 # All five, and what they print must be what they print on GPUs made of main memory. The third multiplies a thousand matrices and the fourth
-# trains LeNet on thousands of pictures: on the simulator a sixteenth of that.
+# trains LeNet on thousands of images: on the simulator a sixteenth of that.
 tutorials() {
     set -- "$LIBRARY_BUILD/examples/tutorials"
+    short=1
     if [ -z "$CARD$DVT_TEST_FULL" ]; then
         set -- "$W/tutorials"
+        short=16
         mkdir -p "$1"
         for tutorial in examples/tutorials/*.c; do
-            try "$tutorial compiles" $CC -std=gnu11 -O1 -I. -D_GNU_SOURCE -DDEVTENSOR_IMPLEMENTED -DSHARE=16 \
+            try "$tutorial compiles" $CC -std=gnu11 -O1 -I. -D_GNU_SOURCE -DDEVTENSOR_IMPLEMENTED \
                 "$tutorial" $LIBRARY -o "$1/$(basename "$tutorial" .c)" $LIBS
         done
     fi
-    script "cuda/tutorials" env BUILD="$LIBRARY_BUILD" GPUS=2 sh tests/tutorials/run.sh "$1"
+    script "cuda/tutorials" env BUILD="$LIBRARY_BUILD" GPUS=2 TUTORIAL_SHORT=$short LOSSES=any \
+        sh tests/tutorials/run.sh "$1"
 }
 
 case $part in

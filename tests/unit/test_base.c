@@ -332,12 +332,32 @@ DVT_TEST(base_isa_of_the_environment) {
     dvt_set_logger(NULL, NULL);
 }
 
+DVT_TEST(base_virtual_model_text) {
+    dvt_virtual_model model;
+    CHECK(dvti_model_parse("latency=10us,bandwidth=12G,launch=2.5us,flops=1.5T", &model));
+    CHECK(fabs(model.latency - 10e-6) < 1e-12);
+    CHECK(fabs(model.bandwidth - 12e9) < 1e-3);
+    CHECK(fabs(model.launch - 2.5e-6) < 1e-12);
+    CHECK(fabs(model.flops - 1.5e12) < 1);
+    CHECK(dvti_model_parse("flops=64", &model) && model.flops == 64 && model.latency == 0);
+    CHECK(dvti_model_parse("launch=0,latency=2s", &model) && model.latency == 2);
+    CHECK(dvti_model_parse("latency=3ms", &model) && dvti_model_parse("latency=3ns", &model));
+    CHECK(!dvti_model_parse("", &model) && !dvti_model_parse("latency", &model));
+    CHECK(!dvti_model_parse("latency=", &model) && !dvti_model_parse("latency=us", &model));
+    CHECK(!dvti_model_parse("latency=5", &model) && !dvti_model_parse("latency=5G", &model));
+    CHECK(!dvti_model_parse("flops=1e9", &model) && !dvti_model_parse("flops=-1", &model));
+    CHECK(!dvti_model_parse("flops=1G,", &model) && !dvti_model_parse("flops=1G;", &model));
+    CHECK(!dvti_model_parse("speed=1", &model) && !dvti_model_parse(" flops=1", &model));
+    CHECK(!dvti_model_parse("flops=100000000000000000000000", &model));
+}
+
 /* Runs before every test here that asks for a device: tests are sorted by name. */
 DVT_TEST(base_a_environment) {
     dvt_device_info info;
     dvt_set_logger(base_count_warnings, NULL);
     setenv("DEVTENSOR_VIRTUAL_GPUS", "3", 1);
     setenv("DEVTENSOR_VIRTUAL_GPU_MEMORY", "2K", 1);
+    setenv("DEVTENSOR_VIRTUAL_GPU_MODEL", "launch=2ms,flops=3M", 1);
     setenv("DEVTENSOR_NUM_THREADS", "2", 1);
     setenv("DVT_BASE_NUMBER", "17x", 1);
     setenv("DEVTENSOR_LOG", "loud", 1);
@@ -348,6 +368,8 @@ DVT_TEST(base_a_environment) {
     base_warnings = 0;
     CHECK_INT(dvt_device_query(dvt_gpu(2), &info), DVT_OK);
     CHECK_INT(info.memory_total, 2048);
+    CHECK(fabs(dvt_get_virtual_model().launch - 2e-3) < 1e-12);
+    CHECK(fabs(dvt_get_virtual_model().flops - 3e6) < 1e-3);
     DVT_SCOPE {
         CHECK(dvt_zeros(DVT_SHAPE(100), DVT_F32, dvt_gpu(2)) != NULL);
         CHECK(dvt_zeros(DVT_SHAPE(1000), DVT_F32, dvt_gpu(2)) == NULL);
@@ -368,6 +390,8 @@ DVT_TEST(base_a_environment) {
     CHECK(dvti_env("DVT_NO_SUCH_VARIABLE") == NULL);
     unsetenv("DEVTENSOR_VIRTUAL_GPUS");
     unsetenv("DEVTENSOR_VIRTUAL_GPU_MEMORY");
+    unsetenv("DEVTENSOR_VIRTUAL_GPU_MODEL");
+    dvt_set_virtual_model(NULL);
     unsetenv("DEVTENSOR_NUM_THREADS");
     unsetenv("DEVTENSOR_LOG");
     unsetenv("DVT_BASE_NUMBER");

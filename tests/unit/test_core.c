@@ -46,7 +46,7 @@ DVT_TEST(core_context_parse) {
                                       "cpu(1)x",
                                       "gpu 1",
                                       "gpu(x)",
-                                      "tpu(0)",
+                                      "tpu(x)",
                                       " cpu",
                                       "cpu(0x1)",
                                       "cpu( 1)",
