@@ -34,6 +34,7 @@
 #include "2_core/dvt_device_memory.c"
 #include "2_core/dvt_device_table.c"
 #include "2_core/dvt_dtype.c"
+#include "2_core/dvt_op_work.c"
 #include "2_core/dvt_precision.c"
 #include "2_core/dvt_scope.c"
 #include "2_core/dvt_shape.c"

@@ -101,7 +101,10 @@ DVT_API dvt_array *dvt_clip_(dvt_array *x, double low, double high);
 /* ---- reductions: over the named axes, or DVT_ALL. keepdims leaves axes of extent 1.
    Sums are formed in float64 (int64 for integers; four float32 or eight 16-bit floats may meet in
    float32 before, where the sum of a few huge ones overflows) in a fixed order: the same bits for any
-   number of threads. ---- */
+   number of threads. The order follows shape and strides: equal elements in another layout, such
+   as a transposed view and its copy, may give sums, products, norms, variances and softmax other
+   last bits. Extremes, their positions, any, all, cumsum, sorting and everything of integers have
+   the same bits in every layout. ---- */
 DVT_API dvt_array *dvt_sum(dvt_array *x, dvt_axes axes, bool keepdims); /* integers give int64 */
 DVT_API dvt_array *dvt_prod(dvt_array *x, dvt_axes axes, bool keepdims);
 DVT_API dvt_array *dvt_mean(dvt_array *x, dvt_axes axes,

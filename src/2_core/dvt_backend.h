@@ -108,6 +108,16 @@ typedef enum dvti_kernel {
 
 typedef enum dvti_class { DVTI_F32, DVTI_F64, DVTI_I64 } dvti_class;
 
+/* How much an elementwise operation computes for an element of floats (dvt_op_work.c). */
+typedef enum dvti_op_work {
+    DVTI_WORK_MOVE,     /* a few instructions: memory takes longer */
+    DVTI_WORK_DIVISION, /* so on a CPU; a function on a GPU */
+    DVTI_WORK_FUNCTION, /* exp, log ... */
+    DVTI_WORK_LONG      /* pow, hypot ... */
+} dvti_op_work;
+
+DVTI_FN dvti_op_work dvti_op_work_of(dvti_op op);
+
 #define DVTI_MAX_IN 4
 #define DVTI_MAX_OUT 4
 

@@ -35,15 +35,14 @@
     U(round, SAME, F(rint)(x), x, dvti_no_gradient(g), 0.6, 0.9,                                   \
       "nearest whole number, halves to even")                                                      \
     U(trunc, SAME, F(trunc)(x), x, dvti_no_gradient(g), 0.1, 0.9, "whole part")                    \
-    U(reciprocal, FLOAT, C(1) / x, 0, dvt_neg(dvt_mul(g, dvt_square(y))), 0.5, 2, "1 / x")         \
+    U(reciprocal, FLOAT, C(1) / x, 0, dvt_neg(dvt_mul(dvt_mul(g, y), y)), 0.5, 2, "1 / x")         \
     U(sqrt, FLOAT, F(sqrt)(x), 0, dvt_div(dvt_mul_scalar(g, 0.5), y), 0.3, 3, "square root")       \
     U(rsqrt, FLOAT, C(1) / F(sqrt)(x), 0,                                                          \
-      dvt_mul(dvt_mul_scalar(g, -0.5), dvt_mul(y, dvt_square(y))), 0.5, 3, "1 / sqrt(x)")          \
+      dvt_mul(dvt_mul(dvt_mul(dvt_mul_scalar(g, -0.5), y), y), y), 0.5, 3, "1 / sqrt(x)")          \
     U(exp, FLOAT, F(exp)(x), 0, dvt_mul(g, y), -2, 2, "e to the power x")                          \
     U(exp2, FLOAT, F(exp2)(x), 0, dvt_mul(g, dvt_mul_scalar(y, 0.69314718055994530942)), -2, 2,    \
       "2 to the power x")                                                                          \
-    U(expm1, FLOAT, F(expm1)(x), 0, dvt_mul(g, dvt_add_scalar(y, 1)), -2, 2,                       \
-      "exp(x) - 1, exact near 0")                                                                  \
+    U(expm1, FLOAT, F(expm1)(x), 0, dvt_mul(g, dvt_exp(x)), -2, 2, "exp(x) - 1, exact near 0")     \
     U(log, FLOAT, F(log)(x), 0, dvt_div(g, x), 0.3, 3, "natural logarithm")                        \
     U(log2, FLOAT, F(log2)(x), 0, dvt_div(dvt_mul_scalar(g, 1.4426950408889634074), x), 0.3, 3,    \
       "logarithm to base 2")                                                                       \
@@ -54,12 +53,9 @@
     U(sin, FLOAT, F(sin)(x), 0, dvt_mul(g, dvt_cos(x)), -3, 3, "sine")                             \
     U(cos, FLOAT, F(cos)(x), 0, dvt_neg(dvt_mul(g, dvt_sin(x))), -3, 3, "cosine")                  \
     U(tan, FLOAT, F(tan)(x), 0, dvt_mul(g, dvt_add_scalar(dvt_square(y), 1)), -1, 1, "tangent")    \
-    U(asin, FLOAT, F(asin)(x), 0, dvt_mul(g, dvt_rsqrt(dvt_scalar_sub(1, dvt_square(x)))), -0.8,   \
-      0.8, "inverse sine")                                                                         \
-    U(acos, FLOAT, F(acos)(x), 0,                                                                  \
-      dvt_neg(dvt_mul(g, dvt_rsqrt(dvt_scalar_sub(1, dvt_square(x))))), -0.8, 0.8,                 \
-      "inverse cosine")                                                                            \
-    U(atan, FLOAT, F(atan)(x), 0, dvt_div(g, dvt_add_scalar(dvt_square(x), 1)), -2, 2,             \
+    U(asin, FLOAT, F(asin)(x), 0, dvti_grad_asin(g, x), -0.8, 0.8, "inverse sine")                 \
+    U(acos, FLOAT, F(acos)(x), 0, dvt_neg(dvti_grad_asin(g, x)), -0.8, 0.8, "inverse cosine")      \
+    U(atan, FLOAT, F(atan)(x), 0, dvti_over_square(g, dvt_hypot_scalar(x, 1)), -2, 2,              \
       "inverse tangent")                                                                           \
     U(sinh, FLOAT, F(sinh)(x), 0, dvt_mul(g, dvt_cosh(x)), -2, 2, "hyperbolic sine")               \
     U(cosh, FLOAT, F(cosh)(x), 0, dvt_mul(g, dvt_sinh(x)), -2, 2, "hyperbolic cosine")             \
@@ -110,9 +106,8 @@
       a > b ? a : b, dvt_mul(g, dvti_as_dtype_of(dvt_greater_equal(a, b), g)),                     \
       dvt_mul(g, dvti_as_dtype_of(dvt_less(a, b), g)), 0.1, 0.9, 1.1, 2,                           \
       "the larger; NaN when either is")                                                            \
-    B(atan2, FLOAT, F(atan2)(a, b), 0,                                                             \
-      dvt_mul(g, dvt_div(b, dvt_add(dvt_square(a), dvt_square(b)))),                               \
-      dvt_neg(dvt_mul(g, dvt_div(a, dvt_add(dvt_square(a), dvt_square(b))))), 0.3, 2, 0.3, 2,      \
+    B(atan2, FLOAT, F(atan2)(a, b), 0, dvt_mul(g, dvti_over_square(b, dvt_hypot(a, b))),           \
+      dvt_neg(dvt_mul(g, dvti_over_square(a, dvt_hypot(a, b)))), 0.3, 2, 0.3, 2,                   \
       "angle of the point (b, a)")                                                                 \
     B(hypot, FLOAT, F(hypot)(a, b), 0, dvt_mul(g, dvt_div(a, y)), dvt_mul(g, dvt_div(b, y)), 0.3,  \
       2, 0.3, 2, "sqrt(a*a + b*b)")                                                                \
@@ -195,5 +190,17 @@ typedef enum dvti_op {
 #undef DVTI_ENUM_UNARY
 #undef DVTI_ENUM_BINARY
 #undef DVTI_ENUM_OTHER
+
+/* Rows below DVTI_UNARY_END have one argument, those from there to below DVTI_BINARY_END two. */
+#define DVTI_COUNT_UNARY(name, rule, f, i, grad, lo, hi, doc) +1
+#define DVTI_COUNT_BINARY(name, rule, f, i, ga, gb, la, ha, lb, hb, doc) +1
+
+enum {
+    DVTI_UNARY_END = 0 DVTI_UNARY_TABLE(DVTI_COUNT_UNARY),
+    DVTI_BINARY_END = DVTI_UNARY_END DVTI_BINARY_TABLE(DVTI_COUNT_BINARY)
+};
+
+#undef DVTI_COUNT_UNARY
+#undef DVTI_COUNT_BINARY
 
 #endif

@@ -99,24 +99,10 @@ static void dvti_runs_range(void *user, int64_t begin, int64_t end) {
 
 /* Nanoseconds of a float: quick loops wait for memory. */
 static double dvti_float_cost(dvti_op op) {
-    switch (op) {
-#define DVTI_COST_SAME 0.15
-#define DVTI_COST_NOBOOL 0.15
-#define DVTI_COST_BOOL 0.15
-#define DVTI_COST_FLOAT 0.5
-#define DVTI_ROW(name, rule, f, i, grad, lo, hi, doc)                                              \
-    case DVTI_OP_##name:                                                                           \
-        return DVTI_COST_##rule;
-        DVTI_UNARY_TABLE(DVTI_ROW)
-#undef DVTI_ROW
-#undef DVTI_COST_SAME
-#undef DVTI_COST_NOBOOL
-#undef DVTI_COST_BOOL
-#undef DVTI_COST_FLOAT
-    case DVTI_OP_pow:
-    case DVTI_OP_atan2:
-    case DVTI_OP_mod:
-    case DVTI_OP_floor_div:
+    switch (dvti_op_work_of(op)) {
+    case DVTI_WORK_FUNCTION:
+        return 0.5;
+    case DVTI_WORK_LONG:
         return 1.2;
     default:
         return 0.15;

@@ -126,8 +126,9 @@ DVTI_FN dvt_array *dvti_avg_pool2d(dvt_array *x, const dvti_attr *attr);
 DVTI_FN dvt_array *dvti_avg_pool2d_data(dvt_array *g, dvt_shape x_shape, const dvti_attr *attr);
 /* The dtype of a FLOAT operation's result: integers and bool become float32. */
 DVTI_FN dvt_dtype dvti_float_dtype(dvt_dtype dtype);
-/* x as float32 where it is float16 or bfloat16, otherwise x. Recorded. For sums of squares, which leave float16's range at deviations of 256,
-   and for chains of operations whose intermediate results are not to be rounded to 16 bits. NULL in, NULL out. */
+/* x as float32 where it is float16 or bfloat16, otherwise x. Recorded. For sums of squares, which
+   leave float16's range at deviations of 256, and for chains of operations whose intermediate
+   results are not to be rounded to 16 bits. NULL in, NULL out. */
 DVTI_FN dvt_array *dvti_wide_float(dvt_array *x);
 /* The axes of a reduction as a bit mask; false with AXIS set (out of range, repeated). */
 DVTI_FN bool dvti_axes_mask(const char *function, dvt_axes axes, const dvt_shape *shape,

@@ -23,13 +23,13 @@ static unsigned dvti_reads_unary(dvti_op op) {
     case DVTI_OP_rsqrt:
     case DVTI_OP_exp:
     case DVTI_OP_exp2:
-    case DVTI_OP_expm1:
     case DVTI_OP_tan:
     case DVTI_OP_tanh:
     case DVTI_OP_sigmoid:
         return DVTI_READS_RESULT;
     case DVTI_OP_abs:
     case DVTI_OP_square:
+    case DVTI_OP_expm1:
     case DVTI_OP_log:
     case DVTI_OP_log2:
     case DVTI_OP_log10:
@@ -123,11 +123,10 @@ static unsigned dvti_reads_other(dvti_op op, int input) {
 }
 
 DVTI_FN unsigned dvti_grad_reads(const dvti_node *node, int input) {
-    dvti_op first_binary = DVTI_OP_add, first_other = DVTI_OP_copy;
     unsigned reads;
-    if (node->op < first_binary)
+    if ((int)node->op < DVTI_UNARY_END)
         return dvti_reads_unary(node->op);
-    if (node->op >= first_other)
+    if ((int)node->op >= DVTI_BINARY_END)
         return dvti_reads_other(node->op, input);
     if (node->attr.i[0] == 0)
         return dvti_reads_binary(node->op, input == 1);

@@ -106,7 +106,8 @@ static bool dvti_batch_norm_ok(dvt_array *const *in, int axis) {
     return true;
 }
 
-/* What training writes holds every variance: float16 ends at 65504, and bfloat16 would lose changes below 0.4 %. */
+/* What training writes holds every variance: float16 ends at 65504, and bfloat16 would lose changes
+   below 0.4 %. */
 static bool dvti_running_ok(dvt_array *const *in) {
     int i;
     for (i = 3; i < 5; i++) {

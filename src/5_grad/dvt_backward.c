@@ -116,8 +116,8 @@ static bool dvti_result_of(dvti_grad_call *call, dvti_node *node) {
 }
 
 static void dvti_call_family(dvti_grad_call *call) {
-    dvti_op op = call->node->op, first_other = DVTI_OP_copy;
-    if (op < first_other) {
+    dvti_op op = call->node->op;
+    if ((int)op < DVTI_BINARY_END) {
         dvti_grad_elementwise(call);
         return;
     }

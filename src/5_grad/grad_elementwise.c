@@ -15,11 +15,26 @@ static dvt_array *dvti_grad_gelu(dvt_array *g, dvt_array *x) {
     return dvt_mul(g, dvt_add(cdf, dvt_mul(x, phi)));
 }
 
-/* g * b * a^(b - 1). Where a and b are both 0 the power is replaced by a^0, so that its product with b is 0 and not NaN. */
+/* g / sqrt(1 - x^2). The factors are exact where 1 - x^2 would lose the digits of x^2. */
+static dvt_array *dvti_grad_asin(dvt_array *g, dvt_array *x) {
+    dvt_array *product = dvt_mul(dvt_scalar_sub(1, x), dvt_add_scalar(x, 1));
+    return dvt_mul(g, dvt_rsqrt(product));
+}
+
+/* x / h^2, whose square neither overflows nor vanishes. */
+static dvt_array *dvti_over_square(dvt_array *x, dvt_array *h) {
+    return dvt_div(dvt_div(x, h), h);
+}
+
+/* g * b * a^(b - 1), in at least float32: in 16 bits b - 1 would lose digits of an exponent. Where
+   b is 0 and 1 / a infinite the power is replaced by a^0, so that its product with b is 0 and not
+   NaN. */
 static dvt_array *dvti_grad_pow_a(dvt_array *g, dvt_array *a, dvt_array *b) {
-    dvt_array *both =
-        dvt_logical_and(dvt_equal_scalar(a, 0), dvt_equal_scalar(b, 0)); /* a^b has slope 0 there */
-    dvt_array *power = dvt_where(both, dvti_number_like(g, 0), dvt_sub_scalar(b, 1));
+    dvt_array *flat, *power;
+    a = dvti_wide_float(a);
+    b = dvti_wide_float(b);
+    flat = dvt_logical_and(dvt_isinf(dvt_reciprocal(a)), dvt_equal_scalar(b, 0));
+    power = dvt_where(flat, dvti_number_like(b, 0), dvt_sub_scalar(b, 1));
     return dvt_mul(g, dvt_mul(b, dvt_pow(a, power)));
 }
 
@@ -105,11 +120,11 @@ static dvt_array *dvti_grad_scalar_before(dvti_op op, dvt_array *g, double s, dv
 
 static void dvti_grad_row(dvti_grad_call *call) {
     const dvti_node *node = call->node;
-    dvti_op op = node->op, first_binary = DVTI_OP_add;
+    dvti_op op = node->op;
     dvt_array *a = dvti_as_dtype_of(call->in[0], call->g), *b;
     if (!a) /* also where the row does not read it: a kept error without a failure says nothing */
         return;
-    if (op < first_binary) {
+    if ((int)op < DVTI_UNARY_END) {
         call->out[0] = dvti_grad_unary_row(op, call->g, a, call->y);
         return;
     }

@@ -30,6 +30,40 @@ static dvt_axes dvti_mask_axes(int64_t mask) {
     return axes;
 }
 
+/* ---- the reduced axes as one, the last ---- */
+typedef struct dvti_rows_last {
+    dvt_axes back;
+    dvt_shape moved;
+} dvti_rows_last;
+
+/* x, neither empty nor 0-d, as (kept, reduced) elements. */
+static dvt_array *dvti_to_rows(dvt_array *x, int64_t mask, dvti_rows_last *rows) {
+    dvt_axes order = DVT_ALL;
+    dvt_array *t;
+    int pass, i;
+    rows->back = DVT_ALL;
+    rows->moved = DVT_SCALAR;
+    if (!x)
+        return NULL;
+    for (pass = 0; pass < 2; pass++)
+        for (i = 0; i < x->shape.ndim; i++)
+            if ((mask >> i & 1) == pass) {
+                rows->back.axis[i] = order.n;
+                order.axis[order.n++] = i;
+            }
+    rows->back.n = order.n;
+    t = dvt_transpose(x, order);
+    if (!t)
+        return NULL;
+    rows->moved = t->shape;
+    return dvt_reshape(t, DVT_SHAPE(-1, dvti_reduced_count(x, mask)));
+}
+
+/* The same way back. */
+static dvt_array *dvti_from_rows(dvt_array *t, const dvti_rows_last *rows) {
+    return dvt_transpose(dvt_reshape(t, rows->moved), rows->back);
+}
+
 /* ---- prod ---- */
 /* The product of the elements before each one along the last axis (from_end: behind it), 1 for the first. Hillis and Steele's
    scan, 1986: after the round with distance d every place holds the product of 2d elements, so log2(n) rounds are enough. */
@@ -51,31 +85,19 @@ static dvt_array *dvti_products_before(dvt_array *x, bool from_end) {
     return p;
 }
 
-/* g times the product of all others. No division, so zeros are nothing special, and the text can be differentiated again. */
+/* g times the product of all others, in at least float32, since parts of a product may leave a
+   16-bit float's range. No division, so zeros are nothing special, and the text can be
+   differentiated again. */
 static dvt_array *dvti_grad_prod(dvt_array *x, dvt_array *g, int64_t mask) {
-    dvt_axes order = DVT_ALL, back = DVT_ALL;
-    dvt_shape rows, moved;
+    dvti_rows_last rows;
     dvt_array *t, *others;
-    int pass, i;
     if (dvt_size(x) == 0 || x->shape.ndim == 0)
         return dvt_broadcast_to(g, x->shape);
-    for (pass = 0; pass < 2; pass++) /* kept axes first, then the reduced ones, which become one */
-        for (i = 0; i < x->shape.ndim; i++)
-            if ((mask >> i & 1) == pass) {
-                back.axis[i] = order.n;
-                order.axis[order.n++] = i;
-            }
-    back.n = order.n;
-    t = dvt_transpose(x, order);
-    if (!t)
-        return NULL;
-    moved = t->shape;
-    rows = DVT_SHAPE(-1, dvti_reduced_count(x, mask));
-    t = dvt_reshape(t, rows);
+    t = dvti_to_rows(dvti_wide_float(x), mask, &rows);
     if (!t)
         return NULL;
     others = dvt_mul(dvti_products_before(t, false), dvti_products_before(t, true));
-    return dvt_mul(g, dvt_transpose(dvt_reshape(others, moved), back));
+    return dvt_mul(g, dvti_from_rows(others, &rows));
 }
 
 /* ---- the others ---- */
@@ -86,22 +108,46 @@ static dvt_array *dvti_grad_extreme(dvt_array *x, dvt_array *g, dvt_array *y, in
     return dvt_where(reach, share, dvti_number_like(g, 0));
 }
 
-/* g x / y, and 0 where the norm is 0. */
-static dvt_array *dvti_grad_norm(dvt_array *x, dvt_array *g, dvt_array *y) {
-    dvt_array *zero = dvt_equal_scalar(y, 0);
-    dvt_array *divisor = dvt_where(zero, dvti_number_like(g, 1), y);
-    return dvt_mul(x, dvt_where(zero, dvti_number_like(g, 0), dvt_div(g, divisor)));
+/* g (x / y), and 0 where the norm is 0. The quotient is at most 1, where g / y of a small norm
+   would overflow. float16 has few digits for small norms and none for large ones: there y is formed
+   again in float32. */
+static dvt_array *dvti_grad_norm(dvt_array *x, dvt_array *g, dvt_array *y, int64_t mask) {
+    dvt_array *zero, *divisor;
+    if (x->dtype == DVT_F16) {
+        x = dvti_wide_float(x);
+        y = dvt_norm(x, dvti_mask_axes(mask), true);
+    }
+    zero = dvt_equal_scalar(y, 0);
+    divisor = dvt_where(zero, dvti_number_like(y, 1), y);
+    return dvt_mul(dvt_div(x, divisor), dvt_where(zero, dvti_number_like(g, 0), g));
 }
 
-/* g exp(x - y). Where all of x is -inf so is y, and x - y would be NaN: exp(-inf - 0) is the 0 that is meant. */
-static dvt_array *dvti_grad_logsumexp(dvt_array *x, dvt_array *g, dvt_array *y) {
-    dvt_array *nothing = dvt_equal_scalar(y, -(double)INFINITY);
-    dvt_array *safe = dvt_where(nothing, dvti_number_like(g, 0), y);
-    return dvt_mul(g, dvt_exp(dvt_sub(x, safe)));
+/* g softmax(x). exp(x - y) would multiply the rounding of y by its size. Where all of x is -inf,
+   softmax would be NaN, and 0 is meant. */
+static dvt_array *dvti_grad_logsumexp(dvt_array *x, dvt_array *g, dvt_array *y, int64_t mask) {
+    dvt_array *nothing = dvt_equal_scalar(y, -(double)INFINITY), *safe, *p;
+    dvti_rows_last rows;
+    int axis = 0;
+    if (dvt_size(x) == 0)
+        return dvt_broadcast_to(g, x->shape);
+    if (x->shape.ndim == 0)
+        return dvt_where(nothing, dvti_number_like(g, 0), g);
+    safe = dvt_where(nothing, dvti_number_like(g, 0), x);
+    while (mask != (int64_t)1 << axis && axis < x->shape.ndim)
+        axis++;
+    if (axis < x->shape.ndim)
+        p = dvt_softmax(safe, axis);
+    else
+        p = dvti_from_rows(dvt_softmax(dvti_to_rows(safe, mask, &rows), -1), &rows);
+    return dvt_mul(p, dvt_where(nothing, dvti_number_like(g, 0), g));
 }
 
+/* In at least float32: differences of numbers that were rounded to 16 bits would have few digits.
+   */
 static dvt_array *dvti_grad_softmax(const dvti_node *node, dvt_array *g, dvt_array *y) {
     dvt_axes axes = DVT_AXES((int)node->attr.i[0]);
+    g = dvti_wide_float(g);
+    y = dvti_wide_float(y);
     if (node->op == DVTI_OP_softmax)
         return dvt_mul(y, dvt_sub(g, dvt_sum(dvt_mul(g, y), axes, true)));
     return dvt_sub(g, dvt_mul(dvt_exp(y), dvt_sum(g, axes, true)));
@@ -133,10 +179,10 @@ DVTI_FN void dvti_grad_reduce(dvti_grad_call *call) {
         call->out[0] = dvti_grad_prod(x, g, mask);
         break;
     case DVTI_OP_norm:
-        call->out[0] = dvti_grad_norm(x, g, y);
+        call->out[0] = dvti_grad_norm(x, g, y, mask);
         break;
     case DVTI_OP_logsumexp:
-        call->out[0] = dvti_grad_logsumexp(x, g, y);
+        call->out[0] = dvti_grad_logsumexp(x, g, y, mask);
         break;
     default: /* min, max */
         call->out[0] = dvti_grad_extreme(x, g, y, mask);

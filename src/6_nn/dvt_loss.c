@@ -1,5 +1,5 @@
 /* Losses: one value per sample, composed of recorded operations. Labels are cut from their history, so that gradients flow into
-   the prediction only. Predictions of 16-bit floats are computed with in float32; the loss is rounded once. */
+   the prediction only. Losses of 16-bit predictions are computed in float32 and rounded once. */
 #include "1_base/dvt_float_mode.h"
 #include "6_nn/dvt_nn_internal.h"
 

@@ -1,6 +1,7 @@
-/* Every operation of the table over arrays with an extent of 0, in memory that was filled with a pattern before it was released: with two
-   patterns all bytes of results and gradients are the same, so none of them is memory that nobody wrote. An operation that is new in the table
-   needs a function or a line here. Used by unit/test_empty_written.c and cuda/test_card_empty.c. */
+/* Every operation of the table over arrays with an extent of 0, in memory that was filled with a
+   pattern before it was released: with two patterns all bytes of results and gradients are the
+   same, so none of them is memory that nobody wrote. An operation that is new in the table needs a
+   function or a line here. Used by unit/test_empty_written.c and cuda/test_card_empty.c. */
 #ifndef EMPTY_SWEEP_H
 #define EMPTY_SWEEP_H
 #include "../../src/2_core/dvt_op_table.h"
@@ -190,7 +191,8 @@ static dvt_array *sweep_one_hot(dvt_array *x, dvt_array *b, int axis) {
     return dvt_one_hot(sweep_index(x, axis == 0 ? 0 : 3), axis == 1 ? 0 : 4, dvt_dtype_of(x));
 }
 
-/* x (2, 3, 4) as images of one or two channels; axis says which of images, channels and kernels there are none of. */
+/* x (2, 3, 4) as images of one or two channels; axis says which of images, channels and kernels
+   there are none of. */
 static dvt_array *sweep_conv2d(dvt_array *x, dvt_array *b, int axis) {
     dvt_array *image = dvt_expand_dims(x, 1), *w = dvt_expand_dims(dvt_slice(x, 2, 0, 2, 1), 1);
     dvt_conv2d_params p;
@@ -384,7 +386,8 @@ static void sweep_run(const sweep_call *row, dvt_dtype dtype, int empty, int axi
     }
 }
 
-/* rows: with the rows of unary and binary operations, which are many programs where those must be compiled. */
+/* rows: with the rows of unary and binary operations, which are many programs where those must be
+   compiled. */
 static void sweep_dtypes(const dvt_dtype *dtypes, int n_dtypes, bool rows, dvt_ctx ctx) {
     const int first_other = (int)DVTI_OP_copy;
     static sweep_bytes one, two;

@@ -372,6 +372,25 @@ DVT_FAULTS(backward_of_every_family) {
     }
 }
 
+/* Gradients of several operations each, and what is computed in float32 for float16. */
+DVT_FAULTS(backward_of_composed_gradients) {
+    dvt_array *x = dvt_reshape(dvt_arange(0.5, 6.5, 1, DVT_F16, dvt_cpu()), DVT_SHAPE(1, 2, 3));
+    dvt_array *ones = dvt_ones(DVT_SHAPE(3), DVT_F16, dvt_cpu()), *y = NULL;
+    FAULTS_OK(dvt_attach_grad(x, DVT_GRAD_WRITE));
+    DVT_RECORD {
+        y = dvt_add(dvt_logsumexp(x, DVT_AXES(0, 2), true), dvt_norm(x, DVT_AXES(2), true));
+        y = dvt_add(y, dvt_prod(x, DVT_AXES(1), true));
+        y = dvt_add(y, dvt_pow(x, dvt_atan2(x, dvt_asin(dvt_mul_scalar(x, 0.125)))));
+        y = dvt_add(y, dvt_layer_norm(dvt_log_softmax(x, 1), ones, ones, 1e-5));
+    }
+    if (!y || run->failed)
+        run->failed = 1;
+    else if (dvt_backward(y) == DVT_OK)
+        FAULTS_ADD(dvt_grad(x));
+    else
+        run->failed = 1;
+}
+
 /* ---- virtual GPUs ---- */
 DVT_FAULTS(virtual_gpus) {
     FAULTS_OK(dvt_set_virtual_gpus(2, 100000));

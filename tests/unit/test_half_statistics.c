@@ -1,5 +1,5 @@
-/* Normalisation, spreads and losses of float16 and bfloat16, at magnitudes whose squares leave a 16-bit float's range: values and
-   gradients against float64, on cpu() and on a virtual GPU. */
+/* Normalisation, spreads and losses of float16 and bfloat16, at magnitudes whose squares leave a
+   16-bit float's range: values and gradients against float64, on cpu() and on a virtual GPU. */
 #include "dvt_test.h"
 
 #define N 6 /* rows */
@@ -166,7 +166,8 @@ DVT_TEST(half_statistics_unrecorded) {
     free(b);
 }
 
-/* Running statistics are float32 or float64: a float16 variance above 65504 would be infinite. Without training they are only read. */
+/* Running statistics are float32 or float64: a float16 variance above 65504 would be infinite.
+   Without training they are only read. */
 DVT_TEST(half_statistics_running) {
     static const dvt_dtype dtypes[] = {DVT_F16, DVT_BF16};
     int d;
@@ -191,7 +192,8 @@ DVT_TEST(half_statistics_running) {
 }
 
 #if !defined(DEVTENSOR_NO_NN)
-/* Half the square of 300 is a float16, the square is not; nor need the squares be whose mean is one. */
+/* Half the square of 300 is a float16, the square is not; nor need the squares be whose mean is
+   one. */
 DVT_TEST(half_statistics_losses) {
     static const dvt_dtype dtypes[] = {DVT_F16, DVT_BF16};
     int d;
@@ -217,7 +219,8 @@ DVT_TEST(half_statistics_losses) {
         }
         CHECK_INT(dvt_dtype_of(y), dtypes[d]);
         CHECK_INT(dvt_backward(y), DVT_OK);
-        /* Through the rounded logarithm the first three would be 1 to 3 per cent off in bfloat16. */
+        /* Through the rounded logarithm the first three would be 1 to 3 per cent off in bfloat16.
+           */
         CHECK_VALUES(dvt_mul_scalar(dvt_astype(dvt_grad(x), DVT_F64, false), 1e4), 4e-3, 3.3524058,
                      2.0333369, 1.2332812, -6.6190240);
     }

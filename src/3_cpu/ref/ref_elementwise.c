@@ -409,29 +409,8 @@ static int64_t dvti_ew_bound(double bound, dvt_dtype dtype) {
 
 /* Nanoseconds of an element, in the plain loops. */
 static double dvti_ew_cost(const dvti_ew_plan *plan) {
-    switch (plan->op) {
-#define DVTI_COST_SAME 0.3 /* what moving the memory takes */
-#define DVTI_COST_NOBOOL 0.3
-#define DVTI_COST_BOOL 0.3
-#define DVTI_COST_FLOAT 2.5
-#define DVTI_ROW(name, rule, f, i, grad, lo, hi, doc)                                              \
-    case DVTI_OP_##name:                                                                           \
-        return DVTI_COST_##rule;
-        DVTI_UNARY_TABLE(DVTI_ROW)
-#undef DVTI_ROW
-    case DVTI_OP_pow:
-    case DVTI_OP_atan2:
-    case DVTI_OP_hypot:
-    case DVTI_OP_mod:
-    case DVTI_OP_floor_div:
-        return DVTI_COST_FLOAT;
-    default:
-        return DVTI_COST_SAME;
-#undef DVTI_COST_SAME
-#undef DVTI_COST_NOBOOL
-#undef DVTI_COST_BOOL
-#undef DVTI_COST_FLOAT
-    }
+    return dvti_op_work_of(plan->op) >= DVTI_WORK_FUNCTION ? 2.5
+                                                           : 0.3; /* what moving the memory takes */
 }
 
 DVTI_FN void dvti_ref_elementwise(const dvti_launch *launch) {

@@ -12,7 +12,8 @@
    A result of many elements is cut into chunks (SPLIT), one block each, whose states go to the workspace; a second kernel
    joins them. One block per result with an atomic end, the usual alternative, gives other bits on every run.
 
-   Which elements meet in which order depends on the shape (and the dtype) alone: not on the card, nor on the alignment. Sums, products, means
+   Which elements meet in which order depends on shape, strides and dtype alone: not on the card, nor
+   on the alignment. Sums, products, means
    and norms are formed in float64 (two double operations per element: hidden behind memory on data-centre cards, and
    for float32 just so on those with few of them). Extremes are compared in the elements' own type. logsumexp keeps a running maximum
    with the sum over it; each group of VEC elements needs one test of the maximum and one exponential per element; for

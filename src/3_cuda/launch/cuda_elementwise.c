@@ -10,7 +10,7 @@
 static int dvti_cuda_ew_operands(dvti_op op) {
     if (op == DVTI_OP_where)
         return 3;
-    return op >= DVTI_OP_add && op <= DVTI_OP_logical_xor ? 2 : 1;
+    return (int)op >= DVTI_UNARY_END && (int)op < DVTI_BINARY_END ? 2 : 1;
 }
 
 DVTI_FN void dvti_cuda_describe_elementwise(uint64_t variant, dvti_text *text) {
@@ -219,30 +219,7 @@ static bool dvti_cuda_ew_mixed(const dvti_cuda_ew *ew, dvti_op op) {
 
 /* Texts of a few instructions are done for several groups at once; the others would only become long programs. */
 static bool dvti_cuda_ew_short(dvti_op op) {
-    switch (op) {
-#define DVTI_SHORT_SAME true
-#define DVTI_SHORT_NOBOOL true
-#define DVTI_SHORT_BOOL true
-#define DVTI_SHORT_FLOAT false
-#define DVTI_ROW(name, rule, f, i, grad, lo, hi, doc)                                              \
-    case DVTI_OP_##name:                                                                           \
-        return DVTI_SHORT_##rule;
-        DVTI_UNARY_TABLE(DVTI_ROW)
-#undef DVTI_ROW
-    case DVTI_OP_floor_div:
-    case DVTI_OP_mod:
-    case DVTI_OP_pow:
-    case DVTI_OP_div:
-    case DVTI_OP_atan2:
-    case DVTI_OP_hypot:
-        return false;
-    default:
-        return true;
-#undef DVTI_SHORT_SAME
-#undef DVTI_SHORT_NOBOOL
-#undef DVTI_SHORT_BOOL
-#undef DVTI_SHORT_FLOAT
-    }
+    return dvti_op_work_of(op) == DVTI_WORK_MOVE;
 }
 
 static int dvti_cuda_ew_log2(int64_t power) {
