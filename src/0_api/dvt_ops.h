@@ -189,10 +189,15 @@ DVT_API dvt_array *dvt_pick(dvt_array *x, dvt_array *indices, int axis, bool kee
    on a GPU). */
 DVT_API dvt_array *dvt_one_hot(dvt_array *indices, int64_t depth, dvt_dtype dtype);
 
-/* ---- convolution and pooling: NCHW data, OIHW weights. A field of 0 means its default. ---- */
+/* ---- convolution and pooling: NCHW data, OIHW weights. A field of 0 means its default. ----
+   A pair is {height, width}. In every pair a second value of 0 repeats the first: {2} and {2, 0}
+   mean (2, 2). DVT_PAD_NONE is a padding of 0 where 0 would repeat: {2, DVT_PAD_NONE} means (2, 0).
+   Every other negative padding is an error. */
+#define DVT_PAD_NONE (-2147483647)
+
 typedef struct dvt_conv2d_params {
-    int stride[2];   /* default 1, 1 (a second value of 0 repeats the first) */
-    int padding[2];  /* default 0 */
+    int stride[2];   /* default 1, 1 */
+    int padding[2];  /* default 0, 0 */
     int dilation[2]; /* default 1, 1 */
     int groups;      /* default 1 */
 } dvt_conv2d_params;
@@ -206,9 +211,9 @@ DVT_API dvt_array *dvt_conv2d(dvt_array *x, dvt_array *w, dvt_array *bias,
                               const dvt_conv2d_params *p);
 
 typedef struct dvt_pool2d_params {
-    int size[2];    /* required, unless global; a second value of 0 repeats the first */
+    int size[2];    /* required, unless global */
     int stride[2];  /* default: size */
-    int padding[2]; /* default 0, at most size / 2 */
+    int padding[2]; /* default 0, 0; at most size / 2 */
     bool ceil_mode; /* round output extents up instead of down */
     bool
         exclude_padding; /* dvt_avg_pool2d divides by the elements inside x instead of the window */
