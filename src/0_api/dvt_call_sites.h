@@ -279,6 +279,8 @@
 #define dvt_isfinite(...) dvt_note_site(dvt_isfinite(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_logical_not(...) dvt_note_site(dvt_logical_not(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_where(...) dvt_note_site(dvt_where(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_where_scalar(...) dvt_note_site(dvt_where_scalar(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_scalar_where(...) dvt_note_site(dvt_scalar_where(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_clip(...) dvt_note_site(dvt_clip(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_clip_(...) dvt_note_site(dvt_clip_(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_sum(...) dvt_note_site(dvt_sum(__VA_ARGS__), __FILE__, __LINE__)

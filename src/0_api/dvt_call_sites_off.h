@@ -278,6 +278,8 @@
 #undef dvt_isfinite
 #undef dvt_logical_not
 #undef dvt_where
+#undef dvt_where_scalar
+#undef dvt_scalar_where
 #undef dvt_clip
 #undef dvt_clip_
 #undef dvt_sum

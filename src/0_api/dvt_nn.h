@@ -130,7 +130,7 @@ DVT_API dvt_block *dvt_conv2d_block(int64_t channels, int kernel, dvt_activation
 
 typedef struct dvt_conv2d_desc {
     int64_t channels;    /* required */
-    int kernel[2];       /* required; a second value of 0 repeats the first */
+    int kernel[2];       /* required; pairs are those of dvt_conv2d_params */
     int64_t in_channels; /* 0: inferred */
     dvt_conv2d_params params;
     dvt_activation activation;

@@ -32,7 +32,11 @@ DVT_DECLARE_BINARY(mul)       /* a * b */
 DVT_DECLARE_BINARY(div)       /* a / b, float */
 DVT_DECLARE_BINARY(floor_div) /* floor(a / b); integers by 0 give 0 */
 DVT_DECLARE_BINARY(mod)       /* a - floor(a / b) * b, with b's sign; integers by 0 give 0 */
-DVT_DECLARE_BINARY(pow)       /* a to the power b; integers to a negative power are truncated */
+/* a to the power b; integers to a negative power are truncated. Exponents of -1, 0, 0.5, 1, 2 and 3,
+   as a number or in an array, give the value of 1 / a, 1, sqrt(a), a, a * a and a * a * a rounded
+   once, and are as fast where they are the same for all elements. As in C, pow(-0, 0.5) is 0 and
+   pow(-INFINITY, 0.5) is INFINITY, unlike dvt_sqrt and NumPy's `**`. */
+DVT_DECLARE_BINARY(pow)
 DVT_DECLARE_BINARY(minimum)   /* the smaller; NaN when either is; of equals a gets the gradient */
 DVT_DECLARE_BINARY(maximum)   /* the larger; NaN when either is; of equals a gets the gradient */
 DVT_DECLARE_BINARY(atan2)     /* the angle of the point (b, a), float */
@@ -93,6 +97,10 @@ DVT_DECLARE_TEST(logical_not)
 /* ---- select ---- */
 /* condition ? a : b, all three broadcast; nonzero conditions hold. */
 DVT_API dvt_array *dvt_where(dvt_array *condition, dvt_array *a, dvt_array *b);
+/* The same with a number in place of b, NumPy's where(condition, a, 0.0), or in place of a. The
+   number has no dtype of its own: as in dvt_NAME_scalar. */
+DVT_API dvt_array *dvt_where_scalar(dvt_array *condition, dvt_array *a, double s);
+DVT_API dvt_array *dvt_scalar_where(dvt_array *condition, double s, dvt_array *b);
 /* min(max(x, low), high). Use -INFINITY or INFINITY for no bound; NaN stays. Errors: VALUE (low >
  * high or NaN). */
 DVT_API dvt_array *dvt_clip(dvt_array *x, double low, double high);
@@ -179,23 +187,30 @@ DVT_API dvt_array *dvt_stack(dvt_array *const *arrays, int n, int axis);
    Copies: never.  Errors: RANGE (n < 1), AXIS, SHAPE (even asked and not divisible). */
 DVT_API dvt_status dvt_split(dvt_array *x, int n, int axis, bool even, dvt_array **out);
 /* Slices of x along an axis, one per index; indices is an integer array of any shape, negative ones
-   count from the end. Errors: RANGE, when an index on a CPU is out of range (on a GPU, where nothing
-   is read back to look, it is clamped to the nearest), or the axis is empty. */
+   count from the end. On cpu() an index out of range is a RANGE error; on gpu(i) it is clamped to the
+   nearest one without an error, since looking would wait for the device.
+   Errors: RANGE (an index out of range on cpu(), an empty axis). */
 DVT_API dvt_array *dvt_take(dvt_array *x, dvt_array *indices, int axis);
 /* result[..., j, ...] = x[..., indices[..., j, ...], ...]: indices has x's number of axes and
-   broadcasts with x on all axes but one. Also called gather. Indices and errors as dvt_take. */
+   broadcasts with x on all axes but one. Also called gather. Negative indices, errors on cpu() and
+   clamping on gpu(i) as dvt_take. */
 DVT_API dvt_array *dvt_take_along_axis(dvt_array *x, dvt_array *indices, int axis);
-/* One element per row: indices has x's shape without the axis (or with extent 1 there). Indices and
-   errors as dvt_take. */
+/* One element per row: indices has x's shape without the axis (or with extent 1 there). Negative
+   indices, errors on cpu() and clamping on gpu(i) as dvt_take. */
 DVT_API dvt_array *dvt_pick(dvt_array *x, dvt_array *indices, int axis, bool keepdims);
 /* A new last axis of `depth`: 1 at the index, else 0 (all 0 for an index out of range, on a CPU and
    on a GPU). */
 DVT_API dvt_array *dvt_one_hot(dvt_array *indices, int64_t depth, dvt_dtype dtype);
 
-/* ---- convolution and pooling: NCHW data, OIHW weights. A field of 0 means its default. ---- */
+/* ---- convolution and pooling: NCHW data, OIHW weights. A field of 0 means its default. ----
+   A pair is {height, width}. In every pair a second value of 0 repeats the first: {2} and {2, 0}
+   mean (2, 2). DVT_PAD_NONE is a padding of 0 where 0 would repeat: {2, DVT_PAD_NONE} means (2, 0).
+   Every other negative padding is an error. */
+#define DVT_PAD_NONE (-2147483647)
+
 typedef struct dvt_conv2d_params {
-    int stride[2];   /* default 1, 1 (a second value of 0 repeats the first) */
-    int padding[2];  /* default 0 */
+    int stride[2];   /* default 1, 1 */
+    int padding[2];  /* default 0, 0 */
     int dilation[2]; /* default 1, 1 */
     int groups;      /* default 1 */
 } dvt_conv2d_params;
@@ -209,9 +224,9 @@ DVT_API dvt_array *dvt_conv2d(dvt_array *x, dvt_array *w, dvt_array *bias,
                               const dvt_conv2d_params *p);
 
 typedef struct dvt_pool2d_params {
-    int size[2];    /* required, unless global; a second value of 0 repeats the first */
+    int size[2];    /* required, unless global */
     int stride[2];  /* default: size */
-    int padding[2]; /* default 0, at most size / 2 */
+    int padding[2]; /* default 0, 0; at most size / 2 */
     bool ceil_mode; /* round output extents up instead of down */
     bool
         exclude_padding; /* dvt_avg_pool2d divides by the elements inside x instead of the window */

@@ -13,6 +13,29 @@ static void dvti_storage_release(dvti_storage *storage) {
     dvti_small_free(storage, sizeof *storage);
 }
 
+/* The array that this thread is taking memory for; shape is NULL when there is none. */
+static DVTI_TLS struct {
+    const dvt_shape *shape;
+    dvt_dtype dtype;
+} dvti_wanted;
+
+DVTI_FN const char *dvti_wanted_text(void) {
+    char *text = dvti_name_buffer();
+    if (!dvti_wanted.shape)
+        return "";
+    snprintf(text, DVTI_NAME_SIZE, " for an array of shape %s, %s,",
+             dvti_shape_text(*dvti_wanted.shape), dvt_dtype_name(dvti_wanted.dtype));
+    return text;
+}
+
+DVTI_FN dvt_status dvti_fail_array_memory(const char *function, int64_t bytes) {
+    const char *wanted = dvti_wanted_text();
+    return dvti_fail(
+        DVT_ERR_HOST_MEMORY,
+        "%s: no main memory left%s %s %lld bytes; free arrays or work in smaller pieces", function,
+        wanted, *wanted ? "of" : "for", (long long)bytes);
+}
+
 /* The device stays in use for as long as the storage lives. */
 static dvti_storage *dvti_storage_new(const char *function, dvt_ctx ctx, int64_t bytes) {
     dvti_device *device = dvti_device_begin(function, ctx);
@@ -111,7 +134,10 @@ DVTI_FN dvt_array *dvti_array_shaped(const char *function, const dvt_shape *shap
             return NULL;
         dvti_strides_c(*shape, stride); /* empty, with extents that overflow */
     }
+    dvti_wanted.shape = shape;
+    dvti_wanted.dtype = dtype;
     storage = dvti_storage_new(function, dvti_ctx(ctx), bytes);
+    dvti_wanted.shape = NULL;
     if (!storage)
         return NULL;
     return dvti_array_on(function, storage, shape, stride, 0, dtype);

@@ -127,6 +127,10 @@ DVTI_FN void dvti_view_broadcast_into(dvti_view *view, const dvt_array *x, const
 DVTI_FN void dvti_node_release(struct dvti_node *node);
 /* "float32 (2, 3) on gpu(0) made at main.c:42": for messages. */
 DVTI_FN const char *dvti_describe(const dvt_array *x);
+/* " for an array of shape (2, 3), float32," while this thread takes memory for one, else "": a part of the messages of `acquire`. */
+DVTI_FN const char *dvti_wanted_text(void);
+/* dvti_fail_memory with that part. */
+DVTI_FN dvt_status dvti_fail_array_memory(const char *function, int64_t bytes);
 DVTI_FN const char *dvti_site_text(const dvt_array *x);
 
 /* ---- contexts ---- */

@@ -109,8 +109,28 @@ static double dvti_float_cost(dvti_op op) {
     }
 }
 
+DVTI_FN bool dvti_simple_exponent(double exponent) {
+    return exponent == -1 || exponent == 0 || exponent == 0.5 || exponent == 1 || exponent == 2 ||
+           exponent == 3;
+}
+
+/* pow by one such number, in the launch or in an array of one element. */
+static bool dvti_is_quick_power(const dvti_launch *launch) {
+    const dvti_view *b = &launch->in[1];
+    int i;
+    if (launch->op != DVTI_OP_pow || launch->i[0] == 1)
+        return false;
+    if (launch->i[0] == 2)
+        return dvti_simple_exponent(launch->f[0]);
+    for (i = 0; i < b->ndim; i++)
+        if (b->stride[i] && b->dim[i] != 1)
+            return false;
+    return dvti_simple_exponent(dvti_load_f64(b->data, b->dtype, 0));
+}
+
 static double dvti_runs_cost(const dvti_launch *launch) {
-    double cost = dvti_float_cost(launch->op);
+    double cost =
+        dvti_is_quick_power(launch) ? dvti_float_cost(DVTI_OP_mul) : dvti_float_cost(launch->op);
     return launch->compute == DVTI_F32 ? cost : cost < 0.5 ? 2 * cost : 4 * cost;
 }
 

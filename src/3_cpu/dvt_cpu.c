@@ -142,14 +142,14 @@ static dvt_status dvti_cpu_acquire(dvti_device *device, const char *function, in
     void *block;
     if (!dvti_cpu_use(device, bytes, &used))
         return dvti_fail(DVT_ERR_HOST_MEMORY,
-                         "%s: %lld bytes wanted on cpu(), where %lld of %lld are in use; free "
+                         "%s: %lld bytes wanted%s on cpu(), where %lld of %lld are in use; free "
                          "arrays, or raise the limit with dvt_set_memory_limit",
-                         function, (long long)bytes, (long long)used,
+                         function, (long long)bytes, dvti_wanted_text(), (long long)used,
                          (long long)dvti_atomic_load(&device->limit));
     block = dvti_heap_take(&dvti_cpu_heap, bytes);
     if (!block) {
         dvti_atomic_add(&device->used, -bytes);
-        return dvti_fail_memory(function, bytes);
+        return dvti_fail_array_memory(function, bytes);
     }
     dvti_cpu_count_peak(device, used);
     *out = block;

@@ -296,10 +296,10 @@ static dvt_status dvti_virtual_acquire(dvti_device *device, const char *function
         return status;
     if (!dvti_virtual_count(device, bytes, &used))
         return dvti_fail(DVT_ERR_DEVICE_MEMORY,
-                         "%s: %lld bytes wanted on %s, where %lld of %lld are in use; free "
+                         "%s: %lld bytes wanted%s on %s, where %lld of %lld are in use; free "
                          "arrays there, use a smaller batch, or another device",
-                         function, (long long)bytes, dvt_ctx_name(device->ctx), (long long)used,
-                         (long long)dvti_atomic_load(&device->limit));
+                         function, (long long)bytes, dvti_wanted_text(), dvt_ctx_name(device->ctx),
+                         (long long)used, (long long)dvti_atomic_load(&device->limit));
     *out = dvti_heap_take(&v->heap, bytes);
     if (!*out) { /* blocks that are released, but still in the queue, may help */
         dvti_virtual_await(v, dvti_virtual_now(v));
@@ -308,7 +308,7 @@ static dvt_status dvti_virtual_acquire(dvti_device *device, const char *function
     if (*out)
         return DVT_OK;
     dvti_atomic_add(&device->used, -bytes);
-    return dvti_fail_memory(function, bytes);
+    return dvti_fail_array_memory(function, bytes);
 }
 
 static void dvti_virtual_release(dvti_device *device, void *block, int64_t bytes) {

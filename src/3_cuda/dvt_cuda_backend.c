@@ -26,10 +26,10 @@ static dvt_status dvti_cuda_full(dvti_cuda_gpu *gpu, const char *function, int64
     dvti_cuda()->cuMemGetInfo_v2(&available, &total);
     return dvti_fail(
         DVT_ERR_DEVICE_MEMORY,
-        "%s: %lld bytes wanted on %s, where %lld are in use by arrays, %lld are kept "
+        "%s: %lld bytes wanted%s on %s, where %lld are in use by arrays, %lld are kept "
         "for later in pieces of at most %lld, and the card has %lld of %lld free; free "
         "arrays there, use a smaller batch, or another device",
-        function, (long long)bytes, dvt_ctx_name(gpu->ctx),
+        function, (long long)bytes, dvti_wanted_text(), dvt_ctx_name(gpu->ctx),
         (long long)dvti_atomic_load(&gpu->device->used),
         (long long)(gpu->memory.reserved - dvti_atomic_load(&gpu->device->used)),
         (long long)dvti_cuda_largest_free(&gpu->memory), (long long)available, (long long)total);
@@ -37,9 +37,9 @@ static dvt_status dvti_cuda_full(dvti_cuda_gpu *gpu, const char *function, int64
 
 static dvt_status dvti_cuda_over_limit(dvti_device *device, const char *function, int64_t bytes) {
     return dvti_fail(DVT_ERR_DEVICE_MEMORY,
-                     "%s: %lld bytes wanted on %s, where %lld of %lld are in use; free arrays "
+                     "%s: %lld bytes wanted%s on %s, where %lld of %lld are in use; free arrays "
                      "there, use a smaller batch, or another device",
-                     function, (long long)bytes, dvt_ctx_name(device->ctx),
+                     function, (long long)bytes, dvti_wanted_text(), dvt_ctx_name(device->ctx),
                      (long long)dvti_atomic_load(&device->used),
                      (long long)dvti_atomic_load(&device->limit));
 }

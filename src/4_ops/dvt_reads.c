@@ -76,6 +76,11 @@ static unsigned dvti_reads_binary(dvti_op op, bool to_b) {
     }
 }
 
+/* The gradient of pow by a number s. */
+static unsigned dvti_reads_power(double s) {
+    return s == 0 || s == 1 ? 0 : s == 0.5 || s == -1 ? DVTI_READS_RESULT : DVTI_READS_X;
+}
+
 static unsigned dvti_reads_other(dvti_op op, int input) {
     switch (op) {
     case DVTI_OP_where: /* the condition */
@@ -134,7 +139,7 @@ DVTI_FN unsigned dvti_grad_reads(const dvti_node *node, int input) {
     reads = dvti_reads_binary(node->op, node->attr.i[0] == 1);
     if (node->attr.i[0] == 1)
         return (reads & DVTI_READS_RESULT) | (reads & DVTI_READS_B ? DVTI_READS_X : 0);
-    return reads & ~DVTI_READS_B;
+    return node->op == DVTI_OP_pow ? dvti_reads_power(node->attr.f[0]) : reads & ~DVTI_READS_B;
 }
 
 #undef DVTI_READS_X

@@ -2,17 +2,30 @@
    op_pool.c. */
 #include "4_ops/dvt_op.h"
 
+DVTI_FN void dvti_pair(const int *pair, int first, int *out) {
+    out[0] = pair[0] ? pair[0] : first;
+    out[1] = pair[1] ? pair[1] : out[0];
+}
+
+DVTI_FN void dvti_padding(const int *pair, int *out) {
+    int i;
+    dvti_pair(pair, 0, out);
+    for (i = 0; i < 2; i++)
+        if (out[i] == DVT_PAD_NONE)
+            out[i] = 0;
+}
+
 /* Zeros become defaults, in this one place. Only signs are checked here; what fits, with the shapes. */
 static bool dvti_conv2d_resolve(const char *name, const dvt_conv2d_params *p, dvti_attr *attr) {
     static const dvt_conv2d_params none = {{0, 0}, {0, 0}, {0, 0}, 0};
-    int i;
+    int i, pair[6];
     *attr = dvti_attr_none();
     p = p ? p : &none;
-    for (i = 0; i < 2; i++) {
-        attr->i[i] = p->stride[i] ? p->stride[i] : i ? attr->i[0] : 1;
-        attr->i[2 + i] = p->padding[i];
-        attr->i[4 + i] = p->dilation[i] ? p->dilation[i] : i ? attr->i[4] : 1;
-    }
+    dvti_pair(p->stride, 1, pair);
+    dvti_padding(p->padding, pair + 2);
+    dvti_pair(p->dilation, 1, pair + 4);
+    for (i = 0; i < 6; i++)
+        attr->i[i] = pair[i];
     attr->i[6] = p->groups ? p->groups : 1;
     for (i = 0; i < 7; i++)
         if (attr->i[i] < 0) {

@@ -37,29 +37,51 @@ DVT_API dvt_array *dvt_astype(dvt_array *x, dvt_dtype dtype, bool copy) {
     return dvti_copied("dvt_astype", x, dtype, x->storage->ctx);
 }
 
+/* The shape of src without those leading extents of 1 that dst has no axes for: NumPy's rule for assignments. */
+static dvt_shape dvti_source_shape(const dvt_array *dst, const dvt_array *src) {
+    dvt_shape shape = src->shape;
+    while (shape.ndim > dst->shape.ndim && shape.dim[0] == 1) {
+        shape.ndim--;
+        memmove(shape.dim, shape.dim + 1, (size_t)shape.ndim * sizeof shape.dim[0]);
+    }
+    return shape;
+}
+
+static bool dvti_broadcasts_into(const dvt_array *dst, const dvt_array *src) {
+    dvt_shape shape = dvti_source_shape(dst, src), common;
+    if (dvti_broadcasts(&dst->shape, &shape, &common) && dvt_shape_equal(common, dst->shape))
+        return true;
+    dvti_fail(DVT_ERR_SHAPE,
+              "dvt_copy_into: src is %s and dst is %s; src broadcasts to dst, not dst to src: each "
+              "extent of src must be dst's or 1, counted from the last; reshape or slice src",
+              dvti_describe(src), dvti_describe(dst));
+    return false;
+}
+
+/* src as an array of dst's shape on memory that dst does not share. What broadcasts crosses to dst's context before. */
+static dvt_array *dvti_copy_source(dvt_array *dst, dvt_array *src) {
+    if (dvti_overlaps(src, dst))
+        src = dvt_copy(src);
+    if (!src || dvt_shape_equal(src->shape, dst->shape))
+        return src;
+    src = dvt_as_in_ctx(src, dst->storage->ctx);
+    if (src && src->shape.ndim > dst->shape.ndim)
+        src = dvt_reshape(src, dvti_source_shape(dst, src));
+    return src ? dvt_broadcast_to(src, dst->shape) : NULL;
+}
+
 DVT_API dvt_array *dvt_copy_into(dvt_array *dst, dvt_array *src) {
     dvt_scope_guard scope;
-    dvt_array *from = src;
+    dvt_array *from = NULL;
     dvti_node *node;
     dvt_status status;
     if (!dst || !src) {
         dvti_null("dvt_copy_into", dst ? "src" : "dst");
         return NULL;
     }
-    if (dst == src) {
-        dvti_log(DVT_LOG_WARNING,
-                 "dvt_copy_into: an array is copied onto itself (%s); nothing is done",
-                 dvti_describe(dst));
-        return NULL;
-    }
-    if (!dvt_shape_equal(dst->shape, src->shape)) {
-        dvti_fail(DVT_ERR_SHAPE,
-                  "dvt_copy_into: dst is %s and src is %s; expected equal shapes: reshape or slice "
-                  "one of them",
-                  dvti_describe(dst), dvti_describe(src));
-        return NULL;
-    }
-    if (!dvti_writable("dvt_copy_into", dst))
+    if (dst == src)
+        return dst;
+    if (!dvti_broadcasts_into(dst, src) || !dvti_writable("dvt_copy_into", dst))
         return NULL;
     if (dvt_is_recording() && dvt_has_history(src) &&
         dvti_atomic_load(&dst->storage->references) > 1) {
@@ -74,10 +96,8 @@ DVT_API dvt_array *dvt_copy_into(dvt_array *dst, dvt_array *src) {
     if (!dvti_prepare(dst, DVTI_OP_copy, "dvt_copy_into", &src, 1, NULL, &node))
         return NULL;
     scope = dvt_scope_begin();
-    if (dvti_overlaps(src, dst)) {
-        DVT_PAUSE {
-            from = dvt_copy(src);
-        }
+    DVT_PAUSE {
+        from = dvti_copy_source(dst, src);
     }
     status = from ? dvti_copy_elements("dvt_copy_into", dst, from) : dvti_failure();
     dvt_scope_end(&scope);

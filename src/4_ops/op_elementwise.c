@@ -225,6 +225,51 @@ DVT_API dvt_array *dvt_where(dvt_array *condition, dvt_array *a, dvt_array *b) {
     return dvti_finish(out, DVTI_OP_where, "dvt_where", in, 3, NULL);
 }
 
+/* One of the values is the number s: scalar_at is 2 for the first, 3 for the second. */
+static dvt_array *dvti_where_scalar(const char *name, dvt_array *condition, dvt_array *x,
+                                    int scalar_at, double s) {
+    const char *names[2];
+    const int array_at = 5 - scalar_at; /* which operand x is, counted as scalar_at */
+    dvti_launch launch;
+    dvti_attr attr = dvti_attr_none();
+    dvt_array *in[2], *out;
+    dvt_shape shape;
+    dvt_dtype dtype;
+    names[0] = "condition";
+    names[1] = array_at == 2 ? "a" : "b";
+    dvti_launch_begin(&launch, name, DVTI_K_ELEMENTWISE, DVTI_OP_where);
+    in[0] = condition;
+    in[1] = x;
+    if (!dvti_check_named(name, in, 2, names) ||
+        !dvti_arrays_meet(name, in, 1, &condition->shape, &shape))
+        return NULL;
+    dtype = dvti_with_scalar(x->dtype, s);
+    out = dvti_array_new(name, shape, dtype, x->storage->ctx);
+    if (!out)
+        return NULL;
+    launch.compute = dvti_class_of(dtype);
+    memset(launch.in, 0, sizeof launch.in);
+    dvti_view_broadcast_into(&launch.in[0], condition, &shape);
+    dvti_view_broadcast_into(&launch.in[array_at - 1], x, &shape);
+    dvti_view_into(&launch.out[0], out);
+    launch.n_in = 3;
+    launch.n_out = 1;
+    launch.f[0] = attr.f[0] = s;
+    launch.i[0] = attr.i[0] = scalar_at;
+    launch.i[1] = launch.compute == DVTI_I64 ? (int64_t)s : 0;
+    if (dvti_has_elements(&shape) && dvti_run(out->storage->device, &launch) != DVT_OK)
+        return NULL;
+    return dvti_finish(out, DVTI_OP_where, name, in, 2, &attr);
+}
+
+DVT_API dvt_array *dvt_where_scalar(dvt_array *condition, dvt_array *a, double s) {
+    return dvti_where_scalar("dvt_where_scalar", condition, a, 3, s);
+}
+
+DVT_API dvt_array *dvt_scalar_where(dvt_array *condition, double s, dvt_array *b) {
+    return dvti_where_scalar("dvt_scalar_where", condition, b, 2, s);
+}
+
 static dvt_array *dvti_clip(const char *name, dvt_array *x, double low, double high,
                             dvt_array *into) {
     dvti_launch launch;

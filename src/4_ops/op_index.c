@@ -3,23 +3,42 @@
 #include "4_ops/dvt_op.h"
 
 /* ---- concat, stack, split ---- */
+/* arrays[k] has the shape of arrays[0], but for the extent along `axis` (-1: for none). */
+static bool dvti_fits_first(const char *name, dvt_array *const *arrays, int k, int axis) {
+    const dvt_shape *first = &arrays[0]->shape, *other = &arrays[k]->shape;
+    char rule[40] = "expected equal shapes";
+    int i = 0;
+    if (axis >= 0)
+        snprintf(rule, sizeof rule, "only axis %d may differ", axis);
+    if (other->ndim != first->ndim) {
+        dvti_fail(
+            DVT_ERR_SHAPE,
+            "%s: array %d (%s) has %d axes and array 0 (%s) has %d; expected as many: reshape "
+            "one of them",
+            name, k, dvti_describe(arrays[k]), other->ndim, dvti_describe(arrays[0]), first->ndim);
+        return false;
+    }
+    while (i < first->ndim && (i == axis || other->dim[i] == first->dim[i]))
+        i++;
+    if (i == first->ndim)
+        return true;
+    dvti_fail(DVT_ERR_SHAPE,
+              "%s: array %d (%s) and array 0 (%s) differ on axis %d: %lld and %lld; %s: reshape or "
+              "slice one of them",
+              name, k, dvti_describe(arrays[k]), dvti_describe(arrays[0]), i,
+              (long long)other->dim[i], (long long)first->dim[i], rule);
+    return false;
+}
+
 static bool dvti_concat_shape(const char *name, dvt_array *const *arrays, int n, int axis,
                               dvt_shape *shape, dvt_dtype *dtype) {
-    int i, k;
+    int k;
     *shape = arrays[0]->shape;
     *dtype = arrays[0]->dtype;
     for (k = 1; k < n; k++) {
         dvt_shape other = arrays[k]->shape;
-        bool fits = other.ndim == shape->ndim;
-        for (i = 0; fits && i < other.ndim; i++)
-            fits = i == axis || other.dim[i] == shape->dim[i];
-        if (!fits) {
-            dvti_fail(DVT_ERR_SHAPE,
-                      "%s: array 0 is %s and array %d is %s; all axes but axis %d must be equal: "
-                      "reshape or slice one of them",
-                      name, dvti_describe(arrays[0]), k, dvti_describe(arrays[k]), axis);
+        if (!dvti_fits_first(name, arrays, k, axis))
             return false;
-        }
         if (!dvti_sum(shape->dim[axis], other.dim[axis], &shape->dim[axis])) {
             dvti_fail(DVT_ERR_SHAPE, "%s: the extents along axis %d add up to more than 2^63", name,
                       axis);
@@ -90,13 +109,8 @@ DVT_API dvt_array *dvt_stack(dvt_array *const *arrays, int n, int axis) {
         !dvti_new_axis("dvt_stack", &axis, &arrays[0]->shape))
         return NULL;
     for (k = 1; k < n; k++)
-        if (!dvt_shape_equal(arrays[0]->shape, arrays[k]->shape)) {
-            dvti_fail(DVT_ERR_SHAPE,
-                      "dvt_stack: array 0 is %s and array %d is %s; expected equal shapes: reshape "
-                      "or slice one of them",
-                      dvti_describe(arrays[0]), k, dvti_describe(arrays[k]));
+        if (!dvti_fits_first("dvt_stack", arrays, k, -1))
             return NULL;
-        }
     rows = (dvt_array **)dvti_alloc(sizeof *rows * (size_t)n);
     if (!rows) {
         dvti_fail_memory("dvt_stack", (int64_t)(sizeof *rows * (size_t)n));

@@ -2,22 +2,28 @@
    largest, and counts in a mean only where asked. */
 #include "4_ops/dvt_op.h"
 
+DVTI_FN void dvti_pool2d_pairs(const dvt_pool2d_params *p, int *size, int *stride, int *padding) {
+    dvti_pair(p->size, 0, size);
+    if (p->stride[0] == 0 && p->stride[1] == 0)
+        memcpy(stride, size, 2 * sizeof *stride);
+    else
+        dvti_pair(p->stride, size[0], stride);
+    dvti_padding(p->padding, padding);
+}
+
 /* Zeros become defaults, in this one place; `global` takes its window from x. */
 static void dvti_pool2d_resolve(const dvt_pool2d_params *p, const dvt_array *x, dvti_attr *attr) {
-    int i;
+    int i, pair[6];
     *attr = dvti_attr_none();
-    for (i = 0; i < 2; i++) {
-        if (p->global) {
+    if (!p->global) {
+        dvti_pool2d_pairs(p, pair, pair + 2, pair + 4);
+        for (i = 0; i < 6; i++)
+            attr->i[i] = pair[i];
+    } else
+        for (i = 0; i < 2; i++) {
             attr->i[i] = x->shape.dim[2 + i];
             attr->i[2 + i] = 1;
-            continue;
         }
-        attr->i[i] = p->size[i] ? p->size[i] : i ? attr->i[0] : 0;
-        attr->i[2 + i] = p->stride[i]        ? p->stride[i]
-                         : i && p->stride[0] ? p->stride[0]
-                                             : attr->i[i];
-        attr->i[4 + i] = p->padding[i];
-    }
     attr->i[6] = p->exclude_padding;
 }
 

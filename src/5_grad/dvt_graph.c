@@ -110,9 +110,8 @@ static bool dvti_graph_add_origin(dvti_graph *graph, const char *kind, int i, dv
     if (!origin.node && !origin.leaf) {
         dvti_fail(
             DVT_ERR_GRAD,
-            "%s: %s %d (%s) is not in a computational graph, so there is nothing to differentiate; "
-            "compute it inside DVT_RECORD { ... } from arrays with dvt_attach_grad. To "
-            "differentiate one graph twice, pass retain_graph = true to dvt_backward_from",
+            "%s: %s %d (%s) is not in a computational graph; compute it inside DVT_RECORD { ... } "
+            "from arrays with dvt_attach_grad",
             graph->name, kind, i, dvti_describe(x));
         return false;
     }

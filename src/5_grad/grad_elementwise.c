@@ -7,7 +7,7 @@
    1 + erf loses there; elsewhere that quotient is of -1, so that its own gradient is finite. */
 static dvt_array *dvti_grad_gelu(dvt_array *g, dvt_array *x) {
     dvt_array *tail = dvt_less_scalar(x, -1), *phi, *cdf, *low;
-    low = dvt_where(tail, x, dvti_number_like(x, -1));
+    low = dvt_where_scalar(tail, x, -1);
     cdf = dvt_add_scalar(dvt_mul_scalar(dvt_erf(dvt_mul_scalar(x, 0.70710678118654752440)), 0.5),
                          0.5);
     cdf = dvt_where(tail, dvt_div(dvt_gelu(low), low), cdf);
@@ -26,22 +26,39 @@ static dvt_array *dvti_over_square(dvt_array *x, dvt_array *h) {
     return dvt_div(dvt_div(x, h), h);
 }
 
-/* g * b * a^(b - 1), in at least float32: in 16 bits b - 1 would lose digits of an exponent. Where
-   b is 0 and 1 / a infinite the power is replaced by a^0, so that its product with b is 0 and not
-   NaN. */
+/* g * b * a^(b - 1), in at least float32: in 16 bits b - 1 would lose digits of an exponent. Where b is
+   0 and 1 / a infinite the power is replaced by a^0, so that its product with b is 0 and not NaN. Where
+   b is 0 and 1 / a finite, the power counts only for the next derivative, d2/dadb = 1/a: without that,
+   the exponents keep b's shape, and one exponent for all elements stays one. */
 static dvt_array *dvti_grad_pow_a(dvt_array *g, dvt_array *a, dvt_array *b) {
-    dvt_array *flat, *power;
+    dvt_array *flat;
     a = dvti_wide_float(a);
     b = dvti_wide_float(b);
-    flat = dvt_logical_and(dvt_isinf(dvt_reciprocal(a)), dvt_equal_scalar(b, 0));
-    power = dvt_where(flat, dvti_number_like(b, 0), dvt_sub_scalar(b, 1));
-    return dvt_mul(g, dvt_mul(b, dvt_pow(a, power)));
+    flat = dvt_equal_scalar(b, 0);
+    if (dvt_is_recording())
+        flat = dvt_logical_and(flat, dvt_isinf(dvt_reciprocal(a)));
+    return dvt_mul(g, dvt_mul(b, dvt_pow(a, dvt_scalar_where(flat, 0, dvt_sub_scalar(b, 1)))));
+}
+
+/* The same for a number. As dvt_pow, it names the cases that need no power; dvti_grad_reads knows which read what. */
+static dvt_array *dvti_grad_pow_scalar(dvt_array *g, dvt_array *x, double s, dvt_array *y) {
+    if (s == 0)
+        return dvti_no_gradient(g);
+    if (s == 1)
+        return g;
+    if (s == 2)
+        return dvt_mul(g, dvt_mul_scalar(x, 2));
+    if (s == 0.5)
+        return dvt_div(dvt_mul_scalar(g, 0.5), y);
+    if (s == -1)
+        return dvt_neg(dvt_mul(g, dvt_square(y)));
+    return dvt_mul(g, dvt_mul_scalar(dvt_pow_scalar(x, s - 1), s));
 }
 
 /* g * y * log(a), and 0 where a is 0 and y is not infinite: the limit for b > 0. */
 static dvt_array *dvti_grad_pow_b(dvt_array *g, dvt_array *a, dvt_array *y) {
     dvt_array *flat = dvt_logical_and(dvt_equal_scalar(a, 0), dvt_isfinite(y));
-    return dvt_mul(g, dvt_mul(y, dvt_log(dvt_where(flat, dvti_number_like(g, 1), a))));
+    return dvt_mul(g, dvt_mul(y, dvt_log(dvt_scalar_where(flat, 1, a))));
 }
 
 /* ---- rows ---- */
@@ -96,8 +113,7 @@ static dvt_array *dvti_grad_scalar_behind(dvti_op op, dvt_array *g, dvt_array *x
     case DVTI_OP_div:
         return dvt_div_scalar(g, s);
     case DVTI_OP_pow:
-        return s == 0 ? dvti_no_gradient(g)
-                      : dvt_mul(g, dvt_mul_scalar(dvt_pow_scalar(x, s - 1), s));
+        return dvti_grad_pow_scalar(g, x, s, y);
     default:
         return dvti_grad_binary_row_a(op, g, x, dvti_number_like(g, s), y);
     }
@@ -145,16 +161,15 @@ static void dvti_grad_row(dvti_grad_call *call) {
 }
 
 /* ---- select and copy ---- */
+/* attr.i[0] is 0, or 2 or 3 for a number in place of a or b. */
 static void dvti_grad_where(dvti_grad_call *call) {
-    dvt_array *zero = dvti_number_like(call->g, 0);
-    if (!zero)
-        return;
+    const int scalar_at = (int)call->node->attr.i[0], b = scalar_at == 2 ? 1 : 2;
     if (call->need[0]) /* a float condition: it acts only through being zero or not */
         call->out[0] = dvti_no_gradient(call->g);
-    if (call->need[1])
-        call->out[1] = dvt_where(call->in[0], call->g, zero);
-    if (call->need[2])
-        call->out[2] = dvt_where(call->in[0], zero, call->g);
+    if (scalar_at != 2 && call->need[1])
+        call->out[1] = dvt_where_scalar(call->in[0], call->g, 0);
+    if (scalar_at != 3 && call->need[b])
+        call->out[b] = dvt_scalar_where(call->in[0], 0, call->g);
 }
 
 /* Inside the closed interval; nothing for NaN. */
@@ -163,7 +178,7 @@ static void dvti_grad_clip(dvti_grad_call *call) {
     dvt_array *x = call->in[0];
     dvt_array *inside =
         dvt_logical_and(dvt_greater_equal_scalar(x, low), dvt_less_equal_scalar(x, high));
-    call->out[0] = dvt_where(inside, call->g, dvti_number_like(call->g, 0));
+    call->out[0] = dvt_where_scalar(inside, call->g, 0);
 }
 
 /* Back to where it came from, in the dtype it had there. */

@@ -1,5 +1,5 @@
-/* Conv2D and pooling. Settings are checked and their defaults filled in once, when the block is made, so that printing and
-   computing see the same numbers. */
+/* Conv2D and pooling. Settings are checked once, when the block is made. Printing and computing resolve pairs with the same
+   functions, dvti_pair and dvti_padding. */
 #include "6_nn/dvt_nn_internal.h"
 
 static void *dvti_nn_conv_state(const char *function, const void *settings, size_t bytes) {
@@ -9,14 +9,6 @@ static void *dvti_nn_conv_state(const char *function, const void *settings, size
     else
         dvti_fail_memory(function, (int64_t)bytes);
     return state;
-}
-
-/* A pair whose zeros mean: first, the default; second, the first again. */
-static void dvti_nn_pair(int *pair, int first) {
-    if (pair[0] == 0)
-        pair[0] = first;
-    if (pair[1] == 0)
-        pair[1] = pair[0];
 }
 
 static bool dvti_nn_pair_ok(const char *function, const char *what, const int *pair, int least) {
@@ -71,6 +63,7 @@ static size_t dvti_conv_block_describe(const dvt_block *self, void *user, char *
     const dvt_conv2d_params *p = &d->params;
     dvt_shape shape = dvt_param_shape(self->param[0]);
     dvti_text text = dvti_text_begin(buffer, size);
+    int padding[2];
     dvti_text_add(&text, "Conv2D(");
     if (shape.dim[1])
         dvti_text_add(&text, "%lld", (long long)shape.dim[1]);
@@ -78,8 +71,9 @@ static size_t dvti_conv_block_describe(const dvt_block *self, void *user, char *
         dvti_text_add(&text, "None");
     dvti_text_add(&text, " -> %lld, kernel_size=(%d, %d), stride=(%d, %d)", (long long)d->channels,
                   d->kernel[0], d->kernel[1], p->stride[0], p->stride[1]);
-    if (p->padding[0] || p->padding[1])
-        dvti_text_add(&text, ", padding=(%d, %d)", p->padding[0], p->padding[1]);
+    dvti_padding(p->padding, padding);
+    if (padding[0] || padding[1])
+        dvti_text_add(&text, ", padding=(%d, %d)", padding[0], padding[1]);
     if (p->dilation[0] != 1 || p->dilation[1] != 1)
         dvti_text_add(&text, ", dilation=(%d, %d)", p->dilation[0], p->dilation[1]);
     if (p->groups != 1)
@@ -92,16 +86,18 @@ static size_t dvti_conv_block_describe(const dvt_block *self, void *user, char *
     return text.length;
 }
 
-/* Fills in the defaults of d and checks it. */
+/* Fills in the defaults of d and checks it. The padding stays as given: dvt_conv2d resolves it. */
 static bool dvti_conv_block_resolve(const char *function, dvt_conv2d_desc *d) {
-    dvti_nn_pair(d->kernel, 0);
-    dvti_nn_pair(d->params.stride, 1);
-    dvti_nn_pair(d->params.dilation, 1);
+    int padding[2];
+    dvti_pair(d->kernel, 0, d->kernel);
+    dvti_pair(d->params.stride, 1, d->params.stride);
+    dvti_pair(d->params.dilation, 1, d->params.dilation);
+    dvti_padding(d->params.padding, padding);
     if (d->params.groups == 0)
         d->params.groups = 1;
     if (!dvti_nn_pair_ok(function, "kernel", d->kernel, 1) ||
         !dvti_nn_pair_ok(function, "stride", d->params.stride, 1) ||
-        !dvti_nn_pair_ok(function, "padding", d->params.padding, 0) ||
+        !dvti_nn_pair_ok(function, "padding", padding, 0) ||
         !dvti_nn_pair_ok(function, "dilation", d->params.dilation, 1))
         return false;
     if (d->channels < 1 || d->in_channels < 0 || d->params.groups < 1 ||
@@ -177,35 +173,36 @@ static size_t dvti_pool_block_describe(const dvt_block *self, void *user, char *
     const dvti_pool_block *pool = (const dvti_pool_block *)user;
     dvt_pool2d_params p = pool->params;
     dvti_text text = dvti_text_begin(buffer, size);
+    int window[2], stride[2], padding[2];
     if (p.global) {
         memset(&p, 0, sizeof p);
-        p.size[0] = p.size[1] = p.stride[0] = p.stride[1] = 1;
+        p.size[0] = p.stride[0] = 1;
         p.global = p.ceil_mode = true;
     }
+    dvti_pool2d_pairs(&p, window, stride, padding);
     dvti_text_add(&text,
                   "%s(size=(%d, %d), stride=(%d, %d), padding=(%d, %d), ceil_mode=%s, "
                   "global_pool=%s, pool_type=%s, layout=NCHW)",
-                  self->desc.kind, p.size[0], p.size[1], p.stride[0], p.stride[1], p.padding[0],
-                  p.padding[1], p.ceil_mode ? "True" : "False", p.global ? "True" : "False",
+                  self->desc.kind, window[0], window[1], stride[0], stride[1], padding[0],
+                  padding[1], p.ceil_mode ? "True" : "False", p.global ? "True" : "False",
                   pool->average ? "avg" : "max");
     return text.length;
 }
 
-static bool dvti_pool_block_resolve(const char *function, dvt_pool2d_params *p) {
+/* Checks p, which stays as given: the operations resolve it. */
+static bool dvti_pool_block_ok(const char *function, const dvt_pool2d_params *p) {
+    int size[2], stride[2], padding[2];
     if (p->global)
         return true;
-    dvti_nn_pair(p->size, 0);
-    if (p->stride[0] == 0 && p->stride[1] == 0)
-        memcpy(p->stride, p->size, sizeof p->stride);
-    dvti_nn_pair(p->stride, p->size[0]);
-    if (!dvti_nn_pair_ok(function, "size", p->size, 1) ||
-        !dvti_nn_pair_ok(function, "stride", p->stride, 1) ||
-        !dvti_nn_pair_ok(function, "padding", p->padding, 0))
+    dvti_pool2d_pairs(p, size, stride, padding);
+    if (!dvti_nn_pair_ok(function, "size", size, 1) ||
+        !dvti_nn_pair_ok(function, "stride", stride, 1) ||
+        !dvti_nn_pair_ok(function, "padding", padding, 0))
         return false;
-    if (p->padding[0] > p->size[0] / 2 || p->padding[1] > p->size[1] / 2) {
+    if (padding[0] > size[0] / 2 || padding[1] > size[1] / 2) {
         dvti_fail(DVT_ERR_RANGE,
                   "%s: padding is (%d, %d) and size (%d, %d); expected at most half the size",
-                  function, p->padding[0], p->padding[1], p->size[0], p->size[1]);
+                  function, padding[0], padding[1], size[0], size[1]);
         return false;
     }
     return true;
@@ -219,7 +216,7 @@ static dvt_block *dvti_pool_block_make(const char *function, const dvt_pool2d_pa
     memset(&pool, 0, sizeof pool);
     pool.params = *p;
     pool.average = average;
-    if (!dvti_pool_block_resolve(function, &pool.params) ||
+    if (!dvti_pool_block_ok(function, p) ||
         !(state = dvti_nn_conv_state(function, &pool, sizeof pool)))
         return NULL;
     memset(&desc, 0, sizeof desc);

@@ -69,9 +69,7 @@ static dvt_status dvti_trainer_check_stale(const char *function, dvt_trainer *t,
             return dvti_fail(
                 DVT_ERR_STALE_GRAD,
                 "%s: the gradient of parameter %s on %s has not been updated by backward since the "
-                "last step; this can mean that the network used only some of its parameters, or "
-                "that a context got no data, and nothing was updated: run backward on every "
-                "context, or call dvt_trainer_step_partial to skip parameters with stale gradients",
+                "last step; run backward there, or call dvt_trainer_step_partial to skip it",
                 function, dvt_param_name(t->trained[i].param), dvt_ctx_name(t->ctxs.ctx[first]));
         if (stale == t->ctxs.n)
             t->trained[i].taken = false;

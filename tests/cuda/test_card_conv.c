@@ -14,7 +14,7 @@ static dvt_conv2d_params conv_params(const conv_case *at) {
     memset(&p, 0, sizeof p);
     for (i = 0; i < 2; i++) {
         p.stride[i] = at->stride[i];
-        p.padding[i] = at->padding[i];
+        p.padding[i] = at->padding[i] ? at->padding[i] : DVT_PAD_NONE;
         p.dilation[i] = at->dilation[i];
     }
     p.groups = at->groups;

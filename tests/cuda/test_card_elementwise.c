@@ -301,6 +301,22 @@ DVT_TEST(card_scalar_operands) {
     with_scalar(&binary_rows[0], DVT_F32, (double)NAN);
 }
 
+/* Exponents that are short formulas: as a number, in an array of one element, and among others. */
+DVT_TEST(card_pow_by_formulas) {
+    static const double exponents[] = {-1, 0, 0.5, 1, 2, 3};
+    int i;
+    NEEDS_CARD;
+    for (i = 0; i < LENGTH(exponents); i++)
+        DVT_SCOPE {
+            const double s = exponents[i];
+            dvt_array *x = sample(133, DVT_F32, -9, 9), *one = dvt_scalar(s, DVT_F32, dvt_cpu());
+            dvt_array *some = dvt_where_scalar(dvt_greater_scalar(x, 1), one, 1.5);
+            within(dvt_pow_scalar(on_card(x), s), dvt_pow_scalar(x, s), 0, NULL, "pow_scalar");
+            within(dvt_pow(on_card(x), on_card(one)), dvt_pow(x, one), 0, NULL, "pow by one");
+            within(dvt_pow(on_card(x), on_card(some)), dvt_pow(x, some), 0, NULL, "pow by some");
+        }
+}
+
 /* ---- in place ---- */
 /* The result keeps the dtype of its array, whatever it is computed in. */
 DVT_TEST(card_in_place_keeps_the_dtype) {
@@ -342,6 +358,22 @@ DVT_TEST(card_where_with_every_condition) {
                 if (a % 3 == 0)
                     within(dvt_where(on_card(condition), on_card(x), on_card(z)),
                            dvt_where(condition, x, z), 0, NULL, "where of two dtypes");
+            }
+}
+
+DVT_TEST(card_where_with_numbers) {
+    static const double numbers[] = {0, -3, 0.5};
+    int a, i;
+    NEEDS_CARD;
+    for (a = 0; a < DVT_DTYPE_COUNT; a++)
+        for (i = 0; i < LENGTH(numbers); i++)
+            DVT_SCOPE {
+                dvt_array *condition = sample(133, i ? DVT_BOOL : DVT_F32, -1, 1);
+                dvt_array *x = sample(133, (dvt_dtype)a, -9, 9);
+                within(dvt_where_scalar(on_card(condition), on_card(x), numbers[i]),
+                       dvt_where_scalar(condition, x, numbers[i]), 0, NULL, "where_scalar");
+                within(dvt_scalar_where(on_card(condition), numbers[i], on_card(x)),
+                       dvt_scalar_where(condition, numbers[i], x), 0, NULL, "scalar_where");
             }
 }
 

@@ -60,7 +60,7 @@ static dvt_pool2d_params params_of(const pool_case *at) {
     for (i = 0; i < 2; i++) {
         p.size[i] = at->size[i];
         p.stride[i] = at->stride[i];
-        p.padding[i] = at->padding[i];
+        p.padding[i] = at->padding[i] ? at->padding[i] : DVT_PAD_NONE;
     }
     p.ceil_mode = at->ceil_mode;
     p.exclude_padding = at->exclude_padding;

@@ -106,6 +106,7 @@ static uint64_t functions(uint64_t hash) {
         dvt_cosh, dvt_tanh, dvt_sin,   dvt_cos,   dvt_tan,      dvt_asin,   dvt_acos,  dvt_atan,
         dvt_erf,  dvt_gelu, dvt_sqrt,  dvt_rsqrt, dvt_softplus, dvt_sigmoid};
     static const int spans[] = {2, 40, 110};
+    static const double exponents[] = {-1, 0, 0.5, 1, 2, 3, -0.5};
     size_t k;
     int s, wide;
     for (wide = 0; wide < 2; wide++)
@@ -116,6 +117,9 @@ static uint64_t functions(uint64_t hash) {
             for (k = 0; k < sizeof all / sizeof *all; k++)
                 hash = with(hash, all[k](x));
             hash = with(hash, dvt_pow(dvt_abs(x), other));
+            hash = with(hash, dvt_pow(dvt_abs(x), dvt_round(other)));
+            for (k = 0; k < sizeof exponents / sizeof *exponents; k++)
+                hash = with(hash, dvt_pow_scalar(dvt_abs(x), exponents[k]));
             hash = with(hash, dvt_atan2(x, other));
             hash = with(hash, dvt_hypot(x, other));
         }

@@ -164,3 +164,64 @@ DVT_TEST(autograd_ends_in_another_thread) {
     CHECK_INT(alive(), before);
 }
 #endif
+
+static dvt_array *leaf_of_two(double value) {
+    dvt_array *x = dvt_full(DVT_SHAPE(2), value, DVT_F64, dvt_test_ctx());
+    CHECK_INT(dvt_attach_grad(x, DVT_GRAD_WRITE), DVT_OK);
+    return x;
+}
+
+/* What broadcasts gets the sum of its copies' gradients, in its own shape. */
+DVT_TEST(autograd_copy_into_broadcasting) {
+    dvt_array *x = leaf_of_two(3), *y = NULL;
+    dvt_array *weights = dvt_arange(1, 7, 1, DVT_F64, dvt_test_ctx());
+    dvt_shape shapes[3];
+    int i;
+    shapes[0] = DVT_SHAPE(2);
+    shapes[1] = DVT_SHAPE(1, 1, 1, 2);
+    shapes[2] = DVT_SHAPE(2, 1);
+    for (i = 0; i < 3; i++) {
+        dvt_array *buffer =
+            dvt_zeros(i == 2 ? DVT_SHAPE(2, 3) : DVT_SHAPE(3, 2), DVT_F64, dvt_test_ctx());
+        DVT_RECORD {
+            dvt_copy_into(buffer, dvt_reshape(dvt_square(x), shapes[i]));
+            y = dvt_mul(buffer, dvt_reshape(weights, dvt_shape_of(buffer)));
+        }
+        CHECK_INT(dvt_backward(y), DVT_OK);
+        if (i == 2)
+            CHECK_VALUES(dvt_grad(x), 1e-12, 36, 90);
+        else
+            CHECK_VALUES(dvt_grad(x), 1e-12, 54, 72);
+    }
+}
+
+/* An array that is attached while it is recorded becomes a leaf: nothing flows to what it was made of. */
+DVT_TEST(autograd_attach_inside_a_recording) {
+    dvt_array *x = leaf_of_two(3), *y = NULL, *z = NULL, *g;
+    DVT_RECORD {
+        y = dvt_square(x);
+        CHECK_INT(dvt_attach_grad(y, DVT_GRAD_WRITE), DVT_OK);
+        CHECK(dvt_has_history(y));
+        z = dvt_mul_scalar(y, 5);
+    }
+    CHECK_INT(dvt_backward(z), DVT_OK);
+    CHECK_VALUES(dvt_grad(y), 0, 5, 5);
+    CHECK_VALUES(dvt_grad(x), 0, 0, 0);
+    /* Attached again there, the gradient is zeros of its own, and the zeros are not recorded, though somebody wants the
+       gradient's own gradient. */
+    g = dvt_grad(y);
+    CHECK_INT(dvt_attach_grad(g, DVT_GRAD_WRITE), DVT_OK);
+    DVT_RECORD {
+        CHECK_INT(dvt_attach_grad(y, DVT_GRAD_ADD), DVT_OK);
+        CHECK_VALUES(dvt_grad(y), 0, 0, 0);
+        CHECK(dvt_grad(y) == g);
+        z = dvt_mul_scalar(y, 7);
+    }
+    CHECK_INT(dvt_backward_from(&z, NULL, 1, true, false), DVT_OK);
+    CHECK_INT(dvt_backward(z), DVT_OK);
+    CHECK_VALUES(dvt_grad(y), 0, 14, 14);
+    DVT_RECORD {
+        CHECK_INT(dvt_attach_grad(y, DVT_GRAD_NULL), DVT_OK);
+    }
+    CHECK_ERROR(dvt_grad(y), DVT_ERR_GRAD);
+}

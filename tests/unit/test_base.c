@@ -133,22 +133,6 @@ DVT_TEST(base_memory) {
     dvti_free(block);
 }
 
-DVT_TEST(base_parse_bytes) {
-    CHECK_INT(dvti_parse_bytes("0"), 0);
-    CHECK_INT(dvti_parse_bytes("12345"), 12345);
-    CHECK_INT(dvti_parse_bytes("2K"), 2048);
-    CHECK_INT(dvti_parse_bytes("3m"), 3 * 1024 * 1024);
-    CHECK_INT(dvti_parse_bytes("1GiB"), 1024 * 1024 * 1024);
-    CHECK_INT(dvti_parse_bytes("64MB"), 64 * 1024 * 1024);
-    CHECK_INT(dvti_parse_bytes(""), -1);
-    CHECK_INT(dvti_parse_bytes("x"), -1);
-    CHECK_INT(dvti_parse_bytes("-5"), -1);
-    CHECK_INT(dvti_parse_bytes("5X"), -1);
-    CHECK_INT(dvti_parse_bytes("5K5"), -1);
-    CHECK_INT(dvti_parse_bytes("99999999999G"), -1);
-    CHECK_INT(dvti_parse_bytes("99999999999999999999"), -1);
-}
-
 DVT_TEST(base_text) {
     char buffer[8];
     dvti_text text = dvti_text_begin(buffer, sizeof buffer);
@@ -300,11 +284,12 @@ DVT_TEST(base_largest_below) {
 }
 
 /* ---- the environment, read once: the private copy has not looked yet ---- */
-static int base_warnings;
+static int base_warnings, base_messages;
 
 static void base_count_warnings(void *user, dvt_log_level level, const char *message) {
     (void)user;
     (void)message;
+    base_messages++;
     base_warnings += level == DVT_LOG_WARNING;
 }
 
@@ -351,12 +336,110 @@ DVT_TEST(base_virtual_model_text) {
     CHECK(!dvti_model_parse("flops=100000000000000000000000", &model));
 }
 
+DVT_TEST(base_sizes) {
+    static const struct {
+        const char *text;
+        int64_t bytes;
+    } cases[] = {
+        {"0", 0},
+        {"7", 7},
+        {"7B", 7},
+        {"2K", 2048},
+        {"2k", 2048},
+        {"3M", INT64_C(3) << 20},
+        {"3m", INT64_C(3) << 20},
+        {"3MB", INT64_C(3) << 20},
+        {"3MiB", INT64_C(3) << 20},
+        {"5G", INT64_C(5) << 30},
+        {"5gB", INT64_C(5) << 30},
+        {"8589934591G", INT64_C(8589934591) << 30},
+        {"8589934592G", -1}, /* 2^63 */
+        {"9223372036854775808", -1},
+        {"-1", -1},
+        {"64MB", INT64_C(64) << 20},
+        {"1GiB", INT64_C(1) << 30},
+        {"99999999999999999999", -1},
+        {"", -1},
+        {"M", -1},
+        {"x", -1},
+        {"5X", -1},
+        {"5K5", -1},
+        {"3T", -1},
+        {"3Mi", -1},
+        {"3MM", -1},
+        {"3.5M", -1},
+        {"3 M", -1},
+    };
+
+    size_t i;
+    for (i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        dvt_test_check(dvti_parse_bytes(cases[i].text) == cases[i].bytes, __FILE__, __LINE__,
+                       "\"%s\" is %lld bytes, expected %lld", cases[i].text,
+                       (long long)dvti_parse_bytes(cases[i].text), (long long)cases[i].bytes);
+}
+
+/* How many lines the default logger writes of one message per level. */
+static int written_lines(void) {
+    FILE *file = tmpfile();
+    int kept = dup(2), level, c, lines = 0;
+    if (!CHECK(file && kept >= 0))
+        return -1;
+    fflush(stderr);
+    dup2(fileno(file), 2);
+    dvt_set_logger(dvti_default_logger, NULL);
+    for (level = DVT_LOG_DEBUG; level <= DVT_LOG_ERROR; level++)
+        dvti_log((dvt_log_level)level, "a message");
+    dvt_set_logger(NULL, NULL);
+    fflush(stderr);
+    dup2(kept, 2);
+    close(kept);
+    rewind(file);
+    while ((c = getc(file)) != EOF)
+        lines += c == '\n';
+    fclose(file);
+    return lines;
+}
+
+/* Each value of DEVTENSOR_LOG lets through its own level and those above; a logger of one's own sees everything. */
+DVT_TEST(base_log_levels) {
+    static const char *const values[] = {"debug", "info", "warning", "error", "off"};
+    const char *set = getenv("DEVTENSOR_LOG");
+    char before[100];
+    int i;
+    snprintf(before, sizeof before, "%s", set ? set : "");
+    for (i = 0; i < 5; i++) {
+        setenv("DEVTENSOR_LOG", values[i], 1);
+        dvti_log_level_set = -1;
+        CHECK_INT(written_lines(), 4 - i);
+        CHECK_INT(dvti_log_level_set, i);
+    }
+    base_messages = base_warnings = 0;
+    dvt_set_logger(base_count_warnings, NULL);
+    dvti_log(DVT_LOG_DEBUG, "a message");
+    CHECK_INT(base_messages, 1);
+    setenv("DEVTENSOR_LOG", "Debug", 1); /* refused */
+    dvti_log_level_set = -1;
+    dvti_log_ready();
+    CHECK_INT(base_warnings, 1);
+    CHECK_INT(dvti_log_level_set, DVT_LOG_WARNING);
+    unsetenv("DEVTENSOR_LOG");
+    dvti_log_level_set = -1;
+    dvti_log_ready();
+    CHECK_INT(base_warnings, 1);
+    CHECK_INT(dvti_log_level_set, DVT_LOG_WARNING);
+    if (before[0])
+        setenv("DEVTENSOR_LOG", before, 1);
+    dvti_log_level_set = -1;
+    base_warnings = 0;
+    dvt_set_logger(NULL, NULL);
+}
+
 /* Runs before every test here that asks for a device: tests are sorted by name. */
 DVT_TEST(base_a_environment) {
     dvt_device_info info;
     dvt_set_logger(base_count_warnings, NULL);
     setenv("DEVTENSOR_VIRTUAL_GPUS", "3", 1);
-    setenv("DEVTENSOR_VIRTUAL_GPU_MEMORY", "2K", 1);
+    setenv("DEVTENSOR_VIRTUAL_GPU_MEMORY", "3M", 1);
     setenv("DEVTENSOR_VIRTUAL_GPU_MODEL", "launch=2ms,flops=3M", 1);
     setenv("DEVTENSOR_NUM_THREADS", "2", 1);
     setenv("DVT_BASE_NUMBER", "17x", 1);
@@ -367,12 +450,12 @@ DVT_TEST(base_a_environment) {
     CHECK_INT(dvti_log_level_set, DVT_LOG_WARNING);
     base_warnings = 0;
     CHECK_INT(dvt_device_query(dvt_gpu(2), &info), DVT_OK);
-    CHECK_INT(info.memory_total, 2048);
+    CHECK_INT(info.memory_total, 3 * 1024 * 1024);
     CHECK(fabs(dvt_get_virtual_model().launch - 2e-3) < 1e-12);
     CHECK(fabs(dvt_get_virtual_model().flops - 3e6) < 1e-3);
     DVT_SCOPE {
-        CHECK(dvt_zeros(DVT_SHAPE(100), DVT_F32, dvt_gpu(2)) != NULL);
-        CHECK(dvt_zeros(DVT_SHAPE(1000), DVT_F32, dvt_gpu(2)) == NULL);
+        CHECK(dvt_zeros(DVT_SHAPE(3 << 18), DVT_F32, dvt_gpu(2)) != NULL);
+        CHECK(dvt_zeros(DVT_SHAPE(1), DVT_F32, dvt_gpu(2)) == NULL);
         CHECK_INT(dvt_error_code(), DVT_ERR_DEVICE_MEMORY);
         dvt_clear_error();
     }

@@ -73,6 +73,18 @@ DVT_TEST(blocks_print_convolution) {
     CHECK_PRINTS(dvt_conv2d_with(&desc),
                  "Conv2D(2 -> 8, kernel_size=(3, 1), stride=(2, 2), padding=(1, 2), "
                  "dilation=(1, 3), groups=2, bias=False)");
+    memset(&desc, 0, sizeof desc);
+    desc.channels = 8;
+    desc.kernel[0] = 3;
+    desc.params.padding[0] = 2;
+    CHECK_PRINTS(dvt_conv2d_with(&desc),
+                 "Conv2D(None -> 8, kernel_size=(3, 3), stride=(1, 1), padding=(2, 2))");
+    desc.params.padding[1] = DVT_PAD_NONE;
+    CHECK_PRINTS(dvt_conv2d_with(&desc),
+                 "Conv2D(None -> 8, kernel_size=(3, 3), stride=(1, 1), padding=(2, 0))");
+    desc.params.padding[0] = DVT_PAD_NONE;
+    CHECK_PRINTS(dvt_conv2d_with(&desc),
+                 "Conv2D(None -> 8, kernel_size=(3, 3), stride=(1, 1))");
     CHECK_PRINTS(dvt_max_pool2d_block(2, 0),
                  "MaxPool2D(size=(2, 2), stride=(2, 2), padding=(0, 0), ceil_mode=False, "
                  "global_pool=False, pool_type=max, layout=NCHW)");
@@ -86,6 +98,10 @@ DVT_TEST(blocks_print_convolution) {
     pool.size[0] = 3;
     pool.size[1] = 2;
     pool.padding[0] = 1;
+    CHECK_PRINTS(dvt_avg_pool2d_with(&pool),
+                 "AvgPool2D(size=(3, 2), stride=(3, 2), padding=(1, 1), ceil_mode=False, "
+                 "global_pool=False, pool_type=avg, layout=NCHW)");
+    pool.padding[1] = DVT_PAD_NONE;
     pool.ceil_mode = true;
     CHECK_PRINTS(dvt_max_pool2d_with(&pool),
                  "MaxPool2D(size=(3, 2), stride=(3, 2), padding=(1, 0), ceil_mode=True, "
@@ -253,6 +269,31 @@ DVT_TEST(blocks_conv_errors) {
     CHECK_ERROR(dvt_max_pool2d_block(0, 1), DVT_ERR_RANGE);
     CHECK_ERROR(dvt_avg_pool2d_block(2, -1), DVT_ERR_RANGE);
     CHECK_ERROR(dvt_max_pool2d_with(NULL), DVT_ERR_NULL_ARGUMENT);
+}
+
+/* A block computes with the pairs that it prints. */
+DVT_TEST(blocks_compute_with_resolved_pairs) {
+    dvt_array *x = counting(DVT_SHAPE(1, 1, 4, 5), dvt_test_ctx());
+    dvt_conv2d_desc desc;
+    dvt_pool2d_params pool;
+    dvt_block *conv;
+    memset(&desc, 0, sizeof desc);
+    memset(&pool, 0, sizeof pool);
+    desc.channels = 1;
+    desc.kernel[0] = 3;
+    desc.params.padding[0] = 2;
+    desc.params.padding[1] = DVT_PAD_NONE;
+    conv = dvt_conv2d_with(&desc);
+    CHECK_INT(dvt_initialize(conv, default_init(), no_contexts(), false), DVT_OK);
+    CHECK(dvt_shape_equal(dvt_shape_of(dvt_forward(conv, x)), DVT_SHAPE(1, 1, 6, 3)));
+    pool.size[0] = 4;
+    pool.stride[0] = 1;
+    pool.padding[0] = 2;
+    CHECK(dvt_shape_equal(dvt_shape_of(dvt_forward(dvt_max_pool2d_with(&pool), x)),
+                          DVT_SHAPE(1, 1, 5, 6)));
+    pool.padding[1] = DVT_PAD_NONE;
+    CHECK(dvt_shape_equal(dvt_shape_of(dvt_forward(dvt_avg_pool2d_with(&pool), x)),
+                          DVT_SHAPE(1, 1, 5, 2)));
 }
 
 DVT_TEST(blocks_pool_values) {

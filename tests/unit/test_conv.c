@@ -22,6 +22,12 @@ static int64_t field(int value, int64_t unset) {
     return value ? value : unset;
 }
 
+/* A second value of 0 repeats the first; DVT_PAD_NONE is 0. */
+static int padding_of(const dvt_conv2d_params *p, int axis) {
+    int value = axis && !p->padding[1] ? p->padding[0] : p->padding[axis];
+    return value == DVT_PAD_NONE ? 0 : value;
+}
+
 /* y, and the gradients of sum(y * g). */
 typedef struct conv_values {
     double *y, *dx, *dw, *db;
@@ -33,10 +39,11 @@ static conv_values naive(const conv_case *t, const double *x, const double *w, c
     int64_t sh = field(t->p.stride[0], 1), sw = field(t->p.stride[1], sh);
     int64_t dh = field(t->p.dilation[0], 1), dw = field(t->p.dilation[1], dh);
     int64_t groups = field(t->p.groups, 1), cg = t->c / groups, og = t->o / groups;
+    int64_t ph = padding_of(&t->p, 0), pw = padding_of(&t->p, 1);
     int64_t n, o, i, j, c, r, s;
     conv_values v;
-    v.oh = (t->h + 2 * t->p.padding[0] - dh * (t->kh - 1) - 1) / sh + 1;
-    v.ow = (t->w + 2 * t->p.padding[1] - dw * (t->kw - 1) - 1) / sw + 1;
+    v.oh = (t->h + 2 * ph - dh * (t->kh - 1) - 1) / sh + 1;
+    v.ow = (t->w + 2 * pw - dw * (t->kw - 1) - 1) / sw + 1;
     v.y_size = t->n * t->o * v.oh * v.ow;
     v.x_size = t->n * t->c * t->h * t->w;
     v.w_size = t->o * cg * t->kh * t->kw;
@@ -54,8 +61,8 @@ static conv_values naive(const conv_case *t, const double *x, const double *w, c
                     for (c = 0; c < cg; c++)
                         for (r = 0; r < t->kh; r++)
                             for (s = 0; s < t->kw; s++) {
-                                int64_t up = i * sh - t->p.padding[0] + r * dh;
-                                int64_t left = j * sw - t->p.padding[1] + s * dw;
+                                int64_t up = i * sh - ph + r * dh;
+                                int64_t left = j * sw - pw + s * dw;
                                 int64_t wa = ((o * cg + c) * t->kh + r) * t->kw + s, xa;
                                 if (up < 0 || up >= t->h || left < 0 || left >= t->w)
                                     continue;
@@ -144,7 +151,9 @@ DVT_TEST(conv2d_random_cases) {
         t.kw = random_int(1, 4);
         for (axis = 0; axis < 2; axis++) {
             t.p.stride[axis] = random_int(0, 3);
-            t.p.padding[axis] = random_int(0, 2);
+            t.p.padding[axis] = random_int(-1, 2);
+            if (t.p.padding[axis] < 0)
+                t.p.padding[axis] = DVT_PAD_NONE;
             t.p.dilation[axis] = random_int(0, 2);
         }
         reach[0] = (int)(field(t.p.dilation[0], 1) * (t.kh - 1));
@@ -232,6 +241,46 @@ DVT_TEST(conv2d_empty) {
     y = dvt_conv2d(flat, w, DVT_ARRAY1(dvt_cpu(), float, 3, {1, 2, 3}), &padded);
     CHECK(dvt_shape_equal(dvt_shape_of(y), DVT_SHAPE(1, 3, 1, 3)));
     CHECK_VALUES(y, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3);
+}
+
+DVT_TEST(conv2d_pairs) {
+    static const struct {
+        dvt_conv2d_params p;
+        int64_t height, width;
+    } t[] = {{{{0}, {2}, {0}, 0}, 6, 7},
+             {{{0}, {0, 2}, {0}, 0}, 2, 7},
+             {{{0}, {2, DVT_PAD_NONE}, {0}, 0}, 6, 3},
+             {{{0}, {DVT_PAD_NONE, 2}, {0}, 0}, 2, 7},
+             {{{0}, {DVT_PAD_NONE}, {0}, 0}, 2, 3},
+             {{{2}, {2}, {0}, 0}, 3, 4},
+             {{{0, 2}, {0}, {2}, 0}, 2, 1}};
+    dvt_array *x = dvt_zeros(DVT_SHAPE(1, 1, 4, 5), DVT_F32, dvt_cpu());
+    dvt_array *w = dvt_zeros(DVT_SHAPE(1, 1, 3, 3), DVT_F32, dvt_cpu());
+    dvt_conv2d_params wrong;
+    int i;
+    for (i = 0; i < (int)(sizeof t / sizeof t[0]); i++) {
+        /* a window of 2 for the dilated one */
+        dvt_array *window = t[i].p.dilation[0] ? dvt_slice(w, 2, 0, 2, 1) : w;
+        dvt_array *y = dvt_conv2d(x, window, NULL, &t[i].p);
+        CHECK_INT(dvt_dim(y, 2), t[i].height);
+        CHECK_INT(dvt_dim(y, 3), t[i].width);
+    }
+    /* A stride has no such value, and other negative paddings stay errors. */
+    memset(&wrong, 0, sizeof wrong);
+    wrong.stride[1] = DVT_PAD_NONE;
+    CHECK_ERROR(dvt_conv2d(x, w, NULL, &wrong), DVT_ERR_RANGE);
+    wrong.stride[1] = 0;
+    wrong.dilation[0] = DVT_PAD_NONE;
+    CHECK_ERROR(dvt_conv2d(x, w, NULL, &wrong), DVT_ERR_RANGE);
+    wrong.dilation[0] = 0;
+    for (i = 0; i < 2; i++) {
+        static const int negative[] = {-1, INT_MIN};
+        wrong.padding[0] = negative[i];
+        CHECK_ERROR(dvt_conv2d(x, w, NULL, &wrong), DVT_ERR_RANGE);
+        wrong.padding[0] = 1;
+        wrong.padding[1] = negative[i];
+        CHECK_ERROR(dvt_conv2d(x, w, NULL, &wrong), DVT_ERR_RANGE);
+    }
 }
 
 /* Gradients too: the weights' are sums over the batch. */

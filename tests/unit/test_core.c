@@ -311,13 +311,16 @@ static void collect(void *user, dvt_log_level level, const char *message) {
 
 DVT_TEST(core_logger) {
     log_lines lines = {0, DVT_LOG_DEBUG, ""};
-    dvt_array *x = dvt_ones(DVT_SHAPE(2), DVT_F32, dvt_cpu());
+    dvt_transfer_guard guard;
     dvt_set_logger(collect, &lines);
     CHECK_ERROR(dvt_zeros(DVT_SHAPE(-1), DVT_F32, dvt_cpu()), DVT_ERR_SHAPE);
     CHECK_INT(lines.n, 1);
     CHECK_INT(lines.level, DVT_LOG_ERROR);
     CHECK(strncmp(lines.last, "dvt_zeros: ", 11) == 0);
-    CHECK(dvt_copy_into(x, x) == NULL);
+    CHECK_INT(dvt_set_virtual_gpus(1, 0), DVT_OK);
+    guard = dvt_set_transfer_guard(DVT_TRANSFER_LOG);
+    CHECK_CLOSE(dvt_item(dvt_ones(DVT_SCALAR, DVT_F32, dvt_gpu(0))), 1, 0);
+    dvt_set_transfer_guard(guard);
     CHECK_INT(lines.n, 2);
     CHECK_INT(lines.level, DVT_LOG_WARNING);
     CHECK_INT(dvt_error_code(), DVT_OK);

@@ -220,6 +220,53 @@ DVT_TEST(selecting) {
     CHECK_ERROR(dvt_where(NULL, a, b), DVT_ERR_NULL_ARGUMENT);
 }
 
+/* Numbers in place of arrays: the dtype is the array's, as for dvt_add_scalar. */
+DVT_TEST(selecting_numbers) {
+    dvt_ctx ctx[2];
+    int i;
+    CHECK_INT(dvt_set_virtual_gpus(1, 0), DVT_OK);
+    ctx[0] = dvt_cpu();
+    ctx[1] = dvt_gpu(0);
+    for (i = 0; i < 2; i++)
+        DVT_SCOPE {
+            dvt_array *x = dvt_as_in_ctx(list(DVT_F32, 4, -1.0, 2.0, nan_, 4.0), ctx[i]), *m, *y;
+            dvt_array *big = dvt_as_in_ctx(dvt_full(DVT_SHAPE(3), 1, DVT_I64, dvt_cpu()), ctx[i]);
+            m = dvt_greater_scalar(x, 0);
+            CHECK_VALUES(dvt_where_scalar(m, x, 0), 0, 0, 2, 0, 4);
+            CHECK_VALUES(dvt_scalar_where(m, 7, x), 0, -1, 7, nan_, 7);
+            CHECK_VALUES(dvt_where_scalar(m, x, -INFINITY), 0, -INFINITY, 2, -INFINITY, 4);
+            CHECK_INT(dvt_dtype_of(dvt_where_scalar(m, x, 0.1)), DVT_F32);
+            CHECK_INT(dvt_dtype_of(dvt_where_scalar(m, dvt_astype(x, DVT_F16, false), 1)), DVT_F16);
+            /* whole numbers keep integers, fractions make float32, bool with 2 int64 */
+            y = dvt_astype(x, DVT_I8, false);
+            CHECK_INT(dvt_dtype_of(dvt_where_scalar(m, y, 3)), DVT_I8);
+            CHECK_VALUES(dvt_scalar_where(m, 3, y), 0, -1, 3, 0, 3);
+            CHECK_INT(dvt_dtype_of(dvt_scalar_where(m, 0.5, y)), DVT_F32);
+            CHECK_VALUES(dvt_scalar_where(m, 0.5, y), 0, -1, 0.5, 0, 0.5);
+            CHECK_INT(dvt_dtype_of(dvt_where_scalar(m, m, 1)), DVT_BOOL);
+            CHECK_INT(dvt_dtype_of(dvt_where_scalar(m, m, 2)), DVT_I64);
+            CHECK_VALUES(dvt_where_scalar(m, m, 2), 0, 2, 1, 2, 1);
+            CHECK_INT(dvt_item_int(dvt_index(
+                          dvt_scalar_where(dvt_ones_like(big), 9007199254740992., big), 2)),
+                      INT64_C(9007199254740992));
+            /* a float condition counts in its own dtype, and all of it broadcasts */
+            y = dvt_where_scalar(
+                dvt_reshape(dvt_as_in_ctx(list(DVT_F32, 2, 0.25, 0.0), ctx[i]), DVT_SHAPE(2, 1)),
+                big, 5);
+            CHECK(dvt_shape_equal(dvt_shape_of(y), DVT_SHAPE(2, 3)));
+            CHECK_VALUES(y, 0, 1, 1, 1, 5, 5, 5);
+            y = dvt_scalar_where(m, 1, dvt_scalar(0, DVT_F32, ctx[i]));
+            CHECK_VALUES(y, 0, 0, 1, 0, 1);
+            y = dvt_where_scalar(dvt_slice(m, 0, 0, 0, 1), dvt_slice(x, 0, 0, 0, 1), 0);
+            CHECK(dvt_shape_equal(dvt_shape_of(y), DVT_SHAPE(0)));
+            CHECK_ERROR(dvt_where_scalar(m, big, 0), DVT_ERR_SHAPE);
+            CHECK_ERROR(dvt_where_scalar(NULL, x, 0), DVT_ERR_NULL_ARGUMENT);
+            CHECK_ERROR(dvt_scalar_where(m, 0, NULL), DVT_ERR_NULL_ARGUMENT);
+            CHECK_ERROR(dvt_scalar_where(m, 0, dvt_as_in_ctx(x, ctx[!i])), DVT_ERR_CONTEXT);
+        }
+    CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
+}
+
 DVT_TEST(clipping) {
     dvt_array *x = list(DVT_I32, 5, -5.0, -1.0, 0.0, 2.0, 9.0), *y;
     CHECK_VALUES(dvt_clip(x, -1, 2), 0, -1, -1, 0, 2, 2);

@@ -28,7 +28,8 @@ DVT_TEST(gradients_of_convolution) {
     static const dvt_conv2d_params strided = {{2, 1}, {1, 2}, {0, 0}, 0};
     static const dvt_conv2d_params dilated = {{0, 0}, {1, 1}, {2, 1}, 0};
     static const dvt_conv2d_params grouped = {{0, 0}, {0, 0}, {0, 0}, 2};
-    static const dvt_conv2d_params leftover = {{3, 2}, {1, 0}, {0, 0}, 0};
+    static const dvt_conv2d_params leftover = {{3, 2}, {1, DVT_PAD_NONE}, {0, 0}, 0};
+    static const dvt_conv2d_params repeated = {{0}, {1}, {0}, 0};
     check_conv(&plain, DVT_SHAPE(2, 2, 4, 3), DVT_SHAPE(2, 2, 2, 2));
     check_conv(&plain, DVT_SHAPE(1, 1, 3, 3), DVT_SHAPE(2, 1, 3, 3));
     check_conv(&plain, DVT_SHAPE(1, 3, 2, 2), DVT_SHAPE(2, 3, 1, 1));
@@ -36,6 +37,7 @@ DVT_TEST(gradients_of_convolution) {
     check_conv(&dilated, DVT_SHAPE(1, 1, 4, 3), DVT_SHAPE(2, 1, 2, 2));
     check_conv(&grouped, DVT_SHAPE(1, 4, 3, 2), DVT_SHAPE(2, 2, 2, 2));
     check_conv(&leftover, DVT_SHAPE(1, 1, 5, 4), DVT_SHAPE(1, 1, 2, 1));
+    check_conv(&repeated, DVT_SHAPE(1, 1, 3, 2), DVT_SHAPE(1, 1, 2, 3));
     check_two("conv2d of views", convolve_views, &plain, DVT_SHAPE(2, 3, 3, 1),
               DVT_SHAPE(2, 3, 2, 3));
     check_conv(&plain, DVT_SHAPE(0, 1, 2, 2), DVT_SHAPE(1, 1, 2, 2));

@@ -25,6 +25,26 @@ static dvt_array *to_the_power_3(dvt_array *x) {
     return dvt_pow_scalar(x, 3);
 }
 
+static dvt_array *to_the_power_2(dvt_array *x) {
+    return dvt_pow_scalar(x, 2);
+}
+
+static dvt_array *to_the_power_half(dvt_array *x) {
+    return dvt_pow_scalar(x, 0.5);
+}
+
+static dvt_array *inverse(dvt_array *x) {
+    return dvt_pow_scalar(x, -1);
+}
+
+static dvt_array *positive_or_1(dvt_array *x) {
+    return dvt_where_scalar(dvt_greater_scalar(x, 0), dvt_square(x), 1);
+}
+
+static dvt_array *three_or_square(dvt_array *x) {
+    return dvt_scalar_where(dvt_greater_scalar(x, 0), 3, dvt_square(x));
+}
+
 static dvt_array *clipped(dvt_array *x) {
     return dvt_clip(x, -1, 2);
 }
@@ -37,13 +57,21 @@ DVT_TEST(gradients_at_kinks_and_zeros) {
     const double at[] = {-2, -1, 0, 2, 3};
     const double relu[] = {0, 0, 0, 1, 1}, sign[] = {-1, -1, 0, 1, 1}, none[] = {0, 0, 0, 0, 0};
     const double one[] = {1, 1, 1, 1, 1}, cube[] = {12, 3, 0, 12, 27}, inside[] = {0, 1, 1, 1, 0};
-    const double seventh[] = {0.7}, threefold[] = {-3};
+    const double seventh[] = {0.7}, threefold[] = {-3}, twice[] = {-4, -2, 0, 4, 6};
+    const double roots[] = {0, -0.0, 4, INFINITY}, half[] = {INFINITY, INFINITY, 0.25, 0};
+    const double minus[] = {-0.25, -1, -INFINITY, -0.25, -1. / 9};
+    const double positive[] = {0, 0, 0, 4, 6}, negative[] = {-4, -2, 0, 0, 0};
     check_slopes(dvt_relu, at, relu, 5, "relu");
     check_slopes(dvt_abs, at, sign, 5, "abs");
     check_slopes(dvt_sign, at, none, 5, "sign");
     check_slopes(to_the_power_0, at, none, 5, "x^0");
     check_slopes(to_the_power_1, at, one, 5, "x^1");
     check_slopes(to_the_power_3, at, cube, 5, "x^3");
+    check_slopes(to_the_power_2, at, twice, 5, "x^2");
+    check_slopes(to_the_power_half, roots, half, 4, "x^0.5");
+    check_slopes(inverse, at, minus, 5, "x^-1");
+    check_slopes(positive_or_1, at, positive, 5, "where(x > 0, x^2, 1)");
+    check_slopes(three_or_square, at, negative, 5, "where(x > 0, 3, x^2)");
     check_slopes(clipped, at, inside, 5, "clip");
     check_slopes(remainder_of_07, seventh, threefold, 1, "mod");
 }
@@ -123,6 +151,38 @@ DVT_TEST(gradients_of_pow_at_zero) {
     CHECK_INT(dvt_gradients(&g[0], NULL, 1, in, 2, true, false, again), DVT_OK);
     CHECK_CLOSE(dvt_item_at(again[1], DVT_SHAPE(3)), 0.5, 1e-12);
     CHECK_CLOSE(dvt_item_at(again[0], DVT_SHAPE(2)), 2, 1e-12);
+}
+
+/* One exponent for all elements, as a number and as an array of one element: the same slopes, also of the slopes. */
+DVT_TEST(gradients_of_pow_by_one_exponent) {
+    const double at[] = {0.5, 2, 3}, exponents[] = {-1, 0, 0.5, 1, 2, 3, -2, 2.5};
+    int k, i;
+    for (k = 0; k < COUNT(exponents); k++)
+        DVT_SCOPE {
+            const double s = exponents[k];
+            dvt_array *x = leaf_of(at, DVT_SHAPE(3)), *b = leaf_of(&s, DVT_SCALAR), *y[2], *g, *h;
+            double slope[3], second[3], to_b = 0;
+            DVT_RECORD {
+                y[0] = dvt_pow_scalar(x, s);
+                y[1] = dvt_pow(x, b);
+            }
+            for (i = 0; i < 3; i++) {
+                slope[i] = s * pow(at[i], s - 1);
+                second[i] = s * (s - 1) * pow(at[i], s - 2);
+                to_b += pow(at[i], s) * log(at[i]);
+            }
+            for (i = 0; i < 2; i++) {
+                CHECK_INT(dvt_gradients(&y[i], NULL, 1, &x, 1, true, true, &g), DVT_OK);
+                dvt_test_equal(g, slope, 3, 1e-12, __FILE__, __LINE__);
+                if (dvt_has_history(g)) { /* not of x^0 and x^1, whose slopes are numbers */
+                    CHECK_INT(dvt_gradients(&g, NULL, 1, &x, 1, true, false, &h), DVT_OK);
+                    dvt_test_equal(h, second, 3, 1e-12, __FILE__, __LINE__);
+                }
+            }
+            CHECK_INT(dvt_backward(y[1]), DVT_OK);
+            dvt_test_equal(dvt_grad(x), slope, 3, 1e-12, __FILE__, __LINE__);
+            CHECK_CLOSE(dvt_item(dvt_grad(b)), to_b, 1e-12);
+        }
 }
 
 DVT_TEST(gradients_pass_nan_on) {

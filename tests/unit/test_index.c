@@ -286,6 +286,27 @@ DVT_TEST(take_along_axis_errors) {
                 DVT_ERR_RANGE);
 }
 
+/* What the documents say of an index out of range: an error on cpu(), the nearest one on gpu(i); zeros of one_hot on both. */
+DVT_TEST(indices_out_of_range_on_a_gpu) {
+    static const int32_t beyond[] = {9, -9}, rows[] = {1, -1};
+    dvt_array *x = numbered(DVT_SHAPE(2, 3), DVT_F32), *g, *far;
+    CHECK_ERROR(dvt_pick(x, indices(beyond, DVT_SHAPE(2)), 1, false), DVT_ERR_RANGE);
+    CHECK_VALUES(dvt_one_hot(indices(beyond, DVT_SHAPE(2)), 2, DVT_F32), 0, 0, 0, 0, 0);
+    dvt_set_virtual_gpus(1, 0);
+    DVT_SCOPE {
+        g = dvt_copyto(x, dvt_gpu(0));
+        far = dvt_copyto(indices(beyond, DVT_SHAPE(2)), dvt_gpu(0));
+        CHECK_VALUES(dvt_take(g, far, 1), 0, 2, 0, 5, 3);
+        CHECK_VALUES(dvt_take_along_axis(g, dvt_reshape(far, DVT_SHAPE(2, 1)), 1), 0, 2, 3);
+        CHECK_VALUES(dvt_pick(g, far, 1, false), 0, 2, 3);
+        CHECK_VALUES(dvt_pick(g, dvt_copyto(indices(rows, DVT_SHAPE(2)), dvt_gpu(0)), 1, false), 0,
+                     1, 5);
+        CHECK_VALUES(dvt_one_hot(far, 2, DVT_F32), 0, 0, 0, 0, 0);
+        CHECK_INT(dvt_wait_all(), DVT_OK);
+    }
+    dvt_set_virtual_gpus(0, 0);
+}
+
 DVT_TEST(pick_values) {
     static const int32_t some[] = {2, 0, -1};
     dvt_array *x = numbered(DVT_SHAPE(2, 3), DVT_F32), *y;

@@ -64,6 +64,80 @@ DVT_TEST(files_old_names_that_are_the_same) {
     remove_file();
 }
 
+static dvt_block *dense_in(int64_t in_units) {
+    dvt_dense_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.units = 1;
+    desc.in_units = in_units;
+    return dvt_dense_with(&desc);
+}
+
+/* Equal names count, not the order of their numbers: here the net's second layer has the lower number, since its name was asked for
+   first. */
+DVT_TEST(files_old_names_that_are_equal_in_another_order) {
+    dvt_block *net = dvt_sequential(), *layers[2];
+    entry entries[5];
+    char names[4][80];
+    int i, n;
+    layers[0] = dense_in(1);
+    layers[1] = dense_in(1);
+    for (i = 1; i >= 0; i--) {
+        snprintf(names[2 * i], sizeof names[0], "%s",
+                 dvt_param_name(dvt_block_param(layers[i], "weight")));
+        snprintf(names[2 * i + 1], sizeof names[0], "%s",
+                 dvt_param_name(dvt_block_param(layers[i], "bias")));
+    }
+    DVT_ADD(net, layers[0], layers[1]);
+    for (i = 0; i < 4; i++) {
+        entries[i].name = names[i];
+        entries[i].shape = i % 2 ? DVT_SHAPE(1) : DVT_SHAPE(1, 1);
+        entries[i].value = i + 1;
+    }
+    entries[4].name = "other0_weight";
+    entries[4].shape = DVT_SHAPE(1);
+    entries[4].value = 9;
+    open_file("equal.params");
+    /* All but one, all, and one too many. */
+    for (n = 3; n <= 5; n++) {
+        dvt_load_options options;
+        memset(&options, 0, sizeof options);
+        options.allow_missing = n < 4;
+        options.ignore_extra = n > 4;
+        dvt_initialize(net, dvt_init_one(), no_contexts(), true);
+        write_file(entries, n, DVT_F32);
+        CHECK_INT(dvt_load_parameters(net, path, no_contexts(), &options), DVT_OK);
+        CHECK_VALUES(dvt_block_data(layers[0], "weight", dvt_cpu()), 0, 1);
+        CHECK_VALUES(dvt_block_data(layers[0], "bias", dvt_cpu()), 0, 2);
+        CHECK_VALUES(dvt_block_data(layers[1], "weight", dvt_cpu()), 0, 3);
+        CHECK_VALUES(dvt_block_data(layers[1], "bias", dvt_cpu()), 0, n < 4 ? 0 : 4);
+    }
+    remove_file();
+}
+
+/* A parameter in two places has two names. A file may have either one; of both, the last counts. */
+DVT_TEST(files_several_names_of_one_parameter) {
+    const entry entries[] = {{"0.weight", DVT_SHAPE(1, 1), 1},
+                             {"0.bias", DVT_SHAPE(1), 2},
+                             {"1.weight", DVT_SHAPE(1, 1), 3},
+                             {"1.bias", DVT_SHAPE(1), 4}};
+    dvt_block *net = dvt_sequential(), *layer = dense_in(1);
+    int first;
+    DVT_ADD(net, layer, layer);
+    dvt_initialize(net, dvt_init_one(), no_contexts(), false);
+    open_file("several.params");
+    write_file(entries, 4, DVT_F32);
+    CHECK_INT(dvt_load_parameters(net, path, no_contexts(), NULL), DVT_OK);
+    CHECK_VALUES(dvt_block_data(layer, "weight", dvt_cpu()), 0, 3);
+    CHECK_VALUES(dvt_block_data(layer, "bias", dvt_cpu()), 0, 4);
+    for (first = 0; first < 3; first += 2) {
+        write_file(entries + first, 2, DVT_F32);
+        CHECK_INT(dvt_load_parameters(net, path, no_contexts(), NULL), DVT_OK);
+        CHECK_VALUES(dvt_block_data(layer, "weight", dvt_cpu()), 0, first + 1);
+        CHECK_VALUES(dvt_block_data(layer, "bias", dvt_cpu()), 0, first + 2);
+    }
+    remove_file();
+}
+
 DVT_TEST(files_old_names_that_do_not_fit) {
     const entry entries[] = {{"dense4_weight", DVT_SHAPE(2, 3), 1},
                              {"dense4_bias", DVT_SHAPE(2), 2},

@@ -239,6 +239,53 @@ DVT_TEST(losses_errors) {
     CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
 }
 
+/* The loss itself refused the latest call's labels, before any operation. */
+static void refused_labels(int which) {
+    dvt_test_check(dvt_error_code() == DVT_ERR_SHAPE &&
+                       strstr(dvt_error(), ": prediction is ") != NULL,
+                   __FILE__, __LINE__, "shape %d: %s", which, dvt_error());
+    dvt_clear_error();
+}
+
+/* Class numbers have the prediction's shape without its last axis, or with extent 1 there; nothing else. */
+DVT_TEST(cross_entropy_shapes_of_labels) {
+    dvt_array *p = dvt_zeros(DVT_SHAPE(2, 3, 4), DVT_F32, dvt_cpu());
+    const dvt_shape good[] = {DVT_SHAPE(2, 3), DVT_SHAPE(2, 3, 1)};
+    const dvt_shape wrong[] = {DVT_SHAPE(2, 2),    DVT_SHAPE(3, 3),    DVT_SHAPE(3, 2),
+                               DVT_SHAPE(2),       DVT_SHAPE(6),       DVT_SHAPE(2, 3, 2),
+                               DVT_SHAPE(3, 2, 1), DVT_SHAPE(2, 2, 1), DVT_SHAPE(1, 3, 1),
+                               DVT_SHAPE(2, 1),    DVT_SHAPE(2, 4),    DVT_SHAPE(1, 2, 3),
+                               DVT_SHAPE(2, 3, 5), DVT_SCALAR,         DVT_SHAPE(2, 3, 4, 1)};
+    size_t i;
+    for (i = 0; i < sizeof good / sizeof good[0]; i++)
+        CHECK_VALUES(dvt_softmax_cross_entropy(p, dvt_zeros(good[i], DVT_I32, dvt_cpu())), 1e-6,
+                     log(4), log(4));
+    for (i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        CHECK(dvt_softmax_cross_entropy(p, dvt_zeros(wrong[i], DVT_I32, dvt_cpu())) == NULL);
+        refused_labels((int)i);
+    }
+}
+
+/* The other losses take as many labels as values, in any shape. */
+DVT_TEST(losses_shapes_of_labels) {
+    dvt_array *p = dvt_ones(DVT_SHAPE(2, 3), DVT_F32, dvt_cpu());
+    const dvt_shape good[] = {DVT_SHAPE(2, 3), DVT_SHAPE(6), DVT_SHAPE(2, 3, 1)};
+    const dvt_shape wrong[] = {DVT_SHAPE(2), DVT_SHAPE(3),    DVT_SHAPE(2, 1), DVT_SHAPE(1, 3),
+                               DVT_SCALAR,   DVT_SHAPE(2, 4), DVT_SHAPE(2, 0), DVT_SHAPE(7)};
+    size_t i;
+    int c;
+    for (c = 0; c < CASES; c++) {
+        for (i = 0; i < sizeof good / sizeof good[0]; i++) {
+            dvt_array *loss = cases[c].loss(p, dvt_ones(good[i], DVT_F32, dvt_cpu()));
+            CHECK(loss && dvt_shape_equal(dvt_shape_of(loss), DVT_SHAPE(2)));
+        }
+        for (i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+            CHECK(cases[c].loss(p, dvt_ones(wrong[i], DVT_F32, dvt_cpu())) == NULL);
+            refused_labels((int)i);
+        }
+    }
+}
+
 DVT_TEST(cross_entropy_refuses_class_numbers_out_of_range) {
     dvt_array *p = dvt_zeros(DVT_SHAPE(2, 3), DVT_F32, dvt_cpu());
     CHECK_ERROR(dvt_softmax_cross_entropy(p, DVT_ARRAY1(dvt_cpu(), int32_t, 2, {0, 3})),

@@ -81,6 +81,62 @@ DVT_TEST(messages_number_joined_arrays) {
 }
 
 /* No "expected 0 to -1". */
+DVT_TEST(messages_of_joined_arrays_name_the_axis) {
+    dvt_array *list[3];
+    list[0] = list[1] = here(DVT_SHAPE(2, 3, 4));
+    list[2] = here(DVT_SHAPE(2, 5, 4));
+    dvt_concat(list, 3, 0);
+    check_message(DVT_ERR_SHAPE, "dvt_concat: array 2 (float32 (2, 5, 4)",
+                  "differ on axis 1: 5 and 3;", "only axis 0 may differ");
+    CHECK(dvt_concat(list, 3, 1) != NULL);
+    dvt_concat(list, 3, -1);
+    check_message(DVT_ERR_SHAPE, "dvt_concat: array 2 ", "on axis 1: 5 and 3;",
+                  "only axis 2 may differ");
+    dvt_stack(list, 3, 0);
+    check_message(DVT_ERR_SHAPE, "dvt_stack: array 2 ", "on axis 1: 5 and 3;",
+                  "expected equal shapes");
+    list[1] = here(DVT_SHAPE(2, 3));
+    dvt_concat(list, 3, 1);
+    check_message(DVT_ERR_SHAPE, "dvt_concat: array 1 (float32 (2, 3)", "has 2 axes",
+                  "and array 0 (float32 (2, 3, 4)");
+}
+
+/* Advice for arguments on a GPU names that GPU, also when it is number 0. */
+DVT_TEST(messages_name_the_gpu_to_copy_to) {
+    dvt_array *x, *y;
+    CHECK_INT(dvt_set_virtual_gpus(2, 0), DVT_OK);
+    DVT_SCOPE {
+        x = here(DVT_SHAPE(2));
+        y = dvt_copyto(x, dvt_gpu(0));
+        dvt_add(y, x);
+        check_message(DVT_ERR_CONTEXT, "dvt_add: ", "dvt_as_in_ctx(b, dvt_gpu(0))", NULL);
+        dvt_add(x, y);
+        check_message(DVT_ERR_CONTEXT, "dvt_add: ", "dvt_as_in_ctx(b, dvt_cpu())", NULL);
+        dvt_add(dvt_copyto(x, dvt_gpu(1)), y);
+        check_message(DVT_ERR_CONTEXT, "dvt_add: ", "dvt_as_in_ctx(b, dvt_gpu(1))", NULL);
+        dvt_add(there(DVT_SHAPE(2)), y);
+        check_message(DVT_ERR_CONTEXT, "dvt_add: ", "dvt_as_in_ctx(b, dvt_cpu_id(1))", NULL);
+    }
+    CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
+}
+
+/* Memory that is not there: the array's shape, dtype and bytes. */
+DVT_TEST(messages_of_memory_say_the_shape) {
+    CHECK_INT(dvt_set_virtual_gpus(1, 4096), DVT_OK);
+    dvt_zeros(DVT_SHAPE(1 << 20, 1 << 30), DVT_F32, dvt_cpu());
+    check_message(DVT_ERR_HOST_MEMORY, "dvt_zeros: no main memory left for an array of shape ",
+                  "(1048576, 1073741824), float32,", "4503599627370496 bytes");
+    dvt_ones(DVT_SHAPE(100, 20), DVT_F64, dvt_gpu(0));
+    check_message(DVT_ERR_DEVICE_MEMORY, "dvt_ones: 16000 bytes wanted for an array of shape ",
+                  "(100, 20), float64, on gpu(0)", "of 4096 are in use");
+    CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
+    CHECK_INT(dvt_set_memory_limit(dvt_cpu_id(1), 1000), DVT_OK);
+    dvt_ones(DVT_SHAPE(7, 50), DVT_F32, dvt_cpu_id(1));
+    check_message(DVT_ERR_HOST_MEMORY, "dvt_ones: 1400 bytes wanted for an array of shape ",
+                  "(7, 50), float32,", NULL);
+    CHECK_INT(dvt_set_memory_limit(dvt_cpu_id(1), 0), DVT_OK);
+}
+
 DVT_TEST(messages_of_empty_ranges) {
     dvt_array *empty = here(DVT_SHAPE(0, 3)), *index = dvt_zeros(DVT_SHAPE(1), DVT_I64, dvt_cpu());
     dvt_take(empty, index, 0);

@@ -25,6 +25,13 @@ static dvt_pool2d_params window(int kh, int kw, int sh, int sw, int ph, int pw) 
     return p;
 }
 
+/* p as the operations take it, for a padding that repeats nothing. */
+static dvt_pool2d_params padded(dvt_pool2d_params p) {
+    if (!p.padding[1])
+        p.padding[1] = DVT_PAD_NONE;
+    return p;
+}
+
 /* The number of windows, counted: each begins in x or the padding before it, and unless rounded up ends in the padding. */
 static int64_t count_windows(int64_t x, int64_t size, int64_t stride, int64_t padding, bool up) {
     int64_t n = 0;
@@ -86,6 +93,7 @@ static int all_equal(dvt_array *x, const double *expected, int64_t n, double tol
 
 static void check_pool(dvt_pool2d_params p, bool max, dvt_shape shape, dvt_dtype dtype) {
     double tolerance = dtype == DVT_F64 ? 1e-14 : dtype == DVT_F32 ? 1e-6 : 2e-2;
+    dvt_pool2d_params given = padded(p);
     DVT_SCOPE {
         dvt_array *x = random_array(shape, dtype), *y = NULL, *g;
         double *vx = dvt_test_values(x), *vg;
@@ -94,7 +102,7 @@ static void check_pool(dvt_pool2d_params p, bool max, dvt_shape shape, dvt_dtype
         int ok;
         dvt_attach_grad(x, DVT_GRAD_WRITE);
         DVT_RECORD {
-            y = max ? dvt_max_pool2d(x, &p) : dvt_avg_pool2d(x, &p);
+            y = max ? dvt_max_pool2d(x, &given) : dvt_avg_pool2d(x, &given);
         }
         CHECK(y != NULL);
         g = random_array(dvt_shape_of(y), dtype);
@@ -138,6 +146,26 @@ DVT_TEST(pool2d_random_cases) {
     }
     check_pool(window(2, 2, 2, 2, 0, 0), true, DVT_SHAPE(9, 6, 24, 24), DVT_F32);
     check_pool(window(2, 2, 2, 2, 0, 0), false, DVT_SHAPE(9, 6, 24, 24), DVT_F32);
+}
+
+/* One rule for all pairs: a second 0 repeats the first. */
+DVT_TEST(pool2d_pairs) {
+    dvt_array *x = dvt_zeros(DVT_SHAPE(1, 1, 6, 8), DVT_F32, dvt_cpu());
+    dvt_pool2d_params p = window(4, 0, 1, 0, 2, 0);
+    CHECK(dvt_shape_equal(dvt_shape_of(dvt_max_pool2d(x, &p)), DVT_SHAPE(1, 1, 7, 9)));
+    p.padding[1] = DVT_PAD_NONE;
+    CHECK(dvt_shape_equal(dvt_shape_of(dvt_avg_pool2d(x, &p)), DVT_SHAPE(1, 1, 7, 5)));
+    p.padding[0] = DVT_PAD_NONE;
+    p.padding[1] = 2;
+    CHECK(dvt_shape_equal(dvt_shape_of(dvt_max_pool2d(x, &p)), DVT_SHAPE(1, 1, 3, 9)));
+    p = window(4, 3, 1, 0, 2, 0); /* (2, 2) is too much for a width of 3 */
+    CHECK_ERROR(dvt_max_pool2d(x, &p), DVT_ERR_RANGE);
+    p.padding[1] = -1;
+    CHECK_ERROR(dvt_max_pool2d(x, &p), DVT_ERR_RANGE);
+    p = window(DVT_PAD_NONE, 3, 1, 0, 0, 0);
+    CHECK_ERROR(dvt_max_pool2d(x, &p), DVT_ERR_RANGE);
+    p = window(2, 2, DVT_PAD_NONE, 0, 0, 0);
+    CHECK_ERROR(dvt_max_pool2d(x, &p), DVT_ERR_RANGE);
 }
 
 DVT_TEST(pool2d_defaults) {

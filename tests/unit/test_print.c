@@ -296,6 +296,36 @@ DVT_TEST(print_buffer_and_options) {
     CHECK_ERROR(dvt_format(x, &options, small, sizeof small, NULL), DVT_ERR_RANGE);
 }
 
+/* Each option alone: the last value that is taken and the first one that is refused. */
+DVT_TEST(print_options_refused) {
+    dvt_array *x = DVT_ARRAY1(dvt_cpu(), float, 3, {1, 2, 3});
+    dvt_print_options plain, options;
+    size_t length;
+    memset(&plain, 0, sizeof plain);
+#define TAKEN(field, value)                                                                        \
+    options = plain;                                                                               \
+    options.field = value;                                                                         \
+    CHECK_INT(dvt_format(x, &options, NULL, 0, &length), DVT_OK)
+#define REFUSED(field, value)                                                                      \
+    options = plain;                                                                               \
+    options.field = value;                                                                         \
+    CHECK_ERROR(dvt_format(x, &options, NULL, 0, &length), DVT_ERR_RANGE)
+    TAKEN(style, DVT_PRINT_TORCH);
+    REFUSED(style, (dvt_print_style)(DVT_PRINT_TORCH + 1));
+    TAKEN(precision, -1);
+    REFUSED(precision, -2);
+    TAKEN(precision, 500);
+    REFUSED(precision, 501);
+    TAKEN(threshold, 1);
+    REFUSED(threshold, -1);
+    TAKEN(edge_items, 1);
+    REFUSED(edge_items, -1);
+    TAKEN(line_width, 1);
+    REFUSED(line_width, -1);
+#undef TAKEN
+#undef REFUSED
+}
+
 /* The longest numbers there are fit their buffers. */
 static int print_summary(void) {
     dvt_array *x = dvt_reshape(dvt_arange(0, 64, 1, DVT_F16, dvt_cpu()), DVT_SHAPE(8, 8));

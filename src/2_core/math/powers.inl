@@ -58,7 +58,7 @@ DVTI_INLINE V(f) V(pow_special)(V(f) a, V(f) b, V(f) result) {
     return V(select)(V(mor)(V(eq)(b, none), V(eq)(a, one)), one, result);
 }
 
-DVTI_INLINE V(f) V(pow)(V(f) a, V(f) b) {
+DVTI_INLINE V(f) V(pow_by_log)(V(f) a, V(f) b) {
     V(f) size = V(abs)(a), r;
     V(d) low = V(dmul)(V(widen_low)(b), V(wide_log2)(V(widen_low)(size)));
     V(d) high = V(dmul)(V(widen_high)(b), V(wide_log2)(V(widen_high)(size)));
@@ -66,6 +66,53 @@ DVTI_INLINE V(f) V(pow)(V(f) a, V(f) b) {
     if (V(log_rare)(a) || V(mbits)(V(le)(V(abs)(b), V(set)(FLT_MAX))) != 0xffff)
         r = V(pow_special)(a, b, r);
     return r;
+}
+
+/* a^0.5, which Annex F tells from the square root: 0 of -0, and infinity of -infinity. */
+DVTI_INLINE V(f) V(pow_half)(V(f) a) {
+    V(m) lowest = V(eq)(a, V(set)(-INFINITY));
+    return V(sqrt)(V(select)(lowest, V(set)(INFINITY), V(add)(a, V(zero)())));
+}
+
+/* a^3, rounded once but for one in 2^24: the square's rounding error is added, unless the square is infinite. */
+DVTI_INLINE V(f) V(pow_cube)(V(f) a) {
+    V(f) square = V(mul)(a, a), rest;
+    V(m) huge = V(eq)(square, V(set)(INFINITY));
+    V(f) b = V(select)(huge, V(zero)(), a);
+    rest = V(fma)(b, b, V(neg)(V(select)(huge, V(zero)(), square)));
+    return V(fma)(square, a, V(mul)(rest, b));
+}
+
+/* The exponents that need no logarithm. Whoever computes with one of them for all elements may do only that formula. */
+DVTI_INLINE V(m) V(pow_is_simple)(V(f) b) {
+    V(m) r = V(mor)(V(eq)(b, V(set)(-1)), V(eq)(b, V(zero)()));
+    r = V(mor)(r, V(mor)(V(eq)(b, V(set)(0.5f)), V(eq)(b, V(set)(1))));
+    return V(mor)(r, V(mor)(V(eq)(b, V(set)(2)), V(eq)(b, V(set)(3))));
+}
+
+DVTI_INLINE V(f) V(pow_simple)(V(f) a, V(f) b) {
+    const V(f) one = V(set)(1);
+    V(m) half = V(eq)(b, V(set)(0.5f)), inverse = V(eq)(b, V(set)(-1));
+    V(f) r = V(select)(V(eq)(b, V(zero)()), one, a);
+    r = V(select)(inverse, V(div)(one, V(select)(inverse, a, one)), r); /* of others no exceptions */
+    r = V(select)(half, V(pow_half)(V(select)(half, a, one)), r);
+    r = V(select)(V(eq)(b, V(set)(2)), V(mul)(a, a), r);
+    return V(select)(V(eq)(b, V(set)(3)), V(pow_cube)(a), r);
+}
+
+/* The lanes whose exponents are simple, most often none. Those exponents have two binary digits at most, which is quicker to see. */
+DVTI_INLINE uint32_t V(pow_simple_lanes)(V(f) b) {
+    V(m) brief = V(ieq)(V(iand)(V(as_i)(b), V(iset)(0x3fffff)), V(iset)(0));
+    return V(mbits)(brief) ? V(mbits)(V(pow_is_simple)(b)) : 0;
+}
+
+DVTI_INLINE V(f) V(pow)(V(f) a, V(f) b) {
+    const uint32_t simple = V(pow_simple_lanes)(b);
+    V(f) r;
+    if (simple == 0xffff)
+        return V(pow_simple)(a, b);
+    r = V(pow_by_log)(a, b);
+    return simple ? V(select)(V(pow_is_simple)(b), V(pow_simple)(a, b), r) : r;
 }
 
 DVTI_INLINE V(d) V(wide_hypot)(V(d) a, V(d) b) {

@@ -179,10 +179,30 @@ static void dvti_ew_f64(const dvti_ew_plan *plan, const double *p, const double 
 #define DVTI_EW_B_FLOAT(name, i)
 #define DVTI_T int64_t
 
+static bool dvti_ew_repeats(const dvti_view *view) {
+    return view->ndim == 1 && view->stride[0] == 0;
+}
+
+/* x to the power `exponent`, 0 to 3. */
+static void dvti_ew_power_i64(const int64_t *x, int64_t exponent, int64_t *to, int64_t n) {
+    int64_t k;
+    for (k = 0; k < n; k++) {
+        const uint64_t a = (uint64_t)x[k];
+        to[k] = (int64_t)(exponent == 0   ? 1
+                          : exponent == 1 ? a
+                          : exponent == 2 ? a * a
+                                          : a * a * a);
+    }
+}
+
 static void dvti_ew_i64(const dvti_ew_plan *plan, const int64_t *p, const int64_t *q,
                         const int64_t *r, int64_t *to, int64_t n) {
     const int64_t low = plan->low_int, high = plan->high_int;
     int64_t k;
+    if (plan->op == DVTI_OP_pow && dvti_ew_repeats(&plan->in[1]) && *q >= 0 && *q <= 3) {
+        dvti_ew_power_i64(p, *q, to, n);
+        return;
+    }
     switch (plan->op) {
         DVTI_UNARY_TABLE(DVTI_EW_U)
         DVTI_BINARY_TABLE(DVTI_EW_B)
@@ -209,10 +229,6 @@ static void dvti_ew_i64(const dvti_ew_plan *plan, const int64_t *p, const int64_
 #undef DVTI_WRAP
 #pragma pop_macro("F")
 #pragma pop_macro("C")
-
-static bool dvti_ew_repeats(const dvti_view *view) {
-    return view->ndim == 1 && view->stride[0] == 0;
-}
 
 static void dvti_ew_loop(const dvti_ew_plan *plan, void *const *operand, void *to, int64_t n) {
     if (plan->loop) {

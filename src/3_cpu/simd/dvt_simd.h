@@ -122,6 +122,9 @@ typedef struct dvti_pooling {
 typedef void (*dvti_pooling_fn)(const dvti_pooling *pool, int64_t first_plane, int64_t last_plane);
 #define DVTI_POOL_BUFFER 4096
 
+/* Exponents for which pow has the value of a short formula, not of a logarithm: -1, 0, 0.5, 1, 2, 3. */
+DVTI_FN bool dvti_simple_exponent(double exponent);
+
 typedef struct dvti_simd {
     const char *name;
     /* NULL for an operation that this tier has no loop for. */

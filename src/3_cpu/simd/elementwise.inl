@@ -200,12 +200,46 @@ DVTI_EW2(floor_div, V(floor_div)(a, b))
 DVTI_EW2(mod, V(mod)(a, b))
 DVTI_EW3(where, V(select)(V(nonzero)(a), b, c))
 
+/* Twice the exponent is in loop->low. */
+DVTI_INLINE V(f) V(power_of)(V(f) a, const dvti_loop *loop) {
+    switch ((int)loop->low) {
+    case -2:
+        return V(div)(V(set)(1), a);
+    case 0:
+        return V(set)(1);
+    case 1:
+        return V(pow_half)(a);
+    case 2:
+        return a;
+    case 4:
+        return V(mul)(a, a);
+    default:
+        return V(pow_cube)(a);
+    }
+}
+
+DVTI_EW1(powers, V(power_of)(a, loop))
+
+/* One exponent for all elements may make pow a quick loop; the bits are those of V(pow). */
+static void V(ew_power)(const dvti_loop *loop) {
+    const float *exponent = (const float *)loop->in[1];
+    dvti_loop quick = *loop;
+    if (loop->step[1] || !dvti_simple_exponent((double)*exponent)) {
+        V(ew_pow)(loop);
+        return;
+    }
+    quick.low = 2 * (double)*exponent;
+    V(ew_powers)(&quick);
+}
+
 static dvti_loop_fn V(loop_f32)(dvti_op op) {
 #define DVTI_ROW(name)                                                                             \
     case DVTI_OP_##name:                                                                           \
         return V(ew_##name);
 #define DVTI_FUNCTION(name, files) DVTI_ROW(name)
 #define DVTI_QUICK(name, value) case DVTI_OP_##name:
+    if (op == DVTI_OP_pow)
+        return V(ew_power);
     switch ((int)op) {
         DVTI_SIMPLE1(DVTI_QUICK)
         return V(ew_simple1);

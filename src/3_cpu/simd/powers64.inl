@@ -51,7 +51,37 @@ DVTI_INLINE V(d) V(dpow_special)(V(d) a, V(d) b, V(d) result) {
     return V(dselect)(V(nor)(V(deq)(b, none), V(deq)(a, one)), one, result);
 }
 
-DVTI_INLINE V(d) V(dpow)(V(d) a, V(d) b) {
+/* As pow_half, pow_cube, pow_is_simple and pow_simple of floats (2_core/math/powers.inl). */
+DVTI_INLINE V(d) V(dpow_half)(V(d) a) {
+    const V(d) most = V(dset)((double)INFINITY);
+    return V(dsqrt)(V(dselect)(V(deq)(a, V(dneg)(most)), most, V(dadd)(a, V(dzero)())));
+}
+
+DVTI_INLINE V(d) V(dpow_cube)(V(d) a) {
+    V(d) square = V(dmul)(a, a), rest;
+    V(n) huge = V(deq)(square, V(dset)((double)INFINITY));
+    V(d) b = V(dselect)(huge, V(dzero)(), a);
+    rest = V(dfma)(b, b, V(dneg)(V(dselect)(huge, V(dzero)(), square)));
+    return V(dfma)(square, a, V(dmul)(rest, b));
+}
+
+DVTI_INLINE V(n) V(dpow_is_simple)(V(d) b) {
+    V(n) r = V(nor)(V(deq)(b, V(dset)(-1)), V(deq)(b, V(dzero)()));
+    r = V(nor)(r, V(nor)(V(deq)(b, V(dset)(0.5)), V(deq)(b, V(dset)(1))));
+    return V(nor)(r, V(nor)(V(deq)(b, V(dset)(2)), V(deq)(b, V(dset)(3))));
+}
+
+DVTI_INLINE V(d) V(dpow_simple)(V(d) a, V(d) b) {
+    const V(d) one = V(dset)(1);
+    V(n) half = V(deq)(b, V(dset)(0.5)), inverse = V(deq)(b, V(dset)(-1));
+    V(d) r = V(dselect)(V(deq)(b, V(dzero)()), one, a);
+    r = V(dselect)(inverse, V(ddiv)(one, V(dselect)(inverse, a, one)), r);
+    r = V(dselect)(half, V(dpow_half)(V(dselect)(half, a, one)), r);
+    r = V(dselect)(V(deq)(b, V(dset)(2)), V(dmul)(a, a), r);
+    return V(dselect)(V(deq)(b, V(dset)(3)), V(dpow_cube)(a), r);
+}
+
+DVTI_INLINE V(d) V(dpow_by_log)(V(d) a, V(d) b) {
     bool rare = V(dlog_rare)(a);
     V(pair) log2 = V(dlog2_exact)(V(dabs)(a), rare), y = V(dd_product)(b, log2.high), r;
     V(d) n, result;
@@ -65,6 +95,12 @@ DVTI_INLINE V(d) V(dpow)(V(d) a, V(d) b) {
     if (rare || V(nbits)(V(dle)(V(dabs)(b), V(dset)(DBL_MAX))) != 0xff)
         result = V(dpow_special)(a, b, result);
     return result;
+}
+
+DVTI_INLINE V(d) V(dpow)(V(d) a, V(d) b) {
+    V(n) simple = V(dpow_is_simple)(b);
+    V(d) r = V(dpow_by_log)(a, b);
+    return V(nbits)(simple) ? V(dselect)(simple, V(dpow_simple)(a, b), r) : r;
 }
 
 /* The rest does not have b's sign, and is not 0. */

@@ -138,9 +138,10 @@ static dvti_cuda_ew dvti_cuda_ew_begin(const dvti_launch *launch) {
         }
         ew.kind[k] = single ? DVTI_EW_SINGLE : DVTI_EW_EACH;
     }
+    /* The other value's dtype: where's first operand is its condition. */
     for (k = 1; k < ew.count; k++)
         if (ew.kind[k] == DVTI_EW_SCALAR)
-            ew.dtype[k] = ew.dtype[k == 1 ? 2 : 1];
+            ew.dtype[k] = ew.dtype[launch->op == DVTI_OP_where ? 5 - k : k == 1 ? 2 : 1];
     return ew;
 }
 
