@@ -1,6 +1,8 @@
-/* What the tutorial programs share: block headings, devices and arrays as Python shows them, errors, exercises.
+/* What the tutorial programs share: block headings, devices and arrays as Python shows them,
+   errors, exercises.
 
-   Lines that begin with "~" hold what differs from run to run: the test that compares the rest leaves them out. */
+   Lines that begin with "~" hold what differs from run to run: the test that compares the rest
+   leaves them out. */
 #ifndef SHOW_H
 #define SHOW_H
 #include "devtensor.h"
@@ -9,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Sizes are the documents' own. Tests set TUTORIAL_SHORT=n: then the second size, n times smaller. */
+/* Sizes are the documents' own. Tests set TUTORIAL_SHORT=n: then the second size, n times smaller.
+   */
 static inline int64_t sized(int64_t own, int64_t in_tests) {
     const char *text = getenv("TUTORIAL_SHORT");
     int64_t shorter = text ? strtol(text, NULL, 10) : 0;
@@ -99,8 +102,9 @@ static inline int finish(void) {
 
 /* ---- the exercises, which three of the documents share ---- */
 
-/* GPUs made of main memory are as near as the CPU, and compute on its cores. So that exercises show what they would on cards, such GPUs
-   get a model: copies and calls that take as long as with PCIe 4, and the rate of computing that is given. False: no need. */
+/* GPUs made of main memory are as near as the CPU, and compute on its cores. So that exercises show
+   what they would on cards, such GPUs get a model: copies and calls that take as long as with PCIe
+   4, and the rate of computing that is given. False: no need. */
 static inline bool model_begin(dvt_ctx gpu, double flops) {
     dvt_virtual_model model;
     dvt_device_info info;
@@ -115,7 +119,8 @@ static inline bool model_begin(dvt_ctx gpu, double flops) {
     return true;
 }
 
-/* Times of two ways to do the same: by the clock on the wall and, where the GPU is modelled, by the model's own. */
+/* Times of two ways to do the same: by the clock on the wall and, where the GPU is modelled, by the
+   model's own. */
 typedef struct times {
     double wall, modelled;
 } times;
@@ -207,7 +212,8 @@ static inline void exercise_transfer(dvt_ctx gpu) {
     dvt_set_virtual_model(NULL);
 }
 
-/* n products and their norms, either read one at a time or written to a log on the device, which is read once. */
+/* n products and their norms, either read one at a time or written to a log on the device, which is
+   read once. */
 static inline double log_norms(dvt_array *a, dvt_array *b, int n, bool on_device, times *took) {
     int64_t reads = dvt_get_stats().implicit_reads;
     double sum = 0;
@@ -272,8 +278,9 @@ static inline times two_products(dvt_ctx first, dvt_ctx second, int64_t n) {
     return times_end(took);
 }
 
-/* "Two matrix products on two GPUs at the same time versus in sequence on one." The modelled GPU computes slowly, so that both products are
-   done in its time even where this machine has one core for them. */
+/* "Two matrix products on two GPUs at the same time versus in sequence on one." The modelled GPU
+   computes slowly, so that both products are done in its time even where this machine has one core
+   for them. */
 static inline void exercise_two_devices(dvt_ctx gpu0, dvt_ctx gpu1) {
     int64_t n = sized(512, 384);
     bool modelled = model_begin(gpu0, 2e9);
