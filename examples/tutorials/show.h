@@ -105,9 +105,12 @@ static inline int finish(void) {
 /* GPUs made of main memory are as near as the CPU, and compute on its cores. So that exercises show
    what they would on cards, such GPUs get a model: copies and calls that take as long as with PCIe
    4, and the rate of computing that is given. False: no need. */
+static dvt_virtual_model model_before; /* the program's own */
+
 static inline bool model_begin(dvt_ctx gpu, double flops) {
     dvt_virtual_model model;
     dvt_device_info info;
+    model_before = dvt_get_virtual_model();
     if (gpu.type != DVT_DEVICE_GPU || dvt_device_query(gpu, &info) != DVT_OK || !info.is_virtual)
         return false;
     memset(&model, 0, sizeof model);
@@ -117,6 +120,10 @@ static inline bool model_begin(dvt_ctx gpu, double flops) {
     model.flops = flops;
     dvt_set_virtual_model(&model);
     return true;
+}
+
+static inline void model_end(void) {
+    dvt_set_virtual_model(&model_before);
 }
 
 /* Times of two ways to do the same: by the clock on the wall and, where the GPU is modelled, by the
@@ -144,7 +151,7 @@ static inline void show_times(const char *one, times a, const char *other, times
     if (modelled)
         printf("~ by the model of the GPU alone %.4f s and %.4f s: %.1f times as long\n",
                a.modelled, b.modelled, a.modelled / b.modelled);
-    dvt_set_virtual_model(NULL);
+    model_end();
 }
 
 /* Seconds of one product of two n x n matrices, the best of a few. */
@@ -209,7 +216,7 @@ static inline void exercise_transfer(dvt_ctx gpu) {
         show_speed(mib[i], "to the GPU", up, modelled);
         show_speed(mib[i], "back", down, modelled);
     }
-    dvt_set_virtual_model(NULL);
+    model_end();
 }
 
 /* n products and their norms, either read one at a time or written to a log on the device, which is
