@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Writes docs/TUTORIAL_MAP.md from two lists: the documents' cells (examples/tutorials/cells.txt, made from the documents), and
-the block("n", "title") lines of examples/tutorials/*.c. A cell without a block or a block without a cell is an error.
+"""Writes docs/TUTORIAL_MAP.md from two lists: the documents' cells (examples/tutorials/cells.txt,
+made from the documents), and the block("n", "title") lines of examples/tutorials/*.c. A cell without
+a block and a block without a cell are errors.
 
     tools/tutorial_map.py                      write the page
     tools/tutorial_map.py --check              write nothing; fail when the page is stale
-    tools/tutorial_map.py --documents FOLDER   compare the list of cells with the documents themselves
+    tools/tutorial_map.py --documents FOLDER   compare the list of cells with the documents
 """
+import itertools
 import os
 import re
 import sys
@@ -37,18 +39,19 @@ def listed():
         elif row and sections:
             sections[-1][3].append((row[1], row[2], row[3]))
         elif line and not line.startswith("#"):
-            fail(f"{CELLS}:{number}: {line}", "it is no [PROGRAM] line and no `cell N = BLOCK | CODE`", "write it so")
+            fail(f"{CELLS}:{number}: {line}",
+                 "it is no [PROGRAM] line and no `cell N = BLOCK | CODE`", "write it so")
     return sections
 
 
 def blocks(program):
     """{block: (title, first line, last line)} of a program."""
     text = read(os.path.join(FOLDER, program))
-    found = [(m[1], "".join(PART.findall(m[2])), text.count("\n", 0, text.index("block(", m.start())) + 1)
-             for m in BLOCK.finditer(text)]
+    found = [(m[1], "".join(PART.findall(m[2])),
+              text.count("\n", 0, text.index("block(", m.start())) + 1) for m in BLOCK.finditer(text)]
     names = [name for name, _, _ in found]
     if len(found) != len(re.findall(r"^\s*block\(", text, re.M)) or len(set(names)) != len(names):
-        fail(f"{program}: a block() is not in the form block(\"number\", \"title\"), or two have one number",
+        fail(f"{program}: a block() is not block(\"number\", \"title\"), or two have one number",
              "the map is made from these lines", "write them so")
     ends = [line - 1 for _, _, line in found[1:]] + [text.count("\n")]
     return {name: (title, line, end) for (name, title, line), end in zip(found, ends)}
@@ -59,31 +62,34 @@ def compared(program, rows, found):
     names = [cell for cell, _, _ in rows if cell != "text"]
     numbers = [int(cell.split()[1]) for cell in names if cell.startswith("cell")]
     if numbers != list(range(1, len(numbers) + 1)) or len(set(names)) != len(names):
-        fail(f"{CELLS}: the cells of {program} are {numbers}", "they are numbered in the document's order, from 1",
+        fail(f"{CELLS}: the cells of {program} are {numbers}",
+             "they are numbered in the document's order, from 1",
              "tools/tutorial_map.py --documents FOLDER says which one is missing")
     for cell, block, code in rows:
         if block not in found:
-            fail(f"{program} has no block {block} for {cell}: {code}", "every cell of the documents is shown",
-                 "write it, or correct " + CELLS)
+            fail(f"{program} has no block {block} for {cell}: {code}",
+                 "every cell of the documents is shown", "write it, or correct " + CELLS)
     for block in found:
         if block not in shown:
-            fail(f"{CELLS} has no line for block {block} of {program}", "a block shows a cell, the text or an exercise",
-                 "say which")
+            fail(f"{CELLS} has no line for block {block} of {program}",
+                 "a block shows a cell, the text or an exercise", "say which")
 
 
 def page():
     lines = ["# The tutorials, cell by cell", "",
-             "Each program under `examples/tutorials` follows one published document on using GPUs. Run one with",
-             "`make examples`, or alone: `cc -I. examples/tutorials/1_gluon_use_gpu.c -lm -ldl -lpthread`, with",
-             "`DEVTENSOR_VIRTUAL_GPUS=2` for the two GPUs that the documents ask for. A test runs each with 0 and with 2 GPUs",
-             "and compares what it prints; `TUTORIAL_SHORT=1` takes the test's short sizes instead of the documents' own.",
-             "The cells are those of `examples/tutorials/cells.txt`, in the documents' order.",
-             "`tools/tutorial_map.py` writes this page, and fails when a cell has no block.", ""]
+             "Each program under `examples/tutorials` follows one published document on using GPUs. Run one",
+             "with `make examples`, or alone:",
+             "`cc -I. examples/tutorials/1_gluon_use_gpu.c -lm -ldl -lpthread`, with",
+             "`DEVTENSOR_VIRTUAL_GPUS=2` for the two GPUs that the documents ask for. Sizes are the",
+             "documents' own; `TUTORIAL_SHORT=1` takes short ones, as the test does that runs each program",
+             "with 0 and with 2 GPUs and compares what it prints. The cells are those of",
+             "`examples/tutorials/cells.txt`, in the documents' order. `tools/tutorial_map.py` writes this",
+             "page, and fails when a cell has no block.", ""]
     for program, _, title, rows in listed():
         found = blocks(program)
         compared(program, rows, found)
-        lines += [f"## {title}", "", f"[{program}](../{FOLDER}/{program})", "", "| in the document | block | it shows | lines |",
-                  "|---|---|---|---|"]
+        lines += [f"## {title}", "", f"[{program}](../{FOLDER}/{program})", "",
+                  "| in the document | block | it shows | lines |", "|---|---|---|---|"]
         for cell, block, _ in rows:
             title, line, end = found[block]
             lines.append(f"| {cell} | {block} | `{title.replace('|', chr(92) + '|')}` | "
@@ -93,8 +99,8 @@ def page():
 
 
 def cells_of(document):
-    """The first lines of a document's cells, without comments where there is code: behind ``` fences of code to run, or
-    behind In [n]: of a notebook's text."""
+    """The first lines of a document's cells, without comments where there is code: behind ``` fences
+    of code to run, or behind In [n]: of a notebook's text."""
     text = read(document)
     fenced = re.findall(r"^```\{\.python \.input[^\n]*\n(.*?)^```", text, re.M | re.S)
     cells = fenced or re.findall(r"^In \[\d+\]:\n(.*?)(?=\n\n|\Z)", text, re.M | re.S)
@@ -108,13 +114,14 @@ def check_documents(folder):
     for program, document, _, rows in listed():
         path = os.path.join(folder, document + ".txt")
         if not os.path.exists(path):
-            fail(f"{path} is not there", "the list names this document", "give the folder with the five documents")
+            fail(f"{path} is not there", "the list names this document",
+                 "give the folder with the five documents")
         have = [code for cell, _, code in rows if cell.startswith("cell")]
         want = list(cells_of(path))
-        for number, (a, b) in enumerate(zip(have + [None] * len(want), want + [None] * len(have)), 1):
+        for number, (a, b) in enumerate(itertools.zip_longest(have, want), 1):
             if a != b:
-                fail(f"{CELLS}: cell {number} of {document} is `{a}`, in the document `{b}`", "the list is the documents'",
-                     "correct it")
+                fail(f"{CELLS}: cell {number} of {document} is `{a}`, in the document `{b}`",
+                     "the list is the documents'", "correct it")
         print(f"{document}: {len(want)} cells")
 
 

@@ -1,5 +1,6 @@
-/* "GPUs", MXNet Gluon (English), cell by cell. The document needs two GPUs: without them virtual ones stand in. Some of its cells mix
-   devices that were one in its author's mind; they are shown as they stand, and then as they are meant. */
+/* "GPUs", MXNet Gluon (English), cell by cell. The document needs two GPUs: without them virtual
+   ones stand in. Some of its cells mix devices that were one in its author's mind; they are shown
+   as they stand, and then as they are meant. */
 #define DEVTENSOR_IMPLEMENTATION
 #include "devtensor.h"
 #include "show.h"

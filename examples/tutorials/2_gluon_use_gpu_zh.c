@@ -1,5 +1,6 @@
-/* "使用GPU来计算", the Chinese MXNet Gluon notebook with its printed outputs, cell by cell. With MXNet's random engine the numbers
-   on gpu(0) are the notebook's own. Without two GPUs virtual ones stand in. */
+/* "使用GPU来计算", the Chinese MXNet Gluon notebook with its printed outputs, cell by cell. With MXNet's
+   random engine the numbers on gpu(0) are the notebook's own. Without two GPUs virtual ones stand
+   in. */
 #define DEVTENSOR_IMPLEMENTATION
 #include "devtensor.h"
 #include "show.h"

@@ -1,5 +1,6 @@
-/* "GPUs" of Dive into Deep Learning, cell by cell: its MXNet, PyTorch and TensorFlow editions, each printed as its library prints. Cells are
-   numbered in the document's order; those for all editions run once for each. */
+/* "GPUs" of Dive into Deep Learning, cell by cell: its MXNet, PyTorch and TensorFlow editions, each
+   printed as its library prints. Cells are numbered in the document's order; those for all editions
+   run once for each. */
 #define DEVTENSOR_IMPLEMENTATION
 #include "devtensor.h"
 #include "show.h"
@@ -43,7 +44,8 @@ static void show_try_gpu(dvt_print_style style) {
     show_devices(dvt_try_all_gpus(), style, ")\n");
 }
 
-/* tf.distribute.MirroredStrategy: what is made in its scope has a copy on every GPU, or on the CPU where there is none. */
+/* tf.distribute.MirroredStrategy: what is made in its scope has a copy on every GPU, or on the CPU
+   where there is none. */
 typedef struct mirrored_strategy {
     dvt_ctx_list devices;
 } mirrored_strategy;
@@ -59,7 +61,8 @@ static mirrored_strategy mirrored_strategy_new(void) {
 #define STRATEGY_SCOPE(strategy)                                                                   \
     for (strategy_devices = (strategy).devices; strategy_devices.n; strategy_devices.n = 0)
 
-/* tf.keras.models.Sequential([tf.keras.layers.Dense(units)]): variables are made where the scope says, by Glorot's rule. */
+/* tf.keras.models.Sequential([tf.keras.layers.Dense(units)]): variables are made where the scope
+   says, by Glorot's rule. */
 static dvt_block *keras_sequential_dense(int64_t units) {
     dvt_block *net = dvt_sequential();
     DVT_ADD(net, dvt_dense(units, DVT_LINEAR));
@@ -83,7 +86,8 @@ struct d2l_module {
     int n;
 };
 
-/* Parameters kept by hand: moved while recording, as the MXNet edition does it, then a gradient attached on the new device. */
+/* Parameters kept by hand: moved while recording, as the MXNet edition does it, then a gradient
+   attached on the new device. */
 static void set_scratch_params_device(d2l_module *self, dvt_ctx ctx) {
     int i, k;
     for (i = 0; i < self->n; i++) {
@@ -116,7 +120,8 @@ static dvt_array *squares(const d2l_module *module) {
                    dvt_sum(dvt_square(module->attribute[1].array), DVT_ALL, false));
 }
 
-/* d2l.Trainer: at most the GPUs that exist, batches and models moved to the first, gradients clipped. */
+/* d2l.Trainer: at most the GPUs that exist, batches and models moved to the first, gradients
+   clipped. */
 typedef struct d2l_trainer {
     int max_epochs;
     double gradient_clip_val;
@@ -271,7 +276,8 @@ int main(void) {
     print_as(torch.X, torch.style);
     print_as(torch.Z, torch.style);
 
-    /* In TensorFlow this gives X another name, and the sum below copies it. Here the scope's device is asked for. */
+    /* In TensorFlow this gives X another name, and the sum below copies it. Here the scope's device
+       is asked for. */
     block("20", "tensorflow: with try_gpu(1): Z = X; print(X); print(Z)");
     DVT_WITH_CTX(dvt_try_gpu(1)) {
         tf.Z = dvt_as_in_ctx(tf.X, dvt_default_ctx());

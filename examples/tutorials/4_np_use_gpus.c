@@ -1,5 +1,6 @@
-/* "Step 6: Use GPUs to increase efficiency", MXNet np, cell by cell: LeNet on one device and data-parallel on two.
-   It trains on Fashion-MNIST where that is found (DEVTENSOR_DATA, data/, ../shared/data), and otherwise on drawn figures. */
+/* "Step 6: Use GPUs to increase efficiency", MXNet np, cell by cell: LeNet on one device and
+   data-parallel on two. It trains on Fashion-MNIST where that is found (DEVTENSOR_DATA, data/,
+   ../shared/data), and otherwise on drawn figures. */
 #define DEVTENSOR_IMPLEMENTATION
 #include "devtensor.h"
 #include "../drawn_data.h"

@@ -1,5 +1,6 @@
-/* "GPUs and TPUs", the JAX edition with its printed outputs, cell by cell. JAX's random engine gives the document's numbers.
-   The document ran where the CPU was the only device: run it without GPUs for the same contexts. */
+/* "GPUs and TPUs", the JAX edition with its printed outputs, cell by cell. JAX's random engine
+   gives the document's numbers. The document ran where the CPU was the only device: run it without
+   GPUs for the same contexts. */
 #define DEVTENSOR_IMPLEMENTATION
 #include "devtensor.h"
 #include "show.h"
@@ -8,7 +9,8 @@ static const char *jax(dvt_ctx ctx) {
     return device(ctx, DVT_PRINT_JAX);
 }
 
-/* "(Array(...),\n {CpuDevice(id=0)})": a pair as IPython shows it, the array's lines one column to the right. */
+/* "(Array(...),\n {CpuDevice(id=0)})": a pair as IPython shows it, the array's lines one column to
+   the right. */
 static void show_with_devices(dvt_array *x) {
     dvt_print_options options;
     char text[1024];
@@ -48,7 +50,8 @@ static void show_time(double seconds) {
     printf("%.3g %s", seconds * pow(1000, order), units[order]);
 }
 
-/* "%%timeit -n loops -r runs": mean and population standard deviation of the runs, each the mean of its loops. */
+/* "%%timeit -n loops -r runs": mean and population standard deviation of the runs, each the mean of
+   its loops. */
 static void timeit(int loops, int runs, void (*body)(void)) {
     double seconds[7], mean = 0, square = 0;
     int i, k;

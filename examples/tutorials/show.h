@@ -1,6 +1,8 @@
-/* What the tutorial programs share: block headings, devices and arrays as Python shows them, errors, exercises.
+/* What the tutorial programs share: block headings, devices and arrays as Python shows them,
+   errors, exercises.
 
-   Lines that begin with "~" hold what differs from run to run: the test that compares the rest leaves them out. */
+   Lines that begin with "~" hold what differs from run to run: the test that compares the rest
+   leaves them out. */
 #ifndef SHOW_H
 #define SHOW_H
 #include "devtensor.h"
@@ -9,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Sizes are the documents' own. Tests set TUTORIAL_SHORT=n: then the second size, n times smaller. */
+/* Sizes are the documents' own. Tests set TUTORIAL_SHORT=n: then the second size, n times smaller.
+   */
 static inline int64_t sized(int64_t own, int64_t in_tests) {
     const char *text = getenv("TUTORIAL_SHORT");
     int64_t shorter = text ? strtol(text, NULL, 10) : 0;
@@ -99,11 +102,15 @@ static inline int finish(void) {
 
 /* ---- the exercises, which three of the documents share ---- */
 
-/* GPUs made of main memory are as near as the CPU, and compute on its cores. So that exercises show what they would on cards, such GPUs
-   get a model: copies and calls that take as long as with PCIe 4, and the rate of computing that is given. False: no need. */
+/* GPUs made of main memory are as near as the CPU, and compute on its cores. So that exercises show
+   what they would on cards, such GPUs get a model: copies and calls that take as long as with PCIe
+   4, and the rate of computing that is given. False: no need. */
+static dvt_virtual_model model_before; /* the program's own */
+
 static inline bool model_begin(dvt_ctx gpu, double flops) {
     dvt_virtual_model model;
     dvt_device_info info;
+    model_before = dvt_get_virtual_model();
     if (gpu.type != DVT_DEVICE_GPU || dvt_device_query(gpu, &info) != DVT_OK || !info.is_virtual)
         return false;
     memset(&model, 0, sizeof model);
@@ -115,7 +122,12 @@ static inline bool model_begin(dvt_ctx gpu, double flops) {
     return true;
 }
 
-/* Times of two ways to do the same: by the clock on the wall and, where the GPU is modelled, by the model's own. */
+static inline void model_end(void) {
+    dvt_set_virtual_model(&model_before);
+}
+
+/* Times of two ways to do the same: by the clock on the wall and, where the GPU is modelled, by the
+   model's own. */
 typedef struct times {
     double wall, modelled;
 } times;
@@ -139,7 +151,7 @@ static inline void show_times(const char *one, times a, const char *other, times
     if (modelled)
         printf("~ by the model of the GPU alone %.4f s and %.4f s: %.1f times as long\n",
                a.modelled, b.modelled, a.modelled / b.modelled);
-    dvt_set_virtual_model(NULL);
+    model_end();
 }
 
 /* Seconds of one product of two n x n matrices, the best of a few. */
@@ -204,10 +216,11 @@ static inline void exercise_transfer(dvt_ctx gpu) {
         show_speed(mib[i], "to the GPU", up, modelled);
         show_speed(mib[i], "back", down, modelled);
     }
-    dvt_set_virtual_model(NULL);
+    model_end();
 }
 
-/* n products and their norms, either read one at a time or written to a log on the device, which is read once. */
+/* n products and their norms, either read one at a time or written to a log on the device, which is
+   read once. */
 static inline double log_norms(dvt_array *a, dvt_array *b, int n, bool on_device, times *took) {
     int64_t reads = dvt_get_stats().implicit_reads;
     double sum = 0;
@@ -272,8 +285,9 @@ static inline times two_products(dvt_ctx first, dvt_ctx second, int64_t n) {
     return times_end(took);
 }
 
-/* "Two matrix products on two GPUs at the same time versus in sequence on one." The modelled GPU computes slowly, so that both products are
-   done in its time even where this machine has one core for them. */
+/* "Two matrix products on two GPUs at the same time versus in sequence on one." The modelled GPU
+   computes slowly, so that both products are done in its time even where this machine has one core
+   for them. */
 static inline void exercise_two_devices(dvt_ctx gpu0, dvt_ctx gpu1) {
     int64_t n = sized(512, 384);
     bool modelled = model_begin(gpu0, 2e9);

@@ -16,8 +16,9 @@
    Environment, read once at first use:
    DEVTENSOR_VIRTUAL_GPUS     number of virtual GPUs (0 to 16)
    DEVTENSOR_VIRTUAL_GPU_MEMORY  bytes of memory of each, with an optional suffix K, M or G
-   DEVTENSOR_VIRTUAL_GPU_MODEL  what they take, such as latency=10us,bandwidth=12G,launch=5us,flops=1T
-                              (see dvt_set_virtual_model; all or some; s, ms, us, ns; K, M, G, T)
+   DEVTENSOR_VIRTUAL_GPU_MODEL  the time they take (see dvt_set_virtual_model): any of
+                              latency=10us,bandwidth=12G,launch=5us,flops=1T; units s, ms, us, ns
+                              and K, M, G, T
    DEVTENSOR_CUDA             0: do as if there were no card
    DEVTENSOR_CUDA_PATH        the driver's library, instead of looking for it
    DEVTENSOR_NVRTC_PATH       NVRTC's library or its folder, instead of looking for it

@@ -12,13 +12,13 @@ DVT_API dvt_ctx dvt_tpu(int id);
 DVT_API bool dvt_ctx_equal(dvt_ctx a, dvt_ctx b);
 /* "cpu(0)", "gpu(1)". Owns: the library, per thread; valid for this thread's next 15 calls. */
 DVT_API const char *dvt_ctx_name(dvt_ctx ctx);
-/* Reads a device's name as MXNet, PyTorch, TensorFlow or JAX writes it. Without a number it is 0.
-   cpu(0), gpu(1) and tpu(0) are written, for example, so (CUDA devices are gpu(i), XLA devices tpu(i)):
-     "cpu", "cpu(0)", "cpu:0", "gpu", "gpu(1)", "gpu:1", "cuda", "cuda:1", "tpu(0)", "tpu:0", "xla:0"
+/* Reads a device's name as MXNet, PyTorch, TensorFlow or JAX writes it. A missing number is 0.
+   CUDA devices are gpu(i), XLA devices are tpu(i):
+     "cpu", "cpu(0)", "cpu:0", "gpu", "gpu(1)", "gpu:1", "cuda", "cuda:1", "tpu(0)", "xla:0"
      "device(type='cpu')", "device(type='cuda', index=1)"
      "/CPU:0", "/GPU:1", "/device:GPU:1", "/job:localhost/replica:0/task:0/device:GPU:1"
      "CpuDevice(id=0)", "CudaDevice(id=1)", "TpuDevice(id=0)", "TFRT_CPU_0", "TPU_0"
-   Whether the device exists is not asked. Errors: NAME; `out` is then unchanged. */
+   Does not ask whether the device exists. Errors: NAME; `out` is then unchanged. */
 DVT_API dvt_status dvt_ctx_parse(const char *name, dvt_ctx *out);
 /* A list by hand, DVT_CONTEXTS(dvt_gpu(0), dvt_gpu(1)), of one to eight; and one context as a list.
  */
@@ -39,7 +39,8 @@ DVT_API int dvt_num_gpus(void);
 DVT_API const char *dvt_gpu_reason(void);
 /* gpu(i) when it exists, else cpu(). */
 DVT_API dvt_ctx dvt_try_gpu(int i);
-/* The number of TPUs: 0, since devtensor has no TPU backend. Making an array on tpu(i) is the error NO_DEVICE. */
+/* The number of TPUs: 0, since devtensor has no TPU backend. An array on tpu(i) is the error
+   NO_DEVICE. */
 DVT_API int dvt_num_tpus(void);
 /* tpu(i) when it exists, else gpu(i) when that exists, else cpu(). */
 DVT_API dvt_ctx dvt_try_tpu_gpu(int i);
@@ -74,25 +75,28 @@ DVT_API void dvt_ctx_scope_end(dvt_ctx_guard *guard);
    or another thread is using one). */
 DVT_API dvt_status dvt_set_virtual_gpus(int n, int64_t bytes);
 
-/* What virtual GPUs in main memory take, as a model of hardware. Their queues and their callers wait accordingly, and results
-   never change. Zeros, as at the start, stand for nothing: no wait, no cost. GPUs on cards take what they take. */
+/* A model of the time that virtual GPUs in main memory take. Their queues and callers wait for it;
+   results never change. A value of 0 costs nothing, and all are 0 at the start. GPUs that are cards
+   are not modelled. */
 typedef struct dvt_virtual_model {
-    double latency;   /* seconds of every copy between main memory and a GPU, or between two GPUs */
-    double bandwidth; /* bytes per second of these copies; 0: without limit */
+    double latency;   /* seconds of each copy between main memory and a GPU, or two GPUs */
+    double bandwidth; /* bytes per second of these copies; 0: no limit */
     double launch;    /* seconds that each operation on a GPU takes its caller */
-    double
-        flops; /* operations per second that a GPU computes; 0: without limit. A multiply-add of a product or a convolution counts
-                     two, everything else one for each element of its largest array */
-    bool clock_only; /* nobody waits, only dvt_virtual_seconds counts */
+    double flops;     /* operations per second of a GPU; 0: no limit. A multiply-add of a product
+                         or a convolution counts as two, everything else as one for each element
+                         of its largest array */
+    bool clock_only;  /* nothing waits: only dvt_virtual_seconds counts */
 } dvt_virtual_model;
 
-/* Sets the model for the calls that follow, on all virtual GPUs; NULL: none. At first it is that of DEVTENSOR_VIRTUAL_GPU_MODEL. Waits:
-   no. Errors: RANGE (a number is negative, infinite or NaN; then nothing changes). */
+/* Sets the model of all virtual GPUs for the calls that follow; NULL: none. The first model is that
+   of DEVTENSOR_VIRTUAL_GPU_MODEL. Waits: no. Errors: RANGE (a negative or infinite number, or NaN;
+   then nothing changes). */
 DVT_API dvt_status dvt_set_virtual_model(const dvt_virtual_model *model);
 DVT_API dvt_virtual_model dvt_get_virtual_model(void);
-/* Seconds of modelled time that this thread's calls have taken so far; differences count. Operations on a GPU begin when it is free and
-   the call is made, waiting (dvt_wait, reading values) moves this thread's time to their end. The program itself and cpu()
-   take none, so the same calls always take the same. Waits: no. */
+/* Returns the modelled seconds that this thread's calls have taken; take differences. An operation
+   on a GPU begins when it has been called and the GPU is free. Waiting (dvt_wait, reading values)
+   moves this thread's time to its end. The program itself and cpu() take no time, so the same calls
+   always give the same number. Waits: no. */
 DVT_API double dvt_virtual_seconds(void);
 
 typedef struct dvt_device_info {

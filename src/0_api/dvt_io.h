@@ -18,10 +18,10 @@ typedef enum dvt_print_style {
     DVT_PRINT_DEFAULT /* what dvt_set_print_style has chosen */
 } dvt_print_style;
 
-/* Chooses the style of dvt_print and dvt_print_file, and of dvt_format where it gets no options, for the whole
-   process. Returns the previous choice: DVT_PRINT_DEFAULT until there was one, and to take it back.
-   When DVT_PRINT_MXNET is chosen (and not only the style at the start), errors about arguments on different
-   contexts begin with a line of MXNet's words. Waits: no. Errors: RANGE (then nothing changes). */
+/* Chooses, for the whole process, the style of dvt_print and dvt_print_file, and of dvt_format
+   without options. Returns the previous choice: DVT_PRINT_DEFAULT before the first one, which also
+   takes a choice back. After DVT_PRINT_MXNET was chosen, errors about arguments on different
+   contexts begin with MXNet's own line. Waits: no. Errors: RANGE (then nothing changes). */
 DVT_API dvt_print_style dvt_set_print_style(dvt_print_style style);
 /* Writes the context as that library shows it into buffer, cut to fit, and returns the full length:
      DVT_PRINT_MXNET, NP, STR   gpu(1)

@@ -167,7 +167,8 @@ DVTI_FN void dvti_thread_block_free(void *block);
 #endif
 DVTI_FN int64_t dvti_process_id(void);
 DVTI_FN double dvti_now(void);
-/* Sleeps for about that long, and may return earlier; short times are spent looking at the clock. */
+/* Sleeps for about that long, and may return earlier; short times are spent looking at the clock.
+   */
 DVTI_FN void dvti_sleep(double seconds);
 
 /* ---- files. A function that fails leaves its reason in errno and sets no error. ---- */

@@ -1,5 +1,5 @@
-/* Contexts as text: the names that MXNet, PyTorch, TensorFlow and JAX give to devices, read and written, and which of these
-   libraries printing follows. */
+/* Contexts as text: the names that MXNet, PyTorch, TensorFlow and JAX give to devices, read and
+   written, and which of these libraries printing follows. */
 #include "2_core/dvt_core.h"
 
 DVT_API const char *dvt_ctx_name(dvt_ctx ctx) {
@@ -136,7 +136,8 @@ static bool dvti_read_tf(const char *at, dvt_ctx *out) {
     return (!dvti_skip(&at, ":") || dvti_skip_number(&at, &out->id)) && !*at;
 }
 
-/* "CudaDevice(id=1)", "TFRT_CPU_0", "TPU_0". What TPUs add behind the number says where they are. */
+/* "CudaDevice(id=1)", "TFRT_CPU_0", "TPU_0". What TPUs add behind the number says where they are.
+   */
 static bool dvti_read_jax(const char *at, dvt_ctx *out) {
     int i;
     bool rest;

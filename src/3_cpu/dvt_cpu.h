@@ -12,7 +12,8 @@ DVTI_FN int64_t dvti_cpu_workspace(dvti_device *device, dvti_launch *launch);
 /* For tests: the next operation that a virtual GPU runs fails with this reason. */
 DVTI_FN void dvti_virtual_fail_next(dvti_device *device, const char *reason);
 
-/* The model of dvt_set_virtual_model (dvt_virtual_model.c). dvti_model: false, at the cost of one look, while there is none. */
+/* The model of dvt_set_virtual_model (dvt_virtual_model.c). dvti_model: false, at the cost of one
+   look, while there is none. */
 DVTI_FN void dvti_model_ready(void); /* reads the environment, once */
 DVTI_FN bool dvti_model_parse(const char *text, dvt_virtual_model *out);
 DVTI_FN bool dvti_model(dvt_virtual_model *out);

@@ -1,10 +1,11 @@
-/* What virtual GPUs take, as a model of hardware: copies wait for latency and bandwidth, launches cost the caller time, computing takes
-   operations by a rate.
+/* The model of the time that virtual GPUs take: copies wait for latency and bandwidth, launches
+   cost the caller time, computing has a rate.
 
-   Two things follow from the numbers. Queues and callers really wait, so that a program measures what it would on such
-   GPUs (as far as this machine computes faster than the model). And every thread has a clock that counts modelled time only, which
-   is the same in every run: a command begins when its queue is free and its caller has put it in, and a caller that waits
-   moves on to the time at which the queue is done. */
+   The numbers have two effects. Queues and callers really wait, so that a program measures what it
+   would on such GPUs (as far as this machine computes faster than the model). And each thread has a
+   clock of modelled time, which is the same in every run: a command begins when its caller has put
+   it in and its queue is free; a caller that waits moves on to the time at which the queue is done.
+   */
 #include "3_cpu/dvt_cpu.h"
 
 static dvti_mutex dvti_model_lock = DVTI_MUTEX_INIT;
@@ -178,7 +179,8 @@ static double dvti_model_size(const dvti_view *view) {
     return size;
 }
 
-/* Two operations for each multiply-add of products and convolutions, otherwise one for each element of the largest argument. */
+/* Two operations for each multiply-add of products and convolutions, otherwise one for each element
+   of the largest argument. */
 static double dvti_model_operations(const dvti_launch *launch) {
     double most = 0, size;
     int i;

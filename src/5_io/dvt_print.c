@@ -264,8 +264,8 @@ static int64_t dvti_last_line(const dvti_writer *out, size_t start) {
 }
 
 /* ---- what stands around the values ---- */
-/* NumPy's repr up to its closing parenthesis, with or without the dtype. Where a line would become too long by
-   the dtype, that begins a new one if it may. */
+/* NumPy's repr up to its closing parenthesis, with or without the dtype. Where a line would become
+   too long by the dtype, that begins a new one if it may. */
 static void dvti_numpy_repr(dvti_writer *out, const dvti_print_rules *rules,
                             const dvti_shown *shown, dvt_array *x, const dvt_array *host,
                             bool with_dtype, bool may_wrap) {
@@ -284,8 +284,8 @@ static void dvti_numpy_repr(dvti_writer *out, const dvti_print_rules *rules,
     }
 }
 
-/* MXNet's np: NumPy's repr, whose dtype is left out for float32 and bool and added for NumPy's other defaults; the
-   context unless it is a cpu. */
+/* MXNet's np: NumPy's repr, whose dtype is left out for float32 and bool and added for NumPy's
+   other defaults; the context unless it is a cpu. */
 static void dvti_style_np(dvti_writer *out, const dvti_print_rules *rules, const dvti_shown *shown,
                           dvt_array *x, const dvt_array *host) {
     bool empty = dvt_size(x) == 0, implied = x->dtype == DVT_F64 || x->dtype == DVT_I64;

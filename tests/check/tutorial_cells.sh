@@ -1,5 +1,6 @@
 #!/bin/sh
-# The map of the tutorials is fresh, and changes to a copy of its lists that it must refuse. Environment: BUILD, PYTHON.
+# The map of the tutorials is fresh, and refuses changes to a copy of its lists.
+# Environment: BUILD, PYTHON.
 . tests/lib.sh
 D=$BUILD/tutorial_cells
 program=examples/tutorials/3_d2l_gpus.c

@@ -1,8 +1,9 @@
 #!/bin/sh
-# Runs each tutorial program with 0 and with 2 virtual GPUs, or those that GPUS says; TUTORIALS chooses programs. Its output must be the text in
-# expected/, and must contain every chunk of printed/: the documents' own outputs, word for word. Lines that begin with "~" are left out, and
-# what belongs to the machine or to the moment is masked: rows of the device table, and seconds.
-# TUTORIAL_SHORT: how many times smaller than here the long parts are. LOSSES=any: those of trainings are not compared.
+# Runs each tutorial program with 0 and with 2 virtual GPUs, or those that GPUS says; TUTORIALS
+# chooses programs. Its output must be the text in expected/, and must contain every chunk of
+# printed/: the documents' own outputs, word for word. Lines that begin with "~" are left out. Masked
+# are rows of the device table and seconds, which belong to the machine. TUTORIAL_SHORT: how many
+# times smaller than here the long parts are. LOSSES=any: losses of trainings are not compared.
 # usage: run.sh [FOLDER_WITH_PROGRAMS [--update]]
 here=$(dirname "$0")
 programs=$(cd "${1:-$BUILD/examples/tutorials}" && pwd) || exit 1

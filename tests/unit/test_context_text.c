@@ -1,4 +1,5 @@
-/* Device names of other libraries, read and written; TPUs, of which there are none; the style that printing follows. */
+/* Device names of other libraries, read and written; TPUs, of which there are none; the style that
+   printing follows. */
 #include "dvt_test.h"
 
 /* The call before has left this error, and its text was looked at. */

@@ -209,6 +209,7 @@ DVT_FAULTS(printing) {
     format(run, x, DVT_PRINT_MXNET);
     format(run, dvt_t(x), DVT_PRINT_NP);
     format(run, dvt_astype(x, DVT_I8, true), DVT_PRINT_STR);
+    format(run, x, DVT_PRINT_TF);
     format(run, dvt_zeros(DVT_SHAPE(40, 50), DVT_F32, dvt_cpu()), DVT_PRINT_MXNET);
     if (file) {
         FAULTS_OK(x ? dvt_print_file(file, x) : DVT_ERR_NULL_ARGUMENT);

@@ -1,5 +1,5 @@
-/* The model of what virtual GPUs take: its numbers, its clock, and that results and unmodelled programs do not notice it. Times are
-   modelled ones, which are the same in every run. */
+/* The model of what virtual GPUs take: its numbers, its clock, and that results and unmodelled
+   programs do not notice it. Times are modelled ones, which are the same in every run. */
 #include "dvt_test.h"
 
 /* Seconds that are sums of powers of two, so that clocks are exact. */
@@ -115,7 +115,8 @@ DVT_TEST(virtual_model_operations) {
     model_end();
 }
 
-/* What the documents' exercises teach: values that are read one by one make the caller wait each time, and two GPUs take half the time of one. */
+/* What the documents' exercises teach: reading values one by one makes the caller wait each time,
+   and two GPUs take half the time of one. */
 static double thousand_products(bool log_on_device) {
     double start = 0;
     int i, n = 50;
