@@ -6,7 +6,7 @@ DVTI_INLINE V(pair) V(dangle_reduce)(V(d) x, V(d) * quarters) {
     const V(d) second = V(dset)(6.123233995736766e-17), third = V(dset)(-1.4973849048591833e-33);
     V(d) n = V(dround)(V(dmul)(x, V(dset)(0.63661977236758138))), first, w, back;
     V(pair) r;
-    first = V(dfnma)(n, V(dset)(1.5707963267948966), x);
+    first = V(dfma_exact)(V(dneg)(n), V(dset)(1.5707963267948966), x);
     w = V(dmul)(n, second);
     r.high = V(dsub)(first, w);
     back = V(dsub)(r.high, first);

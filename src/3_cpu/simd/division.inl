@@ -16,9 +16,15 @@ DVTI_INLINE V(f) V(remainder)(V(f) a, V(f) b, V(f) quotient) {
 
 /* Some lane's quotient is too large for that, or no number. */
 DVTI_INLINE bool V(division_rare)(V(f) quotient, V(f) b) {
+#if defined(DVTI_NO_FMA) /* the remainder is not exact */
+    (void)quotient;
+    (void)b;
+    return true;
+#else
     V(m) common = V(mand)(V(le)(V(abs)(quotient), V(set)(4194304)),
                           V(le)(V(abs)(b), V(set)(FLT_MAX)));
     return V(mbits)(common) != 0xffff;
+#endif
 }
 
 static V(f) V(division_by_lanes)(V(f) a, V(f) b, float (*divide)(float, float)) {

@@ -6,6 +6,7 @@
    reads and writes no byte outside its operands; it never allocates. */
 #ifndef DVTI_SIMD_H
 #define DVTI_SIMD_H
+#include "1_base/dvt_fma.h"
 #include "3_cpu/dvt_cpu.h"
 #include "3_cpu/simd/dvt_simd_conv.h"
 #include "3_cpu/simd/dvt_simd_f64.h"

@@ -28,10 +28,28 @@ DVTI_INLINE V(pair) V(dd_sum)(V(d) a, V(d) b) {
     return r;
 }
 
+/* a * b + c rounded once, where the rest of a product must be exact. */
+#if defined(DVTI_NO_FMA)
+static V(d) V(dfma_exact)(V(d) a, V(d) b, V(d) c) {
+    double lanes[3][8];
+    int k;
+    V(dstore)(lanes[0], a);
+    V(dstore)(lanes[1], b);
+    V(dstore)(lanes[2], c);
+    for (k = 0; k < 8; k++)
+        lanes[0][k] = dvti_fma(lanes[0][k], lanes[1][k], lanes[2][k]);
+    return V(dload)(lanes[0]);
+}
+#else
+DVTI_INLINE V(d) V(dfma_exact)(V(d) a, V(d) b, V(d) c) {
+    return V(dfma)(a, b, c);
+}
+#endif
+
 DVTI_INLINE V(pair) V(dd_product)(V(d) a, V(d) b) {
     V(pair) r;
     r.high = V(dmul)(a, b);
-    r.low = V(dfma)(a, b, V(dneg)(r.high));
+    r.low = V(dfma_exact)(a, b, V(dneg)(r.high));
     return r;
 }
 
@@ -49,7 +67,8 @@ DVTI_INLINE V(pair) V(dd_quotient)(V(pair) a, V(pair) b) {
     const V(d) part = V(ddiv)(V(dset)(1), b.high);
     V(pair) q;
     q.high = V(dmul)(a.high, part);
-    q.low = V(dadd)(V(dfnma)(q.high, b.high, a.high), V(dfnma)(q.high, b.low, a.low));
+    q.low = V(dadd)(V(dfma_exact)(V(dneg)(q.high), b.high, a.high),
+                    V(dfnma)(q.high, b.low, a.low));
     q.low = V(dmul)(q.low, part);
     return q;
 }

@@ -119,9 +119,15 @@ DVTI_INLINE V(d) V(dremainder)(V(d) a, V(d) b, V(d) quotient) {
 
 /* Some lane's quotient is too large for that, or no number. */
 DVTI_INLINE bool V(ddivision_rare)(V(d) quotient, V(d) b) {
+#if defined(DVTI_NO_FMA) /* the remainder is not exact */
+    (void)quotient;
+    (void)b;
+    return true;
+#else
     V(n) common = V(nand)(V(dle)(V(dabs)(quotient), V(dset)(2251799813685248.)),
                           V(dle)(V(dabs)(b), V(dset)(DBL_MAX)));
     return V(nbits)(common) != 0xff;
+#endif
 }
 
 static V(d) V(ddivision_by_lanes)(V(d) a, V(d) b, double (*divide)(double, double)) {

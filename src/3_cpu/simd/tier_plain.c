@@ -15,6 +15,8 @@
 #define DVTI_TIER_NAME "plain"
 #if defined(FP_FAST_FMAF) || defined(DEVTENSOR_PLAIN_TIER)
 #define DVTI_PLAIN_FMA
+#else
+#define DVTI_NO_FMA
 #endif
 #endif
 #include "3_cpu/simd/words_begin.inl"
@@ -28,6 +30,9 @@ DVTI_FN const dvti_simd *dvti_simd_plain(void) {
 #include "3_cpu/simd/words_end.inl"
 #if defined(DVTI_PLAIN_FMA)
 #undef DVTI_PLAIN_FMA
+#endif
+#if defined(DVTI_NO_FMA)
+#undef DVTI_NO_FMA
 #endif
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC pop_options
