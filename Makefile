@@ -115,8 +115,9 @@ tiers: $B/tiers/tests
 	@$B/tiers/tests -v $(T)
 
 # Unit tests that take minutes, then all unit tests in every configuration.
-test-long: $(if $(LONG),$B/long/tests) $B/unit/tests $B/cuda/tests examples
-	@$(ENVIRONMENT) DVT_TEST_FULL=1 sh tests/run.sh $(if $(LONG),$B/long/tests) tests/cuda/run.sh tests/configs.sh
+test-long: $(if $(LONG),$B/long/tests) $B/unit/tests $B/tiers/tests $B/cuda/tests examples
+	@$(ENVIRONMENT) DVT_TEST_FULL=1 sh tests/run.sh $(if $(LONG),$B/long/tests) tests/cuda/run.sh \
+		tests/bigendian/run.sh tests/configs.sh
 
 check: $(LIBRARY)
 	@$(ENVIRONMENT) sh tests/check/run.sh
