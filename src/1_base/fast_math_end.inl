@@ -2,7 +2,7 @@
 #if DVTI_FAST_MATH
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC pop_options
-#else
+#elif defined(_MSC_VER) && !defined(__clang__)
 #pragma float_control(pop)
 #endif
 #endif

@@ -147,6 +147,18 @@ else
 fi
 has gcc && start implementation.gcc.optimised implementation "$D/gcc.O2.o" gcc -std=c11 -O2
 
+# ---- -ffast-math: taken back by GCC, refused with a sentence elsewhere ----
+fast_math() { program "$@" -std=gnu11 -Isrc -fno-lto; }
+refused() { # compiler, then the flag
+    ! "$@" -Isrc -fsyntax-only $T/fast_math.c 2>"$D/refused.txt" && grep -q "compile the implementation alone" "$D/refused.txt"
+}
+for level in -O0 -O2; do
+    for flag in -ffast-math -ffinite-math-only -funsafe-math-optimizations -freciprocal-math; do
+        has gcc && start fast_math.gcc$level$flag fast_math "$D/fast$level$flag" $T/fast_math.c gcc $level $flag
+    done
+done
+has clang && start fast_math.clang.refused refused clang -ffast-math
+
 # ---- several translation units ----
 start two_units two_units "$D/two" "$LIBRARY" $CC
 start static_twice two_units "$D/static" "" $CC -std=gnu99 -DDEVTENSOR_STATIC

@@ -181,8 +181,10 @@ static void compute_training(all_bits *bits, dvt_ctx ctx) {
     trainer = dvt_trainer_new(dvt_collect_params(net, NULL), optimizer);
     for (i = 0; i < 3; i++) {
         DVT_RECORD {
-            loss =
-                dvt_huber_loss(dvt_pow_scalar(dvt_dropout(dvt_forward(net, x), 0.3), 2.3), y, 0.7);
+            loss = dvt_huber_loss(
+                dvt_pow_scalar(
+                    dvt_add_scalar(dvt_square(dvt_dropout(dvt_forward(net, x), 0.3)), 0.1), 2.3),
+                y, 0.7);
         }
         dvt_backward(loss);
         value = dvt_trainer_clip_global_norm(trainer, 0.1);

@@ -12,6 +12,12 @@
 #include "3_cpu/simd/dvt_simd_f64.h"
 #include "3_cpu/simd/dvt_simd_gemm.h"
 
+/* Where the upper half of an integer comes first, an int64's halves are lanes of int32 in the other order. */
+#if defined(__BYTE_ORDER__) && defined(__ORDER_BIG_ENDIAN__)
+#define DVTI_BIG_ENDIAN (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)
+#else
+#define DVTI_BIG_ENDIAN 0
+#endif
 #if defined(__GNUC__) || defined(__clang__)
 #define DVTI_INLINE static inline __attribute__((__always_inline__, __unused__))
 #elif defined(_MSC_VER)

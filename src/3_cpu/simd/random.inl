@@ -35,6 +35,7 @@ DVTI_INLINE V(words) V(philox)(uint64_t at, const V(rounds) * rounds) {
     const V(l) factor0 = V(lset)(0xD2511F53), factor1 = V(lset)(0xCD9E8D57);
     const V(l) lower = V(lset)(0xffffffff);
     V(l) w[2][4], product0, product1;
+    const int first = DVTI_BIG_ENDIAN; /* which of an int64's halves is the even lane */
     int64_t groups[8];
     V(words) r;
     int i, k;
@@ -61,7 +62,7 @@ DVTI_INLINE V(words) V(philox)(uint64_t at, const V(rounds) * rounds) {
     }
     DVTI_UNROLL
     for (k = 0; k < 4; k++)
-        r.w[k] = V(l_as_i)(V(lor)(V(land)(w[0][k], lower), V(lshl)(w[1][k], 32)));
+        r.w[k] = V(l_as_i)(V(lor)(V(land)(w[first][k], lower), V(lshl)(w[!first][k], 32)));
     return r;
 }
 

@@ -1,0 +1,60 @@
+#!/bin/sh
+# A big-endian machine: s390x under an emulator. Unit tests of what depends on the order of bytes (files, random numbers, conversions,
+# copies, printing, indexing), then the bits of the plain tier's operations next to those of this machine's best. `make test-long` runs
+# it; alone: sh tests/bigendian/run.sh. CROSS and EMULATOR choose other tools.
+. tests/lib.sh
+CROSS=${CROSS:-s390x-linux-gnu-gcc}
+EMULATOR=${EMULATOR:-qemu-s390x}
+BUILD=${BUILD:-build/release}
+D=$BUILD/bigendian
+for tool in "$CROSS" "$EMULATOR"; do
+    if ! has "$tool"; then
+        skip bigendian "$tool is not installed"
+        finish
+        exit 0
+    fi
+done
+rm -rf "$D"
+mkdir -p "$D"
+UNITS="arrays conversions copies copy_bits elementwise elementwise_binary float_mode idx index inflate load_old_names
+matmul npy params print random random_engines reduce save_load scan sort topk views"
+BITS="bits_of_operations"
+
+flags="-std=gnu11 -O1 -DDVTI_FN=extern -Isrc -I. -Itests"
+objects() { # files of tests/, without .c
+    for file in "$@"; do
+        $CROSS $flags -DDVT_TEST_SPINE -c "tests/$file.c" -o "$D/$(basename "$file").o" || return 1
+    done
+}
+build() {
+    printf '#define DEVTENSOR_IMPLEMENTATION\n#include "devtensor_spine.h"\n' >"$D/library.c"
+    $CROSS $flags -c "$D/library.c" -o "$D/library.o" && objects dvt_test tiers/test_bits || return 1
+    units=""
+    for unit in $UNITS; do
+        objects "unit/test_$unit" || return 1
+        units="$units $D/test_$unit.o"
+    done
+    $CROSS -static "$D/dvt_test.o" $units "$D/library.o" -o "$D/units" -lm -lpthread &&
+        $CROSS -static "$D/dvt_test.o" "$D/test_bits.o" "$D/library.o" -o "$D/bits" -lm -lpthread
+}
+if ! build >"$D/build.log" 2>&1; then
+    fail "bigendian" "it does not compile"
+    tail -n 25 "$D/build.log"
+    finish
+    exit 1
+fi
+script bigendian "$EMULATOR" "$D/units"
+script bigendian env DVT_TEST_BITS="$D/bits.emulated" "$EMULATOR" "$D/bits" $BITS
+
+# The same bits on this machine's own processor, where its tests have been built.
+if [ -x "$BUILD/tiers/tests" ]; then
+    env DVT_TEST_BITS="$D/bits.here" "$BUILD/tiers/tests" $BITS >"$D/bits.log" 2>&1
+    sort "$D/bits.here" >"$D/bits.1"
+    sort "$D/bits.emulated" >"$D/bits.2"
+    if [ -s "$D/bits.1" ] && cmp -s "$D/bits.1" "$D/bits.2"; then pass; else
+        fail "bigendian bits" "$(diff "$D/bits.1" "$D/bits.2" | tr '\n' ' ')"
+    fi
+else
+    skip "bigendian bits" "there is no $BUILD/tiers/tests to compare with"
+fi
+finish
