@@ -60,6 +60,9 @@ UNIT = $(patsubst tests/%.c,$B/%.o,$(wildcard tests/unit/*.c))
 LONG = $(patsubst tests/%.c,$B/%.o,$(wildcard tests/long/*.c))
 CARD = $(patsubst tests/%.c,$B/%.o,$(wildcard tests/cuda/*.c))
 TIERS = $(patsubst tests/%.c,$B/%.o,$(wildcard tests/tiers/*.c))
+# The inputs that fuzzing has found, replayed: without libFuzzer's own part, and where there is something to read.
+FUZZ = $(patsubst tests/%.c,$B/%.o,$(filter-out tests/fuzz/corpus.c,$(wildcard tests/fuzz/*.c)))
+FUZZ_TESTS = $(if $(filter nonn nofiles,$(config)),,$B/fuzz/tests)
 EXAMPLES = $(patsubst %.c,$B/%,$(wildcard examples/*.c examples/tutorials/*.c))
 EXAMPLES_CXX = $(if $(shell command -v $(CXX)),$(patsubst %.cpp,$B/%,$(wildcard examples/*.cpp)))
 BENCH = $(patsubst %.c,$B/%,$(wildcard bench/*.c))
@@ -84,6 +87,7 @@ help:
 	@echo 'make unit T=text      the unit tests whose name contains the text, verbosely'
 	@echo 'make tiers T=text     the tests of the kernels for each instruction set, verbosely'
 	@echo 'make matrix T=text    other compilers, flags, languages and machines: rows of docs/PORTABILITY.md'
+	@echo 'make fuzz             the readers and parsers for an hour each, with clang; SECONDS=60 TARGET=npy'
 	@echo 'make check            generated files, layers, symbols, layout, documents'
 	@echo 'make header           regenerate devtensor.h after a change in src/'
 	@echo 'make docs             regenerate the tables in README.md and docs/'
@@ -104,8 +108,8 @@ help:
 run: $B/examples/run
 	@$B/examples/run $(ARGS)
 
-test: $B/unit/tests $B/tiers/tests $(SUITE_PROGRAMS) $(if $(SUITES),examples)
-	@$(ENVIRONMENT) T=quick OBJECTS="$B" sh tests/run.sh $B/unit/tests $B/tiers/tests $(SUITES)
+test: $B/unit/tests $B/tiers/tests $(FUZZ_TESTS) $(SUITE_PROGRAMS) $(if $(SUITES),examples)
+	@$(ENVIRONMENT) T=quick OBJECTS="$B" sh tests/run.sh $B/unit/tests $B/tiers/tests $(FUZZ_TESTS) $(SUITES)
 
 # On a machine with a card; PARTS names some of its parts, REHEARSE=1 takes the simulated driver.
 gpu-check: $B/unit/tests $B/cuda/tests $B/examples/run examples
@@ -128,6 +132,13 @@ test-long: $(if $(LONG),$B/long/tests) $B/unit/tests $B/tiers/tests $B/cuda/test
 # T=quick is the part that belongs to `make test`, T=text the rows whose name contains the text.
 matrix:
 	@$(ENVIRONMENT) T="$(T)" sh tests/matrix/run.sh
+
+# SECONDS=60: of each target; TARGET=npy: one of them.
+fuzz:
+	@$(ENVIRONMENT) SECONDS_EACH="$(or $(SECONDS),3600)" sh tests/fuzz/run.sh $(TARGET)
+
+fuzz-replay: $B/fuzz/tests
+	@$B/fuzz/tests -v $(T)
 
 check: $(LIBRARY)
 	@$(ENVIRONMENT) sh tests/check/run.sh
@@ -236,6 +247,13 @@ $B/tiers/%.o: tests/tiers/%.c Makefile
 $B/tiers/tests: $B/dvt_test.o $(TIERS) $B/tiers/library.o
 	@$(LINK) $(FLAGS) $^ -o $@ $(LIBS)
 
+$B/fuzz/%.o: tests/fuzz/%.c Makefile
+	@mkdir -p $(@D)
+	@$(VISIBLE) -O1 -DDVT_FUZZ_REPLAY -c $< -o $@
+
+$B/fuzz/tests: $B/dvt_test.o $(FUZZ) $B/tiers/library.o
+	@$(LINK) $(FLAGS) $^ -o $@ $(LIBS)
+
 $B/cuda/tests: $B/dvt_test.o $(CARD) $(LIBRARY)
 	@$(LINK) $(FLAGS) $^ -o $@ $(LIBS)
 
@@ -255,4 +273,4 @@ $(EXAMPLES) $(BENCH): %: %.program.o $(LIBRARY)
 
 -include $(shell find build/$(config) -name '*.d' 2>/dev/null)
 
-.PHONY: help run test gpu-check unit unit-quiet tiers test-long matrix check header docs bench bench-budgets bench-flags bench-jit bench-accuracy bench-cpu bench-fork-join bench-heap examples install format clean
+.PHONY: help run test gpu-check unit unit-quiet tiers test-long matrix fuzz fuzz-replay check header docs bench bench-budgets bench-flags bench-jit bench-accuracy bench-cpu bench-fork-join bench-heap examples install format clean

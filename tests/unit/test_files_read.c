@@ -14,41 +14,68 @@
 #define SMALL (256 << 10) /* what a reader may take beside its array */
 #define BLOCK (1 << 20)   /* and Fortran order in addition */
 
-/* ---- a counting allocator ---- */
+/* ---- a counting allocator: of blocks that come and go with it, whatever others there are ---- */
+#define BLOCKS 4096
+
+static struct {
+    void *at;
+    size_t bytes;
+} block_of[BLOCKS];
+
 static long long held, most;
 static const char
-    *cut_path; /* the file becomes shorter when a block of this many bytes or more is asked for */
+    *cut_path; /* this file becomes shorter when a block of cut_at bytes or more is asked for */
 static size_t cut_at;
 
+static void count_add(void *block, size_t bytes) {
+    int i = 0;
+    while (i < BLOCKS && block_of[i].at)
+        i++;
+    if (!CHECK(i < BLOCKS))
+        return;
+    block_of[i].at = block;
+    block_of[i].bytes = bytes;
+    held += (long long)bytes;
+    most = held > most ? held : most;
+}
+
+static size_t count_drop(void *block) {
+    size_t bytes = 0;
+    int i;
+    for (i = 0; i < BLOCKS; i++)
+        if (block_of[i].at == block) {
+            bytes = block_of[i].bytes;
+            block_of[i].at = NULL;
+            break;
+        }
+    held -= (long long)bytes;
+    return bytes;
+}
+
 static void *count_alloc(void *user, size_t bytes) {
-    char *block = (char *)malloc(bytes + 64);
+    void *block = malloc(bytes);
     (void)user;
     if (cut_path && bytes >= cut_at && truncate(cut_path, 200) == 0)
         cut_path = NULL;
-    if (!block)
-        return NULL;
-    memcpy(block, &bytes, sizeof bytes);
-    held += (long long)bytes;
-    most = held > most ? held : most;
-    return block + 64;
+    if (block)
+        count_add(block, bytes);
+    return block;
 }
 
 static void count_release(void *user, void *block) {
-    size_t bytes;
     (void)user;
-    memcpy(&bytes, (char *)block - 64, sizeof bytes);
-    held -= (long long)bytes;
-    free((char *)block - 64);
+    count_drop(block);
+    free(block);
 }
 
+/* As if it had moved: both blocks are there for a moment. */
 static void *count_resize(void *user, void *block, size_t bytes) {
-    size_t before;
-    void *other = count_alloc(user, bytes);
-    memcpy(&before, (char *)block - 64, sizeof before);
-    if (!other)
-        return NULL;
-    memcpy(other, block, before < bytes ? before : bytes);
-    count_release(user, block);
+    size_t before = count_drop(block);
+    void *other = realloc(block, bytes);
+    (void)user;
+    held += (long long)before;
+    count_add(other ? other : block, other ? bytes : before);
+    held -= (long long)before;
     return other;
 }
 
@@ -78,9 +105,9 @@ static long long peak_of(loader load, const char *path, double *sum) {
     dvt_set_allocator(&counting);
     DVT_SCOPE {
         dvt_array *x;
+        memset(block_of, 0, sizeof block_of);
         held = most = 0;
         x = load(path);
-        counting.user = NULL;
         if (sum)
             *sum = x ? dvt_item(dvt_sum(dvt_astype(x, DVT_F64, true), DVT_ALL, false)) : -1;
         else

@@ -1,0 +1,68 @@
+/* Names of parameters in files: whatever they are, loading changes all parameters or none. The input: a byte of options and of the
+   shapes' order, then the names, a line each. */
+#include "fuzz.h"
+
+static int lines(const uint8_t *data, size_t size, char *text, const char **name, int most) {
+    int n = 0;
+    char *end;
+    memcpy(text, data, size);
+    text[size] = 0;
+    for (; n < most && *text; text = end) {
+        end = text + strcspn(text, "\n");
+        end += *end ? (*end = 0, 1) : 0;
+        name[n++] = text;
+    }
+    return n;
+}
+
+static double sum_of(dvt_params *params) {
+    double sum = 0;
+    int i;
+    for (i = 0; i < dvt_params_len(params); i++)
+        sum +=
+            dvt_item(dvt_sum(dvt_param_data(dvt_params_at(params, i), dvt_cpu()), DVT_ALL, false));
+    return sum;
+}
+
+DVT_FUZZ(names) {
+    const char *name[12];
+    char text[512];
+    const char *path;
+    static const uint8_t nothing[1] = {0};
+    if (size < 2 || size > sizeof text)
+        return 0;
+    fuzz_begin();
+    path = fuzz_file(nothing, 0);
+    DVT_SCOPE {
+        dvt_block *net = dvt_sequential();
+        dvt_array *arrays[12];
+        dvt_params *params;
+        dvt_load_options options;
+        dvt_ctx_list none;
+        int n = lines(data + 1, size - 1, text, name, 12), i;
+        memset(&none, 0, sizeof none);
+        memset(&options, 0, sizeof options);
+        options.allow_missing = (data[0] & 1) != 0;
+        options.ignore_extra = (data[0] & 2) != 0;
+        DVT_ADD(net, dvt_dense(2, DVT_LINEAR), dvt_dense(2, DVT_LINEAR));
+        for (i = 0; i < n; i++) /* weights and biases in turn, or all of one kind */
+            arrays[i] = (i + data[0] / 4) % 2 && !(data[0] & 8)
+                            ? dvt_full(DVT_SHAPE(2), 1 + i, DVT_F32, dvt_cpu())
+                            : dvt_full(DVT_SHAPE(2, 2), 1 + i, DVT_F32, dvt_cpu());
+        FUZZ_CHECK(dvt_initialize(net, dvt_init_constant(0.5), none, false) == DVT_OK);
+        FUZZ_CHECK(dvt_forward(net, dvt_ones(DVT_SHAPE(1, 2), DVT_F32, dvt_cpu())) != NULL);
+        params = dvt_collect_params(net, NULL);
+        /* Through a descriptor, at its beginning. */
+        if (*path && n && dvt_save_params(path, arrays, name, n) == DVT_OK) {
+            double before = sum_of(params);
+            dvt_status status = dvt_load_parameters(net, path, none, &options);
+            FUZZ_CHECK(status == DVT_OK || status == DVT_ERR_NAME || status == DVT_ERR_SHAPE ||
+                       status == DVT_ERR_HOST_MEMORY);
+            dvt_clear_error();
+            FUZZ_CHECK(status == DVT_OK || sum_of(params) == before);
+        } else
+            FUZZ_CHECK(!*path || !n || dvt_error_code() == DVT_ERR_NAME);
+    }
+    fuzz_end();
+    return 0;
+}
