@@ -5,13 +5,13 @@ DVT_API dvt_array *dvt_empty(dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx) {
     return dvti_array_new("dvt_empty", shape, dtype, ctx);
 }
 
-/* The value as dvt_astype makes an integer of it: the fraction is dropped, what does not fit is clamped, NaN is 0. */
+/* Converts as dvt_astype does: the fraction is dropped, values out of range are clamped, NaN is 0, and true for bool. */
 static int64_t dvti_whole(double value, dvt_dtype dtype) {
     int64_t lowest = dvti_int_lowest(dtype), largest = dvti_int_largest(dtype);
-    if (value != value)
-        return 0;
     if (dtype == DVT_BOOL)
         return value != 0;
+    if (value != value)
+        return 0;
     if (value >= (double)largest)
         return largest;
     if (value <= (double)lowest)
