@@ -72,6 +72,7 @@ static dvt_array *dvti_grad_binary_row_b(dvti_op op, dvt_array *g, dvt_array *a,
 /* x with the number s behind it. The common ones without an array that holds s. */
 static dvt_array *dvti_grad_scalar_behind(dvti_op op, dvt_array *g, dvt_array *x, double s,
                                           dvt_array *y) {
+    dvt_array *number;
     switch (op) {
     case DVTI_OP_add:
     case DVTI_OP_sub:
@@ -83,14 +84,16 @@ static dvt_array *dvti_grad_scalar_behind(dvti_op op, dvt_array *g, dvt_array *x
     case DVTI_OP_pow:
         return s == 0 ? dvti_no_gradient(g)
                       : dvt_mul(g, dvt_mul_scalar(dvt_pow_scalar(x, s - 1), s));
-    default:
-        return dvti_grad_binary_row_a(op, g, x, dvti_number_like(g, s), y);
+    default: /* some rows do not read the number, but a failure to make it must not be lost */
+        number = dvti_number_like(g, s);
+        return number ? dvti_grad_binary_row_a(op, g, x, number, y) : NULL;
     }
 }
 
 /* The number s before x. */
 static dvt_array *dvti_grad_scalar_before(dvti_op op, dvt_array *g, double s, dvt_array *x,
                                           dvt_array *y) {
+    dvt_array *number;
     switch (op) {
     case DVTI_OP_add:
         return g;
@@ -99,7 +102,8 @@ static dvt_array *dvti_grad_scalar_before(dvti_op op, dvt_array *g, double s, dv
     case DVTI_OP_mul:
         return dvt_mul_scalar(g, s);
     default:
-        return dvti_grad_binary_row_b(op, g, dvti_number_like(g, s), x, y);
+        number = dvti_number_like(g, s);
+        return number ? dvti_grad_binary_row_b(op, g, number, x, y) : NULL;
     }
 }
 
