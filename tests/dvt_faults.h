@@ -87,12 +87,17 @@ __attribute__((unused)) static dvt_array *dvt_fault_add(dvt_fault_run *run, dvt_
     return x;
 }
 
+/* 1: allocations succeed until the same with -1. */
+__attribute__((unused)) static void dvt_fault_pause(int by) {
+    __atomic_add_fetch(&dvt_faults.paused, by, __ATOMIC_SEQ_CST);
+}
+
 /* x's values now, whatever fails; to see that a refused call left them alone. */
 __attribute__((unused)) static uint64_t dvt_fault_look(dvt_array *x) {
     dvt_fault_run run = {0, 0, DVT_OK, ""};
-    __atomic_add_fetch(&dvt_faults.paused, 1, __ATOMIC_SEQ_CST);
+    dvt_fault_pause(1);
     dvt_fault_add(&run, x);
-    __atomic_add_fetch(&dvt_faults.paused, -1, __ATOMIC_SEQ_CST);
+    dvt_fault_pause(-1);
     return run.hash;
 }
 

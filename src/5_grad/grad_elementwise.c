@@ -104,6 +104,7 @@ static dvt_array *dvti_grad_binary_row_b(dvti_op op, dvt_array *g, dvt_array *a,
 /* x with the number s behind it. The common ones without an array that holds s. */
 static dvt_array *dvti_grad_scalar_behind(dvti_op op, dvt_array *g, dvt_array *x, double s,
                                           dvt_array *y) {
+    dvt_array *number;
     switch (op) {
     case DVTI_OP_add:
     case DVTI_OP_sub:
@@ -114,14 +115,16 @@ static dvt_array *dvti_grad_scalar_behind(dvti_op op, dvt_array *g, dvt_array *x
         return dvt_div_scalar(g, s);
     case DVTI_OP_pow:
         return dvti_grad_pow_scalar(g, x, s, y);
-    default:
-        return dvti_grad_binary_row_a(op, g, x, dvti_number_like(g, s), y);
+    default: /* some rows do not read the number, but a failure to make it must not be lost */
+        number = dvti_number_like(g, s);
+        return number ? dvti_grad_binary_row_a(op, g, x, number, y) : NULL;
     }
 }
 
 /* The number s before x. */
 static dvt_array *dvti_grad_scalar_before(dvti_op op, dvt_array *g, double s, dvt_array *x,
                                           dvt_array *y) {
+    dvt_array *number;
     switch (op) {
     case DVTI_OP_add:
         return g;
@@ -130,7 +133,8 @@ static dvt_array *dvti_grad_scalar_before(dvti_op op, dvt_array *g, double s, dv
     case DVTI_OP_mul:
         return dvt_mul_scalar(g, s);
     default:
-        return dvti_grad_binary_row_b(op, g, dvti_number_like(g, s), x, y);
+        number = dvti_number_like(g, s);
+        return number ? dvti_grad_binary_row_b(op, g, number, x, y) : NULL;
     }
 }
 

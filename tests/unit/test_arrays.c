@@ -204,6 +204,8 @@ DVT_TEST(arrays_creation) {
     CHECK_VALUES(dvt_full(DVT_SHAPE(2), 300, DVT_U8, cpu), 0, 255, 255);
     CHECK_VALUES(dvt_full(DVT_SHAPE(2), 0.5, DVT_BOOL, cpu), 0, 1, 1);
     CHECK_VALUES(dvt_full(DVT_SHAPE(1), (double)NAN, DVT_I32, cpu), 0, 0);
+    CHECK_VALUES(dvt_full(DVT_SHAPE(1), (double)NAN, DVT_BOOL, cpu), 0, 1); /* as dvt_astype */
+    CHECK_VALUES(dvt_fill(dvt_zeros(DVT_SHAPE(1), DVT_BOOL, cpu), (double)NAN), 0, 1);
     CHECK_INT(dvt_item_int(dvt_full(DVT_SCALAR, 9.3e18, DVT_I64, cpu)), INT64_MAX);
     CHECK_VALUES(dvt_eye(2, 3, 0, DVT_F32, cpu), 0, 1, 0, 0, 0, 1, 0);
     CHECK_VALUES(dvt_eye(3, 2, -1, DVT_BOOL, cpu), 0, 0, 0, 1, 0, 0, 1);

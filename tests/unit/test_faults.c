@@ -392,6 +392,17 @@ DVT_FAULTS(backward_of_composed_gradients) {
         run->failed = 1;
 }
 
+/* Gradients that do not read the operation's number still notice that there was no memory for it. */
+DVT_FAULTS(gradients_with_a_number) {
+    dvt_array *x = small(dvt_cpu()), *y;
+    FAULTS_OK(dvt_attach_grad(x, DVT_GRAD_WRITE));
+    DVT_RECORD {
+        y = dvt_add(dvt_scalar_floor_div(2, x), dvt_mod_scalar(x, 3));
+    }
+    FAULTS_OK(dvt_backward(y));
+    FAULTS_ADD(dvt_grad(x));
+}
+
 /* ---- virtual GPUs ---- */
 DVT_FAULTS(virtual_gpus) {
     FAULTS_OK(dvt_set_virtual_gpus(2, 100000));
@@ -411,6 +422,29 @@ DVT_FAULTS(virtual_gpus) {
         dvt_release_all();
         FAULTS_OK(dvt_set_virtual_gpus(0, 0));
     }
+}
+
+/* Without memory for a copy of the values, a write to a busy device waits for its queue. */
+DVT_FAULTS(virtual_gpus_busy_upload) {
+    static float values[1000];
+    FAULTS_OK(dvt_set_virtual_gpus(1, 0));
+    DVT_SCOPE {
+        dvt_array *x = dvt_ones(DVT_SHAPE(300, 300), DVT_F64, dvt_gpu(0));
+        dvt_array *to = dvt_zeros(DVT_SHAPE(1000), DVT_F32, dvt_gpu(0)), *y;
+        bool ready, written;
+        int i;
+        dvt_fault_pause(1);
+        for (y = x, i = 0; y && i < 3; i++)
+            y = dvt_matmul(y, x);
+        dvt_fault_pause(-1);
+        ready = y && to && dvt_error_code() == DVT_OK;
+        written = ready && dvt_set_from_host(to, values, sizeof values) == DVT_OK;
+        FAULTS_TRUE(written);
+        CHECK(written || !ready);
+        FAULTS_ADD(to);
+    }
+    dvt_release_all();
+    FAULTS_OK(dvt_set_virtual_gpus(0, 0));
 }
 
 DVT_FAULTS(virtual_gpus_random_mxnet) {

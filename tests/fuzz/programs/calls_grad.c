@@ -1,6 +1,21 @@
 /* Recording, backward passes, gradients, and what breaks them. */
 #include "programs.h"
 
+static bool has_history(const fuzz_object *o) {
+    return o->x && dvt_has_history(o->x);
+}
+
+/* Mostly something recorded. */
+static fuzz_object *pick_recorded(fuzz_world *w) {
+    fuzz_object *a = fuzz_pick(w);
+    int k;
+    if (!has_history(a) && a->x && w->call->arg[0] % 8 && w->call->arg[1] % 3)
+        for (k = 0; k < FUZZ_SLOTS; k++)
+            if (w->slot[k] >= 0 && has_history(&w->object[w->slot[k]]))
+                return &w->object[w->slot[k]];
+    return a;
+}
+
 static void call_record(fuzz_world *w, const fuzz_op *op) {
     uint8_t b = fuzz_byte(w);
     (void)op;
@@ -20,7 +35,7 @@ static void call_record_end(fuzz_world *w, const fuzz_op *op) {
 }
 
 static void call_attach(fuzz_world *w, const fuzz_op *op) {
-    fuzz_object *a = fuzz_pick(w);
+    fuzz_object none = {NULL, {0}, 0, 0}, *a = fuzz_pick_dtype(w, &none, fuzz_is_float);
     uint8_t b = fuzz_byte(w);
     dvt_status status;
     (void)op;
@@ -38,7 +53,7 @@ static void call_attach(fuzz_world *w, const fuzz_op *op) {
 }
 
 static void call_grad(fuzz_world *w, const fuzz_op *op) {
-    fuzz_object *a = fuzz_pick(w);
+    fuzz_object *a = pick_recorded(w);
     dvt_array *g = dvt_grad(a->x);
     (void)op;
     if (!fuzz_ended(w, !g))
@@ -86,7 +101,7 @@ static void call_grad(fuzz_world *w, const fuzz_op *op) {
 }
 
 static void call_zero_grad(fuzz_world *w, const fuzz_op *op) {
-    fuzz_object *a = fuzz_pick(w);
+    fuzz_object *a = pick_recorded(w);
     dvt_status status = dvt_zero_grad(a->x);
     (void)op;
     if (fuzz_ended(w, status != DVT_OK))
@@ -99,21 +114,6 @@ static void call_has_history(fuzz_world *w, const fuzz_op *op) {
     (void)op;
     if (fuzz_ended(w, false))
         fuzz_text(w, has ? "history" : "none");
-}
-
-static bool has_history(const fuzz_object *o) {
-    return o->x && dvt_has_history(o->x);
-}
-
-/* Mostly something recorded. */
-static fuzz_object *pick_recorded(fuzz_world *w) {
-    fuzz_object *a = fuzz_pick(w);
-    int k;
-    if (!has_history(a) && a->x && w->call->arg[0] % 8)
-        for (k = 0; k < FUZZ_SLOTS; k++)
-            if (w->slot[k] >= 0 && has_history(&w->object[w->slot[k]]))
-                return &w->object[w->slot[k]];
-    return a;
 }
 
 static void call_backward(fuzz_world *w, const fuzz_op *op) {

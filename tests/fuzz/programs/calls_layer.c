@@ -132,11 +132,11 @@ static void call_dropout(fuzz_world *w, const fuzz_op *op) {
 }
 
 static void call_batch_norm(fuzz_world *w, const fuzz_op *op) {
-    fuzz_object *a = fuzz_pick(w);
+    fuzz_object none = {NULL, {0}, 0, 0}, *a = fuzz_pick_dtype(w, &none, fuzz_is_float);
     dvt_scope_guard guard = dvt_scope_begin();
     uint8_t b = fuzz_byte(w);
     int ndim = a->view.shape.ndim, axis = fuzz_axis(w, ndim), at = axis + (axis < 0 ? ndim : 0), k;
-    double momentum = b & 1 ? 0.9 : fuzz_double(w), epsilon = b & 2 ? 1e-3 : fuzz_double(w);
+    double momentum = b < 200 ? 0.9 : fuzz_double(w), epsilon = b < 220 ? 1e-3 : fuzz_double(w);
     dvt_array *part[4] = {NULL, NULL, NULL, NULL}, *y;
     (void)op;
     for (k = 0; a->x && k < 4; k++) {
@@ -147,7 +147,7 @@ static void call_batch_norm(fuzz_world *w, const fuzz_op *op) {
     }
     if (part[0] && b & 4 && dvt_attach_grad(part[0], DVT_GRAD_WRITE) != DVT_OK)
         part[2] = NULL;
-    y = dvt_batch_norm(a->x, b & 64 ? NULL : part[0], b & 32 ? NULL : part[1], part[2], b == 128 ? NULL : part[3], axis, momentum, epsilon);
+    y = dvt_batch_norm(a->x, b >= 240 ? NULL : part[0], b >= 230 && b < 240 ? NULL : part[1], part[2], b == 128 ? NULL : part[3], axis, momentum, epsilon);
     finish(w, &guard, y, true);
 }
 

@@ -108,6 +108,8 @@ static void expect_values(fuzz_world *w, const fuzz_op *op, fuzz_object *const *
     dvt_dtype result = (op->rule & 3) == BOOL ? DVT_BOOL : (op->rule & 3) == FLOAT && !dvt_dtype_is_float(dtype) ? DVT_F32 : dtype;
     fuzz_value *out = (fuzz_value *)malloc(((size_t)size + 1) * sizeof *out), x, y;
     bool known = true;
+    if ((op->rule & 3) == FLOAT)
+        dtype = result;
     if (n > 1)
         b = fuzz_broadcast_view(&in[1]->view, &w->expect.shape);
     for (k = 0; k < size && known; k++) {

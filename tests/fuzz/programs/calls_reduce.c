@@ -305,6 +305,39 @@ static bool fits_product(fuzz_world *w, fuzz_object *a, fuzz_object **b) {
     return false;
 }
 
+/* With a destination of the product's shape, which must get the product's bits. */
+static void product_into(fuzz_world *w, fuzz_object *a, fuzz_object *b, int bits) {
+    dvt_scope_guard guard = dvt_scope_begin();
+    dvt_array *y = dvt_matmul_t(a->x, b->x, bits & 1, bits & 2), *into = y ? dvt_ones_like(y) : NULL, *same = NULL;
+    if (into && bits & 8)
+        into = dvt_t(dvt_copy(dvt_t(into)));
+    if (into && dvt_matmul_into(into, a->x, b->x, bits & 1, bits & 2) && dvt_dtype_is_float(dvt_dtype_of(y)))
+        same = dvt_all(dvt_logical_or(dvt_equal(into, y), dvt_isnan(y)), DVT_ALL, false);
+    w->lenient = same == NULL;
+    if (same && dvt_item(same) == 0)
+        fuzz_fail(w, "matmul_into differs from matmul_t");
+    dvt_scope_end(&guard);
+    fuzz_ended(w, dvt_error_code() != DVT_OK);
+}
+
+static void call_linear(fuzz_world *w, fuzz_object *a, fuzz_object *b, int bits) {
+    dvt_scope_guard guard = dvt_scope_begin();
+    int64_t depth = a->view.shape.ndim ? a->view.shape.dim[a->view.shape.ndim - 1] : 1;
+    dvt_array *weight = b->x, *bias = NULL, *y;
+    if (a->x && bits % 8 && depth < 5000 && dvt_dtype_is_float(a->view.dtype)) {
+        weight = fuzz_make(DVT_SHAPE(1 + bits % 5, depth), a->view.dtype, a->view.ctx, bits);
+        if (bits & 16)
+            bias = fuzz_make(DVT_SHAPE(1 + bits % 5), a->view.dtype, a->view.ctx, bits);
+        w->expect.scale = fuzz_largest(&a->view) * 2 * (double)(depth + 1);
+        w->expect.code = DVT_OK;
+        if (bits & 32 && weight && dvt_attach_grad(weight, DVT_GRAD_WRITE) != DVT_OK)
+            weight = NULL;
+    }
+    y = dvt_keep(dvt_linear(a->x, weight, bias));
+    dvt_scope_end(&guard);
+    finish(w, y);
+}
+
 static void call_product(fuzz_world *w, const fuzz_op *op) {
     fuzz_object *a = fuzz_pick(w), *b, *c = NULL;
     uint8_t bits;
@@ -342,11 +375,13 @@ static void call_product(fuzz_world *w, const fuzz_op *op) {
         y = dvt_dot(a->x, b->x);
         break;
     case LINEAR:
-        c = fuzz_pick_like(w, a, false);
-        w->expect.scale += c->x ? fuzz_largest(&c->view) : 0;
-        y = dvt_linear(a->x, b->x, c->x);
-        break;
+        call_linear(w, a, b, bits);
+        return;
     default:
+        if (bits & 4) {
+            product_into(w, a, b, bits);
+            return;
+        }
         c = fuzz_pick(w);
         w->expect.code = DVT_OK;
         y = dvt_matmul_into(c->x, a->x, b->x, bits & 1, bits & 2);

@@ -58,6 +58,14 @@ fuzz_object *fuzz_pick_like(fuzz_world *w, const fuzz_object *a, bool same_shape
     return o ? o : &fuzz_nothing;
 }
 
+bool fuzz_is_float(dvt_dtype dtype) {
+    return dvt_dtype_is_float(dtype);
+}
+
+bool fuzz_is_float32(dvt_dtype dtype) {
+    return dtype == DVT_F32;
+}
+
 bool fuzz_is_index(dvt_dtype dtype) {
     return dvt_dtype_is_int(dtype);
 }

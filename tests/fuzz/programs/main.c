@@ -1,7 +1,10 @@
 /* The program: generates from a seed, replays, shrinks; and the entry point of libFuzzer.
 
-   usage: programs [--seed N] [--count N] [--seconds N] [--calls N] [--replay FILE...] [--show FILE] [--only TEXT] */
+   usage: programs [--seed N] [--count N | --seconds N] [--calls N] [--only WORLD] [--save FILE]
+          programs --replay FILE... | --show FILE | --shrink FILE
+   --save keeps the program that runs now in a file, for when it crashes; --shrink runs it in processes of their own. */
 #include "programs.h"
+#include <sys/wait.h>
 #include <unistd.h>
 
 const char *__asan_default_options(void);
@@ -100,17 +103,21 @@ static uint64_t random_next(void) {
 
 static void generate(fuzz_program *p, uint64_t seed, int most) {
     int n, i, k, total = 0, favorite[6];
+    bool recorded;
     const fuzz_op *ops = fuzz_ops(&n);
     random_state = seed * 0x2545f4914f6cdd1du + 1;
     for (i = 0; i < n; i++)
         total += ops[i].weight;
     for (i = 0; i < 6; i++)
         favorite[i] = (int)(random_next() % (uint64_t)n);
+    recorded = random_next() % 4 != 0;
     p->n = 4 + (int)(random_next() % (uint64_t)(most - 3));
     for (i = 0; i < p->n; i++) {
         int op = 0;
         if (i < 3)
             op = 0; /* from_host */
+        else if (i < 8 && recorded)
+            op = fuzz_find_op(i < 5 ? "attach_grad" : i == 5 ? "record" : i == 6 ? "net" : "trainer");
         else if (random_next() % 4 == 0)
             op = favorite[random_next() % 6];
         else {
@@ -127,9 +134,35 @@ static void generate(fuzz_program *p, uint64_t seed, int most) {
     }
 }
 
-/* Removes calls, then zeroes bytes, while it still fails. Crashes end the process, so they cannot be shrunk here. */
-static void shrink(fuzz_program *p) {
+static void set_up(void) {
+    dvt_set_logger(NULL, NULL);
+    if (dvt_set_virtual_gpus(2, 0) != DVT_OK) {
+        fprintf(stderr, "programs: %s\n", dvt_error());
+        exit(2);
+    }
+}
+
+static bool in_children; /* each run is a process: crashes can be shrunk */
+
+static bool still_fails(const fuzz_program *p) {
     char why[600];
+    int status = 0;
+    pid_t child;
+    if (!in_children)
+        return !run_program(p, why, sizeof why);
+    child = fork();
+    if (child == 0) {
+        if (!freopen("/dev/null", "w", stderr))
+            _exit(0);
+        set_up();
+        alarm(20);
+        _exit(!run_program(p, why, sizeof why));
+    }
+    return child > 0 && waitpid(child, &status, 0) == child && status != 0;
+}
+
+/* Removes calls, then zeroes bytes, while it still fails. */
+static void shrink(fuzz_program *p) {
     bool again = true;
     int i, k, size;
     while (again) {
@@ -139,7 +172,7 @@ static void shrink(fuzz_program *p) {
                 fuzz_program shorter = *p;
                 memmove(shorter.call + i, shorter.call + i + size, (size_t)(p->n - i - size) * sizeof p->call[0]);
                 shorter.n -= size;
-                if (!run_program(&shorter, why, sizeof why)) {
+                if (still_fails(&shorter)) {
                     *p = shorter;
                     again = true;
                 } else
@@ -152,7 +185,7 @@ static void shrink(fuzz_program *p) {
             if (!simpler.call[i].arg[k])
                 continue;
             simpler.call[i].arg[k] = 0;
-            if (!run_program(&simpler, why, sizeof why))
+            if (still_fails(&simpler))
                 *p = simpler;
         }
 }
@@ -163,14 +196,6 @@ static void show(const fuzz_program *p) {
     if (!run_program(p, why, sizeof why))
         printf("%s\n", why);
     fuzz_verbose = 0;
-}
-
-static void set_up(void) {
-    dvt_set_logger(NULL, NULL);
-    if (dvt_set_virtual_gpus(2, 0) != DVT_OK) {
-        fprintf(stderr, "programs: %s\n", dvt_error());
-        exit(2);
-    }
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -227,7 +252,17 @@ static int one_seed(uint64_t seed, int most) {
 int main(int argc, char **argv) {
     uint64_t seed = 1, count = 1000, k;
     double seconds = 0, begin = dvt_seconds();
+    bool stats = false;
     int i, most = 40, passed = 0, failed = 0, stop = 20;
+    if (argc == 3 && !strcmp(argv[1], "--shrink")) {
+        fuzz_program p;
+        in_children = true;
+        if (!read_program(argv[2], &p) || !still_fails(&p))
+            return 1;
+        shrink(&p);
+        write_program(stdout, &p);
+        return 0;
+    }
     set_up();
     for (i = 1; i < argc; i++) {
         fuzz_program p;
@@ -243,6 +278,8 @@ int main(int argc, char **argv) {
             most = atoi(argv[++i]);
         else if (!strcmp(argv[i], "--only") && i + 1 < argc)
             only = argv[++i];
+        else if (!strcmp(argv[i], "--stats"))
+            stats = true;
         else if (!strcmp(argv[i], "--save") && i + 1 < argc)
             save_path = argv[++i];
         else if (!strcmp(argv[i], "--show") && i + 1 < argc) {
@@ -268,6 +305,8 @@ int main(int argc, char **argv) {
         failed += bad;
         passed += !bad;
     }
+    for (i = 0; stats && i < 512 && fuzz_ops(NULL)[i].name; i++)
+        printf("%-24s %8lld calls %8lld without an error\n", fuzz_ops(NULL)[i].name, (long long)fuzz_op_calls[i], (long long)fuzz_op_worked[i]);
     printf("%lld programs in all worlds, %lld calls, %lld of them without an error, %.0f s\n", (long long)total_runs,
            (long long)total_calls, (long long)total_worked, dvt_seconds() - begin);
     printf("%d passed, %d failed, 0 skipped\n", passed, failed);

@@ -2,11 +2,16 @@
 #include "programs.h"
 
 int64_t fuzz_size(const dvt_shape *shape) {
-    uint64_t n = 1;
+    double size = 1;
+    int64_t n = 1;
     int i;
     for (i = 0; i < shape->ndim; i++)
-        n *= (uint64_t)shape->dim[i];
-    return (int64_t)n;
+        size *= (double)shape->dim[i];
+    if (size == 0 || size > 9e18)
+        return size == 0 ? 0 : INT64_MAX;
+    for (i = 0; i < shape->ndim; i++)
+        n *= shape->dim[i];
+    return n;
 }
 
 double fuzz_epsilon(dvt_dtype dtype) {

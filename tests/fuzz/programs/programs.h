@@ -132,6 +132,7 @@ struct fuzz_world {
     int at;                  /* in trace */
     bool free_running;       /* FUZZ_ALONE after its first difference */
     bool differs;            /* this call may succeed where the recorded one failed: indices on GPUs are clamped */
+    bool wild;               /* some value is large or not finite: gradients are not compared with the reference's */
     bool lenient;            /* NULL may come without an error */
     int number;              /* of the call */
     const fuzz_call *call;
@@ -145,6 +146,7 @@ struct fuzz_world {
     dvt_ctx_guard context[FUZZ_GUARDS];
     int scopes, records, contexts;
     dvt_block *net[2];
+    int kind[2]; /* of the networks */
     dvt_trainer *trainer[2];
     bool failed;
     char why[600];
@@ -154,6 +156,7 @@ struct fuzz_world {
 
 /* ---- model.c ---- */
 extern int fuzz_verbose;
+extern int64_t fuzz_op_calls[512], fuzz_op_worked[512]; /* in the first world */
 int64_t fuzz_size(const dvt_shape *shape);
 double fuzz_epsilon(dvt_dtype dtype);
 /* Rounds as the dtype stores it. */
@@ -193,12 +196,16 @@ dvt_ctx fuzz_place(const fuzz_world *w, int i);
 double fuzz_double(fuzz_world *w);
 int64_t fuzz_int(fuzz_world *w);
 bool fuzz_is_index(dvt_dtype dtype);
+bool fuzz_is_float(dvt_dtype dtype);
+bool fuzz_is_float32(dvt_dtype dtype);
 /* The call has ended: checks the error against what was expected and recorded. True: it succeeded, and results may be used. */
 bool fuzz_ended(fuzz_world *w, bool failed);
 /* Checks, records or compares a result, and puts it into a slot. */
 void fuzz_result(fuzz_world *w, dvt_array *y);
 /* The same for one that was written in place. */
 void fuzz_written(fuzz_world *w, fuzz_object *o);
+/* Records or compares an array that is in no slot. */
+void fuzz_look(fuzz_world *w, dvt_array *x);
 void fuzz_text(fuzz_world *w, const char *text);
 void fuzz_number_item(fuzz_world *w, double value);
 /* Reads gradients again after a call that may have written them. */
