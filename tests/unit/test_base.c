@@ -317,25 +317,6 @@ DVT_TEST(base_isa_of_the_environment) {
     dvt_set_logger(NULL, NULL);
 }
 
-DVT_TEST(base_virtual_model_text) {
-    dvt_virtual_model model;
-    CHECK(dvti_model_parse("latency=10us,bandwidth=12G,launch=2.5us,flops=1.5T", &model));
-    CHECK(fabs(model.latency - 10e-6) < 1e-12);
-    CHECK(fabs(model.bandwidth - 12e9) < 1e-3);
-    CHECK(fabs(model.launch - 2.5e-6) < 1e-12);
-    CHECK(fabs(model.flops - 1.5e12) < 1);
-    CHECK(dvti_model_parse("flops=64", &model) && model.flops == 64 && model.latency == 0);
-    CHECK(dvti_model_parse("launch=0,latency=2s", &model) && model.latency == 2);
-    CHECK(dvti_model_parse("latency=3ms", &model) && dvti_model_parse("latency=3ns", &model));
-    CHECK(!dvti_model_parse("", &model) && !dvti_model_parse("latency", &model));
-    CHECK(!dvti_model_parse("latency=", &model) && !dvti_model_parse("latency=us", &model));
-    CHECK(!dvti_model_parse("latency=5", &model) && !dvti_model_parse("latency=5G", &model));
-    CHECK(!dvti_model_parse("flops=1e9", &model) && !dvti_model_parse("flops=-1", &model));
-    CHECK(!dvti_model_parse("flops=1G,", &model) && !dvti_model_parse("flops=1G;", &model));
-    CHECK(!dvti_model_parse("speed=1", &model) && !dvti_model_parse(" flops=1", &model));
-    CHECK(!dvti_model_parse("flops=100000000000000000000000", &model));
-}
-
 DVT_TEST(base_sizes) {
     static const struct {
         const char *text;

@@ -311,7 +311,7 @@ DVT_TEST(print_options_refused) {
     options.field = value;                                                                         \
     CHECK_ERROR(dvt_format(x, &options, NULL, 0, &length), DVT_ERR_RANGE)
     TAKEN(style, DVT_PRINT_TORCH);
-    REFUSED(style, (dvt_print_style)(DVT_PRINT_TORCH + 1));
+    REFUSED(style, (dvt_print_style)(DVT_PRINT_DEFAULT + 1));
     TAKEN(precision, -1);
     REFUSED(precision, -2);
     TAKEN(precision, 500);

@@ -20,15 +20,6 @@ static void model_end(void) {
     CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
 }
 
-static int on_a_card(void) { /* where there are cards, GPUs are not this model's */
-    dvt_device_info info;
-    int card;
-    CHECK_INT(dvt_set_virtual_gpus(1, 0), DVT_OK);
-    card = dvt_device_query(dvt_gpu(0), &info) == DVT_OK && !info.is_virtual;
-    CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
-    return card;
-}
-
 DVT_TEST(virtual_model_is_off) {
     dvt_virtual_model model = dvt_get_virtual_model();
     double start = dvt_virtual_seconds();
@@ -61,8 +52,7 @@ DVT_TEST(virtual_model_numbers) {
 
 DVT_TEST(virtual_model_copies) {
     double start;
-    if (on_a_card())
-        SKIP("GPUs are on a card");
+    NEEDS_NO_CARD("GPUs made of main memory");
     model_begin(1, 4, 0, 0);
     DVT_SCOPE {
         dvt_array *x, *y;
@@ -85,8 +75,7 @@ DVT_TEST(virtual_model_copies) {
 
 DVT_TEST(virtual_model_operations) {
     double start;
-    if (on_a_card())
-        SKIP("GPUs are on a card");
+    NEEDS_NO_CARD("GPUs made of main memory");
     model_begin(0, 0, 0.25, 16);
     DVT_SCOPE {
         dvt_array *a = dvt_ones(DVT_SHAPE(2, 3), DVT_F32, dvt_gpu(0)),
@@ -160,8 +149,7 @@ static double two_products(int gpus) {
 
 DVT_TEST(virtual_model_exercises) {
     double one_by_one, kept;
-    if (on_a_card())
-        SKIP("GPUs are on a card");
+    NEEDS_NO_CARD("GPUs made of main memory");
     model_begin(16, 0, 0.5, 0);
     one_by_one = thousand_products(false);
     kept = thousand_products(true);
@@ -180,8 +168,7 @@ DVT_TEST(virtual_model_waits) {
     double start, modelled;
     int turn;
     float sums[2];
-    if (on_a_card())
-        SKIP("GPUs are on a card");
+    NEEDS_NO_CARD("GPUs made of main memory");
     for (turn = 0; turn < 2; turn++)
         DVT_SCOPE {
             dvt_array *x;
