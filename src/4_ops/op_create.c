@@ -9,6 +9,7 @@ DVT_API dvt_array *dvt_empty(dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx) {
 /* The value as dvt_astype makes an integer of it: the fraction is dropped, what does not fit is clamped, NaN is 0. */
 static DVTI_NOINLINE int64_t dvti_whole(double value, dvt_dtype dtype) {
     int64_t lowest = dvti_int_lowest(dtype), largest = dvti_int_largest(dtype);
+    DVTI_NOT_PURE();
     if (value != value)
         return 0;
     if (dtype == DVT_BOOL)
