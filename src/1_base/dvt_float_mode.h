@@ -7,10 +7,17 @@
      dvti_float_mode_end(&mode);
 
    A thread in the default mode pays for one read of the control register. What is computed in between stands in a function of its
-   own that is called through a pointer, or is not inlined, where a compiler might otherwise move it across. */
+   own that is called through a pointer, or is not inlined, where a compiler might otherwise move it across. Such a function that only
+   makes a number out of its arguments begins with DVTI_NOT_PURE(): compilers move calls that have no effects. */
 #ifndef DVTI_FLOAT_MODE_H
 #define DVTI_FLOAT_MODE_H
 #include "1_base/dvt_base.h"
+
+#if defined(__GNUC__) || defined(__clang__)
+#define DVTI_NOT_PURE() __asm__ volatile("" : : : "memory")
+#else
+#define DVTI_NOT_PURE() ((void)0)
+#endif
 
 #if DVTI_MXCSR
 /* MXCSR: flags in bits 0 to 5, then DAZ, masks, rounding, FTZ. The x87 unit's control word follows where the compiler can reach it:

@@ -9,6 +9,7 @@ DVT_API dvt_array *dvt_empty(dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx) {
 /* Converts as dvt_astype does: the fraction is dropped, values out of range are clamped, NaN is 0, and true for bool. */
 static DVTI_NOINLINE int64_t dvti_whole(double value, dvt_dtype dtype) {
     int64_t lowest = dvti_int_lowest(dtype), largest = dvti_int_largest(dtype);
+    DVTI_NOT_PURE();
     if (dtype == DVT_BOOL)
         return value != 0;
     if (value != value)

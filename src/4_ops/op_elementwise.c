@@ -28,6 +28,7 @@ static dvti_rule dvti_rule_of(dvti_op op) {
 
 /* A whole number beside integers stays an integer; beside bool it makes int64; a fraction makes float32. */
 static DVTI_NOINLINE dvt_dtype dvti_int_with_scalar(dvt_dtype dtype, double s) {
+    DVTI_NOT_PURE();
     if (!(s >= -9223372036854775808.0 && s < 9223372036854775808.0) || s != floor(s))
         return DVT_F32;
     return dtype == DVT_BOOL && s != 0 && s != 1 ? DVT_I64 : dtype;

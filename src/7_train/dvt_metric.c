@@ -70,6 +70,7 @@ DVT_API void dvt_metric_reset(dvt_metric *metric) {
 }
 
 static DVTI_NOINLINE double dvti_metric_mean(const dvt_metric *metric) {
+    DVTI_NOT_PURE();
     return (metric->kind == DVTI_METRIC_LOSS ? metric->sum : (double)metric->correct) /
            (double)metric->count;
 }

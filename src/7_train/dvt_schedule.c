@@ -78,6 +78,7 @@ static double dvti_schedule_stairs(const dvt_schedule *schedule, double base, in
 static DVTI_NOINLINE double dvti_schedule_rate(const dvt_schedule *schedule, double base,
                                                int64_t step) {
     double left;
+    DVTI_NOT_PURE();
     step = DVTI_MAX(step, 0);
     if (step < schedule->warmup)
         return schedule->warmup_begin +

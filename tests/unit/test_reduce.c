@@ -442,3 +442,15 @@ DVT_TEST(softmax_values) {
     CHECK_VALUES(dvt_softmax(DVT_ARRAY1(dvt_cpu(), float, 2, {NAN, 1}), 0), 0, NAN, NAN);
     CHECK_VALUES(dvt_softmax(DVT_ARRAY1(dvt_cpu(), float, 1, {7}), -1), 0, 1);
 }
+
+/* Columns of 16 bits are read two at a time. */
+DVT_TEST(reduce_bfloat16_columns) {
+    dvt_array *row = dvt_astype(dvt_arange(0, 70, 1, DVT_F32, dvt_cpu()), DVT_BF16, false);
+    double expected[70];
+    int i;
+    for (i = 0; i < 70; i++)
+        expected[i] = 16 * i;
+    dvt_test_equal(
+        dvt_sum(dvt_contiguous(dvt_broadcast_to(row, DVT_SHAPE(16, 70))), DVT_AXES(0), false),
+        expected, 70, 0, __FILE__, __LINE__);
+}

@@ -1,13 +1,14 @@
 /* Reductions of float to neighbouring results: rows of n <= DVTI_ACROSS elements, `step` apart. value and at have room for whole vectors. */
 
-/* The sum of four rows of the columns whose bits are the upper halves of words, or the lower ones. */
+/* The sum of four rows of the columns whose bits are the upper halves of words, or the lower ones: where those come first in memory, the
+   upper ones. `upper` is as on little-endian machines. */
 DVTI_INLINE V(f) V(half4_bf16)(const uint16_t *x, int64_t step, bool upper) {
     V(f) v[4];
     int i;
     DVTI_REPEAT(4)
     for (i = 0; i < 4; i++) {
         const V(i) w = V(iload)((const int32_t *)(const void *)(x + i * step));
-        v[i] = V(as_f)(upper ? V(iand)(w, V(iset)(-65536)) : V(ishl)(w, 16));
+        v[i] = V(as_f)(upper != DVTI_BIG_ENDIAN ? V(iand)(w, V(iset)(-65536)) : V(ishl)(w, 16));
     }
     return V(add)(V(add)(v[0], v[1]), V(fma)(v[2], V(set)(1), v[3]));
 }
