@@ -277,6 +277,35 @@ DVT_TEST(files_peak_params_and_gz) {
     CHECK(remove(gz) == 0);
 }
 
+/* Deflate reads ahead and gives back: also where the bytes it gives back were read in an earlier piece of the file. A header's
+   extra field, of a length that varies, puts the end of the member at every place about the end of the first piece. */
+DVT_TEST(files_gz_across_pieces) {
+    const char *path = path_of("across.gz"), *plain_path = path_of("plain.gz");
+    unsigned char *bytes, *shifted = (unsigned char *)calloc(1, 70000);
+    size_t n, at;
+    CHECK(write_gz(plain_path, 9));
+    bytes =
+        golden_file(plain_path, &n); /* 10 of header, 5 + 17 of a block, 8 of checksum and length */
+    CHECK_INT(n, 40);
+    for (at = 65536 - 45; at < 65536 + 5; at++) {
+        size_t extra = at - 12;
+        memcpy(shifted, bytes, 10);
+        shifted[3] = 4;
+        shifted[10] = (unsigned char)extra;
+        shifted[11] = (unsigned char)(extra >> 8);
+        memcpy(shifted + at, "\3\0",
+               2); /* an empty member first: its last block is of codes, 10 bits */
+        memset(shifted + at + 2, 0, 8);
+        memcpy(shifted + at + 10, bytes, n);
+        CHECK(golden_write(path, shifted, at + 10 + n));
+        CHECK_INT(dvt_size(dvt_load_idx(path, dvt_cpu())), 9);
+    }
+    free(bytes);
+    free(shifted);
+    CHECK(remove(path) == 0);
+    CHECK(remove(plain_path) == 0);
+}
+
 /* What is refused is refused by its first bytes, however long it is. */
 static void refused(loader load, const char *path, const char *words) {
     double sum = 0;

@@ -1,5 +1,6 @@
 /* What saving does to what is there: mode, owner and links stay, the content reaches the disk before the old file goes, and a
    failure at any step leaves the old file whole and nothing else. */
+#include "dvt_faults.h"
 #include "dvt_golden.h"
 
 #if !defined(DEVTENSOR_NO_FILES) && !defined(_WIN32)
@@ -111,6 +112,35 @@ DVT_TEST(files_keep_links) {
     remove(in_folder("loop.npy"));
     remove(in_folder("lost.npy"));
     CHECK(rmdir(folder) == 0);
+}
+
+/* Every allocation of following links, of writing and of reading what comes in another order fails once. */
+DVT_FAULTS(files_linked) {
+    static char real[600], linked[600];
+    dvt_array *x = dvt_reshape(dvt_arange(0, 6, 1, DVT_F32, dvt_cpu()), DVT_SHAPE(2, 3));
+    dvt_status status;
+    unsigned char *bytes;
+    char *order;
+    size_t n = 0;
+    snprintf(real, sizeof real, "%s", golden_temporary("faults.npy"));
+    snprintf(linked, sizeof linked, "%s", golden_temporary("link.npy"));
+    FAULTS_TRUE(symlink(real, linked) == 0);
+    status = x ? dvt_save_npy(linked, x) : DVT_ERR_HOST_MEMORY;
+    FAULTS_OK(status);
+    FAULTS_TRUE(is_link(linked));
+    bytes = status == DVT_OK ? golden_file(real, &n) : NULL;
+    order = bytes ? strstr((char *)bytes + 10, "False") : NULL;
+    if (order) {
+        memcpy(order, "True ", 5);
+        FAULTS_TRUE(golden_write(real, bytes, n));
+        FAULTS_ADD(dvt_load_npy(linked, dvt_cpu()));
+    } else {
+        FAULTS_TRUE(0);
+        FAULTS_TRUE(access(real, F_OK) != 0); /* nothing half done */
+    }
+    free(bytes);
+    remove(linked);
+    remove(real);
 }
 
 DVT_TEST(files_long_names) {
