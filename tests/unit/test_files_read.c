@@ -277,34 +277,47 @@ DVT_TEST(files_peak_params_and_gz) {
     CHECK(remove(gz) == 0);
 }
 
-/* Deflate reads ahead and gives back: also where the bytes it gives back were read in an earlier piece of the file. A header's
-   extra field, of a length that varies, puts the end of the member at every place about the end of the first piece. */
-DVT_TEST(files_gz_across_pieces) {
-    const char *path = path_of("across.gz"), *plain_path = path_of("plain.gz");
-    unsigned char *bytes, *shifted = (unsigned char *)calloc(1, 70000);
-    size_t n, at;
-    CHECK(write_gz(plain_path, 9));
-    bytes =
-        golden_file(plain_path, &n); /* 10 of header, 5 + 17 of a block, 8 of checksum and length */
-    CHECK_INT(n, 40);
-    for (at = 65536 - 45; at < 65536 + 5; at++) {
-        size_t extra = at - 12;
-        memcpy(shifted, bytes, 10);
-        shifted[3] = 4;
-        shifted[10] = (unsigned char)extra;
-        shifted[11] = (unsigned char)(extra >> 8);
-        memcpy(shifted + at, "\3\0",
-               2); /* an empty member first: its last block is of codes, 10 bits */
-        memset(shifted + at + 2, 0, 8);
-        memcpy(shifted + at + 10, bytes, n);
-        CHECK(golden_write(path, shifted, at + 10 + n));
-        CHECK_INT(dvt_size(dvt_load_idx(path, dvt_cpu())), 9);
-    }
-    free(bytes);
-    free(shifted);
-    CHECK(remove(path) == 0);
-    CHECK(remove(plain_path) == 0);
+#if defined(__has_feature)
+#if __has_feature(memory_sanitizer) /* it learns from its own read() what is written */
+#define NO_TRICKLE
+#endif
+#endif
+#if defined(__linux__) && !defined(NO_TRICKLE)
+#include <sys/syscall.h>
+
+static size_t trickle; /* reads return at most so many bytes; 0: no bound */
+
+/* Stands in for the C library's. */
+ssize_t read(int file, void *to, size_t n) {
+    return (ssize_t)syscall(SYS_read, file, to, trickle && trickle < n ? trickle : n);
 }
+
+/* As pipes may: a few bytes at a time. Deflate reads ahead and gives back what came in an earlier piece. */
+static void in_pieces(const char *rule, const char *count, const char *hex) {
+    size_t n, cut;
+    unsigned char *bytes = golden_bytes(hex, &n);
+    const char *path = path_of("pieces.gz");
+    for (trickle = 1; trickle < 9 && n < 60; trickle += 3)
+        for (cut = n; cut + 20 > n && cut > 0; cut--) {
+            dvt_array *x;
+            CHECK(golden_write(path, bytes, cut));
+            x = dvt_load_idx(path, dvt_cpu());
+            dvt_test_check(cut < n ? x == NULL : x && dvt_size(x) == strtoll(count, NULL, 10),
+                           __FILE__, __LINE__, "%s %s, cut to %lld of %lld: %s", rule, count,
+                           (long long)cut, (long long)n, dvt_error());
+            dvt_clear_error();
+            dvt_release_all();
+        }
+    trickle = 0;
+    free(bytes);
+    if (n < 60)
+        CHECK(remove(path) == 0);
+}
+
+DVT_TEST(files_gz_in_pieces) {
+    CHECK(golden_lines(__FILE__, "gz_ok", in_pieces) >= 49);
+}
+#endif
 
 /* What is refused is refused by its first bytes, however long it is. */
 static void refused(loader load, const char *path, const char *words) {
