@@ -1,6 +1,6 @@
-/* The reader of bytes from outside, for every format: from memory, from a file through a buffer of 64 KiB, or decompressed
-   from either (dvt_gzip.c). It knows how many bytes can follow before they are read, so that what a head promises is checked
-   before anything is allocated for it. */
+/* The reader of bytes from outside, for every format: from memory, from a file through a buffer of
+   64 KiB, or decompressed from either (dvt_gzip.c). It knows how many bytes can follow before they
+   are read, so that what a head promises is checked before anything is allocated for it. */
 #include "5_io/dvt_io_internal.h"
 
 #define DVTI_SOURCE_HISTORY                                                                        \

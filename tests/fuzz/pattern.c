@@ -1,5 +1,5 @@
-/* Patterns for names of parameters, against POSIX's extended expressions where both know the pattern. The input: the pattern, a
-   line end, the name. */
+/* Patterns for names of parameters, against POSIX's extended expressions where both know the
+   pattern. The input: the pattern, a line end, the name. */
 #include "fuzz.h"
 #include "6_nn/dvt_nn_internal.h"
 #include <regex.h>

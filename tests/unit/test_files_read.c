@@ -1,6 +1,6 @@
-/* How much memory readers of files take, measured with a counting allocator: never more than the array and small buffers,
-   and nearly nothing for a file that is not what it should be. Then what is no regular file, and files that change
-   while they are read. */
+/* How much memory readers of files take, measured with a counting allocator: never more than the
+   array and small buffers, and nearly nothing for a file that is not what it should be. Then what
+   is no regular file, and files that change while they are read. */
 #include "dvt_golden.h"
 
 #if !defined(DEVTENSOR_NO_FILES) && !defined(_WIN32)
@@ -157,7 +157,8 @@ static int write_npy(const char *path, const char *dictionary, size_t bytes) {
     return fclose(file) == 0;
 }
 
-/* An IDX file of n bytes with value 1, stored in a gzip member of blocks that are not compressed. */
+/* An IDX file of n bytes with value 1, stored in a gzip member of blocks that are not compressed.
+   */
 static int write_gz(const char *path, uint32_t n) {
     unsigned char *plain_bytes = (unsigned char *)malloc(n + 8);
     uint32_t crc = 0xffffffffu, i, total = n + 8, at;
@@ -292,7 +293,8 @@ ssize_t read(int file, void *to, size_t n) {
     return (ssize_t)syscall(SYS_read, file, to, trickle && trickle < n ? trickle : n);
 }
 
-/* As pipes may: a few bytes at a time. Deflate reads ahead and gives back what came in an earlier piece. */
+/* As pipes may: a few bytes at a time. Deflate reads ahead and gives back what came in an earlier
+   piece. */
 static void in_pieces(const char *rule, const char *count, const char *hex) {
     size_t n, cut;
     unsigned char *bytes = golden_bytes(hex, &n);
@@ -419,7 +421,8 @@ DVT_TEST(files_pipes) {
     bytes = golden_file(path, &n);
     x = load_from(load_npy, pipe_path, bytes, n);
     CHECK(x && memcmp(dvt_data(x), bytes + 128, 200000) == 0);
-    /* Too much is no more than what a pipe holds: its writer is not left without a reader, which would end this process. */
+    /* Too much is no more than what a pipe holds: its writer is not left without a reader, which
+       would end this process. */
     CHECK_REFUSED(load_from(load_npy, pipe_path, bytes, n - 1), DVT_ERR_FORMAT,
                   "but 199999 bytes follow it");
     bytes[n] = 1;
