@@ -56,9 +56,14 @@ DVT_API const char *dvt_array_list_name(const dvt_array_list *list, int i);
 /* By name. Owns: the list. Errors: NAME. */
 DVT_API dvt_array *dvt_array_list_find(dvt_array_list *list, const char *name);
 
-/* ---- files. Readers check everything before they allocate; writers write a temporary file and
-   rename it. Copies: arrays on a GPU pass through main memory.  Waits: yes.  Errors: IO, FORMAT,
-   memory, NOT_BUILT. ---- */
+/* ---- files. Readers compare what the head says with the size of the file before they allocate, and
+   need no memory beyond the arrays but about 200 KiB (Fortran order: 1 MiB more). Of what is no
+   regular file (a pipe, /dev/stdin) they read at most 1 GiB. Writers write a temporary file in the
+   same folder, sync it and rename it: mode, owner and group of the old file stay where the process
+   may set them, symbolic links are followed, and a failure leaves the old file whole. A read-only
+   file is not replaced. Devices, pipes, /dev/stdout and /dev/fd/N are written in place.
+   Copies: arrays on a GPU pass through main memory.  Waits: yes.  Errors: IO, FORMAT, memory,
+   NOT_BUILT. ---- */
 
 /* NumPy .npy, version 1.0: any dtype but bfloat16 (written as float32). Reads versions 1 to 3,
    either byte order and Fortran order; refuses pickled objects. */

@@ -1,5 +1,5 @@
-/* Files as descriptors of the system: open, read, write, make durable, replace. Nothing here sets an error: a failing function
-   leaves its reason in errno. */
+/* Files as descriptors of the system: open, read, write, make durable, replace. Nothing here sets
+   an error: a failing function leaves its reason in errno. */
 #include "1_base/dvt_base.h"
 
 #if !defined(DEVTENSOR_NO_FILES)
@@ -48,7 +48,8 @@ DVTI_FN bool dvti_file_replace(const char *from, const char *to) {
     return false;
 }
 
-/* Links are followed by the system, which replaces the link itself when a file is renamed onto it. */
+/* Links are followed by the system, which replaces the link itself when a file is renamed onto it.
+   */
 DVTI_FN char *dvti_file_target(const char *path) {
     char *target = dvti_strdup(path);
     if (!target)
@@ -93,8 +94,9 @@ static bool dvti_fd_look(int fd, dvti_fd_info *info) {
     return true;
 }
 
-/* Owner and group first, where this process may give files away. Where the group cannot be kept, the bits that were
-   meant for it would let another group in: that group gets what everybody has. */
+/* Owner and group first, where this process may give files away. Where the group cannot be kept,
+   the bits that were meant for it would let another group in: that group gets what everybody has.
+   */
 static void dvti_fd_dress(int fd, const dvti_fd_info *info) {
     unsigned mode = info->mode;
     struct stat state;
@@ -120,7 +122,8 @@ DVTI_FN bool dvti_fd_sync(int fd) {
     return result == 0 || dvti_fd_no_sync(errno);
 }
 
-/* An interrupted close has closed: asking again could close what another thread has opened meanwhile. */
+/* An interrupted close has closed: asking again could close what another thread has opened
+   meanwhile. */
 DVTI_FN bool dvti_fd_close(int fd) {
     return close(fd) == 0 || errno == EINTR;
 }
@@ -131,7 +134,8 @@ static size_t dvti_path_base(const char *path) {
     return slash ? (size_t)(slash - path) + 1 : 0;
 }
 
-/* The new entry of the folder reaches the disk too. A failure is not told: the file is replaced and complete by then. */
+/* The new entry of the folder reaches the disk too. A failure is not told: the file is replaced and
+   complete by then. */
 static void dvti_folder_sync(const char *path) {
     size_t base = dvti_path_base(path);
     char *folder = dvti_strdup(base ? path : ".");

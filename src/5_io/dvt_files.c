@@ -1,7 +1,8 @@
-/* Files that appear only when they are complete. What is written goes to a temporary file in the same folder, which reaches the
-   disk before it takes the name of the old one, and has its mode and, where this process may, its owner and group. A symbolic
-   link stays, and the file that it leads to is replaced. What is no regular file (a device, a pipe, /dev/stdout) is
-   written in place. */
+/* Files that appear only when they are complete. What is written goes to a temporary file in the
+   same folder, which reaches the disk before it takes the name of the old one, and has its mode
+   and, where this process may, its owner and group. A symbolic link stays, and the file that it
+   leads to is replaced. What is no regular file (a device, a pipe, /dev/stdout) is written in
+   place. */
 #include "5_io/dvt_io_internal.h"
 
 #if defined(DEVTENSOR_NO_FILES)
@@ -90,7 +91,8 @@ static bool dvti_file_create(dvti_file_out *out, const dvti_fd_info *like) {
         "new file, which replaces the old one when it is complete");
 }
 
-/* What exists is opened first: that tells whether it may be written to, what it is, and what its successor must look like. */
+/* What exists is opened first: that tells whether it may be written to, what it is, and what its
+   successor must look like. */
 static bool dvti_file_open(dvti_file_out *out) {
     int given = dvti_fd_of_path(out->path), error;
     dvti_fd_info info;

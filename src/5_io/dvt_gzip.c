@@ -1,5 +1,6 @@
-/* gzip (RFC 1952): headers with everything they may hold, several members, and what each says of itself checked. A source that
-   is compressed becomes one that is not, and is decompressed as it is read: 100 KiB are kept, whatever the file's size. */
+/* gzip (RFC 1952): headers with everything they may hold, several members, and what each says of
+   itself checked. A source that is compressed becomes one that is not, and is decompressed as it is
+   read: 100 KiB are kept, whatever the file's size. */
 #include "5_io/dvt_io_internal.h"
 
 /* ---- checksum: eight bytes at a time ---- */
@@ -96,7 +97,8 @@ static bool dvti_gzip_header(dvti_gunzip *g) {
     return !g->raw.ended || dvti_inflate_fail(&g->inflater, "it ends in the middle");
 }
 
-/* Zeros behind a member are padding, of tapes and disks. False at the end, or when something is wrong. */
+/* Zeros behind a member are padding, of tapes and disks. False at the end, or when something is
+   wrong. */
 static bool dvti_gzip_next(dvti_gunzip *g) {
     bool padded = false;
     while (g->members > 0 && dvti_source_peek(&g->raw, 1) && *g->raw.at == 0) {
@@ -130,7 +132,8 @@ static bool dvti_gzip_trailer(dvti_gunzip *g) {
     return sum == g->sum || dvti_inflate_fail(&g->inflater, "its checksum is wrong");
 }
 
-/* Appends to the inflater's output; *got: how much. False at the end, or when something is wrong. */
+/* Appends to the inflater's output; *got: how much. False at the end, or when something is wrong.
+   */
 static bool dvti_gunzip_run(dvti_gunzip *g, size_t *got) {
     dvti_inflater *s = &g->inflater;
     *got = 0;

@@ -1,5 +1,5 @@
-/* IDX, the format of MNIST: 0, 0, type, number of axes; the extents; the elements; all big-endian. Plain or gzip, told
-   apart by content. */
+/* IDX, the format of MNIST: 0, 0, type, number of axes; the extents; the elements; all big-endian.
+   Plain or gzip, told apart by content. */
 #include "5_io/dvt_io_internal.h"
 
 typedef struct dvti_idx_header {

@@ -1,6 +1,6 @@
-/* Apache MXNet's .params: a list of arrays, each with its version, shape and dtype, and then their names. Sizes are checked
-   against the bytes that can follow before anything is allocated for them. The format is that of
-   NDArray::Save in MXNet; where an array lived is not looked at. */
+/* Apache MXNet's .params: a list of arrays, each with its version, shape and dtype, and then their
+   names. Sizes are checked against the bytes that can follow before anything is allocated for them.
+   The format is that of NDArray::Save in MXNet; where an array lived is not looked at. */
 #include "5_io/dvt_io_internal.h"
 
 #define DVTI_PARAMS_LIST 0x112
@@ -274,7 +274,8 @@ static int dvti_params_flag(dvt_dtype dtype) {
     return flags[dtype];
 }
 
-/* Extents of 0, and no axes at all, mean "unknown" in version 2: those arrays are written as version 3. */
+/* Extents of 0, and no axes at all, mean "unknown" in version 2: those arrays are written as
+   version 3. */
 static bool dvti_params_write_array(dvti_file_out *out, dvt_array *x) {
     bool np_shape = x->shape.ndim == 0 || dvt_size(x) == 0, ok;
     dvti_writer head = dvti_writer_begin();

@@ -1,6 +1,6 @@
-/* The reader of bytes from outside, for every format: from memory, from a file through a buffer of 64 KiB, or decompressed
-   from either (dvt_gzip.c). It knows how many bytes can follow before they are read, so that what a head promises is checked
-   before anything is allocated for it. */
+/* The reader of bytes from outside, for every format: from memory, from a file through a buffer of
+   64 KiB, or decompressed from either (dvt_gzip.c). It knows how many bytes can follow before they
+   are read, so that what a head promises is checked before anything is allocated for it. */
 #include "5_io/dvt_io_internal.h"
 
 #define DVTI_SOURCE_HISTORY                                                                        \
@@ -100,8 +100,9 @@ static size_t dvti_source_pull(dvti_source *in, void *to, size_t n) {
 }
 
 static bool dvti_source_fill_file(dvti_source *in) {
-    size_t got;
-    memmove(in->buffer, in->at - DVTI_SOURCE_HISTORY, DVTI_SOURCE_HISTORY + in->ready);
+    size_t got, history = (size_t)(in->at - in->buffer); /* less where decompression stepped back */
+    history = DVTI_MIN(history, DVTI_SOURCE_HISTORY);
+    memmove(in->buffer + DVTI_SOURCE_HISTORY - history, in->at - history, history + in->ready);
     in->at = in->buffer + DVTI_SOURCE_HISTORY;
     got = dvti_source_pull(in, in->buffer + DVTI_SOURCE_HISTORY + in->ready,
                            DVTI_SOURCE_PEEK - in->ready);

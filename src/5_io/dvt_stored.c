@@ -40,8 +40,8 @@ static bool dvti_stored_as_is(const dvti_stored *stored) {
            (stored->kind != 'u' || stored->bytes == 1);
 }
 
-/* n elements at `from` become elements of stored->dtype at `to`. False when one does not fit (uint64 only); its number is
-   then in *bad. */
+/* n elements at `from` become elements of stored->dtype at `to`. False when one does not fit
+   (uint64 only); its number is then in *bad. */
 static bool dvti_stored_convert(const dvti_stored *stored, const unsigned char *from, void *to,
                                 int64_t n, int64_t *bad) {
     int64_t i;
@@ -97,7 +97,8 @@ typedef struct dvti_fortran {
     int64_t before;              /* elements so far */
 } dvti_fortran;
 
-/* A block is C order of the reversed shape: both sides are seen with the same axes, and the copy exchanges them. */
+/* A block is C order of the reversed shape: both sides are seen with the same axes, and the copy
+   exchanges them. */
 static bool dvti_fortran_block(dvti_fortran *f, int64_t first, int64_t extent) {
     dvt_shape shape = DVT_SCALAR;
     int64_t stride[DVT_MAX_DIMS], step = 1, offset = f->to->offset;

@@ -2,8 +2,9 @@
 
        DVT_FUZZ(npy) { ... data, size ... FUZZ_CHECK(condition); return 0; }
 
-   in tests/fuzz/npy.c. With libFuzzer it is a program of its own (run.sh); with DVT_FUZZ_REPLAY it becomes the test
-   fuzz_npy, which runs every input of corpus/npy.txt: one a line, in hexadecimal. */
+   in tests/fuzz/npy.c. With libFuzzer it is a program of its own (run.sh); with DVT_FUZZ_REPLAY it
+   becomes the test fuzz_npy, which runs every input of corpus/npy.txt: one a line, in hexadecimal.
+   */
 #ifndef DVT_FUZZ_H
 #define DVT_FUZZ_H
 #include "5_io/dvt_io_internal.h"
@@ -135,7 +136,8 @@ __attribute__((unused)) static uint64_t fuzz_hash(dvt_array *x) {
     return hash;
 }
 
-/* Reads of files return 1 to 8 bytes at a time once this is not 0 (run.sh links with --wrap=dvti_fd_read). */
+/* Reads of files return 1 to 8 bytes at a time once this is not 0 (run.sh links with
+   --wrap=dvti_fd_read). */
 #if !defined(DVT_FUZZ_REPLAY)
 static unsigned fuzz_trickle;
 int64_t __real_dvti_fd_read(int fd, void *to, size_t n);

@@ -1,5 +1,6 @@
-/* gzip, with zlib as the oracle: the same bytes, or both refuse. The first byte of the input says whether the rest is a file, or
-   deflated data that get a head and the checksum that zlib computes. */
+/* gzip, with zlib as the oracle: the same bytes, or both refuse. The first byte of the input says
+   whether the rest is a file, or deflated data that get a head and the checksum that zlib computes.
+   */
 #include "fuzz.h"
 #if defined(DVT_FUZZ_ZLIB)
 #include <zlib.h>
@@ -64,7 +65,8 @@ static int64_t theirs(const uint8_t *data, size_t size, uint8_t *out) {
     return n;
 }
 
-/* Deflated data as a file: what zlib makes of them gives the checksum and the length. Returns its size. */
+/* Deflated data as a file: what zlib makes of them gives the checksum and the length. Returns its
+   size. */
 static size_t wrap(const uint8_t *data, size_t size, uint8_t *file, uint8_t *out) {
     static const uint8_t head[10] = {0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3};
     z_stream z;

@@ -1,5 +1,5 @@
-/* Names of parameters in files: whatever they are, loading changes all parameters or none. The input: a byte of options and of the
-   shapes' order, then the names, a line each. */
+/* Names of parameters in files: whatever they are, loading changes all parameters or none. The
+   input: a byte of options and of the shapes' order, then the names, a line each. */
 #include "fuzz.h"
 
 static int lines(const uint8_t *data, size_t size, char *text, const char **name, int most) {

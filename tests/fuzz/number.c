@@ -1,5 +1,5 @@
-/* The text of numbers: shortest digits read back as the same float, and no shorter ones do; given digits are printf's. The
-   input: how, how many digits, and the bits. */
+/* The text of numbers: shortest digits read back as the same float, and no shorter ones do; given
+   digits are printf's. The input: how, how many digits, and the bits. */
 #include "fuzz.h"
 
 static void shortest(double value, const dvti_float *x, bool wide) {

@@ -1,5 +1,5 @@
-/* Text from outside: sizes with suffixes, whole numbers of the environment, names of contexts and dtypes. Each against a second
-   reading of the same rule. */
+/* Text from outside: sizes with suffixes, whole numbers of the environment, names of contexts and
+   dtypes. Each against a second reading of the same rule. */
 #include "fuzz.h"
 
 /* Digits with an optional sign, blanks before them; -1: none, or too many. */

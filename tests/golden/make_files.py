@@ -134,6 +134,8 @@ def gz():
     bad("unknown method or flag", member(d)[:3] + b"\x20" + member(d)[4:])
     bad("checksum of its header", member(d, flags=2, header_crc=77))
     bad("not gzip follows", member(d) + b"x")
+    bad("not gzip follows", member(d) + b"\x1f\x8c")
+    bad("not gzip follows", member(d) + b"\x1e\x8b")
     bad(contradicts, member(d, b"\x01\x05\0\0\0hello"))
     bad(ends, member(d, b"\x01\x05\0\xfa\xff"))
     bad(ends, b"\x1f\x8b")

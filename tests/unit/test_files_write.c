@@ -1,5 +1,7 @@
-/* What saving does to what is there: mode, owner and links stay, the content reaches the disk before the old file goes, and a
-   failure at any step leaves the old file whole and nothing else. */
+/* What saving does to what is there: mode, owner and links stay, the content reaches the disk
+   before the old file goes, and a failure at any step leaves the old file whole and nothing else.
+   */
+#include "dvt_faults.h"
 #include "dvt_golden.h"
 
 #if !defined(DEVTENSOR_NO_FILES) && !defined(_WIN32)
@@ -113,6 +115,36 @@ DVT_TEST(files_keep_links) {
     CHECK(rmdir(folder) == 0);
 }
 
+/* Every allocation of following links, of writing and of reading what comes in another order fails
+   once. */
+DVT_FAULTS(files_linked) {
+    static char real[600], linked[600];
+    dvt_array *x = dvt_reshape(dvt_arange(0, 6, 1, DVT_F32, dvt_cpu()), DVT_SHAPE(2, 3));
+    dvt_status status;
+    unsigned char *bytes;
+    char *order;
+    size_t n = 0;
+    snprintf(real, sizeof real, "%s", golden_temporary("faults.npy"));
+    snprintf(linked, sizeof linked, "%s", golden_temporary("link.npy"));
+    FAULTS_TRUE(symlink(real, linked) == 0);
+    status = x ? dvt_save_npy(linked, x) : DVT_ERR_HOST_MEMORY;
+    FAULTS_OK(status);
+    FAULTS_TRUE(is_link(linked));
+    bytes = status == DVT_OK ? golden_file(real, &n) : NULL;
+    order = bytes ? strstr((char *)bytes + 10, "False") : NULL;
+    if (order) {
+        memcpy(order, "True ", 5);
+        FAULTS_TRUE(golden_write(real, bytes, n));
+        FAULTS_ADD(dvt_load_npy(linked, dvt_cpu()));
+    } else {
+        FAULTS_TRUE(0);
+        FAULTS_TRUE(access(real, F_OK) != 0); /* nothing half done */
+    }
+    free(bytes);
+    remove(linked);
+    remove(real);
+}
+
 DVT_TEST(files_long_names) {
     char name[252];
     enter("long");
@@ -148,7 +180,8 @@ DVT_TEST(files_without_permission) {
     CHECK(rmdir(folder) == 0);
 }
 
-/* Through a descriptor of this process what was written before stays, and what is written next follows. */
+/* Through a descriptor of this process what was written before stays, and what is written next
+   follows. */
 DVT_TEST(files_descriptors) {
     char path[40];
     unsigned char *bytes;
@@ -254,7 +287,8 @@ DVT_TEST(files_reach_the_disk) {
         calls[0] = 0;
         status = dvt_save_npy(in_folder("x.npy"), numbers());
         watched = 0;
-        /* A file system without modes is no reason to fail; without the folder's sync the file is there. */
+        /* A file system without modes is no reason to fail; without the folder's sync the file is
+           there. */
         CHECK_INT(status, k == 1 || k == 4 ? DVT_OK : DVT_ERR_IO);
         dvt_clear_error();
         CHECK_INT(entries(), 1);
