@@ -246,7 +246,8 @@ typedef struct dvt_load_options {
 DVT_API dvt_status dvt_load_parameters(dvt_block *net, const char *path, dvt_ctx_list ctxs,
                                        const dvt_load_options *options);
 
-/* ---- losses: one value per sample, shape (N). Gradients flow into prediction only.
+/* ---- losses: one value per sample, shape (N). Gradients flow into prediction only. Losses of
+   float16 and bfloat16 predictions are computed in float32 and rounded once.
    Errors: as operations. ---- */
 /* -log softmax(prediction)[label] over the last axis. label: class numbers (N, ...), of any dtype,
    or probabilities of prediction's shape, which is told by the shape.

@@ -142,8 +142,7 @@ static dvt_array *dvti_grad_logsumexp(dvt_array *x, dvt_array *g, dvt_array *y, 
     return dvt_mul(p, dvt_where(nothing, dvti_number_like(g, 0), g));
 }
 
-/* In at least float32: differences of numbers that were rounded to 16 bits would have few digits.
-   */
+/* In at least float32: differences of numbers that were rounded to 16 bits have few digits. */
 static dvt_array *dvti_grad_softmax(const dvti_node *node, dvt_array *g, dvt_array *y) {
     dvt_axes axes = DVT_AXES((int)node->attr.i[0]);
     g = dvti_wide_float(g);

@@ -20,8 +20,7 @@ static void check_row(dvti_op op, const char *name, int arguments, bool computes
         dvt_test_check(operands_on_gpu(op, compute) == arguments, __FILE__, __LINE__,
                        "%s has %d arguments, on a GPU %d", name, arguments,
                        operands_on_gpu(op, compute));
-    /* A function that counted as a move of memory would stay on one thread up to 20,000 elements.
-       */
+    /* A function that counts as a move of memory stays on one thread up to 20,000 elements. */
     if (computes)
         dvt_test_check(dvti_op_work_of(op) != DVTI_WORK_MOVE, __FILE__, __LINE__,
                        "%s computes a function, and counts as a move", name);

@@ -1,4 +1,4 @@
-/* Normalisation, spreads and losses of float16 and bfloat16, at magnitudes whose squares leave a
+/* Normalization, spreads and losses of float16 and bfloat16, at magnitudes whose squares leave a
    16-bit float's range: values and gradients against float64, on cpu() and on a virtual GPU. */
 #include "dvt_test.h"
 
@@ -219,8 +219,7 @@ DVT_TEST(half_statistics_losses) {
         }
         CHECK_INT(dvt_dtype_of(y), dtypes[d]);
         CHECK_INT(dvt_backward(y), DVT_OK);
-        /* Through the rounded logarithm the first three would be 1 to 3 per cent off in bfloat16.
-           */
+        /* Through a rounded logarithm three would be 1 to 3 % off in bfloat16. */
         CHECK_VALUES(dvt_mul_scalar(dvt_astype(dvt_grad(x), DVT_F64, false), 1e4), 4e-3, 3.3524058,
                      2.0333369, 1.2332812, -6.6190240);
     }
