@@ -35,12 +35,12 @@ DVT_DECLARE_BINARY(mod)       /* a - floor(a / b) * b, with b's sign; integers b
 /* a to the power b; integers to a negative power are truncated. Exponents of -1, 0, 0.5, 1, 2 and 3,
    as a number or in an array, give the value of 1 / a, 1, sqrt(a), a, a * a and a * a * a rounded
    once, and are as fast where they are the same for all elements. As in C, pow(-0, 0.5) is 0 and
-   pow(-INFINITY, 0.5) is INFINITY, unlike dvt_sqrt and NumPy's `**`. */
+   pow(-INFINITY, 0.5) is INFINITY, unlike dvt_sqrt and NumPy's x ** 0.5. */
 DVT_DECLARE_BINARY(pow)
-DVT_DECLARE_BINARY(minimum)   /* the smaller; NaN when either is; of equals a gets the gradient */
-DVT_DECLARE_BINARY(maximum)   /* the larger; NaN when either is; of equals a gets the gradient */
-DVT_DECLARE_BINARY(atan2)     /* the angle of the point (b, a), float */
-DVT_DECLARE_BINARY(hypot)     /* sqrt(a*a + b*b) without overflow, float */
+DVT_DECLARE_BINARY(minimum) /* the smaller; NaN when either is; of equals a gets the gradient */
+DVT_DECLARE_BINARY(maximum) /* the larger; NaN when either is; of equals a gets the gradient */
+DVT_DECLARE_BINARY(atan2)   /* the angle of the point (b, a), float */
+DVT_DECLARE_BINARY(hypot)   /* sqrt(a*a + b*b) without overflow, float */
 
 /* Results are bool. */
 DVT_DECLARE_COMPARE(equal)

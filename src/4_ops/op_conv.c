@@ -30,9 +30,10 @@ static bool dvti_conv2d_resolve(const char *name, const dvt_conv2d_params *p, dv
     for (i = 0; i < 7; i++)
         if (attr->i[i] < 0) {
             static const char *const field[] = {"stride", "padding", "dilation", "groups"};
-            dvti_fail(DVT_ERR_RANGE,
-                      "%s: %s is %lld; expected a positive number, or 0 for the default", name,
-                      field[i / 2], (long long)attr->i[i]);
+            dvti_fail(DVT_ERR_RANGE, "%s: %s is %lld; expected %s, or 0 for the default", name,
+                      field[i / 2], (long long)attr->i[i],
+                      i / 2 == 1 ? "a positive number, DVT_PAD_NONE for none"
+                                 : "a positive number");
             return false;
         }
     return true;

@@ -13,9 +13,9 @@ static bool dvti_fits_first(const char *name, dvt_array *const *arrays, int k, i
     if (other->ndim != first->ndim) {
         dvti_fail(
             DVT_ERR_SHAPE,
-            "%s: array %d (%s) has %d axes and array 0 (%s) has %d; expected as many: reshape "
-            "one of them",
-            name, k, dvti_describe(arrays[k]), other->ndim, dvti_describe(arrays[0]), first->ndim);
+            "%s: array %d (%s) and array 0 (%s) have %d and %d axes; expected equal numbers of "
+            "axes: reshape one of them",
+            name, k, dvti_describe(arrays[k]), dvti_describe(arrays[0]), other->ndim, first->ndim);
         return false;
     }
     while (i < first->ndim && (i == axis || other->dim[i] == first->dim[i]))

@@ -83,8 +83,7 @@ DVT_TEST(blocks_print_convolution) {
     CHECK_PRINTS(dvt_conv2d_with(&desc),
                  "Conv2D(None -> 8, kernel_size=(3, 3), stride=(1, 1), padding=(2, 0))");
     desc.params.padding[0] = DVT_PAD_NONE;
-    CHECK_PRINTS(dvt_conv2d_with(&desc),
-                 "Conv2D(None -> 8, kernel_size=(3, 3), stride=(1, 1))");
+    CHECK_PRINTS(dvt_conv2d_with(&desc), "Conv2D(None -> 8, kernel_size=(3, 3), stride=(1, 1))");
     CHECK_PRINTS(dvt_max_pool2d_block(2, 0),
                  "MaxPool2D(size=(2, 2), stride=(2, 2), padding=(0, 0), ceil_mode=False, "
                  "global_pool=False, pool_type=max, layout=NCHW)");

@@ -254,6 +254,7 @@ DVT_TEST(conv2d_pairs) {
              {{{0}, {DVT_PAD_NONE}, {0}, 0}, 2, 3},
              {{{2}, {2}, {0}, 0}, 3, 4},
              {{{0, 2}, {0}, {2}, 0}, 2, 1}};
+
     dvt_array *x = dvt_zeros(DVT_SHAPE(1, 1, 4, 5), DVT_F32, dvt_cpu());
     dvt_array *w = dvt_zeros(DVT_SHAPE(1, 1, 3, 3), DVT_F32, dvt_cpu());
     dvt_conv2d_params wrong;

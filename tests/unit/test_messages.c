@@ -97,7 +97,7 @@ DVT_TEST(messages_of_joined_arrays_name_the_axis) {
                   "expected equal shapes");
     list[1] = here(DVT_SHAPE(2, 3));
     dvt_concat(list, 3, 1);
-    check_message(DVT_ERR_SHAPE, "dvt_concat: array 1 (float32 (2, 3)", "has 2 axes",
+    check_message(DVT_ERR_SHAPE, "dvt_concat: array 1 (float32 (2, 3)", "have 2 and 3 axes",
                   "and array 0 (float32 (2, 3, 4)");
 }
 

@@ -15,7 +15,12 @@ static dvt_array *inputs(dvt_dtype dtype) {
     double values[N];
     int i, n = (int)(sizeof special / sizeof special[0]);
     for (i = 0; i < N; i++)
-        values[i] = i < n ? special[i] : dvt_test_random(i % 3 ? 0 : -20, 20);
+        if (i < n)
+            values[i] = special[i];
+        else if (i % 3)
+            values[i] = dvt_test_random(i % 3 == 1 ? -20 : 0, 20);
+        else /* squares are finite, cubes are not */
+            values[i] = ldexp(dvt_test_random(-1, 1), dtype == DVT_F64 ? 342 + 2 * i : 43 + i / 4);
     return dvt_astype(dvt_from_host(values, DVT_SHAPE(N), DVT_F64, dvt_cpu()), dtype, false);
 }
 

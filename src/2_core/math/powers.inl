@@ -74,13 +74,12 @@ DVTI_INLINE V(f) V(pow_half)(V(f) a) {
     return V(sqrt)(V(select)(lowest, V(set)(INFINITY), V(add)(a, V(zero)())));
 }
 
-/* a^3, rounded once but for one in 2^24: the square's rounding error is added, unless the square is infinite. */
+/* a^3, rounded once but for one in 2^24: the square's rounding error is added, unless the cube is infinite anyway. There that error's
+   product with a may be infinite too, with the other sign. */
 DVTI_INLINE V(f) V(pow_cube)(V(f) a) {
-    V(f) square = V(mul)(a, a), rest;
-    V(m) huge = V(eq)(square, V(set)(INFINITY));
-    V(f) b = V(select)(huge, V(zero)(), a);
-    rest = V(fma)(b, b, V(neg)(V(select)(huge, V(zero)(), square)));
-    return V(fma)(square, a, V(mul)(rest, b));
+    V(m) finite = V(le)(V(abs)(a), V(set)(8796093022208.f)); /* 2^43 */
+    V(f) b = V(select)(finite, a, V(zero)()), rest = V(fma)(b, b, V(neg)(V(mul)(b, b)));
+    return V(fma)(V(mul)(a, a), a, V(mul)(rest, b));
 }
 
 /* The exponents that need no logarithm. Whoever computes with one of them for all elements may do only that formula. */

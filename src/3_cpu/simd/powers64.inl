@@ -58,11 +58,9 @@ DVTI_INLINE V(d) V(dpow_half)(V(d) a) {
 }
 
 DVTI_INLINE V(d) V(dpow_cube)(V(d) a) {
-    V(d) square = V(dmul)(a, a), rest;
-    V(n) huge = V(deq)(square, V(dset)((double)INFINITY));
-    V(d) b = V(dselect)(huge, V(dzero)(), a);
-    rest = V(dfma)(b, b, V(dneg)(V(dselect)(huge, V(dzero)(), square)));
-    return V(dfma)(square, a, V(dmul)(rest, b));
+    V(n) finite = V(dle)(V(dabs)(a), V(dset)(8.958978968711217e+102) /* 2^342 */);
+    V(d) b = V(dselect)(finite, a, V(dzero)()), rest = V(dfma)(b, b, V(dneg)(V(dmul)(b, b)));
+    return V(dfma)(V(dmul)(a, a), a, V(dmul)(rest, b));
 }
 
 DVTI_INLINE V(n) V(dpow_is_simple)(V(d) b) {
