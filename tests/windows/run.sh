@@ -2,6 +2,8 @@
 # The unit tests compiled for 64-bit Windows and run by Wine, where a MinGW compiler and Wine are installed: threads, files, the environment and
 # the choice of the instruction set as the system of Windows has them. The library uses Windows threads. The tests use POSIX threads, which
 # MinGW's thread model "posix" links by itself and its default model "win32" does not.
+# `make test` takes what depends on the system: threads, memory, files, the environment, printing, sizes of types; DVT_TEST_FULL=1, as
+# `make test-long` does, takes all.
 . tests/lib.sh
 CROSS=${CROSS:-x86_64-w64-mingw32-gcc}
 D=$BUILD/windows
@@ -29,10 +31,15 @@ fi
 export WINEDEBUG=-all WINEPREFIX="$PWD/$D/wine"
 
 flags="-std=gnu11 -I. -Itests"
+SUBJECTS="arrays base call_sites conv conversions copies core data data_parallel elementwise faults heap idx index inflate loader matmul messages
+npy params pool prewarm print progress random random_engines reduce save_load scopes sort thread_pool thread_pool_plain threads
+threads_devices trainer views virtual virtual_failing warnings"
+files=$(for subject in $SUBJECTS; do echo "tests/unit/test_$subject.c"; done)
+[ -z "${DVT_TEST_FULL:-}" ] || files=$(ls tests/unit/*.c)
 build() {
     $CROSS $flags -O1 -c tests/implementation.c -o "$D/devtensor.o" &&
         $CROSS $flags -O0 -c tests/dvt_test.c -o "$D/dvt_test.o" || return 1
-    for file in tests/unit/*.c; do
+    for file in $files; do
         $CROSS $flags -O0 -c "$file" -o "$D/$(basename "$file" .c).o" || return 1
     done
     $CROSS -static "$D"/*.o -o "$D/tests.exe" $THREADS

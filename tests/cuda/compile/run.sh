@@ -2,8 +2,8 @@
 # The CUDA kernels compiled for real architectures, with no card (see compile_all.c), and by a second compiler. A process for each
 # architecture, because NVRTC compiles one program at a time; as many at once as there are processors.
 # usage: run.sh [--list] [OPTION...] [ARCHITECTURE...]     the others are those of compile_all: --only=functions, say
-#   no argument: what `make test` does. Every family's usual program for all eight architectures, with its spills and the size of its
-#     arguments; for 9.0 besides, every family in what chooses its program, and that three operations compile three programs;
+#   no argument: what `make test` does. Every family's usual program for the architectures that the sources know apart (7.5, 8.0, 10.0, 12.0),
+#     with its spills and the size of its arguments; for 9.0 besides, every family in what chooses its program, and that three operations compile three programs;
 #     clang's CUDA front end on every family's usual program.
 #   --full: what DVT_TEST_FULL=1 does. All operations, dtypes and layouts for all eight architectures, and all of them by clang.
 # Then the forms of PTX instructions in what was compiled are compared with the list of those that the unit tests of the translator must
@@ -17,6 +17,7 @@ D=$BUILD/cuda/compile
 JOBS=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)
 CLANG=${CLANG:-clang++}
 ALL="75 80 86 89 90 90a 100 120"
+APART="75 80 100 120" # __CUDA_ARCH__ in src/3_cuda/kernels; 90 is compiled in full
 O=build/simcuda # the translator, whatever the configuration
 LIST=tests/simcuda/check/kernel_forms.txt
 LIST_ARCHS="75 80 90 120"
@@ -50,7 +51,7 @@ ${CC:-cc} -std=gnu11 -O0 -I. tests/cuda/compile/compile_all.c $O/lib/libptx.a -o
 : "${archs:=$ALL}"
 if [ -n "$default" ]; then
     echo "90"
-    for arch in $ALL; do echo "$arch --base"; done
+    for arch in $APART; do echo "$arch --base"; done
     echo "90 --three"
 else
     for arch in $archs; do echo "$arch$options"; done
