@@ -206,6 +206,11 @@ static void check_range(fuzz_world *w, dvt_array *y, double low, double high) {
     free(v);
 }
 
+/* As dvt_uniform rounds it first. */
+static double bound(double d, dvt_dtype dtype) {
+    return fuzz_convert((fuzz_value){.d = d}, DVT_F64, dtype).d;
+}
+
 static void call_random(fuzz_world *w, const fuzz_op *op) {
     dvt_shape shape = fuzz_shape(w);
     dvt_dtype dtype = fuzz_dtype(w);
@@ -251,13 +256,8 @@ static void call_random(fuzz_world *w, const fuzz_op *op) {
     if (!fuzz_ended(w, !y))
         return;
     if (op->rule >> 1 != 1)
-        check_range(w, y,
-                    fuzz_number(fuzz_convert((fuzz_value){.d = a}, DVT_F64,
-                                             dtype == DVT_F64 ? DVT_F64
-                                             : op->rule >> 1  ? DVT_F64
-                                                              : dtype),
-                                DVT_F64),
-                    b);
+        check_range(w, y, bound(a, op->rule >> 1 ? DVT_F64 : dtype),
+                    bound(b, op->rule >> 1 ? DVT_F64 : dtype));
     if (with_key)
         fuzz_result(w, y);
 }

@@ -102,6 +102,9 @@ static void call_grad(fuzz_world *w, const fuzz_op *op) {
                 free(host);
             }
         }
+        if (w->failed)
+            return;
+        fuzz_adopt(w, g, -1, 1)->view.buffer->gradient = true;
         fuzz_result(w, g);
     }
 }

@@ -424,8 +424,19 @@ void fuzz_look(fuzz_world *w, dvt_array *x) {
     free(settle(w, x, false));
 }
 
+/* Reads what backward may have written: a gradient that a slot has, whose array may be gone, and views of it. */
+static void read_again(fuzz_world *w, fuzz_object *o) {
+    int64_t n = fuzz_size(&o->view.shape), k;
+    fuzz_value *v = (fuzz_value *)calloc((size_t)n + 1, sizeof *v);
+    if (read_array(w, o->x, v))
+        for (k = 0; k < n; k++)
+            *fuzz_at(&o->view, k) = v[k];
+    free(v);
+}
+
 void fuzz_gradients(fuzz_world *w) {
-    int i, k;
+    int i;
+    reading_gradient = true;
     for (i = 0; i < FUZZ_OBJECTS && !w->failed; i++) {
         fuzz_object *o = &w->object[i];
         dvt_array *g = o->x ? dvt_grad(o->x) : NULL;
@@ -435,21 +446,15 @@ void fuzz_gradients(fuzz_world *w) {
         if (!dvt_shape_equal(dvt_shape_of(g), o->view.shape) || dvt_dtype_of(g) != o->view.dtype ||
             !dvt_ctx_equal(dvt_ctx_of(g), o->view.ctx))
             fuzz_fail(w, "a gradient has another shape, dtype or context than its array");
-        reading_gradient = true;
         free(settle(w, g, false));
-        reading_gradient = false;
-        for (k = 0; k < FUZZ_OBJECTS && !w->failed; k++) {
-            fuzz_object *r = &w->object[k];
-            if (r->x && dvt_size(g) && dvt_shares_memory(r->x, g)) {
-                fuzz_value *v = (fuzz_value *)calloc((size_t)dvt_size(r->x) + 1, sizeof *v);
-                int64_t n = fuzz_size(&r->view.shape), e;
-                if (read_array(w, r->x, v))
-                    for (e = 0; e < n; e++)
-                        *fuzz_at(&r->view, e) = v[e];
-                free(v);
-            }
-        }
     }
+    for (i = 0; i < FUZZ_OBJECTS && !w->failed; i++)
+        if (w->object[i].x && w->object[i].view.buffer->gradient) {
+            free(settle(w, w->object[i].x, false));
+            if (!w->failed)
+                read_again(w, &w->object[i]);
+        }
+    reading_gradient = false;
 }
 
 void fuzz_verify(fuzz_world *w) {
