@@ -41,7 +41,9 @@ static bool expect_created(fuzz_world *w, const dvt_shape *shape, dvt_dtype dtyp
         return true;
     }
     if (bad == 1 && w->expect.code == DVT_OK)
-        w->expect.code = !good ? DVT_ERR_SHAPE : ctx_missing(ctx) ? DVT_ERR_NO_DEVICE : DVT_ERR_DTYPE;
+        w->expect.code = !good              ? DVT_ERR_SHAPE
+                         : ctx_missing(ctx) ? DVT_ERR_NO_DEVICE
+                                            : DVT_ERR_DTYPE;
     if (bad)
         return true;
     w->expect.shape_known = w->expect.dtype_known = w->expect.ctx_known = true;
@@ -130,7 +132,8 @@ static void call_arange(fuzz_world *w, const fuzz_op *op) {
         return;
     fuzz_say(w, "    %g %g %g\n", start, stop, step);
     if (!(step != 0) || start != start || stop != stop)
-        w->expect.code = dtype_good(dtype) && dtype != DVT_BOOL && !ctx_missing(ctx) ? DVT_ERR_VALUE : DVT_OK;
+        w->expect.code =
+            dtype_good(dtype) && dtype != DVT_BOOL && !ctx_missing(ctx) ? DVT_ERR_VALUE : DVT_OK;
     finish(w, dvt_arange(start, stop, step, dtype, ctx));
 }
 
@@ -149,7 +152,8 @@ static void call_from_host(fuzz_world *w, const fuzz_op *op) {
     n = fuzz_size(&shape);
     w->expect.value = (fuzz_value *)malloc(((size_t)n + 1) * sizeof(fuzz_value));
     for (k = 0; k < n; k++) {
-        static const double odd[] = {0, -0.0, INFINITY, -INFINITY, NAN, 1e30, -1e-30, 65504, 1, -1, 2, 0.5, 1e-45, 3e38, 255, -128};
+        static const double odd[] = {0, -0.0, INFINITY, -INFINITY, NAN,   1e30, -1e-30, 65504,
+                                     1, -1,   2,        0.5,       1e-45, 3e38, 255,    -128};
         double d;
         fuzz_value from;
         s = s * 6364136223846793005u + 1442695040888963407u;
@@ -202,6 +206,11 @@ static void check_range(fuzz_world *w, dvt_array *y, double low, double high) {
     free(v);
 }
 
+/* As dvt_uniform rounds it first. */
+static double bound(double d, dvt_dtype dtype) {
+    return fuzz_convert((fuzz_value){.d = d}, DVT_F64, dtype).d;
+}
+
 static void call_random(fuzz_world *w, const fuzz_op *op) {
     dvt_shape shape = fuzz_shape(w);
     dvt_dtype dtype = fuzz_dtype(w);
@@ -217,18 +226,22 @@ static void call_random(fuzz_world *w, const fuzz_op *op) {
     w->expect.code = DVT_OK;
     switch (op->rule >> 1) {
     case 0:
-        y = with_key ? dvt_key_uniform(key, a, b, shape, dtype, ctx) : dvt_uniform(a, b, shape, dtype, ctx);
+        y = with_key ? dvt_key_uniform(key, a, b, shape, dtype, ctx)
+                     : dvt_uniform(a, b, shape, dtype, ctx);
         break;
     case 1:
-        y = with_key ? dvt_key_normal(key, a, b, shape, dtype, ctx) : dvt_normal(a, b, shape, dtype, ctx);
+        y = with_key ? dvt_key_normal(key, a, b, shape, dtype, ctx)
+                     : dvt_normal(a, b, shape, dtype, ctx);
         break;
     case 2:
-        y = with_key ? dvt_key_randint(key, low, high, shape, dtype, ctx) : dvt_randint(low, high, shape, dtype, ctx);
+        y = with_key ? dvt_key_randint(key, low, high, shape, dtype, ctx)
+                     : dvt_randint(low, high, shape, dtype, ctx);
         a = (double)low;
         b = (double)high - 1;
         break;
     case 3:
-        y = with_key ? dvt_key_bernoulli(key, a, shape, dtype, ctx) : dvt_bernoulli(a, shape, dtype, ctx);
+        y = with_key ? dvt_key_bernoulli(key, a, shape, dtype, ctx)
+                     : dvt_bernoulli(a, shape, dtype, ctx);
         a = 0;
         b = 1;
         break;
@@ -243,7 +256,8 @@ static void call_random(fuzz_world *w, const fuzz_op *op) {
     if (!fuzz_ended(w, !y))
         return;
     if (op->rule >> 1 != 1)
-        check_range(w, y, fuzz_number(fuzz_convert((fuzz_value){.d = a}, DVT_F64, dtype == DVT_F64 ? DVT_F64 : op->rule >> 1 ? DVT_F64 : dtype), DVT_F64), b);
+        check_range(w, y, bound(a, op->rule >> 1 ? DVT_F64 : dtype),
+                    bound(b, op->rule >> 1 ? DVT_F64 : dtype));
     if (with_key)
         fuzz_result(w, y);
 }

@@ -47,7 +47,10 @@ static void call_attach(fuzz_world *w, const fuzz_op *op) {
         w->expect.code = DVT_ERR_DTYPE;
     else
         w->expect.must_work = true;
-    status = dvt_attach_grad(a->x, b >= 250 ? (dvt_grad_req)(b - 240) : b < 160 ? DVT_GRAD_WRITE : b < 230 ? DVT_GRAD_ADD : DVT_GRAD_NULL);
+    status = dvt_attach_grad(a->x, b >= 250  ? (dvt_grad_req)(b - 240)
+                                   : b < 160 ? DVT_GRAD_WRITE
+                                   : b < 230 ? DVT_GRAD_ADD
+                                             : DVT_GRAD_NULL);
     if (fuzz_ended(w, status != DVT_OK))
         fuzz_gradients(w);
 }
@@ -68,12 +71,15 @@ static void call_grad(fuzz_world *w, const fuzz_op *op) {
             fuzz_value *v;
             int64_t n = dvt_size(g);
             for (i = 0; i < FUZZ_OBJECTS; i++)
-                if (w->object[i].x && &w->object[i] != o && n && dvt_shares_memory(w->object[i].x, g)) {
+                if (w->object[i].x && &w->object[i] != o && n &&
+                    dvt_shares_memory(w->object[i].x, g)) {
                     o->view = fuzz_new_view(dvt_shape_of(g), dvt_dtype_of(g), dvt_ctx_of(g));
                     fuzz_drop_view(&o->view);
                     o->view.shape = dvt_shape_of(g);
                     o->view = fuzz_share(&w->object[i].view);
-                    if (o->view.buffer->n != n || !dvt_shape_equal(o->view.shape, dvt_shape_of(g)) || !fuzz_is_c_order(&o->view)) {
+                    if (o->view.buffer->n != n ||
+                        !dvt_shape_equal(o->view.shape, dvt_shape_of(g)) ||
+                        !fuzz_is_c_order(&o->view)) {
                         dvt_release(g); /* a view of it lives on, whose place in it is not known */
                         o->retains = 0;
                         fuzz_forget(w, o);
@@ -96,6 +102,9 @@ static void call_grad(fuzz_world *w, const fuzz_op *op) {
                 free(host);
             }
         }
+        if (w->failed)
+            return;
+        fuzz_adopt(w, g, -1, 1)->view.buffer->gradient = true;
         fuzz_result(w, g);
     }
 }
@@ -165,7 +174,8 @@ static void call_gradients(fuzz_world *w, const fuzz_op *op) {
     for (i = 0; i < n && i < 2; i++)
         if (!out[i])
             fuzz_fail(w, "gave no gradient");
-        else if (!dvt_shape_equal(dvt_shape_of(out[i]), var[i]->view.shape) || dvt_dtype_of(out[i]) != var[i]->view.dtype)
+        else if (!dvt_shape_equal(dvt_shape_of(out[i]), var[i]->view.shape) ||
+                 dvt_dtype_of(out[i]) != var[i]->view.dtype)
             fuzz_fail(w, "a gradient has another shape or dtype than its variable");
     if (n > 0 && !w->failed)
         fuzz_result(w, out[0]);

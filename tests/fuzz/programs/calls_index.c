@@ -56,7 +56,8 @@ static void call_join(fuzz_world *w, const fuzz_op *op) {
             w->expect.shape = shape;
             w->expect.dtype = dtype;
             w->expect.shape_known = w->expect.dtype_known = w->expect.must_work = true;
-            w->expect.value = (fuzz_value *)malloc(((size_t)fuzz_size(&shape) + 1) * sizeof(fuzz_value));
+            w->expect.value =
+                (fuzz_value *)malloc(((size_t)fuzz_size(&shape) + 1) * sizeof(fuzz_value));
             for (d = 0; d < at; d++)
                 outer *= shape.dim[d];
             for (d = at + 1; d < ndim; d++)
@@ -65,7 +66,8 @@ static void call_join(fuzz_world *w, const fuzz_op *op) {
                 for (i = 0; i < n; i++) {
                     int64_t run = in[i]->view.shape.dim[at] * inner;
                     for (k = 0; k < run; k++)
-                        w->expect.value[to++] = fuzz_convert(*fuzz_at(&in[i]->view, o * run + k), in[i]->view.dtype, dtype);
+                        w->expect.value[to++] = fuzz_convert(*fuzz_at(&in[i]->view, o * run + k),
+                                                             in[i]->view.dtype, dtype);
                 }
         }
     }
@@ -90,7 +92,8 @@ static void call_along(fuzz_world *w, int kind, fuzz_object *a, int axis, bool k
     free(host);
     w->expect.code = DVT_OK;
     w->differs = false;
-    y = dvt_keep(kind == PICK ? dvt_pick(a->x, indices, axis, keepdims) : dvt_take_along_axis(a->x, indices, axis));
+    y = dvt_keep(kind == PICK ? dvt_pick(a->x, indices, axis, keepdims)
+                              : dvt_take_along_axis(a->x, indices, axis));
     dvt_scope_end(&guard);
     finish(w, y);
 }
@@ -106,10 +109,12 @@ static void call_take(fuzz_world *w, const fuzz_op *op) {
     fuzz_say(w, "    axis %d%s\n", axis, out ? ", out of range" : "");
     if (!a->x || !b->x)
         w->expect.code = DVT_ERR_NULL_ARGUMENT;
-    else if (op->rule == TAKE && !out && at >= 0 && at < ndim && dvt_ctx_equal(a->view.ctx, b->view.ctx) &&
-             fuzz_is_index(b->view.dtype) && ndim - 1 + b->view.shape.ndim <= DVT_MAX_DIMS && extent_of(a, axis)) {
+    else if (op->rule == TAKE && !out && at >= 0 && at < ndim &&
+             dvt_ctx_equal(a->view.ctx, b->view.ctx) && fuzz_is_index(b->view.dtype) &&
+             ndim - 1 + b->view.shape.ndim <= DVT_MAX_DIMS && extent_of(a, axis)) {
         fuzz_view v = a->view;
-        int64_t n = fuzz_size(&b->view.shape), inner = 1, outer = 1, o, k, i, to = 0, extent = v.shape.dim[at];
+        int64_t n = fuzz_size(&b->view.shape), inner = 1, outer = 1, o, k, i, to = 0,
+                extent = v.shape.dim[at];
         dvt_shape shape = DVT_SCALAR;
         int d;
         for (d = 0; d < at; d++)
@@ -121,7 +126,8 @@ static void call_take(fuzz_world *w, const fuzz_op *op) {
         w->expect.shape = shape;
         w->expect.dtype = v.dtype;
         w->expect.shape_known = w->expect.dtype_known = w->expect.must_work = true;
-        w->expect.value = (fuzz_value *)malloc(((size_t)fuzz_size(&shape) + 1) * sizeof(fuzz_value));
+        w->expect.value =
+            (fuzz_value *)malloc(((size_t)fuzz_size(&shape) + 1) * sizeof(fuzz_value));
         for (o = 0; o < outer; o++)
             for (k = 0; k < n; k++) {
                 int64_t j = fuzz_at(&b->view, k)->i;
@@ -130,7 +136,8 @@ static void call_take(fuzz_world *w, const fuzz_op *op) {
                     w->expect.value[to++] = *fuzz_at(&v, (o * extent + j) * inner + i);
             }
     }
-    if (op->rule != TAKE && a->x && b->x && at >= 0 && at < ndim && w->call->arg[0] % 4 && extent_of(a, axis) && fuzz_size(&a->view.shape) < 3000) {
+    if (op->rule != TAKE && a->x && b->x && at >= 0 && at < ndim && w->call->arg[0] % 4 &&
+        extent_of(a, axis) && fuzz_size(&a->view.shape) < 3000) {
         call_along(w, op->rule, a, at, keepdims);
         return;
     }
@@ -144,7 +151,8 @@ static void call_along_sorted(fuzz_world *w, const fuzz_op *op) {
     fuzz_object *a = fuzz_pick(w);
     int axis = fuzz_axis(w, a->view.shape.ndim);
     dvt_scope_guard guard = dvt_scope_begin();
-    dvt_array *order = dvt_argsort(a->x, axis, false), *y = order ? dvt_take_along_axis(a->x, order, axis) : NULL;
+    dvt_array *order = dvt_argsort(a->x, axis, false),
+              *y = order ? dvt_take_along_axis(a->x, order, axis) : NULL;
     (void)op;
     dvt_keep(y);
     dvt_scope_end(&guard);
@@ -160,7 +168,8 @@ static void call_one_hot(fuzz_world *w, const fuzz_op *op) {
         return;
     if (a->x && fuzz_size(&a->view.shape) > 3000)
         return;
-    if (a->x && fuzz_is_index(a->view.dtype) && a->view.shape.ndim < 8 && depth > 0 && depth < 3000 && (int)dtype >= 0 && (int)dtype < DVT_DTYPE_COUNT) {
+    if (a->x && fuzz_is_index(a->view.dtype) && a->view.shape.ndim < 8 && depth > 0 &&
+        depth < 3000 && (int)dtype >= 0 && (int)dtype < DVT_DTYPE_COUNT) {
         int64_t n = fuzz_size(&a->view.shape), k, j;
         w->expect.shape = a->view.shape;
         w->expect.shape.dim[w->expect.shape.ndim++] = depth;
@@ -168,7 +177,8 @@ static void call_one_hot(fuzz_world *w, const fuzz_op *op) {
         w->expect.value = (fuzz_value *)malloc((size_t)(n * depth + 1) * sizeof(fuzz_value));
         for (k = 0; k < n; k++)
             for (j = 0; j < depth; j++)
-                w->expect.value[k * depth + j] = fuzz_store(dtype, fuzz_at(&a->view, k)->i == j, fuzz_at(&a->view, k)->i == j);
+                w->expect.value[k * depth + j] =
+                    fuzz_store(dtype, fuzz_at(&a->view, k)->i == j, fuzz_at(&a->view, k)->i == j);
     }
     finish(w, dvt_one_hot(a->x, depth, dtype));
 }

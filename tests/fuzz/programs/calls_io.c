@@ -22,7 +22,8 @@ static void call_format(fuzz_world *w, const fuzz_op *op) {
     options.suppress = c & 128;
     options.no_newline = c & 64;
     size = c % 3 == 0 ? sizeof buffer : c % 3 == 1 ? (size_t)b : 0;
-    status = dvt_format(a->x, c == 77 ? NULL : &options, size ? buffer : NULL, size, c % 5 ? &length : NULL);
+    status = dvt_format(a->x, c == 77 ? NULL : &options, size ? buffer : NULL, size,
+                        c % 5 ? &length : NULL);
     if (!fuzz_ended(w, status != DVT_OK))
         return;
     if (size && !memchr(buffer, 0, size))
@@ -51,7 +52,9 @@ static void call_read_npy(fuzz_world *w, const fuzz_op *op) {
         return;
     for (i = 0, dims[0] = 0; i < a->view.shape.ndim; i++)
         n += (size_t)snprintf(dims + n, sizeof dims - n, "%lld,", (long long)a->view.shape.dim[i]);
-    n = (size_t)snprintf(header, sizeof header, "{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", descr[a->view.dtype], dims);
+    n = (size_t)snprintf(header, sizeof header,
+                         "{'descr': '%s', 'fortran_order': False, 'shape': (%s), }",
+                         descr[a->view.dtype], dims);
     pad = (int)(64 - (10 + n + 1) % 64) % 64;
     bytes = 10 + n + (size_t)pad + 1 + (size_t)dvt_nbytes(a->x);
     file = (unsigned char *)malloc(bytes + 1);

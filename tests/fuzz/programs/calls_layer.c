@@ -66,7 +66,8 @@ static void call_conv(fuzz_world *w, const fuzz_op *op) {
     uint8_t b = fuzz_byte(w), c = fuzz_byte(w);
     dvt_shape shape = dvt_shape_of(x);
     dvt_dtype dtype = dvt_dtype_of(x);
-    int64_t channels = shape.ndim > 1 ? shape.dim[1] : 1, kernel = 1 + (b & 3) % 3, kernel2 = c & 64 ? 1 + (b >> 2 & 1) : kernel;
+    int64_t channels = shape.ndim > 1 ? shape.dim[1] : 1, kernel = 1 + (b & 3) % 3,
+            kernel2 = c & 64 ? 1 + (b >> 2 & 1) : kernel;
     (void)op;
     memset(&p, 0, sizeof p);
     p.groups = b & 16 && channels > 0 ? (int)channels : 0;
@@ -147,7 +148,8 @@ static void call_batch_norm(fuzz_world *w, const fuzz_op *op) {
     }
     if (part[0] && b & 4 && dvt_attach_grad(part[0], DVT_GRAD_WRITE) != DVT_OK)
         part[2] = NULL;
-    y = dvt_batch_norm(a->x, b >= 240 ? NULL : part[0], b >= 230 && b < 240 ? NULL : part[1], part[2], b == 128 ? NULL : part[3], axis, momentum, epsilon);
+    y = dvt_batch_norm(a->x, b >= 240 ? NULL : part[0], b >= 230 && b < 240 ? NULL : part[1],
+                       part[2], b == 128 ? NULL : part[3], axis, momentum, epsilon);
     finish(w, &guard, y, true);
 }
 
@@ -163,7 +165,8 @@ static void call_layer_norm(fuzz_world *w, const fuzz_op *op) {
     if (a->x && b & 2)
         gamma = fuzz_make(DVT_SHAPE(ndim ? a->view.shape.dim[ndim - 1] : 1), dtype, a->view.ctx, 2);
     if (a->x && b & 4)
-        beta = fuzz_make(DVT_SHAPE((ndim ? a->view.shape.dim[ndim - 1] : 1) + (b >= 250)), dtype, a->view.ctx, 4);
+        beta = fuzz_make(DVT_SHAPE((ndim ? a->view.shape.dim[ndim - 1] : 1) + (b >= 250)), dtype,
+                         a->view.ctx, 4);
     if (gamma && b & 8 && dvt_attach_grad(gamma, DVT_GRAD_WRITE) != DVT_OK)
         gamma = NULL;
     y = dvt_layer_norm(a->x, gamma, beta, epsilon);

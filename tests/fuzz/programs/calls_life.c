@@ -123,7 +123,8 @@ static void call_dim(fuzz_world *w, const fuzz_op *op) {
     if (a->x)
         w->expect.code = good ? DVT_OK : DVT_ERR_AXIS;
     w->expect.must_work = good;
-    if (fuzz_ended(w, dvt_error_code() != DVT_OK) && good && !op->rule && extent != a->view.shape.dim[axis + (axis < 0 ? ndim : 0)])
+    if (fuzz_ended(w, dvt_error_code() != DVT_OK) && good && !op->rule &&
+        extent != a->view.shape.dim[axis + (axis < 0 ? ndim : 0)])
         fuzz_fail(w, "is %lld", (long long)extent);
 }
 

@@ -35,7 +35,8 @@ static bool fits(dvt_dtype result, dvt_dtype into) {
 }
 
 /* The errors that all forms share; false: there will be one, or none is known. */
-static bool expect_elementwise(fuzz_world *w, const fuzz_op *op, fuzz_object *const *in, int n, double s, dvt_dtype *dtype) {
+static bool expect_elementwise(fuzz_world *w, const fuzz_op *op, fuzz_object *const *in, int n,
+                               double s, dvt_dtype *dtype) {
     dvt_shape shape;
     int i, rule = op->rule & 3;
     bool scalar = op->rule & (SCALAR_LEFT | SCALAR_RIGHT);
@@ -68,14 +69,16 @@ static bool expect_elementwise(fuzz_world *w, const fuzz_op *op, fuzz_object *co
         w->expect.code = DVT_ERR_DTYPE;
         return false;
     }
-    result = rule == BOOL ? DVT_BOOL : rule == FLOAT && !dvt_dtype_is_float(*dtype) ? DVT_F32 : *dtype;
+    result = rule == BOOL                                   ? DVT_BOOL
+             : rule == FLOAT && !dvt_dtype_is_float(*dtype) ? DVT_F32
+                                                            : *dtype;
     if (op->rule & INPLACE) {
         bool recorded = false;
         for (i = 0; i < n; i++)
             recorded |= dvt_is_recording() && dvt_has_history(in[i]->x);
         w->expect.code = !dvt_shape_equal(shape, in[0]->view.shape) ? DVT_ERR_SHAPE
                          : !fits(result, in[0]->view.dtype)         ? DVT_ERR_DTYPE
-                         : in[0]->view.repeats          ? DVT_ERR_VALUE
+                         : in[0]->view.repeats                      ? DVT_ERR_VALUE
                          : recorded                                 ? DVT_ERR_GRAD
                                                                     : DVT_OK;
         if (w->expect.code == DVT_ERR_VALUE && fuzz_size(&shape) == 0)
@@ -100,12 +103,15 @@ static bool too_large(fuzz_object *const *in, int n) {
     return fuzz_size(&shape) > 60000;
 }
 
-static void expect_values(fuzz_world *w, const fuzz_op *op, fuzz_object *const *in, int n, double s, dvt_dtype dtype) {
+static void expect_values(fuzz_world *w, const fuzz_op *op, fuzz_object *const *in, int n, double s,
+                          dvt_dtype dtype) {
     char text[40];
     const char *name = base_name(op, text);
     int64_t size = fuzz_size(&w->expect.shape), k;
     fuzz_view a = fuzz_broadcast_view(&in[0]->view, &w->expect.shape), b = a;
-    dvt_dtype result = (op->rule & 3) == BOOL ? DVT_BOOL : (op->rule & 3) == FLOAT && !dvt_dtype_is_float(dtype) ? DVT_F32 : dtype;
+    dvt_dtype result = (op->rule & 3) == BOOL                                  ? DVT_BOOL
+                       : (op->rule & 3) == FLOAT && !dvt_dtype_is_float(dtype) ? DVT_F32
+                                                                               : dtype;
     fuzz_value *out = (fuzz_value *)malloc(((size_t)size + 1) * sizeof *out), x, y;
     bool known = true;
     if ((op->rule & 3) == FLOAT)
@@ -179,12 +185,15 @@ static void call_where(fuzz_world *w, const fuzz_op *op) {
         return;
     if (!in[0]->x || !in[1]->x || !in[2]->x)
         w->expect.code = DVT_ERR_NULL_ARGUMENT;
-    else if (!dvt_ctx_equal(in[0]->view.ctx, in[1]->view.ctx) || !dvt_ctx_equal(in[0]->view.ctx, in[2]->view.ctx))
+    else if (!dvt_ctx_equal(in[0]->view.ctx, in[1]->view.ctx) ||
+             !dvt_ctx_equal(in[0]->view.ctx, in[2]->view.ctx))
         w->expect.code = DVT_ERR_CONTEXT;
-    else if (!fuzz_broadcast(&in[0]->view.shape, &in[1]->view.shape, &shape) || !fuzz_broadcast(&shape, &in[2]->view.shape, &shape))
+    else if (!fuzz_broadcast(&in[0]->view.shape, &in[1]->view.shape, &shape) ||
+             !fuzz_broadcast(&shape, &in[2]->view.shape, &shape))
         w->expect.code = DVT_ERR_SHAPE;
     else {
-        fuzz_view c = fuzz_broadcast_view(&in[0]->view, &shape), a = fuzz_broadcast_view(&in[1]->view, &shape),
+        fuzz_view c = fuzz_broadcast_view(&in[0]->view, &shape),
+                  a = fuzz_broadcast_view(&in[1]->view, &shape),
                   b = fuzz_broadcast_view(&in[2]->view, &shape);
         int64_t n = fuzz_size(&shape), k;
         w->expect.shape = shape;
@@ -228,7 +237,9 @@ static void call_clip(fuzz_world *w, const fuzz_op *op) {
                 if (x < low || x > high)
                     w->expect.value[k] = fuzz_store(a->view.dtype, x < low ? low : high, 0);
             }
-            if (low == 0 || high == 0) { /* the sign of a bound of 0 is not said */
+            if (fuzz_store(a->view.dtype, low, 0).d == 0 ||
+                fuzz_store(a->view.dtype, high, 0).d ==
+                    0) { /* the sign of a bound of 0 is not said */
                 free(w->expect.value);
                 w->expect.value = NULL;
             }
@@ -239,9 +250,15 @@ static void call_clip(fuzz_world *w, const fuzz_op *op) {
 
 /* ---- the table ---- */
 #define ROW(text, call, f, weight, rule) {text, call, FUZZ_FN(f), weight, rule, FUZZ_ULPS, 8},
-#define UNARY_SAME(name) ROW(#name, call_unary, dvt_##name, 2, SAME) ROW(#name "_", call_unary, dvt_##name##_, 1, SAME | INPLACE)
-#define UNARY_NOBOOL(name) ROW(#name, call_unary, dvt_##name, 2, NOBOOL) ROW(#name "_", call_unary, dvt_##name##_, 1, NOBOOL | INPLACE)
-#define UNARY_FLOAT(name) ROW(#name, call_unary, dvt_##name, 2, FLOAT) ROW(#name "_", call_unary, dvt_##name##_, 1, FLOAT | INPLACE)
+#define UNARY_SAME(name)                                                                           \
+    ROW(#name, call_unary, dvt_##name, 2, SAME)                                                    \
+    ROW(#name "_", call_unary, dvt_##name##_, 1, SAME | INPLACE)
+#define UNARY_NOBOOL(name)                                                                         \
+    ROW(#name, call_unary, dvt_##name, 2, NOBOOL)                                                  \
+    ROW(#name "_", call_unary, dvt_##name##_, 1, NOBOOL | INPLACE)
+#define UNARY_FLOAT(name)                                                                          \
+    ROW(#name, call_unary, dvt_##name, 2, FLOAT)                                                   \
+    ROW(#name "_", call_unary, dvt_##name##_, 1, FLOAT | INPLACE)
 #define UNARY_BOOL(name) ROW(#name, call_unary, dvt_##name, 2, BOOL)
 #define UNARY(name, rule, f, i, grad, lo, hi, doc) UNARY_##rule(name)
 #define FORMS(name, rule)                                                                          \
@@ -258,7 +275,8 @@ static void call_clip(fuzz_world *w, const fuzz_op *op) {
 #define BINARY(name, rule, f, i, ga, gb, la, ha, lb, hb, doc) BINARY_##rule(name)
 
 const fuzz_op fuzz_ops_math[] = {
-    DVTI_UNARY_TABLE(UNARY) DVTI_BINARY_TABLE(BINARY){"where", call_where, NULL, 8, 0, FUZZ_EXACT, 0},
+    DVTI_UNARY_TABLE(UNARY)
+        DVTI_BINARY_TABLE(BINARY){"where", call_where, NULL, 8, 0, FUZZ_EXACT, 0},
     {"clip", call_clip, NULL, 5, 0, FUZZ_EXACT, 0},
     {"clip_", call_clip, NULL, 3, INPLACE, FUZZ_EXACT, 0},
     {NULL, NULL, NULL, 0, 0, FUZZ_EXACT, 0},

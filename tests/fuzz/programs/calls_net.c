@@ -33,28 +33,38 @@ static dvt_block *make_net(int kind) {
     desc.activation = DVT_SOFTPLUS;
     switch (kind % 8) {
     case 0:
-        return DVT_ADD(net, dvt_dense(3, DVT_RELU), dvt_dense(2, DVT_LINEAR)) == DVT_OK ? net : NULL;
+        return DVT_ADD(net, dvt_dense(3, DVT_RELU), dvt_dense(2, DVT_LINEAR)) == DVT_OK ? net
+                                                                                        : NULL;
     case 1:
-        return DVT_ADD(net, dvt_dense(4, DVT_SIGMOID), dvt_layer_norm_block(), dvt_dense(1, DVT_TANH)) == DVT_OK ? net : NULL;
+        return DVT_ADD(net, dvt_dense(4, DVT_SIGMOID), dvt_layer_norm_block(),
+                       dvt_dense(1, DVT_TANH)) == DVT_OK
+                   ? net
+                   : NULL;
     case 2:
-        return DVT_ADD(net, dvt_conv2d_block(2, 3, DVT_RELU), dvt_max_pool2d_block(2, 2), dvt_flatten_block(),
-                       dvt_dense(3, DVT_LINEAR)) == DVT_OK
+        return DVT_ADD(net, dvt_conv2d_block(2, 3, DVT_RELU), dvt_max_pool2d_block(2, 2),
+                       dvt_flatten_block(), dvt_dense(3, DVT_LINEAR)) == DVT_OK
                    ? net
                    : NULL;
     case 3:
         return DVT_ADD(net, dvt_batch_norm_block(), dvt_dense(2, DVT_TANH)) == DVT_OK ? net : NULL;
     case 4:
-        return DVT_ADD(net, dvt_dense_with(&desc), dvt_activation_block(DVT_GELU)) == DVT_OK ? net : NULL;
+        return DVT_ADD(net, dvt_dense_with(&desc), dvt_activation_block(DVT_GELU)) == DVT_OK ? net
+                                                                                             : NULL;
     case 5:
         inner = dvt_sequential();
-        return DVT_ADD(inner, dvt_conv2d_block(3, 1, DVT_LINEAR), dvt_batch_norm_block()) == DVT_OK &&
-                       DVT_ADD(net, inner, dvt_avg_pool2d_block(2, 1), dvt_global_avg_pool2d_block(), dvt_dense(2, DVT_LINEAR)) == DVT_OK
+        return DVT_ADD(inner, dvt_conv2d_block(3, 1, DVT_LINEAR), dvt_batch_norm_block()) ==
+                           DVT_OK &&
+                       DVT_ADD(net, inner, dvt_avg_pool2d_block(2, 1),
+                               dvt_global_avg_pool2d_block(), dvt_dense(2, DVT_LINEAR)) == DVT_OK
                    ? net
                    : NULL;
     case 6:
-        return DVT_ADD(net, dvt_embedding_block(5, 3), dvt_dense(2, DVT_LINEAR)) == DVT_OK ? net : NULL;
+        return DVT_ADD(net, dvt_embedding_block(5, 3), dvt_dense(2, DVT_LINEAR)) == DVT_OK ? net
+                                                                                           : NULL;
     default:
-        return DVT_ADD(net, dvt_dense(kind / 8 - 3, DVT_RELU), dvt_dense(2, DVT_LINEAR)) == DVT_OK ? net : NULL;
+        return DVT_ADD(net, dvt_dense(kind / 8 - 3, DVT_RELU), dvt_dense(2, DVT_LINEAR)) == DVT_OK
+                   ? net
+                   : NULL;
     }
 }
 
@@ -69,7 +79,8 @@ static void call_net(fuzz_world *w, const fuzz_op *op) {
     list.n = b & 2 ? 2 : 1;
     dvt_seed(3);
     if (net)
-        status = dvt_initialize(net, b & 4 ? dvt_init_xavier() : dvt_init_uniform(0.5), list, b & 8);
+        status =
+            dvt_initialize(net, b & 4 ? dvt_init_xavier() : dvt_init_uniform(0.5), list, b & 8);
     if (net && status == DVT_OK) {
         dvt_release(w->net[slot]);
         w->net[slot] = (dvt_block *)dvt_retain(net);

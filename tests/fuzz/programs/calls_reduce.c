@@ -26,7 +26,8 @@ static bool mask_of(dvt_axes axes, int ndim, unsigned *mask) {
 }
 
 /* One value for the elements of a group; false where the model does not know. */
-static bool fold(int kind, const fuzz_view *view, const int64_t *at, int64_t n, fuzz_value *out, double *scale) {
+static bool fold(int kind, const fuzz_view *view, const int64_t *at, int64_t n, fuzz_value *out,
+                 double *scale) {
     bool whole = !dvt_dtype_is_float(view->dtype);
     double sum = 0, terms = 0;
     int64_t total = 0, best = 0, k;
@@ -41,7 +42,8 @@ static bool fold(int kind, const fuzz_view *view, const int64_t *at, int64_t n, 
         product *= whole ? (uint64_t)v.i : 1;
         truth = kind == ALL ? truth && d != 0 : truth || d != 0;
         if (whole ? (kind == MIN || kind == ARGMIN ? v.i < b.i : v.i > b.i)
-                  : b.d == b.d && (v.d != v.d || (kind == MIN || kind == ARGMIN ? v.d < b.d : v.d > b.d)))
+                  : b.d == b.d &&
+                        (v.d != v.d || (kind == MIN || kind == ARGMIN ? v.d < b.d : v.d > b.d)))
             best = k;
     }
     *scale = terms > *scale || terms != terms ? (terms == terms ? terms : INFINITY) : *scale;
@@ -74,7 +76,8 @@ static bool fold(int kind, const fuzz_view *view, const int64_t *at, int64_t n, 
     }
 }
 
-static void expect_reduced(fuzz_world *w, int kind, const fuzz_object *a, unsigned mask, bool keepdims) {
+static void expect_reduced(fuzz_world *w, int kind, const fuzz_object *a, unsigned mask,
+                           bool keepdims) {
     const fuzz_view *v = &a->view;
     int ndim = v->shape.ndim, i;
     int64_t n = fuzz_size(&v->shape), groups, count = 1, k, *at;
@@ -90,12 +93,12 @@ static void expect_reduced(fuzz_world *w, int kind, const fuzz_object *a, unsign
     }
     w->expect.shape = shape;
     w->expect.shape_known = w->expect.dtype_known = true;
-    w->expect.dtype = kind == ANY || kind == ALL                       ? DVT_BOOL
-                      : kind == ARGMIN || kind == ARGMAX               ? DVT_I64
-                      : kind == MIN || kind == MAX                     ? v->dtype
-                      : whole && (kind == SUM || kind == PROD)         ? DVT_I64
-                      : whole                                          ? DVT_F32
-                                                                       : v->dtype;
+    w->expect.dtype = kind == ANY || kind == ALL               ? DVT_BOOL
+                      : kind == ARGMIN || kind == ARGMAX       ? DVT_I64
+                      : kind == MIN || kind == MAX             ? v->dtype
+                      : whole && (kind == SUM || kind == PROD) ? DVT_I64
+                      : whole                                  ? DVT_F32
+                                                               : v->dtype;
     w->expect.must_work = true;
     groups = fuzz_size(&kept);
     w->expect.scale = fuzz_largest(v) * (double)count;
@@ -127,15 +130,19 @@ static void expect_reduced(fuzz_world *w, int kind, const fuzz_object *a, unsign
         known = fold(kind, v, at + k * count, count, &w->expect.value[k], &w->expect.scale);
     free(at);
     w->expect.slack = !whole && (kind == SUM || kind == MEAN) ? 4 : kind == MEAN ? 4 : 0;
-    if (kind == SUM && !whole && w->expect.scale > (v->dtype == DVT_F16 ? 6e4 : v->dtype == DVT_F64 ? 1e300 : 1e37))
+    if (kind == SUM && !whole &&
+        w->expect.scale > (v->dtype == DVT_F16   ? 6e4
+                           : v->dtype == DVT_F64 ? 1e300
+                                                 : 1e37))
         known = false;
     if (!known) {
         double scale = fuzz_largest(v) * (double)count;
         free(w->expect.value);
         w->expect.value = NULL;
-        w->expect.scale = kind == VAR || kind == STD || kind == NORM ? fuzz_largest(v) * fuzz_largest(v) * (double)(count + 1)
-                          : kind == LOGSUMEXP                        ? fuzz_largest(v) + log((double)count + 1) + 1
-                                                                     : scale;
+        w->expect.scale = kind == VAR || kind == STD || kind == NORM
+                              ? fuzz_largest(v) * fuzz_largest(v) * (double)(count + 1)
+                          : kind == LOGSUMEXP ? fuzz_largest(v) + log((double)count + 1) + 1
+                                              : scale;
     }
 }
 
@@ -169,11 +176,14 @@ static void call_reduce(fuzz_world *w, const fuzz_op *op) {
             expect_reduced(w, kind, a, mask, keepdims);
     }
     if (kind == ARGMIN || kind == ARGMAX)
-        finish(w, ((dvt_array * (*)(dvt_array *, int, bool)) op->function)(a->x, axes.n ? axes.axis[0] : DVT_FLAT, keepdims));
+        finish(w, ((dvt_array * (*)(dvt_array *, int, bool))
+                       op->function)(a->x, axes.n ? axes.axis[0] : DVT_FLAT, keepdims));
     else if (kind == VAR || kind == STD)
-        finish(w, ((dvt_array * (*)(dvt_array *, dvt_axes, double, bool)) op->function)(a->x, axes, ddof, keepdims));
+        finish(w, ((dvt_array * (*)(dvt_array *, dvt_axes, double, bool))
+                       op->function)(a->x, axes, ddof, keepdims));
     else
-        finish(w, ((dvt_array * (*)(dvt_array *, dvt_axes, bool)) op->function)(a->x, axes, keepdims));
+        finish(w,
+               ((dvt_array * (*)(dvt_array *, dvt_axes, bool)) op->function)(a->x, axes, keepdims));
 }
 
 /* ---- along one axis ---- */
@@ -188,7 +198,8 @@ static bool before(fuzz_value a, fuzz_value b, bool whole, bool descending) {
     return descending ? a.d > b.d : a.d < b.d;
 }
 
-static void expect_line(fuzz_world *w, int kind, const fuzz_view *v, int axis, int64_t k, bool descending, fuzz_value *positions) {
+static void expect_line(fuzz_world *w, int kind, const fuzz_view *v, int axis, int64_t k,
+                        bool descending, fuzz_value *positions) {
     int64_t n = fuzz_size(&v->shape), extent = v->shape.dim[axis], inner = 1, i, j, line;
     bool whole = !dvt_dtype_is_float(v->dtype);
     int64_t *order = (int64_t *)malloc(((size_t)extent + 1) * sizeof *order);
@@ -196,7 +207,8 @@ static void expect_line(fuzz_world *w, int kind, const fuzz_view *v, int axis, i
         inner *= v->shape.dim[i];
     w->expect.value = (fuzz_value *)malloc(((size_t)n + 1) * sizeof(fuzz_value));
     for (line = 0; line < (extent ? n / extent : 0); line++) {
-        int64_t from = line / inner * inner * extent + line % inner, to = line / inner * inner * k + line % inner, total = 0;
+        int64_t from = line / inner * inner * extent + line % inner,
+                to = line / inner * inner * k + line % inner, total = 0;
         double sum = 0, terms = 0;
         for (i = 0; i < extent; i++) {
             fuzz_value x = *fuzz_at(v, from + i * inner);
@@ -204,10 +216,13 @@ static void expect_line(fuzz_world *w, int kind, const fuzz_view *v, int axis, i
                 total = (int64_t)((uint64_t)total + (uint64_t)x.i);
                 sum += x.d;
                 terms += whole ? 0 : fabs(x.d);
-                w->expect.value[to + i * inner] = fuzz_store(whole ? DVT_I64 : v->dtype, sum, total);
+                w->expect.value[to + i * inner] =
+                    fuzz_store(whole ? DVT_I64 : v->dtype, sum, total);
                 continue;
             }
-            for (j = i; j > 0 && before(x, *fuzz_at(v, from + order[j - 1] * inner), whole, descending); j--)
+            for (j = i;
+                 j > 0 && before(x, *fuzz_at(v, from + order[j - 1] * inner), whole, descending);
+                 j--)
                 order[j] = order[j - 1];
             order[j] = i;
         }
@@ -216,7 +231,8 @@ static void expect_line(fuzz_world *w, int kind, const fuzz_view *v, int axis, i
         for (i = 0; kind != CUMSUM && i < k; i++) {
             fuzz_value at;
             at.i = order[i];
-            w->expect.value[to + i * inner] = kind == ARGSORT ? at : *fuzz_at(v, from + order[i] * inner);
+            w->expect.value[to + i * inner] =
+                kind == ARGSORT ? at : *fuzz_at(v, from + order[i] * inner);
             if (positions)
                 positions[to + i * inner] = at;
         }
@@ -251,14 +267,25 @@ static void call_along(fuzz_world *w, const fuzz_op *op) {
             small = fuzz_size(&a->view.shape) <= 3000;
             w->expect.shape = a->view.shape;
             w->expect.shape.dim[at] = k;
-            w->expect.dtype = kind == ARGSORT ? DVT_I64 : kind == CUMSUM && whole ? DVT_I64 : kind >= SOFTMAX && whole ? DVT_F32 : a->view.dtype;
+            w->expect.dtype = kind == ARGSORT            ? DVT_I64
+                              : kind == CUMSUM && whole  ? DVT_I64
+                              : kind >= SOFTMAX && whole ? DVT_F32
+                                                         : a->view.dtype;
             w->expect.shape_known = w->expect.dtype_known = w->expect.must_work = true;
-            w->expect.scale = kind >= SOFTMAX ? fuzz_largest(&a->view) * (kind == LOG_SOFTMAX) + 20 : 0;
+            w->expect.scale =
+                kind >= SOFTMAX ? fuzz_largest(&a->view) * (kind == LOG_SOFTMAX) + 20 : 0;
             if (kind < SOFTMAX && small) {
-                positions = kind == TOPK ? (fuzz_value *)calloc((size_t)fuzz_size(&a->view.shape) + 1, sizeof *positions) : NULL;
-                expect_line(w, kind, &a->view, at, k, kind == TOPK ? descending : descending, positions);
+                positions = kind == TOPK
+                                ? (fuzz_value *)calloc((size_t)fuzz_size(&a->view.shape) + 1,
+                                                       sizeof *positions)
+                                : NULL;
+                expect_line(w, kind, &a->view, at, k, kind == TOPK ? descending : descending,
+                            positions);
                 w->expect.slack = kind == CUMSUM && !whole ? 4 : 0;
-                if (kind == CUMSUM && !whole && w->expect.scale > (a->view.dtype == DVT_F16 ? 6e4 : a->view.dtype == DVT_F64 ? 1e300 : 1e37))
+                if (kind == CUMSUM && !whole &&
+                    w->expect.scale > (a->view.dtype == DVT_F16   ? 6e4
+                                       : a->view.dtype == DVT_F64 ? 1e300
+                                                                  : 1e37))
                     w->expect.scale = INFINITY;
             } else if (kind == CUMSUM)
                 w->expect.scale = fuzz_largest(&a->view) * (double)extent;
@@ -295,8 +322,10 @@ static bool fits_product(fuzz_world *w, fuzz_object *a, fuzz_object **b) {
     for (s = 0; a->x && a->view.shape.ndim && start < 250 && s < FUZZ_SLOTS; s++) {
         int slot = w->slot[(start + s) % FUZZ_SLOTS];
         fuzz_object *o = slot < 0 ? NULL : &w->object[slot];
-        if (o && o->view.shape.ndim && dvt_ctx_equal(a->view.ctx, o->view.ctx) && (start & 16 || o->view.dtype == a->view.dtype) &&
-            a->view.shape.dim[a->view.shape.ndim - 1] == o->view.shape.dim[o->view.shape.ndim > 1 ? o->view.shape.ndim - 2 : 0]) {
+        if (o && o->view.shape.ndim && dvt_ctx_equal(a->view.ctx, o->view.ctx) &&
+            (start & 16 || o->view.dtype == a->view.dtype) &&
+            a->view.shape.dim[a->view.shape.ndim - 1] ==
+                o->view.shape.dim[o->view.shape.ndim > 1 ? o->view.shape.ndim - 2 : 0]) {
             *b = o;
             return true;
         }
@@ -308,10 +337,12 @@ static bool fits_product(fuzz_world *w, fuzz_object *a, fuzz_object **b) {
 /* With a destination of the product's shape, which must get the product's bits. */
 static void product_into(fuzz_world *w, fuzz_object *a, fuzz_object *b, int bits) {
     dvt_scope_guard guard = dvt_scope_begin();
-    dvt_array *y = dvt_matmul_t(a->x, b->x, bits & 1, bits & 2), *into = y ? dvt_ones_like(y) : NULL, *same = NULL;
+    dvt_array *y = dvt_matmul_t(a->x, b->x, bits & 1, bits & 2),
+              *into = y ? dvt_ones_like(y) : NULL, *same = NULL;
     if (into && bits & 8)
         into = dvt_t(dvt_copy(dvt_t(into)));
-    if (into && dvt_matmul_into(into, a->x, b->x, bits & 1, bits & 2) && dvt_dtype_is_float(dvt_dtype_of(y)))
+    if (into && dvt_matmul_into(into, a->x, b->x, bits & 1, bits & 2) &&
+        dvt_dtype_is_float(dvt_dtype_of(y)))
         same = dvt_all(dvt_logical_or(dvt_equal(into, y), dvt_isnan(y)), DVT_ALL, false);
     w->lenient = same == NULL;
     if (same && dvt_item(same) == 0)
@@ -392,14 +423,16 @@ static void call_product(fuzz_world *w, const fuzz_op *op) {
     finish(w, y);
 }
 
-#define REDUCE(name, kind, bound, tolerance) {#name, call_reduce, FUZZ_FN(dvt_##name), 6, kind, bound, tolerance},
+#define REDUCE(name, kind, bound, tolerance)                                                       \
+    {#name, call_reduce, FUZZ_FN(dvt_##name), 6, kind, bound, tolerance},
 const fuzz_op fuzz_ops_reduce[] = {
-    REDUCE(sum, SUM, FUZZ_SCALED, 8) REDUCE(prod, PROD, FUZZ_SHAPE_ONLY, 0) REDUCE(mean, MEAN, FUZZ_SCALED, 8)
-    REDUCE(min, MIN, FUZZ_EXACT, 0) REDUCE(max, MAX, FUZZ_EXACT, 0) REDUCE(any, ANY, FUZZ_EXACT, 0)
-    REDUCE(all, ALL, FUZZ_EXACT, 0) REDUCE(norm, NORM, FUZZ_SHAPE_ONLY, 0) REDUCE(logsumexp, LOGSUMEXP, FUZZ_SCALED, 16)
-    REDUCE(var, VAR, FUZZ_SHAPE_ONLY, 0) REDUCE(std, STD, FUZZ_SHAPE_ONLY, 0) REDUCE(argmin, ARGMIN, FUZZ_EXACT, 0)
-    REDUCE(argmax, ARGMAX, FUZZ_EXACT, 0)
-    {"cumsum", call_along, NULL, 5, CUMSUM, FUZZ_SCALED, 8},
+    REDUCE(sum, SUM, FUZZ_SCALED, 8) REDUCE(prod, PROD, FUZZ_SHAPE_ONLY, 0) REDUCE(
+        mean, MEAN, FUZZ_SCALED, 8) REDUCE(min, MIN, FUZZ_EXACT, 0) REDUCE(max, MAX, FUZZ_EXACT, 0)
+        REDUCE(any, ANY, FUZZ_EXACT, 0) REDUCE(all, ALL, FUZZ_EXACT, 0)
+            REDUCE(norm, NORM, FUZZ_SHAPE_ONLY, 0) REDUCE(logsumexp, LOGSUMEXP, FUZZ_SCALED, 16)
+                REDUCE(var, VAR, FUZZ_SHAPE_ONLY, 0) REDUCE(std, STD, FUZZ_SHAPE_ONLY, 0)
+                    REDUCE(argmin, ARGMIN, FUZZ_EXACT, 0) REDUCE(argmax, ARGMAX, FUZZ_EXACT, 0){
+                        "cumsum", call_along, NULL, 5, CUMSUM, FUZZ_SCALED, 8},
     {"sort", call_along, NULL, 5, SORT, FUZZ_EXACT, 0},
     {"argsort", call_along, NULL, 5, ARGSORT, FUZZ_EXACT, 0},
     {"topk", call_along, NULL, 8, TOPK, FUZZ_EXACT, 0},

@@ -13,7 +13,8 @@ static void expect_view(fuzz_world *w, fuzz_view view) {
     w->expect.shape = view.shape;
     w->expect.dtype = view.dtype;
     w->expect.ctx = view.ctx;
-    w->expect.shape_known = w->expect.dtype_known = w->expect.ctx_known = w->expect.must_work = true;
+    w->expect.shape_known = w->expect.dtype_known = w->expect.ctx_known = w->expect.must_work =
+        true;
 }
 
 static void refuse(fuzz_world *w, dvt_status code) {
@@ -67,7 +68,8 @@ static void call_slice(fuzz_world *w, const fuzz_op *op) {
         stop = DVT_END;
     if (b & 4 && !op->rule)
         step = b & 8 ? -1 : b & 16 ? 2 : 1;
-    fuzz_say(w, "    axis %d, %lld:%lld:%lld\n", axis, (long long)start, (long long)stop, (long long)step);
+    fuzz_say(w, "    axis %d, %lld:%lld:%lld\n", axis, (long long)start, (long long)stop,
+             (long long)step);
     if (!a->x)
         refuse(w, DVT_ERR_NULL_ARGUMENT);
     else if (op->rule && a->view.shape.ndim == 0)
@@ -185,7 +187,8 @@ static void call_reshape(fuzz_world *w, const fuzz_op *op) {
     int64_t n = a->x ? fuzz_size(&v.shape) : 0;
     int i;
     if (op->rule == 1)
-        wanted = shape.ndim ? DVT_SHAPE(shape.dim[0], shape.dim[0] ? n / shape.dim[0] : 0) : DVT_SHAPE(1, 1);
+        wanted = shape.ndim ? DVT_SHAPE(shape.dim[0], shape.dim[0] ? n / shape.dim[0] : 0)
+                            : DVT_SHAPE(1, 1);
     else if (b < 40)
         wanted = DVT_SHAPE(n);
     else if (b < 80)
@@ -324,7 +327,8 @@ static void call_broadcast(fuzz_world *w, const fuzz_op *op) {
         shape = fuzz_shape(w);
     if (!a->x)
         refuse(w, DVT_ERR_NULL_ARGUMENT);
-    else if (c < 250 && fuzz_broadcast(&a->view.shape, &shape, &common) && dvt_shape_equal(common, shape))
+    else if (c < 250 && fuzz_broadcast(&a->view.shape, &shape, &common) &&
+             dvt_shape_equal(common, shape))
         expect_view(w, fuzz_broadcast_view(&a->view, &shape));
     else if (c < 250)
         refuse(w, DVT_ERR_SHAPE);
@@ -358,7 +362,8 @@ static void call_same(fuzz_world *w, const fuzz_op *op) {
 static void call_to_ctx(fuzz_world *w, const fuzz_op *op) {
     fuzz_object *a = fuzz_pick(w);
     dvt_ctx ctx = fuzz_ctx(w);
-    bool odd = ctx.type > DVT_DEVICE_GPU || (ctx.type == DVT_DEVICE_GPU && (ctx.id < 0 || ctx.id > 1)) ||
+    bool odd = ctx.type > DVT_DEVICE_GPU ||
+               (ctx.type == DVT_DEVICE_GPU && (ctx.id < 0 || ctx.id > 1)) ||
                (ctx.type == DVT_DEVICE_CPU && ctx.id < 0);
     if (!a->x)
         refuse(w, DVT_ERR_NULL_ARGUMENT);
@@ -398,7 +403,8 @@ static void call_astype(fuzz_world *w, const fuzz_op *op) {
 
 static void call_split(fuzz_world *w, const fuzz_op *op) {
     fuzz_object *a = fuzz_pick(w);
-    int n = fuzz_byte(w), axis = fuzz_axis(w, a->view.shape.ndim), at = axis, i, which = fuzz_byte(w);
+    int n = fuzz_byte(w), axis = fuzz_axis(w, a->view.shape.ndim), at = axis, i,
+        which = fuzz_byte(w);
     bool even = which & 1;
     dvt_array *out[8] = {NULL};
     dvt_status status;
@@ -432,85 +438,6 @@ static void call_split(fuzz_world *w, const fuzz_op *op) {
     fuzz_ended(w, status != DVT_OK);
 }
 
-/* ---- writing ---- */
-static bool may_write(fuzz_world *w, const fuzz_object *o) {
-    if (o->view.repeats)
-        return refuse(w, DVT_ERR_VALUE), false;
-    if (dvt_is_recording() && dvt_has_history(o->x))
-        return refuse(w, DVT_ERR_GRAD), false;
-    return true;
-}
-
-static void call_fill(fuzz_world *w, const fuzz_op *op) {
-    fuzz_object *a = fuzz_pick(w);
-    double value = fuzz_double(w);
-    int64_t n = a->x ? fuzz_size(&a->view.shape) : 0, k;
-    dvt_array *y;
-    fuzz_value from;
-    (void)op;
-    from.d = value;
-    if (!a->x)
-        refuse(w, DVT_ERR_NULL_ARGUMENT);
-    else if (n && may_write(w, a)) {
-        w->expect.must_work = true;
-        w->expect.value = fuzz_values(&a->view);
-        for (k = 0; k < n; k++)
-            w->expect.value[k] = fuzz_convert(from, DVT_F64, a->view.dtype);
-    }
-    y = dvt_fill(a->x, value);
-    if (y && y != a->x)
-        fuzz_fail(w, "returned another array");
-    if (fuzz_ended(w, !y))
-        fuzz_written(w, a);
-}
-
-static void call_copy_into(fuzz_world *w, const fuzz_op *op) {
-    fuzz_object *a = fuzz_pick(w), *b = fuzz_pick_like(w, a, true);
-    int64_t n = a->x ? fuzz_size(&a->view.shape) : 0, k;
-    dvt_array *y;
-    (void)op;
-    if (!a->x || !b->x)
-        refuse(w, DVT_ERR_NULL_ARGUMENT);
-    else if (a != b && dvt_shape_equal(a->view.shape, b->view.shape) && n && may_write(w, a)) {
-        w->expect.value = fuzz_values(&b->view);
-        for (k = 0; k < n; k++)
-            w->expect.value[k] = fuzz_convert(w->expect.value[k], b->view.dtype, a->view.dtype);
-        w->expect.must_work = !(dvt_is_recording() && dvt_has_history(b->x));
-    }
-    w->lenient = a == b;
-    y = dvt_copy_into(a->x, b->x);
-    if (y && y != a->x)
-        fuzz_fail(w, "returned another array");
-    if (fuzz_ended(w, !y))
-        fuzz_written(w, a);
-}
-
-static void call_set_from_host(fuzz_world *w, const fuzz_op *op) {
-    fuzz_object *a = fuzz_pick(w);
-    uint8_t b = fuzz_byte(w);
-    int64_t n = a->x ? fuzz_size(&a->view.shape) : 0, k, bytes = n * (a->x ? dvt_dtype_size(a->view.dtype) : 0);
-    void *host = calloc((size_t)n + 2, 8);
-    dvt_status status;
-    (void)op;
-    if (b >= 250)
-        bytes += b == 250 ? -bytes - 1 : b == 251 ? INT64_MAX - bytes : 1;
-    if (!a->x)
-        refuse(w, DVT_ERR_NULL_ARGUMENT);
-    else if (b >= 250)
-        refuse(w, DVT_ERR_RANGE);
-    else if (n && may_write(w, a)) {
-        w->expect.must_work = true;
-        w->expect.value = fuzz_values(&a->view);
-        for (k = 0; k < n; k++)
-            w->expect.value[k] = fuzz_convert((fuzz_value){.d = (double)(k % 7) - (b & 3)}, DVT_F64, a->view.dtype);
-        fuzz_encode(w->expect.value, a->view.dtype, n, host);
-    }
-    status = dvt_set_from_host(a->x, host, bytes);
-    free(host);
-    if (fuzz_ended(w, status != DVT_OK))
-        fuzz_written(w, a);
-}
-
 const fuzz_op fuzz_ops_view[] = {
     {"slice", call_slice, NULL, 30, 0, FUZZ_EXACT, 0},
     {"rows", call_slice, NULL, 6, 1, FUZZ_EXACT, 0},
@@ -531,8 +458,5 @@ const fuzz_op fuzz_ops_view[] = {
     {"as_in_ctx", call_to_ctx, NULL, 8, 1, FUZZ_EXACT, 0},
     {"astype", call_astype, NULL, 16, 0, FUZZ_EXACT, 0},
     {"split", call_split, NULL, 8, 0, FUZZ_EXACT, 0},
-    {"fill", call_fill, NULL, 12, 0, FUZZ_EXACT, 0},
-    {"copy_into", call_copy_into, NULL, 25, 0, FUZZ_EXACT, 0},
-    {"set_from_host", call_set_from_host, NULL, 8, 0, FUZZ_EXACT, 0},
     {NULL, NULL, NULL, 0, 0, FUZZ_EXACT, 0},
 };

@@ -110,13 +110,15 @@ dvt_axes fuzz_axes(fuzz_world *w, int ndim) {
     axes.n = 1 + (b & 1) * (ndim > 1) + (b % 7 == 0);
     axes.axis[0] = fuzz_axis(w, ndim);
     for (k = 1; k < axes.n; k++)
-        axes.axis[k] = ndim > 1 && b % 5 ? (axes.axis[k - 1] + ndim + 1) % ndim : fuzz_axis(w, ndim);
+        axes.axis[k] =
+            ndim > 1 && b % 5 ? (axes.axis[k - 1] + ndim + 1) % ndim : fuzz_axis(w, ndim);
     return axes;
 }
 
 dvt_shape fuzz_shape(fuzz_world *w) {
     static const uint8_t extent[] = {1, 2, 3, 4, 5, 0, 7, 8, 1, 2, 3, 4, 9, 16, 17, 33};
-    static const int64_t huge[] = {INT64_MAX, INT64_MIN, -1, (int64_t)1 << 40, (int64_t)1 << 62, 3, 0, 1};
+    static const int64_t huge[] = {INT64_MAX,        INT64_MIN, -1, (int64_t)1 << 40,
+                                   (int64_t)1 << 62, 3,         0,  1};
     uint8_t b = fuzz_byte(w), bits;
     dvt_shape shape = DVT_SCALAR;
     int i;
@@ -125,7 +127,12 @@ dvt_shape fuzz_shape(fuzz_world *w) {
         shape.ndim = ndim[b - 252];
         return shape;
     }
-    shape.ndim = b % 16 < 2 ? 0 : b % 16 < 5 ? 1 : b % 16 < 10 ? 2 : b % 16 < 13 ? 3 : b % 16 < 15 ? 4 : 5;
+    shape.ndim = b % 16 < 2    ? 0
+                 : b % 16 < 5  ? 1
+                 : b % 16 < 10 ? 2
+                 : b % 16 < 13 ? 3
+                 : b % 16 < 15 ? 4
+                               : 5;
     if (b >= 248)
         shape.ndim = 8;
     for (i = 0; i < shape.ndim; i++) {
@@ -142,8 +149,9 @@ dvt_shape fuzz_shape(fuzz_world *w) {
 }
 
 dvt_dtype fuzz_dtype(fuzz_world *w) {
-    static const dvt_dtype dtype[] = {DVT_F32, DVT_F32, DVT_F32, DVT_F32, DVT_F64, DVT_F16, DVT_BF16, DVT_I64,
-                                      DVT_I32, DVT_U8,  DVT_I8,  DVT_BOOL, DVT_I64, DVT_F32, DVT_F64, DVT_I32};
+    static const dvt_dtype dtype[] = {DVT_F32,  DVT_F32, DVT_F32, DVT_F32, DVT_F64, DVT_F16,
+                                      DVT_BF16, DVT_I64, DVT_I32, DVT_U8,  DVT_I8,  DVT_BOOL,
+                                      DVT_I64,  DVT_F32, DVT_F64, DVT_I32};
     uint8_t b = fuzz_byte(w);
     return b == 255 ? (dvt_dtype)DVT_DTYPE_UNSIGNED : b == 254 ? (dvt_dtype)-1 : dtype[b % 16];
 }
@@ -169,10 +177,11 @@ dvt_ctx fuzz_ctx(fuzz_world *w) {
 }
 
 double fuzz_double(fuzz_world *w) {
-    static const double table[] = {0,    -0.0,    1,      -1,      0.5,   2,       3,     -2,      INFINITY, -INFINITY,
-                                   NAN,  1e30,    1e-30,  1e308,   65504, 255,     -128,  256,     0.1,      1e-8,
-                                   -0.5, 7,       100,    -100,    1e-45, 9.3e18,  -1e19, 65520,   2.5,      1.5,
-                                   1e38, 16777217, 3.7e9, 4294967296.0, -3,  1e-300,  1e-38, 40000, 0.25,     -0.25};
+    static const double table[] = {
+        0,    -0.0,     1,     -1,           0.5,   2,      3,     -2,    INFINITY, -INFINITY,
+        NAN,  1e30,     1e-30, 1e308,        65504, 255,    -128,  256,   0.1,      1e-8,
+        -0.5, 7,        100,   -100,         1e-45, 9.3e18, -1e19, 65520, 2.5,      1.5,
+        1e38, 16777217, 3.7e9, 4294967296.0, -3,    1e-300, 1e-38, 40000, 0.25,     -0.25};
     uint8_t b = fuzz_byte(w);
     if (b & 1)
         return (b >> 1) * 0.125 - 4;
@@ -180,7 +189,8 @@ double fuzz_double(fuzz_world *w) {
 }
 
 int64_t fuzz_int(fuzz_world *w) {
-    static const int64_t odd[] = {INT64_MAX, INT64_MIN, INT64_MIN + 1, (int64_t)1 << 40, -1000000, 1000000, INT32_MAX, 255};
+    static const int64_t odd[] = {INT64_MAX, INT64_MIN, INT64_MIN + 1, (int64_t)1 << 40,
+                                  -1000000,  1000000,   INT32_MAX,     255};
     uint8_t b = fuzz_byte(w);
     return b >= 248 ? odd[b - 248] : b % 24 - 8;
 }

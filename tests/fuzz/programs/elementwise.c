@@ -14,7 +14,11 @@ bool fuzz_unary_value(const char *name, dvt_dtype dtype, fuzz_value x, fuzz_valu
     dvt_dtype result = whole ? DVT_F32 : dtype;
     if (IS("isnan") || IS("isinf") || IS("isfinite") || IS("logical_not")) {
         d = fuzz_number(x, dtype);
-        out->i = IS("isnan") ? d != d : IS("isinf") ? isinf(d) != 0 : IS("isfinite") ? d - d == 0 : whole ? x.i == 0 : d == 0;
+        out->i = IS("isnan")      ? d != d
+                 : IS("isinf")    ? isinf(d) != 0
+                 : IS("isfinite") ? d - d == 0
+                 : whole          ? x.i == 0
+                                  : d == 0;
         return true;
     }
     if (IS("reciprocal"))
@@ -62,7 +66,9 @@ bool fuzz_unary_value(const char *name, dvt_dtype dtype, fuzz_value x, fuzz_valu
 }
 
 static int compare_kind(const char *name) {
-    static const char *const names[] = {"equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "logical_and", "logical_or", "logical_xor"};
+    static const char *const names[] = {"equal",       "not_equal",  "less",
+                                        "less_equal",  "greater",    "greater_equal",
+                                        "logical_and", "logical_or", "logical_xor"};
     int i;
     for (i = 0; i < 9; i++)
         if (IS(names[i]))
@@ -71,14 +77,17 @@ static int compare_kind(const char *name) {
 }
 
 /* a and b as stored in `dtype`, the promoted one. */
-bool fuzz_binary_value(const char *name, dvt_dtype dtype, fuzz_value a, fuzz_value b, fuzz_value *out) {
+bool fuzz_binary_value(const char *name, dvt_dtype dtype, fuzz_value a, fuzz_value b,
+                       fuzz_value *out) {
     bool whole = !dvt_dtype_is_float(dtype);
     int kind = compare_kind(name);
     double x, y, r;
     if (kind >= 0) {
         bool less = whole ? a.i < b.i : a.d < b.d, greater = whole ? a.i > b.i : a.d > b.d;
-        bool equal = whole ? a.i == b.i : a.d == b.d, p = whole ? a.i != 0 : a.d != 0, q = whole ? b.i != 0 : b.d != 0;
-        bool results[9] = {equal, !equal, less, less || equal, greater, greater || equal, p && q, p || q, p != q};
+        bool equal = whole ? a.i == b.i : a.d == b.d, p = whole ? a.i != 0 : a.d != 0,
+             q = whole ? b.i != 0 : b.d != 0;
+        bool results[9] = {equal,  !equal, less,  less || equal, greater, greater || equal,
+                           p && q, p || q, p != q};
         out->i = results[kind];
         return true;
     }

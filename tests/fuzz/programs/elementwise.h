@@ -4,7 +4,8 @@
 #include "programs.h"
 
 bool fuzz_unary_value(const char *name, dvt_dtype dtype, fuzz_value x, fuzz_value *out);
-bool fuzz_binary_value(const char *name, dvt_dtype dtype, fuzz_value a, fuzz_value b, fuzz_value *out);
+bool fuzz_binary_value(const char *name, dvt_dtype dtype, fuzz_value a, fuzz_value b,
+                       fuzz_value *out);
 /* A number next to an array of that dtype. */
 fuzz_value fuzz_scalar_value(dvt_dtype dtype, double s);
 

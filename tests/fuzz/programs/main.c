@@ -8,11 +8,14 @@
 #include <unistd.h>
 
 const char *__asan_default_options(void);
+
 const char *__asan_default_options(void) {
-    return "allocator_may_return_null=1:max_allocation_size_mb=512:detect_stack_use_after_return=0:quarantine_size_mb=16";
+    return "allocator_may_return_null=1:max_allocation_size_mb=512:detect_stack_use_after_return=0:"
+           "quarantine_size_mb=16";
 }
 
 const char *__ubsan_default_options(void);
+
 const char *__ubsan_default_options(void) {
     return "print_stacktrace=1";
 }
@@ -103,7 +106,7 @@ static uint64_t random_next(void) {
 
 static void generate(fuzz_program *p, uint64_t seed, int most) {
     int n, i, k, total = 0, favorite[6];
-    bool recorded;
+    bool recorded, large;
     const fuzz_op *ops = fuzz_ops(&n);
     random_state = seed * 0x2545f4914f6cdd1du + 1;
     for (i = 0; i < n; i++)
@@ -111,13 +114,17 @@ static void generate(fuzz_program *p, uint64_t seed, int most) {
     for (i = 0; i < 6; i++)
         favorite[i] = (int)(random_next() % (uint64_t)n);
     recorded = random_next() % 4 != 0;
+    large = random_next() % 32 == 0; /* enough for several threads */
     p->n = 4 + (int)(random_next() % (uint64_t)(most - 3));
     for (i = 0; i < p->n; i++) {
         int op = 0;
         if (i < 3)
             op = 0; /* from_host */
         else if (i < 8 && recorded)
-            op = fuzz_find_op(i < 5 ? "attach_grad" : i == 5 ? "record" : i == 6 ? "net" : "trainer");
+            op = fuzz_find_op(i < 5    ? "attach_grad"
+                              : i == 5 ? "record"
+                              : i == 6 ? "net"
+                                       : "trainer");
         else if (random_next() % 4 == 0)
             op = favorite[random_next() % 6];
         else {
@@ -131,6 +138,8 @@ static void generate(fuzz_program *p, uint64_t seed, int most) {
             if (random_next() % 8 && p->call[i].arg[k] >= 240)
                 p->call[i].arg[k] = (uint8_t)(p->call[i].arg[k] % 240);
         }
+        if (large && i < 2)
+            p->call[i].arg[0] = (uint8_t)(240 + random_next() % 4);
     }
 }
 
@@ -170,7 +179,8 @@ static void shrink(fuzz_program *p) {
         for (size = p->n / 2; size >= 1; size /= 2)
             for (i = 0; i + size <= p->n;) {
                 fuzz_program shorter = *p;
-                memmove(shorter.call + i, shorter.call + i + size, (size_t)(p->n - i - size) * sizeof p->call[0]);
+                memmove(shorter.call + i, shorter.call + i + size,
+                        (size_t)(p->n - i - size) * sizeof p->call[0]);
                 shorter.n -= size;
                 if (still_fails(&shorter)) {
                     *p = shorter;
@@ -199,6 +209,7 @@ static void show(const fuzz_program *p) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static bool ready;
     fuzz_program p;
@@ -295,7 +306,8 @@ int main(int argc, char **argv) {
                 failed += !good;
             }
         else {
-            fprintf(stderr, "usage: programs [--seed N] [--count N] [--seconds N] [--calls N] [--only WORLD] [--save FILE] [--show FILE] [--replay FILE...]\n");
+            fprintf(stderr, "usage: programs [--seed N] [--count N] [--seconds N] [--calls N] "
+                            "[--only WORLD] [--save FILE] [--show FILE] [--replay FILE...]\n");
             return 2;
         }
     }
@@ -306,9 +318,11 @@ int main(int argc, char **argv) {
         passed += !bad;
     }
     for (i = 0; stats && i < 512 && fuzz_ops(NULL)[i].name; i++)
-        printf("%-24s %8lld calls %8lld without an error\n", fuzz_ops(NULL)[i].name, (long long)fuzz_op_calls[i], (long long)fuzz_op_worked[i]);
-    printf("%lld programs in all worlds, %lld calls, %lld of them without an error, %.0f s\n", (long long)total_runs,
-           (long long)total_calls, (long long)total_worked, dvt_seconds() - begin);
+        printf("%-24s %8lld calls %8lld without an error\n", fuzz_ops(NULL)[i].name,
+               (long long)fuzz_op_calls[i], (long long)fuzz_op_worked[i]);
+    printf("%lld programs in all worlds, %lld calls, %lld of them without an error, %.0f s\n",
+           (long long)total_runs, (long long)total_calls, (long long)total_worked,
+           dvt_seconds() - begin);
     printf("%d passed, %d failed, 0 skipped\n", passed, failed);
     return failed != 0;
 }

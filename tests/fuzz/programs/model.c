@@ -76,10 +76,7 @@ static uint16_t double_to_half(double d, int exponent_bits, int fraction_bits) {
 }
 
 static int64_t lowest(dvt_dtype dtype) {
-    return dtype == DVT_I8    ? -128
-           : dtype == DVT_I32 ? INT32_MIN
-           : dtype == DVT_I64 ? INT64_MIN
-                              : 0;
+    return dtype == DVT_I8 ? -128 : dtype == DVT_I32 ? INT32_MIN : dtype == DVT_I64 ? INT64_MIN : 0;
 }
 
 static int64_t largest(dvt_dtype dtype) {
@@ -306,7 +303,8 @@ bool fuzz_broadcast(const dvt_shape *a, const dvt_shape *b, dvt_shape *out) {
     memset(&shape, 0, sizeof shape);
     shape.ndim = a->ndim > b->ndim ? a->ndim : b->ndim;
     for (i = 1; i <= shape.ndim; i++) {
-        int64_t x = i <= a->ndim ? a->dim[a->ndim - i] : 1, y = i <= b->ndim ? b->dim[b->ndim - i] : 1;
+        int64_t x = i <= a->ndim ? a->dim[a->ndim - i] : 1,
+                y = i <= b->ndim ? b->dim[b->ndim - i] : 1;
         if (x != y && x != 1 && y != 1)
             return false;
         shape.dim[shape.ndim - i] = x == 1 ? y : x;

@@ -81,7 +81,7 @@ typedef enum fuzz_compare {
     FUZZ_RECORD, /* the first world */
     FUZZ_BITS,   /* must equal it bit for bit, but for NaN's bits */
     FUZZ_NEAR,   /* must be within the tolerance of each operation */
-    FUZZ_ALONE   /* may fail for want of memory where the first did not; from then on invariants only */
+    FUZZ_ALONE /* may fail for want of memory where the first did not; from then on invariants only */
 } fuzz_compare;
 
 typedef struct fuzz_config {
@@ -112,29 +112,31 @@ struct fuzz_op {
 
 /* What the model says of a result before the call is made. */
 typedef struct fuzz_expectation {
-    bool must_work;     /* fails only for want of memory */
-    dvt_status code;    /* DVT_OK: not known */
+    bool must_work;  /* fails only for want of memory */
+    dvt_status code; /* DVT_OK: not known */
     bool shape_known, dtype_known;
     dvt_shape shape;
     dvt_dtype dtype;
     dvt_ctx ctx;
     bool ctx_known;
-    fuzz_view view;     /* buffer != NULL: a view on that buffer */
-    bool copies;        /* or a copy of that view */
-    fuzz_value *value;  /* NULL or C-order values, freed by fuzz_result */
-    double slack;       /* of value, as a multiple of `scale` times epsilon; 0: equal */
-    double scale;       /* the largest sum of absolute terms */
+    fuzz_view view;    /* buffer != NULL: a view on that buffer */
+    bool copies;       /* or a copy of that view */
+    fuzz_value *value; /* NULL or C-order values, freed by fuzz_result */
+    double slack;      /* of value, as a multiple of `scale` times epsilon; 0: equal */
+    double scale;      /* the largest sum of absolute terms */
 } fuzz_expectation;
 
 struct fuzz_world {
     const fuzz_config *config;
-    fuzz_trace *trace;       /* recorded, or compared with */
-    int at;                  /* in trace */
-    bool free_running;       /* FUZZ_ALONE after its first difference */
-    bool differs;            /* this call may succeed where the recorded one failed: indices on GPUs are clamped */
-    bool wild;               /* some value is large or not finite: gradients are not compared with the reference's */
-    bool lenient;            /* NULL may come without an error */
-    int number;              /* of the call */
+    fuzz_trace *trace; /* recorded, or compared with */
+    int at;            /* in trace */
+    bool free_running; /* FUZZ_ALONE after its first difference */
+    bool
+        differs; /* this call may succeed where the recorded one failed: indices on GPUs are clamped */
+    bool
+        wild; /* some value is large or not finite: gradients are not compared with the reference's */
+    bool lenient; /* NULL may come without an error */
+    int number;   /* of the call */
     const fuzz_call *call;
     int cursor;
     const fuzz_op *op;
@@ -230,8 +232,10 @@ void fuzz_say(fuzz_world *w, const char *format, ...) DVT_PRINTF(2, 3);
 /* ---- calls_*.c ---- */
 const fuzz_op *fuzz_ops(int *n);
 int fuzz_find_op(const char *name);
-extern const fuzz_op fuzz_ops_create[], fuzz_ops_view[], fuzz_ops_math[], fuzz_ops_reduce[], fuzz_ops_index[],
-    fuzz_ops_layer[], fuzz_ops_grad[], fuzz_ops_life[], fuzz_ops_net[], fuzz_ops_io[];
+extern const fuzz_op fuzz_ops_write[];
+extern const fuzz_op fuzz_ops_create[], fuzz_ops_view[], fuzz_ops_math[], fuzz_ops_reduce[],
+    fuzz_ops_index[], fuzz_ops_layer[], fuzz_ops_grad[], fuzz_ops_life[], fuzz_ops_net[],
+    fuzz_ops_io[];
 #define FUZZ_FN(f) ((void (*)(void))(f))
 
 #endif

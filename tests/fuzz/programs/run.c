@@ -46,8 +46,9 @@ void fuzz_lift_limits(const fuzz_world *w, bool lift) {
 }
 
 /* ---- operations ---- */
-static const fuzz_op *const families[] = {fuzz_ops_create, fuzz_ops_view,  fuzz_ops_math, fuzz_ops_reduce, fuzz_ops_index,
-                                          fuzz_ops_layer,  fuzz_ops_grad, fuzz_ops_life, fuzz_ops_net,    fuzz_ops_io};
+static const fuzz_op *const families[] = {
+    fuzz_ops_create, fuzz_ops_view, fuzz_ops_write, fuzz_ops_math, fuzz_ops_reduce, fuzz_ops_index,
+    fuzz_ops_layer,  fuzz_ops_grad, fuzz_ops_life,  fuzz_ops_net,  fuzz_ops_io};
 static fuzz_op all_ops[512];
 static int n_ops;
 
@@ -122,7 +123,8 @@ static void end(fuzz_world *w, const dvt_stats *before) {
     dvt_set_transfer_guard(DVT_TRANSFER_ALLOW);
     after = dvt_get_stats();
     if (after.arrays != before->arrays || after.blocks_of_memory != before->blocks_of_memory)
-        fuzz_fail(w, "leaves %lld arrays and %lld buffers", (long long)(after.arrays - before->arrays),
+        fuzz_fail(w, "leaves %lld arrays and %lld buffers",
+                  (long long)(after.arrays - before->arrays),
                   (long long)(after.blocks_of_memory - before->blocks_of_memory));
     if (w->config->faults)
         dvt_set_allocator(NULL);

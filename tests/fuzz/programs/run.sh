@@ -47,7 +47,13 @@ done
 if [ -n "$LIBFUZZER" ]; then
     $compiler -fsanitize=fuzzer,address $objects -o "$out/programs" $LIBS
     mkdir -p "$out/corpus"
-    "$out/programs" -max_total_time="$SECONDS_EACH" -artifact_prefix="$out/" "$out/corpus"
+    if "$out/programs" -max_total_time="$SECONDS_EACH" -max_len=896 -artifact_prefix="$out/" "$out/corpus" >"$out/log" 2>&1; then
+        pass
+    else
+        fail "fuzz programs under libFuzzer" "see $out/log"
+    fi
+    tail -n 1 "$out/log"
+    finish
     exit
 fi
 $compiler $sanitize $objects -o "$out/programs" $LIBS

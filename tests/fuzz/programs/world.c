@@ -11,7 +11,8 @@ void fuzz_fail(fuzz_world *w, const char *format, ...) {
     if (w->failed)
         return;
     w->failed = true;
-    n = snprintf(w->why, sizeof w->why, "[%s] call %d %s: ", w->config->name, w->number, w->op ? w->op->name : "end");
+    n = snprintf(w->why, sizeof w->why, "[%s] call %d %s: ", w->config->name, w->number,
+                 w->op ? w->op->name : "end");
     va_start(list, format);
     vsnprintf(w->why + n, sizeof w->why - (size_t)n, format, list);
     va_end(list);
@@ -142,21 +143,25 @@ static bool is_near(const fuzz_world *w, double a, double b, dvt_dtype dtype) {
     } else if (w->op->bound == FUZZ_EXACT)
         return false;
     if (isinf(a) != isinf(b) && w->op->bound == FUZZ_ULPS)
-        return scale > 0 && fmin(fabs(a), fabs(b)) > (dtype == DVT_F64 ? 1.79e308 : dtype == DVT_F16 ? 65000 : 3.38e38);
+        return scale > 0 && fmin(fabs(a), fabs(b)) > (dtype == DVT_F64   ? 1.79e308
+                                                      : dtype == DVT_F16 ? 65000
+                                                                         : 3.38e38);
     return fabs(a - b) <= w->op->tolerance * unit * (scale + tiny);
 }
 
 static bool reading_gradient;
 
 /* Relative to the gradient's largest element. */
-static bool is_near_gradient(const fuzz_world *w, const fuzz_value *a, const fuzz_value *b, int64_t n, int64_t k, dvt_dtype dtype) {
+static bool is_near_gradient(const fuzz_world *w, const fuzz_value *a, const fuzz_value *b,
+                             int64_t n, int64_t k, dvt_dtype dtype) {
     double most = 0;
     int64_t i;
     if (w->wild || (dtype != DVT_F32 && dtype != DVT_F64))
         return true;
     for (i = 0; i < n; i++)
         most = fabs(a[i].d) > most ? fabs(a[i].d) : !(fabs(b[i].d) < 1e6) ? INFINITY : most;
-    return !(most < 1e6) || fabs(a[k].d - b[k].d) <= (most + 1e-3) * (dtype == DVT_F32 ? 1e-3 : 1e-9);
+    return !(most < 1e6) ||
+           fabs(a[k].d - b[k].d) <= (most + 1e-3) * (dtype == DVT_F32 ? 1e-3 : 1e-9);
 }
 
 /* New values of an array, as the library has them: checks them against the model and the trace, and returns what the model goes
@@ -167,7 +172,8 @@ static fuzz_value *settle(fuzz_world *w, dvt_array *x, bool lazily) {
     int64_t n = dvt_size(x), k;
     fuzz_value *v = (fuzz_value *)calloc((size_t)n + 1, sizeof *v);
     fuzz_item *item = w->free_running ? NULL : next_item(w, FUZZ_ARRAY);
-    const fuzz_value *truth = item && w->config->compare != FUZZ_RECORD ? w->trace->value + item->at : NULL;
+    const fuzz_value *truth =
+        item && w->config->compare != FUZZ_RECORD ? w->trace->value + item->at : NULL;
     if (w->failed)
         return v;
     if (truth && (item->n != n || item->dtype != dtype || !dvt_shape_equal(item->shape, shape))) {
@@ -186,11 +192,14 @@ static fuzz_value *settle(fuzz_world *w, dvt_array *x, bool lazily) {
             double want = fuzz_number(w->expect.value[k], dtype), got = fuzz_number(v[k], dtype);
             bool good = w->expect.slack == 0
                             ? fuzz_same(w->expect.value[k], v[k], dtype)
-                            : want == got || (want != want && got != got) || !(w->expect.scale < INFINITY) ||
+                            : want == got || (want != want && got != got) ||
+                                  !(w->expect.scale < INFINITY) ||
                                   fabs(want - got) <= w->expect.slack * fuzz_epsilon(dtype) *
-                                                          (w->expect.scale + fabs(want)) + (dtype == DVT_F16 ? 6e-8 : 1e-40);
+                                                              (w->expect.scale + fabs(want)) +
+                                                          (dtype == DVT_F16 ? 6e-8 : 1e-40);
             if (!good) {
-                fuzz_fail(w, "element %lld is %.17g; the model has %.17g (scale %g)", (long long)k, got, want, w->expect.scale);
+                fuzz_fail(w, "element %lld is %.17g; the model has %.17g (scale %g)", (long long)k,
+                          got, want, w->expect.scale);
                 return v;
             }
         }
@@ -212,8 +221,9 @@ static fuzz_value *settle(fuzz_world *w, dvt_array *x, bool lazily) {
         if (reading_gradient && w->config->compare == FUZZ_NEAR)
             near = is_near_gradient(w, v, truth, n, k, dtype);
         if (!near) {
-            fuzz_fail(w, "element %lld of %lld is %.17g, and %.17g in the first world", (long long)k, (long long)n,
-                      fuzz_number(v[k], dtype), fuzz_number(truth[k], dtype));
+            fuzz_fail(w, "element %lld of %lld is %.17g, and %.17g in the first world",
+                      (long long)k, (long long)n, fuzz_number(v[k], dtype),
+                      fuzz_number(truth[k], dtype));
             return v;
         }
     }
@@ -298,12 +308,16 @@ bool fuzz_ended(fuzz_world *w, bool failed) {
         fuzz_fail(w, "failed without an error");
     if (code != DVT_OK && !failed)
         fuzz_fail(w, "succeeded and left an error: %s", say);
-    if (code == DVT_ERR_INTERNAL || (code != DVT_OK && (strncmp(say, "dvt_", 4) || strlen(say) < 20)))
+    if (code == DVT_ERR_INTERNAL ||
+        (code != DVT_OK && (strncmp(say, "dvt_", 4) || strlen(say) < 20)))
         fuzz_fail(w, "code %d with the message: %s", (int)code, say);
-    if (code != DVT_OK && w->expect.must_work && !(is_memory(code) && w->config->compare == FUZZ_ALONE))
+    if (code != DVT_OK && w->expect.must_work &&
+        !(is_memory(code) && w->config->compare == FUZZ_ALONE))
         fuzz_fail(w, "failed, but the model does not: %s", say);
-    if (w->expect.code != DVT_OK && code != w->expect.code && !(is_memory(code) && w->config->compare == FUZZ_ALONE))
-        fuzz_fail(w, "gives %s, expected %s: %s", dvt_status_name(code), dvt_status_name(w->expect.code), say);
+    if (w->expect.code != DVT_OK && code != w->expect.code &&
+        !(is_memory(code) && w->config->compare == FUZZ_ALONE))
+        fuzz_fail(w, "gives %s, expected %s: %s", dvt_status_name(code),
+                  dvt_status_name(w->expect.code), say);
     dvt_clear_error();
     if (w->failed)
         return false;
@@ -332,7 +346,8 @@ static void check_view(fuzz_world *w, dvt_array *y, const fuzz_view *view) {
         return;
     for (i = 0; i < view->shape.ndim; i++)
         if (view->shape.dim[i] > 1 && dvt_stride(y, i) != view->stride[i])
-            fuzz_fail(w, "stride %d is %lld; the model has %lld", i, (long long)dvt_stride(y, i), (long long)view->stride[i]);
+            fuzz_fail(w, "stride %d is %lld; the model has %lld", i, (long long)dvt_stride(y, i),
+                      (long long)view->stride[i]);
     if (dvt_is_contiguous(y) != fuzz_is_c_order(view))
         fuzz_fail(w, "dvt_is_contiguous is wrong");
 }
@@ -359,7 +374,8 @@ void fuzz_result(fuzz_world *w, dvt_array *y) {
     if (e->shape_known && !dvt_shape_equal(e->shape, shape))
         fuzz_fail(w, "another shape than the model's");
     if (e->dtype_known && dvt_dtype_of(y) != e->dtype)
-        fuzz_fail(w, "is %s, expected %s", dvt_dtype_name(dvt_dtype_of(y)), dvt_dtype_name(e->dtype));
+        fuzz_fail(w, "is %s, expected %s", dvt_dtype_name(dvt_dtype_of(y)),
+                  dvt_dtype_name(e->dtype));
     if (e->ctx_known && !dvt_ctx_equal(dvt_ctx_of(y), e->ctx))
         fuzz_fail(w, "is on %s, expected %s", dvt_ctx_name(dvt_ctx_of(y)), dvt_ctx_name(e->ctx));
     o = fuzz_adopt(w, y, w->scopes, 0);
@@ -408,29 +424,37 @@ void fuzz_look(fuzz_world *w, dvt_array *x) {
     free(settle(w, x, false));
 }
 
+/* Reads what backward may have written: a gradient that a slot has, whose array may be gone, and views of it. */
+static void read_again(fuzz_world *w, fuzz_object *o) {
+    int64_t n = fuzz_size(&o->view.shape), k;
+    fuzz_value *v = (fuzz_value *)calloc((size_t)n + 1, sizeof *v);
+    if (read_array(w, o->x, v))
+        for (k = 0; k < n; k++)
+            *fuzz_at(&o->view, k) = v[k];
+    free(v);
+}
+
 void fuzz_gradients(fuzz_world *w) {
-    int i, k;
+    int i;
+    reading_gradient = true;
     for (i = 0; i < FUZZ_OBJECTS && !w->failed; i++) {
         fuzz_object *o = &w->object[i];
         dvt_array *g = o->x ? dvt_grad(o->x) : NULL;
         dvt_clear_error();
         if (!g)
             continue;
-        reading_gradient = true;
+        if (!dvt_shape_equal(dvt_shape_of(g), o->view.shape) || dvt_dtype_of(g) != o->view.dtype ||
+            !dvt_ctx_equal(dvt_ctx_of(g), o->view.ctx))
+            fuzz_fail(w, "a gradient has another shape, dtype or context than its array");
         free(settle(w, g, false));
-        reading_gradient = false;
-        for (k = 0; k < FUZZ_OBJECTS && !w->failed; k++) {
-            fuzz_object *r = &w->object[k];
-            if (r->x && dvt_size(g) && dvt_shares_memory(r->x, g)) {
-                fuzz_value *v = (fuzz_value *)calloc((size_t)dvt_size(r->x) + 1, sizeof *v);
-                int64_t n = fuzz_size(&r->view.shape), e;
-                if (read_array(w, r->x, v))
-                    for (e = 0; e < n; e++)
-                        *fuzz_at(&r->view, e) = v[e];
-                free(v);
-            }
-        }
     }
+    for (i = 0; i < FUZZ_OBJECTS && !w->failed; i++)
+        if (w->object[i].x && w->object[i].view.buffer->gradient) {
+            free(settle(w, w->object[i].x, false));
+            if (!w->failed)
+                read_again(w, &w->object[i]);
+        }
+    reading_gradient = false;
 }
 
 void fuzz_verify(fuzz_world *w) {
@@ -441,7 +465,8 @@ void fuzz_verify(fuzz_world *w) {
         fuzz_value *v;
         if (!o->x)
             continue;
-        if (!dvt_shape_equal(dvt_shape_of(o->x), o->view.shape) || dvt_dtype_of(o->x) != o->view.dtype) {
+        if (!dvt_shape_equal(dvt_shape_of(o->x), o->view.shape) ||
+            dvt_dtype_of(o->x) != o->view.dtype) {
             fuzz_fail(w, "changed the shape or dtype of an array");
             return;
         }
@@ -450,8 +475,9 @@ void fuzz_verify(fuzz_world *w) {
         if (read_array(w, o->x, v))
             for (k = 0; k < n && !w->failed; k++)
                 if (!fuzz_same(v[k], *fuzz_at(&o->view, k), o->view.dtype))
-                    fuzz_fail(w, "object %d, element %lld of %lld is %.17g; it should be %.17g", i, (long long)k, (long long)n,
-                              fuzz_number(v[k], o->view.dtype), fuzz_number(*fuzz_at(&o->view, k), o->view.dtype));
+                    fuzz_fail(w, "object %d, element %lld of %lld is %.17g; it should be %.17g", i,
+                              (long long)k, (long long)n, fuzz_number(v[k], o->view.dtype),
+                              fuzz_number(*fuzz_at(&o->view, k), o->view.dtype));
         free(v);
     }
 }
