@@ -10,7 +10,7 @@ static void dvti_block_leave(dvt_block *block) {
             dvti_block_name(block);
     for (i = 0; i < block->n_param; i++) {
         block->param[i]->block = NULL;
-        dvt_release(block->param[i]);
+        dvti_disown(block->param[i]);
     }
 }
 
@@ -18,7 +18,7 @@ static void dvti_block_destroy(void *object) {
     dvt_block *block = (dvt_block *)object;
     size_t i;
     for (i = 0; i < block->n_child; i++)
-        dvt_release(block->child[i]);
+        dvti_disown(block->child[i]);
     dvti_block_leave(block);
     if (block->desc.release)
         block->desc.release(block->desc.user);
@@ -63,7 +63,7 @@ DVTI_FN dvt_block *dvti_block_make(const char *function, const dvt_block_desc *d
 
 DVTI_FN dvt_block *dvti_block_discard(dvt_block *block) {
     dvti_scope_take(block);
-    dvt_release(block);
+    dvti_disown(block);
     return NULL;
 }
 
@@ -211,7 +211,7 @@ static dvt_status dvti_block_adopt(const char *function, dvt_block *self, dvt_bl
                                 (int64_t)(sizeof *self->child * (self->n_child + (size_t)n)));
     for (i = 0; i < n; i++) {
         dvti_block_name(child[i]);
-        self->child[self->n_child++] = (dvt_block *)dvt_retain(child[i]);
+        self->child[self->n_child++] = (dvt_block *)dvti_own(child[i]);
     }
     return DVT_OK;
 }

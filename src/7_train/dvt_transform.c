@@ -16,7 +16,7 @@ static void dvti_transform_destroy(void *object) {
     dvt_transform *transform = (dvt_transform *)object;
     int i;
     for (i = 0; transform->part && i < transform->n; i++)
-        dvt_release(transform->part[i]);
+        dvti_disown(transform->part[i]);
     dvti_free(transform->part);
     dvti_free(transform->mean);
     dvti_free(transform->deviation);
@@ -94,7 +94,7 @@ DVT_API dvt_transform *dvt_compose(dvt_transform *const *transforms, int n) {
         }
     transform = dvti_transform_new("dvt_compose", DVTI_TRANSFORM_COMPOSE, n);
     for (i = 0; transform && i < n; i++)
-        transform->part[i] = (dvt_transform *)dvt_retain(transforms[i]);
+        transform->part[i] = (dvt_transform *)dvti_own(transforms[i]);
     return transform;
 }
 
