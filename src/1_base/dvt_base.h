@@ -8,6 +8,9 @@
 #define DVTI_STRINGIFY_(x) #x
 #define DVTI_STRINGIFY(x) DVTI_STRINGIFY_(x)
 #define DVTI_LENGTH(a) ((int)(sizeof(a) / sizeof((a)[0])))
+/* Levels of things that contain their own kind (blocks, transforms, datasets), and of forward calls within each other: what recurses
+   over them needs at most 40 KiB of stack. */
+#define DVTI_MOST_NESTED 100
 #define DVTI_MIN(a, b) ((a) < (b) ? (a) : (b))
 #define DVTI_MAX(a, b) ((a) > (b) ? (a) : (b))
 

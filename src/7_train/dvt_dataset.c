@@ -69,6 +69,13 @@ DVT_API dvt_dataset *dvt_transform_first(dvt_dataset *data, dvt_transform *trans
         dvti_null("dvt_transform_first", data ? "transform" : "data");
         return NULL;
     }
+    if (data->nested >= DVTI_MOST_NESTED) {
+        dvti_fail(DVT_ERR_VALUE,
+                  "dvt_transform_first: transforms would stand on each other more than %d deep; "
+                  "expected fewer: join them with dvt_compose, and begin at the first dataset",
+                  DVTI_MOST_NESTED);
+        return NULL;
+    }
     result = dvti_dataset_new("dvt_transform_first", data->length);
     if (result) {
         result->nested = data->nested + 1;

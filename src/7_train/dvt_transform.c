@@ -8,6 +8,7 @@ struct dvt_transform {
     int n;                    /* of values, or of parts */
     double *mean, *deviation; /* normalize */
     dvt_transform **part;     /* compose; retained */
+    int nested;               /* compose: levels below it */
     dvt_array *(*apply)(void *user, dvt_array *x);
     void *user;
 };
@@ -82,7 +83,7 @@ DVT_API dvt_transform *dvt_normalize(const double *mean, const double *deviation
 
 DVT_API dvt_transform *dvt_compose(dvt_transform *const *transforms, int n) {
     dvt_transform *transform;
-    int i;
+    int i, nested = 0;
     if (n < 0) {
         dvti_fail(DVT_ERR_RANGE, "dvt_compose: n is %d; expected 0 or more", n);
         return NULL;
@@ -92,7 +93,18 @@ DVT_API dvt_transform *dvt_compose(dvt_transform *const *transforms, int n) {
             dvti_null("dvt_compose", transforms ? "one of the transforms" : "transforms");
             return NULL;
         }
+    for (i = 0; i < n; i++)
+        nested = DVTI_MAX(nested, transforms[i]->nested + 1);
+    if (nested > DVTI_MOST_NESTED) {
+        dvti_fail(DVT_ERR_VALUE,
+                  "dvt_compose: transforms would be nested more than %d deep; expected fewer: give "
+                  "all of them in one call",
+                  DVTI_MOST_NESTED);
+        return NULL;
+    }
     transform = dvti_transform_new("dvt_compose", DVTI_TRANSFORM_COMPOSE, n);
+    if (transform)
+        transform->nested = nested;
     for (i = 0; transform && i < n; i++)
         transform->part[i] = (dvt_transform *)dvti_own(transforms[i]);
     return transform;
