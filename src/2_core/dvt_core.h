@@ -21,6 +21,7 @@ typedef struct dvti_object {
 /* One owner more, and one fewer, where an object owns another: dvt_retain and dvt_release are for users. NULL is fine. */
 DVTI_FN void *dvti_own(void *object);
 DVTI_FN void dvti_disown(void *object);
+
 /* What dvti_disown does, but for the last step: the caller has to destroy the object, or to abandon and then unhold it. */
 typedef enum dvti_last { DVTI_NOT_LAST, DVTI_LAST_DESTROYS, DVTI_LAST_ABANDONS } dvti_last;
 
