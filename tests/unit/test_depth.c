@@ -185,6 +185,19 @@ DVT_TEST(depth_of_forward) {
 }
 
 /* ---- data ---- */
+static dvt_array *applies_itself(void *user, dvt_array *x) {
+    return dvt_transform_apply(*(dvt_transform **)user, x);
+}
+
+DVT_TEST(depth_of_transforms) {
+    dvt_array *x = dvt_ones(DVT_SHAPE(2), DVT_F32, dvt_cpu());
+    dvt_transform *endless = NULL;
+    endless = dvt_transform_new(applies_itself, &endless);
+    CHECK_ERROR(dvt_transform_apply(endless, x), DVT_ERR_VALUE);
+    CHECK_ERROR(dvt_transform_apply(endless, x), DVT_ERR_VALUE);
+    CHECK_VALUES(dvt_transform_apply(dvt_compose(NULL, 0), x), 0, 1, 1);
+}
+
 DVT_TEST(depth_of_data) {
     dvt_array *x = dvt_ones(DVT_SHAPE(2), DVT_F32, dvt_cpu()), *a, *b;
     dvt_dataset *data = dvt_dataset_arrays(x, x), *next;
