@@ -20,7 +20,7 @@ typedef struct dvt_record_guard {
     int once;
 } dvt_record_guard;
 
-/* recording, training: 1 on, 0 off, -1 unchanged. */
+/* recording, training: 1 on, 0 off, -1 unchanged. NULL is fine to end. */
 DVT_API dvt_record_guard dvt_record_begin(int recording, int training);
 DVT_API void dvt_record_end(dvt_record_guard *guard);
 #define DVT_RECORD_SCOPE(recording, training)                                                      \

@@ -58,7 +58,7 @@ typedef struct dvt_ctx_guard {
     int once;
 } dvt_ctx_guard;
 
-/* What DVT_WITH_CTX calls; by hand, end what was begun, innermost first. */
+/* What DVT_WITH_CTX calls; by hand, end what was begun, innermost first. NULL is fine. */
 DVT_API dvt_ctx_guard dvt_ctx_scope_begin(dvt_ctx ctx);
 DVT_API void dvt_ctx_scope_end(dvt_ctx_guard *guard);
 #define DVT_WITH_CTX(context)                                                                      \

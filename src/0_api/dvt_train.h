@@ -143,7 +143,7 @@ DVT_API bool dvt_loader_next(dvt_loader *loader, dvt_array **x, dvt_array **y);
                    dvt_scope_end);                                                                 \
          dvt_loader_next(loader, &(x), &(y));                                                      \
          dvt_scope_end(&DVT_GUARD_NAME(dvt_g_batch, __LINE__)),                                    \
-                          DVT_GUARD_NAME(dvt_g_batch, __LINE__) = dvt_scope_begin())
+         DVT_GUARD_NAME(dvt_g_batch, __LINE__) = dvt_scope_begin())
 /* Starts the epoch again; after its last batch, the next one. */
 DVT_API void dvt_loader_reset(dvt_loader *loader);
 

@@ -8,6 +8,9 @@
 #define DVTI_STRINGIFY_(x) #x
 #define DVTI_STRINGIFY(x) DVTI_STRINGIFY_(x)
 #define DVTI_LENGTH(a) ((int)(sizeof(a) / sizeof((a)[0])))
+/* Levels of things that contain their own kind (blocks, transforms, datasets), and of forward calls within each other: what recurses
+   over them needs at most 40 KiB of stack. */
+#define DVTI_MOST_NESTED 100
 #define DVTI_MIN(a, b) ((a) < (b) ? (a) : (b))
 #define DVTI_MAX(a, b) ((a) > (b) ? (a) : (b))
 
@@ -53,6 +56,9 @@ typedef struct dvti_error_frame {
 
 /* Returns the frame that was set, which the caller sets again at its end. */
 DVTI_FN dvti_error_frame dvti_set_error_frame(dvti_error_frame frame);
+/* What the sentence of a failure for lack of memory ends with, "; ..." or nothing. Defined in 2_core/dvt_array.c, which knows who owns
+   what. */
+DVTI_FN void dvti_memory_advice(char *buffer, size_t size);
 /* This thread's latest failure: the status of a call that just failed. dvt_error_code() is its first, which may be older. */
 DVTI_FN dvt_status dvti_failure(void);
 /* The common two. dvti_null: argument `what` of `function` is NULL; silent when an error is already kept, since NULL

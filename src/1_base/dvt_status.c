@@ -191,6 +191,10 @@ DVTI_FN dvt_status dvti_fail(dvt_status code, const char *format, ...) {
     va_start(args, format);
     vsnprintf(text + begin, sizeof text - begin, format, args);
     va_end(args);
+    if (code == DVT_ERR_HOST_MEMORY || code == DVT_ERR_DEVICE_MEMORY) {
+        begin = strlen(text);
+        dvti_memory_advice(text + begin, sizeof text - begin);
+    }
     dvti_error_latest = code;
     if (first)
         dvti_error_keep(code, text);

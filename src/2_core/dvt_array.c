@@ -59,11 +59,28 @@ static dvti_storage *dvti_storage_new(const char *function, dvt_ctx ctx, int64_t
     return storage;
 }
 
+/* A gradient may have a gradient of its own, and so on: a loop, however many. */
+static void dvti_gradients_disown(dvt_array *x) {
+    dvt_array *grad;
+    for (; x; x = grad) {
+        dvti_last last = dvti_disown_step(&x->object);
+        grad = NULL;
+        if (last == DVTI_NOT_LAST)
+            continue;
+        grad = x->grad;
+        x->grad = NULL;
+        if (last == DVTI_LAST_DESTROYS)
+            x->object.destroy(x);
+        else
+            dvti_unhold(x);
+    }
+}
+
 static void dvti_array_destroy(void *object) {
     dvt_array *x = (dvt_array *)object;
     if (x->node)
         dvti_node_release(x->node);
-    dvt_release(x->grad);
+    dvti_gradients_disown(x->grad);
     dvti_storage_release(x->storage);
     dvti_small_free(x, sizeof *x);
 }
@@ -72,8 +89,22 @@ static void dvti_array_destroy(void *object) {
 static void dvti_array_abandon(void *object) {
     dvt_array *x = (dvt_array *)object, *grad = x->grad;
     x->grad = NULL;
-    dvt_release(grad);
+    dvti_gradients_disown(grad);
 }
+
+/* A loop without a scope of its own keeps the results of all its turns. */
+#define DVTI_MANY_ARRAYS 100
+
+DVTI_FN void dvti_memory_advice(char *buffer, size_t size) {
+    int64_t n = dvti_scope_outermost(dvti_array_destroy);
+    if (n >= DVTI_MANY_ARRAYS)
+        snprintf(buffer, size,
+                 "; %lld arrays live in this thread's outermost scope until that ends: where a "
+                 "loop makes them, begin its block with DVT_SCOPED;",
+                 (long long)n);
+}
+
+#undef DVTI_MANY_ARRAYS
 
 /* Takes over the caller's reference to storage, also on failure. Its positions share no element. */
 static dvt_array *dvti_array_on(const char *function, dvti_storage *storage, const dvt_shape *shape,

@@ -44,6 +44,8 @@ DVT_API dvt_ctx_guard dvt_ctx_scope_begin(dvt_ctx ctx) {
 }
 
 DVT_API void dvt_ctx_scope_end(dvt_ctx_guard *guard) {
+    if (!guard)
+        return;
     dvti_default = guard->previous;
     guard->once = 0;
 }

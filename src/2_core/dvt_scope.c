@@ -78,6 +78,7 @@ static bool dvti_scope_room(void) {
 DVTI_FN void dvti_object_begin_unowned(void *object, void (*destroy)(void *)) {
     dvti_object *header = (dvti_object *)object;
     header->references = 1; /* nobody else knows it yet */
+    header->retains = 0;
     header->owned_at = 0;
     header->destroy = destroy;
     header->abandon = NULL;
@@ -130,7 +131,7 @@ DVTI_FN void dvti_scope_take(void *object) {
     size_t at = dvti_scope_find((dvti_object *)object, dvti_scope_floor());
     /* Owned by an outer scope, or without a mark nobody knows by which: leave that alone and count one more. */
     if (at == dvti_scopes.count || dvti_scope_unmarked())
-        dvt_retain(object);
+        dvti_own(object);
     else
         dvti_scope_drop_item(at);
 }
@@ -142,7 +143,7 @@ DVTI_FN bool dvti_scope_give(void *object) {
     return true;
 }
 
-DVT_API void *dvt_retain(void *object) {
+DVTI_FN void *dvti_own(void *object) {
     if (object)
         dvti_atomic_add(&((dvti_object *)object)->references, 1);
     return object;
@@ -173,47 +174,75 @@ DVTI_FN bool dvti_retain_owned(void *object) {
     return true;
 }
 
-/* Whether one owner may be counted off. Where only a scope is left, the caller means what that owns: it is taken out there. The count is
-   read first: another thread's scope that ends forgets its place, and then counts itself off. */
-static bool dvti_may_release(dvti_object *object) {
-    size_t at;
-    if (dvti_owners(dvti_atomic_load(&object->references)) != 1 ||
-        dvti_atomic_load(&object->owned_at) == 0)
-        return true;
-    at = dvti_scope_find(object, 0);
-    if (at == dvti_scopes.count) {
-        dvti_fail(DVT_ERR_VALUE,
-                  "dvt_release: only a scope of another thread still owns the object; "
-                  "dvt_retain it before it goes to this thread, and release it once for that");
-        return false;
-    }
-    dvti_scope_drop_item(at);
-    return true;
-}
-
 /* The last owner of an object that is held has to give something up, and holds it meanwhile. Who has the only reference needs no
    atomic step to drop it: nobody else can count one more. */
-DVT_API void dvt_release(void *object) {
-    dvti_object *header = (dvti_object *)object;
+DVTI_FN dvti_last dvti_disown_step(dvti_object *object) {
     int64_t was, now;
     bool last;
-    if (!header || !dvti_may_release(header))
-        return;
-    if (dvti_atomic_load(&header->references) == 1) {
-        header->destroy(object);
-        return;
-    }
+    if (dvti_atomic_load(&object->references) == 1)
+        return DVTI_LAST_DESTROYS;
     do {
-        was = dvti_atomic_load(&header->references);
-        last = header->abandon && was > DVTI_HOLD && dvti_owners(was) == 1;
+        was = dvti_atomic_load(&object->references);
+        last = object->abandon && was > DVTI_HOLD && dvti_owners(was) == 1;
         now = was - 1 + (last ? DVTI_HOLD : 0);
-    } while (!dvti_atomic_swap(&header->references, was, now));
-    if (now == 0)
+    } while (!dvti_atomic_swap(&object->references, was, now));
+    return last ? DVTI_LAST_ABANDONS : now == 0 ? DVTI_LAST_DESTROYS : DVTI_NOT_LAST;
+}
+
+DVTI_FN void dvti_disown(void *object) {
+    dvti_object *header = (dvti_object *)object;
+    dvti_last last = header ? dvti_disown_step(header) : DVTI_NOT_LAST;
+    if (last == DVTI_LAST_DESTROYS)
         header->destroy(object);
-    if (last) {
+    if (last == DVTI_LAST_ABANDONS) {
         header->abandon(object);
         dvti_unhold(object);
     }
+}
+
+DVT_API void *dvt_retain(void *object) {
+    if (object) {
+        dvti_own(object);
+        dvti_atomic_add(&((dvti_object *)object)->retains, 1);
+    }
+    return object;
+}
+
+/* Undoes one dvt_retain, of whichever thread. */
+static bool dvti_undo_retain(dvti_object *object) {
+    int64_t was;
+    do {
+        was = dvti_atomic_load(&object->retains);
+        if (was == 0)
+            return false;
+    } while (!dvti_atomic_swap(&object->retains, was, was - 1));
+    return true;
+}
+
+/* Without a dvt_retain to undo, the caller means what a scope of this thread owns. Where none does, the object is borrowed. */
+DVT_API void dvt_release(void *object) {
+    dvti_object *header = (dvti_object *)object;
+    size_t at;
+    if (!header)
+        return;
+    if (!dvti_undo_retain(header)) {
+        at = dvti_scope_find(header, 0);
+        if (at == dvti_scopes.count) {
+            if (dvti_atomic_load(&header->owned_at) != 0)
+                dvti_fail(DVT_ERR_VALUE,
+                          "dvt_release: only a scope of another thread still owns the object; "
+                          "dvt_retain it before it goes to this thread, and release it once for "
+                          "that");
+            else
+                dvti_fail(DVT_ERR_VALUE,
+                          "dvt_release: the object is borrowed: another object owns it, as an "
+                          "array its gradient, a block its parameters and children, a list its "
+                          "arrays; release only what dvt_retain or a scope of this thread owns");
+            return;
+        }
+        dvti_scope_drop_item(at);
+    }
+    dvti_disown(object);
 }
 
 /* Moving to the enclosing scope is moving this scope's mark: the object changes places with the first one above it. */
@@ -230,13 +259,21 @@ DVT_API void *dvt_keep(void *object) {
     return object;
 }
 
+DVTI_FN int64_t dvti_scope_outermost(void (*destroy)(void *)) {
+    size_t end = dvti_scopes.marked > 1 ? dvti_scopes.marks[1] : dvti_scopes.count, i;
+    int64_t n = 0;
+    for (i = 0; i < end; i++)
+        n += dvti_scopes.items[i]->destroy == destroy;
+    return n;
+}
+
 /* The scope at that depth and those inside it, newest first; -1: everything. Destroying never opens a scope or makes an object, but it may
    release what an outer scope owns, which moves the mark. */
 static void dvti_scope_drop(int depth) {
     while (dvti_scopes.count > (depth < 0 ? 0 : dvti_scopes.marks[depth])) {
         dvti_object *object = dvti_scopes.items[--dvti_scopes.count];
         dvti_atomic_publish(&object->owned_at, 0);
-        dvt_release(object);
+        dvti_disown(object);
     }
 }
 
@@ -261,6 +298,8 @@ DVT_API dvt_scope_guard dvt_scope_begin(void) {
 
 /* Also ends inner scopes that were left without ending (possible only without guards that run by themselves). */
 DVT_API void dvt_scope_end(dvt_scope_guard *guard) {
+    if (!guard)
+        return;
     guard->once = 0;
     if (guard->depth < 0 || (size_t)guard->depth >= dvti_scopes.depth)
         return;

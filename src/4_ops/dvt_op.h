@@ -78,7 +78,7 @@ DVTI_FN dvt_array *dvti_became(dvt_array *x, dvti_op op, const char *name, dvt_a
 DVTI_FN bool dvti_prepare(dvt_array *out, dvti_op op, const char *name, dvt_array *const *in, int n,
                           const dvti_attr *attr, dvti_node **node);
 DVTI_FN dvt_array *dvti_remember(dvt_array *out, dvti_node *node);
-/* x's memory without history, not owned by a scope: release it with dvt_release. NULL with HOST_MEMORY. */
+/* x's memory without history, not owned by a scope: drop it with dvti_disown. NULL with HOST_MEMORY. */
 DVTI_FN dvt_array *dvti_alias_unowned(dvt_array *x);
 
 /* ---- shared by families and gradients ---- */

@@ -24,6 +24,8 @@ DVT_API dvt_record_guard dvt_record_begin(int recording, int training) {
 }
 
 DVT_API void dvt_record_end(dvt_record_guard *guard) {
+    if (!guard)
+        return;
     dvti_recording = guard->recording;
     dvti_training = guard->training;
     guard->once = 0;
@@ -54,7 +56,7 @@ static void dvti_node_drop(dvti_node *node) {
     node->result = NULL;
     for (i = 0; i < n; i++)
         dvti_unhold(node->in[i]);
-    dvt_release(result);
+    dvti_disown(result);
 }
 
 DVTI_FN void dvti_node_release(dvti_node *node) {

@@ -9,10 +9,10 @@ static bool dvti_grad_is_plain(const dvt_array *x) {
 
 /* A gradient array that is about to be replaced may be in the caller's hands: it lives on in the innermost scope. */
 static bool dvti_outlive(const char *name, dvt_array *grad) {
-    dvt_retain(grad);
+    dvti_own(grad);
     if (!grad || dvti_scope_give(grad))
         return true;
-    dvt_release(grad);
+    dvti_disown(grad);
     dvti_fail_memory(name, (int64_t)sizeof(void *));
     return false;
 }
@@ -34,10 +34,10 @@ static dvt_status dvti_clear_grad(const char *name, dvt_array *x) {
         dvti_scope_take(zeros);
     dvt_scope_end(&scope);
     if (!zeros || !dvti_outlive(name, x->grad)) {
-        dvt_release(zeros);
+        dvti_disown(zeros);
         return dvti_failed(name);
     }
-    dvt_release(x->grad);
+    dvti_disown(x->grad);
     x->grad = zeros;
     return DVT_OK;
 }
@@ -63,7 +63,7 @@ DVT_API dvt_status dvt_attach_grad(dvt_array *x, dvt_grad_req req) {
     if (status != DVT_OK)
         return status;
     if (req == DVT_GRAD_NULL) {
-        dvt_release(x->grad);
+        dvti_disown(x->grad);
         x->grad = NULL;
     }
     dvti_node_release(x->node);
@@ -127,10 +127,10 @@ static bool dvti_prepare_leaf(const char *name, dvti_slot *slot, bool create_gra
         dvti_scope_take(grad);
     dvt_scope_end(&scope);
     if (!grad || !dvti_outlive(name, old)) {
-        dvt_release(grad);
+        dvti_disown(grad);
         return false;
     }
-    dvt_release(slot->grad);
+    dvti_disown(slot->grad);
     slot->grad = grad;
     return true;
 }
@@ -158,7 +158,7 @@ DVTI_FN dvt_status dvti_write_leaves(dvti_graph *graph, bool create_graph) {
             if (!dvti_write_leaf(graph->name, slot))
                 return dvti_failed(graph->name);
         } else {
-            dvt_release(slot->leaf->grad);
+            dvti_disown(slot->leaf->grad);
             slot->leaf->grad = slot->grad;
             slot->grad = NULL;
         }

@@ -60,7 +60,7 @@ static bool dvti_start_heads(dvti_graph *graph, dvt_array *const *heads, dvt_arr
         if (!slot->needed)
             continue;
         if (g)
-            dvt_retain(g);
+            dvti_own(g);
         else if ((g = dvt_ones_like(heads[i])) != NULL)
             dvti_scope_take(g);
         if (!g || !dvti_slot_add(slot, g))
@@ -190,7 +190,7 @@ static bool dvti_call_gradient(const char *name, dvti_grad_call *call, const dvt
         }
     for (i = 0; i < call->n_in; i++)
         if (good && call->need[i])
-            dvt_retain(call->out[i]);
+            dvti_own(call->out[i]);
         else
             call->out[i] = NULL;
     dvt_scope_end(&scope);
@@ -240,7 +240,7 @@ static bool dvti_step(dvti_graph *graph, dvti_slot *slot, dvti_grad_call *call, 
             good = dvti_arrive(dvti_graph_slot(graph, node, node->in[i]), call->out[i],
                                call->past_relu);
         else
-            dvt_release(call->out[i]);
+            dvti_disown(call->out[i]);
     slot->passed = true;
     return good;
 }
@@ -267,7 +267,7 @@ static bool dvti_sweep(dvti_graph *graph) {
             continue;
         good = dvti_step(graph, slot, &call, need);
         if (!slot->variable) {
-            dvt_release(slot->grad);
+            dvti_disown(slot->grad);
             slot->grad = NULL;
         }
     }
@@ -329,10 +329,10 @@ static dvt_array *dvti_variable_gradient(dvti_graph *graph, dvt_array *var) {
     if (!slot->variable || !dvti_exclusive(grad) || !dvt_is_contiguous(grad))
         return dvt_copy(grad);
     slot->variable = false;
-    dvt_retain(grad);
+    dvti_own(grad);
     if (dvti_scope_give(grad))
         return grad;
-    dvt_release(grad);
+    dvti_disown(grad);
     dvti_fail_memory(graph->name, (int64_t)sizeof(void *));
     return NULL;
 }

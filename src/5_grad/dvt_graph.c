@@ -84,7 +84,7 @@ static dvti_slot *dvti_graph_add(dvti_graph *graph, dvti_origin origin) {
     if (slot->node)
         dvti_atomic_add(&slot->node->references, 1);
     else
-        dvt_retain(slot->leaf);
+        dvti_own(slot->leaf);
     *place = graph->count;
     return slot;
 }
@@ -126,7 +126,7 @@ static bool dvti_graph_reach(dvti_graph *graph, dvti_origin origin) {
         return true;
     good = dvti_graph_add(graph, origin) != NULL;
     if (!origin.node)
-        dvt_release(origin.leaf);
+        dvti_disown(origin.leaf);
     return good;
 }
 
@@ -201,8 +201,8 @@ DVTI_FN void dvti_graph_end(dvti_graph *graph) {
     size_t i;
     for (i = 0; i < graph->count; i++) {
         dvti_node_release(graph->slots[i].node);
-        dvt_release(graph->slots[i].leaf);
-        dvt_release(graph->slots[i].grad);
+        dvti_disown(graph->slots[i].leaf);
+        dvti_disown(graph->slots[i].grad);
     }
     dvti_free(graph->slots);
     dvti_free(graph->table);
@@ -235,12 +235,12 @@ DVTI_FN bool dvti_slot_add(dvti_slot *slot, dvt_array *part) {
         scope = dvt_scope_begin();
         sum = dvt_add(slot->grad, part);
         if (sum) {
-            dvt_release(slot->grad);
+            dvti_disown(slot->grad);
             slot->grad = sum;
             dvti_scope_take(sum);
         }
         dvt_scope_end(&scope);
     }
-    dvt_release(part);
+    dvti_disown(part);
     return sum != NULL;
 }

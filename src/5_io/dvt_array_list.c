@@ -5,7 +5,7 @@ static void dvti_array_list_destroy(void *object) {
     dvt_array_list *list = (dvt_array_list *)object;
     int i;
     for (i = 0; i < list->n; i++) {
-        dvt_release(list->array[i]);
+        dvti_disown(list->array[i]);
         if (list->name)
             dvti_free(list->name[i]);
     }

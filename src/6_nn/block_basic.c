@@ -67,7 +67,7 @@ DVTI_FN dvt_array *dvti_sequential_forward(dvt_block *self, void *user, dvt_arra
         next = dvt_forward(self->child[i], y);
         if (y != x && y != next) {
             dvti_scope_take(y);
-            dvt_release(y);
+            dvti_disown(y);
         }
         y = next;
     }

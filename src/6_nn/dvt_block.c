@@ -10,7 +10,7 @@ static void dvti_block_leave(dvt_block *block) {
             dvti_block_name(block);
     for (i = 0; i < block->n_param; i++) {
         block->param[i]->block = NULL;
-        dvt_release(block->param[i]);
+        dvti_disown(block->param[i]);
     }
 }
 
@@ -18,7 +18,7 @@ static void dvti_block_destroy(void *object) {
     dvt_block *block = (dvt_block *)object;
     size_t i;
     for (i = 0; i < block->n_child; i++)
-        dvt_release(block->child[i]);
+        dvti_disown(block->child[i]);
     dvti_block_leave(block);
     if (block->desc.release)
         block->desc.release(block->desc.user);
@@ -63,7 +63,7 @@ DVTI_FN dvt_block *dvti_block_make(const char *function, const dvt_block_desc *d
 
 DVTI_FN dvt_block *dvti_block_discard(dvt_block *block) {
     dvti_scope_take(block);
-    dvt_release(block);
+    dvti_disown(block);
     return NULL;
 }
 
@@ -186,10 +186,60 @@ static bool dvti_block_reaches(const dvt_block *from, const dvt_block *to) {
     size_t i;
     if (from == to)
         return true;
-    for (i = 0; i < from->n_child; i++)
+    for (i = 0; from->above < to->above && i < from->n_child; i++)
         if (dvti_block_reaches(from->child[i], to))
             return true;
     return false;
+}
+
+typedef struct dvti_raised {
+    dvt_block *block;
+    int was;
+} dvti_raised;
+
+typedef struct dvti_raises {
+    dvti_raised *item;
+    size_t count, capacity;
+} dvti_raises;
+
+static dvt_status dvti_block_raise(const char *function, dvti_raises *all, dvt_block *block,
+                                   int above) {
+    if (block->above >= above)
+        return DVT_OK;
+    if (above > DVTI_MOST_NESTED)
+        return dvti_fail(DVT_ERR_VALUE,
+                         "%s: blocks would be nested more than %d deep; expected fewer: a "
+                         "Sequential takes any number of children side by side",
+                         function, DVTI_MOST_NESTED);
+    if (!dvti_grow((void **)&all->item, &all->capacity, all->count + 1, sizeof *all->item))
+        return dvti_fail_memory(function, (int64_t)(sizeof *all->item * (all->count + 1)));
+    all->item[all->count].block = block;
+    all->item[all->count++].was = block->above;
+    block->above = above;
+    return DVT_OK;
+}
+
+/* Everything below self is to lie deep enough; changed all over, or not at all. */
+static dvt_status dvti_block_nest(const char *function, const dvt_block *self,
+                                  dvt_block *const *child, int n) {
+    dvti_raises all;
+    dvt_status status = DVT_OK;
+    size_t at, i;
+    int k;
+    memset(&all, 0, sizeof all);
+    for (k = 0; k < n && status == DVT_OK; k++)
+        status = dvti_block_raise(function, &all, child[k], self->above + 1);
+    for (at = 0; at < all.count && status == DVT_OK; at++) {
+        const dvt_block *parent = all.item[at].block;
+        for (i = 0; i < parent->n_child && status == DVT_OK; i++)
+            status = dvti_block_raise(function, &all, parent->child[i], parent->above + 1);
+    }
+    while (status != DVT_OK && all.count) {
+        all.count--;
+        all.item[all.count].block->above = all.item[all.count].was;
+    }
+    dvti_free(all.item);
+    return status;
 }
 
 /* All of them or none. */
@@ -209,9 +259,11 @@ static dvt_status dvti_block_adopt(const char *function, dvt_block *self, dvt_bl
                    sizeof *self->child))
         return dvti_fail_memory(function,
                                 (int64_t)(sizeof *self->child * (self->n_child + (size_t)n)));
+    if (dvti_block_nest(function, self, child, n) != DVT_OK)
+        return dvti_failure();
     for (i = 0; i < n; i++) {
         dvti_block_name(child[i]);
-        self->child[self->n_child++] = (dvt_block *)dvt_retain(child[i]);
+        self->child[self->n_child++] = (dvt_block *)dvti_own(child[i]);
     }
     return DVT_OK;
 }
@@ -355,8 +407,20 @@ static bool dvti_block_prepare(dvt_block *block, dvt_array *x) {
     return true;
 }
 
+static DVTI_TLS int dvti_forward_depth;
+
 static dvt_array *dvti_block_compute(dvt_block *block, dvt_array *x) {
-    dvt_array *y = block->desc.forward(block, block->desc.user, x);
+    dvt_array *y;
+    if (dvti_forward_depth >= DVTI_MOST_NESTED) {
+        dvti_fail(DVT_ERR_VALUE,
+                  "forward runs inside forward more than %d deep; expected fewer: does a forward "
+                  "function call dvt_forward on its own block?",
+                  DVTI_MOST_NESTED);
+        return NULL;
+    }
+    dvti_forward_depth++;
+    y = block->desc.forward(block, block->desc.user, x);
+    dvti_forward_depth--;
     if (!y && dvt_error_code() == DVT_OK)
         dvti_fail(DVT_ERR_VALUE, "the forward function returned NULL without an error");
     return y;

@@ -266,25 +266,36 @@ static bool dvti_pat_sequence(dvti_pat_reader *r) {
     return true;
 }
 
-/* a|b: split over a and a jump over b. */
+/* a|b|c: for each but the last a split over it and a jump to the end, which is known when all are read. Until then a jump has the
+   distance to the one before it, and the first 0. */
 static bool dvti_pat_alternatives(dvti_pat_reader *r) {
-    size_t start = r->out->count, jump;
-    dvti_pattern_step *step;
-    if (!dvti_pat_sequence(r))
-        return false;
-    if (*r->at != '|')
-        return true;
-    if (!(step = dvti_pat_insert(r, start, DVTI_PAT_SPLIT)))
-        return false;
-    step->x = 1;
-    step->y = (int32_t)(r->out->count - start) + 1;
-    jump = r->out->count;
-    if (!dvti_pat_emit(r, DVTI_PAT_JUMP))
-        return false;
-    r->at++;
-    if (!dvti_pat_alternatives(r))
-        return false;
-    r->out->step[jump].x = (int32_t)(r->out->count - jump);
+    size_t jump = 0;
+    int32_t back = 0;
+    bool any = false;
+    for (;;) {
+        size_t start = r->out->count;
+        dvti_pattern_step *step;
+        if (!dvti_pat_sequence(r))
+            return false;
+        if (*r->at != '|')
+            break;
+        if (!(step = dvti_pat_insert(r, start, DVTI_PAT_SPLIT)))
+            return false;
+        step->x = 1;
+        step->y = (int32_t)(r->out->count - start) + 1;
+        if (!(step = dvti_pat_emit(r, DVTI_PAT_JUMP)))
+            return false;
+        start = r->out->count - 1;
+        step->x = any ? (int32_t)(start - jump) : 0;
+        jump = start;
+        any = true;
+        r->at++;
+    }
+    for (; any; jump -= (size_t)back) {
+        back = r->out->step[jump].x;
+        r->out->step[jump].x = (int32_t)(r->out->count - jump);
+        any = back != 0;
+    }
     return true;
 }
 

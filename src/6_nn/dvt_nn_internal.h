@@ -46,6 +46,7 @@ struct dvt_block {
     size_t n_child, child_capacity;
     dvt_param **param; /* owned */
     size_t n_param, param_capacity;
+    int above; /* more than that of any block that it is a child of, so that it bounds how deep blocks are nested */
 };
 
 /* ---- parameters ---- */

@@ -23,7 +23,7 @@ static void dvti_param_destroy(void *object) {
     dvt_param *p = (dvt_param *)object;
     int i;
     for (i = 0; i < p->ctxs.n; i++)
-        dvt_release(p->copy[i]);
+        dvti_disown(p->copy[i]);
     dvti_free(p->name_text);
     dvti_free(p);
 }
@@ -295,7 +295,7 @@ DVT_API dvt_status dvt_param_set_wd_mult(dvt_param *p, double factor) {
 }
 
 static void dvti_copy_drop_grad(dvt_array *copy) {
-    dvt_release(copy->grad);
+    dvti_disown(copy->grad);
     copy->grad = NULL;
     copy->grad_req = DVT_GRAD_NULL;
     copy->attached = copy->grad_fresh = false;

@@ -5,7 +5,7 @@ static void dvti_params_destroy(void *object) {
     dvt_params *params = (dvt_params *)object;
     size_t i;
     for (i = 0; i < params->count; i++)
-        dvt_release(params->item[i]);
+        dvti_disown(params->item[i]);
     dvti_free(params->item);
     dvti_free(params);
 }
@@ -31,7 +31,7 @@ DVTI_FN bool dvti_params_add(const char *function, dvt_params *params, dvt_param
         dvti_fail_memory(function, (int64_t)(sizeof *params->item * (params->count + 1)));
         return false;
     }
-    params->item[params->count++] = (dvt_param *)dvt_retain(p);
+    params->item[params->count++] = (dvt_param *)dvti_own(p);
     return true;
 }
 

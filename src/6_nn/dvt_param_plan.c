@@ -65,7 +65,7 @@ DVTI_FN void dvti_plans_drop(dvti_plan *plans, size_t n) {
     int k;
     for (i = 0; plans && i < n; i++)
         for (k = 0; k < DVT_MAX_CONTEXTS; k++)
-            dvt_release(plans[i].copy[k]);
+            dvti_disown(plans[i].copy[k]);
     dvti_free(plans);
 }
 
@@ -126,13 +126,13 @@ static void dvti_plan_commit_values(dvti_plan *plan) {
         for (k = 0; k < p->ctxs.n; k++)
             if (p->copy[k] && dvt_ctx_equal(p->ctxs.ctx[k], plan->ctxs.ctx[i])) {
                 dvti_copy_renew(p->copy[k], now[i]);
-                dvt_release(now[i]);
+                dvti_disown(now[i]);
                 now[i] = p->copy[k];
                 p->copy[k] = NULL;
             }
     }
     for (k = 0; k < p->ctxs.n; k++)
-        dvt_release(p->copy[k]);
+        dvti_disown(p->copy[k]);
     memcpy(p->copy, now, sizeof now);
     p->ctxs = plan->ctxs;
     p->sums = plan->sums;

@@ -18,7 +18,7 @@ DVTI_FN void dvti_batcher_begin(dvti_batcher *batcher, dvt_dataset *data) {
     const dvt_dataset *bottom;
     bool as_tensor = false;
     memset(batcher, 0, sizeof *batcher);
-    batcher->data = (dvt_dataset *)dvt_retain(data);
+    batcher->data = (dvt_dataset *)dvti_own(data);
     bottom = dvti_bottom(data, &as_tensor);
     if (!bottom || !dvt_is_contiguous(bottom->x) || !dvt_is_contiguous(bottom->y))
         return;
@@ -31,7 +31,7 @@ DVTI_FN void dvti_batcher_begin(dvti_batcher *batcher, dvt_dataset *data) {
 }
 
 DVTI_FN void dvti_batcher_end(dvti_batcher *batcher) {
-    dvt_release(batcher->data);
+    dvti_disown(batcher->data);
     dvti_free(batcher->table);
     memset(batcher, 0, sizeof *batcher);
 }

@@ -4,10 +4,10 @@
 
 static void dvti_dataset_destroy(void *object) {
     dvt_dataset *data = (dvt_dataset *)object;
-    dvt_release(data->x);
-    dvt_release(data->y);
-    dvt_release(data->source);
-    dvt_release(data->transform);
+    dvti_disown(data->x);
+    dvti_disown(data->y);
+    dvti_disown(data->source);
+    dvti_disown(data->transform);
     dvti_free(data);
 }
 
@@ -57,8 +57,8 @@ DVT_API dvt_dataset *dvt_dataset_arrays(dvt_array *x, dvt_array *y) {
     }
     data = dvti_dataset_new(function, x->shape.dim[0]);
     if (data) {
-        data->x = (dvt_array *)dvt_retain(x);
-        data->y = (dvt_array *)dvt_retain(y);
+        data->x = (dvt_array *)dvti_own(x);
+        data->y = (dvt_array *)dvti_own(y);
     }
     return data;
 }
@@ -69,10 +69,18 @@ DVT_API dvt_dataset *dvt_transform_first(dvt_dataset *data, dvt_transform *trans
         dvti_null("dvt_transform_first", data ? "transform" : "data");
         return NULL;
     }
+    if (data->nested >= DVTI_MOST_NESTED) {
+        dvti_fail(DVT_ERR_VALUE,
+                  "dvt_transform_first: transforms would stand on each other more than %d deep; "
+                  "expected fewer: join them with dvt_compose, and begin at the first dataset",
+                  DVTI_MOST_NESTED);
+        return NULL;
+    }
     result = dvti_dataset_new("dvt_transform_first", data->length);
     if (result) {
-        result->source = (dvt_dataset *)dvt_retain(data);
-        result->transform = (dvt_transform *)dvt_retain(transform);
+        result->nested = data->nested + 1;
+        result->source = (dvt_dataset *)dvti_own(data);
+        result->transform = (dvt_transform *)dvti_own(transform);
     }
     return result;
 }

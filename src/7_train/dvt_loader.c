@@ -87,7 +87,7 @@ static bool dvti_epoch_open(dvt_loader *l) {
         memmove(l->order, l->order + (l->order_length - left), (size_t)left * sizeof *l->order);
     for (i = 0; i < n; i++)
         l->order[left + i] = i;
-    if (l->desc.shuffle)
+    if (l->desc.shuffle && n > 0)
         dvti_shuffle(l->order + left, n, l->desc.seed, l->epoch);
     l->order_length = left + n;
     l->batches = dvti_batches_of(l, left + n);
@@ -105,8 +105,8 @@ static int64_t dvti_batch_length(const dvt_loader *l, int64_t batch) {
 static void dvti_ring_restart(dvt_loader *l) {
     int i;
     for (i = 0; i < l->places; i++) {
-        dvt_release(l->place[i].x);
-        dvt_release(l->place[i].y);
+        dvti_disown(l->place[i].x);
+        dvti_disown(l->place[i].y);
         l->place[i].x = l->place[i].y = NULL;
         l->place[i].state = DVTI_MADE_EMPTY;
     }
@@ -129,8 +129,8 @@ static void dvti_worker_make(dvti_worker *w, int64_t n, dvti_made *made) {
     memset(made, 0, sizeof *made);
     made->state = DVTI_MADE_FAILED;
     if (dvti_batch_make("dvt_loader_next", &w->loader->batcher, w->index, n, &made->x, &made->y)) {
-        dvt_retain(made->x);
-        dvt_retain(made->y);
+        dvti_own(made->x);
+        dvti_own(made->y);
         made->state = DVTI_MADE_READY;
     } else {
         made->x = made->y = NULL;
@@ -180,8 +180,8 @@ DVTI_THREAD_MAIN(dvti_worker_run) {
             l->place[batch % l->places] = made;
             dvti_cond_broadcast(&l->done);
         } else {
-            dvt_release(made.x);
-            dvt_release(made.y);
+            dvti_disown(made.x);
+            dvti_disown(made.y);
         }
     }
     dvti_mutex_unlock(&l->lock);

@@ -11,7 +11,7 @@ DVTI_FN void dvti_replicas_free(dvti_replica *replica, int64_t n) {
     int s;
     for (i = 0; replica && i < n; i++)
         for (s = 0; s < DVTI_TRAINER_STATES; s++)
-            dvt_release(replica[i].state[s]);
+            dvti_disown(replica[i].state[s]);
     dvti_free(replica);
 }
 
@@ -61,7 +61,7 @@ static bool dvti_replica_move(dvti_replica *to, const dvti_replica *own, const d
     int s;
     for (s = 0; s < states; s++) {
         if (own)
-            to->state[s] = (dvt_array *)dvt_retain(own->state[s]);
+            to->state[s] = (dvt_array *)dvti_own(own->state[s]);
         else if (first->state[s]) {
             to->state[s] = dvt_copyto(first->state[s], ctx);
             if (!to->state[s])
@@ -96,7 +96,7 @@ static dvt_status dvti_trainer_place(const char *function, dvt_trainer *t,
     }
     dvti_replicas_free(t->replica, (int64_t)t->n * t->ctxs.n);
     for (i = 0; i < t->n; i++) {
-        dvt_release(t->trained[i].landing);
+        dvti_disown(t->trained[i].landing);
         t->trained[i].landing = NULL;
     }
     t->replica = fresh;
@@ -168,7 +168,7 @@ DVTI_FN dvt_status dvti_trainer_make_states(dvt_trainer *t, int i) {
                                      t->ctxs.ctx[k]);
             if (!state)
                 return dvti_failure();
-            dvt_release(at->state[s]);
+            dvti_disown(at->state[s]);
             at->state[s] = state;
         }
     return DVT_OK;
@@ -188,7 +188,7 @@ DVTI_FN dvt_status dvti_trainer_make_landing(dvt_trainer *t, int i) {
     landing = dvti_owned_zeros(gradient->shape, gradient->dtype, t->ctxs.ctx[0]);
     if (!landing)
         return dvti_failure();
-    dvt_release(t->trained[i].landing);
+    dvti_disown(t->trained[i].landing);
     t->trained[i].landing = landing;
     return DVT_OK;
 }

@@ -90,6 +90,7 @@ struct dvt_dataset {
     dvt_array *x, *y;
     dvt_dataset *source;
     dvt_transform *transform;
+    int nested; /* sources below it */
 };
 
 /* How a batch is made: whole rows copied, pixels mapped by a table, or sample by sample. */

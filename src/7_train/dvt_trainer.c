@@ -8,9 +8,9 @@ static void dvti_trainer_destroy(void *object) {
     int i;
     dvti_replicas_free(t->replica, (int64_t)t->n * t->ctxs.n);
     for (i = 0; t->trained && i < t->n; i++)
-        dvt_release(t->trained[i].landing);
+        dvti_disown(t->trained[i].landing);
     dvti_free(t->trained);
-    dvt_release(t->params);
+    dvti_disown(t->params);
     dvti_free(t);
 }
 
@@ -48,7 +48,7 @@ DVT_API dvt_trainer *dvt_trainer_new(dvt_params *params, dvt_optimizer optimizer
         dvti_trainer_destroy(t);
         return NULL;
     }
-    t->params = (dvt_params *)dvt_retain(params);
+    t->params = (dvt_params *)dvti_own(params);
     return t;
 }
 

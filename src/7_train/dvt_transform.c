@@ -8,6 +8,7 @@ struct dvt_transform {
     int n;                    /* of values, or of parts */
     double *mean, *deviation; /* normalize */
     dvt_transform **part;     /* compose; retained */
+    int nested;               /* compose: levels below it */
     dvt_array *(*apply)(void *user, dvt_array *x);
     void *user;
 };
@@ -16,7 +17,7 @@ static void dvti_transform_destroy(void *object) {
     dvt_transform *transform = (dvt_transform *)object;
     int i;
     for (i = 0; transform->part && i < transform->n; i++)
-        dvt_release(transform->part[i]);
+        dvti_disown(transform->part[i]);
     dvti_free(transform->part);
     dvti_free(transform->mean);
     dvti_free(transform->deviation);
@@ -82,7 +83,7 @@ DVT_API dvt_transform *dvt_normalize(const double *mean, const double *deviation
 
 DVT_API dvt_transform *dvt_compose(dvt_transform *const *transforms, int n) {
     dvt_transform *transform;
-    int i;
+    int i, nested = 0;
     if (n < 0) {
         dvti_fail(DVT_ERR_RANGE, "dvt_compose: n is %d; expected 0 or more", n);
         return NULL;
@@ -92,9 +93,20 @@ DVT_API dvt_transform *dvt_compose(dvt_transform *const *transforms, int n) {
             dvti_null("dvt_compose", transforms ? "one of the transforms" : "transforms");
             return NULL;
         }
+    for (i = 0; i < n; i++)
+        nested = DVTI_MAX(nested, transforms[i]->nested + 1);
+    if (nested > DVTI_MOST_NESTED) {
+        dvti_fail(DVT_ERR_VALUE,
+                  "dvt_compose: transforms would be nested more than %d deep; expected fewer: give "
+                  "all of them in one call",
+                  DVTI_MOST_NESTED);
+        return NULL;
+    }
     transform = dvti_transform_new("dvt_compose", DVTI_TRANSFORM_COMPOSE, n);
+    if (transform)
+        transform->nested = nested;
     for (i = 0; transform && i < n; i++)
-        transform->part[i] = (dvt_transform *)dvt_retain(transforms[i]);
+        transform->part[i] = (dvt_transform *)dvti_own(transforms[i]);
     return transform;
 }
 
@@ -184,6 +196,8 @@ static dvt_array *dvti_transform_run(dvt_transform *t, dvt_array *x) {
     }
 }
 
+static DVTI_TLS int dvti_apply_depth;
+
 DVT_API dvt_array *dvt_transform_apply(dvt_transform *transform, dvt_array *x) {
     dvt_scope_guard scope;
     dvt_array *y;
@@ -191,9 +205,18 @@ DVT_API dvt_array *dvt_transform_apply(dvt_transform *transform, dvt_array *x) {
         dvti_null("dvt_transform_apply", transform ? "x" : "transform");
         return NULL;
     }
+    if (dvti_apply_depth >= DVTI_MOST_NESTED) {
+        dvti_fail(DVT_ERR_VALUE,
+                  "dvt_transform_apply: it runs inside itself more than %d deep; expected fewer: "
+                  "does a function given to dvt_transform_new apply its own transform?",
+                  DVTI_MOST_NESTED);
+        return NULL;
+    }
+    dvti_apply_depth++;
     scope = dvt_scope_begin();
     y = (dvt_array *)dvt_keep(dvti_transform_run(transform, x));
     dvt_scope_end(&scope);
+    dvti_apply_depth--;
     return y;
 }
 

@@ -34,6 +34,10 @@ if has "$PYTHON" && has nm; then
     script "declarations" "$PYTHON" tests/check/api.py "$BUILD/nm.txt"
 fi
 
+# dvt_retain and dvt_release are for users, whose shares are counted apart.
+owners() { ! grep -rnE '\bdvt_(retain|release)\(' src --include='*.c' | grep -v '^src/2_core/dvt_scope.c:'; }
+try "inside, objects are owned by dvti_own and dvti_disown" owners
+
 # ---- layout ----
 sh tools/format.sh --check >"$BUILD/format.log" 2>&1
 case $? in

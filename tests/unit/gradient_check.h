@@ -177,7 +177,7 @@ static void check_second(point *at) {
         y = record(at->p, x);
         if (!dvt_test_check(dvt_gradients(&y, &head, 1, x, inputs, true, true, g) == DVT_OK,
                             __FILE__, __LINE__, "%s, recorded: %s", at->p->name, dvt_error()))
-            break;
+            return;
         for (k = 0; k < inputs; k++)
             if (dvt_has_history(g[k])) { /* a gradient that is 0 everywhere has none */
                 heads[n] = g[k];

@@ -123,7 +123,7 @@ static uint64_t run_training(void) {
     for (step = 0; step < (scenario_short ? 1 : 2) && dvt_error_code() == DVT_OK; step++)
         DVT_SCOPE {
             if (dvt_split_and_load(x, both, true, xs) != DVT_OK)
-                break;
+                continue; /* ends the loop too: there is an error */
             DVT_RECORD {
                 for (i = 0; i < 2; i++)
                     losses[i] = dvt_sum(dvt_square(dvt_forward(net, xs[i])), DVT_ALL, false);

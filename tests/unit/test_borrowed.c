@@ -1,0 +1,177 @@
+/* What a function hands out without giving it away: releasing it is an error that changes nothing, however often it is tried, and
+   whoever retains it owns a share like any other. */
+#include "dvt_test.h"
+#include <string.h>
+
+static int64_t alive(void) {
+    return dvt_get_stats().arrays;
+}
+
+static void refused_once(void *object) {
+    CHECK_INT(dvt_error_code(), DVT_OK);
+    dvt_release(object);
+    CHECK_INT(dvt_error_code(), DVT_ERR_VALUE);
+    CHECK(strstr(dvt_error(), "dvt_release: the object is borrowed") != NULL);
+    dvt_clear_error();
+}
+
+/* Twice in a row, in scopes, kept, retained. */
+static void borrowed(void *object) {
+    int64_t before = alive();
+    CHECK(object != NULL);
+    refused_once(object);
+    refused_once(object);
+    CHECK(dvt_keep(object) == object);
+    refused_once(object);
+    DVT_SCOPE {
+        refused_once(object);
+        CHECK(dvt_keep(object) == object);
+        refused_once(object);
+    }
+    CHECK(dvt_retain(object) == object && dvt_retain(object) == object);
+    dvt_release(object);
+    dvt_release(object);
+    CHECK_INT(dvt_error_code(), DVT_OK);
+    refused_once(object);
+    CHECK_INT(alive(), before);
+}
+
+DVT_TEST(borrowed_gradients) {
+    int64_t before = alive();
+    DVT_SCOPE {
+        dvt_array *x = dvt_ones(DVT_SHAPE(2), DVT_F32, dvt_cpu()), *y = NULL, *kept;
+        dvt_attach_grad(x, DVT_GRAD_WRITE);
+        borrowed(dvt_grad(x));
+        DVT_RECORD {
+            y = dvt_sum(dvt_square(x), DVT_ALL, false);
+        }
+        dvt_backward(y);
+        borrowed(dvt_grad(x));
+        CHECK_VALUES(dvt_grad(x), 0, 2, 2);
+        kept = (dvt_array *)dvt_retain(dvt_grad(x));
+        dvt_release(x);
+        CHECK_VALUES(kept, 0, 2, 2);
+        dvt_release(kept);
+    }
+    CHECK_INT(alive(), before);
+}
+
+/* The last owner's share may be retained by one thread and given up by another; a scope's is its thread's own. */
+DVT_TEST(borrowed_is_not_owned_twice) {
+    int64_t before = alive();
+    DVT_SCOPE {
+        dvt_array *x = dvt_ones(DVT_SHAPE(2), DVT_F32, dvt_cpu());
+        dvt_retain(x);
+        dvt_release(x);
+        CHECK_INT(alive() - before, 1);
+        dvt_release(x);
+        CHECK_INT(alive(), before);
+    }
+}
+
+DVT_TEST(scopes_ends_take_null) {
+    dvt_scope_end(NULL);
+    dvt_record_end(NULL);
+    dvt_ctx_scope_end(NULL);
+    CHECK_INT(dvt_error_code(), DVT_OK);
+}
+
+static const unsigned char two_arrays[] = {
+    /* MXNet's head: two arrays, then one float32 of shape (1) each, and their names */
+    0x12, 1,    0, 0, 0, 0, 0,    0,    0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0xc9, 0xfa,
+    0x93, 0xf9, 0, 0, 0, 0, 1,    0,    0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0,    0,
+    0,    0,    0, 0, 0, 0, 0x80, 0x3f, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 'w'};
+
+DVT_TEST(borrowed_from_lists) {
+    int64_t before = alive();
+    DVT_SCOPE {
+        dvt_array_list *list = dvt_read_params(two_arrays, sizeof two_arrays, dvt_cpu());
+        borrowed(dvt_array_list_at(list, 0));
+        borrowed(dvt_array_list_find(list, "w"));
+        CHECK_VALUES(dvt_array_list_at(list, 0), 0, 1);
+    }
+    CHECK_INT(alive(), before);
+}
+
+#if !defined(DEVTENSOR_NO_NN)
+DVT_TEST(borrowed_from_blocks) {
+    int64_t before = alive();
+    DVT_SCOPE {
+        dvt_block *net = dvt_sequential();
+        dvt_params *params;
+        dvt_param *weight;
+        DVT_ADD(net, dvt_dense(2, DVT_RELU), dvt_dense(1, DVT_LINEAR));
+        dvt_initialize(net, dvt_init_xavier(), DVT_CONTEXTS(dvt_cpu()), false);
+        dvt_forward(net, dvt_ones(DVT_SHAPE(3, 4), DVT_F32, dvt_cpu()));
+        params = dvt_collect_params(net, NULL);
+        weight = dvt_block_param(dvt_block_at(net, 0), "weight");
+        borrowed(weight);
+        borrowed(dvt_params_at(params, 1));
+        borrowed(dvt_params_find(params, dvt_param_name(weight)));
+        borrowed(dvt_param_data(weight, dvt_cpu()));
+        borrowed(dvt_param_grad(weight, dvt_cpu()));
+        borrowed(dvt_block_data(dvt_block_at(net, 1), "bias", dvt_cpu()));
+        dvt_release(params);
+        borrowed(weight);
+        CHECK_VALUES(dvt_block_data(dvt_block_at(net, 1), "bias", dvt_cpu()), 0, 0);
+    }
+    CHECK_INT(alive(), before);
+}
+
+static dvt_array *as_it_is(dvt_block *block, void *user, dvt_array *x) {
+    (void)block;
+    (void)user;
+    return x;
+}
+
+/* A child that was made here belongs to this scope and to its parent; the scope's share is given up once. */
+DVT_TEST(borrowed_children) {
+    int64_t before = alive();
+    DVT_SCOPE {
+        dvt_block_desc desc;
+        dvt_block *mine, *child = dvt_dense(2, DVT_RELU);
+        memset(&desc, 0, sizeof desc);
+        desc.kind = "mine";
+        desc.forward = as_it_is;
+        mine = dvt_block_new(&desc);
+        CHECK_INT(dvt_block_add_child(mine, child), DVT_OK);
+        dvt_release(child);
+        borrowed(dvt_block_at(mine, 0));
+        borrowed(dvt_block_add_param(mine, "scale", DVT_SHAPE(2), DVT_F32, dvt_init_one()));
+        CHECK(dvt_block_at(mine, 0) == child);
+    }
+    CHECK_INT(alive(), before);
+}
+
+/* What is given to a trainer, a dataset or a loader stays theirs when the scope's share is given up. */
+DVT_TEST(borrowed_after_the_scopes_share) {
+    int64_t before = alive();
+    DVT_SCOPE {
+        dvt_array *x = dvt_arange(0, 4, 1, DVT_F32, dvt_cpu()), *a = NULL, *b = NULL;
+        dvt_dataset *data = dvt_dataset_arrays(x, x);
+        dvt_loader_desc desc = {2, false, DVT_LAST_KEEP, 0, 0};
+        dvt_loader *loader = dvt_loader_new(data, &desc);
+        dvt_release(x);
+        borrowed(x);
+        dvt_release(data);
+        borrowed(data);
+        CHECK(dvt_loader_next(loader, &a, &b));
+        CHECK_VALUES(a, 0, 0, 1);
+    }
+    CHECK_INT(alive(), before);
+}
+
+/* No sample: no order to shuffle (a null pointer, of which a sanitizer says so). */
+DVT_TEST(loader_shuffles_nothing) {
+    dvt_array *x = dvt_zeros(DVT_SHAPE(0, 2), DVT_F32, dvt_cpu()), *a, *b;
+    int workers;
+    for (workers = 0; workers < 2; workers++) {
+        dvt_loader_desc desc = {2, true, DVT_LAST_KEEP, workers, 0};
+        dvt_loader *loader = dvt_loader_new(dvt_dataset_arrays(x, x), &desc);
+        CHECK(!dvt_loader_next(loader, &a, &b));
+        CHECK(!dvt_loader_next(loader, &a, &b));
+        CHECK_INT(dvt_loader_len(loader), 0);
+        CHECK_INT(dvt_error_code(), DVT_OK);
+    }
+}
+#endif
