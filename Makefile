@@ -126,8 +126,7 @@ tiers: $B/tiers/tests
 	@$B/tiers/tests -v $(T)
 
 # Unit tests that take minutes, then what `make test` leaves out, then all unit tests in every configuration.
-LONG_SUITES = tests/compile/run.sh tests/neon/run.sh tests/bigendian/run.sh tests/windows/run.sh tests/cuda/run.sh \
-	tests/matrix/run.sh tests/configs.sh
+LONG_SUITES = tests/compile/run.sh tests/bigendian/run.sh tests/windows/run.sh tests/cuda/run.sh tests/matrix/run.sh tests/configs.sh
 test-long: $(if $(LONG),$B/long/tests) $B/unit/tests $B/tiers/tests $B/cuda/tests examples
 	@$(ENVIRONMENT) OBJECTS="$B" DVT_TEST_FULL=1 sh tests/run.sh $(if $(LONG),$B/long/tests) $(LONG_SUITES)
 
