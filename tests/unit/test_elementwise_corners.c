@@ -353,3 +353,15 @@ DVT_TEST(converting_rounds_once) {
     CHECK_VALUES(dvt_astype(int64s(tie, 4), DVT_BF16, false), 0, 0x1p62, 0x1p62 + 0x1p55,
                  0x1p62 + 0x1p56, 0x1p62 + 0x1p55);
 }
+
+/* The logarithm needs more bits than a double has: without an exact product the error was 180
+   units in the last place. */
+DVT_TEST(pow_of_doubles_has_the_last_bits) {
+    int i;
+    for (i = 0; i < 200; i++)
+        DVT_SCOPE {
+            const double a = 1.001 + 3.7 * i, b = 3.3 + (i % 17) * 4.1;
+            dvt_array *power = dvt_pow(doubles(&a, 1, DVT_F64), doubles(&b, 1, DVT_F64));
+            CHECK_CLOSE(dvt_item(power) / pow(a, b), 1, 2e-15);
+        }
+}
