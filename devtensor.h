@@ -75,6 +75,9 @@
    Environment, read once at first use:
    DEVTENSOR_VIRTUAL_GPUS     number of virtual GPUs (0 to 16)
    DEVTENSOR_VIRTUAL_GPU_MEMORY  bytes of memory of each, with an optional suffix K, M or G
+   DEVTENSOR_VIRTUAL_GPU_MODEL  the time they take (see dvt_set_virtual_model): any of
+                              latency=10us,bandwidth=12G,launch=5us,flops=1T; units s, ms, us, ns
+                              and K, M, G, T
    DEVTENSOR_CUDA             0: do as if there were no card
    DEVTENSOR_CUDA_PATH        the driver's library, instead of looking for it
    DEVTENSOR_NVRTC_PATH       NVRTC's library or its folder, instead of looking for it
@@ -95,7 +98,7 @@
    error, off */
 
 #ifdef DEVTENSOR_LINES
-#line 37 "src/0_api/dvt_config.h"
+#line 40 "src/0_api/dvt_config.h"
 #endif
 #define DVT_VERSION_MAJOR 0
 #define DVT_VERSION_MINOR 1
@@ -315,7 +318,8 @@ DVT_API int64_t dvt_shape_size(dvt_shape shape);
 typedef enum dvt_device_type {
     DVT_DEVICE_DEFAULT = 0, /* "the current default context": the zero value */
     DVT_DEVICE_CPU = 1,
-    DVT_DEVICE_GPU = 2
+    DVT_DEVICE_GPU = 2,
+    DVT_DEVICE_TPU = 3 /* a name only: no build has TPUs, see dvt_num_tpus */
 } dvt_device_type;
 
 /* Where an array lives: cpu() is all cores and main memory, gpu(i) one card and its memory. */
@@ -348,22 +352,27 @@ typedef struct dvt_array_list dvt_array_list;
 #line 7 "src/0_api/dvt_api.h"
 #endif
 /* ==== begin src/0_api/dvt_scope.h ==== */
-/* [dvt:scope] Who owns what. Every object that a call returns belongs to the innermost DVT_SCOPE of
-   the calling thread, or to the thread itself when there is none, and is released when that ends.
-   So nested expressions never leak:
+/* [dvt:scope] Who owns what. Every object that a call returns belongs to the innermost scope of the
+   calling thread, or to the thread itself when there is none, and is released when that ends. So
+   nested expressions never leak:
 
-       for (...) DVT_SCOPE {
+       for (...) {
+           DVT_SCOPED;                     // until the closing brace, and on every other way out
            dvt_array *loss = dvt_mean(dvt_square(dvt_sub(a, b)), DVT_ALL, false);
            best = dvt_keep(loss);          // lives on in the enclosing scope
+           if (dvt_item(loss) < 0.01)
+               break;                      // leaves the loop, and ends the scope
        }
 
-   A scope is a loop of one turn: break and continue leave the scope, and not the loop around it.
+   DVT_SCOPE { ... } is a scope with a block of its own. It is a loop of one turn: break and continue
+   leave that block, and not the loop around it. A break is warned of: by GCC and clang 14 at compile
+   time where they optimize, and once per process in the log.
 
    An object that must outlive every scope, or travel to another thread, is retained: dvt_retain
    counts one more owner, dvt_release one fewer. */
 
 #ifdef DEVTENSOR_LINES
-#line 14 "src/0_api/dvt_scope.h"
+#line 19 "src/0_api/dvt_scope.h"
 #endif
 typedef struct dvt_scope_guard {
     size_t mark;
@@ -371,40 +380,103 @@ typedef struct dvt_scope_guard {
     int once;
 } dvt_scope_guard;
 
-/* What DVT_SCOPE calls; by hand, end what was begun, innermost first. */
+/* What DVT_SCOPED and DVT_SCOPE call; by hand, end what was begun, innermost first. NULL is fine. */
 DVT_API dvt_scope_guard dvt_scope_begin(void);
 DVT_API void dvt_scope_end(dvt_scope_guard *guard);
 
-/* With GCC and Clang, and in C++, a guard ends on every way out of its block. Elsewhere leave the
-   block only by its closing brace. */
+#if defined(__OPTIMIZE__) && defined(__has_attribute)
+#if __has_attribute(__warning__)
+/* A compiler that optimizes sees whether there is such a break: without one the call is dead. clang
+   finds only calls that cannot throw. */
+#define DVT_BREAK_WARNS                                                                            \
+    __attribute__((__warning__("break leaves only the block of DVT_SCOPE, DVT_RECORD or "          \
+                               "DVT_WITH_CTX, not the loop around it: declare DVT_SCOPED, "        \
+                               "DVT_RECORD_SCOPED or DVT_CTX_SCOPED in the loop's own block"),     \
+                   __nothrow__, __noinline__))
+#endif
+#endif
+#if !defined(DVT_BREAK_WARNS)
+#define DVT_BREAK_WARNS
+#endif
+/* What a break out of a guard's own block calls: logs a warning, once per process. */
+DVT_API DVT_BREAK_WARNS void dvt_note_break(const char *macro, const char *file, int line);
+
+/* A guard ends on every way out of its block with GCC, Clang and every C++ compiler. With other C
+   compilers leave the block of DVT_SCOPE only by its closing brace; they refuse DVT_SCOPED. */
 #if defined(__GNUC__) || defined(__clang__)
+#define DVT_GUARD(type, name, begin, end) type name DVT_CLEANUP(end) = begin
+#define DVT_GUARD_DECLARED(type, name, begin, end)                                                 \
+    __attribute__((__unused__)) DVT_GUARD(type, name, begin, end)
+#define DVT_GUARD_NEXT(end, guard) (guard) = NULL
+#elif defined(__cplusplus)
+extern "C++" {
+template <class T, void (*End)(T *)> struct dvt_guard_object : T {
+    explicit dvt_guard_object(const T &begun) : T(begun) {
+    }
+
+    dvt_guard_object(const dvt_guard_object &) = delete;
+    dvt_guard_object &operator=(const dvt_guard_object &) = delete;
+
+    void operator=(const T &begun) {
+        static_cast<T &>(*this) = begun;
+    }
+
+    ~dvt_guard_object() {
+        End(this);
+    }
+};
+}
+#define DVT_GUARD(type, name, begin, end) dvt_guard_object<type, end> name(begin)
+#define DVT_GUARD_DECLARED DVT_GUARD
 #define DVT_GUARD_NEXT(end, guard) (guard) = NULL
 #else
+#define DVT_GUARD(type, name, begin, end) type name = begin
+/* Names what is missing, so that the compiler says it is undeclared. */
+#define DVT_GUARD_DECLARED(type, name, begin, end)                                                 \
+    this_compiler_cannot_end_a_scope_by_itself__use_DVT_SCOPE_and_its_block
 #define DVT_GUARD_NEXT(end, guard) (end)(guard), (guard) = NULL
+#endif
+#if defined(DEVTENSOR_NO_CALL_SITES)
+#define DVT_NOTE_BREAK(macro) dvt_note_break(macro, "", 0)
+#else
+#define DVT_NOTE_BREAK(macro) dvt_note_break(macro, __FILE__, __LINE__)
 #endif
 /* A name per line, so that nested guards do not hide each other (-Wshadow). */
 #define DVT_GUARD_NAME_(name, line) name##line
 #define DVT_GUARD_NAME(name, line) DVT_GUARD_NAME_(name, line)
-/* The loop runs on a pointer to its guard, so that compilers see that its one turn is taken, and do
-   not call what is set in it uninitialised. */
-#define DVT_GUARDED(type, name, begin, end)                                                        \
-    for (type DVT_GUARD_NAME(name, __LINE__)                                                       \
-             DVT_CLEANUP(end) = begin,                                                             \
-             *DVT_GUARD_NAME(name##_turn, __LINE__) = &DVT_GUARD_NAME(name, __LINE__);             \
+/* The outer loop runs on a pointer to its guard, so that compilers see that its one turn is taken,
+   and do not call what is set in it uninitialized. The block is the body of an inner loop that is
+   entered at its label: its end and continue clear name##_left, break does not, return and goto do
+   not come here. There is no path from the inner loop's condition to its body, so that constant
+   propagation alone, as by gcc -Og, removes the call where there is no break. */
+#define DVT_GUARDED(macro, type, name, begin, end)                                                 \
+    for (DVT_GUARD(type, DVT_GUARD_NAME(name, __LINE__), begin, end),                              \
+         *DVT_GUARD_NAME(name##_turn, __LINE__) = &DVT_GUARD_NAME(name, __LINE__),                 \
+                                      *DVT_GUARD_NAME(name##_left, __LINE__) =                     \
+                                          &DVT_GUARD_NAME(name, __LINE__);                         \
          DVT_GUARD_NAME(name##_turn, __LINE__);                                                    \
-         DVT_GUARD_NEXT(end, DVT_GUARD_NAME(name##_turn, __LINE__)))
-#define DVT_SCOPE DVT_GUARDED(dvt_scope_guard, dvt_g_scope, dvt_scope_begin(), dvt_scope_end)
+         DVT_GUARD_NAME(name##_left, __LINE__) ? DVT_NOTE_BREAK(macro) : (void)0,                  \
+                                      DVT_GUARD_NEXT(end, DVT_GUARD_NAME(name##_turn, __LINE__)))  \
+        switch (0)                                                                                 \
+            for (; DVT_GUARD_NAME(name##_left, __LINE__) = NULL, 0;)                               \
+            default:
+/* From here to the end of the enclosing block: a declaration. */
+#define DVT_SCOPED                                                                                 \
+    DVT_GUARD_DECLARED(dvt_scope_guard, DVT_GUARD_NAME(dvt_g_scope, __LINE__), dvt_scope_begin(),  \
+                       dvt_scope_end)
+/* In the block that follows. */
+#define DVT_SCOPE                                                                                  \
+    DVT_GUARDED("DVT_SCOPE", dvt_scope_guard, dvt_g_scope, dvt_scope_begin(), dvt_scope_end)
 
 /* Moves an object to the enclosing scope and returns it. Without an enclosing scope, and for
    objects that this scope does not own, nothing changes. NULL stays NULL. */
 DVT_API void *dvt_keep(void *object);
 /* One more owner; returns the object. Pair with dvt_release. Any thread may do either. */
 DVT_API void *dvt_retain(void *object);
-/* One owner fewer; the last one frees the object. Without a dvt_retain to undo, it is the share of
-   this thread's scope that is given up: the object is freed now, and not at the scope's end. Only
-   while nobody else owns it; what a trainer, a loader, a dataset or a block was given, or what was
-   retained for another thread, is left to its scope. NULL is fine. VALUE (nothing changes): only a
-   scope of another thread owns it. */
+/* Undoes one dvt_retain; the last owner frees the object. Without a dvt_retain to undo, it gives up
+   the share of this thread's scope: an object that nobody else owns is freed now, and not at the
+   scope's end. NULL is fine. Errors: VALUE, and nothing changes, where neither is there: the object
+   is borrowed (dvt_grad, dvt_block_at, dvt_params_at, ...), or a scope of another thread owns it. */
 DVT_API void dvt_release(void *object);
 /* Releases everything this thread's scopes own, in particular what a program without any DVT_SCOPE
    made. A thread that ends, and the process at exit, do this by themselves. */
@@ -431,18 +503,25 @@ template <class T> inline T *dvt_retain(T *object) {
    own. Making a context value is always legal; a missing device is an error when memory is wanted
    there. */
 
-/* cpu(0), cpu(i), gpu(0), gpu(i). Copies: never. Waits: no. */
+/* cpu(0), cpu(i), gpu(i), tpu(i). Copies: never. Waits: no. */
 #ifdef DEVTENSOR_LINES
 #line 6 "src/0_api/dvt_context.h"
 #endif
 DVT_API dvt_ctx dvt_cpu(void);
 DVT_API dvt_ctx dvt_cpu_id(int id);
 DVT_API dvt_ctx dvt_gpu(int id);
+DVT_API dvt_ctx dvt_tpu(int id);
 /* Same type and same id (DVT_DEVICE_DEFAULT is resolved first). */
 DVT_API bool dvt_ctx_equal(dvt_ctx a, dvt_ctx b);
 /* "cpu(0)", "gpu(1)". Owns: the library, per thread; valid for this thread's next 15 calls. */
 DVT_API const char *dvt_ctx_name(dvt_ctx ctx);
-/* Reads "cpu", "cpu(1)", "gpu" or "gpu(2)". Errors: NAME; `out` is then unchanged. */
+/* Reads a device's name as MXNet, PyTorch, TensorFlow or JAX writes it. A missing number is 0.
+   CUDA devices are gpu(i), XLA devices are tpu(i):
+     "cpu", "cpu(0)", "cpu:0", "gpu", "gpu(1)", "gpu:1", "cuda", "cuda:1", "tpu(0)", "xla:0"
+     "device(type='cpu')", "device(type='cuda', index=1)"
+     "/CPU:0", "/GPU:1", "/device:GPU:1", "/job:localhost/replica:0/task:0/device:GPU:1"
+     "CpuDevice(id=0)", "CudaDevice(id=1)", "TpuDevice(id=0)", "TFRT_CPU_0", "TPU_0"
+   Does not ask whether the device exists. Errors: NAME; `out` is then unchanged. */
 DVT_API dvt_status dvt_ctx_parse(const char *name, dvt_ctx *out);
 /* A list by hand, DVT_CONTEXTS(dvt_gpu(0), dvt_gpu(1)), of one to eight; and one context as a list.
  */
@@ -463,6 +542,11 @@ DVT_API int dvt_num_gpus(void);
 DVT_API const char *dvt_gpu_reason(void);
 /* gpu(i) when it exists, else cpu(). */
 DVT_API dvt_ctx dvt_try_gpu(int i);
+/* The number of TPUs: 0, since devtensor has no TPU backend. An array on tpu(i) is the error
+   NO_DEVICE. */
+DVT_API int dvt_num_tpus(void);
+/* tpu(i) when it exists, else gpu(i) when that exists, else cpu(). */
+DVT_API dvt_ctx dvt_try_tpu_gpu(int i);
 /* All GPUs: an empty list when there is none; and the variant that then has cpu(0) in it. */
 DVT_API dvt_ctx_list dvt_try_all_gpus(void);
 DVT_API dvt_ctx_list dvt_try_all_gpus_or_cpu(void);
@@ -477,16 +561,46 @@ typedef struct dvt_ctx_guard {
     int once;
 } dvt_ctx_guard;
 
-/* What DVT_WITH_CTX calls; by hand, end what was begun, innermost first. */
+/* What DVT_WITH_CTX calls; by hand, end what was begun, innermost first. NULL is fine. */
 DVT_API dvt_ctx_guard dvt_ctx_scope_begin(dvt_ctx ctx);
 DVT_API void dvt_ctx_scope_end(dvt_ctx_guard *guard);
 #define DVT_WITH_CTX(context)                                                                      \
-    DVT_GUARDED(dvt_ctx_guard, dvt_g_ctx, dvt_ctx_scope_begin(context), dvt_ctx_scope_end)
+    DVT_GUARDED("DVT_WITH_CTX", dvt_ctx_guard, dvt_g_ctx, dvt_ctx_scope_begin(context),            \
+                dvt_ctx_scope_end)
+/* The same as a declaration, until the end of the enclosing block: break leaves the loop around it,
+   as in [dvt:scope]. */
+#define DVT_CTX_SCOPED(context)                                                                    \
+    DVT_GUARD_DECLARED(dvt_ctx_guard, DVT_GUARD_NAME(dvt_g_ctx, __LINE__),                         \
+                       dvt_ctx_scope_begin(context), dvt_ctx_scope_end)
 
 /* n virtual GPUs with `bytes` of memory each (0: no limit), replacing the virtual ones that there
    were. Errors: RANGE (n outside 0..DVT_MAX_GPUS), VALUE (arrays are still alive on a virtual GPU,
    or another thread is using one). */
 DVT_API dvt_status dvt_set_virtual_gpus(int n, int64_t bytes);
+
+/* A model of the time that virtual GPUs in main memory take. Their queues and callers wait for it;
+   results never change. A value of 0 costs nothing, and all are 0 at the start. GPUs that are cards
+   are not modelled. */
+typedef struct dvt_virtual_model {
+    double latency;   /* seconds of each copy between main memory and a GPU, or two GPUs */
+    double bandwidth; /* bytes per second of these copies; 0: no limit */
+    double launch;    /* seconds that each operation on a GPU takes its caller */
+    double flops;     /* operations per second of a GPU; 0: no limit. A multiply-add of a product
+                         or a convolution counts as two, everything else as one for each element
+                         of its largest array */
+    bool clock_only;  /* nothing waits: only dvt_virtual_seconds counts */
+} dvt_virtual_model;
+
+/* Sets the model of all virtual GPUs for the calls that follow; NULL: none. The first model is that
+   of DEVTENSOR_VIRTUAL_GPU_MODEL. Waits: no. Errors: RANGE (a negative or infinite number, or NaN;
+   then nothing changes). */
+DVT_API dvt_status dvt_set_virtual_model(const dvt_virtual_model *model);
+DVT_API dvt_virtual_model dvt_get_virtual_model(void);
+/* Returns the modelled seconds that this thread's calls have taken; take differences. An operation
+   on a GPU begins when it has been called and the GPU is free. Waiting (dvt_wait, reading values)
+   moves this thread's time to its end. The program itself and cpu() take no time, so the same calls
+   always give the same number. Waits: no. */
+DVT_API double dvt_virtual_seconds(void);
 
 typedef struct dvt_device_info {
     dvt_ctx ctx;
@@ -746,11 +860,13 @@ DVT_API dvt_array *dvt_copyto(dvt_array *x, dvt_ctx ctx);
 DVT_API dvt_array *dvt_as_in_ctx(dvt_array *x, dvt_ctx ctx);
 /* New memory on x's own context. Differentiable. */
 DVT_API dvt_array *dvt_copy(dvt_array *x);
-/* Writes src into dst, which exists, and returns dst. Any contexts; the dtype is converted.
-   With dst == src a warning is logged and NULL is returned without an error.
-   Copies: to dst's context.  Waits: no.  Errors: SHAPE (they differ), GRAD (dst is recorded; or src
-   is, and other arrays share dst's memory, which its gradient would miss), VALUE (dst is a broadcast
-   view). */
+/* Writes src into dst, which exists, and returns dst: NumPy's dst[...] = src. Into a part of x:
+   dvt_copy_into(dvt_slice(x, ...), src). Any contexts; the dtype is converted; the arrays may overlap.
+   With dst == src nothing is done.
+   Shapes: src broadcasts to dst's shape, after leading extents of 1 that it has too many; dst never
+   broadcasts. Copies: to dst's context, before broadcasting.  Waits: no.
+   Errors: SHAPE (src does not broadcast to dst), GRAD (dst is recorded; or src is, and other arrays
+   share dst's memory, which its gradient would miss), VALUE (dst is a broadcast view). */
 DVT_API dvt_array *dvt_copy_into(dvt_array *dst, dvt_array *src);
 /* Another dtype, on the same context. copy = false returns x itself when it has that dtype already.
    Float to integer drops the fraction, and clamps what does not fit; NaN gives 0. Differentiable
@@ -824,11 +940,15 @@ DVT_DECLARE_BINARY(mul)       /* a * b */
 DVT_DECLARE_BINARY(div)       /* a / b, float */
 DVT_DECLARE_BINARY(floor_div) /* floor(a / b); integers by 0 give 0 */
 DVT_DECLARE_BINARY(mod)       /* a - floor(a / b) * b, with b's sign; integers by 0 give 0 */
-DVT_DECLARE_BINARY(pow)       /* a to the power b; integers to a negative power are truncated */
-DVT_DECLARE_BINARY(minimum)   /* the smaller; NaN when either is; of equals a gets the gradient */
-DVT_DECLARE_BINARY(maximum)   /* the larger; NaN when either is; of equals a gets the gradient */
-DVT_DECLARE_BINARY(atan2)     /* the angle of the point (b, a), float */
-DVT_DECLARE_BINARY(hypot)     /* sqrt(a*a + b*b) without overflow, float */
+/* a to the power b; integers to a negative power are truncated. Exponents of -1, 0, 0.5, 1, 2 and 3,
+   as a number or in an array, give the value of 1 / a, 1, sqrt(a), a, a * a and a * a * a rounded
+   once, and are as fast where they are the same for all elements. As in C, pow(-0, 0.5) is 0 and
+   pow(-INFINITY, 0.5) is INFINITY, unlike dvt_sqrt and NumPy's x ** 0.5. */
+DVT_DECLARE_BINARY(pow)
+DVT_DECLARE_BINARY(minimum) /* the smaller; NaN when either is; of equals a gets the gradient */
+DVT_DECLARE_BINARY(maximum) /* the larger; NaN when either is; of equals a gets the gradient */
+DVT_DECLARE_BINARY(atan2)   /* the angle of the point (b, a), float */
+DVT_DECLARE_BINARY(hypot)   /* sqrt(a*a + b*b) without overflow, float */
 
 /* Results are bool. */
 DVT_DECLARE_COMPARE(equal)
@@ -885,6 +1005,10 @@ DVT_DECLARE_TEST(logical_not)
 /* ---- select ---- */
 /* condition ? a : b, all three broadcast; nonzero conditions hold. */
 DVT_API dvt_array *dvt_where(dvt_array *condition, dvt_array *a, dvt_array *b);
+/* The same with a number in place of b, NumPy's where(condition, a, 0.0), or in place of a. The
+   number has no dtype of its own: as in dvt_NAME_scalar. */
+DVT_API dvt_array *dvt_where_scalar(dvt_array *condition, dvt_array *a, double s);
+DVT_API dvt_array *dvt_scalar_where(dvt_array *condition, double s, dvt_array *b);
 /* min(max(x, low), high). Use -INFINITY or INFINITY for no bound; NaN stays. Errors: VALUE (low >
  * high or NaN). */
 DVT_API dvt_array *dvt_clip(dvt_array *x, double low, double high);
@@ -893,7 +1017,10 @@ DVT_API dvt_array *dvt_clip_(dvt_array *x, double low, double high);
 /* ---- reductions: over the named axes, or DVT_ALL. keepdims leaves axes of extent 1.
    Sums are formed in float64 (int64 for integers; four float32 or eight 16-bit floats may meet in
    float32 before, where the sum of a few huge ones overflows) in a fixed order: the same bits for any
-   number of threads. ---- */
+   number of threads. The order follows shape and strides: equal elements in another layout, such
+   as a transposed view and its copy, may give sums, products, norms, variances and softmax other
+   last bits. Extremes, their positions, any, all, cumsum, sorting and everything of integers have
+   the same bits in every layout. ---- */
 DVT_API dvt_array *dvt_sum(dvt_array *x, dvt_axes axes, bool keepdims); /* integers give int64 */
 DVT_API dvt_array *dvt_prod(dvt_array *x, dvt_axes axes, bool keepdims);
 DVT_API dvt_array *dvt_mean(dvt_array *x, dvt_axes axes,
@@ -968,23 +1095,30 @@ DVT_API dvt_array *dvt_stack(dvt_array *const *arrays, int n, int axis);
    Copies: never.  Errors: RANGE (n < 1), AXIS, SHAPE (even asked and not divisible). */
 DVT_API dvt_status dvt_split(dvt_array *x, int n, int axis, bool even, dvt_array **out);
 /* Slices of x along an axis, one per index; indices is an integer array of any shape, negative ones
-   count from the end. Errors: RANGE, when an index on a CPU is out of range (on a GPU, where nothing
-   is read back to look, it is clamped to the nearest), or the axis is empty. */
+   count from the end. On cpu() an index out of range is a RANGE error; on gpu(i) it is clamped to the
+   nearest one without an error, since looking would wait for the device.
+   Errors: RANGE (an index out of range on cpu(), an empty axis). */
 DVT_API dvt_array *dvt_take(dvt_array *x, dvt_array *indices, int axis);
 /* result[..., j, ...] = x[..., indices[..., j, ...], ...]: indices has x's number of axes and
-   broadcasts with x on all axes but one. Also called gather. Indices and errors as dvt_take. */
+   broadcasts with x on all axes but one. Also called gather. Negative indices, errors on cpu() and
+   clamping on gpu(i) as dvt_take. */
 DVT_API dvt_array *dvt_take_along_axis(dvt_array *x, dvt_array *indices, int axis);
-/* One element per row: indices has x's shape without the axis (or with extent 1 there). Indices and
-   errors as dvt_take. */
+/* One element per row: indices has x's shape without the axis (or with extent 1 there). Negative
+   indices, errors on cpu() and clamping on gpu(i) as dvt_take. */
 DVT_API dvt_array *dvt_pick(dvt_array *x, dvt_array *indices, int axis, bool keepdims);
 /* A new last axis of `depth`: 1 at the index, else 0 (all 0 for an index out of range, on a CPU and
    on a GPU). */
 DVT_API dvt_array *dvt_one_hot(dvt_array *indices, int64_t depth, dvt_dtype dtype);
 
-/* ---- convolution and pooling: NCHW data, OIHW weights. A field of 0 means its default. ---- */
+/* ---- convolution and pooling: NCHW data, OIHW weights. A field of 0 means its default. ----
+   A pair is {height, width}. In every pair a second value of 0 repeats the first: {2} and {2, 0}
+   mean (2, 2). DVT_PAD_NONE is a padding of 0 where 0 would repeat: {2, DVT_PAD_NONE} means (2, 0).
+   Every other negative padding is an error. */
+#define DVT_PAD_NONE (-2147483647)
+
 typedef struct dvt_conv2d_params {
-    int stride[2];   /* default 1, 1 (a second value of 0 repeats the first) */
-    int padding[2];  /* default 0 */
+    int stride[2];   /* default 1, 1 */
+    int padding[2];  /* default 0, 0 */
     int dilation[2]; /* default 1, 1 */
     int groups;      /* default 1 */
 } dvt_conv2d_params;
@@ -998,9 +1132,9 @@ DVT_API dvt_array *dvt_conv2d(dvt_array *x, dvt_array *w, dvt_array *bias,
                               const dvt_conv2d_params *p);
 
 typedef struct dvt_pool2d_params {
-    int size[2];    /* required, unless global; a second value of 0 repeats the first */
+    int size[2];    /* required, unless global */
     int stride[2];  /* default: size */
-    int padding[2]; /* default 0, at most size / 2 */
+    int padding[2]; /* default 0, 0; at most size / 2 */
     bool ceil_mode; /* round output extents up instead of down */
     bool
         exclude_padding; /* dvt_avg_pool2d divides by the elements inside x instead of the window */
@@ -1019,11 +1153,15 @@ DVT_API dvt_array *dvt_linear(dvt_array *x, dvt_array *w, dvt_array *bias);
 DVT_API dvt_array *dvt_dropout(dvt_array *x, double p);
 /* Over all axes but `axis` (normally 1). In train mode uses the batch's statistics and moves the
    running ones: running = momentum * running + (1 - momentum) * batch, in place; else uses the
-   running ones. Source: Ioffe and Szegedy, 2015. */
+   running ones. float16 and bfloat16 are computed in float32 and rounded once, to the dtype of x,
+   gamma and beta together; in train mode the running statistics are float32 or float64, whatever x
+   is. Errors: SHAPE, AXIS, DTYPE, RANGE (momentum, epsilon), VALUE (broadcast running statistics).
+   Source: Ioffe and Szegedy, 2015. */
 DVT_API dvt_array *dvt_batch_norm(dvt_array *x, dvt_array *gamma, dvt_array *beta,
                                   dvt_array *running_mean, dvt_array *running_var, int axis,
                                   double momentum, double epsilon);
-/* Over the last axis. gamma and beta may be NULL. Source: Ba, Kiros and Hinton, 2016. */
+/* Over the last axis. gamma and beta may be NULL. float16 and bfloat16 are computed in float32 and
+   rounded once. Source: Ba, Kiros and Hinton, 2016. */
 DVT_API dvt_array *dvt_layer_norm(dvt_array *x, dvt_array *gamma, dvt_array *beta, double epsilon);
 /* ==== end src/0_api/dvt_ops.h ==== */
 #ifdef DEVTENSOR_LINES
@@ -1055,14 +1193,20 @@ DVT_API dvt_array *dvt_uniform(double low, double high, dvt_shape shape, dvt_dty
    float32 unless the dtype is float64). What is too large for float16 becomes an infinity.
    float32, float16 and bfloat16: both are rounded to float32; a number of mean 0 and deviation 1 is within 4 units in the last place of
    the transform of its 32-bit words; times deviation plus mean is rounded once, for 16 bits once more. The same bits on all cards and on
-   processors with AVX2, AVX-512 or NEON. float64: computed in float64; last bits may differ where log, sin and cos do. */
+   processors with AVX2, AVX-512 or NEON. float64: computed in float64; last bits may differ where
+   log, sin and cos do.
+   Tails: the transform takes sqrt(-2 log u) of a uniform u, a multiple of 2^-53 for float64 and of
+   2^-32 otherwise. So numbers of mean 0 and deviation 1 end at 8.5717 and at 6.6605; a normal
+   number lies beyond with probability 1e-17 and 3e-11. */
 DVT_API dvt_array *dvt_normal(double mean, double deviation, dvt_shape shape, dvt_dtype dtype,
                               dvt_ctx ctx);
 /* Integers of [low, high). Integer dtypes. Each has the probability 1 / (high - low) to within 2^-64.
    Errors: RANGE (low >= high, or outside the dtype). */
 DVT_API dvt_array *dvt_randint(int64_t low, int64_t high, dvt_shape shape, dvt_dtype dtype,
                                dvt_ctx ctx);
-/* 1 with probability p, else 0. Any dtype. Errors: RANGE (p outside [0, 1]). */
+/* 1 with probability p, else 0. Any dtype. A word of 32 random bits is compared with p * 2^32, so
+   the probability is p rounded up to a multiple of 2^-32: exact for 0, 1 and short binary
+   fractions, at least 2^-32 for any p above 0. Errors: RANGE (p outside [0, 1]). */
 DVT_API dvt_array *dvt_bernoulli(double p, dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx);
 /* 0 .. n-1 in random order, int64. Source: Fisher and Yates. */
 DVT_API dvt_array *dvt_permutation(int64_t n, dvt_ctx ctx);
@@ -1095,7 +1239,13 @@ DVT_API dvt_array *dvt_key_permutation(dvt_key key, int64_t n, dvt_ctx ctx);
    DVT_RNG_JAX: dvt_key_new, split and fold_in, and uniform, bernoulli, randint and permutation of a key, bit for bit as
    jax.random 0.4.30 gives them (int64 and float64: with jax_enable_x64; later versions: with jax_threefry_partitionable off, and
    other 8-bit randint). Normal uses the same polynomial for the inverse error function, and agrees to 1e-6 relative, or 1e-12
-   in float64. bfloat16, and uniform's upper bound, which is never drawn here, may differ. Streams are as DVT_RNG_PHILOX. */
+   in float64. bfloat16, and uniform's upper bound, which is never drawn here, may differ. Streams
+   are as DVT_RNG_PHILOX.
+   With jax_enable_x64, dtypes that a JAX program does not name are float64 and int64: name DVT_F64
+   and DVT_I64 here. Keys keep the upper half of a 64-bit seed, as they always do here; without it
+   JAX drops that half. Not reproduced: bernoulli of a Python float, which draws float64 there; here
+   it always compares 23 bits of a float32, as JAX does for numpy.float32(p), in steps of 2^-23.
+   Tails of normal: 5.42 in float32, 8.30 in float64. */
 typedef enum dvt_rng_engine {
     DVT_RNG_PHILOX, /* Philox 4x32-10 for streams and keys. Source: Salmon et al., 2011 */
     DVT_RNG_MXNET,  /* dvt_uniform gives Apache MXNet 1.x's numbers */
@@ -1135,12 +1285,17 @@ typedef struct dvt_record_guard {
     int once;
 } dvt_record_guard;
 
-/* recording, training: 1 on, 0 off, -1 unchanged. */
+/* recording, training: 1 on, 0 off, -1 unchanged. NULL is fine to end. */
 DVT_API dvt_record_guard dvt_record_begin(int recording, int training);
 DVT_API void dvt_record_end(dvt_record_guard *guard);
 #define DVT_RECORD_SCOPE(recording, training)                                                      \
-    DVT_GUARDED(dvt_record_guard, dvt_g_record, dvt_record_begin(recording, training),             \
-                dvt_record_end)
+    DVT_GUARDED("DVT_RECORD", dvt_record_guard, dvt_g_record,                                      \
+                dvt_record_begin(recording, training), dvt_record_end)
+/* The same as a declaration, until the end of the enclosing block: break leaves the loop around it,
+   as in [dvt:scope]. DVT_RECORD_SCOPED(1, 1) records in train mode. */
+#define DVT_RECORD_SCOPED(recording, training)                                                     \
+    DVT_GUARD_DECLARED(dvt_record_guard, DVT_GUARD_NAME(dvt_g_record, __LINE__),                   \
+                       dvt_record_begin(recording, training), dvt_record_end)
 /* Record, in train mode; record, in predict mode; neither; and the modes alone. */
 #define DVT_RECORD DVT_RECORD_SCOPE(1, 1)
 #define DVT_RECORD_PREDICT DVT_RECORD_SCOPE(1, 0)
@@ -1193,22 +1348,38 @@ DVT_API bool dvt_has_history(const dvt_array *x);
 /* [dvt:io] Printing and files. Reading values of an array on a GPU copies them to main memory
  * first. */
 
-/* x as NumPy prints it, then "<NDArray 2x3 @gpu(0)>", to standard output. Copies: to main memory.
-   Waits: for x. Errors: CONTEXT (transfer guard), HOST_MEMORY. NULL prints "(null)". */
+/* x as NumPy prints it, then "<NDArray 2x3 @gpu(0)>", to standard output, or in the style that
+   dvt_set_print_style has chosen. Copies: to main memory. Waits: for x. Errors: CONTEXT (transfer
+   guard), HOST_MEMORY. NULL prints "(null)". */
 #ifdef DEVTENSOR_LINES
-#line 5 "src/0_api/dvt_io.h"
+#line 6 "src/0_api/dvt_io.h"
 #endif
 DVT_API dvt_status dvt_print(dvt_array *x);
 /* The same to a FILE *, passed as void * so that this header needs no <stdio.h>. */
 DVT_API dvt_status dvt_print_file(void *file, dvt_array *x);
 
 typedef enum dvt_print_style {
-    DVT_PRINT_MXNET, /* values, newline, <NDArray 2x3 @gpu(0)>: the default */
-    DVT_PRINT_NP,    /* array([[1., 1.]], ctx=gpu(0)): MXNet's np, NumPy's repr */
-    DVT_PRINT_STR,   /* the values alone: NumPy's str */
-    DVT_PRINT_JAX,   /* Array([[1., 1.]], dtype=float32) */
-    DVT_PRINT_TORCH  /* tensor([[1., 1.]], device='cuda:0') */
+    DVT_PRINT_MXNET,  /* values, newline, <NDArray 2x3 @gpu(0)>: the style at the start */
+    DVT_PRINT_NP,     /* array([[1., 1.]], ctx=gpu(0)): MXNet's np, NumPy's repr */
+    DVT_PRINT_STR,    /* the values alone: NumPy's str */
+    DVT_PRINT_JAX,    /* Array([[1., 1.]], dtype=float32) */
+    DVT_PRINT_TORCH,  /* tensor([[1., 1.]], device='cuda:0') */
+    DVT_PRINT_TF,     /* <tf.Tensor: shape=(1, 2), dtype=float32, numpy=array([[1., 1.]], ...)> */
+    DVT_PRINT_DEFAULT /* what dvt_set_print_style has chosen */
 } dvt_print_style;
+
+/* Chooses, for the whole process, the style of dvt_print and dvt_print_file, and of dvt_format
+   without options. Returns the previous choice: DVT_PRINT_DEFAULT before the first one, which also
+   takes a choice back. After DVT_PRINT_MXNET was chosen, errors about arguments on different
+   contexts begin with MXNet's own line. Waits: no. Errors: RANGE (then nothing changes). */
+DVT_API dvt_print_style dvt_set_print_style(dvt_print_style style);
+/* Writes the context as that library shows it into buffer, cut to fit, and returns the full length:
+     DVT_PRINT_MXNET, NP, STR   gpu(1)
+     DVT_PRINT_JAX              CudaDevice(id=1)
+     DVT_PRINT_TORCH            device(type='cuda', index=1)
+     DVT_PRINT_TF               /job:localhost/replica:0/task:0/device:GPU:1
+   dvt_ctx_parse reads them all. Waits: no. Errors: RANGE (the style; then 0 and an empty text). */
+DVT_API size_t dvt_ctx_format(dvt_ctx ctx, dvt_print_style style, char *buffer, size_t size);
 
 /* NumPy's print options; a field of 0 means NumPy's default, given behind it (PyTorch's in its style).
  */
@@ -1235,9 +1406,14 @@ DVT_API const char *dvt_array_list_name(const dvt_array_list *list, int i);
 /* By name. Owns: the list. Errors: NAME. */
 DVT_API dvt_array *dvt_array_list_find(dvt_array_list *list, const char *name);
 
-/* ---- files. Readers check everything before they allocate; writers write a temporary file and
-   rename it. Copies: arrays on a GPU pass through main memory.  Waits: yes.  Errors: IO, FORMAT,
-   memory, NOT_BUILT. ---- */
+/* ---- files. Readers compare what the head says with the size of the file before they allocate, and
+   need no memory beyond the arrays but about 200 KiB (Fortran order: 1 MiB more). Of what is no
+   regular file (a pipe, /dev/stdin) they read at most 1 GiB. Writers write a temporary file in the
+   same folder, sync it and rename it: mode, owner and group of the old file stay where the process
+   may set them, symbolic links are followed, and a failure leaves the old file whole. A read-only
+   file is not replaced. Devices, pipes, /dev/stdout and /dev/fd/N are written in place.
+   Copies: arrays on a GPU pass through main memory.  Waits: yes.  Errors: IO, FORMAT, memory,
+   NOT_BUILT. ---- */
 
 /* NumPy .npy, version 1.0: any dtype but bfloat16 (written as float32). Reads versions 1 to 3,
    either byte order and Fortran order; refuses pickled objects. */
@@ -1447,7 +1623,7 @@ DVT_API dvt_block *dvt_conv2d_block(int64_t channels, int kernel, dvt_activation
 
 typedef struct dvt_conv2d_desc {
     int64_t channels;    /* required */
-    int kernel[2];       /* required; a second value of 0 repeats the first */
+    int kernel[2];       /* required; pairs are those of dvt_conv2d_params */
     int64_t in_channels; /* 0: inferred */
     dvt_conv2d_params params;
     dvt_activation activation;
@@ -1563,7 +1739,8 @@ typedef struct dvt_load_options {
 DVT_API dvt_status dvt_load_parameters(dvt_block *net, const char *path, dvt_ctx_list ctxs,
                                        const dvt_load_options *options);
 
-/* ---- losses: one value per sample, shape (N). Gradients flow into prediction only.
+/* ---- losses: one value per sample, shape (N). Gradients flow into prediction only. Losses of
+   float16 and bfloat16 predictions are computed in float32 and rounded once.
    Errors: as operations. ---- */
 /* -log softmax(prediction)[label] over the last axis. label: class numbers (N, ...), of any dtype,
    or probabilities of prediction's shape, which is told by the shape.
@@ -1728,11 +1905,11 @@ DVT_API bool dvt_loader_next(dvt_loader *loader, dvt_array **x, dvt_array **y);
        dvt_array *x, *y;
        DVT_FOR_BATCHES(loader, x, y) { ... }   // dvt_error_code() tells afterwards whether it was whole */
 #define DVT_FOR_BATCHES(loader, x, y)                                                              \
-    for (dvt_scope_guard DVT_CLEANUP(dvt_scope_end) DVT_GUARD_NAME(                                \
-             dvt_g_batch, __LINE__) = dvt_scope_begin();                                           \
+    for (DVT_GUARD(dvt_scope_guard, DVT_GUARD_NAME(dvt_g_batch, __LINE__), dvt_scope_begin(),      \
+                   dvt_scope_end);                                                                 \
          dvt_loader_next(loader, &(x), &(y));                                                      \
          dvt_scope_end(&DVT_GUARD_NAME(dvt_g_batch, __LINE__)),                                    \
-                          DVT_GUARD_NAME(dvt_g_batch, __LINE__) = dvt_scope_begin())
+         DVT_GUARD_NAME(dvt_g_batch, __LINE__) = dvt_scope_begin())
 /* Starts the epoch again; after its last batch, the next one. */
 DVT_API void dvt_loader_reset(dvt_loader *loader);
 
@@ -1845,6 +2022,7 @@ DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path);
 #undef dvt_stop_gradient
 #undef dvt_ctx_parse
 #undef dvt_set_virtual_gpus
+#undef dvt_set_virtual_model
 #undef dvt_device_query
 #undef dvt_wait
 #undef dvt_wait_all
@@ -2072,6 +2250,8 @@ DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path);
 #undef dvt_isfinite
 #undef dvt_logical_not
 #undef dvt_where
+#undef dvt_where_scalar
+#undef dvt_scalar_where
 #undef dvt_clip
 #undef dvt_clip_
 #undef dvt_sum
@@ -2186,7 +2366,10 @@ DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path);
 #define NOMINMAX
 #endif
 #include <windows.h>
+#include <fcntl.h>
 #include <io.h>
+#include <sys/stat.h>
+#include <sys/types.h>
 #else
 #include <dirent.h>
 #include <dlfcn.h>
@@ -2206,7 +2389,19 @@ DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path);
 #error "devtensor: include devtensor.h before any system header in this file, or use -std=gnu99"
 #endif
 #endif
-#if defined(__x86_64__) || defined(_M_X64)
+/* 64-bit x86 with a compiler that has its intrinsics. */
+#if (defined(__x86_64__) || defined(_M_X64)) &&                                                    \
+    (defined(__GNUC__) || defined(__clang__) || defined(_MSC_VER))
+#define DVTI_X86 1
+#else
+#define DVTI_X86 0
+#endif
+/* Whether the floating-point mode is the control register of SSE, which can be read without a call. */
+#define DVTI_MXCSR DVTI_X86
+#if !DVTI_MXCSR
+#include <fenv.h>
+#endif
+#if DVTI_X86
 #include <immintrin.h>
 #if defined(_MSC_VER) && !defined(__clang__)
 #include <intrin.h>
@@ -2250,6 +2445,8 @@ DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path);
 #define DVTI_TLS __thread
 #elif defined(_MSC_VER)
 #define DVTI_TLS __declspec(thread)
+#elif defined(DEVTENSOR_NO_THREADS)
+#define DVTI_TLS /* C99 has no word for it */
 #else
 #define DVTI_TLS _Thread_local
 #endif
@@ -2268,6 +2465,17 @@ typedef volatile LONG64 dvti_atomic;
 #define dvti_atomic_add(p, v) (InterlockedExchangeAdd64((p), (v)) + (v))
 #define dvti_atomic_swap(p, from, to) (InterlockedCompareExchange64((p), (to), (from)) == (from))
 #define dvti_atomic_publish(p, v) ((void)InterlockedExchange64((p), (v)))
+#define dvti_atomic_bump(p, v) ((void)(*(p) += (v)))
+#elif !defined(__GNUC__) && !defined(__clang__)
+#if !defined(DEVTENSOR_NO_THREADS)
+#error "devtensor: this compiler has no atomics that we know; -DDEVTENSOR_NO_THREADS does without"
+#endif
+typedef int64_t dvti_atomic;
+#define dvti_atomic_load(p) (*(p))
+#define dvti_atomic_store(p, v) ((void)(*(p) = (v)))
+#define dvti_atomic_add(p, v) (*(p) += (v))
+#define dvti_atomic_swap(p, from, to) (*(p) == (from) && (*(p) = (to), true))
+#define dvti_atomic_publish(p, v) ((void)(*(p) = (v)))
 #define dvti_atomic_bump(p, v) ((void)(*(p) += (v)))
 #else
 typedef int64_t dvti_atomic;
@@ -2294,7 +2502,7 @@ typedef int64_t dvti_atomic;
 /* Between two looks at a word that another thread is about to change. */
 #if defined(_WIN32)
 #define dvti_pause() YieldProcessor()
-#elif defined(__x86_64__) || defined(__i386__)
+#elif (defined(__GNUC__) || defined(__clang__)) && (defined(__x86_64__) || defined(__i386__))
 #define dvti_pause() __builtin_ia32_pause()
 #elif defined(__aarch64__)
 #define dvti_pause() __asm__ volatile("isb" ::: "memory") /* `yield` does nothing on most of them */
@@ -2337,6 +2545,18 @@ typedef dvti_atomic dvti_word;
 #define DVTI_ASAN 0
 #endif
 
+/* Whether the memory sanitizer watches. */
+#if defined(__has_feature)
+#if __has_feature(memory_sanitizer)
+#define DVTI_MSAN 1
+#endif
+#endif
+#if defined(DVTI_MSAN)
+#include <sanitizer/msan_interface.h>
+#else
+#define DVTI_MSAN 0
+#endif
+
 /* ---- threads: pthreads or Win32; with DEVTENSOR_NO_THREADS locks are nothing ---- */
 #if defined(DEVTENSOR_NO_THREADS)
 #define DVTI_THREADS 0
@@ -2376,6 +2596,33 @@ typedef void *(*dvti_thread_main)(void *);
 #define dvti_cond_broadcast(c) ((void)pthread_cond_broadcast(c))
 #endif
 
+/* ---- -ffast-math: everything below computes without it; fast_math_end.inl returns to the program's flags ----
+   NaN and infinities are values here, and sums are formed in a stated order. GCC's flags belong to functions, also to those that are
+   inlined into them. Its pragma says each flag, since "no-fast-math" does not take back one that was given by itself; without
+   optimization it has no effect. Clang's flags belong to instructions, so those of inlined intrinsics keep the program's. */
+#if defined(__FAST_MATH__) || defined(__ASSOCIATIVE_MATH__) || defined(__RECIPROCAL_MATH__) ||     \
+    defined(__NO_SIGNED_ZEROS__) || defined(_M_FP_FAST)
+#define DVTI_FAST_MATH 1
+#elif defined(__FINITE_MATH_ONLY__)
+#define DVTI_FAST_MATH (__FINITE_MATH_ONLY__ + 0)
+#else
+#define DVTI_FAST_MATH 0
+#endif
+#if DVTI_FAST_MATH
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC push_options
+#if !defined(__OPTIMIZE__)
+#pragma GCC optimize("O1")
+#endif
+#pragma GCC optimize("no-fast-math", "no-finite-math-only", "no-unsafe-math-optimizations")
+#pragma GCC optimize("no-associative-math", "no-reciprocal-math", "signed-zeros", "trapping-math")
+#elif defined(_MSC_VER) && !defined(__clang__)
+#pragma float_control(precise, on, push)
+#else
+#error "devtensor: this compiler keeps -ffast-math: compile the implementation alone, without it"
+#endif
+#endif
+
 #endif
 /* ==== end src/1_base/dvt_platform.h ==== */
 #ifdef DEVTENSOR_LINES
@@ -2396,6 +2643,9 @@ typedef void *(*dvti_thread_main)(void *);
 #define DVTI_STRINGIFY_(x) #x
 #define DVTI_STRINGIFY(x) DVTI_STRINGIFY_(x)
 #define DVTI_LENGTH(a) ((int)(sizeof(a) / sizeof((a)[0])))
+/* Levels of things that contain their own kind (blocks, transforms, datasets), and of forward calls within each other: what recurses
+   over them needs at most 40 KiB of stack. */
+#define DVTI_MOST_NESTED 100
 #define DVTI_MIN(a, b) ((a) < (b) ? (a) : (b))
 #define DVTI_MAX(a, b) ((a) > (b) ? (a) : (b))
 
@@ -2441,6 +2691,9 @@ typedef struct dvti_error_frame {
 
 /* Returns the frame that was set, which the caller sets again at its end. */
 DVTI_FN dvti_error_frame dvti_set_error_frame(dvti_error_frame frame);
+/* What the sentence of a failure for lack of memory ends with, "; ..." or nothing. Defined in 2_core/dvt_array.c, which knows who owns
+   what. */
+DVTI_FN void dvti_memory_advice(char *buffer, size_t size);
 /* This thread's latest failure: the status of a call that just failed. dvt_error_code() is its first, which may be older. */
 DVTI_FN dvt_status dvti_failure(void);
 /* The common two. dvti_null: argument `what` of `function` is NULL; silent when an error is already kept, since NULL
@@ -2506,7 +2759,7 @@ DVTI_FN int dvti_cpu_count(void);
 /* The quota alone; 0: none. `mounts` and `membership`: /sys/fs/cgroup and /proc/self/cgroup. */
 DVTI_FN int dvti_cpu_quota(const char *mounts, const char *membership);
 #if DVTI_THREADS
-/* Starts a thread with all signals blocked; false when the system refuses. Its function is DVTI_THREAD_MAIN(name) { .. user .. return 0; } */
+/* Starts a thread with all signals blocked, in the default mode of floats; false when the system refuses. Its function is DVTI_THREAD_MAIN(name) { .. user .. return 0; } */
 DVTI_FN bool dvti_thread_start(dvti_thread *thread, dvti_thread_main run, void *user);
 DVTI_FN void dvti_thread_join(dvti_thread thread);
 DVTI_FN void dvti_thread_detach(dvti_thread thread);
@@ -2555,6 +2808,41 @@ DVTI_FN void dvti_thread_block_free(void *block);
 #endif
 DVTI_FN int64_t dvti_process_id(void);
 DVTI_FN double dvti_now(void);
+/* Sleeps for about that long, and may return earlier; short times are spent looking at the clock.
+   */
+DVTI_FN void dvti_sleep(double seconds);
+
+/* ---- files. A function that fails leaves its reason in errno and sets no error. ---- */
+#if !defined(DEVTENSOR_NO_FILES)
+typedef struct dvti_fd_info {
+    bool regular; /* not a pipe, a device or a socket */
+    int64_t size; /* bytes of a regular file */
+    unsigned mode;
+    int64_t owner, group; /* 0 where the system has none */
+} dvti_fd_info;
+
+/* A descriptor, -1 on failure. Opening a directory fails. Opening a FIFO waits for its other end. */
+DVTI_FN int dvti_fd_open_read(const char *path, dvti_fd_info *info);
+/* Of what exists, without changing it. */
+DVTI_FN int dvti_fd_open_write(const char *path, dvti_fd_info *info);
+/* Makes a file that must not exist, for writing: with mode, owner and group of `like` where this process may set them, or
+   as any new file (NULL). */
+DVTI_FN int dvti_fd_create(const char *path, const dvti_fd_info *like);
+/* Up to n bytes; 0 at the end, -1 on failure. */
+DVTI_FN int64_t dvti_fd_read(int fd, void *to, size_t n);
+/* All of it or false. */
+DVTI_FN bool dvti_fd_write(int fd, const void *from, size_t n);
+/* Returns when the content has reached the disk. */
+DVTI_FN bool dvti_fd_sync(int fd);
+DVTI_FN bool dvti_fd_close(int fd);
+/* Renames, replacing what is at `to`, and makes the new name durable. */
+DVTI_FN bool dvti_file_replace(const char *from, const char *to);
+/* `path`, or where the symbolic links there lead, whether or not it exists. For dvti_free; NULL on failure. */
+DVTI_FN char *dvti_file_target(const char *path);
+/* The descriptor that /dev/stdout, /dev/stderr, /dev/fd/N and /proc/self/fd/N name; -1 for other paths. */
+DVTI_FN int dvti_fd_of_path(const char *path);
+DVTI_FN int dvti_fd_duplicate(int fd);
+#endif
 
 /* ---- hashes and private files: for what is kept between runs ---- */
 DVTI_FN void dvti_hash128(const void *bytes, size_t n, uint64_t out[2]);
@@ -2576,12 +2864,178 @@ DVTI_FN void *dvti_library_open(const char *name);
 /* The library only if this process has it already. */
 DVTI_FN void *dvti_library_loaded(const char *name);
 DVTI_FN void dvti_library_close(void *library);
+/* The shared object that this code is part of is never unloaded from now on: dlclose would leave threads, and what the system calls at
+   the end of a thread or at a fork, in code that is gone. Nothing where it is part of the program itself. */
+DVTI_FN void dvti_library_stay(void);
 DVTI_FN void *dvti_library_symbol(void *library, const char *name);
 
 #endif
 /* ==== end src/1_base/dvt_base.h ==== */
 #ifdef DEVTENSOR_LINES
 #line 13 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/1_base/dvt_float_mode.h ==== */
+/* The floating-point mode of a thread: how results are rounded, whether subnormal numbers are flushed to zero, which exceptions
+   trap. A program may change its own; the library computes in the default mode (to nearest, nothing flushed, no trap), so that the
+   bits of a result depend neither on the caller's mode nor on which thread computed a part of it.
+
+     dvti_float_mode mode = dvti_float_mode_begin();
+     ...
+     dvti_float_mode_end(&mode);
+
+   A thread in the default mode pays for one read of the control register. What is computed in between stands in a function of its
+   own that is called through a pointer, or is not inlined, where a compiler might otherwise move it across. Such a function that only
+   makes a number out of its arguments begins with DVTI_NOT_PURE(): compilers move calls that have no effects. */
+#ifdef DEVTENSOR_LINES
+#line 11 "src/1_base/dvt_float_mode.h"
+#endif
+#ifndef DVTI_FLOAT_MODE_H
+#define DVTI_FLOAT_MODE_H
+#ifdef DEVTENSOR_LINES
+#line 14 "src/1_base/dvt_float_mode.h"
+#endif
+
+#if defined(__GNUC__) || defined(__clang__)
+#define DVTI_NOT_PURE() __asm__ volatile("" : : : "memory")
+#else
+#define DVTI_NOT_PURE() ((void)0)
+#endif
+
+#if DVTI_MXCSR
+/* MXCSR: flags in bits 0 to 5, then DAZ, masks, rounding, FTZ. The x87 unit's control word follows where the compiler can reach it:
+   C libraries read it in printf and strtod, and fesetround sets both. */
+#define DVTI_MXCSR_CONTROL 0xffc0u
+#define DVTI_MXCSR_DEFAULT 0x1f80u
+#if defined(__GNUC__) || defined(__clang__)
+#define DVTI_X87 1
+#else
+#define DVTI_X87 0
+#endif
+
+typedef struct dvti_float_mode {
+    bool changed;
+    uint16_t x87;
+    uint32_t mxcsr;
+} dvti_float_mode;
+
+static DVTI_RARE DVTI_UNUSED void dvti_float_mode_change(dvti_float_mode *mode) {
+    mode->changed = true;
+#if DVTI_X87
+    {
+        uint16_t control;
+        __asm__ volatile("fnstcw %0" : "=m"(mode->x87) : : "memory");
+        control = (uint16_t)((mode->x87 & ~0x0c00u) | 0x3fu);
+        __asm__ volatile("fldcw %0" : : "m"(control) : "memory");
+    }
+#endif
+    _mm_setcsr(DVTI_MXCSR_DEFAULT);
+}
+
+static DVTI_RARE DVTI_UNUSED void dvti_float_mode_restore(const dvti_float_mode *mode) {
+#if DVTI_X87
+    __asm__ volatile("fldcw %0" : : "m"(mode->x87) : "memory");
+#endif
+    _mm_setcsr(mode->mxcsr);
+}
+
+static inline dvti_float_mode dvti_float_mode_begin(void) {
+    dvti_float_mode mode;
+    mode.mxcsr = _mm_getcsr();
+    mode.changed = false;
+    mode.x87 = 0;
+    if ((mode.mxcsr & DVTI_MXCSR_CONTROL) != DVTI_MXCSR_DEFAULT)
+        dvti_float_mode_change(&mode);
+    return mode;
+}
+
+static inline void dvti_float_mode_end(const dvti_float_mode *mode) {
+    if (mode->changed)
+        dvti_float_mode_restore(mode);
+}
+
+#elif defined(__aarch64__) && (defined(__GNUC__) || defined(__clang__))
+/* FPCR is 0 by default; the flags are in a register of their own. */
+typedef uint64_t dvti_float_mode;
+
+static inline dvti_float_mode dvti_float_mode_begin(void) {
+    uint64_t mode;
+    __asm__ volatile("mrs %0, fpcr" : "=r"(mode) : : "memory");
+    if (mode)
+        __asm__ volatile("msr fpcr, %0" : : "r"((uint64_t)0) : "memory");
+    return mode;
+}
+
+static inline void dvti_float_mode_end(const dvti_float_mode *mode) {
+    if (*mode)
+        __asm__ volatile("msr fpcr, %0" : : "r"(*mode) : "memory");
+}
+
+#elif defined(__riscv) && defined(__riscv_flen) && (defined(__GNUC__) || defined(__clang__))
+/* Only the rounding can change: 0 is to nearest. */
+typedef unsigned long dvti_float_mode;
+
+static inline dvti_float_mode dvti_float_mode_begin(void) {
+    unsigned long mode;
+    __asm__ volatile("frrm %0" : "=r"(mode) : : "memory");
+    if (mode)
+        __asm__ volatile("fsrm zero" : : : "memory");
+    return mode;
+}
+
+static inline void dvti_float_mode_end(const dvti_float_mode *mode) {
+    if (*mode)
+        __asm__ volatile("fsrm %0" : : "r"(*mode) : "memory");
+}
+
+#elif defined(__arm__) && defined(__ARM_FP) && (defined(__GNUC__) || defined(__clang__))
+/* FPSCR: the flags are bits 0 to 7 and 27 to 31. */
+#define DVTI_FPSCR_CONTROL 0x07ffff00u
+typedef uint32_t dvti_float_mode;
+
+static inline dvti_float_mode dvti_float_mode_begin(void) {
+    uint32_t mode;
+    __asm__ volatile("vmrs %0, fpscr" : "=r"(mode) : : "memory");
+    mode &= DVTI_FPSCR_CONTROL;
+    if (mode)
+        __asm__ volatile("vmsr fpscr, %0" : : "r"(0) : "memory");
+    return mode;
+}
+
+static inline void dvti_float_mode_end(const dvti_float_mode *mode) {
+    if (*mode)
+        __asm__ volatile("vmsr fpscr, %0" : : "r"(*mode) : "memory");
+}
+
+#elif defined(FE_TONEAREST)
+typedef fenv_t dvti_float_mode;
+
+static inline dvti_float_mode dvti_float_mode_begin(void) {
+    fenv_t mode;
+    feholdexcept(&mode);
+    fesetround(FE_TONEAREST);
+    return mode;
+}
+
+static inline void dvti_float_mode_end(const dvti_float_mode *mode) {
+    fesetenv(mode);
+}
+
+#else
+/* Floats computed by software, in one mode. */
+typedef int dvti_float_mode;
+
+static inline dvti_float_mode dvti_float_mode_begin(void) {
+    return 0;
+}
+
+static inline void dvti_float_mode_end(const dvti_float_mode *mode) {
+    (void)mode;
+}
+#endif
+#endif
+/* ==== end src/1_base/dvt_float_mode.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 14 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/dvt_fma.h ==== */
 /* a * b + c rounded once: the C library's, but MinGW's rounds twice. */
@@ -2653,7 +3107,7 @@ static inline float dvti_fmaf_made(float a, float b, float c) {
 #endif
 /* ==== end src/1_base/dvt_fma.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 14 "src/devtensor_spine.h"
+#line 15 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/dvt_cpu_count.c ==== */
 /* How many processors this process may use. Asked once, when the pool is made: sysconf alone counts the whole machine, and a
@@ -2808,7 +3262,312 @@ DVTI_FN int dvti_cpu_count(void) {
 #undef DVTI_MOST_CPUS
 /* ==== end src/1_base/dvt_cpu_count.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 15 "src/devtensor_spine.h"
+#line 16 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/1_base/dvt_file.c ==== */
+/* Files as descriptors of the system: open, read, write, make durable, replace. Nothing here sets
+   an error: a failing function leaves its reason in errno. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/1_base/dvt_file.c"
+#endif
+
+#if !defined(DEVTENSOR_NO_FILES)
+
+#define DVTI_FD_ONCE ((size_t)1 << 30) /* systems move less than 2 GiB in one call */
+
+#if defined(_WIN32)
+
+#define DVTI_FD_FLAGS (_O_BINARY | _O_NOINHERIT)
+#define dvti_fd_call_open(path, flags, mode) _open((path), (flags) | DVTI_FD_FLAGS, (mode))
+#define dvti_fd_call_read(fd, to, n) _read((fd), (to), (unsigned)(n))
+#define dvti_fd_call_write(fd, from, n) _write((fd), (from), (unsigned)(n))
+#define DVTI_FD_READ _O_RDONLY
+#define DVTI_FD_WRITE _O_WRONLY
+#define DVTI_FD_CREATE (_O_WRONLY | _O_CREAT | _O_EXCL)
+#define DVTI_FD_NEW_MODE (_S_IREAD | _S_IWRITE)
+#define DVTI_FD_PRIVATE_MODE (_S_IREAD | _S_IWRITE)
+
+static bool dvti_fd_look(int fd, dvti_fd_info *info) {
+    struct _stat64 state;
+    if (_fstat64(fd, &state) != 0)
+        return false;
+    info->regular = (state.st_mode & _S_IFMT) == _S_IFREG;
+    info->size = (int64_t)state.st_size;
+    return true;
+}
+
+/* Access is a matter of lists there, which a new file inherits from its folder. */
+static void dvti_fd_dress(int fd, const dvti_fd_info *info) {
+    (void)fd;
+    (void)info;
+}
+
+DVTI_FN bool dvti_fd_sync(int fd) {
+    return _commit(fd) == 0;
+}
+
+DVTI_FN bool dvti_fd_close(int fd) {
+    return _close(fd) == 0;
+}
+
+DVTI_FN bool dvti_file_replace(const char *from, const char *to) {
+    if (MoveFileExA(from, to, MOVEFILE_REPLACE_EXISTING | MOVEFILE_WRITE_THROUGH))
+        return true;
+    errno = GetLastError() == ERROR_ACCESS_DENIED ? EACCES : EIO;
+    return false;
+}
+
+/* Links are followed by the system, which replaces the link itself when a file is renamed onto it.
+   */
+DVTI_FN char *dvti_file_target(const char *path) {
+    char *target = dvti_strdup(path);
+    if (!target)
+        errno = ENOMEM;
+    return target;
+}
+
+DVTI_FN int dvti_fd_of_path(const char *path) {
+    (void)path;
+    return -1;
+}
+
+DVTI_FN int dvti_fd_duplicate(int fd) {
+    return _dup(fd);
+}
+
+#else
+
+#define dvti_fd_call_open(path, flags, mode) open((path), (flags) | O_CLOEXEC | O_NOCTTY, (mode))
+#define dvti_fd_call_read(fd, to, n) read((fd), (to), (n))
+#define dvti_fd_call_write(fd, from, n) write((fd), (from), (n))
+#define DVTI_FD_READ O_RDONLY
+#define DVTI_FD_WRITE O_WRONLY
+#define DVTI_FD_CREATE (O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW)
+#define DVTI_FD_NEW_MODE 0666 /* less what the process's umask takes away */
+#define DVTI_FD_PRIVATE_MODE 0600
+#define DVTI_LINKS_MOST 40 /* as Linux */
+
+static bool dvti_fd_look(int fd, dvti_fd_info *info) {
+    struct stat state;
+    if (fstat(fd, &state) != 0)
+        return false;
+    if (S_ISDIR(state.st_mode)) {
+        errno = EISDIR;
+        return false;
+    }
+    info->regular = S_ISREG(state.st_mode);
+    info->size = (int64_t)state.st_size;
+    info->mode = (unsigned)state.st_mode & 0777;
+    info->owner = (int64_t)state.st_uid;
+    info->group = (int64_t)state.st_gid;
+    return true;
+}
+
+/* Owner and group first, where this process may give files away. Where the group cannot be kept,
+   the bits that were meant for it would let another group in: that group gets what everybody has.
+   */
+static void dvti_fd_dress(int fd, const dvti_fd_info *info) {
+    unsigned mode = info->mode;
+    struct stat state;
+    bool kept = fstat(fd, &state) == 0 && (int64_t)state.st_gid == info->group;
+    if (fchown(fd, (uid_t)info->owner, (gid_t)info->group) == 0 ||
+        fchown(fd, (uid_t)-1, (gid_t)info->group) == 0)
+        kept = true;
+    if (!kept)
+        mode = (mode & ~(unsigned)070) | (mode & 07) << 3;
+    (void)!fchmod(fd, (mode_t)mode);
+}
+
+/* Some file systems have nothing to make durable, and say that they do not know the call. */
+static bool dvti_fd_no_sync(int error) {
+    return error == EINVAL || error == ENOSYS || error == ENOTSUP || error == EROFS;
+}
+
+DVTI_FN bool dvti_fd_sync(int fd) {
+    int result;
+    do
+        result = fsync(fd);
+    while (result != 0 && errno == EINTR);
+    return result == 0 || dvti_fd_no_sync(errno);
+}
+
+/* An interrupted close has closed: asking again could close what another thread has opened
+   meanwhile. */
+DVTI_FN bool dvti_fd_close(int fd) {
+    return close(fd) == 0 || errno == EINTR;
+}
+
+/* Where the file name begins. */
+static size_t dvti_path_base(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? (size_t)(slash - path) + 1 : 0;
+}
+
+/* The new entry of the folder reaches the disk too. A failure is not told: the file is replaced and
+   complete by then. */
+static void dvti_folder_sync(const char *path) {
+    size_t base = dvti_path_base(path);
+    char *folder = dvti_strdup(base ? path : ".");
+    int fd;
+    if (!folder)
+        return;
+    if (base)
+        folder[base] = 0;
+    fd = dvti_fd_call_open(folder, O_RDONLY, 0);
+    if (fd >= 0) {
+        (void)dvti_fd_sync(fd);
+        (void)dvti_fd_close(fd);
+    }
+    dvti_free(folder);
+}
+
+DVTI_FN bool dvti_file_replace(const char *from, const char *to) {
+    if (rename(from, to) != 0)
+        return false;
+    dvti_folder_sync(to);
+    return true;
+}
+
+/* The path that a link holds, seen from where the link is; NULL with errno. */
+static char *dvti_link_step(const char *path) {
+    size_t base = dvti_path_base(path), room = 256;
+    for (;;) {
+        char *next = (char *)dvti_alloc(base + room);
+        ssize_t n;
+        int error = ENOMEM;
+        if (!next) {
+            errno = error;
+            return NULL;
+        }
+        n = readlink(path, next + base, room);
+        error = errno;
+        if (n >= 0 && (size_t)n < room) {
+            next[base + (size_t)n] = 0;
+            if (next[base] == '/')
+                memmove(next, next + base, (size_t)n + 1);
+            else
+                memcpy(next, path, base);
+            return next;
+        }
+        dvti_free(next);
+        if (n < 0 || room > 65536) {
+            errno = n < 0 ? error : ENAMETOOLONG;
+            return NULL;
+        }
+        room *= 4;
+    }
+}
+
+DVTI_FN char *dvti_file_target(const char *path) {
+    char *target = dvti_strdup(path), *next;
+    int steps;
+    if (!target)
+        errno = ENOMEM;
+    for (steps = 0; target && steps <= DVTI_LINKS_MOST; steps++) {
+        next = dvti_link_step(target);
+        if (!next && errno != ENOMEM && errno != ENAMETOOLONG)
+            return target; /* no link, or nothing there: opening it tells */
+        dvti_free(target);
+        target = next;
+    }
+    if (target) {
+        dvti_free(target);
+        errno = ELOOP;
+    }
+    return NULL;
+}
+
+DVTI_FN int dvti_fd_of_path(const char *path) {
+    static const char *const folders[] = {"/dev/fd/", "/proc/self/fd/"};
+    int i;
+    if (strcmp(path, "/dev/stdout") == 0 || strcmp(path, "/dev/stderr") == 0)
+        return path[8] == 'o' ? 1 : 2;
+    for (i = 0; i < DVTI_LENGTH(folders); i++) {
+        size_t n = strlen(folders[i]), digits = strspn(path + n, "0123456789");
+        if (strncmp(path, folders[i], n) == 0 && digits > 0 && digits < 9 && !path[n + digits])
+            return atoi(path + n);
+    }
+    return -1;
+}
+
+DVTI_FN int dvti_fd_duplicate(int fd) {
+    return fcntl(fd, F_DUPFD_CLOEXEC, 3);
+}
+
+#undef DVTI_LINKS_MOST
+
+#endif
+
+/* ---- the same for all systems ---- */
+static int dvti_fd_open(const char *path, int flags, int mode, dvti_fd_info *info) {
+    int fd;
+    memset(info, 0, sizeof *info);
+    do
+        fd = dvti_fd_call_open(path, flags, mode);
+    while (fd < 0 && errno == EINTR);
+    if (fd >= 0 && !dvti_fd_look(fd, info)) {
+        int error = errno;
+        (void)dvti_fd_close(fd);
+        errno = error;
+        return -1;
+    }
+    return fd;
+}
+
+DVTI_FN int dvti_fd_open_read(const char *path, dvti_fd_info *info) {
+    return dvti_fd_open(path, DVTI_FD_READ, 0, info);
+}
+
+DVTI_FN int dvti_fd_open_write(const char *path, dvti_fd_info *info) {
+    return dvti_fd_open(path, DVTI_FD_WRITE, 0, info);
+}
+
+DVTI_FN int dvti_fd_create(const char *path, const dvti_fd_info *like) {
+    dvti_fd_info info;
+    int fd =
+        dvti_fd_open(path, DVTI_FD_CREATE, like ? DVTI_FD_PRIVATE_MODE : DVTI_FD_NEW_MODE, &info);
+    if (fd >= 0 && like)
+        dvti_fd_dress(fd, like);
+    return fd;
+}
+
+DVTI_FN int64_t dvti_fd_read(int fd, void *to, size_t n) {
+    int64_t got;
+    do
+        got = (int64_t)dvti_fd_call_read(fd, to, DVTI_MIN(n, DVTI_FD_ONCE));
+    while (got < 0 && errno == EINTR);
+    return got;
+}
+
+DVTI_FN bool dvti_fd_write(int fd, const void *from, size_t n) {
+    const char *at = (const char *)from;
+    while (n > 0) {
+        int64_t done = (int64_t)dvti_fd_call_write(fd, at, DVTI_MIN(n, DVTI_FD_ONCE));
+        if (done < 0 && errno != EINTR)
+            return false;
+        if (done > 0) {
+            at += done;
+            n -= (size_t)done;
+        }
+    }
+    return true;
+}
+
+#undef DVTI_FD_ONCE
+#undef DVTI_FD_FLAGS
+#undef DVTI_FD_READ
+#undef DVTI_FD_WRITE
+#undef DVTI_FD_CREATE
+#undef DVTI_FD_NEW_MODE
+#undef DVTI_FD_PRIVATE_MODE
+#undef dvti_fd_call_open
+#undef dvti_fd_call_read
+#undef dvti_fd_call_write
+
+#endif
+/* ==== end src/1_base/dvt_file.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 17 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/dvt_hash.c ==== */
 /* 128-bit hashes of bytes, to name and to check what is kept in files. */
@@ -2863,7 +3622,7 @@ DVTI_FN void dvti_hash128(const void *bytes, size_t n, uint64_t out[2]) {
 }
 /* ==== end src/1_base/dvt_hash.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 16 "src/devtensor_spine.h"
+#line 18 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/dvt_heap.c ==== */
 /* The heap of dvt_heap.h. Why it shares no code with the allocator of cards: a card's memory cannot hold the blocks' own
@@ -2966,6 +3725,12 @@ DVTI_FN void dvti_heap_stats(dvti_heap *heap, dvt_memory_stats *out);
 #else
 #define dvti_heap_hide(at, bytes) ((void)(at))
 #define dvti_heap_show(at, bytes) ((void)(at))
+#endif
+/* The memory sanitizer learns that a kept block's old values are nobody's. */
+#if DVTI_MSAN
+#define dvti_heap_unwritten(at, bytes) __msan_allocated_memory((at), (size_t)(bytes))
+#else
+#define dvti_heap_unwritten(at, bytes) ((void)(at))
 #endif
 
 /* ---- sizes ---- */
@@ -3207,6 +3972,7 @@ DVTI_FN void *dvti_heap_take(dvti_heap *heap, int64_t bytes) {
     }
     at = dvti_heap_elements(block);
     dvti_heap_show(at, bytes);
+    dvti_heap_unwritten(at, bytes);
     dvti_heap_hide(at + bytes, block->size - bytes);
     dvti_heap_hide(block, DVTI_HEAP_LINE);
     return at;
@@ -3365,9 +4131,10 @@ DVTI_FN void dvti_heap_stats(dvti_heap *heap, dvt_memory_stats *out) {
 #undef DVTI_HEAP_LATER
 #undef dvti_heap_hide
 #undef dvti_heap_show
+#undef dvti_heap_unwritten
 /* ==== end src/1_base/dvt_heap.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 17 "src/devtensor_spine.h"
+#line 19 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/dvt_mem.c ==== */
 /* Memory: one door for every allocation of the library, and the arithmetic of sizes. */
@@ -3442,9 +4209,9 @@ typedef struct dvti_smalls {
 
 static DVTI_TLS dvti_smalls dvti_my_smalls;
 
-/* An allocator of the program's own sees every request. So does the address sanitizer. */
+/* An allocator of the program's own sees every request. So do the sanitizers of addresses and memory. */
 static bool dvti_small_kept(size_t bytes) {
-    return bytes <= DVTI_SMALL_STEP * DVTI_SMALL_SIZES && !DVTI_ASAN &&
+    return bytes <= DVTI_SMALL_STEP * DVTI_SMALL_SIZES && !DVTI_ASAN && !DVTI_MSAN &&
            dvti_allocator.alloc == dvti_default_alloc;
 }
 
@@ -3547,7 +4314,7 @@ DVTI_FN bool dvti_sum(int64_t a, int64_t b, int64_t *out) {
 #undef DVTI_SMALL_MOST
 /* ==== end src/1_base/dvt_mem.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 18 "src/devtensor_spine.h"
+#line 20 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/dvt_openmp.c ==== */
 /* Callers that are OpenMP programs: where all their threads compute already, a pool beside them would only take processors away.
@@ -3633,7 +4400,7 @@ DVTI_FN bool dvti_openmp_busy(void) {
 #endif
 /* ==== end src/1_base/dvt_openmp.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 19 "src/devtensor_spine.h"
+#line 21 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/dvt_affinity.c ==== */
 /* Where the pool's threads run.
@@ -3753,7 +4520,7 @@ DVTI_FN void dvti_affinity_begin(int64_t number) {
 #endif
 /* ==== end src/1_base/dvt_affinity.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 20 "src/devtensor_spine.h"
+#line 22 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/dvt_word.c ==== */
 /* Words that threads look at, and sleep on. */
@@ -3823,7 +4590,7 @@ DVTI_FN void dvti_word_ready(void) {
 #endif
 /* ==== end src/1_base/dvt_word.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 21 "src/devtensor_spine.h"
+#line 23 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/dvt_pool.c ==== */
 /* The pool behind dvti_parallel_for.
@@ -4059,6 +4826,7 @@ static int dvti_pool_ready(dvti_pool *pool) {
         return threads;
     if (!pool->ready) {
 #if !defined(_WIN32)
+        dvti_library_stay();
         pthread_atfork(NULL, NULL, dvti_pool_forked);
 #endif
         pool->ready = true;
@@ -4319,7 +5087,7 @@ DVT_API dvt_status dvt_set_num_threads(int n) {
 #undef DVTI_MOST_THREADS
 /* ==== end src/1_base/dvt_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 22 "src/devtensor_spine.h"
+#line 24 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/dvt_private_file.c ==== */
 /* Files that only this user writes and that are loaded as code: directories and files that others could have put there are
@@ -4365,11 +5133,7 @@ static FILE *dvti_private_create(const char *path) {
 }
 
 static bool dvti_private_sync(FILE *file) {
-    return fflush(file) == 0 && _commit(_fileno(file)) == 0;
-}
-
-static bool dvti_private_rename(const char *from, const char *to) {
-    return MoveFileExA(from, to, MOVEFILE_REPLACE_EXISTING) != 0;
+    return fflush(file) == 0 && dvti_fd_sync(_fileno(file));
 }
 
 #else
@@ -4410,11 +5174,7 @@ static FILE *dvti_private_create(const char *path) {
 }
 
 static bool dvti_private_sync(FILE *file) {
-    return fflush(file) == 0 && fsync(fileno(file)) == 0;
-}
-
-static bool dvti_private_rename(const char *from, const char *to) {
-    return rename(from, to) == 0;
+    return fflush(file) == 0 && dvti_fd_sync(fileno(file));
 }
 
 #endif
@@ -4455,7 +5215,7 @@ DVTI_FN bool dvti_private_write(const char *path, const void *bytes, size_t size
         return false;
     done = fwrite(bytes, 1, size, file) == size && dvti_private_sync(file);
     done = fclose(file) == 0 && done;
-    done = done && dvti_private_rename(temporary, path);
+    done = done && dvti_file_replace(temporary, path);
     if (!done)
         remove(temporary);
     return done;
@@ -4508,7 +5268,7 @@ DVTI_FN void dvti_private_list(const char *path, dvti_entry_fn each, void *user)
 #endif
 /* ==== end src/1_base/dvt_private_file.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 23 "src/devtensor_spine.h"
+#line 25 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/dvt_rng.c ==== */
 /* The random generators: Philox 4x32-10, Threefry 2x32-20, MT19937. Plain functions on words; know no arrays. */
@@ -4745,7 +5505,7 @@ DVTI_FN double dvti_erfinv_f64(double x) {
 }
 /* ==== end src/1_base/dvt_rng.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 24 "src/devtensor_spine.h"
+#line 26 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/dvt_status.c ==== */
 /* This thread's first failure, the table of statuses, and the log. Needs no memory, so it works when there is none. */
@@ -4943,6 +5703,10 @@ DVTI_FN dvt_status dvti_fail(dvt_status code, const char *format, ...) {
     va_start(args, format);
     vsnprintf(text + begin, sizeof text - begin, format, args);
     va_end(args);
+    if (code == DVT_ERR_HOST_MEMORY || code == DVT_ERR_DEVICE_MEMORY) {
+        begin = strlen(text);
+        dvti_memory_advice(text + begin, sizeof text - begin);
+    }
     dvti_error_latest = code;
     if (first)
         dvti_error_keep(code, text);
@@ -4970,7 +5734,7 @@ DVTI_FN void dvti_error_at(const char *file, int line) {
 }
 /* ==== end src/1_base/dvt_status.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 25 "src/devtensor_spine.h"
+#line 27 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/dvt_text.c ==== */
 /* Text for messages and tables, and values from the environment. */
@@ -5089,12 +5853,12 @@ DVTI_FN int64_t dvti_parse_bytes(const char *text) {
 }
 /* ==== end src/1_base/dvt_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 26 "src/devtensor_spine.h"
+#line 28 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/dvt_thread.c ==== */
 /* Threads: starting and ending; time, the process, dynamic libraries. */
 #ifdef DEVTENSOR_LINES
-#line 2 "src/1_base/dvt_thread.c"
+#line 3 "src/1_base/dvt_thread.c"
 #endif
 
 DVTI_FN double dvti_now(void) {
@@ -5107,6 +5871,21 @@ DVTI_FN double dvti_now(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+#endif
+}
+
+DVTI_FN void dvti_sleep(double seconds) {
+#if defined(_WIN32)
+    if (seconds > 2e-3)
+        Sleep((DWORD)(DVTI_MIN(seconds, 1.0) * 1e3) - 1);
+#else
+    const double wakes_late = 150e-6; /* what sleeping takes more than it was asked for */
+    struct timespec t;
+    seconds = DVTI_MIN(seconds - wakes_late, 1.0);
+    t.tv_sec = 0;
+    t.tv_nsec = (long)(seconds * 0.999e9);
+    if (seconds > 0)
+        nanosleep(&t, NULL);
 #endif
 }
 
@@ -5163,6 +5942,57 @@ DVTI_FN void *dvti_library_symbol(void *library, const char *name) {
 #endif
 }
 
+/* ---- staying loaded ---- */
+/* Where an object file can be unloaded. musl never unloads one. */
+#if defined(_WIN32)
+DVTI_FN void dvti_library_stay(void) {
+    static dvti_atomic done;
+    HMODULE own;
+    if (dvti_atomic_load(&done))
+        return;
+    (void)GetModuleHandleExA(GET_MODULE_HANDLE_EX_FLAG_PIN | GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS,
+                             (LPCSTR)(const void *)&done, &own);
+    dvti_atomic_store(&done, 1);
+}
+#elif DVTI_THREADS && defined(RTLD_NOLOAD) && defined(RTLD_NODELETE) &&                            \
+    (defined(__GLIBC__) || defined(__APPLE__) || defined(__ANDROID__) || defined(__FreeBSD__) ||   \
+     defined(__NetBSD__) || defined(__OpenBSD__))
+#if defined(__GLIBC__) && !defined(__USE_GNU) /* dladdr is hidden: <dlfcn.h> came without it */
+typedef struct dvti_symbol_place {
+    const char *dli_fname;
+    void *dli_fbase;
+    const char *dli_sname;
+    void *dli_saddr;
+} dvti_symbol_place;
+
+#if defined(__cplusplus)
+extern "C" int dladdr(const void *address, dvti_symbol_place *place);
+#else
+extern int dladdr(const void *address, dvti_symbol_place *place);
+#endif
+#else
+typedef Dl_info dvti_symbol_place;
+#endif
+
+/* The name is that under which the object was loaded, so that no file is looked for. An executable has none that is found, and
+   needs none. */
+DVTI_FN void dvti_library_stay(void) {
+    static dvti_atomic done;
+    dvti_symbol_place place;
+    void *own = NULL;
+    if (dvti_atomic_load(&done))
+        return;
+    if (dladdr(&done, &place) && place.dli_fname)
+        own = dlopen(place.dli_fname, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD | RTLD_NODELETE);
+    if (own)
+        dlclose(own);
+    dvti_atomic_store(&done, 1);
+}
+#else
+DVTI_FN void dvti_library_stay(void) {
+}
+#endif
+
 /* ---- the end of a thread ---- */
 static DVTI_TLS dvti_thread_end *dvti_thread_end_hook;
 
@@ -5196,6 +6026,7 @@ static void dvti_run_exit(void) {
 }
 
 static void dvti_make_end_key(void) {
+    dvti_library_stay();
     dvti_end_key_made = pthread_key_create(&dvti_end_key, dvti_run_thread_end) == 0;
     atexit(dvti_run_exit);
 }
@@ -5236,6 +6067,7 @@ DVTI_FN void dvti_at_thread_end(dvti_thread_end *end) {
     dvti_mutex_lock(&lock);
     if (!registered) {
         registered = true;
+        dvti_library_stay();
         atexit(dvti_run_exit);
 #if defined(_WIN32)
         dvti_end_slot = FlsAlloc(dvti_run_fiber_end);
@@ -5253,16 +6085,20 @@ DVTI_FN void dvti_at_thread_end(dvti_thread_end *end) {
 #if DVTI_THREADS
 
 DVTI_FN bool dvti_thread_start(dvti_thread *thread, dvti_thread_main run, void *user) {
+    dvti_library_stay();
 #if defined(_WIN32)
     *thread = CreateThread(NULL, 0, run, user, 0, NULL);
     return *thread != NULL;
 #else
-    /* Signals belong to the program's own threads. */
+    /* Signals belong to the program's own threads. A new thread inherits the mode of floats. */
     sigset_t all, before;
+    dvti_float_mode mode;
     bool started;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
+    mode = dvti_float_mode_begin();
     started = pthread_create(thread, NULL, run, user) == 0;
+    dvti_float_mode_end(&mode);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return started;
 #endif
@@ -5288,7 +6124,7 @@ DVTI_FN void dvti_thread_detach(dvti_thread thread) {
 #endif
 /* ==== end src/1_base/dvt_thread.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 27 "src/devtensor_spine.h"
+#line 29 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/2_core/dvt_array.c ==== */
 /* Storages, arrays and windows on them, and what can be asked of an array. */
@@ -5365,15 +6201,14 @@ DVTI_FN void dvti_thread_detach(dvti_thread thread) {
     U(round, SAME, F(rint)(x), x, dvti_no_gradient(g), 0.6, 0.9,                                   \
       "nearest whole number, halves to even")                                                      \
     U(trunc, SAME, F(trunc)(x), x, dvti_no_gradient(g), 0.1, 0.9, "whole part")                    \
-    U(reciprocal, FLOAT, C(1) / x, 0, dvt_neg(dvt_mul(g, dvt_square(y))), 0.5, 2, "1 / x")         \
+    U(reciprocal, FLOAT, C(1) / x, 0, dvt_neg(dvt_mul(dvt_mul(g, y), y)), 0.5, 2, "1 / x")         \
     U(sqrt, FLOAT, F(sqrt)(x), 0, dvt_div(dvt_mul_scalar(g, 0.5), y), 0.3, 3, "square root")       \
     U(rsqrt, FLOAT, C(1) / F(sqrt)(x), 0,                                                          \
-      dvt_mul(dvt_mul_scalar(g, -0.5), dvt_mul(y, dvt_square(y))), 0.5, 3, "1 / sqrt(x)")          \
+      dvt_mul(dvt_mul(dvt_mul(dvt_mul_scalar(g, -0.5), y), y), y), 0.5, 3, "1 / sqrt(x)")          \
     U(exp, FLOAT, F(exp)(x), 0, dvt_mul(g, y), -2, 2, "e to the power x")                          \
     U(exp2, FLOAT, F(exp2)(x), 0, dvt_mul(g, dvt_mul_scalar(y, 0.69314718055994530942)), -2, 2,    \
       "2 to the power x")                                                                          \
-    U(expm1, FLOAT, F(expm1)(x), 0, dvt_mul(g, dvt_add_scalar(y, 1)), -2, 2,                       \
-      "exp(x) - 1, exact near 0")                                                                  \
+    U(expm1, FLOAT, F(expm1)(x), 0, dvt_mul(g, dvt_exp(x)), -2, 2, "exp(x) - 1, exact near 0")     \
     U(log, FLOAT, F(log)(x), 0, dvt_div(g, x), 0.3, 3, "natural logarithm")                        \
     U(log2, FLOAT, F(log2)(x), 0, dvt_div(dvt_mul_scalar(g, 1.4426950408889634074), x), 0.3, 3,    \
       "logarithm to base 2")                                                                       \
@@ -5384,12 +6219,9 @@ DVTI_FN void dvti_thread_detach(dvti_thread thread) {
     U(sin, FLOAT, F(sin)(x), 0, dvt_mul(g, dvt_cos(x)), -3, 3, "sine")                             \
     U(cos, FLOAT, F(cos)(x), 0, dvt_neg(dvt_mul(g, dvt_sin(x))), -3, 3, "cosine")                  \
     U(tan, FLOAT, F(tan)(x), 0, dvt_mul(g, dvt_add_scalar(dvt_square(y), 1)), -1, 1, "tangent")    \
-    U(asin, FLOAT, F(asin)(x), 0, dvt_mul(g, dvt_rsqrt(dvt_scalar_sub(1, dvt_square(x)))), -0.8,   \
-      0.8, "inverse sine")                                                                         \
-    U(acos, FLOAT, F(acos)(x), 0,                                                                  \
-      dvt_neg(dvt_mul(g, dvt_rsqrt(dvt_scalar_sub(1, dvt_square(x))))), -0.8, 0.8,                 \
-      "inverse cosine")                                                                            \
-    U(atan, FLOAT, F(atan)(x), 0, dvt_div(g, dvt_add_scalar(dvt_square(x), 1)), -2, 2,             \
+    U(asin, FLOAT, F(asin)(x), 0, dvti_grad_asin(g, x), -0.8, 0.8, "inverse sine")                 \
+    U(acos, FLOAT, F(acos)(x), 0, dvt_neg(dvti_grad_asin(g, x)), -0.8, 0.8, "inverse cosine")      \
+    U(atan, FLOAT, F(atan)(x), 0, dvti_over_square(g, dvt_hypot_scalar(x, 1)), -2, 2,              \
       "inverse tangent")                                                                           \
     U(sinh, FLOAT, F(sinh)(x), 0, dvt_mul(g, dvt_cosh(x)), -2, 2, "hyperbolic sine")               \
     U(cosh, FLOAT, F(cosh)(x), 0, dvt_mul(g, dvt_sinh(x)), -2, 2, "hyperbolic cosine")             \
@@ -5440,9 +6272,8 @@ DVTI_FN void dvti_thread_detach(dvti_thread thread) {
       a > b ? a : b, dvt_mul(g, dvti_as_dtype_of(dvt_greater_equal(a, b), g)),                     \
       dvt_mul(g, dvti_as_dtype_of(dvt_less(a, b), g)), 0.1, 0.9, 1.1, 2,                           \
       "the larger; NaN when either is")                                                            \
-    B(atan2, FLOAT, F(atan2)(a, b), 0,                                                             \
-      dvt_mul(g, dvt_div(b, dvt_add(dvt_square(a), dvt_square(b)))),                               \
-      dvt_neg(dvt_mul(g, dvt_div(a, dvt_add(dvt_square(a), dvt_square(b))))), 0.3, 2, 0.3, 2,      \
+    B(atan2, FLOAT, F(atan2)(a, b), 0, dvt_mul(g, dvti_over_square(b, dvt_hypot(a, b))),           \
+      dvt_neg(dvt_mul(g, dvti_over_square(a, dvt_hypot(a, b)))), 0.3, 2, 0.3, 2,                   \
       "angle of the point (b, a)")                                                                 \
     B(hypot, FLOAT, F(hypot)(a, b), 0, dvt_mul(g, dvt_div(a, y)), dvt_mul(g, dvt_div(b, y)), 0.3,  \
       2, 0.3, 2, "sqrt(a*a + b*b)")                                                                \
@@ -5525,6 +6356,18 @@ typedef enum dvti_op {
 #undef DVTI_ENUM_UNARY
 #undef DVTI_ENUM_BINARY
 #undef DVTI_ENUM_OTHER
+
+/* Rows below DVTI_UNARY_END have one argument, those from there to below DVTI_BINARY_END two. */
+#define DVTI_COUNT_UNARY(name, rule, f, i, grad, lo, hi, doc) +1
+#define DVTI_COUNT_BINARY(name, rule, f, i, ga, gb, la, ha, lb, hb, doc) +1
+
+enum {
+    DVTI_UNARY_END = 0 DVTI_UNARY_TABLE(DVTI_COUNT_UNARY),
+    DVTI_BINARY_END = DVTI_UNARY_END DVTI_BINARY_TABLE(DVTI_COUNT_BINARY)
+};
+
+#undef DVTI_COUNT_UNARY
+#undef DVTI_COUNT_BINARY
 
 #endif
 /* ==== end src/2_core/dvt_op_table.h ==== */
@@ -5665,6 +6508,16 @@ typedef enum dvti_kernel {
 
 typedef enum dvti_class { DVTI_F32, DVTI_F64, DVTI_I64 } dvti_class;
 
+/* How much an elementwise operation computes for an element of floats (dvt_op_work.c). */
+typedef enum dvti_op_work {
+    DVTI_WORK_MOVE,     /* a few instructions: memory takes longer */
+    DVTI_WORK_DIVISION, /* so on a CPU; a function on a GPU */
+    DVTI_WORK_FUNCTION, /* exp, log ... */
+    DVTI_WORK_LONG      /* pow, hypot ... */
+} dvti_op_work;
+
+DVTI_FN dvti_op_work dvti_op_work_of(dvti_op op);
+
 #define DVTI_MAX_IN 4
 #define DVTI_MAX_OUT 4
 
@@ -5757,21 +6610,31 @@ struct dvti_device {
 #endif
 
 /* ---- objects: a counted header, and the scope that owns what a call returns ---- */
-/* References are owners, and holds. A hold keeps the object, but not what only an owner can ask it for: that is given up with
+/* References are owners, and holds. Owners are scopes, other objects (a block owns its children), and users who called dvt_retain;
+   these are counted apart, so that dvt_release knows whether the caller has something to give up. A hold keeps the object, but not what only an owner can ask it for: that is given up with
    the last owner. The tape holds what it remembers, so that an attached gradient whose own graph leads back to its array does not
    keep both alive. */
 typedef struct dvti_object {
     dvti_atomic references; /* owners, and DVTI_HOLD for each hold */
+    dvti_atomic retains;    /* those of the owners that dvt_retain made */
     dvti_atomic
         owned_at; /* 1 + its place in the stack of a thread's scopes; 0 when it is in none */
     void (*destroy)(void *object); /* frees everything, the object included */
     void (*abandon)(void *object); /* NULL, or gives up what only owners can reach */
 } dvti_object;
 
+/* One owner more, and one fewer, where an object owns another: dvt_retain and dvt_release are for users. NULL is fine. */
+DVTI_FN void *dvti_own(void *object);
+DVTI_FN void dvti_disown(void *object);
+
+/* What dvti_disown does, but for the last step: the caller has to destroy the object, or to abandon and then unhold it. */
+typedef enum dvti_last { DVTI_NOT_LAST, DVTI_LAST_DESTROYS, DVTI_LAST_ABANDONS } dvti_last;
+
+DVTI_FN dvti_last dvti_disown_step(dvti_object *object);
 #define DVTI_HOLD ((int64_t)1 << 32)
 DVTI_FN void dvti_hold(void *object);
 DVTI_FN void dvti_unhold(void *object);
-/* dvt_retain for callers that have a hold: false when there is no owner any more. */
+/* dvti_own for callers that have a hold: false when there is no owner any more. */
 DVTI_FN bool dvti_retain_owned(void *object);
 
 /* Counts 1 and gives that to the innermost scope. false (nothing changed, HOST_MEMORY set): exhausted; the caller frees. */
@@ -5780,6 +6643,8 @@ DVTI_FN bool dvti_object_begin(void *object, void (*destroy)(void *), const char
 DVTI_FN void dvti_object_begin_unowned(void *object, void (*destroy)(void *));
 /* This thread's end will release what its scopes own, and give back what it keeps and counts in. Any number of times. */
 DVTI_FN void dvti_scopes_at_end(void);
+/* Objects with that destroy function that end with this thread's outermost scope, and not before. */
+DVTI_FN int64_t dvti_scope_outermost(void (*destroy)(void *));
 /* Takes back a reference that the innermost scope holds (for results that are stored away): after it the caller holds it. */
 DVTI_FN void dvti_scope_take(void *object);
 /* Gives a reference that the caller holds to the innermost scope. false (the caller still holds it): exhausted. */
@@ -5879,11 +6744,17 @@ DVTI_FN void dvti_view_broadcast_into(dvti_view *view, const dvt_array *x, const
 DVTI_FN void dvti_node_release(struct dvti_node *node);
 /* "float32 (2, 3) on gpu(0) made at main.c:42": for messages. */
 DVTI_FN const char *dvti_describe(const dvt_array *x);
+/* " for an array of shape (2, 3), float32," while this thread takes memory for one, else "": a part of the messages of `acquire`. */
+DVTI_FN const char *dvti_wanted_text(void);
+/* dvti_fail_memory with that part. */
+DVTI_FN dvt_status dvti_fail_array_memory(const char *function, int64_t bytes);
 DVTI_FN const char *dvti_site_text(const dvt_array *x);
 
 /* ---- contexts ---- */
 /* DVT_DEVICE_DEFAULT becomes the default context. */
 DVTI_FN dvt_ctx dvti_ctx(dvt_ctx ctx);
+/* The style that dvt_set_print_style has chosen; DVT_PRINT_DEFAULT: none. */
+DVTI_FN dvt_print_style dvti_print_style_chosen(void);
 /* The device, opened at its first use, and not closed before the matching dvti_device_end; NULL with the error set (NO_DEVICE,
    HOST_MEMORY). */
 DVTI_FN dvti_device *dvti_device_begin(const char *function, dvt_ctx ctx);
@@ -5974,6 +6845,29 @@ static void dvti_storage_release(dvti_storage *storage) {
     dvti_small_free(storage, sizeof *storage);
 }
 
+/* The array that this thread is taking memory for; shape is NULL when there is none. */
+static DVTI_TLS struct {
+    const dvt_shape *shape;
+    dvt_dtype dtype;
+} dvti_wanted;
+
+DVTI_FN const char *dvti_wanted_text(void) {
+    char *text = dvti_name_buffer();
+    if (!dvti_wanted.shape)
+        return "";
+    snprintf(text, DVTI_NAME_SIZE, " for an array of shape %s, %s,",
+             dvti_shape_text(*dvti_wanted.shape), dvt_dtype_name(dvti_wanted.dtype));
+    return text;
+}
+
+DVTI_FN dvt_status dvti_fail_array_memory(const char *function, int64_t bytes) {
+    const char *wanted = dvti_wanted_text();
+    return dvti_fail(
+        DVT_ERR_HOST_MEMORY,
+        "%s: no main memory left%s %s %lld bytes; free arrays or work in smaller pieces", function,
+        wanted, *wanted ? "of" : "for", (long long)bytes);
+}
+
 /* The device stays in use for as long as the storage lives. */
 static dvti_storage *dvti_storage_new(const char *function, dvt_ctx ctx, int64_t bytes) {
     dvti_device *device = dvti_device_begin(function, ctx);
@@ -5997,11 +6891,28 @@ static dvti_storage *dvti_storage_new(const char *function, dvt_ctx ctx, int64_t
     return storage;
 }
 
+/* A gradient may have a gradient of its own, and so on: a loop, however many. */
+static void dvti_gradients_disown(dvt_array *x) {
+    dvt_array *grad;
+    for (; x; x = grad) {
+        dvti_last last = dvti_disown_step(&x->object);
+        grad = NULL;
+        if (last == DVTI_NOT_LAST)
+            continue;
+        grad = x->grad;
+        x->grad = NULL;
+        if (last == DVTI_LAST_DESTROYS)
+            x->object.destroy(x);
+        else
+            dvti_unhold(x);
+    }
+}
+
 static void dvti_array_destroy(void *object) {
     dvt_array *x = (dvt_array *)object;
     if (x->node)
         dvti_node_release(x->node);
-    dvt_release(x->grad);
+    dvti_gradients_disown(x->grad);
     dvti_storage_release(x->storage);
     dvti_small_free(x, sizeof *x);
 }
@@ -6010,8 +6921,22 @@ static void dvti_array_destroy(void *object) {
 static void dvti_array_abandon(void *object) {
     dvt_array *x = (dvt_array *)object, *grad = x->grad;
     x->grad = NULL;
-    dvt_release(grad);
+    dvti_gradients_disown(grad);
 }
+
+/* A loop without a scope of its own keeps the results of all its turns. */
+#define DVTI_MANY_ARRAYS 100
+
+DVTI_FN void dvti_memory_advice(char *buffer, size_t size) {
+    int64_t n = dvti_scope_outermost(dvti_array_destroy);
+    if (n >= DVTI_MANY_ARRAYS)
+        snprintf(buffer, size,
+                 "; %lld arrays live in this thread's outermost scope until that ends: where a "
+                 "loop makes them, begin its block with DVT_SCOPED;",
+                 (long long)n);
+}
+
+#undef DVTI_MANY_ARRAYS
 
 /* Takes over the caller's reference to storage, also on failure. Its positions share no element. */
 static dvt_array *dvti_array_on(const char *function, dvti_storage *storage, const dvt_shape *shape,
@@ -6072,7 +6997,10 @@ DVTI_FN dvt_array *dvti_array_shaped(const char *function, const dvt_shape *shap
             return NULL;
         dvti_strides_c(*shape, stride); /* empty, with extents that overflow */
     }
+    dvti_wanted.shape = shape;
+    dvti_wanted.dtype = dtype;
     storage = dvti_storage_new(function, dvti_ctx(ctx), bytes);
+    dvti_wanted.shape = NULL;
     if (!storage)
         return NULL;
     return dvti_array_on(function, storage, shape, stride, 0, dtype);
@@ -6304,10 +7232,10 @@ DVT_API void *dvt_data(dvt_array *x) {
 }
 /* ==== end src/2_core/dvt_array.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 28 "src/devtensor_spine.h"
+#line 30 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/2_core/dvt_context.c ==== */
-/* Contexts: values and names, the default of a thread, the registry of devices, counters. */
+/* Contexts: values, the default of a thread, the registry of devices, counters. */
 #ifdef DEVTENSOR_LINES
 #line 2 "src/2_core/dvt_context.c"
 #endif
@@ -6332,6 +7260,10 @@ DVT_API dvt_ctx dvt_gpu(int id) {
     return dvti_ctx_make(DVT_DEVICE_GPU, id);
 }
 
+DVT_API dvt_ctx dvt_tpu(int id) {
+    return dvti_ctx_make(DVT_DEVICE_TPU, id);
+}
+
 static DVTI_TLS dvt_ctx dvti_default; /* type DVT_DEVICE_DEFAULT until a scope sets it */
 
 DVT_API dvt_ctx dvt_default_ctx(void) {
@@ -6351,6 +7283,8 @@ DVT_API dvt_ctx_guard dvt_ctx_scope_begin(dvt_ctx ctx) {
 }
 
 DVT_API void dvt_ctx_scope_end(dvt_ctx_guard *guard) {
+    if (!guard)
+        return;
     dvti_default = guard->previous;
     guard->once = 0;
 }
@@ -6359,37 +7293,6 @@ DVT_API bool dvt_ctx_equal(dvt_ctx a, dvt_ctx b) {
     a = dvti_ctx(a);
     b = dvti_ctx(b);
     return a.type == b.type && a.id == b.id;
-}
-
-DVT_API const char *dvt_ctx_name(dvt_ctx ctx) {
-    char *buffer = dvti_name_buffer();
-    ctx = dvti_ctx(ctx);
-    snprintf(buffer, DVTI_NAME_SIZE, "%s(%d)", ctx.type == DVT_DEVICE_GPU ? "gpu" : "cpu", ctx.id);
-    return buffer;
-}
-
-DVT_API dvt_status dvt_ctx_parse(const char *name, dvt_ctx *out) {
-    const char *at;
-    long id = 0;
-    bool good;
-    if (!name || !out)
-        return dvti_null("dvt_ctx_parse", name ? "out" : "name");
-    good = strncmp(name, "cpu", 3) == 0 || strncmp(name, "gpu", 3) == 0;
-    at = good ? name + 3 : name;
-    if (good && *at == '(') {
-        char *end;
-        good = at[1] >= '0' && at[1] <= '9';
-        errno = 0;
-        id = strtol(at + 1, &end, 10);
-        good = good && !errno && id <= INT_MAX && *end == ')';
-        at = end + (*end == ')');
-    }
-    if (!good || *at)
-        return dvti_fail(
-            DVT_ERR_NAME,
-            "dvt_ctx_parse: \"%.40s\" is no context; expected cpu, cpu(0), gpu or gpu(1)", name);
-    *out = dvti_ctx_make(name[0] == 'g' ? DVT_DEVICE_GPU : DVT_DEVICE_CPU, (int)id);
-    return DVT_OK;
 }
 
 DVT_API dvt_ctx_list dvt_ctx_list_make(int n, dvt_ctx c0, dvt_ctx c1, dvt_ctx c2, dvt_ctx c3,
@@ -6406,16 +7309,6 @@ DVT_API dvt_ctx_list dvt_ctx_list_make(int n, dvt_ctx c0, dvt_ctx c1, dvt_ctx c2
     list.ctx[6] = c6;
     list.ctx[7] = c7;
     return list;
-}
-
-DVT_API size_t dvt_ctx_list_format(dvt_ctx_list list, char *buffer, size_t size) {
-    dvti_text text = dvti_text_begin(buffer, size);
-    int i;
-    dvti_text_add(&text, "[");
-    for (i = 0; i < list.n && i < DVT_MAX_CONTEXTS; i++)
-        dvti_text_add(&text, "%s%s", i ? ", " : "", dvt_ctx_name(list.ctx[i]));
-    dvti_text_add(&text, "]");
-    return text.length;
 }
 
 /* ---- counters ---- */
@@ -6615,6 +7508,11 @@ static DVTI_NOINLINE dvti_device *dvti_device_begin_locked(const char *function,
         else if (ctx.type == DVT_DEVICE_CPU)
             dvti_fail(DVT_ERR_NO_DEVICE, "%s: %s does not exist: numbers begin at 0; use dvt_cpu()",
                       function, dvt_ctx_name(ctx));
+        else if (ctx.type == DVT_DEVICE_TPU)
+            dvti_fail(DVT_ERR_NO_DEVICE,
+                      "%s: %s does not exist: devtensor has no TPU backend; use "
+                      "dvt_try_tpu_gpu(%d), which gives a GPU or cpu(0)",
+                      function, dvt_ctx_name(ctx), ctx.id);
         else
             dvti_fail(DVT_ERR_NO_DEVICE,
                       "%s: a context of type %d and number %d does not exist; use dvt_cpu() or "
@@ -6695,6 +7593,14 @@ DVT_API dvt_ctx dvt_try_gpu(int i) {
     return i >= 0 && i < dvt_num_gpus() ? dvt_gpu(i) : dvt_cpu();
 }
 
+DVT_API int dvt_num_tpus(void) {
+    return 0;
+}
+
+DVT_API dvt_ctx dvt_try_tpu_gpu(int i) {
+    return i >= 0 && i < dvt_num_tpus() ? dvt_tpu(i) : dvt_try_gpu(i);
+}
+
 DVT_API dvt_ctx_list dvt_try_all_gpus(void) {
     dvt_ctx_list list;
     int i;
@@ -6744,12 +7650,220 @@ DVT_API dvt_status dvt_wait_all(void) {
 }
 /* ==== end src/2_core/dvt_context.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 29 "src/devtensor_spine.h"
+#line 31 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/2_core/dvt_context_text.c ==== */
+/* Contexts as text: the names that MXNet, PyTorch, TensorFlow and JAX give to devices, read and
+   written, and which of these libraries printing follows. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/2_core/dvt_context_text.c"
+#endif
+
+DVT_API const char *dvt_ctx_name(dvt_ctx ctx) {
+    char *buffer = dvti_name_buffer();
+    ctx = dvti_ctx(ctx);
+    snprintf(buffer, DVTI_NAME_SIZE, "%s(%d)",
+             ctx.type == DVT_DEVICE_GPU   ? "gpu"
+             : ctx.type == DVT_DEVICE_TPU ? "tpu"
+                                          : "cpu",
+             ctx.id);
+    return buffer;
+}
+
+/* ---- the style of printing ---- */
+static dvti_atomic dvti_style_chosen; /* 1 + the style; 0: none */
+
+DVTI_FN dvt_print_style dvti_print_style_chosen(void) {
+    int64_t chosen = dvti_atomic_load(&dvti_style_chosen);
+    return chosen ? (dvt_print_style)(chosen - 1) : DVT_PRINT_DEFAULT;
+}
+
+DVT_API dvt_print_style dvt_set_print_style(dvt_print_style style) {
+    dvt_print_style previous = dvti_print_style_chosen();
+    if ((int)style < 0 || (int)style > (int)DVT_PRINT_DEFAULT)
+        dvti_fail(DVT_ERR_RANGE, "dvt_set_print_style: %d is no style; use one of dvt_print_style",
+                  (int)style);
+    else
+        dvti_atomic_store(&dvti_style_chosen, style == DVT_PRINT_DEFAULT ? 0 : 1 + (int64_t)style);
+    return previous;
+}
+
+/* ---- writing ---- */
+/* One row per type of device. */
+typedef struct dvti_device_words {
+    dvt_device_type type;
+    const char *torch, *tf, *jax;
+} dvti_device_words;
+
+static const dvti_device_words dvti_words[] = {{DVT_DEVICE_CPU, "cpu", "CPU", "Cpu"},
+                                               {DVT_DEVICE_GPU, "cuda", "GPU", "Cuda"},
+                                               {DVT_DEVICE_TPU, "xla", "TPU", "Tpu"}};
+
+DVT_API size_t dvt_ctx_format(dvt_ctx ctx, dvt_print_style style, char *buffer, size_t size) {
+    dvti_text text = dvti_text_begin(buffer, size);
+    const dvti_device_words *words = dvti_words;
+    ctx = dvti_ctx(ctx);
+    if (style == DVT_PRINT_DEFAULT)
+        style = dvti_print_style_chosen();
+    if (ctx.type == DVT_DEVICE_GPU || ctx.type == DVT_DEVICE_TPU)
+        words += ctx.type == DVT_DEVICE_GPU ? 1 : 2;
+    if ((int)style < 0 || (int)style > (int)DVT_PRINT_DEFAULT)
+        dvti_fail(DVT_ERR_RANGE, "dvt_ctx_format: %d is no style; use one of dvt_print_style",
+                  (int)style);
+    else if (style == DVT_PRINT_TORCH && ctx.type == DVT_DEVICE_CPU && ctx.id == 0)
+        dvti_text_add(&text, "device(type='cpu')");
+    else if (style == DVT_PRINT_TORCH)
+        dvti_text_add(&text, "device(type='%s', index=%d)", words->torch, ctx.id);
+    else if (style == DVT_PRINT_TF)
+        dvti_text_add(&text, "/job:localhost/replica:0/task:0/device:%s:%d", words->tf, ctx.id);
+    else if (style == DVT_PRINT_JAX)
+        dvti_text_add(&text, "%sDevice(id=%d)", words->jax, ctx.id);
+    else
+        dvti_text_add(&text, "%s", dvt_ctx_name(ctx));
+    return text.length;
+}
+
+DVT_API size_t dvt_ctx_list_format(dvt_ctx_list list, char *buffer, size_t size) {
+    dvti_text text = dvti_text_begin(buffer, size);
+    int i;
+    dvti_text_add(&text, "[");
+    for (i = 0; i < list.n && i < DVT_MAX_CONTEXTS; i++)
+        dvti_text_add(&text, "%s%s", i ? ", " : "", dvt_ctx_name(list.ctx[i]));
+    dvti_text_add(&text, "]");
+    return text.length;
+}
+
+/* ---- reading: each function moves *at past what it found, and otherwise returns false ---- */
+static bool dvti_skip(const char **at, const char *word) {
+    size_t n = strlen(word);
+    if (strncmp(*at, word, n) != 0)
+        return false;
+    *at += n;
+    return true;
+}
+
+static bool dvti_skip_number(const char **at, int *number) {
+    const char *digit = *at;
+    int64_t value = 0;
+    while (*digit >= '0' && *digit <= '9' && value <= INT_MAX)
+        value = value * 10 + (*digit++ - '0');
+    if (digit == *at || value > INT_MAX)
+        return false;
+    *at = digit;
+    *number = (int)value;
+    return true;
+}
+
+/* A type in lower case, as MXNet and PyTorch write it. */
+static bool dvti_skip_type(const char **at, dvt_device_type *type) {
+    static const struct {
+        const char *word;
+        dvt_device_type type;
+    } words[] = {{"cpu", DVT_DEVICE_CPU},
+                 {"gpu", DVT_DEVICE_GPU},
+                 {"cuda", DVT_DEVICE_GPU},
+                 {"tpu", DVT_DEVICE_TPU},
+                 {"xla", DVT_DEVICE_TPU}};
+
+    size_t i;
+    for (i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (dvti_skip(at, words[i].word)) {
+            *type = words[i].type;
+            return true;
+        }
+    return false;
+}
+
+/* "/GPU:1", with what TensorFlow writes before it. */
+static bool dvti_read_tf(const char *at, dvt_ctx *out) {
+    int i;
+    dvti_skip(&at, "/job:localhost");
+    dvti_skip(&at, "/replica:0");
+    dvti_skip(&at, "/task:0");
+    if (!dvti_skip(&at, "/device:") && !dvti_skip(&at, "/physical_device:") && !dvti_skip(&at, "/"))
+        return false;
+    out->id = 0;
+    if (!dvti_skip_type(&at, &out->type)) {
+        for (i = 0; i < 3 && !dvti_skip(&at, dvti_words[i].tf); i++)
+            ;
+        if (i == 3)
+            return false;
+        out->type = dvti_words[i].type;
+    }
+    return (!dvti_skip(&at, ":") || dvti_skip_number(&at, &out->id)) && !*at;
+}
+
+/* "CudaDevice(id=1)", "TFRT_CPU_0", "TPU_0". What TPUs add behind the number says where they are.
+   */
+static bool dvti_read_jax(const char *at, dvt_ctx *out) {
+    int i;
+    bool rest;
+    for (i = 0; i < 3; i++) {
+        const char *ahead = at;
+        if (dvti_skip(&ahead, dvti_words[i].jax) && dvti_skip(&ahead, "Device(id=")) {
+            at = ahead;
+            break;
+        }
+    }
+    if (i < 3) {
+        out->type = dvti_words[i].type;
+        if (!dvti_skip_number(&at, &out->id))
+            return false;
+        rest = out->type == DVT_DEVICE_TPU && strncmp(at, ", ", 2) == 0;
+        return strcmp(at, ")") == 0 || (rest && at[strlen(at) - 1] == ')');
+    }
+    out->type = DVT_DEVICE_CPU;
+    if (!dvti_skip(&at, "TFRT_CPU_")) {
+        out->type = DVT_DEVICE_TPU;
+        if (!dvti_skip(&at, "TPU_"))
+            return false;
+    }
+    if (!dvti_skip_number(&at, &out->id))
+        return false;
+    rest = out->type == DVT_DEVICE_TPU && *at == '(';
+    return !*at || (rest && at[strlen(at) - 1] == ')');
+}
+
+/* "device(type='cuda', index=1)". */
+static bool dvti_read_torch(const char *at, dvt_ctx *out) {
+    out->id = 0;
+    return dvti_skip(&at, "device(type='") && dvti_skip_type(&at, &out->type) &&
+           dvti_skip(&at, "'") &&
+           (!dvti_skip(&at, ", index=") || dvti_skip_number(&at, &out->id)) && strcmp(at, ")") == 0;
+}
+
+/* "gpu", "gpu(1)", "gpu:1". */
+static bool dvti_read_plain(const char *at, dvt_ctx *out) {
+    out->id = 0;
+    if (!dvti_skip_type(&at, &out->type))
+        return false;
+    if (dvti_skip(&at, "("))
+        return dvti_skip_number(&at, &out->id) && strcmp(at, ")") == 0;
+    return (!dvti_skip(&at, ":") || dvti_skip_number(&at, &out->id)) && !*at;
+}
+
+DVT_API dvt_status dvt_ctx_parse(const char *name, dvt_ctx *out) {
+    dvt_ctx found;
+    if (!name || !out)
+        return dvti_null("dvt_ctx_parse", name ? "out" : "name");
+    if (!dvti_read_plain(name, &found) && !dvti_read_torch(name, &found) &&
+        !dvti_read_tf(name, &found) && !dvti_read_jax(name, &found))
+        return dvti_fail(DVT_ERR_NAME,
+                         "dvt_ctx_parse: \"%.60s\" is no context; expected cpu, cpu(0), gpu(1), "
+                         "cuda:1, /GPU:1, device(type='cuda', index=1) or CudaDevice(id=1): "
+                         "devtensor computes on CPUs and NVIDIA GPUs",
+                         name);
+    *out = found;
+    return DVT_OK;
+}
+/* ==== end src/2_core/dvt_context_text.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 32 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/2_core/dvt_copy.c ==== */
 /* The only file that moves elements between contexts, and the one door through which work enters a queue. */
 #ifdef DEVTENSOR_LINES
-#line 2 "src/2_core/dvt_copy.c"
+#line 3 "src/2_core/dvt_copy.c"
 #endif
 
 DVTI_FN void dvti_launch_begin(dvti_launch *launch, const char *name, dvti_kernel kernel,
@@ -6783,20 +7897,27 @@ DVTI_FN void dvti_note_launches(const char *file, int line) {
         device->backend->note(device, file, line);
 }
 
-DVTI_FN dvt_status dvti_run(dvti_device *device, dvti_launch *launch) {
+/* Both calls decide how a kernel is cut from costs that are floats, and must decide alike: one mode for both. */
+static dvt_status dvti_launch_in_mode(dvti_device *device, dvti_launch *launch) {
     const dvti_backend *backend = device->backend;
-    dvt_status status;
+    const dvti_float_mode mode = dvti_float_mode_begin();
+    dvt_status status = DVT_OK;
     launch->workspace_bytes = backend->workspace(device, launch);
     launch->workspace = NULL;
-    if (launch->workspace_bytes > 0) {
+    if (launch->workspace_bytes > 0)
         status =
             backend->acquire(device, launch->name, launch->workspace_bytes, &launch->workspace);
-        if (status != DVT_OK)
-            return status;
-    }
-    status = backend->launch(device, launch);
+    if (status == DVT_OK)
+        status = backend->launch(device, launch);
     if (launch->workspace)
         backend->release(device, launch->workspace, launch->workspace_bytes);
+    dvti_float_mode_end(&mode);
+    return status;
+}
+
+DVTI_FN dvt_status dvti_run(dvti_device *device, dvti_launch *launch) {
+    const dvti_backend *backend = device->backend;
+    dvt_status status = dvti_launch_in_mode(device, launch);
     if (status != DVT_OK)
         return status;
     if (backend->note)
@@ -6807,7 +7928,14 @@ DVTI_FN dvt_status dvti_run(dvti_device *device, dvti_launch *launch) {
 
 DVTI_FN bool dvti_multiply_small(dvti_device *device, const dvti_matrices *product) {
     const dvti_backend *backend = device->backend;
-    if (!backend->multiply || !backend->multiply(product))
+    dvti_float_mode mode;
+    bool done;
+    if (!backend->multiply)
+        return false;
+    mode = dvti_float_mode_begin();
+    done = backend->multiply(product);
+    dvti_float_mode_end(&mode);
+    if (!done)
         return false;
     dvti_count(DVTI_COUNT_KERNELS, 1);
     return true;
@@ -7045,7 +8173,7 @@ DVT_API double dvt_item_at(dvt_array *x, dvt_shape index) {
 }
 /* ==== end src/2_core/dvt_copy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 30 "src/devtensor_spine.h"
+#line 33 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/2_core/dvt_device_memory.c ==== */
 /* What can be asked and set about a device's memory; the backends keep it. */
@@ -7095,7 +8223,7 @@ DVT_API dvt_status dvt_set_memory_limit(dvt_ctx ctx, int64_t bytes) {
 }
 /* ==== end src/2_core/dvt_device_memory.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 31 "src/devtensor_spine.h"
+#line 34 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/2_core/dvt_device_table.c ==== */
 /* What people run nvidia-smi for: the devices, their memory and versions, as data and as a table. */
@@ -7246,7 +8374,7 @@ DVT_API void dvt_print_devices(void) {
 }
 /* ==== end src/2_core/dvt_device_table.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 32 "src/devtensor_spine.h"
+#line 35 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/2_core/dvt_dtype.c ==== */
 /* dtypes: names, sizes, promotion, and the two 16-bit floats. */
@@ -7433,7 +8561,45 @@ DVTI_FN double dvti_below(dvt_dtype dtype, double x) {
 }
 /* ==== end src/2_core/dvt_dtype.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 33 "src/devtensor_spine.h"
+#line 36 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/2_core/dvt_op_work.c ==== */
+/* How much an elementwise operation computes: the one list behind costs of threads on the CPU and
+   lengths of programs on GPUs. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/2_core/dvt_op_work.c"
+#endif
+
+DVTI_FN dvti_op_work dvti_op_work_of(dvti_op op) {
+    switch ((int)op) {
+#define DVTI_WORK_OF_SAME DVTI_WORK_MOVE
+#define DVTI_WORK_OF_NOBOOL DVTI_WORK_MOVE
+#define DVTI_WORK_OF_BOOL DVTI_WORK_MOVE
+#define DVTI_WORK_OF_FLOAT DVTI_WORK_FUNCTION
+#define DVTI_ROW(name, rule, f, i, grad, lo, hi, doc)                                              \
+    case DVTI_OP_##name:                                                                           \
+        return DVTI_WORK_OF_##rule;
+        DVTI_UNARY_TABLE(DVTI_ROW)
+#undef DVTI_ROW
+#undef DVTI_WORK_OF_SAME
+#undef DVTI_WORK_OF_NOBOOL
+#undef DVTI_WORK_OF_BOOL
+#undef DVTI_WORK_OF_FLOAT
+    case DVTI_OP_div:
+        return DVTI_WORK_DIVISION;
+    case DVTI_OP_pow:
+    case DVTI_OP_atan2:
+    case DVTI_OP_hypot:
+    case DVTI_OP_mod:
+    case DVTI_OP_floor_div:
+        return DVTI_WORK_LONG;
+    default:
+        return DVTI_WORK_MOVE;
+    }
+}
+/* ==== end src/2_core/dvt_op_work.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 37 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/2_core/dvt_precision.c ==== */
 /* How exact float32 has to be: settings of the process, which operations write into their launches. */
@@ -7473,7 +8639,7 @@ DVT_API bool dvt_allow_winograd(bool allow) {
 }
 /* ==== end src/2_core/dvt_precision.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 34 "src/devtensor_spine.h"
+#line 38 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/2_core/dvt_scope.c ==== */
 /* Objects and the scopes that own them: per thread one stack of objects, and marks in it. */
@@ -7558,6 +8724,7 @@ static bool dvti_scope_room(void) {
 DVTI_FN void dvti_object_begin_unowned(void *object, void (*destroy)(void *)) {
     dvti_object *header = (dvti_object *)object;
     header->references = 1; /* nobody else knows it yet */
+    header->retains = 0;
     header->owned_at = 0;
     header->destroy = destroy;
     header->abandon = NULL;
@@ -7610,7 +8777,7 @@ DVTI_FN void dvti_scope_take(void *object) {
     size_t at = dvti_scope_find((dvti_object *)object, dvti_scope_floor());
     /* Owned by an outer scope, or without a mark nobody knows by which: leave that alone and count one more. */
     if (at == dvti_scopes.count || dvti_scope_unmarked())
-        dvt_retain(object);
+        dvti_own(object);
     else
         dvti_scope_drop_item(at);
 }
@@ -7622,7 +8789,7 @@ DVTI_FN bool dvti_scope_give(void *object) {
     return true;
 }
 
-DVT_API void *dvt_retain(void *object) {
+DVTI_FN void *dvti_own(void *object) {
     if (object)
         dvti_atomic_add(&((dvti_object *)object)->references, 1);
     return object;
@@ -7653,47 +8820,75 @@ DVTI_FN bool dvti_retain_owned(void *object) {
     return true;
 }
 
-/* Whether one owner may be counted off. Where only a scope is left, the caller means what that owns: it is taken out there. The count is
-   read first: another thread's scope that ends forgets its place, and then counts itself off. */
-static bool dvti_may_release(dvti_object *object) {
-    size_t at;
-    if (dvti_owners(dvti_atomic_load(&object->references)) != 1 ||
-        dvti_atomic_load(&object->owned_at) == 0)
-        return true;
-    at = dvti_scope_find(object, 0);
-    if (at == dvti_scopes.count) {
-        dvti_fail(DVT_ERR_VALUE,
-                  "dvt_release: only a scope of another thread still owns the object; "
-                  "dvt_retain it before it goes to this thread, and release it once for that");
-        return false;
-    }
-    dvti_scope_drop_item(at);
-    return true;
-}
-
 /* The last owner of an object that is held has to give something up, and holds it meanwhile. Who has the only reference needs no
    atomic step to drop it: nobody else can count one more. */
-DVT_API void dvt_release(void *object) {
-    dvti_object *header = (dvti_object *)object;
+DVTI_FN dvti_last dvti_disown_step(dvti_object *object) {
     int64_t was, now;
     bool last;
-    if (!header || !dvti_may_release(header))
-        return;
-    if (dvti_atomic_load(&header->references) == 1) {
-        header->destroy(object);
-        return;
-    }
+    if (dvti_atomic_load(&object->references) == 1)
+        return DVTI_LAST_DESTROYS;
     do {
-        was = dvti_atomic_load(&header->references);
-        last = header->abandon && was > DVTI_HOLD && dvti_owners(was) == 1;
+        was = dvti_atomic_load(&object->references);
+        last = object->abandon && was > DVTI_HOLD && dvti_owners(was) == 1;
         now = was - 1 + (last ? DVTI_HOLD : 0);
-    } while (!dvti_atomic_swap(&header->references, was, now));
-    if (now == 0)
+    } while (!dvti_atomic_swap(&object->references, was, now));
+    return last ? DVTI_LAST_ABANDONS : now == 0 ? DVTI_LAST_DESTROYS : DVTI_NOT_LAST;
+}
+
+DVTI_FN void dvti_disown(void *object) {
+    dvti_object *header = (dvti_object *)object;
+    dvti_last last = header ? dvti_disown_step(header) : DVTI_NOT_LAST;
+    if (last == DVTI_LAST_DESTROYS)
         header->destroy(object);
-    if (last) {
+    if (last == DVTI_LAST_ABANDONS) {
         header->abandon(object);
         dvti_unhold(object);
     }
+}
+
+DVT_API void *dvt_retain(void *object) {
+    if (object) {
+        dvti_own(object);
+        dvti_atomic_add(&((dvti_object *)object)->retains, 1);
+    }
+    return object;
+}
+
+/* Undoes one dvt_retain, of whichever thread. */
+static bool dvti_undo_retain(dvti_object *object) {
+    int64_t was;
+    do {
+        was = dvti_atomic_load(&object->retains);
+        if (was == 0)
+            return false;
+    } while (!dvti_atomic_swap(&object->retains, was, was - 1));
+    return true;
+}
+
+/* Without a dvt_retain to undo, the caller means what a scope of this thread owns. Where none does, the object is borrowed. */
+DVT_API void dvt_release(void *object) {
+    dvti_object *header = (dvti_object *)object;
+    size_t at;
+    if (!header)
+        return;
+    if (!dvti_undo_retain(header)) {
+        at = dvti_scope_find(header, 0);
+        if (at == dvti_scopes.count) {
+            if (dvti_atomic_load(&header->owned_at) != 0)
+                dvti_fail(DVT_ERR_VALUE,
+                          "dvt_release: only a scope of another thread still owns the object; "
+                          "dvt_retain it before it goes to this thread, and release it once for "
+                          "that");
+            else
+                dvti_fail(DVT_ERR_VALUE,
+                          "dvt_release: the object is borrowed: another object owns it, as an "
+                          "array its gradient, a block its parameters and children, a list its "
+                          "arrays; release only what dvt_retain or a scope of this thread owns");
+            return;
+        }
+        dvti_scope_drop_item(at);
+    }
+    dvti_disown(object);
 }
 
 /* Moving to the enclosing scope is moving this scope's mark: the object changes places with the first one above it. */
@@ -7710,13 +8905,21 @@ DVT_API void *dvt_keep(void *object) {
     return object;
 }
 
+DVTI_FN int64_t dvti_scope_outermost(void (*destroy)(void *)) {
+    size_t end = dvti_scopes.marked > 1 ? dvti_scopes.marks[1] : dvti_scopes.count, i;
+    int64_t n = 0;
+    for (i = 0; i < end; i++)
+        n += dvti_scopes.items[i]->destroy == destroy;
+    return n;
+}
+
 /* The scope at that depth and those inside it, newest first; -1: everything. Destroying never opens a scope or makes an object, but it may
    release what an outer scope owns, which moves the mark. */
 static void dvti_scope_drop(int depth) {
     while (dvti_scopes.count > (depth < 0 ? 0 : dvti_scopes.marks[depth])) {
         dvti_object *object = dvti_scopes.items[--dvti_scopes.count];
         dvti_atomic_publish(&object->owned_at, 0);
-        dvt_release(object);
+        dvti_disown(object);
     }
 }
 
@@ -7741,6 +8944,8 @@ DVT_API dvt_scope_guard dvt_scope_begin(void) {
 
 /* Also ends inner scopes that were left without ending (possible only without guards that run by themselves). */
 DVT_API void dvt_scope_end(dvt_scope_guard *guard) {
+    if (!guard)
+        return;
     guard->once = 0;
     if (guard->depth < 0 || (size_t)guard->depth >= dvti_scopes.depth)
         return;
@@ -7752,6 +8957,22 @@ DVT_API void dvt_scope_end(dvt_scope_guard *guard) {
     guard->depth = -1;
 }
 
+DVT_API void dvt_note_break(const char *macro, const char *file, int line) {
+    static int64_t noted;
+    if (dvti_atomic_add(&noted, 1) != 1)
+        return;
+    if (line)
+        dvti_log(DVT_LOG_WARNING,
+                 "%s:%d: break left only the block of %s, not the loop around it; declare "
+                 "DVT_SCOPED, DVT_RECORD_SCOPED or DVT_CTX_SCOPED in the loop's own block instead",
+                 file, line, macro);
+    else
+        dvti_log(DVT_LOG_WARNING,
+                 "break left only the block of %s, not the loop around it; declare DVT_SCOPED, "
+                 "DVT_RECORD_SCOPED or DVT_CTX_SCOPED in the loop's own block instead",
+                 macro);
+}
+
 DVT_API void dvt_release_all(void) {
     dvti_scopes.depth = dvti_scopes.marked = 0;
     dvti_scope_drop(-1);
@@ -7760,7 +8981,7 @@ DVT_API void dvt_release_all(void) {
 #undef dvti_scopes
 /* ==== end src/2_core/dvt_scope.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 35 "src/devtensor_spine.h"
+#line 39 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/2_core/dvt_shape.c ==== */
 /* Shapes: sizes that cannot overflow, strides, broadcasting, axes. */
@@ -7953,7 +9174,7 @@ DVTI_FN bool dvti_new_axis(const char *function, int *axis, const dvt_shape *sha
 }
 /* ==== end src/2_core/dvt_shape.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 36 "src/devtensor_spine.h"
+#line 40 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_conv.c ==== */
 /* Convolutions by the kernels of a tier (cpu_conv.h): the three operations, and who does them. */
@@ -8000,6 +9221,9 @@ DVTI_FN bool dvti_new_axis(const char *function, int *axis, const dvt_shape *sha
 #endif
 #ifndef DVTI_SIMD_H
 #define DVTI_SIMD_H
+#ifdef DEVTENSOR_LINES
+#line 9 "src/3_cpu/simd/dvt_simd.h"
+#endif
 /* ==== begin src/3_cpu/dvt_cpu.h ==== */
 /* The CPU backend's rooms and what they offer each other. Kernels run a whole launch in the calling thread, helped by the pool
    where that pays; they never allocate (dvti_cpu_workspace says what they need) and never fail. */
@@ -8019,9 +9243,24 @@ DVTI_FN int64_t dvti_cpu_workspace(dvti_device *device, dvti_launch *launch);
 /* For tests: the next operation that a virtual GPU runs fails with this reason. */
 DVTI_FN void dvti_virtual_fail_next(dvti_device *device, const char *reason);
 
+/* The model of dvt_set_virtual_model (dvt_virtual_model.c). dvti_model: false, at the cost of one
+   look, while there is none. */
+DVTI_FN void dvti_model_ready(void); /* reads the environment, once */
+DVTI_FN bool dvti_model_parse(const char *text, dvt_virtual_model *out);
+DVTI_FN bool dvti_model(dvt_virtual_model *out);
+/* This thread's modelled time. */
+DVTI_FN double *dvti_model_clock(void);
+/* Returns when `seconds` have passed since `begin` (of dvti_now), unless only clocks count. */
+DVTI_FN void dvti_model_wait(const dvt_virtual_model *model, double begin, double seconds);
+/* Seconds of a copy, and of a launch on the GPU. */
+DVTI_FN double dvti_model_copy(const dvt_virtual_model *model, int64_t bytes);
+DVTI_FN double dvti_model_launch(const dvt_virtual_model *model, const dvti_launch *launch);
+
 /* One per family, in ref/. */
 DVTI_FN void dvti_ref_fill(const dvti_launch *launch);
 DVTI_FN void dvti_ref_elementwise(const dvti_launch *launch);
+/* A copy within float16 or bfloat16, with every bit; false: the launch is something else. */
+DVTI_FN bool dvti_copy_16_bits(const dvti_launch *launch);
 DVTI_FN void dvti_ref_reduce(const dvti_launch *launch);
 DVTI_FN int64_t dvti_ref_reduce_workspace(const dvti_launch *launch);
 DVTI_FN void dvti_ref_softmax(const dvti_launch *launch);
@@ -8169,7 +9408,7 @@ DVTI_FN void dvti_run_tasks(int64_t tasks, double terms, void *workspace, int64_
 #endif
 /* ==== end src/3_cpu/dvt_cpu.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 9 "src/3_cpu/simd/dvt_simd.h"
+#line 10 "src/3_cpu/simd/dvt_simd.h"
 #endif
 /* ==== begin src/3_cpu/simd/dvt_simd_conv.h ==== */
 /* What a tier offers for convolutions beside products: how patches of pictures come and go, and what a single channel needs. Kernels for
@@ -8234,7 +9473,7 @@ typedef struct dvti_simd_conv {
 #endif
 /* ==== end src/3_cpu/simd/dvt_simd_conv.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 10 "src/3_cpu/simd/dvt_simd.h"
+#line 11 "src/3_cpu/simd/dvt_simd.h"
 #endif
 /* ==== begin src/3_cpu/simd/dvt_simd_f64.h ==== */
 /* What a tier offers for float64: loops of the op table, rows of other dtypes, reductions. Vectors have 8 lanes. */
@@ -8314,7 +9553,7 @@ typedef struct dvti_simd_f64 {
 #endif
 /* ==== end src/3_cpu/simd/dvt_simd_f64.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 11 "src/3_cpu/simd/dvt_simd.h"
+#line 12 "src/3_cpu/simd/dvt_simd.h"
 #endif
 /* ==== begin src/3_cpu/simd/dvt_simd_gemm.h ==== */
 /* What a tier offers for matrix products: kernels for one thread, which know nothing of shapes, batches or threads. cpu_matmul.c drives
@@ -8398,18 +9637,21 @@ typedef struct dvti_simd_gemm {
 #endif
 /* ==== end src/3_cpu/simd/dvt_simd_gemm.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 12 "src/3_cpu/simd/dvt_simd.h"
+#line 13 "src/3_cpu/simd/dvt_simd.h"
 #endif
 
-#if defined(__x86_64__) || defined(_M_X64)
-#define DVTI_X86 1
+/* Where the upper half of an integer comes first, an int64's halves are lanes of int32 in the other order. */
+#if defined(__BYTE_ORDER__) && defined(__ORDER_BIG_ENDIAN__)
+#define DVTI_BIG_ENDIAN (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)
 #else
-#define DVTI_X86 0
+#define DVTI_BIG_ENDIAN 0
 #endif
 #if defined(__GNUC__) || defined(__clang__)
 #define DVTI_INLINE static inline __attribute__((__always_inline__, __unused__))
-#else
+#elif defined(_MSC_VER)
 #define DVTI_INLINE static __forceinline
+#else
+#define DVTI_INLINE static inline
 #endif
 /* GCC for Windows aligns the stack to 16 bytes, yet moves vectors of 32 and 64 to it as if it were aligned to theirs (bug 54412; some
    distributions have mended it). Unaligned moves of aligned data cost nothing, so the assembler takes them for all. */
@@ -8514,6 +9756,9 @@ typedef struct dvti_pooling {
 
 typedef void (*dvti_pooling_fn)(const dvti_pooling *pool, int64_t first_plane, int64_t last_plane);
 #define DVTI_POOL_BUFFER 4096
+
+/* Exponents for which pow has the value of a short formula, not of a logarithm: -1, 0, 0.5, 1, 2, 3. */
+DVTI_FN bool dvti_simple_exponent(double exponent);
 
 typedef struct dvti_simd {
     const char *name;
@@ -9107,7 +10352,7 @@ DVTI_FN void dvti_cpu_conv2d(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/cpu_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 37 "src/devtensor_spine.h"
+#line 41 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_conv_bare.c ==== */
 /* Convolutions with steps of 1 whose windows skip the padding's rows (cpu_conv.h): in a picture of 14 rows, one product in twenty of a
@@ -9290,7 +10535,7 @@ DVTI_FN void dvti_cv_forward_bare(const dvti_cv *p, const dvti_cv_block *block, 
 #undef DVTI_CV_VAIN
 /* ==== end src/3_cpu/cpu_conv_bare.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 38 "src/devtensor_spine.h"
+#line 42 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_conv_sums.c ==== */
 /* The gradient to the weights of a convolution (cpu_conv.h): by lanes, with patches, or with mixed channels, and the sums of the tasks' parts. */
@@ -9505,7 +10750,7 @@ DVTI_FN void dvti_cv_add_mixed(void *user, int64_t begin, int64_t end) {
 }
 /* ==== end src/3_cpu/cpu_conv_sums.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 39 "src/devtensor_spine.h"
+#line 43 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_conv_plan.c ==== */
 /* Convolutions by the kernels of a tier: shapes, cuts, and what they need of the workspace. The plan is the same for all tiers, since
@@ -9900,7 +11145,7 @@ DVTI_FN bool dvti_cv_plan(dvti_cv *p, const dvti_launch *launch) {
 #undef DVTI_CV_SWAP
 /* ==== end src/3_cpu/cpu_conv_plan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 40 "src/devtensor_spine.h"
+#line 44 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_conv_strip.c ==== */
 /* Strips (cpu_conv.h): their geometry, and how pictures get into them and out of them. */
@@ -10100,7 +11345,7 @@ DVTI_FN dvti_cv_run dvti_cv_run_at(const dvti_cv *p, const dvti_cv_block *block,
 }
 /* ==== end src/3_cpu/cpu_conv_strip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 41 "src/devtensor_spine.h"
+#line 45 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_conv_weights.c ==== */
 /* Weights and bias as the kernels of convolutions want them (cpu_conv.h). */
@@ -10196,7 +11441,7 @@ DVTI_FN void dvti_cv_prepare(dvti_cv *p, char *workspace) {
 }
 /* ==== end src/3_cpu/cpu_conv_weights.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 42 "src/devtensor_spine.h"
+#line 46 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_conv_winograd.c ==== */
 /* Convolutions of 3 x 3 by Winograd's method, F(4 x 4, 3 x 3), where the program has allowed it (dvt_allow_winograd): tiles of 4 x 4
@@ -10422,7 +11667,87 @@ DVTI_FN void dvti_wg_task(void *user, int64_t task, void *area) {
 #undef DVTI_WG_CHUNK
 /* ==== end src/3_cpu/cpu_conv_winograd.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 43 "src/devtensor_spine.h"
+#line 47 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/3_cpu/cpu_copy.c ==== */
+/* Copies between arrays of one 16-bit dtype, of any strides: the elements' bits, as they are. Through float, as other copies go, a
+   signalling NaN would become a quiet one. Copies within the wider dtypes are moves already. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cpu/cpu_copy.c"
+#endif
+
+typedef struct dvti_copy_plan {
+    dvti_view in, out;
+} dvti_copy_plan;
+
+static int64_t dvti_copy_distance(int64_t stride) {
+    return stride < 0 ? -stride : stride;
+}
+
+/* The order of positions is free: that of the result's memory. */
+static void dvti_copy_order_axes(dvti_view *in, dvti_view *out) {
+    int i, j;
+    for (i = 1; i < out->ndim; i++)
+        for (j = i;
+             j > 0 && dvti_copy_distance(out->stride[j - 1]) < dvti_copy_distance(out->stride[j]);
+             j--) {
+            dvti_view *view = in;
+            for (;;) {
+                int64_t dim = view->dim[j], stride = view->stride[j];
+                view->dim[j] = view->dim[j - 1];
+                view->stride[j] = view->stride[j - 1];
+                view->dim[j - 1] = dim;
+                view->stride[j - 1] = stride;
+                if (view == out)
+                    break;
+                view = out;
+            }
+        }
+}
+
+static int64_t dvti_copy_left(const dvti_view *view, const dvti_cursor *cursor) {
+    return view->dim[view->ndim - 1] - cursor->index[view->ndim - 1];
+}
+
+static void dvti_copy_range(void *user, int64_t begin, int64_t end) {
+    const dvti_copy_plan *plan = (const dvti_copy_plan *)user;
+    const dvti_view *in = &plan->in, *out = &plan->out;
+    const int64_t from_step = in->stride[in->ndim - 1], to_step = out->stride[out->ndim - 1];
+    dvti_cursor from = dvti_cursor_at(in, begin), to = dvti_cursor_at(out, begin);
+    int64_t n, k;
+    for (; begin < end; begin += n) {
+        const uint16_t *x = (const uint16_t *)in->data + from.at;
+        uint16_t *y = (uint16_t *)out->data + to.at;
+        n = DVTI_MIN(end - begin, DVTI_MIN(dvti_copy_left(in, &from), dvti_copy_left(out, &to)));
+        if (from_step == 1 && to_step == 1)
+            memmove(y, x, (size_t)n * sizeof *y);
+        else
+            for (k = 0; k < n; k++)
+                y[k * to_step] = x[k * from_step];
+        dvti_cursor_advance(&from, in, n);
+        dvti_cursor_advance(&to, out, n);
+    }
+}
+
+DVTI_FN bool dvti_copy_16_bits(const dvti_launch *launch) {
+    const int64_t size = dvti_view_size(&launch->out[0]);
+    dvti_copy_plan plan;
+    plan.in = launch->in[0];
+    plan.out = launch->out[0];
+    if (launch->op != DVTI_OP_copy || launch->i[0] > 0 || plan.in.dtype != plan.out.dtype ||
+        dvt_dtype_size(plan.out.dtype) != 2)
+        return false;
+    if (size == 0)
+        return true;
+    dvti_copy_order_axes(&plan.in, &plan.out);
+    dvti_merge_axes(&plan.in);
+    dvti_merge_axes(&plan.out);
+    dvti_parallel_for(size, 0.3, dvti_copy_range, &plan);
+    return true;
+}
+/* ==== end src/3_cpu/cpu_copy.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 48 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_elementwise.c ==== */
 /* Elementwise launches in float32 and float64 on the arrays themselves: by runs, along which every operand either stands in one piece or is one element.
@@ -10528,32 +11853,38 @@ static void dvti_runs_range(void *user, int64_t begin, int64_t end) {
 
 /* Nanoseconds of a float: quick loops wait for memory. */
 static double dvti_float_cost(dvti_op op) {
-    switch (op) {
-#define DVTI_COST_SAME 0.15
-#define DVTI_COST_NOBOOL 0.15
-#define DVTI_COST_BOOL 0.15
-#define DVTI_COST_FLOAT 0.5
-#define DVTI_ROW(name, rule, f, i, grad, lo, hi, doc)                                              \
-    case DVTI_OP_##name:                                                                           \
-        return DVTI_COST_##rule;
-        DVTI_UNARY_TABLE(DVTI_ROW)
-#undef DVTI_ROW
-#undef DVTI_COST_SAME
-#undef DVTI_COST_NOBOOL
-#undef DVTI_COST_BOOL
-#undef DVTI_COST_FLOAT
-    case DVTI_OP_pow:
-    case DVTI_OP_atan2:
-    case DVTI_OP_mod:
-    case DVTI_OP_floor_div:
+    switch (dvti_op_work_of(op)) {
+    case DVTI_WORK_FUNCTION:
+        return 0.5;
+    case DVTI_WORK_LONG:
         return 1.2;
     default:
         return 0.15;
     }
 }
 
+DVTI_FN bool dvti_simple_exponent(double exponent) {
+    return exponent == -1 || exponent == 0 || exponent == 0.5 || exponent == 1 || exponent == 2 ||
+           exponent == 3;
+}
+
+/* pow by one such number, in the launch or in an array of one element. */
+static bool dvti_is_quick_power(const dvti_launch *launch) {
+    const dvti_view *b = &launch->in[1];
+    int i;
+    if (launch->op != DVTI_OP_pow || launch->i[0] == 1)
+        return false;
+    if (launch->i[0] == 2)
+        return dvti_simple_exponent(launch->f[0]);
+    for (i = 0; i < b->ndim; i++)
+        if (b->stride[i] && b->dim[i] != 1)
+            return false;
+    return dvti_simple_exponent(dvti_load_f64(b->data, b->dtype, 0));
+}
+
 static double dvti_runs_cost(const dvti_launch *launch) {
-    double cost = dvti_float_cost(launch->op);
+    double cost =
+        dvti_is_quick_power(launch) ? dvti_float_cost(DVTI_OP_mul) : dvti_float_cost(launch->op);
     return launch->compute == DVTI_F32 ? cost : cost < 0.5 ? 2 * cost : 4 * cost;
 }
 
@@ -10646,7 +11977,7 @@ DVTI_FN bool dvti_fast_elementwise(const dvti_launch *launch, const dvti_simd *s
 #undef DVTI_STREAM_BYTES
 /* ==== end src/3_cpu/cpu_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 44 "src/devtensor_spine.h"
+#line 49 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_follow.c ==== */
 /* What follows a product in its launch: a bias along the rows of the result, and relu. The bits are those of the operations one after the other;
@@ -10720,7 +12051,7 @@ DVTI_FN void dvti_follow_whole(const dvti_launch *of) {
 }
 /* ==== end src/3_cpu/cpu_follow.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 45 "src/devtensor_spine.h"
+#line 50 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_matmul.c ==== */
 /* Matrix products by the kernels of a tier (dvt_simd_gemm.h): what is packed, how the work is cut, and who does it. Factors stay where
@@ -11283,7 +12614,7 @@ DVTI_FN void dvti_cpu_matmul(const dvti_launch *launch) {
 #undef DVTI_MM_PIECE
 /* ==== end src/3_cpu/cpu_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 46 "src/devtensor_spine.h"
+#line 51 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_matmul_small.c ==== */
 /* Small matrix products: one call of the kernel, since planning would take as long. What has to be turned stands on the stack. */
@@ -11396,7 +12727,7 @@ DVTI_FN bool dvti_cpu_multiply(const dvti_matrices *product) {
 #undef DVTI_MM_MANY
 /* ==== end src/3_cpu/cpu_matmul_small.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 47 "src/devtensor_spine.h"
+#line 52 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_matmul_whole.c ==== */
 /* Products of bytes: the kernels form a step's sums in floats, which hold them exactly; between steps they are integers. */
@@ -11435,7 +12766,7 @@ DVTI_FN void dvti_mm_store_whole(const dvti_mm *p, const char *sums, int64_t row
 }
 /* ==== end src/3_cpu/cpu_matmul_whole.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 48 "src/devtensor_spine.h"
+#line 53 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_optimizer.c ==== */
 /* Optimiser steps by a tier's loops, where weights, gradients and state are float32. Centered RMSProp, whose variance is a small difference,
@@ -11497,7 +12828,7 @@ DVTI_FN bool dvti_fast_optimizer(const dvti_launch *launch, const dvti_simd *sim
 }
 /* ==== end src/3_cpu/cpu_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 49 "src/devtensor_spine.h"
+#line 54 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_pool.c ==== */
 /* Pooling by a tier's loops: float32 planes, windows of any size whose step along a row is 1 or 2; gradients where windows of 2 x 2 lie side by
@@ -11597,7 +12928,7 @@ DVTI_FN bool dvti_fast_pool2d(const dvti_launch *launch, const dvti_simd *simd) 
 }
 /* ==== end src/3_cpu/cpu_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 50 "src/devtensor_spine.h"
+#line 55 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_reduce.c ==== */
 /* Reductions by a tier's loops: of float32 and narrower floats, of float64 and of what is reduced as float64, and any and all of every dtype.
@@ -12104,7 +13435,7 @@ DVTI_FN bool dvti_fast_reduce(const dvti_launch *launch, const dvti_simd *simd) 
 #undef DVTI_FOLD_GATHER
 /* ==== end src/3_cpu/cpu_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 51 "src/devtensor_spine.h"
+#line 56 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_scan.c ==== */
 /* Cumulative sums of contiguous arrays (a, n, b) along n. Sums of floats are chains of additions in float64, so that sums of nothing but
@@ -12274,7 +13605,7 @@ DVTI_FN void dvti_cpu_scan(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/cpu_scan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 52 "src/devtensor_spine.h"
+#line 57 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_scan_columns.c ==== */
 /* Cumulative sums of lines side by side: rows are added to rows. */
@@ -12405,7 +13736,7 @@ DVTI_FN void dvti_scan_strip_items(void *user, int64_t begin, int64_t end) {
 }
 /* ==== end src/3_cpu/cpu_scan_columns.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 53 "src/devtensor_spine.h"
+#line 58 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_scan_lines.c ==== */
 /* Cumulative sums along memory. */
@@ -12648,7 +13979,7 @@ DVTI_FN void dvti_scan_chunk_items(void *user, int64_t begin, int64_t end) {
 }
 /* ==== end src/3_cpu/cpu_scan_lines.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 54 "src/devtensor_spine.h"
+#line 59 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_softmax64.c ==== */
 /* softmax, log_softmax and logsumexp of float64 by the loops that a tier has for its operations one by one: the elements stay in the
@@ -12836,7 +14167,7 @@ DVTI_FN void dvti_logsumexp64_columns(const dvti_simd *simd, const dvti_folding 
 #undef DVTI_WIDE_PART
 /* ==== end src/3_cpu/cpu_softmax64.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 55 "src/devtensor_spine.h"
+#line 60 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_softmax.c ==== */
 /* softmax, log_softmax and layer normalisation by a tier's loop, many rows per call; of float64 by several
@@ -13026,7 +14357,7 @@ DVTI_FN bool dvti_fast_normalize(const dvti_launch *launch, const dvti_simd *sim
 #undef DVTI_SOFTMAX_TILE
 /* ==== end src/3_cpu/cpu_softmax.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 56 "src/devtensor_spine.h"
+#line 61 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_sort.c ==== */
 /* Sorting of rows, stable. Elements become unsigned keys whose order is theirs, and a radix sort, least significant digit first, moves keys, or
@@ -13439,7 +14770,7 @@ DVTI_FN void dvti_cpu_sort(const dvti_launch *launch) {
 #undef DVTI_SORT_BESIDE_TERMS
 /* ==== end src/3_cpu/cpu_sort.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 57 "src/devtensor_spine.h"
+#line 62 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_topk.c ==== */
 /* The first k of each row in order: positions, as stable sorting would give them (cpu_sort.c has the keys). A row is read once. What comes
@@ -13812,7 +15143,7 @@ DVTI_FN void dvti_cpu_topk(const dvti_launch *launch) {
 #undef DVTI_TOPK_TERMS
 /* ==== end src/3_cpu/cpu_topk.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 58 "src/devtensor_spine.h"
+#line 63 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_transpose.c ==== */
 /* Copies across the order of memory: rows that become columns. A strip of 64 columns is done in blocks of 16 x 16, so that four cache lines
@@ -13934,7 +15265,7 @@ DVTI_FN bool dvti_fast_transpose(const dvti_launch *launch, const dvti_simd *sim
 #undef DVTI_TURN_STRIP
 /* ==== end src/3_cpu/cpu_transpose.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 59 "src/devtensor_spine.h"
+#line 64 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_widen.c ==== */
 /* Copies of small whole numbers, and of truth, to float32: a gradient's mask becomes factors this way. In blocks they would pass through
@@ -13984,7 +15315,7 @@ DVTI_FN bool dvti_fast_widen(const dvti_launch *launch, const dvti_simd *simd) {
 }
 /* ==== end src/3_cpu/cpu_widen.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 60 "src/devtensor_spine.h"
+#line 65 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/dvt_cpu.c ==== */
 /* The backend of cpu(): main memory, and kernels that have finished when the call returns. Also the table of kernel families,
@@ -14026,7 +15357,8 @@ DVTI_FN void dvti_cpu_run(const dvti_launch *launch) {
         dvti_ref_fill(launch);
         break;
     case DVTI_K_ELEMENTWISE:
-        dvti_ref_elementwise(launch);
+        if (!dvti_copy_16_bits(launch))
+            dvti_ref_elementwise(launch);
         break;
     case DVTI_K_MATMUL:
         dvti_cpu_matmul(launch);
@@ -14132,14 +15464,14 @@ static dvt_status dvti_cpu_acquire(dvti_device *device, const char *function, in
     void *block;
     if (!dvti_cpu_use(device, bytes, &used))
         return dvti_fail(DVT_ERR_HOST_MEMORY,
-                         "%s: %lld bytes wanted on cpu(), where %lld of %lld are in use; free "
+                         "%s: %lld bytes wanted%s on cpu(), where %lld of %lld are in use; free "
                          "arrays, or raise the limit with dvt_set_memory_limit",
-                         function, (long long)bytes, (long long)used,
+                         function, (long long)bytes, dvti_wanted_text(), (long long)used,
                          (long long)dvti_atomic_load(&device->limit));
     block = dvti_heap_take(&dvti_cpu_heap, bytes);
     if (!block) {
         dvti_atomic_add(&device->used, -bytes);
-        return dvti_fail_memory(function, bytes);
+        return dvti_fail_array_memory(function, bytes);
     }
     dvti_cpu_count_peak(device, used);
     *out = block;
@@ -14207,7 +15539,7 @@ DVTI_FN const dvti_backend *dvti_cpu_backend(void) {
 }
 /* ==== end src/3_cpu/dvt_cpu.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 61 "src/devtensor_spine.h"
+#line 66 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/dvt_virtual.c ==== */
 /* Virtual GPUs: a memory space with a limit and a command queue with a thread of its own, computed by the CPU's kernels. They behave
@@ -14240,6 +15572,7 @@ typedef struct dvti_command {
     const void *src;
     int64_t size;
     void *staging;
+    double seconds; /* the model's, which pass before the command is completed; 0: none */
     unsigned char bytes[DVTI_INLINE_BYTES];
     struct dvti_virtual
         *after; /* holds a reference; until it has completed after_number commands */
@@ -14259,6 +15592,7 @@ typedef struct dvti_virtual {
     dvti_mutex lock; /* of everything below */
     bool stop;
     int64_t put, completed; /* commands so far */
+    double free_at;         /* when the modelled queue is done with them */
     const char *fail_next;  /* for tests: the next launch fails with this reason */
     bool lost;              /* a launch failed: what follows is skipped */
     char lost_text[512];
@@ -14278,6 +15612,25 @@ static void dvti_virtual_unref(dvti_virtual *v) {
 
 static bool dvti_virtual_forked(const dvti_virtual *v) {
     return v->process != dvti_process_id();
+}
+
+/* ---- modelled time (dvt_virtual_model.c) ---- */
+/* The queue does something for that long, from when it is free and the caller is there. */
+static double dvti_virtual_book(dvti_virtual *v, double not_before, double seconds) {
+    double done;
+    dvti_mutex_lock(&v->lock);
+    done = DVTI_MAX(v->free_at, not_before) + seconds;
+    v->free_at = done;
+    dvti_mutex_unlock(&v->lock);
+    return done;
+}
+
+/* The caller has waited for the queue. */
+static void dvti_virtual_catch_up(dvti_virtual *v) {
+    double *clock = dvti_model_clock();
+    dvti_mutex_lock(&v->lock);
+    *clock = DVTI_MAX(*clock, v->free_at);
+    dvti_mutex_unlock(&v->lock);
 }
 
 /* ---- running commands ---- */
@@ -14335,7 +15688,9 @@ static void dvti_virtual_check_source(dvti_virtual *v, dvti_virtual *from) {
 }
 
 static void dvti_virtual_do(dvti_virtual *v, dvti_command *command) {
+    dvt_virtual_model model;
     const char *reason;
+    double begin = 0;
     bool lost;
     if (command->after) {
         dvti_virtual_await(command->after, command->after_number);
@@ -14343,6 +15698,8 @@ static void dvti_virtual_do(dvti_virtual *v, dvti_command *command) {
             dvti_virtual_check_source(v, command->after);
         dvti_virtual_unref(command->after);
     }
+    if (command->seconds > 0)
+        begin = dvti_now();
     dvti_mutex_lock(&v->lock);
     lost = v->lost;
     reason = command->kind == DVTI_COMMAND_LAUNCH ? v->fail_next : NULL;
@@ -14358,6 +15715,8 @@ static void dvti_virtual_do(dvti_virtual *v, dvti_command *command) {
     else if (command->kind == DVTI_COMMAND_LAUNCH && !lost)
         dvti_cpu_run(&command->launch);
     dvti_free(command->staging);
+    if (command->seconds > 0 && dvti_model(&model))
+        dvti_model_wait(&model, begin, command->seconds);
 }
 
 #if DVTI_THREADS
@@ -14396,6 +15755,7 @@ static dvti_command *dvti_virtual_slot(dvti_virtual *v, dvti_command_kind kind) 
     command->kind = kind;
     command->staging = NULL;
     command->after = NULL;
+    command->seconds = 0;
     return command;
 }
 
@@ -14448,6 +15808,7 @@ static dvt_status dvti_virtual_wait(dvti_device *device) {
     if (status != DVT_OK)
         return status;
     dvti_virtual_await(v, dvti_virtual_now(v));
+    dvti_virtual_catch_up(v);
     dvti_mutex_lock(&v->lock);
     status = v->pending;
     v->pending = DVT_OK;
@@ -14481,10 +15842,10 @@ static dvt_status dvti_virtual_acquire(dvti_device *device, const char *function
         return status;
     if (!dvti_virtual_count(device, bytes, &used))
         return dvti_fail(DVT_ERR_DEVICE_MEMORY,
-                         "%s: %lld bytes wanted on %s, where %lld of %lld are in use; free "
+                         "%s: %lld bytes wanted%s on %s, where %lld of %lld are in use; free "
                          "arrays there, use a smaller batch, or another device",
-                         function, (long long)bytes, dvt_ctx_name(device->ctx), (long long)used,
-                         (long long)dvti_atomic_load(&device->limit));
+                         function, (long long)bytes, dvti_wanted_text(), dvt_ctx_name(device->ctx),
+                         (long long)used, (long long)dvti_atomic_load(&device->limit));
     *out = dvti_heap_take(&v->heap, bytes);
     if (!*out) { /* blocks that are released, but still in the queue, may help */
         dvti_virtual_await(v, dvti_virtual_now(v));
@@ -14493,7 +15854,7 @@ static dvt_status dvti_virtual_acquire(dvti_device *device, const char *function
     if (*out)
         return DVT_OK;
     dvti_atomic_add(&device->used, -bytes);
-    return dvti_fail_memory(function, bytes);
+    return dvti_fail_array_memory(function, bytes);
 }
 
 static void dvti_virtual_release(dvti_device *device, void *block, int64_t bytes) {
@@ -14516,18 +15877,30 @@ static dvt_status dvti_virtual_upload(dvti_device *device, void *dst, const void
     dvti_virtual *v = dvti_virtual_of(device);
     dvt_status status = dvti_virtual_usable(device, "upload");
     dvti_command *command;
+    dvt_virtual_model model;
     void *staging = NULL;
+    double seconds = 0;
     if (status != DVT_OK || bytes == 0)
         return status;
-    if (!v->threaded || dvti_virtual_idle(v)) {
+    if (dvti_model(&model))
+        seconds = dvti_model_copy(&model, bytes);
+    if (!v->threaded || (seconds <= 0 && dvti_virtual_idle(v))) {
+        memcpy(dst, src, (size_t)bytes);
+        if (seconds > 0)
+            dvti_virtual_book(v, *dvti_model_clock(), seconds);
+        return DVT_OK;
+    }
+    if (bytes > DVTI_INLINE_BYTES && !(staging = dvti_alloc((size_t)bytes))) {
+        dvti_virtual_await(v, dvti_virtual_now(v)); /* no memory for a copy: write now, in the queue's order */
         memcpy(dst, src, (size_t)bytes);
         return DVT_OK;
     }
-    if (bytes > DVTI_INLINE_BYTES && !(staging = dvti_alloc((size_t)bytes)))
-        return dvti_fail_memory("upload", bytes);
     if (staging)
         memcpy(staging, src, (size_t)bytes);
+    if (seconds > 0)
+        dvti_virtual_book(v, *dvti_model_clock(), seconds);
     command = dvti_virtual_slot(v, DVTI_COMMAND_COPY);
+    command->seconds = seconds;
     if (!staging)
         memcpy(command->bytes, src, (size_t)bytes);
     command->dst = dst;
@@ -14540,10 +15913,20 @@ static dvt_status dvti_virtual_upload(dvti_device *device, void *dst, const void
 
 static dvt_status dvti_virtual_download(dvti_device *device, void *dst, const void *src,
                                         int64_t bytes) {
+    dvti_virtual *v = dvti_virtual_of(device);
     dvt_status status = dvti_virtual_wait(device);
-    if (status == DVT_OK && bytes > 0)
+    dvt_virtual_model model;
+    if (status != DVT_OK || bytes <= 0)
+        return status;
+    if (dvti_model(&model)) {
+        double begin = dvti_now(), seconds = dvti_model_copy(&model, bytes);
+        *dvti_model_clock() = dvti_virtual_book(v, *dvti_model_clock(), seconds);
         memcpy(dst, src, (size_t)bytes);
-    return status;
+        if (v->threaded)
+            dvti_model_wait(&model, begin, seconds);
+    } else
+        memcpy(dst, src, (size_t)bytes);
+    return DVT_OK;
 }
 
 /* The command goes on when `after` has completed what it holds now. */
@@ -14558,11 +15941,19 @@ static dvt_status dvti_virtual_copy_from(dvti_device *device, void *dst, dvti_de
     dvti_virtual *v = dvti_virtual_of(device), *source = dvti_virtual_of(from);
     dvt_status status = dvti_virtual_usable(device, "copy");
     dvti_command *command;
+    dvt_virtual_model model;
+    double seconds = 0;
     int64_t number;
     if (status == DVT_OK)
         status = dvti_virtual_usable(from, "copy");
     if (status != DVT_OK || bytes == 0)
         return status;
+    if (dvti_model(&model)) { /* both queues are busy with it until its end */
+        seconds = dvti_model_copy(&model, bytes);
+        dvti_virtual_book(
+            source,
+            dvti_virtual_book(v, dvti_virtual_book(source, *dvti_model_clock(), 0), seconds), 0);
+    }
     number = dvti_virtual_now(source);
     if (!v->threaded) {
         dvti_virtual_await(source, number);
@@ -14574,6 +15965,7 @@ static dvt_status dvti_virtual_copy_from(dvti_device *device, void *dst, dvti_de
     command->dst = dst;
     command->src = src;
     command->size = bytes;
+    command->seconds = seconds;
     dvti_virtual_order(command, source, number);
     number = dvti_virtual_put(v);
     if (source->threaded) {
@@ -14588,18 +15980,31 @@ static dvt_status dvti_virtual_copy_from(dvti_device *device, void *dst, dvti_de
 static dvt_status dvti_virtual_launch(dvti_device *device, const dvti_launch *launch) {
     dvti_virtual *v = dvti_virtual_of(device);
     dvt_status status = dvti_virtual_usable(device, launch->name);
+    dvti_command *command;
+    dvt_virtual_model model;
+    double seconds = 0;
     if (status != DVT_OK)
         return status;
+    if (dvti_model(&model)) {
+        *dvti_model_clock() += model.launch;
+        if (v->threaded)
+            dvti_model_wait(&model, dvti_now(), model.launch);
+        seconds = dvti_model_launch(&model, launch);
+        dvti_virtual_book(v, *dvti_model_clock(), seconds);
+    }
     if (!v->threaded) {
         dvti_command now;
         now.kind = DVTI_COMMAND_LAUNCH;
         now.launch = *launch;
         now.staging = NULL;
         now.after = NULL;
+        now.seconds = 0;
         dvti_virtual_do(v, &now);
         return DVT_OK;
     }
-    dvti_virtual_slot(v, DVTI_COMMAND_LAUNCH)->launch = *launch;
+    command = dvti_virtual_slot(v, DVTI_COMMAND_LAUNCH);
+    command->launch = *launch;
+    command->seconds = seconds;
     dvti_virtual_put(v);
     return DVT_OK;
 }
@@ -14623,6 +16028,7 @@ DVTI_FN dvt_status dvti_virtual_open(dvti_device *device) {
     dvti_virtual *v = (dvti_virtual *)dvti_alloc_zero(sizeof *v);
     if (!v)
         return dvti_fail_memory("opening a virtual GPU", (int64_t)sizeof *v);
+    dvti_model_ready();
     v->references = 1;
     v->ctx = device->ctx;
     v->process = dvti_process_id();
@@ -14689,7 +16095,222 @@ DVTI_FN const dvti_backend *dvti_virtual_backend(void) {
 #undef DVTI_INLINE_BYTES
 /* ==== end src/3_cpu/dvt_virtual.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 62 "src/devtensor_spine.h"
+#line 67 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/3_cpu/dvt_virtual_model.c ==== */
+/* The model of the time that virtual GPUs take: copies wait for latency and bandwidth, launches
+   cost the caller time, computing has a rate.
+
+   The numbers have two effects. Queues and callers really wait, so that a program measures what it
+   would on such GPUs (as far as this machine computes faster than the model). And each thread has a
+   clock of modelled time, which is the same in every run: a command begins when its caller has put
+   it in and its queue is free; a caller that waits moves on to the time at which the queue is done.
+   */
+#ifdef DEVTENSOR_LINES
+#line 9 "src/3_cpu/dvt_virtual_model.c"
+#endif
+
+static dvti_mutex dvti_model_lock = DVTI_MUTEX_INIT;
+static dvt_virtual_model dvti_model_now;
+static bool dvti_model_was_read;   /* the environment, or a call took its place */
+static dvti_atomic dvti_model_set; /* whether any number is not 0 */
+static DVTI_TLS double dvti_model_time;
+
+/* ---- numbers ---- */
+static bool dvti_model_is_any(const dvt_virtual_model *m) {
+    return m->latency > 0 || m->bandwidth > 0 || m->launch > 0 || m->flops > 0;
+}
+
+/* Not negative, and no NaN or infinity. */
+static bool dvti_model_is_number(double x) {
+    return x >= 0 && x <= DBL_MAX;
+}
+
+static bool dvti_model_ok(const dvt_virtual_model *m) {
+    return dvti_model_is_number(m->latency) && dvti_model_is_number(m->bandwidth) &&
+           dvti_model_is_number(m->launch) && dvti_model_is_number(m->flops);
+}
+
+/* "2.5us", "12G": a decimal number and its unit, in any locale. Moves *at behind it. */
+static bool dvti_model_number(const char **at, bool is_time, double *out) {
+    static const struct {
+        const char *unit;
+        double factor;
+    } times[] = {{"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}, {"s", 1}, {NULL, 0}},
+      rates[] = {{"K", 1e3}, {"M", 1e6}, {"G", 1e9}, {"T", 1e12}, {NULL, 0}}, *unit;
+
+    const char *begin = *at;
+    double value = 0, place = 1;
+    int digits = 0;
+    for (; **at >= '0' && **at <= '9'; (*at)++, digits++)
+        value = value * 10 + (**at - '0');
+    if (**at == '.')
+        for ((*at)++; **at >= '0' && **at <= '9'; (*at)++, digits++)
+            value += (**at - '0') * (place /= 10);
+    if (!digits || *at - begin > 20)
+        return false;
+    for (unit = is_time ? times : rates; unit->unit; unit++)
+        if (strncmp(*at, unit->unit, strlen(unit->unit)) == 0) {
+            *at += strlen(unit->unit);
+            value *= unit->factor;
+            break;
+        }
+    *out = value;
+    return !is_time || unit->unit || value == 0;
+}
+
+DVTI_FN bool dvti_model_parse(const char *text, dvt_virtual_model *out) {
+    dvt_virtual_model m;
+    memset(&m, 0, sizeof m);
+    for (;;) {
+        struct {
+            const char *key;
+            double *to;
+            bool is_time;
+        } keys[4] = {{"latency=", NULL, true},
+                     {"bandwidth=", NULL, false},
+                     {"launch=", NULL, true},
+                     {"flops=", NULL, false}};
+
+        int i;
+        keys[0].to = &m.latency;
+        keys[1].to = &m.bandwidth;
+        keys[2].to = &m.launch;
+        keys[3].to = &m.flops;
+        for (i = 0; i < 4; i++)
+            if (strncmp(text, keys[i].key, strlen(keys[i].key)) == 0)
+                break;
+        if (i == 4)
+            return false;
+        text += strlen(keys[i].key);
+        if (!dvti_model_number(&text, keys[i].is_time, keys[i].to))
+            return false;
+        if (!*text)
+            break;
+        if (*text++ != ',')
+            return false;
+    }
+    *out = m;
+    return true;
+}
+
+/* With the lock held. */
+static void dvti_model_read(void) {
+    const char *text;
+    if (dvti_model_was_read)
+        return;
+    dvti_model_was_read = true;
+    text = dvti_env("DEVTENSOR_VIRTUAL_GPU_MODEL");
+    if (text && !dvti_model_parse(text, &dvti_model_now))
+        dvti_log(DVT_LOG_WARNING,
+                 "DEVTENSOR_VIRTUAL_GPU_MODEL=%.80s is no model such as "
+                 "latency=10us,bandwidth=12G,launch=5us,flops=1T; ignored",
+                 text);
+    dvti_atomic_store(&dvti_model_set, dvti_model_is_any(&dvti_model_now));
+}
+
+DVTI_FN void dvti_model_ready(void) {
+    dvti_mutex_lock(&dvti_model_lock);
+    dvti_model_read();
+    dvti_mutex_unlock(&dvti_model_lock);
+}
+
+DVTI_FN bool dvti_model(dvt_virtual_model *out) {
+    if (!dvti_atomic_load(&dvti_model_set))
+        return false;
+    dvti_mutex_lock(&dvti_model_lock);
+    *out = dvti_model_now;
+    dvti_mutex_unlock(&dvti_model_lock);
+    return dvti_model_is_any(out);
+}
+
+DVT_API dvt_status dvt_set_virtual_model(const dvt_virtual_model *model) {
+    dvt_virtual_model none;
+    memset(&none, 0, sizeof none);
+    if (!model)
+        model = &none;
+    if (!dvti_model_ok(model))
+        return dvti_fail(DVT_ERR_RANGE,
+                         "dvt_set_virtual_model: latency %g s, bandwidth %g bytes/s, launch %g s, "
+                         "flops %g/s; expected numbers of at least 0: start from a model of zeros",
+                         model->latency, model->bandwidth, model->launch, model->flops);
+    dvti_mutex_lock(&dvti_model_lock);
+    dvti_model_was_read = true;
+    dvti_model_now = *model;
+    dvti_atomic_store(&dvti_model_set, dvti_model_is_any(model));
+    dvti_mutex_unlock(&dvti_model_lock);
+    return DVT_OK;
+}
+
+DVT_API dvt_virtual_model dvt_get_virtual_model(void) {
+    dvt_virtual_model model;
+    dvti_mutex_lock(&dvti_model_lock);
+    dvti_model_read();
+    model = dvti_model_now;
+    dvti_mutex_unlock(&dvti_model_lock);
+    return model;
+}
+
+/* ---- the clock ---- */
+DVT_API double dvt_virtual_seconds(void) {
+    return dvti_model_time;
+}
+
+DVTI_FN double *dvti_model_clock(void) {
+    return &dvti_model_time;
+}
+
+DVTI_FN void dvti_model_wait(const dvt_virtual_model *model, double begin, double seconds) {
+    double left;
+    if (model->clock_only)
+        return;
+    while ((left = begin + seconds - dvti_now()) > 0)
+        dvti_sleep(left);
+}
+
+/* ---- what work takes ---- */
+DVTI_FN double dvti_model_copy(const dvt_virtual_model *model, int64_t bytes) {
+    return model->latency + (model->bandwidth > 0 ? (double)bytes / model->bandwidth : 0);
+}
+
+static double dvti_model_size(const dvti_view *view) {
+    double size = 1;
+    int i;
+    for (i = 0; i < view->ndim; i++)
+        size *= (double)view->dim[i];
+    return size;
+}
+
+/* Two operations for each multiply-add of products and convolutions, otherwise one for each element
+   of the largest argument. */
+static double dvti_model_operations(const dvti_launch *launch) {
+    double most = 0, size;
+    int i;
+    if (launch->kernel == DVTI_K_MATMUL)
+        return 2 * dvti_model_size(&launch->out[0]) *
+               (double)launch->in[0].dim[launch->in[0].ndim - 1];
+    if (launch->kernel == DVTI_K_CONV2D) {
+        /* y (N,O,OH,OW) and w (O,C,KH,KW), whichever of them is the result */
+        bool to_weight = launch->op == DVTI_OP_conv2d_weight;
+        const dvti_view *y = launch->op == DVTI_OP_conv2d ? &launch->out[0]
+                             : to_weight                  ? &launch->in[1]
+                                                          : &launch->in[0];
+        const dvti_view *w = to_weight ? &launch->out[0] : &launch->in[1];
+        return w->dim[0] > 0 ? 2 * dvti_model_size(y) * dvti_model_size(w) / (double)w->dim[0] : 0;
+    }
+    for (i = 0; i < launch->n_in + launch->n_out; i++) {
+        size = dvti_model_size(i < launch->n_in ? &launch->in[i] : &launch->out[i - launch->n_in]);
+        most = size > most ? size : most;
+    }
+    return most;
+}
+
+DVTI_FN double dvti_model_launch(const dvt_virtual_model *model, const dvti_launch *launch) {
+    return model->flops > 0 ? dvti_model_operations(launch) / model->flops : 0;
+}
+/* ==== end src/3_cpu/dvt_virtual_model.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 68 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_block.c ==== */
 /* Blocks: a run of positions, in C order, of a view with any strides, to and from a plain buffer of a class. Kernels that work
@@ -14824,7 +16445,7 @@ DVTI_FN void dvti_store_block(const dvti_view *view, int64_t first, int64_t n, d
 }
 /* ==== end src/3_cpu/ref/ref_block.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 63 "src/devtensor_spine.h"
+#line 69 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_conv.c ==== */
 /* Convolution as matrix products with the patches of x, which are gathered a tile at a time and never stored whole. Columns are the
@@ -15561,7 +17182,7 @@ DVTI_FN void dvti_ref_conv2d(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 64 "src/devtensor_spine.h"
+#line 70 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_element.c ==== */
 /* Elements, one at a time and by rows: every dtype into float, double or int64_t and back. The only place of the backend that
@@ -15720,7 +17341,7 @@ DVTI_FN void dvti_store_i64(void *data, dvt_dtype dtype, int64_t at, int64_t val
 }
 /* ==== end src/3_cpu/ref/ref_element.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 65 "src/devtensor_spine.h"
+#line 71 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_elementwise.c ==== */
 /* Elementwise operations, by blocks: each operand's next block becomes a plain row of the class that the operation computes in (or is
@@ -15906,10 +17527,30 @@ static void dvti_ew_f64(const dvti_ew_plan *plan, const double *p, const double 
 #define DVTI_EW_B_FLOAT(name, i)
 #define DVTI_T int64_t
 
+static bool dvti_ew_repeats(const dvti_view *view) {
+    return view->ndim == 1 && view->stride[0] == 0;
+}
+
+/* x to the power `exponent`, 0 to 3. */
+static void dvti_ew_power_i64(const int64_t *x, int64_t exponent, int64_t *to, int64_t n) {
+    int64_t k;
+    for (k = 0; k < n; k++) {
+        const uint64_t a = (uint64_t)x[k];
+        to[k] = (int64_t)(exponent == 0   ? 1
+                          : exponent == 1 ? a
+                          : exponent == 2 ? a * a
+                                          : a * a * a);
+    }
+}
+
 static void dvti_ew_i64(const dvti_ew_plan *plan, const int64_t *p, const int64_t *q,
                         const int64_t *r, int64_t *to, int64_t n) {
     const int64_t low = plan->low_int, high = plan->high_int;
     int64_t k;
+    if (plan->op == DVTI_OP_pow && dvti_ew_repeats(&plan->in[1]) && *q >= 0 && *q <= 3) {
+        dvti_ew_power_i64(p, *q, to, n);
+        return;
+    }
     switch (plan->op) {
         DVTI_UNARY_TABLE(DVTI_EW_U)
         DVTI_BINARY_TABLE(DVTI_EW_B)
@@ -15936,10 +17577,6 @@ static void dvti_ew_i64(const dvti_ew_plan *plan, const int64_t *p, const int64_
 #undef DVTI_WRAP
 #pragma pop_macro("F")
 #pragma pop_macro("C")
-
-static bool dvti_ew_repeats(const dvti_view *view) {
-    return view->ndim == 1 && view->stride[0] == 0;
-}
 
 static void dvti_ew_loop(const dvti_ew_plan *plan, void *const *operand, void *to, int64_t n) {
     if (plan->loop) {
@@ -16136,29 +17773,8 @@ static int64_t dvti_ew_bound(double bound, dvt_dtype dtype) {
 
 /* Nanoseconds of an element, in the plain loops. */
 static double dvti_ew_cost(const dvti_ew_plan *plan) {
-    switch (plan->op) {
-#define DVTI_COST_SAME 0.3 /* what moving the memory takes */
-#define DVTI_COST_NOBOOL 0.3
-#define DVTI_COST_BOOL 0.3
-#define DVTI_COST_FLOAT 2.5
-#define DVTI_ROW(name, rule, f, i, grad, lo, hi, doc)                                              \
-    case DVTI_OP_##name:                                                                           \
-        return DVTI_COST_##rule;
-        DVTI_UNARY_TABLE(DVTI_ROW)
-#undef DVTI_ROW
-    case DVTI_OP_pow:
-    case DVTI_OP_atan2:
-    case DVTI_OP_hypot:
-    case DVTI_OP_mod:
-    case DVTI_OP_floor_div:
-        return DVTI_COST_FLOAT;
-    default:
-        return DVTI_COST_SAME;
-#undef DVTI_COST_SAME
-#undef DVTI_COST_NOBOOL
-#undef DVTI_COST_BOOL
-#undef DVTI_COST_FLOAT
-    }
+    return dvti_op_work_of(plan->op) >= DVTI_WORK_FUNCTION ? 2.5
+                                                           : 0.3; /* what moving the memory takes */
 }
 
 DVTI_FN void dvti_ref_elementwise(const dvti_launch *launch) {
@@ -16211,7 +17827,7 @@ DVTI_FN void dvti_ref_elementwise(const dvti_launch *launch) {
 #undef DVTI_EW_STRIP
 /* ==== end src/3_cpu/ref/ref_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 66 "src/devtensor_spine.h"
+#line 72 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_fill.c ==== */
 /* Values from nothing: one number everywhere, evenly spaced numbers, ones on a diagonal. */
@@ -16297,13 +17913,18 @@ DVTI_FN void dvti_ref_fill(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_fill.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 67 "src/devtensor_spine.h"
+#line 73 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_gemm.c ==== */
 /* The inside of a matrix product: packing, the multiplication of packed tiles, and tasks with an area of workspace
    each. dvt_cpu.h says how the pieces fit together; ref_gemm.inl is the arithmetic. */
 #ifdef DEVTENSOR_LINES
 #line 3 "src/3_cpu/ref/ref_gemm.c"
+#endif
+/* Functions that take vectors are our own, so their calling convention is nobody else's. */
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wpsabi"
 #endif
 
 #define DVTI_T float
@@ -16329,12 +17950,29 @@ typedef DVTI_T DVTI_G(vector) __attribute__((__vector_size__(16), __may_alias__)
 typedef DVTI_T DVTI_G(vector);
 #endif
 
+/* A number as the factor of a vector. Where floats are computed with more precision, GCC refuses such a product in strict ISO modes
+   (s390x and 32-bit x86 with -std=c99), so there the number becomes a vector first. */
+#if defined(__GNUC__) && defined(__FLT_EVAL_METHOD__) && __FLT_EVAL_METHOD__ != 0
+static DVTI_G(vector) DVTI_G(repeat)(DVTI_T value) {
+    DVTI_T lanes[sizeof(DVTI_G(vector)) / sizeof(DVTI_T)];
+    DVTI_G(vector) v;
+    size_t i;
+    for (i = 0; i < sizeof lanes / sizeof lanes[0]; i++)
+        lanes[i] = value;
+    memcpy(&v, lanes, sizeof v);
+    return v;
+}
+#define DVTI_REPEATED(value) DVTI_G(repeat)(value)
+#else
+#define DVTI_REPEATED(value) (value)
+#endif
+
 #define DVTI_LANES ((int64_t)(sizeof(DVTI_G(vector)) / sizeof(DVTI_T)))
 #define DVTI_WIDTH (2 * DVTI_LANES)
 #define DVTI_ROW_LOAD(i) DVTI_G(vector) c##i##0 = acc[2 * i], c##i##1 = acc[2 * i + 1];
 #define DVTI_ROW_STEP(i)                                                                           \
-    c##i##0 += a[i] * b0;                                                                          \
-    c##i##1 += a[i] * b1;
+    c##i##0 += DVTI_REPEATED(a[i]) * b0;                                                           \
+    c##i##1 += DVTI_REPEATED(a[i]) * b1;
 #define DVTI_ROW_STORE(i)                                                                          \
     acc[2 * i] = c##i##0;                                                                          \
     acc[2 * i + 1] = c##i##1;
@@ -16379,8 +18017,8 @@ static void DVTI_G(row)(int64_t rows, int64_t cols, const DVTI_T *acc, int64_t r
     for (j = 0; j + DVTI_WIDTH <= cols; j += DVTI_WIDTH) {
         const DVTI_G(vector) *at = (const DVTI_G(vector) *)(const void *)acc;
         DVTI_G(vector) both[2];
-        both[0] = at[0] + more;
-        both[1] = at[1] + more;
+        both[0] = at[0] + DVTI_REPEATED(more);
+        both[1] = at[1] + DVTI_REPEATED(more);
         memcpy(out + j, both, sizeof both);
         acc += panels * DVTI_GEMM_ROWS * DVTI_WIDTH;
     }
@@ -16516,9 +18154,10 @@ static void DVTI_G(pack_b)(DVTI_T *b, int64_t ld, int64_t cols, int64_t depth, c
 
 #undef DVTI_LANES
 #undef DVTI_WIDTH
+#undef DVTI_REPEATED
 /* ==== end src/3_cpu/ref/ref_gemm.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 9 "src/3_cpu/ref/ref_gemm.c"
+#line 14 "src/3_cpu/ref/ref_gemm.c"
 #endif
 #undef DVTI_T
 #undef DVTI_G
@@ -16546,12 +18185,29 @@ typedef DVTI_T DVTI_G(vector) __attribute__((__vector_size__(16), __may_alias__)
 typedef DVTI_T DVTI_G(vector);
 #endif
 
+/* A number as the factor of a vector. Where floats are computed with more precision, GCC refuses such a product in strict ISO modes
+   (s390x and 32-bit x86 with -std=c99), so there the number becomes a vector first. */
+#if defined(__GNUC__) && defined(__FLT_EVAL_METHOD__) && __FLT_EVAL_METHOD__ != 0
+static DVTI_G(vector) DVTI_G(repeat)(DVTI_T value) {
+    DVTI_T lanes[sizeof(DVTI_G(vector)) / sizeof(DVTI_T)];
+    DVTI_G(vector) v;
+    size_t i;
+    for (i = 0; i < sizeof lanes / sizeof lanes[0]; i++)
+        lanes[i] = value;
+    memcpy(&v, lanes, sizeof v);
+    return v;
+}
+#define DVTI_REPEATED(value) DVTI_G(repeat)(value)
+#else
+#define DVTI_REPEATED(value) (value)
+#endif
+
 #define DVTI_LANES ((int64_t)(sizeof(DVTI_G(vector)) / sizeof(DVTI_T)))
 #define DVTI_WIDTH (2 * DVTI_LANES)
 #define DVTI_ROW_LOAD(i) DVTI_G(vector) c##i##0 = acc[2 * i], c##i##1 = acc[2 * i + 1];
 #define DVTI_ROW_STEP(i)                                                                           \
-    c##i##0 += a[i] * b0;                                                                          \
-    c##i##1 += a[i] * b1;
+    c##i##0 += DVTI_REPEATED(a[i]) * b0;                                                           \
+    c##i##1 += DVTI_REPEATED(a[i]) * b1;
 #define DVTI_ROW_STORE(i)                                                                          \
     acc[2 * i] = c##i##0;                                                                          \
     acc[2 * i + 1] = c##i##1;
@@ -16596,8 +18252,8 @@ static void DVTI_G(row)(int64_t rows, int64_t cols, const DVTI_T *acc, int64_t r
     for (j = 0; j + DVTI_WIDTH <= cols; j += DVTI_WIDTH) {
         const DVTI_G(vector) *at = (const DVTI_G(vector) *)(const void *)acc;
         DVTI_G(vector) both[2];
-        both[0] = at[0] + more;
-        both[1] = at[1] + more;
+        both[0] = at[0] + DVTI_REPEATED(more);
+        both[1] = at[1] + DVTI_REPEATED(more);
         memcpy(out + j, both, sizeof both);
         acc += panels * DVTI_GEMM_ROWS * DVTI_WIDTH;
     }
@@ -16733,9 +18389,10 @@ static void DVTI_G(pack_b)(DVTI_T *b, int64_t ld, int64_t cols, int64_t depth, c
 
 #undef DVTI_LANES
 #undef DVTI_WIDTH
+#undef DVTI_REPEATED
 /* ==== end src/3_cpu/ref/ref_gemm.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 17 "src/3_cpu/ref/ref_gemm.c"
+#line 22 "src/3_cpu/ref/ref_gemm.c"
 #endif
 #undef DVTI_T
 #undef DVTI_G
@@ -16766,12 +18423,29 @@ typedef DVTI_T DVTI_G(vector) __attribute__((__vector_size__(16), __may_alias__)
 typedef DVTI_T DVTI_G(vector);
 #endif
 
+/* A number as the factor of a vector. Where floats are computed with more precision, GCC refuses such a product in strict ISO modes
+   (s390x and 32-bit x86 with -std=c99), so there the number becomes a vector first. */
+#if defined(__GNUC__) && defined(__FLT_EVAL_METHOD__) && __FLT_EVAL_METHOD__ != 0
+static DVTI_G(vector) DVTI_G(repeat)(DVTI_T value) {
+    DVTI_T lanes[sizeof(DVTI_G(vector)) / sizeof(DVTI_T)];
+    DVTI_G(vector) v;
+    size_t i;
+    for (i = 0; i < sizeof lanes / sizeof lanes[0]; i++)
+        lanes[i] = value;
+    memcpy(&v, lanes, sizeof v);
+    return v;
+}
+#define DVTI_REPEATED(value) DVTI_G(repeat)(value)
+#else
+#define DVTI_REPEATED(value) (value)
+#endif
+
 #define DVTI_LANES ((int64_t)(sizeof(DVTI_G(vector)) / sizeof(DVTI_T)))
 #define DVTI_WIDTH (2 * DVTI_LANES)
 #define DVTI_ROW_LOAD(i) DVTI_G(vector) c##i##0 = acc[2 * i], c##i##1 = acc[2 * i + 1];
 #define DVTI_ROW_STEP(i)                                                                           \
-    c##i##0 += a[i] * b0;                                                                          \
-    c##i##1 += a[i] * b1;
+    c##i##0 += DVTI_REPEATED(a[i]) * b0;                                                           \
+    c##i##1 += DVTI_REPEATED(a[i]) * b1;
 #define DVTI_ROW_STORE(i)                                                                          \
     acc[2 * i] = c##i##0;                                                                          \
     acc[2 * i + 1] = c##i##1;
@@ -16816,8 +18490,8 @@ static void DVTI_G(row)(int64_t rows, int64_t cols, const DVTI_T *acc, int64_t r
     for (j = 0; j + DVTI_WIDTH <= cols; j += DVTI_WIDTH) {
         const DVTI_G(vector) *at = (const DVTI_G(vector) *)(const void *)acc;
         DVTI_G(vector) both[2];
-        both[0] = at[0] + more;
-        both[1] = at[1] + more;
+        both[0] = at[0] + DVTI_REPEATED(more);
+        both[1] = at[1] + DVTI_REPEATED(more);
         memcpy(out + j, both, sizeof both);
         acc += panels * DVTI_GEMM_ROWS * DVTI_WIDTH;
     }
@@ -16953,9 +18627,10 @@ static void DVTI_G(pack_b)(DVTI_T *b, int64_t ld, int64_t cols, int64_t depth, c
 
 #undef DVTI_LANES
 #undef DVTI_WIDTH
+#undef DVTI_REPEATED
 /* ==== end src/3_cpu/ref/ref_gemm.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 28 "src/3_cpu/ref/ref_gemm.c"
+#line 33 "src/3_cpu/ref/ref_gemm.c"
 #endif
 #undef DVTI_T
 #undef DVTI_G
@@ -17115,9 +18790,12 @@ DVTI_FN void dvti_run_tasks(int64_t tasks, double terms, void *workspace, int64_
     dvti_parallel_parts(tasks, terms * DVTI_GEMM_TERM_NS / (double)tasks,
                         (int)DVTI_MIN(areas, INT_MAX), dvti_task_range, &all);
 }
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
 /* ==== end src/3_cpu/ref/ref_gemm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 68 "src/devtensor_spine.h"
+#line 74 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_index.c ==== */
 /* Indexing: slices by number, one element per position by number, their transposes that add (the gradients), one-hot rows. */
@@ -17288,8 +18966,11 @@ static void dvti_ref_take_along(const dvti_launch *launch) {
     int64_t size = dvti_view_size(positions), items;
     if (adds)
         sums = dvti_index_sums(launch);
-    if (size == 0)
+    if (size == 0) {
+        if (adds) /* the result has elements though there is nothing to add */
+            dvti_index_round(launch, &sums);
         return;
+    }
     plan.launch = launch;
     plan.at = *positions;
     plan.source = launch->in[0];
@@ -17334,7 +19015,7 @@ DVTI_FN void dvti_ref_index(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 69 "src/devtensor_spine.h"
+#line 75 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_matmul.c ==== */
 /* Matrix product, out (batch..., n, m) = a (batch..., n, k) * b (batch..., k, m): tiles through the packed product of
@@ -17549,7 +19230,7 @@ DVTI_FN void dvti_ref_matmul(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 70 "src/devtensor_spine.h"
+#line 76 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_normal.c ==== */
 /* Normal numbers of float32 for the reference, one pair at a time: the tiers' text (2_core/math/box_muller.inl) with the words of one
@@ -17920,7 +19601,7 @@ DVTI_FN void dvti_ref_normal_pair(uint32_t first, uint32_t second, const dvti_la
 #endif
 /* ==== end src/3_cpu/ref/ref_normal.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 71 "src/devtensor_spine.h"
+#line 77 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_optimizer.c ==== */
 /* One optimiser step per element, in place. g is always rescale * gradient, clipped; w the weight, d the weight decay, a the rate.
@@ -18012,7 +19693,7 @@ DVTI_FN void dvti_ref_optimizer(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 72 "src/devtensor_spine.h"
+#line 78 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_pool.c ==== */
 /* Pooling: the largest element or the mean of each window, and their gradients. Windows are cut to x. One task is some planes
@@ -18368,7 +20049,7 @@ DVTI_FN void dvti_ref_pool2d(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 73 "src/devtensor_spine.h"
+#line 79 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_random.c ==== */
 /* Random numbers: each element is a function of the key and its own position, so threads and devices agree. The layouts that
@@ -18734,7 +20415,7 @@ DVTI_FN void dvti_ref_random(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 74 "src/devtensor_spine.h"
+#line 80 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_reduce.c ==== */
 /* Reductions. The order in which elements meet depends on the shape alone, so the bits do not depend on the number of threads:
@@ -19204,7 +20885,7 @@ DVTI_FN void dvti_ref_reduce(const dvti_launch *launch) {
 #undef DVTI_COLUMN_CHUNK
 /* ==== end src/3_cpu/ref/ref_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 75 "src/devtensor_spine.h"
+#line 81 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_softmax.c ==== */
 /* softmax and log_softmax along the last axis, in float64 and rounded once. Three passes over a row: its maximum, the sum of the
@@ -19318,7 +20999,7 @@ DVTI_FN void dvti_ref_softmax(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_softmax.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 76 "src/devtensor_spine.h"
+#line 82 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/dvt_angle.c ==== */
 /* What the tiers' sine, cosine and tangent call for lanes where the usual subtraction of multiples of pi / 2 loses digits. One function for
@@ -19397,7 +21078,7 @@ DVTI_FN void dvti_reduce_angles(const float *x, uint32_t done, float *rest, floa
 #endif
 /* ==== end src/3_cpu/simd/dvt_angle.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 77 "src/devtensor_spine.h"
+#line 83 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/dvt_angle64.c ==== */
 /* Angles of any size in double, brought into an eighth of a turn exactly, as dvt_angle.c does it for floats. */
@@ -19482,7 +21163,7 @@ DVTI_FN void dvti_reduce_angles64(const double *x, double *rest, double *low, do
 }
 /* ==== end src/3_cpu/simd/dvt_angle64.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 78 "src/devtensor_spine.h"
+#line 84 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/dvt_simd.c ==== */
 /* Which tier computes: what the processor and the operating system offer, and what the environment or the program asks for. */
@@ -19645,7 +21326,7 @@ DVT_API dvt_status dvt_set_cpu_isa(const char *name) {
 }
 /* ==== end src/3_cpu/simd/dvt_simd.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 79 "src/devtensor_spine.h"
+#line 85 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/tier_avx2.c ==== */
 /* The tier of AVX2 with FMA and F16C. */
@@ -19855,7 +21536,10 @@ DVTI_PART_SHIFT(pi, p_isar, _mm256_srai_epi32(a, (unsigned)n))
 DVTI_PART2(pm, p_ieq, pi, pi, _mm256_castsi256_ps(_mm256_cmpeq_epi32(a, b)))
 DVTI_PART2(pm, p_igt, pi, pi, _mm256_castsi256_ps(_mm256_cmpgt_epi32(a, b)))
 DVTI_PART3(pi, p_icount, pi, pi, pi, _mm256_sub_epi32(a, _mm256_cmpgt_epi32(b, c)))
-DVTI_PART3(pi, p_iselect, pm, pi, pi, _mm256_blendv_epi8(c, b, _mm256_castps_si256(a)))
+/* GCC 12 with -funsigned-char takes every byte of the byte blend from c (its PR 110108). */
+DVTI_PART3(pi, p_iselect, pm, pi, pi,
+           _mm256_castps_si256(
+               _mm256_blendv_ps(_mm256_castsi256_ps(c), _mm256_castsi256_ps(b), a)))
 DVTI_PART1(pf, p_as_f, pi, _mm256_castsi256_ps(a))
 DVTI_PART1(pf, p_to_f, pi, _mm256_cvtepi32_ps(a))
 
@@ -21128,7 +22812,7 @@ DVTI_INLINE V(f) V(pow_special)(V(f) a, V(f) b, V(f) result) {
     return V(select)(V(mor)(V(eq)(b, none), V(eq)(a, one)), one, result);
 }
 
-DVTI_INLINE V(f) V(pow)(V(f) a, V(f) b) {
+DVTI_INLINE V(f) V(pow_by_log)(V(f) a, V(f) b) {
     V(f) size = V(abs)(a), r;
     V(d) low = V(dmul)(V(widen_low)(b), V(wide_log2)(V(widen_low)(size)));
     V(d) high = V(dmul)(V(widen_high)(b), V(wide_log2)(V(widen_high)(size)));
@@ -21136,6 +22820,52 @@ DVTI_INLINE V(f) V(pow)(V(f) a, V(f) b) {
     if (V(log_rare)(a) || V(mbits)(V(le)(V(abs)(b), V(set)(FLT_MAX))) != 0xffff)
         r = V(pow_special)(a, b, r);
     return r;
+}
+
+/* a^0.5, which Annex F tells from the square root: 0 of -0, and infinity of -infinity. */
+DVTI_INLINE V(f) V(pow_half)(V(f) a) {
+    V(m) lowest = V(eq)(a, V(set)(-INFINITY));
+    return V(sqrt)(V(select)(lowest, V(set)(INFINITY), V(add)(a, V(zero)())));
+}
+
+/* a^3, rounded once but for one in 2^24: the square's rounding error is added, unless the cube is infinite anyway. There that error's
+   product with a may be infinite too, with the other sign. */
+DVTI_INLINE V(f) V(pow_cube)(V(f) a) {
+    V(m) finite = V(le)(V(abs)(a), V(set)(8796093022208.f)); /* 2^43 */
+    V(f) b = V(select)(finite, a, V(zero)()), rest = V(fma)(b, b, V(neg)(V(mul)(b, b)));
+    return V(fma)(V(mul)(a, a), a, V(mul)(rest, b));
+}
+
+/* The exponents that need no logarithm. Whoever computes with one of them for all elements may do only that formula. */
+DVTI_INLINE V(m) V(pow_is_simple)(V(f) b) {
+    V(m) r = V(mor)(V(eq)(b, V(set)(-1)), V(eq)(b, V(zero)()));
+    r = V(mor)(r, V(mor)(V(eq)(b, V(set)(0.5f)), V(eq)(b, V(set)(1))));
+    return V(mor)(r, V(mor)(V(eq)(b, V(set)(2)), V(eq)(b, V(set)(3))));
+}
+
+DVTI_INLINE V(f) V(pow_simple)(V(f) a, V(f) b) {
+    const V(f) one = V(set)(1);
+    V(m) half = V(eq)(b, V(set)(0.5f)), inverse = V(eq)(b, V(set)(-1));
+    V(f) r = V(select)(V(eq)(b, V(zero)()), one, a);
+    r = V(select)(inverse, V(div)(one, V(select)(inverse, a, one)), r); /* of others no exceptions */
+    r = V(select)(half, V(pow_half)(V(select)(half, a, one)), r);
+    r = V(select)(V(eq)(b, V(set)(2)), V(mul)(a, a), r);
+    return V(select)(V(eq)(b, V(set)(3)), V(pow_cube)(a), r);
+}
+
+/* The lanes whose exponents are simple, most often none. Those exponents have two binary digits at most, which is quicker to see. */
+DVTI_INLINE uint32_t V(pow_simple_lanes)(V(f) b) {
+    V(m) brief = V(ieq)(V(iand)(V(as_i)(b), V(iset)(0x3fffff)), V(iset)(0));
+    return V(mbits)(brief) ? V(mbits)(V(pow_is_simple)(b)) : 0;
+}
+
+DVTI_INLINE V(f) V(pow)(V(f) a, V(f) b) {
+    const uint32_t simple = V(pow_simple_lanes)(b);
+    V(f) r;
+    if (simple == 0xffff)
+        return V(pow_simple)(a, b);
+    r = V(pow_by_log)(a, b);
+    return simple ? V(select)(V(pow_is_simple)(b), V(pow_simple)(a, b), r) : r;
 }
 
 DVTI_INLINE V(d) V(wide_hypot)(V(d) a, V(d) b) {
@@ -21177,9 +22907,15 @@ DVTI_INLINE V(f) V(remainder)(V(f) a, V(f) b, V(f) quotient) {
 
 /* Some lane's quotient is too large for that, or no number. */
 DVTI_INLINE bool V(division_rare)(V(f) quotient, V(f) b) {
+#if defined(DVTI_NO_FMA) /* the remainder is not exact */
+    (void)quotient;
+    (void)b;
+    return true;
+#else
     V(m) common = V(mand)(V(le)(V(abs)(quotient), V(set)(4194304)),
                           V(le)(V(abs)(b), V(set)(FLT_MAX)));
     return V(mbits)(common) != 0xffff;
+#endif
 }
 
 static V(f) V(division_by_lanes)(V(f) a, V(f) b, float (*divide)(float, float)) {
@@ -21418,12 +23154,46 @@ DVTI_EW2(floor_div, V(floor_div)(a, b))
 DVTI_EW2(mod, V(mod)(a, b))
 DVTI_EW3(where, V(select)(V(nonzero)(a), b, c))
 
+/* Twice the exponent is in loop->low. */
+DVTI_INLINE V(f) V(power_of)(V(f) a, const dvti_loop *loop) {
+    switch ((int)loop->low) {
+    case -2:
+        return V(div)(V(set)(1), a);
+    case 0:
+        return V(set)(1);
+    case 1:
+        return V(pow_half)(a);
+    case 2:
+        return a;
+    case 4:
+        return V(mul)(a, a);
+    default:
+        return V(pow_cube)(a);
+    }
+}
+
+DVTI_EW1(powers, V(power_of)(a, loop))
+
+/* One exponent for all elements may make pow a quick loop; the bits are those of V(pow). */
+static void V(ew_power)(const dvti_loop *loop) {
+    const float *exponent = (const float *)loop->in[1];
+    dvti_loop quick = *loop;
+    if (loop->step[1] || !dvti_simple_exponent((double)*exponent)) {
+        V(ew_pow)(loop);
+        return;
+    }
+    quick.low = 2 * (double)*exponent;
+    V(ew_powers)(&quick);
+}
+
 static dvti_loop_fn V(loop_f32)(dvti_op op) {
 #define DVTI_ROW(name)                                                                             \
     case DVTI_OP_##name:                                                                           \
         return V(ew_##name);
 #define DVTI_FUNCTION(name, files) DVTI_ROW(name)
 #define DVTI_QUICK(name, value) case DVTI_OP_##name:
+    if (op == DVTI_OP_pow)
+        return V(ew_power);
     switch ((int)op) {
         DVTI_SIMPLE1(DVTI_QUICK)
         return V(ew_simple1);
@@ -21606,10 +23376,28 @@ DVTI_INLINE V(pair) V(dd_sum)(V(d) a, V(d) b) {
     return r;
 }
 
+/* a * b + c rounded once, where the rest of a product must be exact. */
+#if defined(DVTI_NO_FMA)
+static V(d) V(dfma_exact)(V(d) a, V(d) b, V(d) c) {
+    double lanes[3][8];
+    int k;
+    V(dstore)(lanes[0], a);
+    V(dstore)(lanes[1], b);
+    V(dstore)(lanes[2], c);
+    for (k = 0; k < 8; k++)
+        lanes[0][k] = dvti_fma(lanes[0][k], lanes[1][k], lanes[2][k]);
+    return V(dload)(lanes[0]);
+}
+#else
+DVTI_INLINE V(d) V(dfma_exact)(V(d) a, V(d) b, V(d) c) {
+    return V(dfma)(a, b, c);
+}
+#endif
+
 DVTI_INLINE V(pair) V(dd_product)(V(d) a, V(d) b) {
     V(pair) r;
     r.high = V(dmul)(a, b);
-    r.low = V(dfma)(a, b, V(dneg)(r.high));
+    r.low = V(dfma_exact)(a, b, V(dneg)(r.high));
     return r;
 }
 
@@ -21627,7 +23415,8 @@ DVTI_INLINE V(pair) V(dd_quotient)(V(pair) a, V(pair) b) {
     const V(d) part = V(ddiv)(V(dset)(1), b.high);
     V(pair) q;
     q.high = V(dmul)(a.high, part);
-    q.low = V(dadd)(V(dfnma)(q.high, b.high, a.high), V(dfnma)(q.high, b.low, a.low));
+    q.low = V(dadd)(V(dfma_exact)(V(dneg)(q.high), b.high, a.high),
+                    V(dfnma)(q.high, b.low, a.low));
     q.low = V(dmul)(q.low, part);
     return q;
 }
@@ -21936,7 +23725,7 @@ DVTI_INLINE V(pair) V(dangle_reduce)(V(d) x, V(d) * quarters) {
     const V(d) second = V(dset)(6.123233995736766e-17), third = V(dset)(-1.4973849048591833e-33);
     V(d) n = V(dround)(V(dmul)(x, V(dset)(0.63661977236758138))), first, w, back;
     V(pair) r;
-    first = V(dfnma)(n, V(dset)(1.5707963267948966), x);
+    first = V(dfma_exact)(V(dneg)(n), V(dset)(1.5707963267948966), x);
     w = V(dmul)(n, second);
     r.high = V(dsub)(first, w);
     back = V(dsub)(r.high, first);
@@ -22199,7 +23988,35 @@ DVTI_INLINE V(d) V(dpow_special)(V(d) a, V(d) b, V(d) result) {
     return V(dselect)(V(nor)(V(deq)(b, none), V(deq)(a, one)), one, result);
 }
 
-DVTI_INLINE V(d) V(dpow)(V(d) a, V(d) b) {
+/* As pow_half, pow_cube, pow_is_simple and pow_simple of floats (2_core/math/powers.inl). */
+DVTI_INLINE V(d) V(dpow_half)(V(d) a) {
+    const V(d) most = V(dset)((double)INFINITY);
+    return V(dsqrt)(V(dselect)(V(deq)(a, V(dneg)(most)), most, V(dadd)(a, V(dzero)())));
+}
+
+DVTI_INLINE V(d) V(dpow_cube)(V(d) a) {
+    V(n) finite = V(dle)(V(dabs)(a), V(dset)(8.958978968711217e+102) /* 2^342 */);
+    V(d) b = V(dselect)(finite, a, V(dzero)()), rest = V(dfma)(b, b, V(dneg)(V(dmul)(b, b)));
+    return V(dfma)(V(dmul)(a, a), a, V(dmul)(rest, b));
+}
+
+DVTI_INLINE V(n) V(dpow_is_simple)(V(d) b) {
+    V(n) r = V(nor)(V(deq)(b, V(dset)(-1)), V(deq)(b, V(dzero)()));
+    r = V(nor)(r, V(nor)(V(deq)(b, V(dset)(0.5)), V(deq)(b, V(dset)(1))));
+    return V(nor)(r, V(nor)(V(deq)(b, V(dset)(2)), V(deq)(b, V(dset)(3))));
+}
+
+DVTI_INLINE V(d) V(dpow_simple)(V(d) a, V(d) b) {
+    const V(d) one = V(dset)(1);
+    V(n) half = V(deq)(b, V(dset)(0.5)), inverse = V(deq)(b, V(dset)(-1));
+    V(d) r = V(dselect)(V(deq)(b, V(dzero)()), one, a);
+    r = V(dselect)(inverse, V(ddiv)(one, V(dselect)(inverse, a, one)), r);
+    r = V(dselect)(half, V(dpow_half)(V(dselect)(half, a, one)), r);
+    r = V(dselect)(V(deq)(b, V(dset)(2)), V(dmul)(a, a), r);
+    return V(dselect)(V(deq)(b, V(dset)(3)), V(dpow_cube)(a), r);
+}
+
+DVTI_INLINE V(d) V(dpow_by_log)(V(d) a, V(d) b) {
     bool rare = V(dlog_rare)(a);
     V(pair) log2 = V(dlog2_exact)(V(dabs)(a), rare), y = V(dd_product)(b, log2.high), r;
     V(d) n, result;
@@ -22213,6 +24030,12 @@ DVTI_INLINE V(d) V(dpow)(V(d) a, V(d) b) {
     if (rare || V(nbits)(V(dle)(V(dabs)(b), V(dset)(DBL_MAX))) != 0xff)
         result = V(dpow_special)(a, b, result);
     return result;
+}
+
+DVTI_INLINE V(d) V(dpow)(V(d) a, V(d) b) {
+    V(n) simple = V(dpow_is_simple)(b);
+    V(d) r = V(dpow_by_log)(a, b);
+    return V(nbits)(simple) ? V(dselect)(simple, V(dpow_simple)(a, b), r) : r;
 }
 
 /* The rest does not have b's sign, and is not 0. */
@@ -22231,9 +24054,15 @@ DVTI_INLINE V(d) V(dremainder)(V(d) a, V(d) b, V(d) quotient) {
 
 /* Some lane's quotient is too large for that, or no number. */
 DVTI_INLINE bool V(ddivision_rare)(V(d) quotient, V(d) b) {
+#if defined(DVTI_NO_FMA) /* the remainder is not exact */
+    (void)quotient;
+    (void)b;
+    return true;
+#else
     V(n) common = V(nand)(V(dle)(V(dabs)(quotient), V(dset)(2251799813685248.)),
                           V(dle)(V(dabs)(b), V(dset)(DBL_MAX)));
     return V(nbits)(common) != 0xff;
+#endif
 }
 
 static V(d) V(ddivision_by_lanes)(V(d) a, V(d) b, double (*divide)(double, double)) {
@@ -22459,6 +24288,38 @@ static void V(body_where)(const dvti_loop *loop, const double *const *in, void *
         V(dstore)(to, V(dselect)(V(dnonzero)(V(dload)(p)), V(dload)(q), V(dload)(s)));
 }
 
+DVTI_INLINE V(d) V(dpower_of)(V(d) a, int twice) {
+    switch (twice) {
+    case -2:
+        return V(ddiv)(V(dset)(1), a);
+    case 0:
+        return V(dset)(1);
+    case 1:
+        return V(dpow_half)(a);
+    case 2:
+        return a;
+    case 4:
+        return V(dmul)(a, a);
+    default:
+        return V(dpow_cube)(a);
+    }
+}
+
+/* One exponent for all elements may make pow a quick loop; the bits are those of V(dpow). */
+static void V(body_power)(const dvti_loop *loop, const double *const *in, void *out, int64_t n) {
+    const double *p = in[0];
+    const int64_t p_step = 8 * loop->step[0];
+    double *to = (double *)out;
+    int twice;
+    if (loop->step[1] || !dvti_simple_exponent(*in[1])) {
+        V(body_pow)(loop, in, out, n);
+        return;
+    }
+    twice = (int)(2 * *in[1]);
+    for (; n > 0; n--, to += 8, p += p_step)
+        V(dstore)(to, V(dpower_of)(V(dload)(p), twice));
+}
+
 /* NULL: there is none. */
 static V(body) V(body_of)(dvti_op op, int *operands) {
 #define DVTI_ROW(name, count)                                                                      \
@@ -22495,12 +24356,14 @@ static V(body) V(body_of)(dvti_op op, int *operands) {
         DVTI_ROW(atan, 1)
         DVTI_ROW(floor_div, 2)
         DVTI_ROW(mod, 2)
-        DVTI_ROW(pow, 2)
         DVTI_ROW(atan2, 2)
         DVTI_ROW(hypot, 2)
         DVTI_ROW(add, 2)
         DVTI_ROW(mul, 2)
         DVTI_ROW(where, 3)
+    case DVTI_OP_pow:
+        *operands = 2;
+        return V(body_power);
     case DVTI_OP_log:
     case DVTI_OP_log2:
     case DVTI_OP_log10:
@@ -24478,6 +26341,7 @@ DVTI_INLINE V(words) V(philox)(uint64_t at, const V(rounds) * rounds) {
     const V(l) factor0 = V(lset)(0xD2511F53), factor1 = V(lset)(0xCD9E8D57);
     const V(l) lower = V(lset)(0xffffffff);
     V(l) w[2][4], product0, product1;
+    const int first = DVTI_BIG_ENDIAN; /* which of an int64's halves is the even lane */
     int64_t groups[8];
     V(words) r;
     int i, k;
@@ -24504,7 +26368,7 @@ DVTI_INLINE V(words) V(philox)(uint64_t at, const V(rounds) * rounds) {
     }
     DVTI_UNROLL
     for (k = 0; k < 4; k++)
-        r.w[k] = V(l_as_i)(V(lor)(V(land)(w[0][k], lower), V(lshl)(w[1][k], 32)));
+        r.w[k] = V(l_as_i)(V(lor)(V(land)(w[first][k], lower), V(lshl)(w[!first][k], 32)));
     return r;
 }
 
@@ -25195,9 +27059,10 @@ static void V(fold_extreme)(const dvti_folding *folding) {
 /* ==== begin src/3_cpu/simd/reduce_columns.inl ==== */
 /* Reductions of float to neighbouring results: rows of n <= DVTI_ACROSS elements, `step` apart. value and at have room for whole vectors. */
 
-/* The sum of four rows of the columns whose bits are the upper halves of words, or the lower ones. */
+/* The sum of four rows of the columns whose bits are the upper halves of words, or the lower ones: where those come first in memory, the
+   upper ones. `upper` is as on little-endian machines. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/3_cpu/simd/reduce_columns.inl"
+#line 4 "src/3_cpu/simd/reduce_columns.inl"
 #endif
 DVTI_INLINE V(f) V(half4_bf16)(const uint16_t *x, int64_t step, bool upper) {
     V(f) v[4];
@@ -25205,7 +27070,7 @@ DVTI_INLINE V(f) V(half4_bf16)(const uint16_t *x, int64_t step, bool upper) {
     DVTI_REPEAT(4)
     for (i = 0; i < 4; i++) {
         const V(i) w = V(iload)((const int32_t *)(const void *)(x + i * step));
-        v[i] = V(as_f)(upper ? V(iand)(w, V(iset)(-65536)) : V(ishl)(w, 16));
+        v[i] = V(as_f)(upper != DVTI_BIG_ENDIAN ? V(iand)(w, V(iset)(-65536)) : V(ishl)(w, 16));
     }
     return V(add)(V(add)(v[0], v[1]), V(fma)(v[2], V(set)(1), v[3]));
 }
@@ -26421,7 +28286,7 @@ DVTI_FN const dvti_simd *dvti_simd_avx2(void) {
 #endif
 /* ==== end src/3_cpu/simd/tier_avx2.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 80 "src/devtensor_spine.h"
+#line 86 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/tier_avx512.c ==== */
 /* The tier of AVX-512 (F, VL, DQ, BW). */
@@ -27932,7 +29797,7 @@ DVTI_INLINE V(f) V(pow_special)(V(f) a, V(f) b, V(f) result) {
     return V(select)(V(mor)(V(eq)(b, none), V(eq)(a, one)), one, result);
 }
 
-DVTI_INLINE V(f) V(pow)(V(f) a, V(f) b) {
+DVTI_INLINE V(f) V(pow_by_log)(V(f) a, V(f) b) {
     V(f) size = V(abs)(a), r;
     V(d) low = V(dmul)(V(widen_low)(b), V(wide_log2)(V(widen_low)(size)));
     V(d) high = V(dmul)(V(widen_high)(b), V(wide_log2)(V(widen_high)(size)));
@@ -27940,6 +29805,52 @@ DVTI_INLINE V(f) V(pow)(V(f) a, V(f) b) {
     if (V(log_rare)(a) || V(mbits)(V(le)(V(abs)(b), V(set)(FLT_MAX))) != 0xffff)
         r = V(pow_special)(a, b, r);
     return r;
+}
+
+/* a^0.5, which Annex F tells from the square root: 0 of -0, and infinity of -infinity. */
+DVTI_INLINE V(f) V(pow_half)(V(f) a) {
+    V(m) lowest = V(eq)(a, V(set)(-INFINITY));
+    return V(sqrt)(V(select)(lowest, V(set)(INFINITY), V(add)(a, V(zero)())));
+}
+
+/* a^3, rounded once but for one in 2^24: the square's rounding error is added, unless the cube is infinite anyway. There that error's
+   product with a may be infinite too, with the other sign. */
+DVTI_INLINE V(f) V(pow_cube)(V(f) a) {
+    V(m) finite = V(le)(V(abs)(a), V(set)(8796093022208.f)); /* 2^43 */
+    V(f) b = V(select)(finite, a, V(zero)()), rest = V(fma)(b, b, V(neg)(V(mul)(b, b)));
+    return V(fma)(V(mul)(a, a), a, V(mul)(rest, b));
+}
+
+/* The exponents that need no logarithm. Whoever computes with one of them for all elements may do only that formula. */
+DVTI_INLINE V(m) V(pow_is_simple)(V(f) b) {
+    V(m) r = V(mor)(V(eq)(b, V(set)(-1)), V(eq)(b, V(zero)()));
+    r = V(mor)(r, V(mor)(V(eq)(b, V(set)(0.5f)), V(eq)(b, V(set)(1))));
+    return V(mor)(r, V(mor)(V(eq)(b, V(set)(2)), V(eq)(b, V(set)(3))));
+}
+
+DVTI_INLINE V(f) V(pow_simple)(V(f) a, V(f) b) {
+    const V(f) one = V(set)(1);
+    V(m) half = V(eq)(b, V(set)(0.5f)), inverse = V(eq)(b, V(set)(-1));
+    V(f) r = V(select)(V(eq)(b, V(zero)()), one, a);
+    r = V(select)(inverse, V(div)(one, V(select)(inverse, a, one)), r); /* of others no exceptions */
+    r = V(select)(half, V(pow_half)(V(select)(half, a, one)), r);
+    r = V(select)(V(eq)(b, V(set)(2)), V(mul)(a, a), r);
+    return V(select)(V(eq)(b, V(set)(3)), V(pow_cube)(a), r);
+}
+
+/* The lanes whose exponents are simple, most often none. Those exponents have two binary digits at most, which is quicker to see. */
+DVTI_INLINE uint32_t V(pow_simple_lanes)(V(f) b) {
+    V(m) brief = V(ieq)(V(iand)(V(as_i)(b), V(iset)(0x3fffff)), V(iset)(0));
+    return V(mbits)(brief) ? V(mbits)(V(pow_is_simple)(b)) : 0;
+}
+
+DVTI_INLINE V(f) V(pow)(V(f) a, V(f) b) {
+    const uint32_t simple = V(pow_simple_lanes)(b);
+    V(f) r;
+    if (simple == 0xffff)
+        return V(pow_simple)(a, b);
+    r = V(pow_by_log)(a, b);
+    return simple ? V(select)(V(pow_is_simple)(b), V(pow_simple)(a, b), r) : r;
 }
 
 DVTI_INLINE V(d) V(wide_hypot)(V(d) a, V(d) b) {
@@ -27981,9 +29892,15 @@ DVTI_INLINE V(f) V(remainder)(V(f) a, V(f) b, V(f) quotient) {
 
 /* Some lane's quotient is too large for that, or no number. */
 DVTI_INLINE bool V(division_rare)(V(f) quotient, V(f) b) {
+#if defined(DVTI_NO_FMA) /* the remainder is not exact */
+    (void)quotient;
+    (void)b;
+    return true;
+#else
     V(m) common = V(mand)(V(le)(V(abs)(quotient), V(set)(4194304)),
                           V(le)(V(abs)(b), V(set)(FLT_MAX)));
     return V(mbits)(common) != 0xffff;
+#endif
 }
 
 static V(f) V(division_by_lanes)(V(f) a, V(f) b, float (*divide)(float, float)) {
@@ -28222,12 +30139,46 @@ DVTI_EW2(floor_div, V(floor_div)(a, b))
 DVTI_EW2(mod, V(mod)(a, b))
 DVTI_EW3(where, V(select)(V(nonzero)(a), b, c))
 
+/* Twice the exponent is in loop->low. */
+DVTI_INLINE V(f) V(power_of)(V(f) a, const dvti_loop *loop) {
+    switch ((int)loop->low) {
+    case -2:
+        return V(div)(V(set)(1), a);
+    case 0:
+        return V(set)(1);
+    case 1:
+        return V(pow_half)(a);
+    case 2:
+        return a;
+    case 4:
+        return V(mul)(a, a);
+    default:
+        return V(pow_cube)(a);
+    }
+}
+
+DVTI_EW1(powers, V(power_of)(a, loop))
+
+/* One exponent for all elements may make pow a quick loop; the bits are those of V(pow). */
+static void V(ew_power)(const dvti_loop *loop) {
+    const float *exponent = (const float *)loop->in[1];
+    dvti_loop quick = *loop;
+    if (loop->step[1] || !dvti_simple_exponent((double)*exponent)) {
+        V(ew_pow)(loop);
+        return;
+    }
+    quick.low = 2 * (double)*exponent;
+    V(ew_powers)(&quick);
+}
+
 static dvti_loop_fn V(loop_f32)(dvti_op op) {
 #define DVTI_ROW(name)                                                                             \
     case DVTI_OP_##name:                                                                           \
         return V(ew_##name);
 #define DVTI_FUNCTION(name, files) DVTI_ROW(name)
 #define DVTI_QUICK(name, value) case DVTI_OP_##name:
+    if (op == DVTI_OP_pow)
+        return V(ew_power);
     switch ((int)op) {
         DVTI_SIMPLE1(DVTI_QUICK)
         return V(ew_simple1);
@@ -28410,10 +30361,28 @@ DVTI_INLINE V(pair) V(dd_sum)(V(d) a, V(d) b) {
     return r;
 }
 
+/* a * b + c rounded once, where the rest of a product must be exact. */
+#if defined(DVTI_NO_FMA)
+static V(d) V(dfma_exact)(V(d) a, V(d) b, V(d) c) {
+    double lanes[3][8];
+    int k;
+    V(dstore)(lanes[0], a);
+    V(dstore)(lanes[1], b);
+    V(dstore)(lanes[2], c);
+    for (k = 0; k < 8; k++)
+        lanes[0][k] = dvti_fma(lanes[0][k], lanes[1][k], lanes[2][k]);
+    return V(dload)(lanes[0]);
+}
+#else
+DVTI_INLINE V(d) V(dfma_exact)(V(d) a, V(d) b, V(d) c) {
+    return V(dfma)(a, b, c);
+}
+#endif
+
 DVTI_INLINE V(pair) V(dd_product)(V(d) a, V(d) b) {
     V(pair) r;
     r.high = V(dmul)(a, b);
-    r.low = V(dfma)(a, b, V(dneg)(r.high));
+    r.low = V(dfma_exact)(a, b, V(dneg)(r.high));
     return r;
 }
 
@@ -28431,7 +30400,8 @@ DVTI_INLINE V(pair) V(dd_quotient)(V(pair) a, V(pair) b) {
     const V(d) part = V(ddiv)(V(dset)(1), b.high);
     V(pair) q;
     q.high = V(dmul)(a.high, part);
-    q.low = V(dadd)(V(dfnma)(q.high, b.high, a.high), V(dfnma)(q.high, b.low, a.low));
+    q.low = V(dadd)(V(dfma_exact)(V(dneg)(q.high), b.high, a.high),
+                    V(dfnma)(q.high, b.low, a.low));
     q.low = V(dmul)(q.low, part);
     return q;
 }
@@ -28740,7 +30710,7 @@ DVTI_INLINE V(pair) V(dangle_reduce)(V(d) x, V(d) * quarters) {
     const V(d) second = V(dset)(6.123233995736766e-17), third = V(dset)(-1.4973849048591833e-33);
     V(d) n = V(dround)(V(dmul)(x, V(dset)(0.63661977236758138))), first, w, back;
     V(pair) r;
-    first = V(dfnma)(n, V(dset)(1.5707963267948966), x);
+    first = V(dfma_exact)(V(dneg)(n), V(dset)(1.5707963267948966), x);
     w = V(dmul)(n, second);
     r.high = V(dsub)(first, w);
     back = V(dsub)(r.high, first);
@@ -29003,7 +30973,35 @@ DVTI_INLINE V(d) V(dpow_special)(V(d) a, V(d) b, V(d) result) {
     return V(dselect)(V(nor)(V(deq)(b, none), V(deq)(a, one)), one, result);
 }
 
-DVTI_INLINE V(d) V(dpow)(V(d) a, V(d) b) {
+/* As pow_half, pow_cube, pow_is_simple and pow_simple of floats (2_core/math/powers.inl). */
+DVTI_INLINE V(d) V(dpow_half)(V(d) a) {
+    const V(d) most = V(dset)((double)INFINITY);
+    return V(dsqrt)(V(dselect)(V(deq)(a, V(dneg)(most)), most, V(dadd)(a, V(dzero)())));
+}
+
+DVTI_INLINE V(d) V(dpow_cube)(V(d) a) {
+    V(n) finite = V(dle)(V(dabs)(a), V(dset)(8.958978968711217e+102) /* 2^342 */);
+    V(d) b = V(dselect)(finite, a, V(dzero)()), rest = V(dfma)(b, b, V(dneg)(V(dmul)(b, b)));
+    return V(dfma)(V(dmul)(a, a), a, V(dmul)(rest, b));
+}
+
+DVTI_INLINE V(n) V(dpow_is_simple)(V(d) b) {
+    V(n) r = V(nor)(V(deq)(b, V(dset)(-1)), V(deq)(b, V(dzero)()));
+    r = V(nor)(r, V(nor)(V(deq)(b, V(dset)(0.5)), V(deq)(b, V(dset)(1))));
+    return V(nor)(r, V(nor)(V(deq)(b, V(dset)(2)), V(deq)(b, V(dset)(3))));
+}
+
+DVTI_INLINE V(d) V(dpow_simple)(V(d) a, V(d) b) {
+    const V(d) one = V(dset)(1);
+    V(n) half = V(deq)(b, V(dset)(0.5)), inverse = V(deq)(b, V(dset)(-1));
+    V(d) r = V(dselect)(V(deq)(b, V(dzero)()), one, a);
+    r = V(dselect)(inverse, V(ddiv)(one, V(dselect)(inverse, a, one)), r);
+    r = V(dselect)(half, V(dpow_half)(V(dselect)(half, a, one)), r);
+    r = V(dselect)(V(deq)(b, V(dset)(2)), V(dmul)(a, a), r);
+    return V(dselect)(V(deq)(b, V(dset)(3)), V(dpow_cube)(a), r);
+}
+
+DVTI_INLINE V(d) V(dpow_by_log)(V(d) a, V(d) b) {
     bool rare = V(dlog_rare)(a);
     V(pair) log2 = V(dlog2_exact)(V(dabs)(a), rare), y = V(dd_product)(b, log2.high), r;
     V(d) n, result;
@@ -29017,6 +31015,12 @@ DVTI_INLINE V(d) V(dpow)(V(d) a, V(d) b) {
     if (rare || V(nbits)(V(dle)(V(dabs)(b), V(dset)(DBL_MAX))) != 0xff)
         result = V(dpow_special)(a, b, result);
     return result;
+}
+
+DVTI_INLINE V(d) V(dpow)(V(d) a, V(d) b) {
+    V(n) simple = V(dpow_is_simple)(b);
+    V(d) r = V(dpow_by_log)(a, b);
+    return V(nbits)(simple) ? V(dselect)(simple, V(dpow_simple)(a, b), r) : r;
 }
 
 /* The rest does not have b's sign, and is not 0. */
@@ -29035,9 +31039,15 @@ DVTI_INLINE V(d) V(dremainder)(V(d) a, V(d) b, V(d) quotient) {
 
 /* Some lane's quotient is too large for that, or no number. */
 DVTI_INLINE bool V(ddivision_rare)(V(d) quotient, V(d) b) {
+#if defined(DVTI_NO_FMA) /* the remainder is not exact */
+    (void)quotient;
+    (void)b;
+    return true;
+#else
     V(n) common = V(nand)(V(dle)(V(dabs)(quotient), V(dset)(2251799813685248.)),
                           V(dle)(V(dabs)(b), V(dset)(DBL_MAX)));
     return V(nbits)(common) != 0xff;
+#endif
 }
 
 static V(d) V(ddivision_by_lanes)(V(d) a, V(d) b, double (*divide)(double, double)) {
@@ -29263,6 +31273,38 @@ static void V(body_where)(const dvti_loop *loop, const double *const *in, void *
         V(dstore)(to, V(dselect)(V(dnonzero)(V(dload)(p)), V(dload)(q), V(dload)(s)));
 }
 
+DVTI_INLINE V(d) V(dpower_of)(V(d) a, int twice) {
+    switch (twice) {
+    case -2:
+        return V(ddiv)(V(dset)(1), a);
+    case 0:
+        return V(dset)(1);
+    case 1:
+        return V(dpow_half)(a);
+    case 2:
+        return a;
+    case 4:
+        return V(dmul)(a, a);
+    default:
+        return V(dpow_cube)(a);
+    }
+}
+
+/* One exponent for all elements may make pow a quick loop; the bits are those of V(dpow). */
+static void V(body_power)(const dvti_loop *loop, const double *const *in, void *out, int64_t n) {
+    const double *p = in[0];
+    const int64_t p_step = 8 * loop->step[0];
+    double *to = (double *)out;
+    int twice;
+    if (loop->step[1] || !dvti_simple_exponent(*in[1])) {
+        V(body_pow)(loop, in, out, n);
+        return;
+    }
+    twice = (int)(2 * *in[1]);
+    for (; n > 0; n--, to += 8, p += p_step)
+        V(dstore)(to, V(dpower_of)(V(dload)(p), twice));
+}
+
 /* NULL: there is none. */
 static V(body) V(body_of)(dvti_op op, int *operands) {
 #define DVTI_ROW(name, count)                                                                      \
@@ -29299,12 +31341,14 @@ static V(body) V(body_of)(dvti_op op, int *operands) {
         DVTI_ROW(atan, 1)
         DVTI_ROW(floor_div, 2)
         DVTI_ROW(mod, 2)
-        DVTI_ROW(pow, 2)
         DVTI_ROW(atan2, 2)
         DVTI_ROW(hypot, 2)
         DVTI_ROW(add, 2)
         DVTI_ROW(mul, 2)
         DVTI_ROW(where, 3)
+    case DVTI_OP_pow:
+        *operands = 2;
+        return V(body_power);
     case DVTI_OP_log:
     case DVTI_OP_log2:
     case DVTI_OP_log10:
@@ -31282,6 +33326,7 @@ DVTI_INLINE V(words) V(philox)(uint64_t at, const V(rounds) * rounds) {
     const V(l) factor0 = V(lset)(0xD2511F53), factor1 = V(lset)(0xCD9E8D57);
     const V(l) lower = V(lset)(0xffffffff);
     V(l) w[2][4], product0, product1;
+    const int first = DVTI_BIG_ENDIAN; /* which of an int64's halves is the even lane */
     int64_t groups[8];
     V(words) r;
     int i, k;
@@ -31308,7 +33353,7 @@ DVTI_INLINE V(words) V(philox)(uint64_t at, const V(rounds) * rounds) {
     }
     DVTI_UNROLL
     for (k = 0; k < 4; k++)
-        r.w[k] = V(l_as_i)(V(lor)(V(land)(w[0][k], lower), V(lshl)(w[1][k], 32)));
+        r.w[k] = V(l_as_i)(V(lor)(V(land)(w[first][k], lower), V(lshl)(w[!first][k], 32)));
     return r;
 }
 
@@ -31999,9 +34044,10 @@ static void V(fold_extreme)(const dvti_folding *folding) {
 /* ==== begin src/3_cpu/simd/reduce_columns.inl ==== */
 /* Reductions of float to neighbouring results: rows of n <= DVTI_ACROSS elements, `step` apart. value and at have room for whole vectors. */
 
-/* The sum of four rows of the columns whose bits are the upper halves of words, or the lower ones. */
+/* The sum of four rows of the columns whose bits are the upper halves of words, or the lower ones: where those come first in memory, the
+   upper ones. `upper` is as on little-endian machines. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/3_cpu/simd/reduce_columns.inl"
+#line 4 "src/3_cpu/simd/reduce_columns.inl"
 #endif
 DVTI_INLINE V(f) V(half4_bf16)(const uint16_t *x, int64_t step, bool upper) {
     V(f) v[4];
@@ -32009,7 +34055,7 @@ DVTI_INLINE V(f) V(half4_bf16)(const uint16_t *x, int64_t step, bool upper) {
     DVTI_REPEAT(4)
     for (i = 0; i < 4; i++) {
         const V(i) w = V(iload)((const int32_t *)(const void *)(x + i * step));
-        v[i] = V(as_f)(upper ? V(iand)(w, V(iset)(-65536)) : V(ishl)(w, 16));
+        v[i] = V(as_f)(upper != DVTI_BIG_ENDIAN ? V(iand)(w, V(iset)(-65536)) : V(ishl)(w, 16));
     }
     return V(add)(V(add)(v[0], v[1]), V(fma)(v[2], V(set)(1), v[3]));
 }
@@ -33225,7 +35271,7 @@ DVTI_FN const dvti_simd *dvti_simd_avx512(void) {
 #endif
 /* ==== end src/3_cpu/simd/tier_avx512.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 81 "src/devtensor_spine.h"
+#line 87 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/tier_plain.c ==== */
 /* The tier of every processor: NEON on 64-bit ARM, elsewhere what the compiler makes of vectors of 16 bytes. */
@@ -33234,6 +35280,8 @@ DVTI_FN const dvti_simd *dvti_simd_avx512(void) {
 #endif
 #if DVTI_PLAIN
 #if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wpsabi" /* functions that take vectors are our own */
 #pragma GCC push_options
 #pragma GCC optimize("O2,fp-contract=off")
 #endif
@@ -33245,6 +35293,8 @@ DVTI_FN const dvti_simd *dvti_simd_avx512(void) {
 #define DVTI_TIER_NAME "plain"
 #if defined(FP_FAST_FMAF) || defined(DEVTENSOR_PLAIN_TIER)
 #define DVTI_PLAIN_FMA
+#else
+#define DVTI_NO_FMA
 #endif
 #endif
 /* ==== begin src/3_cpu/simd/words_begin.inl ==== */
@@ -33301,7 +35351,7 @@ DVTI_FN const dvti_simd *dvti_simd_avx512(void) {
     }
 /* ==== end src/3_cpu/simd/words_begin.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 18 "src/3_cpu/simd/tier_plain.c"
+#line 22 "src/3_cpu/simd/tier_plain.c"
 #endif
 /* ==== begin src/3_cpu/simd/part_plain.inl ==== */
 /* The part of a vector that one register holds: 16 bytes, in the compiler's own vector types, which it makes of whatever the machine
@@ -33715,7 +35765,7 @@ DVTI_PART_SHIFT(pl, p_lshr, (V(pl))((V(pw))a >> n))
 #undef DVTI_PLAIN_STORE_N
 /* ==== end src/3_cpu/simd/part_plain.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 19 "src/3_cpu/simd/tier_plain.c"
+#line 23 "src/3_cpu/simd/tier_plain.c"
 #endif
 /* ==== begin src/3_cpu/simd/tier.inl ==== */
 /* What a tier consists of: its words, the kernels of every family, and the table of them. */
@@ -34896,7 +36946,7 @@ DVTI_INLINE V(f) V(pow_special)(V(f) a, V(f) b, V(f) result) {
     return V(select)(V(mor)(V(eq)(b, none), V(eq)(a, one)), one, result);
 }
 
-DVTI_INLINE V(f) V(pow)(V(f) a, V(f) b) {
+DVTI_INLINE V(f) V(pow_by_log)(V(f) a, V(f) b) {
     V(f) size = V(abs)(a), r;
     V(d) low = V(dmul)(V(widen_low)(b), V(wide_log2)(V(widen_low)(size)));
     V(d) high = V(dmul)(V(widen_high)(b), V(wide_log2)(V(widen_high)(size)));
@@ -34904,6 +36954,52 @@ DVTI_INLINE V(f) V(pow)(V(f) a, V(f) b) {
     if (V(log_rare)(a) || V(mbits)(V(le)(V(abs)(b), V(set)(FLT_MAX))) != 0xffff)
         r = V(pow_special)(a, b, r);
     return r;
+}
+
+/* a^0.5, which Annex F tells from the square root: 0 of -0, and infinity of -infinity. */
+DVTI_INLINE V(f) V(pow_half)(V(f) a) {
+    V(m) lowest = V(eq)(a, V(set)(-INFINITY));
+    return V(sqrt)(V(select)(lowest, V(set)(INFINITY), V(add)(a, V(zero)())));
+}
+
+/* a^3, rounded once but for one in 2^24: the square's rounding error is added, unless the cube is infinite anyway. There that error's
+   product with a may be infinite too, with the other sign. */
+DVTI_INLINE V(f) V(pow_cube)(V(f) a) {
+    V(m) finite = V(le)(V(abs)(a), V(set)(8796093022208.f)); /* 2^43 */
+    V(f) b = V(select)(finite, a, V(zero)()), rest = V(fma)(b, b, V(neg)(V(mul)(b, b)));
+    return V(fma)(V(mul)(a, a), a, V(mul)(rest, b));
+}
+
+/* The exponents that need no logarithm. Whoever computes with one of them for all elements may do only that formula. */
+DVTI_INLINE V(m) V(pow_is_simple)(V(f) b) {
+    V(m) r = V(mor)(V(eq)(b, V(set)(-1)), V(eq)(b, V(zero)()));
+    r = V(mor)(r, V(mor)(V(eq)(b, V(set)(0.5f)), V(eq)(b, V(set)(1))));
+    return V(mor)(r, V(mor)(V(eq)(b, V(set)(2)), V(eq)(b, V(set)(3))));
+}
+
+DVTI_INLINE V(f) V(pow_simple)(V(f) a, V(f) b) {
+    const V(f) one = V(set)(1);
+    V(m) half = V(eq)(b, V(set)(0.5f)), inverse = V(eq)(b, V(set)(-1));
+    V(f) r = V(select)(V(eq)(b, V(zero)()), one, a);
+    r = V(select)(inverse, V(div)(one, V(select)(inverse, a, one)), r); /* of others no exceptions */
+    r = V(select)(half, V(pow_half)(V(select)(half, a, one)), r);
+    r = V(select)(V(eq)(b, V(set)(2)), V(mul)(a, a), r);
+    return V(select)(V(eq)(b, V(set)(3)), V(pow_cube)(a), r);
+}
+
+/* The lanes whose exponents are simple, most often none. Those exponents have two binary digits at most, which is quicker to see. */
+DVTI_INLINE uint32_t V(pow_simple_lanes)(V(f) b) {
+    V(m) brief = V(ieq)(V(iand)(V(as_i)(b), V(iset)(0x3fffff)), V(iset)(0));
+    return V(mbits)(brief) ? V(mbits)(V(pow_is_simple)(b)) : 0;
+}
+
+DVTI_INLINE V(f) V(pow)(V(f) a, V(f) b) {
+    const uint32_t simple = V(pow_simple_lanes)(b);
+    V(f) r;
+    if (simple == 0xffff)
+        return V(pow_simple)(a, b);
+    r = V(pow_by_log)(a, b);
+    return simple ? V(select)(V(pow_is_simple)(b), V(pow_simple)(a, b), r) : r;
 }
 
 DVTI_INLINE V(d) V(wide_hypot)(V(d) a, V(d) b) {
@@ -34945,9 +37041,15 @@ DVTI_INLINE V(f) V(remainder)(V(f) a, V(f) b, V(f) quotient) {
 
 /* Some lane's quotient is too large for that, or no number. */
 DVTI_INLINE bool V(division_rare)(V(f) quotient, V(f) b) {
+#if defined(DVTI_NO_FMA) /* the remainder is not exact */
+    (void)quotient;
+    (void)b;
+    return true;
+#else
     V(m) common = V(mand)(V(le)(V(abs)(quotient), V(set)(4194304)),
                           V(le)(V(abs)(b), V(set)(FLT_MAX)));
     return V(mbits)(common) != 0xffff;
+#endif
 }
 
 static V(f) V(division_by_lanes)(V(f) a, V(f) b, float (*divide)(float, float)) {
@@ -35186,12 +37288,46 @@ DVTI_EW2(floor_div, V(floor_div)(a, b))
 DVTI_EW2(mod, V(mod)(a, b))
 DVTI_EW3(where, V(select)(V(nonzero)(a), b, c))
 
+/* Twice the exponent is in loop->low. */
+DVTI_INLINE V(f) V(power_of)(V(f) a, const dvti_loop *loop) {
+    switch ((int)loop->low) {
+    case -2:
+        return V(div)(V(set)(1), a);
+    case 0:
+        return V(set)(1);
+    case 1:
+        return V(pow_half)(a);
+    case 2:
+        return a;
+    case 4:
+        return V(mul)(a, a);
+    default:
+        return V(pow_cube)(a);
+    }
+}
+
+DVTI_EW1(powers, V(power_of)(a, loop))
+
+/* One exponent for all elements may make pow a quick loop; the bits are those of V(pow). */
+static void V(ew_power)(const dvti_loop *loop) {
+    const float *exponent = (const float *)loop->in[1];
+    dvti_loop quick = *loop;
+    if (loop->step[1] || !dvti_simple_exponent((double)*exponent)) {
+        V(ew_pow)(loop);
+        return;
+    }
+    quick.low = 2 * (double)*exponent;
+    V(ew_powers)(&quick);
+}
+
 static dvti_loop_fn V(loop_f32)(dvti_op op) {
 #define DVTI_ROW(name)                                                                             \
     case DVTI_OP_##name:                                                                           \
         return V(ew_##name);
 #define DVTI_FUNCTION(name, files) DVTI_ROW(name)
 #define DVTI_QUICK(name, value) case DVTI_OP_##name:
+    if (op == DVTI_OP_pow)
+        return V(ew_power);
     switch ((int)op) {
         DVTI_SIMPLE1(DVTI_QUICK)
         return V(ew_simple1);
@@ -35374,10 +37510,28 @@ DVTI_INLINE V(pair) V(dd_sum)(V(d) a, V(d) b) {
     return r;
 }
 
+/* a * b + c rounded once, where the rest of a product must be exact. */
+#if defined(DVTI_NO_FMA)
+static V(d) V(dfma_exact)(V(d) a, V(d) b, V(d) c) {
+    double lanes[3][8];
+    int k;
+    V(dstore)(lanes[0], a);
+    V(dstore)(lanes[1], b);
+    V(dstore)(lanes[2], c);
+    for (k = 0; k < 8; k++)
+        lanes[0][k] = dvti_fma(lanes[0][k], lanes[1][k], lanes[2][k]);
+    return V(dload)(lanes[0]);
+}
+#else
+DVTI_INLINE V(d) V(dfma_exact)(V(d) a, V(d) b, V(d) c) {
+    return V(dfma)(a, b, c);
+}
+#endif
+
 DVTI_INLINE V(pair) V(dd_product)(V(d) a, V(d) b) {
     V(pair) r;
     r.high = V(dmul)(a, b);
-    r.low = V(dfma)(a, b, V(dneg)(r.high));
+    r.low = V(dfma_exact)(a, b, V(dneg)(r.high));
     return r;
 }
 
@@ -35395,7 +37549,8 @@ DVTI_INLINE V(pair) V(dd_quotient)(V(pair) a, V(pair) b) {
     const V(d) part = V(ddiv)(V(dset)(1), b.high);
     V(pair) q;
     q.high = V(dmul)(a.high, part);
-    q.low = V(dadd)(V(dfnma)(q.high, b.high, a.high), V(dfnma)(q.high, b.low, a.low));
+    q.low = V(dadd)(V(dfma_exact)(V(dneg)(q.high), b.high, a.high),
+                    V(dfnma)(q.high, b.low, a.low));
     q.low = V(dmul)(q.low, part);
     return q;
 }
@@ -35704,7 +37859,7 @@ DVTI_INLINE V(pair) V(dangle_reduce)(V(d) x, V(d) * quarters) {
     const V(d) second = V(dset)(6.123233995736766e-17), third = V(dset)(-1.4973849048591833e-33);
     V(d) n = V(dround)(V(dmul)(x, V(dset)(0.63661977236758138))), first, w, back;
     V(pair) r;
-    first = V(dfnma)(n, V(dset)(1.5707963267948966), x);
+    first = V(dfma_exact)(V(dneg)(n), V(dset)(1.5707963267948966), x);
     w = V(dmul)(n, second);
     r.high = V(dsub)(first, w);
     back = V(dsub)(r.high, first);
@@ -35967,7 +38122,35 @@ DVTI_INLINE V(d) V(dpow_special)(V(d) a, V(d) b, V(d) result) {
     return V(dselect)(V(nor)(V(deq)(b, none), V(deq)(a, one)), one, result);
 }
 
-DVTI_INLINE V(d) V(dpow)(V(d) a, V(d) b) {
+/* As pow_half, pow_cube, pow_is_simple and pow_simple of floats (2_core/math/powers.inl). */
+DVTI_INLINE V(d) V(dpow_half)(V(d) a) {
+    const V(d) most = V(dset)((double)INFINITY);
+    return V(dsqrt)(V(dselect)(V(deq)(a, V(dneg)(most)), most, V(dadd)(a, V(dzero)())));
+}
+
+DVTI_INLINE V(d) V(dpow_cube)(V(d) a) {
+    V(n) finite = V(dle)(V(dabs)(a), V(dset)(8.958978968711217e+102) /* 2^342 */);
+    V(d) b = V(dselect)(finite, a, V(dzero)()), rest = V(dfma)(b, b, V(dneg)(V(dmul)(b, b)));
+    return V(dfma)(V(dmul)(a, a), a, V(dmul)(rest, b));
+}
+
+DVTI_INLINE V(n) V(dpow_is_simple)(V(d) b) {
+    V(n) r = V(nor)(V(deq)(b, V(dset)(-1)), V(deq)(b, V(dzero)()));
+    r = V(nor)(r, V(nor)(V(deq)(b, V(dset)(0.5)), V(deq)(b, V(dset)(1))));
+    return V(nor)(r, V(nor)(V(deq)(b, V(dset)(2)), V(deq)(b, V(dset)(3))));
+}
+
+DVTI_INLINE V(d) V(dpow_simple)(V(d) a, V(d) b) {
+    const V(d) one = V(dset)(1);
+    V(n) half = V(deq)(b, V(dset)(0.5)), inverse = V(deq)(b, V(dset)(-1));
+    V(d) r = V(dselect)(V(deq)(b, V(dzero)()), one, a);
+    r = V(dselect)(inverse, V(ddiv)(one, V(dselect)(inverse, a, one)), r);
+    r = V(dselect)(half, V(dpow_half)(V(dselect)(half, a, one)), r);
+    r = V(dselect)(V(deq)(b, V(dset)(2)), V(dmul)(a, a), r);
+    return V(dselect)(V(deq)(b, V(dset)(3)), V(dpow_cube)(a), r);
+}
+
+DVTI_INLINE V(d) V(dpow_by_log)(V(d) a, V(d) b) {
     bool rare = V(dlog_rare)(a);
     V(pair) log2 = V(dlog2_exact)(V(dabs)(a), rare), y = V(dd_product)(b, log2.high), r;
     V(d) n, result;
@@ -35981,6 +38164,12 @@ DVTI_INLINE V(d) V(dpow)(V(d) a, V(d) b) {
     if (rare || V(nbits)(V(dle)(V(dabs)(b), V(dset)(DBL_MAX))) != 0xff)
         result = V(dpow_special)(a, b, result);
     return result;
+}
+
+DVTI_INLINE V(d) V(dpow)(V(d) a, V(d) b) {
+    V(n) simple = V(dpow_is_simple)(b);
+    V(d) r = V(dpow_by_log)(a, b);
+    return V(nbits)(simple) ? V(dselect)(simple, V(dpow_simple)(a, b), r) : r;
 }
 
 /* The rest does not have b's sign, and is not 0. */
@@ -35999,9 +38188,15 @@ DVTI_INLINE V(d) V(dremainder)(V(d) a, V(d) b, V(d) quotient) {
 
 /* Some lane's quotient is too large for that, or no number. */
 DVTI_INLINE bool V(ddivision_rare)(V(d) quotient, V(d) b) {
+#if defined(DVTI_NO_FMA) /* the remainder is not exact */
+    (void)quotient;
+    (void)b;
+    return true;
+#else
     V(n) common = V(nand)(V(dle)(V(dabs)(quotient), V(dset)(2251799813685248.)),
                           V(dle)(V(dabs)(b), V(dset)(DBL_MAX)));
     return V(nbits)(common) != 0xff;
+#endif
 }
 
 static V(d) V(ddivision_by_lanes)(V(d) a, V(d) b, double (*divide)(double, double)) {
@@ -36227,6 +38422,38 @@ static void V(body_where)(const dvti_loop *loop, const double *const *in, void *
         V(dstore)(to, V(dselect)(V(dnonzero)(V(dload)(p)), V(dload)(q), V(dload)(s)));
 }
 
+DVTI_INLINE V(d) V(dpower_of)(V(d) a, int twice) {
+    switch (twice) {
+    case -2:
+        return V(ddiv)(V(dset)(1), a);
+    case 0:
+        return V(dset)(1);
+    case 1:
+        return V(dpow_half)(a);
+    case 2:
+        return a;
+    case 4:
+        return V(dmul)(a, a);
+    default:
+        return V(dpow_cube)(a);
+    }
+}
+
+/* One exponent for all elements may make pow a quick loop; the bits are those of V(dpow). */
+static void V(body_power)(const dvti_loop *loop, const double *const *in, void *out, int64_t n) {
+    const double *p = in[0];
+    const int64_t p_step = 8 * loop->step[0];
+    double *to = (double *)out;
+    int twice;
+    if (loop->step[1] || !dvti_simple_exponent(*in[1])) {
+        V(body_pow)(loop, in, out, n);
+        return;
+    }
+    twice = (int)(2 * *in[1]);
+    for (; n > 0; n--, to += 8, p += p_step)
+        V(dstore)(to, V(dpower_of)(V(dload)(p), twice));
+}
+
 /* NULL: there is none. */
 static V(body) V(body_of)(dvti_op op, int *operands) {
 #define DVTI_ROW(name, count)                                                                      \
@@ -36263,12 +38490,14 @@ static V(body) V(body_of)(dvti_op op, int *operands) {
         DVTI_ROW(atan, 1)
         DVTI_ROW(floor_div, 2)
         DVTI_ROW(mod, 2)
-        DVTI_ROW(pow, 2)
         DVTI_ROW(atan2, 2)
         DVTI_ROW(hypot, 2)
         DVTI_ROW(add, 2)
         DVTI_ROW(mul, 2)
         DVTI_ROW(where, 3)
+    case DVTI_OP_pow:
+        *operands = 2;
+        return V(body_power);
     case DVTI_OP_log:
     case DVTI_OP_log2:
     case DVTI_OP_log10:
@@ -38246,6 +40475,7 @@ DVTI_INLINE V(words) V(philox)(uint64_t at, const V(rounds) * rounds) {
     const V(l) factor0 = V(lset)(0xD2511F53), factor1 = V(lset)(0xCD9E8D57);
     const V(l) lower = V(lset)(0xffffffff);
     V(l) w[2][4], product0, product1;
+    const int first = DVTI_BIG_ENDIAN; /* which of an int64's halves is the even lane */
     int64_t groups[8];
     V(words) r;
     int i, k;
@@ -38272,7 +40502,7 @@ DVTI_INLINE V(words) V(philox)(uint64_t at, const V(rounds) * rounds) {
     }
     DVTI_UNROLL
     for (k = 0; k < 4; k++)
-        r.w[k] = V(l_as_i)(V(lor)(V(land)(w[0][k], lower), V(lshl)(w[1][k], 32)));
+        r.w[k] = V(l_as_i)(V(lor)(V(land)(w[first][k], lower), V(lshl)(w[!first][k], 32)));
     return r;
 }
 
@@ -38963,9 +41193,10 @@ static void V(fold_extreme)(const dvti_folding *folding) {
 /* ==== begin src/3_cpu/simd/reduce_columns.inl ==== */
 /* Reductions of float to neighbouring results: rows of n <= DVTI_ACROSS elements, `step` apart. value and at have room for whole vectors. */
 
-/* The sum of four rows of the columns whose bits are the upper halves of words, or the lower ones. */
+/* The sum of four rows of the columns whose bits are the upper halves of words, or the lower ones: where those come first in memory, the
+   upper ones. `upper` is as on little-endian machines. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/3_cpu/simd/reduce_columns.inl"
+#line 4 "src/3_cpu/simd/reduce_columns.inl"
 #endif
 DVTI_INLINE V(f) V(half4_bf16)(const uint16_t *x, int64_t step, bool upper) {
     V(f) v[4];
@@ -38973,7 +41204,7 @@ DVTI_INLINE V(f) V(half4_bf16)(const uint16_t *x, int64_t step, bool upper) {
     DVTI_REPEAT(4)
     for (i = 0; i < 4; i++) {
         const V(i) w = V(iload)((const int32_t *)(const void *)(x + i * step));
-        v[i] = V(as_f)(upper ? V(iand)(w, V(iset)(-65536)) : V(ishl)(w, 16));
+        v[i] = V(as_f)(upper != DVTI_BIG_ENDIAN ? V(iand)(w, V(iset)(-65536)) : V(ishl)(w, 16));
     }
     return V(add)(V(add)(v[0], v[1]), V(fma)(v[2], V(set)(1), v[3]));
 }
@@ -40132,7 +42363,7 @@ static const dvti_simd V(table) = {
     V(load_row),       V(store_row), &V(f64)};
 /* ==== end src/3_cpu/simd/tier.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 20 "src/3_cpu/simd/tier_plain.c"
+#line 24 "src/3_cpu/simd/tier_plain.c"
 #endif
 
 DVTI_FN const dvti_simd *dvti_simd_plain(void) {
@@ -40178,18 +42409,22 @@ DVTI_FN const dvti_simd *dvti_simd_plain(void) {
 #undef DVTI_LN2_LOW
 /* ==== end src/3_cpu/simd/words_end.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 26 "src/3_cpu/simd/tier_plain.c"
+#line 30 "src/3_cpu/simd/tier_plain.c"
 #endif
 #if defined(DVTI_PLAIN_FMA)
 #undef DVTI_PLAIN_FMA
 #endif
+#if defined(DVTI_NO_FMA)
+#undef DVTI_NO_FMA
+#endif
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC pop_options
+#pragma GCC diagnostic pop
 #endif
 #endif
 /* ==== end src/3_cpu/simd/tier_plain.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 82 "src/devtensor_spine.h"
+#line 88 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/cold_begin.inl ==== */
 /* Rooms that decide and describe, and leave the computing to others, begin here. GCC compiles them with -O1 where the program has -O2 or
@@ -40203,7 +42438,7 @@ DVTI_FN const dvti_simd *dvti_simd_plain(void) {
 #endif
 /* ==== end src/1_base/cold_begin.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 83 "src/devtensor_spine.h"
+#line 89 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_off.c ==== */
 /* What is left of CUDA under DEVTENSOR_NO_CUDA. */
@@ -40272,7 +42507,7 @@ DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
 #endif
 /* ==== end src/3_cuda/dvt_cuda_off.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 84 "src/devtensor_spine.h"
+#line 90 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_CUDA)
 /* ==== begin src/3_cuda/driver/dvt_cuda_driver.c ==== */
@@ -41020,7 +43255,7 @@ DVTI_FN dvt_status dvti_cuda_fail(const char *function, const char *call, dvti_c
 #undef DVTI_CUDA_LIBRARY
 /* ==== end src/3_cuda/driver/dvt_cuda_driver.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 86 "src/devtensor_spine.h"
+#line 92 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/driver/dvt_cuda_nvrtc.c ==== */
 /* Finding NVRTC: the path that the user names, what the process has already, the loader's own search, Python's wheels, the
@@ -41239,7 +43474,7 @@ DVTI_FN const dvti_nvrtc *dvti_nvrtc_open(const char *function) {
 #undef DVTI_NVRTC_PATH
 /* ==== end src/3_cuda/driver/dvt_cuda_nvrtc.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 87 "src/devtensor_spine.h"
+#line 93 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/driver/dvt_nccl.c ==== */
 /* Opening NCCL, and its communicators. It is asked for by DEVTENSOR_NCCL=1; without it, and without the library, sums over cards are made by
@@ -41385,7 +43620,7 @@ DVTI_FN const dvti_nccl_comm *dvti_nccl_comms(const int *cards, int n) {
 #undef DVTI_NCCL_GROUPS
 /* ==== end src/3_cuda/driver/dvt_nccl.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 88 "src/devtensor_spine.h"
+#line 94 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/driver/dvt_nvml.c ==== */
 /* The free memory of a card, asked of NVML (what nvidia-smi asks), which needs no context on it. Optional: without it the free memory is
@@ -41450,7 +43685,7 @@ DVTI_FN int64_t dvti_nvml_free(dvti_cu_device card) {
 }
 /* ==== end src/3_cuda/driver/dvt_nvml.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 89 "src/devtensor_spine.h"
+#line 95 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_all_reduce.c ==== */
 /* Sums over several gpus, by kernels that read the others' memory (kernels/all_reduce.cu). The compute streams meet before and after:
@@ -41931,7 +44166,7 @@ DVTI_FN dvt_status dvti_cuda_all_reduce(const char *name, dvti_device *const *de
 #undef DVTI_ONE_STAGE_BYTES
 /* ==== end src/3_cuda/device/dvt_cuda_all_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 90 "src/devtensor_spine.h"
+#line 96 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_copy.c ==== */
 /* Bytes between main memory and a card. Small copies stand in the compute stream; large ones go in chunks through streams of
@@ -42094,7 +44329,7 @@ DVTI_FN dvt_status dvti_cuda_download(dvti_device *device, void *dst, const void
 }
 /* ==== end src/3_cuda/device/dvt_cuda_copy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 91 "src/devtensor_spine.h"
+#line 97 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_device.c ==== */
 /* Cards and the gpu(i) on them: opening, closing, what can be asked. */
@@ -42285,7 +44520,7 @@ DVTI_FN void dvti_cuda_describe(int index, const dvti_device *device, dvt_device
 }
 /* ==== end src/3_cuda/device/dvt_cuda_device.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 92 "src/devtensor_spine.h"
+#line 98 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_enter.c ==== */
 /* A gpu(i) and its card, and making the card's context current: what every other file here begins with. */
@@ -42320,7 +44555,7 @@ DVTI_FN void dvti_cuda_leave(bool pushed) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_enter.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 93 "src/devtensor_spine.h"
+#line 99 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_error.c ==== */
 /* What goes wrong on a card. Most errors belong to the call that got them. Some end the card's context: a kernel that reads where it
@@ -42531,7 +44766,7 @@ DVTI_FN void dvti_cuda_end(dvti_cuda_gpu *gpu, bool pushed) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_error.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 94 "src/devtensor_spine.h"
+#line 100 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_memory.c ==== */
 /* The caching allocator of one gpu(i): segments from the driver are cut into blocks, and blocks that are released are handed out again
@@ -42807,7 +45042,7 @@ DVTI_FN void dvti_cuda_forget(dvti_cuda_memory *memory) {
 #undef DVTI_CUDA_LARGE_UNIT
 /* ==== end src/3_cuda/device/dvt_cuda_memory.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 95 "src/devtensor_spine.h"
+#line 101 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_order.c ==== */
 /* What keeps the streams of a gpu(i) in order; see dvt_cuda_device.h. */
@@ -43028,7 +45263,7 @@ DVTI_FN void dvti_cuda_order_close(dvti_cuda_gpu *gpu) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_order.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 96 "src/devtensor_spine.h"
+#line 102 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_peer.c ==== */
 /* Copies between cards. Whether a card can reach another one's memory is not believed but tried, once for each pair: there are systems
@@ -43247,7 +45482,7 @@ DVTI_FN dvt_status dvti_cuda_copy_from(dvti_device *device, void *dst, dvti_devi
 #undef DVTI_TRIAL_WORDS
 /* ==== end src/3_cuda/device/dvt_cuda_peer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 97 "src/devtensor_spine.h"
+#line 103 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_staging.c ==== */
 /* Page-locked memory between main memory and a card. The card copies to and from it without the driver's own staging, so a caller's memory
@@ -43328,7 +45563,7 @@ DVTI_FN void dvti_cuda_staging_close(dvti_cuda_gpu *gpu) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_staging.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 98 "src/devtensor_spine.h"
+#line 104 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_cache.c ==== */
 /* Compiled programs on disk, so that NVRTC is needed once per machine and not once per run.
@@ -43642,7 +45877,7 @@ DVTI_FN void dvti_cuda_cache_write(dvti_cuda_key key, const dvti_cuda_image *ima
 #endif
 /* ==== end src/3_cuda/jit/dvt_cuda_cache.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 99 "src/devtensor_spine.h"
+#line 105 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_text.c ==== */
 /* The text of programs: args.h, base.cu, the definitions of a variant, the functions that it needs, a family's file. */
@@ -45232,6 +47467,14 @@ static const char *const dvti_cuda_lines[] = {
 "            group[0].v[0] = dvti_ew_get<D>(p.data[K], at, p.bytes[K]);\n",
 "    }\n",
 "\n",
+"\n",
+"    __device__ inline typename dvti_stored<D>::type stored(const dvti_kelementwise &p, int u,\n",
+"                                                           int j) const {\n",
+"        if (p.kind[K] == DVTI_EW_SINGLE)\n",
+"            return dvti_ew_get<D>(p.data[K], 0, p.bytes[K]);\n",
+"        return group[u].v[!FLAT && p.kind[K] == DVTI_EW_GROUP ? 0 : j];\n",
+"    }\n",
+"\n",
 "    __device__ inline T value(const dvti_kelementwise &p, int u, int j) const {\n",
 "        if (p.kind[K] >= DVTI_EW_SINGLE)\n",
 "            return single;\n",
@@ -45251,9 +47494,13 @@ static const char *const dvti_cuda_lines[] = {
 "__device__ inline typename dvti_stored<D0>::type\n",
 "dvti_ew_result(const dvti_kelementwise &p, const dvti_operand<1, D1> &a,\n",
 "               const dvti_operand<2, D2> &b, const dvti_operand<3, D3> &c, int u, int j) {\n",
-"    const T x = a.value(p, u, j), y = N_IN > 1 ? b.value(p, u, j) : (T)0,\n",
-"            z = N_IN > 2 ? c.value(p, u, j) : (T)0;\n",
-"    return dvti_ew_narrow<D0>(dvti_apply(p, x, y, z), p.dtype[0]);\n",
+"    if constexpr (COPIES && D0 == D1 && D0 != ANY)\n",
+"        return a.stored(p, u, j);\n",
+"    else {\n",
+"        const T x = a.value(p, u, j), y = N_IN > 1 ? b.value(p, u, j) : (T)0,\n",
+"                z = N_IN > 2 ? c.value(p, u, j) : (T)0;\n",
+"        return dvti_ew_narrow<D0>(dvti_apply(p, x, y, z), p.dtype[0]);\n",
+"    }\n",
 "}\n",
 "\n",
 "\n",
@@ -47257,6 +49504,7 @@ static const char *const dvti_cuda_lines[] = {
 "\n",
 "\n",
 "\n",
+"\n",
 "enum { SUM, MEAN, PROD, MIN, MAX, ANY, ALL, NORM, LOGSUMEXP, ARGMIN, ARGMAX };\n",
 "\n",
 "#define VEC (16 / (int)sizeof(typename dvti_stored<D>::type))\n",
@@ -48779,7 +51027,7 @@ static const char *const dvti_cuda_lines[] = {
 "    return V(select)(V(mor)(V(eq)(b, none), V(eq)(a, one)), one, result);\n",
 "}\n",
 "\n",
-"DVTI_INLINE V(f) V(pow)(V(f) a, V(f) b) {\n",
+"DVTI_INLINE V(f) V(pow_by_log)(V(f) a, V(f) b) {\n",
 "    V(f) size = V(abs)(a), r;\n",
 "    V(d) low = V(dmul)(V(widen_low)(b), V(wide_log2)(V(widen_low)(size)));\n",
 "    V(d) high = V(dmul)(V(widen_high)(b), V(wide_log2)(V(widen_high)(size)));\n",
@@ -48787,6 +51035,52 @@ static const char *const dvti_cuda_lines[] = {
 "    if (V(log_rare)(a) || V(mbits)(V(le)(V(abs)(b), V(set)(FLT_MAX))) != 0xffff)\n",
 "        r = V(pow_special)(a, b, r);\n",
 "    return r;\n",
+"}\n",
+"\n",
+"\n",
+"DVTI_INLINE V(f) V(pow_half)(V(f) a) {\n",
+"    V(m) lowest = V(eq)(a, V(set)(-INFINITY));\n",
+"    return V(sqrt)(V(select)(lowest, V(set)(INFINITY), V(add)(a, V(zero)())));\n",
+"}\n",
+"\n",
+"\n",
+"\n",
+"DVTI_INLINE V(f) V(pow_cube)(V(f) a) {\n",
+"    V(m) finite = V(le)(V(abs)(a), V(set)(8796093022208.f));\n",
+"    V(f) b = V(select)(finite, a, V(zero)()), rest = V(fma)(b, b, V(neg)(V(mul)(b, b)));\n",
+"    return V(fma)(V(mul)(a, a), a, V(mul)(rest, b));\n",
+"}\n",
+"\n",
+"\n",
+"DVTI_INLINE V(m) V(pow_is_simple)(V(f) b) {\n",
+"    V(m) r = V(mor)(V(eq)(b, V(set)(-1)), V(eq)(b, V(zero)()));\n",
+"    r = V(mor)(r, V(mor)(V(eq)(b, V(set)(0.5f)), V(eq)(b, V(set)(1))));\n",
+"    return V(mor)(r, V(mor)(V(eq)(b, V(set)(2)), V(eq)(b, V(set)(3))));\n",
+"}\n",
+"\n",
+"DVTI_INLINE V(f) V(pow_simple)(V(f) a, V(f) b) {\n",
+"    const V(f) one = V(set)(1);\n",
+"    V(m) half = V(eq)(b, V(set)(0.5f)), inverse = V(eq)(b, V(set)(-1));\n",
+"    V(f) r = V(select)(V(eq)(b, V(zero)()), one, a);\n",
+"    r = V(select)(inverse, V(div)(one, V(select)(inverse, a, one)), r);\n",
+"    r = V(select)(half, V(pow_half)(V(select)(half, a, one)), r);\n",
+"    r = V(select)(V(eq)(b, V(set)(2)), V(mul)(a, a), r);\n",
+"    return V(select)(V(eq)(b, V(set)(3)), V(pow_cube)(a), r);\n",
+"}\n",
+"\n",
+"\n",
+"DVTI_INLINE uint32_t V(pow_simple_lanes)(V(f) b) {\n",
+"    V(m) brief = V(ieq)(V(iand)(V(as_i)(b), V(iset)(0x3fffff)), V(iset)(0));\n",
+"    return V(mbits)(brief) ? V(mbits)(V(pow_is_simple)(b)) : 0;\n",
+"}\n",
+"\n",
+"DVTI_INLINE V(f) V(pow)(V(f) a, V(f) b) {\n",
+"    const uint32_t simple = V(pow_simple_lanes)(b);\n",
+"    V(f) r;\n",
+"    if (simple == 0xffff)\n",
+"        return V(pow_simple)(a, b);\n",
+"    r = V(pow_by_log)(a, b);\n",
+"    return simple ? V(select)(V(pow_is_simple)(b), V(pow_simple)(a, b), r) : r;\n",
 "}\n",
 "\n",
 "DVTI_INLINE V(d) V(wide_hypot)(V(d) a, V(d) b) {\n",
@@ -48968,7 +51262,7 @@ DVTI_FN char *dvti_cuda_source(dvti_cuda_program program) {
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 100 "src/devtensor_spine.h"
+#line 106 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_compile.c ==== */
 /* From source to an image, by NVRTC: a CUBIN where it knows the card, PTX of the highest architecture that it knows otherwise. */
@@ -49099,7 +51393,7 @@ DVTI_FN dvt_status dvti_cuda_compile(int cc, bool fuse, const char *function, co
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_compile.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 101 "src/devtensor_spine.h"
+#line 107 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_jit.c ==== */
 /* Programs on cards: found, or made at their first use, and looked up by family, variant and entry. */
@@ -49332,7 +51626,7 @@ DVTI_FN dvt_status dvti_cuda_function(dvti_cuda_card *card, const char *function
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_jit.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 102 "src/devtensor_spine.h"
+#line 108 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/dvt_cuda_grid.c ==== */
 /* What the families share: views and divisors as kernels take them, grids, and the way into the compute stream. */
@@ -49415,7 +51709,7 @@ DVTI_FN dvt_status dvti_cuda_start(dvti_cuda_gpu *gpu, const dvti_launch *launch
 }
 /* ==== end src/3_cuda/launch/dvt_cuda_grid.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 103 "src/devtensor_spine.h"
+#line 109 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/dvt_cuda_launch.c ==== */
 /* The door of all kernels: which family serves a launch, and how much workspace it wants. */
@@ -49488,7 +51782,7 @@ DVTI_FN dvt_status dvti_cuda_run(dvti_cuda_gpu *gpu, const dvti_launch *launch) 
 }
 /* ==== end src/3_cuda/launch/dvt_cuda_launch.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 104 "src/devtensor_spine.h"
+#line 110 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/dvt_cuda_axes.c ==== */
 /* Axes of windows, as the families' geometry wants them: few, and in the order of memory. */
@@ -49559,7 +51853,7 @@ DVTI_FN int64_t dvti_cuda_power(int64_t least) {
 }
 /* ==== end src/3_cuda/launch/dvt_cuda_axes.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 105 "src/devtensor_spine.h"
+#line 111 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_conv.c ==== */
 /* Convolution and its gradients: DVTI_K_CONV2D (kernels/conv.cu). Variant: dtype, operation, how (a tile, directly, or the sum of
@@ -49882,7 +52176,7 @@ DVTI_FN dvt_status dvti_cuda_conv(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 #undef DVTI_CUDA_CONV_TILES
 /* ==== end src/3_cuda/launch/cuda_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 106 "src/devtensor_spine.h"
+#line 112 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_conv_mma.c ==== */
 /* Convolution on the tensor cores (kernels/conv_mma.cu): which tiles there are, and when. The rest is cuda_conv.c's. */
@@ -49917,7 +52211,7 @@ DVTI_FN const dvti_cuda_conv_tile *dvti_cuda_conv_mma_tiles(const dvti_cuda_gpu 
 #undef DVTI_CUDA_CONV_MMA_TILES
 /* ==== end src/3_cuda/launch/cuda_conv_mma.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 107 "src/devtensor_spine.h"
+#line 113 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_elementwise.c ==== */
 /* Elementwise operations (kernels/elementwise.cu): the order of axes, the groups of elements, the variant.
@@ -49934,7 +52228,7 @@ DVTI_FN const dvti_cuda_conv_tile *dvti_cuda_conv_mma_tiles(const dvti_cuda_gpu 
 static int dvti_cuda_ew_operands(dvti_op op) {
     if (op == DVTI_OP_where)
         return 3;
-    return op >= DVTI_OP_add && op <= DVTI_OP_logical_xor ? 2 : 1;
+    return (int)op >= DVTI_UNARY_END && (int)op < DVTI_BINARY_END ? 2 : 1;
 }
 
 DVTI_FN void dvti_cuda_describe_elementwise(uint64_t variant, dvti_text *text) {
@@ -49960,6 +52254,7 @@ DVTI_FN void dvti_cuda_describe_elementwise(uint64_t variant, dvti_text *text) {
     dvti_text_add(text, "#define ACROSS %d\n", (int)(variant >> 34 & 7));
     dvti_text_add(text, "#define FLAT %d\n", (int)(variant >> 37 & 1));
     dvti_text_add(text, "#define CONDITION %d\n", op == DVTI_OP_where);
+    dvti_text_add(text, "#define COPIES %d\n", op == DVTI_OP_copy);
     dvti_text_add(text, "#define DOUBLES %d\n",
                   compute == DVTI_F64 || (own && (op == DVTI_OP_pow || op == DVTI_OP_hypot)));
     dvti_text_add(text, "#define TEXT %s\n",
@@ -50061,9 +52356,10 @@ static dvti_cuda_ew dvti_cuda_ew_begin(const dvti_launch *launch) {
         }
         ew.kind[k] = single ? DVTI_EW_SINGLE : DVTI_EW_EACH;
     }
+    /* The other value's dtype: where's first operand is its condition. */
     for (k = 1; k < ew.count; k++)
         if (ew.kind[k] == DVTI_EW_SCALAR)
-            ew.dtype[k] = ew.dtype[k == 1 ? 2 : 1];
+            ew.dtype[k] = ew.dtype[launch->op == DVTI_OP_where ? 5 - k : k == 1 ? 2 : 1];
     return ew;
 }
 
@@ -50142,30 +52438,7 @@ static bool dvti_cuda_ew_mixed(const dvti_cuda_ew *ew, dvti_op op) {
 
 /* Texts of a few instructions are done for several groups at once; the others would only become long programs. */
 static bool dvti_cuda_ew_short(dvti_op op) {
-    switch (op) {
-#define DVTI_SHORT_SAME true
-#define DVTI_SHORT_NOBOOL true
-#define DVTI_SHORT_BOOL true
-#define DVTI_SHORT_FLOAT false
-#define DVTI_ROW(name, rule, f, i, grad, lo, hi, doc)                                              \
-    case DVTI_OP_##name:                                                                           \
-        return DVTI_SHORT_##rule;
-        DVTI_UNARY_TABLE(DVTI_ROW)
-#undef DVTI_ROW
-    case DVTI_OP_floor_div:
-    case DVTI_OP_mod:
-    case DVTI_OP_pow:
-    case DVTI_OP_div:
-    case DVTI_OP_atan2:
-    case DVTI_OP_hypot:
-        return false;
-    default:
-        return true;
-#undef DVTI_SHORT_SAME
-#undef DVTI_SHORT_NOBOOL
-#undef DVTI_SHORT_BOOL
-#undef DVTI_SHORT_FLOAT
-    }
+    return dvti_op_work_of(op) == DVTI_WORK_MOVE;
 }
 
 static int dvti_cuda_ew_log2(int64_t power) {
@@ -50291,7 +52564,7 @@ DVTI_FN dvt_status dvti_cuda_elementwise(dvti_cuda_gpu *gpu, const dvti_launch *
 #undef DVTI_EW_TILE
 /* ==== end src/3_cuda/launch/cuda_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 108 "src/devtensor_spine.h"
+#line 114 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_fill.c ==== */
 /* Values from nothing: DVTI_K_FILL, DVTI_K_ARANGE, DVTI_K_EYE (kernels/fill.cu). Variant: the dtype. */
@@ -50326,7 +52599,7 @@ DVTI_FN dvt_status dvti_cuda_fill(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 }
 /* ==== end src/3_cuda/launch/cuda_fill.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 109 "src/devtensor_spine.h"
+#line 115 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_index.c ==== */
 /* Indexing: DVTI_K_TAKE, DVTI_K_TAKE_ALONG, DVTI_K_ONE_HOT (kernels/index.cu). */
@@ -50499,7 +52772,7 @@ DVTI_FN int64_t dvti_cuda_index_workspace(const dvti_cuda_gpu *gpu, const dvti_l
 }
 /* ==== end src/3_cuda/launch/cuda_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 110 "src/devtensor_spine.h"
+#line 116 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_matmul.c ==== */
 /* Matrix products: DVTI_K_MATMUL (kernels/matmul.cu, and kernels/matmul_mma.cu where the tensor cores can be used). What is
@@ -50841,7 +53114,7 @@ DVTI_FN dvt_status dvti_cuda_matmul(dvti_cuda_gpu *gpu, const dvti_launch *launc
 #undef DVTI_MM_CHUNK
 /* ==== end src/3_cuda/launch/cuda_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 111 "src/devtensor_spine.h"
+#line 117 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_matmul_mma.c ==== */
 /* When a matrix product runs on tensor cores, and how (kernels/matmul_mma.cu). */
@@ -50895,7 +53168,7 @@ DVTI_FN bool dvti_cuda_mma_plan(const dvti_cuda_gpu *gpu, const dvti_launch *lau
 }
 /* ==== end src/3_cuda/launch/cuda_matmul_mma.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 112 "src/devtensor_spine.h"
+#line 118 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_optimizer.c ==== */
 /* Optimiser steps (kernels/optimizer.cu). Variant, from the lowest bit: 3 rule, 1 flag, 2 states, 5 x 4 dtypes (weight, three
@@ -50955,7 +53228,7 @@ DVTI_FN dvt_status dvti_cuda_optimizer(dvti_cuda_gpu *gpu, const dvti_launch *la
 #undef DVTI_OPT_MOST
 /* ==== end src/3_cuda/launch/cuda_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 113 "src/devtensor_spine.h"
+#line 119 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_order.c ==== */
 /* Sorting of rows, and the first k: DVTI_K_SORT (kernels/order.cu, and kernels/sort.cu for rows that no block holds). */
@@ -51080,7 +53353,7 @@ DVTI_FN dvt_status dvti_cuda_order(dvti_cuda_gpu *gpu, const dvti_launch *launch
 #undef DVTI_CUDA_ORDER_FEW
 /* ==== end src/3_cuda/launch/cuda_order.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 114 "src/devtensor_spine.h"
+#line 120 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_pool.c ==== */
 /* Pooling: DVTI_K_POOL2D (kernels/pool.cu). Variant: dtype, kind, whether a team works on a window, whether positions have 64 bits. */
@@ -51221,7 +53494,7 @@ DVTI_FN dvt_status dvti_cuda_pool(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 }
 /* ==== end src/3_cuda/launch/cuda_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 115 "src/devtensor_spine.h"
+#line 121 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_random.c ==== */
 /* Random numbers: DVTI_K_RANDOM (kernels/random.cu). */
@@ -51395,7 +53668,7 @@ DVTI_FN int64_t dvti_cuda_random_workspace(const dvti_cuda_gpu *gpu, const dvti_
 #undef DVTI_CUDA_SHUFFLE_BLOCK
 /* ==== end src/3_cuda/launch/cuda_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 116 "src/devtensor_spine.h"
+#line 122 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_reduce.c ==== */
 /* Reductions: DVTI_K_REDUCE (kernels/reduce.cu). The geometry is a function of shape, strides and dtype alone, so that every
@@ -51571,7 +53844,7 @@ DVTI_FN int64_t dvti_cuda_reduce_workspace(const dvti_cuda_gpu *gpu, const dvti_
 #undef DVTI_CUDA_BLOCKS
 /* ==== end src/3_cuda/launch/cuda_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 117 "src/devtensor_spine.h"
+#line 123 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_scan.c ==== */
 /* Cumulative sums: DVTI_K_SCAN (kernels/scan.cu). */
@@ -51637,7 +53910,7 @@ DVTI_FN dvt_status dvti_cuda_scan(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 #undef DVTI_CUDA_SCAN_COLUMN_CHUNK
 /* ==== end src/3_cuda/launch/cuda_scan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 118 "src/devtensor_spine.h"
+#line 124 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_softmax.c ==== */
 /* Softmax along the last axis: DVTI_K_SOFTMAX (kernels/softmax.cu). */
@@ -51752,7 +54025,7 @@ DVTI_FN dvt_status dvti_cuda_softmax(dvti_cuda_gpu *gpu, const dvti_launch *laun
 #undef DVTI_CUDA_PAIR
 /* ==== end src/3_cuda/launch/cuda_softmax.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 119 "src/devtensor_spine.h"
+#line 125 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_sort.c ==== */
 /* Stable sorting of keys with values, for families that need it (kernels/sort.cu). */
@@ -51812,7 +54085,7 @@ DVTI_FN dvt_status dvti_cuda_sort(dvti_cuda_gpu *gpu, const dvti_launch *launch,
 #undef DVTI_CUDA_SORT_TILES
 /* ==== end src/3_cuda/launch/cuda_sort.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 120 "src/devtensor_spine.h"
+#line 126 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_backend.c ==== */
 /* The contract of 2_core/dvt_backend.h, kept on a card: memory, launches, waiting. Copies are in device/. */
@@ -51845,10 +54118,10 @@ static dvt_status dvti_cuda_full(dvti_cuda_gpu *gpu, const char *function, int64
     dvti_cuda()->cuMemGetInfo_v2(&available, &total);
     return dvti_fail(
         DVT_ERR_DEVICE_MEMORY,
-        "%s: %lld bytes wanted on %s, where %lld are in use by arrays, %lld are kept "
+        "%s: %lld bytes wanted%s on %s, where %lld are in use by arrays, %lld are kept "
         "for later in pieces of at most %lld, and the card has %lld of %lld free; free "
         "arrays there, use a smaller batch, or another device",
-        function, (long long)bytes, dvt_ctx_name(gpu->ctx),
+        function, (long long)bytes, dvti_wanted_text(), dvt_ctx_name(gpu->ctx),
         (long long)dvti_atomic_load(&gpu->device->used),
         (long long)(gpu->memory.reserved - dvti_atomic_load(&gpu->device->used)),
         (long long)dvti_cuda_largest_free(&gpu->memory), (long long)available, (long long)total);
@@ -51856,9 +54129,9 @@ static dvt_status dvti_cuda_full(dvti_cuda_gpu *gpu, const char *function, int64
 
 static dvt_status dvti_cuda_over_limit(dvti_device *device, const char *function, int64_t bytes) {
     return dvti_fail(DVT_ERR_DEVICE_MEMORY,
-                     "%s: %lld bytes wanted on %s, where %lld of %lld are in use; free arrays "
+                     "%s: %lld bytes wanted%s on %s, where %lld of %lld are in use; free arrays "
                      "there, use a smaller batch, or another device",
-                     function, (long long)bytes, dvt_ctx_name(device->ctx),
+                     function, (long long)bytes, dvti_wanted_text(), dvt_ctx_name(device->ctx),
                      (long long)dvti_atomic_load(&device->used),
                      (long long)dvti_atomic_load(&device->limit));
 }
@@ -52000,7 +54273,7 @@ DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
 }
 /* ==== end src/3_cuda/dvt_cuda_backend.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 121 "src/devtensor_spine.h"
+#line 127 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_share.c ==== */
 /* What other CUDA code of the process may share: the stream of a gpu(i), and addresses. The card's context is its primary one,
@@ -52100,7 +54373,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 }
 /* ==== end src/3_cuda/dvt_cuda_share.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 122 "src/devtensor_spine.h"
+#line 128 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/cold_end.inl ==== */
@@ -52113,7 +54386,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 #endif
 /* ==== end src/1_base/cold_end.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 124 "src/devtensor_spine.h"
+#line 130 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_op_check.c ==== */
 /* Checks that every operation shares, and their messages. */
@@ -52206,7 +54479,7 @@ DVTI_FN dvt_array *dvti_became(dvt_array *x, dvti_op op, const char *name, dvt_a
 DVTI_FN bool dvti_prepare(dvt_array *out, dvti_op op, const char *name, dvt_array *const *in, int n,
                           const dvti_attr *attr, dvti_node **node);
 DVTI_FN dvt_array *dvti_remember(dvt_array *out, dvti_node *node);
-/* x's memory without history, not owned by a scope: release it with dvt_release. NULL with HOST_MEMORY. */
+/* x's memory without history, not owned by a scope: drop it with dvti_disown. NULL with HOST_MEMORY. */
 DVTI_FN dvt_array *dvti_alias_unowned(dvt_array *x);
 
 /* ---- shared by families and gradients ---- */
@@ -52230,6 +54503,13 @@ DVTI_FN dvt_array *dvti_take_along_add(dvt_array *g, dvt_array *index, int axis,
 DVTI_FN dvt_array *dvti_take_along_of(const char *name, dvt_array *x, dvt_array *index, int axis);
 /* dvt_cumsum along an axis that is not negative; backwards: of the elements from each one to the end. Recorded: each other's gradients. */
 DVTI_FN dvt_array *dvti_cumsum(dvt_array *x, int axis, bool backwards);
+/* Resolves a pair of dvt_conv2d_params or dvt_pool2d_params: a first 0 becomes `first`, a second 0 repeats the first.
+   No other function knows this rule. `out` may be `pair`. */
+DVTI_FN void dvti_pair(const int *pair, int first, int *out);
+/* The same for a padding, with 0 for DVT_PAD_NONE. Resolving a result again gives other numbers: (2, 0) would become (2, 2). */
+DVTI_FN void dvti_padding(const int *pair, int *out);
+/* The resolved pairs of a pooling that is not global. */
+DVTI_FN void dvti_pool2d_pairs(const dvt_pool2d_params *p, int *size, int *stride, int *padding);
 /* Convolution and pooling with resolved parameters, recorded: each other's gradients. attr.i of convolution: stride, padding
    and dilation (height, width each), groups. Of pooling: window, stride and padding (height, width each), 1 to
    divide by the elements inside, extents of the result. */
@@ -52254,6 +54534,10 @@ DVTI_FN dvt_array *dvti_avg_pool2d(dvt_array *x, const dvti_attr *attr);
 DVTI_FN dvt_array *dvti_avg_pool2d_data(dvt_array *g, dvt_shape x_shape, const dvti_attr *attr);
 /* The dtype of a FLOAT operation's result: integers and bool become float32. */
 DVTI_FN dvt_dtype dvti_float_dtype(dvt_dtype dtype);
+/* x as float32 where it is float16 or bfloat16, otherwise x. Recorded. For sums of squares, which
+   leave float16's range at deviations of 256, and for chains of operations whose intermediate
+   results are not to be rounded to 16 bits. NULL in, NULL out. */
+DVTI_FN dvt_array *dvti_wide_float(dvt_array *x);
 /* The axes of a reduction as a bit mask; false with AXIS set (out of range, repeated). */
 DVTI_FN bool dvti_axes_mask(const char *function, dvt_axes axes, const dvt_shape *shape,
                             unsigned *mask);
@@ -52273,10 +54557,35 @@ static const char *dvti_input_name(const char *const *names, int i) {
     return buffer;
 }
 
+/* What MXNet calls the operator behind a function. */
+static const char *dvti_mxnet_operator(const char *function) {
+    static const char *const names[][2] = {{"dvt_add", "broadcast_add"},
+                                           {"dvt_sub", "broadcast_sub"},
+                                           {"dvt_mul", "broadcast_mul"},
+                                           {"dvt_div", "broadcast_div"},
+                                           {"dvt_mod", "broadcast_mod"},
+                                           {"dvt_pow", "broadcast_power"},
+                                           {"dvt_maximum", "broadcast_maximum"},
+                                           {"dvt_minimum", "broadcast_minimum"},
+                                           {"dvt_hypot", "broadcast_hypot"},
+                                           {"dvt_equal", "broadcast_equal"},
+                                           {"dvt_not_equal", "broadcast_not_equal"},
+                                           {"dvt_less", "broadcast_lesser"},
+                                           {"dvt_less_equal", "broadcast_lesser_equal"},
+                                           {"dvt_greater", "broadcast_greater"},
+                                           {"dvt_greater_equal", "broadcast_greater_equal"}};
+    size_t i, n = strlen(function);
+    n -= n && function[n - 1] == '_'; /* dvt_add_ writes into its first argument */
+    for (i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strlen(names[i][0]) == n && strncmp(names[i][0], function, n) == 0)
+            return names[i][1];
+    return strncmp(function, "dvt_", 4) == 0 ? function + 4 : function;
+}
+
 static void dvti_fail_mixed(const char *function, dvt_array *const *in, const char *const *names,
                             int i) {
     dvt_ctx home = in[0]->storage->ctx;
-    char *where = dvti_name_buffer(), at[40];
+    char *where = dvti_name_buffer(), at[40], line[200] = "";
     if (names)
         snprintf(at, sizeof at, "%s", names[i]);
     else
@@ -52286,11 +54595,17 @@ static void dvti_fail_mixed(const char *function, dvt_array *const *in, const ch
     else
         snprintf(where, DVTI_NAME_SIZE, "dvt_%s(%d)",
                  home.type == DVT_DEVICE_GPU ? "gpu" : "cpu_id", home.id);
+    if (dvti_print_style_chosen() == DVT_PRINT_MXNET)
+        snprintf(line, sizeof line,
+                 "Operator %.60s require all inputs live on the same context. But the first "
+                 "argument is on %s while the %d-th argument is on %s\n",
+                 dvti_mxnet_operator(function), dvt_ctx_name(home), i + 1,
+                 dvt_ctx_name(in[i]->storage->ctx));
     dvti_fail(DVT_ERR_CONTEXT,
-              "%s: all arguments must live on one context, but %s is %s and %s is %s; copy one "
+              "%s%s: all arguments must live on one context, but %s is %s and %s is %s; copy one "
               "first, for example with dvt_as_in_ctx(%s, %s)",
-              function, dvti_input_name(names, 0), dvti_describe(in[0]), dvti_input_name(names, i),
-              dvti_describe(in[i]), at, where);
+              line, function, dvti_input_name(names, 0), dvti_describe(in[0]),
+              dvti_input_name(names, i), dvti_describe(in[i]), at, where);
 }
 
 DVTI_FN bool dvti_check_named(const char *function, dvt_array *const *in, int n,
@@ -52400,6 +54715,11 @@ DVTI_FN dvt_dtype dvti_float_dtype(dvt_dtype dtype) {
     return dvt_dtype_is_float(dtype) ? dtype : DVT_F32;
 }
 
+DVTI_FN dvt_array *dvti_wide_float(dvt_array *x) {
+    bool narrow = x && (x->dtype == DVT_F16 || x->dtype == DVT_BF16);
+    return narrow ? dvt_astype(x, DVT_F32, false) : x;
+}
+
 DVTI_FN bool dvti_axes_mask(const char *function, dvt_axes axes, const dvt_shape *shape,
                             unsigned *mask) {
     int i;
@@ -52426,7 +54746,7 @@ DVTI_FN bool dvti_axes_mask(const char *function, dvt_axes axes, const dvt_shape
 }
 /* ==== end src/4_ops/dvt_op_check.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 125 "src/devtensor_spine.h"
+#line 131 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_reads.c ==== */
 /* Which values a gradient reads, per operation: the one list behind two decisions. The tape keeps the memory of results that
@@ -52456,13 +54776,13 @@ static unsigned dvti_reads_unary(dvti_op op) {
     case DVTI_OP_rsqrt:
     case DVTI_OP_exp:
     case DVTI_OP_exp2:
-    case DVTI_OP_expm1:
     case DVTI_OP_tan:
     case DVTI_OP_tanh:
     case DVTI_OP_sigmoid:
         return DVTI_READS_RESULT;
     case DVTI_OP_abs:
     case DVTI_OP_square:
+    case DVTI_OP_expm1:
     case DVTI_OP_log:
     case DVTI_OP_log2:
     case DVTI_OP_log10:
@@ -52507,6 +54827,11 @@ static unsigned dvti_reads_binary(dvti_op op, bool to_b) {
     default:
         return DVTI_READS_A | DVTI_READS_B | DVTI_READS_RESULT;
     }
+}
+
+/* The gradient of pow by a number s. */
+static unsigned dvti_reads_power(double s) {
+    return s == 0 || s == 1 ? 0 : s == 0.5 || s == -1 ? DVTI_READS_RESULT : DVTI_READS_X;
 }
 
 static unsigned dvti_reads_other(dvti_op op, int input) {
@@ -52556,11 +54881,10 @@ static unsigned dvti_reads_other(dvti_op op, int input) {
 }
 
 DVTI_FN unsigned dvti_grad_reads(const dvti_node *node, int input) {
-    dvti_op first_binary = DVTI_OP_add, first_other = DVTI_OP_copy;
     unsigned reads;
-    if (node->op < first_binary)
+    if ((int)node->op < DVTI_UNARY_END)
         return dvti_reads_unary(node->op);
-    if (node->op >= first_other)
+    if ((int)node->op >= DVTI_BINARY_END)
         return dvti_reads_other(node->op, input);
     if (node->attr.i[0] == 0)
         return dvti_reads_binary(node->op, input == 1);
@@ -52568,7 +54892,7 @@ DVTI_FN unsigned dvti_grad_reads(const dvti_node *node, int input) {
     reads = dvti_reads_binary(node->op, node->attr.i[0] == 1);
     if (node->attr.i[0] == 1)
         return (reads & DVTI_READS_RESULT) | (reads & DVTI_READS_B ? DVTI_READS_X : 0);
-    return reads & ~DVTI_READS_B;
+    return node->op == DVTI_OP_pow ? dvti_reads_power(node->attr.f[0]) : reads & ~DVTI_READS_B;
 }
 
 #undef DVTI_READS_X
@@ -52576,7 +54900,7 @@ DVTI_FN unsigned dvti_grad_reads(const dvti_node *node, int input) {
 #undef DVTI_READS_B
 /* ==== end src/4_ops/dvt_reads.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 126 "src/devtensor_spine.h"
+#line 132 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_stream.c ==== */
 /* The streams of contexts, their seeds and engines. A stream's position advances here, at the call; what a launch computes
@@ -52866,7 +55190,7 @@ DVTI_FN dvt_status dvti_draw(dvt_array *out, dvti_launch *launch, const dvt_key 
 #undef DVTI_MXNET_GENERATORS
 /* ==== end src/4_ops/dvt_stream.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 127 "src/devtensor_spine.h"
+#line 133 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_tape.c ==== */
 /* The tape: which operations computed an array. Recording state, nodes, and the end of nodes. The way back is in 5_grad. */
@@ -52897,6 +55221,8 @@ DVT_API dvt_record_guard dvt_record_begin(int recording, int training) {
 }
 
 DVT_API void dvt_record_end(dvt_record_guard *guard) {
+    if (!guard)
+        return;
     dvti_recording = guard->recording;
     dvti_training = guard->training;
     guard->once = 0;
@@ -52927,7 +55253,7 @@ static void dvti_node_drop(dvti_node *node) {
     node->result = NULL;
     for (i = 0; i < n; i++)
         dvti_unhold(node->in[i]);
-    dvt_release(result);
+    dvti_disown(result);
 }
 
 DVTI_FN void dvti_node_release(dvti_node *node) {
@@ -53043,7 +55369,7 @@ DVTI_FN dvt_array *dvti_finish(dvt_array *out, dvti_op op, const char *name, dvt
 }
 /* ==== end src/4_ops/dvt_tape.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 128 "src/devtensor_spine.h"
+#line 134 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_conv.c ==== */
 /* Convolution: parameters, shapes, and the recorded operation with its two gradients, which are operations too. Pooling is in
@@ -53052,24 +55378,38 @@ DVTI_FN dvt_array *dvti_finish(dvt_array *out, dvti_op op, const char *name, dvt
 #line 3 "src/4_ops/op_conv.c"
 #endif
 
+DVTI_FN void dvti_pair(const int *pair, int first, int *out) {
+    out[0] = pair[0] ? pair[0] : first;
+    out[1] = pair[1] ? pair[1] : out[0];
+}
+
+DVTI_FN void dvti_padding(const int *pair, int *out) {
+    int i;
+    dvti_pair(pair, 0, out);
+    for (i = 0; i < 2; i++)
+        if (out[i] == DVT_PAD_NONE)
+            out[i] = 0;
+}
+
 /* Zeros become defaults, in this one place. Only signs are checked here; what fits, with the shapes. */
 static bool dvti_conv2d_resolve(const char *name, const dvt_conv2d_params *p, dvti_attr *attr) {
     static const dvt_conv2d_params none = {{0, 0}, {0, 0}, {0, 0}, 0};
-    int i;
+    int i, pair[6];
     *attr = dvti_attr_none();
     p = p ? p : &none;
-    for (i = 0; i < 2; i++) {
-        attr->i[i] = p->stride[i] ? p->stride[i] : i ? attr->i[0] : 1;
-        attr->i[2 + i] = p->padding[i];
-        attr->i[4 + i] = p->dilation[i] ? p->dilation[i] : i ? attr->i[4] : 1;
-    }
+    dvti_pair(p->stride, 1, pair);
+    dvti_padding(p->padding, pair + 2);
+    dvti_pair(p->dilation, 1, pair + 4);
+    for (i = 0; i < 6; i++)
+        attr->i[i] = pair[i];
     attr->i[6] = p->groups ? p->groups : 1;
     for (i = 0; i < 7; i++)
         if (attr->i[i] < 0) {
             static const char *const field[] = {"stride", "padding", "dilation", "groups"};
-            dvti_fail(DVT_ERR_RANGE,
-                      "%s: %s is %lld; expected a positive number, or 0 for the default", name,
-                      field[i / 2], (long long)attr->i[i]);
+            dvti_fail(DVT_ERR_RANGE, "%s: %s is %lld; expected %s, or 0 for the default", name,
+                      field[i / 2], (long long)attr->i[i],
+                      i / 2 == 1 ? "a positive number, DVT_PAD_NONE for none"
+                                 : "a positive number");
             return false;
         }
     return true;
@@ -53297,7 +55637,7 @@ DVTI_FN dvt_array *dvti_conv2d_weight(dvt_array *x, dvt_array *g, dvt_shape w_sh
 }
 /* ==== end src/4_ops/op_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 129 "src/devtensor_spine.h"
+#line 135 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_copy.c ==== */
 /* Copies as operations: between contexts, dtypes and arrays. The bytes are moved by 2_core/dvt_copy.c. */
@@ -53341,29 +55681,51 @@ DVT_API dvt_array *dvt_astype(dvt_array *x, dvt_dtype dtype, bool copy) {
     return dvti_copied("dvt_astype", x, dtype, x->storage->ctx);
 }
 
+/* The shape of src without those leading extents of 1 that dst has no axes for: NumPy's rule for assignments. */
+static dvt_shape dvti_source_shape(const dvt_array *dst, const dvt_array *src) {
+    dvt_shape shape = src->shape;
+    while (shape.ndim > dst->shape.ndim && shape.dim[0] == 1) {
+        shape.ndim--;
+        memmove(shape.dim, shape.dim + 1, (size_t)shape.ndim * sizeof shape.dim[0]);
+    }
+    return shape;
+}
+
+static bool dvti_broadcasts_into(const dvt_array *dst, const dvt_array *src) {
+    dvt_shape shape = dvti_source_shape(dst, src), common;
+    if (dvti_broadcasts(&dst->shape, &shape, &common) && dvt_shape_equal(common, dst->shape))
+        return true;
+    dvti_fail(DVT_ERR_SHAPE,
+              "dvt_copy_into: src is %s and dst is %s; src broadcasts to dst, not dst to src: each "
+              "extent of src must be dst's or 1, counted from the last; reshape or slice src",
+              dvti_describe(src), dvti_describe(dst));
+    return false;
+}
+
+/* src as an array of dst's shape on memory that dst does not share. What broadcasts crosses to dst's context before. */
+static dvt_array *dvti_copy_source(dvt_array *dst, dvt_array *src) {
+    if (dvti_overlaps(src, dst))
+        src = dvt_copy(src);
+    if (!src || dvt_shape_equal(src->shape, dst->shape))
+        return src;
+    src = dvt_as_in_ctx(src, dst->storage->ctx);
+    if (src && src->shape.ndim > dst->shape.ndim)
+        src = dvt_reshape(src, dvti_source_shape(dst, src));
+    return src ? dvt_broadcast_to(src, dst->shape) : NULL;
+}
+
 DVT_API dvt_array *dvt_copy_into(dvt_array *dst, dvt_array *src) {
     dvt_scope_guard scope;
-    dvt_array *from = src;
+    dvt_array *from = NULL;
     dvti_node *node;
     dvt_status status;
     if (!dst || !src) {
         dvti_null("dvt_copy_into", dst ? "src" : "dst");
         return NULL;
     }
-    if (dst == src) {
-        dvti_log(DVT_LOG_WARNING,
-                 "dvt_copy_into: an array is copied onto itself (%s); nothing is done",
-                 dvti_describe(dst));
-        return NULL;
-    }
-    if (!dvt_shape_equal(dst->shape, src->shape)) {
-        dvti_fail(DVT_ERR_SHAPE,
-                  "dvt_copy_into: dst is %s and src is %s; expected equal shapes: reshape or slice "
-                  "one of them",
-                  dvti_describe(dst), dvti_describe(src));
-        return NULL;
-    }
-    if (!dvti_writable("dvt_copy_into", dst))
+    if (dst == src)
+        return dst;
+    if (!dvti_broadcasts_into(dst, src) || !dvti_writable("dvt_copy_into", dst))
         return NULL;
     if (dvt_is_recording() && dvt_has_history(src) &&
         dvti_atomic_load(&dst->storage->references) > 1) {
@@ -53378,10 +55740,8 @@ DVT_API dvt_array *dvt_copy_into(dvt_array *dst, dvt_array *src) {
     if (!dvti_prepare(dst, DVTI_OP_copy, "dvt_copy_into", &src, 1, NULL, &node))
         return NULL;
     scope = dvt_scope_begin();
-    if (dvti_overlaps(src, dst)) {
-        DVT_PAUSE {
-            from = dvt_copy(src);
-        }
+    DVT_PAUSE {
+        from = dvti_copy_source(dst, src);
     }
     status = from ? dvti_copy_elements("dvt_copy_into", dst, from) : dvti_failure();
     dvt_scope_end(&scope);
@@ -53394,25 +55754,26 @@ DVT_API dvt_array *dvt_copy_into(dvt_array *dst, dvt_array *src) {
 }
 /* ==== end src/4_ops/op_copy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 130 "src/devtensor_spine.h"
+#line 136 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_create.c ==== */
 /* Creation: arrays from nothing, from a number, from evenly spaced values, from memory of the host. */
 #ifdef DEVTENSOR_LINES
-#line 2 "src/4_ops/op_create.c"
+#line 3 "src/4_ops/op_create.c"
 #endif
 
 DVT_API dvt_array *dvt_empty(dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx) {
     return dvti_array_new("dvt_empty", shape, dtype, ctx);
 }
 
-/* The value as dvt_astype makes an integer of it: the fraction is dropped, what does not fit is clamped, NaN is 0. */
-static int64_t dvti_whole(double value, dvt_dtype dtype) {
+/* Converts as dvt_astype does: the fraction is dropped, values out of range are clamped, NaN is 0, and true for bool. */
+static DVTI_NOINLINE int64_t dvti_whole(double value, dvt_dtype dtype) {
     int64_t lowest = dvti_int_lowest(dtype), largest = dvti_int_largest(dtype);
-    if (value != value)
-        return 0;
+    DVTI_NOT_PURE();
     if (dtype == DVT_BOOL)
         return value != 0;
+    if (value != value)
+        return 0;
     if (value >= (double)largest)
         return largest;
     if (value <= (double)lowest)
@@ -53421,12 +55782,15 @@ static int64_t dvti_whole(double value, dvt_dtype dtype) {
 }
 
 static bool dvti_fill_with(const char *name, dvt_array *x, double value) {
+    dvti_float_mode mode;
     dvti_launch launch;
     dvti_launch_begin(&launch, name, DVTI_K_FILL, DVTI_OP_fill);
     launch.out[0] = dvti_view_of(x);
     launch.n_out = 1;
     launch.f[0] = value;
+    mode = dvti_float_mode_begin(); /* where DAZ is set, small numbers compare as 0 */
     launch.i[0] = dvti_whole(value, x->dtype);
+    dvti_float_mode_end(&mode);
     return dvt_shape_size(x->shape) == 0 || dvti_run(x->storage->device, &launch) == DVT_OK;
 }
 
@@ -53532,8 +55896,8 @@ static dvt_array *dvti_spaced(const char *name, double start, double step, const
     return x;
 }
 
-DVT_API dvt_array *dvt_arange(double start, double stop, double step, dvt_dtype dtype,
-                              dvt_ctx ctx) {
+static DVTI_NOINLINE dvt_array *dvti_arange(double start, double stop, double step, dvt_dtype dtype,
+                                            dvt_ctx ctx) {
     double count;
     if (!(step != 0) || start != start || stop != stop || step != step) {
         dvti_fail(
@@ -53552,14 +55916,30 @@ DVT_API dvt_array *dvt_arange(double start, double stop, double step, dvt_dtype 
     return dvti_spaced("dvt_arange", start, step, NULL, count > 0 ? (int64_t)count : 0, dtype, ctx);
 }
 
-DVT_API dvt_array *dvt_linspace(double start, double stop, int64_t num, dvt_dtype dtype,
-                                dvt_ctx ctx) {
+DVT_API dvt_array *dvt_arange(double start, double stop, double step, dvt_dtype dtype,
+                              dvt_ctx ctx) {
+    const dvti_float_mode mode = dvti_float_mode_begin();
+    dvt_array *x = dvti_arange(start, stop, step, dtype, ctx);
+    dvti_float_mode_end(&mode);
+    return x;
+}
+
+static DVTI_NOINLINE dvt_array *dvti_linspace(double start, double stop, int64_t num,
+                                              dvt_dtype dtype, dvt_ctx ctx) {
     if (num < 0) {
         dvti_fail(DVT_ERR_RANGE, "dvt_linspace: num is %lld; expected 0 or more", (long long)num);
         return NULL;
     }
     return dvti_spaced("dvt_linspace", start, num > 1 ? (stop - start) / (double)(num - 1) : 0,
                        &stop, num, dtype, ctx);
+}
+
+DVT_API dvt_array *dvt_linspace(double start, double stop, int64_t num, dvt_dtype dtype,
+                                dvt_ctx ctx) {
+    const dvti_float_mode mode = dvti_float_mode_begin();
+    dvt_array *x = dvti_linspace(start, stop, num, dtype, ctx);
+    dvti_float_mode_end(&mode);
+    return x;
 }
 
 DVT_API dvt_array *dvt_from_host(const void *data, dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx) {
@@ -53600,12 +55980,12 @@ DVT_API dvt_status dvt_set_from_host(dvt_array *x, const void *src, int64_t byte
 }
 /* ==== end src/4_ops/op_create.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 131 "src/devtensor_spine.h"
+#line 137 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_elementwise.c ==== */
 /* Elementwise operations: every public function of the op table's unary and binary rows, where and clip. */
 #ifdef DEVTENSOR_LINES
-#line 2 "src/4_ops/op_elementwise.c"
+#line 3 "src/4_ops/op_elementwise.c"
 #endif
 
 typedef enum dvti_rule {
@@ -53633,12 +56013,21 @@ static dvti_rule dvti_rule_of(dvti_op op) {
 }
 
 /* A whole number beside integers stays an integer; beside bool it makes int64; a fraction makes float32. */
-static dvt_dtype dvti_with_scalar(dvt_dtype dtype, double s) {
-    if (dvt_dtype_is_float(dtype))
-        return dtype;
+static DVTI_NOINLINE dvt_dtype dvti_int_with_scalar(dvt_dtype dtype, double s) {
+    DVTI_NOT_PURE();
     if (!(s >= -9223372036854775808.0 && s < 9223372036854775808.0) || s != floor(s))
         return DVT_F32;
     return dtype == DVT_BOOL && s != 0 && s != 1 ? DVT_I64 : dtype;
+}
+
+static dvt_dtype dvti_with_scalar(dvt_dtype dtype, double s) {
+    dvti_float_mode mode;
+    if (dvt_dtype_is_float(dtype))
+        return dtype;
+    mode = dvti_float_mode_begin(); /* where DAZ is set, small fractions compare as whole */
+    dtype = dvti_int_with_scalar(dtype, s);
+    dvti_float_mode_end(&mode);
+    return dtype;
 }
 
 /* Another window on the memory that is about to be written must be read before: same window, or a copy first. */
@@ -53823,6 +56212,51 @@ DVT_API dvt_array *dvt_where(dvt_array *condition, dvt_array *a, dvt_array *b) {
     return dvti_finish(out, DVTI_OP_where, "dvt_where", in, 3, NULL);
 }
 
+/* One of the values is the number s: scalar_at is 2 for the first, 3 for the second. */
+static dvt_array *dvti_where_scalar(const char *name, dvt_array *condition, dvt_array *x,
+                                    int scalar_at, double s) {
+    const char *names[2];
+    const int array_at = 5 - scalar_at; /* which operand x is, counted as scalar_at */
+    dvti_launch launch;
+    dvti_attr attr = dvti_attr_none();
+    dvt_array *in[2], *out;
+    dvt_shape shape;
+    dvt_dtype dtype;
+    names[0] = "condition";
+    names[1] = array_at == 2 ? "a" : "b";
+    dvti_launch_begin(&launch, name, DVTI_K_ELEMENTWISE, DVTI_OP_where);
+    in[0] = condition;
+    in[1] = x;
+    if (!dvti_check_named(name, in, 2, names) ||
+        !dvti_arrays_meet(name, in, 1, &condition->shape, &shape))
+        return NULL;
+    dtype = dvti_with_scalar(x->dtype, s);
+    out = dvti_array_new(name, shape, dtype, x->storage->ctx);
+    if (!out)
+        return NULL;
+    launch.compute = dvti_class_of(dtype);
+    memset(launch.in, 0, sizeof launch.in);
+    dvti_view_broadcast_into(&launch.in[0], condition, &shape);
+    dvti_view_broadcast_into(&launch.in[array_at - 1], x, &shape);
+    dvti_view_into(&launch.out[0], out);
+    launch.n_in = 3;
+    launch.n_out = 1;
+    launch.f[0] = attr.f[0] = s;
+    launch.i[0] = attr.i[0] = scalar_at;
+    launch.i[1] = launch.compute == DVTI_I64 ? (int64_t)s : 0;
+    if (dvti_has_elements(&shape) && dvti_run(out->storage->device, &launch) != DVT_OK)
+        return NULL;
+    return dvti_finish(out, DVTI_OP_where, name, in, 2, &attr);
+}
+
+DVT_API dvt_array *dvt_where_scalar(dvt_array *condition, dvt_array *a, double s) {
+    return dvti_where_scalar("dvt_where_scalar", condition, a, 3, s);
+}
+
+DVT_API dvt_array *dvt_scalar_where(dvt_array *condition, double s, dvt_array *b) {
+    return dvti_where_scalar("dvt_scalar_where", condition, b, 2, s);
+}
+
 static dvt_array *dvti_clip(const char *name, dvt_array *x, double low, double high,
                             dvt_array *into) {
     dvti_launch launch;
@@ -53856,7 +56290,7 @@ DVT_API dvt_array *dvt_clip_(dvt_array *x, double low, double high) {
 }
 /* ==== end src/4_ops/op_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 132 "src/devtensor_spine.h"
+#line 138 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_index.c ==== */
 /* Joining, splitting and indexing. What 5_grad finds in a node's attributes: i[0] is the axis, not negative, of concat, take, take_add,
@@ -53866,23 +56300,42 @@ DVT_API dvt_array *dvt_clip_(dvt_array *x, double low, double high) {
 #endif
 
 /* ---- concat, stack, split ---- */
+/* arrays[k] has the shape of arrays[0], but for the extent along `axis` (-1: for none). */
+static bool dvti_fits_first(const char *name, dvt_array *const *arrays, int k, int axis) {
+    const dvt_shape *first = &arrays[0]->shape, *other = &arrays[k]->shape;
+    char rule[40] = "expected equal shapes";
+    int i = 0;
+    if (axis >= 0)
+        snprintf(rule, sizeof rule, "only axis %d may differ", axis);
+    if (other->ndim != first->ndim) {
+        dvti_fail(
+            DVT_ERR_SHAPE,
+            "%s: array %d (%s) and array 0 (%s) have %d and %d axes; expected equal numbers of "
+            "axes: reshape one of them",
+            name, k, dvti_describe(arrays[k]), dvti_describe(arrays[0]), other->ndim, first->ndim);
+        return false;
+    }
+    while (i < first->ndim && (i == axis || other->dim[i] == first->dim[i]))
+        i++;
+    if (i == first->ndim)
+        return true;
+    dvti_fail(DVT_ERR_SHAPE,
+              "%s: array %d (%s) and array 0 (%s) differ on axis %d: %lld and %lld; %s: reshape or "
+              "slice one of them",
+              name, k, dvti_describe(arrays[k]), dvti_describe(arrays[0]), i,
+              (long long)other->dim[i], (long long)first->dim[i], rule);
+    return false;
+}
+
 static bool dvti_concat_shape(const char *name, dvt_array *const *arrays, int n, int axis,
                               dvt_shape *shape, dvt_dtype *dtype) {
-    int i, k;
+    int k;
     *shape = arrays[0]->shape;
     *dtype = arrays[0]->dtype;
     for (k = 1; k < n; k++) {
         dvt_shape other = arrays[k]->shape;
-        bool fits = other.ndim == shape->ndim;
-        for (i = 0; fits && i < other.ndim; i++)
-            fits = i == axis || other.dim[i] == shape->dim[i];
-        if (!fits) {
-            dvti_fail(DVT_ERR_SHAPE,
-                      "%s: array 0 is %s and array %d is %s; all axes but axis %d must be equal: "
-                      "reshape or slice one of them",
-                      name, dvti_describe(arrays[0]), k, dvti_describe(arrays[k]), axis);
+        if (!dvti_fits_first(name, arrays, k, axis))
             return false;
-        }
         if (!dvti_sum(shape->dim[axis], other.dim[axis], &shape->dim[axis])) {
             dvti_fail(DVT_ERR_SHAPE, "%s: the extents along axis %d add up to more than 2^63", name,
                       axis);
@@ -53953,13 +56406,8 @@ DVT_API dvt_array *dvt_stack(dvt_array *const *arrays, int n, int axis) {
         !dvti_new_axis("dvt_stack", &axis, &arrays[0]->shape))
         return NULL;
     for (k = 1; k < n; k++)
-        if (!dvt_shape_equal(arrays[0]->shape, arrays[k]->shape)) {
-            dvti_fail(DVT_ERR_SHAPE,
-                      "dvt_stack: array 0 is %s and array %d is %s; expected equal shapes: reshape "
-                      "or slice one of them",
-                      dvti_describe(arrays[0]), k, dvti_describe(arrays[k]));
+        if (!dvti_fits_first("dvt_stack", arrays, k, -1))
             return NULL;
-        }
     rows = (dvt_array **)dvti_alloc(sizeof *rows * (size_t)n);
     if (!rows) {
         dvti_fail_memory("dvt_stack", (int64_t)(sizeof *rows * (size_t)n));
@@ -54306,12 +56754,12 @@ DVT_API dvt_array *dvt_one_hot(dvt_array *indices, int64_t depth, dvt_dtype dtyp
 }
 /* ==== end src/4_ops/op_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 133 "src/devtensor_spine.h"
+#line 139 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_layers.c ==== */
 /* Layers as functions, composed of recorded operations, so that their gradients need nothing of their own. */
 #ifdef DEVTENSOR_LINES
-#line 2 "src/4_ops/op_layers.c"
+#line 3 "src/4_ops/op_layers.c"
 #endif
 
 /* In one launch where that is possible. */
@@ -54355,7 +56803,7 @@ DVT_API dvt_array *dvt_linear(dvt_array *x, dvt_array *w, dvt_array *bias) {
     return dvti_optional("dvt_linear", "bias", bias) ? dvti_linear(x, w, bias, false) : NULL;
 }
 
-DVT_API dvt_array *dvt_dropout(dvt_array *x, double p) {
+static DVTI_NOINLINE dvt_array *dvti_dropout(dvt_array *x, double p) {
     dvt_scope_guard scope;
     dvt_array *kept, *y;
     if (!dvti_check("dvt_dropout", &x, 1))
@@ -54373,6 +56821,13 @@ DVT_API dvt_array *dvt_dropout(dvt_array *x, double p) {
     y = y ? dvt_where(kept, y, dvt_scalar(0, y->dtype, x->storage->ctx)) : NULL;
     dvt_keep(y);
     dvt_scope_end(&scope);
+    return y;
+}
+
+DVT_API dvt_array *dvt_dropout(dvt_array *x, double p) {
+    const dvti_float_mode mode = dvti_float_mode_begin();
+    dvt_array *y = dvti_dropout(x, p);
+    dvti_float_mode_end(&mode);
     return y;
 }
 
@@ -54411,8 +56866,30 @@ static bool dvti_batch_norm_ok(dvt_array *const *in, int axis) {
     return true;
 }
 
+/* What training writes holds every variance: float16 ends at 65504, and bfloat16 would lose changes
+   below 0.4 %. */
+static bool dvti_running_ok(dvt_array *const *in) {
+    int i;
+    for (i = 3; i < 5; i++) {
+        if (in[i]->broadcast) {
+            dvti_fail(DVT_ERR_VALUE,
+                      "dvt_batch_norm: running statistics are written, and a broadcast "
+                      "view cannot be; copy it first");
+            return false;
+        }
+        if (in[i]->dtype == DVT_F16 || in[i]->dtype == DVT_BF16) {
+            dvti_fail(DVT_ERR_DTYPE,
+                      "dvt_batch_norm: %s is %s; expected float32 or float64 in train mode, "
+                      "whatever x is: convert it with dvt_astype",
+                      dvti_batch_norm_names[i], dvti_describe(in[i]));
+            return false;
+        }
+    }
+    return true;
+}
+
 /* momentum * running + (1 - momentum) * batch. */
-static dvt_array *dvti_moved(dvt_array *running, dvt_array *batch, double momentum) {
+static DVTI_NOINLINE dvt_array *dvti_moved(dvt_array *running, dvt_array *batch, double momentum) {
     dvt_array *share = dvt_mul_scalar(dvt_reshape(batch, running->shape), 1 - momentum);
     return dvt_add(dvt_mul_scalar(running, momentum), share);
 }
@@ -54420,12 +56897,14 @@ static dvt_array *dvti_moved(dvt_array *running, dvt_array *batch, double moment
 /* Outside of the tape; both values are there before either is written. */
 static bool dvti_move_running(dvt_array *const *running, dvt_array *mean, dvt_array *variance,
                               double momentum) {
+    const dvti_float_mode mode = dvti_float_mode_begin();
     bool good = false;
     DVT_RECORD_SCOPE(0, -1) {
         dvt_array *m = dvti_moved(running[0], mean, momentum),
                   *v = dvti_moved(running[1], variance, momentum);
         good = m && v && dvt_copy_into(running[0], m) && dvt_copy_into(running[1], v);
     }
+    dvti_float_mode_end(&mode);
     return good;
 }
 
@@ -54434,6 +56913,7 @@ DVT_API dvt_array *dvt_batch_norm(dvt_array *x, dvt_array *gamma, dvt_array *bet
                                   double momentum, double epsilon) {
     dvt_array *in[5], *mean, *variance, *y = NULL;
     dvt_scope_guard scope;
+    dvt_dtype dtype;
     bool training = dvt_is_training();
     in[0] = x;
     in[1] = gamma;
@@ -54449,12 +56929,15 @@ DVT_API dvt_array *dvt_batch_norm(dvt_array *x, dvt_array *gamma, dvt_array *bet
                   momentum, epsilon);
         return NULL;
     }
-    if (training && (running_mean->broadcast || running_var->broadcast)) {
-        dvti_fail(DVT_ERR_VALUE, "dvt_batch_norm: running statistics are written, and a broadcast "
-                                 "view cannot be; copy it first");
+    if (training && !dvti_running_ok(in))
+        return NULL;
+    scope = dvt_scope_begin();
+    dtype = dvt_promote(dvt_promote(x->dtype, gamma->dtype), beta->dtype);
+    x = dvti_wide_float(x);
+    if (!x) {
+        dvt_scope_end(&scope);
         return NULL;
     }
-    scope = dvt_scope_begin();
     if (training) {
         dvt_axes others = DVT_ALL;
         int i;
@@ -54466,11 +56949,12 @@ DVT_API dvt_array *dvt_batch_norm(dvt_array *x, dvt_array *gamma, dvt_array *bet
         variance =
             others.n ? dvt_mean(dvt_square(dvt_sub(x, mean)), others, true) : dvt_zeros_like(x);
     } else {
-        mean = dvti_along(running_mean, x, axis);
-        variance = dvti_along(running_var, x, axis);
+        mean = dvti_along(dvti_wide_float(running_mean), x, axis);
+        variance = dvti_along(dvti_wide_float(running_var), x, axis);
     }
     y = dvt_mul(dvt_sub(x, mean), dvt_rsqrt(dvt_add_scalar(variance, epsilon)));
     y = dvt_add(dvt_mul(y, dvti_along(gamma, x, axis)), dvti_along(beta, x, axis));
+    y = dvt_astype(y, dtype, false);
     /* Last, so that a failure above leaves the statistics as they were. An empty batch has none. */
     if (y && training && dvt_shape_size(x->shape) > 0 &&
         !dvti_move_running(in + 3, mean, variance, momentum))
@@ -54502,10 +56986,28 @@ static dvt_array *dvti_layer_norm_at_once(dvt_array *x, dvt_array *gamma, dvt_ar
     return dvti_run(out->storage->device, &launch) == DVT_OK ? out : NULL;
 }
 
+/* x, gamma and beta are float32 or wider, or x is of integers; gamma and beta may be NULL. */
+static dvt_array *dvti_layer_norm_of(dvt_array *x, dvt_array *gamma, dvt_array *beta,
+                                     double epsilon) {
+    dvt_array *mean, *centred, *variance, *y;
+    /* Longer rows are summed in several pieces. */
+    if (x->dtype == DVT_F32 && dvti_composes_unseen(x, gamma, beta) &&
+        x->shape.dim[x->shape.ndim - 1] <= 32768)
+        return dvti_layer_norm_at_once(x, gamma, beta, epsilon);
+    mean = dvt_mean(x, DVT_AXES(-1), true);
+    centred = dvt_sub(x, mean);
+    variance = dvt_mean(dvt_square(centred), DVT_AXES(-1), true);
+    y = dvt_mul(centred, dvt_rsqrt(dvt_add_scalar(variance, epsilon)));
+    if (gamma)
+        y = dvt_mul(y, gamma);
+    return beta ? dvt_add(y, beta) : y;
+}
+
 DVT_API dvt_array *dvt_layer_norm(dvt_array *x, dvt_array *gamma, dvt_array *beta, double epsilon) {
-    dvt_array *in[3], *mean, *centred, *variance, *y;
+    dvt_array *in[3], *y = NULL;
     const char *names[3] = {"x", "gamma", "beta"};
     dvt_scope_guard scope;
+    dvt_dtype dtype;
     int n = 1, i;
     in[0] = x;
     if (gamma)
@@ -54534,26 +57036,24 @@ DVT_API dvt_array *dvt_layer_norm(dvt_array *x, dvt_array *gamma, dvt_array *bet
                       dvti_describe(x));
             return NULL;
         }
-    /* Longer rows are summed in several pieces. */
-    if (x->dtype == DVT_F32 && dvti_composes_unseen(x, gamma, beta) &&
-        x->shape.dim[x->shape.ndim - 1] <= 32768)
-        return dvti_layer_norm_at_once(x, gamma, beta, epsilon);
+    dtype = dvti_float_dtype(x->dtype);
+    for (i = 1; i < n; i++)
+        dtype = dvt_promote(dtype, in[i]->dtype);
     scope = dvt_scope_begin();
-    mean = dvt_mean(x, DVT_AXES(-1), true);
-    centred = dvt_sub(x, mean);
-    variance = dvt_mean(dvt_square(centred), DVT_AXES(-1), true);
-    y = dvt_mul(centred, dvt_rsqrt(dvt_add_scalar(variance, epsilon)));
-    if (gamma)
-        y = dvt_mul(y, gamma);
-    if (beta)
-        y = dvt_add(y, beta);
+    for (i = 0; i < n; i++)
+        if (!(in[i] = dvti_wide_float(in[i])))
+            break;
+    if (i == n) {
+        y = dvti_layer_norm_of(in[0], gamma ? in[1] : NULL, beta ? in[n - 1] : NULL, epsilon);
+        y = dvt_astype(y, dtype, false);
+    }
     dvt_keep(y);
     dvt_scope_end(&scope);
     return y;
 }
 /* ==== end src/4_ops/op_layers.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 134 "src/devtensor_spine.h"
+#line 140 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_matmul.c ==== */
 /* Matrix products. One recorded operation on arrays of two axes and more, with batch axes that broadcast; the other
@@ -55005,7 +57505,7 @@ DVT_API dvt_array *dvt_dot(dvt_array *a, dvt_array *b) {
 }
 /* ==== end src/4_ops/op_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 135 "src/devtensor_spine.h"
+#line 141 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_pool.c ==== */
 /* Pooling: parameters, shapes, and the recorded operations, each other's gradients. Windows are cut to x: padding is never the
@@ -55014,22 +57514,28 @@ DVT_API dvt_array *dvt_dot(dvt_array *a, dvt_array *b) {
 #line 3 "src/4_ops/op_pool.c"
 #endif
 
+DVTI_FN void dvti_pool2d_pairs(const dvt_pool2d_params *p, int *size, int *stride, int *padding) {
+    dvti_pair(p->size, 0, size);
+    if (p->stride[0] == 0 && p->stride[1] == 0)
+        memcpy(stride, size, 2 * sizeof *stride);
+    else
+        dvti_pair(p->stride, size[0], stride);
+    dvti_padding(p->padding, padding);
+}
+
 /* Zeros become defaults, in this one place; `global` takes its window from x. */
 static void dvti_pool2d_resolve(const dvt_pool2d_params *p, const dvt_array *x, dvti_attr *attr) {
-    int i;
+    int i, pair[6];
     *attr = dvti_attr_none();
-    for (i = 0; i < 2; i++) {
-        if (p->global) {
+    if (!p->global) {
+        dvti_pool2d_pairs(p, pair, pair + 2, pair + 4);
+        for (i = 0; i < 6; i++)
+            attr->i[i] = pair[i];
+    } else
+        for (i = 0; i < 2; i++) {
             attr->i[i] = x->shape.dim[2 + i];
             attr->i[2 + i] = 1;
-            continue;
         }
-        attr->i[i] = p->size[i] ? p->size[i] : i ? attr->i[0] : 0;
-        attr->i[2 + i] = p->stride[i]        ? p->stride[i]
-                         : i && p->stride[0] ? p->stride[0]
-                                             : attr->i[i];
-        attr->i[4 + i] = p->padding[i];
-    }
     attr->i[6] = p->exclude_padding;
 }
 
@@ -55217,7 +57723,7 @@ DVTI_FN dvt_array *dvti_max_pool2d_pick(dvt_array *v, dvt_array *x, const dvti_a
 }
 /* ==== end src/4_ops/op_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 136 "src/devtensor_spine.h"
+#line 142 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_prewarm.c ==== */
 /* Kernels made before anybody waits for them: small operations on the device, such as networks in float32 are made of. Which programs they
@@ -55402,12 +57908,12 @@ DVT_API dvt_status dvt_prewarm(dvt_ctx ctx) {
 }
 /* ==== end src/4_ops/op_prewarm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 137 "src/devtensor_spine.h"
+#line 143 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_random.c ==== */
 /* Random arrays: the distributions, from the streams of contexts and from explicit keys, and what makes keys. */
 #ifdef DEVTENSOR_LINES
-#line 2 "src/4_ops/op_random.c"
+#line 3 "src/4_ops/op_random.c"
 #endif
 
 static dvt_array *dvti_random(dvti_launch *launch, const dvt_key *key, int words, dvt_shape shape,
@@ -55427,8 +57933,9 @@ static bool dvti_random_dtype(const char *name, dvt_dtype dtype, bool fits, cons
     return fits;
 }
 
-static dvt_array *dvti_uniform(const char *name, const dvt_key *key, double low, double high,
-                               dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx) {
+static DVTI_NOINLINE dvt_array *dvti_uniform_in_mode(const char *name, const dvt_key *key,
+                                                     double low, double high, dvt_shape shape,
+                                                     dvt_dtype dtype, dvt_ctx ctx) {
     dvti_launch launch;
     double a, b, range;
     dvti_launch_begin(&launch, name, DVTI_K_RANDOM, DVTI_OP_uniform);
@@ -55449,8 +57956,17 @@ static dvt_array *dvti_uniform(const char *name, const dvt_key *key, double low,
     return dvti_random(&launch, key, dtype == DVT_F64 ? 2 : 1, shape, dtype, ctx);
 }
 
-static dvt_array *dvti_normal(const char *name, const dvt_key *key, double mean, double deviation,
-                              dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx) {
+static dvt_array *dvti_uniform(const char *name, const dvt_key *key, double low, double high,
+                               dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx) {
+    const dvti_float_mode mode = dvti_float_mode_begin();
+    dvt_array *x = dvti_uniform_in_mode(name, key, low, high, shape, dtype, ctx);
+    dvti_float_mode_end(&mode);
+    return x;
+}
+
+static DVTI_NOINLINE dvt_array *dvti_normal_in_mode(const char *name, const dvt_key *key,
+                                                    double mean, double deviation, dvt_shape shape,
+                                                    dvt_dtype dtype, dvt_ctx ctx) {
     dvti_launch launch;
     dvt_dtype wide = dtype == DVT_F64 ? DVT_F64 : DVT_F32;
     double a = dvti_round_as(wide, mean), b = dvti_round_as(wide, deviation);
@@ -55466,6 +57982,14 @@ static dvt_array *dvti_normal(const char *name, const dvt_key *key, double mean,
     launch.f[0] = mean;
     launch.f[1] = deviation;
     return dvti_random(&launch, key, dtype == DVT_F64 ? 2 : 1, shape, dtype, ctx);
+}
+
+static dvt_array *dvti_normal(const char *name, const dvt_key *key, double mean, double deviation,
+                              dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx) {
+    const dvti_float_mode mode = dvti_float_mode_begin();
+    dvt_array *x = dvti_normal_in_mode(name, key, mean, deviation, shape, dtype, ctx);
+    dvti_float_mode_end(&mode);
+    return x;
 }
 
 /* high is the first number that is not drawn, so it may be one above the dtype's largest. */
@@ -55608,14 +58132,14 @@ DVT_API dvt_key dvt_key_fold_in(dvt_key key, uint32_t number) {
 }
 /* ==== end src/4_ops/op_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 138 "src/devtensor_spine.h"
+#line 144 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_reduce.c ==== */
 /* Reductions over axes, and softmax along one. What 5_grad finds in a node's attributes: for reductions i[0] is the bit mask of the
    reduced axes and i[1] is keepdims; for softmax and log_softmax i[0] is the axis, not negative. var and std are composed
    of recorded operations, and int64 and bool results are never recorded. */
 #ifdef DEVTENSOR_LINES
-#line 4 "src/4_ops/op_reduce.c"
+#line 5 "src/4_ops/op_reduce.c"
 #endif
 
 /* The result's shape, and the kernel's view of it, which has the kept axes only. */
@@ -55770,8 +58294,8 @@ DVTI_FN bool dvti_composes_unseen(const dvt_array *x, const dvt_array *y, const 
 
 /* The mean of squared distances from the mean, in at least float32: squares leave a 16-bit float's range early. A negative
    divisor counts as 0, as in NumPy. */
-static dvt_array *dvti_spread(const char *name, dvt_array *x, dvt_axes axes, double ddof,
-                              bool keepdims, bool root) {
+static DVTI_NOINLINE dvt_array *dvti_spread_in_mode(const char *name, dvt_array *x, dvt_axes axes,
+                                                    double ddof, bool keepdims, bool root) {
     dvt_array *out = NULL, *wide, *mean;
     dvt_scope_guard scope;
     dvt_dtype dtype;
@@ -55797,6 +58321,14 @@ static dvt_array *dvti_spread(const char *name, dvt_array *x, dvt_axes axes, dou
     out = dvt_astype(root ? dvt_sqrt(out) : out, dtype, false);
     dvt_keep(out);
     dvt_scope_end(&scope);
+    return out;
+}
+
+static dvt_array *dvti_spread(const char *name, dvt_array *x, dvt_axes axes, double ddof,
+                              bool keepdims, bool root) {
+    const dvti_float_mode mode = dvti_float_mode_begin();
+    dvt_array *out = dvti_spread_in_mode(name, x, axes, ddof, keepdims, root);
+    dvti_float_mode_end(&mode);
     return out;
 }
 
@@ -55849,7 +58381,7 @@ DVT_API dvt_array *dvt_log_softmax(dvt_array *x, int axis) {
 }
 /* ==== end src/4_ops/op_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 139 "src/devtensor_spine.h"
+#line 145 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_scan.c ==== */
 /* Sums of all so far along an axis. What 5_grad finds in a node's attributes: i[0] is the axis, not negative, i[1] is backwards. */
@@ -55915,7 +58447,7 @@ DVT_API dvt_array *dvt_cumsum(dvt_array *x, int axis) {
 }
 /* ==== end src/4_ops/op_scan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 140 "src/devtensor_spine.h"
+#line 146 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_sort.c ==== */
 /* Sorting along an axis, and the first k of that. Where a gradient will be asked for, a sorted array is recorded as what it is: its elements
@@ -56023,7 +58555,7 @@ DVT_API dvt_array *dvt_topk(dvt_array *x, int64_t k, int axis, bool largest, dvt
 }
 /* ==== end src/4_ops/op_sort.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 141 "src/devtensor_spine.h"
+#line 147 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_view.c ==== */
 /* Views: other shapes and strides on the same memory. */
@@ -56388,7 +58920,7 @@ DVT_API dvt_array *dvt_broadcast_to(dvt_array *x, dvt_shape shape) {
 }
 /* ==== end src/4_ops/op_view.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 142 "src/devtensor_spine.h"
+#line 148 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_attach.c ==== */
 /* Attached gradients: attaching, reading, clearing, writing them after a backward pass; and the ends of gradients, detach and
@@ -56497,10 +59029,10 @@ static bool dvti_grad_is_plain(const dvt_array *x) {
 
 /* A gradient array that is about to be replaced may be in the caller's hands: it lives on in the innermost scope. */
 static bool dvti_outlive(const char *name, dvt_array *grad) {
-    dvt_retain(grad);
+    dvti_own(grad);
     if (!grad || dvti_scope_give(grad))
         return true;
-    dvt_release(grad);
+    dvti_disown(grad);
     dvti_fail_memory(name, (int64_t)sizeof(void *));
     return false;
 }
@@ -56522,10 +59054,10 @@ static dvt_status dvti_clear_grad(const char *name, dvt_array *x) {
         dvti_scope_take(zeros);
     dvt_scope_end(&scope);
     if (!zeros || !dvti_outlive(name, x->grad)) {
-        dvt_release(zeros);
+        dvti_disown(zeros);
         return dvti_failed(name);
     }
-    dvt_release(x->grad);
+    dvti_disown(x->grad);
     x->grad = zeros;
     return DVT_OK;
 }
@@ -56551,7 +59083,7 @@ DVT_API dvt_status dvt_attach_grad(dvt_array *x, dvt_grad_req req) {
     if (status != DVT_OK)
         return status;
     if (req == DVT_GRAD_NULL) {
-        dvt_release(x->grad);
+        dvti_disown(x->grad);
         x->grad = NULL;
     }
     dvti_node_release(x->node);
@@ -56615,10 +59147,10 @@ static bool dvti_prepare_leaf(const char *name, dvti_slot *slot, bool create_gra
         dvti_scope_take(grad);
     dvt_scope_end(&scope);
     if (!grad || !dvti_outlive(name, old)) {
-        dvt_release(grad);
+        dvti_disown(grad);
         return false;
     }
-    dvt_release(slot->grad);
+    dvti_disown(slot->grad);
     slot->grad = grad;
     return true;
 }
@@ -56646,7 +59178,7 @@ DVTI_FN dvt_status dvti_write_leaves(dvti_graph *graph, bool create_graph) {
             if (!dvti_write_leaf(graph->name, slot))
                 return dvti_failed(graph->name);
         } else {
-            dvt_release(slot->leaf->grad);
+            dvti_disown(slot->leaf->grad);
             slot->leaf->grad = slot->grad;
             slot->grad = NULL;
         }
@@ -56671,13 +59203,13 @@ DVT_API dvt_array *dvt_stop_gradient(dvt_array *x) {
 }
 /* ==== end src/5_grad/dvt_attach.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 143 "src/devtensor_spine.h"
+#line 149 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_backward.c ==== */
 /* The backward pass: heads, the sweep from the last recorded operation to the first, and its two public forms. Attached
    gradients change at the very end or not at all; the graph is used up only when everything went well. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/5_grad/dvt_backward.c"
+#line 4 "src/5_grad/dvt_backward.c"
 #endif
 
 DVTI_FN dvt_status dvti_failed(const char *function) {
@@ -56737,7 +59269,7 @@ static bool dvti_start_heads(dvti_graph *graph, dvt_array *const *heads, dvt_arr
         if (!slot->needed)
             continue;
         if (g)
-            dvt_retain(g);
+            dvti_own(g);
         else if ((g = dvt_ones_like(heads[i])) != NULL)
             dvti_scope_take(g);
         if (!g || !dvti_slot_add(slot, g))
@@ -56793,8 +59325,8 @@ static bool dvti_result_of(dvti_grad_call *call, dvti_node *node) {
 }
 
 static void dvti_call_family(dvti_grad_call *call) {
-    dvti_op op = call->node->op, first_other = DVTI_OP_copy;
-    if (op < first_other) {
+    dvti_op op = call->node->op;
+    if ((int)op < DVTI_BINARY_END) {
         dvti_grad_elementwise(call);
         return;
     }
@@ -56867,7 +59399,7 @@ static bool dvti_call_gradient(const char *name, dvti_grad_call *call, const dvt
         }
     for (i = 0; i < call->n_in; i++)
         if (good && call->need[i])
-            dvt_retain(call->out[i]);
+            dvti_own(call->out[i]);
         else
             call->out[i] = NULL;
     dvt_scope_end(&scope);
@@ -56892,6 +59424,7 @@ static bool dvti_arrive(dvti_slot *slot, dvt_array *part, bool past_relu) {
 /* Passes a node's gradient on to its inputs. */
 static bool dvti_step(dvti_graph *graph, dvti_slot *slot, dvti_grad_call *call, bool *need) {
     dvti_node *node = slot->node;
+    dvti_float_mode mode;
     bool any = false, good;
     int i;
     for (i = 0; i < node->n_in; i++) {
@@ -56908,13 +59441,15 @@ static bool dvti_step(dvti_graph *graph, dvti_slot *slot, dvti_grad_call *call, 
     call->need = need;
     call->past_relu = dvti_goes_past_relu(graph, node);
     memset(call->out, 0, sizeof *call->out * (size_t)node->n_in);
+    mode = dvti_float_mode_begin();
     good = dvti_call_gradient(graph->name, call, slot);
+    dvti_float_mode_end(&mode);
     for (i = 0; i < node->n_in; i++)
         if (call->out[i] && good)
             good = dvti_arrive(dvti_graph_slot(graph, node, node->in[i]), call->out[i],
                                call->past_relu);
         else
-            dvt_release(call->out[i]);
+            dvti_disown(call->out[i]);
     slot->passed = true;
     return good;
 }
@@ -56941,7 +59476,7 @@ static bool dvti_sweep(dvti_graph *graph) {
             continue;
         good = dvti_step(graph, slot, &call, need);
         if (!slot->variable) {
-            dvt_release(slot->grad);
+            dvti_disown(slot->grad);
             slot->grad = NULL;
         }
     }
@@ -57003,10 +59538,10 @@ static dvt_array *dvti_variable_gradient(dvti_graph *graph, dvt_array *var) {
     if (!slot->variable || !dvti_exclusive(grad) || !dvt_is_contiguous(grad))
         return dvt_copy(grad);
     slot->variable = false;
-    dvt_retain(grad);
+    dvti_own(grad);
     if (dvti_scope_give(grad))
         return grad;
-    dvt_release(grad);
+    dvti_disown(grad);
     dvti_fail_memory(graph->name, (int64_t)sizeof(void *));
     return NULL;
 }
@@ -57066,7 +59601,7 @@ DVT_API dvt_status dvt_gradients(dvt_array *const *heads, dvt_array *const *head
 }
 /* ==== end src/5_grad/dvt_backward.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 144 "src/devtensor_spine.h"
+#line 150 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_graph.c ==== */
 /* The graph behind some heads: which nodes and leaves there are, their order, and the gradients gathered at each. Nothing is
@@ -57157,7 +59692,7 @@ static dvti_slot *dvti_graph_add(dvti_graph *graph, dvti_origin origin) {
     if (slot->node)
         dvti_atomic_add(&slot->node->references, 1);
     else
-        dvt_retain(slot->leaf);
+        dvti_own(slot->leaf);
     *place = graph->count;
     return slot;
 }
@@ -57183,9 +59718,8 @@ static bool dvti_graph_add_origin(dvti_graph *graph, const char *kind, int i, dv
     if (!origin.node && !origin.leaf) {
         dvti_fail(
             DVT_ERR_GRAD,
-            "%s: %s %d (%s) is not in a computational graph, so there is nothing to differentiate; "
-            "compute it inside DVT_RECORD { ... } from arrays with dvt_attach_grad. To "
-            "differentiate one graph twice, pass retain_graph = true to dvt_backward_from",
+            "%s: %s %d (%s) is not in a computational graph; compute it inside DVT_RECORD { ... } "
+            "from arrays with dvt_attach_grad",
             graph->name, kind, i, dvti_describe(x));
         return false;
     }
@@ -57200,7 +59734,7 @@ static bool dvti_graph_reach(dvti_graph *graph, dvti_origin origin) {
         return true;
     good = dvti_graph_add(graph, origin) != NULL;
     if (!origin.node)
-        dvt_release(origin.leaf);
+        dvti_disown(origin.leaf);
     return good;
 }
 
@@ -57275,8 +59809,8 @@ DVTI_FN void dvti_graph_end(dvti_graph *graph) {
     size_t i;
     for (i = 0; i < graph->count; i++) {
         dvti_node_release(graph->slots[i].node);
-        dvt_release(graph->slots[i].leaf);
-        dvt_release(graph->slots[i].grad);
+        dvti_disown(graph->slots[i].leaf);
+        dvti_disown(graph->slots[i].grad);
     }
     dvti_free(graph->slots);
     dvti_free(graph->table);
@@ -57309,18 +59843,18 @@ DVTI_FN bool dvti_slot_add(dvti_slot *slot, dvt_array *part) {
         scope = dvt_scope_begin();
         sum = dvt_add(slot->grad, part);
         if (sum) {
-            dvt_release(slot->grad);
+            dvti_disown(slot->grad);
             slot->grad = sum;
             dvti_scope_take(sum);
         }
         dvt_scope_end(&scope);
     }
-    dvt_release(part);
+    dvti_disown(part);
     return sum != NULL;
 }
 /* ==== end src/5_grad/dvt_graph.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 145 "src/devtensor_spine.h"
+#line 151 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_conv.c ==== */
 /* Gradients of convolution and pooling. A convolution is linear in its data and in its weights, and so are its two gradients: the
@@ -57384,7 +59918,7 @@ DVTI_FN void dvti_grad_conv(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 146 "src/devtensor_spine.h"
+#line 152 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_elementwise.c ==== */
 /* Gradients of the op table's rows, where, clip and copy. The rows' texts come from the table; here stand the functions they
@@ -57398,7 +59932,7 @@ DVTI_FN void dvti_grad_conv(dvti_grad_call *call) {
    1 + erf loses there; elsewhere that quotient is of -1, so that its own gradient is finite. */
 static dvt_array *dvti_grad_gelu(dvt_array *g, dvt_array *x) {
     dvt_array *tail = dvt_less_scalar(x, -1), *phi, *cdf, *low;
-    low = dvt_where(tail, x, dvti_number_like(x, -1));
+    low = dvt_where_scalar(tail, x, -1);
     cdf = dvt_add_scalar(dvt_mul_scalar(dvt_erf(dvt_mul_scalar(x, 0.70710678118654752440)), 0.5),
                          0.5);
     cdf = dvt_where(tail, dvt_div(dvt_gelu(low), low), cdf);
@@ -57406,18 +59940,50 @@ static dvt_array *dvti_grad_gelu(dvt_array *g, dvt_array *x) {
     return dvt_mul(g, dvt_add(cdf, dvt_mul(x, phi)));
 }
 
-/* g * b * a^(b - 1). Where a and b are both 0 the power is replaced by a^0, so that its product with b is 0 and not NaN. */
+/* g / sqrt(1 - x^2). The factors are exact where 1 - x^2 would lose the digits of x^2. */
+static dvt_array *dvti_grad_asin(dvt_array *g, dvt_array *x) {
+    dvt_array *product = dvt_mul(dvt_scalar_sub(1, x), dvt_add_scalar(x, 1));
+    return dvt_mul(g, dvt_rsqrt(product));
+}
+
+/* x / h^2, whose square neither overflows nor vanishes. */
+static dvt_array *dvti_over_square(dvt_array *x, dvt_array *h) {
+    return dvt_div(dvt_div(x, h), h);
+}
+
+/* g * b * a^(b - 1), in at least float32: in 16 bits b - 1 would lose digits of an exponent. Where b is
+   0 and 1 / a infinite the power is replaced by a^0, so that its product with b is 0 and not NaN. Where
+   b is 0 and 1 / a finite, the power counts only for the next derivative, d2/dadb = 1/a: without that,
+   the exponents keep b's shape, and one exponent for all elements stays one. */
 static dvt_array *dvti_grad_pow_a(dvt_array *g, dvt_array *a, dvt_array *b) {
-    dvt_array *both =
-        dvt_logical_and(dvt_equal_scalar(a, 0), dvt_equal_scalar(b, 0)); /* a^b has slope 0 there */
-    dvt_array *power = dvt_where(both, dvti_number_like(g, 0), dvt_sub_scalar(b, 1));
-    return dvt_mul(g, dvt_mul(b, dvt_pow(a, power)));
+    dvt_array *flat;
+    a = dvti_wide_float(a);
+    b = dvti_wide_float(b);
+    flat = dvt_equal_scalar(b, 0);
+    if (dvt_is_recording())
+        flat = dvt_logical_and(flat, dvt_isinf(dvt_reciprocal(a)));
+    return dvt_mul(g, dvt_mul(b, dvt_pow(a, dvt_scalar_where(flat, 0, dvt_sub_scalar(b, 1)))));
+}
+
+/* The same for a number. As dvt_pow, it names the cases that need no power; dvti_grad_reads knows which read what. */
+static dvt_array *dvti_grad_pow_scalar(dvt_array *g, dvt_array *x, double s, dvt_array *y) {
+    if (s == 0)
+        return dvti_no_gradient(g);
+    if (s == 1)
+        return g;
+    if (s == 2)
+        return dvt_mul(g, dvt_mul_scalar(x, 2));
+    if (s == 0.5)
+        return dvt_div(dvt_mul_scalar(g, 0.5), y);
+    if (s == -1)
+        return dvt_neg(dvt_mul(g, dvt_square(y)));
+    return dvt_mul(g, dvt_mul_scalar(dvt_pow_scalar(x, s - 1), s));
 }
 
 /* g * y * log(a), and 0 where a is 0 and y is not infinite: the limit for b > 0. */
 static dvt_array *dvti_grad_pow_b(dvt_array *g, dvt_array *a, dvt_array *y) {
     dvt_array *flat = dvt_logical_and(dvt_equal_scalar(a, 0), dvt_isfinite(y));
-    return dvt_mul(g, dvt_mul(y, dvt_log(dvt_where(flat, dvti_number_like(g, 1), a))));
+    return dvt_mul(g, dvt_mul(y, dvt_log(dvt_scalar_where(flat, 1, a))));
 }
 
 /* ---- rows ---- */
@@ -57463,6 +60029,7 @@ static dvt_array *dvti_grad_binary_row_b(dvti_op op, dvt_array *g, dvt_array *a,
 /* x with the number s behind it. The common ones without an array that holds s. */
 static dvt_array *dvti_grad_scalar_behind(dvti_op op, dvt_array *g, dvt_array *x, double s,
                                           dvt_array *y) {
+    dvt_array *number;
     switch (op) {
     case DVTI_OP_add:
     case DVTI_OP_sub:
@@ -57472,16 +60039,17 @@ static dvt_array *dvti_grad_scalar_behind(dvti_op op, dvt_array *g, dvt_array *x
     case DVTI_OP_div:
         return dvt_div_scalar(g, s);
     case DVTI_OP_pow:
-        return s == 0 ? dvti_no_gradient(g)
-                      : dvt_mul(g, dvt_mul_scalar(dvt_pow_scalar(x, s - 1), s));
-    default:
-        return dvti_grad_binary_row_a(op, g, x, dvti_number_like(g, s), y);
+        return dvti_grad_pow_scalar(g, x, s, y);
+    default: /* some rows do not read the number, but a failure to make it must not be lost */
+        number = dvti_number_like(g, s);
+        return number ? dvti_grad_binary_row_a(op, g, x, number, y) : NULL;
     }
 }
 
 /* The number s before x. */
 static dvt_array *dvti_grad_scalar_before(dvti_op op, dvt_array *g, double s, dvt_array *x,
                                           dvt_array *y) {
+    dvt_array *number;
     switch (op) {
     case DVTI_OP_add:
         return g;
@@ -57490,17 +60058,18 @@ static dvt_array *dvti_grad_scalar_before(dvti_op op, dvt_array *g, double s, dv
     case DVTI_OP_mul:
         return dvt_mul_scalar(g, s);
     default:
-        return dvti_grad_binary_row_b(op, g, dvti_number_like(g, s), x, y);
+        number = dvti_number_like(g, s);
+        return number ? dvti_grad_binary_row_b(op, g, number, x, y) : NULL;
     }
 }
 
 static void dvti_grad_row(dvti_grad_call *call) {
     const dvti_node *node = call->node;
-    dvti_op op = node->op, first_binary = DVTI_OP_add;
+    dvti_op op = node->op;
     dvt_array *a = dvti_as_dtype_of(call->in[0], call->g), *b;
     if (!a) /* also where the row does not read it: a kept error without a failure says nothing */
         return;
-    if (op < first_binary) {
+    if ((int)op < DVTI_UNARY_END) {
         call->out[0] = dvti_grad_unary_row(op, call->g, a, call->y);
         return;
     }
@@ -57521,16 +60090,15 @@ static void dvti_grad_row(dvti_grad_call *call) {
 }
 
 /* ---- select and copy ---- */
+/* attr.i[0] is 0, or 2 or 3 for a number in place of a or b. */
 static void dvti_grad_where(dvti_grad_call *call) {
-    dvt_array *zero = dvti_number_like(call->g, 0);
-    if (!zero)
-        return;
+    const int scalar_at = (int)call->node->attr.i[0], b = scalar_at == 2 ? 1 : 2;
     if (call->need[0]) /* a float condition: it acts only through being zero or not */
         call->out[0] = dvti_no_gradient(call->g);
-    if (call->need[1])
-        call->out[1] = dvt_where(call->in[0], call->g, zero);
-    if (call->need[2])
-        call->out[2] = dvt_where(call->in[0], zero, call->g);
+    if (scalar_at != 2 && call->need[1])
+        call->out[1] = dvt_where_scalar(call->in[0], call->g, 0);
+    if (scalar_at != 3 && call->need[b])
+        call->out[b] = dvt_scalar_where(call->in[0], 0, call->g);
 }
 
 /* Inside the closed interval; nothing for NaN. */
@@ -57539,7 +60107,7 @@ static void dvti_grad_clip(dvti_grad_call *call) {
     dvt_array *x = call->in[0];
     dvt_array *inside =
         dvt_logical_and(dvt_greater_equal_scalar(x, low), dvt_less_equal_scalar(x, high));
-    call->out[0] = dvt_where(inside, call->g, dvti_number_like(call->g, 0));
+    call->out[0] = dvt_where_scalar(inside, call->g, 0);
 }
 
 /* Back to where it came from, in the dtype it had there. */
@@ -57561,7 +60129,7 @@ DVTI_FN void dvti_grad_elementwise(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 147 "src/devtensor_spine.h"
+#line 153 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_helpers.c ==== */
 /* What gradient functions share. */
@@ -57598,7 +60166,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x) {
 }
 /* ==== end src/5_grad/grad_helpers.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 148 "src/devtensor_spine.h"
+#line 154 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_index.c ==== */
 /* Gradients of joining and indexing. Taking and adding by index are each other's gradients. */
@@ -57642,7 +60210,7 @@ DVTI_FN void dvti_grad_index(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 149 "src/devtensor_spine.h"
+#line 155 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_matmul.c ==== */
 /* Gradients of matrix products. With C = A B: dA = G B^T and dB = A^T G; transposed operands move the transposes around. Batch
@@ -57681,7 +60249,7 @@ DVTI_FN void dvti_grad_matmul(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 150 "src/devtensor_spine.h"
+#line 156 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_reduce.c ==== */
 /* Gradients of reductions and softmax. Reduced arrays are first given back their axes with extent 1, so that everything else is
@@ -57718,6 +60286,40 @@ static dvt_axes dvti_mask_axes(int64_t mask) {
     return axes;
 }
 
+/* ---- the reduced axes as one, the last ---- */
+typedef struct dvti_rows_last {
+    dvt_axes back;
+    dvt_shape moved;
+} dvti_rows_last;
+
+/* x, neither empty nor 0-d, as (kept, reduced) elements. */
+static dvt_array *dvti_to_rows(dvt_array *x, int64_t mask, dvti_rows_last *rows) {
+    dvt_axes order = DVT_ALL;
+    dvt_array *t;
+    int pass, i;
+    rows->back = DVT_ALL;
+    rows->moved = DVT_SCALAR;
+    if (!x)
+        return NULL;
+    for (pass = 0; pass < 2; pass++)
+        for (i = 0; i < x->shape.ndim; i++)
+            if ((mask >> i & 1) == pass) {
+                rows->back.axis[i] = order.n;
+                order.axis[order.n++] = i;
+            }
+    rows->back.n = order.n;
+    t = dvt_transpose(x, order);
+    if (!t)
+        return NULL;
+    rows->moved = t->shape;
+    return dvt_reshape(t, DVT_SHAPE(-1, dvti_reduced_count(x, mask)));
+}
+
+/* The same way back. */
+static dvt_array *dvti_from_rows(dvt_array *t, const dvti_rows_last *rows) {
+    return dvt_transpose(dvt_reshape(t, rows->moved), rows->back);
+}
+
 /* ---- prod ---- */
 /* The product of the elements before each one along the last axis (from_end: behind it), 1 for the first. Hillis and Steele's
    scan, 1986: after the round with distance d every place holds the product of 2d elements, so log2(n) rounds are enough. */
@@ -57739,31 +60341,19 @@ static dvt_array *dvti_products_before(dvt_array *x, bool from_end) {
     return p;
 }
 
-/* g times the product of all others. No division, so zeros are nothing special, and the text can be differentiated again. */
+/* g times the product of all others, in at least float32, since parts of a product may leave a
+   16-bit float's range. No division, so zeros are nothing special, and the text can be
+   differentiated again. */
 static dvt_array *dvti_grad_prod(dvt_array *x, dvt_array *g, int64_t mask) {
-    dvt_axes order = DVT_ALL, back = DVT_ALL;
-    dvt_shape rows, moved;
+    dvti_rows_last rows;
     dvt_array *t, *others;
-    int pass, i;
     if (dvt_size(x) == 0 || x->shape.ndim == 0)
         return dvt_broadcast_to(g, x->shape);
-    for (pass = 0; pass < 2; pass++) /* kept axes first, then the reduced ones, which become one */
-        for (i = 0; i < x->shape.ndim; i++)
-            if ((mask >> i & 1) == pass) {
-                back.axis[i] = order.n;
-                order.axis[order.n++] = i;
-            }
-    back.n = order.n;
-    t = dvt_transpose(x, order);
-    if (!t)
-        return NULL;
-    moved = t->shape;
-    rows = DVT_SHAPE(-1, dvti_reduced_count(x, mask));
-    t = dvt_reshape(t, rows);
+    t = dvti_to_rows(dvti_wide_float(x), mask, &rows);
     if (!t)
         return NULL;
     others = dvt_mul(dvti_products_before(t, false), dvti_products_before(t, true));
-    return dvt_mul(g, dvt_transpose(dvt_reshape(others, moved), back));
+    return dvt_mul(g, dvti_from_rows(others, &rows));
 }
 
 /* ---- the others ---- */
@@ -57774,22 +60364,45 @@ static dvt_array *dvti_grad_extreme(dvt_array *x, dvt_array *g, dvt_array *y, in
     return dvt_where(reach, share, dvti_number_like(g, 0));
 }
 
-/* g x / y, and 0 where the norm is 0. */
-static dvt_array *dvti_grad_norm(dvt_array *x, dvt_array *g, dvt_array *y) {
-    dvt_array *zero = dvt_equal_scalar(y, 0);
-    dvt_array *divisor = dvt_where(zero, dvti_number_like(g, 1), y);
-    return dvt_mul(x, dvt_where(zero, dvti_number_like(g, 0), dvt_div(g, divisor)));
+/* g (x / y), and 0 where the norm is 0. The quotient is at most 1, where g / y of a small norm
+   would overflow. float16 has few digits for small norms and none for large ones: there y is formed
+   again in float32. */
+static dvt_array *dvti_grad_norm(dvt_array *x, dvt_array *g, dvt_array *y, int64_t mask) {
+    dvt_array *zero, *divisor;
+    if (x->dtype == DVT_F16) {
+        x = dvti_wide_float(x);
+        y = dvt_norm(x, dvti_mask_axes(mask), true);
+    }
+    zero = dvt_equal_scalar(y, 0);
+    divisor = dvt_where(zero, dvti_number_like(y, 1), y);
+    return dvt_mul(dvt_div(x, divisor), dvt_where(zero, dvti_number_like(g, 0), g));
 }
 
-/* g exp(x - y). Where all of x is -inf so is y, and x - y would be NaN: exp(-inf - 0) is the 0 that is meant. */
-static dvt_array *dvti_grad_logsumexp(dvt_array *x, dvt_array *g, dvt_array *y) {
-    dvt_array *nothing = dvt_equal_scalar(y, -(double)INFINITY);
-    dvt_array *safe = dvt_where(nothing, dvti_number_like(g, 0), y);
-    return dvt_mul(g, dvt_exp(dvt_sub(x, safe)));
+/* g softmax(x). exp(x - y) would multiply the rounding of y by its size. Where all of x is -inf,
+   softmax would be NaN, and 0 is meant. */
+static dvt_array *dvti_grad_logsumexp(dvt_array *x, dvt_array *g, dvt_array *y, int64_t mask) {
+    dvt_array *nothing = dvt_equal_scalar(y, -(double)INFINITY), *safe, *p;
+    dvti_rows_last rows;
+    int axis = 0;
+    if (dvt_size(x) == 0)
+        return dvt_broadcast_to(g, x->shape);
+    if (x->shape.ndim == 0)
+        return dvt_where(nothing, dvti_number_like(g, 0), g);
+    safe = dvt_where(nothing, dvti_number_like(g, 0), x);
+    while (mask != (int64_t)1 << axis && axis < x->shape.ndim)
+        axis++;
+    if (axis < x->shape.ndim)
+        p = dvt_softmax(safe, axis);
+    else
+        p = dvti_from_rows(dvt_softmax(dvti_to_rows(safe, mask, &rows), -1), &rows);
+    return dvt_mul(p, dvt_where(nothing, dvti_number_like(g, 0), g));
 }
 
+/* In at least float32: differences of numbers that were rounded to 16 bits have few digits. */
 static dvt_array *dvti_grad_softmax(const dvti_node *node, dvt_array *g, dvt_array *y) {
     dvt_axes axes = DVT_AXES((int)node->attr.i[0]);
+    g = dvti_wide_float(g);
+    y = dvti_wide_float(y);
     if (node->op == DVTI_OP_softmax)
         return dvt_mul(y, dvt_sub(g, dvt_sum(dvt_mul(g, y), axes, true)));
     return dvt_sub(g, dvt_mul(dvt_exp(y), dvt_sum(g, axes, true)));
@@ -57821,10 +60434,10 @@ DVTI_FN void dvti_grad_reduce(dvti_grad_call *call) {
         call->out[0] = dvti_grad_prod(x, g, mask);
         break;
     case DVTI_OP_norm:
-        call->out[0] = dvti_grad_norm(x, g, y);
+        call->out[0] = dvti_grad_norm(x, g, y, mask);
         break;
     case DVTI_OP_logsumexp:
-        call->out[0] = dvti_grad_logsumexp(x, g, y);
+        call->out[0] = dvti_grad_logsumexp(x, g, y, mask);
         break;
     default: /* min, max */
         call->out[0] = dvti_grad_extreme(x, g, y, mask);
@@ -57832,7 +60445,7 @@ DVTI_FN void dvti_grad_reduce(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 151 "src/devtensor_spine.h"
+#line 157 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_scan.c ==== */
 /* The gradient of cumulative sums: an element is in all sums from its own on, so it is their gradients' sum from the other end. */
@@ -57846,7 +60459,7 @@ DVTI_FN void dvti_grad_scan(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_scan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 152 "src/devtensor_spine.h"
+#line 158 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_view.c ==== */
 /* Gradients of views: the same view, backwards. */
@@ -57898,7 +60511,7 @@ DVTI_FN void dvti_grad_view(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_view.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 153 "src/devtensor_spine.h"
+#line 159 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/cold_begin.inl ==== */
 /* Rooms that decide and describe, and leave the computing to others, begin here. GCC compiles them with -O1 where the program has -O2 or
@@ -57912,7 +60525,7 @@ DVTI_FN void dvti_grad_view(dvti_grad_call *call) {
 #endif
 /* ==== end src/1_base/cold_begin.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 154 "src/devtensor_spine.h"
+#line 160 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_array_list.c ==== */
 /* Several named arrays, as a parameter file holds them. */
@@ -57920,8 +60533,8 @@ DVTI_FN void dvti_grad_view(dvti_grad_call *call) {
 #line 1 "src/5_io/dvt_array_list.c"
 #endif
 /* ==== begin src/5_io/dvt_io_internal.h ==== */
-/* What printing, the readers and the writers share: growing bytes, the text of one float, whole files, a checked
-   cursor over bytes, decompression, and lists of named arrays. */
+/* What printing, the readers and the writers share: growing bytes, the text of one float, files that are replaced when they
+   are complete, a reader of bytes that never holds a whole file, decompression, and lists of named arrays. */
 #ifdef DEVTENSOR_LINES
 #line 2 "src/5_io/dvt_io_internal.h"
 #endif
@@ -58005,15 +60618,16 @@ DVTI_FN dvti_element_format dvti_element_plan(const dvti_print_rules *rules, dvt
 /* Writes one element, ended by 0, and returns its length. */
 DVTI_FN int dvti_element_text(char *buffer, const dvti_element_format *format, const void *element);
 
-/* ---- whole files. `function` is for messages. ---- */
-/* The content of a file, in a block for dvti_free. False with IO, HOST_MEMORY or NOT_BUILT set. */
-DVTI_FN bool dvti_file_read(const char *function, const char *path, void **bytes, size_t *size);
-
-/* A file that appears under its name only when it is complete. */
+/* ---- writing files ---- */
+/* A file that appears under its name only when it is complete and on the disk; devices and pipes are written in place. */
 typedef struct dvti_file_out {
     const char *function;
-    char *path, *temporary; /* temporary: NULL when written in place (devices, pipes) */
-    FILE *file;
+    char *path;      /* as given, for messages */
+    char *target;    /* where links lead: what is replaced */
+    char *temporary; /* in the folder of target; NULL when written in place */
+    unsigned char *buffer;
+    size_t n; /* bytes in it */
+    int fd;
     bool failed;
 } dvti_file_out;
 
@@ -58024,21 +60638,54 @@ DVTI_FN void dvti_file_write(dvti_file_out *out, const void *bytes, size_t n);
 /* Ends the file: renames it when all went well and `ok`, else removes it. */
 DVTI_FN dvt_status dvti_file_end(dvti_file_out *out, bool ok);
 
-/* ---- a reader of bytes that come from outside ---- */
+/* ---- a reader of bytes that come from outside: memory, a file, or what either holds compressed ---- */
+/* A peek sees up to so many bytes; this and the state of decompression is all that a reader keeps in memory. */
+#define DVTI_SOURCE_PEEK 65536
+/* Of pipes, devices and sockets at most so many bytes are read: they do not say how much there is. */
+#define DVTI_SOURCE_MOST ((int64_t)1 << 30)
+
+typedef struct dvti_gunzip dvti_gunzip;
+
 typedef struct dvti_source {
-    const unsigned char *at;
-    size_t left;
-    bool failed; /* something was read beyond the end; that and what follows reads as 0 */
+    const char *function, *what; /* for messages; what: the file */
+    const unsigned char *at;     /* the next bytes, `ready` of them */
+    size_t ready;
+    int64_t taken;  /* bytes read so far */
+    int64_t behind; /* bytes behind the ready ones; an upper bound where !known */
+    bool known;     /* `behind` is exact */
+    bool ended;     /* something was read beyond the end; that and what follows reads as 0 */
+    bool told;      /* reading failed, and the error is set */
+    int fd;         /* -1: memory, or compressed */
+    unsigned char *buffer;
+    dvti_gunzip *gunzip;
 } dvti_source;
 
-DVTI_FN dvti_source dvti_source_begin(const void *bytes, size_t size);
-/* n bytes and past them; NULL beyond the end. */
-DVTI_FN const unsigned char *dvti_source_bytes(dvti_source *cursor, uint64_t n);
+DVTI_FN void dvti_source_memory(dvti_source *in, const char *function, const void *bytes,
+                                size_t size);
+/* False with IO, NULL_ARGUMENT, HOST_MEMORY or NOT_BUILT set. Then, too, dvti_source_close may be called. */
+DVTI_FN bool dvti_source_open(dvti_source *in, const char *function, const char *path);
+DVTI_FN void dvti_source_close(dvti_source *in);
+/* Makes n bytes ready, or all that there are; returns whether there are n. At most DVTI_SOURCE_PEEK. 8 bytes before `at` that
+   were read stay readable. */
+DVTI_FN bool dvti_source_peek(dvti_source *in, size_t n);
+/* n bytes, or false. */
+DVTI_FN bool dvti_source_read(dvti_source *in, void *to, int64_t n);
+DVTI_FN bool dvti_source_skip(dvti_source *in, int64_t n);
 /* Unsigned, `bytes` wide. */
-DVTI_FN uint64_t dvti_source_le(dvti_source *cursor, int bytes);
-DVTI_FN uint64_t dvti_source_be(dvti_source *cursor, int bytes);
+DVTI_FN uint64_t dvti_source_le(dvti_source *in, int bytes);
+DVTI_FN uint64_t dvti_source_be(dvti_source *in, int bytes);
+/* The most bytes that can follow: what is allocated for them is never more. */
+DVTI_FN int64_t dvti_source_left(const dvti_source *in);
+/* Whether all was read, and read well. */
+DVTI_FN bool dvti_source_at_end(dvti_source *in);
+/* How many bytes there are behind the first `taken`, where `need` were expected: "12"; "more" or "at most 12" where that is all
+   that is known. */
+DVTI_FN const char *dvti_source_size_text(dvti_source *in, int64_t taken, int64_t need);
+/* Sets FORMAT: what the file is, and `wrong`. Only the first failure of a source is told. Returns false. */
+DVTI_FN bool dvti_source_wrong(dvti_source *in, const char *format, ...) DVT_PRINTF(2, 3);
 /* The same as a signed number of two's complement. */
 DVTI_FN int64_t dvti_signed(uint64_t value, int bytes);
+DVTI_FN uint64_t dvti_bytes_value(const unsigned char *at, int bytes, bool big_endian);
 
 /* ---- elements as files store them ---- */
 /* How a number is stored: its kind, its bytes, their order, and the dtype that holds all its values (or those that fit). */
@@ -58049,13 +60696,17 @@ typedef struct dvti_stored {
     dvt_dtype dtype;
 } dvti_stored;
 
-/* n elements at `from` become C-order elements of stored->dtype at `to`. False when one does not fit (uint64 only); its
-   number is then in *bad. */
-DVTI_FN bool dvti_stored_convert(const dvti_stored *stored, const unsigned char *from, void *to,
-                                 int64_t n, int64_t *bad);
-/* An array on ctx with these elements, which are the whole shape. NULL with the error set. */
-DVTI_FN dvt_array *dvti_stored_array(const char *function, const dvti_stored *stored,
-                                     const unsigned char *from, dvt_shape shape, dvt_ctx ctx);
+/* The bytes that the shape takes as stored; false when no file holds them. */
+DVTI_FN bool dvti_stored_bytes(const dvti_stored *stored, const dvt_shape *shape, int64_t *bytes);
+/* An array on ctx with the next elements of `in`, in C order of the shape, or in Fortran order. Needs no memory beyond that of
+   the array, and of its copy where ctx is no CPU, but two small buffers. NULL when there are too few elements, which is for the
+   caller to tell, or with the error set. */
+DVTI_FN dvt_array *dvti_stored_array(const dvti_stored *stored, dvti_source *in, dvt_shape shape,
+                                     bool fortran_order, dvt_ctx ctx);
+/* The same where nothing may follow the elements. Sizes are compared before anything is allocated. *fits is false, and no
+   error set, when there are more or fewer bytes. */
+DVTI_FN dvt_array *dvti_stored_whole(const dvti_stored *stored, dvti_source *in, dvt_shape shape,
+                                     bool fortran_order, dvt_ctx ctx, bool *fits);
 /* x's elements as files store them: contiguous, little-endian, of that dtype, in main memory (x itself where it is that
    already). Owned by the innermost scope; NULL with the error set. */
 DVTI_FN dvt_array *dvti_stored_host(const char *function, dvt_array *x, dvt_dtype dtype);
@@ -58063,6 +60714,8 @@ DVTI_FN dvt_array *dvti_stored_host(const char *function, dvt_array *x, dvt_dtyp
 /* ---- deflate (RFC 1951) and gzip (RFC 1952) ---- */
 #define DVTI_INFLATE_LOOKUP 11
 #define DVTI_INFLATE_CODE 15
+#define DVTI_INFLATE_HISTORY 32768 /* matches reach so far back */
+#define DVTI_INFLATE_ROOM (DVTI_INFLATE_HISTORY + DVTI_SOURCE_PEEK + 512)
 
 typedef struct dvti_huffman {
     uint16_t
@@ -58071,30 +60724,40 @@ typedef struct dvti_huffman {
     uint16_t symbol[288];                  /* by length, then by value */
 } dvti_huffman;
 
+typedef enum dvti_inflate_block {
+    DVTI_INFLATE_NONE, /* between two blocks */
+    DVTI_INFLATE_STORED,
+    DVTI_INFLATE_CODES
+} dvti_inflate_block;
+
 typedef struct dvti_inflater {
-    const unsigned char *in, *end;
+    dvti_source *raw;
+    const unsigned char *in, *end; /* what is ready of raw, while inflating */
     uint64_t bits;
     int n_bits;
-    unsigned char *out;
-    size_t n, capacity, limit;
+    dvti_inflate_block block;
+    bool last;         /* the block is the last one */
+    unsigned stored;   /* bytes left of a stored block */
+    size_t n;          /* bytes in out */
     size_t start;      /* of this member's output: matches do not reach before it */
     const char *wrong; /* what is wrong with the data; NULL so far */
-    bool no_memory, full;
     dvti_huffman literal, distance;
+    unsigned char out[DVTI_INFLATE_ROOM];
 } dvti_inflater;
 
-/* Appends what the deflated data at s->in hold, and goes past them. False with s->wrong set. */
-DVTI_FN bool dvti_inflate(dvti_inflater *s);
+/* Begins a deflated stream behind which s->raw goes on. */
+DVTI_FN void dvti_inflate_begin(dvti_inflater *s);
+/* Appends to s->out until it is full or the stream ends, which is then *ended. False with s->wrong set, or when raw failed. */
+DVTI_FN bool dvti_inflate(dvti_inflater *s, bool *ended);
 DVTI_FN bool dvti_inflate_fail(dvti_inflater *s, const char *wrong);
+/* Drops all output but the last `keep` bytes (less than DVTI_SOURCE_PEEK), and what matches may still refer to. */
+DVTI_FN void dvti_inflate_slide(dvti_inflater *s, size_t keep);
 
-DVTI_FN bool dvti_is_gzip(const void *bytes, size_t size);
-/* All members, one after the other, in a block for dvti_free, of at most `limit` bytes. False with FORMAT or HOST_MEMORY
-   set; `what` names the file in messages. */
-DVTI_FN bool dvti_gunzip(const char *function, const char *what, const void *bytes, size_t size,
-                         size_t limit, void **out, size_t *out_size);
-/* The first n bytes of what the data hold, or all that there are. */
-DVTI_FN bool dvti_gunzip_head(const char *function, const char *what, const void *bytes,
-                              size_t size, unsigned char *head, size_t n, size_t *got);
+/* When `in` begins as gzip does, it becomes what all members hold, one after the other. False with HOST_MEMORY set. */
+DVTI_FN bool dvti_source_gunzip(dvti_source *in);
+/* More of it behind in->at; false at the end, or with the error set. */
+DVTI_FN bool dvti_gunzip_more(dvti_source *in);
+DVTI_FN void dvti_gunzip_free(dvti_gunzip *gunzip);
 /* Deflated data are at most so many times shorter than what they hold. */
 #define DVTI_DEFLATE_RATIO 1032
 
@@ -58102,12 +60765,17 @@ DVTI_FN bool dvti_gunzip_head(const char *function, const char *what, const void
 struct dvt_array_list {
     dvti_object object;
     int n;
+    size_t capacity; /* of array */
     dvt_array **array;
     char **name; /* NULL: the file has no names */
 };
 
-/* A list of n places without arrays, owned by the innermost scope. NULL with HOST_MEMORY set. */
-DVTI_FN dvt_array_list *dvti_array_list_new(const char *function, int n, bool named);
+/* A list without arrays, owned by the innermost scope. NULL with HOST_MEMORY set. */
+DVTI_FN dvt_array_list *dvti_array_list_new(const char *function);
+/* Appends x, which the list owns from now on. */
+DVTI_FN bool dvti_array_list_add(const char *function, dvt_array_list *list, dvt_array *x);
+/* Room for the names of its arrays, which are NULL. */
+DVTI_FN bool dvti_array_list_begin_names(const char *function, dvt_array_list *list);
 /* dvt_load_params and dvt_save_params, for the function that is called. */
 DVTI_FN dvt_array_list *dvti_params_load(const char *function, const char *path, dvt_ctx ctx);
 DVTI_FN dvt_status dvti_params_save(const char *function, const char *path,
@@ -58123,7 +60791,7 @@ static void dvti_array_list_destroy(void *object) {
     dvt_array_list *list = (dvt_array_list *)object;
     int i;
     for (i = 0; i < list->n; i++) {
-        dvt_release(list->array[i]);
+        dvti_disown(list->array[i]);
         if (list->name)
             dvti_free(list->name[i]);
     }
@@ -58132,26 +60800,33 @@ static void dvti_array_list_destroy(void *object) {
     dvti_free(list);
 }
 
-DVTI_FN dvt_array_list *dvti_array_list_new(const char *function, int n, bool named) {
+DVTI_FN dvt_array_list *dvti_array_list_new(const char *function) {
     dvt_array_list *list = (dvt_array_list *)dvti_alloc_zero(sizeof *list);
-    size_t bytes = sizeof(void *) * (size_t)n;
-    bool ok = list != NULL;
-    if (ok) {
-        list->n = n;
-        list->array = (dvt_array **)dvti_alloc_zero(bytes);
-        list->name = named ? (char **)dvti_alloc_zero(bytes) : NULL;
-        ok = list->array && (list->name || !named);
-    }
-    if (!ok)
-        dvti_fail_memory(function, (int64_t)bytes);
-    if (ok && dvti_object_begin(list, dvti_array_list_destroy, function))
+    if (!list)
+        dvti_fail_memory(function, (int64_t)sizeof *list);
+    if (list && dvti_object_begin(list, dvti_array_list_destroy, function))
         return list;
-    if (list) {
-        dvti_free(list->array);
-        dvti_free(list->name);
-        dvti_free(list);
-    }
+    dvti_free(list);
     return NULL;
+}
+
+DVTI_FN bool dvti_array_list_add(const char *function, dvt_array_list *list, dvt_array *x) {
+    size_t need = (size_t)list->n + 1;
+    if (!dvti_grow((void **)&list->array, &list->capacity, need, sizeof *list->array)) {
+        dvti_fail_memory(function, (int64_t)(need * sizeof *list->array));
+        return false;
+    }
+    dvti_scope_take(x);
+    list->array[list->n++] = x;
+    return true;
+}
+
+DVTI_FN bool dvti_array_list_begin_names(const char *function, dvt_array_list *list) {
+    size_t bytes = sizeof(char *) * (size_t)list->n;
+    list->name = (char **)dvti_alloc_zero(bytes);
+    if (!list->name)
+        dvti_fail_memory(function, (int64_t)bytes);
+    return list->name != NULL;
 }
 
 DVT_API int dvt_array_list_len(const dvt_array_list *list) {
@@ -58200,178 +60875,18 @@ DVT_API dvt_array *dvt_array_list_find(dvt_array_list *list, const char *name) {
 }
 /* ==== end src/5_io/dvt_array_list.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 155 "src/devtensor_spine.h"
+#line 161 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_files.c ==== */
-/* Whole files into memory, files that appear only when they are complete, the checked cursor over bytes, and elements as
-   files store them. */
+/* Files that appear only when they are complete. What is written goes to a temporary file in the
+   same folder, which reaches the disk before it takes the name of the old one, and has its mode
+   and, where this process may, its owner and group. A symbolic link stays, and the file that it
+   leads to is replaced. What is no regular file (a device, a pipe, /dev/stdout) is written in
+   place. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/5_io/dvt_files.c"
+#line 6 "src/5_io/dvt_files.c"
 #endif
 
-/* ---- cursor ---- */
-DVTI_FN dvti_source dvti_source_begin(const void *bytes, size_t size) {
-    dvti_source cursor;
-    cursor.at = (const unsigned char *)bytes;
-    cursor.left = size;
-    cursor.failed = false;
-    return cursor;
-}
-
-DVTI_FN const unsigned char *dvti_source_bytes(dvti_source *cursor, uint64_t n) {
-    const unsigned char *at = cursor->at;
-    if (cursor->failed || n > cursor->left) {
-        cursor->failed = true;
-        return NULL;
-    }
-    if (n) { /* adding 0 to NULL is undefined */
-        cursor->at += n;
-        cursor->left -= (size_t)n;
-    }
-    return at;
-}
-
-static uint64_t dvti_bytes_value(const unsigned char *at, int bytes, bool big_endian) {
-    uint64_t value = 0;
-    int i;
-    for (i = 0; i < bytes; i++)
-        value = value << 8 | at[big_endian ? i : bytes - 1 - i];
-    return value;
-}
-
-DVTI_FN uint64_t dvti_source_le(dvti_source *cursor, int bytes) {
-    const unsigned char *at = dvti_source_bytes(cursor, (uint64_t)bytes);
-    return at ? dvti_bytes_value(at, bytes, false) : 0;
-}
-
-DVTI_FN uint64_t dvti_source_be(dvti_source *cursor, int bytes) {
-    const unsigned char *at = dvti_source_bytes(cursor, (uint64_t)bytes);
-    return at ? dvti_bytes_value(at, bytes, true) : 0;
-}
-
-DVTI_FN int64_t dvti_signed(uint64_t value, int bytes) {
-    uint64_t sign = (uint64_t)1 << (8 * bytes - 1);
-    int64_t result;
-    value = (value ^ sign) - sign;
-    memcpy(&result, &value, sizeof result);
-    return result;
-}
-
-/* ---- stored elements ---- */
-static void dvti_store_int(dvt_dtype dtype, char *to, int64_t i, int64_t value) {
-    int32_t narrow = (int32_t)value;
-    if (dtype == DVT_I64)
-        memcpy(to + 8 * i, &value, 8);
-    else if (dtype == DVT_I32)
-        memcpy(to + 4 * i, &narrow, 4);
-    else if (dtype == DVT_BOOL)
-        to[i] = value != 0;
-    else
-        memcpy(to + i, &narrow, 1);
-}
-
-/* Floats keep their bits, whatever the byte order of this machine. */
-static void dvti_store_bits(char *to, int bytes, int64_t i, uint64_t value) {
-    uint32_t b32 = (uint32_t)value;
-    uint16_t b16 = (uint16_t)value;
-    if (bytes == 8)
-        memcpy(to + 8 * i, &value, 8);
-    else if (bytes == 4)
-        memcpy(to + 4 * i, &b32, 4);
-    else
-        memcpy(to + 2 * i, &b16, 2);
-}
-
-static bool dvti_host_is_big_endian(void) {
-    const uint16_t one = 1;
-    unsigned char first;
-    memcpy(&first, &one, 1);
-    return first == 0;
-}
-
-DVTI_FN bool dvti_stored_convert(const dvti_stored *stored, const unsigned char *from, void *to,
-                                 int64_t n, int64_t *bad) {
-    int64_t i;
-    if (n == 0)
-        return true;
-    if (stored->kind != 'b' && stored->bytes == (int)dvt_dtype_size(stored->dtype) &&
-        (stored->bytes == 1 || stored->big_endian == dvti_host_is_big_endian()) &&
-        (stored->kind != 'u' || stored->bytes == 1)) {
-        memcpy(to, from, (size_t)n * (size_t)stored->bytes);
-        return true;
-    }
-    for (i = 0; i < n; i++) {
-        uint64_t value =
-            dvti_bytes_value(from + i * stored->bytes, stored->bytes, stored->big_endian);
-        if (stored->kind == 'f')
-            dvti_store_bits((char *)to, stored->bytes, i, value);
-        else if (stored->kind == 'i')
-            dvti_store_int(stored->dtype, (char *)to, i, dvti_signed(value, stored->bytes));
-        else if (value > (uint64_t)INT64_MAX) {
-            *bad = i;
-            return false;
-        } else
-            dvti_store_int(stored->dtype, (char *)to, i, (int64_t)value);
-    }
-    return true;
-}
-
-DVTI_FN dvt_array *dvti_stored_array(const char *function, const dvti_stored *stored,
-                                     const unsigned char *from, dvt_shape shape, dvt_ctx ctx) {
-    dvt_array *host, *result = NULL;
-    int64_t bad = 0;
-    dvt_scope_guard scope;
-    ctx = dvti_ctx(ctx);
-    scope = dvt_scope_begin();
-    host = dvti_array_new(function, shape, stored->dtype,
-                          ctx.type == DVT_DEVICE_CPU ? ctx : dvt_cpu());
-    if (host) {
-        if (!dvti_stored_convert(stored, from, dvti_view_of(host).data, dvt_size(host), &bad))
-            dvti_fail(DVT_ERR_FORMAT,
-                      "%s: element %lld is a uint64 above 9223372036854775807, which int64 cannot "
-                      "hold; convert the data to int64 or a float before saving",
-                      function, (long long)bad);
-        else if (ctx.type == DVT_DEVICE_CPU)
-            result = host;
-        else {
-            result = dvti_array_new(function, shape, stored->dtype, ctx);
-            if (result && dvti_copy_elements(function, result, host) != DVT_OK)
-                result = NULL;
-        }
-    }
-    dvt_keep(result);
-    dvt_scope_end(&scope);
-    return result;
-}
-
-static void dvti_swap_bytes(unsigned char *at, int bytes, int64_t n) {
-    for (; n > 0; n--, at += bytes) {
-        int i;
-        for (i = 0; i < bytes / 2; i++) {
-            unsigned char low = at[i];
-            at[i] = at[bytes - 1 - i];
-            at[bytes - 1 - i] = low;
-        }
-    }
-}
-
-/* A named way to read values: the guard of implicit reads does not apply. */
-DVTI_FN dvt_array *dvti_stored_host(const char *function, dvt_array *x, dvt_dtype dtype) {
-    dvt_array *host;
-    bool swap = dvti_host_is_big_endian() && dvt_dtype_size(dtype) > 1;
-    if (!swap && x->storage->ctx.type == DVT_DEVICE_CPU && x->dtype == dtype &&
-        dvt_is_contiguous(x))
-        return dvt_wait(x) == DVT_OK ? x : NULL;
-    host = dvti_array_new(function, x->shape, dtype, dvt_cpu());
-    if (!host || dvti_copy_elements(function, host, x) != DVT_OK || dvt_wait(host) != DVT_OK)
-        return NULL;
-    if (swap)
-        dvti_swap_bytes((unsigned char *)dvti_view_of(host).data, (int)dvt_dtype_size(dtype),
-                        dvt_size(host));
-    return host;
-}
-
-/* ---- files ---- */
 #if defined(DEVTENSOR_NO_FILES)
 static bool dvti_no_files(const char *function) {
     dvti_fail(DVT_ERR_NOT_BUILT,
@@ -58381,9 +60896,8 @@ static bool dvti_no_files(const char *function) {
     return false;
 }
 
-DVTI_FN bool dvti_file_read(const char *function, const char *path, void **bytes, size_t *size) {
-    *bytes = NULL;
-    *size = 0;
+DVTI_FN bool dvti_source_open(dvti_source *in, const char *function, const char *path) {
+    dvti_source_memory(in, function, NULL, 0);
     return path ? dvti_no_files(function) : (dvti_null(function, "path"), false);
 }
 
@@ -58403,170 +60917,170 @@ DVTI_FN dvt_status dvti_file_end(dvti_file_out *out, bool ok) {
     return dvti_no_files(out->function) ? DVT_OK : DVT_ERR_NOT_BUILT;
 }
 #else
-static bool dvti_file_error(const char *function, const char *path, const char *what, int error) {
-    dvti_fail(DVT_ERR_IO,
-              "%s: \"%.300s\" could not be %s: %s; check the path, its permissions and "
-              "the space that is left",
-              function, path, what, error ? strerror(error) : "unknown reason");
+
+#define DVTI_FILE_BUFFER 65536
+
+/* Only the first failure is told. */
+static bool dvti_file_fail(dvti_file_out *out, const char *what, int error, const char *advice) {
+    if (!out->failed)
+        dvti_fail(DVT_ERR_IO, "%s: \"%.300s\" could not be %s: %s; %s", out->function, out->path,
+                  what, error ? strerror(error) : "unknown reason", advice);
+    out->failed = true;
     return false;
 }
 
-/* What can be asked beforehand: the bytes from here to the end; -1 for pipes and other streams. */
-static int64_t dvti_file_size(FILE *file) {
-    long size;
-    if (fseek(file, 0, SEEK_END) != 0)
-        return -1;
-    size = ftell(file);
-    return fseek(file, 0, SEEK_SET) == 0 && size >= 0 ? (int64_t)size : -1;
-}
-
-/* Reads until the end, in steps that grow: the size asked for beforehand is a hint, the end of the file decides. */
-static bool dvti_file_read_all(const char *function, FILE *file, const char *path, int64_t size,
-                               void **bytes, size_t *got) {
-    size_t capacity = 0, want = size >= 0 ? (size_t)size + 1 : 65536, n;
-    for (;;) {
-        if (want - *got > capacity - *got) {
-            if (!*bytes && (*bytes = dvti_alloc(want)) != NULL)
-                capacity = want;
-            if (!*bytes || !dvti_grow(bytes, &capacity, want, 1)) {
-                dvti_fail_memory(function, (int64_t)want);
-                return false;
-            }
-        }
-        n = fread((char *)*bytes + *got, 1, capacity - *got, file);
-        *got += n;
-        if (ferror(file))
-            return dvti_file_error(function, path, "read", errno);
-        if (n == 0 || feof(file))
-            return true;
-        want = *got + 65536;
-    }
-}
-
-DVTI_FN bool dvti_file_read(const char *function, const char *path, void **bytes, size_t *size) {
-    FILE *file;
-    int64_t known;
-    bool ok = true;
-    int first;
-    *bytes = NULL;
-    *size = 0;
-    if (!path) {
-        dvti_null(function, "path");
-        return false;
-    }
-    errno = 0;
-    file = fopen(path, "rb");
-    if (!file)
-        return dvti_file_error(function, path, "opened", errno);
-    known = dvti_file_size(file);
-    /* A directory opens, and claims to be enormous; reading one byte tells. */
-    first = fgetc(file);
-    if (first == EOF && ferror(file))
-        ok = dvti_file_error(function, path, "read", errno);
-    else if (first != EOF) {
-        ungetc(first, file);
-        ok = dvti_file_read_all(function, file, path, known, bytes, size);
-    }
-    fclose(file);
-    if (!ok) {
-        dvti_free(*bytes);
-        *bytes = NULL;
-        *size = 0;
-    }
-    return ok;
-}
-
-/* Renaming onto a device or a pipe would replace it by a file: such are written in place. */
-static bool dvti_file_in_place(const char *path) {
-#if defined(_WIN32)
-    (void)path;
+static bool dvti_file_fail_memory(dvti_file_out *out, size_t bytes) {
+    if (!out->failed)
+        dvti_fail_memory(out->function, (int64_t)bytes);
+    out->failed = true;
     return false;
-#else
-    struct stat info;
-    return stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
-#endif
 }
 
-static bool dvti_file_name_temporary(dvti_file_out *out) {
+static const char *const dvti_file_advice =
+    "check the path, its permissions and the space that is left";
+
+/* Another name when this one is taken: by what a process of the same number has left behind. */
+static bool dvti_file_create(dvti_file_out *out, const dvti_fd_info *like) {
     static dvti_atomic counter;
-    size_t room = strlen(out->path) + 64;
+    const char *slash = strrchr(out->target, '/');
+    size_t folder = slash ? (size_t)(slash - out->target) + 1 : 0, room = folder + 80;
+    int tries, error = 0;
+#if defined(_WIN32)
+    const char *back = strrchr(out->target, '\\');
+    if (back && (size_t)(back - out->target) + 1 > folder)
+        folder = (size_t)(back - out->target) + 1, room = folder + 80;
+#endif
     out->temporary = (char *)dvti_alloc(room);
     if (!out->temporary)
-        return false;
-    snprintf(out->temporary, room, "%s.tmp%lld-%lld", out->path, (long long)dvti_process_id(),
-             (long long)dvti_atomic_add(&counter, 1));
-    return true;
+        return dvti_file_fail_memory(out, room);
+    memcpy(out->temporary, out->target, folder);
+    for (tries = 0; tries < 100; tries++) {
+        snprintf(out->temporary + folder, room - folder, ".devtensor-%lld-%lld.tmp",
+                 (long long)dvti_process_id(), (long long)dvti_atomic_add(&counter, 1));
+        errno = 0;
+        out->fd = dvti_fd_create(out->temporary, like);
+        error = errno;
+        if (out->fd >= 0)
+            return true;
+        if (error != EEXIST)
+            break;
+    }
+    dvti_free(out->temporary);
+    out->temporary = NULL;
+    return dvti_file_fail(
+        out, "written", error,
+        "the folder must exist and allow new files: what is saved is written to a "
+        "new file, which replaces the old one when it is complete");
+}
+
+/* What exists is opened first: that tells whether it may be written to, what it is, and what its
+   successor must look like. */
+static bool dvti_file_open(dvti_file_out *out) {
+    int given = dvti_fd_of_path(out->path), error;
+    dvti_fd_info info;
+    if (given >=
+        0) { /* its own descriptor: opening would cut the file off, or begin at its start again */
+        if (given == 1)
+            fflush(stdout);
+        errno = 0;
+        out->fd = dvti_fd_duplicate(given);
+        return out->fd >= 0 || dvti_file_fail(out, "written", errno, dvti_file_advice);
+    }
+    errno = 0;
+    out->target = dvti_file_target(out->path);
+    error = errno;
+    if (!out->target)
+        return error == ENOMEM ? dvti_file_fail_memory(out, strlen(out->path))
+                               : dvti_file_fail(out, "written", error, dvti_file_advice);
+    errno = 0;
+    out->fd = dvti_fd_open_write(out->target, &info);
+    error = errno;
+    if (out->fd < 0 && error != ENOENT)
+        return dvti_file_fail(out, "written", error, dvti_file_advice);
+    if (out->fd >= 0 && !info.regular)
+        return true;
+    if (out->fd < 0)
+        return dvti_file_create(out, NULL);
+    (void)dvti_fd_close(out->fd);
+    out->fd = -1;
+    return dvti_file_create(out, &info);
 }
 
 static void dvti_file_out_free(dvti_file_out *out) {
     dvti_free(out->path);
+    dvti_free(out->target);
     dvti_free(out->temporary);
+    dvti_free(out->buffer);
     memset(out, 0, sizeof *out);
+    out->fd = -1;
 }
 
 DVTI_FN bool dvti_file_begin(dvti_file_out *out, const char *function, const char *path) {
     memset(out, 0, sizeof *out);
+    out->fd = -1;
     if (!path) {
         dvti_null(function, "path");
         return false;
     }
     out->function = function;
     out->path = dvti_strdup(path);
-    if (!out->path || (!dvti_file_in_place(path) && !dvti_file_name_temporary(out))) {
-        dvti_fail_memory(function, (int64_t)strlen(path) + 64);
-        dvti_file_out_free(out);
-        return false;
-    }
+    out->buffer = (unsigned char *)dvti_alloc(DVTI_FILE_BUFFER);
+    if (out->path && out->buffer ? dvti_file_open(out)
+                                 : dvti_file_fail_memory(out, DVTI_FILE_BUFFER))
+        return true;
+    dvti_file_out_free(out);
+    return false;
+}
+
+static void dvti_file_put(dvti_file_out *out, const void *bytes, size_t n) {
     errno = 0;
-    /* x: never through a link that somebody else put there */
-    out->file = fopen(out->temporary ? out->temporary : path, out->temporary ? "wbx" : "wb");
-    if (!out->file) {
-        dvti_file_error(function, path, "written", errno);
-        dvti_file_out_free(out);
-        return false;
-    }
-    return true;
+    if (!out->failed && n && !dvti_fd_write(out->fd, bytes, n))
+        dvti_file_fail(out, "written", errno, dvti_file_advice);
 }
 
 DVTI_FN void dvti_file_write(dvti_file_out *out, const void *bytes, size_t n) {
-    if (out->failed || !n)
-        return;
-    errno = 0;
-    if (fwrite(bytes, 1, n, out->file) != n) {
-        out->failed = true;
-        dvti_file_error(out->function, out->path, "written", errno);
+    if (n > DVTI_FILE_BUFFER - out->n) {
+        dvti_file_put(out, out->buffer, out->n);
+        out->n = 0;
+    }
+    if (n >= DVTI_FILE_BUFFER)
+        dvti_file_put(out, bytes, n);
+    else if (n) {
+        memcpy(out->buffer + out->n, bytes, n);
+        out->n += n;
     }
 }
 
-static bool dvti_file_rename(const char *from, const char *to) {
-#if defined(_WIN32)
-    return MoveFileExA(from, to, MOVEFILE_REPLACE_EXISTING) != 0;
-#else
-    return rename(from, to) == 0;
-#endif
+/* Everything is known to be on the disk before the old file goes. */
+static void dvti_file_finish(dvti_file_out *out) {
+    dvti_file_put(out, out->buffer, out->n);
+    errno = 0;
+    if (!out->failed && out->temporary && !dvti_fd_sync(out->fd))
+        dvti_file_fail(out, "written", errno, dvti_file_advice);
 }
 
 DVTI_FN dvt_status dvti_file_end(dvti_file_out *out, bool ok) {
     bool done;
+    if (ok)
+        dvti_file_finish(out);
     errno = 0;
-    if (fclose(out->file) != 0 && !out->failed && ok) {
-        out->failed = true;
-        dvti_file_error(out->function, out->path, "written", errno);
-    }
+    if (!dvti_fd_close(out->fd) && ok)
+        dvti_file_fail(out, "written", errno, dvti_file_advice);
+    errno = 0;
+    if (ok && !out->failed && out->temporary && !dvti_file_replace(out->temporary, out->target))
+        dvti_file_fail(out, "replaced", errno, dvti_file_advice);
     done = ok && !out->failed;
-    if (done && out->temporary && !dvti_file_rename(out->temporary, out->path)) {
-        dvti_file_error(out->function, out->path, "replaced", errno);
-        done = false;
-    }
     if (!done && out->temporary)
         remove(out->temporary);
     dvti_file_out_free(out);
     return done ? DVT_OK : dvti_failure();
 }
+
+#undef DVTI_FILE_BUFFER
 #endif
 /* ==== end src/5_io/dvt_files.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 156 "src/devtensor_spine.h"
+#line 162 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_float_text.c ==== */
 /* The decimal digits of a binary float, exactly: a fixed-size big integer, digit generation after Steele and White
@@ -58903,12 +61417,14 @@ DVTI_FN int dvti_number_text(char *buffer, const dvti_float *x, const dvti_numbe
 #undef DVTI_DIGITS
 /* ==== end src/5_io/dvt_float_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 157 "src/devtensor_spine.h"
+#line 163 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_gzip.c ==== */
-/* gzip (RFC 1952): headers with everything they may hold, several members, and what each says of itself checked. */
+/* gzip (RFC 1952): headers with everything they may hold, several members, and what each says of
+   itself checked. A source that is compressed becomes one that is not, and is decompressed as it is
+   read: 100 KiB are kept, whatever the file's size. */
 #ifdef DEVTENSOR_LINES
-#line 2 "src/5_io/dvt_gzip.c"
+#line 4 "src/5_io/dvt_gzip.c"
 #endif
 
 /* ---- checksum: eight bytes at a time ---- */
@@ -58932,8 +61448,10 @@ static void dvti_crc_build(dvti_crc *crc) {
         }
 }
 
-static uint32_t dvti_crc_of(const dvti_crc *crc, const unsigned char *at, size_t n) {
-    uint32_t value = 0xffffffffu;
+/* Of what gave `value` (0: nothing yet) and these bytes behind it. */
+static uint32_t dvti_crc_more(const dvti_crc *crc, uint32_t value, const unsigned char *at,
+                              size_t n) {
+    value = ~value;
     for (; n >= 8; n -= 8, at += 8) {
         uint32_t next =
             (uint32_t)at[4] | (uint32_t)at[5] << 8 | (uint32_t)at[6] << 16 | (uint32_t)at[7] << 24;
@@ -58949,155 +61467,192 @@ static uint32_t dvti_crc_of(const dvti_crc *crc, const unsigned char *at, size_t
     return ~value;
 }
 
-/* ---- gzip members ---- */
-DVTI_FN bool dvti_is_gzip(const void *bytes, size_t size) {
-    const unsigned char *at = (const unsigned char *)bytes;
-    return size >= 2 && at[0] == 0x1f && at[1] == 0x8b;
+/* ---- members ---- */
+struct dvti_gunzip {
+    dvti_source raw;
+    dvti_crc crc;
+    bool inside;          /* a member, behind its header */
+    int64_t members;      /* begun so far */
+    uint32_t sum, length; /* of the member's output so far */
+    dvti_inflater inflater;
+};
+
+/* The next byte of a header, which is in its checksum too. */
+static unsigned dvti_gzip_byte(dvti_gunzip *g) {
+    unsigned char byte = (unsigned char)dvti_source_le(&g->raw, 1);
+    g->sum = dvti_crc_more(&g->crc, g->sum, &byte, 1);
+    return byte;
 }
 
-static bool dvti_skip_text(dvti_source *in) {
-    const unsigned char *end = in->left ? (const unsigned char *)memchr(in->at, 0, in->left) : NULL;
-    return end && dvti_source_bytes(in, (uint64_t)(end - in->at) + 1) != NULL;
+static void dvti_gzip_skip(dvti_gunzip *g, unsigned n) {
+    for (; n && !g->raw.ended; n--)
+        dvti_gzip_byte(g);
 }
 
-static bool dvti_gzip_header(dvti_inflater *s, const dvti_crc *crc) {
-    dvti_source in = dvti_source_begin(s->in, (size_t)(s->end - s->in));
-    unsigned magic = (unsigned)dvti_source_le(&in, 2), method = (unsigned)dvti_source_le(&in, 1);
-    unsigned flags = (unsigned)dvti_source_le(&in, 1);
-    dvti_source_bytes(&in, 6);
+static void dvti_gzip_skip_text(dvti_gunzip *g) {
+    while (dvti_gzip_byte(g) && !g->raw.ended)
+        continue;
+}
+
+static bool dvti_gzip_header(dvti_gunzip *g) {
+    unsigned magic, method, flags, length, sum;
+    g->sum = 0;
+    magic = dvti_gzip_byte(g);
+    magic |= dvti_gzip_byte(g) << 8;
     if (magic != 0x8b1f)
-        return dvti_inflate_fail(s, "something that is not gzip follows its end");
-    if (!in.failed && (method != 8 || flags & 0xe0))
-        return dvti_inflate_fail(s, "its header has an unknown method or flag");
-    if (flags & 4)
-        dvti_source_bytes(&in, dvti_source_le(&in, 2));
-    if ((flags & 8 && !dvti_skip_text(&in)) || (flags & 16 && !dvti_skip_text(&in)))
-        in.failed = true;
-    if (flags & 2 && !in.failed) {
-        uint32_t sum = dvti_crc_of(crc, s->in, (size_t)(in.at - s->in)) & 0xffffu;
-        if (dvti_source_le(&in, 2) != sum && !in.failed)
-            return dvti_inflate_fail(s, "the checksum of its header is wrong");
+        return dvti_inflate_fail(&g->inflater, "something that is not gzip follows its end");
+    method = dvti_gzip_byte(g);
+    flags = dvti_gzip_byte(g);
+    dvti_gzip_skip(g, 6);
+    if (!g->raw.ended && (method != 8 || flags & 0xe0))
+        return dvti_inflate_fail(&g->inflater, "its header has an unknown method or flag");
+    if (flags & 4) {
+        length = dvti_gzip_byte(g);
+        length |= dvti_gzip_byte(g) << 8;
+        dvti_gzip_skip(g, length);
     }
-    if (in.failed)
-        return dvti_inflate_fail(s, "it ends in the middle");
-    s->in = in.at;
-    return true;
+    if (flags & 8)
+        dvti_gzip_skip_text(g);
+    if (flags & 16)
+        dvti_gzip_skip_text(g);
+    sum = g->sum & 0xffffu;
+    if (flags & 2 && dvti_source_le(&g->raw, 2) != sum && !g->raw.ended)
+        return dvti_inflate_fail(&g->inflater, "the checksum of its header is wrong");
+    return !g->raw.ended || dvti_inflate_fail(&g->inflater, "it ends in the middle");
 }
 
-static bool dvti_gzip_member(dvti_inflater *s, const dvti_crc *crc) {
-    uint32_t sum, length;
-    dvti_source in;
-    if (!dvti_gzip_header(s, crc) || !dvti_inflate(s))
+/* Zeros behind a member are padding, of tapes and disks. False at the end, or when something is
+   wrong. */
+static bool dvti_gzip_next(dvti_gunzip *g) {
+    bool padded = false;
+    while (g->members > 0 && dvti_source_peek(&g->raw, 1) && *g->raw.at == 0) {
+        size_t n = 1;
+        while (n < g->raw.ready && g->raw.at[n] == 0)
+            n++;
+        dvti_source_skip(&g->raw, (int64_t)n);
+        padded = true;
+    }
+    if (g->members > 0 && !dvti_source_peek(&g->raw, 1))
         return false;
-    in = dvti_source_begin(s->in, (size_t)(s->end - s->in));
-    sum = (uint32_t)dvti_source_le(&in, 4);
-    length = (uint32_t)dvti_source_le(&in, 4);
-    if (in.failed)
-        return dvti_inflate_fail(s, "it ends in the middle");
-    s->in = in.at;
-    if (length != (uint32_t)(s->n - s->start))
-        return dvti_inflate_fail(s, "it has another length than it says");
-    if (sum != dvti_crc_of(crc, s->out + s->start, s->n - s->start))
-        return dvti_inflate_fail(s, "its checksum is wrong");
+    if (padded)
+        return dvti_inflate_fail(&g->inflater, "something that is not gzip follows its end");
+    if (!dvti_gzip_header(g))
+        return false;
+    g->members++;
+    g->inside = true;
+    g->sum = g->length = 0;
+    dvti_inflate_begin(&g->inflater);
     return true;
 }
 
-static bool dvti_only_zeros(const unsigned char *at, const unsigned char *end) {
-    while (at < end && *at == 0)
-        at++;
-    return at == end;
+static bool dvti_gzip_trailer(dvti_gunzip *g) {
+    uint32_t sum = (uint32_t)dvti_source_le(&g->raw, 4),
+             length = (uint32_t)dvti_source_le(&g->raw, 4);
+    g->inside = false;
+    if (g->raw.ended)
+        return dvti_inflate_fail(&g->inflater, "it ends in the middle");
+    if (length != g->length)
+        return dvti_inflate_fail(&g->inflater, "it has another length than it says");
+    return sum == g->sum || dvti_inflate_fail(&g->inflater, "its checksum is wrong");
 }
 
-static bool dvti_gunzip_members(dvti_inflater *s, const dvti_crc *crc) {
-    do
-        if (!dvti_gzip_member(s, crc))
+/* Appends to the inflater's output; *got: how much. False at the end, or when something is wrong.
+   */
+static bool dvti_gunzip_run(dvti_gunzip *g, size_t *got) {
+    dvti_inflater *s = &g->inflater;
+    *got = 0;
+    while (*got == 0) {
+        size_t before = s->n;
+        bool ended;
+        if (!g->inside && !dvti_gzip_next(g))
             return false;
-    while (!dvti_only_zeros(s->in, s->end)); /* tapes and disks pad with zeros */
+        if (!dvti_inflate(s, &ended))
+            return false;
+        *got = s->n - before;
+        g->sum = dvti_crc_more(&g->crc, g->sum, s->out + before, *got);
+        g->length += (uint32_t)*got;
+        if (ended && !dvti_gzip_trailer(g))
+            return false;
+    }
     return true;
 }
 
-/* The length that the last member gives for itself: room to begin with, when that is possible at all. */
-static size_t dvti_gzip_hint(const unsigned char *at, size_t size, size_t limit) {
-    dvti_source in = dvti_source_begin(at + (size < 4 ? 0 : size - 4), size < 4 ? size : 4);
-    uint64_t hint = dvti_source_le(&in, 4);
-    if (hint == 0 || hint / DVTI_DEFLATE_RATIO > size)
-        hint = 1; /* a block even when the output is empty */
-    return hint < limit ? (size_t)hint : limit;
-}
-
-static bool dvti_gunzip_begin(dvti_inflater *s, dvti_crc *crc, const void *bytes, size_t size,
-                              size_t limit) {
-    size_t room = dvti_gzip_hint((const unsigned char *)bytes, size, limit);
-    s->in = (const unsigned char *)bytes;
-    s->end = s->in + size;
-    s->limit = limit;
-    dvti_crc_build(crc);
-    s->out = (unsigned char *)dvti_alloc(room);
-    s->capacity = s->out ? room : 0;
-    s->no_memory = !s->out;
-    return s->out != NULL;
-}
-
-/* head: success is also when the limit was reached. */
-static bool dvti_gunzip_run(const char *function, const char *what, const void *bytes, size_t size,
-                            size_t limit, bool head, void **out, size_t *out_size) {
-    dvti_inflater *s = (dvti_inflater *)dvti_alloc_zero(sizeof *s);
-    dvti_crc *crc = (dvti_crc *)dvti_alloc(sizeof *crc);
-    bool ok = false;
-    *out = NULL;
-    *out_size = 0;
-    if (s && crc && dvti_gunzip_begin(s, crc, bytes, size, limit))
-        ok = dvti_gunzip_members(s, crc) || (head && s->full);
-    if (!s || !crc || s->no_memory)
-        dvti_fail_memory(function, (int64_t)(s ? s->n + 1 : sizeof *s));
-    else if (!ok)
-        dvti_fail(
-            DVT_ERR_FORMAT,
-            "%s: %.300s: the compressed data cannot be read: %s; fetch or write the file again",
-            function, what, s->wrong);
-    if (ok) {
-        *out = s->out;
-        *out_size = s->n;
-    } else if (s)
-        dvti_free(s->out);
-    dvti_free(s);
-    dvti_free(crc);
-    return ok;
-}
-
-DVTI_FN bool dvti_gunzip(const char *function, const char *what, const void *bytes, size_t size,
-                         size_t limit, void **out, size_t *out_size) {
-    return dvti_gunzip_run(function, what, bytes, size, limit, false, out, out_size);
-}
-
-/* One step of inflating writes less than 65536 bytes, so the limit is not met before n bytes are there. */
-DVTI_FN bool dvti_gunzip_head(const char *function, const char *what, const void *bytes,
-                              size_t size, unsigned char *head, size_t n, size_t *got) {
-    void *out;
-    if (!dvti_gunzip_run(function, what, bytes, size, n + 65536, true, &out, got))
+DVTI_FN bool dvti_gunzip_more(dvti_source *in) {
+    dvti_gunzip *g = in->gunzip;
+    dvti_inflater *s = &g->inflater;
+    size_t got;
+    bool more;
+    dvti_inflate_slide(s, in->ready);
+    more = dvti_gunzip_run(g, &got);
+    if (g->raw.told)
+        in->told = true;
+    else if (s->wrong)
+        dvti_source_wrong(
+            in, "the compressed data cannot be read: %s; fetch or write the file again", s->wrong);
+    if (in->told)
         return false;
-    *got = DVTI_MIN(*got, n);
-    memcpy(head, out, *got);
-    dvti_free(out);
+    if (!more) {
+        in->known = true;
+        in->behind = 0;
+        return false;
+    }
+    if ((int64_t)got > in->behind)
+        return dvti_source_wrong(
+            in,
+            "it holds more than %lld bytes, which is the most that is read of what is no "
+            "regular file; write it to a file first",
+            (long long)DVTI_SOURCE_MOST);
+    in->ready += got;
+    in->behind -= (int64_t)got;
+    in->at = s->out + s->n - in->ready;
     return true;
+}
+
+DVTI_FN bool dvti_source_gunzip(dvti_source *in) {
+    dvti_gunzip *g;
+    if (!dvti_source_peek(in, 2) || in->at[0] != 0x1f || in->at[1] != 0x8b)
+        return true;
+    g = (dvti_gunzip *)dvti_alloc(sizeof *g);
+    if (!g) {
+        dvti_fail_memory(in->function, (int64_t)sizeof *g);
+        in->told = true;
+        return false;
+    }
+    memset(g, 0, sizeof *g);
+    dvti_crc_build(&g->crc);
+    g->raw = *in;
+    g->inflater.raw = &g->raw;
+    if (!in->known || !dvti_mul(dvti_source_left(in), DVTI_DEFLATE_RATIO, &in->behind))
+        in->behind = in->known ? INT64_MAX : DVTI_SOURCE_MOST;
+    in->known = false;
+    in->fd = -1;
+    in->buffer = NULL;
+    in->gunzip = g;
+    in->at = g->inflater.out;
+    in->ready = 0;
+    return true;
+}
+
+DVTI_FN void dvti_gunzip_free(dvti_gunzip *gunzip) {
+    if (gunzip)
+        dvti_source_close(&gunzip->raw);
+    dvti_free(gunzip);
 }
 /* ==== end src/5_io/dvt_gzip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 158 "src/devtensor_spine.h"
+#line 164 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_idx.c ==== */
-/* IDX, the format of MNIST: 0, 0, type, number of axes; the extents; the elements; all big-endian. Plain or gzip, told
-   apart by content. */
+/* IDX, the format of MNIST: 0, 0, type, number of axes; the extents; the elements; all big-endian.
+   Plain or gzip, told apart by content. */
 #ifdef DEVTENSOR_LINES
 #line 3 "src/5_io/dvt_idx.c"
 #endif
 
-#define DVTI_IDX_HEADER (4 + 4 * DVT_MAX_DIMS)
-
 typedef struct dvti_idx_header {
     dvti_stored stored;
     dvt_shape shape;
-    int64_t begin, bytes; /* of the header, and of all */
+    int64_t bytes; /* of all, the header among them */
 } dvti_idx_header;
 
 static bool dvti_idx_type(unsigned type, dvti_stored *stored) {
@@ -59121,136 +61676,93 @@ static bool dvti_idx_type(unsigned type, dvti_stored *stored) {
     return false;
 }
 
-static bool dvti_idx_parse(const char *function, const char *what, const void *bytes, size_t size,
-                           dvti_idx_header *header) {
-    dvti_source in = dvti_source_begin(bytes, size);
-    unsigned zero = (unsigned)dvti_source_be(&in, 2), type = (unsigned)dvti_source_be(&in, 1);
-    int ndim = (int)dvti_source_be(&in, 1), i;
-    int64_t count = 1;
-    bool fits = true;
+static bool dvti_idx_parse(dvti_source *in, dvti_idx_header *header) {
+    bool whole = dvti_source_peek(in, 4);
+    const unsigned char *at = in->at;
+    int i;
     memset(header, 0, sizeof *header);
-    if (in.failed || zero != 0 || !dvti_idx_type(type, &header->stored) || ndim == 0) {
-        dvti_fail(
-            DVT_ERR_FORMAT,
-            "%s: %.300s: this is not an IDX file (it has %lld bytes and begins with %02x %02x "
-            "%02x %02x); expected 00 00, a type of 08, 09, 0b, 0c, 0d or 0e, and the number of "
-            "axes: check that the path names the right file",
-            function, what, (long long)size, zero >> 8, zero & 255, type, (unsigned)ndim);
-        return false;
-    }
-    if (ndim > DVT_MAX_DIMS) {
-        dvti_fail(
-            DVT_ERR_FORMAT,
-            "%s: %.300s: the header says %d axes; expected at most %d: the file is damaged, or "
-            "not IDX",
-            function, what, ndim, DVT_MAX_DIMS);
-        return false;
-    }
-    header->shape.ndim = ndim;
-    for (i = 0; i < ndim; i++) {
-        header->shape.dim[i] = (int64_t)dvti_source_be(&in, 4);
-        fits = fits && dvti_mul(count, header->shape.dim[i], &count);
-    }
-    if (in.failed) {
-        dvti_fail(
-            DVT_ERR_FORMAT,
-            "%s: %.300s: the file ends within its header, after %lld bytes; expected %d extents "
-            "of 4 bytes: fetch the file again",
-            function, what, (long long)size, ndim);
-        return false;
-    }
-    header->begin = 4 + 4 * ndim;
-    if (!fits || !dvti_mul(count, header->stored.bytes, &header->bytes) ||
-        !dvti_sum(header->bytes, header->begin, &header->bytes)) {
-        dvti_fail(
-            DVT_ERR_FORMAT,
-            "%s: %.300s: the header says %s, which is more than any file holds: it is damaged, "
-            "fetch it again",
-            function, what, dvti_shape_text(header->shape));
-        return false;
-    }
+    if (!whole)
+        return dvti_source_wrong(
+            in,
+            "this is not an IDX file (it has %lld bytes); check that the path names the right file",
+            (long long)in->ready);
+    if (at[0] != 0 || at[1] != 0 || !dvti_idx_type(at[2], &header->stored) || at[3] == 0)
+        return dvti_source_wrong(
+            in,
+            "this is not an IDX file (it begins with %02x %02x %02x %02x); expected 00 00, a type "
+            "of "
+            "08, 09, 0b, 0c, 0d or 0e, and the number of axes: check that the path names the right "
+            "file",
+            at[0], at[1], at[2], at[3]);
+    header->shape.ndim = at[3];
+    if (header->shape.ndim > DVT_MAX_DIMS)
+        return dvti_source_wrong(
+            in, "the header says %d axes; expected at most %d: the file is damaged, or not IDX",
+            header->shape.ndim, DVT_MAX_DIMS);
+    dvti_source_skip(in, 4);
+    for (i = 0; i < header->shape.ndim; i++)
+        header->shape.dim[i] = (int64_t)dvti_source_be(in, 4);
+    if (in->ended)
+        return dvti_source_wrong(in,
+                                 "the file ends within its header; expected %d extents of 4 bytes: "
+                                 "fetch the file again",
+                                 header->shape.ndim);
+    if (!dvti_stored_bytes(&header->stored, &header->shape, &header->bytes) ||
+        !dvti_sum(header->bytes, in->taken, &header->bytes))
+        return dvti_source_wrong(in,
+                                 "the header says %s, which is more than any file holds: it is "
+                                 "damaged, fetch it again",
+                                 dvti_shape_text(header->shape));
     return true;
 }
 
-static dvt_array *dvti_idx_plain(const char *function, const char *what, const void *bytes,
-                                 size_t size, dvt_ctx ctx) {
+static dvt_array *dvti_idx(dvti_source *in, dvt_ctx ctx) {
     dvti_idx_header header;
-    if (!dvti_idx_parse(function, what, bytes, size, &header))
+    dvt_array *x;
+    bool fits;
+    if (!dvti_source_gunzip(in) || !dvti_idx_parse(in, &header))
         return NULL;
-    if ((uint64_t)header.bytes != size) {
-        dvti_fail(
-            DVT_ERR_FORMAT,
-            "%s: %.300s: the header says shape %s, which takes %lld bytes, but there are %lld; "
-            "the file is cut off, damaged, or followed by something else: fetch it again",
-            function, what, dvti_shape_text(header.shape), (long long)header.bytes,
-            (long long)size);
-        return NULL;
-    }
-    return dvti_stored_array(function, &header.stored, (const unsigned char *)bytes + header.begin,
-                             header.shape, ctx);
-}
-
-/* The header, which is unpacked first, says how much there may be. */
-static dvt_array *dvti_idx_gzip(const char *function, const char *what, const void *bytes,
-                                size_t size, dvt_ctx ctx) {
-    unsigned char head[DVTI_IDX_HEADER];
-    dvti_idx_header header;
-    dvt_array *result;
-    void *plain;
-    size_t got;
-    if (!dvti_gunzip_head(function, what, bytes, size, head, sizeof head, &got) ||
-        !dvti_idx_parse(function, what, head, got, &header))
-        return NULL;
-    if ((uint64_t)header.bytes / DVTI_DEFLATE_RATIO > size) {
-        dvti_fail(DVT_ERR_FORMAT,
-                  "%s: %.300s: the header says shape %s, which takes %lld bytes, more than %lld "
-                  "compressed bytes can hold; the file is cut off or damaged: fetch it again",
-                  function, what, dvti_shape_text(header.shape), (long long)header.bytes,
-                  (long long)size);
-        return NULL;
-    }
-    if (!dvti_gunzip(function, what, bytes, size, (size_t)header.bytes, &plain, &got))
-        return NULL;
-    result = dvti_idx_plain(function, what, plain, got, ctx);
-    dvti_free(plain);
-    return result;
-}
-
-static dvt_array *dvti_idx(const char *function, const char *what, const void *bytes, size_t size,
-                           dvt_ctx ctx) {
-    return dvti_is_gzip(bytes, size) ? dvti_idx_gzip(function, what, bytes, size, ctx)
-                                     : dvti_idx_plain(function, what, bytes, size, ctx);
+    x = dvti_stored_whole(&header.stored, in, header.shape, false, ctx, &fits);
+    if (!x && !fits)
+        dvti_source_wrong(in,
+                          "the header says shape %s, which takes %lld bytes, but there are %s; the "
+                          "file is cut off, damaged, or followed by something else: fetch it again",
+                          dvti_shape_text(header.shape), (long long)header.bytes,
+                          dvti_source_size_text(in, 0, header.bytes));
+    return x;
 }
 
 DVT_API dvt_array *dvt_read_idx(const void *data, size_t bytes, dvt_ctx ctx) {
+    dvti_source in;
+    dvt_array *result;
     if (!data) {
         dvti_null("dvt_read_idx", "data");
         return NULL;
     }
-    return dvti_idx("dvt_read_idx", "the data", data, bytes, ctx);
-}
-
-DVT_API dvt_array *dvt_load_idx(const char *path, dvt_ctx ctx) {
-    void *bytes;
-    size_t size;
-    dvt_array *result;
-    if (!dvti_file_read("dvt_load_idx", path, &bytes, &size))
-        return NULL;
-    result = dvti_idx("dvt_load_idx", path, bytes, size, ctx);
-    dvti_free(bytes);
+    dvti_source_memory(&in, "dvt_read_idx", data, bytes);
+    result = dvti_idx(&in, ctx);
+    dvti_source_close(&in);
     return result;
 }
 
-#undef DVTI_IDX_HEADER
+DVT_API dvt_array *dvt_load_idx(const char *path, dvt_ctx ctx) {
+    dvti_source in;
+    dvt_array *result = NULL;
+    if (dvti_source_open(&in, "dvt_load_idx", path))
+        result = dvti_idx(&in, ctx);
+    dvti_source_close(&in);
+    return result;
+}
 /* ==== end src/5_io/dvt_idx.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 159 "src/devtensor_spine.h"
+#line 165 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_inflate.c ==== */
 /* Reading deflate (RFC 1951). Codes of up to 11 bits are looked up in a table, the rare longer ones are found by
-   counting. A fast loop decodes far from the ends of input and output, a careful one near them. */
+   counting. A fast loop decodes far from the ends of what is ready and of the output, a careful one near them. Decoding stops
+   whenever the output is full, between two symbols, and goes on when there is space again. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/5_io/dvt_inflate.c"
+#line 4 "src/5_io/dvt_inflate.c"
 #endif
 
 #define DVTI_MAX_CODE DVTI_INFLATE_CODE
@@ -59266,8 +61778,28 @@ static uint64_t dvti_load_64(const unsigned char *at) {
     return (uint64_t)high << 32 | low;
 }
 
+/* Says to raw how far it has been read; dvti_align may have stepped back. */
+static void dvti_inflate_sync(dvti_inflater *s) {
+    int64_t used = s->in ? (int64_t)(s->in - s->raw->at) : 0;
+    if (used) {
+        s->raw->at += used;
+        s->raw->ready = (size_t)((int64_t)s->raw->ready - used);
+        s->raw->taken += used;
+    }
+}
+
+/* Makes n bytes ready at s->in, or all that there are. */
+static bool dvti_inflate_input(dvti_inflater *s, size_t n) {
+    bool enough;
+    dvti_inflate_sync(s);
+    enough = dvti_source_peek(s->raw, n);
+    s->in = s->raw->at;
+    s->end = s->raw->ready ? s->in + s->raw->ready : s->in;
+    return enough;
+}
+
 static void dvti_refill(dvti_inflater *s) {
-    if (s->end - s->in >= 8) {
+    if (s->end - s->in >= 8 || dvti_inflate_input(s, 8)) {
         s->bits |= dvti_load_64(s->in) << s->n_bits;
         s->in += (63 - s->n_bits) >> 3;
         s->n_bits |= 56;
@@ -59378,20 +61910,19 @@ static int dvti_decode(dvti_inflater *s, const dvti_huffman *h) {
 }
 
 /* ---- output ---- */
-static bool dvti_inflate_room(dvti_inflater *s, size_t n) {
-    size_t need = s->n + n;
-    if (need <= s->capacity)
-        return true;
-    if (n > s->limit - s->n) {
-        s->full = true;
-        return dvti_inflate_fail(s, "it holds more than expected");
-    }
-    if (!dvti_grow((void **)&s->out, &s->capacity, need, 1)) {
-        s->no_memory = true;
-        return dvti_inflate_fail(s, "");
-    }
-    s->capacity = DVTI_MIN(s->capacity, s->limit);
-    return true;
+/* Space for a whole match: asked before every symbol. */
+static bool dvti_inflate_space(const dvti_inflater *s) {
+    return DVTI_INFLATE_ROOM - s->n >= 258;
+}
+
+DVTI_FN void dvti_inflate_slide(dvti_inflater *s, size_t keep) {
+    size_t drop = DVTI_MAX(keep, (size_t)DVTI_INFLATE_HISTORY);
+    if (s->n <= drop)
+        return;
+    drop = s->n - drop;
+    memmove(s->out, s->out + drop, s->n - drop);
+    s->n -= drop;
+    s->start = s->start > drop ? s->start - drop : 0;
 }
 
 static bool dvti_copy_match(dvti_inflater *s, size_t distance, size_t length) {
@@ -59399,8 +61930,6 @@ static bool dvti_copy_match(dvti_inflater *s, size_t distance, size_t length) {
     const unsigned char *from;
     if (distance > s->n - s->start)
         return dvti_inflate_fail(s, "it refers to data before its beginning");
-    if (!dvti_inflate_room(s, length))
-        return false;
     to = s->out + s->n;
     from = to - distance;
     s->n += length;
@@ -59476,7 +62005,8 @@ static bool dvti_inflate_fast(dvti_inflater *s) {
     uint64_t bits = s->bits;
     int n_bits = s->n_bits;
     bool ended = false;
-    while (s->end - in >= DVTI_FAST_IN && (size_t)(s->out + s->capacity - out) >= DVTI_FAST_OUT) {
+    while (s->end - in >= DVTI_FAST_IN &&
+           (size_t)(s->out + DVTI_INFLATE_ROOM - out) >= DVTI_FAST_OUT) {
         unsigned entry, code, literal = 0, distance;
         size_t length;
         DVTI_FILL;
@@ -59534,32 +62064,53 @@ static bool dvti_inflate_fast(dvti_inflater *s) {
 #undef DVTI_DROP
 #undef DVTI_LOW
 
-/* Literals up to a match, and the match; then the fast loop may go on. */
+/* Literals up to a match, and the match; then the fast loop may go on. Stops at the end of the block, which is then over, or
+   when the output is full. */
 static bool dvti_inflate_codes(dvti_inflater *s) {
-    for (;;) {
+    while (dvti_inflate_space(s)) {
         int symbol = 0;
-        if (dvti_inflate_fast(s))
+        if (dvti_inflate_fast(s)) {
+            s->block = DVTI_INFLATE_NONE;
             return true;
-        while (symbol < 256) {
+        }
+        while (symbol < 256 && dvti_inflate_space(s)) {
             if (s->n_bits < DVTI_MAX_CODE)
                 dvti_refill(s);
             symbol = dvti_decode(s, &s->literal);
             if (symbol < 0)
                 return false;
-            if (symbol < 256) {
-                if (s->n >= s->capacity && !dvti_inflate_room(s, 1))
-                    return false;
+            if (symbol < 256)
                 s->out[s->n++] = (unsigned char)symbol;
-            }
         }
-        if (symbol == 256)
+        if (symbol == 256) {
+            s->block = DVTI_INFLATE_NONE;
             return true;
-        if (!dvti_inflate_match(s, symbol))
+        }
+        if (symbol > 256 && !dvti_inflate_match(s, symbol))
             return false;
     }
+    return true;
 }
 
 static bool dvti_inflate_stored(dvti_inflater *s) {
+    while (s->stored) {
+        size_t n = DVTI_INFLATE_ROOM - s->n, ready;
+        if (!n)
+            return true;
+        if (s->in == s->end && !dvti_inflate_input(s, 1))
+            return dvti_inflate_fail(s, "it ends in the middle");
+        ready = (size_t)(s->end - s->in);
+        n = DVTI_MIN(n, DVTI_MIN(ready, (size_t)s->stored));
+        memcpy(s->out + s->n, s->in, n);
+        s->in += n;
+        s->n += n;
+        s->stored -= (unsigned)n;
+    }
+    s->block = DVTI_INFLATE_NONE;
+    return true;
+}
+
+static bool dvti_inflate_begin_stored(dvti_inflater *s) {
     unsigned length, check;
     s->bits >>= s->n_bits & 7;
     s->n_bits -= s->n_bits & 7;
@@ -59570,15 +62121,8 @@ static bool dvti_inflate_stored(dvti_inflater *s) {
     if (length != (check ^ 0xffffu))
         return dvti_inflate_fail(s, "the length of a stored block contradicts itself");
     dvti_align(s);
-    if ((size_t)(s->end - s->in) < length)
-        return dvti_inflate_fail(s, "it ends in the middle");
-    if (!length)
-        return true;
-    if (!dvti_inflate_room(s, length))
-        return false;
-    memcpy(s->out + s->n, s->in, length);
-    s->in += length;
-    s->n += length;
+    s->stored = length;
+    s->block = DVTI_INFLATE_STORED;
     return true;
 }
 
@@ -59639,32 +62183,57 @@ static bool dvti_dynamic_codes(dvti_inflater *s) {
            dvti_inflate_fail(s, "its codes are not a tree");
 }
 
-DVTI_FN bool dvti_inflate(dvti_inflater *s) {
-    unsigned last, type;
-    s->start = s->n;
-    do {
-        last = dvti_take_bits(s, 1);
-        type = dvti_take_bits(s, 2);
-        if (s->wrong)
-            return false;
-        if (type == 3)
-            return dvti_inflate_fail(s, "it has a block of no known type");
-        if (type == 1)
-            dvti_fixed_codes(s);
-        if (type == 2 && !dvti_dynamic_codes(s))
-            return false;
-        if (!(type == 0 ? dvti_inflate_stored(s) : dvti_inflate_codes(s)))
-            return false;
-    } while (!last);
-    dvti_align(s);
+static bool dvti_inflate_begin_block(dvti_inflater *s) {
+    unsigned type;
+    s->last = dvti_take_bits(s, 1) != 0;
+    type = dvti_take_bits(s, 2);
+    if (s->wrong)
+        return false;
+    if (type == 3)
+        return dvti_inflate_fail(s, "it has a block of no known type");
+    if (type == 0)
+        return dvti_inflate_begin_stored(s);
+    s->block = DVTI_INFLATE_CODES;
+    if (type == 2)
+        return dvti_dynamic_codes(s);
+    dvti_fixed_codes(s);
     return true;
+}
+
+DVTI_FN void dvti_inflate_begin(dvti_inflater *s) {
+    s->bits = 0;
+    s->n_bits = 0;
+    s->block = DVTI_INFLATE_NONE;
+    s->last = false;
+    s->start = s->n;
+}
+
+DVTI_FN bool dvti_inflate(dvti_inflater *s, bool *ended) {
+    bool ok = true;
+    *ended = false;
+    s->in = s->raw->at;
+    s->end = s->raw->ready ? s->in + s->raw->ready : s->in;
+    while (ok && !*ended && dvti_inflate_space(s)) {
+        if (s->block == DVTI_INFLATE_STORED)
+            ok = dvti_inflate_stored(s);
+        else if (s->block == DVTI_INFLATE_CODES)
+            ok = dvti_inflate_codes(s);
+        else if (!s->last)
+            ok = dvti_inflate_begin_block(s);
+        else {
+            dvti_align(s);
+            *ended = true;
+        }
+    }
+    dvti_inflate_sync(s);
+    return ok && !s->wrong;
 }
 
 #undef DVTI_MAX_CODE
 #undef DVTI_LOOKUP_BITS
 /* ==== end src/5_io/dvt_inflate.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 160 "src/devtensor_spine.h"
+#line 166 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_npy.c ==== */
 /* NumPy's .npy: a magic, a version, a Python dictionary with exactly three keys, and the elements. Pickled objects are
@@ -59682,8 +62251,6 @@ typedef struct dvti_npy_header {
     dvti_stored stored;
     bool fortran_order;
     dvt_shape shape;
-    const unsigned char *data;
-    size_t left; /* bytes from data on */
 } dvti_npy_header;
 
 /* ---- the dictionary ---- */
@@ -59852,120 +62419,82 @@ static bool dvti_npy_dictionary(dvti_literal *in, dvti_npy_header *header) {
     return seen == 7 && in->at == in->end;
 }
 
-static bool dvti_npy_fail(const char *function, const char *what, const char *wrong) {
-    dvti_fail(DVT_ERR_FORMAT, "%s: %.300s: %s", function, what, wrong);
-    return false;
-}
-
-static bool dvti_npy_parse(const char *function, const char *what, const void *bytes, size_t size,
-                           dvti_npy_header *header) {
-    dvti_source in = dvti_source_begin(bytes, size);
-    const unsigned char *magic = dvti_source_bytes(&in, 6), *text;
-    unsigned major = (unsigned)dvti_source_le(&in, 1), minor = (unsigned)dvti_source_le(&in, 1);
+static bool dvti_npy_parse(dvti_source *in, dvti_npy_header *header) {
+    unsigned major, minor;
     uint64_t length;
     dvti_literal literal;
     memset(header, 0, sizeof *header);
-    if (!magic || memcmp(magic, "\x93NUMPY", 6) != 0)
-        return dvti_npy_fail(function, what,
-                             "this is not an .npy file (those begin with \\x93NUMPY); check that "
-                             "the path names the right file");
-    if (in.failed || major < 1 || major > 3 || minor != 0)
-        return dvti_npy_fail(function, what,
-                             "the version is unknown; expected 1.0, 2.0 or 3.0: write the file "
-                             "again with numpy.save");
-    length = dvti_source_le(&in, major == 1 ? 2 : 4);
+    if (!dvti_source_peek(in, 6) || memcmp(in->at, "\x93NUMPY", 6) != 0)
+        return dvti_source_wrong(in,
+                                 "this is not an .npy file (those begin with \\x93NUMPY); check "
+                                 "that the path names the right file");
+    dvti_source_skip(in, 6);
+    major = (unsigned)dvti_source_le(in, 1);
+    minor = (unsigned)dvti_source_le(in, 1);
+    if (in->ended || major < 1 || major > 3 || minor != 0)
+        return dvti_source_wrong(in, "the version is unknown; expected 1.0, 2.0 or 3.0: write the "
+                                     "file again with numpy.save");
+    length = dvti_source_le(in, major == 1 ? 2 : 4);
     if (length > DVTI_NPY_HEADER)
-        return dvti_npy_fail(function, what,
-                             "the header is longer than 10000 bytes, which NumPy refuses too; the "
-                             "file is damaged, or holds records");
-    text = dvti_source_bytes(&in, length);
-    if (!text)
-        return dvti_npy_fail(function, what, "it ends within its header; fetch or write it again");
-    literal.at = (const char *)text;
+        return dvti_source_wrong(in, "the header is longer than 10000 bytes, which NumPy refuses "
+                                     "too; the file is damaged, or holds records");
+    if (in->ended || !dvti_source_peek(in, (size_t)length))
+        return dvti_source_wrong(in, "it ends within its header; fetch or write it again");
+    literal.at = (const char *)in->at;
     literal.end = literal.at + length;
     literal.wrong = NULL;
     if (!dvti_npy_dictionary(&literal, header))
-        return dvti_npy_fail(function, what,
-                             literal.wrong ? literal.wrong
-                                           : "the header is not the dictionary that NumPy writes "
-                                             "(descr, fortran_order, shape); write it again with "
-                                             "numpy.save");
-    header->data = in.at;
-    header->left = in.left;
-    return true;
+        return dvti_source_wrong(in, "%s",
+                                 literal.wrong ? literal.wrong
+                                               : "the header is not the dictionary that NumPy "
+                                                 "writes (descr, fortran_order, shape); write it "
+                                                 "again with numpy.save");
+    return dvti_source_skip(in, (int64_t)length);
 }
 
-static dvt_shape dvti_shape_reversed(dvt_shape shape) {
-    dvt_shape reversed = shape;
-    int i;
-    for (i = 0; i < shape.ndim; i++)
-        reversed.dim[i] = shape.dim[shape.ndim - 1 - i];
-    return reversed;
-}
-
-/* Fortran order is C order of the reversed shape: read it so, look at it with its axes exchanged, and pack that. */
-static dvt_array *dvti_npy_fortran(const char *function, const dvti_npy_header *header,
-                                   dvt_ctx ctx) {
-    dvt_scope_guard scope = dvt_scope_begin();
-    dvt_array *raw = dvti_stored_array(function, &header->stored, header->data,
-                                       dvti_shape_reversed(header->shape), ctx);
-    dvt_array *view = NULL, *result = NULL;
-    int64_t stride[DVT_MAX_DIMS];
-    int n = header->shape.ndim, i;
-    if (raw) {
-        for (i = 0; i < n; i++)
-            stride[i] = raw->stride[n - 1 - i];
-        view = dvti_view_new(function, raw, header->shape, stride, 0);
-        result = view ? dvti_array_new(function, header->shape, header->stored.dtype, ctx) : NULL;
-    }
-    if (result && dvti_copy_elements(function, result, view) != DVT_OK)
-        result = NULL;
-    dvt_keep(result);
-    dvt_scope_end(&scope);
-    return result;
-}
-
-static dvt_array *dvti_npy(const char *function, const char *what, const void *bytes, size_t size,
-                           dvt_ctx ctx) {
+static dvt_array *dvti_npy(dvti_source *in, dvt_ctx ctx) {
     dvti_npy_header header;
-    int64_t need = 1;
-    int i;
-    bool fits = true;
-    if (!dvti_npy_parse(function, what, bytes, size, &header))
+    dvt_array *x;
+    int64_t begin;
+    bool fits;
+    if (!dvti_npy_parse(in, &header))
         return NULL;
-    for (i = 0; i < header.shape.ndim; i++)
-        fits = fits && dvti_mul(need, header.shape.dim[i], &need);
-    if (!fits || !dvti_mul(need, header.stored.bytes, &need) || (uint64_t)need != header.left) {
-        dvti_fail(
-            DVT_ERR_FORMAT,
-            "%s: %.300s: the header says shape %s with %d bytes for an element, but %lld bytes "
-            "follow it; the file is cut off, damaged, or followed by something else: fetch or "
-            "write it again",
-            function, what, dvti_shape_text(header.shape), header.stored.bytes,
-            (long long)header.left);
-        return NULL;
+    begin = in->taken;
+    x = dvti_stored_whole(&header.stored, in, header.shape, header.fortran_order, ctx, &fits);
+    if (!x && !fits) {
+        int64_t need;
+        if (!dvti_stored_bytes(&header.stored, &header.shape, &need))
+            need = INT64_MAX;
+        dvti_source_wrong(
+            in,
+            "the header says shape %s with %d bytes for an element, but %s bytes follow it; the "
+            "file "
+            "is cut off, damaged, or followed by something else: fetch or write it again",
+            dvti_shape_text(header.shape), header.stored.bytes,
+            dvti_source_size_text(in, begin, need));
     }
-    if (header.fortran_order && header.shape.ndim > 1)
-        return dvti_npy_fortran(function, &header, ctx);
-    return dvti_stored_array(function, &header.stored, header.data, header.shape, ctx);
+    return x;
 }
 
 DVT_API dvt_array *dvt_read_npy(const void *data, size_t bytes, dvt_ctx ctx) {
+    dvti_source in;
+    dvt_array *result;
     if (!data) {
         dvti_null("dvt_read_npy", "data");
         return NULL;
     }
-    return dvti_npy("dvt_read_npy", "the data", data, bytes, ctx);
+    dvti_source_memory(&in, "dvt_read_npy", data, bytes);
+    result = dvti_npy(&in, ctx);
+    dvti_source_close(&in);
+    return result;
 }
 
 DVT_API dvt_array *dvt_load_npy(const char *path, dvt_ctx ctx) {
-    void *bytes;
-    size_t size;
-    dvt_array *result;
-    if (!dvti_file_read("dvt_load_npy", path, &bytes, &size))
-        return NULL;
-    result = dvti_npy("dvt_load_npy", path, bytes, size, ctx);
-    dvti_free(bytes);
+    dvti_source in;
+    dvt_array *result = NULL;
+    if (dvti_source_open(&in, "dvt_load_npy", path))
+        result = dvti_npy(&in, ctx);
+    dvti_source_close(&in);
     return result;
 }
 
@@ -60016,12 +62545,12 @@ DVT_API dvt_status dvt_save_npy(const char *path, dvt_array *x) {
 #undef DVTI_NPY_GROWTH
 /* ==== end src/5_io/dvt_npy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 161 "src/devtensor_spine.h"
+#line 167 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_params.c ==== */
-/* Apache MXNet's .params: a list of arrays, each with its version, shape and dtype, and then their names. Everything is
-   checked against the bytes that are there before anything is allocated for it. The format is that of
-   NDArray::Save in MXNet; where an array lived is not looked at. */
+/* Apache MXNet's .params: a list of arrays, each with its version, shape and dtype, and then their
+   names. Sizes are checked against the bytes that can follow before anything is allocated for them.
+   The format is that of NDArray::Save in MXNet; where an array lived is not looked at. */
 #ifdef DEVTENSOR_LINES
 #line 4 "src/5_io/dvt_params.c"
 #endif
@@ -60031,32 +62560,19 @@ DVT_API dvt_status dvt_save_npy(const char *path, dvt_array *x) {
 #define DVTI_PARAMS_V2 0xf993fac9u
 #define DVTI_PARAMS_V3 0xf993facau
 
-typedef struct dvti_params_entry {
-    dvti_stored stored;
-    dvt_shape shape;
-    const unsigned char *data;
-    const char *name; /* not ended by 0 */
-    size_t name_length;
-} dvti_params_entry;
-
 typedef struct dvti_params_reader {
-    const char *function, *what;
     dvti_source in;
     int64_t n, at; /* arrays, and the one being read */
-    dvti_params_entry *entry;
 } dvti_params_reader;
 
 /* ---- what is wrong ---- */
-static bool dvti_params_wrong(const dvti_params_reader *r, const char *wrong) {
-    dvti_fail(DVT_ERR_FORMAT, "%s: %.300s: %s; fetch or write the file again", r->function, r->what,
-              wrong);
-    return false;
+static bool dvti_params_wrong(dvti_params_reader *r, const char *wrong) {
+    return dvti_source_wrong(&r->in, "%s; fetch or write the file again", wrong);
 }
 
-static bool dvti_params_wrong_array(const dvti_params_reader *r, const char *wrong) {
-    dvti_fail(DVT_ERR_FORMAT, "%s: %.300s: array %lld of %lld %s; fetch or write the file again",
-              r->function, r->what, (long long)r->at, (long long)r->n, wrong);
-    return false;
+static bool dvti_params_wrong_array(dvti_params_reader *r, const char *wrong) {
+    return dvti_source_wrong(&r->in, "array %lld of %lld %s; fetch or write the file again",
+                             (long long)r->at, (long long)r->n, wrong);
 }
 
 static bool dvti_bytes_contain(const unsigned char *at, size_t size, const char *text) {
@@ -60068,10 +62584,13 @@ static bool dvti_bytes_contain(const unsigned char *at, size_t size, const char 
 }
 
 /* Other libraries write other formats under the same file name. */
-static bool dvti_params_foreign(const dvti_params_reader *r) {
-    const unsigned char *at = r->in.at;
-    size_t size = r->in.left;
+static bool dvti_params_foreign(dvti_params_reader *r) {
+    const unsigned char *at;
+    size_t size;
     const char *is;
+    dvti_source_peek(&r->in, 512);
+    at = r->in.at;
+    size = r->in.ready;
     if (size >= 4 && memcmp(at, "PK\3\4", 4) == 0)
         is =
             dvti_bytes_contain(at, size < 512 ? size : 512, "data.pkl")
@@ -60084,12 +62603,11 @@ static bool dvti_params_foreign(const dvti_params_reader *r) {
         is =
             "no MXNet parameter file (those begin with 12 01 00 00); check that the path names the "
             "right one";
-    dvti_fail(DVT_ERR_FORMAT, "%s: %.300s: this is %s", r->function, r->what, is);
-    return false;
+    return dvti_source_wrong(&r->in, "this is %s", is);
 }
 
 /* ---- one array ---- */
-static bool dvti_params_type(const dvti_params_reader *r, int64_t flag, dvti_stored *stored) {
+static bool dvti_params_type(dvti_params_reader *r, int64_t flag, dvti_stored *stored) {
     static const struct {
         char kind;
         int bytes;
@@ -60123,28 +62641,34 @@ static bool dvti_params_shape(dvti_params_reader *r, int64_t ndim, int extent_by
     return true;
 }
 
-/* Device, dtype and elements: the same in all versions. */
-static bool dvti_params_data(dvti_params_reader *r, dvti_params_entry *entry) {
-    int64_t need = 1;
-    int i;
-    bool fits = true;
-    dvti_source_bytes(&r->in, 8); /* the device it was saved from */
-    if (!dvti_params_type(r, dvti_signed(dvti_source_le(&r->in, 4), 4), &entry->stored))
-        return false;
-    for (i = 0; i < entry->shape.ndim; i++)
-        fits = fits && dvti_mul(need, entry->shape.dim[i], &need);
-    if (!fits || !dvti_mul(need, entry->stored.bytes, &need))
-        return dvti_params_wrong_array(r, "has a shape that is more than any file holds");
-    entry->data = dvti_source_bytes(&r->in, (uint64_t)need);
-    return r->in.failed ? dvti_params_wrong_array(r, "goes beyond the end of the file") : true;
+/* Device, dtype and elements: the same in all versions. NULL with the error set. */
+static dvt_array *dvti_params_data(dvti_params_reader *r, dvt_shape shape, dvt_ctx ctx) {
+    dvti_stored stored;
+    dvt_array *x;
+    int64_t bytes;
+    dvti_source_skip(&r->in, 8); /* the device it was saved from */
+    if (!dvti_params_type(r, dvti_signed(dvti_source_le(&r->in, 4), 4), &stored))
+        return NULL;
+    if (!dvti_stored_bytes(&stored, &shape, &bytes)) {
+        dvti_params_wrong_array(r, "has a shape that is more than any file holds");
+        return NULL;
+    }
+    if (r->in.ended || bytes > dvti_source_left(&r->in)) {
+        dvti_params_wrong_array(r, "goes beyond the end of the file");
+        return NULL;
+    }
+    x = dvti_stored_array(&stored, &r->in, shape, false, ctx);
+    if (!x && r->in.ended)
+        dvti_params_wrong_array(r, "goes beyond the end of the file");
+    return x;
 }
 
 /* The oldest version has no number: it begins with its number of axes. */
-static bool dvti_params_array(dvti_params_reader *r, dvti_params_entry *entry) {
+static bool dvti_params_head(dvti_params_reader *r, dvt_shape *shape) {
     uint32_t version = (uint32_t)dvti_source_le(&r->in, 4);
     bool numbered = version == DVTI_PARAMS_V2 || version == DVTI_PARAMS_V3;
     int64_t ndim;
-    if (r->in.failed)
+    if (r->in.ended)
         return dvti_params_wrong_array(r, "goes beyond the end of the file");
     if (numbered && dvti_source_le(&r->in, 4) != 0)
         return dvti_params_wrong_array(
@@ -60156,163 +62680,139 @@ static bool dvti_params_array(dvti_params_reader *r, dvti_params_entry *entry) {
         ndim = version;
     else
         return dvti_params_wrong_array(r, "begins with the number of no known version");
-    if (r->in.failed)
+    if (r->in.ended)
         return dvti_params_wrong_array(r, "goes beyond the end of the file");
     if (ndim == (version == DVTI_PARAMS_V3 ? -1 : 0))
         return dvti_params_wrong_array(r, "is an array without shape and values, which MXNet "
                                           "writes for what was never initialised");
-    return dvti_params_shape(r, ndim, numbered || version == DVTI_PARAMS_V1 ? 8 : 4,
-                             &entry->shape) &&
-           dvti_params_data(r, entry);
+    return dvti_params_shape(r, ndim, numbered || version == DVTI_PARAMS_V1 ? 8 : 4, shape);
 }
 
 /* ---- names ---- */
-static int dvti_params_compare(const void *a, const void *b) {
-    const dvti_params_entry *x = *(const dvti_params_entry *const *)a;
-    const dvti_params_entry *y = *(const dvti_params_entry *const *)b;
-    size_t n = x->name_length < y->name_length ? x->name_length : y->name_length;
-    int order = n ? memcmp(x->name, y->name, n) : 0;
-    if (order)
-        return order;
-    return x->name_length < y->name_length ? -1 : x->name_length > y->name_length;
+static int dvti_params_compare_names(const void *a, const void *b) {
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static bool dvti_params_unique(const dvti_params_reader *r) {
-    size_t n = (size_t)r->n, i;
-    const dvti_params_entry **sorted;
-    bool ok = true;
-    if (n < 2)
-        return true;
-    sorted = (const dvti_params_entry **)dvti_alloc(n * sizeof *sorted);
+/* A name that occurs twice in *twice, NULL when there is none; false when memory is exhausted. */
+static bool dvti_params_twice(const char *function, const char *const *names, int n,
+                              const char **twice) {
+    const char **sorted = (const char **)dvti_alloc(sizeof *sorted * (size_t)n);
+    int i;
+    *twice = NULL;
     if (!sorted) {
-        dvti_fail_memory(r->function, (int64_t)(n * sizeof *sorted));
+        dvti_fail_memory(function, (int64_t)sizeof *sorted * n);
         return false;
     }
     for (i = 0; i < n; i++)
-        sorted[i] = &r->entry[i];
-    qsort((void *)sorted, n, sizeof *sorted, dvti_params_compare);
-    for (i = 1; i < n && ok; i++)
-        if (dvti_params_compare(&sorted[i - 1], &sorted[i]) == 0) {
-            dvti_fail(DVT_ERR_FORMAT,
-                      "%s: %.300s: two arrays are named \"%.*s\"; write the file again with "
-                      "different names",
-                      r->function, r->what, (int)DVTI_MIN(sorted[i]->name_length, 100),
-                      sorted[i]->name);
-            ok = false;
-        }
+        sorted[i] = names[i];
+    qsort((void *)sorted, (size_t)n, sizeof *sorted, dvti_params_compare_names);
+    for (i = 1; i < n && !*twice; i++)
+        if (strcmp(sorted[i - 1], sorted[i]) == 0)
+            *twice = sorted[i];
     dvti_free((void *)sorted);
-    return ok;
-}
-
-static bool dvti_params_names(dvti_params_reader *r, bool *named) {
-    uint64_t count = dvti_source_le(&r->in, 8);
-    *named = count != 0;
-    if (r->in.failed)
-        return dvti_params_wrong(r, "it ends before the names of its arrays");
-    if (count != 0 && count != (uint64_t)r->n)
-        return dvti_params_wrong(r, "it does not have as many names as arrays");
-    for (r->at = 0; *named && r->at < r->n; r->at++) {
-        dvti_params_entry *entry = &r->entry[r->at];
-        uint64_t length = dvti_source_le(&r->in, 8);
-        entry->name = (const char *)dvti_source_bytes(&r->in, length);
-        if (r->in.failed)
-            return dvti_params_wrong_array(r, "has a name that goes beyond the end of the file");
-        entry->name_length = (size_t)length;
-        if (length && memchr(entry->name, 0, (size_t)length))
-            return dvti_params_wrong_array(r, "has a name with a zero byte");
-    }
-    if (r->in.left)
-        return dvti_params_wrong(r, "something follows its end");
-    return !*named || dvti_params_unique(r);
-}
-
-/* ---- reading ---- */
-static bool dvti_params_parse(dvti_params_reader *r, bool *named) {
-    dvti_source in = r->in;
-    uint64_t count;
-    if (dvti_source_le(&in, 8) != DVTI_PARAMS_LIST)
-        return dvti_params_foreign(r);
-    dvti_source_le(&in, 8); /* reserved */
-    count = dvti_source_le(&in, 8);
-    r->in = in;
-    if (in.failed)
-        return dvti_params_wrong(r, "it ends within its header");
-    /* No record is shorter than 12 bytes: entries are allocated only for what the file can hold. */
-    if (count > in.left / 12 || count > (uint64_t)INT_MAX)
-        return dvti_params_wrong(r, "its header promises more arrays than the file can hold");
-    r->n = (int64_t)count;
-    r->entry = (dvti_params_entry *)dvti_alloc_zero(sizeof *r->entry * (size_t)count);
-    if (!r->entry) {
-        dvti_fail_memory(r->function, (int64_t)(sizeof *r->entry * (size_t)count));
-        return false;
-    }
-    for (r->at = 0; r->at < r->n; r->at++)
-        if (!dvti_params_array(r, &r->entry[r->at]))
-            return false;
-    return dvti_params_names(r, named);
-}
-
-static bool dvti_params_fill(const dvti_params_reader *r, dvt_array_list *list, dvt_ctx ctx) {
-    int i;
-    for (i = 0; i < list->n; i++) {
-        const dvti_params_entry *entry = &r->entry[i];
-        dvt_array *x =
-            dvti_stored_array(r->function, &entry->stored, entry->data, entry->shape, ctx);
-        if (!x)
-            return false;
-        dvti_scope_take(x);
-        list->array[i] = x;
-        if (list->name) {
-            list->name[i] = (char *)dvti_alloc(entry->name_length + 1);
-            if (!list->name[i]) {
-                dvti_fail_memory(r->function, (int64_t)entry->name_length + 1);
-                return false;
-            }
-            if (entry->name_length)
-                memcpy(list->name[i], entry->name, entry->name_length);
-            list->name[i][entry->name_length] = 0;
-        }
-    }
     return true;
 }
 
-static dvt_array_list *dvti_params_read(const char *function, const char *what, const void *bytes,
-                                        size_t size, dvt_ctx ctx) {
-    dvti_params_reader r;
+static bool dvti_params_name(dvti_params_reader *r, char **name) {
+    uint64_t length = dvti_source_le(&r->in, 8);
+    if (r->in.ended || length > (uint64_t)dvti_source_left(&r->in))
+        return dvti_params_wrong_array(r, "has a name that goes beyond the end of the file");
+    *name = (char *)dvti_alloc((size_t)length + 1);
+    if (!*name) {
+        dvti_fail_memory(r->in.function, (int64_t)length + 1);
+        return false;
+    }
+    if (!dvti_source_read(&r->in, *name, (int64_t)length))
+        return dvti_params_wrong_array(r, "has a name that goes beyond the end of the file");
+    if (memchr(*name, 0, (size_t)length))
+        return dvti_params_wrong_array(r, "has a name with a zero byte");
+    (*name)[length] = 0;
+    return true;
+}
+
+static bool dvti_params_names(dvti_params_reader *r, dvt_array_list *list) {
+    uint64_t count = dvti_source_le(&r->in, 8);
+    const char *twice = NULL;
+    if (r->in.ended)
+        return dvti_params_wrong(r, "it ends before the names of its arrays");
+    if (count != 0 && count != (uint64_t)r->n)
+        return dvti_params_wrong(r, "it does not have as many names as arrays");
+    if (count != 0 && !dvti_array_list_begin_names(r->in.function, list))
+        return false;
+    for (r->at = 0; count != 0 && r->at < r->n; r->at++)
+        if (!dvti_params_name(r, &list->name[r->at]))
+            return false;
+    if (!dvti_source_at_end(&r->in))
+        return dvti_params_wrong(r, "something follows its end");
+    if (count > 1 &&
+        !dvti_params_twice(r->in.function, (const char *const *)list->name, list->n, &twice))
+        return false;
+    return !twice || dvti_source_wrong(&r->in,
+                                       "two arrays are named \"%.100s\"; write the file again with "
+                                       "different names",
+                                       twice);
+}
+
+/* ---- reading ---- */
+static bool dvti_params_begin(dvti_params_reader *r) {
+    uint64_t count;
+    if (!dvti_source_peek(&r->in, 8) || dvti_bytes_value(r->in.at, 8, false) != DVTI_PARAMS_LIST)
+        return dvti_params_foreign(r);
+    dvti_source_skip(&r->in, 16); /* and 8 reserved bytes */
+    count = dvti_source_le(&r->in, 8);
+    if (r->in.ended)
+        return dvti_params_wrong(r, "it ends within its header");
+    /* No record is shorter than 12 bytes. */
+    if (count > (uint64_t)dvti_source_left(&r->in) / 12 || count > (uint64_t)INT_MAX)
+        return dvti_params_wrong(r, "its header promises more arrays than the file can hold");
+    r->n = (int64_t)count;
+    return true;
+}
+
+static bool dvti_params_fill(dvti_params_reader *r, dvt_array_list *list, dvt_ctx ctx) {
+    for (r->at = 0; r->at < r->n; r->at++) {
+        dvt_shape shape = DVT_SCALAR;
+        dvt_array *x = dvti_params_head(r, &shape) ? dvti_params_data(r, shape, ctx) : NULL;
+        if (!x || !dvti_array_list_add(r->in.function, list, x))
+            return false;
+    }
+    return dvti_params_names(r, list);
+}
+
+static dvt_array_list *dvti_params_read(dvti_params_reader *r, dvt_ctx ctx) {
     dvt_array_list *list = NULL;
     dvt_scope_guard scope = dvt_scope_begin();
-    bool named = false;
-    memset(&r, 0, sizeof r);
-    r.function = function;
-    r.what = what;
-    r.in = dvti_source_begin(bytes, size);
-    if (dvti_params_parse(&r, &named)) {
-        list = dvti_array_list_new(function, (int)r.n, named);
-        if (list && !dvti_params_fill(&r, list, ctx))
+    if (dvti_params_begin(r)) {
+        list = dvti_array_list_new(r->in.function);
+        if (list && !dvti_params_fill(r, list, ctx))
             list = NULL;
     }
-    dvti_free(r.entry);
     dvt_keep(list);
     dvt_scope_end(&scope);
     return list;
 }
 
 DVT_API dvt_array_list *dvt_read_params(const void *data, size_t bytes, dvt_ctx ctx) {
+    dvti_params_reader r;
+    dvt_array_list *list;
     if (!data) {
         dvti_null("dvt_read_params", "data");
         return NULL;
     }
-    return dvti_params_read("dvt_read_params", "the data", data, bytes, ctx);
+    memset(&r, 0, sizeof r);
+    dvti_source_memory(&r.in, "dvt_read_params", data, bytes);
+    list = dvti_params_read(&r, ctx);
+    dvti_source_close(&r.in);
+    return list;
 }
 
 DVTI_FN dvt_array_list *dvti_params_load(const char *function, const char *path, dvt_ctx ctx) {
-    void *bytes;
-    size_t size;
-    dvt_array_list *list;
-    if (!dvti_file_read(function, path, &bytes, &size))
-        return NULL;
-    list = dvti_params_read(function, path, bytes, size, ctx);
-    dvti_free(bytes);
+    dvti_params_reader r;
+    dvt_array_list *list = NULL;
+    memset(&r, 0, sizeof r);
+    if (dvti_source_open(&r.in, function, path))
+        list = dvti_params_read(&r, ctx);
+    dvti_source_close(&r.in);
     return list;
 }
 
@@ -60326,7 +62826,8 @@ static int dvti_params_flag(dvt_dtype dtype) {
     return flags[dtype];
 }
 
-/* Extents of 0, and no axes at all, mean "unknown" in version 2: those arrays are written as version 3. */
+/* Extents of 0, and no axes at all, mean "unknown" in version 2: those arrays are written as
+   version 3. */
 static bool dvti_params_write_array(dvti_file_out *out, dvt_array *x) {
     bool np_shape = x->shape.ndim == 0 || dvt_size(x) == 0, ok;
     dvti_writer head = dvti_writer_begin();
@@ -60361,35 +62862,20 @@ static void dvti_params_write_number(dvti_file_out *out, uint64_t value) {
     dvti_file_write(out, raw, 8);
 }
 
-static int dvti_params_compare_names(const void *a, const void *b) {
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 static bool dvti_params_check_names(const char *function, const char *const *names, int n) {
-    const char **sorted = (const char **)dvti_alloc(sizeof *sorted * (size_t)n);
-    bool ok = true;
+    const char *twice;
     int i;
-    if (!sorted) {
-        dvti_fail_memory(function, (int64_t)sizeof *sorted * n);
-        return false;
-    }
-    for (i = 0; i < n && ok; i++) {
-        sorted[i] = names[i];
+    for (i = 0; i < n; i++)
         if (!names[i]) {
             dvti_null(function, "a name");
-            ok = false;
+            return false;
         }
-    }
-    if (ok)
-        qsort((void *)sorted, (size_t)n, sizeof *sorted, dvti_params_compare_names);
-    for (i = 1; i < n && ok; i++)
-        if (strcmp(sorted[i - 1], sorted[i]) == 0) {
-            dvti_fail(DVT_ERR_NAME, "%s: two arrays are named \"%.100s\"; give each its own name",
-                      function, sorted[i]);
-            ok = false;
-        }
-    dvti_free((void *)sorted);
-    return ok;
+    if (!dvti_params_twice(function, names, n, &twice))
+        return false;
+    if (twice)
+        dvti_fail(DVT_ERR_NAME, "%s: two arrays are named \"%.100s\"; give each its own name",
+                  function, twice);
+    return !twice;
 }
 
 DVTI_FN dvt_status dvti_params_save(const char *function, const char *path,
@@ -60431,13 +62917,13 @@ DVT_API dvt_status dvt_save_params(const char *path, dvt_array *const *arrays,
 #undef DVTI_PARAMS_V3
 /* ==== end src/5_io/dvt_params.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 162 "src/devtensor_spine.h"
+#line 168 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_print.c ==== */
 /* Arrays as text: brackets, line breaks and summaries by NumPy's rules, and what each style writes around them. Only the
    elements that are shown are copied from the array's context. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/5_io/dvt_print.c"
+#line 4 "src/5_io/dvt_print.c"
 #endif
 
 /* ---- growing bytes ---- */
@@ -60701,29 +63187,66 @@ static int64_t dvti_last_line(const dvti_writer *out, size_t start) {
 }
 
 /* ---- what stands around the values ---- */
-/* MXNet's np: NumPy's repr, whose dtype is left out for float32 and bool and added for NumPy's other defaults; the
-   context unless it is a cpu. */
-static void dvti_style_np(dvti_writer *out, const dvti_print_rules *rules, const dvti_shown *shown,
-                          dvt_array *x, const dvt_array *host) {
+/* NumPy's repr up to its closing parenthesis, with or without the dtype. Where a line would become
+   too long by the dtype, that begins a new one if it may. */
+static void dvti_numpy_repr(dvti_writer *out, const dvti_print_rules *rules,
+                            const dvti_shown *shown, dvt_array *x, const dvt_array *host,
+                            bool with_dtype, bool may_wrap) {
     const char *name = dvt_dtype_name(x->dtype);
-    bool empty = dvt_size(x) == 0, implied = x->dtype == DVT_F64 || x->dtype == DVT_I64;
     dvti_writer_text(out, "array(");
     dvti_values_text(out, rules, shown, host, 6, 1, ", ");
-    if (empty && x->shape.ndim != 1) {
+    if (dvt_size(x) == 0 && x->shape.ndim != 1) {
         dvti_writer_text(out, ", shape=");
         dvti_writer_text(out, dvti_shape_text(x->shape));
     }
-    if (x->dtype != DVT_F32 && (x->dtype != DVT_BOOL || empty)) {
+    if (with_dtype) {
         int64_t line = dvti_last_line(out, 0) + 1;
-        bool wrap = (!implied || empty) && line + 7 + (int64_t)strlen(name) + 1 > rules->line_width;
+        bool wrap = may_wrap && line + 7 + (int64_t)strlen(name) + 1 > rules->line_width;
         dvti_writer_text(out, wrap ? ",\n      dtype=" : ", dtype=");
         dvti_writer_text(out, name);
     }
+}
+
+/* MXNet's np: NumPy's repr, whose dtype is left out for float32 and bool and added for NumPy's
+   other defaults; the context unless it is a cpu. */
+static void dvti_style_np(dvti_writer *out, const dvti_print_rules *rules, const dvti_shown *shown,
+                          dvt_array *x, const dvt_array *host) {
+    bool empty = dvt_size(x) == 0, implied = x->dtype == DVT_F64 || x->dtype == DVT_I64;
+    dvti_numpy_repr(out, rules, shown, x, host,
+                    x->dtype != DVT_F32 && (x->dtype != DVT_BOOL || empty), !implied || empty);
     if (x->storage->ctx.type != DVT_DEVICE_CPU) {
         dvti_writer_text(out, ", ctx=");
         dvti_writer_text(out, dvt_ctx_name(x->storage->ctx));
     }
     dvti_writer_text(out, ")");
+}
+
+/* TensorFlow shows NumPy's repr, on lines of its own when it has several. */
+static void dvti_style_tf(dvti_writer *out, const dvti_print_rules *rules, const dvti_shown *shown,
+                          dvt_array *x, const dvt_array *host) {
+    dvti_writer repr = dvti_writer_begin();
+    bool implied = x->dtype == DVT_F64 || x->dtype == DVT_I64 || x->dtype == DVT_BOOL;
+    if (x->shape.ndim == 0) { /* a NumPy scalar */
+        dvti_print_rules of_scalars = *rules;
+        of_scalars.style = DVT_PRINT_STR;
+        dvti_values_text(&repr, &of_scalars, shown, host, 0, 0, " ");
+    } else {
+        dvti_numpy_repr(&repr, rules, shown, x, host, !implied || dvt_size(x) == 0, true);
+        dvti_writer_text(&repr, ")");
+    }
+    dvti_writer_text(out, "<tf.Tensor: shape=");
+    dvti_writer_text(out, dvti_shape_text(x->shape));
+    dvti_writer_text(out, ", dtype=");
+    dvti_writer_text(out, dvt_dtype_name(x->dtype));
+    dvti_writer_text(out, ", numpy=");
+    if (!repr.failed) {
+        if (memchr(repr.at, '\n', repr.length))
+            dvti_writer_text(out, "\n");
+        dvti_writer_bytes(out, repr.at, repr.length);
+    }
+    out->failed = out->failed || repr.failed;
+    dvti_writer_text(out, ">");
+    dvti_writer_free(&repr);
 }
 
 /* JAX measures a single line without "Array(", and where the dtype does not fit it adds blanks, not a newline. */
@@ -60797,10 +63320,11 @@ static void dvti_style_mxnet(dvti_writer *out, const dvti_print_rules *rules,
 
 /* ---- the call ---- */
 static bool dvti_print_rules_of(const dvt_print_options *options, dvti_print_rules *rules) {
-    static const dvt_print_options standard = {DVT_PRINT_MXNET, 0, 0, 0, 0, false, false};
+    static const dvt_print_options standard = {DVT_PRINT_DEFAULT, 0, 0, 0, 0, false, false};
     const dvt_print_options *o = options ? options : &standard;
-    bool torch_like = o->style == DVT_PRINT_TORCH;
-    if ((int)o->style < 0 || (int)o->style > (int)DVT_PRINT_TORCH || o->precision < -1 ||
+    dvt_print_style style = o->style == DVT_PRINT_DEFAULT ? dvti_print_style_chosen() : o->style;
+    bool torch_like = style == DVT_PRINT_TORCH;
+    if ((int)o->style < 0 || (int)o->style > (int)DVT_PRINT_DEFAULT || o->precision < -1 ||
         o->precision > DVTI_MAX_PRECISION || o->threshold < 0 || o->edge_items < 0 ||
         o->line_width < 0) {
         dvti_fail(
@@ -60812,7 +63336,7 @@ static bool dvti_print_rules_of(const dvt_print_options *options, dvti_print_rul
             DVTI_MAX_PRECISION);
         return false;
     }
-    rules->style = o->style;
+    rules->style = style == DVT_PRINT_DEFAULT ? DVT_PRINT_MXNET : style;
     rules->precision = o->precision ? o->precision : torch_like ? 4 : 8;
     rules->threshold = o->threshold ? o->threshold : 1000;
     rules->edge_items = o->edge_items ? o->edge_items : 3;
@@ -60821,10 +63345,28 @@ static bool dvti_print_rules_of(const dvt_print_options *options, dvti_print_rul
     return true;
 }
 
+static DVTI_NOINLINE void dvti_print_styled(dvti_writer *out, const dvti_print_rules *rules,
+                                            const dvti_shown *shown, dvt_array *x,
+                                            dvt_array *host) {
+    if (rules->style == DVT_PRINT_MXNET)
+        dvti_style_mxnet(out, rules, shown, x, host);
+    else if (rules->style == DVT_PRINT_NP)
+        dvti_style_np(out, rules, shown, x, host);
+    else if (rules->style == DVT_PRINT_JAX)
+        dvti_style_jax(out, rules, shown, x, host);
+    else if (rules->style == DVT_PRINT_TORCH)
+        dvti_style_torch(out, rules, shown, x, host);
+    else if (rules->style == DVT_PRINT_TF)
+        dvti_style_tf(out, rules, shown, x, host);
+    else
+        dvti_values_text(out, rules, shown, host, 0, 0, " ");
+}
+
 /* The whole text; the caller frees the writer, also on failure. */
 static dvt_status dvti_print_text(dvti_writer *out, const char *function, dvt_array *x,
                                   const dvt_print_options *options) {
     dvti_print_rules rules;
+    dvti_float_mode mode;
     dvti_shown shown;
     dvt_array *host;
     dvt_status status;
@@ -60842,16 +63384,11 @@ static dvt_status dvti_print_text(dvti_writer *out, const char *function, dvt_ar
         host = dvti_fetch_shown(x, &shown);
         if (!host)
             status = dvti_failure();
-        else if (rules.style == DVT_PRINT_MXNET)
-            dvti_style_mxnet(out, &rules, &shown, x, host);
-        else if (rules.style == DVT_PRINT_NP)
-            dvti_style_np(out, &rules, &shown, x, host);
-        else if (rules.style == DVT_PRINT_JAX)
-            dvti_style_jax(out, &rules, &shown, x, host);
-        else if (rules.style == DVT_PRINT_TORCH)
-            dvti_style_torch(out, &rules, &shown, x, host);
-        else
-            dvti_values_text(out, &rules, &shown, host, 0, 0, " ");
+        else {
+            mode = dvti_float_mode_begin();
+            dvti_print_styled(out, &rules, &shown, x, host);
+            dvti_float_mode_end(&mode);
+        }
         dvt_scope_end(&scope);
         if (!host)
             return status;
@@ -60899,7 +63436,7 @@ DVT_API dvt_status dvt_print_file(void *file, dvt_array *x) {
 }
 /* ==== end src/5_io/dvt_print.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 163 "src/devtensor_spine.h"
+#line 169 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_print_element.c ==== */
 /* How the elements of one array look: one form for all of them, decided by NumPy's rules (arrayprint of NumPy 1.24) or
@@ -61175,7 +63712,530 @@ DVTI_FN dvti_element_format dvti_element_plan(const dvti_print_rules *rules, dvt
 }
 /* ==== end src/5_io/dvt_print_element.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 164 "src/devtensor_spine.h"
+#line 170 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/5_io/dvt_source.c ==== */
+/* The reader of bytes from outside, for every format: from memory, from a file through a buffer of
+   64 KiB, or decompressed from either (dvt_gzip.c). It knows how many bytes can follow before they
+   are read, so that what a head promises is checked before anything is allocated for it. */
+#ifdef DEVTENSOR_LINES
+#line 4 "src/5_io/dvt_source.c"
+#endif
+
+#define DVTI_SOURCE_HISTORY                                                                        \
+    8 /* bytes that stay readable before in->at: decompression may step back */
+
+DVTI_FN void dvti_source_memory(dvti_source *in, const char *function, const void *bytes,
+                                size_t size) {
+    memset(in, 0, sizeof *in);
+    in->function = function;
+    in->what = "the data";
+    in->at = (const unsigned char *)bytes;
+    in->ready = size;
+    in->known = true;
+    in->fd = -1;
+}
+
+DVTI_FN bool dvti_source_wrong(dvti_source *in, const char *format, ...) {
+    char sentence[800];
+    va_list arguments;
+    if (in->told)
+        return false;
+    va_start(arguments, format);
+    vsnprintf(sentence, sizeof sentence, format, arguments);
+    va_end(arguments);
+    dvti_fail(DVT_ERR_FORMAT, "%s: %.300s: %s", in->function, in->what, sentence);
+    in->told = true;
+    return false;
+}
+
+/* ---- files ---- */
+#if !defined(DEVTENSOR_NO_FILES)
+static bool dvti_source_error(dvti_source *in, const char *what, int error) {
+    if (!in->told)
+        dvti_fail(DVT_ERR_IO,
+                  "%s: \"%.300s\" could not be %s: %s; check the path and its permissions",
+                  in->function, in->what, what, error ? strerror(error) : "unknown reason");
+    in->told = true;
+    return false;
+}
+
+DVTI_FN bool dvti_source_open(dvti_source *in, const char *function, const char *path) {
+    dvti_fd_info info;
+    dvti_source_memory(in, function, NULL, 0);
+    if (!path) {
+        dvti_null(function, "path");
+        return false;
+    }
+    in->what = path;
+    errno = 0;
+    in->fd = dvti_fd_open_read(path, &info);
+    if (in->fd < 0)
+        return dvti_source_error(in, "opened", errno);
+    in->known = info.regular;
+    in->behind = info.regular ? info.size : DVTI_SOURCE_MOST;
+    in->buffer = (unsigned char *)dvti_alloc(DVTI_SOURCE_HISTORY + DVTI_SOURCE_PEEK);
+    if (!in->buffer) {
+        dvti_fail_memory(function, DVTI_SOURCE_HISTORY + DVTI_SOURCE_PEEK);
+        in->told = true;
+        return false;
+    }
+    memset(in->buffer, 0, DVTI_SOURCE_HISTORY);
+    in->at = in->buffer + DVTI_SOURCE_HISTORY;
+    return true;
+}
+
+/* Up to n bytes from the file; 0 at its end, or when it cannot be read. */
+static size_t dvti_source_pull(dvti_source *in, void *to, size_t n) {
+    int64_t most = in->known ? in->behind : in->behind + 1, got; /* 1: does anything follow? */
+    if (most == 0 || in->told)
+        return 0;
+    errno = 0;
+    got = dvti_fd_read(in->fd, to, (uint64_t)most < n ? (size_t)most : n);
+    if (got < 0)
+        return (void)dvti_source_error(in, "read", errno), (size_t)0;
+    if (got == 0 && in->known) {
+        dvti_fail(
+            DVT_ERR_IO,
+            "%s: \"%.300s\" became shorter while it was read: %lld bytes are missing; write to "
+            "another file and rename it when it is complete, as dvt_save_npy does",
+            in->function, in->what, (long long)in->behind);
+        in->told = true;
+    }
+    if (got > in->behind) {
+        dvti_source_wrong(
+            in,
+            "this is no regular file, and holds more than %lld bytes, which is the most that "
+            "is read of such; write it to a file first",
+            (long long)DVTI_SOURCE_MOST);
+        return 0;
+    }
+    in->behind -= got;
+    if (got == 0) {
+        in->behind = 0;
+        in->known = true;
+    }
+    return (size_t)got;
+}
+
+static bool dvti_source_fill_file(dvti_source *in) {
+    size_t got, history = (size_t)(in->at - in->buffer); /* less where decompression stepped back */
+    history = DVTI_MIN(history, DVTI_SOURCE_HISTORY);
+    memmove(in->buffer + DVTI_SOURCE_HISTORY - history, in->at - history, history + in->ready);
+    in->at = in->buffer + DVTI_SOURCE_HISTORY;
+    got = dvti_source_pull(in, in->buffer + DVTI_SOURCE_HISTORY + in->ready,
+                           DVTI_SOURCE_PEEK - in->ready);
+    in->ready += got;
+    return got > 0;
+}
+
+static void dvti_source_close_file(dvti_source *in) {
+    if (in->fd >= 0)
+        (void)dvti_fd_close(in->fd);
+}
+#else
+static size_t dvti_source_pull(dvti_source *in, void *to, size_t n) {
+    (void)in;
+    (void)to;
+    (void)n;
+    return 0;
+}
+
+static bool dvti_source_fill_file(dvti_source *in) {
+    (void)in;
+    return false;
+}
+
+static void dvti_source_close_file(dvti_source *in) {
+    (void)in;
+}
+#endif
+
+DVTI_FN void dvti_source_close(dvti_source *in) {
+    dvti_source_close_file(in);
+    dvti_free(in->buffer);
+    dvti_gunzip_free(in->gunzip);
+    in->fd = -1;
+    in->buffer = NULL;
+    in->gunzip = NULL;
+    in->at = NULL;
+    in->ready = 0;
+}
+
+/* ---- bytes ---- */
+/* Makes at least one more byte ready; false at the end, or with the error set. */
+static bool dvti_source_fill(dvti_source *in) {
+    if (in->told)
+        return false;
+    if (in->gunzip)
+        return dvti_gunzip_more(in);
+    return in->fd >= 0 && dvti_source_fill_file(in);
+}
+
+DVTI_FN bool dvti_source_peek(dvti_source *in, size_t n) {
+    while (in->ready < n)
+        if (!dvti_source_fill(in))
+            return false;
+    return true;
+}
+
+static void dvti_source_advance(dvti_source *in, size_t n) {
+    if (n) { /* adding 0 to NULL is undefined */
+        in->at += n;
+        in->ready -= n;
+        in->taken += (int64_t)n;
+    }
+}
+
+DVTI_FN bool dvti_source_read(dvti_source *in, void *to, int64_t n) {
+    char *at = (char *)to;
+    while (n > 0 && !in->ended && !in->told) {
+        size_t got = (uint64_t)n < in->ready ? (size_t)n : in->ready;
+        if (got) {
+            memcpy(at, in->at, got);
+            dvti_source_advance(in, got);
+        } else if (in->fd >= 0 && n >= DVTI_SOURCE_PEEK) { /* past the buffer, which is empty */
+            got = dvti_source_pull(in, at, (size_t)n);
+            in->taken += (int64_t)got;
+            in->ended = got == 0;
+        } else
+            in->ended = !dvti_source_fill(in);
+        at += got;
+        n -= (int64_t)got;
+    }
+    return n == 0 && !in->ended && !in->told;
+}
+
+DVTI_FN bool dvti_source_skip(dvti_source *in, int64_t n) {
+    while (n > 0 && !in->ended) {
+        size_t got = (uint64_t)n < in->ready ? (size_t)n : in->ready;
+        if (!got)
+            in->ended = !dvti_source_fill(in);
+        dvti_source_advance(in, got);
+        n -= (int64_t)got;
+    }
+    return !in->ended;
+}
+
+DVTI_FN uint64_t dvti_bytes_value(const unsigned char *at, int bytes, bool big_endian) {
+    uint64_t value = 0;
+    int i;
+    for (i = 0; i < bytes; i++)
+        value = value << 8 | at[big_endian ? i : bytes - 1 - i];
+    return value;
+}
+
+static uint64_t dvti_source_value(dvti_source *in, int bytes, bool big_endian) {
+    uint64_t value;
+    if (in->ended || !dvti_source_peek(in, (size_t)bytes)) {
+        in->ended = true;
+        return 0;
+    }
+    value = dvti_bytes_value(in->at, bytes, big_endian);
+    dvti_source_advance(in, (size_t)bytes);
+    return value;
+}
+
+DVTI_FN uint64_t dvti_source_le(dvti_source *in, int bytes) {
+    return dvti_source_value(in, bytes, false);
+}
+
+DVTI_FN uint64_t dvti_source_be(dvti_source *in, int bytes) {
+    return dvti_source_value(in, bytes, true);
+}
+
+DVTI_FN int64_t dvti_signed(uint64_t value, int bytes) {
+    uint64_t sign = (uint64_t)1 << (8 * bytes - 1);
+    int64_t result;
+    value = (value ^ sign) - sign;
+    memcpy(&result, &value, sizeof result);
+    return result;
+}
+
+/* ---- how much there is ---- */
+DVTI_FN int64_t dvti_source_left(const dvti_source *in) {
+    int64_t left;
+    return dvti_sum((int64_t)in->ready, in->behind, &left) ? left : INT64_MAX;
+}
+
+DVTI_FN bool dvti_source_at_end(dvti_source *in) {
+    return !dvti_source_peek(in, 1) && !in->told;
+}
+
+DVTI_FN const char *dvti_source_size_text(dvti_source *in, int64_t taken, int64_t need) {
+    int64_t before = in->taken - taken,
+            left = in->ended ? (int64_t)in->ready : dvti_source_left(in);
+    char *text = dvti_name_buffer();
+    if (!dvti_sum(before, left, &left))
+        left = INT64_MAX;
+    if (!in->known && !in->ended && need <= left)
+        return "more";
+    snprintf(text, DVTI_NAME_SIZE, "%s%lld", in->known || in->ended ? "" : "at most ",
+             (long long)left);
+    return text;
+}
+
+#undef DVTI_SOURCE_HISTORY
+/* ==== end src/5_io/dvt_source.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 171 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/5_io/dvt_stored.c ==== */
+/* Elements as files store them, into the memory of arrays and back. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/5_io/dvt_stored.c"
+#endif
+
+/* ---- stored elements ---- */
+static void dvti_store_int(dvt_dtype dtype, char *to, int64_t i, int64_t value) {
+    int32_t narrow = (int32_t)value;
+    if (dtype == DVT_I64)
+        memcpy(to + 8 * i, &value, 8);
+    else if (dtype == DVT_I32)
+        memcpy(to + 4 * i, &narrow, 4);
+    else if (dtype == DVT_BOOL)
+        to[i] = value != 0;
+    else
+        memcpy(to + i, &narrow, 1);
+}
+
+/* Floats keep their bits, whatever the byte order of this machine. */
+static void dvti_store_bits(char *to, int bytes, int64_t i, uint64_t value) {
+    uint32_t b32 = (uint32_t)value;
+    uint16_t b16 = (uint16_t)value;
+    if (bytes == 8)
+        memcpy(to + 8 * i, &value, 8);
+    else if (bytes == 4)
+        memcpy(to + 4 * i, &b32, 4);
+    else
+        memcpy(to + 2 * i, &b16, 2);
+}
+
+static bool dvti_host_is_big_endian(void) {
+    const uint16_t one = 1;
+    unsigned char first;
+    memcpy(&first, &one, 1);
+    return first == 0;
+}
+
+/* The bytes of the file are those of the array. */
+static bool dvti_stored_as_is(const dvti_stored *stored) {
+    return stored->kind != 'b' && stored->bytes == (int)dvt_dtype_size(stored->dtype) &&
+           (stored->bytes == 1 || stored->big_endian == dvti_host_is_big_endian()) &&
+           (stored->kind != 'u' || stored->bytes == 1);
+}
+
+/* n elements at `from` become elements of stored->dtype at `to`. False when one does not fit
+   (uint64 only); its number is then in *bad. */
+static bool dvti_stored_convert(const dvti_stored *stored, const unsigned char *from, void *to,
+                                int64_t n, int64_t *bad) {
+    int64_t i;
+    for (i = 0; i < n; i++) {
+        uint64_t value =
+            dvti_bytes_value(from + i * stored->bytes, stored->bytes, stored->big_endian);
+        if (stored->kind == 'f')
+            dvti_store_bits((char *)to, stored->bytes, i, value);
+        else if (stored->kind == 'i')
+            dvti_store_int(stored->dtype, (char *)to, i, dvti_signed(value, stored->bytes));
+        else if (value > (uint64_t)INT64_MAX) {
+            *bad = i;
+            return false;
+        } else
+            dvti_store_int(stored->dtype, (char *)to, i, (int64_t)value);
+    }
+    return true;
+}
+
+/* The next n elements, of which `before` came earlier, to `to`. */
+static bool dvti_stored_fill(const dvti_stored *stored, dvti_source *in, void *to, int64_t n,
+                             int64_t before) {
+    int64_t size = dvt_dtype_size(stored->dtype), i = 0, bad = 0, step;
+    if (dvti_stored_as_is(stored))
+        return dvti_source_read(in, to, n * size);
+    for (; i < n; i += step) {
+        step = DVTI_MIN(n - i, DVTI_SOURCE_PEEK / stored->bytes);
+        if (!dvti_source_peek(in, (size_t)step * (size_t)stored->bytes)) {
+            in->ended = true;
+            return false;
+        }
+        if (!dvti_stored_convert(stored, in->at, (char *)to + i * size, step, &bad))
+            return dvti_source_wrong(
+                in,
+                "element %lld is a uint64 above 9223372036854775807, which int64 cannot hold; "
+                "convert the data to int64 or a float before saving",
+                (long long)(before + i + bad));
+        dvti_source_skip(in, step * stored->bytes);
+    }
+    return true;
+}
+
+/* ---- Fortran order: block after block of at most so many bytes ---- */
+#define DVTI_FORTRAN_BLOCK ((int64_t)1 << 20)
+
+typedef struct dvti_fortran {
+    const dvti_stored *stored;
+    dvti_source *in;
+    dvt_array *to, *block;
+    int axis;                    /* the last axis of a block: those before it are whole */
+    int64_t run, step;           /* elements of those; extent of `axis` in a block */
+    int64_t index[DVT_MAX_DIMS]; /* where the block lies on the axes behind it */
+    int64_t before;              /* elements so far */
+} dvti_fortran;
+
+/* A block is C order of the reversed shape: both sides are seen with the same axes, and the copy
+   exchanges them. */
+static bool dvti_fortran_block(dvti_fortran *f, int64_t first, int64_t extent) {
+    dvt_shape shape = DVT_SCALAR;
+    int64_t stride[DVT_MAX_DIMS], step = 1, offset = f->to->offset;
+    dvt_array *from, *to;
+    dvt_scope_guard scope;
+    bool ok;
+    int i;
+    if (!dvti_stored_fill(f->stored, f->in, dvti_view_of(f->block).data, f->run * extent,
+                          f->before))
+        return false;
+    f->before += f->run * extent;
+    shape.ndim = f->axis + 1;
+    for (i = 0; i <= f->axis; i++) {
+        shape.dim[i] = i == f->axis ? extent : f->to->shape.dim[i];
+        stride[i] = step;
+        step *= shape.dim[i];
+    }
+    for (i = f->axis + 1; i < f->to->shape.ndim; i++)
+        offset += f->index[i] * f->to->stride[i];
+    scope = dvt_scope_begin();
+    from = dvti_view_new(f->in->function, f->block, shape, stride, f->block->offset);
+    to = dvti_view_new(f->in->function, f->to, shape, f->to->stride,
+                       offset + first * f->to->stride[f->axis]);
+    ok = from && to && dvti_copy_elements(f->in->function, to, from) == DVT_OK &&
+         dvt_wait(f->to) == DVT_OK;
+    dvt_scope_end(&scope);
+    return ok;
+}
+
+/* The next place on the axes behind the block's; false behind the last one. */
+static bool dvti_fortran_next(dvti_fortran *f) {
+    int i;
+    for (i = f->axis + 1; i < f->to->shape.ndim; i++) {
+        if (++f->index[i] < f->to->shape.dim[i])
+            return true;
+        f->index[i] = 0;
+    }
+    return false;
+}
+
+static bool dvti_fortran_fill(const dvti_stored *stored, dvti_source *in, dvt_array *to) {
+    int64_t room = DVTI_FORTRAN_BLOCK / dvt_dtype_size(stored->dtype), first;
+    const int64_t *extent = to->shape.dim;
+    dvti_fortran f;
+    dvt_shape flat = DVT_SCALAR;
+    if (dvt_size(to) == 0)
+        return true;
+    memset(&f, 0, sizeof f);
+    f.stored = stored;
+    f.in = in;
+    f.to = to;
+    f.run = 1;
+    while (f.axis < to->shape.ndim - 1 && extent[f.axis] <= room / f.run)
+        f.run *= extent[f.axis++];
+    f.step = DVTI_MIN(DVTI_MAX(room / f.run, 1), extent[f.axis]);
+    flat.ndim = 1;
+    flat.dim[0] = f.run * f.step;
+    f.block = dvti_array_new(in->function, flat, stored->dtype, to->storage->ctx);
+    if (!f.block)
+        return false;
+    do
+        for (first = 0; first < extent[f.axis]; first += f.step)
+            if (!dvti_fortran_block(&f, first, DVTI_MIN(f.step, extent[f.axis] - first)))
+                return false;
+    while (dvti_fortran_next(&f));
+    return true;
+}
+
+#undef DVTI_FORTRAN_BLOCK
+
+DVTI_FN bool dvti_stored_bytes(const dvti_stored *stored, const dvt_shape *shape, int64_t *bytes) {
+    int64_t n = 1;
+    int i;
+    for (i = 0; i < shape->ndim; i++)
+        if (!dvti_mul(n, shape->dim[i], &n))
+            return false;
+    return dvti_mul(n, stored->bytes, bytes);
+}
+
+DVTI_FN dvt_array *dvti_stored_array(const dvti_stored *stored, dvti_source *in, dvt_shape shape,
+                                     bool fortran_order, dvt_ctx ctx) {
+    dvt_array *host, *result = NULL;
+    dvt_scope_guard scope;
+    bool filled = false;
+    ctx = dvti_ctx(ctx);
+    scope = dvt_scope_begin();
+    host = dvti_array_new(in->function, shape, stored->dtype,
+                          ctx.type == DVT_DEVICE_CPU ? ctx : dvt_cpu());
+    if (host)
+        filled = fortran_order && shape.ndim > 1
+                     ? dvti_fortran_fill(stored, in, host)
+                     : dvti_stored_fill(stored, in, dvti_view_of(host).data, dvt_size(host), 0);
+    if (filled && ctx.type == DVT_DEVICE_CPU)
+        result = host;
+    else if (filled) {
+        result = dvti_array_new(in->function, shape, stored->dtype, ctx);
+        if (result && dvti_copy_elements(in->function, result, host) != DVT_OK)
+            result = NULL;
+    }
+    dvt_keep(result);
+    dvt_scope_end(&scope);
+    return result;
+}
+
+DVTI_FN dvt_array *dvti_stored_whole(const dvti_stored *stored, dvti_source *in, dvt_shape shape,
+                                     bool fortran_order, dvt_ctx ctx, bool *fits) {
+    int64_t bytes, left = dvti_source_left(in);
+    dvt_scope_guard scope;
+    dvt_array *x;
+    *fits =
+        dvti_stored_bytes(stored, &shape, &bytes) && (in->known ? bytes == left : bytes <= left);
+    if (!*fits)
+        return NULL;
+    scope = dvt_scope_begin();
+    x = dvti_stored_array(stored, in, shape, fortran_order, ctx);
+    *fits = !in->ended && (!x || dvti_source_at_end(in));
+    if (!*fits)
+        x = NULL;
+    dvt_keep(x);
+    dvt_scope_end(&scope);
+    return x;
+}
+
+static void dvti_swap_bytes(unsigned char *at, int bytes, int64_t n) {
+    for (; n > 0; n--, at += bytes) {
+        int i;
+        for (i = 0; i < bytes / 2; i++) {
+            unsigned char low = at[i];
+            at[i] = at[bytes - 1 - i];
+            at[bytes - 1 - i] = low;
+        }
+    }
+}
+
+/* A named way to read values: the guard of implicit reads does not apply. */
+DVTI_FN dvt_array *dvti_stored_host(const char *function, dvt_array *x, dvt_dtype dtype) {
+    dvt_array *host;
+    bool swap = dvti_host_is_big_endian() && dvt_dtype_size(dtype) > 1;
+    if (!swap && x->storage->ctx.type == DVT_DEVICE_CPU && x->dtype == dtype &&
+        dvt_is_contiguous(x))
+        return dvt_wait(x) == DVT_OK ? x : NULL;
+    host = dvti_array_new(function, x->shape, dtype, dvt_cpu());
+    if (!host || dvti_copy_elements(function, host, x) != DVT_OK || dvt_wait(host) != DVT_OK)
+        return NULL;
+    if (swap)
+        dvti_swap_bytes((unsigned char *)dvti_view_of(host).data, (int)dvt_dtype_size(dtype),
+                        dvt_size(host));
+    return host;
+}
+/* ==== end src/5_io/dvt_stored.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 172 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_NN)
 /* ==== begin src/6_nn/block_basic.c ==== */
@@ -61238,6 +64298,7 @@ struct dvt_block {
     size_t n_child, child_capacity;
     dvt_param **param; /* owned */
     size_t n_param, param_capacity;
+    int above; /* more than that of any block that it is a child of, so that it bounds how deep blocks are nested */
 };
 
 /* ---- parameters ---- */
@@ -61459,7 +64520,7 @@ DVTI_FN dvt_array *dvti_sequential_forward(dvt_block *self, void *user, dvt_arra
         next = dvt_forward(self->child[i], y);
         if (y != x && y != next) {
             dvti_scope_take(y);
-            dvt_release(y);
+            dvti_disown(y);
         }
         y = next;
     }
@@ -61713,11 +64774,11 @@ DVT_API dvt_block *dvt_embedding_block(int64_t count, int64_t units) {
 }
 /* ==== end src/6_nn/block_basic.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 166 "src/devtensor_spine.h"
+#line 174 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_conv.c ==== */
-/* Conv2D and pooling. Settings are checked and their defaults filled in once, when the block is made, so that printing and
-   computing see the same numbers. */
+/* Conv2D and pooling. Settings are checked once, when the block is made. Printing and computing resolve pairs with the same
+   functions, dvti_pair and dvti_padding. */
 #ifdef DEVTENSOR_LINES
 #line 3 "src/6_nn/block_conv.c"
 #endif
@@ -61729,14 +64790,6 @@ static void *dvti_nn_conv_state(const char *function, const void *settings, size
     else
         dvti_fail_memory(function, (int64_t)bytes);
     return state;
-}
-
-/* A pair whose zeros mean: first, the default; second, the first again. */
-static void dvti_nn_pair(int *pair, int first) {
-    if (pair[0] == 0)
-        pair[0] = first;
-    if (pair[1] == 0)
-        pair[1] = pair[0];
 }
 
 static bool dvti_nn_pair_ok(const char *function, const char *what, const int *pair, int least) {
@@ -61791,6 +64844,7 @@ static size_t dvti_conv_block_describe(const dvt_block *self, void *user, char *
     const dvt_conv2d_params *p = &d->params;
     dvt_shape shape = dvt_param_shape(self->param[0]);
     dvti_text text = dvti_text_begin(buffer, size);
+    int padding[2];
     dvti_text_add(&text, "Conv2D(");
     if (shape.dim[1])
         dvti_text_add(&text, "%lld", (long long)shape.dim[1]);
@@ -61798,8 +64852,9 @@ static size_t dvti_conv_block_describe(const dvt_block *self, void *user, char *
         dvti_text_add(&text, "None");
     dvti_text_add(&text, " -> %lld, kernel_size=(%d, %d), stride=(%d, %d)", (long long)d->channels,
                   d->kernel[0], d->kernel[1], p->stride[0], p->stride[1]);
-    if (p->padding[0] || p->padding[1])
-        dvti_text_add(&text, ", padding=(%d, %d)", p->padding[0], p->padding[1]);
+    dvti_padding(p->padding, padding);
+    if (padding[0] || padding[1])
+        dvti_text_add(&text, ", padding=(%d, %d)", padding[0], padding[1]);
     if (p->dilation[0] != 1 || p->dilation[1] != 1)
         dvti_text_add(&text, ", dilation=(%d, %d)", p->dilation[0], p->dilation[1]);
     if (p->groups != 1)
@@ -61812,16 +64867,18 @@ static size_t dvti_conv_block_describe(const dvt_block *self, void *user, char *
     return text.length;
 }
 
-/* Fills in the defaults of d and checks it. */
+/* Fills in the defaults of d and checks it. The padding stays as given: dvt_conv2d resolves it. */
 static bool dvti_conv_block_resolve(const char *function, dvt_conv2d_desc *d) {
-    dvti_nn_pair(d->kernel, 0);
-    dvti_nn_pair(d->params.stride, 1);
-    dvti_nn_pair(d->params.dilation, 1);
+    int padding[2];
+    dvti_pair(d->kernel, 0, d->kernel);
+    dvti_pair(d->params.stride, 1, d->params.stride);
+    dvti_pair(d->params.dilation, 1, d->params.dilation);
+    dvti_padding(d->params.padding, padding);
     if (d->params.groups == 0)
         d->params.groups = 1;
     if (!dvti_nn_pair_ok(function, "kernel", d->kernel, 1) ||
         !dvti_nn_pair_ok(function, "stride", d->params.stride, 1) ||
-        !dvti_nn_pair_ok(function, "padding", d->params.padding, 0) ||
+        !dvti_nn_pair_ok(function, "padding", padding, 0) ||
         !dvti_nn_pair_ok(function, "dilation", d->params.dilation, 1))
         return false;
     if (d->channels < 1 || d->in_channels < 0 || d->params.groups < 1 ||
@@ -61897,35 +64954,36 @@ static size_t dvti_pool_block_describe(const dvt_block *self, void *user, char *
     const dvti_pool_block *pool = (const dvti_pool_block *)user;
     dvt_pool2d_params p = pool->params;
     dvti_text text = dvti_text_begin(buffer, size);
+    int window[2], stride[2], padding[2];
     if (p.global) {
         memset(&p, 0, sizeof p);
-        p.size[0] = p.size[1] = p.stride[0] = p.stride[1] = 1;
+        p.size[0] = p.stride[0] = 1;
         p.global = p.ceil_mode = true;
     }
+    dvti_pool2d_pairs(&p, window, stride, padding);
     dvti_text_add(&text,
                   "%s(size=(%d, %d), stride=(%d, %d), padding=(%d, %d), ceil_mode=%s, "
                   "global_pool=%s, pool_type=%s, layout=NCHW)",
-                  self->desc.kind, p.size[0], p.size[1], p.stride[0], p.stride[1], p.padding[0],
-                  p.padding[1], p.ceil_mode ? "True" : "False", p.global ? "True" : "False",
+                  self->desc.kind, window[0], window[1], stride[0], stride[1], padding[0],
+                  padding[1], p.ceil_mode ? "True" : "False", p.global ? "True" : "False",
                   pool->average ? "avg" : "max");
     return text.length;
 }
 
-static bool dvti_pool_block_resolve(const char *function, dvt_pool2d_params *p) {
+/* Checks p, which stays as given: the operations resolve it. */
+static bool dvti_pool_block_ok(const char *function, const dvt_pool2d_params *p) {
+    int size[2], stride[2], padding[2];
     if (p->global)
         return true;
-    dvti_nn_pair(p->size, 0);
-    if (p->stride[0] == 0 && p->stride[1] == 0)
-        memcpy(p->stride, p->size, sizeof p->stride);
-    dvti_nn_pair(p->stride, p->size[0]);
-    if (!dvti_nn_pair_ok(function, "size", p->size, 1) ||
-        !dvti_nn_pair_ok(function, "stride", p->stride, 1) ||
-        !dvti_nn_pair_ok(function, "padding", p->padding, 0))
+    dvti_pool2d_pairs(p, size, stride, padding);
+    if (!dvti_nn_pair_ok(function, "size", size, 1) ||
+        !dvti_nn_pair_ok(function, "stride", stride, 1) ||
+        !dvti_nn_pair_ok(function, "padding", padding, 0))
         return false;
-    if (p->padding[0] > p->size[0] / 2 || p->padding[1] > p->size[1] / 2) {
+    if (padding[0] > size[0] / 2 || padding[1] > size[1] / 2) {
         dvti_fail(DVT_ERR_RANGE,
                   "%s: padding is (%d, %d) and size (%d, %d); expected at most half the size",
-                  function, p->padding[0], p->padding[1], p->size[0], p->size[1]);
+                  function, padding[0], padding[1], size[0], size[1]);
         return false;
     }
     return true;
@@ -61939,7 +64997,7 @@ static dvt_block *dvti_pool_block_make(const char *function, const dvt_pool2d_pa
     memset(&pool, 0, sizeof pool);
     pool.params = *p;
     pool.average = average;
-    if (!dvti_pool_block_resolve(function, &pool.params) ||
+    if (!dvti_pool_block_ok(function, p) ||
         !(state = dvti_nn_conv_state(function, &pool, sizeof pool)))
         return NULL;
     memset(&desc, 0, sizeof desc);
@@ -61991,7 +65049,7 @@ DVT_API dvt_block *dvt_global_avg_pool2d_block(void) {
 }
 /* ==== end src/6_nn/block_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 167 "src/devtensor_spine.h"
+#line 175 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_norm.c ==== */
 /* BatchNorm and LayerNorm. */
@@ -62192,7 +65250,7 @@ DVT_API dvt_block *dvt_layer_norm_block(void) {
 }
 /* ==== end src/6_nn/block_norm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 168 "src/devtensor_spine.h"
+#line 176 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_block.c ==== */
 /* Blocks: making, children, parameters, forward. What the blocks of the library compute is in block_*.c. */
@@ -62209,7 +65267,7 @@ static void dvti_block_leave(dvt_block *block) {
             dvti_block_name(block);
     for (i = 0; i < block->n_param; i++) {
         block->param[i]->block = NULL;
-        dvt_release(block->param[i]);
+        dvti_disown(block->param[i]);
     }
 }
 
@@ -62217,7 +65275,7 @@ static void dvti_block_destroy(void *object) {
     dvt_block *block = (dvt_block *)object;
     size_t i;
     for (i = 0; i < block->n_child; i++)
-        dvt_release(block->child[i]);
+        dvti_disown(block->child[i]);
     dvti_block_leave(block);
     if (block->desc.release)
         block->desc.release(block->desc.user);
@@ -62262,7 +65320,7 @@ DVTI_FN dvt_block *dvti_block_make(const char *function, const dvt_block_desc *d
 
 DVTI_FN dvt_block *dvti_block_discard(dvt_block *block) {
     dvti_scope_take(block);
-    dvt_release(block);
+    dvti_disown(block);
     return NULL;
 }
 
@@ -62385,10 +65443,60 @@ static bool dvti_block_reaches(const dvt_block *from, const dvt_block *to) {
     size_t i;
     if (from == to)
         return true;
-    for (i = 0; i < from->n_child; i++)
+    for (i = 0; from->above < to->above && i < from->n_child; i++)
         if (dvti_block_reaches(from->child[i], to))
             return true;
     return false;
+}
+
+typedef struct dvti_raised {
+    dvt_block *block;
+    int was;
+} dvti_raised;
+
+typedef struct dvti_raises {
+    dvti_raised *item;
+    size_t count, capacity;
+} dvti_raises;
+
+static dvt_status dvti_block_raise(const char *function, dvti_raises *all, dvt_block *block,
+                                   int above) {
+    if (block->above >= above)
+        return DVT_OK;
+    if (above > DVTI_MOST_NESTED)
+        return dvti_fail(DVT_ERR_VALUE,
+                         "%s: blocks would be nested more than %d deep; expected fewer: a "
+                         "Sequential takes any number of children side by side",
+                         function, DVTI_MOST_NESTED);
+    if (!dvti_grow((void **)&all->item, &all->capacity, all->count + 1, sizeof *all->item))
+        return dvti_fail_memory(function, (int64_t)(sizeof *all->item * (all->count + 1)));
+    all->item[all->count].block = block;
+    all->item[all->count++].was = block->above;
+    block->above = above;
+    return DVT_OK;
+}
+
+/* Everything below self is to lie deep enough; changed all over, or not at all. */
+static dvt_status dvti_block_nest(const char *function, const dvt_block *self,
+                                  dvt_block *const *child, int n) {
+    dvti_raises all;
+    dvt_status status = DVT_OK;
+    size_t at, i;
+    int k;
+    memset(&all, 0, sizeof all);
+    for (k = 0; k < n && status == DVT_OK; k++)
+        status = dvti_block_raise(function, &all, child[k], self->above + 1);
+    for (at = 0; at < all.count && status == DVT_OK; at++) {
+        const dvt_block *parent = all.item[at].block;
+        for (i = 0; i < parent->n_child && status == DVT_OK; i++)
+            status = dvti_block_raise(function, &all, parent->child[i], parent->above + 1);
+    }
+    while (status != DVT_OK && all.count) {
+        all.count--;
+        all.item[all.count].block->above = all.item[all.count].was;
+    }
+    dvti_free(all.item);
+    return status;
 }
 
 /* All of them or none. */
@@ -62408,9 +65516,11 @@ static dvt_status dvti_block_adopt(const char *function, dvt_block *self, dvt_bl
                    sizeof *self->child))
         return dvti_fail_memory(function,
                                 (int64_t)(sizeof *self->child * (self->n_child + (size_t)n)));
+    if (dvti_block_nest(function, self, child, n) != DVT_OK)
+        return dvti_failure();
     for (i = 0; i < n; i++) {
         dvti_block_name(child[i]);
-        self->child[self->n_child++] = (dvt_block *)dvt_retain(child[i]);
+        self->child[self->n_child++] = (dvt_block *)dvti_own(child[i]);
     }
     return DVT_OK;
 }
@@ -62554,8 +65664,20 @@ static bool dvti_block_prepare(dvt_block *block, dvt_array *x) {
     return true;
 }
 
+static DVTI_TLS int dvti_forward_depth;
+
 static dvt_array *dvti_block_compute(dvt_block *block, dvt_array *x) {
-    dvt_array *y = block->desc.forward(block, block->desc.user, x);
+    dvt_array *y;
+    if (dvti_forward_depth >= DVTI_MOST_NESTED) {
+        dvti_fail(DVT_ERR_VALUE,
+                  "forward runs inside forward more than %d deep; expected fewer: does a forward "
+                  "function call dvt_forward on its own block?",
+                  DVTI_MOST_NESTED);
+        return NULL;
+    }
+    dvti_forward_depth++;
+    y = block->desc.forward(block, block->desc.user, x);
+    dvti_forward_depth--;
     if (!y && dvt_error_code() == DVT_OK)
         dvti_fail(DVT_ERR_VALUE, "the forward function returned NULL without an error");
     return y;
@@ -62588,16 +65710,16 @@ DVT_API dvt_array *dvt_forward(dvt_block *net, dvt_array *x) {
 }
 /* ==== end src/6_nn/dvt_block.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 169 "src/devtensor_spine.h"
+#line 177 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_block_print.c ==== */
 /* Blocks as text: the form Gluon prints, and the summary table of a forward pass. */
 #ifdef DEVTENSOR_LINES
-#line 2 "src/6_nn/dvt_block_print.c"
+#line 3 "src/6_nn/dvt_block_print.c"
 #endif
 
 /* The shortest digits that give the number back. */
-DVTI_FN const char *dvti_python_number(double value) {
+static DVTI_NOINLINE const char *dvti_python_digits(double value) {
     char *buffer = dvti_name_buffer(), *exponent;
     int digits, power;
     for (digits = 0; digits < 17; digits++) {
@@ -62612,6 +65734,13 @@ DVTI_FN const char *dvti_python_number(double value) {
     if (power >= -4 && power < 16)
         snprintf(buffer, DVTI_NAME_SIZE, "%.*f", DVTI_MAX(digits - power, 1), value);
     return buffer;
+}
+
+DVTI_FN const char *dvti_python_number(double value) {
+    const dvti_float_mode mode = dvti_float_mode_begin(); /* printf and strtod round as it says */
+    const char *text = dvti_python_digits(value);
+    dvti_float_mode_end(&mode);
+    return text;
 }
 
 /* ---- as Gluon prints ---- */
@@ -62833,12 +65962,12 @@ DVT_API dvt_status dvt_print_summary(dvt_block *net, dvt_shape input) {
 }
 /* ==== end src/6_nn/dvt_block_print.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 170 "src/devtensor_spine.h"
+#line 178 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_initialise.c ==== */
 /* Initial values: what each kind draws, which one a parameter gets, and when. */
 #ifdef DEVTENSOR_LINES
-#line 2 "src/6_nn/dvt_initialise.c"
+#line 3 "src/6_nn/dvt_initialise.c"
 #endif
 
 /* ---- values ---- */
@@ -62934,8 +66063,8 @@ static double dvti_init_scale(dvt_init init, dvt_shape shape) {
     return sqrt(magnitude / fan);
 }
 
-DVTI_FN dvt_array *dvti_init_draw(const char *function, const dvt_param *p, dvt_init init,
-                                  dvt_shape shape) {
+static DVTI_NOINLINE dvt_array *dvti_init_draw_in_mode(const char *function, const dvt_param *p,
+                                                       dvt_init init, dvt_shape shape) {
     bool normal = init.kind == DVT_INIT_NORMAL || init.kind == DVT_INIT_MSRA ||
                   (init.kind == DVT_INIT_XAVIER && init.gaussian);
     double scale;
@@ -62959,6 +66088,14 @@ DVTI_FN dvt_array *dvti_init_draw(const char *function, const dvt_param *p, dvt_
         return dvt_zeros(shape, p->dtype, dvt_cpu());
     return normal ? dvt_normal(0, scale, shape, p->dtype, dvt_cpu())
                   : dvt_uniform(-scale, scale, shape, p->dtype, dvt_cpu());
+}
+
+DVTI_FN dvt_array *dvti_init_draw(const char *function, const dvt_param *p, dvt_init init,
+                                  dvt_shape shape) {
+    const dvti_float_mode mode = dvti_float_mode_begin();
+    dvt_array *x = dvti_init_draw_in_mode(function, p, init, shape);
+    dvti_float_mode_end(&mode);
+    return x;
 }
 
 /* ---- when ---- */
@@ -63066,7 +66203,7 @@ DVT_API dvt_status dvt_initialize(dvt_block *net, dvt_init init, dvt_ctx_list ct
 }
 /* ==== end src/6_nn/dvt_initialise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 171 "src/devtensor_spine.h"
+#line 179 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_load_match.c ==== */
 /* Which array of a file belongs to which parameter. Files of save_parameters have structural names ("0.weight"). Files without
@@ -63318,13 +66455,13 @@ DVTI_FN bool dvti_load_match(dvti_load *load, const dvt_block *net) {
 }
 /* ==== end src/6_nn/dvt_load_match.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 172 "src/devtensor_spine.h"
+#line 180 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_loss.c ==== */
 /* Losses: one value per sample, composed of recorded operations. Labels are cut from their history, so that gradients flow into
-   the prediction only. */
+   the prediction only. Losses of 16-bit predictions are computed in float32 and rounded once. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/6_nn/dvt_loss.c"
+#line 4 "src/6_nn/dvt_loss.c"
 #endif
 
 /* Both there, on one context, and a prediction with a first axis to keep. */
@@ -63383,8 +66520,12 @@ static bool dvti_is_class_numbers(const dvt_array *prediction, const dvt_array *
 
 static dvt_array *dvti_loss_cross_entropy(dvt_array *prediction, dvt_array *label) {
     bool dense = dvt_shape_equal(prediction->shape, label->shape);
+    dvt_dtype dtype = dvti_float_dtype(prediction->dtype);
     dvt_array *log_p, *loss;
-    if (!(label = dvt_stop_gradient(label)) || !(log_p = dvt_log_softmax(prediction, -1)))
+    if (dense)
+        dtype = dvt_promote(dtype, label->dtype);
+    if (!(label = dvt_stop_gradient(label)) || !(prediction = dvti_wide_float(prediction)) ||
+        !(log_p = dvt_log_softmax(prediction, -1)))
         return NULL;
     if (dense) {
         loss = dvt_mul(log_p, label);
@@ -63395,7 +66536,8 @@ static dvt_array *dvti_loss_cross_entropy(dvt_array *prediction, dvt_array *labe
         loss = label ? dvt_pick(log_p, label, -1, false) : NULL;
     }
     loss = loss ? dvt_neg(loss) : NULL;
-    return dvti_loss_mean(loss);
+    loss = dvti_loss_mean(loss);
+    return loss ? dvt_astype(loss, dtype, false) : NULL;
 }
 
 /* Where reading them costs nothing, class numbers must be 0 .. classes - 1: an index from the end would train in silence on the
@@ -63481,15 +66623,22 @@ static dvt_array *dvti_loss_huber(dvt_array *p, dvt_array *l, double rho) {
 static dvt_array *dvti_loss_of(const char *name,
                                dvt_array *(*each)(dvt_array *, dvt_array *, double),
                                dvt_array *prediction, dvt_array *label, double rho) {
+    dvti_float_mode mode;
     dvt_scope_guard scope;
+    dvt_dtype dtype;
     dvt_array *loss;
     if (!dvti_loss_check(name, prediction, label))
         return NULL;
     scope = dvt_scope_begin();
+    dtype = dvt_promote(dvti_float_dtype(prediction->dtype), label->dtype);
     label = dvti_loss_label(name, prediction, label);
     if (label && !dvt_dtype_is_float(prediction->dtype))
         prediction = dvt_astype(prediction, DVT_F32, false); /* differences of integers wrap */
-    loss = label && prediction ? dvti_loss_mean(each(prediction, label, rho)) : NULL;
+    prediction = label ? dvti_wide_float(prediction) : NULL;
+    mode = dvti_float_mode_begin();
+    loss = prediction ? dvti_loss_mean(each(prediction, label, rho)) : NULL;
+    dvti_float_mode_end(&mode);
+    loss = loss ? dvt_astype(loss, dtype, false) : NULL;
     dvt_keep(loss);
     dvt_scope_end(&scope);
     return loss;
@@ -63516,7 +66665,7 @@ DVT_API dvt_array *dvt_huber_loss(dvt_array *prediction, dvt_array *label, doubl
 }
 /* ==== end src/6_nn/dvt_loss.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 173 "src/devtensor_spine.h"
+#line 181 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_match.c ==== */
 /* Regular expressions for names of parameters: compiled to a small program whose threads run side by side, so that no pattern
@@ -63789,25 +66938,36 @@ static bool dvti_pat_sequence(dvti_pat_reader *r) {
     return true;
 }
 
-/* a|b: split over a and a jump over b. */
+/* a|b|c: for each but the last a split over it and a jump to the end, which is known when all are read. Until then a jump has the
+   distance to the one before it, and the first 0. */
 static bool dvti_pat_alternatives(dvti_pat_reader *r) {
-    size_t start = r->out->count, jump;
-    dvti_pattern_step *step;
-    if (!dvti_pat_sequence(r))
-        return false;
-    if (*r->at != '|')
-        return true;
-    if (!(step = dvti_pat_insert(r, start, DVTI_PAT_SPLIT)))
-        return false;
-    step->x = 1;
-    step->y = (int32_t)(r->out->count - start) + 1;
-    jump = r->out->count;
-    if (!dvti_pat_emit(r, DVTI_PAT_JUMP))
-        return false;
-    r->at++;
-    if (!dvti_pat_alternatives(r))
-        return false;
-    r->out->step[jump].x = (int32_t)(r->out->count - jump);
+    size_t jump = 0;
+    int32_t back = 0;
+    bool any = false;
+    for (;;) {
+        size_t start = r->out->count;
+        dvti_pattern_step *step;
+        if (!dvti_pat_sequence(r))
+            return false;
+        if (*r->at != '|')
+            break;
+        if (!(step = dvti_pat_insert(r, start, DVTI_PAT_SPLIT)))
+            return false;
+        step->x = 1;
+        step->y = (int32_t)(r->out->count - start) + 1;
+        if (!(step = dvti_pat_emit(r, DVTI_PAT_JUMP)))
+            return false;
+        start = r->out->count - 1;
+        step->x = any ? (int32_t)(start - jump) : 0;
+        jump = start;
+        any = true;
+        r->at++;
+    }
+    for (; any; jump -= (size_t)back) {
+        back = r->out->step[jump].x;
+        r->out->step[jump].x = (int32_t)(r->out->count - jump);
+        any = back != 0;
+    }
     return true;
 }
 
@@ -63916,7 +67076,7 @@ DVTI_FN bool dvti_pattern_match(dvti_pattern *p, const char *text) {
 #undef DVTI_PAT_DEPTH
 /* ==== end src/6_nn/dvt_match.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 174 "src/devtensor_spine.h"
+#line 182 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_name.c ==== */
 /* Names of parameters: a counter per kind of block, for the whole process. */
@@ -63983,12 +67143,12 @@ DVTI_FN const char *dvti_param_name(const dvt_param *p) {
 }
 /* ==== end src/6_nn/dvt_name.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 175 "src/devtensor_spine.h"
+#line 183 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param.c ==== */
 /* One parameter: its copies, one per context, and their gradients. How several change at once is in dvt_param_plan.c. */
 #ifdef DEVTENSOR_LINES
-#line 2 "src/6_nn/dvt_param.c"
+#line 3 "src/6_nn/dvt_param.c"
 #endif
 
 /* ---- making ---- */
@@ -64012,7 +67172,7 @@ static void dvti_param_destroy(void *object) {
     dvt_param *p = (dvt_param *)object;
     int i;
     for (i = 0; i < p->ctxs.n; i++)
-        dvt_release(p->copy[i]);
+        dvti_disown(p->copy[i]);
     dvti_free(p->name_text);
     dvti_free(p);
 }
@@ -64188,7 +67348,7 @@ static bool dvti_average_into(double *base, double *distance, const double *valu
     return true;
 }
 
-DVTI_FN dvt_array *dvti_param_average(const char *function, dvt_param *p) {
+static DVTI_NOINLINE dvt_array *dvti_param_average_in_mode(const char *function, dvt_param *p) {
     dvt_scope_guard scope = dvt_scope_begin();
     dvt_record_guard record = dvt_record_begin(0, -1);
     dvt_array *out = NULL, *base, *distance;
@@ -64221,6 +67381,13 @@ DVTI_FN dvt_array *dvti_param_average(const char *function, dvt_param *p) {
     dvt_record_end(&record);
     dvt_keep(out);
     dvt_scope_end(&scope);
+    return out;
+}
+
+DVTI_FN dvt_array *dvti_param_average(const char *function, dvt_param *p) {
+    const dvti_float_mode mode = dvti_float_mode_begin();
+    dvt_array *out = dvti_param_average_in_mode(function, p);
+    dvti_float_mode_end(&mode);
     return out;
 }
 
@@ -64277,7 +67444,7 @@ DVT_API dvt_status dvt_param_set_wd_mult(dvt_param *p, double factor) {
 }
 
 static void dvti_copy_drop_grad(dvt_array *copy) {
-    dvt_release(copy->grad);
+    dvti_disown(copy->grad);
     copy->grad = NULL;
     copy->grad_req = DVT_GRAD_NULL;
     copy->attached = copy->grad_fresh = false;
@@ -64387,7 +67554,7 @@ DVT_API dvt_status dvt_param_set_data(dvt_param *p, dvt_array *x) {
 }
 /* ==== end src/6_nn/dvt_param.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 176 "src/devtensor_spine.h"
+#line 184 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param_list.c ==== */
 /* Collections of parameters: gathered from blocks by name, and changed together or not at all. */
@@ -64399,7 +67566,7 @@ static void dvti_params_destroy(void *object) {
     dvt_params *params = (dvt_params *)object;
     size_t i;
     for (i = 0; i < params->count; i++)
-        dvt_release(params->item[i]);
+        dvti_disown(params->item[i]);
     dvti_free(params->item);
     dvti_free(params);
 }
@@ -64425,7 +67592,7 @@ DVTI_FN bool dvti_params_add(const char *function, dvt_params *params, dvt_param
         dvti_fail_memory(function, (int64_t)(sizeof *params->item * (params->count + 1)));
         return false;
     }
-    params->item[params->count++] = (dvt_param *)dvt_retain(p);
+    params->item[params->count++] = (dvt_param *)dvti_own(p);
     return true;
 }
 
@@ -64619,7 +67786,7 @@ DVT_API dvt_status dvt_params_zero_grad(dvt_params *params) {
 }
 /* ==== end src/6_nn/dvt_param_list.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 177 "src/devtensor_spine.h"
+#line 185 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param_plan.c ==== */
 /* Changing several parameters at once: everything that can fail happens in plans; committing them cannot. */
@@ -64691,7 +67858,7 @@ DVTI_FN void dvti_plans_drop(dvti_plan *plans, size_t n) {
     int k;
     for (i = 0; plans && i < n; i++)
         for (k = 0; k < DVT_MAX_CONTEXTS; k++)
-            dvt_release(plans[i].copy[k]);
+            dvti_disown(plans[i].copy[k]);
     dvti_free(plans);
 }
 
@@ -64752,13 +67919,13 @@ static void dvti_plan_commit_values(dvti_plan *plan) {
         for (k = 0; k < p->ctxs.n; k++)
             if (p->copy[k] && dvt_ctx_equal(p->ctxs.ctx[k], plan->ctxs.ctx[i])) {
                 dvti_copy_renew(p->copy[k], now[i]);
-                dvt_release(now[i]);
+                dvti_disown(now[i]);
                 now[i] = p->copy[k];
                 p->copy[k] = NULL;
             }
     }
     for (k = 0; k < p->ctxs.n; k++)
-        dvt_release(p->copy[k]);
+        dvti_disown(p->copy[k]);
     memcpy(p->copy, now, sizeof now);
     p->ctxs = plan->ctxs;
     p->sums = plan->sums;
@@ -64788,7 +67955,7 @@ DVTI_FN void dvti_plans_commit(dvti_plan *plans, size_t n) {
 }
 /* ==== end src/6_nn/dvt_param_plan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 178 "src/devtensor_spine.h"
+#line 186 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_save_load.c ==== */
 /* save_parameters and load_parameters. Names in files are structural, "0.weight": the path of child numbers, then the short
@@ -64985,7 +68152,7 @@ DVT_API dvt_status dvt_load_parameters(dvt_block *net, const char *path, dvt_ctx
 }
 /* ==== end src/6_nn/dvt_save_load.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 179 "src/devtensor_spine.h"
+#line 187 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_all_reduce.c ==== */
 /* The sum of the gradients over the contexts, where their devices make it themselves. */
@@ -65090,6 +68257,7 @@ struct dvt_dataset {
     dvt_array *x, *y;
     dvt_dataset *source;
     dvt_transform *transform;
+    int nested; /* sources below it */
 };
 
 /* How a batch is made: whole rows copied, pixels mapped by a table, or sample by sample. */
@@ -65173,7 +68341,7 @@ DVTI_FN bool dvti_trainer_all_reduce(const char *function, const dvt_trainer *t,
 }
 /* ==== end src/7_train/dvt_all_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 180 "src/devtensor_spine.h"
+#line 188 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_batch.c ==== */
 /* Making one batch out of numbered samples, on cpu(0). Two ways with the same bits: datasets whose samples are rows of an
@@ -65198,7 +68366,7 @@ DVTI_FN void dvti_batcher_begin(dvti_batcher *batcher, dvt_dataset *data) {
     const dvt_dataset *bottom;
     bool as_tensor = false;
     memset(batcher, 0, sizeof *batcher);
-    batcher->data = (dvt_dataset *)dvt_retain(data);
+    batcher->data = (dvt_dataset *)dvti_own(data);
     bottom = dvti_bottom(data, &as_tensor);
     if (!bottom || !dvt_is_contiguous(bottom->x) || !dvt_is_contiguous(bottom->y))
         return;
@@ -65211,7 +68379,7 @@ DVTI_FN void dvti_batcher_begin(dvti_batcher *batcher, dvt_dataset *data) {
 }
 
 DVTI_FN void dvti_batcher_end(dvti_batcher *batcher) {
-    dvt_release(batcher->data);
+    dvti_disown(batcher->data);
     dvti_free(batcher->table);
     memset(batcher, 0, sizeof *batcher);
 }
@@ -65412,12 +68580,12 @@ DVTI_FN bool dvti_batch_make(const char *function, const dvti_batcher *batcher,
 #undef DVTI_TABLE_CHANNELS
 /* ==== end src/7_train/dvt_batch.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 181 "src/devtensor_spine.h"
+#line 189 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_clip.c ==== */
 /* Clipping by the common norm of several arrays, on any contexts. Source: Pascanu, Mikolov and Bengio, 2013. */
 #ifdef DEVTENSOR_LINES
-#line 2 "src/7_train/dvt_clip.c"
+#line 3 "src/7_train/dvt_clip.c"
 #endif
 
 /* The norms of those arrays that are on ctx, as float64 on ctx; NULL with the error set. */
@@ -65458,8 +68626,8 @@ static bool dvti_sum_of_squares(const char *function, dvt_array *const *arrays, 
     return true;
 }
 
-DVTI_FN bool dvti_global_norm(const char *function, dvt_array *const *arrays, int n,
-                              double max_norm, double *out) {
+DVTI_FN DVTI_NOINLINE bool dvti_global_norm(const char *function, dvt_array *const *arrays, int n,
+                                            double max_norm, double *out) {
     size_t room = (size_t)DVTI_MAX(n, 1);
     dvt_array **norm;
     double *values, sum;
@@ -65482,8 +68650,8 @@ DVTI_FN bool dvti_global_norm(const char *function, dvt_array *const *arrays, in
     return ok;
 }
 
-DVTI_FN bool dvti_clip_to_norm(const char *function, dvt_array *const *arrays, int n, double norm,
-                               double max_norm) {
+DVTI_FN DVTI_NOINLINE bool dvti_clip_to_norm(const char *function, dvt_array *const *arrays, int n,
+                                             double norm, double max_norm) {
     double scale = max_norm / (norm + 1e-8);
     int i;
     if (!(norm <= DBL_MAX)) {
@@ -65529,26 +68697,29 @@ DVT_API double dvt_clip_global_norm(dvt_array *const *arrays, int n, double max_
     double norm = (double)NAN;
     dvt_record_guard record;
     dvt_scope_guard scope;
+    dvti_float_mode mode;
     if (!dvti_clip_check(function, arrays, n))
         return norm;
     record = dvt_record_begin(0, -1);
     scope = dvt_scope_begin();
+    mode = dvti_float_mode_begin();
     if (!dvti_global_norm(function, arrays, n, max_norm, &norm) ||
         !dvti_clip_to_norm(function, arrays, n, norm, max_norm))
         norm = (double)NAN;
+    dvti_float_mode_end(&mode);
     dvt_scope_end(&scope);
     dvt_record_end(&record);
     return norm;
 }
 /* ==== end src/7_train/dvt_clip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 182 "src/devtensor_spine.h"
+#line 190 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_curve.c ==== */
 /* Training curves as an SVG picture: axes with round ticks, one line per series, a legend. The text depends on the points only:
    no dates, no locale. Points with a NaN or an infinity are not drawn. */
 #ifdef DEVTENSOR_LINES
-#line 4 "src/7_train/dvt_curve.c"
+#line 5 "src/7_train/dvt_curve.c"
 #endif
 
 /* The rectangle of the axes, in a picture of 720 x 420 pixels. */
@@ -65866,7 +69037,7 @@ static void dvti_svg_series(dvti_writer *out, const dvti_series *series, const d
     }
 }
 
-static void dvti_svg_write(dvti_writer *out, const dvt_curve *curve) {
+static DVTI_NOINLINE void dvti_svg_write(dvti_writer *out, const dvt_curve *curve) {
     /* Colours that stay apart for colour-blind eyes. Source: Okabe and Ito, 2008. */
     static const char *const colours[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
                                           "#e69f00", "#56b4e9", "#000000"};
@@ -65895,13 +69066,16 @@ static void dvti_svg_write(dvti_writer *out, const dvt_curve *curve) {
 
 DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path) {
     static const char *const function = "dvt_curve_save";
+    dvti_float_mode mode;
     dvti_writer text;
     dvti_file_out file;
     dvt_status status;
     if (!curve || !path)
         return dvti_null(function, curve ? "path" : "curve");
     text = dvti_writer_begin();
+    mode = dvti_float_mode_begin();
     dvti_svg_write(&text, curve);
+    dvti_float_mode_end(&mode);
     if (text.failed) {
         status = dvti_fail_memory(function, (int64_t)text.length);
     } else if (!dvti_file_begin(&file, function, path)) {
@@ -65922,7 +69096,7 @@ DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path) {
 #undef DVTI_CURVE_LARGEST
 /* ==== end src/7_train/dvt_curve.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 183 "src/devtensor_spine.h"
+#line 191 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_dataset.c ==== */
 /* Datasets: two arrays in main memory, image and label files of MNIST's kind, and a transform on top of another dataset.
@@ -65933,10 +69107,10 @@ DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path) {
 
 static void dvti_dataset_destroy(void *object) {
     dvt_dataset *data = (dvt_dataset *)object;
-    dvt_release(data->x);
-    dvt_release(data->y);
-    dvt_release(data->source);
-    dvt_release(data->transform);
+    dvti_disown(data->x);
+    dvti_disown(data->y);
+    dvti_disown(data->source);
+    dvti_disown(data->transform);
     dvti_free(data);
 }
 
@@ -65986,8 +69160,8 @@ DVT_API dvt_dataset *dvt_dataset_arrays(dvt_array *x, dvt_array *y) {
     }
     data = dvti_dataset_new(function, x->shape.dim[0]);
     if (data) {
-        data->x = (dvt_array *)dvt_retain(x);
-        data->y = (dvt_array *)dvt_retain(y);
+        data->x = (dvt_array *)dvti_own(x);
+        data->y = (dvt_array *)dvti_own(y);
     }
     return data;
 }
@@ -65998,10 +69172,18 @@ DVT_API dvt_dataset *dvt_transform_first(dvt_dataset *data, dvt_transform *trans
         dvti_null("dvt_transform_first", data ? "transform" : "data");
         return NULL;
     }
+    if (data->nested >= DVTI_MOST_NESTED) {
+        dvti_fail(DVT_ERR_VALUE,
+                  "dvt_transform_first: transforms would stand on each other more than %d deep; "
+                  "expected fewer: join them with dvt_compose, and begin at the first dataset",
+                  DVTI_MOST_NESTED);
+        return NULL;
+    }
     result = dvti_dataset_new("dvt_transform_first", data->length);
     if (result) {
-        result->source = (dvt_dataset *)dvt_retain(data);
-        result->transform = (dvt_transform *)dvt_retain(transform);
+        result->nested = data->nested + 1;
+        result->source = (dvt_dataset *)dvti_own(data);
+        result->transform = (dvt_transform *)dvti_own(transform);
     }
     return result;
 }
@@ -66184,7 +69366,7 @@ DVT_API dvt_dataset *dvt_mnist(const char *folder, bool train) {
 }
 /* ==== end src/7_train/dvt_dataset.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 184 "src/devtensor_spine.h"
+#line 192 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_loader.c ==== */
 /* The loader: the order of an epoch, and batches in that order. Worker threads make batches ahead into a ring of places; the
@@ -66277,7 +69459,7 @@ static bool dvti_epoch_open(dvt_loader *l) {
         memmove(l->order, l->order + (l->order_length - left), (size_t)left * sizeof *l->order);
     for (i = 0; i < n; i++)
         l->order[left + i] = i;
-    if (l->desc.shuffle)
+    if (l->desc.shuffle && n > 0)
         dvti_shuffle(l->order + left, n, l->desc.seed, l->epoch);
     l->order_length = left + n;
     l->batches = dvti_batches_of(l, left + n);
@@ -66295,8 +69477,8 @@ static int64_t dvti_batch_length(const dvt_loader *l, int64_t batch) {
 static void dvti_ring_restart(dvt_loader *l) {
     int i;
     for (i = 0; i < l->places; i++) {
-        dvt_release(l->place[i].x);
-        dvt_release(l->place[i].y);
+        dvti_disown(l->place[i].x);
+        dvti_disown(l->place[i].y);
         l->place[i].x = l->place[i].y = NULL;
         l->place[i].state = DVTI_MADE_EMPTY;
     }
@@ -66319,8 +69501,8 @@ static void dvti_worker_make(dvti_worker *w, int64_t n, dvti_made *made) {
     memset(made, 0, sizeof *made);
     made->state = DVTI_MADE_FAILED;
     if (dvti_batch_make("dvt_loader_next", &w->loader->batcher, w->index, n, &made->x, &made->y)) {
-        dvt_retain(made->x);
-        dvt_retain(made->y);
+        dvti_own(made->x);
+        dvti_own(made->y);
         made->state = DVTI_MADE_READY;
     } else {
         made->x = made->y = NULL;
@@ -66370,8 +69552,8 @@ DVTI_THREAD_MAIN(dvti_worker_run) {
             l->place[batch % l->places] = made;
             dvti_cond_broadcast(&l->done);
         } else {
-            dvt_release(made.x);
-            dvt_release(made.y);
+            dvti_disown(made.x);
+            dvti_disown(made.y);
         }
     }
     dvti_mutex_unlock(&l->lock);
@@ -66620,13 +69802,13 @@ DVT_API void dvt_loader_reset(dvt_loader *loader) {
 #undef DVTI_MAX_WORKERS
 /* ==== end src/7_train/dvt_loader.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 185 "src/devtensor_spine.h"
+#line 193 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_metric.c ==== */
 /* Metrics: sums over batches, kept as an exact count and a float64. The comparison runs where the arrays are; one number
    comes back. Nothing here is recorded. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/7_train/dvt_metric.c"
+#line 4 "src/7_train/dvt_metric.c"
 #endif
 
 typedef enum dvti_metric_kind {
@@ -66695,15 +69877,25 @@ DVT_API void dvt_metric_reset(dvt_metric *metric) {
     metric->sum = 0;
 }
 
+static DVTI_NOINLINE double dvti_metric_mean(const dvt_metric *metric) {
+    DVTI_NOT_PURE();
+    return (metric->kind == DVTI_METRIC_LOSS ? metric->sum : (double)metric->correct) /
+           (double)metric->count;
+}
+
 DVT_API double dvt_metric_get(const dvt_metric *metric) {
+    dvti_float_mode mode;
+    double mean;
     if (!metric) {
         dvti_null("dvt_metric_get", "metric");
         return (double)NAN;
     }
     if (!metric->count)
         return (double)NAN;
-    return (metric->kind == DVTI_METRIC_LOSS ? metric->sum : (double)metric->correct) /
-           (double)metric->count;
+    mode = dvti_float_mode_begin();
+    mean = dvti_metric_mean(metric);
+    dvti_float_mode_end(&mode);
+    return mean;
 }
 
 /* Predictions of shape labels x classes, or with `same` also class numbers in the shape of the labels. */
@@ -66776,7 +69968,7 @@ static dvt_status dvti_metric_count(dvt_metric *metric, dvt_array *labels, dvt_a
     return DVT_OK;
 }
 
-static dvt_status dvti_metric_add_loss(dvt_metric *metric, dvt_array *losses) {
+static DVTI_NOINLINE dvt_status dvti_metric_add_loss(dvt_metric *metric, dvt_array *losses) {
     dvt_array *total = dvt_sum(dvt_astype(losses, DVT_F64, false), DVT_ALL, false);
     double sum = 0;
     dvt_status status =
@@ -66792,6 +69984,7 @@ DVT_API dvt_status dvt_metric_update(dvt_metric *metric, dvt_array *labels,
                                      dvt_array *predictions) {
     dvt_record_guard record;
     dvt_scope_guard scope;
+    dvti_float_mode mode;
     dvt_status status;
     if (!metric)
         return dvti_null("dvt_metric_update", "metric");
@@ -66801,15 +69994,17 @@ DVT_API dvt_status dvt_metric_update(dvt_metric *metric, dvt_array *labels,
         return dvti_null("dvt_metric_update", "labels");
     record = dvt_record_begin(0, -1);
     scope = dvt_scope_begin();
+    mode = dvti_float_mode_begin();
     status = metric->kind == DVTI_METRIC_LOSS ? dvti_metric_add_loss(metric, predictions)
                                               : dvti_metric_count(metric, labels, predictions);
+    dvti_float_mode_end(&mode);
     dvt_scope_end(&scope);
     dvt_record_end(&record);
     return status;
 }
 /* ==== end src/7_train/dvt_metric.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 186 "src/devtensor_spine.h"
+#line 194 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_optimizer.c ==== */
 /* Optimisers: what each kind needs to know, checked once, and the launch that applies one step to one copy of a parameter.
@@ -66973,13 +70168,13 @@ DVTI_FN dvti_launch dvti_optimizer_launch(const char *function, const dvt_optimi
 }
 /* ==== end src/7_train/dvt_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 187 "src/devtensor_spine.h"
+#line 195 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_progress.c ==== */
 /* Progress of a run on standard error: a bar that redraws itself on a terminal, now and then a plain line elsewhere.
    The line is made by a pure function of the state, the time and the width. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/7_train/dvt_progress.c"
+#line 4 "src/7_train/dvt_progress.c"
 #endif
 
 #define DVTI_PROGRESS_BAR 40
@@ -67054,8 +70249,8 @@ static void dvti_progress_add_bar(dvti_text *text, double part, int columns) {
     dvti_text_char(text, ']', 1);
 }
 
-DVT_API size_t dvt_progress_format(const dvt_progress *p, double seconds, int width, char *buffer,
-                                   size_t size) {
+static DVTI_NOINLINE size_t dvti_progress_format(const dvt_progress *p, double seconds, int width,
+                                                 char *buffer, size_t size) {
     dvti_text text = dvti_text_begin(buffer, size), numbers;
     char tail[160];
     double part;
@@ -67089,6 +70284,14 @@ DVT_API size_t dvt_progress_format(const dvt_progress *p, double seconds, int wi
     }
     dvti_text_add(&text, "  %s", tail);
     return text.length;
+}
+
+DVT_API size_t dvt_progress_format(const dvt_progress *p, double seconds, int width, char *buffer,
+                                   size_t size) {
+    const dvti_float_mode mode = dvti_float_mode_begin(); /* printf rounds as it says */
+    size_t length = dvti_progress_format(p, seconds, width, buffer, size);
+    dvti_float_mode_end(&mode);
+    return length;
 }
 
 /* ---- drawing ---- */
@@ -67221,7 +70424,7 @@ DVT_API void dvt_progress_finish(dvt_progress *p) {
 #undef DVTI_PROGRESS_LINES
 /* ==== end src/7_train/dvt_progress.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 188 "src/devtensor_spine.h"
+#line 196 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_replicas.c ==== */
 /* The copies of the parameters that are trained: where they are, the memory that a step needs beside them, and the sum of their
@@ -67239,7 +70442,7 @@ DVTI_FN void dvti_replicas_free(dvti_replica *replica, int64_t n) {
     int s;
     for (i = 0; replica && i < n; i++)
         for (s = 0; s < DVTI_TRAINER_STATES; s++)
-            dvt_release(replica[i].state[s]);
+            dvti_disown(replica[i].state[s]);
     dvti_free(replica);
 }
 
@@ -67289,7 +70492,7 @@ static bool dvti_replica_move(dvti_replica *to, const dvti_replica *own, const d
     int s;
     for (s = 0; s < states; s++) {
         if (own)
-            to->state[s] = (dvt_array *)dvt_retain(own->state[s]);
+            to->state[s] = (dvt_array *)dvti_own(own->state[s]);
         else if (first->state[s]) {
             to->state[s] = dvt_copyto(first->state[s], ctx);
             if (!to->state[s])
@@ -67324,7 +70527,7 @@ static dvt_status dvti_trainer_place(const char *function, dvt_trainer *t,
     }
     dvti_replicas_free(t->replica, (int64_t)t->n * t->ctxs.n);
     for (i = 0; i < t->n; i++) {
-        dvt_release(t->trained[i].landing);
+        dvti_disown(t->trained[i].landing);
         t->trained[i].landing = NULL;
     }
     t->replica = fresh;
@@ -67396,7 +70599,7 @@ DVTI_FN dvt_status dvti_trainer_make_states(dvt_trainer *t, int i) {
                                      t->ctxs.ctx[k]);
             if (!state)
                 return dvti_failure();
-            dvt_release(at->state[s]);
+            dvti_disown(at->state[s]);
             at->state[s] = state;
         }
     return DVT_OK;
@@ -67416,7 +70619,7 @@ DVTI_FN dvt_status dvti_trainer_make_landing(dvt_trainer *t, int i) {
     landing = dvti_owned_zeros(gradient->shape, gradient->dtype, t->ctxs.ctx[0]);
     if (!landing)
         return dvti_failure();
-    dvt_release(t->trained[i].landing);
+    dvti_disown(t->trained[i].landing);
     t->trained[i].landing = landing;
     return DVT_OK;
 }
@@ -67525,13 +70728,13 @@ DVTI_FN dvt_status dvti_trainer_sum(const char *function, const dvt_trainer *t, 
 }
 /* ==== end src/7_train/dvt_replicas.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 189 "src/devtensor_spine.h"
+#line 197 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_schedule.c ==== */
 /* Learning-rate schedules: pure functions of a step counted from 0. Warm-up comes first, and the schedule counts its own
    steps from the end of it. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/7_train/dvt_schedule.c"
+#line 4 "src/7_train/dvt_schedule.c"
 #endif
 
 static dvt_schedule dvti_schedule_of(dvt_schedule_kind kind) {
@@ -67606,12 +70809,10 @@ static double dvti_schedule_stairs(const dvt_schedule *schedule, double base, in
     return rate < schedule->minimum ? DVTI_MIN(schedule->minimum, base) : rate;
 }
 
-DVT_API double dvt_schedule_rate(const dvt_schedule *schedule, double base, int64_t step) {
+static DVTI_NOINLINE double dvti_schedule_rate(const dvt_schedule *schedule, double base,
+                                               int64_t step) {
     double left;
-    if (!schedule) {
-        dvti_null("dvt_schedule_rate", "schedule");
-        return (double)NAN;
-    }
+    DVTI_NOT_PURE();
     step = DVTI_MAX(step, 0);
     if (step < schedule->warmup)
         return schedule->warmup_begin +
@@ -67631,6 +70832,19 @@ DVT_API double dvt_schedule_rate(const dvt_schedule *schedule, double base, int6
     default:
         return base;
     }
+}
+
+DVT_API double dvt_schedule_rate(const dvt_schedule *schedule, double base, int64_t step) {
+    dvti_float_mode mode;
+    double rate;
+    if (!schedule) {
+        dvti_null("dvt_schedule_rate", "schedule");
+        return (double)NAN;
+    }
+    mode = dvti_float_mode_begin();
+    rate = dvti_schedule_rate(schedule, base, step);
+    dvti_float_mode_end(&mode);
+    return rate;
 }
 
 static bool dvti_schedule_usable(double x) {
@@ -67663,7 +70877,7 @@ DVTI_FN dvt_status dvti_schedule_check(const char *function, const dvt_schedule 
 }
 /* ==== end src/7_train/dvt_schedule.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 190 "src/devtensor_spine.h"
+#line 198 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_split.c ==== */
 /* Cutting a batch into one part per context. Source of the uneven rule: NumPy's array_split. */
@@ -67724,13 +70938,13 @@ DVT_API dvt_status dvt_split_and_load(dvt_array *x, dvt_ctx_list ctxs, bool even
 }
 /* ==== end src/7_train/dvt_split.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 191 "src/devtensor_spine.h"
+#line 199 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_trainer.c ==== */
 /* The trainer: checks, then memory, then the sum of the gradients and the same step for every copy. Everything that can fail
    for want of memory happens before the first value changes. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/7_train/dvt_trainer.c"
+#line 4 "src/7_train/dvt_trainer.c"
 #endif
 
 static void dvti_trainer_destroy(void *object) {
@@ -67738,9 +70952,9 @@ static void dvti_trainer_destroy(void *object) {
     int i;
     dvti_replicas_free(t->replica, (int64_t)t->n * t->ctxs.n);
     for (i = 0; t->trained && i < t->n; i++)
-        dvt_release(t->trained[i].landing);
+        dvti_disown(t->trained[i].landing);
     dvti_free(t->trained);
-    dvt_release(t->params);
+    dvti_disown(t->params);
     dvti_free(t);
 }
 
@@ -67778,7 +70992,7 @@ DVT_API dvt_trainer *dvt_trainer_new(dvt_params *params, dvt_optimizer optimizer
         dvti_trainer_destroy(t);
         return NULL;
     }
-    t->params = (dvt_params *)dvt_retain(params);
+    t->params = (dvt_params *)dvti_own(params);
     return t;
 }
 
@@ -67799,9 +71013,7 @@ static dvt_status dvti_trainer_check_stale(const char *function, dvt_trainer *t,
             return dvti_fail(
                 DVT_ERR_STALE_GRAD,
                 "%s: the gradient of parameter %s on %s has not been updated by backward since the "
-                "last step; this can mean that the network used only some of its parameters, or "
-                "that a context got no data, and nothing was updated: run backward on every "
-                "context, or call dvt_trainer_step_partial to skip parameters with stale gradients",
+                "last step; run backward there, or call dvt_trainer_step_partial to skip it",
                 function, dvt_param_name(t->trained[i].param), dvt_ctx_name(t->ctxs.ctx[first]));
         if (stale == t->ctxs.n)
             t->trained[i].taken = false;
@@ -67860,8 +71072,8 @@ typedef struct dvti_step_plan {
     bool sum, apply, partial;
 } dvti_step_plan;
 
-static dvt_status dvti_trainer_run(const char *function, dvt_trainer *t, int64_t batch_size,
-                                   dvti_step_plan plan) {
+static DVTI_NOINLINE dvt_status dvti_trainer_run(const char *function, dvt_trainer *t,
+                                                 int64_t batch_size, dvti_step_plan plan) {
     dvt_status status;
     int i;
     if (plan.apply && batch_size < 1)
@@ -67898,6 +71110,7 @@ static dvt_status dvti_trainer_call(const char *function, dvt_trainer *t, int64_
     dvt_record_guard record;
     dvt_scope_guard scope;
     dvti_step_plan plan;
+    dvti_float_mode mode;
     dvt_status status;
     if (!t)
         return dvti_null(function, "trainer");
@@ -67906,7 +71119,9 @@ static dvt_status dvti_trainer_call(const char *function, dvt_trainer *t, int64_
     plan.partial = partial;
     record = dvt_record_begin(0, -1);
     scope = dvt_scope_begin();
+    mode = dvti_float_mode_begin();
     status = dvti_trainer_run(function, t, batch_size, plan);
+    dvti_float_mode_end(&mode);
     dvt_scope_end(&scope);
     dvt_record_end(&record);
     return status;
@@ -67955,7 +71170,7 @@ DVT_API int64_t dvt_trainer_steps(const dvt_trainer *trainer) {
 }
 
 /* ---- the norm of all gradients ---- */
-static double dvti_trainer_clip(dvt_trainer *t, dvt_array **list, double max_norm) {
+static DVTI_NOINLINE double dvti_trainer_clip(dvt_trainer *t, dvt_array **list, double max_norm) {
     static const char *const function = "dvt_trainer_clip_global_norm";
     double norm = (double)NAN;
     int i, k, n = 0;
@@ -67970,6 +71185,13 @@ static double dvti_trainer_clip(dvt_trainer *t, dvt_array **list, double max_nor
             if (t->trained[i].taken)
                 list[n++] = dvti_trainer_at(t, i, k)->gradient;
     return dvti_clip_to_norm(function, list, n, norm, max_norm) ? norm : (double)NAN;
+}
+
+static double dvti_trainer_clip_in_mode(dvt_trainer *t, dvt_array **list, double max_norm) {
+    const dvti_float_mode mode = dvti_float_mode_begin();
+    double norm = dvti_trainer_clip(t, list, max_norm);
+    dvti_float_mode_end(&mode);
+    return norm;
 }
 
 DVT_API double dvt_trainer_clip_global_norm(dvt_trainer *trainer, double max_norm) {
@@ -67991,7 +71213,7 @@ DVT_API double dvt_trainer_clip_global_norm(dvt_trainer *trainer, double max_nor
         if (!list)
             dvti_fail_memory(function, (int64_t)room);
         else
-            norm = dvti_trainer_clip(trainer, list, max_norm);
+            norm = dvti_trainer_clip_in_mode(trainer, list, max_norm);
         dvti_free(list);
     }
     dvt_scope_end(&scope);
@@ -68000,7 +71222,7 @@ DVT_API double dvt_trainer_clip_global_norm(dvt_trainer *trainer, double max_nor
 }
 /* ==== end src/7_train/dvt_trainer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 192 "src/devtensor_spine.h"
+#line 200 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_transform.c ==== */
 /* What happens to a sample before it is put into a batch: pixels to floats, normalisation, chains, functions of the user's.
@@ -68015,6 +71237,7 @@ struct dvt_transform {
     int n;                    /* of values, or of parts */
     double *mean, *deviation; /* normalize */
     dvt_transform **part;     /* compose; retained */
+    int nested;               /* compose: levels below it */
     dvt_array *(*apply)(void *user, dvt_array *x);
     void *user;
 };
@@ -68023,7 +71246,7 @@ static void dvti_transform_destroy(void *object) {
     dvt_transform *transform = (dvt_transform *)object;
     int i;
     for (i = 0; transform->part && i < transform->n; i++)
-        dvt_release(transform->part[i]);
+        dvti_disown(transform->part[i]);
     dvti_free(transform->part);
     dvti_free(transform->mean);
     dvti_free(transform->deviation);
@@ -68089,7 +71312,7 @@ DVT_API dvt_transform *dvt_normalize(const double *mean, const double *deviation
 
 DVT_API dvt_transform *dvt_compose(dvt_transform *const *transforms, int n) {
     dvt_transform *transform;
-    int i;
+    int i, nested = 0;
     if (n < 0) {
         dvti_fail(DVT_ERR_RANGE, "dvt_compose: n is %d; expected 0 or more", n);
         return NULL;
@@ -68099,9 +71322,20 @@ DVT_API dvt_transform *dvt_compose(dvt_transform *const *transforms, int n) {
             dvti_null("dvt_compose", transforms ? "one of the transforms" : "transforms");
             return NULL;
         }
+    for (i = 0; i < n; i++)
+        nested = DVTI_MAX(nested, transforms[i]->nested + 1);
+    if (nested > DVTI_MOST_NESTED) {
+        dvti_fail(DVT_ERR_VALUE,
+                  "dvt_compose: transforms would be nested more than %d deep; expected fewer: give "
+                  "all of them in one call",
+                  DVTI_MOST_NESTED);
+        return NULL;
+    }
     transform = dvti_transform_new("dvt_compose", DVTI_TRANSFORM_COMPOSE, n);
+    if (transform)
+        transform->nested = nested;
     for (i = 0; transform && i < n; i++)
-        transform->part[i] = (dvt_transform *)dvt_retain(transforms[i]);
+        transform->part[i] = (dvt_transform *)dvti_own(transforms[i]);
     return transform;
 }
 
@@ -68191,6 +71425,8 @@ static dvt_array *dvti_transform_run(dvt_transform *t, dvt_array *x) {
     }
 }
 
+static DVTI_TLS int dvti_apply_depth;
+
 DVT_API dvt_array *dvt_transform_apply(dvt_transform *transform, dvt_array *x) {
     dvt_scope_guard scope;
     dvt_array *y;
@@ -68198,9 +71434,18 @@ DVT_API dvt_array *dvt_transform_apply(dvt_transform *transform, dvt_array *x) {
         dvti_null("dvt_transform_apply", transform ? "x" : "transform");
         return NULL;
     }
+    if (dvti_apply_depth >= DVTI_MOST_NESTED) {
+        dvti_fail(DVT_ERR_VALUE,
+                  "dvt_transform_apply: it runs inside itself more than %d deep; expected fewer: "
+                  "does a function given to dvt_transform_new apply its own transform?",
+                  DVTI_MOST_NESTED);
+        return NULL;
+    }
+    dvti_apply_depth++;
     scope = dvt_scope_begin();
     y = (dvt_array *)dvt_keep(dvti_transform_run(transform, x));
     dvt_scope_end(&scope);
+    dvti_apply_depth--;
     return y;
 }
 
@@ -68225,7 +71470,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 }
 /* ==== end src/7_train/dvt_transform.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 193 "src/devtensor_spine.h"
+#line 201 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/cold_end.inl ==== */
@@ -68238,7 +71483,23 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #endif
 /* ==== end src/1_base/cold_end.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 195 "src/devtensor_spine.h"
+#line 203 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/1_base/fast_math_end.inl ==== */
+/* The end of the implementation: what dvt_platform.h changed where the program is compiled with -ffast-math. */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/1_base/fast_math_end.inl"
+#endif
+#if DVTI_FAST_MATH
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC pop_options
+#elif defined(_MSC_VER) && !defined(__clang__)
+#pragma float_control(pop)
+#endif
+#endif
+/* ==== end src/1_base/fast_math_end.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 204 "src/devtensor_spine.h"
 #endif
 #endif
 
@@ -68300,6 +71561,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #define dvt_stop_gradient(...) dvt_note_site(dvt_stop_gradient(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_ctx_parse(...) dvt_note_status(dvt_ctx_parse(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_set_virtual_gpus(...) dvt_note_status(dvt_set_virtual_gpus(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_set_virtual_model(...) dvt_note_status(dvt_set_virtual_model(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_device_query(...) dvt_note_status(dvt_device_query(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_wait(...) dvt_note_status(dvt_wait(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_wait_all(...) dvt_note_status(dvt_wait_all(__VA_ARGS__), __FILE__, __LINE__)
@@ -68527,6 +71789,8 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #define dvt_isfinite(...) dvt_note_site(dvt_isfinite(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_logical_not(...) dvt_note_site(dvt_logical_not(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_where(...) dvt_note_site(dvt_where(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_where_scalar(...) dvt_note_site(dvt_where_scalar(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_scalar_where(...) dvt_note_site(dvt_scalar_where(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_clip(...) dvt_note_site(dvt_clip(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_clip_(...) dvt_note_site(dvt_clip_(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_sum(...) dvt_note_site(dvt_sum(__VA_ARGS__), __FILE__, __LINE__)
@@ -68613,7 +71877,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #define dvt_dtype_parse(...) dvt_note_status(dvt_dtype_parse(__VA_ARGS__), __FILE__, __LINE__)
 /* ==== end src/0_api/dvt_call_sites.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 199 "src/devtensor_spine.h"
+#line 208 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== end src/devtensor_spine.h ==== */
