@@ -15891,7 +15891,8 @@ static dvt_status dvti_virtual_upload(dvti_device *device, void *dst, const void
         return DVT_OK;
     }
     if (bytes > DVTI_INLINE_BYTES && !(staging = dvti_alloc((size_t)bytes))) {
-        dvti_virtual_await(v, dvti_virtual_now(v)); /* no memory for a copy: write now, in the queue's order */
+        dvti_virtual_await(
+            v, dvti_virtual_now(v)); /* no memory for a copy: write now, in the queue's order */
         memcpy(dst, src, (size_t)bytes);
         return DVT_OK;
     }

@@ -378,16 +378,16 @@ static void *train_in_a_thread(void *result) {
     int step;
     DVT_SCOPE {
         dvt_array *x = leaf(*(double *)result, DVT_GRAD_WRITE);
-        for (step = 0; step < 300; step++)
-            DVT_SCOPE {
-                dvt_array *y = NULL;
-                DVT_RECORD {
-                    y = dvt_mul(dvt_square(x), dvt_scalar(0.5, DVT_F64, dvt_test_ctx()));
-                }
-                if (dvt_backward(y) != DVT_OK)
-                    break;
-                dvt_sub_(x, dvt_mul_scalar(dvt_grad(x), 0.01));
+        for (step = 0; step < 300; step++) {
+            DVT_SCOPED;
+            dvt_array *y = NULL;
+            DVT_RECORD {
+                y = dvt_mul(dvt_square(x), dvt_scalar(0.5, DVT_F64, dvt_test_ctx()));
             }
+            if (dvt_backward(y) != DVT_OK)
+                break;
+            dvt_sub_(x, dvt_mul_scalar(dvt_grad(x), 0.01));
+        }
         *(double *)result = dvt_item_at(x, DVT_SHAPE(1));
     }
     return NULL;
