@@ -101,6 +101,15 @@ smoke() {
     try "it compiles" $compiler $library $every $FORM tests/compile/smoke.c -o "$W/smoke" $libraries
     [ $failed -ne 0 ] || try "it runs" in_folder $runner ./smoke
 }
+refused() {
+    if $compiler $standard $library $every $FORM -Itests -c tests/implementation.c -o "$W/devtensor.o" >"$W/refused.log" 2>&1; then
+        fail "matrix/$name" "it compiles"
+    elif grep -m 1 'error:' "$W/refused.log" | grep -q 'error: .*devtensor: '; then
+        pass
+    else
+        fail "matrix/$name" "$(grep -m 1 'error:' "$W/refused.log")"
+    fi
+}
 in_folder() { (cd "$W" && "$@"); }
 shared() {
     try "the library compiles" $CC -std=gnu11 -O1 -fPIC -shared $FORM -Itests tests/implementation.c -o "$W/libdevtensor.so" $libraries
@@ -112,6 +121,7 @@ export BUILD="$W" # what the functions of lib.sh write; rows run side by side
 case $what in
 all | some) with_tests ;;
 smoke) smoke ;;
+refused) refused ;;
 declarations) try "it compiles" $compiler $library $every $FORM -c tests/compile/declarations.c -o "$W/declarations.o" ;;
 shared) shared ;;
 *) fail "matrix/$name" "rows.txt has no \"$what\"" ;;

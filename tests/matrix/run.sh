@@ -19,6 +19,7 @@ if [ "${1:-}" = --table ]; then
             kind["some"] = "library, a selection of the unit tests"
             kind["declarations"] = "public declarations, compiled"
             kind["smoke"] = "a program that includes the implementation"
+            kind["refused"] = "the implementation, which the compiler refuses"
             kind["shared"] = "programs with a library compiled by `cc`"
         }
         {
