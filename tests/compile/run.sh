@@ -79,7 +79,10 @@ breaks() { # output, then the compiler: the same at run time
     out=$1
     shift
     "$@" -I. -c $T/breaks.c -o "$out.o"
-    $CC "$out.o" $LIBRARY -o "$out" $LIBS
+    case $1 in
+    g++) g++ "$out.o" $LIBRARY -o "$out" $LIBS ;;
+    *) $CC "$out.o" $LIBRARY -o "$out" $LIBS ;;
+    esac
     "$out"
 }
 # A compiler that cannot end a scope at a break takes the declarations, and refuses DVT_SCOPED with a sentence.
