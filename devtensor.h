@@ -380,7 +380,8 @@ typedef struct dvt_scope_guard {
     int once;
 } dvt_scope_guard;
 
-/* What DVT_SCOPED and DVT_SCOPE call; by hand, end what was begun, innermost first. NULL is fine. */
+/* What DVT_SCOPED and DVT_SCOPE call; by hand, end what was begun, innermost first. NULL is fine.
+   */
 DVT_API dvt_scope_guard dvt_scope_begin(void);
 DVT_API void dvt_scope_end(dvt_scope_guard *guard);
 
@@ -476,7 +477,8 @@ DVT_API void *dvt_retain(void *object);
 /* Undoes one dvt_retain; the last owner frees the object. Without a dvt_retain to undo, it gives up
    the share of this thread's scope: an object that nobody else owns is freed now, and not at the
    scope's end. NULL is fine. Errors: VALUE, and nothing changes, where neither is there: the object
-   is borrowed (dvt_grad, dvt_block_at, dvt_params_at, ...), or a scope of another thread owns it. */
+   is borrowed (dvt_grad, dvt_block_at, dvt_params_at, ...), or a scope of another thread owns it.
+   */
 DVT_API void dvt_release(void *object);
 /* Releases everything this thread's scopes own, in particular what a program without any DVT_SCOPE
    made. A thread that ends, and the process at exit, do this by themselves. */
@@ -861,12 +863,12 @@ DVT_API dvt_array *dvt_as_in_ctx(dvt_array *x, dvt_ctx ctx);
 /* New memory on x's own context. Differentiable. */
 DVT_API dvt_array *dvt_copy(dvt_array *x);
 /* Writes src into dst, which exists, and returns dst: NumPy's dst[...] = src. Into a part of x:
-   dvt_copy_into(dvt_slice(x, ...), src). Any contexts; the dtype is converted; the arrays may overlap.
-   With dst == src nothing is done.
-   Shapes: src broadcasts to dst's shape, after leading extents of 1 that it has too many; dst never
-   broadcasts. Copies: to dst's context, before broadcasting.  Waits: no.
-   Errors: SHAPE (src does not broadcast to dst), GRAD (dst is recorded; or src is, and other arrays
-   share dst's memory, which its gradient would miss), VALUE (dst is a broadcast view). */
+   dvt_copy_into(dvt_slice(x, ...), src). Any contexts; the dtype is converted; the arrays may
+   overlap. With dst == src nothing is done. Shapes: src broadcasts to dst's shape, after leading
+   extents of 1 that it has too many; dst never broadcasts. Copies: to dst's context, before
+   broadcasting.  Waits: no. Errors: SHAPE (src does not broadcast to dst), GRAD (dst is recorded;
+   or src is, and other arrays share dst's memory, which its gradient would miss), VALUE (dst is a
+   broadcast view). */
 DVT_API dvt_array *dvt_copy_into(dvt_array *dst, dvt_array *src);
 /* Another dtype, on the same context. copy = false returns x itself when it has that dtype already.
    Float to integer drops the fraction, and clamps what does not fit; NaN gives 0. Differentiable
@@ -940,10 +942,10 @@ DVT_DECLARE_BINARY(mul)       /* a * b */
 DVT_DECLARE_BINARY(div)       /* a / b, float */
 DVT_DECLARE_BINARY(floor_div) /* floor(a / b); integers by 0 give 0 */
 DVT_DECLARE_BINARY(mod)       /* a - floor(a / b) * b, with b's sign; integers by 0 give 0 */
-/* a to the power b; integers to a negative power are truncated. Exponents of -1, 0, 0.5, 1, 2 and 3,
-   as a number or in an array, give the value of 1 / a, 1, sqrt(a), a, a * a and a * a * a rounded
-   once, and are as fast where they are the same for all elements. As in C, pow(-0, 0.5) is 0 and
-   pow(-INFINITY, 0.5) is INFINITY, unlike dvt_sqrt and NumPy's x ** 0.5. */
+/* a to the power b; integers to a negative power are truncated. Exponents of -1, 0, 0.5, 1, 2 and
+   3, as a number or in an array, give the value of 1 / a, 1, sqrt(a), a, a * a and a * a * a
+   rounded once, and are as fast where they are the same for all elements. As in C, pow(-0, 0.5) is
+   0 and pow(-INFINITY, 0.5) is INFINITY, unlike dvt_sqrt and NumPy's x ** 0.5. */
 DVT_DECLARE_BINARY(pow)
 DVT_DECLARE_BINARY(minimum) /* the smaller; NaN when either is; of equals a gets the gradient */
 DVT_DECLARE_BINARY(maximum) /* the larger; NaN when either is; of equals a gets the gradient */
@@ -1095,9 +1097,9 @@ DVT_API dvt_array *dvt_stack(dvt_array *const *arrays, int n, int axis);
    Copies: never.  Errors: RANGE (n < 1), AXIS, SHAPE (even asked and not divisible). */
 DVT_API dvt_status dvt_split(dvt_array *x, int n, int axis, bool even, dvt_array **out);
 /* Slices of x along an axis, one per index; indices is an integer array of any shape, negative ones
-   count from the end. On cpu() an index out of range is a RANGE error; on gpu(i) it is clamped to the
-   nearest one without an error, since looking would wait for the device.
-   Errors: RANGE (an index out of range on cpu(), an empty axis). */
+   count from the end. On cpu() an index out of range is a RANGE error; on gpu(i) it is clamped to
+   the nearest one without an error, since looking would wait for the device. Errors: RANGE (an
+   index out of range on cpu(), an empty axis). */
 DVT_API dvt_array *dvt_take(dvt_array *x, dvt_array *indices, int axis);
 /* result[..., j, ...] = x[..., indices[..., j, ...], ...]: indices has x's number of axes and
    broadcasts with x on all axes but one. Also called gather. Negative indices, errors on cpu() and
@@ -2396,7 +2398,8 @@ DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path);
 #else
 #define DVTI_X86 0
 #endif
-/* Whether the floating-point mode is the control register of SSE, which can be read without a call. */
+/* Whether the floating-point mode is the control register of SSE, which can be read without a call.
+   */
 #define DVTI_MXCSR DVTI_X86
 #if !DVTI_MXCSR
 #include <fenv.h>
@@ -2643,8 +2646,8 @@ typedef void *(*dvti_thread_main)(void *);
 #define DVTI_STRINGIFY_(x) #x
 #define DVTI_STRINGIFY(x) DVTI_STRINGIFY_(x)
 #define DVTI_LENGTH(a) ((int)(sizeof(a) / sizeof((a)[0])))
-/* Levels of things that contain their own kind (blocks, transforms, datasets), and of forward calls within each other: what recurses
-   over them needs at most 40 KiB of stack. */
+/* Levels of things that contain their own kind (blocks, transforms, datasets), and of forward calls
+   within each other: what recurses over them needs at most 40 KiB of stack. */
 #define DVTI_MOST_NESTED 100
 #define DVTI_MIN(a, b) ((a) < (b) ? (a) : (b))
 #define DVTI_MAX(a, b) ((a) > (b) ? (a) : (b))
@@ -2691,8 +2694,8 @@ typedef struct dvti_error_frame {
 
 /* Returns the frame that was set, which the caller sets again at its end. */
 DVTI_FN dvti_error_frame dvti_set_error_frame(dvti_error_frame frame);
-/* What the sentence of a failure for lack of memory ends with, "; ..." or nothing. Defined in 2_core/dvt_array.c, which knows who owns
-   what. */
+/* What the sentence of a failure for lack of memory ends with, "; ..." or nothing. Defined in
+   2_core/dvt_array.c, which knows who owns what. */
 DVTI_FN void dvti_memory_advice(char *buffer, size_t size);
 /* This thread's latest failure: the status of a call that just failed. dvt_error_code() is its first, which may be older. */
 DVTI_FN dvt_status dvti_failure(void);
@@ -2759,7 +2762,8 @@ DVTI_FN int dvti_cpu_count(void);
 /* The quota alone; 0: none. `mounts` and `membership`: /sys/fs/cgroup and /proc/self/cgroup. */
 DVTI_FN int dvti_cpu_quota(const char *mounts, const char *membership);
 #if DVTI_THREADS
-/* Starts a thread with all signals blocked, in the default mode of floats; false when the system refuses. Its function is DVTI_THREAD_MAIN(name) { .. user .. return 0; } */
+/* Starts a thread with all signals blocked, in the default mode of floats; false when the system
+   refuses. Its function is DVTI_THREAD_MAIN(name) { .. user .. return 0; } */
 DVTI_FN bool dvti_thread_start(dvti_thread *thread, dvti_thread_main run, void *user);
 DVTI_FN void dvti_thread_join(dvti_thread thread);
 DVTI_FN void dvti_thread_detach(dvti_thread thread);
@@ -2821,12 +2825,13 @@ typedef struct dvti_fd_info {
     int64_t owner, group; /* 0 where the system has none */
 } dvti_fd_info;
 
-/* A descriptor, -1 on failure. Opening a directory fails. Opening a FIFO waits for its other end. */
+/* A descriptor, -1 on failure. Opening a directory fails. Opening a FIFO waits for its other end.
+   */
 DVTI_FN int dvti_fd_open_read(const char *path, dvti_fd_info *info);
 /* Of what exists, without changing it. */
 DVTI_FN int dvti_fd_open_write(const char *path, dvti_fd_info *info);
-/* Makes a file that must not exist, for writing: with mode, owner and group of `like` where this process may set them, or
-   as any new file (NULL). */
+/* Makes a file that must not exist, for writing: with mode, owner and group of `like` where this
+   process may set them, or as any new file (NULL). */
 DVTI_FN int dvti_fd_create(const char *path, const dvti_fd_info *like);
 /* Up to n bytes; 0 at the end, -1 on failure. */
 DVTI_FN int64_t dvti_fd_read(int fd, void *to, size_t n);
@@ -2837,9 +2842,11 @@ DVTI_FN bool dvti_fd_sync(int fd);
 DVTI_FN bool dvti_fd_close(int fd);
 /* Renames, replacing what is at `to`, and makes the new name durable. */
 DVTI_FN bool dvti_file_replace(const char *from, const char *to);
-/* `path`, or where the symbolic links there lead, whether or not it exists. For dvti_free; NULL on failure. */
+/* `path`, or where the symbolic links there lead, whether or not it exists. For dvti_free; NULL on
+   failure. */
 DVTI_FN char *dvti_file_target(const char *path);
-/* The descriptor that /dev/stdout, /dev/stderr, /dev/fd/N and /proc/self/fd/N name; -1 for other paths. */
+/* The descriptor that /dev/stdout, /dev/stderr, /dev/fd/N and /proc/self/fd/N name; -1 for other
+   paths. */
 DVTI_FN int dvti_fd_of_path(const char *path);
 DVTI_FN int dvti_fd_duplicate(int fd);
 #endif
@@ -2864,8 +2871,9 @@ DVTI_FN void *dvti_library_open(const char *name);
 /* The library only if this process has it already. */
 DVTI_FN void *dvti_library_loaded(const char *name);
 DVTI_FN void dvti_library_close(void *library);
-/* The shared object that this code is part of is never unloaded from now on: dlclose would leave threads, and what the system calls at
-   the end of a thread or at a fork, in code that is gone. Nothing where it is part of the program itself. */
+/* The shared object that this code is part of is never unloaded from now on: dlclose would leave
+   threads, and what the system calls at the end of a thread or at a fork, in code that is gone.
+   Nothing where it is part of the program itself. */
 DVTI_FN void dvti_library_stay(void);
 DVTI_FN void *dvti_library_symbol(void *library, const char *name);
 
@@ -2902,8 +2910,9 @@ DVTI_FN void *dvti_library_symbol(void *library, const char *name);
 #endif
 
 #if DVTI_MXCSR
-/* MXCSR: flags in bits 0 to 5, then DAZ, masks, rounding, FTZ. The x87 unit's control word follows where the compiler can reach it:
-   C libraries read it in printf and strtod, and fesetround sets both. */
+/* MXCSR: flags in bits 0 to 5, then DAZ, masks, rounding, FTZ. The x87 unit's control word follows
+   where the compiler can reach it: C libraries read it in printf and strtod, and fesetround sets
+   both. */
 #define DVTI_MXCSR_CONTROL 0xffc0u
 #define DVTI_MXCSR_DEFAULT 0x1f80u
 #if defined(__GNUC__) || defined(__clang__)
@@ -4209,7 +4218,8 @@ typedef struct dvti_smalls {
 
 static DVTI_TLS dvti_smalls dvti_my_smalls;
 
-/* An allocator of the program's own sees every request. So do the sanitizers of addresses and memory. */
+/* An allocator of the program's own sees every request. So do the sanitizers of addresses and
+   memory. */
 static bool dvti_small_kept(size_t bytes) {
     return bytes <= DVTI_SMALL_STEP * DVTI_SMALL_SIZES && !DVTI_ASAN && !DVTI_MSAN &&
            dvti_allocator.alloc == dvti_default_alloc;
@@ -5974,8 +5984,8 @@ extern int dladdr(const void *address, dvti_symbol_place *place);
 typedef Dl_info dvti_symbol_place;
 #endif
 
-/* The name is that under which the object was loaded, so that no file is looked for. An executable has none that is found, and
-   needs none. */
+/* The name is that under which the object was loaded, so that no file is looked for. An executable
+   has none that is found, and needs none. */
 DVTI_FN void dvti_library_stay(void) {
     static dvti_atomic done;
     dvti_symbol_place place;
@@ -6610,10 +6620,11 @@ struct dvti_device {
 #endif
 
 /* ---- objects: a counted header, and the scope that owns what a call returns ---- */
-/* References are owners, and holds. Owners are scopes, other objects (a block owns its children), and users who called dvt_retain;
-   these are counted apart, so that dvt_release knows whether the caller has something to give up. A hold keeps the object, but not what only an owner can ask it for: that is given up with
-   the last owner. The tape holds what it remembers, so that an attached gradient whose own graph leads back to its array does not
-   keep both alive. */
+/* References are owners, and holds. Owners are scopes, other objects (a block owns its children),
+   and users who called dvt_retain; these are counted apart, so that dvt_release knows whether the
+   caller has something to give up. A hold keeps the object, but not what only an owner can ask it
+   for: that is given up with the last owner. The tape holds what it remembers, so that an attached
+   gradient whose own graph leads back to its array does not keep both alive. */
 typedef struct dvti_object {
     dvti_atomic references; /* owners, and DVTI_HOLD for each hold */
     dvti_atomic retains;    /* those of the owners that dvt_retain made */
@@ -6623,11 +6634,13 @@ typedef struct dvti_object {
     void (*abandon)(void *object); /* NULL, or gives up what only owners can reach */
 } dvti_object;
 
-/* One owner more, and one fewer, where an object owns another: dvt_retain and dvt_release are for users. NULL is fine. */
+/* One owner more, and one fewer, where an object owns another: dvt_retain and dvt_release are for
+   users. NULL is fine. */
 DVTI_FN void *dvti_own(void *object);
 DVTI_FN void dvti_disown(void *object);
 
-/* What dvti_disown does, but for the last step: the caller has to destroy the object, or to abandon and then unhold it. */
+/* What dvti_disown does, but for the last step: the caller has to destroy the object, or to abandon
+   and then unhold it. */
 typedef enum dvti_last { DVTI_NOT_LAST, DVTI_LAST_DESTROYS, DVTI_LAST_ABANDONS } dvti_last;
 
 DVTI_FN dvti_last dvti_disown_step(dvti_object *object);
@@ -6643,7 +6656,8 @@ DVTI_FN bool dvti_object_begin(void *object, void (*destroy)(void *), const char
 DVTI_FN void dvti_object_begin_unowned(void *object, void (*destroy)(void *));
 /* This thread's end will release what its scopes own, and give back what it keeps and counts in. Any number of times. */
 DVTI_FN void dvti_scopes_at_end(void);
-/* Objects with that destroy function that end with this thread's outermost scope, and not before. */
+/* Objects with that destroy function that end with this thread's outermost scope, and not before.
+   */
 DVTI_FN int64_t dvti_scope_outermost(void (*destroy)(void *));
 /* Takes back a reference that the innermost scope holds (for results that are stored away): after it the caller holds it. */
 DVTI_FN void dvti_scope_take(void *object);
@@ -6744,7 +6758,8 @@ DVTI_FN void dvti_view_broadcast_into(dvti_view *view, const dvt_array *x, const
 DVTI_FN void dvti_node_release(struct dvti_node *node);
 /* "float32 (2, 3) on gpu(0) made at main.c:42": for messages. */
 DVTI_FN const char *dvti_describe(const dvt_array *x);
-/* " for an array of shape (2, 3), float32," while this thread takes memory for one, else "": a part of the messages of `acquire`. */
+/* " for an array of shape (2, 3), float32," while this thread takes memory for one, else "": a part
+   of the messages of `acquire`. */
 DVTI_FN const char *dvti_wanted_text(void);
 /* dvti_fail_memory with that part. */
 DVTI_FN dvt_status dvti_fail_array_memory(const char *function, int64_t bytes);
@@ -7897,7 +7912,8 @@ DVTI_FN void dvti_note_launches(const char *file, int line) {
         device->backend->note(device, file, line);
 }
 
-/* Both calls decide how a kernel is cut from costs that are floats, and must decide alike: one mode for both. */
+/* Both calls decide how a kernel is cut from costs that are floats, and must decide alike: one mode
+   for both. */
 static dvt_status dvti_launch_in_mode(dvti_device *device, dvti_launch *launch) {
     const dvti_backend *backend = device->backend;
     const dvti_float_mode mode = dvti_float_mode_begin();
@@ -8865,7 +8881,8 @@ static bool dvti_undo_retain(dvti_object *object) {
     return true;
 }
 
-/* Without a dvt_retain to undo, the caller means what a scope of this thread owns. Where none does, the object is borrowed. */
+/* Without a dvt_retain to undo, the caller means what a scope of this thread owns. Where none does,
+   the object is borrowed. */
 DVT_API void dvt_release(void *object) {
     dvti_object *header = (dvti_object *)object;
     size_t at;
@@ -9640,7 +9657,8 @@ typedef struct dvti_simd_gemm {
 #line 13 "src/3_cpu/simd/dvt_simd.h"
 #endif
 
-/* Where the upper half of an integer comes first, an int64's halves are lanes of int32 in the other order. */
+/* Where the upper half of an integer comes first, an int64's halves are lanes of int32 in the other
+   order. */
 #if defined(__BYTE_ORDER__) && defined(__ORDER_BIG_ENDIAN__)
 #define DVTI_BIG_ENDIAN (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)
 #else
@@ -9757,7 +9775,8 @@ typedef struct dvti_pooling {
 typedef void (*dvti_pooling_fn)(const dvti_pooling *pool, int64_t first_plane, int64_t last_plane);
 #define DVTI_POOL_BUFFER 4096
 
-/* Exponents for which pow has the value of a short formula, not of a logarithm: -1, 0, 0.5, 1, 2, 3. */
+/* Exponents for which pow has the value of a short formula, not of a logarithm: -1, 0, 0.5, 1, 2,
+   3. */
 DVTI_FN bool dvti_simple_exponent(double exponent);
 
 typedef struct dvti_simd {
@@ -11670,10 +11689,11 @@ DVTI_FN void dvti_wg_task(void *user, int64_t task, void *area) {
 #line 47 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_copy.c ==== */
-/* Copies between arrays of one 16-bit dtype, of any strides: the elements' bits, as they are. Through float, as other copies go, a
-   signalling NaN would become a quiet one. Copies within the wider dtypes are moves already. */
+/* Copies between arrays of one 16-bit dtype, of any strides: the elements' bits, as they are.
+   Through float, as other copies go, a signalling NaN would become a quiet one. Copies within the
+   wider dtypes are moves already. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/3_cpu/cpu_copy.c"
+#line 4 "src/3_cpu/cpu_copy.c"
 #endif
 
 typedef struct dvti_copy_plan {
@@ -17951,8 +17971,9 @@ typedef DVTI_T DVTI_G(vector) __attribute__((__vector_size__(16), __may_alias__)
 typedef DVTI_T DVTI_G(vector);
 #endif
 
-/* A number as the factor of a vector. Where floats are computed with more precision, GCC refuses such a product in strict ISO modes
-   (s390x and 32-bit x86 with -std=c99), so there the number becomes a vector first. */
+/* A number as the factor of a vector. Where floats are computed with more precision, GCC refuses
+   such a product in strict ISO modes (s390x and 32-bit x86 with -std=c99), so there the number
+   becomes a vector first. */
 #if defined(__GNUC__) && defined(__FLT_EVAL_METHOD__) && __FLT_EVAL_METHOD__ != 0
 static DVTI_G(vector) DVTI_G(repeat)(DVTI_T value) {
     DVTI_T lanes[sizeof(DVTI_G(vector)) / sizeof(DVTI_T)];
@@ -18186,8 +18207,9 @@ typedef DVTI_T DVTI_G(vector) __attribute__((__vector_size__(16), __may_alias__)
 typedef DVTI_T DVTI_G(vector);
 #endif
 
-/* A number as the factor of a vector. Where floats are computed with more precision, GCC refuses such a product in strict ISO modes
-   (s390x and 32-bit x86 with -std=c99), so there the number becomes a vector first. */
+/* A number as the factor of a vector. Where floats are computed with more precision, GCC refuses
+   such a product in strict ISO modes (s390x and 32-bit x86 with -std=c99), so there the number
+   becomes a vector first. */
 #if defined(__GNUC__) && defined(__FLT_EVAL_METHOD__) && __FLT_EVAL_METHOD__ != 0
 static DVTI_G(vector) DVTI_G(repeat)(DVTI_T value) {
     DVTI_T lanes[sizeof(DVTI_G(vector)) / sizeof(DVTI_T)];
@@ -18424,8 +18446,9 @@ typedef DVTI_T DVTI_G(vector) __attribute__((__vector_size__(16), __may_alias__)
 typedef DVTI_T DVTI_G(vector);
 #endif
 
-/* A number as the factor of a vector. Where floats are computed with more precision, GCC refuses such a product in strict ISO modes
-   (s390x and 32-bit x86 with -std=c99), so there the number becomes a vector first. */
+/* A number as the factor of a vector. Where floats are computed with more precision, GCC refuses
+   such a product in strict ISO modes (s390x and 32-bit x86 with -std=c99), so there the number
+   becomes a vector first. */
 #if defined(__GNUC__) && defined(__FLT_EVAL_METHOD__) && __FLT_EVAL_METHOD__ != 0
 static DVTI_G(vector) DVTI_G(repeat)(DVTI_T value) {
     DVTI_T lanes[sizeof(DVTI_G(vector)) / sizeof(DVTI_T)];
@@ -22829,15 +22852,16 @@ DVTI_INLINE V(f) V(pow_half)(V(f) a) {
     return V(sqrt)(V(select)(lowest, V(set)(INFINITY), V(add)(a, V(zero)())));
 }
 
-/* a^3, rounded once but for one in 2^24: the square's rounding error is added, unless the cube is infinite anyway. There that error's
-   product with a may be infinite too, with the other sign. */
+/* a^3, rounded once but for one in 2^24: the square's rounding error is added, unless the cube is
+   infinite anyway. There that error's product with a may be infinite too, with the other sign. */
 DVTI_INLINE V(f) V(pow_cube)(V(f) a) {
     V(m) finite = V(le)(V(abs)(a), V(set)(8796093022208.f)); /* 2^43 */
     V(f) b = V(select)(finite, a, V(zero)()), rest = V(fma)(b, b, V(neg)(V(mul)(b, b)));
     return V(fma)(V(mul)(a, a), a, V(mul)(rest, b));
 }
 
-/* The exponents that need no logarithm. Whoever computes with one of them for all elements may do only that formula. */
+/* The exponents that need no logarithm. Whoever computes with one of them for all elements may do
+   only that formula. */
 DVTI_INLINE V(m) V(pow_is_simple)(V(f) b) {
     V(m) r = V(mor)(V(eq)(b, V(set)(-1)), V(eq)(b, V(zero)()));
     r = V(mor)(r, V(mor)(V(eq)(b, V(set)(0.5f)), V(eq)(b, V(set)(1))));
@@ -22854,7 +22878,8 @@ DVTI_INLINE V(f) V(pow_simple)(V(f) a, V(f) b) {
     return V(select)(V(eq)(b, V(set)(3)), V(pow_cube)(a), r);
 }
 
-/* The lanes whose exponents are simple, most often none. Those exponents have two binary digits at most, which is quicker to see. */
+/* The lanes whose exponents are simple, most often none. Those exponents have two binary digits at
+   most, which is quicker to see. */
 DVTI_INLINE uint32_t V(pow_simple_lanes)(V(f) b) {
     V(m) brief = V(ieq)(V(iand)(V(as_i)(b), V(iset)(0x3fffff)), V(iset)(0));
     return V(mbits)(brief) ? V(mbits)(V(pow_is_simple)(b)) : 0;
@@ -27060,8 +27085,8 @@ static void V(fold_extreme)(const dvti_folding *folding) {
 /* ==== begin src/3_cpu/simd/reduce_columns.inl ==== */
 /* Reductions of float to neighbouring results: rows of n <= DVTI_ACROSS elements, `step` apart. value and at have room for whole vectors. */
 
-/* The sum of four rows of the columns whose bits are the upper halves of words, or the lower ones: where those come first in memory, the
-   upper ones. `upper` is as on little-endian machines. */
+/* The sum of four rows of the columns whose bits are the upper halves of words, or the lower ones:
+   where those come first in memory, the upper ones. `upper` is as on little-endian machines. */
 #ifdef DEVTENSOR_LINES
 #line 4 "src/3_cpu/simd/reduce_columns.inl"
 #endif
@@ -29814,15 +29839,16 @@ DVTI_INLINE V(f) V(pow_half)(V(f) a) {
     return V(sqrt)(V(select)(lowest, V(set)(INFINITY), V(add)(a, V(zero)())));
 }
 
-/* a^3, rounded once but for one in 2^24: the square's rounding error is added, unless the cube is infinite anyway. There that error's
-   product with a may be infinite too, with the other sign. */
+/* a^3, rounded once but for one in 2^24: the square's rounding error is added, unless the cube is
+   infinite anyway. There that error's product with a may be infinite too, with the other sign. */
 DVTI_INLINE V(f) V(pow_cube)(V(f) a) {
     V(m) finite = V(le)(V(abs)(a), V(set)(8796093022208.f)); /* 2^43 */
     V(f) b = V(select)(finite, a, V(zero)()), rest = V(fma)(b, b, V(neg)(V(mul)(b, b)));
     return V(fma)(V(mul)(a, a), a, V(mul)(rest, b));
 }
 
-/* The exponents that need no logarithm. Whoever computes with one of them for all elements may do only that formula. */
+/* The exponents that need no logarithm. Whoever computes with one of them for all elements may do
+   only that formula. */
 DVTI_INLINE V(m) V(pow_is_simple)(V(f) b) {
     V(m) r = V(mor)(V(eq)(b, V(set)(-1)), V(eq)(b, V(zero)()));
     r = V(mor)(r, V(mor)(V(eq)(b, V(set)(0.5f)), V(eq)(b, V(set)(1))));
@@ -29839,7 +29865,8 @@ DVTI_INLINE V(f) V(pow_simple)(V(f) a, V(f) b) {
     return V(select)(V(eq)(b, V(set)(3)), V(pow_cube)(a), r);
 }
 
-/* The lanes whose exponents are simple, most often none. Those exponents have two binary digits at most, which is quicker to see. */
+/* The lanes whose exponents are simple, most often none. Those exponents have two binary digits at
+   most, which is quicker to see. */
 DVTI_INLINE uint32_t V(pow_simple_lanes)(V(f) b) {
     V(m) brief = V(ieq)(V(iand)(V(as_i)(b), V(iset)(0x3fffff)), V(iset)(0));
     return V(mbits)(brief) ? V(mbits)(V(pow_is_simple)(b)) : 0;
@@ -34045,8 +34072,8 @@ static void V(fold_extreme)(const dvti_folding *folding) {
 /* ==== begin src/3_cpu/simd/reduce_columns.inl ==== */
 /* Reductions of float to neighbouring results: rows of n <= DVTI_ACROSS elements, `step` apart. value and at have room for whole vectors. */
 
-/* The sum of four rows of the columns whose bits are the upper halves of words, or the lower ones: where those come first in memory, the
-   upper ones. `upper` is as on little-endian machines. */
+/* The sum of four rows of the columns whose bits are the upper halves of words, or the lower ones:
+   where those come first in memory, the upper ones. `upper` is as on little-endian machines. */
 #ifdef DEVTENSOR_LINES
 #line 4 "src/3_cpu/simd/reduce_columns.inl"
 #endif
@@ -36963,15 +36990,16 @@ DVTI_INLINE V(f) V(pow_half)(V(f) a) {
     return V(sqrt)(V(select)(lowest, V(set)(INFINITY), V(add)(a, V(zero)())));
 }
 
-/* a^3, rounded once but for one in 2^24: the square's rounding error is added, unless the cube is infinite anyway. There that error's
-   product with a may be infinite too, with the other sign. */
+/* a^3, rounded once but for one in 2^24: the square's rounding error is added, unless the cube is
+   infinite anyway. There that error's product with a may be infinite too, with the other sign. */
 DVTI_INLINE V(f) V(pow_cube)(V(f) a) {
     V(m) finite = V(le)(V(abs)(a), V(set)(8796093022208.f)); /* 2^43 */
     V(f) b = V(select)(finite, a, V(zero)()), rest = V(fma)(b, b, V(neg)(V(mul)(b, b)));
     return V(fma)(V(mul)(a, a), a, V(mul)(rest, b));
 }
 
-/* The exponents that need no logarithm. Whoever computes with one of them for all elements may do only that formula. */
+/* The exponents that need no logarithm. Whoever computes with one of them for all elements may do
+   only that formula. */
 DVTI_INLINE V(m) V(pow_is_simple)(V(f) b) {
     V(m) r = V(mor)(V(eq)(b, V(set)(-1)), V(eq)(b, V(zero)()));
     r = V(mor)(r, V(mor)(V(eq)(b, V(set)(0.5f)), V(eq)(b, V(set)(1))));
@@ -36988,7 +37016,8 @@ DVTI_INLINE V(f) V(pow_simple)(V(f) a, V(f) b) {
     return V(select)(V(eq)(b, V(set)(3)), V(pow_cube)(a), r);
 }
 
-/* The lanes whose exponents are simple, most often none. Those exponents have two binary digits at most, which is quicker to see. */
+/* The lanes whose exponents are simple, most often none. Those exponents have two binary digits at
+   most, which is quicker to see. */
 DVTI_INLINE uint32_t V(pow_simple_lanes)(V(f) b) {
     V(m) brief = V(ieq)(V(iand)(V(as_i)(b), V(iset)(0x3fffff)), V(iset)(0));
     return V(mbits)(brief) ? V(mbits)(V(pow_is_simple)(b)) : 0;
@@ -41194,8 +41223,8 @@ static void V(fold_extreme)(const dvti_folding *folding) {
 /* ==== begin src/3_cpu/simd/reduce_columns.inl ==== */
 /* Reductions of float to neighbouring results: rows of n <= DVTI_ACROSS elements, `step` apart. value and at have room for whole vectors. */
 
-/* The sum of four rows of the columns whose bits are the upper halves of words, or the lower ones: where those come first in memory, the
-   upper ones. `upper` is as on little-endian machines. */
+/* The sum of four rows of the columns whose bits are the upper halves of words, or the lower ones:
+   where those come first in memory, the upper ones. `upper` is as on little-endian machines. */
 #ifdef DEVTENSOR_LINES
 #line 4 "src/3_cpu/simd/reduce_columns.inl"
 #endif
@@ -47469,6 +47498,7 @@ static const char *const dvti_cuda_lines[] = {
 "    }\n",
 "\n",
 "\n",
+"\n",
 "    __device__ inline typename dvti_stored<D>::type stored(const dvti_kelementwise &p, int u,\n",
 "                                                           int j) const {\n",
 "        if (p.kind[K] == DVTI_EW_SINGLE)\n",
@@ -51053,6 +51083,7 @@ static const char *const dvti_cuda_lines[] = {
 "}\n",
 "\n",
 "\n",
+"\n",
 "DVTI_INLINE V(m) V(pow_is_simple)(V(f) b) {\n",
 "    V(m) r = V(mor)(V(eq)(b, V(set)(-1)), V(eq)(b, V(zero)()));\n",
 "    r = V(mor)(r, V(mor)(V(eq)(b, V(set)(0.5f)), V(eq)(b, V(set)(1))));\n",
@@ -51068,6 +51099,7 @@ static const char *const dvti_cuda_lines[] = {
 "    r = V(select)(V(eq)(b, V(set)(2)), V(mul)(a, a), r);\n",
 "    return V(select)(V(eq)(b, V(set)(3)), V(pow_cube)(a), r);\n",
 "}\n",
+"\n",
 "\n",
 "\n",
 "DVTI_INLINE uint32_t V(pow_simple_lanes)(V(f) b) {\n",
@@ -54480,7 +54512,8 @@ DVTI_FN dvt_array *dvti_became(dvt_array *x, dvti_op op, const char *name, dvt_a
 DVTI_FN bool dvti_prepare(dvt_array *out, dvti_op op, const char *name, dvt_array *const *in, int n,
                           const dvti_attr *attr, dvti_node **node);
 DVTI_FN dvt_array *dvti_remember(dvt_array *out, dvti_node *node);
-/* x's memory without history, not owned by a scope: drop it with dvti_disown. NULL with HOST_MEMORY. */
+/* x's memory without history, not owned by a scope: drop it with dvti_disown. NULL with
+   HOST_MEMORY. */
 DVTI_FN dvt_array *dvti_alias_unowned(dvt_array *x);
 
 /* ---- shared by families and gradients ---- */
@@ -54504,10 +54537,11 @@ DVTI_FN dvt_array *dvti_take_along_add(dvt_array *g, dvt_array *index, int axis,
 DVTI_FN dvt_array *dvti_take_along_of(const char *name, dvt_array *x, dvt_array *index, int axis);
 /* dvt_cumsum along an axis that is not negative; backwards: of the elements from each one to the end. Recorded: each other's gradients. */
 DVTI_FN dvt_array *dvti_cumsum(dvt_array *x, int axis, bool backwards);
-/* Resolves a pair of dvt_conv2d_params or dvt_pool2d_params: a first 0 becomes `first`, a second 0 repeats the first.
-   No other function knows this rule. `out` may be `pair`. */
+/* Resolves a pair of dvt_conv2d_params or dvt_pool2d_params: a first 0 becomes `first`, a second 0
+   repeats the first. No other function knows this rule. `out` may be `pair`. */
 DVTI_FN void dvti_pair(const int *pair, int first, int *out);
-/* The same for a padding, with 0 for DVT_PAD_NONE. Resolving a result again gives other numbers: (2, 0) would become (2, 2). */
+/* The same for a padding, with 0 for DVT_PAD_NONE. Resolving a result again gives other numbers:
+   (2, 0) would become (2, 2). */
 DVTI_FN void dvti_padding(const int *pair, int *out);
 /* The resolved pairs of a pooling that is not global. */
 DVTI_FN void dvti_pool2d_pairs(const dvt_pool2d_params *p, int *size, int *stride, int *padding);
@@ -55682,7 +55716,8 @@ DVT_API dvt_array *dvt_astype(dvt_array *x, dvt_dtype dtype, bool copy) {
     return dvti_copied("dvt_astype", x, dtype, x->storage->ctx);
 }
 
-/* The shape of src without those leading extents of 1 that dst has no axes for: NumPy's rule for assignments. */
+/* The shape of src without those leading extents of 1 that dst has no axes for: NumPy's rule for
+   assignments. */
 static dvt_shape dvti_source_shape(const dvt_array *dst, const dvt_array *src) {
     dvt_shape shape = src->shape;
     while (shape.ndim > dst->shape.ndim && shape.dim[0] == 1) {
@@ -55703,7 +55738,8 @@ static bool dvti_broadcasts_into(const dvt_array *dst, const dvt_array *src) {
     return false;
 }
 
-/* src as an array of dst's shape on memory that dst does not share. What broadcasts crosses to dst's context before. */
+/* src as an array of dst's shape on memory that dst does not share. What broadcasts crosses to
+   dst's context before. */
 static dvt_array *dvti_copy_source(dvt_array *dst, dvt_array *src) {
     if (dvti_overlaps(src, dst))
         src = dvt_copy(src);
@@ -55767,7 +55803,8 @@ DVT_API dvt_array *dvt_empty(dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx) {
     return dvti_array_new("dvt_empty", shape, dtype, ctx);
 }
 
-/* Converts as dvt_astype does: the fraction is dropped, values out of range are clamped, NaN is 0, and true for bool. */
+/* Converts as dvt_astype does: the fraction is dropped, values out of range are clamped, NaN is 0,
+   and true for bool. */
 static DVTI_NOINLINE int64_t dvti_whole(double value, dvt_dtype dtype) {
     int64_t lowest = dvti_int_lowest(dtype), largest = dvti_int_largest(dtype);
     DVTI_NOT_PURE();
@@ -59952,10 +59989,10 @@ static dvt_array *dvti_over_square(dvt_array *x, dvt_array *h) {
     return dvt_div(dvt_div(x, h), h);
 }
 
-/* g * b * a^(b - 1), in at least float32: in 16 bits b - 1 would lose digits of an exponent. Where b is
-   0 and 1 / a infinite the power is replaced by a^0, so that its product with b is 0 and not NaN. Where
-   b is 0 and 1 / a finite, the power counts only for the next derivative, d2/dadb = 1/a: without that,
-   the exponents keep b's shape, and one exponent for all elements stays one. */
+/* g * b * a^(b - 1), in at least float32: in 16 bits b - 1 would lose digits of an exponent. Where
+   b is 0 and 1 / a infinite the power is replaced by a^0, so that its product with b is 0 and not
+   NaN. Where b is 0 and 1 / a finite, the power counts only for the next derivative, d2/dadb = 1/a:
+   without that, the exponents keep b's shape, and one exponent for all elements stays one. */
 static dvt_array *dvti_grad_pow_a(dvt_array *g, dvt_array *a, dvt_array *b) {
     dvt_array *flat;
     a = dvti_wide_float(a);
@@ -59966,7 +60003,8 @@ static dvt_array *dvti_grad_pow_a(dvt_array *g, dvt_array *a, dvt_array *b) {
     return dvt_mul(g, dvt_mul(b, dvt_pow(a, dvt_scalar_where(flat, 0, dvt_sub_scalar(b, 1)))));
 }
 
-/* The same for a number. As dvt_pow, it names the cases that need no power; dvti_grad_reads knows which read what. */
+/* The same for a number. As dvt_pow, it names the cases that need no power; dvti_grad_reads knows
+   which read what. */
 static dvt_array *dvti_grad_pow_scalar(dvt_array *g, dvt_array *x, double s, dvt_array *y) {
     if (s == 0)
         return dvti_no_gradient(g);
@@ -60534,15 +60572,16 @@ DVTI_FN void dvti_grad_view(dvti_grad_call *call) {
 #line 1 "src/5_io/dvt_array_list.c"
 #endif
 /* ==== begin src/5_io/dvt_io_internal.h ==== */
-/* What printing, the readers and the writers share: growing bytes, the text of one float, files that are replaced when they
-   are complete, a reader of bytes that never holds a whole file, decompression, and lists of named arrays. */
+/* What printing, the readers and the writers share: growing bytes, the text of one float, files
+   that are replaced when they are complete, a reader of bytes that never holds a whole file,
+   decompression, and lists of named arrays. */
 #ifdef DEVTENSOR_LINES
-#line 2 "src/5_io/dvt_io_internal.h"
+#line 3 "src/5_io/dvt_io_internal.h"
 #endif
 #ifndef DVTI_IO_H
 #define DVTI_IO_H
 #ifdef DEVTENSOR_LINES
-#line 5 "src/5_io/dvt_io_internal.h"
+#line 6 "src/5_io/dvt_io_internal.h"
 #endif
 
 /* ---- bytes that grow; `failed` is set when memory runs out, and what follows is dropped ---- */
@@ -60620,7 +60659,8 @@ DVTI_FN dvti_element_format dvti_element_plan(const dvti_print_rules *rules, dvt
 DVTI_FN int dvti_element_text(char *buffer, const dvti_element_format *format, const void *element);
 
 /* ---- writing files ---- */
-/* A file that appears under its name only when it is complete and on the disk; devices and pipes are written in place. */
+/* A file that appears under its name only when it is complete and on the disk; devices and pipes
+   are written in place. */
 typedef struct dvti_file_out {
     const char *function;
     char *path;      /* as given, for messages */
@@ -60640,9 +60680,11 @@ DVTI_FN void dvti_file_write(dvti_file_out *out, const void *bytes, size_t n);
 DVTI_FN dvt_status dvti_file_end(dvti_file_out *out, bool ok);
 
 /* ---- a reader of bytes that come from outside: memory, a file, or what either holds compressed ---- */
-/* A peek sees up to so many bytes; this and the state of decompression is all that a reader keeps in memory. */
+/* A peek sees up to so many bytes; this and the state of decompression is all that a reader keeps
+   in memory. */
 #define DVTI_SOURCE_PEEK 65536
-/* Of pipes, devices and sockets at most so many bytes are read: they do not say how much there is. */
+/* Of pipes, devices and sockets at most so many bytes are read: they do not say how much there is.
+   */
 #define DVTI_SOURCE_MOST ((int64_t)1 << 30)
 
 typedef struct dvti_gunzip dvti_gunzip;
@@ -60663,11 +60705,12 @@ typedef struct dvti_source {
 
 DVTI_FN void dvti_source_memory(dvti_source *in, const char *function, const void *bytes,
                                 size_t size);
-/* False with IO, NULL_ARGUMENT, HOST_MEMORY or NOT_BUILT set. Then, too, dvti_source_close may be called. */
+/* False with IO, NULL_ARGUMENT, HOST_MEMORY or NOT_BUILT set. Then, too, dvti_source_close may be
+   called. */
 DVTI_FN bool dvti_source_open(dvti_source *in, const char *function, const char *path);
 DVTI_FN void dvti_source_close(dvti_source *in);
-/* Makes n bytes ready, or all that there are; returns whether there are n. At most DVTI_SOURCE_PEEK. 8 bytes before `at` that
-   were read stay readable. */
+/* Makes n bytes ready, or all that there are; returns whether there are n. At most
+   DVTI_SOURCE_PEEK. 8 bytes before `at` that were read stay readable. */
 DVTI_FN bool dvti_source_peek(dvti_source *in, size_t n);
 /* n bytes, or false. */
 DVTI_FN bool dvti_source_read(dvti_source *in, void *to, int64_t n);
@@ -60679,10 +60722,11 @@ DVTI_FN uint64_t dvti_source_be(dvti_source *in, int bytes);
 DVTI_FN int64_t dvti_source_left(const dvti_source *in);
 /* Whether all was read, and read well. */
 DVTI_FN bool dvti_source_at_end(dvti_source *in);
-/* How many bytes there are behind the first `taken`, where `need` were expected: "12"; "more" or "at most 12" where that is all
-   that is known. */
+/* How many bytes there are behind the first `taken`, where `need` were expected: "12"; "more" or
+   "at most 12" where that is all that is known. */
 DVTI_FN const char *dvti_source_size_text(dvti_source *in, int64_t taken, int64_t need);
-/* Sets FORMAT: what the file is, and `wrong`. Only the first failure of a source is told. Returns false. */
+/* Sets FORMAT: what the file is, and `wrong`. Only the first failure of a source is told. Returns
+   false. */
 DVTI_FN bool dvti_source_wrong(dvti_source *in, const char *format, ...) DVT_PRINTF(2, 3);
 /* The same as a signed number of two's complement. */
 DVTI_FN int64_t dvti_signed(uint64_t value, int bytes);
@@ -60699,13 +60743,14 @@ typedef struct dvti_stored {
 
 /* The bytes that the shape takes as stored; false when no file holds them. */
 DVTI_FN bool dvti_stored_bytes(const dvti_stored *stored, const dvt_shape *shape, int64_t *bytes);
-/* An array on ctx with the next elements of `in`, in C order of the shape, or in Fortran order. Needs no memory beyond that of
-   the array, and of its copy where ctx is no CPU, but two small buffers. NULL when there are too few elements, which is for the
-   caller to tell, or with the error set. */
+/* An array on ctx with the next elements of `in`, in C order of the shape, or in Fortran order.
+   Needs no memory beyond that of the array, and of its copy where ctx is no CPU, but two small
+   buffers. NULL when there are too few elements, which is for the caller to tell, or with the error
+   set. */
 DVTI_FN dvt_array *dvti_stored_array(const dvti_stored *stored, dvti_source *in, dvt_shape shape,
                                      bool fortran_order, dvt_ctx ctx);
-/* The same where nothing may follow the elements. Sizes are compared before anything is allocated. *fits is false, and no
-   error set, when there are more or fewer bytes. */
+/* The same where nothing may follow the elements. Sizes are compared before anything is allocated.
+   *fits is false, and no error set, when there are more or fewer bytes. */
 DVTI_FN dvt_array *dvti_stored_whole(const dvti_stored *stored, dvti_source *in, dvt_shape shape,
                                      bool fortran_order, dvt_ctx ctx, bool *fits);
 /* x's elements as files store them: contiguous, little-endian, of that dtype, in main memory (x itself where it is that
@@ -60748,13 +60793,16 @@ typedef struct dvti_inflater {
 
 /* Begins a deflated stream behind which s->raw goes on. */
 DVTI_FN void dvti_inflate_begin(dvti_inflater *s);
-/* Appends to s->out until it is full or the stream ends, which is then *ended. False with s->wrong set, or when raw failed. */
+/* Appends to s->out until it is full or the stream ends, which is then *ended. False with s->wrong
+   set, or when raw failed. */
 DVTI_FN bool dvti_inflate(dvti_inflater *s, bool *ended);
 DVTI_FN bool dvti_inflate_fail(dvti_inflater *s, const char *wrong);
-/* Drops all output but the last `keep` bytes (less than DVTI_SOURCE_PEEK), and what matches may still refer to. */
+/* Drops all output but the last `keep` bytes (less than DVTI_SOURCE_PEEK), and what matches may
+   still refer to. */
 DVTI_FN void dvti_inflate_slide(dvti_inflater *s, size_t keep);
 
-/* When `in` begins as gzip does, it becomes what all members hold, one after the other. False with HOST_MEMORY set. */
+/* When `in` begins as gzip does, it becomes what all members hold, one after the other. False with
+   HOST_MEMORY set. */
 DVTI_FN bool dvti_source_gunzip(dvti_source *in);
 /* More of it behind in->at; false at the end, or with the error set. */
 DVTI_FN bool dvti_gunzip_more(dvti_source *in);
@@ -61759,11 +61807,12 @@ DVT_API dvt_array *dvt_load_idx(const char *path, dvt_ctx ctx) {
 #line 165 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_inflate.c ==== */
-/* Reading deflate (RFC 1951). Codes of up to 11 bits are looked up in a table, the rare longer ones are found by
-   counting. A fast loop decodes far from the ends of what is ready and of the output, a careful one near them. Decoding stops
-   whenever the output is full, between two symbols, and goes on when there is space again. */
+/* Reading deflate (RFC 1951). Codes of up to 11 bits are looked up in a table, the rare longer ones
+   are found by counting. A fast loop decodes far from the ends of what is ready and of the output,
+   a careful one near them. Decoding stops whenever the output is full, between two symbols, and
+   goes on when there is space again. */
 #ifdef DEVTENSOR_LINES
-#line 4 "src/5_io/dvt_inflate.c"
+#line 5 "src/5_io/dvt_inflate.c"
 #endif
 
 #define DVTI_MAX_CODE DVTI_INFLATE_CODE
@@ -62065,8 +62114,8 @@ static bool dvti_inflate_fast(dvti_inflater *s) {
 #undef DVTI_DROP
 #undef DVTI_LOW
 
-/* Literals up to a match, and the match; then the fast loop may go on. Stops at the end of the block, which is then over, or
-   when the output is full. */
+/* Literals up to a match, and the match; then the fast loop may go on. Stops at the end of the
+   block, which is then over, or when the output is full. */
 static bool dvti_inflate_codes(dvti_inflater *s) {
     while (dvti_inflate_space(s)) {
         int symbol = 0;
@@ -64778,8 +64827,8 @@ DVT_API dvt_block *dvt_embedding_block(int64_t count, int64_t units) {
 #line 174 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_conv.c ==== */
-/* Conv2D and pooling. Settings are checked once, when the block is made. Printing and computing resolve pairs with the same
-   functions, dvti_pair and dvti_padding. */
+/* Conv2D and pooling. Settings are checked once, when the block is made. Printing and computing
+   resolve pairs with the same functions, dvti_pair and dvti_padding. */
 #ifdef DEVTENSOR_LINES
 #line 3 "src/6_nn/block_conv.c"
 #endif
@@ -66939,8 +66988,8 @@ static bool dvti_pat_sequence(dvti_pat_reader *r) {
     return true;
 }
 
-/* a|b|c: for each but the last a split over it and a jump to the end, which is known when all are read. Until then a jump has the
-   distance to the one before it, and the first 0. */
+/* a|b|c: for each but the last a split over it and a jump to the end, which is known when all are
+   read. Until then a jump has the distance to the one before it, and the first 0. */
 static bool dvti_pat_alternatives(dvti_pat_reader *r) {
     size_t jump = 0;
     int32_t back = 0;
@@ -71487,9 +71536,10 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #line 203 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/fast_math_end.inl ==== */
-/* The end of the implementation: what dvt_platform.h changed where the program is compiled with -ffast-math. */
+/* The end of the implementation: what dvt_platform.h changed where the program is compiled with
+   -ffast-math. */
 #ifdef DEVTENSOR_LINES
-#line 1 "src/1_base/fast_math_end.inl"
+#line 2 "src/1_base/fast_math_end.inl"
 #endif
 #if DVTI_FAST_MATH
 #if defined(__GNUC__) && !defined(__clang__)

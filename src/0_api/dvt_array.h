@@ -167,12 +167,12 @@ DVT_API dvt_array *dvt_as_in_ctx(dvt_array *x, dvt_ctx ctx);
 /* New memory on x's own context. Differentiable. */
 DVT_API dvt_array *dvt_copy(dvt_array *x);
 /* Writes src into dst, which exists, and returns dst: NumPy's dst[...] = src. Into a part of x:
-   dvt_copy_into(dvt_slice(x, ...), src). Any contexts; the dtype is converted; the arrays may overlap.
-   With dst == src nothing is done.
-   Shapes: src broadcasts to dst's shape, after leading extents of 1 that it has too many; dst never
-   broadcasts. Copies: to dst's context, before broadcasting.  Waits: no.
-   Errors: SHAPE (src does not broadcast to dst), GRAD (dst is recorded; or src is, and other arrays
-   share dst's memory, which its gradient would miss), VALUE (dst is a broadcast view). */
+   dvt_copy_into(dvt_slice(x, ...), src). Any contexts; the dtype is converted; the arrays may
+   overlap. With dst == src nothing is done. Shapes: src broadcasts to dst's shape, after leading
+   extents of 1 that it has too many; dst never broadcasts. Copies: to dst's context, before
+   broadcasting.  Waits: no. Errors: SHAPE (src does not broadcast to dst), GRAD (dst is recorded;
+   or src is, and other arrays share dst's memory, which its gradient would miss), VALUE (dst is a
+   broadcast view). */
 DVT_API dvt_array *dvt_copy_into(dvt_array *dst, dvt_array *src);
 /* Another dtype, on the same context. copy = false returns x itself when it has that dtype already.
    Float to integer drops the fraction, and clamps what does not fit; NaN gives 0. Differentiable

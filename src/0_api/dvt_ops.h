@@ -32,10 +32,10 @@ DVT_DECLARE_BINARY(mul)       /* a * b */
 DVT_DECLARE_BINARY(div)       /* a / b, float */
 DVT_DECLARE_BINARY(floor_div) /* floor(a / b); integers by 0 give 0 */
 DVT_DECLARE_BINARY(mod)       /* a - floor(a / b) * b, with b's sign; integers by 0 give 0 */
-/* a to the power b; integers to a negative power are truncated. Exponents of -1, 0, 0.5, 1, 2 and 3,
-   as a number or in an array, give the value of 1 / a, 1, sqrt(a), a, a * a and a * a * a rounded
-   once, and are as fast where they are the same for all elements. As in C, pow(-0, 0.5) is 0 and
-   pow(-INFINITY, 0.5) is INFINITY, unlike dvt_sqrt and NumPy's x ** 0.5. */
+/* a to the power b; integers to a negative power are truncated. Exponents of -1, 0, 0.5, 1, 2 and
+   3, as a number or in an array, give the value of 1 / a, 1, sqrt(a), a, a * a and a * a * a
+   rounded once, and are as fast where they are the same for all elements. As in C, pow(-0, 0.5) is
+   0 and pow(-INFINITY, 0.5) is INFINITY, unlike dvt_sqrt and NumPy's x ** 0.5. */
 DVT_DECLARE_BINARY(pow)
 DVT_DECLARE_BINARY(minimum) /* the smaller; NaN when either is; of equals a gets the gradient */
 DVT_DECLARE_BINARY(maximum) /* the larger; NaN when either is; of equals a gets the gradient */
@@ -187,9 +187,9 @@ DVT_API dvt_array *dvt_stack(dvt_array *const *arrays, int n, int axis);
    Copies: never.  Errors: RANGE (n < 1), AXIS, SHAPE (even asked and not divisible). */
 DVT_API dvt_status dvt_split(dvt_array *x, int n, int axis, bool even, dvt_array **out);
 /* Slices of x along an axis, one per index; indices is an integer array of any shape, negative ones
-   count from the end. On cpu() an index out of range is a RANGE error; on gpu(i) it is clamped to the
-   nearest one without an error, since looking would wait for the device.
-   Errors: RANGE (an index out of range on cpu(), an empty axis). */
+   count from the end. On cpu() an index out of range is a RANGE error; on gpu(i) it is clamped to
+   the nearest one without an error, since looking would wait for the device. Errors: RANGE (an
+   index out of range on cpu(), an empty axis). */
 DVT_API dvt_array *dvt_take(dvt_array *x, dvt_array *indices, int axis);
 /* result[..., j, ...] = x[..., indices[..., j, ...], ...]: indices has x's number of axes and
    broadcasts with x on all axes but one. Also called gather. Negative indices, errors on cpu() and

@@ -23,7 +23,8 @@ typedef struct dvt_scope_guard {
     int once;
 } dvt_scope_guard;
 
-/* What DVT_SCOPED and DVT_SCOPE call; by hand, end what was begun, innermost first. NULL is fine. */
+/* What DVT_SCOPED and DVT_SCOPE call; by hand, end what was begun, innermost first. NULL is fine.
+   */
 DVT_API dvt_scope_guard dvt_scope_begin(void);
 DVT_API void dvt_scope_end(dvt_scope_guard *guard);
 
@@ -119,7 +120,8 @@ DVT_API void *dvt_retain(void *object);
 /* Undoes one dvt_retain; the last owner frees the object. Without a dvt_retain to undo, it gives up
    the share of this thread's scope: an object that nobody else owns is freed now, and not at the
    scope's end. NULL is fine. Errors: VALUE, and nothing changes, where neither is there: the object
-   is borrowed (dvt_grad, dvt_block_at, dvt_params_at, ...), or a scope of another thread owns it. */
+   is borrowed (dvt_grad, dvt_block_at, dvt_params_at, ...), or a scope of another thread owns it.
+   */
 DVT_API void dvt_release(void *object);
 /* Releases everything this thread's scopes own, in particular what a program without any DVT_SCOPE
    made. A thread that ends, and the process at exit, do this by themselves. */

@@ -8,8 +8,8 @@
 #define DVTI_STRINGIFY_(x) #x
 #define DVTI_STRINGIFY(x) DVTI_STRINGIFY_(x)
 #define DVTI_LENGTH(a) ((int)(sizeof(a) / sizeof((a)[0])))
-/* Levels of things that contain their own kind (blocks, transforms, datasets), and of forward calls within each other: what recurses
-   over them needs at most 40 KiB of stack. */
+/* Levels of things that contain their own kind (blocks, transforms, datasets), and of forward calls
+   within each other: what recurses over them needs at most 40 KiB of stack. */
 #define DVTI_MOST_NESTED 100
 #define DVTI_MIN(a, b) ((a) < (b) ? (a) : (b))
 #define DVTI_MAX(a, b) ((a) > (b) ? (a) : (b))
@@ -56,8 +56,8 @@ typedef struct dvti_error_frame {
 
 /* Returns the frame that was set, which the caller sets again at its end. */
 DVTI_FN dvti_error_frame dvti_set_error_frame(dvti_error_frame frame);
-/* What the sentence of a failure for lack of memory ends with, "; ..." or nothing. Defined in 2_core/dvt_array.c, which knows who owns
-   what. */
+/* What the sentence of a failure for lack of memory ends with, "; ..." or nothing. Defined in
+   2_core/dvt_array.c, which knows who owns what. */
 DVTI_FN void dvti_memory_advice(char *buffer, size_t size);
 /* This thread's latest failure: the status of a call that just failed. dvt_error_code() is its first, which may be older. */
 DVTI_FN dvt_status dvti_failure(void);
@@ -124,7 +124,8 @@ DVTI_FN int dvti_cpu_count(void);
 /* The quota alone; 0: none. `mounts` and `membership`: /sys/fs/cgroup and /proc/self/cgroup. */
 DVTI_FN int dvti_cpu_quota(const char *mounts, const char *membership);
 #if DVTI_THREADS
-/* Starts a thread with all signals blocked, in the default mode of floats; false when the system refuses. Its function is DVTI_THREAD_MAIN(name) { .. user .. return 0; } */
+/* Starts a thread with all signals blocked, in the default mode of floats; false when the system
+   refuses. Its function is DVTI_THREAD_MAIN(name) { .. user .. return 0; } */
 DVTI_FN bool dvti_thread_start(dvti_thread *thread, dvti_thread_main run, void *user);
 DVTI_FN void dvti_thread_join(dvti_thread thread);
 DVTI_FN void dvti_thread_detach(dvti_thread thread);
@@ -186,12 +187,13 @@ typedef struct dvti_fd_info {
     int64_t owner, group; /* 0 where the system has none */
 } dvti_fd_info;
 
-/* A descriptor, -1 on failure. Opening a directory fails. Opening a FIFO waits for its other end. */
+/* A descriptor, -1 on failure. Opening a directory fails. Opening a FIFO waits for its other end.
+   */
 DVTI_FN int dvti_fd_open_read(const char *path, dvti_fd_info *info);
 /* Of what exists, without changing it. */
 DVTI_FN int dvti_fd_open_write(const char *path, dvti_fd_info *info);
-/* Makes a file that must not exist, for writing: with mode, owner and group of `like` where this process may set them, or
-   as any new file (NULL). */
+/* Makes a file that must not exist, for writing: with mode, owner and group of `like` where this
+   process may set them, or as any new file (NULL). */
 DVTI_FN int dvti_fd_create(const char *path, const dvti_fd_info *like);
 /* Up to n bytes; 0 at the end, -1 on failure. */
 DVTI_FN int64_t dvti_fd_read(int fd, void *to, size_t n);
@@ -202,9 +204,11 @@ DVTI_FN bool dvti_fd_sync(int fd);
 DVTI_FN bool dvti_fd_close(int fd);
 /* Renames, replacing what is at `to`, and makes the new name durable. */
 DVTI_FN bool dvti_file_replace(const char *from, const char *to);
-/* `path`, or where the symbolic links there lead, whether or not it exists. For dvti_free; NULL on failure. */
+/* `path`, or where the symbolic links there lead, whether or not it exists. For dvti_free; NULL on
+   failure. */
 DVTI_FN char *dvti_file_target(const char *path);
-/* The descriptor that /dev/stdout, /dev/stderr, /dev/fd/N and /proc/self/fd/N name; -1 for other paths. */
+/* The descriptor that /dev/stdout, /dev/stderr, /dev/fd/N and /proc/self/fd/N name; -1 for other
+   paths. */
 DVTI_FN int dvti_fd_of_path(const char *path);
 DVTI_FN int dvti_fd_duplicate(int fd);
 #endif
@@ -229,8 +233,9 @@ DVTI_FN void *dvti_library_open(const char *name);
 /* The library only if this process has it already. */
 DVTI_FN void *dvti_library_loaded(const char *name);
 DVTI_FN void dvti_library_close(void *library);
-/* The shared object that this code is part of is never unloaded from now on: dlclose would leave threads, and what the system calls at
-   the end of a thread or at a fork, in code that is gone. Nothing where it is part of the program itself. */
+/* The shared object that this code is part of is never unloaded from now on: dlclose would leave
+   threads, and what the system calls at the end of a thread or at a fork, in code that is gone.
+   Nothing where it is part of the program itself. */
 DVTI_FN void dvti_library_stay(void);
 DVTI_FN void *dvti_library_symbol(void *library, const char *name);
 

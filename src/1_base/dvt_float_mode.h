@@ -20,8 +20,9 @@
 #endif
 
 #if DVTI_MXCSR
-/* MXCSR: flags in bits 0 to 5, then DAZ, masks, rounding, FTZ. The x87 unit's control word follows where the compiler can reach it:
-   C libraries read it in printf and strtod, and fesetround sets both. */
+/* MXCSR: flags in bits 0 to 5, then DAZ, masks, rounding, FTZ. The x87 unit's control word follows
+   where the compiler can reach it: C libraries read it in printf and strtod, and fesetround sets
+   both. */
 #define DVTI_MXCSR_CONTROL 0xffc0u
 #define DVTI_MXCSR_DEFAULT 0x1f80u
 #if defined(__GNUC__) || defined(__clang__)

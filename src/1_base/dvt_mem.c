@@ -68,7 +68,8 @@ typedef struct dvti_smalls {
 
 static DVTI_TLS dvti_smalls dvti_my_smalls;
 
-/* An allocator of the program's own sees every request. So do the sanitizers of addresses and memory. */
+/* An allocator of the program's own sees every request. So do the sanitizers of addresses and
+   memory. */
 static bool dvti_small_kept(size_t bytes) {
     return bytes <= DVTI_SMALL_STEP * DVTI_SMALL_SIZES && !DVTI_ASAN && !DVTI_MSAN &&
            dvti_allocator.alloc == dvti_default_alloc;

@@ -50,7 +50,8 @@
 #else
 #define DVTI_X86 0
 #endif
-/* Whether the floating-point mode is the control register of SSE, which can be read without a call. */
+/* Whether the floating-point mode is the control register of SSE, which can be read without a call.
+   */
 #define DVTI_MXCSR DVTI_X86
 #if !DVTI_MXCSR
 #include <fenv.h>

@@ -115,8 +115,8 @@ extern int dladdr(const void *address, dvti_symbol_place *place);
 typedef Dl_info dvti_symbol_place;
 #endif
 
-/* The name is that under which the object was loaded, so that no file is looked for. An executable has none that is found, and
-   needs none. */
+/* The name is that under which the object was loaded, so that no file is looked for. An executable
+   has none that is found, and needs none. */
 DVTI_FN void dvti_library_stay(void) {
     static dvti_atomic done;
     dvti_symbol_place place;

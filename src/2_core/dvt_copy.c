@@ -33,7 +33,8 @@ DVTI_FN void dvti_note_launches(const char *file, int line) {
         device->backend->note(device, file, line);
 }
 
-/* Both calls decide how a kernel is cut from costs that are floats, and must decide alike: one mode for both. */
+/* Both calls decide how a kernel is cut from costs that are floats, and must decide alike: one mode
+   for both. */
 static dvt_status dvti_launch_in_mode(dvti_device *device, dvti_launch *launch) {
     const dvti_backend *backend = device->backend;
     const dvti_float_mode mode = dvti_float_mode_begin();

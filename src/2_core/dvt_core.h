@@ -5,10 +5,11 @@
 #include "2_core/dvt_backend.h"
 
 /* ---- objects: a counted header, and the scope that owns what a call returns ---- */
-/* References are owners, and holds. Owners are scopes, other objects (a block owns its children), and users who called dvt_retain;
-   these are counted apart, so that dvt_release knows whether the caller has something to give up. A hold keeps the object, but not what only an owner can ask it for: that is given up with
-   the last owner. The tape holds what it remembers, so that an attached gradient whose own graph leads back to its array does not
-   keep both alive. */
+/* References are owners, and holds. Owners are scopes, other objects (a block owns its children),
+   and users who called dvt_retain; these are counted apart, so that dvt_release knows whether the
+   caller has something to give up. A hold keeps the object, but not what only an owner can ask it
+   for: that is given up with the last owner. The tape holds what it remembers, so that an attached
+   gradient whose own graph leads back to its array does not keep both alive. */
 typedef struct dvti_object {
     dvti_atomic references; /* owners, and DVTI_HOLD for each hold */
     dvti_atomic retains;    /* those of the owners that dvt_retain made */
@@ -18,11 +19,13 @@ typedef struct dvti_object {
     void (*abandon)(void *object); /* NULL, or gives up what only owners can reach */
 } dvti_object;
 
-/* One owner more, and one fewer, where an object owns another: dvt_retain and dvt_release are for users. NULL is fine. */
+/* One owner more, and one fewer, where an object owns another: dvt_retain and dvt_release are for
+   users. NULL is fine. */
 DVTI_FN void *dvti_own(void *object);
 DVTI_FN void dvti_disown(void *object);
 
-/* What dvti_disown does, but for the last step: the caller has to destroy the object, or to abandon and then unhold it. */
+/* What dvti_disown does, but for the last step: the caller has to destroy the object, or to abandon
+   and then unhold it. */
 typedef enum dvti_last { DVTI_NOT_LAST, DVTI_LAST_DESTROYS, DVTI_LAST_ABANDONS } dvti_last;
 
 DVTI_FN dvti_last dvti_disown_step(dvti_object *object);
@@ -38,7 +41,8 @@ DVTI_FN bool dvti_object_begin(void *object, void (*destroy)(void *), const char
 DVTI_FN void dvti_object_begin_unowned(void *object, void (*destroy)(void *));
 /* This thread's end will release what its scopes own, and give back what it keeps and counts in. Any number of times. */
 DVTI_FN void dvti_scopes_at_end(void);
-/* Objects with that destroy function that end with this thread's outermost scope, and not before. */
+/* Objects with that destroy function that end with this thread's outermost scope, and not before.
+   */
 DVTI_FN int64_t dvti_scope_outermost(void (*destroy)(void *));
 /* Takes back a reference that the innermost scope holds (for results that are stored away): after it the caller holds it. */
 DVTI_FN void dvti_scope_take(void *object);
@@ -139,7 +143,8 @@ DVTI_FN void dvti_view_broadcast_into(dvti_view *view, const dvt_array *x, const
 DVTI_FN void dvti_node_release(struct dvti_node *node);
 /* "float32 (2, 3) on gpu(0) made at main.c:42": for messages. */
 DVTI_FN const char *dvti_describe(const dvt_array *x);
-/* " for an array of shape (2, 3), float32," while this thread takes memory for one, else "": a part of the messages of `acquire`. */
+/* " for an array of shape (2, 3), float32," while this thread takes memory for one, else "": a part
+   of the messages of `acquire`. */
 DVTI_FN const char *dvti_wanted_text(void);
 /* dvti_fail_memory with that part. */
 DVTI_FN dvt_status dvti_fail_array_memory(const char *function, int64_t bytes);

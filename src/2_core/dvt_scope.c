@@ -219,7 +219,8 @@ static bool dvti_undo_retain(dvti_object *object) {
     return true;
 }
 
-/* Without a dvt_retain to undo, the caller means what a scope of this thread owns. Where none does, the object is borrowed. */
+/* Without a dvt_retain to undo, the caller means what a scope of this thread owns. Where none does,
+   the object is borrowed. */
 DVT_API void dvt_release(void *object) {
     dvti_object *header = (dvti_object *)object;
     size_t at;

@@ -1,5 +1,6 @@
-/* Copies between arrays of one 16-bit dtype, of any strides: the elements' bits, as they are. Through float, as other copies go, a
-   signalling NaN would become a quiet one. Copies within the wider dtypes are moves already. */
+/* Copies between arrays of one 16-bit dtype, of any strides: the elements' bits, as they are.
+   Through float, as other copies go, a signalling NaN would become a quiet one. Copies within the
+   wider dtypes are moves already. */
 #include "3_cpu/dvt_cpu.h"
 
 typedef struct dvti_copy_plan {

@@ -78,7 +78,8 @@ DVTI_FN dvt_array *dvti_became(dvt_array *x, dvti_op op, const char *name, dvt_a
 DVTI_FN bool dvti_prepare(dvt_array *out, dvti_op op, const char *name, dvt_array *const *in, int n,
                           const dvti_attr *attr, dvti_node **node);
 DVTI_FN dvt_array *dvti_remember(dvt_array *out, dvti_node *node);
-/* x's memory without history, not owned by a scope: drop it with dvti_disown. NULL with HOST_MEMORY. */
+/* x's memory without history, not owned by a scope: drop it with dvti_disown. NULL with
+   HOST_MEMORY. */
 DVTI_FN dvt_array *dvti_alias_unowned(dvt_array *x);
 
 /* ---- shared by families and gradients ---- */
@@ -102,10 +103,11 @@ DVTI_FN dvt_array *dvti_take_along_add(dvt_array *g, dvt_array *index, int axis,
 DVTI_FN dvt_array *dvti_take_along_of(const char *name, dvt_array *x, dvt_array *index, int axis);
 /* dvt_cumsum along an axis that is not negative; backwards: of the elements from each one to the end. Recorded: each other's gradients. */
 DVTI_FN dvt_array *dvti_cumsum(dvt_array *x, int axis, bool backwards);
-/* Resolves a pair of dvt_conv2d_params or dvt_pool2d_params: a first 0 becomes `first`, a second 0 repeats the first.
-   No other function knows this rule. `out` may be `pair`. */
+/* Resolves a pair of dvt_conv2d_params or dvt_pool2d_params: a first 0 becomes `first`, a second 0
+   repeats the first. No other function knows this rule. `out` may be `pair`. */
 DVTI_FN void dvti_pair(const int *pair, int first, int *out);
-/* The same for a padding, with 0 for DVT_PAD_NONE. Resolving a result again gives other numbers: (2, 0) would become (2, 2). */
+/* The same for a padding, with 0 for DVT_PAD_NONE. Resolving a result again gives other numbers:
+   (2, 0) would become (2, 2). */
 DVTI_FN void dvti_padding(const int *pair, int *out);
 /* The resolved pairs of a pooling that is not global. */
 DVTI_FN void dvti_pool2d_pairs(const dvt_pool2d_params *p, int *size, int *stride, int *padding);

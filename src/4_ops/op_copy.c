@@ -37,7 +37,8 @@ DVT_API dvt_array *dvt_astype(dvt_array *x, dvt_dtype dtype, bool copy) {
     return dvti_copied("dvt_astype", x, dtype, x->storage->ctx);
 }
 
-/* The shape of src without those leading extents of 1 that dst has no axes for: NumPy's rule for assignments. */
+/* The shape of src without those leading extents of 1 that dst has no axes for: NumPy's rule for
+   assignments. */
 static dvt_shape dvti_source_shape(const dvt_array *dst, const dvt_array *src) {
     dvt_shape shape = src->shape;
     while (shape.ndim > dst->shape.ndim && shape.dim[0] == 1) {
@@ -58,7 +59,8 @@ static bool dvti_broadcasts_into(const dvt_array *dst, const dvt_array *src) {
     return false;
 }
 
-/* src as an array of dst's shape on memory that dst does not share. What broadcasts crosses to dst's context before. */
+/* src as an array of dst's shape on memory that dst does not share. What broadcasts crosses to
+   dst's context before. */
 static dvt_array *dvti_copy_source(dvt_array *dst, dvt_array *src) {
     if (dvti_overlaps(src, dst))
         src = dvt_copy(src);

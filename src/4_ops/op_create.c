@@ -6,7 +6,8 @@ DVT_API dvt_array *dvt_empty(dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx) {
     return dvti_array_new("dvt_empty", shape, dtype, ctx);
 }
 
-/* Converts as dvt_astype does: the fraction is dropped, values out of range are clamped, NaN is 0, and true for bool. */
+/* Converts as dvt_astype does: the fraction is dropped, values out of range are clamped, NaN is 0,
+   and true for bool. */
 static DVTI_NOINLINE int64_t dvti_whole(double value, dvt_dtype dtype) {
     int64_t lowest = dvti_int_lowest(dtype), largest = dvti_int_largest(dtype);
     DVTI_NOT_PURE();

@@ -26,10 +26,10 @@ static dvt_array *dvti_over_square(dvt_array *x, dvt_array *h) {
     return dvt_div(dvt_div(x, h), h);
 }
 
-/* g * b * a^(b - 1), in at least float32: in 16 bits b - 1 would lose digits of an exponent. Where b is
-   0 and 1 / a infinite the power is replaced by a^0, so that its product with b is 0 and not NaN. Where
-   b is 0 and 1 / a finite, the power counts only for the next derivative, d2/dadb = 1/a: without that,
-   the exponents keep b's shape, and one exponent for all elements stays one. */
+/* g * b * a^(b - 1), in at least float32: in 16 bits b - 1 would lose digits of an exponent. Where
+   b is 0 and 1 / a infinite the power is replaced by a^0, so that its product with b is 0 and not
+   NaN. Where b is 0 and 1 / a finite, the power counts only for the next derivative, d2/dadb = 1/a:
+   without that, the exponents keep b's shape, and one exponent for all elements stays one. */
 static dvt_array *dvti_grad_pow_a(dvt_array *g, dvt_array *a, dvt_array *b) {
     dvt_array *flat;
     a = dvti_wide_float(a);
@@ -40,7 +40,8 @@ static dvt_array *dvti_grad_pow_a(dvt_array *g, dvt_array *a, dvt_array *b) {
     return dvt_mul(g, dvt_mul(b, dvt_pow(a, dvt_scalar_where(flat, 0, dvt_sub_scalar(b, 1)))));
 }
 
-/* The same for a number. As dvt_pow, it names the cases that need no power; dvti_grad_reads knows which read what. */
+/* The same for a number. As dvt_pow, it names the cases that need no power; dvti_grad_reads knows
+   which read what. */
 static dvt_array *dvti_grad_pow_scalar(dvt_array *g, dvt_array *x, double s, dvt_array *y) {
     if (s == 0)
         return dvti_no_gradient(g);

@@ -1,6 +1,7 @@
-/* Reading deflate (RFC 1951). Codes of up to 11 bits are looked up in a table, the rare longer ones are found by
-   counting. A fast loop decodes far from the ends of what is ready and of the output, a careful one near them. Decoding stops
-   whenever the output is full, between two symbols, and goes on when there is space again. */
+/* Reading deflate (RFC 1951). Codes of up to 11 bits are looked up in a table, the rare longer ones
+   are found by counting. A fast loop decodes far from the ends of what is ready and of the output,
+   a careful one near them. Decoding stops whenever the output is full, between two symbols, and
+   goes on when there is space again. */
 #include "5_io/dvt_io_internal.h"
 
 #define DVTI_MAX_CODE DVTI_INFLATE_CODE
@@ -302,8 +303,8 @@ static bool dvti_inflate_fast(dvti_inflater *s) {
 #undef DVTI_DROP
 #undef DVTI_LOW
 
-/* Literals up to a match, and the match; then the fast loop may go on. Stops at the end of the block, which is then over, or
-   when the output is full. */
+/* Literals up to a match, and the match; then the fast loop may go on. Stops at the end of the
+   block, which is then over, or when the output is full. */
 static bool dvti_inflate_codes(dvti_inflater *s) {
     while (dvti_inflate_space(s)) {
         int symbol = 0;

@@ -1,5 +1,6 @@
-/* What printing, the readers and the writers share: growing bytes, the text of one float, files that are replaced when they
-   are complete, a reader of bytes that never holds a whole file, decompression, and lists of named arrays. */
+/* What printing, the readers and the writers share: growing bytes, the text of one float, files
+   that are replaced when they are complete, a reader of bytes that never holds a whole file,
+   decompression, and lists of named arrays. */
 #ifndef DVTI_IO_H
 #define DVTI_IO_H
 #include "4_ops/dvt_op.h"
@@ -79,7 +80,8 @@ DVTI_FN dvti_element_format dvti_element_plan(const dvti_print_rules *rules, dvt
 DVTI_FN int dvti_element_text(char *buffer, const dvti_element_format *format, const void *element);
 
 /* ---- writing files ---- */
-/* A file that appears under its name only when it is complete and on the disk; devices and pipes are written in place. */
+/* A file that appears under its name only when it is complete and on the disk; devices and pipes
+   are written in place. */
 typedef struct dvti_file_out {
     const char *function;
     char *path;      /* as given, for messages */
@@ -99,9 +101,11 @@ DVTI_FN void dvti_file_write(dvti_file_out *out, const void *bytes, size_t n);
 DVTI_FN dvt_status dvti_file_end(dvti_file_out *out, bool ok);
 
 /* ---- a reader of bytes that come from outside: memory, a file, or what either holds compressed ---- */
-/* A peek sees up to so many bytes; this and the state of decompression is all that a reader keeps in memory. */
+/* A peek sees up to so many bytes; this and the state of decompression is all that a reader keeps
+   in memory. */
 #define DVTI_SOURCE_PEEK 65536
-/* Of pipes, devices and sockets at most so many bytes are read: they do not say how much there is. */
+/* Of pipes, devices and sockets at most so many bytes are read: they do not say how much there is.
+   */
 #define DVTI_SOURCE_MOST ((int64_t)1 << 30)
 
 typedef struct dvti_gunzip dvti_gunzip;
@@ -122,11 +126,12 @@ typedef struct dvti_source {
 
 DVTI_FN void dvti_source_memory(dvti_source *in, const char *function, const void *bytes,
                                 size_t size);
-/* False with IO, NULL_ARGUMENT, HOST_MEMORY or NOT_BUILT set. Then, too, dvti_source_close may be called. */
+/* False with IO, NULL_ARGUMENT, HOST_MEMORY or NOT_BUILT set. Then, too, dvti_source_close may be
+   called. */
 DVTI_FN bool dvti_source_open(dvti_source *in, const char *function, const char *path);
 DVTI_FN void dvti_source_close(dvti_source *in);
-/* Makes n bytes ready, or all that there are; returns whether there are n. At most DVTI_SOURCE_PEEK. 8 bytes before `at` that
-   were read stay readable. */
+/* Makes n bytes ready, or all that there are; returns whether there are n. At most
+   DVTI_SOURCE_PEEK. 8 bytes before `at` that were read stay readable. */
 DVTI_FN bool dvti_source_peek(dvti_source *in, size_t n);
 /* n bytes, or false. */
 DVTI_FN bool dvti_source_read(dvti_source *in, void *to, int64_t n);
@@ -138,10 +143,11 @@ DVTI_FN uint64_t dvti_source_be(dvti_source *in, int bytes);
 DVTI_FN int64_t dvti_source_left(const dvti_source *in);
 /* Whether all was read, and read well. */
 DVTI_FN bool dvti_source_at_end(dvti_source *in);
-/* How many bytes there are behind the first `taken`, where `need` were expected: "12"; "more" or "at most 12" where that is all
-   that is known. */
+/* How many bytes there are behind the first `taken`, where `need` were expected: "12"; "more" or
+   "at most 12" where that is all that is known. */
 DVTI_FN const char *dvti_source_size_text(dvti_source *in, int64_t taken, int64_t need);
-/* Sets FORMAT: what the file is, and `wrong`. Only the first failure of a source is told. Returns false. */
+/* Sets FORMAT: what the file is, and `wrong`. Only the first failure of a source is told. Returns
+   false. */
 DVTI_FN bool dvti_source_wrong(dvti_source *in, const char *format, ...) DVT_PRINTF(2, 3);
 /* The same as a signed number of two's complement. */
 DVTI_FN int64_t dvti_signed(uint64_t value, int bytes);
@@ -158,13 +164,14 @@ typedef struct dvti_stored {
 
 /* The bytes that the shape takes as stored; false when no file holds them. */
 DVTI_FN bool dvti_stored_bytes(const dvti_stored *stored, const dvt_shape *shape, int64_t *bytes);
-/* An array on ctx with the next elements of `in`, in C order of the shape, or in Fortran order. Needs no memory beyond that of
-   the array, and of its copy where ctx is no CPU, but two small buffers. NULL when there are too few elements, which is for the
-   caller to tell, or with the error set. */
+/* An array on ctx with the next elements of `in`, in C order of the shape, or in Fortran order.
+   Needs no memory beyond that of the array, and of its copy where ctx is no CPU, but two small
+   buffers. NULL when there are too few elements, which is for the caller to tell, or with the error
+   set. */
 DVTI_FN dvt_array *dvti_stored_array(const dvti_stored *stored, dvti_source *in, dvt_shape shape,
                                      bool fortran_order, dvt_ctx ctx);
-/* The same where nothing may follow the elements. Sizes are compared before anything is allocated. *fits is false, and no
-   error set, when there are more or fewer bytes. */
+/* The same where nothing may follow the elements. Sizes are compared before anything is allocated.
+   *fits is false, and no error set, when there are more or fewer bytes. */
 DVTI_FN dvt_array *dvti_stored_whole(const dvti_stored *stored, dvti_source *in, dvt_shape shape,
                                      bool fortran_order, dvt_ctx ctx, bool *fits);
 /* x's elements as files store them: contiguous, little-endian, of that dtype, in main memory (x itself where it is that
@@ -207,13 +214,16 @@ typedef struct dvti_inflater {
 
 /* Begins a deflated stream behind which s->raw goes on. */
 DVTI_FN void dvti_inflate_begin(dvti_inflater *s);
-/* Appends to s->out until it is full or the stream ends, which is then *ended. False with s->wrong set, or when raw failed. */
+/* Appends to s->out until it is full or the stream ends, which is then *ended. False with s->wrong
+   set, or when raw failed. */
 DVTI_FN bool dvti_inflate(dvti_inflater *s, bool *ended);
 DVTI_FN bool dvti_inflate_fail(dvti_inflater *s, const char *wrong);
-/* Drops all output but the last `keep` bytes (less than DVTI_SOURCE_PEEK), and what matches may still refer to. */
+/* Drops all output but the last `keep` bytes (less than DVTI_SOURCE_PEEK), and what matches may
+   still refer to. */
 DVTI_FN void dvti_inflate_slide(dvti_inflater *s, size_t keep);
 
-/* When `in` begins as gzip does, it becomes what all members hold, one after the other. False with HOST_MEMORY set. */
+/* When `in` begins as gzip does, it becomes what all members hold, one after the other. False with
+   HOST_MEMORY set. */
 DVTI_FN bool dvti_source_gunzip(dvti_source *in);
 /* More of it behind in->at; false at the end, or with the error set. */
 DVTI_FN bool dvti_gunzip_more(dvti_source *in);

@@ -1,5 +1,5 @@
-/* Conv2D and pooling. Settings are checked once, when the block is made. Printing and computing resolve pairs with the same
-   functions, dvti_pair and dvti_padding. */
+/* Conv2D and pooling. Settings are checked once, when the block is made. Printing and computing
+   resolve pairs with the same functions, dvti_pair and dvti_padding. */
 #include "6_nn/dvt_nn_internal.h"
 
 static void *dvti_nn_conv_state(const char *function, const void *settings, size_t bytes) {

@@ -266,8 +266,8 @@ static bool dvti_pat_sequence(dvti_pat_reader *r) {
     return true;
 }
 
-/* a|b|c: for each but the last a split over it and a jump to the end, which is known when all are read. Until then a jump has the
-   distance to the one before it, and the first 0. */
+/* a|b|c: for each but the last a split over it and a jump to the end, which is known when all are
+   read. Until then a jump has the distance to the one before it, and the first 0. */
 static bool dvti_pat_alternatives(dvti_pat_reader *r) {
     size_t jump = 0;
     int32_t back = 0;

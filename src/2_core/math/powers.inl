@@ -74,15 +74,16 @@ DVTI_INLINE V(f) V(pow_half)(V(f) a) {
     return V(sqrt)(V(select)(lowest, V(set)(INFINITY), V(add)(a, V(zero)())));
 }
 
-/* a^3, rounded once but for one in 2^24: the square's rounding error is added, unless the cube is infinite anyway. There that error's
-   product with a may be infinite too, with the other sign. */
+/* a^3, rounded once but for one in 2^24: the square's rounding error is added, unless the cube is
+   infinite anyway. There that error's product with a may be infinite too, with the other sign. */
 DVTI_INLINE V(f) V(pow_cube)(V(f) a) {
     V(m) finite = V(le)(V(abs)(a), V(set)(8796093022208.f)); /* 2^43 */
     V(f) b = V(select)(finite, a, V(zero)()), rest = V(fma)(b, b, V(neg)(V(mul)(b, b)));
     return V(fma)(V(mul)(a, a), a, V(mul)(rest, b));
 }
 
-/* The exponents that need no logarithm. Whoever computes with one of them for all elements may do only that formula. */
+/* The exponents that need no logarithm. Whoever computes with one of them for all elements may do
+   only that formula. */
 DVTI_INLINE V(m) V(pow_is_simple)(V(f) b) {
     V(m) r = V(mor)(V(eq)(b, V(set)(-1)), V(eq)(b, V(zero)()));
     r = V(mor)(r, V(mor)(V(eq)(b, V(set)(0.5f)), V(eq)(b, V(set)(1))));
@@ -99,7 +100,8 @@ DVTI_INLINE V(f) V(pow_simple)(V(f) a, V(f) b) {
     return V(select)(V(eq)(b, V(set)(3)), V(pow_cube)(a), r);
 }
 
-/* The lanes whose exponents are simple, most often none. Those exponents have two binary digits at most, which is quicker to see. */
+/* The lanes whose exponents are simple, most often none. Those exponents have two binary digits at
+   most, which is quicker to see. */
 DVTI_INLINE uint32_t V(pow_simple_lanes)(V(f) b) {
     V(m) brief = V(ieq)(V(iand)(V(as_i)(b), V(iset)(0x3fffff)), V(iset)(0));
     return V(mbits)(brief) ? V(mbits)(V(pow_is_simple)(b)) : 0;

@@ -13,8 +13,9 @@ typedef DVTI_T DVTI_G(vector) __attribute__((__vector_size__(16), __may_alias__)
 typedef DVTI_T DVTI_G(vector);
 #endif
 
-/* A number as the factor of a vector. Where floats are computed with more precision, GCC refuses such a product in strict ISO modes
-   (s390x and 32-bit x86 with -std=c99), so there the number becomes a vector first. */
+/* A number as the factor of a vector. Where floats are computed with more precision, GCC refuses
+   such a product in strict ISO modes (s390x and 32-bit x86 with -std=c99), so there the number
+   becomes a vector first. */
 #if defined(__GNUC__) && defined(__FLT_EVAL_METHOD__) && __FLT_EVAL_METHOD__ != 0
 static DVTI_G(vector) DVTI_G(repeat)(DVTI_T value) {
     DVTI_T lanes[sizeof(DVTI_G(vector)) / sizeof(DVTI_T)];

@@ -12,7 +12,8 @@
 #include "3_cpu/simd/dvt_simd_f64.h"
 #include "3_cpu/simd/dvt_simd_gemm.h"
 
-/* Where the upper half of an integer comes first, an int64's halves are lanes of int32 in the other order. */
+/* Where the upper half of an integer comes first, an int64's halves are lanes of int32 in the other
+   order. */
 #if defined(__BYTE_ORDER__) && defined(__ORDER_BIG_ENDIAN__)
 #define DVTI_BIG_ENDIAN (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)
 #else
@@ -129,7 +130,8 @@ typedef struct dvti_pooling {
 typedef void (*dvti_pooling_fn)(const dvti_pooling *pool, int64_t first_plane, int64_t last_plane);
 #define DVTI_POOL_BUFFER 4096
 
-/* Exponents for which pow has the value of a short formula, not of a logarithm: -1, 0, 0.5, 1, 2, 3. */
+/* Exponents for which pow has the value of a short formula, not of a logarithm: -1, 0, 0.5, 1, 2,
+   3. */
 DVTI_FN bool dvti_simple_exponent(double exponent);
 
 typedef struct dvti_simd {

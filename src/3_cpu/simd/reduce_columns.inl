@@ -1,7 +1,7 @@
 /* Reductions of float to neighbouring results: rows of n <= DVTI_ACROSS elements, `step` apart. value and at have room for whole vectors. */
 
-/* The sum of four rows of the columns whose bits are the upper halves of words, or the lower ones: where those come first in memory, the
-   upper ones. `upper` is as on little-endian machines. */
+/* The sum of four rows of the columns whose bits are the upper halves of words, or the lower ones:
+   where those come first in memory, the upper ones. `upper` is as on little-endian machines. */
 DVTI_INLINE V(f) V(half4_bf16)(const uint16_t *x, int64_t step, bool upper) {
     V(f) v[4];
     int i;

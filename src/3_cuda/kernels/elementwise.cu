@@ -210,7 +210,8 @@ template <int K, int D> struct dvti_operand {
             group[0].v[0] = dvti_ew_get<D>(p.data[K], at, p.bytes[K]);
     }
 
-    /* For copies within one dtype: a conversion to float would make a signalling NaN of 16 bits a quiet one. */
+    /* For copies within one dtype: a conversion to float would make a signalling NaN of 16 bits a
+       quiet one. */
     __device__ inline typename dvti_stored<D>::type stored(const dvti_kelementwise &p, int u,
                                                            int j) const {
         if (p.kind[K] == DVTI_EW_SINGLE)
