@@ -366,13 +366,14 @@ typedef struct dvt_array_list dvt_array_list;
 
    DVT_SCOPE { ... } is a scope with a block of its own. It is a loop of one turn: break and continue
    leave that block, and not the loop around it. A break is warned of: by GCC and clang 14 at compile
-   time where they optimize, and once per process in the log.
+   time where they optimize (GCC: unless the header lies in a folder of the system or of -isystem),
+   and once per process in the log.
 
    An object that must outlive every scope, or travel to another thread, is retained: dvt_retain
    counts one more owner, dvt_release one fewer. */
 
 #ifdef DEVTENSOR_LINES
-#line 19 "src/0_api/dvt_scope.h"
+#line 20 "src/0_api/dvt_scope.h"
 #endif
 typedef struct dvt_scope_guard {
     size_t mark;
@@ -407,7 +408,7 @@ DVT_API DVT_BREAK_WARNS void dvt_note_break(const char *macro, const char *file,
 #if defined(__GNUC__) || defined(__clang__)
 #define DVT_GUARD(type, name, begin, end) type name DVT_CLEANUP(end) = begin
 #define DVT_GUARD_DECLARED(type, name, begin, end)                                                 \
-    __attribute__((__unused__)) DVT_GUARD(type, name, begin, end)
+    type name __attribute__((__unused__)) DVT_CLEANUP(end) = begin
 #define DVT_GUARD_NEXT(end, guard) (guard) = NULL
 #elif defined(__cplusplus)
 extern "C++" {
@@ -461,9 +462,9 @@ template <class T, void (*End)(T *)> struct dvt_guard_object : T {
         switch (0)                                                                                 \
             for (; DVT_GUARD_NAME(name##_left, __LINE__) = NULL, 0;)                               \
             default:
-/* From here to the end of the enclosing block: a declaration. */
+/* From here to the end of the enclosing block, whose braces must be there: a declaration. */
 #define DVT_SCOPED                                                                                 \
-    DVT_GUARD_DECLARED(dvt_scope_guard, DVT_GUARD_NAME(dvt_g_scope, __LINE__), dvt_scope_begin(),  \
+    DVT_GUARD_DECLARED(dvt_scope_guard, DVT_GUARD_NAME(dvt_g_scoped, __LINE__), dvt_scope_begin(), \
                        dvt_scope_end)
 /* In the block that follows. */
 #define DVT_SCOPE                                                                                  \
@@ -476,9 +477,10 @@ DVT_API void *dvt_keep(void *object);
 DVT_API void *dvt_retain(void *object);
 /* Undoes one dvt_retain; the last owner frees the object. Without a dvt_retain to undo, it gives up
    the share of this thread's scope: an object that nobody else owns is freed now, and not at the
-   scope's end. NULL is fine. Errors: VALUE, and nothing changes, where neither is there: the object
-   is borrowed (dvt_grad, dvt_block_at, dvt_params_at, ...), or a scope of another thread owns it.
-   */
+   scope's end. That share is one, also of an array that several calls returned: dvt_as_in_ctx(x,
+   ...) may be x itself, and releasing both releases x. NULL is fine. Errors: VALUE, and nothing
+   changes, where neither is there: the object is borrowed (dvt_grad, dvt_block_at, dvt_params_at,
+   ...), or a scope of another thread owns it. */
 DVT_API void dvt_release(void *object);
 /* Releases everything this thread's scopes own, in particular what a program without any DVT_SCOPE
    made. A thread that ends, and the process at exit, do this by themselves. */
@@ -521,7 +523,7 @@ DVT_API const char *dvt_ctx_name(dvt_ctx ctx);
    CUDA devices are gpu(i), XLA devices are tpu(i):
      "cpu", "cpu(0)", "cpu:0", "gpu", "gpu(1)", "gpu:1", "cuda", "cuda:1", "tpu(0)", "xla:0"
      "device(type='cpu')", "device(type='cuda', index=1)"
-     "/CPU:0", "/GPU:1", "/device:GPU:1", "/job:localhost/replica:0/task:0/device:GPU:1"
+     "CPU:0", "/CPU:0", "/GPU:1", "/device:GPU:1", "/job:localhost/replica:0/task:0/device:GPU:1"
      "CpuDevice(id=0)", "CudaDevice(id=1)", "TpuDevice(id=0)", "TFRT_CPU_0", "TPU_0"
    Does not ask whether the device exists. Errors: NAME; `out` is then unchanged. */
 DVT_API dvt_status dvt_ctx_parse(const char *name, dvt_ctx *out);
@@ -572,7 +574,7 @@ DVT_API void dvt_ctx_scope_end(dvt_ctx_guard *guard);
 /* The same as a declaration, until the end of the enclosing block: break leaves the loop around it,
    as in [dvt:scope]. */
 #define DVT_CTX_SCOPED(context)                                                                    \
-    DVT_GUARD_DECLARED(dvt_ctx_guard, DVT_GUARD_NAME(dvt_g_ctx, __LINE__),                         \
+    DVT_GUARD_DECLARED(dvt_ctx_guard, DVT_GUARD_NAME(dvt_g_ctx_scoped, __LINE__),                  \
                        dvt_ctx_scope_begin(context), dvt_ctx_scope_end)
 
 /* n virtual GPUs with `bytes` of memory each (0: no limit), replacing the virtual ones that there
@@ -914,11 +916,13 @@ template <class T> inline T *dvt_note_pointer(T *object, const char *file, int l
 
    A form that ends in _ writes its result into its first argument and returns that: it neither
    broadcasts that argument nor turns its integers into fractions (DTYPE), and refuses recorded
-   arrays while recording (GRAD) and broadcast views (VALUE). dvt_NAME_scalar(x, s) has a number on the right,
-   dvt_scalar_NAME(s, x) on the left; an integer array and a whole number stay integer. */
+   arrays while recording (GRAD) and broadcast views (VALUE). dvt_NAME_scalar(x, s) has a number on
+   the right, dvt_scalar_NAME(s, x) on the left. An integer array and a whole number stay integer; a
+   number that the dtype cannot hold wraps to it, as integer arithmetic does (300 is 44 as uint8). A
+   bool array and a whole number other than 0 and 1 give int64. */
 
 #ifdef DEVTENSOR_LINES
-#line 12 "src/0_api/dvt_ops.h"
+#line 14 "src/0_api/dvt_ops.h"
 #endif
 #define DVT_DECLARE_UNARY(name)                                                                    \
     DVT_API dvt_array *dvt_##name(dvt_array *x);                                                   \
@@ -1296,7 +1300,7 @@ DVT_API void dvt_record_end(dvt_record_guard *guard);
 /* The same as a declaration, until the end of the enclosing block: break leaves the loop around it,
    as in [dvt:scope]. DVT_RECORD_SCOPED(1, 1) records in train mode. */
 #define DVT_RECORD_SCOPED(recording, training)                                                     \
-    DVT_GUARD_DECLARED(dvt_record_guard, DVT_GUARD_NAME(dvt_g_record, __LINE__),                   \
+    DVT_GUARD_DECLARED(dvt_record_guard, DVT_GUARD_NAME(dvt_g_recorded, __LINE__),                 \
                        dvt_record_begin(recording, training), dvt_record_end)
 /* Record, in train mode; record, in predict mode; neither; and the modes alone. */
 #define DVT_RECORD DVT_RECORD_SCOPE(1, 1)
@@ -6946,8 +6950,8 @@ DVTI_FN void dvti_memory_advice(char *buffer, size_t size) {
     int64_t n = dvti_scope_outermost(dvti_array_destroy);
     if (n >= DVTI_MANY_ARRAYS)
         snprintf(buffer, size,
-                 "; %lld arrays live in this thread's outermost scope until that ends: where a "
-                 "loop makes them, begin its block with DVT_SCOPED;",
+                 "; %lld arrays live in this thread's outermost scope: where a loop makes them, "
+                 "DVT_SCOPED; at the beginning of its block releases them at the end of each turn",
                  (long long)n);
 }
 
@@ -7678,9 +7682,10 @@ DVT_API const char *dvt_ctx_name(dvt_ctx ctx) {
     char *buffer = dvti_name_buffer();
     ctx = dvti_ctx(ctx);
     snprintf(buffer, DVTI_NAME_SIZE, "%s(%d)",
-             ctx.type == DVT_DEVICE_GPU   ? "gpu"
+             ctx.type == DVT_DEVICE_CPU   ? "cpu"
+             : ctx.type == DVT_DEVICE_GPU ? "gpu"
              : ctx.type == DVT_DEVICE_TPU ? "tpu"
-                                          : "cpu",
+                                          : "unknown",
              ctx.id);
     return buffer;
 }
@@ -7789,13 +7794,15 @@ static bool dvti_skip_type(const char **at, dvt_device_type *type) {
     return false;
 }
 
-/* "/GPU:1", with what TensorFlow writes before it. */
+/* "GPU:1" and "/GPU:1", with what TensorFlow writes before it. */
 static bool dvti_read_tf(const char *at, dvt_ctx *out) {
+    bool bare = *at != '/';
     int i;
     dvti_skip(&at, "/job:localhost");
     dvti_skip(&at, "/replica:0");
     dvti_skip(&at, "/task:0");
-    if (!dvti_skip(&at, "/device:") && !dvti_skip(&at, "/physical_device:") && !dvti_skip(&at, "/"))
+    if (!bare && !dvti_skip(&at, "/device:") && !dvti_skip(&at, "/physical_device:") &&
+        !dvti_skip(&at, "/"))
         return false;
     out->id = 0;
     if (!dvti_skip_type(&at, &out->type)) {
@@ -7805,7 +7812,7 @@ static bool dvti_read_tf(const char *at, dvt_ctx *out) {
             return false;
         out->type = dvti_words[i].type;
     }
-    return (!dvti_skip(&at, ":") || dvti_skip_number(&at, &out->id)) && !*at;
+    return (dvti_skip(&at, ":") ? dvti_skip_number(&at, &out->id) : !bare) && !*at;
 }
 
 /* "CudaDevice(id=1)", "TFRT_CPU_0", "TPU_0". What TPUs add behind the number says where they are.
@@ -16251,10 +16258,11 @@ DVT_API dvt_status dvt_set_virtual_model(const dvt_virtual_model *model) {
     if (!model)
         model = &none;
     if (!dvti_model_ok(model))
-        return dvti_fail(DVT_ERR_RANGE,
-                         "dvt_set_virtual_model: latency %g s, bandwidth %g bytes/s, launch %g s, "
-                         "flops %g/s; expected numbers of at least 0: start from a model of zeros",
-                         model->latency, model->bandwidth, model->launch, model->flops);
+        return dvti_fail(
+            DVT_ERR_RANGE,
+            "dvt_set_virtual_model: latency %g s, bandwidth %g bytes/s, launch %g s, "
+            "flops %g/s; expected finite numbers of at least 0: start from a model of zeros",
+            model->latency, model->bandwidth, model->launch, model->flops);
     dvti_mutex_lock(&dvti_model_lock);
     dvti_model_was_read = true;
     dvti_model_now = *model;
@@ -52428,10 +52436,10 @@ static int64_t dvti_cuda_ew_most(const dvti_cuda_ew *ew, int64_t most) {
     int64_t n = most;
     for (k = 0; k < ew->count; k++) {
         int64_t size = dvt_dtype_size(ew->dtype[k]);
+        while (n * size > 16) /* every operand has groups of the program's length, used or not */
+            n /= 2;
         if (ew->kind[k] >= DVTI_EW_SINGLE)
             continue;
-        while (n * size > 16)
-            n /= 2;
         if (ew->stride[k][last] != 1 && (k == 0 || ew->stride[k][last] != 0))
             return 1;
         if (ew->stride[k][last] == 0)

@@ -242,9 +242,9 @@ static inline double log_norms(dvt_array *a, dvt_array *b, int n, bool on_device
     *took = times_end(*took);
     reads = dvt_get_stats().implicit_reads - reads;
     if (on_device)
-        printf("kept on the device: %lld values read\n", (long long)reads);
+        printf("kept on the device: values read: %lld\n", (long long)reads);
     else
-        printf("one at a time: %g value read per product\n", (double)reads / n);
+        printf("one at a time: values read per product: %g\n", (double)reads / n);
     return sum;
 }
 

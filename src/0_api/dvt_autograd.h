@@ -29,7 +29,7 @@ DVT_API void dvt_record_end(dvt_record_guard *guard);
 /* The same as a declaration, until the end of the enclosing block: break leaves the loop around it,
    as in [dvt:scope]. DVT_RECORD_SCOPED(1, 1) records in train mode. */
 #define DVT_RECORD_SCOPED(recording, training)                                                     \
-    DVT_GUARD_DECLARED(dvt_record_guard, DVT_GUARD_NAME(dvt_g_record, __LINE__),                   \
+    DVT_GUARD_DECLARED(dvt_record_guard, DVT_GUARD_NAME(dvt_g_recorded, __LINE__),                 \
                        dvt_record_begin(recording, training), dvt_record_end)
 /* Record, in train mode; record, in predict mode; neither; and the modes alone. */
 #define DVT_RECORD DVT_RECORD_SCOPE(1, 1)

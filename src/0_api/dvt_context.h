@@ -16,7 +16,7 @@ DVT_API const char *dvt_ctx_name(dvt_ctx ctx);
    CUDA devices are gpu(i), XLA devices are tpu(i):
      "cpu", "cpu(0)", "cpu:0", "gpu", "gpu(1)", "gpu:1", "cuda", "cuda:1", "tpu(0)", "xla:0"
      "device(type='cpu')", "device(type='cuda', index=1)"
-     "/CPU:0", "/GPU:1", "/device:GPU:1", "/job:localhost/replica:0/task:0/device:GPU:1"
+     "CPU:0", "/CPU:0", "/GPU:1", "/device:GPU:1", "/job:localhost/replica:0/task:0/device:GPU:1"
      "CpuDevice(id=0)", "CudaDevice(id=1)", "TpuDevice(id=0)", "TFRT_CPU_0", "TPU_0"
    Does not ask whether the device exists. Errors: NAME; `out` is then unchanged. */
 DVT_API dvt_status dvt_ctx_parse(const char *name, dvt_ctx *out);
@@ -67,7 +67,7 @@ DVT_API void dvt_ctx_scope_end(dvt_ctx_guard *guard);
 /* The same as a declaration, until the end of the enclosing block: break leaves the loop around it,
    as in [dvt:scope]. */
 #define DVT_CTX_SCOPED(context)                                                                    \
-    DVT_GUARD_DECLARED(dvt_ctx_guard, DVT_GUARD_NAME(dvt_g_ctx, __LINE__),                         \
+    DVT_GUARD_DECLARED(dvt_ctx_guard, DVT_GUARD_NAME(dvt_g_ctx_scoped, __LINE__),                  \
                        dvt_ctx_scope_begin(context), dvt_ctx_scope_end)
 
 /* n virtual GPUs with `bytes` of memory each (0: no limit), replacing the virtual ones that there

@@ -7,8 +7,10 @@
 
    A form that ends in _ writes its result into its first argument and returns that: it neither
    broadcasts that argument nor turns its integers into fractions (DTYPE), and refuses recorded
-   arrays while recording (GRAD) and broadcast views (VALUE). dvt_NAME_scalar(x, s) has a number on the right,
-   dvt_scalar_NAME(s, x) on the left; an integer array and a whole number stay integer. */
+   arrays while recording (GRAD) and broadcast views (VALUE). dvt_NAME_scalar(x, s) has a number on
+   the right, dvt_scalar_NAME(s, x) on the left. An integer array and a whole number stay integer; a
+   number that the dtype cannot hold wraps to it, as integer arithmetic does (300 is 44 as uint8). A
+   bool array and a whole number other than 0 and 1 give int64. */
 
 #define DVT_DECLARE_UNARY(name)                                                                    \
     DVT_API dvt_array *dvt_##name(dvt_array *x);                                                   \

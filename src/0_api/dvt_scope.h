@@ -12,7 +12,8 @@
 
    DVT_SCOPE { ... } is a scope with a block of its own. It is a loop of one turn: break and continue
    leave that block, and not the loop around it. A break is warned of: by GCC and clang 14 at compile
-   time where they optimize, and once per process in the log.
+   time where they optimize (GCC: unless the header lies in a folder of the system or of -isystem),
+   and once per process in the log.
 
    An object that must outlive every scope, or travel to another thread, is retained: dvt_retain
    counts one more owner, dvt_release one fewer. */
@@ -50,7 +51,7 @@ DVT_API DVT_BREAK_WARNS void dvt_note_break(const char *macro, const char *file,
 #if defined(__GNUC__) || defined(__clang__)
 #define DVT_GUARD(type, name, begin, end) type name DVT_CLEANUP(end) = begin
 #define DVT_GUARD_DECLARED(type, name, begin, end)                                                 \
-    __attribute__((__unused__)) DVT_GUARD(type, name, begin, end)
+    type name __attribute__((__unused__)) DVT_CLEANUP(end) = begin
 #define DVT_GUARD_NEXT(end, guard) (guard) = NULL
 #elif defined(__cplusplus)
 extern "C++" {
@@ -104,9 +105,9 @@ template <class T, void (*End)(T *)> struct dvt_guard_object : T {
         switch (0)                                                                                 \
             for (; DVT_GUARD_NAME(name##_left, __LINE__) = NULL, 0;)                               \
             default:
-/* From here to the end of the enclosing block: a declaration. */
+/* From here to the end of the enclosing block, whose braces must be there: a declaration. */
 #define DVT_SCOPED                                                                                 \
-    DVT_GUARD_DECLARED(dvt_scope_guard, DVT_GUARD_NAME(dvt_g_scope, __LINE__), dvt_scope_begin(),  \
+    DVT_GUARD_DECLARED(dvt_scope_guard, DVT_GUARD_NAME(dvt_g_scoped, __LINE__), dvt_scope_begin(), \
                        dvt_scope_end)
 /* In the block that follows. */
 #define DVT_SCOPE                                                                                  \
@@ -119,9 +120,10 @@ DVT_API void *dvt_keep(void *object);
 DVT_API void *dvt_retain(void *object);
 /* Undoes one dvt_retain; the last owner frees the object. Without a dvt_retain to undo, it gives up
    the share of this thread's scope: an object that nobody else owns is freed now, and not at the
-   scope's end. NULL is fine. Errors: VALUE, and nothing changes, where neither is there: the object
-   is borrowed (dvt_grad, dvt_block_at, dvt_params_at, ...), or a scope of another thread owns it.
-   */
+   scope's end. That share is one, also of an array that several calls returned: dvt_as_in_ctx(x,
+   ...) may be x itself, and releasing both releases x. NULL is fine. Errors: VALUE, and nothing
+   changes, where neither is there: the object is borrowed (dvt_grad, dvt_block_at, dvt_params_at,
+   ...), or a scope of another thread owns it. */
 DVT_API void dvt_release(void *object);
 /* Releases everything this thread's scopes own, in particular what a program without any DVT_SCOPE
    made. A thread that ends, and the process at exit, do this by themselves. */

@@ -99,8 +99,8 @@ DVTI_FN void dvti_memory_advice(char *buffer, size_t size) {
     int64_t n = dvti_scope_outermost(dvti_array_destroy);
     if (n >= DVTI_MANY_ARRAYS)
         snprintf(buffer, size,
-                 "; %lld arrays live in this thread's outermost scope until that ends: where a "
-                 "loop makes them, begin its block with DVT_SCOPED;",
+                 "; %lld arrays live in this thread's outermost scope: where a loop makes them, "
+                 "DVT_SCOPED; at the beginning of its block releases them at the end of each turn",
                  (long long)n);
 }
 

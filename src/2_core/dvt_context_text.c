@@ -6,9 +6,10 @@ DVT_API const char *dvt_ctx_name(dvt_ctx ctx) {
     char *buffer = dvti_name_buffer();
     ctx = dvti_ctx(ctx);
     snprintf(buffer, DVTI_NAME_SIZE, "%s(%d)",
-             ctx.type == DVT_DEVICE_GPU   ? "gpu"
+             ctx.type == DVT_DEVICE_CPU   ? "cpu"
+             : ctx.type == DVT_DEVICE_GPU ? "gpu"
              : ctx.type == DVT_DEVICE_TPU ? "tpu"
-                                          : "cpu",
+                                          : "unknown",
              ctx.id);
     return buffer;
 }
@@ -117,13 +118,15 @@ static bool dvti_skip_type(const char **at, dvt_device_type *type) {
     return false;
 }
 
-/* "/GPU:1", with what TensorFlow writes before it. */
+/* "GPU:1" and "/GPU:1", with what TensorFlow writes before it. */
 static bool dvti_read_tf(const char *at, dvt_ctx *out) {
+    bool bare = *at != '/';
     int i;
     dvti_skip(&at, "/job:localhost");
     dvti_skip(&at, "/replica:0");
     dvti_skip(&at, "/task:0");
-    if (!dvti_skip(&at, "/device:") && !dvti_skip(&at, "/physical_device:") && !dvti_skip(&at, "/"))
+    if (!bare && !dvti_skip(&at, "/device:") && !dvti_skip(&at, "/physical_device:") &&
+        !dvti_skip(&at, "/"))
         return false;
     out->id = 0;
     if (!dvti_skip_type(&at, &out->type)) {
@@ -133,7 +136,7 @@ static bool dvti_read_tf(const char *at, dvt_ctx *out) {
             return false;
         out->type = dvti_words[i].type;
     }
-    return (!dvti_skip(&at, ":") || dvti_skip_number(&at, &out->id)) && !*at;
+    return (dvti_skip(&at, ":") ? dvti_skip_number(&at, &out->id) : !bare) && !*at;
 }
 
 /* "CudaDevice(id=1)", "TFRT_CPU_0", "TPU_0". What TPUs add behind the number says where they are.

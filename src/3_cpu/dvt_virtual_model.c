@@ -128,10 +128,11 @@ DVT_API dvt_status dvt_set_virtual_model(const dvt_virtual_model *model) {
     if (!model)
         model = &none;
     if (!dvti_model_ok(model))
-        return dvti_fail(DVT_ERR_RANGE,
-                         "dvt_set_virtual_model: latency %g s, bandwidth %g bytes/s, launch %g s, "
-                         "flops %g/s; expected numbers of at least 0: start from a model of zeros",
-                         model->latency, model->bandwidth, model->launch, model->flops);
+        return dvti_fail(
+            DVT_ERR_RANGE,
+            "dvt_set_virtual_model: latency %g s, bandwidth %g bytes/s, launch %g s, "
+            "flops %g/s; expected finite numbers of at least 0: start from a model of zeros",
+            model->latency, model->bandwidth, model->launch, model->flops);
     dvti_mutex_lock(&dvti_model_lock);
     dvti_model_was_read = true;
     dvti_model_now = *model;

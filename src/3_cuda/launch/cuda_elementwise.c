@@ -177,10 +177,10 @@ static int64_t dvti_cuda_ew_most(const dvti_cuda_ew *ew, int64_t most) {
     int64_t n = most;
     for (k = 0; k < ew->count; k++) {
         int64_t size = dvt_dtype_size(ew->dtype[k]);
+        while (n * size > 16) /* every operand has groups of the program's length, used or not */
+            n /= 2;
         if (ew->kind[k] >= DVTI_EW_SINGLE)
             continue;
-        while (n * size > 16)
-            n /= 2;
         if (ew->stride[k][last] != 1 && (k == 0 || ew->stride[k][last] != 0))
             return 1;
         if (ew->stride[k][last] == 0)
