@@ -948,7 +948,7 @@ DVT_DECLARE_BINARY(floor_div) /* floor(a / b); integers by 0 give 0 */
 DVT_DECLARE_BINARY(mod)       /* a - floor(a / b) * b, with b's sign; integers by 0 give 0 */
 /* a to the power b; integers to a negative power are truncated. Exponents of -1, 0, 0.5, 1, 2 and
    3, as a number or in an array, give the value of 1 / a, 1, sqrt(a), a, a * a and a * a * a
-   rounded once, and are as fast where they are the same for all elements. As in C, pow(-0, 0.5) is
+   rounded once (cubes of float64 below 1e-290 may be one unit off), and are as fast where they are the same for all elements. As in C, pow(-0, 0.5) is
    0 and pow(-INFINITY, 0.5) is INFINITY, unlike dvt_sqrt and NumPy's x ** 0.5. */
 DVT_DECLARE_BINARY(pow)
 DVT_DECLARE_BINARY(minimum) /* the smaller; NaN when either is; of equals a gets the gradient */
@@ -1416,8 +1416,8 @@ DVT_API dvt_array *dvt_array_list_find(dvt_array_list *list, const char *name);
    need no memory beyond the arrays but about 200 KiB (Fortran order: 1 MiB more). Of what is no
    regular file (a pipe, /dev/stdin) they read at most 1 GiB. Writers write a temporary file in the
    same folder, sync it and rename it: mode, owner and group of the old file stay where the process
-   may set them, symbolic links are followed, and a failure leaves the old file whole. A read-only
-   file is not replaced. Devices, pipes, /dev/stdout and /dev/fd/N are written in place.
+   may set them, symbolic links are followed, and a failure leaves the old file whole. Other hard
+   links to the old file keep it. A file that may not be written to is not replaced. Devices, pipes, /dev/stdout and /dev/fd/N are written in place.
    Copies: arrays on a GPU pass through main memory.  Waits: yes.  Errors: IO, FORMAT, memory,
    NOT_BUILT. ---- */
 
@@ -2653,6 +2653,17 @@ typedef void *(*dvti_thread_main)(void *);
 /* Levels of things that contain their own kind (blocks, transforms, datasets), and of forward calls
    within each other: what recurses over them needs at most 40 KiB of stack. */
 #define DVTI_MOST_NESTED 100
+
+/* Calls of one kind within each other on a thread; zeros at the start. A call that an exception or
+   longjmp ends does not leave, so the next one to enter drops those with frames below its own. */
+typedef struct dvti_nesting {
+    int depth;
+    uintptr_t frame[DVTI_MOST_NESTED + 1];
+} dvti_nesting;
+
+/* Returns how many calls there are around this one, for dvti_nesting_leave; -1: too many. */
+DVTI_FN int dvti_nesting_enter(dvti_nesting *nesting);
+DVTI_FN void dvti_nesting_leave(dvti_nesting *nesting, int depth);
 #define DVTI_MIN(a, b) ((a) < (b) ? (a) : (b))
 #define DVTI_MAX(a, b) ((a) > (b) ? (a) : (b))
 
@@ -3477,6 +3488,8 @@ DVTI_FN char *dvti_file_target(const char *path) {
     if (!target)
         errno = ENOMEM;
     for (steps = 0; target && steps <= DVTI_LINKS_MOST; steps++) {
+        if (dvti_fd_of_path(target) >= 0)
+            return target; /* a link too, to what the descriptor was opened by */
         next = dvti_link_step(target);
         if (!next && errno != ENOMEM && errno != ENAMETOOLONG)
             return target; /* no link, or nothing there: opening it tells */
@@ -3496,8 +3509,11 @@ DVTI_FN int dvti_fd_of_path(const char *path) {
     if (strcmp(path, "/dev/stdout") == 0 || strcmp(path, "/dev/stderr") == 0)
         return path[8] == 'o' ? 1 : 2;
     for (i = 0; i < DVTI_LENGTH(folders); i++) {
-        size_t n = strlen(folders[i]), digits = strspn(path + n, "0123456789");
-        if (strncmp(path, folders[i], n) == 0 && digits > 0 && digits < 9 && !path[n + digits])
+        size_t n = strlen(folders[i]), digits;
+        if (strncmp(path, folders[i], n) != 0)
+            continue;
+        digits = strspn(path + n, "0123456789");
+        if (digits > 0 && digits < 9 && !path[n + digits])
             return atoi(path + n);
     }
     return -1;
@@ -5875,7 +5891,7 @@ DVTI_FN int64_t dvti_parse_bytes(const char *text) {
 #line 3 "src/1_base/dvt_thread.c"
 #endif
 
-DVTI_FN double dvti_now(void) {
+static DVTI_NOINLINE double dvti_now_in_mode(void) {
 #if defined(_WIN32)
     LARGE_INTEGER ticks, rate;
     QueryPerformanceCounter(&ticks);
@@ -5886,6 +5902,13 @@ DVTI_FN double dvti_now(void) {
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 #endif
+}
+
+DVTI_FN double dvti_now(void) {
+    const dvti_float_mode mode = dvti_float_mode_begin();
+    const double now = dvti_now_in_mode();
+    dvti_float_mode_end(&mode);
+    return now;
 }
 
 DVTI_FN void dvti_sleep(double seconds) {
@@ -5954,6 +5977,29 @@ DVTI_FN void *dvti_library_symbol(void *library, const char *name) {
 #else
     return dlsym(library, name);
 #endif
+}
+
+/* ---- calls within calls ---- */
+/* Not inlined, so that frames of calls on one stack compare as the calls do. Stacks grow downwards;
+   on another stack, of a coroutine for example, calls may be dropped that still run. */
+DVTI_FN DVTI_NOINLINE int dvti_nesting_enter(dvti_nesting *nesting) {
+#if defined(__GNUC__) || defined(__clang__)
+    const uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
+#else
+    volatile char local = 0;
+    const uintptr_t frame = (uintptr_t)&local;
+#endif
+    while (nesting->depth > 0 && nesting->frame[nesting->depth - 1] <= frame)
+        nesting->depth--;
+    if (nesting->depth > DVTI_MOST_NESTED)
+        return -1;
+    nesting->frame[nesting->depth] = frame;
+    return nesting->depth++;
+}
+
+DVTI_FN void dvti_nesting_leave(dvti_nesting *nesting, int depth) {
+    if (depth >= 0)
+        nesting->depth = depth;
 }
 
 /* ---- staying loaded ---- */
@@ -8002,7 +8048,7 @@ static dvt_status dvti_copy_on_device(const char *function, dvt_array *dst, dvt_
 }
 
 /* Between devices: contiguous bytes of one dtype. */
-static dvt_status dvti_copy_bytes(dvt_array *dst, dvt_array *src) {
+static dvt_status dvti_copy_bytes_in_mode(dvt_array *dst, dvt_array *src) {
     dvti_device *to = dst->storage->device, *from = src->storage->device;
     dvti_counters *c = dvti_stats();
     int64_t bytes = dvt_nbytes(src);
@@ -8023,6 +8069,14 @@ static dvt_status dvti_copy_bytes(dvt_array *dst, dvt_array *src) {
     dvti_atomic_add(&c->between_count, 1);
     dvti_atomic_add(&c->between_bytes, bytes);
     return to->backend->copy_from(to, d, from, s, bytes);
+}
+
+/* Modelled times of virtual GPUs are floats too. */
+static dvt_status dvti_copy_bytes(dvt_array *dst, dvt_array *src) {
+    const dvti_float_mode mode = dvti_float_mode_begin();
+    dvt_status status = dvti_copy_bytes_in_mode(dst, src);
+    dvti_float_mode_end(&mode);
+    return status;
 }
 
 DVTI_FN dvt_status dvti_copy_elements(const char *function, dvt_array *dst, dvt_array *src) {
@@ -8083,6 +8137,7 @@ DVTI_FN dvt_status dvti_write_host(const char *function, dvt_array *x, const voi
     dvt_scope_guard scope;
     dvt_array *landed = x;
     dvt_status status = DVT_OK;
+    dvti_float_mode mode;
     if (bytes == 0)
         return DVT_OK;
     scope = dvt_scope_begin();
@@ -8092,8 +8147,10 @@ DVTI_FN dvt_status dvti_write_host(const char *function, dvt_array *x, const voi
         dvti_atomic_add(&dvti_stats()->to_device_count, 1);
         dvti_atomic_add(&dvti_stats()->to_device_bytes, bytes);
     }
+    mode = dvti_float_mode_begin();
     status = landed ? device->backend->upload(device, dvti_view_of(landed).data, src, bytes)
                     : dvti_failure();
+    dvti_float_mode_end(&mode);
     if (status == DVT_OK && landed != x)
         status = dvti_copy_on_device(function, x, landed);
     dvt_scope_end(&scope);
@@ -60014,9 +60071,11 @@ static dvt_array *dvti_grad_pow_a(dvt_array *g, dvt_array *a, dvt_array *b) {
 /* The same for a number. As dvt_pow, it names the cases that need no power; dvti_grad_reads knows
    which read what. */
 static dvt_array *dvti_grad_pow_scalar(dvt_array *g, dvt_array *x, double s, dvt_array *y) {
+    if (x->dtype != DVT_F64)
+        s = dvti_round_as(DVT_F32, s); /* what the operation took */
     if (s == 0)
         return dvti_no_gradient(g);
-    if (s == 1)
+    if (s == 1 && !dvt_is_recording())
         return g;
     if (s == 2)
         return dvt_mul(g, dvt_mul_scalar(x, 2));
@@ -61033,22 +61092,23 @@ static bool dvti_file_create(dvti_file_out *out, const dvti_fd_info *like) {
 /* What exists is opened first: that tells whether it may be written to, what it is, and what its
    successor must look like. */
 static bool dvti_file_open(dvti_file_out *out) {
-    int given = dvti_fd_of_path(out->path), error;
     dvti_fd_info info;
-    if (given >=
-        0) { /* its own descriptor: opening would cut the file off, or begin at its start again */
-        if (given == 1)
-            fflush(stdout);
-        errno = 0;
-        out->fd = dvti_fd_duplicate(given);
-        return out->fd >= 0 || dvti_file_fail(out, "written", errno, dvti_file_advice);
-    }
+    int given, error;
     errno = 0;
     out->target = dvti_file_target(out->path);
     error = errno;
     if (!out->target)
         return error == ENOMEM ? dvti_file_fail_memory(out, strlen(out->path))
                                : dvti_file_fail(out, "written", error, dvti_file_advice);
+    given = dvti_fd_of_path(out->target);
+    if (given >= 0) {
+        /* Its own descriptor: opening would cut the file off, or begin at its start again. */
+        if (given == 1)
+            fflush(stdout);
+        errno = 0;
+        out->fd = dvti_fd_duplicate(given);
+        return out->fd >= 0 || dvti_file_fail(out, "written", errno, dvti_file_advice);
+    }
     errno = 0;
     out->fd = dvti_fd_open_write(out->target, &info);
     error = errno;
@@ -65722,20 +65782,18 @@ static bool dvti_block_prepare(dvt_block *block, dvt_array *x) {
     return true;
 }
 
-static DVTI_TLS int dvti_forward_depth;
+static DVTI_TLS dvti_nesting dvti_forwards;
 
-static dvt_array *dvti_block_compute(dvt_block *block, dvt_array *x) {
+static dvt_array *dvti_block_compute(dvt_block *block, dvt_array *x, int depth) {
     dvt_array *y;
-    if (dvti_forward_depth >= DVTI_MOST_NESTED) {
+    if (depth < 0) {
         dvti_fail(DVT_ERR_VALUE,
                   "forward runs inside forward more than %d deep; expected fewer: does a forward "
                   "function call dvt_forward on its own block?",
                   DVTI_MOST_NESTED);
         return NULL;
     }
-    dvti_forward_depth++;
     y = block->desc.forward(block, block->desc.user, x);
-    dvti_forward_depth--;
     if (!y && dvt_error_code() == DVT_OK)
         dvti_fail(DVT_ERR_VALUE, "the forward function returned NULL without an error");
     return y;
@@ -65746,24 +65804,29 @@ DVT_API dvt_array *dvt_forward(dvt_block *net, dvt_array *x) {
     dvti_error_frame outer;
     dvt_scope_guard scope;
     dvt_array *y = NULL;
+    int depth;
     if (!net || !x) {
         dvti_null("dvt_forward", net ? "x" : "net");
         return NULL;
     }
+    depth = dvti_nesting_enter(&dvti_forwards);
     scope = dvt_scope_begin();
     /* Errors of a block name this one alone, not those around it. */
     outer = dvti_set_error_frame(none);
+    if (depth == 0)
+        outer = none; /* a forward that an exception ended has left its own */
     if (dvti_tracing.visit)
         dvti_tracing.visit(dvti_tracing.user, net, NULL);
     dvti_set_error_frame(dvti_block_frame(net));
     if (dvti_block_prepare(net, x))
-        y = dvti_block_compute(net, x);
+        y = dvti_block_compute(net, x, depth);
     dvti_set_error_frame(none);
     if (y && dvti_tracing.visit)
         dvti_tracing.visit(dvti_tracing.user, net, y);
     dvt_keep(y);
     dvt_scope_end(&scope);
     dvti_set_error_frame(outer);
+    dvti_nesting_leave(&dvti_forwards, depth);
     return y;
 }
 /* ==== end src/6_nn/dvt_block.c ==== */
@@ -71483,27 +71546,28 @@ static dvt_array *dvti_transform_run(dvt_transform *t, dvt_array *x) {
     }
 }
 
-static DVTI_TLS int dvti_apply_depth;
+static DVTI_TLS dvti_nesting dvti_applications;
 
 DVT_API dvt_array *dvt_transform_apply(dvt_transform *transform, dvt_array *x) {
     dvt_scope_guard scope;
     dvt_array *y;
+    int depth;
     if (!transform || !x) {
         dvti_null("dvt_transform_apply", transform ? "x" : "transform");
         return NULL;
     }
-    if (dvti_apply_depth >= DVTI_MOST_NESTED) {
+    depth = dvti_nesting_enter(&dvti_applications);
+    if (depth < 0) {
         dvti_fail(DVT_ERR_VALUE,
                   "dvt_transform_apply: it runs inside itself more than %d deep; expected fewer: "
                   "does a function given to dvt_transform_new apply its own transform?",
                   DVTI_MOST_NESTED);
         return NULL;
     }
-    dvti_apply_depth++;
     scope = dvt_scope_begin();
     y = (dvt_array *)dvt_keep(dvti_transform_run(transform, x));
     dvt_scope_end(&scope);
-    dvti_apply_depth--;
+    dvti_nesting_leave(&dvti_applications, depth);
     return y;
 }
 

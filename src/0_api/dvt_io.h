@@ -60,8 +60,8 @@ DVT_API dvt_array *dvt_array_list_find(dvt_array_list *list, const char *name);
    need no memory beyond the arrays but about 200 KiB (Fortran order: 1 MiB more). Of what is no
    regular file (a pipe, /dev/stdin) they read at most 1 GiB. Writers write a temporary file in the
    same folder, sync it and rename it: mode, owner and group of the old file stay where the process
-   may set them, symbolic links are followed, and a failure leaves the old file whole. A read-only
-   file is not replaced. Devices, pipes, /dev/stdout and /dev/fd/N are written in place.
+   may set them, symbolic links are followed, and a failure leaves the old file whole. Other hard
+   links to the old file keep it. A file that may not be written to is not replaced. Devices, pipes, /dev/stdout and /dev/fd/N are written in place.
    Copies: arrays on a GPU pass through main memory.  Waits: yes.  Errors: IO, FORMAT, memory,
    NOT_BUILT. ---- */
 

@@ -36,7 +36,7 @@ DVT_DECLARE_BINARY(floor_div) /* floor(a / b); integers by 0 give 0 */
 DVT_DECLARE_BINARY(mod)       /* a - floor(a / b) * b, with b's sign; integers by 0 give 0 */
 /* a to the power b; integers to a negative power are truncated. Exponents of -1, 0, 0.5, 1, 2 and
    3, as a number or in an array, give the value of 1 / a, 1, sqrt(a), a, a * a and a * a * a
-   rounded once, and are as fast where they are the same for all elements. As in C, pow(-0, 0.5) is
+   rounded once (cubes of float64 below 1e-290 may be one unit off), and are as fast where they are the same for all elements. As in C, pow(-0, 0.5) is
    0 and pow(-INFINITY, 0.5) is INFINITY, unlike dvt_sqrt and NumPy's x ** 0.5. */
 DVT_DECLARE_BINARY(pow)
 DVT_DECLARE_BINARY(minimum) /* the smaller; NaN when either is; of equals a gets the gradient */

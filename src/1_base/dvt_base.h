@@ -11,6 +11,17 @@
 /* Levels of things that contain their own kind (blocks, transforms, datasets), and of forward calls
    within each other: what recurses over them needs at most 40 KiB of stack. */
 #define DVTI_MOST_NESTED 100
+
+/* Calls of one kind within each other on a thread; zeros at the start. A call that an exception or
+   longjmp ends does not leave, so the next one to enter drops those with frames below its own. */
+typedef struct dvti_nesting {
+    int depth;
+    uintptr_t frame[DVTI_MOST_NESTED + 1];
+} dvti_nesting;
+
+/* Returns how many calls there are around this one, for dvti_nesting_leave; -1: too many. */
+DVTI_FN int dvti_nesting_enter(dvti_nesting *nesting);
+DVTI_FN void dvti_nesting_leave(dvti_nesting *nesting, int depth);
 #define DVTI_MIN(a, b) ((a) < (b) ? (a) : (b))
 #define DVTI_MAX(a, b) ((a) > (b) ? (a) : (b))
 

@@ -195,6 +195,8 @@ DVTI_FN char *dvti_file_target(const char *path) {
     if (!target)
         errno = ENOMEM;
     for (steps = 0; target && steps <= DVTI_LINKS_MOST; steps++) {
+        if (dvti_fd_of_path(target) >= 0)
+            return target; /* a link too, to what the descriptor was opened by */
         next = dvti_link_step(target);
         if (!next && errno != ENOMEM && errno != ENAMETOOLONG)
             return target; /* no link, or nothing there: opening it tells */
@@ -214,8 +216,11 @@ DVTI_FN int dvti_fd_of_path(const char *path) {
     if (strcmp(path, "/dev/stdout") == 0 || strcmp(path, "/dev/stderr") == 0)
         return path[8] == 'o' ? 1 : 2;
     for (i = 0; i < DVTI_LENGTH(folders); i++) {
-        size_t n = strlen(folders[i]), digits = strspn(path + n, "0123456789");
-        if (strncmp(path, folders[i], n) == 0 && digits > 0 && digits < 9 && !path[n + digits])
+        size_t n = strlen(folders[i]), digits;
+        if (strncmp(path, folders[i], n) != 0)
+            continue;
+        digits = strspn(path + n, "0123456789");
+        if (digits > 0 && digits < 9 && !path[n + digits])
             return atoi(path + n);
     }
     return -1;

@@ -2,7 +2,7 @@
 #include "1_base/dvt_base.h"
 #include "1_base/dvt_float_mode.h"
 
-DVTI_FN double dvti_now(void) {
+static DVTI_NOINLINE double dvti_now_in_mode(void) {
 #if defined(_WIN32)
     LARGE_INTEGER ticks, rate;
     QueryPerformanceCounter(&ticks);
@@ -13,6 +13,13 @@ DVTI_FN double dvti_now(void) {
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 #endif
+}
+
+DVTI_FN double dvti_now(void) {
+    const dvti_float_mode mode = dvti_float_mode_begin();
+    const double now = dvti_now_in_mode();
+    dvti_float_mode_end(&mode);
+    return now;
 }
 
 DVTI_FN void dvti_sleep(double seconds) {
@@ -81,6 +88,29 @@ DVTI_FN void *dvti_library_symbol(void *library, const char *name) {
 #else
     return dlsym(library, name);
 #endif
+}
+
+/* ---- calls within calls ---- */
+/* Not inlined, so that frames of calls on one stack compare as the calls do. Stacks grow downwards;
+   on another stack, of a coroutine for example, calls may be dropped that still run. */
+DVTI_FN DVTI_NOINLINE int dvti_nesting_enter(dvti_nesting *nesting) {
+#if defined(__GNUC__) || defined(__clang__)
+    const uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
+#else
+    volatile char local = 0;
+    const uintptr_t frame = (uintptr_t)&local;
+#endif
+    while (nesting->depth > 0 && nesting->frame[nesting->depth - 1] <= frame)
+        nesting->depth--;
+    if (nesting->depth > DVTI_MOST_NESTED)
+        return -1;
+    nesting->frame[nesting->depth] = frame;
+    return nesting->depth++;
+}
+
+DVTI_FN void dvti_nesting_leave(dvti_nesting *nesting, int depth) {
+    if (depth >= 0)
+        nesting->depth = depth;
 }
 
 /* ---- staying loaded ---- */

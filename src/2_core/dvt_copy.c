@@ -116,7 +116,7 @@ static dvt_status dvti_copy_on_device(const char *function, dvt_array *dst, dvt_
 }
 
 /* Between devices: contiguous bytes of one dtype. */
-static dvt_status dvti_copy_bytes(dvt_array *dst, dvt_array *src) {
+static dvt_status dvti_copy_bytes_in_mode(dvt_array *dst, dvt_array *src) {
     dvti_device *to = dst->storage->device, *from = src->storage->device;
     dvti_counters *c = dvti_stats();
     int64_t bytes = dvt_nbytes(src);
@@ -137,6 +137,14 @@ static dvt_status dvti_copy_bytes(dvt_array *dst, dvt_array *src) {
     dvti_atomic_add(&c->between_count, 1);
     dvti_atomic_add(&c->between_bytes, bytes);
     return to->backend->copy_from(to, d, from, s, bytes);
+}
+
+/* Modelled times of virtual GPUs are floats too. */
+static dvt_status dvti_copy_bytes(dvt_array *dst, dvt_array *src) {
+    const dvti_float_mode mode = dvti_float_mode_begin();
+    dvt_status status = dvti_copy_bytes_in_mode(dst, src);
+    dvti_float_mode_end(&mode);
+    return status;
 }
 
 DVTI_FN dvt_status dvti_copy_elements(const char *function, dvt_array *dst, dvt_array *src) {
@@ -197,6 +205,7 @@ DVTI_FN dvt_status dvti_write_host(const char *function, dvt_array *x, const voi
     dvt_scope_guard scope;
     dvt_array *landed = x;
     dvt_status status = DVT_OK;
+    dvti_float_mode mode;
     if (bytes == 0)
         return DVT_OK;
     scope = dvt_scope_begin();
@@ -206,8 +215,10 @@ DVTI_FN dvt_status dvti_write_host(const char *function, dvt_array *x, const voi
         dvti_atomic_add(&dvti_stats()->to_device_count, 1);
         dvti_atomic_add(&dvti_stats()->to_device_bytes, bytes);
     }
+    mode = dvti_float_mode_begin();
     status = landed ? device->backend->upload(device, dvti_view_of(landed).data, src, bytes)
                     : dvti_failure();
+    dvti_float_mode_end(&mode);
     if (status == DVT_OK && landed != x)
         status = dvti_copy_on_device(function, x, landed);
     dvt_scope_end(&scope);

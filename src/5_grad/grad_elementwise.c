@@ -43,9 +43,11 @@ static dvt_array *dvti_grad_pow_a(dvt_array *g, dvt_array *a, dvt_array *b) {
 /* The same for a number. As dvt_pow, it names the cases that need no power; dvti_grad_reads knows
    which read what. */
 static dvt_array *dvti_grad_pow_scalar(dvt_array *g, dvt_array *x, double s, dvt_array *y) {
+    if (x->dtype != DVT_F64)
+        s = dvti_round_as(DVT_F32, s); /* what the operation took */
     if (s == 0)
         return dvti_no_gradient(g);
-    if (s == 1)
+    if (s == 1 && !dvt_is_recording())
         return g;
     if (s == 2)
         return dvt_mul(g, dvt_mul_scalar(x, 2));

@@ -94,22 +94,23 @@ static bool dvti_file_create(dvti_file_out *out, const dvti_fd_info *like) {
 /* What exists is opened first: that tells whether it may be written to, what it is, and what its
    successor must look like. */
 static bool dvti_file_open(dvti_file_out *out) {
-    int given = dvti_fd_of_path(out->path), error;
     dvti_fd_info info;
-    if (given >=
-        0) { /* its own descriptor: opening would cut the file off, or begin at its start again */
-        if (given == 1)
-            fflush(stdout);
-        errno = 0;
-        out->fd = dvti_fd_duplicate(given);
-        return out->fd >= 0 || dvti_file_fail(out, "written", errno, dvti_file_advice);
-    }
+    int given, error;
     errno = 0;
     out->target = dvti_file_target(out->path);
     error = errno;
     if (!out->target)
         return error == ENOMEM ? dvti_file_fail_memory(out, strlen(out->path))
                                : dvti_file_fail(out, "written", error, dvti_file_advice);
+    given = dvti_fd_of_path(out->target);
+    if (given >= 0) {
+        /* Its own descriptor: opening would cut the file off, or begin at its start again. */
+        if (given == 1)
+            fflush(stdout);
+        errno = 0;
+        out->fd = dvti_fd_duplicate(given);
+        return out->fd >= 0 || dvti_file_fail(out, "written", errno, dvti_file_advice);
+    }
     errno = 0;
     out->fd = dvti_fd_open_write(out->target, &info);
     error = errno;

@@ -407,20 +407,18 @@ static bool dvti_block_prepare(dvt_block *block, dvt_array *x) {
     return true;
 }
 
-static DVTI_TLS int dvti_forward_depth;
+static DVTI_TLS dvti_nesting dvti_forwards;
 
-static dvt_array *dvti_block_compute(dvt_block *block, dvt_array *x) {
+static dvt_array *dvti_block_compute(dvt_block *block, dvt_array *x, int depth) {
     dvt_array *y;
-    if (dvti_forward_depth >= DVTI_MOST_NESTED) {
+    if (depth < 0) {
         dvti_fail(DVT_ERR_VALUE,
                   "forward runs inside forward more than %d deep; expected fewer: does a forward "
                   "function call dvt_forward on its own block?",
                   DVTI_MOST_NESTED);
         return NULL;
     }
-    dvti_forward_depth++;
     y = block->desc.forward(block, block->desc.user, x);
-    dvti_forward_depth--;
     if (!y && dvt_error_code() == DVT_OK)
         dvti_fail(DVT_ERR_VALUE, "the forward function returned NULL without an error");
     return y;
@@ -431,23 +429,28 @@ DVT_API dvt_array *dvt_forward(dvt_block *net, dvt_array *x) {
     dvti_error_frame outer;
     dvt_scope_guard scope;
     dvt_array *y = NULL;
+    int depth;
     if (!net || !x) {
         dvti_null("dvt_forward", net ? "x" : "net");
         return NULL;
     }
+    depth = dvti_nesting_enter(&dvti_forwards);
     scope = dvt_scope_begin();
     /* Errors of a block name this one alone, not those around it. */
     outer = dvti_set_error_frame(none);
+    if (depth == 0)
+        outer = none; /* a forward that an exception ended has left its own */
     if (dvti_tracing.visit)
         dvti_tracing.visit(dvti_tracing.user, net, NULL);
     dvti_set_error_frame(dvti_block_frame(net));
     if (dvti_block_prepare(net, x))
-        y = dvti_block_compute(net, x);
+        y = dvti_block_compute(net, x, depth);
     dvti_set_error_frame(none);
     if (y && dvti_tracing.visit)
         dvti_tracing.visit(dvti_tracing.user, net, y);
     dvt_keep(y);
     dvt_scope_end(&scope);
     dvti_set_error_frame(outer);
+    dvti_nesting_leave(&dvti_forwards, depth);
     return y;
 }

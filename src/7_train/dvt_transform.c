@@ -196,27 +196,28 @@ static dvt_array *dvti_transform_run(dvt_transform *t, dvt_array *x) {
     }
 }
 
-static DVTI_TLS int dvti_apply_depth;
+static DVTI_TLS dvti_nesting dvti_applications;
 
 DVT_API dvt_array *dvt_transform_apply(dvt_transform *transform, dvt_array *x) {
     dvt_scope_guard scope;
     dvt_array *y;
+    int depth;
     if (!transform || !x) {
         dvti_null("dvt_transform_apply", transform ? "x" : "transform");
         return NULL;
     }
-    if (dvti_apply_depth >= DVTI_MOST_NESTED) {
+    depth = dvti_nesting_enter(&dvti_applications);
+    if (depth < 0) {
         dvti_fail(DVT_ERR_VALUE,
                   "dvt_transform_apply: it runs inside itself more than %d deep; expected fewer: "
                   "does a function given to dvt_transform_new apply its own transform?",
                   DVTI_MOST_NESTED);
         return NULL;
     }
-    dvti_apply_depth++;
     scope = dvt_scope_begin();
     y = (dvt_array *)dvt_keep(dvti_transform_run(transform, x));
     dvt_scope_end(&scope);
-    dvti_apply_depth--;
+    dvti_nesting_leave(&dvti_applications, depth);
     return y;
 }
 

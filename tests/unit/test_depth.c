@@ -1,6 +1,7 @@
 /* Nothing recurses without a bound: what input nests is refused, or followed by a loop, also in threads with a small stack. */
 #include "dvt_test.h"
 #include <limits.h>
+#include <setjmp.h>
 #include <string.h>
 #if !defined(DEVTENSOR_NO_NN)
 #if !defined(DEVTENSOR_NO_THREADS) && !defined(_WIN32) && !defined(__SANITIZE_ADDRESS__) &&        \
@@ -115,8 +116,8 @@ static void run_deep(void) {
     dvt_block *net = dvt_sequential(), *inner;
     int depth;
     char text[64];
-    inner = nest_outside_in(net, 98, &depth);
-    CHECK_INT(depth, 98);
+    inner = nest_outside_in(net, 99, &depth); /* and one more: as deep as blocks may be */
+    CHECK_INT(depth, 99);
     CHECK_INT(dvt_block_add_child(inner, dvt_dense(2, DVT_LINEAR)), DVT_OK);
     CHECK_INT(dvt_initialize(net, dvt_init_one(), DVT_CONTEXTS(dvt_cpu()), false), DVT_OK);
     CHECK_VALUES(dvt_forward(net, dvt_ones(DVT_SHAPE(1, 3), DVT_F32, dvt_cpu())), 0, 3, 3);
@@ -178,6 +179,39 @@ static void forward_without_end(void) {
         dvt_clear_error();
     }
 }
+
+/* A host's longjmp, or a C++ exception, ends a forward that then never returns. */
+#if !defined(_WIN32)
+static jmp_buf left_by;
+
+static dvt_array *jumps_out(dvt_block *self, void *user, dvt_array *x) {
+    (void)self;
+    (void)user;
+    (void)x;
+    longjmp(left_by, 1);
+}
+
+DVT_TEST(depth_of_forward_that_is_left) {
+    static volatile int i;
+    dvt_block_desc desc;
+    dvt_block *jumper, *net = small_net();
+    memset(&desc, 0, sizeof desc);
+    desc.kind = "Jumper";
+    desc.forward = jumps_out;
+    jumper = dvt_block_new(&desc);
+    dvt_initialize(net, dvt_init_one(), DVT_CONTEXTS(dvt_cpu()), false);
+    for (i = 0; i < 250; i++) {
+        dvt_scope_guard scope = dvt_scope_begin();
+        if (setjmp(left_by) == 0)
+            dvt_forward(jumper, dvt_ones(DVT_SHAPE(1, 3), DVT_F32, dvt_cpu()));
+        dvt_scope_end(&scope);
+    }
+    CHECK_VALUES(dvt_forward(net, dvt_ones(DVT_SHAPE(1, 3), DVT_F32, dvt_cpu())), 0, 3, 3);
+    CHECK(dvt_ones(DVT_SHAPE(-1), DVT_F32, dvt_cpu()) == NULL);
+    CHECK(strstr(dvt_error(), "Jumper") == NULL);
+    dvt_clear_error();
+}
+#endif
 
 DVT_TEST(depth_of_forward) {
     forward_without_end();

@@ -201,6 +201,18 @@ DVT_TEST(files_descriptors) {
     free(bytes);
     CHECK_REFUSED(dvt_save_npy(path, numbers()), DVT_ERR_IO, path); /* closed */
     CHECK(remove(in_folder("x")) == 0);
+    /* through a symbolic link, as containers have for logs */
+    file = open(in_folder("x"), O_RDWR | O_CREAT, 0600);
+    CHECK(file >= 0 && write(file, "before", 6) == 6);
+    snprintf(path, sizeof path, "/dev/fd/%d", file);
+    CHECK(symlink(path, in_folder("link")) == 0);
+    CHECK(dvt_save_npy(in_folder("link"), numbers()) == DVT_OK);
+    close(file);
+    free(golden_file(in_folder("x"), &n));
+    CHECK_INT(n, 6 + 128 + 16);
+    CHECK(remove(in_folder("link")) == 0 && remove(in_folder("x")) == 0);
+    /* a path shorter than the names of descriptors */
+    CHECK(dvt_save_npy("d.npy", numbers()) == DVT_OK && remove("d.npy") == 0);
     CHECK(rmdir(folder) == 0);
 }
 
