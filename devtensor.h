@@ -65873,8 +65873,10 @@ static void dvti_nn_text_indented(dvti_text *text, const char *from, int indent)
     }
 }
 
-/* What the block's describe function writes; longer texts than the stack's need memory, and are cut without it. */
-static void dvti_block_described(dvti_text *text, const dvt_block *block, int indent) {
+/* What the block's describe function writes; longer texts than the stack's need memory, and are cut
+   without it. Not inlined, since the function that calls it recurses. */
+static DVTI_NOINLINE void dvti_block_described(dvti_text *text, const dvt_block *block,
+                                               int indent) {
     char brief[400], *large = NULL;
     size_t length = block->desc.describe(block, block->desc.user, brief, sizeof brief);
     if (length >= sizeof brief && (large = (char *)dvti_alloc(length + 1)) != NULL)
