@@ -129,7 +129,7 @@ DVT_TEST(depth_of_blocks) {
     dvt_block *net = dvt_dense(1, DVT_LINEAR), *other;
     int i, depth;
     in_thread_of(64, use_deepest);
-    in_thread_of(128, run_deep);   /* what computes needs some of it too */
+    in_thread_of(256, run_deep);   /* a product alone needs 63 KiB with clang -O3 */
     for (i = 0; i < 100000; i++) { /* inside out */
         other = dvt_sequential();
         if (dvt_block_add_child(other, net) != DVT_OK)
@@ -215,7 +215,7 @@ DVT_TEST(depth_of_forward_that_is_left) {
 
 DVT_TEST(depth_of_forward) {
     forward_without_end();
-    in_thread_of(128, forward_without_end);
+    in_thread_of(256, forward_without_end);
 }
 
 /* ---- data ---- */
