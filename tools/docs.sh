@@ -26,7 +26,7 @@ table() { # what doc_tables prints, or the rows of tests/matrix; the document
     fi
 }
 check=$1
-table summary README.md
+table summary docs/OPERATIONS.md
 table operations docs/OPERATIONS.md
 table accuracy docs/OPERATIONS.md
 table errors docs/ERRORS.md

@@ -1,27 +1,51 @@
-"""Puts the summaries of tables of run.py into the README, between its two markers: readme.py TABLE... README. With --check in front it only
-says whether that would change anything; without a TABLE those that the README has."""
+"""Writes the speed rows of the README from the summary of a table that run.py wrote.
+
+    readme.py [TABLE] README           writes them between the README's two markers
+    readme.py --check README           only says whether that would change anything
+
+Without a TABLE the one that the README links is taken.
+"""
 import os
 import re
 import sys
+import textwrap
 
-SUBJECT = "How many times the speed of the best other library devtensor has, by kind of work"
+BEGIN, END = "<!-- bench-cpu: begin -->", "<!-- bench-cpu: end -->"
+ROWS = ["matrix products, float32", "vector functions, float32", "along axes, float32",
+        "convolutions, ResNet shapes", "LeNet training step", "one operation on 3 floats"]
+
+
+def summary(text):
+    """The summary's cells by title and number of threads."""
+    block = re.search(r"^## Summary\n\n(.*?)\n\n", text, re.M | re.S)
+    lines = [] if not block else [line.strip("|").split("|") for line in block[1].splitlines()[2:]]
+    return {(cells[0].strip(), cells[1].strip()): [cell.strip() for cell in cells[2:]]
+            for cells in lines}
 
 
 def part(table, readme):
     with open(table, encoding="utf-8") as file:
         text = file.read()
-    machine = re.search(r"^Machine: (.*?)\. Command: (`.*?`)", text, re.M)
-    summary = re.search(r"^## Summary\n\n(.*?)\n\n", text, re.M | re.S)
+    machine = re.search(r"^Machine: (.*?), \d+ threads;", text, re.M)
+    commit = re.search(r", devtensor at (\w+)\.", text)
     peers = re.search(r"\. Peers: (.*?)\. Medians", text)
-    code = re.search(r", devtensor at (\w+)\.", text)
-    if not machine or not summary or not peers or not code:
-        sys.exit(f"{table} has no machine, no commit, no peers or no summary: it was not written by run.py, or by a run that ended early")
+    cells = summary(text)
+    missing = [title for title in ROWS if (title, "1") not in cells]
+    if not machine or not commit or not peers or missing:
+        sys.exit(f"{table} lacks its machine, commit, peers or rows {missing}: run.py did not write it, "
+                 "or did not finish")
     stem = os.path.relpath(table, os.path.dirname(os.path.abspath(readme)))[:-3]
     day = re.match(r"[\d-]*\d", os.path.basename(table))[0]
-    return (f"{machine[1]}, {day}, {machine[2]}, devtensor at {code[1]}, beside {peers[1]}: speed over the best peer of each row, or how many times less "
-            f"time, memory or room it takes (above 1: devtensor is ahead; empty: not measured with PyTorch).\n\n"
-            f"![{SUBJECT}]({stem}-summary.svg)\n\n{summary[1]}\n\nAll rows: [{stem}.md]({stem}.md), drawn in "
-            f"[{stem}.svg]({stem}.svg).")
+    names = ", ".join(peer.split()[0] for peer in peers[1].split(", "))
+    lines = ["| speed of `cpu()` over the best peer | 1 thread | 2 threads | over PyTorch, 1 thread |",
+             "|---|---|---|---|"]
+    for title in ROWS:
+        one, two = cells[title, "1"], cells.get((title, "2"))
+        lines.append(f"| {title} | {one[1]} | {two[1] if two else ''} | {one[3]} |")
+    words = textwrap.fill(f"Geometric means; above 1 devtensor is faster. {machine[1]}, {day}, commit {commit[1]}, "
+                          f"`make bench-cpu`. Peers: {names}. All rows and versions: [{stem}.md]({stem}.md).",
+                          100, break_on_hyphens=False, break_long_words=False)
+    return "\n".join(lines) + f"\n\n{words}"
 
 
 def main():
@@ -29,14 +53,15 @@ def main():
     *tables, readme = sys.argv[2 if check else 1:]
     with open(readme, encoding="utf-8") as file:
         old = file.read()
-    tables = tables or [os.path.join(os.path.dirname(readme), link) for link in re.findall(r"All rows.*?\]\((.*?\.md)\)", old)]
-    text = "\n\n".join(part(table, readme) for table in tables)
-    begin, end = "<!-- bench-cpu: begin -->", "<!-- bench-cpu: end -->"
-    if begin not in old or end not in old:
-        sys.exit(f"{readme} has no markers {begin} and {end}")
-    new = old[:old.index(begin)] + begin + "\n" + text + "\n" + old[old.index(end):]
+    if BEGIN not in old or END not in old:
+        sys.exit(f"{readme} has no markers {BEGIN} and {END}")
+    linked = re.findall(r"\]\((\S*-cpu\.md)\)", old)
+    if not tables and not linked:
+        sys.exit(f"{readme} links no table, and none was given")
+    table = tables[0] if tables else os.path.join(os.path.dirname(readme), linked[0])
+    new = old[:old.index(BEGIN)] + BEGIN + "\n" + part(table, readme) + "\n" + old[old.index(END):]
     if check:
-        sys.exit(0 if new == old else f"{readme} has not what {' '.join(tables)} say; run python3 bench/cpu/readme.py {readme}")
+        sys.exit(0 if new == old else f"{readme} does not show {table}; run python3 bench/cpu/readme.py {readme}")
     with open(readme, "w", encoding="utf-8") as file:
         file.write(new)
 

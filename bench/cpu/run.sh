@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs what the comparison wants, where it can, and runs it: run.py, or with "flags PROGRAM..." flags.py. Environment: BUILD, PYTHON; ROW,
 # SHORT, THREADS, OUT as run.py has them. What is missing in the end is left out of the table, which says so.
-# bench/cpu/readme.py TABLE... README.md puts the summaries of tables into the README.
+# bench/cpu/readme.py TABLE README.md writes six rows of the summary into the README.
 : "${BUILD:=build/release}" "${PYTHON:=python3}"
 here=$(dirname "$0")
 command -v "$PYTHON" >/dev/null 2>&1 || { echo "the comparison needs Python 3; it is left out"; exit 0; }
