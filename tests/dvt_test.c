@@ -125,6 +125,21 @@ int dvt_test_equal(dvt_array *x, const double *expected, int64_t n, double toler
     return ok;
 }
 
+/* A line now and then, so that long runs are seen to go on. */
+static void say_where(const dvt_test *test, int verbose, long done) {
+    static double said;
+    const double now = dvt_seconds();
+    if (verbose)
+        return;
+    if (said == 0)
+        said = now;
+    if (now - said < 30)
+        return;
+    said = now;
+    printf("   %ld tests done, at %s\n", done, test->name);
+    fflush(stdout);
+}
+
 static int run_one(dvt_test *test, int verbose) {
     dvt_stats before, after;
     double start = dvt_seconds();
@@ -192,8 +207,10 @@ int main(int argc, char **argv) {
             continue;
         if (verbose == 2)
             printf("%s\n", test->name);
-        else
+        else {
+            say_where(test, verbose, counts[0] + counts[1] + counts[2]);
             counts[run_one(test, verbose)]++;
+        }
     }
     printf("%ld checks\n", checks);
     printf("%ld passed, %ld failed, %ld skipped\n", counts[0], counts[1], counts[2]);

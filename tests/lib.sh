@@ -12,10 +12,13 @@ skip() { # name, reason
     skipped=$((skipped + 1))
     echo "SKIP $1: $2"
 }
+# What runs now, for run.sh's line about a suite that is quiet for long.
+doing() { [ -z "${DVT_DOING:-}" ] || echo "$1" >"$DVT_DOING"; }
 # try NAME COMMAND...: passes when the command succeeds, else shows the end of what it said.
 try() {
     try_name=$1
     shift
+    doing "$try_name"
     if "$@" >"$BUILD/try.log" 2>&1; then
         pass
     else
@@ -27,6 +30,7 @@ try() {
 script() {
     script_name=$1
     shift
+    doing "$script_name"
     "$@" >"$BUILD/script.log" 2>&1
     code=$?
     closing=$(grep '^[0-9]* passed, [0-9]* failed, [0-9]* skipped$' "$BUILD/script.log" | tail -n 1)

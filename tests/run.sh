@@ -1,7 +1,7 @@
 #!/bin/sh
 # Runs suites one after the other: programs, or scripts that end in .sh. Each must end in "N passed, N failed, N skipped"; one that
 # does not has crashed, and counts as a failure. The last line is the sum. Each suite's processor time, which does not depend on what else
-# the machine does, is printed after it.
+# the machine does, is printed after it. A suite that prints nothing for 50 s is said to go on, and at what.
 # usage: run.sh SUITE...
 : "${BUILD:=build}"
 # A machine with a card gives the same results as one without: only tests/cuda uses it. DEVTENSOR_CUDA=1 lets all suites see it.
@@ -14,9 +14,24 @@ processor_seconds() { # of all children so far, into `spent`; `times` must not r
     times >"$BUILD/suite.times"
     spent=$(awk 'NR == 2 { split($1, u, "m"); split($2, s, "m"); printf "%d", 60 * (u[1] + s[1]) + u[2] + s[2] }' "$BUILD/suite.times")
 }
+export DVT_DOING="$PWD/$BUILD/doing" # see lib.sh
+heartbeat() {
+    seen=
+    waited=0
+    while sleep 50 >/dev/null 2>&1; do
+        waited=$((waited + 50))
+        size=$(wc -c <"$log")
+        [ "$size" != "$seen" ] || echo "   $suite goes on after $waited s, at $(tail -n 1 "$DVT_DOING")"
+        seen=$size
+    done
+}
 for suite in "$@"; do
     echo "== $suite"
     log=$BUILD/suite.log
+    : >"$log"
+    echo "its beginning" >"$DVT_DOING"
+    heartbeat &
+    beat=$!
     processor_seconds
     before=$spent
     case $suite in
@@ -24,6 +39,8 @@ for suite in "$@"; do
     *) { "$suite" 2>&1; echo $? >"$BUILD/suite.rc"; } | tee "$log" ;;
     esac
     read -r rc <"$BUILD/suite.rc"
+    kill $beat
+    wait $beat 2>/dev/null
     processor_seconds
     echo "-- $suite: $((spent - before)) s of processor time"
     counts=$(tail -n 1 "$log" | sed -n 's/^\([0-9][0-9]*\) passed, \([0-9][0-9]*\) failed, \([0-9][0-9]*\) skipped$/\1 \2 \3/p')

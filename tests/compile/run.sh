@@ -16,6 +16,7 @@ running=0
 start() { # name, function and its arguments
     name=$1
     shift
+    doing "$name"
     ( (set -e; "$@") >"$D/$name.log" 2>&1; echo $? >"$D/$name.rc") &
     cases="$cases $name"
     running=$((running + 1))

@@ -65,7 +65,9 @@ export CUDA_WORK SIM BUILD CC CXX LIBRARY LIBS MAKE CUDA_HOME CARD FULL DVT_TEST
 JOBS=${JOBS:-$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)}
 for part in "$@"; do rm -f "$D/parts/$part.log" "$D/parts/$part.times"; done
 for part in "$@"; do echo "$part"; done |
-    xargs -n 1 -P "$JOBS" sh -c 'sh tests/cuda/part.sh "$1" >"$0/parts/$1.log" 2>&1' "$D"
+    xargs -n 1 -P "$JOBS" sh -c '[ -z "${DVT_DOING:-}" ] || echo "cuda/$1" >"$DVT_DOING"
+        sh tests/cuda/part.sh "$1" >"$0/parts/$1.log" 2>&1
+        echo "   cuda/$1: $(tail -n 1 "$0/parts/$1.log")"' "$D"
 for part in "$@"; do
     echo "-- cuda/$part ($(cat "$D/parts/$part.times" 2>/dev/null) of processor time)"
     script "cuda/$part" cat "$D/parts/$part.log"

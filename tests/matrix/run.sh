@@ -46,7 +46,7 @@ for name in $names; do
 done | sort -u >"$D/objects.txt"
 tr '\n' '\0' <"$D/objects.txt" | xargs -0 -r -n 1 -P "$JOBS" sh -c 'eval "$0"' >"$D/objects.log" 2>&1
 for name in $names; do echo "$name"; done |
-    xargs -n 1 -P "$JOBS" sh -c 'mkdir -p "$D/$0"; sh tests/matrix/row.sh "$0" >"$D/$0/row.log" 2>&1'
+    xargs -n 1 -P "$JOBS" sh -c 'mkdir -p "$D/$0"; [ -z "${DVT_DOING:-}" ] || echo "row $0" >"$DVT_DOING"; sh tests/matrix/row.sh "$0" >"$D/$0/row.log" 2>&1'
 for name in $names; do
     echo "-- matrix/$name ($(cat "$D/$name/times" 2>/dev/null) of processor time)"
     script "matrix/$name" cat "$D/$name/row.log"
