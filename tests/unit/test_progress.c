@@ -1,6 +1,26 @@
 /* Progress lines and training curves. Their text is a function of the state, so it is compared whole. */
 #include "../dvt_test.h"
 #if !defined(DEVTENSOR_NO_NN)
+#include <unistd.h>
+
+/* Progress that is drawn goes to stderr: not to the terminal of who runs the tests. */
+static int hide_stderr(void) {
+    FILE *file = tmpfile();
+    int kept = dup(2);
+    CHECK(file && kept >= 0);
+    fflush(stderr);
+    if (file)
+        dup2(fileno(file), 2);
+    if (file)
+        fclose(file);
+    return kept;
+}
+
+static void show_stderr(int kept) {
+    fflush(stderr);
+    dup2(kept, 2);
+    close(kept);
+}
 
 static const char *line_of(const dvt_progress *p, double seconds, int width) {
     static char line[512];
@@ -10,6 +30,7 @@ static const char *line_of(const dvt_progress *p, double seconds, int width) {
 }
 
 DVT_TEST(progress_plain_line) {
+    const int kept = hide_stderr();
     dvt_progress *p = dvt_progress_new("epoch 1", 60000);
     dvt_progress_update(p, 27000, 0.43214);
     CHECK_STR(line_of(p, 10, 0), "epoch 1  45%  27000/60000  2700/s  loss 0.4321  0:12 left");
@@ -20,9 +41,11 @@ DVT_TEST(progress_plain_line) {
     CHECK_STR(line_of(p, 3723.2, 0), "epoch 1 100%  60000/60000  16.1/s  loss 0.0000  in 1:02:03");
     dvt_progress_update(p, 1, (double)NAN);
     CHECK_STR(line_of(p, 4, 0), "epoch 1   0%  1/60000  0.25/s  66:39:56 left");
+    show_stderr(kept);
 }
 
 DVT_TEST(progress_bar) {
+    const int kept = hide_stderr();
     dvt_progress *p = dvt_progress_new("train", 8);
     dvt_progress_update(p, 4, 0.5);
     CHECK_STR(line_of(p, 2, 79),
@@ -40,10 +63,12 @@ DVT_TEST(progress_bar) {
     dvt_progress_update(p, 0, 0.5);
     CHECK(strstr(line_of(p, 2, 79), "[>  ") != NULL);
     dvt_progress_finish(p);
+    show_stderr(kept);
 }
 
 /* At every width, and for titles of every kind, the line stays inside. */
 DVT_TEST(progress_fits_any_width) {
+    const int kept = hide_stderr();
     static const char *const titles[] = {
         "", "short", "a title that is much longer than what a narrow terminal has room for",
         "\xe8\xae\xad\xe7\xbb\x83\xe4\xb8\x80\xe4\xb8\xaa\xe7\xbd\x91\xe7\xbb\x9c"};
@@ -62,9 +87,11 @@ DVT_TEST(progress_fits_any_width) {
             CHECK(((unsigned char)line[0] & 0xC0) != 0x80);
         }
     }
+    show_stderr(kept);
 }
 
 DVT_TEST(progress_corners) {
+    const int kept = hide_stderr();
     dvt_progress *p = dvt_progress_new("none", 0);
     char small[8];
     dvt_progress_update(p, 5, 1);
@@ -85,6 +112,7 @@ DVT_TEST(progress_corners) {
     CHECK_INT(dvt_progress_format(NULL, 1, 0, small, sizeof small), 0);
     dvt_progress_update(NULL, 1, 1);
     dvt_progress_finish(NULL);
+    show_stderr(kept);
 }
 
 /* ---- curves ---- */
