@@ -5,7 +5,7 @@ A block with `int main` is a program. Any other is a piece: it becomes the body 
 behind. Both run without and with two virtual GPUs. A comment on the line above the fence changes that:
 
     <!-- check: with STATEMENTS -->      what the text around the piece has already declared
-    <!-- check: insert FILE after TEXT -->  a change to the sources: see tests/check/adding_an_op.sh
+    <!-- check: insert FILE after TEXT -->  a change to the sources: see tests/check/worked_examples.sh
     <!-- check: skip REASON -->          counted, with its reason
 
 Environment: CC, BUILD, LIBRARY, LIBS, as the Makefile sets them.

@@ -77,7 +77,7 @@ if has "$PYTHON"; then
     try "the README's measurements are its table's" "$PYTHON" bench/cpu/readme.py --check README.md
     script "cells of the tutorials" sh tests/check/tutorial_cells.sh
     script "blocks of the documents" "$PYTHON" tests/check/blocks.py
-    script "the worked example" sh tests/check/adding_an_op.sh
+    script "the worked examples" sh tests/check/worked_examples.sh
 else
     skip "blocks of the documents" "$PYTHON is not installed"
 fi
