@@ -61,6 +61,11 @@ words() { # the pattern does not match itself
 }
 try "no promises for later" words
 
+if has "$PYTHON" && has git && git rev-parse --git-dir >/dev/null 2>&1; then
+    "$PYTHON" tests/check/prose.py --count >"$BUILD/prose.txt" # not yet a check: these places are left
+    awk '{ n[$1] += $3 } END { for (rule in n) print "note: prose: " n[rule] " places of rule " rule }' "$BUILD/prose.txt"
+fi
+
 # ---- documents ----
 links() { # every relative link of a document leads somewhere
     bad=$(for file in ./*.md docs/*.md tests/*.md bench/*.md; do
