@@ -95,6 +95,7 @@ help:
 	@echo 'make bench            cpu() beside other libraries, with the budgets; tables and charts to bench/results/'
 	@echo '                      SHORT=1: a selection in five minutes; ROW=text, THREADS=1 or 2: a part, printed only; OUT=folder'
 	@echo 'make bench-cpu        the same without the budgets'
+	@echo 'make bench-before     BASE=commit: the same rows, before and now, without other libraries'
 	@echo 'make bench-budgets    bytes, compile times, sizes; make bench-accuracy: LeNet'
 	@echo 'make bench-jit        what compiling the CUDA kernels costs when nothing is cached'
 	@echo 'make bench-flags      the kernels of programs compiled with -O0 and -Os beside -O2'
@@ -188,6 +189,13 @@ $B/bench/cpu/blas $B/bench/cpu/sleef $B/bench/cpu/machine: $B/%: %.c bench/cpu/r
 	@mkdir -p $(@D)
 	@$(COMPILE) $(FLAGS) $(OPENMP) -Wno-psabi $< -o $@ $(LIBS)
 
+# BASE=commit: the kernels of that commit next to those of the working tree, row by row. ROW=text: a part.
+bench-before: $B/bench/cpu/ours
+	@test -n "$(BASE)" || { echo 'BASE=commit says what to compare with'; exit 2; }
+	@rm -rf build/before && mkdir -p build/before && git archive $(BASE) | tar -x -C build/before
+	@$(MAKE) -s -C build/before build/release/bench/cpu/ours
+	@$(PYTHON) bench/cpu/before.py --row "$(ROW)" build/before/build/release/bench/cpu/ours $B/bench/cpu/ours
+
 bench-accuracy: $B/bench/lenet_accuracy
 	@$B/bench/lenet_accuracy $(ARGS)
 
@@ -274,4 +282,4 @@ $(EXAMPLES) $(BENCH): %: %.program.o $(LIBRARY)
 
 -include $(shell find build/$(config) -name '*.d' 2>/dev/null)
 
-.PHONY: help run test gpu-check unit unit-quiet tiers test-long matrix fuzz fuzz-replay check header docs bench bench-budgets bench-flags bench-jit bench-accuracy bench-cpu bench-fork-join bench-heap examples install format clean
+.PHONY: help run test gpu-check unit unit-quiet tiers test-long matrix fuzz fuzz-replay check header docs bench bench-budgets bench-flags bench-jit bench-accuracy bench-before bench-cpu bench-fork-join bench-heap examples install format clean
