@@ -61,8 +61,12 @@ static void end(runner_case *c) {
 /* ---- products: the libraries beside us write into a C that exists, and so do we ---- */
 static void call_mm(runner_case *c) {
     state *s = (state *)c->user;
-    must(dvt_matmul_into(s->last, s->in[0], s->in[1], s->n[0] != 0, s->n[1] != 0) != NULL,
-         "dvt_matmul_into");
+    dvt_matmul_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.transpose_a = s->n[0] != 0;
+    desc.transpose_b = s->n[1] != 0;
+    desc.out = s->last;
+    must(dvt_matmul_with(s->in[0], s->in[1], &desc) != NULL, "dvt_matmul_with");
 }
 
 static void call_mm_norms(runner_case *c) {

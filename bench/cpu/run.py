@@ -161,7 +161,7 @@ def main():
     head = [f"# cpu() beside other libraries, {datetime.date.today()}\n",
             f"Machine: {machine()}. Command: `{command}`, devtensor at {commit()}. Peers: {versions(a.python)}. Medians of {3 if a.short else samples} to {MOST} samples "
             "taken in turn (three where they last long), of ratios too, of which a round of samples gives one; every result was compared with float64 in the "
-            "same run. Products of matrices are written into an array that exists, by everybody (`dvt_matmul_into`). Larger is better; the column in bold is devtensor over the best peer.\n"]
+            "same run. Products of matrices are written into an array that exists, by everybody (`dvt_matmul_with`). Larger is better; the column in bold is devtensor over the best peer.\n"]
     part = "".join(f"-{word}" for word in re.findall(r"\w+", a.row.lower()))  # a part does not replace the whole table
     stem = os.path.join(a.out, f"{datetime.date.today()}-cpu{part}") if a.out else ""
     if a.out:

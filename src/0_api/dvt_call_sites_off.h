@@ -302,9 +302,7 @@
 #undef dvt_softmax
 #undef dvt_log_softmax
 #undef dvt_matmul
-#undef dvt_matmul_as
-#undef dvt_matmul_t
-#undef dvt_matmul_into
+#undef dvt_matmul_with
 #undef dvt_dot
 #undef dvt_concat
 #undef dvt_stack

@@ -158,26 +158,37 @@ DVT_API dvt_array *dvt_log_softmax(dvt_array *x, int axis);
 
 /* ---- matrix products. Sums run in a fixed order; float16 and bfloat16 are summed in float32. ----
  */
-/* (..., n, k) x (..., k, m) -> (..., n, m), batch axes broadcast; one-dimensional arguments as in
- * NumPy. */
+/* Multiplies the matrices of a and b: NumPy's matmul.
+   Shapes: (..., n, k) x (..., k, m) -> (..., n, m); batch axes broadcast; one axis is a row (a) or a column (b), and leaves the result.
+   Copies: where a and b have different dtypes.  Waits: no.  Errors: SHAPE, CONTEXT. */
 DVT_API dvt_array *dvt_matmul(dvt_array *a, dvt_array *b);
-/* dvt_matmul of a and b converted to a dtype (as dvt_astype does), which is the result's: NumPy's matmul(a, b, dtype=..., casting='unsafe').
-   So integers of 8 bits have sums that do not wrap at 8 bits: DVT_I32 for them is made without converted copies on cpu(), by the kernels of
-   float32. Products of wider integers go by plain loops, many times slower. Integer results have no history, and no gradient. Errors: DTYPE (DVT_BOOL, or no
-   dtype), and those of dvt_matmul. */
-DVT_API dvt_array *dvt_matmul_as(dvt_array *a, dvt_array *b, dvt_dtype dtype);
-/* The same as dvt_matmul with the last two axes of either exchanged first, without copying; one axis
-   stays as it is. */
-DVT_API dvt_array *dvt_matmul_t(dvt_array *a, dvt_array *b, bool transpose_a, bool transpose_b);
-/* Writes dvt_matmul_t(a, b, transpose_a, transpose_b), bit for bit, into dst, which exists and has its shape, and returns dst: NumPy's
-   matmul(a, b, out=dst). What dst contained is not read. Another dtype of dst is converted to as dvt_copy_into does,
-   after the sums, which have the product's dtype: those of int8 wrap at 8 bits; dvt_matmul_as has wider ones.
-   Copies: never where dst is in C order and of the product's dtype, a and b are of one dtype, and dst does not overlap them in memory: then
-   nothing is allocated for the result. Otherwise the product is formed in memory of its own first.  Waits: no.
-   Owns: nothing new; dst belongs to whom it did.  Errors: SHAPE (dst's is not the product's), DTYPE (as of forms that end in _), GRAD
-   (recorded arrays, while recording), VALUE (dst is a broadcast view), and those of dvt_matmul. A call that fails leaves dst as it was; only what fails later in a GPU's queue leaves anything there. */
-DVT_API dvt_array *dvt_matmul_into(dvt_array *dst, dvt_array *a, dvt_array *b, bool transpose_a,
-                                   bool transpose_b);
+
+/* Every field may be combined with every other; all zeros: dvt_matmul. */
+typedef struct dvt_matmul_desc {
+    bool transpose_a,
+        transpose_b; /* exchange the last two axes first, without a copy; one axis stays as it is */
+    bool
+        convert; /* convert a and b to dtype first, which is the result's; false: to their common dtype */
+    dvt_dtype dtype; /* with convert */
+    dvt_array *out;  /* NULL: a new array; else the array that receives the result */
+} dvt_matmul_desc;
+
+/* dvt_matmul with every choice; desc NULL: all zeros. Returns the result, which is desc->out where there is one.
+
+       dvt_matmul_desc d = {0};
+       d.transpose_b = true;
+       d.convert = true, d.dtype = DVT_I32; (a and b are int8: the sums do not wrap at 8 bits)
+       y = dvt_matmul_with(a, b, &d);
+
+   dtype: as NumPy's matmul(..., dtype=..., casting='unsafe'). cpu() multiplies int8 and uint8 to DVT_I32 without converted copies, by float
+   kernels; wider integers are many times slower. Integer results have no history, and no gradient.
+   out: has the result's shape; its old values are not read. Another dtype of out is converted to as dvt_copy_into does, after the sums.
+   Copies: never where out is contiguous and of the product's dtype, a and b are of one dtype, and out does not overlap them; then nothing is
+   allocated either. Otherwise the product is formed in memory of its own first.  Waits: no.  Owns: nothing new with out.
+   Errors: SHAPE (also out's), DTYPE (DVT_BOOL, no dtype, dtype without convert, an out that cannot hold the result), GRAD (recorded
+   arrays with out, while recording), VALUE (out is a broadcast view), CONTEXT. A call that fails leaves out as it was; only what fails later
+   in a GPU's queue leaves anything there. */
+DVT_API dvt_array *dvt_matmul_with(dvt_array *a, dvt_array *b, const dvt_matmul_desc *desc);
 /* NumPy's dot: the last axis of a with the last but one of b (its last, when b has one axis). */
 DVT_API dvt_array *dvt_dot(dvt_array *a, dvt_array *b);
 

@@ -4,7 +4,7 @@
 #define DVTI_RNG_H
 #include "1_base/dvt_base.h"
 
-/* Which generator a launch uses (i[0] of DVTI_K_RANDOM). */
+/* Which generator a launch uses (i[0] of kernel random). */
 typedef enum dvti_rng {
     DVTI_RNG_PHILOX,   /* streams, and keys of DVT_RNG_PHILOX and DVT_RNG_MXNET */
     DVTI_RNG_THREEFRY, /* keys of DVT_RNG_JAX */

@@ -79,7 +79,7 @@ static void dvti_gradients_disown(dvt_array *x) {
 static void dvti_array_destroy(void *object) {
     dvt_array *x = (dvt_array *)object;
     if (x->node)
-        dvti_node_release(x->node);
+        ((dvti_node_head *)(void *)x->node)->release(x->node);
     dvti_gradients_disown(x->grad);
     dvti_storage_release(x->storage);
     dvti_small_free(x, sizeof *x);

@@ -1,4 +1,4 @@
-/* Contexts: values, the default of a thread, the registry of devices, counters. */
+/* Contexts: values, the default of a thread, the devices behind them, counters. */
 #include "2_core/dvt_core.h"
 
 /* ---- values ---- */
@@ -161,97 +161,158 @@ DVT_API void dvt_reset_stats(void) {
     dvti_atomic_store(&c->implicit_reads, 0);
 }
 
-/* ---- the registry: the CPU, and the virtual GPUs that were asked for ---- */
-typedef struct dvti_registry {
-    dvti_mutex lock;
+/* ---- the devices: cpu(), and the gpu(i) that exist or were asked for ---- */
+typedef struct dvti_devices {
     bool ready;
     dvti_device cpu;
     dvti_device gpu[DVT_MAX_GPUS];
     bool open[DVT_MAX_GPUS];
-    int n_virtual;
+    int n_virtual; /* 0: as many gpu(i) as the machine has */
     int64_t virtual_bytes;
-} dvti_registry;
+} dvti_devices;
 
-static dvti_registry dvti_the_registry;
-static dvti_mutex dvti_registry_lock = DVTI_MUTEX_INIT;
-static dvti_atomic dvti_cpu_ready; /* the registry's cpu, which stays as it is */
+static dvti_devices dvti_all_devices;
+static dvti_mutex dvti_devices_lock = DVTI_MUTEX_INIT;
+static dvti_atomic dvti_cpu_ready; /* cpu() is open, and stays as it is */
 
-/* With the lock held: reads the environment once. */
-static dvti_registry *dvti_registry_ready(void) {
-    dvti_registry *r = &dvti_the_registry;
+/* Returns the kind number i of this build; NULL behind the last one. */
+static const dvti_backend_kind *dvti_kind(int i) {
+    const dvti_build *built = dvti_built();
+    return built->kind[i] ? built->kind[i]() : NULL;
+}
+
+/* Returns how many GPUs the machine has. When `number` is one of them, finds its kind and its index there. */
+static int dvti_machine_gpus(int number, const dvti_backend_kind **found, int *index) {
+    const dvti_backend_kind *kind;
+    int n = 0, i;
+    for (i = 0; (kind = dvti_kind(i)) != NULL; i++)
+        if (kind->type == DVT_DEVICE_GPU && !kind->simulates) {
+            int count = kind->count();
+            if (number >= n && number < n + count) {
+                *found = kind;
+                *index = number - n;
+            }
+            n += count;
+        }
+    return DVTI_MIN(n, DVT_MAX_GPUS);
+}
+
+/* The kind that simulates GPUs, where the build has one. */
+static const dvti_backend_kind *dvti_simulating_kind(void) {
+    const dvti_backend_kind *kind;
+    int i;
+    for (i = 0; (kind = dvti_kind(i)) != NULL; i++)
+        if (kind->type == DVT_DEVICE_GPU && kind->simulates)
+            return kind;
+    return NULL;
+}
+
+/* Finds what gpu(number) is: GPUs of the machine in turn, else a simulated one. */
+static const dvti_backend_kind *dvti_kind_of_gpu(int number, int *index) {
+    const dvti_backend_kind *kind = NULL;
+    int n = dvti_machine_gpus(-1, &kind, index);
+    *index = number;
+    if (!n)
+        return dvti_simulating_kind();
+    dvti_machine_gpus(number % n, &kind, index);
+    return kind;
+}
+
+static const dvti_backend_kind *dvti_kind_of_cpu(void) {
+    const dvti_backend_kind *kind;
+    int i;
+    for (i = 0; (kind = dvti_kind(i)) != NULL && kind->type != DVT_DEVICE_CPU; i++) {
+    }
+    return kind;
+}
+
+static dvt_status dvti_devices_open(const dvti_backend_kind *kind, dvti_device *device, dvt_ctx ctx,
+                                    int index, int64_t limit) {
+    memset(device, 0, sizeof *device);
+    if (!kind)
+        return dvti_fail(DVT_ERR_NOT_BUILT, "%s: this build has no backend for it; use dvt_cpu()",
+                         dvt_ctx_name(ctx));
+    device->kind = kind;
+    device->ctx = ctx;
+    device->limit = limit;
+    return kind->open(device, index);
+}
+
+/* With the lock held: opens cpu() and reads the environment, once. */
+static dvti_devices *dvti_devices_ready(void) {
+    dvti_devices *all = &dvti_all_devices;
     const char *bytes;
-    if (r->ready)
-        return r;
+    if (all->ready)
+        return all;
     dvti_log_ready();
-    r->cpu.backend = dvti_cpu_backend();
-    r->cpu.ctx = dvt_cpu();
-    r->n_virtual = (int)dvti_env_int("DEVTENSOR_VIRTUAL_GPUS", 0, DVT_MAX_GPUS, 0);
+    dvti_devices_open(dvti_kind_of_cpu(), &all->cpu, dvt_cpu(), 0, 0); /* never fails */
+    if (dvti_simulating_kind())
+        all->n_virtual = (int)dvti_env_int("DEVTENSOR_VIRTUAL_GPUS", 0, DVT_MAX_GPUS, 0);
     bytes = dvti_env("DEVTENSOR_VIRTUAL_GPU_MEMORY");
-    if (bytes && (r->virtual_bytes = dvti_parse_bytes(bytes)) < 0) {
+    if (bytes && (all->virtual_bytes = dvti_parse_bytes(bytes)) < 0) {
         dvti_log(DVT_LOG_WARNING,
                  "DEVTENSOR_VIRTUAL_GPU_MEMORY=%.40s is no number of bytes such as 64M; ignored",
                  bytes);
-        r->virtual_bytes = 0;
+        all->virtual_bytes = 0;
     }
-    r->ready = true;
+    all->ready = true;
     dvti_atomic_publish(&dvti_cpu_ready, 1);
-    return r;
+    return all;
 }
 
-/* With the lock held. Virtual GPUs stand in front of the cards, and are mapped onto them where there are any. */
-static int dvti_registry_gpus(const dvti_registry *r) {
-    return r->n_virtual ? r->n_virtual : dvti_cuda_count();
+/* With the lock held. The virtual GPUs that were asked for replace the machine's, and are mapped onto them where there are any. */
+static int dvti_devices_gpus(const dvti_devices *all) {
+    const dvti_backend_kind *kind;
+    int index;
+    return all->n_virtual ? all->n_virtual : dvti_machine_gpus(-1, &kind, &index);
 }
 
-static dvt_status dvti_registry_open(const dvti_registry *r, dvti_device *device, dvt_ctx ctx) {
-    int cards = dvti_cuda_count();
-    memset(device, 0, sizeof *device);
-    device->backend = cards ? dvti_cuda_backend() : dvti_virtual_backend();
-    device->ctx = ctx;
-    device->limit = r->n_virtual ? r->virtual_bytes : 0;
-    return cards ? dvti_cuda_open(device, ctx.id % cards) : dvti_virtual_open(device);
-}
-
-static void dvti_registry_close(dvti_device *device) {
-    if (device->backend == dvti_virtual_backend())
-        dvti_virtual_close(device);
-    else
-        dvti_cuda_close(device);
+static const char *dvti_no_gpu_reason(void) {
+    const dvti_backend_kind *kind;
+    const char *reason;
+    int i;
+    for (i = 0; (kind = dvti_kind(i)) != NULL; i++)
+        if (kind->type == DVT_DEVICE_GPU && *(reason = kind->reason()))
+            return reason;
+    return "this build has no GPU backend";
 }
 
 DVT_API int dvt_num_gpus(void) {
     int n;
-    dvti_mutex_lock(&dvti_registry_lock);
-    n = dvti_registry_gpus(dvti_registry_ready());
-    dvti_mutex_unlock(&dvti_registry_lock);
+    dvti_mutex_lock(&dvti_devices_lock);
+    n = dvti_devices_gpus(dvti_devices_ready());
+    dvti_mutex_unlock(&dvti_devices_lock);
     return n;
 }
 
 DVT_API const char *dvt_gpu_reason(void) {
-    return dvt_num_gpus() ? "" : dvti_cuda_reason();
+    return dvt_num_gpus() ? "" : dvti_no_gpu_reason();
 }
 
 /* Counted with the lock held that closing takes: a device with users stays open. cpu() is never closed, so nobody counts its users. */
 static DVTI_NOINLINE dvti_device *dvti_device_begin_locked(const char *function, dvt_ctx ctx) {
     dvti_device *device = NULL;
-    dvti_registry *r;
+    dvti_devices *all;
     dvt_status status = DVT_OK;
     int n;
-    dvti_mutex_lock(&dvti_registry_lock);
-    r = dvti_registry_ready();
-    n = ctx.type == DVT_DEVICE_GPU ? dvti_registry_gpus(r) : 0;
+    dvti_mutex_lock(&dvti_devices_lock);
+    all = dvti_devices_ready();
+    n = ctx.type == DVT_DEVICE_GPU ? dvti_devices_gpus(all) : 0;
     if (ctx.type == DVT_DEVICE_CPU && ctx.id >= 0)
-        device = &r->cpu;
+        device = &all->cpu;
     else if (ctx.type == DVT_DEVICE_GPU && ctx.id >= 0 && ctx.id < n) {
-        device = &r->gpu[ctx.id];
-        if (!r->open[ctx.id]) {
-            status = dvti_registry_open(r, device, ctx);
-            r->open[ctx.id] = status == DVT_OK;
+        device = &all->gpu[ctx.id];
+        if (!all->open[ctx.id]) {
+            int index;
+            const dvti_backend_kind *kind = dvti_kind_of_gpu(ctx.id, &index);
+            status = dvti_devices_open(kind, device, ctx, index,
+                                       all->n_virtual ? all->virtual_bytes : 0);
+            all->open[ctx.id] = status == DVT_OK;
         }
     }
-    if (device && device != &r->cpu && status == DVT_OK)
+    if (device && device != &all->cpu && status == DVT_OK)
         dvti_atomic_add(&device->users, 1);
-    dvti_mutex_unlock(&dvti_registry_lock);
+    dvti_mutex_unlock(&dvti_devices_lock);
     if (status != DVT_OK)
         return NULL;
     if (!device) {
@@ -259,7 +320,7 @@ static DVTI_NOINLINE dvti_device *dvti_device_begin_locked(const char *function,
             dvti_fail(
                 DVT_ERR_NO_DEVICE,
                 "%s: %s does not exist: %s; use dvt_try_gpu(%d), or set DEVTENSOR_VIRTUAL_GPUS",
-                function, dvt_ctx_name(ctx), dvti_cuda_reason(), ctx.id);
+                function, dvt_ctx_name(ctx), dvti_no_gpu_reason(), ctx.id);
         else if (ctx.type == DVT_DEVICE_GPU)
             dvti_fail(
                 DVT_ERR_NO_DEVICE,
@@ -285,12 +346,12 @@ static DVTI_NOINLINE dvti_device *dvti_device_begin_locked(const char *function,
 
 DVTI_FN dvti_device *dvti_device_begin(const char *function, dvt_ctx ctx) {
     if (ctx.type == DVT_DEVICE_CPU && ctx.id >= 0 && dvti_atomic_load(&dvti_cpu_ready))
-        return &dvti_the_registry.cpu;
+        return &dvti_all_devices.cpu;
     return dvti_device_begin_locked(function, ctx);
 }
 
 DVTI_FN void dvti_device_end(dvti_device *device) {
-    if (device != &dvti_the_registry.cpu)
+    if (device != &dvti_all_devices.cpu)
         dvti_atomic_add(&device->users, -1);
 }
 
@@ -301,26 +362,26 @@ DVTI_FN bool dvti_device_exists(const char *function, dvt_ctx ctx) {
     return device != NULL;
 }
 
-DVTI_FN bool dvti_device_look(dvt_ctx ctx, dvti_device **open, int *card, int64_t *limit) {
-    dvti_registry *r;
+DVTI_FN bool dvti_device_look(dvt_ctx ctx, dvti_device **open, const dvti_backend_kind **kind,
+                              int *index, int64_t *limit) {
+    dvti_devices *all;
     bool exists;
-    int cards = dvti_cuda_count();
-    dvti_mutex_lock(&dvti_registry_lock);
-    r = dvti_registry_ready();
-    exists = ctx.type == DVT_DEVICE_GPU && ctx.id >= 0 && ctx.id < dvti_registry_gpus(r);
-    *open = exists && r->open[ctx.id] ? &r->gpu[ctx.id] : NULL;
-    *card = exists && cards ? ctx.id % cards : -1;
-    *limit = r->n_virtual ? r->virtual_bytes : 0;
+    dvti_mutex_lock(&dvti_devices_lock);
+    all = dvti_devices_ready();
+    exists = ctx.type == DVT_DEVICE_GPU && ctx.id >= 0 && ctx.id < dvti_devices_gpus(all);
+    *open = exists && all->open[ctx.id] ? &all->gpu[ctx.id] : NULL;
+    *kind = exists ? dvti_kind_of_gpu(ctx.id, index) : NULL;
+    *limit = all->n_virtual ? all->virtual_bytes : 0;
     if (*open) {
         dvti_atomic_add(&(*open)->users, 1);
         *limit = dvti_atomic_load(&(*open)->limit);
     }
-    dvti_mutex_unlock(&dvti_registry_lock);
+    dvti_mutex_unlock(&dvti_devices_lock);
     return exists;
 }
 
 DVT_API dvt_status dvt_set_virtual_gpus(int n, int64_t bytes) {
-    dvti_registry *r;
+    dvti_devices *all;
     int64_t users = 0;
     int i;
     if (n < 0 || n > DVT_MAX_GPUS || bytes < 0)
@@ -328,20 +389,20 @@ DVT_API dvt_status dvt_set_virtual_gpus(int n, int64_t bytes) {
             DVT_ERR_RANGE,
             "dvt_set_virtual_gpus: got %d GPUs of %lld bytes; expected 0 to %d, and bytes >= 0", n,
             (long long)bytes, DVT_MAX_GPUS);
-    dvti_mutex_lock(&dvti_registry_lock);
-    r = dvti_registry_ready();
+    dvti_mutex_lock(&dvti_devices_lock);
+    all = dvti_devices_ready();
     for (i = 0; i < DVT_MAX_GPUS; i++)
-        if (r->open[i])
-            users += dvti_atomic_load(&r->gpu[i].users);
+        if (all->open[i])
+            users += dvti_atomic_load(&all->gpu[i].users);
     if (!users) {
         for (i = 0; i < DVT_MAX_GPUS; i++)
-            if (r->open[i])
-                dvti_registry_close(&r->gpu[i]);
-        memset(r->open, 0, sizeof r->open);
-        r->n_virtual = n;
-        r->virtual_bytes = bytes;
+            if (all->open[i])
+                all->gpu[i].kind->close(&all->gpu[i]);
+        memset(all->open, 0, sizeof all->open);
+        all->n_virtual = n;
+        all->virtual_bytes = bytes;
     }
-    dvti_mutex_unlock(&dvti_registry_lock);
+    dvti_mutex_unlock(&dvti_devices_lock);
     if (users)
         return dvti_fail(DVT_ERR_VALUE,
                          "dvt_set_virtual_gpus: %lld arrays or calls of other threads are alive on "
@@ -393,12 +454,12 @@ DVT_API dvt_status dvt_wait_all(void) {
     int i;
     for (i = 0; i < DVT_MAX_GPUS; i++) {
         dvti_device *device = NULL;
-        dvti_mutex_lock(&dvti_registry_lock);
-        if (dvti_the_registry.open[i]) {
-            device = &dvti_the_registry.gpu[i];
+        dvti_mutex_lock(&dvti_devices_lock);
+        if (dvti_all_devices.open[i]) {
+            device = &dvti_all_devices.gpu[i];
             dvti_atomic_add(&device->users, 1);
         }
-        dvti_mutex_unlock(&dvti_registry_lock);
+        dvti_mutex_unlock(&dvti_devices_lock);
         if (device) {
             dvt_status status = device->backend->wait(device);
             dvti_device_end(device);

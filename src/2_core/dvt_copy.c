@@ -1,82 +1,6 @@
-/* The only file that moves elements between contexts, and the one door through which work enters a queue. */
+/* The only file that moves elements between contexts. */
 #include "1_base/dvt_float_mode.h"
 #include "2_core/dvt_core.h"
-
-DVTI_FN void dvti_launch_begin(dvti_launch *launch, const char *name, dvti_kernel kernel,
-                               dvti_op op) {
-    launch->kernel = kernel;
-    launch->op = op;
-    launch->compute = DVTI_F32;
-    launch->n_in = launch->n_out = 0;
-    launch->at_once = false;
-    DVTI_ZERO_8(launch->f);
-    DVTI_ZERO_8(launch->i);
-    launch->workspace = NULL;
-    launch->workspace_bytes = 0;
-    launch->name = name;
-}
-
-static bool dvti_sync_mode(void) {
-    static dvti_atomic mode; /* 0: not read yet, 1: off, 2: on */
-    if (!dvti_atomic_load(&mode))
-        dvti_atomic_store(&mode, 1 + dvti_env_int("DEVTENSOR_SYNC", 0, 1, 0));
-    return dvti_atomic_load(&mode) == 2;
-}
-
-/* The device that this thread has launched on since its last public call. */
-static DVTI_TLS dvti_device *dvti_launched_on;
-
-DVTI_FN void dvti_note_launches(const char *file, int line) {
-    dvti_device *device = dvti_launched_on;
-    dvti_launched_on = NULL;
-    if (device)
-        device->backend->note(device, file, line);
-}
-
-/* Both calls decide how a kernel is cut from costs that are floats, and must decide alike: one mode
-   for both. */
-static dvt_status dvti_launch_in_mode(dvti_device *device, dvti_launch *launch) {
-    const dvti_backend *backend = device->backend;
-    const dvti_float_mode mode = dvti_float_mode_begin();
-    dvt_status status = DVT_OK;
-    launch->workspace_bytes = backend->workspace(device, launch);
-    launch->workspace = NULL;
-    if (launch->workspace_bytes > 0)
-        status =
-            backend->acquire(device, launch->name, launch->workspace_bytes, &launch->workspace);
-    if (status == DVT_OK)
-        status = backend->launch(device, launch);
-    if (launch->workspace)
-        backend->release(device, launch->workspace, launch->workspace_bytes);
-    dvti_float_mode_end(&mode);
-    return status;
-}
-
-DVTI_FN dvt_status dvti_run(dvti_device *device, dvti_launch *launch) {
-    const dvti_backend *backend = device->backend;
-    dvt_status status = dvti_launch_in_mode(device, launch);
-    if (status != DVT_OK)
-        return status;
-    if (backend->note)
-        dvti_launched_on = device;
-    dvti_count(DVTI_COUNT_KERNELS, 1);
-    return dvti_sync_mode() ? backend->wait(device) : DVT_OK;
-}
-
-DVTI_FN bool dvti_multiply_small(dvti_device *device, const dvti_matrices *product) {
-    const dvti_backend *backend = device->backend;
-    dvti_float_mode mode;
-    bool done;
-    if (!backend->multiply)
-        return false;
-    mode = dvti_float_mode_begin();
-    done = backend->multiply(product);
-    dvti_float_mode_end(&mode);
-    if (!done)
-        return false;
-    dvti_count(DVTI_COUNT_KERNELS, 1);
-    return true;
-}
 
 /* ---- the guard of implicit reads ---- */
 static DVTI_TLS dvt_transfer_guard dvti_guard;
@@ -107,7 +31,7 @@ DVTI_FN dvt_status dvti_check_guard(const char *function, const dvt_array *x) {
 /* On one device: any dtypes and strides. Class I64 keeps 64-bit integers exact; floats go through the wider of the two. */
 static dvt_status dvti_copy_on_device(const char *function, dvt_array *dst, dvt_array *src) {
     dvti_launch launch;
-    dvti_launch_begin(&launch, function, DVTI_K_ELEMENTWISE, DVTI_OP_copy);
+    dvti_launch_begin(&launch, function, dvti_built()->copy(), DVTI_OP_copy);
     launch.in[0] = dvti_view_of(src);
     launch.out[0] = dvti_view_of(dst);
     launch.n_in = launch.n_out = 1;

@@ -93,7 +93,12 @@ typedef struct dvti_storage {
     dvti_atomic version; /* counts writes after creation, for the tape */
 } dvti_storage;
 
+/* A recorded operation (4_ops/dvt_op.h) begins with this: all that 2_core knows of one. */
 struct dvti_node;
+
+typedef struct dvti_node_head {
+    void (*release)(struct dvti_node *node); /* gives up one reference */
+} dvti_node_head;
 
 /* The first who counts `site` up from NONE writes file and line, then makes it KNOWN; who comes too late may count it further. */
 #define DVTI_SITE_NONE 0
@@ -139,8 +144,6 @@ DVTI_FN dvti_view dvti_view_broadcast(const dvt_array *x, dvt_shape shape);
 /* dvti_view_of, but for axes that x does not have, and dvti_view_broadcast, written where they are wanted. */
 DVTI_FN void dvti_view_into(dvti_view *view, const dvt_array *x);
 DVTI_FN void dvti_view_broadcast_into(dvti_view *view, const dvt_array *x, const dvt_shape *shape);
-/* One reference fewer to what recorded an array. Defined in 4_ops/dvt_tape.c, the room that knows nodes. */
-DVTI_FN void dvti_node_release(struct dvti_node *node);
 /* "float32 (2, 3) on gpu(0) made at main.c:42": for messages. */
 DVTI_FN const char *dvti_describe(const dvt_array *x);
 /* " for an array of shape (2, 3), float32," while this thread takes memory for one, else "": a part
@@ -160,37 +163,25 @@ DVTI_FN dvt_print_style dvti_print_style_chosen(void);
 DVTI_FN dvti_device *dvti_device_begin(const char *function, dvt_ctx ctx);
 DVTI_FN void dvti_device_end(dvti_device *device);
 DVTI_FN bool dvti_device_exists(const char *function, dvt_ctx ctx);
-/* Whether gpu(i) exists, without opening it: the device when it is open already (then the caller ends it with
-   dvti_device_end), else NULL, and its card, -1 for a virtual GPU
-   in main memory; and the bytes that it may hold, 0 for no limit. */
-DVTI_FN bool dvti_device_look(dvt_ctx ctx, dvti_device **open, int *card, int64_t *limit);
-/* What each backend room defines for the registry. */
-DVTI_FN const dvti_backend *dvti_cpu_backend(void);
-DVTI_FN const dvti_backend *dvti_virtual_backend(void);
-DVTI_FN dvt_status dvti_virtual_open(dvti_device *device);
-DVTI_FN void dvti_virtual_close(dvti_device *device);
-/* The CUDA room's answers: why there is no card ("" when there is), the driver's version, how many cards; and a gpu(i) on card `index`. */
-DVTI_FN const char *dvti_cuda_reason(void);
-DVTI_FN int dvti_cuda_driver_version(void);
-DVTI_FN int dvti_cuda_count(void);
-DVTI_FN const dvti_backend *dvti_cuda_backend(void);
-DVTI_FN dvt_status dvti_cuda_open(dvti_device *device, int index);
-DVTI_FN void dvti_cuda_close(dvti_device *device);
-/* Name, memory and so on of card `index`; `device` is the gpu(i) on it when it is open, else NULL. */
-DVTI_FN void dvti_cuda_describe(int index, const dvti_device *device, dvt_device_info *out);
+/* Whether gpu(i) exists, without opening it: which device of which kind it is; the open device (then the caller ends it with
+   dvti_device_end) or NULL; and the bytes that it may hold, 0 for no limit. */
+DVTI_FN bool dvti_device_look(dvt_ctx ctx, dvti_device **open, const dvti_backend_kind **kind,
+                              int *index, int64_t *limit);
 
 /* ---- work ---- */
-/* Gets the workspace, counts, and puts the launch into the device's queue. All views must be on `device`. */
+/* Plans the launch, gets its workspace, and puts it into the device's queue. All views must be on `device`. */
 DVTI_FN dvt_status dvti_run(dvti_device *device, dvti_launch *launch);
-/* The product of two small matrices on `device`, formed in the call; false, and nothing done: it has to be launched. */
-DVTI_FN bool dvti_multiply_small(dvti_device *device, const dvti_matrices *product);
+/* Whether the device's backend can do this: see dvti_feature. */
+DVTI_FN bool dvti_supports(const dvti_device *device, const dvti_kernel *kernel, dvti_op op,
+                           dvt_dtype dtype, dvti_feature feature);
 /* The public call that stands there made this thread's latest launches. */
 DVTI_FN void dvti_note_launches(const char *file, int line);
 /* dvt_allow_tf32, as it is now. */
 DVTI_FN bool dvti_tf32_allowed(void);
 DVTI_FN bool dvti_winograd_allowed(void);
-/* A launch without arrays: everything 0 but kernel, op and name. The views are not set: whoever counts one sets it, as far as its axes go. */
-DVTI_FN void dvti_launch_begin(dvti_launch *launch, const char *name, dvti_kernel kernel,
+/* A launch without arrays: everything is 0 but kernel, op and name. The views and the plan are not set: whoever counts a view sets
+   it, as far as its axes go. */
+DVTI_FN void dvti_launch_begin(dvti_launch *launch, const char *name, const dvti_kernel *kernel,
                                dvti_op op);
 /* Elements of src into dst: any dtype, strides, contexts; same shape. The only way between contexts. Does not record. */
 DVTI_FN dvt_status dvti_copy_elements(const char *function, dvt_array *dst, dvt_array *src);

@@ -140,6 +140,7 @@
     O(any, "any nonzero")                                                                          \
     O(all, "all nonzero")                                                                          \
     O(norm, "root of the sum of squares")                                                          \
+    O(variance, "sum of squared differences from a mean over axes")                                \
     O(logsumexp, "log of the sum of exponentials")                                                 \
     O(argmin, "position of the smallest")                                                          \
     O(argmax, "position of the largest")                                                           \
@@ -149,6 +150,7 @@
     O(topk, "the k largest or smallest in order")                                                  \
     O(softmax, "exponentials divided by their sum")                                                \
     O(log_softmax, "logarithm of softmax")                                                         \
+    O(layer_norm, "rows with mean 0 and variance 1")                                               \
     O(matmul, "matrix product with batches")                                                       \
     O(concat, "arrays joined along an axis")                                                       \
     O(take, "slices by index")                                                                     \

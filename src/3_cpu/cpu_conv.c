@@ -150,10 +150,10 @@ static void dvti_cv_forward_relu(const dvti_cv_tile *t) {
     const bool whole = each == p->pixels;
     int64_t image;
     for (image = 0; image < t->block->images; image++)
-        dvti_follow(p->simd,
-                    (float *)p->launch->out[0].data +
-                        dvti_cv_pixel(p, t->block, t->o, image * each),
-                    p->pixels, whole ? 1 : t->outs, whole ? t->outs * each : each, NULL, true);
+        dvti_epilogue_rows(
+            p->simd,
+            (float *)p->launch->out[0].data + dvti_cv_pixel(p, t->block, t->o, image * each),
+            p->pixels, whole ? 1 : t->outs, whole ? t->outs * each : each, NULL, true);
 }
 
 static void dvti_cv_forward(void *user, int64_t task, void *area) {
@@ -340,10 +340,10 @@ DVTI_FN void dvti_cpu_conv2d(const dvti_launch *launch) {
         if (simd && launch->workspace_bytes >= p.shared + p.area) {
             dvti_cv_run_all(&p, simd);
             if (p.relu && p.winograd)
-                dvti_follow_whole(launch);
+                dvti_epilogue_whole(launch);
             return;
         }
     }
     dvti_ref_conv2d(launch);
-    dvti_follow_whole(launch);
+    dvti_epilogue_whole(launch);
 }

@@ -78,7 +78,7 @@ static void dvti_cv_shape(dvti_cv *p, const dvti_launch *launch) {
         p->dilation[axis] = launch->i[4 + axis];
     }
     p->groups = launch->i[6];
-    p->relu = launch->op == DVTI_OP_conv2d && launch->i[7] & 4;
+    p->relu = launch->epilogue.activation == DVTI_RELU;
     p->op = launch->op;
     if (dvti_cv_turn_round(p))
         p->cg = p->c / p->groups;

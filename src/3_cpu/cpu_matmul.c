@@ -34,7 +34,7 @@ static double dvti_mm_terms(const dvti_mm *p) {
     return (double)p->batch * (double)p->n * (double)p->m * (double)p->k;
 }
 
-/* ---- the plan, which is the same for all tiers: the workspace must do for whichever one computes ---- */
+/* ---- the plan ---- */
 static void dvti_mm_shape(dvti_mm *p, const dvti_launch *launch) {
     const dvti_view *out = &launch->out[0], *a = &launch->in[0], *b = &launch->in[1];
     int last = out->ndim - 1, i;
@@ -86,7 +86,7 @@ static int64_t dvti_mm_slim_piece(const dvti_mm *p) {
 static bool dvti_mm_is_narrow(const dvti_mm *p) {
     const int64_t few = DVTI_MIN(p->n, p->m);
     return few <= DVTI_MM_NARROW && few % 8 != 0 && p->a_k == 1 && p->b_k == 1 && !p->half &&
-           p->k >= DVTI_MM_NARROW_TERMS && p->n * p->m * p->k >= DVTI_MM_ONE_CALL;
+           p->k >= DVTI_MM_NARROW_TERMS && p->n * p->m * p->k >= DVTI_MM_SMALL_TERMS;
 }
 
 /* With one row or column the other factor is read once: it is a question of memory alone. */
@@ -149,7 +149,6 @@ static void dvti_mm_cut_vector(dvti_mm *p, int threads) {
     p->col_tiles = dvti_mm_cuts(p->m, p->cols);
 }
 
-/* The area does not depend on the number of threads, since that may change before the launch. */
 static void dvti_mm_layout(dvti_mm *p) {
     int64_t most = p->half ? DVTI_MM_HALF_COLS : DVTI_MM_COLS;
     int64_t cols = dvti_mm_up(DVTI_MIN(p->m, most), 64), rows = DVTI_MIN(p->n, DVTI_MM_HALF_ROWS);
@@ -177,11 +176,11 @@ static bool dvti_mm_goes_around(const dvti_mm *p) {
     const dvti_launch *launch = p->launch;
     return !p->half && p->k <= p->depth && p->batch * p->n * p->m * p->size >= DVTI_MM_AROUND &&
            p->m * p->size % 64 == 0 && (uintptr_t)launch->out[0].data % 64 == 0 &&
-           launch->n_in <= 2 && !launch->i[1];
+           !launch->epilogue.bias.data && !launch->epilogue.activation;
 }
 
 /* Of a shape. */
-static void dvti_mm_plan(dvti_mm *p, int threads) {
+static void dvti_mm_plan_tiles(dvti_mm *p, int threads) {
     const bool near_b = p->k * p->m * p->size <= DVTI_MM_NEAR_BYTES;
     double each;
     p->kind = dvti_mm_choose(p);
@@ -201,6 +200,7 @@ static void dvti_mm_plan(dvti_mm *p, int threads) {
     each = (double)p->rows * (double)p->cols * (double)DVTI_MAX(p->k, 1);
     p->per_task = DVTI_MAX(1, DVTI_MIN((int64_t)(DVTI_MM_TASK / each), p->batch));
     p->tasks = p->row_tiles * p->col_tiles * dvti_mm_cuts(p->batch, p->per_task);
+    p->areas = dvti_task_areas(p->tasks, dvti_mm_terms(p), threads);
 }
 
 /* ---- a tile ---- */
@@ -391,8 +391,8 @@ static void dvti_mm_task(void *user, int64_t task, void *area) {
             dvti_mm_one_tile(p, &t, batch, i, j);
         else
             dvti_mm_one_vector(p, batch, i, j);
-        dvti_follow_product(p->simd, p->launch, (batch * p->n + i) * p->m + j, p->m,
-                            DVTI_MIN(p->rows, p->n - i), DVTI_MIN(p->cols, p->m - j));
+        dvti_epilogue_part(p->simd, p->launch, (batch * p->n + i) * p->m + j, p->m,
+                           DVTI_MIN(p->rows, p->n - i), DVTI_MIN(p->cols, p->m - j));
     }
 }
 
@@ -408,66 +408,79 @@ static bool dvti_mm_takes(const dvti_launch *launch) {
             dvti_mm_is_byte(launch->in[1].dtype));
 }
 
-/* What is found here is kept in at_once, since finding it again would take a good part of the time of a small product. */
-DVTI_FN int64_t dvti_cpu_matmul_workspace(dvti_launch *launch, int threads) {
-    dvti_mm p;
-    dvti_matrices matrices;
-    bool plain;
-    launch->at_once = false;
-    if (!dvti_mm_takes(launch) || !dvti_simd_now())
-        return dvti_ref_matmul_workspace(launch, threads);
-    dvti_mm_shape(&p, launch);
-    plain = dvti_mm_matrices(&p, &matrices);
-    launch->at_once = plain && dvti_mm_is_one_call(&matrices, DVTI_MM_ONE_CALL);
-    if (launch->at_once)
-        return 0;
-    if (!threads)
-        threads = dvti_parallel_width();
-    launch->at_once = plain && threads == 1 && dvti_mm_is_one_call(&matrices, DVTI_MM_ALONE) &&
-                      !dvti_mm_is_narrow(&p);
-    if (launch->at_once)
-        return 0;
-    dvti_mm_plan(&p, threads);
-    return p.area ? p.area * dvti_task_areas(p.tasks, dvti_mm_terms(&p), threads) : 0;
+DVTI_FN bool dvti_cpu_matmul_supports(dvti_op op, dvt_dtype dtype, dvti_feature feature) {
+    (void)op;
+    return feature == DVTI_CAN_RUN || (feature == DVTI_CAN_EPILOGUE && dtype == DVT_F32) ||
+           (feature == DVTI_CAN_WIDEN && dtype == DVT_I32);
 }
 
-/* False when the workspace was made for the reference. */
-static bool dvti_mm_run(const dvti_launch *launch, const dvti_simd *simd) {
-    dvti_mm p;
-    dvti_matrices matrices;
-    int threads;
-    dvti_mm_shape(&p, launch);
-    p.simd = simd;
-    p.by = p.size == 8 ? simd->gemm_f64 : simd->gemm_f32;
-    if (launch->at_once && dvti_mm_matrices(&p, &matrices)) {
-        dvti_mm_one_call(p.by, &matrices);
-        dvti_follow_product(simd, launch, 0, p.m, p.n, p.m);
-        return true;
-    }
-    threads = dvti_parallel_width();
-    dvti_mm_plan(&p, threads);
-    if (p.area > launch->workspace_bytes)
+/* Two matrices of floats, straight from their views: most small products end here. */
+static bool dvti_mm_from_views(const dvti_launch *launch, dvti_matrices *q) {
+    const dvti_view *out = &launch->out[0], *a = &launch->in[0], *b = &launch->in[1];
+    if (out->ndim != 2 || (out->dtype != DVT_F32 && out->dtype != DVT_F64))
         return false;
-    dvti_run_tasks(p.tasks, dvti_mm_terms(&p), launch->workspace,
-                   p.area ? launch->workspace_bytes / p.area
-                          : dvti_task_areas(p.tasks, dvti_mm_terms(&p), threads),
-                   p.area, dvti_mm_task, &p);
+    q->dtype = out->dtype;
+    q->n = out->dim[0];
+    q->a = a->data;
+    q->a_row = a->stride[0];
+    q->b = b->data;
+    q->a_k = a->stride[1];
+    q->c = out->data;
+    q->m = out->dim[1];
+    q->b_k = b->stride[0];
+    q->k = a->dim[1];
+    q->b_col = b->stride[1];
     return true;
 }
 
-/* dvt_set_cpu_isa may have been called since the workspace was made; then who can, does. */
-DVTI_FN void dvti_cpu_matmul(const dvti_launch *launch) {
-    const dvti_simd *simd = dvti_simd_now(), *tier[4];
-    if (launch->at_once || dvti_mm_takes(launch)) {
-        if (!simd &&
-            (launch->at_once || launch->workspace_bytes < dvti_ref_matmul_workspace(launch, 1)) &&
-            dvti_simd_tiers(tier))
-            simd = tier[0];
-        if (simd && dvti_mm_run(launch, simd))
-            return;
+DVTI_FN int64_t dvti_cpu_matmul_plan(dvti_launch *launch, int threads) {
+    dvti_mm_plan *plan = (dvti_mm_plan *)(void *)&launch->plan;
+    const dvti_simd *simd = dvti_simd_now();
+    dvti_mm *p = &plan->as.tiled;
+    dvti_matrices matrices;
+    bool plain;
+    if (!simd || !dvti_mm_takes(launch)) {
+        plan->way = DVTI_MM_PORTABLE;
+        return dvti_ref_matmul_workspace(launch, dvti_cpu_threads(threads));
     }
-    dvti_ref_matmul(launch);
-    dvti_follow_whole(launch);
+    plan->way = DVTI_MM_ONE_CALL;
+    plan->as.one.simd = simd;
+    if (dvti_mm_from_views(launch, &plan->as.one.matrices) &&
+        dvti_mm_is_one_call(&plan->as.one.matrices, DVTI_MM_SMALL_TERMS))
+        return 0;
+    dvti_mm_shape(p, launch);
+    plain = dvti_mm_matrices(p, &matrices);
+    threads = dvti_cpu_threads(threads);
+    if (plain && (dvti_mm_is_one_call(&matrices, DVTI_MM_SMALL_TERMS) ||
+                  (threads == 1 && dvti_mm_is_one_call(&matrices, DVTI_MM_ALONE_TERMS) &&
+                   !dvti_mm_is_narrow(p)))) {
+        plan->as.one.simd = simd;
+        plan->as.one.matrices = matrices;
+        return 0;
+    }
+    plan->way = DVTI_MM_PLANNED;
+    p->simd = simd;
+    p->by = p->size == 8 ? simd->gemm_f64 : simd->gemm_f32;
+    dvti_mm_plan_tiles(p, threads);
+    return p->area * p->areas;
+}
+
+DVTI_FN void dvti_cpu_matmul(const dvti_launch *launch) {
+    const dvti_mm_plan *plan = (const dvti_mm_plan *)(const void *)&launch->plan;
+    if (plan->way == DVTI_MM_ONE_CALL) {
+        const dvti_matrices *q = &plan->as.one.matrices;
+        const dvti_simd *simd = plan->as.one.simd;
+        dvti_mm_one_call(q->dtype == DVT_F64 ? simd->gemm_f64 : simd->gemm_f32, q);
+        dvti_epilogue_part(simd, launch, 0, q->m, q->n, q->m);
+    } else if (plan->way == DVTI_MM_PLANNED) {
+        dvti_mm p = plan->as.tiled;
+        p.launch = launch;
+        dvti_run_tasks(p.tasks, dvti_mm_terms(&p), launch->workspace, p.areas, p.area, dvti_mm_task,
+                       &p);
+    } else {
+        dvti_ref_matmul(launch);
+        dvti_epilogue_whole(launch);
+    }
 }
 
 #undef DVTI_MM_ROWS

@@ -11,8 +11,8 @@
 #define DVTI_MM_NEAR_BYTES (1 << 20)
 #define DVTI_MM_FEW_TERMS 64
 /* Terms of a product that is not worth planning, and of one that is not where one thread computes. */
-#define DVTI_MM_ONE_CALL 131072
-#define DVTI_MM_ALONE 1048576
+#define DVTI_MM_SMALL_TERMS 131072
+#define DVTI_MM_ALONE_TERMS 1048576
 /* Up to so many rows, or columns, are dots rather than parts of vectors; of so many terms, which pay for folding their sums. */
 #define DVTI_MM_NARROW 10
 #define DVTI_MM_NARROW_TERMS 128
@@ -24,7 +24,20 @@ typedef enum dvti_mm_kind {
     DVTI_MM_SLIM
 } dvti_mm_kind;
 
-/* Distances count elements. */
+/* c (n, m), in C order, = a (n, k) * b (k, m), all float32 or all float64. Distances count elements. Sizes and pointers alternate for
+   the reason that dvti_product gives. */
+typedef struct dvti_matrices {
+    dvt_dtype dtype;
+    int64_t n;
+    const void *a;
+    int64_t a_row;
+    const void *b;
+    int64_t a_k;
+    void *c;
+    int64_t m, b_k, k, b_col;
+} dvti_matrices;
+
+/* A planned product. Distances count elements. */
 typedef struct dvti_mm {
     const dvti_launch *launch;
     const dvti_simd *simd;
@@ -41,7 +54,28 @@ typedef struct dvti_mm {
     /* A task forms a tile of each of `per_task` products. */
     int64_t rows, cols, row_tiles, col_tiles, per_task, tasks;
     int64_t a_at, c_at, sums_at, area; /* bytes */
+    int64_t areas;                     /* tasks that run at once at most */
 } dvti_mm;
+
+/* What launch->plan contains. */
+typedef enum dvti_mm_way {
+    DVTI_MM_PORTABLE, /* no ISA target computes it: dvti_ref_matmul */
+    DVTI_MM_ONE_CALL, /* of a kernel, without workspace */
+    DVTI_MM_PLANNED
+} dvti_mm_way;
+
+typedef struct dvti_mm_plan {
+    dvti_mm_way way;
+
+    union {
+        struct {
+            const dvti_simd *simd;
+            dvti_matrices matrices;
+        } one;
+
+        dvti_mm tiled;
+    } as;
+} dvti_mm_plan;
 
 DVTI_FN int64_t dvti_mm_up(int64_t n, int64_t multiple);
 /* ---- of float32 or float64 ---- */

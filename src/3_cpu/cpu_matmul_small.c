@@ -20,7 +20,7 @@ DVTI_FN int64_t dvti_mm_slim_rows(const dvti_matrices *p) {
 }
 
 DVTI_FN bool dvti_mm_is_one_call(const dvti_matrices *p, int64_t terms) {
-    const int64_t most = DVTI_MM_ALONE;
+    const int64_t most = DVTI_MM_ALONE_TERMS;
     return p->n > 1 && p->m > 1 && p->n <= most && p->m <= most && p->k <= DVTI_MM_DEPTH &&
            p->n * p->m <= terms && p->n * p->m * p->k < terms &&
            (p->n <= DVTI_MM_FEW_ROWS || p->k <= DVTI_MM_FEW_TERMS) &&
@@ -92,14 +92,6 @@ DVTI_FN void dvti_mm_one_call(const dvti_simd_gemm *by, const dvti_matrices *p) 
         dvti_mm_one_call_turned(by, p);
     else
         dvti_mm_one_call_of(by, p, p->b, p->b_k);
-}
-
-DVTI_FN bool dvti_cpu_multiply(const dvti_matrices *product) {
-    const dvti_simd *simd = dvti_simd_now();
-    if (!simd || !dvti_mm_is_one_call(product, DVTI_MM_ONE_CALL))
-        return false;
-    dvti_mm_one_call(product->dtype == DVT_F64 ? simd->gemm_f64 : simd->gemm_f32, product);
-    return true;
 }
 
 #undef DVTI_MM_NEAR

@@ -55,7 +55,7 @@ static void dvti_fold_combine(const dvti_fold_plan *plan, dvti_folded *a, dvti_f
     case DVTI_OP_sum:
     case DVTI_OP_mean:
     case DVTI_OP_norm:
-    case DVTI_OP_square:
+    case DVTI_OP_variance:
         a->f += b.f;
         break;
     case DVTI_OP_prod:
@@ -164,7 +164,7 @@ static dvti_folding dvti_fold_of(const dvti_fold_plan *plan, int64_t result, con
     p.rows = rows;
     p.n = n;
     p.mean = NULL;
-    if (p.op == DVTI_OP_square) {
+    if (p.op == DVTI_OP_variance) {
         const dvti_view *mean = &plan->launch->in[1];
         p.mean = (const char *)mean->data + result * dvt_dtype_size(mean->dtype);
     }
@@ -453,7 +453,7 @@ static bool dvti_fold_choose(const dvti_launch *launch, const dvti_simd *simd,
     plan->compute = own == DVT_F32 ? DVTI_F32 : DVTI_F64;
     plan->wide = dvt_dtype_size(own);
     return (plan->fold.rows || op == DVTI_OP_logsumexp) &&
-           (op != DVTI_OP_square || launch->in[1].dtype == own) &&
+           (op != DVTI_OP_variance || launch->in[1].dtype == own) &&
            (dvt_dtype_is_float(dtype) || op == DVTI_OP_mean || op == DVTI_OP_norm ||
             op == DVTI_OP_logsumexp);
 }

@@ -168,7 +168,7 @@ static void dvti_normal_rows(void *user, int64_t begin, int64_t end) {
                               (const float *)launch->in[2].data, (float)launch->f[0]);
 }
 
-DVTI_FN bool dvti_fast_normalize(const dvti_launch *launch, const dvti_simd *simd) {
+DVTI_FN void dvti_fast_layer_norm(const dvti_launch *launch, const dvti_simd *simd) {
     const dvti_view *in = &launch->in[0];
     dvti_normal_plan plan;
     plan.launch = launch;
@@ -176,7 +176,6 @@ DVTI_FN bool dvti_fast_normalize(const dvti_launch *launch, const dvti_simd *sim
     plan.n = in->dim[in->ndim - 1];
     dvti_parallel_for(dvti_view_size(in) / plan.n, 20 + 0.3 * (double)plan.n, dvti_normal_rows,
                       &plan);
-    return true;
 }
 
 #undef DVTI_SOFTMAX_COPY

@@ -1,116 +1,134 @@
-/* The backend of cpu(): main memory, and kernels that have finished when the call returns. Also the table of kernel families,
-   which virtual GPUs share. */
+/* The backend of cpu(): main memory, and kernels that have finished when the call returns. Also how the ISA targets' kernels and the
+   portable ones share the families, for cpu() and virtual GPUs alike. */
 #include "3_cpu/simd/dvt_simd.h"
 
-/* What a tier of instructions has made for launches like this one. */
-static bool dvti_cpu_run_fast(const dvti_launch *launch) {
-    const dvti_simd *simd = dvti_simd_now();
-    if (!simd)
-        return false;
-    switch ((int)launch->kernel) {
-    case DVTI_K_REDUCE:
-        return dvti_fast_reduce(launch, simd);
-    case DVTI_K_OPTIMIZER:
-        return dvti_fast_optimizer(launch, simd);
-    case DVTI_K_POOL2D:
-        return dvti_fast_pool2d(launch, simd);
-    case DVTI_K_SOFTMAX:
-        return launch->op == DVTI_OP_rsqrt ? dvti_fast_normalize(launch, simd)
-                                           : dvti_fast_softmax(launch, simd);
-    case DVTI_K_ELEMENTWISE:
-        return dvti_fast_transpose(launch, simd) || dvti_fast_widen(launch, simd) ||
-               dvti_fast_elementwise(launch, simd);
-    default:
-        return false;
-    }
+/* ---- launches of any kernel ---- */
+DVTI_FN bool dvti_cpu_supports(const dvti_device *device, const dvti_kernel *kernel, dvti_op op,
+                               dvt_dtype dtype, dvti_feature feature) {
+    const dvti_cpu_kernel *cpu = kernel->cpu;
+    (void)device;
+    if (cpu->supports)
+        return cpu->supports(op, dtype, feature);
+    return feature == DVTI_CAN_RUN;
+}
+
+DVTI_FN int64_t dvti_cpu_plan(dvti_device *device, dvti_launch *launch) {
+    const dvti_cpu_kernel *cpu = launch->kernel->cpu;
+    if (!cpu->plan)
+        return 0;
+    return cpu->plan(launch, device->ctx.type == DVT_DEVICE_GPU ? 1 : 0);
 }
 
 DVTI_FN void dvti_cpu_run(const dvti_launch *launch) {
-    if (dvti_cpu_run_fast(launch))
+    launch->kernel->cpu->run(launch);
+}
+
+/* ---- families: an ISA target's kernels where they take the launch, else the portable ones ---- */
+DVTI_FN void dvti_cpu_elementwise(const dvti_launch *launch) {
+    const dvti_simd *simd = dvti_simd_now();
+    if (simd && (dvti_fast_transpose(launch, simd) || dvti_fast_widen(launch, simd) ||
+                 dvti_fast_elementwise(launch, simd)))
         return;
-    switch (launch->kernel) {
-    case DVTI_K_FILL:
-    case DVTI_K_ARANGE:
-    case DVTI_K_EYE:
-        dvti_ref_fill(launch);
-        break;
-    case DVTI_K_ELEMENTWISE:
-        if (!dvti_copy_16_bits(launch))
-            dvti_ref_elementwise(launch);
-        break;
-    case DVTI_K_MATMUL:
-        dvti_cpu_matmul(launch);
-        break;
-    case DVTI_K_REDUCE:
+    if (!dvti_copy_16_bits(launch))
+        dvti_ref_elementwise(launch);
+}
+
+/* The ISA target may change between plan and run, so the workspace is enough for all. */
+DVTI_FN int64_t dvti_cpu_reduce_plan(dvti_launch *launch, int threads) {
+    (void)threads;
+    return DVTI_MAX(dvti_ref_reduce_workspace(launch), dvti_fast_reduce_workspace(launch));
+}
+
+DVTI_FN void dvti_cpu_reduce(const dvti_launch *launch) {
+    const dvti_simd *simd = dvti_simd_now();
+    if (!simd || !dvti_fast_reduce(launch, simd))
         dvti_ref_reduce(launch);
-        break;
-    case DVTI_K_SOFTMAX:
+}
+
+DVTI_FN bool dvti_cpu_variance_supports(dvti_op op, dvt_dtype dtype, dvti_feature feature) {
+    (void)op;
+    return feature == DVTI_CAN_RUN && (dtype == DVT_F32 || dtype == DVT_F64);
+}
+
+DVTI_FN void dvti_cpu_softmax(const dvti_launch *launch) {
+    const dvti_simd *simd = dvti_simd_now();
+    if (!simd || !dvti_fast_softmax(launch, simd))
         dvti_ref_softmax(launch);
-        break;
-    case DVTI_K_SCAN:
-        dvti_cpu_scan(launch);
-        break;
-    case DVTI_K_SORT:
-        if (dvti_topk_pays(launch))
-            dvti_cpu_topk(launch);
-        else
-            dvti_cpu_sort(launch);
-        break;
-    case DVTI_K_TAKE:
-    case DVTI_K_TAKE_ALONG:
-    case DVTI_K_ONE_HOT:
-        dvti_ref_index(launch);
-        break;
-    case DVTI_K_RANDOM:
-        dvti_ref_random(launch);
-        break;
-    case DVTI_K_CONV2D:
-        dvti_cpu_conv2d(launch);
-        break;
-    case DVTI_K_POOL2D:
-        dvti_ref_pool2d(launch);
-        break;
-    case DVTI_K_OPTIMIZER:
+}
+
+DVTI_FN bool dvti_cpu_layer_norm_supports(dvti_op op, dvt_dtype dtype, dvti_feature feature) {
+    (void)op;
+    return feature == DVTI_CAN_RUN && dtype == DVT_F32;
+}
+
+DVTI_FN void dvti_cpu_layer_norm(const dvti_launch *launch) {
+    const dvti_simd *simd = dvti_simd_now();
+    if (simd)
+        dvti_fast_layer_norm(launch, simd);
+    else
+        dvti_ref_layer_norm(launch);
+}
+
+DVTI_FN void dvti_cpu_optimizer(const dvti_launch *launch) {
+    const dvti_simd *simd = dvti_simd_now();
+    if (!simd || !dvti_fast_optimizer(launch, simd))
         dvti_ref_optimizer(launch);
-        break;
-    case DVTI_K_COUNT:
-        break;
-    }
 }
 
-/* Queues compute in their own thread alone. */
-static int dvti_cpu_threads(const dvti_device *device) {
-    return device->ctx.type == DVT_DEVICE_GPU ? 1 : dvti_parallel_width();
+DVTI_FN void dvti_cpu_pool2d(const dvti_launch *launch) {
+    const dvti_simd *simd = dvti_simd_now();
+    if (!simd || !dvti_fast_pool2d(launch, simd))
+        dvti_ref_pool2d(launch);
 }
 
-/* The tier may change between this question and the launch, so the answer is right for all. */
-DVTI_FN int64_t dvti_cpu_workspace(dvti_device *device, dvti_launch *launch) {
-    switch (launch->kernel) {
-    case DVTI_K_REDUCE:
-        return DVTI_MAX(dvti_ref_reduce_workspace(launch), dvti_fast_reduce_workspace(launch));
-    case DVTI_K_MATMUL:
-        return dvti_cpu_matmul_workspace(launch, device->ctx.type == DVT_DEVICE_GPU ? 1 : 0);
-    case DVTI_K_SCAN:
-        return dvti_scan_workspace(launch);
-    case DVTI_K_SORT:
-        return dvti_topk_pays(launch) ? dvti_topk_workspace(launch, dvti_cpu_threads(device))
-                                      : dvti_cpu_sort_workspace(launch, dvti_cpu_threads(device));
-    case DVTI_K_TAKE:
-    case DVTI_K_TAKE_ALONG:
-        return dvti_ref_index_workspace(launch);
-    case DVTI_K_RANDOM:
-        return dvti_ref_random_workspace(launch);
-    case DVTI_K_CONV2D:
-        return dvti_cpu_conv2d_workspace(launch, dvti_cpu_threads(device));
-    default:
-        return 0;
-    }
+DVTI_FN int64_t dvti_cpu_scan_plan(dvti_launch *launch, int threads) {
+    (void)threads;
+    return dvti_scan_workspace(launch);
 }
 
+DVTI_FN int64_t dvti_cpu_order_plan(dvti_launch *launch, int threads) {
+    threads = dvti_cpu_threads(threads);
+    return dvti_topk_pays(launch) ? dvti_topk_workspace(launch, threads)
+                                  : dvti_cpu_sort_workspace(launch, threads);
+}
+
+DVTI_FN void dvti_cpu_order(const dvti_launch *launch) {
+    if (dvti_topk_pays(launch))
+        dvti_cpu_topk(launch);
+    else
+        dvti_cpu_sort(launch);
+}
+
+DVTI_FN int64_t dvti_cpu_take_plan(dvti_launch *launch, int threads) {
+    (void)threads;
+    return dvti_ref_index_workspace(launch);
+}
+
+/* Generator states in main memory change in the call: a virtual GPU's queue has no call (dvti_virtual_supports). */
+DVTI_FN bool dvti_cpu_random_supports(dvti_op op, dvt_dtype dtype, dvti_feature feature) {
+    (void)dtype;
+    return feature == DVTI_CAN_RUN || (feature == DVTI_CAN_HOST_STATE && op == DVTI_OP_uniform);
+}
+
+DVTI_FN int64_t dvti_cpu_random_plan(dvti_launch *launch, int threads) {
+    (void)threads;
+    return dvti_ref_random_workspace(launch);
+}
+
+DVTI_FN bool dvti_cpu_conv2d_supports(dvti_op op, dvt_dtype dtype, dvti_feature feature) {
+    return feature == DVTI_CAN_RUN ||
+           (feature == DVTI_CAN_EPILOGUE && op == DVTI_OP_conv2d && dtype == DVT_F32);
+}
+
+DVTI_FN int64_t dvti_cpu_conv2d_plan(dvti_launch *launch, int threads) {
+    return dvti_cpu_conv2d_workspace(launch, dvti_cpu_threads(threads));
+}
+
+/* ---- memory ---- */
 static dvti_heap dvti_cpu_heap;
 
 /* Two threads that grow `used` at once must not both miss the peak. */
-static void dvti_cpu_count_peak(dvti_device *device, int64_t used) {
+static void dvti_cpu_devices_peak(dvti_device *device, int64_t used) {
     static dvti_mutex lock = DVTI_MUTEX_INIT;
     if (used <= dvti_atomic_load(&device->peak))
         return;
@@ -151,7 +169,7 @@ static dvt_status dvti_cpu_acquire(dvti_device *device, const char *function, in
         dvti_atomic_add(&device->used, -bytes);
         return dvti_fail_array_memory(function, bytes);
     }
-    dvti_cpu_count_peak(device, used);
+    dvti_cpu_devices_peak(device, used);
     *out = block;
     return DVT_OK;
 }
@@ -184,6 +202,7 @@ static dvt_status dvti_cpu_copy_from(dvti_device *device, void *dst, dvti_device
     return dvti_cpu_move(device, dst, src, bytes);
 }
 
+/* ---- the backend ---- */
 static dvt_status dvti_cpu_launch(dvti_device *device, const dvti_launch *launch) {
     (void)device;
     dvti_cpu_run(launch);
@@ -195,15 +214,15 @@ static dvt_status dvti_cpu_wait(dvti_device *device) {
     return DVT_OK;
 }
 
-/* Asked for once, when the contexts are made. */
-DVTI_FN const dvti_backend *dvti_cpu_backend(void) {
+static dvt_status dvti_cpu_open(dvti_device *device, int index) {
     static const dvti_backend backend = {"cpu",
                                          dvti_cpu_acquire,
                                          dvti_cpu_release,
                                          dvti_cpu_move,
                                          dvti_cpu_move,
                                          dvti_cpu_copy_from,
-                                         dvti_cpu_workspace,
+                                         dvti_cpu_supports,
+                                         dvti_cpu_plan,
                                          dvti_cpu_launch,
                                          dvti_cpu_wait,
                                          NULL,
@@ -211,7 +230,92 @@ DVTI_FN const dvti_backend *dvti_cpu_backend(void) {
                                          dvti_cpu_memory,
                                          NULL,
                                          NULL,
-                                         dvti_cpu_multiply};
+                                         false};
+    (void)index;
     dvti_heap_open(&dvti_cpu_heap);
-    return &backend;
+    device->backend = &backend;
+    return DVT_OK;
+}
+
+static void dvti_cpu_close(dvti_device *device) {
+    (void)device;
+}
+
+static int dvti_cpu_devices(void) {
+    return 1;
+}
+
+static const char *dvti_cpu_no_reason(void) {
+    return "";
+}
+
+static void dvti_host_memory(int64_t *total, int64_t *available) {
+    *total = *available = -1;
+#if defined(_WIN32)
+    {
+        MEMORYSTATUSEX status;
+        status.dwLength = sizeof status;
+        if (GlobalMemoryStatusEx(&status)) {
+            *total = (int64_t)status.ullTotalPhys;
+            *available = (int64_t)status.ullAvailPhys;
+        }
+    }
+#elif defined(__linux__)
+    {
+        FILE *file = fopen("/proc/meminfo", "r");
+        char line[160];
+        long long kib;
+        while (file && fgets(line, sizeof line, file)) {
+            if (sscanf(line, "MemTotal: %lld kB", &kib) == 1)
+                *total = kib * 1024;
+            if (sscanf(line, "MemAvailable: %lld kB", &kib) == 1)
+                *available = kib * 1024;
+        }
+        if (file)
+            fclose(file);
+    }
+#elif defined(_SC_PHYS_PAGES)
+    *total = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+#endif
+}
+
+static void dvti_cpu_model(char *name, size_t size) {
+    snprintf(name, size, "CPU");
+#if defined(__linux__)
+    {
+        FILE *file = fopen("/proc/cpuinfo", "r");
+        char line[256];
+        while (file && fgets(line, sizeof line, file)) {
+            char *colon = strchr(line, ':');
+            if (strncmp(line, "model name", 10) == 0 && colon) {
+                colon[strcspn(colon, "\n")] = 0;
+                snprintf(name, size, "%s", colon + 2);
+                break;
+            }
+        }
+        if (file)
+            fclose(file);
+    }
+#endif
+}
+
+static void dvti_cpu_describe(int index, const dvti_device *device, dvt_device_info *out) {
+    (void)index;
+    (void)device;
+    dvti_cpu_model(out->name, sizeof out->name);
+    dvti_host_memory(&out->memory_total, &out->memory_free);
+    out->threads = dvt_num_threads();
+}
+
+DVTI_FN const dvti_backend_kind *dvti_cpu_kind(void) {
+    static const dvti_backend_kind kind = {"cpu",
+                                           DVT_DEVICE_CPU,
+                                           false,
+                                           dvti_cpu_devices,
+                                           dvti_cpu_no_reason,
+                                           dvti_cpu_open,
+                                           dvti_cpu_close,
+                                           dvti_cpu_describe,
+                                           NULL};
+    return &kind;
 }

@@ -1,13 +1,59 @@
-/* The CPU backend's rooms and what they offer each other. Kernels run a whole launch in the calling thread, helped by the pool
-   where that pays; they never allocate (dvti_cpu_workspace says what they need) and never fail. */
+/* The CPU backend's directories and what they offer each other. Kernels run a whole launch in the calling thread, helped by the pool
+   where that pays; they never allocate (their plan says what they need) and never fail. */
 #ifndef DVTI_CPU_H
 #define DVTI_CPU_H
 #include "1_base/dvt_heap.h"
 #include "2_core/dvt_core.h"
 
+/* A kernel on the CPU: its row's column in 3_kernels/dvt_kernels.h. */
+typedef struct dvti_cpu_kernel {
+    /* Says what the kernel can do. NULL: it runs, with no feature. */
+    bool (*supports)(dvti_op op, dvt_dtype dtype, dvti_feature feature);
+    /* Fills launch->plan and returns the bytes of workspace. threads: that will compute; 0 asks dvti_cpu_threads, which small
+       launches need not. NULL: no plan, no workspace. */
+    int64_t (*plan)(dvti_launch *launch, int threads);
+    void (*run)(const dvti_launch *launch);
+} dvti_cpu_kernel;
+
+DVTI_FN const dvti_backend_kind *dvti_cpu_kind(void);
+DVTI_FN const dvti_backend_kind *dvti_virtual_kind(void);
+
+/* What both backends answer, and how they plan. */
+DVTI_FN bool dvti_cpu_supports(const dvti_device *device, const dvti_kernel *kernel, dvti_op op,
+                               dvt_dtype dtype, dvti_feature feature);
+DVTI_FN int64_t dvti_cpu_plan(dvti_device *device, dvti_launch *launch);
 /* Runs one launch to its end. */
 DVTI_FN void dvti_cpu_run(const dvti_launch *launch);
-DVTI_FN int64_t dvti_cpu_workspace(dvti_device *device, dvti_launch *launch);
+
+static inline int dvti_cpu_threads(int threads) {
+    return threads ? threads : dvti_parallel_width();
+}
+
+/* ---- the kernels' columns ---- */
+DVTI_FN void dvti_cpu_elementwise(const dvti_launch *launch);
+DVTI_FN int64_t dvti_cpu_reduce_plan(dvti_launch *launch, int threads);
+DVTI_FN void dvti_cpu_reduce(const dvti_launch *launch);
+DVTI_FN bool dvti_cpu_variance_supports(dvti_op op, dvt_dtype dtype, dvti_feature feature);
+DVTI_FN void dvti_cpu_softmax(const dvti_launch *launch);
+DVTI_FN bool dvti_cpu_layer_norm_supports(dvti_op op, dvt_dtype dtype, dvti_feature feature);
+DVTI_FN void dvti_cpu_layer_norm(const dvti_launch *launch);
+DVTI_FN int64_t dvti_cpu_scan_plan(dvti_launch *launch, int threads);
+DVTI_FN void dvti_cpu_scan(const dvti_launch *launch);
+DVTI_FN int64_t dvti_cpu_order_plan(dvti_launch *launch, int threads);
+DVTI_FN void dvti_cpu_order(const dvti_launch *launch);
+DVTI_FN bool dvti_cpu_matmul_supports(dvti_op op, dvt_dtype dtype, dvti_feature feature);
+DVTI_FN int64_t dvti_cpu_matmul_plan(dvti_launch *launch, int threads);
+DVTI_FN void dvti_cpu_matmul(const dvti_launch *launch);
+DVTI_FN bool dvti_cpu_conv2d_supports(dvti_op op, dvt_dtype dtype, dvti_feature feature);
+DVTI_FN int64_t dvti_cpu_conv2d_plan(dvti_launch *launch, int threads);
+DVTI_FN void dvti_cpu_conv2d(const dvti_launch *launch);
+DVTI_FN void dvti_cpu_pool2d(const dvti_launch *launch);
+DVTI_FN int64_t dvti_cpu_take_plan(dvti_launch *launch, int threads);
+DVTI_FN bool dvti_cpu_random_supports(dvti_op op, dvt_dtype dtype, dvti_feature feature);
+DVTI_FN int64_t dvti_cpu_random_plan(dvti_launch *launch, int threads);
+DVTI_FN void dvti_cpu_optimizer(const dvti_launch *launch);
+
+/* ---- virtual GPUs ---- */
 
 /* For tests: the next operation that a virtual GPU runs fails with this reason. */
 DVTI_FN void dvti_virtual_fail_next(dvti_device *device, const char *reason);
@@ -33,6 +79,7 @@ DVTI_FN bool dvti_copy_16_bits(const dvti_launch *launch);
 DVTI_FN void dvti_ref_reduce(const dvti_launch *launch);
 DVTI_FN int64_t dvti_ref_reduce_workspace(const dvti_launch *launch);
 DVTI_FN void dvti_ref_softmax(const dvti_launch *launch);
+DVTI_FN void dvti_ref_layer_norm(const dvti_launch *launch);
 DVTI_FN void dvti_ref_matmul(const dvti_launch *launch);
 DVTI_FN int64_t dvti_ref_matmul_workspace(const dvti_launch *launch, int threads);
 /* One b for the whole batch, and a's matrices one below the other: that is one tall matrix. */
@@ -49,16 +96,8 @@ DVTI_FN void dvti_ref_normal_pair(uint32_t first, uint32_t second, const dvti_la
 DVTI_FN int64_t dvti_ref_random_workspace(const dvti_launch *launch);
 DVTI_FN void dvti_ref_optimizer(const dvti_launch *launch);
 
-/* By the best tier's kernels, or by the reference. */
-DVTI_FN void dvti_cpu_matmul(const dvti_launch *launch);
-/* dvti_backend.multiply. */
-DVTI_FN bool dvti_cpu_multiply(const dvti_matrices *product);
-/* threads: 0 asks dvti_parallel_width, which a small product need not. Sets at_once. */
-DVTI_FN int64_t dvti_cpu_matmul_workspace(dvti_launch *launch, int threads);
-DVTI_FN void dvti_cpu_conv2d(const dvti_launch *launch);
 DVTI_FN int64_t dvti_cpu_conv2d_workspace(const dvti_launch *launch, int threads);
 
-DVTI_FN void dvti_cpu_scan(const dvti_launch *launch);
 DVTI_FN int64_t dvti_scan_workspace(const dvti_launch *launch);
 DVTI_FN void dvti_cpu_sort(const dvti_launch *launch);
 DVTI_FN int64_t dvti_cpu_sort_workspace(const dvti_launch *launch, int threads);

@@ -477,13 +477,38 @@ static void dvti_virtual_memory(dvti_device *device, dvt_memory_stats *out) {
     dvti_heap_stats(&dvti_virtual_of(device)->heap, out);
 }
 
+/* A launch may run after the call, so it cannot change what the caller has in main memory. */
+static bool dvti_virtual_supports(const dvti_device *device, const dvti_kernel *kernel, dvti_op op,
+                                  dvt_dtype dtype, dvti_feature feature) {
+    return feature != DVTI_CAN_HOST_STATE && dvti_cpu_supports(device, kernel, op, dtype, feature);
+}
+
+static const dvti_backend dvti_virtual_backend = {"virtual",
+                                                  dvti_virtual_acquire,
+                                                  dvti_virtual_release,
+                                                  dvti_virtual_upload,
+                                                  dvti_virtual_download,
+                                                  dvti_virtual_copy_from,
+                                                  dvti_virtual_supports,
+                                                  dvti_cpu_plan,
+                                                  dvti_virtual_launch,
+                                                  dvti_virtual_wait,
+                                                  NULL,
+                                                  dvti_virtual_trim,
+                                                  dvti_virtual_memory,
+                                                  NULL,
+                                                  NULL,
+                                                  false};
+
 /* ---- opening and closing ---- */
-DVTI_FN dvt_status dvti_virtual_open(dvti_device *device) {
+static dvt_status dvti_virtual_open(dvti_device *device, int index) {
     dvti_mutex fresh_lock = DVTI_MUTEX_INIT;
     dvti_virtual *v = (dvti_virtual *)dvti_alloc_zero(sizeof *v);
     if (!v)
         return dvti_fail_memory("opening a virtual GPU", (int64_t)sizeof *v);
+    (void)index;
     dvti_model_ready();
+    device->backend = &dvti_virtual_backend;
     v->references = 1;
     v->ctx = device->ctx;
     v->process = dvti_process_id();
@@ -504,7 +529,7 @@ DVTI_FN dvt_status dvti_virtual_open(dvti_device *device) {
     return DVT_OK;
 }
 
-DVTI_FN void dvti_virtual_close(dvti_device *device) {
+static void dvti_virtual_close(dvti_device *device) {
     dvti_virtual *v = dvti_virtual_of(device);
 #if DVTI_THREADS
     if (v->threaded && !dvti_virtual_forked(v)) {
@@ -527,23 +552,33 @@ DVTI_FN void dvti_virtual_fail_next(dvti_device *device, const char *reason) {
     dvti_mutex_unlock(&v->lock);
 }
 
-DVTI_FN const dvti_backend *dvti_virtual_backend(void) {
-    static const dvti_backend backend = {"virtual",
-                                         dvti_virtual_acquire,
-                                         dvti_virtual_release,
-                                         dvti_virtual_upload,
-                                         dvti_virtual_download,
-                                         dvti_virtual_copy_from,
-                                         dvti_cpu_workspace,
-                                         dvti_virtual_launch,
-                                         dvti_virtual_wait,
-                                         NULL,
-                                         dvti_virtual_trim,
-                                         dvti_virtual_memory,
-                                         NULL,
-                                         NULL,
-                                         NULL};
-    return &backend;
+static int dvti_virtual_count_devices(void) {
+    return 0;
+}
+
+static const char *dvti_virtual_reason(void) {
+    return "";
+}
+
+static void dvti_virtual_describe(int index, const dvti_device *device, dvt_device_info *out) {
+    (void)index;
+    (void)device;
+    out->threads = 1;
+    out->memory_total = out->memory_free = -1;
+    snprintf(out->name, sizeof out->name, "virtual GPU");
+}
+
+DVTI_FN const dvti_backend_kind *dvti_virtual_kind(void) {
+    static const dvti_backend_kind kind = {"virtual",
+                                           DVT_DEVICE_GPU,
+                                           true,
+                                           dvti_virtual_count_devices,
+                                           dvti_virtual_reason,
+                                           dvti_virtual_open,
+                                           dvti_virtual_close,
+                                           dvti_virtual_describe,
+                                           NULL};
+    return &kind;
 }
 
 #undef DVTI_QUEUE_LENGTH

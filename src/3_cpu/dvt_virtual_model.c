@@ -185,10 +185,11 @@ static double dvti_model_size(const dvti_view *view) {
 static double dvti_model_operations(const dvti_launch *launch) {
     double most = 0, size;
     int i;
-    if (launch->kernel == DVTI_K_MATMUL)
+    if (launch->op == DVTI_OP_matmul)
         return 2 * dvti_model_size(&launch->out[0]) *
                (double)launch->in[0].dim[launch->in[0].ndim - 1];
-    if (launch->kernel == DVTI_K_CONV2D) {
+    if (launch->op == DVTI_OP_conv2d || launch->op == DVTI_OP_conv2d_data ||
+        launch->op == DVTI_OP_conv2d_weight) {
         /* y (N,O,OH,OW) and w (O,C,KH,KW), whichever of them is the result */
         bool to_weight = launch->op == DVTI_OP_conv2d_weight;
         const dvti_view *y = launch->op == DVTI_OP_conv2d ? &launch->out[0]

@@ -10,10 +10,31 @@
    DEVTENSOR_VIRTUAL_GPUS several gpu(i) share a card. All kernels of a gpu(i) run on its compute stream, in order. */
 #ifndef DVTI_CUDA_H
 #define DVTI_CUDA_H
+#include "3_cuda/dvt_cuda_kind.h"
 #include "3_cuda/driver/dvt_cuda_api.h"
 #include "3_cuda/kernels/args.h"
 
+typedef struct dvti_cuda_gpu dvti_cuda_gpu; /* device/dvt_cuda_device.h */
+
+/* A kernel on CUDA: its row's column in 3_kernels/dvt_kernels.h. */
+typedef struct dvti_cuda_kernel {
+    /* Fills launch->plan and returns the bytes of workspace; NULL: no plan, no workspace. */
+    int64_t (*plan)(const dvti_cuda_gpu *gpu, dvti_launch *launch);
+    /* Puts the kernel into the compute stream, with the GPU's context current. NULL: CUDA has no such kernel. */
+    dvt_status (*run)(dvti_cuda_gpu *gpu, const dvti_launch *launch);
+} dvti_cuda_kernel;
+
+DVTI_FN const dvti_backend *dvti_cuda_backend(void);
+/* Opens and closes gpu(i) on GPU `index` of the machine, and describes it (dvti_backend_kind). */
+DVTI_FN dvt_status dvti_cuda_open(dvti_device *device, int index);
+DVTI_FN void dvti_cuda_close(dvti_device *device);
+DVTI_FN void dvti_cuda_describe(int index, const dvti_device *device, dvt_device_info *out);
+
 /* ---- driver/ ---- */
+DVTI_FN int dvti_cuda_count(void);
+/* Says why there is no GPU; "" when there is. */
+DVTI_FN const char *dvti_cuda_reason(void);
+DVTI_FN int dvti_cuda_driver_version(void);
 /* The driver, opened at the first call; NULL when it cannot be used, and dvti_cuda_reason says why. */
 DVTI_FN const dvti_cuda_driver *dvti_cuda(void);
 /* This process was forked from the one that initialised CUDA. */
@@ -42,8 +63,6 @@ typedef struct dvti_cuda_card {
     size_t n_loaded, loaded_capacity;
     int first[DVTI_CUDA_SLOTS]; /* of each hash: the place in `loaded` + 1; 0: none */
 } dvti_cuda_card;
-
-typedef struct dvti_cuda_gpu dvti_cuda_gpu; /* device/dvt_cuda_device.h */
 
 /* Makes the card's context current for this thread. Pair with dvti_cuda_leave, which restores what was current before. */
 DVTI_FN dvti_cu_result dvti_cuda_enter(dvti_cuda_card *card, bool *pushed);
@@ -139,10 +158,8 @@ DVTI_FN int64_t dvti_cuda_reach(const dvti_kview *view);
 /* The smallest power of two of at least `least`. */
 DVTI_FN int64_t dvti_cuda_power(int64_t least);
 
-DVTI_FN int64_t dvti_cuda_workspace(dvti_device *device, dvti_launch *launch);
-/* Finds the family; the card's context is current. */
-DVTI_FN dvt_status dvti_cuda_run(dvti_cuda_gpu *gpu, const dvti_launch *launch);
-/* One per kernel family of the contract. The launch has at least one element of output. */
+/* ---- the kernels' columns ---- */
+/* The launch has at least one element of output. */
 DVTI_FN dvt_status dvti_cuda_fill(dvti_cuda_gpu *gpu, const dvti_launch *launch);
 DVTI_FN dvt_status dvti_cuda_elementwise(dvti_cuda_gpu *gpu, const dvti_launch *launch);
 DVTI_FN dvt_status dvti_cuda_reduce(dvti_cuda_gpu *gpu, const dvti_launch *launch);
@@ -155,14 +172,14 @@ DVTI_FN dvt_status dvti_cuda_pool(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 DVTI_FN dvt_status dvti_cuda_index(dvti_cuda_gpu *gpu, const dvti_launch *launch);
 DVTI_FN dvt_status dvti_cuda_random(dvti_cuda_gpu *gpu, const dvti_launch *launch);
 DVTI_FN dvt_status dvti_cuda_optimizer(dvti_cuda_gpu *gpu, const dvti_launch *launch);
-/* The bytes of workspace that the launch is to have. */
-DVTI_FN int64_t dvti_cuda_reduce_workspace(const dvti_cuda_gpu *gpu, const dvti_launch *launch);
-DVTI_FN int64_t dvti_cuda_order_workspace(const dvti_cuda_gpu *gpu, const dvti_launch *launch);
-DVTI_FN int64_t dvti_cuda_scan_workspace(const dvti_cuda_gpu *gpu, const dvti_launch *launch);
-DVTI_FN int64_t dvti_cuda_matmul_workspace(const dvti_cuda_gpu *gpu, const dvti_launch *launch);
-DVTI_FN int64_t dvti_cuda_conv_workspace(const dvti_cuda_gpu *gpu, const dvti_launch *launch);
-DVTI_FN int64_t dvti_cuda_pool_workspace(const dvti_cuda_gpu *gpu, const dvti_launch *launch);
-DVTI_FN int64_t dvti_cuda_index_workspace(const dvti_cuda_gpu *gpu, const dvti_launch *launch);
-DVTI_FN int64_t dvti_cuda_random_workspace(const dvti_cuda_gpu *gpu, const dvti_launch *launch);
+/* The bytes of workspace that the launch needs; _plan also fills launch->plan. */
+DVTI_FN int64_t dvti_cuda_reduce_workspace(const dvti_cuda_gpu *gpu, dvti_launch *launch);
+DVTI_FN int64_t dvti_cuda_order_workspace(const dvti_cuda_gpu *gpu, dvti_launch *launch);
+DVTI_FN int64_t dvti_cuda_scan_workspace(const dvti_cuda_gpu *gpu, dvti_launch *launch);
+DVTI_FN int64_t dvti_cuda_matmul_plan(const dvti_cuda_gpu *gpu, dvti_launch *launch);
+DVTI_FN int64_t dvti_cuda_conv_workspace(const dvti_cuda_gpu *gpu, dvti_launch *launch);
+DVTI_FN int64_t dvti_cuda_pool_workspace(const dvti_cuda_gpu *gpu, dvti_launch *launch);
+DVTI_FN int64_t dvti_cuda_index_workspace(const dvti_cuda_gpu *gpu, dvti_launch *launch);
+DVTI_FN int64_t dvti_cuda_random_workspace(const dvti_cuda_gpu *gpu, dvti_launch *launch);
 
 #endif

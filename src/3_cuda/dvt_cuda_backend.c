@@ -111,7 +111,8 @@ static dvt_status dvti_cuda_launch(dvti_device *device, const dvti_launch *launc
                               dvti_cuda_touch_launch(gpu, launch));
     if (status == DVT_OK) {
         dvti_cuda_remember(gpu, launch->name);
-        status = dvti_cuda_run(gpu, launch);
+        if (dvti_cuda_view_size(&launch->out[0]) > 0)
+            status = launch->kernel->cuda->run(gpu, launch);
     }
     dvti_cuda_end(gpu, pushed);
     return status;
@@ -161,6 +162,19 @@ static void dvti_cuda_memory_stats(dvti_device *device, dvt_memory_stats *out) {
     dvti_mutex_unlock(&gpu->lock);
 }
 
+static bool dvti_cuda_supports(const dvti_device *device, const dvti_kernel *kernel, dvti_op op,
+                               dvt_dtype dtype, dvti_feature feature) {
+    (void)device;
+    (void)op;
+    (void)dtype;
+    return feature == DVTI_CAN_RUN && kernel->cuda->run;
+}
+
+static int64_t dvti_cuda_plan(dvti_device *device, dvti_launch *launch) {
+    const dvti_cuda_kernel *kernel = launch->kernel->cuda;
+    return kernel->plan ? kernel->plan(dvti_cuda_gpu_of(device), launch) : 0;
+}
+
 DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
     static const dvti_backend backend = {"cuda",
                                          dvti_cuda_acquire,
@@ -168,7 +182,8 @@ DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
                                          dvti_cuda_upload,
                                          dvti_cuda_download,
                                          dvti_cuda_copy_from,
-                                         dvti_cuda_workspace,
+                                         dvti_cuda_supports,
+                                         dvti_cuda_plan,
                                          dvti_cuda_launch,
                                          dvti_cuda_wait,
                                          dvti_cuda_note,
@@ -176,6 +191,22 @@ DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
                                          dvti_cuda_memory_stats,
                                          dvti_cuda_can_all_reduce,
                                          dvti_cuda_all_reduce,
-                                         NULL};
+                                         true};
     return &backend;
+}
+
+static void dvti_cuda_version_text(dvti_text *text) {
+    int driver = dvti_cuda_driver_version();
+    if (driver)
+        dvti_text_add(text, ", CUDA driver: %d.%d", driver / 1000, driver % 1000 / 10);
+    else
+        dvti_text_add(text, ", CUDA driver: none");
+}
+
+DVTI_FN const dvti_backend_kind *dvti_cuda_kind(void) {
+    static const dvti_backend_kind kind = {
+        "cuda",          DVT_DEVICE_GPU,     false,
+        dvti_cuda_count, dvti_cuda_reason,   dvti_cuda_open,
+        dvti_cuda_close, dvti_cuda_describe, dvti_cuda_version_text};
+    return &kind;
 }

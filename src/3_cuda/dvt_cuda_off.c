@@ -1,7 +1,49 @@
 /* What is left of CUDA under DEVTENSOR_NO_CUDA. */
-#include "2_core/dvt_core.h"
+#include "3_cuda/dvt_cuda_kind.h"
 
 #if defined(DEVTENSOR_NO_CUDA)
+
+static const char *dvti_cuda_off_reason(void) {
+    return "this build leaves CUDA out (DEVTENSOR_NO_CUDA)";
+}
+
+static int dvti_cuda_off_count(void) {
+    return 0;
+}
+
+static dvt_status dvti_cuda_off_open(dvti_device *device, int index) {
+    (void)index;
+    return dvti_fail(DVT_ERR_NOT_BUILT, "%s: %s", dvt_ctx_name(device->ctx),
+                     dvti_cuda_off_reason());
+}
+
+static void dvti_cuda_off_close(dvti_device *device) {
+    (void)device;
+}
+
+static void dvti_cuda_off_describe(int index, const dvti_device *device, dvt_device_info *out) {
+    (void)index;
+    (void)device;
+    (void)out;
+}
+
+static void dvti_cuda_off_version(dvti_text *text) {
+    dvti_text_add(text, ", CUDA driver: none");
+}
+
+/* A kind without devices, which says why. */
+DVTI_FN const dvti_backend_kind *dvti_cuda_kind(void) {
+    static const dvti_backend_kind kind = {"cuda",
+                                           DVT_DEVICE_GPU,
+                                           false,
+                                           dvti_cuda_off_count,
+                                           dvti_cuda_off_reason,
+                                           dvti_cuda_off_open,
+                                           dvti_cuda_off_close,
+                                           dvti_cuda_off_describe,
+                                           dvti_cuda_off_version};
+    return &kind;
+}
 
 DVT_API dvt_jit_stats dvt_get_jit_stats(void) {
     dvt_jit_stats stats;
@@ -17,46 +59,15 @@ DVT_API void *dvt_cuda_stream(dvt_ctx ctx) {
 DVT_API dvt_status dvt_set_cuda_stream(dvt_ctx ctx, void *stream) {
     (void)ctx;
     (void)stream;
-    return dvti_fail(DVT_ERR_NOT_BUILT, "dvt_set_cuda_stream: %s", dvti_cuda_reason());
+    return dvti_fail(DVT_ERR_NOT_BUILT, "dvt_set_cuda_stream: %s", dvti_cuda_off_reason());
 }
 
 DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
     if (!x)
         dvti_null("dvt_cuda_address", "x");
     else
-        dvti_fail(DVT_ERR_NOT_BUILT, "dvt_cuda_address: %s", dvti_cuda_reason());
+        dvti_fail(DVT_ERR_NOT_BUILT, "dvt_cuda_address: %s", dvti_cuda_off_reason());
     return 0;
-}
-
-DVTI_FN const char *dvti_cuda_reason(void) {
-    return "this build leaves CUDA out (DEVTENSOR_NO_CUDA)";
-}
-
-DVTI_FN int dvti_cuda_driver_version(void) {
-    return 0;
-}
-
-DVTI_FN int dvti_cuda_count(void) {
-    return 0;
-}
-
-DVTI_FN dvt_status dvti_cuda_open(dvti_device *device, int index) {
-    (void)index;
-    return dvti_fail(DVT_ERR_NOT_BUILT, "%s: %s", dvt_ctx_name(device->ctx), dvti_cuda_reason());
-}
-
-DVTI_FN void dvti_cuda_close(dvti_device *device) {
-    (void)device;
-}
-
-DVTI_FN void dvti_cuda_describe(int index, const dvti_device *device, dvt_device_info *out) {
-    (void)index;
-    (void)device;
-    (void)out;
-}
-
-DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
-    return NULL;
 }
 
 #endif

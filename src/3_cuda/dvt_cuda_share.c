@@ -12,16 +12,17 @@ static dvti_device *dvti_cuda_device_begin(const char *function, dvt_ctx ctx) {
 
 DVT_API void *dvt_cuda_stream(dvt_ctx ctx) {
     dvti_device *device, *open;
+    const dvti_backend_kind *kind;
     dvti_cuda_gpu *gpu;
     int64_t limit;
     void *stream;
-    int card;
+    int index;
     /* Asking is no mistake where there is no card. */
-    if (!dvti_device_look(dvti_ctx(ctx), &open, &card, &limit))
+    if (!dvti_device_look(dvti_ctx(ctx), &open, &kind, &index, &limit))
         return NULL;
     if (open)
         dvti_device_end(open);
-    device = card < 0 ? NULL : dvti_cuda_device_begin("dvt_cuda_stream", ctx);
+    device = kind != dvti_cuda_kind() ? NULL : dvti_cuda_device_begin("dvt_cuda_stream", ctx);
     if (!device)
         return NULL;
     gpu = dvti_cuda_gpu_of(device);

@@ -10,7 +10,7 @@
    A family's file (op_*.c) holds its public functions and nothing else's. */
 #ifndef DVTI_OPS_H
 #define DVTI_OPS_H
-#include "2_core/dvt_core.h"
+#include "3_kernels/dvt_kernels.h"
 
 /* What a gradient needs to know of a call besides its inputs; each family says which slots it uses. */
 typedef struct dvti_attr {
@@ -20,6 +20,7 @@ typedef struct dvti_attr {
 
 /* A remembered operation. Holds its inputs; the result owns a reference to the node. */
 typedef struct dvti_node {
+    dvti_node_head head;
     dvti_atomic references;
     dvti_op op;
     const char *name; /* "dvt_mul" */
@@ -40,6 +41,8 @@ typedef struct dvti_node {
    that are read, and backward refuses values that were overwritten since. */
 #define DVTI_READS_RESULT (1u << 30)
 DVTI_FN unsigned dvti_grad_reads(const dvti_node *node, int input);
+/* Gives up one reference; NULL is fine. */
+DVTI_FN void dvti_node_release(dvti_node *node);
 /* Drops what a node holds: its inputs and its result's memory. */
 DVTI_FN void dvti_node_use_up(dvti_node *node);
 
@@ -83,8 +86,8 @@ DVTI_FN dvt_array *dvti_remember(dvt_array *out, dvti_node *node);
 DVTI_FN dvt_array *dvti_alias_unowned(dvt_array *x);
 
 /* ---- shared by families and gradients ---- */
-/* x, and y and z unless they are NULL, are float32 or float64, of one dtype, in C order on cpu(), and no gradient will ask: then several
-   operations may be one launch that has their bits. */
+/* x, and y and z unless they are NULL, are contiguous, of one dtype and not empty, and no gradient will need them: then one launch that has
+   the bits of several operations may take their place, where the backend supports it. */
 DVTI_FN bool dvti_composes_unseen(const dvt_array *x, const dvt_array *y, const dvt_array *z);
 /* in[k] for k = n_in of an elementwise call; scalar_at: 0 none, 1 the scalar stands before the array, 2 behind it.
    into: NULL, or the array that receives the result. */
@@ -122,6 +125,9 @@ DVTI_FN dvt_array *dvti_conv2d(dvt_array *x, dvt_array *w, dvt_array *bias, cons
 DVTI_FN dvt_array *dvti_conv2d_layer(dvt_array *x, dvt_array *w, dvt_array *bias,
                                      const dvt_conv2d_params *p, bool relu);
 DVTI_FN dvt_array *dvti_linear(dvt_array *x, dvt_array *w, dvt_array *bias, bool relu);
+/* dvt_matmul under another name, with the last two axes of either exchanged first. */
+DVTI_FN dvt_array *dvti_matmul(const char *name, dvt_array *a, dvt_array *b, bool transpose_a,
+                               bool transpose_b);
 /* x (.., k) times w (units, k) transposed, plus bias (or NULL), then relu: in float32 on cpu(), in one launch. */
 DVTI_FN dvt_array *dvti_linear_at_once(dvt_array *x, dvt_array *w, dvt_array *bias, bool relu);
 DVTI_FN dvt_array *dvti_conv2d_data(dvt_array *g, dvt_array *w, dvt_shape x_shape,

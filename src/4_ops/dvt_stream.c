@@ -79,7 +79,7 @@ DVT_API void dvt_seed_ctx(uint64_t seed, dvt_ctx ctx) {
         stream->own = true;
         dvti_stream_restart(stream);
     }
-    if (ctx.type == DVT_DEVICE_CPU) {
+    if (ctx.type == DVT_DEVICE_CPU) { /* MXNet's rule: all cpu(i) share these generators */
         all->state_seed = seed;
         all->states = 0;
     }
@@ -239,8 +239,10 @@ static dvt_status dvti_draw_mxnet(dvt_array *out, dvti_launch *launch) {
     dvt_scope_guard scope = dvt_scope_begin();
     dvt_status status;
     dvti_mutex_lock(&dvti_the_streams.lock);
-    status = out->storage->ctx.type == DVT_DEVICE_CPU ? dvti_draw_mxnet_cpu(out, launch)
-                                                      : dvti_draw_mxnet_gpu(out, launch);
+    status = dvti_supports(out->storage->device, launch->kernel, launch->op, out->dtype,
+                           DVTI_CAN_HOST_STATE)
+                 ? dvti_draw_mxnet_cpu(out, launch)
+                 : dvti_draw_mxnet_gpu(out, launch);
     dvti_mutex_unlock(&dvti_the_streams.lock);
     dvt_scope_end(&scope);
     return status;

@@ -107,6 +107,7 @@ static dvti_node *dvti_node_new(dvt_array *out, dvti_op op, const char *name, dv
     if (!node)
         return NULL;
     memset(node, 0, sizeof *node);
+    node->head.release = dvti_node_release;
     node->references = 1;
     node->version = (int64_t *)(void *)(node + 1);
     node->in = (dvt_array **)(void *)(node->version + n);

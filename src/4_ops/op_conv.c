@@ -116,9 +116,10 @@ static dvt_array *dvti_conv2d_launch(const char *name, dvti_op op, dvt_array *co
                                      dvt_shape shape, const dvti_attr *attr, bool relu) {
     dvti_launch launch;
     dvt_array *out = dvti_array_new(name, shape, in[0]->dtype, in[0]->storage->ctx);
-    bool follows = relu && in[0]->dtype == DVT_F32 && in[0]->storage->ctx.type == DVT_DEVICE_CPU;
+    bool follows = relu && dvti_supports(in[0]->storage->device, dvti_kernel_conv2d(), op,
+                                         in[0]->dtype, DVTI_CAN_EPILOGUE);
     int i;
-    dvti_launch_begin(&launch, name, DVTI_K_CONV2D, op);
+    dvti_launch_begin(&launch, name, dvti_kernel_conv2d(), op);
     if (!out)
         return NULL;
     for (i = 0; i < n; i++)
@@ -128,7 +129,8 @@ static dvt_array *dvti_conv2d_launch(const char *name, dvti_op op, dvt_array *co
     launch.n_out = 1;
     memcpy(launch.i, attr->i, 7 * sizeof launch.i[0]);
     launch.i[7] = (in[0]->dtype == DVT_F32 && dvti_tf32_allowed() ? 1 : 0) +
-                  (dvti_winograd_allowed() ? 2 : 0) + (follows ? 4 : 0);
+                  (dvti_winograd_allowed() ? 2 : 0);
+    launch.epilogue.activation = follows ? DVTI_RELU : DVTI_NO_ACTIVATION;
     if (dvt_shape_size(shape) > 0 && dvti_run(out->storage->device, &launch) != DVT_OK)
         return NULL;
     out = dvti_finish(out, op, name, in, n, attr);

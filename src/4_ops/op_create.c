@@ -25,7 +25,7 @@ static DVTI_NOINLINE int64_t dvti_whole(double value, dvt_dtype dtype) {
 static bool dvti_fill_with(const char *name, dvt_array *x, double value) {
     dvti_float_mode mode;
     dvti_launch launch;
-    dvti_launch_begin(&launch, name, DVTI_K_FILL, DVTI_OP_fill);
+    dvti_launch_begin(&launch, name, dvti_kernel_fill(), DVTI_OP_fill);
     launch.out[0] = dvti_view_of(x);
     launch.n_out = 1;
     launch.f[0] = value;
@@ -86,7 +86,7 @@ DVT_API dvt_array *dvt_fill(dvt_array *x, double value) {
 DVT_API dvt_array *dvt_eye(int64_t rows, int64_t columns, int64_t k, dvt_dtype dtype, dvt_ctx ctx) {
     dvt_array *x = dvti_array_new("dvt_eye", DVT_SHAPE(rows, columns), dtype, ctx);
     dvti_launch launch;
-    dvti_launch_begin(&launch, "dvt_eye", DVTI_K_EYE, DVTI_OP_eye);
+    dvti_launch_begin(&launch, "dvt_eye", dvti_kernel_eye(), DVTI_OP_eye);
     if (!x)
         return NULL;
     launch.out[0] = dvti_view_of(x);
@@ -107,7 +107,7 @@ static dvt_array *dvti_spaced(const char *name, double start, double step, const
     dvt_scope_guard scope;
     dvt_array *x;
     dvti_launch launch;
-    dvti_launch_begin(&launch, name, DVTI_K_ARANGE, DVTI_OP_arange);
+    dvti_launch_begin(&launch, name, dvti_kernel_arange(), DVTI_OP_arange);
     if (!dvti_dtype_ok(dtype) || dtype == DVT_BOOL) {
         dvti_fail(DVT_ERR_DTYPE, "%s: got dtype %s; expected a float or integer dtype", name,
                   dvt_dtype_name(dtype));

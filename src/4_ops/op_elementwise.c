@@ -103,7 +103,7 @@ DVTI_FN dvt_array *dvti_elementwise(const char *name, dvti_op op, dvt_array *con
     dvt_shape common;
     dvt_dtype dtype, result;
     int k;
-    dvti_launch_begin(&launch, name, DVTI_K_ELEMENTWISE, op);
+    dvti_launch_begin(&launch, name, dvti_kernel_elementwise(), op);
     if (!dvti_check(name, in, n))
         return NULL;
     shape = &in[0]->shape;
@@ -210,7 +210,7 @@ DVT_API dvt_array *dvt_where(dvt_array *condition, dvt_array *a, dvt_array *b) {
     dvt_array *in[3], *operand[3], *out;
     dvt_shape shape;
     dvt_dtype dtype;
-    dvti_launch_begin(&launch, "dvt_where", DVTI_K_ELEMENTWISE, DVTI_OP_where);
+    dvti_launch_begin(&launch, "dvt_where", dvti_kernel_elementwise(), DVTI_OP_where);
     in[0] = condition;
     in[1] = a;
     in[2] = b;
@@ -238,7 +238,7 @@ static dvt_array *dvti_where_scalar(const char *name, dvt_array *condition, dvt_
     dvt_dtype dtype;
     names[0] = "condition";
     names[1] = array_at == 2 ? "a" : "b";
-    dvti_launch_begin(&launch, name, DVTI_K_ELEMENTWISE, DVTI_OP_where);
+    dvti_launch_begin(&launch, name, dvti_kernel_elementwise(), DVTI_OP_where);
     in[0] = condition;
     in[1] = x;
     if (!dvti_check_named(name, in, 2, names) ||
@@ -276,7 +276,7 @@ static dvt_array *dvti_clip(const char *name, dvt_array *x, double low, double h
     dvti_launch launch;
     dvti_attr attr = dvti_attr_none();
     dvt_array *operand[1], *out;
-    dvti_launch_begin(&launch, name, DVTI_K_ELEMENTWISE, DVTI_OP_clip);
+    dvti_launch_begin(&launch, name, dvti_kernel_elementwise(), DVTI_OP_clip);
     if (!dvti_check(name, &x, 1))
         return NULL;
     if (!(low <= high)) {

@@ -65,7 +65,7 @@ static dvt_array *dvti_concat(const char *name, dvt_array *const *arrays, int n,
     for (k = 0; k < n; k++) {
         dvti_launch launch;
         int64_t extent = arrays[k]->shape.dim[axis];
-        dvti_launch_begin(&launch, name, DVTI_K_ELEMENTWISE, DVTI_OP_copy);
+        dvti_launch_begin(&launch, name, dvti_kernel_elementwise(), DVTI_OP_copy);
         launch.in[0] = dvti_view_of(arrays[k]);
         launch.out[0] = dvti_view_of(out);
         launch.out[0].dim[axis] = extent;
@@ -240,7 +240,7 @@ static bool dvti_take_run(const char *name, dvti_op op, dvt_array *x, dvt_array 
                           dvt_array *out, int axis) {
     dvti_launch launch;
     int many = index->shape.ndim;
-    dvti_launch_begin(&launch, name, DVTI_K_TAKE, op);
+    dvti_launch_begin(&launch, name, dvti_kernel_take(), op);
     launch.in[0] = dvti_around_axis(x, axis, op == DVTI_OP_take ? 1 : many);
     launch.out[0] = dvti_around_axis(out, axis, op == DVTI_OP_take ? many : 1);
     launch.in[1] = dvti_view_of(index);
@@ -327,7 +327,7 @@ static dvt_array *dvti_take_along(const char *name, dvti_op op, dvt_array *x, dv
     dvti_attr attr = dvti_attr_none();
     dvt_array *in[2], *out;
     dvt_shape positions = shape, source = shape;
-    dvti_launch_begin(&launch, name, DVTI_K_TAKE_ALONG, op);
+    dvti_launch_begin(&launch, name, dvti_kernel_take_along(), op);
     out = dvti_array_new(name, shape, x->dtype, x->storage->ctx);
     if (!out || (op == DVTI_OP_take_along && dvti_index_empty(name, x, out, axis)))
         return NULL;
@@ -428,7 +428,7 @@ DVT_API dvt_array *dvt_one_hot(dvt_array *indices, int64_t depth, dvt_dtype dtyp
     dvt_array *index, *out = NULL;
     dvt_scope_guard scope;
     dvt_shape shape;
-    dvti_launch_begin(&launch, "dvt_one_hot", DVTI_K_ONE_HOT, DVTI_OP_one_hot);
+    dvti_launch_begin(&launch, "dvt_one_hot", dvti_kernel_one_hot(), DVTI_OP_one_hot);
     if (!dvti_check("dvt_one_hot", &indices, 1))
         return NULL;
     if (depth < 0 || indices->shape.ndim == DVT_MAX_DIMS) {

@@ -5,10 +5,12 @@
 /* In one launch where that is possible. */
 static dvt_array *dvti_linear_of(dvt_array *x, dvt_array *w, dvt_array *bias, bool relu) {
     dvt_array *y;
-    if (x->storage->ctx.type == DVT_DEVICE_CPU && x->dtype == DVT_F32 && w->dtype == DVT_F32 &&
+    if (x->dtype == DVT_F32 && w->dtype == DVT_F32 &&
+        dvti_supports(x->storage->device, dvti_kernel_matmul(), DVTI_OP_matmul, DVT_F32,
+                      DVTI_CAN_EPILOGUE) &&
         x->shape.ndim > 1 && (!bias || (bias->dtype == DVT_F32 && dvt_is_contiguous(bias))))
         return dvti_linear_at_once(x, w, bias, relu);
-    y = dvt_matmul_t(x, w, false, true);
+    y = dvti_matmul("dvt_matmul_with", x, w, false, true);
     if (bias)
         y = dvt_add(y, bias);
     return y && relu ? dvt_relu(y) : y;
@@ -211,7 +213,7 @@ static dvt_array *dvti_layer_norm_at_once(dvt_array *x, dvt_array *gamma, dvt_ar
     dvt_array *out = dvti_array_new("dvt_layer_norm", x->shape, DVT_F32, x->storage->ctx);
     if (!out)
         return NULL;
-    dvti_launch_begin(&launch, "dvt_layer_norm", DVTI_K_SOFTMAX, DVTI_OP_rsqrt);
+    dvti_launch_begin(&launch, "dvt_layer_norm", dvti_kernel_layer_norm(), DVTI_OP_layer_norm);
     dvti_clear(&launch.in[1], 2 * sizeof launch.in[1]); /* NULL: none */
     launch.compute = DVTI_F32;
     launch.n_in = 3;
@@ -231,7 +233,9 @@ static dvt_array *dvti_layer_norm_of(dvt_array *x, dvt_array *gamma, dvt_array *
                                      double epsilon) {
     dvt_array *mean, *centred, *variance, *y;
     /* Longer rows are summed in several pieces. */
-    if (x->dtype == DVT_F32 && dvti_composes_unseen(x, gamma, beta) &&
+    if (dvti_composes_unseen(x, gamma, beta) &&
+        dvti_supports(x->storage->device, dvti_kernel_layer_norm(), DVTI_OP_layer_norm, x->dtype,
+                      DVTI_CAN_RUN) &&
         x->shape.dim[x->shape.ndim - 1] <= 32768)
         return dvti_layer_norm_at_once(x, gamma, beta, epsilon);
     mean = dvt_mean(x, DVT_AXES(-1), true);

@@ -119,49 +119,26 @@ static bool dvti_matmul_shape(const char *name, const dvt_array *a, const dvt_ar
     return true;
 }
 
-/* Two matrices of floats, which meet, into memory in C order on their context; false, and nothing done, when they have to be launched. */
-static bool dvti_matmul_small(const dvt_array *out, const dvt_array *a, const dvt_array *b,
-                              bool transpose_a, bool transpose_b) {
-    const int64_t size = out->dtype == DVT_F64 ? 8 : 4;
-    dvti_matrices product;
-    if (a->shape.ndim != 2 || b->shape.ndim != 2 || a->dtype != out->dtype ||
-        b->dtype != out->dtype || (out->dtype != DVT_F32 && out->dtype != DVT_F64))
-        return false;
-    product.dtype = out->dtype;
-    product.n = a->shape.dim[transpose_a];
-    product.a = (char *)a->storage->data + a->offset * size;
-    product.a_row = a->stride[transpose_a];
-    product.b = (char *)b->storage->data + b->offset * size;
-    product.a_k = a->stride[!transpose_a];
-    product.c = (char *)out->storage->data + out->offset * size;
-    product.m = b->shape.dim[!transpose_b];
-    product.b_k = b->stride[transpose_b];
-    product.k = a->shape.dim[!transpose_a];
-    product.b_col = b->stride[!transpose_b];
-    return dvti_multiply_small(out->storage->device, &product);
-}
-
-/* bias (or NULL) and relu: only as DVTI_K_MATMUL says. */
+/* bias (or NULL) and relu: with DVTI_CAN_EPILOGUE. */
 static dvt_status dvti_matmul_run(const char *name, dvt_array *out, const dvt_shape *shape,
                                   const dvt_array *a, bool transpose_a, const dvt_array *b,
                                   bool transpose_b, const dvt_array *bias, bool relu) {
     dvti_launch launch;
     dvti_factor f;
-    if ((!bias && !relu && dvti_matmul_small(out, a, b, transpose_a, transpose_b)) ||
-        !dvti_has_elements(shape))
+    if (!dvti_has_elements(shape))
         return DVT_OK;
-    dvti_launch_begin(&launch, name, DVTI_K_MATMUL, DVTI_OP_matmul);
+    dvti_launch_begin(&launch, name, dvti_kernel_matmul(), DVTI_OP_matmul);
     f = dvti_factor_of(a, transpose_a, false);
     dvti_factor_view(&launch.in[0], a, shape, &f);
     f = dvti_factor_of(b, transpose_b, true);
     dvti_factor_view(&launch.in[1], b, shape, &f);
-    launch.n_in = bias ? 3 : 2;
-    if (bias)
-        launch.in[2] = dvti_view_of(bias);
     dvti_product_view(&launch.out[0], out, shape);
+    launch.n_in = 2;
     launch.n_out = 1;
     launch.i[0] = dvti_tf32_allowed();
-    launch.i[1] = relu;
+    if (bias)
+        launch.epilogue.bias = dvti_view_of(bias);
+    launch.epilogue.activation = relu ? DVTI_RELU : DVTI_NO_ACTIVATION;
     return dvti_run(out->storage->device, &launch);
 }
 
@@ -192,12 +169,14 @@ static dvt_array *dvti_matmul_recorded(const char *name, dvt_array *a, dvt_array
 }
 
 DVTI_FN dvt_array *dvti_linear_at_once(dvt_array *x, dvt_array *w, dvt_array *bias, bool relu) {
-    return dvti_matmul_recorded("dvt_matmul_t", x, w, false, true, DVT_F32, bias, relu);
+    return dvti_matmul_recorded("dvt_matmul_with", x, w, false, true, DVT_F32, bias, relu);
 }
 
-/* Factors of 8 bits that cpu() multiplies to int32 as they are. */
+/* Factors of 8 bits that the backend multiplies to int32 as they are. */
 static bool dvti_matmul_widens(const dvt_array *a, const dvt_array *b, dvt_dtype dtype) {
-    return dtype == DVT_I32 && a->storage->ctx.type == DVT_DEVICE_CPU &&
+    return dtype == DVT_I32 &&
+           dvti_supports(a->storage->device, dvti_kernel_matmul(), DVTI_OP_matmul, dtype,
+                         DVTI_CAN_WIDEN) &&
            (a->dtype == DVT_I8 || a->dtype == DVT_U8) && (b->dtype == DVT_I8 || b->dtype == DVT_U8);
 }
 
@@ -267,8 +246,8 @@ static dvt_array *dvti_matmul_typed(const char *name, dvt_array *a, dvt_array *b
     return dvti_matmul_in_scope(name, a, b, transpose_a, transpose_b, dtype);
 }
 
-static dvt_array *dvti_matmul(const char *name, dvt_array *a, dvt_array *b, bool transpose_a,
-                              bool transpose_b) {
+DVTI_FN dvt_array *dvti_matmul(const char *name, dvt_array *a, dvt_array *b, bool transpose_a,
+                               bool transpose_b) {
     dvt_array *in[2];
     in[0] = a;
     in[1] = b;
@@ -279,24 +258,6 @@ static dvt_array *dvti_matmul(const char *name, dvt_array *a, dvt_array *b, bool
 
 DVT_API dvt_array *dvt_matmul(dvt_array *a, dvt_array *b) {
     return dvti_matmul("dvt_matmul", a, b, false, false);
-}
-
-DVT_API dvt_array *dvt_matmul_as(dvt_array *a, dvt_array *b, dvt_dtype dtype) {
-    dvt_array *in[2];
-    in[0] = a;
-    in[1] = b;
-    if (!dvti_check("dvt_matmul_as", in, 2))
-        return NULL;
-    if (dtype == DVT_BOOL || !dvti_dtype_ok(dtype)) {
-        dvti_fail(DVT_ERR_DTYPE, "dvt_matmul_as: %s; expected a dtype of numbers, such as DVT_I32",
-                  dtype == DVT_BOOL ? "the dtype is bool" : "there is no such dtype");
-        return NULL;
-    }
-    return dvti_matmul_typed("dvt_matmul_as", a, b, false, false, dtype);
-}
-
-DVT_API dvt_array *dvt_matmul_t(dvt_array *a, dvt_array *b, bool transpose_a, bool transpose_b) {
-    return dvti_matmul("dvt_matmul_t", a, b, transpose_a, transpose_b);
 }
 
 /* ---- into an array that exists ---- */
@@ -339,9 +300,9 @@ static dvt_status dvti_matmul_aside(const char *name, dvt_array *dst, dvt_array 
     return status;
 }
 
-/* The short way for most small products, two matrices into a third, where nothing is to be refused, to be formed aside, or recorded. Asking
-   for all that one by one would take as long as 8 x 8 are multiplied. */
-static bool dvti_matmul_into_small(dvt_array *dst, const dvt_array *a, const dvt_array *b,
+/* The common case in one check: two matrices into a third of their dtype, with nothing to refuse, to convert or to record. Checking one
+   thing after the other takes as long as multiplying 8 x 8. */
+static bool dvti_matmul_into_plain(dvt_array *dst, const dvt_array *a, const dvt_array *b,
                                    bool transpose_a, bool transpose_b) {
     const dvti_storage *of = dst->storage;
     if (dst->shape.ndim != 2 || a->shape.ndim != 2 || b->shape.ndim != 2 || dst->broadcast ||
@@ -351,29 +312,44 @@ static bool dvti_matmul_into_small(dvt_array *dst, const dvt_array *a, const dvt
         return false;
     if (dst->shape.dim[0] != a->shape.dim[transpose_a] || dst->stride[1] != 1 ||
         dst->shape.dim[1] != b->shape.dim[!transpose_b] || dst->stride[0] != dst->shape.dim[1] ||
-        a->shape.dim[!transpose_a] != b->shape.dim[transpose_b] ||
-        !dvti_matmul_small(dst, a, b, transpose_a, transpose_b))
+        a->shape.dim[!transpose_a] != b->shape.dim[transpose_b])
         return false;
-    dvti_written(dst);
-    return true;
+    return a->dtype == dst->dtype && b->dtype == dst->dtype && dst->dtype != DVT_BOOL;
 }
 
-DVT_API dvt_array *dvt_matmul_into(dvt_array *dst, dvt_array *a, dvt_array *b, bool transpose_a,
-                                   bool transpose_b) {
-    static const char name[] = "dvt_matmul_into", *const names[] = {"dst", "a", "b"};
+static bool dvti_matmul_desc_ok(const char *name, const dvt_matmul_desc *desc) {
+    if (desc->convert ? desc->dtype != DVT_BOOL && dvti_dtype_ok(desc->dtype) : !desc->dtype)
+        return true;
+    dvti_fail(DVT_ERR_DTYPE, "%s: dtype is %s%s", name, dvt_dtype_name(desc->dtype),
+              desc->convert ? "; expected a dtype of numbers, such as DVT_I32"
+                            : ", but convert is false; set both, or neither");
+    return false;
+}
+
+static dvt_array *dvti_matmul_into(const char *name, dvt_array *dst, dvt_array *a, dvt_array *b,
+                                   const dvt_matmul_desc *desc) {
+    static const char *const names[] = {"out", "a", "b"};
+    const bool transpose_a = desc->transpose_a, transpose_b = desc->transpose_b;
     dvt_array *in[3];
     dvt_shape shape, without;
     const dvt_shape *result = &shape;
     dvt_dtype dtype;
     dvt_status status;
-    if (dst && a && b && dvti_matmul_into_small(dst, a, b, transpose_a, transpose_b))
+    if (a && b && !desc->convert && !desc->dtype &&
+        dvti_matmul_into_plain(dst, a, b, transpose_a, transpose_b)) {
+        if (dvti_matmul_run(name, dst, &dst->shape, a, transpose_a, b, transpose_b, NULL, false) !=
+            DVT_OK)
+            return NULL;
+        dvti_written(dst);
         return dst;
+    }
     in[0] = dst;
     in[1] = a;
     in[2] = b;
-    if (!dvti_check_named(name, in, 3, names) || !dvti_matmul_has_axes(name, a, b))
+    if (!dvti_check_named(name, in, 3, names) || !dvti_matmul_desc_ok(name, desc) ||
+        !dvti_matmul_has_axes(name, a, b))
         return NULL;
-    dtype = dvti_matmul_dtype(a, b);
+    dtype = desc->convert ? desc->dtype : dvti_matmul_dtype(a, b);
     if (!dvti_matmul_shape(name, a, b, transpose_a, transpose_b, &shape))
         return NULL;
     if (a->shape.ndim == 1 || b->shape.ndim == 1) {
@@ -381,8 +357,8 @@ DVT_API dvt_array *dvt_matmul_into(dvt_array *dst, dvt_array *a, dvt_array *b, b
         dvti_matmul_drop(&without, a->shape.ndim == 1, b->shape.ndim == 1);
         result = &without;
     }
-    if (!dvti_into_ok(name, dst, result, dtype, "dvt_matmul_t") ||
-        !dvti_keeps_history(name, in, 3, names, "dvt_matmul_t"))
+    if (!dvti_into_ok(name, dst, result, dtype, "out = NULL") ||
+        !dvti_keeps_history(name, in, 3, names, "out = NULL"))
         return NULL;
     if (!dvti_has_elements(&shape))
         return dst;
@@ -393,6 +369,22 @@ DVT_API dvt_array *dvt_matmul_into(dvt_array *dst, dvt_array *a, dvt_array *b, b
         return NULL;
     dvti_written(dst);
     return dst;
+}
+
+DVT_API dvt_array *dvt_matmul_with(dvt_array *a, dvt_array *b, const dvt_matmul_desc *desc) {
+    static const char name[] = "dvt_matmul_with";
+    static const dvt_matmul_desc none;
+    dvt_array *in[2];
+    if (!desc)
+        desc = &none;
+    if (desc->out)
+        return dvti_matmul_into(name, desc->out, a, b, desc);
+    in[0] = a;
+    in[1] = b;
+    if (!dvti_check(name, in, 2) || !dvti_matmul_desc_ok(name, desc))
+        return NULL;
+    return dvti_matmul_typed(name, a, b, desc->transpose_a, desc->transpose_b,
+                             desc->convert ? desc->dtype : dvti_matmul_dtype(a, b));
 }
 
 /* ---- dot ---- */

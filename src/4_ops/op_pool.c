@@ -111,7 +111,7 @@ static dvt_array *dvti_pool2d_run(const char *name, dvti_op op, dvt_array *const
     dvti_launch launch;
     dvt_array *ready[2], *out;
     int i;
-    dvti_launch_begin(&launch, name, DVTI_K_POOL2D, op);
+    dvti_launch_begin(&launch, name, dvti_kernel_pool2d(), op);
     if (!dvti_check(name, in, n))
         return NULL;
     for (i = 0; i < n; i++) {

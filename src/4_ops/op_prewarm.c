@@ -88,7 +88,7 @@ static bool dvti_warm_linear(dvt_ctx ctx, int64_t n, int64_t in, int64_t units) 
     g = dvti_warm_full(DVT_SHAPE(n, units), ctx);
     bias = dvti_warm_full(DVT_SHAPE(units), ctx);
     return x && w && g && bias && dvti_linear(x, w, bias, false) && dvt_matmul(g, w) &&
-           dvt_matmul_t(g, x, true, false) && dvt_sum(g, DVT_AXES(0), false);
+           dvti_matmul("dvt_prewarm", g, x, true, false) && dvt_sum(g, DVT_AXES(0), false);
 }
 
 static bool dvti_warm_conv(dvt_ctx ctx, dvt_shape x_shape, dvt_shape w_shape, int64_t padding) {
@@ -131,7 +131,7 @@ static bool dvti_warm_step(const char *name, dvt_ctx ctx, dvti_op op, int states
     dvti_launch launch;
     dvt_array *array[4];
     int i;
-    dvti_launch_begin(&launch, name, DVTI_K_OPTIMIZER, op);
+    dvti_launch_begin(&launch, name, dvti_kernel_optimizer(), op);
     for (i = 0; i < states + 2; i++) {
         array[i] = dvti_warm_full(DVT_SHAPE(64), ctx);
         if (!array[i])
@@ -166,7 +166,7 @@ DVT_API dvt_status dvt_prewarm(dvt_ctx ctx) {
     dvt_status status = DVT_OK;
     if (!device)
         return dvti_failure();
-    if (device->backend == dvti_cuda_backend())
+    if (device->backend->compiles)
         DVT_RECORD_SCOPE(0, -1) {
             DVT_SCOPE {
                 status = dvti_warm_all(name, device->ctx) ? device->backend->wait(device)

@@ -24,7 +24,7 @@ static DVTI_NOINLINE dvt_array *dvti_uniform_in_mode(const char *name, const dvt
                                                      dvt_dtype dtype, dvt_ctx ctx) {
     dvti_launch launch;
     double a, b, range;
-    dvti_launch_begin(&launch, name, DVTI_K_RANDOM, DVTI_OP_uniform);
+    dvti_launch_begin(&launch, name, dvti_kernel_random(), DVTI_OP_uniform);
     if (!dvti_random_dtype(name, dtype, dvt_dtype_is_float(dtype), "a floating dtype"))
         return NULL;
     a = dvti_round_as(dtype, low);
@@ -56,7 +56,7 @@ static DVTI_NOINLINE dvt_array *dvti_normal_in_mode(const char *name, const dvt_
     dvti_launch launch;
     dvt_dtype wide = dtype == DVT_F64 ? DVT_F64 : DVT_F32;
     double a = dvti_round_as(wide, mean), b = dvti_round_as(wide, deviation);
-    dvti_launch_begin(&launch, name, DVTI_K_RANDOM, DVTI_OP_normal);
+    dvti_launch_begin(&launch, name, dvti_kernel_random(), DVTI_OP_normal);
     if (!dvti_random_dtype(name, dtype, dvt_dtype_is_float(dtype), "a floating dtype"))
         return NULL;
     if (!(deviation >= 0) || b - b != 0 || a - a != 0) {
@@ -86,7 +86,7 @@ static int64_t dvti_int_end(dvt_dtype dtype) {
 static dvt_array *dvti_randint(const char *name, const dvt_key *key, int64_t low, int64_t high,
                                dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx) {
     dvti_launch launch;
-    dvti_launch_begin(&launch, name, DVTI_K_RANDOM, DVTI_OP_randint);
+    dvti_launch_begin(&launch, name, dvti_kernel_random(), DVTI_OP_randint);
     if (!dvti_random_dtype(name, dtype, dvt_dtype_is_int(dtype), "an integer dtype"))
         return NULL;
     if (low >= high || low < dvti_int_lowest(dtype) || high > dvti_int_end(dtype)) {
@@ -105,7 +105,7 @@ static dvt_array *dvti_randint(const char *name, const dvt_key *key, int64_t low
 static dvt_array *dvti_bernoulli(const char *name, const dvt_key *key, double p, dvt_shape shape,
                                  dvt_dtype dtype, dvt_ctx ctx) {
     dvti_launch launch;
-    dvti_launch_begin(&launch, name, DVTI_K_RANDOM, DVTI_OP_bernoulli);
+    dvti_launch_begin(&launch, name, dvti_kernel_random(), DVTI_OP_bernoulli);
     if (!(p >= 0 && p <= 1)) {
         dvti_fail(DVT_ERR_RANGE, "%s: p is %g; expected a probability of 0 to 1", name, p);
         return NULL;
@@ -116,7 +116,7 @@ static dvt_array *dvti_bernoulli(const char *name, const dvt_key *key, double p,
 
 static dvt_array *dvti_permutation(const char *name, const dvt_key *key, int64_t n, dvt_ctx ctx) {
     dvti_launch launch;
-    dvti_launch_begin(&launch, name, DVTI_K_RANDOM, DVTI_OP_permutation);
+    dvti_launch_begin(&launch, name, dvti_kernel_random(), DVTI_OP_permutation);
     if (n < 0) {
         dvti_fail(DVT_ERR_RANGE, "%s: n is %lld; expected 0 or more", name, (long long)n);
         return NULL;

@@ -62,7 +62,7 @@ static dvt_dtype dvti_reduction_dtype(dvti_op op, dvt_dtype dtype) {
     }
 }
 
-/* mean: NULL, or what op square wants. */
+/* mean: NULL, or that of the variance. */
 static dvt_array *dvti_reduce_mask(const char *name, dvti_op op, dvt_array *x, dvt_array *mean,
                                    unsigned mask, bool keepdims) {
     dvti_launch launch;
@@ -70,7 +70,7 @@ static dvt_array *dvti_reduce_mask(const char *name, dvti_op op, dvt_array *x, d
     dvt_shape shape = dvti_reduced_shape(x->shape, mask, keepdims);
     int64_t count = dvti_reduction_view(x, mask, &launch.in[0]);
     dvt_array *out;
-    dvti_launch_begin(&launch, name, DVTI_K_REDUCE, op);
+    dvti_launch_begin(&launch, name, mean ? dvti_kernel_variance() : dvti_kernel_reduce(), op);
     if (count == 0 && dvti_needs_elements(op)) {
         dvti_fail(DVT_ERR_SHAPE,
                   "%s: x is %s and a reduced axis is empty; nothing is the extreme of no elements: "
@@ -150,8 +150,7 @@ DVTI_FN bool dvti_composes_unseen(const dvt_array *x, const dvt_array *y, const 
         if (in[i] && (in[i]->dtype != x->dtype || !dvt_is_contiguous(in[i]) ||
                       (dvt_is_recording() && dvt_has_history(in[i]))))
             return false;
-    return (x->dtype == DVT_F32 || x->dtype == DVT_F64) && x->storage->ctx.type == DVT_DEVICE_CPU &&
-           dvt_size(x) > 0;
+    return dvt_size(x) > 0;
 }
 
 /* The mean of squared distances from the mean, in at least float32: squares leave a 16-bit float's range early. A negative
@@ -175,8 +174,10 @@ static DVTI_NOINLINE dvt_array *dvti_spread_in_mode(const char *name, dvt_array 
     divisor = (double)dvti_reduction_view(x, mask, &view) - ddof;
     wide = dvt_astype(x, dtype == DVT_F64 ? DVT_F64 : DVT_F32, false);
     mean = dvt_mean(wide, axes, true);
-    if (mean && dvti_composes_unseen(wide, NULL, NULL))
-        out = dvti_reduce_mask(name, DVTI_OP_square, wide, mean, mask, keepdims);
+    if (mean && dvti_composes_unseen(wide, NULL, NULL) &&
+        dvti_supports(wide->storage->device, dvti_kernel_variance(), DVTI_OP_variance, wide->dtype,
+                      DVTI_CAN_RUN))
+        out = dvti_reduce_mask(name, DVTI_OP_variance, wide, mean, mask, keepdims);
     else
         out = dvt_sum(dvt_square(dvt_sub(wide, mean)), axes, keepdims);
     out = dvt_div_scalar(out, DVTI_MAX(divisor, 0));
@@ -216,7 +217,7 @@ static dvt_array *dvti_softmax(const char *name, dvti_op op, dvt_array *x, int a
     dvti_launch launch;
     dvti_attr attr = dvti_attr_none();
     dvt_array *out;
-    dvti_launch_begin(&launch, name, DVTI_K_SOFTMAX, op);
+    dvti_launch_begin(&launch, name, dvti_kernel_softmax(), op);
     if (!dvti_check(name, &x, 1) || !dvti_axis(name, &axis, &x->shape))
         return NULL;
     out = dvti_array_new(name, x->shape, dvti_float_dtype(x->dtype), x->storage->ctx);

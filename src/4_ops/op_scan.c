@@ -17,7 +17,7 @@ static dvti_view dvti_scan_view(const dvt_array *x, int axis) {
 static bool dvti_scan_run(const char *name, dvt_array *packed, dvt_array *out, int axis,
                           bool backwards) {
     dvti_launch launch;
-    dvti_launch_begin(&launch, name, DVTI_K_SCAN, DVTI_OP_cumsum);
+    dvti_launch_begin(&launch, name, dvti_kernel_scan(), DVTI_OP_cumsum);
     if (dvt_size(out) == 0)
         return true;
     launch.in[0] = dvti_scan_view(packed, axis);

@@ -11,7 +11,7 @@ static dvt_array *dvti_sort_rows(const char *name, dvti_op op, dvt_array *x, int
     dvt_array *rows = dvt_contiguous(axis == last ? x : dvt_swapaxes(x, axis, last)), *out;
     if (!rows)
         return NULL;
-    dvti_launch_begin(&launch, name, DVTI_K_SORT, op);
+    dvti_launch_begin(&launch, name, dvti_kernel_sort(), op);
     shape = rows->shape;
     shape.dim[last] = k;
     out = dvti_array_new(name, shape, op == DVTI_OP_sort ? x->dtype : DVT_I64, x->storage->ctx);

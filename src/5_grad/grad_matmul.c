@@ -8,7 +8,8 @@ static dvt_array *dvti_rows_of(dvt_array *x) {
 }
 
 static dvt_array *dvti_grad_matmul_a(dvt_array *g, dvt_array *b, bool ta, bool tb) {
-    return ta ? dvt_matmul_t(b, g, tb, true) : dvt_matmul_t(g, b, false, !tb);
+    return ta ? dvti_matmul("dvt_matmul", b, g, tb, true)
+              : dvti_matmul("dvt_matmul", g, b, false, !tb);
 }
 
 static dvt_array *dvti_grad_matmul_b(dvt_array *g, dvt_array *a, dvt_array *b, bool ta, bool tb) {
@@ -19,7 +20,8 @@ static dvt_array *dvti_grad_matmul_b(dvt_array *g, dvt_array *a, dvt_array *b, b
         if (!a || !g)
             return NULL;
     }
-    return tb ? dvt_matmul_t(g, a, true, ta) : dvt_matmul_t(a, g, !ta, false);
+    return tb ? dvti_matmul("dvt_matmul", g, a, true, ta)
+              : dvti_matmul("dvt_matmul", a, g, !ta, false);
 }
 
 DVTI_FN void dvti_grad_matmul(dvti_grad_call *call) {

@@ -1,5 +1,5 @@
 /* Optimisers: what each kind needs to know, checked once, and the launch that applies one step to one copy of a parameter.
-   The arithmetic itself is a kernel (DVTI_K_OPTIMIZER). */
+   The arithmetic itself is a kernel (kernel optimizer). */
 #include "7_train/dvt_train_internal.h"
 
 /* The usual values, those of Gluon; fields that a kind does not use are harmless. */
@@ -127,7 +127,8 @@ DVTI_FN dvti_launch dvti_optimizer_launch(const char *function, const dvt_optimi
                                           double rate, double decay, double rescale,
                                           int64_t count) {
     dvti_launch launch;
-    dvti_launch_begin(&launch, function, DVTI_K_OPTIMIZER, dvti_optimizer_op(optimizer->kind));
+    dvti_launch_begin(&launch, function, dvti_kernel_optimizer(),
+                      dvti_optimizer_op(optimizer->kind));
     launch.f[0] = rate;
     launch.f[1] = decay;
     launch.f[2] = rescale;

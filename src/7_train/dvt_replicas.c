@@ -226,7 +226,7 @@ static dvt_status dvti_trainer_add(const char *function, const dvt_trainer *t, i
     dvt_array *sum = dvti_trainer_at(t, i, 0)->gradient;
     dvt_array *other = dvti_trainer_at(t, i, k)->gradient;
     dvti_launch launch;
-    dvti_launch_begin(&launch, function, DVTI_K_ELEMENTWISE, DVTI_OP_add);
+    dvti_launch_begin(&launch, function, dvti_kernel_elementwise(), DVTI_OP_add);
     if (!dvt_size(sum))
         return DVT_OK;
     launch.compute = dvti_class_of(sum->dtype);

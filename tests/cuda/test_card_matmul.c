@@ -1,6 +1,7 @@
 /* Matrix products on a card against products in double on the host: layouts, dtypes, batches, and the sizes at which kernels
    change or end. */
 #include "on_card.h"
+#include "matmul_forms.h"
 
 #define COUNT_OF(x) ((int)(sizeof(x) / sizeof((x)[0])))
 
@@ -242,7 +243,7 @@ DVT_TEST(card_matmul_off_alignment) {
             a = dvt_slice(a, 1, first, first + 32, 1);
             b = dvt_slice(dvt_slice(b, 0, 3, 35, 1), 1, first, first + 40, 1);
             same_product(dvt_matmul(ga, gb), a, b, "a window of both");
-            same_product(dvt_matmul_t(gb, ga, true, true), dvt_t(b), dvt_t(a),
+            same_product(matmul_t(gb, ga, true, true), dvt_t(b), dvt_t(a),
                          "a window of both, transposed");
         }
 }
@@ -314,14 +315,14 @@ DVT_TEST(card_matmul_into) {
                     dvt_array *wide =
                         random_on_cpu(DVT_SHAPE(n[i] + 2, m[i] + 3), dtypes[t], -9, 9);
                     there = dvt_copyto(here, dvt_gpu(0));
-                    CHECK(dvt_matmul_into(dvt_reshape(dvt_rows(there, first, first + size),
-                                                      DVT_SHAPE(n[i], m[i])),
-                                          a, b, false, false) != NULL);
+                    CHECK(matmul_into(dvt_reshape(dvt_rows(there, first, first + size),
+                                                  DVT_SHAPE(n[i], m[i])),
+                                      a, b, false, false) != NULL);
                     CHECK(dvt_copy_into(dvt_rows(here, first, first + size),
                                         dvt_reshape(product, DVT_SHAPE(size))) != NULL);
                     SAME_ON_CARD(there, here, 0, "into a part of a row");
                     there = dvt_copyto(wide, dvt_gpu(0));
-                    CHECK(dvt_matmul_into(
+                    CHECK(matmul_into(
                               dvt_slice(dvt_rows(there, 1, n[i] + 1), 1, first, first + m[i], 1), a,
                               b, false, false) != NULL);
                     CHECK(dvt_copy_into(
@@ -336,21 +337,20 @@ DVT_TEST(card_matmul_into_its_factors) {
     NEEDS_CARD;
     a = laid(random_on_cpu(DVT_SHAPE(40, 40), DVT_F32, -1, 1), PLAIN);
     c = dvt_copy(a);
-    CHECK(dvt_matmul_into(c, c, a, false, true) == c);
-    SAME_ON_CARD(c, dvt_copyto(dvt_matmul_t(a, a, false, true), dvt_cpu()), 0, "into a");
+    CHECK(matmul_into(c, c, a, false, true) == c);
+    SAME_ON_CARD(c, dvt_copyto(matmul_t(a, a, false, true), dvt_cpu()), 0, "into a");
     c = dvt_copy(a);
-    CHECK(dvt_matmul_into(dvt_t(c), a, c, false, false) != NULL);
+    CHECK(matmul_into(dvt_t(c), a, c, false, false) != NULL);
     SAME_ON_CARD(dvt_t(c), dvt_copyto(dvt_matmul(a, a), dvt_cpu()), 0, "into b, transposed");
     c = dvt_zeros(DVT_SHAPE(40, 40), DVT_F64, dvt_gpu(0));
-    CHECK(dvt_matmul_into(c, a, a, false, false) == c);
+    CHECK(matmul_into(c, a, a, false, false) == c);
     SAME_ON_CARD(c, dvt_copyto(dvt_astype(dvt_matmul(a, a), DVT_F64, false), dvt_cpu()), 0,
                  "into float64");
     c = dvt_zeros(DVT_SHAPE(40), DVT_F32, dvt_gpu(0));
-    CHECK(dvt_matmul_into(c, a, dvt_index(a, 3), true, false) == c);
-    SAME_ON_CARD(c, dvt_copyto(dvt_matmul_t(a, dvt_index(a, 3), true, false), dvt_cpu()), 0,
+    CHECK(matmul_into(c, a, dvt_index(a, 3), true, false) == c);
+    SAME_ON_CARD(c, dvt_copyto(matmul_t(a, dvt_index(a, 3), true, false), dvt_cpu()), 0,
                  "a column");
-    CHECK_ERROR(dvt_matmul_into(c, a, a, false, false), DVT_ERR_SHAPE);
-    CHECK_ERROR(
-        dvt_matmul_into(dvt_zeros(DVT_SHAPE(40, 40), DVT_F32, dvt_cpu()), a, a, false, false),
-        DVT_ERR_CONTEXT);
+    CHECK_ERROR(matmul_into(c, a, a, false, false), DVT_ERR_SHAPE);
+    CHECK_ERROR(matmul_into(dvt_zeros(DVT_SHAPE(40, 40), DVT_F32, dvt_cpu()), a, a, false, false),
+                DVT_ERR_CONTEXT);
 }

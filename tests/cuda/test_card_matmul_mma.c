@@ -1,7 +1,9 @@
 /* Matrix products on tensor cores: which products go there, and what comes out. What is decided can only be seen from inside, so
    this file has a private copy of the library: the harness counts its checks, but cannot read its arrays. */
 #define DEVTENSOR_STATIC
+#include "3_kernels/dvt_kernels.h"
 #include "on_card.h"
+#include "matmul_forms.h"
 
 #define COUNT_OF(x) ((int)(sizeof(x) / sizeof((x)[0])))
 
@@ -36,7 +38,7 @@ static dvti_cuda_mm plan_of(product q) {
     int batch = q.a_batch || q.b_batch, i;
     dvti_cuda_mm plan;
     char *start = memory + (64 - (uintptr_t)memory % 64);
-    dvti_launch_begin(&launch, "a test", DVTI_K_MATMUL, DVTI_OP_matmul);
+    dvti_launch_begin(&launch, "a test", dvti_kernel_matmul(), DVTI_OP_matmul);
     memset(&card, 0, sizeof card);
     memset(&gpu, 0, sizeof gpu);
     card.cc = q.cc;
@@ -297,7 +299,7 @@ DVT_TEST(card_matmul_mma_batches) {
         b = dvt_ones(DVT_SHAPE(16, 8), DVT_BF16, dvt_gpu(0));
         for (i = 0; i < 2; i++) {
             /* a (3, 10, 16) with b for all; then b's transpose with a's */
-            out = i ? dvt_matmul_t(b, a, true, true) : dvt_matmul(a, b);
+            out = i ? matmul_t(b, a, true, true) : dvt_matmul(a, b);
             CHECK(dvt_item(dvt_index(dvt_index(dvt_index(out, 0), 7), 9 - 2 * !i)) == 16);
             CHECK(dvt_item(dvt_index(dvt_index(dvt_index(out, 1), 0), 0)) == 32);
             CHECK(dvt_item(dvt_index(dvt_index(dvt_index(out, 2), 4), 7)) == 48);

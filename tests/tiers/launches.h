@@ -14,7 +14,7 @@ static inline dvti_device *cpu_device(void) {
 static inline void run(dvti_launch *launch, const char *isa) {
     guard memory;
     CHECK(dvt_set_cpu_isa(isa) == DVT_OK);
-    launch->workspace_bytes = dvti_cpu_workspace(cpu_device(), launch);
+    launch->workspace_bytes = dvti_cpu_plan(cpu_device(), launch);
     memory = guard_new((size_t)launch->workspace_bytes + 1);
     launch->workspace = guard_end(memory, (size_t)((launch->workspace_bytes + 63) / 64 * 64));
     memset(launch->workspace, 0xff, (size_t)launch->workspace_bytes);
@@ -29,7 +29,7 @@ static inline dvti_launch random_launch(dvti_op op, dvt_dtype dtype, int64_t n, 
                                         uint64_t low, uint64_t high) {
     dvti_launch launch;
     memset(&launch, 0, sizeof launch);
-    launch.kernel = DVTI_K_RANDOM;
+    launch.kernel = dvti_kernel_random();
     launch.op = op;
     launch.n_out = 1;
     launch.out[0].dtype = dtype;

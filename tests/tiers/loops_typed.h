@@ -14,7 +14,7 @@ static void T(fill)(E *to, int n) {
 static dvti_launch T(launch_of)(const op_row *row) {
     dvti_launch launch;
     memset(&launch, 0, sizeof launch);
-    launch.kernel = DVTI_K_ELEMENTWISE;
+    launch.kernel = dvti_kernel_elementwise();
     launch.op = row->op;
     launch.compute = COMPUTE;
     launch.n_in = row->operands;

@@ -1,6 +1,7 @@
 /* Whole operations have the same bits on every tier and for any number of threads: products, convolutions with their gradients, what runs
    along axes, functions, random numbers. */
 #include "bits.h"
+#include "matmul_forms.h"
 
 typedef uint64_t (*family)(uint64_t hash);
 
@@ -40,7 +41,7 @@ static uint64_t products(uint64_t hash) {
                 const int64_t n = shapes[s][0], m = shapes[s][1], k = shapes[s][2];
                 dvt_array *a = numbers(form & 1 ? DVT_SHAPE(k, n) : DVT_SHAPE(n, k), dtypes[d], 0);
                 dvt_array *b = numbers(form & 2 ? DVT_SHAPE(m, k) : DVT_SHAPE(k, m), dtypes[d], 0);
-                hash = with(hash, dvt_matmul_t(a, b, form & 1, (form & 2) != 0));
+                hash = with(hash, matmul_t(a, b, form & 1, (form & 2) != 0));
             }
     return hash;
 }

@@ -53,7 +53,7 @@ static void check_fold_of(dvti_op op, dvt_dtype dtype) {
     memset(&how, 0, sizeof how);
     how.p.op = op;
     how.p.dtype = dtype;
-    how.with_mean = op == DVTI_OP_square;
+    how.with_mean = op == DVTI_OP_variance;
     how.with_places = places;
     for (n = 1; n <= 200; n += n < 80 ? 1 : 29)
         for (rows = 1; rows <= 19; rows += rows < 4 ? 3 : 15) {

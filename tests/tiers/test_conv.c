@@ -42,7 +42,7 @@ static dvti_launch launch_of(const shape *s, dvti_op op, dvt_dtype dtype, bool b
     dvti_launch launch;
     int i;
     memset(&launch, 0, sizeof launch);
-    launch.kernel = DVTI_K_CONV2D;
+    launch.kernel = dvti_kernel_conv2d();
     launch.op = op;
     launch.n_in = op == DVTI_OP_conv2d && bias ? 3 : 2;
     launch.n_out = 1;
@@ -99,7 +99,8 @@ static void check_values(const dvti_launch *launch, const shape *s, const char *
                        ? (double)(s->o / s->groups * s->kh * s->kw)
                        : (double)(s->n * extent(s, 0) * extent(s, 1));
     for (i = 0; i < n; i++) {
-        double want = launch->i[7] & 4 && !(expected[i] > 0) ? 0 : expected[i];
+        double want =
+            launch->epilogue.activation == DVTI_RELU && !(expected[i] > 0) ? 0 : expected[i];
         double got = dvti_load_f64(launch->out[0].data, launch->out[0].dtype, i);
         double bound = size[i] * (terms + 2) * 0x1p-24 +
                        fabs(expected[i]) * epsilon_of(launch->out[0].dtype) * 1.01 + 1e-7;
@@ -126,7 +127,8 @@ static void check_op(const shape *s, dvti_op op, dvt_dtype dtype, bool at_end, c
     guard memory[4];
     int k;
     if (op == DVTI_OP_conv2d && dtype == DVT_F32 && draw(2))
-        launch.i[7] = 4; /* relu follows, which changes no difference for the worse */
+        launch.epilogue.activation =
+            DVTI_RELU; /* relu follows, which changes no difference for the worse */
     for (k = 0; k < 4; k++) {
         dvti_view *view = k < 3 ? &launch.in[k] : &launch.out[0];
         int64_t n = dvti_view_size(view);
@@ -330,9 +332,10 @@ DVT_TEST(relu_follows_every_convolution) {
             plain = (float *)malloc((size_t)n * sizeof(float));
             FOR_EACH_TIER({
                 launch.i[7] = way;
+                launch.epilogue.activation = DVTI_NO_ACTIVATION;
                 run(&launch, tier->name);
                 memcpy(plain, memory[2], (size_t)n * sizeof(float));
-                launch.i[7] = way + 4;
+                launch.epilogue.activation = DVTI_RELU;
                 run(&launch, tier->name);
                 for (k = 0; k < n; k++) {
                     float want = plain[k] <= 0 ? 0 : plain[k];
@@ -342,9 +345,10 @@ DVT_TEST(relu_follows_every_convolution) {
                 CHECK_INT(k, n);
             });
             launch.i[7] = way;
+            launch.epilogue.activation = DVTI_NO_ACTIVATION;
             run(&launch, "reference");
             memcpy(plain, memory[2], (size_t)n * sizeof(float));
-            launch.i[7] = way + 4;
+            launch.epilogue.activation = DVTI_RELU;
             run(&launch, "reference");
             for (k = 0;
                  k < n && (plain[k] != plain[k] || memory[2][k] == (plain[k] <= 0 ? 0 : plain[k]));)
@@ -400,7 +404,7 @@ DVT_TEST(convolutions_when_the_tier_changes) {
     for (k = 0; k < 2; k++) {
         size_t bytes = (size_t)dvti_view_size(&launch.out[0]) * sizeof(float);
         CHECK(dvt_set_cpu_isa(names[k]) == DVT_OK);
-        launch.workspace_bytes = dvti_cpu_workspace(cpu_device(), &launch);
+        launch.workspace_bytes = dvti_cpu_plan(cpu_device(), &launch);
         launch.workspace = malloc((size_t)launch.workspace_bytes);
         CHECK(dvt_set_cpu_isa(names[!k]) == DVT_OK);
         memset(launch.out[0].data, 0xff, bytes);

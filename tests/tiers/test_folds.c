@@ -93,7 +93,7 @@ DVT_TEST(tier_folds_rows_together_as_alone) {
             for (row = 0; row < ROWS; row++)
                 mean[row] = narrow[row] = (float)row / 32;
             FOR_EACH_TIER(for (r = 0; r <= REDUCTIONS; r++) {
-                const dvti_op op = r < REDUCTIONS ? reductions[r].op : DVTI_OP_square;
+                const dvti_op op = r < REDUCTIONS ? reductions[r].op : DVTI_OP_variance;
                 const char *means = own[d] == DVT_F64 ? (char *)mean : (char *)narrow;
                 dvti_fold fold = fold_of(tier, op, own[d]);
                 dvti_folding p =
@@ -101,14 +101,14 @@ DVT_TEST(tier_folds_rows_together_as_alone) {
                 bool same = true;
                 if (!fold.rows)
                     continue;
-                p.mean = op == DVTI_OP_square ? means : NULL;
+                p.mean = op == DVTI_OP_variance ? means : NULL;
                 fold.rows(&p);
                 p.rows = 1;
                 p.value = &alone;
                 p.at = places(op) ? &alone_at : NULL;
                 for (row = 0; row < ROWS; row++) {
                     p.x = x + size * (size_t)(row * step);
-                    p.mean = op == DVTI_OP_square ? means + size * (size_t)row : NULL;
+                    p.mean = op == DVTI_OP_variance ? means + size * (size_t)row : NULL;
                     fold.rows(&p);
                     same = same && same_bits_f64(alone, value[row]) &&
                            (!places(op) || alone_at == at[row]);
@@ -136,8 +136,8 @@ DVT_TEST(tier_squares_of_distances) {
             for (k = 0; k < n; k++)
                 dvti_store_f64(mean, dtype, k, k % 5);
             FOR_EACH_TIER({
-                dvti_fold fold = fold_of(tier, DVTI_OP_square, dtype);
-                dvti_folding p = folding(DVTI_OP_square, dtype, x, n, 7, n, value, NULL);
+                dvti_fold fold = fold_of(tier, DVTI_OP_variance, dtype);
+                dvti_folding p = folding(DVTI_OP_variance, dtype, x, n, 7, n, value, NULL);
                 p.mean = mean;
                 bad = 0;
                 memset(value, 0, sizeof value);

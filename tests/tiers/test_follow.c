@@ -32,7 +32,7 @@ static void check_product(const char *isa, float *const *memory, int64_t n, int6
     int64_t i;
     int form;
     memset(&launch, 0, sizeof launch);
-    launch.kernel = DVTI_K_MATMUL;
+    launch.kernel = dvti_kernel_matmul();
     launch.op = DVTI_OP_matmul;
     launch.compute = DVTI_F32;
     launch.name = "product";
@@ -40,16 +40,15 @@ static void check_product(const char *isa, float *const *memory, int64_t n, int6
     launch.in[0] = matrix(memory[0], n, k, false);
     launch.in[1] = matrix(memory[1], k, m, turned);
     launch.out[0] = matrix(memory[2], n, m, false);
-    launch.in[2] = matrix(memory[4], 1, m, false);
-    launch.in[2].ndim = 1;
-    launch.in[2].dim[0] = m;
-    launch.in[2].stride[0] = 1;
     launch.n_in = 2;
     run(&launch, isa);
     memcpy(plain, memory[2], (size_t)(n * m) * sizeof *plain);
     for (form = 1; form < 4; form++) {
-        launch.n_in = form & 1 ? 3 : 2;
-        launch.i[1] = form / 2;
+        launch.epilogue.activation = form & 2 ? DVTI_RELU : DVTI_NO_ACTIVATION;
+        launch.epilogue.bias = matrix(form & 1 ? memory[4] : NULL, 1, m, false);
+        launch.epilogue.bias.ndim = 1;
+        launch.epilogue.bias.dim[0] = m;
+        launch.epilogue.bias.stride[0] = 1;
         run(&launch, isa);
         for (i = 0; i < n * m; i++) {
             float want = plain[i] + (form & 1 ? memory[4][i % m] : 0);

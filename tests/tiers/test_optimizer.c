@@ -28,7 +28,7 @@ static void run_step(const char *isa, int threads, const method *m, float *const
     dvti_launch launch;
     int k;
     memset(&launch, 0, sizeof launch);
-    launch.kernel = DVTI_K_OPTIMIZER;
+    launch.kernel = dvti_kernel_optimizer();
     launch.op = m->op;
     launch.n_in = 1;
     launch.n_out = 1 + m->states;

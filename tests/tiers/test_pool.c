@@ -34,7 +34,7 @@ static void run_pool(const char *isa, int threads, const pool_case *c, dvti_op o
     dvti_launch launch;
     int k;
     memset(&launch, 0, sizeof launch);
-    launch.kernel = DVTI_K_POOL2D;
+    launch.kernel = dvti_kernel_pool2d();
     launch.op = op;
     launch.n_in = op == DVTI_OP_max_pool2d_data ? 2 : 1;
     launch.n_out = 1;

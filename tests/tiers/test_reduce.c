@@ -18,7 +18,7 @@ static dvti_launch reduction(dvti_op op, dvti_view x, int kept, void *out) {
     int64_t step = 1;
     int i;
     memset(&launch, 0, sizeof launch);
-    launch.kernel = DVTI_K_REDUCE;
+    launch.kernel = dvti_kernel_reduce();
     launch.op = op;
     launch.n_in = launch.n_out = 1;
     launch.in[0] = x;

@@ -152,7 +152,7 @@ static void broadcast_launch(dvti_launch *launch, const float *a, const float *b
                              const int64_t *dim, const int64_t *sa, const int64_t *sb) {
     int i;
     memset(launch, 0, sizeof *launch);
-    launch->kernel = DVTI_K_ELEMENTWISE;
+    launch->kernel = dvti_kernel_elementwise();
     launch->op = DVTI_OP_sub;
     launch->compute = DVTI_F32;
     launch->n_in = 2;
@@ -222,7 +222,7 @@ DVT_TEST(whole_numbers_copied_to_floats_by_every_tier) {
             unsigned char *row = (unsigned char *)guard_end(small, (size_t)bytes);
             dvti_launch launch;
             memset(&launch, 0, sizeof launch);
-            launch.kernel = DVTI_K_ELEMENTWISE;
+            launch.kernel = dvti_kernel_elementwise();
             launch.op = DVTI_OP_copy;
             launch.compute = DVTI_I64;
             launch.n_in = launch.n_out = 1;

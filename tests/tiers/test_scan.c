@@ -154,7 +154,7 @@ static dvti_view block_of(void *data, dvt_dtype dtype, int64_t a, int64_t n, int
 static void run_scan(const char *isa, int threads, dvti_view in, dvti_view out, bool backwards) {
     dvti_launch launch;
     memset(&launch, 0, sizeof launch);
-    launch.kernel = DVTI_K_SCAN;
+    launch.kernel = dvti_kernel_scan();
     launch.op = DVTI_OP_cumsum;
     launch.compute = dvt_dtype_is_float(in.dtype) ? DVTI_F64 : DVTI_I64;
     launch.n_in = launch.n_out = 1;

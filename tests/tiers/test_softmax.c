@@ -16,8 +16,8 @@ static dvti_view matrix_of(void *data, dvt_dtype dtype, int64_t rows, int64_t co
     return view;
 }
 
-static void run_one(const char *isa, int threads, dvti_kernel kernel, dvti_op op, dvti_view in,
-                    dvti_view out) {
+static void run_one(const char *isa, int threads, const dvti_kernel *kernel, dvti_op op,
+                    dvti_view in, dvti_view out) {
     dvti_launch launch;
     memset(&launch, 0, sizeof launch);
     launch.kernel = kernel;
@@ -50,12 +50,12 @@ static void check_rows(dvti_op op, dvt_dtype dtype, int64_t rows, int64_t n, int
     int threads;
     memset(expected, 0, bytes);
     out.data = expected;
-    run_one("reference", 1, DVTI_K_SOFTMAX, op, in, out);
+    run_one("reference", 1, dvti_kernel_softmax(), op, in, out);
     out.data = y;
     FOR_EACH_TIER(for (threads = 1; threads <= 2; threads++) {
         int64_t k;
         int64_t bad = -1;
-        run_one(tier->name, threads, DVTI_K_SOFTMAX, op, in, out);
+        run_one(tier->name, threads, dvti_kernel_softmax(), op, in, out);
         for (k = 0; k < rows * n; k++) {
             double got = dvti_load_f64(y, dtype, k * step);
             double want = dvti_load_f64(expected, dtype, k * step);
@@ -197,11 +197,11 @@ static void check_columns(dvti_op op, dvt_dtype dtype, int64_t batch, int64_t n,
     for (k = 0; k < size; k++)
         dvti_store_f64(x, dtype, k, (double)soft_value(k % width, mode));
     out.data = expected;
-    run_one("reference", 1, DVTI_K_SOFTMAX, op, in, out);
+    run_one("reference", 1, dvti_kernel_softmax(), op, in, out);
     out.data = y;
     FOR_EACH_TIER(for (threads = 1; threads <= 2; threads++) {
         int64_t bad = -1;
-        run_one(tier->name, threads, DVTI_K_SOFTMAX, op, in, out);
+        run_one(tier->name, threads, dvti_kernel_softmax(), op, in, out);
         for (k = 0; k < size; k++) {
             double got = dvti_load_f64(y, dtype, k);
             double want = dvti_load_f64(expected, dtype, k);
@@ -312,7 +312,7 @@ static void check_copy(dvt_dtype dtype, int64_t batch, int64_t rows, int64_t col
     FOR_EACH_TIER(for (threads = 1; threads <= 2; threads++) {
         bool same = true;
         memset(y, 0x55, to_bytes);
-        run_one(tier->name, threads, DVTI_K_ELEMENTWISE, DVTI_OP_copy, in, out);
+        run_one(tier->name, threads, dvti_kernel_elementwise(), DVTI_OP_copy, in, out);
         for (k = 0; k < batch; k++)
             for (r = 0; r < rows; r++)
                 for (c = 0; c < columns; c++)

@@ -36,7 +36,7 @@ static dvti_launch launch_of(const shape *s, bool data, dvt_dtype dtype, bool bi
     dvti_view x = view_of(dtype, s->n, s->c, s->h, s->w), y = view_of(dtype, s->n, s->o, h, w);
     dvti_launch launch;
     memset(&launch, 0, sizeof launch);
-    launch.kernel = DVTI_K_CONV2D;
+    launch.kernel = dvti_kernel_conv2d();
     launch.op = data ? DVTI_OP_conv2d_data : DVTI_OP_conv2d;
     launch.n_in = !data && bias ? 3 : 2;
     launch.n_out = 1;

@@ -2,6 +2,7 @@
 #ifndef TIERS_H
 #define TIERS_H
 #include "3_cpu/simd/dvt_simd.h"
+#include "3_kernels/dvt_kernels.h"
 #include "dvt_test.h"
 #include <sys/mman.h>
 

@@ -1,6 +1,7 @@
 /* Arrays without elements whose other extents multiply to more than 2^63: what counts with extents must not overflow. A value
    would seldom show it; config=ubsan stops at it. */
 #include "dvt_test.h"
+#include "matmul_forms.h"
 
 #define HUGE_EXTENT ((int64_t)1 << 62)
 
@@ -155,7 +156,7 @@ static dvt_array *classes(dvt_array *x) {
 }
 
 static dvt_array *squared(dvt_array *x) {
-    return dvt_matmul_t(x, x, false, true);
+    return matmul_t(x, x, false, true);
 }
 
 static dvt_array *dotted(dvt_array *x) {

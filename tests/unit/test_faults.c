@@ -1,5 +1,6 @@
 /* Every allocation fails once: creation, operations of every family, copies, random numbers, printing, files, gradients. */
 #include "dvt_faults.h"
+#include "matmul_forms.h"
 #include <unistd.h>
 
 static dvt_array *small(dvt_ctx ctx) {
@@ -99,7 +100,7 @@ DVT_FAULTS(reductions) {
 DVT_FAULTS(products) {
     dvt_array *x = small(dvt_cpu()), *big = dvt_ones(DVT_SHAPE(3, 40, 30), DVT_F32, dvt_cpu());
     FAULTS_ADD(dvt_matmul(x, dvt_t(x)));
-    FAULTS_ADD(dvt_matmul_t(x, x, true, false));
+    FAULTS_ADD(matmul_t(x, x, true, false));
     FAULTS_ADD(dvt_matmul(big, dvt_ones(DVT_SHAPE(30, 20), DVT_F32, dvt_cpu())));
     FAULTS_ADD(dvt_dot(dvt_index(x, 0), dvt_index(x, 1)));
     FAULTS_ADD(dvt_dot(x, dvt_t(x)));

@@ -1,5 +1,6 @@
 /* Gradients of reductions, softmax and matrix products. */
 #include "gradient_check.h"
+#include "matmul_forms.h"
 
 /* ---- reductions ---- */
 typedef struct reduction {
@@ -163,7 +164,7 @@ DVT_TEST(gradients_of_reductions_in_narrow_dtypes) {
 /* ---- products ---- */
 static dvt_array *product(dvt_array *const *x, const void *user) {
     const int *t = (const int *)user;
-    return dvt_matmul_t(x[0], x[1], t[0] != 0, t[1] != 0);
+    return matmul_t(x[0], x[1], t[0] != 0, t[1] != 0);
 }
 
 static dvt_array *product_of_views(dvt_array *const *x, const void *user) {

@@ -1,5 +1,6 @@
 /* Layers whose activation is relu: on cpu() one launch does all, with the bits of the operations one after the other, gradients too. */
 #include "dvt_test.h"
+#include "matmul_forms.h"
 
 static dvt_array *normal_array(dvt_shape shape) {
     return dvt_normal(0, 1, shape, DVT_F32, dvt_test_ctx());
@@ -26,7 +27,7 @@ typedef enum layer { DENSE, CONV, LAYERS } layer;
 static dvt_array *by_operations(layer what, dvt_array *x, dvt_array *w, dvt_array *b) {
     if (what == CONV)
         return dvt_relu(dvt_conv2d(x, w, b, NULL));
-    x = dvt_matmul_t(dvt_flatten(x), w, false, true);
+    x = matmul_t(dvt_flatten(x), w, false, true);
     return dvt_relu(b ? dvt_add(x, b) : x);
 }
 

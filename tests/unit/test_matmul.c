@@ -1,5 +1,6 @@
 /* Matrix products against plain loops in double: shapes, strides, dtypes, threads, errors. */
 #include "matmul_inputs.h"
+#include "matmul_forms.h"
 
 /* (n, k) x (k, m) of doubles. */
 static void naive(const double *a, const double *b, double *out, int64_t n, int64_t k, int64_t m) {
@@ -105,18 +106,18 @@ DVT_TEST(matmul_as_has_the_sums_of_the_dtype) {
     dvt_array *low = dvt_full(DVT_SHAPE(600, 2), -128, DVT_I8, dvt_cpu());
     dvt_array *bytes = dvt_full(DVT_SHAPE(600, 2), 255, DVT_U8, dvt_cpu());
     dvt_array *half = dvt_full(DVT_SHAPE(2, 600), 100, DVT_F16, dvt_cpu());
-    dvt_array *y = dvt_matmul_as(big, low, DVT_I32);
+    dvt_array *y = matmul_as(big, low, DVT_I32);
     CHECK_INT(dvt_dtype_of(y), DVT_I32);
     CHECK_VALUES(y, 0, -7680000, -7680000, -7680000, -7680000);
-    CHECK_VALUES(dvt_matmul_as(big, bytes, DVT_I32), 0, 15300000, 15300000, 15300000, 15300000);
+    CHECK_VALUES(matmul_as(big, bytes, DVT_I32), 0, 15300000, 15300000, 15300000, 15300000);
     CHECK_VALUES(dvt_matmul(big, bytes), 0, 15300000, 15300000, 15300000, 15300000);
-    CHECK_VALUES(dvt_matmul_as(big, dvt_index(dvt_t(low), 0), DVT_I32), 0, -7680000, -7680000);
-    CHECK_VALUES(dvt_matmul_as(dvt_index(big, 0), low, DVT_I64), 0, -7680000, -7680000);
-    CHECK_VALUES(dvt_matmul_as(half, dvt_t(half), DVT_F32), 0, 6e6, 6e6, 6e6, 6e6);
-    CHECK_ERROR(dvt_matmul_as(big, low, DVT_BOOL), DVT_ERR_DTYPE);
-    CHECK_ERROR(dvt_matmul_as(big, low, (dvt_dtype)77), DVT_ERR_DTYPE);
-    CHECK_ERROR(dvt_matmul_as(big, big, DVT_I32), DVT_ERR_SHAPE);
-    CHECK_ERROR(dvt_matmul_as(big, NULL, DVT_I32), DVT_ERR_NULL_ARGUMENT);
+    CHECK_VALUES(matmul_as(big, dvt_index(dvt_t(low), 0), DVT_I32), 0, -7680000, -7680000);
+    CHECK_VALUES(matmul_as(dvt_index(big, 0), low, DVT_I64), 0, -7680000, -7680000);
+    CHECK_VALUES(matmul_as(half, dvt_t(half), DVT_F32), 0, 6e6, 6e6, 6e6, 6e6);
+    CHECK_ERROR(matmul_as(big, low, DVT_BOOL), DVT_ERR_DTYPE);
+    CHECK_ERROR(matmul_as(big, low, (dvt_dtype)77), DVT_ERR_DTYPE);
+    CHECK_ERROR(matmul_as(big, big, DVT_I32), DVT_ERR_SHAPE);
+    CHECK_ERROR(matmul_as(big, NULL, DVT_I32), DVT_ERR_NULL_ARGUMENT);
 }
 
 DVT_TEST(matmul_as_has_gradients) {
@@ -125,7 +126,7 @@ DVT_TEST(matmul_as_has_gradients) {
     dvt_array *y = NULL;
     CHECK(dvt_attach_grad(a, DVT_GRAD_WRITE) == DVT_OK);
     DVT_RECORD {
-        y = dvt_matmul_as(a, b, DVT_F32);
+        y = matmul_as(a, b, DVT_F32);
     }
     CHECK(dvt_backward(y) == DVT_OK);
     CHECK_INT(dvt_dtype_of(dvt_grad(a)), DVT_F16);
@@ -136,8 +137,8 @@ DVT_TEST(matmul_accumulates_half_in_single) {
     /* 4096 ones: beyond 2048 float16 could not count by ones, and bfloat16 beyond 256. */
     dvt_array *a = dvt_ones(DVT_SHAPE(2, 4096), DVT_F16, dvt_cpu());
     dvt_array *b = dvt_ones(DVT_SHAPE(2, 4096), DVT_BF16, dvt_cpu());
-    CHECK_VALUES(dvt_matmul_t(a, a, false, true), 0, 4096, 4096, 4096, 4096);
-    CHECK_VALUES(dvt_matmul_t(b, b, false, true), 0, 4096, 4096, 4096, 4096);
+    CHECK_VALUES(matmul_t(a, a, false, true), 0, 4096, 4096, 4096, 4096);
+    CHECK_VALUES(matmul_t(b, b, false, true), 0, 4096, 4096, 4096, 4096);
     CHECK_VALUES(dvt_matmul(dvt_index(b, 0), dvt_index(b, 1)), 0, 4096);
 }
 
@@ -159,7 +160,7 @@ DVT_TEST(matmul_one_axis) {
     CHECK_INT(dvt_ndim(y), 2);
     CHECK_VALUES(y, 0, 30, 41, 52, 96, 107, 118);
     /* Exchanging the last two axes of one axis changes nothing. */
-    CHECK_VALUES(dvt_matmul_t(m, two, true, true), 0, 41, 52, 63);
+    CHECK_VALUES(matmul_t(m, two, true, true), 0, 41, 52, 63);
 }
 
 DVT_TEST(matmul_transposed) {
@@ -173,7 +174,7 @@ DVT_TEST(matmul_transposed) {
             dvt_array *plain = dvt_matmul(ta ? dvt_contiguous(dvt_swapaxes(a, 1, 2)) : a,
                                           tb ? dvt_contiguous(dvt_t(b)) : b);
             double *expected = dvt_test_values(plain);
-            dvt_test_equal(dvt_matmul_t(a, b, ta, tb), expected, 3 * 5 * 7, 0, __FILE__, __LINE__);
+            dvt_test_equal(matmul_t(a, b, ta, tb), expected, 3 * 5 * 7, 0, __FILE__, __LINE__);
             free(expected);
         }
 }
@@ -209,7 +210,7 @@ DVT_TEST(matmul_batch_times_one) {
                     dvt_array *a = random_array(DVT_SHAPE(3, 2, rows[r], 4), DVT_F32, dvt_cpu());
                     dvt_array *b = random_array(DVT_SHAPE(4, column ? 1 : 6), DVT_F32, dvt_cpu());
                     dvt_array *out = dvt_matmul(strided(a, how), b);
-                    dvt_array *turned = dvt_matmul_t(b, strided(a, how), true, true);
+                    dvt_array *turned = matmul_t(b, strided(a, how), true, true);
                     int i, j;
                     for (i = 0; i < 3; i++)
                         for (j = 0; j < 2; j++) {
@@ -232,7 +233,7 @@ DVT_TEST(matmul_empty) {
     CHECK_VALUES(dvt_matmul(none, dvt_t(none)), 0, 0, 0, 0, 0);
     CHECK_VALUES(dvt_matmul(none, vector), 0, 0, 0);
     CHECK_VALUES(dvt_matmul(vector, vector), 0, 0);
-    CHECK_VALUES(dvt_matmul_t(vector, none, false, true), 0, 0, 0);
+    CHECK_VALUES(matmul_t(vector, none, false, true), 0, 0, 0);
     CHECK(dvt_shape_equal(dvt_shape_of(dvt_matmul(dvt_t(none), none)), DVT_SHAPE(0, 0)));
     CHECK_VALUES(
         dvt_dot(dvt_astype(none, DVT_I32, false), dvt_zeros(DVT_SHAPE(0, 3), DVT_I32, dvt_cpu())),
@@ -341,14 +342,14 @@ DVT_TEST(matmul_errors) {
     CHECK_ERROR(dvt_matmul(v, m), DVT_ERR_SHAPE);
     CHECK_ERROR(dvt_matmul(scalar, m), DVT_ERR_SHAPE);
     CHECK_ERROR(dvt_matmul(m, scalar), DVT_ERR_SHAPE);
-    CHECK_ERROR(dvt_matmul_t(m, m, true, true), DVT_ERR_SHAPE);
+    CHECK_ERROR(matmul_t(m, m, true, true), DVT_ERR_SHAPE);
     CHECK_ERROR(dvt_matmul(dvt_zeros(DVT_SHAPE(3, 2, 3), DVT_F32, dvt_cpu()), batch),
                 DVT_ERR_SHAPE);
     CHECK_ERROR(dvt_dot(m, batch), DVT_OK);
     CHECK_ERROR(dvt_dot(batch, batch), DVT_ERR_SHAPE);
     CHECK_ERROR(dvt_dot(wide, wide), DVT_ERR_SHAPE);
     CHECK_ERROR(dvt_matmul(NULL, m), DVT_ERR_NULL_ARGUMENT);
-    CHECK_ERROR(dvt_matmul_t(m, NULL, false, false), DVT_ERR_NULL_ARGUMENT);
+    CHECK_ERROR(matmul_t(m, NULL, false, false), DVT_ERR_NULL_ARGUMENT);
     CHECK_ERROR(dvt_dot(NULL, NULL), DVT_ERR_NULL_ARGUMENT);
     CHECK_ERROR(dvt_matmul(dvt_broadcast_to(dvt_zeros(DVT_SHAPE(1, 1), DVT_F32, dvt_cpu()),
                                             DVT_SHAPE(INT64_C(1) << 40, 1)),

@@ -1,7 +1,8 @@
-/* Products written into arrays that exist: the same bits as dvt_matmul_t's wherever they go, what stands beside them, memory that is shared,
+/* Products written into arrays that exist: the same bits as new ones' wherever they go, what stands beside them, memory that is shared,
    refusals. */
 #include "dvt_faults.h"
 #include "matmul_inputs.h"
+#include "matmul_forms.h"
 
 static bool same_bytes(dvt_array *x, dvt_array *y) {
     int64_t n = dvt_nbytes(x);
@@ -22,10 +23,10 @@ static dvt_array *garbage(dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx) {
 }
 
 static void check_into(dvt_array *dst, dvt_array *a, dvt_array *b, bool ta, bool tb) {
-    dvt_array *product = dvt_matmul_t(a, b, ta, tb);
+    dvt_array *product = matmul_t(a, b, ta, tb);
     dvt_array *expected = dvt_astype(product, dvt_dtype_of(dst), false);
     int64_t arrays = dvt_get_stats().arrays;
-    CHECK(dvt_matmul_into(dst, a, b, ta, tb) == dst);
+    CHECK(matmul_into(dst, a, b, ta, tb) == dst);
     CHECK_INT(dvt_get_stats().arrays, arrays);
     dvt_test_check(same_bytes(dst, expected), __FILE__, __LINE__,
                    "%s (%lld, %lld) x (%lld, %lld) %d %d", dvt_dtype_name(dvt_dtype_of(dst)),
@@ -75,7 +76,7 @@ DVT_TEST(matmul_into_dtypes) {
     }
 }
 
-/* The product is formed in the dtype that dvt_matmul_t gives, and then converted. */
+/* The product is formed in the dtype that a new product has, and then converted. */
 DVT_TEST(matmul_into_another_dtype) {
     dvt_dtype f, g, h;
     int i, j, l;
@@ -95,7 +96,7 @@ DVT_TEST(matmul_into_another_dtype) {
                                                                   : h != DVT_BOOL)
                         check_into(dst, a, b, false, false);
                     else {
-                        CHECK_ERROR(dvt_matmul_into(dst, a, b, false, false), DVT_ERR_DTYPE);
+                        CHECK_ERROR(matmul_into(dst, a, b, false, false), DVT_ERR_DTYPE);
                         CHECK(same_bytes(dst, dvt_ones(DVT_SHAPE(3, 5), h, dvt_cpu())));
                     }
                 }
@@ -172,27 +173,27 @@ DVT_TEST(matmul_into_shared_memory) {
                 c = dvt_copy(a);
                 check_into(c, dvt_copy(c), b, ta, tb);
                 c = dvt_copy(a);
-                CHECK(dvt_matmul_into(c, c, b, ta, tb) == c);
-                CHECK(same_bytes(c, dvt_matmul_t(a, b, ta, tb)));
+                CHECK(matmul_into(c, c, b, ta, tb) == c);
+                CHECK(same_bytes(c, matmul_t(a, b, ta, tb)));
                 c = dvt_copy(a);
-                CHECK(dvt_matmul_into(c, b, c, ta, tb) == c);
-                CHECK(same_bytes(c, dvt_matmul_t(b, a, ta, tb)));
+                CHECK(matmul_into(c, b, c, ta, tb) == c);
+                CHECK(same_bytes(c, matmul_t(b, a, ta, tb)));
                 c = dvt_copy(a);
-                CHECK(dvt_matmul_into(c, dvt_t(c), c, ta, tb) == c);
-                CHECK(same_bytes(c, dvt_matmul_t(dvt_t(a), a, ta, tb)));
+                CHECK(matmul_into(c, dvt_t(c), c, ta, tb) == c);
+                CHECK(same_bytes(c, matmul_t(dvt_t(a), a, ta, tb)));
                 c = dvt_copy(a);
-                CHECK(dvt_matmul_into(dvt_t(c), c, b, ta, tb) != NULL);
-                CHECK(same_bytes(dvt_t(c), dvt_matmul_t(a, b, ta, tb)));
+                CHECK(matmul_into(dvt_t(c), c, b, ta, tb) != NULL);
+                CHECK(same_bytes(dvt_t(c), matmul_t(a, b, ta, tb)));
             }
     for (i = 0; i < 9; i++)
         DVT_SCOPE {
             dvt_array *all = random_array(DVT_SHAPE(24, 8), DVT_F64, dvt_cpu());
             dvt_array *before = dvt_copy(all), *dst = dvt_rows(all, 2 * i, 2 * i + 8);
-            CHECK(dvt_matmul_into(dst, dvt_rows(all, 16, 24), dvt_rows(all, 8, 16), false, true) ==
+            CHECK(matmul_into(dst, dvt_rows(all, 16, 24), dvt_rows(all, 8, 16), false, true) ==
                   dst);
             CHECK(dvt_copy_into(
                 dvt_rows(before, 2 * i, 2 * i + 8),
-                dvt_matmul_t(dvt_rows(before, 16, 24), dvt_rows(before, 8, 16), false, true)));
+                matmul_t(dvt_rows(before, 16, 24), dvt_rows(before, 8, 16), false, true)));
             CHECK(same_bytes(all, before));
         }
 }
@@ -205,13 +206,13 @@ DVT_TEST(matmul_into_of_nothing) {
             dvt_array *none = dvt_zeros(DVT_SHAPE(2, 0), dtype[d], dvt_cpu());
             dvt_array *dst = strided(garbage(DVT_SHAPE(2, 2), dtype[d], dvt_cpu()), how);
             dvt_array *one = dvt_zeros(DVT_SHAPE(0), dtype[d], dvt_cpu());
-            CHECK(dvt_matmul_into(dst, none, none, false, true) == dst);
+            CHECK(matmul_into(dst, none, none, false, true) == dst);
             CHECK_VALUES(dst, 0, 0, 0, 0, 0);
             dst = strided(garbage(DVT_SHAPE(2), dtype[d], dvt_cpu()), how == 1 ? 0 : how);
-            CHECK(dvt_matmul_into(dst, none, one, false, false) == dst);
+            CHECK(matmul_into(dst, none, one, false, false) == dst);
             CHECK_VALUES(dst, 0, 0, 0);
             dst = dvt_zeros(DVT_SHAPE(0, 0), dtype[d], dvt_cpu());
-            CHECK(dvt_matmul_into(dst, none, none, true, false) == dst);
+            CHECK(matmul_into(dst, none, none, true, false) == dst);
         }
 }
 
@@ -223,7 +224,7 @@ DVT_TEST(matmul_into_threads) {
     for (threads = 1; threads <= 3; threads++) {
         dvt_array *dst = garbage(DVT_SHAPE(193, 140), DVT_F32, dvt_cpu());
         dvt_set_num_threads(threads);
-        CHECK(dvt_matmul_into(dst, a, b, false, false) == dst);
+        CHECK(matmul_into(dst, a, b, false, false) == dst);
         CHECK(same_bytes(dst, one));
     }
     dvt_set_num_threads(0);
@@ -237,14 +238,13 @@ DVT_TEST(matmul_into_virtual_gpu) {
         dvt_array *b = dvt_copyto(a, there), *dst = garbage(DVT_SHAPE(4, 4), DVT_F32, there);
         check_layouts(20, 30, 16, DVT_F32, there);
         check_into(dst, b, b, false, true);
-        CHECK(dvt_matmul_into(dst, dst, b, false, false) == dst);
-        CHECK(same_bytes(dst, dvt_matmul(dvt_matmul_t(b, b, false, true), b)));
-        CHECK_ERROR(dvt_matmul_into(dst, a, a, false, false), DVT_ERR_CONTEXT);
-        CHECK_ERROR(dvt_matmul_into(dst, b, a, false, false), DVT_ERR_CONTEXT);
-        CHECK_ERROR(dvt_matmul_into(dvt_copyto(dst, dvt_gpu(0)), b, b, false, false),
-                    DVT_ERR_CONTEXT);
+        CHECK(matmul_into(dst, dst, b, false, false) == dst);
+        CHECK(same_bytes(dst, dvt_matmul(matmul_t(b, b, false, true), b)));
+        CHECK_ERROR(matmul_into(dst, a, a, false, false), DVT_ERR_CONTEXT);
+        CHECK_ERROR(matmul_into(dst, b, a, false, false), DVT_ERR_CONTEXT);
+        CHECK_ERROR(matmul_into(dvt_copyto(dst, dvt_gpu(0)), b, b, false, false), DVT_ERR_CONTEXT);
         CHECK_ERROR(
-            dvt_matmul_into(dvt_zeros(DVT_SHAPE(4, 4), DVT_F32, dvt_cpu_id(1)), a, a, false, false),
+            matmul_into(dvt_zeros(DVT_SHAPE(4, 4), DVT_F32, dvt_cpu_id(1)), a, a, false, false),
             DVT_ERR_CONTEXT);
     }
     dvt_set_virtual_gpus(0, 0);
@@ -255,8 +255,8 @@ static void check_refused(dvt_array *dst, dvt_array *a, dvt_array *b, dvt_status
                           const char *text) {
     dvt_array *before = dst ? dvt_copy(dst) : NULL;
     dvt_clear_error();
-    CHECK(dvt_matmul_into(dst, a, b, false, false) == NULL);
-    dvt_test_check(dvt_error_code() == status && strstr(dvt_error(), "dvt_matmul_into: ") &&
+    CHECK(matmul_into(dst, a, b, false, false) == NULL);
+    dvt_test_check(dvt_error_code() == status && strstr(dvt_error(), "dvt_matmul_with: ") &&
                        strstr(dvt_error(), text),
                    __FILE__, __LINE__, "%s: %s", dvt_status_name(dvt_error_code()), dvt_error());
     dvt_clear_error();
@@ -270,12 +270,11 @@ DVT_TEST(matmul_into_errors) {
     dvt_array *c = dvt_full(DVT_SHAPE(2, 4), 7, DVT_F32, dvt_cpu());
     dvt_array *tall = dvt_full(DVT_SHAPE(8), 7, DVT_F32, dvt_cpu());
     dvt_array *one = dvt_scalar(1, DVT_F32, dvt_cpu());
-    check_refused(NULL, a, b, DVT_ERR_NULL_ARGUMENT, "dst is NULL");
     check_refused(c, NULL, b, DVT_ERR_NULL_ARGUMENT, "a is NULL");
     check_refused(c, a, NULL, DVT_ERR_NULL_ARGUMENT, "b is NULL");
     check_refused(dvt_t(c), a, b, DVT_ERR_SHAPE,
                   "the result has shape (2, 4) and cannot be written into float32 (4, 2)");
-    check_refused(tall, a, b, DVT_ERR_SHAPE, "use dvt_matmul_t");
+    check_refused(tall, a, b, DVT_ERR_SHAPE, "use out = NULL");
     check_refused(dvt_reshape(c, DVT_SHAPE(1, 2, 4)), a, b, DVT_ERR_SHAPE, "(1, 2, 4)");
     check_refused(dvt_reshape(dvt_rows(tall, 0, 2), DVT_SHAPE(2, 1)), a, v, DVT_ERR_SHAPE,
                   "the result has shape (2,)");
@@ -290,8 +289,57 @@ DVT_TEST(matmul_into_errors) {
     check_refused(dvt_broadcast_to(dvt_full(DVT_SHAPE(4), 7, DVT_F32, dvt_cpu()), DVT_SHAPE(2, 4)),
                   a, b, DVT_ERR_VALUE, "is a broadcast view");
     check_refused(dvt_full(DVT_SHAPE(2, 4), 7, DVT_F32, dvt_cpu_id(3)), a, b, DVT_ERR_CONTEXT,
-                  "dst is float32 (2, 4) on cpu(3)");
+                  "out is float32 (2, 4) on cpu(3)");
     check_refused(c, a, dvt_copyto(b, dvt_cpu_id(3)), DVT_ERR_CONTEXT, "b is float32 (3, 4)");
+}
+
+/* ---- several fields at once ---- */
+/* Bytes, transposed, converted to int32 and written into an array that exists, in every layout of it and on both kinds of devices. */
+DVT_TEST(matmul_with_everything) {
+    static const int64_t size[][3] = {{3, 4, 5}, {8, 16, 8}, {33, 700, 20}, {1, 40, 50}};
+    dvt_matmul_desc desc;
+    int i, t, how, where;
+    dvt_set_virtual_gpus(1, 0);
+    for (i = 0; i < 4; i++)
+        for (t = 0; t < 4; t++)
+            for (how = 0; how < 3; how++)
+                for (where = 0; where < 2; where++)
+                    DVT_SCOPE {
+                        const int64_t n = size[i][0], k = size[i][1], m = size[i][2];
+                        dvt_ctx ctx = where ? dvt_gpu(0) : dvt_cpu();
+                        dvt_array *a, *b, *out, *wide;
+                        desc = matmul_transposed((t & 1) != 0, (t & 2) != 0);
+                        a = random_array(t & 1 ? DVT_SHAPE(k, n) : DVT_SHAPE(n, k), DVT_I8, ctx);
+                        b = random_array(t & 2 ? DVT_SHAPE(m, k) : DVT_SHAPE(k, m), DVT_U8, ctx);
+                        wide = dvt_matmul(dvt_astype(t & 1 ? dvt_t(a) : a, DVT_I64, false),
+                                          dvt_astype(t & 2 ? dvt_t(b) : b, DVT_I64, false));
+                        desc.convert = true;
+                        desc.dtype = DVT_I32;
+                        desc.out = out = strided(garbage(DVT_SHAPE(n, m), DVT_I32, ctx), how);
+                        CHECK(dvt_matmul_with(a, b, &desc) == out);
+                        CHECK(same_bytes(out, dvt_astype(wide, DVT_I32, false)));
+                        desc.out = garbage(DVT_SHAPE(n, m), DVT_I64, ctx);
+                        CHECK(same_bytes(dvt_matmul_with(a, b, &desc), wide));
+                        desc.out = NULL;
+                        CHECK(same_bytes(dvt_matmul_with(a, b, &desc), out));
+                    }
+    dvt_set_virtual_gpus(0, 0);
+}
+
+DVT_TEST(matmul_with_nothing_is_matmul) {
+    dvt_array *a = random_array(DVT_SHAPE(3, 4), DVT_F32, dvt_cpu());
+    dvt_array *b = random_array(DVT_SHAPE(4, 5), DVT_F64, dvt_cpu());
+    dvt_matmul_desc desc = matmul_transposed(false, false);
+    CHECK(same_bytes(dvt_matmul_with(a, b, NULL), dvt_matmul(a, b)));
+    CHECK(same_bytes(dvt_matmul_with(a, b, &desc), dvt_matmul(a, b)));
+    desc.dtype = DVT_F64; /* forgot to say so */
+    CHECK_ERROR(dvt_matmul_with(a, b, &desc), DVT_ERR_DTYPE);
+    desc.out = dvt_zeros(DVT_SHAPE(3, 5), DVT_F64, dvt_cpu());
+    CHECK_ERROR(dvt_matmul_with(a, b, &desc), DVT_ERR_DTYPE);
+    CHECK_VALUES(dvt_sum(desc.out, DVT_ALL, false), 0, 0);
+    desc.convert = true;
+    desc.dtype = DVT_BOOL;
+    CHECK_ERROR(dvt_matmul_with(a, b, &desc), DVT_ERR_DTYPE);
 }
 
 /* ---- gradients ---- */
@@ -302,15 +350,15 @@ DVT_TEST(matmul_into_while_recording) {
     CHECK(dvt_attach_grad(w, DVT_GRAD_WRITE) == DVT_OK);
     DVT_RECORD {
         y = dvt_mul(w, a);
-        check_refused(c, w, a, DVT_ERR_GRAD, "dvt_matmul_into: a (float32 (2, 2)");
-        check_refused(c, a, y, DVT_ERR_GRAD, "dvt_matmul_into: b (float32 (2, 2)");
+        check_refused(c, w, a, DVT_ERR_GRAD, "dvt_matmul_with: a (float32 (2, 2)");
+        check_refused(c, a, y, DVT_ERR_GRAD, "dvt_matmul_with: b (float32 (2, 2)");
         check_refused(w, a, a, DVT_ERR_GRAD, "belongs to a recorded computation");
         check_refused(y, a, a, DVT_ERR_GRAD, "belongs to a recorded computation");
-        CHECK(dvt_matmul_into(c, a, a, false, false) == c); /* no history: as always */
+        CHECK(matmul_into(c, a, a, false, false) == c); /* no history: as always */
         CHECK_VALUES(c, 0, 2, 2, 2, 2);
         CHECK(!dvt_has_history(c));
         DVT_PAUSE {
-            CHECK(dvt_matmul_into(c, a, w, false, false) == c);
+            CHECK(matmul_into(c, a, w, false, false) == c);
         }
         CHECK(!dvt_has_history(c));
     }
@@ -329,7 +377,7 @@ DVT_TEST(matmul_into_counts_as_writing) {
         DVT_RECORD {
             y = dvt_mul(w, a);
         }
-        CHECK(dvt_matmul_into(a, how ? a : w, w, false, false) == a);
+        CHECK(matmul_into(a, how ? a : w, w, false, false) == a);
         CHECK_ERROR(dvt_backward(y), DVT_ERR_GRAD);
     }
 }
@@ -368,14 +416,14 @@ DVT_TEST(matmul_into_allocates_nothing) {
         dvt_array *row = dvt_index(a, 3), *y = dvt_index(bytes, 5);
         dvt_array *c =
             dvt_reshape(dvt_rows(dvt_reshape(bytes, DVT_SHAPE(640)), 300, 556), DVT_SHAPE(16, 16));
-        CHECK(dvt_matmul_into(dvt_slice(y, 0, 0, 16, 1), row, b, false, false) != NULL);
+        CHECK(matmul_into(dvt_slice(y, 0, 0, 16, 1), row, b, false, false) != NULL);
         y = dvt_slice(y, 0, 0, 16, 1);
         before = asked;
         for (t = 0; t < 4; t++) {
-            CHECK(dvt_matmul_into(y, row, b, false, (t & 2) != 0) == y);
-            CHECK(dvt_matmul_into(y, b, row, (t & 1) != 0, false) == y);
+            CHECK(matmul_into(y, row, b, false, (t & 2) != 0) == y);
+            CHECK(matmul_into(y, b, row, (t & 1) != 0, false) == y);
             if (matrices)
-                CHECK(dvt_matmul_into(c, a, b, (t & 1) != 0, (t & 2) != 0) == c);
+                CHECK(matmul_into(c, a, b, (t & 1) != 0, (t & 2) != 0) == c);
         }
         CHECK_INT(asked, before);
     }
@@ -390,12 +438,12 @@ DVT_FAULTS(matmul_into) {
     dvt_array *half = dvt_zeros(DVT_SHAPE(40, 40), DVT_F16, dvt_cpu());
     dvt_array *turned = c ? dvt_t(c) : NULL, *column = b ? dvt_index(dvt_t(b), 0) : NULL;
     dvt_array *y = c ? dvt_index(c, 7) : NULL;
-    FAULTS_INTO(c, dvt_matmul_into(c, a, b, false, false));
-    FAULTS_INTO(c, dvt_matmul_into(c, b, a, true, true));
-    FAULTS_INTO(turned, dvt_matmul_into(turned, a, b, false, false));
-    FAULTS_INTO(c, dvt_matmul_into(c, c, c, false, true));
-    FAULTS_INTO(wide, dvt_matmul_into(wide, a, b, false, false));
-    FAULTS_INTO(half, dvt_matmul_into(half, wide, c, false, false));
-    FAULTS_INTO(half, dvt_matmul_into(half, dvt_copy(half), dvt_copy(half), false, true));
-    FAULTS_INTO(y, dvt_matmul_into(y, a, column, false, false));
+    FAULTS_INTO(c, matmul_into(c, a, b, false, false));
+    FAULTS_INTO(c, matmul_into(c, b, a, true, true));
+    FAULTS_INTO(turned, matmul_into(turned, a, b, false, false));
+    FAULTS_INTO(c, matmul_into(c, c, c, false, true));
+    FAULTS_INTO(wide, matmul_into(wide, a, b, false, false));
+    FAULTS_INTO(half, matmul_into(half, wide, c, false, false));
+    FAULTS_INTO(half, matmul_into(half, dvt_copy(half), dvt_copy(half), false, true));
+    FAULTS_INTO(y, matmul_into(y, a, column, false, false));
 }

@@ -67,13 +67,13 @@ DVTI_FN void dvti_ref_fill(const dvti_launch *launch) {
     call.out = launch->out[0];
     call.compute = dvt_dtype_is_float(call.out.dtype) ? DVTI_F64 : DVTI_I64;
     dvti_merge_axes(&call.out);
-    if (launch->kernel == DVTI_K_EYE) {
+    if (launch->op == DVTI_OP_eye) {
         dvti_parallel_for(call.launch->out[0].dim[0], 0.5 * (double)(launch->out[0].dim[1] + 1),
                           dvti_eye_rows, &call);
         return;
     }
-    dvti_parallel_for(size, 0.15,
-                      launch->kernel == DVTI_K_FILL ? dvti_fill_range : dvti_arange_range, &call);
-    if (launch->kernel == DVTI_K_ARANGE && launch->i[2] && size > 0)
+    dvti_parallel_for(size, 0.15, launch->op == DVTI_OP_fill ? dvti_fill_range : dvti_arange_range,
+                      &call);
+    if (launch->op == DVTI_OP_arange && launch->i[2] && size > 0)
         dvti_store_f64(launch->out[0].data, launch->out[0].dtype, size - 1, launch->f[2]);
 }

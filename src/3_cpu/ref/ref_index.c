@@ -202,9 +202,9 @@ static void dvti_one_hot_rows(void *user, int64_t begin, int64_t end) {
 }
 
 DVTI_FN void dvti_ref_index(const dvti_launch *launch) {
-    if (launch->kernel == DVTI_K_TAKE)
+    if (launch->op == DVTI_OP_take || launch->op == DVTI_OP_take_add)
         dvti_ref_take(launch);
-    else if (launch->kernel == DVTI_K_TAKE_ALONG)
+    else if (launch->op == DVTI_OP_take_along || launch->op == DVTI_OP_take_along_add)
         dvti_ref_take_along(launch);
     else
         dvti_parallel_for(dvti_view_size(&launch->in[0]),

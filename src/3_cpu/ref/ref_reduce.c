@@ -343,7 +343,7 @@ static dvti_partial dvti_reduce_row(const dvti_reduce_plan *plan, int64_t result
     row.data = (char *)row.data +
                dvti_cursor_at(&plan->kept, result).at * dvt_dtype_size(plan->kept.dtype);
     for (at = begin; at < end; at += n) {
-        bool spread = plan->op == DVTI_OP_square;
+        bool spread = plan->op == DVTI_OP_variance;
         void *x = spread ? NULL : dvti_block_direct(&row, compute, at);
         n = DVTI_MIN(end - at, DVTI_BLOCK);
         if (!x)
@@ -371,7 +371,7 @@ static void dvti_reduce_columns(const dvti_reduce_plan *plan, int64_t result, in
     for (at = begin; at < end; at++) {
         row.data = (char *)plan->kept.data + cursor.at * size;
         dvti_load_block(&row, result, n, plan->integer ? DVTI_I64 : DVTI_F64, buffer);
-        if (plan->op == DVTI_OP_square)
+        if (plan->op == DVTI_OP_variance)
             dvti_spread_block(plan, buffer, n, result, true);
         rows.first = at;
         dvti_lanes_add(plan, lanes, buffer, &rows);

@@ -90,14 +90,14 @@ static void dvti_normalize_rows(void *user, int64_t begin, int64_t end) {
     }
 }
 
+DVTI_FN void dvti_ref_layer_norm(const dvti_launch *launch) {
+    int64_t n = launch->in[0].dim[launch->in[0].ndim - 1];
+    dvti_parallel_for(dvti_view_size(&launch->in[0]) / n, 5 * (double)n, dvti_normalize_rows,
+                      (void *)(uintptr_t)launch);
+}
+
 DVTI_FN void dvti_ref_softmax(const dvti_launch *launch) {
     dvti_softmax_plan plan;
-    if (launch->op == DVTI_OP_rsqrt) {
-        int64_t n = launch->in[0].dim[launch->in[0].ndim - 1];
-        dvti_parallel_for(dvti_view_size(&launch->in[0]) / n, 5 * (double)n, dvti_normalize_rows,
-                          (void *)(uintptr_t)launch);
-        return;
-    }
     plan.logarithm = launch->op == DVTI_OP_log_softmax;
     dvti_softmax_split(&launch->in[0], &plan.rows_in, &plan.row_in);
     dvti_softmax_split(&launch->out[0], &plan.rows_out, &plan.row_out);

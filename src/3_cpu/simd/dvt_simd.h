@@ -193,13 +193,14 @@ DVTI_FN int dvti_simd_tiers(const dvti_simd *tier[4]);
 DVTI_FN void dvti_rows_to_lanes(const dvti_simd *simd, const float *rows, int64_t step,
                                 int64_t count, int64_t columns, float *lanes);
 
-/* rows times cols of a result, `row` elements from one row to the next: plus bias (or NULL), then relu. Then what a product's launch asks for, of the
-   part that begins at element `at`; and what any launch asks for, of its whole result, by whoever computes now. */
-DVTI_FN void dvti_follow(const dvti_simd *simd, float *y, int64_t row, int64_t rows, int64_t cols,
-                         const float *bias, bool relu);
-DVTI_FN void dvti_follow_product(const dvti_simd *simd, const dvti_launch *launch, int64_t at,
-                                 int64_t row, int64_t rows, int64_t cols);
-DVTI_FN void dvti_follow_whole(const dvti_launch *of);
+/* Adds the bias (or NULL) to rows x cols of a result whose rows are `row` elements apart, then applies relu. */
+DVTI_FN void dvti_epilogue_rows(const dvti_simd *simd, float *y, int64_t row, int64_t rows,
+                                int64_t cols, const float *bias, bool relu);
+/* Applies the launch's epilogue to rows x cols of its result, from element `at` on. */
+DVTI_FN void dvti_epilogue_part(const dvti_simd *simd, const dvti_launch *launch, int64_t at,
+                                int64_t row, int64_t rows, int64_t cols);
+/* Applies the launch's epilogue to its whole result. */
+DVTI_FN void dvti_epilogue_whole(const dvti_launch *of);
 DVTI_FN bool dvti_fast_elementwise(const dvti_launch *launch, const dvti_simd *simd);
 DVTI_FN bool dvti_fast_widen(const dvti_launch *launch, const dvti_simd *simd);
 DVTI_FN bool dvti_fast_reduce(const dvti_launch *launch, const dvti_simd *simd);
@@ -214,7 +215,7 @@ DVTI_FN void dvti_softmax64_columns(const dvti_simd *simd, const double *x, int6
                                     bool logarithm);
 DVTI_FN void dvti_logsumexp64(const dvti_simd *simd, const dvti_folding *p);
 DVTI_FN void dvti_logsumexp64_columns(const dvti_simd *simd, const dvti_folding *p);
-DVTI_FN bool dvti_fast_normalize(const dvti_launch *launch, const dvti_simd *simd);
+DVTI_FN void dvti_fast_layer_norm(const dvti_launch *launch, const dvti_simd *simd);
 DVTI_FN bool dvti_fast_transpose(const dvti_launch *launch, const dvti_simd *simd);
 DVTI_FN bool dvti_fast_optimizer(const dvti_launch *launch, const dvti_simd *simd);
 

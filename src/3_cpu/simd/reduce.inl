@@ -336,7 +336,7 @@ static dvti_fold V(fold)(dvti_op op) {
         fold.rows = V(fold_sum);
         fold.columns = V(fold_sum_columns);
         break;
-    case DVTI_OP_square:
+    case DVTI_OP_variance:
         fold.rows = V(fold_spread);
         fold.columns = V(fold_spread_columns);
         break;

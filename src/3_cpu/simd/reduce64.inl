@@ -116,7 +116,7 @@ static void V(fold64_columns)(const dvti_folding *folding) {
             V(n) better;
             switch ((int)p.op) {
             case DVTI_OP_norm:
-            case DVTI_OP_square:
+            case DVTI_OP_variance:
                 DVTI_FOLD64_COLUMN(DVTI_SQUARE);
             case DVTI_OP_prod:
                 DVTI_FOLD64_COLUMN(V(dmul));
@@ -152,7 +152,7 @@ static dvti_fold V(fold64)(dvti_op op) {
         fold.rows = V(fold64_sum);
         break;
     case DVTI_OP_norm:
-    case DVTI_OP_square:
+    case DVTI_OP_variance:
         fold.rows = V(fold64_spread);
         break;
     case DVTI_OP_prod:

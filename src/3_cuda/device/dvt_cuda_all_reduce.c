@@ -174,7 +174,7 @@ static dvt_status dvti_cuda_all_launch(dvti_cuda_group *group, int k, const char
     dvti_cu_result result;
     dvt_status status;
     bool pushed;
-    dvti_launch_begin(&launch, name, DVTI_K_COUNT, DVTI_OP_add);
+    dvti_launch_begin(&launch, name, NULL, DVTI_OP_add);
     result = dvti_cuda_enter(gpu->card, &pushed);
     if (result != DVTI_CU_OK)
         return dvti_cuda_failed(gpu, name, "cuCtxPushCurrent_v2", result);

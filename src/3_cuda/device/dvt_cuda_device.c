@@ -66,6 +66,7 @@ DVTI_FN dvt_status dvti_cuda_open(dvti_device *device, int index) {
     dvti_cuda_gpu *gpu;
     dvti_cu_result result;
     dvt_status status;
+    device->backend = dvti_cuda_backend();
     if (dvti_cuda_forked())
         return dvti_fail(DVT_ERR_FORKED,
                          "%s: CUDA was initialised before this process was forked, and cannot be "

@@ -1,4 +1,4 @@
-/* Sorting of rows (rows, n), stable, or the first k of that: DVTI_K_SORT. Elements become unsigned keys whose order is theirs: all NaN are the largest, -0 is +0, and
+/* Sorting of rows (rows, n), stable, or the first k of that: kernel sort. Elements become unsigned keys whose order is theirs: all NaN are the largest, -0 is +0, and
    a descending order turns all bits round.
 
    Rows of up to 2048 elements: a block sorts as many rows as have 2048 places in shared memory, each filled up to a power of two, by a bitonic

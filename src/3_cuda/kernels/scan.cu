@@ -1,4 +1,4 @@
-/* Sums of all so far along the middle axis of (A, N, B): DVTI_K_SCAN.
+/* Sums of all so far along the middle axis of (A, N, B): kernel scan.
 
    A line (a, b) is cut into chunks, unless there are lines enough for the card. Three kernels then:
      totals   the sum of each chunk

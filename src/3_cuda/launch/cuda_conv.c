@@ -1,4 +1,4 @@
-/* Convolution and its gradients: DVTI_K_CONV2D (kernels/conv.cu). Variant: dtype, operation, how (a tile, directly, or the sum of
+/* Convolution and its gradients: kernel conv2d (kernels/conv.cu). Variant: dtype, operation, how (a tile, directly, or the sum of
    parts), whether positions have 64 bits. Every choice depends on shapes only, not on the card: so do the bits of a result. */
 #include "3_cuda/launch/cuda_conv.h"
 
@@ -230,7 +230,7 @@ static dvti_cuda_conv_plan dvti_cuda_conv_plan_of(const dvti_cuda_gpu *gpu,
 #undef DVTI_CUDA_CONV_TAPS
 
 /* ---- launches ---- */
-DVTI_FN int64_t dvti_cuda_conv_workspace(const dvti_cuda_gpu *gpu, const dvti_launch *launch) {
+DVTI_FN int64_t dvti_cuda_conv_workspace(const dvti_cuda_gpu *gpu, dvti_launch *launch) {
     dvti_cuda_conv_plan plan = dvti_cuda_conv_plan_of(gpu, launch);
     int64_t each = plan.dtype == DVT_F64 ? (int64_t)sizeof(double) : (int64_t)sizeof(float);
     return plan.args.parts > 1 ? plan.args.parts * plan.args.size * each : 0;

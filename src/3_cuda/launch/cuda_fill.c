@@ -1,4 +1,4 @@
-/* Values from nothing: DVTI_K_FILL, DVTI_K_ARANGE, DVTI_K_EYE (kernels/fill.cu). Variant: the dtype. */
+/* Values from nothing: kernel fill, kernel arange, kernel eye (kernels/fill.cu). Variant: the dtype. */
 #include "3_cuda/dvt_cuda.h"
 
 DVTI_FN void dvti_cuda_describe_fill(uint64_t variant, dvti_text *text) {
@@ -9,9 +9,9 @@ DVTI_FN dvt_status dvti_cuda_fill(dvti_cuda_gpu *gpu, const dvti_launch *launch)
     const dvti_view *out = &launch->out[0];
     dvti_cuda_program program;
     dvti_kfill args;
-    const char *entry = launch->kernel == DVTI_K_FILL     ? "dvti_fill"
-                        : launch->kernel == DVTI_K_ARANGE ? "dvti_arange"
-                                                          : "dvti_eye";
+    const char *entry = launch->op == DVTI_OP_fill     ? "dvti_fill"
+                        : launch->op == DVTI_OP_arange ? "dvti_arange"
+                                                       : "dvti_eye";
     memset(&args, 0, sizeof args);
     program.family = DVTI_CUDA_FAMILY_fill;
     program.variant = (uint64_t)out->dtype;

@@ -1,4 +1,4 @@
-/* Indexing: DVTI_K_TAKE, DVTI_K_TAKE_ALONG, DVTI_K_ONE_HOT (kernels/index.cu). */
+/* Indexing: kernel take, kernel take_along, kernel one_hot (kernels/index.cu). */
 #include "3_cuda/dvt_cuda.h"
 
 enum { DVTI_CUDA_TAKE, DVTI_CUDA_ALONG, DVTI_CUDA_ONE_HOT, DVTI_CUDA_INDEX_ADD };
@@ -144,7 +144,7 @@ DVTI_FN dvt_status dvti_cuda_index(dvti_cuda_gpu *gpu, const dvti_launch *launch
     memset(&args, 0, sizeof args);
     args.in = dvti_cuda_view(&launch->in[0]);
     args.out = dvti_cuda_view(&launch->out[0]);
-    if (launch->kernel == DVTI_K_ONE_HOT)
+    if (launch->op == DVTI_OP_one_hot)
         return dvti_cuda_index_one_hot(gpu, launch, &args);
     args.places = dvti_cuda_view(&launch->in[1]);
     args.index = (const int64_t *)launch->in[1].data;
@@ -155,11 +155,11 @@ DVTI_FN dvt_status dvti_cuda_index(dvti_cuda_gpu *gpu, const dvti_launch *launch
     return dvti_cuda_index_add(gpu, launch, &args);
 }
 
-DVTI_FN int64_t dvti_cuda_index_workspace(const dvti_cuda_gpu *gpu, const dvti_launch *launch) {
+DVTI_FN int64_t dvti_cuda_index_workspace(const dvti_cuda_gpu *gpu, dvti_launch *launch) {
     bool adds = launch->op == DVTI_OP_take_add || launch->op == DVTI_OP_take_along_add;
     int64_t m;
     (void)gpu;
-    if (launch->kernel == DVTI_K_ONE_HOT || !adds || dvti_cuda_index_lines(launch))
+    if (launch->op == DVTI_OP_one_hot || !adds || dvti_cuda_index_lines(launch))
         return 0;
     m = dvti_cuda_view_size(&launch->in[1]);
     return m ? dvti_cuda_sort_bytes(m) : 0;

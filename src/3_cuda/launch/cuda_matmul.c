@@ -1,4 +1,4 @@
-/* Matrix products: DVTI_K_MATMUL (kernels/matmul.cu, and kernels/matmul_mma.cu where the tensor cores can be used). What is
+/* Matrix products: kernel matmul (kernels/matmul.cu, and kernels/matmul_mma.cu where the tensor cores can be used). What is
    decided here depends on the launch and the card only, so that the same product gives the same bits every time. */
 #include "3_cuda/launch/cuda_matmul.h"
 
@@ -243,21 +243,20 @@ static void dvti_cuda_mm_plan(const dvti_cuda_gpu *gpu, const dvti_launch *launc
     p->wide = p->m % (16 / plan->partial) == 0 && (uintptr_t)p->out % 16 == 0;
 }
 
-DVTI_FN int64_t dvti_cuda_matmul_workspace(const dvti_cuda_gpu *gpu, const dvti_launch *launch) {
-    dvti_cuda_mm plan;
+DVTI_FN int64_t dvti_cuda_matmul_plan(const dvti_cuda_gpu *gpu, dvti_launch *launch) {
+    dvti_cuda_mm *plan = (dvti_cuda_mm *)(void *)&launch->plan;
     if (dvti_cuda_view_size(&launch->out[0]) == 0)
         return 0;
-    dvti_cuda_mm_plan(gpu, launch, &plan);
-    if (plan.args.splits == 1)
+    dvti_cuda_mm_plan(gpu, launch, plan);
+    if (plan->args.splits == 1)
         return 0;
-    return plan.args.splits * plan.args.batches * plan.args.n * plan.args.m * plan.partial;
+    return plan->args.splits * plan->args.batches * plan->args.n * plan->args.m * plan->partial;
 }
 
 DVTI_FN dvt_status dvti_cuda_matmul(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
-    dvti_cuda_mm plan;
+    dvti_cuda_mm plan = *(const dvti_cuda_mm *)(const void *)&launch->plan;
     dvti_cuda_grid grid;
     dvt_status status;
-    dvti_cuda_mm_plan(gpu, launch, &plan);
     plan.args.partial = launch->workspace;
     grid.y = (plan.args.jobs - 1) / INT32_MAX + 1;
     grid.x = (plan.args.jobs - 1) / grid.y + 1;

@@ -1,4 +1,4 @@
-/* Sorting of rows, and the first k: DVTI_K_SORT (kernels/order.cu, and kernels/sort.cu for rows that no block holds). */
+/* Sorting of rows, and the first k: kernel sort (kernels/order.cu, and kernels/sort.cu for rows that no block holds). */
 #include "3_cuda/dvt_cuda.h"
 
 #define DVTI_CUDA_ORDER_PLACES 2048                      /* of a block, as in order.cu */
@@ -31,7 +31,7 @@ static int64_t dvti_cuda_order_few_bytes(const dvti_launch *launch, int64_t *sec
     return *second + rows * dvti_cuda_order_kept(once, k) * 16;
 }
 
-DVTI_FN int64_t dvti_cuda_order_workspace(const dvti_cuda_gpu *gpu, const dvti_launch *launch) {
+DVTI_FN int64_t dvti_cuda_order_workspace(const dvti_cuda_gpu *gpu, dvti_launch *launch) {
     int64_t second;
     (void)gpu;
     if (!dvti_cuda_order_long(launch))

@@ -1,4 +1,4 @@
-/* Pooling: DVTI_K_POOL2D (kernels/pool.cu). Variant: dtype, kind, whether a team works on a window, whether positions have 64 bits. */
+/* Pooling: kernel pool2d (kernels/pool.cu). Variant: dtype, kind, whether a team works on a window, whether positions have 64 bits. */
 #include "3_cuda/dvt_cuda.h"
 
 DVTI_FN void dvti_cuda_describe_pool(uint64_t variant, dvti_text *text) {
@@ -85,7 +85,7 @@ static dvt_status dvti_cuda_pool_start(dvti_cuda_gpu *gpu, const dvti_launch *la
 }
 
 /* Where windows overlap, the place of each one's maximum is kept in the workspace between two kernels. */
-DVTI_FN int64_t dvti_cuda_pool_workspace(const dvti_cuda_gpu *gpu, const dvti_launch *launch) {
+DVTI_FN int64_t dvti_cuda_pool_workspace(const dvti_cuda_gpu *gpu, dvti_launch *launch) {
     dvti_cuda_pool_plan plan;
     (void)gpu;
     if (launch->op != DVTI_OP_max_pool2d_data)

@@ -1,4 +1,4 @@
-/* Random numbers: DVTI_K_RANDOM (kernels/random.cu). */
+/* Random numbers: kernel random (kernels/random.cu). */
 #include "1_base/dvt_rng.h"
 #include "3_cuda/dvt_cuda.h"
 
@@ -155,7 +155,7 @@ DVTI_FN dvt_status dvti_cuda_random(dvti_cuda_gpu *gpu, const dvti_launch *launc
     return dvti_cuda_random_start(gpu, launch, "dvti_random", &args);
 }
 
-DVTI_FN int64_t dvti_cuda_random_workspace(const dvti_cuda_gpu *gpu, const dvti_launch *launch) {
+DVTI_FN int64_t dvti_cuda_random_workspace(const dvti_cuda_gpu *gpu, dvti_launch *launch) {
     int64_t n = launch->i[6], bytes;
     (void)gpu;
     if (launch->op != DVTI_OP_permutation)

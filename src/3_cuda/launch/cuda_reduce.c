@@ -1,4 +1,4 @@
-/* Reductions: DVTI_K_REDUCE (kernels/reduce.cu). The geometry is a function of shape, strides and dtype alone, so that every
+/* Reductions: kernel reduce (kernels/reduce.cu). The geometry is a function of shape, strides and dtype alone, so that every
    card gives the same bits. */
 #include "3_cuda/dvt_cuda.h"
 
@@ -157,7 +157,7 @@ DVTI_FN dvt_status dvti_cuda_reduce(dvti_cuda_gpu *gpu, const dvti_launch *launc
                            dvti_cuda_reduce_grid(args->items), args, sizeof *args);
 }
 
-DVTI_FN int64_t dvti_cuda_reduce_workspace(const dvti_cuda_gpu *gpu, const dvti_launch *launch) {
+DVTI_FN int64_t dvti_cuda_reduce_workspace(const dvti_cuda_gpu *gpu, dvti_launch *launch) {
     dvti_cuda_reduction r;
     (void)gpu;
     if (dvti_cuda_view_size(&launch->out[0]) == 0)

@@ -1,4 +1,4 @@
-/* Cumulative sums: DVTI_K_SCAN (kernels/scan.cu). */
+/* Cumulative sums: kernel scan (kernels/scan.cu). */
 #include "3_cuda/dvt_cuda.h"
 
 /* Lines that fill a card, so that they need not be cut; positions of a chunk where they are. */
@@ -30,7 +30,7 @@ static dvti_kscan dvti_cuda_scan_args(const dvti_launch *launch) {
     return args;
 }
 
-DVTI_FN int64_t dvti_cuda_scan_workspace(const dvti_cuda_gpu *gpu, const dvti_launch *launch) {
+DVTI_FN int64_t dvti_cuda_scan_workspace(const dvti_cuda_gpu *gpu, dvti_launch *launch) {
     dvti_kscan args = dvti_cuda_scan_args(launch);
     (void)gpu;
     return args.chunks > 1 ? args.lines * args.chunks * 8 : 0;

@@ -1,4 +1,4 @@
-/* Softmax along the last axis: DVTI_K_SOFTMAX (kernels/softmax.cu). */
+/* Softmax along the last axis: kernel softmax (kernels/softmax.cu). */
 #include "3_cuda/dvt_cuda.h"
 
 #define DVTI_CUDA_PAIR 32768 /* elements of a row of which two per processor fit into that cache */

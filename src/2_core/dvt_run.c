@@ -1,0 +1,69 @@
+/* The one way of work into a device's queue: dvti_run plans a launch, gets its workspace, launches it and counts it. */
+#include "1_base/dvt_float_mode.h"
+#include "2_core/dvt_core.h"
+
+DVTI_FN void dvti_launch_begin(dvti_launch *launch, const char *name, const dvti_kernel *kernel,
+                               dvti_op op) {
+    launch->kernel = kernel;
+    launch->op = op;
+    launch->compute = DVTI_F32;
+    launch->n_in = launch->n_out = 0;
+    DVTI_ZERO_8(launch->f);
+    DVTI_ZERO_8(launch->i);
+    launch->workspace = NULL;
+    launch->workspace_bytes = 0;
+    launch->name = name;
+    launch->epilogue.activation = DVTI_NO_ACTIVATION;
+    launch->epilogue.bias.data = NULL;
+}
+
+DVTI_FN bool dvti_supports(const dvti_device *device, const dvti_kernel *kernel, dvti_op op,
+                           dvt_dtype dtype, dvti_feature feature) {
+    return device->backend->supports(device, kernel, op, dtype, feature);
+}
+
+static bool dvti_sync_mode(void) {
+    static dvti_atomic mode; /* 0: not read yet, 1: off, 2: on */
+    if (!dvti_atomic_load(&mode))
+        dvti_atomic_store(&mode, 1 + dvti_env_int("DEVTENSOR_SYNC", 0, 1, 0));
+    return dvti_atomic_load(&mode) == 2;
+}
+
+/* The device that this thread has launched on since its last public call. */
+static DVTI_TLS dvti_device *dvti_launched_on;
+
+DVTI_FN void dvti_note_launches(const char *file, int line) {
+    dvti_device *device = dvti_launched_on;
+    dvti_launched_on = NULL;
+    if (device)
+        device->backend->note(device, file, line);
+}
+
+/* Plans are made from costs that are floats, and kernels may be, too: one float mode for both. */
+static dvt_status dvti_launch_in_mode(dvti_device *device, dvti_launch *launch) {
+    const dvti_backend *backend = device->backend;
+    const dvti_float_mode mode = dvti_float_mode_begin();
+    dvt_status status = DVT_OK;
+    launch->workspace_bytes = backend->plan(device, launch);
+    launch->workspace = NULL;
+    if (launch->workspace_bytes > 0)
+        status =
+            backend->acquire(device, launch->name, launch->workspace_bytes, &launch->workspace);
+    if (status == DVT_OK)
+        status = backend->launch(device, launch);
+    if (launch->workspace)
+        backend->release(device, launch->workspace, launch->workspace_bytes);
+    dvti_float_mode_end(&mode);
+    return status;
+}
+
+DVTI_FN dvt_status dvti_run(dvti_device *device, dvti_launch *launch) {
+    const dvti_backend *backend = device->backend;
+    dvt_status status = dvti_launch_in_mode(device, launch);
+    if (status != DVT_OK)
+        return status;
+    if (backend->note)
+        dvti_launched_on = device;
+    dvti_count(DVTI_COUNT_KERNELS, 1);
+    return dvti_sync_mode() ? backend->wait(device) : DVT_OK;
+}
