@@ -43,6 +43,11 @@
 #error "devtensor: include devtensor.h before any system header in this file, or use -std=gnu99"
 #endif
 #endif
+/* The generated header includes itself for each ISA target (tools/amalgamate.py). */
+#if !defined(DEVTENSOR_FILE)
+#define DEVTENSOR_FILE "devtensor.h"
+#endif
+
 /* The program's own optimization level. GCC redefines its macros at every #pragma GCC optimize and
    does not restore them after all of those that follow; platform_end.inl does. */
 #if defined(__OPTIMIZE__)
