@@ -87,7 +87,7 @@
 #include "3_cpu/simd/tier_avx2.c"
 #include "3_cpu/simd/tier_avx512.c"
 #include "3_cpu/simd/tier_plain.c"
-#include "1_base/cold_begin.inl"
+#include "1_base/level_cold.inl"
 #include "3_cuda/dvt_cuda_off.c"
 #if !defined(DEVTENSOR_NO_CUDA)
 #include "3_cuda/driver/dvt_cuda_driver.c"
@@ -127,7 +127,7 @@
 #include "3_cuda/dvt_cuda_backend.c"
 #include "3_cuda/dvt_cuda_share.c"
 #endif
-#include "1_base/cold_end.inl"
+#include "1_base/level_end.inl"
 #include "3_kernels/dvt_kernels.c"
 #include "4_ops/dvt_op_check.c"
 #include "4_ops/dvt_reads.c"
@@ -158,7 +158,7 @@
 #include "5_grad/grad_reduce.c"
 #include "5_grad/grad_scan.c"
 #include "5_grad/grad_view.c"
-#include "1_base/cold_begin.inl"
+#include "1_base/level_cold.inl"
 #include "5_io/dvt_array_list.c"
 #include "5_io/dvt_files.c"
 #include "5_io/dvt_float_text.c"
@@ -201,8 +201,8 @@
 #include "7_train/dvt_trainer.c"
 #include "7_train/dvt_transform.c"
 #endif
-#include "1_base/cold_end.inl"
-#include "1_base/fast_math_end.inl"
+#include "1_base/level_end.inl"
+#include "1_base/platform_end.inl"
 #endif
 
 #if !defined(DEVTENSOR_NO_CALL_SITES) && !defined(DVTI_CALL_SITES_ON)

@@ -19,6 +19,14 @@ KERNELS = "devtensor_kernels.cu.inc"
 KERNEL_FOLDER = "3_cuda/kernels"
 MATH_FOLDER = "2_core/math"  # its functions are pasted for the CPU, and are text for CUDA
 PLATFORM = "1_base/dvt_platform.h"
+# Included once per ISA target, and long: it stands once, at the end, where the header includes itself for it.
+SECTION = "3_cpu/simd/tier.inl"
+SECTION_BEGIN = """#define DVTI_SECTION
+#include DEVTENSOR_FILE /* a copy with another name: define DEVTENSOR_FILE as that name */
+#ifdef DVTI_SECTION
+#error "devtensor: DEVTENSOR_FILE names another file than this one"
+#endif
+"""
 PUBLIC_SYSTEM_HEADERS = {"stdbool.h", "stddef.h", "stdint.h"}
 LINES_PER_FILE = 1000
 
@@ -90,7 +98,8 @@ class Paster:
     def __init__(self, sources, kernels):
         self.sources = sources
         self.kernels = kernels  # the text of devtensor_kernels.cu.inc
-        self.out = [BANNER, SPDX]
+        self.out = []
+        self.section = None  # the text of SECTION, once it was included
         self.under = {}  # of each pasted header: the conditions that it stands under
         self.conditions = []  # [text] of every #if around this place; None for an include guard
 
@@ -129,7 +138,7 @@ class Paster:
 
     def line_directive(self, number, name):
         """What follows is line `number` of src/name; the #endif counts as the line before."""
-        if self.out[-1].startswith("#ifdef DEVTENSOR_LINES"):
+        if self.out and self.out[-1].startswith("#ifdef DEVTENSOR_LINES"):
             self.out.pop()
         self.out.append(f'#ifdef DEVTENSOR_LINES\n#line {number - 1} "src/{name}"\n#endif\n')
 
@@ -139,6 +148,10 @@ class Paster:
                 "includes are written as paths from src/",
                 'write it like "1_base/dvt_base.h", or add the file')
         self.check_layer(name, number, target)
+        if target == SECTION:
+            self.out.append(SECTION_BEGIN)
+            self.paste_section()
+            return
         active = [text for text in self.conditions if text]
         if target.endswith(".inl") or target not in self.under:
             self.under.setdefault(target, active)
@@ -147,6 +160,25 @@ class Paster:
             die(f"src/{name}:{number} includes {target}, which was pasted above under `"
                 f"{self.under[target][-1]}`", "a header is pasted once, where it is first included; "
                 "there it may be compiled away", "include it earlier, outside of that condition")
+
+    def paste_section(self):
+        """Pastes SECTION into a text of its own; every inclusion of it finds the same."""
+        if self.section is not None:
+            return
+        out, self.out = self.out, []
+        conditions, self.conditions = self.conditions, []
+        self.section = ""
+        self.paste(SECTION)
+        self.section = "".join(self.out)
+        self.out, self.conditions = out, conditions
+
+    def text(self):
+        """The header: all of it but SECTION, unless it includes itself for that."""
+        head = BANNER + SPDX + "#ifndef DVTI_SECTION\n"
+        if self.section is None:
+            die(f"src/{SECTION} is not included", "it is what the header includes itself for", "include it, or change SECTION")
+        tail = f"#else /* src/{SECTION}, for which the header includes itself */\n#undef DVTI_SECTION\n{self.section}#endif\n"
+        return head + "".join(self.out) + tail
 
     def follow_conditions(self, code, number):
         found = CONDITIONAL.match(code[number - 1])
@@ -220,7 +252,7 @@ def generate(root):
     new = {KERNELS: kernels(sources)}
     paster = Paster(sources, new[KERNELS])
     paster.paste(SPINE)
-    new[HEADER] = "".join(paster.out)
+    new[HEADER] = paster.text()
     lost = sorted(set(sources.all()) - sources.used)
     if lost:
         die("not reachable from the spine: " + ", ".join("src/" + name for name in lost),

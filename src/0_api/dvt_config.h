@@ -11,6 +11,8 @@
    DEVTENSOR_PLAIN_TIER       on x86 too: the tier of processors that have no tier of their own
    DEVTENSOR_NO_CALL_SITES    do not remember the file and line at which arrays were made
    DEVTENSOR_NO_STDERR        no default logger: nothing is ever printed unless a logger is set
+   DEVTENSOR_FILE             this file's name in quotes, where it is not "devtensor.h": the
+                              implementation includes it again for the kernels of each ISA target
    DEVTENSOR_LINES            compiler messages and debuggers name the files of src/, not this one
 
    Environment, read once at first use:

@@ -43,6 +43,24 @@
 #error "devtensor: include devtensor.h before any system header in this file, or use -std=gnu99"
 #endif
 #endif
+/* The generated header includes itself for each ISA target (tools/amalgamate.py). */
+#if !defined(DEVTENSOR_FILE)
+#define DEVTENSOR_FILE "devtensor.h"
+#endif
+
+/* The program's own optimization level. GCC redefines its macros at every #pragma GCC optimize and
+   does not restore them after all of those that follow; platform_end.inl does. */
+#if defined(__OPTIMIZE__)
+#define DVTI_OPTIMIZED 1
+#else
+#define DVTI_OPTIMIZED 0
+#endif
+#if defined(__OPTIMIZE_SIZE__)
+#define DVTI_OPTIMIZED_FOR_SIZE 1
+#else
+#define DVTI_OPTIMIZED_FOR_SIZE 0
+#endif
+
 /* 64-bit x86 with a compiler that has its intrinsics. */
 #if (defined(__x86_64__) || defined(_M_X64)) &&                                                    \
     (defined(__GNUC__) || defined(__clang__) || defined(_MSC_VER))
@@ -251,7 +269,7 @@ typedef void *(*dvti_thread_main)(void *);
 #define dvti_cond_broadcast(c) ((void)pthread_cond_broadcast(c))
 #endif
 
-/* ---- -ffast-math: everything below computes without it; fast_math_end.inl returns to the program's flags ----
+/* ---- -ffast-math: everything below computes without it; platform_end.inl returns to the program's flags ----
    NaN and infinities are values here, and sums are formed in a stated order. GCC's flags belong to functions, also to those that are
    inlined into them. Its pragma says each flag, since "no-fast-math" does not take back one that was given by itself; without
    optimization it has no effect. Clang's flags belong to instructions, so those of inlined intrinsics keep the program's. */
@@ -266,7 +284,7 @@ typedef void *(*dvti_thread_main)(void *);
 #if DVTI_FAST_MATH
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC push_options
-#if !defined(__OPTIMIZE__)
+#if !DVTI_OPTIMIZED
 #pragma GCC optimize("O1")
 #endif
 #pragma GCC optimize("no-fast-math", "no-finite-math-only", "no-unsafe-math-optimizations")

@@ -39,7 +39,7 @@ DVTI_NOINLINE float sum_in_order(const float *x) {
     return sum;
 }
 
-#include "1_base/fast_math_end.inl"
+#include "1_base/platform_end.inl"
 
 int main(void) {
     const double nan = strtod("nan", NULL), infinite = strtod("inf", NULL);

@@ -107,6 +107,22 @@ alone() { # the header in an empty folder, and the line of the README
     cp devtensor.h $T/app.c "$D/alone"
     (cd "$D/alone" && "$@" app.c -lm -ldl -lpthread && ./a.out | grep -q "NDArray 2x3")
 }
+once() { # the README's other line: the library compiled once, from the header itself, in a folder of its own
+    mkdir -p "$D/once"
+    cp devtensor.h "$D/once"
+    sed '/DEVTENSOR_IMPLEMENTATION/d' $T/app.c >"$D/once/app.c"
+    (cd "$D/once" && $CC -O2 -c -x c -DDEVTENSOR_IMPLEMENTATION devtensor.h -o devtensor.o &&
+        $CC app.c devtensor.o -lm -ldl -lpthread && ./a.out | grep -q "NDArray 2x3")
+}
+renamed() { # a copy with another name, next to a file that is not the header
+    mkdir -p "$D/renamed/inner"
+    cp devtensor.h "$D/renamed/inner/dt.h"
+    echo '/* not the header */' >"$D/renamed/inner/devtensor.h"
+    printf '#define DEVTENSOR_IMPLEMENTATION\n#include "inner/dt.h"\n' >"$D/renamed/lib.c"
+    "$@" -fsyntax-only -DDEVTENSOR_FILE='"dt.h"' "$D/renamed/lib.c"
+    "$@" -fsyntax-only "$D/renamed/lib.c" 2>"$D/renamed/said.txt" && return 1
+    grep -q "DEVTENSOR_FILE names another file" "$D/renamed/said.txt"
+}
 
 # ---- every compiler and language ----
 for compiler in gcc clang; do
@@ -175,6 +191,8 @@ start static_twice two_units "$D/static" "" $CC -std=gnu99 -DDEVTENSOR_STATIC
 start later program "$D/later" $T/later.c $CC -std=gnu99
 start kernels program "$D/kernels" $T/kernels.c $CC $W
 start alone alone $CC
+start once once
+start renamed renamed $CC
 has g++ && start two_units_cxx two_units "$D/two_cxx" "$LIBRARY" g++ -x c++ -std=c++11
 
 # ---- every switch alone, in two halves, and all together ----

@@ -19,7 +19,11 @@
 #else
 #define DVTI_BIG_ENDIAN 0
 #endif
-#if defined(__GNUC__) || defined(__clang__)
+/* SIMD primitives. Clang without optimization compiles them as calls: inlined into every kernel they
+   are 8 MB of code, and four times the compile time. */
+#if defined(__clang__) && !DVTI_OPTIMIZED
+#define DVTI_INLINE static __attribute__((__unused__))
+#elif defined(__GNUC__) || defined(__clang__)
 #define DVTI_INLINE static inline __attribute__((__always_inline__, __unused__))
 #elif defined(_MSC_VER)
 #define DVTI_INLINE static __forceinline
