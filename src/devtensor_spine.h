@@ -20,7 +20,7 @@
 #include "1_base/dvt_mem.c"
 #include "1_base/dvt_openmp.c"
 #include "1_base/dvt_affinity.c"
-#include "1_base/dvt_word.c"
+#include "1_base/dvt_futex.c"
 #include "1_base/dvt_pool.c"
 #include "1_base/dvt_private_file.c"
 #include "1_base/dvt_rng.c"

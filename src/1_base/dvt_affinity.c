@@ -1,8 +1,10 @@
-/* Where the pool's threads run.
+/* Selects the processors that the workers of the thread pool run on.
 
-   Linux often wakes a thread on the processor of whoever wakes it, above all in virtual machines, whose processors do not look like
-   neighbours. There it stands behind the caller, which computes, until the load is balanced some milliseconds later: longer than most jobs
-   take. So a worker that goes to sleep says beforehand that it will not run where the caller does, and takes that back when it is awake. */
+   Linux often wakes a thread on the processor of the thread that wakes it. Virtual machines
+   suffer most, because they hide which processors share caches. There the worker queues behind
+   the caller, which computes, until load balancing moves it after some milliseconds. Most jobs
+   are shorter. So a worker excludes the caller's processor from its affinity mask before it
+   sleeps, and restores the mask after it wakes. */
 #include "1_base/dvt_base.h"
 
 #if DVTI_THREADS
@@ -11,7 +13,7 @@
 
 typedef unsigned long dvti_affinity_words[DVTI_AFFINITY_CPUS / (8 * sizeof(unsigned long))];
 
-/* Where the thread may run; the main thread has the process's number. */
+/* Reads the affinity mask of a thread. The main thread's id is the process id. */
 static long dvti_affinity_of(int64_t thread, unsigned long *mask) {
     memset(mask, 0, sizeof(dvti_affinity_words));
     return syscall(SYS_sched_getaffinity, (pid_t)thread, sizeof(dvti_affinity_words), mask);
@@ -41,7 +43,8 @@ DVTI_FN void dvti_affinity_leave(dvti_affinity_mask *home, int processor) {
         home->bytes = bytes;
 }
 
-/* Unless somebody else has said meanwhile where this thread is to run, or where the process is: its main thread tells. */
+/* Changes nothing when another part of the program has set this thread's mask, or the process's,
+   meanwhile. The main thread's mask stands for the process's. */
 DVTI_FN void dvti_affinity_return(dvti_affinity_mask *home) {
     dvti_affinity_words now;
     if (home->bytes && dvti_affinity_of(dvti_process_id(), now) == home->bytes &&
@@ -83,13 +86,14 @@ DVTI_FN int dvti_affinity_group(int64_t number, const int *processors, int group
         all += processors[group];
     if (groups < 2 || all < 1)
         return -1;
-    at = (number + 1) % all; /* the caller has the first processor */
+    at = (number + 1) % all; /* the caller runs on the first processor */
     for (group = 0; at >= processors[group]; group++)
         at -= processors[group];
     return group;
 }
 
-/* Threads of a process with several groups of processors (more than 64) begin in one of them. */
+/* Windows starts the threads of a process with several processor groups (more than 64 processors)
+   in one of them. */
 DVTI_FN void dvti_affinity_begin(int64_t number) {
 #if defined(_WIN32)
     int processors[64], group, groups = DVTI_MIN((int)GetActiveProcessorGroupCount(), 64);

@@ -1,10 +1,10 @@
-/* Files as descriptors of the system: open, read, write, make durable, replace. Nothing here sets
-   an error: a failing function leaves its reason in errno. */
+/* Files by descriptors of the system: open, read, write, sync, replace. These functions set no
+   error: a failing one leaves its reason in errno. */
 #include "1_base/dvt_base.h"
 
 #if !defined(DEVTENSOR_NO_FILES)
 
-#define DVTI_FD_ONCE ((size_t)1 << 30) /* systems move less than 2 GiB in one call */
+#define DVTI_FD_ONCE ((size_t)1 << 30) /* one system call moves less than 2 GiB */
 
 #if defined(_WIN32)
 
@@ -18,7 +18,7 @@
 #define DVTI_FD_NEW_MODE (_S_IREAD | _S_IWRITE)
 #define DVTI_FD_PRIVATE_MODE (_S_IREAD | _S_IWRITE)
 
-static bool dvti_fd_look(int fd, dvti_fd_info *info) {
+static bool dvti_fd_stat(int fd, dvti_fd_info *info) {
     struct _stat64 state;
     if (_fstat64(fd, &state) != 0)
         return false;
@@ -27,8 +27,8 @@ static bool dvti_fd_look(int fd, dvti_fd_info *info) {
     return true;
 }
 
-/* Access is a matter of lists there, which a new file inherits from its folder. */
-static void dvti_fd_dress(int fd, const dvti_fd_info *info) {
+/* Does nothing: on Windows a new file inherits the access lists of its directory. */
+static void dvti_fd_copy_access(int fd, const dvti_fd_info *info) {
     (void)fd;
     (void)info;
 }
@@ -48,8 +48,7 @@ DVTI_FN bool dvti_file_replace(const char *from, const char *to) {
     return false;
 }
 
-/* Links are followed by the system, which replaces the link itself when a file is renamed onto it.
-   */
+/* Windows follows links itself, and replaces the link when a file is renamed onto it. */
 DVTI_FN char *dvti_file_target(const char *path) {
     char *target = dvti_strdup(path);
     if (!target)
@@ -78,7 +77,7 @@ DVTI_FN int dvti_fd_duplicate(int fd) {
 #define DVTI_FD_PRIVATE_MODE 0600
 #define DVTI_LINKS_MOST 40 /* as Linux */
 
-static bool dvti_fd_look(int fd, dvti_fd_info *info) {
+static bool dvti_fd_stat(int fd, dvti_fd_info *info) {
     struct stat state;
     if (fstat(fd, &state) != 0)
         return false;
@@ -94,10 +93,10 @@ static bool dvti_fd_look(int fd, dvti_fd_info *info) {
     return true;
 }
 
-/* Owner and group first, where this process may give files away. Where the group cannot be kept,
-   the bits that were meant for it would let another group in: that group gets what everybody has.
-   */
-static void dvti_fd_dress(int fd, const dvti_fd_info *info) {
+/* Copies owner, group and mode from `info`, as far as this process may. If the group cannot be
+   kept, its permission bits would apply to another group. That group then gets the bits of
+   others. */
+static void dvti_fd_copy_access(int fd, const dvti_fd_info *info) {
     unsigned mode = info->mode;
     struct stat state;
     bool kept = fstat(fd, &state) == 0 && (int64_t)state.st_gid == info->group;
@@ -109,7 +108,7 @@ static void dvti_fd_dress(int fd, const dvti_fd_info *info) {
     (void)!fchmod(fd, (mode_t)mode);
 }
 
-/* Some file systems have nothing to make durable, and say that they do not know the call. */
+/* Some file systems cannot sync, and report that they do not implement the call. */
 static bool dvti_fd_no_sync(int error) {
     return error == EINVAL || error == ENOSYS || error == ENOTSUP || error == EROFS;
 }
@@ -122,57 +121,58 @@ DVTI_FN bool dvti_fd_sync(int fd) {
     return result == 0 || dvti_fd_no_sync(errno);
 }
 
-/* An interrupted close has closed: asking again could close what another thread has opened
-   meanwhile. */
+/* An interrupted close has closed the descriptor. Closing again could hit a descriptor that another
+   thread opened meanwhile. */
 DVTI_FN bool dvti_fd_close(int fd) {
     return close(fd) == 0 || errno == EINTR;
 }
 
-/* Where the file name begins. */
+/* Returns the offset of the file name. */
 static size_t dvti_path_base(const char *path) {
     const char *slash = strrchr(path, '/');
     return slash ? (size_t)(slash - path) + 1 : 0;
 }
 
-/* The new entry of the folder reaches the disk too. A failure is not told: the file is replaced and
-   complete by then. */
-static void dvti_folder_sync(const char *path) {
+/* Makes the new directory entry durable. A failure is ignored, because the file is already replaced
+   and complete. */
+static void dvti_directory_sync(const char *path) {
     size_t base = dvti_path_base(path);
-    char *folder = dvti_strdup(base ? path : ".");
+    char *directory = dvti_strdup(base ? path : ".");
     int fd;
-    if (!folder)
+    if (!directory)
         return;
     if (base)
-        folder[base] = 0;
-    fd = dvti_fd_call_open(folder, O_RDONLY, 0);
+        directory[base] = 0;
+    fd = dvti_fd_call_open(directory, O_RDONLY, 0);
     if (fd >= 0) {
         (void)dvti_fd_sync(fd);
         (void)dvti_fd_close(fd);
     }
-    dvti_free(folder);
+    dvti_free(directory);
 }
 
 DVTI_FN bool dvti_file_replace(const char *from, const char *to) {
     if (rename(from, to) != 0)
         return false;
-    dvti_folder_sync(to);
+    dvti_directory_sync(to);
     return true;
 }
 
-/* The path that a link holds, seen from where the link is; NULL with errno. */
+/* Returns the path that a link holds, relative to the link's directory. NULL with errno on
+   failure. */
 static char *dvti_link_step(const char *path) {
-    size_t base = dvti_path_base(path), room = 256;
+    size_t base = dvti_path_base(path), capacity = 256;
     for (;;) {
-        char *next = (char *)dvti_alloc(base + room);
+        char *next = (char *)dvti_alloc(base + capacity);
         ssize_t n;
         int error = ENOMEM;
         if (!next) {
             errno = error;
             return NULL;
         }
-        n = readlink(path, next + base, room);
+        n = readlink(path, next + base, capacity);
         error = errno;
-        if (n >= 0 && (size_t)n < room) {
+        if (n >= 0 && (size_t)n < capacity) {
             next[base + (size_t)n] = 0;
             if (next[base] == '/')
                 memmove(next, next + base, (size_t)n + 1);
@@ -181,11 +181,11 @@ static char *dvti_link_step(const char *path) {
             return next;
         }
         dvti_free(next);
-        if (n < 0 || room > 65536) {
+        if (n < 0 || capacity > 65536) {
             errno = n < 0 ? error : ENAMETOOLONG;
             return NULL;
         }
-        room *= 4;
+        capacity *= 4;
     }
 }
 
@@ -196,10 +196,10 @@ DVTI_FN char *dvti_file_target(const char *path) {
         errno = ENOMEM;
     for (steps = 0; target && steps <= DVTI_LINKS_MOST; steps++) {
         if (dvti_fd_of_path(target) >= 0)
-            return target; /* a link too, to what the descriptor was opened by */
+            return target; /* also a link, to the file that the descriptor was opened on */
         next = dvti_link_step(target);
         if (!next && errno != ENOMEM && errno != ENAMETOOLONG)
-            return target; /* no link, or nothing there: opening it tells */
+            return target; /* not a link, or missing: opening it reports that */
         dvti_free(target);
         target = next;
     }
@@ -211,13 +211,13 @@ DVTI_FN char *dvti_file_target(const char *path) {
 }
 
 DVTI_FN int dvti_fd_of_path(const char *path) {
-    static const char *const folders[] = {"/dev/fd/", "/proc/self/fd/"};
+    static const char *const directories[] = {"/dev/fd/", "/proc/self/fd/"};
     int i;
     if (strcmp(path, "/dev/stdout") == 0 || strcmp(path, "/dev/stderr") == 0)
         return path[8] == 'o' ? 1 : 2;
-    for (i = 0; i < DVTI_LENGTH(folders); i++) {
-        size_t n = strlen(folders[i]), digits;
-        if (strncmp(path, folders[i], n) != 0)
+    for (i = 0; i < DVTI_LENGTH(directories); i++) {
+        size_t n = strlen(directories[i]), digits;
+        if (strncmp(path, directories[i], n) != 0)
             continue;
         digits = strspn(path + n, "0123456789");
         if (digits > 0 && digits < 9 && !path[n + digits])
@@ -241,7 +241,7 @@ static int dvti_fd_open(const char *path, int flags, int mode, dvti_fd_info *inf
     do
         fd = dvti_fd_call_open(path, flags, mode);
     while (fd < 0 && errno == EINTR);
-    if (fd >= 0 && !dvti_fd_look(fd, info)) {
+    if (fd >= 0 && !dvti_fd_stat(fd, info)) {
         int error = errno;
         (void)dvti_fd_close(fd);
         errno = error;
@@ -263,7 +263,7 @@ DVTI_FN int dvti_fd_create(const char *path, const dvti_fd_info *like) {
     int fd =
         dvti_fd_open(path, DVTI_FD_CREATE, like ? DVTI_FD_PRIVATE_MODE : DVTI_FD_NEW_MODE, &info);
     if (fd >= 0 && like)
-        dvti_fd_dress(fd, like);
+        dvti_fd_copy_access(fd, like);
     return fd;
 }
 

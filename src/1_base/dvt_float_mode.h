@@ -1,14 +1,15 @@
-/* The floating-point mode of a thread: how results are rounded, whether subnormal numbers are flushed to zero, which exceptions
-   trap. A program may change its own; the library computes in the default mode (to nearest, nothing flushed, no trap), so that the
-   bits of a result depend neither on the caller's mode nor on which thread computed a part of it.
+/* The floating-point mode of a thread: rounding direction, flush-to-zero, trapped exceptions. A
+   program may change its own. The library computes in the default mode: to nearest, subnormals
+   kept, no trap. So the bits of a result depend neither on the caller's mode nor on the thread.
 
      dvti_float_mode mode = dvti_float_mode_begin();
      ...
      dvti_float_mode_end(&mode);
 
-   A thread in the default mode pays for one read of the control register. What is computed in between stands in a function of its
-   own that is called through a pointer, or is not inlined, where a compiler might otherwise move it across. Such a function that only
-   makes a number out of its arguments begins with DVTI_NOT_PURE(): compilers move calls that have no effects. */
+   In the default mode the cost is one read of the control register. A compiler may move
+   computations across these calls. So they belong in a function that is called through a pointer
+   or is not inlined. If that function only computes a number from its arguments, it begins with
+   DVTI_NOT_PURE(), because compilers move calls without side effects. */
 #ifndef DVTI_FLOAT_MODE_H
 #define DVTI_FLOAT_MODE_H
 #include "1_base/dvt_base.h"
@@ -20,9 +21,9 @@
 #endif
 
 #if DVTI_MXCSR
-/* MXCSR: flags in bits 0 to 5, then DAZ, masks, rounding, FTZ. The x87 unit's control word follows
-   where the compiler can reach it: C libraries read it in printf and strtod, and fesetround sets
-   both. */
+/* MXCSR: flags in bits 0 to 5, then DAZ, masks, rounding, FTZ. The control word of the x87 unit is
+   set too where the compiler can access it. C libraries read it in printf and strtod, and
+   fesetround sets both. */
 #define DVTI_MXCSR_CONTROL 0xffc0u
 #define DVTI_MXCSR_DEFAULT 0x1f80u
 #if defined(__GNUC__) || defined(__clang__)
@@ -73,7 +74,7 @@ static inline void dvti_float_mode_end(const dvti_float_mode *mode) {
 }
 
 #elif defined(__aarch64__) && (defined(__GNUC__) || defined(__clang__))
-/* FPCR is 0 by default; the flags are in a register of their own. */
+/* FPCR is 0 by default; the flags have a separate register. */
 typedef uint64_t dvti_float_mode;
 
 static inline dvti_float_mode dvti_float_mode_begin(void) {
@@ -90,7 +91,7 @@ static inline void dvti_float_mode_end(const dvti_float_mode *mode) {
 }
 
 #elif defined(__riscv) && defined(__riscv_flen) && (defined(__GNUC__) || defined(__clang__))
-/* Only the rounding can change: 0 is to nearest. */
+/* Only the rounding direction can change: 0 is to nearest. */
 typedef unsigned long dvti_float_mode;
 
 static inline dvti_float_mode dvti_float_mode_begin(void) {
@@ -140,7 +141,7 @@ static inline void dvti_float_mode_end(const dvti_float_mode *mode) {
 }
 
 #else
-/* Floats computed by software, in one mode. */
+/* Software floating point with a single mode. */
 typedef int dvti_float_mode;
 
 static inline dvti_float_mode dvti_float_mode_begin(void) {

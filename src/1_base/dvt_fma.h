@@ -1,4 +1,4 @@
-/* a * b + c rounded once: the C library's, but MinGW's rounds twice. */
+/* a * b + c with one rounding: fma of the C library, except on MinGW, whose fma rounds twice. */
 #ifndef DVTI_FMA_H
 #define DVTI_FMA_H
 #include "1_base/dvt_platform.h"
@@ -27,7 +27,8 @@ static inline dvti_two dvti_two_product(double a, double b) {
     return r;
 }
 
-/* a + b; what is not exact ends in a bit that is set, so that a second rounding to fewer bits is as if there had been one. */
+/* Returns a + b rounded to odd: an inexact sum has its last bit set. So a second rounding to fewer
+   bits gives the result of a single rounding. */
 static inline double dvti_sum_to_odd(double a, double b) {
     dvti_two sum = dvti_two_sum(a, b);
     uint64_t bits;
@@ -39,8 +40,9 @@ static inline double dvti_sum_to_odd(double a, double b) {
     return sum.high;
 }
 
-/* Finite numbers whose product and sum are far from overflow and from the smallest numbers. Source: Boldo and Melquiond, Emulation of FMA
-   and correctly rounded sums: proved algorithms using rounding to odd, 2008. */
+/* Computes fma for finite numbers whose product and sum are far from overflow and underflow.
+   Source: Boldo and Melquiond, Emulation of FMA and correctly rounded sums: proved algorithms using
+   rounding to odd, 2008. */
 static inline double dvti_fma_made(double a, double b, double c) {
     dvti_two product = dvti_two_product(a, b), sum = dvti_two_sum(c, product.low);
     dvti_two most = dvti_two_sum(product.high, sum.high);

@@ -1,4 +1,4 @@
-/* 128-bit hashes of bytes, to name and to check what is kept in files. */
+/* 128-bit hashes, which name and check the content of cached files. */
 #include "1_base/dvt_base.h"
 
 static uint64_t dvti_rotate(uint64_t x, int bits) {
@@ -19,8 +19,8 @@ static void dvti_sip_rounds(uint64_t v[4], int rounds) {
     }
 }
 
-/* SipHash-2-4 with 128 bits of output and a fixed key. Source: Aumasson, Bernstein: SipHash: a fast short-input PRF. INDOCRYPT
-   2012; the 128-bit form is the authors' own. */
+/* Computes SipHash-2-4 with 128 bits of output and a fixed key. Source: Aumasson, Bernstein:
+   SipHash: a fast short-input PRF. INDOCRYPT 2012; the authors' own 128-bit variant. */
 DVTI_FN void dvti_hash128(const void *bytes, size_t n, uint64_t out[2]) {
     const unsigned char *at = (const unsigned char *)bytes;
     const uint64_t k0 = 0x646576746e736f72u, k1 = 0x6b65726e656c7321u;

@@ -1,11 +1,11 @@
-/* The heap of dvt_heap.h. Why it shares no code with the allocator of cards: a card's memory cannot hold the blocks' own
-   descriptions, and calls to its driver are so dear that segments are cut and joined. Here neither is so, and whole blocks
-   with their description in front are simpler, and ten times as fast. */
+/* Implements dvt_heap.h. It shares no code with the allocator of GPU memory, which has to split and
+   merge segments: GPU memory cannot hold block headers, and driver calls are expensive. In main
+   memory whole blocks with a header are simpler and ten times as fast. */
 #include "1_base/dvt_heap.h"
 
 #define DVTI_HEAP_LINE 64
 #define DVTI_HEAP_HUGE ((int64_t)2 << 20)
-#define DVTI_HEAP_BIN_BYTES ((int64_t)256 << 10) /* kept in each small bin */
+#define DVTI_HEAP_BIN_BYTES ((int64_t)256 << 10) /* limit of each small bin */
 #define DVTI_HEAP_SLACK ((int64_t)64 << 20)
 
 #if DVTI_ASAN
@@ -15,7 +15,7 @@
 #define dvti_heap_hide(at, bytes) ((void)(at))
 #define dvti_heap_show(at, bytes) ((void)(at))
 #endif
-/* The memory sanitizer learns that a kept block's old values are nobody's. */
+/* Tells the memory sanitizer that the old values of a kept block are uninitialized. */
 #if DVTI_MSAN
 #define dvti_heap_unwritten(at, bytes) __msan_allocated_memory((at), (size_t)(bytes))
 #else
@@ -23,7 +23,8 @@
 #endif
 
 /* ---- sizes ---- */
-/* Bins 0 to 15 hold 1 to 16 lines; then eight for each power of two. */
+/* Returns the bin of a size. Bins 0 to 15 hold 1 to 16 cache lines; eight bins follow for each
+   power of two. */
 static int dvti_heap_bin_of(int64_t bytes) {
     uint64_t last = (uint64_t)(DVTI_MAX(bytes, 1) - 1) / DVTI_HEAP_LINE;
     int shift = 0;
@@ -38,7 +39,7 @@ static int dvti_heap_bin_of(int64_t bytes) {
     return 8 + shift * 8 + (int)(last >> shift) - 8;
 }
 
-/* What blocks of that bin have room for. */
+/* Returns the size of the blocks of a bin. */
 static int64_t dvti_heap_room(int bin) {
     int shift = bin < 16 ? 0 : (bin - 8) / 8;
     int64_t lines = bin < 16 ? bin + 1 : (int64_t)((bin - 8) % 8 + 9) << shift;
@@ -50,7 +51,7 @@ static bool dvti_heap_try(dvti_atomic *lock) {
     return !dvti_atomic_load(lock) && dvti_atomic_swap(lock, 0, 1);
 }
 
-/* For rare callers, and lists that are worth a moment; at the end gives up. */
+/* Spins for rare callers and for lists that are worth a short wait. Gives up after `tries`. */
 static bool dvti_heap_lock(dvti_atomic *lock, int tries) {
     for (; !dvti_heap_try(lock); tries--) {
         if (!tries)
@@ -93,7 +94,7 @@ static dvti_heap_block *dvti_heap_new(dvti_heap *heap, int64_t size) {
     at += (size_t)(-(uintptr_t)at & (uintptr_t)(align - 1));
 #if DVTI_LINUX && defined(MADV_HUGEPAGE)
     if (align == DVTI_HEAP_HUGE)
-        madvise(at, (size_t)size, MADV_HUGEPAGE); /* refused: then small pages it is */
+        madvise(at, (size_t)size, MADV_HUGEPAGE); /* if refused, small pages are used */
 #endif
     block = dvti_heap_block_of(at);
     block->start = start;
@@ -154,7 +155,8 @@ static void dvti_heap_unkeep(dvti_heap *heap, dvti_heap_block *block) {
     heap->kept -= block->size;
 }
 
-/* Takes out the oldest blocks until so many bytes are kept at most; they are to be freed without the lock. */
+/* Removes the oldest blocks until at most `most` bytes are kept. The caller frees them after it
+   releases the lock. */
 static dvti_heap_block *dvti_heap_evict(dvti_heap *heap, int64_t most) {
     dvti_heap_block *chain = NULL;
     while (heap->oldest && heap->kept > most) {
@@ -167,10 +169,11 @@ static dvti_heap_block *dvti_heap_evict(dvti_heap *heap, int64_t most) {
     return chain;
 }
 
-/* The smallest kept block; two bins more is a quarter more. NULL: *chain has to go before a new one comes. */
+/* Returns the smallest kept block of at least this bin, or of the next two: at most a quarter
+   larger. On NULL, *chain must be freed before a new block is allocated. */
 static dvti_heap_block *dvti_heap_fit(dvti_heap *heap, int bin, dvti_heap_block **chain) {
     int last = DVTI_MIN(bin + 2, DVTI_HEAP_BINS - 1), at;
-    int64_t used = dvti_atomic_load(&heap->reserved) - heap->kept, room = dvti_heap_room(bin);
+    int64_t used = dvti_atomic_load(&heap->reserved) - heap->kept, wanted = dvti_heap_room(bin);
     for (at = bin; at <= last; at++) {
         dvti_heap_block *block = heap->large[at - DVTI_HEAP_SMALL_BINS];
         if (block) {
@@ -180,9 +183,9 @@ static dvti_heap_block *dvti_heap_fit(dvti_heap *heap, int bin, dvti_heap_block 
             return block;
         }
     }
-    heap->used_peak = DVTI_MAX(heap->used_peak, used + room);
+    heap->used_peak = DVTI_MAX(heap->used_peak, used + wanted);
     *chain = dvti_heap_evict(
-        heap, DVTI_MAX(heap->used_peak + heap->used_peak / 4 + DVTI_HEAP_SLACK - used - room, 0));
+        heap, DVTI_MAX(heap->used_peak + heap->used_peak / 4 + DVTI_HEAP_SLACK - used - wanted, 0));
     return NULL;
 }
 
@@ -228,22 +231,22 @@ static dvti_heap_block *dvti_heap_take_small(dvti_heap_bin *bin) {
 static void dvti_heap_give_small(dvti_heap *heap, dvti_heap_block *block) {
     dvti_heap_bin *bin = &heap->small[dvti_heap_bin_of(block->size)];
     if (dvti_heap_try(&bin->lock)) {
-        bool room = bin->kept + block->size <= heap->small_most;
-        if (room) {
+        bool fits = bin->kept + block->size <= heap->small_most;
+        if (fits) {
             dvti_heap_hide(dvti_heap_elements(block), block->size);
             block->chain = bin->first;
             bin->first = block;
             bin->kept += block->size;
         }
         dvti_atomic_unlock(&bin->lock);
-        if (room)
+        if (fits)
             return;
     }
     dvti_atomic_add(&heap->reserved, -block->size);
     dvti_heap_free(block);
 }
 
-/* ---- what others call ---- */
+/* ---- the interface ---- */
 DVTI_FN void *dvti_heap_take(dvti_heap *heap, int64_t bytes) {
     int bin = bytes > (int64_t)1 << 46 ? DVTI_HEAP_BINS : dvti_heap_bin_of(bytes);
     dvti_heap_block *block;
@@ -285,7 +288,7 @@ DVTI_FN void dvti_heap_drop(void *at) {
     dvti_heap_free(dvti_heap_block_of(at));
 }
 
-/* Puts what is kept before the chain; returns its bytes. */
+/* Prepends all kept blocks to the chain. Returns their bytes. */
 static int64_t dvti_heap_empty(dvti_heap *heap, dvti_heap_block **chain) {
     dvti_heap_block *block, *next;
     int64_t bytes = 0;
@@ -346,7 +349,7 @@ DVTI_FN void dvti_heap_limit(dvti_heap *heap, int64_t most) {
     heap->small_most = DVTI_MIN(DVTI_HEAP_BIN_BYTES, most / DVTI_HEAP_SMALL_BINS);
 }
 
-/* A quarter of the machine's memory, unless the environment says something else. */
+/* Returns DEVTENSOR_CPU_CACHE, or by default a quarter of the machine's memory. */
 static int64_t dvti_heap_default(void) {
     const char *text = dvti_env("DEVTENSOR_CPU_CACHE");
     int64_t most = (int64_t)1 << 30, given;
@@ -369,7 +372,7 @@ static int64_t dvti_heap_default(void) {
         return given;
     dvti_log(
         DVT_LOG_WARNING,
-        "DEVTENSOR_CPU_CACHE=%s is no number of bytes, with an optional K, M or G; %lld is used",
+        "DEVTENSOR_CPU_CACHE=%s is not a number of bytes with an optional K, M or G; %lld is used",
         text, (long long)most);
     return most;
 }
@@ -377,7 +380,7 @@ static int64_t dvti_heap_default(void) {
 DVTI_FN void dvti_heap_open(dvti_heap *heap) {
     dvti_heap_limit(heap, dvti_heap_default());
     if (!dvti_heap_lock(&dvti_heaps_lock, DVTI_HEAP_LATER))
-        return; /* nobody trims it from outside, that is all */
+        return; /* only dvti_heap_trim_all misses this heap then */
     heap->next = dvti_heaps;
     dvti_heaps = heap;
     dvti_atomic_unlock(&dvti_heaps_lock);

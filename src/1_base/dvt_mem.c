@@ -1,4 +1,4 @@
-/* Memory: one door for every allocation of the library, and the arithmetic of sizes. */
+/* Memory: all allocations of the library go through this file. Also checked arithmetic of sizes. */
 #include "1_base/dvt_heap.h"
 
 static void *dvti_default_alloc(void *user, size_t bytes) {
@@ -21,7 +21,7 @@ static dvt_allocator dvti_allocator = {dvti_default_alloc, dvti_default_resize,
 
 DVT_API void dvt_set_allocator(const dvt_allocator *allocator) {
     dvt_allocator standard = {dvti_default_alloc, dvti_default_resize, dvti_default_release, NULL};
-    dvti_heap_trim_all(); /* blocks that are kept for later return to the allocator that they came from */
+    dvti_heap_trim_all(); /* kept blocks return to their allocator */
     dvti_allocator = allocator ? *allocator : standard;
 }
 
@@ -29,7 +29,7 @@ DVTI_FN const dvt_allocator *dvti_allocator_now(void) {
     return &dvti_allocator;
 }
 
-/* malloc(0) may return NULL, which is not "exhausted": ask for one byte instead. */
+/* Requests at least one byte, because malloc(0) may return NULL without being out of memory. */
 DVTI_FN void *dvti_alloc(size_t bytes) {
     return dvti_allocator.alloc(dvti_allocator.user, bytes ? bytes : 1);
 }
@@ -41,7 +41,7 @@ DVTI_FN void *dvti_alloc_zero(size_t bytes) {
     return block;
 }
 
-/* GCC writes out a memset of known length as `rep stos`, which takes ten times as long to begin. */
+/* GCC expands a memset of known length to `rep stos`, whose startup takes ten times as long. */
 DVTI_NOINLINE DVTI_FN void dvti_clear(void *at, size_t bytes) {
     memset(at, 0, bytes);
 }
@@ -51,7 +51,7 @@ DVTI_FN void dvti_free(void *block) {
         dvti_allocator.release(dvti_allocator.user, block);
 }
 
-/* ---- small objects that come and go with every operation: each thread keeps a few of its own ---- */
+/* ---- small objects of every operation: each thread caches a few ---- */
 #define DVTI_SMALL_STEP 64
 #define DVTI_SMALL_SIZES 8
 #define DVTI_SMALL_MOST 32 /* of each size */
@@ -61,15 +61,14 @@ typedef struct dvti_small {
 } dvti_small;
 
 typedef struct dvti_smalls {
-    bool keeps; /* this thread's end will call dvti_small_end */
+    bool keeps; /* the thread-end hook will call dvti_small_end */
     int count[DVTI_SMALL_SIZES];
     dvti_small *first[DVTI_SMALL_SIZES];
 } dvti_smalls;
 
 static DVTI_TLS dvti_smalls dvti_my_smalls;
 
-/* An allocator of the program's own sees every request. So do the sanitizers of addresses and
-   memory. */
+/* A user's allocator sees every request. So do the address and memory sanitizers. */
 static bool dvti_small_kept(size_t bytes) {
     return bytes <= DVTI_SMALL_STEP * DVTI_SMALL_SIZES && !DVTI_ASAN && !DVTI_MSAN &&
            dvti_allocator.alloc == dvti_default_alloc;
@@ -119,23 +118,23 @@ DVTI_FN void dvti_small_free(void *block, size_t bytes) {
 }
 
 DVTI_FN bool dvti_grow(void **items, size_t *capacity, size_t need, size_t item_size) {
-    size_t room = *capacity ? *capacity : 8;
+    size_t grown = *capacity ? *capacity : 8;
     void *block;
     if (need <= *capacity)
         return true;
-    while (room < need) {
-        if (room > SIZE_MAX / 2)
+    while (grown < need) {
+        if (grown > SIZE_MAX / 2)
             return false;
-        room *= 2;
+        grown *= 2;
     }
-    if (room > SIZE_MAX / item_size)
+    if (grown > SIZE_MAX / item_size)
         return false;
-    block = *items ? dvti_allocator.resize(dvti_allocator.user, *items, room * item_size)
-                   : dvti_alloc(room * item_size);
+    block = *items ? dvti_allocator.resize(dvti_allocator.user, *items, grown * item_size)
+                   : dvti_alloc(grown * item_size);
     if (!block)
         return false;
     *items = block;
-    *capacity = room;
+    *capacity = grown;
     return true;
 }
 
@@ -149,8 +148,7 @@ DVTI_FN char *dvti_strdup(const char *text) {
 
 DVTI_FN bool dvti_mul(int64_t a, int64_t b, int64_t *out) {
 #if defined(__GNUC__) || defined(__clang__)
-    int64_t
-        product; /* without a division, which would be a tenth of what a small operation costs */
+    int64_t product; /* avoids a division: 10% of a small operation */
     if (a < 0 || b < 0 || __builtin_mul_overflow(a, b, &product))
         return false;
     *out = product;

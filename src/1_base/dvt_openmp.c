@@ -1,6 +1,6 @@
-/* Callers that are OpenMP programs: where all their threads compute already, a pool beside them would only take processors away.
-   Nothing is linked: a runtime that the program has is found by its name, or by the weak reference that programs without
-   shared libraries need. */
+/* Detects callers inside OpenMP parallel regions. All their threads compute already, so a thread
+   pool would only compete for processors. Nothing is linked. A loaded runtime is found by its
+   library name. Programs without shared libraries need the weak reference. */
 #include "1_base/dvt_base.h"
 
 #if DVTI_THREADS
@@ -15,9 +15,9 @@ static int dvti_linked_in_parallel(void)
 
 typedef int (*dvti_in_parallel_fn)(void);
 
-/* Of the runtimes in this process; a Python program may well have two. */
+/* The runtimes in this process; a Python program may have two. */
 static dvti_in_parallel_fn dvti_in_parallel[4];
-static dvti_atomic dvti_openmp_known; /* 0: not looked for, 1: being looked for, 2: found or not */
+static dvti_atomic dvti_openmp_known; /* 0: unknown, 1: a thread searches, 2: search done */
 
 static void dvti_openmp_find(void) {
     static const char *const names[] = {
@@ -58,7 +58,7 @@ DVTI_FN bool dvti_openmp_busy(void) {
     int i;
     if (dvti_atomic_load(&dvti_openmp_known) != 2) {
         if (!dvti_atomic_swap(&dvti_openmp_known, 0, 1))
-            return true; /* another thread looks now: this once, do without the pool */
+            return true; /* another thread searches now: run without the pool once */
         dvti_openmp_find();
         dvti_atomic_store(&dvti_openmp_known, 2);
     }

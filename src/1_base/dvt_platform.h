@@ -1,5 +1,6 @@
-/* The platform: the only file of the implementation that includes system headers. Linkage of internals,
-   thread-local storage, atomics, mutexes, condition variables, threads, time, dynamic libraries. */
+/* The platform: the only file of the implementation that includes system headers. Defines the
+   linkage of internals, thread-local storage, atomics, mutexes, condition variables, threads, time,
+   dynamic libraries. */
 #ifndef DVTI_PLATFORM_H
 #define DVTI_PLATFORM_H
 
@@ -61,15 +62,15 @@
 #define DVTI_OPTIMIZED_FOR_SIZE 0
 #endif
 
-/* 64-bit x86 with a compiler that has its intrinsics. */
+/* 64-bit x86 with a compiler that provides intrinsics. */
 #if (defined(__x86_64__) || defined(_M_X64)) &&                                                    \
     (defined(__GNUC__) || defined(__clang__) || defined(_MSC_VER))
 #define DVTI_X86 1
 #else
 #define DVTI_X86 0
 #endif
-/* Whether the floating-point mode is the control register of SSE, which can be read without a call.
-   */
+/* Whether MXCSR, the control register of SSE, holds the floating-point mode. Reading it needs no
+   call. */
 #define DVTI_MXCSR DVTI_X86
 #if !DVTI_MXCSR
 #include <fenv.h>
@@ -105,7 +106,7 @@
 #define DVTI_NOINLINE
 #endif
 
-/* What rarely runs: compilers move the branches that lead there out of the way. */
+/* Marks code that rarely runs: compilers move the branches to it out of the hot path. */
 #if defined(__GNUC__) || defined(__clang__)
 #define DVTI_RARE __attribute__((__cold__, __noinline__))
 #else
@@ -119,18 +120,18 @@
 #elif defined(_MSC_VER)
 #define DVTI_TLS __declspec(thread)
 #elif defined(DEVTENSOR_NO_THREADS)
-#define DVTI_TLS /* C99 has no word for it */
+#define DVTI_TLS /* C99 has no thread-local storage */
 #else
 #define DVTI_TLS _Thread_local
 #endif
-/* MinGW's GCC emulates thread-local variables, and frees them before the end of a thread is told. */
+/* GCC of MinGW emulates thread-local variables, and frees them before the thread-end callback. */
 #if defined(_WIN32) && defined(__GNUC__) && !defined(__clang__)
 #define DVTI_TLS_ENDS_EARLY 1
 #else
 #define DVTI_TLS_ENDS_EARLY 0
 #endif
 
-/* Sequentially consistent counters; the builtins exist in every dialect of GCC and Clang. */
+/* Sequentially consistent counters; GCC and Clang have the builtins in every language mode. */
 #if defined(_MSC_VER) && !defined(__clang__)
 typedef volatile LONG64 dvti_atomic;
 #define dvti_atomic_load(p) InterlockedCompareExchange64((p), 0, 0)
@@ -141,7 +142,7 @@ typedef volatile LONG64 dvti_atomic;
 #define dvti_atomic_bump(p, v) ((void)(*(p) += (v)))
 #elif !defined(__GNUC__) && !defined(__clang__)
 #if !defined(DEVTENSOR_NO_THREADS)
-#error "devtensor: this compiler has no atomics that we know; -DDEVTENSOR_NO_THREADS does without"
+#error "devtensor: no known atomics in this compiler: compile with -DDEVTENSOR_NO_THREADS"
 #endif
 typedef int64_t dvti_atomic;
 #define dvti_atomic_load(p) (*(p))
@@ -155,42 +156,43 @@ typedef int64_t dvti_atomic;
 #define dvti_atomic_load(p) __atomic_load_n((p), __ATOMIC_SEQ_CST)
 #define dvti_atomic_store(p, v) __atomic_store_n((p), (v), __ATOMIC_SEQ_CST)
 #define dvti_atomic_add(p, v) __atomic_add_fetch((p), (v), __ATOMIC_SEQ_CST)
-/* Is *p == from? Then it becomes `to`. */
+/* Compare and swap: if *p == from, sets it to `to`. Returns whether it did. */
 #define dvti_atomic_swap(p, from, to) __sync_bool_compare_and_swap((p), (from), (to))
-/* *p = v: who reads that sees what was done before. Cheaper than a store that is ordered with everything. */
+/* *p = v as a release store, which is cheaper than a sequentially consistent one. */
 #define dvti_atomic_publish(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
-/* *p += v where no other thread writes; others may read. */
+/* *p += v for a single writing thread; other threads may read. */
 #define dvti_atomic_bump(p, v)                                                                     \
     __atomic_store_n((p), __atomic_load_n((p), __ATOMIC_RELAXED) + (v), __ATOMIC_RELAXED)
 #endif
 #define dvti_atomic_unlock(p) dvti_atomic_publish((p), 0)
 
-/* What lies on a cache line of its own begins with this. */
+/* Aligns an object to a cache line of its own. */
 #if defined(_MSC_VER) && !defined(__clang__)
 #define DVTI_LINE_ALIGNED __declspec(align(64))
 #else
 #define DVTI_LINE_ALIGNED __attribute__((__aligned__(64)))
 #endif
 
-/* Between two looks at a word that another thread is about to change. */
+/* Pauses between two reads of a word that another thread is about to change. */
 #if defined(_WIN32)
 #define dvti_pause() YieldProcessor()
 #elif (defined(__GNUC__) || defined(__clang__)) && (defined(__x86_64__) || defined(__i386__))
 #define dvti_pause() __builtin_ia32_pause()
 #elif defined(__aarch64__)
-#define dvti_pause() __asm__ volatile("isb" ::: "memory") /* `yield` does nothing on most of them */
+#define dvti_pause() __asm__ volatile("isb" ::: "memory") /* `yield` is a no-op on most */
 #else
 #define dvti_pause() ((void)0)
 #endif
 
-/* Whether syscall() is declared: the calls that glibc hides, or does not wrap. */
+/* Whether syscall() is declared. It reaches system calls that glibc hides or does not wrap. */
 #if defined(__linux__) && (!defined(__GLIBC__) || defined(__USE_MISC))
 #define DVTI_LINUX 1
 #else
 #define DVTI_LINUX 0
 #endif
 
-/* A word that threads sleep on, until it changes: the kernel's futex where there is one, else a condition variable. */
+/* A word on which threads sleep until it changes: a futex of the kernel, else a condition
+   variable. */
 #ifndef DVTI_FUTEX
 #if DVTI_LINUX && defined(SYS_futex)
 #define DVTI_FUTEX 1
@@ -199,12 +201,12 @@ typedef int64_t dvti_atomic;
 #endif
 #endif
 #if DVTI_FUTEX
-typedef int32_t dvti_word;
+typedef int32_t dvti_futex;
 #else
-typedef dvti_atomic dvti_word;
+typedef dvti_atomic dvti_futex;
 #endif
 
-/* Whether the address sanitizer watches. */
+/* Whether the address sanitizer is active. */
 #if defined(__SANITIZE_ADDRESS__) && !defined(_MSC_VER)
 #define DVTI_ASAN 1
 #elif defined(__has_feature)
@@ -218,7 +220,7 @@ typedef dvti_atomic dvti_word;
 #define DVTI_ASAN 0
 #endif
 
-/* Whether the memory sanitizer watches. */
+/* Whether the memory sanitizer is active. */
 #if defined(__has_feature)
 #if __has_feature(memory_sanitizer)
 #define DVTI_MSAN 1
@@ -230,7 +232,7 @@ typedef dvti_atomic dvti_word;
 #define DVTI_MSAN 0
 #endif
 
-/* ---- threads: pthreads or Win32; with DEVTENSOR_NO_THREADS locks are nothing ---- */
+/* ---- threads: pthreads or Win32; DEVTENSOR_NO_THREADS makes locks no-ops ---- */
 #if defined(DEVTENSOR_NO_THREADS)
 #define DVTI_THREADS 0
 typedef int dvti_mutex;
@@ -269,10 +271,12 @@ typedef void *(*dvti_thread_main)(void *);
 #define dvti_cond_broadcast(c) ((void)pthread_cond_broadcast(c))
 #endif
 
-/* ---- -ffast-math: everything below computes without it; platform_end.inl returns to the program's flags ----
-   NaN and infinities are values here, and sums are formed in a stated order. GCC's flags belong to functions, also to those that are
-   inlined into them. Its pragma says each flag, since "no-fast-math" does not take back one that was given by itself; without
-   optimization it has no effect. Clang's flags belong to instructions, so those of inlined intrinsics keep the program's. */
+/* ---- -ffast-math: the code below is compiled without it; platform_end.inl restores flags ----
+
+   NaN and infinities are valid values here, and sums have a defined order. GCC attaches the
+   flags to functions, including inlined ones. The pragma lists each flag, because "no-fast-math"
+   does not undo a flag that was given alone. Without optimization it has no effect. Clang
+   attaches the flags to instructions, so inlined intrinsics keep the program's flags. */
 #if defined(__FAST_MATH__) || defined(__ASSOCIATIVE_MATH__) || defined(__RECIPROCAL_MATH__) ||     \
     defined(__NO_SIGNED_ZEROS__) || defined(_M_FP_FAST)
 #define DVTI_FAST_MATH 1
@@ -292,7 +296,7 @@ typedef void *(*dvti_thread_main)(void *);
 #elif defined(_MSC_VER) && !defined(__clang__)
 #pragma float_control(precise, on, push)
 #else
-#error "devtensor: this compiler keeps -ffast-math: compile the implementation alone, without it"
+#error "devtensor: this compiler cannot undo -ffast-math: compile the implementation without it"
 #endif
 #endif
 

@@ -1,26 +1,37 @@
-/* The pool behind dvti_parallel_for.
+/* The thread pool behind dvti_parallel_for.
 
-   One job at a time, cut into shares, one for each thread, and these into ranges. A thread draws half of what its share still has
-   until that is nothing, and then half of what another's has. The caller waits only for ranges that others have drawn: it can finish
-   alone, so a worker that sleeps, or that the system does not run, delays nobody. A thread that finds the pool busy does its work alone.
+   The pool runs one job at a time. A job is divided into shares, one for each thread, and each
+   share into ranges. A thread takes half of what its share still has until the share is empty.
+   Then it steals half of what remains in another share. The caller waits only for ranges that
+   other threads took. It can finish the job alone, so a sleeping or descheduled worker delays
+   nothing. A thread that finds the pool busy runs its job alone.
 
-   Jobs of the same size give the same thread the same items, which its caches still have. A line that another processor wrote takes 100
-   to 200 ns to come, and a small job lasts ten times that: so all that a worker reads before it starts stands on one line, its own share;
-   nobody writes there while it draws, and the caller's post is a store that it need not wait for.
+     share of thread 0      share of thread 1      share of thread 2
+     [r r r r r r r r]      [r r r r r r r r]      [r r r r r r r r]
+      4       2   1 1        then half of what is left in another share
 
-   Workers look for the next job before they sleep, and callers for the end of one, for as long as waking them would take (50 to 200 us in a
-   virtual machine). By time and not by a count of `pause`, which takes 10 times longer on some processors than on others. And not at
-   all where a container pays for processor time, or where there are more threads than processors.
+   Work is divided deterministically: jobs of the same size give a thread the same items, so its
+   caches stay warm. A cache-line transfer between processors takes 100 to 200 ns; a small job
+   lasts ten times that. So a worker reads a single cache line, its own share, before it starts.
+   No other thread writes to that line while the worker takes ranges. The caller posts a share by
+   a store that it does not wait for.
 
-   A range that a worker has drawn, and cannot run because another process has its processor, would cost the caller a slice of the
-   scheduler, several milliseconds. The caller cannot know that beforehand, but it can keep the loss in proportion: after
-   waiting in vain for t it works alone for 8 t. So the pool takes at most an eighth more time than one thread.
+   Workers spin before they sleep, and callers spin before they sleep at the end of a job. Both
+   spin about as long as a wake-up takes: 50 to 200 us in a virtual machine. The limit is a time
+   and not a count, because `pause` takes 10 times longer on some processors than on others.
+   Nothing spins under a CPU quota, or with more threads than processors.
 
-   A forked child has none of the threads, and starts its own. A handler tells it, since asking for the process at every job would double
-   what a job costs. Where the handler does not run (a bare clone), workers that are gone look like workers that never draw. */
+   A worker may be descheduled by another process after it took a range. Waiting for it would
+   cost the caller a scheduler time slice, several milliseconds. The caller cannot foresee that,
+   but it bounds the loss: after a wait of t in vain it runs alone for 8 t. So the pool takes at
+   most an eighth more time than one thread.
+
+   A forked child has none of the threads and starts its own. A fork handler resets the pool,
+   because reading the process id at every job would double the cost of a job. Where the handler
+   does not run (a bare clone), missing workers behave like workers that never take a range. */
 #include "1_base/dvt_base.h"
 
-#define DVTI_MOST_THREADS 256 /* that dvt_set_num_threads takes */
+#define DVTI_MOST_THREADS 256 /* the maximum of dvt_set_num_threads */
 
 static DVTI_TLS int dvti_serial_depth;
 
@@ -30,56 +41,58 @@ DVTI_FN void dvti_parallel_off(void) {
 
 #if DVTI_THREADS
 
-#define DVTI_RANGE_NS 1500       /* the least work that a range has */
-#define DVTI_RANGES 8            /* of a share: what the last one holds up is small */
-#define DVTI_SPIN_SECONDS 200e-6 /* until a sleep */
-#define DVTI_SEEN_SECONDS 50e-6  /* until the caller's processor is asked for again */
-#define DVTI_LOSS_SECONDS 30e-6  /* waiting that is no loss */
-#define DVTI_WAKE_NS 50000       /* the work that a wake-up is worth */
-#define DVTI_ALONE_FACTOR 8      /* times what was lost */
-#define DVTI_ALONE_SECONDS 1.0   /* at most: a process may have been stopped */
+#define DVTI_RANGE_NS 1500       /* least work of a range */
+#define DVTI_RANGES 8            /* of a share: small enough that the last one delays little */
+#define DVTI_SPIN_SECONDS 200e-6 /* of spinning before a sleep */
+#define DVTI_SEEN_SECONDS 50e-6  /* between two queries of the caller's processor */
+#define DVTI_LOSS_SECONDS 30e-6  /* of waiting that count as no loss */
+#define DVTI_WAKE_NS 50000       /* work that justifies a wake-up */
+#define DVTI_ALONE_FACTOR 8      /* running alone, as a multiple of the loss */
+#define DVTI_ALONE_SECONDS 1.0   /* at most, because a process may have been stopped */
 #define DVTI_RETRY_SECONDS 1.0   /* after the system refused to start a thread */
 
-/* One cache line. Who has drawn from it may read it, since the caller does not go on before what was drawn is finished. */
+/* One cache line. A thread that took ranges may read it, because the caller does not continue
+   before those ranges are finished. */
 typedef struct dvti_share {
-    DVTI_LINE_ALIGNED dvti_word left; /* ranges to draw; -1: the worker ends. What it sleeps on */
+    DVTI_LINE_ALIGNED dvti_futex left; /* ranges not yet taken; -1: the worker ends */
     int shares;
     dvti_range_fn body;
     dvti_part_fn part; /* in place of body, or NULL */
     void *user;
-    int64_t end, step; /* of the last range, were it as long as the others; items of a range */
+    int64_t end, step; /* end of the last range if it had full length; items per range */
     int64_t n;
 } dvti_share;
 
 typedef struct dvti_pool {
-    dvti_share share[DVTI_MOST_THREADS]; /* the caller's, the workers' */
-    /* Ranges that workers have done; what the caller sleeps on. */
-    DVTI_LINE_ALIGNED dvti_word finished;
+    dvti_share share[DVTI_MOST_THREADS]; /* of the caller, then of the workers */
+    /* Ranges that workers have finished. The caller sleeps on it. */
+    DVTI_LINE_ALIGNED dvti_futex finished;
     dvti_atomic caller_sleeps;
-    /* What changes rarely. */
+    /* Rarely modified. */
     DVTI_LINE_ALIGNED dvti_atomic threads; /* 0: not decided yet */
     dvti_atomic alive, sleeping;           /* workers */
-    dvti_atomic started;                   /* workers so far: the next one's number is one more */
+    dvti_atomic started;                   /* workers started so far */
     double spin;                           /* seconds */
-    /* What workers read before they sleep, and never in between. */
-    DVTI_LINE_ALIGNED dvti_atomic busy; /* 1: a thread has the pool, and what follows `caller` */
-    dvti_atomic caller;                 /* the processor of the last job's caller, -1: not known */
+    /* Read by workers before they sleep, and never in between. */
+    DVTI_LINE_ALIGNED dvti_atomic busy; /* 1: a thread owns the pool and all below `caller` */
+    dvti_atomic caller;                 /* processor of the last job's caller; -1: unknown */
     bool ready;
-    int64_t process;    /* whose threads the workers are */
-    double seen;        /* when `caller` was */
-    double retry_at;    /* no thread is started before; 0: any time */
-    double alone_until; /* 0: not alone */
-    double owed;        /* nanoseconds of work done while there were sleepers */
-    double small;       /* and in small jobs while nobody looked, since small_since */
+    int64_t process;    /* process id that started the workers */
+    double seen;        /* time when `caller` was set */
+    double retry_at;    /* earliest time to start a thread; 0: any time */
+    double alone_until; /* end of running alone; 0: not alone */
+    double owed;        /* nanoseconds of work done while workers slept */
+    double small;       /* the same for small jobs while no worker spun, since small_since */
     double small_since;
 } dvti_pool;
 
 static dvti_pool dvti_the_pool;
 
 /* ---- ranges ---- */
-/* How many ranges it drew; the first is *left from the share's end. */
-static dvti_word dvti_share_draw(dvti_share *share, dvti_word *left) {
-    dvti_word half;
+/* Takes ranges from the share; returns how many. The first is *left ranges before the share's
+   end. */
+static dvti_futex dvti_share_take(dvti_share *share, dvti_futex *left) {
+    dvti_futex half;
     while ((*left = dvti_atomic_load(&share->left)) > 0) {
         half = (*left + 1) / 2;
         if (dvti_atomic_swap(&share->left, *left, *left - half))
@@ -88,7 +101,7 @@ static dvti_word dvti_share_draw(dvti_share *share, dvti_word *left) {
     return 0;
 }
 
-static void dvti_share_do(const dvti_share *share, int number, dvti_word left, dvti_word ranges) {
+static void dvti_share_do(const dvti_share *share, int number, dvti_futex left, dvti_futex ranges) {
     int64_t begin = share->end - left * share->step;
     int64_t end = DVTI_MIN(begin + ranges * share->step, share->n);
     if (share->part)
@@ -97,16 +110,17 @@ static void dvti_share_do(const dvti_share *share, int number, dvti_word left, d
         share->body(share->user, begin, end);
 }
 
-/* Thread `number`, which has done so many ranges, draws until nothing is left; returns how many it has done then. A worker whose own
-   share others have emptied looks no further: the job is near its end. */
-static dvti_word dvti_pool_do(dvti_pool *pool, int number, dvti_word done) {
-    dvti_word left, drawn;
+/* Runs ranges as thread `number`, which has already done `done` ranges, until none is left. Returns
+   the total. A worker whose own share was emptied by others returns, because the job is near its
+   end. */
+static dvti_futex dvti_pool_do(dvti_pool *pool, int number, dvti_futex done) {
+    dvti_futex left, taken;
     int at = number, seen = 0, shares = 1;
     do {
         dvti_share *share = &pool->share[at];
-        while ((drawn = dvti_share_draw(share, &left)) > 0) {
-            dvti_share_do(share, number, left, drawn);
-            done += drawn;
+        while ((taken = dvti_share_take(share, &left)) > 0) {
+            dvti_share_do(share, number, left, taken);
+            done += taken;
         }
         if (done)
             shares = pool->share[number].shares;
@@ -121,7 +135,7 @@ DVTI_THREAD_MAIN(dvti_pool_worker) {
     const int number = (int)dvti_atomic_add(&pool->started, 1);
     dvti_share *own = &pool->share[number];
     dvti_affinity_mask home;
-    dvti_word done;
+    dvti_futex done;
     dvti_serial_depth = 1;
     dvti_affinity_begin(number - 1);
     dvti_affinity_leave(&home, (int)dvti_atomic_load(&pool->caller));
@@ -131,12 +145,13 @@ DVTI_THREAD_MAIN(dvti_pool_worker) {
         if (done) {
             dvti_atomic_add(&pool->finished, done);
             if (dvti_atomic_load(&pool->caller_sleeps))
-                dvti_word_wake(&pool->finished);
-        } else if (!dvti_word_look(&own->left, 0, pool->spin)) {
-            /* Whoever posts work that is worth a wake-up after this line sees a sleeper; whoever did before has changed the word. */
+                dvti_futex_wake(&pool->finished);
+        } else if (!dvti_futex_spin(&own->left, 0, pool->spin)) {
+            /* A caller that posts a large job after this line sees a sleeper. One that posted
+               before has changed the word, so the sleep returns at once. */
             dvti_affinity_leave(&home, (int)dvti_atomic_load(&pool->caller));
             dvti_atomic_add(&pool->sleeping, 1);
-            dvti_word_sleep(&own->left, 0);
+            dvti_futex_wait(&own->left, 0);
             dvti_atomic_add(&pool->sleeping, -1);
             dvti_affinity_return(&home);
         }
@@ -145,8 +160,8 @@ DVTI_THREAD_MAIN(dvti_pool_worker) {
     return 0;
 }
 
-/* ---- taking the pool, and making it what it should be ---- */
-/* Without waiting: who finds the pool busy works alone. */
+/* ---- acquiring and configuring the pool ---- */
+/* Never waits: a thread that finds the pool busy runs alone. */
 static bool dvti_pool_take(dvti_pool *pool) {
     return !dvti_atomic_load(&pool->busy) && dvti_atomic_swap(&pool->busy, 0, 1);
 }
@@ -155,10 +170,10 @@ static void dvti_pool_give(dvti_pool *pool) {
     dvti_atomic_store(&pool->busy, 0);
 }
 
-/* The workers are another process's. */
+/* Resets the pool in a process that did not start its workers. */
 static void dvti_pool_forget(dvti_pool *pool) {
     int i;
-    dvti_word_ready();
+    dvti_futex_reset();
     for (i = 0; i < DVTI_MOST_THREADS; i++)
         dvti_atomic_store(&pool->share[i].left, 0);
     dvti_atomic_store(&pool->finished, 0);
@@ -175,7 +190,7 @@ static void dvti_pool_forked(void) {
 }
 #endif
 
-/* Two threads that ask at the same time get the same answer. */
+/* Returns the same number to threads that ask concurrently. */
 static int dvti_pool_threads(dvti_pool *pool) {
     int64_t threads = dvti_atomic_load(&pool->threads);
     if (threads)
@@ -188,15 +203,15 @@ static int dvti_pool_threads(dvti_pool *pool) {
 static void dvti_pool_stop(dvti_pool *pool) {
     const int workers = (int)dvti_atomic_load(&pool->alive);
     int i;
-    if (pool->process != dvti_process_id()) { /* the handler did not run: these would never end */
+    if (pool->process != dvti_process_id()) { /* no fork handler ran: never ends */
         dvti_pool_forget(pool);
         return;
     }
     for (i = 1; i <= workers; i++) {
         dvti_atomic_store(&pool->share[i].left, -1);
-        dvti_word_wake(&pool->share[i].left);
+        dvti_futex_wake(&pool->share[i].left);
     }
-    /* On one processor and with real-time priority they run only when this thread lets them. */
+    /* On one processor with real-time priority, workers run only when this thread yields. */
     while (dvti_atomic_load(&pool->alive))
         dvti_affinity_yield();
     for (i = 1; i <= workers; i++)
@@ -222,7 +237,7 @@ static void dvti_pool_start(dvti_pool *pool, int workers) {
     }
 }
 
-/* How many threads take part in the next job. */
+/* Starts or stops workers. Returns how many threads take part in the next job. */
 static int dvti_pool_ready(dvti_pool *pool) {
     int threads = dvti_pool_threads(pool), alive = (int)dvti_atomic_load(&pool->alive);
     if (alive == threads - 1)
@@ -243,7 +258,7 @@ static int dvti_pool_ready(dvti_pool *pool) {
             ? DVTI_SPIN_SECONDS
             : 0;
     dvti_pool_start(pool, threads - 1);
-    dvti_affinity_yield(); /* a thread that began behind this one can leave for another processor */
+    dvti_affinity_yield(); /* lets a thread that started on this processor move to another */
     return (int)dvti_atomic_load(&pool->alive) + 1;
 }
 
@@ -254,8 +269,8 @@ static bool dvti_pool_alone(dvti_pool *pool) {
 }
 
 /* ---- a job ---- */
-/* Whether a small job is worth sharing: where workers look for it, or where so many come one after another that waking them, or
-   starting them, is. */
+/* Returns whether a small job is worth sharing. It is when workers spin, or when small jobs come so
+   often that waking or starting workers pays off. */
 static bool dvti_pool_is_hot(dvti_pool *pool, double work) {
     bool often;
     if (dvti_atomic_load(&pool->sleeping) < dvti_atomic_load(&pool->alive))
@@ -272,9 +287,9 @@ static bool dvti_pool_is_hot(dvti_pool *pool, double work) {
     return often;
 }
 
-/* Workers that look find the job themselves. Waking others costs more than a small job is worth, but many small jobs in
-   a row are worth it. */
-static void dvti_pool_rouse(dvti_pool *pool, double work, int shares) {
+/* Wakes sleeping workers. Spinning ones find the job themselves. A wake-up costs more than a small
+   job is worth, but a sequence of small jobs pays for it. */
+static void dvti_pool_wake(dvti_pool *pool, double work, int shares) {
     int64_t useful;
     int i;
     if (!dvti_atomic_load(&pool->sleeping))
@@ -285,14 +300,14 @@ static void dvti_pool_rouse(dvti_pool *pool, double work, int shares) {
     useful = (int64_t)(pool->owed / DVTI_WAKE_NS);
     pool->owed = 0;
     for (i = 1; i < shares && useful > 0; i++)
-        useful -= dvti_word_wake(&pool->share[i].left);
+        useful -= dvti_futex_wake(&pool->share[i].left);
 }
 
-/* Until the others have finished `ranges` of a job that began then; returns the seconds that were lost: what one range takes on average
-   is not. */
-static double dvti_pool_await(dvti_pool *pool, dvti_word ranges, double began, dvti_word own) {
+/* Waits until the workers have finished `ranges` of a job that began at `began`. Returns the
+   seconds lost; the average time of one range does not count as a loss. */
+static double dvti_pool_wait(dvti_pool *pool, dvti_futex ranges, double began, dvti_futex own) {
     double begin, now;
-    dvti_word finished;
+    dvti_futex finished;
     int i;
     for (i = 0; i < 16; i++) {
         if (dvti_atomic_load(&pool->finished) == ranges)
@@ -311,32 +326,33 @@ static double dvti_pool_await(dvti_pool *pool, dvti_word ranges, double began, d
     }
     dvti_atomic_store(&pool->caller_sleeps, 1);
     while ((finished = dvti_atomic_load(&pool->finished)) != ranges)
-        dvti_word_sleep(&pool->finished, finished);
+        dvti_futex_wait(&pool->finished, finished);
     dvti_atomic_store(&pool->caller_sleeps, 0);
     return dvti_now() - began;
 }
 
-/* As even as can be; ends are multiples of 64 where that hardly matters. */
-static int64_t dvti_pool_cut(int64_t n, int64_t pieces) {
+/* Divides n evenly. Lengths from 1024 on are multiples of 64. */
+static int64_t dvti_pool_divide(int64_t n, int64_t pieces) {
     int64_t length = (n + pieces - 1) / pieces;
     return length >= 1024 ? (length + 63) / 64 * 64 : length;
 }
 
-/* Posts the shares of a job; returns how many ranges the caller's has, of which it keeps half without drawing, and in *ranges how many
-   there are in all. */
-static dvti_word dvti_pool_post(dvti_pool *pool, const dvti_share *job, double cost, bool wake,
-                                dvti_word *ranges) {
-    const int64_t length = dvti_pool_cut(job->n, job->shares);
+/* Posts the shares of a job. Returns how many ranges the caller's share has, of which it keeps half
+   without taking them. *ranges is the total of all shares. */
+static dvti_futex dvti_pool_post(dvti_pool *pool, const dvti_share *job, double cost, bool wake,
+                                 dvti_futex *ranges) {
+    const int64_t length = dvti_pool_divide(job->n, job->shares);
     const double fit = (double)length * cost / DVTI_RANGE_NS;
-    const int64_t step = dvti_pool_cut(length, fit < 2 ? 1 : (int64_t)DVTI_MIN(fit, DVTI_RANGES));
+    const int64_t step =
+        dvti_pool_divide(length, fit < 2 ? 1 : (int64_t)DVTI_MIN(fit, DVTI_RANGES));
     const int shares = (int)((job->n + length - 1) / length);
-    dvti_word left = 0;
+    dvti_futex left = 0;
     int i;
     *ranges = 0;
     for (i = shares - 1; i >= 0; i--) {
         dvti_share *share = &pool->share[i];
         int64_t begin = i * length, end = DVTI_MIN(begin + length, job->n);
-        left = (dvti_word)((end - begin + step - 1) / step);
+        left = (dvti_futex)((end - begin + step - 1) / step);
         *ranges += left;
         share->shares = shares;
         share->body = job->body;
@@ -347,7 +363,7 @@ static dvti_word dvti_pool_post(dvti_pool *pool, const dvti_share *job, double c
         share->n = end;
         if (i == 0)
             dvti_atomic_publish(&share->left, left / 2);
-        else if (wake) /* in order with the question who sleeps */
+        else if (wake) /* ordered with the read of `sleeping` */
             dvti_atomic_store(&share->left, left);
         else
             dvti_atomic_publish(&share->left, left);
@@ -358,8 +374,8 @@ static dvti_word dvti_pool_post(dvti_pool *pool, const dvti_share *job, double c
 static void dvti_pool_run(dvti_pool *pool, const dvti_share *job, double cost, double work) {
     const double began = dvti_now();
     double lost;
-    dvti_word ranges, own, first = dvti_pool_post(pool, job, cost, work >= DVTI_WAKE_NS, &ranges);
-    dvti_pool_rouse(pool, work, pool->share[0].shares);
+    dvti_futex ranges, own, first = dvti_pool_post(pool, job, cost, work >= DVTI_WAKE_NS, &ranges);
+    dvti_pool_wake(pool, work, pool->share[0].shares);
     if (began - pool->seen > DVTI_SEEN_SECONDS) {
         dvti_atomic_publish(&pool->caller, dvti_affinity_now());
         pool->seen = began;
@@ -369,13 +385,13 @@ static void dvti_pool_run(dvti_pool *pool, const dvti_share *job, double cost, d
     own = dvti_pool_do(pool, 0, own);
     if (own == ranges)
         return;
-    lost = dvti_pool_await(pool, ranges - own, began, own);
+    lost = dvti_pool_wait(pool, ranges - own, began, own);
     dvti_atomic_publish(&pool->finished, 0);
     if (lost > 0)
         pool->alone_until = dvti_now() + DVTI_MIN(DVTI_ALONE_FACTOR * lost, DVTI_ALONE_SECONDS);
 }
 
-/* By at most job->shares threads, if it is worth `least` nanoseconds. */
+/* Uses at most job->shares threads, if the job takes at least `least` nanoseconds. */
 static void dvti_pool_share(dvti_share *job, double cost, double least) {
     dvti_pool *pool = &dvti_the_pool;
     const double work = (double)job->n * cost;
@@ -482,7 +498,7 @@ DVT_API dvt_status dvt_set_num_threads(int n) {
                          "dvt_set_num_threads: got %d; expected 0 (the default) to %d", n,
                          DVTI_MOST_THREADS);
 #if DVTI_THREADS
-    dvti_atomic_store(&dvti_the_pool.threads, n); /* the next job makes the pool so */
+    dvti_atomic_store(&dvti_the_pool.threads, n); /* the next job resizes the pool */
 #endif
     return DVT_OK;
 }

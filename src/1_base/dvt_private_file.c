@@ -1,5 +1,6 @@
-/* Files that only this user writes and that are loaded as code: directories and files that others could have put there are
-   refused. Nothing here sets an error: who calls goes on without the file. */
+/* Files that are loaded as code, so only this user may write them. Files and directories that other
+   users could have created or changed are refused. No function here sets an error: the caller
+   continues without the file. */
 #include "1_base/dvt_base.h"
 
 #if !defined(DEVTENSOR_NO_FILES)
@@ -8,7 +9,7 @@
 
 #if defined(_WIN32)
 
-/* Profiles are private to their user there. */
+/* User profiles are private on Windows. */
 static bool dvti_directory_ok(const char *path) {
     DWORD attributes = GetFileAttributesA(path);
     return attributes != INVALID_FILE_ATTRIBUTES && (attributes & FILE_ATTRIBUTE_DIRECTORY) &&
@@ -44,7 +45,8 @@ static bool dvti_private_sync(FILE *file) {
 
 #else
 
-/* Others must not be able to write: neither by the directory's mode, nor by owning it, nor through a link of theirs. */
+/* Other users must not be able to write: by the directory's mode, as its owner, or through a
+   symbolic link. */
 static bool dvti_directory_ok(const char *path) {
     struct stat state;
     return lstat(path, &state) == 0 && S_ISDIR(state.st_mode) && state.st_uid == geteuid() &&
@@ -127,7 +129,7 @@ DVTI_FN bool dvti_private_write(const char *path, const void *bytes, size_t size
     return done;
 }
 
-/* ---- what a directory holds ---- */
+/* ---- listing a directory ---- */
 #if defined(_WIN32)
 
 DVTI_FN void dvti_private_list(const char *path, dvti_entry_fn each, void *user) {

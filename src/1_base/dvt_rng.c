@@ -1,4 +1,4 @@
-/* The random generators: Philox 4x32-10, Threefry 2x32-20, MT19937. Plain functions on words; know no arrays. */
+/* The random generators Philox 4x32-10, Threefry 2x32-20 and MT19937, as functions on words. */
 #include "1_base/dvt_rng.h"
 
 DVTI_FN void dvti_philox4x32(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]) {
@@ -73,7 +73,7 @@ DVTI_FN uint32_t dvti_mt19937_next(dvti_mt19937 *state) {
     return y ^ y >> 18;
 }
 
-/* ---- words to numbers ---- */
+/* ---- conversion of random words ---- */
 DVTI_FN uint64_t dvti_mulhi64(uint64_t a, uint64_t b) {
     uint64_t al = (uint32_t)a, ah = a >> 32, bl = (uint32_t)b, bh = b >> 32;
     uint64_t middle = ah * bl + (al * bl >> 32), other = al * bh + (uint32_t)middle;
@@ -86,7 +86,7 @@ DVTI_FN uint32_t dvti_jax_word(const uint32_t key[2], int64_t n, int64_t j) {
     int64_t blocks = n / block, half;
     own[0] = key[0];
     own[1] = key[1];
-    if (blocks) { /* as many keys as blocks, and one for the rest */
+    if (blocks) { /* one key per block, and one for the rest */
         int64_t at = j / block, words = 2 * (blocks + 1);
         own[0] = dvti_jax_word(key, words, 2 * at);
         own[1] = dvti_jax_word(key, words, 2 * at + 1);
@@ -112,7 +112,7 @@ DVTI_FN uint64_t dvti_jax_bits(const uint32_t key[2], int64_t n, int64_t e, int 
            ((1u << width) - 1);
 }
 
-/* ---- the inverse error function: a polynomial in w = -log(1 - x*x), and one in its root for the tails ---- */
+/* ---- the inverse error function: polynomials in w = -log(1 - x*x); tails in sqrt(w) ---- */
 DVTI_FN float dvti_erfinv_f32(float x) {
     static const float middle[9] = {2.81022636e-08f,  3.43273939e-07f, -3.5233877e-06f,
                                     -4.39150654e-06f, 0.00021858087f,  -0.00125372503f,
@@ -157,7 +157,7 @@ DVTI_FN double dvti_erfinv_f64(double x) {
         -9.9298272942317002539e-07, 4.5260625972231537039e-06,  -1.9681778105531670567e-05,
         7.5995277030017761139e-05,  -0.00021503011930044477347, -0.00013871931833623122026,
         1.0103004648645343977,      4.8499064014085844221};
-    double w = -log((1 - x) * (1 + x)), p; /* 1 - x * x would lose what is left of the tails */
+    double w = -log((1 - x) * (1 + x)), p; /* 1 - x * x would lose precision in the tails */
     const double *c = w < 6.25 ? middle : w < 16 ? tail : far_tail;
     int n = w < 6.25 ? 23 : w < 16 ? 19 : 17, i;
     if (fabs(x) >= 1)

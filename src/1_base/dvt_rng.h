@@ -1,5 +1,5 @@
-/* The random generators as plain functions on words: Philox 4x32-10, Threefry 2x32-20, MT19937, and what turns words into
-   numbers the way other libraries do. No state of their own, no arrays, no memory. */
+/* The random generators Philox 4x32-10, Threefry 2x32-20 and MT19937 as functions on words. Also
+   conversions of words to numbers that match other libraries. No state, no arrays, no memory. */
 #ifndef DVTI_RNG_H
 #define DVTI_RNG_H
 #include "1_base/dvt_base.h"
@@ -12,8 +12,9 @@ typedef enum dvti_rng {
     DVTI_RNG_CURAND    /* DVT_RNG_MXNET on gpu(i): Philox in cuRAND's layout of subsequences */
 } dvti_rng;
 
-/* What a counter's last word says, so that no two uses of one key ever share a counter. The streams of cpu(i) and gpu(i) have
-   DVT_DEVICE_CPU (1) or DVT_DEVICE_GPU (2) there, and i in the word before it. */
+/* The last word of a counter, so that two uses of one key never share a counter. The streams of
+   cpu(i) and gpu(i) have DVT_DEVICE_CPU (1) or DVT_DEVICE_GPU (2) there, and i in the word
+   before. */
 enum { DVTI_COUNTER_KEYED = 3, DVTI_COUNTER_SPLIT = 4, DVTI_COUNTER_FOLD_IN = 5 };
 
 /* Source: Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3. SC 2011. */
@@ -31,19 +32,21 @@ typedef struct dvti_mt19937 {
 DVTI_FN void dvti_mt19937_seed(dvti_mt19937 *state, uint32_t seed);
 DVTI_FN uint32_t dvti_mt19937_next(dvti_mt19937 *state);
 
-/* The upper half of a 128-bit product: a * b / 2^64. Uniform 64-bit a and any b give a number of 0..b-1, each with
-   probability 1/b to within 2^-64. */
+/* Returns the upper 64 bits of a 128-bit product: a * b / 2^64. For a uniform 64-bit a, that is a
+   number in 0..b-1, each with probability 1/b to within 2^-64. */
 DVTI_FN uint64_t dvti_mulhi64(uint64_t a, uint64_t b);
 
-/* JAX's original layout. Word j of n: counters 0..n-1 in two halves, an odd n padded by a 0; blocks of 2^32 - 1 words have keys of
-   their own. Element e of n of `width` bits (8, 16, 32, 64): small ones share a word, lowest bits first; large ones take word
-   e and word n + e of 2n. */
+/* JAX's original layout. dvti_jax_word returns word j of n. The counters 0..n-1 form two equal
+   parts; an odd n is padded by a 0. Blocks of 2^32 - 1 words have separate keys. dvti_jax_bits
+   returns element e of n, with `width` bits (8, 16, 32, 64). Elements below 32 bits share a word,
+   lowest bits first. 64-bit elements use words e and n + e of 2n. */
 DVTI_FN uint32_t dvti_jax_word(const uint32_t key[2], int64_t n, int64_t j);
 DVTI_FN uint64_t dvti_jax_bits(const uint32_t key[2], int64_t n, int64_t e, int width);
 
-/* Inverse error function on (-1, 1); the ends give infinities. Source: Giles: Approximating the erfinv function. GPU
-   Computing Gems, 2011. Relative error below 4e-7 and 4e-15; in the far tails of
-   float32 5e-6, because 1 - x * x is formed as XLA does. */
+/* Inverse error function on (-1, 1); the ends give infinities. The relative error is below 4e-7 for
+   float32 and 4e-15 for float64. In the far tails of float32 it is 5e-6, because 1 - x * x is
+   computed as in XLA. Source: Giles: Approximating the erfinv function. GPU Computing Gems,
+   2011. */
 DVTI_FN float dvti_erfinv_f32(float x);
 DVTI_FN double dvti_erfinv_f64(double x);
 

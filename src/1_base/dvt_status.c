@@ -1,4 +1,5 @@
-/* This thread's first failure, the table of statuses, and the log. Needs no memory, so it works when there is none. */
+/* This thread's first failure, the table of statuses, and the log. Allocates no memory, so it works
+   when memory is exhausted. */
 #include "1_base/dvt_base.h"
 
 typedef struct dvti_error_state {
@@ -93,7 +94,7 @@ static void dvti_default_logger(void *user, dvt_log_level level, const char *mes
 #endif
 }
 
-/* With the lock held. */
+/* The caller holds the lock. */
 static void dvti_log_level_from_environment(void) {
     static const char *const names[] = {"debug", "info", "warning", "error", "off"};
     const char *value = dvti_env("DEVTENSOR_LOG");
@@ -134,7 +135,7 @@ static void dvti_log_text(dvt_log_level level, const char *text) {
     dvti_mutex_lock(&dvti_log_lock);
     if (dvti_log_level_set < 0)
         dvti_log_level_from_environment();
-    /* The level filters the default logger only: a logger of the caller's own sees everything. */
+    /* The level filters only the default logger; a user's logger receives everything. */
     if (dvti_logger && (dvti_logger != dvti_default_logger || (int)level >= dvti_log_level_set))
         dvti_logger(dvti_logger_user, level, text);
     dvti_mutex_unlock(&dvti_log_lock);
@@ -149,14 +150,15 @@ DVTI_FN void dvti_log(dvt_log_level level, const char *format, ...) {
     dvti_log_text(level, text);
 }
 
-/* ---- failing ---- */
+/* ---- failures ---- */
 DVTI_FN dvti_error_frame dvti_set_error_frame(dvti_error_frame frame) {
     dvti_error_frame previous = dvti_error_framed;
     dvti_error_framed = frame;
     return previous;
 }
 
-/* The length of what the frame writes. Without a frame meanwhile: its function may fail itself. */
+/* Writes the frame's text; returns its length. The frame is unset meanwhile, because its function
+   may fail too. */
 static size_t dvti_error_begin(char *text, size_t size) {
     static const dvti_error_frame none = {NULL, NULL};
     dvti_error_frame frame = dvti_set_error_frame(none);
@@ -185,7 +187,7 @@ DVTI_FN dvt_status dvti_fail(dvt_status code, const char *format, ...) {
     bool first = !dvti_error_kept.code;
     size_t begin;
     va_list args;
-    if (first) /* before a failure of the frame's function can take the place */
+    if (first) /* reserves it: the frame's function may fail */
         dvti_error_kept.code = code;
     begin = dvti_error_begin(text, sizeof text / 2);
     va_start(args, format);

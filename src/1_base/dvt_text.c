@@ -1,4 +1,4 @@
-/* Text for messages and tables, and values from the environment. */
+/* Text for messages and tables, and environment values. */
 #include "1_base/dvt_base.h"
 
 DVTI_FN dvti_text dvti_text_begin(char *buffer, size_t size) {
@@ -12,11 +12,11 @@ DVTI_FN dvti_text dvti_text_begin(char *buffer, size_t size) {
 }
 
 DVTI_FN void dvti_text_add(dvti_text *text, const char *format, ...) {
-    size_t room = text->size > text->length ? text->size - text->length : 0;
+    size_t space = text->size > text->length ? text->size - text->length : 0;
     va_list args;
     int written;
     va_start(args, format);
-    written = vsnprintf(room ? text->at + text->length : NULL, room, format, args);
+    written = vsnprintf(space ? text->at + text->length : NULL, space, format, args);
     va_end(args);
     if (written > 0)
         text->length += (size_t)written;
@@ -61,7 +61,7 @@ DVTI_FN const char *dvti_shape_text(dvt_shape shape) {
     return buffer;
 }
 
-/* A set-user-id program must not let its caller's environment steer it. */
+/* A set-user-id program must ignore the environment of its caller. */
 DVTI_FN const char *dvti_env(const char *name) {
     const char *value;
 #if defined(__linux__) && defined(AT_SECURE)

@@ -1,4 +1,4 @@
-/* Threads: starting and ending; time, the process, dynamic libraries. */
+/* Threads, time, the process id, dynamic libraries. */
 #include "1_base/dvt_base.h"
 #include "1_base/dvt_float_mode.h"
 
@@ -27,7 +27,7 @@ DVTI_FN void dvti_sleep(double seconds) {
     if (seconds > 2e-3)
         Sleep((DWORD)(DVTI_MIN(seconds, 1.0) * 1e3) - 1);
 #else
-    const double wakes_late = 150e-6; /* what sleeping takes more than it was asked for */
+    const double wakes_late = 150e-6; /* by which sleeping takes longer than requested */
     struct timespec t;
     seconds = DVTI_MIN(seconds - wakes_late, 1.0);
     t.tv_sec = 0;
@@ -51,7 +51,7 @@ DVTI_FN int64_t dvti_process_id(void) {
 
 DVTI_FN void *dvti_library_open(const char *name) {
 #if defined(_WIN32)
-    bool path = strpbrk(name, "/\\") != NULL; /* then what it needs may lie beside it */
+    bool path = strpbrk(name, "/\\") != NULL; /* its dependencies may be in its directory */
     return (void *)LoadLibraryExA(
         name, NULL, LOAD_LIBRARY_SEARCH_SYSTEM32 | (path ? LOAD_LIBRARY_SEARCH_DLL_LOAD_DIR : 0));
 #else
@@ -90,9 +90,9 @@ DVTI_FN void *dvti_library_symbol(void *library, const char *name) {
 #endif
 }
 
-/* ---- calls within calls ---- */
-/* Not inlined, so that frames of calls on one stack compare as the calls do. Stacks grow downwards;
-   on another stack, of a coroutine for example, calls may be dropped that still run. */
+/* ---- nested calls ---- */
+/* Not inlined, so that the order of frames on a stack is the order of calls. Stacks grow downwards.
+   On another stack, of a coroutine for example, calls that still run may be dropped. */
 DVTI_FN DVTI_NOINLINE int dvti_nesting_enter(dvti_nesting *nesting) {
 #if defined(__GNUC__) || defined(__clang__)
     const uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
@@ -114,7 +114,7 @@ DVTI_FN void dvti_nesting_leave(dvti_nesting *nesting, int depth) {
 }
 
 /* ---- staying loaded ---- */
-/* Where an object file can be unloaded. musl never unloads one. */
+/* For systems that can unload a shared object. musl never unloads one. */
 #if defined(_WIN32)
 DVTI_FN void dvti_library_stay(void) {
     static dvti_atomic done;
@@ -128,7 +128,7 @@ DVTI_FN void dvti_library_stay(void) {
 #elif DVTI_THREADS && defined(RTLD_NOLOAD) && defined(RTLD_NODELETE) &&                            \
     (defined(__GLIBC__) || defined(__APPLE__) || defined(__ANDROID__) || defined(__FreeBSD__) ||   \
      defined(__NetBSD__) || defined(__OpenBSD__))
-#if defined(__GLIBC__) && !defined(__USE_GNU) /* dladdr is hidden: <dlfcn.h> came without it */
+#if defined(__GLIBC__) && !defined(__USE_GNU) /* dladdr is hidden by <dlfcn.h> */
 typedef struct dvti_symbol_place {
     const char *dli_fname;
     void *dli_fbase;
@@ -145,8 +145,8 @@ extern int dladdr(const void *address, dvti_symbol_place *place);
 typedef Dl_info dvti_symbol_place;
 #endif
 
-/* The name is that under which the object was loaded, so that no file is looked for. An executable
-   has none that is found, and needs none. */
+/* Opens the object by the name it was loaded with, so no file search happens. An executable has no
+   such name, and needs none. */
 DVTI_FN void dvti_library_stay(void) {
     static dvti_atomic done;
     dvti_symbol_place place;
@@ -164,7 +164,7 @@ DVTI_FN void dvti_library_stay(void) {
 }
 #endif
 
-/* ---- the end of a thread ---- */
+/* ---- thread end ---- */
 static DVTI_TLS dvti_thread_end *dvti_thread_end_hook;
 
 static void dvti_thread_end_run(dvti_thread_end *end) {
@@ -252,7 +252,7 @@ DVTI_FN void dvti_at_thread_end(dvti_thread_end *end) {
 }
 #endif
 
-/* ---- the beginning of a thread ---- */
+/* ---- thread start ---- */
 #if DVTI_THREADS
 
 DVTI_FN bool dvti_thread_start(dvti_thread *thread, dvti_thread_main run, void *user) {
@@ -261,7 +261,7 @@ DVTI_FN bool dvti_thread_start(dvti_thread *thread, dvti_thread_main run, void *
     *thread = CreateThread(NULL, 0, run, user, 0, NULL);
     return *thread != NULL;
 #else
-    /* Signals belong to the program's own threads. A new thread inherits the mode of floats. */
+    /* Signals belong to the program's threads. A new thread inherits the floating-point mode. */
     sigset_t all, before;
     dvti_float_mode mode;
     bool started;

@@ -1,4 +1,4 @@
-/* Several named arrays, as a parameter file holds them. */
+/* Lists of named arrays, as parameter files hold them. */
 #include "5_io/dvt_io_internal.h"
 
 static void dvti_array_list_destroy(void *object) {

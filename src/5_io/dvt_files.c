@@ -1,8 +1,7 @@
-/* Files that appear only when they are complete. What is written goes to a temporary file in the
-   same folder, which reaches the disk before it takes the name of the old one, and has its mode
-   and, where this process may, its owner and group. A symbolic link stays, and the file that it
-   leads to is replaced. What is no regular file (a device, a pipe, /dev/stdout) is written in
-   place. */
+/* Files that appear only when they are complete. Output goes to a temporary file in the same
+   directory. It is synced to disk before it replaces the old file. It gets the old file's mode and,
+   as far as this process may, owner and group. A symbolic link is kept, and its target is replaced.
+   A device, a pipe or /dev/stdout is written in place. */
 #include "5_io/dvt_io_internal.h"
 
 #if defined(DEVTENSOR_NO_FILES)
@@ -38,7 +37,7 @@ DVTI_FN dvt_status dvti_file_end(dvti_file_out *out, bool ok) {
 
 #define DVTI_FILE_BUFFER 65536
 
-/* Only the first failure is told. */
+/* Reports only the first failure. */
 static bool dvti_file_fail(dvti_file_out *out, const char *what, int error, const char *advice) {
     if (!out->failed)
         dvti_fail(DVT_ERR_IO, "%s: \"%.300s\" could not be %s: %s; %s", out->function, out->path,
@@ -54,26 +53,25 @@ static bool dvti_file_fail_memory(dvti_file_out *out, size_t bytes) {
     return false;
 }
 
-static const char *const dvti_file_advice =
-    "check the path, its permissions and the space that is left";
+static const char *const dvti_file_advice = "check the path, its permissions and the free space";
 
-/* Another name when this one is taken: by what a process of the same number has left behind. */
+/* Tries another name when one is taken, by a file that a process with the same id left behind. */
 static bool dvti_file_create(dvti_file_out *out, const dvti_fd_info *like) {
     static dvti_atomic counter;
     const char *slash = strrchr(out->target, '/');
-    size_t folder = slash ? (size_t)(slash - out->target) + 1 : 0, room = folder + 80;
+    size_t directory = slash ? (size_t)(slash - out->target) + 1 : 0, capacity = directory + 80;
     int tries, error = 0;
 #if defined(_WIN32)
     const char *back = strrchr(out->target, '\\');
-    if (back && (size_t)(back - out->target) + 1 > folder)
-        folder = (size_t)(back - out->target) + 1, room = folder + 80;
+    if (back && (size_t)(back - out->target) + 1 > directory)
+        directory = (size_t)(back - out->target) + 1, capacity = directory + 80;
 #endif
-    out->temporary = (char *)dvti_alloc(room);
+    out->temporary = (char *)dvti_alloc(capacity);
     if (!out->temporary)
-        return dvti_file_fail_memory(out, room);
-    memcpy(out->temporary, out->target, folder);
+        return dvti_file_fail_memory(out, capacity);
+    memcpy(out->temporary, out->target, directory);
     for (tries = 0; tries < 100; tries++) {
-        snprintf(out->temporary + folder, room - folder, ".devtensor-%lld-%lld.tmp",
+        snprintf(out->temporary + directory, capacity - directory, ".devtensor-%lld-%lld.tmp",
                  (long long)dvti_process_id(), (long long)dvti_atomic_add(&counter, 1));
         errno = 0;
         out->fd = dvti_fd_create(out->temporary, like);
@@ -87,12 +85,12 @@ static bool dvti_file_create(dvti_file_out *out, const dvti_fd_info *like) {
     out->temporary = NULL;
     return dvti_file_fail(
         out, "written", error,
-        "the folder must exist and allow new files: what is saved is written to a "
-        "new file, which replaces the old one when it is complete");
+        "the directory must exist and allow new files: data go to a new file, which "
+        "replaces the old one when it is complete");
 }
 
-/* What exists is opened first: that tells whether it may be written to, what it is, and what its
-   successor must look like. */
+/* Opens an existing file first. That shows whether it is writable, what kind of file it is, and
+   which mode and owner the new file needs. */
 static bool dvti_file_open(dvti_file_out *out) {
     dvti_fd_info info;
     int given, error;
@@ -104,7 +102,7 @@ static bool dvti_file_open(dvti_file_out *out) {
                                : dvti_file_fail(out, "written", error, dvti_file_advice);
     given = dvti_fd_of_path(out->target);
     if (given >= 0) {
-        /* Its own descriptor: opening would cut the file off, or begin at its start again. */
+        /* Duplicates the descriptor. Opening the path would truncate the file or rewind it. */
         if (given == 1)
             fflush(stdout);
         errno = 0;
@@ -170,7 +168,7 @@ DVTI_FN void dvti_file_write(dvti_file_out *out, const void *bytes, size_t n) {
     }
 }
 
-/* Everything is known to be on the disk before the old file goes. */
+/* Syncs all data to disk before the old file is replaced. */
 static void dvti_file_finish(dvti_file_out *out) {
     dvti_file_put(out, out->buffer, out->n);
     errno = 0;

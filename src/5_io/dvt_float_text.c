@@ -1,16 +1,17 @@
-/* The decimal digits of a binary float, exactly: a fixed-size big integer, digit generation after Steele and White
-   ("How to print floating-point numbers accurately", 1990) with the scaling of Burger and Dybvig (1996), and the two
-   notations. Uses no printf, so neither the locale nor the C library's rounding matters. */
+/* Computes the exact decimal digits of a binary float with a fixed-size big integer. Generates
+   digits after Steele and White ("How to print floating-point numbers accurately", 1990), with the
+   scaling of Burger and Dybvig (1996). Writes fixed and scientific notation. Uses no printf, so
+   neither the locale nor the rounding of the C library matters. */
 #include "5_io/dvt_io_internal.h"
 
-/* 2^1077 * 10 is the largest number needed (the smallest float64). */
+/* The largest number needed is 2^1077 * 10 (for the smallest float64). */
 #define DVTI_BIG_WORDS 36
-/* No float64 has more significant decimal digits than 767. */
+/* A float64 has at most 767 significant decimal digits. */
 #define DVTI_DIGITS 800
 
 typedef struct dvti_big {
     int n;
-    uint32_t word[DVTI_BIG_WORDS]; /* low words first; none above n */
+    uint32_t word[DVTI_BIG_WORDS]; /* low words first; words at n and above are unused */
 } dvti_big;
 
 static void dvti_big_set(dvti_big *x, uint64_t value) {
@@ -77,7 +78,7 @@ static void dvti_big_add(dvti_big *x, const dvti_big *y) {
     }
 }
 
-/* Only for x >= y. */
+/* Requires x >= y. */
 static void dvti_big_subtract(dvti_big *x, const dvti_big *y) {
     uint64_t borrow = 0;
     int i;
@@ -90,7 +91,7 @@ static void dvti_big_subtract(dvti_big *x, const dvti_big *y) {
         x->n--;
 }
 
-/* x / y, which is 0 to 9; the remainder stays in x. */
+/* Returns x / y, which is 0 to 9. Leaves the remainder in x. */
 static int dvti_big_digit(dvti_big *x, const dvti_big *y) {
     int digit = 0;
     for (; dvti_big_compare(x, y) >= 0; digit++)
@@ -98,7 +99,7 @@ static int dvti_big_digit(dvti_big *x, const dvti_big *y) {
     return digit;
 }
 
-/* ---- taking a float apart ---- */
+/* ---- decoding a float ---- */
 typedef struct dvti_float_layout {
     int fraction_bits, exponent_bits;
 } dvti_float_layout;
@@ -115,7 +116,7 @@ static dvti_float dvti_float_split(uint64_t bits, dvti_float_layout layout) {
         return x;
     }
     x.kind = DVTI_FINITE;
-    x.lopsided = fraction == 0 && exponent > 1;
+    x.asymmetric = fraction == 0 && exponent > 1;
     x.mantissa = exponent ? fraction | (uint64_t)1 << layout.fraction_bits : fraction;
     x.exponent = (exponent ? exponent : 1) - bias;
     return x;
@@ -145,12 +146,14 @@ typedef struct dvti_digits {
     char digit[DVTI_DIGITS];
 } dvti_digits;
 
-/* The value as value / scale, and half the distances to its neighbours in the same unit. */
+/* value / scale is the number. below / scale and above / scale are half the distances to the
+   adjacent floats. */
 typedef struct dvti_ratio {
     dvti_big value, scale, below, above;
 } dvti_ratio;
 
-/* Distances of a whole unit and more decide nothing further: they stop growing, so that many digits fit as well. */
+/* Distances of one unit or more stop growing. They decide nothing further, and long digit strings
+   would overflow the big integers. */
 static void dvti_ratio_times_10(dvti_ratio *r) {
     dvti_big_times(&r->value, 10);
     if (dvti_big_compare(&r->below, &r->scale) >= 0)
@@ -159,10 +162,10 @@ static void dvti_ratio_times_10(dvti_ratio *r) {
     dvti_big_times(&r->above, 10);
 }
 
-/* Brings value / scale to [1, 10) and returns the power of ten that this took; not below `floor`, where the first digit
-   may then be 0. */
+/* Scales value / scale to [1, 10) and returns the power of ten, at least floor_position. At that
+   limit the first digit may be 0. */
 static int dvti_ratio_scale(dvti_ratio *r, const dvti_float *x, int floor_position) {
-    int up = x->lopsided ? 2 : 1, high = 0, position;
+    int up = x->asymmetric ? 2 : 1, high = 0, position;
     while (x->mantissa >> high > 1)
         high++;
     dvti_big_set(&r->value, x->mantissa);
@@ -172,9 +175,9 @@ static int dvti_ratio_scale(dvti_ratio *r, const dvti_float *x, int floor_positi
     dvti_big_shift(&r->scale, up + (x->exponent < 0 ? -x->exponent : 0));
     dvti_big_shift(&r->below, x->exponent > 0 ? x->exponent : 0);
     r->above = r->below;
-    if (x->lopsided)
+    if (x->asymmetric)
         dvti_big_shift(&r->above, 1);
-    /* log10(2) times the binary exponent: right, or one too small */
+    /* log10(2) times the binary exponent: exact, or one too small */
     position = (int)floor((high + x->exponent) * 0.30102999566398119 - 1e-9);
     if (position < floor_position)
         position = floor_position;
@@ -196,7 +199,7 @@ static int dvti_ratio_scale(dvti_ratio *r, const dvti_float *x, int floor_positi
     return position;
 }
 
-/* Adds one to the last digit, carrying; 999 becomes 1 of the next higher power. */
+/* Adds one to the last digit with carry; 999 becomes 1 of the next higher power. */
 static void dvti_digits_round_up(dvti_digits *d) {
     while (d->n > 0 && d->digit[d->n - 1] == '9')
         d->n--;
@@ -208,8 +211,9 @@ static void dvti_digits_round_up(dvti_digits *d) {
     }
 }
 
-/* Digits until they tell x from its neighbours, but down to position `least` in any case and never below `last`; exact:
-   until nothing is left or `last` is reached. The last digit is rounded, ties to even. */
+/* Generates digits until they identify x among its adjacent floats. Continues to position `least`,
+   and stops at position `last`. With `exact`, it stops when the remainder is 0 or at `last`. The
+   last digit is rounded, ties to even. */
 static void dvti_digits_make(dvti_digits *d, const dvti_float *x,
                              const dvti_number_format *format) {
     bool even = !(x->mantissa & 1), down = false, up = false, relative = format->scientific;
@@ -240,7 +244,7 @@ static void dvti_digits_make(dvti_digits *d, const dvti_float *x,
             break;
         dvti_ratio_times_10(&r);
     }
-    if (down == up) { /* both neighbours are out of the way, or neither: the nearer digit */
+    if (down == up) { /* both directions or neither are valid: use the nearer digit */
         int half;
         dvti_big_shift(&r.value, 1);
         half = dvti_big_compare(&r.value, &r.scale);
@@ -251,25 +255,26 @@ static void dvti_digits_make(dvti_digits *d, const dvti_float *x,
 }
 
 /* ---- the two notations ---- */
-typedef struct dvti_pen {
+typedef struct dvti_cursor {
     char *at;
     int n;
-} dvti_pen;
+} dvti_cursor;
 
-static void dvti_pen_repeat(dvti_pen *pen, char c, int times) {
+static void dvti_cursor_repeat(dvti_cursor *cursor, char c, int times) {
     for (; times > 0; times--)
-        pen->at[pen->n++] = c;
+        cursor->at[cursor->n++] = c;
 }
 
-static void dvti_pen_digits(dvti_pen *pen, const dvti_digits *d, int from, int to) {
+static void dvti_cursor_digits(dvti_cursor *cursor, const dvti_digits *d, int from, int to) {
     int i;
     for (i = from; i < to; i++)
-        pen->at[pen->n++] = i >= 0 && i < d->n ? d->digit[i] : '0';
+        cursor->at[cursor->n++] = i >= 0 && i < d->n ? d->digit[i] : '0';
 }
 
-/* The point and the digits from..to behind it, trimmed. Returns how many characters stand behind the point. */
-static int dvti_pen_fraction(dvti_pen *pen, const dvti_digits *d, int from,
-                             const dvti_number_format *format) {
+/* Writes the point and the digits from..to after it, trimmed. Returns the number of characters
+   after the point. */
+static int dvti_cursor_fraction(dvti_cursor *cursor, const dvti_digits *d, int from,
+                                const dvti_number_format *format) {
     int to = d->n, places;
     if (format->trim == DVTI_TRIM_KEEP)
         to = DVTI_MAX(to, from + format->at_least);
@@ -279,51 +284,51 @@ static int dvti_pen_fraction(dvti_pen *pen, const dvti_digits *d, int from,
     places = to > from ? to - from : 0;
     if (!places && format->trim == DVTI_TRIM_ALL)
         return 0;
-    pen->at[pen->n++] = '.';
-    dvti_pen_digits(pen, d, from, from + places);
+    cursor->at[cursor->n++] = '.';
+    dvti_cursor_digits(cursor, d, from, from + places);
     if (!places && format->trim == DVTI_TRIM_ZERO) {
-        pen->at[pen->n++] = '0';
+        cursor->at[cursor->n++] = '0';
         places = 1;
     }
     return places;
 }
 
-static void dvti_pen_exponent(dvti_pen *pen, int exponent, int least_digits) {
+static void dvti_cursor_exponent(dvti_cursor *cursor, int exponent, int least_digits) {
     char digits[8];
     int n = 0, left = exponent < 0 ? -exponent : exponent;
     for (; left || n < least_digits || n < 2; left /= 10)
         digits[n++] = (char)('0' + left % 10);
-    pen->at[pen->n++] = 'e';
-    pen->at[pen->n++] = exponent < 0 ? '-' : '+';
+    cursor->at[cursor->n++] = 'e';
+    cursor->at[cursor->n++] = exponent < 0 ? '-' : '+';
     while (n)
-        pen->at[pen->n++] = digits[--n];
+        cursor->at[cursor->n++] = digits[--n];
 }
 
 DVTI_FN int dvti_number_text(char *buffer, const dvti_float *x, const dvti_number_format *format) {
     dvti_digits digits;
-    dvti_pen pen;
+    dvti_cursor cursor;
     int whole, places;
     dvti_digits_make(&digits, x, format);
-    pen.at = buffer;
-    pen.n = 0;
+    cursor.at = buffer;
+    cursor.n = 0;
     whole = format->scientific || digits.exponent < 0 ? 1 : digits.exponent + 1;
-    dvti_pen_repeat(&pen, ' ', format->pad_left - whole - (x->negative ? 1 : 0));
+    dvti_cursor_repeat(&cursor, ' ', format->pad_left - whole - (x->negative ? 1 : 0));
     if (x->negative)
-        pen.at[pen.n++] = '-';
+        cursor.at[cursor.n++] = '-';
     if (format->scientific) {
-        dvti_pen_digits(&pen, &digits, 0, 1);
-        dvti_pen_fraction(&pen, &digits, 1, format);
-        dvti_pen_exponent(&pen, digits.exponent, format->exponent_digits);
+        dvti_cursor_digits(&cursor, &digits, 0, 1);
+        dvti_cursor_fraction(&cursor, &digits, 1, format);
+        dvti_cursor_exponent(&cursor, digits.exponent, format->exponent_digits);
     } else {
         if (digits.exponent < 0)
-            pen.at[pen.n++] = '0';
+            cursor.at[cursor.n++] = '0';
         else
-            dvti_pen_digits(&pen, &digits, 0, whole);
-        places = dvti_pen_fraction(&pen, &digits, digits.exponent + 1, format);
-        dvti_pen_repeat(&pen, ' ', format->pad_right - places);
+            dvti_cursor_digits(&cursor, &digits, 0, whole);
+        places = dvti_cursor_fraction(&cursor, &digits, digits.exponent + 1, format);
+        dvti_cursor_repeat(&cursor, ' ', format->pad_right - places);
     }
-    pen.at[pen.n] = 0;
-    return pen.n;
+    cursor.at[cursor.n] = 0;
+    return cursor.n;
 }
 
 #undef DVTI_BIG_WORDS

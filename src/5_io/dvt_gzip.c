@@ -1,9 +1,9 @@
-/* gzip (RFC 1952): headers with everything they may hold, several members, and what each says of
-   itself checked. A source that is compressed becomes one that is not, and is decompressed as it is
-   read: 100 KiB are kept, whatever the file's size. */
+/* gzip (RFC 1952): all optional header fields, several members, and verification of header
+   checksums, lengths and CRCs. Turns a compressed source into a decompressed one that inflates
+   while it is read. Needs 100 KiB of memory for any file size. */
 #include "5_io/dvt_io_internal.h"
 
-/* ---- checksum: eight bytes at a time ---- */
+/* ---- CRC-32, eight bytes at a time ---- */
 typedef struct dvti_crc {
     uint32_t table[8][256];
 } dvti_crc;
@@ -24,7 +24,7 @@ static void dvti_crc_build(dvti_crc *crc) {
         }
 }
 
-/* Of what gave `value` (0: nothing yet) and these bytes behind it. */
+/* Extends the checksum `value` (0: of no bytes) by these bytes. */
 static uint32_t dvti_crc_more(const dvti_crc *crc, uint32_t value, const unsigned char *at,
                               size_t n) {
     value = ~value;
@@ -47,13 +47,13 @@ static uint32_t dvti_crc_more(const dvti_crc *crc, uint32_t value, const unsigne
 struct dvti_gunzip {
     dvti_source raw;
     dvti_crc crc;
-    bool inside;          /* a member, behind its header */
-    int64_t members;      /* begun so far */
+    bool inside;          /* after a member's header */
+    int64_t members;      /* started so far */
     uint32_t sum, length; /* of the member's output so far */
     dvti_inflater inflater;
 };
 
-/* The next byte of a header, which is in its checksum too. */
+/* Reads the next byte of a header and adds it to the header's checksum. */
 static unsigned dvti_gzip_byte(dvti_gunzip *g) {
     unsigned char byte = (unsigned char)dvti_source_le(&g->raw, 1);
     g->sum = dvti_crc_more(&g->crc, g->sum, &byte, 1);
@@ -97,8 +97,8 @@ static bool dvti_gzip_header(dvti_gunzip *g) {
     return !g->raw.ended || dvti_inflate_fail(&g->inflater, "it ends in the middle");
 }
 
-/* Zeros behind a member are padding, of tapes and disks. False at the end, or when something is
-   wrong. */
+/* Starts the next member. Skips zeros after a member, which are padding of tapes and disks. Returns
+   false at the end or on an error. */
 static bool dvti_gzip_next(dvti_gunzip *g) {
     bool padded = false;
     while (g->members > 0 && dvti_source_peek(&g->raw, 1) && *g->raw.at == 0) {
@@ -128,12 +128,12 @@ static bool dvti_gzip_trailer(dvti_gunzip *g) {
     if (g->raw.ended)
         return dvti_inflate_fail(&g->inflater, "it ends in the middle");
     if (length != g->length)
-        return dvti_inflate_fail(&g->inflater, "it has another length than it says");
+        return dvti_inflate_fail(&g->inflater, "its length differs from the one in its trailer");
     return sum == g->sum || dvti_inflate_fail(&g->inflater, "its checksum is wrong");
 }
 
-/* Appends to the inflater's output; *got: how much. False at the end, or when something is wrong.
-   */
+/* Appends to the inflater's output; *got is the number of bytes. Returns false at the end or on an
+   error. */
 static bool dvti_gunzip_run(dvti_gunzip *g, size_t *got) {
     dvti_inflater *s = &g->inflater;
     *got = 0;
@@ -175,8 +175,8 @@ DVTI_FN bool dvti_gunzip_more(dvti_source *in) {
     if ((int64_t)got > in->behind)
         return dvti_source_wrong(
             in,
-            "it holds more than %lld bytes, which is the most that is read of what is no "
-            "regular file; write it to a file first",
+            "it holds more than %lld bytes, the limit for pipes and devices; write it to a regular "
+            "file first",
             (long long)DVTI_SOURCE_MOST);
     in->ready += got;
     in->behind -= (int64_t)got;

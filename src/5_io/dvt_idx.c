@@ -1,11 +1,11 @@
-/* IDX, the format of MNIST: 0, 0, type, number of axes; the extents; the elements; all big-endian.
-   Plain or gzip, told apart by content. */
+/* IDX, the format of MNIST: 0, 0, type, number of axes; extents; elements; all big-endian. Plain or
+   gzip, detected by content. */
 #include "5_io/dvt_io_internal.h"
 
 typedef struct dvti_idx_header {
     dvti_stored stored;
     dvt_shape shape;
-    int64_t bytes; /* of all, the header among them */
+    int64_t bytes; /* total size, including the header */
 } dvti_idx_header;
 
 static bool dvti_idx_type(unsigned type, dvti_stored *stored) {
@@ -75,7 +75,7 @@ static dvt_array *dvti_idx(dvti_source *in, dvt_ctx ctx) {
     bool fits;
     if (!dvti_source_gunzip(in) || !dvti_idx_parse(in, &header))
         return NULL;
-    x = dvti_stored_whole(&header.stored, in, header.shape, false, ctx, &fits);
+    x = dvti_stored_exact(&header.stored, in, header.shape, false, ctx, &fits);
     if (!x && !fits)
         dvti_source_wrong(in,
                           "the header says shape %s, which takes %lld bytes, but there are %s; the "

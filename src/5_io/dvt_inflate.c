@@ -1,14 +1,14 @@
-/* Reading deflate (RFC 1951). Codes of up to 11 bits are looked up in a table, the rare longer ones
-   are found by counting. A fast loop decodes far from the ends of what is ready and of the output,
-   a careful one near them. Decoding stops whenever the output is full, between two symbols, and
-   goes on when there is space again. */
+/* Decodes deflate (RFC 1951). A table decodes codes of up to 11 bits; longer ones, which are rare,
+   are decoded bit by bit. A fast loop runs while input and output are far from their ends; a
+   careful loop handles the rest. Decoding stops between two symbols when the output is full, and
+   resumes later. */
 #include "5_io/dvt_io_internal.h"
 
 #define DVTI_MAX_CODE DVTI_INFLATE_CODE
 #define DVTI_LOOKUP_BITS DVTI_INFLATE_LOOKUP
 
 /* ---- bits ---- */
-/* Little-endian: the compiler makes one load of it. */
+/* Little-endian; compilers emit a single load. */
 static uint64_t dvti_load_64(const unsigned char *at) {
     uint32_t low =
         (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
@@ -17,7 +17,7 @@ static uint64_t dvti_load_64(const unsigned char *at) {
     return (uint64_t)high << 32 | low;
 }
 
-/* Says to raw how far it has been read; dvti_align may have stepped back. */
+/* Tells raw how far it was read. The position may be lower than before, after dvti_align. */
 static void dvti_inflate_sync(dvti_inflater *s) {
     int64_t used = s->in ? (int64_t)(s->in - s->raw->at) : 0;
     if (used) {
@@ -27,7 +27,7 @@ static void dvti_inflate_sync(dvti_inflater *s) {
     }
 }
 
-/* Makes n bytes ready at s->in, or all that there are. */
+/* Makes n bytes ready at s->in, or all that remain. */
 static bool dvti_inflate_input(dvti_inflater *s, size_t n) {
     bool enough;
     dvti_inflate_sync(s);
@@ -70,7 +70,7 @@ static unsigned dvti_take_bits(dvti_inflater *s, int n) {
     return value;
 }
 
-/* Back to whole bytes: what was read ahead is given back. */
+/* Skips to a byte boundary. Returns the bytes that were read ahead. */
 static void dvti_align(dvti_inflater *s) {
     s->in -= s->n_bits >> 3;
     s->bits = 0;
@@ -78,8 +78,8 @@ static void dvti_align(dvti_inflater *s) {
 }
 
 /* ---- codes ---- */
-/* From the length of each symbol's code. A set of codes must be complete, except that one code, or none, may stand alone
-   with one bit. */
+/* Builds the decoder from the code length of each symbol. The code must be complete. Exceptions are
+   no code at all, and one code of one bit. */
 static bool dvti_huffman_build(dvti_huffman *h, const unsigned char *length, int n) {
     uint16_t next[DVTI_MAX_CODE + 2], offset[DVTI_MAX_CODE + 2];
     int left = 1, i, bits, used;
@@ -117,7 +117,8 @@ static bool dvti_huffman_build(dvti_huffman *h, const unsigned char *length, int
     return true;
 }
 
-/* The symbol of a code longer than the table, or -1. Codes of one length are consecutive numbers. */
+/* Returns the symbol of a code longer than the table index, or -1. Codes of one length are
+   consecutive numbers. */
 static int dvti_decode_long(dvti_inflater *s, const dvti_huffman *h) {
     int code = 0, first = 0, index = 0, bits;
     for (bits = 1; bits <= DVTI_MAX_CODE && bits <= s->n_bits; bits++) {
@@ -137,7 +138,7 @@ static int dvti_decode_long(dvti_inflater *s, const dvti_huffman *h) {
     return -1;
 }
 
-/* With at least 15 bits in the buffer, or all that are left. */
+/* Requires at least 15 bits in the buffer, or all remaining ones. */
 static int dvti_decode(dvti_inflater *s, const dvti_huffman *h) {
     unsigned entry = h->lookup[s->bits & ((1u << DVTI_LOOKUP_BITS) - 1)];
     int length = (int)(entry & 15);
@@ -149,9 +150,9 @@ static int dvti_decode(dvti_inflater *s, const dvti_huffman *h) {
 }
 
 /* ---- output ---- */
-/* Space for a whole match: asked before every symbol. */
+/* Returns whether the longest match fits. Checked before every symbol. */
 static bool dvti_inflate_space(const dvti_inflater *s) {
-    return DVTI_INFLATE_ROOM - s->n >= 258;
+    return DVTI_INFLATE_SPACE - s->n >= 258;
 }
 
 DVTI_FN void dvti_inflate_slide(dvti_inflater *s, size_t keep) {
@@ -176,7 +177,7 @@ static bool dvti_copy_match(dvti_inflater *s, size_t distance, size_t length) {
         memcpy(to, from, length);
     else if (distance == 1)
         memset(to, *from, length);
-    else /* repeats what it has just written */
+    else /* overlapping: repeats bytes that it has just written */
         while (length--)
             *to++ = *from++;
     return true;
@@ -213,16 +214,17 @@ static bool dvti_inflate_match(dvti_inflater *s, int symbol) {
     return !s->wrong && dvti_copy_match(s, distance, length);
 }
 
-/* The fast loop's room: 8 bytes of input for every refill, and of output three literals, the longest match and the 7
-   bytes that copying in words may write beyond it. */
+/* Space that the fast loop needs. Input: 8 bytes for each refill. Output: three literals, the
+   longest match, and the 7 bytes that the word copy may write after it. */
 #define DVTI_FAST_IN 16
 #define DVTI_FAST_OUT (3 + 258 + 8)
-/* Fills the local bit buffer to 56 bits at least, as dvti_refill does; takes n bits from it. */
+/* DVTI_FILL fills the local bit buffer to at least 56 bits, as dvti_refill does. DVTI_DROP consumes
+   n bits. */
 #define DVTI_FILL (bits |= dvti_load_64(in) << n_bits, in += (63 - n_bits) >> 3, n_bits |= 56)
 #define DVTI_DROP(n) (bits >>= (n), n_bits -= (int)(n))
 #define DVTI_LOW(n) ((unsigned)bits & ((1u << (n)) - 1))
 
-/* Copies where 7 bytes beyond the match may be overwritten. */
+/* Copies a match; may overwrite 7 bytes after it. */
 static void dvti_copy_fast(unsigned char *to, size_t distance, size_t length) {
     const unsigned char *from = to - distance, *end = to + length;
     if (distance >= 8)
@@ -235,8 +237,8 @@ static void dvti_copy_fast(unsigned char *to, size_t distance, size_t length) {
             *to++ = *from++;
 }
 
-/* Decodes with everything in local variables, until it comes near an end, or to something that is rare or wrong: that is
-   left to the careful loop. True at the end of the block. */
+/* Decodes with all state in local variables. Stops close to the end of input or output, and before
+   rare or invalid codes, which the careful loop handles. Returns true at the end of the block. */
 static bool dvti_inflate_fast(dvti_inflater *s) {
     const uint16_t *literals = s->literal.lookup, *distances = s->distance.lookup;
     const unsigned char *in = s->in;
@@ -245,11 +247,11 @@ static bool dvti_inflate_fast(dvti_inflater *s) {
     int n_bits = s->n_bits;
     bool ended = false;
     while (s->end - in >= DVTI_FAST_IN &&
-           (size_t)(s->out + DVTI_INFLATE_ROOM - out) >= DVTI_FAST_OUT) {
+           (size_t)(s->out + DVTI_INFLATE_SPACE - out) >= DVTI_FAST_OUT) {
         unsigned entry, code, literal = 0, distance;
         size_t length;
         DVTI_FILL;
-        /* Three literals take 33 bits at most. */
+        /* Three literals take at most 33 bits. */
         entry = literals[DVTI_LOW(DVTI_LOOKUP_BITS)];
         while (entry - 1 < 256 * 16 - 1 && literal++ < 3) {
             *out++ = (unsigned char)(entry >> 4);
@@ -265,7 +267,7 @@ static bool dvti_inflate_fast(dvti_inflater *s) {
             ended = true;
             break;
         }
-        DVTI_FILL; /* 11 + 5 + 11 + 13 bits are needed */
+        DVTI_FILL; /* needs 11 + 5 + 11 + 13 bits */
         {
             uint64_t kept_bits = bits;
             int kept = n_bits;
@@ -282,7 +284,7 @@ static bool dvti_inflate_fast(dvti_inflater *s) {
                 DVTI_DROP(dvti_distance_extra[code]);
             }
             if (distance == 0 || distance > (size_t)(out - start)) {
-                bits = kept_bits; /* the careful loop begins at the length again */
+                bits = kept_bits; /* the careful loop decodes the length again */
                 n_bits = kept;
                 break;
             }
@@ -303,8 +305,8 @@ static bool dvti_inflate_fast(dvti_inflater *s) {
 #undef DVTI_DROP
 #undef DVTI_LOW
 
-/* Literals up to a match, and the match; then the fast loop may go on. Stops at the end of the
-   block, which is then over, or when the output is full. */
+/* Decodes literals up to a match, and the match; then the fast loop may continue. Stops at the end
+   of the block, or when the output is full. */
 static bool dvti_inflate_codes(dvti_inflater *s) {
     while (dvti_inflate_space(s)) {
         int symbol = 0;
@@ -333,7 +335,7 @@ static bool dvti_inflate_codes(dvti_inflater *s) {
 
 static bool dvti_inflate_stored(dvti_inflater *s) {
     while (s->stored) {
-        size_t n = DVTI_INFLATE_ROOM - s->n, ready;
+        size_t n = DVTI_INFLATE_SPACE - s->n, ready;
         if (!n)
             return true;
         if (s->in == s->end && !dvti_inflate_input(s, 1))
@@ -375,7 +377,7 @@ static void dvti_fixed_codes(dvti_inflater *s) {
     dvti_huffman_build(&s->distance, length, 32);
 }
 
-/* The code lengths of both tables are themselves coded. */
+/* The code lengths of both tables are themselves Huffman-coded. */
 static bool dvti_dynamic_codes(dvti_inflater *s) {
     static const unsigned char order[19] = {16, 17, 18, 0, 8,  7, 9,  6, 10, 5,
                                             11, 4,  12, 3, 13, 2, 14, 1, 15};

@@ -1,10 +1,11 @@
-/* NumPy's .npy: a magic, a version, a Python dictionary with exactly three keys, and the elements. Pickled objects are
-   refused by name. What is written is byte for byte what NumPy writes for an array in C order. */
+/* NumPy's .npy format: a magic number, a version, a Python dictionary with exactly three keys, and
+   the elements. Pickled objects are refused with a message. The writer produces the same bytes as
+   NumPy for an array in C order. */
 #include "5_io/dvt_io_internal.h"
 
-/* NumPy's own limit for files that are not trusted. */
+/* NumPy's own limit for untrusted files. */
 #define DVTI_NPY_HEADER 10000
-/* NumPy leaves room for the first extent to grow to this many digits. */
+/* NumPy pads the header so that the first extent can grow to this many digits. */
 #define DVTI_NPY_GROWTH 21
 
 typedef struct dvti_npy_header {
@@ -30,7 +31,7 @@ static void dvti_literal_blanks(dvti_literal *in) {
         in->at++;
 }
 
-/* The character, if it is next. */
+/* Consumes the character if it is next. */
 static bool dvti_literal_char(dvti_literal *in, char c) {
     dvti_literal_blanks(in);
     if (in->at >= in->end || *in->at != c)
@@ -39,7 +40,7 @@ static bool dvti_literal_char(dvti_literal *in, char c) {
     return true;
 }
 
-/* A quoted text without escapes, of fewer than `size` characters. */
+/* Reads a quoted string without escapes, of fewer than `size` characters. */
 static bool dvti_literal_text(dvti_literal *in, char *text, size_t size) {
     const char *start;
     char quote;
@@ -68,7 +69,7 @@ static bool dvti_literal_word(dvti_literal *in, const char *word) {
     return true;
 }
 
-/* Digits, with the L that Python 2 wrote behind them. */
+/* Reads digits and the L that Python 2 appended. */
 static bool dvti_literal_extent(dvti_literal *in, int64_t *value) {
     int digits = 0;
     *value = 0;
@@ -220,7 +221,7 @@ static dvt_array *dvti_npy(dvti_source *in, dvt_ctx ctx) {
     if (!dvti_npy_parse(in, &header))
         return NULL;
     begin = in->taken;
-    x = dvti_stored_whole(&header.stored, in, header.shape, header.fortran_order, ctx, &fits);
+    x = dvti_stored_exact(&header.stored, in, header.shape, header.fortran_order, ctx, &fits);
     if (!x && !fits) {
         int64_t need;
         if (!dvti_stored_bytes(&header.stored, &header.shape, &need))

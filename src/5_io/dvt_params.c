@@ -1,6 +1,6 @@
-/* Apache MXNet's .params: a list of arrays, each with its version, shape and dtype, and then their
-   names. Sizes are checked against the bytes that can follow before anything is allocated for them.
-   The format is that of NDArray::Save in MXNet; where an array lived is not looked at. */
+/* Apache MXNet's .params format: a list of arrays, each with version, shape and dtype, and then
+   their names. Sizes are checked against the remaining bytes before anything is allocated. The
+   format is that of NDArray::Save in MXNet; the saved device is ignored. */
 #include "5_io/dvt_io_internal.h"
 
 #define DVTI_PARAMS_LIST 0x112
@@ -10,7 +10,7 @@
 
 typedef struct dvti_params_reader {
     dvti_source in;
-    int64_t n, at; /* arrays, and the one being read */
+    int64_t n, at; /* number of arrays; index of the one being read */
 } dvti_params_reader;
 
 /* ---- what is wrong ---- */
@@ -31,8 +31,8 @@ static bool dvti_bytes_contain(const unsigned char *at, size_t size, const char 
     return false;
 }
 
-/* Other libraries write other formats under the same file name. */
-static bool dvti_params_foreign(dvti_params_reader *r) {
+/* Recognizes other formats that use the same file extension. */
+static bool dvti_params_other_format(dvti_params_reader *r) {
     const unsigned char *at;
     size_t size;
     const char *is;
@@ -48,9 +48,9 @@ static bool dvti_params_foreign(dvti_params_reader *r) {
     else if (size >= 6 && memcmp(at, "\x93NUMPY", 6) == 0)
         is = "a NumPy .npy file; read it with dvt_load_npy";
     else
-        is =
-            "no MXNet parameter file (those begin with 12 01 00 00); check that the path names the "
-            "right one";
+        is = "not an MXNet parameter file (those begin with 12 01 00 00); check that the path "
+             "names the "
+             "right one";
     return dvti_source_wrong(&r->in, "this is %s", is);
 }
 
@@ -66,7 +66,7 @@ static bool dvti_params_type(dvti_params_reader *r, int64_t flag, dvti_stored *s
                  {'f', 2, DVT_BF16}};
 
     if (flag < 0 || flag >= DVTI_LENGTH(known))
-        return dvti_params_wrong_array(r, "has a dtype of unknown number");
+        return dvti_params_wrong_array(r, "has an unknown dtype number");
     stored->kind = known[flag].kind;
     stored->bytes = known[flag].bytes;
     stored->dtype = known[flag].dtype;
@@ -89,7 +89,8 @@ static bool dvti_params_shape(dvti_params_reader *r, int64_t ndim, int extent_by
     return true;
 }
 
-/* Device, dtype and elements: the same in all versions. NULL with the error set. */
+/* Reads device, dtype and elements, which are the same in all versions. Returns NULL with the error
+   set. */
 static dvt_array *dvti_params_data(dvti_params_reader *r, dvt_shape shape, dvt_ctx ctx) {
     dvti_stored stored;
     dvt_array *x;
@@ -111,7 +112,7 @@ static dvt_array *dvti_params_data(dvti_params_reader *r, dvt_shape shape, dvt_c
     return x;
 }
 
-/* The oldest version has no number: it begins with its number of axes. */
+/* Reads version and shape. The oldest version has no version number: it begins with its ndim. */
 static bool dvti_params_head(dvti_params_reader *r, dvt_shape *shape) {
     uint32_t version = (uint32_t)dvti_source_le(&r->in, 4);
     bool numbered = version == DVTI_PARAMS_V2 || version == DVTI_PARAMS_V3;
@@ -127,12 +128,12 @@ static bool dvti_params_head(dvti_params_reader *r, dvt_shape *shape) {
     else if (version <= DVT_MAX_DIMS)
         ndim = version;
     else
-        return dvti_params_wrong_array(r, "begins with the number of no known version");
+        return dvti_params_wrong_array(r, "has an unknown version number");
     if (r->in.ended)
         return dvti_params_wrong_array(r, "goes beyond the end of the file");
     if (ndim == (version == DVTI_PARAMS_V3 ? -1 : 0))
-        return dvti_params_wrong_array(r, "is an array without shape and values, which MXNet "
-                                          "writes for what was never initialised");
+        return dvti_params_wrong_array(r, "has neither shape nor values, which MXNet "
+                                          "writes for uninitialized parameters");
     return dvti_params_shape(r, ndim, numbered || version == DVTI_PARAMS_V1 ? 8 : 4, shape);
 }
 
@@ -141,12 +142,13 @@ static int dvti_params_compare_names(const void *a, const void *b) {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* A name that occurs twice in *twice, NULL when there is none; false when memory is exhausted. */
-static bool dvti_params_twice(const char *function, const char *const *names, int n,
-                              const char **twice) {
+/* Sets *duplicate to a name that occurs twice, or to NULL. Returns false when memory is
+   exhausted. */
+static bool dvti_params_duplicate(const char *function, const char *const *names, int n,
+                                  const char **duplicate) {
     const char **sorted = (const char **)dvti_alloc(sizeof *sorted * (size_t)n);
     int i;
-    *twice = NULL;
+    *duplicate = NULL;
     if (!sorted) {
         dvti_fail_memory(function, (int64_t)sizeof *sorted * n);
         return false;
@@ -154,9 +156,9 @@ static bool dvti_params_twice(const char *function, const char *const *names, in
     for (i = 0; i < n; i++)
         sorted[i] = names[i];
     qsort((void *)sorted, (size_t)n, sizeof *sorted, dvti_params_compare_names);
-    for (i = 1; i < n && !*twice; i++)
+    for (i = 1; i < n && !*duplicate; i++)
         if (strcmp(sorted[i - 1], sorted[i]) == 0)
-            *twice = sorted[i];
+            *duplicate = sorted[i];
     dvti_free((void *)sorted);
     return true;
 }
@@ -180,7 +182,7 @@ static bool dvti_params_name(dvti_params_reader *r, char **name) {
 
 static bool dvti_params_names(dvti_params_reader *r, dvt_array_list *list) {
     uint64_t count = dvti_source_le(&r->in, 8);
-    const char *twice = NULL;
+    const char *duplicate = NULL;
     if (r->in.ended)
         return dvti_params_wrong(r, "it ends before the names of its arrays");
     if (count != 0 && count != (uint64_t)r->n)
@@ -191,26 +193,27 @@ static bool dvti_params_names(dvti_params_reader *r, dvt_array_list *list) {
         if (!dvti_params_name(r, &list->name[r->at]))
             return false;
     if (!dvti_source_at_end(&r->in))
-        return dvti_params_wrong(r, "something follows its end");
-    if (count > 1 &&
-        !dvti_params_twice(r->in.function, (const char *const *)list->name, list->n, &twice))
+        return dvti_params_wrong(r, "extra data follows its end");
+    if (count > 1 && !dvti_params_duplicate(r->in.function, (const char *const *)list->name,
+                                            list->n, &duplicate))
         return false;
-    return !twice || dvti_source_wrong(&r->in,
-                                       "two arrays are named \"%.100s\"; write the file again with "
-                                       "different names",
-                                       twice);
+    return !duplicate ||
+           dvti_source_wrong(&r->in,
+                             "two arrays are named \"%.100s\"; write the file again with "
+                             "different names",
+                             duplicate);
 }
 
 /* ---- reading ---- */
 static bool dvti_params_begin(dvti_params_reader *r) {
     uint64_t count;
     if (!dvti_source_peek(&r->in, 8) || dvti_bytes_value(r->in.at, 8, false) != DVTI_PARAMS_LIST)
-        return dvti_params_foreign(r);
+        return dvti_params_other_format(r);
     dvti_source_skip(&r->in, 16); /* and 8 reserved bytes */
     count = dvti_source_le(&r->in, 8);
     if (r->in.ended)
         return dvti_params_wrong(r, "it ends within its header");
-    /* No record is shorter than 12 bytes. */
+    /* A record has at least 12 bytes. */
     if (count > (uint64_t)dvti_source_left(&r->in) / 12 || count > (uint64_t)INT_MAX)
         return dvti_params_wrong(r, "its header promises more arrays than the file can hold");
     r->n = (int64_t)count;
@@ -274,8 +277,7 @@ static int dvti_params_flag(dvt_dtype dtype) {
     return flags[dtype];
 }
 
-/* Extents of 0, and no axes at all, mean "unknown" in version 2: those arrays are written as
-   version 3. */
+/* In version 2, an extent of 0 or no axes means "unknown". Such arrays are written as version 3. */
 static bool dvti_params_write_array(dvti_file_out *out, dvt_array *x) {
     bool np_shape = x->shape.ndim == 0 || dvt_size(x) == 0, ok;
     dvti_writer head = dvti_writer_begin();
@@ -311,19 +313,19 @@ static void dvti_params_write_number(dvti_file_out *out, uint64_t value) {
 }
 
 static bool dvti_params_check_names(const char *function, const char *const *names, int n) {
-    const char *twice;
+    const char *duplicate;
     int i;
     for (i = 0; i < n; i++)
         if (!names[i]) {
             dvti_null(function, "a name");
             return false;
         }
-    if (!dvti_params_twice(function, names, n, &twice))
+    if (!dvti_params_duplicate(function, names, n, &duplicate))
         return false;
-    if (twice)
+    if (duplicate)
         dvti_fail(DVT_ERR_NAME, "%s: two arrays are named \"%.100s\"; give each its own name",
-                  function, twice);
-    return !twice;
+                  function, duplicate);
+    return !duplicate;
 }
 
 DVTI_FN dvt_status dvti_params_save(const char *function, const char *path,

@@ -1,9 +1,9 @@
-/* Arrays as text: brackets, line breaks and summaries by NumPy's rules, and what each style writes around them. Only the
-   elements that are shown are copied from the array's context. */
+/* Formats arrays as text: brackets, line breaks and summaries by NumPy's rules, and the text that
+   each style adds around them. Copies only the printed elements from the array's context. */
 #include "1_base/dvt_float_mode.h"
 #include "5_io/dvt_io_internal.h"
 
-/* ---- growing bytes ---- */
+/* ---- growing byte buffer ---- */
 DVTI_FN dvti_writer dvti_writer_begin(void) {
     dvti_writer writer;
     memset(&writer, 0, sizeof writer);
@@ -15,7 +15,7 @@ DVTI_FN void dvti_writer_free(dvti_writer *writer) {
     memset(writer, 0, sizeof *writer);
 }
 
-static bool dvti_writer_room(dvti_writer *writer, size_t n) {
+static bool dvti_writer_reserve(dvti_writer *writer, size_t n) {
     if (writer->failed || n > SIZE_MAX - 1 - writer->length ||
         !dvti_grow((void **)&writer->at, &writer->capacity, writer->length + n + 1, 1))
         writer->failed = true;
@@ -23,7 +23,7 @@ static bool dvti_writer_room(dvti_writer *writer, size_t n) {
 }
 
 DVTI_FN void dvti_writer_bytes(dvti_writer *writer, const void *bytes, size_t n) {
-    if (!n || !dvti_writer_room(writer, n))
+    if (!n || !dvti_writer_reserve(writer, n))
         return;
     memcpy(writer->at + writer->length, bytes, n);
     writer->length += n;
@@ -34,7 +34,7 @@ DVTI_FN void dvti_writer_text(dvti_writer *writer, const char *text) {
 }
 
 DVTI_FN void dvti_writer_repeat(dvti_writer *writer, char c, int64_t times) {
-    if (times <= 0 || !dvti_writer_room(writer, (size_t)times))
+    if (times <= 0 || !dvti_writer_reserve(writer, (size_t)times))
         return;
     memset(writer->at + writer->length, c, (size_t)times);
     writer->length += (size_t)times;
@@ -54,8 +54,8 @@ DVTI_FN void dvti_writer_le(dvti_writer *writer, uint64_t value, int bytes) {
     dvti_writer_bytes(writer, raw, (size_t)bytes);
 }
 
-/* ---- the elements that are shown ---- */
-/* shape: extents as shown; where an axis is cut, `gap` elements stand before the cut and as many behind it. */
+/* ---- the printed elements ---- */
+/* shape: extents as printed. A cut axis shows its first and its last `gap` elements. */
 typedef struct dvti_shown {
     dvt_shape shape;
     bool cut[DVT_MAX_DIMS];
@@ -77,7 +77,7 @@ static dvti_shown dvti_shown_of(const dvt_array *x, const dvti_print_rules *rule
     return shown;
 }
 
-/* Copies one corner: bit i of `far_side` chooses the elements behind the cut of axis i. */
+/* Copies one corner. Bit i of `far_side` selects the last `gap` elements of axis i. */
 static bool dvti_copy_corner(dvt_array *packed, dvt_array *x, const dvti_shown *shown,
                              unsigned far_side) {
     dvt_shape shape = shown->shape;
@@ -97,8 +97,9 @@ static bool dvti_copy_corner(dvt_array *packed, dvt_array *x, const dvti_shown *
     return target && dvti_copy_elements("dvt_print", target, source) == DVT_OK;
 }
 
-/* The shown elements, contiguous in main memory, as an array of the innermost scope; NULL with the error set. A summary
-   is packed on x's own context first, so that only it travels. */
+/* Returns the printed elements, contiguous in main memory, as an array of the innermost scope. NULL
+   with the error set. A summary is packed on x's own context first, so that only the summary is
+   copied to the host. */
 static dvt_array *dvti_fetch_shown(dvt_array *x, const dvti_shown *shown) {
     dvt_array *packed = x, *host;
     unsigned cuts = 0, side = 0;
@@ -128,7 +129,7 @@ typedef struct dvti_layout {
     const dvti_print_rules *rules;
     const dvti_shown *shown;
     dvti_element_format format;
-    const char *at; /* the next element: they are written in C order */
+    const char *at; /* the next element, in C order */
     const char *separator;
     bool torch_like;
 } dvti_layout;
@@ -139,12 +140,12 @@ static int64_t dvti_next_element(dvti_layout *layout, char *text) {
     return n;
 }
 
-static void dvti_strip_blanks(dvti_writer *out) {
+static void dvti_trim_blanks(dvti_writer *out) {
     while (out->length && out->at[out->length - 1] == ' ')
         out->length--;
 }
 
-/* A row wraps before the word that would pass `width`, unless that would not help. */
+/* Wraps a row before an element that would exceed `width`, unless wrapping would not help. */
 static void dvti_row_numpy(dvti_layout *layout, int64_t indent, int64_t width) {
     int axis = layout->shown->shape.ndim - 1;
     int64_t n = layout->shown->shape.dim[axis], column = indent, i, length;
@@ -161,7 +162,7 @@ static void dvti_row_numpy(dvti_layout *layout, int64_t indent, int64_t width) {
         } else
             length = dvti_next_element(layout, text);
         if (column + length > width && column > indent) {
-            dvti_strip_blanks(layout->out);
+            dvti_trim_blanks(layout->out);
             dvti_writer_text(layout->out, "\n");
             dvti_writer_repeat(layout->out, ' ', indent);
             column = indent;
@@ -175,7 +176,7 @@ static void dvti_row_numpy(dvti_layout *layout, int64_t indent, int64_t width) {
     }
 }
 
-/* PyTorch puts a fixed number of elements on a line; the ellipsis counts as one. */
+/* PyTorch prints a fixed number of elements per line; the ellipsis counts as one. */
 static void dvti_row_torch(dvti_layout *layout, int64_t indent) {
     int axis = layout->shown->shape.ndim - 1;
     int64_t n = layout->shown->shape.dim[axis], place = 0, i;
@@ -200,7 +201,8 @@ static void dvti_row_torch(dvti_layout *layout, int64_t indent) {
     }
 }
 
-/* One block from its opening bracket on, which stands at column indent - 1. `width` is what its lines may take. */
+/* Writes one block from its opening bracket, which is at column indent - 1. `width` limits its
+   lines. */
 static void dvti_block_text(dvti_layout *layout, int axis, int64_t indent, int64_t width) {
     int left = layout->shown->shape.ndim - axis;
     int64_t n = layout->shown->shape.dim[axis], i;
@@ -229,7 +231,7 @@ static void dvti_block_text(dvti_layout *layout, int axis, int64_t indent, int64
     dvti_writer_text(layout->out, "]");
 }
 
-/* The values: `prefix` columns are taken on the first line, `suffix` ones on the last. */
+/* Writes the values. `prefix` columns of the first line and `suffix` of the last are occupied. */
 static void dvti_values_text(dvti_writer *out, const dvti_print_rules *rules,
                              const dvti_shown *shown, const dvt_array *host, int64_t prefix,
                              int64_t suffix, const char *separator) {
@@ -255,7 +257,7 @@ static void dvti_values_text(dvti_writer *out, const dvti_print_rules *rules,
         dvti_block_text(&layout, 0, prefix + 1, rules->line_width - suffix);
 }
 
-/* Characters since the last newline. */
+/* Returns the number of characters since the last newline. */
 static int64_t dvti_last_line(const dvti_writer *out, size_t start) {
     size_t i = out->length;
     while (i > start && out->at[i - 1] != '\n')
@@ -263,9 +265,9 @@ static int64_t dvti_last_line(const dvti_writer *out, size_t start) {
     return (int64_t)(out->length - i);
 }
 
-/* ---- what stands around the values ---- */
-/* NumPy's repr up to its closing parenthesis, with or without the dtype. Where a line would become
-   too long by the dtype, that begins a new one if it may. */
+/* ---- the text around the values ---- */
+/* Writes NumPy's repr up to its closing parenthesis, with or without the dtype. A dtype that does
+   not fit on the line starts a new one if may_wrap. */
 static void dvti_numpy_repr(dvti_writer *out, const dvti_print_rules *rules,
                             const dvti_shown *shown, dvt_array *x, const dvt_array *host,
                             bool with_dtype, bool may_wrap) {
@@ -284,8 +286,8 @@ static void dvti_numpy_repr(dvti_writer *out, const dvti_print_rules *rules,
     }
 }
 
-/* MXNet's np: NumPy's repr, whose dtype is left out for float32 and bool and added for NumPy's
-   other defaults; the context unless it is a cpu. */
+/* MXNet's np style is NumPy's repr with other rules: it omits the dtype for float32 and bool, and
+   adds it for the other defaults of NumPy. It adds the context unless it is a CPU. */
 static void dvti_style_np(dvti_writer *out, const dvti_print_rules *rules, const dvti_shown *shown,
                           dvt_array *x, const dvt_array *host) {
     bool empty = dvt_size(x) == 0, implied = x->dtype == DVT_F64 || x->dtype == DVT_I64;
@@ -298,7 +300,7 @@ static void dvti_style_np(dvti_writer *out, const dvti_print_rules *rules, const
     dvti_writer_text(out, ")");
 }
 
-/* TensorFlow shows NumPy's repr, on lines of its own when it has several. */
+/* TensorFlow prints NumPy's repr, on separate lines if it has several. */
 static void dvti_style_tf(dvti_writer *out, const dvti_print_rules *rules, const dvti_shown *shown,
                           dvt_array *x, const dvt_array *host) {
     dvti_writer repr = dvti_writer_begin();
@@ -326,7 +328,8 @@ static void dvti_style_tf(dvti_writer *out, const dvti_print_rules *rules, const
     dvti_writer_free(&repr);
 }
 
-/* JAX measures a single line without "Array(", and where the dtype does not fit it adds blanks, not a newline. */
+/* JAX measures a single line without "Array(". If the dtype does not fit, it adds blanks, not a
+   newline. */
 static void dvti_style_jax(dvti_writer *out, const dvti_print_rules *rules, const dvti_shown *shown,
                            dvt_array *x, const dvt_array *host) {
     const char *name = dvt_dtype_name(x->dtype);
@@ -439,7 +442,7 @@ static DVTI_NOINLINE void dvti_print_styled(dvti_writer *out, const dvti_print_r
         dvti_values_text(out, rules, shown, host, 0, 0, " ");
 }
 
-/* The whole text; the caller frees the writer, also on failure. */
+/* Formats the whole text. The caller frees the writer, also on failure. */
 static dvt_status dvti_print_text(dvti_writer *out, const char *function, dvt_array *x,
                                   const dvt_print_options *options) {
     dvti_print_rules rules;

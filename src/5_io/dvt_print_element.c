@@ -1,8 +1,9 @@
-/* How the elements of one array look: one form for all of them, decided by NumPy's rules (arrayprint of NumPy 1.24) or
-   PyTorch's. Knows nothing of brackets and lines. */
+/* Formats the elements of one array in one common format. The format follows the rules of NumPy
+   (arrayprint of NumPy 1.24) or PyTorch. Brackets and lines are the caller's. */
 #include "5_io/dvt_io_internal.h"
 
-/* What decides: the extremes of what is finite and not zero, and what else there is. */
+/* Properties that decide the format: extremes of the finite nonzero elements, and other kinds
+   found. */
 typedef struct dvti_survey {
     double largest, smallest; /* magnitudes; 0 when there is none */
     bool finite, special, minus_infinity, fractions;
@@ -42,7 +43,7 @@ static dvti_survey dvti_survey_of(dvt_dtype dtype, const void *elements, int64_t
     return s;
 }
 
-/* NumPy divides in the array's own dtype, so the quotient is rounded to it (and may become infinite). */
+/* NumPy divides in the array's dtype, so the quotient is rounded to it and may become infinite. */
 static double dvti_quotient(dvt_dtype dtype, double a, double b) {
     if (dtype == DVT_F64)
         return a / b;
@@ -62,9 +63,9 @@ static bool dvti_numpy_scientific(const dvti_print_rules *rules, dvt_dtype dtype
             (s->smallest < 0.0001 || dvti_quotient(dtype, s->largest, s->smallest) > 1000.0));
 }
 
-/* The widths of a number's parts. */
+/* The widths of the parts of a number. */
 typedef struct dvti_parts {
-    int whole, fraction, exponent;
+    int integer, fraction, exponent;
 } dvti_parts;
 
 static dvti_parts dvti_parts_of(const char *text) {
@@ -74,13 +75,13 @@ static dvti_parts dvti_parts_of(const char *text) {
         e = end;
     if (!point)
         point = e;
-    parts.whole = (int)(point - text);
+    parts.integer = (int)(point - text);
     parts.fraction = e > point ? (int)(e - point) - 1 : 0;
     parts.exponent = end > e ? (int)(end - e) - 2 : 0;
     return parts;
 }
 
-/* The widest parts over all finite elements in a preliminary form. */
+/* Returns the maximum widths over all finite elements in a preliminary format. */
 static dvti_parts dvti_widest(dvt_dtype dtype, const void *elements, int64_t n,
                               const dvti_number_format *form) {
     char buffer[DVTI_NUMBER_SIZE];
@@ -93,14 +94,15 @@ static dvti_parts dvti_widest(dvt_dtype dtype, const void *elements, int64_t n,
             continue;
         dvti_number_text(buffer, &x, form);
         parts = dvti_parts_of(buffer);
-        most.whole = DVTI_MAX(most.whole, parts.whole);
+        most.integer = DVTI_MAX(most.integer, parts.integer);
         most.fraction = DVTI_MAX(most.fraction, parts.fraction);
         most.exponent = DVTI_MAX(most.exponent, parts.exponent);
     }
     return most;
 }
 
-/* Fixed form: shortest digits, blanks on both sides. Scientific: all mantissas as long as the longest. */
+/* Fixed notation: shortest digits, padded on both sides. Scientific: all mantissas get the length
+   of the longest. */
 static dvti_number_format dvti_numpy_float_plan(const dvti_print_rules *rules, dvt_dtype dtype,
                                                 const void *elements, int64_t n) {
     dvti_survey survey = dvti_survey_of(dtype, elements, n);
@@ -112,7 +114,7 @@ static dvti_number_format dvti_numpy_float_plan(const dvti_print_rules *rules, d
     form.at_least = -1;
     form.scientific = dvti_numpy_scientific(rules, dtype, &survey);
     most = dvti_widest(dtype, elements, n, &form);
-    form.pad_left = most.whole;
+    form.pad_left = most.integer;
     form.at_least = 0;
     if (form.scientific) {
         form.trim = DVTI_TRIM_KEEP;
@@ -122,8 +124,8 @@ static dvti_number_format dvti_numpy_float_plan(const dvti_print_rules *rules, d
     } else
         form.pad_right = most.fraction;
     if (survey.special) {
-        int room = form.pad_right + 1, longest = survey.minus_infinity ? 4 : 3;
-        form.pad_left = DVTI_MAX(form.pad_left, longest - room);
+        int space = form.pad_right + 1, longest = survey.minus_infinity ? 4 : 3;
+        form.pad_left = DVTI_MAX(form.pad_left, longest - space);
     }
     return form;
 }
@@ -140,22 +142,21 @@ static dvti_number_format dvti_numpy_scalar_plan(dvt_dtype dtype, const void *el
     return form;
 }
 
-/* PyTorch: so many digits behind the point for all, none when all values are whole; one width, which looks neither at
-   zeros nor at what is not finite. */
+/* PyTorch prints the same number of fraction digits for all elements, and none when all values are
+   integral. The common width ignores zeros and non-finite elements. */
 static void dvti_torch_float_plan(dvti_element_format *format, const dvti_print_rules *rules,
                                   const void *elements, int64_t n) {
     dvti_survey s = dvti_survey_of(format->dtype, elements, n);
     dvti_number_format *form = &format->number;
     char buffer[DVTI_NUMBER_SIZE];
     int64_t i;
-    format->whole = !s.fractions;
-    form->exact =
-        rules->precision >= 0; /* without a precision, PyTorch has none: shortest digits */
+    format->integral = !s.fractions;
+    form->exact = rules->precision >= 0; /* no precision in PyTorch: shortest digits */
     form->trim = form->exact ? DVTI_TRIM_KEEP : DVTI_TRIM_ZERO;
     form->at_most = form->at_least = rules->precision;
     form->scientific = s.largest != 0 && (s.largest / s.smallest > 1000.0 || s.largest > 1e8 ||
-                                          (!format->whole && s.smallest < 1e-4));
-    if (format->whole && !form->scientific)
+                                          (!format->integral && s.smallest < 1e-4));
+    if (format->integral && !form->scientific)
         form->at_most = form->at_least = 0;
     for (i = 0; i < n; i++) {
         dvti_float x = dvti_float_read(format->dtype, dvti_printed_at(elements, format->dtype, i));
@@ -164,7 +165,7 @@ static void dvti_torch_float_plan(dvti_element_format *format, const dvti_print_
     }
     if (rules->suppress && form->scientific) {
         form->scientific = false;
-        if (format->whole)
+        if (format->integral)
             form->at_most = form->at_least = 0;
     }
 }
@@ -183,7 +184,7 @@ static int64_t dvti_int_value(dvt_dtype dtype, const void *at) {
     return dtype == DVT_I8 ? *(const signed char *)at : *(const unsigned char *)at;
 }
 
-/* Blanks and the text, ended by 0. */
+/* Writes the text right-aligned, terminated by 0. */
 static int dvti_padded(char *buffer, const char *text, int n, int width) {
     int blanks = width > n ? width - n : 0;
     memset(buffer, ' ', (size_t)blanks);

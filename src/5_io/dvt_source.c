@@ -1,10 +1,9 @@
-/* The reader of bytes from outside, for every format: from memory, from a file through a buffer of
-   64 KiB, or decompressed from either (dvt_gzip.c). It knows how many bytes can follow before they
-   are read, so that what a head promises is checked before anything is allocated for it. */
+/* Buffered sources of bytes for every format: from memory, from a file by a buffer of 64 KiB, or
+   decompressed from either (dvt_gzip.c). A source knows an upper bound of the remaining bytes. So
+   the sizes in a header are checked before anything is allocated for them. */
 #include "5_io/dvt_io_internal.h"
 
-#define DVTI_SOURCE_HISTORY                                                                        \
-    8 /* bytes that stay readable before in->at: decompression may step back */
+#define DVTI_SOURCE_HISTORY 8 /* readable bytes before in->at: decompression may step back */
 
 DVTI_FN void dvti_source_memory(dvti_source *in, const char *function, const void *bytes,
                                 size_t size) {
@@ -66,9 +65,9 @@ DVTI_FN bool dvti_source_open(dvti_source *in, const char *function, const char 
     return true;
 }
 
-/* Up to n bytes from the file; 0 at its end, or when it cannot be read. */
+/* Reads up to n bytes from the file. Returns 0 at its end, or when it cannot be read. */
 static size_t dvti_source_pull(dvti_source *in, void *to, size_t n) {
-    int64_t most = in->known ? in->behind : in->behind + 1, got; /* 1: does anything follow? */
+    int64_t most = in->known ? in->behind : in->behind + 1, got; /* 1: tests whether more follows */
     if (most == 0 || in->told)
         return 0;
     errno = 0;
@@ -86,8 +85,8 @@ static size_t dvti_source_pull(dvti_source *in, void *to, size_t n) {
     if (got > in->behind) {
         dvti_source_wrong(
             in,
-            "this is no regular file, and holds more than %lld bytes, which is the most that "
-            "is read of such; write it to a file first",
+            "it is not a regular file and holds more than %lld bytes, the limit for pipes and "
+            "devices; write it to a regular file first",
             (long long)DVTI_SOURCE_MOST);
         return 0;
     }
@@ -100,7 +99,7 @@ static size_t dvti_source_pull(dvti_source *in, void *to, size_t n) {
 }
 
 static bool dvti_source_fill_file(dvti_source *in) {
-    size_t got, history = (size_t)(in->at - in->buffer); /* less where decompression stepped back */
+    size_t got, history = (size_t)(in->at - in->buffer); /* less after decompression stepped back */
     history = DVTI_MIN(history, DVTI_SOURCE_HISTORY);
     memmove(in->buffer + DVTI_SOURCE_HISTORY - history, in->at - history, history + in->ready);
     in->at = in->buffer + DVTI_SOURCE_HISTORY;
@@ -144,7 +143,7 @@ DVTI_FN void dvti_source_close(dvti_source *in) {
 }
 
 /* ---- bytes ---- */
-/* Makes at least one more byte ready; false at the end, or with the error set. */
+/* Makes at least one more byte ready. Returns false at the end, or with the error set. */
 static bool dvti_source_fill(dvti_source *in) {
     if (in->told)
         return false;
@@ -175,7 +174,7 @@ DVTI_FN bool dvti_source_read(dvti_source *in, void *to, int64_t n) {
         if (got) {
             memcpy(at, in->at, got);
             dvti_source_advance(in, got);
-        } else if (in->fd >= 0 && n >= DVTI_SOURCE_PEEK) { /* past the buffer, which is empty */
+        } else if (in->fd >= 0 && n >= DVTI_SOURCE_PEEK) { /* bypasses the empty buffer */
             got = dvti_source_pull(in, at, (size_t)n);
             in->taken += (int64_t)got;
             in->ended = got == 0;
@@ -233,7 +232,7 @@ DVTI_FN int64_t dvti_signed(uint64_t value, int bytes) {
     return result;
 }
 
-/* ---- how much there is ---- */
+/* ---- size ---- */
 DVTI_FN int64_t dvti_source_left(const dvti_source *in) {
     int64_t left;
     return dvti_sum((int64_t)in->ready, in->behind, &left) ? left : INT64_MAX;

@@ -1,4 +1,4 @@
-/* Elements as files store them, into the memory of arrays and back. */
+/* Converts between the elements of files and the memory of arrays. */
 #include "5_io/dvt_io_internal.h"
 
 /* ---- stored elements ---- */
@@ -14,7 +14,7 @@ static void dvti_store_int(dvt_dtype dtype, char *to, int64_t i, int64_t value) 
         memcpy(to + i, &narrow, 1);
 }
 
-/* Floats keep their bits, whatever the byte order of this machine. */
+/* Stores the bits of a float, in the byte order of this machine. */
 static void dvti_store_bits(char *to, int bytes, int64_t i, uint64_t value) {
     uint32_t b32 = (uint32_t)value;
     uint16_t b16 = (uint16_t)value;
@@ -33,15 +33,15 @@ static bool dvti_host_is_big_endian(void) {
     return first == 0;
 }
 
-/* The bytes of the file are those of the array. */
+/* Returns whether the bytes of the file are those of the array. */
 static bool dvti_stored_as_is(const dvti_stored *stored) {
     return stored->kind != 'b' && stored->bytes == (int)dvt_dtype_size(stored->dtype) &&
            (stored->bytes == 1 || stored->big_endian == dvti_host_is_big_endian()) &&
            (stored->kind != 'u' || stored->bytes == 1);
 }
 
-/* n elements at `from` become elements of stored->dtype at `to`. False when one does not fit
-   (uint64 only); its number is then in *bad. */
+/* Converts n elements at `from` to stored->dtype at `to`. Returns false, with the index in *bad,
+   when one does not fit (uint64 only). */
 static bool dvti_stored_convert(const dvti_stored *stored, const unsigned char *from, void *to,
                                 int64_t n, int64_t *bad) {
     int64_t i;
@@ -61,7 +61,8 @@ static bool dvti_stored_convert(const dvti_stored *stored, const unsigned char *
     return true;
 }
 
-/* The next n elements, of which `before` came earlier, to `to`. */
+/* Reads the next n elements to `to`. `before` elements were read earlier; error messages need
+   that. */
 static bool dvti_stored_fill(const dvti_stored *stored, dvti_source *in, void *to, int64_t n,
                              int64_t before) {
     int64_t size = dvt_dtype_size(stored->dtype), i = 0, bad = 0, step;
@@ -84,21 +85,21 @@ static bool dvti_stored_fill(const dvti_stored *stored, dvti_source *in, void *t
     return true;
 }
 
-/* ---- Fortran order: block after block of at most so many bytes ---- */
+/* ---- Fortran order: blocks of limited size ---- */
 #define DVTI_FORTRAN_BLOCK ((int64_t)1 << 20)
 
 typedef struct dvti_fortran {
     const dvti_stored *stored;
     dvti_source *in;
     dvt_array *to, *block;
-    int axis;                    /* the last axis of a block: those before it are whole */
-    int64_t run, step;           /* elements of those; extent of `axis` in a block */
-    int64_t index[DVT_MAX_DIMS]; /* where the block lies on the axes behind it */
+    int axis;                    /* the last axis of a block; earlier axes are complete */
+    int64_t run, step;           /* elements of the earlier axes; extent of `axis` in a block */
+    int64_t index[DVT_MAX_DIMS]; /* position of the block on the later axes */
     int64_t before;              /* elements so far */
 } dvti_fortran;
 
-/* A block is C order of the reversed shape: both sides are seen with the same axes, and the copy
-   exchanges them. */
+/* A block in Fortran order is C order of the reversed shape. Source and target views have the same
+   axes, so the copy transposes. */
 static bool dvti_fortran_block(dvti_fortran *f, int64_t first, int64_t extent) {
     dvt_shape shape = DVT_SCALAR;
     int64_t stride[DVT_MAX_DIMS], step = 1, offset = f->to->offset;
@@ -128,7 +129,7 @@ static bool dvti_fortran_block(dvti_fortran *f, int64_t first, int64_t extent) {
     return ok;
 }
 
-/* The next place on the axes behind the block's; false behind the last one. */
+/* Advances to the next position on the later axes. Returns false after the last one. */
 static bool dvti_fortran_next(dvti_fortran *f) {
     int i;
     for (i = f->axis + 1; i < f->to->shape.ndim; i++) {
@@ -140,7 +141,7 @@ static bool dvti_fortran_next(dvti_fortran *f) {
 }
 
 static bool dvti_fortran_fill(const dvti_stored *stored, dvti_source *in, dvt_array *to) {
-    int64_t room = DVTI_FORTRAN_BLOCK / dvt_dtype_size(stored->dtype), first;
+    int64_t most = DVTI_FORTRAN_BLOCK / dvt_dtype_size(stored->dtype), first;
     const int64_t *extent = to->shape.dim;
     dvti_fortran f;
     dvt_shape flat = DVT_SCALAR;
@@ -151,9 +152,9 @@ static bool dvti_fortran_fill(const dvti_stored *stored, dvti_source *in, dvt_ar
     f.in = in;
     f.to = to;
     f.run = 1;
-    while (f.axis < to->shape.ndim - 1 && extent[f.axis] <= room / f.run)
+    while (f.axis < to->shape.ndim - 1 && extent[f.axis] <= most / f.run)
         f.run *= extent[f.axis++];
-    f.step = DVTI_MIN(DVTI_MAX(room / f.run, 1), extent[f.axis]);
+    f.step = DVTI_MIN(DVTI_MAX(most / f.run, 1), extent[f.axis]);
     flat.ndim = 1;
     flat.dim[0] = f.run * f.step;
     f.block = dvti_array_new(in->function, flat, stored->dtype, to->storage->ctx);
@@ -203,7 +204,7 @@ DVTI_FN dvt_array *dvti_stored_array(const dvti_stored *stored, dvti_source *in,
     return result;
 }
 
-DVTI_FN dvt_array *dvti_stored_whole(const dvti_stored *stored, dvti_source *in, dvt_shape shape,
+DVTI_FN dvt_array *dvti_stored_exact(const dvti_stored *stored, dvti_source *in, dvt_shape shape,
                                      bool fortran_order, dvt_ctx ctx, bool *fits) {
     int64_t bytes, left = dvti_source_left(in);
     dvt_scope_guard scope;
@@ -233,7 +234,7 @@ static void dvti_swap_bytes(unsigned char *at, int bytes, int64_t n) {
     }
 }
 
-/* A named way to read values: the guard of implicit reads does not apply. */
+/* An explicit way to read values: the guard of implicit reads does not apply. */
 DVTI_FN dvt_array *dvti_stored_host(const char *function, dvt_array *x, dvt_dtype dtype) {
     dvt_array *host;
     bool swap = dvti_host_is_big_endian() && dvt_dtype_size(dtype) > 1;

@@ -1,7 +1,8 @@
 #!/bin/sh
-# Builds and runs the rows of rows.txt: the library and its tests under other compilers, flags, languages, C libraries and machines. What this
-# machine lacks is skipped with the reason.
-# usage: run.sh            all rows; T=text selects those whose name or column "when" contains the text
+# Builds and runs the rows of rows.txt: the library and its tests with other compilers, flags,
+# languages, C libraries and machines. Skips rows whose tools are missing, and prints the reason.
+# usage: run.sh            all rows; T=text selects those whose name contains the text, or whose
+#                          column "when" is the text
 #        run.sh --table    prints the table of docs/PORTABILITY.md
 # Environment: BUILD, CC, LIBS, FORM, as the Makefile sets them; JOBS: rows at a time.
 . tests/lib.sh
@@ -25,7 +26,10 @@ if [ "${1:-}" = --table ]; then
         {
             flags = ($5 == "-" ? "" : " " $5) ($6 == "-" ? "" : " " $6)
             gsub(/ -idirafter [^ ]*/, "", flags)
-            print "| `" $1 "` | `" $4 flags "` | " kind[$3] ($7 == "-" ? "" : ", by `" $7 "`") " | " $8 " | `make test" ($2 == "quick" ? "" : "-long") "` |"
+            runner = ($7 == "-" ? "" : ", by `" $7 "`")
+            command = "make test" ($2 == "quick" ? "" : "-long")
+            shown = " | " $8 " | `" command "` |"
+            print "| `" $1 "` | `" $4 flags "` | " kind[$3] runner shown
         }'
     exit
 fi
@@ -39,14 +43,18 @@ fi
 mkdir -p "$D"
 export BUILD CC LIBS FORM D ROWS
 for name in $names; do rm -rf "${D:?}/$name"; done
-# Objects of the tests are shared between rows that compile them in one way, so those come first, once each.
+# Rows with the same flags share the objects of the tests, so these are compiled first, once each.
 JOBS=${JOBS:-$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)}
 for name in $names; do
     sh tests/matrix/row.sh "$name" objects
 done | sort -u >"$D/objects.txt"
-tr '\n' '\0' <"$D/objects.txt" | xargs -0 -r -n 1 -P "$JOBS" sh -c 'eval "$0"' >"$D/objects.log" 2>&1
+tr '\n' '\0' <"$D/objects.txt" |
+    xargs -0 -r -n 1 -P "$JOBS" sh -c 'eval "$0"' >"$D/objects.log" 2>&1
 for name in $names; do echo "$name"; done |
-    xargs -n 1 -P "$JOBS" sh -c 'mkdir -p "$D/$0"; [ -z "${DVT_DOING:-}" ] || echo "row $0" >"$DVT_DOING"; sh tests/matrix/row.sh "$0" >"$D/$0/row.log" 2>&1'
+    xargs -n 1 -P "$JOBS" sh -c '
+        mkdir -p "$D/$0"
+        [ -z "${DVT_DOING:-}" ] || echo "row $0" >"$DVT_DOING"
+        sh tests/matrix/row.sh "$0" >"$D/$0/row.log" 2>&1'
 for name in $names; do
     echo "-- matrix/$name ($(cat "$D/$name/times" 2>/dev/null) of processor time)"
     script "matrix/$name" cat "$D/$name/row.log"

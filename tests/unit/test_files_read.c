@@ -339,7 +339,7 @@ DVT_TEST(files_wrong_and_large) {
     if (truncate(path, (off_t)2 << 30) == 0) { /* sparse: takes no space */
         refused(load_npy, path, "not an .npy");
         refused(load_idx, path, "not an IDX");
-        refused(load_params, path, "no MXNet parameter file");
+        refused(load_params, path, "not an MXNet parameter file");
     }
     CHECK(write_npy(path, "{'descr': '<f4', 'fortran_order': False, 'shape': (500000000,), }", 4));
     refused(load_npy, path, "but 4 bytes follow it");
@@ -349,7 +349,7 @@ DVT_TEST(files_wrong_and_large) {
     if (access("/dev/zero", R_OK) == 0) {
         refused(load_npy, "/dev/zero", "not an .npy");
         refused(load_idx, "/dev/zero", "not an IDX");
-        refused(load_params, "/dev/zero", "no MXNet parameter file");
+        refused(load_params, "/dev/zero", "not an MXNet parameter file");
     }
 }
 

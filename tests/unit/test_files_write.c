@@ -101,7 +101,7 @@ DVT_TEST(files_keep_links) {
     CHECK_REFUSED(dvt_save_npy(in_folder("loop.npy"), numbers()), DVT_ERR_IO, "loop.npy");
     CHECK_REFUSED(dvt_load_npy(in_folder("loop.npy"), dvt_cpu()), DVT_ERR_IO, "loop.npy");
     CHECK_REFUSED(dvt_save_npy(in_folder("lost.npy"), numbers()), DVT_ERR_IO,
-                  "the folder must exist");
+                  "the directory must exist");
     CHECK(is_link(in_folder("loop.npy")) && is_link(in_folder("lost.npy")));
     CHECK_INT(entries(), 5);
     remove(in_folder("below/target.npy"));

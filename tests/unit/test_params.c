@@ -145,9 +145,9 @@ DVT_TEST(params_refuses) {
     static const int64_t nine[9] = {1, 1, 1, 1, 1, 1, 1, 1, 1};
     begin(0);
     made[0] = 0x13;
-    REFUSE("no MXNet parameter file");
+    REFUSE("not an MXNet parameter file");
     n_made = 0;
-    REFUSE("no MXNet parameter file");
+    REFUSE("not an MXNet parameter file");
     put_bytes("PK\3\4..........................weights.npy", 41);
     REFUSE(".npz");
     n_made = 0;
@@ -204,11 +204,11 @@ DVT_TEST(params_refuses_arrays) {
     put(0, 8);
     REFUSE("sparse");
     one_array(9, 0, NULL, 0);
-    REFUSE("no known version");
+    REFUSE("unknown version number");
     one_array(V2, 1, one, 13);
-    REFUSE("unknown number");
+    REFUSE("unknown dtype number");
     one_array(V2, 1, one, -1);
-    REFUSE("unknown number");
+    REFUSE("unknown dtype number");
 }
 
 DVT_TEST(params_refuses_names) {

@@ -1,5 +1,6 @@
-/* Sums over several gpus, by kernels that read the others' memory (kernels/all_reduce.cu). The compute streams meet before and after:
-   each waits for what the others have queued, so nothing is read before it is there, nor written while it is read. */
+/* Sums over several gpus by kernels that read peer memory (kernels/all_reduce.cu). The compute
+   streams synchronize before and after: each waits for the work that the others have queued. So no
+   gpu reads unfinished data, and none overwrites data that is being read. */
 #include "3_cuda/device/dvt_cuda_device.h"
 #include "3_cuda/driver/dvt_nccl.h"
 
@@ -11,14 +12,14 @@ DVTI_FN void dvti_cuda_describe_all_reduce(uint64_t variant, dvti_text *text) {
 
 typedef struct dvti_cuda_group {
     dvti_cuda_gpu *gpu[DVT_MAX_GPUS]; /* in the order of the sum */
-    int by_number[DVT_MAX_GPUS];      /* in the order of locking */
+    int lock_order[DVT_MAX_GPUS];     /* in the order of locking */
     int n;
 } dvti_cuda_group;
 
-/* ---- all at once ---- */
+/* ---- locking all gpus ---- */
 static void dvti_cuda_group_end(dvti_cuda_group *group, int locked) {
     while (locked > 0)
-        dvti_mutex_unlock(&group->gpu[group->by_number[--locked]]->lock);
+        dvti_mutex_unlock(&group->gpu[group->lock_order[--locked]]->lock);
 }
 
 static bool dvti_cuda_group_begin(dvti_cuda_group *group, const char *function,
@@ -28,13 +29,13 @@ static bool dvti_cuda_group_begin(dvti_cuda_group *group, const char *function,
     group->n = n;
     for (i = 0; i < n; i++) {
         group->gpu[i] = dvti_cuda_gpu_of(device[i]);
-        for (j = i; j > 0 && group->gpu[group->by_number[j - 1]]->ctx.id > group->gpu[i]->ctx.id;
+        for (j = i; j > 0 && group->gpu[group->lock_order[j - 1]]->ctx.id > group->gpu[i]->ctx.id;
              j--)
-            group->by_number[j] = group->by_number[j - 1];
-        group->by_number[j] = i;
+            group->lock_order[j] = group->lock_order[j - 1];
+        group->lock_order[j] = i;
     }
     for (i = 0; i < n; i++) {
-        if (!dvti_cuda_begin(group->gpu[group->by_number[i]], function, &pushed)) {
+        if (!dvti_cuda_begin(group->gpu[group->lock_order[i]], function, &pushed)) {
             dvti_cuda_group_end(group, i);
             return false;
         }
@@ -43,19 +44,19 @@ static bool dvti_cuda_group_begin(dvti_cuda_group *group, const char *function,
     return true;
 }
 
-/* ---- NCCL, when it is asked for: one card for each gpu ---- */
+/* ---- NCCL, on request: needs a separate physical GPU for each gpu ---- */
 static const dvti_nccl_comm *dvti_cuda_comms(const dvti_cuda_group *group) {
-    int cards[DVT_MAX_GPUS], i, j;
+    int physical[DVT_MAX_GPUS], i, j;
     for (i = 0; i < group->n; i++) {
-        cards[i] = group->gpu[i]->card->index;
+        physical[i] = group->gpu[i]->card->index;
         for (j = 0; j < i; j++)
-            if (cards[j] == cards[i])
+            if (physical[j] == physical[i])
                 return NULL;
     }
-    return dvti_nccl_open() ? dvti_nccl_comms(cards, group->n) : NULL;
+    return dvti_nccl_open() ? dvti_nccl_comms(physical, group->n) : NULL;
 }
 
-/* -1: a dtype that it does not sum. */
+/* Returns -1 for a dtype that NCCL does not sum. */
 static int dvti_cuda_nccl_type(dvt_dtype dtype) {
     static const int types[DVT_DTYPE_COUNT] = {DVTI_NCCL_F32,  DVTI_NCCL_F64, DVTI_NCCL_F16,
                                                DVTI_NCCL_BF16, DVTI_NCCL_I8,  DVTI_NCCL_U8,
@@ -105,9 +106,9 @@ DVTI_FN bool dvti_cuda_can_all_reduce(dvti_device *const *device, int n) {
     return can;
 }
 
-/* ---- meeting ---- */
-/* The compute stream of `late` waits for what that of `early` has now. */
-static dvti_cu_result dvti_cuda_await(dvti_cuda_gpu *late, dvti_cuda_gpu *early) {
+/* ---- synchronizing compute streams ---- */
+/* Makes the compute stream of `late` wait for the work queued in that of `early`. */
+static dvti_cu_result dvti_cuda_wait_for(dvti_cuda_gpu *late, dvti_cuda_gpu *early) {
     dvti_cu_result result;
     bool pushed;
     if (late == early)
@@ -120,16 +121,17 @@ static dvti_cu_result dvti_cuda_await(dvti_cuda_gpu *late, dvti_cuda_gpu *early)
     return result;
 }
 
-static dvti_cu_result dvti_cuda_gather_at(dvti_cuda_group *group, int k) {
+static dvti_cu_result dvti_cuda_wait_for_all(dvti_cuda_group *group, int k) {
     dvti_cu_result result = DVTI_CU_OK;
     int j;
     for (j = 0; j < group->n && result == DVTI_CU_OK; j++)
-        result = dvti_cuda_await(group->gpu[k], group->gpu[j]);
+        result = dvti_cuda_wait_for(group->gpu[k], group->gpu[j]);
     return result;
 }
 
-/* All marks are set before any stream waits, so that no stream waits for another one's waiting. */
-static dvti_cu_result dvti_cuda_meet(dvti_cuda_group *group) {
+/* Records all events before any stream waits, so that no stream waits for another stream's
+   waits. */
+static dvti_cu_result dvti_cuda_synchronize(dvti_cuda_group *group) {
     dvti_cu_result result = DVTI_CU_OK;
     int k;
     for (k = 0; k < group->n && result == DVTI_CU_OK; k++) {
@@ -140,7 +142,7 @@ static dvti_cu_result dvti_cuda_meet(dvti_cuda_group *group) {
         dvti_cuda_leave(pushed);
     }
     for (k = 0; k < group->n && result == DVTI_CU_OK; k++)
-        result = dvti_cuda_gather_at(group, k);
+        result = dvti_cuda_wait_for_all(group, k);
     for (k = 0; k < group->n; k++)
         dvti_cuda_advance(group->gpu[k]);
     return result;
@@ -187,13 +189,14 @@ static dvt_status dvti_cuda_all_launch(dvti_cuda_group *group, int k, const char
     return status;
 }
 
-static dvt_status dvti_cuda_met(dvti_cuda_group *group, const char *name, dvti_cu_result result) {
+static dvt_status dvti_cuda_group_status(dvti_cuda_group *group, const char *name,
+                                         dvti_cu_result result) {
     return dvti_cuda_failed_among(group->gpu, group->n, name, "cuStreamWaitEvent", result);
 }
 
 static dvt_status dvti_cuda_one_stage(dvti_cuda_group *group, const char *name, dvt_dtype dtype,
                                       dvti_kall *args, int n_parts, int64_t longest) {
-    dvt_status status = dvti_cuda_met(group, name, dvti_cuda_gather_at(group, 0));
+    dvt_status status = dvti_cuda_group_status(group, name, dvti_cuda_wait_for_all(group, 0));
     dvti_cu_result result = DVTI_CU_OK;
     int k;
     args->self = -1;
@@ -201,16 +204,16 @@ static dvt_status dvti_cuda_one_stage(dvti_cuda_group *group, const char *name, 
         status =
             dvti_cuda_all_launch(group, 0, name, "dvti_all_sum", dtype, args, n_parts, longest);
     for (k = 1; k < group->n && status == DVT_OK && result == DVTI_CU_OK; k++) {
-        result = dvti_cuda_await(group->gpu[k], group->gpu[0]);
+        result = dvti_cuda_wait_for(group->gpu[k], group->gpu[0]);
         dvti_cuda_advance(group->gpu[k]);
     }
-    return status == DVT_OK ? dvti_cuda_met(group, name, result) : status;
+    return status == DVT_OK ? dvti_cuda_group_status(group, name, result) : status;
 }
 
 static dvt_status dvti_cuda_two_stages(dvti_cuda_group *group, const char *name, dvt_dtype dtype,
                                        dvti_kall *args, int n_parts, int64_t longest) {
     static const char *const entry[] = {"dvti_all_sum", "dvti_all_spread"};
-    dvt_status status = dvti_cuda_met(group, name, dvti_cuda_meet(group));
+    dvt_status status = dvti_cuda_group_status(group, name, dvti_cuda_synchronize(group));
     int stage, k;
     for (stage = 0; stage < 2; stage++) {
         for (k = 0; k < group->n && status == DVT_OK; k++) {
@@ -219,12 +222,12 @@ static dvt_status dvti_cuda_two_stages(dvti_cuda_group *group, const char *name,
                 dvti_cuda_all_launch(group, k, name, entry[stage], dtype, args, n_parts, longest);
         }
         if (status == DVT_OK)
-            status = dvti_cuda_met(group, name, dvti_cuda_meet(group));
+            status = dvti_cuda_group_status(group, name, dvti_cuda_synchronize(group));
     }
     return status;
 }
 
-/* Parts of one dtype, as many as the arguments hold, in one go. Returns how many. */
+/* Takes as many parts of one dtype as the kernel's arguments hold. Returns their number. */
 static int dvti_cuda_take_parts(const dvti_cuda_group *group, const dvti_reduce_part *part,
                                 int n_parts, dvti_kall *args, int64_t *bytes, int64_t *longest) {
     int most = DVTI_MIN(DVTI_KALL_PARTS, DVTI_KALL_POINTERS / group->n), taken = 0, k;
@@ -253,7 +256,7 @@ DVTI_FN dvt_status dvti_cuda_all_reduce(const char *name, dvti_device *const *de
     if (!dvti_cuda_group_begin(&group, name, device, n))
         return dvti_failure();
     comms = dvti_cuda_nccl_serves(part, n_parts) ? dvti_cuda_comms(&group) : NULL;
-    status = dvti_cuda_met(&group, name, dvti_cuda_touch_parts(&group, part, n_parts));
+    status = dvti_cuda_group_status(&group, name, dvti_cuda_touch_parts(&group, part, n_parts));
     if (comms && status == DVT_OK) {
         status = dvti_cuda_nccl_sum(&group, comms, name, part, n_parts);
         n_parts = 0;

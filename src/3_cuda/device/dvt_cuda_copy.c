@@ -1,13 +1,13 @@
-/* Bytes between main memory and a card. Small copies stand in the compute stream; large ones go in chunks through streams of
-   their own, filling one chunk while the card moves another. */
+/* Transfers between main memory and a GPU. Small ones use the compute stream. Large ones use
+   separate streams in chunks: the host fills one staging buffer while the GPU transfers another. */
 #include "3_cuda/device/dvt_cuda_device.h"
 
 static dvti_cu_address dvti_cuda_address(const void *at) {
     return (dvti_cu_address)(uintptr_t)at;
 }
 
-/* One chunk's worth to the card; *direct: without staging. The driver then copies a caller's pageable memory before it returns, and page-locked
-   memory has to be waited for. */
+/* Uploads one chunk. Without a staging buffer it sets *direct. The driver then copies pageable
+   memory before it returns; for pinned memory the caller must wait. */
 static dvti_cu_result dvti_cuda_send(dvti_cuda_gpu *gpu, char *dst, const char *src, int64_t bytes,
                                      dvti_cu_stream stream, bool *direct) {
     const dvti_cuda_driver *cu = dvti_cuda();
@@ -63,13 +63,13 @@ DVTI_FN dvt_status dvti_cuda_upload(dvti_device *device, void *dst, const void *
 }
 
 /* ---- downloads ---- */
-typedef struct dvti_cuda_arrival {
-    dvti_cuda_chunk *chunk; /* NULL: none under way */
+typedef struct dvti_cuda_transfer {
+    dvti_cuda_chunk *chunk; /* NULL: no transfer in progress */
     char *dst;
     int64_t bytes;
-} dvti_cuda_arrival;
+} dvti_cuda_transfer;
 
-static dvti_cu_result dvti_cuda_fetch(dvti_cuda_gpu *gpu, dvti_cuda_arrival *one, char *dst,
+static dvti_cu_result dvti_cuda_fetch(dvti_cuda_gpu *gpu, dvti_cuda_transfer *one, char *dst,
                                       const char *src, int64_t bytes, dvti_cu_stream stream) {
     dvti_cu_result result;
     one->chunk = dvti_cuda_chunk_take(gpu, bytes);
@@ -92,8 +92,9 @@ static dvti_cu_result dvti_cuda_fetch(dvti_cuda_gpu *gpu, dvti_cuda_arrival *one
     return result;
 }
 
-/* Waits without the lock, so that other threads may use the gpu meanwhile; nobody else touches a taken chunk. */
-static dvti_cu_result dvti_cuda_arrive(dvti_cuda_gpu *gpu, dvti_cuda_arrival *one) {
+/* Waits without the lock, so that other threads can use the gpu. No other thread uses a taken
+   buffer. */
+static dvti_cu_result dvti_cuda_finish_transfer(dvti_cuda_gpu *gpu, dvti_cuda_transfer *one) {
     dvti_cu_result result;
     if (!one->chunk)
         return DVTI_CU_OK;
@@ -112,26 +113,26 @@ static dvti_cu_result dvti_cuda_fetch_all(dvti_cuda_gpu *gpu, char *dst, const c
                                           int64_t bytes) {
     bool small = bytes <= DVTI_CUDA_SMALL_BYTES;
     dvti_cu_stream stream = small ? gpu->compute : gpu->download;
-    dvti_cuda_arrival way[2];
+    dvti_cuda_transfer transfer[2];
     dvti_cu_result result = dvti_cuda_touch(gpu, src, bytes, false), other;
     int64_t at, queued;
     int k = 0;
-    memset(way, 0, sizeof way);
+    memset(transfer, 0, sizeof transfer);
     if (result == DVTI_CU_OK && !small)
         result = dvti_cuda_after_compute(gpu, stream);
     else if (small)
         dvti_cuda_advance(gpu);
     queued = gpu->position;
     for (at = 0; at < bytes && result == DVTI_CU_OK; at += DVTI_CUDA_CHUNK_BYTES, k ^= 1) {
-        result = dvti_cuda_arrive(gpu, &way[k]);
+        result = dvti_cuda_finish_transfer(gpu, &transfer[k]);
         if (result == DVTI_CU_OK)
-            result = dvti_cuda_fetch(gpu, &way[k], dst + at, src + at,
+            result = dvti_cuda_fetch(gpu, &transfer[k], dst + at, src + at,
                                      DVTI_MIN(bytes - at, DVTI_CUDA_CHUNK_BYTES), stream);
     }
-    other = dvti_cuda_arrive(gpu, &way[k]);
+    other = dvti_cuda_finish_transfer(gpu, &transfer[k]);
     if (result == DVTI_CU_OK)
         result = other;
-    other = dvti_cuda_arrive(gpu, &way[k ^ 1]);
+    other = dvti_cuda_finish_transfer(gpu, &transfer[k ^ 1]);
     if (result == DVTI_CU_OK)
         result = other;
     if (result == DVTI_CU_OK)

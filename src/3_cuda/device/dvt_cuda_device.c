@@ -1,4 +1,4 @@
-/* Cards and the gpu(i) on them: opening, closing, what can be asked. */
+/* Physical GPUs and the gpu(i) on them: opening, closing, queries. */
 #include "3_cuda/device/dvt_cuda_device.h"
 #include "3_cuda/driver/dvt_cuda_driver.h"
 
@@ -7,35 +7,36 @@ static dvti_cuda_gpu *dvti_cuda_gpus[DVT_MAX_GPUS]; /* open ones, by number */
 static dvti_mutex dvti_cuda_gpus_lock = DVTI_MUTEX_INIT;
 
 /* ---- opening ---- */
-static dvti_cu_result dvti_cuda_ask(dvti_cuda_card *card, int index) {
+static dvti_cu_result dvti_cuda_query(dvti_cuda_card *physical, int index) {
     const dvti_cuda_driver *cu = dvti_cuda();
     int major = 0, minor = 0;
-    dvti_cu_result result = cu->cuDeviceGet(&card->device, index);
+    dvti_cu_result result = cu->cuDeviceGet(&physical->device, index);
     if (result == DVTI_CU_OK)
-        result = cu->cuDeviceGetAttribute(&major, DVTI_CU_ATTR_MAJOR, card->device);
+        result = cu->cuDeviceGetAttribute(&major, DVTI_CU_ATTR_MAJOR, physical->device);
     if (result == DVTI_CU_OK)
-        result = cu->cuDeviceGetAttribute(&minor, DVTI_CU_ATTR_MINOR, card->device);
+        result = cu->cuDeviceGetAttribute(&minor, DVTI_CU_ATTR_MINOR, physical->device);
     if (result == DVTI_CU_OK)
-        result = cu->cuDeviceGetAttribute(&card->processors, DVTI_CU_ATTR_PROCESSORS, card->device);
-    card->index = index;
-    card->cc = major * 10 + minor;
+        result = cu->cuDeviceGetAttribute(&physical->processors, DVTI_CU_ATTR_PROCESSORS,
+                                          physical->device);
+    physical->index = index;
+    physical->cc = major * 10 + minor;
     return result;
 }
 
-static dvt_status dvti_cuda_open_card(dvti_cuda_card *card, int index) {
+static dvt_status dvti_cuda_open_card(dvti_cuda_card *physical, int index) {
     dvti_mutex fresh = DVTI_MUTEX_INIT;
     dvti_cu_result result;
-    if (card->open)
+    if (physical->open)
         return DVT_OK;
-    memset(card, 0, sizeof *card);
-    memcpy(&card->lock, &fresh, sizeof fresh);
-    result = dvti_cuda_ask(card, index);
+    memset(physical, 0, sizeof *physical);
+    memcpy(&physical->lock, &fresh, sizeof fresh);
+    result = dvti_cuda_query(physical, index);
     if (result != DVTI_CU_OK)
         return dvti_cuda_fail("opening a GPU", "cuDeviceGetAttribute", result);
-    result = dvti_cuda()->cuDevicePrimaryCtxRetain(&card->context, card->device);
+    result = dvti_cuda()->cuDevicePrimaryCtxRetain(&physical->context, physical->device);
     if (result != DVTI_CU_OK)
         return dvti_cuda_fail("opening a GPU", "cuDevicePrimaryCtxRetain", result);
-    card->open = true;
+    physical->open = true;
     return DVT_OK;
 }
 
@@ -62,29 +63,30 @@ static dvti_cu_result dvti_cuda_open_streams(dvti_cuda_gpu *gpu) {
 
 DVTI_FN dvt_status dvti_cuda_open(dvti_device *device, int index) {
     dvti_mutex fresh = DVTI_MUTEX_INIT;
-    dvti_cuda_card *card = &dvti_cuda_cards[index];
+    dvti_cuda_card *physical = &dvti_cuda_cards[index];
     dvti_cuda_gpu *gpu;
     dvti_cu_result result;
     dvt_status status;
     device->backend = dvti_cuda_backend();
     if (dvti_cuda_forked())
         return dvti_fail(DVT_ERR_FORKED,
-                         "%s: CUDA was initialised before this process was forked, and cannot be "
+                         "%s: CUDA was initialized before this process was forked, and cannot be "
                          "used in a forked child; count and use GPUs only in the parent, or only "
                          "after the fork",
                          dvt_ctx_name(device->ctx));
-    status = dvti_cuda_open_card(card, index);
+    status = dvti_cuda_open_card(physical, index);
     if (status != DVT_OK)
         return status;
-    if (card->lost)
-        return dvti_fail(DVT_ERR_DEVICE_LOST,
-                         "%s: its card is lost, since %.400s; use another context or start again",
-                         dvt_ctx_name(device->ctx), card->reason);
+    if (physical->lost)
+        return dvti_fail(
+            DVT_ERR_DEVICE_LOST,
+            "%s: its GPU is lost, since %.400s; use another context or restart the program",
+            dvt_ctx_name(device->ctx), physical->reason);
     gpu = (dvti_cuda_gpu *)dvti_alloc_zero(sizeof *gpu);
     if (!gpu)
         return dvti_fail_memory("opening a GPU", (int64_t)sizeof *gpu);
     memcpy(&gpu->lock, &fresh, sizeof fresh);
-    gpu->card = card;
+    gpu->card = physical;
     gpu->ctx = device->ctx;
     gpu->device = device;
     gpu->process = dvti_process_id();
@@ -136,7 +138,7 @@ DVTI_FN void dvti_cuda_close(dvti_device *device) {
     dvti_free(gpu);
 }
 
-/* ---- memory that the others on a card keep for later ---- */
+/* ---- freeing the cached memory of other gpus on the same physical GPU ---- */
 DVTI_FN int64_t dvti_cuda_trim_others(const dvti_cuda_gpu *except) {
     int64_t bytes = 0;
     bool pushed;
@@ -155,25 +157,25 @@ DVTI_FN int64_t dvti_cuda_trim_others(const dvti_cuda_gpu *except) {
     return bytes;
 }
 
-/* ---- asking, without opening anything ---- */
+/* ---- queries that open nothing ---- */
 DVTI_FN void dvti_cuda_describe(int index, const dvti_device *device, dvt_device_info *out) {
     const dvti_cuda_driver *cu = dvti_cuda();
-    dvti_cu_device card = 0;
+    dvti_cu_device physical = 0;
     dvti_cuda_gpu *gpu;
     size_t total = 0, available = 0;
     int processors = 0;
     bool pushed;
     out->memory_total = out->memory_free = -1;
     out->driver_version = dvti_cuda_driver_version();
-    if (cu->cuDeviceGet(&card, index) != DVTI_CU_OK ||
-        cu->cuDeviceGetName(out->name, (int)sizeof out->name, card) != DVTI_CU_OK)
-        snprintf(out->name, sizeof out->name, "a card that does not answer");
+    if (cu->cuDeviceGet(&physical, index) != DVTI_CU_OK ||
+        cu->cuDeviceGetName(out->name, (int)sizeof out->name, physical) != DVTI_CU_OK)
+        snprintf(out->name, sizeof out->name, "a GPU that does not respond");
     out->name[sizeof out->name - 1] = 0;
-    if (cu->cuDeviceTotalMem_v2(&total, card) == DVTI_CU_OK)
+    if (cu->cuDeviceTotalMem_v2(&total, physical) == DVTI_CU_OK)
         out->memory_total = (int64_t)total;
-    if (cu->cuDeviceGetAttribute(&processors, DVTI_CU_ATTR_PROCESSORS, card) == DVTI_CU_OK)
+    if (cu->cuDeviceGetAttribute(&processors, DVTI_CU_ATTR_PROCESSORS, physical) == DVTI_CU_OK)
         out->threads = processors;
-    out->memory_free = dvti_nvml_free(card);
+    out->memory_free = dvti_nvml_free(physical);
     if (out->memory_free >= 0 || !device || !device->impl)
         return;
     gpu = dvti_cuda_gpu_of(device);

@@ -1,16 +1,19 @@
-/* What one gpu(i) is made of. Everything below is touched with the gpu's lock held and its card's context current, unless said
-   otherwise.
+/* The state of one gpu(i). Unless noted otherwise, functions below require the gpu's lock and the
+   current context of its physical GPU.
 
-   Order. All kernels and small uploads of a gpu(i) stand in its compute stream. So a block that is released may be handed out again at
-   once: whatever uses it next stands behind. Other streams are tied in by events:
+   Stream order. All kernels and small uploads of a gpu(i) use its compute stream. So a released
+   block can be reused at once: later work on it is queued after earlier work. Events order the
+   other streams:
 
-     upload stream     a large upload into a block that nothing has used since it was handed out waits only for the compute work that was
-                       queued when the block was released; any other waits for all compute work queued so far
-     download stream   waits for all compute work queued so far
-     copy stream       copies from other gpus; waits for the compute work of both
+     upload stream     A large upload into a fresh block, unused since its allocation, waits only
+                       for the compute work queued when the block was released. Any other upload
+                       waits for all compute work queued so far.
+     download stream   Waits for all compute work queued so far.
+     copy stream       Copies from other gpus. Waits for the compute work of both.
 
-   What they have written or still read is *foreign* to the compute stream until it has waited: dvt_cuda_order.c keeps these
-   places, and makes the compute stream wait for one as soon as a kernel, or the next owner of the memory, comes near. */
+   Memory that these streams write, or still read, is *foreign* to the compute stream until it
+   has waited for them. dvt_cuda_order.c records such memory. A kernel or a new owner that uses
+   it first makes the compute stream wait. */
 #ifndef DVTI_CUDA_DEVICE_H
 #define DVTI_CUDA_DEVICE_H
 #include "3_cuda/dvt_cuda.h"
@@ -22,76 +25,78 @@ typedef struct dvti_cuda_block {
     char *at;
     int64_t size; /* of the block, a multiple of 512 */
     bool busy, small;
-    int64_t released;                           /* compute work queued when it was last released */
-    struct dvti_cuda_block *previous, *next;    /* neighbours in its segment */
+    int64_t released; /* position of the compute stream at its last release */
+    struct dvti_cuda_block *previous, *next;    /* adjacent in its segment */
     struct dvti_cuda_block *chain, *chain_back; /* busy: of its hash bucket; free: of its bin */
 } dvti_cuda_block;
 
 typedef struct dvti_cuda_memory {
-    dvti_cuda_block *bin
-        [2]
-        [DVTI_CUDA_BINS]; /* free blocks by the logarithm of their size: of large and of small segments */
+    dvti_cuda_block *
+        bin[2]
+           [DVTI_CUDA_BINS]; /* free blocks by log2 of their size: of large and of small segments */
     dvti_cuda_block **bucket; /* busy blocks by address */
     size_t n_buckets, n_busy;
     int64_t reserved, reserved_peak; /* bytes of segments */
     int64_t segments, reused,
-        fresh; /* blocks that came from the cache, and segments that came from the driver, so far */
+        fresh; /* counts: requests served from the cache; segments from the driver */
 } dvti_cuda_memory;
 
-/* NULL: the driver has no more memory (*result says what it gave), or main memory is exhausted (*result is 0). */
+/* Returns a busy block. NULL: the driver is out of memory (*result is its error), or main memory is
+   exhausted (*result is 0). */
 DVTI_FN dvti_cuda_block *dvti_cuda_take(dvti_cuda_memory *memory, int64_t bytes,
                                         dvti_cu_result *result);
-/* The busy block that begins at `at`; NULL when there is none. */
+/* Returns the busy block that begins at `at`, or NULL. */
 DVTI_FN dvti_cuda_block *dvti_cuda_block_at(const dvti_cuda_memory *memory, const void *at);
 DVTI_FN void dvti_cuda_give(dvti_cuda_memory *memory, dvti_cuda_block *block, int64_t position);
-/* Gives whole free segments back to the driver. Nothing that uses them may be queued any more. Returns their bytes. */
+/* Returns entirely free segments to the driver; returns their bytes. No queued work may use
+   them. */
 DVTI_FN int64_t dvti_cuda_trim(dvti_cuda_memory *memory);
-/* The largest request that would succeed without asking the driver. */
+/* Returns the largest request that would succeed without the driver. */
 DVTI_FN int64_t dvti_cuda_largest_free(const dvti_cuda_memory *memory);
-/* Forgets everything without calling the driver: for memory that is gone. */
+/* Drops all records without calling the driver, for memory that no longer exists. */
 DVTI_FN void dvti_cuda_forget(dvti_cuda_memory *memory);
 
 /* ---- the order between streams (dvt_cuda_order.c) ---- */
-/* A point in the compute stream: the work up to `position` is done when the event is. */
+/* A point in the compute stream: when the event completes, the work up to `position` is done. */
 typedef struct dvti_cuda_mark {
     int64_t position;
     dvti_cu_event event;
 } dvti_cuda_mark;
 
-/* Memory that another stream writes (written) or reads until the event; owns the event. */
+/* Memory that another stream writes (`written`) or reads until the event. Owns the event. */
 typedef struct dvti_cuda_place {
     const char *begin, *end;
     bool written;
-    const dvti_cuda_card *card; /* whose context the event belongs to */
+    const dvti_cuda_card *card; /* whose context owns the event */
     dvti_cu_event event;
 } dvti_cuda_place;
 
-/* A block that nothing has used since it was handed out. */
+/* A block that nothing has used since it was allocated. */
 typedef struct dvti_cuda_fresh {
     const char *begin, *end;
     int64_t released;
 } dvti_cuda_fresh;
 
-/* ---- staging (dvt_cuda_staging.c): page-locked memory, through which everything passes ---- */
+/* ---- staging buffers of pinned memory (dvt_cuda_staging.c), used by all transfers ---- */
 typedef struct dvti_cuda_chunk {
-    char *at; /* NULL: not there */
+    char *at; /* NULL: not allocated */
     dvti_cu_event event;
-    bool taken;  /* by a caller that fills or reads it */
-    bool queued; /* the card uses it until the event */
+    bool taken;  /* a caller fills or reads it */
+    bool queued; /* the GPU uses it until the event */
 } dvti_cuda_chunk;
 
 #define DVTI_CUDA_SMALL_BYTES                                                                      \
-    ((int64_t)1 << 16) /* copies up to here go through the compute stream */
+    ((int64_t)1 << 16) /* copies up to this size go through the compute stream */
 #define DVTI_CUDA_CHUNK_BYTES ((int64_t)4 << 20)
-#define DVTI_CUDA_CHUNKS 4 /* large ones: two for each direction keep the card busy */
+#define DVTI_CUDA_CHUNKS 4 /* large ones: two per direction keep the GPU busy */
 #define DVTI_CUDA_SMALL_CHUNKS 16
 
-/* ---- what was launched, for the message when it fails ---- */
+/* ---- recent launches, for messages about failures ---- */
 #define DVTI_CUDA_RECENT 64
 
 typedef struct dvti_cuda_recent {
     const char *name;
-    const char *file; /* NULL until it is known */
+    const char *file; /* NULL while unknown */
     int line;
     const void *thread;
 } dvti_cuda_recent;
@@ -103,10 +108,10 @@ struct dvti_cuda_gpu {
     dvti_device *device;
     int64_t process;
     dvti_cu_stream compute, upload, download, copy;
-    dvti_cu_stream own_compute; /* `compute`, unless the caller has given another one */
-    bool shared;                /* other code may put work into the compute stream at any time */
-    int64_t position;           /* compute work queued so far */
-    int64_t verified;           /* compute work known to be done without an error */
+    dvti_cu_stream own_compute; /* `compute`, unless the caller has set another one */
+    bool shared;                /* other code may queue work in the compute stream at any time */
+    int64_t position;           /* number of items queued in the compute stream */
+    int64_t verified;           /* items known to be done without an error */
     dvti_cuda_memory memory;
     dvti_cuda_mark mark[8]; /* the latest at next_mark - 1 */
     int next_mark;
@@ -117,61 +122,65 @@ struct dvti_cuda_gpu {
     dvti_cu_event spare[32];
     int n_spare;
     dvti_cuda_chunk small[DVTI_CUDA_SMALL_CHUNKS], large[DVTI_CUDA_CHUNKS];
-    dvti_cuda_recent recent[DVTI_CUDA_RECENT]; /* work number p at p % DVTI_CUDA_RECENT */
+    dvti_cuda_recent recent[DVTI_CUDA_RECENT]; /* item number p at p % DVTI_CUDA_RECENT */
 };
 
-/* An event for marks and places; NULL with *result set. Events come back with dvti_cuda_event_done once what waits for them is
-   queued. */
+/* Returns an event for marks and places; NULL with *result set. Return it with dvti_cuda_event_done
+   once all waits for it are queued. */
 DVTI_FN dvti_cu_event dvti_cuda_event(dvti_cuda_gpu *gpu, dvti_cu_result *result);
 DVTI_FN void dvti_cuda_event_done(dvti_cuda_gpu *gpu, dvti_cu_event event);
-/* `stream` waits for all compute work queued so far. */
+/* Makes `stream` wait for all compute work queued so far. */
 DVTI_FN dvti_cu_result dvti_cuda_after_compute(dvti_cuda_gpu *gpu, dvti_cu_stream stream);
-/* `stream` waits for what may still use the memory, which it is about to write. */
+/* Makes `stream`, which is about to write the memory, wait for all work that may still use it. */
 DVTI_FN dvti_cu_result dvti_cuda_before_write(dvti_cuda_gpu *gpu, const void *at, int64_t bytes,
                                               dvti_cu_stream stream);
-/* The compute stream is about to read (or write) the memory: it waits for the others that do. */
+/* Makes the compute stream, which is about to read (or write) the memory, wait for other streams
+   that use it. */
 DVTI_FN dvti_cu_result dvti_cuda_touch(dvti_cuda_gpu *gpu, const void *at, int64_t bytes,
                                        bool writes);
 DVTI_FN dvti_cu_result dvti_cuda_touch_launch(dvti_cuda_gpu *gpu, const dvti_launch *launch);
-/* From now on the memory is foreign: used by what is queued in `stream`. */
+/* Records that work queued in `stream` uses the memory, which is now foreign. */
 DVTI_FN dvti_cu_result dvti_cuda_foreign(dvti_cuda_gpu *gpu, const void *at, int64_t bytes,
                                          bool written, dvti_cuda_gpu *owner, dvti_cu_stream stream);
 DVTI_FN void dvti_cuda_note_fresh(dvti_cuda_gpu *gpu, const dvti_cuda_block *block);
 DVTI_FN void dvti_cuda_order_close(dvti_cuda_gpu *gpu);
 
-/* A chunk of at least that many bytes, at most DVTI_CUDA_CHUNK_BYTES, taken for the caller; waits for one when all are in use. NULL: no
-   page-locked memory can be had. */
+/* Returns a buffer of at least `bytes` bytes, at most DVTI_CUDA_CHUNK_BYTES, owned by the caller.
+   Waits when all are in use. NULL: no pinned memory is available. */
 DVTI_FN dvti_cuda_chunk *dvti_cuda_chunk_take(dvti_cuda_gpu *gpu, int64_t bytes);
-/* The card uses the chunk until what is queued in `stream` is done. */
+/* Records that the GPU uses the buffer until the work queued in `stream` is done. */
 DVTI_FN dvti_cu_result dvti_cuda_chunk_queue(dvti_cuda_chunk *chunk, dvti_cu_stream stream);
 DVTI_FN void dvti_cuda_chunk_give(dvti_cuda_chunk *chunk);
 DVTI_FN void dvti_cuda_staging_close(dvti_cuda_gpu *gpu);
 
 /* ---- failures (dvt_cuda_error.c) ---- */
-/* Locks the gpu and makes its context current, unless it is lost or belongs to the parent of this process: then false, with the
-   error set. */
+/* Locks the gpu and makes its context current. Returns false with the error set if the gpu is lost,
+   or was opened by the parent of a forked process. */
 DVTI_FN bool dvti_cuda_begin(dvti_cuda_gpu *gpu, const char *function, bool *pushed);
 DVTI_FN void dvti_cuda_end(dvti_cuda_gpu *gpu, bool pushed);
-/* A result other than OK as a status, with the error set. An error that ends the card is kept with the operations that may have caused it. */
+/* Converts a result to a status; sets the error unless it is OK. An error that ends the context is
+   kept, with the operations that may have caused it. */
 DVTI_FN dvt_status dvti_cuda_failed(dvti_cuda_gpu *gpu, const char *function, const char *call,
                                     dvti_cu_result result);
-/* The same for work of several gpus, all locked: the one whose card has ended is the one that failed. */
+/* The same for work of several locked gpus. Reports the gpu whose context has ended. */
 DVTI_FN dvt_status dvti_cuda_failed_among(dvti_cuda_gpu *const *gpu, int n, const char *function,
                                           const char *call, dvti_cu_result result);
-/* The same where nobody can be told: the next call says it. */
+/* The same where no caller can receive the error: the next call reports it. */
 DVTI_FN void dvti_cuda_failed_quietly(dvti_cuda_gpu *gpu, const char *call, dvti_cu_result result);
-/* After a failure: waits for what stands in the stream already, which uses memory that the caller is about to give up. */
+/* Waits for the queued work of the stream after a failure, because the caller is about to free
+   memory that this work uses. */
 DVTI_FN void dvti_cuda_settle(dvti_cuda_gpu *gpu, dvti_cu_stream stream);
-/* Something has been put into the compute stream: marks set before do not cover it. _remember: an operation of that name, which is
-   named when it fails. */
+/* Counts an item queued in the compute stream; earlier marks do not cover it. _remember also
+   records the operation's name for messages. */
 DVTI_FN void dvti_cuda_advance(dvti_cuda_gpu *gpu);
 DVTI_FN void dvti_cuda_remember(dvti_cuda_gpu *gpu, const char *name);
 DVTI_FN void dvti_cuda_note(dvti_device *device, const char *file, int line);
 
-/* ---- the gpu as a whole (dvt_cuda_device.c) ---- */
+/* ---- the whole gpu (dvt_cuda_device.c) ---- */
 /* Waits until all its streams are empty. */
 DVTI_FN dvti_cu_result dvti_cuda_drain(dvti_cuda_gpu *gpu);
-/* Gives back what the other gpus on the same card keep for later. No lock may be held. */
+/* Frees the cached memory of the other gpus on the same physical GPU; returns its bytes. The caller
+   must not hold any lock. */
 DVTI_FN int64_t dvti_cuda_trim_others(const dvti_cuda_gpu *except);
 
 /* ---- copies (dvt_cuda_copy.c, dvt_cuda_peer.c) ---- */
@@ -181,7 +190,7 @@ DVTI_FN dvt_status dvti_cuda_download(dvti_device *device, void *dst, const void
 DVTI_FN dvt_status dvti_cuda_copy_from(dvti_device *device, void *dst, dvti_device *from,
                                        const void *src, int64_t bytes);
 
-/* Whether kernels on one of the two reach the other's memory. Both locked. */
+/* Returns whether kernels on each of the two can access the other's memory. Both must be locked. */
 DVTI_FN bool dvti_cuda_reaches(dvti_cuda_gpu *a, dvti_cuda_gpu *b);
 DVTI_FN bool dvti_cuda_can_all_reduce(dvti_device *const *device, int n);
 DVTI_FN dvt_status dvti_cuda_all_reduce(const char *name, dvti_device *const *device, int n,

@@ -1,4 +1,5 @@
-/* A gpu(i) and its card, and making the card's context current: what every other file here begins with. */
+/* A gpu(i), its physical GPU, and the current context. All other files of this directory use these
+   functions. */
 #include "3_cuda/device/dvt_cuda_device.h"
 
 DVTI_FN dvti_cuda_gpu *dvti_cuda_gpu_of(const dvti_device *device) {
@@ -9,14 +10,14 @@ DVTI_FN const dvti_cuda_card *dvti_cuda_card_of(const dvti_cuda_gpu *gpu) {
     return gpu->card;
 }
 
-DVTI_FN dvti_cu_result dvti_cuda_enter(dvti_cuda_card *card, bool *pushed) {
+DVTI_FN dvti_cu_result dvti_cuda_enter(dvti_cuda_card *physical, bool *pushed) {
     const dvti_cuda_driver *cu = dvti_cuda();
     dvti_cu_context current = NULL;
     dvti_cu_result result;
     *pushed = false;
-    if (cu->cuCtxGetCurrent(&current) == DVTI_CU_OK && current == card->context)
+    if (cu->cuCtxGetCurrent(&current) == DVTI_CU_OK && current == physical->context)
         return DVTI_CU_OK;
-    result = cu->cuCtxPushCurrent_v2(card->context);
+    result = cu->cuCtxPushCurrent_v2(physical->context);
     *pushed = result == DVTI_CU_OK;
     return result;
 }

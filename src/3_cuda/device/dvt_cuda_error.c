@@ -1,9 +1,10 @@
-/* What goes wrong on a card. Most errors belong to the call that got them. Some end the card's context: a kernel that reads where it
-   must not, a card that falls off the bus. Those show up late, at whatever call comes next, and every call after it fails too. So
-   the first one is kept with the operations that were under way, told once, and after it the card is only "lost". */
+/* Errors of a GPU. Most errors belong to the call that returned them. Some end the context, such as
+   an illegal access by a kernel, or a GPU that drops off the bus. These appear late, at any later
+   call, and all calls after it fail too. So the first such error is kept with the operations in
+   progress, and reported once. Later calls only report that the GPU is lost. */
 #include "3_cuda/device/dvt_cuda_device.h"
 
-/* Results after which no call on the context succeeds any more (cuda.h says so of each). */
+/* Results after which all calls on the context fail, as documented in cuda.h. */
 static bool dvti_cuda_ends_context(dvti_cu_result result) {
     static const int fatal[] = {4,   46,  214, 220, 226, 700, 702, 709,
                                 710, 714, 715, 716, 717, 718, 719, 999};
@@ -26,7 +27,7 @@ static const char *dvti_cuda_result_text(dvti_cu_result result) {
     return buffer;
 }
 
-/* ---- what was under way ---- */
+/* ---- operations in progress ---- */
 static const char *dvti_cuda_recent_text(const dvti_cuda_recent *one) {
     char *buffer = dvti_name_buffer();
     if (one->file)
@@ -52,7 +53,7 @@ DVTI_FN void dvti_cuda_remember(dvti_cuda_gpu *gpu, const char *name) {
     one->thread = dvti_cuda_this_thread();
 }
 
-/* The operations of this thread that are not placed yet were launched by the call that stands there. */
+/* Attributes this thread's operations without a source position to the call at file:line. */
 DVTI_FN void dvti_cuda_note(dvti_device *device, const char *file, int line) {
     dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
     const void *thread = dvti_cuda_this_thread();
@@ -98,29 +99,29 @@ static void dvti_cuda_suspects(dvti_cuda_gpu *gpu, dvti_text *text) {
 }
 
 static void dvti_cuda_lose(dvti_cuda_gpu *gpu, const char *call, dvti_cu_result result) {
-    dvti_cuda_card *card = gpu->card;
+    dvti_cuda_card *physical = gpu->card;
     dvti_text text;
-    if (card->lost)
+    if (physical->lost)
         return;
-    text = dvti_text_begin(card->reason, sizeof card->reason);
+    text = dvti_text_begin(physical->reason, sizeof physical->reason);
     dvti_cuda_suspects(gpu, &text);
     dvti_text_add(&text, " failed: %s gave %s", call, dvti_cuda_result_text(result));
-    card->told = false;
-    card->lost = true;
+    physical->told = false;
+    physical->lost = true;
 }
 
-static dvt_status dvti_cuda_tell(dvti_cuda_gpu *gpu, const char *function) {
-    dvti_cuda_card *card = gpu->card;
-    if (!card->told) {
-        card->told = true;
+static dvt_status dvti_cuda_report_lost(dvti_cuda_gpu *gpu, const char *function) {
+    dvti_cuda_card *physical = gpu->card;
+    if (!physical->told) {
+        physical->told = true;
         return dvti_fail(DVT_ERR_INTERNAL,
                          "%.440s; %s is lost for this process: release the arrays on it, and use "
-                         "another context or start again",
-                         card->reason, dvt_ctx_name(gpu->ctx));
+                         "another context or restart the program",
+                         physical->reason, dvt_ctx_name(gpu->ctx));
     }
     return dvti_fail(DVT_ERR_DEVICE_LOST,
-                     "%s: %s is lost, since %.400s; use another context or start again", function,
-                     dvt_ctx_name(gpu->ctx), card->reason);
+                     "%s: %s is lost, since %.400s; use another context or restart the program",
+                     function, dvt_ctx_name(gpu->ctx), physical->reason);
 }
 
 DVTI_FN dvt_status dvti_cuda_failed(dvti_cuda_gpu *gpu, const char *function, const char *call,
@@ -129,12 +130,12 @@ DVTI_FN dvt_status dvti_cuda_failed(dvti_cuda_gpu *gpu, const char *function, co
         return DVT_OK;
     if (gpu->card->lost || dvti_cuda_ends_context(result)) {
         dvti_cuda_lose(gpu, call, result);
-        return dvti_cuda_tell(gpu, function);
+        return dvti_cuda_report_lost(gpu, function);
     }
     return dvti_cuda_fail(function, call, result);
 }
 
-/* A card whose context has ended refuses to record an event. */
+/* Recording an event fails on a context that has ended. */
 static bool dvti_cuda_has_ended(dvti_cuda_gpu *gpu) {
     dvti_cu_event event;
     dvti_cu_result result;
@@ -173,11 +174,11 @@ DVTI_FN void dvti_cuda_settle(dvti_cuda_gpu *gpu, dvti_cu_stream stream) {
     dvti_cuda_leave(pushed);
 }
 
-/* ---- the way in and out ---- */
+/* ---- entry and exit ---- */
 DVTI_FN bool dvti_cuda_begin(dvti_cuda_gpu *gpu, const char *function, bool *pushed) {
     dvti_cu_result result;
     *pushed = false;
-    if (gpu->process != dvti_process_id()) { /* the lock may have been held in the parent */
+    if (gpu->process != dvti_process_id()) { /* the parent may have held the lock */
         dvti_fail(DVT_ERR_FORKED,
                   "%s: %s was opened before this process was forked, and CUDA cannot be used in a "
                   "forked child; use GPUs only in the parent, or only after the fork",
@@ -186,7 +187,7 @@ DVTI_FN bool dvti_cuda_begin(dvti_cuda_gpu *gpu, const char *function, bool *pus
     }
     dvti_mutex_lock(&gpu->lock);
     if (gpu->card->lost) {
-        dvti_cuda_tell(gpu, function);
+        dvti_cuda_report_lost(gpu, function);
         dvti_mutex_unlock(&gpu->lock);
         return false;
     }

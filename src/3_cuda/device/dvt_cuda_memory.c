@@ -1,10 +1,11 @@
-/* The caching allocator of one gpu(i): segments from the driver are cut into blocks, and blocks that are released are handed out again
-   without a call to the driver, which would wait for the card.
+/* The caching allocator of one gpu(i). It splits segments from the driver into blocks and reuses
+   released blocks without calling the driver, which would synchronize with the GPU.
 
-   Requests up to 1 MiB share segments of 2 MiB, so that long-lived crumbs do not pin large memory. Larger ones come from
-   segments of 20 MiB, or of their own size when that is more than half of it. Best fit; a block is cut when what remains is of use (512 bytes in
-   small segments, 1 MiB in large ones), and joined with its free neighbours when it returns. Sizes as in PyTorch's
-   c10/cuda/CUDACachingAllocator, which many have tuned; the structure is ours. */
+   Requests up to 1 MiB share segments of 2 MiB, so that small long-lived blocks do not pin large
+   segments. Larger requests use segments of 20 MiB; requests above 10 MiB get a segment of their
+   own size. Best fit. A block is split if the rest is useful: 512 bytes in small segments, 1 MiB
+   in large ones. A released block is merged with its free neighbors. The sizes are those of
+   PyTorch's c10/cuda/CUDACachingAllocator, which are well tuned; the structure is ours. */
 #include "3_cuda/device/dvt_cuda_device.h"
 
 #define DVTI_CUDA_UNIT 512
@@ -39,7 +40,8 @@ static void dvti_cuda_bin_remove(dvti_cuda_memory *memory, dvti_cuda_block *bloc
         memory->bin[block->small][dvti_cuda_bin_of(block->size)] = block->chain;
 }
 
-/* The smallest free block of at least that size. In the first bin some are too small; in later ones none is. */
+/* Returns the smallest free block of at least `size`. Only blocks of the first bin can be too
+   small. */
 static dvti_cuda_block *dvti_cuda_best(const dvti_cuda_memory *memory, bool small, int64_t size) {
     dvti_cuda_block *best = NULL, *block;
     int bin;
@@ -78,7 +80,8 @@ static void dvti_cuda_bucket_add(dvti_cuda_memory *memory, dvti_cuda_block *bloc
     memory->n_busy++;
 }
 
-/* Without memory for a longer table the chains get longer, which is only slower; the first table must exist. */
+/* If a larger table cannot be allocated, chains get longer and slower. Only the first table must
+   exist. */
 static bool dvti_cuda_buckets_ready(dvti_cuda_memory *memory) {
     dvti_cuda_block **old = memory->bucket, **fresh, *block, *next;
     size_t n = memory->n_buckets, i;
@@ -106,7 +109,7 @@ DVTI_FN dvti_cuda_block *dvti_cuda_block_at(const dvti_cuda_memory *memory, cons
     return block;
 }
 
-/* ---- handing out ---- */
+/* ---- allocating ---- */
 static int64_t dvti_cuda_segment_size(int64_t size) {
     if (size <= DVTI_CUDA_SMALL)
         return DVTI_CUDA_SMALL_SEGMENT;
@@ -124,7 +127,7 @@ static dvti_cuda_block *dvti_cuda_segment(dvti_cuda_memory *memory, int64_t size
     if (!block)
         return NULL;
     *result = dvti_cuda()->cuMemAlloc_v2(&address, (size_t)whole);
-    /* A card that is nearly full may still have the block itself. */
+    /* Asks for the block alone: a GPU that is nearly full may have that much. */
     if (*result == DVTI_CU_OUT_OF_MEMORY && size > DVTI_CUDA_SMALL && whole > size) {
         whole = size;
         *result = dvti_cuda()->cuMemAlloc_v2(&address, (size_t)whole);
@@ -143,8 +146,8 @@ static dvti_cuda_block *dvti_cuda_segment(dvti_cuda_memory *memory, int64_t size
     return block;
 }
 
-/* Without memory for the second half's entry the block stays whole. */
-static void dvti_cuda_cut(dvti_cuda_memory *memory, dvti_cuda_block *block, int64_t size) {
+/* Splits the block. It stays whole if the record of the second part cannot be allocated. */
+static void dvti_cuda_split(dvti_cuda_memory *memory, dvti_cuda_block *block, int64_t size) {
     int64_t rest = block->size - size;
     dvti_cuda_block *tail;
     if (rest < (block->small ? DVTI_CUDA_UNIT : DVTI_CUDA_SMALL))
@@ -182,15 +185,15 @@ DVTI_FN dvti_cuda_block *dvti_cuda_take(dvti_cuda_memory *memory, int64_t bytes,
         block = dvti_cuda_segment(memory, size, result);
     if (!block)
         return NULL;
-    dvti_cuda_cut(memory, block, size);
+    dvti_cuda_split(memory, block, size);
     block->busy = true;
     dvti_cuda_bucket_add(memory, block);
     return block;
 }
 
-/* ---- taking back ---- */
-/* `next` becomes part of `block`; neither is in a bin. */
-static void dvti_cuda_join(dvti_cuda_block *block, dvti_cuda_block *next) {
+/* ---- releasing ---- */
+/* Merges `next` into `block`; neither is in a bin. */
+static void dvti_cuda_merge(dvti_cuda_block *block, dvti_cuda_block *next) {
     block->size += next->size;
     block->released = DVTI_MAX(block->released, next->released);
     block->next = next->next;
@@ -200,7 +203,7 @@ static void dvti_cuda_join(dvti_cuda_block *block, dvti_cuda_block *next) {
 }
 
 DVTI_FN void dvti_cuda_give(dvti_cuda_memory *memory, dvti_cuda_block *block, int64_t position) {
-    dvti_cuda_block *neighbour;
+    dvti_cuda_block *neighbor;
     if (block->chain)
         block->chain->chain_back = block->chain_back;
     if (block->chain_back)
@@ -210,14 +213,14 @@ DVTI_FN void dvti_cuda_give(dvti_cuda_memory *memory, dvti_cuda_block *block, in
     memory->n_busy--;
     block->busy = false;
     block->released = position;
-    if ((neighbour = block->next) && !neighbour->busy) {
-        dvti_cuda_bin_remove(memory, neighbour);
-        dvti_cuda_join(block, neighbour);
+    if ((neighbor = block->next) && !neighbor->busy) {
+        dvti_cuda_bin_remove(memory, neighbor);
+        dvti_cuda_merge(block, neighbor);
     }
-    if ((neighbour = block->previous) && !neighbour->busy) {
-        dvti_cuda_bin_remove(memory, neighbour);
-        dvti_cuda_join(neighbour, block);
-        block = neighbour;
+    if ((neighbor = block->previous) && !neighbor->busy) {
+        dvti_cuda_bin_remove(memory, neighbor);
+        dvti_cuda_merge(neighbor, block);
+        block = neighbor;
     }
     dvti_cuda_bin_add(memory, block);
 }

@@ -1,4 +1,4 @@
-/* What keeps the streams of a gpu(i) in order; see dvt_cuda_device.h. */
+/* Orders the streams of a gpu(i); see dvt_cuda_device.h. */
 #include "3_cuda/device/dvt_cuda_device.h"
 
 /* ---- events ---- */
@@ -25,7 +25,7 @@ static dvti_cuda_mark *dvti_cuda_latest_mark(dvti_cuda_gpu *gpu) {
     return latest->event ? latest : NULL;
 }
 
-/* The oldest mark behind which all work up to `position` stands; NULL when there is none. */
+/* Returns the oldest mark that covers all work up to `position`, or NULL. */
 static dvti_cuda_mark *dvti_cuda_mark_for(dvti_cuda_gpu *gpu, int64_t position) {
     int n = DVTI_LENGTH(gpu->mark), i;
     for (i = 0; i < n; i++) {
@@ -36,7 +36,7 @@ static dvti_cuda_mark *dvti_cuda_mark_for(dvti_cuda_gpu *gpu, int64_t position) 
     return NULL;
 }
 
-/* A mark behind everything queued so far. */
+/* Returns a mark that covers everything queued so far. */
 static dvti_cu_result dvti_cuda_mark_now(dvti_cuda_gpu *gpu, dvti_cuda_mark **out) {
     dvti_cuda_mark *mark = dvti_cuda_latest_mark(gpu);
     dvti_cu_result result = DVTI_CU_OK;
@@ -78,7 +78,8 @@ DVTI_FN void dvti_cuda_note_fresh(dvti_cuda_gpu *gpu, const dvti_cuda_block *blo
     fresh->released = block->released;
 }
 
-/* Forgets the fresh block around the memory. Returns up to where compute work may still use it. */
+/* Drops the fresh block that contains the memory. Returns the position up to which compute work may
+   still use it. */
 static int64_t dvti_cuda_use_fresh(dvti_cuda_gpu *gpu, const char *begin, const char *end) {
     int i;
     for (i = 0; i < gpu->n_fresh; i++)
@@ -94,7 +95,7 @@ DVTI_FN dvti_cu_result dvti_cuda_before_write(dvti_cuda_gpu *gpu, const void *at
                                               dvti_cu_stream stream) {
     const char *begin = (const char *)at;
     dvti_cuda_mark *mark, *now;
-    /* Foreign work near it becomes part of the compute stream, behind which the new mark stands. */
+    /* Waits for foreign work on the memory join the compute stream, before the new mark. */
     dvti_cu_result result;
     int64_t used;
     int places = gpu->n_places;
@@ -104,14 +105,14 @@ DVTI_FN dvti_cu_result dvti_cuda_before_write(dvti_cuda_gpu *gpu, const void *at
         used = gpu->position;
     mark = dvti_cuda_mark_for(gpu, used);
     if (result ==
-        DVTI_CU_OK) /* also for later uploads, which may then start before what follows now */
+        DVTI_CU_OK) /* also for later uploads, which may then start before the work that follows */
         result = dvti_cuda_mark_now(gpu, &now);
     if (result == DVTI_CU_OK)
         result = dvti_cuda()->cuStreamWaitEvent(stream, (mark ? mark : now)->event, 0);
     return result;
 }
 
-/* ---- foreign places ---- */
+/* ---- foreign memory ---- */
 static dvti_cu_result dvti_cuda_join_place(dvti_cuda_gpu *gpu, int i) {
     dvti_cu_result result = dvti_cuda()->cuStreamWaitEvent(gpu->compute, gpu->place[i].event, 0);
     if (result != DVTI_CU_OK)
@@ -182,7 +183,7 @@ DVTI_FN dvti_cu_result dvti_cuda_foreign(dvti_cuda_gpu *gpu, const void *at, int
         result = dvti_cuda_join_place(gpu, 0);
     if (result != DVTI_CU_OK)
         return result;
-    /* An event belongs to the context of the stream in which it is recorded, so it is taken from that gpu. */
+    /* An event belongs to the context of the stream that records it, so it comes from that gpu. */
     event = dvti_cuda_event(owner, &result);
     if (event)
         result = dvti_cuda()->cuEventRecord(event, stream);

@@ -1,60 +1,60 @@
-/* Copies between cards. Whether a card can reach another one's memory is not believed but tried, once for each pair: there are systems
-   on which every call reports success and the bytes are wrong (NVIDIA/open-gpu-kernel-modules issue 1257). Where it fails, copies
-   go through main memory. */
+/* Copies between GPUs. Peer access is tested, once for each pair, before it is used. On some
+   systems every call reports success and the bytes are wrong (NVIDIA/open-gpu-kernel-modules issue
+   1257). If the test fails, copies go through main memory. */
 #include "3_cuda/device/dvt_cuda_device.h"
 
-typedef enum dvti_cuda_way {
-    DVTI_WAY_UNKNOWN,
-    DVTI_WAY_PEER,
-    DVTI_WAY_DRIVER,
-    DVTI_WAY_HOST
-} dvti_cuda_way;
+typedef enum dvti_cuda_route {
+    DVTI_ROUTE_UNKNOWN,
+    DVTI_ROUTE_PEER,
+    DVTI_ROUTE_DRIVER,
+    DVTI_ROUTE_HOST
+} dvti_cuda_route;
 
-/* The way from a card (first index) to another. */
-static dvti_cuda_way dvti_cuda_ways[DVT_MAX_GPUS][DVT_MAX_GPUS];
-static dvti_mutex dvti_cuda_ways_lock = DVTI_MUTEX_INIT;
+/* Indexed by the source GPU, then the target GPU. */
+static dvti_cuda_route dvti_cuda_routes[DVT_MAX_GPUS][DVT_MAX_GPUS];
+static dvti_mutex dvti_cuda_routes_lock = DVTI_MUTEX_INIT;
 
-/* ---- the trial ---- */
-#define DVTI_TRIAL_WORDS 16384
+/* ---- the test ---- */
+#define DVTI_PEER_TEST_WORDS 16384
 
-static bool dvti_cuda_enable_peer(dvti_cuda_card *card, dvti_cuda_card *peer) {
+static bool dvti_cuda_enable_peer(dvti_cuda_card *physical, dvti_cuda_card *peer) {
     const dvti_cuda_driver *cu = dvti_cuda();
     dvti_cu_result result;
     bool pushed;
     int can = 0;
-    if (cu->cuDeviceCanAccessPeer(&can, card->device, peer->device) != DVTI_CU_OK || !can ||
-        dvti_cuda_enter(card, &pushed) != DVTI_CU_OK)
+    if (cu->cuDeviceCanAccessPeer(&can, physical->device, peer->device) != DVTI_CU_OK || !can ||
+        dvti_cuda_enter(physical, &pushed) != DVTI_CU_OK)
         return false;
     result = cu->cuCtxEnablePeerAccess(peer->context, 0);
     dvti_cuda_leave(pushed);
     return result == DVTI_CU_OK || result == DVTI_CU_PEER_ALREADY;
 }
 
-static bool dvti_cuda_alloc_on(dvti_cuda_card *card, dvti_cu_address *at, size_t bytes) {
+static bool dvti_cuda_alloc_on(dvti_cuda_card *physical, dvti_cu_address *at, size_t bytes) {
     bool pushed, done;
     *at = 0;
-    if (dvti_cuda_enter(card, &pushed) != DVTI_CU_OK)
+    if (dvti_cuda_enter(physical, &pushed) != DVTI_CU_OK)
         return false;
     done = dvti_cuda()->cuMemAlloc_v2(at, bytes) == DVTI_CU_OK;
     dvti_cuda_leave(pushed);
     return done;
 }
 
-static void dvti_cuda_free_on(dvti_cuda_card *card, dvti_cu_address at) {
+static void dvti_cuda_free_on(dvti_cuda_card *physical, dvti_cu_address at) {
     bool pushed;
-    if (!at || dvti_cuda_enter(card, &pushed) != DVTI_CU_OK)
+    if (!at || dvti_cuda_enter(physical, &pushed) != DVTI_CU_OK)
         return;
     dvti_cuda()->cuMemFree_v2(at);
     dvti_cuda_leave(pushed);
 }
 
-/* Writes numbers on one card, copies them to the other, reads them there. */
-static bool dvti_cuda_copy_arrives(dvti_cuda_gpu *to, dvti_cuda_gpu *from, dvti_cu_address there,
-                                   dvti_cu_address here, uint32_t *words) {
+/* Writes a pattern on one GPU, copies it to the other and compares it there. */
+static bool dvti_cuda_copy_is_exact(dvti_cuda_gpu *to, dvti_cuda_gpu *from, dvti_cu_address there,
+                                    dvti_cu_address here, uint32_t *words) {
     const dvti_cuda_driver *cu = dvti_cuda();
-    size_t bytes = DVTI_TRIAL_WORDS * sizeof *words, i;
+    size_t bytes = DVTI_PEER_TEST_WORDS * sizeof *words, i;
     bool pushed, done;
-    for (i = 0; i < DVTI_TRIAL_WORDS; i++)
+    for (i = 0; i < DVTI_PEER_TEST_WORDS; i++)
         words[i] = (uint32_t)i * 2654435761u + 1;
     if (dvti_cuda_enter(from->card, &pushed) != DVTI_CU_OK)
         return false;
@@ -69,55 +69,54 @@ static bool dvti_cuda_copy_arrives(dvti_cuda_gpu *to, dvti_cuda_gpu *from, dvti_
            cu->cuMemcpyDtoHAsync_v2(words, there, bytes, to->copy) == DVTI_CU_OK &&
            cu->cuStreamSynchronize(to->copy) == DVTI_CU_OK;
     dvti_cuda_leave(pushed);
-    for (i = 0; done && i < DVTI_TRIAL_WORDS; i++)
+    for (i = 0; done && i < DVTI_PEER_TEST_WORDS; i++)
         done = words[i] == (uint32_t)i * 2654435761u + 1;
     return done;
 }
 
-/* With both gpus locked. Without memory for a trial nothing is known. */
-static dvti_cuda_way dvti_cuda_try_way(dvti_cuda_gpu *to, dvti_cuda_gpu *from) {
-    size_t bytes = DVTI_TRIAL_WORDS * sizeof(uint32_t);
+/* Requires both gpus locked. Without memory for the test the result is unknown. */
+static dvti_cuda_route dvti_cuda_test_route(dvti_cuda_gpu *to, dvti_cuda_gpu *from) {
+    size_t bytes = DVTI_PEER_TEST_WORDS * sizeof(uint32_t);
     uint32_t *words = (uint32_t *)dvti_alloc(bytes);
     dvti_cu_address here = 0, there = 0;
-    dvti_cuda_way way = DVTI_WAY_UNKNOWN;
+    dvti_cuda_route route = DVTI_ROUTE_UNKNOWN;
     bool peer = dvti_env_int("DEVTENSOR_P2P", 0, 1, 1) != 0 &&
                 dvti_cuda_enable_peer(to->card, from->card) &&
                 dvti_cuda_enable_peer(from->card, to->card);
     if (words && dvti_cuda_alloc_on(from->card, &here, bytes) &&
         dvti_cuda_alloc_on(to->card, &there, bytes))
-        way = !dvti_cuda_copy_arrives(to, from, there, here, words) ? DVTI_WAY_HOST
-              : peer                                                ? DVTI_WAY_PEER
-                                                                    : DVTI_WAY_DRIVER;
-    if (way == DVTI_WAY_HOST) {
-        dvti_log(
-            DVT_LOG_WARNING,
-            "copies from %s to %s do not arrive as they were sent; they go through main memory",
-            dvt_ctx_name(from->ctx), dvt_ctx_name(to->ctx));
-        /* A part of the trial may be queued still, and would use what is freed now. */
+        route = !dvti_cuda_copy_is_exact(to, from, there, here, words) ? DVTI_ROUTE_HOST
+                : peer                                                 ? DVTI_ROUTE_PEER
+                                                                       : DVTI_ROUTE_DRIVER;
+    if (route == DVTI_ROUTE_HOST) {
+        dvti_log(DVT_LOG_WARNING,
+                 "copies from %s to %s arrive with wrong bytes; they go through main memory",
+                 dvt_ctx_name(from->ctx), dvt_ctx_name(to->ctx));
+        /* Work of the test may still be queued, and would use the memory freed below. */
         dvti_cuda_settle(from, from->copy);
         dvti_cuda_settle(to, to->copy);
     }
     dvti_cuda_free_on(from->card, here);
     dvti_cuda_free_on(to->card, there);
     dvti_free(words);
-    return way;
+    return route;
 }
 
-static dvti_cuda_way dvti_cuda_way_between(dvti_cuda_gpu *to, dvti_cuda_gpu *from) {
-    dvti_cuda_way *way = &dvti_cuda_ways[from->card->index][to->card->index], found;
+static dvti_cuda_route dvti_cuda_route_between(dvti_cuda_gpu *to, dvti_cuda_gpu *from) {
+    dvti_cuda_route *route = &dvti_cuda_routes[from->card->index][to->card->index], found;
     if (to->card == from->card)
-        return DVTI_WAY_PEER;
-    dvti_mutex_lock(&dvti_cuda_ways_lock);
-    if (*way == DVTI_WAY_UNKNOWN)
-        *way = dvti_cuda_try_way(to, from);
-    found = *way;
-    dvti_mutex_unlock(&dvti_cuda_ways_lock);
-    return found == DVTI_WAY_UNKNOWN ? DVTI_WAY_HOST : found;
+        return DVTI_ROUTE_PEER;
+    dvti_mutex_lock(&dvti_cuda_routes_lock);
+    if (*route == DVTI_ROUTE_UNKNOWN)
+        *route = dvti_cuda_test_route(to, from);
+    found = *route;
+    dvti_mutex_unlock(&dvti_cuda_routes_lock);
+    return found == DVTI_ROUTE_UNKNOWN ? DVTI_ROUTE_HOST : found;
 }
 
 DVTI_FN bool dvti_cuda_reaches(dvti_cuda_gpu *a, dvti_cuda_gpu *b) {
-    return dvti_cuda_way_between(a, b) == DVTI_WAY_PEER &&
-           dvti_cuda_way_between(b, a) == DVTI_WAY_PEER;
+    return dvti_cuda_route_between(a, b) == DVTI_ROUTE_PEER &&
+           dvti_cuda_route_between(b, a) == DVTI_ROUTE_PEER;
 }
 
 /* ---- the copy ---- */
@@ -169,7 +168,8 @@ static dvt_status dvti_cuda_copy_through_host(dvti_device *device, char *dst, dv
     return status;
 }
 
-/* Locks both in the order of their numbers, so that two threads that copy in opposite directions do not wait for each other. */
+/* Locks both in the order of their numbers, so that two threads copying in opposite directions do
+   not deadlock. */
 static bool dvti_cuda_begin_both(dvti_cuda_gpu *a, dvti_cuda_gpu *b) {
     dvti_cuda_gpu *first = a->ctx.id < b->ctx.id ? a : b, *second = first == a ? b : a;
     bool pushed;
@@ -188,7 +188,7 @@ DVTI_FN dvt_status dvti_cuda_copy_from(dvti_device *device, void *dst, dvti_devi
                                        const void *src, int64_t bytes) {
     dvti_cuda_gpu *to = dvti_cuda_gpu_of(device), *source = dvti_cuda_gpu_of(from);
     dvti_cuda_gpu *both[2];
-    dvti_cuda_way way;
+    dvti_cuda_route route;
     dvt_status status = DVT_OK;
     if (bytes == 0)
         return DVT_OK;
@@ -196,17 +196,17 @@ DVTI_FN dvt_status dvti_cuda_copy_from(dvti_device *device, void *dst, dvti_devi
         return dvti_failure();
     both[0] = source;
     both[1] = to;
-    way = dvti_cuda_way_between(to, source);
-    if (way != DVTI_WAY_HOST)
+    route = dvti_cuda_route_between(to, source);
+    if (route != DVTI_ROUTE_HOST)
         status = dvti_cuda_failed_among(both, 2, "copy", "cuMemcpyPeerAsync",
                                         dvti_cuda_queue_copy(to, dst, source, src, bytes));
     if (status != DVT_OK)
         dvti_cuda_settle(to, to->copy);
     dvti_mutex_unlock(&source->lock);
     dvti_mutex_unlock(&to->lock);
-    if (way == DVTI_WAY_HOST)
+    if (route == DVTI_ROUTE_HOST)
         status = dvti_cuda_copy_through_host(device, (char *)dst, from, (const char *)src, bytes);
     return status;
 }
 
-#undef DVTI_TRIAL_WORDS
+#undef DVTI_PEER_TEST_WORDS

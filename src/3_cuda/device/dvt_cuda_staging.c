@@ -1,8 +1,10 @@
-/* Page-locked memory between main memory and a card. The card copies to and from it without the driver's own staging, so a caller's memory
-   is never read after an upload has returned, nor written after a download has. Chunks are made at their first use and kept. */
+/* Staging buffers of pinned memory between main memory and a GPU. The GPU copies without the
+   driver's own staging. So the caller's memory is never read after an upload returns, nor written
+   after a download returns. Buffers are allocated at first use and kept. */
 #include "3_cuda/device/dvt_cuda_device.h"
 
-/* Whether the card has finished with the chunk; errors of the card come out where they are waited for. */
+/* Returns whether the GPU has finished with the buffer. Errors of the GPU are reported by later
+   waits. */
 static bool dvti_cuda_chunk_idle(dvti_cuda_chunk *chunk) {
     if (chunk->queued && dvti_cuda()->cuEventQuery(chunk->event) == DVTI_CU_OK)
         chunk->queued = false;

@@ -1,7 +1,9 @@
-/* CUDA's interfaces as this library needs them, without a header of the toolkit: the names that are asked of the two libraries, once,
-   with their types. tests/cuda proves every line against the real cuda.h, nvrtc.h and the toolkit's stub library.
+/* Declares the parts of CUDA that this library uses, without toolkit headers: each function of the
+   two libraries once, with its types. tests/cuda checks every line against the real cuda.h and
+   nvrtc.h and the toolkit's stub library.
 
-   Names are the exported ones: where there are several generations (_v2 and so on), the plain name is the oldest, with other types. */
+   The names are the exported ones. If a function has several versions (_v2 and so on), the plain
+   name is the oldest one, with other types. */
 #ifndef DVTI_CUDA_API_H
 #define DVTI_CUDA_API_H
 #include "2_core/dvt_core.h"
@@ -21,7 +23,7 @@ typedef void *dvti_cu_stream;
 typedef void *dvti_cu_event;
 typedef unsigned long long dvti_cu_address;
 
-/* The results that are looked for. */
+/* The results that the code checks. */
 enum {
     DVTI_CU_OK = 0,
     DVTI_CU_OUT_OF_MEMORY = 2,
@@ -50,7 +52,7 @@ enum {
 #define DVTI_CU_PARAM_POINTER ((void *)1)
 #define DVTI_CU_PARAM_SIZE ((void *)2)
 
-/* name, arguments. All are in every driver since that of CUDA 11.2; one without them is too old. */
+/* name, arguments. All drivers since CUDA 11.2 have these; a driver without one is too old. */
 #define DVTI_CUDA_DRIVER_TABLE(X)                                                                  \
     X(cuInit, (unsigned flags))                                                                    \
     X(cuDriverGetVersion, (int *version))                                                          \

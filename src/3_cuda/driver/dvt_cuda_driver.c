@@ -1,5 +1,5 @@
-/* Opening the driver: libcuda, its functions, and the reason when it cannot be used. Initialises CUDA, which makes a later
-   fork() unusable for GPUs, but makes no context on any card. */
+/* Opens the driver: libcuda, its functions, and the reason when it is not usable. Initializes CUDA,
+   which makes GPUs unusable after a later fork(). Creates no context. */
 #include "3_cuda/driver/dvt_cuda_driver.h"
 
 typedef struct dvti_cuda_state {
@@ -15,12 +15,12 @@ static dvti_cuda_state dvti_cuda_the_state;
 
 #if defined(_WIN32)
 #define DVTI_CUDA_LIBRARY "nvcuda.dll"
-static const char *const dvti_cuda_places[] = {DVTI_CUDA_LIBRARY};
+static const char *const dvti_cuda_paths[] = {DVTI_CUDA_LIBRARY};
 #else
-/* Never libcuda.so, which is the toolkit's link-time stub on many machines. WSL and NixOS keep the driver where the loader
-   does not look. */
+/* Not libcuda.so: on many machines that is the toolkit's link-time stub. WSL and NixOS install the
+   driver outside the loader's search path. */
 #define DVTI_CUDA_LIBRARY "libcuda.so.1"
-static const char *const dvti_cuda_places[] = {
+static const char *const dvti_cuda_paths[] = {
     DVTI_CUDA_LIBRARY, "/usr/lib/wsl/lib/libcuda.so.1", "/run/opengl-driver/lib/libcuda.so.1",
     "/usr/lib/x86_64-linux-gnu/libcuda.so.1", "/usr/lib/aarch64-linux-gnu/libcuda.so.1"};
 #endif
@@ -29,29 +29,29 @@ static void *dvti_cuda_find_library(dvti_cuda_state *s) {
     const char *own = dvti_env("DEVTENSOR_CUDA_PATH");
     void *library = own ? dvti_library_open(own) : NULL;
     int i;
-    for (i = 0; !own && i < DVTI_LENGTH(dvti_cuda_places) && !library; i++)
-        library = dvti_library_open(dvti_cuda_places[i]);
+    for (i = 0; !own && i < DVTI_LENGTH(dvti_cuda_paths) && !library; i++)
+        library = dvti_library_open(dvti_cuda_paths[i]);
     if (!library && own)
         snprintf(
             s->reason, sizeof s->reason,
             "DEVTENSOR_CUDA_PATH=%.300s cannot be loaded; expected the path of " DVTI_CUDA_LIBRARY,
             own);
     else if (!library)
-        snprintf(
-            s->reason, sizeof s->reason,
-            "no NVIDIA driver was found (" DVTI_CUDA_LIBRARY
-            " is not in the places where libraries are looked for); install the NVIDIA driver");
+        snprintf(s->reason, sizeof s->reason,
+                 "no NVIDIA driver was found (" DVTI_CUDA_LIBRARY
+                 " is not in the search path of libraries); install the NVIDIA driver");
     return library;
 }
 
-/* A library named by hand is the likelier mistake than an old driver. */
-static void dvti_cuda_lacks(dvti_cuda_state *s, const char *symbol) {
+/* A wrong DEVTENSOR_CUDA_PATH is more likely than an old driver. */
+static void dvti_cuda_missing_symbol(dvti_cuda_state *s, const char *symbol) {
     const char *own = dvti_env("DEVTENSOR_CUDA_PATH");
     if (own)
-        snprintf(s->reason, sizeof s->reason,
-                 "DEVTENSOR_CUDA_PATH=%.300s has no %s: it is no NVIDIA driver, or one older than "
-                 "CUDA 11.2; expected the path of " DVTI_CUDA_LIBRARY,
-                 own, symbol);
+        snprintf(
+            s->reason, sizeof s->reason,
+            "DEVTENSOR_CUDA_PATH=%.300s has no %s: it is not an NVIDIA driver, or one older than "
+            "CUDA 11.2; expected the path of " DVTI_CUDA_LIBRARY,
+            own, symbol);
     else
         snprintf(s->reason, sizeof s->reason,
                  "the NVIDIA driver has no %s: it is too old; install one for CUDA 11.2 or newer",
@@ -63,7 +63,7 @@ static bool dvti_cuda_resolve_driver(dvti_cuda_state *s, void *library) {
 #define DVTI_CUDA_RESOLVE(name, arguments)                                                         \
     symbol = dvti_library_symbol(library, #name);                                                  \
     if (!symbol) {                                                                                 \
-        dvti_cuda_lacks(s, #name);                                                                 \
+        dvti_cuda_missing_symbol(s, #name);                                                        \
         return false;                                                                              \
     }                                                                                              \
     memcpy(&s->driver.name, &symbol, sizeof symbol);
@@ -72,28 +72,28 @@ static bool dvti_cuda_resolve_driver(dvti_cuda_state *s, void *library) {
     return true;
 }
 
-/* The usual causes, in words. */
+/* Describes the usual causes. */
 static void dvti_cuda_explain(dvti_cuda_state *s, dvti_cu_result result) {
     const char *name = NULL;
     if (s->driver.cuGetErrorName(result, &name) != DVTI_CU_OK || !name)
         name = "an unknown error";
-    snprintf(
-        s->reason, sizeof s->reason, "the NVIDIA driver does not work: cuInit gave %s (%d): %s",
-        name, result,
-        result == DVTI_CU_STUB_LIBRARY ? "this " DVTI_CUDA_LIBRARY
-                                         " is the toolkit's stub; take the stubs folder out of the "
-                                         "library path, and install the driver"
-        : result == DVTI_CU_NO_DEVICE
-            ? "it sees no card; look at nvidia-smi, at CUDA_VISIBLE_DEVICES, and in a container "
-              "at whether it was started with GPUs"
-        : result == DVTI_CU_MISMATCH
-            ? "its parts have different versions, as after an update; restart the machine"
-        : result == DVTI_CU_NOT_READY_SYSTEM
-            ? "a service that it needs is not running (nvidia-fabricmanager)"
-            : "look at nvidia-smi, or install the driver again");
+    snprintf(s->reason, sizeof s->reason,
+             "the NVIDIA driver does not work: cuInit gave %s (%d): %s", name, result,
+             result == DVTI_CU_STUB_LIBRARY
+                 ? "this " DVTI_CUDA_LIBRARY
+                   " is the toolkit's stub; remove the stubs directory from the "
+                   "library path, and install the driver"
+             : result == DVTI_CU_NO_DEVICE
+                 ? "it sees no GPU; check nvidia-smi, CUDA_VISIBLE_DEVICES, and in a container "
+                   "whether it was started with GPUs"
+             : result == DVTI_CU_MISMATCH
+                 ? "its parts have different versions, as after an update; restart the machine"
+             : result == DVTI_CU_NOT_READY_SYSTEM
+                 ? "a service that it needs is not running (nvidia-fabricmanager)"
+                 : "check nvidia-smi, or install the driver again");
 }
 
-/* With the lock held. */
+/* The caller holds the lock. */
 static void dvti_cuda_try(dvti_cuda_state *s) {
     void *library;
     dvti_cu_result result;
@@ -121,7 +121,7 @@ static void dvti_cuda_try(dvti_cuda_state *s) {
         dvti_cuda_explain(s, result);
         return;
     }
-    /* Programs that fall back to cpu() are served better by hearing it now than at their first operation. */
+    /* Programs that fall back to cpu() should learn this now, not at their first operation. */
     if (!dvti_cuda_cache_any() && !dvti_nvrtc_find(s->version, nvrtc, sizeof nvrtc)) {
         snprintf(s->reason, sizeof s->reason, "the NVIDIA driver works, but %s", nvrtc);
         return;

@@ -1,13 +1,14 @@
-/* Finding NVRTC: the path that the user names, what the process has already, the loader's own search, Python's wheels, the
-   toolkit. Each candidate is tried by compiling a line, since the most common failure (a missing libnvrtc-builtins) shows only
-   then. The generation of the driver comes first. */
+/* Finds NVRTC: the path that the user names, libraries of this process, the loader's search path,
+   Python wheels, the toolkit. Each candidate must compile a line of code. The most common failure,
+   a missing libnvrtc-builtins, appears only then. The version of the driver's generation is tried
+   first. */
 #include "3_cuda/driver/dvt_cuda_driver.h"
 
 #define DVTI_NVRTC_PATH 1024
 
 typedef struct dvti_nvrtc_search {
     bool tried, usable;
-    int driver; /* its version */
+    int driver; /* version of the driver */
     dvti_nvrtc rtc;
     dvti_text tried_text;
     char tried_names[480];
@@ -50,13 +51,13 @@ static bool dvti_nvrtc_compiles(const dvti_nvrtc *rtc) {
     return done;
 }
 
-/* A driver loads what its own generation of NVRTC makes, and older ones. */
+/* A driver loads code of its own NVRTC generation and of older ones. */
 static bool dvti_nvrtc_fits(const dvti_nvrtc *rtc, int driver) {
     int major = 0, minor = 0;
     return rtc->nvrtcVersion(&major, &minor) != 0 || major <= driver / 1000;
 }
 
-/* With the lock held. Takes over `library`. */
+/* Takes ownership of `library`. The caller holds the lock. */
 static bool dvti_nvrtc_take_library(dvti_nvrtc_search *s, void *library, const char *name) {
     const char *wrong = "does not compile";
     if (!library)
@@ -74,7 +75,7 @@ static bool dvti_nvrtc_take_library(dvti_nvrtc_search *s, void *library, const c
     return false;
 }
 
-/* In a folder, the driver's generation first. */
+/* Searches a directory, the driver's generation first. */
 static bool dvti_nvrtc_try_folder(dvti_nvrtc_search *s, const char *folder) {
     char path[DVTI_NVRTC_PATH];
     int first, i;
@@ -162,7 +163,7 @@ static void dvti_nvrtc_search_all(dvti_nvrtc_search *s, int driver) {
     int i;
     s->driver = driver;
     s->tried_text = dvti_text_begin(s->tried_names, sizeof s->tried_names);
-    if (own) { /* a file, or the folder that it is in; nothing else, so that a wrong setting shows */
+    if (own) { /* a file or its directory; no fallback, so that a wrong setting shows */
         if (!dvti_nvrtc_take_library(s, dvti_library_open(own), own))
             dvti_nvrtc_try_folder(s, own);
         return;
@@ -187,13 +188,14 @@ DVTI_FN bool dvti_nvrtc_find(int driver, char *why, size_t size) {
     usable = s->usable;
     if (!usable && own)
         snprintf(why, size,
-                 "DEVTENSOR_NVRTC_PATH=%.200s is no working NVRTC; expected libnvrtc or the "
-                 "folder that it is in%s%.200s",
+                 "DEVTENSOR_NVRTC_PATH=%.200s is not a working NVRTC; expected libnvrtc or its "
+                 "directory%s%.200s",
                  own, s->tried_text.length ? "; tried " : "", s->tried_names);
     else if (!usable)
         snprintf(why, size,
                  "NVRTC was not found (%s, %s or %s in the library path, a Python environment, "
-                 "CUDA_HOME or the toolkit's usual place%s%.200s); install the CUDA toolkit or its "
+                 "CUDA_HOME or the toolkit's default directory%s%.200s); install the CUDA toolkit "
+                 "or its "
                  "NVRTC package, or set DEVTENSOR_NVRTC_PATH",
                  dvti_nvrtc_names[0], dvti_nvrtc_names[1], dvti_nvrtc_names[2],
                  s->tried_text.length ? "; tried " : "", s->tried_names);

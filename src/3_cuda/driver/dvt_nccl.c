@@ -1,11 +1,12 @@
-/* Opening NCCL, and its communicators. It is asked for by DEVTENSOR_NCCL=1; without it, and without the library, sums over cards are made by
-   kernels of our own. Communicators live as long as the process: destroying them at exit would race with the driver's end. */
+/* Opens NCCL and creates its communicators. DEVTENSOR_NCCL=1 enables it. Otherwise, or without the
+   library, our own kernels sum over GPUs. Communicators live as long as the process: destroying
+   them at exit would race with the driver's exit. */
 #include "3_cuda/driver/dvt_nccl.h"
 
 #define DVTI_NCCL_GROUPS 8
 
 typedef struct dvti_nccl_group {
-    int n, card[DVT_MAX_GPUS];
+    int n, device[DVT_MAX_GPUS];
     dvti_nccl_comm comm[DVT_MAX_GPUS];
 } dvti_nccl_group;
 
@@ -45,24 +46,25 @@ DVTI_FN const dvti_nccl *dvti_nccl_open(void) {
                 dvti_log(DVT_LOG_WARNING,
                          "DEVTENSOR_NCCL=1, but libnccl.so.2 %s; sums over GPUs "
                          "are made without it",
-                         library ? "has not all that is needed" : "was not found");
+                         library ? "lacks a function that is needed" : "was not found");
         }
     }
     dvti_mutex_unlock(&dvti_nccl_lock);
     return s->usable ? &s->library : NULL;
 }
 
-/* With the lock held. */
-static const dvti_nccl_comm *dvti_nccl_group_of(dvti_nccl_state *s, const int *cards, int n) {
+/* The caller holds the lock. */
+static const dvti_nccl_comm *dvti_nccl_group_of(dvti_nccl_state *s, const int *devices, int n) {
     dvti_nccl_group *group;
     int i, result;
     for (i = 0; i < s->n; i++)
-        if (s->group[i].n == n && memcmp(s->group[i].card, cards, (size_t)n * sizeof *cards) == 0)
+        if (s->group[i].n == n &&
+            memcmp(s->group[i].device, devices, (size_t)n * sizeof *devices) == 0)
             return s->group[i].comm;
     if (s->n == DVTI_NCCL_GROUPS)
         return NULL;
     group = &s->group[s->n];
-    result = s->library.ncclCommInitAll(group->comm, n, cards);
+    result = s->library.ncclCommInitAll(group->comm, n, devices);
     if (result != DVTI_NCCL_OK) {
         dvti_log(DVT_LOG_WARNING, "NCCL gave: %s; sums over GPUs are made without it",
                  s->library.ncclGetErrorString(result));
@@ -70,15 +72,15 @@ static const dvti_nccl_comm *dvti_nccl_group_of(dvti_nccl_state *s, const int *c
         return NULL;
     }
     group->n = n;
-    memcpy(group->card, cards, (size_t)n * sizeof *cards);
+    memcpy(group->device, devices, (size_t)n * sizeof *devices);
     s->n++;
     return group->comm;
 }
 
-DVTI_FN const dvti_nccl_comm *dvti_nccl_comms(const int *cards, int n) {
+DVTI_FN const dvti_nccl_comm *dvti_nccl_comms(const int *devices, int n) {
     const dvti_nccl_comm *comms;
     dvti_mutex_lock(&dvti_nccl_lock);
-    comms = dvti_nccl_group_of(&dvti_nccl_the_state, cards, n);
+    comms = dvti_nccl_group_of(&dvti_nccl_the_state, devices, n);
     dvti_mutex_unlock(&dvti_nccl_lock);
     return comms;
 }

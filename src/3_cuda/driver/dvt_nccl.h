@@ -1,4 +1,5 @@
-/* NVIDIA's collectives library, as far as a sum needs it. Types as in nccl.h, proved by tests/cuda. */
+/* The parts of NVIDIA's collectives library that sums need. The types match nccl.h; tests/cuda
+   checks them. */
 #ifndef DVTI_NCCL_H
 #define DVTI_NCCL_H
 #include "3_cuda/dvt_cuda.h"
@@ -35,9 +36,11 @@ typedef struct dvti_nccl {
 
 #undef DVTI_NCCL_MEMBER
 
-/* The library, opened at the first call; NULL when it was not asked for (DEVTENSOR_NCCL=1) or cannot be had, which is logged once. */
+/* Returns the library, opened at the first call. Returns NULL, with one log message, unless
+   DEVTENSOR_NCCL=1 is set and the library loads. */
 DVTI_FN const dvti_nccl *dvti_nccl_open(void);
-/* One communicator per card, in that order, made at the first use of the list and kept; NULL: none can be made. */
-DVTI_FN const dvti_nccl_comm *dvti_nccl_comms(const int *cards, int n);
+/* Returns one communicator per GPU, in that order, created at the first use of the list and kept.
+   NULL on failure. */
+DVTI_FN const dvti_nccl_comm *dvti_nccl_comms(const int *devices, int n);
 
 #endif

@@ -1,5 +1,5 @@
-/* The free memory of a card, asked of NVML (what nvidia-smi asks), which needs no context on it. Optional: without it the free memory is
-   known only of cards that are in use. */
+/* Queries the free memory of a GPU from NVML, as nvidia-smi does, which needs no context. Optional:
+   without NVML the free memory is known only for GPUs in use. */
 #include "3_cuda/driver/dvt_cuda_driver.h"
 
 typedef struct dvti_nvml_memory {
@@ -22,7 +22,7 @@ static bool dvti_nvml_symbol(void *library, const char *name, void *to) {
     return symbol != NULL;
 }
 
-/* With the lock held. */
+/* The caller holds the lock. */
 static bool dvti_nvml_ready(dvti_nvml *nvml) {
 #if defined(_WIN32)
     static const char name[] = "nvml.dll";
@@ -41,13 +41,13 @@ static bool dvti_nvml_ready(dvti_nvml *nvml) {
     return nvml->usable;
 }
 
-DVTI_FN int64_t dvti_nvml_free(dvti_cu_device card) {
+DVTI_FN int64_t dvti_nvml_free(dvti_cu_device physical) {
     dvti_nvml *nvml = &dvti_the_nvml;
     dvti_nvml_memory memory;
     void *device = NULL;
     char bus[64];
     int64_t available = -1;
-    if (dvti_cuda()->cuDeviceGetPCIBusId(bus, (int)sizeof bus, card) != DVTI_CU_OK)
+    if (dvti_cuda()->cuDeviceGetPCIBusId(bus, (int)sizeof bus, physical) != DVTI_CU_OK)
         return -1;
     dvti_mutex_lock(&dvti_nvml_lock);
     if (dvti_nvml_ready(nvml) && nvml->by_bus(bus, &device) == 0 &&

@@ -1,9 +1,12 @@
-/* Compiled programs on disk, so that NVRTC is needed once per machine and not once per run.
+/* Caches compiled programs on disk, so that NVRTC runs once per machine and not once per process.
 
-   One file per program, <directory>/<2 digits>/<30 digits>.bin, named by the key: magic, format, key, size and hash of the image, the
-   image. A file that is cut off, changed, of another format or of somebody else's making is a miss; it is compiled again and
-   replaced. The directory is DEVTENSOR_CACHE_DIR, or devtensor under XDG_CACHE_HOME, ~/.cache or %LOCALAPPDATA%; one that
-   others can write to is not used, since what it holds is run on the card. A directory that cannot be written is read. */
+   Each program has one file, <directory>/<2 digits>/<30 digits>.bin, named by its key. It holds
+   magic, format, key, size and hash of the image, and the image. A truncated, modified or
+   foreign file is a cache miss; it is compiled again and replaced.
+
+   The directory is DEVTENSOR_CACHE_DIR, or devtensor under XDG_CACHE_HOME, ~/.cache or
+   %LOCALAPPDATA%. A directory that other users can write to is refused, because its content runs
+   on the GPU. A read-only directory is read. */
 #include "3_cuda/driver/dvt_cuda_driver.h"
 #include "3_cuda/jit/dvt_cuda_jit.h"
 
@@ -15,7 +18,7 @@ DVTI_FN dvti_cuda_key dvti_cuda_key_of(int cc, bool fuse, const char *source) {
     memset(head, 0, sizeof head);
     head[0] = (uint64_t)cc;
     head[1] = fuse;
-    head[2] = 1; /* the options of dvti_cuda_compile; count up when they change */
+    head[2] = 1; /* version of the options of dvti_cuda_compile; increment on a change */
     head[3] = text[0];
     head[4] = text[1];
     memcpy(&head[5], version, DVTI_MIN(sizeof version, 16));
@@ -60,15 +63,15 @@ static const char dvti_cache_magic[8] = {'D', 'V', 'T', 'C', 'U', 'D', 'A', '\n'
 typedef struct dvti_cache {
     bool ready;
     char directory[DVTI_CACHE_PATH]; /* "": none */
-    int64_t most;                    /* bytes that it may hold */
-    int written;                     /* since it was last looked through */
+    int64_t most;                    /* limit in bytes */
+    int written;                     /* files since the size was last checked */
 } dvti_cache;
 
 static dvti_cache dvti_the_cache;
 static dvti_mutex dvti_cache_lock = DVTI_MUTEX_INIT;
 
 /* ---- the directory ---- */
-/* ~/.cache itself may be missing on a fresh machine. */
+/* Creates ~/.cache too, which a fresh machine may lack. */
 static bool dvti_cache_choose(char *directory) {
     const char *own = dvti_env("DEVTENSOR_CACHE_DIR"), *base;
 #if defined(_WIN32)
@@ -106,10 +109,10 @@ static const dvti_cache *dvti_cache_ready(void) {
         if (!dvti_env_int("DEVTENSOR_CACHE", 0, 1, 1) || !dvti_cache_choose(cache->directory))
             cache->directory[0] = 0;
         else if (!dvti_private_directory(cache->directory)) {
-            dvti_log(
-                DVT_LOG_INFO,
-                "compiled kernels are not kept: %.300s cannot be made, or others may write to it",
-                cache->directory);
+            dvti_log(DVT_LOG_INFO,
+                     "compiled kernels are not cached: %.300s cannot be created, or other users "
+                     "may write to it",
+                     cache->directory);
             cache->directory[0] = 0;
         }
     }
@@ -117,9 +120,9 @@ static const dvti_cache *dvti_cache_ready(void) {
     return cache->directory[0] ? cache : NULL;
 }
 
-/* The shelf is the folder of the first two digits. */
-static void dvti_cache_path(const dvti_cache *cache, dvti_cuda_key key, char *shelf, char *path) {
-    snprintf(shelf, DVTI_CACHE_PATH, "%.900s/%02x", cache->directory,
+/* The shard is the directory of the first two digits. */
+static void dvti_cache_path(const dvti_cache *cache, dvti_cuda_key key, char *shard, char *path) {
+    snprintf(shard, DVTI_CACHE_PATH, "%.900s/%02x", cache->directory,
              (unsigned)(key.word[0] >> 56));
     snprintf(path, DVTI_CACHE_PATH, "%.900s/%02x/%014llx%016llx.bin", cache->directory,
              (unsigned)(key.word[0] >> 56),
@@ -141,13 +144,13 @@ static dvti_cache_head dvti_cache_head_of(dvti_cuda_key key, const char *bytes, 
 
 DVTI_FN bool dvti_cuda_cache_read(dvti_cuda_key key, dvti_cuda_image *image) {
     const dvti_cache *cache = dvti_cache_ready();
-    char shelf[DVTI_CACHE_PATH], path[DVTI_CACHE_PATH], *file;
+    char shard[DVTI_CACHE_PATH], path[DVTI_CACHE_PATH], *file;
     dvti_cache_head head;
     size_t size = 0;
     if (!cache)
         return false;
-    dvti_cache_path(cache, key, shelf, path);
-    file = dvti_private_directory(shelf) ? dvti_private_read(path, &size) : NULL;
+    dvti_cache_path(cache, key, shard, path);
+    file = dvti_private_directory(shard) ? dvti_private_read(path, &size) : NULL;
     if (!file)
         return false;
     if (size > sizeof head) {
@@ -166,10 +169,10 @@ DVTI_FN bool dvti_cuda_cache_read(dvti_cuda_key key, dvti_cuda_image *image) {
 
 DVTI_FN void dvti_cuda_cache_drop(dvti_cuda_key key) {
     const dvti_cache *cache = dvti_cache_ready();
-    char shelf[DVTI_CACHE_PATH], path[DVTI_CACHE_PATH];
+    char shard[DVTI_CACHE_PATH], path[DVTI_CACHE_PATH];
     if (!cache)
         return;
-    dvti_cache_path(cache, key, shelf, path);
+    dvti_cache_path(cache, key, shard, path);
     remove(path);
 }
 
@@ -188,9 +191,9 @@ DVTI_FN bool dvti_cuda_cache_any(void) {
     return any;
 }
 
-/* ---- the size: the oldest go first ---- */
+/* ---- size limit: the oldest entries are removed first ---- */
 typedef struct dvti_cache_walk {
-    const char *folder;   /* NULL: at the top */
+    const char *folder;   /* NULL: the top directory */
     int64_t total, older; /* bytes in all; entries changed before `older` are removed */
     int64_t oldest, newest;
 } dvti_cache_walk;
@@ -234,19 +237,19 @@ static void dvti_cache_prune(const dvti_cache *cache) {
 
 DVTI_FN void dvti_cuda_cache_write(dvti_cuda_key key, const dvti_cuda_image *image) {
     const dvti_cache *cache = dvti_cache_ready();
-    char shelf[DVTI_CACHE_PATH], path[DVTI_CACHE_PATH], *file;
+    char shard[DVTI_CACHE_PATH], path[DVTI_CACHE_PATH], *file;
     dvti_cache_head head;
     bool full;
     if (!cache)
         return;
-    dvti_cache_path(cache, key, shelf, path);
+    dvti_cache_path(cache, key, shard, path);
     file = (char *)dvti_alloc(sizeof head + image->size);
     if (!file)
         return;
     head = dvti_cache_head_of(key, image->bytes, image->size);
     memcpy(file, &head, sizeof head);
     memcpy(file + sizeof head, image->bytes, image->size);
-    if (dvti_private_directory(shelf))
+    if (dvti_private_directory(shard))
         dvti_private_write(path, file, sizeof head + image->size);
     dvti_free(file);
     dvti_mutex_lock(&dvti_cache_lock);

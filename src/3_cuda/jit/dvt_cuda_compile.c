@@ -1,7 +1,8 @@
-/* From source to an image, by NVRTC: a CUBIN where it knows the card, PTX of the highest architecture that it knows otherwise. */
+/* Compiles source to an image with NVRTC: a CUBIN if NVRTC knows the architecture, else PTX for the
+   newest one that it knows. */
 #include "3_cuda/jit/dvt_cuda_jit.h"
 
-/* The highest supported architecture up to cc; 0 when all are higher. */
+/* Returns the newest supported architecture up to cc; 0 when all are newer. */
 static int dvti_nvrtc_arch(const dvti_nvrtc *rtc, int cc) {
     int count = 0, best = 0, i, *archs;
     if (rtc->nvrtcGetNumSupportedArchs(&count) != 0 || count <= 0)
@@ -26,7 +27,7 @@ static dvt_status dvti_nvrtc_fail(const dvti_nvrtc *rtc, const char *function, c
                      dvti_nvrtc_text(rtc, result));
 }
 
-/* DEVTENSOR_JIT_DUMP names a directory: sources that are compiled go there, and the logs of those that fail. */
+/* Writes each compiled source, and the log of a failed one, to the directory DEVTENSOR_JIT_DUMP. */
 static void dvti_nvrtc_dump(const char *source, const char *log) {
 #if !defined(DEVTENSOR_NO_FILES)
     const char *directory = dvti_env("DEVTENSOR_JIT_DUMP");
@@ -49,7 +50,7 @@ static void dvti_nvrtc_dump(const char *source, const char *log) {
 #endif
 }
 
-/* The compiler's whole log goes to the logger and the dump; the error has its beginning. */
+/* Sends the compiler's whole log to the logger and the dump. The error holds its beginning. */
 static dvt_status dvti_nvrtc_refused(const dvti_nvrtc *rtc, const char *function,
                                      const char *source, dvti_nvrtc_program p, int result) {
     size_t size = 0;
@@ -100,8 +101,8 @@ DVTI_FN dvt_status dvti_cuda_compile(int cc, bool fuse, const char *function, co
     known = dvti_nvrtc_arch(rtc, cc);
     if (!known)
         return dvti_fail(DVT_ERR_UNSUPPORTED,
-                         "%s: the card has compute capability %d.%d, for which this NVRTC is too "
-                         "new; install an older CUDA toolkit beside it, and name its libnvrtc in "
+                         "%s: the GPU has compute capability %d.%d, for which this NVRTC is too "
+                         "new; install an older CUDA toolkit too, and name its libnvrtc in "
                          "DEVTENSOR_NVRTC_PATH",
                          function, cc / 10, cc % 10);
     snprintf(arch, sizeof arch, "--gpu-architecture=%s_%d", known == cc ? "sm" : "compute", known);
@@ -109,7 +110,7 @@ DVTI_FN dvt_status dvti_cuda_compile(int cc, bool fuse, const char *function, co
     options[n++] = "--std=c++17";
     options[n++] = "-default-device";
     options[n++] = fuse ? "--fmad=true" : "--fmad=false";
-    /* Ours is the cache; NVRTC has had one of its own since 12.9, through the driver. */
+    /* Disables NVRTC's own cache through the driver (since 12.9): this library has its own. */
     if (rtc->nvrtcVersion(&major, &minor) == 0 && major * 10 + minor >= 129)
         options[n++] = "--no-cache";
     dvti_nvrtc_dump(source, NULL);

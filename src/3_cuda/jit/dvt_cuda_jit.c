@@ -1,4 +1,4 @@
-/* Programs on cards: found, or made at their first use, and looked up by family, variant and entry. */
+/* Programs on GPUs: looked up by family, variant and entry, and compiled or loaded at first use. */
 #include "3_cuda/jit/dvt_cuda_jit.h"
 
 struct dvti_cuda_loaded {
@@ -6,29 +6,29 @@ struct dvti_cuda_loaded {
     dvti_cu_module module;
     const char *entry; /* a literal */
     dvti_cu_function function;
-    int next; /* with the same hash: its place + 1; 0 behind the last */
+    int next; /* next of the same hash: index + 1; 0 for the last */
 };
 
-/* Images of this process, for its other cards. */
-typedef struct dvti_cuda_made {
+/* An image of this process, which its other GPUs can use. */
+typedef struct dvti_cuda_kept {
     dvti_cuda_key key;
     dvti_cuda_image image;
-} dvti_cuda_made;
+} dvti_cuda_kept;
 
-typedef struct dvti_cuda_shop {
-    dvti_mutex lock; /* one program is made at a time: NVRTC has a lock of its own */
-    dvti_cuda_made *made;
+typedef struct dvti_cuda_registry {
+    dvti_mutex lock; /* one program at a time, because NVRTC has a global lock */
+    dvti_cuda_kept *kept;
     size_t n, capacity;
     dvt_jit_stats stats;
-} dvti_cuda_shop;
+} dvti_cuda_registry;
 
-static dvti_cuda_shop dvti_the_shop = {DVTI_MUTEX_INIT, NULL, 0, 0, {0, 0, 0, 0, 0}};
+static dvti_cuda_registry dvti_the_registry = {DVTI_MUTEX_INIT, NULL, 0, 0, {0, 0, 0, 0, 0}};
 
 DVT_API dvt_jit_stats dvt_get_jit_stats(void) {
     dvt_jit_stats stats;
-    dvti_mutex_lock(&dvti_the_shop.lock);
-    stats = dvti_the_shop.stats;
-    dvti_mutex_unlock(&dvti_the_shop.lock);
+    dvti_mutex_lock(&dvti_the_registry.lock);
+    stats = dvti_the_registry.stats;
+    dvti_mutex_unlock(&dvti_the_registry.lock);
     return stats;
 }
 
@@ -41,58 +41,59 @@ DVTI_FN bool dvti_cuda_fuses(dvti_cuda_family family) {
 
 /* ---- images ---- */
 static const dvti_cuda_image *dvti_cuda_image_known(dvti_cuda_key key) {
-    dvti_cuda_shop *shop = &dvti_the_shop;
+    dvti_cuda_registry *registry = &dvti_the_registry;
     size_t i;
-    for (i = 0; i < shop->n; i++)
-        if (memcmp(&shop->made[i].key, &key, sizeof key) == 0)
-            return &shop->made[i].image;
+    for (i = 0; i < registry->n; i++)
+        if (memcmp(&registry->kept[i].key, &key, sizeof key) == 0)
+            return &registry->kept[i].image;
     return NULL;
 }
 
 static void dvti_cuda_image_forget(dvti_cuda_key key) {
-    dvti_cuda_shop *shop = &dvti_the_shop;
+    dvti_cuda_registry *registry = &dvti_the_registry;
     size_t i;
-    for (i = 0; i < shop->n; i++)
-        if (memcmp(&shop->made[i].key, &key, sizeof key) == 0) {
-            dvti_free(shop->made[i].image.bytes);
-            shop->made[i] = shop->made[--shop->n];
+    for (i = 0; i < registry->n; i++)
+        if (memcmp(&registry->kept[i].key, &key, sizeof key) == 0) {
+            dvti_free(registry->kept[i].image.bytes);
+            registry->kept[i] = registry->kept[--registry->n];
             return;
         }
 }
 
-/* With the shop's lock held. `fresh`: whether the image was compiled now. */
+/* The caller holds the lock. *fresh tells whether the image was compiled now. */
 static dvt_status dvti_cuda_image_get(int cc, bool fuse, const char *function, const char *source,
                                       dvti_cuda_key key, const dvti_cuda_image **out, bool *fresh) {
-    dvti_cuda_shop *shop = &dvti_the_shop;
-    dvti_cuda_made one;
+    dvti_cuda_registry *registry = &dvti_the_registry;
+    dvti_cuda_kept one;
     double began;
     dvt_status status;
     *fresh = false;
     *out = dvti_cuda_image_known(key);
     if (*out)
         return DVT_OK;
-    if (!dvti_grow((void **)&shop->made, &shop->capacity, shop->n + 1, sizeof *shop->made))
-        return dvti_fail_memory(function, (int64_t)sizeof *shop->made);
+    if (!dvti_grow((void **)&registry->kept, &registry->capacity, registry->n + 1,
+                   sizeof *registry->kept))
+        return dvti_fail_memory(function, (int64_t)sizeof *registry->kept);
     one.key = key;
     if (dvti_cuda_cache_read(key, &one.image))
-        shop->stats.from_disk++;
+        registry->stats.from_disk++;
     else {
         began = dvti_now();
         status = dvti_cuda_compile(cc, fuse, function, source, &one.image);
         if (status != DVT_OK)
             return status;
-        shop->stats.compiled++;
-        shop->stats.compile_seconds += dvti_now() - began;
+        registry->stats.compiled++;
+        registry->stats.compile_seconds += dvti_now() - began;
         dvti_cuda_cache_write(key, &one.image);
         *fresh = true;
     }
-    shop->made[shop->n] = one;
-    *out = &shop->made[shop->n++].image;
+    registry->kept[registry->n] = one;
+    *out = &registry->kept[registry->n++].image;
     return DVT_OK;
 }
 
 /* ---- modules ---- */
-/* The driver's own words about an image that it refuses go to the log. */
+/* Loads a module. The driver's log about a refused image goes to the logger. */
 static dvti_cu_result dvti_cuda_module(const dvti_cuda_image *image, const char *function,
                                        dvti_cu_module *module) {
     int options[2] = {DVTI_CU_JIT_ERROR_LOG, DVTI_CU_JIT_ERROR_LOG_BYTES};
@@ -114,17 +115,17 @@ static bool dvti_cuda_image_refused(dvti_cu_result result) {
            result == DVTI_CU_UNSUPPORTED_PTX;
 }
 
-/* An image from the disk that the driver refuses is made anew, once. */
-static dvt_status dvti_cuda_load_source(dvti_cuda_card *card, bool fuse, const char *function,
+/* Compiles an image again, once, if it came from the disk and the driver refuses it. */
+static dvt_status dvti_cuda_load_source(dvti_cuda_card *physical, bool fuse, const char *function,
                                         const char *source, dvti_cu_module *module) {
-    dvti_cuda_key key = dvti_cuda_key_of(card->cc, fuse, source);
+    dvti_cuda_key key = dvti_cuda_key_of(physical->cc, fuse, source);
     const dvti_cuda_image *image;
     dvti_cu_result result = DVTI_CU_OK;
     bool fresh;
     int attempt;
     for (attempt = 0; attempt < 2; attempt++) {
         dvt_status status =
-            dvti_cuda_image_get(card->cc, fuse, function, source, key, &image, &fresh);
+            dvti_cuda_image_get(physical->cc, fuse, function, source, key, &image, &fresh);
         if (status != DVT_OK)
             return status;
         result = dvti_cuda_module(image, function, module);
@@ -139,37 +140,39 @@ static dvt_status dvti_cuda_load_source(dvti_cuda_card *card, bool fuse, const c
     return dvti_cuda_fail(function, "cuModuleLoadDataEx", result);
 }
 
-static dvt_status dvti_cuda_load(dvti_cuda_card *card, const char *function,
+static dvt_status dvti_cuda_load(dvti_cuda_card *physical, const char *function,
                                  dvti_cuda_program program, dvti_cu_module *module) {
-    dvti_cuda_shop *shop = &dvti_the_shop;
+    dvti_cuda_registry *registry = &dvti_the_registry;
     char *source = dvti_cuda_source(program);
     double began, compiled;
     dvt_status status;
     if (!source)
         return dvti_fail_memory(function, 1 << 16);
-    dvti_mutex_lock(&shop->lock);
+    dvti_mutex_lock(&registry->lock);
     began = dvti_now();
-    compiled = shop->stats.compile_seconds;
-    status = dvti_cuda_load_source(card, dvti_cuda_fuses(program.family), function, source, module);
-    shop->stats.loaded += status == DVT_OK;
-    shop->stats.load_seconds += dvti_now() - began - (shop->stats.compile_seconds - compiled);
-    dvti_mutex_unlock(&shop->lock);
+    compiled = registry->stats.compile_seconds;
+    status =
+        dvti_cuda_load_source(physical, dvti_cuda_fuses(program.family), function, source, module);
+    registry->stats.loaded += status == DVT_OK;
+    registry->stats.load_seconds +=
+        dvti_now() - began - (registry->stats.compile_seconds - compiled);
+    dvti_mutex_unlock(&registry->lock);
     dvti_free(source);
     return status;
 }
 
 /* ---- functions ---- */
-static int *dvti_cuda_slot(dvti_cuda_card *card, dvti_cuda_program program) {
+static int *dvti_cuda_slot(dvti_cuda_card *physical, dvti_cuda_program program) {
     uint64_t hash = (program.variant + (uint64_t)program.family) * 0x9e3779b97f4a7c15u;
-    return &card->first[hash >> 32 & (DVTI_CUDA_SLOTS - 1)];
+    return &physical->first[hash >> 32 & (DVTI_CUDA_SLOTS - 1)];
 }
 
-/* entry NULL: any of the program. */
-static dvti_cuda_loaded *dvti_cuda_find(dvti_cuda_card *card, dvti_cuda_program program,
+/* entry NULL: any function of the program. */
+static dvti_cuda_loaded *dvti_cuda_find(dvti_cuda_card *physical, dvti_cuda_program program,
                                         const char *entry) {
     int i;
-    for (i = *dvti_cuda_slot(card, program); i > 0; i = card->loaded[i - 1].next) {
-        dvti_cuda_loaded *one = &card->loaded[i - 1];
+    for (i = *dvti_cuda_slot(physical, program); i > 0; i = physical->loaded[i - 1].next) {
+        dvti_cuda_loaded *one = &physical->loaded[i - 1];
         if (one->program.variant == program.variant && one->program.family == program.family &&
             (!entry || one->entry == entry || strcmp(one->entry, entry) == 0))
             return one;
@@ -177,11 +180,11 @@ static dvti_cuda_loaded *dvti_cuda_find(dvti_cuda_card *card, dvti_cuda_program 
     return NULL;
 }
 
-/* With the card's lock held. */
-static dvt_status dvti_cuda_resolve(dvti_cuda_card *card, const char *function,
+/* The caller holds the lock of the physical GPU. */
+static dvt_status dvti_cuda_resolve(dvti_cuda_card *physical, const char *function,
                                     dvti_cuda_program program, const char *entry,
                                     dvti_cu_function *out) {
-    dvti_cuda_loaded *one = dvti_cuda_find(card, program, entry), *sibling;
+    dvti_cuda_loaded *one = dvti_cuda_find(physical, program, entry), *sibling;
     dvti_cu_module module = NULL;
     dvti_cu_result result;
     dvt_status status = DVT_OK;
@@ -189,14 +192,14 @@ static dvt_status dvti_cuda_resolve(dvti_cuda_card *card, const char *function,
         *out = one->function;
         return DVT_OK;
     }
-    if (!dvti_grow((void **)&card->loaded, &card->loaded_capacity, card->n_loaded + 1,
-                   sizeof *card->loaded))
-        return dvti_fail_memory(function, (int64_t)sizeof *card->loaded);
-    sibling = dvti_cuda_find(card, program, NULL);
+    if (!dvti_grow((void **)&physical->loaded, &physical->loaded_capacity, physical->n_loaded + 1,
+                   sizeof *physical->loaded))
+        return dvti_fail_memory(function, (int64_t)sizeof *physical->loaded);
+    sibling = dvti_cuda_find(physical, program, NULL);
     if (sibling)
         module = sibling->module;
     else
-        status = dvti_cuda_load(card, function, program, &module);
+        status = dvti_cuda_load(physical, function, program, &module);
     if (status != DVT_OK)
         return status;
     result = dvti_cuda()->cuModuleGetFunction(out, module, entry);
@@ -205,22 +208,22 @@ static dvt_status dvti_cuda_resolve(dvti_cuda_card *card, const char *function,
             dvti_cuda()->cuModuleUnload(module);
         return dvti_cuda_fail(function, "cuModuleGetFunction", result);
     }
-    one = &card->loaded[card->n_loaded++];
+    one = &physical->loaded[physical->n_loaded++];
     one->program = program;
     one->module = module;
     one->entry = entry;
     one->function = *out;
-    one->next = *dvti_cuda_slot(card, program);
-    *dvti_cuda_slot(card, program) = (int)card->n_loaded;
+    one->next = *dvti_cuda_slot(physical, program);
+    *dvti_cuda_slot(physical, program) = (int)physical->n_loaded;
     return DVT_OK;
 }
 
-DVTI_FN dvt_status dvti_cuda_function(dvti_cuda_card *card, const char *function,
+DVTI_FN dvt_status dvti_cuda_function(dvti_cuda_card *physical, const char *function,
                                       dvti_cuda_program program, const char *entry,
                                       dvti_cu_function *out) {
     dvt_status status;
-    dvti_mutex_lock(&card->lock);
-    status = dvti_cuda_resolve(card, function, program, entry, out);
-    dvti_mutex_unlock(&card->lock);
+    dvti_mutex_lock(&physical->lock);
+    status = dvti_cuda_resolve(physical, function, program, entry, out);
+    dvti_mutex_unlock(&physical->lock);
     return status;
 }

@@ -1,10 +1,10 @@
-/* What the files of this room share. The way of a program:
+/* Shared by the files of this directory. The steps from a program to a function:
 
-     text      its source, from a family and a variant                     dvt_cuda_text.c
+     text      its source, from a family and a variant             dvt_cuda_text.c
      key       a hash of the source, the options and the architecture
-     image     what the driver loads: from this process's other cards, from the disk cache, or from NVRTC
-                                                                            dvt_cuda_jit.c, dvt_cuda_cache.c, dvt_cuda_compile.c
-     module    the image in a card's context, and its functions             dvt_cuda_jit.c */
+     image     loadable code, from another GPU of this process, from the disk cache, or from NVRTC
+                                         dvt_cuda_jit.c, dvt_cuda_cache.c, dvt_cuda_compile.c
+     module    the image in a context, and its functions           dvt_cuda_jit.c */
 #ifndef DVTI_CUDA_JIT_H
 #define DVTI_CUDA_JIT_H
 #include "3_cuda/dvt_cuda.h"
@@ -13,24 +13,25 @@ typedef struct dvti_cuda_key {
     uint64_t word[2];
 } dvti_cuda_key;
 
-/* What cuModuleLoadDataEx takes: a CUBIN, or PTX with its final 0. */
+/* The input of cuModuleLoadDataEx: a CUBIN, or PTX with its final 0. */
 typedef struct dvti_cuda_image {
     char *bytes; /* to be freed */
     size_t size;
 } dvti_cuda_image;
 
-/* For a compute capability. NVRTC's version is no part of it, so that a warm cache needs no NVRTC. */
+/* Returns the key for a compute capability. It excludes NVRTC's version, so that a warm cache needs
+   no NVRTC. */
 DVTI_FN dvti_cuda_key dvti_cuda_key_of(int cc, bool fuse, const char *source);
 DVTI_FN bool dvti_cuda_fuses(dvti_cuda_family family);
 /* Compiles for a compute capability. */
 DVTI_FN dvt_status dvti_cuda_compile(int cc, bool fuse, const char *function, const char *source,
                                      dvti_cuda_image *image);
 
-/* ---- the disk cache; failures are never errors ---- */
-/* false: not there, or not to be trusted. */
+/* ---- the disk cache: its failures are not errors ---- */
+/* Returns false when the entry is missing or not trusted. */
 DVTI_FN bool dvti_cuda_cache_read(dvti_cuda_key key, dvti_cuda_image *image);
 DVTI_FN void dvti_cuda_cache_write(dvti_cuda_key key, const dvti_cuda_image *image);
-/* An entry that the driver refused. */
+/* Removes an entry that the driver refused. */
 DVTI_FN void dvti_cuda_cache_drop(dvti_cuda_key key);
 
 #endif

@@ -68,7 +68,7 @@ fi
 meets "DEVTENSOR_CUDA_PATH is wrong" "$SIM" DEVTENSOR_CUDA_PATH=/nowhere/libcuda.so.1 -- '^0 gpus$' \
     '^reason: DEVTENSOR_CUDA_PATH=/nowhere/libcuda.so.1 cannot be loaded; expected the path of libcuda.so.1'
 meets "DEVTENSOR_CUDA_PATH names another library" "$SIM" DEVTENSOR_CUDA_PATH=libm.so.6 -- '^0 gpus$' \
-    '^reason: DEVTENSOR_CUDA_PATH=libm.so.6 has no cuInit: it is no NVIDIA driver.*expected the path of libcuda.so.1'
+    '^reason: DEVTENSOR_CUDA_PATH=libm.so.6 has no cuInit: it is not an NVIDIA driver.*expected the path of libcuda.so.1'
 meets "DEVTENSOR_CUDA_PATH is right" "$SIM" DEVTENSOR_CUDA_PATH="$SIM/libcuda.so.1" -- '^2 gpus$' "$works"
 stub=${SIMNVRTC_REAL%/*}/stubs/libcuda.so
 if [ -f "$stub" ]; then
@@ -117,7 +117,7 @@ meets "CUDA_PATH is wrong where nobody needs it" "$SIM" $cold CUDA_PATH=/nowhere
 mkdir -p "$work/places/toolkit"
 ln -s "$SIM" "$work/places/toolkit/lib64"
 meets "CUDA_HOME has it" "$only" $cold CUDA_HOME="$work/places/toolkit" -- '^2 gpus$' "$works" '^compiled [1-9]'
-named='^reason: the NVIDIA driver works, but DEVTENSOR_NVRTC_PATH=/nowhere is no working NVRTC; expected libnvrtc or the folder'
+named='^reason: the NVIDIA driver works, but DEVTENSOR_NVRTC_PATH=/nowhere is not a working NVRTC; expected libnvrtc or its directory'
 meets "DEVTENSOR_NVRTC_PATH is wrong" "$SIM" $cold DEVTENSOR_NVRTC_PATH=/nowhere -- '^0 gpus$' "$named"
 meets "DEVTENSOR_NVRTC_PATH is a folder" "$only" $cold DEVTENSOR_NVRTC_PATH="$SIM" -- '^2 gpus$' "$works" '^compiled [1-9]'
 meets "DEVTENSOR_NVRTC_PATH is a file" "$only" $cold DEVTENSOR_NVRTC_PATH="$SIM/libnvrtc.so.12" -- '^2 gpus$' "$works" '^compiled [1-9]'
@@ -133,7 +133,7 @@ meets "a card newer than NVRTC" "$SIM" SIMCUDA_CC=130 DEVTENSOR_CACHE_DIR="$work
 if grep -rqa '^\.target sm_' "$work/newer"; then pass; else fail "a card newer than NVRTC is given PTX"; fi
 meets "PTX from the disk" "$SIM" SIMCUDA_CC=130 DEVTENSOR_CACHE_DIR="$work/newer" -- "$works" "$both" '^compiled 0, from disk [1-9]'
 meets "a card older than NVRTC's oldest" "$SIM" $cold SIMCUDA_CC=60 -- '^2 gpus$' \
-    '^the sum on gpu\(0\): DVT_ERR_UNSUPPORTED: dvt_sub_scalar: the card has compute capability 6\.0, for which this NVRTC is too new; .*DEVTENSOR_NVRTC_PATH'
+    '^the sum on gpu\(0\): DVT_ERR_UNSUPPORTED: dvt_sub_scalar: the GPU has compute capability 6\.0, for which this NVRTC is too new; .*DEVTENSOR_NVRTC_PATH'
 meets "cards of two kinds" "$SIM" SIMCUDA_CC=80,90 -- '^2 gpus$' "$works" "$both" "$same" '^0 warnings$'
 meets "one card" "$SIM" SIMCUDA_DEVICES=1 -- '^1 gpus$' "$works" "$same"
 meets "three gpus on one card" "$SIM" SIMCUDA_DEVICES=1 DEVTENSOR_VIRTUAL_GPUS=3 -- '^3 gpus$' "$works" "$both" \
@@ -145,7 +145,7 @@ meets "DEVTENSOR_CUDA=0 with virtual GPUs" "$SIM" DEVTENSOR_CUDA=0 DEVTENSOR_VIR
 # ---- between cards: there and back, three times each ----
 meets "peers that are refused" "$SIM" SIMCUDA_PEER=no -- "$works" "$both" "$same" '^0 warnings$'
 meets "peers that lie" "$SIM" SIMCUDA_PEER=lies -- "$works" "$both" "$same" \
-    '^warning: copies from gpu\(0\) to gpu\(1\) do not arrive as they were sent; they go through main memory$' '^2 warnings$'
+    '^warning: copies from gpu\(0\) to gpu\(1\) arrive with wrong bytes; they go through main memory$' '^2 warnings$'
 meets "DEVTENSOR_P2P=0" "$SIM" DEVTENSOR_P2P=0 -- "$works" "$both" "$same" '^0 warnings$'
 meets "peers that lie, and DEVTENSOR_P2P=0" "$SIM" SIMCUDA_PEER=lies DEVTENSOR_P2P=0 -- "$works" "$both" "$same"
 finish
