@@ -1,5 +1,5 @@
 #!/bin/sh
-# The simulated CUDA driver and compiler: the suite of each half, below a build folder of its own.
+# The simulated CUDA driver and compiler: the suite of each part, each in its own build directory.
 . tests/lib.sh
 : "${BUILD:=build}"
 mkdir -p "$BUILD/simcuda"

@@ -1,6 +1,6 @@
-/* What a test may ask of the simulated driver beyond CUDA. Found with dlsym in the loaded libcuda.so.1;
-   a real driver has none of these, so a test that does not find them skips. Everything here may be
-   called at any time, from any thread, before cuInit too. */
+/* Test interface of the simulated driver, in addition to CUDA. Found with dlsym in the loaded
+   libcuda.so.1. A real driver has none of these symbols, so a test that does not find them skips.
+   All may be called at any time, from any thread, also before cuInit. */
 #ifndef SIM_CONTROL_H
 #define SIM_CONTROL_H
 
@@ -11,31 +11,33 @@ extern "C" {
 #endif
 
 typedef struct sim_stats {
-    uint64_t launches, blocks, threads; /* kernels run so far, and what they were made of */
+    uint64_t launches, blocks, threads; /* kernels run so far, and their blocks and threads */
     uint64_t switches;                  /* between fibers */
     uint64_t accesses;                  /* checked loads and stores */
     uint64_t copies, copied_bytes;
     uint64_t device_allocations, device_bytes; /* live now, all devices */
     uint64_t host_blocks;                      /* pinned or registered, live now */
     uint64_t streams, events, modules, graphs, pools;
-    uint64_t bugs; /* wrong uses of the API so far: old symbols, dead handles, bad kernels */
+    uint64_t bugs; /* wrong uses of the API so far: old symbols, dead handles, invalid kernels */
 } sim_stats;
 
-/* The nth call from now of the function (`*`: of any) returns code; nth 0: every call. A negative code is returned without its sign,
-   and ends the context that is current then: calls that need a healthy one return it from then on. */
+/* Makes the nth call from now of the function (`*`: of any) return code; nth 0: every call. The
+   sign of a negative code is removed. Such a code also breaks the context that is current then:
+   calls that need a healthy one return it from then on. */
 typedef void sim_fail_fn(const char *name, int nth, int code);
 typedef void sim_fail_clear_fn(void);
-/* How often a function has been called; NULL: all functions together. */
+/* Returns how often a function has been called; NULL: all functions together. */
 typedef uint64_t sim_calls_fn(const char *name);
-/* The latest sentence about what went wrong, "" when nothing did. Valid until the next call. */
+/* Returns the latest error sentence, "" without an error. Valid until the next call. */
 typedef const char *sim_last_error_fn(void);
 typedef void sim_clear_error_fn(void);
-/* "lazy", "eager" or "random"; the seed matters to random. Returns 0, or 1 for an unknown name. */
+/* Sets "lazy", "eager" or "random"; the seed is for random. Returns 0, or 1 for an unknown name. */
 typedef int sim_set_policy_fn(const char *policy, uint64_t seed);
 typedef void sim_get_stats_fn(sim_stats *stats);
-/* Forgets the asynchronous error of a device's primary context: a test goes on after a planted bug. */
+/* Clears the asynchronous error of a device's primary context, so that a test can continue after a
+   planted bug. */
 typedef void sim_reset_device_fn(int device);
-/* Writes what is still allocated to stderr and returns how many things there are. */
+/* Writes what is still allocated to stderr and returns the number of objects. */
 typedef int sim_leaks_fn(void);
 
 #ifdef SIM_CONTROL_IMPLEMENTATION

@@ -1,16 +1,16 @@
-/* The contract between translated device code and the simulated driver: what a module exports, what
-   it is given, and the file that carries it. The translator (ptx/) writes modules, the driver
-   (driver/) runs them; neither includes anything else of the other. Changes are additive: new
-   members go to the end of their struct, SIM_ABI grows, and the driver refuses other numbers.
+/* The interface between translated device code and the simulated driver: what a module exports,
+   what it receives, and the file format. The translator (ptx/) writes modules, the driver (driver/)
+   runs them; they share no other header. Changes are additive: new members go to the end of their
+   struct, SIM_ABI increases, and the driver rejects other numbers.
 
-   A module is a shared object that exports one symbol, `const sim_module sim_module_export`. The
-   driver dlopens a private copy per cuModuleLoad, places the module's global variables in device
-   memory, and then calls kernels: one call of `entry` is one CUDA thread. A device address is a
-   host address: the driver maps device memory where kernels see it.
+   A module is a shared object that exports one symbol, `const sim_module sim_module_export`. For
+   each cuModuleLoad the driver dlopens a private copy and places the module's global variables in
+   device memory. It then calls kernels: one call of `entry` is one CUDA thread. A device address is
+   a host address: the driver maps device memory where kernels see it.
 
-   All threads of a block run on one host thread, one at a time: code of a module gives up the
-   processor only inside a callback. So an atomic is a plain read, change and write, and each access
-   is complete before the next thread runs. */
+   All threads of a block run on one host thread, one at a time. Code of a module yields only inside
+   a callback. So an atomic is a plain read, modify and write, and each access completes before the
+   next thread runs. */
 #ifndef SIM_MODULE_H
 #define SIM_MODULE_H
 
@@ -25,7 +25,7 @@ typedef struct sim_u3 {
     uint32_t x, y, z;
 } sim_u3;
 
-/* A place in the PTX, for messages. Lives as long as the module. */
+/* A location in the PTX, for messages. Lives as long as the module. */
 typedef struct sim_site {
     const char *function; /* the PTX function, mangled as in the source */
     const char *text;     /* the instruction */
@@ -36,9 +36,9 @@ typedef struct sim_site {
 
 typedef struct sim_thread sim_thread;
 
-/* ---- callbacks: what the driver gives to running code ---- */
+/* ---- callbacks: functions of the driver for running code ---- */
 
-/* How a load or store touches memory. */
+/* Kinds of memory access. */
 typedef enum sim_access_kind {
     SIM_LOAD,
     SIM_STORE,
@@ -47,8 +47,8 @@ typedef enum sim_access_kind {
        SIM_STORE_STRONG */
     SIM_LOAD_STRONG,
     SIM_STORE_STRONG, /* st.relaxed, .release, .volatile */
-    /* no access, only a question: is it allowed to load this? For instructions that check before
-       they act */
+    /* no access, only a query: may the thread load this? For instructions that check before they
+       act */
     SIM_PROBE
 } sim_access_kind;
 
@@ -72,32 +72,33 @@ typedef enum sim_fault_code {
 } sim_fault_code;
 
 typedef enum sim_yield_reason {
-    /* thread->budget ran out. The driver sets it anew, and may report a kernel that never ends */
+    /* thread->budget is used up. The driver resets it, and may report a kernel that never ends */
     SIM_YIELD_BUDGET,
     SIM_YIELD_SLEEP /* nanosleep: let others run first */
 } sim_yield_reason;
 
-/* Computes the results of a warp collective when all lanes have deposited their operands: lane[i]
-   is NULL unless bit i of `arrived` is set; it reads lane[i]->in and writes lane[i]->out. Written
-   by the translator, called by the driver exactly once per rendezvous, on the stack of whichever
-   thread came last. It calls no callback except `access` and `fault`, with a thread of the warp. */
+/* Computes the results of a warp collective when all lanes have stored their operands. lane[i] is
+   NULL unless bit i of `arrived` is set. The function reads lane[i]->in and writes lane[i]->out.
+   The translator writes it; the driver calls it exactly once per rendezvous, on the stack of the
+   last thread to arrive. It calls no callback except `access` and `fault`, with a thread of the
+   warp. */
 typedef void sim_warp_fn(sim_thread *const lane[SIM_WARP], uint32_t arrived);
 
 typedef struct sim_driver {
     /* Waits at named barrier `id` (0..15). count is a multiple of 32, or 0 for all threads of the
-       block. predicate matters to the reductions, whose result is returned. aligned: every thread
-       of a warp must come from the same site. */
+       block. Only reductions use predicate; their result is returned. aligned: all threads of a
+       warp must come from the same site. */
     uint32_t (*barrier)(sim_thread *, sim_barrier_kind, uint32_t id, uint32_t count, int predicate,
                         int aligned, const sim_site *);
-    /* A rendezvous of the lanes in mask: the caller has filled thread->in and returns with
-       thread->out filled by fn. Lanes belong together when fn and mask are equal (fn carries the
-       qualifiers of the instruction). Lanes that have exited are not waited for; the caller must be
-       in mask. aligned: all lanes must come from the same site (mma, ldmatrix). */
+    /* Meets the other lanes in mask. The caller has filled thread->in and returns with thread->out
+       filled by fn. Lanes belong together when fn and mask are equal (fn encodes the qualifiers of
+       the instruction). Exited lanes are not waited for; the caller must be in mask. aligned: all
+       lanes must come from the same site (mma, ldmatrix). */
     void (*collective)(sim_thread *, sim_warp_fn *fn, uint32_t mask, int aligned, const sim_site *);
-    /* May the thread touch these bytes? Returns when it may, reports and does not return when it
-       may not. Called for every global, constant, shared and generic access of a module built with
-       checks, except where [fast_base, fast_base + fast_size) of the thread already allows it.
-       Local arrays and parameters are checked by the module itself. */
+    /* Checks whether the thread may access these bytes. Returns if so, else reports and does not
+       return. A module built with checks calls it for every global, constant, shared and generic
+       access outside the thread's [fast_base, fast_base + fast_size). The module itself checks
+       local arrays and parameters. */
     void (*access)(sim_thread *, uint64_t address, uint32_t size, sim_access_kind,
                    const sim_site *);
     /* Ends the launch with an error. Never returns. */
@@ -108,23 +109,22 @@ typedef struct sim_driver {
     /* Lets other threads run. A kernel without needs_fibers may call this for SIM_YIELD_BUDGET
        only. */
     void (*yield)(sim_thread *, sim_yield_reason, const sim_site *);
-    /* %clock64 and %globaltimer: any number that grows. */
+    /* %clock64 and %globaltimer: any increasing number. */
     uint64_t (*clock)(sim_thread *);
     /* printf of device code. Arguments lie in args as the CUDA ABI packs them: each at a multiple
-       of its own size. Returns their count. */
+       of its own size. Returns their number. */
     int (*print)(sim_thread *, const char *format, const void *args, const sim_site *);
     /* membar, fence: `scope` is 'c' (block), 'g' (device) or 's' (system). May be NULL. */
     void (*fence)(sim_thread *, int scope, const sim_site *);
 } sim_driver;
 
-/* ---- what a running thread sees ---- */
+/* ---- data of a running thread ---- */
 
 /* A block. Written by the driver before the block starts, read by the module. */
 typedef struct sim_block {
     sim_u3 ctaid, ntid, nctaid;
     char *shared; /* the block's shared memory, 1 KiB aligned; address 0 of the .shared space */
-    /* all of it: sim_kernel.dynamic_offset + dynamic_size, or static_shared when nothing is
-       dynamic */
+    /* total: sim_kernel.dynamic_offset + dynamic_size, or static_shared without dynamic memory */
     uint32_t shared_size;
     uint32_t dynamic_size; /* dynamic bytes of the launch, %dynamic_smem_size */
     uint32_t smid, nsmid;  /* %smid, %nsmid */
@@ -133,8 +133,8 @@ typedef struct sim_block {
     uint32_t params_size;  /* sim_kernel.params_size */
 } sim_block;
 
-/* An array of a thread in the .local space: on its stack, listed while its function runs. Module
-   only. */
+/* An array of a thread in the .local space: on its stack, listed while its function runs. Used by
+   the module only. */
 typedef struct sim_local {
     const struct sim_local *outer;
     uint64_t address;
@@ -142,7 +142,7 @@ typedef struct sim_local {
 } sim_local;
 
 /* A thread. The driver embeds it as the first member of a structure of its own. Members marked
-   (module) start as zero and are then the module's own; all others are the driver's. */
+   (module) start as zero and belong to the module; all others belong to the driver. */
 struct sim_thread {
     const sim_driver *driver;
     const sim_block *block;
@@ -152,14 +152,14 @@ struct sim_thread {
        zero; polling loads and atomics cost 256, so that a spin loop yields early */
     int64_t budget;
     /* an address range that needs no call of `access`. The driver sets it (0, 0: none) to the
-       allocation last touched, when nothing is to be recorded about accesses to it */
+       allocation accessed last, when accesses to it need not be recorded */
     uint64_t fast_base, fast_size;
     uint64_t in[16], out[16]; /* operands and results of a warp collective */
     const sim_local *locals;  /* (module) the arrays in scope, innermost first */
     void *async; /* (module) copies that cp.async has begun; sim_module.release frees it */
 };
 
-/* ---- what a module exports ---- */
+/* ---- exports of a module ---- */
 
 typedef struct sim_param {
     uint32_t offset, size, align;
@@ -181,11 +181,10 @@ typedef struct sim_kernel {
     /* where dynamic shared memory starts: static_shared rounded up to its alignment */
     uint32_t dynamic_offset;
     uint32_t local_bytes; /* .local bytes of one thread, as far as calls are known */
-    uint32_t stack_bytes; /* host stack that one thread may need, estimated from above */
+    uint32_t stack_bytes; /* upper bound of the host stack of one thread */
     /* the call graph has a cycle or a call through a pointer: give it a large stack */
     int recursive;
-    /* may call barrier, collective or yield for SLEEP, or spins on memory: run on a stack of its
-       own */
+    /* may call barrier, collective or yield for SLEEP, or spins on memory: needs its own stack */
     int needs_fibers;
     uint32_t max_threads;     /* .maxntid, 0 when not said */
     sim_u3 required_threads;  /* .reqntid, zeros when not said */
@@ -193,9 +192,9 @@ typedef struct sim_kernel {
     uint32_t shareds;
 } sim_kernel;
 
-/* A variable of the module. The driver allocates size bytes at a multiple of align in device
-   memory, fills them with `init` (zeros when NULL), and stores where they are in *slot, all before
-   the first launch. */
+/* A variable of the module. Before the first launch the driver allocates size bytes at a multiple
+   of align in device memory. It fills them with `init` (zeros when NULL) and stores their address
+   in *slot. */
 typedef struct sim_global {
     const char *name; /* as cuModuleGetGlobal asks for it */
     uint64_t size, align;
@@ -234,21 +233,20 @@ typedef struct sim_module {
 #define SIM_CONTAINER_MAGIC "SIMCUBIN"
 #define SIM_CONTAINER_PTX 1u /* flags: made from PTX text, runs on every newer device as well */
 
-/* Little more than the shared object behind a header. cuModuleLoadData is not told a length:
-   total_size is the truth. */
+/* A header before the shared object. cuModuleLoadData gets no length, so total_size gives it. */
 typedef struct sim_container {
-    char magic[8];        /* SIM_CONTAINER_MAGIC, no zero at the end */
+    char magic[8];        /* SIM_CONTAINER_MAGIC, not zero-terminated */
     uint32_t abi;         /* SIM_ABI */
     uint32_t header_size; /* where the shared object starts */
     uint64_t total_size;  /* header and shared object */
     /* 90 for sm_90. A device of another major version refuses it: CUDA_ERROR_NO_BINARY_FOR_GPU */
     uint32_t arch;
     uint32_t flags;
-    char key[40];      /* hexadecimal hash of PTX and flags, zero-ended */
+    char key[40];      /* hexadecimal hash of PTX and flags, zero-terminated */
     uint64_t checksum; /* sim_container_sum of the shared object */
 } sim_container;
 
-/* FNV-1a, 64 bits: a damaged file is found before it is opened. */
+/* FNV-1a, 64 bits: detects a damaged file before it is opened. */
 static inline uint64_t sim_container_sum(const void *data, uint64_t size) {
     const unsigned char *p = (const unsigned char *)data;
     uint64_t sum = 14695981039346656037u;

@@ -1,4 +1,4 @@
-/* A very small harness for the programs of this folder: they must not depend on the library. A
+/* A small test harness for the programs of this directory, which must not depend on the library. A
    program ends in check_end(), which prints "N passed, N failed, N skipped". */
 #ifndef CHECK_H
 #define CHECK_H
@@ -6,12 +6,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Counts a check; prints the text when it fails. Returns ok. */
+/* Counts a check, and prints the text when it fails. Returns ok. */
 int check_that(int ok, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void check_skip(const char *name, const char *reason);
 int check_end(void); /* the exit status */
 
-/* The message contains the text; a NULL message is none. */
+/* Checks that the message contains the text. A NULL message contains nothing. */
 int check_message(const char *message, const char *text, const char *what);
 
 uint64_t check_random(void); /* the same sequence in every run */

@@ -1,4 +1,4 @@
-# Test programs: check_*.c, each with its own main, linked with the helpers beside it and the translator.
+# Test programs: check_*.c, each with its own main, linked with the helpers of this directory and the translator.
 CHECK_HELPERS = $(patsubst $(SIM)/check/%.c,$(O)/check/%.o,$(filter-out $(SIM)/check/check_%,$(wildcard $(SIM)/check/*.c)))
 TRANSLATOR_CHECKS = $(patsubst $(SIM)/check/%.c,$(O)/check/%,$(wildcard $(SIM)/check/check_*.c))
 CHECKS += $(TRANSLATOR_CHECKS)

@@ -1,5 +1,5 @@
-/* Loads and stores of every type and vector length in each state space, to the byte: what is read,
-   what a store changes, and what it leaves alone. */
+/* Loads and stores of every type and vector length in each state space. Each check compares the
+   bytes read, the bytes changed and the bytes that must stay. */
 #include <string.h>
 
 #include "check.h"
@@ -23,10 +23,10 @@ static uint64_t all(uint64_t a, uint64_t b, uint64_t c, uint64_t *e) {
     return a;
 }
 
-/* Where a load's results go: one register, or several that are put together. */
+/* Destination of a load: one register, or several that are combined. */
 #define ONE(load, from) load " %d, " from ";"
 #define BYTES2(load, from) load " {%h0, %h1}, " from "; mov.b32 %d, {%h0, %h1};"
-#define HALVES4(load, from)                                                                        \
+#define SHORTS4(load, from)                                                                        \
     load " {%h0, %h1, %h2, %h3}, " from "; mov.b64 %d, {%h0, %h1, %h2, %h3};"
 #define WORDS2(load, from) load " {%t0, %t1}, " from "; mov.b64 %d, {%t0, %t1};"
 #define WORDS4(load, from)                                                                         \
@@ -49,9 +49,9 @@ static uint64_t all(uint64_t a, uint64_t b, uint64_t c, uint64_t *e) {
         L1(prepare, space, at, "u64", 64, wide), L1(prepare, space, at, "b64", 64, wide),          \
         L1(prepare, space, at, "s64", 64, wide), L1(prepare, space, at, "f64", 64, wide),          \
         L2(prepare, space, at, BYTES2, "v2.u8", 32, two_bytes),                                    \
-        L2(prepare, space, at, HALVES4, "v4.u8", 64, four_bytes),                                  \
+        L2(prepare, space, at, SHORTS4, "v4.u8", 64, four_bytes),                                  \
         L2(prepare, space, at, BYTES2, "v2.u16", 32, word),                                        \
-        L2(prepare, space, at, HALVES4, "v4.u16", 64, wide),                                       \
+        L2(prepare, space, at, SHORTS4, "v4.u16", 64, wide),                                       \
         L2(prepare, space, at, WORDS2, "v2.u32", 64, wide),                                        \
         L2(prepare, space, at, WORDS2, "v2.b32", 64, wide),                                        \
         L2(prepare, space, at, WORDS2, "v2.f32", 64, wide),                                        \
@@ -59,7 +59,7 @@ static uint64_t all(uint64_t a, uint64_t b, uint64_t c, uint64_t *e) {
         LE(prepare, space, at, WORDS4, "v4.u32"), LE(prepare, space, at, WORDS4, "v4.f32"),        \
         LE(prepare, space, at, WIDE2, "v2.u64"), LE(prepare, space, at, WIDE2, "v2.f64")
 
-/* ---- stores: a and b are stored over bytes that are all ones ---- */
+/* ---- stores: a and b are stored over bytes of all ones ---- */
 static u64 over(u64 value, int bits) {
     return bits == 64 ? value : ~0ull << bits | (value & ((1ull << bits) - 1));
 }
@@ -115,11 +115,11 @@ STORED(store8x4,
         S(prepare, space, at, "v2.u64", "", "{%a, %b}", store128),                                 \
         S(prepare, space, at, "v2.f64", "", "{%a, %b}", store128)
 
-/* ---- the places ---- */
+/* ---- state spaces ---- */
 #define SHARED                                                                                     \
     ".shared .align 16 .b8 cells[4096]; .reg .b64 at; mov.u64 at, cells; mad.wide.u32 at, %i, "    \
     "16, at;"
-#define SHARED_NAME ".shared .align 16 .b8 cell[16];" /* each thread for a moment */
+#define SHARED_NAME ".shared .align 16 .b8 cell[16];" /* one thread at a time */
 #define LOCAL ".local .align 16 .b8 array[16]; .reg .b64 at; mov.u64 at, array;"
 #define LOCAL_NAME ".local .align 16 .b8 array[16];"
 #define FILLED(prepare, space, at)                                                                 \
@@ -162,7 +162,7 @@ static const char kernels[] = HEAD("sm_80")
         "ld.param.u8 %r0, [p3+7]; ld.param.f32 %r1, [p3]; st.global.v2.u32 [%p0+56], {%r0, %r1};\n"
         "ld.param.s32 %w1, [%w0+12]; st.global.u64 [%p0+64], %w1; "
         "ld.param.s32 %w1, [p2]; st.global.u64 [%p0+72], %w1;")
-    /* thread i: doubles[i], its single, and differences by a function */
+    /* thread i: doubles[i], the same as float, and differences computed by a function */
     KERNEL("constants", "mov.u64 %w0, doubles; mad.wide.u32 %w0, %i, 8, %w0; "
         "ld.const.f64 %w1, [%w0]; mov.u64 %w0, singles; and.b32 %r0, %i, 1; "
         "mad.wide.u32 %w0, %r0, 4, %w0; ld.const.f32 %r1, [%w0];\n"

@@ -1,5 +1,5 @@
-/* atom and red: each operation and type on one cell, by one thread against a C function, then by
-   many. */
+/* atom and red: each operation and type on one cell, first by one thread against a C function, then
+   by many threads. */
 #include <string.h>
 
 #include "check.h"
@@ -7,8 +7,8 @@
 #include "kernels.h"
 #include "nearest.h"
 
-/* %a is the cell's old value, %b and %c the operands; %d what atom returns, %e the cell afterwards.
-   The cell is in shared memory. */
+/* %a is the old value of the cell; %b and %c are the operands. %d is the result of atom, %e the
+   new value of the cell. The cell is in shared memory. */
 #define ATOM(op, type, width, expected)                                                            \
     {                                                                                              \
         ".shared .align 8 .b8 cell[8192]; mad.lo.u32 %t0, %i, 8, 0; mov.u32 %t1, cell; add.u32 "   \
@@ -18,7 +18,7 @@
             width, width, 0, width, width, expected, NULL                                          \
     }
 
-/* The same with an operand that is written into the code. */
+/* The same with an immediate operand. */
 #define ATOM_CONSTANT(op, type, width, expected)                                                   \
     {                                                                                              \
         ".shared .align 8 .b8 cell[8192]; mad.lo.u32 %t0, %i, 8, 0; mov.u32 %t1, cell; add.u32 "   \
@@ -27,7 +27,7 @@
         "ld.shared.b" #width " %e, [%t0];",                                                        \
             width, width, 0, width, width, expected, NULL                                          \
     }
-/* In global memory, where the operands came from. */
+/* In global memory, at the address of the operands. */
 #define ATOM_GLOBAL(op, type, width, expected)                                                     \
     {                                                                                              \
         "atom.global." op "." type " %d, [%in], %b; ld.global.b" #width " %e, [%in];"              \
@@ -80,7 +80,7 @@ static const form integer_forms[] = {
     ATOM_CONSTANT("add", "u32", 32, add),
     ATOM_CONSTANT("add", "u64", 64, add),
     ATOM_CONSTANT("exch", "b32", 32, exch),
-    {".shared .align 4 .b8 cell[4]; st.shared.b32 [cell], %a;" /* each thread for a moment */
+    {".shared .align 4 .b8 cell[4]; st.shared.b32 [cell], %a;" /* one thread at a time */
      "atom.shared.add.u32 %d, [cell], %b; ld.shared.b32 %e, [cell];",
      32, 32, 0, 32, 32, add, NULL},
     ATOM_GLOBAL("add", "u32", 32, add),
@@ -119,7 +119,7 @@ static const form float_forms[] = {
     ATOM("add.noftz", "bf16x2", 32, add_bf16x2),
 };
 
-static u64 halves(unsigned width, unsigned index, unsigned n) {
+static u64 float16_operands(unsigned width, unsigned index, unsigned n) {
     u64 low = floats(16, index, n);
     return width == 32 && (n & 1) ? low | floats(16, index, n) << 16 : floats(width, index, n);
 }
@@ -134,7 +134,7 @@ static const char shared_cells[] = HEAD("sm_90")
         "st.global.u32 [%w3], %r2;\n"
         "red.or.b64 [%p0+32], 256; red.shared.add.u32 [s], 1; bar.sync 0; "
         "ld.shared.u32 %r3, [s]; st.global.u32 [%p0+40], %r3; .shared .u32 s;\n")
-    /* a spin lock: without giving way, the first thread to lose would spin for ever */
+    /* a spin lock: unless it yields, the first thread that loses spins forever */
     KERNEL("lock", "L0: atom.global.cas.b32 %r0, [%p0], 0, 1; setp.ne.u32 %q0, %r0, 0; "
         "@%q0 bra L0;\n"
         "ld.global.u32 %r1, [%p0+4]; nanosleep.u32 20; add.u32 %r1, %r1, 1; "
@@ -171,7 +171,7 @@ static void check_many(void) {
 
 int main(void) {
     check_forms("sm_90", integer_forms, COUNT(integer_forms), integers, 512);
-    check_forms("sm_90", float_forms, COUNT(float_forms), halves, 512);
+    check_forms("sm_90", float_forms, COUNT(float_forms), float16_operands, 512);
     check_many();
     exec_forget();
     return check_end();

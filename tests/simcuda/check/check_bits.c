@@ -1,5 +1,5 @@
-/* Logic, shifts, fields, permutes, moves. The expectations follow the loops of the PTX manual, bit
-   by bit. */
+/* Logic, shifts, fields, permutes, moves. The expected values follow the loops of the PTX manual
+   bit by bit. */
 #include "check.h"
 #include "expect.h"
 
@@ -184,7 +184,7 @@ static u64 extend(u64 x, u64 from, int is_signed) {
 EXPECT(szext_s_wrap, extend(a, b & 31, 1))
 EXPECT(szext_u_clamp, extend(a, smaller(b, 32), 0))
 
-static uint64_t halves_swapped(uint64_t a, uint64_t b, uint64_t c, uint64_t *e) {
+static uint64_t swapped_words(uint64_t a, uint64_t b, uint64_t c, uint64_t *e) {
     (void)b, (void)c;
     *e = a >> 48 | (a >> 32 & 0xffff) << 16;
     return a >> 32 | a << 32;
@@ -261,7 +261,7 @@ static const form forms[] = {
     FORM("szext.clamp.u32 %d, %a, %b;", 32, 32, 0, 32, szext_u_clamp),
     {"mov.b64 {%t0, %t1}, %a; mov.b64 %d, {%t1, %t0}; mov.b64 {%h0, _, %h1, %h2}, %a; mov.b32 %e, "
      "{%h2, %h1};",
-     64, 0, 0, 64, 32, halves_swapped, NULL},
+     64, 0, 0, 64, 32, swapped_words, NULL},
 };
 
 int main(void) {

@@ -1,11 +1,11 @@
-/* setp, set, selp, slct: every comparison, ordered and unordered, combinations, pairs. */
+/* setp, set, selp, slct: every comparison, ordered and unordered, with combinations and pairs. */
 #include <math.h>
 
 #include "check.h"
 #include "expect.h"
 #include "nearest.h"
 
-/* The six orders of a type, from its values. */
+/* The six comparisons of a type, computed from its values. */
 #define ORDERS(suffix, x, y)                                                                       \
     EXPECT(eq_##suffix, (x) == (y))                                                                \
     EXPECT(ne_##suffix, (x) < (y) || (x) > (y))                                                    \
@@ -13,7 +13,7 @@
     EXPECT(le_##suffix, (x) <= (y))                                                                \
     EXPECT(gt_##suffix, (x) > (y))                                                                 \
     EXPECT(ge_##suffix, (x) >= (y))
-/* Those that are true for a NaN, and the questions for one. */
+/* The comparisons that are true for a NaN, and the tests for a NaN. */
 #define UNORDERED(suffix, x, y)                                                                    \
     EXPECT(equ_##suffix, isnan(x) || isnan(y) || (x) == (y))                                       \
     EXPECT(neu_##suffix, isnan(x) || isnan(y) || (x) != (y))                                       \
@@ -81,7 +81,7 @@ EXPECT(slct_f32, f32_of(c) >= 0 ? a : b)
 #define SHOW " selp.b32 %d, 1, 0, %p;"
 #define SETP(comparison, type, width, expected)                                                    \
     FORM("setp." comparison "." type " %p, %a, %b;" SHOW, width, width, 0, 32, expected)
-/* The second operand in a register, and written into the code. */
+/* The second operand in a register, and as an immediate. */
 #define WITH(mark, comparison, type, width, expected)                                              \
     SETP(comparison, #type, width, expected),                                                      \
         FORM("setp." comparison "." #type " %p, %a, " mark "b;" SHOW, width, width, 0, 32,         \

@@ -1,5 +1,5 @@
-/* Arithmetic, logic and selection with operands that are written into the code, as compilers write
-   most of them; and the moves of constants. */
+/* Arithmetic, logic and selection with immediate operands, the form that compilers write most
+   often; and moves of constants. */
 #include <math.h>
 
 #include "check.h"
@@ -26,7 +26,7 @@ EXPECT(wide_s32, (s64)(s32)a *(s32)b)
 EXPECT(mad_wide_u32, a *b + c)
 EXPECT(mad_wide_s32, (u64)((s64)(s32)a *(s32)b) + c)
 
-/* Shifts count from 0 to beyond the width; the constant is taken as it is. */
+/* Shift counts from 0 to more than the width. The constant is not masked. */
 EXPECT(shl16, b > 15 ? 0 : a << b)
 EXPECT(shl32, b > 31 ? 0 : a << b)
 EXPECT(shl64, b > 63 ? 0 : a << b)
@@ -215,7 +215,7 @@ static int same64(uint64_t got, uint64_t expected) {
 #define DY f64_of(b)
 #define DZ f64_of(c)
 
-/* The lesser of two; zeros in order, and a NaN gives way to a number. */
+/* Returns the smaller of two. -0 is less than +0, and a number is preferred to a NaN. */
 static double lesser(double x, double y) {
     if (isnan(x) || isnan(y))
         return isnan(x) ? y : x;

@@ -1,4 +1,5 @@
-/* cvt: integers, floats, halves, small floats, tf32; every rounding; clamping. */
+/* cvt: integers, floats, float16, bfloat16, small floats, tf32, with every rounding mode and with
+   clamping. */
 #include <fenv.h>
 #include <math.h>
 
@@ -60,7 +61,7 @@ EXPECT(s64_f16_rz, format_round(&f16, (quad)(s64)a, 0, TOWARD_ZERO, 0))
 EXPECT(u16_f16, format_round(&f16, (quad)(u16)a, 0, NEAREST, 0))
 EXPECT(u64_bf16, format_round(&bf16, (quad)a, 0, NEAREST, 0))
 
-/* ---- floats to integers: rounded in the real numbers, clamped; NaN as the manual says ---- */
+/* ---- floats to integers: rounded exactly, then clamped; NaN as the manual specifies ---- */
 static u64 to_integer(double x, double rounded, int bits, int is_signed, int wide) {
     quad low = is_signed ? -(quad)ldexp(1, bits - 1) : 0;
     quad high = (quad)ldexp(1, is_signed ? bits - 1 : bits) - 1;
@@ -147,7 +148,7 @@ EXPECT(sat_f32, bits_of_f32(!(f32_of(a) > 0) ? 0 : f32_of(a) > 1 ? 1 : f32_of(a)
 EXPECT(ftz_f32,
        bits_of_f32(fpclassify(f32_of(a)) == FP_SUBNORMAL ? copysignf(0, f32_of(a)) : f32_of(a)))
 
-/* tf32 is a float with 10 bits of fraction: a format of its own */
+/* tf32 is a float with a fraction of 10 bits, so it is described as a format */
 static const format tf32 = {8, 10, 0x3fbff, 0x3fc00, 0x3ffff};
 
 static u64 tf32_of(float x) {
@@ -262,8 +263,8 @@ static const form float_forms[] = {
     FORM("cvt.rna.tf32.f32 %d, %a;", 32, 0, 0, 32, f32_tf32),
 };
 
-/* Every half, one after the other. */
-static u64 all_halves(unsigned width, unsigned index, unsigned n) {
+/* Every float16 pattern in turn. */
+static u64 all_float16(unsigned width, unsigned index, unsigned n) {
     static u64 next;
     (void)width, (void)index, (void)n;
     return next++ & 0xffff;
@@ -275,8 +276,8 @@ int main(void) {
     check_forms("sm_100", integer_forms, COUNT(integer_forms), integers, 1000);
     check_forms("sm_100", float_forms, COUNT(float_forms), floats, 1000);
     for (int i = 0; i < 64; i++)
-        check_forms("sm_75", widen, COUNT(widen), all_halves, 1024);
+        check_forms("sm_75", widen, COUNT(widen), all_float16, 1024);
     for (int i = 0; i < 64; i++)
-        check_forms("sm_89", narrow, COUNT(narrow), all_halves, 1024);
+        check_forms("sm_89", narrow, COUNT(narrow), all_float16, 1024);
     return check_end();
 }

@@ -1,5 +1,5 @@
-/* CUDA source, compiled by NVRTC and by clang, run and compared with plain C. clang is a second
-   front end and code generator, so that the forms it likes are covered too. */
+/* CUDA source, compiled by NVRTC and by clang, run, and compared with plain C. clang is a second
+   front end and code generator, so the forms that it prefers are covered too. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 enum { N = 1000 };
 
-/* Runs with the parameters of `params`, any structure. */
+/* Launches a kernel with the parameters of `params`, any structure. */
 static int launch(exec *e, const char *kernel, exec_launch l, const void *params) {
     const char *problem = exec_run(e, kernel, l, params);
     return check_that(!problem, "kernel %s: %s", kernel, problem ? problem : "");
@@ -215,7 +215,7 @@ static void check_integers(exec *e) {
     u64 *x = exec_buffer(16 * N), *y = exec_buffer(8 * N);
     int wrong = 0;
     for (int i = 0; i < 2 * N; i++)
-        x[i] = integers(64, 0, 0) >> 1; /* the least number divided by -1 would stop the host */
+        x[i] = integers(64, 0, 0) >> 1; /* INT64_MIN / -1 would raise SIGFPE on the host */
 
     struct {
         void *x, *y;

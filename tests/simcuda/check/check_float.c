@@ -1,5 +1,5 @@
-/* f32 and f64 arithmetic: the host's own operations under the host's rounding modes are the
-   expectation. */
+/* f32 and f64 arithmetic. The expected values are the host's own operations under the host's
+   rounding modes. */
 #include <fenv.h>
 #include <math.h>
 
@@ -59,7 +59,7 @@ EXPECT32(add_sat, FE_TONEAREST, clip(x + y) + 0.0f)
 EXPECT32(fma_sat, FE_TONEAREST, clip(fmaf(x, y, z)) + 0.0f)
 EXPECT32(mul_ftz_sat, FE_TONEAREST, clip(flush(flush(x) * flush(y))) + 0.0f)
 
-/* NaN patterns pass through the sign operations of the manual unspecified: compare numbers only */
+/* the manual leaves the NaN patterns of the sign operations unspecified: compare numbers only */
 static int same_number32(uint64_t got, uint64_t expected) {
     return got == expected || (isnan(f32_of(got)) && isnan(f32_of(expected)));
 }
@@ -75,7 +75,7 @@ EXPECT(copysign32, (a & 0x80000000) | (b & 0x7fffffff))
 EXPECT(copysign64, (a >> 63) << 63 | (b << 1) >> 1)
 EXPECT32(abs_ftz, FE_TONEAREST, flush(fabsf(x)))
 
-/* Zeros in order: -0 below +0. */
+/* -0 is less than +0. */
 static float lesser(float x, float y) {
     if (isnan(x) || isnan(y))
         return isnan(x) ? y : x;
@@ -104,7 +104,7 @@ EXPECT32(min_xor, FE_TONEAREST, xorsign(lesser(fabsf(x), fabsf(y)), x, y))
 EXPECT64(min64, FE_TONEAREST, lesser64(x, y))
 EXPECT64(max64, FE_TONEAREST, -lesser64(-x, -y))
 
-/* Approximations: within 2 ulp of the true value, where that is a normal number. */
+/* Approximations: within 2 ulp of the exact value where that is a normal number. */
 static int near32(uint64_t got, uint64_t expected) {
     int64_t g = (int64_t)got, x = (int64_t)expected;
     return same_number32(got, expected) || (g - x <= 2 && x - g <= 2);
@@ -126,7 +126,8 @@ EXPECT32(rcp_ftz, FE_TONEAREST, flush(1 / flush(x)))
 EXPECT32(rsqrt_ftz, FE_TONEAREST, flush((float)(1 / sqrt((double)flush(x)))))
 EXPECT32(div_ftz, FE_TONEAREST, flush(flush(x) / flush(y)))
 
-/* rsqrt.approx.ftz.f64 reads and writes the upper word only; subnormal numbers are zeros to it. */
+/* rsqrt.approx.ftz.f64 reads and writes the upper word only, and treats subnormal numbers as
+   zero. */
 static uint64_t rsqrt_half(uint64_t a, uint64_t b, uint64_t c, uint64_t *e) {
     double x = f64_of(a >> 32 << 32);
     (void)b, (void)c, (void)e;

@@ -1,5 +1,5 @@
 /* Branches, switches, calls, recursion, barriers of all kinds, exits in divergent code, faults, the
-   budget, special registers. */
+   instruction budget, special registers. */
 #include <string.h>
 
 #include "check.h"
@@ -34,11 +34,12 @@ static const char code[] = HEAD("sm_90")
     KERNEL("loop", "mov.u32 %r0, 0; mov.u32 %r1, 0; L: add.u32 %r0, %r0, %r1; "
         "add.u32 %r1, %r1, 1; setp.le.u32 %q0, %r1, %i; @%q0 bra L;\n"
         MINE "st.global.u32 [%w0], %r0;")
-    /* the same sum by branches that all threads take together, and forward over the end */
-    KERNEL("uniform", "mov.u32 %r0, 0; mov.u32 %r1, 0; L: setp.gt.u32 %q0, %r1, 20; @%q0 bra.uni E; "
-        "add.u32 %r0, %r0, %r1; add.u32 %r1, %r1, 1; bra.uni L; E: add.u32 %r0, %r0, %i;\n"
+    /* the same sum with uniform branches, also a forward branch past the end */
+    KERNEL("uniform", "mov.u32 %r0, 0; mov.u32 %r1, 0; L: setp.gt.u32 %q0, %r1, 20; "
+        "@%q0 bra.uni E; add.u32 %r0, %r0, %r1; add.u32 %r1, %r1, 1; bra.uni L; "
+        "E: add.u32 %r0, %r0, %i;\n"
         MINE "st.global.u32 [%w0], %r0;")
-    /* each block, in the order that they run in, writes where it is in the grid */
+    /* each block writes its position in the grid, in execution order */
     KERNEL("grid", "mov.u32 %r0, %ctaid.x; mov.u32 %r1, %ctaid.y; mov.u32 %r2, %ctaid.z; "
         "mov.u32 %r3, %nctaid.x; mov.u32 %r4, %nctaid.y; mov.u32 %r5, %nctaid.z; "
         "atom.global.add.u32 %r6, [%p1], 1; mul.lo.u32 %r6, %r6, 24;\n"
@@ -72,7 +73,7 @@ static const char code[] = HEAD("sm_90")
         "st.param.b32 [l], 42; st.param.b64 [g], %w0; st.param.b64 [s], 1; "
         "call __assertfail, (m, f, l, g, s); }")
     KERNEL("rotate",
-        /* read a neighbour's cell after a barrier */
+        /* read the cell of the next thread after a barrier */
         ".shared .align 4 .b8 s[512]; mov.u32 %r0, s; mad.lo.u32 %r1, %i, 4, %r0; "
         "st.shared.u32 [%r1], %i; barrier.sync.aligned 0; add.u32 %r2, %i, 1; "
         "rem.u32 %r2, %r2, %n;\n"
@@ -94,7 +95,7 @@ static const char code[] = HEAD("sm_90")
     KERNEL("endless", "L: bra L;")
     KERNEL("endless_wait", "L: ld.volatile.global.u32 %r0, [%p0]; setp.eq.u32 %q0, %r0, 0; "
         "@%q0 bra L;")
-    /* lane 0 waits for what lane 1 writes: works only when the wait gives way */
+    /* lane 0 waits for a write of lane 1, so the wait must yield */
     KERNEL("handshake", "setp.ne.u32 %q0, %i, 0; @%q0 bra W; "
         "L: ld.acquire.gpu.global.u32 %r0, [%p0]; setp.eq.u32 %q1, %r0, 0; @%q1 bra L; "
         "st.global.u32 [%p0+4], %r0; ret;\n"

@@ -1,11 +1,11 @@
-/* f16 and bf16, alone and in pairs: exact results rounded by search (nearest.h). */
+/* f16 and bf16, scalars and pairs: exact results rounded by search (nearest.h). */
 #include <math.h>
 
 #include "check.h"
 #include "expect.h"
 #include "nearest.h"
 
-/* An operation on values, as an exact result and the sign of what it lacks. */
+/* Returns the result of an operation and, in *rest, the sign of its rounding error. */
 typedef quad operation(quad x, quad y, quad z, quad *rest);
 
 static quad plus(quad x, quad y, quad z, quad *rest) {
@@ -87,7 +87,7 @@ EXPECT(neg_pair, a ^ 0x80008000)
 EXPECT(abs_pair, a & 0x7fff7fff)
 EXPECT(neg_one, a ^ 0x8000)
 
-/* ex2 and tanh may be off by one in the last place */
+/* ex2 and tanh may differ by one unit in the last place */
 static int next_to(u64 got, u64 expected) {
     s64 difference = (s64)got - (s64)expected;
     return difference >= -1 && difference <= 1;
@@ -122,7 +122,7 @@ static const form forms[] = {
     FORM("fma.rn.f32x2 %d, %a, %b, %c;", 64, 64, 64, 64, fma_f32x2),
 };
 
-static u64 halves(unsigned width, unsigned index, unsigned n) {
+static u64 float16_operands(unsigned width, unsigned index, unsigned n) {
     u64 low = floats(16, index, n);
     return width == 16   ? low
            : width == 32 ? low | floats(16, index, n) << 16
@@ -130,6 +130,6 @@ static u64 halves(unsigned width, unsigned index, unsigned n) {
 }
 
 int main(void) {
-    check_forms("sm_100", forms, COUNT(forms), halves, 1000);
+    check_forms("sm_100", forms, COUNT(forms), float16_operands, 1000);
     return check_end();
 }

@@ -1,4 +1,5 @@
-/* Integer arithmetic: every width, carries, halves of products, saturation, packed halves. */
+/* Integer arithmetic: every width, carries, high and low words of products, saturation, packed
+   16-bit operands. */
 #include <stdlib.h>
 
 #include "check.h"
@@ -69,8 +70,8 @@ EXPECT(sad_u32, c + (a > b ? a - b : b - a))
 EXPECT(sad_s32, c + (u64)llabs((s64)(s32)a - (s32)b))
 EXPECT(sad_s16, c + (u64)llabs((s64)(s16)a - (s16)b))
 
-/* Halves of a register, one after the other. */
-#define HALVES(name, T, expression)                                                                \
+/* Both 16-bit operands of a register, one after the other. */
+#define PACKED16(name, T, expression)                                                              \
     static uint64_t name(uint64_t a, uint64_t b, uint64_t c, uint64_t *e) {                        \
         uint64_t r = 0;                                                                            \
         (void)c, (void)e;                                                                          \
@@ -80,12 +81,12 @@ EXPECT(sad_s16, c + (u64)llabs((s64)(s16)a - (s16)b))
         }                                                                                          \
         return r;                                                                                  \
     }
-HALVES(add_halves, u16, x + y)
-HALVES(min_halves_s, s16, x < y ? x : y)
-HALVES(max_halves_u, u16, x < y ? y : x)
-HALVES(max_relu_halves, s16, x <= 0 && y <= 0 ? 0 : x < y ? y : x)
+PACKED16(add_packed16, u16, x + y)
+PACKED16(min_packed16_s, s16, x < y ? x : y)
+PACKED16(max_packed16_u, u16, x < y ? y : x)
+PACKED16(max_relu_packed16, s16, x <= 0 && y <= 0 ? 0 : x < y ? y : x)
 
-/* Two words as one number: add.cc and addc together are a 64-bit (or 128-bit) sum. */
+/* Two words as one number: add.cc and addc together form a 64-bit (or 128-bit) sum. */
 static uint64_t wide_sum(uint64_t a, uint64_t b, uint64_t c, uint64_t *e) {
     (void)c;
     *e = (a + b) >> 32;
@@ -109,7 +110,7 @@ static uint64_t borrow_out(uint64_t a, uint64_t b, uint64_t c, uint64_t *e) {
     return a - b;
 }
 
-/* The same with a third word, which the carry passes through. */
+/* The same with a third word, through which the carry propagates. */
 static uint64_t longer_sum(uint64_t a, uint64_t b, uint64_t c, uint64_t *e) {
     *e = c + (u64)(((u128)a + b) >> 64);
     return a + b;
@@ -175,8 +176,8 @@ static const form forms[] = {
     FORM("sub.s32 %d, %a, %b;", 32, 32, 0, 32, sub),
     FORM("sub.s64 %d, %a, %b;", 64, 64, 0, 64, sub),
     FORM("sub.sat.s32 %d, %a, %b;", 32, 32, 0, 32, sub_sat),
-    FORM("add.u16x2 %d, %a, %b;", 32, 32, 0, 32, add_halves),
-    FORM("add.s16x2 %d, %a, %b;", 32, 32, 0, 32, add_halves),
+    FORM("add.u16x2 %d, %a, %b;", 32, 32, 0, 32, add_packed16),
+    FORM("add.s16x2 %d, %a, %b;", 32, 32, 0, 32, add_packed16),
     FORM("neg.s32 %d, %a;", 32, 0, 0, 32, negate),
     FORM("neg.s64 %d, %a;", 64, 0, 0, 64, negate),
     FORM("neg.s16 %d, %a;", 16, 0, 0, 16, negate),
@@ -248,9 +249,9 @@ static const form forms[] = {
     FORM("min.s64 %d, %a, %b;", 64, 64, 0, 64, min_s64),
     FORM("min.u64 %d, %a, %b;", 64, 64, 0, 64, min_u32),
     FORM("max.relu.s32 %d, %a, %b;", 32, 32, 0, 32, max_relu),
-    FORM("min.s16x2 %d, %a, %b;", 32, 32, 0, 32, min_halves_s),
-    FORM("max.u16x2 %d, %a, %b;", 32, 32, 0, 32, max_halves_u),
-    FORM("max.relu.s16x2 %d, %a, %b;", 32, 32, 0, 32, max_relu_halves),
+    FORM("min.s16x2 %d, %a, %b;", 32, 32, 0, 32, min_packed16_s),
+    FORM("max.u16x2 %d, %a, %b;", 32, 32, 0, 32, max_packed16_u),
+    FORM("max.relu.s16x2 %d, %a, %b;", 32, 32, 0, 32, max_relu_packed16),
     FORM("sad.u32 %d, %a, %b, %c;", 32, 32, 32, 32, sad_u32),
     FORM("sad.s32 %d, %a, %b, %c;", 32, 32, 32, 32, sad_s32),
     FORM("sad.s16 %d, %a, %b, %c;", 16, 16, 16, 16, sad_s16),

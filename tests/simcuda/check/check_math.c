@@ -1,5 +1,5 @@
-/* The mathematical library that NVRTC expands into device code, within the error bounds of NVIDIA's
-   tables; halves and the tensor core's instructions through the toolkit's headers. Needs NVRTC. */
+/* The math library that NVRTC expands into device code, within the error bounds of NVIDIA's tables;
+   float16 and tensor-core instructions through the toolkit's headers. Needs NVRTC. */
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -41,7 +41,7 @@ ONE(floor)
 ONE(rint)
 ONE(round)
 
-/* The C library's own cbrt is less exact than the device's. */
+/* cbrt of the C library is less accurate than that of the device. */
 static double cbrt_(double x, double y) {
     (void)y;
     return (double)cbrtl(x);
@@ -96,7 +96,7 @@ static const row wides[] = {
     {"log1p", log1p_, 2}, {"rsqrt", rsqrt_, 2}, {"floor", floor_, 0},
 };
 
-/* The size of the last place of x in a format with this many bits of fraction. */
+/* Returns one unit in the last place of x in a format with a fraction of this many bits. */
 static double unit(double x, int fraction, int least) {
     int e;
     frexp(x, &e);
@@ -109,7 +109,7 @@ static double off_by(double got, double expected, int fraction, int least, doubl
         return isnan(got) && isnan(expected) ? 0 : INFINITY;
     if (isinf(expected))
         return got == expected ? 0 : INFINITY;
-    if (isinf(got)) /* close to the end of the range it may be as near as any number */
+    if (isinf(got)) /* any finite number passes at the end of the range */
         return fabs(expected) >= top * 0.999999 && signbit(got) == signbit(expected) ? 0 : INFINITY;
     return fabs(got - expected) / unit(expected, fraction, least);
 }
@@ -179,14 +179,14 @@ static void check_wides(exec *e) {
     }
 }
 
-/* ---- halves ---- */
+/* ---- float16 and bfloat16 ---- */
 
 static u16 rounded(const format *f, quad a, quad b) {
     quad rest, exact = exact_sum(a, b, &rest);
     return (u16)format_round(f, exact, rest, NEAREST, 0);
 }
 
-static void check_halves(exec *e) {
+static void check_float16(exec *e) {
     u16 *x = exec_buffer(2 * N), *y = exec_buffer(2 * N), *r = exec_buffer(20 * N);
     int wrong[10] = {0};
     for (unsigned i = 0; i < N; i++) {
@@ -199,8 +199,8 @@ static void check_halves(exec *e) {
         int n;
     } p = {x, y, r, N};
 
-    const char *problem = exec_run(e, "halves", (exec_launch){.grid = N / 250, .block = 250}, &p);
-    if (!check_that(!problem, "halves: %s", problem ? problem : ""))
+    const char *problem = exec_run(e, "float16", (exec_launch){.grid = N / 250, .block = 250}, &p);
+    if (!check_that(!problem, "float16: %s", problem ? problem : ""))
         return;
     for (int i = 0; i < N; i++) {
         quad a = (quad)format_value(&f16, x[i]), b = (quad)format_value(&f16, y[i]);
@@ -221,7 +221,7 @@ static void check_halves(exec *e) {
             wrong[k] += r[k * N + i] != expected[k];
     }
     for (int k = 0; k < 10; k++)
-        check_that(wrong[k] == 0, "halves, operation %d: %d wrong", k, wrong[k]);
+        check_that(wrong[k] == 0, "float16, operation %d: %d wrong", k, wrong[k]);
 }
 
 static void check_tile(exec *e) {
@@ -275,7 +275,7 @@ int main(void) {
         return check_end();
     }
     with_module("math.cu", NULL, check_singles, check_wides);
-    char *source = read_source("math.cu"); /* translated at least: its results are what they are */
+    char *source = read_source("math.cu"); /* only compiled, not run */
     exec *e = nvrtc_module(source, "sm_90", fast);
     CHECK(e && exec_kernel(e, "singles"));
     exec_close(e);
@@ -285,9 +285,9 @@ int main(void) {
     FILE *header = fopen(fp16, "r");
     if (header) {
         fclose(header);
-        with_module("half.cu", headers, check_halves, check_tile);
+        with_module("half.cu", headers, check_float16, check_tile);
     } else {
-        check_skip("halves", "no cuda_fp16.h");
+        check_skip("float16", "no cuda_fp16.h");
     }
     return check_end();
 }

@@ -1,5 +1,5 @@
-/* mma.sync, ldmatrix, stmatrix. The fragments are laid out here from the tables of the PTX manual,
-   one formula per shape, and the products are computed from whole matrices. */
+/* mma.sync, ldmatrix, stmatrix. The fragment layouts follow the tables of the PTX manual, one
+   formula per shape. The expected products are computed from whole matrices. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -102,7 +102,7 @@ static u64 random_pattern(kind k) {
         return format_round(&f16, (quad)x, 0, NEAREST, 0);
     case BF16:
         return format_round(&bf16, (quad)x, 0, NEAREST, 0);
-    case TF32: /* the low bits do not count */
+    case TF32: /* the low bits are ignored */
         return (bits_of_f32((float)x) & 0xffffe000) | (check_random() & 0x1fff);
     case S8:
     case U8:
@@ -144,13 +144,13 @@ static void place_a(const product *p, int g, int t, int i, int *row, int *column
     if (p->m == 8) {
         *row = g;
         *column = t * per + i;
-    } else if (per == 2) { /* f16: i 0,1,4,5 in row g; from 4 on 8 columns further */
+    } else if (per == 2) { /* f16: i 0,1,4,5 in row g; from 4 on, 8 columns to the right */
         *row = (i >= 0 && i < 2) || (i >= 4 && i < 6) ? g : g + 8;
         *column = t * 2 + (i & 1) + (i >= 4 ? 8 : 0);
     } else if (per == 4) {
         *row = i < 4 || (i >= 8 && i < 12) ? g : g + 8;
         *column = t * 4 + (i & 3) + (i >= 8 ? 16 : 0);
-    } else { /* tf32: 0 and 2 in row g; 2 and 3 four columns further */
+    } else { /* tf32: 0 and 2 in row g; 2 and 3 four columns to the right */
         *row = i == 0 || i == 2 ? g : g + 8;
         *column = i < 2 ? t : t + 4;
     }
@@ -288,8 +288,8 @@ static const char moves[] = HEAD("sm_90")
 
 /* clang-format on */
 
-/* Loading: element j of register i of a lane is row lane / 4, column 2 (lane % 4) + j of matrix i,
-   or the other way round. */
+/* Checks loading: element j of register i of a lane is row lane / 4, column 2 (lane % 4) + j of
+   matrix i, or the transpose. */
 static void check_load(exec *e, const char *name, int matrices, int transposed, const u16 *in,
                        u16 *out) {
     int wrong = 0;

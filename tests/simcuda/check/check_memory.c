@@ -1,5 +1,5 @@
-/* Loads and stores: widths, vectors, hints, state spaces, variables, checks to the byte, cp.async.
-   */
+/* Loads and stores: widths, vectors, cache hints, state spaces, variables, bounds checks to the
+   byte, cp.async. */
 #include <string.h>
 
 #include "check.h"
@@ -214,7 +214,7 @@ static const char copies[] = HEAD("sm_80")
         "@%q1 cp.async.wait_group 0; mad.wide.u32 %w1, %i, 16, %p1; "
         "ld.shared.v4.b32 {%r2, %r3, %r4, %r5}, [%r0];\n"
         "st.global.v4.b32 [%w1], {%r2, %r3, %r4, %r5};\n")
-    /* sizes, fewer bytes than the size, a predicate, groups */
+    /* sizes, source sizes below the copy size, a predicate, groups */
     KERNEL("groups", ".shared .align 16 .b8 s[64]; mov.u32 %r0, s; mov.b64 %w0, %p0; "
         "setp.ne.u32 %q1, %n, 0;\n" COPY("4") "cp.async.ca.shared.global [%r0+8], [%w0+8], 8; "
         "cp.async.commit_group; cp.async.ca.shared.global [%r0+16], [%w0+16], 16, 5;\n"
@@ -273,7 +273,7 @@ static void check_copies(void) {
     if (run(e, "groups", THREADS(1), P(in), P(out), 0, 0)) {
         CHECK(out[0] == in[0] && out[1] == 0xffffffff && out[2] == in[2] && out[3] == in[3]);
         CHECK(out[4] == in[4] && out[5] == (in[5] & 0xff) && out[6] == 0 && out[7] == 0);
-        /* the third group is still on its way */
+        /* the third group is still pending */
         CHECK(out[8] == 0xffffffff && out[11] == 0xffffffff);
         CHECK(out[12] == in[8] && out[13] == 0);
     }

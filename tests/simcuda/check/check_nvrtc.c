@@ -1,5 +1,5 @@
-/* The NVRTC double: genuine logs and names, options, cubins and PTX, refusals, failures on demand,
-   the cache, many at once. */
+/* The NVRTC test double: genuine logs and names, options, cubins and PTX, rejected input, injected
+   failures, the cache, concurrent compilations. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <limits.h>
@@ -62,7 +62,7 @@ static void check_twice(exec *e) {
     exec_forget();
 }
 
-/* ---- what comes out ---- */
+/* ---- outputs ---- */
 
 static void check_outputs(void) {
     size_t size;
@@ -79,7 +79,7 @@ static void check_outputs(void) {
     if (e)
         check_twice(e);
     free(cubin);
-    /* compiled again for a virtual architecture: no cubin, but PTX that can be loaded */
+    /* compiled again for a virtual architecture: no cubin, but PTX that loads */
     CHECK_INT(compile(p, "--gpu-architecture=compute_75", NULL, NULL), 0);
     CHECK(api->nvrtcGetCUBINSize(p, &size) == 0 && size == 0);
     CHECK_INT(api->nvrtcGetCUBIN(p, (char *)&header), INVALID_INPUT);
@@ -128,7 +128,7 @@ static void check_logs(void) {
     check_message(log, "mbarrier.init.shared.b64", "the translator's log");
     CHECK_INT(size, strlen(log) + 1);
     free(log);
-    CHECK_INT(compile(p, "-arch=compute_80", NULL, NULL), 0); /* PTX is PTX */
+    CHECK_INT(compile(p, "-arch=compute_80", NULL, NULL), 0); /* as PTX, not as a cubin */
     api->nvrtcDestroyProgram(&p);
 }
 
@@ -173,9 +173,9 @@ static void check_names(void) {
     api->nvrtcDestroyProgram(&p);
 }
 
-/* ---- failures on demand ---- */
+/* ---- injected failures ---- */
 
-/* Calls an entry point in a harmless way. p is a compiled program. */
+/* Calls an entry point with harmless arguments. p is a compiled program. */
 static int call(const char *name, void **p) {
     int a = 0, b = 0, archs[64];
     size_t size = 0;
@@ -264,12 +264,12 @@ static void check_failures(void) {
 
 /* ---- the cache ---- */
 
-static int files_in(const char *folder, char *last, size_t room) {
+static int files_in(const char *folder, char *last, size_t capacity) {
     DIR *d = opendir(folder);
     int n = 0;
     for (struct dirent *f = d ? readdir(d) : NULL; f; f = readdir(d))
         if (f->d_name[0] != '.') {
-            snprintf(last, room, "%s/%s", folder, f->d_name);
+            snprintf(last, capacity, "%s/%s", folder, f->d_name);
             n++;
         }
     if (d)
@@ -286,7 +286,7 @@ static size_t lines_of(const char *path) {
     return n;
 }
 
-/* A compiler that notes each time it is called. */
+/* Writes a compiler script that records each call. */
 static void counting_compiler(const char *folder, char *script, char *count) {
     FILE *f;
     sprintf(script, "%s/cc.sh", folder);
@@ -322,7 +322,7 @@ static void check_cache(void) {
     unsetenv("SIMCUDA_CHECK");
     CHECK_INT(lines_of(count), 3);
     size_t size;
-    for (int damage = 0; damage < 3; damage++) { /* a bit, the end, everything */
+    for (int damage = 0; damage < 3; damage++) { /* a bit, the end, the whole file */
         files_in(cache, entry, sizeof entry);
         char *data = ptx_read_file(entry, &size);
         data[size / 2] ^= 4;
@@ -349,7 +349,7 @@ static void check_cache(void) {
     CHECK(system(command) == 0);
 }
 
-/* ---- many at once ---- */
+/* ---- concurrent compilations ---- */
 
 static void *compile_some(void *result) {
     for (int i = 0; i < 3; i++) {
@@ -376,7 +376,7 @@ static void check_together(void) {
     if (!CHECK(mkdtemp(folder) != NULL))
         return;
     setenv("SIMCUDA_CACHE", folder, 1);
-    pid_t child = fork(); /* a process beside the threads, with the same cache */
+    pid_t child = fork(); /* a second process shares the cache with the threads */
     if (child == 0) {
         int mine = 0;
         compile_some(&mine);

@@ -1,5 +1,5 @@
-/* What is not translated is an error that names instruction, function and line; never a guess. And
-   what malformed text does. */
+/* PTX that the translator does not support must give an error that names instruction, function and
+   line, never wrong code. Also malformed text. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
@@ -112,8 +112,8 @@ static const struct {
      "comment"},
     {".target sm_80\n.global .b32 x[2] = {1, 2, 3};", "too many"},
     {".target sm_80\n.global .b32 x[2][2] = {{1, 2}, {3, 4}};", "braces"},
-    {".target sm_80\n.global .b8 x[2] = {0xff(y), 1};", "initialiser"},
-    {".target sm_80\n.global .u32 x = y;\n", "initialiser y"},
+    {".target sm_80\n.global .b8 x[2] = {0xff(y), 1};", "initializer"},
+    {".target sm_80\n.global .u32 x = y;\n", "initializer y"},
     {".target sm_80\n.global .texref t;\n", "texref"},
     {".target sm_80\n.entry k() { ret; }\n.entry k() { ret; }", "twice"},
     {".target sm_80\n.extern .global .u32 x;\n.entry k() { .reg .b64 %r; mov.u64 %r, x; ret; }",
@@ -122,7 +122,7 @@ static const struct {
     {".target sm_80\n.func f(.reg .b32 x) { ret; }", "registers"},
 };
 
-/* Many errors are all counted, and the log stays readable. */
+/* All errors are counted, and the log stays readable. */
 static void check_many(void) {
     char *ptx = NULL;
     size_t size;

@@ -20,7 +20,7 @@
 #define SHFL_REGISTER(name, mode, c)                                                               \
     KERNEL(name, IN "mov.u32 %r10, " c "; shfl.sync." mode                                         \
                     ".b32 %r2|%q0, %r0, %r1, %r10, %r9; selp.u32 %r3, 1, 0, %q0;\n" OUT)
-/* The mask is written into the code, and the distance too unless it is %r1. */
+/* The mask is an immediate, and the distance too unless it is %r1. */
 #define SHFL_ALL(name, mode, by, c)                                                                \
     KERNEL(name, IN "mov.u32 %r10, 31; shfl.sync." mode ".b32 %r2|%q0, %r0, " by ", " c            \
                     ", -1; selp.u32 %r3, 1, 0, %q0;\n" OUT)
@@ -95,7 +95,7 @@ typedef struct pair {
     u32 result, predicate;
 } pair;
 
-/* The shuffles as the manual writes them. */
+/* Computes the shuffles by the formulas of the manual. */
 static pair shuffle(const lanes *in, int lane, char mode, u32 c) {
     int b = (int)(in->second[lane] & 31), clamp = (int)(c & 31), segment = (int)(c >> 8 & 31);
     int last = (lane & segment) | (clamp & ~segment), first = lane & segment, from = lane, ok = 0;
@@ -185,7 +185,7 @@ static const struct {
     const char *name;
     char mode;
     u32 c;
-    int all; /* every lane takes part */
+    int all; /* all lanes are in the mask */
     int by;  /* the distance; 0: the second value of each lane */
 } tests[] = {
     {"up0", 'u', 0, 0, 0},

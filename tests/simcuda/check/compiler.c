@@ -1,5 +1,5 @@
-/* The double is opened as a library would: by name, at run time. clang runs as a program and writes
-   PTX. */
+/* Opens the test double as a library would: by name, at run time. clang runs as a program and
+   writes PTX. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <limits.h>

@@ -1,4 +1,4 @@
-/* CUDA source to modules, by the NVRTC double and by clang. */
+/* Compiles CUDA source to modules, by the NVRTC test double and by clang. */
 #ifndef COMPILER_H
 #define COMPILER_H
 
@@ -6,7 +6,7 @@
 
 #include "exec.h"
 
-/* The entry points of the double that the tests use, under their own names. */
+/* The entry points of the test double that the tests use, under their own names. */
 typedef struct nvrtc {
     int (*nvrtcVersion)(int *, int *);
     int (*nvrtcGetNumSupportedArchs)(int *);
@@ -36,16 +36,18 @@ typedef struct nvrtc {
     void (*sim_nvrtc_reset)(void);
 } nvrtc;
 
-/* The double, from $SIMCUDA_LIB; NULL, counted as a failed check, when it cannot be loaded. */
+/* Loads the test double from $SIMCUDA_LIB. Returns NULL, counted as a failed check, when it cannot
+   be loaded. */
 const nvrtc *nvrtc_double(void);
-int nvrtc_is_real(void); /* is there a real NVRTC behind it? */
+int nvrtc_is_real(void); /* whether a real NVRTC is behind it */
 
-char *read_source(const char *name); /* tests/simcuda/check/cuda/NAME, from malloc */
+char *read_source(const char *name); /* reads tests/simcuda/check/cuda/NAME; free the result */
 
-/* Compiles source for an architecture ("sm_80"); options end in NULL. NULL after a failed check. */
+/* Compiles source for an architecture ("sm_80"). The options end in NULL. Returns NULL after a
+   failed check. */
 exec *nvrtc_module(const char *source, const char *arch, const char *const *options);
-/* The same by clang through PTX; NULL without a check when there is no clang that can. `file` is a
-   name for read_source. */
+/* Compiles by clang through PTX. `file` is a name for read_source. Returns NULL, without a check,
+   when no suitable clang is found. */
 exec *clang_module(const char *file);
 
 #endif

@@ -1,4 +1,4 @@
-/* Forms of the kernels that ran, each once. */
+/* Stores the instruction forms of the kernels that ran, each once. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,16 +13,16 @@ typedef struct item {
 
 struct covered_module {
     item *items;
-    size_t count, room;
+    size_t count, capacity;
 };
 
-/* What counts; the kernels are NULL. */
+/* Forms that count. The kernel names are NULL. */
 static covered_module covered;
 
 static void add(covered_module *m, const char *kernel, const char *form) {
-    if (m->count == m->room) {
-        m->room = m->room ? 2 * m->room : 64;
-        m->items = realloc(m->items, m->room * sizeof *m->items);
+    if (m->count == m->capacity) {
+        m->capacity = m->capacity ? 2 * m->capacity : 64;
+        m->items = realloc(m->items, m->capacity * sizeof *m->items);
         if (!m->items)
             abort();
     }

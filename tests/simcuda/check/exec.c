@@ -1,4 +1,4 @@
-/* Loading modules, and the memory that kernels may touch. */
+/* Loads modules and manages the memory that kernels may access. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>

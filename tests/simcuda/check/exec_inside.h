@@ -1,4 +1,4 @@
-/* What exec.c and exec_run.c share. */
+/* Shared by exec.c and exec_run.c. */
 #ifndef EXEC_INSIDE_H
 #define EXEC_INSIDE_H
 
@@ -16,7 +16,7 @@ extern range *exec_ranges;
 struct exec {
     void *library;
     const sim_module *module;
-    covered_module *forms; /* NULL: those of this module do not count */
+    covered_module *forms; /* NULL: the forms of this module do not count */
 };
 
 #endif

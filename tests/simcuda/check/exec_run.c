@@ -1,5 +1,5 @@
-/* Blocks on ucontexts: the scheduler resumes one ready thread after another; callbacks go back to
-   it. */
+/* Runs blocks on ucontexts. The scheduler resumes one ready thread after another; callbacks return
+   to it. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,7 +43,7 @@ static void fail(sim_thread *t, const char *message, const sim_site *site) {
     snprintf(error, sizeof error, "%s [thread %u, %s line %u, %s:%u: %s]", message,
              (unsigned)((fiber *)t - fibers), site->function, site->ptx_line,
              site->source_file ? site->source_file : "?", site->source_line, site->text);
-    give_up(t); /* the scheduler sees the error and never comes back */
+    give_up(t); /* the scheduler sees the error and never resumes this thread */
     abort();
 }
 

@@ -4,7 +4,7 @@
 
 #include "forms.h"
 
-/* A function of a, b, c that gives d; *e is the second result. */
+/* Defines a function of a, b, c that returns d; *e is the second result. */
 #define EXPECT(name, expression)                                                                   \
     static uint64_t name(uint64_t a, uint64_t b, uint64_t c, uint64_t *e) {                        \
         (void)a, (void)b, (void)c, (void)e;                                                        \

@@ -1,4 +1,4 @@
-/* Writes a module with one kernel per form, runs it over all operands, compares. */
+/* Writes a module with one kernel per form, runs it over all operands, and compares. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,7 +48,7 @@ uint64_t integers(unsigned width, unsigned index, unsigned n) {
     if (choice < CORNERS)
         return cut((uint64_t)corners[choice], width);
     if (choice == CORNERS)
-        return 1ull << (width - 1); /* the least signed */
+        return 1ull << (width - 1); /* the smallest signed number */
     if (choice == CORNERS + 1)
         return (1ull << (width - 1)) - 1;
     if (choice == CORNERS + 2)
@@ -71,7 +71,7 @@ static uint64_t float_corner(unsigned width, uint64_t choice) {
         return bits;
     if (choice % 3)
         return bits_of_f64((double)f32_of(bits));
-    return (uint64_t)(bits & 0xff800000) << 32 | (choice & 1); /* corners of doubles themselves */
+    return (uint64_t)(bits & 0xff800000) << 32 | (choice & 1); /* special values of double itself */
 }
 
 uint64_t floats(unsigned width, unsigned index, unsigned n) {
@@ -81,7 +81,7 @@ uint64_t floats(unsigned width, unsigned index, unsigned n) {
     switch (choice % 4) {
     case 0:
         return float_corner(width, choice >> 8);
-    case 1: /* any pattern, NaNs among them */
+    case 1: /* any pattern, including NaN */
         return cut(check_random(), width);
     case 2: { /* small numbers with few bits: sums are exact or ties */
         double x = (double)((int64_t)(check_random() % 4096) - 2048) / 8;
@@ -89,7 +89,7 @@ uint64_t floats(unsigned width, unsigned index, unsigned n) {
                : width == 32 ? bits_of_f32((float)x)
                              : cut(0x3c00 + check_random() % 0x1000, 16);
     }
-    default: { /* around one, all bits */
+    default: { /* close to one, with all bits */
         double x = ldexp((double)(check_random() >> 11), (int)(check_random() % 20) - 60);
         x = choice & 256 ? -x : x;
         return width == 64   ? bits_of_f64(x)
@@ -103,7 +103,7 @@ uint64_t floats(unsigned width, unsigned index, unsigned n) {
 
 enum { CONSTANTS = 4 }; /* values of a constant */
 
-/* A form with its constants, if it has any. */
+/* A form with its constants, if any. */
 typedef struct instance {
     const form *form;
     uint64_t constant[3];
@@ -120,7 +120,7 @@ static int has_constants(const instance *it) {
     return it->mark[0] || it->mark[1] || it->mark[2];
 }
 
-/* Each form once, or with several values of its constants. */
+/* Creates one instance of each form, or several when it has constants. */
 static instance *make_instances(const form *forms, size_t *count) {
     instance *all = calloc(*count * CONSTANTS, sizeof *all);
     size_t n = 0;

@@ -1,4 +1,4 @@
-/* Running whole kernels. */
+/* Runs whole kernels. */
 #include "check.h"
 #include "kernels.h"
 

@@ -1,13 +1,12 @@
-/* Whole kernels by hand: PTX text with a common head, run with up to four pointer-sized parameters.
-   */
+/* Whole kernels in PTX with a common head, run with up to four pointer-sized parameters. */
 #ifndef KERNELS_H
 #define KERNELS_H
 
 #include "exec.h"
 
 #define HEAD(target) ".version 9.0\n.target " target "\n.address_size 64\n"
-/* A kernel with parameters p0 to p3; %i is the thread, %n the block's size, %p0 to %p3 the
-   parameters as 64 bits. */
+/* Defines a kernel with parameters p0 to p3. %i is the thread, %n the block size, %p0 to %p3 are
+   the parameters as 64 bits. */
 #define KERNEL(name, body)                                                                         \
     ".visible .entry " name                                                                        \
     "(.param .u64 p0, .param .u64 p1, .param .u64 p2, .param .u64 p3)\n{\n"                        \
@@ -23,7 +22,7 @@
 /* Runs kernel with these parameters and checks that it succeeds. */
 int run(exec *, const char *kernel, exec_launch, uint64_t p0, uint64_t p1, uint64_t p2,
         uint64_t p3);
-/* Runs it and checks that it fails with this text in its message. */
+/* Runs a kernel and checks that it fails with this text in its message. */
 int run_fails(exec *, const char *kernel, exec_launch, const char *text, uint64_t p0, uint64_t p1,
               uint64_t p2, uint64_t p3);
 

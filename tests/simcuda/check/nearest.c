@@ -1,4 +1,4 @@
-/* Search by halving: patterns of positive numbers are in the order of their values. */
+/* Binary search: patterns of positive numbers are ordered as their values are. */
 #include <math.h>
 
 #include "nearest.h"
@@ -19,7 +19,7 @@ double format_value(const format *f, uint32_t pattern) {
     return pattern >> width & 1 ? -x : x;
 }
 
-/* Above the largest number lies one more step, as if the exponents went on. */
+/* Returns the value one step above the largest number, as if the exponent range continued. */
 static quad step_above(const format *f, uint32_t pattern) {
     if (pattern < f->top)
         return (quad)format_value(f, pattern + 1);

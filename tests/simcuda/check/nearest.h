@@ -1,5 +1,5 @@
-/* Rounding to small float formats by search among all their values: slow, obvious, and nothing like
-   the code under test. */
+/* Rounds to small float formats by a search among all their values. Slow and simple, and
+   independent of the code under test. */
 #ifndef NEAREST_H
 #define NEAREST_H
 
@@ -24,10 +24,10 @@ typedef struct format {
 extern const format f16, bf16, e4m3, e5m2;
 
 double format_value(const format *, uint32_t pattern);
-/* The pattern nearest to exact + rest, where rest is far smaller than the last bit of exact and
+/* Returns the pattern nearest to exact + rest. rest is far smaller than the last bit of exact, so
    only its sign matters. */
 uint32_t format_round(const format *, quad exact, quad rest, rule, int finite);
-/* a + b as exact sum and rest. */
+/* Returns a + b as an exact sum and a rest. */
 quad exact_sum(quad a, quad b, quad *rest);
 
 #endif

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Tests of the translator and of the NVRTC double: builds them, then runs each program of this folder. They share a cache of compiled
-# modules, so that a second run takes seconds. Environment: BUILD (a folder of their own), CC, MAKE; SIMNVRTC_CC compiles modules.
+# Builds the tests of the translator and of the NVRTC double, then runs each program of this
+# directory. They share a cache of compiled modules, so a second run takes seconds. Environment:
+# BUILD (their own build directory), CC, MAKE; SIMNVRTC_CC compiles modules.
 . tests/lib.sh
 : "${BUILD:=build/simcuda}" "${CC:=cc}" "${MAKE:=make}"
 mkdir -p "$BUILD"
@@ -14,11 +15,12 @@ Linux-x86_64 | Linux-aarch64) ;;
 esac
 module_cc=${SIMNVRTC_CC:-cc}
 if ! has "${CC%% *}" || ! has "${module_cc%% *}"; then
-    skip translator "no C compiler that device code could be translated for: set SIMNVRTC_CC"
+    skip translator "no C compiler for the translated device code: set SIMNVRTC_CC"
     finish
     exit
 fi
-if ! MAKEFLAGS= "$MAKE" -s -j2 -f tests/simcuda/Makefile O="$BUILD" CC="$CC" translator >"$BUILD/make.log" 2>&1; then
+if ! MAKEFLAGS= "$MAKE" -s -j2 -f tests/simcuda/Makefile O="$BUILD" CC="$CC" translator \
+    >"$BUILD/make.log" 2>&1; then
     tail -n 25 "$BUILD/make.log"
     fail translator "the build failed"
     finish
@@ -34,15 +36,16 @@ for program in tests/simcuda/check/check_*.c; do
     name=$(basename "$program" .c)
     script "$name" env SIMCUDA_FORMS="$BUILD/forms/$name" "$BUILD/check/$name"
 done
-# Every form of instruction that our kernels contain is run by one of them (README.md): those of the list, which
-# tests/cuda/compile/run.sh compares with the kernels.
+# One of them must run every instruction form of our kernels (README.md). The list has these forms;
+# tests/cuda/compile/run.sh compares it with the kernels.
 cat "$BUILD"/forms/check_* | LC_ALL=C sort -u >"$BUILD/forms/covered"
-grep -v '^#' tests/simcuda/check/kernel_forms.txt | LC_ALL=C sort -u | LC_ALL=C comm -23 - "$BUILD/forms/covered" >"$BUILD/forms/missing"
+grep -v '^#' tests/simcuda/check/kernel_forms.txt | LC_ALL=C sort -u |
+    LC_ALL=C comm -23 - "$BUILD/forms/covered" >"$BUILD/forms/missing"
 while read -r form; do
     fail "the form \"$form\"" "our kernels have it, and no unit test of the translator runs it"
 done <"$BUILD/forms/missing"
 [ -s "$BUILD/forms/missing" ] || pass
-# Modules by another compiler, where casts, rounding and inlining could differ; and without the memory checks.
+# Modules from another compiler, with other casts, rounding and inlining; and without memory checks.
 if has clang; then
     for name in check_float check_convert check_half check_matrix check_warp check_flow; do
         script "$name, modules by clang" env SIMNVRTC_CC=clang "$BUILD/check/$name"

@@ -1,5 +1,5 @@
-/* May a thread touch these bytes? Bounds to the byte, use after free, whose memory it is; then the race
-   checks. The plain checks cost two table look-ups. */
+/* Checks whether a thread may access some bytes: bounds to the byte, use after free, memory of
+   another device; then the race checks. The plain checks cost two table look-ups. */
 #include "exec.h"
 
 static const char *verb(sim_access_kind kind) {
@@ -12,7 +12,8 @@ static bool writes(sim_access_kind kind) {
     return kind == SIM_STORE || kind == SIM_STORE_STRONG || kind == SIM_ATOMIC;
 }
 
-/* Which devices may use a region: its own, and peers as its kind has it. */
+/* Returns which devices may access a region: its own, and peers as the kind of the region
+   allows. */
 static bool allowed(const launch *l, const region *r, bool write) {
     int id = l->dev->id;
     switch (r->kind) {
@@ -54,7 +55,8 @@ static void beyond_shared(fiber *f, uint64_t offset, uint32_t size, sim_access_k
                  verb(kind), size, (unsigned long long)offset, f->home->block.shared_size);
 }
 
-/* A variable of shared memory that an access leaves: in bounds for the block, wrong all the same. */
+/* Reports an access that leaves a variable of shared memory: inside the block's memory, but still
+   wrong. */
 static void check_variable(fiber *f, uint32_t offset, uint32_t size, sim_access_kind kind,
                            const sim_site *site) {
     const sim_kernel *k = now->kernel;
@@ -90,7 +92,7 @@ void guess_end(fiber *f, uint64_t address, sim_access_kind kind) {
                   in_device_space(guess) ? "global" : "shared", (unsigned long long)guess,
                   f->guess_size);
     if (f->state == FIBER_READY)
-        fiber_leave(); /* not from a thread that has ended anyway */
+        fiber_leave(); /* not from a thread that has already ended */
 }
 
 void on_access(sim_thread *t, uint64_t address, uint32_t size, sim_access_kind kind,
@@ -103,7 +105,7 @@ void on_access(sim_thread *t, uint64_t address, uint32_t size, sim_access_kind k
     if (f->guess)
         guess_end(f, address, kind);
     if (kind == SIM_STORE)
-        now->idle = 0; /* somebody gets something done */
+        now->idle = 0; /* some thread made progress */
     if (offset < b->shared_size) {
         if (size > b->shared_size - offset)
             beyond_shared(f, offset, size, kind, site);
@@ -116,7 +118,7 @@ void on_access(sim_thread *t, uint64_t address, uint32_t size, sim_access_kind k
     if (!r && offset < b->shared_size + (uint64_t)1024)
         beyond_shared(f, offset, size, kind, site);
     if (!r && stack_holds(f->stack, address))
-        return; /* a local array: the module has checked it */
+        return; /* a local array, already checked by the module */
     if (!r || r->state != REGION_LIVE || address - r->address >= r->size ||
         size > r->size - (address - r->address) || !allowed(now, r, writes(kind)) ||
         (r->constant && writes(kind)))

@@ -1,7 +1,7 @@
 /* Barriers of a block: __syncthreads, the named ones, those that reduce a predicate.
 
-   Stricter than a card, which waits only for threads that have not returned: a __syncthreads that some
-   threads never reach is a mistake even where it happens to work. */
+   Stricter than a GPU, which waits only for threads that have not returned. Here a __syncthreads
+   that some threads never reach is an error even where a GPU would let it pass. */
 #include "exec.h"
 #include <string.h>
 
@@ -20,7 +20,7 @@ static const fiber *first_waiter(const resident *r, const barrier *b) {
     return NULL;
 }
 
-/* The first to arrive says what is waited for; the others must agree. */
+/* The first thread to arrive sets what the barrier waits for; the others must agree. */
 static void join(fiber *f, barrier *b, sim_barrier_kind kind, uint32_t id, uint32_t count,
                  int aligned, const sim_site *site) {
     resident *r = f->home;
@@ -106,12 +106,12 @@ uint32_t on_barrier(sim_thread *t, sim_barrier_kind kind, uint32_t id, uint32_t 
     f->state = FIBER_BARRIER;
     f->site = site;
     if (b->arrived == b->expected)
-        complete(f->home, b); /* and then wait for one's turn like everybody else */
+        complete(f->home, b); /* then yield to the other threads */
     fiber_leave();
     return f->result;
 }
 
-/* ---- nobody can go on ---- */
+/* ---- no thread can continue ---- */
 
 static const fiber *in_state(const resident *r, fiber_state state) {
     for (uint32_t i = 0; i < r->threads; i++)

@@ -1,4 +1,4 @@
-/* What running code may ask of the driver, sim_driver of sim_module.h: here are the answers that need no room of
+/* The callbacks that running code may call (sim_driver of sim_module.h), except those with files of
    their own. */
 #include "exec.h"
 #include <stdio.h>
@@ -30,7 +30,7 @@ static void on_exit_thread(sim_thread *t) {
     if (!now->direct)
         fiber_exit(f);
     else
-        f->state = FIBER_DONE; /* the loop starts anew on a fresh stack, with the next thread */
+        f->state = FIBER_DONE; /* the loop restarts on a fresh stack with the next thread */
     fiber_leave();
     abort();
 }
@@ -39,7 +39,7 @@ static void on_yield(sim_thread *t, sim_yield_reason reason, const sim_site *sit
     fiber *f = (fiber *)t;
     t->budget = BUDGET;
     now->quanta++;
-    (void)reason; /* who sleeps until something happens waits as well */
+    (void)reason; /* a sleeping thread waits as well */
     if (++now->idle > settings.quanta || now->quanta > settings.quanta * 16)
         launch_abort(CUDA_ERROR_LAUNCH_TIMEOUT, f, site,
                      "the kernel does not end: a thread spins and nothing "
@@ -56,7 +56,8 @@ static uint64_t on_clock(sim_thread *t) {
     return ticks += 97;
 }
 
-/* The conversions of the format tell how large each argument is: C's, after the default promotions. */
+/* Determines the size of each argument from the conversions of the format, after C's default
+   promotions. */
 static int on_print(sim_thread *t, const char *format, const void *args, const sim_site *site) {
     const char *at = args;
     int count = 0;

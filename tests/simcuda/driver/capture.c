@@ -1,6 +1,6 @@
-/* Stream capture: operations become nodes of a graph instead of being queued. A capture ends badly when a
-   call is made that it cannot hold; such calls give the codes that the real driver gives, and the capture
-   is then invalid until it is ended. */
+/* Stream capture: operations become nodes of a graph instead of being queued. A call that a capture
+   cannot hold returns the code of the real driver. The capture is then invalid until it is
+   ended. */
 #include "entry.h"
 #include "graph.h"
 #include <pthread.h>
@@ -22,13 +22,13 @@ static _Thread_local CUstreamCaptureMode interaction = CU_STREAM_CAPTURE_MODE_GL
 
 /* ---- sets of node numbers ---- */
 
-static void set_add(int **set, int *count, int *room, int n) {
+static void set_add(int **set, int *count, int *capacity, int n) {
     for (int i = 0; i < *count; i++)
         if ((*set)[i] == n)
             return;
-    if (*count == *room) {
-        *room = *room ? 2 * *room : 4;
-        *set = realloc(*set, (size_t)*room * sizeof **set);
+    if (*count == *capacity) {
+        *capacity = *capacity ? 2 * *capacity : 4;
+        *set = realloc(*set, (size_t)*capacity * sizeof **set);
         if (!*set)
             abort();
     }
@@ -37,10 +37,10 @@ static void set_add(int **set, int *count, int *room, int n) {
 
 static void follow(stream *s, const int *after, int count) {
     for (int i = 0; i < count; i++)
-        set_add(&s->after, &s->after_count, &s->after_room, after[i]);
+        set_add(&s->after, &s->after_count, &s->after_capacity, after[i]);
 }
 
-/* ---- what is forbidden ---- */
+/* ---- forbidden calls ---- */
 
 static CUresult invalidate(capture *c, CUresult code, const char *what) {
     c->invalid = true;
@@ -88,7 +88,7 @@ CUresult capture_forbids_legacy(const context *ctx) {
     return CUDA_SUCCESS;
 }
 
-/* ---- what is captured ---- */
+/* ---- captured operations ---- */
 
 bool capture_add(stream *s, const op *o, CUresult *result) {
     capture *c = s->capture;
@@ -117,7 +117,7 @@ CUresult capture_record(stream *s, event *e) {
     e->capture_id = s->capture->id;
     e->after_count = 0;
     for (int i = 0; i < s->after_count; i++)
-        set_add(&e->after, &e->after_count, &e->after_room, s->after[i]);
+        set_add(&e->after, &e->after_count, &e->after_capacity, s->after[i]);
     return CUDA_SUCCESS;
 }
 
@@ -201,7 +201,7 @@ void capture_abandon(stream *s) {
     capture *c = s->capture;
     if (!c)
         return;
-    if (c->origin != s) { /* its work has no way back to the origin any more */
+    if (c->origin != s) { /* its work has not been joined into the origin stream */
         c->invalid = true;
         s->capture = NULL;
         return;
@@ -210,7 +210,8 @@ void capture_abandon(stream *s) {
     capture_close(c);
 }
 
-/* Does everything that was captured lead to where the origin stands? Nodes come after their needs. */
+/* Tells whether everything that was captured leads to the current end of the origin stream. Nodes
+   come after their dependencies. */
 static bool joined(const capture *c) {
     const graph *g = c->graph;
     bool *led = calloc((size_t)g->count + 1, sizeof *led), all = true;
@@ -317,7 +318,7 @@ CUresult cuStreamGetCaptureInfo_v3(CUstream handle, CUstreamCaptureStatus *out, 
                                    const CUgraphEdgeData **edges, size_t *count) {
     ENTER(NEED_HEALTHY);
     if (edges)
-        *edges = NULL; /* plain edges only */
+        *edges = NULL; /* only edges without data */
     return info(handle, out, id, g, after, count);
 }
 

@@ -62,7 +62,8 @@ static uint64_t from(const char *name, uint64_t otherwise) {
     return config_item(getenv(name), 0, otherwise);
 }
 
-/* The index of the variable's value among the names; anything else is a mistake of the test. */
+/* Returns the index of the variable's value among the names. Any other value is an error of the
+   test. */
 static int choice(const char *name, const char *const *names) {
     const char *value = getenv(name);
     if (!value || !*value)
@@ -104,7 +105,7 @@ void config_read(void) {
 
 /* ---- objects ---- */
 
-/* Dead handles wait here before their memory is used again, so that using one gives an error. */
+/* Destroyed handles stay here before their memory is reused, so that their use gives an error. */
 enum { GRAVES = 4096 };
 
 static void *graves[GRAVES];

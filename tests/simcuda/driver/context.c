@@ -1,5 +1,5 @@
-/* Primary contexts, the stack of current contexts, peer access. A context dies with the last release or
-   a reset, and takes its memory, streams, events and modules with it. */
+/* Primary contexts, the stack of current contexts, peer access. A context is destroyed by the last
+   release or by a reset, with its memory, streams, events and modules. */
 #include "entry.h"
 #include <stdlib.h>
 
@@ -10,7 +10,7 @@ typedef struct stacked {
     struct stacked *below;
 } stacked;
 
-static _Thread_local stacked *stack; /* what lies under `current` */
+static _Thread_local stacked *stack; /* contexts below `current` */
 
 context *context_get(CUcontext handle) {
     for (int i = 0; i < device_count; i++)
@@ -19,7 +19,7 @@ context *context_get(CUcontext handle) {
     return NULL;
 }
 
-/* ---- life ---- */
+/* ---- life cycle ---- */
 
 static bool start(context *ctx) {
     ctx->sticky = CUDA_SUCCESS;
@@ -110,7 +110,7 @@ CUresult cuDevicePrimaryCtxReset_v2(CUdevice id) {
     retains = d->ctx.retains;
     if (d->ctx.alive)
         context_destroy(&d->ctx);
-    d->ctx.retains = retains; /* whoever retained it must still release it */
+    d->ctx.retains = retains; /* each owner must still release it */
     return retains == 0 || start(&d->ctx) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
@@ -137,7 +137,7 @@ CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice id, unsigned flags) {
     return CUDA_SUCCESS;
 }
 
-/* ---- which one is current ---- */
+/* ---- the current context ---- */
 
 CUresult cuCtxSetCurrent(CUcontext handle) {
     context *ctx = context_get(handle);
@@ -206,7 +206,7 @@ CUresult cuCtxGetApiVersion(CUcontext handle, unsigned *version) {
         return CUDA_ERROR_INVALID_CONTEXT;
     if (!version)
         return CUDA_ERROR_INVALID_VALUE;
-    *version = 3020; /* what every current driver says */
+    *version = 3020; /* the value of all current drivers */
     return CUDA_SUCCESS;
 }
 

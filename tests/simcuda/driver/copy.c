@@ -1,6 +1,6 @@
-/* Copies and memsets. Pageable memory is read at the call, pinned memory when the copy runs, so a staging
-   buffer that is filled again too early shows; host memory that a copy will write holds 0xCB until then,
-   so reading it without waiting shows. */
+/* Copies and memsets. Pageable memory is read at the call, pinned memory when the copy runs, which
+   exposes a staging buffer that is refilled too early. Host memory that a copy will write is filled
+   with 0xCB until then, which exposes a read without a wait. */
 #include "entry.h"
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,8 @@ static uint64_t extent(const copy_plane *c, uint64_t pitch) {
     return (c->height - 1) * pitch + c->width;
 }
 
-/* Device memory must be there to the last byte; pinned memory must not be left halfway. */
+/* Device memory must be allocated to the last byte; a copy must not end outside the pinned block
+   that it starts in. */
 static CUresult check_side(const char *name, uint64_t address, uint64_t size, bool host) {
     char why[256];
     if (host) {
@@ -44,7 +45,8 @@ static CUresult stage(op *o) {
     return CUDA_SUCCESS;
 }
 
-/* Not when something queued still needs the bytes: that order is right and must stay so. */
+/* Fills the destination, unless queued work still reads the bytes: such a program is correct and
+   must stay so. */
 void copy_spoil(const copy_plane *c) {
     char *p = (char *)(uintptr_t)c->dst;
     if (streams_touch_host(p, extent(c, c->dst_pitch)))
@@ -83,7 +85,7 @@ static CUresult copy(const char *name, copy_plane c, int flags, CUstream handle)
     }
     code = stream_push(s, &o);
     if (code != CUDA_SUCCESS || !(flags & SYNC) || (!c.src_host && !c.dst_host))
-        return code; /* from device to device even the plain form returns at once */
+        return code; /* from device to device even the synchronous form returns at once */
     stream_drain(s);
     return s->object.ctx->sticky;
 }
@@ -158,7 +160,7 @@ CUresult cuMemcpyPeerAsync(CUdeviceptr dst, CUcontext dst_ctx, CUdeviceptr src, 
     return peer(__func__, dst, dst_ctx, src, src_ctx, bytes, 0, s);
 }
 
-/* ---- planes and boxes ---- */
+/* ---- pitched and 3D copies ---- */
 
 static bool side(CUmemorytype type, const void *host, CUdeviceptr dev, uint64_t offset,
                  uint64_t *at, bool *is_host) {
@@ -197,7 +199,7 @@ CUresult cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *m, CUstream s) {
     return plane(__func__, m, 0, s);
 }
 
-/* A box is copied plane by plane. */
+/* Copies a box plane by plane. */
 static CUresult box(const char *name, const CUDA_MEMCPY3D *m, int flags, CUstream s) {
     uint64_t src_plane = m->srcPitch * m->srcHeight, dst_plane = m->dstPitch * m->dstHeight;
     CUresult code = CUDA_SUCCESS;
@@ -228,7 +230,7 @@ CUresult cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D *m, CUstream s) {
     return box(__func__, m, 0, s);
 }
 
-/* ---- memset: asynchronous in every form when it is about device memory ---- */
+/* ---- memset: always asynchronous for device memory ---- */
 
 static CUresult set(const char *name, CUdeviceptr at, size_t pitch, uint32_t value, uint32_t width,
                     size_t count, size_t rows, CUstream handle) {

@@ -1,5 +1,5 @@
-/* Starting the driver and asking about devices. What depends on the compute capability follows the table
-   "Technical Specifications per Compute Capability" of the CUDA C++ Programming Guide. */
+/* Starts the driver and answers device queries. Values that depend on the compute capability follow
+   the table "Technical Specifications per Compute Capability" of the CUDA C++ Programming Guide. */
 #include "entry.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -142,7 +142,7 @@ CUresult cuDeviceGetByPCIBusId(CUdevice *out, const char *name) {
 
 /* ---- attributes ---- */
 
-typedef struct capability { /* kilobytes of shared memory: of a multiprocessor, of one block */
+typedef struct capability { /* shared memory in KiB: per multiprocessor, per block */
     int cc, shared, block, threads, blocks;
 } capability;
 
@@ -156,7 +156,7 @@ static const capability capabilities[] = {
     {121, 100, 99, 1536, 24},
 };
 
-/* The row of the newest known capability that is not newer than the device's. */
+/* Returns the row of the newest known capability that is not newer than the device's. */
 static const capability *capability_of(const device *d) {
     const capability *found = capabilities;
     for (size_t i = 0; i < sizeof capabilities / sizeof *capabilities; i++)
@@ -165,7 +165,7 @@ static const capability *capability_of(const device *d) {
     return found;
 }
 
-static int cores_ratio(const device *d) { /* of single to double precision */
+static int cores_ratio(const device *d) { /* throughput of single over double precision */
     int cc = 10 * d->major + d->minor;
     return cc == 60 || cc == 70 || cc == 80 || cc == 90 || cc == 100 ? 2 : cc < 80 ? 32 : 64;
 }
@@ -213,7 +213,7 @@ static const plain_attribute plain_attributes[] = {
     {CU_DEVICE_ATTRIBUTE_MAX_ACCESS_POLICY_WINDOW_SIZE, 0},
     {CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID, 0},
     {CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID, 0},
-    /* what is not simulated says so */
+    /* features that are not simulated */
     {CU_DEVICE_ATTRIBUTE_ECC_ENABLED, 0},
     {CU_DEVICE_ATTRIBUTE_INTEGRATED, 0},
     {CU_DEVICE_ATTRIBUTE_KERNEL_EXEC_TIMEOUT, 0},

@@ -1,5 +1,6 @@
-# The driver, a second one that exports only what a driver of CUDA 11.4 has, and the programs that check them. Part of
-# tests/simcuda/Makefile; alone it builds without the translator: make -f tests/simcuda/driver/driver.mk driver
+# The driver, a second one with only the exports of a CUDA 11.4 driver, and their check programs.
+# Part of tests/simcuda/Makefile. Alone it builds without the translator:
+# make -f tests/simcuda/driver/driver.mk driver
 O ?= build/simcuda
 CC ?= cc
 CFLAGS ?= -O2 -g

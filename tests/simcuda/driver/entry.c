@@ -1,4 +1,5 @@
-/* Entering and leaving the driver: one lock, call counts, failures on demand, the remembered error. */
+/* Entering and leaving the driver: one lock, call counts, injected failures, the remembered
+   error. */
 #define _GNU_SOURCE
 #include "entry.h"
 #define SIM_CONTROL_IMPLEMENTATION
@@ -9,7 +10,7 @@
 #include <string.h>
 
 typedef struct
-    rule { /* "the nth call of name returns code"; a negative one stays with the context */
+    rule { /* "the nth call of name returns code"; a negative code stays with the context */
     char *name;
     int nth, seen, code;
     struct rule *next;
@@ -44,7 +45,7 @@ void stream_wake(void) {
     pthread_cond_broadcast(&idle);
 }
 
-/* ---- what went wrong ---- */
+/* ---- error messages ---- */
 
 static void remember(const char *format, va_list args) {
     vsnprintf(last_error, sizeof last_error, format, args);
@@ -69,7 +70,7 @@ CUresult fail(CUresult code, const char *format, ...) {
     return code;
 }
 
-/* ---- failures on demand ---- */
+/* ---- injected failures ---- */
 
 static void rule_add(const char *name, size_t length, int nth, int code) {
     rule *r = calloc(1, sizeof *r);
@@ -120,9 +121,9 @@ static CUresult injected(const char *name) {
     return code;
 }
 
-/* ---- in and out ---- */
+/* ---- enter and leave ---- */
 
-/* As the real driver: what the parent set up is of no use in the child. */
+/* As with the real driver, a child cannot use what the parent set up. */
 static void child_after_fork(void) {
     forked = device_count > 0;
     pthread_mutex_init(&mutex, NULL); /* another thread may have held it */
@@ -184,12 +185,12 @@ CUresult sim_enter(entry *e, const char *name, int need) {
 
 void sim_leave(const CUresult *entered) {
     if (*entered != CUDA_SUCCESS)
-        return; /* sim_enter has given the lock back */
+        return; /* sim_enter has released the lock */
     memory_close();
     sim_unlock();
 }
 
-/* ---- for tests ---- */
+/* ---- interface for tests ---- */
 
 void sim_fail(const char *name, int nth, int code) {
     sim_lock();

@@ -1,4 +1,5 @@
-/* The way into every entry point: the lock, the call's count, failures on demand, what the call needs. */
+/* The common start of every entry point: the lock, the call count, injected failures, and the state
+   that the call needs. */
 #ifndef SIM_ENTRY_H
 #define SIM_ENTRY_H
 
@@ -18,7 +19,7 @@ enum {
     UNSAFE = 8        /* forbidden while a stream captures, see cuThreadExchangeStreamCaptureMode */
 };
 
-/* What old_abi.c stands for, on drivers that have no newer form. */
+/* For old_abi.c: tells whether the driver has the newer form; else the functions below run. */
 int newer_form(int version);
 CUresult old_event_elapsed(float *ms, CUevent start, CUevent end);
 CUresult old_exec_update(CUgraphExec exec, CUgraph g, CUgraphNode *node,
@@ -26,11 +27,11 @@ CUresult old_exec_update(CUgraphExec exec, CUgraph g, CUgraphNode *node,
 CUresult old_uuid(CUuuid *out, CUdevice id);
 
 CUresult sim_enter(entry *e, const char *name, int need);
-/* Is this the child of a process that had the driver started? It may not use it. */
+/* Tells whether this process is a fork of one that had started the driver. It may not use it. */
 bool driver_forked(void);
 void sim_leave(const CUresult *entered);
 
-/* First statement of an entry point. Returns from it when the call may not go on. */
+/* First statement of an entry point. Returns from it when the call must not continue. */
 #define ENTER(need) ENTER_AS(__func__, need)
 
 #define ENTER_AS(name, need)                                                                       \

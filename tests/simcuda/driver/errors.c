@@ -1,4 +1,5 @@
-/* Names of the error codes and a sentence for each. Where no sentence is written, it is the name in words. */
+/* Names of the error codes and a sentence for each. A code without a sentence uses its name in
+   words. */
 #include "entry.h"
 #include <ctype.h>
 #include <string.h>

@@ -43,7 +43,7 @@ static CUresult record(CUevent handle, CUstream stream_handle) {
     o.mark = calloc(1, sizeof *o.mark);
     if (!o.mark)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    o.mark->references = 2; /* the operation's and the event's */
+    o.mark->references = 2; /* one for the operation, one for the event */
     o.mark->ctx = s->object.ctx;
     o.mark->stream = s;
     mark_drop(e->mark);

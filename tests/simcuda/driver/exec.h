@@ -1,5 +1,5 @@
-/* A kernel while it runs: the launch, the blocks that are on it, their threads. One launch runs at a time,
-   on the host thread that drains its stream. */
+/* A kernel while it runs: the launch, its resident blocks, their threads. One launch runs at a
+   time, on the host thread that drains its stream. */
 #ifndef SIM_EXEC_H
 #define SIM_EXEC_H
 
@@ -8,7 +8,7 @@
 
 typedef enum fiber_state {
     FIBER_READY,
-    FIBER_SPUN, /* gave way to the others */
+    FIBER_SPUN, /* yielded to the others */
     FIBER_BARRIER,
     FIBER_WARP,
     FIBER_DONE
@@ -18,16 +18,16 @@ typedef struct stack stack;
 typedef struct resident resident;
 
 typedef struct fiber {
-    sim_thread thread; /* first: callbacks are given this */
+    sim_thread thread; /* first member: callbacks receive its address */
     resident *home;
     void *sp; /* NULL before the first switch */
     stack *stack;
-    uint32_t index; /* in the block */
+    uint32_t index; /* within the block */
     fiber_state state;
     const sim_site *site; /* where it waits */
     uint32_t barrier, result;
-    /* a plain read of what others change by atomics: fine when this thread's next access is an atomic
-       there, as in a loop around atomicCAS, and a race otherwise */
+    /* a plain read of a value that others change by atomics: correct when the next access of this
+       thread there is an atomic, as in a loop around atomicCAS; otherwise a race */
     uint64_t guess;
     uint32_t guess_size;
     const sim_site *guess_site;
@@ -39,7 +39,7 @@ typedef struct barrier {
     sim_barrier_kind kind;
     uint32_t votes;
     const sim_site *site;
-    uint32_t waiting[SIM_WARP], parties[SIM_WARP]; /* a bit for each thread: waits; has arrived */
+    uint32_t waiting[SIM_WARP], parties[SIM_WARP]; /* one bit per thread: waits; has arrived */
 } barrier;
 
 typedef struct rendezvous {
@@ -49,9 +49,9 @@ typedef struct rendezvous {
 } rendezvous;
 
 typedef struct warp {
-    uint32_t exited; /* lanes that have returned or never were */
+    uint32_t exited; /* lanes that have returned or never existed */
     uint32_t meetings;
-    rendezvous meeting[SIM_WARP]; /* at most one for each lane */
+    rendezvous meeting[SIM_WARP]; /* at most one per lane */
 } warp;
 
 typedef struct launch launch;
@@ -60,21 +60,21 @@ typedef struct shared_check shared_check;
 struct resident { /* a block with its threads */
     sim_block block;
     launch *launch;
-    uint64_t number; /* of the block in the grid */
+    uint64_t number; /* within the grid */
     uint32_t threads, done, ready_count, spun_count;
     fiber *fibers;
     uint32_t *ready, *spun;
-    char *memory; /* what block.shared is aligned in */
+    char *memory; /* allocation that contains the aligned block.shared */
     barrier barriers[16];
     warp warps[SIM_WARP];
     uint32_t divergent_exit; /* the first thread that returned, for messages */
     shared_check *check;
     uint16_t clock;            /* race_global.c: fences that its threads have passed */
-    struct acquired *acquired; /* messages it has received */
+    struct acquired *acquired; /* releases that it has acquired */
 };
 
 struct launch {
-    pthread_t host; /* the thread that runs it */
+    pthread_t host; /* the host thread that runs it */
     device *dev;
     context *ctx;
     const launch_plan *plan;
@@ -87,12 +87,12 @@ struct launch {
     bool failed, direct;
     CUresult code_result;
     char *why;
-    size_t why_room;
+    size_t why_capacity;
     void *scheduler;
     fiber *running;
     resident **residents;
-    uint32_t resident_count, resident_room, resident_most;
-    uint64_t idle, quanta; /* watchdog: budgets used up since the last progress, and in all */
+    uint32_t resident_count, resident_capacity, resident_most;
+    uint64_t idle, quanta; /* watchdog: budgets used since the last progress, and in total */
     bool race_global;
     uint64_t direct_block;
     uint32_t direct_thread;
@@ -108,18 +108,19 @@ void sim_switch(void **save, void *to);
 stack *stack_take(size_t need);
 void stack_give(stack *s);
 bool stack_holds(const stack *s, uint64_t address);
-/* Where a new fiber starts that will call run(). */
+/* Prepares a stack for a new fiber that will call run(). Returns its stack pointer. */
 void *stack_prepare(stack *s, void (*run)(void));
 void faults_watch(void);
 void faults_thread(void);
 
 /* ---- scheduler.c ---- */
-/* Records why the launch ends; the text gets the kernel, the thread and the place. f, site may be NULL. */
+/* Records why the launch ends. The text gets the kernel, the thread and the site. f and site may be
+   NULL. */
 void launch_report(CUresult code, const fiber *f, const sim_site *site, const char *format, ...)
     SIM_PRINTF(4, 5);
-/* The thread has returned: the others may go on, or be told that they wait in vain. */
+/* Marks the thread as returned. The others continue, or get the error that they wait in vain. */
 void fiber_exit(fiber *f);
-/* Goes back to the scheduler. */
+/* Returns to the scheduler. */
 void fiber_leave(void);
 _Noreturn void launch_abort(CUresult code, const fiber *f, const sim_site *site, const char *format,
                             ...) SIM_PRINTF(4, 5);
@@ -135,7 +136,7 @@ void on_collective(sim_thread *t, sim_warp_fn *fn, uint32_t mask, int aligned,
 void barriers_reset(resident *r);
 void warps_reset(resident *r);
 void warp_exit(fiber *f);
-/* Nobody in the block can go on: says why. */
+/* Reports why no thread of the block can continue. */
 void block_stuck(resident *r);
 
 /* ---- access.c ---- */
@@ -143,7 +144,8 @@ void on_access(sim_thread *t, uint64_t address, uint32_t size, sim_access_kind k
                const sim_site *site);
 
 void guess_open(fiber *f, uint64_t address, uint32_t size, const sim_site *site);
-/* The thread ends, or goes on with this access: was the guess followed by its atomic? */
+/* Ends the guess when the thread ends or makes this access: reports a race unless its atomic
+   followed. */
 void guess_end(fiber *f, uint64_t address, sim_access_kind kind);
 
 /* ---- race_shared.c ---- */
@@ -162,7 +164,7 @@ void global_check_block(resident *r);
 void global_check_access(fiber *f, region *r, uint64_t address, uint32_t size, sim_access_kind kind,
                          const sim_site *site);
 void global_check_fence(fiber *f, int scope);
-/* Compares what a suspicious store wrote with what was there. */
+/* Compares what a suspicious store wrote with the previous value. */
 void global_check_settle(void);
 
 #endif

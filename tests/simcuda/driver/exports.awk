@@ -1,4 +1,4 @@
-# A linker's list of what a driver exports that is not newer than `newest`, from symbols.def and old_abi.c.
+# Prints a linker map of the exports that are not newer than `newest`, from symbols.def and old_abi.c.
 BEGIN { print "{ global:" }
 /^SYMBOL\(/ { split($0, f, /[(), ]+/); if (f[4] <= newest) print f[3] ";" }
 /^OLD\(/ { split($0, f, /[()]/); print f[2] ";" }

@@ -1,7 +1,7 @@
-/* Fibers: stacks, the switch between them, and the signals that a wild access raises on one.
+/* Fibers: stacks, the switch between them, and the signals that an invalid access raises on one.
 
-   The switch saves the callee-saved registers and swaps stacks, 7.5 ns where it was measured; swapcontext
-   takes 231 ns there, since it asks the kernel for the signal mask each time. */
+   The switch saves the callee-saved registers and swaps stacks: measured 7.5 ns. swapcontext took
+   231 ns on the same machine, because it asks the kernel for the signal mask each time. */
 #define _GNU_SOURCE
 #include "exec.h"
 #include <pthread.h>
@@ -26,7 +26,7 @@ __asm__(".text\n"
         " ret\n"
         ".size sim_switch, . - sim_switch\n");
 
-enum { SAVED = 8, RETURN_SLOT = 6 }; /* words below the start; the return address among them */
+enum { SAVED = 8, RETURN_SLOT = 6 }; /* words below the start, including the return address */
 #elif defined(__aarch64__)
 __asm__(".text\n"
         ".globl sim_switch\n"
@@ -57,13 +57,13 @@ enum { SAVED = 20, RETURN_SLOT = 11 };
 /* ---- stacks ---- */
 
 struct stack {
-    char *low; /* closed pages, then the stack */
+    char *low; /* guard pages, then the stack */
     size_t size;
     unsigned number;
     stack *next;
 };
 
-/* Wide, since a frame may step over a narrow one. */
+/* Large, because a frame may skip over a small one. */
 enum { GUARD = 256 << 10 };
 
 static stack *free_stacks;
@@ -109,7 +109,8 @@ bool stack_holds(const stack *s, uint64_t address) {
 }
 
 void *stack_prepare(stack *s, void (*run)(void)) {
-    /* Starts are staggered: at one offset all stacks would fight for the same cache sets. */
+    /* Start offsets are staggered: with equal offsets all stacks would compete for the same cache
+       sets. */
     uintptr_t top = (uintptr_t)s->low + GUARD + s->size - (s->number % 61) * 192;
     void **sp = (void **)(top & ~(uintptr_t)63) - SAVED;
     memset(sp, 0, SAVED * sizeof *sp);
@@ -121,8 +122,8 @@ void *stack_prepare(stack *s, void (*run)(void)) {
 
 static struct sigaction before[2];
 
-/* A handler does not leave by switching stacks: whoever watches signals (ThreadSanitizer) would think that it
-   never ended. It returns to here, on a stack of its own since the fiber's may be full. */
+/* A handler does not leave by switching stacks, because ThreadSanitizer would assume that it never
+   ended. It returns to here, on a separate stack since the fiber's may be full. */
 static char landing_stack[16 << 10] __attribute__((aligned(64)));
 
 static void land(void) {
@@ -159,7 +160,7 @@ static void on_signal(int number, siginfo_t *info, void *machine) {
         if (write(2, text, sizeof text - 1) < 0)
             abort();
     }
-    sigaction(number, &before[number == SIGBUS], NULL); /* and again, for whoever was here before */
+    sigaction(number, &before[number == SIGBUS], NULL); /* and again for the previous handler */
 }
 
 void faults_watch(void) {
@@ -175,7 +176,7 @@ void faults_watch(void) {
     sigaction(SIGBUS, &action, &before[1]);
 }
 
-/* A thread that has run off its fiber's stack needs another one to say so. */
+/* A thread that has overflowed its fiber's stack needs another stack to report that. */
 void faults_thread(void) {
     static _Thread_local bool done;
     stack_t alternative;

@@ -1,5 +1,5 @@
-/* What a kernel needs, how many blocks of it fit, and what may be set. There is no register allocation
-   here: every kernel has 32 registers, or as many as its launch bounds leave. */
+/* Kernel resource usage, occupancy, and function attributes. Registers are not allocated: every
+   kernel has 32 registers, or as many as its launch bounds allow. */
 #include "entry.h"
 
 enum { REGISTERS = 65536, PLAIN_SHARED = 49152, RESERVED_SHARED = 1024 };

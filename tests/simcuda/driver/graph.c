@@ -1,5 +1,6 @@
-/* Graphs: made by capture, instantiated, updated, launched. A launch queues the nodes on its stream in an
-   order that their edges allow: as captured (eager), the latest possible one first (lazy), any (random). */
+/* Graphs: captured, instantiated, updated, launched. A launch queues the nodes on its stream in an
+   order that the edges allow: as captured (eager), the latest possible first (lazy), any
+   (random). */
 #include "entry.h"
 #include "graph.h"
 #include <stdlib.h>
@@ -25,9 +26,9 @@ void graph_destroy(graph *g) {
 
 int graph_add(graph *g, const op *o, const int *after, int after_count) {
     node *n = calloc(1, sizeof *n);
-    if (g->count == g->room) {
-        g->room = g->room ? 2 * g->room : 16;
-        g->nodes = realloc(g->nodes, (size_t)g->room * sizeof *g->nodes);
+    if (g->count == g->capacity) {
+        g->capacity = g->capacity ? 2 * g->capacity : 16;
+        g->nodes = realloc(g->nodes, (size_t)g->capacity * sizeof *g->nodes);
     }
     if (!n || !g->nodes || !(n->after = malloc(((size_t)after_count + 1) * sizeof *after)))
         abort();
@@ -39,7 +40,7 @@ int graph_add(graph *g, const op *o, const int *after, int after_count) {
     return g->count++;
 }
 
-/* An operation with parameters of its own; the graph's stay with the graph. */
+/* Copies an operation with its parameters; the graph keeps its own. */
 static op copy_of(const op *o) {
     op copy = *o;
     if (o->launch.params) {
@@ -214,9 +215,10 @@ CUresult old_exec_update(CUgraphExec exec, CUgraph handle, CUgraphNode *culprit,
     return code;
 }
 
-/* ---- kernels in graphs ---- */
+/* ---- kernel nodes ---- */
 
-/* The node of the executable graph that stands where the given one stands in its own. */
+/* Finds the node of the executable graph that corresponds to the given one of the original
+   graph. */
 CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec_handle, CUgraphNode handle,
                                            const CUDA_KERNEL_NODE_PARAMS *p) {
     graph *exec;

@@ -1,4 +1,5 @@
-/* Graphs as capture.c writes them and graph.c runs them: operations with the numbers of those before. */
+/* Graphs as capture.c writes them and graph.c runs them: operations with the indices of their
+   dependencies. */
 #ifndef SIM_GRAPH_H
 #define SIM_GRAPH_H
 
@@ -12,13 +13,13 @@ typedef struct node {
 
 struct graph { /* KIND_GRAPH, or KIND_EXEC for an executable one */
     object object;
-    node **nodes; /* a handle of a node is its address */
-    int count, room;
+    node **nodes; /* the handle of a node is its address */
+    int count, capacity;
 };
 
 graph *graph_new(handle_kind kind);
 void graph_destroy(graph *g);
-/* The number of the new node, which takes what the operation owns. */
+/* Adds a node and returns its number. The node takes ownership of what the operation owns. */
 int graph_add(graph *g, const op *o, const int *after, int after_count);
 
 #endif

@@ -1,4 +1,4 @@
-/* Launching: what a launch may ask for, and its parameters. */
+/* Launches: their limits and their parameters. */
 #include "entry.h"
 #include <stdlib.h>
 #include <string.h>
@@ -35,8 +35,8 @@ static CUresult pack(char *to, const sim_kernel *k, void **params) {
     return CUDA_SUCCESS;
 }
 
-/* The real driver reads as many bytes as the kernel has and lets a wrong size pass or fail; here every
-   byte must be accounted for. */
+/* The real driver reads as many bytes as the kernel has and may accept a wrong size. Here the sizes
+   must agree to the byte. */
 static CUresult unpack(char *to, const sim_kernel *k, void **extra) {
     const void *buffer = NULL;
     const size_t *size = NULL;
@@ -128,7 +128,8 @@ CUresult cuLaunchCooperativeKernel(CUfunction f, unsigned gx, unsigned gy, unsig
     return launch(f, (sim_u3){gx, gy, gz}, (sim_u3){bx, by, bz}, dynamic, s, params, NULL, true);
 }
 
-/* Attributes that only hint may be ignored; those that change what a kernel can do are refused. */
+/* Attributes that are only hints may be ignored. Those that change what a kernel can do are
+   rejected. */
 static CUresult attribute(const CUlaunchAttribute *a, bool *cooperative) {
     switch (a->id) {
     case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:

@@ -1,10 +1,11 @@
-/* Device memory: address space, regions, bounds. Each device has an arena of addresses, and one more is
-   for mapped memory (vmm.c). All arenas lie in one reservation that is mapped twice from one file in
-   memory: at the addresses that users and kernels see, closed except while a kernel runs, so that a
-   host that follows a device pointer faults; and through the backdoor, where the driver reaches it.
+/* Device memory: address space, regions, bounds. Each device has an arena of addresses, and one
+   more is for mapped memory (vmm.c). All arenas lie in one reservation, which maps one in-memory
+   file twice. The front mapping has the addresses that users and kernels see. It is inaccessible
+   except while a kernel runs, so a host access through a device pointer faults. The driver uses the
+   back mapping.
 
-   Addresses go up and are taken again only when the arena has been used up, so a stale pointer finds a
-   dead region for as long as possible. Each region has pages of its own and one closed page behind it. */
+   Addresses increase and are reused only when the arena is used up, so a stale pointer hits a dead
+   region for as long as possible. Each region has its own pages and one guard page after it. */
 #define _GNU_SOURCE
 #include "sim.h"
 #include <stdio.h>
@@ -15,8 +16,8 @@
 
 static char *front, *back;    /* the two mappings */
 static uint64_t arena, total; /* bytes of one arena, of all */
-static region **pages;        /* for each page the region that covers or last covered it */
-static uint64_t *cursor;      /* for each arena, where the next search for space starts */
+static region **pages;        /* per page: the region that covers or last covered it */
+static uint64_t *cursor;      /* per arena: where the next search for free space starts */
 static bool open_now;
 static region *regions;
 static uint64_t numbers;
@@ -37,7 +38,7 @@ CUresult memory_start(void) {
     if (front == MAP_FAILED || back == MAP_FAILED || (void *)pages == MAP_FAILED || !cursor)
         return fail(CUDA_ERROR_OUT_OF_MEMORY, "cuInit: no address space of twice %llu bytes",
                     (unsigned long long)total);
-    /* Fork: the child must not run the parent's device. */
+    /* After a fork the child must not use the parent's device. */
     madvise(front, total, MADV_DONTFORK);
     return CUDA_SUCCESS;
 }
@@ -72,7 +73,8 @@ region *region_at(uint64_t address) {
 
 /* ---- addresses ---- */
 
-/* The first address in the arena from `at` on where the span fits between regions in use. */
+/* Returns the first address in the arena from `at` on where the span fits between regions in
+   use. */
 static uint64_t space_from(uint64_t at, uint64_t end, uint64_t span, uint64_t align) {
     at = (at + align - 1) & ~(align - 1);
     for (uint64_t p = at; at + span <= end;) {
@@ -108,7 +110,7 @@ uint64_t region_reserve(int number, uint64_t size, uint64_t align, uint64_t want
     if (wanted >= start && wanted + span <= start + arena && wanted % align == 0 &&
         space_from(wanted, wanted + span, span, align) == wanted)
         at = wanted;
-    if (!at) /* one page in front of everything stays closed */
+    if (!at) /* the first page stays inaccessible */
         at = space_from(start + PAGE + cursor[number], start + arena, span + PAGE, align);
     if (!at)
         at = space_from(start + PAGE, start + arena, span + PAGE, align);
@@ -128,7 +130,8 @@ static void region_link(region *r) {
 
 void region_place(region *r) {
     region **page = &pages[(r->address - (uint64_t)(uintptr_t)front) / PAGE];
-    /* Regions that are covered even in part are forgotten: their addresses mean something new. */
+    /* Forgets regions that are covered even in part, because their addresses now belong to another
+       region. */
     for (uint64_t i = 0; i < r->span / PAGE; i++) {
         region *old = page[i];
         if (old && old != r) {
@@ -176,7 +179,7 @@ region *region_new(device *d, context *ctx, region_kind kind, uint64_t size, uin
     region_place(r);
     if (kind == REGION_DEVICE)
         d->used += size;
-    memset(backdoor(r->address), 0xFF, r->span); /* NaN: what was never written shows */
+    memset(backdoor(r->address), 0xFF, r->span); /* NaN: exposes reads of unwritten memory */
     return r;
 }
 
@@ -190,7 +193,7 @@ void region_free(region *r) {
     madvise(backdoor(r->address), r->span, MADV_REMOVE);
 }
 
-/* ---- pinned host memory: few blocks, found by a walk over a list of their own ---- */
+/* ---- pinned host memory: few blocks, in a list of their own ---- */
 
 static region *host_regions;
 
@@ -230,32 +233,32 @@ void region_host_free(region *r) {
 
 /* ---- bounds ---- */
 
-/* For messages about a closed page: the region that it follows or that follows it, a live one if possible. */
-static const region *neighbour(uint64_t address) {
+/* Returns the region before or after a guard page, for messages; a live one if possible. */
+static const region *adjacent_region(uint64_t address) {
     const region *below = region_at(address - PAGE), *above = region_at(address + PAGE);
     bool live_above = above && above->state != REGION_FREED;
     return below && (below->state != REGION_FREED || !live_above) ? below : above;
 }
 
-static void explain(const region *r, uint64_t address, uint64_t size, char *why, size_t room) {
+static void explain(const region *r, uint64_t address, uint64_t size, char *why, size_t capacity) {
     unsigned long long n = size, at = address, id = r->number, whole = r->size;
     if (address < r->address)
-        snprintf(why, room,
+        snprintf(why, capacity,
                  "%llu bytes at %#llx start %llu bytes before allocation %llu of %llu bytes", n, at,
                  (unsigned long long)(r->address - address), id, whole);
     else if (r->state == REGION_FREED && address - r->address < r->span)
-        snprintf(why, room,
+        snprintf(why, capacity,
                  "use after free: %llu bytes at %#llx, %llu bytes into allocation %llu of %llu "
                  "bytes, which "
                  "has been freed",
                  n, at, (unsigned long long)(address - r->address), id, whole);
     else
-        snprintf(why, room,
+        snprintf(why, capacity,
                  "%llu bytes at %#llx end %llu bytes past the end of allocation %llu of %llu bytes",
                  n, at, (unsigned long long)(address + size - r->address - r->size), id, whole);
 }
 
-region *region_check(uint64_t address, uint64_t size, char *why, size_t room) {
+region *region_check(uint64_t address, uint64_t size, char *why, size_t capacity) {
     bool ours = in_device_space(address);
     region *r = ours ? region_at(address) : region_host((void *)(uintptr_t)address);
     const region *near = r;
@@ -263,11 +266,11 @@ region *region_check(uint64_t address, uint64_t size, char *why, size_t room) {
         size <= r->size - (address - r->address))
         return r;
     if (!near && ours)
-        near = neighbour(address);
+        near = adjacent_region(address);
     if (near)
-        explain(near, address, size, why, room);
+        explain(near, address, size, why, capacity);
     else
-        snprintf(why, room,
+        snprintf(why, capacity,
                  ours ? "%#llx is outside every allocation" : "%#llx is not device memory",
                  (unsigned long long)address);
     return NULL;

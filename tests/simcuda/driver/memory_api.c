@@ -1,4 +1,4 @@
-/* Allocation, pinned host memory, and what a pointer is. */
+/* Allocation, pinned host memory, pointer attributes. */
 #define _GNU_SOURCE
 #include "entry.h"
 #include <string.h>
@@ -35,7 +35,7 @@ CUresult cuMemFree_v2(CUdeviceptr pointer) {
                     "cuMemFree: allocation %llu is of device %d, the current context of device %d",
                     (unsigned long long)r->number, r->dev->id, current->dev->id);
     context_drain(&r->dev->ctx); /* waits for the device, as the real one does */
-    context_drain(r->ctx);       /* a pool may be of another device than the stream */
+    context_drain(r->ctx);       /* a pool may belong to another device than the stream */
     region_free(r);
     return r->dev->ctx.sticky;
 }
@@ -150,7 +150,7 @@ CUresult cuMemHostGetFlags(unsigned *flags, void *pointer) {
     return CUDA_SUCCESS;
 }
 
-/* ---- what a pointer is ---- */
+/* ---- pointer attributes ---- */
 
 static CUresult pointer_attribute(void *data, CUpointer_attribute attribute, CUdeviceptr pointer) {
     region *r =
@@ -207,7 +207,7 @@ CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdevi
     return data ? pointer_attribute(data, attribute, pointer) : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* The form that never fails for an ordinary host pointer: it answers zeros. */
+/* This form never fails for an ordinary host pointer: it returns zeros. */
 CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute *attributes, void **data,
                                 CUdeviceptr pointer) {
     ENTER(NEED_CONTEXT);
@@ -220,7 +220,7 @@ CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute *attributes,
         if (code == CUDA_SUCCESS)
             continue;
         if (attributes[i] == CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL)
-            *(int *)data[i] = -2; /* what the real driver says of memory it does not know */
+            *(int *)data[i] = -2; /* the real driver's value for unknown memory */
         else if (attributes[i] == CU_POINTER_ATTRIBUTE_MEMORY_TYPE ||
                  attributes[i] == CU_POINTER_ATTRIBUTE_IS_MANAGED ||
                  attributes[i] == CU_POINTER_ATTRIBUTE_MAPPED)

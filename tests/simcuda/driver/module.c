@@ -1,6 +1,6 @@
-/* Modules: a container with a shared object is written to a file in memory and opened from there, its
-   variables get device memory. PTX goes through the translator first, as it goes through the JIT compiler
-   of a real driver. */
+/* Modules: the shared object of a container is written to an in-memory file and opened from there.
+   Its variables get device memory. PTX goes through the translator first, as it goes through the
+   JIT compiler of a real driver. */
 #define _GNU_SOURCE
 #include "entry.h"
 #include <ctype.h>
@@ -15,9 +15,10 @@
 /* Without the translator's files the driver still loads images. */
 #pragma weak ptx_compile
 
-/* ---- is it fit for this device and this driver? ---- */
+/* ---- compatibility with this device and this driver ---- */
 
-/* The newest PTX that a driver knows: CUDA 11.n has ISA 7.n, 12.n has 8.n with one number reused, 13.n 9.n. */
+/* Returns the newest PTX that a driver knows: CUDA 11.n has ISA 7.n, 12.n has 8.n with one number
+   reused, 13.n has 9.n. */
 static int newest_ptx(void) {
     int major = settings.driver / 1000, minor = settings.driver / 10 % 100;
     if (major == 12 && minor >= 6)
@@ -51,7 +52,7 @@ static CUresult fits(const sim_container *c) {
     if (c->flags & SIM_CONTAINER_PTX ? want > have : want / 10 != d->major || want > have)
         return fail(CUDA_ERROR_NO_BINARY_FOR_GPU,
                     "cuModuleLoadData: an image for sm_%d, the device is sm_%d", want, have);
-    /* Images are what today's toolkit writes; a driver reads those of its own major version. */
+    /* Images come from the current toolkit; a driver reads those of its own major version. */
     if (!(c->flags & SIM_CONTAINER_PTX) && settings.driver / 1000 < CUDA_VERSION / 1000)
         return fail(CUDA_ERROR_INVALID_IMAGE,
                     "cuModuleLoadData: an image of CUDA %d, the driver is for %d",
@@ -61,8 +62,8 @@ static CUresult fits(const sim_container *c) {
 
 /* ---- loading ---- */
 
-/* The loader knows libraries by name and file numbers are used again, so each name must be new: the bits
-   of a counter are spelled as "//" and "/.". */
+/* Makes a path that was never used. The loader identifies libraries by name and file numbers are
+   reused, so the bits of a counter are spelled as "//" and "/.". */
 static void unique_path(char *path, int file) {
     static unsigned loads;
     path += sprintf(path, "/proc/self/fd");
@@ -88,7 +89,7 @@ static void *open_library(const sim_container *c) {
     unique_path(path, file);
     library = left == 0 && file >= 0 ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
     if (!library)
-        say("cuModuleLoadData: %s", left == 0 ? dlerror() : "no room for the image");
+        say("cuModuleLoadData: %s", left == 0 ? dlerror() : "no memory for the image");
     if (file >= 0)
         close(file);
     return library;
@@ -245,7 +246,7 @@ CUresult cuModuleLoadData(CUmodule *out, const void *image) {
     return code;
 }
 
-/* Of the options only the logs do something: they carry what the compiler said. */
+/* Only the log options have an effect: they receive the compiler's messages. */
 CUresult cuModuleLoadDataEx(CUmodule *out, const void *image, unsigned count, CUjit_option *options,
                             void **values) {
     char *log = NULL, *text[2] = {NULL, NULL};

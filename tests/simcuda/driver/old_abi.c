@@ -1,6 +1,7 @@
-/* The unsuffixed forms whose ABI is another one than today's headers say: 32-bit addresses and sizes, fewer
-   parameters. libcuda still exports them, so a loader that forgets the suffix gets one and corrupts its
-   stack or its data. Here each says so. This file must not see cuda.h, which renames them. */
+/* The unsuffixed forms whose ABI differs from today's headers: 32-bit addresses and sizes, fewer
+   parameters. libcuda still exports them, so a loader that forgets the suffix gets one and corrupts
+   its stack or its data. Here each reports that error. This file must not include cuda.h, which
+   renames them. */
 #include <stdio.h>
 
 #define EXPORT __attribute__((visibility("default")))
@@ -59,7 +60,7 @@ OLD(cuStreamBeginCapture)
 OLD(cuStreamDestroy)
 OLD(cuStreamGetCaptureInfo)
 
-/* These were the right ones once, and are on a driver that has no newer form. */
+/* On a driver without a newer form these are the correct ones. */
 int old_event_elapsed(float *ms, void *start, void *end);
 int old_exec_update(void *exec, void *graph, void **node, int *result);
 int old_uuid(void *uuid, int device);
@@ -78,6 +79,6 @@ int cuGraphExecUpdate(void *exec, void *graph, void **node, int *result) {
                              : old_exec_update(exec, graph, node, result);
 }
 
-int cuDeviceGetUuid(void *uuid, int device) { /* the same but on a partitioned card */
+int cuDeviceGetUuid(void *uuid, int device) { /* differs only on a GPU partitioned by MIG */
     return old_uuid(uuid, device);
 }

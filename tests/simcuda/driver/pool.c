@@ -1,11 +1,11 @@
-/* Memory pools and stream-ordered allocation. A pool reserves memory from its device when it needs more,
-   and gives it back down to its release threshold when something synchronises (or the device is full). */
+/* Memory pools and stream-ordered allocation. A pool reserves memory from its device as needed. It
+   returns memory down to its release threshold at a synchronization, or when the device is full. */
 #include "entry.h"
 
 struct pool {
     object object;
     device *dev;
-    bool own; /* the device's default pool: it cannot be destroyed */
+    bool own; /* the device's default pool, which cannot be destroyed */
     uint64_t used, reserved, used_high, reserved_high, threshold;
     uint64_t access; /* bit i: device i may touch it */
     int reuse[3];    /* event dependencies, opportunistic, internal dependencies */
@@ -101,7 +101,7 @@ static CUresult take(CUdeviceptr *pointer, size_t size, pool *p, CUstream handle
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     r->pool = p;
-    r->state = REGION_PENDING; /* other streams may use it only when this one has got here */
+    r->state = REGION_PENDING; /* other streams wait until this one is here */
     o.region = r;
     *pointer = r->address;
     return stream_push(s, &o);
@@ -202,7 +202,8 @@ CUresult cuMemPoolDestroy(CUmemoryPool handle) {
     p = object_get(handle, KIND_POOL);
     if (!p || p->own)
         return CUDA_ERROR_INVALID_VALUE;
-    /* The real one keeps the memory until it is freed; waiting shows nothing that it would hide. */
+    /* The real driver keeps the memory until it is freed. Waiting hides no error that the real one
+       would show. */
     context_drain(&p->dev->ctx);
     for (region *r = region_first(); r; r = r->next)
         if (r->kind == REGION_POOL && r->pool == p && r->state != REGION_FREED) {
@@ -226,7 +227,7 @@ CUresult cuMemPoolTrimTo(CUmemoryPool handle, size_t keep) {
     return CUDA_SUCCESS;
 }
 
-/* The three switches hold an int, the others 64 bits. */
+/* Returns the value of a numeric attribute. The three switches are int, the others 64 bits. */
 static uint64_t *pool_number(pool *p, CUmemPool_attribute attribute) {
     switch (attribute) {
     case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
@@ -281,7 +282,7 @@ CUresult cuMemPoolSetAttribute(CUmemoryPool handle, CUmemPool_attribute attribut
     if ((attribute != CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH &&
          attribute != CU_MEMPOOL_ATTR_USED_MEM_HIGH) ||
         *(cuuint64_t *)value != 0)
-        return CUDA_ERROR_INVALID_VALUE; /* only the high marks can be set, and only to 0 */
+        return CUDA_ERROR_INVALID_VALUE; /* only the high-water marks can be set, and only to 0 */
     p->used_high = attribute == CU_MEMPOOL_ATTR_USED_MEM_HIGH ? p->used : p->used_high;
     p->reserved_high =
         attribute == CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH ? p->reserved : p->reserved_high;

@@ -1,15 +1,15 @@
-/* Races in global memory between blocks of one launch: two blocks touch the same bytes, one of them writes,
-   and nothing orders them. Blocks have no order, so here an order can only come from messages: a fence
-   followed by an atomic or strong store to some address releases all that the block did before the fence;
-   an atomic or strong load of that address acquires it, for the whole block. That is what the "last block" pattern and
-   barriers across the grid do. Inside a block nothing is checked here.
+/* Races in global memory between blocks of one launch: two blocks access the same bytes, one of
+   them writes, and nothing orders them. Only messages order blocks. A fence followed by an atomic
+   or strong store to some address releases all that the block did before the fence. An atomic or
+   strong load of that address acquires it for the whole block. The "last block" pattern and
+   grid-wide barriers work this way. Races inside a block are not checked here.
 
-   Two blocks that write the same value are let be (setting a flag): a store over another block's store is
-   looked at again when it has happened.
+   Two blocks that write the same value are accepted (setting a flag): a store over another block's
+   store is checked again after it has executed.
 
-   A record holds the last writing block and one reading block, or that there were many. With many readers
-   a write is a race unless the block has acquired something; then it is trusted, which may miss a race
-   and never invents one. */
+   A record holds the last writing block and one reading block, or the fact that there were many.
+   With many readers a write is a race unless the block has acquired something. Then it is trusted,
+   which may miss a race but never reports a false one. */
 #define _GNU_SOURCE
 #include "exec.h"
 #include <stdlib.h>
@@ -27,15 +27,15 @@ typedef struct record {
 } record;
 
 typedef struct release {
-    uint32_t block, previous; /* number + 1 of the block's entry before this one, 0: none */
+    uint32_t block, previous; /* number + 1 of the block's previous entry, 0: none */
     uint16_t clock;
 } release;
 
 typedef struct channel { /* an address that carries messages */
     uint64_t address;
     release *log;
-    uint32_t count, room;
-    uint32_t *latest; /* once the log is long: for each block its last entry + 1 */
+    uint32_t count, capacity;
+    uint32_t *latest; /* when the log is long: for each block its last entry + 1 */
     struct channel *next;
 } channel;
 
@@ -50,7 +50,7 @@ enum { BUCKETS = 1024, LONG_LOG = 64 };
 static channel *channels[BUCKETS];
 static unsigned channel_count;
 
-static struct { /* a store that may be a race, if it changes something */
+static struct { /* a store that is a race if it changes a value */
     bool open;
     uint64_t address;
     uint32_t size, other;
@@ -78,7 +78,7 @@ static record *records_of(region *r) {
     return r->shadow;
 }
 
-/* A smaller access than a record stands for: split them all. */
+/* Splits all records when an access is smaller than one record. */
 static void refine(region *r, unsigned shift) {
     record *old = r->shadow;
     size_t bytes = r->shadow_bytes, count = bytes / sizeof *old;
@@ -112,16 +112,16 @@ static channel *channel_of(uint64_t address, bool make) {
     return c;
 }
 
-/* The last block of a large grid asks for each of the others: no search through the log then. */
+/* Indexes the log, because the last block of a large grid looks up each of the others. */
 static void index_entry(channel *c, uint32_t i) {
     c->log[i].previous = c->latest[c->log[i].block];
     c->latest[c->log[i].block] = i + 1;
 }
 
 static void publish(channel *c, uint32_t block, uint16_t clock) {
-    if (c->count == c->room) {
-        c->room = c->room ? 2 * c->room : 16;
-        c->log = realloc(c->log, c->room * sizeof *c->log);
+    if (c->count == c->capacity) {
+        c->capacity = c->capacity ? 2 * c->capacity : 16;
+        c->log = realloc(c->log, c->capacity * sizeof *c->log);
         if (!c->log)
             abort();
     }
@@ -137,7 +137,7 @@ static void publish(channel *c, uint32_t block, uint16_t clock) {
     }
 }
 
-/* What the block knows from others goes on with what it says itself; its own log needs no copy. */
+/* Releases what the block did and what it has acquired from others. Its own log needs no copy. */
 static void release_to(const resident *r, uint64_t address, uint16_t clock) {
     channel *c = channel_of(address, true);
     if (!c)
@@ -192,9 +192,10 @@ void global_check_fence(fiber *f, int scope) {
         r->clock++;
 }
 
-/* What a message releases: everything up to the latest fence of any thread of the block. Often all threads
-   write and fence, then comes a barrier, and one of them tells the others; so whose fence it was does not
-   count. When the clock has run out all counts as released: fewer findings, and no false one. */
+/* Returns the clock that a message releases: everything up to the latest fence of any thread of the
+   block. A common pattern is that all threads write and fence, a barrier follows, and one thread
+   sends the message; so it does not matter whose fence it was. When the clock overflows, everything
+   counts as released: fewer findings, but no false one. */
 static uint16_t released(const resident *r) {
     return r->clock == UINT16_MAX ? UINT16_MAX : (uint16_t)(r->clock - 1);
 }

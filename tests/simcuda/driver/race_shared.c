@@ -1,11 +1,11 @@
-/* Races in shared memory: two threads of a block touch the same bytes, one of them writes, and no barrier
-   or __syncwarp orders them (happens-before, as in ThreadSanitizer: Serebryany, WBIA 2009).
+/* Races in shared memory: two threads of a block access the same bytes, one of them writes, and no
+   barrier or __syncwarp orders them (happens-before, as in ThreadSanitizer: Serebryany, WBIA 2009).
 
-   What orders: a barrier of the whole block starts a new epoch, and records of an older epoch are void. A
-   named barrier orders warps: known[w][v] says up to which barrier of warp v everybody in w knows it.
-   __syncwarp orders lanes: seen[l][m] says up to which moment of the warp lane l knows lane m.
+   A barrier of the whole block starts a new epoch, and records of an older epoch are void. A named
+   barrier orders warps: known[w][v] is the barrier of warp v up to which all lanes of w know it.
+   __syncwarp orders lanes: seen[l][m] is the moment of the warp up to which lane l knows lane m.
 
-   A record stands for 4 bytes until a smaller access is seen, then for fewer. It holds the last writer and
+   A record covers 4 bytes until a smaller access is seen, then fewer. It holds the last writer and
    all readers since: a list with an entry for each warp and moment, with a mask of its lanes. */
 #include "exec.h"
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 typedef struct record {
     uint32_t epoch;
-    uint32_t write_moment; /* 0: nobody has written */
+    uint32_t write_moment; /* 0: never written */
     uint16_t writer, write_barriers;
     uint32_t readers; /* first entry of the list, 0: none */
     bool write_strong;
@@ -35,11 +35,11 @@ struct shared_check {
     uint32_t epoch;
     record *records;
     size_t count;
-    readers *entries; /* entry 0 is nobody */
-    uint32_t entry_count, entry_room;
-    uint16_t barriers[SIM_WARP]; /* how many barriers of part of the block a warp has passed */
+    readers *entries; /* entry 0 means none */
+    uint32_t entry_count, entry_capacity;
+    uint16_t barriers[SIM_WARP]; /* number of partial-block barriers that each warp has passed */
     uint16_t known[SIM_WARP][SIM_WARP];
-    bool partial; /* any of these since the last barrier of the block */
+    bool partial; /* set when any of these happened since the last barrier of the block */
     lanes lanes[SIM_WARP];
 };
 
@@ -52,8 +52,8 @@ bool shared_check_start(resident *r) {
         return false;
     c->count = ((size_t)r->block.shared_size >> r->launch->function->shared_shift) + 1;
     c->records = calloc(c->count, sizeof *c->records);
-    c->entry_room = 1024;
-    c->entries = malloc(c->entry_room * sizeof *c->entries);
+    c->entry_capacity = 1024;
+    c->entries = malloc(c->entry_capacity * sizeof *c->entries);
     return c->records && c->entries;
 }
 
@@ -66,7 +66,7 @@ void shared_check_free(resident *r) {
     r->check = NULL;
 }
 
-/* Everything before is ordered before everything after. */
+/* Starts an epoch: everything before is ordered before everything after. */
 static void new_epoch(shared_check *c) {
     c->epoch++;
     c->entry_count = 1;
@@ -88,7 +88,7 @@ void shared_check_block(resident *r) {
         new_epoch(r->check);
 }
 
-/* ---- what orders ---- */
+/* ---- ordering ---- */
 
 void shared_check_barrier(resident *r, const barrier *b) {
     shared_check *c = r->check;
@@ -109,7 +109,7 @@ void shared_check_barrier(resident *r, const barrier *b) {
         shared_check_warp(r, (uint32_t)w, b->waiting[w]);
     }
     for (int w = 0; w < SIM_WARP; w++)
-        if (b->waiting[w]) /* who only arrives gives and takes nothing */
+        if (b->waiting[w]) /* a thread that only arrives neither waits nor acquires */
             memcpy(c->known[w], all, sizeof all);
 }
 
@@ -132,7 +132,8 @@ void shared_check_warp(resident *r, uint32_t number, uint32_t mask) {
             memcpy(w->seen[l], all, sizeof all);
 }
 
-/* Is what lane l of a warp did at this moment, after so many partial barriers, known to the thread? */
+/* Tells whether the thread knows what lane l of a warp did at this moment, after this many partial
+   barriers. */
 static bool known(const shared_check *c, const sim_thread *t, uint32_t number, uint32_t lane,
                   uint32_t moment, uint16_t barriers) {
     if (number == t->warp)
@@ -143,9 +144,9 @@ static bool known(const shared_check *c, const sim_thread *t, uint32_t number, u
 /* ---- records ---- */
 
 static uint32_t entry_new(shared_check *c) {
-    if (c->entry_count == c->entry_room) {
-        c->entry_room *= 2;
-        c->entries = realloc(c->entries, c->entry_room * sizeof *c->entries);
+    if (c->entry_count == c->entry_capacity) {
+        c->entry_capacity *= 2;
+        c->entries = realloc(c->entries, c->entry_capacity * sizeof *c->entries);
         if (!c->entries)
             abort();
     }
@@ -178,7 +179,7 @@ static void refine_block(shared_check *c, unsigned by) {
     c->count = count;
 }
 
-/* A smaller access than the records stand for: from now on, for this kernel, they stand for less. */
+/* Makes the records of this kernel smaller from now on, after an access smaller than one record. */
 static void refine(launch *l, unsigned shift) {
     for (uint32_t i = 0; i < l->resident_count; i++)
         refine_block(l->residents[i]->check, l->function->shared_shift - shift);

@@ -1,8 +1,10 @@
-/* Running a kernel: its blocks, and the threads of a block as fibers, one at a time. A kernel that never
-   waits runs as a plain loop on one fiber. Under the random policy blocks and threads come in any order.
+/* Runs a kernel: its blocks, and the threads of a block as fibers, one at a time. A kernel that
+   never waits runs as a plain loop on one fiber. Under the random policy blocks and threads run in
+   any order.
 
-   Blocks run one after another until a thread spins (its instruction budget runs out, or it sleeps); then
-   further blocks join, as many as a card would hold at once, because it may be them that it waits for. */
+   Blocks run one after another until a thread spins (its instruction budget is used up, or it
+   sleeps). Then further blocks join, up to the number that a GPU would hold at once, because the
+   thread may be waiting for them. */
 #include "exec.h"
 #include "entry.h"
 #include <stdio.h>
@@ -11,27 +13,27 @@
 
 launch *now;
 
-/* ---- how a launch ends badly ---- */
+/* ---- launch errors ---- */
 
 static void report(CUresult code, const fiber *f, const sim_site *site, const char *format,
                    va_list args) {
     char *at = now->why;
-    size_t room = now->why_room;
+    size_t capacity = now->why_capacity;
     int n;
     if (now->failed)
         return;
     now->failed = true;
     now->code_result = code;
 #define ADD(...)                                                                                   \
-    n = snprintf(at, room, __VA_ARGS__);                                                           \
-    n = n < 0 ? 0 : (size_t)n >= room ? (int)room - 1 : n;                                         \
+    n = snprintf(at, capacity, __VA_ARGS__);                                                       \
+    n = n < 0 ? 0 : (size_t)n >= capacity ? (int)capacity - 1 : n;                                 \
     at += n;                                                                                       \
-    room -= (size_t)n
+    capacity -= (size_t)n
     ADD("kernel %s: ", now->kernel->name);
-    n = vsnprintf(at, room, format, args);
-    n = n < 0 ? 0 : (size_t)n >= room ? (int)room - 1 : n;
+    n = vsnprintf(at, capacity, format, args);
+    n = n < 0 ? 0 : (size_t)n >= capacity ? (int)capacity - 1 : n;
     at += n;
-    room -= (size_t)n;
+    capacity -= (size_t)n;
     if (f) {
         sim_u3 b = f->home->block.ctaid, t = f->thread.tid;
         ADD(" [block %u,%u,%u thread %u,%u,%u]", b.x, b.y, b.z, t.x, t.y, t.z);
@@ -60,7 +62,7 @@ void launch_abort(CUresult code, const fiber *f, const sim_site *site, const cha
     report(code, f, site, format, args);
     va_end(args);
     fiber_leave();
-    abort(); /* nobody comes back to it */
+    abort(); /* never resumed */
 }
 
 /* ---- fibers ---- */
@@ -224,8 +226,7 @@ static void direct_main(void) {
             block_start(r);
             l->direct_thread = 0;
         }
-        if (settings.policy ==
-            POLICY_RANDOM) { /* any order that costs nothing: 31 and 33 are units */
+        if (settings.policy == POLICY_RANDOM) { /* a cheap permutation: 31 and 33 are units */
             stride = r->threads % 31 ? 31 : 1;
             offset = (uint32_t)(r->number * 17);
         }
@@ -236,7 +237,7 @@ static void direct_main(void) {
             thread_end(f);
         }
     }
-    f->state = FIBER_SPUN; /* over */
+    f->state = FIBER_SPUN; /* the budget is used up */
     fiber_leave();
     abort();
 }
@@ -253,7 +254,7 @@ static void run_direct(launch *l) {
         launch_report(CUDA_ERROR_OUT_OF_MEMORY, NULL, NULL, "no memory for a stack");
         return;
     }
-    do { /* again after each thread that ended inside a function */
+    do { /* restarts after each thread that ended inside a function */
         f->state = FIBER_READY;
         l->running = f;
         sim_switch(&l->scheduler, stack_prepare(f->stack, direct_main));
@@ -280,8 +281,7 @@ static bool resume(fiber *f) {
     l->running = NULL;
     if (f->state == FIBER_DONE) {
         thread_end(f);
-        stack_give(
-            f->stack); /* used again at once: a kernel without waits stays in one warm stack */
+        stack_give(f->stack); /* reused at once: a kernel without waits stays on one cached stack */
         f->stack = NULL;
     }
     return !l->failed;
@@ -300,13 +300,13 @@ static fiber *pick(resident *r) {
 
 static bool add_resident(launch *l) {
     resident *r;
-    if (l->resident_count == l->resident_room) {
-        uint32_t room = l->resident_room ? 2 * l->resident_room : 4;
-        resident **more = realloc(l->residents, room * sizeof *more);
+    if (l->resident_count == l->resident_capacity) {
+        uint32_t capacity = l->resident_capacity ? 2 * l->resident_capacity : 4;
+        resident **more = realloc(l->residents, capacity * sizeof *more);
         if (!more)
             return false;
         l->residents = more;
-        l->resident_room = room;
+        l->resident_capacity = capacity;
     }
     if (!(r = resident_new(l)))
         return false;
@@ -316,7 +316,7 @@ static bool add_resident(launch *l) {
     return true;
 }
 
-/* Whoever spun may look again, after the other blocks have had their turn. */
+/* Makes spinning threads ready again after the other blocks have run. */
 static void second_round(launch *l, resident *r) {
     while (r->spun_count > 0)
         fiber_wake(&r->fibers[r->spun[--r->spun_count]]);
@@ -341,7 +341,7 @@ static void run_fibers(launch *l) {
         while (r->ready_count > 0) {
             if (!resume(pick(r)))
                 return;
-            /* Blocks that are on the card together take turns. */
+            /* Resident blocks take turns. */
             if (l->resident_count > 1 && settings.policy == POLICY_RANDOM &&
                 random_next() % 16 == 0)
                 break;
@@ -395,14 +395,14 @@ static void abandon(launch *l) {
     free(l->residents);
 }
 
-CUresult launch_run(device *d, const launch_plan *plan, char *why, size_t room) {
+CUresult launch_run(device *d, const launch_plan *plan, char *why, size_t capacity) {
     static uint32_t ids;
     launch l = {.dev = d,
                 .ctx = &d->ctx,
                 .plan = plan,
                 .function = plan->function,
                 .why = why,
-                .why_room = room};
+                .why_capacity = capacity};
     uint32_t threads = plan->block.x * plan->block.y * plan->block.z;
     l.host = pthread_self();
     l.kernel = plan->function->kernel;
@@ -421,7 +421,7 @@ CUresult launch_run(device *d, const launch_plan *plan, char *why, size_t room) 
     now = &l;
     global_check_start(&l);
     memory_open();
-    do /* a cooperative grid is on the card as a whole; the random order likes company too */
+    do /* a cooperative grid is resident as a whole; random runs several blocks */
         if (!add_resident(&l)) {
             launch_report(CUDA_ERROR_OUT_OF_MEMORY, NULL, NULL, "no memory for a block");
             break;

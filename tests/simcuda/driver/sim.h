@@ -1,6 +1,6 @@
-/* What the files of the simulated driver share: its objects and the functions between rooms. One mutex
-   guards everything here; it is taken by ENTER (entry.h) and given up only while a host function of the
-   user runs. Handles of the API are pointers to these structures. */
+/* What the files of the simulated driver share: its objects and the functions between directories.
+   One mutex protects all state. ENTER (entry.h) takes it, and it is released only while a host
+   function of the user runs. Handles of the API are pointers to these structures. */
 #ifndef SIM_H
 #define SIM_H
 
@@ -33,7 +33,7 @@ typedef struct pool pool;
 typedef struct region region;
 typedef struct op op;
 
-/* ---- objects: what a handle points to ---- */
+/* ---- objects behind handles ---- */
 
 typedef enum handle_kind {
     KIND_STREAM = 0x53545245,
@@ -47,15 +47,14 @@ typedef enum handle_kind {
 } handle_kind;
 
 typedef struct object {
-    uint32_t
-        kind; /* 0 when destroyed: dead handles are kept for a while so that their use is seen */
-    context *ctx; /* NULL for what belongs to no context: graphs, pools, physical memory */
+    uint32_t kind; /* 0 when destroyed: dead handles are kept so that their use is detected */
+    context *ctx;  /* NULL for objects without a context: graphs, pools, physical memory */
     struct object *prev, *next; /* all live objects */
 } object;
 
 void *object_new(handle_kind kind, context *ctx, size_t size);
 void object_retire(void *object);
-/* The live object of this kind behind a handle, or NULL. */
+/* Returns the live object of this kind behind a handle, or NULL. */
 void *object_get(const void *handle, handle_kind kind);
 object *object_first(void);
 const char *object_kind_name(uint32_t kind);
@@ -80,13 +79,14 @@ extern config settings;
 void config_read(void);
 uint64_t random_next(void);
 void random_seed(uint64_t seed);
-/* The i-th number of a list such as "80,90"; the last one counts for all further devices. */
+/* Returns the i-th number of a list such as "80,90"; the last one applies to all further
+   devices. */
 uint64_t config_item(const char *list, int i, uint64_t otherwise);
 
 /* ---- errors ---- */
 
-/* Remembers a sentence about what went wrong (sim_last_error; stderr when SIMCUDA_VERBOSE=1) and gives
-   the code back. */
+/* Remembers an error sentence (sim_last_error; also stderr when SIMCUDA_VERBOSE=1) and returns the
+   code. */
 CUresult fail(CUresult code, const char *format, ...) SIM_PRINTF(2, 3);
 void say(const char *format, ...) SIM_PRINTF(1, 2);
 
@@ -98,7 +98,7 @@ struct context {
     int retains;
     unsigned flags;
     CUresult sticky; /* an asynchronous error: every later call returns it */
-    uint64_t peers;  /* bit i: kernels may touch memory of device i */
+    uint64_t peers;  /* bit i: kernels may access memory of device i */
     stream *null_stream;
     size_t limits[CU_LIMIT_MAX];
 };
@@ -137,7 +137,7 @@ struct region {
     uint64_t address, size, span; /* span: whole pages */
     region_kind kind;
     region_state state;
-    device *dev; /* where the memory is; of host memory, who pinned it */
+    device *dev; /* device of the memory; for host memory, the one that pinned it */
     context *ctx;
     pool *pool;
     bool constant, registered;
@@ -146,7 +146,7 @@ struct region {
     uint64_t number; /* allocations count from 1 */
     uint64_t access; /* mapped memory: bit i, device i may read and write; bit 32 + i, read */
     void *physical;  /* mapped memory */
-    void *shadow;    /* race_global.c: who touched it in this launch */
+    void *shadow;    /* race_global.c: accesses of this launch */
     unsigned shadow_shift;
     size_t shadow_bytes;
     struct region *prev, *next;
@@ -155,25 +155,27 @@ struct region {
 #define PAGE 4096u
 
 CUresult memory_start(void);
-/* Address space and memory on a device, poisoned with 0xFF; NULL when the device is full. */
+/* Allocates address space and memory on a device, filled with 0xFF. Returns NULL when the device is
+   full. */
 region *region_new(device *d, context *ctx, region_kind kind, uint64_t size, uint64_t align);
 void region_free(region *r);
-/* Address space only. arena: a device's number, or device_count for mapped memory. */
+/* Reserves address space only. arena: a device's number, or device_count for mapped memory. */
 uint64_t region_reserve(int arena, uint64_t size, uint64_t align, uint64_t wanted);
 void region_place(region *r);
 void region_displace(region *r);
 region *region_first(void);
-/* The region that covers or, when it has been freed, last covered this address; NULL otherwise. */
+/* Returns the region that covers or, if freed, last covered this address; otherwise NULL. */
 region *region_at(uint64_t address);
 region *region_host(const void *p);
 region *region_host_new(void *p, uint64_t size, unsigned flags, bool registered);
 void region_host_free(region *r);
-/* May these bytes be touched? On success the region, else NULL with a sentence in why. */
-region *region_check(uint64_t address, uint64_t size, char *why, size_t room);
+/* Checks whether these bytes may be accessed. Returns the region, or NULL with a sentence in
+   why. */
+region *region_check(uint64_t address, uint64_t size, char *why, size_t capacity);
 bool in_device_space(uint64_t address);
-/* Where the driver itself reaches device memory, which is closed to everybody else. */
+/* Returns the driver's own address of device memory, which is inaccessible to everybody else. */
 char *backdoor(uint64_t address);
-/* Kernels see device memory while it is open; ENTER's end closes it. */
+/* Makes device memory accessible to kernels; the end of ENTER's scope closes it. */
 void memory_open(void);
 void memory_close(void);
 void region_forget_shadow(region *r);
@@ -188,7 +190,7 @@ CUresult pools_create(device *d);
 
 /* ---- streams ---- */
 
-/* The end of one operation: events and waits point to it. Counted references. */
+/* The completion of one operation, to which events and waits point. Reference counted. */
 typedef struct mark {
     int references;
     bool done;
@@ -231,7 +233,7 @@ struct op {
     mark *mark; /* completed with the operation; may be NULL */
     mark *wait; /* OP_WAIT */
     copy_plane copy;
-    void *staged;                         /* owned: pageable memory as it was at the call */
+    void *staged;                         /* owned: a copy of pageable memory taken at the call */
     uint64_t address, count, pitch, rows; /* memset; rows of count elements */
     uint32_t value, width;
     CUhostFn host;
@@ -248,39 +250,39 @@ struct stream {
     bool is_null, per_thread, busy, zombie;
     op *head, *tail;
     uint64_t submitted, finished;
-    uint64_t urgency; /* random policy: the highest runnable stream goes first */
+    uint64_t urgency; /* random policy: the highest runnable stream runs first */
     uint64_t id;
     struct capture *capture;
-    int *after; /* graph.c: nodes of the capture that the next one depends on */
-    int after_count, after_room;
+    int *after; /* graph.c: capture nodes that the next one depends on */
+    int after_count, after_capacity;
 };
 
 struct event {
     object object;
     unsigned flags;
     mark *mark;               /* of the latest record, NULL before */
-    struct capture *captured; /* recorded in a capture: the dependencies it stands for */
+    struct capture *captured; /* recorded in a capture: the dependencies of the event */
     uint64_t capture_id;
     int *after;
-    int after_count, after_room;
+    int after_count, after_capacity;
 };
 
-/* The stream behind a handle for the current context (NULL: unknown handle). */
+/* Returns the stream behind a handle for the current context (NULL: unknown handle). */
 stream *stream_get(CUstream handle);
 stream *stream_new(context *ctx, unsigned flags, int priority);
 CUresult stream_push(stream *s, const op *o);
 void stream_run_to(stream *s, uint64_t sequence);
 void stream_drain(stream *s);
 void context_drain(context *ctx);
-/* Run a little, as the random policy likes. */
+/* Runs some queued operations, as the random policy decides. */
 void streams_step(void);
-/* One operation of this stream, if it can run now: what a query does. */
+/* Runs one operation of this stream if it is ready, as a query does. */
 void stream_poke(stream *s);
 mark *stream_mark(stream *s);
 mark *mark_hold(mark *m);
 void mark_drop(mark *m);
 void mark_run(mark *m);
-/* Host memory that a copy will write must not show its old bytes before. */
+/* Overwrites host memory that a copy will write, so that its old bytes are not visible before. */
 void copy_spoil(const copy_plane *c);
 bool streams_touch_host(const void *p, uint64_t size);
 void op_execute(op *o);
@@ -296,11 +298,12 @@ void stream_wake(void);
 /* ---- capture ---- */
 
 bool capture_add(stream *s, const op *o, CUresult *result);
-/* Is a call that synchronises or allocates forbidden now? Invalidates the capture that forbids it. */
+/* Tells whether a synchronizing or allocating call is forbidden now. Invalidates the capture that
+   forbids it. */
 CUresult capture_forbids(void);
 CUresult capture_forbids_context(const context *ctx);
 CUresult capture_forbids_stream(stream *s);
-/* An operation on the legacy stream while blocking streams of the context capture. */
+/* Checks an operation on the legacy stream while blocking streams of the context capture. */
 CUresult capture_forbids_legacy(const context *ctx);
 CUresult capture_record(stream *s, event *e);
 CUresult capture_wait(stream *s, event *e);
@@ -321,14 +324,14 @@ struct function {
     object object;
     module *module;
     const sim_kernel *kernel;
-    int max_dynamic; /* cuFuncSetAttribute; above 48 KB it must have been asked for */
+    int max_dynamic; /* cuFuncSetAttribute; values above 48 KiB need an explicit request */
     int carveout;
-    unsigned shared_shift; /* race_shared.c: log2 of the bytes that one record stands for */
+    unsigned shared_shift; /* race_shared.c: log2 of the bytes per record */
 };
 
 void module_unload(module *m);
 CUresult launch_plan_make(launch_plan *plan, void **params, void **extra);
-CUresult launch_run(device *d, const launch_plan *plan, char *why, size_t room);
+CUresult launch_run(device *d, const launch_plan *plan, char *why, size_t capacity);
 uint32_t occupancy_blocks(const device *d, const function *f, uint32_t threads, uint32_t dynamic);
 uint32_t function_max_threads(const function *f);
 int function_registers(const function *f);

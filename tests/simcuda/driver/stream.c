@@ -1,7 +1,8 @@
-/* Streams as queues, and the three orders in which they run. lazy: nothing runs until something waits for
-   it, and then only what must. eager: at once. random: like PCT (Burckhardt et al., ASPLOS 2010), each
-   stream has a random priority, the highest runnable one goes first, now and then a priority is drawn
-   anew, and often nothing runs; choosing uniformly drains all queues evenly and finds far fewer bugs. */
+/* Streams as queues, and the three policies of their order. lazy: nothing runs until something
+   waits for it, and then only what must. eager: everything runs at once. random: like PCT
+   (Burckhardt et al., ASPLOS 2010). Each stream has a random priority and the highest runnable one
+   runs first. Sometimes a priority is drawn again, and often nothing runs. A uniform choice would
+   drain all queues evenly and finds far fewer bugs. */
 #define _GNU_SOURCE
 #include "sim.h"
 #include <stdlib.h>
@@ -35,7 +36,7 @@ void mark_drop(mark *m) {
 static mark *mark_new(stream *s, uint64_t sequence) {
     mark *m = calloc(1, sizeof *m);
     if (!m)
-        abort(); /* a test machine that is out of memory has no use for an answer */
+        abort(); /* a test machine out of memory needs no error path */
     m->references = 1;
     m->stream = s;
     m->sequence = sequence;
@@ -74,7 +75,8 @@ static bool waits(const stream *s) {
     return s->head && s->head->kind == OP_WAIT && !s->head->wait->done;
 }
 
-/* The operation stays at the head while it runs, since a host function lets other threads in. */
+/* Runs the head operation, which stays at the head meanwhile, because a host function lets other
+   threads in. */
 static void run_head(stream *s) {
     op *o = s->head;
     s->busy = true;
@@ -98,10 +100,11 @@ typedef struct need {
     uint64_t sequence;
 } need;
 
-/* Needs are kept in a list of our own: chains of waits are as long as a program likes, C stacks are not. */
+/* Runs a stream up to an operation. Dependencies are kept in an explicit list, because a chain of
+   waits may be deeper than the C stack. */
 void stream_run_to(stream *s, uint64_t sequence) {
-    size_t depth = 0, room = 16;
-    need *needs = malloc(room * sizeof *needs);
+    size_t depth = 0, capacity = 16;
+    need *needs = malloc(capacity * sizeof *needs);
     if (!needs)
         abort();
     needs[depth++] = (need){s, sequence};
@@ -115,7 +118,7 @@ void stream_run_to(stream *s, uint64_t sequence) {
         } else if (!waits(top.stream)) {
             run_head(top.stream);
         } else {
-            if (depth == room && !(needs = realloc(needs, (room *= 2) * sizeof *needs)))
+            if (depth == capacity && !(needs = realloc(needs, (capacity *= 2) * sizeof *needs)))
                 abort();
             needs[depth++] = (need){o->wait->stream, o->wait->sequence};
         }
@@ -134,7 +137,8 @@ void stream_poke(stream *s) {
         run_head(s);
 }
 
-/* Host functions may change the list of objects, so each round starts anew. */
+/* Runs everything in a context. Host functions may change the list of objects, so each round starts
+   again. */
 void context_drain(context *ctx) {
     bool again = true;
     while (again) {
@@ -166,7 +170,7 @@ static stream *most_urgent(void) {
 void streams_step(void) {
     for (uint64_t steps = random_next() % 4; steps > 0; steps--) {
         stream *s = most_urgent();
-        if (!s || s->urgency < 400) /* even the most urgent one starves for a while */
+        if (!s || s->urgency < 400) /* even the most urgent one is sometimes delayed */
             return;
         run_head(s);
     }
@@ -201,7 +205,8 @@ static void append_wait(stream *s, stream *other) {
     append(s, &o);
 }
 
-/* The legacy default stream runs after everything before it on blocking streams, and they after it. */
+/* Orders the legacy default stream after all earlier work on blocking streams, and later work after
+   it. */
 static CUresult implicit_waits(stream *s) {
     context *ctx = s->object.ctx;
     if (s->is_null) {
@@ -220,7 +225,7 @@ static CUresult implicit_waits(stream *s) {
     return CUDA_SUCCESS;
 }
 
-/* Takes what the operation owns, whatever comes back. */
+/* Queues an operation and takes ownership of what it owns, also on failure. */
 CUresult stream_push(stream *s, const op *o) {
     CUresult code = CUDA_SUCCESS;
     if (capture_add(s, o, &code))
@@ -251,7 +256,7 @@ bool streams_touch_host(const void *p, uint64_t size) {
         for (const op *o = ((stream *)each)->head; o; o = o->next) {
             const copy_plane *c = &o->copy;
             uint64_t rows = c->height ? c->height - 1 : 0;
-            if (o->kind == OP_HOST) /* nobody knows what it reads */
+            if (o->kind == OP_HOST) /* it may read anything */
                 return true;
             if (o->kind == OP_COPY &&
                 ((c->src_host && overlap(at, size, c->src, rows * c->src_pitch + c->width)) ||

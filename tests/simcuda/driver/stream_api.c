@@ -1,4 +1,4 @@
-/* The calls about streams. */
+/* The stream functions of the API. */
 #include "entry.h"
 #include <stdlib.h>
 
@@ -12,7 +12,8 @@ stream *stream_new(context *ctx, unsigned flags, int priority) {
     return s;
 }
 
-/* Each thread has a default stream of its own in each context; it blocks like any other. */
+/* Returns the calling thread's default stream in a context; it is a blocking stream like any
+   other. */
 static stream *per_thread_stream(context *ctx) {
     static _Thread_local struct {
         uint64_t id;
@@ -40,7 +41,7 @@ stream *stream_get(CUstream handle) {
     return s && !s->zombie ? s : NULL;
 }
 
-/* Destroyed streams finish what they have; then they go. */
+/* Frees destroyed streams after they have finished their work. */
 static void reap(void) {
     for (object *o = object_first(), *next; o; o = next) {
         stream *s = (stream *)o;

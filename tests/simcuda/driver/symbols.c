@@ -1,4 +1,4 @@
-/* Looking up entry points by name and version, and the few calls that do nothing. */
+/* Looks up entry points by name and version; and the few calls that do nothing. */
 #include "entry.h"
 #undef cuDeviceGetUuid
 #undef cuEventElapsedTime

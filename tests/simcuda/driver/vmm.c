@@ -1,5 +1,5 @@
-/* Virtual memory management: addresses reserved apart from the memory that is mapped there. Physical
-   memory is a file in memory, so mapping it twice shows the same bytes, as on a card. */
+/* Virtual memory management: address reservations, separate from the memory mapped into them.
+   Physical memory is an in-memory file, so mapping it twice shows the same bytes, as on a GPU. */
 #define _GNU_SOURCE
 #include "entry.h"
 #include <stdlib.h>
@@ -15,7 +15,7 @@ typedef struct physical {
     uint64_t size;
     int file;
     int uses;      /* mappings */
-    bool released; /* lives on until the last mapping goes */
+    bool released; /* freed when the last mapping is removed */
 } physical;
 
 typedef struct reservation {
@@ -54,8 +54,8 @@ static reservation *overlapping(uint64_t address, uint64_t size) {
     return NULL;
 }
 
-/* Addresses that are only reserved are unknown to the table of regions, so they are avoided here; each
-   try continues behind the one before. */
+/* Finds addresses that overlap no reservation. The table of regions does not contain reservations,
+   so each try continues after the previous one. */
 static uint64_t find_addresses(uint64_t size, uint64_t align, uint64_t wanted) {
     size_t tries = 2;
     for (const reservation *r = reservations; r; r = r->next)

@@ -1,5 +1,5 @@
-/* Warp collectives: shuffles, votes, __syncwarp, matrix instructions. Lanes that name the same function and
-   mask meet; the last one to come computes for all. */
+/* Warp collectives: shuffles, votes, __syncwarp, matrix instructions. Lanes with the same function
+   and mask meet; the last one to arrive computes for all. */
 #include "exec.h"
 #include <string.h>
 
@@ -24,7 +24,7 @@ static rendezvous *meeting_of(warp *w, sim_warp_fn *fn, uint32_t mask, const sim
     return m;
 }
 
-/* Only this one orders memory among its lanes; shuffles and votes promise nothing. */
+/* Only __syncwarp orders memory among its lanes; shuffles and votes do not. */
 static bool orders_memory(const sim_site *site) {
     return site && site->text &&
            (strstr(site->text, "bar.warp") || strstr(site->text, "barrier.warp"));

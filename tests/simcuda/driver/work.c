@@ -1,5 +1,5 @@
-/* What an operation does when its turn comes. On a device whose context has an asynchronous error nothing
-   happens any more, as on a card. */
+/* Executes a queued operation. On a device whose context has an asynchronous error nothing is
+   executed any more, as on a GPU. */
 #include "sim.h"
 #include <string.h>
 
@@ -10,7 +10,8 @@ static void poison_context(context *ctx, CUresult code) {
         ctx->sticky = code;
 }
 
-/* Whoever was allowed to queue this may have freed the memory since, on another stream. */
+/* Checks the memory again, because another stream may have freed it since the operation was
+   queued. */
 static region *reachable(context *ctx, const char *what, uint64_t address, uint64_t size) {
     char why[256];
     region *r = region_check(address, size, why, sizeof why);
@@ -33,7 +34,7 @@ static char *place(context *ctx, uint64_t address, uint64_t size, bool host, reg
     return (*r)->kind == REGION_HOST ? (char *)(uintptr_t)address : backdoor(address);
 }
 
-/* The machines whose driver says that peers can talk, and whose bus then loses bytes. */
+/* Simulates machines whose driver reports peer access, but whose bus corrupts the data. */
 static void lie(char *p, uint64_t size) {
     for (uint64_t i = 0; i < size; i += 7)
         p[i] = (char)(p[i] ^ 0x5A);
@@ -68,7 +69,8 @@ static void run_set(const op *o, context *ctx) {
             memcpy(p + y * o->pitch + x * o->width, &o->value, o->width);
 }
 
-/* The user's function may take locks that another thread holds while it calls us: let that one in. */
+/* Runs a host function without the lock: it may take locks that another thread holds while calling
+   the driver. */
 static void run_host(const op *o, context *ctx) {
     memory_close();
     sim_unlock();
@@ -94,7 +96,7 @@ static void run_kernel(const op *o) {
 
 void op_execute(op *o) {
     context *ctx = o->stream->object.ctx;
-    if (o->kind == OP_HOST && o->callback) { /* the older kind is told of errors */
+    if (o->kind == OP_HOST && o->callback) { /* cuStreamAddCallback is told of errors */
         run_host(o, ctx);
         return;
     }

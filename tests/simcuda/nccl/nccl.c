@@ -1,5 +1,6 @@
-/* A double of NCCL for the simulated driver: sums float32 and float64 arrays over the cards of one process, at ncclGroupEnd, through main
-   memory. ncclReductionCount (found with dlsym) says how many sums there were, so that a test knows that it was used. */
+/* A test double of NCCL for the simulated driver: sums float32 and float64 arrays over the GPUs of
+   one process, at ncclGroupEnd, through host memory. ncclReductionCount (found with dlsym) counts
+   the sums, so that a test can tell that NCCL was used. */
 #include <cuda.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,7 +87,7 @@ static int store(const struct request *one, const void *host) {
     return bad;
 }
 
-/* The requests of one sum stand one behind the other, in the order of the ranks. */
+/* Executes one sum, whose requests are adjacent and in the order of the ranks. */
 static int reduce(const struct request *first) {
     size_t count = first->count;
     double *sum = calloc(count, 8), *one = malloc(count * 8);

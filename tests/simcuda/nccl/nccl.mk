@@ -1,4 +1,4 @@
-# The double of NCCL.
+# The test double of NCCL.
 CUDA_HOME ?= /usr/local/cuda
 PROGRAMS += $(O)/lib/libnccl.so.2
 

@@ -1,4 +1,4 @@
-/* Counts of calls and planned failures, in lists without a limit. */
+/* Call counts and injected failures, in unbounded lists. */
 #include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -29,7 +29,7 @@ static void *new_entry(size_t head, const char *name) {
     char *entry = calloc(1, head + strlen(name) + 1);
     if (!entry) {
         fprintf(stderr, "simcuda: no memory for failure injection\n");
-        abort(); /* a test that believes in failures that never come would pass for nothing */
+        abort(); /* without this failure a test would pass without testing anything */
     }
     strcpy(entry + head, name);
     return entry;

@@ -1,19 +1,19 @@
-/* Calls that fail on demand. SIMNVRTC_FAIL="nvrtcCompileProgram@2=6,..." makes the second call
-   return 6; the symbols below, which the double exports for tests, do the same at run time. */
+/* Injected failures. SIMNVRTC_FAIL="nvrtcCompileProgram@2=6,..." makes the second call return 6.
+   The symbols below, which the double exports for tests, do the same at run time. */
 #ifndef INJECT_H
 #define INJECT_H
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* Counts a call of `name` and says which error it must return; 0: none. */
+/* Counts a call of `name` and returns the error code that it must return; 0: none. */
 int inject(const char *name);
 
-/* From now on, the nth call of `name` (1: the next one) returns `code`, once. nth 0: all calls do,
+/* Makes the nth call of `name` from now (1: the next one) return `code`, once. nth 0: all calls do,
    until code 0 is set. */
 EXPORT void sim_nvrtc_fail(const char *name, int nth, int code);
-/* Calls of `name` since the start or the last reset; NULL: of all entry points. */
+/* Returns the calls of `name` since the start or the last reset; NULL: of all entry points. */
 EXPORT unsigned sim_nvrtc_calls(const char *name);
-/* Forgets all planned failures and all counts. */
+/* Removes all planned failures and resets all counts. */
 EXPORT void sim_nvrtc_reset(void);
 
 #endif

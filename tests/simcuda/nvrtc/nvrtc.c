@@ -1,4 +1,4 @@
-/* The double of libnvrtc. The real NVRTC compiles to PTX, the translator makes the "cubin"
+/* The test double of libnvrtc. The real NVRTC compiles to PTX; the translator makes the "cubin"
    (ptx_compile.h). Logs, errors, lowered names and PTX are the real ones. Every entry point counts
    its calls and can be told to fail (inject.h). */
 #include <stdlib.h>
@@ -14,10 +14,10 @@ typedef struct program {
     real_program real;
     void *cubin;
     size_t cubin_size;
-    char *note; /* what the translator adds to the log, or NULL */
+    char *note; /* lines that the translator adds to the log, or NULL */
 } program;
 
-/* Enters a function with these parameters: counts it, fails when told to, and finds its real one. */
+/* Enters a function with these parameters: counts it, fails if told to, and finds the real one. */
 #define ENTER(name, ...)                                                                           \
     result (*real)(__VA_ARGS__);                                                                   \
     int injected_ = inject(#name), found_ = real_function(#name, &real);                           \
@@ -91,7 +91,7 @@ EXPORT result nvrtcDestroyProgram(program **at) {
     return code;
 }
 
-/* The real PTX, from malloc. */
+/* Returns the real PTX; the caller frees it. */
 static char *ptx_of(program *p) {
     result (*size_of)(real_program, size_t *);
     result (*get)(real_program, char *);
@@ -140,7 +140,7 @@ EXPORT result nvrtcCompileProgram(program *p, int count, const char *const *give
     return code;
 }
 
-/* As the real one: without a real architecture there is no cubin, and its size is 0. */
+/* As in the real one, without a real architecture there is no cubin, and its size is 0. */
 EXPORT result nvrtcGetCUBINSize(program *p, size_t *size) {
     ENTER_PROGRAM(nvrtcGetCUBINSize, real_program, size_t *);
     if (!size)
@@ -183,7 +183,7 @@ EXPORT result nvrtcGetLoweredName(program *p, const char *expression, const char
     return real(p->real, expression, name);
 }
 
-/* Questions about sizes and contents that go straight to the real program. */
+/* Size and content queries that are forwarded to the real program. */
 #define PASS_SIZE(name)                                                                            \
     EXPORT result name(program *p, size_t *size) {                                                 \
         ENTER_PROGRAM(name, real_program, size_t *);                                               \
@@ -200,7 +200,7 @@ PASS_SIZE(nvrtcGetLTOIRSize)
 PASS_TEXT(nvrtcGetLTOIR)
 PASS_SIZE(nvrtcGetOptiXIRSize)
 PASS_TEXT(nvrtcGetOptiXIR)
-PASS_SIZE(nvrtcGetNVVMSize) /* gone since 13: an error then */
+PASS_SIZE(nvrtcGetNVVMSize) /* removed in version 13: an error then */
 PASS_TEXT(nvrtcGetNVVM)
 PASS_SIZE(nvrtcGetPCHHeapSizeRequired)
 

@@ -1,4 +1,4 @@
-# The double of NVRTC, under the names that programs look for.
+# The test double of NVRTC, under the names that programs open.
 NVRTC_OBJECTS = $(patsubst $(SIM)/nvrtc/%.c,$(O)/nvrtc/%.o,$(wildcard $(SIM)/nvrtc/*.c))
 PROGRAMS += $(O)/lib/libnvrtc.so.13 $(O)/lib/libnvrtc.so.12 $(O)/lib/libnvrtc.so
 

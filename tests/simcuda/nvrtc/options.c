@@ -1,5 +1,5 @@
-/* sm_XX becomes compute_XX, because PTX is what is wanted of NVRTC; what only the PTX assembler
-   knows is left out. */
+/* Turns sm_XX into compute_XX, because NVRTC must return PTX, and drops options that only the PTX
+   assembler knows. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,8 +7,8 @@
 
 #include "options.h"
 
-/* The value behind "--name=" or "-short=", "" when it is the next option, NULL when the option is
-   another one. */
+/* Returns the value after "--name=" or "-short=", "" when it is the next option, or NULL when the
+   option is another one. */
 static const char *value_of(const char *option, const char *name) {
     size_t n = strlen(name);
     if (strncmp(option, name, n) != 0)

@@ -1,4 +1,4 @@
-/* The compiler options of a program, as the real NVRTC should see them. */
+/* Converts the compiler options of a program for the real NVRTC. */
 #ifndef OPTIONS_H
 #define OPTIONS_H
 

@@ -1,5 +1,5 @@
-/* Finds and loads the real NVRTC: by absolute path and RTLD_LOCAL, because by its name the loader
-   would return this very library. */
+/* Finds and loads the real NVRTC, by absolute path and RTLD_LOCAL: by name the loader would return
+   this library itself. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <limits.h>

@@ -1,5 +1,5 @@
-/* What the double knows of NVRTC: its result codes and prototypes, written down here so that no
-   CUDA header is needed; and how it gets at the real library. */
+/* Result codes and prototypes of NVRTC, repeated here so that no CUDA header is needed; and access
+   to the real library. */
 #ifndef REAL_H
 #define REAL_H
 
@@ -16,9 +16,9 @@ typedef enum result {
 
 typedef void *real_program;
 
-/* Stores a function of the real NVRTC in *pointer, a pointer to a function of its type; returns
-   whether there is one. The library is loaded at the first call, from $SIMNVRTC_REAL, $CUDA_HOME or
-   /usr/local/cuda; why it could not be is said once on the standard error. */
+/* Stores a function of the real NVRTC in *pointer, a pointer to a function of its type. Returns
+   whether there is one. The first call loads the library from $SIMNVRTC_REAL, $CUDA_HOME or
+   /usr/local/cuda. A failure to load is reported once on stderr. */
 int real_function(const char *name, void *pointer);
 
 #endif

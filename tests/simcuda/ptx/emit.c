@@ -1,5 +1,5 @@
-/* One instruction: its guard, the rule for its opcode, and the check that nothing in its name was
-   ignored. */
+/* Emits one instruction: its guard, the rule for its opcode, and the check that every part of its
+   name was used. */
 #include <string.h>
 
 #include "emit.h"
@@ -63,7 +63,7 @@ int expect_operands(emitter *e, int least, int most) {
     return 0;
 }
 
-/* A C string literal of any text. */
+/* Returns a text as a C string literal. */
 static const char *quoted(emitter *e, const char *text) {
     ptx_text *out = ptx_text_new(e->context);
     ptx_put(out, "\"");

@@ -1,10 +1,10 @@
 /* PTX to C. Each register becomes an unsigned local variable, each label a label, each instruction
-   a statement: no dispatch loop, no reconvergence, because every thread has a stack of its own.
-   What the statements call is in rt/.
+   a statement. There is no dispatch loop and no reconvergence, because every thread has its own
+   stack. The functions that the statements call are in rt/.
 
-   The rule against silent mistakes: an emitter calls has() or type_at() for every part of an
-   instruction's name that it understands, and emit_instruction refuses an instruction of which a
-   part was not asked for. Refusals are errors with text, function and line. */
+   The rule against silent errors: an emitter calls has() or type_at() for every part of an
+   instruction's name that it understands. emit_instruction rejects an instruction with a part that
+   was not queried. Rejections are errors with text, function and line. */
 #ifndef EMIT_H
 #define EMIT_H
 
@@ -26,37 +26,37 @@ typedef struct emitter {
 typedef struct emit_rule {
     const char *opcode;
     void (*emit)(emitter *);
-    char types; /* 'i': when the last type is no float; 'f': when it is one; 0: always */
+    char types; /* 'i': when the last type is not a float; 'f': when it is one; 0: always */
 } emit_rule;
 
-/* One table per class of instructions, each ended by an empty rule. */
+/* One table per class of instructions, each terminated by an empty rule. */
 extern const emit_rule emit_integer_rules[], emit_bits_rules[], emit_float_rules[],
     emit_compare_rules[], emit_convert_rules[], emit_memory_rules[], emit_atomic_rules[],
     emit_flow_rules[], emit_warp_rules[], emit_matrix_rules[];
 
 /* ---- emit.c: the parts of an instruction's name ---- */
 void refuse(emitter *, const char *why);
-int has(emitter *, const char *modifier); /* and marks it as understood */
+int has(emitter *, const char *modifier); /* also marks it as understood */
 int which(emitter *,
           const char *const
-              *modifiers); /* index of the one that is there, or -1; the list ends in NULL */
-const ptx_type *type_at(emitter *,
-                        int n); /* the n-th type in the name; refuses when there is none */
+              *modifiers); /* index of the one that is present, or -1; the list ends in NULL */
+/* Returns the n-th type in the name; rejects the instruction when there is none. */
+const ptx_type *type_at(emitter *, int n);
 int types_in(emitter *);
 const ptx_type *only_type(emitter *);
 int is_float(const ptx_type *);
-int rounding(emitter *); /* RN 0, RZ 1, RM 2, RP 3 of .rn .rz .rm .rp; -1 when none is there */
-int expect_operands(emitter *, int least, int most); /* 0 after refusing */
-int site(emitter *); /* the number of this instruction's place in the table of sites */
+int rounding(emitter *); /* RN 0, RZ 1, RM 2, RP 3 for .rn .rz .rm .rp; -1 for none */
+int expect_operands(emitter *, int least, int most); /* 0 after a rejection */
+int site(emitter *); /* index of this instruction's site in the table of sites */
 
 /* ---- emit_operand.c: operands as C ---- */
 #define say(e, ...) ptx_format((e)->context, __VA_ARGS__)
 #define put(e, ...) ptx_put((e)->body, __VA_ARGS__)
-ptx_operand *operand(emitter *, int n); /* an empty one after refusing */
-const char *c_type(const ptx_type *);   /* u32, s16, f32, ...: of the value; a half is an f32 */
+ptx_operand *operand(emitter *, int n); /* an empty one after a rejection */
+const char *c_type(const ptx_type *);   /* u32, s16, f32, ...: of the value; f32 for float16 */
 const char *c_bits(int bits);           /* u8 to u128 */
 const char *bits_of(emitter *, const ptx_operand *, int bits);          /* the bit pattern */
-const char *value_of(emitter *, const ptx_operand *, const ptx_type *); /* as a C value of c_type */
+const char *value_of(emitter *, const ptx_operand *, const ptx_type *); /* of type c_type */
 const char *lane_of(emitter *, const ptx_operand *, const ptx_type *,
                     int lane);                                       /* of a packed pair */
 const char *pattern(emitter *, const ptx_type *, const char *value); /* a value back to bits */
@@ -65,11 +65,11 @@ void set_value(emitter *, const ptx_operand *, const ptx_type *, const char *val
 int is_sink(const ptx_operand *);
 const char *lvalue(emitter *, const ptx_operand *);      /* a register to assign to */
 const char *predicate(emitter *, const ptx_operand *);   /* 0 or 1, negation included */
-const char *register_named(emitter *, const char *name); /* NULL when it is none */
+const char *register_named(emitter *, const char *name); /* NULL when it is not a register */
 const ptx_type *element_type(const ptx_type *packed);
 
-/* Calls one of these per half of a packed type, or once: the bits of the result from the values of
-   the operands. */
+/* Calls one of these for each lane of a packed type, or once. Returns the bits of the result from
+   the values of the operands. */
 typedef const char *lane_fn(emitter *, const ptx_type *, const char *const *argument);
 void each_lane(emitter *, const ptx_type *, int arguments, lane_fn *);
 
@@ -77,18 +77,18 @@ void each_lane(emitter *, const ptx_type *, int arguments, lane_fn *);
 ptx_space space_of(emitter *); /* the state space in the name; generic when there is none */
 const char *symbol_address(emitter *, const ptx_symbol *,
                            int64_t offset); /* its value in its own space */
-/* The checked host address of `bytes` bytes at a memory operand. kind is the name of a
+/* Returns the checked host address of `bytes` bytes at a memory operand. kind is the name of a
    sim_access_kind. */
 const char *checked_address(emitter *, const ptx_operand *, ptx_space, int bytes, const char *kind);
 
-/* The address of a memory operand in its own space, not checked. */
+/* Returns the unchecked address of a memory operand in its own space. */
 const char *plain_address(emitter *, const ptx_operand *);
 
 /* ---- emit_facts.c, emit_function.c, emit_module.c ---- */
 void emit_facts(
-    ptx_module *); /* fills in what ptx_function says about calls, stack and shared memory */
+    ptx_module *); /* fills in the members of ptx_function about calls, stack and shared memory */
 int reaches(const ptx_function *, const ptx_function *callee);
-/* Gives the kernel's shared variables their offsets. Returns the static bytes; *dynamic is where
+/* Assigns offsets to the kernel's shared variables. Returns the static bytes; *dynamic is where
    dynamic memory starts. */
 uint64_t place_shared(ptx_module *, const ptx_function *kernel, uint64_t *dynamic);
 void emit_instruction(emitter *);

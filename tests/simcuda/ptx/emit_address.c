@@ -1,5 +1,4 @@
-/* Addresses: the state spaces, what a symbol's name stands for, and which check an access goes
-   through. */
+/* Addresses: state spaces, symbol names as addresses, and the check for each kind of access. */
 #include <string.h>
 
 #include "emit.h"
@@ -14,8 +13,9 @@ ptx_space space_of(emitter *e) {
     return n < 0 ? PTX_GENERIC : spaces[n];
 }
 
-/* Dynamic shared memory starts where a kernel's static variables end: known in a kernel, but a
-   device function has many callers. */
+/* Returns the offset of a shared variable. Dynamic shared memory starts after the static variables
+   of the kernel. That offset is known in a kernel, but not in a device function, which may have
+   several callers. */
 static const char *shared_offset(emitter *e, const ptx_symbol *symbol, int64_t offset) {
     if (symbol->count == 0 && !e->function->is_kernel)
         return say(e, "(B->shared_size - B->dynamic_size + %lldu)", (long long)offset);
@@ -59,7 +59,8 @@ static int inside(const ptx_symbol *symbol, int64_t offset, int bytes) {
            (((uint64_t)offset + symbol->offset) & (uint64_t)(bytes - 1)) == 0;
 }
 
-/* A variable by name. Parameters and local arrays are checked here and now. */
+/* Returns the address of a variable by name. Parameters and local arrays are checked at translation
+   time. */
 static const char *of_symbol(emitter *e, const ptx_symbol *symbol, const ptx_operand *o,
                              ptx_space space, int bytes, const char *kind) {
     const char *address = symbol_address(e, symbol, o->offset);
@@ -99,7 +100,7 @@ const char *checked_address(emitter *e, const ptx_operand *o, ptx_space space, i
     switch (space) {
     case PTX_LOCAL:
         return at(e, "local", address, bytes, "");
-    case PTX_PARAM: /* of a function: a buffer of the caller, whose size nobody knows here */
+    case PTX_PARAM: /* of a function: a buffer of the caller, whose size is unknown here */
         return e->function->is_kernel ? at(e, "param", address, bytes, "") : address;
     case PTX_GENERIC:
         return at(e, "generic", address, bytes, kind);

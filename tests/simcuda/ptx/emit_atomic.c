@@ -1,11 +1,11 @@
-/* atom and red: read, change, write. Nothing runs in between (sim_module.h). */
+/* atom and red: read, modify, write. No other thread runs in between (sim_module.h). */
 #include <string.h>
 
 #include "emit.h"
 
 enum { ADD, MIN, MAX, AND, OR, XOR, EXCH, CAS, INC, DEC };
 
-/* The half that a packed addition works on, from the variable `old`. */
+/* Returns one lane of a packed addition, computed from the variable `old`. */
 static const char *add_packed(emitter *e, const ptx_type *type, const ptx_operand *b) {
     const ptx_type *element = element_type(type);
     const char *kind = element->kind == PTX_FLOAT ? "f16" : "bf16";
@@ -29,7 +29,7 @@ static const char *add(emitter *e, const ptx_type *type, const ptx_operand *b) {
     return pattern(e, type, say(e, "%s_to_f32(old) + %s", type->name, value));
 }
 
-/* The new value from `old`. */
+/* Returns the new value, computed from `old`. */
 static const char *changed(emitter *e, const ptx_type *type, int op, const ptx_operand *b,
                            const ptx_operand *c) {
     int bits = type->bits;

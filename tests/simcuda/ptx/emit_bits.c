@@ -27,7 +27,7 @@ static void emit_not(emitter *e) {
     set_bits(e, operand(e, 0), say(e, "(%s)%s%s", c_bits(type->bits), logical ? "!" : "~", a));
 }
 
-/* Shifts by more than the width give zero, or the sign. */
+/* Shifts by more than the width give zero, or the sign bit in all places. */
 static void emit_shift(emitter *e) {
     const ptx_type *type = only_type(e);
     int bits = type->bits, left = e->in->opcode[2] == 'l';
@@ -117,7 +117,7 @@ static void emit_permute(emitter *e) {
                       : say(e, "permute_mode(%s, %s, %s, %d)", a, b, c, mode));
 }
 
-/* lop3.or.b32 d|p, a, b, c, table, q: also whether the result, or'ed with q, is not zero. */
+/* lop3.or.b32 d|p, a, b, c, table, q: p tells whether the result, or'ed with q, is not zero. */
 static void emit_logic3(emitter *e) {
     static const char *const folds[] = {"or", "and", NULL};
     int fold = which(e, folds);
@@ -162,7 +162,7 @@ static void emit_mask(emitter *e) {
                  say(e, "extend_sign(%s, %s, %d, %d)", a, b, mode, type->kind == PTX_SIGNED));
 }
 
-/* mov.b64 {low, high}, d; and the other way round. */
+/* mov.b64 {low, high}, d; and the reverse. */
 static void unpack(emitter *e, const ptx_operand *to, const char *from, int bits) {
     int part = bits / to->items;
     put(e, "%s v = %s;", c_bits(bits), from);

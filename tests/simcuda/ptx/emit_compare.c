@@ -5,7 +5,7 @@
 
 typedef struct comparison {
     const char *name;
-    const char *integers, *floats; /* formats of two operands twice over; NULL: not for these */
+    const char *integers, *floats; /* formats that use both operands twice; NULL: not allowed */
     int is_unsigned;
 } comparison;
 
@@ -30,7 +30,7 @@ static const comparison comparisons[] = {
     {"nan", NULL, "__builtin_isunordered(%s, %s)", 0},
 };
 
-/* Puts a, b, a, b where the format has its places. */
+/* Inserts a, b, a, b at the format's placeholders. */
 static const char *fill(emitter *e, const char *format, const char *a, const char *b) {
     ptx_text *out = ptx_text_new(e->context);
     for (int n = 0; *format; format++)
@@ -72,32 +72,32 @@ static const char *compare(emitter *e, const comparison *how, const ptx_type *ty
     return how->floats ? fill(e, how->floats, a, b) : "0";
 }
 
-/* The comparison, combined with operand 3 when there is .and, .or or .xor. */
-static const char *combine(emitter *e, const char *truth) {
-    static const char *const folds[] = {"and", "or", "xor", NULL};
-    int fold = which(e, folds);
-    if (e->in->operands != (fold < 0 ? 3 : 4))
+/* Combines the comparison with operand 3 when there is .and, .or or .xor. */
+static const char *combine(emitter *e, const char *condition) {
+    static const char *const combiners[] = {"and", "or", "xor", NULL};
+    int combiner = which(e, combiners);
+    if (e->in->operands != (combiner < 0 ? 3 : 4))
         refuse(e, "the number of operands");
-    if (fold < 0)
-        return truth;
-    return say(e, "(%s %c %s)", truth, "&|^"[fold], predicate(e, operand(e, 3)));
+    if (combiner < 0)
+        return condition;
+    return say(e, "(%s %c %s)", condition, "&|^"[combiner], predicate(e, operand(e, 3)));
 }
 
 static void emit_setp(emitter *e) {
     const ptx_type *type = only_type(e);
     const comparison *how = comparison_of(e);
     const ptx_operand *to = operand(e, 0), *a = operand(e, 1), *b = operand(e, 2);
-    const char *truth[2];
+    const char *condition[2];
     for (int lane = 0; lane < 2; lane++)
         if (type->element)
-            truth[lane] = compare(e, how, element_type(type), lane_of(e, a, type, lane),
-                                  lane_of(e, b, type, lane));
+            condition[lane] = compare(e, how, element_type(type), lane_of(e, a, type, lane),
+                                      lane_of(e, b, type, lane));
         else if (lane == 0)
-            truth[0] = compare(e, how, type, value_of(e, a, type), value_of(e, b, type));
-    put(e, "u8 t = %s;", truth[0]);
-    put(e, "u8 f = %s;", type->element ? truth[1] : "!t");
+            condition[0] = compare(e, how, type, value_of(e, a, type), value_of(e, b, type));
+    put(e, "u8 t = %s;", condition[0]);
+    put(e, "u8 f = %s;", type->element ? condition[1] : "!t");
     const char *first = combine(e, "t"), *second = combine(e, "f");
-    if (to->kind == PTX_OP_PAIR) { /* a result may be an operand of the other */
+    if (to->kind == PTX_OP_PAIR) { /* one result may be an operand of the other */
         put(e, "u8 x = %s, y = %s;", first, second);
         set_bits(e, to->item[0], "x");
         set_bits(e, to->item[1], "y");
@@ -123,7 +123,7 @@ static void emit_set(emitter *e) {
         return;
     }
     const char *lane[2];
-    int masks = !to->element; /* set.eq.u32.f16x2: all ones in the halves that compare true */
+    int masks = !to->element; /* set.eq.u32.f16x2: all ones in the lanes that compare true */
     for (int i = 0; i < 2; i++) {
         const char *t = combine(
             e, compare(e, how, element_type(from), lane_of(e, a, from, i), lane_of(e, b, from, i)));

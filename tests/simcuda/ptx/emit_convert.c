@@ -1,12 +1,13 @@
-/* cvt: between integers, floats, halves and packed small floats, with every rounding. */
+/* cvt: between integers, floats, float16, bfloat16 and packed small floats, with every rounding
+   mode. */
 #include <string.h>
 
 #include "emit.h"
 
 typedef struct conversion {
     const ptx_type *to, *from;
-    int rounding; /* of the result: -1 none said */
-    int integral; /* .rni .rzi .rmi .rpi: -1 none */
+    int rounding; /* of the result: -1 for none */
+    int integral; /* .rni .rzi .rmi .rpi: -1 for none */
     int saturate, flush, relu, finite;
 } conversion;
 
@@ -50,7 +51,7 @@ static void float_to_integer(emitter *e, const conversion *c) {
              say(e, "f64_to_%s(round_integral(%s, %d), %d)", c_type(c->to), a, c->integral, wide));
 }
 
-/* An exact or odd f64 in a float format of 16 or 8 bits. */
+/* Converts an exact or odd f64 to a float format of 16 or 8 bits. */
 static const char *small(emitter *e, const conversion *c, const ptx_type *to, const char *value) {
     return say(e, "f64_to_small(%s, &format_%s, %d, %d)", value, to->name,
                c->rounding > 0 ? c->rounding : 0, c->finite);
@@ -80,7 +81,7 @@ static void integer_to_float(emitter *e, const conversion *c) {
     set_value(e, operand(e, 0), c->to, r);
 }
 
-/* What happens to a float before it is rounded to the new type. */
+/* Returns a float with the steps that come before it is rounded to the new type. */
 static const char *prepared(emitter *e, const conversion *c, const ptx_type *from, const char *a) {
     if (c->flush && from->bits == 32 && from->kind == PTX_FLOAT)
         a = say(e, "flush32(%s)", a);
@@ -93,7 +94,7 @@ static const char *prepared(emitter *e, const conversion *c, const ptx_type *fro
     return a;
 }
 
-/* One float value as the bits of a float type. */
+/* Returns one float value as the bits of a float type. */
 static const char *to_float(emitter *e, const conversion *c, const ptx_type *to,
                             const ptx_type *from, const char *a) {
     int narrows = to->bits < from->bits || (to->bits == 16 && to->kind != from->kind);
@@ -120,7 +121,7 @@ static const char *to_float(emitter *e, const conversion *c, const ptx_type *to,
     return pattern(e, to, c->flush ? say(e, "flush32(%s)", r) : r);
 }
 
-/* The value of one lane of a packed small float, or of a half or full one. */
+/* Returns the value of one lane of a packed small float, or of an f16, bf16 or f32. */
 static const char *lane_value(emitter *e, const ptx_operand *o, const ptx_type *type, int lane) {
     if (type->kind != PTX_FP8)
         return type->element ? lane_of(e, o, type, lane) : value_of(e, o, type);
@@ -144,7 +145,7 @@ static void to_pair(emitter *e, const conversion *c) {
                                : say(e, "(u16)(%s | %s << 8)", lane[0], lane[1]));
 }
 
-/* cvt.pack.sat.u8.s32.b32 d, a, b, c: two clamped integers and the lower half of c above them. */
+/* cvt.pack.sat.u8.s32.b32 d, a, b, c: two clamped integers, and above them the lower part of c. */
 static void emit_pack(emitter *e) {
     const ptx_type *to = type_at(e, 0), *from = type_at(e, 1);
     int bits = to->bits, keeps = types_in(e) == 3;

@@ -1,5 +1,5 @@
-/* What must be known of functions before they are written: who calls whom, who waits for others,
-   stack and shared memory. */
+/* Facts about functions that are needed before they are emitted: call graph, waiting, stack and
+   shared memory. */
 #include <string.h>
 
 #include "emit.h"
@@ -32,7 +32,8 @@ static void note_shared(ptx_context *context, ptx_function *f, ptx_symbol *symbo
     PTX_APPEND(context, f->shared, f->shareds, symbol);
 }
 
-/* Names in an operand: shared variables, and functions, called or with their address taken. */
+/* Records names in an operand: shared variables, and functions that are called or whose address is
+   taken. */
 static void note_names(ptx_context *context, ptx_function *f, const ptx_instruction *in,
                        const ptx_operand *o) {
     for (int i = 0; i < o->items; i++)
@@ -51,14 +52,14 @@ static int jumps_back(const ptx_instruction *in, int place) {
         const ptx_operand *o = in->operand[i];
         const ptx_symbol *s = o->name ? ptx_find(in->scope, o->name, NULL) : NULL;
         if (s && s->space == PTX_LABEL && s->targets)
-            return 1; /* not looked into: as if it did */
+            return 1; /* not analyzed: assume that it does */
         if (s && s->space == PTX_LABEL && s->offset <= (uint64_t)place)
             return 1;
     }
     return 0;
 }
 
-/* Does it read memory in a way that waits for another thread's write? */
+/* Tells whether an instruction reads memory in a way that waits for another thread's write. */
 static int polls(const ptx_instruction *in) {
     int load = !strcmp(in->opcode, "ld") && (has_part(in, "volatile") || has_part(in, "relaxed") ||
                                              has_part(in, "acquire") || has_part(in, "mmio"));
@@ -76,8 +77,8 @@ static void look_at_code(ptx_context *context, ptx_function *f) {
             continue;
         for (int k = 0; k < in->operands; k++)
             note_names(context, f, in, in->operand[k]);
-        f->synchronises |= is_one_of(in->opcode, waiting);
-        f->synchronises |= !f->is_kernel && !strcmp(in->opcode, "exit");
+        f->synchronizes |= is_one_of(in->opcode, waiting);
+        f->synchronizes |= !f->is_kernel && !strcmp(in->opcode, "exit");
         loops |= jumps_back(in, i);
         polling |= polls(in);
         for (int k = 0; k < in->operands && !strcmp(in->opcode, "call"); k++) {
@@ -86,10 +87,11 @@ static void look_at_code(ptx_context *context, ptx_function *f) {
             f->calls_pointer |= s && s->space == PTX_REG;
         }
     }
-    f->synchronises |= (loops && polling) || f->calls_pointer;
+    f->synchronizes |= (loops && polling) || f->calls_pointer;
 }
 
-/* Host stack: every register may be spilled, twice over; temporaries; .local arrays and buffers. */
+/* Estimates the host stack: every register may be spilled twice; temporaries; .local arrays and
+   buffers. */
 static void look_at_variables(ptx_function *f) {
     uint64_t registers = 0, arrays = 0;
     for (int i = 0; i < f->variables; i++) {
@@ -118,7 +120,7 @@ static void close_over_calls(ptx_function *f) {
         if (c->state == UNSEEN)
             close_over_calls(c);
         f->recursive |= c->recursive;
-        f->synchronises |= c->synchronises;
+        f->synchronizes |= c->synchronizes;
         f->calls_pointer |= c->calls_pointer;
         local = c->local_bytes > local ? c->local_bytes : local;
         stack = c->stack_bytes > stack ? c->stack_bytes : stack;
@@ -129,8 +131,8 @@ static void close_over_calls(ptx_function *f) {
     f->state = DONE;
 }
 
-/* A cycle is closed before all of its members are known, so what one of them does is told to all
-   once more. */
+/* Spreads facts over cycles of the call graph. A cycle is closed before all of its members are
+   known, so the facts of each are passed to all once more. */
 static void spread_over_cycles(ptx_module *m) {
     for (int changed = 1; changed;) {
         changed = 0;
@@ -138,8 +140,8 @@ static void spread_over_cycles(ptx_module *m) {
             for (int k = 0; k < m->function[i]->callees; k++) {
                 ptx_function *f = m->function[i];
                 const ptx_function *c = f->callee[k];
-                if ((c->synchronises && !f->synchronises) || (c->recursive && !f->recursive)) {
-                    f->synchronises |= c->synchronises;
+                if ((c->synchronizes && !f->synchronizes) || (c->recursive && !f->recursive)) {
+                    f->synchronizes |= c->synchronizes;
                     f->recursive |= c->recursive;
                     changed = 1;
                 }

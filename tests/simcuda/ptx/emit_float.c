@@ -1,5 +1,5 @@
-/* Floating-point arithmetic in f16, bf16, f32, f64 and packed pairs. Halves are computed in f32,
-   which rounds once for sums and products; fma of halves rounds once through f64 (rt_float.h). */
+/* Floating-point arithmetic in f16, bf16, f32, f64 and packed pairs. f16 and bf16 are computed in
+   f32, which rounds once for sums and products; their fma rounds once through f64 (rt_float.h). */
 #include <string.h>
 
 #include "emit.h"
@@ -8,11 +8,11 @@ static int is_half(const ptx_type *type) {
     return type->bits == 16;
 }
 
-/* Flushes an operand, saturates, clips and flushes a result, as the name asks for. */
+/* Flushes an operand; saturates, clips and flushes a result, as the modifiers say. */
 static const char *flushed(emitter *e, const ptx_type *type, const char *value) {
     if (!has(e, "ftz") || type->bits == 64)
         return value;
-    if (is_half(type)) /* subnormal halves */
+    if (is_half(type)) /* subnormal float16 */
         return say(e, "(__builtin_fabsf(%s) < 0x1p-14f ? __builtin_copysignf(0, %s) : %s)", value,
                    value, value);
     return say(e, "flush32(%s)", value);
@@ -26,7 +26,8 @@ static const char *finished(emitter *e, const ptx_type *type, const char *value)
     return pattern(e, type, flushed(e, type, value));
 }
 
-/* A half rounds once more before it is flushed or written; f32 has all it needs. */
+/* Tells whether a result needs directed rounding. f16 and bf16 round again before they are flushed
+   or written; f32 does not. */
 static int directed(emitter *e, const ptx_type *type) {
     int mode = rounding(e);
     if (mode > 0 && is_half(type))
@@ -135,7 +136,7 @@ static void emit_unary(emitter *e) {
     each_lane(e, only_type(e), 1, unary_lane);
 }
 
-/* Only the sign changes, whatever the bits are. */
+/* Changes only the sign, whatever the bits are. */
 static void emit_abs_neg(emitter *e) {
     const ptx_type *type = only_type(e);
     int bits = type->bits, negates = e->in->opcode[0] == 'n';

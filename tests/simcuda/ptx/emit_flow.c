@@ -1,9 +1,9 @@
-/* Branches, calls, ends and barriers. */
+/* Branches, calls, exits and barriers. */
 #include <string.h>
 
 #include "emit.h"
 
-/* A jump to a label; a backward one pays for the instructions that it repeats. */
+/* Emits a jump to a label. A backward jump is charged for the instructions that it repeats. */
 static void jump(emitter *e, const char *name) {
     const ptx_symbol *label = ptx_find(e->in->scope, name, NULL);
     if (!label || label->space != PTX_LABEL || label->targets) {
@@ -45,7 +45,7 @@ static void emit_brx(emitter *e) {
         site(e));
 }
 
-/* The buffers of a parenthesised list, each with a comma before it. */
+/* Returns the buffers of a parenthesized list, each after a comma. */
 static const char *buffers(emitter *e, const ptx_operand *list) {
     const char *text = "";
     for (int i = 0; list && i < list->items; i++) {
@@ -59,7 +59,7 @@ static const char *buffers(emitter *e, const ptx_operand *list) {
     return text;
 }
 
-/* Functions without a body that the simulator provides. */
+/* Calls a function without a body that the simulator provides. */
 static void call_external(emitter *e, const char *name, const ptx_operand *result,
                           const ptx_operand *arguments) {
     int given = arguments ? arguments->items : 0;
@@ -143,7 +143,7 @@ static void warp_barrier(emitter *e) {
             bits_of(e, operand(e, 0), 32), site(e));
 }
 
-/* bar.red.popc.u32 d, barrier{, count}, {!}p and its relatives. */
+/* bar.red.popc.u32 d, barrier{, count}, {!}p and its variants. */
 static void reducing_barrier(emitter *e, int aligned) {
     static const char *const folds[] = {"popc", "and", "or", NULL};
     static const char *const kinds[] = {"SIM_BARRIER_POPC", "SIM_BARRIER_AND", "SIM_BARRIER_OR"};

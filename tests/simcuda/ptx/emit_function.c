@@ -1,4 +1,4 @@
-/* A function: its header, its variables as C locals, its code. */
+/* Emits a function: its header, its variables as C locals, its code. */
 #include "emit.h"
 
 void emit_prototype(emitter *e, const ptx_function *f) {
@@ -21,8 +21,8 @@ static void declare_registers(emitter *e, const ptx_symbol *s) {
             i, i + 1 < s->range ? ", " : ";\n");
 }
 
-/* Returns whether the function has local arrays, which it must take off the thread's list when it
-   returns. */
+/* Returns whether the function has local arrays, which it must remove from the thread's list on
+   return. */
 static int declare_variables(emitter *e, const ptx_function *f) {
     int locals = 0;
     for (int i = 0; i < f->variables; i++) {

@@ -1,7 +1,8 @@
 /* Integer arithmetic: sums, products, quotients, carries, minimum and maximum. */
 #include "emit.h"
 
-/* The double-width C type with the sign of `type`: products and sums before they are cut. */
+/* Returns the double-width C type with the sign of `type`, for products and sums before
+   truncation. */
 static const char *wide_type(const ptx_type *type) {
     int is_signed = type->kind == PTX_SIGNED;
     return type->bits == 16   ? (is_signed ? "s32" : "u32")
@@ -17,7 +18,7 @@ static const char *sub_lane(emitter *e, const ptx_type *type, const char *const 
     return say(e, "((%s)(%s - %s))", c_bits(type->bits), a[0], a[1]);
 }
 
-/* With carry in and out: CC is the function's carry flag, a borrow for differences. */
+/* Emits carry in and out: CC is the function's carry flag, a borrow for differences. */
 static void emit_carry(emitter *e, const ptx_type *type, int subtracts, int carry_in,
                        int carry_out) {
     int bits = type->bits;
@@ -51,8 +52,8 @@ static void emit_add_sub(emitter *e) {
     }
 }
 
-/* The product of operands 1 and 2, cut as .lo, .hi or .wide say; *bits becomes the width of the
-   result. */
+/* Returns the product of operands 1 and 2, truncated as .lo, .hi or .wide require. *bits receives
+   the width of the result. */
 static const char *product(emitter *e, const ptx_type *type, int *bits) {
     static const char *const parts[] = {"lo", "hi", "wide", NULL};
     int part = which(e, parts);

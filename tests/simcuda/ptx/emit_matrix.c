@@ -6,7 +6,7 @@
 typedef struct shape {
     const char *name;
     int m, k;
-    const char *inputs; /* the types of A and B that have this layout in this shape */
+    const char *inputs; /* the types of A and B with this layout in this shape */
 } shape;
 
 static const shape shapes[] = {{"m16n8k16", 16, 16, "f16 bf16 s8 u8"},
@@ -34,7 +34,7 @@ static const char *element_name(const ptx_type *type) {
     return "EL_F32";
 }
 
-/* Which accumulators go with these inputs? */
+/* Tells whether these accumulator types are valid for these inputs. */
 static int fits(const ptx_type *a, const ptx_type *b, const ptx_type *c, const ptx_type *d) {
     int integers = a->bits == 8 && a->kind != PTX_FP8;
     if (c != d || (a != b && !(integers && b->bits == 8)))
@@ -46,7 +46,7 @@ static int fits(const ptx_type *a, const ptx_type *b, const ptx_type *c, const p
     return !strcmp(c->name, "f32") || (!strcmp(a->name, "f16") && !strcmp(c->name, "f16"));
 }
 
-/* Registers in the vector operands d, a, b, c. */
+/* Checks the number of registers in the vector operands d, a, b, c. */
 static int counts_fit(emitter *e, const shape *s, const ptx_type *a, const ptx_type *c) {
     int wide = a->bits == 64, per = wide ? 1 : 32 / (a->kind == PTX_TF32 ? 32 : a->bits);
     int cells = s->m * 8 / 32, accumulators = c->bits == 16 ? cells / 2 : cells;
@@ -59,7 +59,7 @@ static int counts_fit(emitter *e, const shape *s, const ptx_type *a, const ptx_t
     return 1;
 }
 
-/* The function of this combination, written once per module. */
+/* Returns the function of this combination, written once per module. */
 static const char *shape_function(emitter *e, const shape *s, const ptx_type *const t[4],
                                   int saturates) {
     const char *name = say(e, "mma_%s_%s_%s_%s%s", s->name, t[0]->name, t[1]->name, t[2]->name,

@@ -1,9 +1,9 @@
-/* Loads and stores, address conversions, fences, hints that have no effect here, and cp.async. */
+/* Loads and stores, address conversions, fences, hints without effect here, and cp.async. */
 #include <string.h>
 
 #include "emit.h"
 
-/* Accepts cache hints, which change nothing. The policy is an extra operand. */
+/* Accepts cache hints, which have no effect here. The policy is an extra operand. */
 static void skip_hints(emitter *e) {
     static const char *const hints[] = {"ca", "cg", "cs", "cv", "lu", "wb", "wt", "nc", NULL};
     which(e, hints);
@@ -13,7 +13,7 @@ static void skip_hints(emitter *e) {
             e->in->used |= 1u << i;
 }
 
-/* Memory order and scope: is the access strong? */
+/* Tells from memory order and scope whether the access is strong. */
 static int is_strong(emitter *e) {
     static const char *const scopes[] = {"cta", "cluster", "gpu", "sys", NULL};
     which(e, scopes);
@@ -28,7 +28,7 @@ static int vector_length(emitter *e) {
     return n < 0 ? 1 : 2 << n;
 }
 
-/* The registers of a vector operand, or the one of a scalar. */
+/* Returns the registers of a vector operand, or the one of a scalar. */
 static ptx_operand **elements(emitter *e, ptx_operand **o, int length) {
     int is_vector = (*o)->kind == PTX_OP_VECTOR;
     if (is_vector != (length > 1) || (is_vector && (*o)->items != length))
@@ -38,7 +38,7 @@ static ptx_operand **elements(emitter *e, ptx_operand **o, int length) {
     return length == 1 ? o : NULL;
 }
 
-/* The C type that is moved: signed when the register may have to be filled with the sign. */
+/* Returns the C type of the transfer: signed when the register may have to be sign-extended. */
 static const char *moved_type(const ptx_type *type) {
     return type->kind == PTX_SIGNED ? c_type(type) : c_bits(type->bits);
 }
@@ -108,7 +108,7 @@ static void emit_isspacep(emitter *e) {
                                   : "!(s | l | p)");
 }
 
-/* prefetch, discard and the like. */
+/* prefetch, discard and similar. */
 static void emit_hint(emitter *e) {
     static const char *const parts[] = {"L1", "L2", NULL};
     which(e, parts);
@@ -136,8 +136,8 @@ static void emit_fence(emitter *e) {
         scope < 0 ? 'c' : "ccggs"[scope], site(e));
 }
 
-/* cp.async.cg.shared.global [to], [from], 16{, valid bytes}{, policy}; and with a predicate, when
-   true, of not reading at all. */
+/* cp.async.cg.shared.global [to], [from], 16{, valid bytes}{, policy}; or with a predicate that
+   suppresses the read when it is true. */
 static void begin_copy(emitter *e) {
     const ptx_operand *size = operand(e, 2);
     int operands = e->in->operands;

@@ -1,10 +1,11 @@
-/* A module: its variables, its functions, and the tables that sim_module.h describes. */
+/* Emits a module: its variables, its functions, and the tables that sim_module.h describes. */
 #include <inttypes.h>
 #include <string.h>
 
 #include "emit.h"
 
-/* Constants as numbers of the element's width; a decimal constant of an f32 is narrowed. */
+/* Returns a constant as a number of the element's width; a decimal constant of an f32 is
+   narrowed. */
 static uint64_t init_bits(const ptx_symbol *s, const ptx_init *init) {
     uint64_t value = init->symbol ? 0 : init->value;
     if (init->kind == PTX_OP_F64 && s->type->bits == 32) {
@@ -27,14 +28,14 @@ static void emit_variable(emitter *e, const ptx_symbol *s) {
     if (!s->inits)
         return;
     if (s->type->bits > 64)
-        ptx_error(e->context, "variable %s: unsupported initialiser of 128 bits", s->name);
+        ptx_error(e->context, "variable %s: unsupported initializer of 128 bits", s->name);
     put(e, "static const %s %s_init[%" PRIu64 "] = {", c_bits(s->type->bits), s->c_name, s->count);
     for (int i = 0; i < s->inits; i++)
         put(e, "%s0x%" PRIx64, i ? ", " : "", init_bits(s, &s->init[i]));
     put(e, "};\n");
 }
 
-/* Addresses in initialisers. Returns how many. */
+/* Emits the addresses in initializers. Returns their number. */
 static int emit_relocs(emitter *e, const ptx_symbol *s) {
     int n = 0;
     for (int i = 0; i < s->inits; i++) {
@@ -44,7 +45,7 @@ static int emit_relocs(emitter *e, const ptx_symbol *s) {
         const ptx_symbol *to = ptx_find(e->module->scope, init->symbol, NULL);
         int is_function = to && to->space == PTX_FUNCTION && to->function->is_defined;
         if (s->type->bits != 64 || !to || !(is_function || is_placed(to)))
-            ptx_error(e->context, "variable %s: unsupported initialiser %s", s->name, init->symbol);
+            ptx_error(e->context, "variable %s: unsupported initializer %s", s->name, init->symbol);
         else
             put(e, "{%d, %d, %d, %s, %lldll},\n", s->index, i * 8, is_function ? -1 : to->index,
                 is_function ? to->c_name : "NULL", (long long)init->value);
@@ -98,12 +99,12 @@ static void emit_kernel_facts(emitter *e, const ptx_function *f, ptx_text *table
             "{\"%s\", %s, %s_params, %d, %d, %d, %d, %d, %d, %d, %d, %u, {%u, %u, %u}, %s_shared, "
             "%d},\n",
             f->name, f->c_name, f->c_name, f->params, (int)size, (int)fixed, (int)dynamic,
-            (int)f->local_bytes, (int)f->stack_bytes + 16384, f->recursive, f->synchronises,
+            (int)f->local_bytes, (int)f->stack_bytes + 16384, f->recursive, f->synchronizes,
             f->max_threads, f->required[0], f->required[1], f->required[2], f->c_name, shareds);
 }
 
-/* Kernels one after another, each right after its shared variables are placed: they may differ from
-   kernel to kernel. */
+/* Emits functions and kernels. Each kernel follows the placement of its shared variables, which may
+   differ between kernels. */
 static void emit_functions(emitter *e, ptx_text *table, int *kernels) {
     ptx_module *m = e->module;
     for (int i = 0; i < m->functions; i++)

@@ -1,4 +1,4 @@
-/* Operands as C expressions, and results back into registers. */
+/* Operands as C expressions, and results as bits of registers. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -88,7 +88,7 @@ static const char *special_register(emitter *e, const char *name) {
         {"%globaltimer_hi", "((u32)(T->driver->clock(T) >> 32))"},
         {"%dynamic_smem_size", "B->dynamic_size"},
         {"%total_smem_size", "B->shared_size"},
-        {"%clusterid.x", "B->ctaid.x"}, /* without clusters, each block is one */
+        {"%clusterid.x", "B->ctaid.x"}, /* without clusters, each block is its own cluster */
         {"%clusterid.y", "B->ctaid.y"},
         {"%clusterid.z", "B->ctaid.z"},
         {"%nclusterid.x", "B->nctaid.x"},
@@ -189,7 +189,7 @@ static const char *typed(emitter *e, const ptx_type *type, const char *bits) {
 const char *value_of(emitter *e, const ptx_operand *o, const ptx_type *type) {
     if (type->kind == PTX_PREDICATE)
         return predicate(e, o);
-    /* a full constant in a half instruction: the pattern of the half is what counts */
+    /* an f32 constant in an f16 instruction: the f16 bits are used */
     return typed(e, type, bits_of(e, o, type->bits));
 }
 

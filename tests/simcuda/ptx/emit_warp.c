@@ -73,7 +73,7 @@ static void emit_redux(emitter *e) {
     set_pair(e, operand(e, 0));
 }
 
-/* Every lane runs alone here, so that is the truthful answer; correct code must not expect more. */
+/* Every lane runs alone here, so its mask has one bit. Correct code must not expect more. */
 static void emit_activemask(emitter *e) {
     only_type(e);
     if (expect_operands(e, 1, 1))

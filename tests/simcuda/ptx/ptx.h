@@ -1,6 +1,6 @@
-/* PTX as the translator sees it: types, symbols, operands, instructions, functions, a module; and
-   the context that all of it lives in. ptx_parse builds it from text (ptx_lex.c, ptx_parse.c,
-   ptx_body.c), emit_module writes it as C (emit*.c). */
+/* PTX as the translator represents it: types, symbols, operands, instructions, functions, a module,
+   and the context that owns them all. The parser builds it from text (ptx_lex.c, ptx_parse.c,
+   ptx_body.c); emit_module writes it as C (emit*.c). */
 #ifndef PTX_H
 #define PTX_H
 
@@ -14,18 +14,18 @@
 /* ---- the context: memory, text, errors (ptx_context.c) ---- */
 
 typedef struct ptx_context {
-    jmp_buf leave;     /* where memory and syntax errors go: nothing below has to clean up */
-    ptx_result reason; /* why */
+    jmp_buf leave;     /* target of memory and syntax errors; its caller frees all memory */
+    ptx_result reason; /* reason of the longjmp */
     struct ptx_chunk *chunks;
     struct ptx_text *log;
     int errors;
 } ptx_context;
 
-/* A text that grows. Always ends in a zero. */
+/* A growing text. Always zero-terminated. */
 typedef struct ptx_text {
     ptx_context *context;
     char *data;
-    size_t size, room;
+    size_t size, capacity;
 } ptx_text;
 
 void *ptx_new(ptx_context *, size_t bytes); /* zeroed; lives as long as the context */
@@ -37,11 +37,12 @@ char *ptx_format(ptx_context *, const char *format, ...) __attribute__((format(p
 void ptx_error(ptx_context *, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void ptx_leave(ptx_context *, ptx_result) __attribute__((noreturn));
 
-/* Calls work(context, user) in a context of its own, where it may leave or err. Returns why it did,
-   with the errors in *log (NULL when there are none); free it. What work made is gone then. */
+/* Calls work(context, user) in a new context, in which it may longjmp or report errors. Returns the
+   reason, with the errors in *log (NULL for none; the caller frees it). Frees what work
+   allocated. */
 ptx_result ptx_within(void (*work)(ptx_context *, void *user), void *user, char **log);
 
-/* Appends to an array in the context's memory that doubles when it is full. */
+/* Appends to an array in the context's memory, which doubles when it is full. */
 #define PTX_APPEND(context, array, count, item)                                                    \
     do {                                                                                           \
         if (((count) & ((count)-1)) == 0) {                                                        \
@@ -71,10 +72,10 @@ typedef struct ptx_type {
     const char *name;
     ptx_class kind;
     int bits;
-    const char *element; /* packed pairs: the type of each half */
+    const char *element; /* packed pairs: the type of each element */
 } ptx_type;
 
-const ptx_type *ptx_type_named(const char *name); /* NULL when it is no type */
+const ptx_type *ptx_type_named(const char *name); /* NULL when it is not a type */
 
 /* ---- symbols ---- */
 
@@ -103,7 +104,7 @@ typedef enum ptx_operand_kind {
     PTX_OP_PAIR    /* a|b */
 } ptx_operand_kind;
 
-/* One element of an initialiser: a number, or the address of something. */
+/* One element of an initializer: a number, or an address. */
 typedef struct ptx_init {
     uint64_t value;
     ptx_operand_kind kind;
@@ -118,15 +119,15 @@ typedef struct ptx_symbol {
     uint64_t count;       /* array elements, 1 for a scalar, 0 for "[]" */
     uint64_t size, align; /* bytes */
     int is_external, is_kernel_param;
-    int is_fixed; /* shared: at one offset for all kernels, because a device function uses it */
+    int is_fixed; /* shared: at one offset in all kernels, because a device function uses it */
     ptx_init *init;
     int inits;
     const char *c_name;
     uint64_t
-        /* shared: in the block's memory; kernel parameter: in the buffer; label: its place in the
+        /* shared: in the block's memory; kernel parameter: in the buffer; label: its index in the
            body */
         offset;
-    int index;            /* global, const: place in the module's table */
+    int index;            /* global, const: index in the module's table */
     const char **targets; /* label of .branchtargets */
     int n_targets;
     ptx_function *function;
@@ -135,10 +136,10 @@ typedef struct ptx_symbol {
 
 typedef struct ptx_scope {
     struct ptx_scope *outer;
-    ptx_symbol *first, *last; /* in order: registers, which are looked up most, come early */
+    ptx_symbol *first, *last; /* in order: registers, which are looked up most often, come early */
 } ptx_scope;
 
-/* The innermost symbol of that name; for a register of a range *number is which one. */
+/* Returns the innermost symbol of that name. For a register of a range *number is its index. */
 ptx_symbol *ptx_find(const ptx_scope *, const char *name, int *number);
 
 /* ---- code ---- */
@@ -186,11 +187,11 @@ struct ptx_function {
     /* filled in by emit_facts.c */
     ptx_function **callee;
     int callees;
-    ptx_symbol **shared; /* what it refers to itself */
+    ptx_symbol **shared; /* variables that it uses itself */
     int shareds;
-    int synchronises; /* must be able to give up the processor */
+    int synchronizes; /* must be able to yield to other threads */
     int calls_pointer, recursive, state;
-    uint64_t local_bytes, stack_bytes; /* with those of its callees */
+    uint64_t local_bytes, stack_bytes; /* including its callees */
 };
 
 typedef struct ptx_module {
@@ -227,7 +228,7 @@ typedef struct ptx_token {
     uint64_t value;
     const char *start, *end; /* in the source */
     int line;
-    int joined; /* nothing stands between it and the token before it */
+    int joined; /* no space between it and the previous token */
 } ptx_token;
 
 typedef struct ptx_parser {
@@ -245,7 +246,7 @@ typedef struct ptx_parser {
 void ptx_next(ptx_parser *);
 int ptx_is(const ptx_parser *,
            const char *text); /* is the next token this mark, word or dotted word? */
-int ptx_take(ptx_parser *, const char *text); /* the same, and steps over it when it is */
+int ptx_take(ptx_parser *, const char *text); /* the same, and consumes it */
 void ptx_expect(ptx_parser *, const char *text);
 const char *ptx_expect_word(ptx_parser *);
 uint64_t ptx_expect_integer(ptx_parser *); /* with an optional minus */

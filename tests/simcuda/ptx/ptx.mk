@@ -1,4 +1,4 @@
-# The translator as objects, for whoever turns PTX into a module; and ptx2c.
+# The translator as objects, for the libraries that turn PTX into modules; and ptx2c.
 PTX_OBJECTS = $(patsubst $(SIM)/ptx/%.c,$(O)/ptx/%.o,$(filter-out %/ptx2c.c,$(wildcard $(SIM)/ptx/*.c)))
 PROGRAMS += $(O)/bin/ptx2c $(O)/lib/libptx.a
 

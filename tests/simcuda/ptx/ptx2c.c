@@ -1,6 +1,6 @@
-/* ptx2c: shows the C that a PTX file becomes, or the forms of its instructions.
+/* ptx2c: prints the C that a PTX file becomes, or the forms of its instructions.
    usage: ptx2c IN.ptx [OUT.c]
-          ptx2c -f IN.ptx */
+   ptx2c -f IN.ptx */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

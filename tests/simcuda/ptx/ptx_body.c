@@ -1,4 +1,5 @@
-/* The inside of a function: scopes, labels, declarations, instructions and their operands. */
+/* Parses the inside of a function: scopes, labels, declarations, instructions and their
+   operands. */
 #include <ctype.h>
 #include <string.h>
 
@@ -152,7 +153,7 @@ static void parse_targets(ptx_parser *p, ptx_symbol *label) {
     ptx_expect(p, ";");
 }
 
-/* A word with a colon behind it: a label, a list of branch targets, or a prototype for calls
+/* Parses a word followed by a colon: a label, a list of branch targets, or a prototype for calls
    through pointers. */
 static void parse_label(ptx_parser *p, const char *name) {
     ptx_symbol *label = ptx_declare(p, name, PTX_LABEL);
@@ -173,7 +174,7 @@ static void parse_label(ptx_parser *p, const char *name) {
     }
 }
 
-/* Is the next word a label? Looks past it without consuming. */
+/* Tells whether the next word is a label, without consuming it. */
 static int is_label(const ptx_parser *p) {
     const char *s = p->token.end;
     if (p->token.kind != PTX_WORD)

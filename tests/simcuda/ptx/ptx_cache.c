@@ -1,6 +1,6 @@
-/* Files, hashes, and the cache. Several processes may use one folder: an entry is written under a
-   name of its own and then renamed, so that a reader sees all of it or nothing; whoever comes
-   second replaces it by the same bytes. */
+/* Files, hashes, and the cache. Several processes may share one directory: an entry is written
+   under a unique name and then renamed, so a reader sees a complete entry or none. A second writer
+   replaces it by the same bytes. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <limits.h>
@@ -61,12 +61,12 @@ int ptx_write_file(const char *path, const void *data, size_t size) {
     return fclose(f) == 0 && written == size;
 }
 
-static int entry_path(char *path, size_t room, const char *key, const char *tail) {
+static int entry_path(char *path, size_t capacity, const char *key, const char *tail) {
     const char *folder = getenv("SIMCUDA_CACHE");
     if (!folder || !*folder)
         return 0;
-    int n = snprintf(path, room, "%s/%s%s", folder, key, tail);
-    return n > 0 && (size_t)n < room;
+    int n = snprintf(path, capacity, "%s/%s%s", folder, key, tail);
+    return n > 0 && (size_t)n < capacity;
 }
 
 static int is_sound(const char *data, size_t size, const char *key) {

@@ -1,5 +1,4 @@
-/* The cache of compiled modules in the folder $SIMCUDA_CACHE; without that variable there is none.
-   */
+/* The cache of compiled modules in the directory $SIMCUDA_CACHE; disabled without that variable. */
 #ifndef PTX_CACHE_H
 #define PTX_CACHE_H
 
@@ -11,11 +10,11 @@ ptx_hash ptx_hash_begin(void);
 ptx_hash ptx_hash_add(ptx_hash, const void *data, size_t size);
 void ptx_hash_text(ptx_hash, char text[40]); /* 32 digits */
 
-void *ptx_cache_get(const char *key, size_t *size); /* NULL when it is not there or damaged */
+void *ptx_cache_get(const char *key, size_t *size); /* NULL when it is missing or damaged */
 void ptx_cache_put(const char *key, const void *container, size_t size);
 
 char *ptx_read_file(const char *path,
-                    size_t *size); /* with a zero behind the last byte; NULL with errno */
+                    size_t *size); /* with a zero after the last byte; NULL with errno */
 int ptx_write_file(const char *path, const void *data, size_t size);
 
 #endif

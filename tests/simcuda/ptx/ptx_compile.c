@@ -1,4 +1,4 @@
-/* PTX text to a container: translate, look into the cache, else run the C compiler. */
+/* PTX text to a container: translate, look up the cache, else run the C compiler. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -49,7 +49,7 @@ static char *message(const char *format, ...) {
     return text;
 }
 
-/* ---- the folder of one compilation ---- */
+/* ---- the directory of one compilation ---- */
 
 typedef struct workplace {
     char folder[PATH_MAX];
@@ -79,11 +79,11 @@ static void close_workplace(const workplace *w) {
     rmdir(w->folder);
 }
 
-/* The compiler's words, "gcc -O2" being two, then our flags. -Og comes first, so that the words can
-   change it. */
+/* Builds the command line: the words of the compiler ("gcc -O2" has two), then our flags. -Og comes
+   first, so that the compiler's words can override it. */
 static char **command(char *words, const workplace *w) {
-    size_t count = 0, room = strlen(words) / 2 + sizeof flags_after / sizeof *flags_after + 8;
-    char **argv = calloc(room, sizeof *argv), *rest = NULL;
+    size_t count = 0, capacity = strlen(words) / 2 + sizeof flags_after / sizeof *flags_after + 8;
+    char **argv = calloc(capacity, sizeof *argv), *rest = NULL;
     if (!argv)
         return NULL;
     for (char *word = strtok_r(words, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
@@ -99,7 +99,7 @@ static char **command(char *words, const workplace *w) {
     return argv;
 }
 
-/* The compiler's exit status, or -1 when it could not be run. */
+/* Returns the compiler's exit status, or -1 when it could not be run. */
 static int run_compiler(const workplace *w) {
     posix_spawn_file_actions_t actions;
     pid_t child;
@@ -113,7 +113,8 @@ static int run_compiler(const workplace *w) {
             int got;
             while ((got = waitpid(child, &status, 0)) < 0 && errno == EINTR)
                 ;
-            /* a program that ignores SIGCHLD reaps its children by itself: the object file tells */
+            /* a program that ignores SIGCHLD reaps its children itself: check the object file
+               instead */
             status = got == child ? (WIFEXITED(status) ? WEXITSTATUS(status) : 128)
                                   : access(w->object, R_OK);
         }
@@ -169,7 +170,7 @@ static ptx_result compile_in(const workplace *w, const char *c, int arch, unsign
     return *container ? PTX_OK : PTX_NO_MEMORY;
 }
 
-/* The key is of the C text, prelude included, so whatever changes in the translator changes the
+/* Makes the key from the C text with its prelude, so any change of the translator changes the
    key. */
 static void make_key(char key[40], const char *c, unsigned flags) {
     ptx_hash hash = ptx_hash_begin();

@@ -1,5 +1,5 @@
 /* The translator's memory, growing texts and error log. Memory is one list of chunks that is freed
-   at once, so that an error can leave from anywhere by longjmp. */
+   at once, so an error can longjmp from anywhere. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 
 typedef struct ptx_chunk {
     struct ptx_chunk *next;
-    size_t used, room;
+    size_t used, capacity;
     _Alignas(16) char data[];
 } ptx_chunk;
 
@@ -20,12 +20,12 @@ void ptx_leave(ptx_context *context, ptx_result reason) {
 void *ptx_new(ptx_context *context, size_t bytes) {
     bytes = (bytes + 15) & ~(size_t)15;
     ptx_chunk *chunk = context->chunks;
-    if (!chunk || chunk->room - chunk->used < bytes) {
-        size_t room = bytes > 65536 ? bytes : 65536;
-        chunk = calloc(1, sizeof *chunk + room);
+    if (!chunk || chunk->capacity - chunk->used < bytes) {
+        size_t capacity = bytes > 65536 ? bytes : 65536;
+        chunk = calloc(1, sizeof *chunk + capacity);
         if (!chunk)
             ptx_leave(context, PTX_NO_MEMORY);
-        chunk->room = room;
+        chunk->capacity = capacity;
         chunk->next = context->chunks;
         context->chunks = chunk;
     }
@@ -51,17 +51,17 @@ char *ptx_copy(ptx_context *context, const char *text, size_t length) {
 ptx_text *ptx_text_new(ptx_context *context) {
     ptx_text *text = ptx_new(context, sizeof *text);
     text->context = context;
-    text->room = 256;
-    text->data = ptx_new(context, text->room);
+    text->capacity = 256;
+    text->data = ptx_new(context, text->capacity);
     return text;
 }
 
 static void reserve(ptx_text *text, size_t more) {
-    if (text->size + more + 1 <= text->room)
+    if (text->size + more + 1 <= text->capacity)
         return;
-    while (text->room < text->size + more + 1)
-        text->room *= 2;
-    char *data = ptx_new(text->context, text->room);
+    while (text->capacity < text->size + more + 1)
+        text->capacity *= 2;
+    char *data = ptx_new(text->context, text->capacity);
     memcpy(data, text->data, text->size);
     text->data = data;
 }

@@ -1,4 +1,4 @@
-/* The forms of instructions in a PTX text: the same parser and the same look-ups as those of the
+/* The forms of instructions in a PTX text, with the same parser and the same look-ups as the
    emitters. */
 #include <stdlib.h>
 #include <string.h>
@@ -6,7 +6,7 @@
 #include "emit.h"
 #include "ptx_forms.h"
 
-/* What the functions below know: the instruction, and where its form is written. */
+/* State of the functions below: the instruction, and where its form is written. */
 typedef struct description {
     const ptx_function *function;
     const ptx_instruction *in;
@@ -14,7 +14,7 @@ typedef struct description {
     ptx_text *out;
 } description;
 
-/* A variable as a value, or as the place of an access. */
+/* A variable as a value, or as the address of an access. */
 static const char *symbol_kind(const description *d, const ptx_symbol *s) {
     switch (s->space) {
     case PTX_REG:
@@ -59,7 +59,7 @@ static int by_text(const void *a, const void *b) {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* The elements of a vector go through the same code wherever they stand: each kind once. */
+/* Describes the elements of a vector. All take the same code path, so each kind is listed once. */
 static void put_vector(const description *d, const ptx_operand *o) {
     const char **kind = ptx_new(d->out->context, (size_t)(o->items + 1) * sizeof *kind);
     for (int i = 0; i < o->items; i++) {

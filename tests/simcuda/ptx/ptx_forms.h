@@ -22,7 +22,7 @@
 #include "ptx_compile.h"
 
 /* Called for each instruction of a kernel and of the functions that it reaches, in no particular
-   order and often with the same form. The strings live for the call. */
+   order and often with the same form. The strings are valid during the call. */
 typedef void ptx_form_fn(void *user, const char *kernel, const char *form);
 
 /* *log as in ptx_compile. */

@@ -1,5 +1,5 @@
-/* PTX text to tokens. A word may start with a percent sign and then takes a joined dotted part
-   along: %tid.x is one word. */
+/* PTX text to tokens. A word that starts with a percent sign includes a joined dotted part: %tid.x
+   is one word. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -40,7 +40,7 @@ static size_t word_length(const char *s) {
     return n;
 }
 
-/* ".L1::no_allocate" is one dotted word. */
+/* Returns the length of a dotted word; ".L1::no_allocate" is one. */
 static size_t dot_length(const char *s) {
     size_t n = 1 + word_length(s + 1);
     while (s[n] == ':' && s[n + 1] == ':')

@@ -1,4 +1,5 @@
-/* The outside of a PTX module: directives, variables with their initialisers, function headers. */
+/* Parses the outside of a PTX module: directives, variables with their initializers, function
+   headers. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,7 +32,8 @@ static ptx_space space_named(const char *word) {
     return PTX_GENERIC;
 }
 
-/* ".ptr .global .align 4" of a kernel parameter says what it points to, not how it is laid out. */
+/* Skips ".ptr .global .align 4" of a kernel parameter, which describes the pointer's target and not
+   the layout. */
 static void skip_pointer_attribute(ptx_parser *p) {
     if (p->token.kind == PTX_DOT && space_named(p->token.text) != PTX_GENERIC)
         ptx_next(p);
@@ -45,7 +47,7 @@ typedef struct declaration {
     uint64_t align;
 } declaration;
 
-/* ".shared .align 4 .b8", in any order. */
+/* Parses ".shared .align 4 .b8", in any order. */
 static declaration parse_declaration(ptx_parser *p) {
     declaration d = {PTX_GENERIC, NULL, 0};
     while (p->token.kind == PTX_DOT) {
@@ -79,7 +81,7 @@ static ptx_init parse_init(ptx_parser *p) {
             ptx_syntax(p, "a minus before a float constant");
         ptx_next(p);
         if (ptx_is(p, "("))
-            ptx_syntax(p, "unsupported initialiser: a byte of an address");
+            ptx_syntax(p, "unsupported initializer: a byte of an address");
         return init;
     }
     init.symbol = ptx_expect_word(p);
@@ -96,14 +98,14 @@ static ptx_init parse_init(ptx_parser *p) {
     return init;
 }
 
-static void parse_initialiser(ptx_parser *p, ptx_symbol *symbol) {
+static void parse_initializer(ptx_parser *p, ptx_symbol *symbol) {
     if (!ptx_take(p, "{")) {
         PTX_APPEND(p->context, symbol->init, symbol->inits, parse_init(p));
         return;
     }
     do {
         if (ptx_is(p, "{"))
-            ptx_syntax(p, "unsupported initialiser: braces in braces");
+            ptx_syntax(p, "unsupported initializer: braces in braces");
         if (ptx_is(p, "}"))
             break;
         PTX_APPEND(p->context, symbol->init, symbol->inits, parse_init(p));
@@ -111,7 +113,7 @@ static void parse_initialiser(ptx_parser *p, ptx_symbol *symbol) {
     ptx_expect(p, "}");
 }
 
-/* One "name", "name<10>", "name[16][4]" of a declaration. */
+/* Parses one "name", "name<10>", "name[16][4]" of a declaration. */
 static ptx_symbol *parse_declarator(ptx_parser *p, declaration d) {
     ptx_symbol *symbol = ptx_declare(p, ptx_expect_word(p), d.space);
     symbol->type = d.type;
@@ -133,7 +135,7 @@ static ptx_symbol *parse_declarator(ptx_parser *p, declaration d) {
     if (is_open)
         symbol->count = 0;
     if (ptx_take(p, "="))
-        parse_initialiser(p, symbol);
+        parse_initializer(p, symbol);
     if (is_open && symbol->inits)
         symbol->count = (uint64_t)symbol->inits;
     uint64_t element = (uint64_t)d.type->bits / 8;
@@ -142,7 +144,7 @@ static ptx_symbol *parse_declarator(ptx_parser *p, declaration d) {
     if (symbol->align & (symbol->align - 1))
         ptx_syntax(p, "an alignment that is no power of two");
     if ((uint64_t)symbol->inits > symbol->count)
-        ptx_syntax(p, ptx_format(p->context, "too many initialisers for %s", symbol->name));
+        ptx_syntax(p, ptx_format(p->context, "too many initializers for %s", symbol->name));
     return symbol;
 }
 
@@ -189,7 +191,7 @@ static void parse_triple(ptx_parser *p, uint32_t value[3]) {
     }
 }
 
-/* The words between the parameters and the body. */
+/* Parses the words between the parameters and the body. */
 static void parse_tuning(ptx_parser *p, ptx_function *f) {
     uint32_t triple[3];
     for (;;)
@@ -211,7 +213,7 @@ static void parse_tuning(ptx_parser *p, ptx_function *f) {
         }
 }
 
-/* The earlier declaration of a function, or a new one. */
+/* Returns the earlier declaration of a function, or a new one. */
 static ptx_function *function_named(ptx_parser *p, const char *name) {
     ptx_symbol *symbol = ptx_find(p->module->scope, name, NULL);
     if (symbol) {

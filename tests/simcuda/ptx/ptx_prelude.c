@@ -1,9 +1,9 @@
-/* Embeds the prelude. PTX_ROOM is the folder of this file as the assembler can find it; so it works
-   from anywhere afterwards. */
+/* Embeds the prelude. PTX_DIR is the directory of this file as the assembler can find it, so the
+   library works from anywhere afterwards. */
 #include "ptx_prelude.h"
 
 #define EMBED(symbol, file)                                                                        \
-    __asm__(".section .rodata\n" #symbol ":\n.incbin \"" PTX_ROOM "/" file                         \
+    __asm__(".section .rodata\n" #symbol ":\n.incbin \"" PTX_DIR "/" file                          \
             "\"\n.byte 0\n.previous\n");                                                           \
     extern const char symbol[] __attribute__((visibility("hidden")));
 

@@ -1,4 +1,4 @@
-/* The text in front of every translated module: sim_module.h and rt/, embedded at build time. */
+/* The text prepended to every translated module: sim_module.h and rt/, embedded at build time. */
 #ifndef PTX_PRELUDE_H
 #define PTX_PRELUDE_H
 

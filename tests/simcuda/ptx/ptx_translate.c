@@ -1,11 +1,11 @@
-/* From PTX text to C text: parse, emit, and paste the prelude in front. */
+/* PTX text to C text: parses, emits, and prepends the prelude. */
 #include <string.h>
 
 #include "emit.h"
 #include "ptx_prelude.h"
 #include "ptx_translate.h"
 
-/* A piece without its includes: everything is pasted already. */
+/* Appends a piece without its includes, because all pieces are appended already. */
 static void paste(ptx_text *out, const ptx_piece *piece) {
     ptx_put(out, "#line 1 \"%s\"\n", piece->name);
     for (const char *line = piece->text; *line;) {

@@ -28,8 +28,8 @@ const ptx_type *ptx_type_named(const char *name) {
     return NULL;
 }
 
-/* The number of a member of a range, or -1: "%r12" in "%r<20>" is 12, "%r012" and "%r20" are none.
-   */
+/* Returns the index of a member of a range, or -1: "%r12" in "%r<20>" is 12, "%r012" and "%r20" are
+   not members. */
 static int member(const ptx_symbol *symbol, const char *name) {
     size_t prefix = strlen(symbol->name);
     if (strncmp(name, symbol->name, prefix) != 0)

@@ -1,4 +1,4 @@
-/* What a CUDA compiler knows by itself, for clang without its headers. */
+/* The built-in names of a CUDA compiler, for clang without its headers. */
 #define __global__ __attribute__((global))
 #define __device__ __attribute__((device))
 #define __shared__ __attribute__((shared))

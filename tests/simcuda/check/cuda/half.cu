@@ -1,8 +1,9 @@
-// Halves and matrix instructions through the toolkit's headers: what kernels of networks use.
+// float16 and matrix instructions through the toolkit's headers, as used in kernels of neural
+// networks.
 #include <cuda_fp16.h>
 #include <cuda_bf16.h>
 
-extern "C" __global__ void halves(const unsigned short *x, const unsigned short *y,
+extern "C" __global__ void float16(const unsigned short *x, const unsigned short *y,
                                   unsigned short *r, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n)
@@ -22,7 +23,7 @@ extern "C" __global__ void halves(const unsigned short *x, const unsigned short 
     r[9 * n + i] = __hlt(a, b) | __hgt(c, d) << 1 | (__hmax(c, d) == c) << 2;
 }
 
-// One 16 x 8 tile of a product of halves: the tensor core's instruction with its loads, as kernels
+// One 16 x 8 tile of a float16 product: the tensor-core instruction with its loads, as kernels
 // write them.
 extern "C" __global__ void tile(const __half *a, const __half *b, float *c) {
     __shared__ __align__(16) __half sa[16 * 16], sb[16 * 8];

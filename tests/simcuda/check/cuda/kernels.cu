@@ -1,4 +1,4 @@
-// Kernels that NVRTC and clang both compile; check_cuda.c knows what they compute. They include no
+// Kernels that both NVRTC and clang compile; check_cuda.c knows their results. They include no
 // header.
 
 typedef unsigned u32;
@@ -12,7 +12,7 @@ extern "C" __global__ void add(const float *a, const float *b, float *c, int n) 
         c[i] = a[i] + b[i];
 }
 
-// One sum per block: within warps by shuffles, between them through shared memory.
+// Computes one sum per block: by shuffles within a warp, by shared memory between warps.
 extern "C" __global__ void reduce(const int *x, int *sums, int n) {
     __shared__ int partial[32];
     int i = INDEX, v = i < n ? x[i] : 0;
@@ -45,7 +45,7 @@ extern "C" __global__ void matmul(const float *a, const float *b, float *c, int 
     c[row * 16 + column] = sum;
 }
 
-// Inclusive sums in dynamic shared memory, two buffers in turn.
+// Computes inclusive sums in dynamic shared memory with double buffering.
 extern __shared__ u32 buffer[];
 extern "C" __global__ void scan(const u32 *x, u32 *y) {
     u32 n = blockDim.x, t = threadIdx.x, in = 0;
@@ -66,7 +66,7 @@ extern "C" __global__ void histogram(const unsigned char *x, int *bins, int *lar
     }
 }
 
-// Sorts 16 numbers per thread in a local array that cannot live in registers.
+// Sorts 16 numbers per thread in a local array that does not fit in registers.
 extern "C" __global__ void sort(const int *x, int *y) {
     int mine[16], t = threadIdx.x;
     for (int i = 0; i < 16; i++)
@@ -107,7 +107,7 @@ static __device__ __noinline__ u64 ackermann(u64 m, u64 n) {
     return m == 0 ? n + 1 : n == 0 ? ackermann(m - 1, 1) : ackermann(m - 1, ackermann(m, n - 1));
 }
 
-// A little of everything about integers, chosen by a switch.
+// A mix of integer operations, selected by a switch.
 extern "C" __global__ void integers(const u64 *x, u64 *y, int n) {
     int i = INDEX;
     if (i >= n)
@@ -131,7 +131,7 @@ extern "C" __global__ void integers(const u64 *x, u64 *y, int n) {
     y[i] = r;
 }
 
-// A counter-based generator: ten rounds of multiplications of 32 by 32 bits.
+// A counter-based generator: ten rounds of 32 x 32-bit multiplications.
 extern "C" __global__ void philox(u32 key0, u32 key1, u32 *y, int n) {
     int i = INDEX;
     if (i >= n)
@@ -164,12 +164,12 @@ extern "C" __global__ void doubles(const double *x, double *y, int n) {
     y[4 * i + 3] = v > 0 ? v : v < -1 ? -v : 0;
 }
 
-// Lanes of the same parity find each other.
+// Matches lanes of the same parity.
 extern "C" __global__ void vote(const int *x, u32 *y) {
     y[threadIdx.x] = __ballot_sync(0xffffffffu, x[threadIdx.x] & 1);
 }
 
-// A maximum by compare and swap: every thread tries until it has won or lost.
+// Computes a maximum by compare-and-swap: every thread retries until it has stored or lost.
 extern "C" __global__ void maximum(const int *x, int *largest, int n) {
     int i = INDEX;
     if (i >= n)

@@ -1,4 +1,4 @@
-// The mathematical library as NVRTC expands it: one row of results per function, in the order of
+// The math library as NVRTC expands it: one row of results per function, in the order of
 // check_math.c.
 
 extern "C" __global__ void singles(const float *x, const float *y, float *r, int n) {

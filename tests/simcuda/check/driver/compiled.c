@@ -1,5 +1,6 @@
-/* Real kernels through both halves: NVRTC's double compiles kernels.cu, the driver runs it. What is right stays
-   silent under every order, what is wrong is reported. Skips where there is no NVRTC. */
+/* Real kernels from source to execution: the test double of NVRTC compiles kernels.cu, the driver
+   runs it. Correct kernels stay silent under every order; incorrect ones are reported. Skips
+   without NVRTC. */
 #include "check.h"
 #include <nvrtc.h>
 
@@ -59,7 +60,7 @@ static int compile(void) {
     return 1;
 }
 
-/* The PTX of the same source, through the driver's own compiler. */
+/* The PTX of the same source, compiled by the driver. */
 static CUmodule from_ptx;
 
 static void load_ptx(nvrtcProgram p) {
@@ -87,7 +88,7 @@ static CUdeviceptr device(const void *h, size_t bytes) {
         OK(CU(cuMemcpyHtoD_v2)(p, h, bytes));
     else
         OK(CU(cuMemsetD8Async)(p, 0, bytes,
-                               s)); /* not on the null stream: nothing orders s behind it */
+                               s)); /* not on the null stream, where nothing orders s after it */
     return p;
 }
 
@@ -102,7 +103,7 @@ static void launch(const char *name, unsigned gx, unsigned gy, unsigned bx, unsi
     OK(CU(cuLaunchKernel)(check_kernel(m, name), gx, gy, 1, bx, by, 1, dynamic, s, args, NULL));
 }
 
-/* ---- right ---- */
+/* ---- correct kernels ---- */
 
 static void totals(void) {
     static float x[N];
@@ -113,7 +114,7 @@ static void totals(void) {
     CUdeviceptr dx = device(x, sizeof x), sums = device(NULL, 4 * 16), out = device(NULL, 4);
     void *args[] = {&dx, &sums, &out, &n};
     launch("total", 16, 1, 128, 1, 0, args);
-    launch("total", 16, 1, 128, 1, 0, args); /* the counter is ready again */
+    launch("total", 16, 1, 128, 1, 0, args); /* the counter is reset for the next launch */
     take(&got, out, 4);
     CHECK(got == want, "total %g, expected %g", got, want);
     OK(CU(cuMemFree_v2)(dx));
@@ -219,7 +220,7 @@ static void right(const char *policy, uint64_t seed) {
         printf("policy %s, seed %llu\n", policy, (unsigned long long)seed);
 }
 
-/* ---- wrong ---- */
+/* ---- incorrect kernels ---- */
 
 typedef struct plant {
     const char *kernel;
@@ -251,7 +252,7 @@ static void wrong(const plant *p) {
     GIVES(p->code, CU(cuStreamSynchronize)(s));
     SAYS(p->says);
     SAYS(p->kernel);
-    SAYS("kernels.cu:"); /* the line, since it was compiled with -lineinfo */
+    SAYS("kernels.cu:"); /* the line, because the source was compiled with -lineinfo */
     CTL(sim_reset_device)(0);
     OK(CU(cuMemFree_v2)(x));
     OK(CU(cuMemFree_v2)(y));
@@ -264,7 +265,7 @@ int main(void) {
     check_start();
     if (!compile())
         return check_finish();
-    CTL(sim_get_stats)(&before); /* the broken PTX counts as one */
+    CTL(sim_get_stats)(&before); /* the rejected PTX counts as one */
     OK(CU(cuStreamCreate)(&s, CU_STREAM_NON_BLOCKING));
     right("lazy", 1);
     right("eager", 1);

@@ -1,4 +1,5 @@
-/* Programs without mistakes: they give the right numbers under every order and the driver finds nothing. */
+/* Correct programs: they give the right numbers under every order, and the driver reports
+   nothing. */
 #include "check.h"
 
 enum { SEEDS = 20, N = 4000 };
@@ -108,7 +109,7 @@ static void whole_grid(void) {
     OK(CU(cuMemFree_v2)(x));
 }
 
-/* One kernel with one output of n ints or floats; the output, to be compared by the caller. */
+/* Runs a kernel with one output of n ints or floats, which the caller compares. */
 static void one(const char *name, unsigned grid, unsigned block, void *h, size_t bytes, int clear) {
     CUdeviceptr x = device_floats(NULL, bytes / 4);
     void *args[] = {&x};
@@ -160,7 +161,8 @@ static void small_ones(void) {
     CHECK(h.i[0] == 1 && h.i[63] == 1, "exit %d", h.i[0]);
 }
 
-/* Reduce-scatter and all-gather over a ring of devices: peer copies, one stream each, events between. */
+/* Reduce-scatter and all-gather over a ring of devices: peer copies, one stream each, ordered by
+   events. */
 enum { DEVICES = 4, CHUNK = 250, RING = DEVICES * CHUNK };
 
 typedef struct member {
@@ -223,7 +225,7 @@ static void ring_all_reduce(void) {
         }
         for (int i = 0; i < DEVICES; i++)
             ring_step(i, turn / (DEVICES - 1), turn % (DEVICES - 1));
-        for (int i = 0; i < DEVICES; i++) { /* nobody overwrites what its neighbour still reads */
+        for (int i = 0; i < DEVICES; i++) { /* no device overwrites what its neighbor still reads */
             on(i);
             OK(CU(cuStreamWaitEvent)(ring[i].stream, ring[(i + 1) % DEVICES].taken, 0));
         }

@@ -1,5 +1,6 @@
-/* Writing kernels by hand against sim_module.h, the way the translator writes them: one function is one
-   thread, every access is announced. So the driver is tested without NVRTC and without the translator. */
+/* Macros for hand-written kernels against sim_module.h, in the style of the translator: one
+   function is one thread, and every access is announced. With them the driver is tested without
+   NVRTC and without the translator. */
 #ifndef SIM_DEVICE_CODE_H
 #define SIM_DEVICE_CODE_H
 
@@ -34,7 +35,7 @@
         *at_ = old_ + (v);                                                                         \
         old_;                                                                                      \
     })
-/* A load in a loop that waits for somebody. */
+/* A load in a loop that waits for another thread. */
 #define POLL(p)                                                                                    \
     ({                                                                                             \
         __typeof__(&*(p)) p_ = (p);                                                                \
@@ -67,7 +68,7 @@
 #define BLOCKS t->block->nctaid.x
 #define GLOBAL_ID (BLOCK * THREADS + TID)
 #define SHARED(type) ((type *)(void *)t->block->shared)
-/* Parameters are one struct per kernel, with the layout that the rules of C give it. */
+/* Parameters are one struct per kernel, laid out by the rules of C. */
 #define ARGS(kernel) const struct kernel##_args *a = (const void *)t->block->params
 
 static inline void nothing(sim_thread *const lane[SIM_WARP], uint32_t arrived) {

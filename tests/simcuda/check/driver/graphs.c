@@ -1,4 +1,4 @@
-/* Capture, graphs, their launches and updates, and what a capture does not allow. */
+/* Stream capture, graphs, their launches and updates, and the calls that a capture forbids. */
 #include "check.h"
 
 enum { N = 64 };
@@ -32,7 +32,7 @@ static void begin(void) {
     OK(CU(cuStreamBeginCapture_v2)(a, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
 }
 
-/* x = v; y = 2 on another stream; x += y when joined. */
+/* x = v; y = 2 on another stream; x += y after the join. */
 static CUgraph fork_and_join(float v, int join) {
     CUgraph g = NULL;
     begin();
@@ -93,12 +93,12 @@ static void launches(const char *policy, uint64_t seed) {
           (int)info.result);
     OK(CU(cuGraphDestroy)(h));
     OK(CU(cuGraphLaunch)(exec, a));
-    OK(CU(cuGraphExecDestroy)(exec)); /* what is queued still runs */
+    OK(CU(cuGraphExecDestroy)(exec)); /* queued work still runs */
     OK(CU(cuGraphDestroy)(g));
     CHECK(first(x) == 11, "x is %g", first(x));
 }
 
-/* Without an edge between them two nodes have no order: some order must show it. */
+/* Two nodes without an edge have no order: at least one policy must expose that. */
 static void missing_edge(void) {
     CUgraph g;
     CUgraphExec exec;
@@ -146,7 +146,7 @@ static void copies(void) {
     OK(CU(cuGraphDestroy)(g));
 }
 
-/* A call that a capture forbids: its code, and the capture is invalid. */
+/* Checks a call that a capture forbids: its error code, and that the capture becomes invalid. */
 static void forbidden(CUresult code, CUresult got, const char *what) {
     CUgraph g;
     CUstreamCaptureStatus status;
@@ -187,7 +187,7 @@ static void not_allowed(void) {
     GIVES(CUDA_ERROR_CAPTURED_EVENT, CU(cuEventQuery)(e));
     GIVES(CUDA_ERROR_CAPTURED_EVENT, CU(cuEventSynchronize)(e));
     OK(CU(cuThreadExchangeStreamCaptureMode)(&mode));
-    OK(CU(cuMemAlloc_v2)(&p, 4)); /* the thread has said that it knows */
+    OK(CU(cuMemAlloc_v2)(&p, 4)); /* the thread has opted out of the check */
     OK(CU(cuThreadExchangeStreamCaptureMode)(&mode));
     OK(CU(cuStreamEndCapture)(a, &g));
     OK(CU(cuGraphDestroy)(g));

@@ -1,4 +1,4 @@
-/* The kernels of the check programs as a module. */
+/* The kernels of the driver tests as a module. */
 #include "kernels.h"
 #include <stddef.h>
 
@@ -24,7 +24,7 @@ static const sim_param one_p[] = {P(named, x)};
             fibers, 0, {0, 0, 0 }, NULL, 0                                                         \
     }
 
-/* The bytes up to the last member's end, without padding. */
+/* Size up to the end of the last member, without trailing padding. */
 enum {
     SIZE_fill_p = 16,
     SIZE_add_p = 20,

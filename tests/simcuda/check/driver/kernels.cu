@@ -1,4 +1,5 @@
-// The kernels of compiled.c, as people write them. The first part is right, each of the second has one mistake.
+// The kernels of compiled.c. Those of the first part are correct, each of the second has one
+// mistake.
 template <typename T> __device__ T warp_sum(T v) {
     for (int d = 16; d > 0; d /= 2)
         v += __shfl_down_sync(0xffffffffu, v, d);
@@ -26,7 +27,7 @@ extern "C" __global__ void add(float *x, const float *y, int n) {
 
 __device__ unsigned finished;
 
-// The last block adds the sums of all and leaves the counter ready for the next launch.
+// The last block adds the partial sums of all blocks and resets the counter for the next launch.
 extern "C" __global__ void total(const float *x, float *sums, float *out, int n) {
     __shared__ bool last;
     float v = 0;
@@ -54,8 +55,9 @@ extern "C" __global__ void matmul(const float *a, const float *b, float *c, int 
     int i = blockIdx.y * 16 + threadIdx.y, j = blockIdx.x * 16 + threadIdx.x;
     float sum = 0;
     for (int t = 0; t < n; t += 16) {
-        as[threadIdx.y][threadIdx.x] = i < n && t + threadIdx.x < n ? a[i * n + t + threadIdx.x] : 0;
-        bs[threadIdx.y][threadIdx.x] = j < n && t + threadIdx.y < n ? b[(t + threadIdx.y) * n + j] : 0;
+        int column = t + threadIdx.x, row = t + threadIdx.y;
+        as[threadIdx.y][threadIdx.x] = i < n && column < n ? a[i * n + column] : 0;
+        bs[threadIdx.y][threadIdx.x] = j < n && row < n ? b[row * n + j] : 0;
         __syncthreads();
         for (int k = 0; k < 16; k++)
             sum += as[threadIdx.y][k] * bs[k][threadIdx.x];
@@ -65,7 +67,8 @@ extern "C" __global__ void matmul(const float *a, const float *b, float *c, int 
         c[i * n + j] = sum;
 }
 
-// Inclusive prefix sum of one block in dynamic shared memory; ushort to have accesses of two bytes.
+// Inclusive prefix sum of one block in dynamic shared memory; ushort, so that accesses have two
+// bytes.
 extern "C" __global__ void scan(unsigned short *x) {
     extern __shared__ unsigned short s[];
     int i = threadIdx.x;
@@ -90,7 +93,7 @@ extern "C" __global__ void transpose_warp(float *x) {
         x[32 * r + l] = s[33 * l + r];
 }
 
-// A barrier of the whole grid, written by hand; only for cooperative launches.
+// A hand-written barrier of the whole grid, only for cooperative launches.
 extern "C" __global__ void rotate(float *x, unsigned *arrived, int steps) {
     int n = gridDim.x * blockDim.x, i = blockIdx.x * blockDim.x + threadIdx.x;
     for (int s = 1; s <= steps; s++) {
@@ -111,7 +114,8 @@ extern "C" __global__ void rotate(float *x, unsigned *arrived, int steps) {
     }
 }
 
-// One block writes, the other waits for its flag: blocks must be on the card together or come in order.
+// One block writes, the other waits for its flag. The blocks must be resident together, or run in
+// order.
 extern "C" __global__ void producer_consumer(int *data, int *flag, int *out) {
     if (blockIdx.x == gridDim.x - 1) {
         data[threadIdx.x] = 3 * threadIdx.x;

@@ -1,5 +1,6 @@
-/* The kernels of the check programs. Those of kernels_right.c are right under every order; each of kernels_wrong.c has
-   one mistake, which the driver must report. kernels.c makes a module of them. */
+/* The kernels of the driver tests. Those of kernels_right.c are correct under every order. Each of
+   kernels_wrong.c has one mistake, which the driver must report. kernels.c makes a module of
+   them. */
 #ifndef SIM_KERNELS_H
 #define SIM_KERNELS_H
 
@@ -80,6 +81,6 @@ kernel no_barrier, overwritten, warp_synchronous, half_syncwarp, divergent_barri
     peek, unwritten, one_writes, ticket_without_fence, spin, write_constant, wild, endless,
     assertion;
 
-int descend(sim_thread *t, int n); /* n calls deep: n */
+int descend(sim_thread *t, int n); /* n nested calls return n */
 
 #endif

@@ -1,4 +1,4 @@
-/* Kernels that are right under every order. */
+/* Kernels that are correct under every order. */
 #include "kernels.h"
 
 void fill(sim_thread *t) {
@@ -14,7 +14,7 @@ void add(sim_thread *t) {
         STORE(a->x + i, LOAD(a->x + i) + LOAD(a->y + i));
 }
 
-/* One sum for each block: shared memory, barriers, then shuffles. */
+/* Computes one sum for each block: shared memory, barriers, then shuffles. */
 static float block_sum(sim_thread *t, float v) {
     float *s = SHARED(float);
     STORE(s + TID, v);
@@ -60,7 +60,7 @@ void ticket(sim_thread *t) {
     }
 }
 
-/* The same without a fence, by an atomic that releases and acquires. */
+/* The same without a fence, by an atomic with release and acquire semantics. */
 void ticket_release(sim_thread *t) {
     ARGS(ticket);
     if (TID == 0) {
@@ -92,7 +92,7 @@ void matmul(sim_thread *t) {
     STORE(a->z + row * n + col, sum);
 }
 
-/* Every block waits for every other: only a cooperative launch may do that. */
+/* Every block waits for every other, which only a cooperative launch allows. */
 void grid(sim_thread *t) {
     ARGS(grid);
     STORE(a->x + GLOBAL_ID, (float)GLOBAL_ID);
@@ -110,7 +110,7 @@ void grid(sim_thread *t) {
     STORE(a->x + BLOCKS * THREADS + GLOBAL_ID, v);
 }
 
-/* The first warp writes for the second through a named barrier, and goes on. */
+/* The first warp writes for the second through a named barrier and does not wait itself. */
 void named(sim_thread *t) {
     ARGS(named);
     float *s = SHARED(float);
@@ -123,7 +123,7 @@ void named(sim_thread *t) {
     }
 }
 
-/* Lanes exchange through shared memory with __syncwarp; bytes and halves too. */
+/* Lanes exchange values through shared memory with __syncwarp, also of one and two bytes. */
 void syncwarp(sim_thread *t) {
     ARGS(named);
     float *s = SHARED(float);
@@ -140,13 +140,13 @@ void votes(sim_thread *t) {
     STORE(a->x + TID, (int)SYNC_COUNT(TID % 3 == 0));
 }
 
-/* Blocks that write the same value to the same place race with nobody. */
+/* Blocks that write the same value to the same address do not race. */
 void flag(sim_thread *t) {
     ARGS(flag);
     STORE(a->flag, 1);
 }
 
-/* Each block its own bytes of one word. */
+/* Each block writes its own bytes of one word. */
 void bytes(sim_thread *t) {
     ARGS(bytes);
     STORE(a->x + GLOBAL_ID, (unsigned char)GLOBAL_ID);
@@ -157,7 +157,7 @@ void histogram(sim_thread *t) {
     ATOMIC_ADD(a->bins + GLOBAL_ID % 7, 1u);
 }
 
-/* The loop around compare-and-swap begins with a plain read, everywhere. */
+/* A compare-and-swap loop usually begins with a plain read. */
 void swap_loop(sim_thread *t) {
     ARGS(histogram);
     unsigned *counter = SHARED(unsigned);
@@ -185,9 +185,9 @@ void variables(sim_thread *t) {
 }
 
 int descend(sim_thread *t, int n) {
-    volatile char room[1024];
-    room[0] = (char)n;
-    return n == 0 ? 0 : 1 + descend(t, n - 1) + (room[0] - (char)n);
+    volatile char frame[1024];
+    frame[0] = (char)n;
+    return n == 0 ? 0 : 1 + descend(t, n - 1) + (frame[0] - (char)n);
 }
 
 void deep(sim_thread *t) {

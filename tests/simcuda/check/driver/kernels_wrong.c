@@ -8,7 +8,7 @@ void no_barrier(sim_thread *t) {
     STORE(a->x + TID, LOAD(s + THREADS - 1 - TID));
 }
 
-void overwritten(sim_thread *t) { /* written anew while others still read */
+void overwritten(sim_thread *t) { /* overwritten while other threads still read */
     ARGS(named);
     float *s = SHARED(float);
     STORE(s + TID, (float)TID);
@@ -75,13 +75,13 @@ void blocks_write(sim_thread *t) {
     STORE(a->x, (float)BLOCK);
 }
 
-void blocks_read(sim_thread *t) { /* in place, with a neighbour: x[i] = x[i + 1] across blocks */
+void blocks_read(sim_thread *t) { /* in place across blocks: x[i] = x[i + 1] */
     ARGS(named);
     float v = LOAD(a->x + GLOBAL_ID + 1);
     STORE(a->x + GLOBAL_ID, v);
 }
 
-void peek(sim_thread *t) { /* a plain look at what others count */
+void peek(sim_thread *t) { /* a plain read of what others count */
     ARGS(histogram);
     if (BLOCK == 0)
         ATOMIC_ADD(a->bins, 1u);
@@ -89,12 +89,12 @@ void peek(sim_thread *t) { /* a plain look at what others count */
         STORE(a->bins + 1 + GLOBAL_ID, 1u);
 }
 
-void unwritten(sim_thread *t) { /* no error, but NaN comes out */
+void unwritten(sim_thread *t) { /* no error, but the result is NaN */
     ARGS(named);
     STORE(a->x + TID, LOAD(SHARED(float) + TID));
 }
 
-void one_writes(sim_thread *t) { /* what all the others read */
+void one_writes(sim_thread *t) { /* one thread writes what all the others read */
     ARGS(named);
     float v = LOAD(a->x);
     if (BLOCK == BLOCKS - 1)
@@ -125,7 +125,7 @@ void write_constant(sim_thread *t) {
 }
 
 void wild(sim_thread *t) {
-    volatile uintptr_t address = 64; /* hidden from the compiler, which knows better */
+    volatile uintptr_t address = 64; /* hides the value from the compiler's analysis */
     STORE((int *)address, (int)TID);
 }
 

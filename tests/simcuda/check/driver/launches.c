@@ -1,4 +1,4 @@
-/* Modules, functions, what a launch may ask for. */
+/* Modules, functions, and the limits of a launch. */
 #include "check.h"
 
 static CUmodule m;
@@ -32,7 +32,7 @@ static void parameters(void) {
     SAYS("17 bytes of parameters, it has 16");
     GIVES(CUDA_ERROR_INVALID_VALUE, run(fill, 1, 32, 0, NULL));
     GIVES(CUDA_ERROR_INVALID_VALUE, run(fill, 1, 32, 0, holes));
-    bytes.v = 5; /* parameters are taken at the call */
+    bytes.v = 5; /* parameters are read at the call */
     OK(CU(cuMemcpyDtoHAsync_v2)(h, x, sizeof h, s));
     OK(CU(cuStreamSynchronize)(s));
     CHECK(h[0] == 4 && h[7] == 4 && h[8] == 0, "%g %g %g", h[0], h[7], h[8]);
@@ -67,7 +67,7 @@ static void shapes(void) {
           CU(cuLaunchCooperativeKernel)(fill, 33, 1, 1, 256, 1, 1, 0, s, args));
 }
 
-/* 48 KB without asking, more with. */
+/* 48 KiB by default, more after cuFuncSetAttribute. */
 static void shared_memory(void) {
     float v = 1;
     int n = 8, value = 0;
@@ -181,7 +181,7 @@ static void modules(void) {
     OK(CU(cuCtxSetCurrent)(zero));
 }
 
-/* Modules come and go without an end: names of files must not repeat. */
+/* Modules are loaded and unloaded many times, so file names must not repeat. */
 static void many_modules(void) {
     void *image = check_image(80, 1);
     for (int i = 0; i < 40; i++) {

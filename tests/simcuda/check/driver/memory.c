@@ -1,4 +1,4 @@
-/* Device, pinned and mapped memory: limits, bounds, what is refused, what is shown. */
+/* Device, pinned and mapped memory: limits, bounds, rejected calls, detected errors. */
 #include "check.h"
 #include <setjmp.h>
 #include <signal.h>
@@ -205,7 +205,7 @@ static void mapping(void) {
     OK(CU(cuMemAddressFree)(va, 4 * g));
 }
 
-/* Addresses come back only when the arena (128 MiB in this program) has been used up. */
+/* Addresses are reused only after the arena (128 MiB in this program) is used up. */
 static void addresses(void) {
     CUdeviceptr first, p, last = 0;
     int again = 0;
@@ -262,7 +262,7 @@ static void host_access(void) {
     void *args[] = {&p, &v, &n};
     OK(CU(cuMemAlloc_v2)(&p, 4));
     OK(CU(cuLaunchKernel)(check_kernel(m, "fill"), 1, 1, 1, 32, 1, 1, 0, NULL, args, NULL));
-    OK(CU(cuCtxSynchronize)()); /* it was open while the kernel ran */
+    OK(CU(cuCtxSynchronize)()); /* device memory was accessible while the kernel ran */
     memset(&action, 0, sizeof action);
     action.sa_handler = on_fault;
     action.sa_flags = SA_NODEFER;

@@ -1,11 +1,11 @@
-/* Devices and drivers that differ or fail. Each case runs in a child of its own, which opens the driver
-   under its own environment. */
+/* Devices and drivers that differ or fail. Each case runs in its own child process, which opens the
+   driver under its own environment. */
 #include "check.h"
 #include <stddef.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Runs the case with these settings ("NAME=value", NULL at the end) and takes over what it counted. */
+/* Runs the case with these settings ("NAME=value", NULL at the end) and adds its counts. */
 static void with(void (*program)(void), const char *a, const char *b) {
     int pipes[2], status = 0;
     long counted[2] = {0, 0};
@@ -232,7 +232,7 @@ static void without(void) {
     GIVES(CUDA_ERROR_NOT_SUPPORTED, CU(cuMemGetAllocationGranularity)(&g, &prop, 0));
 }
 
-/* ---- failures on demand ---- */
+/* ---- injected failures ---- */
 
 static void injected(void) {
     CUdeviceptr p, q;
@@ -243,7 +243,7 @@ static void injected(void) {
     GIVES(CUDA_ERROR_OUT_OF_MEMORY, CU(cuMemAlloc_v2)(&q, 4));
     OK(CU(cuMemAlloc_v2)(&q, 4));
     CHECK(CTL(sim_calls)("cuMemAlloc_v2") == 3, "3 calls counted");
-    GIVES(CUDA_ERROR_ILLEGAL_ADDRESS, CU(cuMemsetD8_v2)(p, 0, 4)); /* the seventh call of any */
+    GIVES(CUDA_ERROR_ILLEGAL_ADDRESS, CU(cuMemsetD8_v2)(p, 0, 4)); /* the seventh call */
     OK(CU(cuMemsetD8_v2)(p, 0, 4));
     calls = CTL(sim_calls)(NULL);
     CTL(sim_fail)("cuMemFree_v2", 2, CUDA_ERROR_UNKNOWN);
@@ -285,7 +285,7 @@ static void contexts(void) {
     GIVES(CUDA_ERROR_INVALID_CONTEXT, CU(cuCtxSynchronize)());
 }
 
-/* A child of the fork may not go on with its parent's driver. */
+/* A forked child may not use its parent's driver. */
 static void forked(void) {
     int status = 0;
     OK(CU(cuInit)(0));
@@ -321,7 +321,7 @@ static void leaks(void) {
     CHECK(CTL(sim_leaks)() == 4, "four leaks");
 }
 
-/* The library that is built without newer exports. */
+/* The library built without newer exports. */
 static void old_exports(void) {
     CHECK(dlsym(check_driver, "cuLaunchKernelEx") == NULL, "11.6 is not there");
     CHECK(dlsym(check_driver, "cuEventElapsedTime_v2") == NULL, "12.8 is not there");

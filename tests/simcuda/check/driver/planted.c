@@ -1,4 +1,5 @@
-/* Kernels with one mistake each: every one must be reported, as the right error, under every order. */
+/* Kernels with one mistake each. Every mistake must be reported with the right error code under
+   every order. */
 #include "check.h"
 
 static CUmodule m;
@@ -34,7 +35,7 @@ static const plant plants[] = {
     {"assertion", 1, 1, CUDA_ERROR_ASSERT, "x > 0"},
 };
 
-/* The launch itself succeeds; the error comes with the wait, and stays. */
+/* Checks that the launch itself succeeds, and that the error appears at the wait and stays. */
 static void caught(const char *kernel, CUresult code, const char *text) {
     CUresult got = CU(cuStreamSynchronize)(s);
     CHECK(got == code, "%s: %d, expected %d (%s)", kernel, got, code, check_last_error());
@@ -72,7 +73,7 @@ static void spinning(void) {
     caught("spin", CUDA_ERROR_LAUNCH_TIMEOUT, "does not end");
 }
 
-/* Bounds to the byte: 1001 bytes hold 250 floats and a quarter. */
+/* Bounds to the byte: 1001 bytes hold 250 floats and one byte. */
 static void off_by_one(void) {
     CUdeviceptr p = 0, q = 0;
     float v = 1;

@@ -1,4 +1,4 @@
-/* How fast kernels run, for people: not a test. usage: speed [repeats] */
+/* Measures how fast kernels run; not a test. usage: speed [repeats] */
 #include "check.h"
 #include <time.h>
 
@@ -6,7 +6,7 @@ static CUmodule m;
 
 static double now(void) {
     struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t); /* other work on the machine does not count */
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t); /* excludes other load on the machine */
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 

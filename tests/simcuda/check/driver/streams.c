@@ -1,4 +1,5 @@
-/* Orders of streams: mistakes that show, correct programs that do not, default streams, events, hosts. */
+/* Stream order: incorrect programs must fail, correct ones must not; default streams, events, host
+   functions. */
 #include "check.h"
 #include <pthread.h>
 
@@ -30,7 +31,7 @@ static float first(CUdeviceptr p) {
     return v;
 }
 
-/* How often a program gives something else than 3 in 50 runs. */
+/* Returns how many of 50 runs give a result other than 3. */
 static int wrong(int (*program)(void), const char *policy) {
     int n = 0;
     for (uint64_t trial = 1; trial <= TRIALS; trial++) {
@@ -59,7 +60,7 @@ static int with_event(void) {
     return first(y) == 3;
 }
 
-/* The staging buffer is filled again before the copy has read it. */
+/* The staging buffer is refilled before the copy has read it. */
 static int stale_staging(void) {
     for (int i = 0; i < N; i++)
         pinned[i] = 3;
@@ -95,7 +96,7 @@ static int read_too_early(void) {
     return pinned[0] == 3;
 }
 
-/* One buffer in and out: the bytes that the first copy needs are not spoiled by the second. */
+/* One buffer in and out: the second copy does not overwrite the bytes that the first one needs. */
 static int in_place(void) {
     for (int i = 0; i < N; i++)
         pinned[i] = 2;
@@ -194,7 +195,7 @@ static void events(void) {
     OK(CU(cuEventDestroy_v2)(quiet));
 }
 
-/* A destroyed stream finishes its work; events of it stay good. */
+/* A destroyed stream finishes its work, and its events stay valid. */
 static void destroyed(void) {
     CUstream c;
     check_policy("lazy", 1);
@@ -210,7 +211,7 @@ static void destroyed(void) {
     CHECK(first(x) == 5, "x is %g", first(x));
 }
 
-/* A chain of waits longer than any C stack. */
+/* A chain of waits that is deeper than any C stack. */
 static void long_chain(void) {
     check_policy("lazy", 1);
     set(a, x, 0);

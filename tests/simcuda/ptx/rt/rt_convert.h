@@ -1,12 +1,11 @@
-/* Conversions to integers, which clamp; and from integers to the formats that C does not round to.
-   */
+/* Conversions to integers, which clamp, and from integers to formats that C does not round to. */
 #ifndef RT_CONVERT_H
 #define RT_CONVERT_H
 
 #include "rt_base.h"
 
-/* x is integral already. A NaN becomes 0, or the top bit alone for conversions that involve 64 bits
-   on either side. */
+/* x is already integral. A NaN becomes 0, or only the top bit for conversions with 64 bits on
+   either side. */
 #define RT_FLOAT_TO_INT(T, low, high)                                                              \
     INL T f64_to_##T(f64 x, int wide) {                                                            \
         if (x != x)                                                                                \
@@ -31,7 +30,7 @@ INL u64 f64_to_u64(f64 x, int wide) {
     return x != x ? 1ull << 63 : x < 0 ? 0 : x >= 0x1p64 ? UINT64_MAX : (u64)x;
 }
 
-/* Any integer as an odd double: rounds correctly to every smaller format. */
+/* Converts any integer to an odd double, which rounds correctly to every smaller format. */
 INL f64 s64_to_odd(s64 x) {
     return odd_add((f64)(x >> 32) * 0x1p32, (f64)(u32)x);
 }

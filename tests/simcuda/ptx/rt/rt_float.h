@@ -1,11 +1,11 @@
-/* Floating-point instructions: directed rounding, minimum and maximum as PTX orders them, the
+/* Floating-point instructions: directed rounding, minimum and maximum in the order of PTX, the
    approximate functions. */
 #ifndef RT_FLOAT_H
 #define RT_FLOAT_H
 
 #include "rt_base.h"
 
-/* glibc's numbers of the rounding modes; the C library header is not included (rt_base.h). */
+/* glibc's values of the rounding modes; the C library header is not included (rt_base.h). */
 extern int fegetround(void);
 extern int fesetround(int);
 
@@ -34,8 +34,8 @@ INL f64 saturate64(f64 x) {
 
 /* ---- f32 with directed rounding: exact or odd in f64, then rounded once ---- */
 
-/* A sum that is exactly zero is negative when rounding down, unless both terms are positive zeros.
-   */
+/* Returns the sign of an exactly zero sum: negative when rounding down, unless both operands are
+   positive zeros. */
 INL f64 zero_sign(f64 sum, f64 a, f64 b, int mode) {
     int both_positive_zero = a == 0 && b == 0 && !__builtin_signbit(a) && !__builtin_signbit(b);
     return sum == 0 && mode == RM && !both_positive_zero ? -0.0 : sum;
@@ -93,7 +93,7 @@ RT_ROUNDED_F64(s64_rounded_f64, (s64 a, int mode), volatile s64 x = a;, (f64)x)
 RT_ROUNDED_F64(u64_rounded_f64, (u64 a, int mode), volatile u64 x = a;, (f64)x)
 #undef RT_ROUNDED_F64
 
-/* Products of two f16 or bf16 are exact in f64; the odd sum rounds once. */
+/* Products of two f16 or bf16 values are exact in f64; the odd sum rounds once. */
 INL u16 fma_f16(f32 a, f32 b, f32 c, int relu, int saturate) {
     f64 r = odd_add((f64)a * b, c);
     if (saturate)
@@ -139,7 +139,7 @@ INL f32 relu32(f32 x) {
     return x != x ? x : x > 0 ? x : 0;
 }
 
-/* ---- approximate functions: better than the device's, within its error bounds ---- */
+/* ---- approximate functions: more accurate than the device's, within its error bounds ---- */
 
 INL f32 reciprocal_sqrt32(f32 x) {
     return (f32)(1 / __builtin_sqrt((f64)x));
@@ -165,8 +165,8 @@ INL f32 tanh_approx(f32 x) {
     return (f32)__builtin_tanh((f64)x);
 }
 
-/* rcp.approx.ftz.f64 and rsqrt.approx.ftz.f64 look at the upper 32 bits only and return a zero
-   lower half. */
+/* rcp.approx.ftz.f64 and rsqrt.approx.ftz.f64 read the upper 32 bits only and return a zero lower
+   word. */
 INL f64 upper_half(f64 x) {
     return as_f64(bits_f64(x) & 0xffffffff00000000ull);
 }

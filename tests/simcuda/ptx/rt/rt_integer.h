@@ -1,11 +1,11 @@
-/* Integer instructions that are more than a C operator. */
+/* Integer instructions that need more than a C operator. */
 #ifndef RT_INTEGER_H
 #define RT_INTEGER_H
 
 #include "rt_base.h"
 
-/* Division by zero is unspecified in PTX; the device gives all ones and leaves the dividend. The
-   host would stop. */
+/* Division by zero is unspecified in PTX. The device returns all ones and leaves the dividend; the
+   host would raise SIGFPE. */
 #define RT_DIVISION(T, UT, all_ones)                                                               \
     INL T div_##T(T a, T b) {                                                                      \
         if (b == 0)                                                                                \
@@ -44,7 +44,7 @@ INL u32 leading_zeros(u64 x, u32 bits) {
     return x ? (u32)__builtin_clzll(x) - (64 - bits) : bits;
 }
 
-/* bfind: the place of the highest bit that differs from the sign; all ones when there is none. */
+/* bfind: the index of the highest bit that differs from the sign; all ones when there is none. */
 INL u32 find_bit(u64 x, u32 bits, int shift_amount) {
     if (!x)
         return 0xffffffffu;
@@ -52,7 +52,7 @@ INL u32 find_bit(u64 x, u32 bits, int shift_amount) {
     return shift_amount ? bits - 1 - place : place;
 }
 
-/* bfe: position and length are bytes; bits beyond the operand repeat the sign (or zero). */
+/* bfe: position and length are bytes; bits past the operand repeat the sign (or zero). */
 INL u64 extract_field(u64 x, u32 position, u32 length, u32 bits, int is_signed) {
     position &= 255;
     length &= 255;
@@ -108,7 +108,7 @@ INL u32 permute_mode(u32 a, u32 b, u32 c, int mode) {
     return permute(a, b, rows[mode][c & 3]);
 }
 
-/* shf: the upper (left) or lower (right) half of the shifted pair high:low. */
+/* shf: the upper (left) or lower (right) word of the shifted pair high:low. */
 INL u32 funnel_left(u32 low, u32 high, u32 n) {
     return (u32)(((u64)high << 32 | low) << n >> 32);
 }

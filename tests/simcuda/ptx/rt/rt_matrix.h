@@ -61,7 +61,7 @@ INL u64 mma_result(f64 sum, element d, int saturates) {
     return saturates ? (u32)saturate_s32((s64)sum) : (u32)(s64)sum;
 }
 
-/* Sums in f64: exact for integers, at least as good as the device's for floats. */
+/* Sums in f64: exact for integers, at least as accurate as the device for floats. */
 static void multiply(sim_thread *const lane[SIM_WARP], u32 arrived, const mma_shape *s) {
     f64 a[16][32], b[32][8];
     u32 na = registers_a(s), nb = registers_b(s), pa = per_register(s->a), pb = per_register(s->b);
@@ -148,7 +148,7 @@ RT_MATRIX_MOVE(stmatrix_x2_trans, 2, 1, 1)
 RT_MATRIX_MOVE(stmatrix_x4_trans, 4, 1, 1)
 #undef RT_MATRIX_MOVE
 
-/* One function per shape that a module uses; the translator writes the uses of this macro. */
+/* One function per shape that a module uses; the translator emits the uses of this macro. */
 #define RT_MMA(name, m, k, a, b, c, d, saturates)                                                  \
     static void name(sim_thread *const lane[SIM_WARP], u32 arrived) {                              \
         static const mma_shape shape = {m, k, a, b, c, d, saturates};                              \

@@ -43,8 +43,8 @@ INL int in_local(const sim_thread *T, u64 address, u32 size) {
     return 0;
 }
 
-/* What the thread's allocation does not cover. A generic address may also be that of a local array
-   or of a parameter. */
+/* Checks an access outside the thread's cached range. A generic address may also be that of a local
+   array or of a parameter. */
 FAR void check_generic(sim_thread *T, u64 address, u32 size, sim_access_kind kind,
                        const sim_site *site) {
     if (address & (size - 1))
@@ -65,7 +65,8 @@ FAR void check_global(sim_thread *T, u64 address, u32 size, sim_access_kind kind
     T->driver->access(T, address, size, kind, site);
 }
 
-/* Aligned, and inside the allocation that the thread touched last: one test, one branch. */
+/* Tells whether an access is aligned and inside the allocation that the thread accessed last: one
+   test, one branch. */
 INL int is_fast(const sim_thread *T, u64 address, u32 size) {
     u64 into = address - T->fast_base;
     int inside = into < T->fast_size && size <= T->fast_size - into;
@@ -103,7 +104,7 @@ FAR void check_shared(sim_thread *T, u32 offset, u32 size, sim_access_kind kind,
     T->driver->access(T, (u64)(uintptr_t)T->block->shared + offset, size, kind, site);
 }
 
-/* Every access to shared memory is told to the driver, which looks for races there. */
+/* Reports every access to shared memory to the driver, which checks it for races. */
 INL u64 at_shared(sim_thread *T, u32 offset, u32 size, sim_access_kind kind, const sim_site *site) {
     if (SIM_CHECK)
         check_shared(T, offset, size, kind, site);
@@ -128,7 +129,7 @@ INL u64 at_local(sim_thread *T, u64 address, u32 size, const sim_site *site) {
     return address;
 }
 
-/* A parameter of the kernel by a computed address. */
+/* Returns the host address of a kernel parameter at a computed address. */
 INL u64 at_param(sim_thread *T, u64 address, u32 size, const sim_site *site) {
     u64 into = address - (u64)(uintptr_t)T->block->params;
     if (SIM_CHECK && !(into < T->block->params_size && size <= T->block->params_size - into))
@@ -160,7 +161,7 @@ RT_ACCESS(s64)
 
 /* ---- local arrays ---- */
 
-/* Lists an array while its function runs; its contents start as NaN, because the device's are
+/* Lists an array while its function runs. Its contents start as NaN, because on the device they are
    undefined. */
 INL void enter_local(sim_thread *T, sim_local *entry, void *array, u64 size) {
     entry->outer = T->locals;
@@ -171,7 +172,7 @@ INL void enter_local(sim_thread *T, sim_local *entry, void *array, u64 size) {
         __builtin_memset(array, 0xff, size);
 }
 
-/* ---- cp.async: carried out at the wait and not before, so that a forgotten wait shows ---- */
+/* ---- cp.async: executed only at the wait, so that a missing wait is detected ---- */
 
 typedef struct async_copy {
     u64 to;    /* host address in shared memory */
@@ -184,21 +185,21 @@ typedef struct async_copy {
 
 typedef struct async_queue {
     u64 group; /* the one that is being filled */
-    u32 count, room;
+    u32 count, capacity;
     async_copy copy[];
 } async_queue;
 
-FAR async_queue *async_room(sim_thread *T, const sim_site *site) {
+FAR async_queue *async_reserve(sim_thread *T, const sim_site *site) {
     async_queue *q = T->async;
-    if (q && q->count < q->room)
+    if (q && q->count < q->capacity)
         return q;
-    u32 room = q ? 2 * q->room : 16;
-    async_queue *grown = realloc(q, sizeof *q + room * sizeof *q->copy);
+    u32 capacity = q ? 2 * q->capacity : 16;
+    async_queue *grown = realloc(q, sizeof *q + capacity * sizeof *q->copy);
     if (!grown)
         fault(T, SIM_FAULT_TRAP, "cp.async: no memory in the simulator", site);
     if (!q)
         grown->group = grown->count = 0;
-    grown->room = room;
+    grown->capacity = capacity;
     T->async = grown;
     return grown;
 }
@@ -214,13 +215,13 @@ FAR void async_begin(sim_thread *T, u32 to, u64 from, u32 size, u32 valid, const
         if (valid)
             T->driver->access(T, from, valid, SIM_LOAD, site);
     }
-    async_queue *q = async_room(T, site);
+    async_queue *q = async_reserve(T, site);
     q->copy[q->count++] =
         (async_copy){(u64)(uintptr_t)T->block->shared + to, from, size, valid, q->group, site};
 }
 
 FAR void async_commit(sim_thread *T, const sim_site *site) {
-    async_room(T, site)->group++;
+    async_reserve(T, site)->group++;
 }
 
 static void async_copy_now(sim_thread *T, const async_copy *c) {
@@ -234,8 +235,8 @@ static void async_copy_now(sim_thread *T, const async_copy *c) {
     __builtin_memset(to + c->valid, 0, c->size - c->valid);
 }
 
-/* Waits until at most `pending` committed groups are unfinished; all: for everything, committed or
-   not. */
+/* Waits until at most `pending` committed groups are unfinished. all: waits for everything,
+   committed or not. */
 FAR void async_wait(sim_thread *T, u64 pending, int all) {
     async_queue *q = T->async;
     u32 kept = 0;
@@ -253,8 +254,7 @@ static void release_thread(sim_thread *T) {
     T->async = NULL;
 }
 
-/* ---- functions that device code expects to exist; a parameter is a buffer, the result the first
-   ---- */
+/* ---- functions that device code expects; a parameter is a buffer, the result the first ---- */
 
 INL u64 buffer_u64(const char *buffer) {
     return load_u64((u64)(uintptr_t)buffer);

@@ -1,6 +1,7 @@
-/* Warp collectives. Each lane leaves its operands in thread->in and meets the others in
-   driver->collective; the last to arrive runs one of the functions here, which fills thread->out of
-   all. One function per combination of qualifiers: the driver tells collectives apart by it. */
+/* Warp collectives. Each lane stores its operands in thread->in and calls driver->collective. The
+   last lane to arrive runs one of the functions here, which fills thread->out of all lanes. There
+   is one function per combination of qualifiers, because the driver distinguishes collectives by
+   it. */
 #ifndef RT_WARP_H
 #define RT_WARP_H
 
@@ -68,7 +69,7 @@ INL u32 warp_shuffle(sim_thread *T, sim_warp_fn *fn, u32 value, u32 b, u32 c, u3
     return (u32)T->out[0];
 }
 
-/* ---- vote, match, redux, elect: one operand, one result and perhaps a predicate ---- */
+/* ---- vote, match, redux, elect: one operand, one result and in some a predicate ---- */
 
 static u32 true_lanes(sim_thread *const lane[SIM_WARP], u32 arrived) {
     u32 r = 0;
