@@ -255,25 +255,25 @@ static void dvti_digits_make(dvti_digits *d, const dvti_float *x,
 }
 
 /* ---- the two notations ---- */
-typedef struct dvti_text_cursor {
+typedef struct dvti_number_writer {
     char *at;
     int n;
-} dvti_text_cursor;
+} dvti_number_writer;
 
-static void dvti_text_cursor_repeat(dvti_text_cursor *cursor, char c, int times) {
+static void dvti_number_repeat(dvti_number_writer *writer, char c, int times) {
     for (; times > 0; times--)
-        cursor->at[cursor->n++] = c;
+        writer->at[writer->n++] = c;
 }
 
-static void dvti_text_cursor_digits(dvti_text_cursor *cursor, const dvti_digits *d, int from, int to) {
+static void dvti_number_digits(dvti_number_writer *writer, const dvti_digits *d, int from, int to) {
     int i;
     for (i = from; i < to; i++)
-        cursor->at[cursor->n++] = i >= 0 && i < d->n ? d->digit[i] : '0';
+        writer->at[writer->n++] = i >= 0 && i < d->n ? d->digit[i] : '0';
 }
 
 /* Writes the point and the digits from..to after it, trimmed. Returns the number of characters
    after the point. */
-static int dvti_text_cursor_fraction(dvti_text_cursor *cursor, const dvti_digits *d, int from,
+static int dvti_number_fraction(dvti_number_writer *writer, const dvti_digits *d, int from,
                                 const dvti_number_format *format) {
     int to = d->n, places;
     if (format->trim == DVTI_TRIM_KEEP)
@@ -284,51 +284,51 @@ static int dvti_text_cursor_fraction(dvti_text_cursor *cursor, const dvti_digits
     places = to > from ? to - from : 0;
     if (!places && format->trim == DVTI_TRIM_ALL)
         return 0;
-    cursor->at[cursor->n++] = '.';
-    dvti_text_cursor_digits(cursor, d, from, from + places);
+    writer->at[writer->n++] = '.';
+    dvti_number_digits(writer, d, from, from + places);
     if (!places && format->trim == DVTI_TRIM_ZERO) {
-        cursor->at[cursor->n++] = '0';
+        writer->at[writer->n++] = '0';
         places = 1;
     }
     return places;
 }
 
-static void dvti_text_cursor_exponent(dvti_text_cursor *cursor, int exponent, int least_digits) {
+static void dvti_number_exponent(dvti_number_writer *writer, int exponent, int least_digits) {
     char digits[8];
     int n = 0, left = exponent < 0 ? -exponent : exponent;
     for (; left || n < least_digits || n < 2; left /= 10)
         digits[n++] = (char)('0' + left % 10);
-    cursor->at[cursor->n++] = 'e';
-    cursor->at[cursor->n++] = exponent < 0 ? '-' : '+';
+    writer->at[writer->n++] = 'e';
+    writer->at[writer->n++] = exponent < 0 ? '-' : '+';
     while (n)
-        cursor->at[cursor->n++] = digits[--n];
+        writer->at[writer->n++] = digits[--n];
 }
 
 DVTI_FN int dvti_number_text(char *buffer, const dvti_float *x, const dvti_number_format *format) {
     dvti_digits digits;
-    dvti_text_cursor cursor;
+    dvti_number_writer writer;
     int whole, places;
     dvti_digits_make(&digits, x, format);
-    cursor.at = buffer;
-    cursor.n = 0;
+    writer.at = buffer;
+    writer.n = 0;
     whole = format->scientific || digits.exponent < 0 ? 1 : digits.exponent + 1;
-    dvti_text_cursor_repeat(&cursor, ' ', format->pad_left - whole - (x->negative ? 1 : 0));
+    dvti_number_repeat(&writer, ' ', format->pad_left - whole - (x->negative ? 1 : 0));
     if (x->negative)
-        cursor.at[cursor.n++] = '-';
+        writer.at[writer.n++] = '-';
     if (format->scientific) {
-        dvti_text_cursor_digits(&cursor, &digits, 0, 1);
-        dvti_text_cursor_fraction(&cursor, &digits, 1, format);
-        dvti_text_cursor_exponent(&cursor, digits.exponent, format->exponent_digits);
+        dvti_number_digits(&writer, &digits, 0, 1);
+        dvti_number_fraction(&writer, &digits, 1, format);
+        dvti_number_exponent(&writer, digits.exponent, format->exponent_digits);
     } else {
         if (digits.exponent < 0)
-            cursor.at[cursor.n++] = '0';
+            writer.at[writer.n++] = '0';
         else
-            dvti_text_cursor_digits(&cursor, &digits, 0, whole);
-        places = dvti_text_cursor_fraction(&cursor, &digits, digits.exponent + 1, format);
-        dvti_text_cursor_repeat(&cursor, ' ', format->pad_right - places);
+            dvti_number_digits(&writer, &digits, 0, whole);
+        places = dvti_number_fraction(&writer, &digits, digits.exponent + 1, format);
+        dvti_number_repeat(&writer, ' ', format->pad_right - places);
     }
-    cursor.at[cursor.n] = 0;
-    return cursor.n;
+    writer.at[writer.n] = 0;
+    return writer.n;
 }
 
 #undef DVTI_BIG_WORDS

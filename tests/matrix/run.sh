@@ -34,7 +34,8 @@ if [ "${1:-}" = --table ]; then
     exit
 fi
 
-names=$(rows | awk -F ' [|] ' -v text="$T" 'text == "" || index($1, text) || $2 == text { print $1 }')
+names=$(rows |
+    awk -F ' [|] ' -v text="$T" 'text == "" || index($1, text) || $2 == text { print $1 }')
 if [ -z "$names" ]; then
     fail "matrix" "no row of $ROWS is called \"$T\""
     finish

@@ -22,13 +22,13 @@ typedef struct dvti_cuda_registry {
     dvt_jit_stats stats;
 } dvti_cuda_registry;
 
-static dvti_cuda_registry dvti_the_registry = {DVTI_MUTEX_INIT, NULL, 0, 0, {0, 0, 0, 0, 0}};
+static dvti_cuda_registry dvti_cuda_the_registry = {DVTI_MUTEX_INIT, NULL, 0, 0, {0, 0, 0, 0, 0}};
 
 DVT_API dvt_jit_stats dvt_get_jit_stats(void) {
     dvt_jit_stats stats;
-    dvti_mutex_lock(&dvti_the_registry.lock);
-    stats = dvti_the_registry.stats;
-    dvti_mutex_unlock(&dvti_the_registry.lock);
+    dvti_mutex_lock(&dvti_cuda_the_registry.lock);
+    stats = dvti_cuda_the_registry.stats;
+    dvti_mutex_unlock(&dvti_cuda_the_registry.lock);
     return stats;
 }
 
@@ -41,7 +41,7 @@ DVTI_FN bool dvti_cuda_fuses(dvti_cuda_family family) {
 
 /* ---- images ---- */
 static const dvti_cuda_image *dvti_cuda_image_known(dvti_cuda_key key) {
-    dvti_cuda_registry *registry = &dvti_the_registry;
+    dvti_cuda_registry *registry = &dvti_cuda_the_registry;
     size_t i;
     for (i = 0; i < registry->n; i++)
         if (memcmp(&registry->kept[i].key, &key, sizeof key) == 0)
@@ -50,7 +50,7 @@ static const dvti_cuda_image *dvti_cuda_image_known(dvti_cuda_key key) {
 }
 
 static void dvti_cuda_image_forget(dvti_cuda_key key) {
-    dvti_cuda_registry *registry = &dvti_the_registry;
+    dvti_cuda_registry *registry = &dvti_cuda_the_registry;
     size_t i;
     for (i = 0; i < registry->n; i++)
         if (memcmp(&registry->kept[i].key, &key, sizeof key) == 0) {
@@ -63,7 +63,7 @@ static void dvti_cuda_image_forget(dvti_cuda_key key) {
 /* The caller holds the lock. *fresh tells whether the image was compiled now. */
 static dvt_status dvti_cuda_image_get(int cc, bool fuse, const char *function, const char *source,
                                       dvti_cuda_key key, const dvti_cuda_image **out, bool *fresh) {
-    dvti_cuda_registry *registry = &dvti_the_registry;
+    dvti_cuda_registry *registry = &dvti_cuda_the_registry;
     dvti_cuda_kept one;
     double began;
     dvt_status status;
@@ -142,7 +142,7 @@ static dvt_status dvti_cuda_load_source(dvti_cuda_card *physical, bool fuse, con
 
 static dvt_status dvti_cuda_load(dvti_cuda_card *physical, const char *function,
                                  dvti_cuda_program program, dvti_cu_module *module) {
-    dvti_cuda_registry *registry = &dvti_the_registry;
+    dvti_cuda_registry *registry = &dvti_cuda_the_registry;
     char *source = dvti_cuda_source(program);
     double began, compiled;
     dvt_status status;
