@@ -1,4 +1,4 @@
-# devtensor needs a C compiler and make. Everything it builds is under build/; `make` alone shows the targets.
+# devtensor needs a C compiler and make. All output is below build/; `make` alone lists the targets.
 # Contributors also need Python 3, for the targets header, docs and check.
 
 config = release
@@ -9,7 +9,7 @@ PYTHON = python3
 CFLAGS = -O2 -g
 LIBS = -lm -ldl -lpthread
 
-# What each config changes: flags, the language, or what is tested (header: the generated devtensor.h).
+# Each config changes flags, the language, or what is tested (by default the generated devtensor.h).
 FLAGS := $(CFLAGS)
 COMPILE = $(CC) -std=gnu11
 LINK = $(CC)
@@ -18,7 +18,7 @@ CONFIGS = release debug asan ubsan tsan msan cxx split spine nothreads nonn nofi
 SANITIZE_asan = -fsanitize=address -fno-omit-frame-pointer
 SANITIZE_ubsan = -fsanitize=undefined -fno-sanitize-recover=all
 SANITIZE_tsan = -fsanitize=thread
-# Clang 14 reports permutations of AVX-512 whose unused lanes nobody wrote; those of AVX2 it follows lane by lane.
+# Clang 14 reports AVX-512 permutations with uninitialized unused lanes; it tracks AVX2 per lane.
 SANITIZE_msan = -fsanitize=memory -fno-omit-frame-pointer -DDEVTENSOR_NO_AVX512
 ifeq ($(config),msan) # only Clang has it
   override CC := $(if $(findstring clang,$(CC)),$(CC),clang)
@@ -51,7 +51,7 @@ ifeq ($(filter -j%,$(MAKEFLAGS)),)
 endif
 
 B = build/$(config)
-# The library is compiled once, and everything links it: programs that bring the implementation along skip theirs.
+# The library is compiled once and linked by all programs, which do not compile the implementation.
 ifeq ($(config),split)
   LIBRARY = $(patsubst src/%.c,$B/src/%.o,$(shell find src -name '*.c'))
 else
@@ -59,20 +59,21 @@ else
 endif
 UNIT = $(patsubst tests/%.c,$B/%.o,$(wildcard tests/unit/*.c))
 LONG = $(patsubst tests/%.c,$B/%.o,$(wildcard tests/long/*.c))
-CARD = $(patsubst tests/%.c,$B/%.o,$(wildcard tests/cuda/*.c))
-TIERS = $(patsubst tests/%.c,$B/%.o,$(wildcard tests/tiers/*.c))
-# The inputs that fuzzing has found, replayed: without libFuzzer's own part, and where there is something to read.
+CUDA = $(patsubst tests/%.c,$B/%.o,$(wildcard tests/cuda/*.c))
+TARGETS = $(patsubst tests/%.c,$B/%.o,$(wildcard tests/tiers/*.c))
+# Replays the inputs that fuzzing has found, without libFuzzer; not in configs without files.
 FUZZ = $(patsubst tests/%.c,$B/%.o,$(filter-out tests/fuzz/corpus.c,$(wildcard tests/fuzz/*.c)))
 FUZZ_TESTS = $(if $(filter nonn nofiles,$(config)),,$B/fuzz/tests)
 EXAMPLES = $(patsubst %.c,$B/%,$(wildcard examples/*.c examples/tutorials/*.c))
 EXAMPLES_CXX = $(if $(shell command -v $(CXX)),$(patsubst %.cpp,$B/%,$(wildcard examples/*.cpp)))
 BENCH = $(patsubst %.c,$B/%,$(wildcard bench/*.c))
-# Every folder of tests with a run.sh is a suite; see tests/README.md. The first two test the header, whatever the config, so they
-# run once; builds that leave something out have the unit tests that are left.
+# Every directory of tests with a run.sh is a suite; see tests/README.md. Suites of the header do
+# not depend on the config, so they run once. Configs without a part of the library run the unit
+# tests.
 PROGRAM_SUITES = $(wildcard tests/tutorials/run.sh tests/examples/run.sh)
 ifeq ($(config),release)
-  SUITES = tests/compile/run.sh tests/matrix/run.sh tests/install/run.sh tests/plugin/run.sh tests/neon/run.sh tests/windows/run.sh \
-	$(PROGRAM_SUITES) tests/cuda/run.sh
+  SUITES = tests/compile/run.sh tests/matrix/run.sh tests/install/run.sh tests/plugin/run.sh \
+	tests/neon/run.sh tests/windows/run.sh $(PROGRAM_SUITES) tests/cuda/run.sh
   SUITE_PROGRAMS = $B/cuda/tests
 else ifeq ($(filter nonn nofiles nosites,$(config)),)
   SUITES = $(PROGRAM_SUITES)
@@ -81,28 +82,30 @@ ENVIRONMENT = CC="$(CC)" CXX="$(CXX)" PYTHON="$(PYTHON)" BUILD="$B" LIBRARY="$(L
 	LIBS="$(LIBS)" MAKE="$(MAKE)" CONFIGS="$(CONFIGS)" FORM="$(FORM)"
 
 help:
-	@echo 'make run              the devices, a tour, then LeNet on Fashion-MNIST; ARGS="--epochs 10" for more'
-	@echo 'make test             all that can be tested here; ends in "N passed, N failed, N skipped"'
-	@echo 'make test-long        the tests that take minutes, and the unit tests in every configuration'
-	@echo 'make gpu-check        everything on a real card, and a dated result below bench/results/'
+	@echo 'make run              the devices, a tour, then LeNet on Fashion-MNIST; ARGS="--epochs 10"'
+	@echo 'make test             all tests that can run here; ends in "N passed, N failed, N skipped"'
+	@echo 'make test-long        the tests that take minutes; the unit tests in every configuration'
+	@echo 'make gpu-check        all tests on a real GPU; writes a dated report to bench/results/'
 	@echo 'make unit T=text      the unit tests whose name contains the text, verbosely'
-	@echo 'make tiers T=text     the tests of the kernels for each instruction set, verbosely'
-	@echo 'make matrix T=text    other compilers, flags, languages and machines: rows of docs/PORTABILITY.md'
-	@echo 'make fuzz             the readers and parsers for an hour each, with clang; SECONDS=60 TARGET=npy'
-	@echo 'make check            generated files, layers, symbols, layout, documents'
+	@echo 'make tiers T=text     the kernel tests of each ISA target, verbosely'
+	@echo 'make matrix T=text    other compilers, flags and machines: rows of docs/PORTABILITY.md'
+	@echo 'make fuzz             fuzz the readers and parsers, an hour each; SECONDS=60 TARGET=npy'
+	@echo 'make check            check generated files, layers, symbols, layout, documents'
 	@echo 'make header           regenerate devtensor.h after a change in src/'
 	@echo 'make docs             regenerate the tables in README.md and docs/'
-	@echo 'make bench            cpu() beside other libraries, with the budgets; tables and charts to bench/results/'
-	@echo '                      SHORT=1: a selection in five minutes; ROW=text, THREADS=1 or 2: a part, printed only; OUT=folder'
+	@echo 'make bench            compare cpu() with other libraries; the budgets; to bench/results/'
+	@echo '                      SHORT=1: a selection in five minutes; OUT=directory'
+	@echo '                      ROW=text, THREADS=1 or 2: a part, printed only'
 	@echo 'make bench-cpu        the same without the budgets'
 	@echo 'make bench-before     BASE=commit: the same rows, before and now, without other libraries'
 	@echo 'make bench-budgets    bytes, compile times, sizes; make bench-accuracy: LeNet'
-	@echo 'make bench-jit        what compiling the CUDA kernels costs when nothing is cached'
-	@echo 'make bench-flags      the kernels of programs compiled with -O0 and -Os beside -O2'
-	@echo 'make bench-fork-join  what starting a job on all threads costs, beside OpenMP; make bench-heap: what memory costs'
-	@echo 'make examples         build the example programs, and say where they are'
+	@echo 'make bench-jit        time to compile the CUDA kernels without a cache'
+	@echo 'make bench-flags      the kernels of programs compiled with -O0, -Os and -O2'
+	@echo 'make bench-fork-join  time to start a job on all threads, compared with OpenMP'
+	@echo 'make bench-heap       time to allocate memory'
+	@echo 'make examples         build the example programs, and print their directory'
 	@echo 'make install          header, pkg-config file and CMake package, under PREFIX=$(PREFIX)'
-	@echo 'make format           lay out the sources with clang-format 14'
+	@echo 'make format           format the sources with clang-format 14'
 	@echo 'make clean            remove build/'
 	@echo
 	@echo 'config=X with run, test, unit or examples: $(CONFIGS)'
@@ -111,9 +114,10 @@ run: $B/examples/run
 	@$B/examples/run $(ARGS)
 
 test: $B/unit/tests $B/tiers/tests $(FUZZ_TESTS) $(SUITE_PROGRAMS) $(if $(SUITES),examples)
-	@$(ENVIRONMENT) T=quick OBJECTS="$B" sh tests/run.sh $B/unit/tests $B/tiers/tests $(FUZZ_TESTS) $(SUITES)
+	@$(ENVIRONMENT) T=quick OBJECTS="$B" sh tests/run.sh $B/unit/tests $B/tiers/tests \
+		$(FUZZ_TESTS) $(SUITES)
 
-# On a machine with a card; PARTS names some of its parts, REHEARSE=1 takes the simulated driver.
+# For a machine with a GPU. PARTS selects some of its parts, REHEARSE=1 uses the simulated driver.
 gpu-check: $B/unit/tests $B/cuda/tests $B/examples/run examples
 	@$(ENVIRONMENT) sh tests/gpu_check.sh $(PARTS)
 
@@ -126,16 +130,19 @@ unit-quiet: $B/unit/tests
 tiers: $B/tiers/tests
 	@$B/tiers/tests -v $(T)
 
-# Unit tests that take minutes, then what `make test` leaves out, then all unit tests in every configuration.
-LONG_SUITES = tests/compile/run.sh tests/bigendian/run.sh tests/windows/run.sh tests/cuda/run.sh tests/matrix/run.sh tests/configs.sh
+# Tests that take minutes, suites that `make test` leaves out, all unit tests in every
+# configuration.
+LONG_SUITES = tests/compile/run.sh tests/bigendian/run.sh tests/windows/run.sh tests/cuda/run.sh \
+	tests/matrix/run.sh tests/configs.sh
 test-long: $(if $(LONG),$B/long/tests) $B/unit/tests $B/tiers/tests $B/cuda/tests examples
-	@$(ENVIRONMENT) OBJECTS="$B" DVT_TEST_FULL=1 sh tests/run.sh $(if $(LONG),$B/long/tests) $(LONG_SUITES)
+	@$(ENVIRONMENT) OBJECTS="$B" DVT_TEST_FULL=1 sh tests/run.sh $(if $(LONG),$B/long/tests) \
+		$(LONG_SUITES)
 
-# T=quick is the part that belongs to `make test`, T=text the rows whose name contains the text.
+# T=quick: the rows of `make test`. T=text: the rows whose name contains the text.
 matrix:
 	@$(ENVIRONMENT) T="$(T)" sh tests/matrix/run.sh
 
-# SECONDS=60: of each target; TARGET=npy: one of them.
+# SECONDS=60: time for each target. TARGET=npy: one of them.
 fuzz:
 	@$(ENVIRONMENT) SECONDS_EACH="$(or $(SECONDS),3600)" sh tests/fuzz/run.sh $(TARGET)
 
@@ -153,7 +160,7 @@ docs: $(LIBRARY)
 	@$(ENVIRONMENT) sh tools/docs.sh
 
 RUNNERS = $(patsubst %,$B/bench/cpu/%,ours first blas sleef machine)
-# One after the other: what compiles would slow down what is measured.
+# Sequential, because compilation would disturb measurements.
 bench: bench-cpu
 ifneq ($(filter bench,$(MAKECMDGOALS)),)
   ifeq ($(ROW)$(THREADS)$(SHORT),)
@@ -168,15 +175,19 @@ bench-budgets: $(LIBRARY)
 bench-jit:
 	@$(ENVIRONMENT) sh bench/jit.sh $(ARGS)
 
-# cpu() beside other libraries. ROW=text takes the rows with that text, THREADS=1 a part of them, SHORT=1 a selection. The whole table and
-# the selection are written to OUT, parts printed only. The processes of bench/cpu are ours and peers; whatever OpenMP has, theirs may use.
+# Compares cpu() with other libraries. ROW=text selects rows with that text, THREADS=1 rows with one
+# thread, SHORT=1 a selection. The whole table and the selection are written to OUT; parts are only
+# printed. bench/cpu runs our process and the peers'; those may use OpenMP freely.
 bench-cpu: $(RUNNERS)
-	@BUILD="$B" PYTHON="$(PYTHON)" ROW="$(ROW)" SHORT="$(SHORT)" THREADS="$(THREADS)" OUT="$(OUT)" sh bench/cpu/run.sh
+	@BUILD="$B" PYTHON="$(PYTHON)" ROW="$(ROW)" SHORT="$(SHORT)" THREADS="$(THREADS)" \
+		OUT="$(OUT)" sh bench/cpu/run.sh
 
-# The same program, compiled as users may.
-FLAGGED = $(patsubst %,$B/bench/flags/%,gcc-O2 gcc-Os gcc-O0 $(if $(shell command -v clang),clang-O2))
+# The same program with the flags that users may choose.
+FLAGGED = $(patsubst %,$B/bench/flags/%,gcc-O2 gcc-Os gcc-O0 \
+	$(if $(shell command -v clang),clang-O2))
 bench-flags: $(FLAGGED)
-	@BUILD="$B" PYTHON="$(PYTHON)" OUT="$(or $(OUT),bench/results)" sh bench/cpu/run.sh flags $(FLAGGED)
+	@BUILD="$B" PYTHON="$(PYTHON)" OUT="$(or $(OUT),bench/results)" \
+		sh bench/cpu/run.sh flags $(FLAGGED)
 
 $B/bench/flags/%: bench/cpu/ours.c bench/cpu/lenet_cases.h devtensor.h
 	@mkdir -p $(@D)
@@ -199,8 +210,9 @@ bench-before: $B/bench/cpu/ours
 bench-accuracy: $B/bench/lenet_accuracy
 	@$B/bench/lenet_accuracy $(ARGS)
 
-# With OpenMP beside it, where the compiler has it.
-OPENMP = $(shell echo 'int main(void) { return 0; }' | $(CC) -fopenmp -x c - -o /dev/null 2>/dev/null && echo -fopenmp)
+# Compares with OpenMP where the compiler supports it.
+OPENMP = $(shell echo 'int main(void) { return 0; }' | \
+	$(CC) -fopenmp -x c - -o /dev/null 2>/dev/null && echo -fopenmp)
 bench-fork-join:
 	@mkdir -p $B/bench
 	@$(COMPILE) $(FLAGS) $(OPENMP) $(FORM) bench/fork_join.c -o $B/bench/fork_join $(LIBS)
@@ -229,7 +241,7 @@ $B/src/%.o: src/%.c Makefile
 	@mkdir -p $(@D)
 	@$(COMPILE) $(FLAGS) -DDVTI_FN=extern -Isrc -I. -MMD -MP -c $< -o $@
 
-# The tests are about the library's speed and results, not about their own: -O1 halves their compile time.
+# The speed of the tests' own code does not matter: -O1 cuts their compile time by 50 %.
 $B/%.o: tests/%.c Makefile
 	@mkdir -p $(@D)
 	@$(COMPILE) $(FLAGS) -O1 $(FORM) -Itests -MMD -MP -c $< -o $@
@@ -241,7 +253,8 @@ $B/unit/tests: $B/dvt_test.o $(UNIT) $(LIBRARY)
 $B/long/tests: $B/dvt_test.o $(LONG) $(LIBRARY)
 	@$(LINK) $(FLAGS) $^ -o $@ $(LIBS)
 
-# These call kernels themselves, so the library's inner functions are visible to them; and x86 has the plain tier too.
+# These call kernels directly, so the library's internal functions are visible to them. On x86 they
+# also include the plain ISA target.
 VISIBLE = $(COMPILE) $(FLAGS) -DDVTI_FN=extern -DDEVTENSOR_PLAIN_TIER -Isrc -I. -Itests -MMD -MP
 
 $B/tiers/library.o: src/devtensor_spine.h Makefile
@@ -253,7 +266,7 @@ $B/tiers/%.o: tests/tiers/%.c Makefile
 	@mkdir -p $(@D)
 	@$(VISIBLE) -O1 -c $< -o $@
 
-$B/tiers/tests: $B/dvt_test.o $(TIERS) $B/tiers/library.o
+$B/tiers/tests: $B/dvt_test.o $(TARGETS) $B/tiers/library.o
 	@$(LINK) $(FLAGS) $^ -o $@ $(LIBS)
 
 $B/fuzz/%.o: tests/fuzz/%.c Makefile
@@ -263,7 +276,7 @@ $B/fuzz/%.o: tests/fuzz/%.c Makefile
 $B/fuzz/tests: $B/dvt_test.o $(FUZZ) $B/tiers/library.o
 	@$(LINK) $(FLAGS) $^ -o $@ $(LIBS)
 
-$B/cuda/tests: $B/dvt_test.o $(CARD) $(LIBRARY)
+$B/cuda/tests: $B/dvt_test.o $(CUDA) $(LIBRARY)
 	@$(LINK) $(FLAGS) $^ -o $@ $(LIBS)
 
 $B/%.program.o: %.c Makefile
@@ -282,4 +295,6 @@ $(EXAMPLES) $(BENCH): %: %.program.o $(LIBRARY)
 
 -include $(shell find build/$(config) -name '*.d' 2>/dev/null)
 
-.PHONY: help run test gpu-check unit unit-quiet tiers test-long matrix fuzz fuzz-replay check header docs bench bench-budgets bench-flags bench-jit bench-accuracy bench-before bench-cpu bench-fork-join bench-heap examples install format clean
+.PHONY: help run test gpu-check unit unit-quiet tiers test-long matrix fuzz fuzz-replay check \
+	header docs bench bench-budgets bench-flags bench-jit bench-accuracy bench-before bench-cpu bench-fork-join \
+	bench-heap examples install format clean

@@ -7,8 +7,10 @@ d=${BUILD:-build/release}/jit
 ROUNDS=${ROUNDS:-5}
 rm -rf "$d"
 mkdir -p "$d"
-MAKEFLAGS= ${MAKE:-make} -s -f tests/simcuda/Makefile O=build/simcuda CC="${CC:-cc}" build/simcuda/lib/libptx.a || exit 1
-${CC:-cc} -std=gnu11 -O0 -I. tests/cuda/compile/compile_all.c build/simcuda/lib/libptx.a -o "$d/compile_all" ${LIBS:--lm -ldl -lpthread} || exit 1
+MAKEFLAGS= ${MAKE:-make} -s -f tests/simcuda/Makefile O=build/simcuda CC="${CC:-cc}" \
+    build/simcuda/lib/libptx.a || exit 1
+${CC:-cc} -std=gnu11 -O0 -I. tests/cuda/compile/compile_all.c build/simcuda/lib/libptx.a \
+    -o "$d/compile_all" ${LIBS:--lm -ldl -lpthread} || exit 1
 round=0
 while [ $round -lt "$ROUNDS" ]; do # architectures in turn, so that what else the machine does meets all of them
     for arch in "$@"; do
@@ -27,7 +29,8 @@ while [ $round -lt "$ROUNDS" ]; do # architectures in turn, so that what else th
     round=$((round + 1))
 done
 
-median() { sort -n | awk '{ v[NR] = $1 } END { if (NR) printf "%.0f", v[int((NR + 1) / 2)]; else printf "-" }'; }
+median() { sort -n | awk \
+    '{ v[NR] = $1 } END { if (NR) printf "%.0f", v[int((NR + 1) / 2)]; else printf "-" }'; }
 row() { # title, command that prints an architecture's number
     title=$1
     shift
@@ -37,14 +40,16 @@ row() { # title, command that prints an architecture's number
 }
 family() { grep -h "^TIME $1 " "$d/base.$arch".* | awk '{ print $3 }' | median; }
 total() { # of each run
-    for run in "$d/$1.$arch".*; do awk '$1 == "TIME" && $2 != "start" { sum += $3 } END { print sum }' "$run"; done | median
+    for run in "$d/$1.$arch".*; do awk \
+        '$1 == "TIME" && $2 != "start" { sum += $3 } END { print sum }' "$run"; done | median
 }
 programs() { grep -c '^TIME' "$d/prewarm.$arch.0" | awk '{ print $1 - 1 }'; }
 archs=$*
 cpu=$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -n 1)
 echo "# Compiling the CUDA kernels cold, $(date +%F)"
 echo
-echo "Machine: $cpu, $(getconf _NPROCESSORS_ONLN) threads; $(cat "$d"/base.* | grep -m 1 '^NVRTC'). Command: \`make bench-jit\`; medians of $ROUNDS processes, milliseconds"
+echo \
+    "Machine: $cpu, $(getconf _NPROCESSORS_ONLN) threads; $(cat "$d"/base.* | grep -m 1 '^NVRTC'). Command: \`make bench-jit\`; medians of $ROUNDS processes, milliseconds"
 echo "of processor time, so that other work on the machine counts little; every cache is off."
 echo
 printf '| program |'
@@ -52,7 +57,9 @@ for arch in $archs; do printf ' sm_%s |' "$arch"; done
 printf '\n|---|'
 for arch in $archs; do printf -- '---|'; done
 echo
-for name in $(cat "$d"/base.* | awk '$1 == "TIME" && $2 != "start" && !seen[$2]++ { print $2 }'); do row "$name" family "$name"; done
+for name in $(cat "$d"/base.* | awk '$1 == "TIME" && $2 != "start" && !seen[$2]++ { print $2 }'); do
+    row "$name" family "$name"
+done
 row "**every family once**" total base
 row "finding and opening NVRTC, once a process" family start
 row "an addition, a product and a sum: three programs" total three

@@ -21,7 +21,8 @@ for config in $CONFIGS; do
     compiler=$CC
     if [ "$config" = msan ] && ! $CC --version 2>/dev/null | grep -q clang; then compiler=clang; fi # as the Makefile does
     # shellcheck disable=SC2046
-    if ! { $compiler $(flag "$config") "$BUILD/probe.c" -o "$BUILD/probe" && "$BUILD/probe"; } >/dev/null 2>&1; then
+    if ! { $compiler $(flag "$config") "$BUILD/probe.c" -o "$BUILD/probe" && "$BUILD/probe"; } \
+        >/dev/null 2>&1; then
         skip "config=$config" "$compiler does not have $(flag "$config") here"
         continue
     fi

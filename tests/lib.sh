@@ -43,7 +43,8 @@ script() {
     set -- $counts
     passed=$((passed + $1))
     failed=$((failed + $2))
-    [ "$code" -eq 0 ] || [ "$2" -ne 0 ] || fail "$script_name" "exit code $code although nothing failed"
+    [ "$code" -eq 0 ] || [ "$2" -ne 0 ] ||
+        fail "$script_name" "exit code $code although nothing failed"
     skipped=$((skipped + $3))
 }
 finish() {

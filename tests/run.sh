@@ -21,7 +21,8 @@ heartbeat() {
     while sleep 50 >/dev/null 2>&1; do
         waited=$((waited + 50))
         size=$(wc -c <"$log")
-        [ "$size" != "$seen" ] || echo "   $suite goes on after $waited s, at $(tail -n 1 "$DVT_DOING")"
+        [ "$size" != "$seen" ] ||
+            echo "   $suite goes on after $waited s, at $(tail -n 1 "$DVT_DOING")"
         seen=$size
     done
 }

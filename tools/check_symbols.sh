@@ -23,14 +23,17 @@ exported)
 private)
     # Compilers drop unused static functions; this one is told to keep them.
     $CC -std=gnu11 -O0 -fkeep-static-functions -I. -Itests -c tests/implementation.c -o "$d/all.o"
-    nm --defined-only "$d/all.o" | awk '$2 ~ /[a-z]/ && $3 !~ /^_?dvti?_/ && $3 !~ /[.]/ { print $3 }' |
-        wrong "private without dvti_" "the implementation shares a translation unit with the user's own names" \
+    nm --defined-only "$d/all.o" |
+        awk '$2 ~ /[a-z]/ && $3 !~ /^_?dvti?_/ && $3 !~ /[.]/ { print $3 }' |
+        wrong "private without dvti_" \
+            "the implementation shares a translation unit with the user's own names" \
             "call it dvti_<subject>_<name>"
     ;;
 static)
     $CC -std=gnu11 -O0 -DDEVTENSOR_STATIC -I. -c tests/compile/two.c -o "$d/static.o"
     nm -g "$d/static.o" | awk 'NF == 3 && $2 != "U" && $3 !~ /^_?main$/ { print $3 }' |
-        wrong "exported in spite of DEVTENSOR_STATIC" "a private copy must not collide with another one" \
+        wrong "exported in spite of DEVTENSOR_STATIC" \
+            "a private copy must not collide with another one" \
             "declare it with DVT_API or DVTI_FN"
     ;;
 macros)

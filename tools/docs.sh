@@ -4,7 +4,8 @@
 set -e
 d=$BUILD/docs
 mkdir -p "$d"
-$CC -std=gnu99 -I. -Isrc -DDEVTENSOR_IMPLEMENTED tools/doc_tables.c $LIBRARY -o "$d/doc_tables" $LIBS
+$CC -std=gnu99 -I. -Isrc -DDEVTENSOR_IMPLEMENTED tools/doc_tables.c $LIBRARY -o "$d/doc_tables" \
+    $LIBS
 status=0
 table() { # what doc_tables prints, or the rows of tests/matrix; the document
     case $1 in

@@ -3,7 +3,8 @@
 cd "$(dirname "$0")/.." || exit 1
 version=14
 for tool in "$CLANG_FORMAT" clang-format-$version clang-format; do
-    [ -n "$tool" ] && command -v "$tool" >/dev/null 2>&1 && "$tool" --version | grep -q "version $version" && break
+    [ -n "$tool" ] && command -v "$tool" >/dev/null 2>&1 && "$tool" --version |
+        grep -q "version $version" && break
     tool=
 done
 if [ -z "$tool" ]; then

@@ -28,7 +28,8 @@ objects() { # files of tests/, without .c
 }
 build() {
     printf '#define DEVTENSOR_IMPLEMENTATION\n#include "devtensor_spine.h"\n' >"$D/library.c"
-    $CROSS $flags -c "$D/library.c" -o "$D/library.o" && objects dvt_test tiers/test_bits || return 1
+    $CROSS $flags -c "$D/library.c" -o "$D/library.o" && objects dvt_test tiers/test_bits ||
+        return 1
     units=""
     for unit in $UNITS; do
         objects "unit/test_$unit" || return 1

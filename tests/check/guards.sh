@@ -8,7 +8,8 @@ fresh() {
     cp -r src tools devtensor.h devtensor_kernels.cu.inc "$D/"
 }
 refuses() { # what the message must contain; the change has been made
-    if $PYTHON "$D/tools/call_sites.py" --check >"$D/said" 2>&1 && $PYTHON "$D/tools/amalgamate.py" --check >"$D/said" 2>&1; then
+    if $PYTHON "$D/tools/call_sites.py" --check >"$D/said" 2>&1 &&
+        $PYTHON "$D/tools/amalgamate.py" --check >"$D/said" 2>&1; then
         fail "guards" "not refused: $1"
     elif grep -q "$1" "$D/said" && grep -q "Why: " "$D/said" && grep -q "Fix: " "$D/said"; then
         pass
@@ -19,27 +20,37 @@ refuses() { # what the message must contain; the change has been made
 add() { printf '%s\n' "$2" >>"$D/src/$1"; }
 core=2_core/dvt_shape.c
 
-fresh; try "an unchanged copy" sh -c "$PYTHON $D/tools/call_sites.py --check && $PYTHON $D/tools/amalgamate.py --check"
+fresh
+try "an unchanged copy" \
+    sh -c "$PYTHON $D/tools/call_sites.py --check && $PYTHON $D/tools/amalgamate.py --check"
 fresh; add $core '/* edited */'; refuses 'stale: devtensor.h'
 fresh; echo '/* edited by hand */' >>"$D/devtensor.h"; refuses 'stale: devtensor.h'
-fresh; mkdir -p "$D/src/3_cuda/kernels"; echo '// edited' >>"$D/src/3_cuda/kernels/a.cu"; refuses 'stale: devtensor_kernels.cu.inc'
-fresh; add 0_api/dvt_array.h 'DVT_API dvt_array *dvt_one_more(dvt_array *x);'; refuses 'stale: dvt_call_sites.h'
+fresh; mkdir -p "$D/src/3_cuda/kernels"; echo '// edited' >>"$D/src/3_cuda/kernels/a.cu"
+refuses 'stale: devtensor_kernels.cu.inc'
+fresh; add 0_api/dvt_array.h 'DVT_API dvt_array *dvt_one_more(dvt_array *x);'
+refuses 'stale: dvt_call_sites.h'
 fresh; add $core '#include "4_ops/dvt_op.h"'; refuses '2_core may not know 4_ops'
-fresh; add 5_grad/grad_view.c '#include "5_io/dvt_io_internal.h"'; refuses '5_grad may not know 5_io'
+fresh; add 5_grad/grad_view.c '#include "5_io/dvt_io_internal.h"'
+refuses '5_grad may not know 5_io'
 fresh; add 3_cpu/dvt_cpu.h '#include "3_cuda/dvt_cuda.h"'; refuses '3_cpu may not know 3_cuda'
-fresh; echo '/* lost */' >"$D/src/2_core/lost.c"; refuses 'not reachable from the spine: src/2_core/lost.c'
+fresh; echo '/* lost */' >"$D/src/2_core/lost.c"
+refuses 'not reachable from the spine: src/2_core/lost.c'
 fresh; add $core '#include "2_core/nothing.h"'; refuses 'which is not there'
-fresh; echo 'int dvti_x;' >"$D/src/2_core/lost.c"; add devtensor_spine.h '#include "2_core/lost.c"'; refuses 'does not begin with a comment'
+fresh; echo 'int dvti_x;' >"$D/src/2_core/lost.c"
+add devtensor_spine.h '#include "2_core/lost.c"'; refuses 'does not begin with a comment'
 fresh; add $core '#include <stdio.h>'; refuses 'includes <stdio.h>'
 fresh; add 0_api/dvt_io.h '#include <stdio.h>'; refuses 'includes <stdio.h>'
-fresh; add $core 'static CUdevice dvti_card;'; refuses 'names CUdevice'
-fresh; add 4_ops/op_view.c 'static void f(dvti_device *d) { d->backend->upload(d, 0, 0, 0); }'; refuses 'moves bytes'
+fresh; add $core 'static CUdevice dvti_gpu;'; refuses 'names CUdevice'
+fresh; add 4_ops/op_view.c 'static void f(dvti_device *d) { d->backend->upload(d, 0, 0, 0); }'
+refuses 'moves bytes'
 fresh; add $core '#if 1'; refuses 'ends inside an #if'
 fresh
-awk 'BEGIN { for (i = 0; i < 1001; i++) print "/* line */" }' >>"$D/src/$core"; refuses 'the limit is 1000'
+awk 'BEGIN { for (i = 0; i < 1001; i++) print "/* line */" }' >>"$D/src/$core"
+refuses 'the limit is 1000'
 fresh; add 2_core/dvt_core.h '#if defined(DEVTENSOR_X)
 #include "2_core/new.h"
 #endif'; echo '/* new */' >"$D/src/2_core/new.h"; add $core '#include "2_core/new.h"'; refuses 'pasted above under'
-fresh; add $core '/* #include "4_ops/dvt_op.h" is only spoken of here; and so is CUdevice */'; refuses 'stale: devtensor.h'
+fresh; add $core '/* #include "4_ops/dvt_op.h" is only spoken of here; and so is CUdevice */'
+refuses 'stale: devtensor.h'
 rm -rf "$D"
 finish

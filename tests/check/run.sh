@@ -35,7 +35,8 @@ if has "$PYTHON" && has nm; then
 fi
 
 # dvt_retain and dvt_release are for users, whose shares are counted apart.
-owners() { ! grep -rnE '\bdvt_(retain|release)\(' src --include='*.c' | grep -v '^src/2_core/dvt_scope.c:'; }
+owners() { ! grep -rnE '\bdvt_(retain|release)\(' src --include='*.c' |
+    grep -v '^src/2_core/dvt_scope.c:'; }
 try "inside, objects are owned by dvti_own and dvti_disown" owners
 
 # ---- layout ----
@@ -52,18 +53,24 @@ byte_blends() { ! grep -rnE '_blendv_epi8 *\(' src; }
 try "no byte blends" byte_blends
 
 # ---- sizes and words ----
-listed() { find src tests examples bench tools -name '*.[ch]' -o -name '*.inl' -o -name '*.cu' -o -name '*.py' -o -name '*.sh'; }
-too_long() { ! listed | xargs wc -l | awk '$2 != "total" && $1 > 1000 { print; found = 1 } END { exit !found }'; }
+listed() { find src tests examples bench tools -name '*.[ch]' -o -name '*.inl' -o -name '*.cu' \
+    -o -name '*.py' -o -name '*.sh'; }
+too_long() { ! listed | xargs wc -l |
+    awk '$2 != "total" && $1 > 1000 { print; found = 1 } END { exit !found }'; }
 try "no file over 1000 lines" too_long
-listed | xargs wc -l | awk '$2 != "total" && $1 > 500 { print "note: " $2 " has " $1 " lines; aim for 500 at most" }'
+listed | xargs wc -l | awk \
+    '$2 != "total" && $1 > 500 { print "note: " $2 " has " $1 " lines; aim for 500 at most" }'
 words() { # the pattern does not match itself
-    ! grep -rnIE '\b(TO[D]O|FI[X]ME|XX[X]|HA[C]K|not implemen[t]ed|placehol[d]er)\b' src tests examples bench tools docs ./*.md Makefile
+    ! grep -rnIE '\b(TO[D]O|FI[X]ME|XX[X]|HA[C]K|not implemen[t]ed|placehol[d]er)\b' src tests \
+        examples bench tools docs ./*.md Makefile
 }
 try "no promises for later" words
 
 if has "$PYTHON" && has git && git rev-parse --git-dir >/dev/null 2>&1; then
     "$PYTHON" tests/check/prose.py --count >"$BUILD/prose.txt" # not yet a check: these places are left
-    awk '{ n[$1] += $3 } END { for (rule in n) print "note: prose: " n[rule] " places of rule " rule }' "$BUILD/prose.txt"
+    awk \
+        '{ n[$1] += $3 } END { for (rule in n) print "note: prose: " n[rule] " places of rule " rule }' \
+        "$BUILD/prose.txt"
 fi
 
 # ---- documents ----

@@ -66,7 +66,8 @@ guards() { # folder, then the compiler
         [ $level != g ] || doubts=-Wno-maybe-uninitialized
         "$@" -O$level $W $doubts -I. -c $T/guards.c -o "$folder/guards.o"
         "$@" -O$level $W -I. -c $T/breaks.c -o "$folder/scoped.o"
-        "$@" -O$level -DDVT_SCOPE_BLOCKS -I. -c $T/breaks.c -o "$folder/breaks.o" 2>"$folder/breaks.log"
+        "$@" -O$level -DDVT_SCOPE_BLOCKS -I. -c $T/breaks.c -o "$folder/breaks.o" \
+            2>"$folder/breaks.log"
         found=$(grep -c "warning:.*break leaves only" "$folder/breaks.log" || true)
         wanted=5
         [ $level != 0 ] || wanted=0
@@ -134,7 +135,8 @@ for compiler in gcc clang; do
         start declarations.$compiler.$std declarations $compiler -std=$std -Wstrict-prototypes
         how=$brief
         [ $std != c99 ] || how=implementation
-        start implementation.$compiler.$std $how "$D/$compiler.$std.o" $compiler -std=$std -Wstrict-prototypes
+        start implementation.$compiler.$std $how "$D/$compiler.$std.o" $compiler -std=$std \
+            -Wstrict-prototypes
     done
 done
 for compiler in g++ clang++; do
@@ -176,11 +178,13 @@ has gcc && start implementation.gcc.optimised implementation "$D/gcc.O2.o" gcc -
 # ---- -ffast-math: taken back by GCC, refused with a sentence elsewhere ----
 fast_math() { program "$@" -std=gnu11 -Isrc -fno-lto; }
 refused() { # compiler, then the flag
-    ! "$@" -Isrc -fsyntax-only $T/fast_math.c 2>"$D/refused.txt" && grep -q "compile the implementation alone" "$D/refused.txt"
+    ! "$@" -Isrc -fsyntax-only $T/fast_math.c 2>"$D/refused.txt" &&
+        grep -q "compile the implementation alone" "$D/refused.txt"
 }
 for level in -O0 -O2; do
     for flag in -ffast-math -ffinite-math-only -funsafe-math-optimizations -freciprocal-math; do
-        has gcc && start fast_math.gcc$level$flag fast_math "$D/fast$level$flag" $T/fast_math.c gcc $level $flag
+        has gcc && start fast_math.gcc$level$flag fast_math "$D/fast$level$flag" $T/fast_math.c \
+            gcc $level $flag
     done
 done
 has clang && start fast_math.clang.refused refused clang -ffast-math
@@ -205,7 +209,8 @@ for switch in $switches; do
         start "smoke.$switch" smoke "$D/smoke.$switch" $CC -std=gnu99 $W -DDEVTENSOR_$switch
     else # Clang names static functions that nobody calls without making code
         for compiler in $CC $(has clang && echo clang); do
-            start "parsed.$switch.$(basename "$compiler")" parsed "" $compiler -std=gnu99 -DDEVTENSOR_$switch
+            start "parsed.$switch.$(basename "$compiler")" parsed "" $compiler -std=gnu99 \
+                -DDEVTENSOR_$switch
         done
     fi
     all="$all -DDEVTENSOR_$switch"
@@ -218,8 +223,10 @@ start parsed.static parsed "" $CC -std=gnu99 -DDEVTENSOR_STATIC
 
 # ---- beside OpenMP ----
 for compiler in gcc ${FULL:+clang}; do
-    if echo 'int main(void) { return 0; }' | $compiler -fopenmp -x c - -o "$D/omp.$compiler" 2>/dev/null; then
-        start openmp.$compiler program "$D/openmp.$compiler" $T/openmp.c $compiler -std=gnu99 -fopenmp
+    if echo 'int main(void) { return 0; }' |
+        $compiler -fopenmp -x c - -o "$D/omp.$compiler" 2>/dev/null; then
+        start openmp.$compiler program "$D/openmp.$compiler" $T/openmp.c $compiler -std=gnu99 \
+            -fopenmp
     else
         skip compile.openmp.$compiler "$compiler has no OpenMP here"
     fi
@@ -230,7 +237,8 @@ windows=x86_64-w64-mingw32
 if has $windows-gcc; then
     start implementation.windows $brief "$D/windows.o" $windows-gcc -std=c11 -Wstrict-prototypes
     # tests/windows compiles and links it where it can run.
-    [ -z "$FULL" ] && { has wine64 || [ -x /usr/lib/wine/wine64 ]; } || start program.windows $windows-gcc -std=gnu11 -I. $T/smoke.c -o "$D/smoke.exe"
+    [ -z "$FULL" ] && { has wine64 || [ -x /usr/lib/wine/wine64 ]; } ||
+        start program.windows $windows-gcc -std=gnu11 -I. $T/smoke.c -o "$D/smoke.exe"
 else
     skip compile.windows "$windows-gcc is not installed"
 fi

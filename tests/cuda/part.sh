@@ -1,26 +1,28 @@
 #!/bin/sh
-# One part of the suite of the CUDA backend, which run.sh starts with the environment that makes gpu(0) a simulated card, or this machine's.
+# Runs one part of the suite of the CUDA backend. run.sh starts it, with the environment that makes
+# gpu(0) a simulated GPU or this machine's.
 # usage: part.sh NAME
 . tests/lib.sh
 part=$1
 D=${CUDA_WORK:-$BUILD/cuda}
-W=$D/parts/$part.work # what the functions of lib.sh write; parts run side by side
+W=$D/parts/$part.work # output of the functions of lib.sh; parts run in parallel
 mkdir -p "$W/build"
 LIBRARY_BUILD=$BUILD
 BUILD=$W
 
-# needs_simulator: false, and counted as skipped, on a real card.
+# needs_simulator: false, and counted as skipped, on a real GPU.
 needs_simulator() {
-    [ -n "$CARD" ] || return 0
-    skip "cuda/$part" "it is about the simulated driver"
+    [ -n "$ON_GPU" ] || return 0
+    skip "cuda/$part" "it tests the simulated driver"
     return 1
 }
-# A folder's own script. Its BUILD is not ours, because both would write script.log there.
-folder() {
+# Runs a directory's own script. Its BUILD is not ours, because both would write script.log there.
+directory() {
     if [ -f "tests/cuda/$1/$1.sh" ]; then
-        script "cuda/$1" env BUILD="$W/build" LIBRARY_BUILD="$LIBRARY_BUILD" sh "tests/cuda/$1/$1.sh"
+        script "cuda/$1" env BUILD="$W/build" LIBRARY_BUILD="$LIBRARY_BUILD" sh \
+            "tests/cuda/$1/$1.sh"
     else
-        fail "cuda/$1" "there is no tests/cuda/$1/$1.sh"
+        fail "cuda/$1" "tests/cuda/$1/$1.sh does not exist"
     fi
 }
 
@@ -34,18 +36,20 @@ headers() {
         for stub in "$CUDA_HOME"/lib64/stubs/libcuda.so "$CUDA_HOME"/lib/stubs/libcuda.so; do
             [ ! -f "$stub" ] || break
         done
-        try "the prototypes are those of cuda.h and nvrtc.h" $CXX -std=c++17 -I. -I"$CUDA_HOME/include" \
+        try "the prototypes are those of cuda.h and nvrtc.h" $CXX -std=c++17 -I. \
+            -I"$CUDA_HOME/include" \
             tests/cuda/headers/headers.cpp -o "$W/headers" $LIBS
         [ "$failed" -ne 0 ] || script "cuda/headers" "$W/headers" "$stub"
     fi
 }
 
 cache() {
-    try "cache_user.c compiles" $CC -std=gnu11 -O1 -I. -Itests tests/cuda/cache/cache_user.c $LIBRARY -o "$W/cache_user" $LIBS
+    try "cache_user.c compiles" $CC -std=gnu11 -O1 -I. -Itests tests/cuda/cache/cache_user.c \
+        $LIBRARY -o "$W/cache_user" $LIBS
     [ "$failed" -ne 0 ] || script "cuda/cache" sh tests/cuda/cache/cache.sh "$W/cache_user"
 }
 
-compile() { # what run.sh there says of both; by the toolkit's NVRTC, because the double makes no CUBINs
+compile() { # see run.sh there; by the toolkit's NVRTC, because the test double makes no CUBINs
     LD_LIBRARY_PATH=${LD_LIBRARY_PATH#"$SIM"}
     LD_LIBRARY_PATH=${LD_LIBRARY_PATH#:}
     [ -z "$SIMNVRTC_REAL" ] || export DEVTENSOR_NVRTC_PATH="$SIMNVRTC_REAL"
@@ -54,31 +58,32 @@ compile() { # what run.sh there says of both; by the toolkit's NVRTC, because th
     script "cuda/compile" env BUILD="$W/build" sh tests/cuda/compile/run.sh "$@"
 }
 
-card() { # the tests of one file, compared with cpu()'s reference loops; a card is fast enough for all of it
+gpu() { # the tests of one file, against cpu()'s reference loops; a real GPU runs them in full
     export DEVTENSOR_ISA=reference
-    [ -z "$CARD" ] || export DVT_TEST_FULL=1
-    script "cuda/test_card_$1.c" "$LIBRARY_BUILD/cuda/tests" "test_card_$1.c"
+    [ -z "$ON_GPU" ] || export DVT_TEST_FULL=1
+    script "cuda/test_gpu_$1.c" "$LIBRARY_BUILD/cuda/tests" "test_gpu_$1.c"
 }
 
-units() { # the unit tests whose behaviour depends on what a GPU is
-    set -- copies trainer autograd_device blocks_batch_norm views print random core_ arrays_ conv2d_virtual unary_null_and_devices \
-        faults_virtual_gpus
-    # Every allocation of whole trainings fails in some of the others, which takes minutes on the simulator.
-    [ -z "$CARD$DVT_TEST_FULL" ] || set -- "$@" virtual
+units() { # the unit tests whose behavior depends on the kind of GPU
+    set -- copies trainer autograd_device blocks_batch_norm views print random core_ arrays_ \
+        conv2d_virtual unary_null_and_devices faults_virtual_gpus
+    # In some of the others every allocation of a whole training fails: minutes on the simulator.
+    [ -z "$ON_GPU$DVT_TEST_FULL" ] || set -- "$@" virtual
     script "cuda/unit tests" "$LIBRARY_BUILD/unit/tests" "$@"
 }
 
-# Gradients and blocks compute on gpu(0), and are compared with cpu() in float64 or with the values that the tests expect there.
+# Gradients and blocks compute on gpu(0), and are compared with cpu() in float64 or with the tests'
+# expected values.
 computed_on_gpu() { # FILE...
     script "cuda/$part" env DVT_TEST_GPU=1 "$LIBRARY_BUILD/unit/tests" "$@"
 }
 
-# All five, and what they print must be what they print on GPUs made of main memory. The third multiplies a thousand matrices and the fourth
-# trains LeNet on thousands of images: on the simulator a sixteenth of that.
+# Runs all five. Their output must be that on virtual GPUs. The third multiplies a thousand matrices
+# and the fourth trains LeNet on thousands of images; the simulator runs 1/16 of that.
 tutorials() {
     set -- "$LIBRARY_BUILD/examples/tutorials"
     short=1
-    if [ -z "$CARD$DVT_TEST_FULL" ]; then
+    if [ -z "$ON_GPU$DVT_TEST_FULL" ]; then
         set -- "$W/tutorials"
         short=16
         mkdir -p "$1"
@@ -93,26 +98,30 @@ tutorials() {
 
 case $part in
 simcuda-*)
-    # check/ tests what is already built; the driver's suite builds copies of its own.
+    # check/ tests the existing build; the driver's suite builds its own copies.
     simcuda=build/simcuda
     if [ $part = simcuda-driver ]; then simcuda=$simcuda/suite; fi
     mkdir -p $simcuda
-    needs_simulator && script "cuda/$part" env BUILD=$simcuda sh "tests/simcuda/${part#simcuda-}/run.sh"
+    needs_simulator && script "cuda/$part" env BUILD=$simcuda sh \
+        "tests/simcuda/${part#simcuda-}/run.sh"
     ;;
-card-*) card "${part#card-}" ;;
+gpu-*) gpu "${part#gpu-}" ;;
 headers | cache | compile | units) $part ;;
-gradients) computed_on_gpu test_gradients.c test_gradients_points.c test_gradients_conv.c test_gradients_sums.c test_autograd.c test_autograd_orders.c ;;
-blocks) computed_on_gpu test_blocks.c test_blocks_own.c test_block_inputs.c test_layers.c test_nets.c test_losses.c test_half_statistics.c ;;
+gradients) computed_on_gpu test_gradients.c test_gradients_points.c test_gradients_conv.c \
+    test_gradients_sums.c test_autograd.c test_autograd_orders.c ;;
+blocks) computed_on_gpu test_blocks.c test_blocks_own.c test_block_inputs.c test_layers.c \
+    test_nets.c test_losses.c test_half_statistics.c ;;
 tutorials) tutorials ;;
 examples)
     programs="hello residual cplusplus"
-    if [ -n "$CARD" ]; then programs="$programs run"; fi
-    script "cuda/$part" env BUILD="$LIBRARY_BUILD" GPUS=2 PROGRAMS="$programs" sh "tests/$part/run.sh"
+    if [ -n "$ON_GPU" ]; then programs="$programs run"; fi
+    script "cuda/$part" env BUILD="$LIBRARY_BUILD" GPUS=2 PROGRAMS="$programs" sh \
+        "tests/$part/run.sh"
     ;;
-orders | faults | drivers | exit | rehearsal) needs_simulator && folder "$part" ;;
-*) fail "cuda/$part" "there is no such part" ;;
+orders | faults | drivers | exit | rehearsal) needs_simulator && directory "$part" ;;
+*) fail "cuda/$part" "no such part" ;;
 esac
-# The processor's time, which a busy machine does not change.
+# CPU time, because it does not depend on the load of the machine.
 times >"$W/times"
 tail -n 1 "$W/times" >"$D/parts/$part.times"
 finish

@@ -1,18 +1,21 @@
 #!/bin/sh
-# The CUDA backend without a card: the parts of part.sh on the simulated driver (tests/simcuda), as many at a time as there are
-# processors. What has been compiled is kept below build/, so that a second run is many times faster. CARD=1 runs them on the card of this
-# machine instead. DVT_TEST_FULL=1: all dtypes and operations instead of a choice.
-# usage: run.sh [PART...]   Environment: BUILD, CC, CXX, LIBRARY, LIBS, MAKE, as the Makefile sets them; CUDA_HOME.
+# Tests the CUDA backend without a GPU: runs the parts of part.sh on the simulated driver
+# (tests/simcuda), as many in parallel as there are processors. Compiled modules are cached below
+# build/, so a second run is many times faster. ON_GPU=1 runs the parts on the GPU of this machine
+# instead. DVT_TEST_FULL=1: all dtypes and operations instead of a selection.
+# usage: run.sh [PART...]   Environment: BUILD, CC, CXX, LIBRARY, LIBS, MAKE, as the Makefile sets
+# them; CUDA_HOME.
 . tests/lib.sh
-: "${BUILD:=build/release}" "${CC:=cc}" "${CXX:=c++}" "${MAKE:=make}" "${LIBS:=-lm -ldl -lpthread}" "${CUDA_HOME:=/usr/local/cuda}"
+: "${BUILD:=build/release}" "${CC:=cc}" "${CXX:=c++}" "${MAKE:=make}" \
+    "${LIBS:=-lm -ldl -lpthread}" "${CUDA_HOME:=/usr/local/cuda}"
 : "${LIBRARY:=$BUILD/devtensor.o}"
 O=build/simcuda # whatever the configuration
 SIM=$PWD/$O/lib
 D=${CUDA_WORK:-$BUILD/cuda}
 . tests/cuda/parts.sh
 
-# ---- what a machine needs ----
-missing() { # says what is not there
+# ---- requirements ----
+missing() { # prints what is missing
     case $(uname -s)-$(uname -m) in
     Linux-x86_64 | Linux-aarch64) ;;
     *)
@@ -22,14 +25,17 @@ missing() { # says what is not there
     esac
     has "${CC%% *}" || echo "no compiler $CC"
     module_cc=${SIMNVRTC_CC:-cc}
-    has "${module_cc%% *}" || echo "no compiler $module_cc for device code; SIMNVRTC_CC names another"
-    [ -f "$CUDA_HOME/include/cuda.h" ] || echo "no cuda.h below $CUDA_HOME; CUDA_HOME says where the toolkit is"
-    for nvrtc in "$SIMNVRTC_REAL" "$CUDA_HOME"/lib64/libnvrtc.so* "$CUDA_HOME"/lib/libnvrtc.so* "$CUDA_HOME"/targets/*/lib/libnvrtc.so*; do
+    has "${module_cc%% *}" ||
+        echo "no compiler $module_cc for device code; SIMNVRTC_CC names another"
+    [ -f "$CUDA_HOME/include/cuda.h" ] ||
+        echo "no cuda.h below $CUDA_HOME; CUDA_HOME says where the toolkit is"
+    for nvrtc in "$SIMNVRTC_REAL" "$CUDA_HOME"/lib64/libnvrtc.so* "$CUDA_HOME"/lib/libnvrtc.so* \
+        "$CUDA_HOME"/targets/*/lib/libnvrtc.so*; do
         [ ! -f "$nvrtc" ] || return
     done
     echo "no NVRTC below $CUDA_HOME; SIMNVRTC_REAL names one"
 }
-if [ -z "$CARD" ]; then
+if [ -z "$ON_GPU" ]; then
     reason=$(missing | head -n 1)
     if [ -n "$reason" ]; then
         skip "the CUDA backend" "$reason"
@@ -38,13 +44,15 @@ if [ -z "$CARD" ]; then
     fi
 fi
 
-# ---- what all parts share ----
+# ---- shared by all parts ----
 umask 077
 mkdir -p "$D/parts" "$O/kernels"
-chmod 700 "$O/kernels" # the cache of kernels wants to be the owner's alone
-unset DEVTENSOR_CUDA DEVTENSOR_VIRTUAL_GPUS DEVTENSOR_CACHE DEVTENSOR_P2P DEVTENSOR_SYNC DEVTENSOR_TF32
-if [ -z "$CARD" ]; then
-    if ! MAKEFLAGS= "$MAKE" -s -j2 -f tests/simcuda/Makefile O=$O CC="$CC" CUDA_HOME="$CUDA_HOME" all >"$D/simcuda.log" 2>&1; then
+chmod 700 "$O/kernels" # the kernel cache must be accessible only to its owner
+unset DEVTENSOR_CUDA DEVTENSOR_VIRTUAL_GPUS DEVTENSOR_CACHE DEVTENSOR_P2P DEVTENSOR_SYNC \
+    DEVTENSOR_TF32
+if [ -z "$ON_GPU" ]; then
+    if ! MAKEFLAGS= "$MAKE" -s -j2 -f tests/simcuda/Makefile O=$O CC="$CC" CUDA_HOME="$CUDA_HOME" \
+        all >"$D/simcuda.log" 2>&1; then
         tail -n 25 "$D/simcuda.log"
         fail "the simulated driver" "the build failed"
         finish
@@ -58,9 +66,9 @@ if [ -z "$CARD" ]; then
 fi
 [ -z "$DVT_TEST_FULL" ] || FULL=1
 CUDA_WORK=$D
-export CUDA_WORK SIM BUILD CC CXX LIBRARY LIBS MAKE CUDA_HOME CARD FULL DVT_TEST_FULL
+export CUDA_WORK SIM BUILD CC CXX LIBRARY LIBS MAKE CUDA_HOME ON_GPU FULL DVT_TEST_FULL
 
-# ---- the parts, side by side; each leaves its log ----
+# ---- the parts, in parallel; each writes its log ----
 [ $# -gt 0 ] || set -- $CUDA_PARTS
 JOBS=${JOBS:-$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)}
 for part in "$@"; do rm -f "$D/parts/$part.log" "$D/parts/$part.times"; done
@@ -69,7 +77,7 @@ for part in "$@"; do echo "$part"; done |
         sh tests/cuda/part.sh "$1" >"$0/parts/$1.log" 2>&1
         echo "   cuda/$1: $(tail -n 1 "$0/parts/$1.log")"' "$D"
 for part in "$@"; do
-    echo "-- cuda/$part ($(cat "$D/parts/$part.times" 2>/dev/null) of processor time)"
+    echo "-- cuda/$part ($(cat "$D/parts/$part.times" 2>/dev/null) of CPU time)"
     script "cuda/$part" cat "$D/parts/$part.log"
 done
 finish

@@ -1,4 +1,5 @@
-/* The controls of the simulated driver and compiler (tests/simcuda), found in the loaded libraries. */
+/* The test interface of the simulated driver and compiler (tests/simcuda), looked up in the loaded
+   libraries. */
 #ifndef SIMULATED_H
 #define SIMULATED_H
 #include "simcuda/sim_control.h"
@@ -22,11 +23,13 @@ static int simulated_symbol(void *library, const char *name, void *pointer) {
     void *symbol = library ? dlsym(library, name) : NULL;
     memcpy(pointer, &symbol, sizeof symbol);
     if (!symbol)
-        fprintf(stderr, "%s: not in the simulated driver: is LD_LIBRARY_PATH its folder?\n", name);
+        fprintf(stderr, "%s: not in the simulated driver: is LD_LIBRARY_PATH its directory?\n",
+                name);
     return symbol != NULL;
 }
 
-/* 0: these are not the simulated libraries. They stay loaded, and are the ones that the library under test will find. */
+/* Returns 0 when these are not the simulated libraries. They stay loaded, so the library under test
+   finds them. */
 static __attribute__((unused)) int simulated_find(simulated *sim) {
     void *driver = dlopen("libcuda.so.1", RTLD_NOW);
     void *compiler = dlopen("libnvrtc.so.13", RTLD_NOW);

@@ -14,11 +14,13 @@ keep=
 targets=${*:-$(sed -n 's/^DVT_FUZZ(\(.*\)) {$/\1/p' tests/fuzz/*.c)}
 
 programs() { # the second kind: random programs of calls
-    [ -n "$keep" ] || [ ! -f tests/fuzz/programs/run.sh ] || script "tests/fuzz/programs" sh tests/fuzz/programs/run.sh
+    [ -n "$keep" ] || [ ! -f tests/fuzz/programs/run.sh ] ||
+        script "tests/fuzz/programs" sh tests/fuzz/programs/run.sh
 }
 
 mkdir -p "$F/found"
-if ! has "$CLANG" || ! echo 'int LLVMFuzzerTestOneInput(const char *d, unsigned long n) { return d && n ? 0 : 0; }' |
+if ! has "$CLANG" || ! echo \
+    'int LLVMFuzzerTestOneInput(const char *d, unsigned long n) { return d && n ? 0 : 0; }' |
     "$CLANG" -fsanitize=fuzzer,address,undefined -x c - -o "$F/probe" 2>/dev/null; then
     skip fuzz "clang with libFuzzer is not installed (on Debian: clang, libclang-rt-dev)"
     programs
@@ -41,14 +43,16 @@ fi
     echo "FLAGS = $FLAGS -MMD -MP"
     echo "S = $SANITIZE"
     echo "ZLIB = $zlib"
-    echo "LIBRARY = \$(patsubst src/%.c,$F/%.o,src/3_cuda/dvt_cuda_off.c \$(shell find src -name '*.c' -not -path 'src/3_cuda/*'))"
+    echo \
+        "LIBRARY = \$(patsubst src/%.c,$F/%.o,src/3_cuda/dvt_cuda_off.c \$(shell find src -name '*.c' -not -path 'src/3_cuda/*'))"
     echo "all: $(for t in $targets; do echo "$F/$t"; done | tr '\n' ' ')"
     echo "$F/3_cpu/%.o: src/3_cpu/%.c"
     echo "	@mkdir -p \$(@D); \$(CC) \$(FLAGS) -c \$< -o \$@"
     echo "$F/%.o: src/%.c"
     echo "	@mkdir -p \$(@D); \$(CC) \$(FLAGS) \$(S) -fsanitize=fuzzer-no-link -c \$< -o \$@"
     echo "$F/%: tests/fuzz/%.c tests/fuzz/fuzz.h \$(LIBRARY)"
-    echo "	@\$(CC) \$(FLAGS) \$(S) -fsanitize=fuzzer -DDVT_TEST_SPINE -Wl,--wrap=dvti_fd_read \$< \$(LIBRARY) -o \$@ -lm -ldl -lpthread \$(ZLIB)"
+    echo \
+        "	@\$(CC) \$(FLAGS) \$(S) -fsanitize=fuzzer -DDVT_TEST_SPINE -Wl,--wrap=dvti_fd_read \$< \$(LIBRARY) -o \$@ -lm -ldl -lpthread \$(ZLIB)"
     echo ".SECONDARY:"
     echo "-include \$(shell find $F -name '*.d' 2>/dev/null)"
 } >"$F/Makefile"
@@ -67,7 +71,8 @@ done
 if [ -n "$keep" ]; then
     for target in $targets; do
         rm -rf "$F/small" && mkdir -p "$F/small"
-        "$F/$target" -merge=1 -max_len=4096 "$F/small" "$F/inputs/$target" >"$F/$target.log" 2>&1 || exit 1
+        "$F/$target" -merge=1 -max_len=4096 "$F/small" "$F/inputs/$target" >"$F/$target.log" 2>&1 \
+            || exit 1
         "$F/corpus" pack "$F/small" "tests/fuzz/corpus/$target.txt"
     done
     exit
@@ -75,7 +80,8 @@ fi
 
 fuzz() { # target
     ASAN_OPTIONS=allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 \
-        "$F/$1" -max_total_time="$SECONDS_EACH" -rss_limit_mb=2048 -malloc_limit_mb=512 -timeout=25 -max_len=4096 \
+        "$F/$1" -max_total_time="$SECONDS_EACH" -rss_limit_mb=2048 -malloc_limit_mb=512 \
+        -timeout=25 -max_len=4096 \
         -print_final_stats=1 -artifact_prefix="$F/found/$1-" "$F/inputs/$1" >"$F/$1.log" 2>&1
     echo $? >"$F/$1.rc"
 }

@@ -8,7 +8,8 @@ mkdir -p "$D"
 try install sh tools/install.sh "$D/stage" /usr
 mv "$D/stage/usr" "$D/moved"
 cp tests/install/app.c "$D/app.c"
-for file in include/devtensor.h lib/pkgconfig/devtensor.pc lib/cmake/devtensor/devtensorConfig.cmake \
+for file in include/devtensor.h lib/pkgconfig/devtensor.pc \
+    lib/cmake/devtensor/devtensorConfig.cmake \
     lib/cmake/devtensor/devtensorConfigVersion.cmake; do
     try "installs $file" test -s "$D/moved/$file"
 done
@@ -16,22 +17,34 @@ done
 with_pkg_config() {
     PKG_CONFIG_PATH=$D/moved/lib/pkgconfig
     export PKG_CONFIG_PATH
-    pkg-config --exact-version="$(sed -n 's/^#define DVT_VERSION_STRING "\(.*\)"/\1/p' devtensor.h)" devtensor &&
-        $CC -DWITH_IMPLEMENTATION $(pkg-config --cflags devtensor) "$D/app.c" -o "$D/app" $(pkg-config --libs devtensor) &&
+    pkg-config \
+        --exact-version="$(sed -n 's/^#define DVT_VERSION_STRING "\(.*\)"/\1/p' devtensor.h)" \
+        devtensor &&
+        $CC -DWITH_IMPLEMENTATION $(pkg-config --cflags devtensor) "$D/app.c" -o "$D/app" \
+            $(pkg-config --libs devtensor) &&
         "$D/app"
 }
-if has pkg-config; then try pkg-config with_pkg_config; else skip pkg-config "pkg-config is not installed"; fi
+if has pkg-config; then
+    try pkg-config with_pkg_config
+else
+    skip pkg-config "pkg-config is not installed"
+fi
 
 with_cmake() { # folder with a CMakeLists.txt, wanted version
     mkdir -p "$D/$1" &&
-        cmake -S "tests/install/$1" -B "$D/$1" -DCMAKE_PREFIX_PATH="$D/moved" -DCMAKE_BUILD_TYPE=Debug \
+        cmake -S "tests/install/$1" -B "$D/$1" -DCMAKE_PREFIX_PATH="$D/moved" \
+            -DCMAKE_BUILD_TYPE=Debug \
             -DCMAKE_C_COMPILER="$CC" -DCMAKE_CXX_COMPILER="$CXX" -DWANTED="$2" &&
         cmake --build "$D/$1" && "$D/$1/app"
 }
 refuses() { ! "$@"; }
 if has cmake; then
     try cmake with_cmake cmake_c 0.1
-    if has "$CXX"; then try "cmake from C++" with_cmake cmake_cxx 0.1.0; else skip "cmake from C++" "$CXX is not installed"; fi
+    if has "$CXX"; then
+        try "cmake from C++" with_cmake cmake_cxx 0.1.0
+    else
+        skip "cmake from C++" "$CXX is not installed"
+    fi
     try "cmake refuses a newer version" refuses with_cmake cmake_c 9.0
 else
     skip cmake "cmake is not installed"

@@ -26,7 +26,9 @@ build() {
         $CROSS $flags -c "$file" -o "$D/$(basename "$file" .c).o" || return 1
     done
     $CROSS -static "$D"/*.o -o "$D/tests" -lm -lpthread &&
-        printf '#include "devtensor.h"\n#include <stdio.h>\nint main(void) { return puts(dvt_cpu_isa()) < 0; }\n' >"$D/isa.c" &&
+        printf \
+            '#include "devtensor.h"\n#include <stdio.h>\nint main(void) { return puts(dvt_cpu_isa()) < 0; }\n' \
+            >"$D/isa.c" &&
         $CROSS $flags "$D/isa.c" "$D/library.o" -static -o "$D/isa" -lm -lpthread
 }
 if ! build >"$D/build.log" 2>&1; then
@@ -48,7 +50,8 @@ script neon env DVT_TEST_BITS="$D/bits.emulated" "$EMULATOR" "$D/tests" $names
 
 # The same bits on this machine's own processor, where its tests have been built.
 if [ -x "$BUILD/tiers/tests" ]; then
-    env DVT_TEST_BITS="$D/bits.here" "$BUILD/tiers/tests" every_kernel_at_the_edge bits_of_operations >"$D/bits.log" 2>&1
+    env DVT_TEST_BITS="$D/bits.here" "$BUILD/tiers/tests" every_kernel_at_the_edge \
+        bits_of_operations >"$D/bits.log" 2>&1
     sort "$D/bits.here" >"$D/bits.1"
     sort "$D/bits.emulated" >"$D/bits.2"
     if [ -s "$D/bits.1" ] && cmp -s "$D/bits.1" "$D/bits.2"; then pass; else

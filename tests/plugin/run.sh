@@ -9,7 +9,8 @@ mkdir -p "$D"
 export DEVTENSOR_VIRTUAL_GPUS=2
 
 # Nothing of kernels is tested here.
-try "compile a plug-in" $CC -std=gnu99 -O0 -w -fPIC -fvisibility=hidden -DDEVTENSOR_NO_CUDA -DDEVTENSOR_NO_AVX512 -I. \
+try "compile a plug-in" $CC -std=gnu99 -O0 -w -fPIC -fvisibility=hidden -DDEVTENSOR_NO_CUDA \
+    -DDEVTENSOR_NO_AVX512 -I. \
     -c $T/plugin.c -o "$D/plugin.o"
 for name in one two three; do
     try "link $name" $CC -shared "$D/plugin.o" -o "$D/$name.so" $LIBS
@@ -18,7 +19,8 @@ try "compile the host" $CC -std=gnu99 -O1 -Wall -Wextra $T/host.c -o "$D/host" $
 try "load, compute, unload" "$D/host" "$D/one.so" "$D/two.so" "$D/three.so"
 
 in_a_program() { # linker flags
-    printf 'int plugin_compute(int, int);\nint main(void) { return plugin_compute(3, 2); }\n' >"$D/program.c"
+    printf 'int plugin_compute(int, int);\nint main(void) { return plugin_compute(3, 2); }\n' \
+        >"$D/program.c"
     $CC "$@" "$D/program.c" "$D/plugin.o" -o "$D/program" $LIBS && "$D/program"
 }
 try "in a program" in_a_program

@@ -50,7 +50,8 @@ for source in "$here"/../../examples/tutorials/*.c; do
         [ -f "$printed" ] || continue
         awk -v output="$work/got.txt" -v name="$name with $gpus GPUs" '
             BEGIN { while ((getline line < output) > 0) text = text line "\n"; text = "\n" text }
-            function check() { if (index(text, "\n" chunk) == 0) { print "not printed by " name ":\n" chunk; bad = 1 } }
+            function check() { if (index(text, "\n" chunk) == 0) { print "not printed by " name \
+                ":\n" chunk; bad = 1 } }
             /^----$/ { check(); chunk = ""; next }
             { chunk = chunk $0 "\n" }
             END { check(); exit bad }' "$printed"

@@ -21,10 +21,14 @@ mkdir -p "$D"
 printf '#include <pthread.h>\nint main(void) { return !pthread_self(); }\n' >"$D/probe.c"
 THREADS=none
 for flag in "" -lwinpthread -lpthread; do
-    if [ "$THREADS" = none ] && $CROSS -static "$D/probe.c" -o "$D/probe.exe" $flag >"$D/probe.log" 2>&1; then THREADS=$flag; fi
+    if [ "$THREADS" = none ] &&
+        $CROSS -static "$D/probe.c" -o "$D/probe.exe" $flag >"$D/probe.log" 2>&1; then
+        THREADS=$flag
+    fi
 done
 if [ "$THREADS" = none ]; then
-    skip windows "the tests need POSIX threads, and $CROSS has no libwinpthread: $(head -n 1 "$D/probe.log")"
+    skip windows \
+        "the tests need POSIX threads, and $CROSS has no libwinpthread: $(head -n 1 "$D/probe.log")"
     finish
     exit 0
 fi
@@ -32,7 +36,8 @@ export WINEDEBUG=-all WINEPREFIX="$PWD/$D/wine"
 
 flags="-std=gnu11 -I. -Itests"
 SUBJECTS="arrays base call_sites conv conversions copies core data data_parallel elementwise faults heap idx index inflate loader matmul messages
-npy params pool prewarm print progress random random_engines reduce save_load scopes sort thread_pool thread_pool_plain threads
+npy params pool prewarm print progress random random_engines reduce save_load scopes sort \
+    thread_pool thread_pool_plain threads
 threads_devices trainer views virtual virtual_failing warnings"
 files=$(for subject in $SUBJECTS; do echo "tests/unit/test_$subject.c"; done)
 [ -z "${DVT_TEST_FULL:-}" ] || files=$(ls tests/unit/*.c)

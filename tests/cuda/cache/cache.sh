@@ -1,7 +1,7 @@
 #!/bin/sh
-# The cache of compiled kernels under attack: nothing that lies on the disk may break a program, run as code when others could have
-# written it, or stay when it is broken.
-# usage: cache.sh PROGRAM (cache_user, with the environment that gives it a card)
+# Tests the cache of compiled kernels against damaged and malicious files. No file may break a
+# program. Files that others could have written must not run; damaged files must be replaced.
+# usage: cache.sh PROGRAM (cache_user, with the environment that gives it a GPU)
 here=$(dirname "$0")
 . "$here/../../lib.sh"
 program=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
@@ -10,16 +10,21 @@ trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
 umask 077
 unset DEVTENSOR_CACHE DEVTENSOR_CACHE_DIR DEVTENSOR_CACHE_SIZE XDG_CACHE_HOME DEVTENSOR_NVRTC_PATH
 
-# says NAME EXPECTED [VARIABLE=VALUE...]: what the program says with the cache in $cache, unless the variables say otherwise.
+# says NAME EXPECTED [VARIABLE=VALUE...]: compares the output of the program with the cache in
+# $cache (the variables may name another one).
 says() {
     name=$1 expected=$2
     shift 2
     said=$(env DEVTENSOR_CACHE_DIR="$cache" "$@" "$program" 2>"$work/err")
-    if [ "$said" = "$expected" ]; then pass; else fail "$name" "said '$said' $(head -c 300 "$work/err"), expected '$expected'"; fi
+    if [ "$said" = "$expected" ]; then
+        pass
+    else
+        fail "$name" "said '$said' $(head -c 300 "$work/err"), expected '$expected'"
+    fi
 }
 compiled='compiled 1, from disk 0'
 found='compiled 0, from disk 1'
-fresh() { # a cache with the kernel in it; $entry is its file
+fresh() { # makes a cache with the kernel; $entry is its file
     cache=$work/cache
     chmod -R u+w "$cache" 2>/dev/null
     rm -rf "$cache"
@@ -30,7 +35,7 @@ fresh() { # a cache with the kernel in it; $entry is its file
 at() { # OFFSET BYTE: changes one byte of the entry
     printf "$2" | dd of="$entry" bs=1 seek="$1" conv=notrunc 2>/dev/null
 }
-repaired() { # NAME: a broken entry is compiled again, and the next run finds it whole
+repaired() { # NAME: a damaged entry is compiled again, and the next run finds it valid
     says "$1: compiled again" "$compiled"
     says "$1: repaired" "$found"
 }
@@ -39,20 +44,20 @@ cache=$work/none/cache
 says 'a directory whose parent is missing' "$compiled"
 fresh
 says 'a second run finds the kernel' "$found"
-says 'with a warm cache nobody needs NVRTC' "$found" DEVTENSOR_NVRTC_PATH=/nowhere
+says 'a warm cache needs no NVRTC' "$found" DEVTENSOR_NVRTC_PATH=/nowhere
 says 'DEVTENSOR_CACHE=0' "$compiled" DEVTENSOR_CACHE=0
 
 size=$(wc -c <"$entry")
 truncate -s $((size - 1)) "$entry"; repaired 'one byte short'
-truncate -s 20 "$entry"; repaired 'cut within the head'
+truncate -s 20 "$entry"; repaired 'cut within the header'
 : >"$entry"; repaired 'empty'
 at $((size / 2)) '\377\000\252'; repaired 'changed bits'
 at 8 '\002'; repaired 'another format'
 at 16 '\001\002'; repaired 'another key'
 at 0 'X'; repaired 'another magic'
-head -c 100 /dev/zero >>"$entry"; repaired 'bytes behind the end'
+head -c 100 /dev/zero >>"$entry"; repaired 'bytes after the end'
 rm "$entry"; mkdir "$entry"
-says 'a folder in its place' "$compiled"
+says 'a directory in its place' "$compiled"
 rmdir "$entry" 2>/dev/null
 
 fresh
@@ -68,7 +73,7 @@ fresh
 chmod 777 "$cache"
 says 'a directory that others can write to' "$compiled"
 chmod 700 "$cache"; chmod 777 "$(dirname "$entry")"
-says 'a shelf that others can write to' "$compiled"
+says 'a subdirectory that others can write to' "$compiled"
 chmod 700 "$(dirname "$entry")"; chmod 666 "$entry"
 says 'a file that others can write to' "$compiled"
 fresh
@@ -78,7 +83,7 @@ rm "$cache"; rm -rf "$work/elsewhere"
 fresh
 mv "$entry" "$work/moved"; ln -s "$work/moved" "$entry"
 says 'a file behind a link' "$compiled"
-[ -f "$work/moved" ] && pass || fail 'what a link points to is left alone'
+[ -f "$work/moved" ] && pass || fail 'the target of a link is not changed'
 rm -f "$entry" "$work/moved"
 mkfifo "$entry"
 says 'a pipe' "$compiled"
@@ -99,26 +104,31 @@ fi
 rm -rf "$cache"; mkdir "$cache"
 if mount -t tmpfs -o size=4k,mode=700 tmpfs "$cache" 2>/dev/null; then
     says 'a full disk' "$compiled"
-    [ -z "$(find "$cache" -type f)" ] && pass || fail 'a full disk leaves nothing half written' "$(find "$cache" -type f)"
+    [ -z "$(find "$cache" -type f)" ] && pass ||
+        fail 'a full disk leaves nothing half written' "$(find "$cache" -type f)"
     umount "$cache"
 else
     skip 'a full disk' 'mounting a small one is not allowed here'
 fi
 
-# Two processes that begin together.
+# Two processes that start together.
 for round in 1 2 3; do
     rm -rf "$cache"
     DEVTENSOR_CACHE_DIR="$cache" "$program" >"$work/one" 2>&1 &
     DEVTENSOR_CACHE_DIR="$cache" "$program" >"$work/two" 2>&1
     wait
-    grep -q '^compiled' "$work/one" && grep -q '^compiled' "$work/two" && pass || fail 'a race' "$(cat "$work/one" "$work/two")"
-    says 'after a race the entry is whole' "$found"
-    [ "$(find "$cache" -type f | wc -l)" = 1 ] && pass || fail 'a race leaves one file' "$(find "$cache" -type f)"
+    grep -q '^compiled' "$work/one" && grep -q '^compiled' "$work/two" && pass ||
+        fail 'a race' "$(cat "$work/one" "$work/two")"
+    says 'after a race the entry is valid' "$found"
+    [ "$(find "$cache" -type f | wc -l)" = 1 ] && pass ||
+        fail 'a race leaves one file' "$(find "$cache" -type f)"
 done
 
 fresh
-says 'more than it may hold is removed' "$compiled" DEVTENSOR_CACHE_SIZE=10 DEVTENSOR_CACHE=1 DEVTENSOR_CACHE_DIR="$work/small"
-[ -z "$(find "$work/small" -type f)" ] && pass || fail 'the oldest entries are removed' "$(find "$work/small" -type f)"
+says 'entries above the size limit are removed' "$compiled" DEVTENSOR_CACHE_SIZE=10 \
+    DEVTENSOR_CACHE=1 DEVTENSOR_CACHE_DIR="$work/small"
+[ -z "$(find "$work/small" -type f)" ] && pass ||
+    fail 'the oldest entries are removed' "$(find "$work/small" -type f)"
 cache=
 says 'no home' "$compiled" HOME=
 says 'a home that does not exist' "$compiled" HOME=/nowhere/at/all

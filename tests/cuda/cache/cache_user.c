@@ -1,4 +1,5 @@
-/* For cache.sh: uses one kernel on gpu(0), checks its result, and says where the kernel came from. */
+/* For cache.sh: runs one kernel on gpu(0), checks its result, and prints where the kernel came
+   from. */
 #include "devtensor_under_test.h"
 #include <stdio.h>
 

@@ -1,21 +1,29 @@
-/* Compiles the CUDA kernels for real architectures, with no card: which programs there are comes from the library itself.
+/* Compiles the CUDA kernels for real architectures, without a GPU. The library itself determines
+   which programs there are.
 
-     compile_all [OPTION...] [ARCHITECTURE...]     75 90 120 when none is named, 90a is one; "all": every one that NVRTC knows
+     compile_all [OPTION...] [ARCHITECTURE...]
 
-   Some calls run on cpu(). Every launch that reaches cpu() also goes to the CUDA backend of cards that do not exist, one for each
-   architecture: their driver accepts all and does nothing. The programs that these launches ask for are compiled by NVRTC to a CUBIN, and
-   what ptxas says is read: registers, shared memory, spills. It fails on an error, a warning, a spill, a kernel whose arguments are not as
-   large as the structure that its launch brings (the CUBIN has both), a family that no call reached, or PTX that the translator of tests/simcuda refuses.
+   The architectures are 75 90 120 by default; 90a is one; "all" means every one that NVRTC knows.
 
-   Which calls (compile_calls.h):
+   Some calls run on cpu(). Every launch that reaches cpu() also goes to the CUDA backend of fake
+   GPUs, one for each architecture, whose driver accepts everything and does nothing. NVRTC compiles
+   the programs that these launches request to CUBINs. The output of ptxas gives registers, shared
+   memory and spills. The program fails on:
+     - an error, a warning, or a spill
+     - a kernel whose arguments differ in size from the structure of its launch (from the CUBIN)
+     - a family that no call reached
+     - PTX that the translator of tests/simcuda rejects
+
+   Calls (compile_calls.h):
      --base           every family once, as float32 uses it (float16 for tensor cores)
-     none             every family in what chooses its program, a part of the operations and dtypes
-     --full           every row of the op table in every class, every dtype, positions of 64 bits
+     none             every family with all that selects its program, some operations and dtypes
+     --full           every row of the op table in every class, every dtype, 64-bit offsets
      --only=SUBJECT   of those, the calls of one subject
-     --three          an addition, a product and a sum; fails when they ask for any other family
+     --three          an addition, a product and a sum; fails when they request any other family
      --prewarm        those of dvt_prewarm
-   -v: a line for each kernel. --times: a line for each program, with the processor's time that NVRTC took.
-   --forms=FILE: writes the forms of PTX instructions of all programs (forms.h). --ptx: no CUBINs, which takes half the time. */
+   -v: a line for each kernel. --times: a line for each program, with the CPU time of NVRTC.
+   --forms=FILE: writes the forms of PTX instructions of all programs (forms.h).
+   --ptx: no CUBINs, which takes half the time. */
 #define DEVTENSOR_IMPLEMENTATION
 #include "devtensor.h"
 #include <limits.h>
@@ -27,32 +35,32 @@
 
 #define MOST_ARCHS 32
 
-typedef struct card {
-    dvti_cuda_card card;
+typedef struct fake_gpu {
+    dvti_cuda_card physical;
     dvti_cuda_gpu gpu;
     dvti_device device;
     const char *suffix; /* of its architecture: "a", or nothing */
-} card;
+} fake_gpu;
 
 /* Which calls are made; see above. */
 typedef enum selection { SOME, BASE, FULL, THREE, PREWARM } selection;
 
-static card cards[MOST_ARCHS];
-static int n_cards, passed, failed, skipped;
+static fake_gpu gpus[MOST_ARCHS];
+static int n_gpus, passed, failed, skipped;
 static bool verbose, times, full, ptx_only;
 static selection selected;
 static const char *only;       /* the subject; NULL: all */
-static const char *forms_path; /* NULL: not wanted */
+static const char *forms_path; /* NULL: not written */
 static int reached[DVTI_CUDA_FAMILY_COUNT];
-static int compared; /* launches whose arguments were compared with the CUBIN's */
+static int compared; /* launches whose arguments were compared with those in the CUBIN */
 
 #include "compile_nvrtc.h"
 
-/* ---- cards that do not exist ---- */
-/* A module is its image, which the library keeps; a function is one of these. */
+/* ---- fake GPUs ---- */
+/* A module is its image, which the library keeps. A function is one of these. */
 typedef struct kernel {
     const char *name;
-    int arguments; /* bytes, as the CUBIN says; less than 0: unknown */
+    int arguments; /* bytes, from the CUBIN; less than 0: unknown */
 } kernel;
 
 static dvti_cu_result DVTI_CUDA_CALL accept_module(dvti_cu_module *module, const void *image,
@@ -64,7 +72,7 @@ static dvti_cu_result DVTI_CUDA_CALL accept_module(dvti_cu_module *module, const
 
 static dvti_cu_result DVTI_CUDA_CALL accept_function(dvti_cu_function *function,
                                                      dvti_cu_module module, const char *name) {
-    kernel *k = (kernel *)malloc(sizeof *k); /* the library keeps it to the end */
+    kernel *k = (kernel *)malloc(sizeof *k); /* used until exit, never freed */
     if (!k)
         abort();
     k->name = name;
@@ -75,7 +83,8 @@ static dvti_cu_result DVTI_CUDA_CALL accept_function(dvti_cu_function *function,
     return DVTI_CU_OK;
 }
 
-/* A structure that the host and the kernel lay out differently would be read in wrong places. */
+/* Compares sizes, because a structure with another layout in the kernel would be read at wrong
+   offsets. */
 static void compare_arguments(const kernel *k, size_t bytes) {
     char text[120];
     if (k->arguments < 0)
@@ -98,17 +107,17 @@ static dvti_cu_result DVTI_CUDA_CALL accept_launch(dvti_cu_function function, un
     else
         compare_arguments((const kernel *)function, *(const size_t *)extra[3]);
     if (grid_x == 0 || grid_y == 0 || grid_z == 0 || grid_y > 65535 || grid_z > 65535)
-        fail("its grid", "an extent that no card accepts");
+        fail("its grid", "an extent that no GPU accepts");
     return DVTI_CU_OK;
 }
 
-static void make_card(int arch, const char *suffix) {
-    card *c = &cards[n_cards++];
+static void make_gpu(int arch, const char *suffix) {
+    fake_gpu *c = &gpus[n_gpus++];
     c->suffix = suffix;
-    c->card.open = true;
-    c->card.cc = arch;
-    c->card.processors = 132;
-    c->gpu.card = &c->card;
+    c->physical.open = true;
+    c->physical.cc = arch;
+    c->physical.processors = 132;
+    c->gpu.card = &c->physical;
     c->gpu.ctx = dvt_gpu(0);
     c->gpu.device = &c->device;
     c->device.ctx = c->gpu.ctx;
@@ -118,27 +127,27 @@ static void make_card(int arch, const char *suffix) {
 static void make_driver(void) {
     dvti_cuda_state *state = &dvti_cuda_the_state;
     state->tried = state->usable = true;
-    state->version = INT_MAX; /* no NVRTC is too new for it */
+    state->version = INT_MAX; /* newer than every NVRTC */
     state->driver.cuModuleLoadDataEx = accept_module;
     state->driver.cuModuleGetFunction = accept_function;
     state->driver.cuLaunchKernel = accept_launch;
 }
 
-/* ---- launches on cpu() go to all cards as well ---- */
+/* ---- launches on cpu() also go to all fake GPUs ---- */
 static const dvti_backend *cpu_backend;
 
-/* Every launch goes to the cards a second time, with a window so large that positions need 64 bits. */
+/* Every launch goes to the GPUs a second time, with a view so large that offsets need 64 bits. */
 static bool far_apart;
 
-static void launch_on_cards(dvti_launch copy) {
+static void launch_on_gpus(dvti_launch copy) {
     dvt_status status;
     char text[400];
     int i;
-    for (i = 0; i < n_cards; i++) {
-        arch_suffix = cards[i].suffix;
-        copy.workspace_bytes = dvti_cuda_workspace(&cards[i].device, &copy);
-        copy.workspace = copy.workspace_bytes > 0 ? (void *)&cards : NULL;
-        status = dvti_cuda_run(&cards[i].gpu, &copy);
+    for (i = 0; i < n_gpus; i++) {
+        arch_suffix = gpus[i].suffix;
+        copy.workspace_bytes = dvti_cuda_workspace(&gpus[i].device, &copy);
+        copy.workspace = copy.workspace_bytes > 0 ? (void *)&gpus : NULL;
+        status = dvti_cuda_run(&gpus[i].gpu, &copy);
         passed += status == DVT_OK;
         skipped += status == DVT_ERR_UNSUPPORTED;
         if (status == DVT_OK)
@@ -146,7 +155,7 @@ static void launch_on_cards(dvti_launch copy) {
         snprintf(text, sizeof text, "%s", dvt_error());
         failed += status != DVT_ERR_UNSUPPORTED;
         printf("%s %s for %d: %s\n", status == DVT_ERR_UNSUPPORTED ? "SKIP" : "FAIL", copy.name,
-               cards[i].card.cc, text);
+               gpus[i].physical.cc, text);
         dvt_clear_error();
     }
 }
@@ -154,17 +163,18 @@ static void launch_on_cards(dvti_launch copy) {
 static dvt_status both_launch(dvti_device *device, const dvti_launch *launch) {
     dvti_launch apart = *launch;
     int axis = 0;
-    launch_on_cards(*launch);
+    launch_on_gpus(*launch);
     while (axis < apart.in[0].ndim && apart.in[0].dim[axis] < 2)
         axis++;
     if (far_apart && apart.n_in > 0 && axis < apart.in[0].ndim) {
-        apart.in[0].stride[axis] += (int64_t)1 << 31; /* no memory is there, and none is read */
-        launch_on_cards(apart);
+        apart.in[0].stride[axis] += (int64_t)1 << 31; /* never read */
+        launch_on_gpus(apart);
     }
     return cpu_backend->launch(device, launch);
 }
 
-/* The program by itself, for a family that is not launched through the contract. */
+/* Compiles a program directly, for a family that is not launched through the backend's
+   interface. */
 static void compile_program(dvti_cuda_family family, uint64_t variant, const char *entry,
                             size_t bytes) {
     dvti_cuda_program program;
@@ -172,10 +182,11 @@ static void compile_program(dvti_cuda_family family, uint64_t variant, const cha
     int i;
     program.family = family;
     program.variant = variant;
-    for (i = 0; i < n_cards; i++) {
+    for (i = 0; i < n_gpus; i++) {
         bool ok;
-        arch_suffix = cards[i].suffix;
-        ok = dvti_cuda_function(&cards[i].card, "compile_all", program, entry, &function) == DVT_OK;
+        arch_suffix = gpus[i].suffix;
+        ok = dvti_cuda_function(&gpus[i].physical, "compile_all", program, entry, &function) ==
+             DVT_OK;
         passed += ok;
         failed += !ok;
         if (ok)
@@ -195,11 +206,11 @@ static void listen_to_cpu(void) {
     }
 }
 
-/* ---- what is computed ---- */
+/* ---- calls ---- */
 #include "compile_calls.h"
 
 /* ---- the report ---- */
-/* A file without kernels is a family that is not written yet. */
+/* A file without kernels is a family that is not implemented yet. */
 static bool is_written(int family) {
     dvti_cuda_program program;
     char *source;
@@ -212,30 +223,31 @@ static bool is_written(int family) {
     return written;
 }
 
-/* The families that need tensor cores of 8.0 have nothing to do on older cards. */
-static bool is_for_these_cards(int family) {
+/* Tells whether a family has programs for these GPUs. The tensor-core families need compute
+   capability 8.0. */
+static bool is_for_these_gpus(int family) {
     int i, highest = 0;
-    for (i = 0; i < n_cards; i++)
-        highest = DVTI_MAX(highest, cards[i].card.cc);
+    for (i = 0; i < n_gpus; i++)
+        highest = DVTI_MAX(highest, gpus[i].physical.cc);
     return highest >= 80 ||
            (family != DVTI_CUDA_FAMILY_matmul_mma && family != DVTI_CUDA_FAMILY_conv_mma);
 }
 
-/* Whether calls of these families are missing, or were made although nobody asked for them. */
+/* Tells whether calls of a family were made exactly if requested. */
 static bool is_as_expected(int family) {
     bool of_three = family == DVTI_CUDA_FAMILY_elementwise || family == DVTI_CUDA_FAMILY_matmul ||
                     family == DVTI_CUDA_FAMILY_reduce;
     if (selected == THREE)
         return (reached[family] > 0) == of_three;
-    return reached[family] > 0 || only || selected == PREWARM || !is_for_these_cards(family) ||
+    return reached[family] > 0 || only || selected == PREWARM || !is_for_these_gpus(family) ||
            !is_written(family);
 }
 
-/* NVRTC knows one of the architectures, so that it makes machine code for it. */
+/* Tells whether NVRTC knows one of the architectures, so that it makes machine code for it. */
 static bool makes_cubins(void) {
     int i;
-    for (i = 0; i < n_cards && !ptx_only; i++)
-        if (dvti_nvrtc_arch(rtc, cards[i].card.cc) == cards[i].card.cc)
+    for (i = 0; i < n_gpus && !ptx_only; i++)
+        if (dvti_nvrtc_arch(rtc, gpus[i].physical.cc) == gpus[i].physical.cc)
             return true;
     return false;
 }
@@ -254,7 +266,7 @@ static void report(void) {
                                      : "no call has reached it");
         }
     }
-    if (selected == THREE && dvt_get_jit_stats().compiled != 3 * n_cards) {
+    if (selected == THREE && dvt_get_jit_stats().compiled != 3 * n_gpus) {
         failed++;
         printf("FAIL three operations: %d programs\n", (int)dvt_get_jit_stats().compiled);
     }
@@ -266,21 +278,21 @@ static void report(void) {
     printf("%d passed, %d failed, %d skipped\n", passed, failed, skipped);
 }
 
-/* A number, with what stands behind it. */
+/* Adds an architecture: a number with an optional suffix. */
 static void choose_arch(const char *text) {
     int archs[64], n = 0, arch = atoi(text), i;
-    for (i = 0; i < n_cards && arch > 0; i++)
-        if (cards[i].card.cc == arch) { /* one process keeps one image for both */
+    for (i = 0; i < n_gpus && arch > 0; i++)
+        if (gpus[i].physical.cc == arch) { /* one process keeps one image for both */
             failed++;
             printf("FAIL %s: 90 and 90a want a process each\n", text);
             return;
         }
-    if (arch > 0 && n_cards < MOST_ARCHS)
-        make_card(arch, text + strspn(text, "0123456789"));
+    if (arch > 0 && n_gpus < MOST_ARCHS)
+        make_gpu(arch, text + strspn(text, "0123456789"));
     if (strcmp(text, "all") == 0 && rtc->nvrtcGetNumSupportedArchs(&n) == 0 && n <= 64 &&
         rtc->nvrtcGetSupportedArchs(archs) == 0)
-        for (; n > 0 && n_cards < MOST_ARCHS; n--)
-            make_card(archs[n - 1], "");
+        for (; n > 0 && n_gpus < MOST_ARCHS; n--)
+            make_gpu(archs[n - 1], "");
 }
 
 static bool choose_option(const char *text) {
@@ -316,7 +328,7 @@ int main(int argc, char **argv) {
             fprintf(stderr, "compile_all: %s: there is no such option\n", argv[i]);
             return 2;
         }
-    make_driver(); /* first: NVRTC is chosen by its version */
+    make_driver(); /* first: the library chooses NVRTC by the driver's version */
     listen_to_nvrtc();
     if (!rtc) {
         printf("SKIP compile_all: %s\n0 passed, 0 failed, 1 skipped\n", dvt_error());
@@ -325,10 +337,10 @@ int main(int argc, char **argv) {
     for (i = 1; i < argc; i++)
         if (argv[i][0] != '-')
             choose_arch(argv[i]);
-    if (n_cards == 0) {
-        make_card(75, "");
-        make_card(90, "");
-        make_card(120, "");
+    if (n_gpus == 0) {
+        make_gpu(75, "");
+        make_gpu(90, "");
+        make_gpu(120, "");
     }
     listen_to_cpu();
     compute_everything();

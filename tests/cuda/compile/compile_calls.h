@@ -1,5 +1,6 @@
-/* Calls that between them ask for the programs of every family: operations by dtypes, layouts, sizes and alignments, as far as these
-   choose a program. Small arrays: cpu() computes them too. */
+/* Calls that together request the programs of every family: operations by dtypes, layouts, sizes
+   and alignments, where these select a program. Arrays are small, because cpu() computes them
+   too. */
 static dvt_array *filled(dvt_shape shape, dvt_dtype dtype) {
     return dvt_full(shape, 1, dtype, dvt_cpu());
 }
@@ -17,7 +18,7 @@ static void fills(void) {
 /* ---- elementwise ---- */
 typedef struct unary_row {
     dvt_array *(*call)(dvt_array *);
-    bool numbers; /* of integers as well */
+    bool numbers; /* also for integers */
 } unary_row;
 
 typedef struct binary_row {
@@ -36,7 +37,7 @@ static const unary_row unary_rows[] = {DVTI_UNARY_TABLE(ROW)};
 static const binary_row binary_rows[] = {DVTI_BINARY_TABLE(ROW)};
 #undef ROW
 
-/* Every fourth row in float32; --full: all rows in every dtype. */
+/* Calls every fourth row in float32; --full: all rows in every dtype. */
 static void rows(void) {
     int i, dtype, step = full ? 1 : 4;
     for (dtype = 0; dtype < (full ? DVT_BOOL : 1); dtype++)
@@ -52,7 +53,7 @@ static void rows(void) {
         }
 }
 
-/* What has functions of floats that are ours (2_core/math). */
+/* Calls the operations that use our own float functions (2_core/math). */
 static void functions(dvt_dtype dtype) {
     dvt_array *x = filled(DVT_SHAPE(64), dtype);
 #define ROW(name, files) dvt_##name(x);
@@ -159,7 +160,7 @@ static void products(dvt_dtype dtype) {
     dvt_matmul(filled(DVT_SHAPE(3, 8, 9), dtype), filled(DVT_SHAPE(9, 4), dtype));
 }
 
-/* The result and the gradients of all. */
+/* Computes the result and all gradients. */
 static void with_gradients(dvt_array *(*f)(dvt_array *x, dvt_array *w), dvt_array *x,
                            dvt_array *w) {
     dvt_array *y = NULL;
@@ -217,7 +218,7 @@ static void poolings(dvt_dtype dtype) {
     dvt_avg_pool2d(filled(DVT_SHAPE(2, 3, 8, 8), dtype), &p);
 }
 
-/* ---- by index ---- */
+/* ---- indexing ---- */
 static dvt_array *taken(dvt_array *x, dvt_array *w) {
     dvt_array *index = dvt_zeros(DVT_SHAPE(6), DVT_I64, dvt_cpu());
     (void)w;
@@ -270,7 +271,7 @@ static void keyed_numbers(void) {
     dvt_key_permutation(key, 100, dvt_cpu());
 }
 
-/* ---- optimisers ---- */
+/* ---- optimizers ---- */
 static void train(dvt_optimizer optimizer, dvt_dtype dtype) {
     dvt_block *net = dvt_dense(4, DVT_LINEAR);
     dvt_array *y = NULL, *x = filled(DVT_SHAPE(2, 3), dtype);
@@ -321,7 +322,7 @@ static void by_dtype(const char *subject, void (*call)(dvt_dtype dtype), const d
         }
 }
 
-/* With windows beyond 2^31 elements as well. */
+/* Runs a subject by dtype, also with views of more than 2^31 elements. */
 static void by_dtype_far(const char *subject, void (*call)(dvt_dtype dtype),
                          const dvt_dtype *dtypes, int n) {
     far_apart = full;
@@ -366,7 +367,7 @@ static void compute_some(void) {
 }
 
 /* ---- the families, each once ---- */
-/* Zeros, by no kernel; at most 32768 elements. */
+/* Returns zeros without a kernel; at most 32768 elements. */
 static dvt_array *given(dvt_shape shape, dvt_dtype dtype) {
     static const double zeros[32768]; /* as large as those elements of any dtype */
     return dvt_from_host(zeros, shape, dtype, dvt_cpu());
@@ -388,7 +389,7 @@ static void every_family(void) {
     dvt_softmax(x, 1);
     dvt_cumsum(x, 1);
     dvt_sort(x, 1, false);
-    of_tensor_cores(DVT_F32); /* whose tiles are sums of float32 */
+    of_tensor_cores(DVT_F32); /* whose tiles are float32 sums */
     of_tensor_cores(DVT_F16);
     dvt_max_pool2d(given(DVT_SHAPE(2, 3, 8, 8), DVT_F32), &p);
     dvti_take_add(x, given(DVT_SHAPE(64), DVT_I64), 0, 10); /* index, sort */

@@ -1,4 +1,5 @@
-/* The compiler, listened to: which programs it is given, what ptxas says about them, and how long it took. */
+/* Wraps the compiler: records which programs it receives, what ptxas reports, and the time it
+   took. */
 typedef struct usage {
     int kernels, registers, shared, stack;
 } usage;
@@ -16,7 +17,7 @@ static const dvti_nvrtc *rtc;
 static usage most[DVTI_CUDA_FAMILY_COUNT];
 static int now;                      /* the family of the program that is being compiled */
 static char definitions[600];        /* of its variant */
-static const char *arch_suffix = ""; /* "a" for sm_90a, which the library does not ask for */
+static const char *arch_suffix = ""; /* "a" for sm_90a, which the library does not request */
 
 static const char *family_name(int family) {
 #define FAMILY_NAME(name, fuse) #name,
@@ -30,7 +31,7 @@ static void fail(const char *what, const char *text) {
     printf("FAIL %s (%s): %s: %s\n", family_name(now), definitions, what, text);
 }
 
-/* A program's source says which family it is of, and its variant: the file behind the lines of #define. */
+/* Finds the family and the variant of a program: the file after the #define lines. */
 static int DVTI_CUDA_CALL listening_create(dvti_nvrtc_program *program, const char *source,
                                            const char *name, int n, const char *const *headers,
                                            const char *const *names) {
@@ -54,7 +55,7 @@ static int DVTI_CUDA_CALL listening_create(dvti_nvrtc_program *program, const ch
     return real_create(program, source, name, n, headers, names);
 }
 
-/* The number that stands before `unit` in a line; 0 when there is none. */
+/* Returns the number before `unit` in a line; 0 when there is none. */
 static int number_before(const char *line, const char *unit) {
     const char *at = strstr(line, unit);
     while (at && at > line && (at[-1] < '0' || at[-1] > '9'))
@@ -65,7 +66,7 @@ static int number_before(const char *line, const char *unit) {
 }
 
 static void read_line(const char *line, char *entry) {
-    static int stack; /* told a line before the registers */
+    static int stack; /* printed one line before the registers */
     usage *u = &most[now];
     int registers = number_before(line, " registers"), shared = number_before(line, " bytes smem");
     if (strstr(line, "warning") || strstr(line, "error"))
@@ -87,7 +88,7 @@ static void read_line(const char *line, char *entry) {
                entry, registers, shared, stack, definitions);
 }
 
-/* The same architecture without its machine code. */
+/* Requests the same architecture without its machine code. */
 static void want_ptx(const char **option, char text[64]) {
     const char *number = strstr(*option, "=sm_");
     if (!number)
@@ -107,7 +108,7 @@ static void read_ptx(dvti_nvrtc_program program) {
     free(text);
 }
 
-/* As nvrtcCompileProgram, and asks ptxas what it did. The architecture is the first of the options. */
+/* Calls nvrtcCompileProgram and parses what ptxas reports. The architecture is the first option. */
 static int DVTI_CUDA_CALL listening_compile(dvti_nvrtc_program program, int n,
                                             const char *const *options) {
     const char *more[16];
@@ -139,7 +140,7 @@ static int DVTI_CUDA_CALL listening_compile(dvti_nvrtc_program program, int n,
 static void listen_to_nvrtc(void) {
     clock_t began = clock();
     int major = 0, minor = 0;
-    dvti_nvrtc *table = (dvti_nvrtc *)dvti_nvrtc_open("compile_all"); /* ours: no card is open */
+    dvti_nvrtc *table = (dvti_nvrtc *)dvti_nvrtc_open("compile_all"); /* our own: no GPU is open */
     if (!table)
         return;
     if (times && table->nvrtcVersion(&major, &minor) == 0)
@@ -149,7 +150,7 @@ static void listen_to_nvrtc(void) {
     real_compile = table->nvrtcCompileProgram;
     table->nvrtcCreateProgram = listening_create;
     table->nvrtcCompileProgram = listening_compile;
-    if (ptx_only) { /* the image is PTX, then */
+    if (ptx_only) { /* the image is PTX */
         table->nvrtcGetCUBINSize = table->nvrtcGetPTXSize;
         table->nvrtcGetCUBIN = table->nvrtcGetPTX;
     }

@@ -1,6 +1,7 @@
-/* What a CUBIN says about its kernels' arguments. It is an ELF file of 64 bits; section .nv.info.<kernel> is a list of attributes:
-   format, attribute (a byte each), and for format 4 a size of 16 bits and so many bytes. Attribute 0x17 describes one argument:
-   index and offset in the second word, 16 bits each, its size above bit 18 of the third. */
+/* Reads the sizes of kernel arguments from a CUBIN, a 64-bit ELF file. Section .nv.info.<kernel> is
+   a list of attributes. Each has a format and an attribute byte; format 4 adds a 16-bit size and
+   that many bytes. Attribute 0x17 describes one argument. Its second word holds index and offset,
+   16 bits each; the third word holds its size above bit 18. */
 
 static uint64_t cubin_number(const char *at, int bytes) {
     uint64_t n = 0;
@@ -9,7 +10,7 @@ static uint64_t cubin_number(const char *at, int bytes) {
     return n;
 }
 
-/* The bytes behind the end of the last argument in that section. */
+/* Returns the offset of the end of the last argument in that section. */
 static int cubin_arguments(const char *at, const char *end) {
     int bytes = 0;
     while (at + 4 <= end) {
@@ -22,7 +23,8 @@ static int cubin_arguments(const char *at, const char *end) {
     return bytes;
 }
 
-/* Bytes of the arguments of `kernel`; -1: it is not there; -2: this is not a CUBIN (but PTX). */
+/* Returns the bytes of the arguments of `kernel`; -1: not found; -2: this is not a CUBIN (but
+   PTX). */
 static int cubin_kernel_arguments(const char *image, const char *kernel) {
     const char *sections, *names;
     uint64_t width, count, i;

@@ -4,12 +4,12 @@
 
 typedef struct form_list {
     char **text; /* sorted */
-    int count, room;
+    int count, capacity;
 } form_list;
 
 static form_list forms;
 
-/* The place of a form in the list, or where it belongs. */
+/* Returns the index of a form in the list, or its insertion point. */
 static int form_place(const char *text, bool *found) {
     int low = 0, high = forms.count;
     while (low < high) {
@@ -31,9 +31,9 @@ static void form_add(void *user, const char *kernel, const char *text) {
     (void)user, (void)kernel;
     if (found)
         return;
-    if (forms.count == forms.room) {
-        forms.room = forms.room ? 2 * forms.room : 256;
-        forms.text = (char **)realloc(forms.text, (size_t)forms.room * sizeof *forms.text);
+    if (forms.count == forms.capacity) {
+        forms.capacity = forms.capacity ? 2 * forms.capacity : 256;
+        forms.text = (char **)realloc(forms.text, (size_t)forms.capacity * sizeof *forms.text);
         if (!forms.text)
             abort();
     }
@@ -42,7 +42,8 @@ static void form_add(void *user, const char *kernel, const char *text) {
     forms.count++;
 }
 
-/* Adds those of a program, which must also be one that the translator takes. False: *log says why. */
+/* Adds the forms of a program, which the translator must also accept. Returns false with the reason
+   in *log. */
 static bool forms_of(const char *ptx, char **log) {
     char *c = NULL;
     int arch;
@@ -51,7 +52,7 @@ static bool forms_of(const char *ptx, char **log) {
     return done && ptx_forms(ptx, form_add, NULL, log) == PTX_OK;
 }
 
-/* One a line, behind the version of NVRTC that they are of. */
+/* Writes one form per line after the version of NVRTC. */
 static bool forms_write(const char *path, const dvti_nvrtc *rtc) {
     FILE *file = fopen(path, "w");
     int major = 0, minor = 0, i;

@@ -1,23 +1,28 @@
 #!/bin/sh
-# The CUDA kernels compiled for real architectures, with no card (see compile_all.c), and by a second compiler. A process for each
-# architecture, because NVRTC compiles one program at a time; as many at once as there are processors.
-# usage: run.sh [--list] [OPTION...] [ARCHITECTURE...]     the others are those of compile_all: --only=functions, say
-#   no argument: what `make test` does. Every family's usual program for the architectures that the sources know apart (7.5, 8.0, 10.0, 12.0),
-#     with its spills and the size of its arguments; for 9.0 besides, every family in what chooses its program, and that three operations compile three programs;
-#     clang's CUDA front end on every family's usual program.
-#   --full: what DVT_TEST_FULL=1 does. All operations, dtypes and layouts for all eight architectures, and all of them by clang.
-# Then the forms of PTX instructions in what was compiled are compared with the list of those that the unit tests of the translator must
-# cover (tests/simcuda/README.md): there may be none that the list lacks, and after --full for all architectures of the list none too many
-# in it. --list writes the list anew:
+# Compiles the CUDA kernels for real architectures without a GPU (see compile_all.c), and by a
+# second compiler. One process per architecture, because NVRTC compiles one program at a time; as
+# many in parallel as there are processors.
+# usage: run.sh [--list] [OPTION...] [ARCHITECTURE...]     options of compile_all: --only=functions
+#   no argument (`make test`):
+#     - every family's usual program, with its spills and the size of its arguments, for the
+#       architectures that the sources distinguish (7.5, 8.0, 10.0, 12.0)
+#     - for 9.0 also every family with all that selects its program, and a check that three
+#       operations compile three programs
+#     - clang's CUDA front end on every family's usual program
+#   --full (DVT_TEST_FULL=1): all operations, dtypes and layouts for all eight architectures, by
+#     NVRTC and by clang
+# The forms of PTX instructions in these programs are then compared with the list of those that the
+# translator's unit tests must cover (tests/simcuda/README.md). A form missing from the list is an
+# error; so is an unused one after --full for all architectures of the list. --list rewrites it:
 #   sh tests/cuda/compile/run.sh --full --ptx --list 75 80 90 120
-# Environment: BUILD, CC, LIBS, MAKE, as the Makefile sets them; CLANG, when clang++ has another name.
+# Environment: BUILD, CC, LIBS, MAKE, as the Makefile sets them; CLANG for another clang++.
 . tests/lib.sh
 BUILD=${BUILD:-build/release}
 D=$BUILD/cuda/compile
 JOBS=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)
 CLANG=${CLANG:-clang++}
 ALL="75 80 86 89 90 90a 100 120"
-APART="75 80 100 120" # __CUDA_ARCH__ in src/3_cuda/kernels; 90 is compiled in full
+APART="75 80 100 120" # by __CUDA_ARCH__ in src/3_cuda/kernels; 90 is compiled in full
 O=build/simcuda # the translator, whatever the configuration
 LIST=tests/simcuda/check/kernel_forms.txt
 LIST_ARCHS="75 80 90 120"
@@ -34,19 +39,21 @@ for argument in "$@"; do
 done
 rm -rf "$D"
 mkdir -p "$D"
-if ! MAKEFLAGS= ${MAKE:-make} -s -f tests/simcuda/Makefile O=$O CC="${CC:-cc}" $O/lib/libptx.a >"$D/make.log" 2>&1; then
+if ! MAKEFLAGS= ${MAKE:-make} -s -f tests/simcuda/Makefile O=$O CC="${CC:-cc}" $O/lib/libptx.a \
+    >"$D/make.log" 2>&1; then
     tail -n 25 "$D/make.log"
     fail "the translator" "it does not compile"
     finish
     exit 1
 fi
-${CC:-cc} -std=gnu11 -O0 -I. tests/cuda/compile/compile_all.c $O/lib/libptx.a -o "$D/compile_all" ${LIBS:--lm -ldl -lpthread} || {
+${CC:-cc} -std=gnu11 -O0 -I. tests/cuda/compile/compile_all.c $O/lib/libptx.a -o "$D/compile_all" \
+    ${LIBS:--lm -ldl -lpthread} || {
     fail compile_all "it does not compile"
     finish
     exit 1
 }
 
-# ---- NVRTC: a line for each process, the longest first ----
+# ---- NVRTC: one line per process, the longest first ----
 [ -n "$archs$options" ] || default=1
 : "${archs:=$ALL}"
 if [ -n "$default" ]; then
@@ -56,7 +63,7 @@ if [ -n "$default" ]; then
 else
     for arch in $archs; do echo "$arch$options"; done
 fi >"$D/runs"
-# The sources are kept for the second compiler where it knows the architecture.
+# Keeps the sources for the second compiler where it supports the architecture.
 awk '{ print NR, $0 }' "$D/runs" | xargs -P "$JOBS" -L 1 sh -c '
     at=$0/$1
     shift
@@ -72,12 +79,15 @@ while read -r arguments; do
 done <"$D/runs"
 
 # ---- clang ----
-# Warnings left out: about what we write otherwise than it likes, parameters that an architecture or an operation has no use for, comparisons
-# of integers with themselves where a template asks for NaN, and parentheses that a macro brings to `#pragma unroll`.
+# Disabled warnings: style, parameters that an architecture or an operation does not use, integers
+# compared with themselves where a template tests for NaN, and parentheses of a macro in
+# `#pragma unroll`.
 cat >"$D/second.sh" <<'END'
-"$CLANG" -x cuda --cuda-device-only --cuda-gpu-arch="$1" -std=c++17 -nocudainc -nocudalib -Xclang -target-feature -Xclang +ptx70 \
-    -Wall -Wextra -Werror -Wno-unknown-cuda-version -Wno-parentheses -Wno-unused-parameter -Wno-sign-compare \
-    -Wno-tautological-compare -Wno-cuda-compat -include tests/cuda/compile/second.h -S "$2" -o /dev/null >"$2.said" 2>&1 || echo "$2" >>"$3"
+"$CLANG" -x cuda --cuda-device-only --cuda-gpu-arch="$1" -std=c++17 -nocudainc -nocudalib \
+    -Xclang -target-feature -Xclang +ptx70 -Wall -Wextra -Werror -Wno-unknown-cuda-version \
+    -Wno-parentheses -Wno-unused-parameter -Wno-sign-compare -Wno-tautological-compare \
+    -Wno-cuda-compat -include tests/cuda/compile/second.h -S "$2" -o /dev/null >"$2.said" 2>&1 ||
+    echo "$2" >>"$3"
 END
 export CLANG
 echo '__global__ void nothing() {}' >"$D/nothing.cu"
@@ -87,14 +97,16 @@ if [ -z "$sources" ]; then
 elif ! has "$CLANG"; then
     skip "clang on the kernels" "$CLANG is not installed"
 elif ! sh "$D/second.sh" sm_80 "$D/nothing.cu" "$D/refused" || [ -s "$D/refused" ]; then
-    skip "clang on the kernels" "$CLANG has no CUDA front end that works: $(head -n 1 "$D/nothing.cu.said")"
+    skip "clang on the kernels" \
+        "$CLANG has no CUDA front end that works: $(head -n 1 "$D/nothing.cu.said")"
 else
     for folder in $sources; do
         arch=$(sed -n "$(basename "$folder" .sources)s/ .*//p" "$D/runs")
         : >"$D/refused"
         ls "$folder"/*.cu | xargs -P "$JOBS" -I{} sh "$D/second.sh" "sm_$arch" {} "$D/refused"
         while read -r file; do
-            fail "clang, sm_$arch: $(sed -n '/^#line 1 "variant"/,/^#line 1 "[a-z_]*.cu"/p' "$file" | tr '\n' ' ')" "$(head -n 12 "$file.said")"
+            variant=$(sed -n '/^#line 1 "variant"/,/^#line 1 "[a-z_]*.cu"/p' "$file" | tr '\n' ' ')
+            fail "clang, sm_$arch: $variant" "$(head -n 12 "$file.said")"
         done <"$D/refused"
         accepted=$(($(ls "$folder"/*.cu | wc -l) - $(wc -l <"$D/refused")))
         passed=$((passed + accepted))
@@ -103,7 +115,7 @@ else
 fi
 
 # ---- the forms ----
-# Is this all that the list is made of?
+# Whether this run covers everything that the list contains.
 is_complete() {
     case " $options " in *" --full "*) ;; *) return 1 ;; esac
     case "$options" in *--only*) return 1 ;; esac
@@ -111,7 +123,7 @@ is_complete() {
         case " $archs " in *" $arch "*) ;; *) return 1 ;; esac
     done
 }
-each_form() { # what is said of each line
+each_form() { # the message for each line
     while read -r form; do fail "the form \"$form\"" "$1"; done
 }
 compare_forms() {
@@ -134,7 +146,8 @@ else
     if [ "$nvrtc" = "$(head -n 1 "$LIST")" ]; then
         compare_forms
     else
-        skip "the forms of PTX instructions" "the list is of $(head -n 1 "$LIST" | cut -c3-); this is ${nvrtc#??}"
+        skip "the forms of PTX instructions" \
+            "the list is of $(head -n 1 "$LIST" | cut -c3-); this is ${nvrtc#??}"
     fi
 fi
 finish

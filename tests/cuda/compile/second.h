@@ -1,6 +1,7 @@
-/* What NVRTC has declared before the first line of a program, for clang's CUDA front end: so much of it as the kernels use. Nothing is
-   defined: the programs are compiled to PTX and thrown away. Clang's own headers of this kind want those of a toolkit not newer than they
-   are. */
+/* Declarations that NVRTC adds before the first line of a program, as far as the kernels use them,
+   for clang's CUDA front end. Nothing is defined: the programs are compiled to PTX, which is
+   discarded. Clang's own headers of this kind require those of a toolkit that is not newer than
+   clang. */
 #define __global__ __attribute__((global))
 #define __device__ __attribute__((device))
 #define __forceinline__ __inline__ __attribute__((always_inline))

@@ -1,4 +1,5 @@
-/* For drivers.sh: what a program sees of the driver that it meets. One line per fact; warnings are counted. */
+/* For drivers.sh: prints the driver's state as a program sees it. One line per fact; warnings are
+   counted. */
 #include "devtensor_under_test.h"
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +14,7 @@ static void count(void *user, dvt_log_level level, const char *message) {
     }
 }
 
-/* 6, when the context computes. */
+/* Prints the sum, which is 6 when the context computes. */
 static void sum_on(const char *what, dvt_ctx ctx) {
     DVT_SCOPE {
         const float values[] = {1, 2, 3};
@@ -28,7 +29,7 @@ static void sum_on(const char *what, dvt_ctx ctx) {
     }
 }
 
-/* Three times around all contexts; large enough for every way of copying. */
+/* Copies three times through all contexts; large enough for every copy path. */
 static void copy_around(int n) {
     const int64_t size = 300000;
     int round, i;

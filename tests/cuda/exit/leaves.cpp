@@ -1,5 +1,5 @@
-/* For exit.sh: a program that ends while a card still has work, arrays are alive and threads are at it. Compiled as C++, so that destructors of
-   static objects run among the library's own.
+/* For exit.sh: a program that exits while a GPU has work, arrays are alive and threads run.
+   Compiled as C++, so that destructors of static objects run between the library's own.
    usage: leaves HOW */
 #define DEVTENSOR_IMPLEMENTED
 #include "devtensor_under_test.h"
@@ -11,16 +11,17 @@
 
 static dvt_array *alive;
 
-/* Its destructor runs before those of objects that were made earlier, and may use what the library has left then. */
+/* Its destructor runs before those of earlier objects, and may call what remains of the library
+   then. */
 struct owner {
     dvt_array *array;
     explicit owner() : array(NULL) {}
     ~owner() { dvt_release(array); }
 };
 
-static owner early; /* made before the library's first call */
+static owner early; /* constructed before the library's first call */
 
-static owner &late() { /* made after it */
+static owner &late() { /* constructed after it */
     static owner the;
     return the;
 }
@@ -51,7 +52,7 @@ static void *never_done(void *which) {
         dvt_scope_guard scope = dvt_scope_begin();
         dvt_array *x = dvt_full(DVT_SHAPE(1000), 2, DVT_F32, dvt_gpu(gpu));
         x = dvt_copyto(dvt_mul(x, x), dvt_gpu(1 - gpu));
-        /* After the end of main a call may find the driver closed, which is no failure of the program's. */
+        /* After the end of main the driver may be closed, which is not an error of the program. */
         if (!x || dvt_item_at(x, DVT_SHAPE(7)) != 4)
             dvt_clear_error();
         dvt_scope_end(&scope);
@@ -79,7 +80,7 @@ static void *in_a_thread(void *) {
 
 int main(int argc, char **argv) {
     const char *how = argc > 1 ? argv[1] : "";
-    if (strcmp(how, "atexit-first") == 0) /* runs after the library's own, if that has any */
+    if (strcmp(how, "atexit-first") == 0) /* runs after the library's own handler, if any */
         atexit(release_at_exit);
     if (dvt_num_gpus() < 2) {
         printf("%s\n", dvt_gpu_reason());

@@ -1,10 +1,12 @@
-/* Every call to the driver and to NVRTC fails once, in a process of its own, while the scenario runs.
+/* Makes every call to the driver and to NVRTC fail once, in a process of its own, while the
+   scenario runs.
 
    usage: faults [--short] [--step N | --steps N] [--only NAME@NTH=CODE] FUNCTION...
 
-   Two ways to fail. A *passing* failure belongs to the call: the steps that see it end with an error that says so, or find a way around it
-   and have the right results; afterwards the whole scenario has the right results, and nothing is left behind. A *lasting* one
-   (a negative code) ends the context: what uses that card says that it is lost, and the other card works. */
+   There are two kinds of failure. A *passing* failure affects one call. The steps that see it end
+   with an error that reports it, or recover with the right results. Afterwards the whole scenario
+   has the right results, and nothing is leaked. A *lasting* failure (a negative code) ends the
+   context: calls for that GPU report that it is lost, and the other GPU works. */
 #define _GNU_SOURCE
 #include "scenario.h"
 #include "../simulated.h"
@@ -18,11 +20,11 @@
 #define MOST_FUNCTIONS 80
 #define MOST_STEPS 16
 
-/* What an undisturbed run leaves, for all that follow. */
+/* Results of a run without failures, for comparison. */
 typedef struct reference {
     uint64_t hash[MOST_STEPS];
     uint64_t calls[MOST_FUNCTIONS];
-    long long alive; /* blocks of main memory after the second run */
+    long long alive; /* blocks of host memory after the second run */
     sim_stats objects;
 } reference;
 
@@ -32,9 +34,9 @@ static const char *functions[MOST_FUNCTIONS];
 static int n_functions;
 static long long alive;
 static const char *doing = "starting";
-static int first_step, steps; /* of the scenario: from, and the one behind the last */
+static int first_step, steps; /* of the scenario: the first, and one past the last */
 
-/* ---- main memory ---- */
+/* ---- host memory ---- */
 static void *count_alloc(void *user, size_t bytes) {
     void *block = malloc(bytes);
     (void)user;
@@ -66,7 +68,7 @@ static int is_nvrtc(const char *name) {
     return strncmp(name, "nvrtc", 5) == 0;
 }
 
-/* A sentence: who, what, and the words of the driver or of ours. */
+/* Checks the error sentence: function, arguments, and the driver's or our own reason. */
 static int check_sentence(const step_result *r) {
     return strlen(r->error) > 20 && strstr(r->error, ": ")
                ? 0
@@ -88,7 +90,7 @@ static int check_steps(const step_result *results, int first, int last, int may_
 static int close_all(void) {
     dvt_status status;
     doing = "closing";
-    dvt_trim_memory(dvt_cpu()); /* what is kept for later is not left behind */
+    dvt_trim_memory(dvt_cpu()); /* cached memory is not a leak */
     status = dvt_set_virtual_gpus(0, 0);
     if (status == DVT_OK)
         return 0;
@@ -97,7 +99,7 @@ static int close_all(void) {
     return 1;
 }
 
-/* What a failing call was to give back, nobody can. */
+/* Checks for leaks, except for what a failing call could not release. */
 static int check_nothing_left(const char *name, int unseen) {
     int one = strstr(name, "Destroy") || strstr(name, "Free") || strstr(name, "Unload");
     sim_stats now;
@@ -111,69 +113,69 @@ static int check_nothing_left(const char *name, int unseen) {
         alive, known->alive, (int)now.streams, (int)now.events, (int)now.host_blocks,
         (int)now.device_allocations);
     doing = "closing";
-    if (unseen && strcmp(name, "cuCtxPushCurrent_v2") == 0) /* closing, without a context */
+    if (unseen && strcmp(name, "cuCtxPushCurrent_v2") == 0) /* closing without a context */
         return 0;
     return alive <= known->alive && left <= one && now.modules <= known->objects.modules
                ? 0
                : wrong("left behind", text);
 }
 
-/* Whether the card is lost, which then every call says. */
-static int is_lost(int card, int *bad) {
+/* Tells whether the GPU is lost. Every call must then report it. */
+static int is_lost(int gpu, int *bad) {
     int lost = 0, i;
     for (i = 0; i < 4; i++)
         DVT_SCOPE {
             float one = 1;
             dvt_array *x =
-                i == 0   ? dvt_full(DVT_SHAPE(3), 1, DVT_F32, dvt_gpu(card))
-                : i == 1 ? dvt_from_host(&one, DVT_SHAPE(1), DVT_F32, dvt_gpu(card))
-                : i == 2 ? dvt_copyto(dvt_ones(DVT_SHAPE(2), DVT_F32, dvt_cpu()), dvt_gpu(card))
-                         : dvt_empty(DVT_SHAPE(5), DVT_U8, dvt_gpu(card));
+                i == 0   ? dvt_full(DVT_SHAPE(3), 1, DVT_F32, dvt_gpu(gpu))
+                : i == 1 ? dvt_from_host(&one, DVT_SHAPE(1), DVT_F32, dvt_gpu(gpu))
+                : i == 2 ? dvt_copyto(dvt_ones(DVT_SHAPE(2), DVT_F32, dvt_cpu()), dvt_gpu(gpu))
+                         : dvt_empty(DVT_SHAPE(5), DVT_U8, dvt_gpu(gpu));
             if (!x && dvt_error_code() != DVT_ERR_DEVICE_LOST)
-                *bad += wrong("a lost card says something else", dvt_error());
+                *bad += wrong("a lost GPU returns another error", dvt_error());
             if (i > 0 && (x == NULL) != lost)
-                *bad += wrong("a card is lost for some calls only", dvt_error());
+                *bad += wrong("a GPU is lost for some calls only", dvt_error());
             lost = !x;
             dvt_clear_error();
         }
     return lost;
 }
 
-/* The first call after a failure may be the one that hears of it. */
+/* Receives a late error, because the first call after a failure may report it. */
 static void hear(void) {
-    int card;
-    for (card = 0; card < 2; card++)
+    int gpu;
+    for (gpu = 0; gpu < 2; gpu++)
         DVT_SCOPE {
-            dvt_array *x = dvt_full(DVT_SHAPE(2), 1, DVT_F32, dvt_gpu(card));
+            dvt_array *x = dvt_full(DVT_SHAPE(2), 1, DVT_F32, dvt_gpu(gpu));
             if (x)
                 dvt_wait(x);
             dvt_clear_error();
         }
 }
 
-/* The card that a lasting failure left alone works, and the other one is lost for good. */
+/* Checks that the GPU without the lasting failure works, and that the other one stays lost. */
 static int check_survivors(int expected) {
     step_result results[MOST_STEPS];
-    int lost[2], bad = 0, card, last;
+    int lost[2], bad = 0, gpu, last;
     doing = "after the failure";
     hear();
-    for (card = 0; card < 2; card++)
-        lost[card] = is_lost(card, &bad);
+    for (gpu = 0; gpu < 2; gpu++)
+        lost[gpu] = is_lost(gpu, &bad);
     if (lost[0] + lost[1] > expected)
-        return bad + wrong("both cards are lost", "");
-    for (card = 0; card < 2; card++) {
-        if (lost[card])
+        return bad + wrong("both GPUs are lost", "");
+    for (gpu = 0; gpu < 2; gpu++) {
+        if (lost[gpu])
             continue;
-        scenario_card = card;
+        scenario_gpu = gpu;
         last = steps < scenario_single ? steps : scenario_single;
         scenario_run(results, first_step, last);
         bad += check_steps(results, first_step, last, 0);
     }
     bad += close_all();
     hear(); /* the failing call may have been one of closing */
-    for (card = 0; card < 2; card++)
-        if (lost[card] && !is_lost(card, &bad))
-            bad += wrong("closing has brought a lost card back", "");
+    for (gpu = 0; gpu < 2; gpu++)
+        if (lost[gpu] && !is_lost(gpu, &bad))
+            bad += wrong("closing has revived a lost GPU", "");
     return bad + close_all();
 }
 
@@ -193,7 +195,7 @@ static void begin(void) {
         exit(2);
 }
 
-/* No GPU, with a reason, is what a driver that does not start leaves. */
+/* Checks the state after a driver that does not start: no GPU, with a reason. */
 static int check_no_gpu(void) {
     doing = "no GPU";
     return strlen(dvt_gpu_reason()) > 20 ? 0 : wrong("without a reason", dvt_gpu_reason());
@@ -212,7 +214,7 @@ static int child_fails(const char *name, int nth, int code) {
     unseen = scenario_run(results, first_step, steps) == 0;
     bad = check_steps(results, first_step, steps, 1);
     if (code < 0) {
-        if (unseen) /* the call that fails may be one of closing */
+        if (unseen) /* the failing call may be one of closing */
             bad += close_all();
         return bad + check_survivors(1);
     }
@@ -258,7 +260,7 @@ static int child_counts(void) {
 }
 
 /* ---- the parent ---- */
-/* Ends as a program ends, so that leaving the process is a part of every run. */
+/* Runs one case in a child that exits normally, so that process exit is tested in every run. */
 static int run_child(const char *name, int nth, int code) {
     pid_t child;
     int state = 0;
@@ -280,8 +282,8 @@ static int allocates(const char *name) {
            strcmp(name, "cuModuleLoadDataEx") == 0 || strcmp(name, "cuDevicePrimaryCtxRetain") == 0;
 }
 
-/* The code of a failure that passes, and of one that ends the context that is current, which is not that of the card where contexts change;
-   0: the function has none. */
+/* Returns the code of a passing failure, and of one that ends the current context; 0: the function
+   has none. Where contexts change, the current context is not that of the GPU. */
 static int passing(const char *name) {
     return is_nvrtc(name) ? 6 : allocates(name) ? 2 : 304;
 }

@@ -1,17 +1,24 @@
 #!/bin/sh
-# Every call to the driver and to NVRTC that a scenario makes fails once (faults.c). The scenario is short by default; FULL=1 runs the long one,
-# with a network of two layers and more than one step.
-# Environment: BUILD, CC, LIBRARY, SIM (the folder of the simulated driver).
+# Makes every driver and NVRTC call of a scenario fail once (faults.c). The scenario is short by
+# default; FULL=1 runs the long one, with a network of two layers and more than one step.
+# Environment: BUILD, CC, LIBRARY, SIM (the directory of the simulated driver).
 here=$(dirname "$0")
 . "$here/../../lib.sh"
-: "${BUILD:=build/debug}" "${CC:=cc}" "${LIBRARY:=$BUILD/devtensor.o}" "${SIM:=build/simcuda/lib}" "${LIBS:=-lm -ldl -lpthread}"
-if [ ! -f "$SIM/libcuda.so.1" ]; then skip "failing calls" "no simulated driver in $SIM"; finish; exit; fi
+: "${BUILD:=build/debug}" "${CC:=cc}" "${LIBRARY:=$BUILD/devtensor.o}" "${SIM:=build/simcuda/lib}" \
+    "${LIBS:=-lm -ldl -lpthread}"
+if [ ! -f "$SIM/libcuda.so.1" ]; then
+    skip "failing calls" "no simulated driver in $SIM"
+    finish
+    exit
+fi
 work=$BUILD/cuda-faults
 mkdir -p "$work"
 mkdir -p -m 700 "${DEVTENSOR_CACHE_DIR:=$work/kernels}" "${SIMCUDA_CACHE:=$work/modules}"
 export DEVTENSOR_CACHE_DIR SIMCUDA_CACHE LD_LIBRARY_PATH="$SIM" SIMCUDA_MEM=256M SIMCUDA_ARENA=1G
-unset DEVTENSOR_CACHE DEVTENSOR_VIRTUAL_GPUS DEVTENSOR_CUDA DEVTENSOR_P2P DEVTENSOR_SYNC DEVTENSOR_NVRTC_PATH
-if ! $CC -std=gnu11 -O1 -g -I. -Itests "$here/faults.c" "$here/scenario.c" $LIBRARY -o "$work/faults" $LIBS; then
+unset DEVTENSOR_CACHE DEVTENSOR_VIRTUAL_GPUS DEVTENSOR_CUDA DEVTENSOR_P2P DEVTENSOR_SYNC \
+    DEVTENSOR_NVRTC_PATH
+if ! $CC -std=gnu11 -O1 -g -I. -Itests "$here/faults.c" "$here/scenario.c" $LIBRARY \
+    -o "$work/faults" $LIBS; then
     fail "faults.c does not compile"
     finish
     exit
@@ -25,7 +32,8 @@ else
     script "driver" "$work/faults" --short $(of cu)
     script "driver, copies in several chunks" "$work/faults" --step 2 $(of cu)
 fi
-# Nothing comes from the disk here, so that the compiler is asked for each program.
+# Without the disk cache, so that each program is compiled.
 script "compiler" env DEVTENSOR_CACHE=0 "$work/faults" --steps 1 $(of nvrtc)
-script "compiler for a card that it does not know" env DEVTENSOR_CACHE=0 SIMCUDA_CC=130 "$work/faults" --steps 1 $(of nvrtcGetPTX)
+script "compiler for an unknown GPU" env DEVTENSOR_CACHE=0 SIMCUDA_CC=130 \
+    "$work/faults" --steps 1 $(of nvrtcGetPTX)
 finish

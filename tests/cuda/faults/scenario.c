@@ -2,16 +2,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LARGE (40 << 10)    /* floats: through the streams for large copies */
-#define CHUNKS (1200 << 10) /* floats: more than one chunk of staging */
+#define LARGE (40 << 10)    /* floats: uses the streams for large copies */
+#define CHUNKS (1200 << 10) /* floats: more than one staging chunk */
 
-int scenario_card, scenario_short;
+int scenario_gpu, scenario_short;
 
 static dvt_ctx here(void) {
-    return dvt_gpu(scenario_card);
+    return dvt_gpu(scenario_gpu);
 }
 
-/* The elements of x, read back. */
+/* Returns a hash of the elements of x, read back. */
 static uint64_t hash_of(dvt_array *x) {
     uint64_t hash = 0xcbf29ce484222325u;
     int64_t bytes = x ? dvt_nbytes(x) : 0, i;
@@ -44,7 +44,7 @@ static uint64_t run_small(void) {
 static uint64_t run_large(void) {
     dvt_array *x = numbers(DVT_SHAPE(LARGE), here());
     uint64_t hash = hash_of(dvt_neg(x));
-    DVT_SCOPE { /* the next arrays get the memory of these while it is still in use */
+    DVT_SCOPE { /* the next arrays reuse this memory while it is still in use */
         dvt_add(numbers(DVT_SHAPE(LARGE), here()), x);
     }
     return hash ^ hash_of(numbers(DVT_SHAPE(LARGE), here())) ^ 3 * hash_of(x);
@@ -63,11 +63,11 @@ static uint64_t run_sums(void) {
 
 static uint64_t run_products(void) {
     dvt_array *x = numbers(DVT_SHAPE(7, 9), here());
-    dvt_array *picture = numbers(DVT_SHAPE(1, 2, 6, 6), here());
+    dvt_array *image = numbers(DVT_SHAPE(1, 2, 6, 6), here());
     dvt_conv2d_params p;
     memset(&p, 0, sizeof p);
     return hash_of(dvt_softmax(dvt_matmul(x, dvt_t(x)), 1)) ^
-           hash_of(dvt_conv2d(picture, numbers(DVT_SHAPE(3, 2, 3, 3), here()), NULL, &p));
+           hash_of(dvt_conv2d(image, numbers(DVT_SHAPE(3, 2, 3, 3), here()), NULL, &p));
 }
 
 static uint64_t run_backward(void) {
@@ -85,7 +85,7 @@ static uint64_t run_trim(void) {
     return hash;
 }
 
-/* A card that is full is an answer and no failure. */
+/* A full GPU is a valid result, not a failure. */
 static uint64_t run_full(void) {
     dvt_array *kept = numbers(DVT_SHAPE(30), here());
     if (dvt_error_code() == DVT_OK && !dvt_empty(DVT_SHAPE((int64_t)1 << 40), DVT_U8, here()) &&
@@ -123,7 +123,7 @@ static uint64_t run_training(void) {
     for (step = 0; step < (scenario_short ? 1 : 2) && dvt_error_code() == DVT_OK; step++)
         DVT_SCOPE {
             if (dvt_split_and_load(x, both, true, xs) != DVT_OK)
-                continue; /* ends the loop too: there is an error */
+                continue; /* also ends the loop, because there is an error */
             DVT_RECORD {
                 for (i = 0; i < 2; i++)
                     losses[i] = dvt_sum(dvt_square(dvt_forward(net, xs[i])), DVT_ALL, false);
@@ -152,8 +152,8 @@ static uint64_t run_wait(void) {
 const step scenario[] = {{"small arrays", run_small},    {"a large array", run_large},
                          {"several chunks", run_chunks}, {"reductions", run_sums},
                          {"products", run_products},     {"backward", run_backward},
-                         {"trimming", run_trim},         {"a full card", run_full},
-                         {"waiting", run_wait},          {"copies between cards", run_between},
+                         {"trimming", run_trim},         {"a full GPU", run_full},
+                         {"waiting", run_wait},          {"copies between GPUs", run_between},
                          {"training", run_training}};
 const int scenario_steps = (int)(sizeof scenario / sizeof *scenario);
 const int scenario_single = (int)(sizeof scenario / sizeof *scenario) - 2;

@@ -1,6 +1,7 @@
-// The library's own prototypes and numbers of CUDA against the toolkit's headers: same number of parameters, each of the same size and
-// kind, same results, same constants. Compiled by tests/cuda/run.sh where cuda.h and nvrtc.h are; then looks up every name in
-// the library that is its argument (the toolkit's stub).
+// Compares the library's own CUDA prototypes and constants with the toolkit's headers. Functions
+// must have the same number of parameters, each of the same size and kind, and the same result.
+// tests/cuda/run.sh compiles it where cuda.h and nvrtc.h exist. It then looks up every name in the
+// library given as its argument (the toolkit's stub).
 #include <cuda.h>
 #include <nvrtc.h>
 #if __has_include(<nccl.h>)
@@ -18,7 +19,7 @@ template <class A, class B> constexpr bool same_kind() {
            std::is_floating_point<A>::value == std::is_floating_point<B>::value;
 }
 
-// CUDA's handles are pointers to structures, ours are void *; its enums are ints here.
+// CUDA's handles are pointers to structures, ours are void *; its enums are int here.
 template <class A, class B> struct agree : std::false_type {};
 template <class R, class... P, class S, class... Q> struct agree<R (*)(P...), S (*)(Q...)> {
     template <bool same_count, class dummy> struct each : std::false_type {};
@@ -81,7 +82,8 @@ int main(int argc, char **argv) {
     void *stub = argc > 1 ? dlopen(argv[1], RTLD_LAZY | RTLD_LOCAL) : nullptr;
     int passed = 0, failed = 0;
     if (!stub) {
-        std::printf("skipped: the toolkit's stub of the driver is not there\n0 passed, 0 failed, 1 skipped\n");
+        std::printf("skipped: the toolkit's stub of the driver is not there\n"
+                    "0 passed, 0 failed, 1 skipped\n");
         return 0;
     }
     for (const char *name : names)

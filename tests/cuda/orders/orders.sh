@@ -1,18 +1,28 @@
 #!/bin/sh
-# Work of several streams and cards under the laziest order and under random ones: the results have the same bits in all. SEEDS=n tries n random
-# orders; without it six, and forty with DVT_TEST_FULL=1. Then the proof that this would find a missing event: waits are taken out of the library one at a time, and some order must show it.
-# Environment: BUILD, CC, LIBRARY, SIM (the folder of the simulated driver).
+# Runs work of several streams and GPUs in the lazy order and in random ones, which must all give
+# the same bits. SEEDS=n tries n random orders (default: 6, and 40 with DVT_TEST_FULL=1). Then
+# proves that a missing event is found: waits are removed from the library one at a time, and some
+# order must give wrong results.
+# Environment: BUILD, CC, LIBRARY, SIM (the directory of the simulated driver).
 here=$(dirname "$0")
 . "$here/../../lib.sh"
-: "${BUILD:=build/debug}" "${CC:=cc}" "${LIBRARY:=$BUILD/devtensor.o}" "${SIM:=build/simcuda/lib}" "${SEEDS:=${DVT_TEST_FULL:+40}}" "${SEEDS:=6}" "${LIBS:=-lm -ldl -lpthread}"
-if [ ! -f "$SIM/libcuda.so.1" ]; then skip "orders of work" "no simulated driver in $SIM"; finish; exit; fi
+: "${BUILD:=build/debug}" "${CC:=cc}" "${LIBRARY:=$BUILD/devtensor.o}" "${SIM:=build/simcuda/lib}" \
+    "${SEEDS:=${DVT_TEST_FULL:+40}}" "${SEEDS:=6}" "${LIBS:=-lm -ldl -lpthread}"
+if [ ! -f "$SIM/libcuda.so.1" ]; then
+    skip "orders of work" "no simulated driver in $SIM"
+    finish
+    exit
+fi
 work=$BUILD/cuda-orders
 mkdir -p "$work"
 mkdir -p -m 700 "${DEVTENSOR_CACHE_DIR:=$work/kernels}" "${SIMCUDA_CACHE:=$work/modules}"
-export DEVTENSOR_CACHE_DIR SIMCUDA_CACHE SIMCUDA_MEM=256M SIMCUDA_ARENA=1G SIMCUDA_DEVICES=4 SIMCUDA_RACES=0
-unset DEVTENSOR_CACHE DEVTENSOR_VIRTUAL_GPUS DEVTENSOR_CUDA DEVTENSOR_P2P DEVTENSOR_SYNC DEVTENSOR_NVRTC_PATH
+export DEVTENSOR_CACHE_DIR SIMCUDA_CACHE SIMCUDA_MEM=256M SIMCUDA_ARENA=1G SIMCUDA_DEVICES=4 \
+    SIMCUDA_RACES=0
+unset DEVTENSOR_CACHE DEVTENSOR_VIRTUAL_GPUS DEVTENSOR_CUDA DEVTENSOR_P2P DEVTENSOR_SYNC \
+    DEVTENSOR_NVRTC_PATH
 
-tests="$here/training.c tests/cuda/test_card_copies.c tests/cuda/test_card_memory.c tests/cuda/test_card_process.c"
+tests=$here/training.c
+for name in copies memory process; do tests="$tests tests/cuda/test_gpu_$name.c"; done
 objects=
 for source in tests/dvt_test.c $tests; do
     object=$work/$(basename "$source" .c).o
@@ -21,15 +31,17 @@ for source in tests/dvt_test.c $tests; do
 done
 try "the tests are linked" $CC $objects $LIBRARY -o "$work/tests" $LIBS
 
-# under POLICY SEED PROGRAM [VARIABLE=VALUE]: runs it; what it says is in $work/said.
+# under POLICY SEED PROGRAM [VARIABLE=VALUE]: runs it; its output is in $work/said.
 under() {
-    env LD_LIBRARY_PATH="$SIM" SIMCUDA_POLICY="$1" SIMCUDA_SEED="$2" $4 timeout 300 "$3" >"$work/said" 2>"$work/err"
+    env LD_LIBRARY_PATH="$SIM" SIMCUDA_POLICY="$1" SIMCUDA_SEED="$2" $4 timeout 300 "$3" \
+        >"$work/said" 2>"$work/err"
 }
 weights() { grep '^weights after' "$work/said"; }
 
 under lazy 1 "$work/tests"
 weights >"$work/expected"
-[ "$(wc -l <"$work/expected")" -eq 4 ] && pass || fail "training on one to four gpus" "$(tail -n 3 "$work/said")"
+[ "$(wc -l <"$work/expected")" -eq 4 ] && pass ||
+    fail "training on one to four gpus" "$(tail -n 3 "$work/said")"
 agrees() { # POLICY SEED
     if under "$1" "$2" "$work/tests" && weights | cmp -s - "$work/expected"; then pass; else
         fail "$1 order, seed $2" "$(grep -v '^weights' "$work/said" | head -n 5)"
@@ -44,12 +56,14 @@ while [ "$seed" -le "$SEEDS" ]; do
     seed=$((seed + 1))
 done
 
-# ---- planted mistakes: the letter in PLANTED says which wait is left out ----
-sed -e 's/result = dvti_cuda()->cuStreamWaitEvent(stream, mark->event, 0);/result = planted(\x27a\x27) ? DVTI_CU_OK : dvti_cuda()->cuStreamWaitEvent(stream, mark->event, 0);/' \
-    -e 's/result = dvti_cuda()->cuStreamWaitEvent(stream, (mark/result = planted(\x27b\x27) ? DVTI_CU_OK : dvti_cuda()->cuStreamWaitEvent(stream, (mark/' \
-    -e 's/dvti_cu_result result = dvti_cuda()->cuStreamWaitEvent(gpu->compute, gpu->place/dvti_cu_result result = planted(\x27c\x27) ? DVTI_CU_OK : dvti_cuda()->cuStreamWaitEvent(gpu->compute, gpu->place/' \
+# ---- planted mistakes: the letter in PLANTED selects the wait that is removed ----
+waits='dvti_cuda()->cuStreamWaitEvent'
+sed -e "s/result = \($waits(stream, mark->event, 0);\)/result = planted('a') ? DVTI_CU_OK : \1/" \
+    -e "s/result = \($waits(stream, (mark\)/result = planted('b') ? DVTI_CU_OK : \1/" \
+    -e "s/result = \($waits(gpu->compute, gpu->place\)/result = planted('c') ? DVTI_CU_OK : \1/" \
     devtensor.h >"$work/devtensor.h"
-[ "$(grep -c "planted('[abc]')" "$work/devtensor.h")" -eq 3 ] && pass || fail "the waits are not where they were"
+[ "$(grep -c "planted('[abc]')" "$work/devtensor.h")" -eq 3 ] && pass ||
+    fail "the waits to remove were not found"
 cat >"$work/planted.c" <<'C'
 #define _GNU_SOURCE
 #include <stdlib.h>
@@ -61,12 +75,15 @@ static int planted(char which) {
 #include "devtensor.h"
 C
 if [ ! "$work/planted.o" -nt devtensor.h ]; then
-    try "the library with mistakes compiles" $CC -std=gnu11 -O0 -g -I"$work" -c "$work/planted.c" -o "$work/planted.o"
+    try "the library with mistakes compiles" $CC -std=gnu11 -O0 -g -I"$work" -c "$work/planted.c" \
+        -o "$work/planted.o"
 fi
 try "the tests are linked with it" $CC $objects "$work/planted.o" -o "$work/planted" $LIBS
-same_as_expected() { under "$1" "$2" "$work/planted" "PLANTED=$3" && weights | cmp -s - "$work/expected"; }
-if same_as_expected lazy 1 none; then pass; else fail "without a mistake the copy is right"; fi
-found() { # LETTER NAME: the lazy order or one of the first seeds shows it
+same_as_expected() {
+    under "$1" "$2" "$work/planted" "PLANTED=$3" && weights | cmp -s - "$work/expected"
+}
+if same_as_expected lazy 1 none; then pass; else fail "the copy without a mistake is correct"; fi
+found() { # LETTER NAME: the lazy order or one of the first seeds must detect it
     same_as_expected lazy 1 "$1" || { pass; return; }
     for seed in 1 2 3 4 5; do same_as_expected random $seed "$1" || { pass; return; }; done
     fail "a missing wait is found" "$2"

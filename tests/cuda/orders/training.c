@@ -1,8 +1,9 @@
-/* Training of a small network on one to four gpus: the copies keep the same bits, whatever the order in which the cards work, and agree with
-   one gpu. Prints a hash of the weights for each, which orders.sh compares between orders. */
+/* Trains a small network on one to four GPUs. The replicas keep the same bits in every execution
+   order, and agree with one GPU. Prints a hash of the weights for each, which orders.sh compares
+   between orders. */
 #include "dvt_test.h"
 
-#define PICTURES 12
+#define IMAGES 12
 #define STEPS 3
 
 static dvt_block *network(void) {
@@ -16,13 +17,13 @@ static void batch(int step, dvt_array **x, dvt_array **y) {
     float *px;
     int32_t *py;
     int i;
-    *x = dvt_empty(DVT_SHAPE(PICTURES, 1, 8, 8), DVT_F32, dvt_cpu());
-    *y = dvt_empty(DVT_SHAPE(PICTURES), DVT_I32, dvt_cpu());
+    *x = dvt_empty(DVT_SHAPE(IMAGES, 1, 8, 8), DVT_F32, dvt_cpu());
+    *y = dvt_empty(DVT_SHAPE(IMAGES), DVT_I32, dvt_cpu());
     px = (float *)dvt_data(*x);
     py = (int32_t *)dvt_data(*y);
-    for (i = 0; i < PICTURES * 64; i++)
+    for (i = 0; i < IMAGES * 64; i++)
         px[i] = (float)((i * 29 + step * 13) % 83) / 83;
-    for (i = 0; i < PICTURES; i++)
+    for (i = 0; i < IMAGES; i++)
         py[i] = (i + step) % 3;
 }
 
@@ -38,10 +39,11 @@ static void train_step(dvt_block *net, dvt_trainer *trainer, dvt_ctx_list gpus, 
     }
     for (i = 0; i < gpus.n; i++)
         CHECK_INT(dvt_backward(losses[i]), DVT_OK);
-    CHECK_INT(dvt_trainer_step(trainer, PICTURES), DVT_OK);
+    CHECK_INT(dvt_trainer_step(trainer, IMAGES), DVT_OK);
 }
 
-/* All weights, from the first gpu; every other one has the same bits. The caller frees them. */
+/* Returns all weights of the first GPU, after checking that all GPUs have the same bits. The caller
+   frees them. */
 static float *weights_of(dvt_block *net, dvt_ctx_list gpus, int64_t *total) {
     dvt_params *params = dvt_collect_params(net, NULL);
     float *all = NULL;

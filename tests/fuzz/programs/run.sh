@@ -2,7 +2,8 @@
 # Random programs of API calls under AddressSanitizer and UndefinedBehaviorSanitizer; see README.md here.
 # SECONDS_EACH: how long new programs are tried (40). SEED: where they begin (the time). LIBFUZZER=1: guided by coverage, with clang.
 cd "$(dirname "$0")/../../.." || exit 1
-: "${CC:=cc}" "${BUILD:=build/release}" "${LIBS:=-lm -ldl -lpthread}" "${SECONDS_EACH:=40}" "${SEED:=$(date +%s)000}"
+: "${CC:=cc}" "${BUILD:=build/release}" "${LIBS:=-lm -ldl -lpthread}" "${SECONDS_EACH:=40}" \
+    "${SEED:=$(date +%s)000}"
 mkdir -p "$BUILD"
 . tests/lib.sh
 here=tests/fuzz/programs
@@ -18,7 +19,8 @@ if [ -n "$LIBFUZZER" ]; then
     out=$out/libfuzzer
     mkdir -p "$out"
 fi
-if ! echo 'int main(void) { return 0; }' | $compiler $sanitize -x c - -o "$out/probe" 2>/dev/null || ! "$out/probe"; then
+if ! echo 'int main(void) { return 0; }' |
+    $compiler $sanitize -x c - -o "$out/probe" 2>/dev/null || ! "$out/probe"; then
     skip "fuzz programs" "$compiler has no sanitizers here"
     finish
     exit
@@ -29,13 +31,15 @@ compile() { # OBJECT SOURCE FLAGS...
     object=$1
     source=$2
     shift 2
-    $compiler -std=gnu11 -O1 -g "$@" -fno-omit-frame-pointer -Isrc -I. -c "$source" -o "$object" >"$out/compile.log" 2>&1 && return
+    $compiler -std=gnu11 -O1 -g "$@" -fno-omit-frame-pointer -Isrc -I. -c "$source" -o "$object" \
+        >"$out/compile.log" 2>&1 && return
     fail "$source does not compile" ""
     cat "$out/compile.log"
     finish
     exit 1
 }
-if [ ! -f "$out/library.o" ] || [ -n "$(find src -name '*.*' -newer "$out/library.o" | head -n 1)" ]; then
+if [ ! -f "$out/library.o" ] ||
+    [ -n "$(find src -name '*.*' -newer "$out/library.o" | head -n 1)" ]; then
     compile "$out/library.o" "$out/library.c" $sanitize
 fi
 objects=$out/library.o
@@ -47,7 +51,8 @@ done
 if [ -n "$LIBFUZZER" ]; then
     $compiler -fsanitize=fuzzer,address $objects -o "$out/programs" $LIBS
     mkdir -p "$out/corpus"
-    if "$out/programs" -max_total_time="$SECONDS_EACH" -max_len=896 -artifact_prefix="$out/" "$out/corpus" >"$out/log" 2>&1; then
+    if "$out/programs" -max_total_time="$SECONDS_EACH" -max_len=896 -artifact_prefix="$out/" \
+        "$out/corpus" >"$out/log" 2>&1; then
         pass
     else
         fail "fuzz programs under libFuzzer" "see $out/log"

@@ -4,7 +4,7 @@ PROGRAMS += $(O)/bin/ptx2c $(O)/lib/libptx.a
 
 $(O)/ptx/%.o: $(SIM)/ptx/%.c
 	@mkdir -p $(@D)
-	$(SIM_CC) -DPTX_ROOM='"$(SIM)/ptx"' -c $< -o $@
+	$(SIM_CC) -DPTX_DIR='"$(SIM)/ptx"' -c $< -o $@
 
 # .incbin is not seen by -MMD
 $(O)/ptx/ptx_prelude.o: $(wildcard $(SIM)/ptx/rt/*.h) $(SIM)/sim_module.h

@@ -1,5 +1,5 @@
-/* Optimiser steps on a card: every kind and option gives the bits that cpu() gives. */
-#include "on_card.h"
+/* Optimizer steps on a GPU: every kind and option gives the bits of cpu(). */
+#include "on_gpu.h"
 #if !defined(DEVTENSOR_NO_NN)
 
 #define STEPS 3
@@ -25,7 +25,7 @@ static dvt_block *times(dvt_array *weight) {
     return block;
 }
 
-/* The weight after some steps on its context; the gradients are the rows of `gradients`. */
+/* Returns the weight after some steps on its context; the gradients are the rows of `gradients`. */
 static dvt_array *trained(dvt_optimizer optimizer, dvt_array *weight, dvt_array *gradients) {
     dvt_block *net = times(weight);
     dvt_trainer *trainer = dvt_trainer_new(dvt_collect_params(net, NULL), optimizer);
@@ -45,13 +45,14 @@ static void same_steps(dvt_optimizer optimizer, int64_t n, dvt_dtype dtype, cons
     DVT_SCOPE {
         dvt_array *weight = random_on_cpu(DVT_SHAPE(n), dtype, -1, 1);
         dvt_array *gradients = random_on_cpu(DVT_SHAPE(STEPS, n), dtype, -3, 3);
-        SAME_ON_CARD(
+        SAME_ON_GPU(
             trained(optimizer, dvt_copyto(weight, dvt_gpu(0)), dvt_copyto(gradients, dvt_gpu(0))),
             trained(optimizer, weight, gradients), 0, what);
     }
 }
 
-/* Every row of the table with and without decay and clipping; 1027 elements are a tail and more than one block. */
+/* Tests every row of the table with and without decay and clipping. 1027 elements are a tail and
+   more than one block. */
 static void with_options(dvt_optimizer optimizer, const char *what) {
     same_steps(optimizer, 1027, DVT_F32, what);
     optimizer.weight_decay = 0.125;
@@ -61,9 +62,9 @@ static void with_options(dvt_optimizer optimizer, const char *what) {
     same_steps(optimizer, 1, DVT_F32, what);
 }
 
-DVT_TEST(card_sgd) {
+DVT_TEST(gpu_sgd) {
     dvt_optimizer optimizer = dvt_sgd(0.1);
-    NEEDS_CARD;
+    NEEDS_GPU;
     with_options(optimizer, "sgd");
     optimizer.momentum = 0.9;
     with_options(optimizer, "sgd with momentum");
@@ -71,15 +72,15 @@ DVT_TEST(card_sgd) {
     with_options(optimizer, "sgd, Nesterov");
 }
 
-DVT_TEST(card_adam) {
-    NEEDS_CARD;
+DVT_TEST(gpu_adam) {
+    NEEDS_GPU;
     with_options(dvt_adam(0.05), "adam");
     with_options(dvt_adamw(0.05, 0.01), "adamw");
 }
 
-DVT_TEST(card_rmsprop) {
+DVT_TEST(gpu_rmsprop) {
     dvt_optimizer optimizer = dvt_rmsprop(0.05);
-    NEEDS_CARD;
+    NEEDS_GPU;
     with_options(optimizer, "rmsprop");
     optimizer.centered = true;
     with_options(optimizer, "rmsprop, centered");
@@ -88,35 +89,35 @@ DVT_TEST(card_rmsprop) {
     with_options(optimizer, "rmsprop, centered, with momentum");
 }
 
-DVT_TEST(card_adagrad) {
-    NEEDS_CARD;
+DVT_TEST(gpu_adagrad) {
+    NEEDS_GPU;
     with_options(dvt_adagrad(0.1), "adagrad");
 }
 
-DVT_TEST(card_optimizer_of_every_dtype) {
+DVT_TEST(gpu_optimizer_of_every_dtype) {
     static const dvt_dtype dtypes[] = {DVT_F64, DVT_F16, DVT_BF16};
     int i;
-    NEEDS_CARD;
+    NEEDS_GPU;
     for (i = 0; i < 3; i++) {
         same_steps(dvt_sgd(0.1), 269, dtypes[i], dvt_dtype_name(dtypes[i]));
         same_steps(dvt_adam(0.1), 269, dtypes[i], dvt_dtype_name(dtypes[i]));
     }
 }
 
-/* NaN and infinities reach the element that they belong to, and no other; clipping bounds infinities and leaves NaN. */
-DVT_TEST(card_optimizer_special_values) {
+/* NaN and infinities affect only their own element; clipping bounds infinities and keeps NaN. */
+DVT_TEST(gpu_optimizer_special_values) {
     dvt_optimizer clipped = dvt_sgd(1);
     dvt_array *w, *g;
-    NEEDS_CARD;
+    NEEDS_GPU;
     clipped.clip_gradient = 2;
     w = dvt_ones(DVT_SHAPE(4), DVT_F32, dvt_cpu());
     g = dvt_zeros(DVT_SHAPE(STEPS, 4), DVT_F32, dvt_cpu());
     CHECK(dvt_copy_into(dvt_index(g, 0),
                         DVT_ARRAY1(dvt_cpu(), float, 4, {NAN, INFINITY, -INFINITY, 1})) != NULL);
-    SAME_ON_CARD(trained(dvt_sgd(1), dvt_copyto(w, dvt_gpu(0)), dvt_copyto(g, dvt_gpu(0))),
-                 trained(dvt_sgd(1), w, g), 0, "NaN and infinities");
-    SAME_ON_CARD(trained(clipped, dvt_copyto(w, dvt_gpu(0)), dvt_copyto(g, dvt_gpu(0))),
-                 trained(clipped, w, g), 0, "NaN and infinities, clipped");
+    SAME_ON_GPU(trained(dvt_sgd(1), dvt_copyto(w, dvt_gpu(0)), dvt_copyto(g, dvt_gpu(0))),
+                trained(dvt_sgd(1), w, g), 0, "NaN and infinities");
+    SAME_ON_GPU(trained(clipped, dvt_copyto(w, dvt_gpu(0)), dvt_copyto(g, dvt_gpu(0))),
+                trained(clipped, w, g), 0, "NaN and infinities, clipped");
 }
 
 #endif

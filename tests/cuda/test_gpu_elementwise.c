@@ -1,22 +1,25 @@
-/* Every row of the op table on a card against cpu()'s reference loops: all values of a dense sample, NaN and infinities, in every class of
-   dtypes. Rows made of correctly rounded operations give the same bits. In float64 functions differ by what CUDA's manual promises and by the
-   C library's own error; in float32 by the errors of 2_core/math, which test_card_functions.c compares with the CPU's to the bit. */
+/* Compares every row of the op table on a GPU with cpu()'s reference loops. Inputs are a dense
+   sample, NaN and infinities, in every class of dtypes. Rows of correctly rounded operations give
+   the same bits. In float64, functions differ by the bounds of CUDA's manual and by the C library's
+   own error. In float32 they differ by the errors of 2_core/math, which test_gpu_functions.c
+   compares with the CPU's bits. */
 #include "../../src/2_core/dvt_op_table.h"
-#include "on_card.h"
+#include "on_gpu.h"
 
 #define LENGTH(a) ((int)(sizeof(a) / sizeof((a)[0])))
 
 typedef enum rule { RULE_SAME, RULE_NOBOOL, RULE_FLOAT, RULE_BOOL } rule;
 
-/* ---- bounds in units in the last place. float64: "Mathematical Functions Appendix" of the CUDA C++ Programming Guide; float32: as
-   tests/tiers/math_rows.h, in whole numbers ---- */
+/* ---- bounds in units in the last place. float64: "Mathematical Functions Appendix" of the CUDA
+   C++ Programming Guide; float32: as tests/tiers/math_rows.h, rounded up to integers ---- */
 typedef struct bound {
     const char *name;
     double f32, f64;
 } bound;
 
-/* Rows that are several steps, of which one is a function, on one side at least, have the sum of what these can add. gelu's tail
-   magnifies how its argument was rounded, so there the size of x counts (see `scale`). */
+/* A row of several steps with at least one function has the sum of their bounds. The tail of gelu
+   magnifies the rounding of its argument, so its error is relative to the size of x (see
+   `scale`). */
 static const bound bounds[] = {
     {"exp", 1, 1},   {"exp2", 1, 1},  {"expm1", 2, 1},   {"log", 1, 1},      {"log2", 2, 1},
     {"log10", 1, 1}, {"log1p", 2, 1}, {"sin", 1, 2},     {"cos", 1, 2},      {"tan", 3, 2},
@@ -25,7 +28,8 @@ static const bound bounds[] = {
     {"pow", 1, 2},   {"atan2", 2, 2}, {"hypot", 1, 2},
 };
 
-/* 0: the same bits. One more for the CPU's library. In 16 bits a result near the middle may be rounded to the other side. */
+/* Returns 0 for the same bits. Adds one for the CPU's library. In 16 bits a result close
+   to the midpoint may be rounded to the other side. */
 static double bound_of(const char *name, dvt_dtype dtype) {
     int i;
     for (i = 0; i < LENGTH(bounds); i++)
@@ -35,7 +39,7 @@ static double bound_of(const char *name, dvt_dtype dtype) {
 }
 
 /* ---- comparing ---- */
-/* Between neighbours of |size| in a dtype. */
+/* Returns the distance of adjacent values of |size| in a dtype. */
 static double spacing(double size, dvt_dtype dtype) {
     int digits = dtype == DVT_F64 ? 53 : dtype == DVT_F32 ? 24 : dtype == DVT_F16 ? 11 : 8;
     int least = dtype == DVT_F64 ? -1074 : dtype == DVT_F16 ? -24 : dtype == DVT_F32 ? -149 : -133;
@@ -48,8 +52,8 @@ static int same_number(double a, double b) {
     return a != a || b != b ? a != a && b != b : a == b && signbit(a) == signbit(b);
 }
 
-/* Near the largest number of a dtype, one place more is infinity. */
-static int near_infinity(double a, double b, double ulps, dvt_dtype dtype) {
+/* Tells whether values at the largest number of a dtype differ by one step, which is infinity. */
+static int close_to_infinity(double a, double b, double ulps, dvt_dtype dtype) {
     double largest = dtype == DVT_F64   ? 1.7976931348623157e308
                      : dtype == DVT_F32 ? 3.4028234663852886e38
                      : dtype == DVT_F16 ? 65504
@@ -58,7 +62,8 @@ static int near_infinity(double a, double b, double ulps, dvt_dtype dtype) {
            fmin(fabs(a), fabs(b)) >= largest - ulps * spacing(largest, dtype);
 }
 
-/* `scale`, unless NULL, has sizes that count where the result's own is smaller. */
+/* Compares values. `scale`, unless NULL, holds magnitudes to use where the result's own is
+   smaller. */
 static void within(dvt_array *got, dvt_array *want, double ulps, dvt_array *scale,
                    const char *what) {
     dvt_dtype dtype = want ? dvt_dtype_of(want) : DVT_F32;
@@ -75,9 +80,9 @@ static void within(dvt_array *got, dvt_array *want, double ulps, dvt_array *scal
         double size = fmax(fabs(b[i]), s ? fabs(s[i]) : 0);
         int ok = same_number(a[i], b[i]) ||
                  (ulps > 0 && (fabs(a[i] - b[i]) <= ulps * spacing(size, dtype) ||
-                               near_infinity(a[i], b[i], ulps, dtype)));
+                               close_to_infinity(a[i], b[i], ulps, dtype)));
         if (!dvt_test_check(ok, __FILE__, __LINE__,
-                            "%s, %s: element %lld is %.17g on the card, %.17g on cpu()", what,
+                            "%s, %s: element %lld is %.17g on the GPU, %.17g on cpu()", what,
                             dvt_dtype_name(dtype), (long long)i, a[i], b[i]))
             break;
     }
@@ -123,7 +128,8 @@ static const double corners[] = {0,
                                  -(double)INFINITY,
                                  (double)NAN};
 
-/* Corners, then numbers of [low, high], then numbers of every size; integers whole. */
+/* Returns corner values, then numbers of [low, high], then numbers of every magnitude; integers
+   rounded down. */
 static dvt_array *sample(int64_t n, dvt_dtype dtype, double low, double high) {
     double *values = (double *)malloc(sizeof(double) * (size_t)n);
     dvt_array *x;
@@ -166,7 +172,7 @@ typedef struct binary_row {
 static const binary_row binary_rows[] = {DVTI_BINARY_TABLE(ROW)};
 #undef ROW
 
-static dvt_array *on_card(dvt_array *x) {
+static dvt_array *on_gpu(dvt_array *x) {
     return dvt_copyto(x, dvt_gpu(0));
 }
 
@@ -176,12 +182,12 @@ static void unary(const unary_row *row, dvt_dtype dtype, int64_t n) {
     DVT_SCOPE {
         dvt_array *x = sample(n, dtype, 2 * row->low, 2 * row->high);
         dvt_array *y = row->call(x);
-        within(row->call(on_card(x)), y, bound_of(row->name, dvt_dtype_of(y)),
+        within(row->call(on_gpu(x)), y, bound_of(row->name, dvt_dtype_of(y)),
                strcmp(row->name, "gelu") == 0 ? x : NULL, row->name);
     }
 }
 
-/* Every sampled number with every other one. */
+/* Combines every sampled number with every other one. */
 static void binary(const binary_row *row, dvt_dtype a, dvt_dtype b) {
     if (row->kind == RULE_NOBOOL && a == DVT_BOOL && b == DVT_BOOL)
         return;
@@ -190,7 +196,7 @@ static void binary(const binary_row *row, dvt_dtype a, dvt_dtype b) {
         dvt_array *z;
         x = dvt_reshape(x, DVT_SHAPE(60, 1));
         z = row->call(x, y);
-        within(row->call(on_card(x), on_card(y)), z, bound_of(row->name, dvt_dtype_of(z)), NULL,
+        within(row->call(on_gpu(x), on_gpu(y)), z, bound_of(row->name, dvt_dtype_of(z)), NULL,
                row->name);
     }
 }
@@ -201,34 +207,35 @@ static void with_scalar(const binary_row *row, dvt_dtype dtype, double scalar) {
     DVT_SCOPE {
         dvt_array *x = sample(77, dtype, row->low, row->high), *y;
         y = row->with_scalar(x, scalar);
-        within(row->with_scalar(on_card(x), scalar), y, bound_of(row->name, dvt_dtype_of(y)), NULL,
+        within(row->with_scalar(on_gpu(x), scalar), y, bound_of(row->name, dvt_dtype_of(y)), NULL,
                row->name);
         y = row->from_scalar(scalar, x);
-        within(row->from_scalar(scalar, on_card(x)), y, bound_of(row->name, dvt_dtype_of(y)), NULL,
+        within(row->from_scalar(scalar, on_gpu(x)), y, bound_of(row->name, dvt_dtype_of(y)), NULL,
                row->name);
     }
 }
 
 /* ---- values ---- */
-DVT_TEST(card_unary_values_f32) {
+DVT_TEST(gpu_unary_values_f32) {
     int i;
-    NEEDS_CARD;
+    NEEDS_GPU;
     for (i = 0; i < LENGTH(unary_rows); i++)
         unary(&unary_rows[i], DVT_F32, 4001);
 }
 
-DVT_TEST(card_unary_values_f64) {
+DVT_TEST(gpu_unary_values_f64) {
     int i;
-    NEEDS_CARD;
+    NEEDS_GPU;
     for (i = 0; i < LENGTH(unary_rows); i++)
         unary(&unary_rows[i], DVT_F64, 2001);
 }
 
-/* The other dtypes take turns with the rows, so that each row meets integers and a 16-bit float. */
-DVT_TEST(card_unary_values_of_other_dtypes) {
+/* The other dtypes are distributed over the rows, so that each row has integers and a 16-bit
+   float. */
+DVT_TEST(gpu_unary_values_of_other_dtypes) {
     static const dvt_dtype integers[] = {DVT_I8, DVT_U8, DVT_I32, DVT_I64, DVT_BOOL};
     int i;
-    NEEDS_CARD;
+    NEEDS_GPU;
     for (i = 0; i < LENGTH(unary_rows); i++) {
         if (EACH(i, 2))
             unary(&unary_rows[i], i % 4 ? DVT_F16 : DVT_BF16, 1001);
@@ -239,24 +246,24 @@ DVT_TEST(card_unary_values_of_other_dtypes) {
     }
 }
 
-DVT_TEST(card_binary_values_f32) {
+DVT_TEST(gpu_binary_values_f32) {
     int i;
-    NEEDS_CARD;
+    NEEDS_GPU;
     for (i = 0; i < LENGTH(binary_rows); i++)
         binary(&binary_rows[i], DVT_F32, DVT_F32);
 }
 
-DVT_TEST(card_binary_values_f64) {
+DVT_TEST(gpu_binary_values_f64) {
     int i;
-    NEEDS_CARD;
+    NEEDS_GPU;
     for (i = 0; i < LENGTH(binary_rows); i++)
         binary(&binary_rows[i], DVT_F64, DVT_F64);
 }
 
-DVT_TEST(card_binary_values_of_integers) {
+DVT_TEST(gpu_binary_values_of_integers) {
     static const dvt_dtype integers[] = {DVT_I8, DVT_U8, DVT_I32, DVT_BOOL};
     int i;
-    NEEDS_CARD;
+    NEEDS_GPU;
     for (i = 0; i < LENGTH(binary_rows); i++) {
         if (EACH(i, 2))
             binary(&binary_rows[i], DVT_I64, DVT_I64);
@@ -265,10 +272,10 @@ DVT_TEST(card_binary_values_of_integers) {
     }
 }
 
-/* One row with every pair of dtypes, then every row with some: all of them share a few programs. */
-DVT_TEST(card_binary_values_of_mixed_dtypes) {
+/* One row with every pair of dtypes, then every row with some pairs. All share a few programs. */
+DVT_TEST(gpu_binary_values_of_mixed_dtypes) {
     int a, b, i;
-    NEEDS_CARD;
+    NEEDS_GPU;
     for (a = 0; a < DVT_DTYPE_COUNT; a++)
         for (b = 0; b < DVT_DTYPE_COUNT; b++)
             binary(&binary_rows[0], (dvt_dtype)a, (dvt_dtype)b);
@@ -282,9 +289,9 @@ DVT_TEST(card_binary_values_of_mixed_dtypes) {
     }
 }
 
-DVT_TEST(card_scalar_operands) {
+DVT_TEST(gpu_scalar_operands) {
     int i;
-    NEEDS_CARD;
+    NEEDS_GPU;
     for (i = 0; i < LENGTH(binary_rows); i++) {
         with_scalar(&binary_rows[i], DVT_F32, 0.1);
         with_scalar(&binary_rows[i], DVT_F32, 0);
@@ -301,54 +308,54 @@ DVT_TEST(card_scalar_operands) {
     with_scalar(&binary_rows[0], DVT_F32, (double)NAN);
 }
 
-/* Exponents that are short formulas: as a number, in an array of one element, and among others. */
-DVT_TEST(card_pow_by_formulas) {
+/* Exponents with short formulas: as a scalar, in an array of one element, and among others. */
+DVT_TEST(gpu_pow_by_formulas) {
     static const double exponents[] = {-1, 0, 0.5, 1, 2, 3};
     int i;
-    NEEDS_CARD;
+    NEEDS_GPU;
     for (i = 0; i < LENGTH(exponents); i++)
         DVT_SCOPE {
             const double s = exponents[i];
             dvt_array *x = sample(133, DVT_F32, -9, 9), *one = dvt_scalar(s, DVT_F32, dvt_cpu());
             dvt_array *some = dvt_where_scalar(dvt_greater_scalar(x, 1), one, 1.5);
-            within(dvt_pow_scalar(on_card(x), s), dvt_pow_scalar(x, s), bound_of("pow", DVT_F32),
+            within(dvt_pow_scalar(on_gpu(x), s), dvt_pow_scalar(x, s), bound_of("pow", DVT_F32),
                    NULL, "pow_scalar");
-            within(dvt_pow(on_card(x), on_card(one)), dvt_pow(x, one), bound_of("pow", DVT_F32),
-                   NULL, "pow by one");
-            within(dvt_pow(on_card(x), on_card(some)), dvt_pow(x, some), bound_of("pow", DVT_F32),
+            within(dvt_pow(on_gpu(x), on_gpu(one)), dvt_pow(x, one), bound_of("pow", DVT_F32), NULL,
+                   "pow by one");
+            within(dvt_pow(on_gpu(x), on_gpu(some)), dvt_pow(x, some), bound_of("pow", DVT_F32),
                    NULL, "pow by some");
         }
 }
 
 /* ---- in place ---- */
-/* The result keeps the dtype of its array, whatever it is computed in. */
-DVT_TEST(card_in_place_keeps_the_dtype) {
+/* The result keeps the dtype of its array, whatever the dtype of the computation. */
+DVT_TEST(gpu_in_place_keeps_the_dtype) {
     static const dvt_dtype floats[] = {DVT_F32, DVT_F64, DVT_F16, DVT_BF16};
     int i, j;
-    NEEDS_CARD;
+    NEEDS_GPU;
     for (i = 0; i < 4; i++)
         for (j = 0; j < DVT_DTYPE_COUNT; j++)
             DVT_SCOPE {
-                dvt_array *x = sample(61, floats[i], -9, 9), *gx = on_card(x);
+                dvt_array *x = sample(61, floats[i], -9, 9), *gx = on_gpu(x);
                 dvt_array *y = sample(61, (dvt_dtype)j, -9, 9);
-                CHECK(dvt_mul_(x, y) && dvt_mul_(gx, on_card(y)));
+                CHECK(dvt_mul_(x, y) && dvt_mul_(gx, on_gpu(y)));
                 within(gx, x, 0, NULL, "mul_");
                 CHECK(dvt_add_scalar_(x, 0.5) && dvt_add_scalar_(gx, 0.5));
                 within(gx, x, 0, NULL, "add_scalar_");
             }
     for (j = DVT_I8; j <= DVT_I64; j++)
         DVT_SCOPE {
-            dvt_array *x = sample(61, DVT_U8, 0, 1), *gx = on_card(x);
+            dvt_array *x = sample(61, DVT_U8, 0, 1), *gx = on_gpu(x);
             dvt_array *y = sample(61, (dvt_dtype)j, -9, 9);
-            CHECK(dvt_sub_(x, y) && dvt_sub_(gx, on_card(y)));
+            CHECK(dvt_sub_(x, y) && dvt_sub_(gx, on_gpu(y)));
             within(gx, x, 0, NULL, "sub_ of uint8");
         }
 }
 
 /* ---- where, clip ---- */
-DVT_TEST(card_where_with_every_condition) {
+DVT_TEST(gpu_where_with_every_condition) {
     int c, a;
-    NEEDS_CARD;
+    NEEDS_GPU;
     for (c = 0; c < DVT_DTYPE_COUNT; c++)
         for (a = 0; a < DVT_DTYPE_COUNT; a++)
             DVT_SCOPE {
@@ -356,31 +363,31 @@ DVT_TEST(card_where_with_every_condition) {
                 dvt_array *x = sample(133, (dvt_dtype)a, -9, 9),
                           *y = sample(133, (dvt_dtype)a, -9, 9);
                 dvt_array *z = sample(133, (dvt_dtype)((a + 4) % DVT_DTYPE_COUNT), -9, 9);
-                within(dvt_where(on_card(condition), on_card(x), on_card(y)),
+                within(dvt_where(on_gpu(condition), on_gpu(x), on_gpu(y)),
                        dvt_where(condition, x, y), 0, NULL, "where");
                 if (a % 3 == 0)
-                    within(dvt_where(on_card(condition), on_card(x), on_card(z)),
+                    within(dvt_where(on_gpu(condition), on_gpu(x), on_gpu(z)),
                            dvt_where(condition, x, z), 0, NULL, "where of two dtypes");
             }
 }
 
-DVT_TEST(card_where_with_numbers) {
+DVT_TEST(gpu_where_with_numbers) {
     static const double numbers[] = {0, -3, 0.5};
     int a, i;
-    NEEDS_CARD;
+    NEEDS_GPU;
     for (a = 0; a < DVT_DTYPE_COUNT; a++)
         for (i = 0; i < LENGTH(numbers); i++)
             DVT_SCOPE {
                 dvt_array *condition = sample(133, i ? DVT_BOOL : DVT_F32, -1, 1);
                 dvt_array *x = sample(133, (dvt_dtype)a, -9, 9);
-                within(dvt_where_scalar(on_card(condition), on_card(x), numbers[i]),
+                within(dvt_where_scalar(on_gpu(condition), on_gpu(x), numbers[i]),
                        dvt_where_scalar(condition, x, numbers[i]), 0, NULL, "where_scalar");
-                within(dvt_scalar_where(on_card(condition), numbers[i], on_card(x)),
+                within(dvt_scalar_where(on_gpu(condition), numbers[i], on_gpu(x)),
                        dvt_scalar_where(condition, numbers[i], x), 0, NULL, "scalar_where");
             }
 }
 
-DVT_TEST(card_clip) {
+DVT_TEST(gpu_clip) {
     static const double limits[][2] = {{-1, 1},
                                        {0.5, 2.75},
                                        {-0.5, -0.5},
@@ -389,11 +396,11 @@ DVT_TEST(card_clip) {
                                        {300, (double)INFINITY},
                                        {-(double)INFINITY, -7}};
     int dtype, i;
-    NEEDS_CARD;
+    NEEDS_GPU;
     for (dtype = 0; dtype < DVT_DTYPE_COUNT; dtype++)
         for (i = 0; i < LENGTH(limits); i++)
             DVT_SCOPE {
-                dvt_array *x = sample(501, (dvt_dtype)dtype, -4, 4), *y = on_card(x);
+                dvt_array *x = sample(501, (dvt_dtype)dtype, -4, 4), *y = on_gpu(x);
                 within(dvt_clip(y, limits[i][0], limits[i][1]),
                        dvt_clip(x, limits[i][0], limits[i][1]), 0, NULL, "clip");
                 CHECK(dvt_clip_(y, limits[i][0], limits[i][1]) &&

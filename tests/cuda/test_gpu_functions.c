@@ -1,7 +1,8 @@
-/* The functions of floats that the CPU's instruction sets and the card have in common (2_core/math): the same bits on both, every NaN being
-   one. The reference loops, with which other tests of the card compare, have the C library's functions instead. */
+/* The float functions that the CPU's ISA targets and the GPU share (2_core/math) give the same bits
+   on both; all NaN count as equal. The reference loops, with which other GPU tests compare, use the
+   C library's functions instead. */
 #include "../../src/2_core/math/dvt_functions.h"
-#include "on_card.h"
+#include "on_gpu.h"
 #include <float.h>
 
 #define LENGTH(a) ((int)(sizeof(a) / sizeof((a)[0])))
@@ -18,11 +19,11 @@ typedef struct function2 {
 
 #define ROW(name, files) {#name, dvt_##name},
 static const function1 functions1[] = {DVTI_FUNCTIONS1(ROW)};
-/* The quotients are not functions of that room, but have the same bits too. */
+/* The quotients are not functions of that directory, but have the same bits too. */
 static const function2 functions2[] = {DVTI_FUNCTIONS2(ROW) ROW(mod, ) ROW(floor_div, )};
 #undef ROW
 
-static dvt_array *on_card(dvt_array *x) {
+static dvt_array *on_gpu(dvt_array *x) {
     return dvt_copyto(x, dvt_gpu(0));
 }
 
@@ -38,9 +39,9 @@ static uint32_t bits_of(float f) {
     return bits;
 }
 
-/* ---- tiers ---- */
-/* Chooses the instruction set number k of those that there can be; false where this machine has not got it. */
-static int choose_tier(int k) {
+/* ---- ISA targets ---- */
+/* Chooses the k-th ISA target. Returns false where this machine does not support it. */
+static int choose_isa(int k) {
     static const char *const names[] = {"avx512", "avx2", "neon", "plain"};
     if (dvt_set_cpu_isa(names[k]) == DVT_OK)
         return 1;
@@ -48,28 +49,29 @@ static int choose_tier(int k) {
     return 0;
 }
 
-#define MOST_TIERS 4
+#define MOST_ISAS 4
 
-/* What other tests compute with, which the environment has chosen. */
+/* Restores the ISA target of the other tests, which the environment has chosen. */
 static void choose_before(const char *before) {
     CHECK(dvt_set_cpu_isa(before) == DVT_OK);
 }
 
-static int have_tier(void) {
+static int have_isa(void) {
     const char *before = dvt_cpu_isa();
     int k, n = 0;
-    for (k = 0; k < MOST_TIERS; k++)
-        n += choose_tier(k);
+    for (k = 0; k < MOST_ISAS; k++)
+        n += choose_isa(k);
     choose_before(before);
     return n > 0;
 }
 
-#define NEEDS_TIER                                                                                 \
-    NEEDS_CARD;                                                                                    \
-    if (!have_tier())                                                                              \
+#define NEEDS_ISA                                                                                 \
+    NEEDS_GPU;                                                                                     \
+    if (!have_isa())                                                                              \
     SKIP("cpu() has no functions of its own for this processor")
 
-/* Doubles hold the elements of the dtypes here exactly, so equal numbers with equal signs are equal bits. */
+/* Doubles hold the elements of these dtypes exactly, so equal numbers with equal signs are equal
+   bits. */
 static void same_bits(dvt_array *got, dvt_array *want, dvt_array *x, const char *name) {
     double *a = dvt_test_values(dvt_copyto(got, dvt_cpu())), *b = dvt_test_values(want);
     double *in = dvt_test_values(x);
@@ -79,7 +81,7 @@ static void same_bits(dvt_array *got, dvt_array *want, dvt_array *x, const char 
         int same = a[i] != a[i] || b[i] != b[i] ? a[i] != a[i] && b[i] != b[i]
                                                 : a[i] == b[i] && signbit(a[i]) == signbit(b[i]);
         if (!dvt_test_check(same, __FILE__, __LINE__,
-                            "%s of %s: element %lld, of %.9g, is %.9g on the card, %.9g with %s",
+                            "%s of %s: element %lld, of %.9g, is %.9g on the GPU, %.9g with %s",
                             name, dvt_dtype_name(dvt_dtype_of(x)), (long long)i, in[i / per], a[i],
                             b[i], dvt_cpu_isa()))
             break;
@@ -90,7 +92,8 @@ static void same_bits(dvt_array *got, dvt_array *want, dvt_array *x, const char 
 }
 
 /* ---- inputs ---- */
-/* Every STEP-th float of all, then the neighbours of places where a function changes its method, or its result its kind. */
+/* Every STEP-th float, then the neighbors of points where a function changes its method or the
+   class of its result. */
 enum { STEP = 16381, ALL = (int)(((int64_t)1 << 32) / STEP) + 1, AROUND = 32 };
 
 static const float places[] = {
@@ -116,7 +119,7 @@ static dvt_array *sample(void) {
     return x;
 }
 
-/* Numbers for pairs: special ones, whole and half ones of both signs, then any. */
+/* Returns numbers for pairs: special ones, multiples of 0.5 of both signs, then any. */
 static dvt_array *sample_for_pairs(int64_t n) {
     static const float corners[] = {0.f,     -0.f, 1.f,    -1.f,    0.5f,    -0.5f,      2.f,
                                     -2.f,    3.f,  -3.f,   2.5f,    -2.5f,   INFINITY,   -INFINITY,
@@ -132,22 +135,22 @@ static dvt_array *sample_for_pairs(int64_t n) {
 }
 
 /* ---- tests ---- */
-/* One function of x on the card, and with each instruction set. */
+/* Compares one function of x on the GPU with each ISA target. */
 static void compare1(const function1 *f, dvt_array *x) {
     const char *before = dvt_cpu_isa();
     DVT_SCOPE {
-        dvt_array *got = f->call(on_card(x));
+        dvt_array *got = f->call(on_gpu(x));
         int k;
-        for (k = 0; k < MOST_TIERS; k++)
-            if (choose_tier(k))
+        for (k = 0; k < MOST_ISAS; k++)
+            if (choose_isa(k))
                 same_bits(got, f->call(x), x, f->name);
     }
     choose_before(before);
 }
 
-DVT_TEST(card_functions_have_the_bits_of_cpu) {
+DVT_TEST(gpu_functions_have_the_bits_of_cpu) {
     int i;
-    NEEDS_TIER;
+    NEEDS_ISA;
     DVT_SCOPE {
         dvt_array *x = sample();
         for (i = 0; i < LENGTH(functions1); i++)
@@ -155,26 +158,26 @@ DVT_TEST(card_functions_have_the_bits_of_cpu) {
     }
 }
 
-/* Every element of a row with every one of a column. */
-DVT_TEST(card_functions_of_two_have_the_bits_of_cpu) {
+/* Combines every element of a row with every one of a column. */
+DVT_TEST(gpu_functions_of_two_have_the_bits_of_cpu) {
     const char *before = dvt_cpu_isa();
     int i, k;
-    NEEDS_TIER;
+    NEEDS_ISA;
     for (i = 0; i < LENGTH(functions2); i++)
         DVT_SCOPE {
             dvt_array *a = dvt_reshape(sample_for_pairs(400), DVT_SHAPE(400, 1));
-            dvt_array *b = sample_for_pairs(400), *got = functions2[i].call(on_card(a), on_card(b));
-            for (k = 0; k < MOST_TIERS; k++)
-                if (choose_tier(k))
+            dvt_array *b = sample_for_pairs(400), *got = functions2[i].call(on_gpu(a), on_gpu(b));
+            for (k = 0; k < MOST_ISAS; k++)
+                if (choose_isa(k))
                     same_bits(got, functions2[i].call(a, b), a, functions2[i].name);
         }
     choose_before(before);
 }
 
-/* All numbers of 16 bits; they become floats, and the result is rounded. */
-DVT_TEST(card_functions_of_all_16_bit_floats_have_the_bits_of_cpu) {
+/* All 16-bit floats: they are converted to float32, and the result is rounded. */
+DVT_TEST(gpu_functions_of_all_16_bit_floats_have_the_bits_of_cpu) {
     int i, d;
-    NEEDS_TIER;
+    NEEDS_ISA;
     for (d = 0; d < 2; d++)
         DVT_SCOPE {
             dvt_array *x = dvt_zeros(DVT_SHAPE(65536), d ? DVT_BF16 : DVT_F16, dvt_cpu());
@@ -187,10 +190,10 @@ DVT_TEST(card_functions_of_all_16_bit_floats_have_the_bits_of_cpu) {
         }
 }
 
-/* Integers become floats first; by another program. */
-DVT_TEST(card_functions_of_integers_have_the_bits_of_cpu) {
+/* Integers are converted to float32 first, by another program. */
+DVT_TEST(gpu_functions_of_integers_have_the_bits_of_cpu) {
     int i;
-    NEEDS_TIER;
+    NEEDS_ISA;
     DVT_SCOPE {
         dvt_array *x = random_on_cpu(DVT_SHAPE(3001), DVT_I32, -1000, 1000);
         for (i = 0; i < LENGTH(functions1); i++)
@@ -199,21 +202,21 @@ DVT_TEST(card_functions_of_integers_have_the_bits_of_cpu) {
     }
 }
 
-/* The Box-Muller transform, which the reference loops have from there too. */
-DVT_TEST(card_normal_numbers_have_the_bits_of_cpu) {
+/* The Box-Muller transform, which the reference loops take from 2_core/math too. */
+DVT_TEST(gpu_normal_numbers_have_the_bits_of_cpu) {
     const char *before = dvt_cpu_isa();
     static const dvt_dtype dtypes[] = {DVT_F32, DVT_F16, DVT_BF16};
     dvt_key key = dvt_key_new(11);
     int i, k;
-    NEEDS_CARD;
+    NEEDS_GPU;
     for (i = 0; i < 3; i++)
         DVT_SCOPE {
             dvt_shape shape = DVT_SHAPE(i ? 4099 : 200003);
             dvt_array *got = dvt_key_normal(key, 0.5, 2, shape, dtypes[i], dvt_gpu(0));
-            for (k = 0; k <= MOST_TIERS; k++) {
-                if (k == MOST_TIERS)
+            for (k = 0; k <= MOST_ISAS; k++) {
+                if (k == MOST_ISAS)
                     choose_before("reference");
-                if (k == MOST_TIERS || choose_tier(k)) {
+                if (k == MOST_ISAS || choose_isa(k)) {
                     dvt_array *want = dvt_key_normal(key, 0.5, 2, shape, dtypes[i], dvt_cpu());
                     same_bits(got, want, want, "normal");
                 }

@@ -1,5 +1,6 @@
-/* Reductions, on a card: every operation and dtype; results and elements around the widths of groups, blocks and chunks; layouts. */
-#include "on_card.h"
+/* Reductions on a GPU: every operation and dtype; sizes around the widths of vectors, blocks and
+   chunks; layouts. */
+#include "on_gpu.h"
 
 typedef dvt_array *(*reduction)(dvt_array *x, dvt_axes axes, bool keepdims);
 typedef dvt_array *(*position)(dvt_array *x, int axis, bool keepdims);
@@ -15,7 +16,8 @@ static const struct {
 
 #define REDUCTIONS (int)(sizeof reductions / sizeof reductions[0])
 
-/* Both in float64, rounded once: a last bit may differ. In float64 itself the order of sums shows. */
+/* Returns the tolerance. Both sides sum in float64 and round once, so the last bit may differ. In
+   float64 itself the order of the sum matters. */
 static double ulps_for(dvt_dtype dtype) {
     return dtype == DVT_F64 ? 64 : 1;
 }
@@ -23,14 +25,15 @@ static double ulps_for(dvt_dtype dtype) {
 static void check_reduction(int which, dvt_array *x, dvt_axes axes, bool keepdims) {
     dvt_array *want = reductions[which].run(x, axes, keepdims);
     dvt_array *got = reductions[which].run(dvt_copyto(x, dvt_gpu(0)), axes, keepdims);
-    same_on_card(got, want, ulps_for(dvt_dtype_of(want)), 1, reductions[which].name, __FILE__,
-                 __LINE__);
+    same_on_gpu(got, want, ulps_for(dvt_dtype_of(want)), 1, reductions[which].name, __FILE__,
+                __LINE__);
 }
 
-/* Every operation in float32, the sum of every dtype, and some of the other pairs: each is a program of its own. */
-DVT_TEST(card_reduce_every_operation_and_dtype) {
+/* Every operation in float32, the sum of every dtype, and some other pairs: each is a separate
+   program. */
+DVT_TEST(gpu_reduce_every_operation_and_dtype) {
     int dtype, which;
-    NEEDS_CARD;
+    NEEDS_GPU;
     for (dtype = 0; dtype < DVT_DTYPE_COUNT; dtype++)
         for (which = 0; which < REDUCTIONS; which++)
             if (dtype == DVT_F32 || which == 0 || EACH(dtype + which, 9))
@@ -43,29 +46,30 @@ DVT_TEST(card_reduce_every_operation_and_dtype) {
                 }
 }
 
-DVT_TEST(card_reduce_positions_of_every_dtype) {
+DVT_TEST(gpu_reduce_positions_of_every_dtype) {
     static const position run[] = {dvt_argmin, dvt_argmax};
     int dtype, k, axis;
-    NEEDS_CARD;
+    NEEDS_GPU;
     for (dtype = 0; dtype < DVT_DTYPE_COUNT; dtype++)
         for (k = dtype == DVT_F32 || EACH(dtype, 4) ? 0 : 2; k < 2; k++)
             DVT_SCOPE {
                 dvt_array *x = random_on_cpu(DVT_SHAPE(6, 70), (dvt_dtype)dtype, 0, 20);
                 dvt_array *y = dvt_copyto(x, dvt_gpu(0));
                 for (axis = 0; axis < 2; axis++)
-                    SAME_ON_CARD(run[k](y, axis, false), run[k](x, axis, false), 0, "position");
-                SAME_ON_CARD(run[k](y, DVT_FLAT, false), run[k](x, DVT_FLAT, false), 0, "flat");
-                SAME_ON_CARD(run[k](dvt_t(y), DVT_FLAT, false), run[k](dvt_t(x), DVT_FLAT, false),
-                             0, "flat and transposed");
+                    SAME_ON_GPU(run[k](y, axis, false), run[k](x, axis, false), 0, "position");
+                SAME_ON_GPU(run[k](y, DVT_FLAT, false), run[k](x, DVT_FLAT, false), 0, "flat");
+                SAME_ON_GPU(run[k](dvt_t(y), DVT_FLAT, false), run[k](dvt_t(x), DVT_FLAT, false), 0,
+                            "flat and transposed");
             }
 }
 
-/* Few to many elements for each of few to many results: every number of threads per result, and its ends. */
-DVT_TEST(card_reduce_sizes) {
+/* Few to many elements for each of few to many results: every number of threads per result, and its
+   limits. */
+DVT_TEST(gpu_reduce_sizes) {
     static const int64_t kept[] = {1, 2, 9, 31, 33, 300},
                          sizes[] = {1, 2, 4, 5, 31, 127, 129, 1023, 4100};
     int i, k;
-    NEEDS_CARD;
+    NEEDS_GPU;
     for (i = 0; i < 6; i++)
         for (k = 0; k < 9; k++)
             DVT_SCOPE {
@@ -74,32 +78,33 @@ DVT_TEST(card_reduce_sizes) {
                 check_reduction(0, x, DVT_AXES(1), false);
                 check_reduction(0, y, DVT_AXES(0), false);
                 check_reduction(8, y, DVT_AXES(0), false);
-                SAME_ON_CARD(dvt_argmax(dvt_copyto(x, dvt_gpu(0)), 1, false),
-                             dvt_argmax(x, 1, false), 0, "argmax of rows");
-                SAME_ON_CARD(dvt_argmin(dvt_copyto(y, dvt_gpu(0)), 0, false),
-                             dvt_argmin(y, 0, false), 0, "argmin of columns");
+                SAME_ON_GPU(dvt_argmax(dvt_copyto(x, dvt_gpu(0)), 1, false),
+                            dvt_argmax(x, 1, false), 0, "argmax of rows");
+                SAME_ON_GPU(dvt_argmin(dvt_copyto(y, dvt_gpu(0)), 0, false),
+                            dvt_argmin(y, 0, false), 0, "argmin of columns");
             }
 }
 
-/* Results that are cut into chunks, rows and columns, with a last chunk that is not full; the second stage by warps and by blocks. */
-DVT_TEST(card_reduce_chunks) {
+/* Results split into chunks, rows and columns, with a partial last chunk. The second stage runs by
+   warps and by blocks. */
+DVT_TEST(gpu_reduce_chunks) {
     static const dvt_dtype dtypes[] = {DVT_F32, DVT_F64, DVT_BF16, DVT_U8, DVT_I64};
     int which, k;
-    NEEDS_CARD;
+    NEEDS_GPU;
     for (k = 0; k < 5; k += EACH(1, 2) ? 1 : 4)
         DVT_SCOPE {
             dvt_array *x = random_on_cpu(DVT_SHAPE(2, 70001), dtypes[k], -3, 4);
             dvt_array *y = random_on_cpu(DVT_SHAPE(5001, 21), dtypes[k], -3, 4);
             for (which = 0; which < REDUCTIONS; which++) {
                 if (which == 2 || (k && which != 0 && which != 4) || !EACH(which, 4))
-                    continue; /* a product of so many leaves every float */
+                    continue; /* a product of so many exceeds every float */
                 check_reduction(which, x, DVT_AXES(1), false);
                 check_reduction(which, y, DVT_AXES(0), false);
             }
-            SAME_ON_CARD(dvt_argmax(dvt_copyto(x, dvt_gpu(0)), 1, false), dvt_argmax(x, 1, false),
-                         0, "argmax of rows");
-            SAME_ON_CARD(dvt_argmin(dvt_copyto(y, dvt_gpu(0)), 0, false), dvt_argmin(y, 0, false),
-                         0, "argmin of columns");
+            SAME_ON_GPU(dvt_argmax(dvt_copyto(x, dvt_gpu(0)), 1, false), dvt_argmax(x, 1, false), 0,
+                        "argmax of rows");
+            SAME_ON_GPU(dvt_argmin(dvt_copyto(y, dvt_gpu(0)), 0, false), dvt_argmin(y, 0, false), 0,
+                        "argmin of columns");
         }
     DVT_SCOPE {
         dvt_array *x = random_on_cpu(DVT_SHAPE(700003), DVT_F32, -1, 1);
@@ -110,17 +115,17 @@ DVT_TEST(card_reduce_chunks) {
 }
 
 static void check_view(dvt_array *x, dvt_array *y, dvt_axes axes) {
-    SAME_ON_CARD(dvt_sum(y, axes, false), dvt_sum(x, axes, false), 1, "sum of a view");
-    SAME_ON_CARD(dvt_max(y, axes, false), dvt_max(x, axes, false), 0, "max of a view");
-    SAME_ON_CARD(dvt_argmax(y, 0, false), dvt_argmax(x, 0, false), 0, "argmax of a view");
-    SAME_ON_CARD(dvt_argmin(y, -1, false), dvt_argmin(x, -1, false), 0, "argmin of a view");
-    SAME_ON_CARD(dvt_argmin(y, DVT_FLAT, false), dvt_argmin(x, DVT_FLAT, false), 0, "flat argmin");
+    SAME_ON_GPU(dvt_sum(y, axes, false), dvt_sum(x, axes, false), 1, "sum of a view");
+    SAME_ON_GPU(dvt_max(y, axes, false), dvt_max(x, axes, false), 0, "max of a view");
+    SAME_ON_GPU(dvt_argmax(y, 0, false), dvt_argmax(x, 0, false), 0, "argmax of a view");
+    SAME_ON_GPU(dvt_argmin(y, -1, false), dvt_argmin(x, -1, false), 0, "argmin of a view");
+    SAME_ON_GPU(dvt_argmin(y, DVT_FLAT, false), dvt_argmin(x, DVT_FLAT, false), 0, "flat argmin");
 }
 
-DVT_TEST(card_reduce_views) {
+DVT_TEST(gpu_reduce_views) {
     dvt_array *x[2];
     int k;
-    NEEDS_CARD;
+    NEEDS_GPU;
     x[0] = random_on_cpu(DVT_SHAPE(6, 5, 8, 16), DVT_F32, -3, 3);
     x[1] = dvt_copyto(x[0], dvt_gpu(0));
     for (k = 0; k < 16; k++) {
@@ -144,10 +149,10 @@ DVT_TEST(card_reduce_views) {
 }
 
 /* The same elements at another alignment give the same bits. */
-DVT_TEST(card_reduce_alignment_does_not_show) {
+DVT_TEST(gpu_reduce_alignment_does_not_show) {
     dvt_array *x;
     int k;
-    NEEDS_CARD;
+    NEEDS_GPU;
     x = random_on_cpu(DVT_SHAPE(3, 9000), DVT_F64, -1, 1);
     for (k = 0; k < 5; k++)
         DVT_SCOPE {
@@ -155,11 +160,11 @@ DVT_TEST(card_reduce_alignment_does_not_show) {
             sum[0] = dvt_sum(dvt_slice(dvt_copyto(x, dvt_gpu(0)), 1, k, 8900 + k, 1), DVT_AXES(1),
                              false);
             sum[1] = dvt_sum(dvt_copyto(part, dvt_gpu(0)), DVT_AXES(1), false);
-            SAME_ON_CARD(sum[0], dvt_copyto(sum[1], dvt_cpu()), 0, "sum at an offset");
+            SAME_ON_GPU(sum[0], dvt_copyto(sum[1], dvt_cpu()), 0, "sum at an offset");
         }
 }
 
-DVT_TEST(card_reduce_corners) {
+DVT_TEST(gpu_reduce_corners) {
     const double values[] = {1,
                              (double)NAN,
                              -(double)INFINITY,
@@ -177,7 +182,7 @@ DVT_TEST(card_reduce_corners) {
                              5,
                              7};
     int which, dtype;
-    NEEDS_CARD;
+    NEEDS_GPU;
     for (dtype = 0; dtype <= DVT_F64; dtype++)
         for (which = 0; which < REDUCTIONS; which++)
             if (dtype == DVT_F32 || EACH(dtype + which, 3))
@@ -193,23 +198,23 @@ DVT_TEST(card_reduce_corners) {
                         check_reduction(which,
                                         dvt_zeros(DVT_SHAPE(3, 0, 2), (dvt_dtype)dtype, dvt_cpu()),
                                         DVT_AXES(1), false);
-                    SAME_ON_CARD(dvt_argmax(dvt_copyto(x, dvt_gpu(0)), 1, false),
-                                 dvt_argmax(x, 1, false), 0, "argmax");
-                    SAME_ON_CARD(dvt_argmin(dvt_copyto(x, dvt_gpu(0)), DVT_FLAT, false),
-                                 dvt_argmin(x, DVT_FLAT, false), 0, "argmin");
+                    SAME_ON_GPU(dvt_argmax(dvt_copyto(x, dvt_gpu(0)), 1, false),
+                                dvt_argmax(x, 1, false), 0, "argmax");
+                    SAME_ON_GPU(dvt_argmin(dvt_copyto(x, dvt_gpu(0)), DVT_FLAT, false),
+                                dvt_argmin(x, DVT_FLAT, false), 0, "argmin");
                 }
 }
 
-/* Elements more than 2^31 apart: positions of 64 bits. Little of the array is ever touched. */
-DVT_TEST(card_reduce_far_apart) {
+/* Elements more than 2^31 apart need 64-bit offsets. Little of the array is ever accessed. */
+DVT_TEST(gpu_reduce_far_apart) {
     const int64_t far = ((int64_t)1 << 30) + 16;
     dvt_array *huge, *x, *y = dvt_zeros(DVT_SHAPE(3, 8), DVT_I8, dvt_cpu());
     int row, column;
-    NEEDS_CARD;
+    NEEDS_GPU;
     huge = dvt_empty(DVT_SHAPE(3, far), DVT_I8, dvt_gpu(0));
     if (!huge) {
         dvt_clear_error();
-        SKIP("less than 4 GiB on the card");
+        SKIP("less than 4 GiB on the GPU");
     }
     x = dvt_slice(huge, 1, far - 8, far, 1);
     for (row = 0; row < 3; row++)

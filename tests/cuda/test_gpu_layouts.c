@@ -1,16 +1,17 @@
-/* Elementwise operations on a card over every layout: contiguous, strided, transposed, repeated, unaligned, in place. Sizes are around
-   the ones that matter to the kernels: groups of 16 bytes, blocks of 256 threads, tiles of 32 by 32. */
-#include "on_card.h"
+/* Elementwise operations on a GPU over every layout: contiguous, strided, transposed, broadcast,
+   unaligned, in place. Sizes are around those that matter to the kernels: 16-byte vectors, blocks
+   of 256 threads, tiles of 32 x 32. */
+#include "on_gpu.h"
 
 /* The same values on both devices. */
 typedef struct pair {
-    dvt_array *card, *cpu;
+    dvt_array *gpu, *cpu;
 } pair;
 
 static pair pair_of(dvt_array *cpu) {
     pair p;
     p.cpu = cpu;
-    p.card = dvt_copyto(cpu, dvt_gpu(0));
+    p.gpu = dvt_copyto(cpu, dvt_gpu(0));
     return p;
 }
 
@@ -35,7 +36,7 @@ static dvt_array *laid_out(int layout, dvt_array *x, int64_t rows, int64_t colum
         return dvt_slice(x, 1, -1, DVT_END, -1);
     case EVERY_SECOND:
         return dvt_slice(x, 1, 0, 2 * columns, 2);
-    case SHIFTED: /* off by one element from where groups are aligned */
+    case SHIFTED: /* one element away from alignment */
         return dvt_slice(x, 1, 1, columns + 1, 1);
     case ONE_ROW:
     case ONE_COLUMN:
@@ -61,7 +62,7 @@ static pair operand(int layout, int64_t rows, int64_t columns, dvt_dtype dtype) 
         shape.dim[1] = 1;
     p = pair_of(random_on_cpu(shape, dtype, -100, 100));
     p.cpu = laid_out(layout, p.cpu, rows, columns);
-    p.card = laid_out(layout, p.card, rows, columns);
+    p.gpu = laid_out(layout, p.gpu, rows, columns);
     return p;
 }
 
@@ -71,13 +72,13 @@ static void same_sum(int left, int right, int64_t rows, int64_t columns, dvt_dty
              (int)rows, (int)columns, left, right);
     DVT_SCOPE {
         pair a = operand(left, rows, columns, dtype), b = operand(right, rows, columns, dtype);
-        SAME_ON_CARD(dvt_add(a.card, b.card), dvt_add(a.cpu, b.cpu), 0, what);
+        SAME_ON_GPU(dvt_add(a.gpu, b.gpu), dvt_add(a.cpu, b.cpu), 0, what);
     }
 }
 
-DVT_TEST(card_layouts_of_two_operands) {
+DVT_TEST(gpu_layouts_of_two_operands) {
     int left, right;
-    NEEDS_CARD;
+    NEEDS_GPU;
     for (left = 0; left < LAYOUTS; left++)
         for (right = 0; right < LAYOUTS; right++) {
             same_sum(left, right, 33, 70, DVT_F32);
@@ -86,10 +87,10 @@ DVT_TEST(card_layouts_of_two_operands) {
         }
 }
 
-DVT_TEST(card_layouts_of_every_size_of_element) {
+DVT_TEST(gpu_layouts_of_every_size_of_element) {
     static const dvt_dtype dtypes[] = {DVT_F64, DVT_BF16, DVT_I8};
     int layout, i;
-    NEEDS_CARD;
+    NEEDS_GPU;
     for (i = 0; i < 3; i++)
         for (layout = 0; layout < LAYOUTS; layout++) {
             same_sum(layout, PLAIN, 48, 32, dtypes[i]);
@@ -97,11 +98,11 @@ DVT_TEST(card_layouts_of_every_size_of_element) {
         }
 }
 
-DVT_TEST(card_sizes_around_groups_and_blocks) {
+DVT_TEST(gpu_sizes_around_groups_and_blocks) {
     static const int64_t sizes[] = {1,   2,    3,    4,    5,    15,   16,   17,    255,  256,
                                     257, 1023, 1024, 1025, 4095, 4096, 4097, 16389, 70001};
     int i;
-    NEEDS_CARD;
+    NEEDS_GPU;
     for (i = 0; i < (int)(sizeof sizes / sizeof sizes[0]); i++) {
         same_sum(PLAIN, PLAIN, 1, sizes[i], DVT_F32);
         same_sum(PLAIN, ONE_ELEMENT, 1, sizes[i], DVT_I8);
@@ -109,132 +110,134 @@ DVT_TEST(card_sizes_around_groups_and_blocks) {
     }
 }
 
-DVT_TEST(card_copies_of_transposed_matrices) {
+DVT_TEST(gpu_copies_of_transposed_matrices) {
     static const int64_t sizes[] = {15, 16, 31, 32, 33, 64, 97};
     int i, j;
-    NEEDS_CARD;
+    NEEDS_GPU;
     for (i = 0; i < 7; i++)
         for (j = 0; j < 7; j++)
             DVT_SCOPE {
                 pair x = pair_of(random_on_cpu(DVT_SHAPE(sizes[i], sizes[j]), DVT_F32, -1, 1));
-                SAME_ON_CARD(dvt_contiguous(dvt_t(x.card)), dvt_contiguous(dvt_t(x.cpu)), 0,
-                             "transposed");
+                SAME_ON_GPU(dvt_contiguous(dvt_t(x.gpu)), dvt_contiguous(dvt_t(x.cpu)), 0,
+                            "transposed");
             }
 }
 
-DVT_TEST(card_permuted_axes) {
+DVT_TEST(gpu_permuted_axes) {
     int order[4], i;
-    NEEDS_CARD;
+    NEEDS_GPU;
     for (i = 0; i < 256; i++) {
         order[0] = i & 3, order[1] = i >> 2 & 3, order[2] = i >> 4 & 3, order[3] = i >> 6;
         if ((1 << order[0] | 1 << order[1] | 1 << order[2] | 1 << order[3]) != 15)
             continue;
         DVT_SCOPE {
             pair x = pair_of(random_on_cpu(DVT_SHAPE(3, 20, 5, 35), DVT_F32, -1, 1)), y;
-            y.card = dvt_transpose(x.card, DVT_AXES(order[0], order[1], order[2], order[3]));
+            y.gpu = dvt_transpose(x.gpu, DVT_AXES(order[0], order[1], order[2], order[3]));
             y.cpu = dvt_transpose(x.cpu, DVT_AXES(order[0], order[1], order[2], order[3]));
-            SAME_ON_CARD(dvt_contiguous(y.card), dvt_contiguous(y.cpu), 0, "permuted copy");
-            SAME_ON_CARD(dvt_mul(y.card, dvt_contiguous(y.card)),
-                         dvt_mul(y.cpu, dvt_contiguous(y.cpu)), 0, "permuted and plain");
+            SAME_ON_GPU(dvt_contiguous(y.gpu), dvt_contiguous(y.cpu), 0, "permuted copy");
+            SAME_ON_GPU(dvt_mul(y.gpu, dvt_contiguous(y.gpu)),
+                        dvt_mul(y.cpu, dvt_contiguous(y.cpu)), 0, "permuted and plain");
         }
     }
 }
 
 /* Eight axes that cannot be merged, and the same axes in another order. */
-DVT_TEST(card_eight_axes) {
+DVT_TEST(gpu_eight_axes) {
     pair x, y;
-    NEEDS_CARD;
+    NEEDS_GPU;
     x = pair_of(random_on_cpu(DVT_SHAPE(2, 3, 2, 3, 2, 3, 2, 6), DVT_F32, -1, 1));
     y = pair_of(random_on_cpu(DVT_SHAPE(2, 1, 2, 1, 2, 1, 2, 1), DVT_F32, -1, 1));
-    SAME_ON_CARD(dvt_add(x.card, y.card), dvt_add(x.cpu, y.cpu), 0, "every second axis repeated");
-    x.card = dvt_slice(dvt_slice(x.card, 7, 0, 6, 2), 5, -1, DVT_END, -2);
+    SAME_ON_GPU(dvt_add(x.gpu, y.gpu), dvt_add(x.cpu, y.cpu), 0, "every second axis repeated");
+    x.gpu = dvt_slice(dvt_slice(x.gpu, 7, 0, 6, 2), 5, -1, DVT_END, -2);
     x.cpu = dvt_slice(dvt_slice(x.cpu, 7, 0, 6, 2), 5, -1, DVT_END, -2);
-    SAME_ON_CARD(dvt_neg(x.card), dvt_neg(x.cpu), 0, "slices");
-    SAME_ON_CARD(dvt_contiguous(dvt_t(x.card)), dvt_contiguous(dvt_t(x.cpu)), 0, "reversed axes");
+    SAME_ON_GPU(dvt_neg(x.gpu), dvt_neg(x.cpu), 0, "slices");
+    SAME_ON_GPU(dvt_contiguous(dvt_t(x.gpu)), dvt_contiguous(dvt_t(x.cpu)), 0, "reversed axes");
 }
 
-DVT_TEST(card_no_axes) {
+DVT_TEST(gpu_no_axes) {
     pair x, y;
-    NEEDS_CARD;
+    NEEDS_GPU;
     x = pair_of(dvt_full(DVT_SCALAR, 3, DVT_F32, dvt_cpu()));
     y = pair_of(random_on_cpu(DVT_SHAPE(4, 9), DVT_F32, -1, 1));
-    SAME_ON_CARD(dvt_square(x.card), dvt_square(x.cpu), 0, "a scalar");
-    SAME_ON_CARD(dvt_mul(y.card, x.card), dvt_mul(y.cpu, x.cpu), 0, "a scalar on the right");
-    SAME_ON_CARD(dvt_sub(x.card, y.card), dvt_sub(x.cpu, y.cpu), 0, "a scalar on the left");
-    SAME_ON_CARD(dvt_add(x.card, x.card), dvt_add(x.cpu, x.cpu), 0, "two scalars");
+    SAME_ON_GPU(dvt_square(x.gpu), dvt_square(x.cpu), 0, "a scalar");
+    SAME_ON_GPU(dvt_mul(y.gpu, x.gpu), dvt_mul(y.cpu, x.cpu), 0, "a scalar on the right");
+    SAME_ON_GPU(dvt_sub(x.gpu, y.gpu), dvt_sub(x.cpu, y.cpu), 0, "a scalar on the left");
+    SAME_ON_GPU(dvt_add(x.gpu, x.gpu), dvt_add(x.cpu, x.cpu), 0, "two scalars");
 }
 
 /* The three operands of where, one of them in each layout. */
-DVT_TEST(card_layouts_of_three_operands) {
+DVT_TEST(gpu_layouts_of_three_operands) {
     int layout, at;
-    NEEDS_CARD;
+    NEEDS_GPU;
     for (layout = 0; layout < LAYOUTS; layout++)
         for (at = 0; at < 3; at++)
             DVT_SCOPE {
                 pair c = operand(at == 0 ? layout : PLAIN, 36, 72, DVT_BOOL);
                 pair a = operand(at == 1 ? layout : PLAIN, 36, 72, DVT_F32);
                 pair b = operand(at == 2 ? layout : TRANSPOSED, 36, 72, DVT_F32);
-                SAME_ON_CARD(dvt_where(c.card, a.card, b.card), dvt_where(c.cpu, a.cpu, b.cpu), 0,
-                             "where");
+                SAME_ON_GPU(dvt_where(c.gpu, a.gpu, b.gpu), dvt_where(c.cpu, a.cpu, b.cpu), 0,
+                            "where");
             }
 }
 
-/* Results are written into other layouts: in place, and by copies into windows. */
-DVT_TEST(card_results_in_every_layout) {
+/* Results with other layouts: in place, and copied into views. */
+DVT_TEST(gpu_results_in_every_layout) {
     int layout;
-    NEEDS_CARD;
+    NEEDS_GPU;
     for (layout = PLAIN; layout <= SHIFTED; layout++)
         DVT_SCOPE {
             pair x = operand(layout, 40, 36, DVT_F32), y = operand(PLAIN, 40, 36, DVT_F32);
-            CHECK(dvt_mul_(x.card, y.card) && dvt_mul_(x.cpu, y.cpu));
-            SAME_ON_CARD(x.card, x.cpu, 0, "mul_");
-            CHECK(dvt_add_scalar_(x.card, 2) && dvt_add_scalar_(x.cpu, 2));
-            SAME_ON_CARD(x.card, x.cpu, 0, "add_scalar_");
-            CHECK(dvt_copy_into(x.card, y.card) && dvt_copy_into(x.cpu, y.cpu));
-            SAME_ON_CARD(x.card, x.cpu, 0, "copy_into");
-            CHECK(dvt_neg_(x.card) && dvt_neg_(x.cpu));
-            SAME_ON_CARD(x.card, x.cpu, 0, "neg_");
+            CHECK(dvt_mul_(x.gpu, y.gpu) && dvt_mul_(x.cpu, y.cpu));
+            SAME_ON_GPU(x.gpu, x.cpu, 0, "mul_");
+            CHECK(dvt_add_scalar_(x.gpu, 2) && dvt_add_scalar_(x.cpu, 2));
+            SAME_ON_GPU(x.gpu, x.cpu, 0, "add_scalar_");
+            CHECK(dvt_copy_into(x.gpu, y.gpu) && dvt_copy_into(x.cpu, y.cpu));
+            SAME_ON_GPU(x.gpu, x.cpu, 0, "copy_into");
+            CHECK(dvt_neg_(x.gpu) && dvt_neg_(x.cpu));
+            SAME_ON_GPU(x.gpu, x.cpu, 0, "neg_");
         }
 }
 
-/* The operand is the result, or another window on its memory, which must be read before it is written. */
-DVT_TEST(card_in_place_on_itself) {
+/* The operand is the result, or another view of its memory, which must be read before it is
+   written. */
+DVT_TEST(gpu_in_place_on_itself) {
     pair x;
-    NEEDS_CARD;
+    NEEDS_GPU;
     x = pair_of(random_on_cpu(DVT_SHAPE(45, 45), DVT_F32, -1, 1));
-    CHECK(dvt_mul_(x.card, x.card) && dvt_mul_(x.cpu, x.cpu));
-    SAME_ON_CARD(x.card, x.cpu, 0, "itself");
-    CHECK(dvt_add_(x.card, dvt_t(x.card)) && dvt_add_(x.cpu, dvt_t(x.cpu)));
-    SAME_ON_CARD(x.card, x.cpu, 0, "itself transposed");
-    CHECK(dvt_sub_(x.card, dvt_slice(x.card, 0, -1, DVT_END, -1)) &&
+    CHECK(dvt_mul_(x.gpu, x.gpu) && dvt_mul_(x.cpu, x.cpu));
+    SAME_ON_GPU(x.gpu, x.cpu, 0, "itself");
+    CHECK(dvt_add_(x.gpu, dvt_t(x.gpu)) && dvt_add_(x.cpu, dvt_t(x.cpu)));
+    SAME_ON_GPU(x.gpu, x.cpu, 0, "itself transposed");
+    CHECK(dvt_sub_(x.gpu, dvt_slice(x.gpu, 0, -1, DVT_END, -1)) &&
           dvt_sub_(x.cpu, dvt_slice(x.cpu, 0, -1, DVT_END, -1)));
-    SAME_ON_CARD(x.card, x.cpu, 0, "itself backwards");
-    CHECK(dvt_add_(x.card, dvt_slice(x.card, 1, 3, 4, 1)) &&
+    SAME_ON_GPU(x.gpu, x.cpu, 0, "itself backwards");
+    CHECK(dvt_add_(x.gpu, dvt_slice(x.gpu, 1, 3, 4, 1)) &&
           dvt_add_(x.cpu, dvt_slice(x.cpu, 1, 3, 4, 1)));
-    SAME_ON_CARD(x.card, x.cpu, 0, "one column of itself");
+    SAME_ON_GPU(x.gpu, x.cpu, 0, "one column of itself");
 }
 
-/* Elements so far apart that distances need 64 bits: windows on a large block, of which nothing else is touched. */
-DVT_TEST(card_distances_beyond_32_bits) {
+/* Elements so far apart that offsets need 64 bits: views of a large block, of which nothing else is
+   accessed. */
+DVT_TEST(gpu_distances_beyond_32_bits) {
     const int64_t far = ((int64_t)1 << 26) + 3;
     dvt_array *block, *window;
     pair x;
-    NEEDS_CARD;
+    NEEDS_GPU;
     block = dvt_empty(DVT_SHAPE(17, far), DVT_I8, dvt_gpu(0));
     if (!block) {
         dvt_clear_error();
-        SKIP("the card has less than 1.2 GB to spare");
+        SKIP("the GPU has less than 1.2 GB to spare");
     }
     x = pair_of(random_on_cpu(DVT_SHAPE(17, 40), DVT_I8, -100, 100));
     window = dvt_slice(block, 1, far - 80, far, 2);
-    CHECK(dvt_copy_into(window, x.card) != NULL);
-    SAME_ON_CARD(dvt_contiguous(window), x.cpu, 0, "there and back");
-    SAME_ON_CARD(dvt_add(window, x.card), dvt_add(x.cpu, x.cpu), 0, "one far, one near");
+    CHECK(dvt_copy_into(window, x.gpu) != NULL);
+    SAME_ON_GPU(dvt_contiguous(window), x.cpu, 0, "there and back");
+    SAME_ON_GPU(dvt_add(window, x.gpu), dvt_add(x.cpu, x.cpu), 0, "one far, one near");
     window = dvt_slice(block, 1, 16, 64, 1);
     x = pair_of(random_on_cpu(DVT_SHAPE(48, 40), DVT_I8, -100, 100));
     x.cpu = dvt_slice(x.cpu, 1, 0, 17, 1);
-    CHECK(dvt_copy_into(window, dvt_t(dvt_slice(x.card, 1, 0, 17, 1))) != NULL);
-    SAME_ON_CARD(dvt_contiguous(dvt_t(window)), dvt_contiguous(x.cpu), 0, "across");
+    CHECK(dvt_copy_into(window, dvt_t(dvt_slice(x.gpu, 1, 0, 17, 1))) != NULL);
+    SAME_ON_GPU(dvt_contiguous(dvt_t(window)), dvt_contiguous(x.cpu), 0, "across");
     CHECK(dvt_square_(window) && dvt_square_(x.cpu));
-    SAME_ON_CARD(dvt_contiguous(window), dvt_contiguous(dvt_t(x.cpu)), 0, "in place");
+    SAME_ON_GPU(dvt_contiguous(window), dvt_contiguous(dvt_t(x.cpu)), 0, "in place");
 }

@@ -1,6 +1,6 @@
-/* Convolution on a card: results and gradients as on cpu(). Whole numbers make every sum exact in any order, so that every
-   element must agree; one test has fractions. */
-#include "on_card.h"
+/* Convolution on a GPU: results and gradients as on cpu(). Integer inputs make every sum exact in
+   any order, so every element must agree. One test uses fractions. */
+#include "on_gpu.h"
 
 typedef struct conv_case {
     int64_t n, c, h, w, o, kh, kw;
@@ -40,18 +40,20 @@ static convolved conv_in(dvt_ctx ctx, dvt_array *x, dvt_array *w, dvt_array *b, 
     return r;
 }
 
-/* Numbers of magnitude 2 at most: with `whole`, sums below 2^24 / 4 products are exact in float32. */
+/* Returns numbers of magnitude 2 at most. With `whole` they are integers, and sums below 2^24 / 4
+   products are exact in float32. */
 static dvt_array *numbers(dvt_shape shape, dvt_dtype dtype, bool whole) {
     dvt_array *x = random_on_cpu(shape, whole ? DVT_I32 : DVT_F64, -2, 3);
     return dvt_astype(x, dtype, false);
 }
 
-/* A sum of `depth` products. Its error grows with the root of the depth; 16-bit floats are only rounded at the end. */
-static void same_sum(dvt_array *card, dvt_array *cpu, double depth, bool whole, const char *what,
+/* Compares sums of `depth` products. The error grows with the root of the depth; 16-bit floats are
+   rounded only at the end. */
+static void same_sum(dvt_array *gpu, dvt_array *cpu, double depth, bool whole, const char *what,
                      int line) {
     bool half = dvt_dtype_of(cpu) == DVT_F16 || dvt_dtype_of(cpu) == DVT_BF16;
     double ulps = whole ? 0 : half ? 1 : 4 + 2 * sqrt(depth);
-    same_on_card(card, cpu, ulps, sqrt(depth), what, __FILE__, line);
+    same_on_gpu(gpu, cpu, ulps, sqrt(depth), what, __FILE__, line);
 }
 
 static void same_conv(const conv_case *at, dvt_dtype dtype, bool bias, bool whole) {
@@ -64,14 +66,13 @@ static void same_conv(const conv_case *at, dvt_dtype dtype, bool bias, bool whol
         dvt_array *y = dvt_conv2d(x, w, b, &p);
         if (CHECK(y != NULL)) {
             dvt_array *g = numbers(dvt_shape_of(y), dtype, whole);
-            convolved card = conv_in(dvt_gpu(0), x, w, b, g, &p);
+            convolved gpu = conv_in(dvt_gpu(0), x, w, b, g, &p);
             convolved cpu = conv_in(dvt_cpu(), x, w, b, g, &p);
             double kernel = (double)at->kh * (double)at->kw / (double)groups;
             double pixels = (double)dvt_size(y) / (double)(at->o ? at->o : 1);
-            same_sum(card.y, cpu.y, (double)at->c * kernel, whole, at->what, __LINE__);
-            same_sum(card.grads[0], cpu.grads[0], (double)at->o * kernel, whole, at->what,
-                     __LINE__);
-            same_sum(card.grads[1], cpu.grads[1], pixels, whole, at->what, __LINE__);
+            same_sum(gpu.y, cpu.y, (double)at->c * kernel, whole, at->what, __LINE__);
+            same_sum(gpu.grads[0], cpu.grads[0], (double)at->o * kernel, whole, at->what, __LINE__);
+            same_sum(gpu.grads[1], cpu.grads[1], pixels, whole, at->what, __LINE__);
         }
     }
 }
@@ -109,24 +110,24 @@ static const conv_case corners[] = {
     {2, 4, 9, 9, 4, 3, 3, {2, 1 << 30}, {1, 1}, {1, 1}, 4, "64 bits, depthwise"},
 };
 
-DVT_TEST(card_conv_nets) {
+DVT_TEST(gpu_conv_nets) {
     int i;
-    NEEDS_CARD;
+    NEEDS_GPU;
     for (i = 0; i < CASES(nets); i++)
         same_conv(&nets[i], DVT_F32, i % 2 == 0, true);
 }
 
-DVT_TEST(card_conv_corners) {
+DVT_TEST(gpu_conv_corners) {
     int i;
-    NEEDS_CARD;
+    NEEDS_GPU;
     for (i = 0; i < CASES(corners); i++)
         same_conv(&corners[i], DVT_F32, i % 2 == 1, true);
 }
 
-DVT_TEST(card_conv_dtypes) {
+DVT_TEST(gpu_conv_dtypes) {
     static const dvt_dtype dtypes[] = {DVT_F64, DVT_F16, DVT_BF16};
     int i;
-    NEEDS_CARD;
+    NEEDS_GPU;
     for (i = 0; i < 3; i++) {
         same_conv(&nets[1], dtypes[i], true, true);
         same_conv(&nets[4], dtypes[i], false, true);
@@ -134,31 +135,31 @@ DVT_TEST(card_conv_dtypes) {
     }
 }
 
-DVT_TEST(card_conv_fractions) {
+DVT_TEST(gpu_conv_fractions) {
     static const dvt_dtype dtypes[] = {DVT_F32, DVT_F64, DVT_F16, DVT_BF16};
     int i;
-    NEEDS_CARD;
+    NEEDS_GPU;
     for (i = 0; i < 4; i++) {
         same_conv(&nets[3], dtypes[i], true, false);
         same_conv(&corners[2], dtypes[i], true, false);
     }
 }
 
-/* float16 and bfloat16 in turn: the tensor cores, where there are any. */
-DVT_TEST(card_conv_halves) {
+/* float16 and bfloat16, on tensor cores where the GPU has them. */
+DVT_TEST(gpu_conv_float16) {
     int i;
-    NEEDS_CARD;
+    NEEDS_GPU;
     for (i = 0; i < CASES(nets); i++)
         same_conv(&nets[i], i % 2 ? DVT_F16 : DVT_BF16, i % 3 == 0, true);
     for (i = 0; i < CASES(corners); i++)
         same_conv(&corners[i], i % 2 ? DVT_BF16 : DVT_F16, i % 3 == 1, true);
 }
 
-/* Whole numbers of few bits are themselves in TF32 too. */
-DVT_TEST(card_conv_tf32) {
+/* Integers of few bits are exact in TF32 too. */
+DVT_TEST(gpu_conv_tf32) {
     bool before;
     int i;
-    NEEDS_CARD;
+    NEEDS_GPU;
     before = dvt_allow_tf32(true);
     for (i = 0; i < CASES(nets); i++)
         same_conv(&nets[i], DVT_F32, i % 2 == 1, true);
@@ -167,13 +168,13 @@ DVT_TEST(card_conv_tf32) {
     dvt_allow_tf32(before);
 }
 
-/* Enough tiles for the largest, whose last row, column and slice are cut. */
-DVT_TEST(card_conv_many_tiles) {
+/* Enough tiles for the largest tile size, with a partial last row, column and slice. */
+DVT_TEST(gpu_conv_many_tiles) {
     static const conv_case many = {9, 10,     62,     62,     127, 1,
                                    1, {1, 1}, {0, 0}, {1, 1}, 1,   "128 x 128 forward"};
     static const conv_case back = {9, 127,    62,     62,     10, 1,
                                    1, {1, 1}, {0, 0}, {1, 1}, 1,  "128 x 128 data"};
-    NEEDS_CARD;
+    NEEDS_GPU;
     same_conv(&many, DVT_F32, true, true);
     if (EACH(1, 2)) {
         same_conv(&back, DVT_F32, false, true);
@@ -182,29 +183,29 @@ DVT_TEST(card_conv_many_tiles) {
     same_conv(&back, DVT_BF16, false, true);
 }
 
-/* Nothing to add up: the bias alone, or zeros. */
-DVT_TEST(card_conv_empty_sums) {
+/* Sums without terms: the bias alone, or zeros. */
+DVT_TEST(gpu_conv_empty_sums) {
     static const conv_case none = {2, 0, 5, 5, 3, 3, 3, {1, 1}, {1, 1}, {1, 1}, 1, "no channels"};
     static const conv_case nobody = {0, 3, 5, 5, 4, 3, 3, {1, 1}, {1, 1}, {1, 1}, 1, "no samples"};
     static const conv_case nothing = {2, 3, 5, 5, 0, 3, 3, {1, 1}, {1, 1}, {1, 1}, 1, "no results"};
-    NEEDS_CARD;
+    NEEDS_GPU;
     same_conv(&none, DVT_F32, true, true);
     same_conv(&nobody, DVT_F32, true, true);
     same_conv(&nothing, DVT_F32, false, true);
 }
 
-/* A NaN reaches what it is multiplied into, and nothing else; padding multiplies nothing. */
-DVT_TEST(card_conv_special_values) {
+/* A NaN affects only the results that use it; padding is not multiplied. */
+DVT_TEST(gpu_conv_special_values) {
     double values[2 * 3 * 6 * 6];
     dvt_conv2d_params p = {{1, 1}, {1, 1}, {1, 1}, 1};
     dvt_array *x, *w;
     int i;
-    NEEDS_CARD;
+    NEEDS_GPU;
     for (i = 0; i < 2 * 3 * 6 * 6; i++)
         values[i] = i % 50 == 7 ? (double)INFINITY : i % 70 == 60 ? (double)NAN : i % 5;
     x = dvt_astype(dvt_from_host(values, DVT_SHAPE(2, 3, 6, 6), DVT_F64, dvt_cpu()), DVT_F32,
                    false);
     w = numbers(DVT_SHAPE(4, 3, 3, 3), DVT_F32, true);
-    SAME_ON_CARD(dvt_conv2d(dvt_copyto(x, dvt_gpu(0)), dvt_copyto(w, dvt_gpu(0)), NULL, &p),
-                 dvt_conv2d(x, w, NULL, &p), 0, "NaN and infinity");
+    SAME_ON_GPU(dvt_conv2d(dvt_copyto(x, dvt_gpu(0)), dvt_copyto(w, dvt_gpu(0)), NULL, &p),
+                dvt_conv2d(x, w, NULL, &p), 0, "NaN and infinity");
 }

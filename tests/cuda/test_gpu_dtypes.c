@@ -1,9 +1,10 @@
-/* Conversions between dtypes on a card give the bytes that cpu() gives: all values of the narrow dtypes, and dense samples of the others
-   around every place where rounding, clamping or wrapping changes its mind; NaN with its sign and payload. */
-#include "on_card.h"
+/* Conversions between dtypes on a GPU give the bytes of cpu(). The inputs are all values of the
+   narrow dtypes, and dense samples of the others around every rounding, clamping or wrapping
+   boundary; NaN with its sign and payload. */
+#include "on_gpu.h"
 #include <stdint.h>
 
-/* x as every dtype, on both devices. */
+/* Compares x converted to every dtype on both devices. */
 static void same_bytes(dvt_array *x) {
     int to;
     for (to = 0; to < DVT_DTYPE_COUNT; to++)
@@ -20,7 +21,7 @@ static void same_bytes(dvt_array *x) {
                 i++;
             if (i < bytes)
                 dvt_test_check(0, __FILE__, __LINE__,
-                               "%s to %s: element %lld (%.17g): %.17g on the card, %.17g on cpu()",
+                               "%s to %s: element %lld (%.17g): %.17g on the GPU, %.17g on cpu()",
                                dvt_dtype_name(dvt_dtype_of(x)), dvt_dtype_name((dvt_dtype)to),
                                (long long)(i / size), dvt_item_at(x, DVT_SHAPE(i / size)),
                                dvt_item_at(got, DVT_SHAPE(i / size)),
@@ -34,7 +35,7 @@ static dvt_array *of_bytes(const void *values, int64_t n, dvt_dtype dtype) {
     return dvt_from_host(values, DVT_SHAPE(n), dtype, dvt_cpu());
 }
 
-DVT_TEST(card_all_float16_and_bfloat16) {
+DVT_TEST(gpu_all_float16_and_bfloat16) {
     uint16_t *all = (uint16_t *)malloc(65536 * sizeof *all);
     int i;
     if (dvt_num_gpus() > 0) {
@@ -44,20 +45,21 @@ DVT_TEST(card_all_float16_and_bfloat16) {
         same_bytes(of_bytes(all, 65536, DVT_BF16));
     }
     free(all);
-    NEEDS_CARD;
+    NEEDS_GPU;
 }
 
-DVT_TEST(card_all_bytes) {
+DVT_TEST(gpu_all_bytes) {
     uint8_t all[256];
     int i;
-    NEEDS_CARD;
+    NEEDS_GPU;
     for (i = 0; i < 256; i++)
         all[i] = (uint8_t)i;
     same_bytes(of_bytes(all, 256, DVT_U8));
     same_bytes(of_bytes(all, 256, DVT_I8));
 }
 
-/* For every 16-bit pattern of both kinds: the float32 in the middle of it and the next one, and its neighbours. */
+/* Generates for every pattern of float16 and bfloat16: the float32 halfway to the next pattern, and
+   its neighbors. */
 static int64_t float_bits(uint32_t *bits) {
     int64_t n = 0;
     uint32_t i;
@@ -68,29 +70,29 @@ static int64_t float_bits(uint32_t *bits) {
             if ((i & 0x7c00) != 0x7c00)                   /* float16, 2^-14 and above */
                 bits[n++] =
                     (((i & 0x8000) << 16) | (((i & 0x7fff) << 13) + 0x38001000u)) + (uint32_t)k;
-            /* float16 below: whole multiples of 2^-25 */
+            /* float16 below: integer multiples of 2^-25 */
             bits[n++] =
                 ((uint32_t)(i & 0x8000) << 16 | ((i >> 4 & 31) + 98) << 23 | (i & 0x7ff) << 12) +
                 (uint32_t)k;
         }
-    for (k = 0; k < 32; k++) /* NaN: quiet and signalling, with payloads in every bit */
+    for (k = 0; k < 32; k++) /* NaN: quiet and signaling, with payloads in every bit */
         for (i = 0; i < 23; i++)
             bits[n++] = 0x7f800000u | (uint32_t)(k & 1) << 31 | (uint32_t)1 << i |
                         (uint32_t)k * 0x1357u % 0x7fffffu;
     return n;
 }
 
-DVT_TEST(card_dense_float32) {
+DVT_TEST(gpu_dense_float32) {
     uint32_t *bits = (uint32_t *)malloc(250000 * sizeof *bits);
     if (dvt_num_gpus() > 0)
         same_bytes(of_bytes(bits, float_bits(bits), DVT_F32));
     free(bits);
-    NEEDS_CARD;
+    NEEDS_GPU;
 }
 
-/* The same numbers in float64, moved by one place of float32 and by one of float64: what a second rounding would spoil. Then
-   every size, and NaN. */
-DVT_TEST(card_dense_float64) {
+/* The same numbers in float64, moved by one float32 step and by one float64 step, to expose double
+   rounding. Then every magnitude, and NaN. */
+DVT_TEST(gpu_dense_float64) {
     uint32_t *bits = (uint32_t *)malloc(250000 * sizeof *bits);
     uint64_t *wide = (uint64_t *)malloc(250000 * sizeof *wide);
     int64_t n = float_bits(bits), i;
@@ -112,10 +114,11 @@ DVT_TEST(card_dense_float64) {
     }
     free(bits);
     free(wide);
-    NEEDS_CARD;
+    NEEDS_GPU;
 }
 
-/* Around each power of two and each half step of the floats there: ties, and what is just beside them. */
+/* Generates values around each power of two and each half step of the floats there: ties and their
+   neighbors. */
 static int64_t whole_numbers(int64_t *values) {
     int64_t n = 0, i;
     int power, digits, k;
@@ -132,7 +135,7 @@ static int64_t whole_numbers(int64_t *values) {
     return n;
 }
 
-DVT_TEST(card_dense_integers) {
+DVT_TEST(gpu_dense_integers) {
     int64_t *values = (int64_t *)malloc(40000 * sizeof *values), n = whole_numbers(values), i;
     int32_t *narrow = (int32_t *)malloc(40000 * sizeof *narrow);
     if (dvt_num_gpus() > 0) {
@@ -143,5 +146,5 @@ DVT_TEST(card_dense_integers) {
     }
     free(values);
     free(narrow);
-    NEEDS_CARD;
+    NEEDS_GPU;
 }

@@ -1,21 +1,22 @@
-/* Sorting and the first k, on a card: rows that blocks hold and longer ones, many equal elements, both orders, dtypes, views, corners. */
-#include "on_card.h"
+/* Sort and topk on a GPU: rows within a block and longer ones, many equal elements, both orders,
+   dtypes, views, corner cases. */
+#include "on_gpu.h"
 
 static void check_sort(dvt_array *x, int axis, const char *what) {
     dvt_array *y = dvt_copyto(x, dvt_gpu(0));
     int descending;
     for (descending = 0; descending < 2; descending++) {
-        same_on_card(dvt_sort(y, axis, descending != 0), dvt_sort(x, axis, descending != 0), 0, 0,
-                     what, __FILE__, __LINE__);
-        same_on_card(dvt_argsort(y, axis, descending != 0), dvt_argsort(x, axis, descending != 0),
-                     0, 0, what, __FILE__, __LINE__);
+        same_on_gpu(dvt_sort(y, axis, descending != 0), dvt_sort(x, axis, descending != 0), 0, 0,
+                    what, __FILE__, __LINE__);
+        same_on_gpu(dvt_argsort(y, axis, descending != 0), dvt_argsort(x, axis, descending != 0), 0,
+                    0, what, __FILE__, __LINE__);
     }
 }
 
-DVT_TEST(card_sort_lengths) {
+DVT_TEST(gpu_sort_lengths) {
     static const int64_t lengths[] = {1, 2, 3, 33, 256, 1000, 2047, 2048, 2049, 5000};
     int k;
-    NEEDS_CARD;
+    NEEDS_GPU;
     for (k = 0; k < 10; k++)
         DVT_SCOPE {
             check_sort(random_on_cpu(DVT_SHAPE(3, lengths[k]), DVT_F32, -9, 9), 1, "rows");
@@ -26,9 +27,9 @@ DVT_TEST(card_sort_lengths) {
     check_sort(random_on_cpu(DVT_SHAPE(5, 2100), DVT_F64, -9, 9), 1, "sorted by key, then by row");
 }
 
-DVT_TEST(card_sort_dtypes_and_views) {
+DVT_TEST(gpu_sort_dtypes_and_views) {
     int dtype, axis;
-    NEEDS_CARD;
+    NEEDS_GPU;
     for (dtype = 0; dtype < DVT_DTYPE_COUNT; dtype++)
         DVT_SCOPE {
             check_sort(random_on_cpu(DVT_SHAPE(4, 300), (dvt_dtype)dtype, -90, 90), 1,
@@ -44,10 +45,10 @@ DVT_TEST(card_sort_dtypes_and_views) {
         }
 }
 
-DVT_TEST(card_sort_corners) {
+DVT_TEST(gpu_sort_corners) {
     static const uint32_t bits[] = {0x7fc00001, 0x80000000, 0, 0xffc00002, 0x80000000, 0x3f800000};
     dvt_array *x;
-    NEEDS_CARD;
+    NEEDS_GPU;
     x = dvt_from_host(bits, DVT_SHAPE(6), DVT_F32, dvt_gpu(0));
     CHECK_VALUES(dvt_argsort(x, 0, false), 0, 1, 2, 4, 5, 0, 3);
     CHECK_VALUES(dvt_argsort(x, 0, true), 0, 0, 3, 5, 1, 2, 4);
@@ -62,13 +63,13 @@ static void check_topk(dvt_array *x, int64_t k, int axis, const char *what) {
         dvt_array *got_at = NULL, *at = NULL;
         dvt_array *got = dvt_topk(y, k, axis, largest != 0, &got_at);
         dvt_array *want = dvt_topk(x, k, axis, largest != 0, &at);
-        same_on_card(got, want, 0, 0, what, __FILE__, __LINE__);
-        same_on_card(got_at, at, 0, 0, what, __FILE__, __LINE__);
+        same_on_gpu(got, want, 0, 0, what, __FILE__, __LINE__);
+        same_on_gpu(got_at, at, 0, 0, what, __FILE__, __LINE__);
     }
 }
 
-/* In one block, by rounds (one tile, several, more than one round leaves), and by sorting. */
-DVT_TEST(card_topk_lengths) {
+/* In one block, in rounds (one tile, several, more than one round leaves), and by sorting. */
+DVT_TEST(gpu_topk_lengths) {
     static const struct {
         int64_t rows, n, k;
     } of[] = {{3, 1, 1},       {700, 10, 3},    {3, 2048, 2048}, {2, 2049, 1},
@@ -76,7 +77,7 @@ DVT_TEST(card_topk_lengths) {
               {2, 20000, 300}, {1, 70000, 100}, {1, 5000, 5000}, {2, 3000, 2999}};
 
     int k;
-    NEEDS_CARD;
+    NEEDS_GPU;
     for (k = 0; k < 12; k++)
         DVT_SCOPE {
             dvt_array *x = random_on_cpu(DVT_SHAPE(of[k].rows, of[k].n), DVT_F32, -9, 9);
@@ -85,11 +86,11 @@ DVT_TEST(card_topk_lengths) {
         }
 }
 
-DVT_TEST(card_topk_dtypes_views_and_corners) {
+DVT_TEST(gpu_topk_dtypes_views_and_corners) {
     static const uint32_t bits[] = {0x7fc00001, 0x80000000, 0, 0xffc00002, 0x80000000, 0x3f800000};
     dvt_array *x, *at = NULL;
     int dtype, axis;
-    NEEDS_CARD;
+    NEEDS_GPU;
     for (dtype = 0; dtype < DVT_DTYPE_COUNT; dtype++)
         DVT_SCOPE {
             check_topk(random_on_cpu(DVT_SHAPE(4, 300), (dvt_dtype)dtype, -90, 90), 7, 1,

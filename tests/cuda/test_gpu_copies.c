@@ -1,6 +1,6 @@
-/* Copies between main memory and cards, and between cards: every path (small, one chunk, many chunks), reuse of memory while copies are
-   under way. */
-#include "on_card.h"
+/* Copies between host memory and GPUs, and between GPUs: every path (small, one chunk, many
+   chunks), and reuse of memory during copies. */
+#include "on_gpu.h"
 
 static unsigned char byte_at(int64_t i, unsigned seed) {
     return (unsigned char)((uint64_t)i * 2654435761u >> 7 ^ seed * 77u);
@@ -13,7 +13,7 @@ static dvt_array *bytes_on(int64_t n, unsigned seed, dvt_ctx ctx) {
     for (i = 0; i < n; i++)
         values[i] = byte_at(i, seed);
     x = dvt_from_host(values, DVT_SHAPE(n), DVT_U8, ctx);
-    memset(values, 0xee, (size_t)n); /* the copy must not look at it any more */
+    memset(values, 0xee, (size_t)n); /* the copy must not read it any more */
     free(values);
     return x;
 }
@@ -32,9 +32,9 @@ static void check_bytes(dvt_array *x, int64_t n, unsigned seed, const char *what
 static const int64_t sizes[] = {1,       511,           65535,   65536,         65537,
                                 1 << 20, (4 << 20) - 1, 4 << 20, (4 << 20) + 1, (13 << 20) + 5};
 
-DVT_TEST(card_copies_arrive) {
+DVT_TEST(gpu_copies_arrive) {
     size_t k;
-    NEEDS_CARD;
+    NEEDS_GPU;
     for (k = 0; k < sizeof sizes / sizeof *sizes; k++) {
         dvt_array *x = bytes_on(sizes[k], (unsigned)k, dvt_gpu(0));
         check_bytes(x, sizes[k], (unsigned)k, "up and down");
@@ -42,11 +42,11 @@ DVT_TEST(card_copies_arrive) {
     }
 }
 
-DVT_TEST(card_copies_between_cards_arrive) {
+DVT_TEST(gpu_copies_between_gpus_arrive) {
     size_t k;
-    NEEDS_CARD;
+    NEEDS_GPU;
     if (dvt_num_gpus() < 2)
-        SKIP("one card only");
+        SKIP("one GPU only");
     for (k = 0; k < sizeof sizes / sizeof *sizes; k++)
         DVT_SCOPE {
             dvt_array *x = bytes_on(sizes[k], (unsigned)k, dvt_gpu(0));
@@ -58,12 +58,12 @@ DVT_TEST(card_copies_between_cards_arrive) {
         }
 }
 
-/* Blocks come back while uploads, fills and copies of their earlier lives are still queued. */
-DVT_TEST(card_memory_is_reused_in_order) {
+/* Blocks are reused while uploads, fills and copies of their earlier contents are still queued. */
+DVT_TEST(gpu_memory_is_reused_in_order) {
     const int64_t n = 300000;
     dvt_array *kept[12];
     int round, i, two = dvt_num_gpus() > 1;
-    NEEDS_CARD;
+    NEEDS_GPU;
     for (round = 0; round < 3; round++)
         DVT_SCOPE {
             for (i = 0; i < 12; i++) {
@@ -79,10 +79,10 @@ DVT_TEST(card_memory_is_reused_in_order) {
         }
 }
 
-DVT_TEST(card_memory_comes_back) {
+DVT_TEST(gpu_memory_comes_back) {
     dvt_device_info before, after;
     int i;
-    NEEDS_CARD;
+    NEEDS_GPU;
     CHECK(dvt_device_query(dvt_gpu(0), &before) == DVT_OK);
     for (i = 0; i < 200; i++)
         DVT_SCOPE {
@@ -93,13 +93,14 @@ DVT_TEST(card_memory_comes_back) {
     CHECK_INT(after.memory_used, before.memory_used);
 }
 
-/* A small upload into a part of an array stands in the compute stream, where a large download of the whole comes after it. */
-DVT_TEST(card_small_writes_before_large_reads) {
+/* A small upload into a part of an array is ordered by the compute stream, before a large download
+   of the whole. */
+DVT_TEST(gpu_small_writes_before_large_reads) {
     const int64_t rows = 40, columns = 5000;
     int32_t *values = (int32_t *)malloc((size_t)(rows * columns) * sizeof *values);
     dvt_array *x;
     int64_t i, wrong = 0;
-    NEEDS_CARD;
+    NEEDS_GPU;
     x = dvt_full(DVT_SHAPE(rows, columns), -1, DVT_I32, dvt_gpu(0));
     CHECK_INT(dvt_to_host(x, values, rows * columns * 4), DVT_OK);
     for (i = 0; i < columns; i++)

@@ -1,14 +1,13 @@
-/* dvt_prewarm on a card: what it made need not be made again, and nothing else shows that it has run. */
-#include "on_card.h"
+/* dvt_prewarm on a GPU: its programs are not compiled again, and it has no other visible effect. */
+#include "on_gpu.h"
 #if !defined(DEVTENSOR_NO_NN)
 
-#define OTHERS                                                                                     \
-    3 /* programs that a network may need besides: which tiles serve depends on the card */
+#define OTHERS 3 /* further programs that a network may need: the tile sizes depend on the GPU */
 
-DVT_TEST(card_prewarm_leaves_no_trace) {
+DVT_TEST(gpu_prewarm_leaves_no_trace) {
     dvt_memory_stats before, after;
     dvt_array *x, *y;
-    NEEDS_CARD;
+    NEEDS_GPU;
     dvt_seed(5);
     x = dvt_copyto(dvt_uniform(0, 1, DVT_SHAPE(9), DVT_F32, dvt_gpu(0)), dvt_cpu());
     dvt_seed(5);
@@ -21,12 +20,12 @@ DVT_TEST(card_prewarm_leaves_no_trace) {
     CHECK_INT(after.used, before.used);
     CHECK_INT(dvt_error_code(), DVT_OK);
     y = dvt_uniform(0, 1, DVT_SHAPE(9), DVT_F32, dvt_gpu(0));
-    SAME_ON_CARD(y, x, 0, "the numbers after it");
+    SAME_ON_GPU(y, x, 0, "the numbers after it");
 }
 
-DVT_TEST(card_prewarm_once) {
+DVT_TEST(gpu_prewarm_once) {
     dvt_jit_stats first, second;
-    NEEDS_CARD;
+    NEEDS_GPU;
     CHECK_INT(dvt_prewarm(dvt_gpu(0)), DVT_OK);
     first = dvt_get_jit_stats();
     CHECK_INT(dvt_prewarm(dvt_gpu(0)), DVT_OK);
@@ -59,9 +58,9 @@ static void one_step(dvt_block *net, dvt_optimizer optimizer) {
 }
 
 /* Loaded, whether compiled now or by an earlier process. */
-DVT_TEST(card_prewarm_before_lenet) {
+DVT_TEST(gpu_prewarm_before_lenet) {
     int64_t before;
-    NEEDS_CARD;
+    NEEDS_GPU;
     CHECK_INT(dvt_prewarm(dvt_gpu(0)), DVT_OK);
     before = dvt_get_jit_stats().loaded;
     one_step(lenet(), dvt_sgd(0.1));

@@ -1,12 +1,14 @@
-/* Cumulative sums, on a card: rows and columns in one chunk and several, both directions, views, dtypes, corners. */
-#include "on_card.h"
+/* Cumulative sums on a GPU: rows and columns in one chunk and several, both directions, views,
+   dtypes, corner cases. */
+#include "on_gpu.h"
 
-/* Sums are formed in float64 on both sides, in other orders: float32 may round to the neighbour, float64 differs by what the order does. */
+/* Both sides sum in float64, in other orders: float32 may round to the adjacent value, float64
+   differs by the effect of the order. */
 static void check_cumsum(dvt_array *x, int axis, const char *what) {
     dvt_array *y = dvt_copyto(x, dvt_gpu(0));
     dvt_dtype dtype = dvt_dtype_of(x);
     double ulps = dtype == DVT_F64 ? 1000 : dvt_dtype_is_float(dtype) ? 1 : 0;
-    same_on_card(dvt_cumsum(y, axis), dvt_cumsum(x, axis), ulps, 100, what, __FILE__, __LINE__);
+    same_on_gpu(dvt_cumsum(y, axis), dvt_cumsum(x, axis), ulps, 100, what, __FILE__, __LINE__);
 }
 
 /* The gradient sums from the other end. */
@@ -23,13 +25,13 @@ static void check_backwards(dvt_array *x, int axis, const char *what) {
         CHECK(dvt_backward(y) == DVT_OK);
         g[k] = dvt_grad(from[k]);
     }
-    same_on_card(g[1], g[0], 4, 100, what, __FILE__, __LINE__);
+    same_on_gpu(g[1], g[0], 4, 100, what, __FILE__, __LINE__);
 }
 
-DVT_TEST(card_cumsum_lengths) {
+DVT_TEST(gpu_cumsum_lengths) {
     static const int64_t lengths[] = {1, 3, 33, 256, 1000, 1024, 1025, 4096, 4097, 20000};
     int k;
-    NEEDS_CARD;
+    NEEDS_GPU;
     for (k = 0; k < 10; k++)
         DVT_SCOPE {
             dvt_array *x = random_on_cpu(DVT_SHAPE(3, lengths[k]), DVT_F32, -9, 9);
@@ -38,15 +40,15 @@ DVT_TEST(card_cumsum_lengths) {
             check_cumsum(dvt_reshape(x, DVT_SHAPE(lengths[k], 3)), 0, "columns");
             check_backwards(dvt_reshape(x, DVT_SHAPE(lengths[k], 3)), 0, "columns from the end");
         }
-    /* So many lines that none is cut. */
+    /* So many lines that none is split. */
     check_cumsum(random_on_cpu(DVT_SHAPE(1030, 5), DVT_F32, -9, 9), 1, "many rows");
     check_cumsum(random_on_cpu(DVT_SHAPE(3, 300, 60), DVT_F32, -9, 9), 1, "many columns");
     check_cumsum(random_on_cpu(DVT_SHAPE(2, 300, 8200), DVT_F16, -1, 1), 1, "columns uncut");
 }
 
-DVT_TEST(card_cumsum_dtypes_and_views) {
+DVT_TEST(gpu_cumsum_dtypes_and_views) {
     int dtype, axis;
-    NEEDS_CARD;
+    NEEDS_GPU;
     for (dtype = 0; dtype < DVT_DTYPE_COUNT; dtype++)
         DVT_SCOPE {
             dvt_array *x = random_on_cpu(DVT_SHAPE(4, 6, 24), (dvt_dtype)dtype, -9, 9);
@@ -62,9 +64,9 @@ DVT_TEST(card_cumsum_dtypes_and_views) {
         }
 }
 
-DVT_TEST(card_cumsum_corners) {
+DVT_TEST(gpu_cumsum_corners) {
     dvt_array *x;
-    NEEDS_CARD;
+    NEEDS_GPU;
     x = dvt_copyto(DVT_ARRAY1(dvt_cpu(), float, 6, {-0.f, -0.f, 1, INFINITY, -INFINITY, 2}),
                    dvt_gpu(0));
     CHECK_VALUES(dvt_cumsum(x, 0), 0, 0, 0, 1, INFINITY, NAN, NAN);

@@ -1,12 +1,14 @@
-/* Gradients summed over cards, through the trainer: the same bits on every card, whichever way the sum is made, and the right sum. Large enough
-   for two stages, and small enough for one; enough parameters for several launches. */
-#include "on_card.h"
+/* Sums of gradients over GPUs, through the trainer. All GPUs must get the same bits and the right
+   sum by every algorithm. Sizes cover one and two stages; there are enough parameters for several
+   launches. */
+#include "on_gpu.h"
 #if !defined(DEVTENSOR_NO_NN)
 #if defined(__linux__)
 #include <dlfcn.h>
 #endif
 
-/* With DEVTENSOR_NCCL=1 on the simulated driver, whose NCCL counts: -1 elsewhere. */
+/* Returns how many sums the NCCL of the simulated driver made with DEVTENSOR_NCCL=1; -1
+   elsewhere. */
 static int sums_by_nccl(void) {
     int n = -1;
 #if defined(__linux__)
@@ -38,7 +40,8 @@ static void every_copy_agrees(dvt_params *params, dvt_ctx_list ctxs) {
     }
 }
 
-/* d(sum of outputs)/dw of a dense layer is the sum of the inputs: exact in float32 for whole numbers. */
+/* Checks d(sum of outputs)/dw of a dense layer, which is the sum of the inputs: exact in float32
+   for integers. */
 static void sum_over(dvt_ctx_list ctxs, int64_t inputs, int64_t outputs, int layers) {
     dvt_block *net = dvt_sequential();
     dvt_params *params;
@@ -72,11 +75,11 @@ static void sum_over(dvt_ctx_list ctxs, int64_t inputs, int64_t outputs, int lay
     }
 }
 
-DVT_TEST(card_all_reduce) {
+DVT_TEST(gpu_all_reduce) {
     dvt_ctx_list ctxs;
-    NEEDS_CARD;
+    NEEDS_GPU;
     if (dvt_num_gpus() < 2)
-        SKIP("one card only");
+        SKIP("one GPU only");
     ctxs = dvt_try_all_gpus();
     DVT_SCOPE {
         sum_over(ctxs, 5, 3, 1);

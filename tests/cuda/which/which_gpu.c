@@ -1,5 +1,5 @@
-/* For gpu_check.sh: the name of gpu(0) and the version of its driver, or nothing and the reason on stderr. --table: all
-   devices. */
+/* For gpu_check.sh: prints the name of gpu(0) and the version of its driver, or nothing and the
+   reason on stderr. --table: all devices. */
 #include "devtensor_under_test.h"
 #include <stdio.h>
 #include <string.h>

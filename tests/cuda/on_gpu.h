@@ -1,15 +1,16 @@
-/* For tests of the CUDA backend: the same computation on cpu() and on gpu(0), which is a card or the simulated driver
-   (tests/simcuda), and a comparison of the two. */
-#ifndef ON_CARD_H
-#define ON_CARD_H
+/* For tests of the CUDA backend: runs a computation on cpu() and on gpu(0), a real GPU or the
+   simulated one (tests/simcuda), and compares the results. */
+#ifndef ON_GPU_H
+#define ON_GPU_H
 #include "dvt_test.h"
 
 /* First line of each test. */
-#define NEEDS_CARD                                                                                 \
+#define NEEDS_GPU                                                                                  \
     if (dvt_num_gpus() == 0)                                                                       \
     SKIP(dvt_gpu_reason())
 
-/* Random numbers of a dtype on cpu(), in [low, high); integers are whole, bools are 0 and 1. */
+/* Returns random values of a dtype on cpu(), in [low, high). Integers are rounded down, bools are 0
+   and 1. */
 static __attribute__((__unused__)) dvt_array *random_on_cpu(dvt_shape shape, dvt_dtype dtype,
                                                             double low, double high) {
     int64_t n = dvt_shape_size(shape), i;
@@ -25,7 +26,7 @@ static __attribute__((__unused__)) dvt_array *random_on_cpu(dvt_shape shape, dvt
     return x;
 }
 
-/* The unit in the last place of a dtype, relative to 1; 0 for integers. */
+/* Returns the unit in the last place of a dtype, relative to 1; 0 for integers. */
 static __attribute__((__unused__)) double ulp_of(dvt_dtype dtype) {
     return dtype == DVT_F64    ? 2.220446049250313e-16
            : dtype == DVT_F32  ? 1.1920928955078125e-07
@@ -34,11 +35,12 @@ static __attribute__((__unused__)) double ulp_of(dvt_dtype dtype) {
                                : 0;
 }
 
-/* `got`, on a card, has the shape, dtype and values of `want`; each value within `ulps` units in the last place of its size or of
-   `floor_size`, whichever is larger. NaN equals NaN only, infinities themselves. Prints the first difference. */
-static __attribute__((__unused__)) void same_on_card(dvt_array *got, dvt_array *want, double ulps,
-                                                     double floor_size, const char *what,
-                                                     const char *file, int line) {
+/* Checks that `got` is on a GPU and has the shape, dtype and values of `want`. Each value must be
+   within `ulps` units in the last place of its size or of `floor_size`, whichever is larger. NaN
+   equals only NaN, an infinity only itself. Prints the first difference. */
+static __attribute__((__unused__)) void same_on_gpu(dvt_array *got, dvt_array *want, double ulps,
+                                                    double floor_size, const char *what,
+                                                    const char *file, int line) {
     double *a, *b, ulp;
     int64_t i, n;
     if (!dvt_test_check(got && want, file, line, "%s: no result: %s", what, dvt_error()))
@@ -47,7 +49,7 @@ static __attribute__((__unused__)) void same_on_card(dvt_array *got, dvt_array *
                             dvt_dtype_of(got) == dvt_dtype_of(want),
                         file, line, "%s: another shape or dtype than on cpu()", what))
         return;
-    dvt_test_check(dvt_ctx_of(got).type == DVT_DEVICE_GPU, file, line, "%s: not on a card", what);
+    dvt_test_check(dvt_ctx_of(got).type == DVT_DEVICE_GPU, file, line, "%s: not on a GPU", what);
     a = dvt_test_values(dvt_copyto(got, dvt_cpu()));
     b = dvt_test_values(want);
     ulp = ulp_of(dvt_dtype_of(want));
@@ -58,7 +60,7 @@ static __attribute__((__unused__)) void same_on_card(dvt_array *got, dvt_array *
                        ? a[i] != a[i] && b[i] != b[i]
                        : a[i] == b[i] || fabs(a[i] - b[i]) <= ulps * ulp * size;
         if (!dvt_test_check(same, file, line,
-                            "%s: element %lld is %.17g on the card, %.17g on cpu()", what,
+                            "%s: element %lld is %.17g on the GPU, %.17g on cpu()", what,
                             (long long)i, a[i], b[i]))
             break;
     }
@@ -67,7 +69,7 @@ static __attribute__((__unused__)) void same_on_card(dvt_array *got, dvt_array *
     free(b);
 }
 
-#define SAME_ON_CARD(got, want, ulps, what)                                                        \
-    same_on_card((got), (want), (ulps), 0, what, __FILE__, __LINE__)
+#define SAME_ON_GPU(got, want, ulps, what)                                                         \
+    same_on_gpu((got), (want), (ulps), 0, what, __FILE__, __LINE__)
 
 #endif

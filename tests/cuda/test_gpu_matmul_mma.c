@@ -1,13 +1,14 @@
-/* Matrix products on tensor cores: which products go there, and what comes out. What is decided can only be seen from inside, so
-   this file has a private copy of the library: the harness counts its checks, but cannot read its arrays. */
+/* Matrix products on tensor cores: which products use them, and their results. The decision is only
+   visible internally, so this file has a private copy of the library. The harness counts its
+   checks, but cannot read its arrays. */
 #define DEVTENSOR_STATIC
 #include "3_kernels/dvt_kernels.h"
-#include "on_card.h"
+#include "on_gpu.h"
 #include "matmul_forms.h"
 
 #define COUNT_OF(x) ((int)(sizeof(x) / sizeof((x)[0])))
 
-/* ---- which products go there: no card is needed to decide that ---- */
+/* ---- selection, which needs no GPU ---- */
 typedef struct product {
     dvt_dtype dtype;
     int64_t n, m, k, a_row, a_k, b_k, b_col, a_batch,
@@ -32,18 +33,18 @@ static product plain_product(dvt_dtype dtype, int64_t n, int64_t k, int64_t m) {
 
 static dvti_cuda_mm plan_of(product q) {
     static char memory[1 << 12];
-    dvti_cuda_card card;
+    dvti_cuda_card physical;
     dvti_cuda_gpu gpu;
     dvti_launch launch;
     int batch = q.a_batch || q.b_batch, i;
     dvti_cuda_mm plan;
     char *start = memory + (64 - (uintptr_t)memory % 64);
     dvti_launch_begin(&launch, "a test", dvti_kernel_matmul(), DVTI_OP_matmul);
-    memset(&card, 0, sizeof card);
+    memset(\&physical, 0, sizeof physical);
     memset(&gpu, 0, sizeof gpu);
-    card.cc = q.cc;
-    card.processors = 100;
-    gpu.card = &card;
+    physical.cc = q.cc;
+    physical.processors = 100;
+    gpu.card = &physical;
     launch.n_in = 2;
     launch.n_out = 1;
     launch.i[0] = q.tf32;
@@ -67,7 +68,7 @@ static int on_tensor_cores(product q) {
     return plan_of(q).program.family == DVTI_CUDA_FAMILY_matmul_mma;
 }
 
-DVT_TEST(card_matmul_mma_which_dtypes) {
+DVT_TEST(gpu_matmul_mma_which_dtypes) {
     int dtype;
     for (dtype = 0; dtype < DVT_DTYPE_COUNT; dtype++) {
         product q = plain_product((dvt_dtype)dtype, 64, 64, 64);
@@ -79,7 +80,7 @@ DVT_TEST(card_matmul_mma_which_dtypes) {
     }
 }
 
-DVT_TEST(card_matmul_mma_which_layouts) {
+DVT_TEST(gpu_matmul_mma_which_layouts) {
     product good = plain_product(DVT_F16, 64, 64, 64), q;
     CHECK(on_tensor_cores(good));
     q = good; /* rows of 65 elements */
@@ -98,15 +99,15 @@ DVT_TEST(card_matmul_mma_which_layouts) {
     q.b_col = 2;
     q.b_k = 128;
     CHECK(!on_tensor_cores(q));
-    q = good; /* backwards */
+    q = good; /* reversed */
     q.a_row = -64;
     CHECK(on_tensor_cores(q));
     q.a_k = -1;
     CHECK(!on_tensor_cores(q));
-    q = good; /* extents are free */
+    q = good; /* any extents are allowed */
     q.n = q.m = q.k = 61;
     CHECK(on_tensor_cores(q));
-    q = good; /* one row is a matter of memory */
+    q = good; /* a single row is limited by memory bandwidth */
     q.n = 1;
     CHECK(!on_tensor_cores(q));
     q = good; /* batches */
@@ -119,7 +120,7 @@ DVT_TEST(card_matmul_mma_which_layouts) {
     CHECK(!on_tensor_cores(q));
 }
 
-DVT_TEST(card_matmul_mma_tiles_and_pieces) {
+DVT_TEST(gpu_matmul_mma_tiles_and_pieces) {
     dvti_cuda_mm plan = plan_of(plain_product(DVT_BF16, 4096, 4096, 4096));
     CHECK_INT(plan.args.jobs, 32 * 32);
     CHECK_INT(plan.args.splits, 1);
@@ -131,7 +132,7 @@ DVT_TEST(card_matmul_mma_tiles_and_pieces) {
     CHECK_INT(plan_of(plain_product(DVT_BF16, 64, 64, 64)).args.splits, 1);
 }
 
-/* ---- what comes out ---- */
+/* ---- results ---- */
 static void random_values(double *values, int64_t n, dvt_dtype dtype) {
     int64_t i;
     for (i = 0; i < n; i++)
@@ -139,9 +140,10 @@ static void random_values(double *values, int64_t n, dvt_dtype dtype) {
     (void)dtype;
 }
 
-/* values as `dtype` on gpu(0), in rows of `pitch` elements of which the first `columns` are the matrix; transposed memory when asked. */
-static dvt_array *on_card(const double *values, int64_t rows, int64_t columns, dvt_dtype dtype,
-                          int transposed, int group) {
+/* Returns values as `dtype` on gpu(0), in rows of `pitch` elements of which the first `columns` are
+   the matrix; transposed in memory on request. */
+static dvt_array *on_gpu(const double *values, int64_t rows, int64_t columns, dvt_dtype dtype,
+                         int transposed, int group) {
     dvt_array *x = dvt_from_host(values, DVT_SHAPE(rows, columns), DVT_F64, dvt_cpu()), *wide;
     int64_t lines, length;
     x = transposed ? dvt_t(x) : x;
@@ -155,7 +157,8 @@ static dvt_array *on_card(const double *values, int64_t rows, int64_t columns, d
     return transposed ? dvt_t(wide) : wide;
 }
 
-/* As stored: rounded to the dtype; for TF32 what the tensor cores see, to nearest, ties away from zero. */
+/* Returns the value as stored, rounded to the dtype. For TF32 it is rounded as the tensor cores do:
+   to nearest, ties away from zero. */
 static double stored(double v, dvt_dtype dtype, int tf32) {
     float f = (float)v;
     uint32_t bits;
@@ -179,8 +182,8 @@ static void check_mma(int64_t n, int64_t k, int64_t m, dvt_dtype dtype, int layo
         int ok = 1;
         random_values(a, n * k, dtype);
         random_values(b, k * m, dtype);
-        x = on_card(a, n, k, dtype, layout & 1, group);
-        y = on_card(b, k, m, dtype, layout >> 1, group);
+        x = on_gpu(a, n, k, dtype, layout & 1, group);
+        y = on_gpu(b, k, m, dtype, layout >> 1, group);
         product_of = dvt_matmul(x, y);
         CHECK_INT(dvt_to_host(dvt_astype(dvt_copyto(product_of, dvt_cpu()), DVT_F64, false), got,
                               n * m * 8),
@@ -196,7 +199,8 @@ static void check_mma(int64_t n, int64_t k, int64_t m, dvt_dtype dtype, int layo
                     sum += a[i * k + p] * b[p * m + j];
                     size += fabs(a[i * k + p] * b[p * m + j]);
                 }
-                /* the tensor cores may drop bits where a float32 would round: a unit for each addition */
+                /* tensor cores may truncate where float32 would round: one unit for each
+                   addition */
                 bound = (tf32 ? 0 : 0.5 * unit * fabs(sum)) +
                         (double)(k + 2) * ulp_of(DVT_F32) * size + 1e-7;
                 ok = dvt_test_check(fabs(got[i * m + j] - sum) <= bound, __FILE__, __LINE__,
@@ -212,13 +216,13 @@ static void check_mma(int64_t n, int64_t k, int64_t m, dvt_dtype dtype, int layo
     }
 }
 
-/* The program ran on this card, which is the proof that products came from it. */
+/* Tells whether the program ran on this GPU, which proves that products used it. */
 static int loaded(int wanted_variant) {
-    const dvti_cuda_card *card = &dvti_cuda_cards[0];
+    const dvti_cuda_card *physical = &dvti_cuda_cards[0];
     size_t i;
-    for (i = 0; i < card->n_loaded; i++)
-        if (card->loaded[i].program.family == DVTI_CUDA_FAMILY_matmul_mma &&
-            card->loaded[i].program.variant == (uint64_t)wanted_variant)
+    for (i = 0; i < physical->n_loaded; i++)
+        if (physical->loaded[i].program.family == DVTI_CUDA_FAMILY_matmul_mma &&
+            physical->loaded[i].program.variant == (uint64_t)wanted_variant)
             return 1;
     return 0;
 }
@@ -229,12 +233,13 @@ static int has_tensor_cores(void) {
 }
 
 #define NEEDS_TENSOR_CORES                                                                         \
-    NEEDS_CARD;                                                                                    \
+    NEEDS_GPU;                                                                                     \
     if (!has_tensor_cores())                                                                       \
     SKIP("needs compute capability 8.0")
 
 static void check_dtype(dvt_dtype dtype) {
-    /* around the tile of 64, the stage of 32 or 16 along k, and more stages than are under way at once */
+    /* around the tile of 64, the stage of 32 or 16 along k, and more stages than the pipeline
+       holds */
     static const int64_t n[] = {2, 64, 65, 17}, k[] = {1, 32, 33, 200}, m[] = {3, 63, 64, 70};
     int i, layout;
     for (layout = 0; layout < 4; layout++) {
@@ -247,21 +252,21 @@ static void check_dtype(dvt_dtype dtype) {
         check_mma(256, 80, 252, dtype, layout);
         CHECK(loaded(variant | 1 << 4) || dvti_cuda_cards[0].processors > 4);
     }
-    check_mma(7, 2000, 9, dtype, 0); /* in pieces */
+    check_mma(7, 2000, 9, dtype, 0); /* split along k */
     check_mma(3, 0, 5, dtype, 0);
 }
 
-DVT_TEST(card_matmul_mma_float16) {
+DVT_TEST(gpu_matmul_mma_float16) {
     NEEDS_TENSOR_CORES;
     check_dtype(DVT_F16);
 }
 
-DVT_TEST(card_matmul_mma_bfloat16) {
+DVT_TEST(gpu_matmul_mma_bfloat16) {
     NEEDS_TENSOR_CORES;
     check_dtype(DVT_BF16);
 }
 
-DVT_TEST(card_matmul_mma_tf32) {
+DVT_TEST(gpu_matmul_mma_tf32) {
     bool before;
     NEEDS_TENSOR_CORES;
     before = dvt_allow_tf32(true);
@@ -269,8 +274,8 @@ DVT_TEST(card_matmul_mma_tf32) {
     CHECK_INT(dvt_allow_tf32(before), true);
 }
 
-/* 1 + 2^-12 is 1 for TF32: so much is lost when it is allowed, and nothing when it is not. */
-DVT_TEST(card_matmul_mma_tf32_only_on_request) {
+/* 1 + 2^-12 rounds to 1 in TF32, and must do so only when TF32 is allowed. */
+DVT_TEST(gpu_matmul_mma_tf32_only_on_request) {
     bool before;
     NEEDS_TENSOR_CORES;
     before = dvt_allow_tf32(false);
@@ -287,8 +292,8 @@ DVT_TEST(card_matmul_mma_tf32_only_on_request) {
     dvt_allow_tf32(before);
 }
 
-/* Batches, and a matrix for all of a batch. */
-DVT_TEST(card_matmul_mma_batches) {
+/* Batches, and one matrix broadcast over a batch. */
+DVT_TEST(gpu_matmul_mma_batches) {
     NEEDS_TENSOR_CORES;
     DVT_SCOPE {
         dvt_array *a = dvt_full(DVT_SHAPE(3, 10, 16), 2, DVT_BF16, dvt_cpu()), *b, *out;
@@ -307,8 +312,8 @@ DVT_TEST(card_matmul_mma_batches) {
     }
 }
 
-/* NaN and infinities go through; what lies beyond the ends of rows (NaN here) does not. */
-DVT_TEST(card_matmul_mma_not_a_number) {
+/* NaN and infinities propagate; values past the ends of rows (NaN here) do not. */
+DVT_TEST(gpu_matmul_mma_not_a_number) {
     static const double strange[] = {(double)NAN, (double)INFINITY, -(double)INFINITY};
     int i, j, t;
     static const dvt_dtype dtypes[] = {DVT_F16, DVT_BF16, DVT_F32};
@@ -327,8 +332,8 @@ DVT_TEST(card_matmul_mma_not_a_number) {
                 a[4 * 11 + 10] = strange[i];
                 CHECK_INT(
                     dvt_to_host(
-                        dvt_astype(dvt_copyto(dvt_matmul(on_card(a, 5, 11, dtypes[t], 0, group),
-                                                         on_card(b, 11, 6, dtypes[t], 1, group)),
+                        dvt_astype(dvt_copyto(dvt_matmul(on_gpu(a, 5, 11, dtypes[t], 0, group),
+                                                         on_gpu(b, 11, 6, dtypes[t], 1, group)),
                                               dvt_cpu()),
                                    DVT_F64, false),
                         got, (int64_t)sizeof got),

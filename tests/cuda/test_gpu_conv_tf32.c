@@ -1,17 +1,18 @@
-/* When a convolution may round to TF32. Which cards can is only known inside, so this file has a private copy of the library. */
+/* Tests when a convolution may round to TF32. Only internal data tells which GPUs can, so this file
+   has a private copy of the library. */
 #define DEVTENSOR_STATIC
-#include "on_card.h"
+#include "on_gpu.h"
 
-/* The largest element, on cpu(). */
+/* Returns the largest element, on cpu(). */
 static double largest(dvt_array *x) {
     return dvt_item(dvt_max(dvt_copyto(x, dvt_cpu()), DVT_ALL, false));
 }
 
-/* 1 + 2^-12 is 1 for TF32: so much is lost where it is allowed, and nothing where it is not. */
-DVT_TEST(card_conv_tf32_only_on_request) {
+/* 1 + 2^-12 rounds to 1 in TF32, and must do so only where TF32 is allowed. */
+DVT_TEST(gpu_conv_tf32_only_on_request) {
     const double exact = 8 + 8.0 / 4096;
     bool before;
-    NEEDS_CARD;
+    NEEDS_GPU;
     before = dvt_allow_tf32(false);
     DVT_SCOPE {
         dvt_array *x = dvt_full(DVT_SHAPE(1, 8, 4, 4), 1 + 1.0 / 4096, DVT_F32, dvt_gpu(0));

@@ -1,11 +1,12 @@
-/* A card and the process around it: threads that share it, children that must not touch it, streams of other code. */
-#include "on_card.h"
+/* A GPU and its process: threads that share it, forked children that must not use it, streams of
+   other code. */
+#include "on_gpu.h"
 #if !defined(_WIN32)
 #include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-static void *work_on_card(void *user) {
+static void *work_on_gpu(void *user) {
     int id = *(int *)user, i;
     for (i = 0; i < 20; i++)
         DVT_SCOPE {
@@ -20,13 +21,13 @@ static void *work_on_card(void *user) {
     return NULL;
 }
 
-DVT_TEST(card_is_shared_by_threads) {
+DVT_TEST(gpu_is_shared_by_threads) {
     pthread_t thread[4];
     int id[4], i;
-    NEEDS_CARD;
+    NEEDS_GPU;
     for (i = 0; i < 4; i++) {
         id[i] = i;
-        CHECK_INT(pthread_create(&thread[i], NULL, work_on_card, &id[i]), 0);
+        CHECK_INT(pthread_create(&thread[i], NULL, work_on_gpu, &id[i]), 0);
     }
     for (i = 0; i < 4; i++) {
         void *result = NULL;
@@ -35,7 +36,7 @@ DVT_TEST(card_is_shared_by_threads) {
     }
 }
 
-/* The child may release what it inherited and use cpu(); a GPU is an error, not a crash. */
+/* The child may release inherited arrays and use cpu(); use of a GPU is an error, not a crash. */
 static int child_of(dvt_array *x) {
     dvt_set_logger(NULL, NULL);
     if (dvt_full(DVT_SHAPE(2), 1, DVT_F32, dvt_gpu(0)) || dvt_error_code() != DVT_ERR_FORKED)
@@ -50,11 +51,11 @@ static int child_of(dvt_array *x) {
                : 3;
 }
 
-DVT_TEST(card_in_a_forked_child) {
+DVT_TEST(gpu_in_a_forked_child) {
     dvt_array *x;
     pid_t child;
     int state = 0;
-    NEEDS_CARD;
+    NEEDS_GPU;
     x = dvt_retain(dvt_full(DVT_SHAPE(2), 1, DVT_F32, dvt_gpu(0)));
     CHECK_INT(dvt_wait(x), DVT_OK);
     fflush(NULL);
@@ -64,15 +65,15 @@ DVT_TEST(card_in_a_forked_child) {
     CHECK(child > 0 && waitpid(child, &state, 0) == child);
     CHECK(WIFEXITED(state));
     CHECK_INT(WEXITSTATUS(state), 0);
-    CHECK_CLOSE(dvt_item_at(x, DVT_SHAPE(1)), 1, 0); /* the parent goes on */
+    CHECK_CLOSE(dvt_item_at(x, DVT_SHAPE(1)), 1, 0); /* the parent continues */
     dvt_release(x);
 }
 #endif
 
-DVT_TEST(card_streams_and_addresses) {
+DVT_TEST(gpu_streams_and_addresses) {
     dvt_array *x;
     void *stream;
-    NEEDS_CARD;
+    NEEDS_GPU;
     x = dvt_full(DVT_SHAPE(4), 3, DVT_F32, dvt_gpu(0));
     stream = dvt_cuda_stream(dvt_gpu(0));
     CHECK(stream != NULL);

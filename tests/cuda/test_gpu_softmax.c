@@ -1,25 +1,26 @@
-/* Softmax, on a card: rows of every length class, side by side and one after another, views, dtypes, corners. */
-#include "on_card.h"
+/* Softmax on a GPU: rows of every length class, contiguous and strided, views, dtypes, corner
+   cases. */
+#include "on_gpu.h"
 
-/* float32 differs from the rounded float64 of cpu() by a few units in the last place; a logarithm near 0 by few of 1e-6. In
-   float64 the order of the sum shows, and the rounding of what cpu() subtracts. */
+/* float32 differs from the rounded float64 of cpu() by a few ulp; a logarithm near 0 by a few 1e-6.
+   In float64 the order of the sum matters, and the rounding of what cpu() subtracts. */
 static void check_softmax(dvt_array *x, dvt_array *y, int axis, const char *what) {
     dvt_dtype dtype = dvt_dtype_of(x);
     double ulps = dtype == DVT_F16 || dtype == DVT_BF16 ? 1 : dtype == DVT_F64 ? 64 : 5;
-    same_on_card(dvt_softmax(y, axis), dvt_softmax(x, axis), ulps, 1e-30, what, __FILE__, __LINE__);
-    same_on_card(dvt_log_softmax(y, axis), dvt_log_softmax(x, axis), ulps,
-                 dtype == DVT_F64 ? 1 : 1e-3, what, __FILE__, __LINE__);
+    same_on_gpu(dvt_softmax(y, axis), dvt_softmax(x, axis), ulps, 1e-30, what, __FILE__, __LINE__);
+    same_on_gpu(dvt_log_softmax(y, axis), dvt_log_softmax(x, axis), ulps,
+                dtype == DVT_F64 ? 1 : 1e-3, what, __FILE__, __LINE__);
 }
 
 static void check_copied(dvt_array *x, int axis, const char *what) {
     check_softmax(x, dvt_copyto(x, dvt_gpu(0)), axis, what);
 }
 
-DVT_TEST(card_softmax_lengths) {
+DVT_TEST(gpu_softmax_lengths) {
     static const int64_t lengths[] = {1,   2,   3,    8,    10,   33,   255,
                                       256, 257, 1000, 1024, 1025, 8192, 9000};
     int k;
-    NEEDS_CARD;
+    NEEDS_GPU;
     for (k = 0; k < 14; k++)
         DVT_SCOPE {
             dvt_array *x = random_on_cpu(DVT_SHAPE(5, lengths[k]), DVT_F32, -20, 20);
@@ -28,9 +29,10 @@ DVT_TEST(card_softmax_lengths) {
         }
 }
 
-/* More rows than the last block has, in both layouts; a row that no block's registers hold, more than once per block. */
-DVT_TEST(card_softmax_many_and_long) {
-    NEEDS_CARD;
+/* More rows than fill the last block, in both layouts; a row that exceeds the registers of a block,
+   several times per block. */
+DVT_TEST(gpu_softmax_many_and_long) {
+    NEEDS_GPU;
     check_copied(random_on_cpu(DVT_SHAPE(333, 10), DVT_F32, -5, 5), 1, "many short rows");
     check_copied(random_on_cpu(DVT_SHAPE(3, 21, 77), DVT_F32, -5, 5), 1, "channels");
     check_copied(random_on_cpu(DVT_SHAPE(3, 150, 20), DVT_F32, -5, 5), 1, "more channels");
@@ -40,9 +42,9 @@ DVT_TEST(card_softmax_many_and_long) {
     check_copied(random_on_cpu(DVT_SHAPE(400, 40), DVT_F32, -9, 9), 0, "long columns");
 }
 
-DVT_TEST(card_softmax_dtypes) {
+DVT_TEST(gpu_softmax_dtypes) {
     int dtype;
-    NEEDS_CARD;
+    NEEDS_GPU;
     for (dtype = 0; dtype < DVT_DTYPE_COUNT; dtype++)
         DVT_SCOPE {
             check_copied(random_on_cpu(DVT_SHAPE(6, 48), (dvt_dtype)dtype, -8, 9), 1,
@@ -54,10 +56,10 @@ DVT_TEST(card_softmax_dtypes) {
     check_copied(random_on_cpu(DVT_SHAPE(2, 2048), DVT_BF16, -8, 9), 1, "rows of bfloat16");
 }
 
-DVT_TEST(card_softmax_views) {
+DVT_TEST(gpu_softmax_views) {
     dvt_array *x[2], *v[2];
     int k, axis;
-    NEEDS_CARD;
+    NEEDS_GPU;
     x[0] = random_on_cpu(DVT_SHAPE(4, 6, 24), DVT_F32, -6, 6);
     x[1] = dvt_copyto(x[0], dvt_gpu(0));
     for (axis = 0; axis < 3; axis++)
@@ -78,13 +80,13 @@ DVT_TEST(card_softmax_views) {
         }
 }
 
-DVT_TEST(card_softmax_corners) {
+DVT_TEST(gpu_softmax_corners) {
     const double low = -(double)INFINITY, high = (double)INFINITY, bad = (double)NAN;
     double values[6][4] = {{low, low, low, low}, {low, 1, low, 2}, {high, 1, 2, 3},
                            {high, high, 0, 0},   {1, bad, 2, 3},   {-3e38, 3e38, 0, 1}};
     dvt_array *x = dvt_from_host(values, DVT_SHAPE(6, 4), DVT_F64, dvt_cpu()), *y;
     int dtype, k;
-    NEEDS_CARD;
+    NEEDS_GPU;
     for (dtype = 0; dtype < 2; dtype++)
         DVT_SCOPE {
             y = dvt_astype(x, (dvt_dtype)dtype, false);

@@ -1,11 +1,11 @@
-/* Pooling on a card: results, gradients and second gradients as on cpu(). */
-#include "on_card.h"
+/* Pooling on a GPU: results, gradients and second gradients as on cpu(). */
+#include "on_gpu.h"
 
-/* What one context computes of x, of a gradient g of the result, and of values v like x. */
+/* Results of one context for x, a gradient g of the result, and values v of the shape of x. */
 typedef struct pooled {
-    dvt_array *y, *dx, *again; /* again: the gradient of dx by g, which is a forward operation */
-    dvt_array *
-        past; /* the gradient of x by the maxima of relu(x), which is left out on the way where they are 0 */
+    dvt_array *y, *dx, *again; /* again: the gradient of dx by g, a forward operation */
+    dvt_array
+        *past; /* the gradient of x for the maxima of relu(x); relu's own backward is skipped */
 } pooled;
 
 static pooled pool_in(dvt_ctx ctx, bool max, dvt_array *x, dvt_array *g, dvt_array *v,
@@ -25,25 +25,25 @@ static pooled pool_in(dvt_ctx ctx, bool max, dvt_array *x, dvt_array *g, dvt_arr
     return r;
 }
 
-/* `ulps` of values as large as the inputs, for means: those of a team are added in another order, and cpu() rounds a
-   16-bit gradient after each window. */
+/* Compares means within `ulps` of values as large as the inputs. A cooperating block adds in
+   another order, and cpu() rounds a 16-bit gradient after each window. */
 static void same_pool(bool max, dvt_array *x, const dvt_pool2d_params *p, double ulps,
                       const char *what) {
     dvt_array *y = max ? dvt_max_pool2d(x, p) : dvt_avg_pool2d(x, p);
     dvt_array *g, *v;
-    pooled card, cpu;
+    pooled gpu, cpu;
     if (!CHECK(y != NULL))
         return;
     g = random_on_cpu(dvt_shape_of(y), dvt_dtype_of(x), -4, 4);
     v = random_on_cpu(dvt_shape_of(x), dvt_dtype_of(x), -4, 4);
-    if (max) /* sums of few whole numbers are exact in every dtype and order */
+    if (max) /* sums of few integers are exact in every dtype and order */
         g = dvt_floor(g);
-    card = pool_in(dvt_gpu(0), max, x, g, v, p);
+    gpu = pool_in(dvt_gpu(0), max, x, g, v, p);
     cpu = pool_in(dvt_cpu(), max, x, g, v, p);
-    same_on_card(card.y, cpu.y, ulps, 4, what, __FILE__, __LINE__);
-    same_on_card(card.dx, cpu.dx, ulps, 4, what, __FILE__, __LINE__);
-    same_on_card(card.again, cpu.again, ulps, 4, what, __FILE__, __LINE__);
-    same_on_card(card.past, cpu.past, ulps, 4, what, __FILE__, __LINE__);
+    same_on_gpu(gpu.y, cpu.y, ulps, 4, what, __FILE__, __LINE__);
+    same_on_gpu(gpu.dx, cpu.dx, ulps, 4, what, __FILE__, __LINE__);
+    same_on_gpu(gpu.again, cpu.again, ulps, 4, what, __FILE__, __LINE__);
+    same_on_gpu(gpu.past, cpu.past, ulps, 4, what, __FILE__, __LINE__);
 }
 
 typedef struct pool_case {
@@ -83,7 +83,7 @@ static const pool_case pool_cases[] = {
     {3, 1, 257, 1, {3, 1}, {2, 1}, {1, 0}, false, false, false, "one column"},
 };
 
-/* Windows that a block works on, and positions of 64 bits. */
+/* Windows that a whole block computes, and offsets of 64 bits. */
 static const pool_case team_cases[] = {
     {3, 5, 7, 7, {0, 0}, {0, 0}, {0, 0}, false, false, true, "global 7x7"},
     {2, 3, 40, 37, {0, 0}, {0, 0}, {0, 0}, false, false, true, "global, a block of 256"},
@@ -111,20 +111,20 @@ static void same_cases(const pool_case *cases, int count, dvt_dtype dtype) {
     }
 }
 
-DVT_TEST(card_pool_windows) {
-    NEEDS_CARD;
+DVT_TEST(gpu_pool_windows) {
+    NEEDS_GPU;
     same_cases(pool_cases, (int)(sizeof pool_cases / sizeof pool_cases[0]), DVT_F32);
 }
 
-DVT_TEST(card_pool_teams) {
-    NEEDS_CARD;
+DVT_TEST(gpu_pool_teams) {
+    NEEDS_GPU;
     same_cases(team_cases, (int)(sizeof team_cases / sizeof team_cases[0]), DVT_F32);
 }
 
-DVT_TEST(card_pool_dtypes) {
+DVT_TEST(gpu_pool_dtypes) {
     static const dvt_dtype dtypes[] = {DVT_F64, DVT_F16, DVT_BF16};
     int i;
-    NEEDS_CARD;
+    NEEDS_GPU;
     for (i = 0; i < 3; i++) {
         same_cases(pool_cases + 4, 2, dtypes[i]);
         same_cases(pool_cases, 1, dtypes[i]);
@@ -132,8 +132,9 @@ DVT_TEST(card_pool_dtypes) {
     }
 }
 
-/* The first of equal ones, +0 and -0 among them; a NaN before every number, and the first NaN. */
-DVT_TEST(card_pool_special_values) {
+/* The first of equal values wins, with +0 and -0 equal; a NaN precedes every number, and the first
+   NaN wins. */
+DVT_TEST(gpu_pool_special_values) {
     static const double odd[] = {0.0, -0.0, (double)INFINITY, (double)-INFINITY, (double)NAN,
                                  1,   -1};
     static const pool_case cases[] = {
@@ -144,7 +145,7 @@ DVT_TEST(card_pool_special_values) {
     };
     double values[40 * 12 * 4];
     int i, k, kinds;
-    NEEDS_CARD;
+    NEEDS_GPU;
     for (i = 0; i < 4; i++)
         for (kinds = 2; kinds <= 7; kinds++) {
             const pool_case *at = &cases[i];
@@ -161,12 +162,12 @@ DVT_TEST(card_pool_special_values) {
         }
 }
 
-/* More windows and elements than threads in one wave of a small card are looped over. */
-DVT_TEST(card_pool_many) {
+/* More windows and elements than threads in one wave of a small GPU, so kernels must loop. */
+DVT_TEST(gpu_pool_many) {
     static const pool_case many = {16,     8,     64,    64,    {2, 2},        {2, 2},
                                    {0, 0}, false, false, false, "many windows"};
     dvt_pool2d_params p;
-    NEEDS_CARD;
+    NEEDS_GPU;
     p = params_of(&many);
     same_pool(true, random_on_cpu(DVT_SHAPE(16, 9, 64, 64), DVT_F32, -4, 4), &p, 0, many.what);
     same_pool(false, random_on_cpu(DVT_SHAPE(16, 9, 64, 64), DVT_F32, -4, 4), &p, 0, many.what);

@@ -1,15 +1,16 @@
-/* Indexing, on a card: copies of every width, negative indices and ones outside, sums in the order of the index. */
-#include "on_card.h"
+/* Indexing on a GPU: copies of every width, negative and out-of-range indices, sums in index
+   order. */
+#include "on_gpu.h"
 
-/* Whole numbers of [low, high) on cpu(), int64. */
+/* Returns integers of [low, high) on cpu(), int64. */
 static dvt_array *indices(dvt_shape shape, int64_t low, int64_t high) {
     return random_on_cpu(shape, DVT_I64, (double)low, (double)high);
 }
 
-/* Rows of 1 to 48 bytes: every width of a copy. */
-DVT_TEST(card_take_every_dtype) {
+/* Rows of 1 to 48 bytes, for every copy width. */
+DVT_TEST(gpu_take_every_dtype) {
     int dtype, width, axis;
-    NEEDS_CARD;
+    NEEDS_GPU;
     for (dtype = 0; dtype < DVT_DTYPE_COUNT; dtype++)
         for (width = 1; width <= 6; width++)
             DVT_SCOPE {
@@ -17,18 +18,18 @@ DVT_TEST(card_take_every_dtype) {
                 for (axis = 0; axis < 3; axis++) {
                     int64_t n = dvt_shape_of(x).dim[axis];
                     dvt_array *at = indices(DVT_SHAPE(3, 5), -n, n);
-                    SAME_ON_CARD(
+                    SAME_ON_GPU(
                         dvt_take(dvt_copyto(x, dvt_gpu(0)), dvt_copyto(at, dvt_gpu(0)), axis),
                         dvt_take(x, at, axis), 0, dvt_dtype_name((dvt_dtype)dtype));
                 }
             }
 }
 
-/* On a card nobody looks at indices before they are used: the nearest end is taken. */
-DVT_TEST(card_take_outside) {
+/* A GPU does not check indices: it clamps them to the valid range. */
+DVT_TEST(gpu_take_outside) {
     const double at[] = {-9, -5, -4, -1, 0, 3, 4, 100}, nearest[] = {0, 0, 0, 3, 0, 3, 3, 3};
     dvt_array *x, *where;
-    NEEDS_CARD;
+    NEEDS_GPU;
     x = dvt_arange(0, 4, 1, DVT_F32, dvt_gpu(0));
     where = dvt_astype(dvt_from_host(at, DVT_SHAPE(8), DVT_F64, dvt_cpu()), DVT_I64, false);
     where = dvt_copyto(where, dvt_gpu(0));
@@ -37,10 +38,10 @@ DVT_TEST(card_take_outside) {
                    __LINE__);
 }
 
-DVT_TEST(card_take_along_axis_views) {
+DVT_TEST(gpu_take_along_axis_views) {
     static const dvt_dtype dtypes[] = {DVT_F32, DVT_F64, DVT_BF16, DVT_U8};
     int k, axis;
-    NEEDS_CARD;
+    NEEDS_GPU;
     for (k = 0; k < 4; k++)
         for (axis = 0; axis < 3; axis++)
             DVT_SCOPE {
@@ -51,15 +52,15 @@ DVT_TEST(card_take_along_axis_views) {
                 at = indices(shape, -n, n);
                 y = dvt_copyto(x, dvt_gpu(0));
                 there = dvt_copyto(at, dvt_gpu(0));
-                SAME_ON_CARD(dvt_take_along_axis(y, there, axis), dvt_take_along_axis(x, at, axis),
-                             0, "along an axis");
+                SAME_ON_GPU(dvt_take_along_axis(y, there, axis), dvt_take_along_axis(x, at, axis),
+                            0, "along an axis");
                 shape.dim[axis] = n;
-                SAME_ON_CARD(dvt_take_along_axis(dvt_slice(y, 0, 4, -6, -1), there, axis),
-                             dvt_take_along_axis(dvt_slice(x, 0, 4, -6, -1), at, axis), 0,
-                             "backwards");
+                SAME_ON_GPU(dvt_take_along_axis(dvt_slice(y, 0, 4, -6, -1), there, axis),
+                            dvt_take_along_axis(dvt_slice(x, 0, 4, -6, -1), at, axis), 0,
+                            "backwards");
                 if (axis != 1)
                     continue;
-                SAME_ON_CARD(
+                SAME_ON_GPU(
                     dvt_take_along_axis(dvt_broadcast_to(dvt_slice(y, 1, 1, 2, 1), shape), there,
                                         1),
                     dvt_take_along_axis(dvt_broadcast_to(dvt_slice(x, 1, 1, 2, 1), shape), at, 1),
@@ -67,21 +68,20 @@ DVT_TEST(card_take_along_axis_views) {
             }
 }
 
-DVT_TEST(card_one_hot_of_every_dtype) {
+DVT_TEST(gpu_one_hot_of_every_dtype) {
     int dtype;
-    NEEDS_CARD;
+    NEEDS_GPU;
     for (dtype = 0; dtype < DVT_DTYPE_COUNT; dtype++)
         DVT_SCOPE {
             dvt_array *at = indices(DVT_SHAPE(7, 5), -3, 14);
-            SAME_ON_CARD(dvt_one_hot(dvt_copyto(at, dvt_gpu(0)), 11, (dvt_dtype)dtype),
-                         dvt_one_hot(at, 11, (dvt_dtype)dtype), 0,
-                         dvt_dtype_name((dvt_dtype)dtype));
+            SAME_ON_GPU(dvt_one_hot(dvt_copyto(at, dvt_gpu(0)), 11, (dvt_dtype)dtype),
+                        dvt_one_hot(at, 11, (dvt_dtype)dtype), 0, dvt_dtype_name((dvt_dtype)dtype));
         }
 }
 
 typedef dvt_array *(*taker)(dvt_array *x, dvt_array *at, int axis);
 
-/* The gradient of a taking: the same bits on both, since both add in the order of the index. */
+/* Checks the gradient of take: the same bits on both, since both add in index order. */
 static void check_adding(taker take, dvt_array *x, dvt_array *at, int axis, const char *what) {
     dvt_array *side[2], *where[2], *head = NULL, *y;
     int k;
@@ -99,14 +99,14 @@ static void check_adding(taker take, dvt_array *x, dvt_array *at, int axis, cons
         CHECK_INT(dvt_backward_from(&y, &head, 1, false, false), DVT_OK);
         if (!k)
             continue;
-        same_on_card(dvt_grad(side[1]), dvt_grad(side[0]), 0, 0, what, __FILE__, __LINE__);
+        same_on_gpu(dvt_grad(side[1]), dvt_grad(side[0]), 0, 0, what, __FILE__, __LINE__);
     }
 }
 
-DVT_TEST(card_take_add_in_order) {
+DVT_TEST(gpu_take_add_in_order) {
     static const dvt_dtype dtypes[] = {DVT_F32, DVT_F64, DVT_F16, DVT_BF16};
     int k;
-    NEEDS_CARD;
+    NEEDS_GPU;
     for (k = 0; k < 4; k++)
         DVT_SCOPE {
             check_adding(dvt_take, random_on_cpu(DVT_SHAPE(9, 5), dtypes[k], 0, 1),
@@ -114,7 +114,8 @@ DVT_TEST(card_take_add_in_order) {
             check_adding(dvt_take, random_on_cpu(DVT_SHAPE(3, 6, 4), dtypes[k], 0, 1),
                          indices(DVT_SHAPE(4, 9), -6, 6), 1, "a middle axis");
         }
-    /* A large table, more than one tile of places, keys of more than one digit; every index the same. */
+    /* A large table, more than one tile of positions, keys of more than one digit; all indices
+       equal. */
     check_adding(dvt_take, random_on_cpu(DVT_SHAPE(3000, 3), DVT_F32, 0, 1),
                  indices(DVT_SHAPE(2500), 0, 3000), 0, "a vocabulary");
     check_adding(dvt_take, random_on_cpu(DVT_SHAPE(70000), DVT_F32, 0, 1),
@@ -123,10 +124,10 @@ DVT_TEST(card_take_add_in_order) {
                  dvt_full(DVT_SHAPE(1031), 2, DVT_I64, dvt_cpu()), 0, "one word");
 }
 
-DVT_TEST(card_take_along_add_in_order) {
+DVT_TEST(gpu_take_along_add_in_order) {
     static const dvt_dtype dtypes[] = {DVT_F32, DVT_F64, DVT_F16, DVT_BF16};
     int k, axis;
-    NEEDS_CARD;
+    NEEDS_GPU;
     for (k = 0; k < 4; k++)
         for (axis = 0; axis < 3; axis++)
             DVT_SCOPE {

@@ -1,5 +1,5 @@
-/* The memory of a card: reuse without the driver, limits, running out and what the message says, trimming. */
-#include "on_card.h"
+/* The memory of a GPU: reuse without the driver, limits, the message when it is full, trimming. */
+#include "on_gpu.h"
 
 static dvt_memory_stats memory_of(int gpu) {
     dvt_memory_stats stats;
@@ -8,10 +8,10 @@ static dvt_memory_stats memory_of(int gpu) {
     return stats;
 }
 
-DVT_TEST(card_memory_repeats_without_the_driver) {
+DVT_TEST(gpu_memory_repeats_without_the_driver) {
     dvt_memory_stats before, after;
     int round;
-    NEEDS_CARD;
+    NEEDS_GPU;
     for (round = 0; round < 6; round++) {
         if (round == 1)
             before = memory_of(0);
@@ -28,17 +28,17 @@ DVT_TEST(card_memory_repeats_without_the_driver) {
     CHECK(after.reused >= before.reused + 15);
 }
 
-DVT_TEST(card_memory_joins_its_pieces) {
+DVT_TEST(gpu_memory_joins_its_pieces) {
     dvt_array *piece[8];
     dvt_memory_stats before, after;
     int i;
-    NEEDS_CARD;
+    NEEDS_GPU;
     DVT_SCOPE {
         for (i = 0; i < 8; i++)
             piece[i] = dvt_retain(dvt_empty(DVT_SHAPE(2 << 20), DVT_U8, dvt_gpu(0)));
     }
     before = memory_of(0);
-    for (i = 0; i < 8; i++) /* not in the order of their addresses */
+    for (i = 0; i < 8; i++) /* not in address order */
         dvt_release(piece[i * 3 % 8]);
     DVT_SCOPE {
         CHECK(dvt_empty(DVT_SHAPE(9 << 20), DVT_U8, dvt_gpu(0)) != NULL);
@@ -47,9 +47,9 @@ DVT_TEST(card_memory_joins_its_pieces) {
     CHECK_INT(after.taken, before.taken);
 }
 
-DVT_TEST(card_memory_trims) {
+DVT_TEST(gpu_memory_trims) {
     dvt_memory_stats stats;
-    NEEDS_CARD;
+    NEEDS_GPU;
     DVT_SCOPE {
         CHECK(dvt_full(DVT_SHAPE(3000000), 1, DVT_F32, dvt_gpu(0)) != NULL);
         dvt_trim_memory(dvt_gpu(0));
@@ -60,9 +60,9 @@ DVT_TEST(card_memory_trims) {
     CHECK_INT(dvt_trim_memory(dvt_gpu(0)), 0);
 }
 
-DVT_TEST(card_memory_limit) {
+DVT_TEST(gpu_memory_limit) {
     dvt_memory_stats stats;
-    NEEDS_CARD;
+    NEEDS_GPU;
     stats = memory_of(0);
     CHECK_INT(dvt_set_memory_limit(dvt_gpu(0), stats.used + 1000), DVT_OK);
     CHECK(dvt_empty(DVT_SHAPE(1000), DVT_U8, dvt_gpu(0)) != NULL);
@@ -72,20 +72,21 @@ DVT_TEST(card_memory_limit) {
     CHECK_ERROR(dvt_set_memory_limit(dvt_gpu(0), -1), DVT_ERR_RANGE);
 }
 
-/* A card that is full: what is kept for later is given up first; then the error tells who has what, and everything goes on. */
-DVT_TEST(card_memory_runs_out) {
+/* On a full GPU the cached memory is released first. Then the error tells who holds what, and the
+   program continues. */
+DVT_TEST(gpu_memory_runs_out) {
     dvt_device_info info;
     int64_t piece;
     int n = 0;
-    NEEDS_CARD;
+    NEEDS_GPU;
     CHECK_INT(dvt_device_query(dvt_gpu(0), &info), DVT_OK);
     if (info.memory_total > ((int64_t)1 << 30))
-        SKIP("filling this card would take too long");
+        SKIP("filling this GPU would take too long");
     piece = info.memory_total / 5;
     DVT_SCOPE {
         CHECK(dvt_empty(DVT_SHAPE(info.memory_total / 2), DVT_U8, dvt_gpu(0)) != NULL);
     }
-    DVT_SCOPE { /* half of the card is kept for later, in one piece that is too large for none of these */
+    DVT_SCOPE { /* half of the GPU is cached in one block that is large enough for all of these */
         while (n < 6 && dvt_empty(DVT_SHAPE(piece), DVT_U8, dvt_gpu(0)))
             n++;
         CHECK(n >= 3 && n < 6);

@@ -1,6 +1,7 @@
-/* The LeNet of the examples, trained for a few steps from the same weights on cpu(), on gpu(0) and on two GPUs: the same losses and
-   the same weights up to the rounding of float32 sums in another order, and the same bits on both GPUs. */
-#include "on_card.h"
+/* Trains the LeNet of the examples for a few steps from the same weights on cpu(), gpu(0) and two
+   GPUs. Losses and weights must agree up to the rounding of float32 sums in another order, and bit
+   for bit between both GPUs. */
+#include "on_gpu.h"
 #include "../../examples/drawn_data.h"
 #include "../../examples/lenet.h"
 
@@ -10,7 +11,7 @@ typedef struct outcome {
     double losses[STEPS], *weights;
 } outcome;
 
-/* Pictures 0 to 9 with their numbers, the same for everybody. */
+/* Returns images of classes 0 to 9 with their labels, the same for each context. */
 static void batch(uint64_t *state, dvt_array **x, dvt_array **y) {
     uint8_t pixels[BATCH * 28 * 28];
     int32_t labels[BATCH];
@@ -25,7 +26,8 @@ static void batch(uint64_t *state, dvt_array **x, dvt_array **y) {
     *y = dvt_from_host(labels, DVT_SHAPE(BATCH), DVT_I32, dvt_cpu());
 }
 
-/* All weights in one block, which the caller frees; those of the other contexts are the same bits. */
+/* Returns all weights in one block, which the caller frees. Checks that the other contexts have the
+   same bits. */
 static double *weights_of(dvt_params *params, dvt_ctx_list ctxs) {
     double *all = (double *)calloc(PARAMETERS, sizeof(double));
     int64_t at = 0, n;
@@ -61,7 +63,7 @@ static outcome train(dvt_ctx_list ctxs) {
         dvt_optimizer sgd = dvt_sgd(0.05);
         sgd.momentum = 0.9;
         dvt_seed(3);
-        /* Drawn on one context and copied, so that all begin with the same bits. */
+        /* Initialized on one context and copied, so that all start with the same bits. */
         must(dvt_initialize(net, dvt_init_xavier(), ctxs, false) == DVT_OK, "dvt_initialize");
         params = dvt_collect_params(net, NULL);
         trainer = dvt_trainer_new(params, sgd);
@@ -82,10 +84,10 @@ static double apart(const outcome *a, const outcome *b) {
     return most;
 }
 
-DVT_TEST(card_lenet_trains_as_on_the_cpu) {
+DVT_TEST(gpu_lenet_trains_as_on_the_cpu) {
     outcome cpu, one, two;
     int step;
-    NEEDS_CARD;
+    NEEDS_GPU;
     CHECK_INT(dvt_set_virtual_gpus(2, 0), DVT_OK);
     cpu = train(DVT_CONTEXTS(dvt_cpu()));
     one = train(DVT_CONTEXTS(dvt_gpu(0)));
