@@ -32,7 +32,7 @@ DVTI_FN void dvti_cpu_run(const dvti_launch *launch) {
     case DVTI_K_FILL:
     case DVTI_K_ARANGE:
     case DVTI_K_EYE:
-        dvti_ref_fill(launch);
+        dvti_cpu_fill(launch);
         break;
     case DVTI_K_ELEMENTWISE:
         if (!dvti_copy_16_bits(launch))
@@ -59,10 +59,10 @@ DVTI_FN void dvti_cpu_run(const dvti_launch *launch) {
     case DVTI_K_TAKE:
     case DVTI_K_TAKE_ALONG:
     case DVTI_K_ONE_HOT:
-        dvti_ref_index(launch);
+        dvti_cpu_index(launch);
         break;
     case DVTI_K_RANDOM:
-        dvti_ref_random(launch);
+        dvti_cpu_random(launch);
         break;
     case DVTI_K_CONV2D:
         dvti_cpu_conv2d(launch);
@@ -97,9 +97,9 @@ DVTI_FN int64_t dvti_cpu_workspace(dvti_device *device, dvti_launch *launch) {
                                       : dvti_cpu_sort_workspace(launch, dvti_cpu_threads(device));
     case DVTI_K_TAKE:
     case DVTI_K_TAKE_ALONG:
-        return dvti_ref_index_workspace(launch);
+        return dvti_cpu_index_workspace(launch);
     case DVTI_K_RANDOM:
-        return dvti_ref_random_workspace(launch);
+        return dvti_cpu_random_workspace(launch);
     case DVTI_K_CONV2D:
         return dvti_cpu_conv2d_workspace(launch, dvti_cpu_threads(device));
     default:
