@@ -14,6 +14,7 @@
 #ifndef DVTI_BACKEND_H
 #define DVTI_BACKEND_H
 #include "2_core/dvt_op_table.h"
+#include "2_core/dvt_reduce_words.h"
 #include "2_core/math/dvt_functions.h"
 
 /* A strided window on a device's memory. */
@@ -38,11 +39,14 @@ typedef enum dvti_kernel {
        scalar f[0] (i[1] in class I64). clip: bounds f[1], f[2] (NaN-free). in and out may be the same memory with the
        same strides, never overlap otherwise. */
     DVTI_K_ELEMENTWISE,
-    /* op: sum, mean, prod, min, max, any, all, norm, logsumexp, argmin, argmax. in[0]'s first i[0] axes are kept, in order, and are
-       out[0]'s axes, which is contiguous; the others are reduced. f[0]: the count, for mean. Sums in float64 or int64, in a fixed tree that the
-       shape and the strides decide; four float32 or eight 16-bit floats may meet in float32 before (squares never). Reduced size 0: sum 0, prod 1, any 0, all 1, mean and logsumexp NaN and -inf.
-       On cpu() alone also op square: sums of (in[0] - in[1])^2, where in[1], like out[0], has one float of in[0]'s dtype for each result;
-       float32 or float64, distances and squares rounded to it. */
+    /* op: a row of the table of reductions (dvt_reduce_table.h). The first i[0] axes of in[0] are kept,
+       in order, and are the axes of out[0], which is contiguous; the others are reduced. f[0]: the
+       number of elements for each result. Sums in float64 or int64, in a fixed tree that shape and
+       strides decide; four float32 or eight 16-bit floats may meet in float32 before (squares never).
+       Without elements: finish(initial value).
+       On cpu() alone also op square, the sums of a variance: of (in[0] - in[1])^2, where in[1], like
+       out[0], has one float of in[0]'s dtype for each result; float32 or float64, distances and squares
+       rounded to it. */
     DVTI_K_REDUCE,
     /* op: softmax, log_softmax. Along the last axis of in[0] and out[0], same shape.
        On cpu() alone also op rsqrt: each row of in[0] less its mean, over the root of its variance + f[0], times in[1] and plus in[2] (one
@@ -96,12 +100,9 @@ typedef enum dvti_kernel {
        gives elements t * step .. with step = ceil(i[6] / i[4]). Only on cpu(), where a launch runs in the call.
        cuRAND, uniform only: the same with i[4] subsequences, which begin at word i[2], or at in[0][t] when there is in[0] (int64). */
     DVTI_K_RANDOM,
-    /* One optimiser step, in place, all contiguous and of one shape. out[0] w, out[1..] state; in[0] gradient.
-       f: 0 rate, 1 weight decay, 2 rescale, 3 clip (<= 0: none), 4.. as the op says.
-       sgd:     4 momentum; i[0] nesterov; state m when momentum != 0
-       adam:    4 beta1, 5 beta2, 6 epsilon, 7 the bias-corrected rate; state m, v.   adamw: the same, decoupled decay
-       rmsprop: 4 rho, 5 momentum, 6 epsilon; i[0] centered; state n, and g, m when centered
-       adagrad: 6 epsilon; state h */
+    /* op: a row of the table of optimizers (dvt_optimizer_table.h). One step, in place, all contiguous and
+       of one shape. out[0] weight, out[1..] state; in[0] gradient. f: 0 rate, 1 weight decay, 2 rescale,
+       3 clip (<= 0: none), 4..7 the row's p0 .. p3; i[0] its flag. */
     DVTI_K_OPTIMIZER,
     DVTI_K_COUNT
 } dvti_kernel;
@@ -117,6 +118,13 @@ typedef enum dvti_op_work {
 } dvti_op_work;
 
 DVTI_FN dvti_op_work dvti_op_work_of(dvti_op op);
+
+/* The row of a reduction (dvt_reduce_row.c); NULL for other operations. */
+DVTI_FN const dvti_reduce_row *dvti_reduce_row_of(dvti_op op);
+/* The initial value of a reduction, and its result from the joined terms of n elements. */
+DVTI_FN double dvti_reduce_start_f64(dvti_op op);
+DVTI_FN int64_t dvti_reduce_start_i64(dvti_op op);
+DVTI_FN double dvti_reduce_finish_f64(dvti_op op, double s, double n);
 
 #define DVTI_MAX_IN 4
 #define DVTI_MAX_OUT 4

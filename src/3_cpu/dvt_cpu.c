@@ -8,15 +8,8 @@ static bool dvti_cpu_run_fast(const dvti_launch *launch) {
     if (!simd)
         return false;
     switch ((int)launch->kernel) {
-    case DVTI_K_REDUCE:
-        return dvti_fast_reduce(launch, simd);
-    case DVTI_K_OPTIMIZER:
-        return dvti_fast_optimizer(launch, simd);
     case DVTI_K_POOL2D:
         return dvti_fast_pool2d(launch, simd);
-    case DVTI_K_SOFTMAX:
-        return launch->op == DVTI_OP_rsqrt ? dvti_fast_normalize(launch, simd)
-                                           : dvti_fast_softmax(launch, simd);
     case DVTI_K_ELEMENTWISE:
         return dvti_fast_transpose(launch, simd) || dvti_fast_widen(launch, simd) ||
                dvti_fast_elementwise(launch, simd);
@@ -42,10 +35,16 @@ DVTI_FN void dvti_cpu_run(const dvti_launch *launch) {
         dvti_cpu_matmul(launch);
         break;
     case DVTI_K_REDUCE:
-        dvti_ref_reduce(launch);
+        if (launch->op == DVTI_OP_square)
+            dvti_cpu_variance(launch);
+        else
+            dvti_cpu_reduce(launch);
         break;
     case DVTI_K_SOFTMAX:
-        dvti_ref_softmax(launch);
+        if (launch->op == DVTI_OP_rsqrt)
+            dvti_cpu_layer_norm(launch);
+        else
+            dvti_cpu_softmax(launch);
         break;
     case DVTI_K_SCAN:
         dvti_cpu_scan(launch);
@@ -71,7 +70,7 @@ DVTI_FN void dvti_cpu_run(const dvti_launch *launch) {
         dvti_ref_pool2d(launch);
         break;
     case DVTI_K_OPTIMIZER:
-        dvti_ref_optimizer(launch);
+        dvti_cpu_optimizer(launch);
         break;
     case DVTI_K_COUNT:
         break;
@@ -87,7 +86,7 @@ static int dvti_cpu_threads(const dvti_device *device) {
 DVTI_FN int64_t dvti_cpu_workspace(dvti_device *device, dvti_launch *launch) {
     switch (launch->kernel) {
     case DVTI_K_REDUCE:
-        return DVTI_MAX(dvti_ref_reduce_workspace(launch), dvti_fast_reduce_workspace(launch));
+        return dvti_cpu_reduce_workspace(launch);
     case DVTI_K_MATMUL:
         return dvti_cpu_matmul_workspace(launch, device->ctx.type == DVT_DEVICE_GPU ? 1 : 0);
     case DVTI_K_SCAN:

@@ -30,9 +30,16 @@ DVTI_FN void dvti_cpu_fill(const dvti_launch *launch);
 DVTI_FN void dvti_ref_elementwise(const dvti_launch *launch);
 /* A copy within float16 or bfloat16, with every bit; false: the launch is something else. */
 DVTI_FN bool dvti_copy_16_bits(const dvti_launch *launch);
-DVTI_FN void dvti_ref_reduce(const dvti_launch *launch);
-DVTI_FN int64_t dvti_ref_reduce_workspace(const dvti_launch *launch);
-DVTI_FN void dvti_ref_softmax(const dvti_launch *launch);
+DVTI_FN void dvti_cpu_reduce(const dvti_launch *launch);
+DVTI_FN void dvti_cpu_variance(const dvti_launch *launch);
+DVTI_FN int64_t dvti_cpu_reduce_workspace(const dvti_launch *launch);
+DVTI_FN void dvti_cpu_softmax(const dvti_launch *launch);
+DVTI_FN void dvti_cpu_layer_norm(const dvti_launch *launch);
+/* Their oracles. Softmax and layer norm: of rows begin..end. */
+DVTI_FN void dvti_oracle_reduce(const dvti_launch *launch);
+DVTI_FN void dvti_oracle_variance(const dvti_launch *launch);
+DVTI_FN void dvti_oracle_softmax(const dvti_launch *launch, int64_t begin, int64_t end);
+DVTI_FN void dvti_oracle_layer_norm(const dvti_launch *launch, int64_t begin, int64_t end);
 DVTI_FN void dvti_ref_matmul(const dvti_launch *launch);
 DVTI_FN int64_t dvti_ref_matmul_workspace(const dvti_launch *launch, int threads);
 /* One b for the whole batch, and a's matrices one below the other: that is one tall matrix. */
@@ -47,7 +54,7 @@ DVTI_FN void dvti_cpu_random(const dvti_launch *launch);
 DVTI_FN void dvti_normal_pair(uint32_t first, uint32_t second, const dvti_launch *launch,
                               double out[2]);
 DVTI_FN int64_t dvti_cpu_random_workspace(const dvti_launch *launch);
-DVTI_FN void dvti_ref_optimizer(const dvti_launch *launch);
+DVTI_FN void dvti_cpu_optimizer(const dvti_launch *launch);
 
 /* By the best tier's kernels, or by the reference. */
 DVTI_FN void dvti_cpu_matmul(const dvti_launch *launch);
