@@ -60,17 +60,6 @@ static dvt_array *call_dvt_avg_pool2d(const sample *s) {
 #define CALL_slice dvt_slice(s->x, 2, 0, 2, 1)
 #define CALL_unslice NULL
 #define CALL_broadcast_to dvt_broadcast_to(s->x, DVT_SHAPE(2, 1, 4, 4))
-#define CALL_sum dvt_sum(s->x, DVT_ALL, false)
-#define CALL_mean dvt_mean(s->x, DVT_ALL, false)
-#define CALL_prod dvt_prod(s->x, DVT_ALL, false)
-#define CALL_min dvt_min(s->x, DVT_ALL, false)
-#define CALL_max dvt_max(s->x, DVT_ALL, false)
-#define CALL_any dvt_any(s->x, DVT_ALL, false)
-#define CALL_all dvt_all(s->x, DVT_ALL, false)
-#define CALL_norm dvt_norm(s->x, DVT_ALL, false)
-#define CALL_logsumexp dvt_logsumexp(s->x, DVT_ALL, false)
-#define CALL_argmin dvt_argmin(s->x, 0, false)
-#define CALL_argmax dvt_argmax(s->x, 0, false)
 #define CALL_cumsum dvt_cumsum(s->x, -1)
 #define CALL_sort dvt_sort(s->x, -1, false)
 #define CALL_argsort dvt_argsort(s->x, -1, false)
@@ -97,11 +86,6 @@ static dvt_array *call_dvt_avg_pool2d(const sample *s) {
 #define CALL_randint dvt_randint(0, 2, DVT_SHAPE(2), s->dtype, s->ctx)
 #define CALL_bernoulli dvt_bernoulli(0.5, DVT_SHAPE(2), s->dtype, s->ctx)
 #define CALL_permutation NULL /* always int64 */
-#define CALL_sgd NULL
-#define CALL_adam NULL
-#define CALL_adamw NULL
-#define CALL_rmsprop NULL
-#define CALL_adagrad NULL
 #define CALL_fill dvt_full(DVT_SHAPE(2), 1, s->dtype, s->ctx)
 #define CALL_arange dvt_arange(0, 2, 1, s->dtype, s->ctx)
 #define CALL_eye dvt_eye(2, 2, 0, s->dtype, s->ctx)
@@ -123,6 +107,17 @@ static dvt_array *call_dvt_avg_pool2d(const sample *s) {
 DVTI_UNARY_TABLE(DEFINE_UNARY)
 DVTI_BINARY_TABLE(DEFINE_BINARY)
 DVTI_OTHER_TABLE(DEFINE_OTHER)
+/* Over axes, or of positions along one. */
+#define CALL_SUM(name) dvt_##name(s->x, DVT_ALL, false)
+#define CALL_FLOAT(name) CALL_SUM(name)
+#define CALL_SAME(name) CALL_SUM(name)
+#define CALL_BOOL(name) CALL_SUM(name)
+#define CALL_PLACE(name) dvt_##name(s->x, 0, false)
+#define DEFINE_REDUCE(name, rule, method, none, term, join, finish, reads, grad, lo, hi, doc)      \
+    static dvt_array *call_##name(const sample *s) {                                               \
+        return CALL_##rule(name);                                                                  \
+    }
+DVTI_REDUCE_TABLE(DEFINE_REDUCE)
 
 #define ROW_UNARY(name, rule, f, i, grad, lo, hi, doc) {"dvt_" #name, doc, #grad, call_##name},
 #define ROW_BINARY(name, rule, f, i, ga, gb, la, ha, lb, hb, doc)                                  \
@@ -130,8 +125,10 @@ DVTI_OTHER_TABLE(DEFINE_OTHER)
 #define TEXT(...) TEXT_(__VA_ARGS__)
 #define TEXT_(...) #__VA_ARGS__
 #define ROW_OTHER(name, doc) {TEXT(CALL_##name), doc, "", call_##name},
+#define ROW_REDUCE(name, rule, method, none, term, join, finish, reads, grad, lo, hi, doc)         \
+    {"dvt_" #name, doc, "", call_##name},
 static const row rows[] = {DVTI_UNARY_TABLE(ROW_UNARY) DVTI_BINARY_TABLE(ROW_BINARY)
-                               DVTI_OTHER_TABLE(ROW_OTHER)};
+                               DVTI_OTHER_TABLE(ROW_OTHER) DVTI_REDUCE_TABLE(ROW_REDUCE)};
 
 enum { ROWS = sizeof rows / sizeof rows[0] };
 

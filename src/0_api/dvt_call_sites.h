@@ -356,6 +356,7 @@
 #define dvt_accuracy(...) DVT_NOTE_POINTER(dvt_metric, dvt_accuracy(__VA_ARGS__))
 #define dvt_top_k_accuracy(...) DVT_NOTE_POINTER(dvt_metric, dvt_top_k_accuracy(__VA_ARGS__))
 #define dvt_mean_loss(...) DVT_NOTE_POINTER(dvt_metric, dvt_mean_loss(__VA_ARGS__))
+#define dvt_metric_custom(...) DVT_NOTE_POINTER(dvt_metric, dvt_metric_custom(__VA_ARGS__))
 #define dvt_metric_update(...) dvt_note_status(dvt_metric_update(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_metric_get(...) dvt_note_double(dvt_metric_get(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_progress_new(...) DVT_NOTE_POINTER(dvt_progress, dvt_progress_new(__VA_ARGS__))

@@ -355,6 +355,7 @@
 #undef dvt_accuracy
 #undef dvt_top_k_accuracy
 #undef dvt_mean_loss
+#undef dvt_metric_custom
 #undef dvt_metric_update
 #undef dvt_metric_get
 #undef dvt_progress_new

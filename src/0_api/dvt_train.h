@@ -1,4 +1,4 @@
-/* [dvt:train] Optimisers, trainer, data, metrics, progress. Owns: results belong to the innermost
+/* [dvt:train] Optimizers, trainer, data, metrics, progress. Owns: results belong to the innermost
  * scope. */
 
 /* ---- learning-rate schedules: values; the zero value keeps the rate ---- */
@@ -7,7 +7,8 @@ typedef enum dvt_schedule_kind {
     DVT_SCHEDULE_FACTOR,       /* times factor every `every` steps, never below minimum */
     DVT_SCHEDULE_MULTI_FACTOR, /* times factor at each of the given steps */
     DVT_SCHEDULE_POLY,         /* from base to final over total steps, (1 - t)^power */
-    DVT_SCHEDULE_COSINE        /* from base to final over total steps, half a cosine */
+    DVT_SCHEDULE_COSINE,       /* from base to final over total steps, half a cosine */
+    DVT_SCHEDULE_CUSTOM        /* what the function `rate` says */
 } dvt_schedule_kind;
 
 typedef struct dvt_schedule {
@@ -18,6 +19,8 @@ typedef struct dvt_schedule {
     int n_at;
     int64_t warmup;      /* steps of linear warm-up before the schedule */
     double warmup_begin; /* rate at its start */
+    double (*rate)(void *user, double base, int64_t step); /* CUSTOM */
+    void *user;
 } dvt_schedule;
 
 /* The fields of each kind, named above. */
@@ -25,17 +28,46 @@ DVT_API dvt_schedule dvt_schedule_factor(int64_t every, double factor, double mi
 DVT_API dvt_schedule dvt_schedule_multi_factor(const int64_t *at, int n, double factor);
 DVT_API dvt_schedule dvt_schedule_poly(int64_t total, double power, double final);
 DVT_API dvt_schedule dvt_schedule_cosine(int64_t total, double final);
+/* A schedule of your own: rate returns the learning rate of a step, counted from 0 after the warm-up,
+   from the base rate. It must be finite and not negative, otherwise steps fail with RANGE. */
+DVT_API dvt_schedule dvt_schedule_custom(double (*rate)(void *user, double base, int64_t step),
+                                         void *user);
 /* The rate at a step, counted from 0, from a base rate. */
 DVT_API double dvt_schedule_rate(const dvt_schedule *schedule, double base, int64_t step);
 
-/* ---- optimisers: values; change fields before making a trainer ---- */
+/* ---- optimizers: values; change fields before making a trainer ---- */
 typedef enum dvt_optimizer_kind {
-    DVT_SGD,     /* Source of the momentum form: MXNet; Nesterov: Sutskever et al., 2013 */
-    DVT_ADAM,    /* Kingma and Ba, 2014 */
-    DVT_ADAMW,   /* Loshchilov and Hutter, 2017 */
-    DVT_RMSPROP, /* Tieleman and Hinton, 2012; with momentum: Graves, 2013 */
-    DVT_ADAGRAD  /* Duchi et al., 2011 */
+    DVT_SGD,             /* Source of the momentum form: MXNet; Nesterov: Sutskever et al., 2013 */
+    DVT_ADAM,            /* Kingma and Ba, 2014 */
+    DVT_ADAMW,           /* Loshchilov and Hutter, 2017 */
+    DVT_RMSPROP,         /* Tieleman and Hinton, 2012; with momentum: Graves, 2013 */
+    DVT_ADAGRAD,         /* Duchi et al., 2011 */
+    DVT_OPTIMIZER_CUSTOM /* of your own: dvt_optimizer_custom */
 } dvt_optimizer_kind;
+
+#define DVT_OPTIMIZER_STATES 4 /* state arrays of a parameter at most */
+
+/* What one step of one copy of a parameter sees. All arrays are on the copy's context. */
+typedef struct dvt_optimizer_step {
+    dvt_array *weight;       /* to be changed in place, as by dvt_sub_ */
+    dvt_array *gradient;     /* divided by batch_size and clipped; a new array of this step */
+    dvt_array *const *state; /* of the weight's shape, zeros before the first step, to be changed in
+                                place; float64 for float64 weights, else float32 */
+    double learning_rate;    /* by the schedule, times the parameter's lr_mult */
+    double weight_decay;     /* times the parameter's wd_mult */
+    int64_t count;           /* steps of this parameter, from 1 */
+} dvt_optimizer_step;
+
+/* An optimizer of your own. The zero value of every field but step is a default. */
+typedef struct dvt_optimizer_desc {
+    const char *name; /* for messages; lives as long as trainers that use it, as user does */
+    int states;       /* state arrays per parameter, 0 to DVT_OPTIMIZER_STATES */
+    /* Required. Called once per step for every copy of a parameter, in a scope of its own and not
+       recorded. Anything but DVT_OK, or an error that was not cleared, ends the trainer's step; what
+       was changed before stays changed. */
+    dvt_status (*step)(void *user, const dvt_optimizer_step *step);
+    void *user;
+} dvt_optimizer_desc;
 
 typedef struct dvt_optimizer {
     dvt_optimizer_kind kind;
@@ -49,6 +81,7 @@ typedef struct dvt_optimizer {
     double epsilon;
     double clip_gradient; /* after rescaling, each element to [-c, c]; 0: off */
     dvt_schedule schedule;
+    dvt_optimizer_desc custom;
 } dvt_optimizer;
 
 /* With the usual values of everything else. */
@@ -57,6 +90,9 @@ DVT_API dvt_optimizer dvt_adam(double learning_rate);
 DVT_API dvt_optimizer dvt_adamw(double learning_rate, double weight_decay);
 DVT_API dvt_optimizer dvt_rmsprop(double learning_rate);
 DVT_API dvt_optimizer dvt_adagrad(double learning_rate);
+/* Weight decay, clipping, the schedule, multipliers of parameters and several contexts work as with the
+   others; copies keep the same bits where the step's operations have them. */
+DVT_API dvt_optimizer dvt_optimizer_custom(const dvt_optimizer_desc *desc, double learning_rate);
 
 /* ---- trainer ---- */
 /* Trains all parameters of the collection whose grad_req is not null. Retains them.
@@ -157,9 +193,32 @@ DVT_API dvt_status dvt_split_and_load(dvt_array *x, dvt_ctx_list ctxs, bool even
 DVT_API dvt_metric *dvt_accuracy(void);
 DVT_API dvt_metric *dvt_top_k_accuracy(int k);
 DVT_API dvt_metric *dvt_mean_loss(void);
+
+/* What a metric of your own has counted. */
+typedef struct dvt_metric_total {
+    double sum, count;
+} dvt_metric_total;
+
+/* The zero value of every field but update is a default. */
+typedef struct dvt_metric_desc {
+    const char *name; /* copied; "custom" */
+    /* Required. Adds a batch to the total, in a scope of its own and not recorded. labels may be NULL.
+       Where it does not return DVT_OK the total stays as it was. */
+    dvt_status (*update)(void *user, dvt_array *labels, dvt_array *predictions,
+                         dvt_metric_total *total);
+    /* The value of a total whose count is not 0; sum / count. */
+    double (*value)(void *user, const dvt_metric_total *total);
+    /* Called by dvt_metric_reset, for what `user` keeps. */
+    void (*reset)(void *user);
+    void *user; /* lives as long as the metric */
+} dvt_metric_desc;
+
+/* A metric of your own. Errors: NULL_ARGUMENT. */
+DVT_API dvt_metric *dvt_metric_custom(const dvt_metric_desc *desc);
 /* Counts a batch: labels (N) and predictions (N, classes), of which the largest counts; for
    dvt_accuracy also predictions of the labels' shape, which are then class numbers themselves, and
-   right where they are equal; for dvt_mean_loss NULL and the losses. Both on one context, whichever
+   right where they are equal; for dvt_mean_loss NULL and the losses; for a metric of your own what its
+   update expects. Both on one context, whichever
    it is. A label that is no class is never right, on a CPU and on a GPU. Copies: one number to main
    memory.  Waits: yes. */
 DVT_API dvt_status dvt_metric_update(dvt_metric *metric, dvt_array *labels, dvt_array *predictions);

@@ -15,6 +15,7 @@
 #ifndef DVTI_BACKEND_H
 #define DVTI_BACKEND_H
 #include "2_core/dvt_op_table.h"
+#include "2_core/dvt_reduce_words.h"
 #include "2_core/math/dvt_functions.h"
 
 /* A strided window on a device's memory. */
@@ -62,6 +63,12 @@ typedef struct dvti_epilogue {
     dvti_view
         bias; /* matmul: one value for each column, 1-d. data NULL: none; then nothing else is set */
 } dvti_epilogue;
+/* The row of a reduction (dvt_reduce_row.c); NULL for other operations. */
+DVTI_FN const dvti_reduce_row *dvti_reduce_row_of(dvti_op op);
+/* The initial value of a reduction, and its result from the joined terms of n elements. */
+DVTI_FN double dvti_reduce_start_f64(dvti_op op);
+DVTI_FN int64_t dvti_reduce_start_i64(dvti_op op);
+DVTI_FN double dvti_reduce_finish_f64(dvti_op op, double s, double n);
 
 #define DVTI_MAX_IN 4
 #define DVTI_MAX_OUT 4

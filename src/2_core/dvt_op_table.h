@@ -13,6 +13,8 @@
      doc     one line */
 #ifndef DVTI_OP_TABLE_H
 #define DVTI_OP_TABLE_H
+#include "2_core/dvt_optimizer_table.h"
+#include "2_core/dvt_reduce_table.h"
 
 /* name, rule, F(x), I(x), grad(g, x, y), lo, hi, doc */
 #define DVTI_UNARY_TABLE(U)                                                                        \
@@ -122,7 +124,8 @@
     B(logical_xor, BOOL, (a != 0) != (b != 0), (a != 0) != (b != 0), 0, 0, -1, 1, -1, 1,           \
       "exactly one nonzero")
 
-/* Everything else: name, doc. Shapes and gradients are in 4_ops and 5_grad, one file per family. */
+/* Everything else but reductions and optimizers, which have tables of their own: name, doc. Shapes and
+   gradients are in 4_ops and 5_grad, one file per family. */
 #define DVTI_OTHER_TABLE(O)                                                                        \
     O(copy, "elements to another place, dtype or context")                                         \
     O(where, "condition ? a : b")                                                                  \
@@ -132,18 +135,7 @@
     O(slice, "every step-th element between two bounds")                                           \
     O(unslice, "a slice put into zeros: the gradient of slice")                                    \
     O(broadcast_to, "repeated along new or length-1 axes")                                         \
-    O(sum, "sum over axes")                                                                        \
-    O(mean, "mean over axes")                                                                      \
-    O(prod, "product over axes")                                                                   \
-    O(min, "smallest over axes")                                                                   \
-    O(max, "largest over axes")                                                                    \
-    O(any, "any nonzero")                                                                          \
-    O(all, "all nonzero")                                                                          \
-    O(norm, "root of the sum of squares")                                                          \
     O(variance, "sum of squared differences from a mean over axes")                                \
-    O(logsumexp, "log of the sum of exponentials")                                                 \
-    O(argmin, "position of the smallest")                                                          \
-    O(argmax, "position of the largest")                                                           \
     O(cumsum, "sum of all so far along an axis")                                                   \
     O(sort, "elements in order")                                                                   \
     O(argsort, "positions of the elements in order")                                               \
@@ -171,11 +163,6 @@
     O(randint, "random integers")                                                                  \
     O(bernoulli, "random 0 and 1")                                                                 \
     O(permutation, "random order")                                                                 \
-    O(sgd, "optimiser step")                                                                       \
-    O(adam, "optimiser step")                                                                      \
-    O(adamw, "optimiser step")                                                                     \
-    O(rmsprop, "optimiser step")                                                                   \
-    O(adagrad, "optimiser step")                                                                   \
     O(fill, "one value everywhere")                                                                \
     O(arange, "evenly spaced values")                                                              \
     O(eye, "ones on a diagonal")
@@ -183,25 +170,41 @@
 #define DVTI_ENUM_UNARY(name, rule, f, i, grad, lo, hi, doc) DVTI_OP_##name,
 #define DVTI_ENUM_BINARY(name, rule, f, i, ga, gb, la, ha, lb, hb, doc) DVTI_OP_##name,
 #define DVTI_ENUM_OTHER(name, doc) DVTI_OP_##name,
+#define DVTI_ENUM_REDUCE(name, rule, method, none, term, join, finish, reads, grad, lo, hi, doc)   \
+    DVTI_OP_##name,
+#define DVTI_ENUM_OPTIMIZER(name, kind, make, epsilon, few, many, states, flag, p0, p1, p2, p3,    \
+                            doc)                                                                   \
+    DVTI_OP_##name,
 
 typedef enum dvti_op {
     DVTI_UNARY_TABLE(DVTI_ENUM_UNARY) DVTI_BINARY_TABLE(DVTI_ENUM_BINARY)
-        DVTI_OTHER_TABLE(DVTI_ENUM_OTHER) DVTI_OP_COUNT
+        DVTI_OTHER_TABLE(DVTI_ENUM_OTHER) DVTI_REDUCE_TABLE(DVTI_ENUM_REDUCE)
+            DVTI_OPTIMIZER_TABLE(DVTI_ENUM_OPTIMIZER) DVTI_OP_COUNT
 } dvti_op;
 
 #undef DVTI_ENUM_UNARY
 #undef DVTI_ENUM_BINARY
 #undef DVTI_ENUM_OTHER
+#undef DVTI_ENUM_REDUCE
+#undef DVTI_ENUM_OPTIMIZER
 
-/* Rows below DVTI_UNARY_END have one argument, those from there to below DVTI_BINARY_END two. */
+/* Rows below DVTI_UNARY_END have one argument, those from there to below DVTI_BINARY_END two;
+   reductions begin at
+   DVTI_REDUCE_BEGIN, optimizers at DVTI_OPTIMIZER_BEGIN. */
+#define DVTI_COUNT_OTHER(name, doc) +1
+#define DVTI_COUNT_REDUCE(name, rule, method, none, term, join, finish, reads, grad, lo, hi, doc) +1
 #define DVTI_COUNT_UNARY(name, rule, f, i, grad, lo, hi, doc) +1
 #define DVTI_COUNT_BINARY(name, rule, f, i, ga, gb, la, ha, lb, hb, doc) +1
 
 enum {
     DVTI_UNARY_END = 0 DVTI_UNARY_TABLE(DVTI_COUNT_UNARY),
-    DVTI_BINARY_END = DVTI_UNARY_END DVTI_BINARY_TABLE(DVTI_COUNT_BINARY)
+    DVTI_BINARY_END = DVTI_UNARY_END DVTI_BINARY_TABLE(DVTI_COUNT_BINARY),
+    DVTI_REDUCE_BEGIN = DVTI_BINARY_END DVTI_OTHER_TABLE(DVTI_COUNT_OTHER),
+    DVTI_OPTIMIZER_BEGIN = DVTI_REDUCE_BEGIN DVTI_REDUCE_TABLE(DVTI_COUNT_REDUCE)
 };
 
+#undef DVTI_COUNT_OTHER
+#undef DVTI_COUNT_REDUCE
 #undef DVTI_COUNT_UNARY
 #undef DVTI_COUNT_BINARY
 

@@ -1,55 +1,140 @@
-/* Optimiser steps by a tier's loops, where weights, gradients and state are float32. Centered RMSProp, whose variance is a small difference,
-   stays with the reference. */
+/* Steps of optimizers. Weights, gradients and states of float32 by the kernels of an ISA target; other
+   dtypes element by element, in float64 and rounded once per array. Both paste the same formulas
+   (2_core/math/optimizer_steps.inl), so the bits are the same. */
 #include "3_cpu/simd/dvt_simd.h"
 
+/* ---- one element of any dtype ---- */
+#if defined(__GNUC__) && !defined(__clang__)
+/* GCC would fuse a multiplication with the addition behind it where the machine can. */
+#pragma GCC push_options
+#pragma GCC optimize("fp-contract=off")
+#endif
+#define DVTI_TIER element
+#include "3_cpu/simd/words_begin.inl"
+typedef double V(d);
+DVTI_PART1(d, dset, d, a)
+DVTI_PART2(d, dadd, d, d, a + b)
+DVTI_PART2(d, dsub, d, d, a - b)
+DVTI_PART2(d, dmul, d, d, a *b)
+DVTI_PART2(d, ddiv, d, d, a / b)
+DVTI_PART2(d, dmin, d, d, a < b ? a : b)
+DVTI_PART2(d, dmax, d, d, a > b ? a : b)
+DVTI_PART1(d, dsqrt, d, sqrt(a))
+#include "2_core/math/optimizer_steps.inl"
+
+static void dvti_update_element(dvti_op op, const double *f, bool flag, int states, V(step) * e) {
+    switch ((int)op) {
+#define DVTI_ROW(name, kind, make, epsilon, few, many, states_, flag_, p0, p1, p2, p3, doc)        \
+    case DVTI_OP_##name:                                                                           \
+        V(update_##name)(f, flag, states, e);                                                      \
+        break;
+        DVTI_OPTIMIZER_TABLE(DVTI_ROW)
+#undef DVTI_ROW
+    default:
+        break;
+    }
+}
+
+static void dvti_update_elements(void *user, int64_t begin, int64_t end) {
+    const dvti_launch *l = (const dvti_launch *)user;
+    const int states = l->n_out - 1;
+    V(step) e;
+    double f[8];
+    int64_t at;
+    int k;
+    memcpy(f, l->f, sizeof f);
+    f[3] = f[3] > 0 ? f[3] : (double)INFINITY;
+    for (at = begin; at < end; at++) {
+        e.g = V(step_gradient)(f, dvti_load_f64(l->in[0].data, l->in[0].dtype, at));
+        e.w = dvti_load_f64(l->out[0].data, l->out[0].dtype, at);
+        for (k = 0; k < states; k++)
+            e.s[k] = dvti_load_f64(l->out[1 + k].data, l->out[1 + k].dtype, at);
+        dvti_update_element(l->op, f, l->i[0] != 0, states, &e);
+        dvti_store_f64(l->out[0].data, l->out[0].dtype, at, e.w);
+        for (k = 0; k < states; k++)
+            dvti_store_f64(l->out[1 + k].data, l->out[1 + k].dtype, at, e.s[k]);
+    }
+}
+
+#include "3_cpu/simd/words_end.inl"
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC pop_options
+#endif
+
+/* ---- vectors of float32 ---- */
 typedef struct dvti_update_plan {
     dvti_update step; /* of all elements */
     dvti_update_fn run;
     int states;
 } dvti_update_plan;
 
+/* The last elements, fewer than 16, in buffers. */
+static void dvti_update_tail(const dvti_update_plan *plan, const dvti_update *from, int64_t n) {
+    const size_t bytes = (size_t)n * sizeof(float);
+    dvti_update step = *from;
+    float buffer[5][16] = {{0}};
+    int k;
+    memcpy(buffer[0], from->g, bytes);
+    memcpy(buffer[1], from->w, bytes);
+    for (k = 0; k < plan->states; k++) {
+        memcpy(buffer[2 + k], from->s[k], bytes);
+        step.s[k] = buffer[2 + k];
+    }
+    step.g = buffer[0];
+    step.w = buffer[1];
+    step.n = 16;
+    plan->run(&step);
+    memcpy(from->w, buffer[1], bytes);
+    for (k = 0; k < plan->states; k++)
+        memcpy(from->s[k], buffer[2 + k], bytes);
+}
+
 static void dvti_update_range(void *user, int64_t begin, int64_t end) {
     const dvti_update_plan *plan = (const dvti_update_plan *)user;
+    const int64_t whole = (end - begin) / 16 * 16;
     dvti_update step = plan->step;
     int k;
     step.g += begin;
     step.w += begin;
     for (k = 0; k < plan->states; k++)
         step.s[k] += begin;
-    step.n = end - begin;
+    step.n = whole;
     plan->run(&step);
+    if (begin + whole == end)
+        return;
+    step.g += whole;
+    step.w += whole;
+    for (k = 0; k < plan->states; k++)
+        step.s[k] += whole;
+    dvti_update_tail(plan, &step, end - begin - whole);
 }
 
-static void dvti_update_constants(const dvti_launch *l, dvti_update *step) {
-    bool adam = l->op == DVTI_OP_adam || l->op == DVTI_OP_adamw;
-    step->rate = l->f[adam ? 7 : 0];
-    step->decay = (l->op == DVTI_OP_adamw ? l->f[0] * l->f[1] : l->f[1]);
-    step->rescale = l->f[2];
-    step->clip = l->f[3] > 0 ? l->f[3] : INFINITY;
-    step->flag = l->op == DVTI_OP_adamw || (l->op == DVTI_OP_sgd && l->i[0]);
-    step->c[0] = l->f[4];
-    step->c[1] = l->f[5];
-    step->c[2] = (1 - l->f[4]);
-    step->c[3] = (1 - l->f[5]);
-    step->c[4] = l->f[6];
-}
-
-DVTI_FN bool dvti_fast_optimizer(const dvti_launch *launch, const dvti_simd *simd) {
-    dvti_update_plan plan;
+static bool dvti_update_is_f32(const dvti_launch *launch) {
     int k;
-    plan.states = launch->n_out - 1;
-    plan.run = simd->step(launch->op, plan.states);
-    if (!plan.run || launch->in[0].dtype != DVT_F32)
-        return false;
     for (k = 0; k < launch->n_out; k++)
         if (launch->out[k].dtype != DVT_F32)
             return false;
-    dvti_update_constants(launch, &plan.step);
+    return launch->in[0].dtype == DVT_F32;
+}
+
+DVTI_FN void dvti_cpu_optimizer(const dvti_launch *launch) {
+    const dvti_simd *simd = dvti_simd_now();
+    const int64_t n = dvti_view_size(&launch->out[0]);
+    dvti_update_plan plan;
+    int k;
+    if (!simd || !dvti_update_is_f32(launch)) {
+        dvti_parallel_for(n, 4, dvti_update_elements, (void *)(uintptr_t)launch);
+        return;
+    }
+    plan.states = launch->n_out - 1;
+    plan.run = simd->step(launch->op, plan.states);
+    memcpy(plan.step.f, launch->f, sizeof plan.step.f);
+    if (!(plan.step.f[3] > 0))
+        plan.step.f[3] = (double)INFINITY;
+    plan.step.flag = launch->i[0] != 0;
     plan.step.g = (const float *)launch->in[0].data;
     plan.step.w = (float *)launch->out[0].data;
-    for (k = 0; k < 2; k++)
-        plan.step.s[k] = k < plan.states ? (float *)launch->out[1 + k].data : NULL;
-    dvti_parallel_for(dvti_view_size(&launch->out[0]), 0.08 + 0.15 * plan.states, dvti_update_range,
-                      &plan);
-    return true;
+    for (k = 0; k < plan.states; k++)
+        plan.step.s[k] = (float *)launch->out[1 + k].data;
+    dvti_parallel_for(n, 0.08 + 0.15 * plan.states, dvti_update_range, &plan);
 }

@@ -1,122 +1,139 @@
-/* Reductions by a tier's loops: of float32 and narrower floats, of float64 and of what is reduced as float64, and any and all of every dtype.
-   As in ref/ref_reduce.c, chunks of a result are cut by the shape alone and combined as a balanced tree, so the bits do not depend on the
-   number of threads; where kept positions lie closer in memory than reduced ones, neighbouring results are formed side by side. What
-   lies neither way, and dtypes that a loop does not read, go through blocks in the first-level cache. Many short rows are one call. */
+/* Reductions by the kernels of an ISA target, which read float32 and narrower floats, float64, and for
+   any and all every dtype; of integers by those of cpu_reduce_integers.c.
+
+   A reduction has kept positions, one for each result, and reduced positions:
+
+       rows      the reduced positions lie closer in memory: each run of them gives one result
+       columns   the kept positions lie closer: runs of neighboring results, row after row
+
+   The shape alone cuts results into chunks, and the chunks of a result meet in a balanced tree, so the
+   bits do not depend on the number of threads. Elements that lie neither way, or whose dtype a kernel
+   does not read, pass through blocks that stay in L1. Many short rows are one call. */
 #include "3_cpu/simd/dvt_simd.h"
 
-#define DVTI_FOLD_CHUNK 32768       /* reduced positions per chunk of one result */
-#define DVTI_FOLD_COLUMN_CHUNK 1024 /* the same for neighbouring results */
-#define DVTI_FOLD_RUN 32            /* shorter runs in memory are gathered into blocks */
-#define DVTI_FOLD_SHORT 16          /* rows whose products are chains */
-#define DVTI_FOLD_LONG 256          /* 16-bit floats that are read in place */
-#define DVTI_FOLD_BYTES 16384       /* of a block of columns: 8 or 4 rows */
-#define DVTI_FOLD_ITEM 8192         /* elements of a work item of short rows */
-#define DVTI_FOLD_GATHER 2048       /* elements of such rows that are gathered at a time */
+#define DVTI_REDUCE_CHUNK 32768       /* reduced positions per chunk of one result */
+#define DVTI_REDUCE_COLUMN_CHUNK 1024 /* the same for neighboring results */
+#define DVTI_REDUCE_RUN 32            /* shorter runs in memory are gathered into blocks */
+#define DVTI_REDUCE_SHORT 16          /* elements of rows whose products are chains */
+#define DVTI_REDUCE_LONG 256          /* 16-bit floats of a row that is read in place */
+#define DVTI_REDUCE_BYTES 16384       /* of a block of columns: 8 or 4 rows */
+#define DVTI_REDUCE_ITEM 8192         /* elements of a work item of short rows */
+#define DVTI_REDUCE_GATHER 2048       /* elements of such rows that are gathered at a time */
 
-typedef struct dvti_folded {
-    double f;
+/* A chunk's part of one result. */
+typedef struct dvti_partial {
+    union {
+        double f;
+        int64_t i;
+    } value;
+
     int64_t at;
-} dvti_folded;
+} dvti_partial;
 
-typedef struct dvti_fold_plan {
+/* Values of neighboring results. */
+typedef union dvti_reduce_values {
+    double f[DVTI_ACROSS];
+    int64_t i[DVTI_ACROSS];
+} dvti_reduce_values;
+
+typedef struct dvti_reduce_plan {
     const dvti_launch *launch;
     const dvti_simd *simd;
-    dvti_fold fold; /* rows is NULL for logsumexp of float64 */
-    bool arg, smallest;
-    dvti_class compute; /* what blocks hold */
+    dvti_reduce_kernel kernel; /* rows is NULL for logsumexp of float64 */
+    dvti_reduce_method method;
+    dvti_join join;
+    bool place;
+    dvti_class compute; /* of blocks */
     int64_t size, wide; /* bytes of an element of x, of a block */
-    bool readable;      /* the loops read x's dtype */
+    bool readable;      /* the kernel reads x's dtype */
     bool plain;         /* and the reduced elements of a result are one run */
     dvti_view kept, reduced, whole;
     int64_t n_kept, n_reduced, chunk, n_chunks;
     bool columns;
-    int64_t tile, across,
-        n_tiles; /* results per work item, items per row of kept positions, in all */
-} dvti_fold_plan;
+    int64_t tile, across; /* results per work item, items per row of kept positions */
+    int64_t n_tiles;
+} dvti_reduce_plan;
 
-/* ---- combining ---- */
-/* Is b to be preferred? NaN before everything, then the extreme, then the first. */
-static bool dvti_fold_prefers(const dvti_fold_plan *plan, dvti_folded b, dvti_folded a) {
-    if (a.f != a.f || b.f != b.f)
-        return b.f != b.f && (a.f == a.f || b.at < a.at);
-    if (a.f == b.f)
-        return b.at < a.at;
-    return plan->smallest ? b.f < a.f : b.f > a.f;
-}
-
-/* log(exp(a) + exp(b)) */
+/* ---- joining partial results ---- */
 static double dvti_log_add(double a, double b) {
     double most = a > b ? a : b, least = a > b ? b : a;
     return a != a || b != b ? a + b : most - most == 0 ? most + log1p(exp(least - most)) : most;
 }
 
-static void dvti_fold_combine(const dvti_fold_plan *plan, dvti_folded *a, dvti_folded b) {
-    switch ((int)plan->launch->op) {
-    case DVTI_OP_sum:
-    case DVTI_OP_mean:
-    case DVTI_OP_norm:
-    case DVTI_OP_variance:
-        a->f += b.f;
-        break;
-    case DVTI_OP_prod:
-        a->f *= b.f;
-        break;
-    case DVTI_OP_logsumexp:
-        a->f = dvti_log_add(a->f, b.f);
-        break;
-    default:
-        if (dvti_fold_prefers(plan, b, *a))
-            *a = b;
+/* Of equals, such as -0 and +0, a stays. */
+static double dvti_join_f64(dvti_join join, double a, double b) {
+    return join == DVTI_JOIN_add       ? a + b
+           : join == DVTI_JOIN_mul     ? a * b
+           : join == DVTI_JOIN_smaller ? dvti_f64_smaller(b, a)
+                                       : dvti_f64_larger(b, a);
+}
+
+static int64_t dvti_join_i64(dvti_join join, int64_t a, int64_t b) {
+    return join == DVTI_JOIN_add       ? dvti_i64_add(a, b)
+           : join == DVTI_JOIN_mul     ? dvti_i64_mul(a, b)
+           : join == DVTI_JOIN_smaller ? dvti_i64_smaller(a, b)
+                                       : dvti_i64_larger(a, b);
+}
+
+/* b stands behind a. Of equals, and of several NaN, the first position stays. */
+static void dvti_join_partials(const dvti_reduce_plan *plan, dvti_partial *a, dvti_partial b) {
+    double f;
+    int64_t i;
+    if (plan->compute == DVTI_I64) {
+        i = dvti_join_i64(plan->join, a->value.i, b.value.i);
+        if (plan->place && i != a->value.i)
+            a->at = b.at;
+        a->value.i = i;
+        return;
     }
+    f = plan->method == DVTI_METHOD_LOGSUMEXP ? dvti_log_add(a->value.f, b.value.f)
+                                              : dvti_join_f64(plan->join, a->value.f, b.value.f);
+    if (plan->place && a->value.f == a->value.f && f != a->value.f)
+        a->at = b.at;
+    a->value.f = f;
 }
 
 /* n > 0; the result is in p[0]. */
-static void dvti_fold_tree(const dvti_fold_plan *plan, dvti_folded *p, int64_t n) {
-    const bool sum = plan->launch->op == DVTI_OP_sum || plan->launch->op == DVTI_OP_mean;
+static void dvti_reduce_tree(const dvti_reduce_plan *plan, dvti_partial *p, int64_t n) {
+    const bool sum = plan->method == DVTI_METHOD_ADD && plan->compute != DVTI_I64;
     int64_t step, i;
     for (step = 1; step < n; step *= 2)
         for (i = 0; i + step < n; i += 2 * step)
-            if (sum) /* the same as combining, faster for columns, of which there are many */
-                p[i].f += p[i + step].f;
+            if (sum) /* the same as joining, faster for columns, of which there are many */
+                p[i].value.f += p[i + step].value.f;
             else
-                dvti_fold_combine(plan, &p[i], p[i + step]);
+                dvti_join_partials(plan, &p[i], p[i + step]);
 }
 
-/* Up to DVTI_ACROSS results from number `first` on; f has room for whole vectors. */
-static void dvti_fold_finish(const dvti_fold_plan *plan, int64_t first, int64_t n, double *f,
-                             const int64_t *at) {
+/* Stores up to DVTI_ACROSS results from number `first` on; values are whole vectors. */
+static void dvti_reduce_finish(const dvti_reduce_plan *plan, int64_t first, int64_t n,
+                               dvti_reduce_values *values, const int64_t *at) {
     const dvti_launch *launch = plan->launch;
     const dvti_view *out = &launch->out[0]; /* contiguous */
     void *to = (char *)out->data + first * dvt_dtype_size(out->dtype);
     float few[DVTI_ACROSS];
-    dvti_loop loop;
-    if (plan->arg) {
+    if (plan->place) {
         if (at != to)
             dvti_store_row_i64(to, out->dtype, 1, n, at);
+    } else if (plan->compute == DVTI_I64) {
+        dvti_store_row_i64(to, out->dtype, 1, n, values->i);
     } else if (plan->compute == DVTI_F32) {
-        plan->fold.finish(launch->op, launch->f[0], f, n,
-                          out->dtype == DVT_F32 ? (float *)to : few);
+        plan->simd->finish(launch->op, launch->f[0], values->f, n,
+                           out->dtype == DVT_F32 ? (float *)to : few);
         if (out->dtype != DVT_F32 && !plan->simd->store_row(to, out->dtype, n, few))
             dvti_store_row_f32(to, out->dtype, 1, n, few);
     } else {
-        loop.op = launch->op == DVTI_OP_mean ? DVTI_OP_div : DVTI_OP_sqrt;
-        loop.in[0] = loop.out = f;
-        loop.in[1] = &launch->f[0];
-        loop.step[0] = 1;
-        loop.step[1] = 0;
-        loop.n = n;
-        loop.stream = false;
-        if (launch->op == DVTI_OP_mean || launch->op == DVTI_OP_norm)
-            plan->simd->f64->loop(loop.op)(&loop);
-        dvti_store_row_f64(to, out->dtype, 1, n, f);
+        plan->simd->finish(launch->op, launch->f[0], values->f, n, NULL);
+        dvti_store_row_f64(to, out->dtype, 1, n, values->f);
     }
 }
 
 /* ---- chunks ---- */
-/* Products of short rows are plain chains, four taking turns: folding the lanes of vectors takes longer. Sums are not: the sum of squares that a
-   variance is recorded as must have the bits of op square. */
-#define DVTI_FOLD_PRODUCTS(name, X)                                                                \
-    static void name(const dvti_folding *run) {                                                    \
+/* Products of short rows are plain chains, four side by side: joining the lanes of vectors takes
+   longer. Sums are not: the sum of squares that a variance is recorded as must have the bits of the
+   kernel of variances. */
+#define DVTI_SHORT_PRODUCTS(name, X)                                                               \
+    static void name(const dvti_reduction *run) {                                                  \
         const X *x = (const X *)run->x;                                                            \
         const int64_t step = run->step, n = run->n;                                                \
         int64_t left, some, k;                                                                     \
@@ -140,25 +157,26 @@ static void dvti_fold_finish(const dvti_fold_plan *plan, int64_t first, int64_t 
             }                                                                                      \
         }                                                                                          \
     }
-DVTI_FOLD_PRODUCTS(dvti_fold_products, double)
-DVTI_FOLD_PRODUCTS(dvti_fold_products32, float)
-#undef DVTI_FOLD_PRODUCTS
+DVTI_SHORT_PRODUCTS(dvti_short_products_f64, double)
+DVTI_SHORT_PRODUCTS(dvti_short_products_f32, float)
+#undef DVTI_SHORT_PRODUCTS
 
-static void dvti_fold_rows(const dvti_fold_plan *plan, const dvti_folding *run) {
-    if (run->op == DVTI_OP_prod && run->n <= DVTI_FOLD_SHORT)
-        (plan->compute == DVTI_F32 ? dvti_fold_products32 : dvti_fold_products)(run);
-    else if (plan->fold.rows)
-        plan->fold.rows(run);
+static void dvti_reduce_rows(const dvti_reduce_plan *plan, const dvti_reduction *run) {
+    if (run->op == DVTI_OP_prod && run->n <= DVTI_REDUCE_SHORT && plan->compute != DVTI_I64)
+        (plan->compute == DVTI_F32 ? dvti_short_products_f32 : dvti_short_products_f64)(run);
+    else if (plan->kernel.rows)
+        plan->kernel.rows(run);
     else
         dvti_logsumexp64(plan->simd, run);
 }
 
-/* n elements of each of `rows` runs at x, which hold `dtype`, from number `result` on. */
-static dvti_folding dvti_fold_of(const dvti_fold_plan *plan, int64_t result, const void *x,
-                                 bool block, int64_t rows, int64_t n) {
-    dvti_folding p;
+/* n elements of each of `rows` runs at x, for results from number `result` on. block: x is a block. */
+static dvti_reduction dvti_reduction_of(const dvti_reduce_plan *plan, int64_t result, const void *x,
+                                        bool block, int64_t rows, int64_t n) {
+    static const dvt_dtype block_dtype[] = {DVT_F32, DVT_F64, DVT_I64}; /* by class */
+    dvti_reduction p;
     p.op = plan->launch->op;
-    p.dtype = !block ? plan->launch->in[0].dtype : plan->compute == DVTI_F32 ? DVT_F32 : DVT_F64;
+    p.dtype = block ? block_dtype[plan->compute] : plan->launch->in[0].dtype;
     p.x = x;
     p.step = p.seen = 0;
     p.rows = rows;
@@ -168,23 +186,25 @@ static dvti_folding dvti_fold_of(const dvti_fold_plan *plan, int64_t result, con
         const dvti_view *mean = &plan->launch->in[1];
         p.mean = (const char *)mean->data + result * dvt_dtype_size(mean->dtype);
     }
+    p.value = NULL;
+    p.integer = NULL;
     p.at = NULL;
     return p;
 }
 
 /* Reduced positions begin..end of a result whose first element is element number `base`. */
-static dvti_folded dvti_fold_runs(const dvti_fold_plan *plan, int64_t result, int64_t base,
-                                  int64_t begin, int64_t end) {
+static dvti_partial dvti_reduce_runs(const dvti_reduce_plan *plan, int64_t result, int64_t base,
+                                     int64_t begin, int64_t end) {
     dvti_view row = plan->reduced;
     const int last = row.ndim - 1;
     bool direct = plan->readable && (row.stride[last] == 1 || row.dim[last] == 1) &&
-                  (last == 0 || row.dim[last] >= DVTI_FOLD_RUN);
+                  (last == 0 || row.dim[last] >= DVTI_REDUCE_RUN);
     dvti_cursor cursor;
-    dvti_folding run;
-    dvti_folded all, one;
+    dvti_reduction run;
+    dvti_partial all, one;
     double block[DVTI_BLOCK];
     int64_t at, n;
-    all.f = 0;
+    all.value.i = 0;
     all.at = 0;
     row.data = (char *)row.data + base * plan->size;
     cursor = dvti_cursor_at(&row, begin);
@@ -200,47 +220,53 @@ static dvti_folded dvti_fold_runs(const dvti_fold_plan *plan, int64_t result, in
             dvti_load_block(&row, at, n, plan->compute, block);
         }
         one.at = 0;
-        run = dvti_fold_of(plan, result, x, !direct, 1, n);
-        run.value = &one.f;
-        run.at = plan->arg ? &one.at : NULL;
-        dvti_fold_rows(plan, &run);
+        run = dvti_reduction_of(plan, result, x, !direct, 1, n);
+        run.value = &one.value.f;
+        run.integer = &one.value.i;
+        run.at = plan->place ? &one.at : NULL;
+        dvti_reduce_rows(plan, &run);
         one.at += at;
         if (at == begin)
             all = one;
         else
-            dvti_fold_combine(plan, &all, one);
+            dvti_join_partials(plan, &all, one);
     }
     return all;
 }
 
-typedef struct dvti_fold_lanes {
-    double f[DVTI_ACROSS];
-    int64_t at[DVTI_ACROSS];
-} dvti_fold_lanes;
-
-/* Reduced positions begin..end of n neighbouring results. */
-static void dvti_fold_columns(const dvti_fold_plan *plan, int64_t result, int64_t n, int64_t begin,
-                              int64_t end, dvti_fold_lanes *to) {
+/* Reduced positions begin..end of n neighboring results. */
+static void dvti_reduce_columns(const dvti_reduce_plan *plan, int64_t result, int64_t n,
+                                int64_t begin, int64_t end, dvti_reduce_values *to,
+                                int64_t *to_at) {
     const dvti_view *reduced = &plan->reduced;
     const int last = reduced->ndim - 1, kept = plan->kept.ndim - 1;
-    const int64_t most = DVTI_FOLD_BYTES / plan->wide / DVTI_BLOCK;
-    const dvti_op op = plan->launch->op;
+    const int64_t most = DVTI_REDUCE_BYTES / plan->wide / DVTI_BLOCK;
+    const int64_t whole = (n + 15) / 16 * 16;
+    const bool integer = plan->compute == DVTI_I64;
+    const double start = integer ? 0 : dvti_reduce_start_f64(plan->launch->op);
+    const int64_t start_i = integer ? dvti_reduce_start_i64(plan->launch->op) : 0;
     dvti_cursor cursor = dvti_cursor_at(reduced, begin),
-                start = dvti_cursor_at(&plan->kept, result);
+                first = dvti_cursor_at(&plan->kept, result);
     dvti_view row = plan->kept;
     bool direct = plan->readable && row.stride[kept] == 1;
-    double block[DVTI_FOLD_BYTES / 8], more[DVTI_BLOCK];
-    dvti_folding run = dvti_fold_of(plan, result, block, !direct, 0, n);
+    double block[DVTI_REDUCE_BYTES / 8], more[DVTI_BLOCK];
+    dvti_reduction run = dvti_reduction_of(plan, result, block, !direct, 0, n);
     int64_t at, r, j;
     run.step = direct ? reduced->stride[last] : DVTI_BLOCK;
     run.value = to->f;
-    run.at = plan->arg ? to->at : NULL;
-    for (j = 0; j < (n + 15) / 16 * 16; j++)
-        to->f[j] = op == DVTI_OP_prod || op == DVTI_OP_all;
+    run.integer = to->i;
+    run.at = plan->place ? to_at : NULL;
+    for (j = 0; j < whole; j++)
+        if (integer)
+            to->i[j] = start_i;
+        else
+            to->f[j] = start;
+    for (j = 0; plan->place && j < whole; j++)
+        to_at[j] = 0;
     for (at = begin; at < end; at += run.rows) {
         run.rows = DVTI_MIN(end - at, reduced->dim[last] - cursor.index[last]);
         if (direct) {
-            run.x = (const char *)row.data + (start.at + cursor.at) * plan->size;
+            run.x = (const char *)row.data + (first.at + cursor.at) * plan->size;
         } else {
             run.rows = DVTI_MIN(run.rows, most);
             for (r = 0; r < run.rows; r++) {
@@ -251,8 +277,8 @@ static void dvti_fold_columns(const dvti_fold_plan *plan, int64_t result, int64_
             }
         }
         run.seen = at - begin;
-        if (plan->fold.rows) {
-            plan->fold.columns(&run);
+        if (plan->kernel.rows) {
+            plan->kernel.columns(&run);
         } else {
             run.value = run.seen ? more : to->f;
             dvti_logsumexp64_columns(plan->simd, &run);
@@ -262,122 +288,129 @@ static void dvti_fold_columns(const dvti_fold_plan *plan, int64_t result, int64_
         if (at + run.rows < end)
             dvti_cursor_advance(&cursor, reduced, run.rows);
     }
-    for (j = 0; plan->arg && j < n; j++)
-        to->at[j] += begin;
+    for (j = 0; plan->place && j < n; j++)
+        to_at[j] += begin;
 }
 
 /* ---- the launch ---- */
-static void dvti_fold_store(const dvti_fold_plan *plan, int64_t result, int64_t chunk,
-                            dvti_folded one) {
-    ((dvti_folded *)plan->launch->workspace)[result * plan->n_chunks + chunk] = one;
+static dvti_partial *dvti_reduce_partials(const dvti_reduce_plan *plan, int64_t result) {
+    return (dvti_partial *)plan->launch->workspace + result * plan->n_chunks;
 }
 
-static void dvti_fold_column_items(void *user, int64_t begin, int64_t end) {
-    const dvti_fold_plan *plan = (const dvti_fold_plan *)user;
-    dvti_fold_lanes lanes;
-    dvti_folded one;
-    int64_t item, j;
+static void dvti_reduce_column_items(void *user, int64_t begin, int64_t end) {
+    const dvti_reduce_plan *plan = (const dvti_reduce_plan *)user;
+    dvti_reduce_values values;
+    int64_t places[DVTI_ACROSS], item, j;
     for (item = begin; item < end; item++) {
         int64_t chunk = item % plan->n_chunks, tile = item / plan->n_chunks;
         int64_t from = chunk * plan->chunk, to = DVTI_MIN(from + plan->chunk, plan->n_reduced);
         int64_t width = plan->kept.dim[plan->kept.ndim - 1];
         int64_t column = tile % plan->across * plan->tile, n = DVTI_MIN(plan->tile, width - column);
         int64_t result = tile / plan->across * width + column;
-        dvti_fold_columns(plan, result, n, from, to, &lanes);
+        dvti_reduce_columns(plan, result, n, from, to, &values, places);
         if (plan->n_chunks == 1)
-            dvti_fold_finish(plan, result, n, lanes.f, lanes.at);
+            dvti_reduce_finish(plan, result, n, &values, places);
         for (j = 0; plan->n_chunks > 1 && j < n; j++) {
-            one.f = lanes.f[j];
-            one.at = plan->arg ? lanes.at[j] : 0;
-            dvti_fold_store(plan, result + j, chunk, one);
+            dvti_partial *one = dvti_reduce_partials(plan, result + j) + chunk;
+            if (plan->compute == DVTI_I64)
+                one->value.i = values.i[j];
+            else
+                one->value.f = values.f[j];
+            one->at = plan->place ? places[j] : 0;
         }
     }
 }
 
-/* Results first..first + n, whole: rows as they lie in memory, or some short ones gathered. Others one by one. */
-static void dvti_fold_whole_rows(const dvti_fold_plan *plan, int64_t first, int64_t n, double *to,
-                                 int64_t *to_at) {
+/* Results first..first + n, whole: rows as they lie in memory, or some short ones gathered. Others one
+   by one. */
+static void dvti_reduce_whole_rows(const dvti_reduce_plan *plan, int64_t first, int64_t n,
+                                   dvti_reduce_values *to, int64_t *to_at) {
     const int last = plan->kept.ndim - 1;
     const int64_t length = plan->n_reduced;
     dvti_cursor cursor = dvti_cursor_at(&plan->kept, first);
-    double block[DVTI_FOLD_GATHER];
-    dvti_folding run;
+    double block[DVTI_REDUCE_GATHER];
+    dvti_reduction run;
     int64_t k, some;
     for (k = 0; k < n; k += some) {
         bool gathered = !plan->plain && length <= DVTI_BLOCK;
         if (plan->plain) {
             some = DVTI_MIN(n - k, plan->kept.dim[last] - cursor.index[last]);
-            run = dvti_fold_of(plan, first + k,
-                               (const char *)plan->kept.data + cursor.at * plan->size, false, some,
-                               length);
+            run = dvti_reduction_of(plan, first + k,
+                                    (const char *)plan->kept.data + cursor.at * plan->size, false,
+                                    some, length);
             run.step = plan->kept.stride[last];
         } else if (gathered) {
-            some = DVTI_MIN(n - k, DVTI_FOLD_GATHER / length);
+            some = DVTI_MIN(n - k, DVTI_REDUCE_GATHER / length);
             dvti_load_block(&plan->whole, (first + k) * length, some * length, plan->compute,
                             block);
-            run = dvti_fold_of(plan, first + k, block, true, some, length);
+            run = dvti_reduction_of(plan, first + k, block, true, some, length);
             run.step = length;
         } else {
-            dvti_folded one = dvti_fold_runs(plan, first + k, cursor.at, 0, length);
+            dvti_partial one = dvti_reduce_runs(plan, first + k, cursor.at, 0, length);
             some = 1;
-            to[k] = one.f;
+            if (plan->compute == DVTI_I64)
+                to->i[k] = one.value.i;
+            else
+                to->f[k] = one.value.f;
             if (to_at)
                 to_at[k] = one.at;
         }
         if (plan->plain || gathered) {
-            run.value = to + k;
+            run.value = to->f + k;
+            run.integer = to->i + k;
             run.at = to_at ? to_at + k : NULL;
-            dvti_fold_rows(plan, &run);
+            dvti_reduce_rows(plan, &run);
         }
         if (!gathered && k + some < n)
             dvti_cursor_advance(&cursor, &plan->kept, some);
     }
 }
 
-static void dvti_fold_row_items(void *user, int64_t begin, int64_t end) {
-    const dvti_fold_plan *plan = (const dvti_fold_plan *)user;
+static void dvti_reduce_row_items(void *user, int64_t begin, int64_t end) {
+    const dvti_reduce_plan *plan = (const dvti_reduce_plan *)user;
     int64_t item;
     for (item = begin; item < end; item++) {
         int64_t chunk = item % plan->n_chunks, result = item / plan->n_chunks;
         int64_t from = chunk * plan->chunk, to = DVTI_MIN(from + plan->chunk, plan->n_reduced);
-        dvti_fold_store(
-            plan, result, chunk,
-            dvti_fold_runs(plan, result, dvti_cursor_at(&plan->kept, result).at, from, to));
+        dvti_reduce_partials(plan, result)[chunk] =
+            dvti_reduce_runs(plan, result, dvti_cursor_at(&plan->kept, result).at, from, to);
     }
 }
 
-/* Items of one chunk, as many results at a time as there is room for. */
-static void dvti_fold_short_items(void *user, int64_t begin, int64_t end) {
-    const dvti_fold_plan *plan = (const dvti_fold_plan *)user;
+/* Items of one chunk, as many results at a time as the values hold. */
+static void dvti_reduce_short_items(void *user, int64_t begin, int64_t end) {
+    const dvti_reduce_plan *plan = (const dvti_reduce_plan *)user;
     const int64_t last = DVTI_MIN(end * plan->tile, plan->n_kept);
-    double f[DVTI_ACROSS];
+    dvti_reduce_values values;
     int64_t result, n;
     for (result = begin * plan->tile; result < last; result += n) {
-        int64_t *at = plan->arg ? (int64_t *)plan->launch->out[0].data + result : NULL;
+        int64_t *at = plan->place ? (int64_t *)plan->launch->out[0].data + result : NULL;
         n = DVTI_MIN(DVTI_ACROSS, last - result);
-        dvti_fold_whole_rows(plan, result, n, f, at);
-        dvti_fold_finish(plan, result, n, f, at);
+        dvti_reduce_whole_rows(plan, result, n, &values, at);
+        dvti_reduce_finish(plan, result, n, &values, at);
     }
 }
 
-static void dvti_fold_trees(void *user, int64_t begin, int64_t end) {
-    const dvti_fold_plan *plan = (const dvti_fold_plan *)user;
-    dvti_fold_lanes lanes;
-    int64_t first, n, j;
+static void dvti_reduce_trees(void *user, int64_t begin, int64_t end) {
+    const dvti_reduce_plan *plan = (const dvti_reduce_plan *)user;
+    dvti_reduce_values values;
+    int64_t places[DVTI_ACROSS], first, n, j;
     for (first = begin; first < end; first += n) {
         n = DVTI_MIN(end - first, DVTI_ACROSS);
         for (j = 0; j < n; j++) {
-            dvti_folded *mine =
-                (dvti_folded *)plan->launch->workspace + (first + j) * plan->n_chunks;
-            dvti_fold_tree(plan, mine, plan->n_chunks);
-            lanes.f[j] = mine[0].f;
-            lanes.at[j] = mine[0].at;
+            dvti_partial *mine = dvti_reduce_partials(plan, first + j);
+            dvti_reduce_tree(plan, mine, plan->n_chunks);
+            if (plan->compute == DVTI_I64)
+                values.i[j] = mine[0].value.i;
+            else
+                values.f[j] = mine[0].value.f;
+            places[j] = mine[0].at;
         }
-        dvti_fold_finish(plan, first, n, lanes.f, lanes.at);
+        dvti_reduce_finish(plan, first, n, &values, places);
     }
 }
 
-static void dvti_fold_plan_of(const dvti_launch *launch, dvti_fold_plan *plan) {
+static void dvti_reduce_plan_of(const dvti_launch *launch, dvti_reduce_plan *plan) {
     int kept = (int)launch->i[0], i;
     dvti_view *reduced = &plan->reduced;
     int64_t width;
@@ -395,28 +428,28 @@ static void dvti_fold_plan_of(const dvti_launch *launch, dvti_fold_plan *plan) {
     dvti_merge_axes(&plan->kept);
     dvti_merge_axes(reduced);
     dvti_merge_axes(&plan->whole);
-    plan->chunk = DVTI_FOLD_CHUNK;
+    plan->chunk = DVTI_REDUCE_CHUNK;
     width = plan->kept.dim[plan->kept.ndim - 1];
     plan->columns = plan->n_reduced > 1 && width > 1 &&
                     plan->kept.stride[plan->kept.ndim - 1] < reduced->stride[reduced->ndim - 1];
     if (plan->columns)
-        plan->chunk = DVTI_FOLD_COLUMN_CHUNK;
+        plan->chunk = DVTI_REDUCE_COLUMN_CHUNK;
     plan->n_chunks = DVTI_MAX((plan->n_reduced + plan->chunk - 1) / plan->chunk, 1);
 }
 
-/* Work items. Columns are read faster by whole pages, when there are enough of them for every thread. */
-static void dvti_fold_cut(dvti_fold_plan *plan) {
+/* Cuts work items. Columns are read faster by whole pages, where each thread gets enough of them. */
+static void dvti_reduce_cut(dvti_reduce_plan *plan) {
     const int last = plan->kept.ndim - 1;
     const int64_t width = plan->kept.dim[last], threads = dvti_parallel_width();
-    const bool wide = plan->readable && plan->wide == 4 && plan->kept.stride[last] == 1 &&
-                      plan->launch->op != DVTI_OP_logsumexp;
+    const bool pages = plan->readable && plan->wide == 4 && plan->kept.stride[last] == 1 &&
+                       plan->method != DVTI_METHOD_LOGSUMEXP;
     plan->across = 1;
     if (!plan->columns) {
-        plan->tile = DVTI_MIN(DVTI_BLOCK, DVTI_MAX(DVTI_FOLD_ITEM / plan->n_reduced, 1));
+        plan->tile = DVTI_MIN(DVTI_BLOCK, DVTI_MAX(DVTI_REDUCE_ITEM / plan->n_reduced, 1));
         plan->n_tiles = (plan->n_kept + plan->tile - 1) / plan->tile;
         return;
     }
-    plan->tile = wide ? DVTI_ACROSS : DVTI_BLOCK;
+    plan->tile = pages ? DVTI_ACROSS : DVTI_BLOCK;
     if (threads > 1 &&
         plan->n_kept / width * ((width + plan->tile - 1) / plan->tile) * plan->n_chunks <
             2 * threads)
@@ -426,75 +459,99 @@ static void dvti_fold_cut(dvti_fold_plan *plan) {
     plan->n_tiles = plan->n_kept / width * plan->across;
 }
 
-DVTI_FN int64_t dvti_fast_reduce_workspace(const dvti_launch *launch) {
-    dvti_fold_plan plan;
-    dvti_fold_plan_of(launch, &plan);
-    return plan.n_chunks > 1 ? plan.n_kept * plan.n_chunks * (int64_t)sizeof(dvti_folded) : 0;
+DVTI_FN int64_t dvti_cpu_reduce_workspace(const dvti_launch *launch) {
+    dvti_reduce_plan plan;
+    dvti_reduce_plan_of(launch, &plan);
+    return plan.n_chunks > 1 ? plan.n_kept * plan.n_chunks * (int64_t)sizeof(dvti_partial) : 0;
 }
 
-/* The class of blocks, the loops, and whether these read x's dtype: any and all do so with every dtype, sums of floats with 16-bit ones.
-   False: whole numbers stay whole numbers, or no loop. */
-static bool dvti_fold_choose(const dvti_launch *launch, const dvti_simd *simd,
-                             dvti_fold_plan *plan) {
+/* Chooses the class of blocks, the kernel, and whether this reads x's dtype: any and all read every
+   dtype, sums of floats also 16-bit ones. */
+static void dvti_reduce_choose(const dvti_launch *launch, const dvti_simd *simd,
+                               dvti_reduce_plan *plan) {
+    const dvti_reduce_row *row = dvti_reduce_row_of(launch->op); /* NULL: variance */
     const dvt_dtype dtype = launch->in[0].dtype;
-    const dvti_op op = launch->op;
     const bool narrow = dtype == DVT_F16 || dtype == DVT_BF16;
-    dvt_dtype own = dtype == DVT_F32 || narrow ? DVT_F32 : DVT_F64;
+    const bool integer = row && row->rule != DVTI_RESULT_FLOAT && row->method != DVTI_METHOD_BITS &&
+                         !dvt_dtype_is_float(dtype);
+    const dvt_dtype own = integer ? DVT_I64 : dtype == DVT_F32 || narrow ? DVT_F32 : DVT_F64;
     plan->simd = simd;
-    if (op == DVTI_OP_any || op == DVTI_OP_all) {
-        plan->fold = simd->truth;
+    plan->method = row ? row->method : DVTI_METHOD_ADD;
+    plan->join = row ? row->join : DVTI_JOIN_add;
+    plan->place = row && row->rule == DVTI_RESULT_PLACE;
+    if (plan->method == DVTI_METHOD_BITS) {
+        plan->kernel = simd->any_all;
         plan->readable = true;
         plan->compute = DVTI_F64;
         plan->wide = 8;
-        return true;
+        return;
     }
-    plan->fold = own == DVT_F32 ? simd->fold(op) : simd->f64->fold(op);
+    plan->kernel = integer          ? dvti_reduce_integers(launch->op)
+                   : own == DVT_F32 ? (row ? simd->reduce(launch->op) : simd->variance)
+                   : row            ? simd->f64->reduce(launch->op)
+                                    : simd->f64->variance;
     plan->readable = dtype == own;
-    plan->compute = own == DVT_F32 ? DVTI_F32 : DVTI_F64;
+    plan->compute = integer ? DVTI_I64 : own == DVT_F32 ? DVTI_F32 : DVTI_F64;
     plan->wide = dvt_dtype_size(own);
-    return (plan->fold.rows || op == DVTI_OP_logsumexp) &&
-           (op != DVTI_OP_variance || launch->in[1].dtype == own) &&
-           (dvt_dtype_is_float(dtype) || op == DVTI_OP_mean || op == DVTI_OP_norm ||
-            op == DVTI_OP_logsumexp);
 }
 
-DVTI_FN bool dvti_fast_reduce(const dvti_launch *launch, const dvti_simd *simd) {
-    dvti_fold_plan plan;
+static void dvti_reduce_run(const dvti_launch *launch, const dvti_simd *simd) {
+    dvti_reduce_plan plan;
     double item, element;
-    if (!dvti_fold_choose(launch, simd, &plan))
-        return false;
-    dvti_fold_plan_of(launch, &plan);
-    if (plan.n_reduced == 0)
-        return false;
-    plan.arg = launch->op == DVTI_OP_argmin || launch->op == DVTI_OP_argmax;
-    plan.smallest =
-        launch->op == DVTI_OP_argmin || launch->op == DVTI_OP_min || launch->op == DVTI_OP_all;
+    dvti_reduce_choose(launch, simd, &plan);
+    dvti_reduce_plan_of(launch, &plan);
     /* Of a short row of 16-bit floats the tail costs more than a copy of many rows. */
-    if (plan.compute == DVTI_F32 && (launch->op == DVTI_OP_sum || launch->op == DVTI_OP_mean) &&
-        (plan.columns ? 4 * plan.kept.dim[plan.kept.ndim - 1] : plan.n_reduced) >= DVTI_FOLD_LONG)
+    if (plan.compute == DVTI_F32 && plan.method == DVTI_METHOD_ADD &&
+        launch->op != DVTI_OP_variance &&
+        (plan.columns ? 4 * plan.kept.dim[plan.kept.ndim - 1] : plan.n_reduced) >= DVTI_REDUCE_LONG)
         plan.readable = true;
-    dvti_fold_cut(&plan);
+    dvti_reduce_cut(&plan);
     plan.plain = plan.readable && plan.reduced.ndim == 1 &&
                  (plan.reduced.stride[0] == 1 || plan.n_reduced == 1);
-    element = launch->op == DVTI_OP_logsumexp ? 0.1 * (double)plan.wide
-              : plan.readable                 ? 0.015 * (double)plan.size
-                                              : 0.15;
+    element = plan.method == DVTI_METHOD_LOGSUMEXP ? 0.1 * (double)plan.wide
+              : plan.compute == DVTI_I64           ? 0.6
+              : plan.readable                      ? 0.015 * (double)plan.size
+                                                   : 0.15;
     item = 20 + element * (double)(plan.tile * DVTI_MIN(plan.chunk, plan.n_reduced));
     dvti_parallel_for(plan.n_tiles * plan.n_chunks, item,
-                      plan.columns         ? dvti_fold_column_items
-                      : plan.n_chunks == 1 ? dvti_fold_short_items
-                                           : dvti_fold_row_items,
+                      plan.columns         ? dvti_reduce_column_items
+                      : plan.n_chunks == 1 ? dvti_reduce_short_items
+                                           : dvti_reduce_row_items,
                       &plan);
     if (plan.n_chunks > 1)
-        dvti_parallel_for(plan.n_kept, 2.5 * (double)plan.n_chunks, dvti_fold_trees, &plan);
-    return true;
+        dvti_parallel_for(plan.n_kept, 2.5 * (double)plan.n_chunks, dvti_reduce_trees, &plan);
 }
 
-#undef DVTI_FOLD_CHUNK
-#undef DVTI_FOLD_COLUMN_CHUNK
-#undef DVTI_FOLD_RUN
-#undef DVTI_FOLD_SHORT
-#undef DVTI_FOLD_LONG
-#undef DVTI_FOLD_BYTES
-#undef DVTI_FOLD_ITEM
-#undef DVTI_FOLD_GATHER
+/* Whether results have no elements: kernels expect at least one. */
+static bool dvti_reduce_empty(const dvti_launch *launch) {
+    int i;
+    for (i = (int)launch->i[0]; i < launch->in[0].ndim; i++)
+        if (launch->in[0].dim[i] == 0)
+            return true;
+    return false;
+}
+
+DVTI_FN void dvti_cpu_reduce(const dvti_launch *launch) {
+    const dvti_simd *simd = dvti_simd_now();
+    if (simd && !dvti_reduce_empty(launch))
+        dvti_reduce_run(launch, simd);
+    else
+        dvti_oracle_reduce(launch);
+}
+
+DVTI_FN void dvti_cpu_variance(const dvti_launch *launch) {
+    const dvti_simd *simd = dvti_simd_now();
+    if (simd && !dvti_reduce_empty(launch))
+        dvti_reduce_run(launch, simd);
+    else
+        dvti_oracle_variance(launch);
+}
+
+#undef DVTI_REDUCE_CHUNK
+#undef DVTI_REDUCE_COLUMN_CHUNK
+#undef DVTI_REDUCE_RUN
+#undef DVTI_REDUCE_SHORT
+#undef DVTI_REDUCE_LONG
+#undef DVTI_REDUCE_BYTES
+#undef DVTI_REDUCE_ITEM
+#undef DVTI_REDUCE_GATHER

@@ -1,6 +1,7 @@
-/* softmax, log_softmax and layer normalisation by a tier's loop, many rows per call; of float64 by several
-   (cpu_softmax64.c). Rows of 16-bit floats, and rows whose elements do not lie side by side, are
-   copied to the stack when they are short enough. */
+/* softmax, log_softmax and layer norm by the kernels of an ISA target, many rows per call; of float64
+   composed (cpu_softmax64.c). Rows of 16-bit floats, and rows whose elements are not contiguous, are
+   copied to the stack when they are short enough. The oracle computes what is left: other such rows,
+   rows of integers. */
 #include "3_cpu/simd/dvt_simd.h"
 
 #define DVTI_SOFTMAX_COPY 2048 /* elements of such rows at most; of floats twice as many */
@@ -74,7 +75,7 @@ static void dvti_soft_rows(void *user, int64_t begin, int64_t end) {
     }
 }
 
-/* Neighbouring ones side by side: a work item is up to DVTI_SOFTMAX_TILE of them. */
+/* How many work items of up to DVTI_SOFTMAX_TILE neighboring rows make a width. */
 static int64_t dvti_soft_across(const dvti_soft_plan *plan) {
     int64_t width = plan->in.dim[plan->in.ndim - 1];
     return (width + DVTI_SOFTMAX_TILE - 1) / DVTI_SOFTMAX_TILE;
@@ -99,7 +100,7 @@ static void dvti_soft_tiles(void *user, int64_t begin, int64_t end) {
     }
 }
 
-/* Neighbours lie side by side, and closer than the elements of one. */
+/* Whether neighboring rows are contiguous, and closer in memory than the elements of one row. */
 static bool dvti_soft_side_by_side(const dvti_soft_plan *plan) {
     const int in = plan->in.ndim - 1, out = plan->out.ndim - 1;
     return (plan->in.dtype == DVT_F32 || plan->wide) && plan->in_step != 1 &&
@@ -107,7 +108,7 @@ static bool dvti_soft_side_by_side(const dvti_soft_plan *plan) {
            plan->in.dim[in] == plan->out.dim[out] && plan->in.dim[in] >= 8;
 }
 
-/* Takes the last axis away and returns its step. */
+/* Removes the last axis and returns its step. */
 static int64_t dvti_soft_split(const dvti_view *view, dvti_view *rows) {
     *rows = *view;
     rows->ndim = view->ndim - 1;
@@ -115,7 +116,7 @@ static int64_t dvti_soft_split(const dvti_view *view, dvti_view *rows) {
     return view->stride[view->ndim - 1];
 }
 
-DVTI_FN bool dvti_fast_softmax(const dvti_launch *launch, const dvti_simd *simd) {
+static bool dvti_softmax_by_kernel(const dvti_launch *launch, const dvti_simd *simd) {
     const dvti_view *in = &launch->in[0], *out = &launch->out[0];
     dvt_dtype dtype = in->dtype;
     dvti_soft_plan plan;
@@ -150,32 +151,56 @@ DVTI_FN bool dvti_fast_softmax(const dvti_launch *launch, const dvti_simd *simd)
     return true;
 }
 
-/* ---- rows with mean 0 and variance 1 ---- */
-typedef struct dvti_normal_plan {
+static int64_t dvti_soft_row_count(const dvti_launch *launch) {
+    dvti_view rows = launch->in[0];
+    rows.ndim--;
+    return dvti_view_size(&rows);
+}
+
+static void dvti_soft_oracle_rows(void *user, int64_t begin, int64_t end) {
+    dvti_oracle_softmax((const dvti_launch *)user, begin, end);
+}
+
+DVTI_FN void dvti_cpu_softmax(const dvti_launch *launch) {
+    const dvti_simd *simd = dvti_simd_now();
+    const int64_t n = launch->in[0].dim[launch->in[0].ndim - 1];
+    if (!simd)
+        dvti_oracle_softmax(launch, 0, dvti_soft_row_count(launch));
+    else if (!dvti_softmax_by_kernel(launch, simd))
+        dvti_parallel_for(dvti_soft_row_count(launch), 40 * (double)(n + 1), dvti_soft_oracle_rows,
+                          (void *)(uintptr_t)launch);
+}
+
+/* ---- layer norm ---- */
+typedef struct dvti_layer_norm_plan {
     const dvti_launch *launch;
     const dvti_simd *simd;
     int64_t n;
-} dvti_normal_plan;
+} dvti_layer_norm_plan;
 
-static void dvti_normal_rows(void *user, int64_t begin, int64_t end) {
-    const dvti_normal_plan *plan = (const dvti_normal_plan *)user;
+static void dvti_layer_norm_rows(void *user, int64_t begin, int64_t end) {
+    const dvti_layer_norm_plan *plan = (const dvti_layer_norm_plan *)user;
     const dvti_launch *launch = plan->launch;
     const float *x = (const float *)launch->in[0].data;
     float *y = (float *)launch->out[0].data;
     int64_t k;
     for (k = begin * plan->n; k < end * plan->n; k += plan->n)
-        plan->simd->normalize(x + k, y + k, plan->n, (const float *)launch->in[1].data,
-                              (const float *)launch->in[2].data, (float)launch->f[0]);
+        plan->simd->layer_norm(x + k, y + k, plan->n, (const float *)launch->in[1].data,
+                               (const float *)launch->in[2].data, (float)launch->f[0]);
 }
 
-DVTI_FN void dvti_fast_layer_norm(const dvti_launch *launch, const dvti_simd *simd) {
+DVTI_FN void dvti_cpu_layer_norm(const dvti_launch *launch) {
     const dvti_view *in = &launch->in[0];
-    dvti_normal_plan plan;
+    dvti_layer_norm_plan plan;
+    int64_t rows;
     plan.launch = launch;
-    plan.simd = simd;
+    plan.simd = dvti_simd_now();
     plan.n = in->dim[in->ndim - 1];
-    dvti_parallel_for(dvti_view_size(in) / plan.n, 20 + 0.3 * (double)plan.n, dvti_normal_rows,
-                      &plan);
+    rows = dvti_view_size(in) / plan.n;
+    if (plan.simd)
+        dvti_parallel_for(rows, 20 + 0.3 * (double)plan.n, dvti_layer_norm_rows, &plan);
+    else
+        dvti_oracle_layer_norm(launch, 0, rows);
 }
 
 #undef DVTI_SOFTMAX_COPY

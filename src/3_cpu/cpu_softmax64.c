@@ -1,6 +1,6 @@
-/* softmax, log_softmax and logsumexp of float64 by the loops that a tier has for its operations one by one: the elements stay in the
-   first-level cache from one loop to the next, so that no loop of their own has to be compiled. What is infinite, and NaN, is as in
-   simd/softmax.inl. */
+/* softmax, log_softmax and logsumexp of float64, composed of the elementwise loops of an ISA target: the
+   elements stay in L1 from one loop to the next, so that no kernel of their own has to be compiled.
+   Infinities and NaN behave as in simd/softmax.inl. */
 #include "3_cpu/simd/dvt_simd.h"
 
 #define DVTI_WIDE_BLOCK 2048 /* elements that go from loop to loop */
@@ -23,9 +23,9 @@ static void dvti_wide_loop(const dvti_simd *simd, dvti_op op, const double *a, c
     simd->f64->loop(op)(&loop);
 }
 
-static dvti_folding dvti_wide_folding(dvti_op op, const double *x, int64_t step, int64_t rows,
+static dvti_reduction dvti_wide_reduction(dvti_op op, const double *x, int64_t step, int64_t rows,
                                       int64_t n, double *value) {
-    dvti_folding p;
+    dvti_reduction p;
     p.op = op;
     p.dtype = DVT_F64;
     p.x = x;
@@ -35,24 +35,30 @@ static dvti_folding dvti_wide_folding(dvti_op op, const double *x, int64_t step,
     p.seen = 0;
     p.mean = NULL;
     p.value = value;
+    p.integer = NULL;
     p.at = NULL;
     return p;
 }
 
 static void dvti_wide_rows(const dvti_simd *simd, dvti_op op, const double *x, int64_t step,
                            int64_t rows, int64_t n, double *value) {
-    const dvti_folding p = dvti_wide_folding(op, x, step, rows, n, value);
-    simd->f64->fold(op).rows(&p);
+    const dvti_reduction p = dvti_wide_reduction(op, x, step, rows, n, value);
+    simd->f64->reduce(op).rows(&p);
 }
 
 static void dvti_wide_columns(const dvti_simd *simd, dvti_op op, const double *x, int64_t step,
                               int64_t rows, int64_t n, double *value) {
-    const dvti_folding p = dvti_wide_folding(op, x, step, rows, n, value);
-    simd->f64->fold(op).columns(&p);
+    const dvti_reduction p = dvti_wide_reduction(op, x, step, rows, n, value);
+    const double start = dvti_reduce_start_f64(op);
+    int64_t j;
+    for (j = 0; j < (n + 7) / 8 * 8; j++)
+        value[j] = start;
+    simd->f64->reduce(op).columns(&p);
 }
 
 /* ---- rows ---- */
-/* A number b for each row. Of short rows one behind the other a copy of it for each element costs less than a call for each row. */
+/* Applies a number b to each row. For contiguous short rows, a copy of b for each element costs less than
+   a call for each row. */
 static void dvti_wide_by_rows(const dvti_simd *simd, dvti_op op, const double *a, int64_t a_step,
                               const double *b, double *to, int64_t to_step, int64_t rows,
                               int64_t n) {
@@ -73,7 +79,8 @@ static int64_t dvti_wide_group(int64_t rows, int64_t n) {
     return DVTI_MAX(1, DVTI_MIN(DVTI_MIN(rows, DVTI_WIDE_ROWS), DVTI_WIDE_BLOCK / n));
 }
 
-/* Sums of exp(x - most) of a group. The exponentials go to e, which has room for a block; those of a longer row to `all`, unless it is NULL. */
+/* Sums exp(x - most) of a group. The exponentials go to e, which holds a block; those of a longer row to
+   `all`, unless it is NULL. */
 static void dvti_wide_sums(const dvti_simd *simd, const double *x, int64_t step, int64_t rows,
                            int64_t n, const double *most, double *e, double *all, double *sum) {
     double part[DVTI_WIDE_ROWS];
@@ -116,7 +123,7 @@ static void dvti_wide_limit(double *most, int64_t n) {
         most[k] = most[k] > DBL_MAX ? DBL_MAX : most[k] < -DBL_MAX ? -DBL_MAX : most[k];
 }
 
-DVTI_FN void dvti_logsumexp64(const dvti_simd *simd, const dvti_folding *p) {
+DVTI_FN void dvti_logsumexp64(const dvti_simd *simd, const dvti_reduction *p) {
     const double *x = (const double *)p->x;
     double e[DVTI_WIDE_BLOCK], sum[DVTI_WIDE_ROWS], *most = p->value;
     int64_t some, r;
@@ -165,7 +172,7 @@ DVTI_FN void dvti_softmax64_columns(const dvti_simd *simd, const double *x, int6
     }
 }
 
-DVTI_FN void dvti_logsumexp64_columns(const dvti_simd *simd, const dvti_folding *p) {
+DVTI_FN void dvti_logsumexp64_columns(const dvti_simd *simd, const dvti_reduction *p) {
     const double *x = (const double *)p->x;
     double sum[DVTI_BLOCK];
     dvti_wide_columns(simd, DVTI_OP_max, x, p->step, p->rows, p->n, p->value);

@@ -33,16 +33,9 @@ DVTI_FN void dvti_cpu_elementwise(const dvti_launch *launch) {
         dvti_ref_elementwise(launch);
 }
 
-/* The ISA target may change between plan and run, so the workspace is enough for all. */
 DVTI_FN int64_t dvti_cpu_reduce_plan(dvti_launch *launch, int threads) {
     (void)threads;
-    return DVTI_MAX(dvti_ref_reduce_workspace(launch), dvti_fast_reduce_workspace(launch));
-}
-
-DVTI_FN void dvti_cpu_reduce(const dvti_launch *launch) {
-    const dvti_simd *simd = dvti_simd_now();
-    if (!simd || !dvti_fast_reduce(launch, simd))
-        dvti_ref_reduce(launch);
+    return dvti_cpu_reduce_workspace(launch);
 }
 
 DVTI_FN bool dvti_cpu_variance_supports(dvti_op op, dvt_dtype dtype, dvti_feature feature) {
@@ -50,29 +43,9 @@ DVTI_FN bool dvti_cpu_variance_supports(dvti_op op, dvt_dtype dtype, dvti_featur
     return feature == DVTI_CAN_RUN && (dtype == DVT_F32 || dtype == DVT_F64);
 }
 
-DVTI_FN void dvti_cpu_softmax(const dvti_launch *launch) {
-    const dvti_simd *simd = dvti_simd_now();
-    if (!simd || !dvti_fast_softmax(launch, simd))
-        dvti_ref_softmax(launch);
-}
-
 DVTI_FN bool dvti_cpu_layer_norm_supports(dvti_op op, dvt_dtype dtype, dvti_feature feature) {
     (void)op;
     return feature == DVTI_CAN_RUN && dtype == DVT_F32;
-}
-
-DVTI_FN void dvti_cpu_layer_norm(const dvti_launch *launch) {
-    const dvti_simd *simd = dvti_simd_now();
-    if (simd)
-        dvti_fast_layer_norm(launch, simd);
-    else
-        dvti_ref_layer_norm(launch);
-}
-
-DVTI_FN void dvti_cpu_optimizer(const dvti_launch *launch) {
-    const dvti_simd *simd = dvti_simd_now();
-    if (!simd || !dvti_fast_optimizer(launch, simd))
-        dvti_ref_optimizer(launch);
 }
 
 DVTI_FN void dvti_cpu_pool2d(const dvti_launch *launch) {
@@ -101,7 +74,7 @@ DVTI_FN void dvti_cpu_order(const dvti_launch *launch) {
 
 DVTI_FN int64_t dvti_cpu_take_plan(dvti_launch *launch, int threads) {
     (void)threads;
-    return dvti_ref_index_workspace(launch);
+    return dvti_cpu_index_workspace(launch);
 }
 
 /* Generator states in main memory change in the call: a virtual GPU's queue has no call (dvti_virtual_supports). */
@@ -112,7 +85,7 @@ DVTI_FN bool dvti_cpu_random_supports(dvti_op op, dvt_dtype dtype, dvti_feature 
 
 DVTI_FN int64_t dvti_cpu_random_plan(dvti_launch *launch, int threads) {
     (void)threads;
-    return dvti_ref_random_workspace(launch);
+    return dvti_cpu_random_workspace(launch);
 }
 
 DVTI_FN bool dvti_cpu_conv2d_supports(dvti_op op, dvt_dtype dtype, dvti_feature feature) {

@@ -72,14 +72,20 @@ DVTI_FN double dvti_model_copy(const dvt_virtual_model *model, int64_t bytes);
 DVTI_FN double dvti_model_launch(const dvt_virtual_model *model, const dvti_launch *launch);
 
 /* One per family, in ref/. */
-DVTI_FN void dvti_ref_fill(const dvti_launch *launch);
+DVTI_FN void dvti_cpu_fill(const dvti_launch *launch);
 DVTI_FN void dvti_ref_elementwise(const dvti_launch *launch);
 /* A copy within float16 or bfloat16, with every bit; false: the launch is something else. */
 DVTI_FN bool dvti_copy_16_bits(const dvti_launch *launch);
-DVTI_FN void dvti_ref_reduce(const dvti_launch *launch);
-DVTI_FN int64_t dvti_ref_reduce_workspace(const dvti_launch *launch);
-DVTI_FN void dvti_ref_softmax(const dvti_launch *launch);
-DVTI_FN void dvti_ref_layer_norm(const dvti_launch *launch);
+DVTI_FN void dvti_cpu_reduce(const dvti_launch *launch);
+DVTI_FN void dvti_cpu_variance(const dvti_launch *launch);
+DVTI_FN int64_t dvti_cpu_reduce_workspace(const dvti_launch *launch);
+DVTI_FN void dvti_cpu_softmax(const dvti_launch *launch);
+DVTI_FN void dvti_cpu_layer_norm(const dvti_launch *launch);
+/* Their oracles. Softmax and layer norm: of rows begin..end. */
+DVTI_FN void dvti_oracle_reduce(const dvti_launch *launch);
+DVTI_FN void dvti_oracle_variance(const dvti_launch *launch);
+DVTI_FN void dvti_oracle_softmax(const dvti_launch *launch, int64_t begin, int64_t end);
+DVTI_FN void dvti_oracle_layer_norm(const dvti_launch *launch, int64_t begin, int64_t end);
 DVTI_FN void dvti_ref_matmul(const dvti_launch *launch);
 DVTI_FN int64_t dvti_ref_matmul_workspace(const dvti_launch *launch, int threads);
 /* One b for the whole batch, and a's matrices one below the other: that is one tall matrix. */
@@ -87,14 +93,14 @@ DVTI_FN bool dvti_matmul_is_tall(const dvti_view *a, const dvti_view *b);
 DVTI_FN void dvti_ref_conv2d(const dvti_launch *launch);
 DVTI_FN int64_t dvti_ref_conv2d_workspace(const dvti_launch *launch, int threads);
 DVTI_FN void dvti_ref_pool2d(const dvti_launch *launch);
-DVTI_FN void dvti_ref_index(const dvti_launch *launch);
-DVTI_FN int64_t dvti_ref_index_workspace(const dvti_launch *launch);
-DVTI_FN void dvti_ref_random(const dvti_launch *launch);
+DVTI_FN void dvti_cpu_index(const dvti_launch *launch);
+DVTI_FN int64_t dvti_cpu_index_workspace(const dvti_launch *launch);
+DVTI_FN void dvti_cpu_random(const dvti_launch *launch);
 /* Two normal numbers, floats, from two words. */
-DVTI_FN void dvti_ref_normal_pair(uint32_t first, uint32_t second, const dvti_launch *launch,
-                                  double out[2]);
-DVTI_FN int64_t dvti_ref_random_workspace(const dvti_launch *launch);
-DVTI_FN void dvti_ref_optimizer(const dvti_launch *launch);
+DVTI_FN void dvti_normal_pair(uint32_t first, uint32_t second, const dvti_launch *launch,
+                              double out[2]);
+DVTI_FN int64_t dvti_cpu_random_workspace(const dvti_launch *launch);
+DVTI_FN void dvti_cpu_optimizer(const dvti_launch *launch);
 
 DVTI_FN int64_t dvti_cpu_conv2d_workspace(const dvti_launch *launch, int threads);
 

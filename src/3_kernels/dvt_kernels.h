@@ -16,10 +16,10 @@
                 f[0] (i[1] in class I64). clip: bounds f[1], f[2] (NaN-free). in and out may be the same memory with the same
                 strides, and never overlap otherwise.
 
-   reduce       op: sum, mean, prod, min, max, any, all, norm, logsumexp, argmin, argmax. in[0]'s first i[0] axes are kept, in
-                order, and are out[0]'s axes, which is contiguous; the others are reduced. f[0]: the count, for mean. Sums in
-                float64 or int64, in a fixed tree that the shape and the strides decide; four float32 or eight 16-bit floats may be
-                added in float32 before (squares never). Reduced size 0: sum 0, prod 1, any 0, all 1, mean NaN, logsumexp -inf.
+   reduce       op: a row of the table of reductions (dvt_reduce_table.h). The first i[0] axes of in[0] are kept, in order, and are the
+                axes of out[0], which is contiguous; the others are reduced. f[0]: the number of elements of each result. Sums in
+                float64 or int64, in a fixed tree that shape and strides decide; four float32 or eight 16-bit floats may be added in
+                float32 before (squares never). Without elements: finish(initial value).
    variance     op: variance. As reduce: the sum of (in[0] - in[1])^2, where in[1], like out[0], has one float of in[0]'s dtype for
                 each result. float32 or float64; differences and squares are rounded to it. Optional.
 
@@ -74,23 +74,20 @@
                 cuRAND, uniform only: the same with i[4] subsequences, which begin at word i[2], or at in[0][t] when there is in[0]
                 (int64).
 
-   optimizer    One step, in place, all contiguous and of one shape. out[0] w, out[1..] state; in[0] gradient.
-                f: 0 rate, 1 weight decay, 2 rescale, 3 clip (<= 0: none), 4.. as the op says.
-                sgd:     4 momentum; i[0] nesterov; state m when momentum != 0
-                adam:    4 beta1, 5 beta2, 6 epsilon, 7 the bias-corrected rate; state m, v.   adamw: the same, decoupled decay
-                rmsprop: 4 rho, 5 momentum, 6 epsilon; i[0] centered; state n, and g, m when centered
-                adagrad: 6 epsilon; state h
+   optimizer    op: a row of the table of optimizers (dvt_optimizer_table.h). One step, in place, all contiguous and of one shape.
+                out[0] weight, out[1..] state; in[0] gradient. f: 0 rate, 1 weight decay, 2 rescale, 3 clip (<= 0: none), 4..7 the
+                row's p0 .. p3; i[0] its flag.
 
    Each row: the name; for each backend, in parentheses, what the kernel supports beyond running (NULL: nothing), its plan (NULL: no
    plan and no workspace) and its run function. "Optional" kernels may be missing: ask dvti_supports first. */
 #define DVTI_KERNELS(K)                                                                            \
-    K(fill, (NULL, NULL, dvti_ref_fill), (NULL, dvti_cuda_fill))                                   \
-    K(arange, (NULL, NULL, dvti_ref_fill), (NULL, dvti_cuda_fill))                                 \
-    K(eye, (NULL, NULL, dvti_ref_fill), (NULL, dvti_cuda_fill))                                    \
+    K(fill, (NULL, NULL, dvti_cpu_fill), (NULL, dvti_cuda_fill))                                   \
+    K(arange, (NULL, NULL, dvti_cpu_fill), (NULL, dvti_cuda_fill))                                 \
+    K(eye, (NULL, NULL, dvti_cpu_fill), (NULL, dvti_cuda_fill))                                    \
     K(elementwise, (NULL, NULL, dvti_cpu_elementwise), (NULL, dvti_cuda_elementwise))              \
     K(reduce, (NULL, dvti_cpu_reduce_plan, dvti_cpu_reduce),                                       \
       (dvti_cuda_reduce_workspace, dvti_cuda_reduce))                                              \
-    K(variance, (dvti_cpu_variance_supports, dvti_cpu_reduce_plan, dvti_cpu_reduce), (NULL, NULL)) \
+    K(variance, (dvti_cpu_variance_supports, dvti_cpu_reduce_plan, dvti_cpu_variance), (NULL, NULL)) \
     K(softmax, (NULL, NULL, dvti_cpu_softmax), (NULL, dvti_cuda_softmax))                          \
     K(layer_norm, (dvti_cpu_layer_norm_supports, NULL, dvti_cpu_layer_norm), (NULL, NULL))         \
     K(scan, (NULL, dvti_cpu_scan_plan, dvti_cpu_scan), (dvti_cuda_scan_workspace, dvti_cuda_scan)) \
@@ -101,12 +98,12 @@
     K(conv2d, (dvti_cpu_conv2d_supports, dvti_cpu_conv2d_plan, dvti_cpu_conv2d),                   \
       (dvti_cuda_conv_workspace, dvti_cuda_conv))                                                  \
     K(pool2d, (NULL, NULL, dvti_cpu_pool2d), (dvti_cuda_pool_workspace, dvti_cuda_pool))           \
-    K(take, (NULL, dvti_cpu_take_plan, dvti_ref_index),                                            \
+    K(take, (NULL, dvti_cpu_take_plan, dvti_cpu_index),                                            \
       (dvti_cuda_index_workspace, dvti_cuda_index))                                                \
-    K(take_along, (NULL, dvti_cpu_take_plan, dvti_ref_index),                                      \
+    K(take_along, (NULL, dvti_cpu_take_plan, dvti_cpu_index),                                      \
       (dvti_cuda_index_workspace, dvti_cuda_index))                                                \
-    K(one_hot, (NULL, NULL, dvti_ref_index), (NULL, dvti_cuda_index))                              \
-    K(random, (dvti_cpu_random_supports, dvti_cpu_random_plan, dvti_ref_random),                   \
+    K(one_hot, (NULL, NULL, dvti_cpu_index), (NULL, dvti_cuda_index))                              \
+    K(random, (dvti_cpu_random_supports, dvti_cpu_random_plan, dvti_cpu_random),                   \
       (dvti_cuda_random_workspace, dvti_cuda_random))                                              \
     K(optimizer, (NULL, NULL, dvti_cpu_optimizer), (NULL, dvti_cuda_optimizer))
 

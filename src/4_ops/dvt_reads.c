@@ -86,14 +86,8 @@ static unsigned dvti_reads_other(dvti_op op, int input) {
     case DVTI_OP_where: /* the condition */
         return DVTI_READS_A;
     case DVTI_OP_clip:
-    case DVTI_OP_prod:
     case DVTI_OP_max_pool2d:
         return DVTI_READS_X;
-    case DVTI_OP_min:
-    case DVTI_OP_max:
-    case DVTI_OP_norm:
-    case DVTI_OP_logsumexp:
-        return DVTI_READS_X | DVTI_READS_RESULT;
     case DVTI_OP_softmax:
     case DVTI_OP_log_softmax:
         return DVTI_READS_RESULT;
@@ -115,15 +109,13 @@ static unsigned dvti_reads_other(dvti_op op, int input) {
     case DVTI_OP_slice:
     case DVTI_OP_unslice:
     case DVTI_OP_broadcast_to:
-    case DVTI_OP_sum:
-    case DVTI_OP_mean:
     case DVTI_OP_concat:
     case DVTI_OP_cumsum:
     case DVTI_OP_avg_pool2d:
     case DVTI_OP_avg_pool2d_data:
         return 0;
     default:
-        return ~0u;
+        return dvti_reduce_reads(op);
     }
 }
 

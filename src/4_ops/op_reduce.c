@@ -1,6 +1,6 @@
-/* Reductions over axes, and softmax along one. What 5_grad finds in a node's attributes: for reductions i[0] is the bit mask of the
-   reduced axes and i[1] is keepdims; for softmax and log_softmax i[0] is the axis, not negative. var and std are composed
-   of recorded operations, and int64 and bool results are never recorded. */
+/* Reductions over axes, and softmax along one. A node's attributes: for reductions i[0] is the bit mask
+   of the reduced axes and i[1] is keepdims; for softmax and log_softmax i[0] is the axis, not negative.
+   var and std are composed of recorded operations. Results of int64 and bool are never recorded. */
 #include "1_base/dvt_float_mode.h"
 #include "4_ops/dvt_op.h"
 
@@ -39,23 +39,15 @@ static int64_t dvti_reduction_view(const dvt_array *x, unsigned mask, dvti_view 
     return dvti_extents(view->dim + kept, to - kept);
 }
 
-static bool dvti_needs_elements(dvti_op op) {
-    return op == DVTI_OP_min || op == DVTI_OP_max || op == DVTI_OP_argmin || op == DVTI_OP_argmax;
-}
-
-static dvt_dtype dvti_reduction_dtype(dvti_op op, dvt_dtype dtype) {
-    switch (op) {
-    case DVTI_OP_any:
-    case DVTI_OP_all:
+static dvt_dtype dvti_reduction_dtype(dvti_reduce_rule rule, dvt_dtype dtype) {
+    switch (rule) {
+    case DVTI_RESULT_BOOL:
         return DVT_BOOL;
-    case DVTI_OP_argmin:
-    case DVTI_OP_argmax:
+    case DVTI_RESULT_PLACE:
         return DVT_I64;
-    case DVTI_OP_min:
-    case DVTI_OP_max:
+    case DVTI_RESULT_SAME:
         return dtype;
-    case DVTI_OP_sum:
-    case DVTI_OP_prod:
+    case DVTI_RESULT_SUM:
         return dvt_dtype_is_float(dtype) ? dtype : DVT_I64;
     default:
         return dvti_float_dtype(dtype);
@@ -65,20 +57,21 @@ static dvt_dtype dvti_reduction_dtype(dvti_op op, dvt_dtype dtype) {
 /* mean: NULL, or that of the variance. */
 static dvt_array *dvti_reduce_mask(const char *name, dvti_op op, dvt_array *x, dvt_array *mean,
                                    unsigned mask, bool keepdims) {
+    const dvti_reduce_rule rule = dvti_reduce_row_of(mean ? DVTI_OP_mean : op)->rule;
     dvti_launch launch;
     dvti_attr attr = dvti_attr_none();
     dvt_shape shape = dvti_reduced_shape(x->shape, mask, keepdims);
     int64_t count = dvti_reduction_view(x, mask, &launch.in[0]);
     dvt_array *out;
     dvti_launch_begin(&launch, name, mean ? dvti_kernel_variance() : dvti_kernel_reduce(), op);
-    if (count == 0 && dvti_needs_elements(op)) {
+    if (count == 0 && (rule == DVTI_RESULT_SAME || rule == DVTI_RESULT_PLACE)) {
         dvti_fail(DVT_ERR_SHAPE,
                   "%s: x is %s and a reduced axis is empty; nothing is the extreme of no elements: "
                   "give at least one",
                   name, dvti_describe(x));
         return NULL;
     }
-    out = dvti_array_new(name, shape, dvti_reduction_dtype(op, x->dtype), x->storage->ctx);
+    out = dvti_array_new(name, shape, dvti_reduction_dtype(rule, x->dtype), x->storage->ctx);
     if (!out)
         return NULL;
     launch.compute = dvti_class_of(x->dtype);
@@ -105,23 +98,9 @@ static dvt_array *dvti_reduce(const char *name, dvti_op op, dvt_array *x, dvt_ax
     return dvti_reduce_mask(name, op, x, NULL, mask, keepdims);
 }
 
-#define DVTI_REDUCTION(name)                                                                       \
-    DVT_API dvt_array *dvt_##name(dvt_array *x, dvt_axes axes, bool keepdims) {                    \
-        return dvti_reduce("dvt_" #name, DVTI_OP_##name, x, axes, keepdims);                       \
-    }
-DVTI_REDUCTION(sum)
-DVTI_REDUCTION(prod)
-DVTI_REDUCTION(mean)
-DVTI_REDUCTION(min)
-DVTI_REDUCTION(max)
-DVTI_REDUCTION(any)
-DVTI_REDUCTION(all)
-DVTI_REDUCTION(norm)
-DVTI_REDUCTION(logsumexp)
-#undef DVTI_REDUCTION
-
-static dvt_array *dvti_arg_extreme(const char *name, dvti_op op, dvt_array *x, int axis,
-                                   bool keepdims) {
+/* By an axis, or DVT_FLAT. */
+static dvt_array *dvti_reduce_place(const char *name, dvti_op op, dvt_array *x, int axis,
+                                    bool keepdims) {
     if (!dvti_check(name, &x, 1))
         return NULL;
     if (axis == DVT_FLAT)
@@ -131,15 +110,45 @@ static dvt_array *dvti_arg_extreme(const char *name, dvti_op op, dvt_array *x, i
     return dvti_reduce_mask(name, op, x, NULL, 1u << axis, keepdims);
 }
 
-DVT_API dvt_array *dvt_argmin(dvt_array *x, int axis, bool keepdims) {
-    return dvti_arg_extreme("dvt_argmin", DVTI_OP_argmin, x, axis, keepdims);
+/* The public functions of all rows. */
+#define DVTI_DEFINE_AXES(name)                                                                     \
+    DVT_API dvt_array *dvt_##name(dvt_array *x, dvt_axes axes, bool keepdims) {                    \
+        return dvti_reduce("dvt_" #name, DVTI_OP_##name, x, axes, keepdims);                       \
+    }
+#define DVTI_DEFINE_SUM(name) DVTI_DEFINE_AXES(name)
+#define DVTI_DEFINE_FLOAT(name) DVTI_DEFINE_AXES(name)
+#define DVTI_DEFINE_SAME(name) DVTI_DEFINE_AXES(name)
+#define DVTI_DEFINE_BOOL(name) DVTI_DEFINE_AXES(name)
+#define DVTI_DEFINE_PLACE(name)                                                                    \
+    DVT_API dvt_array *dvt_##name(dvt_array *x, int axis, bool keepdims) {                         \
+        return dvti_reduce_place("dvt_" #name, DVTI_OP_##name, x, axis, keepdims);                 \
+    }
+#define DVTI_ROW(name, rule, method, none, term, join, finish, reads, grad, lo, hi, doc)           \
+    DVTI_DEFINE_##rule(name)
+DVTI_REDUCE_TABLE(DVTI_ROW)
+#undef DVTI_ROW
+#undef DVTI_DEFINE_AXES
+#undef DVTI_DEFINE_SUM
+#undef DVTI_DEFINE_FLOAT
+#undef DVTI_DEFINE_SAME
+#undef DVTI_DEFINE_BOOL
+#undef DVTI_DEFINE_PLACE
+
+DVTI_FN unsigned dvti_reduce_reads(dvti_op op) {
+    switch ((int)op) {
+#define DVTI_READS_INPUT 1u
+#define DVTI_ROW(name, rule, method, none, term, join, finish, reads, grad, lo, hi, doc)           \
+    case DVTI_OP_##name:                                                                           \
+        return reads;
+        DVTI_REDUCE_TABLE(DVTI_ROW)
+#undef DVTI_ROW
+#undef DVTI_READS_INPUT
+    default:
+        return ~0u;
+    }
 }
 
-DVT_API dvt_array *dvt_argmax(dvt_array *x, int axis, bool keepdims) {
-    return dvti_arg_extreme("dvt_argmax", DVTI_OP_argmax, x, axis, keepdims);
-}
-
-/* ---- spread ---- */
+/* ---- variance ---- */
 DVTI_FN bool dvti_composes_unseen(const dvt_array *x, const dvt_array *y, const dvt_array *z) {
     const dvt_array *in[3];
     int i;
@@ -155,8 +164,8 @@ DVTI_FN bool dvti_composes_unseen(const dvt_array *x, const dvt_array *y, const 
 
 /* The mean of squared distances from the mean, in at least float32: squares leave a 16-bit float's range early. A negative
    divisor counts as 0, as in NumPy. */
-static DVTI_NOINLINE dvt_array *dvti_spread_in_mode(const char *name, dvt_array *x, dvt_axes axes,
-                                                    double ddof, bool keepdims, bool root) {
+static DVTI_NOINLINE dvt_array *dvti_variance_in_mode(const char *name, dvt_array *x, dvt_axes axes,
+                                                      double ddof, bool keepdims, bool root) {
     dvt_array *out = NULL, *wide, *mean;
     dvt_scope_guard scope;
     dvt_dtype dtype;
@@ -187,20 +196,20 @@ static DVTI_NOINLINE dvt_array *dvti_spread_in_mode(const char *name, dvt_array 
     return out;
 }
 
-static dvt_array *dvti_spread(const char *name, dvt_array *x, dvt_axes axes, double ddof,
-                              bool keepdims, bool root) {
+static dvt_array *dvti_variance(const char *name, dvt_array *x, dvt_axes axes, double ddof,
+                                bool keepdims, bool root) {
     const dvti_float_mode mode = dvti_float_mode_begin();
-    dvt_array *out = dvti_spread_in_mode(name, x, axes, ddof, keepdims, root);
+    dvt_array *out = dvti_variance_in_mode(name, x, axes, ddof, keepdims, root);
     dvti_float_mode_end(&mode);
     return out;
 }
 
 DVT_API dvt_array *dvt_var(dvt_array *x, dvt_axes axes, double ddof, bool keepdims) {
-    return dvti_spread("dvt_var", x, axes, ddof, keepdims, false);
+    return dvti_variance("dvt_var", x, axes, ddof, keepdims, false);
 }
 
 DVT_API dvt_array *dvt_std(dvt_array *x, dvt_axes axes, double ddof, bool keepdims) {
-    return dvti_spread("dvt_std", x, axes, ddof, keepdims, true);
+    return dvti_variance("dvt_std", x, axes, ddof, keepdims, true);
 }
 
 /* ---- softmax ---- */

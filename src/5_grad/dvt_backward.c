@@ -121,6 +121,10 @@ static void dvti_call_family(dvti_grad_call *call) {
         dvti_grad_elementwise(call);
         return;
     }
+    if (dvti_reduce_row_of(op)) {
+        dvti_grad_reduce(call);
+        return;
+    }
     switch (op) {
     case DVTI_OP_copy:
     case DVTI_OP_where:
@@ -134,16 +138,9 @@ static void dvti_call_family(dvti_grad_call *call) {
     case DVTI_OP_broadcast_to:
         dvti_grad_view(call);
         break;
-    case DVTI_OP_sum:
-    case DVTI_OP_mean:
-    case DVTI_OP_prod:
-    case DVTI_OP_min:
-    case DVTI_OP_max:
-    case DVTI_OP_norm:
-    case DVTI_OP_logsumexp:
     case DVTI_OP_softmax:
     case DVTI_OP_log_softmax:
-        dvti_grad_reduce(call);
+        dvti_grad_softmax(call);
         break;
     case DVTI_OP_matmul:
         dvti_grad_matmul(call);

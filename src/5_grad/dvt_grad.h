@@ -23,6 +23,7 @@ typedef struct dvti_grad_call {
 DVTI_FN void dvti_grad_elementwise(dvti_grad_call *call);
 DVTI_FN void dvti_grad_view(dvti_grad_call *call);
 DVTI_FN void dvti_grad_reduce(dvti_grad_call *call);
+DVTI_FN void dvti_grad_softmax(dvti_grad_call *call);
 DVTI_FN void dvti_grad_matmul(dvti_grad_call *call);
 DVTI_FN void dvti_grad_index(dvti_grad_call *call);
 DVTI_FN void dvti_grad_conv(dvti_grad_call *call);

@@ -1,5 +1,5 @@
-/* Gradients of reductions and softmax. Reduced arrays are first given back their axes with extent 1, so that everything else is
-   broadcasting. */
+/* Gradients of reductions and softmax. Reduced arrays first get their axes back with extent 1, so that
+   everything else is broadcasting. */
 #include "5_grad/dvt_grad.h"
 
 /* x's shape with extent 1 on the axes of the mask. */
@@ -65,8 +65,9 @@ static dvt_array *dvti_from_rows(dvt_array *t, const dvti_rows_last *rows) {
 }
 
 /* ---- prod ---- */
-/* The product of the elements before each one along the last axis (from_end: behind it), 1 for the first. Hillis and Steele's
-   scan, 1986: after the round with distance d every place holds the product of 2d elements, so log2(n) rounds are enough. */
+/* Returns the product of the elements before each one along the last axis (from_end: behind it), 1 for
+   the first. Hillis and Steele's scan, 1986: after the round with distance d every place holds the
+   product of 2d elements, so log2(n) rounds are enough. */
 static dvt_array *dvti_products_before(dvt_array *x, bool from_end) {
     int axis = x->shape.ndim - 1;
     int64_t n = x->shape.dim[axis], d, shift = 1;
@@ -143,47 +144,34 @@ static dvt_array *dvti_grad_logsumexp(dvt_array *x, dvt_array *g, dvt_array *y, 
 }
 
 /* In at least float32: differences of numbers that were rounded to 16 bits have few digits. */
-static dvt_array *dvti_grad_softmax(const dvti_node *node, dvt_array *g, dvt_array *y) {
-    dvt_axes axes = DVT_AXES((int)node->attr.i[0]);
-    g = dvti_wide_float(g);
-    y = dvti_wide_float(y);
-    if (node->op == DVTI_OP_softmax)
-        return dvt_mul(y, dvt_sub(g, dvt_sum(dvt_mul(g, y), axes, true)));
-    return dvt_sub(g, dvt_mul(dvt_exp(y), dvt_sum(g, axes, true)));
+DVTI_FN void dvti_grad_softmax(dvti_grad_call *call) {
+    dvt_axes axes = DVT_AXES((int)call->node->attr.i[0]);
+    dvt_array *g = dvti_wide_float(call->g), *y = dvti_wide_float(call->y);
+    if (call->node->op == DVTI_OP_softmax)
+        call->out[0] = dvt_mul(y, dvt_sub(g, dvt_sum(dvt_mul(g, y), axes, true)));
+    else
+        call->out[0] = dvt_sub(g, dvt_mul(dvt_exp(y), dvt_sum(g, axes, true)));
 }
 
+/* Evaluates the gradient column of the table. */
 DVTI_FN void dvti_grad_reduce(dvti_grad_call *call) {
     const dvti_node *node = call->node;
     int64_t mask = node->attr.i[0];
     dvt_array *x = call->in[0], *g = call->g, *y = call->y;
-    if (node->op == DVTI_OP_softmax || node->op == DVTI_OP_log_softmax) {
-        call->out[0] = dvti_grad_softmax(node, g, y);
-        return;
-    }
     x = dvti_as_dtype_of(x, g);
     g = dvt_reshape(g, dvti_kept_shape(call->in[0], mask));
     if (y)
         y = dvt_reshape(y, dvti_kept_shape(call->in[0], mask));
     if (!x || !g || (call->y && !y))
         return;
-    switch (node->op) {
-    case DVTI_OP_sum:
-        call->out[0] = dvt_broadcast_to(g, x->shape);
+    switch ((int)node->op) {
+#define DVTI_ROW(name, rule, method, none, term, join, finish, reads, grad, lo, hi, doc)           \
+    case DVTI_OP_##name:                                                                           \
+        call->out[0] = grad;                                                                       \
         break;
-    case DVTI_OP_mean:
-        call->out[0] =
-            dvt_broadcast_to(dvt_div_scalar(g, (double)dvti_reduced_count(x, mask)), x->shape);
+        DVTI_REDUCE_TABLE(DVTI_ROW)
+#undef DVTI_ROW
+    default:
         break;
-    case DVTI_OP_prod:
-        call->out[0] = dvti_grad_prod(x, g, mask);
-        break;
-    case DVTI_OP_norm:
-        call->out[0] = dvti_grad_norm(x, g, y, mask);
-        break;
-    case DVTI_OP_logsumexp:
-        call->out[0] = dvti_grad_logsumexp(x, g, y, mask);
-        break;
-    default: /* min, max */
-        call->out[0] = dvti_grad_extreme(x, g, y, mask);
     }
 }

@@ -6,7 +6,8 @@
 typedef enum dvti_metric_kind {
     DVTI_METRIC_ACCURACY,
     DVTI_METRIC_TOP_K,
-    DVTI_METRIC_LOSS
+    DVTI_METRIC_LOSS,
+    DVTI_METRIC_CUSTOM
 } dvti_metric_kind;
 
 struct dvt_metric {
@@ -16,6 +17,8 @@ struct dvt_metric {
     char name[40];
     int64_t count, correct;
     double sum;
+    dvt_metric_desc custom;
+    dvt_metric_total total; /* of a custom metric */
 };
 
 static void dvti_metric_destroy(void *object) {
@@ -58,6 +61,19 @@ DVT_API dvt_metric *dvt_mean_loss(void) {
     return dvti_metric_new("dvt_mean_loss", DVTI_METRIC_LOSS, "loss", 0);
 }
 
+DVT_API dvt_metric *dvt_metric_custom(const dvt_metric_desc *desc) {
+    dvt_metric *metric;
+    if (!desc || !desc->update) {
+        dvti_null("dvt_metric_custom", desc ? "desc->update" : "desc");
+        return NULL;
+    }
+    metric = dvti_metric_new("dvt_metric_custom", DVTI_METRIC_CUSTOM,
+                             desc->name ? desc->name : "custom", 0);
+    if (metric)
+        metric->custom = *desc;
+    return metric;
+}
+
 DVT_API const char *dvt_metric_name(const dvt_metric *metric) {
     return metric ? metric->name : "";
 }
@@ -67,10 +83,16 @@ DVT_API void dvt_metric_reset(dvt_metric *metric) {
         return;
     metric->count = metric->correct = 0;
     metric->sum = 0;
+    memset(&metric->total, 0, sizeof metric->total);
+    if (metric->custom.reset)
+        metric->custom.reset(metric->custom.user);
 }
 
 static DVTI_NOINLINE double dvti_metric_mean(const dvt_metric *metric) {
     DVTI_NOT_PURE();
+    if (metric->kind == DVTI_METRIC_CUSTOM)
+        return metric->custom.value ? metric->custom.value(metric->custom.user, &metric->total)
+                                    : metric->total.sum / metric->total.count;
     return (metric->kind == DVTI_METRIC_LOSS ? metric->sum : (double)metric->correct) /
            (double)metric->count;
 }
@@ -82,7 +104,7 @@ DVT_API double dvt_metric_get(const dvt_metric *metric) {
         dvti_null("dvt_metric_get", "metric");
         return (double)NAN;
     }
-    if (!metric->count)
+    if (!metric->count && metric->total.count == 0)
         return (double)NAN;
     mode = dvti_float_mode_begin();
     mean = dvti_metric_mean(metric);
@@ -172,6 +194,22 @@ static DVTI_NOINLINE dvt_status dvti_metric_add_loss(dvt_metric *metric, dvt_arr
     return DVT_OK;
 }
 
+/* A failed update leaves the total as it was. */
+static DVTI_NOINLINE dvt_status dvti_metric_add_custom(dvt_metric *metric, dvt_array *labels,
+                                                       dvt_array *predictions) {
+    const bool clean = dvt_error_code() == DVT_OK;
+    dvt_metric_total total = metric->total;
+    dvt_status status = metric->custom.update(metric->custom.user, labels, predictions, &total);
+    /* An update that ignored the NULL of a failed call has failed. */
+    if (status == DVT_OK && clean)
+        status = dvt_error_code();
+    else if (status != DVT_OK && dvt_error_code() == DVT_OK)
+        dvti_fail(status, "dvt_metric_update: the update of the metric %s failed", metric->name);
+    if (status == DVT_OK)
+        metric->total = total;
+    return status;
+}
+
 DVT_API dvt_status dvt_metric_update(dvt_metric *metric, dvt_array *labels,
                                      dvt_array *predictions) {
     dvt_record_guard record;
@@ -182,13 +220,15 @@ DVT_API dvt_status dvt_metric_update(dvt_metric *metric, dvt_array *labels,
         return dvti_null("dvt_metric_update", "metric");
     if (!predictions)
         return dvti_null("dvt_metric_update", "predictions");
-    if (!labels && metric->kind != DVTI_METRIC_LOSS)
+    if (!labels && metric->kind != DVTI_METRIC_LOSS && metric->kind != DVTI_METRIC_CUSTOM)
         return dvti_null("dvt_metric_update", "labels");
     record = dvt_record_begin(0, -1);
     scope = dvt_scope_begin();
     mode = dvti_float_mode_begin();
     status = metric->kind == DVTI_METRIC_LOSS ? dvti_metric_add_loss(metric, predictions)
-                                              : dvti_metric_count(metric, labels, predictions);
+             : metric->kind == DVTI_METRIC_CUSTOM
+                 ? dvti_metric_add_custom(metric, labels, predictions)
+                 : dvti_metric_count(metric, labels, predictions);
     dvti_float_mode_end(&mode);
     dvt_scope_end(&scope);
     dvt_record_end(&record);

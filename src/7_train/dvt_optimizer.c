@@ -1,40 +1,46 @@
-/* Optimisers: what each kind needs to know, checked once, and the launch that applies one step to one copy of a parameter.
-   The arithmetic itself is a kernel (kernel optimizer). */
+/* Optimizers: their values and checks, and one step of one copy of a parameter: the launch of a kernel
+   (optimizer) for those of the table, a call for the program's own. */
+#include "1_base/dvt_float_mode.h"
 #include "7_train/dvt_train_internal.h"
 
 /* The usual values, those of Gluon; fields that a kind does not use are harmless. */
-static dvt_optimizer dvti_optimizer_of(dvt_optimizer_kind kind, double learning_rate) {
+static dvt_optimizer dvti_optimizer_of(dvt_optimizer_kind kind, double learning_rate,
+                                       double weight_decay, double epsilon) {
     dvt_optimizer optimizer;
     memset(&optimizer, 0, sizeof optimizer);
     optimizer.kind = kind;
     optimizer.learning_rate = learning_rate;
+    optimizer.weight_decay = weight_decay;
     optimizer.beta1 = 0.9;
     optimizer.beta2 = 0.999;
     optimizer.rho = 0.9;
-    optimizer.epsilon = kind == DVT_ADAGRAD ? 1e-7 : 1e-8;
+    optimizer.epsilon = epsilon;
     return optimizer;
 }
 
-DVT_API dvt_optimizer dvt_sgd(double learning_rate) {
-    return dvti_optimizer_of(DVT_SGD, learning_rate);
-}
+/* The public functions of all rows. */
+#define DVTI_MAKE_RATE(name, kind, epsilon)                                                        \
+    DVT_API dvt_optimizer dvt_##name(double learning_rate) {                                       \
+        return dvti_optimizer_of(DVT_##kind, learning_rate, 0, epsilon);                           \
+    }
+#define DVTI_MAKE_RATE_DECAY(name, kind, epsilon)                                                  \
+    DVT_API dvt_optimizer dvt_##name(double learning_rate, double weight_decay) {                  \
+        return dvti_optimizer_of(DVT_##kind, learning_rate, weight_decay, epsilon);                \
+    }
+#define DVTI_ROW(name, kind, make, epsilon, few, many, states, flag, p0, p1, p2, p3, doc)          \
+    DVTI_MAKE_##make(name, kind, epsilon)
+DVTI_OPTIMIZER_TABLE(DVTI_ROW)
+#undef DVTI_ROW
+#undef DVTI_MAKE_RATE
+#undef DVTI_MAKE_RATE_DECAY
 
-DVT_API dvt_optimizer dvt_adam(double learning_rate) {
-    return dvti_optimizer_of(DVT_ADAM, learning_rate);
-}
-
-DVT_API dvt_optimizer dvt_adamw(double learning_rate, double weight_decay) {
-    dvt_optimizer optimizer = dvti_optimizer_of(DVT_ADAMW, learning_rate);
-    optimizer.weight_decay = weight_decay;
+DVT_API dvt_optimizer dvt_optimizer_custom(const dvt_optimizer_desc *desc, double learning_rate) {
+    dvt_optimizer optimizer = dvti_optimizer_of(DVT_OPTIMIZER_CUSTOM, learning_rate, 0, 0);
+    if (desc)
+        optimizer.custom = *desc;
+    else
+        dvti_null("dvt_optimizer_custom", "desc");
     return optimizer;
-}
-
-DVT_API dvt_optimizer dvt_rmsprop(double learning_rate) {
-    return dvti_optimizer_of(DVT_RMSPROP, learning_rate);
-}
-
-DVT_API dvt_optimizer dvt_adagrad(double learning_rate) {
-    return dvti_optimizer_of(DVT_ADAGRAD, learning_rate);
 }
 
 static dvt_status dvti_optimizer_need(const char *function, bool ok, const char *name, double value,
@@ -42,6 +48,19 @@ static dvt_status dvti_optimizer_need(const char *function, bool ok, const char 
     return ok ? DVT_OK
               : dvti_fail(DVT_ERR_RANGE, "%s: %s is %g; expected %s", function, name, value,
                           expected);
+}
+
+static dvt_status dvti_optimizer_check_custom(const char *function,
+                                              const dvt_optimizer_desc *desc) {
+    if (!desc->step)
+        return dvti_fail(DVT_ERR_NULL_ARGUMENT,
+                         "%s: the optimizer %s has no step; set dvt_optimizer_desc.step", function,
+                         desc->name ? desc->name : "without a name");
+    if (desc->states < 0 || desc->states > DVT_OPTIMIZER_STATES)
+        return dvti_fail(DVT_ERR_RANGE, "%s: the optimizer %s has %d states; expected 0 to %d",
+                         function, desc->name ? desc->name : "without a name", desc->states,
+                         DVT_OPTIMIZER_STATES);
+    return DVT_OK;
 }
 
 DVTI_FN dvt_status dvti_optimizer_check(const char *function, const dvt_optimizer *optimizer) {
@@ -75,7 +94,7 @@ DVTI_FN dvt_status dvti_optimizer_check(const char *function, const dvt_optimize
     field[7].value = optimizer->rho;
     for (i = 4; i < 8; i++)
         field[i].is_part = true;
-    if ((int)optimizer->kind < 0 || optimizer->kind > DVT_ADAGRAD)
+    if ((int)optimizer->kind < 0 || optimizer->kind > DVT_OPTIMIZER_CUSTOM)
         return dvti_fail(DVT_ERR_RANGE, "%s: optimizer.kind is %d, none of dvt_optimizer_kind",
                          function, (int)optimizer->kind);
     for (i = 0; i < 8 && status == DVT_OK; i++)
@@ -91,68 +110,83 @@ DVTI_FN dvt_status dvti_optimizer_check(const char *function, const dvt_optimize
             "%s: momentum is %g; RMSProp has a momentum in its centered form only: set "
             "centered, or momentum to 0",
             function, optimizer->momentum);
+    if (status == DVT_OK && optimizer->kind == DVT_OPTIMIZER_CUSTOM)
+        status = dvti_optimizer_check_custom(function, &optimizer->custom);
     return status == DVT_OK ? dvti_schedule_check(function, &optimizer->schedule) : status;
 }
 
-DVTI_FN int dvti_optimizer_states(const dvt_optimizer *optimizer) {
-    switch (optimizer->kind) {
-    case DVT_SGD:
-        return optimizer->momentum != 0 ? 1 : 0;
-    case DVT_ADAM:
-    case DVT_ADAMW:
-        return 2;
-    case DVT_RMSPROP:
-        return optimizer->centered ? 3 : 1;
+DVTI_FN int dvti_optimizer_states(const dvt_optimizer *o) {
+    switch (o->kind) {
+#define DVTI_ROW(name, kind, make, epsilon, few, many, states, flag, p0, p1, p2, p3, doc)          \
+    case DVT_##kind:                                                                               \
+        return states;
+        DVTI_OPTIMIZER_TABLE(DVTI_ROW)
+#undef DVTI_ROW
     default:
-        return 1;
+        return o->custom.states;
     }
 }
 
-static dvti_op dvti_optimizer_op(dvt_optimizer_kind kind) {
-    switch (kind) {
-    case DVT_ADAM:
-        return DVTI_OP_adam;
-    case DVT_ADAMW:
-        return DVTI_OP_adamw;
-    case DVT_RMSPROP:
-        return DVTI_OP_rmsprop;
-    case DVT_ADAGRAD:
-        return DVTI_OP_adagrad;
-    default:
-        return DVTI_OP_sgd;
-    }
+/* ---- one step ---- */
+static double dvti_adam_rate(const dvt_optimizer *o, double rate, int64_t count) {
+    return rate * sqrt(1 - pow(o->beta2, (double)count)) / (1 - pow(o->beta1, (double)count));
 }
 
-DVTI_FN dvti_launch dvti_optimizer_launch(const char *function, const dvt_optimizer *optimizer,
-                                          double rate, double decay, double rescale,
-                                          int64_t count) {
+DVTI_FN dvti_launch dvti_optimizer_launch(const char *function, const dvt_optimizer *o,
+                                          const dvti_step_numbers *step) {
+    const double rate = step->rate;
+    const int64_t count = step->count;
     dvti_launch launch;
-    dvti_launch_begin(&launch, function, dvti_kernel_optimizer(),
-                      dvti_optimizer_op(optimizer->kind));
-    launch.f[0] = rate;
-    launch.f[1] = decay;
-    launch.f[2] = rescale;
-    launch.f[3] = optimizer->clip_gradient;
-    launch.f[6] = optimizer->epsilon;
-    switch (optimizer->kind) {
-    case DVT_SGD:
-        launch.f[4] = optimizer->momentum;
-        launch.i[0] = optimizer->nesterov;
+    (void)rate;
+    (void)count;
+    dvti_launch_begin(&launch, function, dvti_kernel_optimizer(), DVTI_OP_COUNT);
+    launch.f[0] = step->rate;
+    launch.f[1] = step->decay;
+    launch.f[2] = step->rescale;
+    launch.f[3] = o->clip_gradient;
+    switch (o->kind) {
+#define DVTI_ROW(name, kind, make, epsilon, few, many, states, flag, p0, p1, p2, p3, doc)          \
+    case DVT_##kind:                                                                               \
+        launch.op = DVTI_OP_##name;                                                                \
+        launch.f[4] = p0;                                                                          \
+        launch.f[5] = p1;                                                                          \
+        launch.f[6] = p2;                                                                          \
+        launch.f[7] = p3;                                                                          \
+        launch.i[0] = flag;                                                                        \
         break;
-    case DVT_ADAM:
-    case DVT_ADAMW:
-        launch.f[4] = optimizer->beta1;
-        launch.f[5] = optimizer->beta2;
-        launch.f[7] = rate * sqrt(1 - pow(optimizer->beta2, (double)count)) /
-                      (1 - pow(optimizer->beta1, (double)count));
-        break;
-    case DVT_RMSPROP:
-        launch.f[4] = optimizer->rho;
-        launch.f[5] = optimizer->momentum;
-        launch.i[0] = optimizer->centered;
-        break;
-    default:
+        DVTI_OPTIMIZER_TABLE(DVTI_ROW)
+#undef DVTI_ROW
+    default: /* a custom optimizer launches no kernel of ours */
         break;
     }
     return launch;
+}
+
+/* Runs the program's own step on one copy of a parameter, in a scope of its own. */
+DVTI_FN dvt_status dvti_optimizer_custom_step(const char *function, const dvt_optimizer *o,
+                                              const dvti_step_numbers *numbers,
+                                              const dvti_replica *at) {
+    const dvt_optimizer_desc *desc = &o->custom;
+    const bool clean = dvt_error_code() == DVT_OK;
+    dvt_scope_guard scope = dvt_scope_begin();
+    dvt_optimizer_step step;
+    dvt_status status;
+    memset(&step, 0, sizeof step);
+    step.weight = at->weight;
+    step.gradient = dvt_mul_scalar(at->gradient, numbers->rescale);
+    if (o->clip_gradient > 0)
+        step.gradient = dvt_clip(step.gradient, -o->clip_gradient, o->clip_gradient);
+    step.state = at->state;
+    step.learning_rate = numbers->rate;
+    step.weight_decay = numbers->decay;
+    step.count = numbers->count;
+    status = step.gradient ? desc->step(desc->user, &step) : dvti_failure();
+    /* A step that ignored the NULL of a failed call has failed. */
+    if (status == DVT_OK && clean)
+        status = dvt_error_code();
+    else if (status != DVT_OK && dvt_error_code() == DVT_OK)
+        dvti_fail(status, "%s: the step of the optimizer %s failed", function,
+                  desc->name ? desc->name : "without a name");
+    dvt_scope_end(&scope);
+    return status;
 }

@@ -10,7 +10,7 @@ DVTI_FN void dvti_replicas_free(dvti_replica *replica, int64_t n) {
     int64_t i;
     int s;
     for (i = 0; replica && i < n; i++)
-        for (s = 0; s < DVTI_TRAINER_STATES; s++)
+        for (s = 0; s < DVT_OPTIMIZER_STATES; s++)
             dvti_disown(replica[i].state[s]);
     dvti_free(replica);
 }

@@ -1,5 +1,5 @@
-/* Learning-rate schedules: pure functions of a step counted from 0. Warm-up comes first, and the schedule counts its own
-   steps from the end of it. */
+/* Learning-rate schedules: pure functions of a step counted from 0. Warm-up comes first; the schedule
+   counts its own steps from its end. */
 #include "1_base/dvt_float_mode.h"
 #include "7_train/dvt_train_internal.h"
 
@@ -51,7 +51,15 @@ DVT_API dvt_schedule dvt_schedule_cosine(int64_t total, double final) {
     return schedule;
 }
 
-/* How much of the way has been gone: 0 at the first step, 1 from `total` on. */
+DVT_API dvt_schedule dvt_schedule_custom(double (*rate)(void *user, double base, int64_t step),
+                                         void *user) {
+    dvt_schedule schedule = dvti_schedule_of(DVT_SCHEDULE_CUSTOM);
+    schedule.rate = rate;
+    schedule.user = user;
+    return schedule;
+}
+
+/* Returns the progress: 0 at the first step, 1 from `total` on. */
 static double dvti_schedule_part(const dvt_schedule *schedule, int64_t step) {
     if (step >= schedule->total)
         return 1;
@@ -95,6 +103,8 @@ static DVTI_NOINLINE double dvti_schedule_rate(const dvt_schedule *schedule, dou
     case DVT_SCHEDULE_COSINE:
         return schedule->final +
                (base - schedule->final) * (1 - cos(3.14159265358979323846 * left)) / 2;
+    case DVT_SCHEDULE_CUSTOM:
+        return schedule->rate ? schedule->rate(schedule->user, base, step) : base;
     default:
         return base;
     }
@@ -119,7 +129,7 @@ static bool dvti_schedule_usable(double x) {
 
 DVTI_FN dvt_status dvti_schedule_check(const char *function, const dvt_schedule *schedule) {
     const char *wrong = NULL;
-    if ((int)schedule->kind < 0 || schedule->kind > DVT_SCHEDULE_COSINE)
+    if ((int)schedule->kind < 0 || schedule->kind > DVT_SCHEDULE_CUSTOM)
         wrong = "kind is none of dvt_schedule_kind";
     else if (schedule->warmup < 0 || !dvti_schedule_usable(schedule->warmup_begin))
         wrong = "warmup and warmup_begin must be finite and not negative";
@@ -132,7 +142,9 @@ DVTI_FN dvt_status dvti_schedule_check(const char *function, const dvt_schedule 
     else if (schedule->kind == DVT_SCHEDULE_MULTI_FACTOR &&
              (schedule->n_at < 0 || schedule->n_at > DVTI_LENGTH(schedule->at)))
         wrong = "n_at must be 0 to 16";
-    else if (schedule->kind >= DVT_SCHEDULE_POLY &&
+    else if (schedule->kind == DVT_SCHEDULE_CUSTOM && !schedule->rate)
+        wrong = "rate must be a function";
+    else if ((schedule->kind == DVT_SCHEDULE_POLY || schedule->kind == DVT_SCHEDULE_COSINE) &&
              (schedule->total < 1 || !dvti_schedule_usable(schedule->final)))
         wrong = "total must be at least 1, and final finite and not negative";
     else if (schedule->kind == DVT_SCHEDULE_POLY && !dvti_schedule_usable(schedule->power))

@@ -3,24 +3,33 @@
 #define DVTI_TRAIN_H
 #include "6_nn/dvt_nn_internal.h"
 
-/* ---- optimisers and schedules ---- */
+/* ---- optimizers and schedules ---- */
 DVTI_FN dvt_status dvti_schedule_check(const char *function, const dvt_schedule *schedule);
 /* All fields can be used; otherwise RANGE, naming the field. */
 DVTI_FN dvt_status dvti_optimizer_check(const char *function, const dvt_optimizer *optimizer);
 /* State arrays per copy of a parameter. */
 DVTI_FN int dvti_optimizer_states(const dvt_optimizer *optimizer);
-/* One step without its views: rate and decay of this parameter; count: which step of it this is, from 1. */
-DVTI_FN dvti_launch dvti_optimizer_launch(const char *function, const dvt_optimizer *optimizer,
-                                          double rate, double decay, double rescale, int64_t count);
 
 /* ---- the trainer ---- */
-#define DVTI_TRAINER_STATES 3
-
 /* One copy of a parameter. Weight and gradient belong to the parameter and are looked up anew at every step. */
 typedef struct dvti_replica {
     dvt_array *weight, *gradient;
-    dvt_array *state[DVTI_TRAINER_STATES]; /* owned; NULL until the first step */
+    dvt_array *state[DVT_OPTIMIZER_STATES]; /* owned; NULL until the first step */
 } dvti_replica;
+
+/* The numbers of one step: rate and decay of this parameter; count: which step of it this is, from 1. */
+typedef struct dvti_step_numbers {
+    double rate, decay, rescale;
+    int64_t count;
+} dvti_step_numbers;
+
+/* One step without its views, of an optimizer of the table. */
+DVTI_FN dvti_launch dvti_optimizer_launch(const char *function, const dvt_optimizer *optimizer,
+                                          const dvti_step_numbers *step);
+/* One step of a custom optimizer on one copy. */
+DVTI_FN dvt_status dvti_optimizer_custom_step(const char *function, const dvt_optimizer *optimizer,
+                                              const dvti_step_numbers *step,
+                                              const dvti_replica *at);
 
 typedef struct dvti_trained {
     dvt_param *param;

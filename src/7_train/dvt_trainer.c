@@ -90,22 +90,30 @@ static bool dvti_trainer_summed(const dvt_trainer *t) {
 static dvt_status dvti_trainer_apply(const char *function, dvt_trainer *t, int i, double rate,
                                      double rescale) {
     dvti_trained *trained = &t->trained[i];
-    dvti_launch launch = dvti_optimizer_launch(
-        function, &t->optimizer, rate * trained->param->lr_mult,
-        t->optimizer.weight_decay * trained->param->wd_mult, rescale, trained->count + 1);
+    const bool custom = t->optimizer.kind == DVT_OPTIMIZER_CUSTOM;
+    dvti_step_numbers step;
+    dvti_launch launch;
     dvt_status status = DVT_OK;
     int k, s;
+    step.rate = rate * trained->param->lr_mult;
+    step.decay = t->optimizer.weight_decay * trained->param->wd_mult;
+    step.rescale = rescale;
+    step.count = trained->count + 1;
+    launch = dvti_optimizer_launch(function, &t->optimizer, &step);
     launch.n_in = 1;
     launch.n_out = 1 + t->states;
     for (k = 0; k < t->ctxs.n && status == DVT_OK; k++) {
         dvti_replica *at = dvti_trainer_at(t, i, k);
-        launch.compute = dvti_class_of(at->weight->dtype);
-        launch.in[0] = dvti_view_of(at->gradient);
-        launch.out[0] = dvti_view_of(at->weight);
-        for (s = 0; s < t->states; s++)
-            launch.out[1 + s] = dvti_view_of(at->state[s]);
-        if (dvt_size(at->weight))
+        if (custom) {
+            status = dvti_optimizer_custom_step(function, &t->optimizer, &step, at);
+        } else if (dvt_size(at->weight)) {
+            launch.compute = dvti_class_of(at->weight->dtype);
+            launch.in[0] = dvti_view_of(at->gradient);
+            launch.out[0] = dvti_view_of(at->weight);
+            for (s = 0; s < t->states; s++)
+                launch.out[1 + s] = dvti_view_of(at->state[s]);
             status = dvti_run(at->weight->storage->device, &launch);
+        }
         at->weight->grad_fresh = false;
         dvti_written(at->weight);
     }
@@ -117,6 +125,12 @@ static dvt_status dvti_trainer_apply_all(const char *function, dvt_trainer *t, i
     double rate = dvt_trainer_learning_rate(t);
     dvt_status status = DVT_OK;
     int i;
+    if (!(rate >= 0 && rate <= DBL_MAX))
+        return dvti_fail(
+            DVT_ERR_RANGE,
+            "%s: the schedule gives the learning rate %g at step %lld; expected a finite "
+            "number that is not negative",
+            function, rate, (long long)t->steps);
     for (i = 0; i < t->n && status == DVT_OK; i++)
         if (t->trained[i].taken)
             status = dvti_trainer_apply(function, t, i, rate, 1.0 / (double)batch_size);

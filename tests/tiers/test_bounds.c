@@ -147,7 +147,7 @@ typedef struct step_how {
 } step_how;
 
 static void run_step(const dvti_simd *tier, void *const *at, const void *user) {
-    static const double c[5] = {0.9, 0.999, 1e-3, 0.004, 0.5};
+    static const double f[8] = {0.1, 0.01, 0.5, 1.5, 0.9, 0.999, 1e-3, 0.004};
     const step_how *how = (const step_how *)user;
     dvti_update step;
     int k;
@@ -157,11 +157,7 @@ static void run_step(const dvti_simd *tier, void *const *at, const void *user) {
     for (k = 0; k < how->states; k++)
         step.s[k] = (float *)at[2 + k];
     step.n = how->n;
-    step.rate = 0.1;
-    step.decay = 0.01;
-    step.rescale = 0.5;
-    step.clip = 1.5;
-    memcpy(step.c, c, sizeof c);
+    memcpy(step.f, f, sizeof f);
     step.flag = how->n % 2 != 0;
     tier->step(how->op, how->states)(&step);
 }
@@ -169,7 +165,8 @@ static void run_step(const dvti_simd *tier, void *const *at, const void *user) {
 static void check_steps(void) {
     static const step_how methods[] = {{DVTI_OP_sgd, 0, 0},     {DVTI_OP_sgd, 1, 0},
                                        {DVTI_OP_adam, 2, 0},    {DVTI_OP_adamw, 2, 0},
-                                       {DVTI_OP_rmsprop, 1, 0}, {DVTI_OP_adagrad, 1, 0}};
+                                       {DVTI_OP_rmsprop, 1, 0}, {DVTI_OP_rmsprop, 3, 0},
+                                       {DVTI_OP_adagrad, 1, 0}};
     const dvti_simd *tier[4];
     int m, k, there = 0;
     if (!dvti_simd_tiers(tier))
@@ -179,7 +176,7 @@ static void check_steps(void) {
     CHECK_INT(there, 5);
     for (m = 0; m < (int)(sizeof methods / sizeof *methods); m++) {
         step_how how = methods[m];
-        for (how.n = 1; how.n <= LONGEST; how.n = next_length(how.n)) {
+        for (how.n = 16; how.n <= LONGEST; how.n += 16) {
             bounds_call call = bounds_of("step", run_step, &how);
             bounds_reads(&call, DVT_F32, how.n);
             for (k = 0; k <= how.states; k++)

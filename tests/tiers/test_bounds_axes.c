@@ -3,32 +3,34 @@
 
 /* ---- folds ---- */
 typedef struct fold_how {
-    dvti_folding p;
+    dvti_reduction p;
     bool columns, with_mean, with_places;
 } fold_how;
 
-static dvti_fold fold_of(const dvti_simd *tier, dvti_op op, bool wide) {
-    return op == DVTI_OP_any || op == DVTI_OP_all ? tier->truth
-           : wide                                 ? tier->f64->fold(op)
-                                                  : tier->fold(op);
+static dvti_reduce_kernel kernel_of(const dvti_simd *tier, dvti_op op, bool wide) {
+    if (op == DVTI_OP_any || op == DVTI_OP_all)
+        return tier->any_all;
+    if (op == DVTI_OP_variance)
+        return wide ? tier->f64->variance : tier->variance;
+    return wide ? tier->f64->reduce(op) : tier->reduce(op);
 }
 
 static void run_fold(const dvti_simd *tier, void *const *at, const void *user) {
     const fold_how *how = (const fold_how *)user;
-    const dvti_fold fold = fold_of(tier, how->p.op, how->p.dtype == DVT_F64);
-    dvti_folding p = how->p;
+    const dvti_reduce_kernel kernel = kernel_of(tier, how->p.op, how->p.dtype == DVT_F64);
+    dvti_reduction p = how->p;
     p.x = at[0];
     p.value = (double *)at[1];
     p.at = how->with_places ? (int64_t *)at[2] : NULL;
     p.mean = how->with_mean ? at[2] : NULL;
-    (how->columns ? fold.columns : fold.rows)(&p);
+    (how->columns ? kernel.columns : kernel.rows)(&p);
 }
 
 /* The order of columns' results has room for DVTI_BLOCK, that of rows' for the rows. */
 static void check_fold(fold_how *how, int64_t rows, int64_t n, int64_t gap) {
     static double begin[DVTI_BLOCK];
     static const int64_t nowhere[DVTI_BLOCK] = {0};
-    dvti_folding *p = &how->p;
+    dvti_reduction *p = &how->p;
     const int64_t results = how->columns ? n : rows, room = how->columns ? DVTI_BLOCK : rows;
     bounds_call call = bounds_of("fold", run_fold, how);
     int64_t k;
@@ -46,7 +48,7 @@ static void check_fold(fold_how *how, int64_t rows, int64_t n, int64_t gap) {
     bounds_check(&call);
 }
 
-static void check_fold_of(dvti_op op, dvt_dtype dtype) {
+static void check_kernel_of(dvti_op op, dvt_dtype dtype) {
     const bool places = op == DVTI_OP_argmax || op == DVTI_OP_argmin;
     fold_how how;
     int64_t n, rows;
@@ -79,12 +81,17 @@ static void check_folds(void) {
             const bool sum = op == DVTI_OP_sum || op == DVTI_OP_mean;
             const bool taken =
                 d == DVT_F32 || d == DVT_F64 || (sum && (d == DVT_F16 || d == DVT_BF16));
-            if (truth || (taken && fold_of(tier[0], (dvti_op)op, d == DVT_F64).rows))
-                check_fold_of((dvti_op)op, (dvt_dtype)d);
+            if (truth || (taken && kernel_of(tier[0], (dvti_op)op, d == DVT_F64).rows))
+                check_kernel_of((dvti_op)op, (dvt_dtype)d);
         }
-    BOUNDS_SEEN(BOUNDS_SIMD, dvti_simd, fold);
-    BOUNDS_SEEN(BOUNDS_SIMD, dvti_simd, truth);
-    BOUNDS_SEEN(BOUNDS_F64, dvti_simd_f64, fold);
+    check_kernel_of(DVTI_OP_variance, DVT_F32);
+    check_kernel_of(DVTI_OP_variance, DVT_F64);
+    BOUNDS_SEEN(BOUNDS_SIMD, dvti_simd, reduce);
+    BOUNDS_SEEN(BOUNDS_SIMD, dvti_simd, variance);
+    BOUNDS_SEEN(BOUNDS_F64, dvti_simd_f64, variance);
+    BOUNDS_SEEN(BOUNDS_SIMD, dvti_simd, finish);
+    BOUNDS_SEEN(BOUNDS_SIMD, dvti_simd, any_all);
+    BOUNDS_SEEN(BOUNDS_F64, dvti_simd_f64, reduce);
 }
 
 typedef struct row_how {
@@ -96,7 +103,7 @@ typedef struct row_how {
 
 static void run_finish(const dvti_simd *tier, void *const *at, const void *user) {
     const row_how *how = (const row_how *)user;
-    tier->fold(how->op).finish(how->op, 7, (const double *)at[0], how->n, (float *)at[1]);
+    tier->finish(how->op, 7, (const double *)at[0], how->n, (float *)at[1]);
 }
 
 static void check_finish(void) {
@@ -176,11 +183,11 @@ static void run_softmax(const dvti_simd *tier, void *const *at, const void *user
                                                             how->n, how->form % 2 != 0);
 }
 
-static void run_normalize(const dvti_simd *tier, void *const *at, const void *user) {
+static void run_layer_norm(const dvti_simd *tier, void *const *at, const void *user) {
     const row_how *how = (const row_how *)user;
-    tier->normalize((const float *)at[0], (float *)at[1], how->n,
-                    how->form & 1 ? (const float *)at[2] : NULL,
-                    how->form & 2 ? (const float *)at[2 + (how->form & 1)] : NULL, 0.25f);
+    tier->layer_norm((const float *)at[0], (float *)at[1], how->n,
+                     how->form & 1 ? (const float *)at[2] : NULL,
+                     how->form & 2 ? (const float *)at[2 + (how->form & 1)] : NULL, 0.25f);
 }
 
 static void run_turn(const dvti_simd *tier, void *const *at, const void *user) {
@@ -193,7 +200,7 @@ static void check_rows(void) {
     memset(&how, 0, sizeof how);
     for (how.n = 1; how.n <= 300; how.n += how.n < 80 ? 1 : 31)
         for (how.form = 0; how.form < 4; how.form++) {
-            bounds_call call = bounds_of("normalised row", run_normalize, &how);
+            bounds_call call = bounds_of("normalised row", run_layer_norm, &how);
             bounds_reads(&call, DVT_F32, how.n);
             bounds_writes(&call, DVT_F32, how.n, how.n);
             if (how.form & 1)
@@ -220,7 +227,7 @@ static void check_rows(void) {
     }
     BOUNDS_SEEN(BOUNDS_SIMD, dvti_simd, softmax);
     BOUNDS_SEEN(BOUNDS_SIMD, dvti_simd, softmax_columns);
-    BOUNDS_SEEN(BOUNDS_SIMD, dvti_simd, normalize);
+    BOUNDS_SEEN(BOUNDS_SIMD, dvti_simd, layer_norm);
     BOUNDS_SEEN(BOUNDS_SIMD, dvti_simd, turn);
 }
 

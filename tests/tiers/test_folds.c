@@ -2,9 +2,9 @@
    and the first of equals. */
 #include "reductions.h"
 
-static dvti_folding folding(dvti_op op, dvt_dtype dtype, const void *x, int64_t step, int64_t rows,
-                            int64_t n, double *value, int64_t *at) {
-    dvti_folding p;
+static dvti_reduction folding(dvti_op op, dvt_dtype dtype, const void *x, int64_t step,
+                              int64_t rows, int64_t n, double *value, int64_t *at) {
+    dvti_reduction p;
     memset(&p, 0, sizeof p);
     p.op = op;
     p.dtype = dtype;
@@ -17,10 +17,12 @@ static dvti_folding folding(dvti_op op, dvt_dtype dtype, const void *x, int64_t 
     return p;
 }
 
-static dvti_fold fold_of(const dvti_simd *tier, dvti_op op, dvt_dtype dtype) {
-    return op == DVTI_OP_any || op == DVTI_OP_all ? tier->truth
-           : dtype == DVT_F32                     ? tier->fold(op)
-                                                  : tier->f64->fold(op);
+static dvti_reduce_kernel kernel_of(const dvti_simd *tier, dvti_op op, dvt_dtype dtype) {
+    if (op == DVTI_OP_any || op == DVTI_OP_all)
+        return tier->any_all;
+    if (op == DVTI_OP_variance)
+        return dtype == DVT_F32 ? tier->variance : tier->f64->variance;
+    return dtype == DVT_F32 ? tier->reduce(op) : tier->f64->reduce(op);
 }
 
 DVT_TEST(tier_folds_stay_in_their_rows) {
@@ -38,11 +40,11 @@ DVT_TEST(tier_folds_stay_in_their_rows) {
                 dvti_store_f64(x, dtype, k, k % 7 - 3);
             FOR_EACH_TIER(for (r = 0; r < REDUCTIONS; r++) {
                 const dvti_op op = reductions[r].op;
-                dvti_fold fold = fold_of(tier, op, dtype);
-                dvti_folding p = folding(op, dtype, x, n, 1, n, value, places(op) ? at : NULL);
-                if (fold.rows)
-                    fold.rows(&p);
-                if (places(op) && fold.rows)
+                dvti_reduce_kernel kernel = kernel_of(tier, op, dtype);
+                dvti_reduction p = folding(op, dtype, x, n, 1, n, value, places(op) ? at : NULL);
+                if (kernel.rows)
+                    kernel.rows(&p);
+                if (places(op) && kernel.rows)
                     CHECK_INT(at[0], n == 1 ? 0 : op == DVTI_OP_argmin ? 0 : DVTI_MIN(n - 1, 6));
             });
             bytes *= 11;
@@ -51,11 +53,11 @@ DVT_TEST(tier_folds_stay_in_their_rows) {
                 dvti_store_f64(x, dtype, k, k % 5);
             FOR_EACH_TIER(for (r = 0; r < REDUCTIONS; r++) {
                 const dvti_op op = reductions[r].op;
-                dvti_fold fold = fold_of(tier, op, dtype);
-                dvti_folding p = folding(op, dtype, x, n, 11, n, value, places(op) ? at : NULL);
+                dvti_reduce_kernel kernel = kernel_of(tier, op, dtype);
+                dvti_reduction p = folding(op, dtype, x, n, 11, n, value, places(op) ? at : NULL);
                 memset(value, 0, sizeof value);
-                if (fold.rows)
-                    fold.columns(&p);
+                if (kernel.rows)
+                    kernel.columns(&p);
                 if (op == DVTI_OP_sum)
                     for (k = 0; k < n; k++) {
                         double sum = 0;
@@ -95,21 +97,21 @@ DVT_TEST(tier_folds_rows_together_as_alone) {
             FOR_EACH_TIER(for (r = 0; r <= REDUCTIONS; r++) {
                 const dvti_op op = r < REDUCTIONS ? reductions[r].op : DVTI_OP_variance;
                 const char *means = own[d] == DVT_F64 ? (char *)mean : (char *)narrow;
-                dvti_fold fold = fold_of(tier, op, own[d]);
-                dvti_folding p =
+                dvti_reduce_kernel kernel = kernel_of(tier, op, own[d]);
+                dvti_reduction p =
                     folding(op, own[d], x, step, ROWS, n, value, places(op) ? at : NULL);
                 bool same = true;
-                if (!fold.rows)
+                if (!kernel.rows)
                     continue;
                 p.mean = op == DVTI_OP_variance ? means : NULL;
-                fold.rows(&p);
+                kernel.rows(&p);
                 p.rows = 1;
                 p.value = &alone;
                 p.at = places(op) ? &alone_at : NULL;
                 for (row = 0; row < ROWS; row++) {
                     p.x = x + size * (size_t)(row * step);
                     p.mean = op == DVTI_OP_variance ? means + size * (size_t)row : NULL;
-                    fold.rows(&p);
+                    kernel.rows(&p);
                     same = same && same_bits_f64(alone, value[row]) &&
                            (!places(op) || alone_at == at[row]);
                 }
@@ -136,16 +138,16 @@ DVT_TEST(tier_squares_of_distances) {
             for (k = 0; k < n; k++)
                 dvti_store_f64(mean, dtype, k, k % 5);
             FOR_EACH_TIER({
-                dvti_fold fold = fold_of(tier, DVTI_OP_variance, dtype);
-                dvti_folding p = folding(DVTI_OP_variance, dtype, x, n, 7, n, value, NULL);
+                dvti_reduce_kernel kernel = kernel_of(tier, DVTI_OP_variance, dtype);
+                dvti_reduction p = folding(DVTI_OP_variance, dtype, x, n, 7, n, value, NULL);
                 p.mean = mean;
                 bad = 0;
                 memset(value, 0, sizeof value);
-                fold.columns(&p);
+                kernel.columns(&p);
                 p.x = x + 7 * bytes;
                 p.rows = 4;
                 p.seen = 7;
-                fold.columns(&p);
+                kernel.columns(&p);
                 for (j = 0; j < n; j++) {
                     double sum = 0;
                     for (r = 0; r < 11; r++)
@@ -158,7 +160,7 @@ DVT_TEST(tier_squares_of_distances) {
                     double sum = 0;
                     p.x = x + (size_t)r * bytes;
                     p.mean = mean + (size_t)r * size;
-                    fold.rows(&p);
+                    kernel.rows(&p);
                     for (j = 0; j < n; j++)
                         sum += (((r * n + j) * 7 + 3) % 19 - r % 5) *
                                (((r * n + j) * 7 + 3) % 19 - r % 5);
@@ -183,16 +185,16 @@ DVT_TEST(tier_finds_the_first_extreme) {
         for (wide = 0; wide < 2; wide++)
             FOR_EACH_TIER({
                 const dvt_dtype dtype = wide ? DVT_F64 : DVT_F32;
-                dvti_folding p = folding(DVTI_OP_argmax, dtype, wide ? (void *)x : (void *)narrow,
-                                         0, 1, 2600, &value, &at);
+                dvti_reduction p = folding(DVTI_OP_argmax, dtype, wide ? (void *)x : (void *)narrow,
+                                           0, 1, 2600, &value, &at);
                 for (k = 0; k < 2600; k++)
                     x[k] = narrow[k] = k < place ? 1 : 2;
-                fold_of(tier, p.op, dtype).rows(&p);
+                kernel_of(tier, p.op, dtype).rows(&p);
                 CHECK_INT(at, place);
                 CHECK(value == 2);
                 x[place] = narrow[place] = NAN;
                 p.op = DVTI_OP_argmin;
-                fold_of(tier, p.op, dtype).rows(&p);
+                kernel_of(tier, p.op, dtype).rows(&p);
                 CHECK_INT(at, place);
                 CHECK(value != value);
             });

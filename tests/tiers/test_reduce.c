@@ -34,9 +34,7 @@ static dvti_launch reduction(dvti_op op, dvti_view x, int kept, void *out) {
         launch.out[0].stride[i] = step;
         step *= x.dim[i];
     }
-    launch.workspace_bytes = dvti_fast_reduce_workspace(&launch);
-    if (launch.workspace_bytes < dvti_ref_reduce_workspace(&launch))
-        launch.workspace_bytes = dvti_ref_reduce_workspace(&launch);
+    launch.workspace_bytes = dvti_cpu_reduce_workspace(&launch);
     launch.workspace = malloc((size_t)launch.workspace_bytes + 1);
     return launch;
 }

@@ -273,8 +273,8 @@ DVT_TEST(tier_normalises_rows) {
                                           (with & 2 ? row[3][k] : 0));
                 FOR_EACH_TIER({
                     int bad = -1;
-                    tier->normalize(row[0], row[1], n, with & 1 ? row[2] : NULL,
-                                    with & 2 ? row[3] : NULL, 0.25f);
+                    tier->layer_norm(row[0], row[1], n, with & 1 ? row[2] : NULL,
+                                     with & 2 ? row[3] : NULL, 0.25f);
                     for (k = 0; k < n; k++)
                         if (!(fabsf(row[1][k] - expected[k]) <= 64 * FLT_EPSILON) ||
                             (compare && !same_bits_f32(row[1][k], first[k])))

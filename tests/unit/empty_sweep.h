@@ -62,23 +62,31 @@ static dvt_array *sweep_broadcast_to(dvt_array *x, dvt_array *b, int axis) {
     return dvt_broadcast_to(b, DVT_SHAPE(0, 2, 3, 4));
 }
 
-#define SWEEP_REDUCTION(name)                                                                      \
+#define SWEEP_SUM(name)                                                                            \
     static dvt_array *sweep_##name(dvt_array *x, dvt_array *b, int axis) {                         \
         dvt_array *some = dvt_##name(x, DVT_AXES(axis), false);                                    \
         (void)b;                                                                                   \
         dvt_clear_error(); /* no extreme of nothing */                                             \
         return axis == 1 ? dvt_##name(x, DVT_AXES(0, 2), true) : some;                             \
     }
-SWEEP_REDUCTION(sum)
-SWEEP_REDUCTION(mean)
-SWEEP_REDUCTION(prod)
-SWEEP_REDUCTION(min)
-SWEEP_REDUCTION(max)
-SWEEP_REDUCTION(any)
-SWEEP_REDUCTION(all)
-SWEEP_REDUCTION(norm)
-SWEEP_REDUCTION(logsumexp)
-#undef SWEEP_REDUCTION
+#define SWEEP_FLOAT(name) SWEEP_SUM(name)
+#define SWEEP_SAME(name) SWEEP_SUM(name)
+#define SWEEP_BOOL(name) SWEEP_SUM(name)
+#define SWEEP_PLACE(name)                                                                          \
+    static dvt_array *sweep_##name(dvt_array *x, dvt_array *b, int axis) {                         \
+        (void)b;                                                                                   \
+        return axis == 1 ? dvt_##name(x, axis, true)                                               \
+                         : dvt_##name(sweep_part(x, (axis + 1) % 3), axis, false);                 \
+    }
+#define SWEEP_REDUCE(name, rule, method, none, term, join, finish, reads, grad, lo, hi, doc)       \
+    SWEEP_##rule(name)
+DVTI_REDUCE_TABLE(SWEEP_REDUCE)
+#undef SWEEP_REDUCE
+#undef SWEEP_SUM
+#undef SWEEP_FLOAT
+#undef SWEEP_SAME
+#undef SWEEP_BOOL
+#undef SWEEP_PLACE
 
 static dvt_array *sweep_variance(dvt_array *x, dvt_array *b, int axis) {
     (void)b;
@@ -88,16 +96,6 @@ static dvt_array *sweep_variance(dvt_array *x, dvt_array *b, int axis) {
 static dvt_array *sweep_std(dvt_array *x, dvt_array *b, int axis) {
     (void)b;
     return dvt_std(x, DVT_AXES(axis), 1, false);
-}
-
-static dvt_array *sweep_argmin(dvt_array *x, dvt_array *b, int axis) {
-    (void)b;
-    return dvt_argmin(sweep_part(x, (axis + 1) % 3), axis, false);
-}
-
-static dvt_array *sweep_argmax(dvt_array *x, dvt_array *b, int axis) {
-    (void)b;
-    return dvt_argmax(x, axis, true);
 }
 
 static dvt_array *sweep_cumsum(dvt_array *x, dvt_array *b, int axis) {
@@ -284,7 +282,7 @@ SWEEP_RANDOM(bernoulli, dvt_bernoulli(0.5, shape, DVT_F16, dvt_ctx_of(x)))
 SWEEP_RANDOM(permutation, dvt_permutation(shape.dim[axis], dvt_ctx_of(x)))
 #undef SWEEP_RANDOM
 
-/* Gradients of the operations above, and steps in place. */
+/* Gradients of the operations above. */
 #define sweep_unslice sweep_slice
 #define sweep_take_add sweep_take_some
 #define sweep_take_along_add sweep_take_along
@@ -293,11 +291,6 @@ SWEEP_RANDOM(permutation, dvt_permutation(shape.dim[axis], dvt_ctx_of(x)))
 #define sweep_max_pool2d_data sweep_max_pool2d
 #define sweep_max_pool2d_pick sweep_max_pool2d
 #define sweep_avg_pool2d_data sweep_avg_pool2d
-#define sweep_sgd sweep_fill
-#define sweep_adam sweep_fill
-#define sweep_adamw sweep_fill
-#define sweep_rmsprop sweep_fill
-#define sweep_adagrad sweep_fill
 
 #define SWEEP_UNARY(name, rule, f, i, grad, lo, hi, doc)                                           \
     static dvt_array *sweep_##name(dvt_array *x, dvt_array *b, int axis) {                         \
@@ -317,11 +310,14 @@ DVTI_BINARY_TABLE(SWEEP_BINARY)
 #define SWEEP_UNARY(name, rule, f, i, grad, lo, hi, doc) {#name, sweep_##name},
 #define SWEEP_BINARY(name, rule, f, i, ga, gb, la, ha, lb, hb, doc) {#name, sweep_##name},
 #define SWEEP_OTHER(name, doc) {#name, sweep_##name},
+#define SWEEP_REDUCE(name, rule, method, none, term, join, finish, reads, grad, lo, hi, doc)       \
+    {#name, sweep_##name},
 /* clang-format off */
 static const sweep_call sweep_calls[] = {
     DVTI_UNARY_TABLE(SWEEP_UNARY)
     DVTI_BINARY_TABLE(SWEEP_BINARY)
     DVTI_OTHER_TABLE(SWEEP_OTHER)
+    DVTI_REDUCE_TABLE(SWEEP_REDUCE)
     {"std", sweep_std}, {"dot", sweep_dot}, {"linear", sweep_linear}, {"stack", sweep_stack},
     {"take_some", sweep_take_some}, {"pick", sweep_pick},
     {"batch_norm", sweep_batch_norm}, {"dropout", sweep_dropout}};
@@ -329,6 +325,7 @@ static const sweep_call sweep_calls[] = {
 #undef SWEEP_UNARY
 #undef SWEEP_BINARY
 #undef SWEEP_OTHER
+#undef SWEEP_REDUCE
 
 enum { SWEEP_CALLS = (int)(sizeof sweep_calls / sizeof *sweep_calls), SWEEP_BYTES = 8192 };
 

@@ -61,13 +61,13 @@ __asm__(
 #define DVTI_NEON 1
 #endif
 
-/* One step of n weights w with gradients g and state s, in place; s[k] is NULL for state that there is none; clip may be infinite. What c
-   and flag are, each step says. */
+/* One step of n weights w, a multiple of 16, with gradients g and states s, in place. f and flag as in a
+   launch, but clip (f[3]) may be infinite. */
 typedef struct dvti_update {
     const float *g;
-    float *w, *s[2];
+    float *w, *s[3];
     int64_t n;
-    double rate, decay, rescale, clip, c[5];
+    double f[8];
     bool flag;
 } dvti_update;
 
@@ -142,9 +142,13 @@ typedef struct dvti_simd {
     const char *name;
     /* NULL for an operation that this tier has no loop for. */
     dvti_loop_fn (*loop_f32)(dvti_op op);
-    /* Of floats; .rows is NULL for what this tier has nothing for. */
-    dvti_fold (*fold)(dvti_op op);
-    dvti_fold truth; /* any and all of every dtype */
+    /* Of floats; .rows is NULL where this target has no kernel. */
+    dvti_reduce_kernel (*reduce)(dvti_op op);
+    dvti_reduce_kernel variance; /* sums of squares of distances from the means */
+    dvti_reduce_kernel any_all;  /* of every dtype */
+    /* Finishes n results from joined terms of `count` elements each; into floats, or in place where
+       `to` is NULL. s has whole vectors. */
+    void (*finish)(dvti_op op, double count, double *s, int64_t n, float *to);
     dvti_update_fn (*step)(dvti_op op, int states);
     const dvti_simd_gemm *gemm_f32, *gemm_f64;
     const dvti_simd_conv *conv;
@@ -156,10 +160,10 @@ typedef struct dvti_simd {
     /* n <= DVTI_BLOCK neighbouring ones, whose elements stand in `rows` > 0 rows. */
     void (*softmax_columns)(const float *x, int64_t x_step, float *y, int64_t y_step, int64_t rows,
                             int64_t n, bool logarithm);
-    /* A row of n > 0 elements with mean 0 and variance 1, by way of variance + epsilon; then times gamma, plus beta, unless they are NULL. y
-       is not x. The bits are those of the operations it stands for. */
-    void (*normalize)(const float *x, float *y, int64_t n, const float *gamma, const float *beta,
-                      float epsilon);
+    /* Layer norm of a row of n > 0 elements: mean 0 and variance 1, by variance + epsilon; then times
+       gamma, plus beta, unless they are NULL. y is not x. The bits are those of the composed operations. */
+    void (*layer_norm)(const float *x, float *y, int64_t n, const float *gamma, const float *beta,
+                       float epsilon);
     /* Transposes a matrix of 16 x 16 elements of 4 bytes. */
     void (*turn)(const float *from, int64_t from_step, float *to, int64_t to_step);
     dvti_pooling_fn (*pool)(dvti_op op);
@@ -207,21 +211,19 @@ DVTI_FN void dvti_epilogue_part(const dvti_simd *simd, const dvti_launch *launch
 DVTI_FN void dvti_epilogue_whole(const dvti_launch *of);
 DVTI_FN bool dvti_fast_elementwise(const dvti_launch *launch, const dvti_simd *simd);
 DVTI_FN bool dvti_fast_widen(const dvti_launch *launch, const dvti_simd *simd);
-DVTI_FN bool dvti_fast_reduce(const dvti_launch *launch, const dvti_simd *simd);
-DVTI_FN int64_t dvti_fast_reduce_workspace(const dvti_launch *launch);
+/* The kernels of int64; .rows is NULL for reductions that see no integers (cpu_reduce_integers.c). */
+DVTI_FN dvti_reduce_kernel dvti_reduce_integers(dvti_op op);
 DVTI_FN bool dvti_fast_pool2d(const dvti_launch *launch, const dvti_simd *simd);
-DVTI_FN bool dvti_fast_softmax(const dvti_launch *launch, const dvti_simd *simd);
-/* Of float64, as dvti_simd's and dvti_fold's loops, but columns of logsumexp do not go on from what value is (cpu_softmax64.c). */
+/* Of float64, as the kernels of floats are, but columns of logsumexp do not continue from the values
+   (cpu_softmax64.c). */
 DVTI_FN void dvti_softmax64(const dvti_simd *simd, const double *x, int64_t x_step, double *y,
                             int64_t y_step, int64_t rows, int64_t n, bool logarithm);
 DVTI_FN void dvti_softmax64_columns(const dvti_simd *simd, const double *x, int64_t x_step,
                                     double *y, int64_t y_step, int64_t rows, int64_t n,
                                     bool logarithm);
-DVTI_FN void dvti_logsumexp64(const dvti_simd *simd, const dvti_folding *p);
-DVTI_FN void dvti_logsumexp64_columns(const dvti_simd *simd, const dvti_folding *p);
-DVTI_FN void dvti_fast_layer_norm(const dvti_launch *launch, const dvti_simd *simd);
+DVTI_FN void dvti_logsumexp64(const dvti_simd *simd, const dvti_reduction *p);
+DVTI_FN void dvti_logsumexp64_columns(const dvti_simd *simd, const dvti_reduction *p);
 DVTI_FN bool dvti_fast_transpose(const dvti_launch *launch, const dvti_simd *simd);
-DVTI_FN bool dvti_fast_optimizer(const dvti_launch *launch, const dvti_simd *simd);
 
 /* Of 16 angles those whose bit in `done` is 0: dvti_reduce_angle (2_core/math/quarter_turns.inl). */
 DVTI_FN void dvti_reduce_angles(const float *x, uint32_t done, float *rest, float *low,

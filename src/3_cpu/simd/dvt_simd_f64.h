@@ -20,30 +20,30 @@ typedef void (*dvti_loop_fn)(const dvti_loop *loop);
 /* What a loop of float32 or float64 writes. */
 DVTI_FN dvt_dtype dvti_loop_dtype(dvti_op op, dvt_dtype dtype);
 
-/* Reduces elements to sums, products, extremes, truth; to sums of squares of distances from means for op square. Each result is formed in an
-   order that n, or for columns the number of rows, decides. */
-typedef struct dvti_folding {
+/* What a kernel of reductions reads and writes. Each result is formed in an order that n decides, or
+   for columns the number of rows. */
+typedef struct dvti_reduction {
     dvti_op op;
-    dvt_dtype dtype; /* of x: the loop's own; sums of floats take 16-bit floats too */
+    dvt_dtype dtype; /* of x: the kernel's own; sums of floats take 16-bit floats too */
     const void *x;
     int64_t step, rows, n;
     int64_t seen;     /* columns: the rows that came before */
-    const void *mean; /* of each result, in the loop's own dtype; NULL but for op square */
-    double *value;
-    int64_t *at; /* where the first extreme stands; may be NULL */
-} dvti_folding;
+    const void *mean; /* variance: of each result, in the kernel's own dtype; else NULL */
+    double *value;    /* the results of floats */
+    int64_t *integer; /* and of integers */
+    int64_t *at;      /* where the first extreme stands; may be NULL */
+} dvti_reduction;
 
-typedef void (*dvti_fold_fn)(const dvti_folding *folding);
+typedef void (*dvti_reduce_fn)(const dvti_reduction *p);
 
-typedef struct dvti_fold {
+typedef struct dvti_reduce_kernel {
     /* One result for each of `rows` runs of n > 0 elements, `step` apart. */
-    dvti_fold_fn rows;
-    /* n <= DVTI_BLOCK neighbouring results from `rows` > 0 runs, `step` apart: value goes on from what it is. It begins as 0, or 1 for a
-       product and for all; at, which counts from the first run, need not begin. Both have room for DVTI_BLOCK. */
-    dvti_fold_fn columns;
-    /* Of floats: n results, divided for a mean, the root for a norm. f has room for whole vectors. */
-    void (*finish)(dvti_op op, double divisor, const double *f, int64_t n, float *to);
-} dvti_fold;
+    dvti_reduce_fn rows;
+    /* n <= DVTI_ACROSS neighboring results (of float64 and logsumexp DVTI_BLOCK) from `rows` > 0 runs,
+       `step` apart. Continues from the values, which begin as the reduction's initial value, and from
+       the positions, which begin as 0 and count from the first run. Both are whole vectors. */
+    dvti_reduce_fn columns;
+} dvti_reduce_kernel;
 
 /* Rows of the loop's dtype, added one after the other to `sum`; y, if there is one, receives before + sum. sum and before have whole vectors. */
 typedef struct dvti_running {
@@ -61,7 +61,8 @@ typedef struct dvti_simd_f64 {
     bool (*load_row)(const void *src, dvt_dtype dtype, int64_t n, double *to);
     bool (*store_row)(void *dst, dvt_dtype dtype, int64_t n, const double *from);
     /* As of floats, but for logsumexp. */
-    dvti_fold (*fold)(dvti_op op);
+    dvti_reduce_kernel (*reduce)(dvti_op op);
+    dvti_reduce_kernel variance;
     void (*running)(const dvti_running *rows);
     /* n doubles, each with `before`, to floats of any kind. The doubles are sums of such. */
     void (*store_sums)(void *dst, dvt_dtype dtype, int64_t n, const double *from, double before);

@@ -1,4 +1,4 @@
-/* Philox 4x32-10 for 16 counters at a time: uniform, normal and bernoulli in float32, with the bits of ref_random.c. Lanes hold the
+/* Philox 4x32-10 for 16 counters at a time: uniform, normal and bernoulli in float32, with the bits of cpu_random.c. Lanes hold the
    counters in the order in which V(store4) puts their words into memory one after the other. */
 typedef struct V(words) {
     V(i) w[4];

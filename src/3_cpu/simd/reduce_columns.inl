@@ -1,7 +1,7 @@
-/* Reductions of float to neighbouring results: rows of n <= DVTI_ACROSS elements, `step` apart. value and at have room for whole vectors. */
+/* Reductions of float32 to neighboring results: rows of n <= DVTI_ACROSS elements, `step` apart. */
 
-/* The sum of four rows of the columns whose bits are the upper halves of words, or the lower ones:
-   where those come first in memory, the upper ones. `upper` is as on little-endian machines. */
+/* Adds four rows of the columns in the upper halves of 32-bit words, or in the lower ones. `upper` is as
+   on little-endian machines. */
 DVTI_INLINE V(f) V(half4_bf16)(const uint16_t *x, int64_t step, bool upper) {
     V(f) v[4];
     int i;
@@ -13,8 +13,8 @@ DVTI_INLINE V(f) V(half4_bf16)(const uint16_t *x, int64_t step, bool upper) {
     return V(add)(V(add)(v[0], v[1]), V(fma)(v[2], V(set)(1), v[3]));
 }
 
-/* Adds eight rows of 32 columns, in the order in which the loop below adds those of other dtypes. */
-DVTI_INLINE void V(fold_columns_bf16)(const uint16_t *x, int64_t step, double *value) {
+/* Adds eight rows of 32 columns, in the order in which the loop below adds other dtypes. */
+DVTI_INLINE void V(add_columns_bf16)(const uint16_t *x, int64_t step, double *value) {
     const uint16_t *y = x + 4 * step;
     const V(f) a = V(add)(V(half4_bf16)(x, step, false), V(half4_bf16)(y, step, false));
     const V(f) b = V(add)(V(half4_bf16)(x, step, true), V(half4_bf16)(y, step, true));
@@ -27,77 +27,29 @@ DVTI_INLINE void V(fold_columns_bf16)(const uint16_t *x, int64_t step, double *v
     }
 }
 
-/* Adds to value: eight rows at once, or four, or one. Eight of 16 bits are one sum. */
-DVTI_INLINE void V(fold_add_columns)(const dvti_folding *folding, dvt_dtype dtype,
+/* Adds rows to value: eight at once, or four, or one. Eight of 16 bits become one sum in float32. */
+DVTI_INLINE void V(add_columns)(const dvti_reduction *given, dvt_dtype dtype,
                                      const float *mean) {
-    const dvti_folding p = *folding;
+    const dvti_reduction p = *given;
     const int64_t step = p.step, n = p.n;
-    int64_t j, r, left, some;
+    int64_t j, r, g, left, some;
     for (r = 0; r < p.rows; r += some) {
         left = p.rows - r;
         some = left >= 8 ? 8 : left >= 4 ? 4 : 1;
         for (j = 0; dtype == DVT_BF16 && some == 8 && j + 32 <= n; j += 32)
-            V(fold_columns_bf16)((const uint16_t *)p.x + r * step + j, step, p.value + j);
+            V(add_columns_bf16)((const uint16_t *)p.x + r * step + j, step, p.value + j);
         for (; j < n; j += 16) {
             const float *middle = mean ? mean + j : NULL;
             const V(f) m = mean ? V(load_upto)(middle, n - j) : V(zero)();
             V(d) low = V(dload)(p.value + j), high = V(dload)(p.value + j + 8);
-            V(f) more, s = some > 1 ? V(sum4)(p.x, dtype, r * step + j, step, n - j, middle, m)
-                                    : V(term)(p.x, dtype, r * step + j, n - j, middle, m);
-            if (some == 8) {
-                more = V(sum4)(p.x, dtype, (r + 4) * step + j, step, n - j, middle, m);
-                if (dtype == DVT_F32) {
+            V(f) s = V(zero)(), more;
+            for (g = 0; g < some; g += 4) {
+                more = some > 1 ? V(sum4)(p.x, dtype, (r + g) * step + j, step, n - j, middle, m)
+                                : V(term)(p.x, dtype, r * step + j, n - j, middle, m);
+                s = g && dtype != DVT_F32 ? V(add)(s, more) : more;
+                if (dtype == DVT_F32 || g + 4 >= some) {
                     low = V(dadd_by_fma)(low, V(widen_low)(s));
                     high = V(dadd_by_fma)(high, V(widen_high)(s));
-                    s = more;
-                } else {
-                    s = V(add)(s, more);
-                }
-            }
-            V(dstore)(p.value + j, V(dadd_by_fma)(low, V(widen_low)(s)));
-            V(dstore)(p.value + j + 8, V(dadd_by_fma)(high, V(widen_high)(s)));
-        }
-    }
-}
-
-static void V(fold_sum_columns)(const dvti_folding *folding) {
-    if (folding->dtype == DVT_F32)
-        V(fold_add_columns)(folding, DVT_F32, NULL);
-    else if (folding->dtype == DVT_F16)
-        V(fold_add_columns)(folding, DVT_F16, NULL);
-    else
-        V(fold_add_columns)(folding, DVT_BF16, NULL);
-}
-
-static void V(fold_spread_columns)(const dvti_folding *folding) {
-    V(fold_add_columns)(folding, DVT_F32, (const float *)folding->mean);
-}
-
-/* Adds squares to value, or multiplies it. */
-static void V(fold_wide_columns)(const dvti_folding *folding) {
-    const dvti_folding p = *folding;
-    const float *x = (const float *)p.x;
-    int64_t j, r, k, some;
-    for (r = 0; r < p.rows; r += some, x += some * p.step) {
-        some = DVTI_MIN(p.rows - r, 8);
-        for (j = 0; j < p.n; j += 16) {
-            V(d) low = V(dload)(p.value + j), high = V(dload)(p.value + j + 8), a, b;
-            for (k = 0; k < some; k++) {
-                const float *row = x + k * p.step + j;
-                if (p.n - j >= 16) {
-                    a = V(load_wide)(row);
-                    b = V(load_wide)(row + 8);
-                } else {
-                    const V(f) v = V(load_n)(row, p.n - j);
-                    a = V(widen_low)(v);
-                    b = V(widen_high)(v);
-                }
-                if (p.op == DVTI_OP_prod) {
-                    low = V(dmul)(a, low);
-                    high = V(dmul)(b, high);
-                } else {
-                    low = V(dfma)(a, a, low);
-                    high = V(dfma)(b, b, high);
                 }
             }
             V(dstore)(p.value + j, low);
@@ -106,7 +58,60 @@ static void V(fold_wide_columns)(const dvti_folding *folding) {
     }
 }
 
-/* Of `most` and some rows. Their maximum forgets NaN, which is asked for apart. */
+static void V(sum_columns)(const dvti_reduction *given) {
+    if (given->dtype == DVT_F32)
+        V(add_columns)(given, DVT_F32, NULL);
+    else if (given->dtype == DVT_F16)
+        V(add_columns)(given, DVT_F16, NULL);
+    else
+        V(add_columns)(given, DVT_BF16, NULL);
+}
+
+static void V(variance_columns)(const dvti_reduction *given) {
+    V(add_columns)(given, DVT_F32, (const float *)given->mean);
+}
+
+/* ---- reductions whose elements widen at once: WIDE2 and WIDE4 of the table ---- */
+#define DVTI_WIDE_COLUMNS(name, term, join)                                                        \
+    static void V(columns_##name)(const dvti_reduction *given) {                                   \
+        const dvti_reduction p = *given;                                                           \
+        const float *from = (const float *)p.x;                                                    \
+        int64_t j, r, k, some;                                                                     \
+        for (r = 0; r < p.rows; r += some, from += some * p.step) {                                \
+            some = DVTI_MIN(p.rows - r, 8);                                                        \
+            for (j = 0; j < p.n; j += 16) {                                                        \
+                V(d) low = V(dload)(p.value + j), high = V(dload)(p.value + j + 8), x, y;          \
+                for (k = 0; k < some; k++) {                                                       \
+                    V(load_two)(from + k * p.step + j, p.n - j, 0, &x, &y);                        \
+                    low = W(join)(low, term);                                                      \
+                    x = y;                                                                         \
+                    high = W(join)(high, term);                                                    \
+                }                                                                                  \
+                V(dstore)(p.value + j, low);                                                       \
+                V(dstore)(p.value + j + 8, high);                                                  \
+            }                                                                                      \
+        }                                                                                          \
+    }
+#define DVTI_COLUMNS_WIDE2(name, term, join) DVTI_WIDE_COLUMNS(name, term, join)
+#define DVTI_COLUMNS_WIDE4(name, term, join) DVTI_WIDE_COLUMNS(name, term, join)
+#define DVTI_COLUMNS_ADD(name, term, join)
+#define DVTI_COLUMNS_EXTREME(name, term, join)
+#define DVTI_COLUMNS_BITS(name, term, join)
+#define DVTI_COLUMNS_LOGSUMEXP(name, term, join)
+#define DVTI_ROW(name, rule, method, none, term, join, finish, reads, grad, lo, hi, doc)           \
+    DVTI_COLUMNS_##method(name, term, join)
+DVTI_REDUCE_TABLE(DVTI_ROW)
+#undef DVTI_ROW
+#undef DVTI_WIDE_COLUMNS
+#undef DVTI_COLUMNS_WIDE2
+#undef DVTI_COLUMNS_WIDE4
+#undef DVTI_COLUMNS_ADD
+#undef DVTI_COLUMNS_EXTREME
+#undef DVTI_COLUMNS_BITS
+#undef DVTI_COLUMNS_LOGSUMEXP
+
+/* ---- extremes ---- */
+/* Returns the largest of `most` and some rows. V(max) loses NaN, so NaN is tested apart. */
 DVTI_INLINE V(f) V(most_of_rows)(const float *x, int64_t step, int64_t rows, int64_t n, V(f) flips,
                                  V(f) most) {
     V(m) nan = V(unord)(most, most);
@@ -120,9 +125,9 @@ DVTI_INLINE V(f) V(most_of_rows)(const float *x, int64_t step, int64_t rows, int
     return V(select)(nan, V(set)(NAN), most);
 }
 
-static void V(fold_extreme_columns)(const dvti_folding *folding) {
-    const dvti_folding p = *folding;
-    const V(f) flips = V(set)(V(smallest)(p.op) ? -0.f : 0.f);
+static void V(extreme_columns)(const dvti_reduction *given) {
+    const dvti_reduction p = *given;
+    const V(f) flips = V(set)(V(is_smallest)(p.op) ? -0.f : 0.f);
     const float *x = (const float *)p.x;
     const int64_t step = p.step, n = p.n, seen = p.seen;
     float best[DVTI_ACROSS];
@@ -133,10 +138,10 @@ static void V(fold_extreme_columns)(const dvti_folding *folding) {
     V(i) where;
     for (j = 0; j < n; j += 16) {
         most = V(narrow)(V(dload)(p.value + j), V(dload)(p.value + j + 8));
-        V(store)(best + j, seen ? V(bit_xor)(most, flips) : V(set)(-INFINITY));
+        V(store)(best + j, V(bit_xor)(most, flips));
     }
     for (j = 0; p.at && j < n; j++)
-        place[j] = seen ? (int32_t)p.at[j] : 0;
+        place[j] = (int32_t)p.at[j];
     for (row = 0; row < p.rows; row += some, x += some * step) {
         some = p.rows - row >= 8 ? 8 : 1;
         for (j = 0; !p.at && j < n; j += 16) {

@@ -64,7 +64,7 @@ static void V(soft_factors)(const double *sum, int64_t n, bool logarithm, float 
 static void V(soft_end)(V(soft) * of, int64_t rows, bool logarithm) {
     int64_t r;
     for (r = 0; r < rows; r += 8)
-        V(dfold_each)(DVTI_OP_sum, of->lanes + 8 * r, DVTI_MIN(rows - r, 8), of->sum + r);
+        V(transpose_join)(DVTI_JOIN_add, of->lanes + 8 * r, DVTI_MIN(rows - r, 8), of->sum + r);
     for (r = rows; r < DVTI_SOFT_ROWS; r++)
         of->sum[r] = 1;
     V(soft_factors)(of->sum, DVTI_SOFT_ROWS, logarithm, of->factor);
@@ -83,7 +83,7 @@ static void V(soft_rows)(const float *x, int64_t x_step, float *y, int64_t y_ste
             V(store)(of->x + 16 * r, most);
     }
     if (rows == DVTI_SOFT_ROWS)
-        V(fold_max_each)(of->x, of->most);
+        V(transpose_max)(of->x, of->most);
     V(store)(of->most, V(within)(V(load)(of->most), -bound, bound));
     for (r = 0; r < rows; r++)
         V(dstore)(of->lanes + 8 * r, V(soft_sum)(x + r * x_step, y ? y + r * y_step : NULL, n, V(set)(of->most[r])));
@@ -95,7 +95,7 @@ static void V(soft_short)(const float *x, int64_t step, int64_t n, float bound, 
     int64_t r;
     for (r = 0; r < DVTI_SOFT_ROWS; r++)
         V(store)(of->x + 16 * r, V(load_or)(x + r * step, n, -INFINITY));
-    V(fold_max_each)(of->x, of->most);
+    V(transpose_max)(of->x, of->most);
     V(store)(of->most, V(within)(V(load)(of->most), -bound, bound));
     for (r = 0; r < DVTI_SOFT_ROWS; r++) {
         const V(f) e = V(exp)(V(sub)(V(load)(of->x + 16 * r), V(set)(of->most[r])));
@@ -135,7 +135,7 @@ static void V(softmax)(const float *x, int64_t x_step, float *y, int64_t y_step,
 }
 
 /* ---- logsumexp as a reduction. Over the largest number instead of an infinite maximum the sum is infinite, 0 or NaN as it should be. ---- */
-static void V(fold_logsumexp)(const dvti_folding *p) {
+static void V(logsumexp_rows)(const dvti_reduction *p) {
     const float *x = (const float *)p->x;
     V(soft) of;
     int64_t some, r, row;
@@ -182,7 +182,7 @@ static void V(soft_columns)(const float *x, int64_t step, int64_t rows, int64_t 
 }
 
 /* What comes before is about 1 times the exponential of its logarithm, rounded. */
-static void V(fold_logsumexp_columns)(const dvti_folding *p) {
+static void V(logsumexp_columns)(const dvti_reduction *p) {
     const int64_t n = p->n;
     double *value = p->value;
     float base[DVTI_BLOCK], factor[DVTI_BLOCK];

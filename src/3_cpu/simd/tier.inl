@@ -24,7 +24,7 @@
 #include "3_cpu/simd/optimizer.inl"
 #include "2_core/math/box_muller.inl"
 #include "3_cpu/simd/random.inl"
-#include "3_cpu/simd/fold.inl"
+#include "3_cpu/simd/transpose_reduce.inl"
 #include "3_cpu/simd/softmax.inl"
 #include "3_cpu/simd/reduce.inl"
 #include "3_cpu/simd/transpose.inl"
@@ -32,13 +32,13 @@
 #include "3_cpu/simd/scan.inl"
 #include "3_cpu/simd/beyond.inl"
 #include "3_cpu/simd/network.inl"
-#include "3_cpu/simd/reduce64.inl"
-#include "3_cpu/simd/truth.inl"
+#include "3_cpu/simd/reduce_f64.inl"
+#include "3_cpu/simd/any_all.inl"
 
-static const dvti_simd_f64 V(f64) = {V(loop_f64), V(load_row64), V(store_row64), V(fold64), V(running64), V(store_sums)};
+static const dvti_simd_f64 V(f64) = {V(loop_f64), V(load_row64), V(store_row64), V(reduce_f64), {V(variance_rows_f64), V(columns_f64)}, V(running64), V(store_sums)};
 
 static const dvti_simd V(table) = {
-    DVTI_TIER_NAME,      V(loop_f32),   V(fold), {V(truth_rows), V(truth_columns), NULL}, V(step), &V(gemm_kernels),
-    &V(gemm_dkernels), &V(conv_kernels), V(random_f32), V(softmax), V(softmax_columns), V(normalize),
+    DVTI_TIER_NAME,      V(loop_f32),   V(reduce), {V(variance_rows), V(variance_columns)}, {V(any_all_rows), V(any_all_columns)}, V(finish), V(step_kernel), &V(gemm_kernels),
+    &V(gemm_dkernels), &V(conv_kernels), V(random_f32), V(softmax), V(softmax_columns), V(layer_norm),
     V(turn),           V(pool),          V(running),   V(reached), V(beyond), V(sort_columns), V(ranks), V(best_of_columns),
     V(load_row),       V(store_row), &V(f64)};

@@ -201,7 +201,7 @@ typedef struct dvti_krandom {
 typedef struct dvti_koptimizer {
     void *w, *state[3], *g;
     int64_t n;   /* elements */
-    double f[8]; /* as in 2_core/dvt_backend.h */
+    double f[8]; /* as in 2_core/dvt_backend.h, clip maybe infinite */
 } dvti_koptimizer;
 
 /* all_reduce.cu */

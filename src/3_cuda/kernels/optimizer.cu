@@ -1,83 +1,15 @@
-/* One optimiser step per element, in place; the formulas and their sources are in 3_cpu/ref/ref_optimizer.c. With g the gradient,
-   rescaled and clipped, w the weight, d the weight decay, a the rate:
+/* One step of an optimizer per element, in place. The formulas are in 2_core/math/optimizer_steps.inl,
+   which stands above: UPDATE is one of them.
 
-   sgd       w <- w - a (g + d w); with momentum u: m <- u m - a (g + d w), w <- w + m, or Nesterov's w <- w + u m - a (g + d w)
-   adam      h = g + d w; m <- b1 m + (1 - b1) h, v <- b2 v + (1 - b2) h h, w <- w - a' m / (sqrt(v) + e)
-   adamw     the same with h = g, and w <- .. - a d w
-   rmsprop   h = g + d w; n <- r n + (1 - r) h h, w <- w - a h / sqrt(n + e)
-             centered: s <- r s + (1 - r) h, m <- u m - a h / sqrt(n - s s + e), w <- w + m
-   adagrad   n <- n + g g, w <- w - a (g / sqrt(n + e) + d w)
-
-   All arrays are contiguous. A thread moves N elements of each with one access, all loads before the first use, and loops
-   over what is left; elements after the last whole group are done one by one.
+   All arrays are contiguous. A thread moves N elements of each with one access, all loads before the
+   first use, and loops over what is left; elements after the last whole group are done one by one.
 
    Launch: one-dimensional, 256 threads.
-   Variant: RULE, FLAG (nesterov, centered), STATES arrays of state; D_W, D_S0 .. D_S2, D_G; N.
-   Numerics: float64 and one rounding per array, in the CPU's order and without contraction, so that a step gives the same bits
-   on every device. It reads and writes up to 28 bytes per element, under which a data centre's card hides this; cards with few
-   float64 units take longer for a step, which is still little beside the gradients. */
-
-#define SGD 0
-#define ADAM 1
-#define ADAMW 2
-#define RMSPROP 3
-#define ADAGRAD 4
-
-/* What one element's step reads and writes. */
-struct dvti_step {
-    double w, s[3];
-};
-
-__device__ inline void dvti_step_sgd(const dvti_koptimizer &p, dvti_step &e, double g) {
-    const double momentum = p.f[4], change = -p.f[0] * (g + p.f[1] * e.w);
-    if (STATES == 0) {
-        e.w += change;
-        return;
-    }
-    e.s[0] = momentum * e.s[0] + change;
-    e.w += FLAG ? momentum * e.s[0] + change : e.s[0];
-}
-
-__device__ inline void dvti_step_adam(const dvti_koptimizer &p, dvti_step &e, double g) {
-    const double decay = p.f[1], b1 = p.f[4], b2 = p.f[5];
-    const double h = RULE == ADAM ? g + decay * e.w : g;
-    e.s[0] = b1 * e.s[0] + (1 - b1) * h;
-    e.s[1] = b2 * e.s[1] + (1 - b2) * h * h;
-    e.w -= p.f[7] * e.s[0] / (sqrt(e.s[1]) + p.f[6]) + (RULE == ADAMW ? p.f[0] * decay * e.w : 0);
-}
-
-__device__ inline void dvti_step_rmsprop(const dvti_koptimizer &p, dvti_step &e, double g) {
-    const double rate = p.f[0], r = p.f[4], h = g + p.f[1] * e.w;
-    e.s[0] = r * e.s[0] + (1 - r) * h * h;
-    if (!FLAG) {
-        e.w -= rate * h / sqrt(e.s[0] + p.f[6]);
-        return;
-    }
-    e.s[1] = r * e.s[1] + (1 - r) * h;
-    /* The difference is a variance; rounding may leave it a little below 0. */
-    e.s[2] = p.f[5] * e.s[2] - rate * h / sqrt(fmax(e.s[0] - e.s[1] * e.s[1], 0.0) + p.f[6]);
-    e.w += e.s[2];
-}
-
-__device__ inline void dvti_step_adagrad(const dvti_koptimizer &p, dvti_step &e, double g) {
-    e.s[0] += g * g;
-    e.w -= p.f[0] * (g / sqrt(e.s[0] + p.f[6]) + p.f[1] * e.w);
-}
-
-__device__ inline void dvti_step_one(const dvti_koptimizer &p, dvti_step &e, double gradient) {
-    const double clip = p.f[3];
-    double g = p.f[2] * gradient;
-    if (clip > 0)
-        g = g > clip ? clip : g < -clip ? -clip : g;
-    if (RULE == SGD)
-        dvti_step_sgd(p, e, g);
-    if (RULE == ADAM || RULE == ADAMW)
-        dvti_step_adam(p, e, g);
-    if (RULE == RMSPROP)
-        dvti_step_rmsprop(p, e, g);
-    if (RULE == ADAGRAD)
-        dvti_step_adagrad(p, e, g);
-}
+   Variant: UPDATE, FLAG, STATES arrays of state; D_W, D_S0 .. D_S2, D_G; N.
+   Numerics: float64 and one rounding per array, in the CPU's order and without contraction, so that a
+   step gives the same bits on every device. It reads and writes up to 28 bytes per element, which hides
+   the arithmetic on data-center GPUs; GPUs with few float64 units take longer for a step, which is still
+   little next to the gradients. */
 
 /* M elements from group number `at` on. */
 template <int D, int M>
@@ -106,7 +38,7 @@ template <int M> __device__ inline void dvti_step_group(const dvti_koptimizer &p
         s2 = dvti_group_get<D_S2, M>(p.state[2], at);
 #pragma unroll
     for (int j = 0; j < M; j++) {
-        dvti_step e;
+        dvti_card_step e;
         e.w = dvti_widen<D_W, double>(w.v[j]);
         if (STATES > 0)
             e.s[0] = dvti_widen<D_S0, double>(s0.v[j]);
@@ -114,7 +46,8 @@ template <int M> __device__ inline void dvti_step_group(const dvti_koptimizer &p
             e.s[1] = dvti_widen<D_S1, double>(s1.v[j]);
         if (STATES > 2)
             e.s[2] = dvti_widen<D_S2, double>(s2.v[j]);
-        dvti_step_one(p, e, dvti_widen<D_G, double>(g.v[j]));
+        e.g = dvti_card_step_gradient(p.f, dvti_widen<D_G, double>(g.v[j]));
+        UPDATE(p.f, FLAG, STATES, &e);
         w.v[j] = dvti_narrow<D_W>(e.w);
         if (STATES > 0)
             s0.v[j] = dvti_narrow<D_S0>(e.s[0]);

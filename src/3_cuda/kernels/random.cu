@@ -1,5 +1,5 @@
 /* Random numbers: the words of Philox 4x32-10 and Threefry 2x32-20 as 1_base/dvt_rng.c has them, and what becomes of them as
-   3_cpu/ref/ref_random.c has it. Every element is a function of the key and its own position, so the integers, and all that is made of
+   3_cpu/cpu_random.c has it. Every element is a function of the key and its own position, so the integers, and all that is made of
    them by exact steps, have the CPU's bits; so have normal numbers of Philox but float64, by the CPU's functions (2_core/math). The others
    come by CUDA's log, sin and cos.
 

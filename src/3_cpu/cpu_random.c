@@ -1,8 +1,36 @@
-/* Random numbers: each element is a function of the key and its own position, so threads and devices agree. The layouts that
-   reproduce other libraries' numbers are at the end. */
+/* Random numbers. Each element is a function of the key and its own position, so all threads and
+   devices agree. The layouts that reproduce other libraries' numbers are at the end. */
 #include "1_base/dvt_fma.h"
 #include "1_base/dvt_rng.h"
 #include "3_cpu/simd/dvt_simd.h"
+
+/* Pairs of normal float32 numbers, one pair at a time: the text of the ISA targets
+   (2_core/math/box_muller.inl) pasted for one float, so that the bits are theirs. */
+#if defined(__GNUC__) && !defined(__clang__)
+/* GCC would fuse a multiplication with the addition behind it where the machine can. */
+#pragma GCC push_options
+#pragma GCC optimize("fp-contract=off")
+#endif
+#define DVTI_TIER scalar
+#include "3_cpu/simd/words_begin.inl"
+#include "3_cpu/ref/scalar.inl"
+#include "2_core/math/basics.inl"
+#include "2_core/math/log.inl"
+#include "2_core/math/box_muller.inl"
+
+DVTI_FN void dvti_normal_pair(uint32_t first, uint32_t second, const dvti_launch *launch,
+                              double out[2]) {
+    const float mean = (float)launch->f[0], deviation = (float)launch->f[1];
+    float even, odd;
+    V(normal_pair)((int32_t)first, (int32_t)second, mean, deviation, &even, &odd);
+    out[0] = (double)even;
+    out[1] = (double)odd;
+}
+
+#include "3_cpu/simd/words_end.inl"
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC pop_options
+#endif
 
 /* Elements for which one counter is enough. */
 static int dvti_random_per_counter(const dvti_launch *launch) {
@@ -29,7 +57,8 @@ static uint64_t dvti_random_pair(const uint32_t *words) {
     return (uint64_t)words[0] << 32 | words[1];
 }
 
-/* low + u * (high - low), rounded twice everywhere: a fused multiply-add would give other bits on some machines. */
+/* Returns low + u * (high - low), rounded twice everywhere: a fused multiply-add would give other
+   bits on some machines. */
 static double dvti_random_between(const dvti_launch *launch, double u) {
     volatile double scaled = u * (launch->f[1] - launch->f[0]);
     return DVTI_MIN(launch->f[0] + scaled, launch->f[2]);
@@ -59,7 +88,7 @@ static void dvti_random_floats(const dvti_launch *launch, const uint32_t *w, dou
         dvti_random_box_muller(launch, w, out);
     } else {
         for (k = 0; k < 4; k += 2)
-            dvti_ref_normal_pair(w[k], w[k + 1], launch, out + k);
+            dvti_normal_pair(w[k], w[k + 1], launch, out + k);
     }
 }
 
@@ -91,7 +120,7 @@ static void dvti_random_philox(void *user, int64_t begin, int64_t end) {
     }
 }
 
-/* The same by a tier. */
+/* The same by an ISA target. */
 typedef struct dvti_random_job {
     const dvti_launch *launch;
     const dvti_simd *simd;
@@ -153,8 +182,8 @@ static void dvti_random_jax_key(const dvti_launch *launch, uint32_t key[2]) {
     key[1] = (uint32_t)launch->i[1];
 }
 
-/* Uniform between two values of the dtype: random bits become a mantissa. XLA scales it by a fused multiply-add in float32 and
-   float64, and in two steps in the narrow dtypes. */
+/* Returns a uniform number between two values of the dtype: random bits become a mantissa. XLA
+   scales it by a fused multiply-add in float32 and float64, and in two steps in narrow dtypes. */
 static double dvti_random_jax_between(const uint32_t key[2], const dvti_launch *launch, int64_t e,
                                       dvt_dtype dtype, double low, double high) {
     int width = dtype == DVT_F64 ? 64 : dtype == DVT_F32 ? 32 : dtype == DVT_F16 ? 16 : 8;
@@ -232,14 +261,15 @@ static void dvti_random_jax(void *user, int64_t begin, int64_t end) {
     }
 }
 
-DVTI_FN int64_t dvti_ref_random_workspace(const dvti_launch *launch) {
+DVTI_FN int64_t dvti_cpu_random_workspace(const dvti_launch *launch) {
     int64_t bytes;
     if (launch->op != DVTI_OP_permutation || launch->i[0] != DVTI_RNG_THREEFRY)
         return 0;
     return dvti_mul(launch->i[6], 16, &bytes) ? bytes : INT64_MAX;
 }
 
-/* Stable, by the 32-bit keys: four passes of 8 bits, back and forth between the array and the workspace. */
+/* Sorts by 32-bit keys, stably: four passes of 8 bits, which alternate between the array and the
+   workspace. */
 static void dvti_random_radix_sort(uint32_t *keys, int64_t *values, uint32_t *other_keys,
                                    int64_t *other_values, int64_t n) {
     int shift;
@@ -342,7 +372,7 @@ static void dvti_random_mxnet(void *user, int64_t begin, int64_t end) {
     }
 }
 
-DVTI_FN void dvti_ref_random(const dvti_launch *launch) {
+DVTI_FN void dvti_cpu_random(const dvti_launch *launch) {
     int64_t n = launch->i[6];
     void *user = (void *)launch;
     if (launch->op == DVTI_OP_permutation) {

@@ -1,4 +1,4 @@
-/* Values from nothing: one number everywhere, evenly spaced numbers, ones on a diagonal. */
+/* Creates values: one number everywhere, evenly spaced numbers, ones on a diagonal. */
 #include "3_cpu/dvt_cpu.h"
 
 typedef struct dvti_fill_call {
@@ -60,7 +60,7 @@ static void dvti_eye_rows(void *user, int64_t begin, int64_t end) {
                            column - row == call->launch->i[0]);
 }
 
-DVTI_FN void dvti_ref_fill(const dvti_launch *launch) {
+DVTI_FN void dvti_cpu_fill(const dvti_launch *launch) {
     dvti_fill_call call;
     int64_t size = dvti_view_size(&launch->out[0]);
     call.launch = launch;

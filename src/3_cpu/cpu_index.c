@@ -1,24 +1,26 @@
-/* Indexing: slices by number, one element per position by number, their transposes that add (the gradients), one-hot rows. */
+/* Indexing: slices by number, one element per position by number, their adjoints that add (the
+   gradients), one-hot rows. */
 #include "3_cpu/dvt_cpu.h"
 
-/* Negative numbers count from the end; what is outside goes to the nearest end. n > 0. */
+/* Returns the position of an index: negative ones count from the end, those outside are clamped.
+   n > 0. */
 static int64_t dvti_index_clamp(int64_t index, int64_t n) {
     if (index < 0)
         index += n;
     return index < 0 ? 0 : index >= n ? n - 1 : index;
 }
 
-/* Sums of 16-bit floats grow in float32, in the workspace, and are rounded once. */
+/* Returns whether sums are formed in float32 in the workspace and rounded once: of 16-bit floats. */
 static bool dvti_index_wide(const dvti_launch *launch) {
     bool adds = launch->op == DVTI_OP_take_add || launch->op == DVTI_OP_take_along_add;
     return adds && dvt_dtype_size(launch->out[0].dtype) == 2;
 }
 
-DVTI_FN int64_t dvti_ref_index_workspace(const dvti_launch *launch) {
+DVTI_FN int64_t dvti_cpu_index_workspace(const dvti_launch *launch) {
     return dvti_index_wide(launch) ? dvti_view_size(&launch->out[0]) * 4 : 0;
 }
 
-/* Where sums grow, zeroed: a contiguous view of the result's shape. */
+/* Returns the accumulator, zeroed: a contiguous view of the result's shape. */
 static dvti_view dvti_index_sums(const dvti_launch *launch) {
     dvti_view sums = launch->out[0];
     if (dvti_index_wide(launch)) {
@@ -77,10 +79,11 @@ static void dvti_take_rows(void *user, int64_t begin, int64_t end) {
     }
 }
 
-/* Columns that are added together at least, so that reading the indices does not count. */
+/* Columns per block at least, so that reading the indices costs little. */
 #define DVTI_TAKE_COLUMNS 64
 
-/* A range of A * B columns, in pieces of that many: every column sees the indices in their order, whatever the number of threads. */
+/* Adds to a range of A * B columns, in blocks of that many. Every column sees the indices in their
+   order, for any number of threads. */
 static void dvti_take_add_columns(void *user, int64_t begin, int64_t end) {
     const dvti_take_plan *plan = (const dvti_take_plan *)user;
     const dvti_view *in = &plan->launch->in[0], *sums = &plan->sums;
@@ -102,7 +105,7 @@ static void dvti_take_add_columns(void *user, int64_t begin, int64_t end) {
     }
 }
 
-static void dvti_ref_take(const dvti_launch *launch) {
+static void dvti_cpu_take(const dvti_launch *launch) {
     dvti_take_plan plan;
     int64_t b = launch->out[0].dim[2], m = launch->in[0].dim[1];
     plan.launch = launch;
@@ -155,7 +158,7 @@ static void dvti_along_items(void *user, int64_t begin, int64_t end) {
     }
 }
 
-static void dvti_ref_take_along(const dvti_launch *launch) {
+static void dvti_cpu_take_along(const dvti_launch *launch) {
     const dvti_view *positions = &launch->in[1];
     dvti_view sums = launch->out[0], *indexed;
     dvti_along_plan plan;
@@ -178,7 +181,8 @@ static void dvti_ref_take_along(const dvti_launch *launch) {
     plan.stride = indexed->stride[axis];
     indexed->dim[axis] = positions->dim[axis];
     indexed->stride[axis] = 0;
-    /* Positions that may meet differ on the axis only: pieces of the first axis are independent unless it is that one. */
+    /* Positions that may collide differ on the axis only: blocks of the first axis are independent
+       unless it is that axis. */
     items = adds && axis == 0 ? 1 : positions->dim[0];
     plan.row = size / items;
     dvti_merge_axes(&plan.at);
@@ -201,11 +205,11 @@ static void dvti_one_hot_rows(void *user, int64_t begin, int64_t end) {
             dvti_store_i64(out->data, out->dtype, row * depth + index[row], 1);
 }
 
-DVTI_FN void dvti_ref_index(const dvti_launch *launch) {
+DVTI_FN void dvti_cpu_index(const dvti_launch *launch) {
     if (launch->op == DVTI_OP_take || launch->op == DVTI_OP_take_add)
-        dvti_ref_take(launch);
+        dvti_cpu_take(launch);
     else if (launch->op == DVTI_OP_take_along || launch->op == DVTI_OP_take_along_add)
-        dvti_ref_take_along(launch);
+        dvti_cpu_take_along(launch);
     else
         dvti_parallel_for(dvti_view_size(&launch->in[0]),
                           5 + 0.3 * (double)launch->out[0].dim[launch->out[0].ndim - 1],

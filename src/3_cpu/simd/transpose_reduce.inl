@@ -1,0 +1,58 @@
+/* Reduces the lanes of many vectors at once, each vector's by themselves, in the order in which V(fold_max) and
+   its like reduce one. Zipped with the vector half as many further, a vector has its own two halves side by
+   side, and the other's between them. After log2(lanes) levels lane k holds the result of vector k:
+
+       a0 a1 a2 a3    zip a, c    a0 c0 a1 c1 + a2 c2 a3 c3    zip with b, d    a+ b+ c+ d+
+
+   So rows of one vector cost two or three instructions each instead of twenty. */
+#define DVTI_ZIP_LEVEL(d, word, low, high)                                                         \
+    DVTI_REPEAT(8)                                                                                 \
+    for (i = 0; i < d; i++)                                                                        \
+        v[i] = word(low(v[i], v[i + d]), high(v[i], v[i + d]));
+
+/* The largest of each of lanes[16][16]. */
+static void V(transpose_max)(const float *lanes, float *most) {
+    V(f) v[16];
+    int i;
+    DVTI_REPEAT(16)
+    for (i = 0; i < 16; i++)
+        v[i] = V(load)(lanes + 16 * i);
+    DVTI_ZIP_LEVEL(8, V(max), V(zip_low), V(zip_high))
+    DVTI_ZIP_LEVEL(4, V(max), V(zip_low), V(zip_high))
+    DVTI_ZIP_LEVEL(2, V(max), V(zip_low), V(zip_high))
+    DVTI_ZIP_LEVEL(1, V(max), V(zip_low), V(zip_high))
+    V(store)(most, v[0]);
+}
+
+#define DVTI_ZIP_EIGHT(word)                                                                       \
+    DVTI_ZIP_LEVEL(4, word, V(dzip_low), V(dzip_high))                                             \
+    DVTI_ZIP_LEVEL(2, word, V(dzip_low), V(dzip_high))                                             \
+    DVTI_ZIP_LEVEL(1, word, V(dzip_low), V(dzip_high))
+
+/* Joins each of lanes[rows][8], 8 rows at most. Extremes, which few reductions of float64 lanes are, lane by
+   lane. */
+static void V(transpose_join)(dvti_join join, const double *lanes, int64_t rows, double *value) {
+    const bool extreme = join == DVTI_JOIN_smaller || join == DVTI_JOIN_larger;
+    V(d) v[8];
+    int i, k;
+    for (i = 0; i < rows && (rows < 8 || extreme); i++, lanes += 8) {
+        v[0] = V(dload)(lanes);
+        value[i] = join == DVTI_JOIN_mul ? V(dfold_mul)(v[0]) : extreme ? lanes[0] : V(dfold_add)(v[0]);
+        for (k = 1; extreme && k < 8; k++)
+            value[i] = join == DVTI_JOIN_smaller ? dvti_f64_smaller(value[i], lanes[k]) : dvti_f64_larger(value[i], lanes[k]);
+    }
+    if (rows < 8 || extreme)
+        return;
+    DVTI_REPEAT(8)
+    for (i = 0; i < 8; i++)
+        v[i] = V(dload)(lanes + 8 * i);
+    if (join == DVTI_JOIN_mul) {
+        DVTI_ZIP_EIGHT(V(dmul))
+    } else {
+        DVTI_ZIP_EIGHT(V(dadd))
+    }
+    V(dstore)(value, v[0]);
+}
+
+#undef DVTI_ZIP_LEVEL
+#undef DVTI_ZIP_EIGHT
