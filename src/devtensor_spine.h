@@ -176,7 +176,7 @@
 #include "6_nn/block_norm.c"
 #include "6_nn/dvt_block.c"
 #include "6_nn/dvt_block_print.c"
-#include "6_nn/dvt_initialise.c"
+#include "6_nn/dvt_block_initialize.c"
 #include "6_nn/dvt_load_match.c"
 #include "6_nn/dvt_loss.c"
 #include "6_nn/dvt_match.c"

@@ -27,8 +27,8 @@ typedef struct row {
     call run;
 } row;
 
-static dvt_pool2d_params window(void) {
-    dvt_pool2d_params p;
+static dvt_pool2d_options window(void) {
+    dvt_pool2d_options p;
     memset(&p, 0, sizeof p);
     p.size[0] = 2;
     return p;
@@ -42,12 +42,12 @@ static dvt_array *call_dvt_concat(const sample *s) {
 }
 
 static dvt_array *call_dvt_max_pool2d(const sample *s) {
-    dvt_pool2d_params p = window();
+    dvt_pool2d_options p = window();
     return dvt_max_pool2d(s->x, &p);
 }
 
 static dvt_array *call_dvt_avg_pool2d(const sample *s) {
-    dvt_pool2d_params p = window();
+    dvt_pool2d_options p = window();
     return dvt_avg_pool2d(s->x, &p);
 }
 

@@ -10,7 +10,7 @@ typedef struct state {
     dvt_axes axes;
     int axis;
     int64_t n[4];
-    dvt_conv2d_params conv;
+    dvt_conv2d_options conv;
     bool backward;
     float *host;
 } state;
@@ -146,7 +146,7 @@ static void call_conv(runner_case *c) {
 
 static void call_pool(runner_case *c) {
     state *s = (state *)c->user;
-    dvt_pool2d_params p;
+    dvt_pool2d_options p;
     memset(&p, 0, sizeof p);
     p.size[0] = 2;
     DVT_SCOPE {

@@ -68,13 +68,13 @@ int main(void) {
 
     block("12b",
           "net = gluon.nn.Sequential(); net.add(gluon.nn.Dense(1)); net.initialize(ctx=mx.gpu())");
-    net = dvt_sequential();
-    DVT_ADD(net, dvt_dense(1, DVT_LINEAR));
-    dvt_initialize(net, dvt_init_uniform(0.07), DVT_CONTEXTS(dvt_gpu(0)), false);
+    net = dvt_nn_sequential();
+    DVT_NN_ADD(net, dvt_nn_dense(1, DVT_IDENTITY));
+    dvt_block_initialize(net, dvt_init_uniform(0.07), DVT_CONTEXTS(dvt_gpu(0)), false);
 
     block("13", "data = nd.random.uniform(shape=[3,2], ctx=mx.gpu()); net(data)");
     data = dvt_uniform(0, 1, DVT_SHAPE(3, 2), DVT_F32, dvt_gpu(0));
-    dvt_print(dvt_forward(net, data));
+    dvt_print(dvt_block_forward(net, data));
 
     block("14", "net[0].weight.data()");
     dvt_print(dvt_block_data(dvt_block_at(net, 0), "weight", dvt_gpu(0)));
@@ -85,8 +85,8 @@ int main(void) {
     exercise_transfer(dvt_gpu(0));
     block("exercise 3", "reading and writing a model on the GPU");
     {
-        dvt_block *same = dvt_sequential();
-        DVT_ADD(same, dvt_dense(1, DVT_LINEAR));
+        dvt_block *same = dvt_nn_sequential();
+        DVT_NN_ADD(same, dvt_nn_dense(1, DVT_IDENTITY));
         exercise_parameters(net, same, dvt_gpu(0), "tutorial2.params");
     }
     return finish();

@@ -301,10 +301,10 @@ static inline void exercise_two_devices(dvt_ctx gpu0, dvt_ctx gpu1) {
 static inline void exercise_parameters(dvt_block *net, dvt_block *same, dvt_ctx gpu,
                                        const char *file) {
     dvt_array *before, *after;
-    dvt_status saved = dvt_save_parameters(net, file),
-               loaded = dvt_load_parameters(same, file, DVT_CONTEXTS(gpu), NULL);
-    before = dvt_param_data(dvt_params_at(dvt_collect_params(net, NULL), 0), gpu);
-    after = dvt_param_data(dvt_params_at(dvt_collect_params(same, NULL), 0), gpu);
+    dvt_status saved = dvt_block_save(net, file),
+               loaded = dvt_block_load(same, file, DVT_CONTEXTS(gpu), NULL);
+    before = dvt_param_data(dvt_params_at(dvt_block_collect_params(net, NULL), 0), gpu);
+    after = dvt_param_data(dvt_params_at(dvt_block_collect_params(same, NULL), 0), gpu);
     printf("saved %s, loaded onto %s %s, equal %s\n", truth(saved == DVT_OK),
            dvt_ctx_name(dvt_ctx_of(after)), truth(loaded == DVT_OK),
            truth(dvt_item(dvt_all(dvt_equal(before, after), DVT_ALL, false)) == 1));

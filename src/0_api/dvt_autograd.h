@@ -72,6 +72,5 @@ DVT_API dvt_status dvt_gradients(dvt_array *const *heads, dvt_array *const *head
                                  bool create_graph, dvt_array **out);
 /* The same memory without history: gradients stop there. Copies: never. */
 DVT_API dvt_array *dvt_detach(dvt_array *x);
-DVT_API dvt_array *dvt_stop_gradient(dvt_array *x);
 /* Is x the result of a recorded operation, or attached? */
 DVT_API bool dvt_has_history(const dvt_array *x);

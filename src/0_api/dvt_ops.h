@@ -210,12 +210,12 @@ DVT_API dvt_array *dvt_one_hot(dvt_array *indices, int64_t depth, dvt_dtype dtyp
    Every other negative padding is an error. */
 #define DVT_PAD_NONE (-2147483647)
 
-typedef struct dvt_conv2d_params {
+typedef struct dvt_conv2d_options {
     int stride[2];   /* default 1, 1 */
     int padding[2];  /* default 0, 0 */
     int dilation[2]; /* default 1, 1 */
     int groups;      /* default 1 */
-} dvt_conv2d_params;
+} dvt_conv2d_options;
 
 /* Cross-correlation. x (N, C, H, W), w (O, C/groups, KH, KW), bias (O) or NULL for none.
    Result (N, O, (H + 2p - d(KH-1) - 1)/s + 1, ...). p may be NULL. Padding may take part as zeros:
@@ -223,9 +223,9 @@ typedef struct dvt_conv2d_params {
    gradients of the result that are not finite give NaN in gradients to w.
    Source: im2col and a matrix product. */
 DVT_API dvt_array *dvt_conv2d(dvt_array *x, dvt_array *w, dvt_array *bias,
-                              const dvt_conv2d_params *p);
+                              const dvt_conv2d_options *p);
 
-typedef struct dvt_pool2d_params {
+typedef struct dvt_pool2d_options {
     int size[2];    /* required, unless global */
     int stride[2];  /* default: size */
     int padding[2]; /* default 0, 0; at most size / 2 */
@@ -233,11 +233,11 @@ typedef struct dvt_pool2d_params {
     bool
         exclude_padding; /* dvt_avg_pool2d divides by the elements inside x instead of the window */
     bool global;         /* one window over everything */
-} dvt_pool2d_params;
+} dvt_pool2d_options;
 
 /* Largest value of each window; ties send the gradient to the first one. */
-DVT_API dvt_array *dvt_max_pool2d(dvt_array *x, const dvt_pool2d_params *p);
-DVT_API dvt_array *dvt_avg_pool2d(dvt_array *x, const dvt_pool2d_params *p);
+DVT_API dvt_array *dvt_max_pool2d(dvt_array *x, const dvt_pool2d_options *p);
+DVT_API dvt_array *dvt_avg_pool2d(dvt_array *x, const dvt_pool2d_options *p);
 
 /* ---- layers as functions ---- */
 /* x (..., k) times w (units, k) transposed, plus bias (units) or NULL for none. */

@@ -30,11 +30,11 @@ DVT_API double dvt_schedule_rate(const dvt_schedule *schedule, double base, int6
 
 /* ---- optimisers: values; change fields before making a trainer ---- */
 typedef enum dvt_optimizer_kind {
-    DVT_SGD,     /* Source of the momentum form: MXNet; Nesterov: Sutskever et al., 2013 */
-    DVT_ADAM,    /* Kingma and Ba, 2014 */
-    DVT_ADAMW,   /* Loshchilov and Hutter, 2017 */
-    DVT_RMSPROP, /* Tieleman and Hinton, 2012; with momentum: Graves, 2013 */
-    DVT_ADAGRAD  /* Duchi et al., 2011 */
+    DVT_OPTIMIZER_SGD,   /* Source of the momentum form: MXNet; Nesterov: Sutskever et al., 2013 */
+    DVT_OPTIMIZER_ADAM,  /* Kingma and Ba, 2014 */
+    DVT_OPTIMIZER_ADAMW, /* Loshchilov and Hutter, 2017 */
+    DVT_OPTIMIZER_RMSPROP, /* Tieleman and Hinton, 2012; with momentum: Graves, 2013 */
+    DVT_OPTIMIZER_ADAGRAD  /* Duchi et al., 2011 */
 } dvt_optimizer_kind;
 
 typedef struct dvt_optimizer {
@@ -52,11 +52,11 @@ typedef struct dvt_optimizer {
 } dvt_optimizer;
 
 /* With the usual values of everything else. */
-DVT_API dvt_optimizer dvt_sgd(double learning_rate);
-DVT_API dvt_optimizer dvt_adam(double learning_rate);
-DVT_API dvt_optimizer dvt_adamw(double learning_rate, double weight_decay);
-DVT_API dvt_optimizer dvt_rmsprop(double learning_rate);
-DVT_API dvt_optimizer dvt_adagrad(double learning_rate);
+DVT_API dvt_optimizer dvt_optimizer_sgd(double learning_rate);
+DVT_API dvt_optimizer dvt_optimizer_adam(double learning_rate);
+DVT_API dvt_optimizer dvt_optimizer_adamw(double learning_rate, double weight_decay);
+DVT_API dvt_optimizer dvt_optimizer_rmsprop(double learning_rate);
+DVT_API dvt_optimizer dvt_optimizer_adagrad(double learning_rate);
 
 /* ---- trainer ---- */
 /* Trains all parameters of the collection whose grad_req is not null. Retains them.
@@ -98,24 +98,24 @@ DVT_API dvt_dataset *dvt_dataset_arrays(dvt_array *x, dvt_array *y);
 DVT_API dvt_dataset *dvt_dataset_idx(const char *images, const char *labels);
 /* Fashion-MNIST or MNIST: finds its files in `folder` under their usual names, with or without .gz
    and with or without the prefix "fashion-" or "mnist-". Nothing is downloaded. */
-DVT_API dvt_dataset *dvt_fashion_mnist(const char *folder, bool train);
-DVT_API dvt_dataset *dvt_mnist(const char *folder, bool train);
+DVT_API dvt_dataset *dvt_dataset_fashion_mnist(const char *folder, bool train);
+DVT_API dvt_dataset *dvt_dataset_mnist(const char *folder, bool train);
 DVT_API int64_t dvt_dataset_len(const dvt_dataset *data);
 /* Sample i with its transforms applied. Errors: RANGE. */
 DVT_API dvt_status dvt_dataset_get(dvt_dataset *data, int64_t i, dvt_array **x, dvt_array **y);
 
 /* (H, W, C) uint8 to (C, H, W) float32 in [0, 1]. */
-DVT_API dvt_transform *dvt_to_tensor(void);
+DVT_API dvt_transform *dvt_transform_to_tensor(void);
 /* (x - mean) / deviation on (C, H, W); n values, one per channel, or n = 1 for all. */
-DVT_API dvt_transform *dvt_normalize(const double *mean, const double *deviation, int n);
+DVT_API dvt_transform *dvt_transform_normalize(const double *mean, const double *deviation, int n);
 /* One after the other. */
-DVT_API dvt_transform *dvt_compose(dvt_transform *const *transforms, int n);
+DVT_API dvt_transform *dvt_transform_compose(dvt_transform *const *transforms, int n);
 /* One of your own: returns the result in the current scope, or NULL. Called from loader threads, so
    user must live as long as loaders that use it. */
 DVT_API dvt_transform *dvt_transform_new(dvt_array *(*apply)(void *user, dvt_array *x), void *user);
 DVT_API dvt_array *dvt_transform_apply(dvt_transform *transform, dvt_array *x);
 /* A dataset whose first part of each sample passes through the transform. */
-DVT_API dvt_dataset *dvt_transform_first(dvt_dataset *data, dvt_transform *transform);
+DVT_API dvt_dataset *dvt_dataset_transform_first(dvt_dataset *data, dvt_transform *transform);
 
 typedef enum dvt_last_batch { DVT_LAST_KEEP, DVT_LAST_DISCARD, DVT_LAST_ROLLOVER } dvt_last_batch;
 
@@ -154,12 +154,12 @@ DVT_API dvt_status dvt_split_and_load(dvt_array *x, dvt_ctx_list ctxs, bool even
                                       dvt_array **out);
 
 /* ---- metrics ---- */
-DVT_API dvt_metric *dvt_accuracy(void);
-DVT_API dvt_metric *dvt_top_k_accuracy(int k);
-DVT_API dvt_metric *dvt_mean_loss(void);
+DVT_API dvt_metric *dvt_metric_accuracy(void);
+DVT_API dvt_metric *dvt_metric_top_k_accuracy(int k);
+DVT_API dvt_metric *dvt_metric_mean_loss(void);
 /* Counts a batch: labels (N) and predictions (N, classes), of which the largest counts; for
-   dvt_accuracy also predictions of the labels' shape, which are then class numbers themselves, and
-   right where they are equal; for dvt_mean_loss NULL and the losses. Both on one context, whichever
+   dvt_metric_accuracy also predictions of the labels' shape, which are then class numbers themselves, and
+   right where they are equal; for dvt_metric_mean_loss NULL and the losses. Both on one context, whichever
    it is. A label that is no class is never right, on a CPU and on a GPU. Copies: one number to main
    memory.  Waits: yes. */
 DVT_API dvt_status dvt_metric_update(dvt_metric *metric, dvt_array *labels, dvt_array *predictions);

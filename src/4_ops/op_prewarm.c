@@ -105,7 +105,7 @@ static bool dvti_warm_conv(dvt_ctx ctx, dvt_shape x_shape, dvt_shape w_shape, in
 static bool dvti_warm_pool(dvt_ctx ctx) {
     dvt_array *x = dvti_warm_full(DVT_SHAPE(4, 6, 14, 14), ctx), *y, *z;
     dvti_attr attr = dvti_attr_none();
-    dvt_pool2d_params p;
+    dvt_pool2d_options p;
     memset(&p, 0, sizeof p);
     p.size[0] = 2;
     p.stride[0] = 2;

@@ -170,14 +170,7 @@ DVTI_FN dvt_status dvti_write_leaves(dvti_graph *graph, bool create_graph) {
 }
 
 /* ---- ends of gradients ---- */
-static dvt_array *dvti_without_history(const char *name, dvt_array *x) {
-    return dvti_check(name, &x, 1) ? dvti_view_new(name, x, x->shape, x->stride, x->offset) : NULL;
-}
-
 DVT_API dvt_array *dvt_detach(dvt_array *x) {
-    return dvti_without_history("dvt_detach", x);
-}
-
-DVT_API dvt_array *dvt_stop_gradient(dvt_array *x) {
-    return dvti_without_history("dvt_stop_gradient", x);
+    const char *name = "dvt_detach";
+    return dvti_check(name, &x, 1) ? dvti_view_new(name, x, x->shape, x->stride, x->offset) : NULL;
 }

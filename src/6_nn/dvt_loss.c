@@ -39,7 +39,7 @@ static dvt_array *dvti_loss_label(const char *name, dvt_array *prediction, dvt_a
                   name, dvti_describe(prediction), dvti_describe(label));
         return NULL;
     }
-    label = dvt_stop_gradient(label);
+    label = dvt_detach(label);
     return label && !dvt_shape_equal(label->shape, prediction->shape)
                ? dvt_reshape(label, prediction->shape)
                : label;
@@ -63,7 +63,7 @@ static dvt_array *dvti_loss_cross_entropy(dvt_array *prediction, dvt_array *labe
     dvt_array *log_p, *loss;
     if (dense)
         dtype = dvt_promote(dtype, label->dtype);
-    if (!(label = dvt_stop_gradient(label)) || !(prediction = dvti_wide_float(prediction)) ||
+    if (!(label = dvt_detach(label)) || !(prediction = dvti_wide_float(prediction)) ||
         !(log_p = dvt_log_softmax(prediction, -1)))
         return NULL;
     if (dense) {
@@ -103,8 +103,8 @@ static bool dvti_classes_in_range(const char *name, dvt_array *prediction, dvt_a
     return good;
 }
 
-DVT_API dvt_array *dvt_softmax_cross_entropy(dvt_array *prediction, dvt_array *label) {
-    const char *name = "dvt_softmax_cross_entropy";
+DVT_API dvt_array *dvt_loss_softmax_cross_entropy(dvt_array *prediction, dvt_array *label) {
+    const char *name = "dvt_loss_softmax_cross_entropy";
     dvt_scope_guard scope;
     dvt_array *loss;
     if (!dvti_loss_check(name, prediction, label))
@@ -183,22 +183,22 @@ static dvt_array *dvti_loss_of(const char *name,
     return loss;
 }
 
-DVT_API dvt_array *dvt_l1_loss(dvt_array *prediction, dvt_array *label) {
-    return dvti_loss_of("dvt_l1_loss", dvti_loss_l1, prediction, label, 0);
+DVT_API dvt_array *dvt_loss_l1(dvt_array *prediction, dvt_array *label) {
+    return dvti_loss_of("dvt_loss_l1", dvti_loss_l1, prediction, label, 0);
 }
 
-DVT_API dvt_array *dvt_l2_loss(dvt_array *prediction, dvt_array *label) {
-    return dvti_loss_of("dvt_l2_loss", dvti_loss_l2, prediction, label, 0);
+DVT_API dvt_array *dvt_loss_l2(dvt_array *prediction, dvt_array *label) {
+    return dvti_loss_of("dvt_loss_l2", dvti_loss_l2, prediction, label, 0);
 }
 
-DVT_API dvt_array *dvt_sigmoid_bce_loss(dvt_array *prediction, dvt_array *label) {
-    return dvti_loss_of("dvt_sigmoid_bce_loss", dvti_loss_sigmoid_bce, prediction, label, 0);
+DVT_API dvt_array *dvt_loss_sigmoid_bce(dvt_array *prediction, dvt_array *label) {
+    return dvti_loss_of("dvt_loss_sigmoid_bce", dvti_loss_sigmoid_bce, prediction, label, 0);
 }
 
-DVT_API dvt_array *dvt_huber_loss(dvt_array *prediction, dvt_array *label, double rho) {
+DVT_API dvt_array *dvt_loss_huber(dvt_array *prediction, dvt_array *label, double rho) {
     if (!(rho > 0) || rho - rho != 0) {
-        dvti_fail(DVT_ERR_RANGE, "dvt_huber_loss: rho is %g; expected a positive number", rho);
+        dvti_fail(DVT_ERR_RANGE, "dvt_loss_huber: rho is %g; expected a positive number", rho);
         return NULL;
     }
-    return dvti_loss_of("dvt_huber_loss", dvti_loss_huber, prediction, label, rho);
+    return dvti_loss_of("dvt_loss_huber", dvti_loss_huber, prediction, label, rho);
 }

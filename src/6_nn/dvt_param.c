@@ -117,11 +117,12 @@ static void dvti_param_not_ready(const char *function, const dvt_param *p) {
             "and the like when making the layers",
             function, dvti_param_name(p), dvti_shape_text(p->shape));
     else
-        dvti_fail(DVT_ERR_UNINITIALIZED,
-                  "%s: Parameter '%s' has not been initialized; call dvt_initialize on the whole "
-                  "net, or dvt_params_initialize on what dvt_collect_params gives, which includes "
-                  "the parameters of children",
-                  function, dvti_param_name(p));
+        dvti_fail(
+            DVT_ERR_UNINITIALIZED,
+            "%s: Parameter '%s' has not been initialized; call dvt_block_initialize on the whole "
+            "net, or dvt_params_initialize on what dvt_block_collect_params gives, which includes "
+            "the parameters of children",
+            function, dvti_param_name(p));
 }
 
 static void dvti_param_elsewhere(const char *function, const dvt_param *p, dvt_ctx ctx) {

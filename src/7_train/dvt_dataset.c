@@ -63,20 +63,21 @@ DVT_API dvt_dataset *dvt_dataset_arrays(dvt_array *x, dvt_array *y) {
     return data;
 }
 
-DVT_API dvt_dataset *dvt_transform_first(dvt_dataset *data, dvt_transform *transform) {
+DVT_API dvt_dataset *dvt_dataset_transform_first(dvt_dataset *data, dvt_transform *transform) {
     dvt_dataset *result;
     if (!data || !transform) {
-        dvti_null("dvt_transform_first", data ? "transform" : "data");
+        dvti_null("dvt_dataset_transform_first", data ? "transform" : "data");
         return NULL;
     }
     if (data->nested >= DVTI_MOST_NESTED) {
-        dvti_fail(DVT_ERR_VALUE,
-                  "dvt_transform_first: transforms would stand on each other more than %d deep; "
-                  "expected fewer: join them with dvt_compose, and begin at the first dataset",
-                  DVTI_MOST_NESTED);
+        dvti_fail(
+            DVT_ERR_VALUE,
+            "dvt_dataset_transform_first: transforms would stand on each other more than %d deep; "
+            "expected fewer: join them with dvt_transform_compose, and begin at the first dataset",
+            DVTI_MOST_NESTED);
         return NULL;
     }
-    result = dvti_dataset_new("dvt_transform_first", data->length);
+    result = dvti_dataset_new("dvt_dataset_transform_first", data->length);
     if (result) {
         result->nested = data->nested + 1;
         result->source = (dvt_dataset *)dvti_own(data);
@@ -254,10 +255,10 @@ static dvt_dataset *dvti_dataset_find(const char *function, const char *folder, 
 }
 #endif
 
-DVT_API dvt_dataset *dvt_fashion_mnist(const char *folder, bool train) {
-    return dvti_dataset_find("dvt_fashion_mnist", folder, "fashion-", train);
+DVT_API dvt_dataset *dvt_dataset_fashion_mnist(const char *folder, bool train) {
+    return dvti_dataset_find("dvt_dataset_fashion_mnist", folder, "fashion-", train);
 }
 
-DVT_API dvt_dataset *dvt_mnist(const char *folder, bool train) {
-    return dvti_dataset_find("dvt_mnist", folder, "mnist-", train);
+DVT_API dvt_dataset *dvt_dataset_mnist(const char *folder, bool train) {
+    return dvti_dataset_find("dvt_dataset_mnist", folder, "mnist-", train);
 }

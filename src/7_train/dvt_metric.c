@@ -42,20 +42,20 @@ static dvt_metric *dvti_metric_new(const char *function, dvti_metric_kind kind, 
     return metric;
 }
 
-DVT_API dvt_metric *dvt_accuracy(void) {
-    return dvti_metric_new("dvt_accuracy", DVTI_METRIC_ACCURACY, "accuracy", 0);
+DVT_API dvt_metric *dvt_metric_accuracy(void) {
+    return dvti_metric_new("dvt_metric_accuracy", DVTI_METRIC_ACCURACY, "accuracy", 0);
 }
 
-DVT_API dvt_metric *dvt_top_k_accuracy(int k) {
+DVT_API dvt_metric *dvt_metric_top_k_accuracy(int k) {
     if (k < 1) {
-        dvti_fail(DVT_ERR_RANGE, "dvt_top_k_accuracy: k is %d; expected at least 1", k);
+        dvti_fail(DVT_ERR_RANGE, "dvt_metric_top_k_accuracy: k is %d; expected at least 1", k);
         return NULL;
     }
-    return dvti_metric_new("dvt_top_k_accuracy", DVTI_METRIC_TOP_K, "top_k_accuracy", k);
+    return dvti_metric_new("dvt_metric_top_k_accuracy", DVTI_METRIC_TOP_K, "top_k_accuracy", k);
 }
 
-DVT_API dvt_metric *dvt_mean_loss(void) {
-    return dvti_metric_new("dvt_mean_loss", DVTI_METRIC_LOSS, "loss", 0);
+DVT_API dvt_metric *dvt_metric_mean_loss(void) {
+    return dvti_metric_new("dvt_metric_mean_loss", DVTI_METRIC_LOSS, "loss", 0);
 }
 
 DVT_API const char *dvt_metric_name(const dvt_metric *metric) {

@@ -11,30 +11,30 @@ static dvt_optimizer dvti_optimizer_of(dvt_optimizer_kind kind, double learning_
     optimizer.beta1 = 0.9;
     optimizer.beta2 = 0.999;
     optimizer.rho = 0.9;
-    optimizer.epsilon = kind == DVT_ADAGRAD ? 1e-7 : 1e-8;
+    optimizer.epsilon = kind == DVT_OPTIMIZER_ADAGRAD ? 1e-7 : 1e-8;
     return optimizer;
 }
 
-DVT_API dvt_optimizer dvt_sgd(double learning_rate) {
-    return dvti_optimizer_of(DVT_SGD, learning_rate);
+DVT_API dvt_optimizer dvt_optimizer_sgd(double learning_rate) {
+    return dvti_optimizer_of(DVT_OPTIMIZER_SGD, learning_rate);
 }
 
-DVT_API dvt_optimizer dvt_adam(double learning_rate) {
-    return dvti_optimizer_of(DVT_ADAM, learning_rate);
+DVT_API dvt_optimizer dvt_optimizer_adam(double learning_rate) {
+    return dvti_optimizer_of(DVT_OPTIMIZER_ADAM, learning_rate);
 }
 
-DVT_API dvt_optimizer dvt_adamw(double learning_rate, double weight_decay) {
-    dvt_optimizer optimizer = dvti_optimizer_of(DVT_ADAMW, learning_rate);
+DVT_API dvt_optimizer dvt_optimizer_adamw(double learning_rate, double weight_decay) {
+    dvt_optimizer optimizer = dvti_optimizer_of(DVT_OPTIMIZER_ADAMW, learning_rate);
     optimizer.weight_decay = weight_decay;
     return optimizer;
 }
 
-DVT_API dvt_optimizer dvt_rmsprop(double learning_rate) {
-    return dvti_optimizer_of(DVT_RMSPROP, learning_rate);
+DVT_API dvt_optimizer dvt_optimizer_rmsprop(double learning_rate) {
+    return dvti_optimizer_of(DVT_OPTIMIZER_RMSPROP, learning_rate);
 }
 
-DVT_API dvt_optimizer dvt_adagrad(double learning_rate) {
-    return dvti_optimizer_of(DVT_ADAGRAD, learning_rate);
+DVT_API dvt_optimizer dvt_optimizer_adagrad(double learning_rate) {
+    return dvti_optimizer_of(DVT_OPTIMIZER_ADAGRAD, learning_rate);
 }
 
 static dvt_status dvti_optimizer_need(const char *function, bool ok, const char *name, double value,
@@ -75,7 +75,7 @@ DVTI_FN dvt_status dvti_optimizer_check(const char *function, const dvt_optimize
     field[7].value = optimizer->rho;
     for (i = 4; i < 8; i++)
         field[i].is_part = true;
-    if ((int)optimizer->kind < 0 || optimizer->kind > DVT_ADAGRAD)
+    if ((int)optimizer->kind < 0 || optimizer->kind > DVT_OPTIMIZER_ADAGRAD)
         return dvti_fail(DVT_ERR_RANGE, "%s: optimizer.kind is %d, none of dvt_optimizer_kind",
                          function, (int)optimizer->kind);
     for (i = 0; i < 8 && status == DVT_OK; i++)
@@ -84,7 +84,7 @@ DVTI_FN dvt_status dvti_optimizer_check(const char *function, const dvt_optimize
             field[i].value >= 0 &&
                 (field[i].is_part ? field[i].value < 1 : field[i].value <= DBL_MAX),
             field[i].name, field[i].value, field[i].is_part ? part : size);
-    if (status == DVT_OK && optimizer->kind == DVT_RMSPROP && optimizer->momentum != 0 &&
+    if (status == DVT_OK && optimizer->kind == DVT_OPTIMIZER_RMSPROP && optimizer->momentum != 0 &&
         !optimizer->centered)
         return dvti_fail(
             DVT_ERR_RANGE,
@@ -96,12 +96,12 @@ DVTI_FN dvt_status dvti_optimizer_check(const char *function, const dvt_optimize
 
 DVTI_FN int dvti_optimizer_states(const dvt_optimizer *optimizer) {
     switch (optimizer->kind) {
-    case DVT_SGD:
+    case DVT_OPTIMIZER_SGD:
         return optimizer->momentum != 0 ? 1 : 0;
-    case DVT_ADAM:
-    case DVT_ADAMW:
+    case DVT_OPTIMIZER_ADAM:
+    case DVT_OPTIMIZER_ADAMW:
         return 2;
-    case DVT_RMSPROP:
+    case DVT_OPTIMIZER_RMSPROP:
         return optimizer->centered ? 3 : 1;
     default:
         return 1;
@@ -110,13 +110,13 @@ DVTI_FN int dvti_optimizer_states(const dvt_optimizer *optimizer) {
 
 static dvti_op dvti_optimizer_op(dvt_optimizer_kind kind) {
     switch (kind) {
-    case DVT_ADAM:
+    case DVT_OPTIMIZER_ADAM:
         return DVTI_OP_adam;
-    case DVT_ADAMW:
+    case DVT_OPTIMIZER_ADAMW:
         return DVTI_OP_adamw;
-    case DVT_RMSPROP:
+    case DVT_OPTIMIZER_RMSPROP:
         return DVTI_OP_rmsprop;
-    case DVT_ADAGRAD:
+    case DVT_OPTIMIZER_ADAGRAD:
         return DVTI_OP_adagrad;
     default:
         return DVTI_OP_sgd;
@@ -134,18 +134,18 @@ DVTI_FN dvti_launch dvti_optimizer_launch(const char *function, const dvt_optimi
     launch.f[3] = optimizer->clip_gradient;
     launch.f[6] = optimizer->epsilon;
     switch (optimizer->kind) {
-    case DVT_SGD:
+    case DVT_OPTIMIZER_SGD:
         launch.f[4] = optimizer->momentum;
         launch.i[0] = optimizer->nesterov;
         break;
-    case DVT_ADAM:
-    case DVT_ADAMW:
+    case DVT_OPTIMIZER_ADAM:
+    case DVT_OPTIMIZER_ADAMW:
         launch.f[4] = optimizer->beta1;
         launch.f[5] = optimizer->beta2;
         launch.f[7] = rate * sqrt(1 - pow(optimizer->beta2, (double)count)) /
                       (1 - pow(optimizer->beta1, (double)count));
         break;
-    case DVT_RMSPROP:
+    case DVT_OPTIMIZER_RMSPROP:
         launch.f[4] = optimizer->rho;
         launch.f[5] = optimizer->momentum;
         launch.i[0] = optimizer->centered;

@@ -69,19 +69,19 @@ static int files(void) {
 
 #if !defined(DEVTENSOR_NO_NN)
 static int networks(void) {
-    dvt_block *net = dvt_sequential();
+    dvt_block *net = dvt_nn_sequential();
     dvt_array *x = dvt_ones(DVT_SHAPE(8, 3), DVT_F32, dvt_cpu()), *loss = NULL;
     dvt_array *target = dvt_ones(DVT_SHAPE(8, 1), DVT_F32, dvt_cpu());
     dvt_trainer *trainer;
     double first = 0, last = 0;
     int step;
-    EXPECT(DVT_ADD(net, dvt_dense(4, DVT_RELU), dvt_dense(1, DVT_LINEAR)) == DVT_OK);
-    EXPECT(dvt_initialize(net, dvt_init_xavier(), DVT_CONTEXTS(dvt_cpu()), false) == DVT_OK);
-    trainer = dvt_trainer_new(dvt_collect_params(net, NULL), dvt_sgd(0.1));
+    EXPECT(DVT_NN_ADD(net, dvt_nn_dense(4, DVT_RELU), dvt_nn_dense(1, DVT_IDENTITY)) == DVT_OK);
+    EXPECT(dvt_block_initialize(net, dvt_init_xavier(), DVT_CONTEXTS(dvt_cpu()), false) == DVT_OK);
+    trainer = dvt_trainer_new(dvt_block_collect_params(net, NULL), dvt_optimizer_sgd(0.1));
     for (step = 0; step < 20; step++)
         DVT_SCOPE {
             DVT_RECORD {
-                loss = dvt_l2_loss(dvt_forward(net, x), target);
+                loss = dvt_loss_l2(dvt_block_forward(net, x), target);
             }
             EXPECT(dvt_backward(loss) == DVT_OK && dvt_trainer_step(trainer, 8) == DVT_OK);
             last = dvt_item(dvt_mean(loss, DVT_ALL, false));

@@ -8,8 +8,8 @@ typedef struct conv_case {
     const char *what;
 } conv_case;
 
-static dvt_conv2d_params conv_params(const conv_case *at) {
-    dvt_conv2d_params p;
+static dvt_conv2d_options conv_params(const conv_case *at) {
+    dvt_conv2d_options p;
     int i;
     memset(&p, 0, sizeof p);
     for (i = 0; i < 2; i++) {
@@ -26,7 +26,7 @@ typedef struct convolved {
 } convolved;
 
 static convolved conv_in(dvt_ctx ctx, dvt_array *x, dvt_array *w, dvt_array *b, dvt_array *g,
-                         const dvt_conv2d_params *p) {
+                         const dvt_conv2d_options *p) {
     convolved r = {NULL, {NULL, NULL}};
     dvt_array *vars[2];
     vars[0] = dvt_copyto(x, ctx);
@@ -56,7 +56,7 @@ static void same_sum(dvt_array *card, dvt_array *cpu, double depth, bool whole, 
 
 static void same_conv(const conv_case *at, dvt_dtype dtype, bool bias, bool whole) {
     DVT_SCOPE {
-        dvt_conv2d_params p = conv_params(at);
+        dvt_conv2d_options p = conv_params(at);
         dvt_array *x = numbers(DVT_SHAPE(at->n, at->c, at->h, at->w), dtype, whole);
         int64_t groups = at->groups ? at->groups : 1;
         dvt_array *w = numbers(DVT_SHAPE(at->o, at->c / groups, at->kh, at->kw), dtype, whole);
@@ -196,7 +196,7 @@ DVT_TEST(card_conv_empty_sums) {
 /* A NaN reaches what it is multiplied into, and nothing else; padding multiplies nothing. */
 DVT_TEST(card_conv_special_values) {
     double values[2 * 3 * 6 * 6];
-    dvt_conv2d_params p = {{1, 1}, {1, 1}, {1, 1}, 1};
+    dvt_conv2d_options p = {{1, 1}, {1, 1}, {1, 1}, 1};
     dvt_array *x, *w;
     int i;
     NEEDS_CARD;

@@ -58,12 +58,13 @@ static outcome train(dvt_ctx_list ctxs) {
         dvt_params *params;
         dvt_trainer *trainer;
         dvt_array *x, *y;
-        dvt_optimizer sgd = dvt_sgd(0.05);
+        dvt_optimizer sgd = dvt_optimizer_sgd(0.05);
         sgd.momentum = 0.9;
         dvt_seed(3);
         /* Drawn on one context and copied, so that all begin with the same bits. */
-        must(dvt_initialize(net, dvt_init_xavier(), ctxs, false) == DVT_OK, "dvt_initialize");
-        params = dvt_collect_params(net, NULL);
+        must(dvt_block_initialize(net, dvt_init_xavier(), ctxs, false) == DVT_OK,
+             "dvt_block_initialize");
+        params = dvt_block_collect_params(net, NULL);
         trainer = dvt_trainer_new(params, sgd);
         for (step = 0; step < STEPS; step++) {
             batch(&state, &x, &y);

@@ -9,7 +9,7 @@ typedef struct pooled {
 } pooled;
 
 static pooled pool_in(dvt_ctx ctx, bool max, dvt_array *x, dvt_array *g, dvt_array *v,
-                      const dvt_pool2d_params *p) {
+                      const dvt_pool2d_options *p) {
     pooled r = {NULL, NULL, NULL, NULL};
     dvt_array *maxima = NULL;
     x = dvt_copyto(x, ctx);
@@ -27,7 +27,7 @@ static pooled pool_in(dvt_ctx ctx, bool max, dvt_array *x, dvt_array *g, dvt_arr
 
 /* `ulps` of values as large as the inputs, for means: those of a team are added in another order, and cpu() rounds a
    16-bit gradient after each window. */
-static void same_pool(bool max, dvt_array *x, const dvt_pool2d_params *p, double ulps,
+static void same_pool(bool max, dvt_array *x, const dvt_pool2d_options *p, double ulps,
                       const char *what) {
     dvt_array *y = max ? dvt_max_pool2d(x, p) : dvt_avg_pool2d(x, p);
     dvt_array *g, *v;
@@ -53,8 +53,8 @@ typedef struct pool_case {
     const char *what;
 } pool_case;
 
-static dvt_pool2d_params params_of(const pool_case *at) {
-    dvt_pool2d_params p;
+static dvt_pool2d_options params_of(const pool_case *at) {
+    dvt_pool2d_options p;
     int i;
     memset(&p, 0, sizeof p);
     for (i = 0; i < 2; i++) {
@@ -99,7 +99,7 @@ static void same_cases(const pool_case *cases, int count, dvt_dtype dtype) {
     int i;
     for (i = 0; i < count; i++) {
         const pool_case *at = &cases[i];
-        dvt_pool2d_params p = params_of(at);
+        dvt_pool2d_options p = params_of(at);
         DVT_SCOPE {
             dvt_shape shape = DVT_SHAPE(at->n, at->c, at->h, at->w);
             dvt_array *x = random_on_cpu(shape, dtype, -4, 4);
@@ -148,7 +148,7 @@ DVT_TEST(card_pool_special_values) {
     for (i = 0; i < 4; i++)
         for (kinds = 2; kinds <= 7; kinds++) {
             const pool_case *at = &cases[i];
-            dvt_pool2d_params p = params_of(at);
+            dvt_pool2d_options p = params_of(at);
             int n = (int)(at->n * at->h * at->w);
             for (k = 0; k < n; k++)
                 values[k] = odd[(int)dvt_test_random(0, kinds)];
@@ -165,7 +165,7 @@ DVT_TEST(card_pool_special_values) {
 DVT_TEST(card_pool_many) {
     static const pool_case many = {16,     8,     64,    64,    {2, 2},        {2, 2},
                                    {0, 0}, false, false, false, "many windows"};
-    dvt_pool2d_params p;
+    dvt_pool2d_options p;
     NEEDS_CARD;
     p = params_of(&many);
     same_pool(true, random_on_cpu(DVT_SHAPE(16, 9, 64, 64), DVT_F32, -4, 4), &p, 0, many.what);

@@ -47,7 +47,7 @@ static uint64_t products(uint64_t hash) {
 
 /* Forward, and both gradients. */
 static uint64_t convolved(uint64_t hash, dvt_shape of_x, dvt_shape of_w,
-                          const dvt_conv2d_params *p) {
+                          const dvt_conv2d_options *p) {
     dvt_array *x = numbers(of_x, DVT_F32, 0), *w = numbers(of_w, DVT_F32, 0), *y = NULL;
     dvt_array *squares = NULL;
     CHECK(dvt_attach_grad(x, DVT_GRAD_WRITE) == DVT_OK);
@@ -61,7 +61,7 @@ static uint64_t convolved(uint64_t hash, dvt_shape of_x, dvt_shape of_w,
 }
 
 static uint64_t convolutions(uint64_t hash) {
-    dvt_conv2d_params p;
+    dvt_conv2d_options p;
     memset(&p, 0, sizeof p);
     hash = convolved(hash, DVT_SHAPE(4, 1, 28, 28), DVT_SHAPE(6, 1, 5, 5), &p);
     hash = convolved(hash, DVT_SHAPE(3, 6, 12, 12), DVT_SHAPE(16, 6, 3, 3), &p);

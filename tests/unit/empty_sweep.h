@@ -195,7 +195,7 @@ static dvt_array *sweep_one_hot(dvt_array *x, dvt_array *b, int axis) {
    there are none of. */
 static dvt_array *sweep_conv2d(dvt_array *x, dvt_array *b, int axis) {
     dvt_array *image = dvt_expand_dims(x, 1), *w = dvt_expand_dims(dvt_slice(x, 2, 0, 2, 1), 1);
-    dvt_conv2d_params p;
+    dvt_conv2d_options p;
     (void)b;
     memset(&p, 0, sizeof p);
     p.padding[0] = p.padding[1] = 1;
@@ -207,7 +207,7 @@ static dvt_array *sweep_conv2d(dvt_array *x, dvt_array *b, int axis) {
 
 static dvt_array *sweep_pool(dvt_array *x, int axis, bool max) {
     dvt_array *image = dvt_expand_dims(axis == 0 ? sweep_part(x, 0) : x, axis == 2 ? 0 : 1);
-    dvt_pool2d_params p;
+    dvt_pool2d_options p;
     memset(&p, 0, sizeof p);
     p.size[0] = 2;
     image = axis == 1 ? dvt_slice(image, 1, 0, 0, 1) : image;

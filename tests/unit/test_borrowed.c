@@ -97,13 +97,13 @@ DVT_TEST(borrowed_from_lists) {
 DVT_TEST(borrowed_from_blocks) {
     int64_t before = alive();
     DVT_SCOPE {
-        dvt_block *net = dvt_sequential();
+        dvt_block *net = dvt_nn_sequential();
         dvt_params *params;
         dvt_param *weight;
-        DVT_ADD(net, dvt_dense(2, DVT_RELU), dvt_dense(1, DVT_LINEAR));
-        dvt_initialize(net, dvt_init_xavier(), DVT_CONTEXTS(dvt_cpu()), false);
-        dvt_forward(net, dvt_ones(DVT_SHAPE(3, 4), DVT_F32, dvt_cpu()));
-        params = dvt_collect_params(net, NULL);
+        DVT_NN_ADD(net, dvt_nn_dense(2, DVT_RELU), dvt_nn_dense(1, DVT_IDENTITY));
+        dvt_block_initialize(net, dvt_init_xavier(), DVT_CONTEXTS(dvt_cpu()), false);
+        dvt_block_forward(net, dvt_ones(DVT_SHAPE(3, 4), DVT_F32, dvt_cpu()));
+        params = dvt_block_collect_params(net, NULL);
         weight = dvt_block_param(dvt_block_at(net, 0), "weight");
         borrowed(weight);
         borrowed(dvt_params_at(params, 1));
@@ -129,7 +129,7 @@ DVT_TEST(borrowed_children) {
     int64_t before = alive();
     DVT_SCOPE {
         dvt_block_desc desc;
-        dvt_block *mine, *child = dvt_dense(2, DVT_RELU);
+        dvt_block *mine, *child = dvt_nn_dense(2, DVT_RELU);
         memset(&desc, 0, sizeof desc);
         desc.kind = "mine";
         desc.forward = as_it_is;

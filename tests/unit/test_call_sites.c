@@ -142,18 +142,18 @@ DVT_TEST(site_of_failing_numbers_and_memory) {
 
 #if !defined(DEVTENSOR_NO_NN)
 DVT_TEST(site_of_failing_constructors) {
-    dvt_block *net = dvt_sequential();
+    dvt_block *net = dvt_nn_sequential();
     dvt_block_desc desc;
     memset(&desc, 0, sizeof desc);
-    DVT_ADD(net, dvt_dense(2, DVT_LINEAR));
-    CHECK_FAILS_HERE(dvt_dense(-1, DVT_LINEAR));
+    DVT_NN_ADD(net, dvt_nn_dense(2, DVT_IDENTITY));
+    CHECK_FAILS_HERE(dvt_nn_dense(-1, DVT_IDENTITY));
     CHECK_FAILS_HERE(dvt_block_new(&desc));
     CHECK_FAILS_HERE(dvt_block_at(net, 4));
     CHECK_FAILS_HERE(dvt_block_len(NULL));
     CHECK_FAILS_HERE(dvt_block_data(net, "weight", dvt_cpu()));
     CHECK_FAILS_HERE(dvt_param_data(dvt_block_param(dvt_block_at(net, 0), "weight"), dvt_cpu()));
-    CHECK_FAILS_HERE(dvt_collect_params(net, "("));
-    CHECK_FAILS_HERE(dvt_trainer_new(NULL, dvt_sgd(0.1)));
+    CHECK_FAILS_HERE(dvt_block_collect_params(net, "("));
+    CHECK_FAILS_HERE(dvt_trainer_new(NULL, dvt_optimizer_sgd(0.1)));
     CHECK_FAILS_HERE(dvt_loader_new(NULL, NULL));
     CHECK_FAILS_HERE(dvt_loader_next(NULL, NULL, NULL));
     CHECK_FAILS_HERE(dvt_metric_get(NULL));

@@ -4,7 +4,7 @@
 
 typedef struct conv_case {
     int64_t n, c, h, w, o, kh, kw;
-    dvt_conv2d_params p;
+    dvt_conv2d_options p;
 } conv_case;
 
 static dvt_array *random_array(dvt_shape shape, dvt_dtype dtype) {
@@ -23,7 +23,7 @@ static int64_t field(int value, int64_t unset) {
 }
 
 /* A second value of 0 repeats the first; DVT_PAD_NONE is 0. */
-static int padding_of(const dvt_conv2d_params *p, int axis) {
+static int padding_of(const dvt_conv2d_options *p, int axis) {
     int value = axis && !p->padding[1] ? p->padding[0] : p->padding[axis];
     return value == DVT_PAD_NONE ? 0 : value;
 }
@@ -216,7 +216,7 @@ DVT_TEST(conv2d_empty) {
     dvt_array *from_nothing = dvt_zeros(DVT_SHAPE(2, 0, 1, 1), DVT_F32, dvt_cpu());
     dvt_array *to_nothing = dvt_zeros(DVT_SHAPE(0, 2, 1, 1), DVT_F32, dvt_cpu());
     dvt_array *x = random_array(DVT_SHAPE(1, 2, 2, 2), DVT_F32), *flat;
-    dvt_conv2d_params padded = {{0, 0}, {1, 1}, {0, 0}, 0};
+    dvt_conv2d_options padded = {{0, 0}, {1, 1}, {0, 0}, 0};
     dvt_attach_grad(w, DVT_GRAD_WRITE);
     dvt_attach_grad(none, DVT_GRAD_WRITE);
     DVT_RECORD {
@@ -245,7 +245,7 @@ DVT_TEST(conv2d_empty) {
 
 DVT_TEST(conv2d_pairs) {
     static const struct {
-        dvt_conv2d_params p;
+        dvt_conv2d_options p;
         int64_t height, width;
     } t[] = {{{{0}, {2}, {0}, 0}, 6, 7},
              {{{0}, {0, 2}, {0}, 0}, 2, 7},
@@ -257,7 +257,7 @@ DVT_TEST(conv2d_pairs) {
 
     dvt_array *x = dvt_zeros(DVT_SHAPE(1, 1, 4, 5), DVT_F32, dvt_cpu());
     dvt_array *w = dvt_zeros(DVT_SHAPE(1, 1, 3, 3), DVT_F32, dvt_cpu());
-    dvt_conv2d_params wrong;
+    dvt_conv2d_options wrong;
     int i;
     for (i = 0; i < (int)(sizeof t / sizeof t[0]); i++) {
         /* a window of 2 for the dilated one */
@@ -318,7 +318,7 @@ DVT_TEST(conv2d_same_bits_for_any_threads) {
 
 /* The result, the gradients to x and to w. */
 static void with_gradients(dvt_array *x, dvt_array *w, dvt_array *bias, dvt_array **to) {
-    dvt_conv2d_params p;
+    dvt_conv2d_options p;
     memset(&p, 0, sizeof p);
     p.padding[0] = 1;
     DVT_RECORD {
@@ -389,7 +389,7 @@ DVT_TEST(conv2d_virtual_gpu) {
 
 static dvt_array *convolve(dvt_array *x, dvt_array *w, int stride, int padding, int dilation,
                            int groups) {
-    dvt_conv2d_params p;
+    dvt_conv2d_options p;
     p.stride[0] = p.stride[1] = stride;
     p.padding[0] = p.padding[1] = padding;
     p.dilation[0] = p.dilation[1] = dilation;

@@ -256,7 +256,7 @@ DVT_TEST(empty_extents_gradients) {
 
 /* ---- convolution: kernels and pictures without channels, batches without pictures ---- */
 static dvt_array *convolved(dvt_array *x, dvt_array *w, dvt_array *bias, int padding) {
-    dvt_conv2d_params p;
+    dvt_conv2d_options p;
     dvt_array *y = NULL;
     memset(&p, 0, sizeof p);
     p.padding[0] = p.padding[1] = padding;
@@ -299,7 +299,7 @@ DVT_TEST(empty_extents_conv) {
 }
 
 DVT_TEST(empty_extents_pool) {
-    dvt_pool2d_params p;
+    dvt_pool2d_options p;
     int k;
     memset(&p, 0, sizeof p);
     p.size[0] = 2;
@@ -358,7 +358,8 @@ DVT_TEST(empty_extents_batches) {
                 l = dvt_loader_new(data, &desc);
                 CHECK(dvt_loader_next(l, &x, &y));
                 CHECK_INT(dvt_dim(x, 1 + way), 0);
-                l = dvt_loader_new(dvt_transform_first(data, dvt_to_tensor()), &desc);
+                l = dvt_loader_new(dvt_dataset_transform_first(data, dvt_transform_to_tensor()),
+                                   &desc);
                 CHECK(dvt_loader_next(l, &x, &y));
                 CHECK_INT(dvt_dim(x, way == 2 ? 1 : 2 + way), 0);
             }

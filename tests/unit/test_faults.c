@@ -129,8 +129,8 @@ DVT_FAULTS(indexing) {
 DVT_FAULTS(convolution) {
     dvt_ctx cpu = dvt_cpu();
     dvt_array *x = dvt_reshape(dvt_arange(0, 50, 1, DVT_F32, cpu), DVT_SHAPE(1, 2, 5, 5));
-    dvt_conv2d_params p;
-    dvt_pool2d_params pool;
+    dvt_conv2d_options p;
+    dvt_pool2d_options pool;
     memset(&p, 0, sizeof p);
     memset(&pool, 0, sizeof pool);
     p.padding[0] = 1;
@@ -347,7 +347,7 @@ DVT_FAULTS(backward_of_every_family) {
     dvt_array *x = dvt_reshape(dvt_arange(1, 51, 1, DVT_F32, cpu), DVT_SHAPE(1, 2, 5, 5)),
               *y = NULL, *z = NULL;
     dvt_array *w = dvt_ones(DVT_SHAPE(3, 2, 3, 3), DVT_F32, cpu), *two[2];
-    dvt_pool2d_params pool;
+    dvt_pool2d_options pool;
     memset(&pool, 0, sizeof pool);
     pool.size[0] = 2;
     FAULTS_OK(dvt_attach_grad(x, DVT_GRAD_WRITE));

@@ -204,18 +204,18 @@ DVT_TEST(half_statistics_losses) {
         dvt_array *zero = dvt_zeros(DVT_SHAPE(1, 4), dtypes[d], ctx), *y = NULL;
         dvt_attach_grad(x, DVT_GRAD_WRITE);
         DVT_RECORD {
-            y = dvt_l2_loss(x, zero);
+            y = dvt_loss_l2(x, zero);
         }
         CHECK_INT(dvt_dtype_of(y), dtypes[d]);
         CHECK_VALUES(y, 2e-3, 31250);
         CHECK_INT(dvt_backward(y), DVT_OK);
         CHECK_VALUES(dvt_grad(x), 2e-3, 75, 100, 0, 0);
-        CHECK_VALUES(dvt_huber_loss(x, zero, 1), 2e-3, 699.0 / 4);
-        CHECK_VALUES(dvt_huber_loss(x, zero, 1000), 2e-3, 31.25);
+        CHECK_VALUES(dvt_loss_huber(x, zero, 1), 2e-3, 699.0 / 4);
+        CHECK_VALUES(dvt_loss_huber(x, zero, 1000), 2e-3, 31.25);
         x = dvt_astype(DVT_ARRAY2(ctx, float, 1, 4, {{-8, -8.5, -9, 0}}), dtypes[d], false);
         dvt_attach_grad(x, DVT_GRAD_WRITE);
         DVT_RECORD {
-            y = dvt_softmax_cross_entropy(x, DVT_ARRAY1(ctx, int32_t, 1, {3}));
+            y = dvt_loss_softmax_cross_entropy(x, DVT_ARRAY1(ctx, int32_t, 1, {3}));
         }
         CHECK_INT(dvt_dtype_of(y), dtypes[d]);
         CHECK_INT(dvt_backward(y), DVT_OK);

@@ -3,7 +3,7 @@
 #if !defined(DEVTENSOR_NO_NN)
 
 DVT_TEST(metric_accuracy) {
-    dvt_metric *m = dvt_accuracy();
+    dvt_metric *m = dvt_metric_accuracy();
     dvt_array *p =
         DVT_ARRAY2(dvt_cpu(), float, 4, 3,
                    {{0.1f, 0.7f, 0.2f}, {0.9f, 0, 0.1f}, {0.3f, 0.3f, 0.4f}, {0.5f, 0.5f, 0}});
@@ -33,7 +33,7 @@ DVT_TEST(metric_accuracy) {
 }
 
 DVT_TEST(metric_on_gpus_and_views) {
-    dvt_metric *m = dvt_accuracy(), *top = dvt_top_k_accuracy(2);
+    dvt_metric *m = dvt_metric_accuracy(), *top = dvt_metric_top_k_accuracy(2);
     dvt_stats before, after;
     CHECK_INT(dvt_set_virtual_gpus(2, 0), DVT_OK);
     DVT_SCOPE {
@@ -81,9 +81,9 @@ static int in_top_k(const double *row, int classes, int label, int k) {
 
 DVT_TEST(metric_top_k) {
     int k, i, round;
-    CHECK_STR(dvt_metric_name(dvt_top_k_accuracy(5)), "top_k_accuracy_5");
+    CHECK_STR(dvt_metric_name(dvt_metric_top_k_accuracy(5)), "top_k_accuracy_5");
     for (k = 1; k < 9; k++) {
-        dvt_metric *m = dvt_top_k_accuracy(k), *first = dvt_accuracy();
+        dvt_metric *m = dvt_metric_top_k_accuracy(k), *first = dvt_metric_accuracy();
         double right = 0, total = 0;
         for (round = 0; round < 10; round++) {
             DVT_SCOPE {
@@ -113,7 +113,7 @@ DVT_TEST(metric_top_k) {
 }
 
 DVT_TEST(metric_mean_loss) {
-    dvt_metric *m = dvt_mean_loss();
+    dvt_metric *m = dvt_metric_mean_loss();
     CHECK_STR(dvt_metric_name(m), "loss");
     CHECK_INT(dvt_metric_update(m, NULL, DVT_ARRAY1(dvt_cpu(), float, 3, {1, 2, 6})), DVT_OK);
     CHECK_CLOSE(dvt_metric_get(m), 3, 0);
@@ -129,7 +129,7 @@ DVT_TEST(metric_mean_loss) {
 }
 
 DVT_TEST(metric_errors) {
-    dvt_metric *m = dvt_accuracy(), *loss = dvt_mean_loss();
+    dvt_metric *m = dvt_metric_accuracy(), *loss = dvt_metric_mean_loss();
     dvt_array *l = dvt_zeros(DVT_SHAPE(4), DVT_I32, dvt_cpu());
     dvt_array *p = dvt_zeros(DVT_SHAPE(4, 3), DVT_F32, dvt_cpu());
     CHECK_ERROR(dvt_metric_update(NULL, l, p), DVT_ERR_NULL_ARGUMENT);
@@ -142,8 +142,8 @@ DVT_TEST(metric_errors) {
                 DVT_ERR_SHAPE);
     CHECK_ERROR(dvt_metric_update(m, l, dvt_zeros(DVT_SHAPE(4, 0), DVT_F32, dvt_cpu())),
                 DVT_ERR_SHAPE);
-    CHECK_ERROR(dvt_metric_update(dvt_top_k_accuracy(2), l, l), DVT_ERR_SHAPE);
-    CHECK_ERROR(dvt_top_k_accuracy(0), DVT_ERR_RANGE);
+    CHECK_ERROR(dvt_metric_update(dvt_metric_top_k_accuracy(2), l, l), DVT_ERR_SHAPE);
+    CHECK_ERROR(dvt_metric_top_k_accuracy(0), DVT_ERR_RANGE);
     CHECK_ERROR(dvt_metric_get(NULL), DVT_ERR_NULL_ARGUMENT);
     CHECK_STR(dvt_metric_name(NULL), "");
     dvt_metric_reset(NULL);

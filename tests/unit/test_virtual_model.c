@@ -82,7 +82,7 @@ DVT_TEST(virtual_model_operations) {
                   *b = dvt_ones(DVT_SHAPE(3, 4), DVT_F32, dvt_gpu(0)), *c;
         dvt_array *x = dvt_ones(DVT_SHAPE(1, 3, 3, 3), DVT_F32, dvt_gpu(0)),
                   *w = dvt_ones(DVT_SHAPE(2, 3, 2, 2), DVT_F32, dvt_gpu(0));
-        dvt_conv2d_params params;
+        dvt_conv2d_options params;
         memset(&params, 0, sizeof params);
         dvt_wait_all();
         dvt_wait(a);

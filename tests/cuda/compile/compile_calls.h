@@ -173,14 +173,14 @@ static void with_gradients(dvt_array *(*f)(dvt_array *x, dvt_array *w), dvt_arra
 }
 
 static dvt_array *plain_conv(dvt_array *x, dvt_array *w) {
-    dvt_conv2d_params p;
+    dvt_conv2d_options p;
     memset(&p, 0, sizeof p);
     p.padding[0] = 1;
     return dvt_conv2d(x, w, NULL, &p);
 }
 
 static dvt_array *strided_conv(dvt_array *x, dvt_array *w) {
-    dvt_conv2d_params p;
+    dvt_conv2d_options p;
     memset(&p, 0, sizeof p);
     p.stride[0] = 2;
     p.groups = 2;
@@ -199,7 +199,7 @@ static void convolutions(dvt_dtype dtype) {
 }
 
 static dvt_array *pools(dvt_array *x, dvt_array *w) {
-    dvt_pool2d_params p;
+    dvt_pool2d_options p;
     (void)w;
     memset(&p, 0, sizeof p);
     p.size[0] = 3;
@@ -208,7 +208,7 @@ static dvt_array *pools(dvt_array *x, dvt_array *w) {
 }
 
 static void poolings(dvt_dtype dtype) {
-    dvt_pool2d_params p;
+    dvt_pool2d_options p;
     memset(&p, 0, sizeof p);
     p.size[0] = 2;
     with_gradients(pools, filled(DVT_SHAPE(2, 3, 9, 9), dtype), NULL);
@@ -272,29 +272,29 @@ static void keyed_numbers(void) {
 
 /* ---- optimisers ---- */
 static void train(dvt_optimizer optimizer, dvt_dtype dtype) {
-    dvt_block *net = dvt_dense(4, DVT_LINEAR);
+    dvt_block *net = dvt_nn_dense(4, DVT_IDENTITY);
     dvt_array *y = NULL, *x = filled(DVT_SHAPE(2, 3), dtype);
-    dvt_initialize(net, dvt_init_zero(), DVT_CONTEXTS(dvt_cpu()), false);
+    dvt_block_initialize(net, dvt_init_zero(), DVT_CONTEXTS(dvt_cpu()), false);
     DVT_RECORD {
-        y = dvt_forward(net, x);
+        y = dvt_block_forward(net, x);
     }
     dvt_backward(y);
-    dvt_trainer_step(dvt_trainer_new(dvt_collect_params(net, NULL), optimizer), 2);
+    dvt_trainer_step(dvt_trainer_new(dvt_block_collect_params(net, NULL), optimizer), 2);
 }
 
 static void optimizers(void) {
-    dvt_optimizer optimizer = dvt_sgd(0.1), centered = dvt_rmsprop(0.1);
+    dvt_optimizer optimizer = dvt_optimizer_sgd(0.1), centered = dvt_optimizer_rmsprop(0.1);
     train(optimizer, DVT_F32);
     optimizer.momentum = 0.9;
     train(optimizer, DVT_F32);
     optimizer.nesterov = true;
     train(optimizer, DVT_F32);
-    train(dvt_adam(0.1), DVT_F32);
-    train(dvt_adamw(0.1, 0.1), DVT_F32);
-    train(dvt_rmsprop(0.1), DVT_F32);
+    train(dvt_optimizer_adam(0.1), DVT_F32);
+    train(dvt_optimizer_adamw(0.1, 0.1), DVT_F32);
+    train(dvt_optimizer_rmsprop(0.1), DVT_F32);
     centered.centered = true;
     train(centered, DVT_F32);
-    train(dvt_adagrad(0.1), DVT_F32);
+    train(dvt_optimizer_adagrad(0.1), DVT_F32);
 }
 
 static void sums_over_devices(void) {
@@ -379,7 +379,7 @@ static void of_tensor_cores(dvt_dtype dtype) {
 
 static void every_family(void) {
     dvt_array *x = given(DVT_SHAPE(64, 64), DVT_F32);
-    dvt_pool2d_params p;
+    dvt_pool2d_options p;
     memset(&p, 0, sizeof p);
     p.size[0] = 2;
     filled(DVT_SHAPE(64, 64), DVT_F32);

@@ -29,7 +29,7 @@ DVT_API dvt_init dvt_init_xavier_with(double magnitude, dvt_fan fan, bool gaussi
     return dvti_init_make(DVT_INIT_XAVIER, magnitude, fan, gaussian);
 }
 
-DVT_API dvt_init dvt_init_msra_prelu(dvt_fan fan, double slope) {
+DVT_API dvt_init dvt_init_msra(dvt_fan fan, double slope) {
     return dvti_init_make(DVT_INIT_MSRA, slope, fan, true);
 }
 
@@ -219,16 +219,16 @@ DVT_API dvt_status dvt_params_initialize(dvt_params *params, dvt_init init, dvt_
     return dvti_initialise("dvt_params_initialize", params, init, ctxs, force_reinit);
 }
 
-DVT_API dvt_status dvt_initialize(dvt_block *net, dvt_init init, dvt_ctx_list ctxs,
-                                  bool force_reinit) {
+DVT_API dvt_status dvt_block_initialize(dvt_block *net, dvt_init init, dvt_ctx_list ctxs,
+                                        bool force_reinit) {
     dvt_scope_guard scope;
     dvt_params *params;
     dvt_status status;
     if (!net)
-        return dvti_null("dvt_initialize", "net");
+        return dvti_null("dvt_block_initialize", "net");
     scope = dvt_scope_begin();
-    params = dvt_collect_params(net, NULL);
-    status = params ? dvti_initialise("dvt_initialize", params, init, ctxs, force_reinit)
+    params = dvt_block_collect_params(net, NULL);
+    status = params ? dvti_initialise("dvt_block_initialize", params, init, ctxs, force_reinit)
                     : dvti_failure();
     dvt_scope_end(&scope);
     return status;
