@@ -350,9 +350,7 @@ static void call_same(fuzz_world *w, const fuzz_op *op) {
         expect_view(w, a->view);
         w->expect.copies = op->rule == 1 || (op->rule == 2 && !fuzz_is_c_order(&a->view));
     }
-    y = op->rule == 0   ? dvt_detach(a->x)
-        : op->rule == 1 ? dvt_copy(a->x)
-        : dvt_contiguous(a->x);
+    y = op->rule == 0 ? dvt_detach(a->x) : op->rule == 1 ? dvt_copy(a->x) : dvt_contiguous(a->x);
     if (y && y == a->x && op->rule != 2)
         fuzz_fail(w, "returned its argument");
     finish(w, y);
@@ -449,10 +447,9 @@ const fuzz_op fuzz_ops_view[] = {
     {"expand_dims", call_expand, NULL, 8, 0, FUZZ_EXACT, 0},
     {"squeeze", call_squeeze, NULL, 8, 0, FUZZ_EXACT, 0},
     {"broadcast_to", call_broadcast, NULL, 15, 0, FUZZ_EXACT, 0},
-    {"detach", call_same, NULL, 5, 0, FUZZ_EXACT, 0},
+    {"detach", call_same, NULL, 8, 0, FUZZ_EXACT, 0},
     {"copy", call_same, NULL, 8, 1, FUZZ_EXACT, 0},
     {"contiguous", call_same, NULL, 6, 2, FUZZ_EXACT, 0},
-    {"stop_gradient", call_same, NULL, 3, 3, FUZZ_EXACT, 0},
     {"copyto", call_to_ctx, NULL, 8, 0, FUZZ_EXACT, 0},
     {"as_in_ctx", call_to_ctx, NULL, 8, 1, FUZZ_EXACT, 0},
     {"astype", call_astype, NULL, 16, 0, FUZZ_EXACT, 0},
