@@ -30,7 +30,7 @@ static outcome train(dvt_dataset *train_set, dvt_dataset *test_set, dvt_init ini
         dvt_loader *batches = loader(train_set, true, seed);
         int epoch;
         dvt_seed(seed);
-        must(dvt_block_initialize(net, init, devices, false) == DVT_OK, "dvt_block_initialize");
+        must(dvt_block_initialize(net, init, devices) == DVT_OK, "dvt_block_initialize");
         trainer = dvt_trainer_new(dvt_block_collect_params(net, NULL), dvt_optimizer_sgd(0.1));
         must(trainer != NULL, "dvt_trainer_new");
         for (epoch = 0; epoch < epochs; epoch++) {

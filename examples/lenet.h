@@ -32,8 +32,8 @@ static inline double train_batch(dvt_block *net, dvt_trainer *trainer, dvt_ctx_l
     dvt_array *xs[DVT_MAX_CONTEXTS], *ys[DVT_MAX_CONTEXTS], *losses[DVT_MAX_CONTEXTS];
     double sum = 0;
     int i;
-    must(dvt_split_and_load(x, devices, false, xs) == DVT_OK, "dvt_split_and_load");
-    must(dvt_split_and_load(y, devices, false, ys) == DVT_OK, "dvt_split_and_load");
+    must(dvt_array_split_and_load(x, devices, xs) == DVT_OK, "dvt_split_and_load");
+    must(dvt_array_split_and_load(y, devices, ys) == DVT_OK, "dvt_split_and_load");
     DVT_RECORD {
         for (i = 0; i < devices.n; i++)
             losses[i] = dvt_loss_softmax_cross_entropy(dvt_block_forward(net, xs[i]), ys[i]);
@@ -42,7 +42,7 @@ static inline double train_batch(dvt_block *net, dvt_trainer *trainer, dvt_ctx_l
         must(dvt_backward(losses[i]) == DVT_OK, "dvt_backward");
     must(dvt_trainer_step(trainer, batch_size) == DVT_OK, "dvt_trainer_step");
     for (i = 0; i < devices.n; i++)
-        sum += dvt_item(dvt_sum(losses[i], DVT_ALL, false));
+        sum += dvt_item(dvt_sum(losses[i], DVT_ALL));
     return sum;
 }
 
@@ -96,7 +96,8 @@ static inline dvt_dataset *find_fashion_mnist(const char *folder, bool train) {
         if (places[i] && places[i][0]) {
             dvt_dataset *data;
             dvt_set_log_level(DVT_LOG_OFF); /* a place without the files is no error here */
-            data = dvt_dataset_fashion_mnist(places[i], train);
+            data =
+                dvt_dataset_fashion_mnist(places[i], train ? DVT_DATASET_TRAIN : DVT_DATASET_TEST);
             dvt_set_log_level(DVT_LOG_WARNING);
             if (data)
                 return data;

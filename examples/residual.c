@@ -32,19 +32,19 @@ int main(void) {
     int step;
     optimizer.schedule = dvt_schedule_cosine(300, 0.0001);
     DVT_NN_ADD(net, residual(2), residual(2), dvt_nn_dense(1, DVT_IDENTITY));
-    dvt_block_initialize(net, dvt_init_xavier(), DVT_CONTEXTS(dev), false);
+    dvt_block_initialize(net, dvt_init_xavier(), DVT_CONTEXTS(dev));
     trainer = dvt_trainer_new(dvt_block_collect_params(net, NULL), optimizer);
     for (step = 0; step < 300 && dvt_error_code() == DVT_OK; step++) {
         DVT_SCOPED;
         dvt_array *x = dvt_uniform(-1, 1, DVT_SHAPE(64, 2), DVT_F32, dev), *loss = NULL;
         dvt_array *y =
-            dvt_prod(x, DVT_AXES(1), true); /* the saddle x0 * x1: no linear model can do it */
+            dvt_prod(x, DVT_KEEPDIMS(1)); /* the saddle x0 * x1: no linear model can do it */
         DVT_RECORD {
             loss = dvt_loss_l2(dvt_block_forward(net, x), y);
         }
         dvt_backward(loss);
         dvt_trainer_step(trainer, 64);
-        last = dvt_item(dvt_mean(loss, DVT_ALL, false));
+        last = dvt_item(dvt_mean(loss, DVT_ALL));
         if (step == 0)
             first = last;
     }

@@ -77,7 +77,7 @@ static void tour(void) {
     puts("\n-- a short tour ------------------------------------------------");
     dvt_ctx_list_format(DVT_CONTEXTS(here, there), list, sizeof list);
     printf("two contexts: %s\n", list);
-    dvt_array *x = DVT_ARRAY2(here, float, 2, 3, {{1, 2, 3}, {4, 5, 6}});
+    dvt_array *x = DVT_ARRAY(float, DVT_SHAPE(2, 3), here, 1, 2, 3, 4, 5, 6);
     dvt_array *y = dvt_copyto(x, there);
     puts("\nx is created, y = dvt_copyto(x, there):");
     dvt_print(x);
@@ -122,13 +122,13 @@ static void save_load_predict(dvt_block *net, dvt_ctx device, dvt_dataset *test,
     dvt_array *x, *y, *classes;
     int i;
     must(dvt_block_save(net, file) == DVT_OK, "dvt_block_save");
-    must(dvt_block_load(again, file, DVT_CONTEXTS(device), NULL) == DVT_OK, "dvt_block_load");
+    must(dvt_block_load(again, file, DVT_CONTEXTS(device)) == DVT_OK, "dvt_block_load");
     if (!keep)
         remove(file);
     printf("\nsaved to %s, loaded into a new net on %s%s; its first predictions:\n", file,
            dvt_ctx_name(device), keep ? "" : ", and removed again (--keep leaves it)");
     must(dvt_loader_next(few, &x, &y), "reading images");
-    classes = dvt_argmax(dvt_block_forward(again, dvt_as_in_ctx(x, device)), -1, false);
+    classes = dvt_argmax(dvt_block_forward(again, dvt_as_in_ctx(x, device)), DVT_AXES(-1));
     for (i = 0; i < 8; i++) {
         int says = (int)dvt_item_at(classes, DVT_SHAPE(i)), is = (int)dvt_item_at(y, DVT_SHAPE(i));
         if (fashion)
@@ -177,8 +177,8 @@ int main(int argc, char **argv) {
 
     dvt_seed(o.seed);
     net = lenet();
-    must(dvt_block_initialize(net, o.xavier ? dvt_init_xavier() : dvt_init_uniform(0.07), devices,
-                              false) == DVT_OK,
+    must(dvt_block_initialize(net, o.xavier ? dvt_init_xavier() : dvt_init_uniform(0.07),
+                              devices) == DVT_OK,
          "dvt_block_initialize");
     trainer = dvt_trainer_new(dvt_block_collect_params(net, NULL), dvt_optimizer_sgd(0.1));
     must(trainer != NULL, "dvt_trainer_new");

@@ -174,7 +174,7 @@ static const char *lenet_find(const char *op, const char *arguments, runner_case
     }
     s->net = lenet();
     dvt_retain(s->net);
-    must(dvt_block_initialize(s->net, dvt_init_xavier(), DVT_CONTEXTS(dvt_cpu()), false) == DVT_OK,
+    must(dvt_block_initialize(s->net, dvt_init_xavier(), DVT_CONTEXTS(dvt_cpu())) == DVT_OK,
          "dvt_block_initialize");
     lenet_inputs(s);
     must(dvt_block_forward(s->net, s->x) != NULL,

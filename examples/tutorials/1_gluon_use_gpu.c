@@ -20,7 +20,7 @@ int main(void) {
            dvt_ctx_name(dvt_gpu(1)));
 
     block("3", "x = nd.array([1, 2, 3]); x");
-    x = DVT_ARRAY1(dvt_cpu(), float, 3, {1, 2, 3});
+    x = DVT_ARRAY(float, DVT_SHAPE(3), dvt_cpu(), 1, 2, 3);
     dvt_print(x);
 
     block("4", "x.context");
@@ -60,14 +60,14 @@ int main(void) {
     dvt_print(dvt_mul(dvt_exp(dvt_add_scalar(z, 2)), y));
 
     block("11 text", "an array on the CPU with one on the GPU: an error");
-    x = DVT_ARRAY1(dvt_cpu(), float, 3, {1, 2, 3});
+    x = DVT_ARRAY(float, DVT_SHAPE(3), dvt_cpu(), 1, 2, 3);
     dvt_add(x, y);
     show_error();
 
     block("12", "net = nn.Sequential(); net.add(nn.Dense(1)); net.initialize(ctx=mx.gpu())");
     net = dvt_nn_sequential();
     DVT_NN_ADD(net, dvt_nn_dense(1, DVT_IDENTITY));
-    dvt_block_initialize(net, dvt_init_uniform(0.07), DVT_CONTEXTS(dvt_gpu(0)), false);
+    dvt_block_initialize(net, dvt_init_uniform(0.07), DVT_CONTEXTS(dvt_gpu(0)));
 
     block("13", "net(y)");
     if (!dvt_block_forward(net, y))

@@ -67,8 +67,7 @@ static dvt_block *keras_sequential_dense(int64_t units) {
     dvt_block *net = dvt_nn_sequential();
     DVT_NN_ADD(net, dvt_nn_dense(units, DVT_IDENTITY));
     dvt_block_initialize(net, dvt_init_xavier(),
-                         strategy_devices.n ? strategy_devices : DVT_CONTEXTS(dvt_default_ctx()),
-                         false);
+                         strategy_devices.n ? strategy_devices : DVT_CONTEXTS(dvt_default_ctx()));
     return net;
 }
 
@@ -117,8 +116,8 @@ static d2l_module scratch_linear(double first) {
 }
 
 static dvt_array *squares(const d2l_module *module) {
-    return dvt_add(dvt_sum(dvt_square(module->attribute[0].array), DVT_ALL, false),
-                   dvt_sum(dvt_square(module->attribute[1].array), DVT_ALL, false));
+    return dvt_add(dvt_sum(dvt_square(module->attribute[0].array), DVT_ALL),
+                   dvt_sum(dvt_square(module->attribute[1].array), DVT_ALL));
 }
 
 /* d2l.Trainer: at most the GPUs that exist, batches and models moved to the first, gradients
@@ -160,7 +159,7 @@ static double fit(const d2l_trainer *t, dvt_block *model) {
         DVT_SCOPED;
         dvt_array *x = prepare_batch(t, dvt_normal(0, 1, DVT_SHAPE(64, 2), DVT_F32, dvt_cpu()));
         dvt_array *w =
-            dvt_as_in_ctx(DVT_ARRAY2(dvt_cpu(), float, 2, 1, {{2}, {-3.4f}}), dvt_ctx_of(x));
+            dvt_as_in_ctx(DVT_ARRAY(float, DVT_SHAPE(2, 1), dvt_cpu(), 2, -3.4f), dvt_ctx_of(x));
         dvt_array *y = dvt_add_scalar(dvt_matmul(x, w), 4.2), *loss;
         DVT_RECORD {
             loss = dvt_loss_l2(dvt_block_forward(model, x), y);
@@ -171,7 +170,7 @@ static double fit(const d2l_trainer *t, dvt_block *model) {
             0) /* before division by the batch size: the bound grows with it */
             dvt_trainer_clip_global_norm(trainer, t->gradient_clip_val * 64);
         dvt_trainer_update(trainer, 64);
-        loss_value = dvt_item(dvt_mean(loss, DVT_ALL, false));
+        loss_value = dvt_item(dvt_mean(loss, DVT_ALL));
     }
     return loss_value;
 }
@@ -217,15 +216,15 @@ int main(void) {
     show_devices(dvt_try_all_gpus_or_cpu(), mx.style, "\n");
 
     block("9", "mxnet: x = np.array([1, 2, 3]); x.ctx");
-    mx.x = DVT_ARRAY1(dvt_cpu(), float, 3, {1, 2, 3});
+    mx.x = DVT_ARRAY(float, DVT_SHAPE(3), dvt_cpu(), 1, 2, 3);
     puts(device(dvt_ctx_of(mx.x), mx.style));
 
     block("10", "pytorch: x = torch.tensor([1, 2, 3]); x.device");
-    torch.x = DVT_ARRAY1(dvt_cpu(), int64_t, 3, {1, 2, 3});
+    torch.x = DVT_ARRAY(int64_t, DVT_SHAPE(3), dvt_cpu(), 1, 2, 3);
     puts(device(dvt_ctx_of(torch.x), torch.style));
 
     block("11", "tensorflow: x = tf.constant([1, 2, 3]); x.device");
-    tf.x = DVT_ARRAY1(dvt_cpu(), int32_t, 3, {1, 2, 3});
+    tf.x = DVT_ARRAY(int32_t, DVT_SHAPE(3), dvt_cpu(), 1, 2, 3);
     show_string(dvt_ctx_of(tf.x), "\n");
 
     block("12", "mxnet: X = np.ones((2, 3), ctx=try_gpu()); X");
@@ -311,13 +310,13 @@ int main(void) {
           "mxnet: net = nn.Sequential(); net.add(nn.Dense(1)); net.initialize(ctx=try_gpu())");
     mx.net = dvt_nn_sequential();
     DVT_NN_ADD(mx.net, dvt_nn_dense(1, DVT_IDENTITY));
-    dvt_block_initialize(mx.net, dvt_init_uniform(0.07), DVT_CONTEXTS(dvt_try_gpu(0)), false);
+    dvt_block_initialize(mx.net, dvt_init_uniform(0.07), DVT_CONTEXTS(dvt_try_gpu(0)));
 
     block("26", "pytorch: net = nn.Sequential(nn.LazyLinear(1)); net = net.to(device=try_gpu())");
     torch.net = dvt_nn_sequential();
     DVT_NN_ADD(torch.net,
                dvt_nn_dense(1, DVT_IDENTITY)); /* its number of inputs is found at the first */
-    dvt_block_initialize(torch.net, dvt_init_uniform(1 / sqrt(3)), DVT_CONTEXTS(dvt_cpu()), false);
+    dvt_block_initialize(torch.net, dvt_init_uniform(1 / sqrt(3)), DVT_CONTEXTS(dvt_cpu()));
     dvt_params_reset_ctx(dvt_block_collect_params(torch.net, NULL), DVT_CONTEXTS(dvt_try_gpu(0)));
 
     block("27",
@@ -373,7 +372,7 @@ int main(void) {
     trainer = d2l_trainer_new(50, 1, 10);
     same = dvt_nn_sequential();
     DVT_NN_ADD(same, dvt_nn_dense(1, DVT_IDENTITY));
-    dvt_block_initialize(same, dvt_init_normal(0.01), DVT_CONTEXTS(dvt_cpu()), false);
+    dvt_block_initialize(same, dvt_init_normal(0.01), DVT_CONTEXTS(dvt_cpu()));
     printf("loss below 0.01: %s\n", truth(fit(&trainer, same) < 0.01));
     printf("trained on %s\n",
            dvt_ctx_name(dvt_param_ctxs(dvt_block_param(dvt_block_at(same, 0), "weight")).ctx[0]));

@@ -39,6 +39,7 @@
 #undef dvt_copy
 #undef dvt_copy_into
 #undef dvt_astype
+#undef dvt_as_in_dtype
 #undef dvt_fill
 #undef dvt_attach_grad
 #undef dvt_grad
@@ -52,6 +53,7 @@
 #undef dvt_set_virtual_model
 #undef dvt_device_query
 #undef dvt_wait
+#undef dvt_synchronize
 #undef dvt_wait_all
 #undef dvt_set_num_threads
 #undef dvt_set_cpu_isa
@@ -74,6 +76,8 @@
 #undef dvt_read_npy
 #undef dvt_read_params
 #undef dvt_read_idx
+#undef dvt_nn_sequential_add
+#undef dvt_from_values
 #undef dvt_param_data
 #undef dvt_param_grad
 #undef dvt_param_set_data
@@ -86,11 +90,11 @@
 #undef dvt_params_at
 #undef dvt_params_find
 #undef dvt_params_initialize
+#undef dvt_params_reinitialize
 #undef dvt_params_reset_ctx
 #undef dvt_params_set_grad_req
 #undef dvt_params_zero_grad
 #undef dvt_nn_sequential
-#undef dvt_nn_sequential_add
 #undef dvt_nn_dense
 #undef dvt_nn_dense_with
 #undef dvt_nn_conv2d
@@ -117,10 +121,12 @@
 #undef dvt_block_data
 #undef dvt_block_user
 #undef dvt_block_initialize
+#undef dvt_block_reinitialize
 #undef dvt_block_forward
 #undef dvt_block_print_summary
 #undef dvt_block_save
 #undef dvt_block_load
+#undef dvt_block_load_with
 #undef dvt_loss_softmax_cross_entropy
 #undef dvt_loss_l1
 #undef dvt_loss_l2
@@ -294,6 +300,9 @@
 #undef dvt_all
 #undef dvt_norm
 #undef dvt_logsumexp
+#undef dvt_isclose
+#undef dvt_allclose
+#undef dvt_array_equal
 #undef dvt_cumsum
 #undef dvt_sort
 #undef dvt_argsort
@@ -308,6 +317,7 @@
 #undef dvt_concat
 #undef dvt_stack
 #undef dvt_split
+#undef dvt_array_split
 #undef dvt_take
 #undef dvt_take_along_axis
 #undef dvt_pick
@@ -353,6 +363,7 @@
 #undef dvt_loader_new
 #undef dvt_loader_next
 #undef dvt_split_and_load
+#undef dvt_array_split_and_load
 #undef dvt_metric_accuracy
 #undef dvt_metric_top_k_accuracy
 #undef dvt_metric_mean_loss

@@ -142,5 +142,8 @@ DVTI_FN dvt_array *dvti_wide_float(dvt_array *x);
 /* The axes of a reduction as a bit mask; false with AXIS set (out of range, repeated). */
 DVTI_FN bool dvti_axes_mask(const char *function, dvt_axes axes, const dvt_shape *shape,
                             unsigned *mask);
+/* Checks an enumeration of two: false with VALUE set. */
+DVTI_FN bool dvti_choice(const char *function, const char *argument, int value, const char *zero,
+                         const char *one);
 
 #endif

@@ -147,7 +147,7 @@ static dvt_array *dvti_conv2d_ready(const char *name, dvti_op op, dvt_array *con
     for (i = 1; i < n; i++)
         dtype = dvt_promote(dtype, in[i]->dtype);
     for (i = 0; i < n; i++)
-        if (!(ready[i] = dvt_contiguous(dvt_astype(in[i], dtype, false))))
+        if (!(ready[i] = dvt_contiguous(dvt_as_in_dtype(in[i], dtype))))
             break;
     if (i == n)
         out = (dvt_array *)dvt_keep(dvti_conv2d_launch(name, op, ready, n, shape, attr, relu));

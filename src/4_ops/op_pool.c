@@ -195,7 +195,7 @@ static dvt_array *dvti_max_pool2d_pair(dvti_op op, dvt_array *a, dvt_array *x,
     result = dvti_pool2d_result(x->shape, attr);
     if (!dvti_pool2d_agree("dvt_max_pool2d", a->shape, pick ? x->shape : result))
         return NULL;
-    in[0] = dvt_astype(a, x->dtype, false);
+    in[0] = dvt_as_in_dtype(a, x->dtype);
     return dvti_pool2d("dvt_max_pool2d", op, in, 2, pick ? result : x->shape, attr);
 }
 

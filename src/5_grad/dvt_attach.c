@@ -23,7 +23,7 @@ static dvt_status dvti_clear_grad(const char *name, dvt_array *x) {
     dvt_scope_guard scope;
     bool good;
     if (dvti_grad_is_plain(x)) {
-        dvt_record_guard guard = dvt_record_begin(0, -1);
+        dvt_record_guard guard = dvt_record_begin(DVT_OFF, DVT_UNCHANGED);
         good = dvt_fill(x->grad, 0) != NULL;
         dvt_record_end(&guard);
         return good ? DVT_OK : dvti_failed(name);

@@ -288,7 +288,7 @@ static dvt_array *dvti_embedding_forward(dvt_block *self, void *user, dvt_array 
     dvt_array *w = dvt_block_data(self, "weight", dvt_ctx_of(x));
     (void)user;
     if (w && !dvt_dtype_is_int(x->dtype))
-        x = dvt_astype(x, DVT_I64, false);
+        x = dvt_as_in_dtype(x, DVT_I64);
     return w && x ? dvt_take(w, x, 0) : NULL;
 }
 

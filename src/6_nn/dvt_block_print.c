@@ -205,7 +205,7 @@ static size_t dvti_summary_format(const void *user, char *buffer, size_t size) {
 
 /* Runs the net on zeros, without touching running statistics, and notes what every block gives. */
 static dvt_status dvti_summary_run(dvti_summary *s, dvt_block *net, dvt_params *params) {
-    dvt_record_guard record = dvt_record_begin(0, 0);
+    dvt_record_guard record = dvt_record_begin(DVT_OFF, DVT_OFF);
     dvti_tracer tracer, before;
     dvt_ctx ctx = dvt_default_ctx();
     dvt_array *x, *y;

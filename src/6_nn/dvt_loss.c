@@ -27,7 +27,7 @@ static dvt_array *dvti_loss_mean(dvt_array *x) {
     memset(&axes, 0, sizeof axes);
     for (i = 1; i < x->shape.ndim; i++)
         axes.axis[axes.n++] = i;
-    return dvt_mean(x, axes, false);
+    return dvt_mean(x, axes);
 }
 
 /* The label without history, in the prediction's shape: (N) and (N, 1) are the same labels, as in Gluon. */
@@ -68,15 +68,15 @@ static dvt_array *dvti_loss_cross_entropy(dvt_array *prediction, dvt_array *labe
         return NULL;
     if (dense) {
         loss = dvt_mul(log_p, label);
-        loss = loss ? dvt_sum(loss, DVT_AXES(-1), false) : NULL;
+        loss = loss ? dvt_sum(loss, DVT_AXES(-1)) : NULL;
     } else {
         if (!dvt_dtype_is_int(label->dtype))
-            label = dvt_astype(label, DVT_I64, false);
-        loss = label ? dvt_pick(log_p, label, -1, false) : NULL;
+            label = dvt_as_in_dtype(label, DVT_I64);
+        loss = label ? dvt_pick(log_p, label, DVT_AXES(-1)) : NULL;
     }
     loss = loss ? dvt_neg(loss) : NULL;
     loss = dvti_loss_mean(loss);
-    return loss ? dvt_astype(loss, dtype, false) : NULL;
+    return loss ? dvt_as_in_dtype(loss, dtype) : NULL;
 }
 
 /* Where reading them costs nothing, class numbers must be 0 .. classes - 1: an index from the end would train in silence on the
@@ -86,9 +86,9 @@ static bool dvti_classes_in_range(const char *name, dvt_array *prediction, dvt_a
     bool good = true;
     if (label->storage->ctx.type != DVT_DEVICE_CPU || dvt_size(label) == 0)
         return true;
-    DVT_RECORD_SCOPE(0, -1) {
+    DVT_RECORD_SCOPE(DVT_OFF, DVT_UNCHANGED) {
         DVT_SCOPE {
-            dvt_array *low = dvt_min(label, DVT_ALL, false), *high = dvt_max(label, DVT_ALL, false);
+            dvt_array *low = dvt_min(label, DVT_ALL), *high = dvt_max(label, DVT_ALL);
             good = low && high;
             if (good && !(dvt_item(low) >= 0 && dvt_item(high) < (double)classes)) {
                 dvti_fail(DVT_ERR_RANGE,
@@ -172,12 +172,12 @@ static dvt_array *dvti_loss_of(const char *name,
     dtype = dvt_promote(dvti_float_dtype(prediction->dtype), label->dtype);
     label = dvti_loss_label(name, prediction, label);
     if (label && !dvt_dtype_is_float(prediction->dtype))
-        prediction = dvt_astype(prediction, DVT_F32, false); /* differences of integers wrap */
+        prediction = dvt_as_in_dtype(prediction, DVT_F32); /* differences of integers wrap */
     prediction = label ? dvti_wide_float(prediction) : NULL;
     mode = dvti_float_mode_begin();
     loss = prediction ? dvti_loss_mean(each(prediction, label, rho)) : NULL;
     dvti_float_mode_end(&mode);
-    loss = loss ? dvt_astype(loss, dtype, false) : NULL;
+    loss = loss ? dvt_as_in_dtype(loss, dtype) : NULL;
     dvt_keep(loss);
     dvt_scope_end(&scope);
     return loss;

@@ -185,6 +185,7 @@ DVTI_FN bool dvti_named_collect(const char *function, const dvt_block *net, dvti
 
 /* One call of dvt_block_load. */
 typedef struct dvti_load {
+    const char *function; /* for messages */
     const char *path;
     dvt_load_options options;
     dvt_ctx_list ctxs; /* n 0: where the parameters are */

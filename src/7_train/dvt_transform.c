@@ -153,7 +153,7 @@ static dvt_array *dvti_to_tensor(dvt_array *x) {
 /* One value per channel as an array that broadcasts along the height and the width. */
 static dvt_array *dvti_per_channel(const double *values, int n, dvt_array *x) {
     return dvt_as_in_ctx(
-        dvt_astype(dvt_from_host(values, DVT_SHAPE(n, 1, 1), DVT_F64, dvt_cpu()), x->dtype, false),
+        dvt_as_in_dtype(dvt_from_host(values, DVT_SHAPE(n, 1, 1), DVT_F64, dvt_cpu()), x->dtype),
         x->storage->ctx);
 }
 

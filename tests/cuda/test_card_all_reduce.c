@@ -49,7 +49,7 @@ static void sum_over(dvt_ctx_list ctxs, int64_t inputs, int64_t outputs, int lay
     int k;
     for (k = 0; k < layers; k++)
         DVT_NN_ADD(net, dvt_nn_dense(k == layers - 1 ? outputs : inputs, DVT_IDENTITY));
-    CHECK_INT(dvt_block_initialize(net, dvt_init_zero(), ctxs, false), DVT_OK);
+    CHECK_INT(dvt_block_initialize(net, dvt_init_zero(), ctxs), DVT_OK);
     params = dvt_block_collect_params(net, NULL);
     trainer = dvt_trainer_new(params, dvt_optimizer_sgd(0.1));
     DVT_RECORD {

@@ -36,14 +36,14 @@ static convolved conv_in(dvt_ctx ctx, dvt_array *x, dvt_array *w, dvt_array *b, 
     CHECK(dvt_attach_grad(vars[0], DVT_GRAD_WRITE) == DVT_OK);
     CHECK(dvt_attach_grad(vars[1], DVT_GRAD_WRITE) == DVT_OK);
     DVT_RECORD r.y = dvt_conv2d(vars[0], vars[1], b, p);
-    CHECK(dvt_gradients(&r.y, &g, 1, vars, 2, false, false, r.grads) == DVT_OK);
+    CHECK(dvt_gradients(&r.y, &g, 1, vars, 2, DVT_FREE_GRAPH, r.grads) == DVT_OK);
     return r;
 }
 
 /* Numbers of magnitude 2 at most: with `whole`, sums below 2^24 / 4 products are exact in float32. */
 static dvt_array *numbers(dvt_shape shape, dvt_dtype dtype, bool whole) {
     dvt_array *x = random_on_cpu(shape, whole ? DVT_I32 : DVT_F64, -2, 3);
-    return dvt_astype(x, dtype, false);
+    return dvt_as_in_dtype(x, dtype);
 }
 
 /* A sum of `depth` products. Its error grows with the root of the depth; 16-bit floats are only rounded at the end. */
@@ -202,8 +202,7 @@ DVT_TEST(card_conv_special_values) {
     NEEDS_CARD;
     for (i = 0; i < 2 * 3 * 6 * 6; i++)
         values[i] = i % 50 == 7 ? (double)INFINITY : i % 70 == 60 ? (double)NAN : i % 5;
-    x = dvt_astype(dvt_from_host(values, DVT_SHAPE(2, 3, 6, 6), DVT_F64, dvt_cpu()), DVT_F32,
-                   false);
+    x = dvt_as_in_dtype(dvt_from_host(values, DVT_SHAPE(2, 3, 6, 6), DVT_F64, dvt_cpu()), DVT_F32);
     w = numbers(DVT_SHAPE(4, 3, 3, 3), DVT_F32, true);
     SAME_ON_CARD(dvt_conv2d(dvt_copyto(x, dvt_gpu(0)), dvt_copyto(w, dvt_gpu(0)), NULL, &p),
                  dvt_conv2d(x, w, NULL, &p), 0, "NaN and infinity");

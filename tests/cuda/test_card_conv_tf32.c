@@ -4,7 +4,7 @@
 
 /* The largest element, on cpu(). */
 static double largest(dvt_array *x) {
-    return dvt_item(dvt_max(dvt_copyto(x, dvt_cpu()), DVT_ALL, false));
+    return dvt_item(dvt_max(dvt_copyto(x, dvt_cpu()), DVT_ALL));
 }
 
 /* 1 + 2^-12 is 1 for TF32: so much is lost where it is allowed, and nothing where it is not. */

@@ -32,7 +32,7 @@ DVT_TEST(card_full_in_a_view) {
     NEEDS_CARD;
     x = dvt_zeros(DVT_SHAPE(4, 6), DVT_F32, dvt_gpu(0));
     y = dvt_zeros(DVT_SHAPE(4, 6), DVT_F32, dvt_cpu());
-    CHECK(dvt_fill(dvt_t(dvt_slice(x, 1, 1, 6, 2)), 7) != NULL);
-    CHECK(dvt_fill(dvt_t(dvt_slice(y, 1, 1, 6, 2)), 7) != NULL);
+    CHECK(dvt_fill(dvt_transpose(dvt_slice(x, 1, 1, 6, 2), DVT_ALL), 7) != NULL);
+    CHECK(dvt_fill(dvt_transpose(dvt_slice(y, 1, 1, 6, 2), DVT_ALL), 7) != NULL);
     SAME_ON_CARD(x, y, 0, "fill of a transposed slice");
 }

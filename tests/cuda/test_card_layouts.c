@@ -30,7 +30,7 @@ enum {
 static dvt_array *laid_out(int layout, dvt_array *x, int64_t rows, int64_t columns) {
     switch (layout) {
     case TRANSPOSED:
-        return dvt_t(x);
+        return dvt_transpose(x, DVT_ALL);
     case REVERSED:
         return dvt_slice(x, 1, -1, DVT_END, -1);
     case EVERY_SECOND:
@@ -117,8 +117,8 @@ DVT_TEST(card_copies_of_transposed_matrices) {
         for (j = 0; j < 7; j++)
             DVT_SCOPE {
                 pair x = pair_of(random_on_cpu(DVT_SHAPE(sizes[i], sizes[j]), DVT_F32, -1, 1));
-                SAME_ON_CARD(dvt_contiguous(dvt_t(x.card)), dvt_contiguous(dvt_t(x.cpu)), 0,
-                             "transposed");
+                SAME_ON_CARD(dvt_contiguous(dvt_transpose(x.card, DVT_ALL)),
+                             dvt_contiguous(dvt_transpose(x.cpu, DVT_ALL)), 0, "transposed");
             }
 }
 
@@ -150,7 +150,8 @@ DVT_TEST(card_eight_axes) {
     x.card = dvt_slice(dvt_slice(x.card, 7, 0, 6, 2), 5, -1, DVT_END, -2);
     x.cpu = dvt_slice(dvt_slice(x.cpu, 7, 0, 6, 2), 5, -1, DVT_END, -2);
     SAME_ON_CARD(dvt_neg(x.card), dvt_neg(x.cpu), 0, "slices");
-    SAME_ON_CARD(dvt_contiguous(dvt_t(x.card)), dvt_contiguous(dvt_t(x.cpu)), 0, "reversed axes");
+    SAME_ON_CARD(dvt_contiguous(dvt_transpose(x.card, DVT_ALL)),
+                 dvt_contiguous(dvt_transpose(x.cpu, DVT_ALL)), 0, "reversed axes");
 }
 
 DVT_TEST(card_no_axes) {
@@ -204,7 +205,8 @@ DVT_TEST(card_in_place_on_itself) {
     x = pair_of(random_on_cpu(DVT_SHAPE(45, 45), DVT_F32, -1, 1));
     CHECK(dvt_mul_(x.card, x.card) && dvt_mul_(x.cpu, x.cpu));
     SAME_ON_CARD(x.card, x.cpu, 0, "itself");
-    CHECK(dvt_add_(x.card, dvt_t(x.card)) && dvt_add_(x.cpu, dvt_t(x.cpu)));
+    CHECK(dvt_add_(x.card, dvt_transpose(x.card, DVT_ALL)) &&
+          dvt_add_(x.cpu, dvt_transpose(x.cpu, DVT_ALL)));
     SAME_ON_CARD(x.card, x.cpu, 0, "itself transposed");
     CHECK(dvt_sub_(x.card, dvt_slice(x.card, 0, -1, DVT_END, -1)) &&
           dvt_sub_(x.cpu, dvt_slice(x.cpu, 0, -1, DVT_END, -1)));
@@ -233,8 +235,10 @@ DVT_TEST(card_distances_beyond_32_bits) {
     window = dvt_slice(block, 1, 16, 64, 1);
     x = pair_of(random_on_cpu(DVT_SHAPE(48, 40), DVT_I8, -100, 100));
     x.cpu = dvt_slice(x.cpu, 1, 0, 17, 1);
-    CHECK(dvt_copy_into(window, dvt_t(dvt_slice(x.card, 1, 0, 17, 1))) != NULL);
-    SAME_ON_CARD(dvt_contiguous(dvt_t(window)), dvt_contiguous(x.cpu), 0, "across");
+    CHECK(dvt_copy_into(window, dvt_transpose(dvt_slice(x.card, 1, 0, 17, 1), DVT_ALL)) != NULL);
+    SAME_ON_CARD(dvt_contiguous(dvt_transpose(window, DVT_ALL)), dvt_contiguous(x.cpu), 0,
+                 "across");
     CHECK(dvt_square_(window) && dvt_square_(x.cpu));
-    SAME_ON_CARD(dvt_contiguous(window), dvt_contiguous(dvt_t(x.cpu)), 0, "in place");
+    SAME_ON_CARD(dvt_contiguous(window), dvt_contiguous(dvt_transpose(x.cpu, DVT_ALL)), 0,
+                 "in place");
 }

@@ -163,7 +163,7 @@ static double stored(double v, dvt_dtype dtype, int tf32) {
         memcpy(&f, &bits, sizeof f);
         return f;
     }
-    return dvt_item(dvt_astype(dvt_full(DVT_SHAPE(1), v, DVT_F64, dvt_cpu()), dtype, false));
+    return dvt_item(dvt_as_in_dtype(dvt_full(DVT_SHAPE(1), v, DVT_F64, dvt_cpu()), dtype));
 }
 
 static void check_mma(int64_t n, int64_t k, int64_t m, dvt_dtype dtype, int layout) {
@@ -180,7 +180,7 @@ static void check_mma(int64_t n, int64_t k, int64_t m, dvt_dtype dtype, int layo
         x = on_card(a, n, k, dtype, layout & 1, group);
         y = on_card(b, k, m, dtype, layout >> 1, group);
         product_of = dvt_matmul(x, y);
-        CHECK_INT(dvt_to_host(dvt_astype(dvt_copyto(product_of, dvt_cpu()), DVT_F64, false), got,
+        CHECK_INT(dvt_to_host(dvt_as_in_dtype(dvt_copyto(product_of, dvt_cpu()), DVT_F64), got,
                               n * m * 8),
                   DVT_OK);
         for (i = 0; i < n * k; i++)
@@ -324,12 +324,12 @@ DVT_TEST(card_matmul_mma_not_a_number) {
                     b[j] = 1;
                 a[4 * 11 + 10] = strange[i];
                 CHECK_INT(
-                    dvt_to_host(
-                        dvt_astype(dvt_copyto(dvt_matmul(on_card(a, 5, 11, dtypes[t], 0, group),
-                                                         on_card(b, 11, 6, dtypes[t], 1, group)),
-                                              dvt_cpu()),
-                                   DVT_F64, false),
-                        got, (int64_t)sizeof got),
+                    dvt_to_host(dvt_as_in_dtype(
+                                    dvt_copyto(dvt_matmul(on_card(a, 5, 11, dtypes[t], 0, group),
+                                                          on_card(b, 11, 6, dtypes[t], 1, group)),
+                                               dvt_cpu()),
+                                    DVT_F64),
+                                got, (int64_t)sizeof got),
                     DVT_OK);
                 for (j = 0; j < 5 * 6; j++)
                     CHECK(j < 24 ? got[j] == 11 : i == 0 ? got[j] != got[j] : got[j] == strange[i]);

@@ -20,7 +20,7 @@ static dvt_block *times(dvt_array *weight) {
     block = dvt_block_new(&desc);
     dvt_block_add_param(block, "weight", dvt_shape_of(weight), dvt_dtype_of(weight),
                         dvt_init_zero());
-    CHECK_INT(dvt_block_initialize(block, dvt_init_zero(), here, false), DVT_OK);
+    CHECK_INT(dvt_block_initialize(block, dvt_init_zero(), here), DVT_OK);
     CHECK_INT(dvt_param_set_data(dvt_block_param(block, "weight"), weight), DVT_OK);
     return block;
 }
@@ -111,8 +111,8 @@ DVT_TEST(card_optimizer_special_values) {
     clipped.clip_gradient = 2;
     w = dvt_ones(DVT_SHAPE(4), DVT_F32, dvt_cpu());
     g = dvt_zeros(DVT_SHAPE(STEPS, 4), DVT_F32, dvt_cpu());
-    CHECK(dvt_copy_into(dvt_index(g, 0),
-                        DVT_ARRAY1(dvt_cpu(), float, 4, {NAN, INFINITY, -INFINITY, 1})) != NULL);
+    CHECK(dvt_copy_into(dvt_index(g, 0), DVT_ARRAY(float, DVT_SHAPE(4), dvt_cpu(), NAN, INFINITY,
+                                                   -INFINITY, 1)) != NULL);
     SAME_ON_CARD(
         trained(dvt_optimizer_sgd(1), dvt_copyto(w, dvt_gpu(0)), dvt_copyto(g, dvt_gpu(0))),
         trained(dvt_optimizer_sgd(1), w, g), 0, "NaN and infinities");

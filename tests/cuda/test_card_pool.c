@@ -18,10 +18,10 @@ static pooled pool_in(dvt_ctx ctx, bool max, dvt_array *x, dvt_array *g, dvt_arr
     CHECK(dvt_attach_grad(x, DVT_GRAD_WRITE) == DVT_OK);
     CHECK(dvt_attach_grad(g, DVT_GRAD_WRITE) == DVT_OK);
     DVT_RECORD r.y = max ? dvt_max_pool2d(x, p) : dvt_avg_pool2d(x, p);
-    CHECK(dvt_gradients(&r.y, &g, 1, &x, 1, true, true, &r.dx) == DVT_OK);
-    CHECK(dvt_gradients(&r.dx, &v, 1, &g, 1, false, false, &r.again) == DVT_OK);
+    CHECK(dvt_gradients(&r.y, &g, 1, &x, 1, DVT_CREATE_GRAPH, &r.dx) == DVT_OK);
+    CHECK(dvt_gradients(&r.dx, &v, 1, &g, 1, DVT_FREE_GRAPH, &r.again) == DVT_OK);
     DVT_RECORD maxima = max ? dvt_max_pool2d(dvt_relu(x), p) : dvt_avg_pool2d(dvt_relu(x), p);
-    CHECK(dvt_gradients(&maxima, &g, 1, &x, 1, false, false, &r.past) == DVT_OK);
+    CHECK(dvt_gradients(&maxima, &g, 1, &x, 1, DVT_FREE_GRAPH, &r.past) == DVT_OK);
     return r;
 }
 
@@ -155,8 +155,8 @@ DVT_TEST(card_pool_special_values) {
             DVT_SCOPE {
                 dvt_array *x = dvt_from_host(values, DVT_SHAPE(at->n, at->c, at->h, at->w), DVT_F64,
                                              dvt_cpu());
-                same_pool(true, dvt_astype(x, DVT_F32, false), &p, 0, at->what);
-                same_pool(true, dvt_astype(x, DVT_F16, false), &p, 0, at->what);
+                same_pool(true, dvt_as_in_dtype(x, DVT_F32), &p, 0, at->what);
+                same_pool(true, dvt_as_in_dtype(x, DVT_F16), &p, 0, at->what);
             }
         }
 }

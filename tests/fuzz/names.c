@@ -19,8 +19,7 @@ static double sum_of(dvt_params *params) {
     double sum = 0;
     int i;
     for (i = 0; i < dvt_params_len(params); i++)
-        sum +=
-            dvt_item(dvt_sum(dvt_param_data(dvt_params_at(params, i), dvt_cpu()), DVT_ALL, false));
+        sum += dvt_item(dvt_sum(dvt_param_data(dvt_params_at(params, i), dvt_cpu()), DVT_ALL));
     return sum;
 }
 
@@ -49,13 +48,13 @@ DVT_FUZZ(names) {
             arrays[i] = (i + data[0] / 4) % 2 && !(data[0] & 8)
                             ? dvt_full(DVT_SHAPE(2), 1 + i, DVT_F32, dvt_cpu())
                             : dvt_full(DVT_SHAPE(2, 2), 1 + i, DVT_F32, dvt_cpu());
-        FUZZ_CHECK(dvt_block_initialize(net, dvt_init_constant(0.5), none, false) == DVT_OK);
+        FUZZ_CHECK(dvt_block_initialize(net, dvt_init_constant(0.5), none) == DVT_OK);
         FUZZ_CHECK(dvt_block_forward(net, dvt_ones(DVT_SHAPE(1, 2), DVT_F32, dvt_cpu())) != NULL);
         params = dvt_block_collect_params(net, NULL);
         /* Through a descriptor, at its beginning. */
         if (*path && n && dvt_save_params(path, arrays, name, n) == DVT_OK) {
             double before = sum_of(params);
-            dvt_status status = dvt_block_load(net, path, none, &options);
+            dvt_status status = dvt_block_load_with(net, path, &options, none);
             FUZZ_CHECK(status == DVT_OK || status == DVT_ERR_NAME || status == DVT_ERR_SHAPE ||
                        status == DVT_ERR_HOST_MEMORY);
             dvt_clear_error();

@@ -17,7 +17,7 @@ static double accuracy_of(dvt_dataset *train_set, dvt_dataset *test_set, dvt_ini
     desc.shuffle = true;
     train_data = dvt_loader_new(dvt_dataset_transform_first(train_set, lenet_transform()), &desc);
     dvt_seed(0);
-    CHECK(dvt_block_initialize(net, init, devices, false) == DVT_OK);
+    CHECK(dvt_block_initialize(net, init, devices) == DVT_OK);
     trainer = dvt_trainer_new(dvt_block_collect_params(net, NULL), dvt_optimizer_sgd(0.1));
     for (epoch = 0; epoch < 10; epoch++)
         train_epoch(net, trainer, devices, train_data, 256, NULL);

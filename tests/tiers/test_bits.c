@@ -20,7 +20,7 @@ static dvt_array *numbers(dvt_shape shape, dvt_dtype dtype, int span) {
             values[i] = ldexp(values[i], (int)(state >> 3 & 1023) % (2 * span + 1) - span);
     }
     wide = dvt_from_host(values, shape, DVT_F64, dvt_cpu());
-    return dvt_astype(wide, dtype, true);
+    return dvt_astype(wide, dtype);
 }
 
 static uint64_t with(uint64_t hash, dvt_array *x) {
@@ -84,16 +84,16 @@ static uint64_t along_axes(uint64_t hash) {
         for (d = 0; d < 3; d++)
             for (axis = 0; axis < 2; axis++) {
                 dvt_array *x = numbers(DVT_SHAPE(shapes[s][0], shapes[s][1]), dtypes[d], 3);
-                hash = with(hash, dvt_sum(x, DVT_AXES(axis), false));
-                hash = with(hash, dvt_mean(x, DVT_ALL, false));
-                hash = with(hash, dvt_var(x, DVT_AXES(axis), 0, false));
-                hash = with(hash, dvt_prod(x, DVT_AXES(axis), false));
-                hash = with(hash, dvt_norm(x, DVT_AXES(axis), false));
-                hash = with(hash, dvt_max(x, DVT_AXES(axis), false));
-                hash = with(hash, dvt_argmax(x, axis, false));
+                hash = with(hash, dvt_sum(x, DVT_AXES(axis)));
+                hash = with(hash, dvt_mean(x, DVT_ALL));
+                hash = with(hash, dvt_var(x, DVT_AXES(axis), 0));
+                hash = with(hash, dvt_prod(x, DVT_AXES(axis)));
+                hash = with(hash, dvt_norm(x, DVT_AXES(axis)));
+                hash = with(hash, dvt_max(x, DVT_AXES(axis)));
+                hash = with(hash, dvt_argmax(x, DVT_AXES(axis)));
                 hash = with(hash, dvt_cumsum(x, axis));
-                hash = with(hash, dvt_sort(x, axis, false));
-                hash = with(hash, dvt_logsumexp(x, DVT_AXES(axis), false));
+                hash = with(hash, dvt_sort(x, axis, DVT_ASCENDING));
+                hash = with(hash, dvt_logsumexp(x, DVT_AXES(axis)));
                 hash = with(hash, dvt_softmax(x, axis));
                 hash = with(hash, dvt_log_softmax(x, axis));
             }

@@ -27,7 +27,7 @@ static dvt_array *sweep_index(dvt_array *x, int64_t n) {
 /* ---- one function per operation, or per use of it ---- */
 static dvt_array *sweep_copy(dvt_array *x, dvt_array *b, int axis) {
     (void)b;
-    return dvt_copy(dvt_astype(sweep_part(x, axis), DVT_F32, true));
+    return dvt_copy(dvt_astype(sweep_part(x, axis), DVT_F32));
 }
 
 static dvt_array *sweep_where(dvt_array *x, dvt_array *b, int axis) {
@@ -42,7 +42,7 @@ static dvt_array *sweep_clip(dvt_array *x, dvt_array *b, int axis) {
 
 static dvt_array *sweep_reshape(dvt_array *x, dvt_array *b, int axis) {
     (void)b;
-    return dvt_reshape(dvt_t(sweep_part(x, axis)), DVT_SHAPE(3, 0, 5));
+    return dvt_reshape(dvt_transpose(sweep_part(x, axis), DVT_ALL), DVT_SHAPE(3, 0, 5));
 }
 
 static dvt_array *sweep_transpose(dvt_array *x, dvt_array *b, int axis) {
@@ -63,10 +63,10 @@ static dvt_array *sweep_broadcast_to(dvt_array *x, dvt_array *b, int axis) {
 
 #define SWEEP_REDUCTION(name)                                                                      \
     static dvt_array *sweep_##name(dvt_array *x, dvt_array *b, int axis) {                         \
-        dvt_array *some = dvt_##name(x, DVT_AXES(axis), false);                                    \
+        dvt_array *some = dvt_##name(x, DVT_AXES(axis));                                           \
         (void)b;                                                                                   \
         dvt_clear_error(); /* no extreme of nothing */                                             \
-        return axis == 1 ? dvt_##name(x, DVT_AXES(0, 2), true) : some;                             \
+        return axis == 1 ? dvt_##name(x, DVT_KEEPDIMS(0, 2)) : some;                               \
     }
 SWEEP_REDUCTION(sum)
 SWEEP_REDUCTION(mean)
@@ -81,17 +81,17 @@ SWEEP_REDUCTION(logsumexp)
 
 static dvt_array *sweep_std(dvt_array *x, dvt_array *b, int axis) {
     (void)b;
-    return dvt_std(x, DVT_AXES(axis), 1, false);
+    return dvt_std(x, DVT_AXES(axis), 1);
 }
 
 static dvt_array *sweep_argmin(dvt_array *x, dvt_array *b, int axis) {
     (void)b;
-    return dvt_argmin(sweep_part(x, (axis + 1) % 3), axis, false);
+    return dvt_argmin(sweep_part(x, (axis + 1) % 3), DVT_AXES(axis));
 }
 
 static dvt_array *sweep_argmax(dvt_array *x, dvt_array *b, int axis) {
     (void)b;
-    return dvt_argmax(x, axis, true);
+    return dvt_argmax(x, DVT_KEEPDIMS(axis));
 }
 
 static dvt_array *sweep_cumsum(dvt_array *x, dvt_array *b, int axis) {
@@ -101,17 +101,17 @@ static dvt_array *sweep_cumsum(dvt_array *x, dvt_array *b, int axis) {
 
 static dvt_array *sweep_sort(dvt_array *x, dvt_array *b, int axis) {
     (void)b;
-    return dvt_sort(sweep_part(x, 1), axis, true);
+    return dvt_sort(sweep_part(x, 1), axis, DVT_DESCENDING);
 }
 
 static dvt_array *sweep_argsort(dvt_array *x, dvt_array *b, int axis) {
     (void)b;
-    return dvt_argsort(x, axis, false);
+    return dvt_argsort(x, axis, DVT_ASCENDING);
 }
 
 static dvt_array *sweep_topk(dvt_array *x, dvt_array *b, int axis) {
     (void)b;
-    return dvt_topk(x, 0, axis, true, NULL);
+    return dvt_topk(x, 0, axis, DVT_LARGEST, NULL);
 }
 
 static dvt_array *sweep_softmax(dvt_array *x, dvt_array *b, int axis) {
@@ -129,7 +129,8 @@ static dvt_array *sweep_matmul(dvt_array *x, dvt_array *b, int axis) {
     dvt_array *rows = axis == 0 ? dvt_slice(x, 1, 0, 0, 1) : x;
     (void)b;
     if (axis == 1)
-        return dvt_matmul(dvt_slice(x, 2, 0, 0, 1), dvt_slice(dvt_t(x), 0, 0, 0, 1));
+        return dvt_matmul(dvt_slice(x, 2, 0, 0, 1),
+                          dvt_slice(dvt_transpose(x, DVT_ALL), 0, 0, 0, 1));
     return dvt_matmul_t(rows, axis == 2 ? dvt_slice(x, 1, 0, 0, 1) : x, false, true);
 }
 
@@ -181,9 +182,9 @@ static dvt_array *sweep_take_along(dvt_array *x, dvt_array *b, int axis) {
 static dvt_array *sweep_pick(dvt_array *x, dvt_array *b, int axis) {
     dvt_array *part = sweep_part(x, axis ? 0 : 1);
     (void)b;
-    return dvt_pick(
-        part, dvt_zeros(dvt_shape_of(dvt_sum(part, DVT_AXES(axis), false)), DVT_I64, dvt_ctx_of(x)),
-        axis, false);
+    return dvt_pick(part,
+                    dvt_zeros(dvt_shape_of(dvt_sum(part, DVT_AXES(axis))), DVT_I64, dvt_ctx_of(x)),
+                    DVT_AXES(axis));
 }
 
 static dvt_array *sweep_one_hot(dvt_array *x, dvt_array *b, int axis) {
@@ -237,7 +238,7 @@ static dvt_array *sweep_batch_norm(dvt_array *x, dvt_array *b, int axis) {
         y = dvt_batch_norm(sweep_part(x, (axis + 1) % 3), mean, mean, mean, dvt_ones_like(mean),
                            axis, 0.5, 1e-5);
     }
-    return y ? dvt_add(dvt_sum(y, DVT_ALL, false), dvt_sum(mean, DVT_ALL, false)) : NULL;
+    return y ? dvt_add(dvt_sum(y, DVT_ALL), dvt_sum(mean, DVT_ALL)) : NULL;
 }
 
 static dvt_array *sweep_dropout(dvt_array *x, dvt_array *b, int axis) {

@@ -8,8 +8,7 @@ static dvt_array *ones(dvt_shape shape) {
 }
 
 static void initialize(dvt_block *net) {
-    CHECK_INT(dvt_block_initialize(net, dvt_init_one(), DVT_CONTEXTS(dvt_test_ctx()), false),
-              DVT_OK);
+    CHECK_INT(dvt_block_initialize(net, dvt_init_one(), DVT_CONTEXTS(dvt_test_ctx())), DVT_OK);
 }
 
 /* The call fails with all of these texts in its message. */
@@ -116,16 +115,16 @@ DVT_TEST(block_inputs_out_of_range_on_a_gpu) {
         dvt_block *e = dvt_nn_embedding(3, 2);
         dvt_array *table =
             dvt_reshape(dvt_arange(0, 6, 1, DVT_F32, dvt_test_ctx()), DVT_SHAPE(3, 2));
-        dvt_array *numbers = DVT_ARRAY1(dvt_gpu(0), int64_t, 3, {7, -9, -1}), *p, *hot;
-        CHECK_INT(dvt_block_initialize(e, dvt_init_one(), DVT_CONTEXTS(dvt_gpu(0)), false), DVT_OK);
+        dvt_array *numbers = DVT_ARRAY(int64_t, DVT_SHAPE(3), dvt_gpu(0), 7, -9, -1), *p, *hot;
+        CHECK_INT(dvt_block_initialize(e, dvt_init_one(), DVT_CONTEXTS(dvt_gpu(0))), DVT_OK);
         CHECK_INT(dvt_param_set_data(dvt_block_param(e, "weight"), table), DVT_OK);
         CHECK_VALUES(dvt_block_forward(e, numbers), 0, 4, 5, 0, 1, 4, 5);
-        p = dvt_block_forward(e, DVT_ARRAY1(dvt_gpu(0), int64_t, 1, {0}));
-        CHECK_CLOSE(
-            dvt_item(dvt_loss_softmax_cross_entropy(p, DVT_ARRAY1(dvt_gpu(0), int64_t, 1, {5}))),
-            log(1 + exp(-1.0)), 1e-6);
+        p = dvt_block_forward(e, DVT_ARRAY(int64_t, DVT_SHAPE(1), dvt_gpu(0), 0));
+        CHECK_CLOSE(dvt_item(dvt_loss_softmax_cross_entropy(
+                        p, DVT_ARRAY(int64_t, DVT_SHAPE(1), dvt_gpu(0), 5))),
+                    log(1 + exp(-1.0)), 1e-6);
         hot = dvt_one_hot(numbers, 2, DVT_F32);
-        CHECK_VALUES(dvt_sum(hot, DVT_ALL, false), 0, 0);
+        CHECK_VALUES(dvt_sum(hot, DVT_ALL), 0, 0);
     }
     dvt_set_virtual_gpus(0, 0);
 }
@@ -269,8 +268,7 @@ DVT_TEST(block_inputs_errors_of_deferred_parameters) {
     CHECK_INT(dvt_set_virtual_gpus(2, 100000), DVT_OK);
     DVT_SCOPE {
         dvt_block *net = dvt_nn_dense(300, DVT_IDENTITY);
-        CHECK_INT(dvt_block_initialize(net, dvt_init_one(), DVT_CONTEXTS(dvt_gpu(0)), false),
-                  DVT_OK);
+        CHECK_INT(dvt_block_initialize(net, dvt_init_one(), DVT_CONTEXTS(dvt_gpu(0))), DVT_OK);
         check_says(net, dvt_ones(DVT_SHAPE(1, 3), DVT_F32, dvt_gpu(1)), DVT_ERR_CONTEXT,
                    " (Dense(None -> 300, linear)): dvt_param_data: Parameter 'dense",
                    "was not initialized on context gpu(1)");

@@ -40,7 +40,7 @@ DVT_TEST(blocks_print_dense) {
     CHECK_PRINTS(net, "Sequential(\n\n)");
     DVT_NN_ADD(net, dvt_nn_dense(1, DVT_IDENTITY));
     CHECK_PRINTS(net, "Sequential(\n  (0): Dense(None -> 1, linear)\n)");
-    dvt_block_initialize(net, default_init(), no_contexts(), false);
+    dvt_block_initialize(net, default_init(), no_contexts());
     dvt_block_forward(net, dvt_ones(DVT_SHAPE(2, 3), DVT_F32, dvt_test_ctx()));
     CHECK_PRINTS(net, "Sequential(\n  (0): Dense(3 -> 1, linear)\n)");
     memset(&desc, 0, sizeof desc);
@@ -133,7 +133,7 @@ DVT_TEST(blocks_print_others) {
                  "BatchNorm(axis=-1, eps=0.00025, momentum=0.99, fix_gamma=True, "
                  "use_global_stats=False, in_channels=16)");
     CHECK_PRINTS(norm, "LayerNorm(eps=1e-05, axis=-1, center=True, scale=True, in_channels=0)");
-    dvt_block_initialize(norm, default_init(), no_contexts(), false);
+    dvt_block_initialize(norm, default_init(), no_contexts());
     dvt_block_forward(norm, dvt_ones(DVT_SHAPE(2, 7), DVT_F32, dvt_test_ctx()));
     CHECK_PRINTS(norm, "LayerNorm(eps=1e-05, axis=-1, center=True, scale=True, in_channels=7)");
 }
@@ -165,9 +165,9 @@ DVT_TEST(blocks_print_nested) {
 DVT_TEST(blocks_dense_values) {
     static const double w[] = {1, 2, 3, -1, 0, 1}, b[] = {0.5, -10};
     dvt_block *net = dvt_nn_dense(2, DVT_IDENTITY), *rectified = dvt_nn_dense(2, DVT_RELU);
-    dvt_array *x = DVT_ARRAY2(dvt_test_ctx(), float, 2, 3, {{1, 0, 2}, {0, 1, -1}});
-    dvt_block_initialize(net, default_init(), no_contexts(), false);
-    dvt_block_initialize(rectified, default_init(), no_contexts(), false);
+    dvt_array *x = DVT_ARRAY(float, DVT_SHAPE(2, 3), dvt_test_ctx(), 1, 0, 2, 0, 1, -1);
+    dvt_block_initialize(net, default_init(), no_contexts());
+    dvt_block_initialize(rectified, default_init(), no_contexts());
     set(net, "weight", DVT_SHAPE(2, 3), w);
     set(net, "bias", DVT_SHAPE(2), b);
     set(rectified, "weight", DVT_SHAPE(2, 3), w);
@@ -192,9 +192,9 @@ DVT_TEST(blocks_dense_options) {
     desc.dtype = DVT_F64;
     net = dvt_nn_dense_with(&desc);
     CHECK_INT(dvt_params_len(dvt_block_collect_params(net, NULL)), 1);
-    dvt_block_initialize(net, default_init(), no_contexts(), false);
+    dvt_block_initialize(net, default_init(), no_contexts());
     y = dvt_block_forward(net,
-                          dvt_astype(counting(DVT_SHAPE(1, 2, 3), dvt_test_ctx()), DVT_F64, false));
+                          dvt_as_in_dtype(counting(DVT_SHAPE(1, 2, 3), dvt_test_ctx()), DVT_F64));
     CHECK(dvt_shape_equal(dvt_shape_of(y), DVT_SHAPE(1, 2, 2)));
     CHECK_INT(dvt_dtype_of(y), DVT_F64);
     CHECK_VALUES(y, 0, 3, 3, 12, 12);
@@ -212,7 +212,7 @@ DVT_TEST(blocks_dense_options) {
 
 DVT_TEST(blocks_deferred_from_nothing) {
     dvt_block *net = dvt_nn_dense(2, DVT_IDENTITY);
-    dvt_block_initialize(net, default_init(), no_contexts(), false);
+    dvt_block_initialize(net, default_init(), no_contexts());
     CHECK_ERROR(dvt_block_forward(net, dvt_ones(DVT_SHAPE(2, 0), DVT_F32, dvt_test_ctx())),
                 DVT_ERR_SHAPE);
     CHECK(dvt_block_forward(net, dvt_ones(DVT_SHAPE(2), DVT_F32, dvt_test_ctx())) !=
@@ -225,7 +225,7 @@ DVT_TEST(blocks_conv_values) {
     dvt_block *net = dvt_nn_conv2d(2, 2, DVT_RELU);
     dvt_nn_conv2d_desc desc;
     dvt_array *x = counting(DVT_SHAPE(1, 1, 3, 3), dvt_test_ctx());
-    dvt_block_initialize(net, default_init(), no_contexts(), false);
+    dvt_block_initialize(net, default_init(), no_contexts());
     set(net, "weight", DVT_SHAPE(2, 1, 2, 2), w);
     set(net, "bias", DVT_SHAPE(2), b);
     /* x[i,j] - x[i+1,j+1] + 0.5 = -3.5 is cut to 0; 2 x[i,j+1] */
@@ -238,7 +238,7 @@ DVT_TEST(blocks_conv_values) {
     desc.no_bias = true;
     desc.weight_init = dvt_init_constant(3);
     net = dvt_nn_conv2d_with(&desc);
-    dvt_block_initialize(net, default_init(), no_contexts(), false);
+    dvt_block_initialize(net, default_init(), no_contexts());
     CHECK_VALUES(dvt_block_forward(net, counting(DVT_SHAPE(1, 2, 2, 2), dvt_test_ctx())), 1e-6, 0,
                  12);
     CHECK(dvt_shape_equal(dvt_param_shape(dvt_block_param(net, "weight")), DVT_SHAPE(2, 1, 1, 1)));
@@ -248,7 +248,7 @@ DVT_TEST(blocks_conv_errors) {
     dvt_block *net = dvt_nn_conv2d(2, 2, DVT_IDENTITY);
     dvt_nn_conv2d_desc desc;
     memset(&desc, 0, sizeof desc);
-    dvt_block_initialize(net, default_init(), no_contexts(), false);
+    dvt_block_initialize(net, default_init(), no_contexts());
     CHECK_ERROR(dvt_block_forward(net, dvt_ones(DVT_SHAPE(2, 3), DVT_F32, dvt_test_ctx())),
                 DVT_ERR_SHAPE);
     CHECK_ERROR(dvt_nn_conv2d(0, 2, DVT_IDENTITY), DVT_ERR_RANGE);
@@ -286,7 +286,7 @@ DVT_TEST(blocks_compute_with_resolved_pairs) {
     desc.params.padding[0] = 2;
     desc.params.padding[1] = DVT_PAD_NONE;
     conv = dvt_nn_conv2d_with(&desc);
-    CHECK_INT(dvt_block_initialize(conv, default_init(), no_contexts(), false), DVT_OK);
+    CHECK_INT(dvt_block_initialize(conv, default_init(), no_contexts()), DVT_OK);
     CHECK(dvt_shape_equal(dvt_shape_of(dvt_block_forward(conv, x)), DVT_SHAPE(1, 1, 6, 3)));
     pool.size[0] = 4;
     pool.stride[0] = 1;
@@ -307,7 +307,7 @@ DVT_TEST(blocks_pool_values) {
 }
 
 DVT_TEST(blocks_simple_values) {
-    dvt_array *x = DVT_ARRAY1(dvt_test_ctx(), float, 3, {-1, 0, 2}), *y;
+    dvt_array *x = DVT_ARRAY(float, DVT_SHAPE(3), dvt_test_ctx(), -1, 0, 2), *y;
     CHECK_VALUES(dvt_block_forward(dvt_nn_activation(DVT_RELU), x), 0, 0, 0, 2);
     CHECK_VALUES(dvt_block_forward(dvt_nn_activation(DVT_TANH), x), 1e-6, tanh(-1), 0, tanh(2));
     CHECK_VALUES(dvt_block_forward(dvt_nn_activation(DVT_SIGMOID), x), 1e-6, 1 / (1 + exp(1)), 0.5,
@@ -334,8 +334,7 @@ DVT_TEST(blocks_empty_batch) {
     dvt_array *y = NULL, *w;
     DVT_NN_ADD(net, dvt_nn_conv2d(2, 3, DVT_RELU), dvt_nn_max_pool2d(2, 2),
                dvt_nn_dense(4, DVT_IDENTITY));
-    CHECK_INT(dvt_block_initialize(net, dvt_init_one(), DVT_CONTEXTS(dvt_test_ctx()), false),
-              DVT_OK);
+    CHECK_INT(dvt_block_initialize(net, dvt_init_one(), DVT_CONTEXTS(dvt_test_ctx())), DVT_OK);
     CHECK(dvt_block_forward(net, dvt_ones(DVT_SHAPE(2, 1, 6, 6), DVT_F32, dvt_test_ctx())) != NULL);
     w = dvt_block_data(dvt_block_at(net, 2), "weight", dvt_test_ctx());
     CHECK(w && dvt_fill(dvt_grad(w), 7) != NULL);
@@ -344,7 +343,7 @@ DVT_TEST(blocks_empty_batch) {
     }
     CHECK(dvt_shape_equal(dvt_shape_of(y), DVT_SHAPE(0, 4)));
     CHECK_INT(dvt_backward(y), DVT_OK);
-    CHECK_CLOSE(dvt_item(dvt_norm(dvt_grad(w), DVT_ALL, false)), 0, 0);
+    CHECK_CLOSE(dvt_item(dvt_norm(dvt_grad(w), DVT_ALL)), 0, 0);
 }
 
 DVT_TEST(blocks_dropout) {
@@ -374,8 +373,8 @@ DVT_TEST(blocks_batch_norm) {
     dvt_block *net = dvt_nn_batch_norm();
     dvt_array *x, *y = NULL;
     CHECK_INT(dvt_set_virtual_gpus(2, 0), DVT_OK);
-    x = DVT_ARRAY2(dvt_gpu(0), float, 2, 2, {{1, 10}, {3, 30}});
-    dvt_block_initialize(net, default_init(), DVT_CONTEXTS(dvt_gpu(0), dvt_gpu(1)), false);
+    x = DVT_ARRAY(float, DVT_SHAPE(2, 2), dvt_gpu(0), 1, 10, 3, 30);
+    dvt_block_initialize(net, default_init(), DVT_CONTEXTS(dvt_gpu(0), dvt_gpu(1)));
     CHECK_VALUES(dvt_block_forward(net, x), 1e-4, 1, 10, 3, 30); /* statistics 0 and 1 */
     set(net, "gamma", DVT_SHAPE(2), gamma);
     set(net, "beta", DVT_SHAPE(2), beta);
@@ -389,11 +388,11 @@ DVT_TEST(blocks_batch_norm) {
     CHECK_ERROR(dvt_block_forward(dvt_nn_batch_norm(), dvt_ones(DVT_SHAPE(3), DVT_F32, dvt_cpu())),
                 DVT_ERR_UNINITIALIZED);
     net = dvt_nn_batch_norm();
-    dvt_block_initialize(net, default_init(), DVT_CONTEXTS(dvt_cpu()), false);
+    dvt_block_initialize(net, default_init(), DVT_CONTEXTS(dvt_cpu()));
     CHECK_ERROR(dvt_block_forward(net, dvt_ones(DVT_SHAPE(3), DVT_F32, dvt_cpu())), DVT_ERR_AXIS);
     CHECK_ERROR(dvt_block_forward(net, dvt_ones(DVT_SHAPE(3, 0), DVT_F32, dvt_cpu())),
                 DVT_ERR_SHAPE);
-    dvt_release_all();
+    dvt_discard_all();
     CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
 }
 
@@ -405,12 +404,12 @@ DVT_TEST(blocks_batch_norm_without) {
     desc.axis = -1;
     desc.no_scale = desc.no_center = true;
     net = dvt_nn_batch_norm_with(&desc);
-    dvt_block_initialize(net, default_init(), no_contexts(), false);
+    dvt_block_initialize(net, default_init(), no_contexts());
     dvt_block_forward(net, dvt_ones(DVT_SHAPE(3, 2), DVT_F32, dvt_test_ctx()));
     set(net, "gamma", DVT_SHAPE(2), sevens); /* what a file may hold does not count */
     set(net, "beta", DVT_SHAPE(2), sevens);
-    CHECK_VALUES(dvt_block_forward(net, DVT_ARRAY2(dvt_test_ctx(), float, 1, 2, {{1, -2}})), 1e-4,
-                 1, -2);
+    CHECK_VALUES(dvt_block_forward(net, DVT_ARRAY(float, DVT_SHAPE(1, 2), dvt_test_ctx(), 1, -2)),
+                 1e-4, 1, -2);
     desc.momentum = 2;
     CHECK_ERROR(dvt_nn_batch_norm_with(&desc), DVT_ERR_RANGE);
     desc.momentum = 0.5;
@@ -425,16 +424,16 @@ DVT_TEST(blocks_batch_norm_without) {
 DVT_TEST(blocks_layer_norm) {
     static const double gamma[] = {1, 2}, beta[] = {0, 10};
     dvt_block *net = dvt_nn_layer_norm();
-    dvt_block_initialize(net, default_init(), no_contexts(), false);
+    dvt_block_initialize(net, default_init(), no_contexts());
     CHECK_VALUES(
-        dvt_block_forward(net, DVT_ARRAY2(dvt_test_ctx(), float, 2, 2, {{1, 3}, {10, 30}})), 1e-4,
-        -1, 1, -1, 1);
+        dvt_block_forward(net, DVT_ARRAY(float, DVT_SHAPE(2, 2), dvt_test_ctx(), 1, 3, 10, 30)),
+        1e-4, -1, 1, -1, 1);
     set(net, "gamma", DVT_SHAPE(2), gamma);
     set(net, "beta", DVT_SHAPE(2), beta);
-    CHECK_VALUES(dvt_block_forward(net, DVT_ARRAY2(dvt_test_ctx(), float, 1, 2, {{1, 3}})), 1e-4,
-                 -1, 12);
+    CHECK_VALUES(dvt_block_forward(net, DVT_ARRAY(float, DVT_SHAPE(1, 2), dvt_test_ctx(), 1, 3)),
+                 1e-4, -1, 12);
     net = dvt_nn_layer_norm();
-    dvt_block_initialize(net, default_init(), no_contexts(), false);
+    dvt_block_initialize(net, default_init(), no_contexts());
     CHECK_ERROR(dvt_block_forward(net, dvt_scalar(1, DVT_F32, dvt_test_ctx())), DVT_ERR_SHAPE);
 }
 
@@ -442,17 +441,18 @@ DVT_TEST(blocks_embedding) {
     static const double rows[] = {0, 1, 10, 11, 20, 21};
     dvt_block *net = dvt_nn_embedding(3, 2);
     dvt_array *y = NULL;
-    dvt_block_initialize(net, default_init(), no_contexts(), false);
+    dvt_block_initialize(net, default_init(), no_contexts());
     set(net, "weight", DVT_SHAPE(3, 2), rows);
     DVT_RECORD {
-        y = dvt_block_forward(net, DVT_ARRAY2(dvt_test_ctx(), int32_t, 1, 3, {{2, 0, 2}}));
+        y = dvt_block_forward(net, DVT_ARRAY(int32_t, DVT_SHAPE(1, 3), dvt_test_ctx(), 2, 0, 2));
     }
     CHECK(dvt_shape_equal(dvt_shape_of(y), DVT_SHAPE(1, 3, 2)));
     CHECK_VALUES(y, 0, 20, 21, 0, 1, 20, 21);
     CHECK_INT(dvt_backward(y), DVT_OK);
     CHECK_VALUES(dvt_param_grad(dvt_block_param(net, "weight"), dvt_test_ctx()), 0, 1, 1, 0, 0, 2,
                  2);
-    CHECK_VALUES(dvt_block_forward(net, DVT_ARRAY1(dvt_test_ctx(), float, 1, {1})), 0, 10, 11);
+    CHECK_VALUES(dvt_block_forward(net, DVT_ARRAY(float, DVT_SHAPE(1), dvt_test_ctx(), 1)), 0, 10,
+                 11);
     CHECK_ERROR(dvt_nn_embedding(0, 2), DVT_ERR_RANGE);
     CHECK_ERROR(dvt_nn_embedding(2, 0), DVT_ERR_RANGE);
 }
@@ -469,7 +469,7 @@ DVT_TEST(blocks_without_bias_under_an_old_error) {
     dense.units = 3;
     conv.no_bias = dense.no_bias = true;
     DVT_NN_ADD(net, dvt_nn_conv2d_with(&conv), dvt_nn_dense_with(&dense));
-    CHECK_INT(dvt_block_initialize(net, dvt_init_one(), no_contexts(), false), DVT_OK);
+    CHECK_INT(dvt_block_initialize(net, dvt_init_one(), no_contexts()), DVT_OK);
     CHECK(dvt_ones(DVT_SHAPE(-1), DVT_F32, dvt_test_ctx()) == NULL);
     CHECK_INT(dvt_error_code(), DVT_ERR_SHAPE);
     CHECK_VALUES(dvt_block_forward(net, dvt_ones(DVT_SHAPE(1, 1, 2, 2), DVT_F32, dvt_test_ctx())),

@@ -75,7 +75,7 @@ DVT_TEST(blocks_of_ones_own) {
         dvt_block_desc desc = scale_desc(&state);
         dvt_block *net = dvt_nn_sequential(), *own = dvt_block_new(&desc);
         dvt_param *gain;
-        dvt_array *x = DVT_ARRAY2(dvt_test_ctx(), float, 1, 3, {{1, -2, 3}}), *y = NULL;
+        dvt_array *x = DVT_ARRAY(float, DVT_SHAPE(1, 3), dvt_test_ctx(), 1, -2, 3), *y = NULL;
         desc.kind = "changed"; /* the description was copied */
         gain = dvt_block_add_param(own, "gain", DVT_SHAPE(0), DVT_F32, dvt_init_constant(10));
         CHECK(gain != NULL && dvt_block_param(own, "gain") == gain);
@@ -84,7 +84,7 @@ DVT_TEST(blocks_of_ones_own) {
         DVT_NN_ADD(net, own);
         CHECK(dvt_block_user(own) == &state);
         CHECK_PRINTS(net, "Sequential(\n  (0): ScaleBy by 2,\n  second line\n)");
-        dvt_block_initialize(net, default_init(), no_contexts(), false);
+        dvt_block_initialize(net, default_init(), no_contexts());
         DVT_RECORD {
             y = dvt_block_forward(net, x);
         }
@@ -143,14 +143,14 @@ DVT_TEST(blocks_of_ones_own_errors) {
     desc.infer = NULL;
     own = dvt_block_new(&desc);
     dvt_block_add_param(own, "w", DVT_SHAPE(0), DVT_F32, default_init());
-    dvt_block_initialize(own, default_init(), no_contexts(), false);
+    dvt_block_initialize(own, default_init(), no_contexts());
     CHECK(dvt_block_forward(own, x) == NULL);
     error_has("Cannot initialize Parameter");
     CHECK_INT(dvt_error_code(), DVT_ERR_UNINITIALIZED);
     desc.infer = failing_infer;
     own = dvt_block_new(&desc);
     dvt_block_add_param(own, "w", DVT_SHAPE(0), DVT_F32, default_init());
-    dvt_block_initialize(own, default_init(), no_contexts(), false);
+    dvt_block_initialize(own, default_init(), no_contexts());
     CHECK_ERROR(dvt_block_forward(own, x), DVT_ERR_SHAPE);
 }
 
@@ -160,7 +160,7 @@ DVT_TEST(blocks_integer_parameters) {
     dvt_block_desc desc = scale_desc(&state);
     dvt_block *own = dvt_block_new(&desc);
     dvt_param *count = dvt_block_add_param(own, "count", DVT_SHAPE(2), DVT_I32, default_init());
-    CHECK_INT(dvt_block_initialize(own, default_init(), no_contexts(), false), DVT_OK);
+    CHECK_INT(dvt_block_initialize(own, default_init(), no_contexts()), DVT_OK);
     CHECK_VALUES(dvt_param_data(count, dvt_test_ctx()), 0, 0, 0);
     CHECK_ERROR(dvt_param_grad(count, dvt_test_ctx()), DVT_ERR_GRAD);
     CHECK_INT(dvt_param_set_grad_req(count, DVT_GRAD_WRITE), DVT_OK);
@@ -228,7 +228,7 @@ static bool a_life(dvt_ctx_list ctxs) {
         good = net && own && dvt_block_add_child(own, dvt_nn_dense(3, DVT_TANH)) == DVT_OK &&
                dvt_block_add_param(own, "gain", DVT_SHAPE(3), DVT_F32, dvt_init_one()) &&
                DVT_NN_ADD(net, dvt_nn_dense(4, DVT_RELU), dvt_nn_dropout(0.5), own) == DVT_OK &&
-               dvt_block_initialize(net, dvt_init_xavier(), ctxs, false) == DVT_OK;
+               dvt_block_initialize(net, dvt_init_xavier(), ctxs) == DVT_OK;
         if (good) {
             DVT_RECORD {
                 loss = dvt_loss_l2(
@@ -240,7 +240,7 @@ static bool a_life(dvt_ctx_list ctxs) {
                    dvt_params_set_grad_req(params, DVT_GRAD_NULL) == DVT_OK &&
                    dvt_params_set_grad_req(params, DVT_GRAD_ADD) == DVT_OK &&
                    dvt_params_reset_ctx(params, DVT_CONTEXTS(dvt_cpu_id(3))) == DVT_OK &&
-                   dvt_params_initialize(params, dvt_init_one(), ctxs, true) == DVT_OK &&
+                   dvt_params_reinitialize(params, dvt_init_one(), ctxs) == DVT_OK &&
                    dvt_param_set_data(dvt_params_at(params, 0),
                                       dvt_ones(DVT_SHAPE(4, 5), DVT_F64, dvt_test_ctx())) == DVT_OK;
             dvt_block_format(net, text, sizeof text);

@@ -27,7 +27,7 @@ DVT_TEST(site_of_creation) {
 }
 
 DVT_TEST(site_of_nested_calls_and_initialisers) {
-    dvt_array *x = DVT_ARRAY1(dvt_cpu(), float, 2, {1, 2}), *y;
+    dvt_array *x = DVT_ARRAY(float, DVT_SHAPE(2), dvt_cpu(), 1, 2), *y;
     int line = __LINE__ - 1;
     CHECK(ends_with(dvt_made_at(x), line));
     y = dvt_add(dvt_mul(x, x), dvt_exp(x));
@@ -85,7 +85,7 @@ DVT_TEST(sites_in_the_message_about_mixed_contexts) {
     CHECK(strstr(dvt_error(), site_of(line - 1)) != NULL);
     CHECK(strstr(dvt_error(), site_of(line)) != NULL);
     dvt_clear_error();
-    dvt_release_all();
+    dvt_discard_all();
     CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
 }
 

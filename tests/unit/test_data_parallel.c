@@ -41,8 +41,8 @@ static void train_step(dvt_block *net, dvt_trainer *t, dvt_ctx_list ctxs, dvt_ar
     dvt_array *xs[8], *ys[8], *losses[8];
     int i;
     memset(losses, 0, sizeof losses);
-    CHECK_INT(dvt_split_and_load(x, ctxs, false, xs), DVT_OK);
-    CHECK_INT(dvt_split_and_load(y, ctxs, false, ys), DVT_OK);
+    CHECK_INT(dvt_array_split_and_load(x, ctxs, xs), DVT_OK);
+    CHECK_INT(dvt_array_split_and_load(y, ctxs, ys), DVT_OK);
     DVT_RECORD {
         for (i = 0; i < ctxs.n; i++)
             losses[i] = dvt_loss_softmax_cross_entropy(dvt_block_forward(net, xs[i]), ys[i]);
@@ -89,7 +89,7 @@ static double *train_on(dvt_ctx_list ctxs, dvt_optimizer optimizer, int steps, i
     picture_state = 1;
     dvt_seed(7);
     net = small_lenet();
-    CHECK_INT(dvt_block_initialize(net, dvt_init_xavier(), ctxs, false), DVT_OK);
+    CHECK_INT(dvt_block_initialize(net, dvt_init_xavier(), ctxs), DVT_OK);
     params = dvt_block_collect_params(net, NULL);
     t = dvt_trainer_new(params, optimizer);
     for (i = 0; i < steps; i++) {
@@ -153,7 +153,7 @@ DVT_TEST(trainer_learns) {
     DVT_SCOPE {
         gpus = DVT_CONTEXTS(dvt_gpu(0), dvt_gpu(1));
         net = small_lenet();
-        CHECK_INT(dvt_block_initialize(net, dvt_init_xavier(), gpus, false), DVT_OK);
+        CHECK_INT(dvt_block_initialize(net, dvt_init_xavier(), gpus), DVT_OK);
         t = dvt_trainer_new(dvt_block_collect_params(net, NULL), dvt_optimizer_adam(0.01));
         for (i = 0; i < 60; i++) {
             DVT_SCOPE {

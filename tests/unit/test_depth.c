@@ -107,10 +107,10 @@ static void use_deepest(void) {
     check_refused();
     CHECK_INT(dvt_block_add_child(inner, dvt_nn_dense(2, DVT_IDENTITY)), DVT_ERR_VALUE);
     check_refused();
-    CHECK_INT(dvt_block_initialize(net, dvt_init_one(), DVT_CONTEXTS(dvt_cpu()), false), DVT_OK);
+    CHECK_INT(dvt_block_initialize(net, dvt_init_one(), DVT_CONTEXTS(dvt_cpu())), DVT_OK);
     CHECK_INT(dvt_params_len(dvt_block_collect_params(net, NULL)), 0);
     CHECK(dvt_block_format(net, text, sizeof text) > 100);
-    dvt_release(net);
+    dvt_discard(net);
 }
 
 static void run_deep(void) {
@@ -120,7 +120,7 @@ static void run_deep(void) {
     inner = nest_outside_in(net, 99, &depth); /* and one more: as deep as blocks may be */
     CHECK_INT(depth, 99);
     CHECK_INT(dvt_block_add_child(inner, dvt_nn_dense(2, DVT_IDENTITY)), DVT_OK);
-    CHECK_INT(dvt_block_initialize(net, dvt_init_one(), DVT_CONTEXTS(dvt_cpu()), false), DVT_OK);
+    CHECK_INT(dvt_block_initialize(net, dvt_init_one(), DVT_CONTEXTS(dvt_cpu())), DVT_OK);
     CHECK_VALUES(dvt_block_forward(net, dvt_ones(DVT_SHAPE(1, 3), DVT_F32, dvt_cpu())), 0, 3, 3);
     CHECK_INT(dvt_params_len(dvt_block_collect_params(net, NULL)), 2);
     CHECK(dvt_block_format(net, text, sizeof text) > 100);
@@ -200,7 +200,7 @@ DVT_TEST(depth_of_forward_that_is_left) {
     desc.kind = "Jumper";
     desc.forward = jumps_out;
     jumper = dvt_block_new(&desc);
-    dvt_block_initialize(net, dvt_init_one(), DVT_CONTEXTS(dvt_cpu()), false);
+    dvt_block_initialize(net, dvt_init_one(), DVT_CONTEXTS(dvt_cpu()));
     for (i = 0; i < 250; i++) {
         dvt_scope_guard scope = dvt_scope_begin();
         if (setjmp(left_by) == 0)
@@ -259,7 +259,7 @@ static void many_gradients(void) {
     for (held = 0; held < 2; held++)
         DVT_SCOPE {
             dvt_array *x = dvt_ones(DVT_SHAPE(1), DVT_F32, dvt_cpu()), *y = x, *last = x;
-            DVT_RECORD_SCOPE(held, 0) {
+            DVT_RECORD_SCOPE(held ? DVT_ON : DVT_OFF, DVT_OFF) {
                 for (i = 0; i < 4000; i++) {
                     DVT_SCOPED;
                     if (dvt_attach_grad(y, DVT_GRAD_WRITE) != DVT_OK)
@@ -270,7 +270,7 @@ static void many_gradients(void) {
                 }
             }
             CHECK(y != NULL);
-            dvt_release(x);
+            dvt_discard(x);
         }
 }
 

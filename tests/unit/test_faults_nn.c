@@ -55,13 +55,13 @@ DVT_FAULTS(nn_initialize) {
         run->failed = 1;
         return;
     }
-    FAULTS_OK(dvt_block_initialize(net, dvt_init_xavier(), two, false));
+    FAULTS_OK(dvt_block_initialize(net, dvt_init_xavier(), two));
     if (!run->failed) {
         FAULTS_ADD(dvt_block_forward(net, pixels(2, dvt_cpu())));
         FAULTS_ADD(dvt_block_forward(net, pixels(2, dvt_cpu_id(1))));
     }
     if (!run->failed) {
-        FAULTS_OK(dvt_block_initialize(net, dvt_init_msra(DVT_FAN_IN, 0.2), two, true));
+        FAULTS_OK(dvt_block_reinitialize(net, dvt_init_msra(DVT_FAN_IN, 0.2), two));
         add_values(run, net, dvt_cpu_id(1));
         text_of(run, net);
     }
@@ -72,7 +72,7 @@ DVT_FAULTS(nn_params) {
     dvt_params *weights;
     dvt_param *w;
     if (!net ||
-        dvt_block_initialize(net, dvt_init_normal(0.1), DVT_CONTEXTS(dvt_cpu()), false) != DVT_OK ||
+        dvt_block_initialize(net, dvt_init_normal(0.1), DVT_CONTEXTS(dvt_cpu())) != DVT_OK ||
         !dvt_block_forward(net, pixels(1, dvt_cpu()))) {
         run->failed = 1;
         return;
@@ -116,11 +116,11 @@ DVT_FAULTS(nn_block_of_ones_own) {
         FAULTS_OK(dvt_block_add_child(block, dvt_nn_dense(3, DVT_IDENTITY)));
         FAULTS_TRUE(block && dvt_block_add_param(block, "scale", DVT_SHAPE(3), DVT_F32,
                                                  dvt_init_constant(2)));
-        FAULTS_OK(dvt_block_initialize(block, dvt_init_one(), DVT_CONTEXTS(dvt_cpu()), false));
+        FAULTS_OK(dvt_block_initialize(block, dvt_init_one(), DVT_CONTEXTS(dvt_cpu())));
         if (!run->failed)
             FAULTS_ADD(dvt_block_forward(block, pixels(1, dvt_cpu())));
     }
-    dvt_release_all();
+    dvt_discard_all();
     CHECK_INT(owners, 0); /* a block that was not made does not release, one that was does once */
 }
 
@@ -142,8 +142,7 @@ DVT_FAULTS(nn_save_and_load) {
     dvt_block *net = convnet(), *other;
     snprintf(path, sizeof path, "%s/dvt-faults-%ld.params", base && base[0] ? base : "/tmp",
              (long)getpid());
-    if (!net ||
-        dvt_block_initialize(net, dvt_init_xavier(), DVT_CONTEXTS(dvt_cpu()), false) != DVT_OK ||
+    if (!net || dvt_block_initialize(net, dvt_init_xavier(), DVT_CONTEXTS(dvt_cpu())) != DVT_OK ||
         !dvt_block_forward(net, pixels(1, dvt_cpu()))) {
         run->failed = 1;
         return;
@@ -154,11 +153,11 @@ DVT_FAULTS(nn_save_and_load) {
         run->failed = 1;
     } else {
         dvt_ctx_list ctx = DVT_CONTEXTS(dvt_cpu_id(1));
-        FAULTS_OK(dvt_block_load(other, path, ctx, NULL));
+        FAULTS_OK(dvt_block_load(other, path, ctx));
         if (!run->failed) {
             FAULTS_ADD(dvt_block_forward(other, pixels(1, dvt_cpu_id(1))));
             /* onto itself: all or nothing */
-            FAULTS_OK(dvt_block_load(net, path, DVT_CONTEXTS(dvt_cpu()), NULL));
+            FAULTS_OK(dvt_block_load(net, path, DVT_CONTEXTS(dvt_cpu())));
             add_values(run, net, dvt_cpu());
         }
     }
@@ -175,7 +174,7 @@ static dvt_array *halve(void *user, dvt_array *x) {
 static dvt_dataset *pictures(int64_t n) {
     double mean = 0.5, deviation = 0.25;
     dvt_array *x = dvt_astype(
-        dvt_mod_scalar(dvt_arange(0, (double)n * 16, 1, DVT_I32, dvt_cpu()), 250), DVT_U8, true);
+        dvt_mod_scalar(dvt_arange(0, (double)n * 16, 1, DVT_I32, dvt_cpu()), 250), DVT_U8);
     dvt_transform *three[3];
     dvt_dataset *data =
         dvt_dataset_arrays(dvt_reshape(x, DVT_SHAPE(n, 4, 4, 1)), classes(n, dvt_cpu()));
@@ -217,8 +216,8 @@ DVT_FAULTS(nn_loader_with_workers) {
 
 DVT_FAULTS(nn_split_and_load) {
     dvt_array *part[2] = {NULL, NULL};
-    FAULTS_OK(dvt_split_and_load(pixels(5, dvt_cpu()), DVT_CONTEXTS(dvt_cpu(), dvt_cpu_id(1)),
-                                 false, part));
+    FAULTS_OK(dvt_array_split_and_load(pixels(5, dvt_cpu()), DVT_CONTEXTS(dvt_cpu(), dvt_cpu_id(1)),
+                                       part));
     if (!run->failed) {
         FAULTS_ADD(part[0]);
         FAULTS_ADD(part[1]);
@@ -276,7 +275,7 @@ static void train(dvt_fault_run *run, dvt_optimizer optimizer, dvt_ctx a, dvt_ct
     dvt_params *params;
     dvt_trainer *trainer;
     int step, i;
-    if (!net || !x || !y || dvt_block_initialize(net, dvt_init_xavier(), ctxs, false) != DVT_OK ||
+    if (!net || !x || !y || dvt_block_initialize(net, dvt_init_xavier(), ctxs) != DVT_OK ||
         !dvt_block_forward(net, dvt_as_in_ctx(x, a)) ||
         !(params = dvt_block_collect_params(net, NULL)) ||
         !(trainer = dvt_trainer_new(params, optimizer))) {
@@ -286,15 +285,15 @@ static void train(dvt_fault_run *run, dvt_optimizer optimizer, dvt_ctx a, dvt_ct
     for (step = 0; step < 2 && !run->failed; step++)
         DVT_SCOPE {
             dvt_array *xs[2] = {NULL, NULL}, *ys[2] = {NULL, NULL}, *losses[2] = {NULL, NULL};
-            FAULTS_OK(dvt_split_and_load(x, ctxs, true, xs));
-            FAULTS_OK(dvt_split_and_load(y, ctxs, true, ys));
+            FAULTS_OK(dvt_split_and_load(x, ctxs, xs));
+            FAULTS_OK(dvt_split_and_load(y, ctxs, ys));
             DVT_RECORD {
                 for (i = 0; i < 2 && !run->failed; i++)
                     losses[i] =
                         dvt_loss_softmax_cross_entropy(dvt_block_forward(net, xs[i]), ys[i]);
             }
             if (!run->failed)
-                FAULTS_OK(dvt_backward_from(losses, NULL, 2, false, false));
+                FAULTS_OK(dvt_backward_from(losses, NULL, 2, DVT_FREE_GRAPH));
             if (!run->failed) {
                 dvt_array *wa = dvt_param_data(dvt_params_at(params, 0), a),
                           *wb = dvt_param_data(dvt_params_at(params, 0), b);
@@ -338,7 +337,7 @@ DVT_FAULTS_MOST(nn_training_step_virtual_gpus, 250) {
         DVT_SCOPE {
             train(run, dvt_optimizer_sgd(0.1), dvt_gpu(0), dvt_gpu(1));
         }
-    dvt_release_all();
+    dvt_discard_all();
     FAULTS_OK(dvt_set_virtual_gpus(0, 0));
 }
 
@@ -348,7 +347,7 @@ DVT_FAULTS_MOST(nn_clip_gradients, 200) {
     dvt_trainer *trainer;
     dvt_array *loss = NULL;
     double norm;
-    if (dvt_block_initialize(net, dvt_init_one(), DVT_CONTEXTS(dvt_cpu()), false) != DVT_OK ||
+    if (dvt_block_initialize(net, dvt_init_one(), DVT_CONTEXTS(dvt_cpu())) != DVT_OK ||
         !(params = dvt_block_collect_params(net, NULL)) ||
         !(trainer = dvt_trainer_new(params, dvt_optimizer_adagrad(0.1)))) {
         run->failed = 1;

@@ -132,17 +132,17 @@ static void compute_arrays(all_bits *bits, dvt_ctx ctx, int64_t rows, dvt_dtype 
     add_array(bits, dvt_sqrt(a));
     add_array(bits, dvt_tanh(a));
     add_array(bits, dvt_equal_scalar(a, 0));
-    add_array(bits, dvt_sum(a, DVT_AXES(0), false));
-    add_array(bits, dvt_sum(a, DVT_ALL, false));
-    add_array(bits, dvt_var(a, DVT_AXES(1), 1, false));
-    add_array(bits, dvt_logsumexp(a, DVT_AXES(1), false));
+    add_array(bits, dvt_sum(a, DVT_AXES(0)));
+    add_array(bits, dvt_sum(a, DVT_ALL));
+    add_array(bits, dvt_var(a, DVT_AXES(1), 1));
+    add_array(bits, dvt_logsumexp(a, DVT_AXES(1)));
     add_array(bits, dvt_softmax(a, -1));
     add_array(bits, dvt_cumsum(a, 0));
     add_array(bits, dvt_matmul(a, b));
-    add_array(bits, dvt_astype(a, DVT_F16, true));
-    add_array(bits, dvt_astype(a, DVT_BF16, true));
-    add_array(bits, dvt_astype(a, dtype == DVT_F64 ? DVT_F32 : DVT_F64, true));
-    add_array(bits, dvt_astype(dvt_mul_scalar(a, 1000), DVT_I32, true));
+    add_array(bits, dvt_astype(a, DVT_F16));
+    add_array(bits, dvt_astype(a, DVT_BF16));
+    add_array(bits, dvt_astype(a, dtype == DVT_F64 ? DVT_F32 : DVT_F64));
+    add_array(bits, dvt_astype(dvt_mul_scalar(a, 1000), DVT_I32));
     add_array(bits, dvt_copy(dvt_swapaxes(a, 0, 1)));
 }
 
@@ -157,7 +157,7 @@ static void compute_numbers(all_bits *bits, dvt_ctx ctx) {
     add_array(bits, dvt_full(DVT_SHAPE(3), 0.1, DVT_F32, ctx));
     add_array(bits, dvt_full(DVT_SHAPE(3), 1e-310, DVT_BOOL, ctx));
     add_array(bits, dvt_add_scalar(dvt_ones(DVT_SHAPE(2), DVT_I32, ctx), 1e-310));
-    add_array(bits, dvt_var(dvt_arange(0, 7, 1, DVT_F64, ctx), DVT_ALL, 0.1, false));
+    add_array(bits, dvt_var(dvt_arange(0, 7, 1, DVT_F64, ctx), DVT_ALL, 0.1));
     add_text(bits, dvt_linspace(0.1, 1e9, 7, DVT_F64, ctx));
     add_text(bits, dvt_linspace(0.1, 0.7, 7, DVT_F32, ctx));
 }
@@ -174,7 +174,7 @@ static void compute_training(all_bits *bits, dvt_ctx ctx) {
     int i;
     optimizer.schedule = dvt_schedule_cosine(10, 0.01);
     dvt_seed(3);
-    dvt_block_initialize(net, dvt_init_xavier(), DVT_CONTEXTS(ctx), false);
+    dvt_block_initialize(net, dvt_init_xavier(), DVT_CONTEXTS(ctx));
     dvt_block_forward(net, x);
     w = dvt_param_data(dvt_block_param(net, "weight"), ctx);
     y = dvt_ones(DVT_SHAPE(40, 5), DVT_F32, ctx);

@@ -106,7 +106,7 @@ static void check_past_relu(const dvt_pool2d_options *p, dvt_dtype dtype, bool e
                   *both[2], *zeros;
     for (i = 0; i < n; i++)
         values[i] = i % 13 ? dvt_test_random(-1, 1) : special[i / 13 % 5];
-    x = dvt_astype(constant_of(values, DVT_SHAPE(2, 3, 9, 12)), dtype, false);
+    x = dvt_as_in_dtype(constant_of(values, DVT_SHAPE(2, 3, 9, 12)), dtype);
     CHECK_INT(dvt_attach_grad(x, DVT_GRAD_WRITE), DVT_OK);
     DVT_RECORD {
         r = dvt_relu(x);
@@ -118,17 +118,17 @@ static void check_past_relu(const dvt_pool2d_options *p, dvt_dtype dtype, bool e
     vars[0] = x;
     vars[1] = r;
     i = elsewhere ? 2 : 1;
-    CHECK_INT(dvt_gradients(y, g, (int)i, vars, 1, true, true, recorded), DVT_OK);
-    CHECK_INT(dvt_gradients(y, g, (int)i, vars, 1, true, false, once), DVT_OK);
+    CHECK_INT(dvt_gradients(y, g, (int)i, vars, 1, DVT_CREATE_GRAPH, recorded), DVT_OK);
+    CHECK_INT(dvt_gradients(y, g, (int)i, vars, 1, DVT_RETAIN_GRAPH, once), DVT_OK);
     check_same_bits(once[0], recorded[0]);
     /* asked for itself, relu's result has the whole gradient, zeros or not */
-    CHECK_INT(dvt_gradients(y, g, (int)i, vars, 2, true, false, both), DVT_OK);
+    CHECK_INT(dvt_gradients(y, g, (int)i, vars, 2, DVT_RETAIN_GRAPH, both), DVT_OK);
     check_same_bits(both[0], recorded[0]);
-    CHECK_INT(dvt_gradients(y, g, (int)i, vars + 1, 1, true, true, recorded), DVT_OK);
+    CHECK_INT(dvt_gradients(y, g, (int)i, vars + 1, 1, DVT_CREATE_GRAPH, recorded), DVT_OK);
     check_same_bits(both[1], recorded[0]);
     zeros = dvt_logical_and(dvt_equal_scalar(r, 0), dvt_not_equal_scalar(both[1], 0));
     if (elsewhere || !p->global) /* the largest of a whole plane is no zero */
-        CHECK(dvt_item(dvt_sum(zeros, DVT_ALL, false)) > 0);
+        CHECK(dvt_item(dvt_sum(zeros, DVT_ALL)) > 0);
 }
 
 DVT_TEST(gradients_of_pooling_past_relu) {
@@ -178,7 +178,7 @@ static dvt_array *batch_norm(dvt_array *const *x, const void *user) {
     dvt_array *mean = dvt_full(DVT_SHAPE(2), 0.5, dvt_dtype_of(x[0]), dvt_ctx_of(x[0]));
     dvt_array *variance = dvt_full(DVT_SHAPE(2), 2, dvt_dtype_of(x[0]), dvt_ctx_of(x[0])),
               *y = NULL;
-    DVT_RECORD_SCOPE(-1, training) {
+    DVT_RECORD_SCOPE(DVT_UNCHANGED, training ? DVT_ON : DVT_OFF) {
         y = dvt_batch_norm(x[0], x[1], x[2], mean, variance, 1, 0.9, 1e-3);
     }
     return y;

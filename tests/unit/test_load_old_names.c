@@ -8,7 +8,7 @@ static void check_old(const entry *entries) {
     DVT_NN_ADD(net, dvt_nn_conv2d(1, 1, DVT_IDENTITY), dvt_nn_batch_norm(),
                dvt_nn_dense(2, DVT_IDENTITY), dvt_nn_dense(1, DVT_IDENTITY));
     write_file(entries, 10, DVT_F32);
-    CHECK_INT(dvt_block_load(net, path, no_contexts(), NULL), DVT_OK);
+    CHECK_INT(dvt_block_load(net, path, no_contexts()), DVT_OK);
     CHECK_VALUES(dvt_block_data(dvt_block_at(net, 0), "weight", dvt_cpu()), 0, 1);
     CHECK_VALUES(dvt_block_data(dvt_block_at(net, 0), "bias", dvt_cpu()), 0, 2);
     CHECK_VALUES(dvt_block_data(dvt_block_at(net, 1), "gamma", dvt_cpu()), 0, 3);
@@ -56,11 +56,10 @@ DVT_TEST(files_old_names_that_are_the_same) {
         entries[i].value = 3 - i;
     }
     write_file(entries, 4, DVT_F32);
-    CHECK_INT(dvt_block_load(net, path, no_contexts(), NULL), DVT_OK);
+    CHECK_INT(dvt_block_load(net, path, no_contexts()), DVT_OK);
     for (i = 0; i < 4; i++)
-        CHECK_CLOSE(
-            dvt_item(dvt_max(dvt_param_data(dvt_params_at(params, i), dvt_cpu()), DVT_ALL, false)),
-            i, 0);
+        CHECK_CLOSE(dvt_item(dvt_max(dvt_param_data(dvt_params_at(params, i), dvt_cpu()), DVT_ALL)),
+                    i, 0);
     remove_file();
 }
 
@@ -103,9 +102,9 @@ DVT_TEST(files_old_names_that_are_equal_in_another_order) {
         memset(&options, 0, sizeof options);
         options.allow_missing = n < 4;
         options.ignore_extra = n > 4;
-        dvt_block_initialize(net, dvt_init_one(), no_contexts(), true);
+        dvt_block_reinitialize(net, dvt_init_one(), no_contexts());
         write_file(entries, n, DVT_F32);
-        CHECK_INT(dvt_block_load(net, path, no_contexts(), &options), DVT_OK);
+        CHECK_INT(dvt_block_load_with(net, path, &options, no_contexts()), DVT_OK);
         CHECK_VALUES(dvt_block_data(layers[0], "weight", dvt_cpu()), 0, 1);
         CHECK_VALUES(dvt_block_data(layers[0], "bias", dvt_cpu()), 0, 2);
         CHECK_VALUES(dvt_block_data(layers[1], "weight", dvt_cpu()), 0, 3);
@@ -123,15 +122,15 @@ DVT_TEST(files_several_names_of_one_parameter) {
     dvt_block *net = dvt_nn_sequential(), *layer = dense_in(1);
     int first;
     DVT_NN_ADD(net, layer, layer);
-    dvt_block_initialize(net, dvt_init_one(), no_contexts(), false);
+    dvt_block_initialize(net, dvt_init_one(), no_contexts());
     open_file("several.params");
     write_file(entries, 4, DVT_F32);
-    CHECK_INT(dvt_block_load(net, path, no_contexts(), NULL), DVT_OK);
+    CHECK_INT(dvt_block_load(net, path, no_contexts()), DVT_OK);
     CHECK_VALUES(dvt_block_data(layer, "weight", dvt_cpu()), 0, 3);
     CHECK_VALUES(dvt_block_data(layer, "bias", dvt_cpu()), 0, 4);
     for (first = 0; first < 3; first += 2) {
         write_file(entries + first, 2, DVT_F32);
-        CHECK_INT(dvt_block_load(net, path, no_contexts(), NULL), DVT_OK);
+        CHECK_INT(dvt_block_load(net, path, no_contexts()), DVT_OK);
         CHECK_VALUES(dvt_block_data(layer, "weight", dvt_cpu()), 0, first + 1);
         CHECK_VALUES(dvt_block_data(layer, "bias", dvt_cpu()), 0, first + 2);
     }
@@ -147,12 +146,12 @@ DVT_TEST(files_old_names_that_do_not_fit) {
     memset(&options, 0, sizeof options);
     open_file("unfit.params");
     write_file(entries, 3, DVT_F32);
-    CHECK_INT(dvt_block_load(net, path, no_contexts(), NULL), DVT_ERR_NAME);
+    CHECK_INT(dvt_block_load(net, path, no_contexts()), DVT_ERR_NAME);
     error_has("_bias' is missing in file");
     dvt_clear_error();
     check_untouched(net);
     options.allow_missing = true;
-    CHECK_INT(dvt_block_load(net, path, no_contexts(), &options), DVT_OK);
+    CHECK_INT(dvt_block_load_with(net, path, &options, no_contexts()), DVT_OK);
     CHECK_VALUES(dvt_block_data(dvt_block_at(net, 1), "weight", dvt_cpu()), 0, 3, 3);
     CHECK_VALUES(dvt_block_data(dvt_block_at(net, 1), "bias", dvt_cpu()), 0, 0);
     remove_file();

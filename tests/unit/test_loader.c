@@ -22,7 +22,7 @@ static dvt_dataset *numbers(int64_t n) {
     dvt_array *both[2];
     both[0] = i;
     both[1] = dvt_neg(i);
-    return dvt_dataset_arrays(dvt_stack(both, 2, 1), dvt_astype(i, DVT_I32, true));
+    return dvt_dataset_arrays(dvt_stack(both, 2, 1), dvt_astype(i, DVT_I32));
 }
 
 static dvt_loader *loader(dvt_dataset *data, int64_t batch, bool shuffle, dvt_last_batch last,
@@ -243,7 +243,7 @@ DVT_TEST(loader_batches) {
     CHECK(!dvt_loader_next(l, &x, &y) && x == NULL && y == NULL);
     /* Views as data: the general way. */
     l = loader(dvt_dataset_arrays(
-                   dvt_t(DVT_ARRAY2(dvt_cpu(), float, 2, 3, {{1, 2, 3}, {4, 5, 6}})),
+                   dvt_t(DVT_ARRAY(float, DVT_SHAPE(2, 3), dvt_cpu(), 1, 2, 3, 4, 5, 6)),
                    dvt_slice(dvt_arange(0, 6, 1, DVT_I64, dvt_cpu_id(1)), 0, 0, DVT_END, 2)),
                2, false, DVT_LAST_KEEP, 0, 0);
     CHECK(dvt_loader_next(l, &x, &y));
@@ -286,7 +286,7 @@ static dvt_array *trapped(void *user, dvt_array *x) {
     if (strcmp(t->mode, "shape") == 0)
         return dvt_reshape(x, DVT_SHAPE(2, 1));
     if (strcmp(t->mode, "dtype") == 0)
-        return dvt_astype(x, DVT_F64, true);
+        return dvt_astype(x, DVT_F64);
     return dvt_copyto(x, dvt_gpu(0));
 }
 
@@ -402,7 +402,7 @@ DVT_TEST(loader_after_fork) {
     if (child == 0) {
         bool ok = dvt_loader_next(l, &x, &y) && dvt_item_int(dvt_index(y, 0)) == 2 &&
                   dvt_loader_next(l, &x, &y) && dvt_item_int(dvt_index(y, 1)) == 5;
-        dvt_release_all();
+        dvt_discard_all();
         _exit(ok ? 0 : 1);
     }
     CHECK(child > 0 && waitpid(child, &status, 0) == child);

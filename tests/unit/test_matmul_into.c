@@ -23,7 +23,7 @@ static dvt_array *garbage(dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx) {
 
 static void check_into(dvt_array *dst, dvt_array *a, dvt_array *b, bool ta, bool tb) {
     dvt_array *product = dvt_matmul_t(a, b, ta, tb);
-    dvt_array *expected = dvt_astype(product, dvt_dtype_of(dst), false);
+    dvt_array *expected = dvt_as_in_dtype(product, dvt_dtype_of(dst));
     int64_t arrays = dvt_get_stats().arrays;
     CHECK(dvt_matmul_into(dst, a, b, ta, tb) == dst);
     CHECK_INT(dvt_get_stats().arrays, arrays);
@@ -87,8 +87,8 @@ DVT_TEST(matmul_into_another_dtype) {
                     f = (dvt_dtype)i;
                     g = (dvt_dtype)j;
                     h = (dvt_dtype)l;
-                    a = dvt_astype(random_array(DVT_SHAPE(3, 4), DVT_I32, dvt_cpu()), f, false);
-                    b = dvt_astype(random_array(DVT_SHAPE(4, 5), DVT_I32, dvt_cpu()), g, false);
+                    a = dvt_as_in_dtype(random_array(DVT_SHAPE(3, 4), DVT_I32, dvt_cpu()), f);
+                    b = dvt_as_in_dtype(random_array(DVT_SHAPE(4, 5), DVT_I32, dvt_cpu()), g);
                     dst = dvt_ones(DVT_SHAPE(3, 5), h, dvt_cpu());
                     product = dvt_matmul(a, b);
                     if (dvt_dtype_is_float(dvt_dtype_of(product)) ? dvt_dtype_is_float(h)

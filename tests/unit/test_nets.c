@@ -83,9 +83,9 @@ DVT_TEST(nets_shared) {
     DVT_NN_ADD(net, shared, shared);
     CHECK_INT(dvt_params_len(dvt_block_collect_params(net, NULL)), 2);
     dvt_param_set_init(dvt_block_param(shared, "weight"), dvt_init_one());
-    dvt_block_initialize(net, default_init(), no_contexts(), false);
+    dvt_block_initialize(net, default_init(), no_contexts());
     DVT_RECORD {
-        y = dvt_block_forward(net, DVT_ARRAY2(dvt_test_ctx(), float, 1, 2, {{1, 2}}));
+        y = dvt_block_forward(net, DVT_ARRAY(float, DVT_SHAPE(1, 2), dvt_test_ctx(), 1, 2));
     }
     CHECK_VALUES(y, 1e-6, 6, 6);
     CHECK_INT(dvt_backward(y), DVT_OK);
@@ -99,7 +99,7 @@ DVT_TEST(nets_ownership) {
     dvt_block *net = dvt_nn_sequential();
     DVT_SCOPE {
         DVT_NN_ADD(net, dvt_nn_dense(2, DVT_IDENTITY));
-        dvt_block_initialize(net, default_init(), no_contexts(), false);
+        dvt_block_initialize(net, default_init(), no_contexts());
         dvt_block_forward(net, dvt_ones(DVT_SHAPE(1, 2), DVT_F32, dvt_test_ctx()));
     }
     CHECK_INT(dvt_get_stats().arrays, 4);
@@ -135,11 +135,11 @@ static void check_lenet(dvt_ctx ctx) {
     dvt_params *params;
     int64_t count = 0;
     int i;
-    CHECK_INT(dvt_block_initialize(net, dvt_init_xavier(), DVT_CONTEXTS(ctx), false), DVT_OK);
+    CHECK_INT(dvt_block_initialize(net, dvt_init_xavier(), DVT_CONTEXTS(ctx)), DVT_OK);
     y = dvt_block_forward(net, x);
     CHECK(dvt_shape_equal(dvt_shape_of(y), DVT_SHAPE(2, 10)));
     CHECK(dvt_ctx_equal(dvt_ctx_of(y), ctx));
-    CHECK_CLOSE(dvt_item(dvt_all(dvt_isfinite(y), DVT_ALL, false)), 1, 0);
+    CHECK_CLOSE(dvt_item(dvt_all(dvt_isfinite(y), DVT_ALL)), 1, 0);
     params = dvt_block_collect_params(net, NULL);
     for (i = 0; i < dvt_params_len(params); i++)
         count += dvt_shape_size(dvt_param_shape(dvt_params_at(params, i)));
@@ -157,7 +157,7 @@ DVT_TEST(nets_lenet) {
     check_lenet(dvt_cpu());
     CHECK_INT(dvt_set_virtual_gpus(2, 0), DVT_OK);
     check_lenet(dvt_gpu(1));
-    dvt_release_all();
+    dvt_discard_all();
     CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
 }
 
@@ -167,14 +167,13 @@ DVT_TEST(nets_lenet_on_two_contexts) {
     dvt_array *x, *a, *b;
     double difference;
     CHECK_INT(dvt_set_virtual_gpus(2, 0), DVT_OK);
-    dvt_block_initialize(net, default_init(), DVT_CONTEXTS(dvt_gpu(0), dvt_gpu(1)), false);
+    dvt_block_initialize(net, default_init(), DVT_CONTEXTS(dvt_gpu(0), dvt_gpu(1)));
     x = dvt_uniform(0, 1, DVT_SHAPE(3, 1, 28, 28), DVT_F32, dvt_gpu(0));
     a = dvt_block_forward(net, x);
     b = dvt_block_forward(net, dvt_as_in_ctx(x, dvt_gpu(1)));
-    difference =
-        dvt_item(dvt_max(dvt_abs(dvt_sub(a, dvt_as_in_ctx(b, dvt_gpu(0)))), DVT_ALL, false));
+    difference = dvt_item(dvt_max(dvt_abs(dvt_sub(a, dvt_as_in_ctx(b, dvt_gpu(0)))), DVT_ALL));
     CHECK_CLOSE(difference, 0, 0);
-    dvt_release_all();
+    dvt_discard_all();
     CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
 }
 
@@ -190,7 +189,7 @@ static void *forward_once(void *user) {
     first_forward *job = (first_forward *)user;
     DVT_SCOPE {
         dvt_array *x = dvt_full(DVT_SHAPE(2, 1, 28, 28), 0.5, DVT_F32, job->ctx);
-        job->sum = dvt_item(dvt_sum(dvt_block_forward(job->net, x), DVT_ALL, false));
+        job->sum = dvt_item(dvt_sum(dvt_block_forward(job->net, x), DVT_ALL));
     }
     return NULL;
 }
@@ -201,7 +200,7 @@ DVT_TEST(nets_first_forward_of_several_threads) {
     first_forward jobs[4];
     pthread_t threads[4];
     int i;
-    dvt_block_initialize(net, default_init(), ctxs, false);
+    dvt_block_initialize(net, default_init(), ctxs);
     for (i = 0; i < 4; i++) {
         jobs[i].net = net;
         jobs[i].ctx = ctxs.ctx[i];
@@ -235,11 +234,11 @@ DVT_TEST(nets_parameter_gradients) {
     desc.activation = DVT_IDENTITY;
     desc.units = 2;
     DVT_NN_ADD(net, dvt_nn_dense_with(&desc));
-    dvt_block_initialize(net, default_init(), DVT_CONTEXTS(dvt_cpu()), false);
+    dvt_block_initialize(net, default_init(), DVT_CONTEXTS(dvt_cpu()));
     x = dvt_uniform(-1, 1, DVT_SHAPE(4, 3), DVT_F64, dvt_cpu());
     y = dvt_uniform(-1, 1, DVT_SHAPE(4, 2), DVT_F64, dvt_cpu());
     DVT_RECORD {
-        loss = dvt_sum(dvt_loss_l2(dvt_block_forward(net, x), y), DVT_ALL, false);
+        loss = dvt_sum(dvt_loss_l2(dvt_block_forward(net, x), y), DVT_ALL);
     }
     CHECK_INT(dvt_backward(loss), DVT_OK);
     params = dvt_block_collect_params(net, NULL);
@@ -249,9 +248,9 @@ DVT_TEST(nets_parameter_gradients) {
         double *at = (double *)dvt_data(w), value = at[1], up, down;
         double *g = (double *)dvt_data(dvt_param_grad(dvt_params_at(params, i), dvt_cpu()));
         at[1] = value + h;
-        up = dvt_item(dvt_sum(dvt_loss_l2(dvt_block_forward(net, x), y), DVT_ALL, false));
+        up = dvt_item(dvt_sum(dvt_loss_l2(dvt_block_forward(net, x), y), DVT_ALL));
         at[1] = value - h;
-        down = dvt_item(dvt_sum(dvt_loss_l2(dvt_block_forward(net, x), y), DVT_ALL, false));
+        down = dvt_item(dvt_sum(dvt_loss_l2(dvt_block_forward(net, x), y), DVT_ALL));
         at[1] = value;
         CHECK_CLOSE(g[1], (up - down) / (2 * h), 1e-7);
         CHECK(fabs(g[1]) > 1e-6);
@@ -268,7 +267,7 @@ DVT_TEST(nets_gradients_reach_all_parameters) {
     DVT_NN_ADD(net, dvt_nn_conv2d(3, 3, DVT_IDENTITY), dvt_nn_batch_norm(),
                dvt_nn_activation(DVT_TANH), dvt_nn_avg_pool2d(2, 2), dvt_nn_dense(4, DVT_GELU),
                dvt_nn_layer_norm(), dvt_nn_dropout(0.2), dvt_nn_dense(2, DVT_IDENTITY));
-    dvt_block_initialize(net, dvt_init_xavier(), DVT_CONTEXTS(dvt_gpu(0), dvt_gpu(1)), false);
+    dvt_block_initialize(net, dvt_init_xavier(), DVT_CONTEXTS(dvt_gpu(0), dvt_gpu(1)));
     DVT_RECORD {
         loss = dvt_loss_l2(
             dvt_block_forward(net, dvt_uniform(-1, 1, DVT_SHAPE(5, 2, 8, 8), DVT_F32, dvt_gpu(1))),
@@ -285,13 +284,13 @@ DVT_TEST(nets_gradients_reach_all_parameters) {
         there = dvt_param_grad(p, dvt_gpu(0));
         /* what stands before BatchNorm's mean has none by nature */
         if (!(strncmp(dvt_param_name(p), "conv", 4) == 0 && strstr(dvt_param_name(p), "_bias")))
-            dvt_test_check(dvt_item(dvt_norm(here, DVT_ALL, false)) > 1e-6, __FILE__, __LINE__,
+            dvt_test_check(dvt_item(dvt_norm(here, DVT_ALL)) > 1e-6, __FILE__, __LINE__,
                            "%s has no gradient", dvt_param_name(p));
-        CHECK_CLOSE(dvt_item(dvt_norm(there, DVT_ALL, false)), 0, 0);
+        CHECK_CLOSE(dvt_item(dvt_norm(there, DVT_ALL)), 0, 0);
         with_gradient++;
     }
     CHECK_INT(with_gradient, 10);
-    dvt_release_all();
+    dvt_discard_all();
     CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
 }
 
@@ -304,13 +303,13 @@ static double regression(dvt_ctx ctx) {
     double first = 0, last = 0;
     int step, i;
     DVT_NN_ADD(net, dvt_nn_dense(16, DVT_TANH), dvt_nn_dense(1, DVT_IDENTITY));
-    dvt_block_initialize(net, dvt_init_xavier(), DVT_CONTEXTS(ctx), false);
+    dvt_block_initialize(net, dvt_init_xavier(), DVT_CONTEXTS(ctx));
     params = dvt_block_collect_params(net, NULL);
     for (step = 0; step < 300; step++)
         DVT_SCOPE {
             dvt_array *loss = NULL;
             DVT_RECORD {
-                loss = dvt_mean(dvt_loss_l2(dvt_block_forward(net, x), y), DVT_ALL, false);
+                loss = dvt_mean(dvt_loss_l2(dvt_block_forward(net, x), y), DVT_ALL);
             }
             CHECK_INT(dvt_backward(loss), DVT_OK);
             last = dvt_item(loss);
@@ -331,7 +330,7 @@ DVT_TEST(nets_regression_trains) {
     on_gpu = regression(dvt_gpu(0));
     dvt_test_check(on_cpu < 0.1, __FILE__, __LINE__, "the loss fell to %g of the first", on_cpu);
     CHECK_CLOSE(on_gpu, on_cpu, 1e-3);
-    dvt_release_all();
+    dvt_discard_all();
     CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
 }
 
@@ -382,7 +381,7 @@ DVT_TEST(nets_summary) {
     CHECK_STR(text, "");
     dvt_clear_error();
     CHECK_INT(dvt_set_virtual_gpus(1, 0), DVT_OK);
-    dvt_block_initialize(net, default_init(), DVT_CONTEXTS(dvt_gpu(0)), false);
+    dvt_block_initialize(net, default_init(), DVT_CONTEXTS(dvt_gpu(0)));
     CHECK_INT(captured_summary(net, DVT_SHAPE(1, 1, 28, 28), text, sizeof text), DVT_OK);
     CHECK_STR(line_of(text, "Input"), "Input (1, 1, 28, 28) 0");
     CHECK_STR(line_of(text, "Sequential"), "Sequential (1, 10) 0");
@@ -397,7 +396,7 @@ DVT_TEST(nets_summary) {
     CHECK_STR(line_of(text, "  trained:"), "trained: 60,170");
     CHECK_STR(line_of(text, "  not trained:"), "not trained: 0");
     /* running statistics stay as they are, even in train mode */
-    dvt_block_initialize(norm, default_init(), no_contexts(), false);
+    dvt_block_initialize(norm, default_init(), no_contexts());
     DVT_TRAIN_MODE {
         CHECK_INT(captured_summary(norm, DVT_SHAPE(2, 3), text, sizeof text), DVT_OK);
     }
@@ -407,7 +406,7 @@ DVT_TEST(nets_summary) {
     CHECK_STR(line_of(text, "  trained:"), "trained: 6");
     CHECK_STR(line_of(text, "  not trained:"), "not trained: 6");
     CHECK_ERROR(dvt_block_print_summary(NULL, DVT_SHAPE(1)), DVT_ERR_NULL_ARGUMENT);
-    dvt_release_all();
+    dvt_discard_all();
     CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
 }
 #endif

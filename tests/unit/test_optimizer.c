@@ -63,7 +63,8 @@ static dvt_block *weight_of(int64_t n, dvt_dtype dtype, double value) {
 
 /* Sum of gradient * weight, so that the gradient is what is given. */
 static void push(dvt_block *net, const double *gradient, int64_t n, dvt_dtype dtype) {
-    dvt_array *g = dvt_astype(dvt_from_host(gradient, DVT_SHAPE(n), DVT_F64, dvt_cpu()), dtype, 0);
+    dvt_array *g =
+        dvt_as_in_dtype(dvt_from_host(gradient, DVT_SHAPE(n), DVT_F64, dvt_cpu()), dtype);
     dvt_array *y = NULL;
     DVT_RECORD {
         y = dvt_block_forward(net, g);
@@ -129,7 +130,7 @@ static void check_optimizer(dvt_optimizer o, dvt_dtype dtype, double lr_mult, do
     reference r[WEIGHTS];
     double gradient[WEIGHTS], *values;
     int t, i;
-    CHECK_INT(dvt_block_initialize(net, dvt_init_zero(), DVT_CONTEXTS(dvt_cpu()), false), DVT_OK);
+    CHECK_INT(dvt_block_initialize(net, dvt_init_zero(), DVT_CONTEXTS(dvt_cpu())), DVT_OK);
     CHECK_INT(dvt_param_set_lr_mult(p, lr_mult), DVT_OK);
     CHECK_INT(dvt_param_set_wd_mult(p, wd_mult), DVT_OK);
     trainer = dvt_trainer_new(dvt_block_collect_params(net, NULL), o);
@@ -206,7 +207,7 @@ DVT_TEST(optimizer_half_precision_states) {
     dvt_block *net = weight_of(1, DVT_F16, 1);
     double gradient = 1e-4, first;
     dvt_trainer *trainer;
-    CHECK_INT(dvt_block_initialize(net, dvt_init_zero(), DVT_CONTEXTS(dvt_cpu()), false), DVT_OK);
+    CHECK_INT(dvt_block_initialize(net, dvt_init_zero(), DVT_CONTEXTS(dvt_cpu())), DVT_OK);
     trainer = dvt_trainer_new(dvt_block_collect_params(net, NULL), dvt_optimizer_adam(0.01));
     push(net, &gradient, 1, DVT_F16);
     CHECK_INT(dvt_trainer_step(trainer, 1), DVT_OK);
@@ -218,7 +219,7 @@ DVT_TEST(optimizer_infinite_and_nan_gradients) {
     dvt_block *net = weight_of(3, DVT_F32, 1);
     const double gradient[3] = {(double)INFINITY, (double)NAN, -(double)INFINITY};
     dvt_optimizer o = with(dvt_optimizer_sgd(1), 0, 0.25);
-    CHECK_INT(dvt_block_initialize(net, dvt_init_zero(), DVT_CONTEXTS(dvt_cpu()), false), DVT_OK);
+    CHECK_INT(dvt_block_initialize(net, dvt_init_zero(), DVT_CONTEXTS(dvt_cpu())), DVT_OK);
     push(net, gradient, 3, DVT_F32);
     CHECK_INT(dvt_trainer_step(dvt_trainer_new(dvt_block_collect_params(net, NULL), o), 1), DVT_OK);
     CHECK_VALUES(dvt_block_data(net, "weight", dvt_cpu()), 0, 0.75, (double)NAN, 1.25);

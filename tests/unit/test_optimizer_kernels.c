@@ -7,7 +7,7 @@
 /* y = sum of x * weight: the gradient of the weight is x. */
 static dvt_array *times_weight(dvt_block *self, void *user, dvt_array *x) {
     (void)user;
-    return dvt_sum(dvt_mul(x, dvt_block_data(self, "weight", dvt_ctx_of(x))), DVT_ALL, false);
+    return dvt_sum(dvt_mul(x, dvt_block_data(self, "weight", dvt_ctx_of(x))), DVT_ALL);
 }
 
 static dvt_block *times(dvt_array *weight) {
@@ -20,7 +20,7 @@ static dvt_block *times(dvt_array *weight) {
     block = dvt_block_new(&desc);
     dvt_block_add_param(block, "weight", dvt_shape_of(weight), dvt_dtype_of(weight),
                         dvt_init_zero());
-    CHECK_INT(dvt_block_initialize(block, dvt_init_zero(), here, false), DVT_OK);
+    CHECK_INT(dvt_block_initialize(block, dvt_init_zero(), here), DVT_OK);
     CHECK_INT(dvt_param_set_data(dvt_block_param(block, "weight"), weight), DVT_OK);
     return block;
 }
@@ -31,7 +31,7 @@ static dvt_array *random_array(int64_t n, dvt_dtype dtype, dvt_ctx ctx) {
     int64_t i;
     for (i = 0; i < n; i++)
         values[i] = dvt_test_random(-3, 3);
-    x = dvt_astype(dvt_from_host(values, DVT_SHAPE(n), DVT_F64, ctx), dtype, false);
+    x = dvt_as_in_dtype(dvt_from_host(values, DVT_SHAPE(n), DVT_F64, ctx), dtype);
     free(values);
     return x;
 }
@@ -159,7 +159,7 @@ DVT_TEST(optimizer_on_a_virtual_gpu) {
 DVT_TEST(optimizer_special_values) {
     dvt_optimizer clipped = dvt_optimizer_sgd(1);
     dvt_array *w = dvt_ones(DVT_SHAPE(4), DVT_F32, dvt_cpu());
-    dvt_array *g = DVT_ARRAY1(dvt_cpu(), float, 4, {NAN, INFINITY, -INFINITY, 1});
+    dvt_array *g = DVT_ARRAY(float, DVT_SHAPE(4), dvt_cpu(), NAN, INFINITY, -INFINITY, 1);
     dvt_block *net = times(w), *other = times(w);
     dvt_trainer *plain = dvt_trainer_new(dvt_block_collect_params(net, NULL), dvt_optimizer_sgd(1)),
                 *bounded;

@@ -154,7 +154,7 @@ DVT_TEST(params_outlive_their_net) {
     dvt_params *params = NULL;
     DVT_SCOPE {
         dvt_block *net = dense_in(1, 2);
-        dvt_block_initialize(net, dvt_init_one(), no_contexts(), false);
+        dvt_block_initialize(net, dvt_init_one(), no_contexts());
         params = dvt_keep(dvt_block_collect_params(net, NULL));
     }
     CHECK_VALUES(dvt_param_data(dvt_params_at(params, 0), dvt_cpu()), 0, 1, 1);

@@ -52,8 +52,7 @@ DVT_TEST(params_contexts) {
     char list[64];
     CHECK_INT(dvt_set_virtual_gpus(2, 0), DVT_OK);
     CHECK_INT(dvt_block_initialize(net, default_init(),
-                                   DVT_CONTEXTS(dvt_gpu(0), dvt_gpu(1), dvt_gpu(0), dvt_gpu(1)),
-                                   false),
+                                   DVT_CONTEXTS(dvt_gpu(0), dvt_gpu(1), dvt_gpu(0), dvt_gpu(1))),
               DVT_OK);
     dvt_ctx_list_format(dvt_param_ctxs(w), list, sizeof list);
     CHECK_STR(list, "[gpu(0), gpu(1)]"); /* each once */
@@ -68,9 +67,9 @@ DVT_TEST(params_contexts) {
     DVT_WITH_CTX(dvt_gpu(1)) {
         CHECK(dvt_ctx_equal(dvt_ctx_of(dvt_param_data(w, any_ctx())), dvt_gpu(1)));
     }
-    CHECK_INT(dvt_block_initialize(net, default_init(), DVT_CONTEXTS(dvt_gpu(1)), true), DVT_OK);
+    CHECK_INT(dvt_block_reinitialize(net, default_init(), DVT_CONTEXTS(dvt_gpu(1))), DVT_OK);
     CHECK(dvt_ctx_equal(dvt_ctx_of(dvt_param_data(w, any_ctx())), dvt_gpu(1))); /* the only copy */
-    dvt_release_all();
+    dvt_discard_all();
     CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
 }
 
@@ -78,7 +77,7 @@ DVT_TEST(params_gpu_input_on_a_cpu_net) {
     dvt_block *net = dense_in(1, 3);
     char expected[160];
     CHECK_INT(dvt_set_virtual_gpus(1, 0), DVT_OK);
-    CHECK_INT(dvt_block_initialize(net, default_init(), no_contexts(), false), DVT_OK);
+    CHECK_INT(dvt_block_initialize(net, default_init(), no_contexts()), DVT_OK);
     snprintf(expected, sizeof expected,
              "Parameter '%s' was not initialized on context gpu(0). It was only initialized on "
              "[cpu(0)].",
@@ -87,7 +86,7 @@ DVT_TEST(params_gpu_input_on_a_cpu_net) {
     CHECK_INT(dvt_error_code(), DVT_ERR_CONTEXT);
     error_has(expected);
     dvt_clear_error();
-    dvt_release_all();
+    dvt_discard_all();
     CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
 }
 
@@ -95,10 +94,10 @@ DVT_TEST(params_empty_list_is_the_default_context) {
     dvt_block *net = dense_in(1, 3);
     CHECK_INT(dvt_set_virtual_gpus(1, 0), DVT_OK);
     DVT_WITH_CTX(dvt_gpu(0)) {
-        CHECK_INT(dvt_block_initialize(net, default_init(), no_contexts(), false), DVT_OK);
+        CHECK_INT(dvt_block_initialize(net, default_init(), no_contexts()), DVT_OK);
     }
     CHECK(dvt_ctx_equal(dvt_param_ctxs(dvt_block_param(net, "bias")).ctx[0], dvt_gpu(0)));
-    dvt_release_all();
+    dvt_discard_all();
     CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
 }
 
@@ -114,9 +113,8 @@ DVT_TEST(params_reset_ctx) {
     CHECK_INT(dvt_params_reset_ctx(params, no_contexts()), DVT_ERR_UNINITIALIZED);
     error_has("Cannot reset context for Parameter");
     dvt_clear_error();
-    CHECK_INT(
-        dvt_params_initialize(params, dvt_init_one(), DVT_CONTEXTS(dvt_gpu(0), dvt_cpu()), false),
-        DVT_OK);
+    CHECK_INT(dvt_params_initialize(params, dvt_init_one(), DVT_CONTEXTS(dvt_gpu(0), dvt_cpu())),
+              DVT_OK);
     kept = dvt_param_data(w, dvt_cpu());
     dvt_fill(dvt_param_data(w, dvt_gpu(0)), 4); /* copies that differ */
     CHECK_INT(dvt_params_reset_ctx(params, DVT_CONTEXTS(dvt_cpu(), dvt_gpu(1))), DVT_OK);
@@ -132,7 +130,7 @@ DVT_TEST(params_reset_ctx) {
     CHECK_ERROR(dvt_params_reset_ctx(params, DVT_CONTEXTS(dvt_cpu(), dvt_gpu(5))),
                 DVT_ERR_NO_DEVICE);
     CHECK(dvt_param_data(w, dvt_cpu()) == kept);
-    dvt_release_all();
+    dvt_discard_all();
     CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
 }
 
@@ -143,8 +141,7 @@ DVT_TEST(params_average_is_exact) {
     dvt_param *w = dvt_params_at(params, 0);
     dvt_array *before;
     CHECK_INT(dvt_params_initialize(params, default_init(),
-                                    DVT_CONTEXTS(dvt_cpu_id(0), dvt_cpu_id(1), dvt_cpu_id(2)),
-                                    false),
+                                    DVT_CONTEXTS(dvt_cpu_id(0), dvt_cpu_id(1), dvt_cpu_id(2))),
               DVT_OK);
     before = dvt_copy(dvt_param_data(w, dvt_cpu_id(1)));
     CHECK_INT(dvt_params_reset_ctx(params, DVT_CONTEXTS(dvt_cpu_id(5))), DVT_OK);
@@ -155,20 +152,18 @@ DVT_TEST(params_no_memory_on_the_gpu) {
     dvt_block *net = dense_in(64, 64), *second;
     dvt_array *w;
     CHECK_INT(dvt_set_virtual_gpus(2, 40000), DVT_OK);
-    CHECK_INT(
-        dvt_block_initialize(net, dvt_init_one(), DVT_CONTEXTS(dvt_gpu(0), dvt_gpu(1)), false),
-        DVT_OK);
+    CHECK_INT(dvt_block_initialize(net, dvt_init_one(), DVT_CONTEXTS(dvt_gpu(0), dvt_gpu(1))),
+              DVT_OK);
     w = dvt_block_data(net, "weight", dvt_gpu(1));
     second = dense_in(64, 64);
-    CHECK_ERROR(
-        dvt_block_initialize(second, dvt_init_one(), DVT_CONTEXTS(dvt_cpu(), dvt_gpu(1)), false),
-        DVT_ERR_DEVICE_MEMORY);
+    CHECK_ERROR(dvt_block_initialize(second, dvt_init_one(), DVT_CONTEXTS(dvt_cpu(), dvt_gpu(1))),
+                DVT_ERR_DEVICE_MEMORY);
     CHECK_ERROR(dvt_block_data(second, "weight", dvt_cpu()), DVT_ERR_UNINITIALIZED);
-    CHECK_ERROR(dvt_block_initialize(net, dvt_init_zero(), DVT_CONTEXTS(dvt_gpu(1)), true),
+    CHECK_ERROR(dvt_block_reinitialize(net, dvt_init_zero(), DVT_CONTEXTS(dvt_gpu(1))),
                 DVT_ERR_DEVICE_MEMORY);
     CHECK_INT(dvt_param_ctxs(dvt_block_param(net, "weight")).n, 2);
     CHECK_CLOSE(dvt_item_at(w, DVT_SHAPE(3, 3)), 1, 0);
-    dvt_release_all();
+    dvt_discard_all();
     CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
 }
 
@@ -178,9 +173,9 @@ DVT_TEST(params_set_data) {
     dvt_param *w = dvt_block_param(net, "weight");
     dvt_array *x, *held;
     CHECK_INT(dvt_set_virtual_gpus(1, 0), DVT_OK);
-    x = DVT_ARRAY2(dvt_gpu(0), double, 1, 2, {{3, 4}});
+    x = DVT_ARRAY(double, DVT_SHAPE(1, 2), dvt_gpu(0), 3, 4);
     CHECK_ERROR(dvt_param_set_data(w, x), DVT_ERR_UNINITIALIZED);
-    dvt_block_initialize(net, default_init(), DVT_CONTEXTS(dvt_cpu(), dvt_gpu(0)), false);
+    dvt_block_initialize(net, default_init(), DVT_CONTEXTS(dvt_cpu(), dvt_gpu(0)));
     held = dvt_param_data(w, dvt_cpu());
     CHECK_INT(dvt_param_set_data(w, x), DVT_OK);
     CHECK(dvt_param_data(w, dvt_cpu()) == held);
@@ -194,12 +189,12 @@ DVT_TEST(params_set_data) {
     CHECK_INT(dvt_param_set_data(w, held), DVT_OK); /* one copy to all */
     CHECK_VALUES(dvt_param_data(w, dvt_gpu(0)), 0, 8, 8);
     /* a deferred parameter gets its shape from the data */
-    dvt_block_initialize(late, default_init(), DVT_CONTEXTS(dvt_gpu(0)), false);
+    dvt_block_initialize(late, default_init(), DVT_CONTEXTS(dvt_gpu(0)));
     CHECK_INT(dvt_param_set_data(dvt_block_param(late, "weight"),
                                  dvt_ones(DVT_SHAPE(2, 3), DVT_F32, dvt_cpu())),
               DVT_OK);
     CHECK_VALUES(dvt_block_forward(late, dvt_ones(DVT_SHAPE(1, 3), DVT_F32, dvt_gpu(0))), 0, 3, 3);
-    dvt_release_all();
+    dvt_discard_all();
     CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
 }
 
@@ -213,7 +208,7 @@ DVT_TEST(params_set_shape) {
     CHECK_INT(dvt_param_set_shape(w, DVT_SHAPE(2, 4)), DVT_OK);
     CHECK_INT(dvt_param_set_shape(w, DVT_SHAPE(2, 4)), DVT_OK);
     CHECK_ERROR(dvt_param_set_shape(w, DVT_SHAPE(2, 5)), DVT_ERR_SHAPE);
-    CHECK_INT(dvt_block_initialize(net, default_init(), no_contexts(), false), DVT_OK);
+    CHECK_INT(dvt_block_initialize(net, default_init(), no_contexts()), DVT_OK);
     CHECK(dvt_param_data(w, dvt_cpu()) != NULL);
 }
 
@@ -222,9 +217,9 @@ DVT_TEST(params_grad_req) {
     dvt_block *net = dense_in(1, 2);
     dvt_param *w = dvt_block_param(net, "weight");
     dvt_params *params = dvt_block_collect_params(net, NULL);
-    dvt_array *x = DVT_ARRAY2(dvt_cpu(), float, 1, 2, {{2, 3}}), *y = NULL;
+    dvt_array *x = DVT_ARRAY(float, DVT_SHAPE(1, 2), dvt_cpu(), 2, 3), *y = NULL;
     int i;
-    dvt_block_initialize(net, dvt_init_one(), no_contexts(), false);
+    dvt_block_initialize(net, dvt_init_one(), no_contexts());
     CHECK_VALUES(dvt_param_grad(w, dvt_cpu()), 0, 0, 0);
     for (i = 0; i < 2; i++) {
         DVT_RECORD {
@@ -263,7 +258,7 @@ DVT_TEST(params_grad_req_before_initialize) {
     dvt_block *net = dvt_nn_dense(1, DVT_IDENTITY);
     dvt_stats before, after;
     CHECK_INT(dvt_params_set_grad_req(dvt_block_collect_params(net, NULL), DVT_GRAD_NULL), DVT_OK);
-    dvt_block_initialize(net, default_init(), no_contexts(), false);
+    dvt_block_initialize(net, default_init(), no_contexts());
     before = dvt_get_stats();
     DVT_SCOPE {
         dvt_block_forward(net, dvt_ones(DVT_SHAPE(1, 3), DVT_F32, dvt_cpu()));
@@ -280,7 +275,7 @@ DVT_TEST(params_running_statistics_have_no_gradient) {
     desc.in_channels = 3;
     desc.no_scale = true;
     net = dvt_nn_batch_norm_with(&desc);
-    dvt_block_initialize(net, default_init(), no_contexts(), false);
+    dvt_block_initialize(net, default_init(), no_contexts());
     CHECK_INT(dvt_params_set_grad_req(dvt_block_collect_params(net, NULL), DVT_GRAD_WRITE), DVT_OK);
     CHECK(dvt_param_grad(dvt_block_param(net, "beta"), dvt_cpu()) != NULL);
     CHECK_ERROR(dvt_param_grad(dvt_block_param(net, "gamma"), dvt_cpu()), DVT_ERR_GRAD);

@@ -98,8 +98,7 @@ DVT_TEST(params_own_rule_beats_the_net_s) {
     dvt_block *net = dvt_nn_sequential();
     dvt_array *w, *b;
     DVT_NN_ADD(net, dense_in(4, 3), dvt_nn_dense(2, DVT_IDENTITY));
-    CHECK_INT(dvt_block_initialize(net, dvt_init_constant(5), DVT_CONTEXTS(dvt_cpu()), false),
-              DVT_OK);
+    CHECK_INT(dvt_block_initialize(net, dvt_init_constant(5), DVT_CONTEXTS(dvt_cpu())), DVT_OK);
     w = dvt_block_data(dvt_block_at(net, 0), "weight", dvt_cpu());
     b = dvt_block_data(dvt_block_at(net, 0), "bias", dvt_cpu());
     CHECK_VALUES(w, 0, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5);
@@ -109,8 +108,7 @@ DVT_TEST(params_own_rule_beats_the_net_s) {
     CHECK_INT(
         dvt_param_set_init(dvt_block_param(dvt_block_at(net, 0), "weight"), dvt_init_constant(-2)),
         DVT_OK);
-    CHECK_INT(dvt_block_initialize(net, dvt_init_constant(5), DVT_CONTEXTS(dvt_cpu()), true),
-              DVT_OK);
+    CHECK_INT(dvt_block_reinitialize(net, dvt_init_constant(5), DVT_CONTEXTS(dvt_cpu())), DVT_OK);
     CHECK_CLOSE(
         dvt_item_at(dvt_block_data(dvt_block_at(net, 0), "weight", dvt_cpu()), DVT_SHAPE(1, 1)), -2,
         0);
@@ -123,8 +121,7 @@ DVT_TEST(params_rules_by_name) {
     memset(&desc, 0, sizeof desc);
     desc.in_channels = 2;
     net = dvt_nn_batch_norm_with(&desc);
-    CHECK_INT(dvt_block_initialize(net, dvt_init_constant(9), DVT_CONTEXTS(dvt_cpu()), false),
-              DVT_OK);
+    CHECK_INT(dvt_block_initialize(net, dvt_init_constant(9), DVT_CONTEXTS(dvt_cpu())), DVT_OK);
     CHECK_VALUES(dvt_block_data(net, "gamma", dvt_cpu()), 0, 1, 1);
     CHECK_VALUES(dvt_block_data(net, "beta", dvt_cpu()), 0, 0, 0);
     CHECK_VALUES(dvt_block_data(net, "running_mean", dvt_cpu()), 0, 0, 0);
@@ -149,7 +146,7 @@ static void moments(dvt_array *x, double *mean, double *deviation, double *large
 static void check_init(dvt_init init, double deviation, double bound) {
     double mean, is, largest;
     dvt_block *net = dense_in(100, 300);
-    CHECK_INT(dvt_block_initialize(net, init, DVT_CONTEXTS(dvt_cpu()), false), DVT_OK);
+    CHECK_INT(dvt_block_initialize(net, init, DVT_CONTEXTS(dvt_cpu())), DVT_OK);
     moments(dvt_block_data(net, "weight", dvt_cpu()), &mean, &is, &largest);
     CHECK_CLOSE(mean / deviation, 0, 0.03);
     CHECK_CLOSE(is / deviation, 1, 0.03);
@@ -161,13 +158,19 @@ static void check_init(dvt_init init, double deviation, double bound) {
 }
 
 DVT_TEST(params_distributions) {
-    double xavier = sqrt(3 / ((100 + 300) / 2.0));
+    double bound = sqrt(3 / ((100 + 300) / 2.0));
+    dvt_init xavier = dvt_init_xavier();
     check_init(default_init(), 0.07 / sqrt(3), 0.07);
     check_init(dvt_init_uniform(2), 2 / sqrt(3), 2);
     check_init(dvt_init_normal(0.01), 0.01, 0);
-    check_init(dvt_init_xavier(), xavier / sqrt(3), xavier);
-    check_init(dvt_init_xavier_with(2, DVT_FAN_IN, true), sqrt(2 / 300.0), 0);
-    check_init(dvt_init_xavier_with(3, DVT_FAN_OUT, false), 0.1, sqrt(3 / 100.0));
+    check_init(xavier, bound / sqrt(3), bound);
+    xavier.a = 2;
+    xavier.fan = DVT_FAN_IN;
+    xavier.gaussian = true;
+    check_init(xavier, sqrt(2 / 300.0), 0);
+    xavier = dvt_init_xavier();
+    xavier.fan = DVT_FAN_OUT;
+    check_init(xavier, 0.1, sqrt(3 / 100.0));
     check_init(dvt_init_msra(DVT_FAN_IN, 0.25), sqrt(2 / (1 + 0.0625) / 300), 0);
 }
 
@@ -181,7 +184,7 @@ DVT_TEST(params_xavier_counts_the_window) {
     desc.in_channels = 4;
     desc.kernel[0] = 5;
     net = dvt_nn_conv2d_with(&desc);
-    CHECK_INT(dvt_block_initialize(net, dvt_init_xavier(), no_contexts(), false), DVT_OK);
+    CHECK_INT(dvt_block_initialize(net, dvt_init_xavier(), no_contexts()), DVT_OK);
     moments(dvt_block_data(net, "weight", dvt_cpu()), &mean, &deviation, &largest);
     CHECK(largest <= bound && largest > 0.97 * bound);
     CHECK_CLOSE(deviation / bound, 1 / sqrt(3), 0.05);
@@ -197,13 +200,12 @@ DVT_TEST(params_drawn_from_the_cpu_stream) {
     first = dvt_uniform(-0.07, 0.07, DVT_SHAPE(3, 2), DVT_F32, dvt_cpu());
     second = dvt_uniform(-0.07, 0.07, DVT_SHAPE(2, 3), DVT_F32, dvt_cpu());
     dvt_seed(7);
-    CHECK_INT(
-        dvt_block_initialize(net, default_init(), DVT_CONTEXTS(dvt_gpu(1), dvt_gpu(0)), false),
-        DVT_OK);
+    CHECK_INT(dvt_block_initialize(net, default_init(), DVT_CONTEXTS(dvt_gpu(1), dvt_gpu(0))),
+              DVT_OK);
     CHECK(same_values(dvt_block_data(dvt_block_at(net, 0), "weight", dvt_gpu(0)), first));
     CHECK(same_values(dvt_block_data(dvt_block_at(net, 0), "weight", dvt_gpu(1)), first));
     CHECK(same_values(dvt_block_data(dvt_block_at(net, 1), "weight", dvt_gpu(1)), second));
-    dvt_release_all();
+    dvt_discard_all();
     CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
 }
 
@@ -213,12 +215,12 @@ DVT_TEST(params_mxnet_s_first_weights) {
     CHECK_INT(dvt_set_virtual_gpus(1, 0), DVT_OK);
     dvt_set_rng_engine(DVT_RNG_MXNET);
     dvt_seed(0);
-    CHECK_INT(dvt_block_initialize(net, default_init(), DVT_CONTEXTS(dvt_gpu(0)), false), DVT_OK);
+    CHECK_INT(dvt_block_initialize(net, default_init(), DVT_CONTEXTS(dvt_gpu(0))), DVT_OK);
     CHECK_VALUES(dvt_block_data(net, "weight", dvt_gpu(0)), 1e-7, 0.14 * 0.5488135 - 0.07,
                  0.14 * 0.5928446 - 0.07, 0.14 * 0.71518934 - 0.07, 0.14 * 0.84426576 - 0.07,
                  0.14 * 0.60276335 - 0.07, 0.14 * 0.8579456 - 0.07);
     dvt_set_rng_engine(DVT_RNG_PHILOX);
-    dvt_release_all();
+    dvt_discard_all();
     CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
 }
 
@@ -226,17 +228,17 @@ DVT_TEST(params_bad_initialisers) {
     dvt_block *net = dense_in(2, 2), *norm = dvt_nn_batch_norm();
     dvt_ctx_list here = DVT_CONTEXTS(dvt_cpu()), bad = here;
     dvt_init init = dvt_init_xavier();
-    CHECK_ERROR(dvt_block_initialize(net, dvt_init_uniform(-1), here, false), DVT_ERR_RANGE);
-    CHECK_ERROR(dvt_block_initialize(net, dvt_init_normal(NAN), here, false), DVT_ERR_RANGE);
-    CHECK_ERROR(dvt_block_initialize(net, dvt_init_uniform(INFINITY), here, false), DVT_ERR_RANGE);
+    CHECK_ERROR(dvt_block_initialize(net, dvt_init_uniform(-1), here), DVT_ERR_RANGE);
+    CHECK_ERROR(dvt_block_initialize(net, dvt_init_normal(NAN), here), DVT_ERR_RANGE);
+    CHECK_ERROR(dvt_block_initialize(net, dvt_init_uniform(INFINITY), here), DVT_ERR_RANGE);
     init.kind = (dvt_init_kind)77;
-    CHECK_ERROR(dvt_block_initialize(net, init, here, false), DVT_ERR_RANGE);
-    CHECK_ERROR(dvt_block_initialize(net, dvt_init_xavier(), DVT_CONTEXTS(dvt_gpu(3)), false),
+    CHECK_ERROR(dvt_block_initialize(net, init, here), DVT_ERR_RANGE);
+    CHECK_ERROR(dvt_block_initialize(net, dvt_init_xavier(), DVT_CONTEXTS(dvt_gpu(3))),
                 DVT_ERR_NO_DEVICE);
     bad.n = -1;
-    CHECK_ERROR(dvt_block_initialize(net, dvt_init_xavier(), bad, false), DVT_ERR_RANGE);
+    CHECK_ERROR(dvt_block_initialize(net, dvt_init_xavier(), bad), DVT_ERR_RANGE);
     CHECK_ERROR(dvt_block_data(net, "weight", dvt_cpu()), DVT_ERR_UNINITIALIZED);
-    CHECK_ERROR(dvt_block_initialize(NULL, dvt_init_xavier(), here, false), DVT_ERR_NULL_ARGUMENT);
+    CHECK_ERROR(dvt_block_initialize(NULL, dvt_init_xavier(), here), DVT_ERR_NULL_ARGUMENT);
     dvt_param_set_init(dvt_block_param(net, "bias"), default_init());
     CHECK(dvt_param_set_init(dvt_block_param(norm, "gamma"), dvt_init_xavier()) == DVT_ERR_SHAPE);
     error_has("Xavier initializer cannot be applied to vector");
@@ -249,12 +251,12 @@ DVT_TEST(params_initialised_twice) {
     dvt_block *net = dense_in(2, 2);
     dvt_array *w, *before;
     dvt_seed(3);
-    CHECK_INT(dvt_block_initialize(net, default_init(), DVT_CONTEXTS(dvt_cpu()), false), DVT_OK);
+    CHECK_INT(dvt_block_initialize(net, default_init(), DVT_CONTEXTS(dvt_cpu())), DVT_OK);
     w = dvt_block_data(net, "weight", dvt_cpu());
     before = dvt_copy(w);
-    CHECK_INT(dvt_block_initialize(net, dvt_init_one(), DVT_CONTEXTS(dvt_cpu()), false), DVT_OK);
+    CHECK_INT(dvt_block_initialize(net, dvt_init_one(), DVT_CONTEXTS(dvt_cpu())), DVT_OK);
     CHECK(same_values(dvt_block_data(net, "weight", dvt_cpu()), before));
-    CHECK_INT(dvt_block_initialize(net, dvt_init_one(), DVT_CONTEXTS(dvt_cpu()), true), DVT_OK);
+    CHECK_INT(dvt_block_reinitialize(net, dvt_init_one(), DVT_CONTEXTS(dvt_cpu())), DVT_OK);
     CHECK(dvt_block_data(net, "weight", dvt_cpu()) == w); /* pointers stay good */
     CHECK_VALUES(w, 0, 1, 1, 1, 1);
 }
@@ -274,9 +276,9 @@ DVT_TEST(params_already_initialised_warning) {
              dvt_param_name(dvt_block_param(net, "weight")));
     logged[0] = 0;
     dvt_set_logger(keep_log, NULL);
-    dvt_block_initialize(net, default_init(), DVT_CONTEXTS(dvt_cpu()), false);
+    dvt_block_initialize(net, default_init(), DVT_CONTEXTS(dvt_cpu()));
     CHECK_STR(logged, "");
-    dvt_block_initialize(net, default_init(), DVT_CONTEXTS(dvt_cpu()), false);
+    dvt_block_initialize(net, default_init(), DVT_CONTEXTS(dvt_cpu()));
     dvt_set_logger(NULL, NULL);
     CHECK(strstr(logged, expected) != NULL);
     CHECK(strstr(logged, "force_reinit") != NULL);
@@ -294,7 +296,7 @@ DVT_TEST(params_deferred) {
     error_has("has not been initialized;");
     dvt_clear_error();
     CHECK_INT(dvt_param_ctxs(w).n, 0);
-    CHECK_INT(dvt_block_initialize(net, dvt_init_one(), DVT_CONTEXTS(dvt_gpu(1), dvt_cpu()), false),
+    CHECK_INT(dvt_block_initialize(net, dvt_init_one(), DVT_CONTEXTS(dvt_gpu(1), dvt_cpu())),
               DVT_OK);
     CHECK(dvt_shape_equal(dvt_param_shape(w), DVT_SHAPE(3, 0)));
     CHECK(dvt_param_data(w, dvt_gpu(1)) == NULL);
@@ -306,11 +308,11 @@ DVT_TEST(params_deferred) {
     CHECK_VALUES(dvt_block_data(first, "bias", dvt_cpu()), 0, 0, 0, 0);
     CHECK(dvt_block_forward(net, dvt_ones(DVT_SHAPE(5, 4), DVT_F32, dvt_cpu())) != NULL);
     CHECK(dvt_shape_equal(dvt_param_shape(w), DVT_SHAPE(3, 4)));
-    CHECK_CLOSE(dvt_item(dvt_sum(dvt_param_data(w, dvt_gpu(1)), DVT_ALL, false)), 12, 0);
+    CHECK_CLOSE(dvt_item(dvt_sum(dvt_param_data(w, dvt_gpu(1)), DVT_ALL)), 12, 0);
     ctxs = dvt_param_ctxs(w);
     dvt_ctx_list_format(ctxs, list, sizeof list);
     CHECK_STR(list, "[gpu(1), cpu(0)]");
-    dvt_release_all();
+    dvt_discard_all();
     CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
 }
 

@@ -8,7 +8,7 @@ static dvt_array *random_array(dvt_shape shape, dvt_dtype dtype) {
     dvt_array *x;
     for (i = 0; i < n; i++)
         values[i] = floor(dvt_test_random(-20, 20)) / 4; /* ties are common, halves are exact */
-    x = dvt_astype(dvt_from_host(values, shape, DVT_F64, dvt_cpu()), dtype, false);
+    x = dvt_as_in_dtype(dvt_from_host(values, shape, DVT_F64, dvt_cpu()), dtype);
     free(values);
     return x;
 }
@@ -112,7 +112,7 @@ static void check_pool(dvt_pool2d_options p, bool max, dvt_shape shape, dvt_dtyp
         CHECK_INT(dvt_dim(y, 2), v.oh);
         CHECK_INT(dvt_dim(y, 3), v.ow);
         ok = all_equal(y, v.y, planes * v.oh * v.ow, tolerance);
-        CHECK_INT(dvt_backward_from(&y, &g, 1, false, false), DVT_OK);
+        CHECK_INT(dvt_backward_from(&y, &g, 1, DVT_FREE_GRAPH), DVT_OK);
         ok = all_equal(dvt_grad(x), v.dx, dvt_size(x), tolerance) && ok;
         if (!ok)
             printf(
@@ -187,7 +187,7 @@ DVT_TEST(pool2d_defaults) {
 }
 
 DVT_TEST(pool2d_ties_and_nan) {
-    dvt_array *x = DVT_ARRAY4(dvt_cpu(), float, 1, 1, 2, 4, {{{{3, 3, 1, NAN}, {3, 3, NAN, 9}}}});
+    dvt_array *x = DVT_ARRAY(float, DVT_SHAPE(1, 1, 2, 4), dvt_cpu(), 3, 3, 1, NAN, 3, 3, NAN, 9);
     dvt_array *y = NULL;
     dvt_pool2d_options p = window(2, 2, 0, 0, 0, 0);
     dvt_attach_grad(x, DVT_GRAD_WRITE);
@@ -197,7 +197,7 @@ DVT_TEST(pool2d_ties_and_nan) {
     }
     CHECK_VALUES(y, 0, 3, NAN);
     CHECK_VALUES(dvt_grad(x), 0, 1, 0, 0, 1, 0, 0, 0, 0);
-    x = DVT_ARRAY4(dvt_cpu(), double, 1, 1, 2, 2, {{{{-INFINITY, -INFINITY}, {-INFINITY, NAN}}}});
+    x = DVT_ARRAY(double, DVT_SHAPE(1, 1, 2, 2), dvt_cpu(), -INFINITY, -INFINITY, -INFINITY, NAN);
     CHECK_VALUES(dvt_max_pool2d(x, &p), 0, NAN);
     CHECK_VALUES(dvt_avg_pool2d(x, &p), 0, NAN);
     /* Padding is never the largest. */
@@ -272,7 +272,7 @@ DVT_TEST(pool2d_errors) {
     CHECK_ERROR(dvt_avg_pool2d(x, NULL), DVT_ERR_NULL_ARGUMENT);
     CHECK_ERROR(dvt_avg_pool2d(dvt_index(x, 0), &whole), DVT_ERR_SHAPE);
     CHECK_ERROR(dvt_avg_pool2d(flat, &whole), DVT_ERR_SHAPE);
-    CHECK_ERROR(dvt_avg_pool2d(dvt_astype(x, DVT_U8, false), &whole), DVT_ERR_DTYPE);
+    CHECK_ERROR(dvt_avg_pool2d(dvt_as_in_dtype(x, DVT_U8), &whole), DVT_ERR_DTYPE);
     CHECK_ERROR(pool(x, 0, 1, 0), DVT_ERR_RANGE);
     CHECK_ERROR(pool(x, -2, 1, 0), DVT_ERR_RANGE);
     CHECK_ERROR(pool(x, 2, -1, 0), DVT_ERR_RANGE);

@@ -17,7 +17,7 @@ static dvt_array *small_input(dvt_ctx ctx) {
 
 static dvt_block *ready_net(dvt_ctx ctx) {
     dvt_block *net = small_net();
-    dvt_block_initialize(net, dvt_init_xavier(), DVT_CONTEXTS(ctx), false);
+    dvt_block_initialize(net, dvt_init_xavier(), DVT_CONTEXTS(ctx));
     CHECK(dvt_block_forward(net, small_input(ctx)) != NULL);
     return net;
 }
@@ -48,22 +48,22 @@ DVT_TEST(files_round_trip_over_contexts) {
     CHECK(dvt_shape_equal(dvt_shape_of(dvt_array_list_find(list, "2.weight")), DVT_SHAPE(3, 8)));
     CHECK(dvt_array_list_find(list, "2.bias") != NULL);
     /* into a net that was never initialised, on two other contexts */
-    CHECK_INT(dvt_block_load(again, path, DVT_CONTEXTS(dvt_cpu(), dvt_gpu(1)), NULL), DVT_OK);
+    CHECK_INT(dvt_block_load(again, path, DVT_CONTEXTS(dvt_cpu(), dvt_gpu(1))), DVT_OK);
     CHECK(same_output(net, dvt_gpu(0), again, dvt_cpu()));
     CHECK(same_output(net, dvt_gpu(0), again, dvt_gpu(1)));
     CHECK(dvt_param_grad(dvt_block_param(dvt_block_at(again, 2), "weight"), dvt_gpu(1)) != NULL);
     /* without a list: where the parameters are; the arrays stay the same objects */
     held = dvt_block_data(dvt_block_at(again, 0), "weight", dvt_gpu(1));
     dvt_fill(held, 7);
-    CHECK_INT(dvt_block_load(again, path, no_contexts(), NULL), DVT_OK);
+    CHECK_INT(dvt_block_load(again, path, no_contexts()), DVT_OK);
     CHECK(dvt_block_data(dvt_block_at(again, 0), "weight", dvt_gpu(1)) == held);
     CHECK(same_output(net, dvt_gpu(0), again, dvt_gpu(1)));
     /* and onto one context only */
-    CHECK_INT(dvt_block_load(again, path, DVT_CONTEXTS(dvt_gpu(0)), NULL), DVT_OK);
+    CHECK_INT(dvt_block_load(again, path, DVT_CONTEXTS(dvt_gpu(0))), DVT_OK);
     CHECK_INT(dvt_param_ctxs(dvt_block_param(dvt_block_at(again, 0), "weight")).n, 1);
     CHECK(same_output(net, dvt_gpu(0), again, dvt_gpu(0)));
     remove_file();
-    dvt_release_all();
+    dvt_discard_all();
     CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
 }
 
@@ -72,16 +72,16 @@ DVT_TEST(files_complete_deferred_initialisation) {
     CHECK_INT(dvt_set_virtual_gpus(1, 0), DVT_OK);
     open_file("deferred.params");
     CHECK_INT(dvt_block_save(net, path), DVT_OK);
-    dvt_block_initialize(deferred, default_init(), DVT_CONTEXTS(dvt_gpu(0)), false);
-    CHECK_INT(dvt_block_load(deferred, path, no_contexts(), NULL), DVT_OK);
+    dvt_block_initialize(deferred, default_init(), DVT_CONTEXTS(dvt_gpu(0)));
+    CHECK_INT(dvt_block_load(deferred, path, no_contexts()), DVT_OK);
     CHECK(dvt_block_data(dvt_block_at(deferred, 2), "weight", dvt_gpu(0)) != NULL);
     CHECK(same_output(net, dvt_cpu(), deferred, dvt_gpu(0)));
     DVT_WITH_CTX(dvt_gpu(0)) {
-        CHECK_INT(dvt_block_load(bare, path, no_contexts(), NULL), DVT_OK);
+        CHECK_INT(dvt_block_load(bare, path, no_contexts()), DVT_OK);
     }
     CHECK(same_output(net, dvt_cpu(), bare, dvt_gpu(0)));
     remove_file();
-    dvt_release_all();
+    dvt_discard_all();
     CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
 }
 
@@ -91,7 +91,7 @@ DVT_TEST(files_hold_the_average) {
     open_file("average.params");
     CHECK_INT(dvt_block_save(net, path), DVT_ERR_UNINITIALIZED);
     dvt_clear_error();
-    dvt_block_initialize(net, dvt_init_one(), DVT_CONTEXTS(dvt_cpu(), dvt_cpu_id(1)), false);
+    dvt_block_initialize(net, dvt_init_one(), DVT_CONTEXTS(dvt_cpu(), dvt_cpu_id(1)));
     CHECK_INT(dvt_block_save(net, path), DVT_ERR_UNINITIALIZED);
     error_has("deferred");
     dvt_clear_error();
@@ -110,7 +110,7 @@ DVT_TEST(files_hold_the_average_of_running_statistics) {
     dvt_ctx_list both = DVT_CONTEXTS(dvt_cpu(), dvt_cpu_id(1));
     dvt_array_list *list;
     int i;
-    dvt_block_initialize(net, dvt_init_one(), both, false);
+    dvt_block_initialize(net, dvt_init_one(), both);
     DVT_RECORD {
         for (i = 0; i < 2; i++) {
             dvt_array *x = dvt_full(DVT_SHAPE(4, 2), i ? 30 : 10, DVT_F32, both.ctx[i]);
@@ -126,7 +126,7 @@ DVT_TEST(files_hold_the_average_of_running_statistics) {
     list = dvt_load_params(path, dvt_cpu());
     CHECK_VALUES(dvt_array_list_find(list, "running_mean"), 1e-6, 2, 2);
     CHECK_VALUES(dvt_array_list_find(list, "running_var"), 1e-6, 3.4, 3.4);
-    CHECK_INT(dvt_block_load(again, path, both, NULL), DVT_OK);
+    CHECK_INT(dvt_block_load(again, path, both), DVT_OK);
     for (i = 0; i < 2; i++)
         CHECK_VALUES(dvt_block_data(again, "running_mean", both.ctx[i]), 1e-6, 2, 2);
     CHECK_INT(
@@ -141,12 +141,12 @@ DVT_TEST(files_of_one_layer) {
     static const double values[] = {1, 2, 3};
     dvt_block *net = dvt_nn_dense(1, DVT_IDENTITY), *again = dvt_nn_dense(1, DVT_IDENTITY);
     open_file("one.params");
-    dvt_block_initialize(net, default_init(), no_contexts(), false);
+    dvt_block_initialize(net, default_init(), no_contexts());
     CHECK_INT(dvt_param_set_data(dvt_block_param(net, "weight"),
                                  dvt_from_host(values, DVT_SHAPE(1, 3), DVT_F64, dvt_cpu())),
               DVT_OK);
     CHECK_INT(dvt_block_save(net, path), DVT_OK);
-    CHECK_INT(dvt_block_load(again, path, no_contexts(), NULL), DVT_OK);
+    CHECK_INT(dvt_block_load(again, path, no_contexts()), DVT_OK);
     CHECK_VALUES(dvt_block_data(again, "weight", dvt_cpu()), 0, 1, 2, 3);
     remove_file();
 }
@@ -159,19 +159,19 @@ DVT_TEST(files_of_shared_layers) {
     const char *names[] = {"1.weight", "1.bias"};
     DVT_NN_ADD(net, shared, shared);
     open_file("shared.params");
-    dvt_block_initialize(net, dvt_init_one(), no_contexts(), false);
+    dvt_block_initialize(net, dvt_init_one(), no_contexts());
     dvt_block_forward(net, dvt_ones(DVT_SHAPE(1, 2), DVT_F32, dvt_cpu()));
     CHECK_INT(dvt_block_save(net, path), DVT_OK);
     list = dvt_load_params(path, dvt_cpu());
     CHECK_INT(dvt_array_list_len(list), 4);
     plain = dvt_nn_sequential();
     DVT_NN_ADD(plain, dvt_nn_dense(2, DVT_IDENTITY), dvt_nn_dense(2, DVT_IDENTITY));
-    CHECK_INT(dvt_block_load(plain, path, no_contexts(), NULL), DVT_OK);
+    CHECK_INT(dvt_block_load(plain, path, no_contexts()), DVT_OK);
     CHECK_VALUES(dvt_block_data(dvt_block_at(plain, 1), "weight", dvt_cpu()), 0, 1, 1, 1, 1);
     arrays[0] = dvt_full(DVT_SHAPE(2, 2), 5, DVT_F32, dvt_cpu());
     arrays[1] = dvt_full(DVT_SHAPE(2), 6, DVT_F32, dvt_cpu());
     CHECK_INT(dvt_save_params(path, arrays, names, 2), DVT_OK);
-    CHECK_INT(dvt_block_load(net, path, no_contexts(), NULL), DVT_OK);
+    CHECK_INT(dvt_block_load(net, path, no_contexts()), DVT_OK);
     CHECK_VALUES(dvt_block_data(shared, "weight", dvt_cpu()), 0, 5, 5, 5, 5);
     CHECK_VALUES(dvt_block_data(shared, "bias", dvt_cpu()), 0, 6, 6);
     remove_file();
@@ -189,21 +189,21 @@ DVT_TEST(files_missing_and_extra) {
     memset(&options, 0, sizeof options);
     open_file("missing.params");
     write_file(entries, 4, DVT_F32);
-    CHECK_INT(dvt_block_load(net, path, no_contexts(), NULL), DVT_ERR_NAME);
+    CHECK_INT(dvt_block_load(net, path, no_contexts()), DVT_ERR_NAME);
     error_has("Parameter '0.bias' is missing in file '");
     error_has("which contains parameters: '0.weight', '1.weight', '1.bias', '2.weight'. Set "
               "allow_missing to ignore missing parameters");
     dvt_clear_error();
     check_untouched(net);
     options.allow_missing = true;
-    CHECK_INT(dvt_block_load(net, path, no_contexts(), &options), DVT_ERR_NAME);
+    CHECK_INT(dvt_block_load_with(net, path, &options, no_contexts()), DVT_ERR_NAME);
     error_has("Parameter '2.weight' loaded from file '");
     error_has("is not present in the net, which contains parameters '0.weight', '0.bias', "
               "'1.weight', '1.bias'. Set ignore_extra to ignore it");
     dvt_clear_error();
     check_untouched(net);
     options.ignore_extra = true;
-    CHECK_INT(dvt_block_load(net, path, no_contexts(), &options), DVT_OK);
+    CHECK_INT(dvt_block_load_with(net, path, &options, no_contexts()), DVT_OK);
     CHECK_VALUES(dvt_block_data(dvt_block_at(net, 0), "weight", dvt_cpu()), 0, 5, 5, 5, 5, 5, 5);
     CHECK_VALUES(dvt_block_data(dvt_block_at(net, 0), "bias", dvt_cpu()), 0, 0, 0);
     CHECK_VALUES(dvt_block_data(dvt_block_at(net, 1), "bias", dvt_cpu()), 0, 7);
@@ -220,23 +220,23 @@ DVT_TEST(files_of_other_shapes_and_dtypes) {
     memset(&options, 0, sizeof options);
     open_file("shape.params");
     write_file(entries, 4, DVT_F32);
-    CHECK_INT(dvt_block_load(net, path, no_contexts(), NULL), DVT_ERR_SHAPE);
+    CHECK_INT(dvt_block_load(net, path, no_contexts()), DVT_ERR_SHAPE);
     error_has("Failed loading Parameter 'dense");
     error_has("from saved params: shape incompatible expected (1,) vs saved (3,)");
     dvt_clear_error();
     check_untouched(net);
     entries[3].shape = DVT_SHAPE(1, 1);
     write_file(entries, 4, DVT_F32);
-    CHECK_ERROR(dvt_block_load(net, path, no_contexts(), NULL), DVT_ERR_SHAPE);
+    CHECK_ERROR(dvt_block_load(net, path, no_contexts()), DVT_ERR_SHAPE);
     entries[3].shape = DVT_SHAPE(1);
     write_file(entries, 4, DVT_F64);
-    CHECK_INT(dvt_block_load(net, path, no_contexts(), NULL), DVT_ERR_DTYPE);
+    CHECK_INT(dvt_block_load(net, path, no_contexts()), DVT_ERR_DTYPE);
     error_has("dtype incompatible expected float32 vs saved float64. Set cast_dtype to cast the "
               "dtype of saved params");
     dvt_clear_error();
     check_untouched(net);
     options.cast_dtype = true;
-    CHECK_INT(dvt_block_load(net, path, no_contexts(), &options), DVT_OK);
+    CHECK_INT(dvt_block_load_with(net, path, &options, no_contexts()), DVT_OK);
     CHECK_INT(dvt_dtype_of(dvt_block_data(dvt_block_at(net, 1), "bias", dvt_cpu())), DVT_F32);
     CHECK_VALUES(dvt_block_data(dvt_block_at(net, 1), "bias", dvt_cpu()), 0, 7);
     remove_file();
@@ -247,19 +247,19 @@ DVT_TEST(files_errors) {
     dvt_array *x = dvt_ones(DVT_SHAPE(2, 3), DVT_F32, dvt_cpu());
     FILE *file;
     open_file("errors.params");
-    CHECK_ERROR(dvt_block_load(net, path, no_contexts(), NULL), DVT_ERR_IO);
-    CHECK_ERROR(dvt_block_load(NULL, path, no_contexts(), NULL), DVT_ERR_NULL_ARGUMENT);
-    CHECK_ERROR(dvt_block_load(net, NULL, no_contexts(), NULL), DVT_ERR_NULL_ARGUMENT);
+    CHECK_ERROR(dvt_block_load(net, path, no_contexts()), DVT_ERR_IO);
+    CHECK_ERROR(dvt_block_load(NULL, path, no_contexts()), DVT_ERR_NULL_ARGUMENT);
+    CHECK_ERROR(dvt_block_load(net, NULL, no_contexts()), DVT_ERR_NULL_ARGUMENT);
     CHECK_ERROR(dvt_block_save(NULL, path), DVT_ERR_NULL_ARGUMENT);
     CHECK_ERROR(dvt_block_save(net, NULL), DVT_ERR_NULL_ARGUMENT);
     CHECK_ERROR(dvt_block_save(net, "/no/such/folder/x.params"), DVT_ERR_IO);
-    CHECK_ERROR(dvt_block_load(net, path, DVT_CONTEXTS(dvt_gpu(9)), NULL), DVT_ERR_NO_DEVICE);
+    CHECK_ERROR(dvt_block_load(net, path, DVT_CONTEXTS(dvt_gpu(9))), DVT_ERR_NO_DEVICE);
     file = fopen(path, "wb");
     fputs("this is no parameter file", file);
     fclose(file);
-    CHECK_ERROR(dvt_block_load(net, path, no_contexts(), NULL), DVT_ERR_FORMAT);
+    CHECK_ERROR(dvt_block_load(net, path, no_contexts()), DVT_ERR_FORMAT);
     CHECK_INT(dvt_save_params(path, &x, NULL, 1), DVT_OK); /* arrays without names */
-    CHECK_ERROR(dvt_block_load(net, path, no_contexts(), NULL), DVT_ERR_NAME);
+    CHECK_ERROR(dvt_block_load(net, path, no_contexts()), DVT_ERR_NAME);
     check_untouched(net);
     remove_file();
 }
@@ -270,13 +270,13 @@ DVT_TEST(files_onto_a_full_device) {
     open_file("full.params");
     CHECK_INT(dvt_set_virtual_gpus(1, 200), DVT_OK);
     CHECK_INT(dvt_block_save(net, path), DVT_OK);
-    CHECK_ERROR(dvt_block_load(again, path, DVT_CONTEXTS(dvt_cpu(), dvt_gpu(0)), NULL),
+    CHECK_ERROR(dvt_block_load(again, path, DVT_CONTEXTS(dvt_cpu(), dvt_gpu(0))),
                 DVT_ERR_DEVICE_MEMORY);
     CHECK_ERROR(dvt_block_data(dvt_block_at(again, 0), "bias", dvt_cpu()), DVT_ERR_UNINITIALIZED);
     CHECK(dvt_param_shape(dvt_block_param(dvt_block_at(again, 2), "weight")).dim[1] == 0);
-    CHECK_INT(dvt_block_load(again, path, DVT_CONTEXTS(dvt_cpu()), NULL), DVT_OK);
+    CHECK_INT(dvt_block_load(again, path, DVT_CONTEXTS(dvt_cpu())), DVT_OK);
     remove_file();
-    dvt_release_all();
+    dvt_discard_all();
     CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
 }
 
@@ -311,8 +311,8 @@ static bool save_and_load(dvt_block *net, dvt_block *into, const char *old_file)
     bool good = false;
     DVT_SCOPE {
         good = dvt_block_save(net, path) == DVT_OK &&
-               dvt_block_load(into, path, DVT_CONTEXTS(dvt_cpu(), dvt_cpu_id(1)), NULL) == DVT_OK &&
-               dvt_block_load(into, old_file, DVT_CONTEXTS(dvt_cpu()), NULL) == DVT_OK;
+               dvt_block_load(into, path, DVT_CONTEXTS(dvt_cpu(), dvt_cpu_id(1))) == DVT_OK &&
+               dvt_block_load(into, old_file, DVT_CONTEXTS(dvt_cpu())) == DVT_OK;
     }
     return good;
 }
@@ -340,7 +340,7 @@ DVT_TEST(files_every_allocation_fails) {
     dvt_set_allocator(&allocator);
     for (at = 1; at < 5000; at++) {
         double first, last;
-        dvt_params_initialize(params, dvt_init_constant(9), DVT_CONTEXTS(dvt_cpu()), true);
+        dvt_params_reinitialize(params, dvt_init_constant(9), DVT_CONTEXTS(dvt_cpu()));
         dvt_set_allocator(&allocator); /* what is kept for later is given back, here and below */
         alive = blocks_alive;
         allocations = 0;
@@ -374,9 +374,9 @@ DVT_TEST(files_left_out) {
     dvt_block *net = dvt_nn_embedding(2, 2);
     dvt_ctx_list none;
     memset(&none, 0, sizeof none);
-    CHECK_INT(dvt_block_initialize(net, dvt_init_one(), none, false), DVT_OK);
+    CHECK_INT(dvt_block_initialize(net, dvt_init_one(), none), DVT_OK);
     CHECK_ERROR(dvt_block_save(net, "x.params"), DVT_ERR_NOT_BUILT);
-    CHECK_ERROR(dvt_block_load(net, "x.params", none, NULL), DVT_ERR_NOT_BUILT);
+    CHECK_ERROR(dvt_block_load(net, "x.params", none), DVT_ERR_NOT_BUILT);
 }
 
 #endif

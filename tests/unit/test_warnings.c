@@ -49,7 +49,7 @@ DVT_TEST(warnings_cuda_sharing_without_a_card) {
     CHECK(dvt_cuda_stream(dvt_gpu(0)) == NULL);
     CHECK(dvt_cuda_stream(dvt_gpu(5)) == NULL);
     CHECK_INT(dvt_error_code(), DVT_OK);
-    CHECK_INT(dvt_set_cuda_stream(dvt_gpu(0), NULL), DVT_ERR_UNSUPPORTED);
+    CHECK_INT(dvt_set_cuda_stream(NULL, dvt_gpu(0)), DVT_ERR_UNSUPPORTED);
     check_says(DVT_ERR_UNSUPPORTED, "gpu(0) is no card", "leave this call out");
     DVT_SCOPE {
         x = dvt_ones(DVT_SHAPE(2), DVT_F32, dvt_gpu(0));
@@ -89,8 +89,8 @@ DVT_TEST(warnings_pattern_without_a_match) {
 }
 
 DVT_TEST(warnings_labels_of_another_shape) {
-    dvt_array *p = DVT_ARRAY2(dvt_cpu(), float, 4, 1, {{1}, {2}, {3}, {4}});
-    dvt_array *same = DVT_ARRAY1(dvt_cpu(), float, 4, {1, 2, 3, 6});
+    dvt_array *p = DVT_ARRAY(float, DVT_SHAPE(4, 1), dvt_cpu(), 1, 2, 3, 4);
+    dvt_array *same = DVT_ARRAY(float, DVT_SHAPE(4), dvt_cpu(), 1, 2, 3, 6);
     dvt_array *fewer = dvt_ones(DVT_SHAPE(3), DVT_F32, dvt_cpu());
     CHECK_VALUES(dvt_loss_l2(p, same), 0, 0, 0, 0, 2);
     CHECK_VALUES(dvt_loss_l1(same, p), 0, 0, 0, 0, 2);

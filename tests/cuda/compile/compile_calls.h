@@ -62,7 +62,7 @@ static void functions(dvt_dtype dtype) {
     DVTI_FUNCTIONS2(ROW)
 #undef ROW
     dvt_softmax(x, 0);
-    dvt_logsumexp(x, DVT_AXES(0), false);
+    dvt_logsumexp(x, DVT_AXES(0));
     dvt_normal(0, 1, DVT_SHAPE(64), dtype, dvt_cpu());
 }
 
@@ -90,7 +90,7 @@ static void mixtures(void) {
     for (a = 0; a < DVT_DTYPE_COUNT; a++)
         for (b = 0; b < DVT_DTYPE_COUNT; b++)
             if (full || (a + 2 * b) % 9 == 0)
-                dvt_astype(filled(DVT_SHAPE(64), (dvt_dtype)a), (dvt_dtype)b, true);
+                dvt_astype(filled(DVT_SHAPE(64), (dvt_dtype)a), (dvt_dtype)b);
 }
 
 static void elementwise(void) {
@@ -109,19 +109,19 @@ static void elementwise(void) {
 static void reductions(dvt_dtype dtype) {
     dvt_array *x = filled(DVT_SHAPE(8, 600, 5), dtype);
     dvt_array *one = filled(DVT_SHAPE(200000), dtype);
-    dvt_sum(x, DVT_AXES(1), false);
-    dvt_sum(x, DVT_AXES(2), false);
-    dvt_sum(x, DVT_AXES(0, 2), false);
-    dvt_sum(one, DVT_ALL, false);
-    dvt_mean(x, DVT_AXES(-1), true);
-    dvt_prod(x, DVT_AXES(1), false);
-    dvt_max(x, DVT_AXES(0), false);
-    dvt_min(one, DVT_ALL, false);
-    dvt_any(x, DVT_AXES(1), false);
-    dvt_norm(x, DVT_AXES(1), false);
-    dvt_logsumexp(x, DVT_AXES(1), false);
-    dvt_argmax(x, 1, false);
-    dvt_argmin(one, 0, false);
+    dvt_sum(x, DVT_AXES(1));
+    dvt_sum(x, DVT_AXES(2));
+    dvt_sum(x, DVT_AXES(0, 2));
+    dvt_sum(one, DVT_ALL);
+    dvt_mean(x, DVT_KEEPDIMS(-1));
+    dvt_prod(x, DVT_AXES(1));
+    dvt_max(x, DVT_AXES(0));
+    dvt_min(one, DVT_ALL);
+    dvt_any(x, DVT_AXES(1));
+    dvt_norm(x, DVT_AXES(1));
+    dvt_logsumexp(x, DVT_AXES(1));
+    dvt_argmax(x, DVT_AXES(1));
+    dvt_argmin(one, DVT_AXES(0));
 }
 
 static void scans(dvt_dtype dtype) {
@@ -131,10 +131,10 @@ static void scans(dvt_dtype dtype) {
 
 static void sorts(dvt_dtype dtype) {
     dvt_array *x = filled(DVT_SHAPE(2, 2100), dtype);
-    dvt_sort(x, 1, false);
-    dvt_argsort(x, 1, false);
-    dvt_sort(x, 0, false);
-    dvt_topk(x, 3, 1, true, NULL);
+    dvt_sort(x, 1, DVT_ASCENDING);
+    dvt_argsort(x, 1, DVT_ASCENDING);
+    dvt_sort(x, 0, DVT_ASCENDING);
+    dvt_topk(x, 3, 1, DVT_LARGEST, NULL);
 }
 
 static void softmaxes(dvt_dtype dtype) {
@@ -274,7 +274,7 @@ static void keyed_numbers(void) {
 static void train(dvt_optimizer optimizer, dvt_dtype dtype) {
     dvt_block *net = dvt_nn_dense(4, DVT_IDENTITY);
     dvt_array *y = NULL, *x = filled(DVT_SHAPE(2, 3), dtype);
-    dvt_block_initialize(net, dvt_init_zero(), DVT_CONTEXTS(dvt_cpu()), false);
+    dvt_block_initialize(net, dvt_init_zero(), DVT_CONTEXTS(dvt_cpu()));
     DVT_RECORD {
         y = dvt_block_forward(net, x);
     }
@@ -384,10 +384,10 @@ static void every_family(void) {
     p.size[0] = 2;
     filled(DVT_SHAPE(64, 64), DVT_F32);
     dvt_add(x, x);
-    dvt_sum(x, DVT_AXES(1), false);
+    dvt_sum(x, DVT_AXES(1));
     dvt_softmax(x, 1);
     dvt_cumsum(x, 1);
-    dvt_sort(x, 1, false);
+    dvt_sort(x, 1, DVT_ASCENDING);
     of_tensor_cores(DVT_F32); /* whose tiles are sums of float32 */
     of_tensor_cores(DVT_F16);
     dvt_max_pool2d(given(DVT_SHAPE(2, 3, 8, 8), DVT_F32), &p);
@@ -399,7 +399,7 @@ static void every_family(void) {
 
 static void three_operations(void) {
     dvt_array *x = given(DVT_SHAPE(64, 64), DVT_F32);
-    dvt_sum(dvt_matmul(dvt_add(x, x), x), DVT_AXES(1), false);
+    dvt_sum(dvt_matmul(dvt_add(x, x), x), DVT_AXES(1));
 }
 
 static void prewarm(void) {

@@ -30,8 +30,8 @@ static void train_step(dvt_block *net, dvt_trainer *trainer, dvt_ctx_list gpus, 
     dvt_array *x, *y, *xs[8], *ys[8], *losses[8] = {NULL};
     int i;
     batch(step, &x, &y);
-    CHECK_INT(dvt_split_and_load(x, gpus, true, xs), DVT_OK);
-    CHECK_INT(dvt_split_and_load(y, gpus, true, ys), DVT_OK);
+    CHECK_INT(dvt_split_and_load(x, gpus, xs), DVT_OK);
+    CHECK_INT(dvt_split_and_load(y, gpus, ys), DVT_OK);
     DVT_RECORD {
         for (i = 0; i < gpus.n; i++)
             losses[i] = dvt_loss_softmax_cross_entropy(dvt_block_forward(net, xs[i]), ys[i]);
@@ -73,7 +73,7 @@ static float *train_on(int n, int64_t *total) {
     gpus.n = n;
     optimizer.momentum = 0.9;
     dvt_seed(11);
-    CHECK_INT(dvt_block_initialize(net, dvt_init_xavier(), gpus, false), DVT_OK);
+    CHECK_INT(dvt_block_initialize(net, dvt_init_xavier(), gpus), DVT_OK);
     trainer = dvt_trainer_new(dvt_block_collect_params(net, NULL), optimizer);
     for (step = 0; step < STEPS; step++)
         DVT_SCOPE {

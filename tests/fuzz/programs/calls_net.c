@@ -84,8 +84,8 @@ static void call_net(fuzz_world *w, const fuzz_op *op) {
     list.n = b & 2 ? 2 : 1;
     dvt_seed(3);
     if (net)
-        status = dvt_block_initialize(net, b & 4 ? dvt_init_xavier() : dvt_init_uniform(0.5), list,
-                                      b & 8);
+        status = (b & 8 ? dvt_block_reinitialize : dvt_block_initialize)(
+            net, b & 4 ? dvt_init_xavier() : dvt_init_uniform(0.5), list);
     if (net && status == DVT_OK) {
         dvt_release(w->net[slot]);
         w->net[slot] = (dvt_block *)dvt_retain(net);
@@ -99,7 +99,7 @@ static void call_net(fuzz_world *w, const fuzz_op *op) {
 static dvt_array *input(fuzz_world *w, const dvt_block *net, const fuzz_object *a, int b) {
     int kind = net ? w->kind[net == w->net[1]] : 0;
     if (kind == 6)
-        return dvt_clip(dvt_astype(a->x, DVT_I64, false), -5, 4);
+        return dvt_clip(dvt_as_in_dtype(a->x, DVT_I64), -5, 4);
     return fuzz_with_axes(w, a, kind == 2 || kind == 5 || b % 8 == 0 ? 4 : 2);
 }
 
@@ -181,10 +181,10 @@ static void call_train(fuzz_world *w, const fuzz_op *op) {
         return;
     guard = dvt_scope_begin();
     {
-        dvt_record_guard record = dvt_record_begin(1, 1);
+        dvt_record_guard record = dvt_record_begin(DVT_ON, DVT_ON);
         dvt_array *loss;
         dvt_seed(9);
-        loss = dvt_mean(dvt_square(dvt_block_forward(net, input(w, net, a, b))), DVT_ALL, false);
+        loss = dvt_mean(dvt_square(dvt_block_forward(net, input(w, net, a, b))), DVT_ALL);
         dvt_record_end(&record);
         status = dvt_backward(loss);
     }

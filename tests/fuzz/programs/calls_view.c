@@ -147,8 +147,8 @@ static void call_transpose(fuzz_world *w, const fuzz_op *op) {
     }
     if (!a->x)
         refuse(w, DVT_ERR_NULL_ARGUMENT);
-    else if (!good)
-        refuse(w, DVT_ERR_AXIS);
+    else if (!good || (op->rule == 0 && n > 2))
+        refuse(w, good ? DVT_ERR_SHAPE : DVT_ERR_AXIS);
     else {
         for (i = 0; i < n; i++) {
             v.shape.dim[i] = a->view.shape.dim[use[i]];
@@ -395,7 +395,7 @@ static void call_astype(fuzz_world *w, const fuzz_op *op) {
                 w->expect.value[k] = fuzz_convert(w->expect.value[k], a->view.dtype, dtype);
         }
     }
-    finish(w, dvt_astype(a->x, dtype, copy));
+    finish(w, copy ? dvt_astype(a->x, dtype) : dvt_as_in_dtype(a->x, dtype));
 }
 
 static void call_split(fuzz_world *w, const fuzz_op *op) {
@@ -407,7 +407,7 @@ static void call_split(fuzz_world *w, const fuzz_op *op) {
     dvt_status status;
     (void)op;
     n = n >= 250 ? 250 - n : 1 + n % 5;
-    status = dvt_split(a->x, n, axis, even, out);
+    status = even ? dvt_split(a->x, n, axis, out) : dvt_array_split(a->x, n, axis, out);
     if (!a->x)
         refuse(w, DVT_ERR_NULL_ARGUMENT);
     else if (n < 1)
