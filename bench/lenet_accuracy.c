@@ -16,7 +16,7 @@ static dvt_loader *loader(dvt_dataset *data, bool shuffle, uint64_t seed) {
     desc.shuffle = shuffle;
     desc.num_workers = 1;
     desc.seed = seed;
-    return dvt_loader_new(dvt_transform_first(data, lenet_transform()), &desc);
+    return dvt_loader_new(dvt_dataset_transform_first(data, lenet_transform()), &desc);
 }
 
 static outcome train(dvt_dataset *train_set, dvt_dataset *test_set, dvt_init init, int epochs,
@@ -30,8 +30,8 @@ static outcome train(dvt_dataset *train_set, dvt_dataset *test_set, dvt_init ini
         dvt_loader *batches = loader(train_set, true, seed);
         int epoch;
         dvt_seed(seed);
-        must(dvt_initialize(net, init, devices, false) == DVT_OK, "dvt_initialize");
-        trainer = dvt_trainer_new(dvt_collect_params(net, NULL), dvt_sgd(0.1));
+        must(dvt_block_initialize(net, init, devices) == DVT_OK, "dvt_block_initialize");
+        trainer = dvt_trainer_new(dvt_block_collect_params(net, NULL), dvt_optimizer_sgd(0.1));
         must(trainer != NULL, "dvt_trainer_new");
         for (epoch = 0; epoch < epochs; epoch++) {
             result.loss = train_epoch(net, trainer, devices, batches, 256, NULL);

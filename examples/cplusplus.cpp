@@ -27,7 +27,7 @@ int main() {
     dvt_set_log_level(DVT_LOG_OFF);
     try {
         DVT_SCOPED; // an exception ends it too
-        tensor x = checked(DVT_ARRAY2(dvt_cpu(), float, 2, 2, {{1, 2}, {3, 4}}));
+        tensor x = checked(DVT_ARRAY(float, DVT_SHAPE(2, 2), dvt_cpu(), 1, 2, 3, 4));
         tensor y = checked(dvt_eye(2, 2, 0, DVT_F32, dvt_cpu()));
         dvt_print((x + y * 10).at);
         checked(

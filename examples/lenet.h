@@ -18,10 +18,10 @@ static inline void must(bool ok, const char *what) {
 
 /* 60,170 parameters on 1 x 28 x 28 images. */
 static inline dvt_block *lenet(void) {
-    dvt_block *net = dvt_sequential();
-    DVT_ADD(net, dvt_conv2d_block(6, 5, DVT_RELU), dvt_max_pool2d_block(2, 2),
-            dvt_conv2d_block(16, 3, DVT_RELU), dvt_max_pool2d_block(2, 2), dvt_dense(120, DVT_RELU),
-            dvt_dense(84, DVT_RELU), dvt_dense(10, DVT_LINEAR));
+    dvt_block *net = dvt_nn_sequential();
+    DVT_NN_ADD(net, dvt_nn_conv2d(6, 5, DVT_RELU), dvt_nn_max_pool2d(2, 2),
+               dvt_nn_conv2d(16, 3, DVT_RELU), dvt_nn_max_pool2d(2, 2), dvt_nn_dense(120, DVT_RELU),
+               dvt_nn_dense(84, DVT_RELU), dvt_nn_dense(10, DVT_IDENTITY));
     return net;
 }
 
@@ -32,17 +32,17 @@ static inline double train_batch(dvt_block *net, dvt_trainer *trainer, dvt_ctx_l
     dvt_array *xs[DVT_MAX_CONTEXTS], *ys[DVT_MAX_CONTEXTS], *losses[DVT_MAX_CONTEXTS];
     double sum = 0;
     int i;
-    must(dvt_split_and_load(x, devices, false, xs) == DVT_OK, "dvt_split_and_load");
-    must(dvt_split_and_load(y, devices, false, ys) == DVT_OK, "dvt_split_and_load");
+    must(dvt_array_split_and_load(x, devices, xs) == DVT_OK, "dvt_split_and_load");
+    must(dvt_array_split_and_load(y, devices, ys) == DVT_OK, "dvt_split_and_load");
     DVT_RECORD {
         for (i = 0; i < devices.n; i++)
-            losses[i] = dvt_softmax_cross_entropy(dvt_forward(net, xs[i]), ys[i]);
+            losses[i] = dvt_loss_softmax_cross_entropy(dvt_block_forward(net, xs[i]), ys[i]);
     }
     for (i = 0; i < devices.n; i++)
         must(dvt_backward(losses[i]) == DVT_OK, "dvt_backward");
     must(dvt_trainer_step(trainer, batch_size) == DVT_OK, "dvt_trainer_step");
     for (i = 0; i < devices.n; i++)
-        sum += dvt_item(dvt_sum(losses[i], DVT_ALL, false));
+        sum += dvt_item(dvt_sum(losses[i], DVT_ALL));
     return sum;
 }
 
@@ -64,10 +64,10 @@ static inline double train_epoch(dvt_block *net, dvt_trainer *trainer, dvt_ctx_l
 
 /* The share of samples whose class is predicted. */
 static inline double evaluate(dvt_block *net, dvt_ctx device, dvt_loader *loader) {
-    dvt_metric *accuracy = dvt_accuracy();
+    dvt_metric *accuracy = dvt_metric_accuracy();
     dvt_array *x, *y;
     DVT_FOR_BATCHES(loader, x, y) {
-        dvt_array *output = dvt_forward(net, dvt_as_in_ctx(x, device));
+        dvt_array *output = dvt_block_forward(net, dvt_as_in_ctx(x, device));
         must(dvt_metric_update(accuracy, dvt_as_in_ctx(y, device), output) == DVT_OK,
              "dvt_metric_update");
     }
@@ -79,9 +79,9 @@ static inline double evaluate(dvt_block *net, dvt_ctx device, dvt_loader *loader
 static inline dvt_transform *lenet_transform(void) {
     static const double mean = 0.13, deviation = 0.31;
     dvt_transform *steps[2];
-    steps[0] = dvt_to_tensor();
-    steps[1] = dvt_normalize(&mean, &deviation, 1);
-    return dvt_compose(steps, 2);
+    steps[0] = dvt_transform_to_tensor();
+    steps[1] = dvt_transform_normalize(&mean, &deviation, 1);
+    return dvt_transform_compose(steps, 2);
 }
 
 /* Fashion-MNIST from the first place that has it: the argument, DEVTENSOR_DATA, data/, ../shared/data. NULL when none has. */
@@ -96,7 +96,8 @@ static inline dvt_dataset *find_fashion_mnist(const char *folder, bool train) {
         if (places[i] && places[i][0]) {
             dvt_dataset *data;
             dvt_set_log_level(DVT_LOG_OFF); /* a place without the files is no error here */
-            data = dvt_fashion_mnist(places[i], train);
+            data =
+                dvt_dataset_fashion_mnist(places[i], train ? DVT_DATASET_TRAIN : DVT_DATASET_TEST);
             dvt_set_log_level(DVT_LOG_WARNING);
             if (data)
                 return data;

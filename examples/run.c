@@ -77,7 +77,7 @@ static void tour(void) {
     puts("\n-- a short tour ------------------------------------------------");
     dvt_ctx_list_format(DVT_CONTEXTS(here, there), list, sizeof list);
     printf("two contexts: %s\n", list);
-    dvt_array *x = DVT_ARRAY2(here, float, 2, 3, {{1, 2, 3}, {4, 5, 6}});
+    dvt_array *x = DVT_ARRAY(float, DVT_SHAPE(2, 3), here, 1, 2, 3, 4, 5, 6);
     dvt_array *y = dvt_copyto(x, there);
     puts("\nx is created, y = dvt_copyto(x, there):");
     dvt_print(x);
@@ -108,7 +108,7 @@ static dvt_loader *loader(dvt_dataset *data, int64_t batch_size, bool shuffle, u
     desc.shuffle = shuffle;
     desc.num_workers = 1;
     desc.seed = seed;
-    result = dvt_loader_new(dvt_transform_first(data, lenet_transform()), &desc);
+    result = dvt_loader_new(dvt_dataset_transform_first(data, lenet_transform()), &desc);
     must(result != NULL, "dvt_loader_new");
     return result;
 }
@@ -121,15 +121,14 @@ static void save_load_predict(dvt_block *net, dvt_ctx device, dvt_dataset *test,
     dvt_loader *few = loader(test, 8, false, 0);
     dvt_array *x, *y, *classes;
     int i;
-    must(dvt_save_parameters(net, file) == DVT_OK, "dvt_save_parameters");
-    must(dvt_load_parameters(again, file, DVT_CONTEXTS(device), NULL) == DVT_OK,
-         "dvt_load_parameters");
+    must(dvt_block_save(net, file) == DVT_OK, "dvt_block_save");
+    must(dvt_block_load(again, file, DVT_CONTEXTS(device)) == DVT_OK, "dvt_block_load");
     if (!keep)
         remove(file);
     printf("\nsaved to %s, loaded into a new net on %s%s; its first predictions:\n", file,
            dvt_ctx_name(device), keep ? "" : ", and removed again (--keep leaves it)");
     must(dvt_loader_next(few, &x, &y), "reading images");
-    classes = dvt_argmax(dvt_forward(again, dvt_as_in_ctx(x, device)), -1, false);
+    classes = dvt_argmax(dvt_block_forward(again, dvt_as_in_ctx(x, device)), DVT_AXES(-1));
     for (i = 0; i < 8; i++) {
         int says = (int)dvt_item_at(classes, DVT_SHAPE(i)), is = (int)dvt_item_at(y, DVT_SHAPE(i));
         if (fashion)
@@ -178,10 +177,10 @@ int main(int argc, char **argv) {
 
     dvt_seed(o.seed);
     net = lenet();
-    must(dvt_initialize(net, o.xavier ? dvt_init_xavier() : dvt_init_uniform(0.07), devices,
-                        false) == DVT_OK,
-         "dvt_initialize");
-    trainer = dvt_trainer_new(dvt_collect_params(net, NULL), dvt_sgd(0.1));
+    must(dvt_block_initialize(net, o.xavier ? dvt_init_xavier() : dvt_init_uniform(0.07),
+                              devices) == DVT_OK,
+         "dvt_block_initialize");
+    trainer = dvt_trainer_new(dvt_block_collect_params(net, NULL), dvt_optimizer_sgd(0.1));
     must(trainer != NULL, "dvt_trainer_new");
     train_data = loader(train, o.batch_size, true, o.seed);
     test_data = loader(test, o.batch_size, false, 0);
@@ -197,7 +196,7 @@ int main(int argc, char **argv) {
         accuracy = evaluate(net, devices.ctx[0], test_data);
         printf("         test accuracy %.4f\n", accuracy);
         if (epoch == 0)
-            dvt_print_block(net); /* the shapes are known now */
+            dvt_block_print(net); /* the shapes are known now */
         must(dvt_curve_add(curve, "training loss", epoch, loss) == DVT_OK &&
                  dvt_curve_add(curve, "test accuracy", epoch, accuracy) == DVT_OK,
              "dvt_curve_add");

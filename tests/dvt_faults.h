@@ -138,7 +138,7 @@ static void *dvt_fault_body(void *user) {
     thread->run.code = dvt_error_code();
     snprintf(thread->run.error, sizeof thread->run.error, "%s", dvt_error());
     dvt_clear_error();
-    dvt_release_all();
+    dvt_discard_all();
     return NULL;
 }
 
@@ -221,7 +221,7 @@ __attribute__((unused)) static void dvt_fault_sweep(const char *name, dvt_fault_
     dvt_fault_run run;
     long long n, k, step;
     int mode, bad = 0;
-    dvt_release_all();
+    dvt_discard_all();
     dvt_fault_once(scenario, 0, 0);
     run = dvt_fault_once(scenario, 0, 0);
     n = dvt_faults.seen;

@@ -95,7 +95,7 @@ double *dvt_test_values(dvt_array *x) {
     DVT_SCOPE {
         dvt_array *wide;
         DVT_PAUSE {
-            wide = dvt_astype(x, DVT_F64, false);
+            wide = dvt_as_in_dtype(x, DVT_F64);
             if (!wide || dvt_to_host(wide, values, n * 8) != DVT_OK) {
                 free(values);
                 values = NULL;
@@ -155,7 +155,7 @@ static int run_one(dvt_test *test, int verbose) {
     if (dvt_error_code() != DVT_OK)
         dvt_test_check(0, test->file, 0, "%s left an error behind: %s", test->name, dvt_error());
     dvt_clear_error();
-    dvt_release_all();
+    dvt_discard_all();
     after = dvt_get_stats();
     if (after.arrays != before.arrays || after.blocks_of_memory != before.blocks_of_memory)
         dvt_test_check(0, test->file, 0, "%s leaks: %lld arrays and %lld buffers more than before",

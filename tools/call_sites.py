@@ -24,7 +24,7 @@ HAND_OUT = {"dvt_grad", "dvt_param_data", "dvt_param_grad", "dvt_block_data", "d
 # Of those that return numbers the ones that can fail, which they say by NaN, 0, a negative number or false.
 NUMBERS = {"dvt_dim", "dvt_stride", "dvt_item", "dvt_item_int", "dvt_item_at", "dvt_trim_memory", "dvt_cuda_address",
            "dvt_params_len", "dvt_block_len", "dvt_schedule_rate", "dvt_trainer_learning_rate", "dvt_clip_global_norm",
-           "dvt_trainer_clip_global_norm", "dvt_loader_next", "dvt_metric_get"}
+           "dvt_trainer_clip_global_norm", "dvt_loader_next", "dvt_metric_get", "dvt_allclose", "dvt_array_equal"}
 NOTES = {"double": "dvt_note_double", "int": "dvt_note_int", "int64_t": "dvt_note_int64", "uint64_t": "dvt_note_uint64",
          "bool": "dvt_note_bool"}
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)

@@ -27,8 +27,8 @@ typedef struct row {
     call run;
 } row;
 
-static dvt_pool2d_params window(void) {
-    dvt_pool2d_params p;
+static dvt_pool2d_options window(void) {
+    dvt_pool2d_options p;
     memset(&p, 0, sizeof p);
     p.size[0] = 2;
     return p;
@@ -42,12 +42,12 @@ static dvt_array *call_dvt_concat(const sample *s) {
 }
 
 static dvt_array *call_dvt_max_pool2d(const sample *s) {
-    dvt_pool2d_params p = window();
+    dvt_pool2d_options p = window();
     return dvt_max_pool2d(s->x, &p);
 }
 
 static dvt_array *call_dvt_avg_pool2d(const sample *s) {
-    dvt_pool2d_params p = window();
+    dvt_pool2d_options p = window();
     return dvt_avg_pool2d(s->x, &p);
 }
 
@@ -61,9 +61,9 @@ static dvt_array *call_dvt_avg_pool2d(const sample *s) {
 #define CALL_unslice NULL
 #define CALL_broadcast_to dvt_broadcast_to(s->x, DVT_SHAPE(2, 1, 4, 4))
 #define CALL_cumsum dvt_cumsum(s->x, -1)
-#define CALL_sort dvt_sort(s->x, -1, false)
-#define CALL_argsort dvt_argsort(s->x, -1, false)
-#define CALL_topk dvt_topk(s->x, 2, -1, true, NULL)
+#define CALL_sort dvt_sort(s->x, -1, DVT_ASCENDING)
+#define CALL_argsort dvt_argsort(s->x, -1, DVT_ASCENDING)
+#define CALL_topk dvt_topk(s->x, 2, -1, DVT_LARGEST, NULL)
 #define CALL_softmax dvt_softmax(s->x, -1)
 #define CALL_log_softmax dvt_log_softmax(s->x, -1)
 #define CALL_matmul dvt_matmul(s->x, s->y)
@@ -72,6 +72,8 @@ static dvt_array *call_dvt_avg_pool2d(const sample *s) {
 #define CALL_take_add NULL
 #define CALL_take_along dvt_take_along_axis(s->x, s->index, -1)
 #define CALL_take_along_add NULL
+#define CALL_variance NULL
+#define CALL_layer_norm NULL
 #define CALL_one_hot dvt_one_hot(s->index, 3, s->dtype)
 #define CALL_conv2d dvt_conv2d(s->x, s->small, NULL, NULL)
 #define CALL_conv2d_data NULL
@@ -108,11 +110,11 @@ DVTI_UNARY_TABLE(DEFINE_UNARY)
 DVTI_BINARY_TABLE(DEFINE_BINARY)
 DVTI_OTHER_TABLE(DEFINE_OTHER)
 /* Over axes, or of positions along one. */
-#define CALL_SUM(name) dvt_##name(s->x, DVT_ALL, false)
+#define CALL_SUM(name) dvt_##name(s->x, DVT_ALL)
 #define CALL_FLOAT(name) CALL_SUM(name)
 #define CALL_SAME(name) CALL_SUM(name)
 #define CALL_BOOL(name) CALL_SUM(name)
-#define CALL_PLACE(name) dvt_##name(s->x, 0, false)
+#define CALL_PLACE(name) dvt_##name(s->x, DVT_AXES(0))
 #define DEFINE_REDUCE(name, rule, method, none, term, join, finish, reads, grad, lo, hi, doc)      \
     static dvt_array *call_##name(const sample *s) {                                               \
         return CALL_##rule(name);                                                                  \

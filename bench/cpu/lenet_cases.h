@@ -20,9 +20,9 @@ typedef struct lenet_state {
 
 static void lenet_weights(dvt_block *net) {
     static const int inputs[LENET_PARAMS / 2] = {25, 54, 400, 120, 84};
-    dvt_params *params = dvt_collect_params(net, NULL);
+    dvt_params *params = dvt_block_collect_params(net, NULL);
     int i;
-    must(dvt_params_len(params) == LENET_PARAMS, "dvt_collect_params");
+    must(dvt_params_len(params) == LENET_PARAMS, "dvt_block_collect_params");
     for (i = 0; i < LENET_PARAMS; i++)
         DVT_SCOPE {
             dvt_shape shape = dvt_param_shape(dvt_params_at(params, i));
@@ -43,7 +43,7 @@ static void lenet_step(runner_case *c) {
     DVT_SCOPE {
         dvt_array *loss;
         DVT_RECORD {
-            loss = dvt_softmax_cross_entropy(dvt_forward(s->net, s->x), s->labels);
+            loss = dvt_loss_softmax_cross_entropy(dvt_block_forward(s->net, s->x), s->labels);
         }
         must(dvt_backward(loss) == DVT_OK, "dvt_backward");
         must(dvt_trainer_step(s->trainer, s->batch) == DVT_OK, "dvt_trainer_step");
@@ -53,8 +53,8 @@ static void lenet_step(runner_case *c) {
 static void lenet_infer(runner_case *c) {
     lenet_state *s = (lenet_state *)c->user;
     DVT_SCOPE {
-        dvt_array *y = dvt_forward(s->net, s->x);
-        must(y != NULL, "dvt_forward");
+        dvt_array *y = dvt_block_forward(s->net, s->x);
+        must(y != NULL, "dvt_block_forward");
         dvt_retain(y);
         dvt_release(s->scores);
         s->scores = y;
@@ -87,7 +87,7 @@ static const float *lenet_scores(runner_case *c, int64_t *count) {
 static const float *lenet_gradient(runner_case *c, int64_t *count) {
     lenet_state *s = (lenet_state *)c->user;
     DVT_SCOPE {
-        dvt_param *first = dvt_params_at(dvt_collect_params(s->net, NULL), 0);
+        dvt_param *first = dvt_params_at(dvt_block_collect_params(s->net, NULL), 0);
         dvt_array *before, *change;
         dvt_ctx here;
         memset(&here, 0, sizeof here);
@@ -152,7 +152,7 @@ static dvt_loader *lenet_loader(bool train) {
     desc.shuffle = train;
     desc.num_workers = 1;
     return (dvt_loader *)dvt_retain(
-        dvt_loader_new(dvt_transform_first(data, lenet_transform()), &desc));
+        dvt_loader_new(dvt_dataset_transform_first(data, lenet_transform()), &desc));
 }
 
 /* NULL, or why there is none. */
@@ -174,13 +174,14 @@ static const char *lenet_find(const char *op, const char *arguments, runner_case
     }
     s->net = lenet();
     dvt_retain(s->net);
-    must(dvt_initialize(s->net, dvt_init_xavier(), DVT_CONTEXTS(dvt_cpu()), false) == DVT_OK,
-         "dvt_initialize");
+    must(dvt_block_initialize(s->net, dvt_init_xavier(), DVT_CONTEXTS(dvt_cpu())) == DVT_OK,
+         "dvt_block_initialize");
     lenet_inputs(s);
-    must(dvt_forward(s->net, s->x) != NULL, "dvt_forward"); /* now all shapes are known */
+    must(dvt_block_forward(s->net, s->x) != NULL,
+         "dvt_block_forward"); /* now all shapes are known */
     lenet_weights(s->net);
-    s->trainer =
-        dvt_trainer_new(dvt_collect_params(s->net, NULL), dvt_sgd(epoch ? 0.1 : LENET_RATE));
+    s->trainer = dvt_trainer_new(dvt_block_collect_params(s->net, NULL),
+                                 dvt_optimizer_sgd(epoch ? 0.1 : LENET_RATE));
     must(s->trainer != NULL, "dvt_trainer_new");
     dvt_retain(s->trainer);
     c->call = epoch ? lenet_epoch : step ? lenet_step : lenet_infer;

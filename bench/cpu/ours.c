@@ -10,7 +10,7 @@ typedef struct state {
     dvt_axes axes;
     int axis;
     int64_t n[4];
-    dvt_conv2d_params conv;
+    dvt_conv2d_options conv;
     bool backward;
     float *host;
 } state;
@@ -42,7 +42,7 @@ static const float *output(runner_case *c, int64_t *count) {
     s->host = (float *)malloc((size_t)*count * sizeof(float));
     must(s->host != NULL, "malloc");
     DVT_SCOPE {
-        dvt_array *plain = dvt_astype(s->last, DVT_F32, true);
+        dvt_array *plain = dvt_astype(s->last, DVT_F32);
         must(dvt_to_host(plain, s->host, *count * (int64_t)sizeof(float)) == DVT_OK, "dvt_to_host");
     }
     return s->host;
@@ -75,7 +75,7 @@ static void call_mm_norms(runner_case *c) {
     int64_t i;
     for (i = 0; i < s->n[0]; i++)
         DVT_SCOPE {
-            sum += dvt_item(dvt_norm(dvt_matmul(s->in[0], s->in[1]), DVT_ALL, false));
+            sum += dvt_item(dvt_norm(dvt_matmul(s->in[0], s->in[1]), DVT_ALL));
         }
     DVT_SCOPE {
         keep(s, dvt_scalar(sum, DVT_F32, dvt_cpu()));
@@ -116,17 +116,17 @@ static void call_along(runner_case *c) {
     state *s = (state *)c->user;
     dvt_array *x = s->in[0];
     DVT_SCOPE {
-        keep(s, s->op == SUM         ? dvt_sum(x, s->axes, false)
-                : s->op == MEAN      ? dvt_mean(x, s->axes, false)
-                : s->op == VAR       ? dvt_var(x, s->axes, 0, false)
-                : s->op == MAX       ? dvt_max(x, s->axes, false)
-                : s->op == ARGMAX    ? dvt_argmax(x, s->axis, false)
+        keep(s, s->op == SUM         ? dvt_sum(x, s->axes)
+                : s->op == MEAN      ? dvt_mean(x, s->axes)
+                : s->op == VAR       ? dvt_var(x, s->axes, 0)
+                : s->op == MAX       ? dvt_max(x, s->axes)
+                : s->op == ARGMAX    ? dvt_argmax(x, DVT_AXES(s->axis))
                 : s->op == SOFTMAX   ? dvt_softmax(x, -1)
                 : s->op == LAYERNORM ? dvt_layer_norm(x, NULL, NULL, 1e-5)
                 : s->op == CUMSUM    ? dvt_cumsum(x, s->axis)
-                : s->op == SORT      ? dvt_sort(x, s->axis, false)
-                : s->op == ARGSORT   ? dvt_argsort(x, s->axis, false)
-                : s->op == TOPK      ? dvt_topk(x, s->n[0], s->axis, true, NULL)
+                : s->op == SORT      ? dvt_sort(x, s->axis, DVT_ASCENDING)
+                : s->op == ARGSORT   ? dvt_argsort(x, s->axis, DVT_ASCENDING)
+                : s->op == TOPK      ? dvt_topk(x, s->n[0], s->axis, DVT_LARGEST, NULL)
                                      : dvt_contiguous(dvt_t(x)));
     }
 }
@@ -150,7 +150,7 @@ static void call_conv(runner_case *c) {
 
 static void call_pool(runner_case *c) {
     state *s = (state *)c->user;
-    dvt_pool2d_params p;
+    dvt_pool2d_options p;
     memset(&p, 0, sizeof p);
     p.size[0] = 2;
     DVT_SCOPE {

@@ -20,7 +20,7 @@ int main(void) {
            dvt_ctx_name(dvt_gpu(1)));
 
     block("3", "x = nd.array([1, 2, 3]); x");
-    x = DVT_ARRAY1(dvt_cpu(), float, 3, {1, 2, 3});
+    x = DVT_ARRAY(float, DVT_SHAPE(3), dvt_cpu(), 1, 2, 3);
     dvt_print(x);
 
     block("4", "x.context");
@@ -60,21 +60,21 @@ int main(void) {
     dvt_print(dvt_mul(dvt_exp(dvt_add_scalar(z, 2)), y));
 
     block("11 text", "an array on the CPU with one on the GPU: an error");
-    x = DVT_ARRAY1(dvt_cpu(), float, 3, {1, 2, 3});
+    x = DVT_ARRAY(float, DVT_SHAPE(3), dvt_cpu(), 1, 2, 3);
     dvt_add(x, y);
     show_error();
 
     block("12", "net = nn.Sequential(); net.add(nn.Dense(1)); net.initialize(ctx=mx.gpu())");
-    net = dvt_sequential();
-    DVT_ADD(net, dvt_dense(1, DVT_LINEAR));
-    dvt_initialize(net, dvt_init_uniform(0.07), DVT_CONTEXTS(dvt_gpu(0)), false);
+    net = dvt_nn_sequential();
+    DVT_NN_ADD(net, dvt_nn_dense(1, DVT_IDENTITY));
+    dvt_block_initialize(net, dvt_init_uniform(0.07), DVT_CONTEXTS(dvt_gpu(0)));
 
     block("13", "net(y)");
-    if (!dvt_forward(net, y))
+    if (!dvt_block_forward(net, y))
         show_error(); /* net is on gpu(0), y on gpu(1) */
     puts("and with y on gpu(0):");
     y = dvt_as_in_ctx(y, dvt_gpu(0));
-    dvt_print(dvt_forward(net, y));
+    dvt_print(dvt_block_forward(net, y));
 
     block("14", "net[0].weight.data()");
     dvt_print(dvt_block_data(dvt_block_at(net, 0), "weight", dvt_gpu(0)));
@@ -84,8 +84,8 @@ int main(void) {
 
     block("exercise 2", "reading and writing parameters on the GPU");
     {
-        dvt_block *same = dvt_sequential();
-        DVT_ADD(same, dvt_dense(1, DVT_LINEAR));
+        dvt_block *same = dvt_nn_sequential();
+        DVT_NN_ADD(same, dvt_nn_dense(1, DVT_IDENTITY));
         exercise_parameters(net, same, dvt_gpu(0), "tutorial1.params");
     }
     return finish();

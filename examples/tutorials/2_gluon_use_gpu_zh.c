@@ -24,17 +24,17 @@ int main(void) {
     show_devices(DVT_CONTEXTS(dvt_cpu(), dvt_gpu(0), dvt_gpu(1)), DVT_PRINT_MXNET, "\n");
 
     block("4", "x = nd.array([1,2,3]); x.context");
-    x = DVT_ARRAY1(dvt_cpu(), float, 3, {1, 2, 3});
+    x = DVT_ARRAY(float, DVT_SHAPE(3), dvt_cpu(), 1, 2, 3);
     puts(dvt_ctx_name(dvt_ctx_of(x)));
 
     block("5", "a = nd.array([1,2,3], ctx=mx.gpu()); b = nd.zeros; c = nd.random.uniform; (a,b,c)");
-    list[0] = DVT_ARRAY1(dvt_gpu(0), float, 3, {1, 2, 3});
+    list[0] = DVT_ARRAY(float, DVT_SHAPE(3), dvt_gpu(0), 1, 2, 3);
     list[1] = dvt_zeros(DVT_SHAPE(3, 2), DVT_F32, dvt_gpu(0));
     list[2] = dvt_uniform(0, 1, DVT_SHAPE(2, 3), DVT_F32, dvt_gpu(0));
     show_tuple(list, 3);
 
     block("6", "nd.array([1,2,3], ctx=mx.gpu(10)): an error, caught and written");
-    if (!DVT_ARRAY1(dvt_gpu(10), float, 3, {1, 2, 3})) {
+    if (!DVT_ARRAY(float, DVT_SHAPE(3), dvt_gpu(10), 1, 2, 3)) {
         puts(dvt_error());
         dvt_clear_error();
     }
@@ -64,17 +64,17 @@ int main(void) {
     block("11", "print(y); print(y.asnumpy()); print(y.sum().asscalar())");
     dvt_print(y);
     show(y, DVT_PRINT_STR);
-    printf("%.1f\n", dvt_item(dvt_sum(y, DVT_ALL, false)));
+    printf("%.1f\n", dvt_item(dvt_sum(y, DVT_ALL)));
 
     block("12b",
           "net = gluon.nn.Sequential(); net.add(gluon.nn.Dense(1)); net.initialize(ctx=mx.gpu())");
-    net = dvt_sequential();
-    DVT_ADD(net, dvt_dense(1, DVT_LINEAR));
-    dvt_initialize(net, dvt_init_uniform(0.07), DVT_CONTEXTS(dvt_gpu(0)), false);
+    net = dvt_nn_sequential();
+    DVT_NN_ADD(net, dvt_nn_dense(1, DVT_IDENTITY));
+    dvt_block_initialize(net, dvt_init_uniform(0.07), DVT_CONTEXTS(dvt_gpu(0)));
 
     block("13", "data = nd.random.uniform(shape=[3,2], ctx=mx.gpu()); net(data)");
     data = dvt_uniform(0, 1, DVT_SHAPE(3, 2), DVT_F32, dvt_gpu(0));
-    dvt_print(dvt_forward(net, data));
+    dvt_print(dvt_block_forward(net, data));
 
     block("14", "net[0].weight.data()");
     dvt_print(dvt_block_data(dvt_block_at(net, 0), "weight", dvt_gpu(0)));
@@ -85,8 +85,8 @@ int main(void) {
     exercise_transfer(dvt_gpu(0));
     block("exercise 3", "reading and writing a model on the GPU");
     {
-        dvt_block *same = dvt_sequential();
-        DVT_ADD(same, dvt_dense(1, DVT_LINEAR));
+        dvt_block *same = dvt_nn_sequential();
+        DVT_NN_ADD(same, dvt_nn_dense(1, DVT_IDENTITY));
         exercise_parameters(net, same, dvt_gpu(0), "tutorial2.params");
     }
     return finish();

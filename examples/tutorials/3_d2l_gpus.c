@@ -64,10 +64,10 @@ static mirrored_strategy mirrored_strategy_new(void) {
 /* tf.keras.models.Sequential([tf.keras.layers.Dense(units)]): variables are made where the scope
    says, by Glorot's rule. */
 static dvt_block *keras_sequential_dense(int64_t units) {
-    dvt_block *net = dvt_sequential();
-    DVT_ADD(net, dvt_dense(units, DVT_LINEAR));
-    dvt_initialize(net, dvt_init_xavier(),
-                   strategy_devices.n ? strategy_devices : DVT_CONTEXTS(dvt_default_ctx()), false);
+    dvt_block *net = dvt_nn_sequential();
+    DVT_NN_ADD(net, dvt_nn_dense(units, DVT_IDENTITY));
+    dvt_block_initialize(net, dvt_init_xavier(),
+                         strategy_devices.n ? strategy_devices : DVT_CONTEXTS(dvt_default_ctx()));
     return net;
 }
 
@@ -116,8 +116,8 @@ static d2l_module scratch_linear(double first) {
 }
 
 static dvt_array *squares(const d2l_module *module) {
-    return dvt_add(dvt_sum(dvt_square(module->attribute[0].array), DVT_ALL, false),
-                   dvt_sum(dvt_square(module->attribute[1].array), DVT_ALL, false));
+    return dvt_add(dvt_sum(dvt_square(module->attribute[0].array), DVT_ALL),
+                   dvt_sum(dvt_square(module->attribute[1].array), DVT_ALL));
 }
 
 /* d2l.Trainer: at most the GPUs that exist, batches and models moved to the first, gradients
@@ -145,7 +145,7 @@ static dvt_array *prepare_batch(const d2l_trainer *t, dvt_array *batch) {
 
 static void prepare_model(const d2l_trainer *t, dvt_block *model) {
     if (t->gpus.n)
-        dvt_params_reset_ctx(dvt_collect_params(model, NULL), DVT_CONTEXTS(t->gpus.ctx[0]));
+        dvt_params_reset_ctx(dvt_block_collect_params(model, NULL), DVT_CONTEXTS(t->gpus.ctx[0]));
 }
 
 /* A line fitted with the trainer above: every step on one device. Returns the last loss. */
@@ -154,15 +154,15 @@ static double fit(const d2l_trainer *t, dvt_block *model) {
     double loss_value = 0;
     int epoch;
     prepare_model(t, model);
-    trainer = dvt_trainer_new(dvt_collect_params(model, NULL), dvt_sgd(0.3));
+    trainer = dvt_trainer_new(dvt_block_collect_params(model, NULL), dvt_optimizer_sgd(0.3));
     for (epoch = 0; epoch < t->max_epochs; epoch++) {
         DVT_SCOPED;
         dvt_array *x = prepare_batch(t, dvt_normal(0, 1, DVT_SHAPE(64, 2), DVT_F32, dvt_cpu()));
         dvt_array *w =
-            dvt_as_in_ctx(DVT_ARRAY2(dvt_cpu(), float, 2, 1, {{2}, {-3.4f}}), dvt_ctx_of(x));
+            dvt_as_in_ctx(DVT_ARRAY(float, DVT_SHAPE(2, 1), dvt_cpu(), 2, -3.4f), dvt_ctx_of(x));
         dvt_array *y = dvt_add_scalar(dvt_matmul(x, w), 4.2), *loss;
         DVT_RECORD {
-            loss = dvt_l2_loss(dvt_forward(model, x), y);
+            loss = dvt_loss_l2(dvt_block_forward(model, x), y);
         }
         dvt_backward(loss);
         dvt_trainer_allreduce(trainer);
@@ -170,7 +170,7 @@ static double fit(const d2l_trainer *t, dvt_block *model) {
             0) /* before division by the batch size: the bound grows with it */
             dvt_trainer_clip_global_norm(trainer, t->gradient_clip_val * 64);
         dvt_trainer_update(trainer, 64);
-        loss_value = dvt_item(dvt_mean(loss, DVT_ALL, false));
+        loss_value = dvt_item(dvt_mean(loss, DVT_ALL));
     }
     return loss_value;
 }
@@ -216,15 +216,15 @@ int main(void) {
     show_devices(dvt_try_all_gpus_or_cpu(), mx.style, "\n");
 
     block("9", "mxnet: x = np.array([1, 2, 3]); x.ctx");
-    mx.x = DVT_ARRAY1(dvt_cpu(), float, 3, {1, 2, 3});
+    mx.x = DVT_ARRAY(float, DVT_SHAPE(3), dvt_cpu(), 1, 2, 3);
     puts(device(dvt_ctx_of(mx.x), mx.style));
 
     block("10", "pytorch: x = torch.tensor([1, 2, 3]); x.device");
-    torch.x = DVT_ARRAY1(dvt_cpu(), int64_t, 3, {1, 2, 3});
+    torch.x = DVT_ARRAY(int64_t, DVT_SHAPE(3), dvt_cpu(), 1, 2, 3);
     puts(device(dvt_ctx_of(torch.x), torch.style));
 
     block("11", "tensorflow: x = tf.constant([1, 2, 3]); x.device");
-    tf.x = DVT_ARRAY1(dvt_cpu(), int32_t, 3, {1, 2, 3});
+    tf.x = DVT_ARRAY(int32_t, DVT_SHAPE(3), dvt_cpu(), 1, 2, 3);
     show_string(dvt_ctx_of(tf.x), "\n");
 
     block("12", "mxnet: X = np.ones((2, 3), ctx=try_gpu()); X");
@@ -308,15 +308,16 @@ int main(void) {
 
     block("25",
           "mxnet: net = nn.Sequential(); net.add(nn.Dense(1)); net.initialize(ctx=try_gpu())");
-    mx.net = dvt_sequential();
-    DVT_ADD(mx.net, dvt_dense(1, DVT_LINEAR));
-    dvt_initialize(mx.net, dvt_init_uniform(0.07), DVT_CONTEXTS(dvt_try_gpu(0)), false);
+    mx.net = dvt_nn_sequential();
+    DVT_NN_ADD(mx.net, dvt_nn_dense(1, DVT_IDENTITY));
+    dvt_block_initialize(mx.net, dvt_init_uniform(0.07), DVT_CONTEXTS(dvt_try_gpu(0)));
 
     block("26", "pytorch: net = nn.Sequential(nn.LazyLinear(1)); net = net.to(device=try_gpu())");
-    torch.net = dvt_sequential();
-    DVT_ADD(torch.net, dvt_dense(1, DVT_LINEAR)); /* its number of inputs is found at the first */
-    dvt_initialize(torch.net, dvt_init_uniform(1 / sqrt(3)), DVT_CONTEXTS(dvt_cpu()), false);
-    dvt_params_reset_ctx(dvt_collect_params(torch.net, NULL), DVT_CONTEXTS(dvt_try_gpu(0)));
+    torch.net = dvt_nn_sequential();
+    DVT_NN_ADD(torch.net,
+               dvt_nn_dense(1, DVT_IDENTITY)); /* its number of inputs is found at the first */
+    dvt_block_initialize(torch.net, dvt_init_uniform(1 / sqrt(3)), DVT_CONTEXTS(dvt_cpu()));
+    dvt_params_reset_ctx(dvt_block_collect_params(torch.net, NULL), DVT_CONTEXTS(dvt_try_gpu(0)));
 
     block("27",
           "tensorflow: strategy = tf.distribute.MirroredStrategy(); with strategy.scope(): net");
@@ -328,7 +329,7 @@ int main(void) {
 
     block("28", "net(X)");
     for (i = 0; i < 3; i++)
-        show(dvt_forward(all[i]->net, all[i]->X), all[i]->style);
+        show(dvt_block_forward(all[i]->net, all[i]->X), all[i]->style);
 
     block("29", "mxnet: net[0].weight.data().ctx");
     puts(device(dvt_ctx_of(dvt_block_data(dvt_block_at(mx.net, 0), "weight", dvt_try_gpu(0))),
@@ -369,9 +370,9 @@ int main(void) {
 
     block("33", "mxnet, pytorch: class d2l.Trainer: __init__, prepare_batch, prepare_model");
     trainer = d2l_trainer_new(50, 1, 10);
-    same = dvt_sequential();
-    DVT_ADD(same, dvt_dense(1, DVT_LINEAR));
-    dvt_initialize(same, dvt_init_normal(0.01), DVT_CONTEXTS(dvt_cpu()), false);
+    same = dvt_nn_sequential();
+    DVT_NN_ADD(same, dvt_nn_dense(1, DVT_IDENTITY));
+    dvt_block_initialize(same, dvt_init_normal(0.01), DVT_CONTEXTS(dvt_cpu()));
     printf("loss below 0.01: %s\n", truth(fit(&trainer, same) < 0.01));
     printf("trained on %s\n",
            dvt_ctx_name(dvt_param_ctxs(dvt_block_param(dvt_block_at(same, 0), "weight")).ctx[0]));
@@ -379,8 +380,8 @@ int main(void) {
     block("exercise 1", "large and small tasks");
     exercise_large_and_small(dvt_try_gpu(0));
     block("exercise 2", "reading and writing parameters on the GPU");
-    same = dvt_sequential();
-    DVT_ADD(same, dvt_dense(1, DVT_LINEAR));
+    same = dvt_nn_sequential();
+    DVT_NN_ADD(same, dvt_nn_dense(1, DVT_IDENTITY));
     exercise_parameters(mx.net, same, dvt_try_gpu(0), "tutorial3.params");
     block("exercise 3", "1000 products of 100 x 100 and their norms");
     exercise_thousand_products(dvt_try_gpu(0));

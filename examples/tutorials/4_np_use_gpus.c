@@ -21,7 +21,7 @@ static dvt_loader *loader(dvt_dataset *data, int64_t batch_size, bool shuffle) {
     desc.batch_size = batch_size;
     desc.shuffle = shuffle;
     desc.num_workers = 4;
-    return dvt_loader_new(dvt_transform_first(data, lenet_transform()), &desc);
+    return dvt_loader_new(dvt_dataset_transform_first(data, lenet_transform()), &desc);
 }
 
 int main(void) {
@@ -60,21 +60,20 @@ int main(void) {
     dvt_print(dvt_add(x, y));
 
     block("16", "net = nn.Sequential(); net.add(nn.Conv2D(channels=6, kernel_size=5, ...), ...)");
-    dvt_initialize(net, dvt_init_xavier(), DVT_CONTEXTS(dvt_cpu()), false);
-    dvt_forward(net, dvt_zeros(DVT_SHAPE(1, 1, 28, 28), DVT_F32, dvt_cpu()));
-    dvt_print_block(net);
+    dvt_block_initialize(net, dvt_init_xavier(), DVT_CONTEXTS(dvt_cpu()));
+    dvt_block_forward(net, dvt_zeros(DVT_SHAPE(1, 1, 28, 28), DVT_F32, dvt_cpu()));
+    dvt_block_print(net);
 
     block("20", "net.load_parameters('net.params', ctx=gpu)");
-    must(dvt_save_parameters(net, "tutorial4.params") == DVT_OK, "dvt_save_parameters");
+    must(dvt_block_save(net, "tutorial4.params") == DVT_OK, "dvt_block_save");
     net = lenet();
-    must(dvt_load_parameters(net, "tutorial4.params", DVT_CONTEXTS(gpu), NULL) == DVT_OK,
-         "dvt_load_parameters");
+    must(dvt_block_load(net, "tutorial4.params", DVT_CONTEXTS(gpu)) == DVT_OK, "dvt_block_load");
     remove("tutorial4.params");
     printf("on %s\n",
            dvt_ctx_name(dvt_param_ctxs(dvt_block_param(dvt_block_at(net, 0), "weight")).ctx[0]));
 
     block("22", "x = np.random.uniform(size=(1,1,28,28), ctx=gpu); net(x)");
-    y = dvt_forward(net, dvt_uniform(0, 1, DVT_SHAPE(1, 1, 28, 28), DVT_F32, gpu));
+    y = dvt_block_forward(net, dvt_uniform(0, 1, DVT_SHAPE(1, 1, 28, 28), DVT_F32, gpu));
     memset(&digits, 0, sizeof digits);
     digits.style = DVT_PRINT_NP;
     digits.precision =
@@ -102,8 +101,8 @@ int main(void) {
                 "ctx=devices); training");
     devices = DVT_CONTEXTS(gpu, gpu_1);
     show_devices(devices, DVT_PRINT_NP, "\n");
-    dvt_params_initialize(dvt_collect_params(net, NULL), dvt_init_uniform(0.07), devices, true);
-    trainer = dvt_trainer_new(dvt_collect_params(net, NULL), dvt_sgd(0.1));
+    dvt_params_reinitialize(dvt_block_collect_params(net, NULL), dvt_init_uniform(0.07), devices);
+    trainer = dvt_trainer_new(dvt_block_collect_params(net, NULL), dvt_optimizer_sgd(0.1));
     for (epoch = 0; epoch < epochs; epoch++) {
         double tic = dvt_seconds();
         train_loss = train_epoch(net, trainer, devices, train_data, batch_size, NULL);

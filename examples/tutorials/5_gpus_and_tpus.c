@@ -142,7 +142,7 @@ int main(void) {
     show_devices(dvt_try_all_gpus(), DVT_PRINT_JAX, ")\n");
 
     block("6", "x = jnp.array([1, 2, 3]); x.devices()");
-    x = DVT_ARRAY1(dvt_try_tpu_gpu(0), int32_t, 3, {1, 2, 3}); /* where JAX makes arrays */
+    x = DVT_ARRAY(int32_t, DVT_SHAPE(3), dvt_try_tpu_gpu(0), 1, 2, 3); /* where JAX makes arrays */
     printf("{%s}\n", jax(dvt_ctx_of(x)));
 
     block("7", "X = jax.device_put(jnp.ones((2, 3)), try_tpu_gpu()); X, X.devices()");

@@ -231,14 +231,14 @@ static inline double log_norms(dvt_array *a, dvt_array *b, int n, bool on_device
     *took = times_begin();
     for (i = 0; i < n; i++) {
         DVT_SCOPED;
-        dvt_array *norm = dvt_norm(dvt_matmul(a, b), DVT_ALL, false);
+        dvt_array *norm = dvt_norm(dvt_matmul(a, b), DVT_ALL);
         if (on_device)
             dvt_copy_into(dvt_index(log, i), norm);
         else
             sum += dvt_item(norm);
     }
     if (on_device)
-        sum = dvt_item(dvt_sum(log, DVT_ALL, false));
+        sum = dvt_item(dvt_sum(log, DVT_ALL));
     *took = times_end(*took);
     reads = dvt_get_stats().implicit_reads - reads;
     if (on_device)
@@ -301,13 +301,13 @@ static inline void exercise_two_devices(dvt_ctx gpu0, dvt_ctx gpu1) {
 static inline void exercise_parameters(dvt_block *net, dvt_block *same, dvt_ctx gpu,
                                        const char *file) {
     dvt_array *before, *after;
-    dvt_status saved = dvt_save_parameters(net, file),
-               loaded = dvt_load_parameters(same, file, DVT_CONTEXTS(gpu), NULL);
-    before = dvt_param_data(dvt_params_at(dvt_collect_params(net, NULL), 0), gpu);
-    after = dvt_param_data(dvt_params_at(dvt_collect_params(same, NULL), 0), gpu);
+    dvt_status saved = dvt_block_save(net, file),
+               loaded = dvt_block_load(same, file, DVT_CONTEXTS(gpu));
+    before = dvt_param_data(dvt_params_at(dvt_block_collect_params(net, NULL), 0), gpu);
+    after = dvt_param_data(dvt_params_at(dvt_block_collect_params(same, NULL), 0), gpu);
     printf("saved %s, loaded onto %s %s, equal %s\n", truth(saved == DVT_OK),
            dvt_ctx_name(dvt_ctx_of(after)), truth(loaded == DVT_OK),
-           truth(dvt_item(dvt_all(dvt_equal(before, after), DVT_ALL, false)) == 1));
+           truth(dvt_item(dvt_all(dvt_equal(before, after), DVT_ALL)) == 1));
     remove(file);
 }
 

@@ -32,56 +32,13 @@ DVT_API dvt_array *dvt_linspace(double start, double stop, int64_t num, dvt_dtyp
    afterwards. */
 DVT_API dvt_array *dvt_from_host(const void *data, dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx);
 
-/* From initialisers, in one line, the dtype being that of the C type:
-       dvt_array *x = DVT_ARRAY2(dvt_gpu(0), float, 2, 3, {{1, 2, 3}, {4, 5, 6}});  */
-/* bool, float, double, signed and unsigned char, and signed integers of 32 and 64 bits. Others do not compile, except unsigned
-   integers in C, where a constant can only look at the size: they are an error when the array is made (DTYPE). */
-#define DVT_DTYPE_UNSIGNED 15 /* what DVT_DTYPE_OF gives for those; no dtype */
-#ifdef __cplusplus
-extern "C++" {
-template <class T> struct dvt_dtype_for; /* not defined: a type without a dtype */
-#define DVT_DTYPE_FOR(T, dtype)                                                                    \
-    template <> struct dvt_dtype_for<T> { static const dvt_dtype value = dtype; };
-DVT_DTYPE_FOR(bool, DVT_BOOL)
-DVT_DTYPE_FOR(float, DVT_F32)
-DVT_DTYPE_FOR(double, DVT_F64)
-DVT_DTYPE_FOR(char, static_cast<char>(-1) < 0 ? DVT_I8 : DVT_U8)
-DVT_DTYPE_FOR(signed char, DVT_I8)
-DVT_DTYPE_FOR(unsigned char, DVT_U8)
-DVT_DTYPE_FOR(int, DVT_I32)
-DVT_DTYPE_FOR(long, sizeof(long) == 4 ? DVT_I32 : DVT_I64)
-DVT_DTYPE_FOR(long long, DVT_I64)
-#undef DVT_DTYPE_FOR
-
-template <class T> inline const void *dvt_initialiser(const T &values) {
-    return &values;
-}
-}
-#define DVT_DTYPE_OF(T) (dvt_dtype_for<T>::value)
-#define DVT_INITIALISER(T, dims, ...) dvt_initialiser<T dims>(__VA_ARGS__)
-#else
-#define DVT_DTYPE_KNOWN(T) (sizeof(T) == 1 || sizeof(T) == 4 || sizeof(T) == 8)
-#define DVT_DTYPE_OF(T)                                                                            \
-    ((dvt_dtype)(DVT_DTYPE_OF_(T) + 0 * (int)sizeof(char[DVT_DTYPE_KNOWN(T) ? 1 : -1])))
-#define DVT_DTYPE_OF_(T)                                                                           \
-    ((T)2 == (T)1     ? (int)DVT_BOOL                                                              \
-     : (T)0.5 != (T)0 ? (int)(sizeof(T) == 4 ? DVT_F32 : DVT_F64)                                  \
-     : sizeof(T) == 1 ? (int)((T)-1 < (T)1 ? DVT_I8 : DVT_U8)                                      \
-     : (T)-1 > (T)1   ? DVT_DTYPE_UNSIGNED                                                         \
-     : sizeof(T) == 4 ? (int)DVT_I32                                                               \
-                      : (int)DVT_I64)
-#define DVT_INITIALISER(T, dims, ...) ((const T dims)__VA_ARGS__)
-#endif
-#define DVT_ARRAY1(ctx, T, n, ...)                                                                 \
-    dvt_from_host(DVT_INITIALISER(T, [n], __VA_ARGS__), DVT_SHAPE(n), DVT_DTYPE_OF(T), ctx)
-#define DVT_ARRAY2(ctx, T, n, m, ...)                                                              \
-    dvt_from_host(DVT_INITIALISER(T, [n][m], __VA_ARGS__), DVT_SHAPE(n, m), DVT_DTYPE_OF(T), ctx)
-#define DVT_ARRAY3(ctx, T, n, m, k, ...)                                                           \
-    dvt_from_host(DVT_INITIALISER(T, [n][m][k], __VA_ARGS__), DVT_SHAPE(n, m, k), DVT_DTYPE_OF(T), \
-                  ctx)
-#define DVT_ARRAY4(ctx, T, n, m, k, l, ...)                                                        \
-    dvt_from_host(DVT_INITIALISER(T, [n][m][k][l], __VA_ARGS__), DVT_SHAPE(n, m, k, l),            \
-                  DVT_DTYPE_OF(T), ctx)
+/* The values in C order, one for each element, in one line; the C type gives the dtype:
+       dvt_array *x = DVT_ARRAY(float, DVT_SHAPE(2, 3), dvt_gpu(0), 1, 2, 3, 4, 5, 6);
+   T is bool, float, double, signed or unsigned char, int, int32_t or int64_t. Other types do not
+   compile, except larger unsigned integers in C, which give the error DTYPE.
+   Errors: SHAPE (another number of values). */
+#define DVT_ARRAY(T, shape, ctx, ...)                                                              \
+    dvt_from_values(DVT_VALUES(T, __VA_ARGS__), shape, DVT_DTYPE_OF(T), ctx)
 
 /* ---- inspection; NULL gives an empty shape, 0, or the zero value. Copies: never. Waits: no. ----
  */
@@ -94,7 +51,8 @@ DVT_API int64_t dvt_size(const dvt_array *x);
 DVT_API int64_t dvt_nbytes(const dvt_array *x);
 DVT_API dvt_dtype dvt_dtype_of(const dvt_array *x);
 DVT_API dvt_ctx dvt_ctx_of(const dvt_array *x);
-/* The distance between neighbours along an axis, in elements. Errors: AXIS. */
+/* The distance between adjacent elements along an axis, in elements. Errors: AXIS, and 0 is
+   returned. */
 DVT_API int64_t dvt_stride(const dvt_array *x, int axis);
 /* Elements lie one after the other in C order. */
 DVT_API bool dvt_is_contiguous(const dvt_array *x);
@@ -103,9 +61,9 @@ DVT_API bool dvt_shares_memory(const dvt_array *a, const dvt_array *b);
 /* Where the call stands that made x, "main.c:42"; "" when unknown. */
 DVT_API const char *dvt_made_at(const dvt_array *x);
 /* The elements in main memory, to read or write in place, following the strides; valid while x
-   lives. The library does not see what is written there: a backward pass that needs a value
-   recorded before uses the new one without a word, unless dvt_mark_written is called after the
-   write. Waits: for x.  Errors: CONTEXT for arrays on a GPU (use dvt_to_host or dvt_copyto). */
+   lives. The library does not see what is written there: a backward pass that needs a recorded
+   value silently uses the new one, unless dvt_mark_written is called after the write. Waits: for
+   x.  Errors: CONTEXT for arrays on a GPU (use dvt_to_host or dvt_copyto). */
 DVT_API void *dvt_data(dvt_array *x);
 /* Says that x's elements, or those of an array that shares its memory, were written through
    dvt_data: a backward pass that needs the values before fails with GRAD, as after dvt_fill or
@@ -139,9 +97,12 @@ DVT_API dvt_array *dvt_slice(dvt_array *x, int axis, int64_t start, int64_t stop
 /* x[a:b] on axis 0, and x[i], which drops axis 0. Errors: SHAPE (no axis), RANGE (i). */
 DVT_API dvt_array *dvt_rows(dvt_array *x, int64_t start, int64_t stop);
 DVT_API dvt_array *dvt_index(dvt_array *x, int64_t i);
-/* Axes in reverse order; in the order given; two exchanged. Errors: AXIS. */
+/* The transpose of a matrix; an array of one or no axis as it is. Errors: SHAPE (more than 2 axes:
+   dvt_swapaxes(x, -1, -2) transposes a batch of matrices). */
 DVT_API dvt_array *dvt_t(dvt_array *x);
+/* Axes in the order given; with DVT_ALL in reverse order. Errors: AXIS. */
 DVT_API dvt_array *dvt_transpose(dvt_array *x, dvt_axes order);
+/* Exchanges two axes. Errors: AXIS. */
 DVT_API dvt_array *dvt_swapaxes(dvt_array *x, int axis1, int axis2);
 /* Same elements in C order under another shape; one extent may be -1.
    Copies: within the context when the strides leave no other way.  Errors: SHAPE. */
@@ -168,39 +129,16 @@ DVT_API dvt_array *dvt_as_in_ctx(dvt_array *x, dvt_ctx ctx);
 DVT_API dvt_array *dvt_copy(dvt_array *x);
 /* Writes src into dst, which exists, and returns dst: NumPy's dst[...] = src. Into a part of x:
    dvt_copy_into(dvt_slice(x, ...), src). Any contexts; the dtype is converted; the arrays may
-   overlap. With dst == src nothing is done. Shapes: src broadcasts to dst's shape, after leading
+   overlap. With dst == src nothing is written. Shapes: src broadcasts to dst's shape, after leading
    extents of 1 that it has too many; dst never broadcasts. Copies: to dst's context, before
    broadcasting.  Waits: no. Errors: SHAPE (src does not broadcast to dst), GRAD (dst is recorded;
    or src is, and other arrays share dst's memory, which its gradient would miss), VALUE (dst is a
    broadcast view). */
 DVT_API dvt_array *dvt_copy_into(dvt_array *dst, dvt_array *src);
-/* Another dtype, on the same context. copy = false returns x itself when it has that dtype already.
-   Float to integer drops the fraction, and clamps what does not fit; NaN gives 0. Differentiable
-   between floats. */
-DVT_API dvt_array *dvt_astype(dvt_array *x, dvt_dtype dtype, bool copy);
+/* New memory of another dtype on x's context, as NumPy's astype. Float to integer drops the
+   fraction, and clamps what does not fit; NaN gives 0. Differentiable between floats. */
+DVT_API dvt_array *dvt_astype(dvt_array *x, dvt_dtype dtype);
+/* x itself when it has that dtype, else dvt_astype. */
+DVT_API dvt_array *dvt_as_in_dtype(dvt_array *x, dvt_dtype dtype);
 /* Sets every element. Errors: GRAD, VALUE (broadcast view). Returns x. */
 DVT_API dvt_array *dvt_fill(dvt_array *x, double value);
-
-/* What the macros that go by the names of functions call (see DEVTENSOR_NO_CALL_SITES): they
-   remember where x was made, or where the call stands that failed, and return what they are given.
-   Owns: `file` must live as long as x. */
-DVT_API dvt_array *dvt_note_site(dvt_array *x, const char *file, int line);
-DVT_API dvt_status dvt_note_status(dvt_status status, const char *file, int line);
-/* The same for what returns other objects and numbers: NULL, NaN, 0, negative numbers and false may
-   stand for a failure. */
-DVT_API void *dvt_note_pointer(const void *object, const char *file, int line);
-DVT_API double dvt_note_double(double value, const char *file, int line);
-DVT_API int dvt_note_int(int value, const char *file, int line);
-DVT_API int64_t dvt_note_int64(int64_t value, const char *file, int line);
-DVT_API uint64_t dvt_note_uint64(uint64_t value, const char *file, int line);
-DVT_API bool dvt_note_bool(bool value, const char *file, int line);
-#ifdef __cplusplus
-extern "C++" {
-template <class T> inline T *dvt_note_pointer(T *object, const char *file, int line) {
-    return static_cast<T *>((dvt_note_pointer)(static_cast<const void *>(object), file, line));
-}
-}
-#define DVT_NOTE_POINTER(T, call) dvt_note_pointer(call, __FILE__, __LINE__)
-#else
-#define DVT_NOTE_POINTER(T, call) ((T *)dvt_note_pointer(call, __FILE__, __LINE__))
-#endif

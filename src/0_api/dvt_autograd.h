@@ -2,7 +2,7 @@
    (or that were computed from such) are remembered; dvt_backward walks back.
 
        dvt_attach_grad(w, DVT_GRAD_WRITE);
-       DVT_RECORD { loss = dvt_mean(dvt_square(dvt_sub(dvt_matmul(x, w), y)), DVT_ALL, false); }
+       DVT_RECORD { loss = dvt_mean(dvt_square(dvt_sub(dvt_matmul(x, w), y)), DVT_ALL); }
        dvt_backward(loss);
        dvt_print(dvt_grad(w));
 
@@ -15,28 +15,30 @@ typedef enum dvt_grad_req {
     DVT_GRAD_NULL   /* none */
 } dvt_grad_req;
 
+typedef enum dvt_switch { DVT_UNCHANGED = -1, DVT_OFF, DVT_ON } dvt_switch;
+
 typedef struct dvt_record_guard {
     int recording, training;
     int once;
 } dvt_record_guard;
 
-/* recording, training: 1 on, 0 off, -1 unchanged. NULL is fine to end. */
-DVT_API dvt_record_guard dvt_record_begin(int recording, int training);
+/* Sets recording and train mode of this thread until the end. NULL is fine to end. */
+DVT_API dvt_record_guard dvt_record_begin(dvt_switch recording, dvt_switch training);
 DVT_API void dvt_record_end(dvt_record_guard *guard);
 #define DVT_RECORD_SCOPE(recording, training)                                                      \
     DVT_GUARDED("DVT_RECORD", dvt_record_guard, dvt_g_record,                                      \
                 dvt_record_begin(recording, training), dvt_record_end)
 /* The same as a declaration, until the end of the enclosing block: break leaves the loop around it,
-   as in [dvt:scope]. DVT_RECORD_SCOPED(1, 1) records in train mode. */
+   as in [dvt:scope]. DVT_RECORD_SCOPED(DVT_ON, DVT_ON) records in train mode. */
 #define DVT_RECORD_SCOPED(recording, training)                                                     \
     DVT_GUARD_DECLARED(dvt_record_guard, DVT_GUARD_NAME(dvt_g_recorded, __LINE__),                 \
                        dvt_record_begin(recording, training), dvt_record_end)
 /* Record, in train mode; record, in predict mode; neither; and the modes alone. */
-#define DVT_RECORD DVT_RECORD_SCOPE(1, 1)
-#define DVT_RECORD_PREDICT DVT_RECORD_SCOPE(1, 0)
-#define DVT_PAUSE DVT_RECORD_SCOPE(0, 0)
-#define DVT_TRAIN_MODE DVT_RECORD_SCOPE(-1, 1)
-#define DVT_PREDICT_MODE DVT_RECORD_SCOPE(-1, 0)
+#define DVT_RECORD DVT_RECORD_SCOPE(DVT_ON, DVT_ON)
+#define DVT_RECORD_PREDICT DVT_RECORD_SCOPE(DVT_ON, DVT_OFF)
+#define DVT_PAUSE DVT_RECORD_SCOPE(DVT_OFF, DVT_OFF)
+#define DVT_TRAIN_MODE DVT_RECORD_SCOPE(DVT_UNCHANGED, DVT_ON)
+#define DVT_PREDICT_MODE DVT_RECORD_SCOPE(DVT_UNCHANGED, DVT_OFF)
 DVT_API bool dvt_is_recording(void);
 DVT_API bool dvt_is_training(void);
 
@@ -55,23 +57,30 @@ DVT_API dvt_status dvt_zero_grad(dvt_array *x);
    graph is used up; a value that a gradient reads was overwritten since), HOST_MEMORY,
    DEVICE_MEMORY. */
 DVT_API dvt_status dvt_backward(dvt_array *y);
-/* Several heads at once, with their own gradients (NULL, or NULL entries: ones; an entry is an
-   optional array, see [dvt:status]). retain_graph
-   allows another backward; create_graph also records this one, for gradients of gradients, and
-   keeps the graph. Attached gradients that were recorded are replaced by new arrays, not
-   overwritten, and keep their graph alive until the next backward, dvt_zero_grad or
+
+/* What a backward pass does with the recorded graph. */
+typedef enum dvt_graph_use {
+    DVT_FREE_GRAPH,   /* frees it: one backward pass */
+    DVT_RETAIN_GRAPH, /* keeps it for another one */
+    DVT_CREATE_GRAPH  /* keeps it, and records this pass: for gradients of gradients */
+} dvt_graph_use;
+
+/* Several heads at once, with their own gradients: head_grads NULL, or a NULL entry, means ones; an
+   entry is an optional array, see [dvt:status]. Attached gradients that were recorded are replaced
+   by new arrays, and keep their graph alive until the next backward, dvt_zero_grad or
    dvt_attach_grad, or the end of the array they belong to.
-   Errors: as dvt_backward; RANGE (n < 1), SHAPE, DTYPE, CONTEXT (a head and its gradient). */
+   Errors: as dvt_backward; RANGE (n < 1), SHAPE, DTYPE, CONTEXT (a head and its gradient), VALUE
+   (use). */
 DVT_API dvt_status dvt_backward_from(dvt_array *const *heads, dvt_array *const *head_grads, int n,
-                                     bool retain_graph, bool create_graph);
-/* Gradients of the heads with respect to `vars`, as new arrays in out[0..n_vars); attached
+                                     dvt_graph_use use);
+/* Gradients of the heads with respect to `vars`, as new arrays in out[0..n_vars). Attached
    gradients are left alone. An unused variable gets zeros. vars must be attached, or recorded
-   results. Owns: the innermost scope owns out[]. Errors: as dvt_backward_from. */
+   results.
+   Owns: the innermost scope owns out[].  Errors: as dvt_backward_from. */
 DVT_API dvt_status dvt_gradients(dvt_array *const *heads, dvt_array *const *head_grads, int n,
-                                 dvt_array *const *vars, int n_vars, bool retain_graph,
-                                 bool create_graph, dvt_array **out);
+                                 dvt_array *const *vars, int n_vars, dvt_graph_use use,
+                                 dvt_array **out);
 /* The same memory without history: gradients stop there. Copies: never. */
 DVT_API dvt_array *dvt_detach(dvt_array *x);
-DVT_API dvt_array *dvt_stop_gradient(dvt_array *x);
 /* Is x the result of a recorded operation, or attached? */
 DVT_API bool dvt_has_history(const dvt_array *x);

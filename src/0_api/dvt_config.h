@@ -8,7 +8,7 @@
    DEVTENSOR_NO_FILES         leave out everything that opens a file
    DEVTENSOR_NO_NN            leave out blocks, losses, data loading and training
    DEVTENSOR_NO_AVX512        leave out the kernels for AVX-512, which saves their compile time
-   DEVTENSOR_PLAIN_TIER       on x86 too: the tier of processors that have no tier of their own
+   DEVTENSOR_PLAIN_TIER       on x86 too: the portable ISA target "plain"
    DEVTENSOR_NO_CALL_SITES    do not remember the file and line at which arrays were made
    DEVTENSOR_NO_STDERR        no default logger: nothing is ever printed unless a logger is set
    DEVTENSOR_FILE             this file's name in quotes, where it is not "devtensor.h": the
@@ -21,17 +21,17 @@
    DEVTENSOR_VIRTUAL_GPU_MODEL  the time they take (see dvt_set_virtual_model): any of
                               latency=10us,bandwidth=12G,launch=5us,flops=1T; units s, ms, us, ns
                               and K, M, G, T
-   DEVTENSOR_CUDA             0: do as if there were no card
+   DEVTENSOR_CUDA             0: do as if there were no CUDA GPU
    DEVTENSOR_CUDA_PATH        the driver's library, instead of looking for it
-   DEVTENSOR_NVRTC_PATH       NVRTC's library or its folder, instead of looking for it
-   DEVTENSOR_P2P              0: copies between cards never go directly
-   DEVTENSOR_NCCL             1: gradients are summed over cards by NCCL, when it is found
+   DEVTENSOR_NVRTC_PATH       NVRTC's library or its directory, instead of looking for it
+   DEVTENSOR_P2P              0: copies between GPUs never go directly
+   DEVTENSOR_NCCL             1: gradients are summed over GPUs by NCCL, when it is found
    DEVTENSOR_CACHE            0: compiled kernels are not kept on disk
    DEVTENSOR_CACHE_DIR        where they are kept; must be writable by this user only
    DEVTENSOR_CACHE_SIZE       bytes they may take, with an optional suffix K, M or G (256M)
-   DEVTENSOR_JIT_DUMP         a folder: CUDA sources are written there, and the logs of errors
+   DEVTENSOR_JIT_DUMP         a directory: CUDA sources and the logs of errors are written there
    DEVTENSOR_NUM_THREADS      threads of cpu(), 1 to 256
-   DEVTENSOR_ISA              instructions of cpu(): avx512, avx2, neon, plain (dvt_cpu_isa says where), reference
+   DEVTENSOR_ISA              ISA target of cpu(): avx512, avx2, neon, plain, reference
    DEVTENSOR_CPU_CACHE        bytes of released memory that cpu(), and each virtual GPU, keeps for
                               later, with an optional suffix K, M or G (a quarter of the machine's)
    DEVTENSOR_TF32             1: as dvt_allow_tf32(true)
@@ -61,13 +61,4 @@
 #else
 #define DVT_API extern
 #endif
-#endif
-
-/* Scope guards run on every way out (break, return, goto) where the compiler can do that. */
-#if defined(__GNUC__) || defined(__clang__)
-#define DVT_CLEANUP(function) __attribute__((__cleanup__(function)))
-#define DVT_PRINTF(text, first) __attribute__((__format__(__printf__, text, first)))
-#else
-#define DVT_CLEANUP(function)
-#define DVT_PRINTF(text, first)
 #endif

@@ -1,7 +1,7 @@
 /* [dvt:context] Contexts and devices. cpu(0), cpu(1), ... are different contexts on the same
-   hardware; gpu(i) is one card, or one virtual GPU with a memory space and a command queue of its
-   own. Making a context value is always legal; a missing device is an error when memory is wanted
-   there. */
+   hardware; gpu(i) is one CUDA GPU, or one virtual GPU with a memory space and a command queue of
+   its own. Making a context value is always legal; a missing device is an error when memory is
+   wanted there. */
 
 /* cpu(0), cpu(i), gpu(i), tpu(i). Copies: never. Waits: no. */
 DVT_API dvt_ctx dvt_cpu(void);
@@ -20,20 +20,14 @@ DVT_API const char *dvt_ctx_name(dvt_ctx ctx);
      "CpuDevice(id=0)", "CudaDevice(id=1)", "TpuDevice(id=0)", "TFRT_CPU_0", "TPU_0"
    Does not ask whether the device exists. Errors: NAME; `out` is then unchanged. */
 DVT_API dvt_status dvt_ctx_parse(const char *name, dvt_ctx *out);
-/* A list by hand, DVT_CONTEXTS(dvt_gpu(0), dvt_gpu(1)), of one to eight; and one context as a list.
- */
-DVT_API dvt_ctx_list dvt_ctx_list_make(int n, dvt_ctx c0, dvt_ctx c1, dvt_ctx c2, dvt_ctx c3,
-                                       dvt_ctx c4, dvt_ctx c5, dvt_ctx c6, dvt_ctx c7);
-#define DVT_CONTEXTS(...)                                                                          \
-    dvt_ctx_list_make(                                                                             \
-        DVT_COUNT(__VA_ARGS__),                                                                    \
-        DVT_EXPAND(DVT_FIRST8(__VA_ARGS__, dvt_cpu(), dvt_cpu(), dvt_cpu(), dvt_cpu(), dvt_cpu(),  \
-                              dvt_cpu(), dvt_cpu(), dvt_cpu(), dvt_cpu())))
+/* DVT_CONTEXTS(dvt_gpu(0), dvt_gpu(1)): a list of one to eight. */
+#define DVT_CONTEXTS(...) DVT_CALL_8(dvt_ctx_list_make, dvt_cpu(), __VA_ARGS__)
 /* Writes "[cpu(0), gpu(0), gpu(1)]" into buffer, cut to fit. Returns the full length. */
 DVT_API size_t dvt_ctx_list_format(dvt_ctx_list list, char *buffer, size_t size);
 
-/* The number of GPUs, real or virtual; 0 without any. Never an error. The first call initialises CUDA where there is a
-   driver, makes no context on a card, and leaves GPUs to this process: a child forked later cannot use them. */
+/* The number of GPUs, real or virtual; 0 without any. Never an error. The first call initializes
+   CUDA where there is a driver. It creates no context on a GPU, but GPUs then belong to this
+   process: a child forked later cannot use them. */
 DVT_API int dvt_num_gpus(void);
 /* One line that says why dvt_num_gpus() is 0, or "" when it is not. */
 DVT_API const char *dvt_gpu_reason(void);
@@ -76,8 +70,8 @@ DVT_API void dvt_ctx_scope_end(dvt_ctx_guard *guard);
 DVT_API dvt_status dvt_set_virtual_gpus(int n, int64_t bytes);
 
 /* A model of the time that virtual GPUs in main memory take. Their queues and callers wait for it;
-   results never change. A value of 0 costs nothing, and all are 0 at the start. GPUs that are cards
-   are not modelled. */
+   results never change. A value of 0 costs nothing, and all are 0 at the start. Real GPUs are
+   not modeled. */
 typedef struct dvt_virtual_model {
     double latency;   /* seconds of each copy between main memory and a GPU, or two GPUs */
     double bandwidth; /* bytes per second of these copies; 0: no limit */
@@ -93,7 +87,7 @@ typedef struct dvt_virtual_model {
    then nothing changes). */
 DVT_API dvt_status dvt_set_virtual_model(const dvt_virtual_model *model);
 DVT_API dvt_virtual_model dvt_get_virtual_model(void);
-/* Returns the modelled seconds that this thread's calls have taken; take differences. An operation
+/* Returns the modeled seconds that this thread's calls have taken; take differences. An operation
    on a GPU begins when it has been called and the GPU is free. Waiting (dvt_wait, reading values)
    moves this thread's time to its end. The program itself and cpu() take no time, so the same calls
    always give the same number. Waits: no. */
@@ -148,36 +142,43 @@ DVT_API dvt_transfer_guard dvt_set_transfer_guard(dvt_transfer_guard guard);
 /* Results are ready when these return, and errors of work that ran meanwhile come out here.
    Waits: yes. Errors: what the operation gave, with its name; DEVICE_LOST afterwards. */
 DVT_API dvt_status dvt_wait(dvt_array *x);
+/* For everything that was started on ctx; on cpu() nothing is pending. Errors also: NO_DEVICE. */
+DVT_API dvt_status dvt_synchronize(dvt_ctx ctx);
+/* For every context. */
 DVT_API dvt_status dvt_wait_all(void);
 
-/* Whether matrix products and convolutions of float32 on a GPU may run on its tensor cores, for the whole process; returns the
-   previous setting. At first they may not, unless DEVTENSOR_TF32=1: float32 is float32. When they may, cards of compute capability
-   8.0 and higher round both factors to TF32 (10 bits of mantissa instead of 23, the same range; those of a matrix product only
-   where rows of memory begin at multiples of 16 bytes); sums stay float32. Results then differ by about one part in a thousand,
-   for several times the speed. cpu() and other dtypes never change. What counts is the setting when the operation is called. */
+/* Allows or forbids TF32 in float32 matrix products and convolutions on GPUs, for the whole
+   process; returns the previous setting. Forbidden at the start, unless DEVTENSOR_TF32=1. GPUs of
+   compute capability 8.0 and higher then round both factors to TF32 (10 bits of mantissa instead of
+   23, the same range); sums stay float32. Relative errors are about 1e-3. Matrix products need rows
+   that begin at multiples of 16 bytes. cpu() and other dtypes never change. The setting when the
+   operation is called counts. */
 DVT_API bool dvt_allow_tf32(bool allow);
-/* Whether cpu() and virtual GPUs may compute convolutions of 3 x 3 with steps of 1, and their gradients to data, by Winograd's method, for
-   the whole process; returns the previous setting. At first they may not, unless DEVTENSOR_WINOGRAD=1. It needs a quarter of the multiplications;
-   it is taken for float32, float16 and bfloat16 where there are 32 channels and more on both sides, one group, no dilation, a padding of 2 at most
-   and pictures that tiles of 4 x 4 cover well, some fifty tiles in the whole batch. Errors are about twice those of the sums for data without a trend (their root mean square, measured), but relative to the
-   largest numbers in the neighbourhood: what is small beside large ones loses digits, and an infinity or NaN spreads over a tile. The gradient
-   to the weights never changes, nor do other contexts. What counts is the setting when the operation is called. */
+/* Allows or forbids Winograd's method for 3x3 convolutions of stride 1, and for their gradients to
+   the data, on cpu() and virtual GPUs, for the whole process; returns the previous setting.
+   Forbidden at the start, unless DEVTENSOR_WINOGRAD=1.
+   Shapes: at least 32 input and 32 output channels, one group, no dilation, padding of at most 2,
+   output sizes close to multiples of 4, at least 48 tiles of 4x4 per batch. float32, float16 and
+   bfloat16. Other convolutions never change.
+   Precision: the RMS error is about twice that of direct convolution on zero-mean data, relative to
+   the largest values nearby. An infinity or NaN spreads over its tile. */
 DVT_API bool dvt_allow_winograd(bool allow);
 
-/* Threads that cpu() uses; 0 asks for the default: DEVTENSOR_NUM_THREADS, or one for each processor that this process may use (its
-   affinity, and what a container's quota pays for). Results do not depend on it. In a parallel region of OpenMP, and in threads
-   that find the others busy, the calling thread computes alone. Errors: RANGE (n outside 0..256). */
+/* Sets the number of threads of cpu(). 0 means the default: DEVTENSOR_NUM_THREADS, or one for each
+   processor that this process may use (affinity, a container's quota). Results do not depend on it.
+   In a parallel region of OpenMP, and in threads that find the others busy, the calling thread
+   computes alone. Errors: RANGE (n outside 0..256). */
 DVT_API dvt_status dvt_set_num_threads(int n);
 DVT_API int dvt_num_threads(void);
-/* The instructions that cpu() and virtual GPUs compute with: "avx512", "avx2", "neon", "plain" (what the compiler makes of the whole
-   program: on processors that have none of these, and on x86 when DEVTENSOR_PLAIN_TIER is defined and plain is asked for), or
-   "reference", the simple loops that the others are tested against, which x86 without AVX2 has. Chosen at first use: the best that the
-   machine has, or what DEVTENSOR_ISA says. Owns: nothing. Waits: no. */
+/* Returns the ISA target of cpu() and virtual GPUs: "avx512", "avx2", "neon", "plain" (portable
+   code: processors without the others, and x86 under DEVTENSOR_PLAIN_TIER when asked for), or
+   "reference" (simple loops, the default on x86 without AVX2). Chosen at first use: the best that
+   the processor has, or DEVTENSOR_ISA. Waits: no. */
 DVT_API const char *dvt_cpu_isa(void);
-/* Chooses, for tests and comparisons; NULL or "": the best. Results have the same bits with "avx512", "avx2", "neon", and "plain" where
-   the processor multiplies and adds in one step.
-   Queues of virtual GPUs go on with what they have begun. Copies: nothing. Waits: no. Owns: nothing, the name is read at once. Errors: VALUE for a
-   name that is not known, or that this machine has not. */
+/* Chooses the ISA target, for tests and comparisons; NULL or "": the best. Results have the same
+   bits with "avx512", "avx2" and "neon", and with "plain" where the processor has fused
+   multiply-add. Commands that virtual GPUs have begun finish with the previous target. Waits: no.
+   Errors: VALUE (unknown, or not available on this processor). */
 DVT_API dvt_status dvt_set_cpu_isa(const char *name);
 /* Seconds since some fixed moment, for measuring. */
 DVT_API double dvt_seconds(void);

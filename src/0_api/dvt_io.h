@@ -31,13 +31,13 @@ DVT_API dvt_print_style dvt_set_print_style(dvt_print_style style);
    dvt_ctx_parse reads them all. Waits: no. Errors: RANGE (the style; then 0 and an empty text). */
 DVT_API size_t dvt_ctx_format(dvt_ctx ctx, dvt_print_style style, char *buffer, size_t size);
 
-/* NumPy's print options; a field of 0 means NumPy's default, given behind it (PyTorch's in its style).
- */
+/* NumPy's print options; a field of 0 means NumPy's default, given below (PyTorch's in its
+   style). */
 typedef struct dvt_print_options {
     dvt_print_style style;
     int precision;     /* 8 (PyTorch 4), at most 500; -1 for none: shortest digits that read back */
-    int64_t threshold; /* 1000: arrays of more elements are summarised */
-    int edge_items;    /* 3 at each end of a summarised axis */
+    int64_t threshold; /* 1000: arrays of more elements are summarized */
+    int edge_items;    /* 3 at each end of a summarized axis */
     int line_width;    /* 75 (PyTorch 80) */
     bool suppress;     /* no exponents for small values */
     bool no_newline;   /* leave out the final newline */
@@ -56,12 +56,12 @@ DVT_API const char *dvt_array_list_name(const dvt_array_list *list, int i);
 /* By name. Owns: the list. Errors: NAME. */
 DVT_API dvt_array *dvt_array_list_find(dvt_array_list *list, const char *name);
 
-/* ---- files. Readers compare what the head says with the size of the file before they allocate, and
-   need no memory beyond the arrays but about 200 KiB (Fortran order: 1 MiB more). Of what is no
-   regular file (a pipe, /dev/stdin) they read at most 1 GiB. Writers write a temporary file in the
-   same folder, sync it and rename it: mode, owner and group of the old file stay where the process
-   may set them, symbolic links are followed, and a failure leaves the old file whole. Other hard
-   links to the old file keep it. A file that may not be written to is not replaced. Devices, pipes, /dev/stdout and /dev/fd/N are written in place.
+/* ---- files. Readers compare the header with the size of the file before they allocate. They need
+   at most 200 KiB beyond the arrays (Fortran order: 1 MiB more). From a pipe they read at most 1
+   GiB. Writers write a temporary file in the same directory, sync it and rename it. So a failure
+   leaves the old file as it was. Mode, owner and group stay where the process may set them.
+   Symbolic links are followed; other hard links keep the old file. Read-only files are not
+   replaced. Devices, pipes, /dev/stdout and /dev/fd/N are written in place.
    Copies: arrays on a GPU pass through main memory.  Waits: yes.  Errors: IO, FORMAT, memory,
    NOT_BUILT. ---- */
 

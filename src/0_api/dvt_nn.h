@@ -1,15 +1,16 @@
-/* [dvt:nn] Networks of blocks, with the semantics and names of Gluon.
+/* [dvt:nn] Networks of blocks, with the semantics of Gluon.
 
-       dvt_block *net = dvt_sequential();
-       DVT_ADD(net, dvt_conv2d_block(6, 5, DVT_RELU), dvt_max_pool2d_block(2, 2),
-               dvt_dense(10, DVT_LINEAR));
-       dvt_initialize(net, dvt_init_xavier(), DVT_CONTEXTS(dvt_try_gpu(0)), false);
-       dvt_array *y = dvt_forward(net, x); // runs where x is
+       dvt_block *net = dvt_nn_sequential();
+       DVT_NN_ADD(net, dvt_nn_conv2d(6, 5, DVT_RELU), dvt_nn_max_pool2d(2, 2),
+               dvt_nn_dense(10, DVT_IDENTITY));
+       dvt_block_initialize(net, dvt_init_xavier(), DVT_CONTEXTS(dvt_try_gpu(0)));
+       dvt_array *y = dvt_block_forward(net, x); // runs where x is
 
    Input sizes are inferred at the first forward.  Owns: what a call makes belongs to the innermost
    scope; a block owns its children and parameters.  Errors of constructors: HOST_MEMORY, RANGE. */
 
-/* ---- initial values. The zero value is Uniform(0.07). ---- */
+/* ---- initial values. The zero value is Uniform(0.07); the functions below make the others, whose
+   fields may be changed: dvt_init init = dvt_init_xavier(); init.fan = DVT_FAN_IN; ---- */
 typedef enum dvt_init_kind {
     DVT_INIT_DEFAULT, /* Uniform(0.07) for weights; a parameter's own rule (zeros, ones) where it
                          has one */
@@ -36,9 +37,8 @@ DVT_API dvt_init dvt_init_uniform(double scale);
 DVT_API dvt_init dvt_init_normal(double sigma);
 /* U(-c, c), c = sqrt(3 / ((fan_in + fan_out) / 2)). Source: Glorot and Bengio, 2010. */
 DVT_API dvt_init dvt_init_xavier(void);
-DVT_API dvt_init dvt_init_xavier_with(double magnitude, dvt_fan fan, bool gaussian);
 /* Normal with variance 2 / ((1 + slope^2) fan). Source: He et al., 2015. */
-DVT_API dvt_init dvt_init_msra_prelu(dvt_fan fan, double slope);
+DVT_API dvt_init dvt_init_msra(dvt_fan fan, double slope);
 DVT_API dvt_init dvt_init_zero(void);
 DVT_API dvt_init dvt_init_one(void);
 DVT_API dvt_init dvt_init_constant(double value);
@@ -50,10 +50,10 @@ DVT_API const char *dvt_param_name(const dvt_param *p);
 /* The shape; extents that are not known yet are 0. */
 DVT_API dvt_shape dvt_param_shape(const dvt_param *p);
 /* The copy on ctx, or with an all-zero ctx the only one, else the default context's. Copies: never.
-   Owns: the parameter.  Errors: UNINITIALIZED, CONTEXT (not initialised on ctx). */
+   Owns: the parameter.  Errors: UNINITIALIZED, CONTEXT (not initialized on ctx). */
 DVT_API dvt_array *dvt_param_data(dvt_param *p, dvt_ctx ctx);
 DVT_API dvt_array *dvt_param_grad(dvt_param *p, dvt_ctx ctx);
-/* The contexts, in the order given to dvt_initialize, each once. */
+/* The contexts, in the order given to dvt_block_initialize, each once. */
 DVT_API dvt_ctx_list dvt_param_ctxs(const dvt_param *p);
 /* Writes x (on any context) into every copy. Errors: SHAPE. */
 DVT_API dvt_status dvt_param_set_data(dvt_param *p, dvt_array *x);
@@ -61,21 +61,21 @@ DVT_API dvt_status dvt_param_set_grad_req(dvt_param *p, dvt_grad_req req);
 /* Factors on the learning rate and the weight decay of this parameter (1 unless set). */
 DVT_API dvt_status dvt_param_set_lr_mult(dvt_param *p, double factor);
 DVT_API dvt_status dvt_param_set_wd_mult(dvt_param *p, double factor);
-/* This parameter's own initial values, before those of dvt_initialize. */
+/* This parameter's own initial values, before those of dvt_block_initialize. */
 DVT_API dvt_status dvt_param_set_init(dvt_param *p, dvt_init init);
 
 /* All parameters of a block and its children whose name matches a regular expression from its first
    character on (literals . * + ? [..] ( ) | ^ $; NULL: all), such as ".*weight" or
    "conv0_.*|dense1_bias"; "weight" alone matches no "dense0_weight". A pattern that matches nothing
    gives an empty collection, and a warning in the log. */
-DVT_API dvt_params *dvt_collect_params(dvt_block *net, const char *pattern);
+DVT_API dvt_params *dvt_block_collect_params(dvt_block *net, const char *pattern);
 DVT_API int dvt_params_len(const dvt_params *params);
 /* By position, by name. Owns: the block. Errors: RANGE, NAME. */
 DVT_API dvt_param *dvt_params_at(dvt_params *params, int i);
 DVT_API dvt_param *dvt_params_find(dvt_params *params, const char *name);
-/* As dvt_initialize, for these parameters. */
-DVT_API dvt_status dvt_params_initialize(dvt_params *params, dvt_init init, dvt_ctx_list ctxs,
-                                         bool force_reinit);
+/* As dvt_block_initialize and dvt_block_reinitialize, for these parameters. */
+DVT_API dvt_status dvt_params_initialize(dvt_params *params, dvt_init init, dvt_ctx_list ctxs);
+DVT_API dvt_status dvt_params_reinitialize(dvt_params *params, dvt_init init, dvt_ctx_list ctxs);
 /* Moves the parameters to other contexts, with the average of their copies. Errors: UNINITIALIZED.
  */
 DVT_API dvt_status dvt_params_reset_ctx(dvt_params *params, dvt_ctx_list ctxs);
@@ -84,7 +84,7 @@ DVT_API dvt_status dvt_params_zero_grad(dvt_params *params);
 
 /* ---- blocks ---- */
 typedef enum dvt_activation {
-    DVT_LINEAR,
+    DVT_IDENTITY,
     DVT_RELU,
     DVT_SIGMOID,
     DVT_TANH,
@@ -93,26 +93,15 @@ typedef enum dvt_activation {
 } dvt_activation;
 
 /* Blocks one after the other; empty at first. */
-DVT_API dvt_block *dvt_sequential(void);
-/* Appends up to 16 blocks: DVT_ADD(net, a, b, c). The net then owns them. A NULL among them is an
- * error. */
-DVT_API dvt_status dvt_sequential_add(dvt_block *net, int n, dvt_block *b0, dvt_block *b1,
-                                      dvt_block *b2, dvt_block *b3, dvt_block *b4, dvt_block *b5,
-                                      dvt_block *b6, dvt_block *b7, dvt_block *b8, dvt_block *b9,
-                                      dvt_block *b10, dvt_block *b11, dvt_block *b12,
-                                      dvt_block *b13, dvt_block *b14, dvt_block *b15);
-#define DVT_FIRST16(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, ...)                           \
-    a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p
-#define DVT_ADD(net, ...)                                                                          \
-    dvt_sequential_add(                                                                            \
-        net, DVT_COUNT(__VA_ARGS__),                                                               \
-        DVT_EXPAND(DVT_FIRST16(__VA_ARGS__, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,  \
-                               NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)))
+DVT_API dvt_block *dvt_nn_sequential(void);
+/* Appends up to 16 blocks to dvt_nn_sequential(), which then owns them: DVT_NN_ADD(net, a, b, c).
+   A NULL among them is an error. */
+#define DVT_NN_ADD(net, ...) DVT_CALL_16(dvt_nn_sequential_add, net, __VA_ARGS__)
 
 /* y = x W' + b on (N, in); inputs with more axes are flattened to (N, rest), one axis is (N, 1). */
-DVT_API dvt_block *dvt_dense(int64_t units, dvt_activation activation);
+DVT_API dvt_block *dvt_nn_dense(int64_t units, dvt_activation activation);
 
-typedef struct dvt_dense_desc {
+typedef struct dvt_nn_dense_desc {
     int64_t units;    /* required */
     int64_t in_units; /* 0: inferred */
     dvt_activation activation;
@@ -120,58 +109,57 @@ typedef struct dvt_dense_desc {
     bool no_flatten; /* apply to the last axis only */
     dvt_init weight_init, bias_init;
     dvt_dtype dtype;
-} dvt_dense_desc;
+} dvt_nn_dense_desc;
 
 /* The same, with every choice. */
-DVT_API dvt_block *dvt_dense_with(const dvt_dense_desc *desc);
+DVT_API dvt_block *dvt_nn_dense_with(const dvt_nn_dense_desc *desc);
 
 /* channels filters of kernel x kernel. */
-DVT_API dvt_block *dvt_conv2d_block(int64_t channels, int kernel, dvt_activation activation);
+DVT_API dvt_block *dvt_nn_conv2d(int64_t channels, int kernel, dvt_activation activation);
 
-typedef struct dvt_conv2d_desc {
+typedef struct dvt_nn_conv2d_desc {
     int64_t channels;    /* required */
-    int kernel[2];       /* required; pairs are those of dvt_conv2d_params */
+    int kernel[2];       /* required; pairs are those of dvt_conv2d_options */
     int64_t in_channels; /* 0: inferred */
-    dvt_conv2d_params params;
+    dvt_conv2d_options params;
     dvt_activation activation;
     bool no_bias;
     dvt_init weight_init, bias_init;
     dvt_dtype dtype;
-} dvt_conv2d_desc;
+} dvt_nn_conv2d_desc;
 
 /* The same, with every choice. */
-DVT_API dvt_block *dvt_conv2d_with(const dvt_conv2d_desc *desc);
+DVT_API dvt_block *dvt_nn_conv2d_with(const dvt_nn_conv2d_desc *desc);
 
 /* stride 0 means size. */
-DVT_API dvt_block *dvt_max_pool2d_block(int size, int stride);
-DVT_API dvt_block *dvt_avg_pool2d_block(int size, int stride);
-DVT_API dvt_block *dvt_max_pool2d_with(const dvt_pool2d_params *p);
-DVT_API dvt_block *dvt_avg_pool2d_with(const dvt_pool2d_params *p);
-DVT_API dvt_block *dvt_global_avg_pool2d_block(void);
-DVT_API dvt_block *dvt_flatten_block(void);
-DVT_API dvt_block *dvt_activation_block(dvt_activation activation);
+DVT_API dvt_block *dvt_nn_max_pool2d(int size, int stride);
+DVT_API dvt_block *dvt_nn_avg_pool2d(int size, int stride);
+DVT_API dvt_block *dvt_nn_max_pool2d_with(const dvt_pool2d_options *p);
+DVT_API dvt_block *dvt_nn_avg_pool2d_with(const dvt_pool2d_options *p);
+DVT_API dvt_block *dvt_nn_global_avg_pool2d(void);
+DVT_API dvt_block *dvt_nn_flatten(void);
+DVT_API dvt_block *dvt_nn_activation(dvt_activation activation);
 /* Errors: RANGE (p outside [0, 1)). */
-DVT_API dvt_block *dvt_dropout_block(double p);
-/* axis 1, momentum 0.9, epsilon 1e-5 as in Gluon. On several contexts each part of a batch is
-   normalised by its own statistics and moves its context's running ones: see dvt_save_parameters. */
-DVT_API dvt_block *dvt_batch_norm_block(void);
+DVT_API dvt_block *dvt_nn_dropout(double p);
+/* axis 1, momentum 0.9, epsilon 1e-5 as in Gluon. On several contexts each slice of a batch is
+   normalized by its own statistics and updates its context's running ones: see dvt_block_save. */
+DVT_API dvt_block *dvt_nn_batch_norm(void);
 
-typedef struct dvt_batch_norm_desc {
+typedef struct dvt_nn_batch_norm_desc {
     int axis;        /* 0: axis 1 */
     double momentum; /* 0: 0.9 */
     double epsilon;  /* 0: 1e-5 */
     bool no_center, no_scale;
     int64_t in_channels;
-} dvt_batch_norm_desc;
+} dvt_nn_batch_norm_desc;
 
 /* The same, with every choice. */
-DVT_API dvt_block *dvt_batch_norm_with(const dvt_batch_norm_desc *desc);
+DVT_API dvt_block *dvt_nn_batch_norm_with(const dvt_nn_batch_norm_desc *desc);
 /* Over the last axis, epsilon 1e-5. */
-DVT_API dvt_block *dvt_layer_norm_block(void);
+DVT_API dvt_block *dvt_nn_layer_norm(void);
 /* Rows of a (count, units) table, for numbers 0 .. count - 1 of any dtype; negative ones count from
-   the end. Errors of its forward: RANGE, when a number on a CPU is out of range (on a GPU: clamped).
- */
-DVT_API dvt_block *dvt_embedding_block(int64_t count, int64_t units);
+   the end. Errors of its forward: RANGE (a number out of range on cpu(); clamped on a GPU). */
+DVT_API dvt_block *dvt_nn_embedding(int64_t count, int64_t units);
 
 /* A block of your own. forward reads children and parameters through the functions below and
    returns its result (owned by the current scope) or NULL. infer, optional, is called with the
@@ -210,29 +198,28 @@ DVT_API const char *dvt_block_kind(const dvt_block *block);
 DVT_API void *dvt_block_user(const dvt_block *block);
 
 /* Sets the initial values on every context of the list (an empty list: the default context), or
-   remembers to do so once shapes are known. A context that is named twice has one copy, and the
-   gradients of its parts add up between two steps of a trainer. Values are drawn once, on cpu(0),
-   and copied: all copies have the same bits. Already initialised parameters are left alone with a
-   warning unless force_reinit. Source of the order: a parameter's own rule first, then init, then
-   Uniform(0.07). */
-DVT_API dvt_status dvt_initialize(dvt_block *net, dvt_init init, dvt_ctx_list ctxs,
-                                  bool force_reinit);
+   remembers to do so once shapes are known. Parameters that have values keep them, with a warning
+   in the log. A context that is named twice has one copy, and the gradients of its parts add up
+   between two steps of a trainer. Values are drawn once, on cpu(0), and copied: all copies have the
+   same bits. A parameter's own rule comes first, then init, then Uniform(0.07). */
+DVT_API dvt_status dvt_block_initialize(dvt_block *net, dvt_init init, dvt_ctx_list ctxs);
+/* The same, also for parameters that have values. */
+DVT_API dvt_status dvt_block_reinitialize(dvt_block *net, dvt_init init, dvt_ctx_list ctxs);
 /* net(x), on x's context. Waits: no. Owns: the innermost scope. Errors: UNINITIALIZED, CONTEXT,
    those of operations; the sentence begins with the block that failed. An input that a block
    refuses decides none of its sizes. */
-DVT_API dvt_array *dvt_forward(dvt_block *net, dvt_array *x);
+DVT_API dvt_array *dvt_block_forward(dvt_block *net, dvt_array *x);
 
 /* As Gluon prints it: Sequential(\n  (0): Dense(3 -> 1, linear)\n). Returns the full length. */
 DVT_API size_t dvt_block_format(const dvt_block *net, char *buffer, size_t size);
-DVT_API void dvt_print_block(const dvt_block *net);
+DVT_API void dvt_block_print(const dvt_block *net);
 /* One line per block: output shape and number of parameters, for an input of that shape. */
-DVT_API dvt_status dvt_print_summary(dvt_block *net, dvt_shape input);
+DVT_API dvt_status dvt_block_print_summary(dvt_block *net, dvt_shape input);
 
-/* MXNet's .params with structural names ("0.weight"). Copies: the average of the copies, to main
-   memory. It is that of running statistics too: each context's copy of them follows its own parts of
-   the batches, so that they differ from context to context, while weights are the same everywhere.
+/* MXNet's .params with structural names ("0.weight"). Saves the average of all copies: weights are
+   the same everywhere, running statistics differ from context to context. Copies: to main memory.
    Waits: yes. */
-DVT_API dvt_status dvt_save_parameters(dvt_block *net, const char *path);
+DVT_API dvt_status dvt_block_save(dvt_block *net, const char *path);
 
 typedef struct dvt_load_options {
     bool allow_missing; /* parameters that the file lacks keep their values */
@@ -240,11 +227,13 @@ typedef struct dvt_load_options {
     bool cast_dtype;    /* convert instead of refusing another dtype */
 } dvt_load_options;
 
-/* Sets parameters, on those contexts (an empty list: where they are, or the default context), also
-   of a net that was not initialised. options may be NULL. Nothing changes on failure. Errors: IO,
-   FORMAT, NAME, SHAPE, DTYPE. */
-DVT_API dvt_status dvt_load_parameters(dvt_block *net, const char *path, dvt_ctx_list ctxs,
-                                       const dvt_load_options *options);
+/* Sets parameters from a file, on those contexts (an empty list: where they are, or the default
+   context), also of a net that was not initialized. Nothing changes on failure. Errors: IO, FORMAT,
+   NAME, SHAPE, DTYPE. */
+DVT_API dvt_status dvt_block_load(dvt_block *net, const char *path, dvt_ctx_list ctxs);
+/* The same with options, which may be NULL. */
+DVT_API dvt_status dvt_block_load_with(dvt_block *net, const char *path,
+                                       const dvt_load_options *options, dvt_ctx_list ctxs);
 
 /* ---- losses: one value per sample, shape (N). Gradients flow into prediction only. Losses of
    float16 and bfloat16 predictions are computed in float32 and rounded once.
@@ -253,13 +242,13 @@ DVT_API dvt_status dvt_load_parameters(dvt_block *net, const char *path, dvt_ctx
    or probabilities of prediction's shape, which is told by the shape.
    Errors: RANGE, when a class number on a CPU is not one of 0 .. classes - 1 (on a GPU nothing is
    read back to look: negative ones count from the end, others are clamped). */
-DVT_API dvt_array *dvt_softmax_cross_entropy(dvt_array *prediction, dvt_array *label);
+DVT_API dvt_array *dvt_loss_softmax_cross_entropy(dvt_array *prediction, dvt_array *label);
 /* Mean over all axes but the first of |p - l|; of (p - l)^2 / 2. Here and below labels of as many
    elements are taken in prediction's shape, as in Gluon: (N) and (N, 1) are the same labels. */
-DVT_API dvt_array *dvt_l1_loss(dvt_array *prediction, dvt_array *label);
-DVT_API dvt_array *dvt_l2_loss(dvt_array *prediction, dvt_array *label);
+DVT_API dvt_array *dvt_loss_l1(dvt_array *prediction, dvt_array *label);
+DVT_API dvt_array *dvt_loss_l2(dvt_array *prediction, dvt_array *label);
 /* Of logits: relu(p) - p l + log(1 + exp(-|p|)). */
-DVT_API dvt_array *dvt_sigmoid_bce_loss(dvt_array *prediction, dvt_array *label);
+DVT_API dvt_array *dvt_loss_sigmoid_bce(dvt_array *prediction, dvt_array *label);
 /* Quadratic within rho, linear outside: d^2 / (2 rho), |d| - rho / 2. rho 1 in Gluon. Errors: RANGE
  * (rho <= 0). */
-DVT_API dvt_array *dvt_huber_loss(dvt_array *prediction, dvt_array *label, double rho);
+DVT_API dvt_array *dvt_loss_huber(dvt_array *prediction, dvt_array *label, double rho);

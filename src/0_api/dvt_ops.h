@@ -8,9 +8,9 @@
    A form that ends in _ writes its result into its first argument and returns that: it neither
    broadcasts that argument nor turns its integers into fractions (DTYPE), and refuses recorded
    arrays while recording (GRAD) and broadcast views (VALUE). dvt_NAME_scalar(x, s) has a number on
-   the right, dvt_scalar_NAME(s, x) on the left. An integer array and a whole number stay integer; a
-   number that the dtype cannot hold wraps to it, as integer arithmetic does (300 is 44 as uint8). A
-   bool array and a whole number other than 0 and 1 give int64. */
+   the right, dvt_scalar_NAME(s, x) on the left. An integer array and an integral number stay
+   integer; a number that the dtype cannot hold wraps (300 is 44 as uint8). A bool array and an
+   integral number other than 0 and 1 give int64. */
 
 #define DVT_DECLARE_UNARY(name)                                                                    \
     DVT_API dvt_array *dvt_##name(dvt_array *x);                                                   \
@@ -34,10 +34,9 @@ DVT_DECLARE_BINARY(mul)       /* a * b */
 DVT_DECLARE_BINARY(div)       /* a / b, float */
 DVT_DECLARE_BINARY(floor_div) /* floor(a / b); integers by 0 give 0 */
 DVT_DECLARE_BINARY(mod)       /* a - floor(a / b) * b, with b's sign; integers by 0 give 0 */
-/* a to the power b; integers to a negative power are truncated. Exponents of -1, 0, 0.5, 1, 2 and
-   3, as a number or in an array, give the value of 1 / a, 1, sqrt(a), a, a * a and a * a * a
-   rounded once (cubes of float64 below 1e-290 may be one unit off), and are as fast where they are the same for all elements. As in C, pow(-0, 0.5) is
-   0 and pow(-INFINITY, 0.5) is INFINITY, unlike dvt_sqrt and NumPy's x ** 0.5. */
+/* a to the power b; integers to a negative power are truncated. Exponents -1, 0, 0.5, 1, 2 and 3
+   give 1 / a, 1, sqrt(a), a, a * a and a * a * a rounded once (cubes of float64 below 1e-290: 1
+   ulp). As in C, pow(-0, 0.5) is 0 and pow(-INFINITY, 0.5) is INFINITY, unlike NumPy's x ** 0.5. */
 DVT_DECLARE_BINARY(pow)
 DVT_DECLARE_BINARY(minimum) /* the smaller; NaN when either is; of equals a gets the gradient */
 DVT_DECLARE_BINARY(maximum) /* the larger; NaN when either is; of equals a gets the gradient */
@@ -55,8 +54,9 @@ DVT_DECLARE_COMPARE(logical_and) /* nonzero counts as true */
 DVT_DECLARE_COMPARE(logical_or)
 DVT_DECLARE_COMPARE(logical_xor)
 
-/* ---- one argument. The functions of float32 and of 16-bit floats, pow, atan2 and hypot too, have the same bits (but for a NaN's) on GPUs
-   and on cpu() with any vector instructions; dvt_cpu_isa says "reference" where it has none. docs/OPERATIONS.md says how exact they are. ---- */
+/* ---- one argument. Functions of float32, float16 and bfloat16, and pow, atan2 and hypot, have the
+   same bits (but for a NaN's) on GPUs and on every ISA target but "reference". docs/OPERATIONS.md
+   has their errors in ulp. ---- */
 DVT_DECLARE_UNARY(neg) /* -x; not for bool */
 DVT_DECLARE_UNARY(abs)
 DVT_DECLARE_UNARY(sign) /* -1, 0 or 1; NaN stays */
@@ -64,7 +64,7 @@ DVT_DECLARE_UNARY(square)
 DVT_DECLARE_UNARY(relu) /* max(x, 0); NaN stays */
 DVT_DECLARE_UNARY(floor)
 DVT_DECLARE_UNARY(ceil)
-DVT_DECLARE_UNARY(round) /* halves to even */
+DVT_DECLARE_UNARY(round) /* ties to even */
 DVT_DECLARE_UNARY(trunc)
 /* float from here on */
 DVT_DECLARE_UNARY(reciprocal)
@@ -108,51 +108,75 @@ DVT_API dvt_array *dvt_scalar_where(dvt_array *condition, double s, dvt_array *b
 DVT_API dvt_array *dvt_clip(dvt_array *x, double low, double high);
 DVT_API dvt_array *dvt_clip_(dvt_array *x, double low, double high);
 
-/* ---- reductions: over the named axes, or DVT_ALL. keepdims leaves axes of extent 1.
-   Sums are formed in float64 (int64 for integers; four float32 or eight 16-bit floats may meet in
-   float32 before, where the sum of a few huge ones overflows) in a fixed order: the same bits for any
-   number of threads. The order follows shape and strides: equal elements in another layout, such
-   as a transposed view and its copy, may give sums, products, norms, variances and softmax other
-   last bits. Extremes, their positions, any, all, cumsum, sorting and everything of integers have
-   the same bits in every layout. ---- */
-DVT_API dvt_array *dvt_sum(dvt_array *x, dvt_axes axes, bool keepdims); /* integers give int64 */
-DVT_API dvt_array *dvt_prod(dvt_array *x, dvt_axes axes, bool keepdims);
-DVT_API dvt_array *dvt_mean(dvt_array *x, dvt_axes axes,
-                            bool keepdims); /* float; of nothing: NaN */
-/* Variance and standard deviation, divided by count - ddof. */
-DVT_API dvt_array *dvt_var(dvt_array *x, dvt_axes axes, double ddof, bool keepdims);
-DVT_API dvt_array *dvt_std(dvt_array *x, dvt_axes axes, double ddof, bool keepdims);
-/* NaN wins; equal extremes share the gradient. Errors: SHAPE when a reduced axis is empty. */
-DVT_API dvt_array *dvt_min(dvt_array *x, dvt_axes axes, bool keepdims);
-DVT_API dvt_array *dvt_max(dvt_array *x, dvt_axes axes, bool keepdims);
-/* The first position of the extreme (the first NaN wins) along one axis, int64; DVT_FLAT: of the
- * flattened array. */
-#define DVT_FLAT (-1000)
-DVT_API dvt_array *dvt_argmin(dvt_array *x, int axis, bool keepdims);
-DVT_API dvt_array *dvt_argmax(dvt_array *x, int axis, bool keepdims);
-DVT_API dvt_array *dvt_any(dvt_array *x, dvt_axes axes, bool keepdims); /* bool */
-DVT_API dvt_array *dvt_all(dvt_array *x, dvt_axes axes, bool keepdims); /* bool */
+/* ---- reductions: dvt_sum(x, DVT_ALL), dvt_sum(x, DVT_AXES(0, -1)).
+   Shapes: the reduced axes are dropped. dvt_sum(x, DVT_KEEPDIMS(1)) and
+   dvt_sum(x, dvt_keepdims(DVT_ALL)) leave them with extent 1.
+   Bits: the same for any number of threads. Another memory layout of the same elements, such as a
+   transposed view and its copy, may change the last bits of sums, products, norms, variances and
+   softmax. Other results, and all of integers, do not depend on the layout.
+   Precision: sums are formed in float64, those of integers in int64. Up to four float32 or eight
+   16-bit floats may be added in float32 before, where a sum of huge ones overflows. ---- */
+DVT_API dvt_array *dvt_sum(dvt_array *x, dvt_axes axes); /* integers give int64 */
+DVT_API dvt_array *dvt_prod(dvt_array *x, dvt_axes axes);
+DVT_API dvt_array *dvt_mean(dvt_array *x, dvt_axes axes); /* float; NaN without elements */
+/* Variance and standard deviation, divided by count - ddof: 0 as in NumPy, 1 for samples. float. */
+DVT_API dvt_array *dvt_var(dvt_array *x, dvt_axes axes, double ddof);
+DVT_API dvt_array *dvt_std(dvt_array *x, dvt_axes axes, double ddof);
+/* NaN wins; equal extremes share the gradient. Errors: SHAPE (a reduced axis is empty). */
+DVT_API dvt_array *dvt_min(dvt_array *x, dvt_axes axes);
+DVT_API dvt_array *dvt_max(dvt_array *x, dvt_axes axes);
+/* The first position of the extreme, int64; the first NaN wins. Along one axis, or with DVT_ALL in
+   the flattened array. Errors: SHAPE (the axis is empty), AXIS (several axes). */
+DVT_API dvt_array *dvt_argmin(dvt_array *x, dvt_axes axes);
+DVT_API dvt_array *dvt_argmax(dvt_array *x, dvt_axes axes);
+DVT_API dvt_array *dvt_any(dvt_array *x, dvt_axes axes); /* bool */
+DVT_API dvt_array *dvt_all(dvt_array *x, dvt_axes axes); /* bool */
 /* sqrt of the sum of squares (Frobenius over all axes), float. */
-DVT_API dvt_array *dvt_norm(dvt_array *x, dvt_axes axes, bool keepdims);
-/* log(sum(exp(x))) without overflow. */
-DVT_API dvt_array *dvt_logsumexp(dvt_array *x, dvt_axes axes, bool keepdims);
-/* The sum of all elements so far along one axis; integers give int64. Formed in float64 (int64 for
-   integers and bool), one after the other; on a CPU with the same bits for any number of threads.
-   Differentiable. Errors: AXIS (an array of 0 axes has none; for all elements dvt_reshape first). */
+DVT_API dvt_array *dvt_norm(dvt_array *x, dvt_axes axes);
+/* log(sum(exp(x))) without overflow, float. */
+DVT_API dvt_array *dvt_logsumexp(dvt_array *x, dvt_axes axes);
+
+/* ---- comparing arrays, by NumPy's rules. Copies: no array between contexts. Nothing is recorded.
+   a and b broadcast, but for dvt_array_equal; integers are compared in float64, float16 and
+   bfloat16 in float32. ---- */
+
+typedef enum dvt_nan_rule { DVT_NAN_DIFFERS, DVT_NAN_EQUALS } dvt_nan_rule;
+
+/* |a - b| <= atol + rtol |b|, or a == b; an infinity is close to itself alone. bool. NaN is close
+   to nothing, or to NaN with DVT_NAN_EQUALS. NumPy's tolerances are 1e-5 and 1e-8. Waits: no.
+   Errors: RANGE (rtol or atol negative or NaN), VALUE (nan). */
+DVT_API dvt_array *dvt_isclose(dvt_array *a, dvt_array *b, double rtol, double atol,
+                               dvt_nan_rule nan);
+/* Whether dvt_isclose holds everywhere; true without elements. Copies: one bool to main memory.
+   Waits: yes. Errors: as dvt_isclose, CONTEXT (transfer guard); false is returned. */
+DVT_API bool dvt_allclose(dvt_array *a, dvt_array *b, double rtol, double atol, dvt_nan_rule nan);
+/* Whether shapes and all values are equal, whatever the dtypes. Copies, Waits: as dvt_allclose.
+   Errors: CONTEXT, VALUE (nan); false is returned. */
+DVT_API bool dvt_array_equal(dvt_array *a, dvt_array *b, dvt_nan_rule nan);
+
+/* ---- along one axis. Shapes: as x. Errors: AXIS (out of range; an array of 0 axes has none:
+   dvt_reshape first). ---- */
+/* The sum of all elements so far; integers give int64. Formed in float64 (int64 for integers and
+   bool), in order. Differentiable. */
 DVT_API dvt_array *dvt_cumsum(dvt_array *x, int axis);
-/* The elements along one axis in order; and their positions there, int64. Stable both ways: equal
-   elements keep their order, -0 equals +0. NaN is the largest: the last when ascending, as in NumPy,
-   the first when descending. dvt_sort is differentiable. Errors: AXIS, as for dvt_cumsum. */
-DVT_API dvt_array *dvt_sort(dvt_array *x, int axis, bool descending);
-DVT_API dvt_array *dvt_argsort(dvt_array *x, int axis, bool descending);
-/* The k largest elements along one axis, the largest first; or the k smallest, the smallest first. They
-   are the first k of dvt_sort, descending or not: NaN is the largest, -0 equals +0, and of equal
-   elements the first ones are taken. indices, unless NULL, receives their positions, int64, the first
-   k of dvt_argsort; NULL when the call fails. The values are differentiable. k of 0 gives an empty
-   array. Copies: both are new arrays. Waits: no. Owns: the innermost scope, both. Errors: AXIS, RANGE
-   (k < 0, or more than there are). */
-DVT_API dvt_array *dvt_topk(dvt_array *x, int64_t k, int axis, bool largest, dvt_array **indices);
-/* Along one axis, each row with its own maximum subtracted. float. */
+
+typedef enum dvt_order { DVT_ASCENDING, DVT_DESCENDING } dvt_order;
+
+/* The elements in order; their positions, int64. Stable in both orders: equal elements keep their
+   order, and -0 equals +0. NaN is the largest: last in ascending order, as in NumPy. dvt_sort is
+   differentiable. Errors: VALUE (order). */
+DVT_API dvt_array *dvt_sort(dvt_array *x, int axis, dvt_order order);
+DVT_API dvt_array *dvt_argsort(dvt_array *x, int axis, dvt_order order);
+
+typedef enum dvt_extreme { DVT_LARGEST, DVT_SMALLEST } dvt_extreme;
+
+/* The k largest elements, the largest first; or the k smallest, the smallest first: the first k of
+   dvt_sort. indices, unless NULL, receives their positions, int64; NULL when the call fails.
+   Shapes: extent k along the axis, which may be 0.  Differentiable.  Owns: the innermost scope owns
+   both.  Errors: RANGE (k < 0, or more than there are), VALUE (extreme). */
+DVT_API dvt_array *dvt_topk(dvt_array *x, int64_t k, int axis, dvt_extreme extreme,
+                            dvt_array **indices);
+/* float. Each row's maximum is subtracted first. */
 DVT_API dvt_array *dvt_softmax(dvt_array *x, int axis);
 DVT_API dvt_array *dvt_log_softmax(dvt_array *x, int axis);
 
@@ -196,9 +220,11 @@ DVT_API dvt_array *dvt_dot(dvt_array *a, dvt_array *b);
 /* n arrays along an existing axis; along a new one. Errors: RANGE (n < 1). */
 DVT_API dvt_array *dvt_concat(dvt_array *const *arrays, int n, int axis);
 DVT_API dvt_array *dvt_stack(dvt_array *const *arrays, int n, int axis);
-/* n views of x along an axis into out[0..n); the first (size mod n) are longer by one.
-   Copies: never.  Errors: RANGE (n < 1), AXIS, SHAPE (even asked and not divisible). */
-DVT_API dvt_status dvt_split(dvt_array *x, int n, int axis, bool even, dvt_array **out);
+/* n views of x along an axis into out[0..n), of equal extents. Copies: never.
+   Errors: RANGE (n < 1), AXIS, SHAPE (n does not divide the extent). */
+DVT_API dvt_status dvt_split(dvt_array *x, int n, int axis, dvt_array **out);
+/* The same for any extent: the first (extent mod n) views are longer by one. */
+DVT_API dvt_status dvt_array_split(dvt_array *x, int n, int axis, dvt_array **out);
 /* Slices of x along an axis, one per index; indices is an integer array of any shape, negative ones
    count from the end. On cpu() an index out of range is a RANGE error; on gpu(i) it is clamped to
    the nearest one without an error, since looking would wait for the device. Errors: RANGE (an
@@ -208,9 +234,10 @@ DVT_API dvt_array *dvt_take(dvt_array *x, dvt_array *indices, int axis);
    broadcasts with x on all axes but one. Also called gather. Negative indices, errors on cpu() and
    clamping on gpu(i) as dvt_take. */
 DVT_API dvt_array *dvt_take_along_axis(dvt_array *x, dvt_array *indices, int axis);
-/* One element per row: indices has x's shape without the axis (or with extent 1 there). Negative
-   indices, errors on cpu() and clamping on gpu(i) as dvt_take. */
-DVT_API dvt_array *dvt_pick(dvt_array *x, dvt_array *indices, int axis, bool keepdims);
+/* One element per row along one axis, which is dropped: dvt_pick(scores, labels, DVT_AXES(-1)).
+   DVT_KEEPDIMS(-1) leaves it with extent 1. indices has x's shape without the axis (or with extent
+   1 there). Negative indices, errors on cpu() and clamping on gpu(i) as dvt_take. */
+DVT_API dvt_array *dvt_pick(dvt_array *x, dvt_array *indices, dvt_axes axes);
 /* A new last axis of `depth`: 1 at the index, else 0 (all 0 for an index out of range, on a CPU and
    on a GPU). */
 DVT_API dvt_array *dvt_one_hot(dvt_array *indices, int64_t depth, dvt_dtype dtype);
@@ -221,22 +248,21 @@ DVT_API dvt_array *dvt_one_hot(dvt_array *indices, int64_t depth, dvt_dtype dtyp
    Every other negative padding is an error. */
 #define DVT_PAD_NONE (-2147483647)
 
-typedef struct dvt_conv2d_params {
+typedef struct dvt_conv2d_options {
     int stride[2];   /* default 1, 1 */
     int padding[2];  /* default 0, 0 */
     int dilation[2]; /* default 1, 1 */
     int groups;      /* default 1 */
-} dvt_conv2d_params;
+} dvt_conv2d_options;
 
 /* Cross-correlation. x (N, C, H, W), w (O, C/groups, KH, KW), bias (O) or NULL for none.
-   Result (N, O, (H + 2p - d(KH-1) - 1)/s + 1, ...). p may be NULL. Padding may take part as zeros:
-   weights that are not finite then give NaN, in gradients to x also beside what they reach, and
-   gradients of the result that are not finite give NaN in gradients to w.
-   Source: im2col and a matrix product. */
+   Result (N, O, (H + 2p - d(KH-1) - 1)/s + 1, ...). p may be NULL. Padding may be multiplied as
+   zeros: infinite or NaN weights then give NaN at the border, and infinite or NaN gradients of the
+   result give NaN in gradients to w. Source: im2col and a matrix product. */
 DVT_API dvt_array *dvt_conv2d(dvt_array *x, dvt_array *w, dvt_array *bias,
-                              const dvt_conv2d_params *p);
+                              const dvt_conv2d_options *p);
 
-typedef struct dvt_pool2d_params {
+typedef struct dvt_pool2d_options {
     int size[2];    /* required, unless global */
     int stride[2];  /* default: size */
     int padding[2]; /* default 0, 0; at most size / 2 */
@@ -244,11 +270,11 @@ typedef struct dvt_pool2d_params {
     bool
         exclude_padding; /* dvt_avg_pool2d divides by the elements inside x instead of the window */
     bool global;         /* one window over everything */
-} dvt_pool2d_params;
+} dvt_pool2d_options;
 
 /* Largest value of each window; ties send the gradient to the first one. */
-DVT_API dvt_array *dvt_max_pool2d(dvt_array *x, const dvt_pool2d_params *p);
-DVT_API dvt_array *dvt_avg_pool2d(dvt_array *x, const dvt_pool2d_params *p);
+DVT_API dvt_array *dvt_max_pool2d(dvt_array *x, const dvt_pool2d_options *p);
+DVT_API dvt_array *dvt_avg_pool2d(dvt_array *x, const dvt_pool2d_options *p);
 
 /* ---- layers as functions ---- */
 /* x (..., k) times w (units, k) transposed, plus bias (units) or NULL for none. */

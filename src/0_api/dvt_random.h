@@ -12,28 +12,27 @@
 DVT_API void dvt_seed(uint64_t seed);
 DVT_API void dvt_seed_ctx(uint64_t seed, dvt_ctx ctx);
 
-/* Uniform on [low, high), both rounded to the dtype first; low == high gives low. Floating dtypes. 24 random bits an element, 53
-   for float64. Errors: RANGE (low > high, NaN, or high - low too large for the dtype). */
+/* Uniform on [low, high), both rounded to the dtype first; low == high gives low. Floating dtypes.
+   24 random bits per element, 53 for float64. Errors: RANGE (low > high, NaN, or high - low too
+   large for the dtype). */
 DVT_API dvt_array *dvt_uniform(double low, double high, dvt_shape shape, dvt_dtype dtype,
                                dvt_ctx ctx);
-/* Normal with that mean and standard deviation. Source: Box and Muller, 1958. Errors: RANGE (deviation < 0, or either too large for
-   float32 unless the dtype is float64). What is too large for float16 becomes an infinity.
-   float32, float16 and bfloat16: both are rounded to float32; a number of mean 0 and deviation 1 is within 4 units in the last place of
-   the transform of its 32-bit words; times deviation plus mean is rounded once, for 16 bits once more. The same bits on all cards and on
-   processors with AVX2, AVX-512 or NEON. float64: computed in float64; last bits may differ where
-   log, sin and cos do.
-   Tails: the transform takes sqrt(-2 log u) of a uniform u, a multiple of 2^-53 for float64 and of
-   2^-32 otherwise. So numbers of mean 0 and deviation 1 end at 8.5717 and at 6.6605; a normal
-   number lies beyond with probability 1e-17 and 3e-11. */
+/* Normal with that mean and standard deviation. Floating dtypes. Source: Box and Muller, 1958.
+   float32, float16 and bfloat16: the same bits on all GPUs and ISA targets but "plain" and
+   "reference". A standard normal number is within 4 ulp of the transform of its 32-bit words; times
+   deviation plus mean is rounded once in float32. float64: last bits may differ where those of log,
+   sin and cos do.
+   Tails: standard normal numbers end at 8.57 (float64) and 6.66 (others); a normal number lies
+   beyond with probability 1e-17 and 3e-11.
+   Errors: RANGE (deviation < 0, or a bound too large for float32 unless the dtype is float64). */
 DVT_API dvt_array *dvt_normal(double mean, double deviation, dvt_shape shape, dvt_dtype dtype,
                               dvt_ctx ctx);
-/* Integers of [low, high). Integer dtypes. Each has the probability 1 / (high - low) to within 2^-64.
+/* Integers of [low, high). Integer dtypes. Probabilities are 1 / (high - low) to within 2^-64.
    Errors: RANGE (low >= high, or outside the dtype). */
 DVT_API dvt_array *dvt_randint(int64_t low, int64_t high, dvt_shape shape, dvt_dtype dtype,
                                dvt_ctx ctx);
-/* 1 with probability p, else 0. Any dtype. A word of 32 random bits is compared with p * 2^32, so
-   the probability is p rounded up to a multiple of 2^-32: exact for 0, 1 and short binary
-   fractions, at least 2^-32 for any p above 0. Errors: RANGE (p outside [0, 1]). */
+/* 1 with probability p, else 0. Any dtype. p is rounded up to a multiple of 2^-32.
+   Errors: RANGE (p outside [0, 1]). */
 DVT_API dvt_array *dvt_bernoulli(double p, dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx);
 /* 0 .. n-1 in random order, int64. Source: Fisher and Yates. */
 DVT_API dvt_array *dvt_permutation(int64_t n, dvt_ctx ctx);
@@ -58,20 +57,21 @@ DVT_API dvt_array *dvt_key_bernoulli(dvt_key key, double p, dvt_shape shape, dvt
                                      dvt_ctx ctx);
 DVT_API dvt_array *dvt_key_permutation(dvt_key key, int64_t n, dvt_ctx ctx);
 
-/* Which generator the functions above use. The last two give the numbers that other libraries print.
+/* Which generator the functions above use. The last two give the numbers that other libraries
+   print.
 
-   DVT_RNG_MXNET: float32 of dvt_uniform, bit for bit: mt19937 on cpu(i), one state for every 64 elements up to 1024; on gpu(i) its
-   Philox layout, four generators in turn, one subsequence for every 64 elements up to 32768. Everything else, and keys, are as
-   DVT_RNG_PHILOX.
-   DVT_RNG_JAX: dvt_key_new, split and fold_in, and uniform, bernoulli, randint and permutation of a key, bit for bit as
-   jax.random 0.4.30 gives them (int64 and float64: with jax_enable_x64; later versions: with jax_threefry_partitionable off, and
-   other 8-bit randint). Normal uses the same polynomial for the inverse error function, and agrees to 1e-6 relative, or 1e-12
-   in float64. bfloat16, and uniform's upper bound, which is never drawn here, may differ. Streams
-   are as DVT_RNG_PHILOX.
-   With jax_enable_x64, dtypes that a JAX program does not name are float64 and int64: name DVT_F64
-   and DVT_I64 here. Keys keep the upper half of a 64-bit seed, as they always do here; without it
-   JAX drops that half. Not reproduced: bernoulli of a Python float, which draws float64 there; here
-   it always compares 23 bits of a float32, as JAX does for numpy.float32(p), in steps of 2^-23.
+   DVT_RNG_MXNET: float32 of dvt_uniform, bit for bit. cpu(i): mt19937, one state for 64 elements up
+   to 1024. gpu(i): MXNet's Philox layout, four generators in rotation, one subsequence for 64
+   elements up to 32768. Everything else, and keys, are as DVT_RNG_PHILOX.
+   DVT_RNG_JAX: keys (new, split, fold_in) and their uniform, bernoulli, randint and permutation,
+   bit for bit as jax.random 0.4.30 gives them. int64 and float64: with jax_enable_x64. Later
+   versions: with jax_threefry_partitionable off; their 8-bit randint differs. Normal agrees to 1e-6
+   relative, or 1e-12 in float64. bfloat16, and uniform's upper bound, which is never drawn here,
+   may differ.
+   Streams are as DVT_RNG_PHILOX. With jax_enable_x64, dtypes that a JAX program does not name are
+   float64 and int64: name DVT_F64 and DVT_I64 here. Keys keep the upper half of a 64-bit seed;
+   without x64 JAX drops it. Bernoulli always compares 23 bits of a float32, as JAX does for
+   numpy.float32(p).
    Tails of normal: 5.42 in float32, 8.30 in float64. */
 typedef enum dvt_rng_engine {
     DVT_RNG_PHILOX, /* Philox 4x32-10 for streams and keys. Source: Salmon et al., 2011 */

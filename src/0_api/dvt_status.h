@@ -1,8 +1,23 @@
-/* [dvt:status] Errors. A call that fails returns NULL, false or a status, never aborts, and leaves
-   its arguments as they were. NULL arrays pass through every operation, so a chain of calls can be
-   checked once at its end. The first failure of a thread is kept with a code and a sentence until
-   dvt_clear_error; while one is kept, a NULL in the place of an optional array is taken for the
-   result of the call that failed, and fails too, with a warning. */
+/* [dvt:status] Errors. A call that fails never aborts and leaves its arguments as they were. It
+   returns:
+
+     result                 after a failure   how to tell
+     object                 NULL              by NULL alone, but for dvt_cuda_stream, where it is an
+                                              answer
+     dvt_status             the code          by anything but DVT_OK
+     bool                   false             dvt_error_code(), since false is also an answer
+     double                 NaN               dvt_error_code(), since NaN is also a value
+     int, int64_t, uint64_t 0; dvt_dim: -1    dvt_error_code(), but for dvt_dim
+     text                   ""                dvt_error_code()
+     struct                 no axes, zeros    dvt_error_code()
+     nothing                                  dvt_error_code()
+
+   Only dvt_error_code() and dvt_error() tell the failure. NULL arrays pass through every operation,
+   so a chain of calls can be checked once at its end.
+
+   THE FIRST FAILURE OF A THREAD STAYS UNTIL dvt_clear_error(). Later ones are logged only. While
+   one is kept, NULL for an optional array (a bias, say) counts as the result of the failed call,
+   and that call fails too. So a program that has dealt with an error clears it and goes on. */
 
 /* One row per status: name, number, meaning, usual fix. Ranges: 1xx environment, 2xx your
    arguments, 3xx not in this build, 4xx not on this device, 9xx a bug of ours. */
@@ -25,7 +40,7 @@
     X(GRAD, 208, "automatic differentiation cannot do this here",                                  \
       "compute inside DVT_RECORD after dvt_attach_grad")                                           \
     X(UNINITIALIZED, 209, "a parameter has no values yet",                                         \
-      "call dvt_initialize, and run one batch when shapes are deferred")                           \
+      "call dvt_block_initialize, and run one batch when shapes are deferred")                     \
     X(STALE_GRAD, 210, "a gradient was not renewed since the last step",                           \
       "run backward on every context, or allow stale gradients")                                   \
     X(NAME, 211, "a name is unknown, missing or used twice",                                       \
@@ -53,8 +68,8 @@ DVT_API dvt_status dvt_error_code(void);
 /* Its sentence: function, what was given, what was expected, what to do; "" when there was none.
    Owns: the library; valid until this thread's next dvt_clear_error. */
 DVT_API const char *dvt_error(void);
-/* Where the failing call stands, "main.c:42"; "" when it is not known: it was made through a function
-   pointer, returns text, a shape or nothing, or DEVTENSOR_NO_CALL_SITES is set. */
+/* Where the failing call stands, "main.c:42"; "" when it is not known: the call was made through a
+   function pointer, returns text, a shape or nothing, or DEVTENSOR_NO_CALL_SITES is set. */
 DVT_API const char *dvt_error_site(void);
 /* Forgets this thread's failure. Failures that follow are kept again. */
 DVT_API void dvt_clear_error(void);
@@ -78,9 +93,10 @@ DVT_API void dvt_set_logger(dvt_log_fn function, void *user);
 /* The default logger writes messages of this level and above (DVT_LOG_WARNING unless changed). */
 DVT_API void dvt_set_log_level(dvt_log_level level);
 
-/* Host memory comes from here. `resize` and `alloc` return NULL on failure; memory must be aligned
-   as malloc's is. Set it before any other call of the library, or while no object of it exists. Memory of arrays that is released
-   may be kept for later (DEVTENSOR_CPU_CACHE); it is given back by dvt_trim_memory, and here to the allocator that there was. */
+/* Host memory comes from here. `alloc` and `resize` return NULL on failure; memory is aligned as
+   malloc's is. Set it before any other call of the library, or while no object of it exists.
+   Released memory of arrays may be kept for later (DEVTENSOR_CPU_CACHE). dvt_trim_memory gives it
+   back, and so does this call, to the previous allocator. */
 typedef struct dvt_allocator {
     void *(*alloc)(void *user, size_t bytes);
     void *(*resize)(void *user, void *block, size_t bytes);

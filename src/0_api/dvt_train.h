@@ -37,11 +37,11 @@ DVT_API double dvt_schedule_rate(const dvt_schedule *schedule, double base, int6
 
 /* ---- optimizers: values; change fields before making a trainer ---- */
 typedef enum dvt_optimizer_kind {
-    DVT_SGD,             /* Source of the momentum form: MXNet; Nesterov: Sutskever et al., 2013 */
-    DVT_ADAM,            /* Kingma and Ba, 2014 */
-    DVT_ADAMW,           /* Loshchilov and Hutter, 2017 */
-    DVT_RMSPROP,         /* Tieleman and Hinton, 2012; with momentum: Graves, 2013 */
-    DVT_ADAGRAD,         /* Duchi et al., 2011 */
+    DVT_OPTIMIZER_SGD,             /* Source of the momentum form: MXNet; Nesterov: Sutskever et al., 2013 */
+    DVT_OPTIMIZER_ADAM,            /* Kingma and Ba, 2014 */
+    DVT_OPTIMIZER_ADAMW,           /* Loshchilov and Hutter, 2017 */
+    DVT_OPTIMIZER_RMSPROP,         /* Tieleman and Hinton, 2012; with momentum: Graves, 2013 */
+    DVT_OPTIMIZER_ADAGRAD,         /* Duchi et al., 2011 */
     DVT_OPTIMIZER_CUSTOM /* of your own: dvt_optimizer_custom */
 } dvt_optimizer_kind;
 
@@ -85,11 +85,11 @@ typedef struct dvt_optimizer {
 } dvt_optimizer;
 
 /* With the usual values of everything else. */
-DVT_API dvt_optimizer dvt_sgd(double learning_rate);
-DVT_API dvt_optimizer dvt_adam(double learning_rate);
-DVT_API dvt_optimizer dvt_adamw(double learning_rate, double weight_decay);
-DVT_API dvt_optimizer dvt_rmsprop(double learning_rate);
-DVT_API dvt_optimizer dvt_adagrad(double learning_rate);
+DVT_API dvt_optimizer dvt_optimizer_sgd(double learning_rate);
+DVT_API dvt_optimizer dvt_optimizer_adam(double learning_rate);
+DVT_API dvt_optimizer dvt_optimizer_adamw(double learning_rate, double weight_decay);
+DVT_API dvt_optimizer dvt_optimizer_rmsprop(double learning_rate);
+DVT_API dvt_optimizer dvt_optimizer_adagrad(double learning_rate);
 /* Weight decay, clipping, the schedule, multipliers of parameters and several contexts work as with the
    others; copies keep the same bits where the step's operations have them. */
 DVT_API dvt_optimizer dvt_optimizer_custom(const dvt_optimizer_desc *desc, double learning_rate);
@@ -132,26 +132,29 @@ DVT_API dvt_dataset *dvt_dataset_arrays(dvt_array *x, dvt_array *y);
 /* Image and label files of MNIST's kind: uint8 samples (28, 28, 1), int32 labels. Errors: IO,
  * FORMAT. */
 DVT_API dvt_dataset *dvt_dataset_idx(const char *images, const char *labels);
-/* Fashion-MNIST or MNIST: finds its files in `folder` under their usual names, with or without .gz
-   and with or without the prefix "fashion-" or "mnist-". Nothing is downloaded. */
-DVT_API dvt_dataset *dvt_fashion_mnist(const char *folder, bool train);
-DVT_API dvt_dataset *dvt_mnist(const char *folder, bool train);
+
+typedef enum dvt_dataset_part { DVT_DATASET_TRAIN, DVT_DATASET_TEST } dvt_dataset_part;
+
+/* Fashion-MNIST or MNIST: finds its files in the directory `folder` under their usual names, with
+   or without .gz and with or without the prefix "fashion-" or "mnist-". Nothing is downloaded. */
+DVT_API dvt_dataset *dvt_dataset_fashion_mnist(const char *folder, dvt_dataset_part part);
+DVT_API dvt_dataset *dvt_dataset_mnist(const char *folder, dvt_dataset_part part);
 DVT_API int64_t dvt_dataset_len(const dvt_dataset *data);
 /* Sample i with its transforms applied. Errors: RANGE. */
 DVT_API dvt_status dvt_dataset_get(dvt_dataset *data, int64_t i, dvt_array **x, dvt_array **y);
 
 /* (H, W, C) uint8 to (C, H, W) float32 in [0, 1]. */
-DVT_API dvt_transform *dvt_to_tensor(void);
+DVT_API dvt_transform *dvt_transform_to_tensor(void);
 /* (x - mean) / deviation on (C, H, W); n values, one per channel, or n = 1 for all. */
-DVT_API dvt_transform *dvt_normalize(const double *mean, const double *deviation, int n);
+DVT_API dvt_transform *dvt_transform_normalize(const double *mean, const double *deviation, int n);
 /* One after the other. */
-DVT_API dvt_transform *dvt_compose(dvt_transform *const *transforms, int n);
+DVT_API dvt_transform *dvt_transform_compose(dvt_transform *const *transforms, int n);
 /* One of your own: returns the result in the current scope, or NULL. Called from loader threads, so
    user must live as long as loaders that use it. */
 DVT_API dvt_transform *dvt_transform_new(dvt_array *(*apply)(void *user, dvt_array *x), void *user);
 DVT_API dvt_array *dvt_transform_apply(dvt_transform *transform, dvt_array *x);
-/* A dataset whose first part of each sample passes through the transform. */
-DVT_API dvt_dataset *dvt_transform_first(dvt_dataset *data, dvt_transform *transform);
+/* A dataset whose samples (x, y) have the transform applied to x. */
+DVT_API dvt_dataset *dvt_dataset_transform_first(dvt_dataset *data, dvt_transform *transform);
 
 typedef enum dvt_last_batch { DVT_LAST_KEEP, DVT_LAST_DISCARD, DVT_LAST_ROLLOVER } dvt_last_batch;
 
@@ -173,7 +176,8 @@ DVT_API int64_t dvt_loader_len(const dvt_loader *loader);
 DVT_API bool dvt_loader_next(dvt_loader *loader, dvt_array **x, dvt_array **y);
 /* One epoch, each batch in a scope of its own; break leaves the loop and ends the scope:
        dvt_array *x, *y;
-       DVT_FOR_BATCHES(loader, x, y) { ... }   // dvt_error_code() tells afterwards whether it was whole */
+       DVT_FOR_BATCHES(loader, x, y) { ... }
+   Afterwards dvt_error_code() tells whether the epoch was complete. */
 #define DVT_FOR_BATCHES(loader, x, y)                                                              \
     for (DVT_GUARD(dvt_scope_guard, DVT_GUARD_NAME(dvt_g_batch, __LINE__), dvt_scope_begin(),      \
                    dvt_scope_end);                                                                 \
@@ -183,16 +187,17 @@ DVT_API bool dvt_loader_next(dvt_loader *loader, dvt_array **x, dvt_array **y);
 /* Starts the epoch again; after its last batch, the next one. */
 DVT_API void dvt_loader_reset(dvt_loader *loader);
 
-/* Cuts x along axis 0 into one part per context and puts each there, in out[0..ctxs.n). One
-   context: x as it is there. even_split refuses sizes that the number of contexts does not divide.
- */
-DVT_API dvt_status dvt_split_and_load(dvt_array *x, dvt_ctx_list ctxs, bool even_split,
-                                      dvt_array **out);
+/* Cuts x along axis 0 into one equal part per context and copies each there, into out[0..ctxs.n).
+   One context: x as it is there. Errors: SHAPE (the number of contexts does not divide the
+   extent). */
+DVT_API dvt_status dvt_split_and_load(dvt_array *x, dvt_ctx_list ctxs, dvt_array **out);
+/* The same for any extent, as dvt_array_split cuts. */
+DVT_API dvt_status dvt_array_split_and_load(dvt_array *x, dvt_ctx_list ctxs, dvt_array **out);
 
 /* ---- metrics ---- */
-DVT_API dvt_metric *dvt_accuracy(void);
-DVT_API dvt_metric *dvt_top_k_accuracy(int k);
-DVT_API dvt_metric *dvt_mean_loss(void);
+DVT_API dvt_metric *dvt_metric_accuracy(void);
+DVT_API dvt_metric *dvt_metric_top_k_accuracy(int k);
+DVT_API dvt_metric *dvt_metric_mean_loss(void);
 
 /* What a metric of your own has counted. */
 typedef struct dvt_metric_total {
@@ -216,8 +221,8 @@ typedef struct dvt_metric_desc {
 /* A metric of your own. Errors: NULL_ARGUMENT. */
 DVT_API dvt_metric *dvt_metric_custom(const dvt_metric_desc *desc);
 /* Counts a batch: labels (N) and predictions (N, classes), of which the largest counts; for
-   dvt_accuracy also predictions of the labels' shape, which are then class numbers themselves, and
-   right where they are equal; for dvt_mean_loss NULL and the losses; for a metric of your own what its
+   dvt_metric_accuracy also predictions of the labels' shape, which are then class numbers themselves, and
+   right where they are equal; for dvt_metric_mean_loss NULL and the losses; for a metric of your own what its
    update expects. Both on one context, whichever
    it is. A label that is no class is never right, on a CPU and on a GPU. Copies: one number to main
    memory.  Waits: yes. */
@@ -234,12 +239,12 @@ DVT_API dvt_progress *dvt_progress_new(const char *title, int64_t total);
 /* `done` of total, and a loss to show (NaN for none). */
 DVT_API void dvt_progress_update(dvt_progress *progress, int64_t done, double loss);
 DVT_API void dvt_progress_finish(dvt_progress *progress);
-/* The line as it looks `seconds` after the start, in at most `width` columns; 0 gives the plain line
-   without a bar. Returns the full length; writes at most `size` bytes with the final 0. */
+/* The line as it looks `seconds` after the start, in at most `width` columns; 0 gives the plain
+   line without a bar. Returns the full length; writes at most `size` bytes with the final 0. */
 DVT_API size_t dvt_progress_format(const dvt_progress *progress, double seconds, int width,
                                    char *buffer, size_t size);
 
-/* Curves as an SVG picture: several named series of points. */
+/* Curves as an SVG image: several named series of points. */
 DVT_API dvt_curve *dvt_curve_new(const char *title, const char *x_label, const char *y_label);
 DVT_API dvt_status dvt_curve_add(dvt_curve *curve, const char *series, double x, double y);
 /* Errors: IO, NOT_BUILT. */

@@ -38,37 +38,28 @@ typedef struct dvt_shape {
     int64_t dim[DVT_MAX_DIMS];
 } dvt_shape;
 
-/* Axes of a reduction, negative ones count from the end. n == 0, the zero value, means all axes. */
+/* Axes of a reduction; negative ones count from the end. The zero value means all axes.
+   keepdims leaves the reduced axes in the result, with extent 1. */
 typedef struct dvt_axes {
-    int n;
+    int n; /* 0: all axes */
     int axis[DVT_MAX_DIMS];
+    bool keepdims;
 } dvt_axes;
 
-/* What DVT_SHAPE and DVT_AXES below call: the first n of the numbers. */
-DVT_API dvt_shape dvt_shape_make(int ndim, int64_t d0, int64_t d1, int64_t d2, int64_t d3,
-                                 int64_t d4, int64_t d5, int64_t d6, int64_t d7);
-DVT_API dvt_axes dvt_axes_make(int n, int a0, int a1, int a2, int a3, int a4, int a5, int a6,
-                               int a7);
 /* The same number of axes, and the same extents. */
 DVT_API bool dvt_shape_equal(dvt_shape a, dvt_shape b);
 /* The product of the extents; -1 when it does not fit in an int64_t or an extent is negative. */
 DVT_API int64_t dvt_shape_size(dvt_shape shape);
 
-#define DVT_COUNT(...)                                                                             \
-    DVT_ARG17(__VA_ARGS__, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
-#define DVT_ARG17(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, ...) q
-#define DVT_FIRST8(a, b, c, d, e, f, g, h, ...) a, b, c, d, e, f, g, h
 /* DVT_SHAPE(2, 3): one to eight extents. DVT_SCALAR: no extents. */
-#define DVT_SHAPE(...)                                                                             \
-    dvt_shape_make(DVT_COUNT(__VA_ARGS__),                                                         \
-                   DVT_EXPAND(DVT_FIRST8(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0, 0, 0)))
+#define DVT_SHAPE(...) DVT_CALL_8(dvt_shape_make, 0, __VA_ARGS__)
 #define DVT_SCALAR dvt_shape_make(0, 0, 0, 0, 0, 0, 0, 0, 0)
-/* DVT_AXES(0, -1); DVT_ALL: every axis. */
-#define DVT_AXES(...)                                                                              \
-    dvt_axes_make(DVT_COUNT(__VA_ARGS__),                                                          \
-                  DVT_EXPAND(DVT_FIRST8(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0, 0, 0)))
+/* DVT_AXES(0, -1): one to eight axes. DVT_ALL: every axis. */
+#define DVT_AXES(...) DVT_CALL_8(dvt_axes_make, 0, __VA_ARGS__)
 #define DVT_ALL dvt_axes_make(0, 0, 0, 0, 0, 0, 0, 0, 0)
-#define DVT_EXPAND(...) __VA_ARGS__
+/* The same axes, which a reduction leaves with extent 1: DVT_KEEPDIMS(1), dvt_keepdims(DVT_ALL). */
+#define DVT_KEEPDIMS(...) dvt_keepdims(DVT_AXES(__VA_ARGS__))
+DVT_API dvt_axes dvt_keepdims(dvt_axes axes);
 
 typedef enum dvt_device_type {
     DVT_DEVICE_DEFAULT = 0, /* "the current default context": the zero value */
@@ -77,7 +68,7 @@ typedef enum dvt_device_type {
     DVT_DEVICE_TPU = 3 /* a name only: no build has TPUs, see dvt_num_tpus */
 } dvt_device_type;
 
-/* Where an array lives: cpu() is all cores and main memory, gpu(i) one card and its memory. */
+/* Where an array lives: cpu() is all cores and main memory, gpu(i) one GPU and its memory. */
 typedef struct dvt_ctx {
     dvt_device_type type;
     int id;

@@ -449,6 +449,18 @@ DVT_API dvt_status dvt_wait(dvt_array *x) {
     return x->storage->device->backend->wait(x->storage->device);
 }
 
+DVT_API dvt_status dvt_synchronize(dvt_ctx ctx) {
+    dvti_device *device = dvti_device_begin("dvt_synchronize", dvti_ctx(ctx));
+    dvt_status status;
+    if (!device)
+        return dvti_failure();
+    if (dvti_ctx(ctx).type != DVT_DEVICE_CPU)
+        dvti_atomic_add(&dvti_stats()->waits, 1);
+    status = device->backend->wait(device);
+    dvti_device_end(device);
+    return status;
+}
+
 DVT_API dvt_status dvt_wait_all(void) {
     dvt_status first = DVT_OK;
     int i;

@@ -28,7 +28,7 @@ DVT_API int64_t dvt_trim_memory(dvt_ctx ctx) {
     return bytes;
 }
 
-DVT_API dvt_status dvt_set_memory_limit(dvt_ctx ctx, int64_t bytes) {
+DVT_API dvt_status dvt_set_memory_limit(int64_t bytes, dvt_ctx ctx) {
     dvti_device *device;
     if (bytes < 0)
         return dvti_fail(DVT_ERR_RANGE,

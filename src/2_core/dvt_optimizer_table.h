@@ -5,8 +5,8 @@
 
    Columns
      name        DVTI_OP_<name>, and V(update_<name>) in optimizer_steps.inl
-     kind        DVT_<kind> of dvt_optimizer_kind
-     make        RATE: dvt_<name>(learning_rate); RATE_DECAY: dvt_<name>(learning_rate, weight_decay)
+     kind        DVT_OPTIMIZER_<kind> of dvt_optimizer_kind
+     make        RATE: dvt_optimizer_<name>(learning_rate); RATE_DECAY: dvt_optimizer_<name>(learning_rate, weight_decay)
      epsilon     its usual value
      few, many   the smallest and the largest number of state arrays
      states      how many of them, from o, the dvt_optimizer

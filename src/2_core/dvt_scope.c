@@ -33,7 +33,7 @@ static void dvti_scopes_end_thread(dvti_thread_end *end) {
 #if DVTI_TLS_ENDS_EARLY
     dvti_scopes_at = (dvti_scope_stack *)end;
 #endif
-    dvt_release_all();
+    dvt_discard_all();
     dvti_free(dvti_scopes.items);
     dvti_free(dvti_scopes.marks);
     memset(&dvti_scopes, 0, sizeof dvti_scopes);
@@ -219,30 +219,51 @@ static bool dvti_undo_retain(dvti_object *object) {
     return true;
 }
 
-/* Without a dvt_retain to undo, the caller means what a scope of this thread owns. Where none does,
-   the object is borrowed. */
+/* Says why a thread cannot give up a share of an object that it does not have. */
+static void dvti_fail_share(const char *function, dvti_object *object) {
+    if (dvti_atomic_load(&object->owned_at) != 0)
+        dvti_fail(DVT_ERR_VALUE,
+                  "%s: only a scope of another thread still owns the object; dvt_retain it before "
+                  "it goes to this thread, and dvt_release it once for that",
+                  function);
+    else if (dvti_atomic_load(&object->retains) != 0)
+        dvti_fail(DVT_ERR_VALUE,
+                  "%s: no scope owns the object, which dvt_retain keeps: call dvt_release",
+                  function);
+    else
+        dvti_fail(DVT_ERR_VALUE,
+                  "%s: the object is borrowed: another object owns it, as an array its gradient, a "
+                  "block its parameters and children, a list its arrays; give up only what "
+                  "dvt_retain or a scope of this thread owns",
+                  function);
+}
+
 DVT_API void dvt_release(void *object) {
+    dvti_object *header = (dvti_object *)object;
+    if (!header)
+        return;
+    if (dvti_undo_retain(header))
+        dvti_disown(object);
+    else if (dvti_scope_find(header, 0) != dvti_scopes.count)
+        dvti_fail(
+            DVT_ERR_VALUE,
+            "dvt_release: there is no dvt_retain to undo, and a scope of this thread owns the "
+            "object: call dvt_discard to free it before the scope ends");
+    else
+        dvti_fail_share("dvt_release", header);
+}
+
+DVT_API void dvt_discard(void *object) {
     dvti_object *header = (dvti_object *)object;
     size_t at;
     if (!header)
         return;
-    if (!dvti_undo_retain(header)) {
-        at = dvti_scope_find(header, 0);
-        if (at == dvti_scopes.count) {
-            if (dvti_atomic_load(&header->owned_at) != 0)
-                dvti_fail(DVT_ERR_VALUE,
-                          "dvt_release: only a scope of another thread still owns the object; "
-                          "dvt_retain it before it goes to this thread, and release it once for "
-                          "that");
-            else
-                dvti_fail(DVT_ERR_VALUE,
-                          "dvt_release: the object is borrowed: another object owns it, as an "
-                          "array its gradient, a block its parameters and children, a list its "
-                          "arrays; release only what dvt_retain or a scope of this thread owns");
-            return;
-        }
-        dvti_scope_drop_item(at);
+    at = dvti_scope_find(header, 0);
+    if (at == dvti_scopes.count) {
+        dvti_fail_share("dvt_discard", header);
+        return;
     }
+    dvti_scope_drop_item(at);
     dvti_disown(object);
 }
 
@@ -328,7 +349,7 @@ DVT_API void dvt_note_break(const char *macro, const char *file, int line) {
                  macro);
 }
 
-DVT_API void dvt_release_all(void) {
+DVT_API void dvt_discard_all(void) {
     dvti_scopes.depth = dvti_scopes.marked = 0;
     dvti_scope_drop(-1);
 }

@@ -28,6 +28,12 @@ DVT_API dvt_axes dvt_axes_make(int n, int a0, int a1, int a2, int a3, int a4, in
     axes.axis[5] = a5;
     axes.axis[6] = a6;
     axes.axis[7] = a7;
+    axes.keepdims = false;
+    return axes;
+}
+
+DVT_API dvt_axes dvt_keepdims(dvt_axes axes) {
+    axes.keepdims = true;
     return axes;
 }
 

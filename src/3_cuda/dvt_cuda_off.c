@@ -56,7 +56,7 @@ DVT_API void *dvt_cuda_stream(dvt_ctx ctx) {
     return NULL;
 }
 
-DVT_API dvt_status dvt_set_cuda_stream(dvt_ctx ctx, void *stream) {
+DVT_API dvt_status dvt_set_cuda_stream(void *stream, dvt_ctx ctx) {
     (void)ctx;
     (void)stream;
     return dvti_fail(DVT_ERR_NOT_BUILT, "dvt_set_cuda_stream: %s", dvti_cuda_off_reason());

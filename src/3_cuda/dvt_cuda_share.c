@@ -34,7 +34,7 @@ DVT_API void *dvt_cuda_stream(dvt_ctx ctx) {
     return stream;
 }
 
-DVT_API dvt_status dvt_set_cuda_stream(dvt_ctx ctx, void *stream) {
+DVT_API dvt_status dvt_set_cuda_stream(void *stream, dvt_ctx ctx) {
     dvti_device *device = dvti_cuda_device_begin("dvt_set_cuda_stream", ctx);
     dvti_cuda_gpu *gpu;
     dvt_status status;

@@ -108,24 +108,24 @@ DVTI_FN dvt_array *dvti_take_along_add(dvt_array *g, dvt_array *index, int axis,
 DVTI_FN dvt_array *dvti_take_along_of(const char *name, dvt_array *x, dvt_array *index, int axis);
 /* dvt_cumsum along an axis that is not negative; backwards: of the elements from each one to the end. Recorded: each other's gradients. */
 DVTI_FN dvt_array *dvti_cumsum(dvt_array *x, int axis, bool backwards);
-/* Resolves a pair of dvt_conv2d_params or dvt_pool2d_params: a first 0 becomes `first`, a second 0
+/* Resolves a pair of dvt_conv2d_options or dvt_pool2d_options: a first 0 becomes `first`, a second 0
    repeats the first. No other function knows this rule. `out` may be `pair`. */
 DVTI_FN void dvti_pair(const int *pair, int first, int *out);
 /* The same for a padding, with 0 for DVT_PAD_NONE. Resolving a result again gives other numbers:
    (2, 0) would become (2, 2). */
 DVTI_FN void dvti_padding(const int *pair, int *out);
 /* The resolved pairs of a pooling that is not global. */
-DVTI_FN void dvti_pool2d_pairs(const dvt_pool2d_params *p, int *size, int *stride, int *padding);
+DVTI_FN void dvti_pool2d_pairs(const dvt_pool2d_options *p, int *size, int *stride, int *padding);
 /* Convolution and pooling with resolved parameters, recorded: each other's gradients. attr.i of convolution: stride, padding
    and dilation (height, width each), groups. Of pooling: window, stride and padding (height, width each), 1 to
    divide by the elements inside, extents of the result. */
 /* dvt_conv2d would compute x with weights of that shape; otherwise false, with its error set. */
 DVTI_FN bool dvti_conv2d_accepts(const char *name, dvt_array *x, dvt_shape w,
-                                 const dvt_conv2d_params *p);
+                                 const dvt_conv2d_options *p);
 DVTI_FN dvt_array *dvti_conv2d(dvt_array *x, dvt_array *w, dvt_array *bias, const dvti_attr *attr);
 /* dvt_conv2d and dvt_linear for callers that know their bias: NULL is none. */
 DVTI_FN dvt_array *dvti_conv2d_layer(dvt_array *x, dvt_array *w, dvt_array *bias,
-                                     const dvt_conv2d_params *p, bool relu);
+                                     const dvt_conv2d_options *p, bool relu);
 DVTI_FN dvt_array *dvti_linear(dvt_array *x, dvt_array *w, dvt_array *bias, bool relu);
 /* dvt_matmul under another name, with the last two axes of either exchanged first. */
 DVTI_FN dvt_array *dvti_matmul(const char *name, dvt_array *a, dvt_array *b, bool transpose_a,
@@ -150,5 +150,8 @@ DVTI_FN dvt_array *dvti_wide_float(dvt_array *x);
 /* The axes of a reduction as a bit mask; false with AXIS set (out of range, repeated). */
 DVTI_FN bool dvti_axes_mask(const char *function, dvt_axes axes, const dvt_shape *shape,
                             unsigned *mask);
+/* Checks an enumeration of two: false with VALUE set. */
+DVTI_FN bool dvti_choice(const char *function, const char *argument, int value, const char *zero,
+                         const char *one);
 
 #endif

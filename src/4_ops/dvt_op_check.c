@@ -170,7 +170,7 @@ DVTI_FN dvt_dtype dvti_float_dtype(dvt_dtype dtype) {
 
 DVTI_FN dvt_array *dvti_wide_float(dvt_array *x) {
     bool narrow = x && (x->dtype == DVT_F16 || x->dtype == DVT_BF16);
-    return narrow ? dvt_astype(x, DVT_F32, false) : x;
+    return narrow ? dvt_as_in_dtype(x, DVT_F32) : x;
 }
 
 DVTI_FN bool dvti_axes_mask(const char *function, dvt_axes axes, const dvt_shape *shape,
@@ -196,4 +196,13 @@ DVTI_FN bool dvti_axes_mask(const char *function, dvt_axes axes, const dvt_shape
         *mask |= 1u << axis;
     }
     return true;
+}
+
+DVTI_FN bool dvti_choice(const char *function, const char *argument, int value, const char *zero,
+                         const char *one) {
+    if (value == 0 || value == 1)
+        return true;
+    dvti_fail(DVT_ERR_VALUE, "%s: %s is %d; expected %s or %s", function, argument, value, zero,
+              one);
+    return false;
 }

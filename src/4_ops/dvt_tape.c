@@ -11,15 +11,15 @@ DVT_API bool dvt_is_training(void) {
     return dvti_training != 0;
 }
 
-DVT_API dvt_record_guard dvt_record_begin(int recording, int training) {
+DVT_API dvt_record_guard dvt_record_begin(dvt_switch recording, dvt_switch training) {
     dvt_record_guard guard;
     guard.recording = dvti_recording;
     guard.training = dvti_training;
     guard.once = 1;
-    if (recording >= 0)
-        dvti_recording = recording;
-    if (training >= 0)
-        dvti_training = training;
+    if (recording != DVT_UNCHANGED)
+        dvti_recording = recording != DVT_OFF;
+    if (training != DVT_UNCHANGED)
+        dvti_training = training != DVT_OFF;
     return guard;
 }
 

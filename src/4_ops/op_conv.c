@@ -16,8 +16,8 @@ DVTI_FN void dvti_padding(const int *pair, int *out) {
 }
 
 /* Zeros become defaults, in this one place. Only signs are checked here; what fits, with the shapes. */
-static bool dvti_conv2d_resolve(const char *name, const dvt_conv2d_params *p, dvti_attr *attr) {
-    static const dvt_conv2d_params none = {{0, 0}, {0, 0}, {0, 0}, 0};
+static bool dvti_conv2d_resolve(const char *name, const dvt_conv2d_options *p, dvti_attr *attr) {
+    static const dvt_conv2d_options none = {{0, 0}, {0, 0}, {0, 0}, 0};
     int i, pair[6];
     *attr = dvti_attr_none();
     p = p ? p : &none;
@@ -149,7 +149,7 @@ static dvt_array *dvti_conv2d_ready(const char *name, dvti_op op, dvt_array *con
     for (i = 1; i < n; i++)
         dtype = dvt_promote(dtype, in[i]->dtype);
     for (i = 0; i < n; i++)
-        if (!(ready[i] = dvt_contiguous(dvt_astype(in[i], dtype, false))))
+        if (!(ready[i] = dvt_contiguous(dvt_as_in_dtype(in[i], dtype))))
             break;
     if (i == n)
         out = (dvt_array *)dvt_keep(dvti_conv2d_launch(name, op, ready, n, shape, attr, relu));
@@ -189,7 +189,7 @@ static bool dvti_conv2d_floats(dvt_array *const *in, int n) {
 }
 
 DVTI_FN bool dvti_conv2d_accepts(const char *name, dvt_array *x, dvt_shape w,
-                                 const dvt_conv2d_params *p) {
+                                 const dvt_conv2d_options *p) {
     dvti_attr attr;
     dvt_shape y;
     return dvti_conv2d_resolve(name, p, &attr) && dvti_conv2d_floats(&x, 1) &&
@@ -197,7 +197,7 @@ DVTI_FN bool dvti_conv2d_accepts(const char *name, dvt_array *x, dvt_shape w,
 }
 
 DVTI_FN dvt_array *dvti_conv2d_layer(dvt_array *x, dvt_array *w, dvt_array *bias,
-                                     const dvt_conv2d_params *p, bool relu) {
+                                     const dvt_conv2d_options *p, bool relu) {
     dvt_array *in[3];
     dvti_attr attr;
     in[0] = x;
@@ -221,7 +221,7 @@ DVTI_FN dvt_array *dvti_conv2d_layer(dvt_array *x, dvt_array *w, dvt_array *bias
 }
 
 DVT_API dvt_array *dvt_conv2d(dvt_array *x, dvt_array *w, dvt_array *bias,
-                              const dvt_conv2d_params *p) {
+                              const dvt_conv2d_options *p) {
     return dvti_optional("dvt_conv2d", "bias", bias) ? dvti_conv2d_layer(x, w, bias, p, false)
                                                      : NULL;
 }

@@ -29,12 +29,15 @@ DVT_API dvt_array *dvt_contiguous(dvt_array *x) {
     return dvt_is_contiguous(x) ? x : dvti_copied("dvt_contiguous", x, x->dtype, x->storage->ctx);
 }
 
-DVT_API dvt_array *dvt_astype(dvt_array *x, dvt_dtype dtype, bool copy) {
-    if (!dvti_check("dvt_astype", &x, 1))
+DVT_API dvt_array *dvt_astype(dvt_array *x, dvt_dtype dtype) {
+    return dvti_check("dvt_astype", &x, 1) ? dvti_copied("dvt_astype", x, dtype, x->storage->ctx)
+                                           : NULL;
+}
+
+DVT_API dvt_array *dvt_as_in_dtype(dvt_array *x, dvt_dtype dtype) {
+    if (!dvti_check("dvt_as_in_dtype", &x, 1))
         return NULL;
-    if (!copy && x->dtype == dtype)
-        return x;
-    return dvti_copied("dvt_astype", x, dtype, x->storage->ctx);
+    return x->dtype == dtype ? x : dvti_copied("dvt_as_in_dtype", x, dtype, x->storage->ctx);
 }
 
 /* The shape of src without those leading extents of 1 that dst has no axes for: NumPy's rule for

@@ -128,7 +128,7 @@ static dvt_array *dvti_spaced(const char *name, double start, double step, const
             x = NULL;
         if (x && made != dtype) {
             DVT_PAUSE {
-                x = dvt_astype(x, dtype, false);
+                x = dvt_as_in_dtype(x, dtype);
             }
         }
     }
@@ -192,6 +192,22 @@ DVT_API dvt_array *dvt_from_host(const void *data, dvt_shape shape, dvt_dtype dt
         return NULL;
     }
     return dvti_write_host("dvt_from_host", x, data) == DVT_OK ? x : NULL;
+}
+
+DVT_API dvt_array *dvt_from_values(const void *data, int64_t count, dvt_shape shape,
+                                   dvt_dtype dtype, dvt_ctx ctx) {
+    int64_t size = dvt_shape_size(shape);
+    dvt_array *x;
+    if (size >= 0 && size != count) {
+        dvti_fail(
+            DVT_ERR_SHAPE,
+            "DVT_ARRAY: %lld values for shape %s, which has %lld elements; give one value for "
+            "each element, in C order",
+            (long long)count, dvti_shape_text(shape), (long long)size);
+        return NULL;
+    }
+    x = dvti_array_new("DVT_ARRAY", shape, dtype, ctx);
+    return x && dvti_write_host("DVT_ARRAY", x, data) == DVT_OK ? x : NULL;
 }
 
 DVT_API dvt_status dvt_mark_written(dvt_array *x) {

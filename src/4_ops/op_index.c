@@ -127,24 +127,25 @@ DVT_API dvt_array *dvt_stack(dvt_array *const *arrays, int n, int axis) {
     return out;
 }
 
-DVT_API dvt_status dvt_split(dvt_array *x, int n, int axis, bool even, dvt_array **out) {
+static dvt_status dvti_split(const char *name, dvt_array *x, int n, int axis, bool even,
+                             dvt_array **out) {
     int64_t extent, begin = 0;
     dvt_scope_guard scope;
     int k;
-    if (!dvti_check("dvt_split", &x, 1))
+    if (!dvti_check(name, &x, 1))
         return dvti_failure();
     if (!out)
-        return dvti_null("dvt_split", "out");
+        return dvti_null(name, "out");
     if (n < 1)
-        return dvti_fail(DVT_ERR_RANGE, "dvt_split: n is %d; expected at least 1 part", n);
-    if (!dvti_axis("dvt_split", &axis, &x->shape))
+        return dvti_fail(DVT_ERR_RANGE, "%s: n is %d; expected at least 1 part", name, n);
+    if (!dvti_axis(name, &axis, &x->shape))
         return DVT_ERR_AXIS;
     extent = x->shape.dim[axis];
     if (even && extent % n)
         return dvti_fail(DVT_ERR_SHAPE,
-                         "dvt_split: axis %d of x (%s) has extent %lld, which %d does not divide; "
-                         "ask for another number of parts, or even = false",
-                         axis, dvti_describe(x), (long long)extent, n);
+                         "%s: axis %d of x (%s) has extent %lld, which %d does not divide; ask for "
+                         "another number of parts, or use dvt_array_split",
+                         name, axis, dvti_describe(x), (long long)extent, n);
     scope = dvt_scope_begin();
     for (k = 0; k < n; k++) {
         int64_t end = begin + extent / n + (k < extent % n);
@@ -162,6 +163,14 @@ DVT_API dvt_status dvt_split(dvt_array *x, int n, int axis, bool even, dvt_array
     return out[0] ? DVT_OK : dvti_failure();
 }
 
+DVT_API dvt_status dvt_split(dvt_array *x, int n, int axis, dvt_array **out) {
+    return dvti_split("dvt_split", x, n, axis, true, out);
+}
+
+DVT_API dvt_status dvt_array_split(dvt_array *x, int n, int axis, dvt_array **out) {
+    return dvti_split("dvt_array_split", x, n, axis, false, out);
+}
+
 /* ---- indices ---- */
 static const char *const dvti_index_names[] = {"x", "indices"};
 
@@ -177,7 +186,7 @@ static dvt_array *dvti_index_ready(const char *name, dvt_array *indices, int64_t
         return NULL;
     }
     DVT_PAUSE {
-        index = dvt_contiguous(dvt_astype(indices, DVT_I64, false));
+        index = dvt_contiguous(dvt_as_in_dtype(indices, DVT_I64));
     }
     if (!index || index->storage->ctx.type != DVT_DEVICE_CPU || extent < 0)
         return index;
@@ -390,15 +399,21 @@ DVTI_FN dvt_array *dvti_take_along_add(dvt_array *g, dvt_array *index, int axis,
                            g->shape.dim[axis]);
 }
 
-DVT_API dvt_array *dvt_pick(dvt_array *x, dvt_array *indices, int axis, bool keepdims) {
+DVT_API dvt_array *dvt_pick(dvt_array *x, dvt_array *indices, dvt_axes axes) {
     dvt_array *in[2], *out;
     dvt_scope_guard scope;
     dvt_shape row;
+    int axis = axes.axis[0];
     bool flat;
     in[0] = x;
     in[1] = indices;
-    if (!dvti_check_named("dvt_pick", in, 2, dvti_index_names) ||
-        !dvti_axis("dvt_pick", &axis, &x->shape))
+    if (!dvti_check_named("dvt_pick", in, 2, dvti_index_names))
+        return NULL;
+    if (axes.n != 1) {
+        dvti_fail(DVT_ERR_AXIS, "dvt_pick: %d axes; expected one, as in DVT_AXES(-1)", axes.n);
+        return NULL;
+    }
+    if (!dvti_axis("dvt_pick", &axis, &x->shape))
         return NULL;
     row = x->shape;
     row.dim[axis] = 1;
@@ -415,7 +430,7 @@ DVT_API dvt_array *dvt_pick(dvt_array *x, dvt_array *indices, int axis, bool kee
     if (flat)
         indices = dvt_expand_dims(indices, axis);
     out = dvti_take_along_checked("dvt_pick", x, indices, axis);
-    if (!keepdims)
+    if (!axes.keepdims)
         out = dvt_squeeze(out, DVT_AXES(axis));
     dvt_keep(out);
     dvt_scope_end(&scope);

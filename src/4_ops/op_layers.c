@@ -141,7 +141,7 @@ static bool dvti_move_running(dvt_array *const *running, dvt_array *mean, dvt_ar
                               double momentum) {
     const dvti_float_mode mode = dvti_float_mode_begin();
     bool good = false;
-    DVT_RECORD_SCOPE(0, -1) {
+    DVT_RECORD_SCOPE(DVT_OFF, DVT_UNCHANGED) {
         dvt_array *m = dvti_moved(running[0], mean, momentum),
                   *v = dvti_moved(running[1], variance, momentum);
         good = m && v && dvt_copy_into(running[0], m) && dvt_copy_into(running[1], v);
@@ -187,16 +187,16 @@ DVT_API dvt_array *dvt_batch_norm(dvt_array *x, dvt_array *gamma, dvt_array *bet
             if (i != axis)
                 others.axis[others.n++] = i;
         /* With no other axis each element is a batch of one: itself is its mean, and its variance is 0. */
-        mean = others.n ? dvt_mean(x, others, true) : x;
-        variance =
-            others.n ? dvt_mean(dvt_square(dvt_sub(x, mean)), others, true) : dvt_zeros_like(x);
+        mean = others.n ? dvt_mean(x, dvt_keepdims(others)) : x;
+        variance = others.n ? dvt_mean(dvt_square(dvt_sub(x, mean)), dvt_keepdims(others))
+                            : dvt_zeros_like(x);
     } else {
         mean = dvti_along(dvti_wide_float(running_mean), x, axis);
         variance = dvti_along(dvti_wide_float(running_var), x, axis);
     }
     y = dvt_mul(dvt_sub(x, mean), dvt_rsqrt(dvt_add_scalar(variance, epsilon)));
     y = dvt_add(dvt_mul(y, dvti_along(gamma, x, axis)), dvti_along(beta, x, axis));
-    y = dvt_astype(y, dtype, false);
+    y = dvt_as_in_dtype(y, dtype);
     /* Last, so that a failure above leaves the statistics as they were. An empty batch has none. */
     if (y && training && dvt_shape_size(x->shape) > 0 &&
         !dvti_move_running(in + 3, mean, variance, momentum))
@@ -238,9 +238,9 @@ static dvt_array *dvti_layer_norm_of(dvt_array *x, dvt_array *gamma, dvt_array *
                       DVTI_CAN_RUN) &&
         x->shape.dim[x->shape.ndim - 1] <= 32768)
         return dvti_layer_norm_at_once(x, gamma, beta, epsilon);
-    mean = dvt_mean(x, DVT_AXES(-1), true);
+    mean = dvt_mean(x, DVT_KEEPDIMS(-1));
     centred = dvt_sub(x, mean);
-    variance = dvt_mean(dvt_square(centred), DVT_AXES(-1), true);
+    variance = dvt_mean(dvt_square(centred), DVT_KEEPDIMS(-1));
     y = dvt_mul(centred, dvt_rsqrt(dvt_add_scalar(variance, epsilon)));
     if (gamma)
         y = dvt_mul(y, gamma);
@@ -289,7 +289,7 @@ DVT_API dvt_array *dvt_layer_norm(dvt_array *x, dvt_array *gamma, dvt_array *bet
             break;
     if (i == n) {
         y = dvti_layer_norm_of(in[0], gamma ? in[1] : NULL, beta ? in[n - 1] : NULL, epsilon);
-        y = dvt_astype(y, dtype, false);
+        y = dvt_as_in_dtype(y, dtype);
     }
     dvt_keep(y);
     dvt_scope_end(&scope);

@@ -195,8 +195,8 @@ static dvt_array *dvti_matmul_any(const char *name, dvt_array *a, dvt_array *b, 
     if (!dvti_matmul_shape(name, a, b, transpose_a, transpose_b, &shape))
         return NULL;
     if (!dvti_matmul_widens(a, b, dtype)) {
-        a = dvt_astype(a, dtype, false);
-        b = dvt_astype(b, dtype, false);
+        a = dvt_as_in_dtype(a, dtype);
+        b = dvt_as_in_dtype(b, dtype);
     }
     if (row)
         a = dvt_expand_dims(a, 0);

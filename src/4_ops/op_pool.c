@@ -2,7 +2,7 @@
    largest, and counts in a mean only where asked. */
 #include "4_ops/dvt_op.h"
 
-DVTI_FN void dvti_pool2d_pairs(const dvt_pool2d_params *p, int *size, int *stride, int *padding) {
+DVTI_FN void dvti_pool2d_pairs(const dvt_pool2d_options *p, int *size, int *stride, int *padding) {
     dvti_pair(p->size, 0, size);
     if (p->stride[0] == 0 && p->stride[1] == 0)
         memcpy(stride, size, 2 * sizeof *stride);
@@ -12,7 +12,7 @@ DVTI_FN void dvti_pool2d_pairs(const dvt_pool2d_params *p, int *size, int *strid
 }
 
 /* Zeros become defaults, in this one place; `global` takes its window from x. */
-static void dvti_pool2d_resolve(const dvt_pool2d_params *p, const dvt_array *x, dvti_attr *attr) {
+static void dvti_pool2d_resolve(const dvt_pool2d_options *p, const dvt_array *x, dvti_attr *attr) {
     int i, pair[6];
     *attr = dvti_attr_none();
     if (!p->global) {
@@ -69,7 +69,7 @@ static int64_t dvti_pool2d_extent(const char *name, const char *axis, int64_t x,
     return n;
 }
 
-static bool dvti_pool2d_begin(const char *name, dvt_array *x, const dvt_pool2d_params *p,
+static bool dvti_pool2d_begin(const char *name, dvt_array *x, const dvt_pool2d_options *p,
                               dvti_attr *attr) {
     int i;
     if (!x || !p) {
@@ -147,7 +147,7 @@ static dvt_shape dvti_pool2d_result(dvt_shape x, const dvti_attr *attr) {
     return x;
 }
 
-DVT_API dvt_array *dvt_max_pool2d(dvt_array *x, const dvt_pool2d_params *p) {
+DVT_API dvt_array *dvt_max_pool2d(dvt_array *x, const dvt_pool2d_options *p) {
     dvti_attr attr;
     if (!dvti_pool2d_begin("dvt_max_pool2d", x, p, &attr))
         return NULL;
@@ -155,7 +155,7 @@ DVT_API dvt_array *dvt_max_pool2d(dvt_array *x, const dvt_pool2d_params *p) {
                        dvti_pool2d_result(x->shape, &attr), &attr);
 }
 
-DVT_API dvt_array *dvt_avg_pool2d(dvt_array *x, const dvt_pool2d_params *p) {
+DVT_API dvt_array *dvt_avg_pool2d(dvt_array *x, const dvt_pool2d_options *p) {
     dvti_attr attr;
     return dvti_pool2d_begin("dvt_avg_pool2d", x, p, &attr) ? dvti_avg_pool2d(x, &attr) : NULL;
 }
@@ -195,7 +195,7 @@ static dvt_array *dvti_max_pool2d_pair(dvti_op op, dvt_array *a, dvt_array *x,
     result = dvti_pool2d_result(x->shape, attr);
     if (!dvti_pool2d_agree("dvt_max_pool2d", a->shape, pick ? x->shape : result))
         return NULL;
-    in[0] = dvt_astype(a, x->dtype, false);
+    in[0] = dvt_as_in_dtype(a, x->dtype);
     return dvti_pool2d("dvt_max_pool2d", op, in, 2, pick ? result : x->shape, attr);
 }
 

@@ -38,13 +38,13 @@ static bool dvti_warm_scalar(dvt_array *x) {
 
 static bool dvti_warm_casts(dvt_array *x) {
     dvt_array *flags = dvt_greater_scalar(x, 0);
-    return flags && dvt_astype(flags, DVT_F32, true) && dvt_where(flags, x, x) &&
+    return flags && dvt_astype(flags, DVT_F32) && dvt_where(flags, x, x) &&
            dvt_where(x, x,
                      dvt_full(DVT_SCALAR, 0, DVT_F32, x->storage->ctx)) && /* relu's gradient */
-           dvt_astype(x, DVT_I64, true) &&
-           dvt_astype(x, DVT_I32, true) &&
-           dvt_astype(dvt_full(x->shape, 1, DVT_I64, x->storage->ctx), DVT_F32, true) &&
-           dvt_astype(dvt_full(x->shape, 1, DVT_U8, x->storage->ctx), DVT_F32, true);
+           dvt_astype(x, DVT_I64) &&
+           dvt_astype(x, DVT_I32) &&
+           dvt_astype(dvt_full(x->shape, 1, DVT_I64, x->storage->ctx), DVT_F32) &&
+           dvt_astype(dvt_full(x->shape, 1, DVT_U8, x->storage->ctx), DVT_F32);
 }
 
 static bool dvti_warm_elementwise(dvt_ctx ctx) {
@@ -62,12 +62,12 @@ static bool dvti_warm_reductions(dvt_ctx ctx) {
     dvt_array *x = dvti_warm_full(DVT_SHAPE(8, 6, 14, 14), ctx);
     dvt_array *scores = dvti_warm_full(DVT_SHAPE(64, 10), ctx);
     dvt_array *many = dvti_warm_full(DVT_SHAPE(100000), ctx);
-    return x && scores && many && dvt_sum(x, DVT_AXES(0, 2, 3), false) &&
-           dvt_sum(scores, DVT_AXES(0), false) && dvt_sum(scores, DVT_AXES(1), true) &&
-           dvt_sum(many, DVT_ALL, false) && dvt_mean(scores, DVT_ALL, false) &&
-           dvt_mean(scores, DVT_AXES(1), false) && dvt_mean(x, DVT_AXES(0, 2, 3), true) &&
-           dvt_max(scores, DVT_AXES(1), false) && dvt_norm(many, DVT_ALL, false) &&
-           dvt_argmax(scores, 1, false) && dvt_softmax(scores, 1) && dvt_log_softmax(scores, 1);
+    return x && scores && many && dvt_sum(x, DVT_AXES(0, 2, 3)) && dvt_sum(scores, DVT_AXES(0)) &&
+           dvt_sum(scores, DVT_KEEPDIMS(1)) && dvt_sum(many, DVT_ALL) &&
+           dvt_mean(scores, DVT_ALL) && dvt_mean(scores, DVT_AXES(1)) &&
+           dvt_mean(x, DVT_KEEPDIMS(0, 2, 3)) && dvt_max(scores, DVT_AXES(1)) &&
+           dvt_norm(many, DVT_ALL) && dvt_argmax(scores, DVT_AXES(1)) && dvt_softmax(scores, 1) &&
+           dvt_log_softmax(scores, 1);
 }
 
 static bool dvti_warm_indices(dvt_ctx ctx) {
@@ -76,9 +76,9 @@ static bool dvti_warm_indices(dvt_ctx ctx) {
     if (!x || !labels || !(column = dvt_reshape(labels, DVT_SHAPE(64, 1))))
         return false;
     rows = dvt_take(x, labels, 0);
-    return rows && dvti_take_add(rows, labels, 0, 64) && dvt_pick(x, labels, 1, false) &&
+    return rows && dvti_take_add(rows, labels, 0, 64) && dvt_pick(x, labels, DVT_AXES(1)) &&
            dvti_take_along_add(dvt_take_along_axis(x, column, 1), column, 1, 10) &&
-           dvt_one_hot(labels, 10, DVT_F32) && dvt_equal(dvt_argmax(x, 1, false), labels);
+           dvt_one_hot(labels, 10, DVT_F32) && dvt_equal(dvt_argmax(x, DVT_AXES(1)), labels);
 }
 
 /* ---- products, convolution, pooling: the result and the gradients ---- */
@@ -88,7 +88,7 @@ static bool dvti_warm_linear(dvt_ctx ctx, int64_t n, int64_t in, int64_t units) 
     g = dvti_warm_full(DVT_SHAPE(n, units), ctx);
     bias = dvti_warm_full(DVT_SHAPE(units), ctx);
     return x && w && g && bias && dvti_linear(x, w, bias, false) && dvt_matmul(g, w) &&
-           dvti_matmul("dvt_prewarm", g, x, true, false) && dvt_sum(g, DVT_AXES(0), false);
+           dvti_matmul("dvt_prewarm", g, x, true, false) && dvt_sum(g, DVT_AXES(0));
 }
 
 static bool dvti_warm_conv(dvt_ctx ctx, dvt_shape x_shape, dvt_shape w_shape, int64_t padding) {
@@ -99,13 +99,13 @@ static bool dvti_warm_conv(dvt_ctx ctx, dvt_shape x_shape, dvt_shape w_shape, in
     attr.i[2] = attr.i[3] = padding;
     y = x && w && bias ? dvti_conv2d(x, w, bias, &attr) : NULL;
     return y && dvti_conv2d(x, w, NULL, &attr) && dvti_conv2d_data(y, w, x_shape, &attr) &&
-           dvti_conv2d_weight(x, y, w_shape, &attr) && dvt_sum(y, DVT_AXES(0, 2, 3), false);
+           dvti_conv2d_weight(x, y, w_shape, &attr) && dvt_sum(y, DVT_AXES(0, 2, 3));
 }
 
 static bool dvti_warm_pool(dvt_ctx ctx) {
     dvt_array *x = dvti_warm_full(DVT_SHAPE(4, 6, 14, 14), ctx), *y, *z;
     dvti_attr attr = dvti_attr_none();
-    dvt_pool2d_params p;
+    dvt_pool2d_options p;
     memset(&p, 0, sizeof p);
     p.size[0] = 2;
     p.stride[0] = 2;
@@ -167,7 +167,7 @@ DVT_API dvt_status dvt_prewarm(dvt_ctx ctx) {
     if (!device)
         return dvti_failure();
     if (device->backend->compiles)
-        DVT_RECORD_SCOPE(0, -1) {
+        DVT_RECORD_SCOPE(DVT_OFF, DVT_UNCHANGED) {
             DVT_SCOPE {
                 status = dvti_warm_all(name, device->ctx) ? device->backend->wait(device)
                                                           : dvti_failure();

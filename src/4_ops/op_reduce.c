@@ -66,7 +66,7 @@ static dvt_array *dvti_reduce_mask(const char *name, dvti_op op, dvt_array *x, d
     dvti_launch_begin(&launch, name, mean ? dvti_kernel_variance() : dvti_kernel_reduce(), op);
     if (count == 0 && (rule == DVTI_RESULT_SAME || rule == DVTI_RESULT_PLACE)) {
         dvti_fail(DVT_ERR_SHAPE,
-                  "%s: x is %s and a reduced axis is empty; nothing is the extreme of no elements: "
+                  "%s: x is %s and a reduced axis is empty; an extreme needs elements: "
                   "give at least one",
                   name, dvti_describe(x));
         return NULL;
@@ -90,38 +90,37 @@ static dvt_array *dvti_reduce_mask(const char *name, dvti_op op, dvt_array *x, d
     return dvti_finish(out, op, name, &x, 1, &attr);
 }
 
-static dvt_array *dvti_reduce(const char *name, dvti_op op, dvt_array *x, dvt_axes axes,
-                              bool keepdims) {
+static dvt_array *dvti_reduce(const char *name, dvti_op op, dvt_array *x, dvt_axes axes) {
     unsigned mask;
     if (!dvti_check(name, &x, 1) || !dvti_axes_mask(name, axes, &x->shape, &mask))
         return NULL;
-    return dvti_reduce_mask(name, op, x, NULL, mask, keepdims);
+    return dvti_reduce_mask(name, op, x, NULL, mask, axes.keepdims);
 }
 
-/* By an axis, or DVT_FLAT. */
-static dvt_array *dvti_reduce_place(const char *name, dvti_op op, dvt_array *x, int axis,
-                                    bool keepdims) {
-    if (!dvti_check(name, &x, 1))
+/* Reduces one axis or all of them: several have no single position. */
+static dvt_array *dvti_reduce_place(const char *name, dvti_op op, dvt_array *x, dvt_axes axes) {
+    if (axes.n > 1 && dvti_check(name, &x, 1)) {
+        dvti_fail(DVT_ERR_AXIS,
+                  "%s: %d axes for x (%s); expected one, or DVT_ALL for the position in the "
+                  "flattened array: join axes with dvt_reshape first",
+                  name, axes.n, dvti_describe(x));
         return NULL;
-    if (axis == DVT_FLAT)
-        return dvti_reduce(name, op, x, DVT_ALL, keepdims);
-    if (!dvti_axis(name, &axis, &x->shape))
-        return NULL;
-    return dvti_reduce_mask(name, op, x, NULL, 1u << axis, keepdims);
+    }
+    return dvti_reduce(name, op, x, axes);
 }
 
 /* The public functions of all rows. */
 #define DVTI_DEFINE_AXES(name)                                                                     \
-    DVT_API dvt_array *dvt_##name(dvt_array *x, dvt_axes axes, bool keepdims) {                    \
-        return dvti_reduce("dvt_" #name, DVTI_OP_##name, x, axes, keepdims);                       \
+    DVT_API dvt_array *dvt_##name(dvt_array *x, dvt_axes axes) {                                   \
+        return dvti_reduce("dvt_" #name, DVTI_OP_##name, x, axes);                                 \
     }
 #define DVTI_DEFINE_SUM(name) DVTI_DEFINE_AXES(name)
 #define DVTI_DEFINE_FLOAT(name) DVTI_DEFINE_AXES(name)
 #define DVTI_DEFINE_SAME(name) DVTI_DEFINE_AXES(name)
 #define DVTI_DEFINE_BOOL(name) DVTI_DEFINE_AXES(name)
 #define DVTI_DEFINE_PLACE(name)                                                                    \
-    DVT_API dvt_array *dvt_##name(dvt_array *x, int axis, bool keepdims) {                         \
-        return dvti_reduce_place("dvt_" #name, DVTI_OP_##name, x, axis, keepdims);                 \
+    DVT_API dvt_array *dvt_##name(dvt_array *x, dvt_axes axes) {                                   \
+        return dvti_reduce_place("dvt_" #name, DVTI_OP_##name, x, axes);                           \
     }
 #define DVTI_ROW(name, rule, method, none, term, join, finish, reads, grad, lo, hi, doc)           \
     DVTI_DEFINE_##rule(name)
@@ -165,7 +164,7 @@ DVTI_FN bool dvti_composes_unseen(const dvt_array *x, const dvt_array *y, const 
 /* The mean of squared distances from the mean, in at least float32: squares leave a 16-bit float's range early. A negative
    divisor counts as 0, as in NumPy. */
 static DVTI_NOINLINE dvt_array *dvti_variance_in_mode(const char *name, dvt_array *x, dvt_axes axes,
-                                                      double ddof, bool keepdims, bool root) {
+                                                      double ddof, bool root) {
     dvt_array *out = NULL, *wide, *mean;
     dvt_scope_guard scope;
     dvt_dtype dtype;
@@ -181,35 +180,35 @@ static DVTI_NOINLINE dvt_array *dvti_variance_in_mode(const char *name, dvt_arra
     scope = dvt_scope_begin();
     dtype = dvti_float_dtype(x->dtype);
     divisor = (double)dvti_reduction_view(x, mask, &view) - ddof;
-    wide = dvt_astype(x, dtype == DVT_F64 ? DVT_F64 : DVT_F32, false);
-    mean = dvt_mean(wide, axes, true);
+    wide = dvt_as_in_dtype(x, dtype == DVT_F64 ? DVT_F64 : DVT_F32);
+    mean = dvt_mean(wide, dvt_keepdims(axes));
     if (mean && dvti_composes_unseen(wide, NULL, NULL) &&
         dvti_supports(wide->storage->device, dvti_kernel_variance(), DVTI_OP_variance, wide->dtype,
                       DVTI_CAN_RUN))
-        out = dvti_reduce_mask(name, DVTI_OP_variance, wide, mean, mask, keepdims);
+        out = dvti_reduce_mask(name, DVTI_OP_variance, wide, mean, mask, axes.keepdims);
     else
-        out = dvt_sum(dvt_square(dvt_sub(wide, mean)), axes, keepdims);
+        out = dvt_sum(dvt_square(dvt_sub(wide, mean)), axes);
     out = dvt_div_scalar(out, DVTI_MAX(divisor, 0));
-    out = dvt_astype(root ? dvt_sqrt(out) : out, dtype, false);
+    out = dvt_as_in_dtype(root ? dvt_sqrt(out) : out, dtype);
     dvt_keep(out);
     dvt_scope_end(&scope);
     return out;
 }
 
 static dvt_array *dvti_variance(const char *name, dvt_array *x, dvt_axes axes, double ddof,
-                                bool keepdims, bool root) {
+                                bool root) {
     const dvti_float_mode mode = dvti_float_mode_begin();
-    dvt_array *out = dvti_variance_in_mode(name, x, axes, ddof, keepdims, root);
+    dvt_array *out = dvti_variance_in_mode(name, x, axes, ddof, root);
     dvti_float_mode_end(&mode);
     return out;
 }
 
-DVT_API dvt_array *dvt_var(dvt_array *x, dvt_axes axes, double ddof, bool keepdims) {
-    return dvti_variance("dvt_var", x, axes, ddof, keepdims, false);
+DVT_API dvt_array *dvt_var(dvt_array *x, dvt_axes axes, double ddof) {
+    return dvti_variance("dvt_var", x, axes, ddof, false);
 }
 
-DVT_API dvt_array *dvt_std(dvt_array *x, dvt_axes axes, double ddof, bool keepdims) {
-    return dvti_variance("dvt_std", x, axes, ddof, keepdims, true);
+DVT_API dvt_array *dvt_std(dvt_array *x, dvt_axes axes, double ddof) {
+    return dvti_variance("dvt_std", x, axes, ddof, true);
 }
 
 /* ---- softmax ---- */

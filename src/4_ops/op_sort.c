@@ -47,23 +47,27 @@ static dvt_array *dvti_sorted(const char *name, dvti_op op, dvt_array *x, int64_
     return out;
 }
 
-DVT_API dvt_array *dvt_argsort(dvt_array *x, int axis, bool descending) {
+DVT_API dvt_array *dvt_argsort(dvt_array *x, int axis, dvt_order order) {
     static const char name[] = "dvt_argsort";
-    if (!dvti_check(name, &x, 1) || !dvti_axis(name, &axis, &x->shape))
+    if (!dvti_check(name, &x, 1) || !dvti_axis(name, &axis, &x->shape) ||
+        !dvti_choice(name, "order", (int)order, "DVT_ASCENDING", "DVT_DESCENDING"))
         return NULL;
-    return dvti_sorted(name, DVTI_OP_argsort, x, x->shape.dim[axis], axis, descending);
+    return dvti_sorted(name, DVTI_OP_argsort, x, x->shape.dim[axis], axis, order == DVT_DESCENDING);
 }
 
-DVT_API dvt_array *dvt_sort(dvt_array *x, int axis, bool descending) {
+DVT_API dvt_array *dvt_sort(dvt_array *x, int axis, dvt_order order) {
     static const char name[] = "dvt_sort";
     dvt_array *index, *out = NULL;
     dvt_scope_guard scope;
-    if (!dvti_check(name, &x, 1) || !dvti_axis(name, &axis, &x->shape))
+    if (!dvti_check(name, &x, 1) || !dvti_axis(name, &axis, &x->shape) ||
+        !dvti_choice(name, "order", (int)order, "DVT_ASCENDING", "DVT_DESCENDING"))
         return NULL;
     if (!dvt_is_recording() || !dvt_has_history(x) || !dvt_dtype_is_float(x->dtype))
-        return dvti_sorted(name, DVTI_OP_sort, x, x->shape.dim[axis], axis, descending);
+        return dvti_sorted(name, DVTI_OP_sort, x, x->shape.dim[axis], axis,
+                           order == DVT_DESCENDING);
     scope = dvt_scope_begin();
-    index = dvti_sorted(name, DVTI_OP_argsort, x, x->shape.dim[axis], axis, descending);
+    index =
+        dvti_sorted(name, DVTI_OP_argsort, x, x->shape.dim[axis], axis, order == DVT_DESCENDING);
     if (index)
         out = dvti_take_along_of(name, x, index, axis);
     dvt_keep(out);
@@ -71,13 +75,15 @@ DVT_API dvt_array *dvt_sort(dvt_array *x, int axis, bool descending) {
     return out;
 }
 
-DVT_API dvt_array *dvt_topk(dvt_array *x, int64_t k, int axis, bool largest, dvt_array **indices) {
+DVT_API dvt_array *dvt_topk(dvt_array *x, int64_t k, int axis, dvt_extreme extreme,
+                            dvt_array **indices) {
     static const char name[] = "dvt_topk";
     dvt_array *index, *out = NULL;
     dvt_scope_guard scope;
     if (indices)
         *indices = NULL;
-    if (!dvti_check(name, &x, 1) || !dvti_axis(name, &axis, &x->shape))
+    if (!dvti_check(name, &x, 1) || !dvti_axis(name, &axis, &x->shape) ||
+        !dvti_choice(name, "extreme", (int)extreme, "DVT_LARGEST", "DVT_SMALLEST"))
         return NULL;
     if (k < 0 || k > x->shape.dim[axis]) {
         dvti_fail(DVT_ERR_RANGE,
@@ -88,7 +94,7 @@ DVT_API dvt_array *dvt_topk(dvt_array *x, int64_t k, int axis, bool largest, dvt
         return NULL;
     }
     scope = dvt_scope_begin();
-    index = dvti_sorted(name, DVTI_OP_topk, x, k, axis, largest);
+    index = dvti_sorted(name, DVTI_OP_topk, x, k, axis, extreme == DVT_LARGEST);
     if (index)
         out = dvti_take_along_of(name, x, index, axis);
     dvt_keep(out);

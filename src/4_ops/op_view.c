@@ -145,13 +145,23 @@ static dvt_array *dvti_permuted(const char *name, dvt_array *x, const int *order
     return dvti_finish(view, DVTI_OP_transpose, name, &x, 1, &attr);
 }
 
-DVT_API dvt_array *dvt_t(dvt_array *x) {
+static dvt_array *dvti_reversed(const char *name, dvt_array *x) {
     int order[DVT_MAX_DIMS], i;
-    if (!dvti_check("dvt_t", &x, 1))
-        return NULL;
     for (i = 0; i < x->shape.ndim; i++)
         order[i] = x->shape.ndim - 1 - i;
-    return dvti_permuted("dvt_t", x, order);
+    return dvti_permuted(name, x, order);
+}
+
+DVT_API dvt_array *dvt_t(dvt_array *x) {
+    if (!dvti_check("dvt_t", &x, 1))
+        return NULL;
+    if (x->shape.ndim <= 2)
+        return dvti_reversed("dvt_t", x);
+    dvti_fail(DVT_ERR_SHAPE,
+              "dvt_t: x is %s; expected at most 2 axes: use dvt_swapaxes(x, -1, -2) for a batch of "
+              "matrices, or dvt_transpose(x, DVT_ALL) to reverse all axes",
+              dvti_describe(x));
+    return NULL;
 }
 
 DVT_API dvt_array *dvt_transpose(dvt_array *x, dvt_axes order) {
@@ -159,8 +169,13 @@ DVT_API dvt_array *dvt_transpose(dvt_array *x, dvt_axes order) {
     int i;
     if (!dvti_check("dvt_transpose", &x, 1))
         return NULL;
+    if (order.keepdims) {
+        dvti_fail(DVT_ERR_VALUE, "dvt_transpose: keepdims is set, and no axis is dropped: use "
+                                 "DVT_AXES or DVT_ALL");
+        return NULL;
+    }
     if (order.n == 0)
-        return dvt_t(x);
+        return dvti_reversed("dvt_transpose", x);
     if (!dvti_axes_mask("dvt_transpose", order, &x->shape, &mask))
         return NULL;
     if (order.n != x->shape.ndim) {
@@ -319,6 +334,11 @@ DVT_API dvt_array *dvt_squeeze(dvt_array *x, dvt_axes axes) {
     int i;
     if (!dvti_check("dvt_squeeze", &x, 1) || !dvti_axes_mask("dvt_squeeze", axes, &x->shape, &mask))
         return NULL;
+    if (axes.keepdims) {
+        dvti_fail(DVT_ERR_VALUE, "dvt_squeeze: keepdims is set, and squeezing drops axes: use "
+                                 "DVT_AXES or DVT_ALL");
+        return NULL;
+    }
     for (i = 0; i < x->shape.ndim; i++) {
         bool one = x->shape.dim[i] == 1;
         if (axes.n && mask & 1u << i && !one) {

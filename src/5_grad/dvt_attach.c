@@ -23,7 +23,7 @@ static dvt_status dvti_clear_grad(const char *name, dvt_array *x) {
     dvt_scope_guard scope;
     bool good;
     if (dvti_grad_is_plain(x)) {
-        dvt_record_guard guard = dvt_record_begin(0, -1);
+        dvt_record_guard guard = dvt_record_begin(DVT_OFF, DVT_UNCHANGED);
         good = dvt_fill(x->grad, 0) != NULL;
         dvt_record_end(&guard);
         return good ? DVT_OK : dvti_failed(name);
@@ -170,14 +170,7 @@ DVTI_FN dvt_status dvti_write_leaves(dvti_graph *graph, bool create_graph) {
 }
 
 /* ---- ends of gradients ---- */
-static dvt_array *dvti_without_history(const char *name, dvt_array *x) {
-    return dvti_check(name, &x, 1) ? dvti_view_new(name, x, x->shape, x->stride, x->offset) : NULL;
-}
-
 DVT_API dvt_array *dvt_detach(dvt_array *x) {
-    return dvti_without_history("dvt_detach", x);
-}
-
-DVT_API dvt_array *dvt_stop_gradient(dvt_array *x) {
-    return dvti_without_history("dvt_stop_gradient", x);
+    const char *name = "dvt_detach";
+    return dvti_check(name, &x, 1) ? dvti_view_new(name, x, x->shape, x->stride, x->offset) : NULL;
 }

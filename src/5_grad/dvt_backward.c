@@ -285,20 +285,30 @@ static bool dvti_walk_back(dvti_graph *graph, dvt_array *const *heads, dvt_array
     return dvti_start_heads(graph, heads, grads, n) && dvti_sweep(graph);
 }
 
+static dvt_status dvti_check_use(const char *name, dvt_graph_use use) {
+    if (use == DVT_FREE_GRAPH || use == DVT_RETAIN_GRAPH || use == DVT_CREATE_GRAPH)
+        return DVT_OK;
+    return dvti_fail(DVT_ERR_VALUE,
+                     "%s: use is %d; expected DVT_FREE_GRAPH, DVT_RETAIN_GRAPH or DVT_CREATE_GRAPH",
+                     name, (int)use);
+}
+
 static dvt_status dvti_backward(const char *name, dvt_array *const *heads, dvt_array *const *grads,
-                                int n, bool retain_graph, bool create_graph) {
+                                int n, dvt_graph_use use) {
     dvti_graph graph;
     dvt_record_guard guard;
     dvt_status status = dvti_check_heads(name, heads, grads, n);
+    if (status == DVT_OK)
+        status = dvti_check_use(name, use);
     if (status != DVT_OK)
         return status;
-    guard = dvt_record_begin(create_graph ? 1 : 0, -1);
+    guard = dvt_record_begin(use == DVT_CREATE_GRAPH ? DVT_ON : DVT_OFF, DVT_UNCHANGED);
     if (dvti_graph_begin(&graph, name, heads, n, NULL, 0) &&
         dvti_walk_back(&graph, heads, grads, n))
-        status = dvti_write_leaves(&graph, create_graph);
+        status = dvti_write_leaves(&graph, use == DVT_CREATE_GRAPH);
     else
         status = dvti_failed(name);
-    if (status == DVT_OK && !retain_graph && !create_graph)
+    if (status == DVT_OK && use == DVT_FREE_GRAPH)
         dvti_use_up(&graph);
     dvti_graph_end(&graph);
     dvt_record_end(&guard);
@@ -308,12 +318,12 @@ static dvt_status dvti_backward(const char *name, dvt_array *const *heads, dvt_a
 DVT_API dvt_status dvt_backward(dvt_array *y) {
     if (!y)
         return dvti_null("dvt_backward", "y");
-    return dvti_backward("dvt_backward", &y, NULL, 1, false, false);
+    return dvti_backward("dvt_backward", &y, NULL, 1, DVT_FREE_GRAPH);
 }
 
 DVT_API dvt_status dvt_backward_from(dvt_array *const *heads, dvt_array *const *head_grads, int n,
-                                     bool retain_graph, bool create_graph) {
-    return dvti_backward("dvt_backward_from", heads, head_grads, n, retain_graph, create_graph);
+                                     dvt_graph_use use) {
+    return dvti_backward("dvt_backward_from", heads, head_grads, n, use);
 }
 
 /* ---- gradients of chosen variables ---- */
@@ -367,21 +377,23 @@ static dvt_status dvti_check_variables(dvt_array *const *vars, int n_vars, dvt_a
 }
 
 DVT_API dvt_status dvt_gradients(dvt_array *const *heads, dvt_array *const *head_grads, int n,
-                                 dvt_array *const *vars, int n_vars, bool retain_graph,
-                                 bool create_graph, dvt_array **out) {
+                                 dvt_array *const *vars, int n_vars, dvt_graph_use use,
+                                 dvt_array **out) {
     static const char name[] = "dvt_gradients";
     dvti_graph graph;
     dvt_record_guard guard;
     dvt_status status = dvti_check_heads(name, heads, head_grads, n);
     if (status == DVT_OK)
         status = dvti_check_variables(vars, n_vars, out);
+    if (status == DVT_OK)
+        status = dvti_check_use(name, use);
     if (status != DVT_OK)
         return status;
-    guard = dvt_record_begin(create_graph ? 1 : 0, -1);
+    guard = dvt_record_begin(use == DVT_CREATE_GRAPH ? DVT_ON : DVT_OFF, DVT_UNCHANGED);
     if (!dvti_graph_begin(&graph, name, heads, n, vars, n_vars) ||
         !dvti_walk_back(&graph, heads, head_grads, n) || !dvti_hand_out(&graph, vars, n_vars, out))
         status = dvti_failed(name);
-    if (status == DVT_OK && !retain_graph && !create_graph)
+    if (status == DVT_OK && use == DVT_FREE_GRAPH)
         dvti_use_up(&graph);
     dvti_graph_end(&graph);
     dvt_record_end(&guard);

@@ -141,7 +141,7 @@ static bool dvti_graph_follow(dvti_graph *graph) {
         if (node->used) {
             dvti_fail(DVT_ERR_GRAD,
                       "%s: the graph behind a result of %s was freed by an earlier backward; to "
-                      "differentiate it twice pass retain_graph = true to the first "
+                      "differentiate it twice pass DVT_RETAIN_GRAPH to the first "
                       "dvt_backward_from, or compute it again inside DVT_RECORD",
                       graph->name, node->name);
             return false;

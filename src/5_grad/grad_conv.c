@@ -11,7 +11,7 @@ static void dvti_grad_conv2d_forward(dvti_grad_call *call) {
     if (call->need[1])
         call->out[1] = dvti_conv2d_weight(x, call->g, w->shape, attr);
     if (call->n_in == 3 && call->need[2])
-        call->out[2] = dvt_sum(call->g, DVT_AXES(0, 2, 3), false);
+        call->out[2] = dvt_sum(call->g, DVT_AXES(0, 2, 3));
 }
 
 DVTI_FN void dvti_grad_conv(dvti_grad_call *call) {

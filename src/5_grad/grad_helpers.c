@@ -2,7 +2,7 @@
 #include "5_grad/dvt_grad.h"
 
 DVTI_FN dvt_array *dvti_as_dtype_of(dvt_array *x, dvt_array *g) {
-    return x && g ? dvt_astype(x, g->dtype, false) : NULL;
+    return x && g ? dvt_as_in_dtype(x, g->dtype) : NULL;
 }
 
 DVTI_FN dvt_array *dvti_no_gradient(dvt_array *g) {
@@ -23,7 +23,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x) {
         if (i < lead || (x->shape.dim[i - lead] == 1 && g->shape.dim[i] != 1))
             axes.axis[axes.n++] = i;
     if (axes.n)
-        g = dvt_sum(g, axes, true);
+        g = dvt_sum(g, dvt_keepdims(axes));
     if (g && !dvt_shape_equal(g->shape, x->shape))
         g = dvt_reshape(g, x->shape);
     return dvti_as_dtype_of(g, x);

@@ -105,7 +105,7 @@ static dvt_array *dvti_grad_prod(dvt_array *x, dvt_array *g, int64_t mask) {
 /* Divided equally among all elements that reach the extreme. */
 static dvt_array *dvti_grad_extreme(dvt_array *x, dvt_array *g, dvt_array *y, int64_t mask) {
     dvt_array *reach = dvt_equal(x, y);
-    dvt_array *share = dvt_div(g, dvt_sum(reach, dvti_mask_axes(mask), true));
+    dvt_array *share = dvt_div(g, dvt_sum(reach, dvt_keepdims(dvti_mask_axes(mask))));
     return dvt_where(reach, share, dvti_number_like(g, 0));
 }
 
@@ -116,7 +116,7 @@ static dvt_array *dvti_grad_norm(dvt_array *x, dvt_array *g, dvt_array *y, int64
     dvt_array *zero, *divisor;
     if (x->dtype == DVT_F16) {
         x = dvti_wide_float(x);
-        y = dvt_norm(x, dvti_mask_axes(mask), true);
+        y = dvt_norm(x, dvt_keepdims(dvti_mask_axes(mask)));
     }
     zero = dvt_equal_scalar(y, 0);
     divisor = dvt_where(zero, dvti_number_like(y, 1), y);
@@ -148,9 +148,9 @@ DVTI_FN void dvti_grad_softmax(dvti_grad_call *call) {
     dvt_axes axes = DVT_AXES((int)call->node->attr.i[0]);
     dvt_array *g = dvti_wide_float(call->g), *y = dvti_wide_float(call->y);
     if (call->node->op == DVTI_OP_softmax)
-        call->out[0] = dvt_mul(y, dvt_sub(g, dvt_sum(dvt_mul(g, y), axes, true)));
+        call->out[0] = dvt_mul(y, dvt_sub(g, dvt_sum(dvt_mul(g, y), dvt_keepdims(axes))));
     else
-        call->out[0] = dvt_sub(g, dvt_mul(dvt_exp(y), dvt_sum(g, axes, true)));
+        call->out[0] = dvt_sub(g, dvt_mul(dvt_exp(y), dvt_sum(g, dvt_keepdims(axes))));
 }
 
 /* Evaluates the gradient column of the table. */

@@ -4,10 +4,10 @@
 
 /* ---- activations ---- */
 DVTI_FN bool dvti_activation_ok(const char *function, dvt_activation activation) {
-    if ((int)activation >= DVT_LINEAR && (int)activation <= DVT_GELU)
+    if ((int)activation >= DVT_IDENTITY && (int)activation <= DVT_GELU)
         return true;
     dvti_fail(DVT_ERR_RANGE,
-              "%s: activation number %d does not exist; expected DVT_LINEAR, DVT_RELU, "
+              "%s: activation number %d does not exist; expected DVT_IDENTITY, DVT_RELU, "
               "DVT_SIGMOID, DVT_TANH, DVT_SOFTPLUS or DVT_GELU",
               function, (int)activation);
     return false;
@@ -64,7 +64,7 @@ DVTI_FN dvt_array *dvti_sequential_forward(dvt_block *self, void *user, dvt_arra
     size_t i;
     (void)user;
     for (i = 0; y && i < self->n_child; i++) {
-        next = dvt_forward(self->child[i], y);
+        next = dvt_block_forward(self->child[i], y);
         if (y != x && y != next) {
             dvti_scope_take(y);
             dvti_disown(y);
@@ -78,9 +78,9 @@ DVTI_FN bool dvti_block_is_sequential(const dvt_block *block) {
     return block->desc.forward == dvti_sequential_forward;
 }
 
-DVT_API dvt_block *dvt_sequential(void) {
+DVT_API dvt_block *dvt_nn_sequential(void) {
     dvt_block_desc desc = dvti_nn_desc("Sequential", dvti_sequential_forward, NULL);
-    return dvti_block_make("dvt_sequential", &desc, "sequential", NULL);
+    return dvti_block_make("dvt_nn_sequential", &desc, "sequential", NULL);
 }
 
 /* ---- Dense ---- */
@@ -150,11 +150,11 @@ static size_t dvti_dense_block_describe(const dvt_block *self, void *user, char 
     else
         dvti_text_add(&text, "None");
     dvti_text_add(&text, " -> %lld, %s)", (long long)d->units,
-                  d->activation == DVT_LINEAR ? "linear" : dvti_activation_text(d->activation));
+                  d->activation == DVT_IDENTITY ? "linear" : dvti_activation_text(d->activation));
     return text.length;
 }
 
-static bool dvti_dense_block_check(const char *function, const dvt_dense_desc *desc) {
+static bool dvti_dense_block_check(const char *function, const dvt_nn_dense_desc *desc) {
     if (desc->units < 1 || desc->in_units < 0) {
         dvti_fail(DVT_ERR_RANGE,
                   "%s: %lld units and %lld in_units; expected at least 1, and 0 (inferred) or more",
@@ -169,7 +169,7 @@ static bool dvti_dense_block_check(const char *function, const dvt_dense_desc *d
     return dvti_activation_ok(function, desc->activation);
 }
 
-static dvt_block *dvti_dense_block_make(const char *function, const dvt_dense_desc *desc) {
+static dvt_block *dvti_dense_block_make(const char *function, const dvt_nn_dense_desc *desc) {
     dvt_block_desc block_desc =
         dvti_nn_desc("Dense", dvti_dense_block_forward, dvti_dense_block_describe);
     dvt_block *block;
@@ -190,19 +190,19 @@ static dvt_block *dvti_dense_block_make(const char *function, const dvt_dense_de
     return block;
 }
 
-DVT_API dvt_block *dvt_dense_with(const dvt_dense_desc *desc) {
+DVT_API dvt_block *dvt_nn_dense_with(const dvt_nn_dense_desc *desc) {
     if (desc)
-        return dvti_dense_block_make("dvt_dense_with", desc);
-    dvti_null("dvt_dense_with", "desc");
+        return dvti_dense_block_make("dvt_nn_dense_with", desc);
+    dvti_null("dvt_nn_dense_with", "desc");
     return NULL;
 }
 
-DVT_API dvt_block *dvt_dense(int64_t units, dvt_activation activation) {
-    dvt_dense_desc desc;
+DVT_API dvt_block *dvt_nn_dense(int64_t units, dvt_activation activation) {
+    dvt_nn_dense_desc desc;
     memset(&desc, 0, sizeof desc);
     desc.units = units;
     desc.activation = activation;
-    return dvti_dense_block_make("dvt_dense", &desc);
+    return dvti_dense_block_make("dvt_nn_dense", &desc);
 }
 
 /* ---- Flatten ---- */
@@ -221,10 +221,10 @@ static size_t dvti_flatten_block_describe(const dvt_block *self, void *user, cha
     return text.length;
 }
 
-DVT_API dvt_block *dvt_flatten_block(void) {
+DVT_API dvt_block *dvt_nn_flatten(void) {
     dvt_block_desc desc =
         dvti_nn_desc("Flatten", dvti_flatten_block_forward, dvti_flatten_block_describe);
-    return dvti_block_make("dvt_flatten_block", &desc, "flatten", NULL);
+    return dvti_block_make("dvt_nn_flatten", &desc, "flatten", NULL);
 }
 
 /* ---- Activation ---- */
@@ -241,8 +241,8 @@ static size_t dvti_activation_describe(const dvt_block *self, void *user, char *
     return text.length;
 }
 
-DVT_API dvt_block *dvt_activation_block(dvt_activation activation) {
-    const char *function = "dvt_activation_block";
+DVT_API dvt_block *dvt_nn_activation(dvt_activation activation) {
+    const char *function = "dvt_nn_activation";
     dvt_block_desc desc =
         dvti_nn_desc("Activation", dvti_activation_forward, dvti_activation_describe);
     dvt_activation *state;
@@ -267,8 +267,8 @@ static size_t dvti_dropout_block_describe(const dvt_block *self, void *user, cha
     return text.length;
 }
 
-DVT_API dvt_block *dvt_dropout_block(double p) {
-    const char *function = "dvt_dropout_block";
+DVT_API dvt_block *dvt_nn_dropout(double p) {
+    const char *function = "dvt_nn_dropout";
     dvt_block_desc desc =
         dvti_nn_desc("Dropout", dvti_dropout_block_forward, dvti_dropout_block_describe);
     double *state;
@@ -288,7 +288,7 @@ static dvt_array *dvti_embedding_forward(dvt_block *self, void *user, dvt_array 
     dvt_array *w = dvt_block_data(self, "weight", dvt_ctx_of(x));
     (void)user;
     if (w && !dvt_dtype_is_int(x->dtype))
-        x = dvt_astype(x, DVT_I64, false);
+        x = dvt_as_in_dtype(x, DVT_I64);
     return w && x ? dvt_take(w, x, 0) : NULL;
 }
 
@@ -302,8 +302,8 @@ static size_t dvti_embedding_describe(const dvt_block *self, void *user, char *b
     return text.length;
 }
 
-DVT_API dvt_block *dvt_embedding_block(int64_t count, int64_t units) {
-    const char *function = "dvt_embedding_block";
+DVT_API dvt_block *dvt_nn_embedding(int64_t count, int64_t units) {
+    const char *function = "dvt_nn_embedding";
     dvt_block_desc desc =
         dvti_nn_desc("Embedding", dvti_embedding_forward, dvti_embedding_describe);
     dvt_init none;

@@ -32,7 +32,7 @@ static bool dvti_conv_block_accepts(const dvt_array *x, int64_t channels) {
 }
 
 static dvt_array *dvti_conv_block_forward(dvt_block *self, void *user, dvt_array *x) {
-    const dvt_conv2d_desc *d = (const dvt_conv2d_desc *)user;
+    const dvt_nn_conv2d_desc *d = (const dvt_nn_conv2d_desc *)user;
     dvt_ctx ctx = dvt_ctx_of(x);
     dvt_array *w = dvt_block_data(self, "weight", ctx), *b = NULL;
     if (!w || (!d->no_bias && !(b = dvt_block_data(self, "bias", ctx))))
@@ -44,7 +44,7 @@ static dvt_array *dvti_conv_block_forward(dvt_block *self, void *user, dvt_array
 }
 
 static dvt_status dvti_conv_block_infer(dvt_block *self, void *user, dvt_array *x) {
-    const dvt_conv2d_desc *d = (const dvt_conv2d_desc *)user;
+    const dvt_nn_conv2d_desc *d = (const dvt_nn_conv2d_desc *)user;
     dvt_shape w;
     if (x->shape.ndim != 4 || x->shape.dim[1] == 0 || x->shape.dim[1] % d->params.groups != 0)
         return dvti_fail(DVT_ERR_SHAPE,
@@ -59,8 +59,8 @@ static dvt_status dvti_conv_block_infer(dvt_block *self, void *user, dvt_array *
 
 static size_t dvti_conv_block_describe(const dvt_block *self, void *user, char *buffer,
                                        size_t size) {
-    const dvt_conv2d_desc *d = (const dvt_conv2d_desc *)user;
-    const dvt_conv2d_params *p = &d->params;
+    const dvt_nn_conv2d_desc *d = (const dvt_nn_conv2d_desc *)user;
+    const dvt_conv2d_options *p = &d->params;
     dvt_shape shape = dvt_param_shape(self->param[0]);
     dvti_text text = dvti_text_begin(buffer, size);
     int padding[2];
@@ -80,14 +80,14 @@ static size_t dvti_conv_block_describe(const dvt_block *self, void *user, char *
         dvti_text_add(&text, ", groups=%d", p->groups);
     if (d->no_bias)
         dvti_text_add(&text, ", bias=False");
-    if (d->activation != DVT_LINEAR)
+    if (d->activation != DVT_IDENTITY)
         dvti_text_add(&text, ", %s", dvti_activation_text(d->activation));
     dvti_text_add(&text, ")");
     return text.length;
 }
 
 /* Fills in the defaults of d and checks it. The padding stays as given: dvt_conv2d resolves it. */
-static bool dvti_conv_block_resolve(const char *function, dvt_conv2d_desc *d) {
+static bool dvti_conv_block_resolve(const char *function, dvt_nn_conv2d_desc *d) {
     int padding[2];
     dvti_pair(d->kernel, 0, d->kernel);
     dvti_pair(d->params.stride, 1, d->params.stride);
@@ -116,7 +116,7 @@ static bool dvti_conv_block_resolve(const char *function, dvt_conv2d_desc *d) {
     return dvti_activation_ok(function, d->activation);
 }
 
-static dvt_block *dvti_conv_block_make(const char *function, dvt_conv2d_desc d) {
+static dvt_block *dvti_conv_block_make(const char *function, dvt_nn_conv2d_desc d) {
     dvt_block_desc desc;
     dvt_block *block;
     void *state;
@@ -139,25 +139,25 @@ static dvt_block *dvti_conv_block_make(const char *function, dvt_conv2d_desc d) 
     return block;
 }
 
-DVT_API dvt_block *dvt_conv2d_with(const dvt_conv2d_desc *desc) {
+DVT_API dvt_block *dvt_nn_conv2d_with(const dvt_nn_conv2d_desc *desc) {
     if (desc)
-        return dvti_conv_block_make("dvt_conv2d_with", *desc);
-    dvti_null("dvt_conv2d_with", "desc");
+        return dvti_conv_block_make("dvt_nn_conv2d_with", *desc);
+    dvti_null("dvt_nn_conv2d_with", "desc");
     return NULL;
 }
 
-DVT_API dvt_block *dvt_conv2d_block(int64_t channels, int kernel, dvt_activation activation) {
-    dvt_conv2d_desc desc;
+DVT_API dvt_block *dvt_nn_conv2d(int64_t channels, int kernel, dvt_activation activation) {
+    dvt_nn_conv2d_desc desc;
     memset(&desc, 0, sizeof desc);
     desc.channels = channels;
     desc.kernel[0] = kernel;
     desc.activation = activation;
-    return dvti_conv_block_make("dvt_conv2d_block", desc);
+    return dvti_conv_block_make("dvt_nn_conv2d", desc);
 }
 
 /* ---- pooling ---- */
 typedef struct dvti_pool_block {
-    dvt_pool2d_params params;
+    dvt_pool2d_options params;
     bool average;
 } dvti_pool_block;
 
@@ -171,7 +171,7 @@ static dvt_array *dvti_pool_block_forward(dvt_block *self, void *user, dvt_array
 static size_t dvti_pool_block_describe(const dvt_block *self, void *user, char *buffer,
                                        size_t size) {
     const dvti_pool_block *pool = (const dvti_pool_block *)user;
-    dvt_pool2d_params p = pool->params;
+    dvt_pool2d_options p = pool->params;
     dvti_text text = dvti_text_begin(buffer, size);
     int window[2], stride[2], padding[2];
     if (p.global) {
@@ -190,7 +190,7 @@ static size_t dvti_pool_block_describe(const dvt_block *self, void *user, char *
 }
 
 /* Checks p, which stays as given: the operations resolve it. */
-static bool dvti_pool_block_ok(const char *function, const dvt_pool2d_params *p) {
+static bool dvti_pool_block_ok(const char *function, const dvt_pool2d_options *p) {
     int size[2], stride[2], padding[2];
     if (p->global)
         return true;
@@ -208,7 +208,7 @@ static bool dvti_pool_block_ok(const char *function, const dvt_pool2d_params *p)
     return true;
 }
 
-static dvt_block *dvti_pool_block_make(const char *function, const dvt_pool2d_params *p,
+static dvt_block *dvti_pool_block_make(const char *function, const dvt_pool2d_options *p,
                                        bool average) {
     dvt_block_desc desc;
     dvti_pool_block pool;
@@ -229,14 +229,14 @@ static dvt_block *dvti_pool_block_make(const char *function, const dvt_pool2d_pa
 }
 
 static dvt_block *dvti_pool_block_simple(const char *function, int size, int stride, bool average) {
-    dvt_pool2d_params p;
+    dvt_pool2d_options p;
     memset(&p, 0, sizeof p);
     p.size[0] = size;
     p.stride[0] = stride;
     return dvti_pool_block_make(function, &p, average);
 }
 
-static dvt_block *dvti_pool_block_with(const char *function, const dvt_pool2d_params *p,
+static dvt_block *dvti_pool_block_with(const char *function, const dvt_pool2d_options *p,
                                        bool average) {
     if (p)
         return dvti_pool_block_make(function, p, average);
@@ -244,25 +244,25 @@ static dvt_block *dvti_pool_block_with(const char *function, const dvt_pool2d_pa
     return NULL;
 }
 
-DVT_API dvt_block *dvt_max_pool2d_block(int size, int stride) {
-    return dvti_pool_block_simple("dvt_max_pool2d_block", size, stride, false);
+DVT_API dvt_block *dvt_nn_max_pool2d(int size, int stride) {
+    return dvti_pool_block_simple("dvt_nn_max_pool2d", size, stride, false);
 }
 
-DVT_API dvt_block *dvt_avg_pool2d_block(int size, int stride) {
-    return dvti_pool_block_simple("dvt_avg_pool2d_block", size, stride, true);
+DVT_API dvt_block *dvt_nn_avg_pool2d(int size, int stride) {
+    return dvti_pool_block_simple("dvt_nn_avg_pool2d", size, stride, true);
 }
 
-DVT_API dvt_block *dvt_max_pool2d_with(const dvt_pool2d_params *p) {
-    return dvti_pool_block_with("dvt_max_pool2d_with", p, false);
+DVT_API dvt_block *dvt_nn_max_pool2d_with(const dvt_pool2d_options *p) {
+    return dvti_pool_block_with("dvt_nn_max_pool2d_with", p, false);
 }
 
-DVT_API dvt_block *dvt_avg_pool2d_with(const dvt_pool2d_params *p) {
-    return dvti_pool_block_with("dvt_avg_pool2d_with", p, true);
+DVT_API dvt_block *dvt_nn_avg_pool2d_with(const dvt_pool2d_options *p) {
+    return dvti_pool_block_with("dvt_nn_avg_pool2d_with", p, true);
 }
 
-DVT_API dvt_block *dvt_global_avg_pool2d_block(void) {
-    dvt_pool2d_params p;
+DVT_API dvt_block *dvt_nn_global_avg_pool2d(void) {
+    dvt_pool2d_options p;
     memset(&p, 0, sizeof p);
     p.global = true;
-    return dvti_pool_block_make("dvt_global_avg_pool2d_block", &p, true);
+    return dvti_pool_block_make("dvt_nn_global_avg_pool2d", &p, true);
 }

@@ -27,7 +27,7 @@ static bool dvti_batch_norm_accepts(const dvt_array *x, int axis, int64_t channe
 
 /* gamma counts as 1 without scale, and beta as 0 without center, whatever a file may have put there. */
 static dvt_array *dvti_batch_norm_forward(dvt_block *self, void *user, dvt_array *x) {
-    const dvt_batch_norm_desc *d = (const dvt_batch_norm_desc *)user;
+    const dvt_nn_batch_norm_desc *d = (const dvt_nn_batch_norm_desc *)user;
     dvt_ctx ctx = dvt_ctx_of(x);
     dvt_array *gamma = dvt_block_data(self, "gamma", ctx);
     dvt_array *beta = gamma ? dvt_block_data(self, "beta", ctx) : NULL;
@@ -43,7 +43,7 @@ static dvt_array *dvti_batch_norm_forward(dvt_block *self, void *user, dvt_array
 }
 
 static dvt_status dvti_batch_norm_infer(dvt_block *self, void *user, dvt_array *x) {
-    int axis = ((const dvt_batch_norm_desc *)user)->axis;
+    int axis = ((const dvt_nn_batch_norm_desc *)user)->axis;
     dvt_status status = DVT_OK;
     size_t i;
     if (!dvti_batch_norm_accepts(x, axis, 0))
@@ -57,7 +57,7 @@ static dvt_status dvti_batch_norm_infer(dvt_block *self, void *user, dvt_array *
 
 static size_t dvti_batch_norm_describe(const dvt_block *self, void *user, char *buffer,
                                        size_t size) {
-    const dvt_batch_norm_desc *d = (const dvt_batch_norm_desc *)user;
+    const dvt_nn_batch_norm_desc *d = (const dvt_nn_batch_norm_desc *)user;
     dvt_shape shape = dvt_param_shape(self->param[0]);
     dvti_text text = dvti_text_begin(buffer, size);
     dvti_text_add(&text,
@@ -72,7 +72,7 @@ static size_t dvti_batch_norm_describe(const dvt_block *self, void *user, char *
     return text.length;
 }
 
-static bool dvti_batch_norm_check(const char *function, const dvt_batch_norm_desc *d) {
+static bool dvti_batch_norm_check(const char *function, const dvt_nn_batch_norm_desc *d) {
     if (!(d->momentum >= 0 && d->momentum <= 1) || !(d->epsilon > 0) ||
         d->epsilon - d->epsilon != 0 || d->in_channels < 0) {
         dvti_fail(DVT_ERR_RANGE,
@@ -97,9 +97,9 @@ static bool dvti_norm_add(dvt_block *block, const char *name, int64_t extent, bo
                  : dvt_block_add_param(block, name, DVT_SHAPE(extent), DVT_F32, none) != NULL;
 }
 
-static dvt_block *dvti_batch_norm_make(const char *function, dvt_batch_norm_desc d) {
+static dvt_block *dvti_batch_norm_make(const char *function, dvt_nn_batch_norm_desc d) {
     dvt_block_desc desc;
-    dvt_batch_norm_desc *state;
+    dvt_nn_batch_norm_desc *state;
     dvt_block *block;
     if (d.axis == 0)
         d.axis = 1;
@@ -109,7 +109,7 @@ static dvt_block *dvti_batch_norm_make(const char *function, dvt_batch_norm_desc
         d.epsilon = 1e-5;
     if (!dvti_batch_norm_check(function, &d))
         return NULL;
-    if (!(state = (dvt_batch_norm_desc *)dvti_alloc(sizeof *state))) {
+    if (!(state = (dvt_nn_batch_norm_desc *)dvti_alloc(sizeof *state))) {
         dvti_fail_memory(function, (int64_t)sizeof *state);
         return NULL;
     }
@@ -128,17 +128,17 @@ static dvt_block *dvti_batch_norm_make(const char *function, dvt_batch_norm_desc
     return block;
 }
 
-DVT_API dvt_block *dvt_batch_norm_with(const dvt_batch_norm_desc *desc) {
+DVT_API dvt_block *dvt_nn_batch_norm_with(const dvt_nn_batch_norm_desc *desc) {
     if (desc)
-        return dvti_batch_norm_make("dvt_batch_norm_with", *desc);
-    dvti_null("dvt_batch_norm_with", "desc");
+        return dvti_batch_norm_make("dvt_nn_batch_norm_with", *desc);
+    dvti_null("dvt_nn_batch_norm_with", "desc");
     return NULL;
 }
 
-DVT_API dvt_block *dvt_batch_norm_block(void) {
-    dvt_batch_norm_desc desc;
+DVT_API dvt_block *dvt_nn_batch_norm(void) {
+    dvt_nn_batch_norm_desc desc;
     memset(&desc, 0, sizeof desc);
-    return dvti_batch_norm_make("dvt_batch_norm_block", desc);
+    return dvti_batch_norm_make("dvt_nn_batch_norm", desc);
 }
 
 /* ---- LayerNorm ---- */
@@ -178,7 +178,7 @@ static size_t dvti_layer_norm_describe(const dvt_block *self, void *user, char *
     return text.length;
 }
 
-DVT_API dvt_block *dvt_layer_norm_block(void) {
+DVT_API dvt_block *dvt_nn_layer_norm(void) {
     dvt_block_desc desc;
     dvt_block *block;
     memset(&desc, 0, sizeof desc);
@@ -186,7 +186,7 @@ DVT_API dvt_block *dvt_layer_norm_block(void) {
     desc.forward = dvti_layer_norm_forward;
     desc.infer = dvti_layer_norm_infer;
     desc.describe = dvti_layer_norm_describe;
-    block = dvti_block_make("dvt_layer_norm_block", &desc, "layernorm", NULL);
+    block = dvti_block_make("dvt_nn_layer_norm", &desc, "layernorm", NULL);
     if (block &&
         (!dvti_norm_add(block, "gamma", 0, false) || !dvti_norm_add(block, "beta", 0, false)))
         return dvti_block_discard(block);

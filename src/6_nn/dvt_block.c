@@ -170,7 +170,7 @@ DVT_API dvt_param *dvt_block_param(dvt_block *block, const char *name) {
         dvti_fail(
             DVT_ERR_NAME,
             "dvt_block_param: %s has no parameter '%.60s' of its own; it has %s (children's "
-            "are found with dvt_block_at or dvt_collect_params)",
+            "are found with dvt_block_at or dvt_block_collect_params)",
             block->desc.kind, name,
             dvti_brief(known, sizeof known, (int)block->n_param, dvti_block_param_name_at, block));
     return p;
@@ -274,23 +274,23 @@ DVT_API dvt_status dvt_block_add_child(dvt_block *self, dvt_block *child) {
     return dvti_block_adopt("dvt_block_add_child", self, &child, 1);
 }
 
-DVT_API dvt_status dvt_sequential_add(dvt_block *net, int n, dvt_block *b0, dvt_block *b1,
-                                      dvt_block *b2, dvt_block *b3, dvt_block *b4, dvt_block *b5,
-                                      dvt_block *b6, dvt_block *b7, dvt_block *b8, dvt_block *b9,
-                                      dvt_block *b10, dvt_block *b11, dvt_block *b12,
-                                      dvt_block *b13, dvt_block *b14, dvt_block *b15) {
+DVT_API dvt_status dvt_nn_sequential_add(dvt_block *net, int n, dvt_block *b0, dvt_block *b1,
+                                         dvt_block *b2, dvt_block *b3, dvt_block *b4, dvt_block *b5,
+                                         dvt_block *b6, dvt_block *b7, dvt_block *b8, dvt_block *b9,
+                                         dvt_block *b10, dvt_block *b11, dvt_block *b12,
+                                         dvt_block *b13, dvt_block *b14, dvt_block *b15) {
     dvt_block *all[16];
     if (!net)
-        return dvti_null("dvt_sequential_add", "net");
+        return dvti_null("dvt_nn_sequential_add", "net");
     if (!dvti_block_is_sequential(net))
-        return dvti_fail(
-            DVT_ERR_VALUE,
-            "dvt_sequential_add: net is a %s; expected what dvt_sequential() makes (others take "
-            "children with dvt_block_add_child)",
-            net->desc.kind);
+        return dvti_fail(DVT_ERR_VALUE,
+                         "dvt_nn_sequential_add: net is a %s; expected what dvt_nn_sequential() "
+                         "makes (others take "
+                         "children with dvt_block_add_child)",
+                         net->desc.kind);
     if (n < 1 || n > 16)
-        return dvti_fail(DVT_ERR_RANGE, "dvt_sequential_add: %d blocks; expected 1 to 16 in a call",
-                         n);
+        return dvti_fail(DVT_ERR_RANGE,
+                         "dvt_nn_sequential_add: %d blocks; expected 1 to 16 in a call", n);
     all[0] = b0;
     all[1] = b1;
     all[2] = b2;
@@ -307,7 +307,7 @@ DVT_API dvt_status dvt_sequential_add(dvt_block *net, int n, dvt_block *b0, dvt_
     all[13] = b13;
     all[14] = b14;
     all[15] = b15;
-    return dvti_block_adopt("dvt_sequential_add", net, all, n);
+    return dvti_block_adopt("dvt_nn_sequential_add", net, all, n);
 }
 
 DVT_API int dvt_block_len(const dvt_block *net) {
@@ -364,7 +364,7 @@ static void dvti_block_write_frame(const void *object, char *buffer, size_t size
     if (block->desc.describe &&
         block->desc.describe(block, block->desc.user, own, sizeof own) >= sizeof own)
         memcpy(own + sizeof own - 4, "...", 4);
-    dvti_text_add(&text, "dvt_forward: ");
+    dvti_text_add(&text, "dvt_block_forward: ");
     if (number < 0)
         dvti_text_add(&text, "%s: ", own);
     else
@@ -402,7 +402,7 @@ static bool dvti_block_prepare(dvt_block *block, dvt_array *x) {
     if (unknown && block->desc.infer && !dvti_block_infer(block, x))
         return false;
     for (i = 0; i < block->n_param; i++)
-        if (!dvti_param_finish("dvt_initialize", block->param[i]))
+        if (!dvti_param_finish("dvt_block_initialize", block->param[i]))
             return false;
     return true;
 }
@@ -414,7 +414,7 @@ static dvt_array *dvti_block_compute(dvt_block *block, dvt_array *x, int depth) 
     if (depth < 0) {
         dvti_fail(DVT_ERR_VALUE,
                   "forward runs inside forward more than %d deep; expected fewer: does a forward "
-                  "function call dvt_forward on its own block?",
+                  "function call dvt_block_forward on its own block?",
                   DVTI_MOST_NESTED);
         return NULL;
     }
@@ -424,14 +424,14 @@ static dvt_array *dvti_block_compute(dvt_block *block, dvt_array *x, int depth) 
     return y;
 }
 
-DVT_API dvt_array *dvt_forward(dvt_block *net, dvt_array *x) {
+DVT_API dvt_array *dvt_block_forward(dvt_block *net, dvt_array *x) {
     static const dvti_error_frame none = {NULL, NULL};
     dvti_error_frame outer;
     dvt_scope_guard scope;
     dvt_array *y = NULL;
     int depth;
     if (!net || !x) {
-        dvti_null("dvt_forward", net ? "x" : "net");
+        dvti_null("dvt_block_forward", net ? "x" : "net");
         return NULL;
     }
     depth = dvti_nesting_enter(&dvti_forwards);

@@ -98,9 +98,9 @@ static size_t dvti_format_block(const void *user, char *buffer, size_t size) {
     return dvt_block_format((const dvt_block *)user, buffer, size);
 }
 
-DVT_API void dvt_print_block(const dvt_block *net) {
+DVT_API void dvt_block_print(const dvt_block *net) {
     if (net)
-        dvti_nn_print_text("dvt_print_block", dvti_format_block, net);
+        dvti_nn_print_text("dvt_block_print", dvti_format_block, net);
     else
         printf("(null)\n");
 }
@@ -205,7 +205,7 @@ static size_t dvti_summary_format(const void *user, char *buffer, size_t size) {
 
 /* Runs the net on zeros, without touching running statistics, and notes what every block gives. */
 static dvt_status dvti_summary_run(dvti_summary *s, dvt_block *net, dvt_params *params) {
-    dvt_record_guard record = dvt_record_begin(0, 0);
+    dvt_record_guard record = dvt_record_begin(DVT_OFF, DVT_OFF);
     dvti_tracer tracer, before;
     dvt_ctx ctx = dvt_default_ctx();
     dvt_array *x, *y;
@@ -215,32 +215,32 @@ static dvt_status dvti_summary_run(dvti_summary *s, dvt_block *net, dvt_params *
     tracer.user = s;
     x = dvt_zeros(s->input, DVT_F32, ctx);
     before = dvti_set_tracer(tracer);
-    y = x ? dvt_forward(net, x) : NULL;
+    y = x ? dvt_block_forward(net, x) : NULL;
     dvti_set_tracer(before);
     dvt_record_end(&record);
     if (y && s->exhausted)
-        return dvti_fail_memory("dvt_print_summary", (int64_t)(sizeof *s->row * s->count));
+        return dvti_fail_memory("dvt_block_print_summary", (int64_t)(sizeof *s->row * s->count));
     return y ? DVT_OK : dvti_failure();
 }
 
-DVT_API dvt_status dvt_print_summary(dvt_block *net, dvt_shape input) {
+DVT_API dvt_status dvt_block_print_summary(dvt_block *net, dvt_shape input) {
     dvti_summary s;
     dvt_scope_guard scope;
     dvt_params *params;
     dvt_status status;
     size_t i;
     if (!net)
-        return dvti_null("dvt_print_summary", "net");
+        return dvti_null("dvt_block_print_summary", "net");
     memset(&s, 0, sizeof s);
     s.input = input;
     scope = dvt_scope_begin();
-    params = dvt_collect_params(net, NULL);
+    params = dvt_block_collect_params(net, NULL);
     status = params ? dvti_summary_run(&s, net, params) : dvti_failure();
     for (i = 0; status == DVT_OK && i < params->count; i++)
         *(params->item[i]->grad_req == DVT_GRAD_NULL ? &s.fixed : &s.trainable) +=
             dvt_shape_size(params->item[i]->shape);
     if (status == DVT_OK)
-        status = dvti_nn_print_text("dvt_print_summary", dvti_summary_format, &s);
+        status = dvti_nn_print_text("dvt_block_print_summary", dvti_summary_format, &s);
     dvt_scope_end(&scope);
     dvti_free(s.row);
     dvti_free(s.open);

@@ -129,7 +129,7 @@ static bool dvti_match_by_order(dvti_load *load) {
     size_t n = load->named.count, m = (size_t)dvt_array_list_len(load->file), i, k;
     dvti_old_name *net = (dvti_old_name *)dvti_alloc((n + m) * sizeof *net), *file;
     if (!net) {
-        dvti_fail_memory("dvt_load_parameters", (int64_t)((n + m) * sizeof *net));
+        dvti_fail_memory(load->function, (int64_t)((n + m) * sizeof *net));
         return false;
     }
     file = net + n;
@@ -169,8 +169,7 @@ static bool dvti_named_flat(dvti_load *load) {
             continue;
         name = k == kept ? dvti_strdup(dvti_param_name(list->item[i].param)) : NULL;
         if (k == kept && !name) {
-            dvti_fail_memory("dvt_load_parameters",
-                             (int64_t)strlen(dvti_param_name(list->item[i].param)));
+            dvti_fail_memory(load->function, (int64_t)strlen(dvti_param_name(list->item[i].param)));
             memmove(list->item + kept, list->item + i, (list->count - i) * sizeof *list->item);
             list->count -= i - kept;
             return false;
@@ -213,19 +212,19 @@ static bool dvti_load_complete(const dvti_load *load) {
     for (k = 0; !load->options.allow_missing && k < load->named.count; k++)
         if (!dvti_load_has(load, load->named.item[k].param)) {
             dvti_fail(DVT_ERR_NAME,
-                      "dvt_load_parameters: Parameter '%s' is missing in file '%.200s', which "
+                      "%s: Parameter '%s' is missing in file '%.200s', which "
                       "contains parameters: %s. Set allow_missing to ignore missing parameters",
-                      load->named.item[k].name, load->path,
+                      load->function, load->named.item[k].name, load->path,
                       dvti_brief(known, sizeof known, n, dvti_file_name, load->file));
             return false;
         }
     for (i = 0; !load->options.ignore_extra && i < n; i++)
         if (!dvti_file_used(load, i)) {
             dvti_fail(DVT_ERR_NAME,
-                      "dvt_load_parameters: Parameter '%.100s' loaded from file '%.200s' is not "
+                      "%s: Parameter '%.100s' loaded from file '%.200s' is not "
                       "present in the net, which contains parameters %s. Set ignore_extra to "
                       "ignore it",
-                      dvt_array_list_name(load->file, i), load->path,
+                      load->function, dvt_array_list_name(load->file, i), load->path,
                       dvti_brief(known, sizeof known, (int)load->named.count, dvti_named_name,
                                  &load->named));
             return false;
@@ -234,11 +233,11 @@ static bool dvti_load_complete(const dvti_load *load) {
 }
 
 DVTI_FN bool dvti_load_match(dvti_load *load, const dvt_block *net) {
-    if (!dvti_named_collect("dvt_load_parameters", net, &load->named))
+    if (!dvti_named_collect(load->function, net, &load->named))
         return false;
     load->from = (int *)dvti_alloc(load->named.count * sizeof *load->from);
     if (!load->from) {
-        dvti_fail_memory("dvt_load_parameters", (int64_t)(load->named.count * sizeof *load->from));
+        dvti_fail_memory(load->function, (int64_t)(load->named.count * sizeof *load->from));
         return false;
     }
     return dvti_match_names(load) && dvti_load_complete(load);

@@ -27,7 +27,7 @@ static dvt_array *dvti_loss_mean(dvt_array *x) {
     memset(&axes, 0, sizeof axes);
     for (i = 1; i < x->shape.ndim; i++)
         axes.axis[axes.n++] = i;
-    return dvt_mean(x, axes, false);
+    return dvt_mean(x, axes);
 }
 
 /* The label without history, in the prediction's shape: (N) and (N, 1) are the same labels, as in Gluon. */
@@ -39,7 +39,7 @@ static dvt_array *dvti_loss_label(const char *name, dvt_array *prediction, dvt_a
                   name, dvti_describe(prediction), dvti_describe(label));
         return NULL;
     }
-    label = dvt_stop_gradient(label);
+    label = dvt_detach(label);
     return label && !dvt_shape_equal(label->shape, prediction->shape)
                ? dvt_reshape(label, prediction->shape)
                : label;
@@ -63,20 +63,20 @@ static dvt_array *dvti_loss_cross_entropy(dvt_array *prediction, dvt_array *labe
     dvt_array *log_p, *loss;
     if (dense)
         dtype = dvt_promote(dtype, label->dtype);
-    if (!(label = dvt_stop_gradient(label)) || !(prediction = dvti_wide_float(prediction)) ||
+    if (!(label = dvt_detach(label)) || !(prediction = dvti_wide_float(prediction)) ||
         !(log_p = dvt_log_softmax(prediction, -1)))
         return NULL;
     if (dense) {
         loss = dvt_mul(log_p, label);
-        loss = loss ? dvt_sum(loss, DVT_AXES(-1), false) : NULL;
+        loss = loss ? dvt_sum(loss, DVT_AXES(-1)) : NULL;
     } else {
         if (!dvt_dtype_is_int(label->dtype))
-            label = dvt_astype(label, DVT_I64, false);
-        loss = label ? dvt_pick(log_p, label, -1, false) : NULL;
+            label = dvt_as_in_dtype(label, DVT_I64);
+        loss = label ? dvt_pick(log_p, label, DVT_AXES(-1)) : NULL;
     }
     loss = loss ? dvt_neg(loss) : NULL;
     loss = dvti_loss_mean(loss);
-    return loss ? dvt_astype(loss, dtype, false) : NULL;
+    return loss ? dvt_as_in_dtype(loss, dtype) : NULL;
 }
 
 /* Where reading them costs nothing, class numbers must be 0 .. classes - 1: an index from the end would train in silence on the
@@ -86,9 +86,9 @@ static bool dvti_classes_in_range(const char *name, dvt_array *prediction, dvt_a
     bool good = true;
     if (label->storage->ctx.type != DVT_DEVICE_CPU || dvt_size(label) == 0)
         return true;
-    DVT_RECORD_SCOPE(0, -1) {
+    DVT_RECORD_SCOPE(DVT_OFF, DVT_UNCHANGED) {
         DVT_SCOPE {
-            dvt_array *low = dvt_min(label, DVT_ALL, false), *high = dvt_max(label, DVT_ALL, false);
+            dvt_array *low = dvt_min(label, DVT_ALL), *high = dvt_max(label, DVT_ALL);
             good = low && high;
             if (good && !(dvt_item(low) >= 0 && dvt_item(high) < (double)classes)) {
                 dvti_fail(DVT_ERR_RANGE,
@@ -103,8 +103,8 @@ static bool dvti_classes_in_range(const char *name, dvt_array *prediction, dvt_a
     return good;
 }
 
-DVT_API dvt_array *dvt_softmax_cross_entropy(dvt_array *prediction, dvt_array *label) {
-    const char *name = "dvt_softmax_cross_entropy";
+DVT_API dvt_array *dvt_loss_softmax_cross_entropy(dvt_array *prediction, dvt_array *label) {
+    const char *name = "dvt_loss_softmax_cross_entropy";
     dvt_scope_guard scope;
     dvt_array *loss;
     if (!dvti_loss_check(name, prediction, label))
@@ -172,33 +172,33 @@ static dvt_array *dvti_loss_of(const char *name,
     dtype = dvt_promote(dvti_float_dtype(prediction->dtype), label->dtype);
     label = dvti_loss_label(name, prediction, label);
     if (label && !dvt_dtype_is_float(prediction->dtype))
-        prediction = dvt_astype(prediction, DVT_F32, false); /* differences of integers wrap */
+        prediction = dvt_as_in_dtype(prediction, DVT_F32); /* differences of integers wrap */
     prediction = label ? dvti_wide_float(prediction) : NULL;
     mode = dvti_float_mode_begin();
     loss = prediction ? dvti_loss_mean(each(prediction, label, rho)) : NULL;
     dvti_float_mode_end(&mode);
-    loss = loss ? dvt_astype(loss, dtype, false) : NULL;
+    loss = loss ? dvt_as_in_dtype(loss, dtype) : NULL;
     dvt_keep(loss);
     dvt_scope_end(&scope);
     return loss;
 }
 
-DVT_API dvt_array *dvt_l1_loss(dvt_array *prediction, dvt_array *label) {
-    return dvti_loss_of("dvt_l1_loss", dvti_loss_l1, prediction, label, 0);
+DVT_API dvt_array *dvt_loss_l1(dvt_array *prediction, dvt_array *label) {
+    return dvti_loss_of("dvt_loss_l1", dvti_loss_l1, prediction, label, 0);
 }
 
-DVT_API dvt_array *dvt_l2_loss(dvt_array *prediction, dvt_array *label) {
-    return dvti_loss_of("dvt_l2_loss", dvti_loss_l2, prediction, label, 0);
+DVT_API dvt_array *dvt_loss_l2(dvt_array *prediction, dvt_array *label) {
+    return dvti_loss_of("dvt_loss_l2", dvti_loss_l2, prediction, label, 0);
 }
 
-DVT_API dvt_array *dvt_sigmoid_bce_loss(dvt_array *prediction, dvt_array *label) {
-    return dvti_loss_of("dvt_sigmoid_bce_loss", dvti_loss_sigmoid_bce, prediction, label, 0);
+DVT_API dvt_array *dvt_loss_sigmoid_bce(dvt_array *prediction, dvt_array *label) {
+    return dvti_loss_of("dvt_loss_sigmoid_bce", dvti_loss_sigmoid_bce, prediction, label, 0);
 }
 
-DVT_API dvt_array *dvt_huber_loss(dvt_array *prediction, dvt_array *label, double rho) {
+DVT_API dvt_array *dvt_loss_huber(dvt_array *prediction, dvt_array *label, double rho) {
     if (!(rho > 0) || rho - rho != 0) {
-        dvti_fail(DVT_ERR_RANGE, "dvt_huber_loss: rho is %g; expected a positive number", rho);
+        dvti_fail(DVT_ERR_RANGE, "dvt_loss_huber: rho is %g; expected a positive number", rho);
         return NULL;
     }
-    return dvti_loss_of("dvt_huber_loss", dvti_loss_huber, prediction, label, rho);
+    return dvti_loss_of("dvt_loss_huber", dvti_loss_huber, prediction, label, rho);
 }

@@ -1,6 +1,6 @@
 /* Blocks and parameters from the inside, for this room and for training.
 
-   A parameter is new, deferred (dvt_initialize was called, extents are unknown) or ready. Whatever changes several
+   A parameter is new, deferred (dvt_block_initialize was called, extents are unknown) or ready. Whatever changes several
    parameters at once makes a plan for each first, everything that can fail included, and then commits all of them. */
 #ifndef DVTI_NN_H
 #define DVTI_NN_H
@@ -63,7 +63,7 @@ DVTI_FN bool dvti_shape_accepts(dvt_shape known, dvt_shape given);
 DVTI_FN dvt_param *dvti_param_new(const char *function, dvt_block *block, const char *short_name,
                                   dvt_shape shape, dvt_dtype dtype, dvt_init own);
 /* "dense0_weight". Blocks get their numbers late, when they are added to another or when a name is asked for: C evaluates the
-   arguments of DVT_ADD(net, dvt_dense(..), dvt_dense(..)) in any order, and numbers should follow the net's. */
+   arguments of DVT_NN_ADD(net, dvt_nn_dense(..), dvt_nn_dense(..)) in any order, and numbers should follow the net's. */
 DVTI_FN const char *dvti_param_name(const dvt_param *p);
 DVTI_FN void dvti_block_name(dvt_block *block);
 /* Writes p's name if its block has a number. */
@@ -105,7 +105,7 @@ DVTI_FN void dvti_params_unlock(void);
 DVTI_FN void dvti_plan_commit_locked(dvti_plan *plan);
 
 /* ---- initial values ---- */
-/* What is drawn for p when dvt_initialize is given `init`. */
+/* What is drawn for p when dvt_block_initialize is given `init`. */
 DVTI_FN dvt_init dvti_init_choose(const dvt_param *p, dvt_init init);
 /* False with RANGE or SHAPE set: numbers that cannot be used, Xavier on a vector. */
 DVTI_FN bool dvti_init_check(const char *function, const dvt_param *p, dvt_init init);
@@ -152,14 +152,14 @@ DVTI_FN dvt_param *dvti_block_add_fixed(dvt_block *block, const char *name, dvt_
 DVTI_FN bool dvti_block_is_sequential(const dvt_block *block);
 DVTI_FN dvt_array *dvti_sequential_forward(dvt_block *self, void *user, dvt_array *x);
 
-/* Called before (y NULL) and after each block of this thread's dvt_forward. Returns the tracer that was set. */
+/* Called before (y NULL) and after each block of this thread's dvt_block_forward. Returns the tracer that was set. */
 typedef struct dvti_tracer {
     void (*visit)(void *user, dvt_block *block, dvt_array *y);
     void *user;
 } dvti_tracer;
 
 DVTI_FN dvti_tracer dvti_set_tracer(dvti_tracer tracer);
-/* While it is set, errors begin with the call and the block: "dvt_forward: dense1 (Dense(84 -> 10, linear)): ". */
+/* While it is set, errors begin with the call and the block: "dvt_block_forward: dense1 (Dense(84 -> 10, linear)): ". */
 DVTI_FN dvti_error_frame dvti_block_frame(const dvt_block *block);
 /* Activations: checked, applied, and as Gluon prints them, "Activation(relu)". */
 DVTI_FN bool dvti_activation_ok(const char *function, dvt_activation activation);
@@ -183,8 +183,9 @@ DVTI_FN void dvti_named_free(dvti_named_list *list);
 /* All structural names of a net, in order; a shared parameter has several. False with HOST_MEMORY set. */
 DVTI_FN bool dvti_named_collect(const char *function, const dvt_block *net, dvti_named_list *list);
 
-/* One call of dvt_load_parameters. */
+/* One call of dvt_block_load. */
 typedef struct dvti_load {
+    const char *function; /* for messages */
     const char *path;
     dvt_load_options options;
     dvt_ctx_list ctxs; /* n 0: where the parameters are */

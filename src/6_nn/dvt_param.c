@@ -117,11 +117,12 @@ static void dvti_param_not_ready(const char *function, const dvt_param *p) {
             "and the like when making the layers",
             function, dvti_param_name(p), dvti_shape_text(p->shape));
     else
-        dvti_fail(DVT_ERR_UNINITIALIZED,
-                  "%s: Parameter '%s' has not been initialized; call dvt_initialize on the whole "
-                  "net, or dvt_params_initialize on what dvt_collect_params gives, which includes "
-                  "the parameters of children",
-                  function, dvti_param_name(p));
+        dvti_fail(
+            DVT_ERR_UNINITIALIZED,
+            "%s: Parameter '%s' has not been initialized; call dvt_block_initialize on the whole "
+            "net, or dvt_params_initialize on what dvt_block_collect_params gives, which includes "
+            "the parameters of children",
+            function, dvti_param_name(p));
 }
 
 static void dvti_param_elsewhere(const char *function, const dvt_param *p, dvt_ctx ctx) {
@@ -201,7 +202,7 @@ static bool dvti_average_into(double *base, double *distance, const double *valu
 
 static DVTI_NOINLINE dvt_array *dvti_param_average_in_mode(const char *function, dvt_param *p) {
     dvt_scope_guard scope = dvt_scope_begin();
-    dvt_record_guard record = dvt_record_begin(0, -1);
+    dvt_record_guard record = dvt_record_begin(DVT_OFF, DVT_UNCHANGED);
     dvt_array *out = NULL, *base, *distance;
     int64_t i, n;
     int k;
@@ -216,7 +217,7 @@ static DVTI_NOINLINE dvt_array *dvti_param_average_in_mode(const char *function,
         for (k = 0; base && distance && k < p->ctxs.n; k++) {
             dvt_scope_guard inner = dvt_scope_begin();
             dvt_array *host = dvt_as_in_ctx(p->copy[k], dvt_cpu());
-            dvt_array *wide = host ? dvt_astype(host, DVT_F64, true) : NULL;
+            dvt_array *wide = host ? dvt_astype(host, DVT_F64) : NULL;
             if (!dvti_average_into((double *)dvt_data(base), (double *)dvt_data(distance),
                                    wide ? (const double *)dvt_data(wide) : NULL, n, k == 0))
                 base = NULL;
@@ -226,7 +227,7 @@ static DVTI_NOINLINE dvt_array *dvti_param_average_in_mode(const char *function,
             double *b = (double *)dvt_data(base), *d = (double *)dvt_data(distance);
             for (i = 0; i < n; i++)
                 b[i] += d[i] / p->ctxs.n;
-            out = dvt_astype(base, p->dtype, false);
+            out = dvt_as_in_dtype(base, p->dtype);
         }
     }
     dvt_record_end(&record);
@@ -348,7 +349,7 @@ DVT_API dvt_status dvt_param_set_grad_req(dvt_param *p, dvt_grad_req req) {
 static dvt_status dvti_param_write(dvt_param *p, dvt_array *x) {
     const char *function = "dvt_param_set_data";
     dvt_array *staged[DVT_MAX_CONTEXTS];
-    dvt_array *converted = dvt_astype(x, p->dtype, false);
+    dvt_array *converted = dvt_as_in_dtype(x, p->dtype);
     dvt_status status = converted ? DVT_OK : dvti_failure();
     int i;
     for (i = 0; i < p->ctxs.n && status == DVT_OK; i++) {
@@ -397,7 +398,7 @@ DVT_API dvt_status dvt_param_set_data(dvt_param *p, dvt_array *x) {
         return dvti_failure();
     }
     scope = dvt_scope_begin();
-    record = dvt_record_begin(0, -1);
+    record = dvt_record_begin(DVT_OFF, DVT_UNCHANGED);
     status = dvti_param_ready(p) ? dvti_param_write(p, x) : dvti_param_complete(p, x);
     dvt_record_end(&record);
     dvt_scope_end(&scope);

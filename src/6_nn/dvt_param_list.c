@@ -39,7 +39,7 @@ static bool dvti_params_collect(dvt_params *params, dvt_block *block, dvti_patte
     size_t i;
     for (i = 0; i < block->n_param; i++)
         if ((!pattern || dvti_pattern_match(pattern, dvti_param_name(block->param[i]))) &&
-            !dvti_params_add("dvt_collect_params", params, block->param[i]))
+            !dvti_params_add("dvt_block_collect_params", params, block->param[i]))
             return false;
     for (i = 0; i < block->n_child; i++)
         if (!dvti_params_collect(params, block->child[i], pattern))
@@ -59,31 +59,31 @@ static const char *dvti_params_example(const dvt_block *block) {
 static void dvti_params_warn_empty(const dvt_block *net, const char *pattern) {
     const char *name = dvti_params_example(net);
     if (name)
-        dvti_log(
-            DVT_LOG_WARNING,
-            "dvt_collect_params: the pattern \"%.100s\" matches no parameter of the net, which "
-            "has '%.60s' and others; patterns begin at a name's first character: "
-            "\".*%.100s\" finds it anywhere",
-            pattern, name, pattern);
+        dvti_log(DVT_LOG_WARNING,
+                 "dvt_block_collect_params: the pattern \"%.100s\" matches no parameter of the "
+                 "net, which "
+                 "has '%.60s' and others; patterns begin at a name's first character: "
+                 "\".*%.100s\" finds it anywhere",
+                 pattern, name, pattern);
     else
         dvti_log(DVT_LOG_WARNING,
-                 "dvt_collect_params: the pattern \"%.100s\" matches nothing: the net has no "
+                 "dvt_block_collect_params: the pattern \"%.100s\" matches nothing: the net has no "
                  "parameters",
                  pattern);
 }
 
-DVT_API dvt_params *dvt_collect_params(dvt_block *net, const char *text) {
+DVT_API dvt_params *dvt_block_collect_params(dvt_block *net, const char *text) {
     dvti_pattern pattern;
     dvt_scope_guard scope;
     dvt_params *params;
     if (!net) {
-        dvti_null("dvt_collect_params", "net");
+        dvti_null("dvt_block_collect_params", "net");
         return NULL;
     }
-    if (text && !dvti_pattern_compile("dvt_collect_params", text, &pattern))
+    if (text && !dvti_pattern_compile("dvt_block_collect_params", text, &pattern))
         return NULL;
     scope = dvt_scope_begin();
-    params = dvti_params_new("dvt_collect_params");
+    params = dvti_params_new("dvt_block_collect_params");
     if (params && !dvti_params_collect(params, net, text ? &pattern : NULL))
         params = NULL;
     if (params && text && params->count == 0)
@@ -161,7 +161,7 @@ DVT_API dvt_status dvt_params_reset_ctx(dvt_params *params, dvt_ctx_list given) 
         if (dvti_atomic_load(&params->item[i]->state) == DVTI_PARAM_NEW)
             return dvti_fail(DVT_ERR_UNINITIALIZED,
                              "%s: Cannot reset context for Parameter '%s' because it has not been "
-                             "initialized; call dvt_initialize first",
+                             "initialized; call dvt_block_initialize first",
                              function, dvti_param_name(params->item[i]));
     if (!dvti_ctxs_resolve(function, given, &ctxs) ||
         !(plans = dvti_plans_new(function, params->count)))

@@ -71,8 +71,8 @@ DVTI_FN void dvti_plans_drop(dvti_plan *plans, size_t n) {
 
 DVTI_FN bool dvti_plan_fill(dvti_plan *plan, dvt_array *values) {
     dvt_scope_guard scope = dvt_scope_begin();
-    dvt_record_guard record = dvt_record_begin(0, -1);
-    dvt_array *converted = dvt_astype(values, plan->param->dtype, false);
+    dvt_record_guard record = dvt_record_begin(DVT_OFF, DVT_UNCHANGED);
+    dvt_array *converted = dvt_as_in_dtype(values, plan->param->dtype);
     bool good = converted != NULL;
     int i;
     for (i = 0; good && i < plan->ctxs.n; i++) {

@@ -62,28 +62,27 @@ static dvt_status dvti_save_named(const dvti_named_list *list, const char *path)
     dvt_status status = DVT_OK;
     size_t i;
     if (!array || !name)
-        status =
-            dvti_fail_memory("dvt_save_parameters", (int64_t)(list->count * 2 * sizeof *array));
+        status = dvti_fail_memory("dvt_block_save", (int64_t)(list->count * 2 * sizeof *array));
     for (i = 0; status == DVT_OK && i < list->count; i++) {
         name[i] = list->item[i].name;
-        array[i] = dvti_param_average("dvt_save_parameters", list->item[i].param);
+        array[i] = dvti_param_average("dvt_block_save", list->item[i].param);
         if (!array[i])
             status = dvti_failure();
     }
     if (status == DVT_OK)
-        status = dvti_params_save("dvt_save_parameters", path, array, name, (int)list->count);
+        status = dvti_params_save("dvt_block_save", path, array, name, (int)list->count);
     dvti_free(array);
     dvti_free((void *)name);
     return status;
 }
 
-DVT_API dvt_status dvt_save_parameters(dvt_block *net, const char *path) {
+DVT_API dvt_status dvt_block_save(dvt_block *net, const char *path) {
     dvti_named_list list;
     dvt_scope_guard scope;
     dvt_status status;
     if (!net || !path)
-        return dvti_null("dvt_save_parameters", net ? "path" : "net");
-    if (!dvti_named_collect("dvt_save_parameters", net, &list))
+        return dvti_null("dvt_block_save", net ? "path" : "net");
+    if (!dvti_named_collect("dvt_block_save", net, &list))
         return dvti_failure();
     scope = dvt_scope_begin();
     status = dvti_save_named(&list, path);
@@ -98,19 +97,20 @@ static bool dvti_load_check(const dvti_load *load, const dvt_param *p, const cha
                             const dvt_array *saved) {
     if (!dvti_shape_accepts(p->shape, saved->shape) || !dvti_shape_known(saved->shape)) {
         dvti_fail(DVT_ERR_SHAPE,
-                  "dvt_load_parameters: Failed loading Parameter '%s' from saved params: shape "
+                  "%s: Failed loading Parameter '%s' from saved params: shape "
                   "incompatible expected %s vs saved %s (%s in '%s'); load it into a net of the "
                   "same layers",
-                  dvti_param_name(p), dvti_shape_text(p->shape), dvti_shape_text(saved->shape),
-                  name, load->path);
+                  load->function, dvti_param_name(p), dvti_shape_text(p->shape),
+                  dvti_shape_text(saved->shape), name, load->path);
         return false;
     }
     if (p->dtype != saved->dtype && !load->options.cast_dtype) {
         dvti_fail(DVT_ERR_DTYPE,
-                  "dvt_load_parameters: Failed loading Parameter '%s' from saved params: dtype "
+                  "%s: Failed loading Parameter '%s' from saved params: dtype "
                   "incompatible expected %s vs saved %s. Set cast_dtype to cast the dtype of saved "
                   "params",
-                  dvti_param_name(p), dvt_dtype_name(p->dtype), dvt_dtype_name(saved->dtype));
+                  load->function, dvti_param_name(p), dvt_dtype_name(p->dtype),
+                  dvt_dtype_name(saved->dtype));
         return false;
     }
     return true;
@@ -139,7 +139,7 @@ static bool dvti_load_plan(const dvti_load *load, size_t i, dvti_plan *plan) {
         plan->ctxs = load->ctxs;
     else if (p->ctxs.n)
         plan->ctxs = p->ctxs;
-    else if (!dvti_ctxs_resolve("dvt_load_parameters", load->ctxs, &plan->ctxs))
+    else if (!dvti_ctxs_resolve(load->function, load->ctxs, &plan->ctxs))
         return false;
     return true;
 }
@@ -147,7 +147,7 @@ static bool dvti_load_plan(const dvti_load *load, size_t i, dvti_plan *plan) {
 /* First every check, then every copy, then all parameters change. */
 static dvt_status dvti_load_apply(const dvti_load *load) {
     size_t i, n = load->named.count;
-    dvti_plan *plans = dvti_plans_new("dvt_load_parameters", n);
+    dvti_plan *plans = dvti_plans_new(load->function, n);
     bool good = plans != NULL;
     for (i = 0; good && i < n; i++)
         if (load->from[i] >= 0)
@@ -162,24 +162,25 @@ static dvt_status dvti_load_apply(const dvti_load *load) {
 }
 
 static dvt_status dvti_load_run(dvti_load *load, dvt_block *net) {
-    load->file = dvti_params_load("dvt_load_parameters", load->path, dvt_cpu());
+    load->file = dvti_params_load(load->function, load->path, dvt_cpu());
     if (!load->file || !dvti_load_match(load, net))
         return dvti_failure();
     return dvti_load_apply(load);
 }
 
-DVT_API dvt_status dvt_load_parameters(dvt_block *net, const char *path, dvt_ctx_list ctxs,
-                                       const dvt_load_options *options) {
+static dvt_status dvti_block_load(const char *function, dvt_block *net, const char *path,
+                                  const dvt_load_options *options, dvt_ctx_list ctxs) {
     dvti_load load;
     dvt_scope_guard scope;
     dvt_status status;
     if (!net || !path)
-        return dvti_null("dvt_load_parameters", net ? "path" : "net");
+        return dvti_null(function, net ? "path" : "net");
     memset(&load, 0, sizeof load);
+    load.function = function;
     load.path = path;
     if (options)
         load.options = *options;
-    if (ctxs.n && !dvti_ctxs_resolve("dvt_load_parameters", ctxs, &load.ctxs))
+    if (ctxs.n && !dvti_ctxs_resolve(function, ctxs, &load.ctxs))
         return dvti_failure();
     load.sums = dvti_ctxs_repeat(&ctxs);
     scope = dvt_scope_begin();
@@ -188,4 +189,13 @@ DVT_API dvt_status dvt_load_parameters(dvt_block *net, const char *path, dvt_ctx
     dvti_named_free(&load.named);
     dvti_free(load.from);
     return status;
+}
+
+DVT_API dvt_status dvt_block_load(dvt_block *net, const char *path, dvt_ctx_list ctxs) {
+    return dvti_block_load("dvt_block_load", net, path, NULL, ctxs);
+}
+
+DVT_API dvt_status dvt_block_load_with(dvt_block *net, const char *path,
+                                       const dvt_load_options *options, dvt_ctx_list ctxs) {
+    return dvti_block_load("dvt_block_load_with", net, path, options, ctxs);
 }

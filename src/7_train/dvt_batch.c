@@ -70,7 +70,7 @@ DVTI_FN bool dvti_batcher_ready(const char *function, dvti_batcher *batcher) {
         dvti_fail_memory(function, channels * 256 * (int64_t)sizeof *table);
         return false;
     }
-    record = dvt_record_begin(0, -1);
+    record = dvt_record_begin(DVT_OFF, DVT_UNCHANGED);
     scope = dvt_scope_begin();
     x = dvti_all_pixels(channels);
     x = x ? dvti_apply_all(batcher->data, x) : NULL;
@@ -205,7 +205,7 @@ static bool dvti_stack_samples(const char *function, dvt_dataset *data, const in
 
 DVTI_FN bool dvti_batch_make(const char *function, const dvti_batcher *batcher,
                              const int64_t *index, int64_t n, dvt_array **x, dvt_array **y) {
-    dvt_record_guard record = dvt_record_begin(0, -1);
+    dvt_record_guard record = dvt_record_begin(DVT_OFF, DVT_UNCHANGED);
     dvt_ctx_guard ctx = dvt_ctx_scope_begin(dvt_cpu());
     dvt_scope_guard scope = dvt_scope_begin();
     dvt_array *samples = NULL, *labels = NULL;

@@ -11,8 +11,8 @@ static dvt_array *dvti_norms_on(dvt_array *const *arrays, int n, dvt_ctx ctx, dv
         if (dvt_ctx_equal(arrays[i]->storage->ctx, ctx)) {
             /* The largest float16 is 65504, less than the norms of many gradients. */
             dvt_dtype wide = arrays[i]->dtype == DVT_F64 ? DVT_F64 : DVT_F32;
-            norm[*count] = dvt_astype(dvt_norm(dvt_astype(arrays[i], wide, false), DVT_ALL, false),
-                                      DVT_F64, false);
+            norm[*count] =
+                dvt_as_in_dtype(dvt_norm(dvt_as_in_dtype(arrays[i], wide), DVT_ALL), DVT_F64);
             if (!norm[(*count)++])
                 return NULL;
         }
@@ -114,7 +114,7 @@ DVT_API double dvt_clip_global_norm(dvt_array *const *arrays, int n, double max_
     dvti_float_mode mode;
     if (!dvti_clip_check(function, arrays, n))
         return norm;
-    record = dvt_record_begin(0, -1);
+    record = dvt_record_begin(DVT_OFF, DVT_UNCHANGED);
     scope = dvt_scope_begin();
     mode = dvti_float_mode_begin();
     if (!dvti_global_norm(function, arrays, n, max_norm, &norm) ||

@@ -63,20 +63,21 @@ DVT_API dvt_dataset *dvt_dataset_arrays(dvt_array *x, dvt_array *y) {
     return data;
 }
 
-DVT_API dvt_dataset *dvt_transform_first(dvt_dataset *data, dvt_transform *transform) {
+DVT_API dvt_dataset *dvt_dataset_transform_first(dvt_dataset *data, dvt_transform *transform) {
     dvt_dataset *result;
     if (!data || !transform) {
-        dvti_null("dvt_transform_first", data ? "transform" : "data");
+        dvti_null("dvt_dataset_transform_first", data ? "transform" : "data");
         return NULL;
     }
     if (data->nested >= DVTI_MOST_NESTED) {
-        dvti_fail(DVT_ERR_VALUE,
-                  "dvt_transform_first: transforms would stand on each other more than %d deep; "
-                  "expected fewer: join them with dvt_compose, and begin at the first dataset",
-                  DVTI_MOST_NESTED);
+        dvti_fail(
+            DVT_ERR_VALUE,
+            "dvt_dataset_transform_first: transforms would stand on each other more than %d deep; "
+            "expected fewer: join them with dvt_transform_compose, and begin at the first dataset",
+            DVTI_MOST_NESTED);
         return NULL;
     }
-    result = dvti_dataset_new("dvt_transform_first", data->length);
+    result = dvti_dataset_new("dvt_dataset_transform_first", data->length);
     if (result) {
         result->nested = data->nested + 1;
         result->source = (dvt_dataset *)dvti_own(data);
@@ -153,7 +154,7 @@ static dvt_dataset *dvti_dataset_of_idx(const char *function, const char *images
                   function, images, (long long)x->shape.dim[0], labels, (long long)y->shape.dim[0]);
         return NULL;
     }
-    y = dvt_astype(y, DVT_I32, false);
+    y = dvt_as_in_dtype(y, DVT_I32);
     x = dvt_expand_dims(x, -1);
     label = y ? (const int32_t *)dvt_data(y) : NULL;
     if (!x || !label)
@@ -170,7 +171,7 @@ static dvt_dataset *dvti_dataset_of_idx(const char *function, const char *images
 
 static dvt_dataset *dvti_dataset_of_files(const char *function, const char *images,
                                           const char *labels, int64_t classes) {
-    dvt_record_guard record = dvt_record_begin(0, -1);
+    dvt_record_guard record = dvt_record_begin(DVT_OFF, DVT_UNCHANGED);
     dvt_scope_guard scope = dvt_scope_begin();
     dvt_dataset *data =
         (dvt_dataset *)dvt_keep(dvti_dataset_of_idx(function, images, labels, classes));
@@ -208,7 +209,8 @@ static bool dvti_find_idx(char *path, size_t size, const char *folder, const cha
 }
 
 static dvt_dataset *dvti_dataset_find(const char *function, const char *folder, const char *prefix,
-                                      bool train) {
+                                      dvt_dataset_part part) {
+    const bool train = part == DVT_DATASET_TRAIN;
     const char *images = train ? "train-images-idx3-ubyte" : "t10k-images-idx3-ubyte";
     const char *labels = train ? "train-labels-idx1-ubyte" : "t10k-labels-idx1-ubyte";
     const char *prefixes[2];
@@ -221,6 +223,8 @@ static dvt_dataset *dvti_dataset_find(const char *function, const char *folder, 
         dvti_null(function, "folder");
         return NULL;
     }
+    if (!dvti_choice(function, "part", (int)part, "DVT_DATASET_TRAIN", "DVT_DATASET_TEST"))
+        return NULL;
     size = strlen(folder) + strlen(prefix) + 64;
     path = (char *)dvti_alloc(2 * size);
     if (!path) {
@@ -245,19 +249,19 @@ static dvt_dataset *dvti_dataset_find(const char *function, const char *folder, 
 }
 #else
 static dvt_dataset *dvti_dataset_find(const char *function, const char *folder, const char *prefix,
-                                      bool train) {
+                                      dvt_dataset_part part) {
     (void)folder;
     (void)prefix;
-    (void)train;
+    (void)part;
     dvti_fail(DVT_ERR_NOT_BUILT, "%s: left out of this build by DEVTENSOR_NO_FILES", function);
     return NULL;
 }
 #endif
 
-DVT_API dvt_dataset *dvt_fashion_mnist(const char *folder, bool train) {
-    return dvti_dataset_find("dvt_fashion_mnist", folder, "fashion-", train);
+DVT_API dvt_dataset *dvt_dataset_fashion_mnist(const char *folder, dvt_dataset_part part) {
+    return dvti_dataset_find("dvt_dataset_fashion_mnist", folder, "fashion-", part);
 }
 
-DVT_API dvt_dataset *dvt_mnist(const char *folder, bool train) {
-    return dvti_dataset_find("dvt_mnist", folder, "mnist-", train);
+DVT_API dvt_dataset *dvt_dataset_mnist(const char *folder, dvt_dataset_part part) {
+    return dvti_dataset_find("dvt_dataset_mnist", folder, "mnist-", part);
 }

@@ -45,20 +45,20 @@ static dvt_metric *dvti_metric_new(const char *function, dvti_metric_kind kind, 
     return metric;
 }
 
-DVT_API dvt_metric *dvt_accuracy(void) {
-    return dvti_metric_new("dvt_accuracy", DVTI_METRIC_ACCURACY, "accuracy", 0);
+DVT_API dvt_metric *dvt_metric_accuracy(void) {
+    return dvti_metric_new("dvt_metric_accuracy", DVTI_METRIC_ACCURACY, "accuracy", 0);
 }
 
-DVT_API dvt_metric *dvt_top_k_accuracy(int k) {
+DVT_API dvt_metric *dvt_metric_top_k_accuracy(int k) {
     if (k < 1) {
-        dvti_fail(DVT_ERR_RANGE, "dvt_top_k_accuracy: k is %d; expected at least 1", k);
+        dvti_fail(DVT_ERR_RANGE, "dvt_metric_top_k_accuracy: k is %d; expected at least 1", k);
         return NULL;
     }
-    return dvti_metric_new("dvt_top_k_accuracy", DVTI_METRIC_TOP_K, "top_k_accuracy", k);
+    return dvti_metric_new("dvt_metric_top_k_accuracy", DVTI_METRIC_TOP_K, "top_k_accuracy", k);
 }
 
-DVT_API dvt_metric *dvt_mean_loss(void) {
-    return dvti_metric_new("dvt_mean_loss", DVTI_METRIC_LOSS, "loss", 0);
+DVT_API dvt_metric *dvt_metric_mean_loss(void) {
+    return dvti_metric_new("dvt_metric_mean_loss", DVTI_METRIC_LOSS, "loss", 0);
 }
 
 DVT_API dvt_metric *dvt_metric_custom(const dvt_metric_desc *desc) {
@@ -134,8 +134,8 @@ static dvt_status dvti_metric_shapes(dvt_array *labels, dvt_array *predictions, 
 static dvt_array *dvti_metric_right(dvt_array *labels, dvt_array *predictions) {
     dvt_array *chosen = predictions;
     if (!dvt_shape_equal(labels->shape, predictions->shape))
-        chosen = dvt_argmax(predictions, -1, false);
-    return dvt_sum(dvt_equal(chosen, labels), DVT_ALL, false);
+        chosen = dvt_argmax(predictions, DVT_AXES(-1));
+    return dvt_sum(dvt_equal(chosen, labels), DVT_ALL);
 }
 
 /* The label is among the k largest when fewer than k classes stand before it. In the order of argmax: NaN is the largest, and
@@ -143,7 +143,7 @@ static dvt_array *dvti_metric_right(dvt_array *labels, dvt_array *predictions) {
 static dvt_array *dvti_metric_right_in_k(dvt_array *labels, dvt_array *predictions, int k) {
     int64_t classes = predictions->shape.dim[predictions->shape.ndim - 1];
     dvt_array *number = dvt_arange(0, (double)classes, 1, DVT_I64, predictions->storage->ctx);
-    dvt_array *label = dvt_expand_dims(dvt_astype(labels, DVT_I64, false), -1);
+    dvt_array *label = dvt_expand_dims(dvt_as_in_dtype(labels, DVT_I64), -1);
     dvt_array *known = dvt_logical_and(dvt_greater_equal_scalar(label, 0),
                                        dvt_less_scalar(label, (double)classes));
     dvt_array *place = dvt_where(known, label, dvt_zeros_like(label));
@@ -153,8 +153,8 @@ static dvt_array *dvti_metric_right_in_k(dvt_array *labels, dvt_array *predictio
                                        dvt_logical_and(nan, dvt_logical_not(own_nan)));
     dvt_array *equal = dvt_logical_or(dvt_equal(predictions, own), dvt_logical_and(nan, own_nan));
     dvt_array *before = dvt_logical_or(larger, dvt_logical_and(equal, dvt_less(number, label)));
-    dvt_array *rank = dvt_sum(before, DVT_AXES(-1), true);
-    return dvt_sum(dvt_logical_and(known, dvt_less_scalar(rank, k)), DVT_ALL, false);
+    dvt_array *rank = dvt_sum(before, DVT_KEEPDIMS(-1));
+    return dvt_sum(dvt_logical_and(known, dvt_less_scalar(rank, k)), DVT_ALL);
 }
 
 static dvt_status dvti_metric_count(dvt_metric *metric, dvt_array *labels, dvt_array *predictions) {
@@ -183,7 +183,7 @@ static dvt_status dvti_metric_count(dvt_metric *metric, dvt_array *labels, dvt_a
 }
 
 static DVTI_NOINLINE dvt_status dvti_metric_add_loss(dvt_metric *metric, dvt_array *losses) {
-    dvt_array *total = dvt_sum(dvt_astype(losses, DVT_F64, false), DVT_ALL, false);
+    dvt_array *total = dvt_sum(dvt_as_in_dtype(losses, DVT_F64), DVT_ALL);
     double sum = 0;
     dvt_status status =
         total ? dvti_read("dvt_metric_update", total, DVT_F64, &sum) : dvti_failure();
@@ -222,7 +222,7 @@ DVT_API dvt_status dvt_metric_update(dvt_metric *metric, dvt_array *labels,
         return dvti_null("dvt_metric_update", "predictions");
     if (!labels && metric->kind != DVTI_METRIC_LOSS && metric->kind != DVTI_METRIC_CUSTOM)
         return dvti_null("dvt_metric_update", "labels");
-    record = dvt_record_begin(0, -1);
+    record = dvt_record_begin(DVT_OFF, DVT_UNCHANGED);
     scope = dvt_scope_begin();
     mode = dvti_float_mode_begin();
     status = metric->kind == DVTI_METRIC_LOSS ? dvti_metric_add_loss(metric, predictions)

@@ -17,14 +17,13 @@ static dvt_status dvti_split_check(const char *function, dvt_array *x, const dvt
     dvt_ctx_list_format(*ctxs, list, sizeof list);
     return dvti_fail(DVT_ERR_SHAPE,
                      "%s: data with shape %s cannot be evenly split into %d slices along axis 0, "
-                     "one for each of %s; use a batch size that is a multiple of %d, or set "
-                     "even_split to false to allow uneven parts",
+                     "one for each of %s; use a batch size that is a multiple of %d, or "
+                     "dvt_array_split_and_load, which allows uneven parts",
                      function, dvti_shape_text(x->shape), ctxs->n, list, ctxs->n);
 }
 
-DVT_API dvt_status dvt_split_and_load(dvt_array *x, dvt_ctx_list ctxs, bool even_split,
-                                      dvt_array **out) {
-    static const char *const function = "dvt_split_and_load";
+static dvt_status dvti_split_and_load(const char *function, dvt_array *x, dvt_ctx_list ctxs,
+                                      bool even_split, dvt_array **out) {
     dvt_array *part[DVT_MAX_CONTEXTS];
     dvt_status status;
     dvt_scope_guard scope;
@@ -51,4 +50,12 @@ DVT_API dvt_status dvt_split_and_load(dvt_array *x, dvt_ctx_list ctxs, bool even
         out[i] = (dvt_array *)dvt_keep(part[i]);
     dvt_scope_end(&scope);
     return status;
+}
+
+DVT_API dvt_status dvt_split_and_load(dvt_array *x, dvt_ctx_list ctxs, dvt_array **out) {
+    return dvti_split_and_load("dvt_split_and_load", x, ctxs, true, out);
+}
+
+DVT_API dvt_status dvt_array_split_and_load(dvt_array *x, dvt_ctx_list ctxs, dvt_array **out) {
+    return dvti_split_and_load("dvt_array_split_and_load", x, ctxs, false, out);
 }

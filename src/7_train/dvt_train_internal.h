@@ -88,8 +88,8 @@ typedef enum dvti_transform_kind {
     DVTI_TRANSFORM_CUSTOM
 } dvti_transform_kind;
 
-/* Each result element depends on one pixel and its channel only: dvt_to_tensor, then any dvt_normalize. *as_tensor, false at
-   the start of a chain, tells whether dvt_to_tensor has been seen. */
+/* Each result element depends on one pixel and its channel only: dvt_transform_to_tensor, then any dvt_transform_normalize. *as_tensor, false at
+   the start of a chain, tells whether dvt_transform_to_tensor has been seen. */
 DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_tensor);
 
 /* Either two arrays, or another dataset and a transform of its first parts. */

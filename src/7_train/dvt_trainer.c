@@ -187,7 +187,7 @@ static dvt_status dvti_trainer_call(const char *function, dvt_trainer *t, int64_
     plan.sum = sum;
     plan.apply = apply;
     plan.partial = partial;
-    record = dvt_record_begin(0, -1);
+    record = dvt_record_begin(DVT_OFF, DVT_UNCHANGED);
     scope = dvt_scope_begin();
     mode = dvti_float_mode_begin();
     status = dvti_trainer_run(function, t, batch_size, plan);
@@ -275,7 +275,7 @@ DVT_API double dvt_trainer_clip_global_norm(dvt_trainer *trainer, double max_nor
         dvti_null(function, "trainer");
         return norm;
     }
-    record = dvt_record_begin(0, -1);
+    record = dvt_record_begin(DVT_OFF, DVT_UNCHANGED);
     scope = dvt_scope_begin();
     if (dvti_trainer_look(function, trainer) == DVT_OK) {
         room = (size_t)trainer->n * (size_t)trainer->ctxs.n * sizeof *list;

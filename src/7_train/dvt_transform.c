@@ -50,30 +50,32 @@ static dvt_transform *dvti_transform_new(const char *function, dvti_transform_ki
     return transform;
 }
 
-DVT_API dvt_transform *dvt_to_tensor(void) {
-    return dvti_transform_new("dvt_to_tensor", DVTI_TRANSFORM_TO_TENSOR, 0);
+DVT_API dvt_transform *dvt_transform_to_tensor(void) {
+    return dvti_transform_new("dvt_transform_to_tensor", DVTI_TRANSFORM_TO_TENSOR, 0);
 }
 
-DVT_API dvt_transform *dvt_normalize(const double *mean, const double *deviation, int n) {
+DVT_API dvt_transform *dvt_transform_normalize(const double *mean, const double *deviation, int n) {
     dvt_transform *transform;
     int i;
     if (!mean || !deviation) {
-        dvti_null("dvt_normalize", mean ? "deviation" : "mean");
+        dvti_null("dvt_transform_normalize", mean ? "deviation" : "mean");
         return NULL;
     }
     if (n < 1) {
-        dvti_fail(DVT_ERR_RANGE, "dvt_normalize: n is %d; expected one value per channel, or 1", n);
+        dvti_fail(DVT_ERR_RANGE,
+                  "dvt_transform_normalize: n is %d; expected one value per channel, or 1", n);
         return NULL;
     }
     for (i = 0; i < n; i++)
         if (!(fabs(mean[i]) <= DBL_MAX) || !(deviation[i] > 0 && deviation[i] <= DBL_MAX)) {
             dvti_fail(DVT_ERR_RANGE,
-                      "dvt_normalize: mean %g and deviation %g of channel %d; expected a finite "
+                      "dvt_transform_normalize: mean %g and deviation %g of channel %d; expected a "
+                      "finite "
                       "mean and a positive, finite deviation",
                       mean[i], deviation[i], i);
             return NULL;
         }
-    transform = dvti_transform_new("dvt_normalize", DVTI_TRANSFORM_NORMALIZE, n);
+    transform = dvti_transform_new("dvt_transform_normalize", DVTI_TRANSFORM_NORMALIZE, n);
     for (i = 0; transform && i < n; i++) {
         transform->mean[i] = mean[i];
         transform->deviation[i] = deviation[i];
@@ -81,28 +83,29 @@ DVT_API dvt_transform *dvt_normalize(const double *mean, const double *deviation
     return transform;
 }
 
-DVT_API dvt_transform *dvt_compose(dvt_transform *const *transforms, int n) {
+DVT_API dvt_transform *dvt_transform_compose(dvt_transform *const *transforms, int n) {
     dvt_transform *transform;
     int i, nested = 0;
     if (n < 0) {
-        dvti_fail(DVT_ERR_RANGE, "dvt_compose: n is %d; expected 0 or more", n);
+        dvti_fail(DVT_ERR_RANGE, "dvt_transform_compose: n is %d; expected 0 or more", n);
         return NULL;
     }
     for (i = 0; i < n; i++)
         if (!transforms || !transforms[i]) {
-            dvti_null("dvt_compose", transforms ? "one of the transforms" : "transforms");
+            dvti_null("dvt_transform_compose", transforms ? "one of the transforms" : "transforms");
             return NULL;
         }
     for (i = 0; i < n; i++)
         nested = DVTI_MAX(nested, transforms[i]->nested + 1);
     if (nested > DVTI_MOST_NESTED) {
         dvti_fail(DVT_ERR_VALUE,
-                  "dvt_compose: transforms would be nested more than %d deep; expected fewer: give "
+                  "dvt_transform_compose: transforms would be nested more than %d deep; expected "
+                  "fewer: give "
                   "all of them in one call",
                   DVTI_MOST_NESTED);
         return NULL;
     }
-    transform = dvti_transform_new("dvt_compose", DVTI_TRANSFORM_COMPOSE, n);
+    transform = dvti_transform_new("dvt_transform_compose", DVTI_TRANSFORM_COMPOSE, n);
     if (transform)
         transform->nested = nested;
     for (i = 0; transform && i < n; i++)
@@ -130,12 +133,14 @@ DVT_API dvt_transform *dvt_transform_new(dvt_array *(*apply)(void *user, dvt_arr
 static dvt_array *dvti_to_tensor(dvt_array *x) {
     dvt_array *planes;
     if (x->dtype != DVT_U8) {
-        dvti_fail(DVT_ERR_DTYPE, "dvt_to_tensor: x is %s; expected uint8 pixels", dvti_describe(x));
+        dvti_fail(DVT_ERR_DTYPE, "dvt_transform_to_tensor: x is %s; expected uint8 pixels",
+                  dvti_describe(x));
         return NULL;
     }
     if (x->shape.ndim != 3 && x->shape.ndim != 4) {
         dvti_fail(DVT_ERR_SHAPE,
-                  "dvt_to_tensor: x is %s; expected (height, width, channels), or several such as "
+                  "dvt_transform_to_tensor: x is %s; expected (height, width, channels), or "
+                  "several such as "
                   "(N, height, width, channels)",
                   dvti_describe(x));
         return NULL;
@@ -148,7 +153,7 @@ static dvt_array *dvti_to_tensor(dvt_array *x) {
 /* One value per channel as an array that broadcasts along the height and the width. */
 static dvt_array *dvti_per_channel(const double *values, int n, dvt_array *x) {
     return dvt_as_in_ctx(
-        dvt_astype(dvt_from_host(values, DVT_SHAPE(n, 1, 1), DVT_F64, dvt_cpu()), x->dtype, false),
+        dvt_as_in_dtype(dvt_from_host(values, DVT_SHAPE(n, 1, 1), DVT_F64, dvt_cpu()), x->dtype),
         x->storage->ctx);
 }
 
@@ -156,15 +161,17 @@ static dvt_array *dvti_normalize(const dvt_transform *t, dvt_array *x) {
     int channel = x->shape.ndim - 3;
     if (!dvt_dtype_is_float(x->dtype)) {
         dvti_fail(DVT_ERR_DTYPE,
-                  "dvt_normalize: x is %s; expected floats: apply dvt_to_tensor first",
+                  "dvt_transform_normalize: x is %s; expected floats: apply "
+                  "dvt_transform_to_tensor first",
                   dvti_describe(x));
         return NULL;
     }
     if (channel < 0 || (t->n > 1 && x->shape.dim[channel] != t->n)) {
-        dvti_fail(DVT_ERR_SHAPE,
-                  "dvt_normalize: x is %s and there are %d means; expected (channels, height, "
-                  "width) and one mean, or one per channel",
-                  dvti_describe(x), t->n);
+        dvti_fail(
+            DVT_ERR_SHAPE,
+            "dvt_transform_normalize: x is %s and there are %d means; expected (channels, height, "
+            "width) and one mean, or one per channel",
+            dvti_describe(x), t->n);
         return NULL;
     }
     if (t->n == 1)

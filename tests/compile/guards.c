@@ -13,7 +13,7 @@ double guards(dvt_array *x) {
     double value;
     DVT_SCOPE {
         DVT_RECORD {
-            loss = dvt_mean(x, DVT_ALL, false);
+            loss = dvt_mean(x, DVT_ALL);
         }
         dvt_backward(loss);
         DVT_WITH_CTX(dvt_cpu()) {

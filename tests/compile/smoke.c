@@ -16,8 +16,8 @@
     } while (0)
 
 static int arrays(void) {
-    dvt_array *x = DVT_ARRAY2(dvt_cpu(), float, 2, 3, {{1, 2, 3}, {4, 5, 6}});
-    dvt_array *sum = dvt_sum(dvt_mul(x, dvt_add_scalar(x, 1)), DVT_ALL, false);
+    dvt_array *x = DVT_ARRAY(float, DVT_SHAPE(2, 3), dvt_cpu(), 1, 2, 3, 4, 5, 6);
+    dvt_array *sum = dvt_sum(dvt_mul(x, dvt_add_scalar(x, 1)), DVT_ALL);
     char text[200];
     EXPECT(dvt_item(sum) == 112);
     EXPECT(dvt_item_at(dvt_matmul(x, dvt_t(x)), DVT_SHAPE(0, 1)) == 32);
@@ -31,7 +31,7 @@ static int contexts(void) {
     EXPECT(dvt_set_virtual_gpus(1, 0) == DVT_OK);
     here = dvt_ones(DVT_SHAPE(4), DVT_F32, dvt_cpu());
     there = dvt_copyto(here, dvt_gpu(0));
-    EXPECT(dvt_item(dvt_sum(there, DVT_ALL, false)) == 4);
+    EXPECT(dvt_item(dvt_sum(there, DVT_ALL)) == 4);
     EXPECT(dvt_add(here, there) == NULL && dvt_error_code() == DVT_ERR_CONTEXT);
 #if defined(DEVTENSOR_NO_CALL_SITES)
     EXPECT(dvt_error_site()[0] == 0 && dvt_made_at(here)[0] == 0);
@@ -39,13 +39,13 @@ static int contexts(void) {
     EXPECT(strstr(dvt_error_site(), "smoke.c:") != NULL && strstr(dvt_error(), "smoke.c:") != NULL);
 #endif
     dvt_clear_error();
-    dvt_release_all();
+    dvt_discard_all();
     EXPECT(dvt_set_virtual_gpus(0, 0) == DVT_OK);
     return 0;
 }
 
 static int gradients(void) {
-    dvt_array *x = DVT_ARRAY1(dvt_cpu(), double, 2, {3, 4}), *y = NULL;
+    dvt_array *x = DVT_ARRAY(double, DVT_SHAPE(2), dvt_cpu(), 3, 4), *y = NULL;
     EXPECT(dvt_attach_grad(x, DVT_GRAD_WRITE) == DVT_OK);
     DVT_RECORD {
         y = dvt_square(x);
@@ -61,7 +61,7 @@ static int files(void) {
     dvt_clear_error();
 #else
     EXPECT(dvt_save_npy("smoke.npy", x) == DVT_OK);
-    EXPECT(dvt_item(dvt_sum(dvt_load_npy("smoke.npy", dvt_cpu()), DVT_ALL, false)) == 15);
+    EXPECT(dvt_item(dvt_sum(dvt_load_npy("smoke.npy", dvt_cpu()), DVT_ALL)) == 15);
     remove("smoke.npy");
 #endif
     return 0;
@@ -69,22 +69,22 @@ static int files(void) {
 
 #if !defined(DEVTENSOR_NO_NN)
 static int networks(void) {
-    dvt_block *net = dvt_sequential();
+    dvt_block *net = dvt_nn_sequential();
     dvt_array *x = dvt_ones(DVT_SHAPE(8, 3), DVT_F32, dvt_cpu()), *loss = NULL;
     dvt_array *target = dvt_ones(DVT_SHAPE(8, 1), DVT_F32, dvt_cpu());
     dvt_trainer *trainer;
     double first = 0, last = 0;
     int step;
-    EXPECT(DVT_ADD(net, dvt_dense(4, DVT_RELU), dvt_dense(1, DVT_LINEAR)) == DVT_OK);
-    EXPECT(dvt_initialize(net, dvt_init_xavier(), DVT_CONTEXTS(dvt_cpu()), false) == DVT_OK);
-    trainer = dvt_trainer_new(dvt_collect_params(net, NULL), dvt_sgd(0.1));
+    EXPECT(DVT_NN_ADD(net, dvt_nn_dense(4, DVT_RELU), dvt_nn_dense(1, DVT_IDENTITY)) == DVT_OK);
+    EXPECT(dvt_block_initialize(net, dvt_init_xavier(), DVT_CONTEXTS(dvt_cpu())) == DVT_OK);
+    trainer = dvt_trainer_new(dvt_block_collect_params(net, NULL), dvt_optimizer_sgd(0.1));
     for (step = 0; step < 20; step++)
         DVT_SCOPE {
             DVT_RECORD {
-                loss = dvt_l2_loss(dvt_forward(net, x), target);
+                loss = dvt_loss_l2(dvt_block_forward(net, x), target);
             }
             EXPECT(dvt_backward(loss) == DVT_OK && dvt_trainer_step(trainer, 8) == DVT_OK);
-            last = dvt_item(dvt_mean(loss, DVT_ALL, false));
+            last = dvt_item(dvt_mean(loss, DVT_ALL));
             if (step == 0)
                 first = last;
         }

@@ -9,5 +9,5 @@ extern "C"
 
 int main(void) {
     dvt_array *x = dvt_full(DVT_SHAPE(2), other(41), DVT_F64, dvt_cpu());
-    return dvt_item(dvt_sum(x, DVT_ALL, false)) == 84 ? 0 : 1;
+    return dvt_item(dvt_sum(x, DVT_ALL)) == 84 ? 0 : 1;
 }

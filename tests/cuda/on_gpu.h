@@ -21,7 +21,7 @@ static __attribute__((__unused__)) dvt_array *random_on_cpu(dvt_shape shape, dvt
         if (!dvt_dtype_is_float(dtype))
             values[i] = floor(values[i]);
     }
-    x = dvt_astype(dvt_from_host(values, shape, DVT_F64, dvt_cpu()), dtype, false);
+    x = dvt_as_in_dtype(dvt_from_host(values, shape, DVT_F64, dvt_cpu()), dtype);
     free(values);
     return x;
 }

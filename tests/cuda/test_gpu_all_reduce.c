@@ -43,7 +43,7 @@ static void every_copy_agrees(dvt_params *params, dvt_ctx_list ctxs) {
 /* Checks d(sum of outputs)/dw of a dense layer, which is the sum of the inputs: exact in float32
    for integers. */
 static void sum_over(dvt_ctx_list ctxs, int64_t inputs, int64_t outputs, int layers) {
-    dvt_block *net = dvt_sequential();
+    dvt_block *net = dvt_nn_sequential();
     dvt_params *params;
     dvt_trainer *trainer;
     dvt_array *heads[DVT_MAX_CONTEXTS];
@@ -51,14 +51,14 @@ static void sum_over(dvt_ctx_list ctxs, int64_t inputs, int64_t outputs, int lay
     int64_t i, n = inputs * outputs;
     int k;
     for (k = 0; k < layers; k++)
-        DVT_ADD(net, dvt_dense(k == layers - 1 ? outputs : inputs, DVT_LINEAR));
-    CHECK_INT(dvt_initialize(net, dvt_init_zero(), ctxs, false), DVT_OK);
-    params = dvt_collect_params(net, NULL);
-    trainer = dvt_trainer_new(params, dvt_sgd(0.1));
+        DVT_NN_ADD(net, dvt_nn_dense(k == layers - 1 ? outputs : inputs, DVT_IDENTITY));
+    CHECK_INT(dvt_block_initialize(net, dvt_init_zero(), ctxs), DVT_OK);
+    params = dvt_block_collect_params(net, NULL);
+    trainer = dvt_trainer_new(params, dvt_optimizer_sgd(0.1));
     DVT_RECORD {
         for (k = 0; k < ctxs.n; k++)
             heads[k] =
-                dvt_forward(net, dvt_full(DVT_SHAPE(3, inputs), k + 1, DVT_F32, ctxs.ctx[k]));
+                dvt_block_forward(net, dvt_full(DVT_SHAPE(3, inputs), k + 1, DVT_F32, ctxs.ctx[k]));
     }
     for (k = 0; k < ctxs.n; k++)
         CHECK_INT(dvt_backward(heads[k]), DVT_OK);

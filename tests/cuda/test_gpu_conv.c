@@ -8,8 +8,8 @@ typedef struct conv_case {
     const char *what;
 } conv_case;
 
-static dvt_conv2d_params conv_params(const conv_case *at) {
-    dvt_conv2d_params p;
+static dvt_conv2d_options conv_params(const conv_case *at) {
+    dvt_conv2d_options p;
     int i;
     memset(&p, 0, sizeof p);
     for (i = 0; i < 2; i++) {
@@ -26,7 +26,7 @@ typedef struct convolved {
 } convolved;
 
 static convolved conv_in(dvt_ctx ctx, dvt_array *x, dvt_array *w, dvt_array *b, dvt_array *g,
-                         const dvt_conv2d_params *p) {
+                         const dvt_conv2d_options *p) {
     convolved r = {NULL, {NULL, NULL}};
     dvt_array *vars[2];
     vars[0] = dvt_copyto(x, ctx);
@@ -36,7 +36,7 @@ static convolved conv_in(dvt_ctx ctx, dvt_array *x, dvt_array *w, dvt_array *b, 
     CHECK(dvt_attach_grad(vars[0], DVT_GRAD_WRITE) == DVT_OK);
     CHECK(dvt_attach_grad(vars[1], DVT_GRAD_WRITE) == DVT_OK);
     DVT_RECORD r.y = dvt_conv2d(vars[0], vars[1], b, p);
-    CHECK(dvt_gradients(&r.y, &g, 1, vars, 2, false, false, r.grads) == DVT_OK);
+    CHECK(dvt_gradients(&r.y, &g, 1, vars, 2, DVT_FREE_GRAPH, r.grads) == DVT_OK);
     return r;
 }
 
@@ -44,7 +44,7 @@ static convolved conv_in(dvt_ctx ctx, dvt_array *x, dvt_array *w, dvt_array *b, 
    products are exact in float32. */
 static dvt_array *numbers(dvt_shape shape, dvt_dtype dtype, bool whole) {
     dvt_array *x = random_on_cpu(shape, whole ? DVT_I32 : DVT_F64, -2, 3);
-    return dvt_astype(x, dtype, false);
+    return dvt_as_in_dtype(x, dtype);
 }
 
 /* Compares sums of `depth` products. The error grows with the root of the depth; 16-bit floats are
@@ -58,7 +58,7 @@ static void same_sum(dvt_array *gpu, dvt_array *cpu, double depth, bool whole, c
 
 static void same_conv(const conv_case *at, dvt_dtype dtype, bool bias, bool whole) {
     DVT_SCOPE {
-        dvt_conv2d_params p = conv_params(at);
+        dvt_conv2d_options p = conv_params(at);
         dvt_array *x = numbers(DVT_SHAPE(at->n, at->c, at->h, at->w), dtype, whole);
         int64_t groups = at->groups ? at->groups : 1;
         dvt_array *w = numbers(DVT_SHAPE(at->o, at->c / groups, at->kh, at->kw), dtype, whole);
@@ -197,14 +197,13 @@ DVT_TEST(gpu_conv_empty_sums) {
 /* A NaN affects only the results that use it; padding is not multiplied. */
 DVT_TEST(gpu_conv_special_values) {
     double values[2 * 3 * 6 * 6];
-    dvt_conv2d_params p = {{1, 1}, {1, 1}, {1, 1}, 1};
+    dvt_conv2d_options p = {{1, 1}, {1, 1}, {1, 1}, 1};
     dvt_array *x, *w;
     int i;
     NEEDS_GPU;
     for (i = 0; i < 2 * 3 * 6 * 6; i++)
         values[i] = i % 50 == 7 ? (double)INFINITY : i % 70 == 60 ? (double)NAN : i % 5;
-    x = dvt_astype(dvt_from_host(values, DVT_SHAPE(2, 3, 6, 6), DVT_F64, dvt_cpu()), DVT_F32,
-                   false);
+    x = dvt_as_in_dtype(dvt_from_host(values, DVT_SHAPE(2, 3, 6, 6), DVT_F64, dvt_cpu()), DVT_F32);
     w = numbers(DVT_SHAPE(4, 3, 3, 3), DVT_F32, true);
     SAME_ON_GPU(dvt_conv2d(dvt_copyto(x, dvt_gpu(0)), dvt_copyto(w, dvt_gpu(0)), NULL, &p),
                 dvt_conv2d(x, w, NULL, &p), 0, "NaN and infinity");

@@ -5,7 +5,7 @@
 
 /* Returns the largest element, on cpu(). */
 static double largest(dvt_array *x) {
-    return dvt_item(dvt_max(dvt_copyto(x, dvt_cpu()), DVT_ALL, false));
+    return dvt_item(dvt_max(dvt_copyto(x, dvt_cpu()), DVT_ALL));
 }
 
 /* 1 + 2^-12 rounds to 1 in TF32, and must do so only where TF32 is allowed. */

@@ -9,8 +9,8 @@ static void same_bytes(dvt_array *x) {
     int to;
     for (to = 0; to < DVT_DTYPE_COUNT; to++)
         DVT_SCOPE {
-            dvt_array *want = dvt_astype(x, (dvt_dtype)to, true);
-            dvt_array *got = dvt_astype(dvt_copyto(x, dvt_gpu(0)), (dvt_dtype)to, true);
+            dvt_array *want = dvt_astype(x, (dvt_dtype)to);
+            dvt_array *got = dvt_astype(dvt_copyto(x, dvt_gpu(0)), (dvt_dtype)to);
             int64_t bytes = want ? dvt_nbytes(want) : 0, size = dvt_dtype_size((dvt_dtype)to),
                     i = 0;
             char *a = (char *)malloc((size_t)bytes + 1), *b = (char *)malloc((size_t)bytes + 1);

@@ -141,7 +141,7 @@ static dvt_array *sample(int64_t n, dvt_dtype dtype, double low, double high) {
         if (!dvt_dtype_is_float(dtype) && i >= LENGTH(corners))
             values[i] = floor(i % 3 ? dvt_test_random(-10, 10) : dvt_test_random(-3e9, 3e9));
     }
-    x = dvt_astype(dvt_from_host(values, DVT_SHAPE(n), DVT_F64, dvt_cpu()), dtype, false);
+    x = dvt_as_in_dtype(dvt_from_host(values, DVT_SHAPE(n), DVT_F64, dvt_cpu()), dtype);
     free(values);
     return x;
 }

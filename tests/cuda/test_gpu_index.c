@@ -31,7 +31,7 @@ DVT_TEST(gpu_take_outside) {
     dvt_array *x, *where;
     NEEDS_GPU;
     x = dvt_arange(0, 4, 1, DVT_F32, dvt_gpu(0));
-    where = dvt_astype(dvt_from_host(at, DVT_SHAPE(8), DVT_F64, dvt_cpu()), DVT_I64, false);
+    where = dvt_as_in_dtype(dvt_from_host(at, DVT_SHAPE(8), DVT_F64, dvt_cpu()), DVT_I64);
     where = dvt_copyto(where, dvt_gpu(0));
     dvt_test_equal(dvt_copyto(dvt_take(x, where, 0), dvt_cpu()), nearest, 8, 0, __FILE__, __LINE__);
     dvt_test_equal(dvt_copyto(dvt_take_along_axis(x, where, 0), dvt_cpu()), nearest, 8, 0, __FILE__,
@@ -96,7 +96,7 @@ static void check_adding(taker take, dvt_array *x, dvt_array *at, int axis, cons
         }
         head = k ? dvt_copyto(head, dvt_gpu(0))
                  : random_on_cpu(dvt_shape_of(y), dvt_dtype_of(x), -2, 2);
-        CHECK_INT(dvt_backward_from(&y, &head, 1, false, false), DVT_OK);
+        CHECK_INT(dvt_backward_from(&y, &head, 1, DVT_FREE_GRAPH), DVT_OK);
         if (!k)
             continue;
         same_on_gpu(dvt_grad(side[1]), dvt_grad(side[0]), 0, 0, what, __FILE__, __LINE__);

@@ -31,7 +31,7 @@ enum {
 static dvt_array *laid_out(int layout, dvt_array *x, int64_t rows, int64_t columns) {
     switch (layout) {
     case TRANSPOSED:
-        return dvt_t(x);
+        return dvt_transpose(x, DVT_ALL);
     case REVERSED:
         return dvt_slice(x, 1, -1, DVT_END, -1);
     case EVERY_SECOND:

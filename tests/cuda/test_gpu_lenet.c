@@ -20,8 +20,8 @@ static void batch(uint64_t *state, dvt_array **x, dvt_array **y) {
         labels[i] = i % 10;
         drawn_figure(pixels + i * 28 * 28, i % 10, state);
     }
-    *x = dvt_astype(dvt_from_host(pixels, DVT_SHAPE(BATCH, 1, 28, 28), DVT_U8, dvt_cpu()), DVT_F32,
-                    false);
+    *x = dvt_as_in_dtype(dvt_from_host(pixels, DVT_SHAPE(BATCH, 1, 28, 28), DVT_U8, dvt_cpu()),
+                         DVT_F32);
     *x = dvt_mul_scalar(*x, 1.0 / 255);
     *y = dvt_from_host(labels, DVT_SHAPE(BATCH), DVT_I32, dvt_cpu());
 }
@@ -60,12 +60,12 @@ static outcome train(dvt_ctx_list ctxs) {
         dvt_params *params;
         dvt_trainer *trainer;
         dvt_array *x, *y;
-        dvt_optimizer sgd = dvt_sgd(0.05);
+        dvt_optimizer sgd = dvt_optimizer_sgd(0.05);
         sgd.momentum = 0.9;
         dvt_seed(3);
         /* Initialized on one context and copied, so that all start with the same bits. */
-        must(dvt_initialize(net, dvt_init_xavier(), ctxs, false) == DVT_OK, "dvt_initialize");
-        params = dvt_collect_params(net, NULL);
+        must(dvt_block_initialize(net, dvt_init_xavier(), ctxs) == DVT_OK, "dvt_block_initialize");
+        params = dvt_block_collect_params(net, NULL);
         trainer = dvt_trainer_new(params, sgd);
         for (step = 0; step < STEPS; step++) {
             batch(&state, &x, &y);

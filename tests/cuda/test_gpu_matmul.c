@@ -49,8 +49,8 @@ static void same_product(dvt_array *got, dvt_array *a, dvt_array *b, const char 
         SAME_ON_GPU(got, dvt_matmul(a, b), 0, what);
         return;
     }
-    a = dvt_astype(a, DVT_F64, false);
-    b = dvt_astype(b, DVT_F64, false);
+    a = dvt_as_in_dtype(a, DVT_F64);
+    b = dvt_as_in_dtype(b, DVT_F64);
     exact = dvt_matmul(a, b);
     size = dvt_matmul(dvt_abs(a), dvt_abs(b));
     CHECK(got != NULL);
@@ -348,7 +348,7 @@ DVT_TEST(gpu_matmul_into_its_factors) {
     SAME_ON_GPU(dvt_t(c), dvt_copyto(dvt_matmul(a, a), dvt_cpu()), 0, "into b, transposed");
     c = dvt_zeros(DVT_SHAPE(40, 40), DVT_F64, dvt_gpu(0));
     CHECK(matmul_into(c, a, a, false, false) == c);
-    SAME_ON_GPU(c, dvt_copyto(dvt_astype(dvt_matmul(a, a), DVT_F64, false), dvt_cpu()), 0,
+    SAME_ON_GPU(c, dvt_copyto(dvt_as_in_dtype(dvt_matmul(a, a), DVT_F64), dvt_cpu()), 0,
                  "into float64");
     c = dvt_zeros(DVT_SHAPE(40), DVT_F32, dvt_gpu(0));
     CHECK(matmul_into(c, a, dvt_index(a, 3), true, false) == c);

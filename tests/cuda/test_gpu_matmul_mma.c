@@ -40,7 +40,7 @@ static dvti_cuda_mm plan_of(product q) {
     dvti_cuda_mm plan;
     char *start = memory + (64 - (uintptr_t)memory % 64);
     dvti_launch_begin(&launch, "a test", dvti_kernel_matmul(), DVTI_OP_matmul);
-    memset(\&physical, 0, sizeof physical);
+    memset(&physical, 0, sizeof physical);
     memset(&gpu, 0, sizeof gpu);
     physical.cc = q.cc;
     physical.processors = 100;
@@ -168,7 +168,7 @@ static double stored(double v, dvt_dtype dtype, int tf32) {
         memcpy(&f, &bits, sizeof f);
         return f;
     }
-    return dvt_item(dvt_astype(dvt_full(DVT_SHAPE(1), v, DVT_F64, dvt_cpu()), dtype, false));
+    return dvt_item(dvt_as_in_dtype(dvt_full(DVT_SHAPE(1), v, DVT_F64, dvt_cpu()), dtype));
 }
 
 static void check_mma(int64_t n, int64_t k, int64_t m, dvt_dtype dtype, int layout) {
@@ -185,7 +185,7 @@ static void check_mma(int64_t n, int64_t k, int64_t m, dvt_dtype dtype, int layo
         x = on_gpu(a, n, k, dtype, layout & 1, group);
         y = on_gpu(b, k, m, dtype, layout >> 1, group);
         product_of = dvt_matmul(x, y);
-        CHECK_INT(dvt_to_host(dvt_astype(dvt_copyto(product_of, dvt_cpu()), DVT_F64, false), got,
+        CHECK_INT(dvt_to_host(dvt_as_in_dtype(dvt_copyto(product_of, dvt_cpu()), DVT_F64), got,
                               n * m * 8),
                   DVT_OK);
         for (i = 0; i < n * k; i++)
@@ -332,10 +332,9 @@ DVT_TEST(gpu_matmul_mma_not_a_number) {
                 a[4 * 11 + 10] = strange[i];
                 CHECK_INT(
                     dvt_to_host(
-                        dvt_astype(dvt_copyto(dvt_matmul(on_gpu(a, 5, 11, dtypes[t], 0, group),
+                        dvt_as_in_dtype(dvt_copyto(dvt_matmul(on_gpu(a, 5, 11, dtypes[t], 0, group),
                                                          on_gpu(b, 11, 6, dtypes[t], 1, group)),
-                                              dvt_cpu()),
-                                   DVT_F64, false),
+                                              dvt_cpu()), DVT_F64),
                         got, (int64_t)sizeof got),
                     DVT_OK);
                 for (j = 0; j < 5 * 6; j++)

@@ -64,12 +64,12 @@ DVT_TEST(gpu_memory_limit) {
     dvt_memory_stats stats;
     NEEDS_GPU;
     stats = memory_of(0);
-    CHECK_INT(dvt_set_memory_limit(dvt_gpu(0), stats.used + 1000), DVT_OK);
+    CHECK_INT(dvt_set_memory_limit(stats.used + 1000, dvt_gpu(0)), DVT_OK);
     CHECK(dvt_empty(DVT_SHAPE(1000), DVT_U8, dvt_gpu(0)) != NULL);
     CHECK_ERROR(dvt_empty(DVT_SHAPE(1), DVT_U8, dvt_gpu(0)), DVT_ERR_DEVICE_MEMORY);
-    CHECK_INT(dvt_set_memory_limit(dvt_gpu(0), 0), DVT_OK);
+    CHECK_INT(dvt_set_memory_limit(0, dvt_gpu(0)), DVT_OK);
     CHECK(dvt_empty(DVT_SHAPE(1), DVT_U8, dvt_gpu(0)) != NULL);
-    CHECK_ERROR(dvt_set_memory_limit(dvt_gpu(0), -1), DVT_ERR_RANGE);
+    CHECK_ERROR(dvt_set_memory_limit(-1, dvt_gpu(0)), DVT_ERR_RANGE);
 }
 
 /* On a full GPU the cached memory is released first. Then the error tells who holds what, and the

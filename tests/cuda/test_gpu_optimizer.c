@@ -20,7 +20,7 @@ static dvt_block *times(dvt_array *weight) {
     block = dvt_block_new(&desc);
     dvt_block_add_param(block, "weight", dvt_shape_of(weight), dvt_dtype_of(weight),
                         dvt_init_zero());
-    CHECK_INT(dvt_initialize(block, dvt_init_zero(), here, false), DVT_OK);
+    CHECK_INT(dvt_block_initialize(block, dvt_init_zero(), here), DVT_OK);
     CHECK_INT(dvt_param_set_data(dvt_block_param(block, "weight"), weight), DVT_OK);
     return block;
 }
@@ -28,12 +28,12 @@ static dvt_block *times(dvt_array *weight) {
 /* Returns the weight after some steps on its context; the gradients are the rows of `gradients`. */
 static dvt_array *trained(dvt_optimizer optimizer, dvt_array *weight, dvt_array *gradients) {
     dvt_block *net = times(weight);
-    dvt_trainer *trainer = dvt_trainer_new(dvt_collect_params(net, NULL), optimizer);
+    dvt_trainer *trainer = dvt_trainer_new(dvt_block_collect_params(net, NULL), optimizer);
     dvt_array *y = NULL;
     int t;
     for (t = 0; t < STEPS; t++) {
         DVT_RECORD {
-            y = dvt_forward(net, dvt_index(gradients, t));
+            y = dvt_block_forward(net, dvt_index(gradients, t));
         }
         CHECK_INT(dvt_backward(y), DVT_OK);
         CHECK_INT(dvt_trainer_step(trainer, 2), DVT_OK);
@@ -63,7 +63,7 @@ static void with_options(dvt_optimizer optimizer, const char *what) {
 }
 
 DVT_TEST(gpu_sgd) {
-    dvt_optimizer optimizer = dvt_sgd(0.1);
+    dvt_optimizer optimizer = dvt_optimizer_sgd(0.1);
     NEEDS_GPU;
     with_options(optimizer, "sgd");
     optimizer.momentum = 0.9;
@@ -74,12 +74,12 @@ DVT_TEST(gpu_sgd) {
 
 DVT_TEST(gpu_adam) {
     NEEDS_GPU;
-    with_options(dvt_adam(0.05), "adam");
-    with_options(dvt_adamw(0.05, 0.01), "adamw");
+    with_options(dvt_optimizer_adam(0.05), "adam");
+    with_options(dvt_optimizer_adamw(0.05, 0.01), "adamw");
 }
 
 DVT_TEST(gpu_rmsprop) {
-    dvt_optimizer optimizer = dvt_rmsprop(0.05);
+    dvt_optimizer optimizer = dvt_optimizer_rmsprop(0.05);
     NEEDS_GPU;
     with_options(optimizer, "rmsprop");
     optimizer.centered = true;
@@ -91,7 +91,7 @@ DVT_TEST(gpu_rmsprop) {
 
 DVT_TEST(gpu_adagrad) {
     NEEDS_GPU;
-    with_options(dvt_adagrad(0.1), "adagrad");
+    with_options(dvt_optimizer_adagrad(0.1), "adagrad");
 }
 
 DVT_TEST(gpu_optimizer_of_every_dtype) {
@@ -99,23 +99,23 @@ DVT_TEST(gpu_optimizer_of_every_dtype) {
     int i;
     NEEDS_GPU;
     for (i = 0; i < 3; i++) {
-        same_steps(dvt_sgd(0.1), 269, dtypes[i], dvt_dtype_name(dtypes[i]));
-        same_steps(dvt_adam(0.1), 269, dtypes[i], dvt_dtype_name(dtypes[i]));
+        same_steps(dvt_optimizer_sgd(0.1), 269, dtypes[i], dvt_dtype_name(dtypes[i]));
+        same_steps(dvt_optimizer_adam(0.1), 269, dtypes[i], dvt_dtype_name(dtypes[i]));
     }
 }
 
 /* NaN and infinities affect only their own element; clipping bounds infinities and keeps NaN. */
 DVT_TEST(gpu_optimizer_special_values) {
-    dvt_optimizer clipped = dvt_sgd(1);
+    dvt_optimizer clipped = dvt_optimizer_sgd(1);
     dvt_array *w, *g;
     NEEDS_GPU;
     clipped.clip_gradient = 2;
     w = dvt_ones(DVT_SHAPE(4), DVT_F32, dvt_cpu());
     g = dvt_zeros(DVT_SHAPE(STEPS, 4), DVT_F32, dvt_cpu());
     CHECK(dvt_copy_into(dvt_index(g, 0),
-                        DVT_ARRAY1(dvt_cpu(), float, 4, {NAN, INFINITY, -INFINITY, 1})) != NULL);
-    SAME_ON_GPU(trained(dvt_sgd(1), dvt_copyto(w, dvt_gpu(0)), dvt_copyto(g, dvt_gpu(0))),
-                trained(dvt_sgd(1), w, g), 0, "NaN and infinities");
+                        DVT_ARRAY(float, DVT_SHAPE(4), dvt_cpu(), NAN, INFINITY, -INFINITY, 1)) != NULL);
+    SAME_ON_GPU(trained(dvt_optimizer_sgd(1), dvt_copyto(w, dvt_gpu(0)), dvt_copyto(g, dvt_gpu(0))),
+                trained(dvt_optimizer_sgd(1), w, g), 0, "NaN and infinities");
     SAME_ON_GPU(trained(clipped, dvt_copyto(w, dvt_gpu(0)), dvt_copyto(g, dvt_gpu(0))),
                 trained(clipped, w, g), 0, "NaN and infinities, clipped");
 }

@@ -9,7 +9,7 @@ typedef struct pooled {
 } pooled;
 
 static pooled pool_in(dvt_ctx ctx, bool max, dvt_array *x, dvt_array *g, dvt_array *v,
-                      const dvt_pool2d_params *p) {
+                      const dvt_pool2d_options *p) {
     pooled r = {NULL, NULL, NULL, NULL};
     dvt_array *maxima = NULL;
     x = dvt_copyto(x, ctx);
@@ -18,16 +18,16 @@ static pooled pool_in(dvt_ctx ctx, bool max, dvt_array *x, dvt_array *g, dvt_arr
     CHECK(dvt_attach_grad(x, DVT_GRAD_WRITE) == DVT_OK);
     CHECK(dvt_attach_grad(g, DVT_GRAD_WRITE) == DVT_OK);
     DVT_RECORD r.y = max ? dvt_max_pool2d(x, p) : dvt_avg_pool2d(x, p);
-    CHECK(dvt_gradients(&r.y, &g, 1, &x, 1, true, true, &r.dx) == DVT_OK);
-    CHECK(dvt_gradients(&r.dx, &v, 1, &g, 1, false, false, &r.again) == DVT_OK);
+    CHECK(dvt_gradients(&r.y, &g, 1, &x, 1, DVT_CREATE_GRAPH, &r.dx) == DVT_OK);
+    CHECK(dvt_gradients(&r.dx, &v, 1, &g, 1, DVT_FREE_GRAPH, &r.again) == DVT_OK);
     DVT_RECORD maxima = max ? dvt_max_pool2d(dvt_relu(x), p) : dvt_avg_pool2d(dvt_relu(x), p);
-    CHECK(dvt_gradients(&maxima, &g, 1, &x, 1, false, false, &r.past) == DVT_OK);
+    CHECK(dvt_gradients(&maxima, &g, 1, &x, 1, DVT_FREE_GRAPH, &r.past) == DVT_OK);
     return r;
 }
 
 /* Compares means within `ulps` of values as large as the inputs. A cooperating block adds in
    another order, and cpu() rounds a 16-bit gradient after each window. */
-static void same_pool(bool max, dvt_array *x, const dvt_pool2d_params *p, double ulps,
+static void same_pool(bool max, dvt_array *x, const dvt_pool2d_options *p, double ulps,
                       const char *what) {
     dvt_array *y = max ? dvt_max_pool2d(x, p) : dvt_avg_pool2d(x, p);
     dvt_array *g, *v;
@@ -53,8 +53,8 @@ typedef struct pool_case {
     const char *what;
 } pool_case;
 
-static dvt_pool2d_params params_of(const pool_case *at) {
-    dvt_pool2d_params p;
+static dvt_pool2d_options params_of(const pool_case *at) {
+    dvt_pool2d_options p;
     int i;
     memset(&p, 0, sizeof p);
     for (i = 0; i < 2; i++) {
@@ -99,7 +99,7 @@ static void same_cases(const pool_case *cases, int count, dvt_dtype dtype) {
     int i;
     for (i = 0; i < count; i++) {
         const pool_case *at = &cases[i];
-        dvt_pool2d_params p = params_of(at);
+        dvt_pool2d_options p = params_of(at);
         DVT_SCOPE {
             dvt_shape shape = DVT_SHAPE(at->n, at->c, at->h, at->w);
             dvt_array *x = random_on_cpu(shape, dtype, -4, 4);
@@ -149,15 +149,15 @@ DVT_TEST(gpu_pool_special_values) {
     for (i = 0; i < 4; i++)
         for (kinds = 2; kinds <= 7; kinds++) {
             const pool_case *at = &cases[i];
-            dvt_pool2d_params p = params_of(at);
+            dvt_pool2d_options p = params_of(at);
             int n = (int)(at->n * at->h * at->w);
             for (k = 0; k < n; k++)
                 values[k] = odd[(int)dvt_test_random(0, kinds)];
             DVT_SCOPE {
                 dvt_array *x = dvt_from_host(values, DVT_SHAPE(at->n, at->c, at->h, at->w), DVT_F64,
                                              dvt_cpu());
-                same_pool(true, dvt_astype(x, DVT_F32, false), &p, 0, at->what);
-                same_pool(true, dvt_astype(x, DVT_F16, false), &p, 0, at->what);
+                same_pool(true, dvt_as_in_dtype(x, DVT_F32), &p, 0, at->what);
+                same_pool(true, dvt_as_in_dtype(x, DVT_F16), &p, 0, at->what);
             }
         }
 }
@@ -166,7 +166,7 @@ DVT_TEST(gpu_pool_special_values) {
 DVT_TEST(gpu_pool_many) {
     static const pool_case many = {16,     8,     64,    64,    {2, 2},        {2, 2},
                                    {0, 0}, false, false, false, "many windows"};
-    dvt_pool2d_params p;
+    dvt_pool2d_options p;
     NEEDS_GPU;
     p = params_of(&many);
     same_pool(true, random_on_cpu(DVT_SHAPE(16, 9, 64, 64), DVT_F32, -4, 4), &p, 0, many.what);

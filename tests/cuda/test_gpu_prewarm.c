@@ -37,24 +37,25 @@ DVT_TEST(gpu_prewarm_once) {
 }
 
 static dvt_block *lenet(void) {
-    dvt_block *net = dvt_sequential();
-    DVT_ADD(net, dvt_conv2d_block(6, 5, DVT_RELU), dvt_max_pool2d_block(2, 2),
-            dvt_conv2d_block(16, 3, DVT_SIGMOID), dvt_avg_pool2d_block(2, 2),
-            dvt_dense(120, DVT_RELU), dvt_dense(84, DVT_TANH), dvt_dense(10, DVT_LINEAR));
+    dvt_block *net = dvt_nn_sequential();
+    DVT_NN_ADD(net, dvt_nn_conv2d(6, 5, DVT_RELU), dvt_nn_max_pool2d(2, 2),
+               dvt_nn_conv2d(16, 3, DVT_SIGMOID), dvt_nn_avg_pool2d(2, 2),
+               dvt_nn_dense(120, DVT_RELU), dvt_nn_dense(84, DVT_TANH),
+               dvt_nn_dense(10, DVT_IDENTITY));
     return net;
 }
 
 static void one_step(dvt_block *net, dvt_optimizer optimizer) {
     dvt_array *x = dvt_ones(DVT_SHAPE(8, 1, 28, 28), DVT_F32, dvt_gpu(0));
     dvt_array *labels = dvt_zeros(DVT_SHAPE(8), DVT_I64, dvt_gpu(0)), *loss = NULL;
-    CHECK_INT(dvt_initialize(net, dvt_init_xavier(), DVT_CONTEXTS(dvt_gpu(0)), true), DVT_OK);
+    CHECK_INT(dvt_block_reinitialize(net, dvt_init_xavier(), DVT_CONTEXTS(dvt_gpu(0))), DVT_OK);
     DVT_RECORD {
-        loss = dvt_softmax_cross_entropy(dvt_forward(net, x), labels);
+        loss = dvt_loss_softmax_cross_entropy(dvt_block_forward(net, x), labels);
     }
     CHECK_INT(dvt_backward(loss), DVT_OK);
-    CHECK_INT(dvt_trainer_step(dvt_trainer_new(dvt_collect_params(net, NULL), optimizer), 8),
+    CHECK_INT(dvt_trainer_step(dvt_trainer_new(dvt_block_collect_params(net, NULL), optimizer), 8),
               DVT_OK);
-    CHECK(dvt_item(dvt_mean(loss, DVT_ALL, false)) > 0);
+    CHECK(dvt_item(dvt_mean(loss, DVT_ALL)) > 0);
 }
 
 /* Loaded, whether compiled now or by an earlier process. */
@@ -63,8 +64,8 @@ DVT_TEST(gpu_prewarm_before_lenet) {
     NEEDS_GPU;
     CHECK_INT(dvt_prewarm(dvt_gpu(0)), DVT_OK);
     before = dvt_get_jit_stats().loaded;
-    one_step(lenet(), dvt_sgd(0.1));
-    one_step(lenet(), dvt_adam(0.1));
+    one_step(lenet(), dvt_optimizer_sgd(0.1));
+    one_step(lenet(), dvt_optimizer_adam(0.1));
     CHECK(dvt_get_jit_stats().loaded <= before + OTHERS);
 }
 #endif

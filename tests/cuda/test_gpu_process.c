@@ -46,9 +46,7 @@ static int child_of(dvt_array *x) {
         return 2;
     dvt_clear_error();
     dvt_release(x);
-    return dvt_item(dvt_sum(dvt_full(DVT_SHAPE(3), 2, DVT_F32, dvt_cpu()), DVT_ALL, false)) == 6
-               ? 0
-               : 3;
+    return dvt_item(dvt_sum(dvt_full(DVT_SHAPE(3), 2, DVT_F32, dvt_cpu()), DVT_ALL)) == 6 ? 0 : 3;
 }
 
 DVT_TEST(gpu_in_a_forked_child) {
@@ -79,11 +77,11 @@ DVT_TEST(gpu_streams_and_addresses) {
     CHECK(stream != NULL);
     CHECK(dvt_cuda_address(x) != 0);
     CHECK_INT(dvt_cuda_address(dvt_slice(x, 0, 1, 4, 1)) - dvt_cuda_address(x), 4);
-    CHECK_INT(dvt_set_cuda_stream(dvt_gpu(0), stream), DVT_OK);
+    CHECK_INT(dvt_set_cuda_stream(stream, dvt_gpu(0)), DVT_OK);
     CHECK(dvt_cuda_stream(dvt_gpu(0)) == stream);
-    CHECK_INT(dvt_set_cuda_stream(dvt_gpu(0), NULL), DVT_OK);
+    CHECK_INT(dvt_set_cuda_stream(NULL, dvt_gpu(0)), DVT_OK);
     CHECK(dvt_cuda_stream(dvt_gpu(0)) == stream);
     CHECK(dvt_cuda_stream(dvt_cpu()) == NULL);
     CHECK_ERROR(dvt_cuda_address(dvt_full(DVT_SHAPE(1), 1, DVT_F32, dvt_cpu())), DVT_ERR_CONTEXT);
-    CHECK_ERROR(dvt_set_cuda_stream(dvt_cpu(), NULL), DVT_ERR_UNSUPPORTED);
+    CHECK_ERROR(dvt_set_cuda_stream(NULL, dvt_cpu()), DVT_ERR_UNSUPPORTED);
 }

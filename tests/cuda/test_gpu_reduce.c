@@ -2,8 +2,7 @@
    chunks; layouts. */
 #include "on_gpu.h"
 
-typedef dvt_array *(*reduction)(dvt_array *x, dvt_axes axes, bool keepdims);
-typedef dvt_array *(*position)(dvt_array *x, int axis, bool keepdims);
+typedef dvt_array *(*reduction)(dvt_array *x, dvt_axes axes);
 
 static const struct {
     const char *name;
@@ -22,9 +21,9 @@ static double ulps_for(dvt_dtype dtype) {
     return dtype == DVT_F64 ? 64 : 1;
 }
 
-static void check_reduction(int which, dvt_array *x, dvt_axes axes, bool keepdims) {
-    dvt_array *want = reductions[which].run(x, axes, keepdims);
-    dvt_array *got = reductions[which].run(dvt_copyto(x, dvt_gpu(0)), axes, keepdims);
+static void check_reduction(int which, dvt_array *x, dvt_axes axes) {
+    dvt_array *want = reductions[which].run(x, axes);
+    dvt_array *got = reductions[which].run(dvt_copyto(x, dvt_gpu(0)), axes);
     same_on_gpu(got, want, ulps_for(dvt_dtype_of(want)), 1, reductions[which].name, __FILE__,
                 __LINE__);
 }
@@ -40,14 +39,14 @@ DVT_TEST(gpu_reduce_every_operation_and_dtype) {
                 DVT_SCOPE {
                     dvt_array *x = random_on_cpu(DVT_SHAPE(5, 37), (dvt_dtype)dtype,
                                                  reductions[which].low, reductions[which].high);
-                    check_reduction(which, x, DVT_AXES(1), false);
+                    check_reduction(which, x, DVT_AXES(1));
                     if (dtype == DVT_F32 || EACH(dtype, 3))
-                        check_reduction(which, x, DVT_AXES(0), true);
+                        check_reduction(which, x, DVT_KEEPDIMS(0));
                 }
 }
 
 DVT_TEST(gpu_reduce_positions_of_every_dtype) {
-    static const position run[] = {dvt_argmin, dvt_argmax};
+    static const reduction run[] = {dvt_argmin, dvt_argmax};
     int dtype, k, axis;
     NEEDS_GPU;
     for (dtype = 0; dtype < DVT_DTYPE_COUNT; dtype++)
@@ -56,9 +55,9 @@ DVT_TEST(gpu_reduce_positions_of_every_dtype) {
                 dvt_array *x = random_on_cpu(DVT_SHAPE(6, 70), (dvt_dtype)dtype, 0, 20);
                 dvt_array *y = dvt_copyto(x, dvt_gpu(0));
                 for (axis = 0; axis < 2; axis++)
-                    SAME_ON_GPU(run[k](y, axis, false), run[k](x, axis, false), 0, "position");
-                SAME_ON_GPU(run[k](y, DVT_FLAT, false), run[k](x, DVT_FLAT, false), 0, "flat");
-                SAME_ON_GPU(run[k](dvt_t(y), DVT_FLAT, false), run[k](dvt_t(x), DVT_FLAT, false), 0,
+                    SAME_ON_GPU(run[k](y, DVT_AXES(axis)), run[k](x, DVT_AXES(axis)), 0, "position");
+                SAME_ON_GPU(run[k](y, DVT_ALL), run[k](x, DVT_ALL), 0, "flat");
+                SAME_ON_GPU(run[k](dvt_t(y), DVT_ALL), run[k](dvt_t(x), DVT_ALL), 0,
                             "flat and transposed");
             }
 }
@@ -78,10 +77,10 @@ DVT_TEST(gpu_reduce_sizes) {
                 check_reduction(0, x, DVT_AXES(1), false);
                 check_reduction(0, y, DVT_AXES(0), false);
                 check_reduction(8, y, DVT_AXES(0), false);
-                SAME_ON_GPU(dvt_argmax(dvt_copyto(x, dvt_gpu(0)), 1, false),
-                            dvt_argmax(x, 1, false), 0, "argmax of rows");
-                SAME_ON_GPU(dvt_argmin(dvt_copyto(y, dvt_gpu(0)), 0, false),
-                            dvt_argmin(y, 0, false), 0, "argmin of columns");
+                SAME_ON_GPU(dvt_argmax(dvt_copyto(x, dvt_gpu(0)), DVT_AXES(1)),
+                            dvt_argmax(x, DVT_AXES(1)), 0, "argmax of rows");
+                SAME_ON_GPU(dvt_argmin(dvt_copyto(y, dvt_gpu(0)), DVT_AXES(0)),
+                            dvt_argmin(y, DVT_AXES(0)), 0, "argmin of columns");
             }
 }
 
@@ -101,25 +100,25 @@ DVT_TEST(gpu_reduce_chunks) {
                 check_reduction(which, x, DVT_AXES(1), false);
                 check_reduction(which, y, DVT_AXES(0), false);
             }
-            SAME_ON_GPU(dvt_argmax(dvt_copyto(x, dvt_gpu(0)), 1, false), dvt_argmax(x, 1, false), 0,
+            SAME_ON_GPU(dvt_argmax(dvt_copyto(x, dvt_gpu(0)), DVT_AXES(1)), dvt_argmax(x, DVT_AXES(1)), 0,
                         "argmax of rows");
-            SAME_ON_GPU(dvt_argmin(dvt_copyto(y, dvt_gpu(0)), 0, false), dvt_argmin(y, 0, false), 0,
+            SAME_ON_GPU(dvt_argmin(dvt_copyto(y, dvt_gpu(0)), DVT_AXES(0)), dvt_argmin(y, DVT_AXES(0)), 0,
                         "argmin of columns");
         }
     DVT_SCOPE {
         dvt_array *x = random_on_cpu(DVT_SHAPE(700003), DVT_F32, -1, 1);
-        check_reduction(0, x, DVT_ALL, false);
+        check_reduction(0, x, DVT_ALL);
         check_reduction(7, dvt_reshape(dvt_slice(x, 0, 0, 700000, 1), DVT_SHAPE(350000, 2)),
-                        DVT_AXES(0), false);
+                        DVT_AXES(0));
     }
 }
 
 static void check_view(dvt_array *x, dvt_array *y, dvt_axes axes) {
-    SAME_ON_GPU(dvt_sum(y, axes, false), dvt_sum(x, axes, false), 1, "sum of a view");
-    SAME_ON_GPU(dvt_max(y, axes, false), dvt_max(x, axes, false), 0, "max of a view");
-    SAME_ON_GPU(dvt_argmax(y, 0, false), dvt_argmax(x, 0, false), 0, "argmax of a view");
-    SAME_ON_GPU(dvt_argmin(y, -1, false), dvt_argmin(x, -1, false), 0, "argmin of a view");
-    SAME_ON_GPU(dvt_argmin(y, DVT_FLAT, false), dvt_argmin(x, DVT_FLAT, false), 0, "flat argmin");
+    SAME_ON_GPU(dvt_sum(y, axes), dvt_sum(x, axes), 1, "sum of a view");
+    SAME_ON_GPU(dvt_max(y, axes), dvt_max(x, axes), 0, "max of a view");
+    SAME_ON_GPU(dvt_argmax(y, DVT_AXES(0)), dvt_argmax(x, DVT_AXES(0)), 0, "argmax of a view");
+    SAME_ON_GPU(dvt_argmin(y, DVT_AXES(-1)), dvt_argmin(x, DVT_AXES(-1)), 0, "argmin of a view");
+    SAME_ON_GPU(dvt_argmin(y, DVT_ALL), dvt_argmin(x, DVT_ALL), 0, "flat argmin");
 }
 
 DVT_TEST(gpu_reduce_views) {
@@ -157,9 +156,8 @@ DVT_TEST(gpu_reduce_alignment_does_not_show) {
     for (k = 0; k < 5; k++)
         DVT_SCOPE {
             dvt_array *part = dvt_slice(x, 1, k, 8900 + k, 1), *sum[2];
-            sum[0] = dvt_sum(dvt_slice(dvt_copyto(x, dvt_gpu(0)), 1, k, 8900 + k, 1), DVT_AXES(1),
-                             false);
-            sum[1] = dvt_sum(dvt_copyto(part, dvt_gpu(0)), DVT_AXES(1), false);
+            sum[0] = dvt_sum(dvt_slice(dvt_copyto(x, dvt_gpu(0)), 1, k, 8900 + k, 1), DVT_AXES(1));
+            sum[1] = dvt_sum(dvt_copyto(part, dvt_gpu(0)), DVT_AXES(1));
             SAME_ON_GPU(sum[0], dvt_copyto(sum[1], dvt_cpu()), 0, "sum at an offset");
         }
 }
@@ -188,20 +186,20 @@ DVT_TEST(gpu_reduce_corners) {
             if (dtype == DVT_F32 || EACH(dtype + which, 3))
                 DVT_SCOPE {
                     dvt_array *x =
-                        dvt_astype(dvt_from_host(values, DVT_SHAPE(8, 2), DVT_F64, dvt_cpu()),
-                                   (dvt_dtype)dtype, false);
-                    check_reduction(which, x, DVT_AXES(1), false);
-                    check_reduction(which, x, DVT_AXES(0), false);
+                        dvt_as_in_dtype(dvt_from_host(values, DVT_SHAPE(8, 2), DVT_F64, dvt_cpu()),
+                                        (dvt_dtype)dtype);
+                    check_reduction(which, x, DVT_AXES(1));
+                    check_reduction(which, x, DVT_AXES(0));
                     check_reduction(which, dvt_zeros(DVT_SCALAR, (dvt_dtype)dtype, dvt_cpu()),
-                                    DVT_ALL, false);
+                                    DVT_ALL);
                     if (which != 3 && which != 4)
                         check_reduction(which,
                                         dvt_zeros(DVT_SHAPE(3, 0, 2), (dvt_dtype)dtype, dvt_cpu()),
                                         DVT_AXES(1), false);
-                    SAME_ON_GPU(dvt_argmax(dvt_copyto(x, dvt_gpu(0)), 1, false),
-                                dvt_argmax(x, 1, false), 0, "argmax");
-                    SAME_ON_GPU(dvt_argmin(dvt_copyto(x, dvt_gpu(0)), DVT_FLAT, false),
-                                dvt_argmin(x, DVT_FLAT, false), 0, "argmin");
+                    SAME_ON_GPU(dvt_argmax(dvt_copyto(x, dvt_gpu(0)), DVT_AXES(1)),
+                                dvt_argmax(x, DVT_AXES(1)), 0, "argmax");
+                    SAME_ON_GPU(dvt_argmin(dvt_copyto(x, dvt_gpu(0)), DVT_ALL),
+                                dvt_argmin(x, DVT_ALL), 0, "argmin");
                 }
 }
 

@@ -67,7 +67,7 @@ DVT_TEST(gpu_cumsum_dtypes_and_views) {
 DVT_TEST(gpu_cumsum_corners) {
     dvt_array *x;
     NEEDS_GPU;
-    x = dvt_copyto(DVT_ARRAY1(dvt_cpu(), float, 6, {-0.f, -0.f, 1, INFINITY, -INFINITY, 2}),
+    x = dvt_copyto(DVT_ARRAY(float, DVT_SHAPE(6), dvt_cpu(), -0.f, -0.f, 1, INFINITY, -INFINITY, 2),
                    dvt_gpu(0));
     CHECK_VALUES(dvt_cumsum(x, 0), 0, 0, 0, 1, INFINITY, NAN, NAN);
     CHECK(signbit(dvt_item(dvt_index(dvt_cumsum(x, 0), 1))));

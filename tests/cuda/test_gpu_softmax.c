@@ -89,7 +89,7 @@ DVT_TEST(gpu_softmax_corners) {
     NEEDS_GPU;
     for (dtype = 0; dtype < 2; dtype++)
         DVT_SCOPE {
-            y = dvt_astype(x, (dvt_dtype)dtype, false);
+            y = dvt_as_in_dtype(x, (dvt_dtype)dtype);
             check_copied(y, 1, "corners in rows");
             check_copied(y, 0, "corners in columns");
         }

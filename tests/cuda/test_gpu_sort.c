@@ -6,9 +6,9 @@ static void check_sort(dvt_array *x, int axis, const char *what) {
     dvt_array *y = dvt_copyto(x, dvt_gpu(0));
     int descending;
     for (descending = 0; descending < 2; descending++) {
-        same_on_gpu(dvt_sort(y, axis, descending != 0), dvt_sort(x, axis, descending != 0), 0, 0,
+        same_on_gpu(dvt_sort(y, axis, (descending != 0) ? DVT_DESCENDING : DVT_ASCENDING), dvt_sort(x, axis, (descending != 0) ? DVT_DESCENDING : DVT_ASCENDING), 0, 0,
                     what, __FILE__, __LINE__);
-        same_on_gpu(dvt_argsort(y, axis, descending != 0), dvt_argsort(x, axis, descending != 0), 0,
+        same_on_gpu(dvt_argsort(y, axis, (descending != 0) ? DVT_DESCENDING : DVT_ASCENDING), dvt_argsort(x, axis, (descending != 0) ? DVT_DESCENDING : DVT_ASCENDING), 0,
                     0, what, __FILE__, __LINE__);
     }
 }
@@ -50,10 +50,11 @@ DVT_TEST(gpu_sort_corners) {
     dvt_array *x;
     NEEDS_GPU;
     x = dvt_from_host(bits, DVT_SHAPE(6), DVT_F32, dvt_gpu(0));
-    CHECK_VALUES(dvt_argsort(x, 0, false), 0, 1, 2, 4, 5, 0, 3);
-    CHECK_VALUES(dvt_argsort(x, 0, true), 0, 0, 3, 5, 1, 2, 4);
-    CHECK_INT(dvt_size(dvt_sort(dvt_zeros(DVT_SHAPE(0, 3), DVT_F32, dvt_gpu(0)), 1, false)), 0);
-    CHECK_ERROR(dvt_sort(x, 1, false), DVT_ERR_AXIS);
+    CHECK_VALUES(dvt_argsort(x, 0, DVT_ASCENDING), 0, 1, 2, 4, 5, 0, 3);
+    CHECK_VALUES(dvt_argsort(x, 0, DVT_DESCENDING), 0, 0, 3, 5, 1, 2, 4);
+    CHECK_INT(dvt_size(dvt_sort(dvt_zeros(DVT_SHAPE(0, 3), DVT_F32, dvt_gpu(0)), 1, DVT_ASCENDING)),
+              0);
+    CHECK_ERROR(dvt_sort(x, 1, DVT_ASCENDING), DVT_ERR_AXIS);
 }
 
 static void check_topk(dvt_array *x, int64_t k, int axis, const char *what) {
@@ -61,8 +62,8 @@ static void check_topk(dvt_array *x, int64_t k, int axis, const char *what) {
     int largest;
     for (largest = 0; largest < 2; largest++) {
         dvt_array *got_at = NULL, *at = NULL;
-        dvt_array *got = dvt_topk(y, k, axis, largest != 0, &got_at);
-        dvt_array *want = dvt_topk(x, k, axis, largest != 0, &at);
+        dvt_array *got = dvt_topk(y, k, axis, (largest != 0) ? DVT_LARGEST : DVT_SMALLEST, &got_at);
+        dvt_array *want = dvt_topk(x, k, axis, (largest != 0) ? DVT_LARGEST : DVT_SMALLEST, &at);
         same_on_gpu(got, want, 0, 0, what, __FILE__, __LINE__);
         same_on_gpu(got_at, at, 0, 0, what, __FILE__, __LINE__);
     }
@@ -105,10 +106,10 @@ DVT_TEST(gpu_topk_dtypes_views_and_corners) {
             check_topk(dvt_slice(x, 2, 23, -25, -2), 4, axis, "backwards");
         }
     x = dvt_from_host(bits, DVT_SHAPE(6), DVT_F32, dvt_gpu(0));
-    CHECK(dvt_topk(x, 4, 0, true, &at) != NULL);
+    CHECK(dvt_topk(x, 4, 0, DVT_LARGEST, &at) != NULL);
     CHECK_VALUES(at, 0, 0, 3, 5, 1);
-    CHECK(dvt_topk(x, 3, 0, false, &at) != NULL);
+    CHECK(dvt_topk(x, 3, 0, DVT_SMALLEST, &at) != NULL);
     CHECK_VALUES(at, 0, 1, 2, 4);
-    CHECK_INT(dvt_size(dvt_topk(x, 0, 0, true, &at)), 0);
-    CHECK_ERROR(dvt_topk(x, 7, 0, true, NULL), DVT_ERR_RANGE);
+    CHECK_INT(dvt_size(dvt_topk(x, 0, 0, DVT_LARGEST, &at)), 0);
+    CHECK_ERROR(dvt_topk(x, 7, 0, DVT_LARGEST, NULL), DVT_ERR_RANGE);
 }

@@ -19,8 +19,7 @@ static double sum_of(dvt_params *params) {
     double sum = 0;
     int i;
     for (i = 0; i < dvt_params_len(params); i++)
-        sum +=
-            dvt_item(dvt_sum(dvt_param_data(dvt_params_at(params, i), dvt_cpu()), DVT_ALL, false));
+        sum += dvt_item(dvt_sum(dvt_param_data(dvt_params_at(params, i), dvt_cpu()), DVT_ALL));
     return sum;
 }
 
@@ -34,7 +33,7 @@ DVT_FUZZ(names) {
     fuzz_begin();
     path = fuzz_file(nothing, 0);
     DVT_SCOPE {
-        dvt_block *net = dvt_sequential();
+        dvt_block *net = dvt_nn_sequential();
         dvt_array *arrays[12];
         dvt_params *params;
         dvt_load_options options;
@@ -44,18 +43,18 @@ DVT_FUZZ(names) {
         memset(&options, 0, sizeof options);
         options.allow_missing = (data[0] & 1) != 0;
         options.ignore_extra = (data[0] & 2) != 0;
-        DVT_ADD(net, dvt_dense(2, DVT_LINEAR), dvt_dense(2, DVT_LINEAR));
+        DVT_NN_ADD(net, dvt_nn_dense(2, DVT_IDENTITY), dvt_nn_dense(2, DVT_IDENTITY));
         for (i = 0; i < n; i++) /* weights and biases in turn, or all of one kind */
             arrays[i] = (i + data[0] / 4) % 2 && !(data[0] & 8)
                             ? dvt_full(DVT_SHAPE(2), 1 + i, DVT_F32, dvt_cpu())
                             : dvt_full(DVT_SHAPE(2, 2), 1 + i, DVT_F32, dvt_cpu());
-        FUZZ_CHECK(dvt_initialize(net, dvt_init_constant(0.5), none, false) == DVT_OK);
-        FUZZ_CHECK(dvt_forward(net, dvt_ones(DVT_SHAPE(1, 2), DVT_F32, dvt_cpu())) != NULL);
-        params = dvt_collect_params(net, NULL);
+        FUZZ_CHECK(dvt_block_initialize(net, dvt_init_constant(0.5), none) == DVT_OK);
+        FUZZ_CHECK(dvt_block_forward(net, dvt_ones(DVT_SHAPE(1, 2), DVT_F32, dvt_cpu())) != NULL);
+        params = dvt_block_collect_params(net, NULL);
         /* Through a descriptor, at its beginning. */
         if (*path && n && dvt_save_params(path, arrays, name, n) == DVT_OK) {
             double before = sum_of(params);
-            dvt_status status = dvt_load_parameters(net, path, none, &options);
+            dvt_status status = dvt_block_load_with(net, path, &options, none);
             FUZZ_CHECK(status == DVT_OK || status == DVT_ERR_NAME || status == DVT_ERR_SHAPE ||
                        status == DVT_ERR_HOST_MEMORY);
             dvt_clear_error();

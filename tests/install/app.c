@@ -6,5 +6,5 @@
 
 int main(void) {
     dvt_array *x = dvt_arange(0, 5, 1, DVT_F32, dvt_cpu());
-    return dvt_item(dvt_sum(x, DVT_ALL, false)) == 10 ? 0 : 1;
+    return dvt_item(dvt_sum(x, DVT_ALL)) == 10 ? 0 : 1;
 }

@@ -13,12 +13,12 @@ static double accuracy_of(dvt_dataset *train_set, dvt_dataset *test_set, dvt_ini
     memset(&desc, 0, sizeof desc);
     desc.batch_size = 256;
     desc.num_workers = 1;
-    test_data = dvt_loader_new(dvt_transform_first(test_set, lenet_transform()), &desc);
+    test_data = dvt_loader_new(dvt_dataset_transform_first(test_set, lenet_transform()), &desc);
     desc.shuffle = true;
-    train_data = dvt_loader_new(dvt_transform_first(train_set, lenet_transform()), &desc);
+    train_data = dvt_loader_new(dvt_dataset_transform_first(train_set, lenet_transform()), &desc);
     dvt_seed(0);
-    CHECK(dvt_initialize(net, init, devices, false) == DVT_OK);
-    trainer = dvt_trainer_new(dvt_collect_params(net, NULL), dvt_sgd(0.1));
+    CHECK(dvt_block_initialize(net, init, devices) == DVT_OK);
+    trainer = dvt_trainer_new(dvt_block_collect_params(net, NULL), dvt_optimizer_sgd(0.1));
     for (epoch = 0; epoch < 10; epoch++)
         train_epoch(net, trainer, devices, train_data, 256, NULL);
     return evaluate(net, devices.ctx[0], test_data);

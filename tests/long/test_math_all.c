@@ -47,7 +47,7 @@ static void *check_share(void *argument) {
         }
     w->status = in ? DVT_OK : DVT_ERR_INTERNAL;
     w->sum = largest;
-    dvt_release(x);
+    dvt_discard(x);
     return NULL;
 }
 

@@ -21,7 +21,7 @@ static dvt_array *numbers(dvt_shape shape, dvt_dtype dtype, int span) {
             values[i] = ldexp(values[i], (int)(state >> 3 & 1023) % (2 * span + 1) - span);
     }
     wide = dvt_from_host(values, shape, DVT_F64, dvt_cpu());
-    return dvt_astype(wide, dtype, true);
+    return dvt_astype(wide, dtype);
 }
 
 static uint64_t with(uint64_t hash, dvt_array *x) {
@@ -48,7 +48,7 @@ static uint64_t products(uint64_t hash) {
 
 /* Forward, and both gradients. */
 static uint64_t convolved(uint64_t hash, dvt_shape of_x, dvt_shape of_w,
-                          const dvt_conv2d_params *p) {
+                          const dvt_conv2d_options *p) {
     dvt_array *x = numbers(of_x, DVT_F32, 0), *w = numbers(of_w, DVT_F32, 0), *y = NULL;
     dvt_array *squares = NULL;
     CHECK(dvt_attach_grad(x, DVT_GRAD_WRITE) == DVT_OK);
@@ -62,7 +62,7 @@ static uint64_t convolved(uint64_t hash, dvt_shape of_x, dvt_shape of_w,
 }
 
 static uint64_t convolutions(uint64_t hash) {
-    dvt_conv2d_params p;
+    dvt_conv2d_options p;
     memset(&p, 0, sizeof p);
     hash = convolved(hash, DVT_SHAPE(4, 1, 28, 28), DVT_SHAPE(6, 1, 5, 5), &p);
     hash = convolved(hash, DVT_SHAPE(3, 6, 12, 12), DVT_SHAPE(16, 6, 3, 3), &p);
@@ -85,16 +85,16 @@ static uint64_t along_axes(uint64_t hash) {
         for (d = 0; d < 3; d++)
             for (axis = 0; axis < 2; axis++) {
                 dvt_array *x = numbers(DVT_SHAPE(shapes[s][0], shapes[s][1]), dtypes[d], 3);
-                hash = with(hash, dvt_sum(x, DVT_AXES(axis), false));
-                hash = with(hash, dvt_mean(x, DVT_ALL, false));
-                hash = with(hash, dvt_var(x, DVT_AXES(axis), 0, false));
-                hash = with(hash, dvt_prod(x, DVT_AXES(axis), false));
-                hash = with(hash, dvt_norm(x, DVT_AXES(axis), false));
-                hash = with(hash, dvt_max(x, DVT_AXES(axis), false));
-                hash = with(hash, dvt_argmax(x, axis, false));
+                hash = with(hash, dvt_sum(x, DVT_AXES(axis)));
+                hash = with(hash, dvt_mean(x, DVT_ALL));
+                hash = with(hash, dvt_var(x, DVT_AXES(axis), 0));
+                hash = with(hash, dvt_prod(x, DVT_AXES(axis)));
+                hash = with(hash, dvt_norm(x, DVT_AXES(axis)));
+                hash = with(hash, dvt_max(x, DVT_AXES(axis)));
+                hash = with(hash, dvt_argmax(x, DVT_AXES(axis)));
                 hash = with(hash, dvt_cumsum(x, axis));
-                hash = with(hash, dvt_sort(x, axis, false));
-                hash = with(hash, dvt_logsumexp(x, DVT_AXES(axis), false));
+                hash = with(hash, dvt_sort(x, axis, DVT_ASCENDING));
+                hash = with(hash, dvt_logsumexp(x, DVT_AXES(axis)));
                 hash = with(hash, dvt_softmax(x, axis));
                 hash = with(hash, dvt_log_softmax(x, axis));
             }

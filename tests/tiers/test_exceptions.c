@@ -25,9 +25,9 @@ static void check_length(const char *isa, int64_t n, dvt_dtype dtype) {
     check_quiet(isa, "log", dvt_log(x));
     check_quiet(isa, "pow", dvt_pow(x, x));
     check_quiet(isa, "atan2", dvt_atan2(x, x));
-    check_quiet(isa, "mean", dvt_mean(rows, DVT_AXES(1), false));
-    check_quiet(isa, "norm", dvt_norm(rows, DVT_AXES(0), false));
-    check_quiet(isa, "var", dvt_var(rows, DVT_AXES(1), 0, false));
+    check_quiet(isa, "mean", dvt_mean(rows, DVT_AXES(1)));
+    check_quiet(isa, "norm", dvt_norm(rows, DVT_AXES(0)));
+    check_quiet(isa, "var", dvt_var(rows, DVT_AXES(1), 0));
 }
 
 DVT_TEST(idle_lanes_raise_no_exceptions) {

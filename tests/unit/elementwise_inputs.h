@@ -51,7 +51,7 @@ static dvt_array *random_array(dvt_shape shape, dvt_dtype dtype, double low, dou
         if (!dvt_dtype_is_float(dtype))
             values[i] = floor(values[i]);
     }
-    x = dvt_astype(dvt_from_host(values, shape, DVT_F64, ctx), dtype, false);
+    x = dvt_as_in_dtype(dvt_from_host(values, shape, DVT_F64, ctx), dtype);
     free(values);
     return x;
 }
@@ -64,7 +64,8 @@ static dvt_array *layout(dvt_array *x, int which) {
     case 0:
         return x;
     case 1:
-        return dvt_t(dvt_contiguous(dvt_t(x))); /* column by column */
+        return dvt_transpose(dvt_contiguous(dvt_transpose(x, DVT_ALL)),
+                             DVT_ALL); /* column by column */
     case 2:
         return dvt_slice(x, 1, 1, DVT_END, 3); /* with gaps */
     case 3:

@@ -28,7 +28,7 @@ static dvt_array *sweep_index(dvt_array *x, int64_t n) {
 /* ---- one function per operation, or per use of it ---- */
 static dvt_array *sweep_copy(dvt_array *x, dvt_array *b, int axis) {
     (void)b;
-    return dvt_copy(dvt_astype(sweep_part(x, axis), DVT_F32, true));
+    return dvt_copy(dvt_astype(sweep_part(x, axis), DVT_F32));
 }
 
 static dvt_array *sweep_where(dvt_array *x, dvt_array *b, int axis) {
@@ -43,7 +43,7 @@ static dvt_array *sweep_clip(dvt_array *x, dvt_array *b, int axis) {
 
 static dvt_array *sweep_reshape(dvt_array *x, dvt_array *b, int axis) {
     (void)b;
-    return dvt_reshape(dvt_t(sweep_part(x, axis)), DVT_SHAPE(3, 0, 5));
+    return dvt_reshape(dvt_transpose(sweep_part(x, axis), DVT_ALL), DVT_SHAPE(3, 0, 5));
 }
 
 static dvt_array *sweep_transpose(dvt_array *x, dvt_array *b, int axis) {
@@ -64,10 +64,10 @@ static dvt_array *sweep_broadcast_to(dvt_array *x, dvt_array *b, int axis) {
 
 #define SWEEP_SUM(name)                                                                            \
     static dvt_array *sweep_##name(dvt_array *x, dvt_array *b, int axis) {                         \
-        dvt_array *some = dvt_##name(x, DVT_AXES(axis), false);                                    \
+        dvt_array *some = dvt_##name(x, DVT_AXES(axis));                                           \
         (void)b;                                                                                   \
         dvt_clear_error(); /* no extreme of nothing */                                             \
-        return axis == 1 ? dvt_##name(x, DVT_AXES(0, 2), true) : some;                             \
+        return axis == 1 ? dvt_##name(x, DVT_KEEPDIMS(0, 2)) : some;                               \
     }
 #define SWEEP_FLOAT(name) SWEEP_SUM(name)
 #define SWEEP_SAME(name) SWEEP_SUM(name)
@@ -75,8 +75,8 @@ static dvt_array *sweep_broadcast_to(dvt_array *x, dvt_array *b, int axis) {
 #define SWEEP_PLACE(name)                                                                          \
     static dvt_array *sweep_##name(dvt_array *x, dvt_array *b, int axis) {                         \
         (void)b;                                                                                   \
-        return axis == 1 ? dvt_##name(x, axis, true)                                               \
-                         : dvt_##name(sweep_part(x, (axis + 1) % 3), axis, false);                 \
+        return axis == 1 ? dvt_##name(x, DVT_KEEPDIMS(axis))                                       \
+                         : dvt_##name(sweep_part(x, (axis + 1) % 3), DVT_AXES(axis));              \
     }
 #define SWEEP_REDUCE(name, rule, method, none, term, join, finish, reads, grad, lo, hi, doc)       \
     SWEEP_##rule(name)
@@ -90,12 +90,12 @@ DVTI_REDUCE_TABLE(SWEEP_REDUCE)
 
 static dvt_array *sweep_variance(dvt_array *x, dvt_array *b, int axis) {
     (void)b;
-    return dvt_var(x, DVT_AXES(axis), 1, false);
+    return dvt_var(x, DVT_AXES(axis), 1);
 }
 
 static dvt_array *sweep_std(dvt_array *x, dvt_array *b, int axis) {
     (void)b;
-    return dvt_std(x, DVT_AXES(axis), 1, false);
+    return dvt_std(x, DVT_AXES(axis), 1);
 }
 
 static dvt_array *sweep_cumsum(dvt_array *x, dvt_array *b, int axis) {
@@ -105,17 +105,17 @@ static dvt_array *sweep_cumsum(dvt_array *x, dvt_array *b, int axis) {
 
 static dvt_array *sweep_sort(dvt_array *x, dvt_array *b, int axis) {
     (void)b;
-    return dvt_sort(sweep_part(x, 1), axis, true);
+    return dvt_sort(sweep_part(x, 1), axis, DVT_DESCENDING);
 }
 
 static dvt_array *sweep_argsort(dvt_array *x, dvt_array *b, int axis) {
     (void)b;
-    return dvt_argsort(x, axis, false);
+    return dvt_argsort(x, axis, DVT_ASCENDING);
 }
 
 static dvt_array *sweep_topk(dvt_array *x, dvt_array *b, int axis) {
     (void)b;
-    return dvt_topk(x, 0, axis, true, NULL);
+    return dvt_topk(x, 0, axis, DVT_LARGEST, NULL);
 }
 
 static dvt_array *sweep_softmax(dvt_array *x, dvt_array *b, int axis) {
@@ -185,9 +185,9 @@ static dvt_array *sweep_take_along(dvt_array *x, dvt_array *b, int axis) {
 static dvt_array *sweep_pick(dvt_array *x, dvt_array *b, int axis) {
     dvt_array *part = sweep_part(x, axis ? 0 : 1);
     (void)b;
-    return dvt_pick(
-        part, dvt_zeros(dvt_shape_of(dvt_sum(part, DVT_AXES(axis), false)), DVT_I64, dvt_ctx_of(x)),
-        axis, false);
+    return dvt_pick(part,
+                    dvt_zeros(dvt_shape_of(dvt_sum(part, DVT_AXES(axis))), DVT_I64, dvt_ctx_of(x)),
+                    DVT_AXES(axis));
 }
 
 static dvt_array *sweep_one_hot(dvt_array *x, dvt_array *b, int axis) {
@@ -199,7 +199,7 @@ static dvt_array *sweep_one_hot(dvt_array *x, dvt_array *b, int axis) {
    there are none of. */
 static dvt_array *sweep_conv2d(dvt_array *x, dvt_array *b, int axis) {
     dvt_array *image = dvt_expand_dims(x, 1), *w = dvt_expand_dims(dvt_slice(x, 2, 0, 2, 1), 1);
-    dvt_conv2d_params p;
+    dvt_conv2d_options p;
     (void)b;
     memset(&p, 0, sizeof p);
     p.padding[0] = p.padding[1] = 1;
@@ -211,7 +211,7 @@ static dvt_array *sweep_conv2d(dvt_array *x, dvt_array *b, int axis) {
 
 static dvt_array *sweep_pool(dvt_array *x, int axis, bool max) {
     dvt_array *image = dvt_expand_dims(axis == 0 ? sweep_part(x, 0) : x, axis == 2 ? 0 : 1);
-    dvt_pool2d_params p;
+    dvt_pool2d_options p;
     memset(&p, 0, sizeof p);
     p.size[0] = 2;
     image = axis == 1 ? dvt_slice(image, 1, 0, 0, 1) : image;
@@ -241,7 +241,7 @@ static dvt_array *sweep_batch_norm(dvt_array *x, dvt_array *b, int axis) {
         y = dvt_batch_norm(sweep_part(x, (axis + 1) % 3), mean, mean, mean, dvt_ones_like(mean),
                            axis, 0.5, 1e-5);
     }
-    return y ? dvt_add(dvt_sum(y, DVT_ALL, false), dvt_sum(mean, DVT_ALL, false)) : NULL;
+    return y ? dvt_add(dvt_sum(y, DVT_ALL), dvt_sum(mean, DVT_ALL)) : NULL;
 }
 
 static dvt_array *sweep_dropout(dvt_array *x, dvt_array *b, int axis) {

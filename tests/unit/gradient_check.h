@@ -53,7 +53,7 @@ static dvt_ctx check_ctx(void) {
 
 static dvt_array *constant_of(const double *values, dvt_shape shape) {
     dvt_array *x = dvt_from_host(values, shape, DVT_F64, dvt_cpu());
-    return dvt_as_in_ctx(dvt_astype(x, check_dtype, false), check_ctx());
+    return dvt_as_in_ctx(dvt_as_in_dtype(x, check_dtype), check_ctx());
 }
 
 static dvt_array *leaf_of(const double *values, dvt_shape shape) {
@@ -108,7 +108,7 @@ static double objective(const point *at, int order) {
         y = record(at->p, x);
         if (order == 0)
             result = y ? dot(y, at->value[at->p->n]) : result;
-        else if (dvt_gradients(&y, &head, 1, x, at->p->n, false, false, g) == DVT_OK)
+        else if (dvt_gradients(&y, &head, 1, x, at->p->n, DVT_FREE_GRAPH, g) == DVT_OK)
             for (result = 0, k = 0; k < at->p->n; k++)
                 result += dot(g[k], at->weight[k]);
     }
@@ -158,7 +158,7 @@ static bool check_first(point *at) {
         int k;
         point_arrays(at, x, &head);
         y = record(at->p, x);
-        good = dvt_test_check(dvt_gradients(&y, &head, 1, x, at->p->n, false, false, g) == DVT_OK,
+        good = dvt_test_check(dvt_gradients(&y, &head, 1, x, at->p->n, DVT_FREE_GRAPH, g) == DVT_OK,
                               __FILE__, __LINE__, "%s: %s", at->p->name, dvt_error()) != 0;
         for (k = 0; good && k < at->p->n; k++)
             compare(at, 1, k, g[k]);
@@ -175,7 +175,7 @@ static void check_second(point *at) {
         point_arrays(at, x, &head);
         x[inputs] = head;
         y = record(at->p, x);
-        if (!dvt_test_check(dvt_gradients(&y, &head, 1, x, inputs, true, true, g) == DVT_OK,
+        if (!dvt_test_check(dvt_gradients(&y, &head, 1, x, inputs, DVT_CREATE_GRAPH, g) == DVT_OK,
                             __FILE__, __LINE__, "%s, recorded: %s", at->p->name, dvt_error()))
             return;
         for (k = 0; k < inputs; k++)
@@ -184,9 +184,9 @@ static void check_second(point *at) {
                 weights[n++] = constant_of(at->weight[k], at->p->shape[k]);
             }
         if (n)
-            dvt_test_check(dvt_gradients(heads, weights, n, x, inputs + 1, false, false, second) ==
-                               DVT_OK,
-                           __FILE__, __LINE__, "%s, second order: %s", at->p->name, dvt_error());
+            dvt_test_check(
+                dvt_gradients(heads, weights, n, x, inputs + 1, DVT_FREE_GRAPH, second) == DVT_OK,
+                __FILE__, __LINE__, "%s, second order: %s", at->p->name, dvt_error());
         for (k = 0; k <= inputs; k++)
             compare(at, 2, k, n ? second[k] : dvt_zeros_like(x[k]));
     }
@@ -200,9 +200,9 @@ static void check_overwritten(const point *at, int target) {
         int k, inputs = at->p->n;
         point_arrays(at, x, &head);
         y = record(at->p, x);
-        if (y && dvt_gradients(&y, &head, 1, x, inputs, true, false, g) == DVT_OK &&
+        if (y && dvt_gradients(&y, &head, 1, x, inputs, DVT_RETAIN_GRAPH, g) == DVT_OK &&
             dvt_fill(target < inputs ? x[target] : y, (double)NAN)) {
-            status = dvt_gradients(&y, &head, 1, x, inputs, true, false, again);
+            status = dvt_gradients(&y, &head, 1, x, inputs, DVT_RETAIN_GRAPH, again);
             dvt_test_check(status == DVT_OK || status == DVT_ERR_GRAD, __FILE__, __LINE__, "%s: %s",
                            at->p->name, dvt_error());
             for (k = 0; status == DVT_OK && k < inputs; k++) {

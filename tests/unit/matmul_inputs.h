@@ -11,7 +11,7 @@ static dvt_array *random_array(dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx) {
     for (i = 0; i < n; i++)
         values[i] =
             dvt_dtype_is_float(dtype) ? dvt_test_random(-1, 1) : floor(dvt_test_random(-9, 10));
-    x = dvt_astype(dvt_from_host(values, shape, DVT_F64, ctx), dtype, false);
+    x = dvt_as_in_dtype(dvt_from_host(values, shape, DVT_F64, ctx), dtype);
     free(values);
     return x;
 }

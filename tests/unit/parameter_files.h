@@ -51,10 +51,10 @@ static void write_file(const entry *entries, int n, dvt_dtype dtype) {
 }
 
 static dvt_block *two_dense(void) {
-    dvt_block *net = dvt_sequential();
-    DVT_ADD(net, dvt_dense(2, DVT_LINEAR), dvt_dense(1, DVT_LINEAR));
-    dvt_initialize(net, dvt_init_one(), no_contexts(), false);
-    dvt_forward(net, dvt_ones(DVT_SHAPE(1, 3), DVT_F32, dvt_cpu()));
+    dvt_block *net = dvt_nn_sequential();
+    DVT_NN_ADD(net, dvt_nn_dense(2, DVT_IDENTITY), dvt_nn_dense(1, DVT_IDENTITY));
+    dvt_block_initialize(net, dvt_init_one(), no_contexts());
+    dvt_block_forward(net, dvt_ones(DVT_SHAPE(1, 3), DVT_F32, dvt_cpu()));
     return net;
 }
 

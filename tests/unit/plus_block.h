@@ -29,7 +29,7 @@ static double weight_on(dvt_block *net, dvt_ctx ctx) {
 static void back(dvt_block *net, dvt_ctx ctx, double times) {
     dvt_array *y = NULL;
     DVT_RECORD {
-        y = dvt_mul_scalar(dvt_forward(net, dvt_zeros(DVT_SHAPE(1), DVT_F32, ctx)), times);
+        y = dvt_mul_scalar(dvt_block_forward(net, dvt_zeros(DVT_SHAPE(1), DVT_F32, ctx)), times);
     }
     CHECK_INT(dvt_backward(y), DVT_OK);
 }

@@ -163,7 +163,7 @@ DVT_TEST(arrays_inspection) {
     CHECK_INT(dvt_dim(x, 1), 3);
     CHECK_INT(dvt_dim(x, -1), 4);
     CHECK_INT(dvt_stride(x, 0), 12);
-    CHECK_INT(dvt_stride(dvt_t(x), -1), 12);
+    CHECK_INT(dvt_stride(dvt_transpose(x, DVT_ALL), -1), 12);
     CHECK_INT(dvt_size(x), 24);
     CHECK_INT(dvt_nbytes(x), 96);
     CHECK_INT(dvt_dtype_of(x), DVT_I32);

@@ -97,13 +97,12 @@ DVT_TEST(autograd_only_what_has_history_is_recorded) {
         CHECK(dvt_has_history(dvt_mul(c, x)));
         CHECK(!dvt_has_history(dvt_mul(c, c)));
         CHECK(!dvt_has_history(dvt_greater(x, c))); /* bool has no gradient */
-        CHECK(!dvt_has_history(dvt_astype(x, DVT_I32, true)));
+        CHECK(!dvt_has_history(dvt_astype(x, DVT_I32)));
         DVT_PAUSE {
             CHECK(!dvt_has_history(dvt_mul(x, c)));
         }
         y = dvt_mul(x, c);
         CHECK(!dvt_has_history(dvt_detach(y)));
-        CHECK(!dvt_has_history(dvt_stop_gradient(y)));
         CHECK(dvt_shares_memory(y, dvt_detach(y)));
     }
     CHECK(dvt_has_history(y));
@@ -223,12 +222,12 @@ DVT_TEST(autograd_a_graph_is_used_up) {
     DVT_RECORD {
         y = dvt_exp(dvt_square(x));
     }
-    CHECK_INT(dvt_backward_from(&y, NULL, 1, true, false), DVT_OK);
-    CHECK_INT(dvt_backward_from(&y, NULL, 1, true, false), DVT_OK);
+    CHECK_INT(dvt_backward_from(&y, NULL, 1, DVT_RETAIN_GRAPH), DVT_OK);
+    CHECK_INT(dvt_backward_from(&y, NULL, 1, DVT_RETAIN_GRAPH), DVT_OK);
     CHECK_INT(dvt_backward(y), DVT_OK);
     CHECK_VALUES(dvt_grad(x), 1e-9, 18 * exp(9), 18 * exp(9));
     CHECK_INT(dvt_backward(y), DVT_ERR_GRAD);
-    check_message("retain_graph");
+    check_message("DVT_RETAIN_GRAPH");
     check_message("dvt_exp");
     dvt_clear_error();
     CHECK_VALUES(dvt_grad(x), 1e-9, 18 * exp(9), 18 * exp(9));
@@ -288,7 +287,7 @@ DVT_TEST(autograd_head_gradients) {
         y = dvt_square(x);
     }
     g = dvt_from_host(values, DVT_SHAPE(2), DVT_F64, dvt_test_ctx());
-    CHECK_INT(dvt_backward_from(&y, &g, 1, false, false), DVT_OK);
+    CHECK_INT(dvt_backward_from(&y, &g, 1, DVT_FREE_GRAPH), DVT_OK);
     CHECK_VALUES(dvt_grad(x), 1e-12, 60, -6);
     CHECK_VALUES(g, 0, 10, -1);
 }
@@ -302,7 +301,7 @@ DVT_TEST(autograd_several_heads) {
         heads[3] = heads[0];                    /* and one twice */
     }
     grads[2] = dvt_full(DVT_SHAPE(2), 100, DVT_F64, dvt_test_ctx());
-    CHECK_INT(dvt_backward_from(heads, grads, 4, false, false), DVT_OK);
+    CHECK_INT(dvt_backward_from(heads, grads, 4, DVT_FREE_GRAPH), DVT_OK);
     CHECK_VALUES(dvt_grad(x), 1e-12, 6 + 12 + 100 + 6, 6 + 12 + 100 + 6);
     CHECK_VALUES(grads[2], 0, 100, 100);
 }
@@ -320,7 +319,7 @@ DVT_TEST(autograd_one_head_gradient_for_two_leaves_stays_apart) {
     DVT_RECORD {
         y = dvt_add(a, b); /* its gradient hands one array to both */
     }
-    CHECK_INT(dvt_backward_from(&y, &g, 1, false, false), DVT_OK);
+    CHECK_INT(dvt_backward_from(&y, &g, 1, DVT_FREE_GRAPH), DVT_OK);
     CHECK(!dvt_shares_memory(dvt_grad(a), dvt_grad(b)));
     CHECK(!dvt_shares_memory(dvt_grad(a), g));
     dvt_fill(dvt_grad(a), 7);
@@ -336,22 +335,23 @@ DVT_TEST(autograd_errors_of_heads) {
     CHECK_INT(dvt_backward(plain), DVT_ERR_GRAD);
     check_message("computational graph");
     check_message("DVT_RECORD");
-    CHECK(strstr(dvt_error(), "retain_graph") == NULL); /* nothing was recorded to be kept */
+    CHECK(strstr(dvt_error(), "DVT_RETAIN_GRAPH") == NULL); /* nothing was recorded to be kept */
     check_message("float64 (2,)");
     dvt_clear_error();
     DVT_RECORD {
         y = dvt_square(x);
         CHECK_ERROR(dvt_backward(dvt_detach(y)), DVT_ERR_GRAD);
+        CHECK_ERROR(dvt_backward_from(&y, NULL, 1, (dvt_graph_use)3), DVT_ERR_VALUE);
         CHECK_ERROR(dvt_backward(dvt_greater_scalar(y, 0)), DVT_ERR_GRAD);
     }
-    CHECK_ERROR(dvt_backward_from(&y, NULL, 0, false, false), DVT_ERR_RANGE);
-    CHECK_ERROR(dvt_backward_from(NULL, NULL, 1, false, false), DVT_ERR_NULL_ARGUMENT);
+    CHECK_ERROR(dvt_backward_from(&y, NULL, 0, DVT_FREE_GRAPH), DVT_ERR_RANGE);
+    CHECK_ERROR(dvt_backward_from(NULL, NULL, 1, DVT_FREE_GRAPH), DVT_ERR_NULL_ARGUMENT);
     g = dvt_ones(DVT_SHAPE(1), DVT_F64, dvt_test_ctx());
-    CHECK_ERROR(dvt_backward_from(&y, &g, 1, false, false), DVT_ERR_SHAPE);
+    CHECK_ERROR(dvt_backward_from(&y, &g, 1, DVT_FREE_GRAPH), DVT_ERR_SHAPE);
     g = dvt_ones(DVT_SHAPE(2), DVT_F32, dvt_test_ctx());
-    CHECK_ERROR(dvt_backward_from(&y, &g, 1, false, false), DVT_ERR_DTYPE);
+    CHECK_ERROR(dvt_backward_from(&y, &g, 1, DVT_FREE_GRAPH), DVT_ERR_DTYPE);
     g = dvt_ones(DVT_SHAPE(2), DVT_F64, dvt_cpu_id(1));
-    CHECK_ERROR(dvt_backward_from(&y, &g, 1, false, false), DVT_ERR_CONTEXT);
+    CHECK_ERROR(dvt_backward_from(&y, &g, 1, DVT_FREE_GRAPH), DVT_ERR_CONTEXT);
     CHECK_VALUES(dvt_grad(x), 0, 0, 0);
     CHECK_INT(dvt_backward(y), DVT_OK); /* none of them used the graph up */
     CHECK_VALUES(dvt_grad(x), 0, 6, 6);
@@ -368,7 +368,6 @@ DVT_TEST(autograd_errors_of_attaching) {
     CHECK_ERROR(dvt_zero_grad(NULL), DVT_ERR_NULL_ARGUMENT);
     CHECK_ERROR(dvt_zero_grad(y), DVT_ERR_GRAD);
     CHECK_ERROR(dvt_detach(NULL), DVT_ERR_NULL_ARGUMENT);
-    CHECK_ERROR(dvt_stop_gradient(NULL), DVT_ERR_NULL_ARGUMENT);
 }
 
 DVT_TEST(autograd_overwritten_values_are_refused) {
@@ -442,14 +441,14 @@ DVT_TEST(autograd_copy_into_is_recorded) {
               *buffer = dvt_zeros(DVT_SHAPE(2), DVT_F32, dvt_test_ctx());
     dvt_array *before = NULL, *y = NULL, *both[2];
     DVT_RECORD {
-        before = dvt_add(dvt_astype(x, DVT_F32, false), buffer);
+        before = dvt_add(dvt_as_in_dtype(x, DVT_F32), buffer);
         dvt_copy_into(buffer, dvt_square(x));
         y = dvt_mul_scalar(buffer, 10);
     }
     CHECK_VALUES(y, 0, 90, 90);
     both[0] = before; /* saw the buffer before it was written: nothing flows through it */
     both[1] = y;
-    CHECK_INT(dvt_backward_from(both, NULL, 2, true, false), DVT_OK);
+    CHECK_INT(dvt_backward_from(both, NULL, 2, DVT_RETAIN_GRAPH), DVT_OK);
     CHECK_VALUES(dvt_grad(x), 1e-12, 61, 61);
     CHECK_INT(dvt_backward(y), DVT_OK);
     CHECK_VALUES(dvt_grad(x), 1e-12, 60, 60);
@@ -465,7 +464,7 @@ DVT_TEST(autograd_copy_into_shared_memory_is_refused) {
     DVT_RECORD {
         CHECK_ERROR(dvt_copy_into(window, dvt_square(x)), DVT_ERR_GRAD);
         CHECK_ERROR(dvt_copy_into(buffer, dvt_concat(&x, 1, 0)), DVT_ERR_SHAPE);
-        CHECK_ERROR(dvt_copy_into(window, dvt_sum(x, DVT_ALL, false)), DVT_ERR_GRAD);
+        CHECK_ERROR(dvt_copy_into(window, dvt_sum(x, DVT_ALL)), DVT_ERR_GRAD);
         CHECK(dvt_copy_into(window, dvt_ones_like(window)) == window); /* has no history */
     }
     CHECK_VALUES(buffer, 0, 1, 1, 0, 0);
@@ -476,7 +475,7 @@ DVT_TEST(autograd_copy_into_shared_memory_is_refused) {
 DVT_TEST(autograd_detach_stops_the_gradient) {
     dvt_array *x = leaf(3, DVT_GRAD_WRITE), *y = NULL;
     DVT_RECORD {
-        y = dvt_mul(dvt_square(x), dvt_stop_gradient(dvt_square(x)));
+        y = dvt_mul(dvt_square(x), dvt_detach(dvt_square(x)));
     }
     CHECK_INT(dvt_backward(y), DVT_OK);
     CHECK_VALUES(dvt_grad(x), 1e-12, 54, 54);

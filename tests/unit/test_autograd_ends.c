@@ -25,7 +25,7 @@ DVT_TEST(autograd_ends_with_its_array) {
                 y = dvt_mul(dvt_exp(x), x);
             }
             for (int k = 0; k < order; k++) {
-                CHECK_INT(dvt_backward_from(&y, NULL, 1, true, true), DVT_OK);
+                CHECK_INT(dvt_backward_from(&y, NULL, 1, DVT_CREATE_GRAPH), DVT_OK);
                 y = dvt_grad(x);
                 CHECK(dvt_has_history(y));
             }
@@ -47,13 +47,13 @@ DVT_TEST(autograd_ends_with_arrays_in_a_circle) {
         DVT_RECORD {
             y = dvt_mul(dvt_square(a), dvt_square(b));
         }
-        CHECK_INT(dvt_backward_from(&y, NULL, 1, true, true), DVT_OK);
+        CHECK_INT(dvt_backward_from(&y, NULL, 1, DVT_CREATE_GRAPH), DVT_OK);
     }
     dvt_release(a);
     DVT_SCOPE { /* what is left is whole */
         dvt_array *g = dvt_grad(b), *out = NULL;
         CHECK_VALUES(g, 1e-12, 24, 24, 24);
-        CHECK_INT(dvt_gradients(&g, NULL, 1, &b, 1, true, false, &out), DVT_OK);
+        CHECK_INT(dvt_gradients(&g, NULL, 1, &b, 1, DVT_RETAIN_GRAPH, &out), DVT_OK);
         CHECK_VALUES(out, 1e-12, 8, 8, 8);
     }
     dvt_release(b);
@@ -73,7 +73,7 @@ DVT_TEST(autograd_ends_of_an_array_before_its_graph) {
     }
     CHECK_INT(alive() - before, 4); /* w and its gradient, x, y */
     kernels = dvt_get_stats().kernels;
-    CHECK_INT(dvt_backward_from(&y, NULL, 1, true, false), DVT_OK);
+    CHECK_INT(dvt_backward_from(&y, NULL, 1, DVT_RETAIN_GRAPH), DVT_OK);
     CHECK_INT(dvt_get_stats().kernels - kernels, 3); /* ones, times x, into the gradient */
     CHECK_VALUES(dvt_grad(w), 0, 2, 2, 2);
     CHECK_INT(alive() - before, 4);
@@ -116,10 +116,10 @@ DVT_TEST(autograd_ends_of_all_arrays_before_their_graph) {
         }
         dvt_keep(y);
     }
-    CHECK_INT(dvt_backward_from(&y, NULL, 1, true, true), DVT_OK);
+    CHECK_INT(dvt_backward_from(&y, NULL, 1, DVT_CREATE_GRAPH), DVT_OK);
     CHECK_INT(dvt_backward(y), DVT_OK);
     CHECK_VALUES(y, 1e-12, exp(1), exp(1), exp(1));
-    dvt_release_all();
+    dvt_discard_all();
     CHECK_INT(alive(), before);
 }
 
@@ -130,7 +130,8 @@ static void *walk_back(void *head) {
     int k;
     for (k = 0; k < 4; k++)
         DVT_SCOPE {
-            if (dvt_backward_from(&y, NULL, 1, true, k % 2 != 0) != DVT_OK)
+            if (dvt_backward_from(&y, NULL, 1,
+                                  (k % 2 != 0) ? DVT_CREATE_GRAPH : DVT_RETAIN_GRAPH) != DVT_OK)
                 return NULL;
         }
     return head;
@@ -217,7 +218,7 @@ DVT_TEST(autograd_attach_inside_a_recording) {
         CHECK(dvt_grad(y) == g);
         z = dvt_mul_scalar(y, 7);
     }
-    CHECK_INT(dvt_backward_from(&z, NULL, 1, true, false), DVT_OK);
+    CHECK_INT(dvt_backward_from(&z, NULL, 1, DVT_RETAIN_GRAPH), DVT_OK);
     CHECK_INT(dvt_backward(z), DVT_OK);
     CHECK_VALUES(dvt_grad(y), 0, 14, 14);
     DVT_RECORD {

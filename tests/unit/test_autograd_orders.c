@@ -23,7 +23,7 @@ DVT_TEST(autograd_gradients_of_variables) {
     vars[2] = unused;
     vars[3] = x;
     vars[4] = y;
-    CHECK_INT(dvt_gradients(&y, NULL, 1, vars, 5, true, false, out), DVT_OK);
+    CHECK_INT(dvt_gradients(&y, NULL, 1, vars, 5, DVT_RETAIN_GRAPH, out), DVT_OK);
     CHECK_VALUES(out[0], 1e-12, 12, 12);
     CHECK_VALUES(out[1], 1e-12, 2, 2);
     CHECK_VALUES(out[2], 0, 0, 0);
@@ -32,7 +32,7 @@ DVT_TEST(autograd_gradients_of_variables) {
     CHECK(!dvt_shares_memory(out[0], out[3]));
     CHECK_VALUES(dvt_grad(x), 0, 0, 0);
     CHECK_VALUES(dvt_grad(w), 0, 0, 0);
-    CHECK_INT(dvt_gradients(&y, NULL, 1, &w, 1, false, false, out), DVT_OK);
+    CHECK_INT(dvt_gradients(&y, NULL, 1, &w, 1, DVT_FREE_GRAPH, out), DVT_OK);
     CHECK_VALUES(out[0], 1e-12, 9, 9);
 }
 
@@ -43,7 +43,7 @@ DVT_TEST(autograd_gradients_live_in_the_callers_scope) {
     }
     g = dvt_full(DVT_SHAPE(2), 4, DVT_F64, dvt_test_ctx());
     DVT_SCOPE {
-        CHECK_INT(dvt_gradients(&y, &g, 1, &x, 1, false, false, &out), DVT_OK);
+        CHECK_INT(dvt_gradients(&y, &g, 1, &x, 1, DVT_FREE_GRAPH, &out), DVT_OK);
         CHECK(!dvt_shares_memory(out, g)); /* the head gradient went through unchanged */
         dvt_keep(out);
     }
@@ -56,9 +56,9 @@ DVT_TEST(autograd_gradients_of_a_variable_need_only_its_part) {
         y = dvt_add(dvt_square(x), dvt_square(w));
     }
     dvt_fill(w, 7); /* only the way to w reads it */
-    CHECK_INT(dvt_gradients(&y, NULL, 1, &x, 1, true, false, &out), DVT_OK);
+    CHECK_INT(dvt_gradients(&y, NULL, 1, &x, 1, DVT_RETAIN_GRAPH, &out), DVT_OK);
     CHECK_VALUES(out, 0, 6, 6);
-    CHECK_ERROR(dvt_gradients(&y, NULL, 1, &w, 1, true, false, &out), DVT_ERR_GRAD);
+    CHECK_ERROR(dvt_gradients(&y, NULL, 1, &w, 1, DVT_RETAIN_GRAPH, &out), DVT_ERR_GRAD);
     CHECK_VALUES(out, 0, 6, 6); /* a failing call leaves out as it was */
 }
 
@@ -68,15 +68,16 @@ DVT_TEST(autograd_errors_of_gradients) {
     DVT_RECORD {
         y = dvt_mul(x, c);
     }
-    CHECK_ERROR(dvt_gradients(&y, NULL, 1, &c, 1, true, false, &out), DVT_ERR_GRAD);
-    CHECK_ERROR(dvt_gradients(&c, NULL, 1, &x, 1, true, false, &out), DVT_ERR_GRAD);
-    CHECK_ERROR(dvt_gradients(&y, NULL, 1, &x, 0, true, false, &out), DVT_ERR_RANGE);
-    CHECK_ERROR(dvt_gradients(&y, NULL, 0, &x, 1, true, false, &out), DVT_ERR_RANGE);
-    CHECK_ERROR(dvt_gradients(&y, NULL, 1, NULL, 1, true, false, &out), DVT_ERR_NULL_ARGUMENT);
-    CHECK_ERROR(dvt_gradients(&y, NULL, 1, &x, 1, true, false, NULL), DVT_ERR_NULL_ARGUMENT);
-    CHECK_ERROR(dvt_gradients(&y, NULL, 1, &none, 1, true, false, &out), DVT_ERR_NULL_ARGUMENT);
+    CHECK_ERROR(dvt_gradients(&y, NULL, 1, &c, 1, DVT_RETAIN_GRAPH, &out), DVT_ERR_GRAD);
+    CHECK_ERROR(dvt_gradients(&c, NULL, 1, &x, 1, DVT_RETAIN_GRAPH, &out), DVT_ERR_GRAD);
+    CHECK_ERROR(dvt_gradients(&y, NULL, 1, &x, 0, DVT_RETAIN_GRAPH, &out), DVT_ERR_RANGE);
+    CHECK_ERROR(dvt_gradients(&y, NULL, 0, &x, 1, DVT_RETAIN_GRAPH, &out), DVT_ERR_RANGE);
+    CHECK_ERROR(dvt_gradients(&y, NULL, 1, NULL, 1, DVT_RETAIN_GRAPH, &out), DVT_ERR_NULL_ARGUMENT);
+    CHECK_ERROR(dvt_gradients(&y, NULL, 1, &x, 1, DVT_RETAIN_GRAPH, NULL), DVT_ERR_NULL_ARGUMENT);
+    CHECK_ERROR(dvt_gradients(&y, NULL, 1, &none, 1, DVT_RETAIN_GRAPH, &out),
+                DVT_ERR_NULL_ARGUMENT);
     CHECK(out == NULL);
-    CHECK_INT(dvt_gradients(&y, NULL, 1, &x, 1, true, false, &out), DVT_OK);
+    CHECK_INT(dvt_gradients(&y, NULL, 1, &x, 1, DVT_RETAIN_GRAPH, &out), DVT_OK);
 }
 
 /* ---- higher orders ---- */
@@ -88,7 +89,7 @@ DVT_TEST(autograd_four_derivatives) {
         y = dvt_pow_scalar(x, 4);
     }
     for (order = 0; order < 4; order++) {
-        CHECK_INT(dvt_gradients(&y, NULL, 1, &x, 1, false, true, &next), DVT_OK);
+        CHECK_INT(dvt_gradients(&y, NULL, 1, &x, 1, DVT_CREATE_GRAPH, &next), DVT_OK);
         CHECK_VALUES(next, 1e-9, expected[order], expected[order]);
         y = next;
     }
@@ -100,8 +101,8 @@ DVT_TEST(autograd_results_keep_their_history_in_gradients) {
     DVT_RECORD { /* the gradient of exp and tanh is written with their results */
         y = dvt_tanh(dvt_exp(x));
     }
-    CHECK_INT(dvt_gradients(&y, NULL, 1, &x, 1, false, true, &first), DVT_OK);
-    CHECK_INT(dvt_gradients(&first, NULL, 1, &x, 1, false, false, &second), DVT_OK);
+    CHECK_INT(dvt_gradients(&y, NULL, 1, &x, 1, DVT_CREATE_GRAPH, &first), DVT_OK);
+    CHECK_INT(dvt_gradients(&first, NULL, 1, &x, 1, DVT_FREE_GRAPH, &second), DVT_OK);
     {
         double e = exp(0.5), t = tanh(e), s = 1 - t * t;
         CHECK_VALUES(first, 1e-12, s * e, s * e);
@@ -114,14 +115,14 @@ DVT_TEST(autograd_attached_gradients_can_be_differentiated) {
     DVT_RECORD {
         y = dvt_mul(dvt_square(x), x);
     }
-    CHECK_INT(dvt_backward_from(&y, NULL, 1, true, true), DVT_OK);
+    CHECK_INT(dvt_backward_from(&y, NULL, 1, DVT_CREATE_GRAPH), DVT_OK);
     first = dvt_grad(x);
     CHECK(dvt_has_history(first));
     CHECK_VALUES(first, 1e-12, 12, 12);
     DVT_RECORD {
         z = dvt_square(first); /* (3 x^2)^2, whose derivative is 36 x^3 */
     }
-    CHECK_INT(dvt_backward_from(&z, NULL, 1, true, false), DVT_OK);
+    CHECK_INT(dvt_backward_from(&z, NULL, 1, DVT_RETAIN_GRAPH), DVT_OK);
     CHECK_VALUES(dvt_grad(x), 1e-9, 288, 288);
     CHECK_VALUES(first, 1e-12, 12, 12); /* what was recorded is replaced, not overwritten */
     CHECK(!dvt_has_history(dvt_grad(x)));
@@ -134,7 +135,7 @@ DVT_TEST(autograd_a_recorded_pass_keeps_its_graph) {
     DVT_RECORD {
         y = dvt_exp(dvt_sin(x));
     }
-    CHECK_INT(dvt_backward_from(&y, NULL, 1, false, true), DVT_OK);
+    CHECK_INT(dvt_backward_from(&y, NULL, 1, DVT_CREATE_GRAPH), DVT_OK);
     first = dvt_grad(x);
     CHECK_VALUES(first, 1e-12, 1, 1);
     CHECK_INT(dvt_backward(first), DVT_OK);
@@ -147,13 +148,13 @@ DVT_TEST(autograd_adding_gradients_that_have_history) {
     DVT_RECORD {
         y = dvt_square(x);
     }
-    CHECK_INT(dvt_backward_from(&y, NULL, 1, true, true), DVT_OK);
-    CHECK_INT(dvt_backward_from(&y, NULL, 1, true, true), DVT_OK);
+    CHECK_INT(dvt_backward_from(&y, NULL, 1, DVT_CREATE_GRAPH), DVT_OK);
+    CHECK_INT(dvt_backward_from(&y, NULL, 1, DVT_CREATE_GRAPH), DVT_OK);
     CHECK_VALUES(dvt_grad(x), 0, 8, 8);
     DVT_RECORD {
         z = dvt_square(dvt_grad(x)); /* (4 x)^2 */
     }
-    CHECK_INT(dvt_gradients(&z, NULL, 1, &x, 1, false, false, &out), DVT_OK);
+    CHECK_INT(dvt_gradients(&z, NULL, 1, &x, 1, DVT_FREE_GRAPH, &out), DVT_OK);
     CHECK_VALUES(out, 1e-12, 64, 64);
     CHECK_INT(dvt_zero_grad(x), DVT_OK);
     CHECK(!dvt_has_history(dvt_grad(x)));
@@ -169,7 +170,7 @@ DVT_TEST(autograd_the_graph_of_a_recorded_gradient_ends) {
             DVT_RECORD {
                 y = dvt_exp(x);
             }
-            CHECK_INT(dvt_backward_from(&y, NULL, 1, true, true), DVT_OK);
+            CHECK_INT(dvt_backward_from(&y, NULL, 1, DVT_CREATE_GRAPH), DVT_OK);
             if (way == 0)
                 CHECK_INT(dvt_zero_grad(x), DVT_OK);
             else if (way == 1)
@@ -225,7 +226,7 @@ static void scarce_release(void *user, void *block) {
 static dvt_array *scarce_graph(dvt_array *x, dvt_array *w) {
     dvt_array *y = NULL;
     DVT_RECORD {
-        y = dvt_mean(dvt_mul(dvt_tanh(dvt_mul(x, w)), dvt_add(w, x)), DVT_ALL, false);
+        y = dvt_mean(dvt_mul(dvt_tanh(dvt_mul(x, w)), dvt_add(w, x)), DVT_ALL);
     }
     return y;
 }
@@ -243,8 +244,8 @@ static bool scarce_pass(int way, scarcity *s, long left) {
     y = scarce_graph(x, w);
     s->left = left;
     status = way == 0   ? dvt_backward(y)
-             : way == 1 ? dvt_backward_from(&y, NULL, 1, false, true)
-                        : dvt_gradients(&y, NULL, 1, vars, 2, false, false, out);
+             : way == 1 ? dvt_backward_from(&y, NULL, 1, DVT_CREATE_GRAPH)
+                        : dvt_gradients(&y, NULL, 1, vars, 2, DVT_FREE_GRAPH, out);
     s->left = -1;
     if (status == DVT_OK) {
         dvt_zero_grad(x); /* cuts the tie of recorded gradients */
@@ -413,8 +414,8 @@ static void *walk_shared_graph(void *good) {
     for (i = 0; i < 100; i++)
         DVT_SCOPE {
             dvt_array *out = NULL;
-            *(int *)good += dvt_gradients(&shared_head, NULL, 1, &shared_variable, 1, true, false,
-                                          &out) == DVT_OK &&
+            *(int *)good += dvt_gradients(&shared_head, NULL, 1, &shared_variable, 1,
+                                          DVT_RETAIN_GRAPH, &out) == DVT_OK &&
                             dvt_item_at(out, DVT_SHAPE(0)) == 12;
         }
     return NULL;

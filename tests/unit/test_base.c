@@ -460,7 +460,7 @@ DVT_TEST(base_a_environment) {
     unsetenv("DEVTENSOR_LOG");
     unsetenv("DVT_BASE_NUMBER");
     CHECK_INT(dvt_num_gpus(), 3); /* once is enough */
-    dvt_release_all();
+    dvt_discard_all();
     CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
     dvt_set_logger(NULL, NULL);
 }

@@ -8,16 +8,16 @@ static dvt_array *ones(dvt_shape shape) {
 }
 
 static void initialize(dvt_block *net) {
-    CHECK_INT(dvt_initialize(net, dvt_init_one(), DVT_CONTEXTS(dvt_test_ctx()), false), DVT_OK);
+    CHECK_INT(dvt_block_initialize(net, dvt_init_one(), DVT_CONTEXTS(dvt_test_ctx())), DVT_OK);
 }
 
 /* The call fails with all of these texts in its message. */
 static void check_says(dvt_block *net, dvt_array *x, dvt_status status, const char *a,
                        const char *b) {
     dvt_clear_error();
-    CHECK(dvt_forward(net, x) == NULL);
+    CHECK(dvt_block_forward(net, x) == NULL);
     CHECK_INT(dvt_error_code(), status);
-    CHECK(strncmp(dvt_error(), "dvt_forward: ", 13) == 0);
+    CHECK(strncmp(dvt_error(), "dvt_block_forward: ", 13) == 0);
     if (!strstr(dvt_error(), a) || !strstr(dvt_error(), b))
         CHECK_STR(dvt_error(), a);
     dvt_clear_error();
@@ -33,29 +33,30 @@ static void check_deferred(dvt_block *block, const char *name, dvt_array *x, dvt
     check_says(block, x, status, expected, dvt_block_kind(block));
     CHECK(dvt_shape_equal(dvt_param_shape(p), before));
     CHECK_ERROR(dvt_param_data(p, dvt_test_ctx()), DVT_ERR_UNINITIALIZED);
-    CHECK(dvt_forward(block, good) != NULL);
+    CHECK(dvt_block_forward(block, good) != NULL);
     CHECK(dvt_shape_size(dvt_param_shape(p)) > 0);
 }
 
 static dvt_block *dense_last_axis(void) {
-    dvt_dense_desc desc;
+    dvt_nn_dense_desc desc;
     memset(&desc, 0, sizeof desc);
     desc.units = 3;
     desc.no_flatten = true;
-    return dvt_dense_with(&desc);
+    return dvt_nn_dense_with(&desc);
 }
 
 DVT_TEST(block_inputs_refused_by_dense_fix_nothing) {
     dvt_array *scalar = dvt_scalar(2, DVT_F32, dvt_test_ctx());
     dvt_array *good = ones(DVT_SHAPE(2, 4));
-    check_deferred(dvt_dense(3, DVT_LINEAR), "weight", scalar, DVT_ERR_SHAPE, "float32 ()", good);
-    check_deferred(dvt_dense(3, DVT_LINEAR), "weight", scalar, DVT_ERR_SHAPE,
+    check_deferred(dvt_nn_dense(3, DVT_IDENTITY), "weight", scalar, DVT_ERR_SHAPE, "float32 ()",
+                   good);
+    check_deferred(dvt_nn_dense(3, DVT_IDENTITY), "weight", scalar, DVT_ERR_SHAPE,
                    "expected (batch, features)", good);
-    check_deferred(dvt_dense(3, DVT_LINEAR), "weight", ones(DVT_SHAPE(2, 0)), DVT_ERR_SHAPE,
+    check_deferred(dvt_nn_dense(3, DVT_IDENTITY), "weight", ones(DVT_SHAPE(2, 0)), DVT_ERR_SHAPE,
                    "at least one element per row", good);
     check_deferred(dense_last_axis(), "weight", scalar, DVT_ERR_SHAPE, "(..., features)", good);
     /* One axis is a batch of single numbers. */
-    check_deferred(dvt_dense(3, DVT_LINEAR), "weight", scalar, DVT_ERR_SHAPE, "(None -> 3",
+    check_deferred(dvt_nn_dense(3, DVT_IDENTITY), "weight", scalar, DVT_ERR_SHAPE, "(None -> 3",
                    ones(DVT_SHAPE(5)));
 }
 
@@ -68,12 +69,12 @@ DVT_TEST(block_inputs_refused_by_conv_fix_nothing) {
     wrong[2] = DVT_SHAPE(2, 6, 6);
     wrong[3] = DVT_SHAPE(1, 0, 6, 6);
     for (i = 0; i < 4; i++)
-        check_deferred(dvt_conv2d_block(3, 5, DVT_RELU), "weight", ones(wrong[i]), DVT_ERR_SHAPE,
+        check_deferred(dvt_nn_conv2d(3, 5, DVT_RELU), "weight", ones(wrong[i]), DVT_ERR_SHAPE,
                        "expected (batch, channels, height, width)", good);
     /* Also what only the convolution itself would find. */
-    check_deferred(dvt_conv2d_block(3, 5, DVT_RELU), "weight", ones(DVT_SHAPE(1, 7, 4, 4)),
+    check_deferred(dvt_nn_conv2d(3, 5, DVT_RELU), "weight", ones(DVT_SHAPE(1, 7, 4, 4)),
                    DVT_ERR_SHAPE, "kernel 5", good);
-    check_deferred(dvt_conv2d_block(3, 5, DVT_RELU), "weight",
+    check_deferred(dvt_nn_conv2d(3, 5, DVT_RELU), "weight",
                    dvt_ones(DVT_SHAPE(1, 7, 6, 6), DVT_I32, dvt_test_ctx()), DVT_ERR_DTYPE,
                    "expected floats", good);
 }
@@ -83,26 +84,26 @@ DVT_TEST(block_inputs_refused_by_norms_fix_nothing) {
     const char *names[] = {"gamma", "beta", "running_mean", "running_var"};
     int i;
     for (i = 0; i < 4; i++) {
-        check_deferred(dvt_batch_norm_block(), names[i], scalar, DVT_ERR_AXIS, "axis 1", good);
-        check_deferred(dvt_batch_norm_block(), names[i], ones(DVT_SHAPE(3)), DVT_ERR_AXIS, "axis 1",
+        check_deferred(dvt_nn_batch_norm(), names[i], scalar, DVT_ERR_AXIS, "axis 1", good);
+        check_deferred(dvt_nn_batch_norm(), names[i], ones(DVT_SHAPE(3)), DVT_ERR_AXIS, "axis 1",
                        good);
-        check_deferred(dvt_batch_norm_block(), names[i],
+        check_deferred(dvt_nn_batch_norm(), names[i],
                        dvt_ones(DVT_SHAPE(2, 7), DVT_I64, dvt_test_ctx()), DVT_ERR_DTYPE,
                        "dvt_astype", good);
     }
     for (i = 0; i < 2; i++) {
-        check_deferred(dvt_layer_norm_block(), names[i], scalar, DVT_ERR_SHAPE, "last axis", good);
-        check_deferred(dvt_layer_norm_block(), names[i], ones(DVT_SHAPE(3, 0)), DVT_ERR_SHAPE,
+        check_deferred(dvt_nn_layer_norm(), names[i], scalar, DVT_ERR_SHAPE, "last axis", good);
+        check_deferred(dvt_nn_layer_norm(), names[i], ones(DVT_SHAPE(3, 0)), DVT_ERR_SHAPE,
                        "last axis", good);
     }
 }
 
 /* An embedding knows its table from the start: any shape of indices does, also a single one. */
 DVT_TEST(block_inputs_of_an_embedding) {
-    dvt_block *e = dvt_embedding_block(4, 3);
+    dvt_block *e = dvt_nn_embedding(4, 3);
     initialize(e);
-    dvt_params_reset_ctx(dvt_collect_params(e, NULL), DVT_CONTEXTS(dvt_cpu()));
-    CHECK_INT(dvt_dim(dvt_forward(e, dvt_scalar(2, DVT_I64, dvt_cpu())), 0), 3);
+    dvt_params_reset_ctx(dvt_block_collect_params(e, NULL), DVT_CONTEXTS(dvt_cpu()));
+    CHECK_INT(dvt_dim(dvt_block_forward(e, dvt_scalar(2, DVT_I64, dvt_cpu())), 0), 3);
     check_says(e, dvt_scalar(4, DVT_I64, dvt_cpu()), DVT_ERR_RANGE, "Embedding(4 -> 3, float32)",
                "index 4");
 }
@@ -111,25 +112,26 @@ DVT_TEST(block_inputs_of_an_embedding) {
 DVT_TEST(block_inputs_out_of_range_on_a_gpu) {
     CHECK_INT(dvt_set_virtual_gpus(1, 0), DVT_OK);
     DVT_SCOPE {
-        dvt_block *e = dvt_embedding_block(3, 2);
+        dvt_block *e = dvt_nn_embedding(3, 2);
         dvt_array *table =
             dvt_reshape(dvt_arange(0, 6, 1, DVT_F32, dvt_test_ctx()), DVT_SHAPE(3, 2));
-        dvt_array *numbers = DVT_ARRAY1(dvt_gpu(0), int64_t, 3, {7, -9, -1}), *p, *hot;
-        CHECK_INT(dvt_initialize(e, dvt_init_one(), DVT_CONTEXTS(dvt_gpu(0)), false), DVT_OK);
+        dvt_array *numbers = DVT_ARRAY(int64_t, DVT_SHAPE(3), dvt_gpu(0), 7, -9, -1), *p, *hot;
+        CHECK_INT(dvt_block_initialize(e, dvt_init_one(), DVT_CONTEXTS(dvt_gpu(0))), DVT_OK);
         CHECK_INT(dvt_param_set_data(dvt_block_param(e, "weight"), table), DVT_OK);
-        CHECK_VALUES(dvt_forward(e, numbers), 0, 4, 5, 0, 1, 4, 5);
-        p = dvt_forward(e, DVT_ARRAY1(dvt_gpu(0), int64_t, 1, {0}));
-        CHECK_CLOSE(dvt_item(dvt_softmax_cross_entropy(p, DVT_ARRAY1(dvt_gpu(0), int64_t, 1, {5}))),
+        CHECK_VALUES(dvt_block_forward(e, numbers), 0, 4, 5, 0, 1, 4, 5);
+        p = dvt_block_forward(e, DVT_ARRAY(int64_t, DVT_SHAPE(1), dvt_gpu(0), 0));
+        CHECK_CLOSE(dvt_item(dvt_loss_softmax_cross_entropy(
+                        p, DVT_ARRAY(int64_t, DVT_SHAPE(1), dvt_gpu(0), 5))),
                     log(1 + exp(-1.0)), 1e-6);
         hot = dvt_one_hot(numbers, 2, DVT_F32);
-        CHECK_VALUES(dvt_sum(hot, DVT_ALL, false), 0, 0);
+        CHECK_VALUES(dvt_sum(hot, DVT_ALL), 0, 0);
     }
     dvt_set_virtual_gpus(0, 0);
 }
 
 /* An input from where the parameters will not be. */
 DVT_TEST(block_inputs_of_other_contexts_fix_nothing) {
-    dvt_block *dense = dvt_dense(3, DVT_LINEAR);
+    dvt_block *dense = dvt_nn_dense(3, DVT_IDENTITY);
     dvt_param *p = dvt_block_param(dense, "weight");
     initialize(dense);
     check_says(dense, dvt_ones(DVT_SHAPE(2, 4), DVT_F32, dvt_cpu_id(1)), DVT_ERR_CONTEXT,
@@ -140,7 +142,7 @@ DVT_TEST(block_inputs_of_other_contexts_fix_nothing) {
 /* ---- which block ---- */
 static dvt_array *forward_add_row(dvt_block *self, void *user, dvt_array *x) {
     (void)user;
-    return dvt_add(dvt_forward(dvt_block_at(self, 0), x), ones(DVT_SHAPE(3)));
+    return dvt_add(dvt_block_forward(dvt_block_at(self, 0), x), ones(DVT_SHAPE(3)));
 }
 
 static dvt_array *forward_nothing(dvt_block *self, void *user, dvt_array *x) {
@@ -167,7 +169,7 @@ static dvt_status infer_without_a_word(dvt_block *self, void *user, dvt_array *x
 static void check_names_layer(dvt_block *net, int i, dvt_array *x, const char *text) {
     char name[80], *end;
     dvt_block *layer = dvt_block_at(net, i);
-    snprintf(name, sizeof name, "dvt_forward: %s",
+    snprintf(name, sizeof name, "dvt_block_forward: %s",
              dvt_param_name(dvt_block_param(layer, "weight")));
     end = strrchr(name, '_');
     snprintf(end, 3, " (");
@@ -175,14 +177,14 @@ static void check_names_layer(dvt_block *net, int i, dvt_array *x, const char *t
 }
 
 DVT_TEST(block_inputs_errors_name_the_layer) {
-    dvt_block *net = dvt_sequential();
-    DVT_ADD(net, dvt_dense(84, DVT_RELU), dvt_dense(10, DVT_LINEAR),
-            dvt_conv2d_block(6, 5, DVT_RELU), dense_last_axis());
+    dvt_block *net = dvt_nn_sequential();
+    DVT_NN_ADD(net, dvt_nn_dense(84, DVT_RELU), dvt_nn_dense(10, DVT_IDENTITY),
+               dvt_nn_conv2d(6, 5, DVT_RELU), dense_last_axis());
     initialize(net);
-    CHECK(dvt_forward(dvt_block_at(net, 0), ones(DVT_SHAPE(2, 20))) != NULL);
-    CHECK(dvt_forward(dvt_block_at(net, 1), ones(DVT_SHAPE(2, 84))) != NULL);
-    CHECK(dvt_forward(dvt_block_at(net, 2), ones(DVT_SHAPE(2, 1, 8, 8))) != NULL);
-    CHECK(dvt_forward(dvt_block_at(net, 3), ones(DVT_SHAPE(2, 7))) != NULL);
+    CHECK(dvt_block_forward(dvt_block_at(net, 0), ones(DVT_SHAPE(2, 20))) != NULL);
+    CHECK(dvt_block_forward(dvt_block_at(net, 1), ones(DVT_SHAPE(2, 84))) != NULL);
+    CHECK(dvt_block_forward(dvt_block_at(net, 2), ones(DVT_SHAPE(2, 1, 8, 8))) != NULL);
+    CHECK(dvt_block_forward(dvt_block_at(net, 3), ones(DVT_SHAPE(2, 7))) != NULL);
     check_names_layer(net, 0, ones(DVT_SHAPE(256, 80)),
                       "(Dense(20 -> 84, Activation(relu))): x is float32 (256, 80)");
     check_names_layer(net, 0, ones(DVT_SHAPE(256, 4, 4)), "expected (batch, 20)");
@@ -199,15 +201,15 @@ DVT_TEST(block_inputs_errors_name_the_layer) {
     check_says(dvt_block_at(net, 3), ones(DVT_SHAPE(2, 5, 6)), DVT_ERR_SHAPE, "(7 -> 3",
                "expected (..., 7)");
     /* Without a number and without parameters: its settings. */
-    check_says(dvt_max_pool2d_block(3, 2), ones(DVT_SHAPE(1, 1, 2, 2)), DVT_ERR_SHAPE,
-               "dvt_forward: MaxPool2D(size=(3, 3)", "dvt_max_pool2d: ");
+    check_says(dvt_nn_max_pool2d(3, 2), ones(DVT_SHAPE(1, 1, 2, 2)), DVT_ERR_SHAPE,
+               "dvt_block_forward: MaxPool2D(size=(3, 3)", "dvt_max_pool2d: ");
 }
 
 DVT_TEST(block_inputs_errors_name_norms) {
-    dvt_block *net = dvt_sequential();
-    DVT_ADD(net, dvt_batch_norm_block(), dvt_layer_norm_block());
+    dvt_block *net = dvt_nn_sequential();
+    DVT_NN_ADD(net, dvt_nn_batch_norm(), dvt_nn_layer_norm());
     initialize(net);
-    CHECK(dvt_forward(net, ones(DVT_SHAPE(2, 5))) != NULL);
+    CHECK(dvt_block_forward(net, ones(DVT_SHAPE(2, 5))) != NULL);
     check_says(net, ones(DVT_SHAPE(2, 4)), DVT_ERR_SHAPE, "BatchNorm(axis=1",
                "expected an extent of 5 on axis 1");
     check_says(net, ones(DVT_SHAPE(5)), DVT_ERR_AXIS, "BatchNorm(axis=1",
@@ -220,19 +222,19 @@ DVT_TEST(block_inputs_errors_name_norms) {
 
 DVT_TEST(block_inputs_errors_name_blocks_of_ones_own) {
     dvt_block_desc desc;
-    dvt_block *outer, *net = dvt_sequential();
+    dvt_block *outer, *net = dvt_nn_sequential();
     memset(&desc, 0, sizeof desc);
     desc.kind = "AddRow";
     desc.forward = forward_add_row;
     outer = dvt_block_new(&desc);
-    dvt_block_add_child(outer, dvt_dense(4, DVT_LINEAR));
-    DVT_ADD(net, outer);
+    dvt_block_add_child(outer, dvt_nn_dense(4, DVT_IDENTITY));
+    DVT_NN_ADD(net, outer);
     initialize(net);
     /* The inner block is done when the addition fails. */
     check_says(net, ones(DVT_SHAPE(2, 6)), DVT_ERR_SHAPE, "(AddRow): dvt_add: ", "(2, 4)");
     /* And the outer one is not to blame for the inner. */
-    CHECK(dvt_forward(net, ones(DVT_SHAPE(2, 5))) == NULL);
-    CHECK(strstr(dvt_error(), "dvt_forward: dense") && !strstr(dvt_error(), "AddRow"));
+    CHECK(dvt_block_forward(net, ones(DVT_SHAPE(2, 5))) == NULL);
+    CHECK(strstr(dvt_error(), "dvt_block_forward: dense") && !strstr(dvt_error(), "AddRow"));
     /* Nothing of a block is left after it. */
     dvt_clear_error();
     dvt_add(ones(DVT_SHAPE(2)), ones(DVT_SHAPE(3)));
@@ -241,10 +243,10 @@ DVT_TEST(block_inputs_errors_name_blocks_of_ones_own) {
     desc.forward = forward_nothing;
     desc.kind = "Nothing";
     check_says(dvt_block_new(&desc), ones(DVT_SHAPE(2)), DVT_ERR_VALUE,
-               "dvt_forward: Nothing: ", "without an error");
+               "dvt_block_forward: Nothing: ", "without an error");
     desc.describe = describe_badly;
     check_says(dvt_block_new(&desc), ones(DVT_SHAPE(2)), DVT_ERR_VALUE,
-               "dvt_forward: Bad: ", "without an error");
+               "dvt_block_forward: Bad: ", "without an error");
     desc.describe = NULL;
     desc.kind = "NoInfer";
     outer = dvt_block_new(&desc);
@@ -265,8 +267,8 @@ DVT_TEST(block_inputs_errors_name_blocks_of_ones_own) {
 DVT_TEST(block_inputs_errors_of_deferred_parameters) {
     CHECK_INT(dvt_set_virtual_gpus(2, 100000), DVT_OK);
     DVT_SCOPE {
-        dvt_block *net = dvt_dense(300, DVT_LINEAR);
-        CHECK_INT(dvt_initialize(net, dvt_init_one(), DVT_CONTEXTS(dvt_gpu(0)), false), DVT_OK);
+        dvt_block *net = dvt_nn_dense(300, DVT_IDENTITY);
+        CHECK_INT(dvt_block_initialize(net, dvt_init_one(), DVT_CONTEXTS(dvt_gpu(0))), DVT_OK);
         check_says(net, dvt_ones(DVT_SHAPE(1, 3), DVT_F32, dvt_gpu(1)), DVT_ERR_CONTEXT,
                    " (Dense(None -> 300, linear)): dvt_param_data: Parameter 'dense",
                    "was not initialized on context gpu(1)");

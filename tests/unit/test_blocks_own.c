@@ -35,7 +35,7 @@ typedef struct scale_state {
 
 static dvt_array *scale_forward(dvt_block *self, void *user, dvt_array *x) {
     dvt_array *gain = dvt_block_data(self, "gain", dvt_ctx_of(x));
-    return dvt_mul_scalar(dvt_mul(dvt_forward(dvt_block_at(self, 0), x), gain),
+    return dvt_mul_scalar(dvt_mul(dvt_block_forward(dvt_block_at(self, 0), x), gain),
                           ((scale_state *)user)->factor);
 }
 
@@ -73,25 +73,25 @@ DVT_TEST(blocks_of_ones_own) {
     static scale_state state = {0, 0, 2}; /* outlives the blocks */
     DVT_SCOPE {
         dvt_block_desc desc = scale_desc(&state);
-        dvt_block *net = dvt_sequential(), *own = dvt_block_new(&desc);
+        dvt_block *net = dvt_nn_sequential(), *own = dvt_block_new(&desc);
         dvt_param *gain;
-        dvt_array *x = DVT_ARRAY2(dvt_test_ctx(), float, 1, 3, {{1, -2, 3}}), *y = NULL;
+        dvt_array *x = DVT_ARRAY(float, DVT_SHAPE(1, 3), dvt_test_ctx(), 1, -2, 3), *y = NULL;
         desc.kind = "changed"; /* the description was copied */
         gain = dvt_block_add_param(own, "gain", DVT_SHAPE(0), DVT_F32, dvt_init_constant(10));
         CHECK(gain != NULL && dvt_block_param(own, "gain") == gain);
         CHECK(strncmp(dvt_param_name(gain), "scaleby", 7) == 0);
-        CHECK_INT(dvt_block_add_child(own, dvt_activation_block(DVT_RELU)), DVT_OK);
-        DVT_ADD(net, own);
+        CHECK_INT(dvt_block_add_child(own, dvt_nn_activation(DVT_RELU)), DVT_OK);
+        DVT_NN_ADD(net, own);
         CHECK(dvt_block_user(own) == &state);
         CHECK_PRINTS(net, "Sequential(\n  (0): ScaleBy by 2,\n  second line\n)");
-        dvt_initialize(net, default_init(), no_contexts(), false);
+        dvt_block_initialize(net, default_init(), no_contexts());
         DVT_RECORD {
-            y = dvt_forward(net, x);
+            y = dvt_block_forward(net, x);
         }
         CHECK_VALUES(y, 1e-6, 20, 0, 60);
         CHECK_INT(dvt_backward(y), DVT_OK);
         CHECK_VALUES(dvt_param_grad(gain, dvt_test_ctx()), 1e-6, 2, 0, 6);
-        dvt_forward(net, x);
+        dvt_block_forward(net, x);
         CHECK_INT(state.inferred, 1);
         CHECK_INT(state.released, 0);
     }
@@ -127,7 +127,7 @@ DVT_TEST(blocks_of_ones_own_errors) {
     CHECK_ERROR(dvt_block_new(&desc), DVT_ERR_NULL_ARGUMENT);
     CHECK_INT(state.released, 0); /* what could not be made does not take the user pointer */
     desc.forward = silent_forward;
-    CHECK_ERROR(dvt_forward(dvt_block_new(&desc), x), DVT_ERR_VALUE);
+    CHECK_ERROR(dvt_block_forward(dvt_block_new(&desc), x), DVT_ERR_VALUE);
     CHECK_ERROR(dvt_block_add_param(own, "a.b", DVT_SHAPE(1), DVT_F32, default_init()),
                 DVT_ERR_NAME);
     CHECK_ERROR(dvt_block_add_param(own, "", DVT_SHAPE(1), DVT_F32, default_init()), DVT_ERR_NAME);
@@ -143,15 +143,15 @@ DVT_TEST(blocks_of_ones_own_errors) {
     desc.infer = NULL;
     own = dvt_block_new(&desc);
     dvt_block_add_param(own, "w", DVT_SHAPE(0), DVT_F32, default_init());
-    dvt_initialize(own, default_init(), no_contexts(), false);
-    CHECK(dvt_forward(own, x) == NULL);
+    dvt_block_initialize(own, default_init(), no_contexts());
+    CHECK(dvt_block_forward(own, x) == NULL);
     error_has("Cannot initialize Parameter");
     CHECK_INT(dvt_error_code(), DVT_ERR_UNINITIALIZED);
     desc.infer = failing_infer;
     own = dvt_block_new(&desc);
     dvt_block_add_param(own, "w", DVT_SHAPE(0), DVT_F32, default_init());
-    dvt_initialize(own, default_init(), no_contexts(), false);
-    CHECK_ERROR(dvt_forward(own, x), DVT_ERR_SHAPE);
+    dvt_block_initialize(own, default_init(), no_contexts());
+    CHECK_ERROR(dvt_block_forward(own, x), DVT_ERR_SHAPE);
 }
 
 /* Integers have no gradient and begin at 0. */
@@ -160,7 +160,7 @@ DVT_TEST(blocks_integer_parameters) {
     dvt_block_desc desc = scale_desc(&state);
     dvt_block *own = dvt_block_new(&desc);
     dvt_param *count = dvt_block_add_param(own, "count", DVT_SHAPE(2), DVT_I32, default_init());
-    CHECK_INT(dvt_initialize(own, default_init(), no_contexts(), false), DVT_OK);
+    CHECK_INT(dvt_block_initialize(own, default_init(), no_contexts()), DVT_OK);
     CHECK_VALUES(dvt_param_data(count, dvt_test_ctx()), 0, 0, 0);
     CHECK_ERROR(dvt_param_grad(count, dvt_test_ctx()), DVT_ERR_GRAD);
     CHECK_INT(dvt_param_set_grad_req(count, DVT_GRAD_WRITE), DVT_OK);
@@ -221,26 +221,26 @@ static bool a_life(dvt_ctx_list ctxs) {
     DVT_SCOPE {
         static scale_state state = {0, 0, 2}; /* outlives the blocks */
         dvt_block_desc desc = scale_desc(&state);
-        dvt_block *net = dvt_sequential(), *own = dvt_block_new(&desc);
+        dvt_block *net = dvt_nn_sequential(), *own = dvt_block_new(&desc);
         dvt_params *params;
         dvt_array *loss = NULL;
         char text[400];
-        good = net && own && dvt_block_add_child(own, dvt_dense(3, DVT_TANH)) == DVT_OK &&
+        good = net && own && dvt_block_add_child(own, dvt_nn_dense(3, DVT_TANH)) == DVT_OK &&
                dvt_block_add_param(own, "gain", DVT_SHAPE(3), DVT_F32, dvt_init_one()) &&
-               DVT_ADD(net, dvt_dense(4, DVT_RELU), dvt_dropout_block(0.5), own) == DVT_OK &&
-               dvt_initialize(net, dvt_init_xavier(), ctxs, false) == DVT_OK;
+               DVT_NN_ADD(net, dvt_nn_dense(4, DVT_RELU), dvt_nn_dropout(0.5), own) == DVT_OK &&
+               dvt_block_initialize(net, dvt_init_xavier(), ctxs) == DVT_OK;
         if (good) {
             DVT_RECORD {
-                loss =
-                    dvt_l2_loss(dvt_forward(net, dvt_ones(DVT_SHAPE(2, 5), DVT_F32, ctxs.ctx[0])),
-                                dvt_ones(DVT_SHAPE(2, 3), DVT_F32, ctxs.ctx[0]));
+                loss = dvt_loss_l2(
+                    dvt_block_forward(net, dvt_ones(DVT_SHAPE(2, 5), DVT_F32, ctxs.ctx[0])),
+                    dvt_ones(DVT_SHAPE(2, 3), DVT_F32, ctxs.ctx[0]));
             }
-            params = loss ? dvt_collect_params(net, ".*(weight|gain)") : NULL;
+            params = loss ? dvt_block_collect_params(net, ".*(weight|gain)") : NULL;
             good = params && dvt_params_len(params) == 3 && dvt_backward(loss) == DVT_OK &&
                    dvt_params_set_grad_req(params, DVT_GRAD_NULL) == DVT_OK &&
                    dvt_params_set_grad_req(params, DVT_GRAD_ADD) == DVT_OK &&
                    dvt_params_reset_ctx(params, DVT_CONTEXTS(dvt_cpu_id(3))) == DVT_OK &&
-                   dvt_params_initialize(params, dvt_init_one(), ctxs, true) == DVT_OK &&
+                   dvt_params_reinitialize(params, dvt_init_one(), ctxs) == DVT_OK &&
                    dvt_param_set_data(dvt_params_at(params, 0),
                                       dvt_ones(DVT_SHAPE(4, 5), DVT_F64, dvt_test_ctx())) == DVT_OK;
             dvt_block_format(net, text, sizeof text);

@@ -13,6 +13,10 @@ static void refused_once(void *object) {
     CHECK_INT(dvt_error_code(), DVT_ERR_VALUE);
     CHECK(strstr(dvt_error(), "dvt_release: the object is borrowed") != NULL);
     dvt_clear_error();
+    dvt_discard(object);
+    CHECK_INT(dvt_error_code(), DVT_ERR_VALUE);
+    CHECK(strstr(dvt_error(), "dvt_discard: the object is borrowed") != NULL);
+    dvt_clear_error();
 }
 
 /* Twice in a row, in scopes, kept, retained. */
@@ -43,13 +47,13 @@ DVT_TEST(borrowed_gradients) {
         dvt_attach_grad(x, DVT_GRAD_WRITE);
         borrowed(dvt_grad(x));
         DVT_RECORD {
-            y = dvt_sum(dvt_square(x), DVT_ALL, false);
+            y = dvt_sum(dvt_square(x), DVT_ALL);
         }
         dvt_backward(y);
         borrowed(dvt_grad(x));
         CHECK_VALUES(dvt_grad(x), 0, 2, 2);
         kept = (dvt_array *)dvt_retain(dvt_grad(x));
-        dvt_release(x);
+        dvt_discard(x);
         CHECK_VALUES(kept, 0, 2, 2);
         dvt_release(kept);
     }
@@ -65,7 +69,18 @@ DVT_TEST(borrowed_is_not_owned_twice) {
         dvt_release(x);
         CHECK_INT(alive() - before, 1);
         dvt_release(x);
+        CHECK_INT(dvt_error_code(), DVT_ERR_VALUE);
+        CHECK(strstr(dvt_error(), "call dvt_discard") != NULL);
+        dvt_clear_error();
+        dvt_retain(x);
+        dvt_discard(x);
+        CHECK_INT(alive() - before, 1);
+        dvt_discard(x);
+        CHECK(strstr(dvt_error(), "dvt_discard: no scope owns the object") != NULL);
+        dvt_clear_error();
+        dvt_release(x);
         CHECK_INT(alive(), before);
+        dvt_discard(NULL);
     }
 }
 
@@ -97,13 +112,13 @@ DVT_TEST(borrowed_from_lists) {
 DVT_TEST(borrowed_from_blocks) {
     int64_t before = alive();
     DVT_SCOPE {
-        dvt_block *net = dvt_sequential();
+        dvt_block *net = dvt_nn_sequential();
         dvt_params *params;
         dvt_param *weight;
-        DVT_ADD(net, dvt_dense(2, DVT_RELU), dvt_dense(1, DVT_LINEAR));
-        dvt_initialize(net, dvt_init_xavier(), DVT_CONTEXTS(dvt_cpu()), false);
-        dvt_forward(net, dvt_ones(DVT_SHAPE(3, 4), DVT_F32, dvt_cpu()));
-        params = dvt_collect_params(net, NULL);
+        DVT_NN_ADD(net, dvt_nn_dense(2, DVT_RELU), dvt_nn_dense(1, DVT_IDENTITY));
+        dvt_block_initialize(net, dvt_init_xavier(), DVT_CONTEXTS(dvt_cpu()));
+        dvt_block_forward(net, dvt_ones(DVT_SHAPE(3, 4), DVT_F32, dvt_cpu()));
+        params = dvt_block_collect_params(net, NULL);
         weight = dvt_block_param(dvt_block_at(net, 0), "weight");
         borrowed(weight);
         borrowed(dvt_params_at(params, 1));
@@ -111,7 +126,7 @@ DVT_TEST(borrowed_from_blocks) {
         borrowed(dvt_param_data(weight, dvt_cpu()));
         borrowed(dvt_param_grad(weight, dvt_cpu()));
         borrowed(dvt_block_data(dvt_block_at(net, 1), "bias", dvt_cpu()));
-        dvt_release(params);
+        dvt_discard(params);
         borrowed(weight);
         CHECK_VALUES(dvt_block_data(dvt_block_at(net, 1), "bias", dvt_cpu()), 0, 0);
     }
@@ -129,13 +144,13 @@ DVT_TEST(borrowed_children) {
     int64_t before = alive();
     DVT_SCOPE {
         dvt_block_desc desc;
-        dvt_block *mine, *child = dvt_dense(2, DVT_RELU);
+        dvt_block *mine, *child = dvt_nn_dense(2, DVT_RELU);
         memset(&desc, 0, sizeof desc);
         desc.kind = "mine";
         desc.forward = as_it_is;
         mine = dvt_block_new(&desc);
         CHECK_INT(dvt_block_add_child(mine, child), DVT_OK);
-        dvt_release(child);
+        dvt_discard(child);
         borrowed(dvt_block_at(mine, 0));
         borrowed(dvt_block_add_param(mine, "scale", DVT_SHAPE(2), DVT_F32, dvt_init_one()));
         CHECK(dvt_block_at(mine, 0) == child);
@@ -151,9 +166,9 @@ DVT_TEST(borrowed_after_the_scopes_share) {
         dvt_dataset *data = dvt_dataset_arrays(x, x);
         dvt_loader_desc desc = {2, false, DVT_LAST_KEEP, 0, 0};
         dvt_loader *loader = dvt_loader_new(data, &desc);
-        dvt_release(x);
+        dvt_discard(x);
         borrowed(x);
-        dvt_release(data);
+        dvt_discard(data);
         borrowed(data);
         CHECK(dvt_loader_next(loader, &a, &b));
         CHECK_VALUES(a, 0, 0, 1);

@@ -27,7 +27,7 @@ DVT_TEST(site_of_creation) {
 }
 
 DVT_TEST(site_of_nested_calls_and_initialisers) {
-    dvt_array *x = DVT_ARRAY1(dvt_cpu(), float, 2, {1, 2}), *y;
+    dvt_array *x = DVT_ARRAY(float, DVT_SHAPE(2), dvt_cpu(), 1, 2), *y;
     int line = __LINE__ - 1;
     CHECK(ends_with(dvt_made_at(x), line));
     y = dvt_add(dvt_mul(x, x), dvt_exp(x));
@@ -85,7 +85,7 @@ DVT_TEST(sites_in_the_message_about_mixed_contexts) {
     CHECK(strstr(dvt_error(), site_of(line - 1)) != NULL);
     CHECK(strstr(dvt_error(), site_of(line)) != NULL);
     dvt_clear_error();
-    dvt_release_all();
+    dvt_discard_all();
     CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
 }
 
@@ -142,18 +142,18 @@ DVT_TEST(site_of_failing_numbers_and_memory) {
 
 #if !defined(DEVTENSOR_NO_NN)
 DVT_TEST(site_of_failing_constructors) {
-    dvt_block *net = dvt_sequential();
+    dvt_block *net = dvt_nn_sequential();
     dvt_block_desc desc;
     memset(&desc, 0, sizeof desc);
-    DVT_ADD(net, dvt_dense(2, DVT_LINEAR));
-    CHECK_FAILS_HERE(dvt_dense(-1, DVT_LINEAR));
+    DVT_NN_ADD(net, dvt_nn_dense(2, DVT_IDENTITY));
+    CHECK_FAILS_HERE(dvt_nn_dense(-1, DVT_IDENTITY));
     CHECK_FAILS_HERE(dvt_block_new(&desc));
     CHECK_FAILS_HERE(dvt_block_at(net, 4));
     CHECK_FAILS_HERE(dvt_block_len(NULL));
     CHECK_FAILS_HERE(dvt_block_data(net, "weight", dvt_cpu()));
     CHECK_FAILS_HERE(dvt_param_data(dvt_block_param(dvt_block_at(net, 0), "weight"), dvt_cpu()));
-    CHECK_FAILS_HERE(dvt_collect_params(net, "("));
-    CHECK_FAILS_HERE(dvt_trainer_new(NULL, dvt_sgd(0.1)));
+    CHECK_FAILS_HERE(dvt_block_collect_params(net, "("));
+    CHECK_FAILS_HERE(dvt_trainer_new(NULL, dvt_optimizer_sgd(0.1)));
     CHECK_FAILS_HERE(dvt_loader_new(NULL, NULL));
     CHECK_FAILS_HERE(dvt_loader_next(NULL, NULL, NULL));
     CHECK_FAILS_HERE(dvt_metric_get(NULL));

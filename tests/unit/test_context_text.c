@@ -198,7 +198,7 @@ DVT_TEST(context_text_tf_style) {
         CHECK_STR(shown(x, &options),
                   "<tf.Tensor: shape=(2, 3), dtype=float32, numpy=\narray([[1., 1., 1.],\n"
                   "       [1., 1., 1.]], dtype=float32)>");
-        x = DVT_ARRAY1(dvt_cpu(), int32_t, 3, {1, 2, 3});
+        x = DVT_ARRAY(int32_t, DVT_SHAPE(3), dvt_cpu(), 1, 2, 3);
         CHECK_STR(shown(x, &options),
                   "<tf.Tensor: shape=(3,), dtype=int32, numpy=array([1, 2, 3], dtype=int32)>");
         x = dvt_ones(DVT_SHAPE(2), DVT_F64, dvt_cpu());

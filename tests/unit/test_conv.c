@@ -4,7 +4,7 @@
 
 typedef struct conv_case {
     int64_t n, c, h, w, o, kh, kw;
-    dvt_conv2d_params p;
+    dvt_conv2d_options p;
 } conv_case;
 
 static dvt_array *random_array(dvt_shape shape, dvt_dtype dtype) {
@@ -13,7 +13,7 @@ static dvt_array *random_array(dvt_shape shape, dvt_dtype dtype) {
     dvt_array *x;
     for (i = 0; i < n; i++)
         values[i] = dvt_test_random(-1, 1);
-    x = dvt_astype(dvt_from_host(values, shape, DVT_F64, dvt_cpu()), dtype, false);
+    x = dvt_as_in_dtype(dvt_from_host(values, shape, DVT_F64, dvt_cpu()), dtype);
     free(values);
     return x;
 }
@@ -23,7 +23,7 @@ static int64_t field(int value, int64_t unset) {
 }
 
 /* A second value of 0 repeats the first; DVT_PAD_NONE is 0. */
-static int padding_of(const dvt_conv2d_params *p, int axis) {
+static int padding_of(const dvt_conv2d_options *p, int axis) {
     int value = axis && !p->padding[1] ? p->padding[0] : p->padding[axis];
     return value == DVT_PAD_NONE ? 0 : value;
 }
@@ -114,7 +114,7 @@ static void check_conv(const conv_case *t, dvt_dtype dtype) {
         CHECK_INT(dvt_dim(y, 3), v.ow);
         CHECK_INT(dvt_dtype_of(y), dtype);
         ok = all_equal(y, v.y, v.y_size, tolerance);
-        CHECK_INT(dvt_backward_from(&y, &g, 1, false, false), DVT_OK);
+        CHECK_INT(dvt_backward_from(&y, &g, 1, DVT_FREE_GRAPH), DVT_OK);
         ok = all_equal(dvt_grad(x), v.dx, v.x_size, tolerance) && ok;
         ok = all_equal(dvt_grad(w), v.dw, v.w_size, 8 * tolerance) && ok;
         ok = all_equal(dvt_grad(b), v.db, t->o, 8 * tolerance) && ok;
@@ -199,7 +199,7 @@ DVT_TEST(conv2d_views_and_mixed_dtypes) {
     dvt_array *y = dvt_conv2d(xv, wv, NULL, NULL), *wide;
     CHECK(dvt_shape_equal(dvt_shape_of(y), DVT_SHAPE(4, 2, 3, 4)));
     all_equal(y, expected, dvt_size(y), 0);
-    wide = dvt_conv2d(xv, dvt_astype(wv, DVT_F64, false), NULL, NULL);
+    wide = dvt_conv2d(xv, dvt_as_in_dtype(wv, DVT_F64), NULL, NULL);
     CHECK_INT(dvt_dtype_of(wide), DVT_F64);
     all_equal(wide, expected, dvt_size(y), 1e-5);
     y = dvt_conv2d(
@@ -216,7 +216,7 @@ DVT_TEST(conv2d_empty) {
     dvt_array *from_nothing = dvt_zeros(DVT_SHAPE(2, 0, 1, 1), DVT_F32, dvt_cpu());
     dvt_array *to_nothing = dvt_zeros(DVT_SHAPE(0, 2, 1, 1), DVT_F32, dvt_cpu());
     dvt_array *x = random_array(DVT_SHAPE(1, 2, 2, 2), DVT_F32), *flat;
-    dvt_conv2d_params padded = {{0, 0}, {1, 1}, {0, 0}, 0};
+    dvt_conv2d_options padded = {{0, 0}, {1, 1}, {0, 0}, 0};
     dvt_attach_grad(w, DVT_GRAD_WRITE);
     dvt_attach_grad(none, DVT_GRAD_WRITE);
     DVT_RECORD {
@@ -224,9 +224,9 @@ DVT_TEST(conv2d_empty) {
     }
     CHECK(dvt_shape_equal(dvt_shape_of(y), DVT_SHAPE(0, 3, 3, 3)));
     CHECK_INT(dvt_backward(y), DVT_OK);
-    CHECK_VALUES(dvt_sum(dvt_abs(dvt_grad(w)), DVT_ALL, false), 0, 0);
+    CHECK_VALUES(dvt_sum(dvt_abs(dvt_grad(w)), DVT_ALL), 0, 0);
     /* No channels in: the bias is left. */
-    y = dvt_conv2d(nothing, from_nothing, DVT_ARRAY1(dvt_cpu(), float, 2, {1, 2}), NULL);
+    y = dvt_conv2d(nothing, from_nothing, DVT_ARRAY(float, DVT_SHAPE(2), dvt_cpu(), 1, 2), NULL);
     CHECK_VALUES(y, 0, 1, 1, 1, 1, 2, 2, 2, 2);
     /* No channels out: no gradient comes back. */
     dvt_attach_grad(x, DVT_GRAD_WRITE);
@@ -238,14 +238,14 @@ DVT_TEST(conv2d_empty) {
     CHECK_VALUES(dvt_grad(x), 0, 0, 0, 0, 0, 0, 0, 0, 0);
     /* No height: windows that see padding only. */
     flat = dvt_zeros(DVT_SHAPE(1, 2, 0, 2), DVT_F32, dvt_cpu());
-    y = dvt_conv2d(flat, w, DVT_ARRAY1(dvt_cpu(), float, 3, {1, 2, 3}), &padded);
+    y = dvt_conv2d(flat, w, DVT_ARRAY(float, DVT_SHAPE(3), dvt_cpu(), 1, 2, 3), &padded);
     CHECK(dvt_shape_equal(dvt_shape_of(y), DVT_SHAPE(1, 3, 1, 3)));
     CHECK_VALUES(y, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3);
 }
 
 DVT_TEST(conv2d_pairs) {
     static const struct {
-        dvt_conv2d_params p;
+        dvt_conv2d_options p;
         int64_t height, width;
     } t[] = {{{{0}, {2}, {0}, 0}, 6, 7},
              {{{0}, {0, 2}, {0}, 0}, 2, 7},
@@ -257,7 +257,7 @@ DVT_TEST(conv2d_pairs) {
 
     dvt_array *x = dvt_zeros(DVT_SHAPE(1, 1, 4, 5), DVT_F32, dvt_cpu());
     dvt_array *w = dvt_zeros(DVT_SHAPE(1, 1, 3, 3), DVT_F32, dvt_cpu());
-    dvt_conv2d_params wrong;
+    dvt_conv2d_options wrong;
     int i;
     for (i = 0; i < (int)(sizeof t / sizeof t[0]); i++) {
         /* a window of 2 for the dilated one */
@@ -318,7 +318,7 @@ DVT_TEST(conv2d_same_bits_for_any_threads) {
 
 /* The result, the gradients to x and to w. */
 static void with_gradients(dvt_array *x, dvt_array *w, dvt_array *bias, dvt_array **to) {
-    dvt_conv2d_params p;
+    dvt_conv2d_options p;
     memset(&p, 0, sizeof p);
     p.padding[0] = 1;
     DVT_RECORD {
@@ -346,8 +346,8 @@ DVT_TEST(conv2d_by_winograd_on_request) {
         with_gradients(x, w, bias, quick);
         CHECK(dvt_allow_winograd(before));
         for (k = 0; k < 3; k++) {
-            double size = dvt_item(dvt_max(dvt_abs(plain[k]), DVT_ALL, false));
-            double off = dvt_item(dvt_max(dvt_abs(dvt_sub(plain[k], quick[k])), DVT_ALL, false));
+            double size = dvt_item(dvt_max(dvt_abs(plain[k]), DVT_ALL));
+            double off = dvt_item(dvt_max(dvt_abs(dvt_sub(plain[k], quick[k])), DVT_ALL));
             CHECK(off <= 1e-5 * size);
             if (k < 2)
                 CHECK((off > 0) == fast);
@@ -389,7 +389,7 @@ DVT_TEST(conv2d_virtual_gpu) {
 
 static dvt_array *convolve(dvt_array *x, dvt_array *w, int stride, int padding, int dilation,
                            int groups) {
-    dvt_conv2d_params p;
+    dvt_conv2d_options p;
     p.stride[0] = p.stride[1] = stride;
     p.padding[0] = p.padding[1] = padding;
     p.dilation[0] = p.dilation[1] = dilation;
@@ -414,8 +414,8 @@ DVT_TEST(conv2d_errors) {
                 DVT_ERR_SHAPE);
     CHECK_ERROR(dvt_conv2d(x, dvt_zeros(DVT_SHAPE(6, 4, 0, 3), DVT_F32, dvt_cpu()), NULL, NULL),
                 DVT_ERR_SHAPE);
-    CHECK_ERROR(dvt_conv2d(dvt_astype(x, DVT_I32, false), w, NULL, NULL), DVT_ERR_DTYPE);
-    CHECK_ERROR(dvt_conv2d(x, dvt_astype(w, DVT_U8, false), NULL, NULL), DVT_ERR_DTYPE);
+    CHECK_ERROR(dvt_conv2d(dvt_as_in_dtype(x, DVT_I32), w, NULL, NULL), DVT_ERR_DTYPE);
+    CHECK_ERROR(dvt_conv2d(x, dvt_as_in_dtype(w, DVT_U8), NULL, NULL), DVT_ERR_DTYPE);
     CHECK_ERROR(convolve(x, w, -1, 0, 0, 0), DVT_ERR_RANGE);
     CHECK_ERROR(convolve(x, w, 0, -1, 0, 0), DVT_ERR_RANGE);
     CHECK_ERROR(convolve(x, w, 0, 0, -2, 0), DVT_ERR_RANGE);

@@ -136,7 +136,7 @@ static dvt_array *specials(dvt_dtype dtype, long double *values, int *n) {
     if (dvt_dtype_is_float(dtype)) {
         dvt_array *x;
         *n = (int)(sizeof reals / sizeof reals[0]);
-        x = dvt_astype(dvt_from_host(reals, DVT_SHAPE(*n), DVT_F64, dvt_cpu()), dtype, true);
+        x = dvt_astype(dvt_from_host(reals, DVT_SHAPE(*n), DVT_F64, dvt_cpu()), dtype);
         for (i = 0; i < *n; i++)
             values[i] = (long double)converted((long double)reals[i], DVT_F64, dtype);
         return x;
@@ -197,7 +197,7 @@ DVT_TEST(conversions_every_pair) {
                     dvt_array *x = dvt_copyto(specials((dvt_dtype)from, values, &n), ctx), *y,
                               *wide, *z;
                     /* contiguous by astype, strided by copy_into */
-                    y = dvt_copyto(dvt_astype(x, (dvt_dtype)to, true), dvt_cpu());
+                    y = dvt_copyto(dvt_astype(x, (dvt_dtype)to), dvt_cpu());
                     wide = dvt_zeros(DVT_SHAPE(n, 2), (dvt_dtype)to, ctx);
                     CHECK(dvt_copy_into(dvt_index(dvt_t(wide), 1), x) != NULL);
                     z = dvt_copyto(dvt_index(dvt_t(wide), 1), dvt_cpu());
@@ -234,7 +234,7 @@ DVT_TEST(conversions_all_half_codes) {
             }
             for (to = 0; to < DVT_DTYPE_COUNT; to++)
                 DVT_SCOPE {
-                    double *got = dvt_test_values(dvt_astype(x, (dvt_dtype)to, true));
+                    double *got = dvt_test_values(dvt_astype(x, (dvt_dtype)to));
                     for (i = 0; got && values && i < 65536; i++) {
                         double expected =
                             converted((long double)values[i], (dvt_dtype)dtype, (dvt_dtype)to);
@@ -247,9 +247,8 @@ DVT_TEST(conversions_all_half_codes) {
                     free(got);
                     if (to != DVT_F32 && to != DVT_F64)
                         continue;
-                    dvt_to_host(
-                        dvt_astype(dvt_astype(x, (dvt_dtype)to, true), (dvt_dtype)dtype, true),
-                        back, sizeof back);
+                    dvt_to_host(dvt_astype(dvt_astype(x, (dvt_dtype)to), (dvt_dtype)dtype), back,
+                                sizeof back);
                     for (i = 0; values && i < 65536; i++)
                         if (values[i] == values[i] && back[i] != codes[i])
                             CHECK_INT(back[i], codes[i]);
@@ -294,14 +293,13 @@ DVT_TEST(conversions_half_rounding) {
                     count += 5;
                 }
             got = dvt_test_values(dvt_astype(
-                dvt_from_host(wide, DVT_SHAPE(count), DVT_F64, dvt_cpu()), (dvt_dtype)dtype, true));
+                dvt_from_host(wide, DVT_SHAPE(count), DVT_F64, dvt_cpu()), (dvt_dtype)dtype));
             for (i = 0; got && i < count; i++)
                 if (got[i] != converted((long double)wide[i], DVT_F64, (dvt_dtype)dtype))
                     dvt_test_check(0, __FILE__, __LINE__, "%.17g became %.17g", wide[i], got[i]);
             free(got);
-            got = dvt_test_values(
-                dvt_astype(dvt_from_host(points, DVT_SHAPE(count), DVT_F32, dvt_cpu()),
-                           (dvt_dtype)dtype, true));
+            got = dvt_test_values(dvt_astype(
+                dvt_from_host(points, DVT_SHAPE(count), DVT_F32, dvt_cpu()), (dvt_dtype)dtype));
             for (i = 0; got && i < count; i++)
                 if (got[i] != converted((long double)points[i], DVT_F32, (dvt_dtype)dtype))
                     dvt_test_check(0, __FILE__, __LINE__, "%.9g became %.17g", (double)points[i],

@@ -2,7 +2,7 @@
 #include "dvt_test.h"
 
 static dvt_array *six(dvt_ctx ctx) {
-    return DVT_ARRAY2(ctx, float, 2, 3, {{1, 2, 3}, {4, 5, 6}});
+    return DVT_ARRAY(float, DVT_SHAPE(2, 3), ctx, 1, 2, 3, 4, 5, 6);
 }
 
 static void gpus(int n) {
@@ -55,18 +55,18 @@ DVT_TEST(copies_to_the_default_context) {
 
 DVT_TEST(copies_astype_and_contiguous) {
     dvt_array *x = six(dvt_cpu()), *y;
-    CHECK(dvt_astype(x, DVT_F32, false) == x);
-    y = dvt_astype(x, DVT_F32, true);
+    CHECK(dvt_as_in_dtype(x, DVT_F32) == x);
+    y = dvt_astype(x, DVT_F32);
     CHECK(y != x && !dvt_shares_memory(x, y));
     CHECK_VALUES(y, 0, 1, 2, 3, 4, 5, 6);
-    y = dvt_astype(x, DVT_I32, false);
+    y = dvt_as_in_dtype(x, DVT_I32);
     CHECK(y != x && dvt_dtype_of(y) == DVT_I32);
     CHECK(dvt_contiguous(x) == x);
     y = dvt_contiguous(dvt_t(x));
     CHECK(!dvt_shares_memory(x, y) && dvt_is_contiguous(y));
     CHECK_VALUES(y, 0, 1, 4, 2, 5, 3, 6);
-    CHECK_ERROR(dvt_astype(x, (dvt_dtype)12, true), DVT_ERR_DTYPE);
-    CHECK_ERROR(dvt_astype(NULL, DVT_F32, false), DVT_ERR_NULL_ARGUMENT);
+    CHECK_ERROR(dvt_astype(x, (dvt_dtype)12), DVT_ERR_DTYPE);
+    CHECK_ERROR(dvt_as_in_dtype(NULL, DVT_F32), DVT_ERR_NULL_ARGUMENT);
     CHECK_ERROR(dvt_copyto(NULL, dvt_cpu()), DVT_ERR_NULL_ARGUMENT);
     CHECK_ERROR(dvt_copyto(x, dvt_gpu(3)), DVT_ERR_NO_DEVICE);
     CHECK_ERROR(dvt_as_in_ctx(x, dvt_gpu(3)), DVT_ERR_NO_DEVICE);
@@ -118,7 +118,7 @@ DVT_TEST(copies_into_broadcasting) {
         for (k = 0; k < 2; k++)
             DVT_SCOPE {
                 dvt_array *dst = dvt_zeros(DVT_SHAPE(2, 3), DVT_I32, ctx[k]);
-                dvt_array *row = dvt_astype(dvt_arange(1, 4, 1, DVT_F64, ctx[i]), DVT_F32, false);
+                dvt_array *row = dvt_as_in_dtype(dvt_arange(1, 4, 1, DVT_F64, ctx[i]), DVT_F32);
                 dvt_array *one = dvt_zeros(DVT_SHAPE(1, 3), DVT_F32, ctx[k]);
                 CHECK(dvt_copy_into(dst, row) == dst);
                 CHECK_VALUES(dst, 0, 1, 2, 3, 1, 2, 3);
@@ -157,7 +157,7 @@ DVT_TEST(copies_into_broadcast_after_crossing) {
         CHECK(dvt_copy_into(dst, row) == dst);
         after = dvt_get_stats();
         CHECK_INT(after.to_device_bytes - before.to_device_bytes, 16);
-        CHECK_CLOSE(dvt_item(dvt_sum(dst, DVT_ALL, false)), 600, 0);
+        CHECK_CLOSE(dvt_item(dvt_sum(dst, DVT_ALL)), 600, 0);
     }
     gpus(0);
 }
@@ -404,10 +404,10 @@ DVT_TEST(copies_host_memory) {
 
 #define ARRAYS_OF(T, DTYPE)                                                                        \
     do {                                                                                           \
-        dvt_array *a = DVT_ARRAY1(dvt_cpu(), T, 3, {0, 1, 1});                                     \
-        dvt_array *b = DVT_ARRAY2(dvt_cpu(), T, 2, 2, {{0, 1}, {1, 0}});                           \
-        dvt_array *c = DVT_ARRAY3(dvt_cpu(), T, 2, 1, 2, {{{0, 1}}, {{1, 1}}});                    \
-        dvt_array *d = DVT_ARRAY4(dvt_cpu(), T, 1, 2, 1, 2, {{{{1, 0}}, {{1}}}});                  \
+        dvt_array *a = DVT_ARRAY(T, DVT_SHAPE(3), dvt_cpu(), 0, 1, 1);                             \
+        dvt_array *b = DVT_ARRAY(T, DVT_SHAPE(2, 2), dvt_cpu(), 0, 1, 1, 0);                       \
+        dvt_array *c = DVT_ARRAY(T, DVT_SHAPE(2, 1, 2), dvt_cpu(), 0, 1, 1, 1);                    \
+        dvt_array *d = DVT_ARRAY(T, DVT_SHAPE(1, 2, 1, 2), dvt_cpu(), 1, 0, 1, 0);                 \
         CHECK_INT(dvt_dtype_of(a), DTYPE);                                                         \
         CHECK_VALUES(a, 0, 0, 1, 1);                                                               \
         CHECK(dvt_shape_equal(dvt_shape_of(b), DVT_SHAPE(2, 2)));                                  \
@@ -419,7 +419,20 @@ DVT_TEST(copies_host_memory) {
         CHECK_INT(dvt_dtype_of(d), DTYPE);                                                         \
     } while (0)
 
-DVT_TEST(copies_initialisers) {
+/* As many values as the shape has elements, whatever the shape. */
+DVT_TEST(copies_count_the_values) {
+    CHECK_ERROR(DVT_ARRAY(float, DVT_SHAPE(2, 2), dvt_cpu(), 1, 2, 3), DVT_ERR_SHAPE);
+    CHECK_ERROR(DVT_ARRAY(float, DVT_SHAPE(2), dvt_cpu(), 1, 2, 3), DVT_ERR_SHAPE);
+    CHECK_ERROR(DVT_ARRAY(float, DVT_SHAPE(0, 2), dvt_cpu(), 1), DVT_ERR_SHAPE);
+    CHECK_ERROR(DVT_ARRAY(float, DVT_SHAPE(-1), dvt_cpu(), 1), DVT_ERR_SHAPE);
+    CHECK(DVT_ARRAY(float, DVT_SHAPE(3), dvt_cpu(), 1, 2) == NULL);
+    CHECK(strstr(dvt_error(), "DVT_ARRAY: 2 values for shape (3,), which has 3 elements") != NULL);
+    CHECK(strstr(dvt_error_site(), "test_copies.c") != NULL);
+    dvt_clear_error();
+    CHECK_CLOSE(dvt_item(DVT_ARRAY(double, DVT_SCALAR, dvt_cpu(), 0.5)), 0.5, 0);
+}
+
+DVT_TEST(copies_array_literals) {
     ARRAYS_OF(float, DVT_F32);
     ARRAYS_OF(double, DVT_F64);
     ARRAYS_OF(int8_t, DVT_I8);
@@ -432,17 +445,17 @@ DVT_TEST(copies_initialisers) {
     ARRAYS_OF(unsigned char, DVT_U8);
     ARRAYS_OF(signed char, DVT_I8);
 #ifndef __cplusplus
-    CHECK_ERROR(DVT_ARRAY1(dvt_cpu(), uint32_t, 2, {1, 2}), DVT_ERR_DTYPE);
-    CHECK_ERROR(DVT_ARRAY1(dvt_cpu(), unsigned long long, 2, {1, 2}), DVT_ERR_DTYPE);
-    CHECK(DVT_ARRAY1(dvt_cpu(), unsigned, 2, {1, 2}) == NULL);
-    CHECK(strstr(dvt_error(), "dvt_from_host: unsigned integers of 32 and 64 bits have no dtype"));
+    CHECK_ERROR(DVT_ARRAY(uint32_t, DVT_SHAPE(2), dvt_cpu(), 1, 2), DVT_ERR_DTYPE);
+    CHECK_ERROR(DVT_ARRAY(unsigned long long, DVT_SHAPE(2), dvt_cpu(), 1, 2), DVT_ERR_DTYPE);
+    CHECK(DVT_ARRAY(unsigned, DVT_SHAPE(2), dvt_cpu(), 1, 2) == NULL);
+    CHECK(strstr(dvt_error(), "DVT_ARRAY: unsigned integers of 32 and 64 bits have no dtype"));
     CHECK(strstr(dvt_error(), "use int32_t or int64_t"));
     dvt_clear_error();
 #endif
     gpus(1);
     DVT_SCOPE {
-        CHECK_VALUES(DVT_ARRAY2(dvt_gpu(0), float, 2, 3, {{1.5f, 2, 3}, {-4, 5, 6}}), 0, 1.5, 2, 3,
-                     -4, 5, 6);
+        CHECK_VALUES(DVT_ARRAY(float, DVT_SHAPE(2, 3), dvt_gpu(0), 1.5f, 2, 3, -4, 5, 6), 0, 1.5, 2,
+                     3, -4, 5, 6);
     }
     gpus(0);
 }
@@ -456,7 +469,7 @@ DVT_TEST(copies_gradients) {
         DVT_RECORD {
             z = dvt_mul_scalar(dvt_copyto(x, dvt_gpu(0)), 3);
             y = dvt_copyto(dvt_copyto(z, dvt_gpu(1)), dvt_cpu());
-            y = dvt_mul(dvt_copy(y), dvt_astype(dvt_astype(y, DVT_F64, true), DVT_F32, true));
+            y = dvt_mul(dvt_copy(y), dvt_astype(dvt_astype(y, DVT_F64), DVT_F32));
         }
         CHECK_INT(dvt_backward(y), DVT_OK);
         CHECK_STR(dvt_ctx_name(dvt_ctx_of(dvt_grad(x))), "cpu(0)");

@@ -77,7 +77,7 @@ static dvt_array *by_assignment(dvt_array *x) {
 }
 
 static dvt_array *by_astype(dvt_array *x) {
-    return dvt_astype(dvt_swapaxes(x, 0, 1), dvt_dtype_of(x), true);
+    return dvt_astype(dvt_swapaxes(x, 0, 1), dvt_dtype_of(x));
 }
 
 static dvt_array *by_other_context(dvt_array *x) {

@@ -149,7 +149,7 @@ DVT_TEST(core_virtual_gpus_setting) {
     CHECK_VALUES(x, 0, 1, 1);
     CHECK_ERROR(dvt_set_virtual_gpus(1, 0), DVT_ERR_VALUE);
     CHECK_INT(dvt_num_gpus(), DVT_MAX_GPUS);
-    dvt_release_all();
+    dvt_discard_all();
     CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
 }
 
@@ -234,7 +234,7 @@ DVT_TEST(core_default_context) {
         }
 out:
     CHECK_STR(dvt_ctx_name(dvt_default_ctx()), "cpu(0)");
-    dvt_release_all();
+    dvt_discard_all();
     dvt_set_virtual_gpus(0, 0);
 }
 
@@ -446,7 +446,7 @@ DVT_TEST(core_status_is_of_its_own_call) {
     dvt_array *x = dvt_ones(DVT_SHAPE(3), DVT_F32, dvt_cpu()), *parts[2];
     dvt_clear_error();
     CHECK(dvt_reshape(x, DVT_SHAPE(2)) == NULL);
-    CHECK_INT(dvt_split(x, 2, 5, false, parts), DVT_ERR_AXIS);
+    CHECK_INT(dvt_array_split(x, 2, 5, parts), DVT_ERR_AXIS);
     CHECK_INT(dvt_error_code(), DVT_ERR_SHAPE);
     dvt_clear_error();
 }

@@ -9,7 +9,7 @@ static dvt_dataset *numbers(int64_t n) {
     dvt_array *both[2];
     both[0] = i;
     both[1] = dvt_neg(i);
-    return dvt_dataset_arrays(dvt_stack(both, 2, 1), dvt_astype(i, DVT_I32, true));
+    return dvt_dataset_arrays(dvt_stack(both, 2, 1), dvt_astype(i, DVT_I32));
 }
 
 /* ---- datasets ---- */
@@ -32,7 +32,7 @@ DVT_TEST(dataset_arrays) {
     CHECK_ERROR(dvt_dataset_arrays(a, NULL), DVT_ERR_NULL_ARGUMENT);
     CHECK_ERROR(dvt_dataset_arrays(a, dvt_zeros(DVT_SHAPE(3), DVT_F32, dvt_cpu())), DVT_ERR_SHAPE);
     CHECK_ERROR(dvt_dataset_arrays(a, dvt_scalar(1, DVT_F32, dvt_cpu())), DVT_ERR_SHAPE);
-    CHECK_ERROR(dvt_transform_first(data, NULL), DVT_ERR_NULL_ARGUMENT);
+    CHECK_ERROR(dvt_dataset_transform_first(data, NULL), DVT_ERR_NULL_ARGUMENT);
     CHECK_INT(dvt_dataset_len(NULL), 0);
     CHECK_INT(dvt_set_virtual_gpus(1, 0), DVT_OK);
     DVT_SCOPE {
@@ -128,27 +128,29 @@ DVT_TEST(dataset_finds_its_files) {
     dvt_dataset *data;
     make_folder();
     dvt_clear_error();
-    CHECK(dvt_fashion_mnist(folder, true) == NULL);
+    CHECK(dvt_dataset_fashion_mnist(folder, DVT_DATASET_TRAIN) == NULL);
     CHECK_INT(dvt_error_code(), DVT_ERR_IO);
     CHECK(strstr(dvt_error(), folder) && strstr(dvt_error(), "fashion-train-images-idx3-ubyte"));
     dvt_clear_error();
     /* Official names first; with the prefix they win. */
     write_pair("train-images-idx3-ubyte", "train-labels-idx1-ubyte", 3, 3, 9);
-    data = dvt_mnist(folder, true);
+    data = dvt_dataset_mnist(folder, DVT_DATASET_TRAIN);
     CHECK_INT(dvt_dataset_len(data), 3);
     write_pair("mnist-train-images-idx3-ubyte", "mnist-train-labels-idx1-ubyte.gz", 2, 2, 9);
-    CHECK_INT(dvt_dataset_len(dvt_mnist(folder, true)), 2); /* .gz or not is told by the content */
-    CHECK_INT(dvt_dataset_len(dvt_fashion_mnist(folder, true)), 3);
-    CHECK_ERROR(dvt_mnist(folder, false), DVT_ERR_IO);
+    CHECK_INT(dvt_dataset_len(dvt_dataset_mnist(folder, DVT_DATASET_TRAIN)),
+              2); /* .gz or not is told by the content */
+    CHECK_INT(dvt_dataset_len(dvt_dataset_fashion_mnist(folder, DVT_DATASET_TRAIN)), 3);
+    CHECK_ERROR(dvt_dataset_mnist(folder, DVT_DATASET_TEST), DVT_ERR_IO);
     /* A prefix only counts when both files have it. */
     write_pair("t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte", 3, 3, 9);
     rename(path_of("mnist-train-images-idx3-ubyte"), path_of("mnist-t10k-images-idx3-ubyte"));
-    CHECK_INT(dvt_dataset_len(dvt_mnist(folder, false)), 3);
-    CHECK_INT(dvt_dataset_len(dvt_mnist(folder, true)), 3);
+    CHECK_INT(dvt_dataset_len(dvt_dataset_mnist(folder, DVT_DATASET_TEST)), 3);
+    CHECK_INT(dvt_dataset_len(dvt_dataset_mnist(folder, DVT_DATASET_TRAIN)), 3);
     /* Ten classes. */
     write_pair("t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte", 3, 3, 10);
-    CHECK_ERROR(dvt_mnist(folder, false), DVT_ERR_FORMAT);
-    CHECK_ERROR(dvt_mnist(NULL, false), DVT_ERR_NULL_ARGUMENT);
+    CHECK_ERROR(dvt_dataset_mnist(folder, DVT_DATASET_TEST), DVT_ERR_FORMAT);
+    CHECK_ERROR(dvt_dataset_mnist(folder, ((dvt_dataset_part)2) ? DVT_DATASET_TRAIN : DVT_DATASET_TEST), DVT_ERR_VALUE);
+    CHECK_ERROR(dvt_dataset_mnist(NULL, DVT_DATASET_TEST), DVT_ERR_NULL_ARGUMENT);
     remove(path_of("train-images-idx3-ubyte"));
     remove(path_of("train-labels-idx1-ubyte"));
     remove(path_of("t10k-images-idx3-ubyte"));
@@ -159,15 +161,15 @@ DVT_TEST(dataset_finds_its_files) {
 }
 #else
 DVT_TEST(dataset_without_files) {
-    CHECK_ERROR(dvt_mnist("data", true), DVT_ERR_NOT_BUILT);
+    CHECK_ERROR(dvt_dataset_mnist("data", DVT_DATASET_TRAIN), DVT_ERR_NOT_BUILT);
     CHECK_ERROR(dvt_dataset_idx("a", "b"), DVT_ERR_NOT_BUILT);
 }
 #endif
 
 /* ---- transforms ---- */
 DVT_TEST(transform_to_tensor) {
-    dvt_transform *t = dvt_to_tensor();
-    dvt_array *x = DVT_ARRAY3(dvt_cpu(), unsigned char, 2, 1, 3, {{{0, 51, 255}}, {{1, 2, 3}}});
+    dvt_transform *t = dvt_transform_to_tensor();
+    dvt_array *x = DVT_ARRAY(unsigned char, DVT_SHAPE(2, 1, 3), dvt_cpu(), 0, 51, 255, 1, 2, 3);
     dvt_array *y = dvt_transform_apply(t, x);
     CHECK(dvt_shape_equal(dvt_shape_of(y), DVT_SHAPE(3, 2, 1)));
     CHECK(dvt_dtype_of(y) == DVT_F32);
@@ -184,23 +186,27 @@ DVT_TEST(transform_to_tensor) {
 
 DVT_TEST(transform_normalize) {
     static const double mean[2] = {1, 2}, deviation[2] = {2, 4}, zero = 0, one = 1;
-    dvt_array *x = DVT_ARRAY3(dvt_cpu(), float, 2, 1, 2, {{{1, 3}}, {{2, 10}}});
-    CHECK_VALUES(dvt_transform_apply(dvt_normalize(mean, deviation, 2), x), 0, 0, 1, 0, 2);
-    CHECK_VALUES(dvt_transform_apply(dvt_normalize(mean + 1, deviation, 1), x), 0, -0.5, 0.5, 0, 4);
-    CHECK_VALUES(dvt_transform_apply(dvt_normalize(mean, deviation, 2),
-                                     dvt_astype(dvt_reshape(x, DVT_SHAPE(1, 2, 1, 2)), DVT_F64, 1)),
+    dvt_array *x = DVT_ARRAY(float, DVT_SHAPE(2, 1, 2), dvt_cpu(), 1, 3, 2, 10);
+    CHECK_VALUES(dvt_transform_apply(dvt_transform_normalize(mean, deviation, 2), x), 0, 0, 1, 0,
+                 2);
+    CHECK_VALUES(dvt_transform_apply(dvt_transform_normalize(mean + 1, deviation, 1), x), 0, -0.5,
+                 0.5, 0, 4);
+    CHECK_VALUES(dvt_transform_apply(dvt_transform_normalize(mean, deviation, 2),
+                                     dvt_astype(dvt_reshape(x, DVT_SHAPE(1, 2, 1, 2)), DVT_F64)),
                  0, 0, 1, 0, 2);
-    CHECK_ERROR(dvt_transform_apply(dvt_normalize(mean, deviation, 2), dvt_t(x)), DVT_OK);
-    CHECK_ERROR(dvt_transform_apply(dvt_normalize(mean, deviation, 2), dvt_rows(x, 0, 1)),
+    CHECK_ERROR(
+        dvt_transform_apply(dvt_transform_normalize(mean, deviation, 2), dvt_transpose(x, DVT_ALL)),
+        DVT_OK);
+    CHECK_ERROR(dvt_transform_apply(dvt_transform_normalize(mean, deviation, 2), dvt_rows(x, 0, 1)),
                 DVT_ERR_SHAPE);
-    CHECK_ERROR(dvt_transform_apply(dvt_normalize(mean, deviation, 1), dvt_index(x, 0)),
+    CHECK_ERROR(dvt_transform_apply(dvt_transform_normalize(mean, deviation, 1), dvt_index(x, 0)),
                 DVT_ERR_SHAPE);
     CHECK_ERROR(
-        dvt_transform_apply(dvt_normalize(mean, deviation, 1), dvt_astype(x, DVT_I32, true)),
+        dvt_transform_apply(dvt_transform_normalize(mean, deviation, 1), dvt_astype(x, DVT_I32)),
         DVT_ERR_DTYPE);
-    CHECK_ERROR(dvt_normalize(mean, &zero, 1), DVT_ERR_RANGE);
-    CHECK_ERROR(dvt_normalize(&one, deviation, 0), DVT_ERR_RANGE);
-    CHECK_ERROR(dvt_normalize(NULL, deviation, 1), DVT_ERR_NULL_ARGUMENT);
+    CHECK_ERROR(dvt_transform_normalize(mean, &zero, 1), DVT_ERR_RANGE);
+    CHECK_ERROR(dvt_transform_normalize(&one, deviation, 0), DVT_ERR_RANGE);
+    CHECK_ERROR(dvt_transform_normalize(NULL, deviation, 1), DVT_ERR_NULL_ARGUMENT);
 }
 
 static dvt_array *halve(void *user, dvt_array *x) {
@@ -218,15 +224,15 @@ DVT_TEST(transform_compose_and_own) {
     int calls = 0;
     dvt_transform *parts[2];
     dvt_array *x = dvt_full(DVT_SHAPE(1, 1, 1), 255, DVT_U8, dvt_cpu());
-    parts[0] = dvt_to_tensor();
+    parts[0] = dvt_transform_to_tensor();
     parts[1] = dvt_transform_new(halve, &calls);
-    CHECK_VALUES(dvt_transform_apply(dvt_compose(parts, 2), x), 0, 0.5);
+    CHECK_VALUES(dvt_transform_apply(dvt_transform_compose(parts, 2), x), 0, 0.5);
     CHECK_INT(calls, 1);
-    CHECK(dvt_transform_apply(dvt_compose(NULL, 0), x) == x);
+    CHECK(dvt_transform_apply(dvt_transform_compose(NULL, 0), x) == x);
     CHECK_ERROR(dvt_transform_apply(dvt_transform_new(refuse, NULL), x), DVT_ERR_VALUE);
     parts[1] = NULL;
-    CHECK_ERROR(dvt_compose(parts, 2), DVT_ERR_NULL_ARGUMENT);
-    CHECK_ERROR(dvt_compose(parts, -1), DVT_ERR_RANGE);
+    CHECK_ERROR(dvt_transform_compose(parts, 2), DVT_ERR_NULL_ARGUMENT);
+    CHECK_ERROR(dvt_transform_compose(parts, -1), DVT_ERR_RANGE);
     CHECK_ERROR(dvt_transform_new(NULL, NULL), DVT_ERR_NULL_ARGUMENT);
 }
 
@@ -286,7 +292,7 @@ DVT_TEST(split_and_load_parts) {
     DVT_SCOPE {
         ctxs = DVT_CONTEXTS(dvt_gpu(0), dvt_cpu(), dvt_gpu(1));
         x = dvt_reshape(dvt_arange(0, 14, 1, DVT_F32, dvt_cpu()), DVT_SHAPE(7, 2));
-        CHECK_INT(dvt_split_and_load(x, ctxs, false, out), DVT_OK);
+        CHECK_INT(dvt_array_split_and_load(x, ctxs, out), DVT_OK);
         CHECK(dvt_ctx_equal(dvt_ctx_of(out[0]), dvt_gpu(0)));
         CHECK(dvt_ctx_equal(dvt_ctx_of(out[2]), dvt_gpu(1)));
         CHECK_VALUES(out[0], 0, 0, 1, 2, 3, 4, 5); /* 3, 2, 2 */
@@ -294,34 +300,32 @@ DVT_TEST(split_and_load_parts) {
         CHECK_VALUES(out[2], 0, 10, 11, 12, 13);
         CHECK(dvt_shares_memory(out[1], x)); /* what is there already is a view */
         dvt_clear_error();
-        CHECK_INT(dvt_split_and_load(x, ctxs, true, out), DVT_ERR_SHAPE);
+        CHECK_INT(dvt_split_and_load(x, ctxs, out), DVT_ERR_SHAPE);
         CHECK(strstr(dvt_error(), "(7, 2)") && strstr(dvt_error(), "3 slices") &&
-              strstr(dvt_error(), "axis 0") && strstr(dvt_error(), "even_split"));
+              strstr(dvt_error(), "axis 0") && strstr(dvt_error(), "dvt_array_split_and_load"));
         CHECK(out[0] == NULL && out[2] == NULL);
         dvt_clear_error();
-        CHECK_INT(dvt_split_and_load(dvt_rows(x, 0, 6), ctxs, true, out), DVT_OK);
+        CHECK_INT(dvt_split_and_load(dvt_rows(x, 0, 6), ctxs, out), DVT_OK);
         CHECK_INT(dvt_dim(out[2], 0), 2);
         /* Fewer rows than contexts: empty parts. */
-        CHECK_INT(dvt_split_and_load(dvt_rows(x, 0, 2), ctxs, false, out), DVT_OK);
+        CHECK_INT(dvt_array_split_and_load(dvt_rows(x, 0, 2), ctxs, out), DVT_OK);
         CHECK_INT(dvt_dim(out[1], 0), 1);
         CHECK_INT(dvt_size(out[2]), 0);
         CHECK(dvt_ctx_equal(dvt_ctx_of(out[2]), dvt_gpu(1)));
         /* One context: no cut, and no copy when it is there. */
-        CHECK_INT(dvt_split_and_load(x, DVT_CONTEXTS(dvt_cpu()), true, out), DVT_OK);
+        CHECK_INT(dvt_split_and_load(x, DVT_CONTEXTS(dvt_cpu()), out), DVT_OK);
         CHECK(out[0] == x);
-        CHECK_INT(dvt_split_and_load(x, DVT_CONTEXTS(dvt_gpu(1)), true, out), DVT_OK);
+        CHECK_INT(dvt_split_and_load(x, DVT_CONTEXTS(dvt_gpu(1)), out), DVT_OK);
         CHECK(out[0] != x && dvt_ctx_equal(dvt_ctx_of(out[0]), dvt_gpu(1)));
         ctxs.n = 0;
-        CHECK_ERROR(dvt_split_and_load(x, ctxs, true, out), DVT_ERR_RANGE);
-        CHECK_ERROR(dvt_split_and_load(NULL, DVT_CONTEXTS(dvt_cpu()), true, out),
-                    DVT_ERR_NULL_ARGUMENT);
-        CHECK_ERROR(dvt_split_and_load(x, DVT_CONTEXTS(dvt_cpu()), true, NULL),
-                    DVT_ERR_NULL_ARGUMENT);
+        CHECK_ERROR(dvt_split_and_load(x, ctxs, out), DVT_ERR_RANGE);
+        CHECK_ERROR(dvt_split_and_load(NULL, DVT_CONTEXTS(dvt_cpu()), out), DVT_ERR_NULL_ARGUMENT);
+        CHECK_ERROR(dvt_split_and_load(x, DVT_CONTEXTS(dvt_cpu()), NULL), DVT_ERR_NULL_ARGUMENT);
         CHECK_ERROR(dvt_split_and_load(dvt_scalar(1, DVT_F32, dvt_cpu()),
-                                       DVT_CONTEXTS(dvt_cpu(), dvt_gpu(0)), true, out),
+                                       DVT_CONTEXTS(dvt_cpu(), dvt_gpu(0)), out),
                     DVT_ERR_SHAPE);
         CHECK_ERROR(
-            dvt_split_and_load(x, DVT_CONTEXTS(dvt_cpu(), dvt_gpu(0), dvt_gpu(7)), false, out),
+            dvt_array_split_and_load(x, DVT_CONTEXTS(dvt_cpu(), dvt_gpu(0), dvt_gpu(7)), out),
             DVT_ERR_NO_DEVICE);
         CHECK(out[0] == NULL && out[1] == NULL && out[2] == NULL);
     }

@@ -29,10 +29,10 @@ static int context_lists(dvt_ctx_list *lists) {
 
 /* ---- a small LeNet on one context and on several ---- */
 static dvt_block *small_lenet(void) {
-    dvt_block *net = dvt_sequential();
-    DVT_ADD(net, dvt_conv2d_block(3, 3, DVT_RELU), dvt_max_pool2d_block(2, 2),
-            dvt_conv2d_block(4, 3, DVT_RELU), dvt_max_pool2d_block(2, 2), dvt_dense(8, DVT_RELU),
-            dvt_dense(4, DVT_LINEAR));
+    dvt_block *net = dvt_nn_sequential();
+    DVT_NN_ADD(net, dvt_nn_conv2d(3, 3, DVT_RELU), dvt_nn_max_pool2d(2, 2),
+               dvt_nn_conv2d(4, 3, DVT_RELU), dvt_nn_max_pool2d(2, 2), dvt_nn_dense(8, DVT_RELU),
+               dvt_nn_dense(4, DVT_IDENTITY));
     return net;
 }
 
@@ -41,11 +41,11 @@ static void train_step(dvt_block *net, dvt_trainer *t, dvt_ctx_list ctxs, dvt_ar
     dvt_array *xs[8], *ys[8], *losses[8];
     int i;
     memset(losses, 0, sizeof losses);
-    CHECK_INT(dvt_split_and_load(x, ctxs, false, xs), DVT_OK);
-    CHECK_INT(dvt_split_and_load(y, ctxs, false, ys), DVT_OK);
+    CHECK_INT(dvt_array_split_and_load(x, ctxs, xs), DVT_OK);
+    CHECK_INT(dvt_array_split_and_load(y, ctxs, ys), DVT_OK);
     DVT_RECORD {
         for (i = 0; i < ctxs.n; i++)
-            losses[i] = dvt_softmax_cross_entropy(dvt_forward(net, xs[i]), ys[i]);
+            losses[i] = dvt_loss_softmax_cross_entropy(dvt_block_forward(net, xs[i]), ys[i]);
     }
     for (i = 0; i < ctxs.n; i++)
         CHECK_INT(dvt_backward(losses[i]), DVT_OK);
@@ -89,8 +89,8 @@ static double *train_on(dvt_ctx_list ctxs, dvt_optimizer optimizer, int steps, i
     picture_state = 1;
     dvt_seed(7);
     net = small_lenet();
-    CHECK_INT(dvt_initialize(net, dvt_init_xavier(), ctxs, false), DVT_OK);
-    params = dvt_collect_params(net, NULL);
+    CHECK_INT(dvt_block_initialize(net, dvt_init_xavier(), ctxs), DVT_OK);
+    params = dvt_block_collect_params(net, NULL);
     t = dvt_trainer_new(params, optimizer);
     for (i = 0; i < steps; i++) {
         DVT_SCOPE {
@@ -120,9 +120,9 @@ DVT_TEST(trainer_data_parallel_agrees) {
     CHECK_INT(dvt_set_virtual_gpus(3, 0), DVT_OK);
     n = context_lists(lists);
     lists[n++] = DVT_CONTEXTS(dvt_gpu(2), dvt_gpu(0), dvt_gpu(1));
-    optimizers[0] = dvt_sgd(0.1);
+    optimizers[0] = dvt_optimizer_sgd(0.1);
     optimizers[0].momentum = 0.9;
-    optimizers[1] = dvt_adam(0.01);
+    optimizers[1] = dvt_optimizer_adam(0.01);
     for (o = 0; o < 2; o++) {
         DVT_SCOPE {
             int64_t size, other, k;
@@ -146,24 +146,25 @@ DVT_TEST(trainer_data_parallel_agrees) {
 DVT_TEST(trainer_learns) {
     dvt_block *net;
     dvt_trainer *t;
-    dvt_metric *accuracy = dvt_accuracy();
+    dvt_metric *accuracy = dvt_metric_accuracy();
     dvt_ctx_list gpus;
     int i;
     CHECK_INT(dvt_set_virtual_gpus(2, 0), DVT_OK);
     DVT_SCOPE {
         gpus = DVT_CONTEXTS(dvt_gpu(0), dvt_gpu(1));
         net = small_lenet();
-        CHECK_INT(dvt_initialize(net, dvt_init_xavier(), gpus, false), DVT_OK);
-        t = dvt_trainer_new(dvt_collect_params(net, NULL), dvt_adam(0.01));
+        CHECK_INT(dvt_block_initialize(net, dvt_init_xavier(), gpus), DVT_OK);
+        t = dvt_trainer_new(dvt_block_collect_params(net, NULL), dvt_optimizer_adam(0.01));
         for (i = 0; i < 60; i++) {
             DVT_SCOPE {
                 dvt_array *x, *y;
                 corners(32, &x, &y);
                 train_step(net, t, gpus, x, y);
                 if (i >= 50)
-                    CHECK_INT(dvt_metric_update(accuracy, dvt_as_in_ctx(y, dvt_gpu(1)),
-                                                dvt_forward(net, dvt_as_in_ctx(x, dvt_gpu(1)))),
-                              DVT_OK);
+                    CHECK_INT(
+                        dvt_metric_update(accuracy, dvt_as_in_ctx(y, dvt_gpu(1)),
+                                          dvt_block_forward(net, dvt_as_in_ctx(x, dvt_gpu(1)))),
+                        DVT_OK);
             }
         }
         CHECK(dvt_metric_get(accuracy) > 0.95);

@@ -36,8 +36,8 @@ static void in_thread_of(size_t kilobytes, void (*body)(void)) {
 
 /* ---- patterns ---- */
 static dvt_block *small_net(void) {
-    dvt_block *net = dvt_sequential();
-    DVT_ADD(net, dvt_dense(2, DVT_LINEAR));
+    dvt_block *net = dvt_nn_sequential();
+    DVT_NN_ADD(net, dvt_nn_dense(2, DVT_IDENTITY));
     return net;
 }
 
@@ -53,14 +53,15 @@ static void many_alternatives(void) {
     for (i = 0; i < COUNT; i++)
         memcpy(pattern + 2 * i, "x|", 2);
     snprintf(pattern + 2 * COUNT, 40, "%s", name);
-    CHECK_INT(dvt_params_len(dvt_collect_params(net, pattern)), 1);
+    CHECK_INT(dvt_params_len(dvt_block_collect_params(net, pattern)), 1);
     memset(pattern, '|', 2 * COUNT);
     pattern[2 * COUNT] = 0;
-    CHECK_INT(dvt_params_len(dvt_collect_params(net, pattern)), 2); /* nothing matches everything */
+    CHECK_INT(dvt_params_len(dvt_block_collect_params(net, pattern)),
+              2); /* nothing matches everything */
     for (i = 0; i < 2000; i++)
         memcpy(pattern + 3 * i, "()|", 3);
     snprintf(pattern + 6000, 40, "q");
-    CHECK_INT(dvt_params_len(dvt_collect_params(net, pattern)), 2);
+    CHECK_INT(dvt_params_len(dvt_block_collect_params(net, pattern)), 2);
 }
 
 DVT_TEST(depth_of_alternatives) {
@@ -72,9 +73,9 @@ DVT_TEST(depth_of_alternatives) {
     int i;
     in_thread_of(64, many_alternatives);
     for (i = 0; i < 7; i++)
-        CHECK(dvt_params_len(dvt_collect_params(net, matched[i])) >= 1);
-    CHECK_INT(dvt_params_len(dvt_collect_params(net, "x|y|z|(a|b|c)|dense$")), 0);
-    CHECK_INT(dvt_params_len(dvt_collect_params(net, "(x|y)?dense\\d+_(bias|q)|w")), 1);
+        CHECK(dvt_params_len(dvt_block_collect_params(net, matched[i])) >= 1);
+    CHECK_INT(dvt_params_len(dvt_block_collect_params(net, "x|y|z|(a|b|c)|dense$")), 0);
+    CHECK_INT(dvt_params_len(dvt_block_collect_params(net, "(x|y)?dense\\d+_(bias|q)|w")), 1);
 }
 
 /* ---- blocks ---- */
@@ -82,7 +83,7 @@ DVT_TEST(depth_of_alternatives) {
 static dvt_block *nest_outside_in(dvt_block *net, int n, int *depth) {
     dvt_block *inner = net;
     for (*depth = 0; *depth < n; ++*depth) {
-        dvt_block *next = dvt_sequential();
+        dvt_block *next = dvt_nn_sequential();
         if (dvt_block_add_child(inner, next) != DVT_OK)
             break;
         inner = next;
@@ -98,40 +99,40 @@ static void check_refused(void) {
 
 /* Everything that walks over blocks, and what they compute. */
 static void use_deepest(void) {
-    dvt_block *net = dvt_sequential(), *inner;
+    dvt_block *net = dvt_nn_sequential(), *inner;
     int depth;
     char text[64];
     inner = nest_outside_in(net, 100000, &depth);
     CHECK_INT(depth, 100);
     check_refused();
-    CHECK_INT(dvt_block_add_child(inner, dvt_dense(2, DVT_LINEAR)), DVT_ERR_VALUE);
+    CHECK_INT(dvt_block_add_child(inner, dvt_nn_dense(2, DVT_IDENTITY)), DVT_ERR_VALUE);
     check_refused();
-    CHECK_INT(dvt_initialize(net, dvt_init_one(), DVT_CONTEXTS(dvt_cpu()), false), DVT_OK);
-    CHECK_INT(dvt_params_len(dvt_collect_params(net, NULL)), 0);
+    CHECK_INT(dvt_block_initialize(net, dvt_init_one(), DVT_CONTEXTS(dvt_cpu())), DVT_OK);
+    CHECK_INT(dvt_params_len(dvt_block_collect_params(net, NULL)), 0);
     CHECK(dvt_block_format(net, text, sizeof text) > 100);
-    dvt_release(net);
+    dvt_discard(net);
 }
 
 static void run_deep(void) {
-    dvt_block *net = dvt_sequential(), *inner;
+    dvt_block *net = dvt_nn_sequential(), *inner;
     int depth;
     char text[64];
     inner = nest_outside_in(net, 99, &depth); /* and one more: as deep as blocks may be */
     CHECK_INT(depth, 99);
-    CHECK_INT(dvt_block_add_child(inner, dvt_dense(2, DVT_LINEAR)), DVT_OK);
-    CHECK_INT(dvt_initialize(net, dvt_init_one(), DVT_CONTEXTS(dvt_cpu()), false), DVT_OK);
-    CHECK_VALUES(dvt_forward(net, dvt_ones(DVT_SHAPE(1, 3), DVT_F32, dvt_cpu())), 0, 3, 3);
-    CHECK_INT(dvt_params_len(dvt_collect_params(net, NULL)), 2);
+    CHECK_INT(dvt_block_add_child(inner, dvt_nn_dense(2, DVT_IDENTITY)), DVT_OK);
+    CHECK_INT(dvt_block_initialize(net, dvt_init_one(), DVT_CONTEXTS(dvt_cpu())), DVT_OK);
+    CHECK_VALUES(dvt_block_forward(net, dvt_ones(DVT_SHAPE(1, 3), DVT_F32, dvt_cpu())), 0, 3, 3);
+    CHECK_INT(dvt_params_len(dvt_block_collect_params(net, NULL)), 2);
     CHECK(dvt_block_format(net, text, sizeof text) > 100);
 }
 
 DVT_TEST(depth_of_blocks) {
-    dvt_block *net = dvt_dense(1, DVT_LINEAR), *other;
+    dvt_block *net = dvt_nn_dense(1, DVT_IDENTITY), *other;
     int i, depth;
     in_thread_of(64, use_deepest);
     in_thread_of(256, run_deep);   /* a product alone needs 63 KiB with clang -O3 */
     for (i = 0; i < 100000; i++) { /* inside out */
-        other = dvt_sequential();
+        other = dvt_nn_sequential();
         if (dvt_block_add_child(other, net) != DVT_OK)
             break;
         net = other;
@@ -139,8 +140,8 @@ DVT_TEST(depth_of_blocks) {
     CHECK_INT(i, 100);
     check_refused();
     /* Two halves that are too deep together; nothing has changed then. */
-    net = dvt_sequential();
-    other = dvt_sequential();
+    net = dvt_nn_sequential();
+    other = dvt_nn_sequential();
     nest_outside_in(other, 60, &depth);
     CHECK_INT(dvt_block_add_child(nest_outside_in(net, 60, &depth), other), DVT_ERR_VALUE);
     check_refused();
@@ -148,10 +149,10 @@ DVT_TEST(depth_of_blocks) {
     /* Circles are refused, as before; shared blocks are not gone through once for each way to them. */
     CHECK_ERROR(dvt_block_add_child(dvt_block_at(other, 0), net), DVT_ERR_VALUE);
     CHECK_ERROR(dvt_block_add_child(net, net), DVT_ERR_VALUE);
-    net = dvt_sequential();
+    net = dvt_nn_sequential();
     for (i = 0; i < 60; i++) {
-        other = dvt_sequential();
-        DVT_ADD(other, net, net);
+        other = dvt_nn_sequential();
+        DVT_NN_ADD(other, net, net);
         net = other;
     }
     CHECK_INT(dvt_error_code(), DVT_OK);
@@ -160,7 +161,7 @@ DVT_TEST(depth_of_blocks) {
 
 static dvt_array *runs_itself(dvt_block *self, void *user, dvt_array *x) {
     (void)user;
-    return dvt_forward(self, dvt_add_scalar(x, 1));
+    return dvt_block_forward(self, dvt_add_scalar(x, 1));
 }
 
 static void forward_without_end(void) {
@@ -173,7 +174,7 @@ static void forward_without_end(void) {
     net = dvt_block_new(&desc);
     for (turn = 0; turn < 2; turn++) {
         DVT_SCOPED;
-        CHECK(dvt_forward(net, dvt_ones(DVT_SHAPE(2), DVT_F32, dvt_cpu())) == NULL);
+        CHECK(dvt_block_forward(net, dvt_ones(DVT_SHAPE(2), DVT_F32, dvt_cpu())) == NULL);
         CHECK_INT(dvt_error_code(), DVT_ERR_VALUE);
         CHECK(strstr(dvt_error(), "Endless") != NULL && strstr(dvt_error(), "100 deep") != NULL);
         dvt_clear_error();
@@ -199,14 +200,14 @@ DVT_TEST(depth_of_forward_that_is_left) {
     desc.kind = "Jumper";
     desc.forward = jumps_out;
     jumper = dvt_block_new(&desc);
-    dvt_initialize(net, dvt_init_one(), DVT_CONTEXTS(dvt_cpu()), false);
+    dvt_block_initialize(net, dvt_init_one(), DVT_CONTEXTS(dvt_cpu()));
     for (i = 0; i < 250; i++) {
         dvt_scope_guard scope = dvt_scope_begin();
         if (setjmp(left_by) == 0)
-            dvt_forward(jumper, dvt_ones(DVT_SHAPE(1, 3), DVT_F32, dvt_cpu()));
+            dvt_block_forward(jumper, dvt_ones(DVT_SHAPE(1, 3), DVT_F32, dvt_cpu()));
         dvt_scope_end(&scope);
     }
-    CHECK_VALUES(dvt_forward(net, dvt_ones(DVT_SHAPE(1, 3), DVT_F32, dvt_cpu())), 0, 3, 3);
+    CHECK_VALUES(dvt_block_forward(net, dvt_ones(DVT_SHAPE(1, 3), DVT_F32, dvt_cpu())), 0, 3, 3);
     CHECK(dvt_ones(DVT_SHAPE(-1), DVT_F32, dvt_cpu()) == NULL);
     CHECK(strstr(dvt_error(), "Jumper") == NULL);
     dvt_clear_error();
@@ -229,20 +230,20 @@ DVT_TEST(depth_of_transforms) {
     endless = dvt_transform_new(applies_itself, &endless);
     CHECK_ERROR(dvt_transform_apply(endless, x), DVT_ERR_VALUE);
     CHECK_ERROR(dvt_transform_apply(endless, x), DVT_ERR_VALUE);
-    CHECK_VALUES(dvt_transform_apply(dvt_compose(NULL, 0), x), 0, 1, 1);
+    CHECK_VALUES(dvt_transform_apply(dvt_transform_compose(NULL, 0), x), 0, 1, 1);
 }
 
 DVT_TEST(depth_of_data) {
     dvt_array *x = dvt_ones(DVT_SHAPE(2), DVT_F32, dvt_cpu()), *a, *b;
     dvt_dataset *data = dvt_dataset_arrays(x, x), *next;
-    dvt_transform *transform = dvt_compose(NULL, 0), *outer;
+    dvt_transform *transform = dvt_transform_compose(NULL, 0), *outer;
     int i;
-    for (i = 0; (outer = dvt_compose(&transform, 1)) != NULL; i++)
+    for (i = 0; (outer = dvt_transform_compose(&transform, 1)) != NULL; i++)
         transform = outer;
     CHECK_INT(i, 100);
     check_refused();
     CHECK_VALUES(dvt_transform_apply(transform, x), 0, 1, 1);
-    for (i = 0; (next = dvt_transform_first(data, transform)) != NULL; i++)
+    for (i = 0; (next = dvt_dataset_transform_first(data, transform)) != NULL; i++)
         data = next;
     CHECK_INT(i, 100);
     CHECK_INT(dvt_error_code(), DVT_ERR_VALUE);
@@ -258,7 +259,7 @@ static void many_gradients(void) {
     for (held = 0; held < 2; held++)
         DVT_SCOPE {
             dvt_array *x = dvt_ones(DVT_SHAPE(1), DVT_F32, dvt_cpu()), *y = x, *last = x;
-            DVT_RECORD_SCOPE(held, 0) {
+            DVT_RECORD_SCOPE(held ? DVT_ON : DVT_OFF, DVT_OFF) {
                 for (i = 0; i < 4000; i++) {
                     DVT_SCOPED;
                     if (dvt_attach_grad(y, DVT_GRAD_WRITE) != DVT_OK)
@@ -269,7 +270,7 @@ static void many_gradients(void) {
                 }
             }
             CHECK(y != NULL);
-            dvt_release(x);
+            dvt_discard(x);
         }
 }
 

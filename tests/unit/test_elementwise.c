@@ -164,7 +164,7 @@ DVT_TEST(unary_in_place) {
                 CHECK(row->in_place(view) == view);
                 CHECK(check_unary(row, dvt_t(dvt_slice(before, 1, 1, DVT_END, 2)), view));
                 CHECK(dvt_item(dvt_all(dvt_equal(others, dvt_slice(before, 1, 0, DVT_END, 2)),
-                                       DVT_ALL, false)) == 1);
+                                       DVT_ALL)) == 1);
                 CHECK_ERROR(row->in_place(dvt_broadcast_to(x, DVT_SHAPE(2, 6, 40))), DVT_ERR_VALUE);
             }
 }
@@ -180,8 +180,8 @@ DVT_TEST(unary_small_floats_round_once) {
                 dvt_array *x = random_array(DVT_SHAPE(600), dtype, row->low, row->high, dvt_cpu());
                 dvt_array *y = row->call(x);
                 dvt_array *wide =
-                    dvt_astype(row->call(dvt_astype(x, DVT_F32, false)), dvt_dtype_of(y), false);
-                CHECK(dvt_item(dvt_all(dvt_equal(y, wide), DVT_ALL, false)) == 1);
+                    dvt_as_in_dtype(row->call(dvt_as_in_dtype(x, DVT_F32)), dvt_dtype_of(y));
+                CHECK(dvt_item(dvt_all(dvt_equal(y, wide), DVT_ALL)) == 1);
             }
 }
 
@@ -195,8 +195,8 @@ DVT_TEST(gelu_at_infinity) {
             DVT_SCOPE {
                 double *y;
                 CHECK(dvt_set_cpu_isa(isa ? "reference" : NULL) == DVT_OK);
-                y = dvt_test_values(dvt_gelu(dvt_astype(
-                    dvt_from_host(values, DVT_SHAPE(4), DVT_F64, dvt_cpu()), dtypes[d], false)));
+                y = dvt_test_values(dvt_gelu(dvt_as_in_dtype(
+                    dvt_from_host(values, DVT_SHAPE(4), DVT_F64, dvt_cpu()), dtypes[d])));
                 CHECK(y && y[0] == 0 && signbit(y[0]) && y[1] == INFINITY && y[2] != y[2]);
                 CHECK(y && y[3] == 0 && signbit(y[3]));
                 free(y);
@@ -213,9 +213,9 @@ DVT_TEST(gelu_keeps_its_digits) {
             DVT_SCOPE {
                 double *y;
                 CHECK(dvt_set_cpu_isa(isa ? "reference" : NULL) == DVT_OK);
-                y = dvt_test_values(
-                    dvt_gelu(dvt_astype(dvt_from_host(values, DVT_SHAPE(4), DVT_F64, dvt_cpu()),
-                                        wide ? DVT_F64 : DVT_F32, false)));
+                y = dvt_test_values(dvt_gelu(
+                    dvt_as_in_dtype(dvt_from_host(values, DVT_SHAPE(4), DVT_F64, dvt_cpu()),
+                                    wide ? DVT_F64 : DVT_F32)));
                 for (i = 0; y && i < 4; i++) {
                     double exact = 0.5 * values[i] * erfc(-values[i] / sqrt(2));
                     CHECK(fabs(y[i] / exact - 1) < (wide ? 1e-13 : 1e-5));

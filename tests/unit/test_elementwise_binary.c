@@ -246,14 +246,14 @@ DVT_TEST(binary_in_place) {
                 CHECK(same_values(x, row->call(a, a)));
                 CHECK_ERROR(row->in_place(dvt_copy(b), a), DVT_ERR_SHAPE);
                 if (!dvt_dtype_is_float(dtype)) {
-                    CHECK_ERROR(row->in_place(x, dvt_astype(b, DVT_F32, false)), DVT_ERR_DTYPE);
+                    CHECK_ERROR(row->in_place(x, dvt_as_in_dtype(b, DVT_F32)), DVT_ERR_DTYPE);
                     CHECK_ERROR(row->scalar_in_place(x, 0.5), DVT_ERR_DTYPE);
                 } else if (dtype == DVT_F32) { /* computed in float64, rounded into the array */
-                    dvt_array *wide = dvt_astype(b, DVT_F64, false);
+                    dvt_array *wide = dvt_as_in_dtype(b, DVT_F64);
                     x = dvt_copy(a);
                     row->in_place(x, wide);
                     CHECK_INT(dvt_dtype_of(x), DVT_F32);
-                    CHECK(same_values(x, dvt_astype(row->call(a, wide), DVT_F32, false)));
+                    CHECK(same_values(x, dvt_as_in_dtype(row->call(a, wide), DVT_F32)));
                 }
             }
 }

@@ -6,7 +6,7 @@
 static const double inf = INFINITY, nan_ = NAN;
 
 static dvt_array *doubles(const double *values, int64_t n, dvt_dtype dtype) {
-    return dvt_astype(dvt_from_host(values, DVT_SHAPE(n), DVT_F64, dvt_cpu()), dtype, false);
+    return dvt_as_in_dtype(dvt_from_host(values, DVT_SHAPE(n), DVT_F64, dvt_cpu()), dtype);
 }
 
 /* list(DVT_F32, 2, 0.5, 1.0): so many doubles. */
@@ -154,7 +154,7 @@ DVT_TEST(bool_arithmetic) {
     {
         static const unsigned char odd[] = {2, 0};
         dvt_array *x = dvt_from_host(odd, DVT_SHAPE(2), DVT_BOOL, dvt_cpu());
-        CHECK_VALUES(dvt_add_scalar(dvt_astype(x, DVT_I32, false), 0), 0, 1, 0);
+        CHECK_VALUES(dvt_add_scalar(dvt_as_in_dtype(x, DVT_I32), 0), 0, 1, 0);
         CHECK_VALUES(dvt_equal(x, t), 0, 1, 0);
     }
 }
@@ -207,7 +207,7 @@ DVT_TEST(selecting) {
     CHECK_VALUES(dvt_where(c, a, b), 0, -1, 2, 3, 4, -5);
     CHECK_INT(dvt_dtype_of(dvt_where(c, a, b)), DVT_I32);
     c = list(DVT_F64, 5, 1e-300, 0.0, -1e-300, 0.0, 1.0);
-    CHECK_VALUES(dvt_where(c, dvt_astype(a, DVT_F32, false), b), 0, 1, -2, 3, -4, 5);
+    CHECK_VALUES(dvt_where(c, dvt_as_in_dtype(a, DVT_F32), b), 0, 1, -2, 3, -4, 5);
     CHECK_VALUES(dvt_where(dvt_greater_scalar(a, 3), a, dvt_scalar(0.5, DVT_F16, dvt_cpu())), 0,
                  0.5, 0.5, 0.5, 4, 5);
     m = dvt_where(dvt_reshape(c, DVT_SHAPE(5, 1)), a, dvt_expand_dims(b, 0));
@@ -236,9 +236,9 @@ DVT_TEST(selecting_numbers) {
             CHECK_VALUES(dvt_scalar_where(m, 7, x), 0, -1, 7, nan_, 7);
             CHECK_VALUES(dvt_where_scalar(m, x, -INFINITY), 0, -INFINITY, 2, -INFINITY, 4);
             CHECK_INT(dvt_dtype_of(dvt_where_scalar(m, x, 0.1)), DVT_F32);
-            CHECK_INT(dvt_dtype_of(dvt_where_scalar(m, dvt_astype(x, DVT_F16, false), 1)), DVT_F16);
+            CHECK_INT(dvt_dtype_of(dvt_where_scalar(m, dvt_as_in_dtype(x, DVT_F16), 1)), DVT_F16);
             /* whole numbers keep integers, fractions make float32, bool with 2 int64 */
-            y = dvt_astype(x, DVT_I8, false);
+            y = dvt_as_in_dtype(x, DVT_I8);
             CHECK_INT(dvt_dtype_of(dvt_where_scalar(m, y, 3)), DVT_I8);
             CHECK_VALUES(dvt_scalar_where(m, 3, y), 0, -1, 3, 0, 3);
             CHECK_INT(dvt_dtype_of(dvt_scalar_where(m, 0.5, y)), DVT_F32);
@@ -274,7 +274,7 @@ DVT_TEST(clipping) {
     CHECK_VALUES(dvt_clip(x, -1, inf), 0, -1, -1, 0, 2, 9);
     CHECK_VALUES(dvt_clip(x, -1.5, 2.5), 0, -1, -1, 0, 2, 2);
     CHECK_INT(dvt_dtype_of(dvt_clip(x, -1.5, 2.5)), DVT_I32);
-    y = dvt_astype(x, DVT_I8, false);
+    y = dvt_as_in_dtype(x, DVT_I8);
     CHECK_VALUES(dvt_clip(y, -1000, 1000), 0, -5, -1, 0, 2, 9);
     CHECK_VALUES(dvt_clip(y, 500, 1000), 0, 127, 127, 127, 127, 127);
     CHECK(dvt_clip_(y, 0, 3) == y);
@@ -297,14 +297,14 @@ DVT_TEST(converting_between_all_dtypes) {
                 low = from == DVT_U8 || to == DVT_U8 || boolean ? 0 : -100;
                 for (i = 0; i < 1500; i++)
                     values[i] = low + i % (boolean ? 2 : 100);
-                x = dvt_astype(doubles(values, 1500, DVT_F64), (dvt_dtype)from, true);
-                y = dvt_astype(dvt_reshape(x, DVT_SHAPE(30, 50)), (dvt_dtype)to, true);
+                x = dvt_astype(doubles(values, 1500, DVT_F64), (dvt_dtype)from);
+                y = dvt_astype(dvt_reshape(x, DVT_SHAPE(30, 50)), (dvt_dtype)to);
                 CHECK_INT(dvt_dtype_of(y), to);
                 CHECK(dvt_test_equal(y, values, 1500, 0, __FILE__, __LINE__));
-                CHECK_CLOSE(dvt_item_at(dvt_astype(dvt_t(dvt_reshape(x, DVT_SHAPE(30, 50))),
-                                                   (dvt_dtype)to, true),
-                                        DVT_SHAPE(7, 1)),
-                            values[57], 0);
+                CHECK_CLOSE(
+                    dvt_item_at(dvt_astype(dvt_t(dvt_reshape(x, DVT_SHAPE(30, 50))), (dvt_dtype)to),
+                                DVT_SHAPE(7, 1)),
+                    values[57], 0);
             }
 }
 
@@ -313,23 +313,23 @@ DVT_TEST(converting_what_does_not_fit) {
     static const dvt_dtype floats[] = {DVT_F64, DVT_F32, DVT_BF16};
     for (int d = 0; d < 3; d++) {
         dvt_array *x = doubles(v, 9, floats[d]);
-        CHECK_VALUES(dvt_astype(x, DVT_I8, false), 0, 0, 127, -128, 127, -128, 3, -3, 127, -128);
-        CHECK_VALUES(dvt_astype(x, DVT_U8, false), 0, 0, 255, 0, 255, 0, 3, 0, 255, 0);
-        CHECK_VALUES(dvt_astype(x, DVT_I32, false), 0, 0, 2147483647, -2147483648., 2147483647,
+        CHECK_VALUES(dvt_as_in_dtype(x, DVT_I8), 0, 0, 127, -128, 127, -128, 3, -3, 127, -128);
+        CHECK_VALUES(dvt_as_in_dtype(x, DVT_U8), 0, 0, 255, 0, 255, 0, 3, 0, 255, 0);
+        CHECK_VALUES(dvt_as_in_dtype(x, DVT_I32), 0, 0, 2147483647, -2147483648., 2147483647,
                      -2147483648., 3, -3, 300, -300);
-        CHECK_INT(dvt_item_int(dvt_index(dvt_astype(x, DVT_I64, false), 1)), INT64_MAX);
-        CHECK_INT(dvt_item_int(dvt_index(dvt_astype(x, DVT_I64, false), 2)), INT64_MIN);
-        CHECK_VALUES(dvt_astype(x, DVT_BOOL, false), 0, 1, 1, 1, 1, 1, 1, 1, 1, 1);
-        CHECK_VALUES(dvt_astype(x, DVT_F16, false), 0.1, nan_, inf, -inf, inf, -inf, 3.9, -3.9, 300,
+        CHECK_INT(dvt_item_int(dvt_index(dvt_as_in_dtype(x, DVT_I64), 1)), INT64_MAX);
+        CHECK_INT(dvt_item_int(dvt_index(dvt_as_in_dtype(x, DVT_I64), 2)), INT64_MIN);
+        CHECK_VALUES(dvt_as_in_dtype(x, DVT_BOOL), 0, 1, 1, 1, 1, 1, 1, 1, 1, 1);
+        CHECK_VALUES(dvt_as_in_dtype(x, DVT_F16), 0.1, nan_, inf, -inf, inf, -inf, 3.9, -3.9, 300,
                      -300);
     }
     /* Integers wrap in narrower integers, and stay exact where the target has room. */
     {
         static const int64_t big[] = {INT64_MAX, INT64_MIN, 9007199254740993, 256, -129};
         dvt_array *x = int64s(big, 5);
-        CHECK_VALUES(dvt_astype(x, DVT_I8, false), 0, -1, 0, 1, 0, 127);
-        CHECK_VALUES(dvt_astype(x, DVT_U8, false), 0, 255, 0, 1, 0, 127);
-        CHECK_VALUES(dvt_astype(x, DVT_I32, false), 0, -1, 0, 1, 256, -129);
+        CHECK_VALUES(dvt_as_in_dtype(x, DVT_I8), 0, -1, 0, 1, 0, 127);
+        CHECK_VALUES(dvt_as_in_dtype(x, DVT_U8), 0, 255, 0, 1, 0, 127);
+        CHECK_VALUES(dvt_as_in_dtype(x, DVT_I32), 0, -1, 0, 1, 256, -129);
         CHECK_INT(dvt_item_int(dvt_index(dvt_copy(x), 2)), 9007199254740993);
         CHECK_INT(
             dvt_item_int(dvt_index(dvt_where(dvt_ones(DVT_SHAPE(5), DVT_F32, dvt_cpu()), x, x), 2)),
@@ -347,10 +347,10 @@ DVT_TEST(converting_rounds_once) {
     v[1] = above;
     v[2] = 1 + 0x1p-8;
     v[3] = 1 + 0x1p-8 + 0x1p-40;
-    CHECK_VALUES(dvt_astype(doubles(v, 2, DVT_F64), DVT_F16, false), 0, 1, 1 + 0x1p-10);
-    CHECK_VALUES(dvt_astype(doubles(v + 2, 2, DVT_F64), DVT_BF16, false), 0, 1, 1 + 0x1p-7);
+    CHECK_VALUES(dvt_as_in_dtype(doubles(v, 2, DVT_F64), DVT_F16), 0, 1, 1 + 0x1p-10);
+    CHECK_VALUES(dvt_as_in_dtype(doubles(v + 2, 2, DVT_F64), DVT_BF16), 0, 1, 1 + 0x1p-7);
     /* 2^62 + 2^54 is halfway between two bfloat16; one more is above. */
-    CHECK_VALUES(dvt_astype(int64s(tie, 4), DVT_BF16, false), 0, 0x1p62, 0x1p62 + 0x1p55,
+    CHECK_VALUES(dvt_as_in_dtype(int64s(tie, 4), DVT_BF16), 0, 0x1p62, 0x1p62 + 0x1p55,
                  0x1p62 + 0x1p56, 0x1p62 + 0x1p55);
 }
 

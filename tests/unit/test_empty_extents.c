@@ -7,47 +7,47 @@
 
 /* ---- calls of one array of three axes; NULL where there is no such result ---- */
 static dvt_array *all_sum(dvt_array *x) {
-    return dvt_sum(x, DVT_ALL, false);
+    return dvt_sum(x, DVT_ALL);
 }
 
 static dvt_array *two_mean(dvt_array *x) {
-    return dvt_mean(x, DVT_AXES(1, 2), true);
+    return dvt_mean(x, DVT_KEEPDIMS(1, 2));
 }
 
 static dvt_array *ends_sum(dvt_array *x) {
-    return dvt_sum(x, DVT_AXES(0, 2), false);
+    return dvt_sum(x, DVT_AXES(0, 2));
 }
 
 static dvt_array *first_prod(dvt_array *x) {
-    return dvt_prod(x, DVT_AXES(0, 1), false);
+    return dvt_prod(x, DVT_AXES(0, 1));
 }
 
 static dvt_array *last_norm(dvt_array *x) {
-    return dvt_norm(x, DVT_AXES(-1), false);
+    return dvt_norm(x, DVT_AXES(-1));
 }
 
 static dvt_array *two_logsumexp(dvt_array *x) {
-    return dvt_logsumexp(x, DVT_AXES(1, 2), false);
+    return dvt_logsumexp(x, DVT_AXES(1, 2));
 }
 
 static dvt_array *two_max(dvt_array *x) {
-    return dvt_max(x, DVT_AXES(1, 2), false);
+    return dvt_max(x, DVT_AXES(1, 2));
 }
 
 static dvt_array *flat_argmax(dvt_array *x) {
-    return dvt_argmax(x, DVT_FLAT, false);
+    return dvt_argmax(x, DVT_ALL);
 }
 
 static dvt_array *all_any(dvt_array *x) {
-    return dvt_any(x, DVT_ALL, false);
+    return dvt_any(x, DVT_ALL);
 }
 
 static dvt_array *all_var(dvt_array *x) {
-    return dvt_var(x, DVT_ALL, 1, true);
+    return dvt_var(x, dvt_keepdims(DVT_ALL), 1);
 }
 
 static dvt_array *two_std(dvt_array *x) {
-    return dvt_std(x, DVT_AXES(1, 2), 0, false);
+    return dvt_std(x, DVT_AXES(1, 2), 0);
 }
 
 static dvt_array *middle_softmax(dvt_array *x) {
@@ -72,7 +72,7 @@ static dvt_array *first_backwards(dvt_array *x) {
 
 static dvt_array *last_pieces(dvt_array *x) {
     dvt_array *part[3];
-    return dvt_split(x, 3, 2, false, part) == DVT_OK ? dvt_add(part[2], part[1]) : NULL;
+    return dvt_array_split(x, 3, 2, part) == DVT_OK ? dvt_add(part[2], part[1]) : NULL;
 }
 
 static dvt_array *row(dvt_array *x) {
@@ -84,7 +84,7 @@ static dvt_array *some_rows(dvt_array *x) {
 }
 
 static dvt_array *turned(dvt_array *x) {
-    return dvt_exp(dvt_t(x));
+    return dvt_exp(dvt_transpose(x, DVT_ALL));
 }
 
 static dvt_array *other_shape(dvt_array *x) {
@@ -97,7 +97,7 @@ static dvt_array *repeated(dvt_array *x) {
 }
 
 static dvt_array *copied(dvt_array *x) {
-    return dvt_copy(dvt_contiguous(dvt_astype(dvt_t(x), DVT_F64, true)));
+    return dvt_copy(dvt_contiguous(dvt_astype(dvt_transpose(x, DVT_ALL), DVT_F64)));
 }
 
 static dvt_array *joined(dvt_array *x) {
@@ -140,19 +140,19 @@ static dvt_array *summed_up(dvt_array *x) {
 }
 
 static dvt_array *sorted(dvt_array *x) {
-    return dvt_sort(x, 1, false);
+    return dvt_sort(x, 1, DVT_ASCENDING);
 }
 
 static dvt_array *ordered(dvt_array *x) {
-    return dvt_argsort(x, 2, true);
+    return dvt_argsort(x, 2, DVT_DESCENDING);
 }
 
 static dvt_array *chosen(dvt_array *x) {
-    return dvt_topk(x, 0, 2, true, NULL);
+    return dvt_topk(x, 0, 2, DVT_LARGEST, NULL);
 }
 
 static dvt_array *classes(dvt_array *x) {
-    return dvt_one_hot(dvt_astype(x, DVT_I32, true), HUGE_EXTENT, DVT_F32);
+    return dvt_one_hot(dvt_astype(x, DVT_I32), HUGE_EXTENT, DVT_F32);
 }
 
 static dvt_array *squared(dvt_array *x) {
@@ -168,7 +168,8 @@ static dvt_array *with_vector(dvt_array *x) {
 }
 
 static dvt_array *selected(dvt_array *x) {
-    return dvt_where(dvt_greater_scalar(x, 0), dvt_clip(x, 0, 1), dvt_mul(x, dvt_t(dvt_t(x))));
+    return dvt_where(dvt_greater_scalar(x, 0), dvt_clip(x, 0, 1),
+                     dvt_mul(x, dvt_transpose(dvt_transpose(x, DVT_ALL), DVT_ALL)));
 }
 
 static dvt_array *layered(dvt_array *x) {
@@ -204,7 +205,7 @@ static dvt_array *empty_array(int zero, int way) {
     one.dim[zero] = 0;
     if (way == 2)
         return dvt_broadcast_to(dvt_zeros(one, DVT_F32, dvt_cpu()), shape);
-    return way == 1 ? dvt_t(dvt_zeros(shape, DVT_F32, dvt_cpu()))
+    return way == 1 ? dvt_transpose(dvt_zeros(shape, DVT_F32, dvt_cpu()), DVT_ALL)
                     : dvt_zeros(shape, DVT_F32, dvt_cpu());
 }
 
@@ -257,7 +258,7 @@ DVT_TEST(empty_extents_gradients) {
 
 /* ---- convolution: kernels and pictures without channels, batches without pictures ---- */
 static dvt_array *convolved(dvt_array *x, dvt_array *w, dvt_array *bias, int padding) {
-    dvt_conv2d_params p;
+    dvt_conv2d_options p;
     dvt_array *y = NULL;
     memset(&p, 0, sizeof p);
     p.padding[0] = p.padding[1] = padding;
@@ -300,7 +301,7 @@ DVT_TEST(empty_extents_conv) {
 }
 
 DVT_TEST(empty_extents_pool) {
-    dvt_pool2d_params p;
+    dvt_pool2d_options p;
     int k;
     memset(&p, 0, sizeof p);
     p.size[0] = 2;
@@ -322,13 +323,14 @@ DVT_TEST(empty_extents_contexts) {
     CHECK_INT(dvt_set_virtual_gpus(2, 0), DVT_OK);
     DVT_SCOPE {
         x = dvt_zeros(DVT_SHAPE(4, 0, HUGE_EXTENT, HUGE_EXTENT), DVT_F32, dvt_gpu(0));
-        x = dvt_copyto(dvt_t(x), dvt_gpu(1));
+        x = dvt_copyto(dvt_transpose(x, DVT_ALL), dvt_gpu(1));
         CHECK(x && dvt_copyto(dvt_exp(x), dvt_cpu()) && dvt_shape_size(dvt_shape_of(x)) == 0);
         CHECK(dvt_copy_into(dvt_zeros(dvt_shape_of(x), DVT_F64, dvt_gpu(0)), x) != NULL);
         CHECK_INT(dvt_to_host(x, NULL, 0), DVT_OK);
         CHECK_INT(dvt_set_from_host(x, NULL, 0), DVT_OK);
 #if !defined(DEVTENSOR_NO_NN)
-        CHECK_INT(dvt_split_and_load(dvt_t(x), DVT_CONTEXTS(dvt_gpu(0), dvt_gpu(1)), true, part),
+        CHECK_INT(dvt_split_and_load(dvt_transpose(x, DVT_ALL),
+                                     DVT_CONTEXTS(dvt_gpu(0), dvt_gpu(1)), part),
                   DVT_OK);
         CHECK_CLOSE(dvt_clip_global_norm(part, 1, 1), 0, 0);
 #else
@@ -359,7 +361,8 @@ DVT_TEST(empty_extents_batches) {
                 l = dvt_loader_new(data, &desc);
                 CHECK(dvt_loader_next(l, &x, &y));
                 CHECK_INT(dvt_dim(x, 1 + way), 0);
-                l = dvt_loader_new(dvt_transform_first(data, dvt_to_tensor()), &desc);
+                l = dvt_loader_new(dvt_dataset_transform_first(data, dvt_transform_to_tensor()),
+                                   &desc);
                 CHECK(dvt_loader_next(l, &x, &y));
                 CHECK_INT(dvt_dim(x, way == 2 ? 1 : 2 + way), 0);
             }

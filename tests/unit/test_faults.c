@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 static dvt_array *small(dvt_ctx ctx) {
-    return DVT_ARRAY2(ctx, float, 2, 3, {{1, 2, 3}, {4, 5, 6}});
+    return DVT_ARRAY(float, DVT_SHAPE(2, 3), ctx, 1, 2, 3, 4, 5, 6);
 }
 
 DVT_FAULTS(creation) {
@@ -29,7 +29,7 @@ DVT_FAULTS(views) {
     FAULTS_ADD(dvt_broadcast_to(x, DVT_SHAPE(2, 2, 3)));
     FAULTS_ADD(dvt_contiguous(dvt_swapaxes(x, 0, 1)));
     FAULTS_ADD(dvt_flatten(x));
-    FAULTS_OK(dvt_split(x, 2, 0, true, part));
+    FAULTS_OK(dvt_split(x, 2, 0, part));
     FAULTS_ADD(part[0]);
     FAULTS_ADD(part[1]);
 }
@@ -38,7 +38,7 @@ DVT_FAULTS(copies) {
     dvt_array *x = small(dvt_cpu());
     float values[6] = {6, 5, 4, 3, 2, 1};
     FAULTS_ADD(dvt_copy(x));
-    FAULTS_ADD(dvt_astype(x, DVT_I8, true));
+    FAULTS_ADD(dvt_astype(x, DVT_I8));
     FAULTS_ADD(dvt_copyto(dvt_t(x), dvt_cpu_id(1)));
     FAULTS_INTO(x, dvt_copy_into(x, dvt_ones(DVT_SHAPE(2, 3), DVT_I32, dvt_cpu())));
     FAULTS_INTO(x, dvt_copy_into(x, dvt_slice(x, 1, -1, DVT_END, -1))); /* overlap */
@@ -57,7 +57,7 @@ DVT_FAULTS(recorded_copies) {
         dvt_array *y = dvt_exp(x);
         FAULTS_INTO(dst, dvt_copy_into(dst, y));
         FAULTS_INTO(turned, dvt_copy_into(turned, dvt_t(y)));
-        loss = dvt_add(dvt_sum(dst, DVT_ALL, false), dvt_sum(turned, DVT_ALL, false));
+        loss = dvt_add(dvt_sum(dst, DVT_ALL), dvt_sum(turned, DVT_ALL));
     }
     FAULTS_OK(dvt_backward(loss));
     if (!run->failed)
@@ -80,17 +80,17 @@ DVT_FAULTS(elementwise) {
 
 DVT_FAULTS(reductions) {
     dvt_array *x = small(dvt_cpu());
-    FAULTS_ADD(dvt_sum(x, DVT_ALL, false));
-    FAULTS_ADD(dvt_mean(x, DVT_AXES(0), true));
-    FAULTS_ADD(dvt_var(x, DVT_AXES(1), 1, false));
-    FAULTS_ADD(dvt_std(x, DVT_ALL, 0, false));
-    FAULTS_ADD(dvt_prod(dvt_t(x), DVT_AXES(0), false));
-    FAULTS_ADD(dvt_max(x, DVT_AXES(-1), false));
-    FAULTS_ADD(dvt_argmax(x, 1, false));
-    FAULTS_ADD(dvt_argmin(x, DVT_FLAT, true));
-    FAULTS_ADD(dvt_any(x, DVT_ALL, false));
-    FAULTS_ADD(dvt_norm(x, DVT_ALL, false));
-    FAULTS_ADD(dvt_logsumexp(x, DVT_AXES(1), false));
+    FAULTS_ADD(dvt_sum(x, DVT_ALL));
+    FAULTS_ADD(dvt_mean(x, DVT_KEEPDIMS(0)));
+    FAULTS_ADD(dvt_var(x, DVT_AXES(1), 1));
+    FAULTS_ADD(dvt_std(x, DVT_ALL, 0));
+    FAULTS_ADD(dvt_prod(dvt_t(x), DVT_AXES(0)));
+    FAULTS_ADD(dvt_max(x, DVT_AXES(-1)));
+    FAULTS_ADD(dvt_argmax(x, DVT_AXES(1)));
+    FAULTS_ADD(dvt_argmin(x, dvt_keepdims(DVT_ALL)));
+    FAULTS_ADD(dvt_any(x, DVT_ALL));
+    FAULTS_ADD(dvt_norm(x, DVT_ALL));
+    FAULTS_ADD(dvt_logsumexp(x, DVT_AXES(1)));
     FAULTS_ADD(dvt_cumsum(dvt_t(x), 1));
     FAULTS_ADD(dvt_cumsum(dvt_ones(DVT_SHAPE(9000), DVT_F32, dvt_cpu()), 0)); /* has a workspace */
     FAULTS_ADD(dvt_softmax(x, 0));
@@ -110,28 +110,28 @@ DVT_FAULTS(products) {
 
 DVT_FAULTS(indexing) {
     dvt_array *x = small(dvt_cpu()), *two[2];
-    dvt_array *at = DVT_ARRAY1(dvt_cpu(), int64_t, 2, {1, 0}), *first;
+    dvt_array *at = DVT_ARRAY(int64_t, DVT_SHAPE(2), dvt_cpu(), 1, 0), *first;
     dvt_array *big = dvt_ones(DVT_SHAPE(900), DVT_F32, dvt_cpu());
     two[0] = x;
-    two[1] = dvt_astype(x, DVT_F64, true);
+    two[1] = dvt_astype(x, DVT_F64);
     FAULTS_ADD(dvt_concat(two, 2, 1));
     FAULTS_ADD(dvt_stack(two, 2, 0));
-    FAULTS_ADD(dvt_take(x, dvt_astype(at, DVT_I32, true), 1));
+    FAULTS_ADD(dvt_take(x, dvt_astype(at, DVT_I32), 1));
     FAULTS_ADD(dvt_take_along_axis(x, dvt_reshape(at, DVT_SHAPE(2, 1)), 1));
-    FAULTS_ADD(dvt_pick(x, at, 1, false));
+    FAULTS_ADD(dvt_pick(x, at, DVT_AXES(1)));
     FAULTS_ADD(dvt_one_hot(at, 3, DVT_F32));
-    FAULTS_ADD(dvt_sort(x, 0, false));
-    FAULTS_ADD(dvt_argsort(dvt_t(x), 1, true));
-    FAULTS_ADD(dvt_topk(dvt_t(x), 1, 1, true, NULL));
-    FAULTS_ADD(dvt_topk(big, 100, 0, false, &first)); /* has a workspace */
+    FAULTS_ADD(dvt_sort(x, 0, DVT_ASCENDING));
+    FAULTS_ADD(dvt_argsort(dvt_t(x), 1, DVT_DESCENDING));
+    FAULTS_ADD(dvt_topk(dvt_t(x), 1, 1, DVT_LARGEST, NULL));
+    FAULTS_ADD(dvt_topk(big, 100, 0, DVT_SMALLEST, &first)); /* has a workspace */
     FAULTS_ADD(first);
 }
 
 DVT_FAULTS(convolution) {
     dvt_ctx cpu = dvt_cpu();
     dvt_array *x = dvt_reshape(dvt_arange(0, 50, 1, DVT_F32, cpu), DVT_SHAPE(1, 2, 5, 5));
-    dvt_conv2d_params p;
-    dvt_pool2d_params pool;
+    dvt_conv2d_options p;
+    dvt_pool2d_options pool;
     memset(&p, 0, sizeof p);
     memset(&pool, 0, sizeof pool);
     p.padding[0] = 1;
@@ -209,7 +209,7 @@ DVT_FAULTS(printing) {
     FILE *file = tmpfile();
     format(run, x, DVT_PRINT_MXNET);
     format(run, dvt_t(x), DVT_PRINT_NP);
-    format(run, dvt_astype(x, DVT_I8, true), DVT_PRINT_STR);
+    format(run, dvt_astype(x, DVT_I8), DVT_PRINT_STR);
     format(run, x, DVT_PRINT_TF);
     format(run, dvt_zeros(DVT_SHAPE(40, 50), DVT_F32, dvt_cpu()), DVT_PRINT_MXNET);
     if (file) {
@@ -310,7 +310,7 @@ DVT_FAULTS(backward) {
     DVT_RECORD {
         y = dvt_mean(dvt_square(dvt_sub(dvt_matmul(w, dvt_t(w)),
                                         dvt_exp(dvt_neg(dvt_rows(dvt_t(w), 0, 2))))),
-                     DVT_ALL, false);
+                     DVT_ALL);
     }
     FAULTS_OK(dvt_backward(y));
     if (!run->failed)
@@ -322,11 +322,11 @@ DVT_FAULTS(backward_twice_and_add) {
     dvt_array *w = small(dvt_cpu()), *y = NULL, *g = NULL, *gg = NULL;
     FAULTS_OK(dvt_attach_grad(w, DVT_GRAD_ADD));
     DVT_RECORD {
-        y = dvt_sum(dvt_mul(dvt_square(w), w), DVT_ALL, false);
+        y = dvt_sum(dvt_mul(dvt_square(w), w), DVT_ALL);
     }
-    FAULTS_OK(dvt_backward_from(&y, NULL, 1, true, false));
-    FAULTS_OK(dvt_gradients(&y, NULL, 1, &w, 1, true, true, &g));
-    FAULTS_OK(dvt_gradients(&g, NULL, 1, &w, 1, true, false, &gg));
+    FAULTS_OK(dvt_backward_from(&y, NULL, 1, DVT_RETAIN_GRAPH));
+    FAULTS_OK(dvt_gradients(&y, NULL, 1, &w, 1, DVT_CREATE_GRAPH, &g));
+    FAULTS_OK(dvt_gradients(&g, NULL, 1, &w, 1, DVT_RETAIN_GRAPH, &gg));
     FAULTS_OK(dvt_backward(y));
     if (!run->failed) {
         FAULTS_ADD(dvt_grad(w));
@@ -348,7 +348,7 @@ DVT_FAULTS(backward_of_every_family) {
     dvt_array *x = dvt_reshape(dvt_arange(1, 51, 1, DVT_F32, cpu), DVT_SHAPE(1, 2, 5, 5)),
               *y = NULL, *z = NULL;
     dvt_array *w = dvt_ones(DVT_SHAPE(3, 2, 3, 3), DVT_F32, cpu), *two[2];
-    dvt_pool2d_params pool;
+    dvt_pool2d_options pool;
     memset(&pool, 0, sizeof pool);
     pool.size[0] = 2;
     FAULTS_OK(dvt_attach_grad(x, DVT_GRAD_WRITE));
@@ -358,8 +358,8 @@ DVT_FAULTS(backward_of_every_family) {
         two[0] = dvt_flatten(y);
         two[1] = dvt_softmax(two[0], 1);
         z = dvt_concat(two, 2, 0);
-        z = dvt_add(dvt_take(z, DVT_ARRAY1(cpu, int32_t, 2, {1, 0}), 1),
-                    dvt_logsumexp(z, DVT_AXES(1), true));
+        z = dvt_add(dvt_take(z, DVT_ARRAY(int32_t, DVT_SHAPE(2), cpu, 1, 0), 1),
+                    dvt_logsumexp(z, DVT_KEEPDIMS(1)));
         z = dvt_where(dvt_greater_scalar(z, 0), dvt_tanh(z), dvt_clip(z, -1, 0));
     }
     if (!z || run->failed) {
@@ -380,8 +380,8 @@ DVT_FAULTS(backward_of_composed_gradients) {
     dvt_array *ones = dvt_ones(DVT_SHAPE(3), DVT_F16, dvt_cpu()), *y = NULL;
     FAULTS_OK(dvt_attach_grad(x, DVT_GRAD_WRITE));
     DVT_RECORD {
-        y = dvt_add(dvt_logsumexp(x, DVT_AXES(0, 2), true), dvt_norm(x, DVT_AXES(2), true));
-        y = dvt_add(y, dvt_prod(x, DVT_AXES(1), true));
+        y = dvt_add(dvt_logsumexp(x, DVT_KEEPDIMS(0, 2)), dvt_norm(x, DVT_KEEPDIMS(2)));
+        y = dvt_add(y, dvt_prod(x, DVT_KEEPDIMS(1)));
         y = dvt_add(y, dvt_pow(x, dvt_atan2(x, dvt_asin(dvt_mul_scalar(x, 0.125)))));
         y = dvt_add(y, dvt_layer_norm(dvt_log_softmax(x, 1), ones, ones, 1e-5));
     }
@@ -420,7 +420,7 @@ DVT_FAULTS(virtual_gpus) {
             FAULTS_INTO(y, dvt_copy_into(y, dvt_ones(DVT_SHAPE(2, 3), DVT_I32, dvt_cpu())));
             format(run, x, DVT_PRINT_MXNET);
         }
-        dvt_release_all();
+        dvt_discard_all();
         FAULTS_OK(dvt_set_virtual_gpus(0, 0));
     }
 }
@@ -444,7 +444,7 @@ DVT_FAULTS(virtual_gpus_busy_upload) {
         CHECK(written || !ready);
         FAULTS_ADD(to);
     }
-    dvt_release_all();
+    dvt_discard_all();
     FAULTS_OK(dvt_set_virtual_gpus(0, 0));
 }
 
@@ -455,7 +455,7 @@ DVT_FAULTS(virtual_gpus_random_mxnet) {
         FAULTS_ADD(dvt_uniform(0, 1, DVT_SHAPE(5), DVT_F32, dvt_gpu(0)));
         FAULTS_ADD(dvt_uniform(0, 1, DVT_SHAPE(200), DVT_F32, dvt_gpu(0)));
     }
-    dvt_release_all();
+    dvt_discard_all();
     dvt_set_rng_engine(DVT_RNG_PHILOX);
     dvt_set_virtual_gpus(0, 0);
 }

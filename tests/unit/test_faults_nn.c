@@ -15,9 +15,9 @@ static dvt_array *classes(int64_t n, dvt_ctx ctx) {
 
 /* LeNet's kinds of blocks on 6x6 pictures; NULL when anything failed. */
 static dvt_block *convnet(void) {
-    dvt_block *net = dvt_sequential();
-    if (DVT_ADD(net, dvt_conv2d_block(2, 3, DVT_RELU), dvt_max_pool2d_block(2, 2),
-                dvt_flatten_block(), dvt_dense(4, DVT_TANH), dvt_dense(3, DVT_LINEAR)) != DVT_OK)
+    dvt_block *net = dvt_nn_sequential();
+    if (DVT_NN_ADD(net, dvt_nn_conv2d(2, 3, DVT_RELU), dvt_nn_max_pool2d(2, 2), dvt_nn_flatten(),
+                   dvt_nn_dense(4, DVT_TANH), dvt_nn_dense(3, DVT_IDENTITY)) != DVT_OK)
         return NULL;
     return net;
 }
@@ -30,7 +30,7 @@ static void text_of(dvt_fault_run *run, const dvt_block *net) {
 
 /* All values of a net on a context. */
 static void add_values(dvt_fault_run *run, dvt_block *net, dvt_ctx ctx) {
-    dvt_params *all = dvt_collect_params(net, NULL);
+    dvt_params *all = dvt_block_collect_params(net, NULL);
     int i;
     FAULTS_TRUE(all);
     for (i = 0; all && i < dvt_params_len(all); i++)
@@ -38,12 +38,12 @@ static void add_values(dvt_fault_run *run, dvt_block *net, dvt_ctx ctx) {
 }
 
 DVT_FAULTS(nn_blocks) {
-    dvt_block *net = dvt_sequential(), *inner = dvt_sequential();
+    dvt_block *net = dvt_nn_sequential(), *inner = dvt_nn_sequential();
     FAULTS_OK(
-        DVT_ADD(inner, dvt_dense(3, DVT_SIGMOID), dvt_dropout_block(0.5), dvt_layer_norm_block()));
-    FAULTS_OK(DVT_ADD(net, dvt_conv2d_block(2, 3, DVT_RELU), dvt_batch_norm_block(),
-                      dvt_avg_pool2d_block(2, 2), dvt_global_avg_pool2d_block(),
-                      dvt_activation_block(DVT_GELU), dvt_embedding_block(4, 2), inner));
+        DVT_NN_ADD(inner, dvt_nn_dense(3, DVT_SIGMOID), dvt_nn_dropout(0.5), dvt_nn_layer_norm()));
+    FAULTS_OK(DVT_NN_ADD(net, dvt_nn_conv2d(2, 3, DVT_RELU), dvt_nn_batch_norm(),
+                         dvt_nn_avg_pool2d(2, 2), dvt_nn_global_avg_pool2d(),
+                         dvt_nn_activation(DVT_GELU), dvt_nn_embedding(4, 2), inner));
     if (!run->failed)
         text_of(run, net);
 }
@@ -55,13 +55,13 @@ DVT_FAULTS(nn_initialize) {
         run->failed = 1;
         return;
     }
-    FAULTS_OK(dvt_initialize(net, dvt_init_xavier(), two, false));
+    FAULTS_OK(dvt_block_initialize(net, dvt_init_xavier(), two));
     if (!run->failed) {
-        FAULTS_ADD(dvt_forward(net, pixels(2, dvt_cpu())));
-        FAULTS_ADD(dvt_forward(net, pixels(2, dvt_cpu_id(1))));
+        FAULTS_ADD(dvt_block_forward(net, pixels(2, dvt_cpu())));
+        FAULTS_ADD(dvt_block_forward(net, pixels(2, dvt_cpu_id(1))));
     }
     if (!run->failed) {
-        FAULTS_OK(dvt_initialize(net, dvt_init_msra_prelu(DVT_FAN_IN, 0.2), two, true));
+        FAULTS_OK(dvt_block_reinitialize(net, dvt_init_msra(DVT_FAN_IN, 0.2), two));
         add_values(run, net, dvt_cpu_id(1));
         text_of(run, net);
     }
@@ -72,12 +72,12 @@ DVT_FAULTS(nn_params) {
     dvt_params *weights;
     dvt_param *w;
     if (!net ||
-        dvt_initialize(net, dvt_init_normal(0.1), DVT_CONTEXTS(dvt_cpu()), false) != DVT_OK ||
-        !dvt_forward(net, pixels(1, dvt_cpu()))) {
+        dvt_block_initialize(net, dvt_init_normal(0.1), DVT_CONTEXTS(dvt_cpu())) != DVT_OK ||
+        !dvt_block_forward(net, pixels(1, dvt_cpu()))) {
         run->failed = 1;
         return;
     }
-    weights = dvt_collect_params(net, ".*weight");
+    weights = dvt_block_collect_params(net, ".*weight");
     w = weights ? dvt_params_at(weights, 0) : NULL;
     if (!w) {
         run->failed = 1;
@@ -94,7 +94,7 @@ DVT_FAULTS(nn_params) {
 static dvt_array *twice(dvt_block *self, void *user, dvt_array *x) {
     dvt_ctx ctx = dvt_ctx_of(x);
     (void)user;
-    return dvt_mul(dvt_forward(dvt_block_at(self, 0), x), dvt_block_data(self, "scale", ctx));
+    return dvt_mul(dvt_block_forward(dvt_block_at(self, 0), x), dvt_block_data(self, "scale", ctx));
 }
 
 static void count_down(void *user) {
@@ -113,26 +113,26 @@ DVT_FAULTS(nn_block_of_ones_own) {
     DVT_SCOPE {
         block = dvt_block_new(&desc);
         owners += block != NULL;
-        FAULTS_OK(dvt_block_add_child(block, dvt_dense(3, DVT_LINEAR)));
+        FAULTS_OK(dvt_block_add_child(block, dvt_nn_dense(3, DVT_IDENTITY)));
         FAULTS_TRUE(block && dvt_block_add_param(block, "scale", DVT_SHAPE(3), DVT_F32,
                                                  dvt_init_constant(2)));
-        FAULTS_OK(dvt_initialize(block, dvt_init_one(), DVT_CONTEXTS(dvt_cpu()), false));
+        FAULTS_OK(dvt_block_initialize(block, dvt_init_one(), DVT_CONTEXTS(dvt_cpu())));
         if (!run->failed)
-            FAULTS_ADD(dvt_forward(block, pixels(1, dvt_cpu())));
+            FAULTS_ADD(dvt_block_forward(block, pixels(1, dvt_cpu())));
     }
-    dvt_release_all();
+    dvt_discard_all();
     CHECK_INT(owners, 0); /* a block that was not made does not release, one that was does once */
 }
 
 DVT_FAULTS(nn_losses) {
     dvt_array *p = dvt_reshape(dvt_arange(0, 6, 1, DVT_F32, dvt_cpu()), DVT_SHAPE(2, 3));
     dvt_array *l = classes(2, dvt_cpu());
-    FAULTS_ADD(dvt_softmax_cross_entropy(p, l));
-    FAULTS_ADD(dvt_softmax_cross_entropy(p, dvt_one_hot(l, 3, DVT_F32)));
-    FAULTS_ADD(dvt_l1_loss(p, dvt_neg(p)));
-    FAULTS_ADD(dvt_l2_loss(p, dvt_neg(p)));
-    FAULTS_ADD(dvt_sigmoid_bce_loss(p, dvt_zeros_like(p)));
-    FAULTS_ADD(dvt_huber_loss(p, dvt_neg(p), 1));
+    FAULTS_ADD(dvt_loss_softmax_cross_entropy(p, l));
+    FAULTS_ADD(dvt_loss_softmax_cross_entropy(p, dvt_one_hot(l, 3, DVT_F32)));
+    FAULTS_ADD(dvt_loss_l1(p, dvt_neg(p)));
+    FAULTS_ADD(dvt_loss_l2(p, dvt_neg(p)));
+    FAULTS_ADD(dvt_loss_sigmoid_bce(p, dvt_zeros_like(p)));
+    FAULTS_ADD(dvt_loss_huber(p, dvt_neg(p), 1));
 }
 
 #if !defined(DEVTENSOR_NO_FILES)
@@ -142,22 +142,22 @@ DVT_FAULTS(nn_save_and_load) {
     dvt_block *net = convnet(), *other;
     snprintf(path, sizeof path, "%s/dvt-faults-%ld.params", base && base[0] ? base : "/tmp",
              (long)getpid());
-    if (!net || dvt_initialize(net, dvt_init_xavier(), DVT_CONTEXTS(dvt_cpu()), false) != DVT_OK ||
-        !dvt_forward(net, pixels(1, dvt_cpu()))) {
+    if (!net || dvt_block_initialize(net, dvt_init_xavier(), DVT_CONTEXTS(dvt_cpu())) != DVT_OK ||
+        !dvt_block_forward(net, pixels(1, dvt_cpu()))) {
         run->failed = 1;
         return;
     }
-    FAULTS_OK(dvt_save_parameters(net, path));
+    FAULTS_OK(dvt_block_save(net, path));
     other = run->failed ? NULL : convnet();
     if (!other) {
         run->failed = 1;
     } else {
         dvt_ctx_list ctx = DVT_CONTEXTS(dvt_cpu_id(1));
-        FAULTS_OK(dvt_load_parameters(other, path, ctx, NULL));
+        FAULTS_OK(dvt_block_load(other, path, ctx));
         if (!run->failed) {
-            FAULTS_ADD(dvt_forward(other, pixels(1, dvt_cpu_id(1))));
+            FAULTS_ADD(dvt_block_forward(other, pixels(1, dvt_cpu_id(1))));
             /* onto itself: all or nothing */
-            FAULTS_OK(dvt_load_parameters(net, path, DVT_CONTEXTS(dvt_cpu()), NULL));
+            FAULTS_OK(dvt_block_load(net, path, DVT_CONTEXTS(dvt_cpu())));
             add_values(run, net, dvt_cpu());
         }
     }
@@ -174,14 +174,14 @@ static dvt_array *halve(void *user, dvt_array *x) {
 static dvt_dataset *pictures(int64_t n) {
     double mean = 0.5, deviation = 0.25;
     dvt_array *x = dvt_astype(
-        dvt_mod_scalar(dvt_arange(0, (double)n * 16, 1, DVT_I32, dvt_cpu()), 250), DVT_U8, true);
+        dvt_mod_scalar(dvt_arange(0, (double)n * 16, 1, DVT_I32, dvt_cpu()), 250), DVT_U8);
     dvt_transform *three[3];
     dvt_dataset *data =
         dvt_dataset_arrays(dvt_reshape(x, DVT_SHAPE(n, 4, 4, 1)), classes(n, dvt_cpu()));
-    three[0] = dvt_to_tensor();
-    three[1] = dvt_normalize(&mean, &deviation, 1);
+    three[0] = dvt_transform_to_tensor();
+    three[1] = dvt_transform_normalize(&mean, &deviation, 1);
     three[2] = dvt_transform_new(halve, NULL);
-    return dvt_transform_first(data, dvt_compose(three, 3));
+    return dvt_dataset_transform_first(data, dvt_transform_compose(three, 3));
 }
 
 static void load_epochs(dvt_fault_run *run, int workers) {
@@ -216,8 +216,8 @@ DVT_FAULTS(nn_loader_with_workers) {
 
 DVT_FAULTS(nn_split_and_load) {
     dvt_array *part[2] = {NULL, NULL};
-    FAULTS_OK(dvt_split_and_load(pixels(5, dvt_cpu()), DVT_CONTEXTS(dvt_cpu(), dvt_cpu_id(1)),
-                                 false, part));
+    FAULTS_OK(dvt_array_split_and_load(pixels(5, dvt_cpu()), DVT_CONTEXTS(dvt_cpu(), dvt_cpu_id(1)),
+                                       part));
     if (!run->failed) {
         FAULTS_ADD(part[0]);
         FAULTS_ADD(part[1]);
@@ -225,7 +225,8 @@ DVT_FAULTS(nn_split_and_load) {
 }
 
 DVT_FAULTS(nn_metrics) {
-    dvt_metric *accuracy = dvt_accuracy(), *top = dvt_top_k_accuracy(2), *loss = dvt_mean_loss();
+    dvt_metric *accuracy = dvt_metric_accuracy(), *top = dvt_metric_top_k_accuracy(2),
+               *loss = dvt_metric_mean_loss();
     dvt_array *p = dvt_reshape(dvt_arange(0, 6, 1, DVT_F32, dvt_cpu()), DVT_SHAPE(2, 3)),
               *l = classes(2, dvt_cpu());
     double values[3];
@@ -274,8 +275,9 @@ static void train(dvt_fault_run *run, dvt_optimizer optimizer, dvt_ctx a, dvt_ct
     dvt_params *params;
     dvt_trainer *trainer;
     int step, i;
-    if (!net || !x || !y || dvt_initialize(net, dvt_init_xavier(), ctxs, false) != DVT_OK ||
-        !dvt_forward(net, dvt_as_in_ctx(x, a)) || !(params = dvt_collect_params(net, NULL)) ||
+    if (!net || !x || !y || dvt_block_initialize(net, dvt_init_xavier(), ctxs) != DVT_OK ||
+        !dvt_block_forward(net, dvt_as_in_ctx(x, a)) ||
+        !(params = dvt_block_collect_params(net, NULL)) ||
         !(trainer = dvt_trainer_new(params, optimizer))) {
         run->failed = 1;
         return;
@@ -283,14 +285,15 @@ static void train(dvt_fault_run *run, dvt_optimizer optimizer, dvt_ctx a, dvt_ct
     for (step = 0; step < 2 && !run->failed; step++)
         DVT_SCOPE {
             dvt_array *xs[2] = {NULL, NULL}, *ys[2] = {NULL, NULL}, *losses[2] = {NULL, NULL};
-            FAULTS_OK(dvt_split_and_load(x, ctxs, true, xs));
-            FAULTS_OK(dvt_split_and_load(y, ctxs, true, ys));
+            FAULTS_OK(dvt_split_and_load(x, ctxs, xs));
+            FAULTS_OK(dvt_split_and_load(y, ctxs, ys));
             DVT_RECORD {
                 for (i = 0; i < 2 && !run->failed; i++)
-                    losses[i] = dvt_softmax_cross_entropy(dvt_forward(net, xs[i]), ys[i]);
+                    losses[i] =
+                        dvt_loss_softmax_cross_entropy(dvt_block_forward(net, xs[i]), ys[i]);
             }
             if (!run->failed)
-                FAULTS_OK(dvt_backward_from(losses, NULL, 2, false, false));
+                FAULTS_OK(dvt_backward_from(losses, NULL, 2, DVT_FREE_GRAPH));
             if (!run->failed) {
                 dvt_array *wa = dvt_param_data(dvt_params_at(params, 0), a),
                           *wb = dvt_param_data(dvt_params_at(params, 0), b);
@@ -312,18 +315,18 @@ static void train(dvt_fault_run *run, dvt_optimizer optimizer, dvt_ctx a, dvt_ct
 }
 
 DVT_FAULTS(nn_training_step) {
-    dvt_optimizer sgd = dvt_sgd(0.1);
+    dvt_optimizer sgd = dvt_optimizer_sgd(0.1);
     sgd.momentum = 0.9;
     sgd.weight_decay = 0.01;
     train(run, sgd, dvt_cpu(), dvt_cpu_id(1));
 }
 
 DVT_FAULTS_MOST(nn_training_step_adam, 150) {
-    train(run, dvt_adam(0.01), dvt_cpu(), dvt_cpu_id(1));
+    train(run, dvt_optimizer_adam(0.01), dvt_cpu(), dvt_cpu_id(1));
 }
 
 DVT_FAULTS_MOST(nn_training_step_rmsprop, 150) {
-    dvt_optimizer rmsprop = dvt_rmsprop(0.01);
+    dvt_optimizer rmsprop = dvt_optimizer_rmsprop(0.01);
     rmsprop.centered = true;
     train(run, rmsprop, dvt_cpu(), dvt_cpu_id(1));
 }
@@ -332,26 +335,26 @@ DVT_FAULTS_MOST(nn_training_step_virtual_gpus, 250) {
     FAULTS_OK(dvt_set_virtual_gpus(2, 0));
     if (!run->failed)
         DVT_SCOPE {
-            train(run, dvt_sgd(0.1), dvt_gpu(0), dvt_gpu(1));
+            train(run, dvt_optimizer_sgd(0.1), dvt_gpu(0), dvt_gpu(1));
         }
-    dvt_release_all();
+    dvt_discard_all();
     FAULTS_OK(dvt_set_virtual_gpus(0, 0));
 }
 
 DVT_FAULTS_MOST(nn_clip_gradients, 200) {
-    dvt_block *net = dvt_dense(2, DVT_LINEAR);
+    dvt_block *net = dvt_nn_dense(2, DVT_IDENTITY);
     dvt_params *params;
     dvt_trainer *trainer;
     dvt_array *loss = NULL;
     double norm;
-    if (dvt_initialize(net, dvt_init_one(), DVT_CONTEXTS(dvt_cpu()), false) != DVT_OK ||
-        !(params = dvt_collect_params(net, NULL)) ||
-        !(trainer = dvt_trainer_new(params, dvt_adagrad(0.1)))) {
+    if (dvt_block_initialize(net, dvt_init_one(), DVT_CONTEXTS(dvt_cpu())) != DVT_OK ||
+        !(params = dvt_block_collect_params(net, NULL)) ||
+        !(trainer = dvt_trainer_new(params, dvt_optimizer_adagrad(0.1)))) {
         run->failed = 1;
         return;
     }
     DVT_RECORD {
-        loss = dvt_l2_loss(dvt_forward(net, pixels(2, dvt_cpu())),
+        loss = dvt_loss_l2(dvt_block_forward(net, pixels(2, dvt_cpu())),
                            dvt_zeros(DVT_SHAPE(2, 2), DVT_F32, dvt_cpu()));
     }
     FAULTS_OK(dvt_backward(loss));

@@ -109,7 +109,7 @@ static long long peak_of(loader load, const char *path, double *sum) {
         held = most = 0;
         x = load(path);
         if (sum)
-            *sum = x ? dvt_item(dvt_sum(dvt_astype(x, DVT_F64, true), DVT_ALL, false)) : -1;
+            *sum = x ? dvt_item(dvt_sum(dvt_astype(x, DVT_F64), DVT_ALL)) : -1;
         else
             CHECK(x != NULL);
     }
@@ -272,9 +272,8 @@ DVT_TEST(files_peak_params_and_gz) {
     CHECK(remove(path) == 0);
     CHECK(write_gz(gz, 2000000));
     CHECK_MOST(peak_of_load(load_idx, gz), array + SMALL);
-    CHECK_CLOSE(
-        dvt_item(dvt_sum(dvt_astype(dvt_load_idx(gz, dvt_cpu()), DVT_I64, true), DVT_ALL, false)),
-        2000000, 0);
+    CHECK_CLOSE(dvt_item(dvt_sum(dvt_astype(dvt_load_idx(gz, dvt_cpu()), DVT_I64), DVT_ALL)),
+                2000000, 0);
     CHECK(remove(gz) == 0);
 }
 
@@ -308,7 +307,7 @@ static void in_pieces(const char *rule, const char *count, const char *hex) {
                            __FILE__, __LINE__, "%s %s, cut to %lld of %lld: %s", rule, count,
                            (long long)cut, (long long)n, dvt_error());
             dvt_clear_error();
-            dvt_release_all();
+            dvt_discard_all();
         }
     trickle = 0;
     free(bytes);
@@ -372,7 +371,7 @@ DVT_TEST(files_that_shrink) {
                       "became shorter while it was read");
         CHECK(cut_path == NULL);
         cut_path = NULL;
-        dvt_release_all();
+        dvt_discard_all();
         dvt_set_allocator(NULL);
     }
     CHECK(remove(path) == 0);

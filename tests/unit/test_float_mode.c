@@ -132,17 +132,17 @@ static void compute_arrays(all_bits *bits, dvt_ctx ctx, int64_t rows, dvt_dtype 
     add_array(bits, dvt_sqrt(a));
     add_array(bits, dvt_tanh(a));
     add_array(bits, dvt_equal_scalar(a, 0));
-    add_array(bits, dvt_sum(a, DVT_AXES(0), false));
-    add_array(bits, dvt_sum(a, DVT_ALL, false));
-    add_array(bits, dvt_var(a, DVT_AXES(1), 1, false));
-    add_array(bits, dvt_logsumexp(a, DVT_AXES(1), false));
+    add_array(bits, dvt_sum(a, DVT_AXES(0)));
+    add_array(bits, dvt_sum(a, DVT_ALL));
+    add_array(bits, dvt_var(a, DVT_AXES(1), 1));
+    add_array(bits, dvt_logsumexp(a, DVT_AXES(1)));
     add_array(bits, dvt_softmax(a, -1));
     add_array(bits, dvt_cumsum(a, 0));
     add_array(bits, dvt_matmul(a, b));
-    add_array(bits, dvt_astype(a, DVT_F16, true));
-    add_array(bits, dvt_astype(a, DVT_BF16, true));
-    add_array(bits, dvt_astype(a, dtype == DVT_F64 ? DVT_F32 : DVT_F64, true));
-    add_array(bits, dvt_astype(dvt_mul_scalar(a, 1000), DVT_I32, true));
+    add_array(bits, dvt_astype(a, DVT_F16));
+    add_array(bits, dvt_astype(a, DVT_BF16));
+    add_array(bits, dvt_astype(a, dtype == DVT_F64 ? DVT_F32 : DVT_F64));
+    add_array(bits, dvt_astype(dvt_mul_scalar(a, 1000), DVT_I32));
     add_array(bits, dvt_copy(dvt_swapaxes(a, 0, 1)));
 }
 
@@ -157,7 +157,7 @@ static void compute_numbers(all_bits *bits, dvt_ctx ctx) {
     add_array(bits, dvt_full(DVT_SHAPE(3), 0.1, DVT_F32, ctx));
     add_array(bits, dvt_full(DVT_SHAPE(3), 1e-310, DVT_BOOL, ctx));
     add_array(bits, dvt_add_scalar(dvt_ones(DVT_SHAPE(2), DVT_I32, ctx), 1e-310));
-    add_array(bits, dvt_var(dvt_arange(0, 7, 1, DVT_F64, ctx), DVT_ALL, 0.1, false));
+    add_array(bits, dvt_var(dvt_arange(0, 7, 1, DVT_F64, ctx), DVT_ALL, 0.1));
     add_text(bits, dvt_linspace(0.1, 1e9, 7, DVT_F64, ctx));
     add_text(bits, dvt_linspace(0.1, 0.7, 7, DVT_F32, ctx));
 }
@@ -165,25 +165,26 @@ static void compute_numbers(all_bits *bits, dvt_ctx ctx) {
 #if !defined(DEVTENSOR_NO_NN)
 static void compute_training(all_bits *bits, dvt_ctx ctx) {
     dvt_array *x = numbers(40, 48, DVT_F32, ctx), *y, *loss = NULL, *w;
-    dvt_block *net = dvt_dense(5, DVT_LINEAR);
-    dvt_optimizer optimizer = dvt_adam(0.1);
-    dvt_metric *metric = dvt_mean_loss();
+    dvt_block *net = dvt_nn_dense(5, DVT_IDENTITY);
+    dvt_optimizer optimizer = dvt_optimizer_adam(0.1);
+    dvt_metric *metric = dvt_metric_mean_loss();
     dvt_trainer *trainer;
     char text[400];
     double value;
     int i;
     optimizer.schedule = dvt_schedule_cosine(10, 0.01);
     dvt_seed(3);
-    dvt_initialize(net, dvt_init_xavier(), DVT_CONTEXTS(ctx), false);
-    dvt_forward(net, x);
+    dvt_block_initialize(net, dvt_init_xavier(), DVT_CONTEXTS(ctx));
+    dvt_block_forward(net, x);
     w = dvt_param_data(dvt_block_param(net, "weight"), ctx);
     y = dvt_ones(DVT_SHAPE(40, 5), DVT_F32, ctx);
-    trainer = dvt_trainer_new(dvt_collect_params(net, NULL), optimizer);
+    trainer = dvt_trainer_new(dvt_block_collect_params(net, NULL), optimizer);
     for (i = 0; i < 3; i++) {
         DVT_RECORD {
-            loss = dvt_huber_loss(
+            loss = dvt_loss_huber(
                 dvt_pow_scalar(
-                    dvt_add_scalar(dvt_square(dvt_dropout(dvt_forward(net, x), 0.3)), 0.1), 2.3),
+                    dvt_add_scalar(dvt_square(dvt_dropout(dvt_block_forward(net, x), 0.3)), 0.1),
+                    2.3),
                 y, 0.7);
         }
         dvt_backward(loss);
@@ -197,7 +198,7 @@ static void compute_training(all_bits *bits, dvt_ctx ctx) {
     add_bytes(bits, &value, sizeof value);
     value = dvt_trainer_learning_rate(trainer);
     add_bytes(bits, &value, sizeof value);
-    dvt_block_format(dvt_dropout_block(0.3), text, sizeof text);
+    dvt_block_format(dvt_nn_dropout(0.3), text, sizeof text);
     add_bytes(bits, text, strlen(text));
 }
 #endif

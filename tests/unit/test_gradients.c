@@ -37,7 +37,8 @@ static dvt_array *apply_unary(dvt_array *const *x, const void *user) {
 }
 
 static dvt_array *apply_unary_to_view(dvt_array *const *x, const void *user) {
-    return ((const unary_row *)user)->f(dvt_t(dvt_slice(x[0], 1, -1, DVT_END, -2)));
+    return ((const unary_row *)user)
+        ->f(dvt_transpose(dvt_slice(x[0], 1, -1, DVT_END, -2), DVT_ALL));
 }
 
 static dvt_array *apply_binary(dvt_array *const *x, const void *user) {
@@ -110,8 +111,8 @@ DVT_TEST(gradients_of_binary_rows_with_mixed_dtypes) {
                     int n = b < 4 ? 2 : 1;
                     x[0] = dvt_full(DVT_SHAPE(2, 1), middle, dtypes[a], dvt_test_ctx());
                     x[1] = dvt_full(DVT_SHAPE(3), 1.0, dtypes[b], dvt_test_ctx());
-                    wide[0] = dvt_astype(x[0], DVT_F64, true);
-                    wide[1] = dvt_astype(x[1], DVT_F64, true);
+                    wide[0] = dvt_astype(x[0], DVT_F64);
+                    wide[1] = dvt_astype(x[1], DVT_F64);
                     dvt_attach_grad(x[0], DVT_GRAD_WRITE);
                     dvt_attach_grad(wide[0], DVT_GRAD_WRITE);
                     if (n == 2) {
@@ -122,7 +123,7 @@ DVT_TEST(gradients_of_binary_rows_with_mixed_dtypes) {
                         y = row->f(x[0], x[1]);
                         exact = row->f(wide[0], wide[1]);
                     }
-                    CHECK_INT(dvt_gradients(&y, NULL, 1, x, n, false, false, g), DVT_OK);
+                    CHECK_INT(dvt_gradients(&y, NULL, 1, x, n, DVT_FREE_GRAPH, g), DVT_OK);
                     CHECK_INT(dvt_backward(exact), DVT_OK);
                     for (n--; n >= 0; n--) {
                         double *near = dvt_test_values(g[n]);
@@ -211,7 +212,7 @@ DVT_TEST(gradients_cross_dtypes) {
     dvt_array *x = dvt_full(DVT_SHAPE(3), 0.5, DVT_F16, dvt_test_ctx()), *y = NULL;
     dvt_attach_grad(x, DVT_GRAD_WRITE);
     DVT_RECORD {
-        y = dvt_square(dvt_astype(x, DVT_F64, false));
+        y = dvt_square(dvt_as_in_dtype(x, DVT_F64));
     }
     CHECK_INT(dvt_dtype_of(y), DVT_F64);
     CHECK_INT(dvt_backward(y), DVT_OK);
@@ -234,7 +235,7 @@ DVT_TEST(gradients_return_to_the_source_device) {
         }
         heads[0] = y; /* heads on two contexts */
         heads[1] = z;
-        CHECK_INT(dvt_backward_from(heads, NULL, 2, false, false), DVT_OK);
+        CHECK_INT(dvt_backward_from(heads, NULL, 2, DVT_FREE_GRAPH), DVT_OK);
         CHECK(dvt_ctx_equal(dvt_ctx_of(dvt_grad(x)), dvt_gpu(0)));
         CHECK(dvt_ctx_equal(dvt_ctx_of(dvt_grad(w)), dvt_gpu(1)));
         CHECK_VALUES(dvt_grad(x), 0, 8, 8);
@@ -251,7 +252,7 @@ static dvt_array *slices(dvt_array *const *x, const void *user) {
 
 static dvt_array *reshape_of_view(dvt_array *const *x, const void *user) {
     (void)user;
-    return dvt_square(dvt_reshape(dvt_t(x[0]), DVT_SHAPE(2, -1)));
+    return dvt_square(dvt_reshape(dvt_transpose(x[0], DVT_ALL), DVT_SHAPE(2, -1)));
 }
 
 static dvt_array *many_views(dvt_array *const *x, const void *user) {
@@ -286,7 +287,7 @@ static dvt_array *only_broadcast(dvt_array *const *x, const void *user) {
 static dvt_array *split_parts(dvt_array *const *x, const void *user) {
     dvt_array *part[3];
     (void)user;
-    if (dvt_split(x[0], 3, 1, false, part) != DVT_OK)
+    if (dvt_array_split(x[0], 3, 1, part) != DVT_OK)
         return NULL;
     return dvt_add(dvt_mul(part[1], part[2]), dvt_slice(part[0], 1, 0, 2, 1));
 }
@@ -336,7 +337,7 @@ static dvt_array *take_rows(dvt_array *const *x, const void *user) {
 static dvt_array *take_columns(dvt_array *const *x, const void *user) {
     static const int64_t at[] = {1, 1};
     (void)user;
-    return dvt_square(dvt_take(dvt_t(x[0]), indices_of(at, DVT_SHAPE(2)), -1));
+    return dvt_square(dvt_take(dvt_transpose(x[0], DVT_ALL), indices_of(at, DVT_SHAPE(2)), -1));
 }
 
 static dvt_array *take_one(dvt_array *const *x, const void *user) {
@@ -361,7 +362,8 @@ static dvt_array *take_along_broadcast(dvt_array *const *x, const void *user) {
 static dvt_array *pick(dvt_array *const *x, const void *user) {
     static const int64_t at[] = {1, 0, 1};
     bool keepdims = user != NULL;
-    return dvt_square(dvt_pick(x[0], indices_of(at, DVT_SHAPE(3)), -1, keepdims));
+    return dvt_square(dvt_pick(x[0], indices_of(at, DVT_SHAPE(3)),
+                               keepdims ? dvt_keepdims(DVT_AXES(-1)) : DVT_AXES(-1)));
 }
 
 DVT_TEST(gradients_of_joining_and_indexing) {
@@ -381,12 +383,12 @@ DVT_TEST(gradients_of_joining_and_indexing) {
 /* Distances that differences do not bridge. */
 static dvt_array *sorted(dvt_array *const *x, const void *user) {
     bool descending = user != NULL;
-    return dvt_square(dvt_sort(x[0], 0, descending));
+    return dvt_square(dvt_sort(x[0], 0, descending ? DVT_DESCENDING : DVT_ASCENDING));
 }
 
 /* Squares, so that gradients differ; two of three along the axis, so that some elements have none. */
 static dvt_array *largest_two(dvt_array *const *x, const void *user) {
-    return dvt_square(dvt_topk(x[0], 2, 0, user == NULL, NULL));
+    return dvt_square(dvt_topk(x[0], 2, 0, (user == NULL) ? DVT_LARGEST : DVT_SMALLEST, NULL));
 }
 
 DVT_TEST(gradients_of_sort) {

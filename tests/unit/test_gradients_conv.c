@@ -2,19 +2,19 @@
 #include "gradient_check.h"
 
 static dvt_array *convolve(dvt_array *const *x, const void *user) {
-    return dvt_conv2d(x[0], x[1], x[2], (const dvt_conv2d_params *)user);
+    return dvt_conv2d(x[0], x[1], x[2], (const dvt_conv2d_options *)user);
 }
 
 static dvt_array *convolve_without_bias(dvt_array *const *x, const void *user) {
-    return dvt_conv2d(x[0], x[1], NULL, (const dvt_conv2d_params *)user);
+    return dvt_conv2d(x[0], x[1], NULL, (const dvt_conv2d_options *)user);
 }
 
 static dvt_array *convolve_views(dvt_array *const *x, const void *user) {
     return dvt_conv2d(dvt_transpose(x[0], DVT_AXES(3, 2, 0, 1)), dvt_slice(x[1], 3, 0, DVT_END, 2),
-                      NULL, (const dvt_conv2d_params *)user);
+                      NULL, (const dvt_conv2d_options *)user);
 }
 
-static void check_conv(const dvt_conv2d_params *params, dvt_shape x, dvt_shape w) {
+static void check_conv(const dvt_conv2d_options *params, dvt_shape x, dvt_shape w) {
     problem p = problem_begin("conv2d", convolve, params);
     problem_input(&p, x, -1, 1);
     problem_input(&p, w, -1, 1);
@@ -24,12 +24,12 @@ static void check_conv(const dvt_conv2d_params *params, dvt_shape x, dvt_shape w
 }
 
 DVT_TEST(gradients_of_convolution) {
-    static const dvt_conv2d_params plain = {{0, 0}, {0, 0}, {0, 0}, 0};
-    static const dvt_conv2d_params strided = {{2, 1}, {1, 2}, {0, 0}, 0};
-    static const dvt_conv2d_params dilated = {{0, 0}, {1, 1}, {2, 1}, 0};
-    static const dvt_conv2d_params grouped = {{0, 0}, {0, 0}, {0, 0}, 2};
-    static const dvt_conv2d_params leftover = {{3, 2}, {1, DVT_PAD_NONE}, {0, 0}, 0};
-    static const dvt_conv2d_params repeated = {{0}, {1}, {0}, 0};
+    static const dvt_conv2d_options plain = {{0, 0}, {0, 0}, {0, 0}, 0};
+    static const dvt_conv2d_options strided = {{2, 1}, {1, 2}, {0, 0}, 0};
+    static const dvt_conv2d_options dilated = {{0, 0}, {1, 1}, {2, 1}, 0};
+    static const dvt_conv2d_options grouped = {{0, 0}, {0, 0}, {0, 0}, 2};
+    static const dvt_conv2d_options leftover = {{3, 2}, {1, DVT_PAD_NONE}, {0, 0}, 0};
+    static const dvt_conv2d_options repeated = {{0}, {1}, {0}, 0};
     check_conv(&plain, DVT_SHAPE(2, 2, 4, 3), DVT_SHAPE(2, 2, 2, 2));
     check_conv(&plain, DVT_SHAPE(1, 1, 3, 3), DVT_SHAPE(2, 1, 3, 3));
     check_conv(&plain, DVT_SHAPE(1, 3, 2, 2), DVT_SHAPE(2, 3, 1, 1));
@@ -45,19 +45,19 @@ DVT_TEST(gradients_of_convolution) {
 
 /* ---- pooling ---- */
 static dvt_array *max_pool(dvt_array *const *x, const void *user) {
-    return dvt_max_pool2d(x[0], (const dvt_pool2d_params *)user);
+    return dvt_max_pool2d(x[0], (const dvt_pool2d_options *)user);
 }
 
 static dvt_array *average_pool(dvt_array *const *x, const void *user) {
-    return dvt_avg_pool2d(x[0], (const dvt_pool2d_params *)user);
+    return dvt_avg_pool2d(x[0], (const dvt_pool2d_options *)user);
 }
 
 static dvt_array *max_pool_of_view(dvt_array *const *x, const void *user) {
-    return dvt_square(dvt_max_pool2d(dvt_swapaxes(x[0], 1, 3), (const dvt_pool2d_params *)user));
+    return dvt_square(dvt_max_pool2d(dvt_swapaxes(x[0], 1, 3), (const dvt_pool2d_options *)user));
 }
 
 DVT_TEST(gradients_of_pooling) {
-    static const dvt_pool2d_params p[] = {
+    static const dvt_pool2d_options p[] = {
         {{2, 0}, {0, 0}, {0, 0}, false, false, false},
         {{3, 2}, {1, 2}, {0, 0}, false, false, false},
         {{2, 2}, {2, 1}, {1, 1}, false, false, false},
@@ -75,7 +75,7 @@ DVT_TEST(gradients_of_pooling) {
 }
 
 DVT_TEST(gradients_of_pooling_go_to_the_first_of_equals) {
-    static const dvt_pool2d_params p = {{2, 2}, {1, 1}, {0, 0}, false, false, false};
+    static const dvt_pool2d_options p = {{2, 2}, {1, 1}, {0, 0}, false, false, false};
     const double values[] = {1, 1, 1, 1, 1, 1, 1, 1, 1};
     dvt_array *x = leaf_of(values, DVT_SHAPE(1, 1, 3, 3)), *y = NULL;
     DVT_RECORD {
@@ -98,7 +98,7 @@ static void check_same_bits(dvt_array *a, dvt_array *b) {
 
 /* Without a recording the gradient of pooling leaves out relu's zeros and relu's own gradient is not computed; recorded, both are, which is
    the oracle: the same bits, also where relu's result goes elsewhere too. */
-static void check_past_relu(const dvt_pool2d_params *p, dvt_dtype dtype, bool elsewhere) {
+static void check_past_relu(const dvt_pool2d_options *p, dvt_dtype dtype, bool elsewhere) {
     static const double special[] = {0.0, -0.0, (double)NAN, 1e-30, (double)INFINITY};
     double values[2 * 3 * 9 * 12];
     int64_t n = (int64_t)(sizeof values / sizeof values[0]), i;
@@ -106,7 +106,7 @@ static void check_past_relu(const dvt_pool2d_params *p, dvt_dtype dtype, bool el
                   *both[2], *zeros;
     for (i = 0; i < n; i++)
         values[i] = i % 13 ? dvt_test_random(-1, 1) : special[i / 13 % 5];
-    x = dvt_astype(constant_of(values, DVT_SHAPE(2, 3, 9, 12)), dtype, false);
+    x = dvt_as_in_dtype(constant_of(values, DVT_SHAPE(2, 3, 9, 12)), dtype);
     CHECK_INT(dvt_attach_grad(x, DVT_GRAD_WRITE), DVT_OK);
     DVT_RECORD {
         r = dvt_relu(x);
@@ -118,21 +118,21 @@ static void check_past_relu(const dvt_pool2d_params *p, dvt_dtype dtype, bool el
     vars[0] = x;
     vars[1] = r;
     i = elsewhere ? 2 : 1;
-    CHECK_INT(dvt_gradients(y, g, (int)i, vars, 1, true, true, recorded), DVT_OK);
-    CHECK_INT(dvt_gradients(y, g, (int)i, vars, 1, true, false, once), DVT_OK);
+    CHECK_INT(dvt_gradients(y, g, (int)i, vars, 1, DVT_CREATE_GRAPH, recorded), DVT_OK);
+    CHECK_INT(dvt_gradients(y, g, (int)i, vars, 1, DVT_RETAIN_GRAPH, once), DVT_OK);
     check_same_bits(once[0], recorded[0]);
     /* asked for itself, relu's result has the whole gradient, zeros or not */
-    CHECK_INT(dvt_gradients(y, g, (int)i, vars, 2, true, false, both), DVT_OK);
+    CHECK_INT(dvt_gradients(y, g, (int)i, vars, 2, DVT_RETAIN_GRAPH, both), DVT_OK);
     check_same_bits(both[0], recorded[0]);
-    CHECK_INT(dvt_gradients(y, g, (int)i, vars + 1, 1, true, true, recorded), DVT_OK);
+    CHECK_INT(dvt_gradients(y, g, (int)i, vars + 1, 1, DVT_CREATE_GRAPH, recorded), DVT_OK);
     check_same_bits(both[1], recorded[0]);
     zeros = dvt_logical_and(dvt_equal_scalar(r, 0), dvt_not_equal_scalar(both[1], 0));
     if (elsewhere || !p->global) /* the largest of a whole plane is no zero */
-        CHECK(dvt_item(dvt_sum(zeros, DVT_ALL, false)) > 0);
+        CHECK(dvt_item(dvt_sum(zeros, DVT_ALL)) > 0);
 }
 
 DVT_TEST(gradients_of_pooling_past_relu) {
-    static const dvt_pool2d_params p[] = {
+    static const dvt_pool2d_options p[] = {
         {{2, 2}, {2, 2}, {0, 0}, false, false, false},
         {{3, 2}, {2, 1}, {1, 0}, false, false, false},
         {{2, 3}, {2, 3}, {0, 1}, true, false, false},
@@ -149,7 +149,7 @@ DVT_TEST(gradients_of_pooling_past_relu) {
 
 /* The result may be written after it has been pooled, but not before backward has read it. */
 DVT_TEST(gradients_of_pooling_past_relu_want_the_recorded_values) {
-    static const dvt_pool2d_params p = {{2, 2}, {0, 0}, {0, 0}, false, false, false};
+    static const dvt_pool2d_options p = {{2, 2}, {0, 0}, {0, 0}, false, false, false};
     const double values[] = {1, -1, 2, -3};
     dvt_array *x = leaf_of(values, DVT_SHAPE(1, 1, 2, 2)), *r = NULL, *y = NULL;
     DVT_RECORD {
@@ -178,14 +178,14 @@ static dvt_array *batch_norm(dvt_array *const *x, const void *user) {
     dvt_array *mean = dvt_full(DVT_SHAPE(2), 0.5, dvt_dtype_of(x[0]), dvt_ctx_of(x[0]));
     dvt_array *variance = dvt_full(DVT_SHAPE(2), 2, dvt_dtype_of(x[0]), dvt_ctx_of(x[0])),
               *y = NULL;
-    DVT_RECORD_SCOPE(-1, training) {
+    DVT_RECORD_SCOPE(DVT_UNCHANGED, training ? DVT_ON : DVT_OFF) {
         y = dvt_batch_norm(x[0], x[1], x[2], mean, variance, 1, 0.9, 1e-3);
     }
     return y;
 }
 
 static dvt_array *small_network(dvt_array *const *x, const void *user) {
-    static const dvt_pool2d_params two = {{2, 2}, {0, 0}, {0, 0}, false, false, false};
+    static const dvt_pool2d_options two = {{2, 2}, {0, 0}, {0, 0}, false, false, false};
     dvt_array *y = dvt_tanh(dvt_conv2d(x[0], x[1], NULL, NULL));
     (void)user;
     y = dvt_flatten(dvt_max_pool2d(y, &two));

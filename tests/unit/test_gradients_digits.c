@@ -72,14 +72,14 @@ static slopes slopes_of(unary_fn one, binary_fn two, dvt_array *const *in, dvt_d
         dvt_array *x[2] = {NULL, NULL}, *y = NULL, *h;
         int k;
         for (k = 0; k < 2 && in[k]; k++) {
-            x[k] = dvt_astype(in[k], dtype, true);
+            x[k] = dvt_astype(in[k], dtype);
             dvt_attach_grad(x[k], DVT_GRAD_WRITE);
         }
         DVT_RECORD {
             y = two ? two(x[0], x[1]) : one(x[0]);
         }
         h = dvt_full_like(y, head);
-        CHECK_INT(dvt_backward_from(&y, &h, 1, false, false), DVT_OK);
+        CHECK_INT(dvt_backward_from(&y, &h, 1, DVT_FREE_GRAPH), DVT_OK);
         s.y = dvt_test_values(y);
         for (k = 0; k < 2 && x[k]; k++)
             s.to[k] = dvt_test_values(dvt_grad(x[k]));
@@ -139,10 +139,10 @@ static void check_row(const char *name, unary_fn one, binary_fn two, const doubl
         dvt_array *in[2] = {NULL, NULL};
         double *va, *vb = NULL;
         slopes got, exact;
-        in[0] = dvt_astype(dvt_from_host(a, DVT_SHAPE(n), DVT_F64, dvt_cpu()), dtype, false);
+        in[0] = dvt_as_in_dtype(dvt_from_host(a, DVT_SHAPE(n), DVT_F64, dvt_cpu()), dtype);
         va = dvt_test_values(in[0]);
         if (b) {
-            in[1] = dvt_astype(dvt_from_host(b, DVT_SHAPE(n), DVT_F64, dvt_cpu()), dtype, false);
+            in[1] = dvt_as_in_dtype(dvt_from_host(b, DVT_SHAPE(n), DVT_F64, dvt_cpu()), dtype);
             vb = dvt_test_values(in[1]);
         }
         got = slopes_of(one, two, in, dtype, head);
@@ -186,35 +186,35 @@ DVT_TEST(gradients_digits_of_binary_rows) {
 
 /* ---- reductions ---- */
 static dvt_array *sum_of(dvt_array *x) {
-    return dvt_sum(x, DVT_AXES(1), false);
+    return dvt_sum(x, DVT_AXES(1));
 }
 
 static dvt_array *mean_of(dvt_array *x) {
-    return dvt_mean(x, DVT_AXES(1), false);
+    return dvt_mean(x, DVT_AXES(1));
 }
 
 static dvt_array *prod_of(dvt_array *x) {
-    return dvt_prod(x, DVT_AXES(1), false);
+    return dvt_prod(x, DVT_AXES(1));
 }
 
 static dvt_array *max_of(dvt_array *x) {
-    return dvt_max(x, DVT_AXES(1), false);
+    return dvt_max(x, DVT_AXES(1));
 }
 
 static dvt_array *norm_of(dvt_array *x) {
-    return dvt_norm(x, DVT_AXES(1), false);
+    return dvt_norm(x, DVT_AXES(1));
 }
 
 static dvt_array *std_of(dvt_array *x) {
-    return dvt_std(x, DVT_AXES(1), 0, false);
+    return dvt_std(x, DVT_AXES(1), 0);
 }
 
 static dvt_array *logsumexp_of(dvt_array *x) {
-    return dvt_logsumexp(x, DVT_AXES(1), false);
+    return dvt_logsumexp(x, DVT_AXES(1));
 }
 
 static dvt_array *logsumexp_of_all(dvt_array *x) {
-    return dvt_logsumexp(dvt_expand_dims(x, 1), DVT_AXES(0, 2), false);
+    return dvt_logsumexp(dvt_expand_dims(x, 1), DVT_AXES(0, 2));
 }
 
 static dvt_array *softmax_of(dvt_array *x) {
@@ -263,8 +263,8 @@ DVT_TEST(gradients_digits_of_reductions) {
                     double most = 0;
                     if (dtype == DVT_F16 && r == 1)
                         continue;
-                    in[0] = dvt_astype(dvt_from_host(row[r], DVT_SHAPE(1, 4), DVT_F64, dvt_cpu()),
-                                       dtype, false);
+                    in[0] = dvt_as_in_dtype(
+                        dvt_from_host(row[r], DVT_SHAPE(1, 4), DVT_F64, dvt_cpu()), dtype);
                     got = slopes_of(sums[i].f, NULL, in, dtype, 1);
                     exact = slopes_of(sums[i].f, NULL, in, DVT_F64, 1);
                     for (k = 0; k < 4; k++)

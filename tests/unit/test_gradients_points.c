@@ -116,7 +116,7 @@ DVT_TEST(gradients_of_gelu_have_gradients) {
             CHECK(dvt_attach_grad(x, DVT_GRAD_WRITE) == DVT_OK);
             DVT_RECORD {
                 y = dvt_gelu(x);
-                CHECK(dvt_gradients(&y, NULL, 1, &x, 1, true, true, &slope) == DVT_OK);
+                CHECK(dvt_gradients(&y, NULL, 1, &x, 1, DVT_CREATE_GRAPH, &slope) == DVT_OK);
             }
             CHECK(dvt_backward(slope) == DVT_OK);
             wanted = exp(-0.5 * at[k] * at[k]) * 0.39894228040143267794 * (2 - at[k] * at[k]);
@@ -144,11 +144,11 @@ DVT_TEST(gradients_of_pow_at_zero) {
     DVT_RECORD {
         z = dvt_pow(x, y);
     }
-    CHECK_INT(dvt_gradients(&z, NULL, 1, in, 2, true, true, g), DVT_OK);
+    CHECK_INT(dvt_gradients(&z, NULL, 1, in, 2, DVT_CREATE_GRAPH, g), DVT_OK);
     CHECK_VALUES(g[0], 1e-12, 0, 1, 0, 0);
     CHECK_VALUES(g[1], 1e-12, 0, 0, 0, log(2));
     /* a^0 has slope 0, but its slope changes with the exponent: d2/dadb = 1/a */
-    CHECK_INT(dvt_gradients(&g[0], NULL, 1, in, 2, true, false, again), DVT_OK);
+    CHECK_INT(dvt_gradients(&g[0], NULL, 1, in, 2, DVT_RETAIN_GRAPH, again), DVT_OK);
     CHECK_CLOSE(dvt_item_at(again[1], DVT_SHAPE(3)), 0.5, 1e-12);
     CHECK_CLOSE(dvt_item_at(again[0], DVT_SHAPE(2)), 2, 1e-12);
 }
@@ -172,10 +172,10 @@ DVT_TEST(gradients_of_pow_by_one_exponent) {
                 to_b += pow(at[i], s) * log(at[i]);
             }
             for (i = 0; i < 2; i++) {
-                CHECK_INT(dvt_gradients(&y[i], NULL, 1, &x, 1, true, true, &g), DVT_OK);
+                CHECK_INT(dvt_gradients(&y[i], NULL, 1, &x, 1, DVT_CREATE_GRAPH, &g), DVT_OK);
                 dvt_test_equal(g, slope, 3, 1e-12, __FILE__, __LINE__);
                 if (dvt_has_history(g)) { /* not of x^0 and x^1, whose slopes are numbers */
-                    CHECK_INT(dvt_gradients(&g, NULL, 1, &x, 1, true, false, &h), DVT_OK);
+                    CHECK_INT(dvt_gradients(&g, NULL, 1, &x, 1, DVT_RETAIN_GRAPH, &h), DVT_OK);
                     dvt_test_equal(h, second, 3, 1e-12, __FILE__, __LINE__);
                 }
             }
@@ -197,6 +197,6 @@ DVT_TEST(gradients_pass_nan_on) {
         y = dvt_where(dvt_equal_scalar(x, 1), x, dvt_zeros_like(x));
     }
     g = dvt_from_host(wide, DVT_SHAPE(2), DVT_F64, dvt_test_ctx());
-    CHECK_INT(dvt_backward_from(&y, &g, 1, false, false), DVT_OK);
+    CHECK_INT(dvt_backward_from(&y, &g, 1, DVT_FREE_GRAPH), DVT_OK);
     CHECK_VALUES(dvt_grad(x), 0, 0, 0);
 }

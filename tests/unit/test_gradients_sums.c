@@ -5,7 +5,7 @@
 /* ---- reductions ---- */
 typedef struct reduction {
     const char *name;
-    dvt_array *(*f)(dvt_array *, dvt_axes, bool);
+    dvt_array *(*f)(dvt_array *, dvt_axes);
     int axes; /* a row of reduction_axes() */
     bool keepdims;
 } reduction;
@@ -27,20 +27,22 @@ static dvt_axes reduction_axes(int i) {
 
 static dvt_array *reduce(dvt_array *const *x, const void *user) {
     const reduction *r = (const reduction *)user;
-    return r->f(x[0], reduction_axes(r->axes), r->keepdims);
+    dvt_axes axes = reduction_axes(r->axes);
+    axes.keepdims = r->keepdims;
+    return r->f(x[0], axes);
 }
 
 static dvt_array *reduce_view(dvt_array *const *x, const void *user) {
     const reduction *r = (const reduction *)user;
-    return dvt_square(r->f(dvt_transpose(x[0], DVT_AXES(1, 2, 0)), reduction_axes(r->axes), false));
+    return dvt_square(r->f(dvt_transpose(x[0], DVT_AXES(1, 2, 0)), reduction_axes(r->axes)));
 }
 
-static dvt_array *variance(dvt_array *x, dvt_axes axes, bool keepdims) {
-    return dvt_var(x, axes, 1, keepdims);
+static dvt_array *variance(dvt_array *x, dvt_axes axes) {
+    return dvt_var(x, axes, 1);
 }
 
-static dvt_array *deviation(dvt_array *x, dvt_axes axes, bool keepdims) {
-    return dvt_std(x, axes, 0, keepdims);
+static dvt_array *deviation(dvt_array *x, dvt_axes axes) {
+    return dvt_std(x, axes, 0);
 }
 
 DVT_TEST(gradients_of_reductions) {
@@ -80,7 +82,7 @@ DVT_TEST(gradients_of_products_with_zeros) {
     p.shape[0] = DVT_SHAPE(12, 1, 1);
     check_problem(&p);
     DVT_RECORD {
-        y = dvt_prod(x, DVT_AXES(1), false);
+        y = dvt_prod(x, DVT_AXES(1));
     }
     CHECK_INT(dvt_backward(y), DVT_OK);
     CHECK_VALUES(dvt_grad(x), 0, 60, 40, 30, 24, 0, 40, 0, 0, 0, 0, 0, 0);
@@ -91,25 +93,25 @@ DVT_TEST(gradients_of_reductions_at_special_points) {
     const double nothing[] = {-(double)INFINITY, -(double)INFINITY, 0, 0};
     dvt_array *x = leaf_of(ties, DVT_SHAPE(5)), *y = NULL;
     DVT_RECORD {
-        y = dvt_max(x, DVT_ALL, false); /* divided equally among ties */
+        y = dvt_max(x, DVT_ALL); /* divided equally among ties */
     }
     CHECK_INT(dvt_backward(y), DVT_OK);
     CHECK_VALUES(dvt_grad(x), 1e-15, 0, 1.0 / 3, 1.0 / 3, 0, 1.0 / 3);
     x = leaf_of(zeros, DVT_SHAPE(3));
     DVT_RECORD {
-        y = dvt_norm(x, DVT_ALL, false);
+        y = dvt_norm(x, DVT_ALL);
     }
     CHECK_INT(dvt_backward(y), DVT_OK);
     CHECK_VALUES(dvt_grad(x), 0, 0, 0, 0);
     x = leaf_of(nothing, DVT_SHAPE(2, 2));
     DVT_RECORD {
-        y = dvt_logsumexp(x, DVT_AXES(1), false);
+        y = dvt_logsumexp(x, DVT_AXES(1));
     }
     CHECK_INT(dvt_backward(y), DVT_OK);
     CHECK_VALUES(dvt_grad(x), 1e-15, 0, 0, 0.5, 0.5);
     x = leaf_of(zeros, DVT_SHAPE(0, 3));
     DVT_RECORD {
-        y = dvt_add(dvt_sum(x, DVT_ALL, false), dvt_prod(x, DVT_AXES(0), false));
+        y = dvt_add(dvt_sum(x, DVT_ALL), dvt_prod(x, DVT_AXES(0)));
     }
     CHECK_INT(dvt_backward(y), DVT_OK);
     CHECK(dvt_shape_equal(dvt_shape_of(dvt_grad(x)), DVT_SHAPE(0, 3)));
@@ -134,7 +136,7 @@ DVT_TEST(gradients_of_softmax) {
 /* Narrow floats: the gradients keep the dtype, and the same values as float64 within what it can hold. */
 DVT_TEST(gradients_of_reductions_in_narrow_dtypes) {
     static const dvt_dtype dtypes[] = {DVT_F16, DVT_BF16, DVT_F32};
-    static dvt_array *(*const f[])(dvt_array *, dvt_axes, bool) = {
+    static dvt_array *(*const f[])(dvt_array *, dvt_axes) = {
         dvt_sum, dvt_mean, dvt_prod, dvt_min, dvt_max, dvt_norm, dvt_logsumexp};
     const double values[] = {0.5, -1, 1.5, 2, 0.25, -0.75};
     int i, k;
@@ -144,12 +146,12 @@ DVT_TEST(gradients_of_reductions_in_narrow_dtypes) {
                 continue;
             DVT_SCOPE {
                 dvt_array *wide = leaf_of(values, DVT_SHAPE(2, 3)), *y = NULL, *z = NULL;
-                dvt_array *x = dvt_astype(wide, dtypes[i], true);
+                dvt_array *x = dvt_astype(wide, dtypes[i]);
                 double *expected;
                 dvt_attach_grad(x, DVT_GRAD_WRITE);
                 DVT_RECORD {
-                    y = f[k](x, DVT_AXES(1), false);
-                    z = f[k](wide, DVT_AXES(1), false);
+                    y = f[k](x, DVT_AXES(1));
+                    z = f[k](wide, DVT_AXES(1));
                 }
                 CHECK_INT(dvt_backward(y), DVT_OK);
                 CHECK_INT(dvt_backward(z), DVT_OK);
@@ -232,7 +234,7 @@ DVT_TEST(gradients_of_matmul_with_mixed_dtypes) {
 
 /* Beside a huge value the logarithm of the sum must not be lost. */
 DVT_TEST(log_softmax_of_huge_values) {
-    dvt_array *x = DVT_ARRAY1(dvt_test_ctx(), double, 4, {-3e38, 3e38, 0, 3e38});
+    dvt_array *x = DVT_ARRAY(double, DVT_SHAPE(4), dvt_test_ctx(), -3e38, 3e38, 0, 3e38);
     CHECK_VALUES(dvt_log_softmax(x, 0), 1e-12, -6e38, -0.69314718055994531, -3e38,
                  -0.69314718055994531);
     CHECK_VALUES(dvt_softmax(x, 0), 1e-12, 0, 0.5, 0, 0.5);

@@ -404,8 +404,8 @@ DVT_TEST(heap_of_contexts) {
         int i;
         for (i = 0; i < 10; i++)
             DVT_SCOPE {
-                CHECK(dvt_item(dvt_sum(dvt_ones(DVT_SHAPE(100000), DVT_F32, ctx), DVT_ALL,
-                                       false)) == 100000);
+                CHECK(dvt_item(dvt_sum(dvt_ones(DVT_SHAPE(100000), DVT_F32, ctx), DVT_ALL)) ==
+                      100000);
             }
         CHECK_INT(dvt_wait_all(), DVT_OK);
         after = query(ctx);
@@ -420,11 +420,11 @@ DVT_TEST(heap_of_contexts) {
         CHECK_INT(dvt_trim_memory(ctx), 0);
         CHECK_INT(query(ctx).reserved, query(ctx).used);
     }
-    CHECK_INT(dvt_set_memory_limit(dvt_cpu(), query(dvt_cpu()).used + 1000), DVT_OK);
+    CHECK_INT(dvt_set_memory_limit(query(dvt_cpu()).used + 1000, dvt_cpu()), DVT_OK);
     CHECK(dvt_empty(DVT_SHAPE(1000), DVT_U8, dvt_cpu()) != NULL);
     CHECK_ERROR(dvt_empty(DVT_SHAPE(1), DVT_U8, dvt_cpu()), DVT_ERR_HOST_MEMORY);
-    CHECK_INT(dvt_set_memory_limit(dvt_cpu(), 0), DVT_OK);
-    dvt_release_all();
+    CHECK_INT(dvt_set_memory_limit(0, dvt_cpu()), DVT_OK);
+    dvt_discard_all();
     CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
 }
 

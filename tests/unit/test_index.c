@@ -7,7 +7,7 @@ static const dvt_dtype all_dtypes[] = {DVT_F32, DVT_F64, DVT_F16, DVT_BF16, DVT_
 /* Different values, as far as the dtype has them. */
 static dvt_array *numbered(dvt_shape shape, dvt_dtype dtype) {
     dvt_array *x = dvt_arange(0, (double)dvt_shape_size(shape), 1, DVT_I32, dvt_cpu());
-    return dvt_reshape(dvt_astype(x, dtype, false), shape);
+    return dvt_reshape(dvt_as_in_dtype(x, dtype), shape);
 }
 
 static dvt_array *indices(const int32_t *values, dvt_shape shape) {
@@ -107,7 +107,7 @@ DVT_TEST(stack_values) {
     dvt_array *a = numbered(DVT_SHAPE(2, 3), DVT_I32), *in[3];
     in[0] = a;
     in[1] = dvt_neg(a);
-    in[2] = dvt_add_scalar(dvt_astype(a, DVT_F32, false), 0.5);
+    in[2] = dvt_add_scalar(dvt_as_in_dtype(a, DVT_F32), 0.5);
     CHECK_VALUES(dvt_stack(in, 2, 0), 0, 0, 1, 2, 3, 4, 5, 0, -1, -2, -3, -4, -5);
     CHECK_VALUES(dvt_stack(in, 2, 1), 0, 0, 1, 2, 0, -1, -2, 3, 4, 5, -3, -4, -5);
     CHECK_VALUES(dvt_stack(in, 3, -1), 0, 0, 0, 0.5, 1, -1, 1.5, 2, -2, 2.5, 3, -3, 3.5, 4, -4, 4.5,
@@ -120,20 +120,20 @@ DVT_TEST(stack_values) {
 
 DVT_TEST(split_values) {
     dvt_array *x = numbered(DVT_SHAPE(2, 5), DVT_F32), *part[6];
-    CHECK_INT(dvt_split(x, 2, -1, false, part), DVT_OK);
+    CHECK_INT(dvt_array_split(x, 2, -1, part), DVT_OK);
     CHECK_VALUES(part[0], 0, 0, 1, 2, 5, 6, 7);
     CHECK_VALUES(part[1], 0, 3, 4, 8, 9);
     CHECK(dvt_shares_memory(x, part[1]));
-    CHECK_INT(dvt_split(x, 5, 1, true, part), DVT_OK);
+    CHECK_INT(dvt_split(x, 5, 1, part), DVT_OK);
     CHECK_VALUES(part[4], 0, 4, 9);
-    CHECK_INT(dvt_split(x, 6, 1, false, part), DVT_OK);
+    CHECK_INT(dvt_array_split(x, 6, 1, part), DVT_OK);
     CHECK_INT(dvt_size(part[4]), 2);
     CHECK_INT(dvt_size(part[5]), 0);
-    CHECK_ERROR(dvt_split(x, 2, 1, true, part), DVT_ERR_SHAPE);
-    CHECK_ERROR(dvt_split(x, 0, 1, false, part), DVT_ERR_RANGE);
-    CHECK_ERROR(dvt_split(x, 2, 2, false, part), DVT_ERR_AXIS);
-    CHECK_ERROR(dvt_split(NULL, 2, 0, false, part), DVT_ERR_NULL_ARGUMENT);
-    CHECK_ERROR(dvt_split(x, 2, 0, false, NULL), DVT_ERR_NULL_ARGUMENT);
+    CHECK_ERROR(dvt_split(x, 2, 1, part), DVT_ERR_SHAPE);
+    CHECK_ERROR(dvt_array_split(x, 0, 1, part), DVT_ERR_RANGE);
+    CHECK_ERROR(dvt_array_split(x, 2, 2, part), DVT_ERR_AXIS);
+    CHECK_ERROR(dvt_array_split(NULL, 2, 0, part), DVT_ERR_NULL_ARGUMENT);
+    CHECK_ERROR(dvt_array_split(x, 2, 0, NULL), DVT_ERR_NULL_ARGUMENT);
 }
 
 /* ---- take ---- */
@@ -174,7 +174,7 @@ DVT_TEST(take_values) {
             dvt_array *index = indices(some, DVT_SHAPE(2, 3));
             check_take(x, index, 0);
             check_take(x, dvt_t(index), 1);
-            check_take(x, dvt_astype(dvt_slice(index, 1, 0, DVT_END, 2), DVT_I8, false), -1);
+            check_take(x, dvt_as_in_dtype(dvt_slice(index, 1, 0, DVT_END, 2), DVT_I8), -1);
             check_take(dvt_transpose(x, DVT_AXES(1, 2, 0)), index, 2);
             check_take(x, dvt_index(dvt_index(index, 0), 0), 1); /* one number: the axis goes */
             check_take(x, dvt_slice(index, 0, 0, 0, 1), 0);
@@ -266,9 +266,9 @@ DVT_TEST(take_along_axis_values) {
 }
 
 DVT_TEST(take_along_axis_of_argmax) {
-    dvt_array *x = DVT_ARRAY2(dvt_cpu(), float, 2, 3, {{1, 5, 3}, {9, 7, 8}});
-    CHECK_VALUES(dvt_take_along_axis(x, dvt_argmax(x, 1, true), 1), 0, 5, 9);
-    CHECK_VALUES(dvt_take_along_axis(x, dvt_argmin(x, 0, true), 0), 0, 1, 5, 3);
+    dvt_array *x = DVT_ARRAY(float, DVT_SHAPE(2, 3), dvt_cpu(), 1, 5, 3, 9, 7, 8);
+    CHECK_VALUES(dvt_take_along_axis(x, dvt_argmax(x, DVT_KEEPDIMS(1)), 1), 0, 5, 9);
+    CHECK_VALUES(dvt_take_along_axis(x, dvt_argmin(x, DVT_KEEPDIMS(0)), 0), 0, 1, 5, 3);
 }
 
 DVT_TEST(take_along_axis_errors) {
@@ -290,7 +290,7 @@ DVT_TEST(take_along_axis_errors) {
 DVT_TEST(indices_out_of_range_on_a_gpu) {
     static const int32_t beyond[] = {9, -9}, rows[] = {1, -1};
     dvt_array *x = numbered(DVT_SHAPE(2, 3), DVT_F32), *g, *far;
-    CHECK_ERROR(dvt_pick(x, indices(beyond, DVT_SHAPE(2)), 1, false), DVT_ERR_RANGE);
+    CHECK_ERROR(dvt_pick(x, indices(beyond, DVT_SHAPE(2)), DVT_AXES(1)), DVT_ERR_RANGE);
     CHECK_VALUES(dvt_one_hot(indices(beyond, DVT_SHAPE(2)), 2, DVT_F32), 0, 0, 0, 0, 0);
     dvt_set_virtual_gpus(1, 0);
     DVT_SCOPE {
@@ -298,9 +298,9 @@ DVT_TEST(indices_out_of_range_on_a_gpu) {
         far = dvt_copyto(indices(beyond, DVT_SHAPE(2)), dvt_gpu(0));
         CHECK_VALUES(dvt_take(g, far, 1), 0, 2, 0, 5, 3);
         CHECK_VALUES(dvt_take_along_axis(g, dvt_reshape(far, DVT_SHAPE(2, 1)), 1), 0, 2, 3);
-        CHECK_VALUES(dvt_pick(g, far, 1, false), 0, 2, 3);
-        CHECK_VALUES(dvt_pick(g, dvt_copyto(indices(rows, DVT_SHAPE(2)), dvt_gpu(0)), 1, false), 0,
-                     1, 5);
+        CHECK_VALUES(dvt_pick(g, far, DVT_AXES(1)), 0, 2, 3);
+        CHECK_VALUES(dvt_pick(g, dvt_copyto(indices(rows, DVT_SHAPE(2)), dvt_gpu(0)), DVT_AXES(1)),
+                     0, 1, 5);
         CHECK_VALUES(dvt_one_hot(far, 2, DVT_F32), 0, 0, 0, 0, 0);
         CHECK_INT(dvt_wait_all(), DVT_OK);
     }
@@ -310,19 +310,22 @@ DVT_TEST(indices_out_of_range_on_a_gpu) {
 DVT_TEST(pick_values) {
     static const int32_t some[] = {2, 0, -1};
     dvt_array *x = numbered(DVT_SHAPE(2, 3), DVT_F32), *y;
-    CHECK_VALUES(dvt_pick(x, indices(some, DVT_SHAPE(2)), 1, false), 0, 2, 3);
-    CHECK_INT(dvt_ndim(dvt_pick(x, indices(some, DVT_SHAPE(2)), 1, false)), 1);
-    y = dvt_pick(x, indices(some, DVT_SHAPE(2, 1)), -1, true);
+    CHECK_VALUES(dvt_pick(x, indices(some, DVT_SHAPE(2)), DVT_AXES(1)), 0, 2, 3);
+    CHECK_INT(dvt_ndim(dvt_pick(x, indices(some, DVT_SHAPE(2)), DVT_AXES(1))), 1);
+    y = dvt_pick(x, indices(some, DVT_SHAPE(2, 1)), DVT_KEEPDIMS(-1));
     CHECK_VALUES(y, 0, 2, 3);
     CHECK(dvt_shape_equal(dvt_shape_of(y), DVT_SHAPE(2, 1)));
-    CHECK_VALUES(dvt_pick(x, dvt_clip(indices(some, DVT_SHAPE(3)), -1, 1), 0, false), 0, 3, 1, 5);
-    CHECK_ERROR(dvt_pick(x, indices(some, DVT_SHAPE(3)), 1, false), DVT_ERR_SHAPE);
-    CHECK_ERROR(dvt_pick(x, indices(some, DVT_SHAPE(1)), 1, false), DVT_ERR_SHAPE);
-    CHECK_ERROR(dvt_pick(x, indices(some, DVT_SHAPE(2)), 2, false), DVT_ERR_AXIS);
-    CHECK(dvt_pick(x, indices(some, DVT_SHAPE(3)), 0, false) == NULL);
+    CHECK_VALUES(dvt_pick(x, dvt_clip(indices(some, DVT_SHAPE(3)), -1, 1), DVT_AXES(0)), 0, 3, 1,
+                 5);
+    CHECK_ERROR(dvt_pick(x, indices(some, DVT_SHAPE(3)), DVT_AXES(1)), DVT_ERR_SHAPE);
+    CHECK_ERROR(dvt_pick(x, indices(some, DVT_SHAPE(1)), DVT_AXES(1)), DVT_ERR_SHAPE);
+    CHECK_ERROR(dvt_pick(x, indices(some, DVT_SHAPE(2)), DVT_AXES(2)), DVT_ERR_AXIS);
+    CHECK_ERROR(dvt_pick(x, indices(some, DVT_SHAPE(2)), DVT_ALL), DVT_ERR_AXIS);
+    CHECK_ERROR(dvt_pick(x, indices(some, DVT_SHAPE(2)), DVT_AXES(0, 1)), DVT_ERR_AXIS);
+    CHECK(dvt_pick(x, indices(some, DVT_SHAPE(3)), DVT_AXES(0)) == NULL);
     CHECK(strstr(dvt_error(), "dvt_pick: index 2"));
     dvt_clear_error();
-    CHECK_ERROR(dvt_pick(x, NULL, 0, false), DVT_ERR_NULL_ARGUMENT);
+    CHECK_ERROR(dvt_pick(x, NULL, DVT_AXES(0)), DVT_ERR_NULL_ARGUMENT);
 }
 
 DVT_TEST(one_hot_values) {
@@ -334,7 +337,7 @@ DVT_TEST(one_hot_values) {
         CHECK_VALUES(y, 0, 0, 1, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0);
     }
     CHECK(dvt_shape_equal(dvt_shape_of(y), DVT_SHAPE(2, 3, 3)));
-    CHECK_VALUES(dvt_one_hot(dvt_astype(dvt_t(index), DVT_U8, false), 2, DVT_F32), 0, 0, 1, 0, 0, 1,
+    CHECK_VALUES(dvt_one_hot(dvt_as_in_dtype(dvt_t(index), DVT_U8), 2, DVT_F32), 0, 0, 1, 0, 0, 1,
                  0, 0, 0, 0, 0, 0, 1);
     CHECK_INT(dvt_size(dvt_one_hot(index, 0, DVT_F32)), 0);
     CHECK_VALUES(dvt_one_hot(dvt_scalar(1, DVT_I64, dvt_cpu()), 2, DVT_F32), 0, 0, 1);
@@ -354,15 +357,16 @@ DVT_TEST(index_gradients_add) {
             dvt_attach_grad(x, DVT_GRAD_WRITE);
             DVT_RECORD {
                 y = dvt_take(x, indices(some, DVT_SHAPE(2, 2)), 0);
-                y = dvt_mul(y, dvt_astype(numbered(DVT_SHAPE(2, 2, 2), DVT_F32), dtypes[d], false));
+                y = dvt_mul(y, dvt_as_in_dtype(numbered(DVT_SHAPE(2, 2, 2), DVT_F32), dtypes[d]));
             }
             CHECK_INT(dvt_backward(y), DVT_OK);
             CHECK_VALUES(dvt_grad(x), 0, 0, 0, 0 + 2 + 6, 1 + 3 + 7, 4, 5);
             DVT_RECORD {
                 y = dvt_take_along_axis(
                     x, dvt_reshape(indices(some, DVT_SHAPE(4)), DVT_SHAPE(2, 2)), 0);
-                y = dvt_mul(y, dvt_astype(dvt_add_scalar(numbered(DVT_SHAPE(2, 2), DVT_F32), 1),
-                                          dtypes[d], false));
+                y = dvt_mul(y,
+                            dvt_as_in_dtype(dvt_add_scalar(numbered(DVT_SHAPE(2, 2), DVT_F32), 1),
+                                            dtypes[d]));
             }
             CHECK_INT(dvt_backward(y), DVT_OK);
             CHECK_VALUES(dvt_grad(x), 0, 0, 0, 1, 2 + 4, 3, 0);
@@ -392,7 +396,6 @@ DVT_TEST(index_gradients_same_for_any_number_of_threads) {
         g[k] = dvt_copy(dvt_grad(x));
     }
     dvt_set_num_threads(before);
-    CHECK(dvt_item(dvt_all(dvt_equal(g[0], g[1]), DVT_ALL, false)) == 1);
-    CHECK_CLOSE(dvt_item(dvt_sum(g[0], DVT_ALL, false)), dvt_item(dvt_sum(w, DVT_ALL, false)),
-                1e-2);
+    CHECK(dvt_item(dvt_all(dvt_equal(g[0], g[1]), DVT_ALL)) == 1);
+    CHECK_CLOSE(dvt_item(dvt_sum(g[0], DVT_ALL)), dvt_item(dvt_sum(w, DVT_ALL)), 1e-2);
 }

@@ -7,7 +7,7 @@ static dvt_array *random_array(dvt_shape shape, dvt_dtype dtype) {
     dvt_array *x;
     for (i = 0; i < n; i++)
         values[i] = dvt_test_random(-2, 2);
-    x = dvt_astype(dvt_from_host(values, shape, DVT_F64, dvt_test_ctx()), dtype, false);
+    x = dvt_as_in_dtype(dvt_from_host(values, shape, DVT_F64, dvt_test_ctx()), dtype);
     free(values);
     return x;
 }
@@ -58,7 +58,7 @@ DVT_TEST(layers_linear) {
         }
     CHECK_VALUES(dvt_linear(dvt_zeros(DVT_SHAPE(2, 0), DVT_F32, dvt_test_ctx()),
                             dvt_zeros(DVT_SHAPE(3, 0), DVT_F32, dvt_test_ctx()),
-                            DVT_ARRAY1(dvt_test_ctx(), float, 3, {1, 2, 3})),
+                            DVT_ARRAY(float, DVT_SHAPE(3), dvt_test_ctx(), 1, 2, 3)),
                  0, 1, 2, 3, 1, 2, 3);
 }
 
@@ -81,10 +81,11 @@ DVT_TEST(layers_failed_options) {
         CHECK((dvt_conv2d(image, image, bad, NULL) == NULL) == k);
         CHECK((dvt_layer_norm(x, bad, g, 1e-5) == NULL) == k);
         CHECK((dvt_layer_norm(x, g, bad, 1e-5) == NULL) == k);
-        status = dvt_backward_from(&y, &bad, 1, true, false);
+        status = dvt_backward_from(&y, &bad, 1, DVT_RETAIN_GRAPH);
         CHECK_INT(status, k ? DVT_ERR_SHAPE : DVT_OK);
         CHECK_INT(dvt_error_code(), k ? DVT_ERR_SHAPE : DVT_OK);
-        CHECK_INT(dvt_backward_from(&y, NULL, 1, true, false), DVT_OK); /* no entry, no doubt */
+        CHECK_INT(dvt_backward_from(&y, NULL, 1, DVT_RETAIN_GRAPH),
+                  DVT_OK); /* no entry, no doubt */
         dvt_clear_error();
     }
 }
@@ -134,7 +135,7 @@ DVT_TEST(layers_dropout) {
     DVT_TRAIN_MODE {
         double sum;
         y = dvt_dropout(wild, 0.5);
-        sum = dvt_item(dvt_sum(dvt_astype(dvt_isnan(y), DVT_I32, false), DVT_ALL, false));
+        sum = dvt_item(dvt_sum(dvt_as_in_dtype(dvt_isnan(y), DVT_I32), DVT_ALL));
         CHECK_CLOSE(sum, 0, 0);
         CHECK_INT(dvt_dtype_of(dvt_dropout(dvt_ones_like(wild), 0.5)), DVT_F32);
         CHECK_INT(dvt_dtype_of(dvt_dropout(dvt_ones(DVT_SHAPE(3), DVT_I32, dvt_test_ctx()), 0.5)),
@@ -249,7 +250,7 @@ DVT_TEST(layers_batch_norm_corners) {
     dvt_array *zeros = dvt_zeros(DVT_SHAPE(2), DVT_F32, dvt_test_ctx());
     dvt_array *mean = dvt_zeros(DVT_SHAPE(2), DVT_F32, dvt_test_ctx());
     dvt_array *variance = dvt_ones(DVT_SHAPE(2), DVT_F32, dvt_test_ctx()), *y = NULL;
-    dvt_array *x = DVT_ARRAY2(dvt_test_ctx(), float, 2, 2, {{1, 5}, {3, 5}});
+    dvt_array *x = DVT_ARRAY(float, DVT_SHAPE(2, 2), dvt_test_ctx(), 1, 5, 3, 5);
     DVT_TRAIN_MODE {
         /* An empty batch has no statistics to move. */
         y = dvt_batch_norm(dvt_zeros(DVT_SHAPE(0, 2), DVT_F32, dvt_test_ctx()), ones, zeros, mean,
@@ -291,7 +292,7 @@ DVT_TEST(layers_batch_norm_errors) {
         CHECK_ERROR(dvt_batch_norm(x, two, two, two, two, 1, NAN, 1e-5), DVT_ERR_RANGE);
         CHECK_ERROR(dvt_batch_norm(x, two, two, two, two, 1, 0.9, -1), DVT_ERR_RANGE);
         CHECK_ERROR(dvt_batch_norm(x, two, two, spread, two, 1, 0.9, 1e-5), DVT_ERR_VALUE);
-        CHECK_ERROR(dvt_batch_norm(dvt_astype(x, DVT_I32, false), two, two, two, two, 1, 0.9, 1e-5),
+        CHECK_ERROR(dvt_batch_norm(dvt_as_in_dtype(x, DVT_I32), two, two, two, two, 1, 0.9, 1e-5),
                     DVT_ERR_DTYPE);
     }
 }
@@ -368,17 +369,17 @@ DVT_TEST(layers_same_bits_when_recorded) {
                 dvt_array *gamma = dvt_as_in_ctx(random_array(DVT_SHAPE(n), dtype), dvt_cpu());
                 dvt_array *beta = dvt_as_in_ctx(random_array(DVT_SHAPE(n), dtype), dvt_cpu());
                 dvt_array *tracked = dvt_copy(x), *y = NULL, *z = NULL, *v[3], *plain[3];
+                const dvt_axes over[3] = {DVT_AXES(0), DVT_KEEPDIMS(1), DVT_ALL};
                 x = dvt_copy(dvt_add_scalar(x, 3));
                 tracked = dvt_copy(x);
                 CHECK(dvt_attach_grad(tracked, DVT_GRAD_WRITE) == DVT_OK);
                 for (axis = 0; axis < 3; axis++)
-                    plain[axis] = dvt_var(x, axis == 2 ? DVT_ALL : DVT_AXES(axis), 0, axis == 1);
+                    plain[axis] = dvt_var(x, over[axis], 0);
                 DVT_RECORD {
                     y = dvt_layer_norm(tracked, gamma, beta, 1e-5);
                     z = dvt_layer_norm(tracked, NULL, NULL, 0.1);
                     for (axis = 0; axis < 3; axis++)
-                        v[axis] =
-                            dvt_var(tracked, axis == 2 ? DVT_ALL : DVT_AXES(axis), 0, axis == 1);
+                        v[axis] = dvt_var(tracked, over[axis], 0);
                 }
                 CHECK(dvt_has_history(y) && dvt_has_history(v[0]));
                 CHECK(same_bytes(dvt_layer_norm(x, gamma, beta, 1e-5), y));
@@ -398,13 +399,13 @@ DVT_TEST(layers_at_once_by_the_reference) {
         dvt_array *y = dvt_layer_norm(x, gamma, NULL, 1e-5), *v[2], *other;
         int axis;
         for (axis = 0; axis < 2; axis++)
-            v[axis] = dvt_var(x, DVT_AXES(axis), 1, false);
+            v[axis] = dvt_var(x, DVT_AXES(axis), 1);
         CHECK(dvt_set_cpu_isa("reference") == DVT_OK);
         other = dvt_layer_norm(x, gamma, NULL, 1e-5);
-        CHECK(dvt_item(dvt_max(dvt_abs(dvt_sub(y, other)), DVT_ALL, false)) < 1e-5);
+        CHECK(dvt_item(dvt_max(dvt_abs(dvt_sub(y, other)), DVT_ALL)) < 1e-5);
         for (axis = 0; axis < 2; axis++) {
-            other = dvt_var(x, DVT_AXES(axis), 1, false);
-            CHECK(dvt_item(dvt_max(dvt_abs(dvt_sub(v[axis], other)), DVT_ALL, false)) < 1e-5);
+            other = dvt_var(x, DVT_AXES(axis), 1);
+            CHECK(dvt_item(dvt_max(dvt_abs(dvt_sub(v[axis], other)), DVT_ALL)) < 1e-5);
         }
         CHECK(dvt_set_cpu_isa(NULL) == DVT_OK);
     }

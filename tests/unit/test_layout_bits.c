@@ -7,7 +7,7 @@ typedef dvt_array *(*layout_fn)(dvt_array *x, int axis);
 /* axis of -1: all axes, where an operation has that. */
 #define REDUCED(name)                                                                              \
     static dvt_array *name##_of(dvt_array *x, int axis) {                                          \
-        return dvt_##name(x, axis < 0 ? DVT_ALL : DVT_AXES(axis), false);                          \
+        return dvt_##name(x, axis < 0 ? DVT_ALL : DVT_AXES(axis));                                 \
     }
 REDUCED(sum)
 REDUCED(mean)
@@ -21,15 +21,15 @@ REDUCED(all)
 #undef REDUCED
 
 static dvt_array *std_of(dvt_array *x, int axis) {
-    return dvt_std(x, axis < 0 ? DVT_ALL : DVT_AXES(axis), 0, false);
+    return dvt_std(x, axis < 0 ? DVT_ALL : DVT_AXES(axis), 0);
 }
 
 static dvt_array *argmin_of(dvt_array *x, int axis) {
-    return dvt_argmin(x, axis < 0 ? DVT_FLAT : axis, false);
+    return dvt_argmin(x, axis < 0 ? DVT_ALL : DVT_AXES(axis));
 }
 
 static dvt_array *argmax_of(dvt_array *x, int axis) {
-    return dvt_argmax(x, axis < 0 ? DVT_FLAT : axis, false);
+    return dvt_argmax(x, axis < 0 ? DVT_ALL : DVT_AXES(axis));
 }
 
 static dvt_array *cumsum_of(dvt_array *x, int axis) {
@@ -37,7 +37,7 @@ static dvt_array *cumsum_of(dvt_array *x, int axis) {
 }
 
 static dvt_array *sort_of(dvt_array *x, int axis) {
-    return dvt_sort(x, axis < 0 ? 0 : axis, true);
+    return dvt_sort(x, axis < 0 ? 0 : axis, DVT_DESCENDING);
 }
 
 static dvt_array *softmax_of(dvt_array *x, int axis) {
@@ -89,7 +89,7 @@ static dvt_array *laid_out(dvt_array *x, int how) {
     if (how == 0)
         return x;
     if (how == 1)
-        return dvt_t(dvt_contiguous(dvt_t(x)));
+        return dvt_transpose(dvt_contiguous(dvt_transpose(x, DVT_ALL)), DVT_ALL);
     if (how == 3) {
         for (i = 0; i < shape.ndim; i++)
             y = dvt_slice(y, i, -1, DVT_END, -1);
@@ -114,7 +114,7 @@ static dvt_array *layout_values(dvt_shape shape, dvt_dtype dtype) {
     for (i = 0; i < n; i++)
         values[i] =
             dvt_dtype_is_float(dtype) ? dvt_test_random(-1.6, 2) : floor(dvt_test_random(0, 100));
-    x = dvt_astype(dvt_from_host(values, shape, DVT_F64, dvt_cpu()), dtype, false);
+    x = dvt_as_in_dtype(dvt_from_host(values, shape, DVT_F64, dvt_cpu()), dtype);
     free(values);
     return x;
 }
@@ -210,9 +210,9 @@ DVT_TEST(layout_bits_threads) {
                         DVT_SCOPE {
                             dvt_array *a, *b;
                             CHECK_INT(dvt_set_num_threads(1), DVT_OK);
-                            a = layout_rows[r].f(how ? dvt_t(x) : x, axis);
+                            a = layout_rows[r].f(how ? dvt_transpose(x, DVT_ALL) : x, axis);
                             CHECK_INT(dvt_set_num_threads(3), DVT_OK);
-                            b = layout_rows[r].f(how ? dvt_t(moved) : moved, axis);
+                            b = layout_rows[r].f(how ? dvt_transpose(moved, DVT_ALL) : moved, axis);
                             dvt_test_check(same_bits(a, b), __FILE__, __LINE__,
                                            "%s of %s, axis %d, transposed %d: bits depend on "
                                            "threads or address",

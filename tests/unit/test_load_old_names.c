@@ -4,11 +4,11 @@
 
 /* Whatever numbers the names had in the process that wrote them: layers of one kind in their order. */
 static void check_old(const entry *entries) {
-    dvt_block *net = dvt_sequential();
-    DVT_ADD(net, dvt_conv2d_block(1, 1, DVT_LINEAR), dvt_batch_norm_block(),
-            dvt_dense(2, DVT_LINEAR), dvt_dense(1, DVT_LINEAR));
+    dvt_block *net = dvt_nn_sequential();
+    DVT_NN_ADD(net, dvt_nn_conv2d(1, 1, DVT_IDENTITY), dvt_nn_batch_norm(),
+               dvt_nn_dense(2, DVT_IDENTITY), dvt_nn_dense(1, DVT_IDENTITY));
     write_file(entries, 10, DVT_F32);
-    CHECK_INT(dvt_load_parameters(net, path, no_contexts(), NULL), DVT_OK);
+    CHECK_INT(dvt_block_load(net, path, no_contexts()), DVT_OK);
     CHECK_VALUES(dvt_block_data(dvt_block_at(net, 0), "weight", dvt_cpu()), 0, 1);
     CHECK_VALUES(dvt_block_data(dvt_block_at(net, 0), "bias", dvt_cpu()), 0, 2);
     CHECK_VALUES(dvt_block_data(dvt_block_at(net, 1), "gamma", dvt_cpu()), 0, 3);
@@ -45,7 +45,7 @@ DVT_TEST(files_old_names) {
 
 DVT_TEST(files_old_names_that_are_the_same) {
     dvt_block *net = two_dense();
-    dvt_params *params = dvt_collect_params(net, NULL);
+    dvt_params *params = dvt_block_collect_params(net, NULL);
     entry entries[4];
     int i;
     open_file("same.params");
@@ -56,26 +56,25 @@ DVT_TEST(files_old_names_that_are_the_same) {
         entries[i].value = 3 - i;
     }
     write_file(entries, 4, DVT_F32);
-    CHECK_INT(dvt_load_parameters(net, path, no_contexts(), NULL), DVT_OK);
+    CHECK_INT(dvt_block_load(net, path, no_contexts()), DVT_OK);
     for (i = 0; i < 4; i++)
-        CHECK_CLOSE(
-            dvt_item(dvt_max(dvt_param_data(dvt_params_at(params, i), dvt_cpu()), DVT_ALL, false)),
-            i, 0);
+        CHECK_CLOSE(dvt_item(dvt_max(dvt_param_data(dvt_params_at(params, i), dvt_cpu()), DVT_ALL)),
+                    i, 0);
     remove_file();
 }
 
 static dvt_block *dense_in(int64_t in_units) {
-    dvt_dense_desc desc;
+    dvt_nn_dense_desc desc;
     memset(&desc, 0, sizeof desc);
     desc.units = 1;
     desc.in_units = in_units;
-    return dvt_dense_with(&desc);
+    return dvt_nn_dense_with(&desc);
 }
 
 /* Equal names count, not the order of their numbers: here the net's second layer has the lower number, since its name was asked for
    first. */
 DVT_TEST(files_old_names_that_are_equal_in_another_order) {
-    dvt_block *net = dvt_sequential(), *layers[2];
+    dvt_block *net = dvt_nn_sequential(), *layers[2];
     entry entries[5];
     char names[4][80];
     int i, n;
@@ -87,7 +86,7 @@ DVT_TEST(files_old_names_that_are_equal_in_another_order) {
         snprintf(names[2 * i + 1], sizeof names[0], "%s",
                  dvt_param_name(dvt_block_param(layers[i], "bias")));
     }
-    DVT_ADD(net, layers[0], layers[1]);
+    DVT_NN_ADD(net, layers[0], layers[1]);
     for (i = 0; i < 4; i++) {
         entries[i].name = names[i];
         entries[i].shape = i % 2 ? DVT_SHAPE(1) : DVT_SHAPE(1, 1);
@@ -103,9 +102,9 @@ DVT_TEST(files_old_names_that_are_equal_in_another_order) {
         memset(&options, 0, sizeof options);
         options.allow_missing = n < 4;
         options.ignore_extra = n > 4;
-        dvt_initialize(net, dvt_init_one(), no_contexts(), true);
+        dvt_block_reinitialize(net, dvt_init_one(), no_contexts());
         write_file(entries, n, DVT_F32);
-        CHECK_INT(dvt_load_parameters(net, path, no_contexts(), &options), DVT_OK);
+        CHECK_INT(dvt_block_load_with(net, path, &options, no_contexts()), DVT_OK);
         CHECK_VALUES(dvt_block_data(layers[0], "weight", dvt_cpu()), 0, 1);
         CHECK_VALUES(dvt_block_data(layers[0], "bias", dvt_cpu()), 0, 2);
         CHECK_VALUES(dvt_block_data(layers[1], "weight", dvt_cpu()), 0, 3);
@@ -120,18 +119,18 @@ DVT_TEST(files_several_names_of_one_parameter) {
                              {"0.bias", DVT_SHAPE(1), 2},
                              {"1.weight", DVT_SHAPE(1, 1), 3},
                              {"1.bias", DVT_SHAPE(1), 4}};
-    dvt_block *net = dvt_sequential(), *layer = dense_in(1);
+    dvt_block *net = dvt_nn_sequential(), *layer = dense_in(1);
     int first;
-    DVT_ADD(net, layer, layer);
-    dvt_initialize(net, dvt_init_one(), no_contexts(), false);
+    DVT_NN_ADD(net, layer, layer);
+    dvt_block_initialize(net, dvt_init_one(), no_contexts());
     open_file("several.params");
     write_file(entries, 4, DVT_F32);
-    CHECK_INT(dvt_load_parameters(net, path, no_contexts(), NULL), DVT_OK);
+    CHECK_INT(dvt_block_load(net, path, no_contexts()), DVT_OK);
     CHECK_VALUES(dvt_block_data(layer, "weight", dvt_cpu()), 0, 3);
     CHECK_VALUES(dvt_block_data(layer, "bias", dvt_cpu()), 0, 4);
     for (first = 0; first < 3; first += 2) {
         write_file(entries + first, 2, DVT_F32);
-        CHECK_INT(dvt_load_parameters(net, path, no_contexts(), NULL), DVT_OK);
+        CHECK_INT(dvt_block_load(net, path, no_contexts()), DVT_OK);
         CHECK_VALUES(dvt_block_data(layer, "weight", dvt_cpu()), 0, first + 1);
         CHECK_VALUES(dvt_block_data(layer, "bias", dvt_cpu()), 0, first + 2);
     }
@@ -147,12 +146,12 @@ DVT_TEST(files_old_names_that_do_not_fit) {
     memset(&options, 0, sizeof options);
     open_file("unfit.params");
     write_file(entries, 3, DVT_F32);
-    CHECK_INT(dvt_load_parameters(net, path, no_contexts(), NULL), DVT_ERR_NAME);
+    CHECK_INT(dvt_block_load(net, path, no_contexts()), DVT_ERR_NAME);
     error_has("_bias' is missing in file");
     dvt_clear_error();
     check_untouched(net);
     options.allow_missing = true;
-    CHECK_INT(dvt_load_parameters(net, path, no_contexts(), &options), DVT_OK);
+    CHECK_INT(dvt_block_load_with(net, path, &options, no_contexts()), DVT_OK);
     CHECK_VALUES(dvt_block_data(dvt_block_at(net, 1), "weight", dvt_cpu()), 0, 3, 3);
     CHECK_VALUES(dvt_block_data(dvt_block_at(net, 1), "bias", dvt_cpu()), 0, 0);
     remove_file();

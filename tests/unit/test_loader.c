@@ -22,7 +22,7 @@ static dvt_dataset *numbers(int64_t n) {
     dvt_array *both[2];
     both[0] = i;
     both[1] = dvt_neg(i);
-    return dvt_dataset_arrays(dvt_stack(both, 2, 1), dvt_astype(i, DVT_I32, true));
+    return dvt_dataset_arrays(dvt_stack(both, 2, 1), dvt_astype(i, DVT_I32));
 }
 
 static dvt_loader *loader(dvt_dataset *data, int64_t batch, bool shuffle, dvt_last_batch last,
@@ -201,12 +201,12 @@ DVT_TEST(loader_same_bits_on_every_way) {
     for (channels = 1; channels <= 3; channels += 2) {
         dvt_dataset *data = pixels(53, 5, 7, channels), *quick, *slow, *twice;
         dvt_transform *parts[2], *all;
-        parts[0] = dvt_to_tensor();
-        parts[1] = dvt_normalize(mean, deviation, channels);
-        all = dvt_compose(parts, 2);
-        quick = dvt_transform_first(data, all);
-        twice = dvt_transform_first(dvt_transform_first(data, parts[0]), parts[1]);
-        slow = dvt_transform_first(data, dvt_transform_new(through, all));
+        parts[0] = dvt_transform_to_tensor();
+        parts[1] = dvt_transform_normalize(mean, deviation, channels);
+        all = dvt_transform_compose(parts, 2);
+        quick = dvt_dataset_transform_first(data, all);
+        twice = dvt_dataset_transform_first(dvt_dataset_transform_first(data, parts[0]), parts[1]);
+        slow = dvt_dataset_transform_first(data, dvt_transform_new(through, all));
         for (workers = 0; workers < 4; workers++) {
             dvt_loader *a = loader(quick, 8, true, DVT_LAST_KEEP, 0, 9);
             dvt_loader *b = loader(slow, 8, true, DVT_LAST_KEEP, workers, 9);
@@ -227,9 +227,9 @@ DVT_TEST(loader_batches) {
     dvt_transform *parts[2];
     dvt_array *x, *y, *one, *label;
     dvt_loader *l;
-    parts[0] = dvt_to_tensor();
-    parts[1] = dvt_normalize(&mean, &deviation, 1);
-    data = dvt_transform_first(data, dvt_compose(parts, 2));
+    parts[0] = dvt_transform_to_tensor();
+    parts[1] = dvt_transform_normalize(&mean, &deviation, 1);
+    data = dvt_dataset_transform_first(data, dvt_transform_compose(parts, 2));
     l = loader(data, 4, false, DVT_LAST_KEEP, 0, 0);
     CHECK(dvt_loader_next(l, &x, &y));
     CHECK(dvt_shape_equal(dvt_shape_of(x), DVT_SHAPE(4, 1, 28, 28)));
@@ -243,7 +243,7 @@ DVT_TEST(loader_batches) {
     CHECK(!dvt_loader_next(l, &x, &y) && x == NULL && y == NULL);
     /* Views as data: the general way. */
     l = loader(dvt_dataset_arrays(
-                   dvt_t(DVT_ARRAY2(dvt_cpu(), float, 2, 3, {{1, 2, 3}, {4, 5, 6}})),
+                   dvt_t(DVT_ARRAY(float, DVT_SHAPE(2, 3), dvt_cpu(), 1, 2, 3, 4, 5, 6)),
                    dvt_slice(dvt_arange(0, 6, 1, DVT_I64, dvt_cpu_id(1)), 0, 0, DVT_END, 2)),
                2, false, DVT_LAST_KEEP, 0, 0);
     CHECK(dvt_loader_next(l, &x, &y));
@@ -286,7 +286,7 @@ static dvt_array *trapped(void *user, dvt_array *x) {
     if (strcmp(t->mode, "shape") == 0)
         return dvt_reshape(x, DVT_SHAPE(2, 1));
     if (strcmp(t->mode, "dtype") == 0)
-        return dvt_astype(x, DVT_F64, true);
+        return dvt_astype(x, DVT_F64);
     return dvt_copyto(x, dvt_gpu(0));
 }
 
@@ -311,8 +311,8 @@ DVT_TEST(loader_errors_come_out_in_order) {
             DVT_SCOPE {
                 dvt_array *x, *y;
                 dvt_loader *l;
-                l = loader(dvt_transform_first(numbers(20), dvt_transform_new(trapped, &t)), 2,
-                           false, DVT_LAST_KEEP, workers, 0);
+                l = loader(dvt_dataset_transform_first(numbers(20), dvt_transform_new(trapped, &t)),
+                           2, false, DVT_LAST_KEEP, workers, 0);
                 CHECK(dvt_loader_next(l, &x, &y) && dvt_loader_next(l, &x, &y));
                 CHECK_VALUES(x, 0, 4, -4, 6, -6);
                 CHECK_INT(dvt_error_code(), DVT_OK);
@@ -348,8 +348,9 @@ DVT_TEST(loader_logs_an_error_once) {
         dvt_set_logger(count_trapped, &lines);
         DVT_SCOPE {
             dvt_array *x, *y;
-            dvt_loader *l = loader(dvt_transform_first(numbers(6), dvt_transform_new(trapped, &t)),
-                                   2, false, DVT_LAST_KEEP, workers, 0);
+            dvt_loader *l =
+                loader(dvt_dataset_transform_first(numbers(6), dvt_transform_new(trapped, &t)), 2,
+                       false, DVT_LAST_KEEP, workers, 0);
             CHECK(dvt_loader_next(l, &x, &y) && dvt_loader_next(l, &x, &y));
             for (k = 0; k < 2; k++)
                 CHECK_ERROR(dvt_loader_next(l, &x, &y), DVT_ERR_VALUE);
@@ -367,13 +368,13 @@ DVT_TEST(loader_transform_errors) {
     dvt_transform *parts[2];
     dvt_array *x, *y;
     dvt_loader *l;
-    parts[0] = dvt_to_tensor();
-    parts[1] = dvt_normalize(three, three, 3);
-    l = loader(dvt_transform_first(pixels(4, 2, 2, 1), dvt_compose(parts, 2)), 2, false,
-               DVT_LAST_KEEP, 2, 0);
+    parts[0] = dvt_transform_to_tensor();
+    parts[1] = dvt_transform_normalize(three, three, 3);
+    l = loader(dvt_dataset_transform_first(pixels(4, 2, 2, 1), dvt_transform_compose(parts, 2)), 2,
+               false, DVT_LAST_KEEP, 2, 0);
     CHECK_ERROR(dvt_loader_next(l, &x, &y), DVT_ERR_SHAPE);
     CHECK_ERROR(dvt_loader_next(l, &x, &y), DVT_ERR_SHAPE);
-    l = loader(dvt_transform_first(numbers(4), parts[0]), 2, false, DVT_LAST_KEEP, 2, 0);
+    l = loader(dvt_dataset_transform_first(numbers(4), parts[0]), 2, false, DVT_LAST_KEEP, 2, 0);
     CHECK_ERROR(dvt_loader_next(l, &x, &y), DVT_ERR_DTYPE);
     CHECK_ERROR(dvt_loader_next(NULL, &x, &y), DVT_ERR_NULL_ARGUMENT);
     CHECK_ERROR(dvt_loader_next(l, NULL, &y), DVT_ERR_NULL_ARGUMENT);
@@ -401,7 +402,7 @@ DVT_TEST(loader_after_fork) {
     if (child == 0) {
         bool ok = dvt_loader_next(l, &x, &y) && dvt_item_int(dvt_index(y, 0)) == 2 &&
                   dvt_loader_next(l, &x, &y) && dvt_item_int(dvt_index(y, 1)) == 5;
-        dvt_release_all();
+        dvt_discard_all();
         _exit(ok ? 0 : 1);
     }
     CHECK(child > 0 && waitpid(child, &status, 0) == child);

@@ -5,7 +5,7 @@
 typedef dvt_array *(*loss_fn)(dvt_array *prediction, dvt_array *label);
 
 static dvt_array *huber_2(dvt_array *prediction, dvt_array *label) {
-    return dvt_huber_loss(prediction, label, 2);
+    return dvt_loss_huber(prediction, label, 2);
 }
 
 static double softplus(double x) {
@@ -33,9 +33,9 @@ static const struct {
     loss_fn loss;
     double (*of)(double p, double l);
     double low, high; /* of labels */
-} cases[] = {{dvt_l1_loss, l1_of, -4, 4},
-             {dvt_l2_loss, l2_of, -4, 4},
-             {dvt_sigmoid_bce_loss, bce_of, 0, 1},
+} cases[] = {{dvt_loss_l1, l1_of, -4, 4},
+             {dvt_loss_l2, l2_of, -4, 4},
+             {dvt_loss_sigmoid_bce, bce_of, 0, 1},
              {huber_2, huber_of, -4, 4}};
 
 #define CASES ((int)(sizeof cases / sizeof cases[0]))
@@ -79,22 +79,22 @@ DVT_TEST(losses_formulas) {
             dvt_array *flat = dvt_reshape(l, DVT_SHAPE(3, 8));
             check_formula(c, p, l, 1e-12);
             check_formula(c, p, flat, 1e-12); /* the label takes the prediction's shape */
-            check_formula(c, dvt_astype(p, DVT_F32, false), dvt_astype(l, DVT_F32, false), 1e-5);
+            check_formula(c, dvt_as_in_dtype(p, DVT_F32), dvt_as_in_dtype(l, DVT_F32), 1e-5);
         }
     CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
 }
 
 DVT_TEST(losses_one_value_per_sample) {
-    dvt_array *p = DVT_ARRAY1(dvt_test_ctx(), float, 3, {1, 2, 3});
+    dvt_array *p = DVT_ARRAY(float, DVT_SHAPE(3), dvt_test_ctx(), 1, 2, 3);
     dvt_array *column = dvt_reshape(p, DVT_SHAPE(3, 1));
-    dvt_array *l = DVT_ARRAY1(dvt_test_ctx(), int32_t, 3, {1, 0, 6});
-    CHECK_VALUES(dvt_l1_loss(p, l), 0, 0, 2, 3);
-    CHECK_VALUES(dvt_l2_loss(column, l), 0, 0, 2, 4.5); /* (3, 1) with (3): not (3, 3) */
-    CHECK_VALUES(dvt_huber_loss(column, l, 1), 1e-6, 0, 1.5, 2.5);
-    CHECK_VALUES(dvt_l2_loss(DVT_ARRAY1(dvt_test_ctx(), uint8_t, 2, {1, 9}),
-                             DVT_ARRAY1(dvt_test_ctx(), uint8_t, 2, {3, 9})),
+    dvt_array *l = DVT_ARRAY(int32_t, DVT_SHAPE(3), dvt_test_ctx(), 1, 0, 6);
+    CHECK_VALUES(dvt_loss_l1(p, l), 0, 0, 2, 3);
+    CHECK_VALUES(dvt_loss_l2(column, l), 0, 0, 2, 4.5); /* (3, 1) with (3): not (3, 3) */
+    CHECK_VALUES(dvt_loss_huber(column, l, 1), 1e-6, 0, 1.5, 2.5);
+    CHECK_VALUES(dvt_loss_l2(DVT_ARRAY(uint8_t, DVT_SHAPE(2), dvt_test_ctx(), 1, 9),
+                             DVT_ARRAY(uint8_t, DVT_SHAPE(2), dvt_test_ctx(), 3, 9)),
                  0, 2, 0); /* 1 - 3 does not wrap */
-    CHECK_INT(dvt_size(dvt_l2_loss(dvt_zeros(DVT_SHAPE(0, 4), DVT_F32, dvt_test_ctx()),
+    CHECK_INT(dvt_size(dvt_loss_l2(dvt_zeros(DVT_SHAPE(0, 4), DVT_F32, dvt_test_ctx()),
                                    dvt_zeros(DVT_SHAPE(0, 4), DVT_F32, dvt_test_ctx()))),
               0);
 }
@@ -118,9 +118,9 @@ DVT_TEST(losses_gradients) {
             for (i = 0; i < 6; i++) {
                 double value = at[i], up, down;
                 at[i] = value + h;
-                up = dvt_item(dvt_sum(cases[c].loss(p, l), DVT_ALL, false));
+                up = dvt_item(dvt_sum(cases[c].loss(p, l), DVT_ALL));
                 at[i] = value - h;
-                down = dvt_item(dvt_sum(cases[c].loss(p, l), DVT_ALL, false));
+                down = dvt_item(dvt_sum(cases[c].loss(p, l), DVT_ALL));
                 at[i] = value;
                 CHECK_CLOSE(g[i], (up - down) / (2 * h), 1e-6);
             }
@@ -131,10 +131,10 @@ DVT_TEST(losses_gradients) {
 
 /* The formula with |p| has no derivative at 0; the loss has: sigmoid(0) - l. */
 DVT_TEST(losses_sigmoid_bce_at_zero_and_far_out) {
-    dvt_array *p = DVT_ARRAY1(dvt_test_ctx(), double, 4, {0, 0, 800, -800}), *loss = NULL;
+    dvt_array *p = DVT_ARRAY(double, DVT_SHAPE(4), dvt_test_ctx(), 0, 0, 800, -800), *loss = NULL;
     dvt_attach_grad(p, DVT_GRAD_WRITE);
     DVT_RECORD {
-        loss = dvt_sigmoid_bce_loss(p, DVT_ARRAY1(dvt_test_ctx(), float, 4, {0, 1, 0, 0}));
+        loss = dvt_loss_sigmoid_bce(p, DVT_ARRAY(float, DVT_SHAPE(4), dvt_test_ctx(), 0, 1, 0, 0));
     }
     CHECK_VALUES(loss, 1e-12, log(2), log(2), 800, 0);
     CHECK_INT(dvt_backward(loss), DVT_OK);
@@ -154,15 +154,19 @@ static void check_class_numbers(dvt_ctx ctx) {
     static const double rows[] = {1, 2, 3, -1, 0, 5};
     dvt_array *p = dvt_from_host(rows, DVT_SHAPE(2, 3), DVT_F64, ctx);
     double a = cross_entropy(rows, 3, 2), b = cross_entropy(rows + 3, 3, 0);
-    CHECK_VALUES(dvt_softmax_cross_entropy(p, DVT_ARRAY1(ctx, int32_t, 2, {2, 0})), 1e-12, a, b);
-    CHECK_VALUES(dvt_softmax_cross_entropy(p, DVT_ARRAY1(ctx, float, 2, {2, 0})), 1e-12, a, b);
-    CHECK_VALUES(dvt_softmax_cross_entropy(p, DVT_ARRAY1(ctx, uint8_t, 2, {2, 0})), 1e-12, a, b);
-    CHECK_VALUES(dvt_softmax_cross_entropy(p, DVT_ARRAY2(ctx, int64_t, 2, 1, {{2}, {0}})), 1e-12, a,
-                 b);
-    CHECK_VALUES(dvt_softmax_cross_entropy(p, DVT_ARRAY2(ctx, float, 2, 3, {{0, 0, 1}, {1, 0, 0}})),
+    CHECK_VALUES(dvt_loss_softmax_cross_entropy(p, DVT_ARRAY(int32_t, DVT_SHAPE(2), ctx, 2, 0)),
                  1e-12, a, b);
-    CHECK_VALUES(dvt_softmax_cross_entropy(
-                     p, DVT_ARRAY2(ctx, double, 2, 3, {{0.25, 0, 0.75}, {0, 0.5, 0.5}})),
+    CHECK_VALUES(dvt_loss_softmax_cross_entropy(p, DVT_ARRAY(float, DVT_SHAPE(2), ctx, 2, 0)),
+                 1e-12, a, b);
+    CHECK_VALUES(dvt_loss_softmax_cross_entropy(p, DVT_ARRAY(uint8_t, DVT_SHAPE(2), ctx, 2, 0)),
+                 1e-12, a, b);
+    CHECK_VALUES(dvt_loss_softmax_cross_entropy(p, DVT_ARRAY(int64_t, DVT_SHAPE(2, 1), ctx, 2, 0)),
+                 1e-12, a, b);
+    CHECK_VALUES(
+        dvt_loss_softmax_cross_entropy(p, DVT_ARRAY(float, DVT_SHAPE(2, 3), ctx, 0, 0, 1, 1, 0, 0)),
+        1e-12, a, b);
+    CHECK_VALUES(dvt_loss_softmax_cross_entropy(
+                     p, DVT_ARRAY(double, DVT_SHAPE(2, 3), ctx, 0.25, 0, 0.75, 0, 0.5, 0.5)),
                  1e-12, a * 0.75 + cross_entropy(rows, 3, 0) * 0.25,
                  cross_entropy(rows + 3, 3, 1) * 0.5 + cross_entropy(rows + 3, 3, 2) * 0.5);
 }
@@ -171,7 +175,7 @@ DVT_TEST(losses_softmax_cross_entropy) {
     check_class_numbers(dvt_cpu());
     CHECK_INT(dvt_set_virtual_gpus(1, 0), DVT_OK);
     check_class_numbers(dvt_gpu(0));
-    dvt_release_all();
+    dvt_discard_all();
     CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
 }
 
@@ -179,19 +183,19 @@ DVT_TEST(losses_softmax_cross_entropy) {
 DVT_TEST(losses_softmax_cross_entropy_positions) {
     static const double rows[] = {1, 2, 3, 4, -1, 5, 0, 0};
     dvt_array *p = dvt_from_host(rows, DVT_SHAPE(2, 2, 2), DVT_F64, dvt_test_ctx());
-    dvt_array *l = DVT_ARRAY2(dvt_test_ctx(), int32_t, 2, 2, {{0, 1}, {1, 0}});
-    CHECK_VALUES(dvt_softmax_cross_entropy(p, l), 1e-12,
+    dvt_array *l = DVT_ARRAY(int32_t, DVT_SHAPE(2, 2), dvt_test_ctx(), 0, 1, 1, 0);
+    CHECK_VALUES(dvt_loss_softmax_cross_entropy(p, l), 1e-12,
                  (cross_entropy(rows, 2, 0) + cross_entropy(rows + 2, 2, 1)) / 2,
                  (cross_entropy(rows + 4, 2, 1) + cross_entropy(rows + 6, 2, 0)) / 2);
 }
 
 /* The gradient is softmax - one-hot, and large logits do not overflow. */
 DVT_TEST(losses_softmax_cross_entropy_gradient) {
-    dvt_array *p = DVT_ARRAY2(dvt_test_ctx(), float, 2, 2, {{1000, 0}, {0, 0}}), *loss = NULL;
-    dvt_array *l = DVT_ARRAY1(dvt_test_ctx(), int32_t, 2, {1, 0});
+    dvt_array *p = DVT_ARRAY(float, DVT_SHAPE(2, 2), dvt_test_ctx(), 1000, 0, 0, 0), *loss = NULL;
+    dvt_array *l = DVT_ARRAY(int32_t, DVT_SHAPE(2), dvt_test_ctx(), 1, 0);
     dvt_attach_grad(p, DVT_GRAD_WRITE);
     DVT_RECORD {
-        loss = dvt_softmax_cross_entropy(p, l);
+        loss = dvt_loss_softmax_cross_entropy(p, l);
     }
     CHECK_VALUES(loss, 1e-6, 1000, log(2));
     CHECK_INT(dvt_backward(loss), DVT_OK);
@@ -200,10 +204,10 @@ DVT_TEST(losses_softmax_cross_entropy_gradient) {
 
 DVT_TEST(losses_labels_get_no_gradient) {
     dvt_array *p = dvt_ones(DVT_SHAPE(1, 2), DVT_F32, dvt_test_ctx()), *loss = NULL;
-    dvt_array *l = DVT_ARRAY2(dvt_test_ctx(), float, 1, 2, {{0.5, 0.5}});
+    dvt_array *l = DVT_ARRAY(float, DVT_SHAPE(1, 2), dvt_test_ctx(), 0.5, 0.5);
     dvt_attach_grad(l, DVT_GRAD_WRITE);
     DVT_RECORD {
-        loss = dvt_softmax_cross_entropy(p, dvt_mul_scalar(l, 1));
+        loss = dvt_loss_softmax_cross_entropy(p, dvt_mul_scalar(l, 1));
     }
     CHECK(!dvt_has_history(loss));
 }
@@ -222,20 +226,21 @@ DVT_TEST(losses_errors) {
         CHECK_ERROR(cases[c].loss(p, dvt_ones(DVT_SHAPE(3), DVT_F32, dvt_cpu())), DVT_ERR_SHAPE);
         CHECK_ERROR(cases[c].loss(scalar, scalar), DVT_ERR_SHAPE);
     }
-    CHECK_ERROR(dvt_huber_loss(p, p, 0), DVT_ERR_RANGE);
-    CHECK_ERROR(dvt_huber_loss(p, p, NAN), DVT_ERR_RANGE);
-    CHECK_ERROR(dvt_huber_loss(p, p, INFINITY), DVT_ERR_RANGE);
-    CHECK_ERROR(dvt_softmax_cross_entropy(NULL, p), DVT_ERR_NULL_ARGUMENT);
-    CHECK_ERROR(dvt_softmax_cross_entropy(p, elsewhere), DVT_ERR_CONTEXT);
-    CHECK_ERROR(dvt_softmax_cross_entropy(p, dvt_ones(DVT_SHAPE(3), DVT_I32, dvt_cpu())),
+    CHECK_ERROR(dvt_loss_huber(p, p, 0), DVT_ERR_RANGE);
+    CHECK_ERROR(dvt_loss_huber(p, p, NAN), DVT_ERR_RANGE);
+    CHECK_ERROR(dvt_loss_huber(p, p, INFINITY), DVT_ERR_RANGE);
+    CHECK_ERROR(dvt_loss_softmax_cross_entropy(NULL, p), DVT_ERR_NULL_ARGUMENT);
+    CHECK_ERROR(dvt_loss_softmax_cross_entropy(p, elsewhere), DVT_ERR_CONTEXT);
+    CHECK_ERROR(dvt_loss_softmax_cross_entropy(p, dvt_ones(DVT_SHAPE(3), DVT_I32, dvt_cpu())),
                 DVT_ERR_SHAPE);
-    CHECK_ERROR(dvt_softmax_cross_entropy(p, dvt_ones(DVT_SHAPE(2, 2), DVT_I32, dvt_cpu())),
+    CHECK_ERROR(dvt_loss_softmax_cross_entropy(p, dvt_ones(DVT_SHAPE(2, 2), DVT_I32, dvt_cpu())),
                 DVT_ERR_SHAPE);
-    CHECK_ERROR(dvt_softmax_cross_entropy(dvt_ones(DVT_SHAPE(3), DVT_F32, dvt_cpu()), scalar),
+    CHECK_ERROR(dvt_loss_softmax_cross_entropy(dvt_ones(DVT_SHAPE(3), DVT_F32, dvt_cpu()), scalar),
                 DVT_ERR_SHAPE);
-    CHECK_ERROR(dvt_softmax_cross_entropy(p, DVT_ARRAY1(dvt_cpu(), int32_t, 2, {0, 3})),
-                DVT_ERR_RANGE);
-    dvt_release_all();
+    CHECK_ERROR(
+        dvt_loss_softmax_cross_entropy(p, DVT_ARRAY(int32_t, DVT_SHAPE(2), dvt_cpu(), 0, 3)),
+        DVT_ERR_RANGE);
+    dvt_discard_all();
     CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
 }
 
@@ -258,10 +263,10 @@ DVT_TEST(cross_entropy_shapes_of_labels) {
                                DVT_SHAPE(2, 3, 5), DVT_SCALAR,         DVT_SHAPE(2, 3, 4, 1)};
     size_t i;
     for (i = 0; i < sizeof good / sizeof good[0]; i++)
-        CHECK_VALUES(dvt_softmax_cross_entropy(p, dvt_zeros(good[i], DVT_I32, dvt_cpu())), 1e-6,
-                     log(4), log(4));
+        CHECK_VALUES(dvt_loss_softmax_cross_entropy(p, dvt_zeros(good[i], DVT_I32, dvt_cpu())),
+                     1e-6, log(4), log(4));
     for (i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        CHECK(dvt_softmax_cross_entropy(p, dvt_zeros(wrong[i], DVT_I32, dvt_cpu())) == NULL);
+        CHECK(dvt_loss_softmax_cross_entropy(p, dvt_zeros(wrong[i], DVT_I32, dvt_cpu())) == NULL);
         refused_labels((int)i);
     }
 }
@@ -288,14 +293,17 @@ DVT_TEST(losses_shapes_of_labels) {
 
 DVT_TEST(cross_entropy_refuses_class_numbers_out_of_range) {
     dvt_array *p = dvt_zeros(DVT_SHAPE(2, 3), DVT_F32, dvt_cpu());
-    CHECK_ERROR(dvt_softmax_cross_entropy(p, DVT_ARRAY1(dvt_cpu(), int32_t, 2, {0, 3})),
-                DVT_ERR_RANGE);
-    CHECK_ERROR(dvt_softmax_cross_entropy(p, DVT_ARRAY1(dvt_cpu(), int32_t, 2, {-1, 0})),
-                DVT_ERR_RANGE);
-    CHECK_ERROR(dvt_softmax_cross_entropy(p, DVT_ARRAY1(dvt_cpu(), float, 2, {NAN, 0})),
-                DVT_ERR_RANGE);
-    CHECK_VALUES(dvt_softmax_cross_entropy(p, DVT_ARRAY1(dvt_cpu(), float, 2, {0, 2})), 1e-6,
-                 log(3), log(3));
+    CHECK_ERROR(
+        dvt_loss_softmax_cross_entropy(p, DVT_ARRAY(int32_t, DVT_SHAPE(2), dvt_cpu(), 0, 3)),
+        DVT_ERR_RANGE);
+    CHECK_ERROR(
+        dvt_loss_softmax_cross_entropy(p, DVT_ARRAY(int32_t, DVT_SHAPE(2), dvt_cpu(), -1, 0)),
+        DVT_ERR_RANGE);
+    CHECK_ERROR(
+        dvt_loss_softmax_cross_entropy(p, DVT_ARRAY(float, DVT_SHAPE(2), dvt_cpu(), NAN, 0)),
+        DVT_ERR_RANGE);
+    CHECK_VALUES(dvt_loss_softmax_cross_entropy(p, DVT_ARRAY(float, DVT_SHAPE(2), dvt_cpu(), 0, 2)),
+                 1e-6, log(3), log(3));
 }
 
 #endif

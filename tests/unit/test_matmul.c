@@ -143,9 +143,9 @@ DVT_TEST(matmul_accumulates_half_in_single) {
 }
 
 DVT_TEST(matmul_one_axis) {
-    dvt_array *m = DVT_ARRAY2(dvt_cpu(), float, 2, 3, {{1, 2, 3}, {4, 5, 6}});
-    dvt_array *two = DVT_ARRAY1(dvt_cpu(), float, 2, {1, 10});
-    dvt_array *three = DVT_ARRAY1(dvt_cpu(), float, 3, {1, 10, 100});
+    dvt_array *m = DVT_ARRAY(float, DVT_SHAPE(2, 3), dvt_cpu(), 1, 2, 3, 4, 5, 6);
+    dvt_array *two = DVT_ARRAY(float, DVT_SHAPE(2), dvt_cpu(), 1, 10);
+    dvt_array *three = DVT_ARRAY(float, DVT_SHAPE(3), dvt_cpu(), 1, 10, 100);
     dvt_array *batch = dvt_reshape(dvt_arange(0, 12, 1, DVT_F32, dvt_cpu()), DVT_SHAPE(2, 2, 3));
     dvt_array *y = dvt_matmul(m, three);
     CHECK_INT(dvt_ndim(y), 1);
@@ -236,13 +236,13 @@ DVT_TEST(matmul_empty) {
     CHECK_VALUES(matmul_t(vector, none, false, true), 0, 0, 0);
     CHECK(dvt_shape_equal(dvt_shape_of(dvt_matmul(dvt_t(none), none)), DVT_SHAPE(0, 0)));
     CHECK_VALUES(
-        dvt_dot(dvt_astype(none, DVT_I32, false), dvt_zeros(DVT_SHAPE(0, 3), DVT_I32, dvt_cpu())),
-        0, 0, 0, 0, 0, 0, 0);
+        dvt_dot(dvt_as_in_dtype(none, DVT_I32), dvt_zeros(DVT_SHAPE(0, 3), DVT_I32, dvt_cpu())), 0,
+        0, 0, 0, 0, 0, 0);
 }
 
 DVT_TEST(matmul_special_values) {
-    dvt_array *a = DVT_ARRAY2(dvt_cpu(), double, 1, 3, {{0, 1, INFINITY}});
-    dvt_array *b = DVT_ARRAY2(dvt_cpu(), double, 3, 2, {{NAN, 1}, {1, 1}, {1, -1}});
+    dvt_array *a = DVT_ARRAY(double, DVT_SHAPE(1, 3), dvt_cpu(), 0, 1, INFINITY);
+    dvt_array *b = DVT_ARRAY(double, DVT_SHAPE(3, 2), dvt_cpu(), NAN, 1, 1, 1, 1, -1);
     CHECK_VALUES(dvt_matmul(a, b), 0, NAN, -INFINITY);
     a = dvt_broadcast_to(a, DVT_SHAPE(2, 3));
     CHECK_VALUES(dvt_matmul(a, b), 0, NAN, -INFINITY, NAN, -INFINITY);

@@ -24,7 +24,7 @@ static dvt_array *garbage(dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx) {
 
 static void check_into(dvt_array *dst, dvt_array *a, dvt_array *b, bool ta, bool tb) {
     dvt_array *product = matmul_t(a, b, ta, tb);
-    dvt_array *expected = dvt_astype(product, dvt_dtype_of(dst), false);
+    dvt_array *expected = dvt_as_in_dtype(product, dvt_dtype_of(dst));
     int64_t arrays = dvt_get_stats().arrays;
     CHECK(matmul_into(dst, a, b, ta, tb) == dst);
     CHECK_INT(dvt_get_stats().arrays, arrays);
@@ -88,8 +88,8 @@ DVT_TEST(matmul_into_another_dtype) {
                     f = (dvt_dtype)i;
                     g = (dvt_dtype)j;
                     h = (dvt_dtype)l;
-                    a = dvt_astype(random_array(DVT_SHAPE(3, 4), DVT_I32, dvt_cpu()), f, false);
-                    b = dvt_astype(random_array(DVT_SHAPE(4, 5), DVT_I32, dvt_cpu()), g, false);
+                    a = dvt_as_in_dtype(random_array(DVT_SHAPE(3, 4), DVT_I32, dvt_cpu()), f);
+                    b = dvt_as_in_dtype(random_array(DVT_SHAPE(4, 5), DVT_I32, dvt_cpu()), g);
                     dst = dvt_ones(DVT_SHAPE(3, 5), h, dvt_cpu());
                     product = dvt_matmul(a, b);
                     if (dvt_dtype_is_float(dvt_dtype_of(product)) ? dvt_dtype_is_float(h)
@@ -311,13 +311,13 @@ DVT_TEST(matmul_with_everything) {
                         desc = matmul_transposed((t & 1) != 0, (t & 2) != 0);
                         a = random_array(t & 1 ? DVT_SHAPE(k, n) : DVT_SHAPE(n, k), DVT_I8, ctx);
                         b = random_array(t & 2 ? DVT_SHAPE(m, k) : DVT_SHAPE(k, m), DVT_U8, ctx);
-                        wide = dvt_matmul(dvt_astype(t & 1 ? dvt_t(a) : a, DVT_I64, false),
-                                          dvt_astype(t & 2 ? dvt_t(b) : b, DVT_I64, false));
+                        wide = dvt_matmul(dvt_as_in_dtype(t & 1 ? dvt_t(a) : a, DVT_I64),
+                                          dvt_as_in_dtype(t & 2 ? dvt_t(b) : b, DVT_I64));
                         desc.convert = true;
                         desc.dtype = DVT_I32;
                         desc.out = out = strided(garbage(DVT_SHAPE(n, m), DVT_I32, ctx), how);
                         CHECK(dvt_matmul_with(a, b, &desc) == out);
-                        CHECK(same_bytes(out, dvt_astype(wide, DVT_I32, false)));
+                        CHECK(same_bytes(out, dvt_as_in_dtype(wide, DVT_I32)));
                         desc.out = garbage(DVT_SHAPE(n, m), DVT_I64, ctx);
                         CHECK(same_bytes(dvt_matmul_with(a, b, &desc), wide));
                         desc.out = NULL;
@@ -336,7 +336,7 @@ DVT_TEST(matmul_with_nothing_is_matmul) {
     CHECK_ERROR(dvt_matmul_with(a, b, &desc), DVT_ERR_DTYPE);
     desc.out = dvt_zeros(DVT_SHAPE(3, 5), DVT_F64, dvt_cpu());
     CHECK_ERROR(dvt_matmul_with(a, b, &desc), DVT_ERR_DTYPE);
-    CHECK_VALUES(dvt_sum(desc.out, DVT_ALL, false), 0, 0);
+    CHECK_VALUES(dvt_sum(desc.out, DVT_ALL), 0, 0);
     desc.convert = true;
     desc.dtype = DVT_BOOL;
     CHECK_ERROR(dvt_matmul_with(a, b, &desc), DVT_ERR_DTYPE);

@@ -33,7 +33,7 @@ static void grow_in_a_scope(dvt_ctx ctx, dvt_status status) {
 }
 
 DVT_TEST(memory_advice_on_a_virtual_gpu) {
-    dvt_release_all();
+    dvt_discard_all();
     NEEDS_NO_CARD("limits of virtual GPUs");
     CHECK_INT(dvt_set_virtual_gpus(1, 200 * 400 + 100), DVT_OK);
     DVT_SCOPE {
@@ -43,7 +43,7 @@ DVT_TEST(memory_advice_on_a_virtual_gpu) {
         grow_until_refused(dvt_gpu(0), DVT_ERR_DEVICE_MEMORY);
     }
     grow_until_refused(dvt_gpu(0), DVT_ERR_DEVICE_MEMORY); /* without any scope */
-    dvt_release_all();
+    dvt_discard_all();
     CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
 }
 
@@ -73,14 +73,14 @@ DVT_TEST(memory_advice_on_a_cpu) {
     int64_t before = dvt_get_stats().arrays;
     dvt_device_info cpu;
     CHECK_INT(dvt_device_query(dvt_cpu(), &cpu), DVT_OK);
-    CHECK_INT(dvt_set_memory_limit(dvt_cpu(), cpu.memory_used + 200 * 400), DVT_OK);
+    CHECK_INT(dvt_set_memory_limit(cpu.memory_used + 200 * 400, dvt_cpu()), DVT_OK);
     DVT_SCOPE {
         grow_in_a_scope(dvt_cpu(), DVT_ERR_HOST_MEMORY);
     }
     DVT_SCOPE {
         grow_until_refused(dvt_cpu(), DVT_ERR_HOST_MEMORY);
     }
-    CHECK_INT(dvt_set_memory_limit(dvt_cpu(), 0), DVT_OK);
+    CHECK_INT(dvt_set_memory_limit(0, dvt_cpu()), DVT_OK);
     CHECK_INT(dvt_get_stats().arrays, before);
     dvt_trim_memory(dvt_cpu());
     dvt_set_allocator(&own);

@@ -42,7 +42,7 @@ DVT_TEST(messages_name_arguments_of_operations) {
     CHECK_MIXED(dvt_conv2d(picture, kernel, NULL, NULL), "dvt_conv2d", "x", "w");
     CHECK_MIXED(dvt_take(x, index, 0), "dvt_take", "x", "indices");
     CHECK_MIXED(dvt_take_along_axis(x, index, 0), "dvt_take_along_axis", "x", "indices");
-    CHECK_MIXED(dvt_pick(x, index, 0, false), "dvt_pick", "x", "indices");
+    CHECK_MIXED(dvt_pick(x, index, DVT_AXES(0)), "dvt_pick", "x", "indices");
     CHECK_MIXED(dvt_layer_norm(x, NULL, there(DVT_SHAPE(2)), 1e-5), "dvt_layer_norm", "x", "beta");
     CHECK_MIXED(dvt_layer_norm(x, v, there(DVT_SHAPE(2)), 1e-5), "dvt_layer_norm", "x", "beta");
     CHECK_MIXED(dvt_batch_norm(x, v, v, v, there(DVT_SHAPE(2)), 1, 0.9, 1e-5), "dvt_batch_norm",
@@ -130,18 +130,18 @@ DVT_TEST(messages_of_memory_say_the_shape) {
     check_message(DVT_ERR_DEVICE_MEMORY, "dvt_ones: 16000 bytes wanted for an array of shape ",
                   "(100, 20), float64, on gpu(0)", "of 4096 are in use");
     CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
-    CHECK_INT(dvt_set_memory_limit(dvt_cpu_id(1), 1000), DVT_OK);
+    CHECK_INT(dvt_set_memory_limit(1000, dvt_cpu_id(1)), DVT_OK);
     dvt_ones(DVT_SHAPE(7, 50), DVT_F32, dvt_cpu_id(1));
     check_message(DVT_ERR_HOST_MEMORY, "dvt_ones: 1400 bytes wanted for an array of shape ",
                   "(7, 50), float32,", NULL);
-    CHECK_INT(dvt_set_memory_limit(dvt_cpu_id(1), 0), DVT_OK);
+    CHECK_INT(dvt_set_memory_limit(0, dvt_cpu_id(1)), DVT_OK);
 }
 
 DVT_TEST(messages_of_empty_ranges) {
     dvt_array *empty = here(DVT_SHAPE(0, 3)), *index = dvt_zeros(DVT_SHAPE(1), DVT_I64, dvt_cpu());
     dvt_take(empty, index, 0);
     check_message(DVT_ERR_RANGE, "dvt_take: ", "extent 0", "; expected none, since it is empty");
-    dvt_pick(here(DVT_SHAPE(1, 0)), index, 1, false);
+    dvt_pick(here(DVT_SHAPE(1, 0)), index, DVT_AXES(1));
     check_message(DVT_ERR_RANGE, "dvt_pick: ", "extent 0", "; expected none, since it is empty");
     dvt_index(empty, 0);
     check_message(DVT_ERR_RANGE, "dvt_index: index 0", NULL, "; expected none, since it is empty");
@@ -155,10 +155,10 @@ DVT_TEST(messages_of_empty_ranges) {
 /* An axis that there is not: what there is. */
 DVT_TEST(messages_of_axes) {
     dvt_array *x = here(DVT_SHAPE(2, 3)), *one = here(DVT_SHAPE(4)), *none = here(DVT_SCALAR);
-    dvt_sum(x, DVT_AXES(0, 2), false);
+    dvt_sum(x, DVT_AXES(0, 2));
     check_message(DVT_ERR_AXIS, "dvt_sum: axis 2, where the shape is (2, 3); expected -2 to 1",
                   NULL, NULL);
-    dvt_sort(one, -2, false);
+    dvt_sort(one, -2, DVT_ASCENDING);
     check_message(DVT_ERR_AXIS, "dvt_sort: axis -2, where the shape is (4,); expected -1 to 0",
                   NULL, NULL);
     dvt_softmax(none, 0);
@@ -209,7 +209,7 @@ DVT_TEST(messages_of_integers_without_gradients) {
     dvt_array *x = here(DVT_SHAPE(3)), *y = NULL;
     CHECK(dvt_attach_grad(x, DVT_GRAD_WRITE) == DVT_OK);
     DVT_RECORD {
-        y = dvt_argmax(x, 0, false);
+        y = dvt_argmax(x, DVT_AXES(0));
     }
     dvt_backward(y);
     check_message(DVT_ERR_GRAD, "dvt_backward: ", "int64", "expected a floating dtype");
@@ -236,29 +236,29 @@ DVT_TEST(messages_of_shapes_with_too_many_axes) {
 DVT_TEST(messages_name_arguments_of_losses_and_metrics) {
     dvt_array *x = here(DVT_SHAPE(2, 2)), *y = there(DVT_SHAPE(2, 2));
     dvt_array *labels = dvt_zeros(DVT_SHAPE(2), DVT_I64, dvt_cpu());
-    CHECK_MIXED(dvt_l2_loss(x, y), "dvt_l2_loss", "prediction", "label");
-    CHECK_MIXED(dvt_softmax_cross_entropy(x, y), "dvt_softmax_cross_entropy", "prediction",
-                "label");
-    CHECK_MIXED(dvt_metric_update(dvt_accuracy(), labels, y), "dvt_metric_update", "labels",
+    CHECK_MIXED(dvt_loss_l2(x, y), "dvt_loss_l2", "prediction", "label");
+    CHECK_MIXED(dvt_loss_softmax_cross_entropy(x, y), "dvt_loss_softmax_cross_entropy",
+                "prediction", "label");
+    CHECK_MIXED(dvt_metric_update(dvt_metric_accuracy(), labels, y), "dvt_metric_update", "labels",
                 "predictions");
-    CHECK_MIXED(dvt_metric_update(dvt_top_k_accuracy(2), labels, y), "dvt_metric_update", "labels",
-                "predictions");
-    dvt_l1_loss(NULL, x);
-    check_message(DVT_ERR_NULL_ARGUMENT, "dvt_l1_loss: prediction is NULL", NULL, NULL);
-    dvt_softmax_cross_entropy(here(DVT_SHAPE(2, 0)), labels);
-    check_message(DVT_ERR_RANGE, "dvt_softmax_cross_entropy: ", NULL, "expected none");
-    dvt_block_at(dvt_sequential(), 0);
+    CHECK_MIXED(dvt_metric_update(dvt_metric_top_k_accuracy(2), labels, y), "dvt_metric_update",
+                "labels", "predictions");
+    dvt_loss_l1(NULL, x);
+    check_message(DVT_ERR_NULL_ARGUMENT, "dvt_loss_l1: prediction is NULL", NULL, NULL);
+    dvt_loss_softmax_cross_entropy(here(DVT_SHAPE(2, 0)), labels);
+    check_message(DVT_ERR_RANGE, "dvt_loss_softmax_cross_entropy: ", NULL, "expected none");
+    dvt_block_at(dvt_nn_sequential(), 0);
     check_message(DVT_ERR_RANGE, "dvt_block_at: ", NULL, "; expected none, since it is empty");
-    dvt_params_at(dvt_collect_params(dvt_sequential(), NULL), 0);
+    dvt_params_at(dvt_block_collect_params(dvt_nn_sequential(), NULL), 0);
     check_message(DVT_ERR_RANGE, "dvt_params_at: ", NULL, "; expected none, since it is empty");
 }
 
 /* The call that failed, the parameter, and what to do. */
 DVT_TEST(messages_of_trainers_without_values) {
-    dvt_block *net = dvt_dense(2, DVT_LINEAR);
-    dvt_params *params = dvt_collect_params(net, NULL);
-    dvt_trainer *t = dvt_trainer_new(params, dvt_sgd(1));
-    const char *name = dvt_param_name(dvt_params_at(params, 0)), *fix = "call dvt_initialize";
+    dvt_block *net = dvt_nn_dense(2, DVT_IDENTITY);
+    dvt_params *params = dvt_block_collect_params(net, NULL);
+    dvt_trainer *t = dvt_trainer_new(params, dvt_optimizer_sgd(1));
+    const char *name = dvt_param_name(dvt_params_at(params, 0)), *fix = "call dvt_block_initialize";
     int round;
     for (round = 0; round < 2; round++) {
         dvt_trainer_step(t, 1);
@@ -271,7 +271,7 @@ DVT_TEST(messages_of_trainers_without_values) {
         check_message(DVT_ERR_UNINITIALIZED, "dvt_trainer_update: ", name, fix);
         dvt_trainer_clip_global_norm(t, 1);
         check_message(DVT_ERR_UNINITIALIZED, "dvt_trainer_clip_global_norm: ", name, fix);
-        CHECK_INT(dvt_initialize(net, dvt_init_one(), DVT_CONTEXTS(dvt_cpu()), false), DVT_OK);
+        CHECK_INT(dvt_block_initialize(net, dvt_init_one(), DVT_CONTEXTS(dvt_cpu())), DVT_OK);
         fix = "Pass one batch of data";
     }
 }
@@ -279,26 +279,26 @@ DVT_TEST(messages_of_trainers_without_values) {
 #if !defined(DEVTENSOR_NO_FILES)
 DVT_TEST(messages_of_parameter_files_name_the_call) {
     const char *nowhere = "/no folder of this name/net.params";
-    dvt_block *dense = dvt_dense(2, DVT_LINEAR);
+    dvt_block *dense = dvt_nn_dense(2, DVT_IDENTITY);
     dvt_ctx_list none = no_contexts();
     FILE *file;
     open_file("messages.params");
-    dvt_load_parameters(dense, nowhere, none, NULL);
-    check_message(DVT_ERR_IO, "dvt_load_parameters: ", nowhere, NULL);
+    dvt_block_load(dense, nowhere, none);
+    check_message(DVT_ERR_IO, "dvt_block_load: ", nowhere, NULL);
     dvt_load_params(nowhere, dvt_cpu());
     check_message(DVT_ERR_IO, "dvt_load_params: ", nowhere, NULL);
     CHECK((file = fopen(path, "wb")) != NULL);
     fputs("no parameters at all", file);
     fclose(file);
-    dvt_load_parameters(dense, path, none, NULL);
-    check_message(DVT_ERR_FORMAT, "dvt_load_parameters: ", path, NULL);
+    dvt_block_load(dense, path, none);
+    check_message(DVT_ERR_FORMAT, "dvt_block_load: ", path, NULL);
     remove_file();
-    dvt_save_parameters(dense, nowhere);
-    check_message(DVT_ERR_UNINITIALIZED, "dvt_save_parameters: ", "dense", NULL);
-    CHECK_INT(dvt_initialize(dense, dvt_init_one(), none, false), DVT_OK);
-    dvt_forward(dense, here(DVT_SHAPE(1, 3)));
-    dvt_save_parameters(dense, nowhere);
-    check_message(DVT_ERR_IO, "dvt_save_parameters: ", nowhere, NULL);
+    dvt_block_save(dense, nowhere);
+    check_message(DVT_ERR_UNINITIALIZED, "dvt_block_save: ", "dense", NULL);
+    CHECK_INT(dvt_block_initialize(dense, dvt_init_one(), none), DVT_OK);
+    dvt_block_forward(dense, here(DVT_SHAPE(1, 3)));
+    dvt_block_save(dense, nowhere);
+    check_message(DVT_ERR_IO, "dvt_block_save: ", nowhere, NULL);
     dvt_save_params(nowhere, NULL, NULL, 0);
     check_message(DVT_ERR_IO, "dvt_save_params: ", nowhere, NULL);
 }

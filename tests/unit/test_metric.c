@@ -3,44 +3,45 @@
 #if !defined(DEVTENSOR_NO_NN)
 
 DVT_TEST(metric_accuracy) {
-    dvt_metric *m = dvt_accuracy();
-    dvt_array *p =
-        DVT_ARRAY2(dvt_cpu(), float, 4, 3,
-                   {{0.1f, 0.7f, 0.2f}, {0.9f, 0, 0.1f}, {0.3f, 0.3f, 0.4f}, {0.5f, 0.5f, 0}});
+    dvt_metric *m = dvt_metric_accuracy();
+    dvt_array *p = DVT_ARRAY(float, DVT_SHAPE(4, 3), dvt_cpu(), 0.1f, 0.7f, 0.2f, 0.9f, 0, 0.1f,
+                             0.3f, 0.3f, 0.4f, 0.5f, 0.5f, 0);
     CHECK_STR(dvt_metric_name(m), "accuracy");
     CHECK(isnan(dvt_metric_get(m)));
-    CHECK_INT(dvt_metric_update(m, DVT_ARRAY1(dvt_cpu(), int, 4, {1, 0, 1, 0}), p), DVT_OK);
+    CHECK_INT(dvt_metric_update(m, DVT_ARRAY(int, DVT_SHAPE(4), dvt_cpu(), 1, 0, 1, 0), p), DVT_OK);
     CHECK_CLOSE(dvt_metric_get(m), 0.75, 0);
     /* Labels of any dtype; class numbers instead of scores; both add up. */
-    CHECK_INT(dvt_metric_update(m, DVT_ARRAY1(dvt_cpu(), float, 4, {1, 1, 2, 0}), p), DVT_OK);
+    CHECK_INT(dvt_metric_update(m, DVT_ARRAY(float, DVT_SHAPE(4), dvt_cpu(), 1, 1, 2, 0), p),
+              DVT_OK);
     CHECK_CLOSE(dvt_metric_get(m), 6.0 / 8, 0);
-    CHECK_INT(dvt_metric_update(m, DVT_ARRAY1(dvt_cpu(), unsigned char, 2, {7, 8}),
-                                DVT_ARRAY1(dvt_cpu(), double, 2, {7, 9})),
+    CHECK_INT(dvt_metric_update(m, DVT_ARRAY(unsigned char, DVT_SHAPE(2), dvt_cpu(), 7, 8),
+                                DVT_ARRAY(double, DVT_SHAPE(2), dvt_cpu(), 7, 9)),
               DVT_OK);
     CHECK_CLOSE(dvt_metric_get(m), 7.0 / 10, 0);
     dvt_metric_reset(m);
     CHECK(isnan(dvt_metric_get(m)));
     /* Sequences: (2, 2) labels and (2, 2, 3) scores; nothing at all; labels that are no class. */
-    CHECK_INT(dvt_metric_update(m, DVT_ARRAY2(dvt_cpu(), int, 2, 2, {{1, 0}, {0, 0}}),
+    CHECK_INT(dvt_metric_update(m, DVT_ARRAY(int, DVT_SHAPE(2, 2), dvt_cpu(), 1, 0, 0, 0),
                                 dvt_reshape(p, DVT_SHAPE(2, 2, 3))),
               DVT_OK);
     CHECK_CLOSE(dvt_metric_get(m), 0.75, 0);
     CHECK_INT(dvt_metric_update(m, dvt_zeros(DVT_SHAPE(0), DVT_I32, dvt_cpu()),
                                 dvt_zeros(DVT_SHAPE(0, 3), DVT_F32, dvt_cpu())),
               DVT_OK);
-    CHECK_INT(dvt_metric_update(m, DVT_ARRAY1(dvt_cpu(), int, 4, {-1, 3, 99, -3}), p), DVT_OK);
+    CHECK_INT(dvt_metric_update(m, DVT_ARRAY(int, DVT_SHAPE(4), dvt_cpu(), -1, 3, 99, -3), p),
+              DVT_OK);
     CHECK_CLOSE(dvt_metric_get(m), 3.0 / 8, 0);
 }
 
 DVT_TEST(metric_on_gpus_and_views) {
-    dvt_metric *m = dvt_accuracy(), *top = dvt_top_k_accuracy(2);
+    dvt_metric *m = dvt_metric_accuracy(), *top = dvt_metric_top_k_accuracy(2);
     dvt_stats before, after;
     CHECK_INT(dvt_set_virtual_gpus(2, 0), DVT_OK);
     DVT_SCOPE {
         int i;
         /* Transposed scores, every second label. */
-        dvt_array *p = DVT_ARRAY2(dvt_gpu(1), float, 3, 2, {{1, 5}, {2, 4}, {3, 6}});
-        dvt_array *l = DVT_ARRAY1(dvt_gpu(1), int, 4, {2, 9, 0, 9});
+        dvt_array *p = DVT_ARRAY(float, DVT_SHAPE(3, 2), dvt_gpu(1), 1, 5, 2, 4, 3, 6);
+        dvt_array *l = DVT_ARRAY(int, DVT_SHAPE(4), dvt_gpu(1), 2, 9, 0, 9);
         before = dvt_get_stats();
         CHECK_INT(dvt_metric_update(m, dvt_slice(l, 0, 0, DVT_END, 2), dvt_t(p)), DVT_OK);
         after = dvt_get_stats();
@@ -81,9 +82,9 @@ static int in_top_k(const double *row, int classes, int label, int k) {
 
 DVT_TEST(metric_top_k) {
     int k, i, round;
-    CHECK_STR(dvt_metric_name(dvt_top_k_accuracy(5)), "top_k_accuracy_5");
+    CHECK_STR(dvt_metric_name(dvt_metric_top_k_accuracy(5)), "top_k_accuracy_5");
     for (k = 1; k < 9; k++) {
-        dvt_metric *m = dvt_top_k_accuracy(k), *first = dvt_accuracy();
+        dvt_metric *m = dvt_metric_top_k_accuracy(k), *first = dvt_metric_accuracy();
         double right = 0, total = 0;
         for (round = 0; round < 10; round++) {
             DVT_SCOPE {
@@ -100,7 +101,7 @@ DVT_TEST(metric_top_k) {
                 }
                 total += 6;
                 p = dvt_astype(dvt_from_host(scores, DVT_SHAPE(6, 7), DVT_F64, dvt_cpu()),
-                               round % 3 ? DVT_F32 : DVT_F16, true);
+                               round % 3 ? DVT_F32 : DVT_F16);
                 l = dvt_from_host(labels, DVT_SHAPE(6), DVT_I32, dvt_cpu());
                 CHECK_INT(dvt_metric_update(m, l, p), DVT_OK);
                 CHECK_INT(dvt_metric_update(first, l, p), DVT_OK);
@@ -113,9 +114,10 @@ DVT_TEST(metric_top_k) {
 }
 
 DVT_TEST(metric_mean_loss) {
-    dvt_metric *m = dvt_mean_loss();
+    dvt_metric *m = dvt_metric_mean_loss();
     CHECK_STR(dvt_metric_name(m), "loss");
-    CHECK_INT(dvt_metric_update(m, NULL, DVT_ARRAY1(dvt_cpu(), float, 3, {1, 2, 6})), DVT_OK);
+    CHECK_INT(dvt_metric_update(m, NULL, DVT_ARRAY(float, DVT_SHAPE(3), dvt_cpu(), 1, 2, 6)),
+              DVT_OK);
     CHECK_CLOSE(dvt_metric_get(m), 3, 0);
     CHECK_INT(dvt_metric_update(m, NULL, dvt_scalar(5, DVT_F64, dvt_cpu())), DVT_OK);
     CHECK_CLOSE(dvt_metric_get(m), 3.5, 0);
@@ -129,7 +131,7 @@ DVT_TEST(metric_mean_loss) {
 }
 
 DVT_TEST(metric_errors) {
-    dvt_metric *m = dvt_accuracy(), *loss = dvt_mean_loss();
+    dvt_metric *m = dvt_metric_accuracy(), *loss = dvt_metric_mean_loss();
     dvt_array *l = dvt_zeros(DVT_SHAPE(4), DVT_I32, dvt_cpu());
     dvt_array *p = dvt_zeros(DVT_SHAPE(4, 3), DVT_F32, dvt_cpu());
     CHECK_ERROR(dvt_metric_update(NULL, l, p), DVT_ERR_NULL_ARGUMENT);
@@ -142,8 +144,8 @@ DVT_TEST(metric_errors) {
                 DVT_ERR_SHAPE);
     CHECK_ERROR(dvt_metric_update(m, l, dvt_zeros(DVT_SHAPE(4, 0), DVT_F32, dvt_cpu())),
                 DVT_ERR_SHAPE);
-    CHECK_ERROR(dvt_metric_update(dvt_top_k_accuracy(2), l, l), DVT_ERR_SHAPE);
-    CHECK_ERROR(dvt_top_k_accuracy(0), DVT_ERR_RANGE);
+    CHECK_ERROR(dvt_metric_update(dvt_metric_top_k_accuracy(2), l, l), DVT_ERR_SHAPE);
+    CHECK_ERROR(dvt_metric_top_k_accuracy(0), DVT_ERR_RANGE);
     CHECK_ERROR(dvt_metric_get(NULL), DVT_ERR_NULL_ARGUMENT);
     CHECK_STR(dvt_metric_name(NULL), "");
     dvt_metric_reset(NULL);

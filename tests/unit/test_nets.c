@@ -32,20 +32,20 @@ static int error_has(const char *part) {
     } while (0)
 
 static dvt_block *lenet(void) {
-    dvt_block *net = dvt_sequential();
-    DVT_ADD(net, dvt_conv2d_block(6, 5, DVT_RELU), dvt_max_pool2d_block(2, 2),
-            dvt_conv2d_block(16, 3, DVT_RELU), dvt_max_pool2d_block(2, 2), dvt_dense(120, DVT_RELU),
-            dvt_dense(84, DVT_RELU), dvt_dense(10, DVT_LINEAR));
+    dvt_block *net = dvt_nn_sequential();
+    DVT_NN_ADD(net, dvt_nn_conv2d(6, 5, DVT_RELU), dvt_nn_max_pool2d(2, 2),
+               dvt_nn_conv2d(16, 3, DVT_RELU), dvt_nn_max_pool2d(2, 2), dvt_nn_dense(120, DVT_RELU),
+               dvt_nn_dense(84, DVT_RELU), dvt_nn_dense(10, DVT_IDENTITY));
     return net;
 }
 
 /* ---- nets ---- */
 DVT_TEST(nets_sequential) {
-    dvt_block *net = dvt_sequential(), *a = dvt_flatten_block(), *b = dvt_dropout_block(0);
+    dvt_block *net = dvt_nn_sequential(), *a = dvt_nn_flatten(), *b = dvt_nn_dropout(0);
     dvt_array *x = dvt_ones(DVT_SHAPE(2), DVT_F32, dvt_test_ctx());
-    CHECK(dvt_forward(net, x) == x); /* nothing does nothing */
+    CHECK(dvt_block_forward(net, x) == x); /* nothing does nothing */
     CHECK_INT(dvt_block_len(net), 0);
-    CHECK_INT(DVT_ADD(net, a, b), DVT_OK);
+    CHECK_INT(DVT_NN_ADD(net, a, b), DVT_OK);
     CHECK_INT(dvt_block_len(net), 2);
     CHECK(dvt_block_at(net, 0) == a && dvt_block_at(net, 1) == b);
     CHECK(dvt_block_at(net, -1) == b && dvt_block_at(net, -2) == a);
@@ -53,39 +53,39 @@ DVT_TEST(nets_sequential) {
     CHECK_ERROR(dvt_block_at(net, -3), DVT_ERR_RANGE);
     CHECK_ERROR(dvt_block_at(NULL, 0), DVT_ERR_NULL_ARGUMENT);
     CHECK_STR(dvt_block_kind(net), "Sequential");
-    CHECK_STR(dvt_block_kind(dvt_conv2d_block(1, 1, DVT_LINEAR)), "Conv2D");
+    CHECK_STR(dvt_block_kind(dvt_nn_conv2d(1, 1, DVT_IDENTITY)), "Conv2D");
     CHECK(dvt_block_user(net) == NULL);
-    CHECK_ERROR(DVT_ADD(net, dvt_flatten_block(), NULL), DVT_ERR_NULL_ARGUMENT);
+    CHECK_ERROR(DVT_NN_ADD(net, dvt_nn_flatten(), NULL), DVT_ERR_NULL_ARGUMENT);
     CHECK_INT(dvt_block_len(net), 2); /* none of them */
-    CHECK_ERROR(DVT_ADD(NULL, a), DVT_ERR_NULL_ARGUMENT);
-    CHECK_ERROR(DVT_ADD(net, net), DVT_ERR_VALUE);
-    CHECK_ERROR(DVT_ADD(a, b), DVT_ERR_VALUE); /* Flatten is no Sequential */
-    CHECK_INT(DVT_ADD(net, a, a, a, a, a, a, a, a, a, a, a, a, a, a, a, a), DVT_OK);
+    CHECK_ERROR(DVT_NN_ADD(NULL, a), DVT_ERR_NULL_ARGUMENT);
+    CHECK_ERROR(DVT_NN_ADD(net, net), DVT_ERR_VALUE);
+    CHECK_ERROR(DVT_NN_ADD(a, b), DVT_ERR_VALUE); /* Flatten is no Sequential */
+    CHECK_INT(DVT_NN_ADD(net, a, a, a, a, a, a, a, a, a, a, a, a, a, a, a, a), DVT_OK);
     CHECK_INT(dvt_block_len(net), 18);
 }
 
 DVT_TEST(nets_circles) {
-    dvt_block *a = dvt_sequential(), *b = dvt_sequential(), *c = dvt_sequential();
-    CHECK_INT(DVT_ADD(a, b), DVT_OK);
-    CHECK_INT(DVT_ADD(b, c), DVT_OK);
-    CHECK_INT(DVT_ADD(c, a), DVT_ERR_VALUE);
+    dvt_block *a = dvt_nn_sequential(), *b = dvt_nn_sequential(), *c = dvt_nn_sequential();
+    CHECK_INT(DVT_NN_ADD(a, b), DVT_OK);
+    CHECK_INT(DVT_NN_ADD(b, c), DVT_OK);
+    CHECK_INT(DVT_NN_ADD(c, a), DVT_ERR_VALUE);
     error_has("circle");
     dvt_clear_error();
     CHECK_INT(dvt_block_add_child(c, a), DVT_ERR_VALUE);
     dvt_clear_error();
-    CHECK_INT(DVT_ADD(a, c), DVT_OK); /* two ways to one block are no circle */
+    CHECK_INT(DVT_NN_ADD(a, c), DVT_OK); /* two ways to one block are no circle */
 }
 
 /* A layer in two places is one layer. */
 DVT_TEST(nets_shared) {
-    dvt_block *net = dvt_sequential(), *shared = dvt_dense(2, DVT_LINEAR);
+    dvt_block *net = dvt_nn_sequential(), *shared = dvt_nn_dense(2, DVT_IDENTITY);
     dvt_array *y = NULL;
-    DVT_ADD(net, shared, shared);
-    CHECK_INT(dvt_params_len(dvt_collect_params(net, NULL)), 2);
+    DVT_NN_ADD(net, shared, shared);
+    CHECK_INT(dvt_params_len(dvt_block_collect_params(net, NULL)), 2);
     dvt_param_set_init(dvt_block_param(shared, "weight"), dvt_init_one());
-    dvt_initialize(net, default_init(), no_contexts(), false);
+    dvt_block_initialize(net, default_init(), no_contexts());
     DVT_RECORD {
-        y = dvt_forward(net, DVT_ARRAY2(dvt_test_ctx(), float, 1, 2, {{1, 2}}));
+        y = dvt_block_forward(net, DVT_ARRAY(float, DVT_SHAPE(1, 2), dvt_test_ctx(), 1, 2));
     }
     CHECK_VALUES(y, 1e-6, 6, 6);
     CHECK_INT(dvt_backward(y), DVT_OK);
@@ -96,11 +96,11 @@ DVT_TEST(nets_shared) {
 
 /* What a net made outlives the scope of its layers, and goes when the net goes. */
 DVT_TEST(nets_ownership) {
-    dvt_block *net = dvt_sequential();
+    dvt_block *net = dvt_nn_sequential();
     DVT_SCOPE {
-        DVT_ADD(net, dvt_dense(2, DVT_LINEAR));
-        dvt_initialize(net, default_init(), no_contexts(), false);
-        dvt_forward(net, dvt_ones(DVT_SHAPE(1, 2), DVT_F32, dvt_test_ctx()));
+        DVT_NN_ADD(net, dvt_nn_dense(2, DVT_IDENTITY));
+        dvt_block_initialize(net, default_init(), no_contexts());
+        dvt_block_forward(net, dvt_ones(DVT_SHAPE(1, 2), DVT_F32, dvt_test_ctx()));
     }
     CHECK_INT(dvt_get_stats().arrays, 4);
     CHECK(dvt_block_data(dvt_block_at(net, 0), "weight", dvt_test_ctx()) != NULL);
@@ -108,18 +108,18 @@ DVT_TEST(nets_ownership) {
 
 /* Without a tape, what lies between layers is freed on the way. */
 DVT_TEST(nets_intermediates_are_freed) {
-    dvt_block *net = dvt_sequential();
+    dvt_block *net = dvt_nn_sequential();
     dvt_device_info info;
     int64_t before = 0, mebibyte = 1 << 20;
     int i;
     CHECK_INT(dvt_set_virtual_gpus(1, 0), DVT_OK);
     for (i = 0; i < 12; i++)
-        DVT_ADD(net, dvt_activation_block(DVT_TANH));
+        DVT_NN_ADD(net, dvt_nn_activation(DVT_TANH));
     DVT_SCOPE {
         dvt_array *x = dvt_ones(DVT_SHAPE(mebibyte / 4), DVT_F32, dvt_gpu(0));
         dvt_device_query(dvt_gpu(0), &info);
         before = info.memory_used;
-        CHECK(dvt_forward(net, x) != NULL);
+        CHECK(dvt_block_forward(net, x) != NULL);
         dvt_wait(x);
     }
     dvt_device_query(dvt_gpu(0), &info);
@@ -135,12 +135,12 @@ static void check_lenet(dvt_ctx ctx) {
     dvt_params *params;
     int64_t count = 0;
     int i;
-    CHECK_INT(dvt_initialize(net, dvt_init_xavier(), DVT_CONTEXTS(ctx), false), DVT_OK);
-    y = dvt_forward(net, x);
+    CHECK_INT(dvt_block_initialize(net, dvt_init_xavier(), DVT_CONTEXTS(ctx)), DVT_OK);
+    y = dvt_block_forward(net, x);
     CHECK(dvt_shape_equal(dvt_shape_of(y), DVT_SHAPE(2, 10)));
     CHECK(dvt_ctx_equal(dvt_ctx_of(y), ctx));
-    CHECK_CLOSE(dvt_item(dvt_all(dvt_isfinite(y), DVT_ALL, false)), 1, 0);
-    params = dvt_collect_params(net, NULL);
+    CHECK_CLOSE(dvt_item(dvt_all(dvt_isfinite(y), DVT_ALL)), 1, 0);
+    params = dvt_block_collect_params(net, NULL);
     for (i = 0; i < dvt_params_len(params); i++)
         count += dvt_shape_size(dvt_param_shape(dvt_params_at(params, i)));
     CHECK_INT(count, 60170);
@@ -149,7 +149,7 @@ static void check_lenet(dvt_ctx ctx) {
                  "Conv2D(6 -> 16, kernel_size=(3, 3), stride=(1, 1), Activation(relu))");
     y = x;
     for (i = 0; i < 4; i++)
-        y = dvt_forward(dvt_block_at(net, i), y);
+        y = dvt_block_forward(dvt_block_at(net, i), y);
     CHECK(dvt_shape_equal(dvt_shape_of(y), DVT_SHAPE(2, 16, 5, 5)));
 }
 
@@ -157,7 +157,7 @@ DVT_TEST(nets_lenet) {
     check_lenet(dvt_cpu());
     CHECK_INT(dvt_set_virtual_gpus(2, 0), DVT_OK);
     check_lenet(dvt_gpu(1));
-    dvt_release_all();
+    dvt_discard_all();
     CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
 }
 
@@ -167,14 +167,13 @@ DVT_TEST(nets_lenet_on_two_contexts) {
     dvt_array *x, *a, *b;
     double difference;
     CHECK_INT(dvt_set_virtual_gpus(2, 0), DVT_OK);
-    dvt_initialize(net, default_init(), DVT_CONTEXTS(dvt_gpu(0), dvt_gpu(1)), false);
+    dvt_block_initialize(net, default_init(), DVT_CONTEXTS(dvt_gpu(0), dvt_gpu(1)));
     x = dvt_uniform(0, 1, DVT_SHAPE(3, 1, 28, 28), DVT_F32, dvt_gpu(0));
-    a = dvt_forward(net, x);
-    b = dvt_forward(net, dvt_as_in_ctx(x, dvt_gpu(1)));
-    difference =
-        dvt_item(dvt_max(dvt_abs(dvt_sub(a, dvt_as_in_ctx(b, dvt_gpu(0)))), DVT_ALL, false));
+    a = dvt_block_forward(net, x);
+    b = dvt_block_forward(net, dvt_as_in_ctx(x, dvt_gpu(1)));
+    difference = dvt_item(dvt_max(dvt_abs(dvt_sub(a, dvt_as_in_ctx(b, dvt_gpu(0)))), DVT_ALL));
     CHECK_CLOSE(difference, 0, 0);
-    dvt_release_all();
+    dvt_discard_all();
     CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
 }
 
@@ -190,7 +189,7 @@ static void *forward_once(void *user) {
     first_forward *job = (first_forward *)user;
     DVT_SCOPE {
         dvt_array *x = dvt_full(DVT_SHAPE(2, 1, 28, 28), 0.5, DVT_F32, job->ctx);
-        job->sum = dvt_item(dvt_sum(dvt_forward(job->net, x), DVT_ALL, false));
+        job->sum = dvt_item(dvt_sum(dvt_block_forward(job->net, x), DVT_ALL));
     }
     return NULL;
 }
@@ -201,7 +200,7 @@ DVT_TEST(nets_first_forward_of_several_threads) {
     first_forward jobs[4];
     pthread_t threads[4];
     int i;
-    dvt_initialize(net, default_init(), ctxs, false);
+    dvt_block_initialize(net, default_init(), ctxs);
     for (i = 0; i < 4; i++) {
         jobs[i].net = net;
         jobs[i].ctx = ctxs.ctx[i];
@@ -219,8 +218,8 @@ DVT_TEST(nets_first_forward_of_several_threads) {
 
 /* Gradients of every parameter against differences of the loss, in float64. */
 DVT_TEST(nets_parameter_gradients) {
-    dvt_block *net = dvt_sequential();
-    dvt_dense_desc desc;
+    dvt_block *net = dvt_nn_sequential();
+    dvt_nn_dense_desc desc;
     dvt_array *x, *y, *loss = NULL;
     dvt_params *params;
     double h = 1e-5;
@@ -231,27 +230,27 @@ DVT_TEST(nets_parameter_gradients) {
     desc.dtype = DVT_F64;
     desc.weight_init = dvt_init_uniform(0.5);
     desc.bias_init = dvt_init_uniform(0.5);
-    DVT_ADD(net, dvt_dense_with(&desc));
-    desc.activation = DVT_LINEAR;
+    DVT_NN_ADD(net, dvt_nn_dense_with(&desc));
+    desc.activation = DVT_IDENTITY;
     desc.units = 2;
-    DVT_ADD(net, dvt_dense_with(&desc));
-    dvt_initialize(net, default_init(), DVT_CONTEXTS(dvt_cpu()), false);
+    DVT_NN_ADD(net, dvt_nn_dense_with(&desc));
+    dvt_block_initialize(net, default_init(), DVT_CONTEXTS(dvt_cpu()));
     x = dvt_uniform(-1, 1, DVT_SHAPE(4, 3), DVT_F64, dvt_cpu());
     y = dvt_uniform(-1, 1, DVT_SHAPE(4, 2), DVT_F64, dvt_cpu());
     DVT_RECORD {
-        loss = dvt_sum(dvt_l2_loss(dvt_forward(net, x), y), DVT_ALL, false);
+        loss = dvt_sum(dvt_loss_l2(dvt_block_forward(net, x), y), DVT_ALL);
     }
     CHECK_INT(dvt_backward(loss), DVT_OK);
-    params = dvt_collect_params(net, NULL);
+    params = dvt_block_collect_params(net, NULL);
     CHECK_INT(dvt_params_len(params), 4);
     for (i = 0; i < dvt_params_len(params); i++) {
         dvt_array *w = dvt_param_data(dvt_params_at(params, i), dvt_cpu());
         double *at = (double *)dvt_data(w), value = at[1], up, down;
         double *g = (double *)dvt_data(dvt_param_grad(dvt_params_at(params, i), dvt_cpu()));
         at[1] = value + h;
-        up = dvt_item(dvt_sum(dvt_l2_loss(dvt_forward(net, x), y), DVT_ALL, false));
+        up = dvt_item(dvt_sum(dvt_loss_l2(dvt_block_forward(net, x), y), DVT_ALL));
         at[1] = value - h;
-        down = dvt_item(dvt_sum(dvt_l2_loss(dvt_forward(net, x), y), DVT_ALL, false));
+        down = dvt_item(dvt_sum(dvt_loss_l2(dvt_block_forward(net, x), y), DVT_ALL));
         at[1] = value;
         CHECK_CLOSE(g[1], (up - down) / (2 * h), 1e-7);
         CHECK(fabs(g[1]) > 1e-6);
@@ -260,22 +259,22 @@ DVT_TEST(nets_parameter_gradients) {
 
 /* On every context its own gradients, for every parameter that has one, through every kind of layer. */
 DVT_TEST(nets_gradients_reach_all_parameters) {
-    dvt_block *net = dvt_sequential();
+    dvt_block *net = dvt_nn_sequential();
     dvt_params *params;
     dvt_array *loss = NULL;
     int i, with_gradient = 0;
     CHECK_INT(dvt_set_virtual_gpus(2, 0), DVT_OK);
-    DVT_ADD(net, dvt_conv2d_block(3, 3, DVT_LINEAR), dvt_batch_norm_block(),
-            dvt_activation_block(DVT_TANH), dvt_avg_pool2d_block(2, 2), dvt_dense(4, DVT_GELU),
-            dvt_layer_norm_block(), dvt_dropout_block(0.2), dvt_dense(2, DVT_LINEAR));
-    dvt_initialize(net, dvt_init_xavier(), DVT_CONTEXTS(dvt_gpu(0), dvt_gpu(1)), false);
+    DVT_NN_ADD(net, dvt_nn_conv2d(3, 3, DVT_IDENTITY), dvt_nn_batch_norm(),
+               dvt_nn_activation(DVT_TANH), dvt_nn_avg_pool2d(2, 2), dvt_nn_dense(4, DVT_GELU),
+               dvt_nn_layer_norm(), dvt_nn_dropout(0.2), dvt_nn_dense(2, DVT_IDENTITY));
+    dvt_block_initialize(net, dvt_init_xavier(), DVT_CONTEXTS(dvt_gpu(0), dvt_gpu(1)));
     DVT_RECORD {
-        loss = dvt_l2_loss(
-            dvt_forward(net, dvt_uniform(-1, 1, DVT_SHAPE(5, 2, 8, 8), DVT_F32, dvt_gpu(1))),
+        loss = dvt_loss_l2(
+            dvt_block_forward(net, dvt_uniform(-1, 1, DVT_SHAPE(5, 2, 8, 8), DVT_F32, dvt_gpu(1))),
             dvt_ones(DVT_SHAPE(5, 2), DVT_F32, dvt_gpu(1)));
     }
     CHECK_INT(dvt_backward(loss), DVT_OK);
-    params = dvt_collect_params(net, NULL);
+    params = dvt_block_collect_params(net, NULL);
     for (i = 0; i < dvt_params_len(params); i++) {
         dvt_param *p = dvt_params_at(params, i);
         dvt_array *here, *there;
@@ -285,32 +284,32 @@ DVT_TEST(nets_gradients_reach_all_parameters) {
         there = dvt_param_grad(p, dvt_gpu(0));
         /* what stands before BatchNorm's mean has none by nature */
         if (!(strncmp(dvt_param_name(p), "conv", 4) == 0 && strstr(dvt_param_name(p), "_bias")))
-            dvt_test_check(dvt_item(dvt_norm(here, DVT_ALL, false)) > 1e-6, __FILE__, __LINE__,
+            dvt_test_check(dvt_item(dvt_norm(here, DVT_ALL)) > 1e-6, __FILE__, __LINE__,
                            "%s has no gradient", dvt_param_name(p));
-        CHECK_CLOSE(dvt_item(dvt_norm(there, DVT_ALL, false)), 0, 0);
+        CHECK_CLOSE(dvt_item(dvt_norm(there, DVT_ALL)), 0, 0);
         with_gradient++;
     }
     CHECK_INT(with_gradient, 10);
-    dvt_release_all();
+    dvt_discard_all();
     CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
 }
 
 /* Fits y = sin(3 x) by plain gradient descent: the loss falls far. */
 static double regression(dvt_ctx ctx) {
-    dvt_block *net = dvt_sequential();
+    dvt_block *net = dvt_nn_sequential();
     dvt_array *x = dvt_reshape(dvt_linspace(-1, 1, 64, DVT_F32, ctx), DVT_SHAPE(64, 1));
     dvt_array *y = dvt_sin(dvt_mul_scalar(x, 3));
     dvt_params *params;
     double first = 0, last = 0;
     int step, i;
-    DVT_ADD(net, dvt_dense(16, DVT_TANH), dvt_dense(1, DVT_LINEAR));
-    dvt_initialize(net, dvt_init_xavier(), DVT_CONTEXTS(ctx), false);
-    params = dvt_collect_params(net, NULL);
+    DVT_NN_ADD(net, dvt_nn_dense(16, DVT_TANH), dvt_nn_dense(1, DVT_IDENTITY));
+    dvt_block_initialize(net, dvt_init_xavier(), DVT_CONTEXTS(ctx));
+    params = dvt_block_collect_params(net, NULL);
     for (step = 0; step < 300; step++)
         DVT_SCOPE {
             dvt_array *loss = NULL;
             DVT_RECORD {
-                loss = dvt_mean(dvt_l2_loss(dvt_forward(net, x), y), DVT_ALL, false);
+                loss = dvt_mean(dvt_loss_l2(dvt_block_forward(net, x), y), DVT_ALL);
             }
             CHECK_INT(dvt_backward(loss), DVT_OK);
             last = dvt_item(loss);
@@ -331,7 +330,7 @@ DVT_TEST(nets_regression_trains) {
     on_gpu = regression(dvt_gpu(0));
     dvt_test_check(on_cpu < 0.1, __FILE__, __LINE__, "the loss fell to %g of the first", on_cpu);
     CHECK_CLOSE(on_gpu, on_cpu, 1e-3);
-    dvt_release_all();
+    dvt_discard_all();
     CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
 }
 
@@ -346,7 +345,7 @@ static dvt_status captured_summary(dvt_block *net, dvt_shape input, char *text, 
     fflush(stdout);
     out = dup(1);
     dup2(fileno(file), 1);
-    status = dvt_print_summary(net, input);
+    status = dvt_block_print_summary(net, input);
     fflush(stdout);
     dup2(out, 1);
     close(out);
@@ -374,7 +373,7 @@ static const char *line_of(const char *text, const char *begin) {
 }
 
 DVT_TEST(nets_summary) {
-    dvt_block *net = lenet(), *norm = dvt_batch_norm_block();
+    dvt_block *net = lenet(), *norm = dvt_nn_batch_norm();
     dvt_array *mean;
     char text[4000];
     CHECK_INT(captured_summary(net, DVT_SHAPE(1, 1, 28, 28), text, sizeof text),
@@ -382,7 +381,7 @@ DVT_TEST(nets_summary) {
     CHECK_STR(text, "");
     dvt_clear_error();
     CHECK_INT(dvt_set_virtual_gpus(1, 0), DVT_OK);
-    dvt_initialize(net, default_init(), DVT_CONTEXTS(dvt_gpu(0)), false);
+    dvt_block_initialize(net, default_init(), DVT_CONTEXTS(dvt_gpu(0)));
     CHECK_INT(captured_summary(net, DVT_SHAPE(1, 1, 28, 28), text, sizeof text), DVT_OK);
     CHECK_STR(line_of(text, "Input"), "Input (1, 1, 28, 28) 0");
     CHECK_STR(line_of(text, "Sequential"), "Sequential (1, 10) 0");
@@ -397,7 +396,7 @@ DVT_TEST(nets_summary) {
     CHECK_STR(line_of(text, "  trained:"), "trained: 60,170");
     CHECK_STR(line_of(text, "  not trained:"), "not trained: 0");
     /* running statistics stay as they are, even in train mode */
-    dvt_initialize(norm, default_init(), no_contexts(), false);
+    dvt_block_initialize(norm, default_init(), no_contexts());
     DVT_TRAIN_MODE {
         CHECK_INT(captured_summary(norm, DVT_SHAPE(2, 3), text, sizeof text), DVT_OK);
     }
@@ -406,8 +405,8 @@ DVT_TEST(nets_summary) {
     CHECK_STR(line_of(text, "BatchNorm"), "BatchNorm (2, 3) 12");
     CHECK_STR(line_of(text, "  trained:"), "trained: 6");
     CHECK_STR(line_of(text, "  not trained:"), "not trained: 6");
-    CHECK_ERROR(dvt_print_summary(NULL, DVT_SHAPE(1)), DVT_ERR_NULL_ARGUMENT);
-    dvt_release_all();
+    CHECK_ERROR(dvt_block_print_summary(NULL, DVT_SHAPE(1)), DVT_ERR_NULL_ARGUMENT);
+    dvt_discard_all();
     CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
 }
 #endif

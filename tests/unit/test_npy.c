@@ -290,8 +290,7 @@ static char out_path[600];
 
 static int save_and_load(void) {
     static const float values[3] = {1, 2, 3};
-    dvt_array *x =
-        dvt_astype(dvt_from_host(values, DVT_SHAPE(3), DVT_F32, dvt_cpu()), DVT_BF16, true);
+    dvt_array *x = dvt_astype(dvt_from_host(values, DVT_SHAPE(3), DVT_F32, dvt_cpu()), DVT_BF16);
     return dvt_save_npy(out_path, x) == DVT_OK && dvt_load_npy(out_path, dvt_cpu()) != NULL;
 }
 
@@ -314,7 +313,7 @@ DVT_TEST(npy_round_trips) {
         CHECK(dvt_ctx_equal(dvt_ctx_of(y), dvt_gpu(0)));
         CHECK(dvt_shape_equal(dvt_shape_of(y), DVT_SHAPE(4, 3)));
         CHECK_VALUES(y, 0, 0, 4, 8, 1, 5, 9, 2, 6, 10, 3, 7, 11);
-        CHECK(dvt_save_npy(path, dvt_astype(dvt_index(x, 1), DVT_BF16, true)) == DVT_OK);
+        CHECK(dvt_save_npy(path, dvt_astype(dvt_index(x, 1), DVT_BF16)) == DVT_OK);
         y = dvt_load_npy(path, dvt_cpu_id(2));
         CHECK_INT(dvt_dtype_of(y), DVT_F32);
         CHECK(dvt_ctx_equal(dvt_ctx_of(y), dvt_cpu_id(2)));

@@ -63,10 +63,11 @@ static dvt_block *weight_of(int64_t n, dvt_dtype dtype, double value) {
 
 /* Sum of gradient * weight, so that the gradient is what is given. */
 static void push(dvt_block *net, const double *gradient, int64_t n, dvt_dtype dtype) {
-    dvt_array *g = dvt_astype(dvt_from_host(gradient, DVT_SHAPE(n), DVT_F64, dvt_cpu()), dtype, 0);
+    dvt_array *g =
+        dvt_as_in_dtype(dvt_from_host(gradient, DVT_SHAPE(n), DVT_F64, dvt_cpu()), dtype);
     dvt_array *y = NULL;
     DVT_RECORD {
-        y = dvt_forward(net, g);
+        y = dvt_block_forward(net, g);
     }
     CHECK_INT(dvt_backward(y), DVT_OK);
 }
@@ -83,7 +84,7 @@ static void reference_step(reference *r, const dvt_optimizer *o, double rate, do
         g = fmax(-o->clip_gradient, fmin(o->clip_gradient, g));
     h = g + wd * r->w;
     switch (o->kind) {
-    case DVT_SGD:
+    case DVT_OPTIMIZER_SGD:
         if (o->momentum == 0) {
             r->w = (1 - rate * wd) * r->w - rate * g;
         } else {
@@ -91,10 +92,10 @@ static void reference_step(reference *r, const dvt_optimizer *o, double rate, do
             r->w += o->nesterov ? o->momentum * r->m - rate * h : r->m;
         }
         break;
-    case DVT_ADAM:
-    case DVT_ADAMW: {
-        double decay = o->kind == DVT_ADAMW ? rate * wd * r->w : 0;
-        double q = o->kind == DVT_ADAMW ? g : h;
+    case DVT_OPTIMIZER_ADAM:
+    case DVT_OPTIMIZER_ADAMW: {
+        double decay = o->kind == DVT_OPTIMIZER_ADAMW ? rate * wd * r->w : 0;
+        double q = o->kind == DVT_OPTIMIZER_ADAMW ? g : h;
         r->m = o->beta1 * r->m + (1 - o->beta1) * q;
         r->v = o->beta2 * r->v + (1 - o->beta2) * q * q;
         r->w -= rate * sqrt(1 - pow(o->beta2, t)) / (1 - pow(o->beta1, t)) * r->m /
@@ -102,7 +103,7 @@ static void reference_step(reference *r, const dvt_optimizer *o, double rate, do
                 decay;
         break;
     }
-    case DVT_RMSPROP:
+    case DVT_OPTIMIZER_RMSPROP:
         r->v = o->rho * r->v + (1 - o->rho) * h * h;
         if (o->centered) {
             r->s = o->rho * r->s + (1 - o->rho) * h;
@@ -112,10 +113,12 @@ static void reference_step(reference *r, const dvt_optimizer *o, double rate, do
             r->w -= rate * h / sqrt(r->v + o->epsilon);
         }
         break;
-    case DVT_ADAGRAD:
+    case DVT_OPTIMIZER_ADAGRAD:
         r->v += g * g;
         r->w -= rate * (g / sqrt(r->v + o->epsilon) + wd * r->w);
         break;
+    default:
+        CHECK(!"a built-in optimizer");
     }
 }
 
@@ -129,10 +132,10 @@ static void check_optimizer(dvt_optimizer o, dvt_dtype dtype, double lr_mult, do
     reference r[WEIGHTS];
     double gradient[WEIGHTS], *values;
     int t, i;
-    CHECK_INT(dvt_initialize(net, dvt_init_zero(), DVT_CONTEXTS(dvt_cpu()), false), DVT_OK);
+    CHECK_INT(dvt_block_initialize(net, dvt_init_zero(), DVT_CONTEXTS(dvt_cpu())), DVT_OK);
     CHECK_INT(dvt_param_set_lr_mult(p, lr_mult), DVT_OK);
     CHECK_INT(dvt_param_set_wd_mult(p, wd_mult), DVT_OK);
-    trainer = dvt_trainer_new(dvt_collect_params(net, NULL), o);
+    trainer = dvt_trainer_new(dvt_block_collect_params(net, NULL), o);
     memset(r, 0, sizeof r);
     for (i = 0; i < WEIGHTS; i++)
         r[i].w = 0.5;
@@ -168,35 +171,35 @@ DVT_TEST(optimizer_steps) {
     for (d = 0; d < 4; d++) {
         dvt_dtype t = dtypes[d];
         double e = tolerances[d];
-        check_optimizer(dvt_sgd(0.1), t, 1, 1, e);
-        check_optimizer(with(dvt_sgd(0.1), 0.01, 0.3), t, 1, 1, e);
-        o = with(dvt_sgd(0.05), 0.01, 0);
+        check_optimizer(dvt_optimizer_sgd(0.1), t, 1, 1, e);
+        check_optimizer(with(dvt_optimizer_sgd(0.1), 0.01, 0.3), t, 1, 1, e);
+        o = with(dvt_optimizer_sgd(0.05), 0.01, 0);
         o.momentum = 0.9;
         check_optimizer(o, t, 1, 1, e);
         o.nesterov = true;
         check_optimizer(o, t, 1, 1, e);
-        check_optimizer(with(dvt_adam(0.01), 0.05, 0), t, 1, 1, e);
-        check_optimizer(dvt_adamw(0.01, 0.05), t, 1, 1, e);
-        check_optimizer(with(dvt_rmsprop(0.01), 0.05, 1), t, 1, 1, e);
-        o = with(dvt_rmsprop(0.01), 0.05, 0);
+        check_optimizer(with(dvt_optimizer_adam(0.01), 0.05, 0), t, 1, 1, e);
+        check_optimizer(dvt_optimizer_adamw(0.01, 0.05), t, 1, 1, e);
+        check_optimizer(with(dvt_optimizer_rmsprop(0.01), 0.05, 1), t, 1, 1, e);
+        o = with(dvt_optimizer_rmsprop(0.01), 0.05, 0);
         o.centered = true;
         o.momentum = 0.5;
         check_optimizer(o, t, 1, 1, d ? 10 * e : e);
-        check_optimizer(with(dvt_adagrad(0.1), 0.01, 0), t, 1, 1, e);
+        check_optimizer(with(dvt_optimizer_adagrad(0.1), 0.01, 0), t, 1, 1, e);
     }
 }
 
 DVT_TEST(optimizer_multipliers_and_schedules) {
-    dvt_optimizer o = with(dvt_sgd(0.1), 0.1, 0);
+    dvt_optimizer o = with(dvt_optimizer_sgd(0.1), 0.1, 0);
     check_optimizer(o, DVT_F64, 0.5, 3, 1e-12);
     check_optimizer(o, DVT_F64, 0, 1, 0);
-    check_optimizer(with(dvt_adam(0.1), 0.1, 0), DVT_F64, 0.5, 0, 1e-12);
-    check_optimizer(dvt_adamw(0.1, 0.1), DVT_F64, 2, 0.5, 1e-12);
-    check_optimizer(with(dvt_adagrad(0.1), 0.1, 0), DVT_F64, 2, 0.5, 1e-12);
+    check_optimizer(with(dvt_optimizer_adam(0.1), 0.1, 0), DVT_F64, 0.5, 0, 1e-12);
+    check_optimizer(dvt_optimizer_adamw(0.1, 0.1), DVT_F64, 2, 0.5, 1e-12);
+    check_optimizer(with(dvt_optimizer_adagrad(0.1), 0.1, 0), DVT_F64, 2, 0.5, 1e-12);
     o.schedule = dvt_schedule_cosine(10, 0.01);
     o.schedule.warmup = 3;
     check_optimizer(o, DVT_F64, 1, 1, 1e-12);
-    o = dvt_adam(0.1);
+    o = dvt_optimizer_adam(0.1);
     o.schedule = dvt_schedule_factor(4, 0.5, 0.03);
     check_optimizer(o, DVT_F64, 1, 1, 1e-12);
 }
@@ -206,8 +209,8 @@ DVT_TEST(optimizer_half_precision_states) {
     dvt_block *net = weight_of(1, DVT_F16, 1);
     double gradient = 1e-4, first;
     dvt_trainer *trainer;
-    CHECK_INT(dvt_initialize(net, dvt_init_zero(), DVT_CONTEXTS(dvt_cpu()), false), DVT_OK);
-    trainer = dvt_trainer_new(dvt_collect_params(net, NULL), dvt_adam(0.01));
+    CHECK_INT(dvt_block_initialize(net, dvt_init_zero(), DVT_CONTEXTS(dvt_cpu())), DVT_OK);
+    trainer = dvt_trainer_new(dvt_block_collect_params(net, NULL), dvt_optimizer_adam(0.01));
     push(net, &gradient, 1, DVT_F16);
     CHECK_INT(dvt_trainer_step(trainer, 1), DVT_OK);
     first = dvt_item(dvt_block_data(net, "weight", dvt_cpu()));
@@ -217,41 +220,41 @@ DVT_TEST(optimizer_half_precision_states) {
 DVT_TEST(optimizer_infinite_and_nan_gradients) {
     dvt_block *net = weight_of(3, DVT_F32, 1);
     const double gradient[3] = {(double)INFINITY, (double)NAN, -(double)INFINITY};
-    dvt_optimizer o = with(dvt_sgd(1), 0, 0.25);
-    CHECK_INT(dvt_initialize(net, dvt_init_zero(), DVT_CONTEXTS(dvt_cpu()), false), DVT_OK);
+    dvt_optimizer o = with(dvt_optimizer_sgd(1), 0, 0.25);
+    CHECK_INT(dvt_block_initialize(net, dvt_init_zero(), DVT_CONTEXTS(dvt_cpu())), DVT_OK);
     push(net, gradient, 3, DVT_F32);
-    CHECK_INT(dvt_trainer_step(dvt_trainer_new(dvt_collect_params(net, NULL), o), 1), DVT_OK);
+    CHECK_INT(dvt_trainer_step(dvt_trainer_new(dvt_block_collect_params(net, NULL), o), 1), DVT_OK);
     CHECK_VALUES(dvt_block_data(net, "weight", dvt_cpu()), 0, 0.75, (double)NAN, 1.25);
 }
 
 DVT_TEST(optimizer_errors) {
     dvt_block *net = weight_of(1, DVT_F32, 1);
-    dvt_params *params = dvt_collect_params(net, NULL);
+    dvt_params *params = dvt_block_collect_params(net, NULL);
     dvt_optimizer o;
-    CHECK_ERROR(dvt_trainer_new(NULL, dvt_sgd(1)), DVT_ERR_NULL_ARGUMENT);
-    CHECK_ERROR(dvt_trainer_new(params, dvt_sgd(-1)), DVT_ERR_RANGE);
-    CHECK_ERROR(dvt_trainer_new(params, dvt_sgd((double)NAN)), DVT_ERR_RANGE);
-    CHECK_ERROR(dvt_trainer_new(params, dvt_sgd((double)INFINITY)), DVT_ERR_RANGE);
-    CHECK_ERROR(dvt_trainer_new(params, dvt_adamw(1, -1)), DVT_ERR_RANGE);
-    o = dvt_sgd(1);
+    CHECK_ERROR(dvt_trainer_new(NULL, dvt_optimizer_sgd(1)), DVT_ERR_NULL_ARGUMENT);
+    CHECK_ERROR(dvt_trainer_new(params, dvt_optimizer_sgd(-1)), DVT_ERR_RANGE);
+    CHECK_ERROR(dvt_trainer_new(params, dvt_optimizer_sgd((double)NAN)), DVT_ERR_RANGE);
+    CHECK_ERROR(dvt_trainer_new(params, dvt_optimizer_sgd((double)INFINITY)), DVT_ERR_RANGE);
+    CHECK_ERROR(dvt_trainer_new(params, dvt_optimizer_adamw(1, -1)), DVT_ERR_RANGE);
+    o = dvt_optimizer_sgd(1);
     o.momentum = 1;
     CHECK_ERROR(dvt_trainer_new(params, o), DVT_ERR_RANGE);
-    o = dvt_adam(1);
+    o = dvt_optimizer_adam(1);
     o.beta2 = 1;
     CHECK_ERROR(dvt_trainer_new(params, o), DVT_ERR_RANGE);
-    o = dvt_adam(1);
+    o = dvt_optimizer_adam(1);
     o.epsilon = -1;
     CHECK_ERROR(dvt_trainer_new(params, o), DVT_ERR_RANGE);
-    o = dvt_rmsprop(1);
+    o = dvt_optimizer_rmsprop(1);
     o.momentum = 0.5;
     CHECK_ERROR(dvt_trainer_new(params, o), DVT_ERR_RANGE);
-    o = dvt_sgd(1);
+    o = dvt_optimizer_sgd(1);
     o.kind = (dvt_optimizer_kind)9;
     CHECK_ERROR(dvt_trainer_new(params, o), DVT_ERR_RANGE);
-    o = dvt_sgd(1);
+    o = dvt_optimizer_sgd(1);
     o.clip_gradient = (double)NAN;
     CHECK_ERROR(dvt_trainer_new(params, o), DVT_ERR_RANGE);
-    o = dvt_sgd(1);
+    o = dvt_optimizer_sgd(1);
     o.schedule = dvt_schedule_factor(0, 0.5, 0);
     CHECK_ERROR(dvt_trainer_new(params, o), DVT_ERR_RANGE);
     o.schedule = dvt_schedule_factor(1, 1.5, 0);

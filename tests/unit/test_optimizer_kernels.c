@@ -7,7 +7,7 @@
 /* y = sum of x * weight: the gradient of the weight is x. */
 static dvt_array *times_weight(dvt_block *self, void *user, dvt_array *x) {
     (void)user;
-    return dvt_sum(dvt_mul(x, dvt_block_data(self, "weight", dvt_ctx_of(x))), DVT_ALL, false);
+    return dvt_sum(dvt_mul(x, dvt_block_data(self, "weight", dvt_ctx_of(x))), DVT_ALL);
 }
 
 static dvt_block *times(dvt_array *weight) {
@@ -20,7 +20,7 @@ static dvt_block *times(dvt_array *weight) {
     block = dvt_block_new(&desc);
     dvt_block_add_param(block, "weight", dvt_shape_of(weight), dvt_dtype_of(weight),
                         dvt_init_zero());
-    CHECK_INT(dvt_initialize(block, dvt_init_zero(), here, false), DVT_OK);
+    CHECK_INT(dvt_block_initialize(block, dvt_init_zero(), here), DVT_OK);
     CHECK_INT(dvt_param_set_data(dvt_block_param(block, "weight"), weight), DVT_OK);
     return block;
 }
@@ -31,7 +31,7 @@ static dvt_array *random_array(int64_t n, dvt_dtype dtype, dvt_ctx ctx) {
     int64_t i;
     for (i = 0; i < n; i++)
         values[i] = dvt_test_random(-3, 3);
-    x = dvt_astype(dvt_from_host(values, DVT_SHAPE(n), DVT_F64, ctx), dtype, false);
+    x = dvt_as_in_dtype(dvt_from_host(values, DVT_SHAPE(n), DVT_F64, ctx), dtype);
     free(values);
     return x;
 }
@@ -39,7 +39,7 @@ static dvt_array *random_array(int64_t n, dvt_dtype dtype, dvt_ctx ctx) {
 static void back(dvt_block *net, dvt_array *gradient) {
     dvt_array *y = NULL;
     DVT_RECORD {
-        y = dvt_forward(net, gradient);
+        y = dvt_block_forward(net, gradient);
     }
     CHECK_INT(dvt_backward(y), DVT_OK);
 }
@@ -51,21 +51,21 @@ static double step(const dvt_optimizer *o, double w, double gradient, double res
     if (c > 0)
         g = fmin(fmax(g, -c), c);
     switch (o->kind) {
-    case DVT_SGD:
+    case DVT_OPTIMIZER_SGD:
         s[0] = o->momentum * s[0] - a * d * w - a * g;
         return o->nesterov ? (1 - a * d) * w - a * g + o->momentum * s[0] : w + s[0];
-    case DVT_ADAM:
-    case DVT_ADAMW: {
-        double h = o->kind == DVT_ADAM ? g + d * w : g, mean, square;
+    case DVT_OPTIMIZER_ADAM:
+    case DVT_OPTIMIZER_ADAMW: {
+        double h = o->kind == DVT_OPTIMIZER_ADAM ? g + d * w : g, mean, square;
         s[0] = o->beta1 * s[0] + (1 - o->beta1) * h;
         s[1] = o->beta2 * s[1] + (1 - o->beta2) * h * h;
         mean = s[0] / (1 - pow(o->beta1, t));
         square = sqrt(s[1] / (1 - pow(o->beta2, t)));
         /* MXNet adds epsilon before the square is corrected. */
-        w -= o->kind == DVT_ADAMW ? a * d * w : 0;
+        w -= o->kind == DVT_OPTIMIZER_ADAMW ? a * d * w : 0;
         return w - a * mean / (square + o->epsilon / sqrt(1 - pow(o->beta2, t)));
     }
-    case DVT_RMSPROP:
+    case DVT_OPTIMIZER_RMSPROP:
         g += d * w;
         s[0] = o->rho * s[0] + (1 - o->rho) * g * g;
         if (!o->centered)
@@ -84,7 +84,7 @@ static void check_optimizer(dvt_optimizer optimizer, int64_t n, dvt_dtype dtype,
     DVT_SCOPE {
         dvt_array *start = random_array(n, dtype, ctx);
         dvt_block *net = times(start);
-        dvt_trainer *trainer = dvt_trainer_new(dvt_collect_params(net, NULL), optimizer);
+        dvt_trainer *trainer = dvt_trainer_new(dvt_block_collect_params(net, NULL), optimizer);
         double *w = dvt_test_values(start);
         double *state = (double *)calloc((size_t)n * 3, sizeof(double));
         int t;
@@ -111,19 +111,19 @@ static void check_optimizer(dvt_optimizer optimizer, int64_t n, dvt_dtype dtype,
 static int every_optimizer(dvt_optimizer *out) {
     dvt_optimizer base[8];
     int i, n = 0;
-    base[0] = dvt_sgd(0.1);
-    base[1] = dvt_sgd(0.1);
+    base[0] = dvt_optimizer_sgd(0.1);
+    base[1] = dvt_optimizer_sgd(0.1);
     base[1].momentum = 0.9;
     base[2] = base[1];
     base[2].nesterov = true;
-    base[3] = dvt_adam(0.05);
-    base[4] = dvt_adamw(0.05, 0);
-    base[5] = dvt_rmsprop(0.05);
-    base[6] = dvt_rmsprop(0.05);
+    base[3] = dvt_optimizer_adam(0.05);
+    base[4] = dvt_optimizer_adamw(0.05, 0);
+    base[5] = dvt_optimizer_rmsprop(0.05);
+    base[6] = dvt_optimizer_rmsprop(0.05);
     base[6].centered = true;
     base[6].momentum = 0.9;
     base[6].epsilon = 1e-4;
-    base[7] = dvt_adagrad(0.1);
+    base[7] = dvt_optimizer_adagrad(0.1);
     for (i = 0; i < 8; i++) {
         out[n++] = base[i];
         base[i].weight_decay = 0.125;
@@ -141,9 +141,9 @@ DVT_TEST(optimizer_formulas) {
         check_optimizer(optimizer[i], 37, DVT_F32, 1e-5, dvt_cpu());
         check_optimizer(optimizer[i], 5, DVT_F64, 1e-12, dvt_cpu());
     }
-    check_optimizer(dvt_sgd(0.1), 9, DVT_F16, 1e-2, dvt_cpu());
+    check_optimizer(dvt_optimizer_sgd(0.1), 9, DVT_F16, 1e-2, dvt_cpu());
     check_optimizer(optimizer[3], 9, DVT_BF16, 1e-1, dvt_cpu());
-    check_optimizer(dvt_adam(0.05), 9, DVT_BF16, 1e-1, dvt_cpu());
+    check_optimizer(dvt_optimizer_adam(0.05), 9, DVT_BF16, 1e-1, dvt_cpu());
 }
 
 DVT_TEST(optimizer_on_a_virtual_gpu) {
@@ -157,13 +157,14 @@ DVT_TEST(optimizer_on_a_virtual_gpu) {
 
 /* NaN and Inf reach the element that they belong to, and no other; clipping bounds Inf and leaves NaN. */
 DVT_TEST(optimizer_special_values) {
-    dvt_optimizer clipped = dvt_sgd(1);
+    dvt_optimizer clipped = dvt_optimizer_sgd(1);
     dvt_array *w = dvt_ones(DVT_SHAPE(4), DVT_F32, dvt_cpu());
-    dvt_array *g = DVT_ARRAY1(dvt_cpu(), float, 4, {NAN, INFINITY, -INFINITY, 1});
+    dvt_array *g = DVT_ARRAY(float, DVT_SHAPE(4), dvt_cpu(), NAN, INFINITY, -INFINITY, 1);
     dvt_block *net = times(w), *other = times(w);
-    dvt_trainer *plain = dvt_trainer_new(dvt_collect_params(net, NULL), dvt_sgd(1)), *bounded;
+    dvt_trainer *plain = dvt_trainer_new(dvt_block_collect_params(net, NULL), dvt_optimizer_sgd(1)),
+                *bounded;
     clipped.clip_gradient = 2;
-    bounded = dvt_trainer_new(dvt_collect_params(other, NULL), clipped);
+    bounded = dvt_trainer_new(dvt_block_collect_params(other, NULL), clipped);
     back(net, g);
     back(other, g);
     CHECK_INT(dvt_trainer_step(plain, 1), DVT_OK);
@@ -178,7 +179,8 @@ DVT_TEST(optimizer_same_bits_for_any_threads) {
     int threads;
     for (threads = 1; threads <= 3; threads++) {
         dvt_block *net = times(w);
-        dvt_trainer *trainer = dvt_trainer_new(dvt_collect_params(net, NULL), dvt_adam(0.01));
+        dvt_trainer *trainer =
+            dvt_trainer_new(dvt_block_collect_params(net, NULL), dvt_optimizer_adam(0.01));
         dvt_array *now = dvt_block_data(net, "weight", dvt_cpu());
         dvt_set_num_threads(threads);
         back(net, g);

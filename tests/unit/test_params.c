@@ -320,7 +320,7 @@ DVT_TEST(params_saves) {
     static const int64_t two_two[2] = {2, 2};
     dvt_array *x[3];
     int i;
-    x[0] = dvt_t(DVT_ARRAY2(dvt_cpu(), float, 2, 2, {{1, 2}, {3, 4}}));
+    x[0] = dvt_t(DVT_ARRAY(float, DVT_SHAPE(2, 2), dvt_cpu(), 1, 2, 3, 4));
     x[1] = dvt_zeros(DVT_SHAPE(2, 0), DVT_BF16, dvt_cpu());
     x[2] = dvt_scalar(1, DVT_BOOL, dvt_cpu_id(4));
     CHECK(dvt_save_params(path, x, names, 3) == DVT_OK);
@@ -356,8 +356,8 @@ DVT_TEST(params_round_trip) {
         dvt_array_list *list;
         int i;
         for (i = 0; i < 9; i++)
-            x[i] = dvt_astype(dvt_arange(0, 2, 1, DVT_I32, i % 2 ? dvt_gpu(1) : dvt_cpu()),
-                              dtypes[i], true);
+            x[i] =
+                dvt_astype(dvt_arange(0, 2, 1, DVT_I32, i % 2 ? dvt_gpu(1) : dvt_cpu()), dtypes[i]);
         CHECK(dvt_save_params(path, x, NULL, 9) == DVT_OK);
         list = dvt_load_params(path, dvt_gpu(0));
         CHECK_INT(dvt_array_list_len(list), 9);

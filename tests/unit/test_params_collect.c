@@ -15,24 +15,24 @@ static dvt_ctx_list no_contexts(void) {
 }
 
 static dvt_block *dense_in(int64_t units, int64_t in_units) {
-    dvt_dense_desc desc;
+    dvt_nn_dense_desc desc;
     memset(&desc, 0, sizeof desc);
     desc.units = units;
     desc.in_units = in_units;
-    return dvt_dense_with(&desc);
+    return dvt_nn_dense_with(&desc);
 }
 
 static int count_matches(dvt_block *net, const char *pattern) {
-    dvt_params *params = dvt_collect_params(net, pattern);
+    dvt_params *params = dvt_block_collect_params(net, pattern);
     return params ? dvt_params_len(params) : -1;
 }
 
 DVT_TEST(params_collect) {
-    dvt_block *net = dvt_sequential(), *inner = dvt_sequential(), *shared = dense_in(2, 2);
+    dvt_block *net = dvt_nn_sequential(), *inner = dvt_nn_sequential(), *shared = dense_in(2, 2);
     dvt_params *params;
-    DVT_ADD(inner, shared, dvt_dropout_block(0.5));
-    DVT_ADD(net, dvt_conv2d_block(2, 3, DVT_RELU), inner, shared, dvt_batch_norm_block());
-    params = dvt_collect_params(net, NULL);
+    DVT_NN_ADD(inner, shared, dvt_nn_dropout(0.5));
+    DVT_NN_ADD(net, dvt_nn_conv2d(2, 3, DVT_RELU), inner, shared, dvt_nn_batch_norm());
+    params = dvt_block_collect_params(net, NULL);
     CHECK_INT(dvt_params_len(params), 8); /* the shared ones once */
     CHECK(strncmp(dvt_param_name(dvt_params_at(params, 0)), "conv", 4) == 0);
     CHECK(dvt_params_at(params, 2) == dvt_block_param(shared, "weight"));
@@ -53,7 +53,7 @@ DVT_TEST(params_collect) {
     CHECK_INT(count_matches(net, "batchnorm$"), 0);
     CHECK_INT(count_matches(net, ""), 8);
     CHECK_INT(count_matches(net, ".*running_"), 2);
-    CHECK_ERROR(dvt_collect_params(NULL, NULL), DVT_ERR_NULL_ARGUMENT);
+    CHECK_ERROR(dvt_block_collect_params(NULL, NULL), DVT_ERR_NULL_ARGUMENT);
 }
 
 /* A block whose one parameter has a name of our choice behind "x<number>_": patterns see that. */
@@ -143,7 +143,7 @@ DVT_TEST(params_patterns) {
     CHECK_INT(count_matches(dense_in(1, 1), "^dense"), 2);
     CHECK_INT(count_matches(dense_in(1, 1), "d^ense"), 0);
     for (i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        CHECK(dvt_collect_params(dense_in(1, 1), bad[i]) == NULL);
+        CHECK(dvt_block_collect_params(dense_in(1, 1), bad[i]) == NULL);
         dvt_test_check(dvt_error_code() == DVT_ERR_VALUE, __FILE__, __LINE__, "pattern %s gave %s",
                        bad[i], dvt_error());
         dvt_clear_error();
@@ -154,8 +154,8 @@ DVT_TEST(params_outlive_their_net) {
     dvt_params *params = NULL;
     DVT_SCOPE {
         dvt_block *net = dense_in(1, 2);
-        dvt_initialize(net, dvt_init_one(), no_contexts(), false);
-        params = dvt_keep(dvt_collect_params(net, NULL));
+        dvt_block_initialize(net, dvt_init_one(), no_contexts());
+        params = dvt_keep(dvt_block_collect_params(net, NULL));
     }
     CHECK_VALUES(dvt_param_data(dvt_params_at(params, 0), dvt_cpu()), 0, 1, 1);
 }

@@ -8,13 +8,13 @@ static dvt_array *random_array(dvt_shape shape, dvt_dtype dtype) {
     dvt_array *x;
     for (i = 0; i < n; i++)
         values[i] = floor(dvt_test_random(-20, 20)) / 4; /* ties are common, halves are exact */
-    x = dvt_astype(dvt_from_host(values, shape, DVT_F64, dvt_cpu()), dtype, false);
+    x = dvt_as_in_dtype(dvt_from_host(values, shape, DVT_F64, dvt_cpu()), dtype);
     free(values);
     return x;
 }
 
-static dvt_pool2d_params window(int kh, int kw, int sh, int sw, int ph, int pw) {
-    dvt_pool2d_params p;
+static dvt_pool2d_options window(int kh, int kw, int sh, int sw, int ph, int pw) {
+    dvt_pool2d_options p;
     memset(&p, 0, sizeof p);
     p.size[0] = kh;
     p.size[1] = kw;
@@ -26,7 +26,7 @@ static dvt_pool2d_params window(int kh, int kw, int sh, int sw, int ph, int pw) 
 }
 
 /* p as the operations take it, for a padding that repeats nothing. */
-static dvt_pool2d_params padded(dvt_pool2d_params p) {
+static dvt_pool2d_options padded(dvt_pool2d_options p) {
     if (!p.padding[1])
         p.padding[1] = DVT_PAD_NONE;
     return p;
@@ -47,7 +47,7 @@ typedef struct pool_values {
     int64_t oh, ow;
 } pool_values;
 
-static pool_values naive(const dvt_pool2d_params *p, bool max, const double *x, const double *g,
+static pool_values naive(const dvt_pool2d_options *p, bool max, const double *x, const double *g,
                          int64_t planes, int64_t h, int64_t w) {
     int64_t kh = p->size[0], kw = p->size[1], sh = p->stride[0], sw = p->stride[1];
     int64_t plane, i, j, r, c;
@@ -91,9 +91,9 @@ static int all_equal(dvt_array *x, const double *expected, int64_t n, double tol
     return dvt_test_equal(x, expected, n, tolerance, __FILE__, __LINE__);
 }
 
-static void check_pool(dvt_pool2d_params p, bool max, dvt_shape shape, dvt_dtype dtype) {
+static void check_pool(dvt_pool2d_options p, bool max, dvt_shape shape, dvt_dtype dtype) {
     double tolerance = dtype == DVT_F64 ? 1e-14 : dtype == DVT_F32 ? 1e-6 : 2e-2;
-    dvt_pool2d_params given = padded(p);
+    dvt_pool2d_options given = padded(p);
     DVT_SCOPE {
         dvt_array *x = random_array(shape, dtype), *y = NULL, *g;
         double *vx = dvt_test_values(x), *vg;
@@ -112,7 +112,7 @@ static void check_pool(dvt_pool2d_params p, bool max, dvt_shape shape, dvt_dtype
         CHECK_INT(dvt_dim(y, 2), v.oh);
         CHECK_INT(dvt_dim(y, 3), v.ow);
         ok = all_equal(y, v.y, planes * v.oh * v.ow, tolerance);
-        CHECK_INT(dvt_backward_from(&y, &g, 1, false, false), DVT_OK);
+        CHECK_INT(dvt_backward_from(&y, &g, 1, DVT_FREE_GRAPH), DVT_OK);
         ok = all_equal(dvt_grad(x), v.dx, dvt_size(x), tolerance) && ok;
         if (!ok)
             printf(
@@ -136,8 +136,8 @@ DVT_TEST(pool2d_random_cases) {
     int i;
     for (i = 0; i < 300; i++) {
         int kh = random_int(1, 4), kw = random_int(1, 4);
-        dvt_pool2d_params p = window(kh, kw, random_int(1, 4), random_int(1, 4),
-                                     random_int(0, kh / 2), random_int(0, kw / 2));
+        dvt_pool2d_options p = window(kh, kw, random_int(1, 4), random_int(1, 4),
+                                      random_int(0, kh / 2), random_int(0, kw / 2));
         dvt_shape shape = DVT_SHAPE(random_int(1, 3), random_int(1, 3), random_int(kh, kh + 6),
                                     random_int(kw, kw + 6));
         p.ceil_mode = i % 2;
@@ -151,7 +151,7 @@ DVT_TEST(pool2d_random_cases) {
 /* One rule for all pairs: a second 0 repeats the first. */
 DVT_TEST(pool2d_pairs) {
     dvt_array *x = dvt_zeros(DVT_SHAPE(1, 1, 6, 8), DVT_F32, dvt_cpu());
-    dvt_pool2d_params p = window(4, 0, 1, 0, 2, 0);
+    dvt_pool2d_options p = window(4, 0, 1, 0, 2, 0);
     CHECK(dvt_shape_equal(dvt_shape_of(dvt_max_pool2d(x, &p)), DVT_SHAPE(1, 1, 7, 9)));
     p.padding[1] = DVT_PAD_NONE;
     CHECK(dvt_shape_equal(dvt_shape_of(dvt_avg_pool2d(x, &p)), DVT_SHAPE(1, 1, 7, 5)));
@@ -170,7 +170,7 @@ DVT_TEST(pool2d_pairs) {
 
 DVT_TEST(pool2d_defaults) {
     dvt_array *x = dvt_reshape(dvt_arange(0, 30, 1, DVT_F32, dvt_cpu()), DVT_SHAPE(1, 1, 5, 6));
-    dvt_pool2d_params p = window(2, 0, 0, 0, 0, 0);
+    dvt_pool2d_options p = window(2, 0, 0, 0, 0, 0);
     CHECK_VALUES(dvt_max_pool2d(x, &p), 0, 7, 9, 11, 19, 21, 23);
     p = window(2, 3, 0, 0, 0, 0); /* the stride is the size, each way */
     CHECK_VALUES(dvt_max_pool2d(x, &p), 0, 8, 11, 20, 23);
@@ -187,9 +187,9 @@ DVT_TEST(pool2d_defaults) {
 }
 
 DVT_TEST(pool2d_ties_and_nan) {
-    dvt_array *x = DVT_ARRAY4(dvt_cpu(), float, 1, 1, 2, 4, {{{{3, 3, 1, NAN}, {3, 3, NAN, 9}}}});
+    dvt_array *x = DVT_ARRAY(float, DVT_SHAPE(1, 1, 2, 4), dvt_cpu(), 3, 3, 1, NAN, 3, 3, NAN, 9);
     dvt_array *y = NULL;
-    dvt_pool2d_params p = window(2, 2, 0, 0, 0, 0);
+    dvt_pool2d_options p = window(2, 2, 0, 0, 0, 0);
     dvt_attach_grad(x, DVT_GRAD_WRITE);
     DVT_RECORD {
         y = dvt_max_pool2d(x, &p);
@@ -197,7 +197,7 @@ DVT_TEST(pool2d_ties_and_nan) {
     }
     CHECK_VALUES(y, 0, 3, NAN);
     CHECK_VALUES(dvt_grad(x), 0, 1, 0, 0, 1, 0, 0, 0, 0);
-    x = DVT_ARRAY4(dvt_cpu(), double, 1, 1, 2, 2, {{{{-INFINITY, -INFINITY}, {-INFINITY, NAN}}}});
+    x = DVT_ARRAY(double, DVT_SHAPE(1, 1, 2, 2), dvt_cpu(), -INFINITY, -INFINITY, -INFINITY, NAN);
     CHECK_VALUES(dvt_max_pool2d(x, &p), 0, NAN);
     CHECK_VALUES(dvt_avg_pool2d(x, &p), 0, NAN);
     /* Padding is never the largest. */
@@ -210,7 +210,7 @@ DVT_TEST(pool2d_views_and_empty) {
     dvt_array *x = random_array(DVT_SHAPE(6, 4, 3, 2), DVT_F32);
     dvt_array *view = dvt_transpose(x, DVT_AXES(3, 2, 0, 1)), *y;
     dvt_array *none = dvt_zeros(DVT_SHAPE(0, 3, 4, 4), DVT_F32, dvt_cpu());
-    dvt_pool2d_params p = window(2, 2, 0, 0, 0, 0);
+    dvt_pool2d_options p = window(2, 2, 0, 0, 0, 0);
     double *expected = dvt_test_values(dvt_max_pool2d(dvt_contiguous(view), &p));
     all_equal(dvt_max_pool2d(view, &p), expected, 2 * 3 * 3 * 2, 0);
     free(expected);
@@ -227,7 +227,7 @@ DVT_TEST(pool2d_views_and_empty) {
 
 DVT_TEST(pool2d_same_everywhere) {
     dvt_array *x = random_array(DVT_SHAPE(20, 7, 13, 11), DVT_F32), *first[2] = {NULL, NULL};
-    dvt_pool2d_params p = window(3, 3, 2, 2, 1, 1);
+    dvt_pool2d_options p = window(3, 3, 2, 2, 1, 1);
     int threads, k;
     dvt_attach_grad(x, DVT_GRAD_WRITE);
     for (threads = 1; threads <= 3; threads++) {
@@ -259,20 +259,20 @@ DVT_TEST(pool2d_same_everywhere) {
 }
 
 static dvt_array *pool(dvt_array *x, int size, int stride, int padding) {
-    dvt_pool2d_params p = window(size, size, stride, stride, padding, padding);
+    dvt_pool2d_options p = window(size, size, stride, stride, padding, padding);
     return dvt_max_pool2d(x, &p);
 }
 
 DVT_TEST(pool2d_errors) {
     dvt_array *x = dvt_zeros(DVT_SHAPE(1, 1, 4, 4), DVT_F32, dvt_cpu());
     dvt_array *flat = dvt_zeros(DVT_SHAPE(1, 1, 0, 4), DVT_F32, dvt_cpu());
-    dvt_pool2d_params whole = window(0, 0, 0, 0, 0, 0);
+    dvt_pool2d_options whole = window(0, 0, 0, 0, 0, 0);
     whole.global = true;
     CHECK_ERROR(dvt_max_pool2d(NULL, &whole), DVT_ERR_NULL_ARGUMENT);
     CHECK_ERROR(dvt_avg_pool2d(x, NULL), DVT_ERR_NULL_ARGUMENT);
     CHECK_ERROR(dvt_avg_pool2d(dvt_index(x, 0), &whole), DVT_ERR_SHAPE);
     CHECK_ERROR(dvt_avg_pool2d(flat, &whole), DVT_ERR_SHAPE);
-    CHECK_ERROR(dvt_avg_pool2d(dvt_astype(x, DVT_U8, false), &whole), DVT_ERR_DTYPE);
+    CHECK_ERROR(dvt_avg_pool2d(dvt_as_in_dtype(x, DVT_U8), &whole), DVT_ERR_DTYPE);
     CHECK_ERROR(pool(x, 0, 1, 0), DVT_ERR_RANGE);
     CHECK_ERROR(pool(x, -2, 1, 0), DVT_ERR_RANGE);
     CHECK_ERROR(pool(x, 2, -1, 0), DVT_ERR_RANGE);

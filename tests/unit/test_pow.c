@@ -21,7 +21,7 @@ static dvt_array *inputs(dvt_dtype dtype) {
             values[i] = dvt_test_random(i % 3 == 1 ? -20 : 0, 20);
         else /* squares are finite, cubes are not */
             values[i] = ldexp(dvt_test_random(-1, 1), dtype == DVT_F64 ? 342 + 2 * i : 43 + i / 4);
-    return dvt_astype(dvt_from_host(values, DVT_SHAPE(N), DVT_F64, dvt_cpu()), dtype, false);
+    return dvt_as_in_dtype(dvt_from_host(values, DVT_SHAPE(N), DVT_F64, dvt_cpu()), dtype);
 }
 
 /* a and b have the same bits where they are numbers. */
@@ -89,7 +89,7 @@ DVT_TEST(pow_of_integers_by_formulas) {
         for (e = 0; e < 4; e++)
             DVT_SCOPE {
                 dvt_array *x =
-                    dvt_astype(dvt_arange(-41, 42, 1, DVT_I64, dvt_cpu()), dtypes[d], false);
+                    dvt_as_in_dtype(dvt_arange(-41, 42, 1, DVT_I64, dvt_cpu()), dtypes[d]);
                 dvt_array *y = dvt_ones_like(x);
                 int k;
                 for (k = 0; k < e; k++)
@@ -108,7 +108,7 @@ DVT_TEST(pow_by_a_row_of_exponents) {
         dvt_add_scalar(dvt_reshape(dvt_arange(0, 320, 1, DVT_F32, dvt_cpu()), DVT_SHAPE(5, 64)), 1);
     const double values[] = {2, -1, 1.5, 0.5, 3};
     dvt_array *b =
-        dvt_astype(dvt_from_host(values, DVT_SHAPE(5, 1), DVT_F64, dvt_cpu()), DVT_F32, false);
+        dvt_as_in_dtype(dvt_from_host(values, DVT_SHAPE(5, 1), DVT_F64, dvt_cpu()), DVT_F32);
     dvt_array *y = dvt_pow(x, b);
     int i;
     for (i = 0; i < 5; i++)

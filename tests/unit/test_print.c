@@ -76,8 +76,7 @@ static dvt_array *golden_array(golden_case *c, const char *data) {
             double *wide = (double *)malloc(sizeof(double) * (size_t)n);
             for (i = 0; i < n; i++)
                 make_element(DVT_F64, i, (unsigned char *)&wide[i]);
-            x = dvt_keep(
-                dvt_astype(dvt_from_host(wide, c->shape, DVT_F64, dvt_cpu()), DVT_F16, true));
+            x = dvt_keep(dvt_astype(dvt_from_host(wide, c->shape, DVT_F64, dvt_cpu()), DVT_F16));
             free(wide);
         }
         free(bytes);
@@ -160,13 +159,11 @@ DVT_TEST(print_as_torch) {
 /* ---- the tutorials ---- */
 DVT_TEST(print_tutorials) {
     dvt_array *x = dvt_ones(DVT_SHAPE(2, 3), DVT_F32, dvt_cpu());
-    dvt_array *y = DVT_ARRAY2(
-        dvt_cpu(), float, 2, 3,
-        {{0.57450044f, 0.09968603f, 0.7419659f}, {0.8941783f, 0.59656656f, 0.45325184f}});
-    dvt_array *u =
-        DVT_ARRAY2(dvt_cpu(), float, 2, 3,
-                   {{0.6686509f, 0.17409194f, 0.3850025f}, {0.24678314f, 0.35134333f, 0.8404298f}});
-    dvt_array *e = DVT_ARRAY1(dvt_cpu(), float, 3, {20.085537f, 109.1963f, 445.2395f});
+    dvt_array *y = DVT_ARRAY(float, DVT_SHAPE(2, 3), dvt_cpu(), 0.57450044f, 0.09968603f,
+                             0.7419659f, 0.8941783f, 0.59656656f, 0.45325184f);
+    dvt_array *u = DVT_ARRAY(float, DVT_SHAPE(2, 3), dvt_cpu(), 0.6686509f, 0.17409194f, 0.3850025f,
+                             0.24678314f, 0.35134333f, 0.8404298f);
+    dvt_array *e = DVT_ARRAY(float, DVT_SHAPE(3), dvt_cpu(), 20.085537f, 109.1963f, 445.2395f);
     CHECK_STR(formatted(e, DVT_PRINT_MXNET),
               "[ 20.085537 109.1963   445.2395  ]\n<NDArray 3 @cpu(0)>");
     CHECK_STR(formatted(u, DVT_PRINT_MXNET), "[[0.6686509  0.17409194 0.3850025 ]\n"
@@ -268,7 +265,7 @@ DVT_TEST(print_corners) {
 }
 
 DVT_TEST(print_buffer_and_options) {
-    dvt_array *x = DVT_ARRAY1(dvt_cpu(), float, 3, {1, 2, 3});
+    dvt_array *x = DVT_ARRAY(float, DVT_SHAPE(3), dvt_cpu(), 1, 2, 3);
     dvt_print_options options;
     char small[8];
     size_t length = 0;
@@ -298,7 +295,7 @@ DVT_TEST(print_buffer_and_options) {
 
 /* Each option alone: the last value that is taken and the first one that is refused. */
 DVT_TEST(print_options_refused) {
-    dvt_array *x = DVT_ARRAY1(dvt_cpu(), float, 3, {1, 2, 3});
+    dvt_array *x = DVT_ARRAY(float, DVT_SHAPE(3), dvt_cpu(), 1, 2, 3);
     dvt_print_options plain, options;
     size_t length;
     memset(&plain, 0, sizeof plain);
@@ -340,7 +337,8 @@ DVT_TEST(print_out_of_memory) {
 }
 
 DVT_TEST(print_longest_numbers) {
-    dvt_array *x = DVT_ARRAY1(dvt_cpu(), double, 3, {-1.7976931348623157e308, -5e-324, 1.5});
+    dvt_array *x =
+        DVT_ARRAY(double, DVT_SHAPE(3), dvt_cpu(), -1.7976931348623157e308, -5e-324, 1.5);
     dvt_print_options options;
     memset(&options, 0, sizeof options);
     options.suppress = true;
@@ -360,7 +358,7 @@ DVT_TEST(print_longest_numbers) {
 DVT_TEST(print_to_file) {
     FILE *file = tmpfile();
     char line[64];
-    dvt_array *x = DVT_ARRAY1(dvt_cpu(), float, 2, {0.5, -2});
+    dvt_array *x = DVT_ARRAY(float, DVT_SHAPE(2), dvt_cpu(), 0.5, -2);
     CHECK_ERROR(dvt_print_file(NULL, x), DVT_ERR_NULL_ARGUMENT);
     if (!file)
         SKIP("no temporary file can be made here");
@@ -378,7 +376,7 @@ DVT_TEST(print_to_file) {
 
 DVT_TEST(print_bfloat16) {
     dvt_array *x = dvt_astype(
-        DVT_ARRAY1(dvt_cpu(), float, 6, {0.1f, 1, -2.5f, 3.140625f, 90.5f, 0}), DVT_BF16, true);
+        DVT_ARRAY(float, DVT_SHAPE(6), dvt_cpu(), 0.1f, 1, -2.5f, 3.140625f, 90.5f, 0), DVT_BF16);
     CHECK_STR(formatted(x, DVT_PRINT_STR), "[ 0.1   1.   -2.5   3.14 90.5   0.  ]");
     CHECK_STR(formatted(x, DVT_PRINT_JAX),
               "Array([ 0.1 ,  1.  , -2.5 ,  3.14, 90.5 ,  0.  ], dtype=bfloat16)");
@@ -405,7 +403,7 @@ static void check_shortest(dvt_dtype dtype) {
         dvt_array *x = dvt_from_host(all, DVT_SHAPE(65536), dtype, dvt_cpu());
         for (i = 0; i < 65536; i++)
             values[i] = printed_value(x, i);
-        x = dvt_astype(dvt_from_host(values, DVT_SHAPE(65536), DVT_F64, dvt_cpu()), dtype, true);
+        x = dvt_astype(dvt_from_host(values, DVT_SHAPE(65536), DVT_F64, dvt_cpu()), dtype);
         CHECK(dvt_to_host(x, again, 65536 * 2) == DVT_OK);
         for (i = 0; i < 65536; i++)
             if (values[i] == values[i] && all[i] != again[i])
@@ -424,7 +422,7 @@ DVT_TEST(print_reads_back) {
 
 DVT_TEST(print_without_locale) {
     static const char *const names[] = {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8", "de_DE"};
-    dvt_array *x = DVT_ARRAY1(dvt_cpu(), double, 2, {1234567.5, 0.25});
+    dvt_array *x = DVT_ARRAY(double, DVT_SHAPE(2), dvt_cpu(), 1234567.5, 0.25);
     const char *found = NULL;
     int i;
     for (i = 0; i < 4 && !found; i++)

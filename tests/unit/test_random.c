@@ -329,14 +329,14 @@ DVT_TEST(random_bernoulli_distribution) {
         CHECK_CLOSE(m.mean, 0.25, 0.02);
         CHECK(m.lowest == 0 && m.highest == 1);
         CHECK_INT(
-            dvt_item(dvt_sum(dvt_astype(dvt_bernoulli(1, DVT_SHAPE(500), (dvt_dtype)i, dvt_cpu()),
-                                        DVT_F64, true),
-                             DVT_ALL, false)),
+            dvt_item(dvt_sum(
+                dvt_astype(dvt_bernoulli(1, DVT_SHAPE(500), (dvt_dtype)i, dvt_cpu()), DVT_F64),
+                DVT_ALL)),
             500);
         CHECK_INT(
-            dvt_item(dvt_sum(dvt_astype(dvt_bernoulli(0, DVT_SHAPE(500), (dvt_dtype)i, dvt_cpu()),
-                                        DVT_F64, true),
-                             DVT_ALL, false)),
+            dvt_item(dvt_sum(
+                dvt_astype(dvt_bernoulli(0, DVT_SHAPE(500), (dvt_dtype)i, dvt_cpu()), DVT_F64),
+                DVT_ALL)),
             0);
     }
 }

@@ -4,9 +4,9 @@
 
 /* Two layers with a pool between them, which takes a number too. */
 static dvt_block *small_net(void) {
-    dvt_block *net = dvt_sequential();
-    DVT_ADD(net, dvt_conv2d_block(2, 2, DVT_RELU), dvt_max_pool2d_block(2, 2),
-            dvt_dense(3, DVT_LINEAR));
+    dvt_block *net = dvt_nn_sequential();
+    DVT_NN_ADD(net, dvt_nn_conv2d(2, 2, DVT_RELU), dvt_nn_max_pool2d(2, 2),
+               dvt_nn_dense(3, DVT_IDENTITY));
     return net;
 }
 
@@ -17,14 +17,14 @@ static dvt_array *small_input(dvt_ctx ctx) {
 
 static dvt_block *ready_net(dvt_ctx ctx) {
     dvt_block *net = small_net();
-    dvt_initialize(net, dvt_init_xavier(), DVT_CONTEXTS(ctx), false);
-    CHECK(dvt_forward(net, small_input(ctx)) != NULL);
+    dvt_block_initialize(net, dvt_init_xavier(), DVT_CONTEXTS(ctx));
+    CHECK(dvt_block_forward(net, small_input(ctx)) != NULL);
     return net;
 }
 
 static int same_output(dvt_block *a, dvt_ctx on_a, dvt_block *b, dvt_ctx on_b) {
-    double *x = dvt_test_values(dvt_forward(a, small_input(on_a)));
-    double *y = dvt_test_values(dvt_forward(b, small_input(on_b)));
+    double *x = dvt_test_values(dvt_block_forward(a, small_input(on_a)));
+    double *y = dvt_test_values(dvt_block_forward(b, small_input(on_b)));
     int same = x && y && memcmp(x, y, 6 * sizeof *x) == 0;
     free(x);
     free(y);
@@ -39,7 +39,7 @@ DVT_TEST(files_round_trip_over_contexts) {
     CHECK_INT(dvt_set_virtual_gpus(2, 0), DVT_OK);
     open_file("round.params");
     net = ready_net(dvt_gpu(0));
-    CHECK_INT(dvt_save_parameters(net, path), DVT_OK);
+    CHECK_INT(dvt_block_save(net, path), DVT_OK);
     list = dvt_load_params(path, dvt_cpu());
     CHECK_INT(dvt_array_list_len(list), 4);
     CHECK(dvt_shape_equal(dvt_shape_of(dvt_array_list_find(list, "0.weight")),
@@ -48,22 +48,22 @@ DVT_TEST(files_round_trip_over_contexts) {
     CHECK(dvt_shape_equal(dvt_shape_of(dvt_array_list_find(list, "2.weight")), DVT_SHAPE(3, 8)));
     CHECK(dvt_array_list_find(list, "2.bias") != NULL);
     /* into a net that was never initialised, on two other contexts */
-    CHECK_INT(dvt_load_parameters(again, path, DVT_CONTEXTS(dvt_cpu(), dvt_gpu(1)), NULL), DVT_OK);
+    CHECK_INT(dvt_block_load(again, path, DVT_CONTEXTS(dvt_cpu(), dvt_gpu(1))), DVT_OK);
     CHECK(same_output(net, dvt_gpu(0), again, dvt_cpu()));
     CHECK(same_output(net, dvt_gpu(0), again, dvt_gpu(1)));
     CHECK(dvt_param_grad(dvt_block_param(dvt_block_at(again, 2), "weight"), dvt_gpu(1)) != NULL);
     /* without a list: where the parameters are; the arrays stay the same objects */
     held = dvt_block_data(dvt_block_at(again, 0), "weight", dvt_gpu(1));
     dvt_fill(held, 7);
-    CHECK_INT(dvt_load_parameters(again, path, no_contexts(), NULL), DVT_OK);
+    CHECK_INT(dvt_block_load(again, path, no_contexts()), DVT_OK);
     CHECK(dvt_block_data(dvt_block_at(again, 0), "weight", dvt_gpu(1)) == held);
     CHECK(same_output(net, dvt_gpu(0), again, dvt_gpu(1)));
     /* and onto one context only */
-    CHECK_INT(dvt_load_parameters(again, path, DVT_CONTEXTS(dvt_gpu(0)), NULL), DVT_OK);
+    CHECK_INT(dvt_block_load(again, path, DVT_CONTEXTS(dvt_gpu(0))), DVT_OK);
     CHECK_INT(dvt_param_ctxs(dvt_block_param(dvt_block_at(again, 0), "weight")).n, 1);
     CHECK(same_output(net, dvt_gpu(0), again, dvt_gpu(0)));
     remove_file();
-    dvt_release_all();
+    dvt_discard_all();
     CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
 }
 
@@ -71,33 +71,33 @@ DVT_TEST(files_complete_deferred_initialisation) {
     dvt_block *net = ready_net(dvt_cpu()), *deferred = small_net(), *bare = small_net();
     CHECK_INT(dvt_set_virtual_gpus(1, 0), DVT_OK);
     open_file("deferred.params");
-    CHECK_INT(dvt_save_parameters(net, path), DVT_OK);
-    dvt_initialize(deferred, default_init(), DVT_CONTEXTS(dvt_gpu(0)), false);
-    CHECK_INT(dvt_load_parameters(deferred, path, no_contexts(), NULL), DVT_OK);
+    CHECK_INT(dvt_block_save(net, path), DVT_OK);
+    dvt_block_initialize(deferred, default_init(), DVT_CONTEXTS(dvt_gpu(0)));
+    CHECK_INT(dvt_block_load(deferred, path, no_contexts()), DVT_OK);
     CHECK(dvt_block_data(dvt_block_at(deferred, 2), "weight", dvt_gpu(0)) != NULL);
     CHECK(same_output(net, dvt_cpu(), deferred, dvt_gpu(0)));
     DVT_WITH_CTX(dvt_gpu(0)) {
-        CHECK_INT(dvt_load_parameters(bare, path, no_contexts(), NULL), DVT_OK);
+        CHECK_INT(dvt_block_load(bare, path, no_contexts()), DVT_OK);
     }
     CHECK(same_output(net, dvt_cpu(), bare, dvt_gpu(0)));
     remove_file();
-    dvt_release_all();
+    dvt_discard_all();
     CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
 }
 
 DVT_TEST(files_hold_the_average) {
-    dvt_block *net = dvt_dense(1, DVT_LINEAR);
+    dvt_block *net = dvt_nn_dense(1, DVT_IDENTITY);
     dvt_array_list *list;
     open_file("average.params");
-    CHECK_INT(dvt_save_parameters(net, path), DVT_ERR_UNINITIALIZED);
+    CHECK_INT(dvt_block_save(net, path), DVT_ERR_UNINITIALIZED);
     dvt_clear_error();
-    dvt_initialize(net, dvt_init_one(), DVT_CONTEXTS(dvt_cpu(), dvt_cpu_id(1)), false);
-    CHECK_INT(dvt_save_parameters(net, path), DVT_ERR_UNINITIALIZED);
+    dvt_block_initialize(net, dvt_init_one(), DVT_CONTEXTS(dvt_cpu(), dvt_cpu_id(1)));
+    CHECK_INT(dvt_block_save(net, path), DVT_ERR_UNINITIALIZED);
     error_has("deferred");
     dvt_clear_error();
-    CHECK(dvt_forward(net, dvt_ones(DVT_SHAPE(1, 2), DVT_F32, dvt_cpu())) != NULL);
+    CHECK(dvt_block_forward(net, dvt_ones(DVT_SHAPE(1, 2), DVT_F32, dvt_cpu())) != NULL);
     dvt_fill(dvt_block_data(net, "weight", dvt_cpu_id(1)), 4);
-    CHECK_INT(dvt_save_parameters(net, path), DVT_OK);
+    CHECK_INT(dvt_block_save(net, path), DVT_OK);
     list = dvt_load_params(path, dvt_cpu());
     CHECK_VALUES(dvt_array_list_find(list, "weight"), 0, 2.5, 2.5);
     remove_file();
@@ -106,31 +106,32 @@ DVT_TEST(files_hold_the_average) {
 /* Each context's part of the batches moves its own running statistics, so that they differ where weights do not. A file, and
    copies on other contexts, get the average. */
 DVT_TEST(files_hold_the_average_of_running_statistics) {
-    dvt_block *net = dvt_batch_norm_block(), *again = dvt_batch_norm_block();
+    dvt_block *net = dvt_nn_batch_norm(), *again = dvt_nn_batch_norm();
     dvt_ctx_list both = DVT_CONTEXTS(dvt_cpu(), dvt_cpu_id(1));
     dvt_array_list *list;
     int i;
-    dvt_initialize(net, dvt_init_one(), both, false);
+    dvt_block_initialize(net, dvt_init_one(), both);
     DVT_RECORD {
         for (i = 0; i < 2; i++) {
             dvt_array *x = dvt_full(DVT_SHAPE(4, 2), i ? 30 : 10, DVT_F32, both.ctx[i]);
             dvt_fill(dvt_slice(x, 0, 0, 2, 1), 20);
-            CHECK(dvt_forward(net, x) != NULL);
+            CHECK(dvt_block_forward(net, x) != NULL);
         }
     }
     /* 0.9 of 0 and 1; 0.1 of the means 15 and 25 and of the variance 25. */
     CHECK_VALUES(dvt_block_data(net, "running_mean", both.ctx[0]), 1e-6, 1.5, 1.5);
     CHECK_VALUES(dvt_block_data(net, "running_mean", both.ctx[1]), 1e-6, 2.5, 2.5);
     open_file("statistics.params");
-    CHECK_INT(dvt_save_parameters(net, path), DVT_OK);
+    CHECK_INT(dvt_block_save(net, path), DVT_OK);
     list = dvt_load_params(path, dvt_cpu());
     CHECK_VALUES(dvt_array_list_find(list, "running_mean"), 1e-6, 2, 2);
     CHECK_VALUES(dvt_array_list_find(list, "running_var"), 1e-6, 3.4, 3.4);
-    CHECK_INT(dvt_load_parameters(again, path, both, NULL), DVT_OK);
+    CHECK_INT(dvt_block_load(again, path, both), DVT_OK);
     for (i = 0; i < 2; i++)
         CHECK_VALUES(dvt_block_data(again, "running_mean", both.ctx[i]), 1e-6, 2, 2);
-    CHECK_INT(dvt_params_reset_ctx(dvt_collect_params(net, NULL), DVT_CONTEXTS(dvt_cpu_id(2))),
-              DVT_OK);
+    CHECK_INT(
+        dvt_params_reset_ctx(dvt_block_collect_params(net, NULL), DVT_CONTEXTS(dvt_cpu_id(2))),
+        DVT_OK);
     CHECK_VALUES(dvt_block_data(net, "running_mean", dvt_cpu_id(2)), 1e-6, 2, 2);
     remove_file();
 }
@@ -138,39 +139,39 @@ DVT_TEST(files_hold_the_average_of_running_statistics) {
 /* One layer alone has names without a dot, as the old kind has. */
 DVT_TEST(files_of_one_layer) {
     static const double values[] = {1, 2, 3};
-    dvt_block *net = dvt_dense(1, DVT_LINEAR), *again = dvt_dense(1, DVT_LINEAR);
+    dvt_block *net = dvt_nn_dense(1, DVT_IDENTITY), *again = dvt_nn_dense(1, DVT_IDENTITY);
     open_file("one.params");
-    dvt_initialize(net, default_init(), no_contexts(), false);
+    dvt_block_initialize(net, default_init(), no_contexts());
     CHECK_INT(dvt_param_set_data(dvt_block_param(net, "weight"),
                                  dvt_from_host(values, DVT_SHAPE(1, 3), DVT_F64, dvt_cpu())),
               DVT_OK);
-    CHECK_INT(dvt_save_parameters(net, path), DVT_OK);
-    CHECK_INT(dvt_load_parameters(again, path, no_contexts(), NULL), DVT_OK);
+    CHECK_INT(dvt_block_save(net, path), DVT_OK);
+    CHECK_INT(dvt_block_load(again, path, no_contexts()), DVT_OK);
     CHECK_VALUES(dvt_block_data(again, "weight", dvt_cpu()), 0, 1, 2, 3);
     remove_file();
 }
 
 /* A shared layer stands in the file under both names, and either is enough. */
 DVT_TEST(files_of_shared_layers) {
-    dvt_block *net = dvt_sequential(), *shared = dvt_dense(2, DVT_LINEAR), *plain;
+    dvt_block *net = dvt_nn_sequential(), *shared = dvt_nn_dense(2, DVT_IDENTITY), *plain;
     dvt_array_list *list;
     dvt_array *arrays[2];
     const char *names[] = {"1.weight", "1.bias"};
-    DVT_ADD(net, shared, shared);
+    DVT_NN_ADD(net, shared, shared);
     open_file("shared.params");
-    dvt_initialize(net, dvt_init_one(), no_contexts(), false);
-    dvt_forward(net, dvt_ones(DVT_SHAPE(1, 2), DVT_F32, dvt_cpu()));
-    CHECK_INT(dvt_save_parameters(net, path), DVT_OK);
+    dvt_block_initialize(net, dvt_init_one(), no_contexts());
+    dvt_block_forward(net, dvt_ones(DVT_SHAPE(1, 2), DVT_F32, dvt_cpu()));
+    CHECK_INT(dvt_block_save(net, path), DVT_OK);
     list = dvt_load_params(path, dvt_cpu());
     CHECK_INT(dvt_array_list_len(list), 4);
-    plain = dvt_sequential();
-    DVT_ADD(plain, dvt_dense(2, DVT_LINEAR), dvt_dense(2, DVT_LINEAR));
-    CHECK_INT(dvt_load_parameters(plain, path, no_contexts(), NULL), DVT_OK);
+    plain = dvt_nn_sequential();
+    DVT_NN_ADD(plain, dvt_nn_dense(2, DVT_IDENTITY), dvt_nn_dense(2, DVT_IDENTITY));
+    CHECK_INT(dvt_block_load(plain, path, no_contexts()), DVT_OK);
     CHECK_VALUES(dvt_block_data(dvt_block_at(plain, 1), "weight", dvt_cpu()), 0, 1, 1, 1, 1);
     arrays[0] = dvt_full(DVT_SHAPE(2, 2), 5, DVT_F32, dvt_cpu());
     arrays[1] = dvt_full(DVT_SHAPE(2), 6, DVT_F32, dvt_cpu());
     CHECK_INT(dvt_save_params(path, arrays, names, 2), DVT_OK);
-    CHECK_INT(dvt_load_parameters(net, path, no_contexts(), NULL), DVT_OK);
+    CHECK_INT(dvt_block_load(net, path, no_contexts()), DVT_OK);
     CHECK_VALUES(dvt_block_data(shared, "weight", dvt_cpu()), 0, 5, 5, 5, 5);
     CHECK_VALUES(dvt_block_data(shared, "bias", dvt_cpu()), 0, 6, 6);
     remove_file();
@@ -188,21 +189,21 @@ DVT_TEST(files_missing_and_extra) {
     memset(&options, 0, sizeof options);
     open_file("missing.params");
     write_file(entries, 4, DVT_F32);
-    CHECK_INT(dvt_load_parameters(net, path, no_contexts(), NULL), DVT_ERR_NAME);
+    CHECK_INT(dvt_block_load(net, path, no_contexts()), DVT_ERR_NAME);
     error_has("Parameter '0.bias' is missing in file '");
     error_has("which contains parameters: '0.weight', '1.weight', '1.bias', '2.weight'. Set "
               "allow_missing to ignore missing parameters");
     dvt_clear_error();
     check_untouched(net);
     options.allow_missing = true;
-    CHECK_INT(dvt_load_parameters(net, path, no_contexts(), &options), DVT_ERR_NAME);
+    CHECK_INT(dvt_block_load_with(net, path, &options, no_contexts()), DVT_ERR_NAME);
     error_has("Parameter '2.weight' loaded from file '");
     error_has("is not present in the net, which contains parameters '0.weight', '0.bias', "
               "'1.weight', '1.bias'. Set ignore_extra to ignore it");
     dvt_clear_error();
     check_untouched(net);
     options.ignore_extra = true;
-    CHECK_INT(dvt_load_parameters(net, path, no_contexts(), &options), DVT_OK);
+    CHECK_INT(dvt_block_load_with(net, path, &options, no_contexts()), DVT_OK);
     CHECK_VALUES(dvt_block_data(dvt_block_at(net, 0), "weight", dvt_cpu()), 0, 5, 5, 5, 5, 5, 5);
     CHECK_VALUES(dvt_block_data(dvt_block_at(net, 0), "bias", dvt_cpu()), 0, 0, 0);
     CHECK_VALUES(dvt_block_data(dvt_block_at(net, 1), "bias", dvt_cpu()), 0, 7);
@@ -219,23 +220,23 @@ DVT_TEST(files_of_other_shapes_and_dtypes) {
     memset(&options, 0, sizeof options);
     open_file("shape.params");
     write_file(entries, 4, DVT_F32);
-    CHECK_INT(dvt_load_parameters(net, path, no_contexts(), NULL), DVT_ERR_SHAPE);
+    CHECK_INT(dvt_block_load(net, path, no_contexts()), DVT_ERR_SHAPE);
     error_has("Failed loading Parameter 'dense");
     error_has("from saved params: shape incompatible expected (1,) vs saved (3,)");
     dvt_clear_error();
     check_untouched(net);
     entries[3].shape = DVT_SHAPE(1, 1);
     write_file(entries, 4, DVT_F32);
-    CHECK_ERROR(dvt_load_parameters(net, path, no_contexts(), NULL), DVT_ERR_SHAPE);
+    CHECK_ERROR(dvt_block_load(net, path, no_contexts()), DVT_ERR_SHAPE);
     entries[3].shape = DVT_SHAPE(1);
     write_file(entries, 4, DVT_F64);
-    CHECK_INT(dvt_load_parameters(net, path, no_contexts(), NULL), DVT_ERR_DTYPE);
+    CHECK_INT(dvt_block_load(net, path, no_contexts()), DVT_ERR_DTYPE);
     error_has("dtype incompatible expected float32 vs saved float64. Set cast_dtype to cast the "
               "dtype of saved params");
     dvt_clear_error();
     check_untouched(net);
     options.cast_dtype = true;
-    CHECK_INT(dvt_load_parameters(net, path, no_contexts(), &options), DVT_OK);
+    CHECK_INT(dvt_block_load_with(net, path, &options, no_contexts()), DVT_OK);
     CHECK_INT(dvt_dtype_of(dvt_block_data(dvt_block_at(net, 1), "bias", dvt_cpu())), DVT_F32);
     CHECK_VALUES(dvt_block_data(dvt_block_at(net, 1), "bias", dvt_cpu()), 0, 7);
     remove_file();
@@ -246,19 +247,19 @@ DVT_TEST(files_errors) {
     dvt_array *x = dvt_ones(DVT_SHAPE(2, 3), DVT_F32, dvt_cpu());
     FILE *file;
     open_file("errors.params");
-    CHECK_ERROR(dvt_load_parameters(net, path, no_contexts(), NULL), DVT_ERR_IO);
-    CHECK_ERROR(dvt_load_parameters(NULL, path, no_contexts(), NULL), DVT_ERR_NULL_ARGUMENT);
-    CHECK_ERROR(dvt_load_parameters(net, NULL, no_contexts(), NULL), DVT_ERR_NULL_ARGUMENT);
-    CHECK_ERROR(dvt_save_parameters(NULL, path), DVT_ERR_NULL_ARGUMENT);
-    CHECK_ERROR(dvt_save_parameters(net, NULL), DVT_ERR_NULL_ARGUMENT);
-    CHECK_ERROR(dvt_save_parameters(net, "/no/such/folder/x.params"), DVT_ERR_IO);
-    CHECK_ERROR(dvt_load_parameters(net, path, DVT_CONTEXTS(dvt_gpu(9)), NULL), DVT_ERR_NO_DEVICE);
+    CHECK_ERROR(dvt_block_load(net, path, no_contexts()), DVT_ERR_IO);
+    CHECK_ERROR(dvt_block_load(NULL, path, no_contexts()), DVT_ERR_NULL_ARGUMENT);
+    CHECK_ERROR(dvt_block_load(net, NULL, no_contexts()), DVT_ERR_NULL_ARGUMENT);
+    CHECK_ERROR(dvt_block_save(NULL, path), DVT_ERR_NULL_ARGUMENT);
+    CHECK_ERROR(dvt_block_save(net, NULL), DVT_ERR_NULL_ARGUMENT);
+    CHECK_ERROR(dvt_block_save(net, "/no/such/folder/x.params"), DVT_ERR_IO);
+    CHECK_ERROR(dvt_block_load(net, path, DVT_CONTEXTS(dvt_gpu(9))), DVT_ERR_NO_DEVICE);
     file = fopen(path, "wb");
     fputs("this is no parameter file", file);
     fclose(file);
-    CHECK_ERROR(dvt_load_parameters(net, path, no_contexts(), NULL), DVT_ERR_FORMAT);
+    CHECK_ERROR(dvt_block_load(net, path, no_contexts()), DVT_ERR_FORMAT);
     CHECK_INT(dvt_save_params(path, &x, NULL, 1), DVT_OK); /* arrays without names */
-    CHECK_ERROR(dvt_load_parameters(net, path, no_contexts(), NULL), DVT_ERR_NAME);
+    CHECK_ERROR(dvt_block_load(net, path, no_contexts()), DVT_ERR_NAME);
     check_untouched(net);
     remove_file();
 }
@@ -268,14 +269,14 @@ DVT_TEST(files_onto_a_full_device) {
     dvt_block *net = ready_net(dvt_cpu()), *again = small_net();
     open_file("full.params");
     CHECK_INT(dvt_set_virtual_gpus(1, 200), DVT_OK);
-    CHECK_INT(dvt_save_parameters(net, path), DVT_OK);
-    CHECK_ERROR(dvt_load_parameters(again, path, DVT_CONTEXTS(dvt_cpu(), dvt_gpu(0)), NULL),
+    CHECK_INT(dvt_block_save(net, path), DVT_OK);
+    CHECK_ERROR(dvt_block_load(again, path, DVT_CONTEXTS(dvt_cpu(), dvt_gpu(0))),
                 DVT_ERR_DEVICE_MEMORY);
     CHECK_ERROR(dvt_block_data(dvt_block_at(again, 0), "bias", dvt_cpu()), DVT_ERR_UNINITIALIZED);
     CHECK(dvt_param_shape(dvt_block_param(dvt_block_at(again, 2), "weight")).dim[1] == 0);
-    CHECK_INT(dvt_load_parameters(again, path, DVT_CONTEXTS(dvt_cpu()), NULL), DVT_OK);
+    CHECK_INT(dvt_block_load(again, path, DVT_CONTEXTS(dvt_cpu())), DVT_OK);
     remove_file();
-    dvt_release_all();
+    dvt_discard_all();
     CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
 }
 
@@ -309,10 +310,9 @@ static void counting_release(void *user, void *block) {
 static bool save_and_load(dvt_block *net, dvt_block *into, const char *old_file) {
     bool good = false;
     DVT_SCOPE {
-        good = dvt_save_parameters(net, path) == DVT_OK &&
-               dvt_load_parameters(into, path, DVT_CONTEXTS(dvt_cpu(), dvt_cpu_id(1)), NULL) ==
-                   DVT_OK &&
-               dvt_load_parameters(into, old_file, DVT_CONTEXTS(dvt_cpu()), NULL) == DVT_OK;
+        good = dvt_block_save(net, path) == DVT_OK &&
+               dvt_block_load(into, path, DVT_CONTEXTS(dvt_cpu(), dvt_cpu_id(1))) == DVT_OK &&
+               dvt_block_load(into, old_file, DVT_CONTEXTS(dvt_cpu())) == DVT_OK;
     }
     return good;
 }
@@ -323,7 +323,7 @@ DVT_TEST(files_every_allocation_fails) {
                                  {"dense41_weight", DVT_SHAPE(1, 2), 5},
                                  {"dense41_bias", DVT_SHAPE(1), 5}};
     dvt_block *net = two_dense(), *into = two_dense();
-    dvt_params *params = dvt_collect_params(into, NULL);
+    dvt_params *params = dvt_block_collect_params(into, NULL);
     dvt_allocator allocator;
     char old_file[600];
     long at, alive;
@@ -340,7 +340,7 @@ DVT_TEST(files_every_allocation_fails) {
     dvt_set_allocator(&allocator);
     for (at = 1; at < 5000; at++) {
         double first, last;
-        dvt_params_initialize(params, dvt_init_constant(9), DVT_CONTEXTS(dvt_cpu()), true);
+        dvt_params_reinitialize(params, dvt_init_constant(9), DVT_CONTEXTS(dvt_cpu()));
         dvt_set_allocator(&allocator); /* what is kept for later is given back, here and below */
         alive = blocks_alive;
         allocations = 0;
@@ -371,12 +371,12 @@ DVT_TEST(files_every_allocation_fails) {
 #elif !defined(DEVTENSOR_NO_NN)
 
 DVT_TEST(files_left_out) {
-    dvt_block *net = dvt_embedding_block(2, 2);
+    dvt_block *net = dvt_nn_embedding(2, 2);
     dvt_ctx_list none;
     memset(&none, 0, sizeof none);
-    CHECK_INT(dvt_initialize(net, dvt_init_one(), none, false), DVT_OK);
-    CHECK_ERROR(dvt_save_parameters(net, "x.params"), DVT_ERR_NOT_BUILT);
-    CHECK_ERROR(dvt_load_parameters(net, "x.params", none, NULL), DVT_ERR_NOT_BUILT);
+    CHECK_INT(dvt_block_initialize(net, dvt_init_one(), none), DVT_OK);
+    CHECK_ERROR(dvt_block_save(net, "x.params"), DVT_ERR_NOT_BUILT);
+    CHECK_ERROR(dvt_block_load(net, "x.params", none), DVT_ERR_NOT_BUILT);
 }
 
 #endif

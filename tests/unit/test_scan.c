@@ -13,7 +13,7 @@ static dvt_array *random_array(dvt_shape shape, dvt_dtype dtype) {
         values[i] = dvt_test_random(dtype == DVT_U8 || dtype == DVT_BOOL ? 0 : -9, 9);
         values[i] = whole ? floor(values[i]) : values[i];
     }
-    x = dvt_astype(dvt_from_host(values, shape, DVT_F64, dvt_cpu()), dtype, false);
+    x = dvt_as_in_dtype(dvt_from_host(values, shape, DVT_F64, dvt_cpu()), dtype);
     free(values);
     return x;
 }
@@ -51,7 +51,7 @@ static void check_cumsum(dvt_array *x, int axis) {
         line_sums(from + first, shape.dim[at], step, want + first);
     }
     free(from);
-    from = dvt_test_values(dvt_astype(dvt_from_host(want, shape, DVT_F64, dvt_cpu()), dtype, true));
+    from = dvt_test_values(dvt_astype(dvt_from_host(want, shape, DVT_F64, dvt_cpu()), dtype));
     got = dvt_test_values(y);
     for (i = 0; i < n && bad < 0; i++)
         if (!(got[i] == from[i] || (got[i] != got[i] && from[i] != from[i])))
@@ -100,13 +100,13 @@ DVT_TEST(cumsum_lengths) {
 
 DVT_TEST(cumsum_specials) {
     double *values;
-    dvt_array *x = DVT_ARRAY1(dvt_cpu(), float, 6, {-0.f, -0.f, 1, INFINITY, -INFINITY, 2});
+    dvt_array *x = DVT_ARRAY(float, DVT_SHAPE(6), dvt_cpu(), -0.f, -0.f, 1, INFINITY, -INFINITY, 2);
     CHECK_VALUES(dvt_cumsum(x, 0), 0, 0, 0, 1, INFINITY, NAN, NAN);
     values = dvt_test_values(dvt_cumsum(x, 0));
     CHECK(signbit(values[0]) && signbit(values[1])); /* as in NumPy */
     free(values);
-    CHECK_VALUES(dvt_cumsum(DVT_ARRAY1(dvt_cpu(), uint8_t, 3, {200, 100, 255}), 0), 0, 200, 300,
-                 555);
+    CHECK_VALUES(dvt_cumsum(DVT_ARRAY(uint8_t, DVT_SHAPE(3), dvt_cpu(), 200, 100, 255), 0), 0, 200,
+                 300, 555);
     CHECK_VALUES(dvt_cumsum(dvt_full(DVT_SHAPE(3), 1, DVT_BOOL, dvt_cpu()), -1), 0, 1, 2, 3);
     /* 2049 is no float16, so sums that were rounded on their way would stand still there. */
     x = dvt_cumsum(dvt_ones(DVT_SHAPE(3000), DVT_F16, dvt_cpu()), 0);

@@ -112,7 +112,7 @@ DVT_TEST(scopes_keep) {
     CHECK(dvt_keep(x) == x); /* without a scope nothing changes */
     CHECK_VALUES(x, 0, 1, 1);
     (void)y;
-    dvt_release_all();
+    dvt_discard_all();
     CHECK_INT(alive(), before);
 }
 
@@ -153,7 +153,7 @@ DVT_TEST(scopes_retain_and_release) {
     dvt_release(view);
     dvt_release(NULL);
     CHECK(dvt_retain(NULL) == NULL);
-    dvt_release_all();
+    dvt_discard_all();
     CHECK_INT(alive(), before);
 }
 
@@ -175,7 +175,7 @@ DVT_TEST(scopes_release_what_they_own) {
             }
             for (i = 0; i < 13; i++) {
                 int which = (first + i * step) % ALL;
-                dvt_release(all[which]);
+                dvt_discard(all[which]);
                 all[which] = NULL;
                 CHECK_INT(alive() - before, ALL - i - 1);
             }
@@ -202,7 +202,7 @@ DVT_TEST(scopes_release_without_a_scope) {
         all[i] = one();
     dvt_retain(all[0]);
     for (i = 0; i < COUNT; i++)
-        dvt_release(all[i]);
+        dvt_discard(all[i]);
     CHECK_INT(alive() - before, 1);
     CHECK_VALUES(all[0], 0, 1, 1);
     dvt_release(all[0]);
@@ -210,7 +210,7 @@ DVT_TEST(scopes_release_without_a_scope) {
     all[0] = one();
     CHECK_INT(dvt_attach_grad(all[0], DVT_GRAD_WRITE), DVT_OK);
     all[1] = dvt_retain(dvt_grad(all[0]));
-    dvt_release(all[0]);
+    dvt_discard(all[0]);
     CHECK_VALUES(all[1], 0, 0, 0);
     dvt_release(all[1]);
     CHECK_INT(alive(), before);
@@ -233,7 +233,7 @@ DVT_TEST(scopes_end_while_others_give_up) {
             memset(&mine, 0, sizeof mine);
             mine.kind = "mine";
             mine.forward = as_it_is;
-            mine.release = dvt_release;
+            mine.release = dvt_discard;
             mine.user = one();
             DVT_SCOPE {
                 one();
@@ -268,14 +268,14 @@ DVT_TEST(scopes_release_all) {
     one();
     inner = dvt_scope_begin();
     one();
-    dvt_release_all();
+    dvt_discard_all();
     CHECK_INT(alive(), before);
     /* ends of scopes that are gone do nothing */
     one();
     dvt_scope_end(&inner);
     dvt_scope_end(&outer);
     CHECK_INT(alive() - before, 1);
-    dvt_release_all();
+    dvt_discard_all();
 }
 
 /* Ending an outer scope ends those inside it that were left open. */
@@ -368,7 +368,7 @@ DVT_TEST(scopes_without_memory) {
         if (way == 2) { /* the graph holds x, and so does the scope */
             dvt_attach_grad(x, DVT_GRAD_WRITE);
             DVT_RECORD {
-                dvt_keep(dvt_sum(dvt_exp(x), DVT_ALL, false));
+                dvt_keep(dvt_sum(dvt_exp(x), DVT_ALL));
             }
         }
         if (way != 3) /* else the ends of outer scopes end it */
@@ -376,14 +376,14 @@ DVT_TEST(scopes_without_memory) {
         CHECK(alive() - before >= 1);
         if (way < 2)
             CHECK_INT(alive() - before, 1);
-        CHECK(dvt_sum(x, DVT_ALL, false) != NULL);
+        CHECK(dvt_sum(x, DVT_ALL) != NULL);
         dvt_scope_end(&guards[way == 3 ? n - 2 : n - 1]);
         CHECK_INT(alive(), before);
         for (n -= way == 3 ? 2 : 1; n > 0; n--)
             dvt_scope_end(&guards[n - 1]);
         one(); /* at the outermost level again */
         CHECK_INT(alive(), before + 1);
-        dvt_release_all();
+        dvt_discard_all();
     }
 }
 

@@ -18,7 +18,7 @@ static dvt_array *random_array(dvt_shape shape, dvt_dtype dtype, double levels, 
         if (special && is_float && dvt_test_random(0, 1) < 0.3)
             values[i] = specials[(int)dvt_test_random(0, 6)];
     }
-    x = dvt_astype(dvt_from_host(values, shape, DVT_F64, dvt_cpu()), dtype, false);
+    x = dvt_as_in_dtype(dvt_from_host(values, shape, DVT_F64, dvt_cpu()), dtype);
     free(values);
     return x;
 }
@@ -50,7 +50,8 @@ static bool same(double a, double b) {
 }
 
 static void check_sort(dvt_array *x, int axis, bool descending) {
-    dvt_array *y = dvt_sort(x, axis, descending), *where = dvt_argsort(x, axis, descending);
+    dvt_array *y = dvt_sort(x, axis, descending ? DVT_DESCENDING : DVT_ASCENDING),
+              *where = dvt_argsort(x, axis, descending ? DVT_DESCENDING : DVT_ASCENDING);
     dvt_shape shape = dvt_shape_of(x);
     double *from = dvt_test_values(x), *got = dvt_test_values(y), *at = dvt_test_values(where);
     int a = axis < 0 ? axis + shape.ndim : axis, k;
@@ -145,22 +146,24 @@ DVT_TEST(sort_keeps_bits) {
     static const uint32_t up[] = {0x80000000, 0, 0x80000000, 0x3f800000, 0x7fc00001, 0xffc00002};
     static const uint32_t down[] = {0x7fc00001, 0xffc00002, 0x3f800000, 0x80000000, 0, 0x80000000};
     dvt_array *x = dvt_from_host(bits, DVT_SHAPE(6), DVT_F32, dvt_cpu());
-    CHECK(memcmp(dvt_data(dvt_sort(x, 0, false)), up, sizeof up) == 0);
-    CHECK(memcmp(dvt_data(dvt_sort(x, 0, true)), down, sizeof down) == 0);
-    CHECK_VALUES(dvt_argsort(x, 0, false), 0, 1, 2, 4, 5, 0, 3);
-    CHECK_VALUES(dvt_argsort(x, 0, true), 0, 0, 3, 5, 1, 2, 4);
+    CHECK(memcmp(dvt_data(dvt_sort(x, 0, DVT_ASCENDING)), up, sizeof up) == 0);
+    CHECK(memcmp(dvt_data(dvt_sort(x, 0, DVT_DESCENDING)), down, sizeof down) == 0);
+    CHECK_VALUES(dvt_argsort(x, 0, DVT_ASCENDING), 0, 1, 2, 4, 5, 0, 3);
+    CHECK_VALUES(dvt_argsort(x, 0, DVT_DESCENDING), 0, 0, 3, 5, 1, 2, 4);
 }
 
 DVT_TEST(sort_corners_and_errors) {
     dvt_array *x = dvt_ones(DVT_SHAPE(2, 3), DVT_F32, dvt_cpu()), *none = dvt_slice(x, 0, 0, 0, 1);
-    CHECK(dvt_shape_equal(dvt_shape_of(dvt_sort(none, 0, false)), DVT_SHAPE(0, 3)));
-    CHECK(dvt_shape_equal(dvt_shape_of(dvt_argsort(none, 0, true)), DVT_SHAPE(0, 3)));
-    CHECK_INT(dvt_size(dvt_sort(none, 1, false)), 0);
-    CHECK_ERROR(dvt_sort(x, 2, false), DVT_ERR_AXIS);
-    CHECK_ERROR(dvt_argsort(x, -3, false), DVT_ERR_AXIS);
-    CHECK_ERROR(dvt_sort(dvt_scalar(1, DVT_F32, dvt_cpu()), 0, false), DVT_ERR_AXIS);
-    CHECK_ERROR(dvt_sort(NULL, 0, false), DVT_ERR_NULL_ARGUMENT);
-    CHECK_ERROR(dvt_argsort(NULL, 0, false), DVT_ERR_NULL_ARGUMENT);
+    CHECK(dvt_shape_equal(dvt_shape_of(dvt_sort(none, 0, DVT_ASCENDING)), DVT_SHAPE(0, 3)));
+    CHECK(dvt_shape_equal(dvt_shape_of(dvt_argsort(none, 0, DVT_DESCENDING)), DVT_SHAPE(0, 3)));
+    CHECK_INT(dvt_size(dvt_sort(none, 1, DVT_ASCENDING)), 0);
+    CHECK_ERROR(dvt_sort(x, 2, DVT_ASCENDING), DVT_ERR_AXIS);
+    CHECK_ERROR(dvt_argsort(x, -3, DVT_ASCENDING), DVT_ERR_AXIS);
+    CHECK_ERROR(dvt_sort(x, 0, ((dvt_order)2) ? DVT_DESCENDING : DVT_ASCENDING), DVT_ERR_VALUE);
+    CHECK_ERROR(dvt_argsort(x, 0, ((dvt_order)-1) ? DVT_DESCENDING : DVT_ASCENDING), DVT_ERR_VALUE);
+    CHECK_ERROR(dvt_sort(dvt_scalar(1, DVT_F32, dvt_cpu()), 0, DVT_ASCENDING), DVT_ERR_AXIS);
+    CHECK_ERROR(dvt_sort(NULL, 0, DVT_ASCENDING), DVT_ERR_NULL_ARGUMENT);
+    CHECK_ERROR(dvt_argsort(NULL, 0, DVT_ASCENDING), DVT_ERR_NULL_ARGUMENT);
 }
 
 /* The same with one thread and several: rows go to whoever is there. */

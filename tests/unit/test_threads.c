@@ -94,7 +94,7 @@ static void *same_array(void *user) {
         DVT_SCOPE {
             CHECK(dvt_as_in_ctx(w->shared, dvt_cpu()) == w->shared);
             CHECK(dvt_contiguous(w->shared) == w->shared);
-            CHECK(dvt_astype(w->shared, DVT_F32, false) == w->shared);
+            CHECK(dvt_as_in_dtype(w->shared, DVT_F32) == w->shared);
             w->sum += (double)strlen(dvt_made_at(w->shared));
         }
     return NULL;
@@ -189,7 +189,7 @@ static void *own_state(void *user) {
               DVT_TRANSFER_ALLOW);
     DVT_SCOPE {
         DVT_WITH_CTX(mine) {
-            DVT_RECORD_SCOPE(odd, !odd) {
+            DVT_RECORD_SCOPE(odd ? DVT_ON : DVT_OFF, odd ? DVT_OFF : DVT_ON) {
                 dvt_array *x;
                 pthread_barrier_wait(&barrier); /* all of them are in here now */
                 CHECK_INT(dvt_is_recording(), odd);
@@ -338,7 +338,7 @@ static void *use_recorded(void *user) {
         DVT_RECORD {
             y = dvt_mul_scalar(w->shared, w->number);
         }
-        CHECK_INT(dvt_gradients(&y, NULL, 1, &var, 1, false, false, &out), DVT_OK);
+        CHECK_INT(dvt_gradients(&y, NULL, 1, &var, 1, DVT_FREE_GRAPH, &out), DVT_OK);
         w->sum = dvt_item_at(out, DVT_SHAPE(0));
     }
     return NULL;

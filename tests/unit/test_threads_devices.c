@@ -36,9 +36,9 @@ DVT_TEST(threads_share_a_memory_limit) {
     memset(workers, 0, sizeof workers);
     CHECK_INT(dvt_memory_query(dvt_cpu(), &before), DVT_OK);
     held_at_most = before.used + 250000;
-    CHECK_INT(dvt_set_memory_limit(dvt_cpu(), held_at_most), DVT_OK);
+    CHECK_INT(dvt_set_memory_limit(held_at_most, dvt_cpu()), DVT_OK);
     in_threads(want_the_last, workers);
-    CHECK_INT(dvt_set_memory_limit(dvt_cpu(), 0), DVT_OK);
+    CHECK_INT(dvt_set_memory_limit(0, dvt_cpu()), DVT_OK);
     for (i = 0; i < THREADS; i++) {
         CHECK(workers[i].sum > 0);
         CHECK_INT(workers[i].status, DVT_OK);
@@ -131,14 +131,14 @@ DVT_TEST(threads_want_the_same_memory) {
     allocator.user = &i;
     dvt_trim_memory(dvt_cpu());
     CHECK_INT(dvt_memory_query(dvt_cpu(), &before), DVT_OK);
-    CHECK_INT(dvt_set_memory_limit(dvt_cpu(), before.used + MUCH + MUCH / 2), DVT_OK);
+    CHECK_INT(dvt_set_memory_limit(before.used + MUCH + MUCH / 2, dvt_cpu()), DVT_OK);
     dvt_set_allocator(&allocator);
     DVT_SCOPE {
         CHECK(dvt_empty(DVT_SHAPE(MUCH), DVT_U8, dvt_cpu()) != NULL);
     }
     dvt_trim_memory(dvt_cpu());
     dvt_set_allocator(NULL);
-    CHECK_INT(dvt_set_memory_limit(dvt_cpu(), 0), DVT_OK);
+    CHECK_INT(dvt_set_memory_limit(0, dvt_cpu()), DVT_OK);
     CHECK_INT(i.armed, 0);
     CHECK_INT(i.status, DVT_ERR_HOST_MEMORY);
 }
@@ -160,8 +160,7 @@ static void *use_replaced(void *user) {
             else if (w->number == 2)
                 w->status = dvt_device_query(dvt_gpu(0), &info);
             else
-                w->sum +=
-                    dvt_item(dvt_sum(dvt_ones(DVT_SHAPE(7), DVT_F32, dvt_gpu(0)), DVT_ALL, false));
+                w->sum += dvt_item(dvt_sum(dvt_ones(DVT_SHAPE(7), DVT_F32, dvt_gpu(0)), DVT_ALL));
         }
     if (w->status == DVT_OK)
         w->status = dvt_error_code();

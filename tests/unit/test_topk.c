@@ -35,7 +35,7 @@ static dvt_array *patterned(dvt_shape shape, dvt_dtype dtype, enum pattern patte
         if (!dvt_dtype_is_float(dtype) && !(fabs(values[i]) < 2e9)) /* also NaN */
             values[i] = 7;
     }
-    x = dvt_astype(dvt_from_host(values, shape, DVT_F64, dvt_cpu()), dtype, false);
+    x = dvt_as_in_dtype(dvt_from_host(values, shape, DVT_F64, dvt_cpu()), dtype);
     free(values);
     return x;
 }
@@ -51,9 +51,11 @@ static bool same_bits(dvt_array *a, dvt_array *b) {
 }
 
 static void check_topk(dvt_array *x, int64_t k, int axis, bool largest) {
-    dvt_array *at = NULL, *y = dvt_topk(x, k, axis, largest, &at);
-    dvt_array *sorted = dvt_slice(dvt_sort(x, axis, largest), axis, 0, k, 1);
-    dvt_array *order = dvt_slice(dvt_argsort(x, axis, largest), axis, 0, k, 1);
+    dvt_array *at = NULL, *y = dvt_topk(x, k, axis, largest ? DVT_LARGEST : DVT_SMALLEST, &at);
+    dvt_array *sorted =
+        dvt_slice(dvt_sort(x, axis, largest ? DVT_DESCENDING : DVT_ASCENDING), axis, 0, k, 1);
+    dvt_array *order =
+        dvt_slice(dvt_argsort(x, axis, largest ? DVT_DESCENDING : DVT_ASCENDING), axis, 0, k, 1);
     const char *dtype = dvt_dtype_name(dvt_dtype_of(x));
     if (!dvt_test_check(y && at, __FILE__, __LINE__, "dvt_topk: %s", dvt_error()))
         return;
@@ -62,7 +64,7 @@ static void check_topk(dvt_array *x, int64_t k, int axis, bool largest) {
                    dtype, (long long)k, largest);
     dvt_test_check(same_bits(at, order), __FILE__, __LINE__, "%s: positions of %lld, largest %d",
                    dtype, (long long)k, largest);
-    CHECK(same_bits(y, dvt_topk(x, k, axis, largest, NULL)));
+    CHECK(same_bits(y, dvt_topk(x, k, axis, largest ? DVT_LARGEST : DVT_SMALLEST, NULL)));
 }
 
 static void check_lengths(void) {
@@ -159,34 +161,35 @@ DVT_TEST(topk_values) {
     static const uint32_t bits[] = {0x7fc00001, 0x80000000, 0, 0xffc00002, 0x80000000, 0x3f800000};
     static const uint32_t most[] = {0x7fc00001, 0xffc00002, 0x3f800000, 0x80000000};
     dvt_array *x = dvt_from_host(bits, DVT_SHAPE(6), DVT_F32, dvt_cpu()), *at = NULL;
-    CHECK(memcmp(dvt_data(dvt_topk(x, 4, 0, true, &at)), most, sizeof most) == 0);
+    CHECK(memcmp(dvt_data(dvt_topk(x, 4, 0, DVT_LARGEST, &at)), most, sizeof most) == 0);
     CHECK_VALUES(at, 0, 0, 3, 5, 1);
-    CHECK_VALUES(dvt_topk(x, 2, -1, false, &at), 0, -0., 0);
+    CHECK_VALUES(dvt_topk(x, 2, -1, DVT_SMALLEST, &at), 0, -0., 0);
     CHECK_VALUES(at, 0, 1, 2);
-    x = DVT_ARRAY2(dvt_cpu(), int32_t, 2, 3, {{4, 9, 4}, {1, 2, 8}});
-    CHECK_VALUES(dvt_topk(x, 2, 1, true, &at), 0, 9, 4, 8, 2);
+    x = DVT_ARRAY(int32_t, DVT_SHAPE(2, 3), dvt_cpu(), 4, 9, 4, 1, 2, 8);
+    CHECK_VALUES(dvt_topk(x, 2, 1, DVT_LARGEST, &at), 0, 9, 4, 8, 2);
     CHECK_VALUES(at, 0, 1, 0, 2, 1);
-    CHECK_VALUES(dvt_topk(x, 1, 0, false, &at), 0, 1, 2, 4);
+    CHECK_VALUES(dvt_topk(x, 1, 0, DVT_SMALLEST, &at), 0, 1, 2, 4);
     CHECK_VALUES(at, 0, 1, 1, 0);
 }
 
 DVT_TEST(topk_corners_and_errors) {
     dvt_array *x = dvt_ones(DVT_SHAPE(2, 3), DVT_F32, dvt_cpu()), *none = dvt_slice(x, 0, 0, 0, 1);
     dvt_array *at = x;
-    CHECK(dvt_shape_equal(dvt_shape_of(dvt_topk(x, 0, 0, true, &at)), DVT_SHAPE(0, 3)));
+    CHECK(dvt_shape_equal(dvt_shape_of(dvt_topk(x, 0, 0, DVT_LARGEST, &at)), DVT_SHAPE(0, 3)));
     CHECK(dvt_shape_equal(dvt_shape_of(at), DVT_SHAPE(0, 3)) && dvt_dtype_of(at) == DVT_I64);
-    CHECK(dvt_shape_equal(dvt_shape_of(dvt_topk(none, 0, 0, true, &at)), DVT_SHAPE(0, 3)));
-    CHECK(dvt_shape_equal(dvt_shape_of(dvt_topk(none, 2, 1, false, &at)), DVT_SHAPE(0, 2)));
+    CHECK(dvt_shape_equal(dvt_shape_of(dvt_topk(none, 0, 0, DVT_LARGEST, &at)), DVT_SHAPE(0, 3)));
+    CHECK(dvt_shape_equal(dvt_shape_of(dvt_topk(none, 2, 1, DVT_SMALLEST, &at)), DVT_SHAPE(0, 2)));
     CHECK(dvt_shape_equal(dvt_shape_of(at), DVT_SHAPE(0, 2)));
-    CHECK_ERROR(dvt_topk(x, 4, 1, true, &at), DVT_ERR_RANGE);
+    CHECK_ERROR(dvt_topk(x, 4, 1, DVT_LARGEST, &at), DVT_ERR_RANGE);
     CHECK(at == NULL);
-    CHECK_ERROR(dvt_topk(x, -1, 1, true, NULL), DVT_ERR_RANGE);
-    CHECK_ERROR(dvt_topk(none, 1, 0, true, NULL), DVT_ERR_RANGE);
-    CHECK_ERROR(dvt_topk(x, 1, 2, true, NULL), DVT_ERR_AXIS);
+    CHECK_ERROR(dvt_topk(x, -1, 1, DVT_LARGEST, NULL), DVT_ERR_RANGE);
+    CHECK_ERROR(dvt_topk(none, 1, 0, DVT_LARGEST, NULL), DVT_ERR_RANGE);
+    CHECK_ERROR(dvt_topk(x, 1, 2, DVT_LARGEST, NULL), DVT_ERR_AXIS);
+    CHECK_ERROR(dvt_topk(x, 1, 1, ((dvt_extreme)2) ? DVT_LARGEST : DVT_SMALLEST, NULL), DVT_ERR_VALUE);
     at = x;
-    CHECK_ERROR(dvt_topk(dvt_scalar(1, DVT_F32, dvt_cpu()), 1, 0, true, &at), DVT_ERR_AXIS);
+    CHECK_ERROR(dvt_topk(dvt_scalar(1, DVT_F32, dvt_cpu()), 1, 0, DVT_LARGEST, &at), DVT_ERR_AXIS);
     CHECK(at == NULL);
-    CHECK_ERROR(dvt_topk(NULL, 1, 0, true, NULL), DVT_ERR_NULL_ARGUMENT);
+    CHECK_ERROR(dvt_topk(NULL, 1, 0, DVT_LARGEST, NULL), DVT_ERR_NULL_ARGUMENT);
 }
 
 /* Gradients go where the values came from; positions have none; and on a virtual GPU. */
@@ -201,9 +204,9 @@ DVT_TEST(topk_gradients_and_contexts) {
             dvt_array *y = NULL, *at = NULL;
             CHECK_INT(dvt_attach_grad(x, DVT_GRAD_WRITE), DVT_OK);
             DVT_RECORD {
-                y = dvt_topk(x, 2, 1, true, &at);
+                y = dvt_topk(x, 2, 1, DVT_LARGEST, &at);
                 CHECK(dvt_has_history(y) && !dvt_has_history(at));
-                y = dvt_mul(y, dvt_astype(dvt_add_scalar(at, 10), DVT_F32, false));
+                y = dvt_mul(y, dvt_as_in_dtype(dvt_add_scalar(at, 10), DVT_F32));
             }
             CHECK_INT(dvt_backward(y), DVT_OK);
             CHECK_VALUES(y, 0, 30, 24, 72, 50);

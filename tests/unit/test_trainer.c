@@ -12,8 +12,8 @@ DVT_TEST(trainer_sums_over_contexts) {
             dvt_block *net = plus(0);
             dvt_ctx a = lists[i].ctx[0], b = lists[i].ctx[1];
             dvt_trainer *t;
-            CHECK_INT(dvt_initialize(net, dvt_init_zero(), lists[i], false), DVT_OK);
-            t = dvt_trainer_new(dvt_collect_params(net, NULL), dvt_sgd(1));
+            CHECK_INT(dvt_block_initialize(net, dvt_init_zero(), lists[i]), DVT_OK);
+            t = dvt_trainer_new(dvt_block_collect_params(net, NULL), dvt_optimizer_sgd(1));
             back(net, a, 1);
             back(net, b, 1);
             CHECK_INT(dvt_trainer_step(t, 1), DVT_OK);
@@ -46,8 +46,8 @@ DVT_TEST(trainer_stale_gradients) {
             dvt_block *net = plus(0);
             dvt_ctx a = lists[i].ctx[0], b = lists[i].ctx[1];
             dvt_trainer *t;
-            CHECK_INT(dvt_initialize(net, dvt_init_zero(), lists[i], false), DVT_OK);
-            t = dvt_trainer_new(dvt_collect_params(net, NULL), dvt_sgd(1));
+            CHECK_INT(dvt_block_initialize(net, dvt_init_zero(), lists[i]), DVT_OK);
+            t = dvt_trainer_new(dvt_block_collect_params(net, NULL), dvt_optimizer_sgd(1));
             CHECK_ERROR(dvt_trainer_step(t, 1), DVT_ERR_STALE_GRAD);
             back(net, a, 1);
             dvt_clear_error();
@@ -86,8 +86,8 @@ DVT_TEST(trainer_status_is_of_its_own_call) {
     dvt_array *x = dvt_ones(DVT_SHAPE(3), DVT_F32, dvt_cpu()), *parts[1];
     dvt_clear_error();
     CHECK(dvt_reshape(x, DVT_SHAPE(2)) == NULL);
-    CHECK_INT(dvt_split_and_load(x, DVT_CONTEXTS(dvt_gpu(7)), false, parts), DVT_ERR_NO_DEVICE);
-    CHECK_INT(dvt_initialize(plus(0), dvt_init_zero(), DVT_CONTEXTS(dvt_gpu(7)), false),
+    CHECK_INT(dvt_array_split_and_load(x, DVT_CONTEXTS(dvt_gpu(7)), parts), DVT_ERR_NO_DEVICE);
+    CHECK_INT(dvt_block_initialize(plus(0), dvt_init_zero(), DVT_CONTEXTS(dvt_gpu(7))),
               DVT_ERR_NO_DEVICE);
     CHECK_INT(dvt_error_code(), DVT_ERR_SHAPE);
     dvt_clear_error();
@@ -102,8 +102,8 @@ DVT_TEST(trainer_halves) {
             dvt_block *net = plus(0);
             dvt_ctx a = lists[i].ctx[0], b = lists[i].ctx[1];
             dvt_trainer *t;
-            CHECK_INT(dvt_initialize(net, dvt_init_zero(), lists[i], false), DVT_OK);
-            t = dvt_trainer_new(dvt_collect_params(net, NULL), dvt_sgd(1));
+            CHECK_INT(dvt_block_initialize(net, dvt_init_zero(), lists[i]), DVT_OK);
+            t = dvt_trainer_new(dvt_block_collect_params(net, NULL), dvt_optimizer_sgd(1));
             back(net, a, 3);
             back(net, b, 5);
             CHECK_ERROR(dvt_trainer_update(t, 1), DVT_ERR_VALUE); /* the copies would differ */
@@ -129,12 +129,12 @@ DVT_TEST(trainer_halves) {
 }
 
 DVT_TEST(trainer_errors) {
-    dvt_block *net = plus(1), *other = plus(1), *both = dvt_sequential();
-    dvt_trainer *t = dvt_trainer_new(dvt_collect_params(net, NULL), dvt_sgd(0.5));
+    dvt_block *net = plus(1), *other = plus(1), *both = dvt_nn_sequential();
+    dvt_trainer *t = dvt_trainer_new(dvt_block_collect_params(net, NULL), dvt_optimizer_sgd(0.5));
     CHECK_ERROR(dvt_trainer_step(t, 1), DVT_ERR_UNINITIALIZED);
     CHECK_ERROR(dvt_trainer_allreduce(t), DVT_ERR_UNINITIALIZED);
     CHECK_ERROR(dvt_trainer_clip_global_norm(t, 1), DVT_ERR_UNINITIALIZED);
-    CHECK_INT(dvt_initialize(net, dvt_init_zero(), DVT_CONTEXTS(dvt_cpu()), false), DVT_OK);
+    CHECK_INT(dvt_block_initialize(net, dvt_init_zero(), DVT_CONTEXTS(dvt_cpu())), DVT_OK);
     CHECK_ERROR(dvt_trainer_step(t, 0), DVT_ERR_RANGE);
     CHECK_ERROR(dvt_trainer_step(NULL, 1), DVT_ERR_NULL_ARGUMENT);
     CHECK_ERROR(dvt_trainer_clip_global_norm(NULL, 1), DVT_ERR_NULL_ARGUMENT);
@@ -149,33 +149,33 @@ DVT_TEST(trainer_errors) {
     CHECK_INT(dvt_trainer_step(t, 1), DVT_OK);
     CHECK_CLOSE(weight_on(net, dvt_cpu()), 0.5, 0);
     /* Different lists of contexts, named in full. */
-    CHECK_INT(dvt_initialize(other, dvt_init_zero(), DVT_CONTEXTS(dvt_cpu_id(1), dvt_cpu()), false),
+    CHECK_INT(dvt_block_initialize(other, dvt_init_zero(), DVT_CONTEXTS(dvt_cpu_id(1), dvt_cpu())),
               DVT_OK);
-    DVT_ADD(both, net, other);
+    DVT_NN_ADD(both, net, other);
     dvt_clear_error();
-    CHECK(dvt_trainer_new(dvt_collect_params(both, NULL), dvt_sgd(1)) == NULL);
+    CHECK(dvt_trainer_new(dvt_block_collect_params(both, NULL), dvt_optimizer_sgd(1)) == NULL);
     CHECK_INT(dvt_error_code(), DVT_ERR_CONTEXT);
     CHECK(strstr(dvt_error(), "[cpu(1), cpu(0)]") && strstr(dvt_error(), "on [cpu(0)]"));
     dvt_clear_error();
     /* A deferred net: the trainer can be made, a step cannot. */
-    net = dvt_dense(2, DVT_LINEAR);
-    CHECK_INT(dvt_initialize(net, dvt_init_zero(), DVT_CONTEXTS(dvt_cpu()), false), DVT_OK);
-    t = dvt_trainer_new(dvt_collect_params(net, NULL), dvt_sgd(1));
+    net = dvt_nn_dense(2, DVT_IDENTITY);
+    CHECK_INT(dvt_block_initialize(net, dvt_init_zero(), DVT_CONTEXTS(dvt_cpu())), DVT_OK);
+    t = dvt_trainer_new(dvt_block_collect_params(net, NULL), dvt_optimizer_sgd(1));
     CHECK(t != NULL);
     CHECK_ERROR(dvt_trainer_step(t, 1), DVT_ERR_UNINITIALIZED);
 }
 
 /* Without gradients a parameter is left alone, and is never stale. */
 DVT_TEST(trainer_leaves_out_what_has_no_gradient) {
-    dvt_block *net = plus(1), *fixed = plus(5), *both = dvt_sequential();
+    dvt_block *net = plus(1), *fixed = plus(5), *both = dvt_nn_sequential();
     dvt_trainer *t;
     dvt_array *y = NULL;
-    DVT_ADD(both, net, fixed);
-    CHECK_INT(dvt_initialize(both, dvt_init_zero(), DVT_CONTEXTS(dvt_cpu()), false), DVT_OK);
-    t = dvt_trainer_new(dvt_collect_params(both, NULL), dvt_adam(0.5));
+    DVT_NN_ADD(both, net, fixed);
+    CHECK_INT(dvt_block_initialize(both, dvt_init_zero(), DVT_CONTEXTS(dvt_cpu())), DVT_OK);
+    t = dvt_trainer_new(dvt_block_collect_params(both, NULL), dvt_optimizer_adam(0.5));
     CHECK_INT(dvt_param_set_grad_req(dvt_block_param(fixed, "weight"), DVT_GRAD_NULL), DVT_OK);
     DVT_RECORD {
-        y = dvt_forward(both, dvt_ones(DVT_SHAPE(1), DVT_F32, dvt_cpu()));
+        y = dvt_block_forward(both, dvt_ones(DVT_SHAPE(1), DVT_F32, dvt_cpu()));
     }
     CHECK_INT(dvt_backward(y), DVT_OK);
     CHECK_INT(dvt_trainer_step(t, 1), DVT_OK);
@@ -186,14 +186,14 @@ DVT_TEST(trainer_leaves_out_what_has_no_gradient) {
 /* A list that names one context twice, as programs for two GPUs make it on a machine without: one copy, both halves count. */
 DVT_TEST(trainer_merges_repeated_contexts) {
     dvt_ctx_list twice = DVT_CONTEXTS(dvt_cpu(), dvt_cpu());
-    dvt_block *net = plus(0), *deferred = dvt_dense(1, DVT_LINEAR);
+    dvt_block *net = plus(0), *deferred = dvt_nn_dense(1, DVT_IDENTITY);
     dvt_trainer *t;
     dvt_array *parts[2], *losses[2] = {NULL, NULL};
-    dvt_array *x = DVT_ARRAY2(dvt_cpu(), float, 4, 1, {{1}, {2}, {3}, {4}});
+    dvt_array *x = DVT_ARRAY(float, DVT_SHAPE(4, 1), dvt_cpu(), 1, 2, 3, 4);
     int i;
-    CHECK_INT(dvt_initialize(net, dvt_init_zero(), twice, false), DVT_OK);
+    CHECK_INT(dvt_block_initialize(net, dvt_init_zero(), twice), DVT_OK);
     CHECK_INT(dvt_param_ctxs(dvt_block_param(net, "weight")).n, 1);
-    t = dvt_trainer_new(dvt_collect_params(net, NULL), dvt_sgd(1));
+    t = dvt_trainer_new(dvt_block_collect_params(net, NULL), dvt_optimizer_sgd(1));
     for (i = 1; i <= 2; i++) {
         back(net, dvt_cpu(), 1);
         back(net, dvt_cpu(), 2);
@@ -201,18 +201,19 @@ DVT_TEST(trainer_merges_repeated_contexts) {
         CHECK_CLOSE(weight_on(net, dvt_cpu()), -3.0 * i, 0);
     }
     /* Also when the shapes come with the first batch, and after moving. */
-    CHECK_INT(dvt_initialize(deferred, dvt_init_zero(), twice, false), DVT_OK);
-    t = dvt_trainer_new(dvt_collect_params(deferred, NULL), dvt_sgd(1));
-    CHECK_INT(dvt_split_and_load(x, twice, true, parts), DVT_OK);
+    CHECK_INT(dvt_block_initialize(deferred, dvt_init_zero(), twice), DVT_OK);
+    t = dvt_trainer_new(dvt_block_collect_params(deferred, NULL), dvt_optimizer_sgd(1));
+    CHECK_INT(dvt_split_and_load(x, twice, parts), DVT_OK);
     DVT_RECORD {
         for (i = 0; i < 2; i++)
-            losses[i] = dvt_forward(deferred, parts[i]);
+            losses[i] = dvt_block_forward(deferred, parts[i]);
     }
     for (i = 0; i < 2; i++)
         CHECK_INT(dvt_backward(losses[i]), DVT_OK);
     CHECK_INT(dvt_trainer_step(t, 1), DVT_OK);
     CHECK_VALUES(dvt_block_data(deferred, "weight", dvt_cpu()), 0, -10);
-    CHECK_INT(dvt_params_reset_ctx(dvt_collect_params(net, NULL), DVT_CONTEXTS(dvt_cpu())), DVT_OK);
+    CHECK_INT(dvt_params_reset_ctx(dvt_block_collect_params(net, NULL), DVT_CONTEXTS(dvt_cpu())),
+              DVT_OK);
     back(net, dvt_cpu(), 1);
     back(net, dvt_cpu(), 2);
     CHECK_CLOSE(dvt_item(dvt_param_grad(dvt_block_param(net, "weight"), dvt_cpu())), 2, 0);
@@ -223,9 +224,9 @@ DVT_TEST(clip_global_norm_of_arrays) {
     dvt_array *in[3];
     CHECK_INT(dvt_set_virtual_gpus(2, 0), DVT_OK);
     DVT_SCOPE {
-        in[0] = DVT_ARRAY1(dvt_cpu(), float, 2, {3, 0});
-        in[1] = DVT_ARRAY2(dvt_gpu(1), double, 1, 2, {{4, 0}});
-        in[2] = dvt_astype(DVT_ARRAY1(dvt_gpu(0), float, 1, {12}), DVT_BF16, true);
+        in[0] = DVT_ARRAY(float, DVT_SHAPE(2), dvt_cpu(), 3, 0);
+        in[1] = DVT_ARRAY(double, DVT_SHAPE(1, 2), dvt_gpu(1), 4, 0);
+        in[2] = dvt_astype(DVT_ARRAY(float, DVT_SHAPE(1), dvt_gpu(0), 12), DVT_BF16);
         CHECK_CLOSE(dvt_clip_global_norm(in, 3, 13), 13, 1e-12);
         CHECK_VALUES(in[0], 1e-7, 3, 0);
         CHECK_CLOSE(dvt_clip_global_norm(in, 3, 6.5), 13, 1e-12);
@@ -238,11 +239,11 @@ DVT_TEST(clip_global_norm_of_arrays) {
         in[0] = dvt_full(DVT_SHAPE(300, 300), 1000, DVT_F16, dvt_cpu());
         CHECK_CLOSE(dvt_clip_global_norm(in, 1, 300), 300000, 1e-6);
         CHECK_CLOSE(dvt_item_at(in[0], DVT_SHAPE(7, 7)), 1, 1e-3);
-        in[0] = DVT_ARRAY1(dvt_cpu(), float, 2, {3, (float)NAN});
+        in[0] = DVT_ARRAY(float, DVT_SHAPE(2), dvt_cpu(), 3, (float)NAN);
         CHECK(isnan(dvt_clip_global_norm(in, 1, 1)));
         CHECK_INT(dvt_error_code(), DVT_OK);
         CHECK_VALUES(in[0], 0, 3, (double)NAN);
-        in[0] = DVT_ARRAY1(dvt_cpu(), float, 2, {3, (float)INFINITY});
+        in[0] = DVT_ARRAY(float, DVT_SHAPE(2), dvt_cpu(), 3, (float)INFINITY);
         CHECK(isinf(dvt_clip_global_norm(in, 1, 1)));
         CHECK_VALUES(in[0], 0, 3, (double)INFINITY);
         in[0] = dvt_zeros(DVT_SHAPE(0, 4), DVT_F32, dvt_cpu());
@@ -265,16 +266,16 @@ DVT_TEST(clip_global_norm_of_arrays) {
 
 /* Moving parameters in the middle of training takes the optimiser's state along. */
 DVT_TEST(trainer_state_moves_with_the_parameters) {
-    dvt_optimizer o = dvt_adam(0.1);
+    dvt_optimizer o = dvt_optimizer_adam(0.1);
     double expected[2];
     int round, i;
     CHECK_INT(dvt_set_virtual_gpus(2, 0), DVT_OK);
     for (round = 0; round < 2; round++) {
         DVT_SCOPE {
             dvt_block *net = plus(1);
-            dvt_params *params = dvt_collect_params(net, NULL);
+            dvt_params *params = dvt_block_collect_params(net, NULL);
             dvt_trainer *t;
-            CHECK_INT(dvt_initialize(net, dvt_init_zero(), DVT_CONTEXTS(dvt_cpu()), false), DVT_OK);
+            CHECK_INT(dvt_block_initialize(net, dvt_init_zero(), DVT_CONTEXTS(dvt_cpu())), DVT_OK);
             t = dvt_trainer_new(params, o);
             for (i = 0; i < 3; i++) {
                 back(net, dvt_cpu(), 1 + i);
@@ -345,8 +346,8 @@ static void check_step_without_memory(dvt_ctx_list ctxs, bool for_ever) {
             dvt_block *net = plus(1);
             dvt_trainer *t;
             int k;
-            CHECK_INT(dvt_initialize(net, dvt_init_zero(), ctxs, false), DVT_OK);
-            t = dvt_trainer_new(dvt_collect_params(net, NULL), dvt_adam(0.25));
+            CHECK_INT(dvt_block_initialize(net, dvt_init_zero(), ctxs), DVT_OK);
+            t = dvt_trainer_new(dvt_block_collect_params(net, NULL), dvt_optimizer_adam(0.25));
             for (k = 0; k < ctxs.n; k++)
                 back(net, ctxs.ctx[k], k + 1);
             CHECK_INT(dvt_wait_all(), DVT_OK);

@@ -13,11 +13,11 @@ typedef struct trained {
 static trained trained_on(dvt_ctx_list ctxs) {
     trained t;
     t.net = plus(0);
-    t.params = dvt_collect_params(t.net, NULL);
+    t.params = dvt_block_collect_params(t.net, NULL);
     t.a = ctxs.ctx[0];
     t.b = ctxs.ctx[1];
-    CHECK_INT(dvt_initialize(t.net, dvt_init_zero(), ctxs, false), DVT_OK);
-    t.trainer = dvt_trainer_new(t.params, dvt_sgd(1));
+    CHECK_INT(dvt_block_initialize(t.net, dvt_init_zero(), ctxs), DVT_OK);
+    t.trainer = dvt_trainer_new(t.params, dvt_optimizer_sgd(1));
     return t;
 }
 
@@ -185,8 +185,8 @@ DVT_TEST(trainer_parts_of_a_batch_end_with_its_sum) {
 DVT_TEST(trainer_step_after_allreduce_on_one_context) {
     dvt_block *net = plus(0);
     dvt_trainer *t;
-    CHECK_INT(dvt_initialize(net, dvt_init_zero(), DVT_CONTEXTS(dvt_cpu()), false), DVT_OK);
-    t = dvt_trainer_new(dvt_collect_params(net, NULL), dvt_sgd(1));
+    CHECK_INT(dvt_block_initialize(net, dvt_init_zero(), DVT_CONTEXTS(dvt_cpu())), DVT_OK);
+    t = dvt_trainer_new(dvt_block_collect_params(net, NULL), dvt_optimizer_sgd(1));
     back(net, dvt_cpu(), 3);
     CHECK_INT(dvt_trainer_allreduce(t), DVT_OK);
     CHECK_INT(dvt_trainer_step(t, 1), DVT_OK);

@@ -148,7 +148,8 @@ DVT_TEST(views_rows_and_index) {
     CHECK_VALUES(dvt_index(dvt_index(x, 1), 2), 0, 10, 11);
     CHECK_VALUES(dvt_index(dvt_index(dvt_index(x, -1), -1), -1), 0, 23);
     CHECK_INT(dvt_ndim(dvt_index(dvt_index(dvt_index(x, -1), -1), -1)), 0);
-    CHECK_VALUES(dvt_index(dvt_t(x), 1), 0, 1, 7, 13, 19, 3, 9, 15, 21, 5, 11, 17, 23);
+    CHECK_VALUES(dvt_index(dvt_transpose(x, DVT_ALL), 1), 0, 1, 7, 13, 19, 3, 9, 15, 21, 5, 11, 17,
+                 23);
     CHECK_ERROR(dvt_index(x, 4), DVT_ERR_RANGE);
     CHECK_ERROR(dvt_index(x, -5), DVT_ERR_RANGE);
     CHECK_ERROR(dvt_index(dvt_scalar(1, DVT_F32, dvt_cpu()), 0), DVT_ERR_SHAPE);
@@ -169,9 +170,13 @@ DVT_TEST(views_transposes) {
         CHECK(agrees(dvt_transpose(x, DVT_AXES(o[0], o[1], o[2])), &m));
         CHECK(agrees(dvt_transpose(x, DVT_AXES(o[0] - 3, o[1], o[2] - 3)), &m));
     }
-    CHECK(agrees(dvt_t(x), &m) && agrees(dvt_transpose(x, DVT_ALL), &m) &&
-          agrees(dvt_swapaxes(x, 0, -1), &m));
-    CHECK(dvt_shares_memory(x, dvt_t(x)));
+    CHECK(agrees(dvt_transpose(x, DVT_ALL), &m) && agrees(dvt_swapaxes(x, 0, -1), &m));
+    CHECK(dvt_shares_memory(x, dvt_transpose(x, DVT_ALL)));
+    CHECK_ERROR(dvt_transpose(x, dvt_keepdims(DVT_ALL)), DVT_ERR_VALUE);
+    CHECK_ERROR(dvt_squeeze(dvt_expand_dims(x, 0), DVT_KEEPDIMS(0)), DVT_ERR_VALUE);
+    CHECK_ERROR(dvt_t(x), DVT_ERR_SHAPE); /* of a batch it is not clear which axes are meant */
+    CHECK_VALUES(dvt_t(dvt_rows(dvt_index(x, 1), 0, 2)), 0, 12, 16, 13, 17, 14, 18, 15, 19);
+    CHECK_VALUES(dvt_t(dvt_index(dvt_index(x, 1), 0)), 0, 12, 13, 14, 15);
     CHECK_ERROR(dvt_transpose(x, DVT_AXES(0, 1)), DVT_ERR_AXIS);
     CHECK_ERROR(dvt_transpose(x, DVT_AXES(0, 1, 1)), DVT_ERR_AXIS);
     CHECK_ERROR(dvt_transpose(x, DVT_AXES(0, 1, 3)), DVT_ERR_AXIS);
@@ -227,7 +232,7 @@ static dvt_array *random_view(dvt_array *x, model *m) {
         for (i = 0; i < m->shape.ndim; i++)
             order[i] = m->shape.ndim - 1 - i;
         model_permute(m, order);
-        return dvt_t(x);
+        return dvt_transpose(x, DVT_ALL);
     case 2:
         for (i = 0; i < m->shape.ndim; i++)
             order[i] = i;
@@ -335,7 +340,7 @@ DVT_TEST(views_broadcast) {
     y = dvt_broadcast_to(x, DVT_SHAPE(2, 3, 2));
     CHECK_VALUES(y, 0, 0, 0, 1, 1, 2, 2, 0, 0, 1, 1, 2, 2);
     CHECK(dvt_shares_memory(x, y) && dvt_stride(y, 0) == 0 && dvt_stride(y, 2) == 0);
-    CHECK_VALUES(dvt_slice(dvt_t(y), 2, 1, 2, 1), 0, 0, 1, 2, 0, 1, 2);
+    CHECK_VALUES(dvt_slice(dvt_transpose(y, DVT_ALL), 2, 1, 2, 1), 0, 0, 1, 2, 0, 1, 2);
     CHECK_INT(dvt_size(dvt_broadcast_to(x, DVT_SHAPE(3, 0))), 0);
     CHECK_VALUES(dvt_broadcast_to(dvt_scalar(4, DVT_F32, dvt_cpu()), DVT_SHAPE(2)), 0, 4, 4);
     CHECK_ERROR(dvt_broadcast_to(x, DVT_SHAPE(2, 2)), DVT_ERR_SHAPE);
@@ -345,7 +350,7 @@ DVT_TEST(views_broadcast) {
     /* writing into it is refused, also through a view of it */
     CHECK_ERROR(dvt_fill(y, 1), DVT_ERR_VALUE);
     CHECK_ERROR(dvt_add_scalar_(dvt_index(y, 0), 1), DVT_ERR_VALUE);
-    CHECK_ERROR(dvt_neg_(dvt_t(y)), DVT_ERR_VALUE);
+    CHECK_ERROR(dvt_neg_(dvt_transpose(y, DVT_ALL)), DVT_ERR_VALUE);
     CHECK_VALUES(x, 0, 0, 1, 2);
     CHECK_VALUES(dvt_add_scalar_(dvt_copy(y), 1), 0, 1, 1, 2, 2, 3, 3, 1, 1, 2, 2, 3, 3);
 }
@@ -356,18 +361,18 @@ DVT_TEST(views_write_through) {
     dvt_array *x = counted(DVT_SHAPE(3, 4), &m);
     dvt_fill(dvt_slice(dvt_slice(x, 0, 0, DVT_END, 2), 1, 1, 4, 2), -1);
     CHECK_VALUES(x, 0, 0, -1, 2, -1, 4, 5, 6, 7, 8, -1, 10, -1);
-    dvt_add_(dvt_index(dvt_t(x), 0), dvt_arange(10, 13, 1, DVT_I32, dvt_cpu()));
+    dvt_add_(dvt_index(dvt_transpose(x, DVT_ALL), 0), dvt_arange(10, 13, 1, DVT_I32, dvt_cpu()));
     CHECK_VALUES(x, 0, 10, -1, 2, -1, 15, 5, 6, 7, 20, -1, 10, -1);
 }
 
 DVT_TEST(views_split) {
     dvt_array *x = dvt_arange(0, 10, 1, DVT_I32, dvt_cpu()), *out[4] = {NULL, NULL, NULL, NULL};
-    CHECK_INT(dvt_split(x, 4, 0, false, out), DVT_OK);
+    CHECK_INT(dvt_array_split(x, 4, 0, out), DVT_OK);
     CHECK_VALUES(out[0], 0, 0, 1, 2);
     CHECK_VALUES(out[1], 0, 3, 4, 5);
     CHECK_VALUES(out[3], 0, 8, 9);
     CHECK(dvt_shares_memory(x, out[2]));
-    CHECK_ERROR(dvt_split(x, 4, 0, true, out), DVT_ERR_SHAPE);
-    CHECK_ERROR(dvt_split(x, 0, 0, false, out), DVT_ERR_RANGE);
-    CHECK_ERROR(dvt_split(x, 2, 1, false, out), DVT_ERR_AXIS);
+    CHECK_ERROR(dvt_split(x, 4, 0, out), DVT_ERR_SHAPE);
+    CHECK_ERROR(dvt_array_split(x, 0, 0, out), DVT_ERR_RANGE);
+    CHECK_ERROR(dvt_array_split(x, 2, 1, out), DVT_ERR_AXIS);
 }

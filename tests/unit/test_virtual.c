@@ -15,11 +15,10 @@ DVT_TEST(virtual_arithmetic_is_the_cpus) {
     host = dvt_reshape(dvt_arange(0, 24, 1, DVT_F32, dvt_cpu()), DVT_SHAPE(4, 6));
     x = dvt_copyto(host, dvt_gpu(1));
     CHECK(dvt_ctx_equal(dvt_ctx_of(x), dvt_gpu(1)));
-    y = dvt_sum(dvt_exp(dvt_mul_scalar(dvt_t(x), 0.1)), DVT_AXES(1), false);
+    y = dvt_sum(dvt_exp(dvt_mul_scalar(dvt_t(x), 0.1)), DVT_AXES(1));
     CHECK(dvt_ctx_equal(dvt_ctx_of(y), dvt_gpu(1)));
     {
-        dvt_array *expected =
-            dvt_sum(dvt_exp(dvt_mul_scalar(dvt_t(host), 0.1)), DVT_AXES(1), false);
+        dvt_array *expected = dvt_sum(dvt_exp(dvt_mul_scalar(dvt_t(host), 0.1)), DVT_AXES(1));
         double *values = dvt_test_values(expected);
         dvt_test_equal(y, values, dvt_size(expected), 0, __FILE__, __LINE__);
         free(values);
@@ -27,7 +26,7 @@ DVT_TEST(virtual_arithmetic_is_the_cpus) {
     CHECK(dvt_data(x) == NULL);
     CHECK_INT(dvt_error_code(), DVT_ERR_CONTEXT);
     dvt_clear_error();
-    dvt_release_all();
+    dvt_discard_all();
     CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
     CHECK(strlen(dvt_gpu_reason()) > 0);
 }
@@ -48,7 +47,7 @@ DVT_TEST(virtual_contexts_do_not_mix) {
     CHECK_VALUES(dvt_add(a, dvt_as_in_ctx(b, dvt_gpu(0))), 0, 2, 2);
     CHECK(dvt_as_in_ctx(a, dvt_gpu(0)) == a);
     CHECK_ERROR(dvt_set_virtual_gpus(1, 0), DVT_ERR_VALUE); /* arrays are alive there */
-    dvt_release_all();
+    dvt_discard_all();
     CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
 }
 
@@ -108,15 +107,15 @@ DVT_TEST(virtual_transfers_are_counted) {
     CHECK_INT(s.to_host_count, 0);
     CHECK_INT(dvt_to_host(b, values, sizeof values), DVT_OK);
     CHECK_CLOSE(values[9], 1, 0);
-    CHECK_CLOSE(dvt_item(dvt_sum(b, DVT_ALL, false)), 10, 0);
+    CHECK_CLOSE(dvt_item(dvt_sum(b, DVT_ALL)), 10, 0);
     s = dvt_get_stats();
     CHECK_INT(s.to_host_count, 2);
     CHECK_INT(s.implicit_reads, 2);
     CHECK_INT(s.to_device_count, 1);
     CHECK_INT(dvt_set_transfer_guard(DVT_TRANSFER_FORBID), DVT_TRANSFER_ALLOW);
-    CHECK_ERROR(dvt_item(dvt_sum(b, DVT_ALL, false)), DVT_ERR_CONTEXT);
+    CHECK_ERROR(dvt_item(dvt_sum(b, DVT_ALL)), DVT_ERR_CONTEXT);
     dvt_set_transfer_guard(DVT_TRANSFER_ALLOW);
-    dvt_release_all();
+    dvt_discard_all();
     CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
 }
 
@@ -138,7 +137,7 @@ DVT_TEST(virtual_uploads_take_a_snapshot) {
     CHECK_CLOSE(dvt_item_at(x, DVT_SHAPE(3)), 1, 0);
     CHECK_CLOSE(dvt_item_at(y, DVT_SHAPE(-1)), 3, 0);
     CHECK_CLOSE(dvt_item_at(y, DVT_SHAPE(0)), 1, 0);
-    dvt_release_all();
+    dvt_discard_all();
     dvt_set_virtual_gpus(0, 0);
 }
 
@@ -204,7 +203,7 @@ DVT_TEST(virtual_strided_views_cross_contexts) {
     CHECK_VALUES(dvt_rows(y, 0, 2), 0, 0, 0, 0, 4, 0, 8, 0, 1, 0, 5, 0, 9);
     CHECK_VALUES(dvt_broadcast_to(dvt_rows(x, 0, 1), DVT_SHAPE(2, 3)), 0, 0, 4, 8, 0, 4, 8);
     CHECK_INT(dvt_size(dvt_copyto(dvt_zeros(DVT_SHAPE(0, 3), DVT_F32, dvt_gpu(0)), dvt_gpu(1))), 0);
-    dvt_release_all();
+    dvt_discard_all();
     dvt_set_virtual_gpus(0, 0);
 }
 
@@ -218,7 +217,7 @@ static void *work_on_all(void *user) {
                 dvt_array *x = dvt_full(DVT_SHAPE(10), d + 1, DVT_F32, dvt_gpu(d));
                 dvt_add_(sum, dvt_copyto(dvt_square(x), dvt_gpu(0)));
             }
-            if (dvt_item(dvt_sum(sum, DVT_ALL, false)) != 14000)
+            if (dvt_item(dvt_sum(sum, DVT_ALL)) != 14000)
                 ++*bad;
         }
     return NULL;
@@ -260,14 +259,13 @@ static int child(dvt_array *x) {
     if (dvt_zeros(DVT_SHAPE(3), DVT_F32, dvt_gpu(0)) || dvt_error_code() != DVT_ERR_FORKED)
         return 3;
     dvt_clear_error();
-    dvt_release_all();
+    dvt_discard_all();
 #if !defined(CANNOT_START_THREADS)
     if (dvt_set_virtual_gpus(1, 0) != DVT_OK)
         return 4;
-    if (dvt_item(dvt_sum(dvt_ones(DVT_SHAPE(5), DVT_F32, dvt_gpu(0)), DVT_ALL, false)) != 5)
+    if (dvt_item(dvt_sum(dvt_ones(DVT_SHAPE(5), DVT_F32, dvt_gpu(0)), DVT_ALL)) != 5)
         return 5;
-    if (dvt_item(dvt_sum(dvt_ones(DVT_SHAPE(500000), DVT_F32, dvt_cpu()), DVT_ALL, false)) !=
-        500000)
+    if (dvt_item(dvt_sum(dvt_ones(DVT_SHAPE(500000), DVT_F32, dvt_cpu()), DVT_ALL)) != 500000)
         return 6;
 #endif
     return 0;
@@ -291,7 +289,7 @@ DVT_TEST(virtual_forked_child) {
     CHECK(WIFEXITED(status));
     CHECK_INT(WEXITSTATUS(status), 0);
     CHECK_CLOSE(dvt_item_at(x, DVT_SHAPE(0)), 1, 0);
-    dvt_release_all();
+    dvt_discard_all();
     dvt_set_virtual_gpus(0, 0);
 }
 #endif

@@ -16,7 +16,7 @@ static void start(void) {
 
 static void finish(void) {
     dvt_clear_error();
-    dvt_release_all();
+    dvt_discard_all();
     CHECK_INT(dvt_get_stats().arrays, 0);
     CHECK_INT(dvt_get_stats().blocks_of_memory, 0);
     CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);

@@ -27,7 +27,7 @@ DVT_TEST(virtual_model_is_off) {
     CHECK_INT(dvt_set_virtual_gpus(2, 0), DVT_OK);
     DVT_SCOPE {
         dvt_array *x = dvt_ones(DVT_SHAPE(8), DVT_F32, dvt_gpu(0));
-        CHECK(dvt_item(dvt_sum(dvt_copyto(x, dvt_gpu(1)), DVT_ALL, false)) == 8);
+        CHECK(dvt_item(dvt_sum(dvt_copyto(x, dvt_gpu(1)), DVT_ALL)) == 8);
     }
     CHECK(dvt_virtual_seconds() == start);
     CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
@@ -58,8 +58,8 @@ DVT_TEST(virtual_model_copies) {
         dvt_array *x, *y;
         float values[2];
         start = dvt_virtual_seconds();
-        x = DVT_ARRAY1(dvt_gpu(0), float, 2, {1, 2}); /* 1 s + 8 bytes of 4 in a second */
-        CHECK(dvt_virtual_seconds() == start);        /* the caller goes on */
+        x = DVT_ARRAY(float, DVT_SHAPE(2), dvt_gpu(0), 1, 2); /* 1 s + 8 bytes of 4 in a second */
+        CHECK(dvt_virtual_seconds() == start);                /* the caller goes on */
         dvt_wait(x);
         CHECK(dvt_virtual_seconds() - start == 3);
         y = dvt_copyto(x, dvt_gpu(1));
@@ -82,7 +82,7 @@ DVT_TEST(virtual_model_operations) {
                   *b = dvt_ones(DVT_SHAPE(3, 4), DVT_F32, dvt_gpu(0)), *c;
         dvt_array *x = dvt_ones(DVT_SHAPE(1, 3, 3, 3), DVT_F32, dvt_gpu(0)),
                   *w = dvt_ones(DVT_SHAPE(2, 3, 2, 2), DVT_F32, dvt_gpu(0));
-        dvt_conv2d_params params;
+        dvt_conv2d_options params;
         memset(&params, 0, sizeof params);
         dvt_wait_all();
         dvt_wait(a);
@@ -116,13 +116,13 @@ static double thousand_products(bool log_on_device) {
         start = dvt_virtual_seconds();
         for (i = 0; i < n; i++)
             DVT_SCOPE {
-                dvt_array *norm = dvt_norm(dvt_matmul(a, a), DVT_ALL, false);
+                dvt_array *norm = dvt_norm(dvt_matmul(a, a), DVT_ALL);
                 if (log_on_device)
                     dvt_copy_into(dvt_index(log, i), norm);
                 else
                     dvt_item(norm);
             }
-        dvt_item(dvt_sum(log, DVT_ALL, false));
+        dvt_item(dvt_sum(log, DVT_ALL));
         start = dvt_virtual_seconds() - start;
     }
     return start;
@@ -182,7 +182,7 @@ DVT_TEST(virtual_model_waits) {
             start = dvt_seconds();
             modelled = dvt_virtual_seconds();
             x = dvt_copyto(dvt_normal(0, 1, DVT_SHAPE(1000), DVT_F32, dvt_cpu()), dvt_gpu(0));
-            x = dvt_sum(dvt_copyto(dvt_exp(x), dvt_gpu(1)), DVT_ALL, false);
+            x = dvt_sum(dvt_copyto(dvt_exp(x), dvt_gpu(1)), DVT_ALL);
             sums[turn] = (float)dvt_item(x);
             modelled = dvt_virtual_seconds() - modelled;
             CHECK(turn ? modelled >= 5e-3 : modelled == 0);

@@ -49,7 +49,7 @@ DVT_TEST(warnings_cuda_sharing_without_a_card) {
     CHECK(dvt_cuda_stream(dvt_gpu(0)) == NULL);
     CHECK(dvt_cuda_stream(dvt_gpu(5)) == NULL);
     CHECK_INT(dvt_error_code(), DVT_OK);
-    CHECK_INT(dvt_set_cuda_stream(dvt_gpu(0), NULL), DVT_ERR_UNSUPPORTED);
+    CHECK_INT(dvt_set_cuda_stream(NULL, dvt_gpu(0)), DVT_ERR_UNSUPPORTED);
     check_says(DVT_ERR_UNSUPPORTED, "gpu(0) is no card", "leave this call out");
     DVT_SCOPE {
         x = dvt_ones(DVT_SHAPE(2), DVT_F32, dvt_gpu(0));
@@ -64,38 +64,38 @@ DVT_TEST(warnings_cuda_sharing_without_a_card) {
 
 #if !defined(DEVTENSOR_NO_NN)
 DVT_TEST(warnings_pattern_without_a_match) {
-    dvt_block *net = dvt_sequential();
+    dvt_block *net = dvt_nn_sequential();
     dvt_params *params;
     char name[80];
-    DVT_ADD(net, dvt_flatten_block(), dvt_dense(2, DVT_LINEAR));
+    DVT_NN_ADD(net, dvt_nn_flatten(), dvt_nn_dense(2, DVT_IDENTITY));
     snprintf(name, sizeof name, "'%s'",
              dvt_param_name(dvt_block_param(dvt_block_at(net, 1), "weight")));
     listen();
-    CHECK_INT(dvt_params_len(dvt_collect_params(net, ".*weight")), 1);
-    CHECK_INT(dvt_params_len(dvt_collect_params(dvt_sequential(), NULL)), 0);
+    CHECK_INT(dvt_params_len(dvt_block_collect_params(net, ".*weight")), 1);
+    CHECK_INT(dvt_params_len(dvt_block_collect_params(dvt_nn_sequential(), NULL)), 0);
     CHECK_STR(warned, "");
-    params = dvt_collect_params(net, "weight");
+    params = dvt_block_collect_params(net, "weight");
     CHECK_INT(dvt_params_len(params), 0);
     CHECK(strstr(warned, "the pattern \"weight\" matches no parameter") != NULL);
     CHECK(strstr(warned, name) != NULL && strstr(warned, "\".*weight\"") != NULL);
     warned[0] = 0;
-    CHECK(dvt_trainer_new(params, dvt_sgd(0.1)) != NULL);
+    CHECK(dvt_trainer_new(params, dvt_optimizer_sgd(0.1)) != NULL);
     CHECK(strstr(warned, "nothing will be trained") != NULL);
     warned[0] = 0;
-    CHECK_INT(dvt_params_len(dvt_collect_params(dvt_sequential(), "a")), 0);
+    CHECK_INT(dvt_params_len(dvt_block_collect_params(dvt_nn_sequential(), "a")), 0);
     dvt_set_logger(NULL, NULL);
     CHECK(strstr(warned, "the net has no parameters") != NULL);
     CHECK_INT(dvt_error_code(), DVT_OK);
 }
 
 DVT_TEST(warnings_labels_of_another_shape) {
-    dvt_array *p = DVT_ARRAY2(dvt_cpu(), float, 4, 1, {{1}, {2}, {3}, {4}});
-    dvt_array *same = DVT_ARRAY1(dvt_cpu(), float, 4, {1, 2, 3, 6});
+    dvt_array *p = DVT_ARRAY(float, DVT_SHAPE(4, 1), dvt_cpu(), 1, 2, 3, 4);
+    dvt_array *same = DVT_ARRAY(float, DVT_SHAPE(4), dvt_cpu(), 1, 2, 3, 6);
     dvt_array *fewer = dvt_ones(DVT_SHAPE(3), DVT_F32, dvt_cpu());
-    CHECK_VALUES(dvt_l2_loss(p, same), 0, 0, 0, 0, 2);
-    CHECK_VALUES(dvt_l1_loss(same, p), 0, 0, 0, 0, 2);
-    CHECK(dvt_l2_loss(p, fewer) == NULL);
-    check_says(DVT_ERR_SHAPE, "dvt_l2_loss: prediction is ", "dvt_reshape or dvt_broadcast_to");
+    CHECK_VALUES(dvt_loss_l2(p, same), 0, 0, 0, 0, 2);
+    CHECK_VALUES(dvt_loss_l1(same, p), 0, 0, 0, 0, 2);
+    CHECK(dvt_loss_l2(p, fewer) == NULL);
+    check_says(DVT_ERR_SHAPE, "dvt_loss_l2: prediction is ", "dvt_reshape or dvt_broadcast_to");
 }
 
 static dvt_array *own_forward(dvt_block *self, void *user, dvt_array *x) {

@@ -145,9 +145,10 @@ static void launch_on_gpus(dvti_launch copy) {
     int i;
     for (i = 0; i < n_gpus; i++) {
         arch_suffix = gpus[i].suffix;
-        copy.workspace_bytes = dvti_cuda_workspace(&gpus[i].device, &copy);
+        copy.workspace_bytes =
+            copy.kernel->cuda->plan ? copy.kernel->cuda->plan(&gpus[i].gpu, &copy) : 0;
         copy.workspace = copy.workspace_bytes > 0 ? (void *)&gpus : NULL;
-        status = dvti_cuda_run(&gpus[i].gpu, &copy);
+        status = copy.kernel->cuda->run(&gpus[i].gpu, &copy);
         passed += status == DVT_OK;
         skipped += status == DVT_ERR_UNSUPPORTED;
         if (status == DVT_OK)

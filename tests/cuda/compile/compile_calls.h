@@ -63,7 +63,7 @@ static void functions(dvt_dtype dtype) {
     DVTI_FUNCTIONS2(ROW)
 #undef ROW
     dvt_softmax(x, 0);
-    dvt_logsumexp(x, DVT_AXES(0), false);
+    dvt_logsumexp(x, DVT_AXES(0));
     dvt_normal(0, 1, DVT_SHAPE(64), dtype, dvt_cpu());
 }
 
@@ -91,7 +91,7 @@ static void mixtures(void) {
     for (a = 0; a < DVT_DTYPE_COUNT; a++)
         for (b = 0; b < DVT_DTYPE_COUNT; b++)
             if (full || (a + 2 * b) % 9 == 0)
-                dvt_astype(filled(DVT_SHAPE(64), (dvt_dtype)a), (dvt_dtype)b, true);
+                dvt_astype(filled(DVT_SHAPE(64), (dvt_dtype)a), (dvt_dtype)b);
 }
 
 static void elementwise(void) {
@@ -110,19 +110,19 @@ static void elementwise(void) {
 static void reductions(dvt_dtype dtype) {
     dvt_array *x = filled(DVT_SHAPE(8, 600, 5), dtype);
     dvt_array *one = filled(DVT_SHAPE(200000), dtype);
-    dvt_sum(x, DVT_AXES(1), false);
-    dvt_sum(x, DVT_AXES(2), false);
-    dvt_sum(x, DVT_AXES(0, 2), false);
-    dvt_sum(one, DVT_ALL, false);
-    dvt_mean(x, DVT_AXES(-1), true);
-    dvt_prod(x, DVT_AXES(1), false);
-    dvt_max(x, DVT_AXES(0), false);
-    dvt_min(one, DVT_ALL, false);
-    dvt_any(x, DVT_AXES(1), false);
-    dvt_norm(x, DVT_AXES(1), false);
-    dvt_logsumexp(x, DVT_AXES(1), false);
-    dvt_argmax(x, 1, false);
-    dvt_argmin(one, 0, false);
+    dvt_sum(x, DVT_AXES(1));
+    dvt_sum(x, DVT_AXES(2));
+    dvt_sum(x, DVT_AXES(0, 2));
+    dvt_sum(one, DVT_ALL);
+    dvt_mean(x, DVT_KEEPDIMS(-1));
+    dvt_prod(x, DVT_AXES(1));
+    dvt_max(x, DVT_AXES(0));
+    dvt_min(one, DVT_ALL);
+    dvt_any(x, DVT_AXES(1));
+    dvt_norm(x, DVT_AXES(1));
+    dvt_logsumexp(x, DVT_AXES(1));
+    dvt_argmax(x, DVT_AXES(1));
+    dvt_argmin(one, DVT_AXES(0));
 }
 
 static void scans(dvt_dtype dtype) {
@@ -132,10 +132,10 @@ static void scans(dvt_dtype dtype) {
 
 static void sorts(dvt_dtype dtype) {
     dvt_array *x = filled(DVT_SHAPE(2, 2100), dtype);
-    dvt_sort(x, 1, false);
-    dvt_argsort(x, 1, false);
-    dvt_sort(x, 0, false);
-    dvt_topk(x, 3, 1, true, NULL);
+    dvt_sort(x, 1, DVT_ASCENDING);
+    dvt_argsort(x, 1, DVT_ASCENDING);
+    dvt_sort(x, 0, DVT_ASCENDING);
+    dvt_topk(x, 3, 1, DVT_LARGEST, NULL);
 }
 
 static void softmaxes(dvt_dtype dtype) {
@@ -174,14 +174,14 @@ static void with_gradients(dvt_array *(*f)(dvt_array *x, dvt_array *w), dvt_arra
 }
 
 static dvt_array *plain_conv(dvt_array *x, dvt_array *w) {
-    dvt_conv2d_params p;
+    dvt_conv2d_options p;
     memset(&p, 0, sizeof p);
     p.padding[0] = 1;
     return dvt_conv2d(x, w, NULL, &p);
 }
 
 static dvt_array *strided_conv(dvt_array *x, dvt_array *w) {
-    dvt_conv2d_params p;
+    dvt_conv2d_options p;
     memset(&p, 0, sizeof p);
     p.stride[0] = 2;
     p.groups = 2;
@@ -200,7 +200,7 @@ static void convolutions(dvt_dtype dtype) {
 }
 
 static dvt_array *pools(dvt_array *x, dvt_array *w) {
-    dvt_pool2d_params p;
+    dvt_pool2d_options p;
     (void)w;
     memset(&p, 0, sizeof p);
     p.size[0] = 3;
@@ -209,7 +209,7 @@ static dvt_array *pools(dvt_array *x, dvt_array *w) {
 }
 
 static void poolings(dvt_dtype dtype) {
-    dvt_pool2d_params p;
+    dvt_pool2d_options p;
     memset(&p, 0, sizeof p);
     p.size[0] = 2;
     with_gradients(pools, filled(DVT_SHAPE(2, 3, 9, 9), dtype), NULL);
@@ -273,29 +273,29 @@ static void keyed_numbers(void) {
 
 /* ---- optimizers ---- */
 static void train(dvt_optimizer optimizer, dvt_dtype dtype) {
-    dvt_block *net = dvt_dense(4, DVT_LINEAR);
+    dvt_block *net = dvt_nn_dense(4, DVT_IDENTITY);
     dvt_array *y = NULL, *x = filled(DVT_SHAPE(2, 3), dtype);
-    dvt_initialize(net, dvt_init_zero(), DVT_CONTEXTS(dvt_cpu()), false);
+    dvt_block_initialize(net, dvt_init_zero(), DVT_CONTEXTS(dvt_cpu()));
     DVT_RECORD {
-        y = dvt_forward(net, x);
+        y = dvt_block_forward(net, x);
     }
     dvt_backward(y);
-    dvt_trainer_step(dvt_trainer_new(dvt_collect_params(net, NULL), optimizer), 2);
+    dvt_trainer_step(dvt_trainer_new(dvt_block_collect_params(net, NULL), optimizer), 2);
 }
 
 static void optimizers(void) {
-    dvt_optimizer optimizer = dvt_sgd(0.1), centered = dvt_rmsprop(0.1);
+    dvt_optimizer optimizer = dvt_optimizer_sgd(0.1), centered = dvt_optimizer_rmsprop(0.1);
     train(optimizer, DVT_F32);
     optimizer.momentum = 0.9;
     train(optimizer, DVT_F32);
     optimizer.nesterov = true;
     train(optimizer, DVT_F32);
-    train(dvt_adam(0.1), DVT_F32);
-    train(dvt_adamw(0.1, 0.1), DVT_F32);
-    train(dvt_rmsprop(0.1), DVT_F32);
+    train(dvt_optimizer_adam(0.1), DVT_F32);
+    train(dvt_optimizer_adamw(0.1, 0.1), DVT_F32);
+    train(dvt_optimizer_rmsprop(0.1), DVT_F32);
     centered.centered = true;
     train(centered, DVT_F32);
-    train(dvt_adagrad(0.1), DVT_F32);
+    train(dvt_optimizer_adagrad(0.1), DVT_F32);
 }
 
 static void sums_over_devices(void) {
@@ -380,15 +380,15 @@ static void of_tensor_cores(dvt_dtype dtype) {
 
 static void every_family(void) {
     dvt_array *x = given(DVT_SHAPE(64, 64), DVT_F32);
-    dvt_pool2d_params p;
+    dvt_pool2d_options p;
     memset(&p, 0, sizeof p);
     p.size[0] = 2;
     filled(DVT_SHAPE(64, 64), DVT_F32);
     dvt_add(x, x);
-    dvt_sum(x, DVT_AXES(1), false);
+    dvt_sum(x, DVT_AXES(1));
     dvt_softmax(x, 1);
     dvt_cumsum(x, 1);
-    dvt_sort(x, 1, false);
+    dvt_sort(x, 1, DVT_ASCENDING);
     of_tensor_cores(DVT_F32); /* whose tiles are float32 sums */
     of_tensor_cores(DVT_F16);
     dvt_max_pool2d(given(DVT_SHAPE(2, 3, 8, 8), DVT_F32), &p);
@@ -400,7 +400,7 @@ static void every_family(void) {
 
 static void three_operations(void) {
     dvt_array *x = given(DVT_SHAPE(64, 64), DVT_F32);
-    dvt_sum(dvt_matmul(dvt_add(x, x), x), DVT_AXES(1), false);
+    dvt_sum(dvt_matmul(dvt_add(x, x), x), DVT_AXES(1));
 }
 
 static void prewarm(void) {

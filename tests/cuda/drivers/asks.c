@@ -19,7 +19,7 @@ static void sum_on(const char *what, dvt_ctx ctx) {
     DVT_SCOPE {
         const float values[] = {1, 2, 3};
         dvt_array *x = dvt_from_host(values, DVT_SHAPE(3), DVT_F32, ctx);
-        double sum = dvt_item(dvt_sum(dvt_add_scalar(dvt_sub_scalar(x, 1), 1), DVT_ALL, false));
+        double sum = dvt_item(dvt_sum(dvt_add_scalar(dvt_sub_scalar(x, 1), 1), DVT_ALL));
         if (dvt_error_code() == DVT_OK)
             printf("%s %s gives %g\n", what, dvt_ctx_name(ctx), sum);
         else

@@ -101,9 +101,9 @@ int main(int argc, char **argv) {
         early.array = alive;
         late().array = uploaded(0);
     } else if (strcmp(how, "network") == 0) {
-        dvt_block *net = (dvt_block *)dvt_retain(dvt_dense(3, DVT_RELU));
-        dvt_initialize(net, dvt_init_xavier(), DVT_CONTEXTS(dvt_gpu(0), dvt_gpu(1)), false);
-        dvt_retain(dvt_forward(net, dvt_ones(DVT_SHAPE(2, 4), DVT_F32, dvt_gpu(1))));
+        dvt_block *net = (dvt_block *)dvt_retain(dvt_nn_dense(3, DVT_RELU));
+        dvt_block_initialize(net, dvt_init_xavier(), DVT_CONTEXTS(dvt_gpu(0), dvt_gpu(1)));
+        dvt_retain(dvt_block_forward(net, dvt_ones(DVT_SHAPE(2, 4), DVT_F32, dvt_gpu(1))));
     } else if (strcmp(how, "exit-in-a-thread") == 0) {
         pthread_t thread;
         pthread_create(&thread, NULL, in_a_thread, NULL);

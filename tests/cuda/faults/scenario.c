@@ -58,13 +58,13 @@ static uint64_t run_chunks(void) {
 
 static uint64_t run_sums(void) {
     dvt_array *x = numbers(DVT_SHAPE(40, 25), here());
-    return hash_of(dvt_sum(x, DVT_ALL, false)) ^ hash_of(dvt_max(x, DVT_AXES(1), false));
+    return hash_of(dvt_sum(x, DVT_ALL)) ^ hash_of(dvt_max(x, DVT_AXES(1)));
 }
 
 static uint64_t run_products(void) {
     dvt_array *x = numbers(DVT_SHAPE(7, 9), here());
     dvt_array *image = numbers(DVT_SHAPE(1, 2, 6, 6), here());
-    dvt_conv2d_params p;
+    dvt_conv2d_options p;
     memset(&p, 0, sizeof p);
     return hash_of(dvt_softmax(dvt_matmul(x, dvt_t(x)), 1)) ^
            hash_of(dvt_conv2d(image, numbers(DVT_SHAPE(3, 2, 3, 3), here()), NULL, &p));
@@ -74,7 +74,7 @@ static uint64_t run_backward(void) {
     dvt_array *x = numbers(DVT_SHAPE(4, 6), here()), *y = NULL;
     dvt_attach_grad(x, DVT_GRAD_WRITE);
     DVT_RECORD {
-        y = dvt_sum(dvt_mul(x, dvt_tanh(x)), DVT_ALL, false);
+        y = dvt_sum(dvt_mul(x, dvt_tanh(x)), DVT_ALL);
     }
     return dvt_backward(y) == DVT_OK ? hash_of(dvt_grad(x)) : 0;
 }
@@ -107,7 +107,7 @@ static uint64_t run_between(void) {
 
 static uint64_t run_training(void) {
     dvt_ctx_list both = DVT_CONTEXTS(dvt_gpu(0), dvt_gpu(1));
-    dvt_block *net = dvt_sequential();
+    dvt_block *net = dvt_nn_sequential();
     dvt_array *x = numbers(DVT_SHAPE(4, 6), dvt_cpu()), *xs[8], *losses[8];
     dvt_params *params;
     dvt_trainer *trainer;
@@ -115,18 +115,18 @@ static uint64_t run_training(void) {
     int step, i;
     dvt_seed(3);
     if (!scenario_short)
-        DVT_ADD(net, dvt_dense(5, DVT_RELU));
-    DVT_ADD(net, dvt_dense(2, DVT_LINEAR));
-    dvt_initialize(net, dvt_init_xavier(), both, false);
-    params = dvt_collect_params(net, NULL);
-    trainer = dvt_trainer_new(params, dvt_sgd(0.1));
+        DVT_NN_ADD(net, dvt_nn_dense(5, DVT_RELU));
+    DVT_NN_ADD(net, dvt_nn_dense(2, DVT_IDENTITY));
+    dvt_block_initialize(net, dvt_init_xavier(), both);
+    params = dvt_block_collect_params(net, NULL);
+    trainer = dvt_trainer_new(params, dvt_optimizer_sgd(0.1));
     for (step = 0; step < (scenario_short ? 1 : 2) && dvt_error_code() == DVT_OK; step++)
         DVT_SCOPE {
-            if (dvt_split_and_load(x, both, true, xs) != DVT_OK)
+            if (dvt_split_and_load(x, both, xs) != DVT_OK)
                 continue; /* also ends the loop, because there is an error */
             DVT_RECORD {
                 for (i = 0; i < 2; i++)
-                    losses[i] = dvt_sum(dvt_square(dvt_forward(net, xs[i])), DVT_ALL, false);
+                    losses[i] = dvt_sum(dvt_square(dvt_block_forward(net, xs[i])), DVT_ALL);
             }
             for (i = 0; i < 2; i++)
                 dvt_backward(losses[i]);

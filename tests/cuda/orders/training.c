@@ -7,9 +7,9 @@
 #define STEPS 3
 
 static dvt_block *network(void) {
-    dvt_block *net = dvt_sequential();
-    DVT_ADD(net, dvt_conv2d_block(2, 3, DVT_RELU), dvt_max_pool2d_block(2, 2),
-            dvt_dense(5, DVT_TANH), dvt_dense(3, DVT_LINEAR));
+    dvt_block *net = dvt_nn_sequential();
+    DVT_NN_ADD(net, dvt_nn_conv2d(2, 3, DVT_RELU), dvt_nn_max_pool2d(2, 2),
+               dvt_nn_dense(5, DVT_TANH), dvt_nn_dense(3, DVT_IDENTITY));
     return net;
 }
 
@@ -31,11 +31,11 @@ static void train_step(dvt_block *net, dvt_trainer *trainer, dvt_ctx_list gpus, 
     dvt_array *x, *y, *xs[8], *ys[8], *losses[8] = {NULL};
     int i;
     batch(step, &x, &y);
-    CHECK_INT(dvt_split_and_load(x, gpus, true, xs), DVT_OK);
-    CHECK_INT(dvt_split_and_load(y, gpus, true, ys), DVT_OK);
+    CHECK_INT(dvt_split_and_load(x, gpus, xs), DVT_OK);
+    CHECK_INT(dvt_split_and_load(y, gpus, ys), DVT_OK);
     DVT_RECORD {
         for (i = 0; i < gpus.n; i++)
-            losses[i] = dvt_softmax_cross_entropy(dvt_forward(net, xs[i]), ys[i]);
+            losses[i] = dvt_loss_softmax_cross_entropy(dvt_block_forward(net, xs[i]), ys[i]);
     }
     for (i = 0; i < gpus.n; i++)
         CHECK_INT(dvt_backward(losses[i]), DVT_OK);
@@ -45,7 +45,7 @@ static void train_step(dvt_block *net, dvt_trainer *trainer, dvt_ctx_list gpus, 
 /* Returns all weights of the first GPU, after checking that all GPUs have the same bits. The caller
    frees them. */
 static float *weights_of(dvt_block *net, dvt_ctx_list gpus, int64_t *total) {
-    dvt_params *params = dvt_collect_params(net, NULL);
+    dvt_params *params = dvt_block_collect_params(net, NULL);
     float *all = NULL;
     int i, k;
     *total = 0;
@@ -69,14 +69,14 @@ static float *weights_of(dvt_block *net, dvt_ctx_list gpus, int64_t *total) {
 static float *train_on(int n, int64_t *total) {
     dvt_ctx_list gpus = dvt_try_all_gpus();
     dvt_block *net = network();
-    dvt_optimizer optimizer = dvt_sgd(0.2);
+    dvt_optimizer optimizer = dvt_optimizer_sgd(0.2);
     dvt_trainer *trainer;
     int step;
     gpus.n = n;
     optimizer.momentum = 0.9;
     dvt_seed(11);
-    CHECK_INT(dvt_initialize(net, dvt_init_xavier(), gpus, false), DVT_OK);
-    trainer = dvt_trainer_new(dvt_collect_params(net, NULL), optimizer);
+    CHECK_INT(dvt_block_initialize(net, dvt_init_xavier(), gpus), DVT_OK);
+    trainer = dvt_trainer_new(dvt_block_collect_params(net, NULL), optimizer);
     for (step = 0; step < STEPS; step++)
         DVT_SCOPE {
             train_step(net, trainer, gpus, step);

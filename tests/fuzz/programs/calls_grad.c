@@ -22,7 +22,8 @@ static void call_record(fuzz_world *w, const fuzz_op *op) {
     if (w->records == FUZZ_GUARDS)
         return;
     fuzz_say(w, "    %d %d\n", b < 190 ? 1 : b % 3 - 1, b % 5 % 3 - 1);
-    w->record[w->records++] = dvt_record_begin(b < 190 ? 1 : b % 3 - 1, b % 5 % 3 - 1);
+    w->record[w->records++] =
+        dvt_record_begin(b < 190 ? DVT_ON : (dvt_switch)(b % 3 - 1), (dvt_switch)(b % 5 % 3 - 1));
     fuzz_ended(w, false);
 }
 
@@ -146,7 +147,10 @@ static void call_backward_from(fuzz_world *w, const fuzz_op *op) {
     head[1] = b->x;
     if (bits & 2)
         grad[0] = g->x;
-    status = dvt_backward_from(head, bits & 4 ? grad : NULL, n, bits & 8, bits & 16);
+    status = dvt_backward_from(head, bits & 4 ? grad : NULL, n,
+                               (bits & 16)  ? DVT_CREATE_GRAPH
+                               : (bits & 8) ? DVT_RETAIN_GRAPH
+                                            : DVT_FREE_GRAPH);
     if (fuzz_ended(w, status != DVT_OK))
         fuzz_gradients(w);
 }
@@ -168,7 +172,11 @@ static void call_gradients(fuzz_world *w, const fuzz_op *op) {
         n = 0;
     head = a->x;
     grad = bits & 2 ? g->x : NULL;
-    status = dvt_gradients(&head, bits & 4 ? &grad : NULL, 1, vars, n, bits & 8, bits & 16, out);
+    status = dvt_gradients(&head, bits & 4 ? &grad : NULL, 1, vars, n,
+                           (bits & 16)  ? DVT_CREATE_GRAPH
+                           : (bits & 8) ? DVT_RETAIN_GRAPH
+                                        : DVT_FREE_GRAPH,
+                           out);
     if (!fuzz_ended(w, status != DVT_OK))
         return;
     for (i = 0; i < n && i < 2; i++)

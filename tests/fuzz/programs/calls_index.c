@@ -92,7 +92,8 @@ static void call_along(fuzz_world *w, int kind, fuzz_object *a, int axis, bool k
     free(host);
     w->expect.code = DVT_OK;
     w->differs = false;
-    y = dvt_keep(kind == PICK ? dvt_pick(a->x, indices, axis, keepdims)
+    y = dvt_keep(kind == PICK ? dvt_pick(a->x, indices,
+                                         keepdims ? dvt_keepdims(DVT_AXES(axis)) : DVT_AXES(axis))
                               : dvt_take_along_axis(a->x, indices, axis));
     dvt_scope_end(&guard);
     finish(w, y);
@@ -141,9 +142,10 @@ static void call_take(fuzz_world *w, const fuzz_op *op) {
         call_along(w, op->rule, a, at, keepdims);
         return;
     }
-    finish(w, op->rule == TAKE         ? dvt_take(a->x, b->x, axis)
-              : op->rule == TAKE_ALONG ? dvt_take_along_axis(a->x, b->x, axis)
-                                       : dvt_pick(a->x, b->x, axis, keepdims));
+    finish(w, op->rule == TAKE ? dvt_take(a->x, b->x, axis)
+              : op->rule == TAKE_ALONG
+                  ? dvt_take_along_axis(a->x, b->x, axis)
+                  : dvt_pick(a->x, b->x, keepdims ? dvt_keepdims(DVT_AXES(axis)) : DVT_AXES(axis)));
 }
 
 /* Indices that fit, made here: take_along_axis(x, argsort(x)) is sort(x). */
@@ -151,7 +153,7 @@ static void call_along_sorted(fuzz_world *w, const fuzz_op *op) {
     fuzz_object *a = fuzz_pick(w);
     int axis = fuzz_axis(w, a->view.shape.ndim);
     dvt_scope_guard guard = dvt_scope_begin();
-    dvt_array *order = dvt_argsort(a->x, axis, false),
+    dvt_array *order = dvt_argsort(a->x, axis, DVT_ASCENDING),
               *y = order ? dvt_take_along_axis(a->x, order, axis) : NULL;
     (void)op;
     dvt_keep(y);

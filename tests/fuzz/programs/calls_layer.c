@@ -62,7 +62,7 @@ static void call_conv(fuzz_world *w, const fuzz_op *op) {
     fuzz_object *a = fuzz_pick(w);
     dvt_scope_guard guard = dvt_scope_begin();
     dvt_array *x = fuzz_with_axes(w, a, 4), *weight = NULL, *bias = NULL, *y;
-    dvt_conv2d_params p;
+    dvt_conv2d_options p;
     uint8_t b = fuzz_byte(w), c = fuzz_byte(w);
     dvt_shape shape = dvt_shape_of(x);
     dvt_dtype dtype = dvt_dtype_of(x);
@@ -100,7 +100,7 @@ static void call_pool(fuzz_world *w, const fuzz_op *op) {
     fuzz_object *a = fuzz_pick(w);
     dvt_scope_guard guard = dvt_scope_begin();
     dvt_array *x = fuzz_with_axes(w, a, 4), *y;
-    dvt_pool2d_params p;
+    dvt_pool2d_options p;
     uint8_t b = fuzz_byte(w);
     memset(&p, 0, sizeof p);
     p.size[0] = 1 + odd_int(w, 3) % 1000;
@@ -202,11 +202,11 @@ static void call_loss(fuzz_world *w, const fuzz_op *op) {
         label = b->x;
         w->differs = op->rule == SOFTMAX_CE;
     }
-    y = op->rule == SOFTMAX_CE ? dvt_softmax_cross_entropy(a->x, label)
-        : op->rule == L1       ? dvt_l1_loss(a->x, label)
-        : op->rule == L2       ? dvt_l2_loss(a->x, label)
-        : op->rule == BCE      ? dvt_sigmoid_bce_loss(a->x, label)
-                               : dvt_huber_loss(a->x, label, rho);
+    y = op->rule == SOFTMAX_CE ? dvt_loss_softmax_cross_entropy(a->x, label)
+        : op->rule == L1       ? dvt_loss_l1(a->x, label)
+        : op->rule == L2       ? dvt_loss_l2(a->x, label)
+        : op->rule == BCE      ? dvt_loss_sigmoid_bce(a->x, label)
+                               : dvt_loss_huber(a->x, label, rho);
     finish(w, &guard, y, true);
 }
 

@@ -41,11 +41,13 @@ static void call_retain(fuzz_world *w, const fuzz_op *op) {
 static void call_release(fuzz_world *w, const fuzz_op *op) {
     fuzz_object *a = fuzz_pick(w);
     (void)op;
-    dvt_release(a->x);
-    if (a->x && a->retains)
+    if (a->x && a->retains) {
+        dvt_release(a->x);
         a->retains--;
-    else if (a->x)
+    } else {
+        dvt_discard(a->x);
         a->depth = -1;
+    }
     if (a->x && !a->retains && a->depth < 0)
         fuzz_forget(w, a);
     fuzz_ended(w, false);

@@ -9,7 +9,7 @@ static void parameters(fuzz_world *w, dvt_block *net, dvt_ctx ctx) {
     fuzz_pause_faults(true);
     fuzz_lift_limits(w, true);
     guard = dvt_scope_begin();
-    params = dvt_collect_params(net, NULL);
+    params = dvt_block_collect_params(net, NULL);
     n = dvt_params_len(params);
     for (i = 0; i < n && !w->failed; i++) {
         dvt_array *x = dvt_param_data(dvt_params_at(params, i), ctx);
@@ -23,8 +23,8 @@ static void parameters(fuzz_world *w, dvt_block *net, dvt_ctx ctx) {
 }
 
 static dvt_block *make_net(int kind) {
-    dvt_block *net = dvt_sequential(), *inner;
-    dvt_dense_desc desc;
+    dvt_block *net = dvt_nn_sequential(), *inner;
+    dvt_nn_dense_desc desc;
     if (!net)
         return NULL;
     memset(&desc, 0, sizeof desc);
@@ -33,36 +33,41 @@ static dvt_block *make_net(int kind) {
     desc.activation = DVT_SOFTPLUS;
     switch (kind % 8) {
     case 0:
-        return DVT_ADD(net, dvt_dense(3, DVT_RELU), dvt_dense(2, DVT_LINEAR)) == DVT_OK ? net
-                                                                                        : NULL;
+        return DVT_NN_ADD(net, dvt_nn_dense(3, DVT_RELU), dvt_nn_dense(2, DVT_IDENTITY)) == DVT_OK
+                   ? net
+                   : NULL;
     case 1:
-        return DVT_ADD(net, dvt_dense(4, DVT_SIGMOID), dvt_layer_norm_block(),
-                       dvt_dense(1, DVT_TANH)) == DVT_OK
+        return DVT_NN_ADD(net, dvt_nn_dense(4, DVT_SIGMOID), dvt_nn_layer_norm(),
+                          dvt_nn_dense(1, DVT_TANH)) == DVT_OK
                    ? net
                    : NULL;
     case 2:
-        return DVT_ADD(net, dvt_conv2d_block(2, 3, DVT_RELU), dvt_max_pool2d_block(2, 2),
-                       dvt_flatten_block(), dvt_dense(3, DVT_LINEAR)) == DVT_OK
+        return DVT_NN_ADD(net, dvt_nn_conv2d(2, 3, DVT_RELU), dvt_nn_max_pool2d(2, 2),
+                          dvt_nn_flatten(), dvt_nn_dense(3, DVT_IDENTITY)) == DVT_OK
                    ? net
                    : NULL;
     case 3:
-        return DVT_ADD(net, dvt_batch_norm_block(), dvt_dense(2, DVT_TANH)) == DVT_OK ? net : NULL;
+        return DVT_NN_ADD(net, dvt_nn_batch_norm(), dvt_nn_dense(2, DVT_TANH)) == DVT_OK ? net
+                                                                                         : NULL;
     case 4:
-        return DVT_ADD(net, dvt_dense_with(&desc), dvt_activation_block(DVT_GELU)) == DVT_OK ? net
-                                                                                             : NULL;
+        return DVT_NN_ADD(net, dvt_nn_dense_with(&desc), dvt_nn_activation(DVT_GELU)) == DVT_OK
+                   ? net
+                   : NULL;
     case 5:
-        inner = dvt_sequential();
-        return DVT_ADD(inner, dvt_conv2d_block(3, 1, DVT_LINEAR), dvt_batch_norm_block()) ==
+        inner = dvt_nn_sequential();
+        return DVT_NN_ADD(inner, dvt_nn_conv2d(3, 1, DVT_IDENTITY), dvt_nn_batch_norm()) ==
                            DVT_OK &&
-                       DVT_ADD(net, inner, dvt_avg_pool2d_block(2, 1),
-                               dvt_global_avg_pool2d_block(), dvt_dense(2, DVT_LINEAR)) == DVT_OK
+                       DVT_NN_ADD(net, inner, dvt_nn_avg_pool2d(2, 1), dvt_nn_global_avg_pool2d(),
+                                  dvt_nn_dense(2, DVT_IDENTITY)) == DVT_OK
                    ? net
                    : NULL;
     case 6:
-        return DVT_ADD(net, dvt_embedding_block(5, 3), dvt_dense(2, DVT_LINEAR)) == DVT_OK ? net
-                                                                                           : NULL;
+        return DVT_NN_ADD(net, dvt_nn_embedding(5, 3), dvt_nn_dense(2, DVT_IDENTITY)) == DVT_OK
+                   ? net
+                   : NULL;
     default:
-        return DVT_ADD(net, dvt_dense(kind / 8 - 3, DVT_RELU), dvt_dense(2, DVT_LINEAR)) == DVT_OK
+        return DVT_NN_ADD(net, dvt_nn_dense(kind / 8 - 3, DVT_RELU),
+                          dvt_nn_dense(2, DVT_IDENTITY)) == DVT_OK
                    ? net
                    : NULL;
     }
@@ -79,8 +84,8 @@ static void call_net(fuzz_world *w, const fuzz_op *op) {
     list.n = b & 2 ? 2 : 1;
     dvt_seed(3);
     if (net)
-        status =
-            dvt_initialize(net, b & 4 ? dvt_init_xavier() : dvt_init_uniform(0.5), list, b & 8);
+        status = (b & 8 ? dvt_block_reinitialize : dvt_block_initialize)(
+            net, b & 4 ? dvt_init_xavier() : dvt_init_uniform(0.5), list);
     if (net && status == DVT_OK) {
         dvt_release(w->net[slot]);
         w->net[slot] = (dvt_block *)dvt_retain(net);
@@ -94,7 +99,7 @@ static void call_net(fuzz_world *w, const fuzz_op *op) {
 static dvt_array *input(fuzz_world *w, const dvt_block *net, const fuzz_object *a, int b) {
     int kind = net ? w->kind[net == w->net[1]] : 0;
     if (kind == 6)
-        return dvt_clip(dvt_astype(a->x, DVT_I64, false), -5, 4);
+        return dvt_clip(dvt_as_in_dtype(a->x, DVT_I64), -5, 4);
     return fuzz_with_axes(w, a, kind == 2 || kind == 5 || b % 8 == 0 ? 4 : 2);
 }
 
@@ -115,7 +120,7 @@ static void call_forward(fuzz_world *w, const fuzz_op *op) {
     dvt_array *x = input(w, net, a, b), *y;
     (void)op;
     dvt_seed(9);
-    y = dvt_keep(dvt_forward(net, x));
+    y = dvt_keep(dvt_block_forward(net, x));
     dvt_scope_end(&guard);
     if (!fuzz_ended(w, !y))
         return;
@@ -128,13 +133,13 @@ static void call_trainer(fuzz_world *w, const fuzz_op *op) {
     uint8_t b = fuzz_byte(w), c = fuzz_byte(w);
     int slot = w->net[b & 1] ? b & 1 : !(b & 1);
     dvt_scope_guard guard = dvt_scope_begin();
-    dvt_params *params = dvt_collect_params(w->net[slot], c & 16 ? ".*weight" : NULL);
+    dvt_params *params = dvt_block_collect_params(w->net[slot], c & 16 ? ".*weight" : NULL);
     double rate = c >= 240 ? fuzz_double(w) : 0.125;
-    dvt_optimizer optimizer = c % 5 == 0   ? dvt_sgd(rate)
-                              : c % 5 == 1 ? dvt_adam(rate)
-                              : c % 5 == 2 ? dvt_adamw(rate, 0.01)
-                              : c % 5 == 3 ? dvt_rmsprop(rate)
-                                           : dvt_adagrad(rate);
+    dvt_optimizer optimizer = c % 5 == 0   ? dvt_optimizer_sgd(rate)
+                              : c % 5 == 1 ? dvt_optimizer_adam(rate)
+                              : c % 5 == 2 ? dvt_optimizer_adamw(rate, 0.01)
+                              : c % 5 == 3 ? dvt_optimizer_rmsprop(rate)
+                                           : dvt_optimizer_adagrad(rate);
     dvt_trainer *trainer;
     (void)op;
     if (c & 32)
@@ -176,10 +181,10 @@ static void call_train(fuzz_world *w, const fuzz_op *op) {
         return;
     guard = dvt_scope_begin();
     {
-        dvt_record_guard record = dvt_record_begin(1, 1);
+        dvt_record_guard record = dvt_record_begin(DVT_ON, DVT_ON);
         dvt_array *loss;
         dvt_seed(9);
-        loss = dvt_mean(dvt_square(dvt_forward(net, input(w, net, a, b))), DVT_ALL, false);
+        loss = dvt_mean(dvt_square(dvt_block_forward(net, input(w, net, a, b))), DVT_ALL);
         dvt_record_end(&record);
         status = dvt_backward(loss);
     }

@@ -156,11 +156,10 @@ static void call_reduce(fuzz_world *w, const fuzz_op *op) {
     int kind = op->rule, i;
     fuzz_say(w, "    %d axes %d %d keepdims %d\n", axes.n, axes.axis[0], axes.axis[1], keepdims);
     if (kind == ARGMIN || kind == ARGMAX) {
-        axes.n = 1;
+        axes.n = axes.n > 0;
         axes.axis[0] = fuzz_axis(w, a->view.shape.ndim);
-        if (axes.axis[0] == DVT_FLAT)
-            axes.n = 0;
     }
+    axes.keepdims = keepdims;
     if (!a->x)
         w->expect.code = DVT_ERR_NULL_ARGUMENT;
     else if (!mask_of(axes, a->view.shape.ndim, &mask))
@@ -176,15 +175,11 @@ static void call_reduce(fuzz_world *w, const fuzz_op *op) {
         else
             expect_reduced(w, kind, a, mask, keepdims);
     }
-    if (kind == ARGMIN || kind == ARGMAX)
-        finish(w, ((dvt_array * (*)(dvt_array *, int, bool))
-                       op->function)(a->x, axes.n ? axes.axis[0] : DVT_FLAT, keepdims));
-    else if (kind == VAR || kind == STD)
-        finish(w, ((dvt_array * (*)(dvt_array *, dvt_axes, double, bool))
-                       op->function)(a->x, axes, ddof, keepdims));
-    else
+    if (kind == VAR || kind == STD)
         finish(w,
-               ((dvt_array * (*)(dvt_array *, dvt_axes, bool)) op->function)(a->x, axes, keepdims));
+               ((dvt_array * (*)(dvt_array *, dvt_axes, double)) op->function)(a->x, axes, ddof));
+    else
+        finish(w, ((dvt_array * (*)(dvt_array *, dvt_axes)) op->function)(a->x, axes));
 }
 
 /* ---- along one axis ---- */
@@ -293,9 +288,10 @@ static void call_along(fuzz_world *w, const fuzz_op *op) {
         }
     }
     y = kind == CUMSUM    ? dvt_cumsum(a->x, axis)
-        : kind == SORT    ? dvt_sort(a->x, axis, descending)
-        : kind == ARGSORT ? dvt_argsort(a->x, axis, descending)
-        : kind == TOPK    ? dvt_topk(a->x, k, axis, descending, b & 4 ? &indices : NULL)
+        : kind == SORT    ? dvt_sort(a->x, axis, descending ? DVT_DESCENDING : DVT_ASCENDING)
+        : kind == ARGSORT ? dvt_argsort(a->x, axis, descending ? DVT_DESCENDING : DVT_ASCENDING)
+        : kind == TOPK    ? dvt_topk(a->x, k, axis, descending ? DVT_LARGEST : DVT_SMALLEST,
+                                  b & 4 ? &indices : NULL)
         : kind == SOFTMAX ? dvt_softmax(a->x, axis)
                           : dvt_log_softmax(a->x, axis);
     if (!fuzz_ended(w, !y)) {
@@ -344,7 +340,7 @@ static void product_into(fuzz_world *w, fuzz_object *a, fuzz_object *b, int bits
         into = dvt_t(dvt_copy(dvt_t(into)));
     if (into && matmul_into(into, a->x, b->x, bits & 1, bits & 2) &&
         dvt_dtype_is_float(dvt_dtype_of(y)))
-        same = dvt_all(dvt_logical_or(dvt_equal(into, y), dvt_isnan(y)), DVT_ALL, false);
+        same = dvt_all(dvt_logical_or(dvt_equal(into, y), dvt_isnan(y)), DVT_ALL);
     w->lenient = same == NULL;
     if (same && dvt_item(same) == 0)
         fuzz_fail(w, "a product that is written differs from a new one");

@@ -88,7 +88,7 @@ fuzz_object *fuzz_pick_dtype(fuzz_world *w, const fuzz_object *near, bool (*want
 }
 
 int fuzz_axis(fuzz_world *w, int ndim) {
-    static const int odd[] = {DVT_FLAT, INT32_MAX, INT32_MIN, 8, -9, 100, DVT_FLAT, 1};
+    static const int odd[] = {-1000, INT32_MAX, INT32_MIN, 8, -9, 100, 1000, 1};
     uint8_t b = fuzz_byte(w);
     if (b >= 248)
         return odd[b - 248];

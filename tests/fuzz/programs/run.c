@@ -42,7 +42,7 @@ void fuzz_pause_faults(bool pause) {
 void fuzz_lift_limits(const fuzz_world *w, bool lift) {
     int i;
     for (i = 0; w->config->limit && i < 2; i++)
-        dvt_set_memory_limit(dvt_gpu(i), lift ? 0 : w->config->limit);
+        dvt_set_memory_limit(lift ? 0 : w->config->limit, dvt_gpu(i));
 }
 
 /* ---- operations ---- */
@@ -116,7 +116,7 @@ static void end(fuzz_world *w, const dvt_stats *before) {
         }
     while (w->scopes)
         dvt_scope_end(&w->scope[--w->scopes]);
-    dvt_release_all();
+    dvt_discard_all();
     if (dvt_wait_all() != DVT_OK || dvt_error_code() != DVT_OK)
         fuzz_fail(w, "leaves an error: %s", dvt_error());
     dvt_clear_error();

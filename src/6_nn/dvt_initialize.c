@@ -22,14 +22,10 @@ DVT_API dvt_init dvt_init_normal(double sigma) {
 }
 
 DVT_API dvt_init dvt_init_xavier(void) {
-    return dvt_init_xavier_with(3, DVT_FAN_AVG, false);
+    return dvti_init_make(DVT_INIT_XAVIER, 3, DVT_FAN_AVG, false);
 }
 
-DVT_API dvt_init dvt_init_xavier_with(double magnitude, dvt_fan fan, bool gaussian) {
-    return dvti_init_make(DVT_INIT_XAVIER, magnitude, fan, gaussian);
-}
-
-DVT_API dvt_init dvt_init_msra_prelu(dvt_fan fan, double slope) {
+DVT_API dvt_init dvt_init_msra(dvt_fan fan, double slope) {
     return dvti_init_make(DVT_INIT_MSRA, slope, fan, true);
 }
 
@@ -174,8 +170,8 @@ DVTI_FN bool dvti_param_finish(const char *function, dvt_param *p) {
     return good;
 }
 
-/* What happens to one parameter: values now, later, or (initialised already) nothing. */
-static bool dvti_plan_initialise(const char *function, dvti_plan *plan, dvt_param *p, dvt_init init,
+/* What happens to one parameter: values now, later, or (initialized already) nothing. */
+static bool dvti_plan_initialize(const char *function, dvti_plan *plan, dvt_param *p, dvt_init init,
                                  const dvt_ctx_list *ctxs, bool force) {
     if (dvti_param_ready(p) && !force) {
         dvti_log(DVT_LOG_WARNING,
@@ -193,7 +189,7 @@ static bool dvti_plan_initialise(const char *function, dvti_plan *plan, dvt_para
            (plan->deferred || dvti_plan_draw(function, plan));
 }
 
-static dvt_status dvti_initialise(const char *function, dvt_params *params, dvt_init init,
+static dvt_status dvti_initialize(const char *function, dvt_params *params, dvt_init init,
                                   dvt_ctx_list given, bool force) {
     dvt_ctx_list ctxs;
     dvti_plan *plans;
@@ -204,7 +200,7 @@ static dvt_status dvti_initialise(const char *function, dvt_params *params, dvt_
         return dvti_failure();
     for (i = 0; good && i < params->count; i++) {
         plans[i].sums = dvti_ctxs_repeat(&given);
-        good = dvti_plan_initialise(function, &plans[i], params->item[i], init, &ctxs, force);
+        good = dvti_plan_initialize(function, &plans[i], params->item[i], init, &ctxs, force);
     }
     if (good)
         dvti_plans_commit(plans, params->count);
@@ -212,24 +208,38 @@ static dvt_status dvti_initialise(const char *function, dvt_params *params, dvt_
     return good ? DVT_OK : dvti_failure();
 }
 
-DVT_API dvt_status dvt_params_initialize(dvt_params *params, dvt_init init, dvt_ctx_list ctxs,
-                                         bool force_reinit) {
-    if (!params)
-        return dvti_null("dvt_params_initialize", "params");
-    return dvti_initialise("dvt_params_initialize", params, init, ctxs, force_reinit);
+static dvt_status dvti_params_initialize(const char *function, dvt_params *params, dvt_init init,
+                                         dvt_ctx_list ctxs, bool force) {
+    return params ? dvti_initialize(function, params, init, ctxs, force)
+                  : dvti_null(function, "params");
 }
 
-DVT_API dvt_status dvt_initialize(dvt_block *net, dvt_init init, dvt_ctx_list ctxs,
-                                  bool force_reinit) {
+DVT_API dvt_status dvt_params_initialize(dvt_params *params, dvt_init init, dvt_ctx_list ctxs) {
+    return dvti_params_initialize("dvt_params_initialize", params, init, ctxs, false);
+}
+
+DVT_API dvt_status dvt_params_reinitialize(dvt_params *params, dvt_init init, dvt_ctx_list ctxs) {
+    return dvti_params_initialize("dvt_params_reinitialize", params, init, ctxs, true);
+}
+
+static dvt_status dvti_block_initialize(const char *function, dvt_block *net, dvt_init init,
+                                        dvt_ctx_list ctxs, bool force) {
     dvt_scope_guard scope;
     dvt_params *params;
     dvt_status status;
     if (!net)
-        return dvti_null("dvt_initialize", "net");
+        return dvti_null(function, "net");
     scope = dvt_scope_begin();
-    params = dvt_collect_params(net, NULL);
-    status = params ? dvti_initialise("dvt_initialize", params, init, ctxs, force_reinit)
-                    : dvti_failure();
+    params = dvt_block_collect_params(net, NULL);
+    status = params ? dvti_initialize(function, params, init, ctxs, force) : dvti_failure();
     dvt_scope_end(&scope);
     return status;
+}
+
+DVT_API dvt_status dvt_block_initialize(dvt_block *net, dvt_init init, dvt_ctx_list ctxs) {
+    return dvti_block_initialize("dvt_block_initialize", net, init, ctxs, false);
+}
+
+DVT_API dvt_status dvt_block_reinitialize(dvt_block *net, dvt_init init, dvt_ctx_list ctxs) {
+    return dvti_block_initialize("dvt_block_reinitialize", net, init, ctxs, true);
 }
