@@ -128,7 +128,7 @@ static bool dvti_gzip_trailer(dvti_gunzip *g) {
     if (g->raw.ended)
         return dvti_inflate_fail(&g->inflater, "it ends in the middle");
     if (length != g->length)
-        return dvti_inflate_fail(&g->inflater, "its length differs from the one in its trailer");
+        return dvti_inflate_fail(&g->inflater, "it has another length than its trailer says");
     return sum == g->sum || dvti_inflate_fail(&g->inflater, "its checksum is wrong");
 }
 
