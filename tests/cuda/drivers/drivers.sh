@@ -73,7 +73,7 @@ meets "DEVTENSOR_CUDA_PATH is right" "$SIM" DEVTENSOR_CUDA_PATH="$SIM/libcuda.so
 stub=${SIMNVRTC_REAL%/*}/stubs/libcuda.so
 if [ -f "$stub" ]; then
     cp "$stub" "$work/places/stub/libcuda.so.1"
-    meets "the toolkit's stub" "$work/places/stub" -- '^0 gpus$' 'CUDA_ERROR_STUB_LIBRARY|unknown error \(34\)' 'stubs folder'
+    meets "the toolkit's stub" "$work/places/stub" -- '^0 gpus$' 'CUDA_ERROR_STUB_LIBRARY|unknown error \(34\)' 'stubs directory'
 else
     skip "the toolkit's stub" "no $stub"
 fi
@@ -82,7 +82,7 @@ meets "no card" "$SIM" SIMCUDA_BROKEN=100 -- '^0 gpus$' "$begins CUDA_ERROR_NO_D
 meets "versions that differ" "$SIM" SIMCUDA_BROKEN=803 -- '^0 gpus$' "$begins .*\(803\): .*restart the machine"
 meets "no fabric manager" "$SIM" SIMCUDA_BROKEN=802 -- '^0 gpus$' "$begins .*\(802\): .*nvidia-fabricmanager"
 meets "an unknown error" "$SIM" SIMCUDA_BROKEN=999 -- '^0 gpus$' "$begins .*\(999\): .*nvidia-smi"
-meets "a stub in disguise" "$SIM" SIMCUDA_BROKEN=34 -- '^0 gpus$' "$begins .*\(34\): .*stubs folder"
+meets "a stub in disguise" "$SIM" SIMCUDA_BROKEN=34 -- '^0 gpus$' "$begins .*\(34\): .*stubs directory"
 meets "a code of the future" "$SIM" SIMCUDA_BROKEN=9876 -- '^0 gpus$' "$begins an unknown error \(9876\): "
 meets "no version" "$SIM" SIMCUDA_FAIL=cuDriverGetVersion@0=1 -- '^0 gpus$' '^reason: .*CUDA_ERROR_INVALID_VALUE'
 
