@@ -113,12 +113,12 @@ typedef struct dvti_source {
     const char *function, *what; /* for messages; what: the file */
     const unsigned char *at;     /* the next bytes, `ready` of them */
     size_t ready;
-    int64_t taken;  /* bytes read so far */
-    int64_t behind; /* bytes after the ready ones; an upper bound if !known */
-    bool known;     /* `behind` is exact */
-    bool ended;     /* a read passed the end; that read and later ones give 0 */
-    bool told;      /* reading failed, and the error is set */
-    int fd;         /* -1: memory, or compressed */
+    int64_t taken;     /* bytes read so far */
+    int64_t remaining; /* bytes after the ready ones; an upper bound if !known */
+    bool known;        /* `remaining` is exact */
+    bool ended;        /* a read passed the end; that read and later ones give 0 */
+    bool told;         /* reading failed, and the error is set */
+    int fd;            /* -1: memory, or compressed */
     unsigned char *buffer;
     dvti_gunzip *gunzip;
 } dvti_source;

@@ -114,7 +114,7 @@ static const char *dvti_descr_refusal(char kind) {
     case 'c':
         return "it holds complex numbers; save .real and .imag";
     case 'V':
-        return "it holds records or raw bytes; save each field as an array of its own";
+        return "it holds records or raw bytes; save each field as a separate array";
     default:
         return "its dtype is unknown; convert it with .astype('float32') before saving";
     }

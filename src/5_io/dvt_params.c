@@ -13,7 +13,7 @@ typedef struct dvti_params_reader {
     int64_t n, at; /* number of arrays; index of the one being read */
 } dvti_params_reader;
 
-/* ---- what is wrong ---- */
+/* ---- errors ---- */
 static bool dvti_params_wrong(dvti_params_reader *r, const char *wrong) {
     return dvti_source_wrong(&r->in, "%s; fetch or write the file again", wrong);
 }
