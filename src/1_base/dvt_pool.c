@@ -1,34 +1,29 @@
 /* The thread pool behind dvti_parallel_for.
 
-   The pool runs one job at a time. A job is divided into shares, one for each thread, and each
-   share into ranges. A thread takes half of what its share still has until the share is empty.
-   Then it steals half of what remains in another share. The caller waits only for ranges that
-   other threads took. It can finish the job alone, so a sleeping or descheduled worker delays
-   nothing. A thread that finds the pool busy runs its job alone.
+   The pool runs one job at a time. A job has a share for each thread, and a share has ranges. A
+   thread takes half of its own remaining ranges until none is left, then half of another share's.
+   The caller waits only for ranges that others took. It can finish alone, so a sleeping or
+   descheduled worker delays nothing. A thread that finds the pool busy runs its job alone.
 
-     share of thread 0      share of thread 1      share of thread 2
-     [r r r r r r r r]      [r r r r r r r r]      [r r r r r r r r]
-      4       2   1 1        then half of what is left in another share
+     share of thread 0:  [r r r r|r r|r|r]   takes 4, 2, 1, 1; then steals from other shares
 
    Work is divided deterministically: jobs of the same size give a thread the same items, so its
-   caches stay warm. A cache-line transfer between processors takes 100 to 200 ns; a small job
-   lasts ten times that. So a worker reads a single cache line, its own share, before it starts.
-   No other thread writes to that line while the worker takes ranges. The caller posts a share by
-   a store that it does not wait for.
+   caches stay warm. A cache-line transfer between processors takes 100 to 200 ns; a small job lasts
+   ten times that. So a worker reads one cache line, its own share, before it starts. No other
+   thread writes to it meanwhile. The caller posts a share by a store that it does not wait for.
 
-   Workers spin before they sleep, and callers spin before they sleep at the end of a job. Both
-   spin about as long as a wake-up takes: 50 to 200 us in a virtual machine. The limit is a time
-   and not a count, because `pause` takes 10 times longer on some processors than on others.
-   Nothing spins under a CPU quota, or with more threads than processors.
+   Workers spin before they sleep, and callers before they sleep at the end of a job, about as long
+   as a wake-up takes: 50 to 200 us in a virtual machine. The limit is a time and not a count,
+   because `pause` takes 10 times longer on some processors. Nothing spins under a CPU quota, or
+   with more threads than processors.
 
-   A worker may be descheduled by another process after it took a range. Waiting for it would
-   cost the caller a scheduler time slice, several milliseconds. The caller cannot foresee that,
-   but it bounds the loss: after a wait of t in vain it runs alone for 8 t. So the pool takes at
-   most an eighth more time than one thread.
+   Another process may deschedule a worker that took a range. That costs the caller a scheduler time
+   slice, several milliseconds. The caller cannot foresee that, but bounds the loss: after a wait of
+   t in vain it runs alone for 8 t. So the pool takes at most an eighth more time than one thread.
 
    A forked child has none of the threads and starts its own. A fork handler resets the pool,
-   because reading the process id at every job would double the cost of a job. Where the handler
-   does not run (a bare clone), missing workers behave like workers that never take a range. */
+   because reading the process id would double the cost of a job. Where the handler does not run (a
+   bare clone), missing workers behave like workers that never take a range. */
 #include "1_base/dvt_base.h"
 
 #define DVTI_MOST_THREADS 256 /* the maximum of dvt_set_num_threads */
@@ -89,8 +84,7 @@ typedef struct dvti_pool {
 static dvti_pool dvti_the_pool;
 
 /* ---- ranges ---- */
-/* Takes ranges from the share; returns how many. The first is *left ranges before the share's
-   end. */
+/* Takes ranges from the share; returns how many. The first is *left ranges before its end. */
 static dvti_futex dvti_share_take(dvti_share *share, dvti_futex *left) {
     dvti_futex half;
     while ((*left = dvti_atomic_load(&share->left)) > 0) {
@@ -110,9 +104,9 @@ static void dvti_share_do(const dvti_share *share, int number, dvti_futex left, 
         share->body(share->user, begin, end);
 }
 
-/* Runs ranges as thread `number`, which has already done `done` ranges, until none is left. Returns
-   the total. A worker whose own share was emptied by others returns, because the job is near its
-   end. */
+/* Runs ranges as thread `number`, which has already done `done` of them, until none is left.
+   Returns the total. A worker whose share was emptied by others returns, because the job is near
+   its end. */
 static dvti_futex dvti_pool_do(dvti_pool *pool, int number, dvti_futex done) {
     dvti_futex left, taken;
     int at = number, seen = 0, shares = 1;

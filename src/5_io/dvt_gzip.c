@@ -128,7 +128,7 @@ static bool dvti_gzip_trailer(dvti_gunzip *g) {
     if (g->raw.ended)
         return dvti_inflate_fail(&g->inflater, "it ends in the middle");
     if (length != g->length)
-        return dvti_inflate_fail(&g->inflater, "its length differs from the one in its trailer");
+        return dvti_inflate_fail(&g->inflater, "it has another length than its trailer says");
     return sum == g->sum || dvti_inflate_fail(&g->inflater, "its checksum is wrong");
 }
 
@@ -169,17 +169,17 @@ DVTI_FN bool dvti_gunzip_more(dvti_source *in) {
         return false;
     if (!more) {
         in->known = true;
-        in->behind = 0;
+        in->remaining = 0;
         return false;
     }
-    if ((int64_t)got > in->behind)
+    if ((int64_t)got > in->remaining)
         return dvti_source_wrong(
             in,
             "it holds more than %lld bytes, the limit for pipes and devices; write it to a regular "
             "file first",
             (long long)DVTI_SOURCE_MOST);
     in->ready += got;
-    in->behind -= (int64_t)got;
+    in->remaining -= (int64_t)got;
     in->at = s->out + s->n - in->ready;
     return true;
 }
@@ -198,8 +198,8 @@ DVTI_FN bool dvti_source_gunzip(dvti_source *in) {
     dvti_crc_build(&g->crc);
     g->raw = *in;
     g->inflater.raw = &g->raw;
-    if (!in->known || !dvti_mul(dvti_source_left(in), DVTI_DEFLATE_RATIO, &in->behind))
-        in->behind = in->known ? INT64_MAX : DVTI_SOURCE_MOST;
+    if (!in->known || !dvti_mul(dvti_source_left(in), DVTI_DEFLATE_RATIO, &in->remaining))
+        in->remaining = in->known ? INT64_MAX : DVTI_SOURCE_MOST;
     in->known = false;
     in->fd = -1;
     in->buffer = NULL;

@@ -75,7 +75,7 @@ static dvt_array *dvti_idx(dvti_source *in, dvt_ctx ctx) {
     bool fits;
     if (!dvti_source_gunzip(in) || !dvti_idx_parse(in, &header))
         return NULL;
-    x = dvti_stored_exact(&header.stored, in, header.shape, false, ctx, &fits);
+    x = dvti_stored_whole(&header.stored, in, header.shape, false, ctx, &fits);
     if (!x && !fits)
         dvti_source_wrong(in,
                           "the header says shape %s, which takes %lld bytes, but there are %s; the "

@@ -113,12 +113,12 @@ typedef struct dvti_source {
     const char *function, *what; /* for messages; what: the file */
     const unsigned char *at;     /* the next bytes, `ready` of them */
     size_t ready;
-    int64_t taken;  /* bytes read so far */
-    int64_t behind; /* bytes after the ready ones; an upper bound if !known */
-    bool known;     /* `behind` is exact */
-    bool ended;     /* a read passed the end; that read and later ones give 0 */
-    bool told;      /* reading failed, and the error is set */
-    int fd;         /* -1: memory, or compressed */
+    int64_t taken;     /* bytes read so far */
+    int64_t remaining; /* bytes after the ready ones; an upper bound if !known */
+    bool known;        /* `remaining` is exact */
+    bool ended;        /* a read passed the end; that read and later ones give 0 */
+    bool told;         /* reading failed, and the error is set */
+    int fd;            /* -1: memory, or compressed */
     unsigned char *buffer;
     dvti_gunzip *gunzip;
 } dvti_source;
@@ -172,7 +172,7 @@ DVTI_FN dvt_array *dvti_stored_array(const dvti_stored *stored, dvti_source *in,
                                      bool fortran_order, dvt_ctx ctx);
 /* Like dvti_stored_array, when nothing may follow the elements. Compares sizes before it allocates.
    Sets *fits to false, without an error, when the number of bytes differs. */
-DVTI_FN dvt_array *dvti_stored_exact(const dvti_stored *stored, dvti_source *in, dvt_shape shape,
+DVTI_FN dvt_array *dvti_stored_whole(const dvti_stored *stored, dvti_source *in, dvt_shape shape,
                                      bool fortran_order, dvt_ctx ctx, bool *fits);
 /* Returns x's elements as files store them: contiguous, little-endian, of `dtype`, in main memory.
    That is x itself if it already matches. Owned by the innermost scope; NULL with the error set. */

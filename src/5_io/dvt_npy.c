@@ -114,7 +114,7 @@ static const char *dvti_descr_refusal(char kind) {
     case 'c':
         return "it holds complex numbers; save .real and .imag";
     case 'V':
-        return "it holds records or raw bytes; save each field as an array of its own";
+        return "it holds records or raw bytes; save each field as a separate array";
     default:
         return "its dtype is unknown; convert it with .astype('float32') before saving";
     }
@@ -221,7 +221,7 @@ static dvt_array *dvti_npy(dvti_source *in, dvt_ctx ctx) {
     if (!dvti_npy_parse(in, &header))
         return NULL;
     begin = in->taken;
-    x = dvti_stored_exact(&header.stored, in, header.shape, header.fortran_order, ctx, &fits);
+    x = dvti_stored_whole(&header.stored, in, header.shape, header.fortran_order, ctx, &fits);
     if (!x && !fits) {
         int64_t need;
         if (!dvti_stored_bytes(&header.stored, &header.shape, &need))

@@ -13,7 +13,7 @@ typedef struct dvti_params_reader {
     int64_t n, at; /* number of arrays; index of the one being read */
 } dvti_params_reader;
 
-/* ---- what is wrong ---- */
+/* ---- errors ---- */
 static bool dvti_params_wrong(dvti_params_reader *r, const char *wrong) {
     return dvti_source_wrong(&r->in, "%s; fetch or write the file again", wrong);
 }
@@ -132,7 +132,7 @@ static bool dvti_params_head(dvti_params_reader *r, dvt_shape *shape) {
     if (r->in.ended)
         return dvti_params_wrong_array(r, "goes beyond the end of the file");
     if (ndim == (version == DVTI_PARAMS_V3 ? -1 : 0))
-        return dvti_params_wrong_array(r, "has neither shape nor values, which MXNet "
+        return dvti_params_wrong_array(r, "is without shape and values, which MXNet "
                                           "writes for uninitialized parameters");
     return dvti_params_shape(r, ndim, numbered || version == DVTI_PARAMS_V1 ? 8 : 4, shape);
 }

@@ -97,9 +97,8 @@ static bool dvti_copy_corner(dvt_array *packed, dvt_array *x, const dvti_shown *
     return target && dvti_copy_elements("dvt_print", target, source) == DVT_OK;
 }
 
-/* Returns the printed elements, contiguous in main memory, as an array of the innermost scope. NULL
-   with the error set. A summary is packed on x's own context first, so that only the summary is
-   copied to the host. */
+/* Returns the printed elements, contiguous in main memory, as an array of the innermost scope; NULL
+   with the error set. Packs a summary on x's own context, so that only the summary is copied. */
 static dvt_array *dvti_fetch_shown(dvt_array *x, const dvti_shown *shown) {
     dvt_array *packed = x, *host;
     unsigned cuts = 0, side = 0;
@@ -201,8 +200,7 @@ static void dvti_row_torch(dvti_layout *layout, int64_t indent) {
     }
 }
 
-/* Writes one block from its opening bracket, which is at column indent - 1. `width` limits its
-   lines. */
+/* Writes one block from its opening bracket, at column indent - 1. `width` limits its lines. */
 static void dvti_block_text(dvti_layout *layout, int axis, int64_t indent, int64_t width) {
     int left = layout->shown->shape.ndim - axis;
     int64_t n = layout->shown->shape.dim[axis], i;
@@ -328,8 +326,7 @@ static void dvti_style_tf(dvti_writer *out, const dvti_print_rules *rules, const
     dvti_writer_free(&repr);
 }
 
-/* JAX measures a single line without "Array(". If the dtype does not fit, it adds blanks, not a
-   newline. */
+/* JAX measures one line without "Array(". If the dtype does not fit, it adds blanks, no newline. */
 static void dvti_style_jax(dvti_writer *out, const dvti_print_rules *rules, const dvti_shown *shown,
                            dvt_array *x, const dvt_array *host) {
     const char *name = dvt_dtype_name(x->dtype);

@@ -53,7 +53,7 @@ DVTI_FN bool dvti_source_open(dvti_source *in, const char *function, const char 
     if (in->fd < 0)
         return dvti_source_error(in, "opened", errno);
     in->known = info.regular;
-    in->behind = info.regular ? info.size : DVTI_SOURCE_MOST;
+    in->remaining = info.regular ? info.size : DVTI_SOURCE_MOST;
     in->buffer = (unsigned char *)dvti_alloc(DVTI_SOURCE_HISTORY + DVTI_SOURCE_PEEK);
     if (!in->buffer) {
         dvti_fail_memory(function, DVTI_SOURCE_HISTORY + DVTI_SOURCE_PEEK);
@@ -67,7 +67,8 @@ DVTI_FN bool dvti_source_open(dvti_source *in, const char *function, const char 
 
 /* Reads up to n bytes from the file. Returns 0 at its end, or when it cannot be read. */
 static size_t dvti_source_pull(dvti_source *in, void *to, size_t n) {
-    int64_t most = in->known ? in->behind : in->behind + 1, got; /* 1: tests whether more follows */
+    int64_t most = in->known ? in->remaining : in->remaining + 1,
+            got; /* 1: tests whether more follows */
     if (most == 0 || in->told)
         return 0;
     errno = 0;
@@ -79,10 +80,10 @@ static size_t dvti_source_pull(dvti_source *in, void *to, size_t n) {
             DVT_ERR_IO,
             "%s: \"%.300s\" became shorter while it was read: %lld bytes are missing; write to "
             "another file and rename it when it is complete, as dvt_save_npy does",
-            in->function, in->what, (long long)in->behind);
+            in->function, in->what, (long long)in->remaining);
         in->told = true;
     }
-    if (got > in->behind) {
+    if (got > in->remaining) {
         dvti_source_wrong(
             in,
             "it is not a regular file and holds more than %lld bytes, the limit for pipes and "
@@ -90,9 +91,9 @@ static size_t dvti_source_pull(dvti_source *in, void *to, size_t n) {
             (long long)DVTI_SOURCE_MOST);
         return 0;
     }
-    in->behind -= got;
+    in->remaining -= got;
     if (got == 0) {
-        in->behind = 0;
+        in->remaining = 0;
         in->known = true;
     }
     return (size_t)got;
@@ -235,7 +236,7 @@ DVTI_FN int64_t dvti_signed(uint64_t value, int bytes) {
 /* ---- size ---- */
 DVTI_FN int64_t dvti_source_left(const dvti_source *in) {
     int64_t left;
-    return dvti_sum((int64_t)in->ready, in->behind, &left) ? left : INT64_MAX;
+    return dvti_sum((int64_t)in->ready, in->remaining, &left) ? left : INT64_MAX;
 }
 
 DVTI_FN bool dvti_source_at_end(dvti_source *in) {

@@ -204,7 +204,7 @@ DVTI_FN dvt_array *dvti_stored_array(const dvti_stored *stored, dvti_source *in,
     return result;
 }
 
-DVTI_FN dvt_array *dvti_stored_exact(const dvti_stored *stored, dvti_source *in, dvt_shape shape,
+DVTI_FN dvt_array *dvti_stored_whole(const dvti_stored *stored, dvti_source *in, dvt_shape shape,
                                      bool fortran_order, dvt_ctx ctx, bool *fits) {
     int64_t bytes, left = dvti_source_left(in);
     dvt_scope_guard scope;

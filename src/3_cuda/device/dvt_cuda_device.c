@@ -23,7 +23,7 @@ static dvti_cu_result dvti_cuda_query(dvti_cuda_card *physical, int index) {
     return result;
 }
 
-static dvt_status dvti_cuda_open_card(dvti_cuda_card *physical, int index) {
+static dvt_status dvti_cuda_open_physical(dvti_cuda_card *physical, int index) {
     dvti_mutex fresh = DVTI_MUTEX_INIT;
     dvti_cu_result result;
     if (physical->open)
@@ -74,7 +74,7 @@ DVTI_FN dvt_status dvti_cuda_open(dvti_device *device, int index) {
                          "used in a forked child; count and use GPUs only in the parent, or only "
                          "after the fork",
                          dvt_ctx_name(device->ctx));
-    status = dvti_cuda_open_card(physical, index);
+    status = dvti_cuda_open_physical(physical, index);
     if (status != DVT_OK)
         return status;
     if (physical->lost)
