@@ -88,17 +88,21 @@ def pieces(name, edges, g, degree, first=0):
         for j in range(-12, 13):
             centre = rounded((mpf(low) + high) / 2 + (mpf(high) - low) * j / 1024, False)
             half = (mpf(high) - low) / 2
-            xs = [(mpf(low) + high) / 2 - centre - half * mp.cos(mp.pi * (i + mpf(1) / 3) / 100) for i in range(100)]
+            xs = [(mpf(low) + high) / 2 - centre - half * mp.cos(mp.pi * (i + mpf(1) / 3) / 100)
+                  for i in range(100)]
             target = [g(centre + x) for x in xs]
             c, exact = minimax(xs, target, [1 / t for t in target], list(range(degree + 1)))
             c = [rounded(v, False) for v in c]
             error = max(abs(mp.polyval(c[::-1], x) / t - 1) for x, t in zip(xs, target))
             tries.append((error, exact, [centre] + c))
         error, exact, column = min(tries, key=lambda t: t[0])
-        print("%s from %g: error 2^%.2f, unrounded 2^%.2f" % (name, low, mp.log(error, 2), mp.log(exact, 2)), flush=True)
+        print(
+            "%s from %g: error 2^%.2f, unrounded 2^%.2f" %
+            (name, low, mp.log(error, 2), mp.log(exact, 2)), flush=True)
         columns.append(column)
     for row in zip(*columns):
-        print("    {%s}," % ", ".join("%.9gf" % float(v) for v in row[-first:] + row[:-first]), flush=True)
+        print("    {%s}," % ", ".join("%.9gf" % float(v) for v in row[-first:] + row[:-first]),
+              flush=True)
 
 
 def series(term, count=60):
@@ -122,7 +126,8 @@ sin_tail = series(lambda k: mpf(-1) ** (k + 1) / mp.factorial(2 * k + 3))
 cos_tail = series(lambda k: mpf(-1) ** k / mp.factorial(2 * k + 4))
 # sinh(a) = a + a z P(z), erf(a) = a + a P(z), asin(a) = a + a z P(z)
 sinh_tail = series(lambda k: 1 / mp.factorial(2 * k + 3))
-erf_tail = series(lambda k: 2 / mp.sqrt(mp.pi) * mpf(-1) ** k / mp.factorial(k) / (2 * k + 1) - (k == 0))
+erf_tail = series(lambda k: 2 / mp.sqrt(mp.pi) * mpf(-1)**k / mp.factorial(k) / (2 * k + 1) - (k ==
+                                                                                               0))
 asin_tail = series(lambda k: mp.binomial(2 * k + 2, k + 1) / mpf(4) ** (k + 1) / (2 * k + 3), 200)
 
 
@@ -183,27 +188,34 @@ FITS = {
     "exp": lambda: fit("exp", -H, H, exp_tail, lambda r: r * r / mp.exp(r), 5),
     "sigmoid": lambda: fit("sigmoid", -H, H, exp_tail, lambda r: r * r / mp.exp(r), 4),
     "sinh": lambda: fit("sinh", 0, 1, sinh_tail, lambda z: z, 3),
-    "log": lambda: fit("log", *LOG, log_tail, lambda f: abs(f ** 3 / mp.log(1 + f)), 8),
+    "log": lambda: fit("log", *LOG, log_tail, lambda f: abs(f**3 / mp.log(1 + f)), 8),
     "sin": lambda: fit("sin", 0, QUARTER, sin_tail, lambda z: z, 2),
     "cos": lambda: fit("cos", 0, QUARTER, cos_tail, lambda z: z * z, 2),
     "asin": lambda: fit("asin", 0, mpf("0.25"), asin_tail, lambda z: z, 4),
     "atan": lambda: fit("atan", 0, 1, atan_tail, lambda z: z, 8),
-    "turn_sin": lambda: fit("turn_sin", 0, TURN, lambda z: turn_sin(z) - rounded(2 * mp.pi, False), lambda z: 1 / turn_sin(z), 3),
-    "turn_cos": lambda: fit("turn_cos", 0, TURN, turn_cos, lambda z: z / mp.cos(2 * mp.pi * mp.sqrt(z)), 3),
+    "turn_sin": lambda: fit("turn_sin", 0, TURN, lambda z: turn_sin(z) - rounded(2 * mp.pi, False),
+                            lambda z: 1 / turn_sin(z), 3),
+    "turn_cos": lambda: fit("turn_cos", 0, TURN, turn_cos, lambda z: z / mp.cos(2 * mp.pi * mp.sqrt(
+        z)), 3),
     # pow's, in double: log2(1 + f) = f P(f); 2^r
-    "log2_wide": lambda: fit("log2_wide", *LOG, lambda f: mp.log(1 + f, 2) / f, lambda f: f / mp.log(1 + f, 2), 13, True),
-    "exp2_wide": lambda: fit("exp2_wide", mpf(-1) / 2, mpf(1) / 2, lambda r: 2 ** r, lambda r: 2 ** -r, 7, True),
+    "log2_wide": lambda: fit("log2_wide", *LOG, lambda f: mp.log(1 + f, 2) / f, lambda f: f / mp.
+                             log(1 + f, 2), 13, True),
+    "exp2_wide": lambda: fit("exp2_wide",
+                             mpf(-1) / 2,
+                             mpf(1) / 2, lambda r: 2**r, lambda r: 2**-r, 7, True),
     "exp64": lambda: fit("exp64", -H, H, exp_tail, lambda r: abs(r * r / mp.expm1(r)), 10, True),
     "log64": lambda: fit("log64", 0, mpf("0.02945"), log_odd, lambda z: z / 2, 6, True),
     # pow's: P(z) = 2 / 3 + z R(z)
-    "log_rest64": lambda: fit("log_rest64", 0, mpf("0.02945"), series(lambda k: mpf(2) / (2 * k + 5), 80),
-                              lambda z: z * z / 2, 6, True),
+    "log_rest64": lambda: fit("log_rest64", 0, mpf("0.02945"),
+                              series(lambda k: mpf(2) /
+                                     (2 * k + 5), 80), lambda z: z * z / 2, 6, True),
     "sin64": lambda: fit("sin64", 0, QUARTER, sin_tail, lambda z: z, 5, True),
     "cos64": lambda: fit("cos64", 0, QUARTER, cos_tail, lambda z: z * z, 5, True),
     "asin64": lambda: fit("asin64", 0, mpf("0.25"), asin_tail, lambda z: z, 12, True),
     "atan64": lambda: fit("atan64", 0, mpf("0.17158"), atan_odd, lambda z: z, 10, True),
     "erf64": lambda: fit("erf64", 0, 1, erf_tail, lambda z: mpf(1), 12, True),
-    "mills64": lambda: fit("mills64", mpf(-34) / 44, 1, mills64, lambda t: 1 / mills64(t), 22, True),
+    "mills64": lambda: fit("mills64",
+                           mpf(-34) / 44, 1, mills64, lambda t: 1 / mills64(t), 22, True),
 }
 
 if __name__ == "__main__":

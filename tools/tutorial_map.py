@@ -47,8 +47,9 @@ def listed():
 def blocks(program):
     """{block: (title, first line, last line)} of a program."""
     text = read(os.path.join(FOLDER, program))
-    found = [(m[1], "".join(PART.findall(m[2])),
-              text.count("\n", 0, text.index("block(", m.start())) + 1) for m in BLOCK.finditer(text)]
+    found = [(m[1], "".join(PART.findall(
+        m[2])), text.count("\n", 0, text.index("block(", m.start())) + 1)
+             for m in BLOCK.finditer(text)]
     names = [name for name, _, _ in found]
     if len(found) != len(re.findall(r"^\s*block\(", text, re.M)) or len(set(names)) != len(names):
         fail(f"{program}: a block() is not block(\"number\", \"title\"), or two have one number",
@@ -76,15 +77,17 @@ def compared(program, rows, found):
 
 
 def page():
-    lines = ["# The tutorials, cell by cell", "",
-             "Each program under `examples/tutorials` follows one published document on using GPUs. Run one",
-             "with `make examples`, or alone:",
-             "`cc -I. examples/tutorials/1_gluon_use_gpu.c -lm -ldl -lpthread`, with",
-             "`DEVTENSOR_VIRTUAL_GPUS=2` for the two GPUs that the documents ask for. Sizes are the",
-             "documents' own; `TUTORIAL_SHORT=1` takes short ones, as the test does that runs each program",
-             "with 0 and with 2 GPUs and compares what it prints. The cells are those of",
-             "`examples/tutorials/cells.txt`, in the documents' order. `tools/tutorial_map.py` writes this",
-             "page, and fails when a cell has no block.", ""]
+    lines = [
+        "# The tutorials, cell by cell", "",
+        "Each program under `examples/tutorials` follows one published document on using GPUs. Run one",
+        "with `make examples`, or alone:",
+        "`cc -I. examples/tutorials/1_gluon_use_gpu.c -lm -ldl -lpthread`, with",
+        "`DEVTENSOR_VIRTUAL_GPUS=2` for the two GPUs that the documents ask for. Sizes are the",
+        "documents' own; `TUTORIAL_SHORT=1` takes short ones, as the test does that runs each program",
+        "with 0 and with 2 GPUs and compares what it prints. The cells are those of",
+        "`examples/tutorials/cells.txt`, in the documents' order. `tools/tutorial_map.py` writes this",
+        "page, and fails when a cell has no block.", ""
+    ]
     for program, _, title, rows in listed():
         found = blocks(program)
         compared(program, rows, found)
