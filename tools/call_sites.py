@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Writes src/0_api/dvt_call_sites.h and dvt_call_sites_off.h from the declarations in src/0_api.
 
-Every public function that returns an object or a status, and those of the others that can fail, become macros of the
-same name that also tell where the call stands, so that errors can say "x made at main.c:42".
+Every public function that returns an object or a status becomes a macro of the same name, and so
+do the others that can fail. The macro also passes the location of the call, so that errors can say
+"x made at main.c:42".
 
-    tools/call_sites.py           write what is stale
-    tools/call_sites.py --check   write nothing; fail when something is stale
+    tools/call_sites.py           write stale files
+    tools/call_sites.py --check   write nothing; fail when a file is stale
 """
 import os
 import re
@@ -16,17 +17,17 @@ API = os.path.join(ROOT, "src", "0_api")
 ON, OFF = "dvt_call_sites.h", "dvt_call_sites_off.h"
 BANNER = "/* GENERATED from the declarations in src/0_api by tools/call_sites.py: do not edit. "
 
-# These are the notes themselves, or cannot fail: NULL is what they were given, or an answer.
+# These note the location themselves, or cannot fail: NULL is their argument, or a valid result.
 EXCEPT = {
     "dvt_note_site", "dvt_note_status", "dvt_note_pointer", "dvt_error_code", "dvt_keep",
     "dvt_retain", "dvt_cuda_stream"
 }
-# These hand out arrays that exist already: the call is not where they were made, but may be where it fails.
+# These return existing arrays: the call did not create them, but it may fail.
 HAND_OUT = {
     "dvt_grad", "dvt_param_data", "dvt_param_grad", "dvt_block_data", "dvt_array_list_at",
     "dvt_array_list_find"
 }
-# Of those that return numbers the ones that can fail, which they say by NaN, 0, a negative number or false.
+# These return numbers and can fail, which they report by NaN, 0, a negative number or false.
 NUMBERS = {
     "dvt_dim", "dvt_stride", "dvt_item", "dvt_item_int", "dvt_item_at", "dvt_trim_memory",
     "dvt_cuda_address", "dvt_params_len", "dvt_block_len", "dvt_schedule_rate",
@@ -44,7 +45,7 @@ FUNCTION = re.compile(r"^\s*DVT_API (\w+ \*?)(dvt_\w+)\(", re.M)
 
 
 def functions():
-    """[(name, the type it returns)] in the order of the declarations, of those that become macros."""
+    """Returns [(name, return type)] of the functions that become macros, in declaration order."""
     found, macros = [], {}
     for file in sorted(os.listdir(API)):
         if file in (ON, OFF):
@@ -63,7 +64,8 @@ def functions():
     unknown = sorted((EXCEPT | HAND_OUT | NUMBERS) - set(names))
     if doubled or unknown or len(found) < 100:
         sys.exit(
-            f"call_sites: {len(found)} functions, declared twice: {doubled}, not declared: {unknown}\n"
+            f"call_sites: {len(found)} functions, declared twice: {doubled}, "
+            f"not declared: {unknown}\n"
             "  Why: the declarations no longer look as this tool expects\n"
             "  Fix: one `DVT_API type name(` per line, or teach FUNCTION in tools/call_sites.py")
     return [
@@ -73,7 +75,7 @@ def functions():
 
 
 def noted(name, kind):
-    """The call with its note."""
+    """Returns the call with its location."""
     call = f"{name}(__VA_ARGS__)"
     if kind == "dvt_array*" and name not in HAND_OUT:
         return f"dvt_note_site({call}, __FILE__, __LINE__)"
