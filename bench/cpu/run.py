@@ -186,7 +186,8 @@ def main():
         f"Peers: {versions(a.python)}. "
         f"Medians of {3 if a.short else samples} to {MOST} interleaved samples "
         "(three of long ones). A ratio is the median over rounds of samples. "
-        "Every result was compared with float64 in the same run. All libraries write matrix products into an existing array "
+        "Every result was compared with float64 in the same run. "
+        "All libraries write matrix products into an existing array "
         "(`dvt_matmul_into`). Larger is better; the bold column is devtensor over the best peer.\n"
     ]
     # A partial table must not replace the whole one.

@@ -53,14 +53,14 @@ static inline void input_fill(float *to, int64_t n, uint32_t seed, float low, fl
 static inline float *input_alloc(int64_t n) {
     size_t large = (size_t)2 << 20,
            bytes = ((size_t)n * sizeof(float) + 64 + large - 1) / large * large;
-    void *room = NULL;
-    if (posix_memalign(&room, large, bytes))
+    void *block = NULL;
+    if (posix_memalign(&block, large, bytes))
         return NULL;
 #if defined(MADV_HUGEPAGE)
-    madvise(room, bytes, MADV_HUGEPAGE);
+    madvise(block, bytes, MADV_HUGEPAGE);
 #endif
-    memset(room, 0, bytes);
-    return (float *)room;
+    memset(block, 0, bytes);
+    return (float *)block;
 }
 
 /* Returns the number after "key=" in the arguments. */

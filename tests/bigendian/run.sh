@@ -59,6 +59,6 @@ if [ -x "$BUILD/tiers/tests" ]; then
         fail "bigendian bits" "$(diff "$D/bits.1" "$D/bits.2" | tr '\n' ' ')"
     fi
 else
-    skip "bigendian bits" "there is no $BUILD/tiers/tests to compare with"
+    skip "bigendian bits" "no $BUILD/tiers/tests to compare with"
 fi
 finish

@@ -12,8 +12,8 @@ if has "$PYTHON"; then
         $CC -std=gnu11 -E -DDEVTENSOR_LINES -I. -Itests tests/implementation.c >"$BUILD/lines.i" &&
             "$PYTHON" tests/check/lines.py "$BUILD/lines.i"
     }
-    try "DEVTENSOR_LINES numbers lines as src/ does" line_numbers
-    script "the guards refuse what they should" sh tests/check/guards.sh
+    try "DEVTENSOR_LINES gives the lines of src/" line_numbers
+    script "the guards reject bad changes" sh tests/check/guards.sh
 else
     skip "generated files" "$PYTHON is not installed"
 fi
@@ -40,7 +40,7 @@ owners() {
     ! grep -rnE '\bdvt_(retain|release)\(' src --include='*.c' |
         grep -v '^src/2_core/dvt_scope.c:'
 }
-try "inside, objects are owned by dvti_own and dvti_disown" owners
+try "internal code uses dvti_own and dvti_disown" owners
 
 # ---- layout ----
 sh tools/format.sh --check >"$BUILD/format.log" 2>&1
@@ -72,7 +72,7 @@ words() { # the pattern does not match itself
     ! grep -rnIE '\b(TO[D]O|FI[X]ME|XX[X]|HA[C]K|not implemen[t]ed|placehol[d]er)\b' src tests \
         examples bench tools docs ./*.md Makefile
 }
-try "no promises for later" words
+try "no markers of unfinished work" words
 
 if has "$PYTHON" && has git && git rev-parse --git-dir >/dev/null 2>&1; then
     "$PYTHON" tests/check/prose.py --count >"$BUILD/prose.txt" # only counted so far

@@ -60,6 +60,6 @@ if [ -x "$BUILD/tiers/tests" ]; then
         fail "neon bits" "$(diff "$D/bits.1" "$D/bits.2" | tr '\n' ' ')"
     fi
 else
-    skip "neon bits" "there is no $BUILD/tiers/tests to compare with"
+    skip "neon bits" "no $BUILD/tiers/tests to compare with"
 fi
 finish
