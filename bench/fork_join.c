@@ -1,9 +1,10 @@
-/* What it costs to start a job on all threads and to wait for its end: the pool behind dvti_parallel_for, a mutex with a condition
-   variable, and OpenMP where the compiler has it, one after the other in each round. The work is nothing, so what is
-   printed is the price itself. Then what the pool costs when another process takes one processor.
+/* Measures the time to start a job on all threads and to wait for its end: the thread pool behind
+   dvti_parallel_for, a mutex with a condition variable, and OpenMP where the compiler supports it,
+   interleaved in each round. The job is empty, so the printed time is pure overhead. Then measures
+   the pool while another process uses one processor.
 
-       make bench-fork-join     or     build/release/bench/fork_join [THREADS] */
-#undef DEVTENSOR_IMPLEMENTED /* the internals are wanted, so this program has a library of its own */
+     make bench-fork-join     or     build/release/bench/fork_join [THREADS] */
+#undef DEVTENSOR_IMPLEMENTED /* compiles its own library, for access to internals */
 #define DEVTENSOR_STATIC
 #define DEVTENSOR_NO_CUDA
 #define DEVTENSOR_NO_NN
@@ -21,7 +22,7 @@
 
 static int threads;
 
-/* ---- the ways ---- */
+/* ---- methods ---- */
 static void nothing(void *user, int64_t begin, int64_t end) {
     (void)user;
     (void)begin;
@@ -32,7 +33,7 @@ static void by_pool(void) {
     dvti_parallel_for(threads, 1e6, nothing, NULL);
 }
 
-/* Workers that sleep on a condition variable, and a caller that sleeps until all have been there. */
+/* Workers sleep on a condition variable, and the caller sleeps until all have finished. */
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t work, done;
@@ -126,7 +127,7 @@ static void measure(const char *title, double (*how)(void (*)(void))) {
     }
 }
 
-/* ---- work that leaves the memory alone, beside a busy process ---- */
+/* ---- work that does not access memory, with a busy process ---- */
 #define ITEMS 2048
 #define STEPS 200
 static volatile float results[ITEMS];
@@ -150,7 +151,7 @@ static double seconds_of_jobs(int jobs, double cost) {
     return (dvt_seconds() - begin) / jobs;
 }
 
-static void beside_another(const char *title, int jobs) {
+static void with_load(const char *title, int jobs) {
     double one[ROUNDS], many[ROUNDS], cost;
     int round;
     dvt_set_num_threads(1);
@@ -163,7 +164,7 @@ static void beside_another(const char *title, int jobs) {
     }
     qsort(one, ROUNDS, sizeof one[0], by_size);
     qsort(many, ROUNDS, sizeof many[0], by_size);
-    printf("  %-22s 1 thread %8.1f us, %d threads %8.1f us (medians): %.2f times as fast\n", title,
+    printf("  %-22s 1 thread %8.1f us, %d threads %8.1f us (medians): %.2fx faster\n", title,
            one[ROUNDS / 2] * 1e6, threads, many[ROUNDS / 2] * 1e6,
            one[ROUNDS / 2] / many[ROUNDS / 2]);
 }
@@ -181,16 +182,16 @@ int main(int argc, char **argv) {
     for (i = 1; i < threads; i++)
         if (pthread_create(&worker, NULL, plain_worker, NULL))
             return 1;
-    measure("one job after another", one_after_another);
-    measure("after 2 ms of idling", after_idling);
-    printf("one job of about a millisecond after another\n");
-    beside_another("nothing else", 100);
+    measure("consecutive jobs", one_after_another);
+    measure("after 2 ms idle", after_idling);
+    printf("consecutive jobs of about 1 ms\n");
+    with_load("idle machine", 100);
     other = fork();
     if (other == 0)
         for (;;)
             dvti_pause();
     usleep(50000);
-    beside_another("a busy process", 100);
+    with_load("one busy processor", 100);
     if (other > 0) {
         kill(other, SIGKILL);
         waitpid(other, NULL, 0);

@@ -1,8 +1,8 @@
-/* What memory for an array costs: the heap that keeps released blocks, and malloc, one after the other in each round. Every page of
-   a block is written, as an operation would.
+/* Measures the time to allocate an array: the heap that caches released blocks, and malloc,
+   interleaved in each round. Every page of a block is written, as an operation would.
 
-       make bench-heap */
-#undef DEVTENSOR_IMPLEMENTED /* the internals are wanted, so this program has a library of its own */
+     make bench-heap */
+#undef DEVTENSOR_IMPLEMENTED /* compiles its own library, for access to internals */
 #define DEVTENSOR_STATIC
 #define DEVTENSOR_NO_CUDA
 #define DEVTENSOR_NO_NN
@@ -30,7 +30,7 @@ static void by_heap(int64_t bytes) {
     dvti_heap_give(&heap, at);
 }
 
-/* A first use: nothing is kept. */
+/* Measures a first use: nothing is cached. */
 static void by_fresh_heap(int64_t bytes) {
     dvti_heap_trim(&heap);
     by_heap(bytes);

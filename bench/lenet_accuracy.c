@@ -1,5 +1,6 @@
-/* Test accuracy of the tutorials' LeNet on Fashion-MNIST after n epochs, for Uniform(0.07) and Xavier, each the mean of three
-   seeds: `make bench-accuracy`. Writes a table in Markdown to standard output. */
+/* Prints the test accuracy of the tutorials' LeNet on Fashion-MNIST after n epochs, for
+   Uniform(0.07) and Xavier, each the mean of three seeds: `make bench-accuracy`. Writes a Markdown
+   table to standard output. */
 #define DEVTENSOR_IMPLEMENTATION
 #include "devtensor.h"
 #include "../examples/lenet.h"
@@ -70,7 +71,7 @@ int main(int argc, char **argv) {
            "unknown"
 #endif
     );
-    puts("| initialisation | seed 0 | seed 1 | seed 2 | mean | asked for | training loss | seconds "
+    puts("| initialization | seed 0 | seed 1 | seed 2 | mean | target | training loss | seconds "
          "per epoch |\n"
          "|---|---|---|---|---|---|---|---|");
     for (kind = 0; kind < 2; kind++) {

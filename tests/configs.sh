@@ -1,8 +1,8 @@
 #!/bin/sh
-# Builds the library and the unit tests in every other configuration and runs them. A configuration whose compiler or sanitizer is not
-# here is skipped. Environment: BUILD, CC, CXX, MAKE, CONFIGS, as the Makefile sets them.
+# Builds and runs the unit tests in every other configuration. A configuration without its compiler
+# or sanitizer is skipped. Environment: BUILD, CC, CXX, MAKE, CONFIGS, as the Makefile sets them.
 . tests/lib.sh
-flag() { # what a configuration asks of the compiler
+flag() { # the compiler flag of a configuration
     case $1 in
     asan) echo -fsanitize=address ;;
     ubsan) echo -fsanitize=undefined ;;
@@ -19,7 +19,9 @@ for config in $CONFIGS; do
         continue
     fi
     compiler=$CC
-    if [ "$config" = msan ] && ! $CC --version 2>/dev/null | grep -q clang; then compiler=clang; fi # as the Makefile does
+    if [ "$config" = msan ] && ! $CC --version 2>/dev/null | grep -q clang; then
+        compiler=clang # as in the Makefile
+    fi
     # shellcheck disable=SC2046
     if ! { $compiler $(flag "$config") "$BUILD/probe.c" -o "$BUILD/probe" && "$BUILD/probe"; } \
         >/dev/null 2>&1; then

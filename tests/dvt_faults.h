@@ -1,12 +1,14 @@
-/* Makes every allocation of a scenario fail: each one once, and each one with all that follow. A scenario is
+/* Makes every allocation of a scenario fail: each one once, and each one with all that follow. A
+   scenario is
 
-       DVT_FAULTS(name) { FAULTS_ADD(dvt_add(x, y)); ... }
+     DVT_FAULTS(name) { FAULTS_ADD(dvt_add(x, y)); ... }
 
-   in any test file; it becomes the test faults_name. It adds what it computes, so that a run that gets through can be
-   compared with the first one. Every run is a thread of its own, so that what threads keep is allocated again each time.
+   in any test file; it becomes the test faults_name. It adds what it computes, so that a successful
+   run can be compared with the first one. Every run has its own thread, so that per-thread caches
+   are allocated again each time.
 
-   A run must end without an error and with the same results, or with HOST_MEMORY or DEVICE_MEMORY; afterwards nothing may be
-   left behind, and the scenario must succeed again with the same results. */
+   A run must end without an error and with the same results, or with HOST_MEMORY or DEVICE_MEMORY.
+   Afterwards nothing may be leaked, and the scenario must succeed again with the same results. */
 #ifndef DVT_FAULTS_H
 #define DVT_FAULTS_H
 #include "dvt_test.h"
@@ -14,7 +16,7 @@
 #include <pthread.h>
 #endif
 
-/* What a run saw: a hash of all results, whether a call failed, and the error it left. */
+/* Results of a run: a hash of all results, whether a call failed, and its error. */
 typedef struct dvt_fault_run {
     uint64_t hash;
     int failed;
@@ -24,7 +26,7 @@ typedef struct dvt_fault_run {
 
 typedef void (*dvt_fault_scenario)(dvt_fault_run *run);
 
-/* The allocator's counters; of all threads. */
+/* The allocator's counters, for all threads. */
 typedef struct dvt_fault_state {
     long long seen, alive;
     long long fail_at; /* number of the allocation that fails; 0: none */
@@ -51,7 +53,7 @@ static void *dvt_fault_alloc(void *user, size_t bytes) {
     block = malloc(bytes);
     if (block) {
         __atomic_add_fetch(&dvt_faults.alive, 1, __ATOMIC_SEQ_CST);
-        memset(block, 0xa5, bytes < 256 ? bytes : 256); /* nobody may count on zeros */
+        memset(block, 0xa5, bytes < 256 ? bytes : 256); /* exposes code that relies on zeros */
     }
     return block;
 }
@@ -67,7 +69,7 @@ static void dvt_fault_release(void *user, void *block) {
     free(block);
 }
 
-/* ---- what scenarios call ---- */
+/* ---- interface for scenarios ---- */
 __attribute__((unused)) static void dvt_fault_bytes(dvt_fault_run *run, const void *bytes,
                                                     size_t n) {
     size_t i;
@@ -75,7 +77,7 @@ __attribute__((unused)) static void dvt_fault_bytes(dvt_fault_run *run, const vo
         run->hash = (run->hash ^ ((const unsigned char *)bytes)[i]) * 0x100000001b3u;
 }
 
-/* The elements of x; NULL is a failure. Returns x. */
+/* Adds the elements of x; NULL is a failure. Returns x. */
 __attribute__((unused)) static dvt_array *dvt_fault_add(dvt_fault_run *run, dvt_array *x) {
     size_t bytes = (size_t)dvt_nbytes(x);
     void *values = malloc(bytes + 1);
@@ -87,12 +89,13 @@ __attribute__((unused)) static dvt_array *dvt_fault_add(dvt_fault_run *run, dvt_
     return x;
 }
 
-/* 1: allocations succeed until the same with -1. */
+/* 1: allocations succeed until the same call with -1. */
 __attribute__((unused)) static void dvt_fault_pause(int by) {
     __atomic_add_fetch(&dvt_faults.paused, by, __ATOMIC_SEQ_CST);
 }
 
-/* x's values now, whatever fails; to see that a refused call left them alone. */
+/* Returns a hash of x's values without failures, to check that a rejected call did not change
+   them. */
 __attribute__((unused)) static uint64_t dvt_fault_look(dvt_array *x) {
     dvt_fault_run run = {0, 0, DVT_OK, ""};
     dvt_fault_pause(1);
@@ -108,7 +111,7 @@ __attribute__((unused)) static uint64_t dvt_fault_look(dvt_array *x) {
             run->failed = 1;                                                                       \
     } while (0)
 #define FAULTS_OK(call) FAULTS_TRUE((call) == DVT_OK)
-/* A call that writes into x: it does, or x is as before. */
+/* A call that writes into x: it succeeds, or x is unchanged. */
 #define FAULTS_INTO(x, call)                                                                       \
     do {                                                                                           \
         dvt_array *into_ = (x);                                                                    \
@@ -145,7 +148,7 @@ static void *dvt_fault_body(void *user) {
 static dvt_fault_run dvt_fault_once(dvt_fault_scenario scenario, long long fail_at, int for_ever) {
     dvt_allocator allocator = {dvt_fault_alloc, dvt_fault_resize, dvt_fault_release, NULL};
     dvt_fault_thread thread;
-    dvt_set_allocator(&allocator); /* nothing is kept from earlier: every block is asked for */
+    dvt_set_allocator(&allocator); /* empties the caches: every block is requested */
     memset(&thread, 0, sizeof thread);
     thread.scenario = scenario;
     thread.run.hash = 0xcbf29ce484222325u;
@@ -165,9 +168,9 @@ static dvt_fault_run dvt_fault_once(dvt_fault_scenario scenario, long long fail_
     dvt_fault_body(&thread);
 #endif
     dvt_faults.fail_at = 0;
-    dvt_wait_all(); /* what was left in queues */
+    dvt_wait_all(); /* errors that queues still held */
     dvt_clear_error();
-    dvt_set_allocator(&allocator); /* and what is kept for later is no leak */
+    dvt_set_allocator(&allocator); /* cached memory is not a leak */
     return thread.run;
 }
 
@@ -177,7 +180,7 @@ typedef struct dvt_fault_before {
     uint64_t hash;
 } dvt_fault_before;
 
-/* One run with faults and one without; false when something was wrong. */
+/* Runs the scenario once with faults and once without. Returns false on an error. */
 static int dvt_fault_step(const char *name, dvt_fault_scenario scenario, long long k, int for_ever,
                           const dvt_fault_before *before) {
     const char *mode = for_ever ? "and all later ones" : "alone";
@@ -214,7 +217,7 @@ static int dvt_fault_step(const char *name, dvt_fault_scenario scenario, long lo
     return good;
 }
 
-/* At most `most` places of each kind are tried, evenly spread; 0: all. */
+/* Tries at most `most` allocations of each kind, evenly spread; 0: all. */
 __attribute__((unused)) static void dvt_fault_sweep(const char *name, dvt_fault_scenario scenario,
                                                     long long most) {
     dvt_fault_before before;

@@ -1,9 +1,9 @@
-/* Reading the files under tests/golden: lines of words, numbers in hexadecimal. */
+/* Reads the files under tests/golden: lines of words, numbers in hexadecimal. */
 #ifndef DVT_GOLDEN_H
 #define DVT_GOLDEN_H
 #include "dvt_test.h"
 
-/* A golden file, looked for beside the folder of the test that asks (its __FILE__). */
+/* Opens a golden file, located relative to the directory of the calling test (its __FILE__). */
 static inline FILE *golden_open(const char *test, const char *name) {
     char path[512];
     const char *slash = strrchr(test, '/');
@@ -12,7 +12,7 @@ static inline FILE *golden_open(const char *test, const char *name) {
     return fopen(path, "rb");
 }
 
-/* "2,3"; "-": no axes. */
+/* Parses a shape such as "2,3"; "-": no axes. */
 static inline dvt_shape golden_shape(const char *at) {
     dvt_shape shape = DVT_SCALAR;
     for (; *at && *at != '-'; at += strcspn(at, ","), at += *at == ',')
@@ -20,7 +20,7 @@ static inline dvt_shape golden_shape(const char *at) {
     return shape;
 }
 
-/* The bytes of a hexadecimal word; free() them. */
+/* Returns the bytes of a hexadecimal word; the caller frees them. */
 static inline unsigned char *golden_bytes(const char *hex, size_t *n) {
     size_t digits = strspn(hex, "0123456789abcdef"), i;
     unsigned char *bytes = (unsigned char *)malloc(digits / 2 + 1);
@@ -35,7 +35,8 @@ static inline unsigned char *golden_bytes(const char *hex, size_t *n) {
     return bytes;
 }
 
-/* Calls `each` with the words of every line of tests/golden/files.txt that begins with `kind`. Returns how many. */
+/* Calls `each` with the words of every line of tests/golden/files.txt that begins with `kind`.
+   Returns the number of lines. */
 static inline int golden_lines(const char *test, const char *kind,
                                void (*each)(const char *first, const char *second,
                                             const char *hex)) {
@@ -60,16 +61,16 @@ static inline int golden_lines(const char *test, const char *kind,
     return found;
 }
 
-/* Damages `n` valid bytes in every way that a simple mistake or an attacker would begin with, and calls `load`
-   with each: cut off at every length; every byte set to 0, to 255, with its high bit flipped, and increased by one.
-   What is loaded does not matter: nothing may crash, leak, or read where it must not. Errors are cleared. */
+/* Damages `n` valid bytes in all basic ways, and calls `load` with each result: truncated to every
+   length; every byte set to 0, to 255, with its high bit flipped, and increased by one. The loaded
+   values do not matter, but nothing may crash, leak, or read out of bounds. Clears errors. */
 static inline void golden_damage(const unsigned char *bytes, size_t n,
                                  void (*load)(const void *bytes, size_t n)) {
     size_t i;
     int way;
     for (i = 0; i < n; i++) {
-        unsigned char *copy =
-            (unsigned char *)malloc(i ? i : 1); /* exactly so long: ASan sees every step beyond */
+        unsigned char *copy = (unsigned char *)malloc(
+            i ? i : 1); /* of exact size, so that ASan detects reads past the end */
         memcpy(copy, bytes, i);
         DVT_SCOPE {
             load(copy, i);
@@ -93,7 +94,7 @@ static inline void golden_damage(const unsigned char *bytes, size_t n,
         }
 }
 
-/* A path for a file of this test, under the system's folder for temporary ones; remove() it. */
+/* Returns a path for a file of this test in the system's temporary directory; remove() it. */
 static inline const char *golden_temporary(const char *name) {
     static char path[512];
     const char *folder = getenv("TMPDIR");
@@ -102,7 +103,7 @@ static inline const char *golden_temporary(const char *name) {
     return path;
 }
 
-/* A whole file; free() it. NULL when it cannot be read. */
+/* Reads a whole file; the caller frees it. Returns NULL when it cannot be read. */
 static inline unsigned char *golden_file(const char *path, size_t *n) {
     FILE *file = fopen(path, "rb");
     unsigned char *bytes = (unsigned char *)malloc(1 << 20);
@@ -121,7 +122,7 @@ static inline int golden_write(const char *path, const void *bytes, size_t n) {
     return file ? fclose(file) == 0 && ok : 0;
 }
 
-/* The next call fails with that status, and its sentence contains these words. */
+/* Checks that the next call fails with that status, and that its message contains these words. */
 #define CHECK_REFUSED(expression, status, words)                                                   \
     do {                                                                                           \
         dvt_clear_error();                                                                         \
@@ -133,8 +134,8 @@ static inline int golden_write(const char *path, const void *bytes, size_t n) {
         dvt_clear_error();                                                                         \
     } while (0)
 
-/* ---- host memory that runs out ---- */
-static long golden_allocations_left; /* the one that counts down to 0 fails, and those behind it */
+/* ---- exhausted host memory ---- */
+static long golden_allocations_left; /* the one that counts down to 0 fails, and all later ones */
 
 static inline void *golden_alloc(void *user, size_t bytes) {
     (void)user;
@@ -151,8 +152,9 @@ static inline void golden_release(void *user, void *block) {
     free(block);
 }
 
-/* Runs `action`, which returns whether it succeeded, with the first allocation failing, then the second, ... until none
-   does. Each failure must be reported as HOST_MEMORY and leave nothing behind. Returns how many failed. */
+/* Runs `action`, which returns whether it succeeded, with the first allocation failing, then the
+   second, ... until none fails. Each failure must be reported as HOST_MEMORY and leak nothing.
+   Returns the number of failures. */
 static inline int golden_out_of_memory(int (*action)(void)) {
     dvt_allocator failing = {golden_alloc, golden_resize, golden_release, NULL};
     long n;

@@ -1,4 +1,4 @@
-/* What POSIX has and the tests call, by its names, on Windows. */
+/* POSIX functions that the tests call, under the same names on Windows. */
 #ifndef DVT_HOST_H
 #define DVT_HOST_H
 #if defined(_WIN32)

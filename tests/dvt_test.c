@@ -5,7 +5,7 @@
 #endif
 #include <stdarg.h>
 
-/* Sizes that no machine has must come back as errors under the sanitizers too. */
+/* Impossible sizes must be returned as errors under the sanitizers too. */
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -125,7 +125,7 @@ int dvt_test_equal(dvt_array *x, const double *expected, int64_t n, double toler
     return ok;
 }
 
-/* A line now and then, so that long runs are seen to go on. */
+/* Prints a line from time to time, to show the progress of long runs. */
 static void say_where(const dvt_test *test, int verbose, long done) {
     static double said;
     const double now = dvt_seconds();
@@ -171,7 +171,7 @@ static int run_one(dvt_test *test, int verbose) {
     return failed_checks_of_test ? 1 : skip_reason ? 2 : 0;
 }
 
-/* A filter is a part of the test's name, or the name of its file, "test_core.c". */
+/* Tells whether a filter is a part of the test's name, or the name of its file, "test_core.c". */
 static int is_wanted(const dvt_test *test, char **filters, int n) {
     const char *slash = strrchr(test->file, '/'), *file = slash ? slash + 1 : test->file;
     int i;
@@ -196,7 +196,7 @@ int main(int argc, char **argv) {
             argv[1 + filters++] = argv[i];
     }
 #if defined(__linux__)
-    /* What is saved is synced, which takes 10 ms and more on a disk. */
+    /* Saved files are synced, which takes 10 ms and more on a disk. */
     if (access("/dev/shm", W_OK) == 0)
         setenv("TMPDIR", "/dev/shm", 0);
 #endif

@@ -1,6 +1,7 @@
-/* The test harness. A test is DVT_TEST(name) { CHECK(...); } in any file under tests/unit; it registers itself.
-   Every failing check prints file:line and values, and the test goes on. A test also fails when it leaves an error
-   behind or leaks an array. Run one: build/.../tests name; all whose name contains a text: tests text. */
+/* The test harness. A test is DVT_TEST(name) { CHECK(...); } in any file under tests/unit; it
+   registers itself. Every failing check prints file:line and values, and the test continues. A test
+   also fails when it leaves an error set or leaks an array. Run one: build/.../tests name; all
+   whose name contains a text: tests text. */
 #ifndef DVT_TEST_H
 #define DVT_TEST_H
 #include "devtensor_under_test.h"
@@ -16,27 +17,30 @@ typedef struct dvt_test {
 } dvt_test;
 
 void dvt_test_register(dvt_test *test);
-/* Counts a check; when it fails, prints the place, the text and the values. Returns ok. */
+/* Counts a check; on failure prints the location, the text and the values. Returns ok. */
 int dvt_test_check(int ok, const char *file, int line, const char *format, ...) DVT_PRINTF(4, 5);
-/* Ends up as "skipped" with its reason; call at most once, then return. */
+/* Marks the test as "skipped" with its reason; call at most once, then return. */
 void dvt_test_skip(const char *reason);
-/* Whether gpu(i) is a card here, or a simulated one: then GPUs that are called virtual share it, and floats may differ from the CPU's in
-   their last places. */
+/* Tells whether gpu(i) is a GPU here, real or simulated. Then virtual GPUs share it, and floats may
+   differ from the CPU's in their last digits. */
 int dvt_test_on_cards(void);
-/* Where tests of computations run: cpu(), or gpu(0) when the variable DVT_TEST_GPU is set, with which the tests of gradients and blocks are
-   run on a card, or a simulated one. */
+/* Returns the context of computations in tests: cpu(), or gpu(0) when the variable DVT_TEST_GPU is
+   set. With it the tests of gradients and blocks run on a real or simulated GPU. */
 dvt_ctx dvt_test_ctx(void);
-/* On the simulator each program costs a third of a second to compile, so that long products of dtypes and operations are thinned out: every
-   n-th of them runs, unless DVT_TEST_FULL is set. EACH_THERE is for tests that other configurations run in full. */
+/* Runs every n-th item of long products of dtypes and operations, unless DVT_TEST_FULL is set,
+   because on the simulator each program takes 0.3 s to compile. EACH_THERE is for tests that other
+   configurations run in full. */
 #define EACH(i, n) ((i) % (n) == 0 || getenv("DVT_TEST_FULL") != NULL)
 #define EACH_THERE(i, n) (dvt_test_ctx().type == DVT_DEVICE_CPU || EACH(i, n))
-/* |a - b| <= tolerance * max(1, |b|); NaN equals NaN only, infinities equal themselves only. */
+/* Tells whether |a - b| <= tolerance * max(1, |b|). NaN equals only NaN, infinities only
+   themselves. */
 int dvt_test_close(double a, double b, double tolerance);
-/* Random numbers for tests, from the printed seed: uniform on [low, high). */
+/* Returns random numbers from the printed seed, uniform on [low, high). */
 double dvt_test_random(double low, double high);
-/* The values of x (any dtype, any context) as doubles; free() them. NULL on error. */
+/* Returns the values of x (any dtype, any context) as doubles; the caller frees them. NULL on
+   error. */
 double *dvt_test_values(dvt_array *x);
-/* x's elements are these; prints the first that differs. */
+/* Checks the elements of x; prints the first that differs. */
 int dvt_test_equal(dvt_array *x, const double *expected, int64_t n, double tolerance,
                    const char *file, int line);
 
@@ -68,7 +72,7 @@ int dvt_test_equal(dvt_array *x, const double *expected, int64_t n, double toler
         dvt_test_check(strcmp(check_a_, check_b_) == 0, __FILE__, __LINE__,                        \
                        "%s is\n<<%s>>, expected\n<<%s>>", #a, check_a_, check_b_);                 \
     } while (0)
-/* The expression fails with that status (its value does not matter); the error is cleared. */
+/* Checks that the expression fails with that status (its value is ignored); clears the error. */
 #define CHECK_ERROR(expression, status)                                                            \
     do {                                                                                           \
         dvt_clear_error();                                                                         \
@@ -78,7 +82,7 @@ int dvt_test_equal(dvt_array *x, const double *expected, int64_t n, double toler
                        dvt_status_name(dvt_error_code()), dvt_error(), dvt_status_name(status));   \
         dvt_clear_error();                                                                         \
     } while (0)
-/* The elements of an array: CHECK_VALUES(x, 1e-6, 1, 2, 3); */
+/* Checks the elements of an array: CHECK_VALUES(x, 1e-6, 1, 2, 3); */
 #define CHECK_VALUES(x, tolerance, ...)                                                            \
     do {                                                                                           \
         const double check_e_[] = {__VA_ARGS__};                                                   \
@@ -90,9 +94,9 @@ int dvt_test_equal(dvt_array *x, const double *expected, int64_t n, double toler
         dvt_test_skip(reason);                                                                     \
         return;                                                                                    \
     } while (0)
-/* First line of a test of what only machines without a card have. */
+/* First line of a test of machines without a GPU. */
 #define NEEDS_NO_CARD(what)                                                                        \
     if (dvt_test_on_cards())                                                                       \
-    SKIP("there is a card here, and this is about " what)
+    SKIP("this machine has a GPU, and this is about " what)
 
 #endif

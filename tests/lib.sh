@@ -1,10 +1,11 @@
-# What the test scripts share. A script sources this file, calls pass, fail, skip or try for each case, and ends with finish.
+# Shared by the test scripts. A script sources this file, calls pass, fail, skip or try for each
+# case, and ends with finish.
 passed=0
 failed=0
 skipped=0
 
 pass() { passed=$((passed + 1)); }
-fail() { # name, and what was seen
+fail() { # name, and the observed result
     failed=$((failed + 1))
     echo "FAIL $1${2:+: $2}"
 }
@@ -12,9 +13,9 @@ skip() { # name, reason
     skipped=$((skipped + 1))
     echo "SKIP $1: $2"
 }
-# What runs now, for run.sh's line about a suite that is quiet for long.
+# Records the current step, which run.sh prints for a suite without output.
 doing() { [ -z "${DVT_DOING:-}" ] || echo "$1" >"$DVT_DOING"; }
-# try NAME COMMAND...: passes when the command succeeds, else shows the end of what it said.
+# try NAME COMMAND...: passes when the command succeeds, else prints the end of its output.
 try() {
     try_name=$1
     shift
@@ -26,7 +27,7 @@ try() {
         tail -n 25 "$BUILD/try.log"
     fi
 }
-# script NAME COMMAND...: a command with a closing line of its own, which is added to ours.
+# script NAME COMMAND...: runs a command with its own closing line, and adds its counts to ours.
 script() {
     script_name=$1
     shift
@@ -35,7 +36,8 @@ script() {
     code=$?
     closing=$(grep '^[0-9]* passed, [0-9]* failed, [0-9]* skipped$' "$BUILD/script.log" | tail -n 1)
     grep -v "^$closing\$" "$BUILD/script.log"
-    counts=$(echo "$closing" | sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed, \([0-9]*\) skipped$/\1 \2 \3/p')
+    counts=$(echo "$closing" |
+        sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed, \([0-9]*\) skipped$/\1 \2 \3/p')
     if [ -z "$counts" ]; then
         fail "$script_name" "exit code $code: $(tail -n 1 "$BUILD/script.log")"
         return

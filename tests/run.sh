@@ -1,10 +1,13 @@
 #!/bin/sh
-# Runs suites one after the other: programs, or scripts that end in .sh. Each must end in "N passed, N failed, N skipped"; one that
-# does not has crashed, and counts as a failure. The last line is the sum. Each suite's processor time, which does not depend on what else
-# the machine does, is printed after it. A suite that prints nothing for 50 s is said to go on, and at what.
+# Runs suites in sequence: programs, or scripts that end in .sh. Each must end in "N passed, N
+# failed, N skipped"; one that does not has crashed, and counts as a failure. The last line is the
+# sum. The
+# CPU time of each suite is printed after it, because it does not depend on the load of the machine.
+# When a suite prints nothing for 50 s, its current step is printed.
 # usage: run.sh SUITE...
 : "${BUILD:=build}"
-# A machine with a card gives the same results as one without: only tests/cuda uses it. DEVTENSOR_CUDA=1 lets all suites see it.
+# Results do not depend on a GPU in the machine: only tests/cuda uses it. DEVTENSOR_CUDA=1 lets all
+# suites use it.
 export DEVTENSOR_CUDA="${DEVTENSOR_CUDA:-0}"
 mkdir -p "$BUILD"
 passed=0
@@ -12,7 +15,9 @@ failed=0
 skipped=0
 processor_seconds() { # of all children so far, into `spent`; `times` must not run in a subshell
     times >"$BUILD/suite.times"
-    spent=$(awk 'NR == 2 { split($1, u, "m"); split($2, s, "m"); printf "%d", 60 * (u[1] + s[1]) + u[2] + s[2] }' "$BUILD/suite.times")
+    spent=$(awk 'NR == 2 {
+        split($1, u, "m"); split($2, s, "m"); printf "%d", 60 * (u[1] + s[1]) + u[2] + s[2]
+    }' "$BUILD/suite.times")
 }
 export DVT_DOING="$PWD/$BUILD/doing" # see lib.sh
 heartbeat() {
@@ -22,7 +27,7 @@ heartbeat() {
         waited=$((waited + 50))
         size=$(wc -c <"$log")
         [ "$size" != "$seen" ] ||
-            echo "   $suite goes on after $waited s, at $(tail -n 1 "$DVT_DOING")"
+            echo "   $suite is running after $waited s, at $(tail -n 1 "$DVT_DOING")"
         seen=$size
     done
 }
@@ -43,8 +48,10 @@ for suite in "$@"; do
     kill $beat
     wait $beat 2>/dev/null
     processor_seconds
-    echo "-- $suite: $((spent - before)) s of processor time"
-    counts=$(tail -n 1 "$log" | sed -n 's/^\([0-9][0-9]*\) passed, \([0-9][0-9]*\) failed, \([0-9][0-9]*\) skipped$/\1 \2 \3/p')
+    echo "-- $suite: $((spent - before)) s of CPU time"
+    number='\([0-9][0-9]*\)'
+    counts=$(tail -n 1 "$log" |
+        sed -n "s/^$number passed, $number failed, $number skipped\$/\1 \2 \3/p")
     if [ -z "$counts" ]; then
         echo "FAIL $suite: no closing line, exit code $rc"
         counts="0 1 0"

@@ -1,6 +1,7 @@
 #!/bin/sh
-# The names that devtensor.h brings into a program: exported ones start with dvt_, private ones with dvti_, macros with DVT or
-# DEVTENSOR; with DEVTENSOR_STATIC nothing is exported. Prints what is wrong; ends with 0 when nothing is.
+# Checks the names that devtensor.h adds to a program. Exported ones start with dvt_, private ones
+# with dvti_, macros with DVT or DEVTENSOR. With DEVTENSOR_STATIC nothing is exported. Prints the
+# errors; returns 0 when there are none.
 # usage: check_symbols.sh exported|private|static|macros   (environment: CC, BUILD, LIBRARY)
 set -e
 what=$1
@@ -21,7 +22,7 @@ exported)
             "make the function static or DVTI_FN, or rename it"
     ;;
 private)
-    # Compilers drop unused static functions; this one is told to keep them.
+    # Keeps unused static functions, which compilers drop by default.
     $CC -std=gnu11 -O0 -fkeep-static-functions -I. -Itests -c tests/implementation.c -o "$d/all.o"
     nm --defined-only "$d/all.o" |
         awk '$2 ~ /[a-z]/ && $3 !~ /^_?dvti?_/ && $3 !~ /[.]/ { print $3 }' |
@@ -32,7 +33,7 @@ private)
 static)
     $CC -std=gnu11 -O0 -DDEVTENSOR_STATIC -I. -c tests/compile/two.c -o "$d/static.o"
     nm -g "$d/static.o" | awk 'NF == 3 && $2 != "U" && $3 !~ /^_?main$/ { print $3 }' |
-        wrong "exported in spite of DEVTENSOR_STATIC" \
+        wrong "exported despite DEVTENSOR_STATIC" \
             "a private copy must not collide with another one" \
             "declare it with DVT_API or DVTI_FN"
     ;;
@@ -41,7 +42,10 @@ macros)
         /^# [0-9]+ "/ { here = $3 ~ /devtensor[.]h"$/ }
         /^#define / && here { sub(/[(].*/, "", $2); defined[$2] = 1 }
         /^#undef / { delete defined[$2] }
-        END { for (name in defined) if (name !~ /^(DVT|dvt|DEVTENSOR)/ && name != "_GNU_SOURCE") print name }' | sort |
+        END {
+            for (name in defined)
+                if (name !~ /^(DVT|dvt|DEVTENSOR)/ && name != "_GNU_SOURCE") print name
+        }' | sort |
         wrong "macros left behind" "a macro changes the host program after the include" \
             "#undef it where its use ends, or start its name with DVTI_"
     ;;

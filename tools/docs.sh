@@ -1,13 +1,14 @@
 #!/bin/sh
-# Writes the generated tables of the documents, between the comments that name them. With --check it writes nothing, and ends with 1
-# when a table is stale. Environment: CC, BUILD, LIBRARY, LIBS, as the Makefile sets them.
+# Writes the generated tables of the documents, between the comments that name them. With --check it
+# writes nothing, and returns 1 when a table is stale.
+# Environment: CC, BUILD, LIBRARY, LIBS, as the Makefile sets them.
 set -e
 d=$BUILD/docs
 mkdir -p "$d"
 $CC -std=gnu99 -I. -Isrc -DDEVTENSOR_IMPLEMENTED tools/doc_tables.c $LIBRARY -o "$d/doc_tables" \
     $LIBS
 status=0
-table() { # what doc_tables prints, or the rows of tests/matrix; the document
+table() { # output of doc_tables, or the rows of tests/matrix; the document
     case $1 in
     matrix) sh tests/matrix/run.sh --table >"$d/table.md" ;;
     *) "$d/doc_tables" "$1" >"$d/table.md" ;;
@@ -16,7 +17,10 @@ table() { # what doc_tables prints, or the rows of tests/matrix; the document
         $0 == end { inside = 0; found++ }
         !inside { print }
         $0 == begin { inside = 1; found++; while ((getline line < table) > 0) print line }
-        END { exit found != 2 }' "$2" >"$d/new.md" || { echo "$2 has no place for the table $1"; exit 1; }
+        END { exit found != 2 }' "$2" >"$d/new.md" || {
+        echo "$2 has no place for the table $1"
+        exit 1
+    }
     cmp -s "$d/new.md" "$2" && return
     if [ "$check" = --check ]; then
         echo "$2 is stale: run \`make docs\` and commit the result"

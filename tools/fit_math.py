@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
-"""Fits the polynomials of src/2_core/math and of src/3_cpu/simd/math64.inl and prints their coefficients, lowest order first.
+"""Fits the polynomials of src/2_core/math and src/3_cpu/simd/math64.inl.
+
+Prints their coefficients, lowest order first.
 
     tools/fit_math.py [NAME...]       needs mpmath; all of them take a few minutes
 
-A fit minimises the largest weighted error over an interval by Remez' exchange of reference points. Then the coefficients are rounded to
-the type one after the other, the rest being fitted again after each rounding so that it makes up for it; from the lowest order up,
-from the highest down, or all at once; the best result is printed with its error and with that of the unrounded polynomial."""
+A fit minimizes the largest weighted error over an interval by Remez' exchange of reference points.
+Then the coefficients are rounded to the type one after the other. The others are fitted again after
+each rounding to compensate for it. The order is from the lowest up, from the highest down, or all
+at once. The best result is printed with its error and with that of the unrounded polynomial.
+"""
 import sys
 
 import numpy
@@ -16,7 +20,7 @@ POINTS = 400
 
 
 def minimax(xs, g, w, powers):
-    """c minimising max |w (sum c_k x^k - g)| over the points, and that maximum."""
+    """Returns c that minimizes max |w (sum c_k x^k - g)| over the points, and that maximum."""
     n = len(powers) + 1
     pows = [[x ** p for p in powers] for x in xs]
     ref = [round((1 - mp.cos(mp.pi * i / (n - 1))) / 2 * (len(xs) - 1)) for i in range(n)]
@@ -48,7 +52,10 @@ def rounded(c, double):
 
 
 def best(low, high, g, w, degree, double=False, fixed=()):
-    """The error of the rounded polynomial, of the unrounded one, and the coefficients. `fixed` are those of the lowest orders, given."""
+    """Returns the errors of the rounded and of the unrounded polynomial, and the coefficients.
+
+    `fixed`: given coefficients of the lowest orders.
+    """
     middle, half = (mpf(low) + high) / 2, (mpf(high) - low) / 2
     xs = [middle - half * mp.cos(mp.pi * (i + mpf(1) / 3) / POINTS) for i in range(POINTS)]
     target = [g(x) for x in xs]
@@ -79,30 +86,37 @@ def fit(name, low, high, g, w, degree, double=False, fixed=()):
 
 
 def pieces(name, edges, g, degree, first=0):
-    """A polynomial in a - centre for each of eight pieces, the smallest relative error. The centre is the one of some floats near the
-    middle with which rounding the coefficients costs least (they nearly are floats, as in Gal's tables, 1986). The first row are the
-    centres, then a row for each order; `first` is the place of the first piece in a row."""
+    """Prints a polynomial in a - center with minimal relative error for each of eight pieces.
+
+    The center is chosen among floats around the middle, so that the rounding error of the
+    coefficients is minimal (they are almost floats, as in Gal's tables, 1986). The first row has
+    the centers, then there is one row per order. `first` is the index of the first piece in a row.
+    """
     columns = []
     for low, high in zip(edges, edges[1:]):
         tries = []
         for j in range(-12, 13):
-            centre = rounded((mpf(low) + high) / 2 + (mpf(high) - low) * j / 1024, False)
+            center = rounded((mpf(low) + high) / 2 + (mpf(high) - low) * j / 1024, False)
             half = (mpf(high) - low) / 2
-            xs = [(mpf(low) + high) / 2 - centre - half * mp.cos(mp.pi * (i + mpf(1) / 3) / 100) for i in range(100)]
-            target = [g(centre + x) for x in xs]
+            xs = [(mpf(low) + high) / 2 - center - half * mp.cos(mp.pi * (i + mpf(1) / 3) / 100)
+                  for i in range(100)]
+            target = [g(center + x) for x in xs]
             c, exact = minimax(xs, target, [1 / t for t in target], list(range(degree + 1)))
             c = [rounded(v, False) for v in c]
             error = max(abs(mp.polyval(c[::-1], x) / t - 1) for x, t in zip(xs, target))
-            tries.append((error, exact, [centre] + c))
+            tries.append((error, exact, [center] + c))
         error, exact, column = min(tries, key=lambda t: t[0])
-        print("%s from %g: error 2^%.2f, unrounded 2^%.2f" % (name, low, mp.log(error, 2), mp.log(exact, 2)), flush=True)
+        print(
+            "%s from %g: error 2^%.2f, unrounded 2^%.2f" %
+            (name, low, mp.log(error, 2), mp.log(exact, 2)), flush=True)
         columns.append(column)
     for row in zip(*columns):
-        print("    {%s}," % ", ".join("%.9gf" % float(v) for v in row[-first:] + row[:-first]), flush=True)
+        print("    {%s}," % ", ".join("%.9gf" % float(v) for v in row[-first:] + row[:-first]),
+              flush=True)
 
 
 def series(term, count=60):
-    """x -> the sum of term(k) x^k: differences that cancel near 0 are taken from their series."""
+    """Returns x -> the sum of term(k) x^k, for differences that cancel close to 0."""
     terms = [mpf(term(k)) for k in range(count)]
     return lambda x: mp.polyval(terms[::-1], x)
 
@@ -122,7 +136,8 @@ sin_tail = series(lambda k: mpf(-1) ** (k + 1) / mp.factorial(2 * k + 3))
 cos_tail = series(lambda k: mpf(-1) ** k / mp.factorial(2 * k + 4))
 # sinh(a) = a + a z P(z), erf(a) = a + a P(z), asin(a) = a + a z P(z)
 sinh_tail = series(lambda k: 1 / mp.factorial(2 * k + 3))
-erf_tail = series(lambda k: 2 / mp.sqrt(mp.pi) * mpf(-1) ** k / mp.factorial(k) / (2 * k + 1) - (k == 0))
+erf_tail = series(lambda k: 2 / mp.sqrt(mp.pi) * mpf(-1)**k / mp.factorial(k) / (2 * k + 1) - (k ==
+                                                                                               0))
 asin_tail = series(lambda k: mp.binomial(2 * k + 2, k + 1) / mpf(4) ** (k + 1) / (2 * k + 3), 200)
 
 
@@ -137,15 +152,17 @@ def odd_tail(f, limit):
 atan_tail = odd_tail(mp.atan, mpf(-1) / 3)
 H = mp.log(2) / 2
 LOG = (mp.sqrt(mpf(1) / 2) - 1, mp.sqrt(2) - 1)
-QUARTER = (mp.pi / 4 + mpf("0.0065")) ** 2  # with room for the rounding of the quotient
+QUARTER = (mp.pi / 4 + mpf("0.0065")) ** 2  # with a margin for the rounding of the quotient
 
 
-# math64.inl: log((1 + s) / (1 - s)) = 2 s + s z P(z), atan(a) = a + a z P(z), z the square; and mills with 5 instead of 4
+# math64.inl: log((1 + s) / (1 - s)) = 2 s + s z P(z), atan(a) = a + a z P(z), where z is the
+# square; and mills with 5 instead of 4
 log_odd = series(lambda k: mpf(2) / (2 * k + 3), 80)
 atan_odd = series(lambda k: mpf(-1) ** (k + 1) / (2 * k + 3), 200)
 
 
-# box_muller.inl: sine and cosine of t turns, |t| <= 1/8, z = t^2: t (6.28318548f + P(z)), 1 + z P(z)
+# box_muller.inl: sine and cosine of t turns, |t| <= 1/8, z = t^2: t (6.28318548f + P(z)),
+# 1 + z P(z)
 TURN = mpf(1) / 64
 
 
@@ -167,7 +184,7 @@ def over(f, limit):
 
 
 def tail_of_normal(a):
-    """The lower tail of the normal distribution at -a, over exp(-a^2 / 2)."""
+    """Returns the lower tail of the normal distribution at -a, over exp(-a^2 / 2)."""
     return mp.erfc(a / mp.sqrt(2)) / 2 * mp.exp(a * a / 2)
 
 
@@ -176,34 +193,42 @@ def edges(*quarters):
 
 
 FITS = {
-    # tables of 3_cpu's `lookup`: what stands at 8 is the first piece's place when the bits of a + 0.75 or 1.25 count the pieces
+    # Tables of 3_cpu's `lookup`: the entry at 8 belongs to the first piece when the bits of
+    # a + 0.75 or 1.25 index the pieces.
     "tanh": lambda: pieces("tanh", edges(0, 1, 3, 5, 9, 13, 21, 29, 37), over(mp.tanh, 1), 7, 5),
     "erf": lambda: pieces("erf", edges(*range(0, 17, 2)), over(mp.erf, 2 / mp.sqrt(mp.pi)), 6),
     "tail": lambda: pieces("tail", edges(0, 1, 3, 7, 11, 19, 27, 43, 59), tail_of_normal, 8, 6),
     "exp": lambda: fit("exp", -H, H, exp_tail, lambda r: r * r / mp.exp(r), 5),
     "sigmoid": lambda: fit("sigmoid", -H, H, exp_tail, lambda r: r * r / mp.exp(r), 4),
     "sinh": lambda: fit("sinh", 0, 1, sinh_tail, lambda z: z, 3),
-    "log": lambda: fit("log", *LOG, log_tail, lambda f: abs(f ** 3 / mp.log(1 + f)), 8),
+    "log": lambda: fit("log", *LOG, log_tail, lambda f: abs(f**3 / mp.log(1 + f)), 8),
     "sin": lambda: fit("sin", 0, QUARTER, sin_tail, lambda z: z, 2),
     "cos": lambda: fit("cos", 0, QUARTER, cos_tail, lambda z: z * z, 2),
     "asin": lambda: fit("asin", 0, mpf("0.25"), asin_tail, lambda z: z, 4),
     "atan": lambda: fit("atan", 0, 1, atan_tail, lambda z: z, 8),
-    "turn_sin": lambda: fit("turn_sin", 0, TURN, lambda z: turn_sin(z) - rounded(2 * mp.pi, False), lambda z: 1 / turn_sin(z), 3),
-    "turn_cos": lambda: fit("turn_cos", 0, TURN, turn_cos, lambda z: z / mp.cos(2 * mp.pi * mp.sqrt(z)), 3),
+    "turn_sin": lambda: fit("turn_sin", 0, TURN, lambda z: turn_sin(z) - rounded(2 * mp.pi, False),
+                            lambda z: 1 / turn_sin(z), 3),
+    "turn_cos": lambda: fit("turn_cos", 0, TURN, turn_cos, lambda z: z / mp.cos(2 * mp.pi * mp.sqrt(
+        z)), 3),
     # pow's, in double: log2(1 + f) = f P(f); 2^r
-    "log2_wide": lambda: fit("log2_wide", *LOG, lambda f: mp.log(1 + f, 2) / f, lambda f: f / mp.log(1 + f, 2), 13, True),
-    "exp2_wide": lambda: fit("exp2_wide", mpf(-1) / 2, mpf(1) / 2, lambda r: 2 ** r, lambda r: 2 ** -r, 7, True),
+    "log2_wide": lambda: fit("log2_wide", *LOG, lambda f: mp.log(1 + f, 2) / f, lambda f: f / mp.
+                             log(1 + f, 2), 13, True),
+    "exp2_wide": lambda: fit("exp2_wide",
+                             mpf(-1) / 2,
+                             mpf(1) / 2, lambda r: 2**r, lambda r: 2**-r, 7, True),
     "exp64": lambda: fit("exp64", -H, H, exp_tail, lambda r: abs(r * r / mp.expm1(r)), 10, True),
     "log64": lambda: fit("log64", 0, mpf("0.02945"), log_odd, lambda z: z / 2, 6, True),
     # pow's: P(z) = 2 / 3 + z R(z)
-    "log_rest64": lambda: fit("log_rest64", 0, mpf("0.02945"), series(lambda k: mpf(2) / (2 * k + 5), 80),
-                              lambda z: z * z / 2, 6, True),
+    "log_rest64": lambda: fit("log_rest64", 0, mpf("0.02945"),
+                              series(lambda k: mpf(2) /
+                                     (2 * k + 5), 80), lambda z: z * z / 2, 6, True),
     "sin64": lambda: fit("sin64", 0, QUARTER, sin_tail, lambda z: z, 5, True),
     "cos64": lambda: fit("cos64", 0, QUARTER, cos_tail, lambda z: z * z, 5, True),
     "asin64": lambda: fit("asin64", 0, mpf("0.25"), asin_tail, lambda z: z, 12, True),
     "atan64": lambda: fit("atan64", 0, mpf("0.17158"), atan_odd, lambda z: z, 10, True),
     "erf64": lambda: fit("erf64", 0, 1, erf_tail, lambda z: mpf(1), 12, True),
-    "mills64": lambda: fit("mills64", mpf(-34) / 44, 1, mills64, lambda t: 1 / mills64(t), 22, True),
+    "mills64": lambda: fit("mills64",
+                           mpf(-34) / 44, 1, mills64, lambda t: 1 / mills64(t), 22, True),
 }
 
 if __name__ == "__main__":

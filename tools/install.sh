@@ -1,5 +1,6 @@
 #!/bin/sh
-# Installs the header, a pkg-config file and a CMake package. Both find their prefix from where they lie, so the tree may be moved.
+# Installs the header, a pkg-config file and a CMake package. Both derive their prefix from their
+# own location, so the tree may be moved.
 # usage: install.sh DESTDIR PREFIX
 set -e
 cd "$(dirname "$0")/.."
@@ -20,8 +21,9 @@ Libs: -lm -ldl -lpthread
 END
 
 cat >"$to/lib/cmake/devtensor/devtensorConfig.cmake" <<'END'
-# devtensor::devtensor        the header, and what it needs to link; define DEVTENSOR_IMPLEMENTATION in one source file
-# devtensor::implementation   the same with the implementation compiled for you, in a library of its own
+# devtensor::devtensor        the header and its link libraries; define DEVTENSOR_IMPLEMENTATION in
+#                             one source file
+# devtensor::implementation   the same with the implementation compiled as a separate library
 include(CMakeFindDependencyMacro)
 find_dependency(Threads)
 get_filename_component(devtensor_prefix "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
@@ -34,7 +36,8 @@ if(NOT TARGET devtensor::devtensor)
     set_property(TARGET devtensor::devtensor APPEND PROPERTY INTERFACE_LINK_LIBRARIES m)
   endif()
   get_property(devtensor_languages GLOBAL PROPERTY ENABLED_LANGUAGES)
-  add_library(devtensor_implementation STATIC EXCLUDE_FROM_ALL "${CMAKE_CURRENT_LIST_DIR}/devtensor.c")
+  add_library(devtensor_implementation STATIC EXCLUDE_FROM_ALL
+    "${CMAKE_CURRENT_LIST_DIR}/devtensor.c")
   if(NOT "C" IN_LIST devtensor_languages)
     set_source_files_properties("${CMAKE_CURRENT_LIST_DIR}/devtensor.c" PROPERTIES LANGUAGE CXX)
     target_compile_features(devtensor_implementation PRIVATE cxx_std_17)
@@ -49,7 +52,7 @@ cat >"$to/lib/cmake/devtensor/devtensor.c" <<'END'
 #include "devtensor.h"
 END
 cat >"$to/lib/cmake/devtensor/devtensorConfigVersion.cmake" <<END
-# Before 1.0 every minor version may break; from then on, every major one.
+# Before 1.0 every minor version may break compatibility; from then on, every major one.
 set(PACKAGE_VERSION "$version")
 string(REGEX MATCH "^[0-9]+\\\\.[0-9]+" devtensor_has "\${PACKAGE_VERSION}")
 string(REGEX MATCH "^[0-9]+\\\\.[0-9]+" devtensor_wants "\${PACKAGE_FIND_VERSION}")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes docs/TUTORIAL_MAP.md from two lists: the documents' cells (examples/tutorials/cells.txt,
-made from the documents), and the block("n", "title") lines of examples/tutorials/*.c. A cell without
-a block and a block without a cell are errors.
+extracted from the documents), and the block("n", "title") lines of examples/tutorials/*.c. A cell
+without a block and a block without a cell are errors.
 
     tools/tutorial_map.py                      write the page
     tools/tutorial_map.py --check              write nothing; fail when the page is stale
@@ -30,7 +30,7 @@ def read(path):
 
 
 def listed():
-    """[(program, document, title, [(cell, block, first line)])] of the list."""
+    """Returns the list as [(program, document, title, [(cell, block, first line)])]."""
     sections = []
     for number, line in enumerate(read(CELLS).split("\n"), 1):
         head, row = HEAD.match(line), ROW.match(line)
@@ -45,10 +45,12 @@ def listed():
 
 
 def blocks(program):
-    """{block: (title, first line, last line)} of a program."""
+    """Returns {block: (title, first line, last line)} of a program."""
     text = read(os.path.join(FOLDER, program))
-    found = [(m[1], "".join(PART.findall(m[2])),
-              text.count("\n", 0, text.index("block(", m.start())) + 1) for m in BLOCK.finditer(text)]
+    found = []
+    for m in BLOCK.finditer(text):
+        line = text.count("\n", 0, text.index("block(", m.start())) + 1
+        found.append((m[1], "".join(PART.findall(m[2])), line))
     names = [name for name, _, _ in found]
     if len(found) != len(re.findall(r"^\s*block\(", text, re.M)) or len(set(names)) != len(names):
         fail(f"{program}: a block() is not block(\"number\", \"title\"), or two have one number",
@@ -76,15 +78,20 @@ def compared(program, rows, found):
 
 
 def page():
-    lines = ["# The tutorials, cell by cell", "",
-             "Each program under `examples/tutorials` follows one published document on using GPUs. Run one",
-             "with `make examples`, or alone:",
-             "`cc -I. examples/tutorials/1_gluon_use_gpu.c -lm -ldl -lpthread`, with",
-             "`DEVTENSOR_VIRTUAL_GPUS=2` for the two GPUs that the documents ask for. Sizes are the",
-             "documents' own; `TUTORIAL_SHORT=1` takes short ones, as the test does that runs each program",
-             "with 0 and with 2 GPUs and compares what it prints. The cells are those of",
-             "`examples/tutorials/cells.txt`, in the documents' order. `tools/tutorial_map.py` writes this",
-             "page, and fails when a cell has no block.", ""]
+    lines = [
+        "# The tutorials, cell by cell", "",
+        "Each program under `examples/tutorials` follows one published document on using GPUs. "
+        "Run one",
+        "with `make examples`, or alone:",
+        "`cc -I. examples/tutorials/1_gluon_use_gpu.c -lm -ldl -lpthread`, with",
+        "`DEVTENSOR_VIRTUAL_GPUS=2` for the two GPUs that the documents ask for. Sizes are the",
+        "documents' own; `TUTORIAL_SHORT=1` takes short ones, as the test does that runs each "
+        "program",
+        "with 0 and with 2 GPUs and compares what it prints. The cells are those of",
+        "`examples/tutorials/cells.txt`, in the documents' order. `tools/tutorial_map.py` writes "
+        "this",
+        "page, and fails when a cell has no block.", ""
+    ]
     for program, _, title, rows in listed():
         found = blocks(program)
         compared(program, rows, found)
@@ -99,8 +106,10 @@ def page():
 
 
 def cells_of(document):
-    """The first lines of a document's cells, without comments where there is code: behind ``` fences
-    of code to run, or behind In [n]: of a notebook's text."""
+    """Returns the first lines of a document's cells, in code without comments.
+
+    Cells follow ``` fences of code to run, or In [n]: of a notebook's text.
+    """
     text = read(document)
     fenced = re.findall(r"^```\{\.python \.input[^\n]*\n(.*?)^```", text, re.M | re.S)
     cells = fenced or re.findall(r"^In \[\d+\]:\n(.*?)(?=\n\n|\Z)", text, re.M | re.S)

@@ -1,4 +1,4 @@
-/* The products of BLAS-like libraries: blas LIBRARY KIND, where KIND is cblas, dnnl or xsmm. */
+/* Products of BLAS-like libraries: blas LIBRARY KIND, where KIND is cblas, dnnl or xsmm. */
 #include "runner.h"
 #include <dlfcn.h>
 
@@ -51,7 +51,7 @@ static void end(runner_case *c) {
 }
 
 static float *input(int64_t n, uint32_t seed) {
-    float *block = input_room(n);
+    float *block = input_alloc(n);
     if (block)
         input_fill(block, n, seed, -1, 1);
     return block;
@@ -84,7 +84,7 @@ static const char *find(const char *op, const char *arguments, runner_case *c) {
     return NULL;
 }
 
-/* A symbol as a function; ISO C has no cast for that. */
+/* Looks up a function; ISO C has no cast from an object pointer to one. */
 static void symbol(void *library, const char *name, void *to) {
     void *at = dlsym(library, name);
     memcpy(to, &at, sizeof at);

@@ -1,15 +1,18 @@
-"""What the rows must give: results in float64, or what else can be said of them."""
+"""Expected results of the rows: in float64, or as statistics."""
 import math
 
 import lenet64
 import numpy as np
 from inputs import RANGES, conv_inputs, factors, matrix, values
 
-TOLERANCE = {"mm": 2e-5, "conv": 1e-4, "mm_norms": 1e-4, "var": 1e-4, "cumsum": 1e-4, "layernorm": 2e-5, "lenet_step": 2e-3, "lenet_infer": 1e-4}
+TOLERANCE = {
+    "mm": 2e-5, "conv": 1e-4, "mm_norms": 1e-4, "var": 1e-4, "cumsum": 1e-4, "layernorm": 2e-5,
+    "lenet_step": 2e-3, "lenet_infer": 1e-4
+}
 
 
 def expected(row):
-    """None: `error` knows more about it."""
+    """Returns the result in float64, or None when `error` checks it otherwise."""
     a, op = row.arguments, row.op
     if op == "mm":
         x, y = (v.astype(np.float64) for v in factors(a))
@@ -21,8 +24,10 @@ def expected(row):
         x = values(1, min(a["n"], 1_000_000), *RANGES[op]).astype(np.float64)
         if op in ("erf", "gelu"):
             erf = np.frompyfunc(math.erf, 1, 1)
-            return (erf(x) if op == "erf" else 0.5 * x * (1 + erf(x / math.sqrt(2)))).astype(np.float64)
-        return {"sigmoid": lambda v: 1 / (1 + np.exp(-v)), "relu": lambda v: np.maximum(v, 0)}.get(op, getattr(np, op, None))(x)
+            return (erf(x) if op == "erf" else 0.5 * x * (1 + erf(x / math.sqrt(2)))).astype(
+                np.float64)
+        return {"sigmoid": lambda v: 1 / (1 + np.exp(-v)), "relu": lambda v: np.maximum(v, 0)}.get(
+            op, getattr(np, op, None))(x)
     if op == "add":
         return values(1, a["n"]).astype(np.float64) + values(2, a["n"])
     if op == "conv":
@@ -52,21 +57,26 @@ def expected(row):
 
 
 def conv_expected(a):
-    """y of the first image; or the gradient to w of the sum of y: windows of x summed over images and positions."""
+    """Returns y of the first image; or the gradient of sum(y) with respect to w.
+
+    That gradient is the sum of the windows of x over images and positions.
+    """
     x, w, b = conv_inputs(a)
     pad, stride = a.get("pad", 0), a.get("stride", 1)
     if not a["backward"]:
         x = x[:1]
     x = np.pad(x.astype(np.float64), ((0, 0), (0, 0), (pad, pad), (pad, pad)))
-    windows = np.lib.stride_tricks.sliding_window_view(x, (a["k"], a["k"]), (2, 3))[:, :, ::stride, ::stride]
+    windows = np.lib.stride_tricks.sliding_window_view(x, (a["k"], a["k"]),
+                                                       (2, 3))[:, :, ::stride, ::stride]
     if a["backward"]:
         one = windows.sum((0, 2, 3))
         return np.broadcast_to(one, w.shape)
-    return np.einsum("nchwrs,ocrs->nohw", windows, w.astype(np.float64), optimize=True) + b[None, :, None, None]
+    return np.einsum("nchwrs,ocrs->nohw", windows, w.astype(np.float64),
+                     optimize=True) + b[None, :, None, None]
 
 
 def off_by_moments(op, got):
-    """How far mean, variance and range of random numbers are from what they must be, in units of what is likely at most."""
+    """Returns the deviation of mean, variance and range of random numbers over its likely bound."""
     if op == "uniform":
         if got.min() < 0 or got.max() >= 1:
             return math.inf
@@ -74,20 +84,24 @@ def off_by_moments(op, got):
     else:
         mean, variance, fourth = 0.0, 1.0, 3.0
     n = got.size
-    centred = got - mean
-    return max(abs(centred.mean()) / math.sqrt(variance / n), abs((centred ** 2).mean() - variance) / math.sqrt((fourth - variance ** 2) / n)) / 6
+    centered = got - mean
+    return max(
+        abs(centered.mean()) / math.sqrt(variance / n),
+        abs((centered**2).mean() - variance) / math.sqrt((fourth - variance**2) / n)) / 6
 
 
 def error(row, path, wanted):
-    """(how far the result is from what it must be, how far it may be)."""
+    """Returns (the error of the result, its bound)."""
     got = np.fromfile(path, np.float32)
     if row.op in ("uniform", "normal"):
-        return (off_by_moments(row.op, got[:4_000_000].astype(np.float64)), 1) if got.size == row.arguments["n"] else (math.nan, 1)
-    if row.op == "lenet_epoch":  # an accuracy: one epoch of this recipe passes 0.5 with any order
+        return (off_by_moments(row.op, got[:4_000_000].astype(np.float64)),
+                1) if got.size == row.arguments["n"] else (math.nan, 1)
+    if row.op == "lenet_epoch":  # an accuracy: one epoch exceeds 0.5 in any order
         return (1 - float(got[0]), 0.5) if got.size == 1 else (math.nan, 0.5)
     flat = np.asarray(wanted, np.float64).reshape(-1)
     n = min(got.size, flat.size)
     if n == 0 or (got.size != flat.size and row.op not in RANGES and row.op != "conv"):
         return math.nan, 0
     scale = max(1e-30, float(np.abs(flat[:n]).max()))
-    return float(np.max(np.abs(got[:n].astype(np.float64) - flat[:n]))) / scale, TOLERANCE.get(row.op, 1e-5)
+    return float(np.max(np.abs(got[:n].astype(np.float64) - flat[:n]))) / scale, TOLERANCE.get(
+        row.op, 1e-5)

@@ -1,4 +1,4 @@
-/* The least that a program can do with the library: how long until its first result, and how large it is. */
+/* A minimal program with the library, for the time to its first result and its size. */
 #define DEVTENSOR_IMPLEMENTATION
 #include "devtensor.h"
 #include <stdio.h>

@@ -14,12 +14,14 @@ def values(seed, n, low=-1.0, high=1.0):
     return np.float32(low) + np.float32(high - low) * np.float32(0.5) * (unit + np.float32(1))
 
 
-RANGES = {"exp": (-4, 4), "log": (0.01, 10), "tanh": (-4, 4), "sin": (-10, 10), "sigmoid": (-8, 8), "erf": (-3, 3),
-          "gelu": (-4, 4), "sqrt": (0, 10), "relu": (-1, 1)}
+RANGES = {
+    "exp": (-4, 4), "log": (0.01, 10), "tanh": (-4, 4), "sin": (-10, 10), "sigmoid": (-8, 8),
+    "erf": (-3, 3), "gelu": (-4, 4), "sqrt": (0, 10), "relu": (-1, 1)
+}
 
 
 class Missing(Exception):
-    """There is no such case in this library."""
+    """Raised when this library does not have the case."""
 
 
 def matrix(a, seed=1):
@@ -27,14 +29,18 @@ def matrix(a, seed=1):
 
 
 def factors(a):
-    """Both factors of a product as they lie in memory."""
-    return (values(1, a["m"] * a["k"]).reshape((a["k"], a["m"]) if a.get("ta") else (a["m"], a["k"])),
-            values(2, a["k"] * a["n"]).reshape((a["n"], a["k"]) if a.get("tb") else (a["k"], a["n"])))
+    """Returns both operands of a product in their memory layout."""
+    return (values(1,
+                   a["m"] * a["k"]).reshape((a["k"], a["m"]) if a.get("ta") else (a["m"], a["k"])),
+            values(2,
+                   a["k"] * a["n"]).reshape((a["n"], a["k"]) if a.get("tb") else (a["k"], a["n"])))
 
 
 def conv_inputs(a):
-    return (values(1, a["n"] * a["c"] * a["h"] * a.get("w", a["h"])).reshape(a["n"], a["c"], a["h"], a.get("w", a["h"])),
-            values(2, a["o"] * a["c"] * a["k"] * a["k"]).reshape(a["o"], a["c"], a["k"], a["k"]), values(3, a["o"]))
+    return (values(1, a["n"] * a["c"] * a["h"] * a.get("w", a["h"])).reshape(
+        a["n"], a["c"], a["h"],
+        a.get("w", a["h"])), values(2, a["o"] * a["c"] * a["k"] * a["k"]).reshape(
+            a["o"], a["c"], a["k"], a["k"]), values(3, a["o"]))
 
 
 def axes_of(a):

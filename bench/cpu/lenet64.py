@@ -1,18 +1,22 @@
-"""LeNet of the comparison: its weights, which are everybody's, its data, and its scores and first gradient in float64."""
+"""LeNet of the comparison: common weights, data, and its scores and first gradient in float64."""
 import gzip
 import os
 
 import numpy as np
 from inputs import values
 
-SHAPES = [(6, 1, 5, 5), (6,), (16, 6, 3, 3), (16,), (120, 400), (120,), (84, 120), (84,), (10, 84), (10,)]
+SHAPES = [(6, 1, 5, 5), (6, ), (16, 6, 3, 3), (16, ), (120, 400), (120, ), (84, 120), (84, ),
+          (10, 84), (10, )]
 INPUTS = [25, 54, 400, 120, 84]
 RATE = 0.01
 EPOCH_RATE, EPOCH_BATCH = 0.1, 256
 
 
 def weights():
-    return [values(11 + i, int(np.prod(s)), -INPUTS[i // 2] ** -0.5, INPUTS[i // 2] ** -0.5).reshape(s) for i, s in enumerate(SHAPES)]
+    return [
+        values(11 + i, int(np.prod(s)), -INPUTS[i // 2]**-0.5, INPUTS[i // 2]**-0.5).reshape(s)
+        for i, s in enumerate(SHAPES)
+    ]
 
 
 def batch(n):
@@ -20,12 +24,13 @@ def batch(n):
 
 
 def fashion_mnist(train):
-    """Images as bytes and classes; None when they are not here."""
+    """Returns images as bytes and classes; None when the files are missing."""
     folder = os.environ.get("DEVTENSOR_DATA", "")
     found = []
     for kind, header in (("images-idx3", 16), ("labels-idx1", 8)):
         stem = f"{'train' if train else 't10k'}-{kind}-ubyte"
-        for name, opener in ((f"fashion-{stem}.gz", gzip.open), (stem + ".gz", gzip.open), ("fashion-" + stem, open), (stem, open)):
+        for name, opener in ((f"fashion-{stem}.gz", gzip.open), (stem + ".gz", gzip.open),
+                             ("fashion-" + stem, open), (stem, open)):
             path = os.path.join(folder, name)
             if folder and os.path.exists(path):
                 with opener(path, "rb") as file:
@@ -41,7 +46,7 @@ def windows(x, k):
 
 
 def pool(x):
-    """The maximum of each 2 x 2, and where it is, as 0 or 1; ties do not happen in what is tested here."""
+    """Returns the maximum of each 2 x 2 window and its position as 0 or 1; assumes no ties."""
     n, c, h, w = x.shape
     h, w = h // 2, w // 2
     parts = x[:, :, :2 * h, :2 * w].reshape(n, c, h, 2, w, 2)
@@ -57,13 +62,15 @@ def unpool(g, where, shape):
 
 
 def forward(n):
-    """Scores of the batch, and all that the gradient needs."""
+    """Returns the scores of the batch, and the values that the gradient needs."""
     p = [w.astype(np.float64) for w in weights()]
     x, _ = batch(n)
     x = x.astype(np.float64)
-    a = np.einsum("nchwrs,ocrs->nohw", windows(x, 5), p[0], optimize=True) + p[1][None, :, None, None]
+    a = np.einsum("nchwrs,ocrs->nohw", windows(x, 5), p[0], optimize=True) + p[1][None, :, None,
+                                                                                  None]
     b, where_b = pool(np.maximum(a, 0))
-    c = np.einsum("nchwrs,ocrs->nohw", windows(b, 3), p[2], optimize=True) + p[3][None, :, None, None]
+    c = np.einsum("nchwrs,ocrs->nohw", windows(b, 3), p[2], optimize=True) + p[3][None, :, None,
+                                                                                  None]
     d, where_d = pool(np.maximum(c, 0))
     flat = d.reshape(n, -1)
     e = flat @ p[4].T + p[5]
@@ -72,7 +79,7 @@ def forward(n):
 
 
 def gradient(n):
-    """Of the mean loss, to the kernels of the first convolution."""
+    """Returns the gradient of the mean loss with respect to the first convolution's kernels."""
     scores, (p, x, a, where_b, c, where_d, d, e, f) = forward(n)
     _, labels = batch(n)
     g = np.exp(scores - scores.max(1, keepdims=True))

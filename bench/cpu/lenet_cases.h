@@ -1,5 +1,6 @@
-/* devtensor's LeNet in the comparison: a training step, an epoch of Fashion-MNIST with the loader, the scores of a batch. Everybody begins
-   with the same weights: input_value with seeds 11, 12, ..., within 1 / sqrt(inputs of a unit). */
+/* devtensor's LeNet in the comparison: a training step, an epoch of Fashion-MNIST with the loader,
+   the scores of a batch. All participants start with the same weights: input_value with seeds 11,
+   12, ..., within 1 / sqrt(inputs of a unit). */
 #ifndef LENET_CASES_H
 #define LENET_CASES_H
 #include "../../examples/lenet.h"
@@ -83,7 +84,8 @@ static const float *lenet_scores(runner_case *c, int64_t *count) {
     return s->host;
 }
 
-/* The gradient of the first kernels by what one step from the first weights does to them. */
+/* Returns the gradient of the first kernels, computed from the change that one step makes to the
+   initial weights. */
 static const float *lenet_gradient(runner_case *c, int64_t *count) {
     lenet_state *s = (lenet_state *)c->user;
     DVT_SCOPE {
@@ -155,7 +157,7 @@ static dvt_loader *lenet_loader(bool train) {
         dvt_loader_new(dvt_dataset_transform_first(data, lenet_transform()), &desc));
 }
 
-/* NULL, or why there is none. */
+/* Returns NULL, or the reason why the case does not exist. */
 static const char *lenet_find(const char *op, const char *arguments, runner_case *c) {
     lenet_state *s = (lenet_state *)calloc(1, sizeof *s);
     bool epoch = strcmp(op, "lenet_epoch") == 0, step = strcmp(op, "lenet_step") == 0;

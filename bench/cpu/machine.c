@@ -1,5 +1,7 @@
-/* What the machine can do: cases "fma" (200 million fused multiply-adds of floats count twice: 0.4 GFLOP a call, each thread its part) and
-   "copy n=N" (N floats from one array to another, as fast as one of three ways does it). Kernels are compared with these limits, in the same run. */
+/* Limits of the machine, measured in the same run as the kernels that are compared with them. Case
+   "fma": 200 million fused multiply-adds, each two operations: 0.4 GFLOP per call, split over the
+   threads. Case "copy n=N": copies N floats from one array to another by the fastest of three
+   methods. */
 #include "runner.h"
 #if defined(_OPENMP)
 #include <omp.h>
@@ -14,13 +16,13 @@ typedef struct limits {
     int64_t n;
     float *from, *to;
     bool wide; /* fma: vectors of 64 bytes, else of 32 */
-    int way;   /* copy: by memcpy, by moves, by moves around the caches */
+    int way;   /* copy: memcpy, plain stores, or non-temporal stores */
 } limits;
 
-/* Twelve chains hide an fma's latency on any machine with two such units, and fit into 16 registers. */
+/* Twelve chains hide the FMA latency on any machine with two FMA units, and fit in 16 registers. */
 #define STEP(sum, constraint)                                                                      \
     sum = sum * factor + term;                                                                     \
-    __asm__ volatile("" : "+" constraint(sum)) /* or twelve equal chains would become one */
+    __asm__ volatile("" : "+" constraint(sum)) /* or twelve equal chains would be merged */
 #define PEAK(name, bytes, constraint, isa)                                                         \
     typedef float name##_v __attribute__((vector_size(bytes)));                                    \
     isa static float name(double flops) {                                                          \
@@ -78,7 +80,8 @@ static void call_fma(runner_case *c) {
 #endif
 }
 
-/* The C library's copy goes around the caches where arrays are large, which some machines like less than plain moves. */
+/* The C library uses non-temporal stores for large arrays, which some machines execute slower than
+   plain stores. */
 typedef float moved __attribute__((vector_size(32), aligned(4)));
 
 __attribute__((optimize("O3,no-tree-loop-distribute-patterns"))) static void
@@ -90,7 +93,8 @@ copy_by_moves(float *to, const float *from, int64_t n) {
         to[i] = from[i];
 }
 
-/* Where the result is large, its memory need not be read before it is written. first and end are multiples of 16 but for the last end. */
+/* For a large result, non-temporal stores avoid the read before the write. first and end are
+   multiples of 16, except for the last end. */
 #if defined(__x86_64__)
 __attribute__((target("avx"))) static void copy_around(float *to, const float *from, int64_t n) {
     int64_t i;
@@ -132,7 +136,7 @@ static void call_copy(runner_case *c) {
 #endif
 }
 
-/* Which of them is fastest here. */
+/* Chooses the fastest method on this machine. */
 static void choose_copy(runner_case *c) {
     limits *l = (limits *)c->user;
     double best[3] = {1e9, 1e9, 1e9}, begin;
@@ -162,7 +166,7 @@ static void end(runner_case *c) {
     free(l);
 }
 
-/* The wider vectors, where the processor has them and they are not slower. */
+/* Tells whether the processor has the wider vectors and they are not slower. */
 static bool wide_is_faster(void) {
 #if defined(__x86_64__)
     double begin, wide, narrow;
@@ -204,8 +208,8 @@ static const char *find(const char *op, const char *arguments, runner_case *c) {
     }
     l->n = argument(arguments, "n", 0);
     if (strcmp(op, "copy") == 0 && l->n > 0) {
-        l->from = input_room(l->n);
-        l->to = input_room(l->n);
+        l->from = input_alloc(l->n);
+        l->to = input_alloc(l->n);
         if (l->from && l->to) {
             input_fill(l->from, l->n, 1, -1, 1);
             choose_copy(c);

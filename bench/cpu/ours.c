@@ -5,7 +5,7 @@
 #include "lenet_cases.h"
 
 typedef struct state {
-    int op; /* a number of the family, for `call` */
+    int op; /* index in the family, for `call` */
     dvt_array *in[4], *last;
     dvt_axes axes;
     int axis;
@@ -27,7 +27,7 @@ static dvt_array *input(dvt_shape shape, uint32_t seed, float low, float high) {
     return (dvt_array *)dvt_retain(x);
 }
 
-/* The newest result stays until the next one, as it would in a program that uses it. */
+/* Keeps the newest result until the next one, as a program that uses it would. */
 static void keep(state *s, dvt_array *y) {
     must(y != NULL, "the operation");
     dvt_retain(y);
@@ -58,7 +58,7 @@ static void end(runner_case *c) {
     free(s);
 }
 
-/* ---- products: the libraries beside us write into a C that exists, and so do we ---- */
+/* ---- products: like the other libraries, we write into an existing C ---- */
 static void call_mm(runner_case *c) {
     state *s = (state *)c->user;
     dvt_matmul_desc desc;

@@ -1,15 +1,18 @@
-"""The processes that take part in a comparison: ours, and one for each peer. All answer the commands of runner.h."""
+"""The processes of a comparison: ours, and one per peer. All answer the commands of runner.h."""
 import os
 import subprocess
 import time
 
 LIBRARIES = {"openblas": "cblas", "blis": "cblas", "dnnl": "dnnl", "xsmm": "xsmm"}
-SONAMES = {"openblas": "libopenblas.so.0", "blis": "libblis.so.4", "dnnl": "libdnnl.so.2", "xsmm": "libxsmm.so.1"}
+SONAMES = {
+    "openblas": "libopenblas.so.0", "blis": "libblis.so.4", "dnnl": "libdnnl.so.2",
+    "xsmm": "libxsmm.so.1"
+}
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def newest_openblas(python):
-    """PyPI's, newer than a distribution's; else the library that the system has."""
+    """Returns the library from PyPI, which is newer than a distribution's; else the system's."""
     root = os.path.join(os.path.dirname(os.path.dirname(python)), "lib")
     for folder, _, files in os.walk(root):
         if os.path.basename(os.path.dirname(folder)) == "scipy_openblas32":
@@ -20,31 +23,43 @@ def newest_openblas(python):
 
 
 def data_folder():
-    """The first place that has Fashion-MNIST, as the examples look for it; None when there is none."""
+    """Returns the first directory with Fashion-MNIST, searched as by the examples; else None."""
     for place in (os.environ.get("DEVTENSOR_DATA"), "data", "../shared/data"):
-        if place and any(os.path.exists(os.path.join(place, "fashion-train-images-idx3-ubyte" + end)) or
-                         os.path.exists(os.path.join(place, "train-images-idx3-ubyte" + end)) for end in ("", ".gz")):
+        if place and any(
+                os.path.exists(os.path.join(place, "fashion-train-images-idx3-ubyte" + end))
+                or os.path.exists(os.path.join(place, "train-images-idx3-ubyte" + end))
+                for end in ("", ".gz")):
             return os.path.abspath(place)
     return None
 
 
 class Participant:
-    """bound: each thread of an OpenMP library keeps its core; helps where nobody else works."""
+    """bound: pins each thread of an OpenMP library to a core; faster on an idle machine."""
 
     def __init__(self, name, command, threads, bound=True):
         keep = {k: v for k, v in os.environ.items() if not k.startswith(("OMP_", "DEVTENSOR_"))}
-        several = {k: str(threads) for k in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "BLIS_NUM_THREADS", "MKL_NUM_THREADS",
-                                             "NUMEXPR_NUM_THREADS", "DEVTENSOR_NUM_THREADS")}
+        several = {
+            k: str(threads)
+            for k in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "BLIS_NUM_THREADS",
+                      "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "DEVTENSOR_NUM_THREADS")
+        }
         pinned = ["taskset", "-c", "0"] if threads == 1 else []
-        set_up = {**keep, **several, "DEVTENSOR_CUDA": "0", "CUDA_VISIBLE_DEVICES": "", "JAX_PLATFORMS": "cpu",
-                  "THP_MEM_ALLOC_ENABLE": "1",  # PyTorch's large blocks in huge pages
-                  "DEVTENSOR_DATA": data_folder() or ""}
-        if name == "jax 512":  # XLA prefers vectors of 256 bits: some functions gain by wider ones, other work loses
+        set_up = {
+            **keep,
+            **several,
+            "DEVTENSOR_CUDA": "0",
+            "CUDA_VISIBLE_DEVICES": "",
+            "JAX_PLATFORMS": "cpu",
+            "THP_MEM_ALLOC_ENABLE": "1",  # PyTorch's large blocks in huge pages
+            "DEVTENSOR_DATA": data_folder() or ""
+        }
+        if name == "jax 512":  # XLA prefers 256-bit vectors; 512 bits help only some functions
             set_up["XLA_FLAGS"] = f"{keep.get('XLA_FLAGS', '')} --xla_cpu_prefer_vector_width=512"
         if bound:
             set_up["OMP_PROC_BIND"] = "true"
         self.name = name
-        self.process = subprocess.Popen([*pinned, *command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        self.process = subprocess.Popen([*pinned, *command], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, text=True,
                                         stderr=subprocess.DEVNULL, env=set_up)
 
     def ask(self, line):
@@ -56,12 +71,12 @@ class Participant:
             return "no answer"
 
     def sample(self, seconds):
-        """Seconds per call; None when it could not be taken."""
+        """Returns seconds per call; None on failure."""
         answer = self.ask(f"sample {seconds}")
         return None if answer.startswith("no") else float(answer.split()[0])
 
     def rests(self):
-        """Waits, half a second at most, until none of its threads works or looks for work: the next sample is another participant's."""
+        """Waits up to 0.5 s until none of its threads runs, so as not to disturb the others."""
         until, seen = time.perf_counter() + 0.5, 0
         while seen < 2 and time.perf_counter() < until:
             seen = 0 if self.runs() else seen + 1
@@ -87,13 +102,14 @@ class Participant:
 
 
 class Participants:
-    """Started when a row needs them, one set for each number of threads."""
+    """Starts participants on demand, one set for each number of threads."""
 
     def __init__(self, build, python, bound=True):
-        self.build, self.python, self.bound, self.running, self.missing = build, python, bound, {}, {}
+        self.build, self.python, self.bound = build, python, bound
+        self.running, self.missing = {}, {}
 
     def start(self, name, threads):
-        """A process of its own; None when it cannot be started."""
+        """Starts a new process; returns None when that fails."""
         made = Participant(name, self.command(name, threads), threads, self.bound)
         if made.ask("sample 0") != "no answer":
             return made

@@ -1,5 +1,10 @@
-"""Cases of the comparison in Python libraries: peer.py torch|numpy|jax|numexpr|onnxruntime THREADS [FORM]. Speaks runner.h's protocol on
-standard input and output. A case is a function; its attribute `result`, where it has one, gives what is compared with float64."""
+"""Cases of the comparison in Python libraries.
+
+    peer.py torch|numpy|jax|numexpr|onnxruntime THREADS [FORM]
+
+Implements runner.h's protocol on standard input and output. A case is a function; its optional
+attribute `result` returns the value that is compared with float64.
+"""
 import importlib
 import os
 import sys
@@ -32,12 +37,15 @@ def numpy_cases(_threads):
         if op == "add":
             x, y = values(1, a["n"]), values(2, a["n"])
             return lambda: x + y
-        if op in ("sum", "mean", "var", "max", "argmax", "transpose", "cumsum", "sort", "argsort", "topk"):
+        if op in ("sum", "mean", "var", "max", "argmax", "transpose", "cumsum", "sort", "argsort",
+                  "topk"):
             x, axis = matrix(a), axes_of(a)
             if op == "transpose":
                 return lambda: np.ascontiguousarray(x.T)
             if op == "topk":
-                return lambda: -np.sort(np.partition(-x, a.get("k", 1) - 1, axis)[..., :a.get("k", 1)], axis)
+                return lambda: -np.sort(
+                    np.partition(-x,
+                                 a.get("k", 1) - 1, axis)[..., :a.get("k", 1)], axis)
             if op == "argsort":
                 return lambda: np.argsort(x, axis, kind="stable")
             f = getattr(np, op)
@@ -66,7 +74,8 @@ def numexpr_cases(threads):
 def library(name, threads):
     if name in ("numpy", "numexpr"):
         return (numpy_cases if name == "numpy" else numexpr_cases)(threads)
-    return importlib.import_module({"torch": "peer_torch", "jax": "peer_jax", "onnxruntime": "peer_onnx"}[name]).cases(threads)
+    return importlib.import_module(
+        {"torch": "peer_torch", "jax": "peer_jax", "onnxruntime": "peer_onnx"}[name]).cases(threads)
 
 
 def sample(call, seconds):
@@ -92,7 +101,7 @@ def main():
     form = sys.argv[3] if len(sys.argv) > 3 else ""
     case, plain = library(name, threads)
     replies = os.fdopen(os.dup(1), "w", buffering=1)
-    os.dup2(2, 1)  # libraries that print do not disturb the protocol
+    os.dup2(2, 1)  # output of libraries must not disturb the protocol
     call = None
     for line in sys.stdin:
         word, *rest = line.split()
@@ -115,7 +124,7 @@ def main():
                 print(peak(), file=replies)
         except Missing as missing:
             print(f"no such case: {missing}", file=replies)
-        except Exception as error:  # the comparison goes on without this peer's row
+        except Exception as error:  # the comparison continues without this peer's row
             print("no", type(error).__name__, str(error).replace("\n", " ")[:200], file=replies)
 
 

@@ -10,8 +10,8 @@ def along(op, a):
     x, axis = jnp.asarray(matrix(a)), axes_of(a)
     if op == "layernorm":
         def f(v):
-            centred = v - v.mean(-1, keepdims=True)
-            return centred * jax.lax.rsqrt((centred * centred).mean(-1, keepdims=True) + 1e-5)
+            centered = v - v.mean(-1, keepdims=True)
+            return centered * jax.lax.rsqrt((centered * centered).mean(-1, keepdims=True) + 1e-5)
     elif op == "transpose":
         def f(v):
             return jnp.copy(v.T)
@@ -32,7 +32,8 @@ def along(op, a):
 # ---- LeNet ----
 def layer(v, w, b):
     v = jax.lax.conv(v, w, (1, 1), "VALID") + b[None, :, None, None]
-    return jax.lax.reduce_window(jax.nn.relu(v), -jnp.inf, jax.lax.max, (1, 1, 2, 2), (1, 1, 2, 2), "VALID")
+    return jax.lax.reduce_window(jax.nn.relu(v), -jnp.inf, jax.lax.max, (1, 1, 2, 2), (1, 1, 2, 2),
+                                 "VALID")
 
 
 def scores(p, x):
@@ -46,7 +47,9 @@ def loss(p, x, labels):
 
 
 def stepper(rate):
-    return jax.jit(lambda p, x, y: [v - rate * g for v, g in zip(p, jax.grad(loss)(p, x, y))], donate_argnums=0)
+    return jax.jit(lambda p, x, y: [v - rate * g
+                                    for v, g in zip(p,
+                                                    jax.grad(loss)(p, x, y))], donate_argnums=0)
 
 
 def weights():
@@ -80,7 +83,8 @@ def lenet_epoch():
     size = lenet64.EPOCH_BATCH
 
     def ready(bytes_):
-        return (bytes_.astype(np.float32)[:, None] * np.float32(1 / 255) - np.float32(0.13)) / np.float32(0.31)
+        return (bytes_.astype(np.float32)[:, None] * np.float32(1 / 255) -
+                np.float32(0.13)) / np.float32(0.31)
 
     def epoch():
         nonlocal state
@@ -91,8 +95,10 @@ def lenet_epoch():
         jax.block_until_ready(state)
 
     def accuracy():
-        right = sum(int((np.asarray(classes(state, ready(test[0][i:i + 1000]))) == test[1][i:i + 1000]).sum())
-                    for i in range(0, len(test[1]), 1000))
+        right = sum(
+            int((np.asarray(classes(state, ready(test[0][i:i + 1000]))) == test[1][i:i +
+                                                                                   1000]).sum())
+            for i in range(0, len(test[1]), 1000))
         return np.float32(right / len(test[1]))
     epoch.result = accuracy
     return epoch
@@ -102,7 +108,8 @@ def cases(_threads):
     def case(op, a, _form):
         if op in RANGES:
             x = jnp.asarray(values(1, a["n"], *RANGES[op]))
-            f = jax.jit(jax.scipy.special.erf if op == "erf" else getattr(jax.nn, op) if op in ("gelu", "relu", "sigmoid") else getattr(jnp, op))
+            f = jax.jit(jax.scipy.special.erf if op == "erf" else getattr(jax.nn, op) if op in (
+                "gelu", "relu", "sigmoid") else getattr(jnp, op))
             return lambda: f(x).block_until_ready()
         if "rows" in a:
             return along(op, a)

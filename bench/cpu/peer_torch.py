@@ -1,4 +1,4 @@
-"""PyTorch's cases, as its users would write them for speed."""
+"""PyTorch's cases, written for speed as a user would."""
 import lenet64
 import numpy as np
 import torch
@@ -44,11 +44,15 @@ def along(op, a):
         return (lambda: f(x)) if axis is None else (lambda: f(x, axis))
     if op == "max":
         return (lambda: torch.amax(x)) if axis is None else (lambda: torch.amax(x, axis))
-    return {"var": lambda: torch.var(x, axis, correction=0), "argmax": lambda: torch.argmax(x, axis),
-            "softmax": lambda: torch.softmax(x, -1), "layernorm": lambda: F.layer_norm(x, (a["columns"],)),
-            "cumsum": lambda: torch.cumsum(x, axis), "sort": lambda: torch.sort(x, axis)[0],
-            "argsort": lambda: torch.argsort(x, dim=axis, stable=True), "topk": lambda: torch.topk(x, a.get("k", 1), axis)[0],
-            "transpose": lambda: x.T.contiguous()}[op]
+    return {
+        "var": lambda: torch.var(x, axis, correction=0), "argmax": lambda: torch.argmax(x, axis),
+        "softmax": lambda: torch.softmax(x, -1),
+        "layernorm": lambda: F.layer_norm(x, (a["columns"], )),
+        "cumsum": lambda: torch.cumsum(x, axis), "sort": lambda: torch.sort(x, axis)[0],
+        "argsort": lambda: torch.argsort(x, dim=axis, stable=True),
+        "topk": lambda: torch.topk(x, a.get("k", 1), axis)[0],
+        "transpose": lambda: x.T.contiguous()
+    }[op]
 
 
 def convolution(a, form):
@@ -74,9 +78,10 @@ def convolution(a, form):
 
 # ---- LeNet ----
 def lenet(form):
-    net = torch.nn.Sequential(torch.nn.Conv2d(1, 6, 5), torch.nn.ReLU(), torch.nn.MaxPool2d(2), torch.nn.Conv2d(6, 16, 3),
-                              torch.nn.ReLU(), torch.nn.MaxPool2d(2), torch.nn.Flatten(), torch.nn.Linear(400, 120),
-                              torch.nn.ReLU(), torch.nn.Linear(120, 84), torch.nn.ReLU(), torch.nn.Linear(84, 10))
+    net = torch.nn.Sequential(torch.nn.Conv2d(1, 6, 5), torch.nn.ReLU(), torch.nn.MaxPool2d(2),
+                              torch.nn.Conv2d(6, 16, 3), torch.nn.ReLU(), torch.nn.MaxPool2d(2),
+                              torch.nn.Flatten(), torch.nn.Linear(400, 120), torch.nn.ReLU(),
+                              torch.nn.Linear(120, 84), torch.nn.ReLU(), torch.nn.Linear(84, 10))
     if form == "channels_last":
         net = net.to(memory_format=torch.channels_last)
     reset(net)
@@ -129,7 +134,7 @@ def lenet_infer(a, form):
 
 
 class Images(torch.utils.data.Dataset):
-    """Bytes in memory; a batch is picked at once, which the loader asks for by __getitems__."""
+    """Bytes in memory; __getitems__ lets the loader fetch a batch at once."""
 
     def __init__(self, images, labels):
         self.images, self.labels = tensor(images), tensor(labels)
@@ -139,14 +144,16 @@ class Images(torch.utils.data.Dataset):
 
     def __getitems__(self, indices):
         at = torch.as_tensor(indices)
-        return (self.images[at].unsqueeze(1).float().div_(255).sub_(0.13).div_(0.31), self.labels[at])
+        return (self.images[at].unsqueeze(1).float().div_(255).sub_(0.13).div_(0.31),
+                self.labels[at])
 
 
 def lenet_epoch(form):
     found = lenet64.fashion_mnist(True), lenet64.fashion_mnist(False)
     if None in found:
         raise Missing("Fashion-MNIST is not here")
-    loader, test = (torch.utils.data.DataLoader(Images(*d), batch_size=lenet64.EPOCH_BATCH, shuffle=train, collate_fn=lambda b: b)
+    loader, test = (torch.utils.data.DataLoader(Images(*d), batch_size=lenet64.EPOCH_BATCH,
+                                                shuffle=train, collate_fn=lambda b: b)
                     for d, train in zip(found, (True, False)))
     net = lenet(form)
     optimizer = torch.optim.SGD(net.parameters(), lr=lenet64.EPOCH_RATE)

@@ -1,4 +1,4 @@
-"""Tables of the comparison, and what they were measured on."""
+"""Tables of the comparison, and the description of the machine."""
 import os
 import statistics
 import subprocess
@@ -10,7 +10,10 @@ def plural(threads):
 
 
 class Figure(typing.NamedTuple):
-    """A participant's samples of one row: work per second, and devtensor's over it, round by round (None where devtensor has none)."""
+    """A participant's samples of one row.
+
+    samples: work per second. over: devtensor's over these, by round (None without devtensor's).
+    """
     median: float
     samples: list
     over: typing.Optional[list]
@@ -21,35 +24,49 @@ class Figure(typing.NamedTuple):
 
 
 def spread(values):
-    """How wide the middle half is, beside the median."""
+    """Returns the interquartile range over the median."""
     values = sorted(values)
     return (values[-1 - len(values) // 4] - values[len(values) // 4]) / statistics.median(values)
 
 
 def figures(taken):
-    """{name: Figure} of {name: [work per second in each round]}."""
+    """Turns {name: [work per second in each round]} into {name: Figure}."""
     ours = taken.get("devtensor")
-    return {name: Figure(statistics.median(theirs), theirs, None if name == "devtensor" or not ours else [a / b for a, b in zip(ours, theirs)])
-            for name, theirs in taken.items() if theirs}
+    return {
+        name: Figure(
+            statistics.median(theirs), theirs,
+            None if name == "devtensor" or not ours else [a / b for a, b in zip(ours, theirs)])
+        for name, theirs in taken.items() if theirs
+    }
 
 
 def over_best(result):
-    """devtensor over the peer that comes nearest to it or is ahead of it most, and that peer's name; None without either."""
-    return min(((f.ratio, name) for name, f in result.items() if name != "machine" and f.over), default=None)
+    """Returns the lowest ratio of devtensor over a peer, and the peer's name; or None."""
+    return min(((f.ratio, name) for name, f in result.items() if name != "machine" and f.over),
+               default=None)
 
 
 def is_unsteady(result, most):
-    """Whether the middle half of the ratio that counts is wider than that."""
+    """Tells whether the interquartile range of the ratio to the best peer exceeds `most`."""
     best = over_best(result)
     return bool(best) and spread(result[best[1]].over) > most
 
 
 def table(rows, threads):
-    """The table of one group and its ratios over the best peer. rows: [(row, {name: Figure}, what was wrong)]."""
+    """Returns the table of one group and its ratios over the best peer.
+
+    rows: [(row, {name: Figure}, errors)]
+    """
     names = sorted({n for _, r, _ in rows for n in r if n not in ("devtensor", "machine")})
     limited = any("machine" in r for _, r, _ in rows)
-    head = ["devtensor", *names, "over the best", "spread", *(["the machine can", "reached"] if limited else [])]
-    lines = [f"| {rows[0][0].unit}, {plural(threads)} | " + " | ".join(head) + " |", "|---" * (len(head) + 1) + "|"]
+    head = [
+        "devtensor", *names, "over the best", "spread",
+        *(["machine limit", "reached"] if limited else [])
+    ]
+    lines = [
+        f"| {rows[0][0].unit}, {plural(threads)} | " + " | ".join(head) + " |",
+        "|---" * (len(head) + 1) + "|"
+    ]
     ratios, notes = [], []
     for row, result, wrong in rows:
         ours = result.get("devtensor")
@@ -57,20 +74,28 @@ def table(rows, threads):
         if best:
             ratios.append(best[0])
         cells = [f"{result[n].median:.3g}" if n in result else "" for n in ("devtensor", *names)]
-        cells += [f"**{best[0]:.2f}**" if best else "", f"{100 * spread(result[best[1]].over):.0f} %" if best else ""]
+        cells += [
+            f"**{best[0]:.2f}**" if best else "",
+            f"{100 * spread(result[best[1]].over):.0f} %" if best else ""
+        ]
         if limited:
             most = result.get("machine")
-            cells += [f"{most.median:.3g}" if most else "", f"{100 * most.ratio:.0f} %" if most and ours else ""]
+            cells += [
+                f"{most.median:.3g}" if most else "",
+                f"{100 * most.ratio:.0f} %" if most and ours else ""
+            ]
         lines.append(f"| {row.title} | " + " | ".join(cells) + " |")
         notes += [f"{row.title}: {w}." for w in wrong]
     lines += [""] + list(dict.fromkeys(notes))
     if ratios:
-        lines.append(f"\nGeometric mean over the best peer of each row: {statistics.geometric_mean(ratios):.2f}; the lowest: {min(ratios):.2f}.")
+        mean = statistics.geometric_mean(ratios)
+        lines.append(f"\nGeometric mean over the best peer of each row: {mean:.2f}; "
+                     f"the lowest: {min(ratios):.2f}.")
     return "\n".join(lines) + "\n", ratios
 
 
 def against_each(rows):
-    """{peer: geometric mean of ours over it}."""
+    """Returns {peer: geometric mean of ours over it}."""
     ratios = {}
     for _, result, _ in rows:
         for name, figure in result.items():
@@ -91,37 +116,56 @@ class Line(typing.NamedTuple):
 
 def summary(lines):
     def shown(value):
-        return "" if value is None else f"{value:.0f}" if value >= 1000 else f"{value:.3g}" if value >= 10 else f"{value:.2f}"
-    head = "| | threads | rows | geometric mean over the best | lowest row | over PyTorch |\n|---|---|---|---|---|---|\n"
-    return head + "\n".join(f"| {x.title} | {x.threads or ''} | {x.rows} | **{shown(x.mean)}** | {shown(x.lowest)} | {shown(x.torch)} |" for x in lines)
+        if value is None:
+            return ""
+        if value >= 1000:
+            return f"{value:.0f}"
+        return f"{value:.3g}" if value >= 10 else f"{value:.2f}"
+
+    head = ("| | threads | rows | geometric mean over the best | lowest row | over PyTorch |\n"
+            "|---|---|---|---|---|---|\n")
+    return head + "\n".join(
+        f"| {x.title} | {x.threads or ''} | {x.rows} | **{shown(x.mean)}** | {shown(x.lowest)} "
+        f"| {shown(x.torch)} |" for x in lines)
 
 
 def summary_chart(lines):
-    return {"geometric mean over the best of the others, by kind of work": [
-        (x.title + (f", {plural(x.threads)}" if x.threads else ""), x.mean, "the best of each row") for x in lines]}
+    return {
+        "geometric mean over the best of the others, by kind of work": [
+            (x.title + (f", {plural(x.threads)}" if x.threads else ""), x.mean,
+             "the best of each row") for x in lines
+        ]
+    }
 
 
 def machine():
-    model = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), "unknown")
-    compiler = subprocess.run(["cc", "--version"], capture_output=True, text=True).stdout.split("\n")[0]
+    model = next((line.split(":")[1].strip()
+                  for line in open("/proc/cpuinfo") if line.startswith("model name")), "unknown")
+    compiler = subprocess.run(["cc", "--version"], capture_output=True,
+                              text=True).stdout.split("\n")[0]
     return f"{model}, {plural(len(os.sched_getaffinity(0)))}; {compiler}"
 
 
 def commit():
-    found = subprocess.run(["git", "describe", "--always", "--dirty"], capture_output=True, text=True)
+    found = subprocess.run(["git", "describe", "--always", "--dirty"], capture_output=True,
+                           text=True)
     return found.stdout.strip() or "an unknown commit"
 
 
 def versions(python):
-    """Of the Python libraries and of Debian's packages."""
+    """Returns the versions of the Python libraries and of Debian's packages."""
     text = []
     for package in ("torch", "numpy", "jax", "numexpr", "onnxruntime", "scipy-openblas32"):
-        found = subprocess.run([python, "-c", f"import importlib.metadata as m; print(m.version('{package}'))"], capture_output=True, text=True)
+        found = subprocess.run(
+            [python, "-c", f"import importlib.metadata as m; print(m.version('{package}'))"],
+            capture_output=True, text=True)
         text += [f"{package} {found.stdout.strip()}"] if found.returncode == 0 else []
     debian = ["libblis4-pthread", "libdnnl2", "libxsmm-dev", "libsleef3"]
     if not any(t.startswith("scipy-openblas32") for t in text):
         debian.append("libopenblas0-pthread")
     for package in debian:
-        found = subprocess.run(["dpkg-query", "-W", "-f", "${Version}", package], capture_output=True, text=True)
-        text += [f"{package} {found.stdout.strip()}"] if found.returncode == 0 and found.stdout.strip() else []
+        found = subprocess.run(["dpkg-query", "-W", "-f", "${Version}", package],
+                               capture_output=True, text=True)
+        text += [f"{package} {found.stdout.strip()}"
+                 ] if found.returncode == 0 and found.stdout.strip() else []
     return ", ".join(text)

@@ -1,9 +1,11 @@
-"""Compares devtensor on cpu() with what a user would pick instead: make bench-cpu [ROW=text] [SHORT=1].
+"""Compares devtensor on cpu() with alternatives: make bench-cpu [ROW=text] [SHORT=1].
 
-Every participant is a process that answers runner.h's commands, so that samples of all of them can be taken in turn. A sample repeats
-the call for some milliseconds; a row's figure is the median over the samples, a ratio the median over the rounds, in which both were
-sampled at nearly the same time. Before that, each participant's result is compared with float64. Writes a table in Markdown and charts in
-SVG."""
+Every participant is a process that answers runner.h's commands, so that their samples can be
+interleaved. A sample repeats the call for some milliseconds. A row's figure is the median over the
+samples. A ratio is the median over the rounds, in which both are sampled at nearly the same time.
+Before that, each participant's result is compared with float64. Writes a table in Markdown and
+charts in SVG.
+"""
 import argparse
 import datetime
 import os
@@ -13,37 +15,40 @@ import sys
 import tempfile
 import time
 
-import beside
+import busy_core
 import whole
 from chart import bars, ratios
 from expected import error, expected
 from participants import Participants
-from report import Line, against_each, commit, figures, is_unsteady, machine, plural, summary, summary_chart, table, versions
+from report import (Line, against_each, commit, figures, is_unsteady, machine, plural, summary,
+                    summary_chart, table, versions)
 from rows import ROWS
 
-PATIENCE = 6.0  # seconds of samples of one row, after which three must do
-MOST, UNSTEADY = 15, 0.1  # rounds of a row while the middle half of its ratios is wider than this
-SHORT = 260.0  # seconds that the rows of the selection may end after: five minutes with what comes before and behind
+PATIENCE = 6.0  # seconds of samples of one row, after which three are enough
+MOST, UNSTEADY = 15, 0.1  # maximum rounds of a row whose spread exceeds UNSTEADY
+SHORT = 260.0  # seconds for the rows of the selection; five minutes in all
 
 
 def prepared(row, name, threads, everybody, wanted, folder, wrong):
-    """The participant, ready to be sampled; None when it has no part in this row."""
+    """Returns the participant, ready to be sampled; None when it does not have this row."""
     one = everybody.get(name, threads)
     if not one:
         return None
     answer = one.ask(row.limit[0] if name == "machine" else row.command)
     if answer != "ok":
-        if name == "devtensor" or not (answer.startswith("no such") or answer == "no only products"):
+        other = answer.startswith("no such") or answer == "no only products"
+        if name == "devtensor" or not other:
             wrong.append(f"{name}: {answer[3:]}")
         return None
     if name != "machine":
         path = os.path.join(folder, "result")
         answer = one.ask("result " + path)
-        off, most = error(row, path, wanted) if answer.startswith("ok") and answer != "ok 0" else (float("nan"), 0)
+        ok = answer.startswith("ok")
+        off, most = error(row, path, wanted) if ok and answer != "ok 0" else (float("nan"), 0)
         if not off <= most:
-            wrong.append(f"{name}: result off by {off:.2g}" if answer.startswith("ok") else f"{name}: {answer}")
+            wrong.append(f"{name}: result off by {off:.2g}" if ok else f"{name}: {answer}")
             return None
-    if not row.few:  # there, finding the result has warmed it up
+    if not row.few:  # otherwise the result was the warm-up
         one.sample(0)
     return one
 
@@ -57,7 +62,7 @@ def wants_more(taken, rounds, samples, few, until):
 
 
 def rounds_of(taking_part, samples, seconds, few, patience):
-    """{name: its work per second in each round}. Somebody else begins each round; an unsteady row gets more of them."""
+    """Returns {name: work per second in each round}; rotates the order, repeats unsteady rows."""
     taken, order = {name: [] for name in taking_part}, list(taking_part)
     rounds, until = 0, time.perf_counter() + patience
     while wants_more(taken, rounds, samples, few, until):
@@ -75,7 +80,7 @@ def rounds_of(taking_part, samples, seconds, few, patience):
 
 
 def measure(row, threads, everybody, samples, seconds, folder, patience):
-    """{name: Figure}, and what was wrong."""
+    """Returns {name: Figure} and the errors."""
     wanted, taking_part, wrong = expected(row), {}, []
     for name in ("devtensor", *row.peers, *(["machine"] if row.limit else [])):
         one = prepared(row, name, threads, everybody, wanted, folder, wrong)
@@ -89,19 +94,22 @@ def measure(row, threads, everybody, samples, seconds, folder, patience):
 
 
 class Findings:
-    """What the document has: sections, lines of the summary, charts, and how many results of ours were wrong."""
+    """Contents of the document: sections, summary lines, charts, number of our wrong results."""
 
     def __init__(self):
         self.text, self.lines, self.charts, self.off = [], [], {}, 0
-        self.last = [], []  # text and lines of what stands at the end
+        self.last = [], []  # text and lines of the last sections
 
     def group(self, title, threads, measured):
         part, over = table(measured, threads)
         self.text.append(part)
         if over:
             each = against_each(measured)
-            self.text.append("Over each: " + ", ".join(f"{n} {v:.2f}" for n, v in each.items()) + ".\n")
-            self.lines.append(Line(title, threads, len(over), statistics.geometric_mean(over), min(over), each.get("torch")))
+            self.text.append("Over each: " + ", ".join(f"{n} {v:.2f}"
+                                                       for n, v in each.items()) + ".\n")
+            self.lines.append(
+                Line(title, threads, len(over), statistics.geometric_mean(over), min(over),
+                     each.get("torch")))
             self.charts[f"{title}, {plural(threads)}"] = ratios(measured)
 
     def section(self, found):
@@ -109,9 +117,13 @@ class Findings:
             kept.extend(more)
 
     def write(self, stem, head, tail):
-        """Returns the document; writes it and the charts when there is a stem. Done after each group: a long run may be stopped before its end."""
+        """Returns the document; with a stem, writes it and the charts.
+
+        Called after each group, so a long run can be stopped early.
+        """
         lines = self.lines + self.last[1]
-        document = "\n".join([*head, f"## Summary\n\n{summary(lines)}\n", *self.text, *self.last[0], *tail])
+        document = "\n".join(
+            [*head, f"## Summary\n\n{summary(lines)}\n", *self.text, *self.last[0], *tail])
         if stem:
             with open(stem + ".md", "w", encoding="utf-8") as file:
                 file.write(document)
@@ -121,7 +133,10 @@ class Findings:
 
 
 def compare(rows, everybody, samples, seconds, widths, findings, end):
-    """Adds a group of rows to the findings at each turn. end: when the last should be measured; half of what is left to each row is for samples."""
+    """Adds a group of rows to the findings in each iteration.
+
+    end: deadline of the last row; half of each row's share of the time is for samples.
+    """
     left = sum(threads in r.threads for r in rows for threads in widths)
     with tempfile.TemporaryDirectory() as folder:
         for group in dict.fromkeys(r.group for r in rows):
@@ -131,10 +146,14 @@ def compare(rows, everybody, samples, seconds, widths, findings, end):
                 for row in (r for r in rows if r.group == group and threads in r.threads):
                     patience = min(PATIENCE, (end - time.perf_counter()) / left / 2)
                     left -= 1
-                    result, wrong = measure(row, threads, everybody, samples, seconds, folder, patience)
+                    result, wrong = measure(row, threads, everybody, samples, seconds, folder,
+                                            patience)
                     measured.append((row, result, wrong))
                     findings.off += sum(w.startswith("devtensor: result") for w in wrong)
-                    print(f"{threads}T {row.title}: " + "  ".join(f"{n} {f.median:.3g}" for n, f in result.items()), *wrong, flush=True)
+                    print(
+                        f"{threads}T {row.title}: " + "  ".join(f"{n} {f.median:.3g}"
+                                                                for n, f in result.items()), *wrong,
+                        flush=True)
                 if measured:
                     findings.group(group, threads, measured)
             yield
@@ -146,8 +165,10 @@ def main():
     parse.add_argument("--python", default=sys.executable)
     parse.add_argument("--row", default="", help="only rows whose group or title contains this")
     parse.add_argument("--short", action="store_true", help="a selection that fits in five minutes")
-    parse.add_argument("--threads", type=int, default=0, choices=(0, 1, 2), help="only with this number of threads")
-    parse.add_argument("--out", default="", help="folder of the table and charts; else only printed")
+    parse.add_argument("--threads", type=int, default=0, choices=(0, 1, 2),
+                       help="only with this number of threads")
+    parse.add_argument("--out", default="",
+                       help="directory of the table and charts; else only printed")
     a, begin = parse.parse_args(), time.perf_counter()
 
     def chosen(group, title):
@@ -157,24 +178,35 @@ def main():
     widths = [t for t in (1, 2) if t <= len(os.sched_getaffinity(0)) and a.threads in (0, t)]
     if not widths:
         sys.exit(f"THREADS={a.threads}: this process may use one processor only")
-    command = "make bench-cpu" + (" SHORT=1" if a.short else "") + (f' ROW="{a.row}"' if a.row else "") + (f" THREADS={a.threads}" if a.threads else "")
-    head = [f"# cpu() beside other libraries, {datetime.date.today()}\n",
-            f"Machine: {machine()}. Command: `{command}`, devtensor at {commit()}. Peers: {versions(a.python)}. Medians of {3 if a.short else samples} to {MOST} samples "
-            "taken in turn (three where they last long), of ratios too, of which a round of samples gives one; every result was compared with float64 in the "
-            "same run. Products of matrices are written into an array that exists, by everybody (`dvt_matmul_with`). Larger is better; the column in bold is devtensor over the best peer.\n"]
-    part = "".join(f"-{word}" for word in re.findall(r"\w+", a.row.lower()))  # a part does not replace the whole table
+    command = "make bench-cpu" + (" SHORT=1" if a.short else "") + (
+        f' ROW="{a.row}"' if a.row else "") + (f" THREADS={a.threads}" if a.threads else "")
+    head = [
+        f"# cpu() versus other libraries, {datetime.date.today()}\n",
+        f"Machine: {machine()}. Command: `{command}`, devtensor at {commit()}. "
+        f"Peers: {versions(a.python)}. "
+        f"Medians of {3 if a.short else samples} to {MOST} interleaved samples "
+        "(three of long ones). A ratio is the median over rounds of samples. "
+        "Every result was compared with float64 in the same run. "
+        "All libraries write matrix products into an existing array "
+        "(`dvt_matmul_with`). Larger is better; the bold column is devtensor over the best peer.\n"
+    ]
+    # A partial table must not replace the whole one.
+    part = "".join(f"-{word}" for word in re.findall(r"\w+", a.row.lower()))
     stem = os.path.join(a.out, f"{datetime.date.today()}-cpu{part}") if a.out else ""
     if a.out:
         os.makedirs(a.out, exist_ok=True)
     everybody, findings = Participants(a.build, a.python), Findings()
     findings.section(whole.sections(a.build, a.python, widths, chosen, a.short))
-    findings.section(beside.section(a.build, a.python, widths, chosen, a.short))
-    for _ in compare(rows, everybody, samples, seconds, widths, findings, begin + SHORT if a.short else float("inf")):
+    findings.section(busy_core.section(a.build, a.python, widths, chosen, a.short))
+    for _ in compare(rows, everybody, samples, seconds, widths, findings,
+                     begin + SHORT if a.short else float("inf")):
         findings.write(stem, head, [])
     everybody.end()
     if not findings.text and not findings.last[0]:
-        sys.exit(f'ROW="{a.row}": no row has this in "group: title". Groups: ' + "; ".join(dict.fromkeys(r.group for r in ROWS)))
-    print(findings.write(stem, head, [f"{name} {why}.\n" for name, why in everybody.missing.items()]))
+        sys.exit(f'ROW="{a.row}": no row has this in "group: title". Groups: ' +
+                 "; ".join(dict.fromkeys(r.group for r in ROWS)))
+    print(
+        findings.write(stem, head, [f"{name} {why}.\n" for name, why in everybody.missing.items()]))
     if stem:
         print(f"wrote {stem}.md, {stem}.svg and {stem}-summary.svg")
     return 1 if findings.off else 0

@@ -1,12 +1,13 @@
-/* What every runner of the comparison does: reads commands from standard input, one per line, and answers each with a line.
+/* The protocol of every runner of the comparison: it reads commands from standard input, one per
+   line, and answers each with a line.
 
      case OP key=value ...   prepares a case: "ok", or "no" and the reason
-     sample SECONDS          calls it until that much time has passed: "seconds_per_call calls"
-     result FILE             calls it once more and writes what it computed as float32: "ok COUNT"
-     peak                    the most memory that the process has had: "kilobytes"
+     sample SECONDS          calls it for that time: "seconds_per_call calls"
+     result FILE             calls it once more and writes its result as float32: "ok COUNT"
+     peak                    peak memory of the process: "kilobytes"
      quit
 
-   Inputs are the same for everybody: input_value(seed, i), in [-1, 1). */
+   Inputs are the same for all participants: input_value(seed, i), in [-1, 1). */
 #ifndef RUNNER_H
 #define RUNNER_H
 #ifndef _GNU_SOURCE
@@ -22,16 +23,16 @@
 
 typedef struct runner_case {
     void (*call)(struct runner_case *c);
-    /* What the last call computed; NULL: nothing to check. */
+    /* Returns the result of the last call; NULL: nothing to check. */
     const float *(*output)(struct runner_case *c, int64_t *count);
     void (*end)(struct runner_case *c);
     void *user;
 } runner_case;
 
-/* Fills *c; NULL, or the reason why there is no such case here. */
+/* Fills *c. Returns NULL, or the reason why there is no such case. */
 typedef const char *(*runner_find)(const char *op, const char *arguments, runner_case *c);
 
-/* Hash of a 32-bit number by Chris Wellons's search for good constants ("lowbias32"). */
+/* Hashes a 32-bit number with constants from Chris Wellons's search ("lowbias32"). */
 static inline float input_value(uint32_t seed, uint32_t i) {
     uint32_t x = i * 2654435769u + seed * 40503u;
     x ^= x >> 16;
@@ -48,21 +49,21 @@ static inline void input_fill(float *to, int64_t n, uint32_t seed, float low, fl
         to[i] = low + (high - low) * 0.5f * (input_value(seed, (uint32_t)i) + 1.0f);
 }
 
-/* Room for n floats and a vector more, in huge pages where it is large and the machine has them. */
-static inline float *input_room(int64_t n) {
+/* Allocates n floats plus one vector, in huge pages if it is large and the machine has them. */
+static inline float *input_alloc(int64_t n) {
     size_t large = (size_t)2 << 20,
            bytes = ((size_t)n * sizeof(float) + 64 + large - 1) / large * large;
-    void *room = NULL;
-    if (posix_memalign(&room, large, bytes))
+    void *block = NULL;
+    if (posix_memalign(&block, large, bytes))
         return NULL;
 #if defined(MADV_HUGEPAGE)
-    madvise(room, bytes, MADV_HUGEPAGE);
+    madvise(block, bytes, MADV_HUGEPAGE);
 #endif
-    memset(room, 0, bytes);
-    return (float *)room;
+    memset(block, 0, bytes);
+    return (float *)block;
 }
 
-/* The number behind "key=" in the arguments. */
+/* Returns the number after "key=" in the arguments. */
 static inline int64_t argument(const char *arguments, const char *key, int64_t otherwise) {
     size_t length = strlen(key);
     const char *at = arguments;
@@ -110,13 +111,13 @@ static inline void runner_result(runner_case *c, const char *path) {
     written = file && fwrite(values, sizeof *values, (size_t)count, file) == (size_t)count;
     if (file)
         written = fclose(file) == 0 && written;
-    if (written) /* only now: whoever reads this line, reads the file */
+    if (written) /* only now, because the reader of this line reads the file */
         printf("ok %lld\n", (long long)count);
     else
         puts("no could not write");
 }
 
-/* Linux only; elsewhere the row is left out. */
+/* Linux only; elsewhere the row is omitted. */
 static inline void runner_peak(void) {
     char line[256];
     long long kilobytes = 0;

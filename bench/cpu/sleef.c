@@ -1,4 +1,5 @@
-/* SLEEF's functions of one result each in loops over arrays, at 1 ulp, in the widest vectors that the processor has; threads by OpenMP. */
+/* SLEEF's functions of one result in loops over arrays, at 1 ulp, in the widest vectors of the
+   processor; threads by OpenMP. */
 #include "runner.h"
 #include <dlfcn.h>
 
@@ -17,7 +18,7 @@ typedef struct loop {
 static void *library;
 
 #if defined(__x86_64__)
-/* The arrays have room for whole vectors. */
+/* The arrays are padded to whole vectors. */
 __attribute__((target("avx512f"))) static void call_16(runner_case *c) {
     const loop *l = (const loop *)c->user;
     f16 f;
@@ -67,7 +68,8 @@ static const struct {
                  {"sin", "sin", -10, 10}, {"sigmoid", "exp", -8, 8}, {"erf", "erf", -3, 3}};
 
 #if defined(__x86_64__)
-/* Sleef_expf16_u10avx512f is one function for AVX-512; Sleef_expf8_u10 chooses among those for AVX. */
+/* Sleef_expf16_u10avx512f is the function for AVX-512; Sleef_expf8_u10 dispatches to those for
+   AVX. */
 static void *function_of(const char *name, bool wide) {
     static const char *const forms[2][2] = {{"Sleef_%sf8_u10avx2", "Sleef_%sf8_u10"},
                                             {"Sleef_%sf16_u10avx512f", "Sleef_%sf16_u10"}};
@@ -94,8 +96,8 @@ static const char *find(const char *op, const char *arguments, runner_case *c) {
     for (i = 0; i < sizeof functions / sizeof functions[0] && l->n > 0; i++) {
         if (strcmp(op, functions[i].op) != 0)
             continue;
-        l->x = input_room(l->n);
-        l->y = input_room(l->n);
+        l->x = input_alloc(l->n);
+        l->y = input_alloc(l->n);
         if (!l->x || !l->y)
             break;
         input_fill(l->x, l->n, 1, functions[i].low, functions[i].high);

@@ -1,7 +1,9 @@
 #!/bin/sh
-# A big-endian machine: s390x under an emulator. Unit tests of what depends on the order of bytes (files, random numbers, conversions,
-# copies, printing, indexing), then the bits of the plain tier's operations next to those of this machine's best. `make test-long` runs
-# it; alone: sh tests/bigendian/run.sh. CROSS and EMULATOR choose other tools.
+# Tests a big-endian machine: s390x under an emulator. Runs the unit tests that depend on byte order
+# (files, random numbers, conversions, copies, printing, indexing). Then compares the bits of the
+# plain
+# ISA target's operations with those of this machine's best ISA target. `make test-long` runs it;
+# alone: sh tests/bigendian/run.sh. CROSS and EMULATOR select other tools.
 . tests/lib.sh
 CROSS=${CROSS:-s390x-linux-gnu-gcc}
 EMULATOR=${EMULATOR:-qemu-s390x}
@@ -16,8 +18,9 @@ for tool in "$CROSS" "$EMULATOR"; do
 done
 rm -rf "$D"
 mkdir -p "$D"
-UNITS="arrays conversions copies copy_bits elementwise elementwise_binary float_mode idx index inflate load_old_names
-matmul npy params print random random_engines reduce save_load scan sort topk views"
+UNITS="arrays conversions copies copy_bits elementwise elementwise_binary float_mode idx index
+inflate load_old_names matmul npy params print random random_engines reduce save_load scan sort topk
+views"
 BITS="bits_of_operations"
 
 flags="-std=gnu11 -O1 -DDVTI_FN=extern -Isrc -I. -Itests"
@@ -47,7 +50,7 @@ fi
 script bigendian "$EMULATOR" "$D/units"
 script bigendian env DVT_TEST_BITS="$D/bits.emulated" "$EMULATOR" "$D/bits" $BITS
 
-# The same bits on this machine's own processor, where its tests have been built.
+# Compares with the bits of this machine's processor, if its tests have been built.
 if [ -x "$BUILD/tiers/tests" ]; then
     env DVT_TEST_BITS="$D/bits.here" "$BUILD/tiers/tests" $BITS >"$D/bits.log" 2>&1
     sort "$D/bits.here" >"$D/bits.1"
@@ -56,6 +59,6 @@ if [ -x "$BUILD/tiers/tests" ]; then
         fail "bigendian bits" "$(diff "$D/bits.1" "$D/bits.2" | tr '\n' ' ')"
     fi
 else
-    skip "bigendian bits" "there is no $BUILD/tiers/tests to compare with"
+    skip "bigendian bits" "no $BUILD/tiers/tests to compare with"
 fi
 finish

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Checks on the declarations in src/0_api that no compiler makes. Prints what is wrong and the closing line.
+"""Checks on the declarations in src/0_api beyond those of a compiler. Prints errors and the sum.
 
-    api.py NM_OUTPUT     the output of `nm -g` on the library, to see that every function that is declared exists
+    api.py NM_OUTPUT     the output of `nm -g` on the library, to check that functions exist
 """
 import os
 import re
@@ -25,7 +25,7 @@ def read(path):
 
 
 def undocumented(text):
-    """Declarations without a comment in front of them in their paragraph, behind them, or over their group."""
+    """Returns declarations without a comment before, after, or on their group."""
     inside_comment = documented = section = False
     blank = True
     for number, line in enumerate(text.split("\n"), 1):
@@ -49,13 +49,15 @@ def check_documented():
             continue
         text = read(f"{API}/{file}")
         bare = list(undocumented(text))
-        check(not bare, f"{API}/{file}: no comment above " + ", ".join(f"{name} (line {number})" for number, name in bare))
+        found = ", ".join(f"{name} (line {number})" for number, name in bare)
+        check(not bare, f"{API}/{file}: no comment above {found}")
         if FUNCTION.search(text):
-            check(re.search(r"^/\* \[dvt:\w+\]", text, re.M), f"{API}/{file}: its first comment has no [dvt:tag]")
+            check(re.search(r"^/\* \[dvt:\w+\]", text, re.M),
+                  f"{API}/{file}: its first comment has no [dvt:tag]")
 
 
 def check_defined(nm_output):
-    """What the call-site macros are made from is what there is: every declared function is exported, and nothing else."""
+    """Checks that the functions with call-site macros are declared and exported, and no others."""
     exported = set(re.findall(r" [TtDdBbRr] _?(dvt_\w+)", read(nm_output)))
     declared = set()
     macros = {}
@@ -67,7 +69,10 @@ def check_defined(nm_output):
         for name, body in re.findall(r"#define (DVT_DECLARE_\w+)\(name\)((?:.*\\\n)*.*)", text):
             macros[name] = re.findall(r"DVT_API [\w* ]*?(dvt_[\w#]+)\(", body)
         for name, row in re.findall(r"^(DVT_DECLARE_\w+)\((\w+)\)", text, re.M):
-            declared |= {re.sub(r"(##)?\bname\b(##)?", row, one).replace("##", "") for one in macros[name]}
+            declared |= {
+                re.sub(r"(##)?\bname\b(##)?", row, one).replace("##", "")
+                for one in macros[name]
+            }
         text = re.sub(r"#define .*(\\\n.*)*", "", text)
         declared |= set(re.findall(r"^DVT_API [\w* ]*?(dvt_\w+)\(", text, re.M))
     missing, extra = sorted(declared - exported), sorted(exported - declared)
@@ -76,15 +81,17 @@ def check_defined(nm_output):
 
 
 def check_types():
-    """Types and enumeration constants of the implementation share the user's name space too."""
+    """Checks types and enumerators of the implementation, which share the user's name space."""
     wrong = []
     for folder, _, files in os.walk("src"):
         for file in files:
-            if file.endswith(".cu"):  # programs of their own, which NVRTC compiles
+            if file.endswith(".cu"):  # separate programs, which NVRTC compiles
                 continue
             text = re.sub(r"/\*.*?\*/", "", read(os.path.join(folder, file)), flags=re.S)
-            text = re.sub(r"\bV\((\w+)\)", r"dvti_tier_\1", text)  # what the tiers' words become
-            names = re.findall(r"^} (\w+);", text, re.M) + re.findall(r"^typedef [\w ]+?[ *](\w+);", text, re.M)
+            # Expands the names of SIMD primitives.
+            text = re.sub(r"\bV\((\w+)\)", r"dvti_tier_\1", text)
+            names = re.findall(r"^} (\w+);", text, re.M)
+            names += re.findall(r"^typedef [\w ]+?[ *](\w+);", text, re.M)
             names += re.findall(r"^(?:typedef )?(?:struct|enum|union) (\w+)", text, re.M)
             wrong += [f"{file}: {name}" for name in names if not re.match(r"dvti?_|DVTI?_", name)]
     check(not wrong, "types without dvt_ or dvti_: " + ", ".join(sorted(wrong)))
@@ -101,7 +108,8 @@ def check_switches_and_environment():
         for file in files:
             text = re.sub(r"/\*.*?\*/", "", read(os.path.join(folder, file)), flags=re.S)
             asked |= set(re.findall(r'"(DEVTENSOR_\w+)"', text))
-            used |= set(re.findall(r"(?<![\"\w])DEVTENSOR_\w+(?!\")", re.sub(r'"[^"\n]*"', "", text)))
+            used |= set(
+                re.findall(r"(?<![\"\w])DEVTENSOR_\w+(?!\")", re.sub(r'"[^"\n]*"', "", text)))
     used.add("DEVTENSOR_LINES")  # the generator writes its #ifdef
     for name in sorted(used - own - switches):
         check(False, f"{name} is a switch that dvt_config.h does not list")
@@ -119,9 +127,12 @@ def check_switches_and_environment():
 
 def check_version():
     config = read(f"{API}/dvt_config.h")
-    parts = [re.search(rf"DVT_VERSION_{part} (\d+)", config)[1] for part in ("MAJOR", "MINOR", "PATCH")]
+    parts = [
+        re.search(rf"DVT_VERSION_{part} (\d+)", config)[1] for part in ("MAJOR", "MINOR", "PATCH")
+    ]
     text = re.search(r'DVT_VERSION_STRING "(.*)"', config)[1]
-    check(text == ".".join(parts), f"DVT_VERSION_STRING is {text}, the numbers are {'.'.join(parts)}")
+    check(text == ".".join(parts),
+          f"DVT_VERSION_STRING is {text}, the numbers are {'.'.join(parts)}")
     check(f"## v{text} " in read("CHANGELOG.md"), f"CHANGELOG.md has no section v{text}")
 
 

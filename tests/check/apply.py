@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Makes the changes that a document describes: blocks under <!-- check: insert FILE --> (a new file) and
-<!-- check: insert FILE after TEXT --> (behind the one line that contains TEXT).
+"""Makes the changes that a document describes: blocks under <!-- check: insert FILE --> (a new
+file) and <!-- check: insert FILE after TEXT --> (after the one line that contains TEXT).
 
     apply.py DOCUMENT ROOT
 """

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Compiles and runs every C block of the documents, and the quick start in the header's introduction.
+"""Compiles and runs every C block of the documents, and the quick start of the header.
 
-A block with `int main` is a program. Any other is a piece: it becomes the body of a main that fails when an error is left
-behind. Both run without and with two virtual GPUs. A comment on the line above the fence changes that:
+A block with `int main` is a program. Any other is a fragment: it becomes the body of a main that
+fails when an error is set at its end. Both run without and with two virtual GPUs. A comment on the
+line above the fence changes that:
 
-    <!-- check: with STATEMENTS -->      what the text around the piece has already declared
-    <!-- check: insert FILE after TEXT -->  a change to the sources: see tests/check/worked_examples.sh
-    <!-- check: skip REASON -->          counted, with its reason
+    <!-- check: with STATEMENTS -->         declarations from the text around the fragment
+    <!-- check: insert FILE after TEXT -->  a change to the sources: see worked_examples.sh
+    <!-- check: skip REASON -->             counted as skipped, with its reason
 
 Environment: CC, BUILD, LIBRARY, LIBS, as the Makefile sets them.
 """
@@ -42,23 +43,26 @@ def blocks(file):
 
 
 def run(command, **more):
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **more)
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          **more)
     return done.returncode, done.stdout
 
 
 def try_block(name, program):
-    """What is wrong with it; empty when nothing is."""
+    """Returns the error of a block, or an empty text."""
     source, binary = f"{folder}/{name}.c", f"{folder}/{name}"
     with open(source, "w", encoding="utf-8") as file:
         file.write(program)
-    # The library is linked, so that its implementation need not be compiled for each block.
-    flags = "-std=gnu99 -Wall -Wextra -Werror -Wno-unused -I. -D_GNU_SOURCE -DDEVTENSOR_IMPLEMENTED -include stdio.h"
+    # Links the library, so that the implementation is not compiled for each block.
+    flags = ("-std=gnu99 -Wall -Wextra -Werror -Wno-unused -I. -D_GNU_SOURCE "
+             "-DDEVTENSOR_IMPLEMENTED -include stdio.h")
     command = os.environ["CC"].split() + flags.split() + [source, "-o", binary]
     code, said = run(command + os.environ["LIBRARY"].split() + os.environ["LIBS"].split())
     if code:
         return "does not compile:\n" + said
     for gpus in ("0", "2"):
-        code, said = run([binary], cwd=folder, timeout=120, env=dict(os.environ, DEVTENSOR_VIRTUAL_GPUS=gpus))
+        environment = dict(os.environ, DEVTENSOR_VIRTUAL_GPUS=gpus)
+        code, said = run([binary], cwd=folder, timeout=120, env=environment)
         if code:
             return f"ends with {code} on {gpus} virtual GPUs:\n{said[-1500:]}"
     return ""
@@ -73,7 +77,8 @@ def check(file, line, note, code):
         print(f"SKIP {where}: {note[5:]}")
         return
     if not re.search(r"\bint main\b", code):
-        code = PIECE.format(setup=note[5:] if note.startswith("with ") else "", line=line + 1, file=file, code=code)
+        code = PIECE.format(setup=note[5:] if note.startswith("with ") else "", line=line + 1,
+                            file=file, code=code)
     wrong = try_block(re.sub(r"\W", "_", where), code)
     counts["failed" if wrong else "passed"] += 1
     if wrong:
@@ -89,7 +94,8 @@ def main():
             check(file, line, note, code)
     with open("src/0_api/dvt_intro.h", encoding="utf-8") as file:
         quick_start = re.search(r"Quick start.*?\n\n((?:       .*\n)+)", file.read())
-    check("src/0_api/dvt_intro.h", 1, "", quick_start[1] if quick_start else "#error there is no quick start")
+    check("src/0_api/dvt_intro.h", 1, "",
+          quick_start[1] if quick_start else "#error there is no quick start")
     print(f"{counts['passed']} passed, {counts['failed']} failed, {counts['skipped']} skipped")
     sys.exit(counts["failed"] != 0)
 

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Changes to a copy of the sources that the generators must refuse, each with its reason. Environment: BUILD, PYTHON.
+# Makes changes to a copy of the sources that the generators must reject with the right reason.
+# Environment: BUILD, PYTHON.
 . tests/lib.sh
 D=$BUILD/guards
 fresh() {
@@ -7,7 +8,7 @@ fresh() {
     mkdir -p "$D"
     cp -r src tools devtensor.h devtensor_kernels.cu.inc "$D/"
 }
-refuses() { # what the message must contain; the change has been made
+refuses() { # text that the message must contain, after the change
     if $PYTHON "$D/tools/call_sites.py" --check >"$D/said" 2>&1 &&
         $PYTHON "$D/tools/amalgamate.py" --check >"$D/said" 2>&1; then
         fail "guards" "not refused: $1"
@@ -49,7 +50,8 @@ awk 'BEGIN { for (i = 0; i < 1001; i++) print "/* line */" }' >>"$D/src/$core"
 refuses 'the limit is 1000'
 fresh; add 2_core/dvt_core.h '#if defined(DEVTENSOR_X)
 #include "2_core/new.h"
-#endif'; echo '/* new */' >"$D/src/2_core/new.h"; add $core '#include "2_core/new.h"'; refuses 'pasted above under'
+#endif'; echo '/* new */' >"$D/src/2_core/new.h"; add $core '#include "2_core/new.h"'; refuses
+#'pasted above under'
 fresh; add $core '/* #include "4_ops/dvt_op.h" is only spoken of here; and so is CUdevice */'
 refuses 'stale: devtensor.h'
 rm -rf "$D"

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""With DEVTENSOR_LINES every line of the header says where in src/ it stands: compares with the files. Argument: the
-preprocessed header."""
+"""Checks that with DEVTENSOR_LINES every line of the header names its origin in src/.
+
+Argument: the preprocessed header.
+"""
 import re
 import sys
 
@@ -11,7 +13,7 @@ for line in open(sys.argv[1], encoding="utf-8"):
     if marker:
         number, here = int(marker[1]), marker[2]
         continue
-    # Beginnings of functions are good witnesses: they stand on a line of their own, and macros do not change them.
+    # Compares first lines of functions: they are lines of their own, and macros do not change them.
     function = re.search(r"\b(dvti_\w+)\([^()]*\) \{$", line.rstrip())
     if re.match(r"src/.*[.][ch]$", here) and function:
         compared += 1

@@ -1,6 +1,7 @@
 #!/bin/sh
-# What `make check` runs: everything about the sources that is not the behaviour of the library. Each line of this file is one check,
-# or a script that counts several. Environment: BUILD, CC, PYTHON, LIBRARY, LIBS, as the Makefile sets them.
+# Runs `make check`: properties of the sources, not the behavior of the library. Each line of this
+# file is one check, or a script that counts several.
+# Environment: BUILD, CC, PYTHON, LIBRARY, LIBS, as the Makefile sets them.
 . tests/lib.sh
 mkdir -p "$BUILD"
 # ---- generated files and layers ----
@@ -11,8 +12,8 @@ if has "$PYTHON"; then
         $CC -std=gnu11 -E -DDEVTENSOR_LINES -I. -Itests tests/implementation.c >"$BUILD/lines.i" &&
             "$PYTHON" tests/check/lines.py "$BUILD/lines.i"
     }
-    try "DEVTENSOR_LINES numbers lines as src/ does" line_numbers
-    script "the guards refuse what they should" sh tests/check/guards.sh
+    try "DEVTENSOR_LINES gives the lines of src/" line_numbers
+    script "the guards reject bad changes" sh tests/check/guards.sh
 else
     skip "generated files" "$PYTHON is not installed"
 fi
@@ -34,10 +35,12 @@ if has "$PYTHON" && has nm; then
     script "declarations" "$PYTHON" tests/check/api.py "$BUILD/nm.txt"
 fi
 
-# dvt_retain and dvt_release are for users, whose shares are counted apart.
-owners() { ! grep -rnE '\bdvt_(retain|release)\(' src --include='*.c' |
-    grep -v '^src/2_core/dvt_scope.c:'; }
-try "inside, objects are owned by dvti_own and dvti_disown" owners
+# dvt_retain and dvt_release are for users, whose references are counted separately.
+owners() {
+    ! grep -rnE '\bdvt_(retain|release)\(' src --include='*.c' |
+        grep -v '^src/2_core/dvt_scope.c:'
+}
+try "internal code uses dvti_own and dvti_disown" owners
 
 # ---- layout ----
 sh tools/format.sh --check >"$BUILD/format.log" 2>&1
@@ -48,33 +51,38 @@ case $? in
 esac
 
 # ---- intrinsics that a compiler gets wrong ----
-# GCC 12 with -funsigned-char drops the first operand (its PR 110108); _mm256_blendv_ps does the same for lanes of 32 bits.
+# GCC 12 with -funsigned-char drops the first operand (its PR 110108). _mm256_blendv_ps gives the
+# same result for lanes of 32 bits.
 byte_blends() { ! grep -rnE '_blendv_epi8 *\(' src; }
 try "no byte blends" byte_blends
 
 # ---- sizes and words ----
-listed() { find src tests examples bench tools -name '*.[ch]' -o -name '*.inl' -o -name '*.cu' \
-    -o -name '*.py' -o -name '*.sh'; }
-too_long() { ! listed | xargs wc -l |
-    awk '$2 != "total" && $1 > 1000 { print; found = 1 } END { exit !found }'; }
+listed() {
+    find src tests examples bench tools -name '*.[ch]' -o -name '*.inl' -o -name '*.cu' \
+        -o -name '*.py' -o -name '*.sh'
+}
+too_long() {
+    ! listed | xargs wc -l |
+        awk '$2 != "total" && $1 > 1000 { print; found = 1 } END { exit !found }'
+}
 try "no file over 1000 lines" too_long
-listed | xargs wc -l | awk \
-    '$2 != "total" && $1 > 500 { print "note: " $2 " has " $1 " lines; aim for 500 at most" }'
+listed | xargs wc -l |
+    awk '$2 != "total" && $1 > 500 { print "note: " $2 " has " $1 " lines; aim for 500 at most" }'
 words() { # the pattern does not match itself
     ! grep -rnIE '\b(TO[D]O|FI[X]ME|XX[X]|HA[C]K|not implemen[t]ed|placehol[d]er)\b' src tests \
         examples bench tools docs ./*.md Makefile
 }
-try "no promises for later" words
+try "no markers of unfinished work" words
 
 if has "$PYTHON" && has git && git rev-parse --git-dir >/dev/null 2>&1; then
-    "$PYTHON" tests/check/prose.py --count >"$BUILD/prose.txt" # not yet a check: these places are left
-    awk \
-        '{ n[$1] += $3 } END { for (rule in n) print "note: prose: " n[rule] " places of rule " rule }' \
+    "$PYTHON" tests/check/prose.py --count >"$BUILD/prose.txt" # only counted so far
+    awk '{ n[$1] += $3 }
+        END { for (rule in n) print "note: prose: " n[rule] " places of rule " rule }' \
         "$BUILD/prose.txt"
 fi
 
 # ---- documents ----
-links() { # every relative link of a document leads somewhere
+links() { # checks that the target of every relative link exists
     bad=$(for file in ./*.md docs/*.md tests/*.md bench/*.md; do
         [ -f "$file" ] || continue
         grep -o '](\([^)#]*\)' "$file" | sed 's/](//' | grep -v '^[a-z]*:' | while read -r to; do
@@ -83,7 +91,7 @@ links() { # every relative link of a document leads somewhere
     done)
     [ -z "$bad" ] || { echo "$bad"; return 1; }
 }
-try "links lead somewhere" links
+try "targets of links exist" links
 try "generated tables are fresh" sh tools/docs.sh --check
 if has "$PYTHON"; then
     try "the README's measurements are its table's" "$PYTHON" bench/cpu/readme.py --check README.md

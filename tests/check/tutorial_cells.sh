@@ -1,5 +1,5 @@
 #!/bin/sh
-# The map of the tutorials is fresh, and refuses changes to a copy of its lists.
+# Checks that the map of the tutorials is fresh, and that its tool rejects changes to its lists.
 # Environment: BUILD, PYTHON.
 . tests/lib.sh
 D=$BUILD/tutorial_cells
@@ -13,7 +13,7 @@ fresh() {
     cp docs/TUTORIAL_MAP.md "$D/docs/"
 }
 check() { (cd "$D" && "$PYTHON" tools/tutorial_map.py --check) >"$D/said" 2>&1; }
-refuses() { # what the message must contain; the change has been made
+refuses() { # text that the message must contain, after the change
     if check; then
         fail "tutorial cells" "not refused: $1"
     elif grep -q "$1" "$D/said" && grep -q "Why: " "$D/said" && grep -q "Fix: " "$D/said"; then

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Applies the changes of all docs/ADDING_*.md to one copy of the sources, as a reader would, builds it and runs the tests that the pages
-# add, whose names begin with "example". Environment: BUILD, CC, PYTHON, LIBS.
+# Applies the changes of all docs/ADDING_*.md to one copy of the sources, as a reader would. Builds
+# it and runs the tests of the pages, whose names begin with "example".
+# Environment: BUILD, CC, PYTHON, LIBS.
 . tests/lib.sh
 D=$BUILD/example
 rm -rf "$D"
@@ -11,16 +12,16 @@ mkdir -p "$D/tests/tiers"
 cp tests/tiers/math_rows.h "$D/tests/tiers/"
 for page in docs/ADDING_*.md; do
     ! grep -q '^<!-- check: insert' "$page" ||
-        try "the changes of $page have their places" "$PYTHON" tests/check/apply.py "$page" "$D"
+        try "the changes of $page can be inserted" "$PYTHON" tests/check/apply.py "$page" "$D"
 done
-try "the generators accept them" sh \
-    -c "$PYTHON $D/tools/call_sites.py && $PYTHON $D/tools/amalgamate.py"
+try "the generators accept them" \
+    sh -c "$PYTHON $D/tools/call_sites.py && $PYTHON $D/tools/amalgamate.py"
 try "they compile" $CC -std=gnu11 -O0 -Wall -Wextra -Werror -I"$D" -I"$D/tests" \
     "$D/tests/implementation.c" "$D/tests/dvt_test.c" "$D"/tests/unit/*.c -o "$D/tests/run" $LIBS
 for test in $(cat "$D"/tests/unit/*.c | sed -n 's/^DVT_TEST(\(.*\)) {/\1/p'); do
     try "the pages' test $test passes" sh -c "$D/tests/run $test | grep '^1 passed, 0 failed'"
 done
-try "so does the table's own program" $CC -std=gnu99 -Wall -Wextra -Werror -I"$D" -I"$D/src" \
-    -fsyntax-only "$D/tools/doc_tables.c"
+try "the program of the tables accepts them" $CC -std=gnu99 -Wall -Wextra -Werror -I"$D" \
+    -I"$D/src" -fsyntax-only "$D/tools/doc_tables.c"
 rm -rf "$D"
 finish

@@ -1,4 +1,4 @@
-/* What a user writes: one file beside a copy of devtensor.h. */
+/* A minimal user program: one file next to a copy of devtensor.h. */
 #define DEVTENSOR_IMPLEMENTATION
 #include "devtensor.h"
 

@@ -1,5 +1,6 @@
-/* Five breaks that leave only a guard's block. At compile time an optimizing compiler warns of each; at run time the library logs the
-   first one. Without DVT_SCOPE_BLOCKS: the declarations, from which break leaves the loop, and the scope ends. */
+/* Five breaks that leave only a guard's block. At compile time an optimizing compiler warns about
+   each; at run time the library logs the first one. Without DVT_SCOPE_BLOCKS the guards are
+   declarations, so break leaves the loop and ends the scope. */
 #include "devtensor.h"
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,5 @@
-/* The declarations alone, twice, with every macro that users write. Only compiled: nothing here is linked or run. */
+/* The declarations alone, twice, with every macro that users write. Only compiled, not linked or
+   run. */
 #include "devtensor.h"
 #include "devtensor.h"
 
@@ -30,7 +31,7 @@ dvt_array *declarations(void) {
         }
         dvt_keep(y);
     }
-#if defined(__GNUC__) || defined(__cplusplus) /* other C compilers refuse these */
+#if defined(__GNUC__) || defined(__cplusplus) /* other C compilers reject these */
     while (steps++ < 3) {
         DVT_SCOPED;
         DVT_CTX_SCOPED(dvt_cpu());

@@ -1,4 +1,5 @@
-/* What the implementation computes where the program is compiled with -ffast-math or a part of it: as if without. */
+/* Checks that the implementation gives the same results when compiled with -ffast-math or a part of
+   it. */
 #include "1_base/dvt_platform.h"
 #include <stdint.h>
 
@@ -49,15 +50,14 @@ int main(void) {
     float x[64];
     int i, failed = 0;
     for (i = 0; i < 64; i++)
-        x[i] = i % 2 ? 1.f : 16777216.f; /* odd numbers get lost one after the other */
+        x[i] = i % 2 ? 1.f : 16777216.f; /* each odd addend alone is lost by rounding */
     failed |= !is_nan(nan) << 0 | is_nan(1) << 1;
     failed |= is_finite(infinite) << 2 | is_finite(nan) << 3 | !is_finite(1) << 4;
     failed |= !is_not_at_least(nan, 0) << 5;
     failed |= (rest_of_sum(1e16, 1) != 1) << 6;
     failed |= (memcmp(&zero, "\0\0\0\0\0\0\0\0", 8) != 0) << 7;
     quotient = third(5);
-    failed |= (memcmp(&quotient, &expected, 8) != 0)
-              << 8; /* 5 times the rounded 1 / 3 is another one */
+    failed |= (memcmp(&quotient, &expected, 8) != 0) << 8; /* 5 times the rounded 1 / 3 differs */
     failed |= (sum_in_order(x) != 16777216.f * 32) << 9;
     return failed != 0;
 }

@@ -1,5 +1,5 @@
-/* Blocks of guards in which an optimizing compiler has nothing to warn of: what is set in them is known to be set, and none is left
-   by break. Only compiled. */
+/* Blocks of guards for which an optimizing compiler must give no warning. It knows that variables
+   set in them are set, and no break leaves them. Only compiled. */
 #include "devtensor.h"
 
 double guards(dvt_array *x);

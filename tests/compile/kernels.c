@@ -1,4 +1,4 @@
-/* The CUDA source is a table of lines that a C and a C++ compiler accept. */
+/* The CUDA source as a table of lines must be accepted by C and C++ compilers. */
 #include <stddef.h>
 #include <string.h>
 

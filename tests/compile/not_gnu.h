@@ -1,4 +1,5 @@
-/* Makes a GNU compiler look like one that has no attributes to the headers that follow; the system's own are through by then. */
+/* Makes a GNU compiler look like one without attributes to the headers that follow; system headers
+   are included before. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -1,4 +1,5 @@
-/* A program with OpenMP: in its parallel regions the library computes in the calling thread, elsewhere with the pool. */
+/* A program with OpenMP: in its parallel regions the library computes in the calling thread,
+   elsewhere with the thread pool. */
 #define DEVTENSOR_STATIC
 #include "devtensor.h"
 #include <omp.h>

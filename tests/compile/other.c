@@ -1,4 +1,5 @@
-/* A second translation unit: with the implementation elsewhere, or with DEVTENSOR_STATIC and a library of its own. */
+/* A second translation unit: with the implementation elsewhere, or with DEVTENSOR_STATIC and a
+   private copy of the library. */
 #include "devtensor.h"
 
 #ifdef __cplusplus

@@ -1,7 +1,9 @@
 #!/bin/sh
-# Every way in which devtensor.h may be compiled. A case is one small compilation; two run at a time, and each says what it did only
-# when it fails. An implementation takes 10 to 30 seconds of processor time, so `make test` only parses it, under all warnings, where another
-# case compiles the same text; DVT_TEST_FULL=1, as `make test-long` does, compiles and runs all of them. Environment: BUILD, CC, CXX, LIBRARY, LIBS, as the Makefile sets them.
+# Tests all ways to compile devtensor.h. A case is one small compilation; several run in parallel,
+# and each prints output only when it fails. An implementation takes 10 to 30 seconds of CPU time.
+# So `make test` only parses it, with all warnings, where another case compiles the same text.
+# DVT_TEST_FULL=1 (`make test-long`) compiles and runs all of them.
+# Environment: BUILD, CC, CXX, LIBRARY, LIBS, as the Makefile sets them.
 . tests/lib.sh
 W="-Wall -Wextra -Wpedantic -Wshadow -Wundef -Wvla -Werror"
 T=tests/compile
@@ -31,14 +33,14 @@ settle() {
     done
 }
 
-# ---- what a case does: compiler and flags come last ----
-# Users compile their own code under more warnings than we do.
+# ---- functions of cases: compiler and flags come last ----
+# Users compile their code with more warnings than we do.
 declarations() { "$@" $W -Wconversion -Wsign-conversion -I. -fsyntax-only $T/declarations.c; }
 implementation() { out=$1; shift; "$@" $W -I. -c tests/implementation.c -Itests -o "$out"; }
-# The same without code: everything that the parser sees, which is all but what the optimizer warns of.
+# The same without code generation: all warnings except those of the optimizer.
 parsed() { shift; "$@" $W -I. -fsyntax-only tests/implementation.c -Itests; }
 if [ -n "${DVT_TEST_FULL:-}" ]; then FULL=1 brief=implementation; else FULL= brief=parsed; fi
-smoke() { # folder of its own, since it writes a file
+smoke() { # in its own directory, because it writes a file
     mkdir -p "$1"
     folder=$1
     shift
@@ -55,9 +57,9 @@ program() { # output, sources, then the compiler
     "$@" -I. $sources -o "$out" $LIBS
     "$out"
 }
-# Blocks of guards are silent; each of five breaks out of them is warned of where the compiler optimizes. GCC -Og does not see that a
-# variable is set that only a guard within a guard sets.
-guards() { # folder, then the compiler
+# Blocks of guards give no warning. Each of five breaks out of them gives one when the compiler
+# optimizes. GCC -Og does not see that a variable is set when only a nested guard sets it.
+guards() { # directory, then the compiler
     mkdir -p "$1"
     folder=$1
     shift
@@ -87,7 +89,8 @@ breaks() { # output, then the compiler: the same at run time
     esac
     "$out"
 }
-# A compiler that cannot end a scope at a break takes the declarations, and refuses DVT_SCOPED with a sentence.
+# A compiler that cannot end a scope at a break accepts the declarations, and rejects DVT_SCOPED
+# with an explanation.
 no_cleanup() { # output, then the compiler
     out=$1
     shift
@@ -103,7 +106,7 @@ two_units() {
     $CC "$out.1.o" "$out.2.o" $object -o "$out" $LIBS
     "$out"
 }
-alone() { # the header in an empty folder, and the line of the README
+alone() { # the header in an empty directory, and the command of the README
     mkdir -p "$D/alone"
     cp devtensor.h $T/app.c "$D/alone"
     (cd "$D/alone" && "$@" app.c -lm -ldl -lpthread && ./a.out | grep -q "NDArray 2x3")
@@ -154,7 +157,7 @@ for compiler in g++ clang++; do
         start later.$compiler program "$D/later.$compiler" $T/later.c $compiler -x c++ -std=c++17
     start kernels.$compiler program "$D/kernels.$compiler" $T/kernels.c $compiler -x c++ -std=c++17
 done
-# Some warnings exist only where the compiler optimizes.
+# Some warnings need an optimizing compiler.
 has gcc && start guards.gcc guards "$D/guards.gcc" gcc -std=c99
 has g++ && start guards.g++ guards "$D/guards.g++" g++ -x c++ -std=c++11
 has clang && start guards.clang guards "$D/guards.clang" clang -std=c99 -Wno-unknown-warning-option
@@ -162,7 +165,7 @@ has clang++ && start guards.clang++ guards "$D/guards.clang++" \
     clang++ -x c++ -std=c++11 -Wno-unknown-warning-option
 start breaks breaks "$D/breaks" $CC -std=c99 -DDVT_SCOPE_BLOCKS
 start scoped breaks "$D/scoped" $CC -std=c99
-# C++ without the attribute, as in compilers that are neither: destructors.
+# C++ without the attribute, as in other compilers: destructors.
 has g++ && start breaks.destructor breaks "$D/breaks.cxx" \
     g++ -x c++ -std=c++11 -include $T/not_gnu.h -DDVT_SCOPE_BLOCKS
 has g++ && start scoped.destructor breaks "$D/scoped.cxx" \
@@ -173,9 +176,9 @@ if has tcc; then
 else
     skip compile.guards.tcc "tcc is not installed"
 fi
-has gcc && start implementation.gcc.optimised implementation "$D/gcc.O2.o" gcc -std=c11 -O2
+has gcc && start implementation.gcc.optimized implementation "$D/gcc.O2.o" gcc -std=c11 -O2
 
-# ---- -ffast-math: taken back by GCC, refused with a sentence elsewhere ----
+# ---- -ffast-math: disabled with GCC, rejected with a message elsewhere ----
 fast_math() { program "$@" -std=gnu11 -Isrc -fno-lto; }
 refused() { # compiler, then the flag
     ! "$@" -Isrc -fsyntax-only $T/fast_math.c 2>"$D/refused.txt" &&
@@ -199,15 +202,16 @@ start once once
 start renamed renamed $CC
 has g++ && start two_units_cxx two_units "$D/two_cxx" "$LIBRARY" g++ -x c++ -std=c++11
 
-# ---- every switch alone, in two halves, and all together ----
+# ---- every switch alone, two sets of switches, and all together ----
 switches="NO_THREADS NO_CUDA NO_FILES NO_NN NO_AVX512 PLAIN_TIER NO_CALL_SITES NO_STDERR LINES"
-half="-DDEVTENSOR_NO_THREADS -DDEVTENSOR_NO_FILES -DDEVTENSOR_NO_AVX512 -DDEVTENSOR_NO_CALL_SITES -DDEVTENSOR_LINES"
+half="-DDEVTENSOR_NO_THREADS -DDEVTENSOR_NO_FILES -DDEVTENSOR_NO_AVX512"
+half="$half -DDEVTENSOR_NO_CALL_SITES -DDEVTENSOR_LINES"
 other_half="-DDEVTENSOR_NO_CUDA -DDEVTENSOR_NO_NN -DDEVTENSOR_PLAIN_TIER -DDEVTENSOR_NO_STDERR"
 all=""
 for switch in $switches; do
     if [ -n "$FULL" ]; then
         start "smoke.$switch" smoke "$D/smoke.$switch" $CC -std=gnu99 $W -DDEVTENSOR_$switch
-    else # Clang names static functions that nobody calls without making code
+    else # Clang reports unused static functions without code generation
         for compiler in $CC $(has clang && echo clang); do
             start "parsed.$switch.$(basename "$compiler")" parsed "" $compiler -std=gnu99 \
                 -DDEVTENSOR_$switch
@@ -221,7 +225,7 @@ start silent silent "$D/silent" $CC -std=gnu99 $W $other_half
 start parsed.static parsed "" $CC -std=gnu99 -DDEVTENSOR_STATIC
 [ -z "$FULL" ] || start smoke.static smoke "$D/smoke.static" $CC -std=gnu99 $W -DDEVTENSOR_STATIC
 
-# ---- beside OpenMP ----
+# ---- together with OpenMP ----
 for compiler in gcc ${FULL:+clang}; do
     if echo 'int main(void) { return 0; }' |
         $compiler -fopenmp -x c - -o "$D/omp.$compiler" 2>/dev/null; then
@@ -232,11 +236,11 @@ for compiler in gcc ${FULL:+clang}; do
     fi
 done
 
-# ---- other machines, where the compiler knows them ----
+# ---- other machines, where the compiler supports them ----
 windows=x86_64-w64-mingw32
 if has $windows-gcc; then
     start implementation.windows $brief "$D/windows.o" $windows-gcc -std=c11 -Wstrict-prototypes
-    # tests/windows compiles and links it where it can run.
+    # tests/windows compiles and links it where Wine can run it.
     [ -z "$FULL" ] && { has wine64 || [ -x /usr/lib/wine/wine64 ]; } ||
         start program.windows $windows-gcc -std=gnu11 -I. $T/smoke.c -o "$D/smoke.exe"
 else
@@ -248,7 +252,7 @@ else
     skip compile.windows.c++17 "$windows-g++ is not installed"
 fi
 if echo 'int main(void) { return 0; }' | $CC -m32 -x c - -o "$D/m32" 2>/dev/null; then
-    # Headers of the kernel are those of 64 bits, where no package has others. tests/matrix runs such programs.
+    # Uses the kernel headers of 64 bits if there are no others. tests/matrix runs such programs.
     start parsed.m32 parsed "" $CC -std=gnu99 -m32 -idirafter /usr/include/x86_64-linux-gnu
 else
     skip compile.m32 "$CC cannot build 32-bit programs here"

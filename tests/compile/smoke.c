@@ -1,5 +1,5 @@
-/* A program that touches every room that a build still has, in C99 and C++11. It ends with 0 when the values are right; otherwise
-   with the line of the check that failed, modulo 256. */
+/* A program that uses every module of a build, in C99 and C++11. It returns 0 when the values are
+   right; otherwise the line of the failed check, modulo 256. */
 #if !defined(SMOKE_USES_OBJECT)
 #define DEVTENSOR_IMPLEMENTATION
 #endif

@@ -371,7 +371,7 @@ DVT_TEST(gpu_where_with_every_condition) {
             }
 }
 
-DVT_TEST(gpu_where_with_numbers) {
+DVT_TEST(gpu_where_with_scalars) {
     static const double numbers[] = {0, -3, 0.5};
     int a, i;
     NEEDS_GPU;

@@ -65,9 +65,9 @@ static int have_isa(void) {
     return n > 0;
 }
 
-#define NEEDS_ISA                                                                                 \
+#define NEEDS_ISA                                                                                  \
     NEEDS_GPU;                                                                                     \
-    if (!have_isa())                                                                              \
+    if (!have_isa())                                                                               \
     SKIP("cpu() has no functions of its own for this processor")
 
 /* Doubles hold the elements of these dtypes exactly, so equal numbers with equal signs are equal

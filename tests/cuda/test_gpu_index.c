@@ -26,7 +26,7 @@ DVT_TEST(gpu_take_every_dtype) {
 }
 
 /* A GPU does not check indices: it clamps them to the valid range. */
-DVT_TEST(gpu_take_outside) {
+DVT_TEST(gpu_take_out_of_range) {
     const double at[] = {-9, -5, -4, -1, 0, 3, 4, 100}, nearest[] = {0, 0, 0, 3, 0, 3, 3, 3};
     dvt_array *x, *where;
     NEEDS_GPU;

@@ -87,7 +87,7 @@ DVT_TEST(gpu_layouts_of_two_operands) {
         }
 }
 
-DVT_TEST(gpu_layouts_of_every_size_of_element) {
+DVT_TEST(gpu_layouts_of_every_element_size) {
     static const dvt_dtype dtypes[] = {DVT_F64, DVT_BF16, DVT_I8};
     int layout, i;
     NEEDS_GPU;
@@ -98,7 +98,7 @@ DVT_TEST(gpu_layouts_of_every_size_of_element) {
         }
 }
 
-DVT_TEST(gpu_sizes_around_groups_and_blocks) {
+DVT_TEST(gpu_sizes_around_vectors_and_blocks) {
     static const int64_t sizes[] = {1,   2,    3,    4,    5,    15,   16,   17,    255,  256,
                                     257, 1023, 1024, 1025, 4095, 4096, 4097, 16389, 70001};
     int i;
@@ -218,7 +218,7 @@ DVT_TEST(gpu_in_place_on_itself) {
 
 /* Elements so far apart that offsets need 64 bits: views of a large block, of which nothing else is
    accessed. */
-DVT_TEST(gpu_distances_beyond_32_bits) {
+DVT_TEST(gpu_64_bit_offsets) {
     const int64_t far = ((int64_t)1 << 26) + 3;
     dvt_array *block, *window;
     pair x;

@@ -157,7 +157,7 @@ DVT_TEST(gpu_matmul_large_tiles) {
 }
 
 /* Small results of long sums, which are split along k. */
-DVT_TEST(gpu_matmul_in_pieces_of_k) {
+DVT_TEST(gpu_matmul_split_k) {
     NEEDS_GPU;
     check_sizes(33, 3001, 35, DVT_F32, PLAIN, PLAIN);
     check_sizes(33, 3000, 36, DVT_F32, TRANSPOSED, PLAIN);
@@ -232,7 +232,7 @@ DVT_TEST(gpu_matmul_batches) {
 }
 
 /* Rows that begin at a 16-byte boundary, and elsewhere. */
-DVT_TEST(gpu_matmul_off_alignment) {
+DVT_TEST(gpu_matmul_unaligned) {
     static const dvt_dtype dtypes[] = {DVT_F32, DVT_F64, DVT_F16, DVT_I8};
     int t, first;
     NEEDS_GPU;
@@ -251,7 +251,7 @@ DVT_TEST(gpu_matmul_off_alignment) {
         }
 }
 
-DVT_TEST(gpu_matmul_of_nothing) {
+DVT_TEST(gpu_matmul_empty) {
     int dtype;
     NEEDS_GPU;
     for (dtype = 0; dtype < DVT_BOOL; dtype++) {
@@ -265,7 +265,7 @@ DVT_TEST(gpu_matmul_of_nothing) {
 }
 
 /* A row or column with a NaN or an infinity affects only its own results, tails included. */
-DVT_TEST(gpu_matmul_not_a_number) {
+DVT_TEST(gpu_matmul_nan) {
     static const double strange[] = {(double)NAN, (double)INFINITY, -(double)INFINITY};
     int i, how;
     NEEDS_GPU;

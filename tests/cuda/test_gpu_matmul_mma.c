@@ -120,7 +120,7 @@ DVT_TEST(gpu_matmul_mma_which_layouts) {
     CHECK(!on_tensor_cores(q));
 }
 
-DVT_TEST(gpu_matmul_mma_tiles_and_pieces) {
+DVT_TEST(gpu_matmul_mma_tiles_and_split_k) {
     dvti_cuda_mm plan = plan_of(plain_product(DVT_BF16, 4096, 4096, 4096));
     CHECK_INT(plan.args.jobs, 32 * 32);
     CHECK_INT(plan.args.splits, 1);
@@ -313,7 +313,7 @@ DVT_TEST(gpu_matmul_mma_batches) {
 }
 
 /* NaN and infinities propagate; values past the ends of rows (NaN here) do not. */
-DVT_TEST(gpu_matmul_mma_not_a_number) {
+DVT_TEST(gpu_matmul_mma_nan) {
     static const double strange[] = {(double)NAN, (double)INFINITY, -(double)INFINITY};
     int i, j, t;
     static const dvt_dtype dtypes[] = {DVT_F16, DVT_BF16, DVT_F32};

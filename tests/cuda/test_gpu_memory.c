@@ -28,7 +28,7 @@ DVT_TEST(gpu_memory_repeats_without_the_driver) {
     CHECK(after.reused >= before.reused + 15);
 }
 
-DVT_TEST(gpu_memory_joins_its_pieces) {
+DVT_TEST(gpu_memory_merges_free_blocks) {
     dvt_array *piece[8];
     dvt_memory_stats before, after;
     int i;

@@ -84,7 +84,7 @@ static const pool_case pool_cases[] = {
 };
 
 /* Windows that a whole block computes, and offsets of 64 bits. */
-static const pool_case team_cases[] = {
+static const pool_case block_cases[] = {
     {3, 5, 7, 7, {0, 0}, {0, 0}, {0, 0}, false, false, true, "global 7x7"},
     {2, 3, 40, 37, {0, 0}, {0, 0}, {0, 0}, false, false, true, "global, a block of 256"},
     {2, 2, 33, 3, {0, 0}, {0, 0}, {0, 0}, false, false, true, "global, narrower than a warp"},
@@ -106,7 +106,7 @@ static void same_cases(const pool_case *cases, int count, dvt_dtype dtype) {
             bool half = dtype == DVT_F16 || dtype == DVT_BF16;
             same_pool(true, x, &p, 0, at->what);
             same_pool(true, dvt_floor(x), &p, 0, at->what); /* with many ties */
-            same_pool(false, x, &p, half ? 4 : cases == team_cases ? 16 : 0, at->what);
+            same_pool(false, x, &p, half ? 4 : cases == block_cases ? 16 : 0, at->what);
         }
     }
 }
@@ -116,9 +116,9 @@ DVT_TEST(gpu_pool_windows) {
     same_cases(pool_cases, (int)(sizeof pool_cases / sizeof pool_cases[0]), DVT_F32);
 }
 
-DVT_TEST(gpu_pool_teams) {
+DVT_TEST(gpu_pool_cooperative_blocks) {
     NEEDS_GPU;
-    same_cases(team_cases, (int)(sizeof team_cases / sizeof team_cases[0]), DVT_F32);
+    same_cases(block_cases, (int)(sizeof block_cases / sizeof block_cases[0]), DVT_F32);
 }
 
 DVT_TEST(gpu_pool_dtypes) {
@@ -128,7 +128,7 @@ DVT_TEST(gpu_pool_dtypes) {
     for (i = 0; i < 3; i++) {
         same_cases(pool_cases + 4, 2, dtypes[i]);
         same_cases(pool_cases, 1, dtypes[i]);
-        same_cases(team_cases, 2, dtypes[i]);
+        same_cases(block_cases, 2, dtypes[i]);
     }
 }
 

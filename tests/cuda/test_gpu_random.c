@@ -85,7 +85,7 @@ DVT_TEST(gpu_random_jax) {
 }
 
 /* The stream continues where the last array ended: two draws equal one draw in two parts. */
-DVT_TEST(gpu_random_stream_goes_on) {
+DVT_TEST(gpu_random_stream_continues) {
     dvt_array *whole, *part[2];
     NEEDS_GPU;
     dvt_seed(17);

@@ -204,7 +204,7 @@ DVT_TEST(gpu_reduce_corners) {
 }
 
 /* Elements more than 2^31 apart need 64-bit offsets. Little of the array is ever accessed. */
-DVT_TEST(gpu_reduce_far_apart) {
+DVT_TEST(gpu_reduce_64_bit_offsets) {
     const int64_t far = ((int64_t)1 << 30) + 16;
     dvt_array *huge, *x, *y = dvt_zeros(DVT_SHAPE(3, 8), DVT_I8, dvt_cpu());
     int row, column;

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Runs the programs of examples/ (or PROGRAMS) with 0 and with 2 virtual GPUs (or GPUS), in an empty folder, and looks for what they must print.
+# Runs the programs of examples/ (or PROGRAMS) with 0 and with 2 virtual GPUs (or GPUS), in an empty
+# directory, and checks their output.
 # Environment: BUILD, CXX, MAKE, as the Makefile sets them.
 . tests/lib.sh
 programs=$(cd "$BUILD/examples" && pwd) || exit 1
@@ -50,7 +51,7 @@ for program in $PROGRAMS; do
             prints "test accuracy 0[.][3-9]"
             prints "removed again (--keep leaves it).*its first predictions"
             try "$name: nothing is left behind" test ! -e "$D/lenet.params"
-            try "$name: the curve is a picture" grep -q "</svg>" "$D/curve.svg"
+            try "$name: the curve is an image" grep -q "</svg>" "$D/curve.svg"
             ;;
         esac
     done

@@ -1,6 +1,6 @@
-/* A corpus is a text: one input a line, in hexadecimal.
-     corpus unpack TEXT FOLDER    a file for each line
-     corpus pack FOLDER TEXT      the reverse, in the order of size and content */
+/* Packs a corpus into a text: one input per line, in hexadecimal.
+     corpus unpack TEXT DIRECTORY    writes a file for each line
+     corpus pack DIRECTORY TEXT      the reverse, in order of size and content */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,10 +1,10 @@
-/* What the harnesses share. A harness is
+/* Shared by the harnesses. A harness is
 
-       DVT_FUZZ(npy) { ... data, size ... FUZZ_CHECK(condition); return 0; }
+     DVT_FUZZ(npy) { ... data, size ... FUZZ_CHECK(condition); return 0; }
 
-   in tests/fuzz/npy.c. With libFuzzer it is a program of its own (run.sh); with DVT_FUZZ_REPLAY it
-   becomes the test fuzz_npy, which runs every input of corpus/npy.txt: one a line, in hexadecimal.
-   */
+   in tests/fuzz/npy.c. With libFuzzer it is a program of its own (run.sh). With DVT_FUZZ_REPLAY it
+   becomes the test fuzz_npy, which runs every input of corpus/npy.txt (one per line, in
+   hexadecimal). */
 #ifndef DVT_FUZZ_H
 #define DVT_FUZZ_H
 #include "5_io/dvt_io_internal.h"
@@ -63,7 +63,7 @@ __attribute__((unused)) static void fuzz_replay(const char *file, const char *na
     int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 #endif
 
-/* ---- memory: a block of more than so much is refused, as where memory is short ---- */
+/* ---- memory: larger blocks are refused, as on a machine with little memory ---- */
 #define FUZZ_MEMORY ((size_t)64 << 20)
 
 static void *fuzz_alloc(void *user, size_t bytes) {
@@ -87,7 +87,7 @@ static void fuzz_quiet(void *user, dvt_log_level level, const char *text) {
     (void)text;
 }
 
-/* An input's beginning: nothing is logged, blocks are bounded, and no error is left from before. */
+/* Begins an input: disables logging, limits blocks, and clears earlier errors. */
 __attribute__((unused)) static void fuzz_begin(void) {
     static int begun;
     dvt_allocator bounded = {fuzz_alloc, fuzz_resize, fuzz_release, NULL};
@@ -99,14 +99,14 @@ __attribute__((unused)) static void fuzz_begin(void) {
     dvt_clear_error();
 }
 
-/* And its end: what was made is gone. */
+/* Ends an input: checks that everything was released. */
 __attribute__((unused)) static void fuzz_end(void) {
     dvt_clear_error();
     FUZZ_CHECK(dvt_get_stats().arrays == 0);
 }
 
 /* ---- the input as a file ---- */
-/* Its path, "" where files without a place in the file system do not exist. */
+/* Returns the path, or "" on systems without files outside of the file system. */
 __attribute__((unused)) static const char *fuzz_file(const uint8_t *data, size_t size) {
     static char path[40];
 #if defined(__linux__) && defined(SYS_memfd_create)
@@ -124,7 +124,7 @@ __attribute__((unused)) static const char *fuzz_file(const uint8_t *data, size_t
     return path;
 }
 
-/* Of x: what it holds and how it looks. */
+/* Hashes the values and the layout of x. */
 __attribute__((unused)) static uint64_t fuzz_hash(dvt_array *x) {
     const unsigned char *at = (const unsigned char *)dvt_data(x);
     uint64_t hash = 1469598103934665603u + (uint64_t)dvt_dtype_of(x);
@@ -136,7 +136,7 @@ __attribute__((unused)) static uint64_t fuzz_hash(dvt_array *x) {
     return hash;
 }
 
-/* Reads of files return 1 to 8 bytes at a time once this is not 0 (run.sh links with
+/* When not 0, reads of files return 1 to 8 bytes at a time (run.sh links with
    --wrap=dvti_fd_read). */
 #if !defined(DVT_FUZZ_REPLAY)
 static unsigned fuzz_trickle;
@@ -158,7 +158,7 @@ int64_t __wrap_dvti_fd_read(int fd, void *to, size_t n) {
 #define FUZZ_TRICKLE(seed) ((void)(seed))
 #endif
 
-/* Reads the input from memory and from a file: both fail, or both give the same. */
+/* Reads the input from memory and from a file: both must fail, or give the same. */
 typedef dvt_array *(*fuzz_reader)(const void *data, size_t size, const char *path, int i);
 
 __attribute__((unused)) static void fuzz_read(fuzz_reader read, const uint8_t *data, size_t size) {

@@ -1,6 +1,5 @@
-/* gzip, with zlib as the oracle: the same bytes, or both refuse. The first byte of the input says
-   whether the rest is a file, or deflated data that get a head and the checksum that zlib computes.
-   */
+/* gzip, with zlib as the oracle: the same bytes, or both fail. The first byte of the input selects
+   whether the rest is a file, or deflated data that get a header and the checksum of zlib. */
 #include "fuzz.h"
 #if defined(DVT_FUZZ_ZLIB)
 #include <zlib.h>
@@ -8,7 +7,7 @@
 
 #define MOST ((size_t)1 << 20)
 
-/* What ours gives, in out; -1 where it refuses. */
+/* Returns our result in out; -1 on an error. */
 static int64_t ours(const uint8_t *data, size_t size, const char *path, uint8_t *out) {
     dvti_source in;
     int64_t n = 0;
@@ -32,7 +31,7 @@ static int64_t ours(const uint8_t *data, size_t size, const char *path, uint8_t 
 }
 
 #if defined(DVT_FUZZ_ZLIB)
-/* The same by zlib: member after member; zeros may follow. */
+/* Returns the result of zlib: member after member; zeros may follow. */
 static int64_t theirs(const uint8_t *data, size_t size, uint8_t *out) {
     z_stream z;
     int64_t n = -1;
@@ -65,7 +64,7 @@ static int64_t theirs(const uint8_t *data, size_t size, uint8_t *out) {
     return n;
 }
 
-/* Deflated data as a file: what zlib makes of them gives the checksum and the length. Returns its
+/* Makes a file of deflated data: zlib's output gives the checksum and the length. Returns its
    size. */
 static size_t wrap(const uint8_t *data, size_t size, uint8_t *file, uint8_t *out) {
     static const uint8_t head[10] = {0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3};

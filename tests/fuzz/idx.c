@@ -1,4 +1,4 @@
-/* IDX, plain; compressed where the input is. */
+/* IDX files, plain or compressed as the input is. */
 #include "fuzz.h"
 
 static dvt_array *read_idx(const void *data, size_t size, const char *path, int i) {

@@ -1,5 +1,5 @@
-/* Names of parameters in files: whatever they are, loading changes all parameters or none. The
-   input: a byte of options and of the shapes' order, then the names, a line each. */
+/* Names of parameters in files: for any names, loading changes all parameters or none. The input: a
+   byte of options and of the order of shapes, then the names, one per line. */
 #include "fuzz.h"
 
 static int lines(const uint8_t *data, size_t size, char *text, const char **name, int most) {
@@ -44,14 +44,14 @@ DVT_FUZZ(names) {
         options.allow_missing = (data[0] & 1) != 0;
         options.ignore_extra = (data[0] & 2) != 0;
         DVT_NN_ADD(net, dvt_nn_dense(2, DVT_IDENTITY), dvt_nn_dense(2, DVT_IDENTITY));
-        for (i = 0; i < n; i++) /* weights and biases in turn, or all of one kind */
+        for (i = 0; i < n; i++) /* weights and biases alternate, or all of one kind */
             arrays[i] = (i + data[0] / 4) % 2 && !(data[0] & 8)
                             ? dvt_full(DVT_SHAPE(2), 1 + i, DVT_F32, dvt_cpu())
                             : dvt_full(DVT_SHAPE(2, 2), 1 + i, DVT_F32, dvt_cpu());
         FUZZ_CHECK(dvt_block_initialize(net, dvt_init_constant(0.5), none) == DVT_OK);
         FUZZ_CHECK(dvt_block_forward(net, dvt_ones(DVT_SHAPE(1, 2), DVT_F32, dvt_cpu())) != NULL);
         params = dvt_block_collect_params(net, NULL);
-        /* Through a descriptor, at its beginning. */
+        /* From a file descriptor, at its beginning. */
         if (*path && n && dvt_save_params(path, arrays, name, n) == DVT_OK) {
             double before = sum_of(params);
             dvt_status status = dvt_block_load_with(net, path, &options, none);

@@ -1,4 +1,4 @@
-/* .npy. */
+/* .npy files. */
 #include "fuzz.h"
 
 static dvt_array *read_npy(const void *data, size_t size, const char *path, int i) {

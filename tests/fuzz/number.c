@@ -1,5 +1,5 @@
-/* The text of numbers: shortest digits read back as the same float, and no shorter ones do; given
-   digits are printf's. The input: how, how many digits, and the bits. */
+/* Text of numbers: the shortest digits read back as the same float, and fewer do not; a given
+   number of digits equals printf's. The input: the mode, the number of digits, and the bits. */
 #include "fuzz.h"
 
 static void shortest(double value, const dvti_float *x, bool wide) {
@@ -60,7 +60,7 @@ DVT_FUZZ(number) {
         shortest(value, &x, wide);
         given(value, &x, data[1] % 40, (data[0] & 2) != 0);
     }
-    /* And whole arrays, whose text depends on all of their elements. */
+    /* Whole arrays too, whose text depends on all of their elements. */
     DVT_SCOPE {
         static const dvt_dtype dtypes[] = {DVT_F32, DVT_F64, DVT_F16, DVT_BF16, DVT_I64, DVT_U8};
         dvt_dtype dtype = dtypes[data[0] / 4 % 6];

@@ -1,7 +1,8 @@
-/* MXNet's .params: what is read is also found by its name, and saved and read again. */
+/* MXNet's .params: every array that is read is also found by its name, and survives saving and
+   reading. */
 #include "fuzz.h"
 
-/* All arrays in one, so that they can be compared. */
+/* Reads all arrays into one, so that they can be compared. */
 static dvt_array *read_params(const void *data, size_t size, const char *path, int i) {
     dvt_array_list *list =
         path ? dvt_load_params(path, dvt_cpu()) : dvt_read_params(data, size, dvt_cpu());

@@ -1,10 +1,10 @@
-/* Patterns for names of parameters, against POSIX's extended expressions where both know the
-   pattern. The input: the pattern, a line end, the name. */
+/* Patterns for names of parameters, against POSIX extended expressions where both support the
+   pattern. The input: the pattern, a newline, the name. */
 #include "fuzz.h"
 #include "6_nn/dvt_nn_internal.h"
 #include <regex.h>
 
-/* What both understand in the same way. */
+/* Tells whether both interpret the pattern in the same way. */
 static int plain(const char *pattern) {
     size_t n = strlen(pattern);
     return n < 24 && strspn(pattern, "abc.|()*+?") == n && !strstr(pattern, "(?") &&

@@ -1,8 +1,8 @@
-/* Text from outside: sizes with suffixes, whole numbers of the environment, names of contexts and
-   dtypes. Each against a second reading of the same rule. */
+/* Text from outside: sizes with suffixes, integers in the environment, names of contexts and
+   dtypes. Each is compared with a second parser of the same rule. */
 #include "fuzz.h"
 
-/* Digits with an optional sign, blanks before them; -1: none, or too many. */
+/* Parses digits with an optional sign after blanks; -1: none, or too many. */
 static int number(const char **at, long long *value) {
     int digits = 0, negative;
     while (**at == ' ' || (**at >= '\t' && **at <= '\r'))

@@ -1,4 +1,5 @@
-/* A program outside of the repository, as C and as C++, with its own implementation or with the package's. */
+/* A program outside of the repository, as C and as C++, with its own implementation or with the
+ * package's. */
 #ifdef WITH_IMPLEMENTATION
 #define DEVTENSOR_IMPLEMENTATION
 #endif

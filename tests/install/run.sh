@@ -1,7 +1,8 @@
 #!/bin/sh
-# Installs into an empty folder, moves that, and builds one program with what pkg-config says and one with the CMake package.
+# Installs into an empty directory, moves it, and builds one program with the flags of pkg-config
+# and one with the CMake package.
 . tests/lib.sh
-# The programs are compiled elsewhere, so the folder must be known from everywhere.
+# The programs are compiled elsewhere, so the directory must be absolute.
 D=$(mkdir -p "$BUILD/install" && cd "$BUILD/install" && pwd)
 rm -rf "$D"
 mkdir -p "$D"
@@ -17,9 +18,8 @@ done
 with_pkg_config() {
     PKG_CONFIG_PATH=$D/moved/lib/pkgconfig
     export PKG_CONFIG_PATH
-    pkg-config \
-        --exact-version="$(sed -n 's/^#define DVT_VERSION_STRING "\(.*\)"/\1/p' devtensor.h)" \
-        devtensor &&
+    version=$(sed -n 's/^#define DVT_VERSION_STRING "\(.*\)"/\1/p' devtensor.h)
+    pkg-config --exact-version="$version" devtensor &&
         $CC -DWITH_IMPLEMENTATION $(pkg-config --cflags devtensor) "$D/app.c" -o "$D/app" \
             $(pkg-config --libs devtensor) &&
         "$D/app"
@@ -30,11 +30,11 @@ else
     skip pkg-config "pkg-config is not installed"
 fi
 
-with_cmake() { # folder with a CMakeLists.txt, wanted version
+with_cmake() { # directory with a CMakeLists.txt, wanted version
     mkdir -p "$D/$1" &&
         cmake -S "tests/install/$1" -B "$D/$1" -DCMAKE_PREFIX_PATH="$D/moved" \
-            -DCMAKE_BUILD_TYPE=Debug \
-            -DCMAKE_C_COMPILER="$CC" -DCMAKE_CXX_COMPILER="$CXX" -DWANTED="$2" &&
+            -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_COMPILER="$CC" -DCMAKE_CXX_COMPILER="$CXX" \
+            -DWANTED="$2" &&
         cmake --build "$D/$1" && "$D/$1/app"
 }
 refuses() { ! "$@"; }

@@ -1,11 +1,14 @@
 #!/bin/sh
-# The tests of the tiers on 64-bit ARM: NEON, and plain C beside it, under an emulator. Those that take longest there are left to machines that
-# have it, where `make test` runs them all; DVT_TEST_FULL=1 runs them here too.
+# Runs the tests of the ISA targets on 64-bit ARM, NEON and plain C, under an emulator. The slowest
+# tests are skipped here, because ARM machines run them in `make test`; DVT_TEST_FULL=1 runs them
+# too.
 . tests/lib.sh
 CROSS=${CROSS:-aarch64-linux-gnu-gcc}
 EMULATOR=${EMULATOR:-qemu-aarch64}
-LONG="winograd_is_within_its_bound_on_all_tiers_and_threads convolutions_that_are_cut large_products_are_chains_too results_that_no_cache_keeps_are_chains_too products_of_every_layout_are_chains_on_all_tiers_and_threads
-functions_are_near_the_exact_ones functions_of_double_are_near_the_exact_ones"
+LONG="winograd_is_within_its_bound_on_all_tiers_and_threads convolutions_that_are_cut
+large_products_are_chains_too results_that_no_cache_keeps_are_chains_too
+products_of_every_layout_are_chains_on_all_tiers_and_threads functions_are_near_the_exact_ones
+functions_of_double_are_near_the_exact_ones"
 D=$BUILD/neon
 for tool in "$CROSS" "$EMULATOR"; do
     if ! has "$tool"; then
@@ -26,9 +29,8 @@ build() {
         $CROSS $flags -c "$file" -o "$D/$(basename "$file" .c).o" || return 1
     done
     $CROSS -static "$D"/*.o -o "$D/tests" -lm -lpthread &&
-        printf \
-            '#include "devtensor.h"\n#include <stdio.h>\nint main(void) { return puts(dvt_cpu_isa()) < 0; }\n' \
-            >"$D/isa.c" &&
+        printf '#include "devtensor.h"\n#include <stdio.h>\n' >"$D/isa.c" &&
+        echo 'int main(void) { return puts(dvt_cpu_isa()) < 0; }' >>"$D/isa.c" &&
         $CROSS $flags "$D/isa.c" "$D/library.o" -static -o "$D/isa" -lm -lpthread
 }
 if ! build >"$D/build.log" 2>&1; then
@@ -38,7 +40,7 @@ if ! build >"$D/build.log" 2>&1; then
     exit 1
 fi
 isa=$("$EMULATOR" "$D/isa")
-if [ "$isa" = neon ]; then pass; else fail "neon" "the best tier there is \"$isa\""; fi
+if [ "$isa" = neon ]; then pass; else fail "neon" "the best ISA target there is \"$isa\""; fi
 names=$("$EMULATOR" "$D/tests" --list | grep -E '^[a-z_0-9]+$')
 if [ -z "${DVT_TEST_FULL:-}" ]; then
     for name in $LONG; do
@@ -48,7 +50,7 @@ if [ -z "${DVT_TEST_FULL:-}" ]; then
 fi
 script neon env DVT_TEST_BITS="$D/bits.emulated" "$EMULATOR" "$D/tests" $names
 
-# The same bits on this machine's own processor, where its tests have been built.
+# Compares with the bits of this machine's processor, if its tests have been built.
 if [ -x "$BUILD/tiers/tests" ]; then
     env DVT_TEST_BITS="$D/bits.here" "$BUILD/tiers/tests" every_kernel_at_the_edge \
         bits_of_operations >"$D/bits.log" 2>&1
@@ -58,6 +60,6 @@ if [ -x "$BUILD/tiers/tests" ]; then
         fail "neon bits" "$(diff "$D/bits.1" "$D/bits.2" | tr '\n' ' ')"
     fi
 else
-    skip "neon bits" "there is no $BUILD/tiers/tests to compare with"
+    skip "neon bits" "no $BUILD/tiers/tests to compare with"
 fi
 finish

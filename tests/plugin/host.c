@@ -1,4 +1,5 @@
-/* A program that loads plug-ins, computes with them, and unloads them; none of it knows the library.
+/* A program that loads plug-ins, computes with them, and unloads them; it does not use the library
+   itself.
    usage: host PLUGIN PLUGIN IDLE_PLUGIN */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -65,7 +66,7 @@ static void *turns(void *user) {
     return NULL;
 }
 
-/* Computes, and ends only after everybody has unloaded the plug-in. */
+/* Computes, and ends only after all threads have unloaded the plug-in. */
 static pthread_barrier_t computed, unloaded;
 
 static void *outlives(void *user) {
@@ -96,7 +97,7 @@ int main(int argc, char **argv) {
     memcpy(paths, argv + 1, sizeof paths);
     setbuf(stdout, NULL);
 
-    library = load(paths[2]); /* what has started nothing, is unloaded */
+    library = load(paths[2]); /* a library that has started nothing is unloaded */
     symbol = library ? dlsym(library, "plugin_idle") : NULL;
     memcpy(&idle, &symbol, sizeof idle);
     CHECK(idle && idle() == 0);
@@ -114,7 +115,7 @@ int main(int argc, char **argv) {
     for (i = 0; i < 100; i++) {
         turn(i & 1, i, 2);
         if (i % 25 == 0) {
-            sleep_ms(2); /* workers have looked for work, and sleep */
+            sleep_ms(2); /* workers have become idle and sleep */
             in_child(0);
         }
     }

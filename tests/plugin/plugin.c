@@ -1,4 +1,5 @@
-/* A plug-in with a private copy of the library. It shows two functions; everything else is hidden. */
+/* A plug-in with a private copy of the library. It exports two functions; everything else is
+   hidden. */
 #define DEVTENSOR_STATIC
 #include "devtensor.h"
 
@@ -13,9 +14,9 @@ static void quiet(void *user, dvt_log_level level, const char *message) {
     (void)message;
 }
 
-/* Starts all that outlives a call: threads of the pool, queues of virtual GPUs, workers of a loader, what the end of a thread releases,
-   an error that is kept. 0: everything computed as it should. A child of fork has no use of
-   GPUs that its parent uses. */
+/* Starts everything that outlives a call: threads of the pool, queues of virtual GPUs, workers of a
+   loader, thread-exit handlers, a stored error. Returns 0 when everything computed correctly. A
+   forked child cannot use the GPUs of its parent. */
 int plugin_compute(int seed, int gpus) {
     int i, wrong = 0;
     dvt_array *x, *y, *kept = dvt_full(DVT_SHAPE(3), seed, DVT_F32, dvt_cpu());

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Plug-ins with a private copy of the library are loaded, compute and are unloaded, 100 times, with threads and fork in between; the
-# same object file in programs without shared libraries. One compilation without optimization. Environment: BUILD, CC, LIBS.
+# Loads plug-ins with a private copy of the library, computes with them and unloads them, 100 times,
+# with threads and fork in between. Links the same object file into programs without shared
+# libraries. Compiled once, without optimization. Environment: BUILD, CC, LIBS.
 . tests/lib.sh
 T=tests/plugin
 D=$BUILD/plugin
@@ -8,10 +9,9 @@ rm -rf "$D"
 mkdir -p "$D"
 export DEVTENSOR_VIRTUAL_GPUS=2
 
-# Nothing of kernels is tested here.
+# Kernels are not tested here.
 try "compile a plug-in" $CC -std=gnu99 -O0 -w -fPIC -fvisibility=hidden -DDEVTENSOR_NO_CUDA \
-    -DDEVTENSOR_NO_AVX512 -I. \
-    -c $T/plugin.c -o "$D/plugin.o"
+    -DDEVTENSOR_NO_AVX512 -I. -c $T/plugin.c -o "$D/plugin.o"
 for name in one two three; do
     try "link $name" $CC -shared "$D/plugin.o" -o "$D/$name.so" $LIBS
 done

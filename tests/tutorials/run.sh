@@ -1,10 +1,11 @@
 #!/bin/sh
-# Runs each tutorial program with 0 and with 2 virtual GPUs, or those that GPUS says; TUTORIALS
-# chooses programs. Its output must be the text in expected/, and must contain every chunk of
-# printed/: the documents' own outputs, word for word. Lines that begin with "~" are left out. Masked
-# are rows of the device table and seconds, which belong to the machine. TUTORIAL_SHORT: how many
-# times smaller than here the long parts are. LOSSES=any: losses of trainings are not compared.
-# usage: run.sh [FOLDER_WITH_PROGRAMS [--update]]
+# Runs each tutorial program with 0 and with 2 virtual GPUs, or with GPUS; TUTORIALS selects
+# programs. The output must equal the text in expected/. It must also contain every chunk of
+# printed/, the documents' own outputs. Lines that begin with "~" are ignored. Rows of the device
+# table and seconds are masked, because they depend on the machine. TUTORIAL_SHORT divides the size
+# of the long parts.
+# LOSSES=any: losses of trainings are not compared.
+# usage: run.sh [DIRECTORY_OF_PROGRAMS [--update]]
 here=$(dirname "$0")
 programs=$(cd "${1:-$BUILD/examples/tutorials}" && pwd) || exit 1
 passed=0
@@ -23,7 +24,7 @@ masked() {
     unit='\(s\|ms\|µs\|ns\)'
     [ -z "$LOSSES" ] && loss='' || loss="s/^\(Epoch [0-9]*: loss\) $number,/\1 #,/"
     grep -v '^~' | sed -e 's|[^ ]*/\([a-z0-9_]*\.[ch]:\)|\1|g' \
-        -e 's/^devtensor [0-9.]*, CUDA driver: .*/devtensor #, CUDA driver: #, threads of cpu(): #/' \
+        -e 's/^\(devtensor\) [0-9.]*\(, CUDA driver:\) .*/\1 #\2 #, threads of cpu(): #/' \
         -e 's/^| \([cg]pu([0-9]*)\)  *|.*|$/| \1 | # |/' \
         -e 's/^no GPU: .*/no GPU: #/' -e 's/^.*\. Falling back to cpu\.$/#. Falling back to cpu./' \
         -e 's/^Version: .*/Version: #/' \
@@ -45,13 +46,16 @@ for source in "$here"/../../examples/tutorials/*.c; do
         diff "$work/expected.txt" "$work/got.txt" >"$work/diff.txt"
         rc=$?
         [ $rc = 0 ] || head -n 20 "$work/diff.txt"
-        result $rc "$name with $gpus GPUs prints what it should"
+        result $rc "$name with $gpus GPUs prints the expected text"
         printed=$here/printed/$name.$gpus.txt
         [ -f "$printed" ] || continue
         awk -v output="$work/got.txt" -v name="$name with $gpus GPUs" '
             BEGIN { while ((getline line < output) > 0) text = text line "\n"; text = "\n" text }
-            function check() { if (index(text, "\n" chunk) == 0) { print "not printed by " name \
-                ":\n" chunk; bad = 1 } }
+            function check() {
+                if (index(text, "\n" chunk) > 0) return
+                print "not printed by " name ":\n" chunk
+                bad = 1
+            }
             /^----$/ { check(); chunk = ""; next }
             { chunk = chunk $0 "\n" }
             END { check(); exit bad }' "$printed"

@@ -1,9 +1,10 @@
 #!/bin/sh
-# The unit tests compiled for 64-bit Windows and run by Wine, where a MinGW compiler and Wine are installed: threads, files, the environment and
-# the choice of the instruction set as the system of Windows has them. The library uses Windows threads. The tests use POSIX threads, which
-# MinGW's thread model "posix" links by itself and its default model "win32" does not.
-# `make test` takes what depends on the system: threads, memory, files, the environment, printing, sizes of types; DVT_TEST_FULL=1, as
-# `make test-long` does, takes all.
+# Compiles the unit tests for 64-bit Windows and runs them by Wine, where a MinGW compiler and Wine
+# are installed. They test threads, files, the environment and the choice of the ISA target on
+# Windows. The library uses Windows threads. The tests use POSIX threads, which MinGW's thread model
+# "posix" links by itself and its default model "win32" does not.
+# `make test` runs the tests that depend on the system: threads, memory, files, the environment,
+# printing, sizes of types. DVT_TEST_FULL=1 (`make test-long`) runs all.
 . tests/lib.sh
 CROSS=${CROSS:-x86_64-w64-mingw32-gcc}
 D=$BUILD/windows
@@ -35,10 +36,10 @@ fi
 export WINEDEBUG=-all WINEPREFIX="$PWD/$D/wine"
 
 flags="-std=gnu11 -I. -Itests"
-SUBJECTS="arrays base call_sites conv conversions copies core data data_parallel elementwise faults heap idx index inflate loader matmul messages
-npy params pool prewarm print progress random random_engines reduce save_load scopes sort \
-    thread_pool thread_pool_plain threads
-threads_devices trainer views virtual virtual_failing warnings"
+SUBJECTS="arrays base call_sites conv conversions copies core data data_parallel elementwise faults
+heap idx index inflate loader matmul messages npy params pool prewarm print progress random
+random_engines reduce save_load scopes sort thread_pool thread_pool_plain threads threads_devices
+trainer views virtual virtual_failing warnings"
 files=$(for subject in $SUBJECTS; do echo "tests/unit/test_$subject.c"; done)
 [ -z "${DVT_TEST_FULL:-}" ] || files=$(ls tests/unit/*.c)
 build() {
@@ -55,7 +56,7 @@ if ! build >"$D/build.log" 2>&1; then
     finish
     exit 1
 fi
-run() { # lines end there in two characters
+run() { # lines end in CR LF there
     "$EMULATOR" "$D/tests.exe" >"$D/tests.log" 2>&1
     code=$?
     tr -d '\r' <"$D/tests.log"

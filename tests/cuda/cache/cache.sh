@@ -91,13 +91,13 @@ rm -f "$entry"
 if [ "$(id -u)" = 0 ]; then
     fresh
     chown 65534 "$entry"
-    says "somebody else's file" "$compiled"
+    says "a file of another user" "$compiled"
     fresh
     chown 65534 "$cache"
-    says "somebody else's directory" "$compiled"
+    says "a directory of another user" "$compiled"
     chown 0 "$cache"
 else
-    skip "somebody else's file and directory" 'only root can give files away'
+    skip "files and directories of another user" 'only root can give files away'
 fi
 
 # A full disk, as large as one page.

@@ -4,13 +4,13 @@
 # many in parallel as there are processors.
 # usage: run.sh [--list] [OPTION...] [ARCHITECTURE...]     options of compile_all: --only=functions
 #   no argument (`make test`):
-#     - every family's usual program, with its spills and the size of its arguments, for the
-#       architectures that the sources distinguish (7.5, 8.0, 10.0, 12.0)
-#     - for 9.0 also every family with all that selects its program, and a check that three
-#       operations compile three programs
-#     - clang's CUDA front end on every family's usual program
-#   --full (DVT_TEST_FULL=1): all operations, dtypes and layouts for all eight architectures, by
-#     NVRTC and by clang
+#     - Compiles every family's usual program and checks spills and the size of the arguments. The
+#       architectures are those that the sources distinguish (7.5, 8.0, 10.0, 12.0).
+#     - For 9.0 also compiles every family with all that selects its program, and checks that three
+#       operations compile three programs.
+#     - Runs clang's CUDA front end on every family's usual program.
+#   --full (DVT_TEST_FULL=1): compiles all operations, dtypes and layouts for all eight
+#     architectures, by NVRTC and by clang.
 # The forms of PTX instructions in these programs are then compared with the list of those that the
 # translator's unit tests must cover (tests/simcuda/README.md). A form missing from the list is an
 # error; so is an unused one after --full for all architectures of the list. --list rewrites it:
@@ -79,8 +79,8 @@ while read -r arguments; do
 done <"$D/runs"
 
 # ---- clang ----
-# Disabled warnings: style, parameters that an architecture or an operation does not use, integers
-# compared with themselves where a template tests for NaN, and parentheses of a macro in
+# Disabled warnings: style, and parameters that an architecture or an operation does not use. Also
+# integers compared with themselves where a template tests for NaN, and parentheses of a macro in
 # `#pragma unroll`.
 cat >"$D/second.sh" <<'END'
 "$CLANG" -x cuda --cuda-device-only --cuda-gpu-arch="$1" -std=c++17 -nocudainc -nocudalib \

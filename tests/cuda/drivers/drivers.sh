@@ -96,7 +96,7 @@ stub=${SIMNVRTC_REAL%/*}/stubs/libcuda.so
 if [ -f "$stub" ]; then
     cp "$stub" "$work/places/stub/libcuda.so.1"
     meets "the toolkit's stub" "$work/places/stub" -- '^0 gpus$' \
-        'CUDA_ERROR_STUB_LIBRARY|unknown error \(34\)' 'stubs .*library path'
+        'CUDA_ERROR_STUB_LIBRARY|unknown error \(34\)' 'stubs (directory|.*library path)'
 else
     skip "the toolkit's stub" "no $stub"
 fi
@@ -109,7 +109,7 @@ meets "no fabric manager" "$SIM" SIMCUDA_BROKEN=802 -- '^0 gpus$' \
     "$begins .*\(802\): .*nvidia-fabricmanager"
 meets "an unknown error" "$SIM" SIMCUDA_BROKEN=999 -- '^0 gpus$' "$begins .*\(999\): .*nvidia-smi"
 meets "a stub in disguise" "$SIM" SIMCUDA_BROKEN=34 -- '^0 gpus$' \
-    "$begins .*\(34\): .*stubs .*library path"
+    "$begins .*\(34\): .*stubs (directory|.*library path)"
 meets "a code of the future" "$SIM" SIMCUDA_BROKEN=9876 -- '^0 gpus$' \
     "$begins an unknown error \(9876\): "
 meets "no version" "$SIM" SIMCUDA_FAIL=cuDriverGetVersion@0=1 -- '^0 gpus$' \

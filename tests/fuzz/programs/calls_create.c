@@ -1,4 +1,4 @@
-/* Calls that make arrays: from nothing, from numbers, from memory, at random. */
+/* Calls that create arrays: fills, numbers, memory, random values. */
 #include "programs.h"
 
 #define KEY 1 /* by a key: the same numbers on all contexts */
@@ -30,7 +30,8 @@ static dvt_ctx resolve(dvt_ctx ctx) {
     return ctx.type == DVT_DEVICE_DEFAULT ? dvt_default_ctx() : ctx;
 }
 
-/* What all creation functions refuse. False: do not call at all, the model cannot follow. */
+/* Predicts the errors of all creation functions. Returns false when the call must be skipped
+   because the model cannot follow. */
 static bool expect_created(fuzz_world *w, const dvt_shape *shape, dvt_dtype dtype, dvt_ctx ctx) {
     bool small, good = shape_good(shape, &small);
     int bad = !good + !dtype_good(dtype) + ctx_missing(ctx);
@@ -206,7 +207,7 @@ static void check_range(fuzz_world *w, dvt_array *y, double low, double high) {
     free(v);
 }
 
-/* As dvt_uniform rounds it first. */
+/* Rounds a bound as dvt_uniform does first. */
 static double bound(double d, dvt_dtype dtype) {
     return fuzz_convert((fuzz_value){.d = d}, DVT_F64, dtype).d;
 }

@@ -5,7 +5,7 @@ static bool has_history(const fuzz_object *o) {
     return o->x && dvt_has_history(o->x);
 }
 
-/* Mostly something recorded. */
+/* Picks an array that is recorded in most cases. */
 static fuzz_object *pick_recorded(fuzz_world *w) {
     fuzz_object *a = fuzz_pick(w);
     int k;
@@ -81,7 +81,7 @@ static void call_grad(fuzz_world *w, const fuzz_op *op) {
                     if (o->view.buffer->n != n ||
                         !dvt_shape_equal(o->view.shape, dvt_shape_of(g)) ||
                         !fuzz_is_c_order(&o->view)) {
-                        dvt_release(g); /* a view of it lives on, whose place in it is not known */
+                        dvt_release(g); /* a view of it remains, whose offset in it is unknown */
                         o->retains = 0;
                         fuzz_forget(w, o);
                         return;

@@ -1,4 +1,4 @@
-/* Joining and indexing. Indices out of range are an error on a CPU, and clamped on a GPU. */
+/* Joining and indexing. Out-of-range indices are an error on a CPU, and clamped on a GPU. */
 #include "programs.h"
 
 static void finish(fuzz_world *w, dvt_array *y) {
@@ -76,7 +76,7 @@ static void call_join(fuzz_world *w, const fuzz_op *op) {
 
 enum { TAKE, TAKE_ALONG, PICK };
 
-/* Indices of a shape and range that fit. */
+/* Creates indices of a valid shape and range. */
 static void call_along(fuzz_world *w, int kind, fuzz_object *a, int axis, bool keepdims) {
     dvt_shape shape = a->view.shape;
     int64_t n, k, *host, extent = shape.dim[axis];
@@ -148,7 +148,7 @@ static void call_take(fuzz_world *w, const fuzz_op *op) {
                   : dvt_pick(a->x, b->x, keepdims ? dvt_keepdims(DVT_AXES(axis)) : DVT_AXES(axis)));
 }
 
-/* Indices that fit, made here: take_along_axis(x, argsort(x)) is sort(x). */
+/* Uses valid indices that are made here: take_along_axis(x, argsort(x)) is sort(x). */
 static void call_along_sorted(fuzz_world *w, const fuzz_op *op) {
     fuzz_object *a = fuzz_pick(w);
     int axis = fuzz_axis(w, a->view.shape.ndim);

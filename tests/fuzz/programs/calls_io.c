@@ -36,7 +36,7 @@ static void call_format(fuzz_world *w, const fuzz_op *op) {
         fuzz_text(w, buffer);
 }
 
-/* A .npy file built here by the model, read back. */
+/* Reads a .npy file that the model has built. */
 static void call_read_npy(fuzz_world *w, const fuzz_op *op) {
     static const char *const descr[] = {"<f4", "<f8", "<f2", "", "|i1", "|u1", "<i4", "<i8", "|b1"};
     fuzz_object *a = fuzz_pick(w);

@@ -1,4 +1,5 @@
-/* Convolution, pooling, layers as functions, losses. Weights are made here, mostly of shapes that fit. */
+/* Convolution, pooling, layers as functions, losses. Weights are made here, mostly of valid
+   shapes. */
 #include "programs.h"
 
 dvt_array *fuzz_make(dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx, int seed) {
@@ -39,7 +40,7 @@ dvt_array *fuzz_with_axes(fuzz_world *w, const fuzz_object *a, int n) {
     return dvt_reshape(a->x, shape);
 }
 
-/* Ends the scope of what was made on the way, and the call. */
+/* Ends the scope of intermediate arrays, and the call. */
 static void finish(fuzz_world *w, dvt_scope_guard *guard, dvt_array *y, bool store) {
     int i;
     bool known = false;

@@ -16,7 +16,7 @@ static void finish(fuzz_world *w, dvt_array *y, fuzz_object *into) {
         fuzz_result(w, y);
 }
 
-/* "add" of "scalar_add_". */
+/* Returns "add" for "scalar_add_". */
 static const char *base_name(const fuzz_op *op, char *text) {
     size_t n;
     snprintf(text, 40, "%s", strncmp(op->name, "scalar_", 7) ? op->name : op->name + 7);
@@ -34,7 +34,8 @@ static bool fits(dvt_dtype result, dvt_dtype into) {
     return result == DVT_BOOL || into != DVT_BOOL;
 }
 
-/* The errors that all forms share; false: there will be one, or none is known. */
+/* Predicts the errors that all forms share. Returns false when there will be one, or when that is
+   unknown. */
 static bool expect_elementwise(fuzz_world *w, const fuzz_op *op, fuzz_object *const *in, int n,
                                double s, dvt_dtype *dtype) {
     dvt_shape shape;
@@ -239,7 +240,7 @@ static void call_clip(fuzz_world *w, const fuzz_op *op) {
             }
             if (fuzz_store(a->view.dtype, low, 0).d == 0 ||
                 fuzz_store(a->view.dtype, high, 0).d ==
-                    0) { /* the sign of a bound of 0 is not said */
+                    0) { /* the sign of a zero bound is unspecified */
                 free(w->expect.value);
                 w->expect.value = NULL;
             }

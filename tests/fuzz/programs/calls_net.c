@@ -1,7 +1,7 @@
 /* Networks and trainers: small ones, in two slots of their own. */
 #include "programs.h"
 
-/* The parameters' values, recorded or compared. */
+/* Records or compares the values of the parameters. */
 static void parameters(fuzz_world *w, dvt_block *net, dvt_ctx ctx) {
     dvt_scope_guard guard;
     dvt_params *params;
@@ -95,7 +95,7 @@ static void call_net(fuzz_world *w, const fuzz_op *op) {
     fuzz_ended(w, !net || status != DVT_OK);
 }
 
-/* What the network takes: numbers of rows in range for an embedding. */
+/* Returns an input of the network: valid row numbers for an embedding. */
 static dvt_array *input(fuzz_world *w, const dvt_block *net, const fuzz_object *a, int b) {
     int kind = net ? w->kind[net == w->net[1]] : 0;
     if (kind == 6)
@@ -169,7 +169,7 @@ static void call_step(fuzz_world *w, const fuzz_op *op) {
             parameters(w, w->net[slot], fuzz_place(w, i));
 }
 
-/* One step of training as users write it, so that steps are not always refused. */
+/* Runs one step of training as users write it, so that some steps succeed. */
 static void call_train(fuzz_world *w, const fuzz_op *op) {
     uint8_t b = fuzz_byte(w);
     fuzz_object *a = pick_input(w);

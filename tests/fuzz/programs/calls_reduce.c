@@ -26,14 +26,14 @@ static bool mask_of(dvt_axes axes, int ndim, unsigned *mask) {
     return true;
 }
 
-/* One value for the elements of a group; false where the model does not know. */
-static bool fold(int kind, const fuzz_view *view, const int64_t *at, int64_t n, fuzz_value *out,
-                 double *scale) {
+/* Reduces the elements of a group to one value; returns false where the model has none. */
+static bool reduce_group(int kind, const fuzz_view *view, const int64_t *at, int64_t n,
+                         fuzz_value *out, double *scale) {
     bool whole = !dvt_dtype_is_float(view->dtype);
     double sum = 0, terms = 0;
     int64_t total = 0, best = 0, k;
     uint64_t product = 1;
-    int truth = kind == ALL;
+    int logical = kind == ALL;
     for (k = 0; k < n; k++) {
         fuzz_value v = *fuzz_at(view, at[k]), b = *fuzz_at(view, at[best]);
         double d = fuzz_number(v, view->dtype);
@@ -41,7 +41,7 @@ static bool fold(int kind, const fuzz_view *view, const int64_t *at, int64_t n, 
         terms += fabs(d);
         total = (int64_t)((uint64_t)total + (whole ? (uint64_t)v.i : 0));
         product *= whole ? (uint64_t)v.i : 1;
-        truth = kind == ALL ? truth && d != 0 : truth || d != 0;
+        logical = kind == ALL ? logical && d != 0 : logical || d != 0;
         if (whole ? (kind == MIN || kind == ARGMIN ? v.i < b.i : v.i > b.i)
                   : b.d == b.d &&
                         (v.d != v.d || (kind == MIN || kind == ARGMIN ? v.d < b.d : v.d > b.d)))
@@ -70,7 +70,7 @@ static bool fold(int kind, const fuzz_view *view, const int64_t *at, int64_t n, 
         return true;
     case ANY:
     case ALL:
-        out->i = truth;
+        out->i = logical;
         return true;
     default:
         return false;
@@ -128,7 +128,7 @@ static void expect_reduced(fuzz_world *w, int kind, const fuzz_object *a, unsign
     w->expect.value = (fuzz_value *)malloc(((size_t)groups + 1) * sizeof(fuzz_value));
     w->expect.scale = 0;
     for (k = 0; k < groups && known; k++)
-        known = fold(kind, v, at + k * count, count, &w->expect.value[k], &w->expect.scale);
+        known = reduce_group(kind, v, at + k * count, count, &w->expect.value[k], &w->expect.scale);
     free(at);
     w->expect.slack = !whole && (kind == SUM || kind == MEAN) ? 4 : kind == MEAN ? 4 : 0;
     if (kind == SUM && !whole &&
@@ -185,7 +185,7 @@ static void call_reduce(fuzz_world *w, const fuzz_op *op) {
 /* ---- along one axis ---- */
 enum { CUMSUM, SORT, ARGSORT, TOPK, SOFTMAX, LOG_SOFTMAX };
 
-/* NaN is the largest; the sorts are stable. */
+/* Orders NaN as the largest value; the sorts are stable. */
 static bool before(fuzz_value a, fuzz_value b, bool whole, bool descending) {
     if (whole)
         return descending ? a.i > b.i : a.i < b.i;
@@ -331,7 +331,7 @@ static bool fits_product(fuzz_world *w, fuzz_object *a, fuzz_object **b) {
     return false;
 }
 
-/* With a destination of the product's shape, which must get the product's bits. */
+/* Calls with a destination of the product's shape, which must get the product's bits. */
 static void product_into(fuzz_world *w, fuzz_object *a, fuzz_object *b, int bits) {
     dvt_scope_guard guard = dvt_scope_begin();
     dvt_array *y = matmul_t(a->x, b->x, bits & 1, bits & 2), *into = y ? dvt_ones_like(y) : NULL,

@@ -162,7 +162,8 @@ static void call_transpose(fuzz_world *w, const fuzz_op *op) {
 }
 
 /* ---- reshape ---- */
-/* As a view when some strides address the same elements in the same order: tried by brute force, innermost extent first. */
+/* Reshapes to a view when some strides address the same elements in the same order. Searches by
+   brute force, innermost extent first. */
 static bool reshape_view(const fuzz_view *from, fuzz_view *to) {
     int64_t n = fuzz_size(&to->shape), k, step = 1;
     int i;
@@ -340,7 +341,7 @@ static void call_broadcast(fuzz_world *w, const fuzz_op *op) {
     finish(w, dvt_broadcast_to(a->x, shape));
 }
 
-/* ---- the same memory, or the same object ---- */
+/* ---- shared memory and shared objects ---- */
 static void call_same(fuzz_world *w, const fuzz_op *op) {
     fuzz_object *a = fuzz_pick(w);
     dvt_array *y;

@@ -1,4 +1,4 @@
-/* Writing into arrays that exist: all views of the memory change, and nothing else. */
+/* Writes into existing arrays: all views of the memory change, and nothing else. */
 #include "programs.h"
 
 static void refuse(fuzz_world *w, dvt_status code) {

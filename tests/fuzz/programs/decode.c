@@ -1,11 +1,11 @@
-/* Decodes a call's bytes into arguments: mostly ones that fit, some that do not, a few that are absurd. */
+/* Decodes a call's bytes into arguments: most are valid, some are not, a few are absurd. */
 #include "programs.h"
 
 uint8_t fuzz_byte(fuzz_world *w) {
     return w->cursor < FUZZ_ARGS ? w->call->arg[w->cursor++] : 0;
 }
 
-static fuzz_object fuzz_nothing; /* stands for NULL */
+static fuzz_object fuzz_nothing; /* represents NULL */
 
 static fuzz_object *object_from(fuzz_world *w, int start, const fuzz_object *near,
                                 bool (*fits)(const fuzz_object *near, const fuzz_object *o)) {

@@ -1,4 +1,4 @@
-/* The model's values of elementwise operations that are correctly rounded or exact. */
+/* The model of elementwise operations that are correctly rounded or exact. */
 #include "programs.h"
 #include "elementwise.h"
 
@@ -76,7 +76,7 @@ static int compare_kind(const char *name) {
     return -1;
 }
 
-/* a and b as stored in `dtype`, the promoted one. */
+/* a and b are stored in `dtype`, the promoted one. */
 bool fuzz_binary_value(const char *name, dvt_dtype dtype, fuzz_value a, fuzz_value b,
                        fuzz_value *out) {
     bool whole = !dvt_dtype_is_float(dtype);

@@ -1,4 +1,4 @@
-/* What elementwise.c computes: false where the model does not know. */
+/* Values that elementwise.c computes. The functions return false where the model has none. */
 #ifndef DVT_FUZZ_ELEMENTWISE_H
 #define DVT_FUZZ_ELEMENTWISE_H
 #include "programs.h"
@@ -6,7 +6,7 @@
 bool fuzz_unary_value(const char *name, dvt_dtype dtype, fuzz_value x, fuzz_value *out);
 bool fuzz_binary_value(const char *name, dvt_dtype dtype, fuzz_value a, fuzz_value b,
                        fuzz_value *out);
-/* A number next to an array of that dtype. */
+/* Converts a scalar operand next to an array of that dtype. */
 fuzz_value fuzz_scalar_value(dvt_dtype dtype, double s);
 
 #endif

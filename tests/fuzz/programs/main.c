@@ -1,8 +1,9 @@
 /* The program: generates from a seed, replays, shrinks; and the entry point of libFuzzer.
 
    usage: programs [--seed N] [--count N | --seconds N] [--calls N] [--only WORLD] [--save FILE]
-          programs --replay FILE... | --show FILE | --shrink FILE
-   --save keeps the program that runs now in a file, for when it crashes; --shrink runs it in processes of their own. */
+   programs --replay FILE... | --show FILE | --shrink FILE
+   --save keeps the current program in a file, in case it crashes. --shrink runs programs in child
+   processes. */
 #include "programs.h"
 #include <sys/wait.h>
 #include <unistd.h>
@@ -34,7 +35,7 @@ static const fuzz_config worlds[] = {
 static int64_t total_calls, total_worked, total_runs;
 static const char *only;
 
-/* The first world that fails; "" when none does. */
+/* Returns the name of the first world that fails; "" when none does. */
 static bool run_program(const fuzz_program *p, char *why, size_t size) {
     static fuzz_world w;
     fuzz_trace trace;
@@ -151,7 +152,7 @@ static void set_up(void) {
     }
 }
 
-static bool in_children; /* each run is a process: crashes can be shrunk */
+static bool in_children; /* each run is a process, so that crashes can be shrunk */
 
 static bool still_fails(const fuzz_program *p) {
     char why[600];
@@ -170,7 +171,7 @@ static bool still_fails(const fuzz_program *p) {
     return child > 0 && waitpid(child, &status, 0) == child && status != 0;
 }
 
-/* Removes calls, then zeroes bytes, while it still fails. */
+/* Removes calls, then zeroes bytes, as long as it still fails. */
 static void shrink(fuzz_program *p) {
     bool again = true;
     int i, k, size;
@@ -240,7 +241,7 @@ static int one_seed(uint64_t seed, int most) {
     fuzz_program p;
     char why[600];
     generate(&p, seed, most);
-    if (save_path) { /* what runs now, for when it crashes */
+    if (save_path) { /* the current program, in case it crashes */
         FILE *file = fopen(save_path, "w");
         if (file) {
             fprintf(file, "# seed %llu\n", (unsigned long long)seed);

@@ -1,4 +1,5 @@
-/* The model: arrays as strided views of buffers of float64 or int64, written without the library's code. */
+/* The model: arrays as strided views of buffers of float64 or int64, written without the library's
+   code. */
 #include "programs.h"
 
 int64_t fuzz_size(const dvt_shape *shape) {
@@ -40,7 +41,7 @@ static double half_to_double(uint16_t h, int exponent_bits, int fraction_bits) {
     return sign * ldexp(fraction + (1 << fraction_bits), exponent - bias - fraction_bits);
 }
 
-/* To the nearest multiple of the unit in the last place, halves to even. */
+/* Rounds to the nearest multiple of the unit in the last place, ties to even. */
 static double round_half(double d, int exponent_bits, int fraction_bits) {
     int bias = (1 << (exponent_bits - 1)) - 1, exponent;
     double unit, rounded, largest = ldexp(2 - ldexp(1, -fraction_bits), bias);
@@ -87,7 +88,7 @@ static int64_t largest(dvt_dtype dtype) {
                                : INT64_MAX;
 }
 
-/* Floats from d; integers from i, which wraps. */
+/* Converts d to floats, and i to integers, which wrap. */
 fuzz_value fuzz_store(dvt_dtype dtype, double d, int64_t i) {
     fuzz_value v;
     v.i = 0;
@@ -196,7 +197,7 @@ fuzz_view fuzz_share(const fuzz_view *view) {
     return *view;
 }
 
-/* Views of nothing have no elements. */
+/* Empty views have no elements. */
 fuzz_value *fuzz_at(const fuzz_view *view, int64_t k) {
     int64_t at = view->offset;
     int i;

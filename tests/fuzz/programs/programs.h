@@ -1,8 +1,10 @@
-/* Random programs of API calls, run in several worlds that must agree. See README.md in this directory.
+/* Random programs of API calls, run in several worlds that must agree. See README.md in this
+   directory.
 
-   A program is a list of calls; a call is the number of an operation and FUZZ_ARGS bytes, from which the operation decodes its
-   arguments by the state of the world (shapes, dtypes, slots), which is the same in all worlds. A world is a way to run a
-   program: contexts, ISA target, threads, faults. The first world records what every call did; the others compare. */
+   A program is a list of calls. A call is the index of an operation and FUZZ_ARGS bytes. The
+   operation decodes its arguments from these by the state of the world (shapes, dtypes, slots),
+   which is the same in all worlds. A world is a way to run a program: contexts, ISA target,
+   threads, faults. The first world records the effect of every call; the others compare. */
 #ifndef DVT_FUZZ_PROGRAMS_H
 #define DVT_FUZZ_PROGRAMS_H
 #include "devtensor_spine.h"
@@ -48,17 +50,17 @@ typedef struct fuzz_view {
     int64_t stride[DVT_MAX_DIMS];
     dvt_dtype dtype;
     dvt_ctx ctx;
-    bool repeats; /* or is a view of one that does: not for writing */
+    bool repeats; /* or is a view of one that does: must not be written */
 } fuzz_view;
 
-/* An array that a slot knows. depth: the scope that owns it, -1 for none. */
+/* An array in a slot. depth: the scope that owns it, -1 for none. */
 typedef struct fuzz_object {
     dvt_array *x;
     fuzz_view view;
     int depth, retains;
 } fuzz_object;
 
-/* ---- what a world records ---- */
+/* ---- records of a world ---- */
 typedef enum fuzz_kind { FUZZ_CODE, FUZZ_ARRAY, FUZZ_TEXT } fuzz_kind;
 
 typedef struct fuzz_item {
@@ -72,16 +74,17 @@ typedef struct fuzz_item {
 
 typedef struct fuzz_trace {
     fuzz_item *item;
-    int n, room;
+    int n, capacity;
     fuzz_value *value;
-    int64_t n_values, room_values;
+    int64_t n_values, capacity_values;
 } fuzz_trace;
 
 typedef enum fuzz_compare {
     FUZZ_RECORD, /* the first world */
-    FUZZ_BITS,   /* must equal it bit for bit, but for NaN's bits */
+    FUZZ_BITS,   /* must be equal bit for bit, except for the bits of NaN */
     FUZZ_NEAR,   /* must be within the tolerance of each operation */
-    FUZZ_ALONE /* may fail for want of memory where the first did not; from then on invariants only */
+    FUZZ_ALONE   /* may fail for lack of memory where the first did not; then only invariants are
+                    checked */
 } fuzz_compare;
 
 typedef struct fuzz_config {
@@ -89,12 +92,12 @@ typedef struct fuzz_config {
     int threads;
     bool gpu;
     fuzz_compare compare;
-    int64_t limit; /* of each virtual GPU's memory; 0: none */
-    bool faults;   /* allocations fail now and then */
+    int64_t limit; /* of each virtual GPU's memory; 0: no limit */
+    bool faults;   /* some allocations fail */
 } fuzz_config;
 
-/* How far results may be apart in FUZZ_NEAR: equal; units in the last place; a multiple of epsilon times the largest sum of
-   absolute terms (see fuzz_scale); not compared. */
+/* Allowed difference in FUZZ_NEAR: none; units in the last place; a multiple of epsilon times the
+   largest sum of absolute terms (see fuzz_scale); not compared. */
 typedef enum fuzz_bound { FUZZ_EXACT, FUZZ_ULPS, FUZZ_SCALED, FUZZ_SHAPE_ONLY } fuzz_bound;
 
 typedef struct fuzz_world fuzz_world;
@@ -105,21 +108,21 @@ struct fuzz_op {
     void (*call)(fuzz_world *w, const fuzz_op *op);
     void (*function)(void);
     int weight;
-    int rule; /* of the family that `call` implements */
+    int rule; /* index in the family that `call` implements */
     fuzz_bound bound;
     double tolerance;
 };
 
-/* What the model says of a result before the call is made. */
+/* The model's prediction of a result before the call. */
 typedef struct fuzz_expectation {
-    bool must_work;  /* fails only for want of memory */
-    dvt_status code; /* DVT_OK: not known */
+    bool must_work;  /* fails only for lack of memory */
+    dvt_status code; /* DVT_OK: unknown */
     bool shape_known, dtype_known;
     dvt_shape shape;
     dvt_dtype dtype;
     dvt_ctx ctx;
     bool ctx_known;
-    fuzz_view view;    /* buffer != NULL: a view on that buffer */
+    fuzz_view view;    /* buffer != NULL: a view of that buffer */
     bool copies;       /* or a copy of that view */
     fuzz_value *value; /* NULL or C-order values, freed by fuzz_result */
     double slack;      /* of value, as a multiple of `scale` times epsilon; 0: equal */
@@ -128,13 +131,13 @@ typedef struct fuzz_expectation {
 
 struct fuzz_world {
     const fuzz_config *config;
-    fuzz_trace *trace; /* recorded, or compared with */
+    fuzz_trace *trace; /* to record, or to compare with */
     int at;            /* in trace */
     bool free_running; /* FUZZ_ALONE after its first difference */
-    bool
-        differs; /* this call may succeed where the recorded one failed: indices on GPUs are clamped */
-    bool
-        wild; /* some value is large or not finite: gradients are not compared with the reference's */
+    bool differs;      /* this call may succeed where the recorded one failed: indices on GPUs are
+                          clamped */
+    bool wild; /* some value is large or not finite: gradients are not compared with the reference's
+                */
     bool lenient; /* NULL may come without an error */
     int number;   /* of the call */
     const fuzz_call *call;
@@ -169,24 +172,25 @@ bool fuzz_same(fuzz_value a, fuzz_value b, dvt_dtype dtype);
 fuzz_view fuzz_new_view(dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx);
 void fuzz_drop_view(fuzz_view *view);
 fuzz_view fuzz_share(const fuzz_view *view);
-/* Element number k in C order. */
+/* Returns element number k in C order. */
 fuzz_value *fuzz_at(const fuzz_view *view, int64_t k);
-/* The elements in C order, to be freed. */
+/* Returns the elements in C order; the caller frees them. */
 fuzz_value *fuzz_values(const fuzz_view *view);
 void fuzz_decode(const void *bytes, dvt_dtype dtype, int64_t n, fuzz_value *out);
 void fuzz_encode(const fuzz_value *v, dvt_dtype dtype, int64_t n, void *bytes);
 bool fuzz_is_c_order(const fuzz_view *view);
 bool fuzz_broadcast(const dvt_shape *a, const dvt_shape *b, dvt_shape *out);
 fuzz_view fuzz_broadcast_view(const fuzz_view *view, const dvt_shape *shape);
-/* The largest magnitude; infinity when one is not finite. */
+/* Returns the largest magnitude; infinity when one is not finite. */
 double fuzz_largest(const fuzz_view *view);
 
 /* ---- world.c ---- */
 void fuzz_fail(fuzz_world *w, const char *format, ...) DVT_PRINTF(2, 3);
 uint8_t fuzz_byte(fuzz_world *w);
-/* An object by the next byte; NULL (one byte in 64, or an empty world) is an object without an array. */
+/* Picks an object by the next byte. NULL (one byte in 64, or an empty world) is an object without
+   an array. */
 fuzz_object *fuzz_pick(fuzz_world *w);
-/* Another one: usually on a's context, and a shape that broadcasts with a's. */
+/* Picks another object: usually on a's context, with a shape that broadcasts with a's. */
 fuzz_object *fuzz_pick_like(fuzz_world *w, const fuzz_object *a, bool same_shape);
 fuzz_object *fuzz_pick_dtype(fuzz_world *w, const fuzz_object *near, bool (*wanted)(dvt_dtype));
 int fuzz_axis(fuzz_world *w, int ndim);
@@ -200,11 +204,12 @@ int64_t fuzz_int(fuzz_world *w);
 bool fuzz_is_index(dvt_dtype dtype);
 bool fuzz_is_float(dvt_dtype dtype);
 bool fuzz_is_float32(dvt_dtype dtype);
-/* The call has ended: checks the error against what was expected and recorded. True: it succeeded, and results may be used. */
+/* Ends a call: checks the error against the expected and the recorded one. Returns true when it
+   succeeded and results may be used. */
 bool fuzz_ended(fuzz_world *w, bool failed);
 /* Checks, records or compares a result, and puts it into a slot. */
 void fuzz_result(fuzz_world *w, dvt_array *y);
-/* The same for one that was written in place. */
+/* Does the same for an array that was written in place. */
 void fuzz_written(fuzz_world *w, fuzz_object *o);
 /* Records or compares an array that is in no slot. */
 void fuzz_look(fuzz_world *w, dvt_array *x);
@@ -217,16 +222,16 @@ void fuzz_forget(fuzz_world *w, fuzz_object *o);
 /* Compares every array with the model. */
 void fuzz_verify(fuzz_world *w);
 void fuzz_scope_ended(fuzz_world *w);
-/* New small numbers, for weights. */
+/* Creates small numbers, for weights. */
 dvt_array *fuzz_make(dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx, int seed);
-/* x with n axes: itself, or reshaped. */
+/* Returns x with n axes: itself, or reshaped. */
 dvt_array *fuzz_with_axes(fuzz_world *w, const fuzz_object *a, int n);
 
-/* Runs one program in one world; false: w->why says what is wrong. */
+/* Runs one program in one world. Returns false with the reason in w->why. */
 bool fuzz_run(fuzz_world *w, const fuzz_config *config, const fuzz_program *p, fuzz_trace *trace);
 void fuzz_pause_faults(bool pause);
 void fuzz_lift_limits(const fuzz_world *w, bool lift);
-/* The C source, nearly: what the call did, for people. */
+/* Prints a readable form of the call, close to C source. */
 void fuzz_say(fuzz_world *w, const char *format, ...) DVT_PRINTF(2, 3);
 
 /* ---- calls_*.c ---- */

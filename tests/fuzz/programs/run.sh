@@ -1,6 +1,7 @@
 #!/bin/sh
-# Random programs of API calls under AddressSanitizer and UndefinedBehaviorSanitizer; see README.md here.
-# SECONDS_EACH: how long new programs are tried (40). SEED: where they begin (the time). LIBFUZZER=1: guided by coverage, with clang.
+# Runs random programs of API calls under AddressSanitizer and UndefinedBehaviorSanitizer; see
+# README.md here. SECONDS_EACH: time for new programs (40). SEED: the first seed (from the time).
+# LIBFUZZER=1: guided by coverage, with clang.
 cd "$(dirname "$0")/../../.." || exit 1
 : "${CC:=cc}" "${BUILD:=build/release}" "${LIBS:=-lm -ldl -lpthread}" "${SECONDS_EACH:=40}" \
     "${SEED:=$(date +%s)000}"

@@ -1,4 +1,4 @@
-/* A world: runs one program, and checks after every call what the call returned, and that nothing else changed. */
+/* A world: runs one program. Checks after every call its result, and that nothing else changed. */
 #include "programs.h"
 #include <stdarg.h>
 
@@ -39,9 +39,9 @@ static fuzz_item *next_item(fuzz_world *w, fuzz_kind kind) {
         }
         return item;
     }
-    if (t->n == t->room) {
-        t->room = t->room ? 2 * t->room : 64;
-        t->item = (fuzz_item *)realloc(t->item, (size_t)t->room * sizeof *t->item);
+    if (t->n == t->capacity) {
+        t->capacity = t->capacity ? 2 * t->capacity : 64;
+        t->item = (fuzz_item *)realloc(t->item, (size_t)t->capacity * sizeof *t->item);
     }
     item = &t->item[t->n++];
     memset(item, 0, sizeof *item);
@@ -51,9 +51,9 @@ static fuzz_item *next_item(fuzz_world *w, fuzz_kind kind) {
 }
 
 static void record_values(fuzz_trace *t, fuzz_item *item, const fuzz_value *v, int64_t n) {
-    if (t->n_values + n > t->room_values) {
-        t->room_values = 2 * (t->n_values + n) + 1024;
-        t->value = (fuzz_value *)realloc(t->value, (size_t)t->room_values * sizeof *t->value);
+    if (t->n_values + n > t->capacity_values) {
+        t->capacity_values = 2 * (t->n_values + n) + 1024;
+        t->value = (fuzz_value *)realloc(t->value, (size_t)t->capacity_values * sizeof *t->value);
     }
     item->at = t->n_values;
     item->n = n;
@@ -109,7 +109,7 @@ static bool read_array(fuzz_world *w, dvt_array *x, fuzz_value *out) {
     return status == DVT_OK;
 }
 
-/* Behind the library's back: versions and history stay. */
+/* Writes directly into the memory, so versions and history stay. */
 static void write_array(fuzz_world *w, dvt_array *x, const fuzz_value *v) {
     dvt_shape shape = dvt_shape_of(x);
     int64_t n = dvt_size(x), k, size = dvt_dtype_size(dvt_dtype_of(x));
@@ -139,7 +139,7 @@ static bool is_near(const fuzz_world *w, double a, double b, dvt_dtype dtype) {
     if (w->op->bound == FUZZ_SCALED) {
         scale = w->expect.scale;
         if (!(scale < (dtype == DVT_F64 ? 1e300 : dtype == DVT_F16 ? 3e4 : 1e37)))
-            return true; /* where partial sums overflow differs */
+            return true; /* worlds differ in where partial sums overflow */
     } else if (w->op->bound == FUZZ_EXACT)
         return false;
     if (isinf(a) != isinf(b) && w->op->bound == FUZZ_ULPS)
@@ -151,7 +151,7 @@ static bool is_near(const fuzz_world *w, double a, double b, dvt_dtype dtype) {
 
 static bool reading_gradient;
 
-/* Relative to the gradient's largest element. */
+/* Compares relative to the gradient's largest element. */
 static bool is_near_gradient(const fuzz_world *w, const fuzz_value *a, const fuzz_value *b,
                              int64_t n, int64_t k, dvt_dtype dtype) {
     double most = 0;
@@ -164,25 +164,26 @@ static bool is_near_gradient(const fuzz_world *w, const fuzz_value *a, const fuz
            fabs(a[k].d - b[k].d) <= (most + 1e-3) * (dtype == DVT_F32 ? 1e-3 : 1e-9);
 }
 
-/* New values of an array, as the library has them: checks them against the model and the trace, and returns what the model goes
-   on with, to be freed. */
+/* Checks new values of an array against the model and the trace. Returns the values that the model
+   continues with; the caller frees them. */
 static fuzz_value *settle(fuzz_world *w, dvt_array *x, bool lazily) {
     dvt_dtype dtype = dvt_dtype_of(x);
     dvt_shape shape = dvt_shape_of(x);
     int64_t n = dvt_size(x), k;
     fuzz_value *v = (fuzz_value *)calloc((size_t)n + 1, sizeof *v);
     fuzz_item *item = w->free_running ? NULL : next_item(w, FUZZ_ARRAY);
-    const fuzz_value *truth =
+    const fuzz_value *expected =
         item && w->config->compare != FUZZ_RECORD ? w->trace->value + item->at : NULL;
     if (w->failed)
         return v;
-    if (truth && (item->n != n || item->dtype != dtype || !dvt_shape_equal(item->shape, shape))) {
+    if (expected &&
+        (item->n != n || item->dtype != dtype || !dvt_shape_equal(item->shape, shape))) {
         fuzz_fail(w, "another shape or dtype than in the first world");
         return v;
     }
-    if (truth && lazily && w->config->gpu) {
+    if (expected && lazily && w->config->gpu) {
         if (n)
-            memcpy(v, truth, (size_t)n * sizeof *v);
+            memcpy(v, expected, (size_t)n * sizeof *v);
         return v;
     }
     if (!read_array(w, x, v))
@@ -207,7 +208,7 @@ static fuzz_value *settle(fuzz_world *w, dvt_array *x, bool lazily) {
         w->wild |= !(fabs(fuzz_number(v[k], dtype)) < 100);
     if (!item)
         return v;
-    if (!truth) {
+    if (!expected) {
         item->dtype = dtype;
         item->shape = shape;
         record_values(w->trace, item, v, n);
@@ -215,21 +216,21 @@ static fuzz_value *settle(fuzz_world *w, dvt_array *x, bool lazily) {
     }
     for (k = 0; k < n; k++) {
         bool near = w->config->compare == FUZZ_NEAR && dvt_dtype_is_float(dtype)
-                        ? is_near(w, v[k].d, truth[k].d, dtype)
-                        : fuzz_same(v[k], truth[k], dtype) ||
+                        ? is_near(w, v[k].d, expected[k].d, dtype)
+                        : fuzz_same(v[k], expected[k], dtype) ||
                               (w->config->compare == FUZZ_NEAR && w->op->bound == FUZZ_SHAPE_ONLY);
         if (reading_gradient && w->config->compare == FUZZ_NEAR)
-            near = is_near_gradient(w, v, truth, n, k, dtype);
+            near = is_near_gradient(w, v, expected, n, k, dtype);
         if (!near) {
             fuzz_fail(w, "element %lld of %lld is %.17g, and %.17g in the first world",
                       (long long)k, (long long)n, fuzz_number(v[k], dtype),
-                      fuzz_number(truth[k], dtype));
+                      fuzz_number(expected[k], dtype));
             return v;
         }
     }
     if (w->config->compare == FUZZ_NEAR) {
-        write_array(w, x, truth);
-        memcpy(v, truth, (size_t)n * sizeof *v);
+        write_array(w, x, expected);
+        memcpy(v, expected, (size_t)n * sizeof *v);
     }
     return v;
 }
@@ -424,7 +425,8 @@ void fuzz_look(fuzz_world *w, dvt_array *x) {
     free(settle(w, x, false));
 }
 
-/* Reads what backward may have written: a gradient that a slot has, whose array may be gone, and views of it. */
+/* Reads what backward may have written: a gradient in a slot, whose array may be gone, and views of
+   it. */
 static void read_again(fuzz_world *w, fuzz_object *o) {
     int64_t n = fuzz_size(&o->view.shape), k;
     fuzz_value *v = (fuzz_value *)calloc((size_t)n + 1, sizeof *v);

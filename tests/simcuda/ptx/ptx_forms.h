@@ -1,21 +1,21 @@
-/* The forms of instructions in a PTX text: what the unit tests must cover. A form is as fine as the
-   cases that the translator distinguishes, and no finer: the opcode with all parts of its name, and
-   of each operand its kind:
+/* The forms of instructions in a PTX text, which the unit tests must cover. A form distinguishes
+   exactly the cases of the translator: the opcode with all parts of its name, and the kind of each
+   operand:
 
      r  p  !p         a register, a predicate, a negated predicate
      i  f  d          a constant: an integer, an f32 (0f...), an f64 (0d...)
-     _                a result that nobody wants
-     %tid.x           a special register: each is a case of its own
+     _                an unused result
+     %tid.x           a special register: each is a separate case
      &shared          the address of a variable, by state space; &function; &dynamic: of dynamic
-                      shared memory in a device function, which has no fixed place
-     label  back      a label, further down or further up
+                      shared memory in a device function, which has no fixed offset
+     label  back      a label, forward or backward
      [r]  [shared]    memory at a register's address, or at a variable: its state space; kernel is a
                       parameter of a kernel; [] an absolute address
-     {4 i r}          a vector of 4 elements of these kinds, in whatever order
+     {4 i r}          a vector of 4 elements of these kinds, in any order
      (2)              a list of 2 arguments
      r|p              two results
 
-   A guard is handled apart from what it guards, so "@p" and "@!p" are forms of their own. */
+   A guard is handled separately from its instruction, so "@p" and "@!p" are separate forms. */
 #ifndef PTX_FORMS_H
 #define PTX_FORMS_H
 

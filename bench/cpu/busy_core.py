@@ -1,4 +1,4 @@
-"""How two threads fare when another process takes one of the two cores, beside one thread that has a core for itself."""
+"""Speed of two threads while another process uses one of the two cores, versus one thread alone."""
 import os
 import signal
 import statistics
@@ -10,20 +10,23 @@ from report import Line
 from rows import ROWS
 
 TITLE = "another process takes one of two cores"
-OPS = (("mm", {"m": 512, "n": 512, "ta": 0, "tb": 0}), ("tanh", {"n": 1_000_000}), ("softmax", {"rows": 4096}),
-       ("conv", {"n": 64, "c": 1, "backward": 0}), ("conv", {"n": 64, "c": 20, "backward": 1}), ("lenet_step", {"batch": 256}))
+OPS = (("mm", {"m": 512, "n": 512, "ta": 0, "tb": 0}), ("tanh", {"n": 1_000_000}),
+       ("softmax", {"rows": 4096}), ("conv", {"n": 64, "c": 1, "backward": 0}),
+       ("conv", {"n": 64, "c": 20, "backward": 1}), ("lenet_step", {"batch": 256}))
 
 
 def picked():
     for op, wanted in OPS:
-        yield next(r for r in ROWS if r.op == op and all(r.arguments.get(k) == v for k, v in wanted.items()))
+        yield next(r for r in ROWS
+                   if r.op == op and all(r.arguments.get(k) == v for k, v in wanted.items()))
 
 
 class Busy:
-    """A process that works on one core, or stands still."""
+    """A process that keeps one core busy, or is stopped."""
 
     def __init__(self):
-        self.process = subprocess.Popen(["taskset", "-c", "0", sys.executable, "-c", "while True: pass"])
+        self.process = subprocess.Popen(
+            ["taskset", "-c", "0", sys.executable, "-c", "while True: pass"])
         self.rest()
 
     def work(self):
@@ -38,7 +41,7 @@ class Busy:
 
 
 def measure(row, name, everybody, busy, samples, seconds):
-    """Milliseconds per call: one thread alone, two alone, two beside the other; None where something failed."""
+    """Returns ms per call: one thread alone, two alone, two with a busy core; None on failure."""
     alone, two = everybody.get(name, 1), everybody.get(name, 2)
     if not alone or not two or any(one.ask(row.command) != "ok" for one in (alone, two)):
         return None
@@ -47,7 +50,7 @@ def measure(row, name, everybody, busy, samples, seconds):
         taken[0].append(alone.sample(seconds))
         taken[1].append(two.sample(seconds))
         busy.work()
-        taken[2].append(two.sample(4 * seconds))  # the scheduler's turns take milliseconds
+        taken[2].append(two.sample(4 * seconds))  # time slices of the scheduler are milliseconds
         busy.rest()
     if any(t is None for part in taken for t in part):
         return None
@@ -59,14 +62,18 @@ def section(build, python, widths, chosen, short):
     if not rows or widths != [1, 2]:
         return [], []
     everybody, busy = Participants(build, python, bound=False), Busy()
-    lines = ["| ms per call | " + " | ".join(f"{n}: 1 thread | 2 threads | 2 beside the other | over 1 thread" for n in ("devtensor", "torch")) + " |",
-             "|---" * 9 + "|"]
+    lines = [
+        "| ms per call | " +
+        " | ".join(f"{n}: 1 thread | 2 threads | 2, one core busy | over 1 thread"
+                   for n in ("devtensor", "torch")) + " |", "|---" * 9 + "|"
+    ]
     ratios, torches = [], []
     try:
         for row in rows[:3] if short else rows:
             cells = []
             for name, kept in (("devtensor", ratios), ("torch", torches)):
-                found = measure(row, name, everybody, busy, 3 if short else 7, 0.05 if short else 0.2)
+                found = measure(row, name, everybody, busy, 3 if short else 7,
+                                0.05 if short else 0.2)
                 if found:
                     kept.append(found[2] / found[0])
                     cells += [f"{ms:.3g}" for ms in found] + [f"**{found[2] / found[0]:.2f}**"]
@@ -80,7 +87,11 @@ def section(build, python, widths, chosen, short):
     text = [f"## {TITLE}\n\n" + "\n".join(lines) + "\n"]
     if not ratios or not torches:
         return text, []
-    text.append(f"devtensor is at most {max(ratios):.2f} times slower than one thread alone, PyTorch {max(torches):.2f} times.\n")
+    text.append(f"devtensor is at most {max(ratios):.2f} times slower than one thread alone, "
+                f"PyTorch {max(torches):.2f} times.\n")
     gains = [t / o for t, o in zip(torches, ratios)]
     mean = statistics.geometric_mean(gains)
-    return text, [Line("slow-down beside a busy core, PyTorch's over ours", 2, len(gains), mean, min(gains), mean)]
+    return text, [
+        Line("slowdown with one core busy, PyTorch / devtensor", 2, len(gains), mean, min(gains),
+             mean)
+    ]
