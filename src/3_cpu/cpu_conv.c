@@ -1,348 +1,241 @@
-/* Convolutions by the kernels of a tier (cpu_conv.h): the three operations, and who does them. */
+/* Convolution on the CPU: forward and the gradients to the data and to the weights, by one of five ways (dvti_conv_way).
+
+   Each is a matrix product per group with the patches of x; a tap is (channel, i, j) of the kernel:
+
+     forward   y  (outs x windows) = w (outs x taps) * patches (taps x windows)
+     weights   dw (outs x taps)    = dy (outs x windows) * patches transposed
+     data      dx                  = w transposed (taps x outs) * dy (outs x windows), added where each patch came from
+
+   An image of 3 x 4 with a padding of 1, a kernel of 3 x 3, 3 x 4 windows:
+
+       x               padded input tile       shifted copies, one per kernel column
+                         0 0 0 0 0 0             j = 0     j = 1     j = 2
+       a b c d           0 a b c d 0             0 0 0 0   0 0 0 0   0 0 0 0      The windows see through tap (i, j)
+       e f g h    ->     0 e f g h 0     ->      0 a b c   a b c d   b c d 0      what starts at row i of copy j:
+       i j k l           0 i j k l 0             0 e f g   e f g h   f g h 0      12 adjacent elements.
+                         0 0 0 0 0 0             0 i j k   i j k l   j k l 0
+                                                 0 0 0 0   0 0 0 0   0 0 0 0
+
+       weights panel            patches, a row per tap                  output tile
+       +-------------------+    +---------------------------------+     +---------------------------+
+     o | w00 w01 .. w22    |  * | 0 0 0 0  0 a b c  0 e f g   00  |  =  | o: y itself, or a buffer  |
+       +-------------------+    | 0 0 0 0  a b c d  e f g h   01  |     |    where windows of two   |
+       forward  [out][tap]      |  ...                            |     |    images or a conversion |
+       to data  [tap][out]      | f g h 0  j k l 0  0 0 0 0   22  |     |    need one               |
+                                +---------------------------------+     +---------------------------+
+
+   DIRECT reads patches in the shifted copies, or copies them to im2col panels: [tap][column], DVTI_CONV_DEPTH taps deep and as wide as a
+   panel of the product's kernel. With a stride the tile keeps columns of one remainder modulo the stride together, so that windows
+   that are neighbors still look at adjacent elements. Kernels see a tile and a table of taps; they know no padding, stride or dilation.
+
+   Columns are the windows of some images in a row, or of some rows of one image: a block. Cuts depend on the shape alone, and results do
+   not depend on cuts, except the gradient to the weights: it adds the sums of a fixed number of parts. */
 #include "3_cpu/cpu_conv.h"
 
-static const float dvti_cv_zero = 0;
+/* ---- the shape ---- */
+static void dvti_conv_swap(int64_t *a, int64_t *b) {
+    int64_t k = *a;
+    *a = *b;
+    *b = k;
+}
 
-DVTI_FN void dvti_cv_gather(const dvti_cv *p, const dvti_cv_block *block, int64_t column,
-                            int64_t count, int64_t taps, int64_t first, float *dst, int64_t dst_k) {
-    while (count > 0) {
-        dvti_cv_run run = dvti_cv_run_at(p, block, column, count);
-        p->kernels->gather(dst, dst_k, block->strip + run.start, p->at + first, taps, run.count);
-        dst += run.count;
-        column += run.count;
-        count -= run.count;
+/* Turns a gradient to data with strides of 1 into the convolution of dy with rotated kernels, which needs no sum in memory. It pays
+   where dy needs little padding, since every zero is multiplied: 1.4x for 14 x 14 with 3 x 3, and 0.4x for an unpadded 5 x 5. */
+static void dvti_conv_transpose(dvti_conv *p) {
+    int64_t left[2];
+    left[0] = (p->kh - 1) * p->dilation[0] - p->padding[0];
+    left[1] = (p->kw - 1) * p->dilation[1] - p->padding[1];
+    p->transposed = p->op == DVTI_OP_conv2d_data && p->stride[0] == 1 && p->stride[1] == 1 &&
+                    left[0] >= 0 && left[1] >= 0 &&
+                    (double)p->h * (double)p->w < 1.1 * (double)p->oh * (double)p->ow;
+    if (!p->transposed)
+        return;
+    p->op = DVTI_OP_conv2d;
+    p->padding[0] = left[0];
+    p->padding[1] = left[1];
+    dvti_conv_swap(&p->c, &p->o);
+    dvti_conv_swap(&p->h, &p->oh);
+    dvti_conv_swap(&p->w, &p->ow);
+}
+
+static void dvti_conv_read(dvti_conv *p, const dvti_launch *launch) {
+    bool data = launch->op == DVTI_OP_conv2d_data, weight = launch->op == DVTI_OP_conv2d_weight;
+    const dvti_view *x = data ? &launch->out[0] : &launch->in[0];
+    const dvti_view *w = weight ? &launch->out[0] : &launch->in[1];
+    const dvti_view *y = data ? &launch->in[0] : weight ? &launch->in[1] : &launch->out[0];
+    int axis;
+    memset(p, 0, sizeof *p);
+    p->launch = launch;
+    p->op = launch->op;
+    p->dtype = launch->out[0].dtype;
+    p->size = dvt_dtype_size(p->dtype);
+    p->element = p->dtype == DVT_F64 ? (int64_t)sizeof(double) : (int64_t)sizeof(float);
+    p->n = x->dim[0];
+    p->c = x->dim[1];
+    p->h = x->dim[2];
+    p->w = x->dim[3];
+    p->o = w->dim[0];
+    p->kh = w->dim[2];
+    p->kw = w->dim[3];
+    p->oh = y->dim[2];
+    p->ow = y->dim[3];
+    for (axis = 0; axis < 2; axis++) {
+        p->stride[axis] = launch->i[axis];
+        p->padding[axis] = launch->i[2 + axis];
+        p->dilation[axis] = launch->i[4 + axis];
     }
+    p->groups = launch->i[6];
+    p->relu = launch->epilogue.activation == DVTI_RELU;
 }
 
-DVTI_FN int64_t dvti_cv_groups(const dvti_cv *p, int64_t task, int64_t *group, int64_t *end) {
-    *group = task % p->group_blocks * p->span;
-    *end = DVTI_MIN(*group + p->span, p->groups);
-    return task / p->group_blocks;
+/* Accepts floats of which no operand is empty, where the tile of a row of windows (to data: of an image) is 32 MiB or less, or not
+   much larger than an image: so no size overflows, and memory is in proportion. */
+static bool dvti_conv_fits(const dvti_conv *p) {
+    const bool forward = p->op == DVTI_OP_conv2d;
+    const double image = (double)p->c * (double)p->h * (double)p->w;
+    double rows, cols;
+    if (!dvt_dtype_is_float(p->dtype) || !p->n || !p->c || !p->o || !p->h || !p->w || !p->oh ||
+        !p->ow)
+        return false;
+    rows = (double)(p->kh - 1) * (double)p->dilation[0] + 1;
+    rows += p->op == DVTI_OP_conv2d_data ? (double)(p->oh - 1) * (double)p->stride[0] : 0;
+    cols = (double)(p->ow - 1 + p->kw) * (double)DVTI_MAX(p->stride[1], p->dilation[1]);
+    return rows * cols * (forward ? (double)p->c / (double)p->groups : 1.) <
+               DVTI_MAX(8388608., 4 * image) &&
+           (forward || (double)p->kh * (double)p->kw <= DVTI_CONV_KERNEL);
 }
 
-/* ---- forward ---- */
-/* Channels o.. of a block's result. */
-typedef struct dvti_cv_tile {
-    const dvti_cv *p;
-    const dvti_cv_block *block;
-    void *area;
-    int64_t o, outs;
-    int64_t terms[DVTI_CV_DEPTH]; /* dvti_product.b_k */
-} dvti_cv_tile;
-
-DVTI_FN int64_t dvti_cv_pixel(const dvti_cv *p, const dvti_cv_block *block, int64_t o,
-                              int64_t column) {
-    int64_t each = block->rows * p->ow, image = block->image + column / each;
-    return (image * p->o + o) * p->pixels + block->row * p->ow + column % each;
+/* ---- the way ---- */
+/* Whether the windows of an image fill vectors of 8, or there are few output channels. Else several images share an im2col panel: 1.2x for
+   512 to 2048 channels of 7 x 7. */
+static bool dvti_conv_fills_vectors(const dvti_conv *p) {
+    return p->og <= 40 || (double)p->pixels >= 0.9 * (double)dvti_conv_up(p->pixels, 8);
 }
 
-static dvti_product dvti_cv_weights_of(const dvti_cv_tile *t) {
-    const dvti_cv *p = t->p;
-    dvti_product q;
-    memset(&q, 0, sizeof q);
-    q.rows = t->outs;
-    q.depth = p->taps;
-    q.a = p->weight + t->o * p->taps;
-    q.a_row = p->taps;
-    q.a_k = 1;
-    q.b_panel = p->by->width;
-    q.start = p->bias ? p->bias + t->o : &dvti_cv_zero;
-    q.start_row = p->bias ? 1 : 0;
-    return q;
+/* The gradient to the weights in vectors per 16 windows and tap (measured on a Zen 4). Lanes: six output channels at a time, and loads.
+   im2col: the patches and the transposed dy cost as much as 11 output channels. NHWC: the transposed tile costs as much as 4.
+   Lanes are 2.2x faster than im2col for 1 to 6 channels with 5 x 5; NHWC is 1.4x faster for 64 to 64 with 3 x 3, but needs 40 adjacent
+   elements in a kernel row, and 64 windows that fit in L2. */
+static dvti_conv_way dvti_conv_weights_way(const dvti_conv *p) {
+    const int64_t reach = (p->ow - 1) * p->stride[1] + (p->kw - 1) * p->dilation[1] + 1;
+    const double rows = (double)reach * (double)((p->kh - 1) * p->dilation[0] + 1);
+    const int64_t side = (p->dilation[1] == 1 ? p->kw : 1) * p->cg;
+    const double lanes =
+        1.45 * (double)dvti_conv_up(p->ow, 16) / (double)p->ow * (double)dvti_conv_up(p->og, 6);
+    const double im2col = (double)dvti_conv_up(p->og, 16) + 11;
+    const double nhwc = (double)p->og * (double)dvti_conv_up(side, 8) / (double)side + 4;
+    if (p->og == 1 || lanes < im2col)
+        return DVTI_CONV_DEPTHWISE;
+    return nhwc < im2col && side >= 40 && rows * DVTI_CONV_COLUMNS <= DVTI_CONV_L2
+               ? DVTI_CONV_NHWC_WEIGHTS
+               : DVTI_CONV_DIRECT;
 }
 
-/* All windows of a picture are columns of one product, which reads the strip itself: of some channels, to which the next ones add. */
-static void dvti_cv_forward_straight(const dvti_cv_tile *t, int64_t channel, int64_t channels) {
-    const dvti_cv *p = t->p;
-    const int64_t columns = t->block->rows * p->ow;
-    dvti_product q = dvti_cv_weights_of(t);
-    int64_t image;
-    q.cols = columns;
-    q.depth = channels * p->kernel;
-    q.a = (const float *)q.a + channel * p->kernel;
-    q.b_k = p->at;
-    q.c_row = p->pixels;
-    if (channel > 0)
-        q.start = NULL;
-    for (image = 0; image < t->block->images; image++) {
-        q.b = t->block->strip + image * t->block->image_step;
-        q.c = (float *)p->launch->out[0].data + dvti_cv_pixel(p, t->block, t->o, image * columns);
-        p->by->multiply(&q);
+/* Of a gradient to data: whether windows nearly fill the rows of the tile, dy with its gaps fits in L2, and products have 4 rows. */
+static bool dvti_conv_is_shift_add(const dvti_conv *p) {
+    const int64_t step = p->tile.row_step * p->tile.pitch;
+    return (double)p->ow >= 0.7 * (double)step && p->cg >= 4 &&
+           (double)p->og * (double)p->u.direct.dy_row <= DVTI_CONV_L2 / 2;
+}
+
+/* Chooses the way, and where DIRECT has its patches. Gains are on one thread of a Zen 5, over the way that the shape would take
+   otherwise; float64, float16 and bfloat16 always take im2col. */
+static void dvti_conv_choose(dvti_conv *p) {
+    const bool forward = p->op == DVTI_OP_conv2d;
+    p->way = DVTI_CONV_DIRECT;
+    if (dvti_conv_winograd_fits(p)) {
+        p->way = DVTI_CONV_WINOGRAD;
+        return;
     }
-}
-
-DVTI_FN void dvti_cv_put_row(const dvti_cv *p, char *y, int64_t count, const float *sums) {
-    if (p->dtype == DVT_F32)
-        memcpy(y, sums, (size_t)count * sizeof *sums);
+    if (p->dtype == DVT_F32) {
+        if (p->op == DVTI_OP_conv2d_weight)
+            p->way = dvti_conv_weights_way(p);
+        else if (forward && p->cg == 1 && p->og == 1) /* a product of one row fills no register */
+            p->way = DVTI_CONV_DEPTHWISE;
+        else if (forward && p->kernel == 1 && dvti_conv_fills_vectors(p)) /* copies nothing: 1.9x */
+            p->way = DVTI_CONV_POINTWISE;
+    }
+    dvti_conv_tile_shape(p);
+    if (p->way != DVTI_CONV_DIRECT)
+        return;
+    p->u.direct.patches = DVTI_CONV_IM2COL;
+    if (p->dtype == DVT_F32 && forward && dvti_conv_fills_vectors(p)) /* LeNet 1.2x to 1.9x */
+        p->u.direct.patches = DVTI_CONV_SHIFTED;
+    if (p->op != DVTI_OP_conv2d_data)
+        return;
+    p->u.direct.dy_row = dvti_conv_up((p->oh - 1) * p->tile.row_step * p->tile.pitch + p->ow, 16);
+    if (p->dtype == DVT_F32 && dvti_conv_is_shift_add(p)) /* 6 to 16 channels, 3 x 3: 2.1x */
+        p->u.direct.patches = DVTI_CONV_SHIFT_ADD;
     else
-        p->simd->store_row(y, p->dtype, count, sums);
+        p->tile.in_place = false;
 }
 
-/* Sums of some columns, `row` elements apart, to where they belong. */
-static void dvti_cv_put(const dvti_cv_tile *t, int64_t column, int64_t cols, const float *sums,
-                        int64_t row) {
-    const dvti_cv *p = t->p;
-    char *y = (char *)p->launch->out[0].data;
-    int64_t each = t->block->rows * p->ow, count, o;
-    for (; cols > 0; cols -= count, column += count, sums += count) {
-        count = DVTI_MIN(cols, each - column % each);
-        for (o = 0; o < t->outs; o++)
-            dvti_cv_put_row(p, y + dvti_cv_pixel(p, t->block, t->o + o, column) * p->size, count,
-                            sums + o * row);
-    }
+DVTI_FN bool dvti_conv_plan(dvti_conv *p, const dvti_launch *launch) {
+    dvti_conv_read(p, launch);
+    dvti_conv_transpose(p);
+    if (!dvti_conv_fits(p))
+        return false;
+    p->cg = p->c / p->groups;
+    p->og = p->o / p->groups;
+    p->kernel = p->kh * p->kw;
+    p->taps = p->cg * p->kernel;
+    p->pixels = p->oh * p->ow;
+    dvti_conv_choose(p);
+    if (p->way == DVTI_CONV_WINOGRAD)
+        dvti_conv_winograd_plan(p);
+    else
+        dvti_conv_cut(p);
+    return true;
 }
 
-static void dvti_cv_forward_panel(const dvti_cv_tile *t, int64_t column, int64_t cols) {
-    const dvti_cv *p = t->p;
-    float *panel = dvti_cv_floats(t->area, p->panel_at),
-          *sums = dvti_cv_floats(t->area, p->sums_at);
-    int64_t each = t->block->rows * p->ow, k, steps = (p->taps + DVTI_CV_DEPTH - 1) / DVTI_CV_DEPTH;
-    bool plain = p->dtype == DVT_F32 && column / each == (column + cols - 1) / each;
-    dvti_product q = dvti_cv_weights_of(t);
-    const float *a = (const float *)q.a;
-    q.cols = cols;
-    q.b = panel;
-    q.b_k = t->terms;
-    q.c = plain ? (float *)p->launch->out[0].data + dvti_cv_pixel(p, t->block, t->o, column) : sums;
-    q.c_row = plain ? p->pixels : DVTI_CV_COLS;
-    for (k = 0; k < p->taps; k += q.depth) {
-        q.depth = DVTI_MIN((p->taps + steps - 1) / steps, p->taps - k);
-        dvti_cv_gather(p, t->block, column, cols, q.depth, k, panel, p->panel_row);
-        q.a = a + k;
-        p->by->multiply(&q);
-        q.start = NULL;
-    }
-    if (!plain)
-        dvti_cv_put(t, column, cols, sums, DVTI_CV_COLS);
-}
-
-DVTI_FN dvti_conv_plane dvti_cv_plane(const dvti_cv *p, const dvti_cv_block *block) {
-    dvti_conv_plane plane;
-    plane.src = NULL;
-    plane.src_row = p->row_step * p->pitch;
-    plane.at = p->at;
-    plane.src_image = block->image_step;
-    plane.taps = p->taps;
-    plane.images = block->images;
-    plane.rows = block->rows;
-    plane.cols = plane.y_row = p->ow;
-    plane.y_image = p->o * p->pixels;
-    plane.y_out = p->pixels;
-    return plane;
-}
-
-static void dvti_cv_forward_depthwise(const dvti_cv *p, const dvti_cv_block *block, int64_t o) {
-    dvti_conv_plane plane = dvti_cv_plane(p, block);
-    int64_t image;
-    for (image = 0; image < block->images; image++) {
-        plane.src = block->strip + image * block->image_step;
-        p->kernels->filter(&plane,
-                           (float *)p->launch->out[0].data +
-                               dvti_cv_pixel(p, block, o, image * block->rows * p->ow),
-                           p->weight + o * p->taps, p->bias ? p->bias[o] : 0);
-    }
-}
-
-/* relu of what a task has made: whole channels lie one after the other. */
-static void dvti_cv_forward_relu(const dvti_cv_tile *t) {
-    const dvti_cv *p = t->p;
-    const int64_t each = t->block->rows * p->ow;
-    const bool whole = each == p->pixels;
-    int64_t image;
-    for (image = 0; image < t->block->images; image++)
-        dvti_epilogue_rows(
-            p->simd,
-            (float *)p->launch->out[0].data + dvti_cv_pixel(p, t->block, t->o, image * each),
-            p->pixels, whole ? 1 : t->outs, whole ? t->outs * each : each, NULL, true);
-}
-
-static void dvti_cv_forward(void *user, int64_t task, void *area) {
-    const dvti_cv *p = (const dvti_cv *)user;
-    int64_t group, end, column, channel, channels, k;
-    dvti_cv_block block;
-    dvti_cv_tile t;
-    task = dvti_cv_groups(p, task, &group, &end);
-    block = dvti_cv_block_of(p, 0, p->n, task / p->out_blocks);
-    t.p = p;
-    t.block = &block;
-    t.area = area;
-    for (k = 0; k < DVTI_CV_DEPTH; k++)
-        t.terms[k] = k * p->panel_row;
-    for (; group < end; group++) {
-        t.o = task % p->out_blocks * p->outs;
-        t.outs = DVTI_MIN(p->outs, p->og - t.o);
-        t.o += group * p->og;
-        if (p->bare)
-            dvti_cv_forward_bare(p, &block, group, t.o, t.outs, area);
-        for (channel = 0; !p->bare && channel < p->cg; channel += channels) {
-            channels = DVTI_MIN(p->ins, p->cg - channel);
-            dvti_cv_enter(p, &block, group * p->cg + channel, channels, (float *)area);
-            if (p->straight)
-                dvti_cv_forward_straight(&t, channel, channels);
-        }
-        if (p->depthwise)
-            dvti_cv_forward_depthwise(p, &block, t.o);
-        for (column = 0; !p->straight && !p->depthwise && column < block.columns;
-             column += p->by->width)
-            dvti_cv_forward_panel(&t, column, DVTI_MIN(p->by->width, block.columns - column));
-        if (p->relu)
-            dvti_cv_forward_relu(&t);
-    }
-}
-
-/* ---- gradient to data ---- */
-/* Columns of one picture, and channels of dx that the caller owns. */
-static void dvti_cv_data_panel(const dvti_cv *p, const dvti_cv_block *block, int64_t group,
-                               int64_t channel, int64_t channels, int64_t column, void *area) {
-    const int64_t width = p->by->width, cols = DVTI_MIN(DVTI_CV_COLS, p->pixels - column);
-    const int64_t tile = p->pointwise ? channels : DVTI_MAX(1, DVTI_CV_COLS * 2 / p->kernel);
-    float *panel = dvti_cv_floats(area, p->panel_at), *sums = dvti_cv_floats(area, p->sums_at);
-    const char *dy = (const char *)p->launch->in[0].data +
-                     ((block->image * p->o + group * p->og) * p->pixels + column) * p->size;
-    int64_t terms[DVTI_CV_DEPTH], c, k, j;
-    dvti_product q;
-    memset(&q, 0, sizeof q);
-    for (j = 0; j < cols; j += width)
-        p->by->copy(panel + j * p->og, width, dy + j * p->size, p->dtype, p->pixels, p->og,
-                    DVTI_MIN(width, cols - j));
-    for (k = 0; k < DVTI_MIN(p->og, DVTI_CV_DEPTH); k++)
-        terms[k] = k * width;
-    q.cols = cols;
-    q.a_row = p->weight_row;
-    q.a_k = 1;
-    q.b_k = terms;
-    q.b_panel = p->og * width;
-    for (c = 0; c < channels; c += tile) {
-        int64_t count = DVTI_MIN(tile, channels - c), done, start;
-        const float *w = p->weight + (group * p->taps + (channel + c) * p->kernel) * p->weight_row;
-        int64_t at = (block->image * p->c + group * p->cg + channel + c) * p->pixels + column;
-        q.rows = count * p->kernel;
-        q.c = p->pointwise ? (float *)p->launch->out[0].data + at : sums;
-        q.c_row = p->pointwise ? p->pixels : DVTI_CV_COLS;
-        q.start = &dvti_cv_zero;
-        for (k = 0; k < p->og; k += DVTI_CV_DEPTH) {
-            q.depth = DVTI_MIN(DVTI_CV_DEPTH, p->og - k);
-            q.a = w + k;
-            q.b = panel + k * width;
-            p->by->multiply(&q);
-            q.start = NULL;
-        }
-        for (done = 0; !p->pointwise && done < cols; done += start) {
-            dvti_cv_run run = dvti_cv_run_at(p, block, column + done, cols - done);
-            p->kernels->scatter(block->strip + c * p->plane + run.start, p->at, sums + done,
-                                DVTI_CV_COLS, p->kernel, count, run.count);
-            start = run.count;
-        }
-    }
-}
-
-/* dy with zeros where rows of the strip have no window; then each tap adds a product to the strip itself, which needs no sums elsewhere. */
-static void dvti_cv_data_flat(const dvti_cv *p, const dvti_cv_block *block, int64_t group,
-                              int64_t channel, int64_t channels, void *area) {
-    const float *y =
-        (const float *)p->launch->in[0].data + (block->image * p->o + group * p->og) * p->pixels;
-    float *dy = dvti_cv_floats(area, p->panel_at);
-    int64_t terms[DVTI_CV_DEPTH], row, tap, k;
-    dvti_product q;
-    memset(&q, 0, sizeof q);
-    for (row = 0; row < p->oh; row++)
-        p->kernels->put(dy + row * p->step, p->flat_row, y + row * p->ow, p->pixels, p->og, p->ow);
-    for (k = 0; k < DVTI_MIN(p->og, DVTI_CV_DEPTH); k++)
-        terms[k] = k * p->flat_row;
-    q.rows = channels;
-    q.cols = (p->oh - 1) * p->step + p->ow;
-    q.a_row = p->kernel * p->weight_row;
-    q.a_k = 1;
-    q.b_k = terms;
-    q.b_panel = p->by->width;
-    q.c_row = p->plane;
-    for (tap = 0; tap < p->kernel; tap++)
-        for (k = 0; k < p->og; k += DVTI_CV_DEPTH) {
-            q.depth = DVTI_MIN(DVTI_CV_DEPTH, p->og - k);
-            q.a = p->weight + (group * p->taps + channel * p->kernel + tap) * p->weight_row + k;
-            q.b = dy + k * p->flat_row;
-            q.c = block->strip + p->at[tap];
-            p->by->multiply(&q);
-        }
-}
-
-static void dvti_cv_data(void *user, int64_t task, void *area) {
-    const dvti_cv *p = (const dvti_cv *)user;
-    int64_t group, end, column, channel, channels;
-    dvti_cv_block block;
-    task = dvti_cv_groups(p, task, &group, &end);
-    block = dvti_cv_block_of(p, 0, p->n, task / p->in_blocks);
-    block.strip = (float *)area;
-    channel = task % p->in_blocks * p->ins;
-    channels = DVTI_MIN(p->ins, p->cg - channel);
-    if (p->flat)
-        memset(dvti_cv_floats(area, p->panel_at), 0, (size_t)(p->og * p->flat_row) * sizeof(float));
-    for (; group < end; group++) {
-        if (p->in_place)
-            block.strip = (float *)p->launch->out[0].data +
-                          (block.image * p->c + group * p->cg + channel) * p->plane;
-        if (!p->pointwise)
-            memset(block.strip, 0,
-                   (size_t)(channels * p->plane + (p->in_place ? 0 : DVTI_CONV_SLACK)) *
-                       sizeof *block.strip);
-        if (p->flat)
-            dvti_cv_data_flat(p, &block, group, channel, channels, area);
-        for (column = 0; !p->flat && column < p->pixels; column += DVTI_CV_COLS)
-            dvti_cv_data_panel(p, &block, group, channel, channels, column, area);
-        if (!p->pointwise && !p->in_place)
-            dvti_cv_leave(p, &block, group * p->cg + channel, channels);
-    }
-}
-
-/* ---- the family ---- */
+/* ---- the launch ---- */
 DVTI_FN int64_t dvti_cpu_conv2d_workspace(const dvti_launch *launch, int threads) {
-    dvti_cv p;
-    if (!dvti_simd_now() || !dvti_cv_plan(&p, launch))
-        return dvti_ref_conv2d_workspace(launch, threads);
-    return p.shared + p.area * dvti_task_areas(p.tasks, dvti_cv_terms(&p), threads);
+    dvti_conv p;
+    if (!dvti_simd_now() || !dvti_conv_plan(&p, launch))
+        return 0;
+    return p.shared + p.area * dvti_task_areas(p.tasks, dvti_conv_work(&p), threads);
 }
 
-static void dvti_cv_run_all(dvti_cv *p, const dvti_simd *simd) {
+static dvti_task_fn dvti_conv_task(const dvti_conv *p) {
+    if (p->way == DVTI_CONV_WINOGRAD)
+        return dvti_conv_winograd_task;
+    if (p->op == DVTI_OP_conv2d)
+        return dvti_conv_forward;
+    return p->op == DVTI_OP_conv2d_data ? dvti_conv_data : dvti_conv_weights;
+}
+
+static void dvti_conv_execute(dvti_conv *p, const dvti_simd *simd) {
     const dvti_launch *launch = p->launch;
     char *workspace = (char *)launch->workspace;
-    double terms = dvti_cv_terms(p);
-    int64_t areas = p->area ? (launch->workspace_bytes - p->shared) / p->area
-                            : dvti_task_areas(p->tasks, terms, dvti_parallel_width());
+    const double work = dvti_conv_work(p);
+    const int64_t areas = p->area ? (launch->workspace_bytes - p->shared) / p->area
+                                  : dvti_task_areas(p->tasks, work, dvti_parallel_width());
     p->simd = simd;
-    p->by = simd->gemm_f32;
+    p->gemm = p->dtype == DVT_F64 ? simd->gemm_f64 : simd->gemm_f32;
     p->kernels = simd->conv;
-    if (p->op != DVTI_OP_conv2d_weight && !p->winograd)
-        p->panel_row = p->by->width + DVTI_CONV_SLACK;
-    if (p->winograd)
-        dvti_wg_share(p, areas);
-    else if (p->bare)
-        dvti_cv_bare_share(p, areas);
-    dvti_cv_prepare(p, workspace);
-    dvti_run_tasks(p->tasks, terms, workspace + p->shared, areas, p->area,
-                   p->winograd                    ? dvti_wg_task
-                   : p->op == DVTI_OP_conv2d      ? dvti_cv_forward
-                   : p->op == DVTI_OP_conv2d_data ? dvti_cv_data
-                                                  : dvti_cv_weights,
-                   p);
+    if (p->way == DVTI_CONV_WINOGRAD)
+        dvti_conv_winograd_share(p, areas);
+    else
+        dvti_conv_share(p, areas);
+    if (p->way == DVTI_CONV_DIRECT && p->op != DVTI_OP_conv2d_weight)
+        p->u.direct.panel_row = p->gemm->width + DVTI_CONV_SLACK;
+    dvti_conv_pack(p, workspace);
+    dvti_run_tasks(p->tasks, work, workspace + p->shared, areas, p->area, dvti_conv_task(p), p);
     if (p->op == DVTI_OP_conv2d_weight)
-        dvti_parallel_for(p->o, (double)(p->parts * p->taps),
-                          p->mixed ? dvti_cv_add_mixed : dvti_cv_add_parts, p);
+        dvti_parallel_for(
+            p->o, (double)(p->parts * p->taps),
+            p->way == DVTI_CONV_NHWC_WEIGHTS ? dvti_conv_nhwc_add_parts : dvti_conv_add_parts, p);
 }
 
-/* dvt_set_cpu_isa may have been called since the workspace was made; then who can, does. */
+/* dvt_set_cpu_isa may have been called since the workspace was made. Then the workspace may be too small, and the oracle computes. */
 DVTI_FN void dvti_cpu_conv2d(const dvti_launch *launch) {
-    const dvti_simd *simd = dvti_simd_now(), *tier[4];
-    dvti_cv p;
-    if (dvti_cv_plan(&p, launch)) {
-        if (!simd && launch->workspace_bytes < dvti_ref_conv2d_workspace(launch, 1) &&
-            dvti_simd_tiers(tier))
-            simd = tier[0];
-        if (simd && launch->workspace_bytes >= p.shared + p.area) {
-            dvti_cv_run_all(&p, simd);
-            if (p.relu && p.winograd)
-                dvti_epilogue_whole(launch);
-            return;
-        }
+    const dvti_simd *simd = dvti_simd_now();
+    dvti_conv p;
+    if (simd && dvti_conv_plan(&p, launch) && launch->workspace_bytes >= p.shared + p.area) {
+        dvti_conv_execute(&p, simd);
+        if (p.relu && p.way == DVTI_CONV_WINOGRAD)
+            dvti_epilogue_whole(launch);
+        return;
     }
     dvti_ref_conv2d(launch);
     dvti_epilogue_whole(launch);

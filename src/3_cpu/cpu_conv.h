@@ -1,151 +1,208 @@
-/* Convolutions by the kernels of a tier: what its files share.
-
-   A *strip* is a picture, or some rows of it, as float32 with its padding, and with the columns sorted by their remainder modulo the
-   stride. So windows that are neighbours in a row of the result look at neighbours in memory, whatever tap they look through, and
-   nothing lies outside. Then all three operations are matrix products with the patches, a panel at a time and never stored whole:
-
-     forward   y (outs x columns) = w (outs x taps) * patches (taps x columns)
-     weights   dw transposed (taps x outs) = patches (taps x columns) * dy transposed (columns x outs)
-     data      the patches' gradient (taps x columns) = w transposed (taps x outs) * dy (outs x columns), added to a strip
-
-   The forward direction spreads a strip, where its products are wide enough: each column of the kernel has a copy of its own, whose
-   rows hold the windows' elements alone, and lie without a gap, sorted by their remainder modulo the stride. Then all windows of a
-   picture are neighbours through any tap, and the product reads its patches where they are.
-
-   Where a good part of its rows would be padding, it is bare: it has the picture's rows alone, and windows skip the others.
-
-   The gradient to weights mixes a strip where that pays: the channels of a pixel lie side by side, and so does what a window sees through a row
-   of the kernel. dw (outs x taps) = dy (outs x columns) * patches transposed then reads dy and the strip where they are.
-
-   A picture that needs none of this is its own strip. Columns are the windows of some pictures in a row, or of some rows of one
-   picture: a *block*. Cuts depend on shapes alone, and results do not depend on cuts, but for dw's: its partial sums are cut by shape
-   too. */
+/* Convolution on the CPU: what its files share. The head of cpu_conv.c has a diagram of the data and the rules that choose the way. */
 #ifndef DVTI_CPU_CONV_H
 #define DVTI_CPU_CONV_H
 #include "3_cpu/simd/dvt_simd.h"
 
-#define DVTI_CV_DEPTH 384 /* terms of a step */
-#define DVTI_CV_COLS                                                                               \
-    64 /* columns of a panel: the widest tier's, and what data sums at once on every tier */
+#define DVTI_CONV_DEPTH 384   /* multiply-adds of one step of a sum: rows of an im2col panel */
+#define DVTI_CONV_COLUMNS 64  /* columns of a panel of the widest ISA target */
+#define DVTI_CONV_ROWS 128    /* rows of patches per call of a product in both gradients */
+#define DVTI_CONV_L2 131072   /* elements of a tile that fit in L2 next to a panel and weights */
+#define DVTI_CONV_KERNEL 4096 /* the most taps per channel that the gradients take */
 
-typedef struct dvti_cv {
+static const double dvti_conv_zero = 0; /* the first term of sums, of float32 as well */
+
+typedef enum dvti_conv_way {
+    DVTI_CONV_POINTWISE,    /* 1 x 1: a product with the image itself, or with every s-th pixel */
+    DVTI_CONV_DEPTHWISE,    /* channel by channel, without a product */
+    DVTI_CONV_DIRECT,       /* a product with patches: any dtype, shape and direction */
+    DVTI_CONV_NHWC_WEIGHTS, /* the gradient to the weights from a tile whose channels are adjacent */
+    DVTI_CONV_WINOGRAD      /* F(4 x 4, 3 x 3), on request */
+} dvti_conv_way;
+
+/* Where the product of DVTI_CONV_DIRECT reads patches, or the gradient to the data adds them. */
+typedef enum dvti_conv_patches {
+    DVTI_CONV_SHIFTED,   /* forward: in shifted copies of the tile */
+    DVTI_CONV_SHIFT_ADD, /* to data: each tap adds its product to the tile */
+    DVTI_CONV_IM2COL     /* in panels; to data: from panels, which is col2im */
+} dvti_conv_patches;
+
+/* The padded input tile of a block of windows. Row r holds row r * hop of the padded image. */
+typedef struct dvti_conv_tile {
+    bool in_place;           /* x itself is the tile */
+    int64_t phases, phase;   /* remainders of columns modulo the stride, and elements of each */
+    int64_t pitch, hop;      /* elements from one row to the next; padded image rows per row */
+    int64_t row_step;        /* rows of the tile from one row of windows to the next */
+    int64_t rows, plane;     /* of a block; elements from one channel to the next */
+    int64_t copy_rows;       /* SHIFTED: rows of a copy per remainder modulo row_step */
+    int64_t scratch;         /* SHIFTED: elements of the plain tile of one channel */
+    const int64_t *copy_row; /* SHIFTED: where the plain tile has the rows of one remainder */
+} dvti_conv_tile;
+
+/* Every *_at is in bytes from the start of a task's area. */
+typedef struct dvti_conv_direct {
+    dvti_conv_patches patches;
+    int64_t panel_row;            /* IM2COL: elements from one row of a panel to the next */
+    int64_t dy_row;               /* SHIFT_ADD: elements of a channel of dy with its gaps */
+    int64_t panel_at, patches_at; /* patches_at: to weights alone, whose panel is dy */
+    int64_t sums_at;
+} dvti_conv_direct;
+
+typedef struct dvti_conv_depthwise {
+    int64_t sums_at; /* to weights: 16 lanes for each weight */
+} dvti_conv_depthwise;
+
+typedef struct dvti_conv_nhwc {
+    int64_t dy_at; /* dy of several images, row by row of all */
+} dvti_conv_nhwc;
+
+/* Distances count elements. */
+typedef struct dvti_conv_winograd {
+    int64_t down, across; /* 4 x 4 tiles of an image */
+    int64_t weight_row;   /* from one of the 36 arrays to the next: of weights, tiles, sums */
+    int64_t plane, sum_plane;
+    int64_t pitch;                            /* from one channel to the next in both */
+    int64_t line, phase;                      /* of a padded row, and of its quarter */
+    int64_t rows_at, tiles_at, sums_at, y_at; /* bytes */
+} dvti_conv_winograd;
+
+typedef struct dvti_conv {
     const dvti_launch *launch;
     const dvti_simd *simd;
-    const dvti_simd_gemm *by;
+    const dvti_simd_gemm *gemm;
     const dvti_simd_conv *kernels;
-    dvti_op
-        op; /* what is computed: conv2d where a gradient to data is the convolution of dy with turned kernels */
+    dvti_conv_way way;
+    dvti_op op;      /* what is computed: conv2d where `transposed` */
+    bool transposed; /* a gradient to data as a convolution of dy: x is dy, w is rotated */
+    bool relu;       /* forward: follows */
     dvt_dtype dtype;
-    int64_t size; /* bytes of an element */
+    int64_t size, element; /* bytes of an element, stored and computed in */
     int64_t n, c, h, w, o, kh, kw, oh, ow, groups;
     int64_t stride[2], padding[2], dilation[2];
-    int64_t cg, og, kernel, taps, pixels; /* channels per group; kh * kw; cg * kernel; oh * ow */
-    bool in_place;                        /* x is its own strip */
-    bool pointwise;                       /* data: the product is the result */
-    bool depthwise;                       /* one channel makes one: its own kernels */
-    bool lanes;                           /* weights: sums for each lane, without patches */
-    bool mixed;                           /* weights: channels side by side */
-    bool turned;                          /* forward: x is dy, and w is turned */
-    bool straight;                        /* forward: products read the strip itself */
-    bool spread;                          /* forward: it is spread */
-    bool bare;        /* forward: over the picture's own rows; cpu_conv_bare.c */
-    bool flat;        /* data: products do not stop at the ends of the strip's rows */
-    bool relu;        /* forward: it follows */
-    bool winograd;    /* forward: none of this; cpu_conv_winograd.c */
-    int64_t tiles[2]; /* of its picture */
-    /* The strip. Row r of it is padded row r * hop; windows of the next row start row_step rows further. */
-    int64_t phases, wide, pitch, hop, row_step;
-    int64_t tall, plane; /* of a block's strip: rows, and elements from one channel to the next */
-    int64_t copy;        /* bare: elements from one copy to the next */
-    int64_t most_outs;   /* bare: channels out for which a task has room */
-    int64_t narrow,
-        channel_size; /* spread: rows of a copy with one remainder; elements of the channel that is spread */
-    /* Cuts. A task takes a block or a part of the pictures, some groups, some channels in and some out. */
+    int64_t cg, og;               /* channels in and out of a group */
+    int64_t kernel, taps, pixels; /* kh * kw; cg * kernel; oh * ow */
+    /* A task takes a block or a part of the images, some groups, some channels in and some out. */
     int64_t images, rows, image_blocks, row_blocks;
-    int64_t span, group_blocks, ins, in_blocks, outs, out_blocks, parts, tasks;
-    /* Elements from one row of packed weights to the next, and of a packed panel. */
-    int64_t weight_row, panel_row, result_row;
-    int64_t step,
-        flat_row; /* flat: columns from one row of windows to the next, and of a picture */
-    /* In bytes: the shared part of the workspace, and inside a task's area. */
-    int64_t weight_at, bias_at, partial_at, shared;
-    int64_t panel_at, other_at, sums_at, result_at, area;
-    const int64_t *at, *row_at; /* of taps; spread: of a channel's rows with one remainder */
-    const float *weight, *bias;
-    float *partial;
-} dvti_cv;
+    int64_t ins, in_blocks, outs, out_blocks, parts;
+    int64_t most_outs; /* forward: a task has room for so many */
+    int64_t groups_per_task, group_blocks, tasks;
+    /* Bytes: the shared part of the workspace, and an area for each task that runs. */
+    int64_t weight_at, bias_at, partial_at, shared, area;
+    int64_t weight_row; /* elements from one row of packed weights to the next */
+    const int64_t *at;  /* where each tap looks in the tile; WINOGRAD: each channel */
+    const void *weight, *bias;
+    char *partial; /* to weights: the sums of each part */
+    dvti_conv_tile tile;
 
-/* Columns of a task; `strip` is the corner of the first window. */
-typedef struct dvti_cv_block {
+    union {
+        dvti_conv_direct direct;
+        dvti_conv_depthwise depthwise;
+        dvti_conv_nhwc nhwc;
+        dvti_conv_winograd winograd;
+    } u;
+} dvti_conv;
+
+/* Columns of a task: windows of some images, or of some rows of one. */
+typedef struct dvti_conv_block {
     int64_t image, images, row, rows, columns;
-    float *strip;
-    int64_t image_step; /* elements of the strip from one picture to the next */
-} dvti_cv_block;
+    char *tile;         /* the corner of the first window */
+    int64_t image_step; /* elements of the tile from one image to the next */
+} dvti_conv_block;
 
-/* Windows side by side: the strip's elements for the first one start at `start`. */
-typedef struct dvti_cv_run {
-    int64_t image, start, count;
-} dvti_cv_run;
+/* Output channels o .. o + outs of a block. */
+typedef struct dvti_conv_output {
+    const dvti_conv *p;
+    const dvti_conv_block *block;
+    void *area;
+    int64_t o, outs;
+} dvti_conv_output;
 
-/* What stands `at` bytes behind the beginning of an area. */
-DVTI_INLINE float *dvti_cv_floats(void *area, int64_t at) {
+/* A gradient to some weights: output channels o .. and input channels channel .. of a group. */
+typedef struct dvti_conv_sums {
+    const dvti_conv *p;
+    void *area;
+    /* IM2COL, DEPTHWISE: [tap][output channel of the group]. NHWC: [output channel][kernel row and column][input channel]. */
+    char *to;
+    int64_t group, channel, channels, o, outs;
+    bool first;
+} dvti_conv_sums;
+
+/* Returns the address `elements` elements behind `base`. */
+DVTI_INLINE char *dvti_conv_at(const dvti_conv *p, const void *base, int64_t elements) {
+    return (char *)(uintptr_t)base + elements * p->element;
+}
+
+/* Returns floats `at` bytes behind the start of an area. */
+DVTI_INLINE float *dvti_conv_floats(void *area, int64_t at) {
     return (float *)(void *)((char *)area + at);
 }
 
-/* False: the reference does it. */
-DVTI_FN bool dvti_cv_plan(dvti_cv *p, const dvti_launch *launch);
-DVTI_FN double dvti_cv_terms(const dvti_cv *p);
+/* ---- the plan (cpu_conv.c, cpu_conv_plan.c): the same for every ISA target and number of threads ---- */
+/* Returns false for a launch that only the oracle takes. */
+DVTI_FN bool dvti_conv_plan(dvti_conv *p, const dvti_launch *launch);
+DVTI_FN void dvti_conv_cut(dvti_conv *p);
+/* Cuts the tasks of a launch that so many threads run; no bit depends on it. */
+DVTI_FN void dvti_conv_share(dvti_conv *p, int64_t threads);
+DVTI_FN double dvti_conv_work(const dvti_conv *p); /* multiply-adds */
+DVTI_FN int64_t dvti_conv_cuts(int64_t n, int64_t piece);
+DVTI_FN int64_t dvti_conv_up(int64_t n, int64_t multiple);
 
-/* Weights and bias as the kernels want them. */
-DVTI_FN void dvti_cv_prepare(dvti_cv *p, char *workspace);
-/* A row of a result, from floats. */
-DVTI_FN void dvti_cv_put_row(const dvti_cv *p, char *y, int64_t count, const float *sums);
+/* ---- weights and bias as the kernels read them (cpu_conv_pack.c) ---- */
+DVTI_FN void dvti_conv_pack(dvti_conv *p, char *workspace);
 
-/* Groups of a task, and the task's number without them. */
-DVTI_FN int64_t dvti_cv_groups(const dvti_cv *p, int64_t task, int64_t *group, int64_t *end);
-/* The element of y where channel o of a block's column stands. */
-DVTI_FN int64_t dvti_cv_pixel(const dvti_cv *p, const dvti_cv_block *block, int64_t o,
-                              int64_t column);
-/* What the planes of a block's images have in common. */
-DVTI_FN dvti_conv_plane dvti_cv_plane(const dvti_cv *p, const dvti_cv_block *block);
-/* The windows from `column` on through `taps` taps: one row of dst for each tap. */
-DVTI_FN void dvti_cv_gather(const dvti_cv *p, const dvti_cv_block *block, int64_t column,
-                            int64_t count, int64_t taps, int64_t first, float *dst, int64_t dst_k);
+/* ---- the padded input tile (cpu_conv_tile.c) ---- */
+DVTI_FN void dvti_conv_tile_shape(dvti_conv *p);
+/* Returns the rows that `rows` rows of windows see. */
+DVTI_FN int64_t dvti_conv_tile_rows(const dvti_conv *p, int64_t rows);
+/* Writes where taps look, and tile.copy_row. */
+DVTI_FN void dvti_conv_tile_table(const dvti_conv *p, int64_t *at);
+/* Returns block `i` of images first .. end. */
+DVTI_FN dvti_conv_block dvti_conv_block_of(const dvti_conv *p, int64_t first, int64_t end,
+                                           int64_t i);
+/* Sets the block's tile: `channels` channels of x from `channel` on. Fills `memory` unless x is the tile. */
+DVTI_FN void dvti_conv_tile_load(const dvti_conv *p, dvti_conv_block *block, int64_t channel,
+                                 int64_t channels, char *memory);
+/* Writes dx from the tile of one whole image. */
+DVTI_FN void dvti_conv_tile_store(const dvti_conv *p, const dvti_conv_block *block, int64_t channel,
+                                  int64_t channels);
+/* Returns how many windows from `column` on are adjacent in the tile, `most` at most, and sets where the first one starts. */
+DVTI_FN int64_t dvti_conv_run(const dvti_conv *p, const dvti_conv_block *block, int64_t column,
+                              int64_t most, int64_t *start);
+/* Returns the element of y of output channel o at a block's column. */
+DVTI_FN int64_t dvti_conv_pixel(const dvti_conv *p, const dvti_conv_block *block, int64_t o,
+                                int64_t column);
+/* Returns what depthwise kernels need to know of a block. */
+DVTI_FN dvti_conv_plane dvti_conv_plane_of(const dvti_conv *p, const dvti_conv_block *block);
+/* Returns the first group of a task, its last one in `end`, and the task's number without groups in `task`. */
+DVTI_FN int64_t dvti_conv_groups(const dvti_conv *p, int64_t *task, int64_t *end);
 
-/* The gradient to weights: a task, and dw's rows of the channels begin..end from its parts in their order. */
-DVTI_FN void dvti_cv_weights(void *user, int64_t task, void *area);
-DVTI_FN void dvti_cv_add_parts(void *user, int64_t begin, int64_t end);
-DVTI_FN void dvti_cv_add_mixed(void *user, int64_t begin, int64_t end);
+/* ---- tasks ---- */
+DVTI_FN void dvti_conv_forward(void *user, int64_t task, void *area);
+DVTI_FN void dvti_conv_data(void *user, int64_t task, void *area);
+DVTI_FN void dvti_conv_weights(void *user, int64_t task, void *area);
+DVTI_FN void dvti_conv_winograd_task(void *user, int64_t task, void *area);
 
-/* Bare: whether that pays, its cuts, the tasks of some threads, the weights, and a task's channels o.. of a block. */
-DVTI_FN bool dvti_cv_is_bare(const dvti_cv *p);
-DVTI_FN void dvti_cv_bare_cut(dvti_cv *p);
-DVTI_FN void dvti_cv_bare_share(dvti_cv *p, int64_t threads);
-DVTI_FN void dvti_cv_bare_weights(void *user, int64_t begin, int64_t end);
-DVTI_FN void dvti_cv_forward_bare(const dvti_cv *p, const dvti_cv_block *block, int64_t group,
-                                  int64_t o, int64_t outs, void *area);
+/* ---- forward ---- */
+DVTI_FN void dvti_conv_depthwise_forward(const dvti_conv_output *t);
+DVTI_FN void dvti_conv_im2col_forward(const dvti_conv_output *t);
+/* Writes a row of a result from the dtype that is computed in. */
+DVTI_FN void dvti_conv_put_row(const dvti_conv *p, char *y, int64_t count, const void *sums);
 
-/* By Winograd's method: whether it may and can be, its cuts and memory, the tasks of some threads, the weights, and a task. */
-DVTI_FN bool dvti_wg_takes(const dvti_cv *p);
-DVTI_FN void dvti_wg_plan(dvti_cv *p);
-DVTI_FN void dvti_wg_share(dvti_cv *p, int64_t threads);
-DVTI_FN void dvti_wg_prepare(dvti_cv *p, char *workspace);
-DVTI_FN void dvti_wg_task(void *user, int64_t task, void *area);
+/* ---- gradient to data: adds columns of one image to the tile of `channels` channels ---- */
+DVTI_FN void dvti_conv_col2im(const dvti_conv *p, const dvti_conv_block *block, int64_t group,
+                              int64_t channel, int64_t channels, void *area);
 
-/* Rows of a strip that `rows` rows of windows see. */
-DVTI_FN int64_t dvti_cv_tall(const dvti_cv *p, int64_t rows);
-/* Where taps look; bare: each task has a table of its own. */
-DVTI_FN void dvti_cv_table(const dvti_cv *p, int64_t *at);
-/* Number i of the blocks that some pictures make. */
-DVTI_FN dvti_cv_block dvti_cv_block_of(const dvti_cv *p, int64_t first, int64_t end, int64_t i);
-/* The strip of `channels` channels of x from `channel` on; fills `memory` unless x is its own. */
-DVTI_FN void dvti_cv_enter(const dvti_cv *p, dvti_cv_block *block, int64_t channel,
-                           int64_t channels, float *memory);
-/* Adds up to dx, once: the strip of one whole picture. */
-DVTI_FN void dvti_cv_leave(const dvti_cv *p, const dvti_cv_block *block, int64_t channel,
-                           int64_t channels);
-/* The windows from `column` on that lie side by side, `most` at most. */
-DVTI_FN dvti_cv_run dvti_cv_run_at(const dvti_cv *p, const dvti_cv_block *block, int64_t column,
-                                   int64_t most);
+/* ---- gradient to weights: adds a block; reduces the lanes of DEPTHWISE; adds the parts of output channels begin .. end to dw ---- */
+DVTI_FN void dvti_conv_im2col_weights(dvti_conv_sums *s, const dvti_conv_block *block);
+DVTI_FN void dvti_conv_depthwise_weights(const dvti_conv_sums *s, const dvti_conv_block *block);
+DVTI_FN void dvti_conv_depthwise_reduce(const dvti_conv_sums *s);
+DVTI_FN void dvti_conv_nhwc_weights(dvti_conv_sums *s, const dvti_conv_block *block);
+DVTI_FN void dvti_conv_add_parts(void *user, int64_t begin, int64_t end);
+DVTI_FN void dvti_conv_nhwc_add_parts(void *user, int64_t begin, int64_t end);
+
+/* ---- Winograd: whether the launch allows it and the shape suits; its plan; the tasks of some threads; its weights ---- */
+DVTI_FN bool dvti_conv_winograd_fits(const dvti_conv *p);
+DVTI_FN void dvti_conv_winograd_plan(dvti_conv *p);
+DVTI_FN void dvti_conv_winograd_share(dvti_conv *p, int64_t threads);
+DVTI_FN void dvti_conv_winograd_pack(dvti_conv *p, char *workspace);
 
 #endif

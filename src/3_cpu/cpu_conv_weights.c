@@ -1,89 +1,76 @@
-/* Weights and bias as the kernels of convolutions want them (cpu_conv.h). */
+/* Convolution (cpu_conv.h): the tasks of the gradient to the weights, and the sum of their parts. */
 #include "3_cpu/cpu_conv.h"
 
-typedef struct dvti_cv_pack {
-    const dvti_cv *p;
-    float *to;
-} dvti_cv_pack;
-
-static void dvti_cv_widen(void *user, int64_t begin, int64_t end) {
-    const dvti_cv_pack *job = (const dvti_cv_pack *)user;
-    const dvti_view *w = &job->p->launch->in[1];
-    int64_t n = DVTI_MIN(end * 64, job->p->o * job->p->taps) - begin * 64;
-    job->p->by->copy(job->to + begin * 64, 0, (const char *)w->data + begin * 64 * job->p->size,
-                     w->dtype, 0, 1, n);
+static void dvti_conv_weights_part(dvti_conv_sums *s, int64_t first, int64_t end) {
+    const dvti_conv *p = s->p;
+    const int64_t blocks = dvti_conv_cuts(end - first, p->images) * p->row_blocks;
+    int64_t i;
+    s->first = true;
+    if (p->way == DVTI_CONV_DEPTHWISE)
+        memset(dvti_conv_floats(s->area, p->u.depthwise.sums_at), 0,
+               (size_t)(s->outs * s->channels * p->kernel * 16) * sizeof(float));
+    for (i = 0; i < blocks; i++) {
+        dvti_conv_block block = dvti_conv_block_of(p, first, end, i);
+        dvti_conv_tile_load(p, &block, s->group * p->cg + s->channel, s->channels, (char *)s->area);
+        if (p->way == DVTI_CONV_DEPTHWISE)
+            dvti_conv_depthwise_weights(s, &block);
+        else if (p->way == DVTI_CONV_NHWC_WEIGHTS)
+            dvti_conv_nhwc_weights(s, &block);
+        else
+            dvti_conv_im2col_weights(s, &block);
+    }
+    if (p->way == DVTI_CONV_DEPTHWISE)
+        dvti_conv_depthwise_reduce(s);
 }
 
-/* [group][tap][channel out] */
-static void dvti_cv_turn(void *user, int64_t begin, int64_t end) {
-    const dvti_cv_pack *job = (const dvti_cv_pack *)user;
-    const dvti_cv *p = job->p;
-    int64_t group, tap, taps, at;
-    for (at = begin; at < end; at += taps) {
-        group = at / p->taps;
-        tap = at % p->taps;
-        taps = DVTI_MIN(p->taps - tap, end - at);
-        p->by->turn(job->to + at * p->weight_row, p->weight_row,
-                    (const char *)p->launch->in[1].data + (group * p->og * p->taps + tap) * p->size,
-                    p->dtype, p->taps, taps, p->og);
+DVTI_FN void dvti_conv_weights(void *user, int64_t task, void *area) {
+    const dvti_conv *p = (const dvti_conv *)user;
+    int64_t end, part, tile;
+    dvti_conv_sums s;
+    s.p = p;
+    s.area = area;
+    s.group = dvti_conv_groups(p, &task, &end);
+    part = task % p->parts;
+    tile = task / p->parts;
+    s.channel = tile / p->out_blocks * p->ins;
+    s.channels = DVTI_MIN(p->ins, p->cg - s.channel);
+    s.o = tile % p->out_blocks * p->outs;
+    s.outs = DVTI_MIN(p->outs, p->og - s.o);
+    for (; s.group < end; s.group++) {
+        const int64_t row = p->way == DVTI_CONV_NHWC_WEIGHTS ? p->kernel * s.channels : 1;
+        s.to = dvti_conv_at(p, p->partial,
+                            (part * p->groups + s.group) * p->taps * p->og +
+                                s.channel * p->kernel * p->og + s.o * row);
+        dvti_conv_weights_part(&s, p->n * part / p->parts, p->n * (part + 1) / p->parts);
     }
 }
 
-/* [channel of dx][channel of dy in the group][tap], taps from the last one to the first. */
-static void dvti_cv_turn_round_taps(void *user, int64_t begin, int64_t end) {
-    const dvti_cv_pack *job = (const dvti_cv_pack *)user;
-    const dvti_cv *p = job->p;
-    const char *w = (const char *)p->launch->in[1].data;
-    int64_t at, i, k;
-    for (at = begin; at < end; at++)
-        for (i = 0; i < p->cg; i++) {
-            int64_t from = ((at / p->og * p->cg + i) * p->og + at % p->og) * p->kernel;
-            float *to = job->to + (at * p->cg + i) * p->kernel;
-            if (p->dtype == DVT_F32)
-                for (k = 0; k < p->kernel; k++)
-                    to[p->kernel - 1 - k] = ((const float *)(const void *)w)[from + k];
-            else
-                dvti_load_row_f32(w + (from + p->kernel - 1) * p->size, p->dtype, -1, p->kernel,
-                                  to);
-        }
-}
-
-static void dvti_cv_prepare_weights(dvti_cv *p, char *workspace) {
-    int64_t *at = (int64_t *)(void *)workspace;
-    dvti_cv_pack job;
-    dvti_cv_table(p, at);
-    p->at = at;
-    p->row_at = at + p->taps;
-    p->partial = dvti_cv_floats(workspace, p->partial_at);
-    job.p = p;
-    job.to = dvti_cv_floats(workspace, p->weight_at);
-    p->weight = job.to;
-    if (p->op == DVTI_OP_conv2d_weight)
-        return;
-    if (p->bare)
-        dvti_parallel_for(p->o, (double)p->taps * 0.7, dvti_cv_bare_weights, p);
-    else if (p->turned)
-        dvti_parallel_for(p->o, (double)p->taps * 0.7, dvti_cv_turn_round_taps, &job);
-    else if (p->op == DVTI_OP_conv2d_data)
-        dvti_parallel_for(p->groups * p->taps, (double)p->og * 0.5, dvti_cv_turn, &job);
-    else if (p->dtype != DVT_F32)
-        dvti_parallel_for((p->o * p->taps + 63) / 64, 10, dvti_cv_widen, &job);
-    else
-        p->weight = (const float *)p->launch->in[1].data;
-}
-
-DVTI_FN void dvti_cv_prepare(dvti_cv *p, char *workspace) {
-    const dvti_launch *launch = p->launch;
-    if (p->winograd)
-        dvti_wg_prepare(p, workspace);
-    else
-        dvti_cv_prepare_weights(p, workspace);
-    if (launch->op != DVTI_OP_conv2d || launch->n_in < 3)
-        return;
-    p->bias = (const float *)launch->in[2].data;
-    if (p->dtype != DVT_F32) {
-        float *bias = dvti_cv_floats(workspace, p->bias_at);
-        dvti_load_row_f32(launch->in[2].data, p->dtype, 1, p->o, bias);
-        p->bias = bias;
+/* Adds the parts of some weights of an output channel, in order, from [tap][output channel]. */
+#define DVTI_CONV_ADD_PARTS(T, name, store)                                                        \
+    static void name(const dvti_conv *p, int64_t o, int64_t tap, int64_t count, char *to) {        \
+        const int64_t part_size = p->o * p->taps;                                                  \
+        const T *from =                                                                            \
+            (const T *)(const void *)p->partial + (o / p->og * p->taps + tap) * p->og + o % p->og; \
+        T row[64];                                                                                 \
+        int64_t k, part;                                                                           \
+        for (k = 0; k < count; k++) {                                                              \
+            row[k] = from[k * p->og];                                                              \
+            for (part = 1; part < p->parts; part++)                                                \
+                row[k] += from[part * part_size + k * p->og];                                      \
+        }                                                                                          \
+        store(to, p->dtype, 1, count, row);                                                        \
     }
+
+DVTI_CONV_ADD_PARTS(float, dvti_conv_add_parts_f32, dvti_store_row_f32)
+DVTI_CONV_ADD_PARTS(double, dvti_conv_add_parts_f64, dvti_store_row_f64)
+#undef DVTI_CONV_ADD_PARTS
+
+DVTI_FN void dvti_conv_add_parts(void *user, int64_t begin, int64_t end) {
+    const dvti_conv *p = (const dvti_conv *)user;
+    char *dw = (char *)p->launch->out[0].data;
+    int64_t tap, o;
+    for (tap = 0; tap < p->taps; tap += 64)
+        for (o = begin; o < end; o++)
+            (p->dtype == DVT_F64 ? dvti_conv_add_parts_f64 : dvti_conv_add_parts_f32)(
+                p, o, tap, DVTI_MIN(64, p->taps - tap), dw + (o * p->taps + tap) * p->size);
 }

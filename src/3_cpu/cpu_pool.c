@@ -1,7 +1,90 @@
-/* Pooling by a tier's loops: float32 planes, windows of any size whose step along a row is 1 or 2; gradients where windows of 2 x 2 lie side by
-   side. */
+/* Pooling: the largest element or the mean of each window, and their gradients. Windows are clipped to x. One task is some planes (a channel
+   of an image), whose results depend on nothing else. float32 goes by the ISA target's kernels where windows of a row are 1 or 2 apart
+   (gradients: where windows of 2 x 2 are adjacent). All else goes window by window. */
 #include "3_cpu/simd/dvt_simd.h"
 
+/* ---- window by window ---- */
+/* Two of each: height, width. */
+typedef struct dvti_pool2d_shape {
+    const dvti_launch *launch;
+    int64_t size[2], stride[2], padding[2];
+    int64_t extent[2]; /* of x */
+    int64_t windows[2];
+    bool inside; /* a mean counts only the elements of x */
+} dvti_pool2d_shape;
+
+typedef struct dvti_pool2d_span {
+    int64_t begin, end;
+    int64_t counted; /* by a mean: with padding, when that counts, but nothing beyond it */
+} dvti_pool2d_span;
+
+/* Returns the part of window i that lies in x. */
+static dvti_pool2d_span dvti_pool2d_window(const dvti_pool2d_shape *p, int axis, int64_t i) {
+    const int64_t begin = i * p->stride[axis] - p->padding[axis], end = begin + p->size[axis];
+    dvti_pool2d_span span;
+    span.counted = DVTI_MIN(end, p->extent[axis] + p->padding[axis]) - begin;
+    span.begin = DVTI_MAX(begin, 0);
+    span.end = DVTI_MIN(end, p->extent[axis]);
+    if (p->inside)
+        span.counted = span.end - span.begin;
+    return span;
+}
+
+#define DVTI_T float
+#define DVTI_G(name) dvti_pool2d_f32_##name
+#define DVTI_READ(view, at) (((const float *)(view)->data)[at])
+#define DVTI_WRITE(view, at, value) (((float *)(view)->data)[at] = (value))
+#include "3_cpu/cpu_pool.inl"
+#undef DVTI_T
+#undef DVTI_G
+#undef DVTI_READ
+#undef DVTI_WRITE
+
+/* float64, float16 and bfloat16. */
+#define DVTI_T double
+#define DVTI_G(name) dvti_pool2d_f64_##name
+#define DVTI_READ(view, at) dvti_load_f64((view)->data, (view)->dtype, at)
+#define DVTI_WRITE(view, at, value) dvti_store_f64((view)->data, (view)->dtype, at, value)
+#include "3_cpu/cpu_pool.inl"
+#undef DVTI_T
+#undef DVTI_G
+#undef DVTI_READ
+#undef DVTI_WRITE
+
+static void dvti_pool2d_planes(void *user, int64_t begin, int64_t end) {
+    const dvti_pool2d_shape *p = (const dvti_pool2d_shape *)user;
+    if (p->launch->out[0].dtype == DVT_F32)
+        dvti_pool2d_f32_planes(p, begin, end);
+    else
+        dvti_pool2d_f64_planes(p, begin, end);
+}
+
+/* Whether the launch reads x and writes windows. */
+static bool dvti_pool2d_is_forward(dvti_op op) {
+    return op == DVTI_OP_max_pool2d || op == DVTI_OP_avg_pool2d || op == DVTI_OP_max_pool2d_pick;
+}
+
+static void dvti_pool2d_by_window(const dvti_launch *launch) {
+    const bool forward = dvti_pool2d_is_forward(launch->op);
+    const dvti_view *x = forward ? &launch->in[0] : &launch->out[0];
+    const dvti_view *y = forward ? &launch->out[0] : &launch->in[0];
+    dvti_pool2d_shape p;
+    int64_t work;
+    int axis;
+    p.launch = launch;
+    for (axis = 0; axis < 2; axis++) {
+        p.size[axis] = launch->i[axis];
+        p.stride[axis] = launch->i[2 + axis];
+        p.padding[axis] = launch->i[4 + axis];
+        p.extent[axis] = x->dim[2 + axis];
+        p.windows[axis] = y->dim[2 + axis];
+    }
+    p.inside = launch->i[6] == 1;
+    work = p.extent[0] * p.extent[1] + p.windows[0] * p.windows[1] * p.size[0] * p.size[1];
+    dvti_parallel_for(x->dim[0] * x->dim[1], 0.6 * (double)work, dvti_pool2d_planes, &p);
+}
+
+/* ---- by an ISA target's kernels ---- */
 typedef struct dvti_pooling_work {
     dvti_pooling pool;
     dvti_pooling_fn run;
@@ -13,7 +96,7 @@ static void dvti_pooling_range(void *user, int64_t begin, int64_t end) {
     work->run(&work->pool, begin, end);
 }
 
-/* How many elements of a row the mean of each window counts; beyond the last window 1. */
+/* Writes how many elements of a row the mean of each window counts, and 1 for the rest of the last vector. */
 static void dvti_pooling_count(dvti_pooling_work *work) {
     const dvti_pooling *p = &work->pool;
     int64_t j, begin, end;
@@ -37,7 +120,7 @@ static bool dvti_pooling_is_pairs(const dvti_launch *launch, const dvti_pooling 
            2 * p->windows[1] <= p->width;
 }
 
-/* Windows of a row that begin further apart than 2 are left to the reference; a single one begins nowhere else. */
+/* Returns false where windows of a row begin further apart than 2; a single one begins nowhere else. */
 static bool dvti_pooling_forward(const dvti_launch *launch, dvti_pooling_work *work) {
     dvti_pooling *p = &work->pool;
     p->x = (const float *)launch->in[0].data;
@@ -63,15 +146,14 @@ static bool dvti_pooling_backward(const dvti_launch *launch, dvti_pooling_work *
 }
 
 DVTI_FN bool dvti_fast_pool2d(const dvti_launch *launch, const dvti_simd *simd) {
-    bool forward = launch->op == DVTI_OP_max_pool2d || launch->op == DVTI_OP_avg_pool2d;
+    const bool forward = dvti_pool2d_is_forward(launch->op);
     const dvti_view *x = forward ? &launch->in[0] : &launch->out[0];
     const dvti_view *y = forward ? &launch->out[0] : &launch->in[0];
     dvti_pooling_work work;
     dvti_pooling *p = &work.pool;
+    bool takes;
     int axis;
-    work.run = simd->pool(launch->op);
-    if (!work.run || x->dtype != DVT_F32)
-        return false;
+    work.run = x->dtype == DVT_F32 ? simd->pool(launch->op) : NULL;
     for (axis = 0; axis < 2; axis++) {
         p->size[axis] = launch->i[axis];
         p->padding[axis] = launch->i[4 + axis];
@@ -84,10 +166,13 @@ DVTI_FN bool dvti_fast_pool2d(const dvti_launch *launch, const dvti_simd *simd) 
     p->past_relu = launch->i[7] == 1;
     p->counted = work.counted;
     p->pairs = dvti_pooling_is_pairs(launch, p);
-    if (!(forward ? dvti_pooling_forward(launch, &work) : dvti_pooling_backward(launch, &work)))
-        return false;
-    dvti_parallel_for(x->dim[0] * x->dim[1],
-                      0.03 * (double)(p->windows[0] * p->size[0] * (p->width + 16)) + 20,
-                      dvti_pooling_range, &work);
+    takes = work.run &&
+            (forward ? dvti_pooling_forward(launch, &work) : dvti_pooling_backward(launch, &work));
+    if (takes)
+        dvti_parallel_for(x->dim[0] * x->dim[1],
+                          0.03 * (double)(p->windows[0] * p->size[0] * (p->width + 16)) + 20,
+                          dvti_pooling_range, &work);
+    else
+        dvti_pool2d_by_window(launch);
     return true;
 }

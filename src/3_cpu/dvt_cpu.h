@@ -91,7 +91,6 @@ DVTI_FN int64_t dvti_ref_matmul_workspace(const dvti_launch *launch, int threads
 /* One b for the whole batch, and a's matrices one below the other: that is one tall matrix. */
 DVTI_FN bool dvti_matmul_is_tall(const dvti_view *a, const dvti_view *b);
 DVTI_FN void dvti_ref_conv2d(const dvti_launch *launch);
-DVTI_FN int64_t dvti_ref_conv2d_workspace(const dvti_launch *launch, int threads);
 DVTI_FN void dvti_ref_pool2d(const dvti_launch *launch);
 DVTI_FN void dvti_cpu_index(const dvti_launch *launch);
 DVTI_FN int64_t dvti_cpu_index_workspace(const dvti_launch *launch);

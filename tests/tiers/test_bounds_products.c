@@ -241,13 +241,13 @@ static void run_scatter(const dvti_simd *tier, void *const *at, const void *user
 
 static void run_put(const dvti_simd *tier, void *const *at, const void *user) {
     const conv_how *how = (const conv_how *)user;
-    tier->conv->put((float *)at[0], how->row, (const float *)at[1], how->step, how->rows,
-                    how->count);
+    tier->conv->copy_rows((float *)at[0], how->row, (const float *)at[1], how->step, how->rows,
+                          how->count);
 }
 
 static void run_sums(const dvti_simd *tier, void *const *at, const void *user) {
     const conv_how *how = (const conv_how *)user;
-    tier->conv->fold((float *)at[0], how->step, (const float *)at[1], how->count);
+    tier->conv->reduce_lanes((float *)at[0], how->step, (const float *)at[1], how->count);
 }
 
 static dvti_conv_plane plane_of(const conv_how *how, void *const *at) {
@@ -283,7 +283,7 @@ static void check_patches(conv_how *how) {
     const int64_t rows = (how->taps - 1) * how->count;
     bounds_call gather = bounds_of("gather", run_gather, how);
     bounds_call scatter = bounds_of("scatter", run_scatter, how);
-    bounds_call put = bounds_of("put", run_put, how);
+    bounds_call put = bounds_of("copy of rows", run_put, how);
     bounds_call sums = bounds_of("sums of lanes", run_sums, how);
     const int64_t touched =
         (how->channels - 1) * apart + furthest + how->count + DVTI_CONV_SLACK - 1;
@@ -342,8 +342,8 @@ static void check_convolutions(void) {
     BOUNDS_SEEN(BOUNDS_CONV, dvti_simd_conv, scatter);
     BOUNDS_SEEN(BOUNDS_CONV, dvti_simd_conv, filter);
     BOUNDS_SEEN(BOUNDS_CONV, dvti_simd_conv, correlate);
-    BOUNDS_SEEN(BOUNDS_CONV, dvti_simd_conv, fold);
-    BOUNDS_SEEN(BOUNDS_CONV, dvti_simd_conv, put);
+    BOUNDS_SEEN(BOUNDS_CONV, dvti_simd_conv, reduce_lanes);
+    BOUNDS_SEEN(BOUNDS_CONV, dvti_simd_conv, copy_rows);
 }
 
 /* ---- Winograd ---- */
@@ -353,7 +353,7 @@ typedef struct tiles_how {
 
 static void run_deal(const dvti_simd *tier, void *const *at, const void *user) {
     const tiles_how *how = (const tiles_how *)user;
-    tier->conv->winograd->deal((float *)at[0], how->first, (const float *)at[1], how->n);
+    tier->conv->winograd->deinterleave((float *)at[0], how->first, (const float *)at[1], how->n);
 }
 
 static void run_tiles(const dvti_simd *tier, void *const *at, const void *user) {
@@ -364,7 +364,7 @@ static void run_tiles(const dvti_simd *tier, void *const *at, const void *user) 
 
 static void run_kernels(const dvti_simd *tier, void *const *at, const void *user) {
     const tiles_how *how = (const tiles_how *)user;
-    tier->conv->winograd->kernels((float *)at[0], how->first, (const float *)at[1], how->second,
+    tier->conv->winograd->weights((float *)at[0], how->first, (const float *)at[1], how->second,
                                   how->n);
 }
 
@@ -378,9 +378,9 @@ static void run_results(const dvti_simd *tier, void *const *at, const void *user
 static void check_tiles(int64_t tiles, int64_t gap) {
     const int64_t whole = (tiles + 15) / 16 * 16, dealt = 4 * whole;
     tiles_how how;
-    bounds_call deal = bounds_of("deal", run_deal, &how);
+    bounds_call deal = bounds_of("deinterleave", run_deal, &how);
     bounds_call into = bounds_of("tiles", run_tiles, &how);
-    bounds_call kernels = bounds_of("kernels", run_kernels, &how);
+    bounds_call kernels = bounds_of("weights", run_kernels, &how);
     bounds_call results = bounds_of("results", run_results, &how);
     how.n = dealt;
     how.first = whole + gap;
@@ -407,9 +407,9 @@ static void check_winograd(void) {
         for (gap = 0; gap < 18; gap += 1 + gap / 3)
             check_tiles(tiles, gap);
     BOUNDS_SEEN(BOUNDS_CONV, dvti_simd_conv, winograd);
-    BOUNDS_SEEN(BOUNDS_WINOGRAD, dvti_simd_winograd, deal);
+    BOUNDS_SEEN(BOUNDS_WINOGRAD, dvti_simd_winograd, deinterleave);
     BOUNDS_SEEN(BOUNDS_WINOGRAD, dvti_simd_winograd, tiles);
-    BOUNDS_SEEN(BOUNDS_WINOGRAD, dvti_simd_winograd, kernels);
+    BOUNDS_SEEN(BOUNDS_WINOGRAD, dvti_simd_winograd, weights);
     BOUNDS_SEEN(BOUNDS_WINOGRAD, dvti_simd_winograd, results);
 }
 

@@ -1,79 +1,95 @@
-/* Pooling: the largest element or the mean of each window, and their gradients. Windows are cut to x. One task is some planes
-   (a channel of a sample), whose results depend on nothing else. */
+/* The oracle of pooling: the definition, window by window, in float64; gradients are added in their dtype. Any dtype, one thread. */
 #include "3_cpu/dvt_cpu.h"
 
-/* Two of each: height, width. */
-typedef struct dvti_pool_plan {
-    const dvti_launch *launch;
-    int64_t size[2], stride[2], padding[2];
-    int64_t extent[2]; /* of x */
-    int64_t windows[2];
-    bool inside; /* a mean counts only the elements of x */
-} dvti_pool_plan;
-
-typedef struct dvti_span {
+/* A window's rows or columns of x. */
+typedef struct dvti_ref_pool_range {
     int64_t begin, end;
-    int64_t counted; /* by a mean: with padding, when that counts, but nothing beyond it */
-} dvti_span;
+    int64_t counted; /* elements that a mean divides by: of x, or with its padding */
+} dvti_ref_pool_range;
 
-/* The part of window number i that lies in x. */
-static dvti_span dvti_pool_window(const dvti_pool_plan *p, int axis, int64_t i) {
-    int64_t begin = i * p->stride[axis] - p->padding[axis], end = begin + p->size[axis];
-    dvti_span span;
-    span.counted = DVTI_MIN(end, p->extent[axis] + p->padding[axis]) - begin;
-    span.begin = DVTI_MAX(begin, 0);
-    span.end = DVTI_MIN(end, p->extent[axis]);
-    if (p->inside)
-        span.counted = span.end - span.begin;
-    return span;
+static dvti_ref_pool_range dvti_ref_pool_window(const dvti_launch *launch, int axis, int64_t extent,
+                                                int64_t i) {
+    const int64_t size = launch->i[axis], stride = launch->i[2 + axis];
+    const int64_t padding = launch->i[4 + axis], begin = i * stride - padding;
+    dvti_ref_pool_range range;
+    range.begin = DVTI_MAX(begin, 0);
+    range.end = DVTI_MIN(begin + size, extent);
+    range.counted = launch->i[6] == 1 ? range.end - range.begin
+                                      : DVTI_MIN(begin + size, extent + padding) - begin;
+    return range;
 }
 
-#define DVTI_T float
-#define DVTI_G(name) dvti_pool_f32_##name
-#define DVTI_READ(view, at) (((const float *)(view)->data)[at])
-#define DVTI_WRITE(view, at, value) (((float *)(view)->data)[at] = (value))
-#include "3_cpu/ref/ref_pool.inl"
-#undef DVTI_T
-#undef DVTI_G
-#undef DVTI_READ
-#undef DVTI_WRITE
+static double dvti_ref_pool_get(const dvti_view *view, int64_t at) {
+    return dvti_load_f64(view->data, view->dtype, at);
+}
 
-/* float64, and the half types, which are rounded when they are written. */
-#define DVTI_T double
-#define DVTI_G(name) dvti_pool_any_##name
-#define DVTI_READ(view, at) dvti_load_f64((view)->data, (view)->dtype, at)
-#define DVTI_WRITE(view, at, value) dvti_store_f64((view)->data, (view)->dtype, at, value)
-#include "3_cpu/ref/ref_pool.inl"
-#undef DVTI_T
-#undef DVTI_G
-#undef DVTI_READ
-#undef DVTI_WRITE
+/* Adds to an element of the result of a gradient. */
+static void dvti_ref_pool_add(const dvti_view *view, int64_t at, double value) {
+    dvti_store_f64(view->data, view->dtype, at, dvti_ref_pool_get(view, at) + value);
+}
 
-static void dvti_pool_body(void *user, int64_t begin, int64_t end) {
-    const dvti_pool_plan *p = (const dvti_pool_plan *)user;
-    if (p->launch->out[0].dtype == DVT_F32)
-        dvti_pool_f32_planes(p, begin, end);
-    else
-        dvti_pool_any_planes(p, begin, end);
+/* Returns the place of the first largest element of a window; NaN is larger than all numbers. */
+static int64_t dvti_ref_pool_largest(const dvti_view *x, int64_t plane, dvti_ref_pool_range rows,
+                                     dvti_ref_pool_range cols) {
+    int64_t best = (plane * x->dim[2] + rows.begin) * x->dim[3] + cols.begin, r, c;
+    for (r = rows.begin; r < rows.end; r++)
+        for (c = cols.begin; c < cols.end; c++) {
+            const int64_t at = (plane * x->dim[2] + r) * x->dim[3] + c;
+            const double v = dvti_ref_pool_get(x, at), most = dvti_ref_pool_get(x, best);
+            if (v > most || (v != v && most == most))
+                best = at;
+        }
+    return best;
+}
+
+/* Computes one window of a mean, or adds its gradient. */
+static void dvti_ref_pool_mean(const dvti_launch *launch, const dvti_view *x, int64_t plane,
+                               dvti_ref_pool_range rows, dvti_ref_pool_range cols, int64_t window) {
+    const double count = (double)(rows.counted * cols.counted);
+    const bool forward = launch->op == DVTI_OP_avg_pool2d;
+    double sum = 0;
+    int64_t r, c;
+    for (r = rows.begin; r < rows.end; r++)
+        for (c = cols.begin; c < cols.end; c++) {
+            const int64_t at = (plane * x->dim[2] + r) * x->dim[3] + c;
+            if (forward)
+                sum += dvti_ref_pool_get(x, at);
+            else
+                dvti_ref_pool_add(x, at, dvti_ref_pool_get(&launch->in[0], window) / count);
+        }
+    if (forward)
+        dvti_store_f64(launch->out[0].data, launch->out[0].dtype, window, sum / count);
+}
+
+/* Computes one window of a maximum, adds its gradient, or picks a value from its place. */
+static void dvti_ref_pool_max(const dvti_launch *launch, int64_t plane, dvti_ref_pool_range rows,
+                              dvti_ref_pool_range cols, int64_t window) {
+    const dvti_view *in = &launch->in[0], *out = &launch->out[0];
+    const dvti_view *x = launch->op == DVTI_OP_max_pool2d ? in : &launch->in[1];
+    const int64_t at = dvti_ref_pool_largest(x, plane, rows, cols);
+    if (launch->op != DVTI_OP_max_pool2d_data)
+        dvti_store_f64(out->data, out->dtype, window, dvti_ref_pool_get(in, at));
+    else if (launch->i[7] != 1 || dvti_ref_pool_get(x, at) != 0)
+        dvti_ref_pool_add(out, at, dvti_ref_pool_get(in, window));
 }
 
 DVTI_FN void dvti_ref_pool2d(const dvti_launch *launch) {
-    bool forward = launch->op == DVTI_OP_max_pool2d || launch->op == DVTI_OP_avg_pool2d ||
-                   launch->op == DVTI_OP_max_pool2d_pick;
-    const dvti_view *x = forward ? &launch->in[0] : &launch->out[0];
-    const dvti_view *y = forward ? &launch->out[0] : &launch->in[0];
-    dvti_pool_plan p;
-    int64_t work;
-    int axis;
-    p.launch = launch;
-    for (axis = 0; axis < 2; axis++) {
-        p.size[axis] = launch->i[axis];
-        p.stride[axis] = launch->i[2 + axis];
-        p.padding[axis] = launch->i[4 + axis];
-        p.extent[axis] = x->dim[2 + axis];
-        p.windows[axis] = y->dim[2 + axis];
-    }
-    p.inside = launch->i[6] == 1;
-    work = p.extent[0] * p.extent[1] + p.windows[0] * p.windows[1] * p.size[0] * p.size[1];
-    dvti_parallel_for(x->dim[0] * x->dim[1], 0.6 * (double)work, dvti_pool_body, &p);
+    const dvti_op op = launch->op;
+    const bool mean = op == DVTI_OP_avg_pool2d || op == DVTI_OP_avg_pool2d_data;
+    const bool gradient = op == DVTI_OP_avg_pool2d_data || op == DVTI_OP_max_pool2d_data;
+    const dvti_view *x = gradient ? &launch->out[0] : &launch->in[0];
+    const dvti_view *y = gradient ? &launch->in[0] : &launch->out[0];
+    int64_t plane, i, j, window = 0;
+    for (i = 0; gradient && i < dvti_view_size(x); i++)
+        dvti_store_f64(x->data, x->dtype, i, 0);
+    for (plane = 0; plane < x->dim[0] * x->dim[1]; plane++)
+        for (i = 0; i < y->dim[2]; i++)
+            for (j = 0; j < y->dim[3]; j++, window++) {
+                dvti_ref_pool_range rows = dvti_ref_pool_window(launch, 0, x->dim[2], i);
+                dvti_ref_pool_range cols = dvti_ref_pool_window(launch, 1, x->dim[3], j);
+                if (mean)
+                    dvti_ref_pool_mean(launch, x, plane, rows, cols, window);
+                else
+                    dvti_ref_pool_max(launch, plane, rows, cols, window);
+            }
 }

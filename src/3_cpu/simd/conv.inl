@@ -1,4 +1,4 @@
-/* Convolutions: the kernels that dvt_simd_conv.h describes. */
+/* Convolution: the kernels that dvt_simd_conv.h describes. */
 static void V(conv_gather)(float *dst, int64_t dst_k, const float *src, const int64_t *at,
                            int64_t taps, int64_t count) {
     const int64_t whole = (count - 1) / DVTI_PART_F * DVTI_PART_F;
@@ -29,7 +29,7 @@ static void V(conv_scatter)(float *dst, const int64_t *at, const float *src, int
         }
 }
 
-/* `vectors` of sums of one row; of the last one, n lanes exist. */
+/* Sums `vectors` vectors of one row, the last one of n lanes. */
 DVTI_INLINE void V(conv_filter_piece)(const int vectors, const dvti_conv_plane *p,
                                       const float *src, float *y, const float *w, float start,
                                       int64_t n) {
@@ -68,8 +68,8 @@ static void V(conv_filter)(const dvti_conv_plane *p, float *y, const float *w, f
 #endif
 #define DVTI_TAPS 4
 
-/* Sums of some channels out and some taps, in registers; where there are fewer, the last one is computed again. One part of the lanes
-   after the other: a register is a part. */
+/* Sums some output channels and taps in registers, one register of the 16 lanes after the other. Where there are fewer channels or taps,
+   the last one is computed again. */
 DVTI_INLINE void V(conv_correlate_tile)(const int most, const dvti_conv_plane *p, int64_t tap,
                                         const float *y, int64_t outs, float *sums) {
     V(pf) sum[DVTI_OUTS][DVTI_TAPS], row[DVTI_OUTS], x;
@@ -132,13 +132,13 @@ static void V(conv_correlate)(const dvti_conv_plane *p, const float *y, int64_t 
 #undef DVTI_OUTS
 #undef DVTI_TAPS
 
-static void V(conv_fold)(float *to, int64_t step, const float *sums, int64_t n) {
+static void V(conv_reduce_lanes)(float *to, int64_t step, const float *sums, int64_t n) {
     int64_t i;
     for (i = 0; i < n; i++)
         to[i * step] = V(fold_add)(V(load)(sums + 16 * i));
 }
 
-static void V(conv_put)(float *dst, int64_t dst_row, const float *src, int64_t src_row,
+static void V(conv_copy_rows)(float *dst, int64_t dst_row, const float *src, int64_t src_row,
                         int64_t rows, int64_t count) {
     const int64_t whole = (count - 1) / DVTI_PART_F * DVTI_PART_F;
     const V(p_first_type) first = V(p_first)(count - whole);
@@ -151,5 +151,5 @@ static void V(conv_put)(float *dst, int64_t dst_row, const float *src, int64_t s
 }
 
 static const dvti_simd_conv V(conv_kernels) = {
-    V(conv_gather), V(conv_scatter), V(conv_filter), V(conv_correlate), V(conv_fold), V(conv_put),
-    &V(wg_table)};
+    V(conv_gather), V(conv_scatter), V(conv_filter), V(conv_correlate), V(conv_reduce_lanes), V(conv_copy_rows),
+    &V(winograd_table)};

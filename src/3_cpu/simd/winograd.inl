@@ -1,8 +1,8 @@
 /* Winograd's F(4 x 4, 3 x 3) for convolutions (dvt_simd_conv.h): transforms of 16 tiles at a time. The points 0, +-sqrt(1/2), +-sqrt(2) and
-   infinity round least of those that were tried: the error is twice that of the sums. The usual 0, +-1, +-2 have five times as much. */
+   infinity round least of those that were tried: the RMS error is twice that of direct sums. The usual 0, +-1, +-2 have five times as much. */
 #define DVTI_ROOT 1.41421356237309505f
 
-DVTI_INLINE void V(wg_data)(const V(f) *d, V(f) *r) {
+DVTI_INLINE void V(winograd_data)(const V(f) *d, V(f) *r) {
     const V(f) e = V(fma)(V(set)(-2.f), d[2], d[4]);
     const V(f) o = V(fma)(V(set)(DVTI_ROOT / 2), d[3], V(mul)(V(set)(-DVTI_ROOT), d[1]));
     const V(f) f = V(fma)(V(set)(-0.5f), d[2], d[4]);
@@ -15,7 +15,7 @@ DVTI_INLINE void V(wg_data)(const V(f) *d, V(f) *r) {
     r[5] = V(fma)(V(set)(-2.5f), d[3], V(add)(d[1], d[5]));
 }
 
-DVTI_INLINE void V(wg_kernel)(const V(f) *g, V(f) *r) {
+DVTI_INLINE void V(winograd_kernel)(const V(f) *g, V(f) *r) {
     const V(f) e = V(fma)(V(set)(-2 / 3.f), g[0], V(mul)(V(set)(-1 / 3.f), g[2]));
     const V(f) o = V(mul)(V(set)(DVTI_ROOT / 3), g[1]);
     const V(f) f = V(fma)(V(set)(1 / 6.f), g[0], V(mul)(V(set)(1 / 3.f), g[2]));
@@ -28,7 +28,7 @@ DVTI_INLINE void V(wg_kernel)(const V(f) *g, V(f) *r) {
     r[5] = g[2];
 }
 
-DVTI_INLINE void V(wg_sums)(const V(f) *m, V(f) *r) {
+DVTI_INLINE void V(winograd_sums)(const V(f) *m, V(f) *r) {
     const V(f) s = V(add)(m[1], m[2]), d = V(sub)(m[1], m[2]);
     const V(f) t = V(add)(m[3], m[4]), c = V(sub)(m[3], m[4]);
     r[0] = V(add)(V(add)(m[0], s), t);
@@ -37,7 +37,7 @@ DVTI_INLINE void V(wg_sums)(const V(f) *m, V(f) *r) {
     r[3] = V(fma)(V(set)(2 * DVTI_ROOT), c, V(fma)(V(set)(DVTI_ROOT / 4), d, m[5]));
 }
 
-static void V(wg_deal)(float *dst, int64_t phase, const float *src, int64_t n) {
+static void V(winograd_deinterleave)(float *dst, int64_t phase, const float *src, int64_t n) {
     int64_t i;
     for (i = 0; i < n; i += 64, src += 64, dst += 16) {
         const V(f) a = V(load)(src), b = V(load)(src + 16), c = V(load)(src + 32),
@@ -51,7 +51,7 @@ static void V(wg_deal)(float *dst, int64_t phase, const float *src, int64_t n) {
     }
 }
 
-static void V(wg_tiles)(float *v, int64_t v_k, const float *rows, int64_t phase, int64_t tiles) {
+static void V(winograd_tiles)(float *v, int64_t v_k, const float *rows, int64_t phase, int64_t tiles) {
     V(f) half[36], d[6], r[6];
     int64_t t;
     int i, j;
@@ -61,13 +61,13 @@ static void V(wg_tiles)(float *v, int64_t v_k, const float *rows, int64_t phase,
             DVTI_UNROLL
             for (i = 0; i < 6; i++)
                 d[i] = V(load)(from + i * 4 * phase);
-            V(wg_data)(d, r);
+            V(winograd_data)(d, r);
             DVTI_UNROLL
             for (i = 0; i < 6; i++)
                 half[6 * i + j] = r[i];
         }
         for (i = 0; i < 6; i++) {
-            V(wg_data)(half + 6 * i, r);
+            V(winograd_data)(half + 6 * i, r);
             DVTI_UNROLL
             for (j = 0; j < 6; j++)
                 V(store)(v + (6 * i + j) * v_k + t, r[j]);
@@ -75,7 +75,7 @@ static void V(wg_tiles)(float *v, int64_t v_k, const float *rows, int64_t phase,
     }
 }
 
-static void V(wg_kernels)(float *u, int64_t u_k, const float *g, int64_t g_k, int64_t n) {
+static void V(winograd_weights)(float *u, int64_t u_k, const float *g, int64_t g_k, int64_t n) {
     V(f) half[18], d[3], r[6];
     int64_t t;
     int i, j;
@@ -84,13 +84,13 @@ static void V(wg_kernels)(float *u, int64_t u_k, const float *g, int64_t g_k, in
             DVTI_UNROLL
             for (i = 0; i < 3; i++)
                 d[i] = V(load)(g + (3 * i + j) * g_k + t);
-            V(wg_kernel)(d, r);
+            V(winograd_kernel)(d, r);
             DVTI_UNROLL
             for (i = 0; i < 6; i++)
                 half[3 * i + j] = r[i];
         }
         for (i = 0; i < 6; i++) {
-            V(wg_kernel)(half + 3 * i, r);
+            V(winograd_kernel)(half + 3 * i, r);
             DVTI_UNROLL
             for (j = 0; j < 6; j++)
                 V(store)(u + (6 * i + j) * u_k + t, r[j]);
@@ -98,7 +98,7 @@ static void V(wg_kernels)(float *u, int64_t u_k, const float *g, int64_t g_k, in
     }
 }
 
-static void V(wg_results)(float *y, int64_t y_row, const float *m, int64_t m_k, int64_t tiles,
+static void V(winograd_results)(float *y, int64_t y_row, const float *m, int64_t m_k, int64_t tiles,
                           float start) {
     V(f) half[24], d[6], r[4], low, high, more, rest;
     int64_t t;
@@ -108,14 +108,14 @@ static void V(wg_results)(float *y, int64_t y_row, const float *m, int64_t m_k, 
             DVTI_UNROLL
             for (i = 0; i < 6; i++)
                 d[i] = V(load)(m + (6 * i + j) * m_k + t);
-            V(wg_sums)(d, r);
+            V(winograd_sums)(d, r);
             DVTI_UNROLL
             for (i = 0; i < 4; i++)
                 half[6 * i + j] = r[i];
         }
         for (i = 0; i < 4; i++) {
             float *to = y + i * y_row + 4 * t;
-            V(wg_sums)(half + 6 * i, r);
+            V(winograd_sums)(half + 6 * i, r);
             DVTI_UNROLL
             for (j = 0; j < 4; j++)
                 r[j] = V(add)(r[j], V(set)(start));
@@ -131,6 +131,6 @@ static void V(wg_results)(float *y, int64_t y_row, const float *m, int64_t m_k, 
     }
 }
 
-static const dvti_simd_winograd V(wg_table) = {V(wg_deal), V(wg_tiles), V(wg_kernels),
-                                               V(wg_results)};
+static const dvti_simd_winograd V(winograd_table) = {V(winograd_deinterleave), V(winograd_tiles), V(winograd_weights),
+                                               V(winograd_results)};
 #undef DVTI_ROOT
