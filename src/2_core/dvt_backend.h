@@ -13,6 +13,9 @@
    are kept, with the name of the operation, and come out of the next `wait`, once. */
 #ifndef DVTI_BACKEND_H
 #define DVTI_BACKEND_H
+/* The tables of reductions and optimizers before the one that numbers all operations. */
+#include "2_core/dvt_optimizer_table.h"
+#include "2_core/dvt_reduce_table.h"
 #include "2_core/dvt_op_table.h"
 #include "2_core/dvt_reduce_words.h"
 #include "2_core/math/dvt_functions.h"

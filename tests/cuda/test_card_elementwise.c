@@ -1,6 +1,8 @@
 /* Every row of the op table on a card against cpu()'s reference loops: all values of a dense sample, NaN and infinities, in every class of
    dtypes. Rows made of correctly rounded operations give the same bits. In float64 functions differ by what CUDA's manual promises and by the
    C library's own error; in float32 by the errors of 2_core/math, which test_card_functions.c compares with the CPU's to the bit. */
+#include "../../src/2_core/dvt_optimizer_table.h"
+#include "../../src/2_core/dvt_reduce_table.h"
 #include "../../src/2_core/dvt_op_table.h"
 #include "on_card.h"
 

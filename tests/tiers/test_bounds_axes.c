@@ -103,7 +103,7 @@ typedef struct row_how {
 
 static void run_finish(const dvti_simd *tier, void *const *at, const void *user) {
     const row_how *how = (const row_how *)user;
-    tier->finish(how->op, 7, (const double *)at[0], how->n, (float *)at[1]);
+    tier->finish(how->op, 7, (double *)at[0], how->n, (float *)at[1]);
 }
 
 static void check_finish(void) {
