@@ -4,6 +4,8 @@
    usage: doc_tables errors | operations | summary | accuracy */
 #define DEVTENSOR_NO_CALL_SITES /* so that the names below are those of the functions */
 #include "devtensor.h"
+#include "2_core/dvt_optimizer_table.h"
+#include "2_core/dvt_reduce_table.h"
 #include "2_core/dvt_op_table.h"
 #include "tests/tiers/math_rows.h"
 #include <stdio.h>

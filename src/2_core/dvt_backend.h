@@ -14,6 +14,9 @@
    2_core knows no backend and no kernel by name. 3_kernels/dvt_kernels.c registers what a build has (dvti_built). */
 #ifndef DVTI_BACKEND_H
 #define DVTI_BACKEND_H
+/* The tables of reductions and optimizers before the one that numbers all operations. */
+#include "2_core/dvt_optimizer_table.h"
+#include "2_core/dvt_reduce_table.h"
 #include "2_core/dvt_op_table.h"
 #include "2_core/dvt_reduce_words.h"
 #include "2_core/math/dvt_functions.h"

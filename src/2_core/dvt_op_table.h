@@ -13,8 +13,9 @@
      doc     one line */
 #ifndef DVTI_OP_TABLE_H
 #define DVTI_OP_TABLE_H
-#include "2_core/dvt_optimizer_table.h"
-#include "2_core/dvt_reduce_table.h"
+#if !defined(DVTI_REDUCE_TABLE) || !defined(DVTI_OPTIMIZER_TABLE)
+#error "dvt_op_table.h: include dvt_reduce_table.h and dvt_optimizer_table.h before it"
+#endif
 
 /* name, rule, F(x), I(x), grad(g, x, y), lo, hi, doc */
 #define DVTI_UNARY_TABLE(U)                                                                        \

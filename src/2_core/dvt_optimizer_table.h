@@ -8,7 +8,8 @@
      kind        DVT_OPTIMIZER_<kind> of dvt_optimizer_kind
      make        RATE: dvt_optimizer_<name>(learning_rate); RATE_DECAY: dvt_optimizer_<name>(learning_rate, weight_decay)
      epsilon     its usual value
-     few, many   the smallest and the largest number of state arrays
+     few, many   the smallest and the largest number of state arrays that vectors have a kernel for;
+                 with others, elements are computed one by one
      states      how many of them, from o, the dvt_optimizer
      flag        a switch of the formula, from o
      p0 .. p3    its numbers, from o, rate (the learning rate of this step) and count (the step's number,
@@ -25,7 +26,7 @@
       dvti_adam_rate(o, rate, count), "Adam")                                                      \
     O(adamw, ADAMW, RATE_DECAY, 1e-8, 2, 2, 2, false, o->beta1, o->beta2, o->epsilon,              \
       dvti_adam_rate(o, rate, count), "Adam with decoupled weight decay")                          \
-    O(rmsprop, RMSPROP, RATE, 1e-8, 1, 3, o->centered ? 3 : 1, o->centered, o->rho, o->momentum,   \
+    O(rmsprop, RMSPROP, RATE, 1e-8, 1, 1, o->centered ? 3 : 1, o->centered, o->rho, o->momentum,   \
       o->epsilon, 0, "RMSProp, also centered")                                                     \
     O(adagrad, ADAGRAD, RATE, 1e-7, 1, 1, 1, false, 0, 0, o->epsilon, 0, "AdaGrad")
 

@@ -31,8 +31,8 @@
      lo, hi    an interval where value and gradient are smooth, for tests
      doc       one line
 
-   term and finish are written in words W(add), W(sub), W(mul), W(abs), W(neg), W(nonzero), and for
-   rules that see no integers also W(div), W(sqrt), W(exp), W(log). Each place that expands the table
+   term and finish are written in words: W(add), W(sub), W(mul), W(abs), W(neg), and for FLOAT, which
+   sees no integers, also W(div) and W(sqrt); BITS alone has W(nonzero), LOGSUMEXP W(exp) and W(log). Each place that expands the table
    says what W means there: scalars, vectors of float64, int64, CUDA. DVTI_HIGHEST and DVTI_LOWEST are
    the largest and smallest values of the class. */
 #ifndef DVTI_REDUCE_TABLE_H
@@ -44,7 +44,7 @@
     R(mean, FLOAT, ADD, 0, x, add, W(div)(s, n), 0,                                                \
       dvt_broadcast_to(dvt_div_scalar(g, (double)dvti_reduced_count(x, mask)), x->shape), -2, 2,   \
       "mean over axes")                                                                            \
-    R(prod, SUM, WIDE4, 1, x, mul, s, DVTI_READS_INPUT, dvti_grad_prod(x, g, mask), 0.5, 1.5,      \
+    R(prod, SUM, WIDE4, 1, x, mul, s, DVTI_READS_INPUT, dvti_grad_prod(x, g, mask), -2, 2,         \
       "product over axes")                                                                         \
     R(min, SAME, EXTREME, DVTI_HIGHEST, x, smaller, s, DVTI_READS_INPUT | DVTI_READS_RESULT,       \
       dvti_grad_extreme(x, g, y, mask), -2, 2, "smallest over axes")                               \
@@ -53,7 +53,7 @@
     R(any, BOOL, BITS, 0, W(nonzero)(x), larger, s, 0, NULL, -1, 1, "any nonzero")                 \
     R(all, BOOL, BITS, 1, W(nonzero)(x), smaller, s, 0, NULL, -1, 1, "all nonzero")                \
     R(norm, FLOAT, WIDE2, 0, W(mul)(x, x), add, W(sqrt)(s), DVTI_READS_INPUT | DVTI_READS_RESULT,  \
-      dvti_grad_norm(x, g, y, mask), 0.2, 2, "root of the sum of squares")                         \
+      dvti_grad_norm(x, g, y, mask), -2, 2, "root of the sum of squares")                          \
     R(logsumexp, FLOAT, LOGSUMEXP, DVTI_LOWEST, W(exp)(x), add, W(log)(s),                         \
       DVTI_READS_INPUT | DVTI_READS_RESULT, dvti_grad_logsumexp(x, g, y, mask), -2, 2,             \
       "log of the sum of exponentials")                                                            \

@@ -1,5 +1,5 @@
-/* Steps of optimizers. Weights, gradients and states of float32 by the kernels of an ISA target; other
-   dtypes element by element, in float64 and rounded once per array. Both paste the same formulas
+/* Steps of optimizers. Weights, gradients and states of float32 by the kernels of an ISA target; others
+   element by element, in float64 and rounded once per array. Both paste the same formulas
    (2_core/math/optimizer_steps.inl), so the bits are the same. */
 #include "3_cpu/simd/dvt_simd.h"
 
@@ -122,12 +122,12 @@ DVTI_FN void dvti_cpu_optimizer(const dvti_launch *launch) {
     const int64_t n = dvti_view_size(&launch->out[0]);
     dvti_update_plan plan;
     int k;
-    if (!simd || !dvti_update_is_f32(launch)) {
+    plan.states = launch->n_out - 1;
+    plan.run = simd && dvti_update_is_f32(launch) ? simd->step(launch->op, plan.states) : NULL;
+    if (!plan.run) {
         dvti_parallel_for(n, 4, dvti_update_elements, (void *)(uintptr_t)launch);
         return;
     }
-    plan.states = launch->n_out - 1;
-    plan.run = simd->step(launch->op, plan.states);
     memcpy(plan.step.f, launch->f, sizeof plan.step.f);
     if (!(plan.step.f[3] > 0))
         plan.step.f[3] = (double)INFINITY;

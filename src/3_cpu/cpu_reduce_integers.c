@@ -30,16 +30,28 @@
         }                                                                                          \
     }
 
-/* Neighboring results, row after row. */
+/* Neighboring results, four rows at a time. */
 #define DVTI_INTEGER_COLUMNS(name, term, join)                                                     \
+    static int64_t dvti_integer_term_##name(int64_t x) {                                           \
+        return term;                                                                               \
+    }                                                                                              \
     static void dvti_integer_columns_##name(const dvti_reduction *p) {                             \
         const int64_t *row = (const int64_t *)p->x;                                                \
-        int64_t r, k, x, *s = p->integer;                                                          \
-        for (r = 0; r < p->rows; r++, row += p->step)                                              \
-            for (k = 0; k < p->n; k++) {                                                           \
-                x = row[k];                                                                        \
-                s[k] = W(join)(s[k], term);                                                        \
+        const int64_t step = p->step, n = p->n;                                                    \
+        int64_t left, some, k, a, b, *s = p->integer;                                              \
+        for (left = p->rows; left > 0; left -= some, row += some * step) {                         \
+            some = left >= 4 ? 4 : 1;                                                              \
+            for (k = 0; k < n; k++) {                                                              \
+                a = dvti_integer_term_##name(row[k]);                                              \
+                if (some == 4) {                                                                   \
+                    a = W(join)(a, dvti_integer_term_##name(row[step + k]));                       \
+                    b = W(join)(dvti_integer_term_##name(row[2 * step + k]),                       \
+                                dvti_integer_term_##name(row[3 * step + k]));                      \
+                    a = W(join)(a, b);                                                             \
+                }                                                                                  \
+                s[k] = W(join)(s[k], a);                                                           \
             }                                                                                      \
+        }                                                                                          \
     }
 
 /* Both with positions. A later element replaces what join does not leave as it is. */

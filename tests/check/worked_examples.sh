@@ -10,6 +10,7 @@ cp -r src tools "$D/"
 cp tests/*.[ch] "$D/tests/"
 mkdir -p "$D/tests/tiers"
 cp tests/tiers/math_rows.h "$D/tests/tiers/"
+cp tests/unit/test_reduce_table.c "$D/tests/unit/" # sees the new row by itself
 for page in docs/ADDING_*.md; do
     ! grep -q '^<!-- check: insert' "$page" ||
         try "the changes of $page can be inserted" "$PYTHON" tests/check/apply.py "$page" "$D"

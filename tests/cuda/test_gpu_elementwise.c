@@ -3,6 +3,8 @@
    the same bits. In float64, functions differ by the bounds of CUDA's manual and by the C library's
    own error. In float32 they differ by the errors of 2_core/math, which test_gpu_functions.c
    compares with the CPU's bits. */
+#include "../../src/2_core/dvt_optimizer_table.h"
+#include "../../src/2_core/dvt_reduce_table.h"
 #include "../../src/2_core/dvt_op_table.h"
 #include "on_gpu.h"
 

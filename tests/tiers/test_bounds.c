@@ -165,14 +165,13 @@ static void run_step(const dvti_simd *tier, void *const *at, const void *user) {
 static void check_steps(void) {
     static const step_how methods[] = {{DVTI_OP_sgd, 0, 0},     {DVTI_OP_sgd, 1, 0},
                                        {DVTI_OP_adam, 2, 0},    {DVTI_OP_adamw, 2, 0},
-                                       {DVTI_OP_rmsprop, 1, 0}, {DVTI_OP_rmsprop, 3, 0},
-                                       {DVTI_OP_adagrad, 1, 0}};
+                                       {DVTI_OP_rmsprop, 1, 0}, {DVTI_OP_adagrad, 1, 0}};
     const dvti_simd *tier[4];
     int m, k, there = 0;
     if (!dvti_simd_tiers(tier))
         return;
     for (k = 0; k < (int)DVTI_OP_COUNT; k++)
-        there += tier[0]->step((dvti_op)k, 1) != NULL;
+        there += tier[0]->step((dvti_op)k, 1) || tier[0]->step((dvti_op)k, 2);
     CHECK_INT(there, 5);
     for (m = 0; m < (int)(sizeof methods / sizeof *methods); m++) {
         step_how how = methods[m];

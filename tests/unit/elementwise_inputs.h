@@ -1,6 +1,8 @@
 /* For the tests that walk through the op table: inputs of every dtype and layout, what dtype to expect, comparison. */
 #ifndef ELEMENTWISE_INPUTS_H
 #define ELEMENTWISE_INPUTS_H
+#include "../../src/2_core/dvt_optimizer_table.h"
+#include "../../src/2_core/dvt_reduce_table.h"
 #include "../../src/2_core/dvt_op_table.h"
 #include "dvt_test.h"
 

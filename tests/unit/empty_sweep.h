@@ -4,6 +4,8 @@
    function or a line here. Used by unit/test_empty_written.c and cuda/test_card_empty.c. */
 #ifndef EMPTY_SWEEP_H
 #define EMPTY_SWEEP_H
+#include "../../src/2_core/dvt_optimizer_table.h"
+#include "../../src/2_core/dvt_reduce_table.h"
 #include "../../src/2_core/dvt_op_table.h"
 #include "dvt_test.h"
 #include "matmul_forms.h"

@@ -1,6 +1,8 @@
 /* Gradients of the op table's rows, of select, copies, views, joining and indexing. Products, reductions and convolution are in
    test_gradients_sums.c, kinks, zeros and far ends of functions in test_gradients_points.c. */
 #include "gradient_check.h"
+#include "../../src/2_core/dvt_optimizer_table.h"
+#include "../../src/2_core/dvt_reduce_table.h"
 #include "../../src/2_core/dvt_op_table.h"
 
 /* ---- the table ---- */

@@ -2,6 +2,8 @@
    bfloat16 against float64 at the same points. A gradient that is formed from a rounded result, or
    by way of a square, may lose all of them. */
 #include "gradient_check.h"
+#include "../../src/2_core/dvt_optimizer_table.h"
+#include "../../src/2_core/dvt_reduce_table.h"
 #include "../../src/2_core/dvt_op_table.h"
 
 typedef dvt_array *(*unary_fn)(dvt_array *);

@@ -117,8 +117,8 @@ static void reference_step(reference *r, const dvt_optimizer *o, double rate, do
         r->v += g * g;
         r->w -= rate * (g / sqrt(r->v + o->epsilon) + wd * r->w);
         break;
-    default:
-        CHECK(!"a built-in optimizer");
+    default: /* test_custom.c */
+        break;
     }
 }
 

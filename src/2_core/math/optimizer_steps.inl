@@ -34,6 +34,7 @@ DVTI_INLINE V(d) V(step_decayed)(const double *f, const V(step) * e) {
     return V(dadd)(e->g, V(dmul)(DVTI_DECAY, e->w));
 }
 
+/* ---- one function for each row of the table ---- */
 /* p0 momentum; flag: Nesterov */
 DVTI_INLINE void V(update_sgd)(const double *f, bool flag, int states, V(step) * e) {
     V(d) change = V(dmul)(V(dset)(-f[0]), V(step_decayed)(f, e));

@@ -33,11 +33,8 @@
 #define DVTI_STEP_KERNELS00(name) DVTI_STEP_KERNEL(name, 0)
 #define DVTI_STEP_KERNELS11(name) DVTI_STEP_KERNEL(name, 1)
 #define DVTI_STEP_KERNELS22(name) DVTI_STEP_KERNEL(name, 2)
-#define DVTI_STEP_KERNELS33(name) DVTI_STEP_KERNEL(name, 3)
 #define DVTI_STEP_KERNELS01(name) DVTI_STEP_KERNEL(name, 0) DVTI_STEP_KERNEL(name, 1)
 #define DVTI_STEP_KERNELS12(name) DVTI_STEP_KERNEL(name, 1) DVTI_STEP_KERNEL(name, 2)
-#define DVTI_STEP_KERNELS13(name) DVTI_STEP_KERNEL(name, 1) DVTI_STEP_KERNEL(name, 3)
-#define DVTI_STEP_KERNELS23(name) DVTI_STEP_KERNEL(name, 2) DVTI_STEP_KERNEL(name, 3)
 #define DVTI_ROW(name, kind, make, epsilon, few, many, states, flag, p0, p1, p2, p3, doc)          \
     DVTI_STEP_KERNELS##few##many(name)
 DVTI_OPTIMIZER_TABLE(DVTI_ROW)
@@ -46,17 +43,14 @@ DVTI_OPTIMIZER_TABLE(DVTI_ROW)
 #undef DVTI_STEP_KERNELS00
 #undef DVTI_STEP_KERNELS11
 #undef DVTI_STEP_KERNELS22
-#undef DVTI_STEP_KERNELS33
 #undef DVTI_STEP_KERNELS01
 #undef DVTI_STEP_KERNELS12
-#undef DVTI_STEP_KERNELS13
-#undef DVTI_STEP_KERNELS23
 
 static dvti_update_fn V(step_kernel)(dvti_op op, int states) {
     switch ((int)op) {
 #define DVTI_ROW(name, kind, make, epsilon, few, many, states_, flag, p0, p1, p2, p3, doc)                        \
     case DVTI_OP_##name:                                                                           \
-        return states == few ? V(name##_##few) : V(name##_##many);
+        return states == few ? V(name##_##few) : states == many ? V(name##_##many) : NULL;
         DVTI_OPTIMIZER_TABLE(DVTI_ROW)
 #undef DVTI_ROW
     default:

@@ -163,34 +163,36 @@ DVTI_INLINE void V(load_two)(const float *x, int64_t n, float none, V(d) * low, 
     }
 }
 
-/* `chains` registers of 8 lanes each: s[0], s[1] of the first 16 elements and of the tail. */
+/* `chains` registers of 8 lanes each, 2 or 4; the tail goes into the first two. */
 #define DVTI_WIDE_ROWS(name, chains, none, term, join)                                             \
     DVTI_INLINE V(d) V(row_##name)(const float *from, int64_t n) {                                 \
-        V(d) s[chains], x = V(dset)(none), y;                                                      \
-        int64_t k, c;                                                                              \
-        s[0] = term;                                                                               \
-        DVTI_REPEAT(chains)                                                                        \
-        for (c = 1; c < chains; c++)                                                               \
-            s[c] = s[0];                                                                           \
+        V(d) x = V(dset)(none), y, s = term, t = s, u = s, w = s;                                  \
+        int64_t k;                                                                                 \
         for (k = 0; k + 8 * chains <= n; k += 8 * chains) {                                        \
-            DVTI_PREFETCH((const char *)(from + k) + DVTI_REDUCE_AHEAD);                           \
-            DVTI_REPEAT(chains)                                                                    \
-            for (c = 0; c < chains; c++) {                                                         \
-                x = V(load_wide)(from + k + 8 * c);                                                \
-                s[c] = W(join)(s[c], term);                                                        \
+            if (chains == 2)                                                                       \
+                DVTI_PREFETCH((const char *)(from + k) + DVTI_REDUCE_AHEAD);                       \
+            x = V(load_wide)(from + k);                                                            \
+            s = W(join)(s, term);                                                                  \
+            x = V(load_wide)(from + k + 8);                                                        \
+            t = W(join)(t, term);                                                                  \
+            if (chains == 4) {                                                                     \
+                x = V(load_wide)(from + k + 16);                                                   \
+                u = W(join)(u, term);                                                              \
+                x = V(load_wide)(from + k + 24);                                                   \
+                w = W(join)(w, term);                                                              \
             }                                                                                      \
         }                                                                                          \
         for (; k < n; k += 16) {                                                                   \
             V(load_two)(from + k, n - k, none, &x, &y);                                            \
-            s[0] = W(join)(s[0], term);                                                            \
+            s = W(join)(s, term);                                                                  \
             x = y;                                                                                 \
-            s[1] = W(join)(s[1], term);                                                            \
+            t = W(join)(t, term);                                                                  \
         }                                                                                          \
         if (chains == 4) {                                                                         \
-            s[0] = W(join)(s[0], s[chains - 2]);                                                   \
-            s[1] = W(join)(s[1], s[chains - 1]);                                                   \
+            s = W(join)(s, u);                                                                     \
+            t = W(join)(t, w);                                                                     \
         }                                                                                          \
-        return W(join)(s[0], s[1]);                                                                \
+        return W(join)(s, t);                                                                      \
     }                                                                                              \
     static void V(rows_##name)(const dvti_reduction *given) {                                      \
         const dvti_reduction p = *given;                                                           \

@@ -32,7 +32,7 @@ DVTI_INLINE void V(add_columns)(const dvti_reduction *given, dvt_dtype dtype,
                                      const float *mean) {
     const dvti_reduction p = *given;
     const int64_t step = p.step, n = p.n;
-    int64_t j, r, g, left, some;
+    int64_t j, r, left, some;
     for (r = 0; r < p.rows; r += some) {
         left = p.rows - r;
         some = left >= 8 ? 8 : left >= 4 ? 4 : 1;
@@ -42,16 +42,20 @@ DVTI_INLINE void V(add_columns)(const dvti_reduction *given, dvt_dtype dtype,
             const float *middle = mean ? mean + j : NULL;
             const V(f) m = mean ? V(load_upto)(middle, n - j) : V(zero)();
             V(d) low = V(dload)(p.value + j), high = V(dload)(p.value + j + 8);
-            V(f) s = V(zero)(), more;
-            for (g = 0; g < some; g += 4) {
-                more = some > 1 ? V(sum4)(p.x, dtype, (r + g) * step + j, step, n - j, middle, m)
-                                : V(term)(p.x, dtype, r * step + j, n - j, middle, m);
-                s = g && dtype != DVT_F32 ? V(add)(s, more) : more;
-                if (dtype == DVT_F32 || g + 4 >= some) {
+            V(f) more, s = some > 1 ? V(sum4)(p.x, dtype, r * step + j, step, n - j, middle, m)
+                                    : V(term)(p.x, dtype, r * step + j, n - j, middle, m);
+            if (some == 8) {
+                more = V(sum4)(p.x, dtype, (r + 4) * step + j, step, n - j, middle, m);
+                if (dtype == DVT_F32) {
                     low = V(dadd_by_fma)(low, V(widen_low)(s));
                     high = V(dadd_by_fma)(high, V(widen_high)(s));
+                    s = more;
+                } else {
+                    s = V(add)(s, more);
                 }
             }
+            low = V(dadd_by_fma)(low, V(widen_low)(s));
+            high = V(dadd_by_fma)(high, V(widen_high)(s));
             V(dstore)(p.value + j, low);
             V(dstore)(p.value + j + 8, high);
         }

@@ -19,23 +19,50 @@
    with the sum over it; each group of VEC elements needs one test of the maximum and one exponential per element; for
    floats of up to 32 bits that is a float's with the rounding error of the difference put back (dvti_exp_below).
 
-   Variant: D, OUT dtypes; OP; COLUMNS; SPLIT; WIDE: positions of 64 bits, else 32. */
-
-enum { SUM, MEAN, PROD, MIN, MAX, ANY, ALL, NORM, LOGSUMEXP, ARGMIN, ARGMAX };
+   Variant: D, OUT dtypes; RULE, METHOD, NONE, TERM, JOIN and FINISH of the operation's row
+   (2_core/dvt_reduce_table.h), SMALLEST where JOIN is smaller; COLUMNS; SPLIT; WIDE: positions of 64 bits,
+   else 32. */
 
 #define VEC (16 / (int)sizeof(typename dvti_stored<D>::type))
-#define INTEGER (!DVTI_IS_FLOAT(D) && OP != MEAN && OP != NORM && OP != LOGSUMEXP)
-#define SUMS (OP == SUM || OP == MEAN || OP == PROD || OP == NORM)
-#define ARG (OP == ARGMIN || OP == ARGMAX)
+#define INTEGER (!DVTI_IS_FLOAT(D) && RULE != RULE_FLOAT)
+#define BITS (METHOD == METHOD_BITS)
+#define EXTREME (METHOD == METHOD_EXTREME)
+#define LOGSUMEXP (METHOD == METHOD_LOGSUMEXP)
+#define SUMS (!BITS && !EXTREME && !LOGSUMEXP)
+#define ARG (RULE == RULE_PLACE)
 
 template <bool, class A, class B> struct dvti_either { typedef A type; };
 template <class A, class B> struct dvti_either<false, A, B> { typedef B type; };
 
+/* ---- the words of the table ---- */
+#define W(word) dvti_w_##word
+template <class T> __device__ inline T dvti_w_add(T a, T b) { return a + b; }
+template <class T> __device__ inline T dvti_w_sub(T a, T b) { return a - b; }
+template <class T> __device__ inline T dvti_w_mul(T a, T b) { return a * b; }
+template <class T> __device__ inline T dvti_w_neg(T a) { return -a; }
+template <class T> __device__ inline T dvti_w_abs(T a) { return a < 0 ? -a : a; }
+__device__ inline int64_t dvti_w_add(int64_t a, int64_t b) { return (int64_t)((uint64_t)a + (uint64_t)b); }
+__device__ inline int64_t dvti_w_sub(int64_t a, int64_t b) { return (int64_t)((uint64_t)a - (uint64_t)b); }
+__device__ inline int64_t dvti_w_mul(int64_t a, int64_t b) { return (int64_t)((uint64_t)a * (uint64_t)b); }
+__device__ inline int64_t dvti_w_neg(int64_t a) { return dvti_w_sub((int64_t)0, a); }
+__device__ inline int64_t dvti_w_abs(int64_t a) { return a < 0 ? dvti_w_neg(a) : a; }
+__device__ inline float dvti_w_abs(float a) { return fabsf(a); }
+__device__ inline double dvti_w_abs(double a) { return fabs(a); }
+__device__ inline double dvti_w_div(double a, double b) { return a / b; }
+__device__ inline double dvti_w_sqrt(double a) { return sqrt(a); }
+__device__ inline double dvti_w_exp(double a) { return exp(a); }
+__device__ inline double dvti_w_log(double a) { return log(a); }
+template <class T> __device__ inline T dvti_w_nonzero(T a) { return a != 0; }
+template <class T> __device__ inline T dvti_w_smaller(T a, T b) { return a != a || a < b ? a : b; }
+template <class T> __device__ inline T dvti_w_larger(T a, T b) { return a != a || a > b ? a : b; }
+
 /* The class that elements are read in. */
 typedef dvti_either<INTEGER, int64_t, dvti_either<SUMS || D == DVT_F64 || !DVTI_IS_FLOAT(D), double, float>::type>::type dvti_value;
-typedef dvti_either<OP == ANY || OP == ALL, int, dvti_value>::type dvti_first;
+typedef dvti_either<BITS, int, dvti_value>::type dvti_first;
 typedef dvti_either<ARG, int64_t, double>::type dvti_second;
 typedef dvti_either<INTEGER, double, dvti_value>::type dvti_real;
+/* The class of FINISH. */
+typedef dvti_either<RULE == RULE_FLOAT, double, dvti_value>::type dvti_result;
 #if WIDE
 typedef int64_t dvti_index;
 #else
@@ -56,17 +83,17 @@ __device__ inline dvti_value dvti_highest() {
         return (dvti_value)__longlong_as_double(0x7ff0000000000000LL);
 }
 
+#define DVTI_HIGHEST dvti_highest()
+#define DVTI_LOWEST (INTEGER ? -dvti_highest() - 1 : -dvti_highest())
+
 __device__ inline dvti_state dvti_nothing() {
+    const dvti_value x = (dvti_value)(NONE);
     dvti_state s;
     s.b = 0;
-    if constexpr (OP == PROD || OP == ALL)
-        s.a = 1;
-    else if constexpr (OP == MIN || OP == ARGMIN)
-        s.a = dvti_highest();
-    else if constexpr (OP == MAX || OP == ARGMAX || OP == LOGSUMEXP)
-        s.a = INTEGER ? (dvti_first)(-(dvti_first)dvti_highest() - (dvti_first)1) : (dvti_first)-dvti_highest();
+    if constexpr (LOGSUMEXP)
+        s.a = x;
     else
-        s.a = 0;
+        s.a = (dvti_first)(TERM);
     if constexpr (ARG)
         s.b = 9223372036854775807LL;
     return s;
@@ -76,11 +103,7 @@ __device__ inline dvti_state dvti_nothing() {
 __device__ inline bool dvti_prefer(dvti_first x, dvti_second at, const dvti_state &s) {
     if (x != x || s.a != s.a)
         return x != x && (s.a == s.a || at < s.b);
-    return x == s.a ? at < s.b : OP == ARGMIN ? x < s.a : x > s.a;
-}
-
-__device__ inline dvti_first dvti_extreme(dvti_first a, dvti_first b) {
-    return a != a || (OP == MIN ? a < b : a > b) ? a : b;
+    return x == s.a ? at < s.b : SMALLEST ? x < s.a : x > s.a;
 }
 
 /* Sums of exponentials over one maximum as sums over another. */
@@ -89,39 +112,28 @@ __device__ inline double dvti_rescale(double sum, dvti_first from, dvti_first to
 }
 
 __device__ inline void dvti_join(dvti_state &s, const dvti_state &t) {
-    if constexpr (OP == PROD) {
-        if constexpr (INTEGER)
-            s.a = (int64_t)((uint64_t)s.a * (uint64_t)t.a);
-        else
-            s.a *= t.a;
-    } else if constexpr (OP == MIN || OP == MAX) {
-        s.a = dvti_extreme(s.a, t.a);
-    } else if constexpr (OP == ANY) {
-        s.a = s.a || t.a;
-    } else if constexpr (OP == ALL) {
-        s.a = s.a && t.a;
-    } else if constexpr (ARG) {
+    if constexpr (ARG) {
         if (dvti_prefer(t.a, t.b, s))
             s = t;
-    } else if constexpr (OP == LOGSUMEXP) {
-        const dvti_first largest = dvti_extreme(s.a, t.a);
+    } else if constexpr (LOGSUMEXP) {
+        const dvti_first largest = dvti_w_larger(s.a, t.a);
         s.b = dvti_rescale(s.b, s.a, largest) + dvti_rescale(t.b, t.a, largest);
         s.a = largest;
-    } else if constexpr (INTEGER) {
-        s.a = (int64_t)((uint64_t)s.a + (uint64_t)t.a);
+    } else if constexpr (BITS) {
+        s.a = SMALLEST ? s.a && t.a : s.a || t.a;
     } else {
-        s.a += t.a;
+        s.a = JOIN(s.a, t.a);
     }
 }
 
 /* N elements, `step` positions apart, the first at position `at`. */
-template <int N> __device__ inline void dvti_take_in(dvti_state &s, const dvti_element *x, int64_t at, int64_t step) {
-    if constexpr (OP == LOGSUMEXP) {
+template <int N> __device__ inline void dvti_take_in(dvti_state &s, const dvti_element *from, int64_t at, int64_t step) {
+    if constexpr (LOGSUMEXP) {
         dvti_first v[N], largest = s.a;
 #pragma unroll
         for (int k = 0; k < N; k++) {
-            v[k] = dvti_widen<D, dvti_value>(x[k]);
-            largest = dvti_extreme(largest, v[k]);
+            v[k] = dvti_widen<D, dvti_value>(from[k]);
+            largest = dvti_w_larger(largest, v[k]);
         }
         s.b = dvti_rescale(s.b, s.a, largest);
         s.a = largest;
@@ -133,15 +145,10 @@ template <int N> __device__ inline void dvti_take_in(dvti_state &s, const dvti_e
     } else {
 #pragma unroll
         for (int k = 0; k < N; k++) {
-            const dvti_value v = dvti_widen<D, dvti_value>(x[k]);
+            const dvti_value x = dvti_widen<D, dvti_value>(from[k]);
             dvti_state t;
+            t.a = (dvti_first)(TERM);
             t.b = 0;
-            if constexpr (OP == NORM)
-                t.a = v * v;
-            else if constexpr (OP == ANY || OP == ALL)
-                t.a = v != 0;
-            else
-                t.a = v;
             if constexpr (ARG)
                 t.b = at + k * step;
             dvti_join(s, t);
@@ -149,20 +156,19 @@ template <int N> __device__ inline void dvti_take_in(dvti_state &s, const dvti_e
     }
 }
 
-__device__ inline void dvti_finish(const dvti_kreduce &p, const dvti_state &s, int64_t result) {
+__device__ inline void dvti_finish(const dvti_kreduce &p, const dvti_state &of, int64_t result) {
     const int64_t place = dvti_offset<int64_t>(p.out, result);
-    if constexpr (ARG)
-        dvti_store<OUT>(p.out.data, place, (int64_t)s.b);
-    else if constexpr (OP == ANY || OP == ALL)
-        dvti_store<OUT>(p.out.data, place, (int64_t)s.a);
-    else if constexpr (OP == MEAN)
-        dvti_store<OUT>(p.out.data, place, (double)s.a / p.count);
-    else if constexpr (OP == NORM)
-        dvti_store<OUT>(p.out.data, place, sqrt((double)s.a));
-    else if constexpr (OP == LOGSUMEXP)
-        dvti_store<OUT>(p.out.data, place, s.a - s.a == 0 ? (double)s.a + log((double)s.b) : (double)s.a);
-    else
-        dvti_store<OUT>(p.out.data, place, (dvti_value)s.a);
+    if constexpr (ARG) {
+        dvti_store<OUT>(p.out.data, place, (int64_t)of.b);
+    } else if constexpr (BITS) {
+        dvti_store<OUT>(p.out.data, place, (int64_t)of.a);
+    } else if constexpr (LOGSUMEXP) {
+        dvti_store<OUT>(p.out.data, place, of.a - of.a == 0 ? (double)of.a + log((double)of.b) : (double)of.a);
+    } else {
+        const dvti_result s = (dvti_result)of.a, n = (dvti_result)p.count;
+        (void)n;
+        dvti_store<OUT>(p.out.data, place, FINISH);
+    }
 }
 
 /* What a thread has found for chunk `chunk` of a result. */
@@ -180,7 +186,7 @@ __device__ inline void dvti_join_lanes(dvti_state &s, int lanes) {
         dvti_state t;
         t.a = __shfl_down_sync(0xffffffffu, s.a, step, lanes);
         t.b = 0;
-        if constexpr (ARG || OP == LOGSUMEXP)
+        if constexpr (ARG || LOGSUMEXP)
             t.b = __shfl_down_sync(0xffffffffu, s.b, step, lanes);
         dvti_join(s, t);
     }
@@ -281,7 +287,7 @@ extern "C" __global__ void __launch_bounds__(256, RESIDENT) dvti_reduce_rows(con
 
 #if COLUMNS
 /* Items are chunks of tiles of `lanes` results. */
-extern "C" __global__ void __launch_bounds__(256, OP == LOGSUMEXP ? 2 : 1) dvti_reduce_columns(const dvti_kreduce p) {
+extern "C" __global__ void __launch_bounds__(256, LOGSUMEXP ? 2 : 1) dvti_reduce_columns(const dvti_kreduce p) {
     __shared__ dvti_first first[256];
     __shared__ dvti_second second[256];
     const int lanes = (int)p.lanes, rows = 256 / lanes, lane = threadIdx.x % lanes, row = threadIdx.x / lanes;

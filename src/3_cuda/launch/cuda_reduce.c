@@ -65,7 +65,7 @@ static dvti_cuda_reduction dvti_cuda_reduce_plan(const dvti_launch *launch) {
     dvti_kreduce *args = &r.args;
     dvti_kview none;
     int kept = (int)launch->i[0], i;
-    bool sorts = launch->op != DVTI_OP_argmin && launch->op != DVTI_OP_argmax;
+    bool sorts = dvti_reduce_row_of(launch->op)->rule != DVTI_RESULT_PLACE; /* axes, by stride */
     memset(&r, 0, sizeof r);
     args->out = dvti_cuda_view(&launch->out[0]);
     args->kept = args->reduced = dvti_cuda_view(&launch->in[0]);
@@ -90,39 +90,36 @@ static dvti_cuda_reduction dvti_cuda_reduce_plan(const dvti_launch *launch) {
 }
 
 /* ---- the program ---- */
-static const char *dvti_cuda_reduce_name(int op) {
+/* The row's texts; reduce.cu says what the words in them are. */
+static void dvti_cuda_add_row(dvti_text *text, int op) {
     switch (op) {
-    case DVTI_OP_mean:
-        return "MEAN";
-    case DVTI_OP_prod:
-        return "PROD";
-    case DVTI_OP_min:
-        return "MIN";
-    case DVTI_OP_max:
-        return "MAX";
-    case DVTI_OP_any:
-        return "ANY";
-    case DVTI_OP_all:
-        return "ALL";
-    case DVTI_OP_norm:
-        return "NORM";
-    case DVTI_OP_logsumexp:
-        return "LOGSUMEXP";
-    case DVTI_OP_argmin:
-        return "ARGMIN";
-    case DVTI_OP_argmax:
-        return "ARGMAX";
+#define DVTI_ROW(name, rule, method, none, term, join, finish, reads, grad, lo, hi, doc)           \
+    case DVTI_OP_##name:                                                                           \
+        dvti_text_add(text, "%s",                                                                  \
+                      "#define RULE RULE_" #rule "\n#define METHOD METHOD_" #method                \
+                      "\n#define NONE " #none "\n#define TERM " #term "\n#define JOIN W(" #join    \
+                      ")\n#define FINISH " #finish "\n");                                          \
+        break;
+        DVTI_REDUCE_TABLE(DVTI_ROW)
+#undef DVTI_ROW
     default:
-        return "SUM";
+        break;
     }
 }
 
 DVTI_FN void dvti_cuda_describe_reduce(uint64_t variant, dvti_text *text) {
-    dvti_text_add(text, "#define D %d\n#define OUT %d\n#define OP %s\n", (int)(variant & 15),
-                  (int)(variant >> 4 & 15), dvti_cuda_reduce_name((int)(variant >> 8 & 255)));
+    const int op = (int)(variant >> 8 & 255);
+    const dvti_reduce_row *row = dvti_reduce_row_of((dvti_op)op);
+    dvti_text_add(text, "enum { RULE_SUM, RULE_FLOAT, RULE_SAME, RULE_BOOL, RULE_PLACE };\n"
+                        "enum { METHOD_ADD, METHOD_WIDE2, METHOD_WIDE4, METHOD_EXTREME, "
+                        "METHOD_BITS, METHOD_LOGSUMEXP };\n");
+    dvti_text_add(text, "#define D %d\n#define OUT %d\n", (int)(variant & 15),
+                  (int)(variant >> 4 & 15));
+    dvti_cuda_add_row(text, op);
+    dvti_text_add(text, "#define SMALLEST %d\n", row->join == DVTI_JOIN_smaller);
     dvti_text_add(text, "#define COLUMNS %d\n#define SPLIT %d\n#define WIDE %d\n",
                   (int)(variant >> 16 & 1), (int)(variant >> 17 & 1), (int)(variant >> 18 & 1));
-    if ((variant >> 8 & 255) == DVTI_OP_logsumexp)
+    if (row->method == DVTI_METHOD_LOGSUMEXP)
         dvti_cuda_add_exp_below(text, (dvt_dtype)(variant & 15));
 }
 

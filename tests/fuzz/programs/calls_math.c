@@ -1,6 +1,8 @@
 /* Elementwise operations: every row of the table in src/2_core/dvt_op_table.h, in all its forms. */
 #include "elementwise.h"
 
+#include "2_core/dvt_optimizer_table.h"
+#include "2_core/dvt_reduce_table.h"
 #include "2_core/dvt_op_table.h"
 
 enum { SAME = 0, NOBOOL = 1, FLOAT = 2, BOOL = 3, INPLACE = 4, SCALAR_RIGHT = 8, SCALAR_LEFT = 16 };
