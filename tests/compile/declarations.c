@@ -35,7 +35,7 @@ dvt_array *declarations(void) {
     while (steps++ < 3) {
         DVT_SCOPED;
         DVT_CTX_SCOPED(dvt_cpu());
-        DVT_RECORD_SCOPED(DVT_ON, DVT_ON);
+        DVT_MODE_SCOPED(DVT_ON, DVT_ON);
         if (dvt_item(dvt_add(y, y)) > 3)
             break;
     }

@@ -7,7 +7,7 @@ enum { WEIGHTS = 6 };
 /* y = sum of x * weight: the gradient of the weight is x. */
 static dvt_array *times_weight(dvt_block *self, void *user, dvt_array *x) {
     (void)user;
-    return dvt_sum(dvt_mul(x, dvt_block_data(self, "weight", dvt_ctx_of(x))), DVT_ALL, false);
+    return dvt_sum(dvt_mul(x, dvt_block_data(self, "weight", dvt_ctx_of(x))), DVT_ALL);
 }
 
 static dvt_block *times(dvt_dtype dtype, dvt_ctx_list ctxs) {
@@ -18,7 +18,7 @@ static dvt_block *times(dvt_dtype dtype, dvt_ctx_list ctxs) {
     desc.forward = times_weight;
     block = dvt_block_new(&desc);
     dvt_block_add_param(block, "weight", DVT_SHAPE(WEIGHTS), dtype, dvt_init_one());
-    CHECK_INT(dvt_initialize(block, dvt_init_one(), ctxs, false), DVT_OK);
+    CHECK_INT(dvt_block_initialize(block, dvt_init_one(), ctxs), DVT_OK);
     return block;
 }
 
@@ -28,9 +28,9 @@ static void back(dvt_block *net, int round, dvt_dtype dtype, dvt_ctx ctx) {
     int i;
     for (i = 0; i < WEIGHTS; i++)
         values[i] = (i - 2) * 0.5 + round * 0.25 + (ctx.type == DVT_DEVICE_GPU ? 0.125 : 0);
-    x = dvt_astype(dvt_from_host(values, DVT_SHAPE(WEIGHTS), DVT_F64, ctx), dtype, false);
+    x = dvt_as_in_dtype(dvt_from_host(values, DVT_SHAPE(WEIGHTS), DVT_F64, ctx), dtype);
     DVT_RECORD {
-        y = dvt_forward(net, x);
+        y = dvt_block_forward(net, x);
     }
     CHECK_INT(dvt_backward(y), DVT_OK);
 }
@@ -43,7 +43,7 @@ typedef struct seen {
     double momentum;
 } seen;
 
-/* m <- u m - a (g + d w), w <- w + m: what dvt_sgd does with momentum. */
+/* m <- u m - a (g + d w), w <- w + m: what dvt_optimizer_sgd does with momentum. */
 static dvt_status own_sgd(void *user, const dvt_optimizer_step *step) {
     seen *s = (seen *)user;
     dvt_array *g = dvt_add(step->gradient, dvt_mul_scalar(step->weight, step->weight_decay));
@@ -75,7 +75,7 @@ static dvt_optimizer own(seen *user) {
 
 static void check_like_sgd_in_scope(dvt_dtype dtype, dvt_ctx_list ctxs, double tolerance) {
     seen user;
-    dvt_optimizer mine = own(&user), theirs = dvt_sgd(0.1);
+    dvt_optimizer mine = own(&user), theirs = dvt_optimizer_sgd(0.1);
     dvt_block *net[2];
     dvt_trainer *trainer[2];
     int k, c, round;
@@ -87,7 +87,7 @@ static void check_like_sgd_in_scope(dvt_dtype dtype, dvt_ctx_list ctxs, double t
         net[k] = times(dtype, ctxs);
         dvt_param_set_lr_mult(dvt_block_param(net[k], "weight"), 0.5);
         dvt_param_set_wd_mult(dvt_block_param(net[k], "weight"), 2);
-        trainer[k] = dvt_trainer_new(dvt_collect_params(net[k], NULL), k ? theirs : mine);
+        trainer[k] = dvt_trainer_new(dvt_block_collect_params(net[k], NULL), k ? theirs : mine);
     }
     for (round = 0; round < 5; round++) {
         double *expected;
@@ -138,7 +138,7 @@ static dvt_status careless(void *user, const dvt_optimizer_step *step) {
 
 DVT_TEST(custom_optimizer_errors) {
     dvt_block *net = times(DVT_F32, DVT_CONTEXTS(dvt_cpu()));
-    dvt_params *params = dvt_collect_params(net, NULL);
+    dvt_params *params = dvt_block_collect_params(net, NULL);
     dvt_status status = DVT_ERR_VALUE;
     dvt_optimizer_desc desc;
     dvt_optimizer optimizer;
@@ -181,16 +181,16 @@ DVT_TEST(custom_schedule) {
     int64_t period = 4;
     dvt_schedule schedule = dvt_schedule_custom(triangle, &period);
     dvt_block *net = times(DVT_F32, DVT_CONTEXTS(dvt_cpu()));
-    dvt_optimizer optimizer = dvt_sgd(0.5);
+    dvt_optimizer optimizer = dvt_optimizer_sgd(0.5);
     dvt_trainer *trainer;
     CHECK_CLOSE(dvt_schedule_rate(&schedule, 0.5, 3), 0.375, 0);
     schedule.warmup = 2;
     CHECK_CLOSE(dvt_schedule_rate(&schedule, 0.5, 1), 0.25, 0);
     CHECK_CLOSE(dvt_schedule_rate(&schedule, 0.5, 5), 0.375, 0);
     optimizer.schedule = dvt_schedule_custom(NULL, NULL);
-    CHECK_ERROR(dvt_trainer_new(dvt_collect_params(net, NULL), optimizer), DVT_ERR_RANGE);
+    CHECK_ERROR(dvt_trainer_new(dvt_block_collect_params(net, NULL), optimizer), DVT_ERR_RANGE);
     optimizer.schedule = dvt_schedule_custom(nowhere, NULL);
-    trainer = dvt_trainer_new(dvt_collect_params(net, NULL), optimizer);
+    trainer = dvt_trainer_new(dvt_block_collect_params(net, NULL), optimizer);
     back(net, 0, DVT_F32, dvt_cpu());
     CHECK_INT(dvt_trainer_step(trainer, 1), DVT_OK);
     back(net, 0, DVT_F32, dvt_cpu());
@@ -201,7 +201,7 @@ DVT_TEST(custom_schedule) {
 /* The sum of absolute errors, and how many there are. */
 static dvt_status add_errors(void *user, dvt_array *labels, dvt_array *predictions,
                              dvt_metric_total *total) {
-    dvt_array *sum = dvt_sum(dvt_abs(dvt_sub(labels, predictions)), DVT_ALL, false);
+    dvt_array *sum = dvt_sum(dvt_abs(dvt_sub(labels, predictions)), DVT_ALL);
     (void)user;
     total->count += (double)dvt_size(predictions);
     if (!sum)
@@ -229,8 +229,8 @@ static dvt_status without_labels(void *user, dvt_array *labels, dvt_array *predi
 }
 
 DVT_TEST(custom_metric) {
-    dvt_array *labels = DVT_ARRAY1(dvt_cpu(), float, 3, {1, 2, 3});
-    dvt_array *predictions = DVT_ARRAY1(dvt_cpu(), float, 3, {1, 4, 0});
+    dvt_array *labels = DVT_ARRAY(float, DVT_SHAPE(3), dvt_cpu(), 1, 2, 3);
+    dvt_array *predictions = DVT_ARRAY(float, DVT_SHAPE(3), dvt_cpu(), 1, 4, 0);
     dvt_metric_desc desc;
     dvt_metric *metric;
     int resets = 0;
@@ -244,7 +244,7 @@ DVT_TEST(custom_metric) {
     CHECK(isnan(dvt_metric_get(metric)));
     CHECK_INT(dvt_metric_update(metric, labels, predictions), DVT_OK);
     CHECK_CLOSE(dvt_metric_get(metric), 5.0 / 3, 1e-12);
-    CHECK_ERROR(dvt_metric_update(metric, DVT_ARRAY1(dvt_cpu(), float, 2, {1, 2}), predictions),
+    CHECK_ERROR(dvt_metric_update(metric, DVT_ARRAY(float, DVT_SHAPE(2), dvt_cpu(), 1, 2), predictions),
                 DVT_ERR_SHAPE);
     CHECK_CLOSE(dvt_metric_get(metric), 5.0 / 3, 1e-12);
     CHECK_INT(dvt_metric_update(metric, labels, labels), DVT_OK);

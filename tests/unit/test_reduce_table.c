@@ -60,7 +60,7 @@ static void check_values(const reduce_row *row, dvt_dtype dtype, dvt_shape shape
         dvt_array *wide =
             dvt_key_uniform(dvt_key_new(3), row->low, row->high, shape, DVT_F64, dvt_cpu());
         dvt_array *x =
-            dvt_astype(dvt_dtype_is_float(dtype) ? wide : dvt_mul_scalar(wide, 5), dtype, false);
+            dvt_as_in_dtype(dvt_dtype_is_float(dtype) ? wide : dvt_mul_scalar(wide, 5), dtype);
         dvt_array *got = row->call(x, form), *expected;
         double *a, *b;
         int64_t i, n;
