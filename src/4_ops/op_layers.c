@@ -139,7 +139,7 @@ static bool dvti_move_running(dvt_array *const *running, dvt_array *mean, dvt_ar
                               double momentum) {
     const dvti_float_mode mode = dvti_float_mode_begin();
     bool good = false;
-    DVT_RECORD_SCOPE(DVT_OFF, DVT_UNCHANGED) {
+    DVT_MODE_SCOPE(DVT_OFF, DVT_UNCHANGED) {
         dvt_array *m = dvti_moved(running[0], mean, momentum),
                   *v = dvti_moved(running[1], variance, momentum);
         good = m && v && dvt_copy_into(running[0], m) && dvt_copy_into(running[1], v);

@@ -167,7 +167,7 @@ DVT_API dvt_status dvt_prewarm(dvt_ctx ctx) {
     if (!device)
         return dvti_failure();
     if (device->backend == dvti_cuda_backend())
-        DVT_RECORD_SCOPE(DVT_OFF, DVT_UNCHANGED) {
+        DVT_MODE_SCOPE(DVT_OFF, DVT_UNCHANGED) {
             DVT_SCOPE {
                 status = dvti_warm_all(name, device->ctx) ? device->backend->wait(device)
                                                           : dvti_failure();

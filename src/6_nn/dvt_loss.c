@@ -86,7 +86,7 @@ static bool dvti_classes_in_range(const char *name, dvt_array *prediction, dvt_a
     bool good = true;
     if (label->storage->ctx.type != DVT_DEVICE_CPU || dvt_size(label) == 0)
         return true;
-    DVT_RECORD_SCOPE(DVT_OFF, DVT_UNCHANGED) {
+    DVT_MODE_SCOPE(DVT_OFF, DVT_UNCHANGED) {
         DVT_SCOPE {
             dvt_array *low = dvt_min(label, DVT_ALL), *high = dvt_max(label, DVT_ALL);
             good = low && high;

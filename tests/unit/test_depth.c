@@ -259,7 +259,7 @@ static void many_gradients(void) {
     for (held = 0; held < 2; held++)
         DVT_SCOPE {
             dvt_array *x = dvt_ones(DVT_SHAPE(1), DVT_F32, dvt_cpu()), *y = x, *last = x;
-            DVT_RECORD_SCOPE(held ? DVT_ON : DVT_OFF, DVT_OFF) {
+            DVT_MODE_SCOPE(held ? DVT_ON : DVT_OFF, DVT_OFF) {
                 for (i = 0; i < 4000; i++) {
                     DVT_SCOPED;
                     if (dvt_attach_grad(y, DVT_GRAD_WRITE) != DVT_OK)

@@ -178,7 +178,7 @@ static dvt_array *batch_norm(dvt_array *const *x, const void *user) {
     dvt_array *mean = dvt_full(DVT_SHAPE(2), 0.5, dvt_dtype_of(x[0]), dvt_ctx_of(x[0]));
     dvt_array *variance = dvt_full(DVT_SHAPE(2), 2, dvt_dtype_of(x[0]), dvt_ctx_of(x[0])),
               *y = NULL;
-    DVT_RECORD_SCOPE(DVT_UNCHANGED, training ? DVT_ON : DVT_OFF) {
+    DVT_MODE_SCOPE(DVT_UNCHANGED, training ? DVT_ON : DVT_OFF) {
         y = dvt_batch_norm(x[0], x[1], x[2], mean, variance, 1, 0.9, 1e-3);
     }
     return y;

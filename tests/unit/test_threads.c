@@ -189,7 +189,7 @@ static void *own_state(void *user) {
               DVT_TRANSFER_ALLOW);
     DVT_SCOPE {
         DVT_WITH_CTX(mine) {
-            DVT_RECORD_SCOPE(odd ? DVT_ON : DVT_OFF, odd ? DVT_OFF : DVT_ON) {
+            DVT_MODE_SCOPE(odd ? DVT_ON : DVT_OFF, odd ? DVT_OFF : DVT_ON) {
                 dvt_array *x;
                 pthread_barrier_wait(&barrier); /* all of them are in here now */
                 CHECK_INT(dvt_is_recording(), odd);
