@@ -7,7 +7,7 @@
        dvt_print(dvt_grad(w));
 
    Recording and train mode belong to the thread. Gradients are computed with recorded operations,
-   so gradients of gradients work (create_graph). */
+   so gradients of gradients work (DVT_CREATE_GRAPH). */
 
 typedef enum dvt_grad_req {
     DVT_GRAD_WRITE, /* each backward overwrites */
@@ -25,20 +25,23 @@ typedef struct dvt_record_guard {
 /* Sets recording and train mode of this thread until the end. NULL is fine to end. */
 DVT_API dvt_record_guard dvt_record_begin(dvt_switch recording, dvt_switch training);
 DVT_API void dvt_record_end(dvt_record_guard *guard);
-#define DVT_MODE_SCOPE(recording, training)                                                      \
-    DVT_GUARDED("DVT_RECORD", dvt_record_guard, dvt_g_record,                                      \
-                dvt_record_begin(recording, training), dvt_record_end)
-/* The same as a declaration, until the end of the enclosing block: break leaves the loop around it,
-   as in [dvt:scope]. DVT_RECORD_SCOPED(DVT_ON, DVT_ON) records in train mode. */
-#define DVT_RECORD_SCOPED(recording, training)                                                     \
-    DVT_GUARD_DECLARED(dvt_record_guard, DVT_GUARD_NAME(dvt_g_recorded, __LINE__),                 \
-                       dvt_record_begin(recording, training), dvt_record_end)
-/* Record, in train mode; record, in predict mode; neither; and the modes alone. */
+/* The block that follows records in train mode; in predict mode; does not record; is in train mode;
+   in predict mode. */
 #define DVT_RECORD DVT_MODE_SCOPE(DVT_ON, DVT_ON)
 #define DVT_RECORD_PREDICT DVT_MODE_SCOPE(DVT_ON, DVT_OFF)
 #define DVT_PAUSE DVT_MODE_SCOPE(DVT_OFF, DVT_OFF)
 #define DVT_TRAIN_MODE DVT_MODE_SCOPE(DVT_UNCHANGED, DVT_ON)
 #define DVT_PREDICT_MODE DVT_MODE_SCOPE(DVT_UNCHANGED, DVT_OFF)
+#define DVT_MODE_SCOPE(recording, training)                                                        \
+    DVT_GUARDED("DVT_RECORD", dvt_record_guard, dvt_g_record,                                      \
+                dvt_record_begin(recording, training), dvt_record_end)
+/* The same as declarations, until the end of the enclosing block: break leaves the loop around it,
+   as in [dvt:scope]. */
+#define DVT_RECORD_SCOPED DVT_MODE_SCOPED(DVT_ON, DVT_ON)
+#define DVT_PAUSE_SCOPED DVT_MODE_SCOPED(DVT_OFF, DVT_OFF)
+#define DVT_MODE_SCOPED(recording, training)                                                       \
+    DVT_GUARD_DECLARED(dvt_record_guard, DVT_GUARD_NAME(dvt_g_recorded, __LINE__),                 \
+                       dvt_record_begin(recording, training), dvt_record_end)
 DVT_API bool dvt_is_recording(void);
 DVT_API bool dvt_is_training(void);
 

@@ -2,7 +2,7 @@
 
        dvt_block *net = dvt_nn_sequential();
        DVT_NN_ADD(net, dvt_nn_conv2d(6, 5, DVT_RELU), dvt_nn_max_pool2d(2, 2),
-               dvt_nn_dense(10, DVT_IDENTITY));
+                  dvt_nn_dense(10, DVT_IDENTITY));
        dvt_block_initialize(net, dvt_init_xavier(), DVT_CONTEXTS(dvt_try_gpu(0)));
        dvt_array *y = dvt_block_forward(net, x); // runs where x is
 
@@ -14,20 +14,20 @@
 typedef enum dvt_init_kind {
     DVT_INIT_DEFAULT, /* Uniform(0.07) for weights; a parameter's own rule (zeros, ones) where it
                          has one */
-    DVT_INIT_UNIFORM, /* a: scale */
-    DVT_INIT_NORMAL,  /* a: sigma */
-    DVT_INIT_XAVIER,  /* a: magnitude */
-    DVT_INIT_MSRA,    /* a: slope */
+    DVT_INIT_UNIFORM, /* value: scale */
+    DVT_INIT_NORMAL,  /* value: sigma */
+    DVT_INIT_XAVIER,  /* value: magnitude */
+    DVT_INIT_MSRA,    /* value: slope */
     DVT_INIT_ZERO,
     DVT_INIT_ONE,
-    DVT_INIT_CONSTANT /* a: value */
+    DVT_INIT_CONSTANT /* value */
 } dvt_init_kind;
 
 typedef enum dvt_fan { DVT_FAN_AVG, DVT_FAN_IN, DVT_FAN_OUT } dvt_fan;
 
 typedef struct dvt_init {
     dvt_init_kind kind;
-    double a;
+    double value; /* as the kind says */
     dvt_fan fan;
     bool gaussian; /* Xavier: normal instead of uniform */
 } dvt_init;
@@ -121,7 +121,7 @@ typedef struct dvt_nn_conv2d_desc {
     int64_t channels;    /* required */
     int kernel[2];       /* required; pairs are those of dvt_conv2d_options */
     int64_t in_channels; /* 0: inferred */
-    dvt_conv2d_options params;
+    dvt_conv2d_options options;
     dvt_activation activation;
     bool no_bias;
     dvt_init weight_init, bias_init;

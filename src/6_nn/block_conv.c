@@ -37,22 +37,22 @@ static dvt_array *dvti_conv_block_forward(dvt_block *self, void *user, dvt_array
     dvt_array *w = dvt_block_data(self, "weight", ctx), *b = NULL;
     if (!w || (!d->no_bias && !(b = dvt_block_data(self, "bias", ctx))))
         return NULL;
-    if (!dvti_conv_block_accepts(x, w->shape.dim[1] * d->params.groups))
+    if (!dvti_conv_block_accepts(x, w->shape.dim[1] * d->options.groups))
         return NULL;
-    x = dvti_conv2d_layer(x, w, b, &d->params, d->activation == DVT_RELU);
+    x = dvti_conv2d_layer(x, w, b, &d->options, d->activation == DVT_RELU);
     return x && d->activation != DVT_RELU ? dvti_activate(x, d->activation) : x;
 }
 
 static dvt_status dvti_conv_block_infer(dvt_block *self, void *user, dvt_array *x) {
     const dvt_nn_conv2d_desc *d = (const dvt_nn_conv2d_desc *)user;
     dvt_shape w;
-    if (x->shape.ndim != 4 || x->shape.dim[1] == 0 || x->shape.dim[1] % d->params.groups != 0)
+    if (x->shape.ndim != 4 || x->shape.dim[1] == 0 || x->shape.dim[1] % d->options.groups != 0)
         return dvti_fail(DVT_ERR_SHAPE,
                          "in_channels cannot be inferred from x %s; expected (batch, channels, "
                          "height, width) with channels that groups (%d) divide",
-                         dvti_describe(x), d->params.groups);
-    w = DVT_SHAPE(d->channels, x->shape.dim[1] / d->params.groups, d->kernel[0], d->kernel[1]);
-    if (!dvti_conv2d_accepts("dvt_conv2d", x, w, &d->params))
+                         dvti_describe(x), d->options.groups);
+    w = DVT_SHAPE(d->channels, x->shape.dim[1] / d->options.groups, d->kernel[0], d->kernel[1]);
+    if (!dvti_conv2d_accepts("dvt_conv2d", x, w, &d->options))
         return dvti_failure();
     return dvt_param_set_shape(dvt_block_param(self, "weight"), w);
 }
@@ -60,7 +60,7 @@ static dvt_status dvti_conv_block_infer(dvt_block *self, void *user, dvt_array *
 static size_t dvti_conv_block_describe(const dvt_block *self, void *user, char *buffer,
                                        size_t size) {
     const dvt_nn_conv2d_desc *d = (const dvt_nn_conv2d_desc *)user;
-    const dvt_conv2d_options *p = &d->params;
+    const dvt_conv2d_options *p = &d->options;
     dvt_shape shape = dvt_param_shape(self->param[0]);
     dvti_text text = dvti_text_begin(buffer, size);
     int padding[2];
@@ -90,22 +90,22 @@ static size_t dvti_conv_block_describe(const dvt_block *self, void *user, char *
 static bool dvti_conv_block_resolve(const char *function, dvt_nn_conv2d_desc *d) {
     int padding[2];
     dvti_pair(d->kernel, 0, d->kernel);
-    dvti_pair(d->params.stride, 1, d->params.stride);
-    dvti_pair(d->params.dilation, 1, d->params.dilation);
-    dvti_padding(d->params.padding, padding);
-    if (d->params.groups == 0)
-        d->params.groups = 1;
+    dvti_pair(d->options.stride, 1, d->options.stride);
+    dvti_pair(d->options.dilation, 1, d->options.dilation);
+    dvti_padding(d->options.padding, padding);
+    if (d->options.groups == 0)
+        d->options.groups = 1;
     if (!dvti_nn_pair_ok(function, "kernel", d->kernel, 1) ||
-        !dvti_nn_pair_ok(function, "stride", d->params.stride, 1) ||
+        !dvti_nn_pair_ok(function, "stride", d->options.stride, 1) ||
         !dvti_nn_pair_ok(function, "padding", padding, 0) ||
-        !dvti_nn_pair_ok(function, "dilation", d->params.dilation, 1))
+        !dvti_nn_pair_ok(function, "dilation", d->options.dilation, 1))
         return false;
-    if (d->channels < 1 || d->in_channels < 0 || d->params.groups < 1 ||
-        d->channels % d->params.groups != 0 || d->in_channels % d->params.groups != 0) {
+    if (d->channels < 1 || d->in_channels < 0 || d->options.groups < 1 ||
+        d->channels % d->options.groups != 0 || d->in_channels % d->options.groups != 0) {
         dvti_fail(DVT_ERR_RANGE,
                   "%s: %lld channels from %lld in %d groups; expected at least 1 channel, and both "
                   "numbers divisible by groups",
-                  function, (long long)d->channels, (long long)d->in_channels, d->params.groups);
+                  function, (long long)d->channels, (long long)d->in_channels, d->options.groups);
         return false;
     }
     if (!dvt_dtype_is_float(d->dtype)) {
@@ -130,7 +130,7 @@ static dvt_block *dvti_conv_block_make(const char *function, dvt_nn_conv2d_desc 
     desc.describe = dvti_conv_block_describe;
     block = dvti_block_make(function, &desc, "conv", state);
     if (block && (!dvt_block_add_param(block, "weight",
-                                       DVT_SHAPE(d.channels, d.in_channels / d.params.groups,
+                                       DVT_SHAPE(d.channels, d.in_channels / d.options.groups,
                                                  d.kernel[0], d.kernel[1]),
                                        d.dtype, d.weight_init) ||
                   (!d.no_bias && !dvt_block_add_param(block, "bias", DVT_SHAPE(d.channels), d.dtype,

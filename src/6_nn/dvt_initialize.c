@@ -3,11 +3,11 @@
 #include "6_nn/dvt_nn_internal.h"
 
 /* ---- values ---- */
-static dvt_init dvti_init_make(dvt_init_kind kind, double a, dvt_fan fan, bool gaussian) {
+static dvt_init dvti_init_make(dvt_init_kind kind, double value, dvt_fan fan, bool gaussian) {
     dvt_init init;
     memset(&init, 0, sizeof init);
     init.kind = kind;
-    init.a = a;
+    init.value = value;
     init.fan = fan;
     init.gaussian = gaussian;
     return init;
@@ -61,11 +61,12 @@ DVTI_FN bool dvti_init_check(const char *function, const dvt_param *p, dvt_init 
                   function, (int)init.kind, (int)init.fan);
         return false;
     }
-    if ((spread && !(init.a >= 0)) || (init.kind != DVT_INIT_CONSTANT && init.a - init.a != 0)) {
+    if ((spread && !(init.value >= 0)) ||
+        (init.kind != DVT_INIT_CONSTANT && init.value - init.value != 0)) {
         dvti_fail(DVT_ERR_RANGE,
                   "%s: the number of an initial value is %g; expected a finite scale, sigma or "
                   "magnitude of 0 or more",
-                  function, init.a);
+                  function, init.value);
         return false;
     }
     if (p && by_fan && p->shape.ndim < 2) {
@@ -80,7 +81,7 @@ DVTI_FN bool dvti_init_check(const char *function, const dvt_param *p, dvt_init 
 
 /* Half the width of the uniform distribution, or the deviation of the normal one. */
 static double dvti_init_scale(dvt_init init, dvt_shape shape) {
-    double magnitude = init.kind == DVT_INIT_MSRA ? 2 / (1 + init.a * init.a) : init.a;
+    double magnitude = init.kind == DVT_INIT_MSRA ? 2 / (1 + init.value * init.value) : init.value;
     double window = 1, in, out, fan;
     int i;
     for (i = 2; i < shape.ndim; i++)
@@ -102,10 +103,10 @@ static DVTI_NOINLINE dvt_array *dvti_init_draw_in_mode(const char *function, con
     case DVT_INIT_ONE:
         return dvt_ones(shape, p->dtype, dvt_cpu());
     case DVT_INIT_CONSTANT:
-        return dvt_full(shape, init.a, p->dtype, dvt_cpu());
+        return dvt_full(shape, init.value, p->dtype, dvt_cpu());
     case DVT_INIT_UNIFORM:
     case DVT_INIT_NORMAL:
-        scale = init.a;
+        scale = init.value;
         break;
     default:
         if (!dvti_init_check(function, p, init))

@@ -101,7 +101,7 @@ static int scoped(int n) {
 static int modes(int n) {
     int i, turns = 0;
     for (i = 0; i < n; i++) {
-        DVT_MODE_SCOPED(DVT_ON, DVT_ON);
+        DVT_RECORD_SCOPED;
         DVT_CTX_SCOPED(dvt_cpu_id(1));
         if (!dvt_is_recording() || !dvt_is_training() || dvt_default_ctx().id != 1)
             return -1;

@@ -35,9 +35,14 @@ dvt_array *declarations(void) {
     while (steps++ < 3) {
         DVT_SCOPED;
         DVT_CTX_SCOPED(dvt_cpu());
-        DVT_MODE_SCOPED(DVT_ON, DVT_ON);
+        DVT_RECORD_SCOPED;
+        DVT_MODE_SCOPED(DVT_UNCHANGED, DVT_OFF);
         if (dvt_item(dvt_add(y, y)) > 3)
             break;
+        {
+            DVT_PAUSE_SCOPED;
+            y = dvt_detach(y);
+        }
     }
 #endif
 #if !defined(DEVTENSOR_NO_NN)

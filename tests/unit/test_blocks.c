@@ -64,11 +64,11 @@ DVT_TEST(blocks_print_convolution) {
     desc.kernel[0] = 3;
     desc.kernel[1] = 1;
     desc.in_channels = 4;
-    desc.params.stride[0] = 2;
-    desc.params.padding[0] = 1;
-    desc.params.padding[1] = 2;
-    desc.params.dilation[1] = 3;
-    desc.params.groups = 2;
+    desc.options.stride[0] = 2;
+    desc.options.padding[0] = 1;
+    desc.options.padding[1] = 2;
+    desc.options.dilation[1] = 3;
+    desc.options.groups = 2;
     desc.no_bias = true;
     CHECK_PRINTS(dvt_nn_conv2d_with(&desc),
                  "Conv2D(2 -> 8, kernel_size=(3, 1), stride=(2, 2), padding=(1, 2), "
@@ -76,13 +76,13 @@ DVT_TEST(blocks_print_convolution) {
     memset(&desc, 0, sizeof desc);
     desc.channels = 8;
     desc.kernel[0] = 3;
-    desc.params.padding[0] = 2;
+    desc.options.padding[0] = 2;
     CHECK_PRINTS(dvt_nn_conv2d_with(&desc),
                  "Conv2D(None -> 8, kernel_size=(3, 3), stride=(1, 1), padding=(2, 2))");
-    desc.params.padding[1] = DVT_PAD_NONE;
+    desc.options.padding[1] = DVT_PAD_NONE;
     CHECK_PRINTS(dvt_nn_conv2d_with(&desc),
                  "Conv2D(None -> 8, kernel_size=(3, 3), stride=(1, 1), padding=(2, 0))");
-    desc.params.padding[0] = DVT_PAD_NONE;
+    desc.options.padding[0] = DVT_PAD_NONE;
     CHECK_PRINTS(dvt_nn_conv2d_with(&desc), "Conv2D(None -> 8, kernel_size=(3, 3), stride=(1, 1))");
     CHECK_PRINTS(dvt_nn_max_pool2d(2, 0),
                  "MaxPool2D(size=(2, 2), stride=(2, 2), padding=(0, 0), ceil_mode=False, "
@@ -233,8 +233,8 @@ DVT_TEST(blocks_conv_values) {
     memset(&desc, 0, sizeof desc);
     desc.channels = 2;
     desc.kernel[0] = 1;
-    desc.params.stride[0] = 2;
-    desc.params.groups = 2;
+    desc.options.stride[0] = 2;
+    desc.options.groups = 2;
     desc.no_bias = true;
     desc.weight_init = dvt_init_constant(3);
     net = dvt_nn_conv2d_with(&desc);
@@ -256,15 +256,15 @@ DVT_TEST(blocks_conv_errors) {
     CHECK_ERROR(dvt_nn_conv2d(2, -1, DVT_IDENTITY), DVT_ERR_RANGE);
     desc.channels = 3;
     desc.kernel[0] = 1;
-    desc.params.groups = 2;
+    desc.options.groups = 2;
     CHECK_ERROR(dvt_nn_conv2d_with(&desc), DVT_ERR_RANGE);
     desc.channels = 4;
     desc.in_channels = 3;
     CHECK_ERROR(dvt_nn_conv2d_with(&desc), DVT_ERR_RANGE);
     desc.in_channels = 4;
-    desc.params.padding[1] = -1;
+    desc.options.padding[1] = -1;
     CHECK_ERROR(dvt_nn_conv2d_with(&desc), DVT_ERR_RANGE);
-    desc.params.padding[1] = 0;
+    desc.options.padding[1] = 0;
     desc.dtype = DVT_BOOL;
     CHECK_ERROR(dvt_nn_conv2d_with(&desc), DVT_ERR_DTYPE);
     CHECK_ERROR(dvt_nn_conv2d_with(NULL), DVT_ERR_NULL_ARGUMENT);
@@ -283,8 +283,8 @@ DVT_TEST(blocks_compute_with_resolved_pairs) {
     memset(&pool, 0, sizeof pool);
     desc.channels = 1;
     desc.kernel[0] = 3;
-    desc.params.padding[0] = 2;
-    desc.params.padding[1] = DVT_PAD_NONE;
+    desc.options.padding[0] = 2;
+    desc.options.padding[1] = DVT_PAD_NONE;
     conv = dvt_nn_conv2d_with(&desc);
     CHECK_INT(dvt_block_initialize(conv, default_init(), no_contexts()), DVT_OK);
     CHECK(dvt_shape_equal(dvt_shape_of(dvt_block_forward(conv, x)), DVT_SHAPE(1, 1, 6, 3)));

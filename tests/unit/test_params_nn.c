@@ -164,7 +164,7 @@ DVT_TEST(params_distributions) {
     check_init(dvt_init_uniform(2), 2 / sqrt(3), 2);
     check_init(dvt_init_normal(0.01), 0.01, 0);
     check_init(xavier, bound / sqrt(3), bound);
-    xavier.a = 2;
+    xavier.value = 2;
     xavier.fan = DVT_FAN_IN;
     xavier.gaussian = true;
     check_init(xavier, sqrt(2 / 300.0), 0);
