@@ -36,8 +36,9 @@ DVT_DECLARE_BINARY(floor_div) /* floor(a / b); integers by 0 give 0 */
 DVT_DECLARE_BINARY(mod)       /* a - floor(a / b) * b, with b's sign; integers by 0 give 0 */
 /* a to the power b; integers to a negative power are truncated. Exponents of -1, 0, 0.5, 1, 2 and
    3, as a number or in an array, give the value of 1 / a, 1, sqrt(a), a, a * a and a * a * a
-   rounded once (cubes of float64 below 1e-290 may be one unit off), and are as fast where they are the same for all elements. As in C, pow(-0, 0.5) is
-   0 and pow(-INFINITY, 0.5) is INFINITY, unlike dvt_sqrt and NumPy's x ** 0.5. */
+   rounded once (cubes of float64 below 1e-290 may be one unit off), and are as fast where they are
+   the same for all elements. As in C, pow(-0, 0.5) is 0 and pow(-INFINITY, 0.5) is INFINITY, unlike
+   dvt_sqrt and NumPy's x ** 0.5. */
 DVT_DECLARE_BINARY(pow)
 DVT_DECLARE_BINARY(minimum) /* the smaller; NaN when either is; of equals a gets the gradient */
 DVT_DECLARE_BINARY(maximum) /* the larger; NaN when either is; of equals a gets the gradient */
@@ -55,8 +56,9 @@ DVT_DECLARE_COMPARE(logical_and) /* nonzero counts as true */
 DVT_DECLARE_COMPARE(logical_or)
 DVT_DECLARE_COMPARE(logical_xor)
 
-/* ---- one argument. The functions of float32 and of 16-bit floats, pow, atan2 and hypot too, have the same bits (but for a NaN's) on GPUs
-   and on cpu() with any vector instructions; dvt_cpu_isa says "reference" where it has none. docs/OPERATIONS.md says how exact they are. ---- */
+/* ---- one argument. The functions of float32 and of 16-bit floats, pow, atan2 and hypot too, have
+   the same bits (but for a NaN's) on GPUs and on cpu() with any vector instructions; dvt_cpu_isa
+   says "reference" where it has none. docs/OPERATIONS.md says how exact they are. ---- */
 DVT_DECLARE_UNARY(neg) /* -x; not for bool */
 DVT_DECLARE_UNARY(abs)
 DVT_DECLARE_UNARY(sign) /* -1, 0 or 1; NaN stays */
@@ -108,13 +110,13 @@ DVT_API dvt_array *dvt_scalar_where(dvt_array *condition, double s, dvt_array *b
 DVT_API dvt_array *dvt_clip(dvt_array *x, double low, double high);
 DVT_API dvt_array *dvt_clip_(dvt_array *x, double low, double high);
 
-/* ---- reductions: over the named axes, or DVT_ALL. keepdims leaves axes of extent 1.
-   Sums are formed in float64 (int64 for integers; four float32 or eight 16-bit floats may meet in
-   float32 before, where the sum of a few huge ones overflows) in a fixed order: the same bits for any
-   number of threads. The order follows shape and strides: equal elements in another layout, such
-   as a transposed view and its copy, may give sums, products, norms, variances and softmax other
-   last bits. Extremes, their positions, any, all, cumsum, sorting and everything of integers have
-   the same bits in every layout. ---- */
+/* ---- reductions: over the named axes, or DVT_ALL. keepdims leaves axes of extent 1. Sums are
+   formed in float64 (int64 for integers; four float32 or eight 16-bit floats may meet in float32
+   before, where the sum of a few huge ones overflows) in a fixed order: the same bits for any
+   number of threads. The order follows shape and strides: equal elements in another layout, such as
+   a transposed view and its copy, may give sums, products, norms, variances and softmax other last
+   bits. Extremes, their positions, any, all, cumsum, sorting and everything of integers have the
+   same bits in every layout. ---- */
 DVT_API dvt_array *dvt_sum(dvt_array *x, dvt_axes axes, bool keepdims); /* integers give int64 */
 DVT_API dvt_array *dvt_prod(dvt_array *x, dvt_axes axes, bool keepdims);
 DVT_API dvt_array *dvt_mean(dvt_array *x, dvt_axes axes,
@@ -141,16 +143,16 @@ DVT_API dvt_array *dvt_logsumexp(dvt_array *x, dvt_axes axes, bool keepdims);
    Differentiable. Errors: AXIS (an array of 0 axes has none; for all elements dvt_reshape first). */
 DVT_API dvt_array *dvt_cumsum(dvt_array *x, int axis);
 /* The elements along one axis in order; and their positions there, int64. Stable both ways: equal
-   elements keep their order, -0 equals +0. NaN is the largest: the last when ascending, as in NumPy,
-   the first when descending. dvt_sort is differentiable. Errors: AXIS, as for dvt_cumsum. */
+   elements keep their order, -0 equals +0. NaN is the largest: the last when ascending, as in
+   NumPy, the first when descending. dvt_sort is differentiable. Errors: AXIS, as for dvt_cumsum. */
 DVT_API dvt_array *dvt_sort(dvt_array *x, int axis, bool descending);
 DVT_API dvt_array *dvt_argsort(dvt_array *x, int axis, bool descending);
-/* The k largest elements along one axis, the largest first; or the k smallest, the smallest first. They
-   are the first k of dvt_sort, descending or not: NaN is the largest, -0 equals +0, and of equal
-   elements the first ones are taken. indices, unless NULL, receives their positions, int64, the first
-   k of dvt_argsort; NULL when the call fails. The values are differentiable. k of 0 gives an empty
-   array. Copies: both are new arrays. Waits: no. Owns: the innermost scope, both. Errors: AXIS, RANGE
-   (k < 0, or more than there are). */
+/* The k largest elements along one axis, the largest first; or the k smallest, the smallest first.
+   They are the first k of dvt_sort, descending or not: NaN is the largest, -0 equals +0, and of
+   equal elements the first ones are taken. indices, unless NULL, receives their positions, int64,
+   the first k of dvt_argsort; NULL when the call fails. The values are differentiable. k of 0 gives
+   an empty array. Copies: both are new arrays. Waits: no. Owns: the innermost scope, both. Errors:
+   AXIS, RANGE (k < 0, or more than there are). */
 DVT_API dvt_array *dvt_topk(dvt_array *x, int64_t k, int axis, bool largest, dvt_array **indices);
 /* Along one axis, each row with its own maximum subtracted. float. */
 DVT_API dvt_array *dvt_softmax(dvt_array *x, int axis);
@@ -159,35 +161,41 @@ DVT_API dvt_array *dvt_log_softmax(dvt_array *x, int axis);
 /* ---- matrix products. Sums run in a fixed order; float16 and bfloat16 are summed in float32. ----
  */
 /* Multiplies the matrices of a and b: NumPy's matmul.
-   Shapes: (..., n, k) x (..., k, m) -> (..., n, m); batch axes broadcast; one axis is a row (a) or a column (b), and leaves the result.
+   Shapes: (..., n, k) x (..., k, m) -> (..., n, m); batch axes broadcast; one axis is a row (a) or
+   a column (b), and leaves the result.
    Copies: where a and b have different dtypes.  Waits: no.  Errors: SHAPE, CONTEXT. */
 DVT_API dvt_array *dvt_matmul(dvt_array *a, dvt_array *b);
 
-/* Every field may be combined with every other; all zeros: dvt_matmul. */
+/* Every field combines with every other; all zeros: dvt_matmul. */
 typedef struct dvt_matmul_desc {
-    bool transpose_a,
-        transpose_b; /* exchange the last two axes first, without a copy; one axis stays as it is */
-    bool
-        convert; /* convert a and b to dtype first, which is the result's; false: to their common dtype */
+    /* Exchange the last two axes first, without a copy; one axis stays as it is. */
+    bool transpose_a, transpose_b;
+    /* Convert a and b to dtype first, which is the result's. false: to their common dtype. */
+    bool convert;
     dvt_dtype dtype; /* with convert */
     dvt_array *out;  /* NULL: a new array; else the array that receives the result */
 } dvt_matmul_desc;
 
-/* dvt_matmul with every choice; desc NULL: all zeros. Returns the result, which is desc->out where there is one.
+/* Multiplies as desc says (NULL: all zeros). Returns the result, which is desc->out if set.
 
        dvt_matmul_desc d = {0};
        d.transpose_b = true;
        d.convert = true, d.dtype = DVT_I32; (a and b are int8: the sums do not wrap at 8 bits)
        y = dvt_matmul_with(a, b, &d);
 
-   dtype: as NumPy's matmul(..., dtype=..., casting='unsafe'). cpu() multiplies int8 and uint8 to DVT_I32 without converted copies, by float
-   kernels; wider integers are many times slower. Integer results have no history, and no gradient.
-   out: has the result's shape; its old values are not read. Another dtype of out is converted to as dvt_copy_into does, after the sums.
-   Copies: never where out is contiguous and of the product's dtype, a and b are of one dtype, and out does not overlap them; then nothing is
-   allocated either. Otherwise the product is formed in memory of its own first.  Waits: no.  Owns: nothing new with out.
-   Errors: SHAPE (also out's), DTYPE (DVT_BOOL, no dtype, dtype without convert, an out that cannot hold the result), GRAD (recorded
-   arrays with out, while recording), VALUE (out is a broadcast view), CONTEXT. A call that fails leaves out as it was; only what fails later
-   in a GPU's queue leaves anything there. */
+   dtype: as NumPy's matmul(..., dtype=..., casting='unsafe'). cpu() multiplies int8 and uint8 to
+   DVT_I32 without converted copies; wider integers are many times slower. Integer results have no
+   gradient.
+   out: has the result's shape; its old values are not read. After the sums, the result is converted
+   to out's dtype as dvt_copy_into does.
+   Copies: never where out is contiguous and of the product's dtype, a and b are of one dtype, and
+   out does not overlap them; then nothing is allocated either. Otherwise the product is computed in
+   memory of its own first.
+   Waits: no.  Owns: nothing new with out.
+   Errors: SHAPE (also out's), DTYPE (DVT_BOOL, no dtype, dtype without convert, an out that cannot
+   hold the result), GRAD (recorded arrays with out, while recording), VALUE (out is a broadcast
+   view), CONTEXT. A call that fails leaves out as it was; only what fails later in a GPU's queue
+   leaves anything there. */
 DVT_API dvt_array *dvt_matmul_with(dvt_array *a, dvt_array *b, const dvt_matmul_desc *desc);
 /* NumPy's dot: the last axis of a with the last but one of b (its last, when b has one axis). */
 DVT_API dvt_array *dvt_dot(dvt_array *a, dvt_array *b);

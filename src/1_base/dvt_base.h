@@ -1,5 +1,5 @@
-/* What every layer stands on, and knows no arrays: memory, checked sizes, this thread's error, the log,
-   growing text, environment values, threads, dynamic libraries. */
+/* What every layer stands on, and knows no arrays: memory, checked sizes, this thread's error, the
+   log, growing text, environment values, threads, dynamic libraries. */
 #ifndef DVTI_BASE_H
 #define DVTI_BASE_H
 #include "0_api/dvt_api.h"
@@ -31,11 +31,13 @@ DVTI_FN void *dvti_alloc(size_t bytes);
 DVTI_FN void *dvti_alloc_zero(size_t bytes);
 /* memset to 0, for what every operation clears. */
 DVTI_FN void dvti_clear(void *at, size_t bytes);
-/* Zeros for 4 or 8 numbers, one store after the other: of a loop, as of a memset, GCC makes `rep stos`. */
+/* Zeros for 4 or 8 numbers, one store after the other: of a loop, as of a memset, GCC makes `rep
+   stos`. */
 #define DVTI_ZERO_4(at) ((at)[0] = (at)[1] = (at)[2] = (at)[3] = 0)
 #define DVTI_ZERO_8(at) (DVTI_ZERO_4(at), DVTI_ZERO_4((at) + 4))
-/* For small objects of a fixed size, which come and go with every operation: a thread between dvti_small_begin and dvti_small_end keeps some
-   that were freed. Not set to zero; freed with the size that was asked for, by any thread. */
+/* For small objects of a fixed size, which come and go with every operation: a thread between
+   dvti_small_begin and dvti_small_end keeps some that were freed. Not set to zero; freed with the
+   size that was asked for, by any thread. */
 DVTI_FN void *dvti_small_alloc(size_t bytes);
 DVTI_FN void dvti_small_free(void *block, size_t bytes);
 DVTI_FN void dvti_small_begin(void);
@@ -51,15 +53,16 @@ DVTI_FN bool dvti_mul(int64_t a, int64_t b, int64_t *out);
 DVTI_FN bool dvti_sum(int64_t a, int64_t b, int64_t *out);
 
 /* ---- errors ---- */
-/* Keeps the first failure of this thread, logs it, and returns the code. The sentence says: function, what was given,
-   what was expected, what to do. */
+/* Keeps the first failure of this thread, logs it, and returns the code. The sentence says:
+   function, what was given, what was expected, what to do. */
 DVTI_FN DVTI_RARE dvt_status dvti_fail(dvt_status code, const char *format, ...) DVT_PRINTF(2, 3);
-/* The same for a failure that another thread has had, and has logged: kept here, not logged again. */
+/* The same for a failure that another thread has had, and has logged: kept here, not logged
+   again. */
 DVTI_FN dvt_status dvti_fail_again(dvt_status code, const char *sentence);
 
-/* What this thread is in the middle of, where a function of the caller's or a layer runs operations on another's behalf: begins
-   the sentence of everything that fails. write is called while an error is made, so it must not need a lock that a failing
-   function may hold. */
+/* What this thread is in the middle of, where a function of the caller's or a layer runs operations
+   on another's behalf: begins the sentence of everything that fails. write is called while an error
+   is made, so it must not need a lock that a failing function may hold. */
 typedef struct dvti_error_frame {
     void (*write)(const void *object, char *buffer, size_t size); /* NULL: nothing */
     const void *object;
@@ -67,13 +70,15 @@ typedef struct dvti_error_frame {
 
 /* Returns the frame that was set, which the caller sets again at its end. */
 DVTI_FN dvti_error_frame dvti_set_error_frame(dvti_error_frame frame);
-/* What the sentence of a failure for lack of memory ends with, "; ..." or nothing. Defined in
-   2_core/dvt_array.c, which knows who owns what. */
-DVTI_FN void dvti_memory_advice(char *buffer, size_t size);
-/* This thread's latest failure: the status of a call that just failed. dvt_error_code() is its first, which may be older. */
+/* Writes the end of every message about missing memory, "; ..." or nothing. Set by 2_core, which
+   knows who owns what. */
+typedef void (*dvti_advice_fn)(char *buffer, size_t size);
+DVTI_FN void dvti_set_memory_advice(dvti_advice_fn write);
+/* This thread's latest failure: the status of a call that just failed. dvt_error_code() is its
+   first, which may be older. */
 DVTI_FN dvt_status dvti_failure(void);
-/* The common two. dvti_null: argument `what` of `function` is NULL; silent when an error is already kept, since NULL
-   is then that error travelling through a chain. */
+/* The common two. dvti_null: argument `what` of `function` is NULL; silent when an error is already
+   kept, since NULL is then that error travelling through a chain. */
 DVTI_FN DVTI_RARE dvt_status dvti_fail_memory(const char *function, int64_t bytes);
 DVTI_FN DVTI_RARE dvt_status dvti_null(const char *function, const char *what);
 /* Reads DEVTENSOR_LOG, and warns when it is no level, before there is anything else to say. */
@@ -96,41 +101,48 @@ DVTI_FN void dvti_text_char(dvti_text *text, char c, int64_t times);
 DVTI_FN char *dvti_name_buffer(void);
 /* "0 to 9", or that there is nothing when high is below low. */
 DVTI_FN const char *dvti_range_text(int64_t low, int64_t high);
-/* "(2, 3)", "(3,)", "()"; of a shape that cannot be, what is known of it: "(2, 2, 2, 2, 2, 2, 2, 2, ...: 9 axes)". */
+/* "(2, 3)", "(3,)", "()"; of a shape that cannot be, what is known of it: "(2, 2, 2, 2, 2, 2, 2, 2,
+   ...: 9 axes)". */
 DVTI_FN const char *dvti_shape_text(dvt_shape shape);
 
 /* ---- environment ---- */
 /* NULL when unset, empty, or not to be trusted (set-user-id programs). */
 DVTI_FN const char *dvti_env(const char *name);
-/* A whole number of low..high; `fallback` when unset; a warning and `fallback` when it is something else. */
+/* A whole number of low..high; `fallback` when unset; a warning and `fallback` when it is something
+   else. */
 DVTI_FN int64_t dvti_env_int(const char *name, int64_t low, int64_t high, int64_t fallback);
 /* A number with an optional suffix K, M, G (powers of 1024); -1 when the text is something else. */
 DVTI_FN int64_t dvti_parse_bytes(const char *text);
 
 /* ---- threads ---- */
-/* Calls body(user, begin, end) over disjoint ranges that cover 0..n, on the caller and the pool's threads. `cost` says how
-   many nanoseconds one item takes one thread; a factor of three either way does no harm. Work of less than DVTI_PARALLEL_NS in
-   all stays in the caller, as do nested calls, calls from device queues and from parallel regions of OpenMP. Where ranges begin
-   depends on the number of threads, so it must not decide any rounding. Never fails. */
+/* Calls body(user, begin, end) over disjoint ranges that cover 0..n, on the caller and the pool's
+   threads. `cost` says how many nanoseconds one item takes one thread; a factor of three either way
+   does no harm. Work of less than DVTI_PARALLEL_NS in all stays in the caller, as do nested calls,
+   calls from device queues and from parallel regions of OpenMP. Where ranges begin depends on the
+   number of threads, so it must not decide any rounding. Never fails. */
 typedef void (*dvti_range_fn)(void *user, int64_t begin, int64_t end);
 DVTI_FN void dvti_parallel_for(int64_t n, double cost, dvti_range_fn body, void *user);
-/* The same for costs that are known better, and items whose neighbours nobody else reads or writes: while workers look for a job, work
-   is shared from DVTI_HOT_NS on. */
+/* The same for costs that are known better, and items whose neighbours nobody else reads or writes:
+   while workers look for a job, work is shared from DVTI_HOT_NS on. */
 DVTI_FN void dvti_parallel_soon(int64_t n, double cost, dvti_range_fn body, void *user);
-/* By at most `parts` threads. `part` is the thread's number, below `parts`: no two ranges with the same one run at once. */
+/* By at most `parts` threads. `part` is the thread's number, below `parts`: no two ranges with the
+   same one run at once. */
 typedef void (*dvti_part_fn)(void *user, int64_t begin, int64_t end, int part);
 DVTI_FN void dvti_parallel_parts(int64_t n, double cost, int parts, dvti_part_fn body, void *user);
-/* A fork and join costs about 0.1 us while the workers look for a job, 5 to 50 us when they sleep. As a cost, DVTI_PARALLEL_NS says of an
-   item that it is worth a thread. */
+/* A fork and join costs about 0.1 us while the workers look for a job, 5 to 50 us when they sleep.
+   As a cost, DVTI_PARALLEL_NS says of an item that it is worth a thread. */
 #define DVTI_HOT_NS 3000
 #define DVTI_PARALLEL_NS 10000
-/* How many threads would take part in a dvti_parallel_for that this thread started now. Never waits. */
+/* How many threads would take part in a dvti_parallel_for that this thread started now. Never
+   waits. */
 DVTI_FN int dvti_parallel_width(void);
 /* This thread runs everything itself from now on (device queues, loader workers). */
 DVTI_FN void dvti_parallel_off(void);
-/* Whether this thread is inside a parallel region of OpenMP, by whatever runtime this process has. */
+/* Whether this thread is inside a parallel region of OpenMP, by whatever runtime this process
+   has. */
 DVTI_FN bool dvti_openmp_busy(void);
-/* The processors that this process may use: its affinity, and what a container's quota pays for, rounded up. */
+/* The processors that this process may use: its affinity, and what a container's quota pays for,
+   rounded up. */
 DVTI_FN int dvti_cpu_count(void);
 /* The quota alone; 0: none. `mounts` and `membership`: /sys/fs/cgroup and /proc/self/cgroup. */
 DVTI_FN int dvti_cpu_quota(const char *mounts, const char *membership);
@@ -144,7 +156,8 @@ DVTI_FN void dvti_thread_detach(dvti_thread thread);
 DVTI_FN bool dvti_word_look(const dvti_word *word, dvti_word value, double seconds);
 /* Sleeps until then; may return earlier. */
 DVTI_FN void dvti_word_sleep(dvti_word *word, dvti_word value);
-/* One who sleeps on it, or, without futexes, everybody who sleeps on any; how many, as far as is known. */
+/* One who sleeps on it, or, without futexes, everybody who sleeps on any; how many, as far as is
+   known. */
 DVTI_FN int dvti_word_wake(dvti_word *word);
 /* In a forked child nobody sleeps. */
 DVTI_FN void dvti_word_ready(void);
@@ -158,8 +171,8 @@ typedef struct dvti_affinity_mask {
     unsigned long others[DVTI_AFFINITY_CPUS / (8 * sizeof(unsigned long))]; /* the main thread's */
 } dvti_affinity_mask;
 
-/* Windows has groups of at most 64 processors: which of them a worker belongs to, so that each has as many as it has processors; -1: there
-   is no choice. */
+/* Windows has groups of at most 64 processors: which of them a worker belongs to, so that each has
+   as many as it has processors; -1: there is no choice. */
 DVTI_FN int dvti_affinity_group(int64_t number, const int *processors, int groups);
 /* A new worker, by its number. */
 DVTI_FN void dvti_affinity_begin(int64_t number);
@@ -171,8 +184,8 @@ DVTI_FN void dvti_affinity_return(dvti_affinity_mask *home);
 /* Another thread may run here first. */
 DVTI_FN void dvti_affinity_yield(void);
 #endif
-/* Calls end->run when this thread ends (once per thread) and, for the main thread, at exit. Where DVTI_TLS_ENDS_EARLY, `end` lies in a block
-   that is no thread-local variable. */
+/* Calls end->run when this thread ends (once per thread) and, for the main thread, at exit. Where
+   DVTI_TLS_ENDS_EARLY, `end` lies in a block that is no thread-local variable. */
 typedef struct dvti_thread_end {
     void (*run)(struct dvti_thread_end *end);
 } dvti_thread_end;
@@ -227,13 +240,16 @@ DVTI_FN int dvti_fd_duplicate(int fd);
 /* ---- hashes and private files: for what is kept between runs ---- */
 DVTI_FN void dvti_hash128(const void *bytes, size_t n, uint64_t out[2]);
 #if !defined(DEVTENSOR_NO_FILES)
-/* Makes the directory when it is not there; false when it cannot be made, or when others may write to it. Parents must exist. */
+/* Makes the directory when it is not there; false when it cannot be made, or when others may write
+   to it. Parents must exist. */
 DVTI_FN bool dvti_private_directory(const char *path);
-/* The whole file, to be freed; NULL when it is not there, is no plain file of this user's alone, or cannot be read. */
+/* The whole file, to be freed; NULL when it is not there, is no plain file of this user's alone, or
+   cannot be read. */
 DVTI_FN char *dvti_private_read(const char *path, size_t *size);
 /* The file appears complete or not at all, whatever other processes do meanwhile. */
 DVTI_FN bool dvti_private_write(const char *path, const void *bytes, size_t size);
-/* Calls each(user, name, bytes, seconds of the last change, is a directory) for what is in a directory. */
+/* Calls each(user, name, bytes, seconds of the last change, is a directory) for what is in a
+   directory. */
 typedef void (*dvti_entry_fn)(void *user, const char *name, int64_t bytes, int64_t changed,
                               bool directory);
 DVTI_FN void dvti_private_list(const char *path, dvti_entry_fn each, void *user);

@@ -1,7 +1,6 @@
 /* Matrix products on tensor cores: which products go there, and what comes out. What is decided can only be seen from inside, so
    this file has a private copy of the library: the harness counts its checks, but cannot read its arrays. */
 #define DEVTENSOR_STATIC
-#include "3_kernels/dvt_kernels.h"
 #include "on_card.h"
 #include "matmul_forms.h"
 
