@@ -74,8 +74,6 @@ static dvt_array *call_dvt_avg_pool2d(const sample *s) {
 #define CALL_take_add NULL
 #define CALL_take_along dvt_take_along_axis(s->x, s->index, -1)
 #define CALL_take_along_add NULL
-#define CALL_variance NULL
-#define CALL_layer_norm NULL
 #define CALL_one_hot dvt_one_hot(s->index, 3, s->dtype)
 #define CALL_conv2d dvt_conv2d(s->x, s->small, NULL, NULL)
 #define CALL_conv2d_data NULL
@@ -90,6 +88,8 @@ static dvt_array *call_dvt_avg_pool2d(const sample *s) {
 #define CALL_randint dvt_randint(0, 2, DVT_SHAPE(2), s->dtype, s->ctx)
 #define CALL_bernoulli dvt_bernoulli(0.5, DVT_SHAPE(2), s->dtype, s->ctx)
 #define CALL_permutation NULL /* always int64 */
+#define CALL_variance NULL /* dvt_var */
+#define CALL_layer_norm dvt_layer_norm(s->x, NULL, NULL, 1e-5)
 #define CALL_fill dvt_full(DVT_SHAPE(2), 1, s->dtype, s->ctx)
 #define CALL_arange dvt_arange(0, 2, 1, s->dtype, s->ctx)
 #define CALL_eye dvt_eye(2, 2, 0, s->dtype, s->ctx)

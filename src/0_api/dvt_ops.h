@@ -183,35 +183,41 @@ DVT_API dvt_array *dvt_log_softmax(dvt_array *x, int axis);
 /* ---- matrix products. Sums run in a fixed order; float16 and bfloat16 are summed in float32. ----
  */
 /* Multiplies the matrices of a and b: NumPy's matmul.
-   Shapes: (..., n, k) x (..., k, m) -> (..., n, m); batch axes broadcast; one axis is a row (a) or a column (b), and leaves the result.
+   Shapes: (..., n, k) x (..., k, m) -> (..., n, m); batch axes broadcast; one axis is a row (a) or
+   a column (b), and leaves the result.
    Copies: where a and b have different dtypes.  Waits: no.  Errors: SHAPE, CONTEXT. */
 DVT_API dvt_array *dvt_matmul(dvt_array *a, dvt_array *b);
 
-/* Every field may be combined with every other; all zeros: dvt_matmul. */
+/* Every field combines with every other; all zeros: dvt_matmul. */
 typedef struct dvt_matmul_desc {
-    bool transpose_a,
-        transpose_b; /* exchange the last two axes first, without a copy; one axis stays as it is */
-    bool
-        convert; /* convert a and b to dtype first, which is the result's; false: to their common dtype */
+    /* Exchange the last two axes first, without a copy; one axis stays as it is. */
+    bool transpose_a, transpose_b;
+    /* Convert a and b to dtype first, which is the result's. false: to their common dtype. */
+    bool convert;
     dvt_dtype dtype; /* with convert */
     dvt_array *out;  /* NULL: a new array; else the array that receives the result */
 } dvt_matmul_desc;
 
-/* dvt_matmul with every choice; desc NULL: all zeros. Returns the result, which is desc->out where there is one.
+/* Multiplies as desc says (NULL: all zeros). Returns the result, which is desc->out if set.
 
        dvt_matmul_desc d = {0};
        d.transpose_b = true;
        d.convert = true, d.dtype = DVT_I32; (a and b are int8: the sums do not wrap at 8 bits)
        y = dvt_matmul_with(a, b, &d);
 
-   dtype: as NumPy's matmul(..., dtype=..., casting='unsafe'). cpu() multiplies int8 and uint8 to DVT_I32 without converted copies, by float
-   kernels; wider integers are many times slower. Integer results have no history, and no gradient.
-   out: has the result's shape; its old values are not read. Another dtype of out is converted to as dvt_copy_into does, after the sums.
-   Copies: never where out is contiguous and of the product's dtype, a and b are of one dtype, and out does not overlap them; then nothing is
-   allocated either. Otherwise the product is formed in memory of its own first.  Waits: no.  Owns: nothing new with out.
-   Errors: SHAPE (also out's), DTYPE (DVT_BOOL, no dtype, dtype without convert, an out that cannot hold the result), GRAD (recorded
-   arrays with out, while recording), VALUE (out is a broadcast view), CONTEXT. A call that fails leaves out as it was; only what fails later
-   in a GPU's queue leaves anything there. */
+   dtype: as NumPy's matmul(..., dtype=..., casting='unsafe'). cpu() multiplies int8 and uint8 to
+   DVT_I32 without converted copies; wider integers are many times slower. Integer results have no
+   gradient.
+   out: has the result's shape; its old values are not read. After the sums, the result is converted
+   to out's dtype as dvt_copy_into does.
+   Copies: never where out is contiguous and of the product's dtype, a and b are of one dtype, and
+   out does not overlap them; then nothing is allocated either. Otherwise the product is computed in
+   memory of its own first.
+   Waits: no.  Owns: nothing new with out.
+   Errors: SHAPE (also out's), DTYPE (DVT_BOOL, no dtype, dtype without convert, an out that cannot
+   hold the result), GRAD (recorded arrays with out, while recording), VALUE (out is a broadcast
+   view), CONTEXT. A call that fails leaves out as it was; only what fails later in a GPU's queue
+   leaves anything there. */
 DVT_API dvt_array *dvt_matmul_with(dvt_array *a, dvt_array *b, const dvt_matmul_desc *desc);
 /* NumPy's dot: the last axis of a with the last but one of b (its last, when b has one axis). */
 DVT_API dvt_array *dvt_dot(dvt_array *a, dvt_array *b);

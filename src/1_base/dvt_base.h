@@ -72,9 +72,10 @@ typedef struct dvti_error_frame {
 
 /* Returns the previous frame; the caller restores it at its end. */
 DVTI_FN dvti_error_frame dvti_set_error_frame(dvti_error_frame frame);
-/* Writes the end of the sentence for a memory failure: "; ..." or nothing. Defined in
-   2_core/dvt_array.c, which knows the owners of memory. */
-DVTI_FN void dvti_memory_advice(char *buffer, size_t size);
+/* Sets what writes the end of the sentence for a memory failure: "; ..." or nothing. 2_core sets it,
+   which knows the owners of memory. */
+typedef void (*dvti_advice_fn)(char *buffer, size_t size);
+DVTI_FN void dvti_set_memory_advice(dvti_advice_fn write);
 /* Returns this thread's latest failure: the status of a call that just failed. dvt_error_code()
    returns the first one, which may be older. */
 DVTI_FN dvt_status dvti_failure(void);

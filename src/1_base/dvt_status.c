@@ -182,6 +182,12 @@ DVTI_FN dvt_status dvti_fail_again(dvt_status code, const char *sentence) {
     return code;
 }
 
+static dvti_atomic dvti_memory_advice; /* a dvti_advice_fn, or 0 */
+
+DVTI_FN void dvti_set_memory_advice(dvti_advice_fn write) {
+    dvti_atomic_store(&dvti_memory_advice, (int64_t)(intptr_t)write);
+}
+
 DVTI_FN dvt_status dvti_fail(dvt_status code, const char *format, ...) {
     char text[sizeof dvti_error_kept.text];
     bool first = !dvti_error_kept.code;
@@ -194,8 +200,10 @@ DVTI_FN dvt_status dvti_fail(dvt_status code, const char *format, ...) {
     vsnprintf(text + begin, sizeof text - begin, format, args);
     va_end(args);
     if (code == DVT_ERR_HOST_MEMORY || code == DVT_ERR_DEVICE_MEMORY) {
-        begin = strlen(text);
-        dvti_memory_advice(text + begin, sizeof text - begin);
+        const dvti_advice_fn write =
+            (dvti_advice_fn)(intptr_t)dvti_atomic_load(&dvti_memory_advice);
+        if (write)
+            write(text + strlen(text), sizeof text - strlen(text));
     }
     dvti_error_latest = code;
     if (first)

@@ -95,7 +95,7 @@ static void dvti_array_abandon(void *object) {
 /* A loop without a scope of its own keeps the results of all its turns. */
 #define DVTI_MANY_ARRAYS 100
 
-DVTI_FN void dvti_memory_advice(char *buffer, size_t size) {
+DVTI_FN void dvti_memory_advice_write(char *buffer, size_t size) {
     int64_t n = dvti_scope_outermost(dvti_array_destroy);
     if (n >= DVTI_MANY_ARRAYS)
         snprintf(buffer, size,

@@ -78,7 +78,8 @@ DVTI_FN dvti_counters *dvti_stats(void) {
     return &counters;
 }
 
-/* A line for each thread that counts at the moment; the first one is for all that found none free. */
+/* A line for each thread that counts at the moment; the first one is for all that found none
+   free. */
 #define DVTI_TALLIES 64
 
 typedef struct dvti_tally {
@@ -181,7 +182,8 @@ static const dvti_backend_kind *dvti_kind(int i) {
     return built->kind[i] ? built->kind[i]() : NULL;
 }
 
-/* Returns how many GPUs the machine has. When `number` is one of them, finds its kind and its index there. */
+/* Returns how many GPUs the machine has. When `number` is one of them, finds its kind and its index
+   there. */
 static int dvti_machine_gpus(int number, const dvti_backend_kind **found, int *index) {
     const dvti_backend_kind *kind;
     int n = 0, i;
@@ -245,6 +247,7 @@ static dvti_devices *dvti_devices_ready(void) {
     if (all->ready)
         return all;
     dvti_log_ready();
+    dvti_set_memory_advice(dvti_memory_advice_write);
     dvti_devices_open(dvti_kind_of_cpu(), &all->cpu, dvt_cpu(), 0, 0); /* never fails */
     if (dvti_simulating_kind())
         all->n_virtual = (int)dvti_env_int("DEVTENSOR_VIRTUAL_GPUS", 0, DVT_MAX_GPUS, 0);
@@ -260,7 +263,8 @@ static dvti_devices *dvti_devices_ready(void) {
     return all;
 }
 
-/* With the lock held. The virtual GPUs that were asked for replace the machine's, and are mapped onto them where there are any. */
+/* With the lock held. The virtual GPUs that were asked for replace the machine's, and are mapped
+   onto them where there are any. */
 static int dvti_devices_gpus(const dvti_devices *all) {
     const dvti_backend_kind *kind;
     int index;
@@ -289,7 +293,8 @@ DVT_API const char *dvt_gpu_reason(void) {
     return dvt_num_gpus() ? "" : dvti_no_gpu_reason();
 }
 
-/* Counted with the lock held that closing takes: a device with users stays open. cpu() is never closed, so nobody counts its users. */
+/* Counted with the lock held that closing takes: a device with users stays open. cpu() is never
+   closed, so nobody counts its users. */
 static DVTI_NOINLINE dvti_device *dvti_device_begin_locked(const char *function, dvt_ctx ctx) {
     dvti_device *device = NULL;
     dvti_devices *all;

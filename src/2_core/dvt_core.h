@@ -35,18 +35,22 @@ DVTI_FN void dvti_unhold(void *object);
 /* dvti_own for callers that have a hold: false when there is no owner any more. */
 DVTI_FN bool dvti_retain_owned(void *object);
 
-/* Counts 1 and gives that to the innermost scope. false (nothing changed, HOST_MEMORY set): exhausted; the caller frees. */
+/* Counts 1 and gives that to the innermost scope. false (nothing changed, HOST_MEMORY set):
+   exhausted; the caller frees. */
 DVTI_FN bool dvti_object_begin(void *object, void (*destroy)(void *), const char *function);
 /* The same without a scope: the caller holds the one reference. */
 DVTI_FN void dvti_object_begin_unowned(void *object, void (*destroy)(void *));
-/* This thread's end will release what its scopes own, and give back what it keeps and counts in. Any number of times. */
+/* This thread's end will release what its scopes own, and give back what it keeps and counts in.
+   Any number of times. */
 DVTI_FN void dvti_scopes_at_end(void);
 /* Objects with that destroy function that end with this thread's outermost scope, and not before.
    */
 DVTI_FN int64_t dvti_scope_outermost(void (*destroy)(void *));
-/* Takes back a reference that the innermost scope holds (for results that are stored away): after it the caller holds it. */
+/* Takes back a reference that the innermost scope holds (for results that are stored away): after
+   it the caller holds it. */
 DVTI_FN void dvti_scope_take(void *object);
-/* Gives a reference that the caller holds to the innermost scope. false (the caller still holds it): exhausted. */
+/* Gives a reference that the caller holds to the innermost scope. false (the caller still holds
+   it): exhausted. */
 DVTI_FN bool dvti_scope_give(void *object);
 
 /* ---- dtypes and shapes ---- */
@@ -65,12 +69,13 @@ DVTI_FN int64_t dvti_int_largest(dvt_dtype dtype);
 /* The nearest value of a floating dtype, and the largest one below. */
 DVTI_FN double dvti_round_as(dvt_dtype dtype, double x);
 DVTI_FN double dvti_below(dvt_dtype dtype, double x);
-/* Bytes of a shape; false with SHAPE set when an extent is negative, ndim is not 0..8, or the size overflows. */
+/* Bytes of a shape; false with SHAPE set when an extent is negative, ndim is not 0..8, or the size
+   overflows. */
 DVTI_FN bool dvti_nbytes(const char *function, dvt_shape shape, dvt_dtype dtype, int64_t *bytes);
 DVTI_FN void dvti_strides_c(dvt_shape shape, int64_t *stride);
 DVTI_FN bool dvti_has_elements(const dvt_shape *shape);
-/* The product of n extents: 0 when one of them is 0; INT64_MAX when it does not fit, which the extents of an array that has
-   elements never do. */
+/* The product of n extents: 0 when one of them is 0; INT64_MAX when it does not fit, which the
+   extents of an array that has elements never do. */
 DVTI_FN int64_t dvti_extents(const int64_t *dim, int n);
 DVTI_FN bool dvti_same_shape(const dvt_shape *a, const dvt_shape *b);
 /* The common shape; false when there is none. */
@@ -100,12 +105,13 @@ typedef struct dvti_node_head {
     void (*release)(struct dvti_node *node); /* gives up one reference */
 } dvti_node_head;
 
-/* The first who counts `site` up from NONE writes file and line, then makes it KNOWN; who comes too late may count it further. */
+/* The first who counts `site` up from NONE writes file and line, then makes it KNOWN; who comes too
+   late may count it further. */
 #define DVTI_SITE_NONE 0
 #define DVTI_SITE_KNOWN ((int64_t)1 << 32)
 
-/* What an attached gradient holds of a network that is trained on several contexts; bits, and none of them: zeros. A sum must
-   not be summed again. */
+/* What an attached gradient holds of a network that is trained on several contexts; bits, and none
+   of them: zeros. A sum must not be summed again. */
 #define DVTI_GRAD_OWN 1u /* what backward found on this array's context */
 #define DVTI_GRAD_SUM 2u /* what a trainer found on all contexts */
 
@@ -129,7 +135,8 @@ struct dvt_array {
     int line;
 };
 
-/* New memory of that shape, values not set, owned by the innermost scope. NULL with the error set. */
+/* New memory of that shape, values not set, owned by the innermost scope. NULL with the error
+   set. */
 DVTI_FN dvt_array *dvti_array_new(const char *function, dvt_shape shape, dvt_dtype dtype,
                                   dvt_ctx ctx);
 /* The same for a shape that lies somewhere; only the extents that it has are read. */
@@ -141,7 +148,8 @@ DVTI_FN dvt_array *dvti_view_new(const char *function, dvt_array *x, dvt_shape s
 DVTI_FN dvti_view dvti_view_of(const dvt_array *x);
 /* x repeated to `shape` by strides of 0. x must broadcast to it. */
 DVTI_FN dvti_view dvti_view_broadcast(const dvt_array *x, dvt_shape shape);
-/* dvti_view_of, but for axes that x does not have, and dvti_view_broadcast, written where they are wanted. */
+/* dvti_view_of, but for axes that x does not have, and dvti_view_broadcast, written where they are
+   wanted. */
 DVTI_FN void dvti_view_into(dvti_view *view, const dvt_array *x);
 DVTI_FN void dvti_view_broadcast_into(dvti_view *view, const dvt_array *x, const dvt_shape *shape);
 /* "float32 (2, 3) on gpu(0) made at main.c:42": for messages. */
@@ -149,6 +157,8 @@ DVTI_FN const char *dvti_describe(const dvt_array *x);
 /* " for an array of shape (2, 3), float32," while this thread takes memory for one, else "": a part
    of the messages of `acquire`. */
 DVTI_FN const char *dvti_wanted_text(void);
+/* For dvti_set_memory_advice: names this thread's arrays when they are suspiciously many. */
+DVTI_FN void dvti_memory_advice_write(char *buffer, size_t size);
 /* dvti_fail_memory with that part. */
 DVTI_FN dvt_status dvti_fail_array_memory(const char *function, int64_t bytes);
 DVTI_FN const char *dvti_site_text(const dvt_array *x);
@@ -158,32 +168,39 @@ DVTI_FN const char *dvti_site_text(const dvt_array *x);
 DVTI_FN dvt_ctx dvti_ctx(dvt_ctx ctx);
 /* The style that dvt_set_print_style has chosen; DVT_PRINT_DEFAULT: none. */
 DVTI_FN dvt_print_style dvti_print_style_chosen(void);
-/* The device, opened at its first use, and not closed before the matching dvti_device_end; NULL with the error set (NO_DEVICE,
-   HOST_MEMORY). */
+/* The device, opened at its first use, and not closed before the matching dvti_device_end; NULL
+   with the error set (NO_DEVICE, HOST_MEMORY). */
 DVTI_FN dvti_device *dvti_device_begin(const char *function, dvt_ctx ctx);
 DVTI_FN void dvti_device_end(dvti_device *device);
 DVTI_FN bool dvti_device_exists(const char *function, dvt_ctx ctx);
-/* Whether gpu(i) exists, without opening it: which device of which kind it is; the open device (then the caller ends it with
-   dvti_device_end) or NULL; and the bytes that it may hold, 0 for no limit. */
+/* Whether gpu(i) exists, without opening it: which device of which kind it is; the open device
+   (then the caller ends it with dvti_device_end) or NULL; and the bytes that it may hold, 0 for no
+   limit. */
 DVTI_FN bool dvti_device_look(dvt_ctx ctx, dvti_device **open, const dvti_backend_kind **kind,
                               int *index, int64_t *limit);
 
 /* ---- work ---- */
-/* Plans the launch, gets its workspace, and puts it into the device's queue. All views must be on `device`. */
+/* Plans the launch, gets its workspace, and puts it into the device's queue. All views must be on
+   `device`. */
 DVTI_FN dvt_status dvti_run(dvti_device *device, dvti_launch *launch);
 /* Whether the device's backend can do this: see dvti_feature. */
 DVTI_FN bool dvti_supports(const dvti_device *device, const dvti_kernel *kernel, dvti_op op,
                            dvt_dtype dtype, dvti_feature feature);
+/* Forms the product of two small matrices in the call: dvti_backend.multiply_small. False, and
+   nothing done: launch it. */
+DVTI_FN bool dvti_multiply_small(dvti_device *device, const dvti_kernel *kernel,
+                                 const dvti_matrices *product);
 /* The public call that stands there made this thread's latest launches. */
 DVTI_FN void dvti_note_launches(const char *file, int line);
 /* dvt_allow_tf32, as it is now. */
 DVTI_FN bool dvti_tf32_allowed(void);
 DVTI_FN bool dvti_winograd_allowed(void);
-/* A launch without arrays: everything is 0 but kernel, op and name. The views and the plan are not set: whoever counts a view sets
-   it, as far as its axes go. */
+/* A launch without arrays: everything is 0 but kernel, op and name. The views and the plan are not
+   set: whoever counts a view sets it, as far as its axes go. */
 DVTI_FN void dvti_launch_begin(dvti_launch *launch, const char *name, const dvti_kernel *kernel,
                                dvti_op op);
-/* Elements of src into dst: any dtype, strides, contexts; same shape. The only way between contexts. Does not record. */
+/* Elements of src into dst: any dtype, strides, contexts; same shape. The only way between
+   contexts. Does not record. */
 DVTI_FN dvt_status dvti_copy_elements(const char *function, dvt_array *dst, dvt_array *src);
 /* Sums over devices (see dvti_backend); at most DVT_MAX_GPUS different ones. */
 DVTI_FN bool dvti_can_all_reduce(dvti_device *const *device, int n);
@@ -191,7 +208,8 @@ DVTI_FN dvt_status dvti_all_reduce(const char *function, dvti_device *const *dev
                                    const dvti_reduce_part *part, int n_parts);
 /* Elements of x's dtype in C order from host memory into x, on any context. Does not record. */
 DVTI_FN dvt_status dvti_write_host(const char *function, dvt_array *x, const void *src);
-/* Reads all elements in C order, converted to `dtype`, into host memory. Waits. An implicit read (see dvt_transfer_guard). */
+/* Reads all elements in C order, converted to `dtype`, into host memory. Waits. An implicit read
+   (see dvt_transfer_guard). */
 DVTI_FN dvt_status dvti_read(const char *function, dvt_array *x, dvt_dtype dtype, void *dst);
 DVTI_FN dvt_status dvti_check_guard(const char *function, const dvt_array *x);
 
@@ -204,7 +222,8 @@ typedef struct dvti_counters {
 
 DVTI_FN dvti_counters *dvti_stats(void);
 
-/* What every operation counts, so often that atomic additions would be a tenth of a small one: each thread has numbers of its own. */
+/* What every operation counts, so often that atomic additions would be a tenth of a small one: each
+   thread has numbers of its own. */
 typedef enum dvti_counted {
     DVTI_COUNT_STORAGES,
     DVTI_COUNT_SHARERS, /* arrays beyond the first of each storage */

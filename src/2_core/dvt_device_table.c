@@ -1,4 +1,5 @@
-/* What people run nvidia-smi for: the devices, their memory and versions, as data and as a table. */
+/* What people run nvidia-smi for: the devices, their memory and versions, as data and as a
+   table. */
 #include "2_core/dvt_core.h"
 
 /* Asks without opening a gpu(i) that nobody has used yet, which would take memory on it. */

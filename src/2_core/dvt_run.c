@@ -1,4 +1,5 @@
-/* The one way of work into a device's queue: dvti_run plans a launch, gets its workspace, launches it and counts it. */
+/* The one way of work into a device's queue: dvti_run plans a launch, gets its workspace, launches
+   it and counts it. */
 #include "1_base/dvt_float_mode.h"
 #include "2_core/dvt_core.h"
 
@@ -66,4 +67,20 @@ DVTI_FN dvt_status dvti_run(dvti_device *device, dvti_launch *launch) {
         dvti_launched_on = device;
     dvti_count(DVTI_COUNT_KERNELS, 1);
     return dvti_sync_mode() ? backend->wait(device) : DVT_OK;
+}
+
+DVTI_FN bool dvti_multiply_small(dvti_device *device, const dvti_kernel *kernel,
+                                 const dvti_matrices *product) {
+    const dvti_backend *backend = device->backend;
+    dvti_float_mode mode;
+    bool done;
+    if (!backend->multiply_small)
+        return false;
+    mode = dvti_float_mode_begin();
+    done = backend->multiply_small(kernel, product);
+    dvti_float_mode_end(&mode);
+    if (!done)
+        return false;
+    dvti_count(DVTI_COUNT_KERNELS, 1);
+    return true;
 }

@@ -1,5 +1,5 @@
-/* The epilogue of a product: a bias along the rows of the result, then an activation. The bits are those of the separate operations; a
-   task applies it while its part of the result is in cache. */
+/* The epilogue of a product: a bias along the rows of the result, then an activation. The bits are
+   those of the separate operations; a task applies it while its part of the result is in cache. */
 #include "3_cpu/simd/dvt_simd.h"
 
 static void dvti_epilogue_row(const dvti_simd *simd, dvti_op op, float *y, int64_t n,

@@ -1,30 +1,41 @@
-/* Matrix products by the kernels of a tier (dvt_simd_gemm.h): what is packed, how the work is cut, and who does it. Factors stay where
-   they are, in any layout, unless reading them again and again from there would cost more than packing. None of these
-   choices changes a bit of a result, but one: a product with a vector whose other factor lies along k sums in another order.
+/* Matrix products by the kernels of an ISA target (dvt_simd_gemm.h): what is packed, and how the
+   work is cut into tasks. Factors are read in place, in any layout, unless reading them repeatedly
+   costs more than packing. None of these choices changes a bit of a result, but one: products with
+   dot products (DVTI_MM_DOTS) sum in another order.
 
-   Integers of one byte are multiplied by the float kernels too. A float holds every whole number up to 2^24, and that is as many terms
-   as a step has; between steps the sums are kept in 32 bits, where they wrap as the reference's do in 64. */
+       C (n, m)          task: a tile         step along k: C += A' B'
+     +-----+-----+       +----------+         A' (rows, depth), 96 rows at a time
+     |     |     |       |          |         B' (depth, cols) in panels of `width` columns, packed
+     +-----+-----+       |          |            when the first 96 rows need them; then in L2
+     |     |     |       +----------+
+     +-----+-----+
+
+   Bytes are multiplied by the float kernels too. A float holds every integer up to 2^24, which
+   limits the depth of a step; between steps the sums are int32, where they wrap as the oracle's do
+   in int64. */
 #include "3_cpu/cpu_matmul.h"
 
-/* Rows of A, and columns of B, that are kept near. */
+/* Rows of A, and columns of B, that fit in L2. */
 #define DVTI_MM_ROWS 96
 #define DVTI_MM_COLS 1024
-/* Bytes along k of a step: each step loads and stores C once more. A panel of B (256 KB) and the rows of A that meet it (384 KB) stay in
-   the second-level cache. */
+/* Bytes along k of a step; each step loads and stores C once more. A panel of B (256 KiB) and the
+   rows of A that meet it (384 KiB) fit in L2. */
 #define DVTI_MM_STEP 4096
-/* Terms of bytes whose sum a float holds: with a signed factor, of 255 * 128 at most; without, of 255 * 255. */
+/* The depth at which a float still holds the sums of bytes: products of at most 255 * 128 with a
+   signed factor, else of 255 * 255. */
 #define DVTI_MM_SIGNED_DEPTH 512
 #define DVTI_MM_UNSIGNED_DEPTH 256
 /* Tiles of a result that is converted at the end. */
-#define DVTI_MM_HALF_ROWS 192
-#define DVTI_MM_HALF_COLS 256
-/* Up to so many rows, packing B again for each tile of rows would cost a twentieth and more. */
+#define DVTI_MM_NARROW_ROWS 192
+#define DVTI_MM_NARROW_COLS 256
+/* Up to this many rows, packing B again for each tile of rows costs 5 % or more. */
 #define DVTI_MM_REPEATED 128
-/* Bytes of a row of a transposed A up to which it is read in place: at 4 KB all of them would meet in the same sets of the cache. */
+/* Bytes of a row of a transposed A up to which it is read in place: at 4 KiB all rows fall into the
+   same sets of the cache. */
 #define DVTI_MM_SHORT_ROW 2048
-#define DVTI_MM_AROUND (32 << 20) /* bytes of a result that no cache keeps */
-#define DVTI_MM_TASK 65536.0      /* terms that are worth a task: about a microsecond */
-#define DVTI_MM_PIECE 4096        /* elements of a vector result that one task forms */
+#define DVTI_MM_STREAM (32 << 20) /* bytes of a result that fits in no cache */
+#define DVTI_MM_TASK 65536.0      /* multiply-adds of a task: about 1 us */
+#define DVTI_MM_PIECE 4096        /* elements of a vector result that one task computes */
 
 static int64_t dvti_mm_cuts(int64_t n, int64_t piece) {
     return (n + piece - 1) / piece;
@@ -54,13 +65,13 @@ static void dvti_mm_shape(dvti_mm *p, const dvti_launch *launch) {
         p->batch = 1;
     }
     p->size = out->dtype == DVT_F64 ? 8 : 4;
-    p->half = out->dtype != DVT_F64 && out->dtype != DVT_F32;
-    p->whole = !dvt_dtype_is_float(out->dtype);
+    p->narrow = out->dtype != DVT_F64 && out->dtype != DVT_F32;
+    p->int32 = !dvt_dtype_is_float(out->dtype);
 }
 
-/* The product as two matrices of floats; false when it is not that. */
+/* Describes the product as two matrices of floats; false when it is not that. */
 static bool dvti_mm_matrices(const dvti_mm *p, dvti_matrices *q) {
-    if (p->batch != 1 || p->half)
+    if (p->batch != 1 || p->narrow)
         return false;
     q->dtype = p->launch->out[0].dtype;
     q->a = p->launch->in[0].data;
@@ -81,15 +92,16 @@ static int64_t dvti_mm_slim_piece(const dvti_mm *p) {
     return dvti_mm_matrices(p, &q) ? dvti_mm_slim_rows(&q) : 0;
 }
 
-/* A few rows or columns, which would fill their vectors badly, of factors that both lie along k. The order of sums depends on it: so it
-   must not depend on the number of threads. */
+/* Returns whether few rows or columns, which fill vectors badly, meet factors that are both
+   contiguous in k. The order of sums depends on this, so it must not depend on the number of
+   threads. */
 static bool dvti_mm_is_narrow(const dvti_mm *p) {
     const int64_t few = DVTI_MIN(p->n, p->m);
-    return few <= DVTI_MM_NARROW && few % 8 != 0 && p->a_k == 1 && p->b_k == 1 && !p->half &&
+    return few <= DVTI_MM_NARROW && few % 8 != 0 && p->a_k == 1 && p->b_k == 1 && !p->narrow &&
            p->k >= DVTI_MM_NARROW_TERMS && p->n * p->m * p->k >= DVTI_MM_SMALL_TERMS;
 }
 
-/* With one row or column the other factor is read once: it is a question of memory alone. */
+/* Chooses the kernel. With one row or column the other factor is read once, so memory decides. */
 static dvti_mm_kind dvti_mm_choose(const dvti_mm *p) {
     bool row = p->n == 1;
     int64_t x_k = row ? p->a_k : p->b_k, w_k = row ? p->b_k : p->a_k;
@@ -98,19 +110,21 @@ static dvti_mm_kind dvti_mm_choose(const dvti_mm *p) {
         return DVTI_MM_DOTS;
     if (dvti_mm_slim_piece(p) && p->m > 1)
         return DVTI_MM_SLIM;
-    if (p->half || (p->n != 1 && p->m != 1))
+    if (p->narrow || (p->n != 1 && p->m != 1))
         return DVTI_MM_TILES;
     if (x_k == 1 && w_k == 1)
         return DVTI_MM_DOTS;
     return w_next == 1 ? DVTI_MM_COMBINE : DVTI_MM_TILES;
 }
 
-/* Halves tiles until there are two for each thread, along whole panels where that leaves equal halves: then nothing is
-   packed twice. Nor where rows are few and columns are packed: then there is one tile for each thread, of less than a panel if need be. */
+/* Halves tiles until there are two for each thread, along panels where that leaves equal halves, so
+   that nothing is packed twice. Few rows with a packed B get one tile for each thread, narrower
+   than a panel if need be, for the same reason. */
 static void dvti_mm_cut_tiles(dvti_mm *p, int threads) {
-    const int64_t panel = 64, most_rows = p->half ? DVTI_MM_HALF_ROWS : p->n, lanes = 64 / p->size;
+    const int64_t panel = 64, most_rows = p->narrow ? DVTI_MM_NARROW_ROWS : p->n,
+                  lanes = 64 / p->size;
     p->rows = DVTI_MIN(p->n, most_rows);
-    p->cols = DVTI_MIN(p->m, p->half ? DVTI_MM_HALF_COLS : DVTI_MM_COLS);
+    p->cols = DVTI_MIN(p->m, p->narrow ? DVTI_MM_NARROW_COLS : DVTI_MM_COLS);
     while (threads > 1) {
         int64_t panels = dvti_mm_cuts(p->cols, panel);
         int64_t tiles = p->batch * dvti_mm_cuts(p->n, p->rows) * dvti_mm_cuts(p->m, p->cols);
@@ -131,7 +145,8 @@ static void dvti_mm_cut_tiles(dvti_mm *p, int threads) {
     p->col_tiles = dvti_mm_cuts(p->m, p->cols);
 }
 
-/* Along the longer side. Combined rows are cut less often, since what is read of each begins anew with every piece. */
+/* Cuts along the longer side. Combined rows are cut less often, since reading each row starts anew
+   with every part. */
 static void dvti_mm_cut_vector(dvti_mm *p, int threads) {
     const int64_t pieces = (int64_t)threads * (p->kind == DVTI_MM_COMBINE ? 2 : 4);
     const bool row = p->n <= p->m;
@@ -150,10 +165,10 @@ static void dvti_mm_cut_vector(dvti_mm *p, int threads) {
 }
 
 static void dvti_mm_layout(dvti_mm *p) {
-    int64_t most = p->half ? DVTI_MM_HALF_COLS : DVTI_MM_COLS;
-    int64_t cols = dvti_mm_up(DVTI_MIN(p->m, most), 64), rows = DVTI_MIN(p->n, DVTI_MM_HALF_ROWS);
+    int64_t most = p->narrow ? DVTI_MM_NARROW_COLS : DVTI_MM_COLS;
+    int64_t cols = dvti_mm_up(DVTI_MIN(p->m, most), 64), rows = DVTI_MIN(p->n, DVTI_MM_NARROW_ROWS);
     const dvt_dtype of_a = p->launch->in[0].dtype, of_b = p->launch->in[1].dtype;
-    const int64_t deepest = !p->whole                          ? DVTI_MM_STEP / p->size
+    const int64_t deepest = !p->int32                          ? DVTI_MM_STEP / p->size
                             : of_a == DVT_U8 && of_b == DVT_U8 ? DVTI_MM_UNSIGNED_DEPTH
                                                                : DVTI_MM_SIGNED_DEPTH;
     p->depth = p->k ? dvti_mm_cuts(p->k, dvti_mm_cuts(p->k, deepest)) : 1;
@@ -161,41 +176,42 @@ static void dvti_mm_layout(dvti_mm *p) {
     p->a_at = p->pack_b ? p->depth * cols * p->size : 0;
     p->c_at =
         p->a_at + (p->pack_a ? DVTI_MIN(dvti_mm_up(p->n, 2), DVTI_MM_ROWS) * p->a_ld * p->size : 0);
-    p->sums_at = p->c_at + (p->half ? rows * cols * p->size : 0);
-    p->area = p->sums_at + (p->whole ? rows * cols * (int64_t)sizeof(uint32_t) : 0);
+    p->sums_at = p->c_at + (p->narrow ? rows * cols * p->size : 0);
+    p->area = p->sums_at + (p->int32 ? rows * cols * (int64_t)sizeof(uint32_t) : 0);
 }
 
-/* Whether the terms of A's rows are far apart. A transposed A of short rows is not: each tile of columns would pack it again, and the
-   lines that a few of its rows need fit beside the panel. */
+/* Returns whether the elements of A's rows are far apart. Those of a transposed A with short rows
+   are not: each tile of columns would pack it again, and the cache lines that a few of its rows
+   need fit in L1 with the panel. */
 static bool dvti_mm_is_spread(const dvti_mm *p) {
     return p->a_k != 1 && (p->a_row != 1 || p->a_k < 0 || p->a_k * p->size > DVTI_MM_SHORT_ROW);
 }
 
-/* Whether C is too large for any cache, and stored once: then reading its memory first would take longer than a few terms do. */
-static bool dvti_mm_goes_around(const dvti_mm *p) {
+/* Returns whether C is stored with non-temporal stores: it fits in no cache, is stored once, and
+   reading its memory first would take longer than a few multiply-adds. */
+static bool dvti_mm_is_streamed(const dvti_mm *p) {
     const dvti_launch *launch = p->launch;
-    return !p->half && p->k <= p->depth && p->batch * p->n * p->m * p->size >= DVTI_MM_AROUND &&
+    return !p->narrow && p->k <= p->depth && p->batch * p->n * p->m * p->size >= DVTI_MM_STREAM &&
            p->m * p->size % 64 == 0 && (uintptr_t)launch->out[0].data % 64 == 0 &&
            !launch->epilogue.bias.data && !launch->epilogue.activation;
 }
 
-/* Of a shape. */
 static void dvti_mm_plan_tiles(dvti_mm *p, int threads) {
     const bool near_b = p->k * p->m * p->size <= DVTI_MM_NEAR_BYTES;
     double each;
     p->kind = dvti_mm_choose(p);
     if (p->kind == DVTI_MM_TILES) {
-        p->pack_b = p->half || p->b_col != 1 ||
+        p->pack_b = p->narrow || p->b_col != 1 ||
                     (p->n > (near_b ? 2 : 1) * DVTI_MM_FEW_ROWS &&
                      (p->k > DVTI_MM_FEW_TERMS || p->n > 512));
-        p->pack_a = p->half || (dvti_mm_is_spread(p) && p->m > 128 && p->k > DVTI_MM_FEW_TERMS);
+        p->pack_a = p->narrow || (dvti_mm_is_spread(p) && p->m > 128 && p->k > DVTI_MM_FEW_TERMS);
         dvti_mm_cut_tiles(p, threads);
         dvti_mm_layout(p);
-        p->around = dvti_mm_goes_around(p);
+        p->stream = dvti_mm_is_streamed(p);
     } else {
         dvti_mm_cut_vector(p, threads);
         p->area = 0;
-        p->around = false;
+        p->stream = false;
     }
     each = (double)p->rows * (double)p->cols * (double)DVTI_MAX(p->k, 1);
     p->per_task = DVTI_MAX(1, DVTI_MIN((int64_t)(DVTI_MM_TASK / each), p->batch));
@@ -205,7 +221,7 @@ static void dvti_mm_plan_tiles(dvti_mm *p, int threads) {
 
 /* ---- a tile ---- */
 /* Where matrix number `batch` starts in a factor, in elements. */
-static int64_t dvti_mm_offset(const dvti_view *out, const dvti_view *in, int64_t batch) {
+DVTI_FN int64_t dvti_mm_offset(const dvti_view *out, const dvti_view *in, int64_t batch) {
     int64_t offset = 0;
     int i;
     for (i = out->ndim - 3; i >= 0 && batch; i--) {
@@ -219,7 +235,7 @@ static const char *dvti_mm_at(const dvti_view *view, int64_t element) {
     return (const char *)view->data + element * dvt_dtype_size(view->dtype);
 }
 
-/* dst[r * ld + c] = the element at src[r * row + c * col], by the kernel for that layout. */
+/* Packs: dst[r * ld + c] = src[r * row + c * col]. */
 static void dvti_mm_pack(const dvti_mm *p, char *dst, int64_t ld, const char *src, dvt_dtype from,
                          int64_t row, int64_t col, int64_t rows, int64_t cols) {
     int64_t r;
@@ -248,8 +264,8 @@ typedef struct dvti_mm_tile {
     int64_t terms[DVTI_MM_STEP / sizeof(float)]; /* dvti_product.b_k */
 } dvti_mm_tile;
 
-/* Some rows of C and one panel. It is packed when it is needed first: then it is near. By the first rows if it can be, since copying
-   waits for B, and multiplying meanwhile does not. */
+/* Multiplies some rows of A with one panel of B. The first rows pack the panel, if possible while
+   they multiply: copying waits for memory, and multiplying fills that time. */
 static void dvti_mm_panel(const dvti_mm *p, dvti_product q, const char *b, char *panel,
                           bool first) {
     const dvt_dtype of_b = p->launch->in[1].dtype;
@@ -263,10 +279,10 @@ static void dvti_mm_panel(const dvti_mm *p, dvti_product q, const char *b, char 
     q.rows -= done;
     q.a = (const char *)q.a + done * q.a_row * p->size;
     q.c = (char *)q.c + done * q.c_row * p->size;
-    (p->around ? p->by->multiply_around : p->by->multiply)(&q);
+    (p->stream ? p->by->multiply_around : p->by->multiply)(&q);
 }
 
-/* Some rows of a step, whose B is in place or in panels. */
+/* Multiplies some rows of a step; B is in place or in panels. */
 static void dvti_mm_block(const dvti_mm *p, const dvti_mm_tile *t, int64_t i, int64_t rows,
                           int64_t k, int64_t depth) {
     static const double zero = 0;
@@ -287,7 +303,7 @@ static void dvti_mm_block(const dvti_mm *p, const dvti_mm_tile *t, int64_t i, in
     q.b_panel = width;
     q.c = t->c + i * t->c_row * p->size;
     q.c_row = t->c_row;
-    q.start = k && !p->whole ? NULL : &zero;
+    q.start = k && !p->int32 ? NULL : &zero;
     q.start_row = 0;
     if (p->pack_a) {
         dvti_mm_pack(p, t->area + p->a_at, p->a_ld, a, of_a, p->a_row, p->a_k, rows, depth);
@@ -296,7 +312,7 @@ static void dvti_mm_block(const dvti_mm *p, const dvti_mm_tile *t, int64_t i, in
         q.a_k = 1;
     }
     if (!p->pack_b) {
-        (p->around ? p->by->multiply_around : p->by->multiply)(&q);
+        (p->stream ? p->by->multiply_around : p->by->multiply)(&q);
         return;
     }
     for (j = 0; j < t->cols; j += width) {
@@ -307,7 +323,7 @@ static void dvti_mm_block(const dvti_mm *p, const dvti_mm_tile *t, int64_t i, in
     }
 }
 
-static void dvti_mm_store_half(const dvti_mm *p, const dvti_mm_tile *t, char *to) {
+static void dvti_mm_store_narrow(const dvti_mm *p, const dvti_mm_tile *t, char *to) {
     const dvt_dtype dtype = p->launch->out[0].dtype;
     int64_t r;
     for (r = 0; r < t->rows; r++)
@@ -324,27 +340,27 @@ static void dvti_mm_one_tile(const dvti_mm *p, dvti_mm_tile *t, int64_t batch, i
     t->cols = DVTI_MIN(p->cols, p->m - j);
     t->a = dvti_mm_at(a, dvti_mm_offset(out, a, batch) + i * p->a_row);
     t->b = dvti_mm_at(b, dvti_mm_offset(out, b, batch) + j * p->b_col);
-    t->c = p->half ? t->area + p->c_at : to;
-    t->c_row = p->half ? t->cols : p->m;
+    t->c = p->narrow ? t->area + p->c_at : to;
+    t->c_row = p->narrow ? t->cols : p->m;
     do {
         int64_t depth = DVTI_MIN(p->depth, p->k - k);
         for (at = 0; at < t->rows; at += DVTI_MM_ROWS)
             dvti_mm_block(p, t, at, DVTI_MIN(DVTI_MM_ROWS, t->rows - at), k, depth);
-        if (p->whole)
-            dvti_mm_add_whole(t->c, t->area + p->sums_at, t->rows * t->c_row, k == 0);
+        if (p->int32)
+            dvti_mm_add_int32(t->c, t->area + p->sums_at, t->rows * t->c_row, k == 0);
         k += p->depth;
     } while (k < p->k);
 #if DVTI_X86
-    if (p->around)
-        _mm_sfence(); /* such stores are in no order with what tells the others that they are done */
+    if (p->stream)
+        _mm_sfence(); /* non-temporal stores are not ordered with those that announce them */
 #endif
-    if (p->whole)
-        dvti_mm_store_whole(p, t->area + p->sums_at, t->rows, t->cols, to);
-    else if (p->half)
-        dvti_mm_store_half(p, t, to);
+    if (p->int32)
+        dvti_mm_store_int32(p, t->area + p->sums_at, t->rows, t->cols, to);
+    else if (p->narrow)
+        dvti_mm_store_narrow(p, t, to);
 }
 
-/* Or, for dots, a few vectors. */
+/* Computes part of one vector, or of a few with dots. */
 static void dvti_mm_one_vector(const dvti_mm *p, int64_t batch, int64_t i, int64_t j) {
     const dvti_view *out = &p->launch->out[0], *a = &p->launch->in[0], *b = &p->launch->in[1];
     char *y = (char *)out->data + ((batch * p->n + i) * p->m + j) * p->size;
@@ -396,7 +412,7 @@ static void dvti_mm_task(void *user, int64_t task, void *area) {
     }
 }
 
-/* ---- the family ---- */
+/* ---- the kernel ---- */
 static bool dvti_mm_is_byte(dvt_dtype dtype) {
     return dtype == DVT_I8 || dtype == DVT_U8;
 }
@@ -414,46 +430,32 @@ DVTI_FN bool dvti_cpu_matmul_supports(dvti_op op, dvt_dtype dtype, dvti_feature 
            (feature == DVTI_CAN_WIDEN && dtype == DVT_I32);
 }
 
-/* Two matrices of floats, straight from their views: most small products end here. */
-static bool dvti_mm_from_views(const dvti_launch *launch, dvti_matrices *q) {
-    const dvti_view *out = &launch->out[0], *a = &launch->in[0], *b = &launch->in[1];
-    if (out->ndim != 2 || (out->dtype != DVT_F32 && out->dtype != DVT_F64))
-        return false;
-    q->dtype = out->dtype;
-    q->n = out->dim[0];
-    q->a = a->data;
-    q->a_row = a->stride[0];
-    q->b = b->data;
-    q->a_k = a->stride[1];
-    q->c = out->data;
-    q->m = out->dim[1];
-    q->b_k = b->stride[0];
-    q->k = a->dim[1];
-    q->b_col = b->stride[1];
-    return true;
-}
+DVTI_PLAN_FITS(dvti_mm_plan)
 
 DVTI_FN int64_t dvti_cpu_matmul_plan(dvti_launch *launch, int threads) {
     dvti_mm_plan *plan = (dvti_mm_plan *)(void *)&launch->plan;
     const dvti_simd *simd = dvti_simd_now();
     dvti_mm *p = &plan->as.tiled;
     dvti_matrices matrices;
-    bool plain;
-    if (!simd || !dvti_mm_takes(launch)) {
-        plan->way = DVTI_MM_PORTABLE;
-        return dvti_ref_matmul_workspace(launch, dvti_cpu_threads(threads));
-    }
-    plan->way = DVTI_MM_ONE_CALL;
-    plan->as.one.simd = simd;
-    if (dvti_mm_from_views(launch, &plan->as.one.matrices) &&
-        dvti_mm_is_one_call(&plan->as.one.matrices, DVTI_MM_SMALL_TERMS))
+    bool plain, one;
+    if (!simd) {
+        plan->way = DVTI_MM_ORACLE;
         return 0;
+    }
+    if (!dvti_mm_takes(launch)) {
+        plan->way = DVTI_MM_INTEGERS;
+        return dvti_mm_plan_integers(&plan->as.integers, launch, threads);
+    }
     dvti_mm_shape(p, launch);
     plain = dvti_mm_matrices(p, &matrices);
-    threads = dvti_cpu_threads(threads);
-    if (plain && (dvti_mm_is_one_call(&matrices, DVTI_MM_SMALL_TERMS) ||
-                  (threads == 1 && dvti_mm_is_one_call(&matrices, DVTI_MM_ALONE_TERMS) &&
-                   !dvti_mm_is_narrow(p)))) {
+    one = plain && dvti_mm_is_one_call(&matrices, DVTI_MM_SMALL_TERMS);
+    if (!one) {
+        threads = dvti_cpu_threads(threads);
+        one = plain && threads == 1 && dvti_mm_is_one_call(&matrices, DVTI_MM_ALONE_TERMS) &&
+              !dvti_mm_is_narrow(p);
+    }
+    if (one) {
+        plan->way = DVTI_MM_ONE_CALL;
         plan->as.one.simd = simd;
         plan->as.one.matrices = matrices;
         return 0;
@@ -477,6 +479,8 @@ DVTI_FN void dvti_cpu_matmul(const dvti_launch *launch) {
         p.launch = launch;
         dvti_run_tasks(p.tasks, dvti_mm_terms(&p), launch->workspace, p.areas, p.area, dvti_mm_task,
                        &p);
+    } else if (plan->way == DVTI_MM_INTEGERS) {
+        dvti_mm_run_integers(&plan->as.integers, launch);
     } else {
         dvti_ref_matmul(launch);
         dvti_epilogue_whole(launch);
@@ -488,10 +492,10 @@ DVTI_FN void dvti_cpu_matmul(const dvti_launch *launch) {
 #undef DVTI_MM_STEP
 #undef DVTI_MM_SIGNED_DEPTH
 #undef DVTI_MM_UNSIGNED_DEPTH
-#undef DVTI_MM_HALF_ROWS
-#undef DVTI_MM_HALF_COLS
+#undef DVTI_MM_NARROW_ROWS
+#undef DVTI_MM_NARROW_COLS
 #undef DVTI_MM_REPEATED
 #undef DVTI_MM_SHORT_ROW
-#undef DVTI_MM_AROUND
+#undef DVTI_MM_STREAM
 #undef DVTI_MM_TASK
 #undef DVTI_MM_PIECE

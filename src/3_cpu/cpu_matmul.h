@@ -1,19 +1,21 @@
-/* Matrix products by the kernels of a tier: what cpu_matmul.c, which plans them, and cpu_matmul_small.c share. */
+/* Matrix products on the CPU: the plan, which cpu_matmul.c, cpu_matmul_small.c and cpu_matmul_int.c
+   share. */
 #ifndef DVTI_CPU_MATMUL_H
 #define DVTI_CPU_MATMUL_H
 #include "3_cpu/simd/dvt_simd.h"
 
-/* Terms of one call, whose table of B's rows stands on the stack. */
+/* The depth of one call of a kernel, whose table of B's rows is on the stack. */
 #define DVTI_MM_DEPTH 512
-/* Fewer rows, or fewer terms, do not pay for packing: measured on a Zen 4 with leading dimensions up to 4096. Of a B of so few bytes, which
-   stays in a second-level cache, twice as many rows do not either. */
+/* Fewer rows, or a smaller depth, do not pay for packing: measured on a Zen 4 with leading
+   dimensions up to 4096. With a B that fits in L2, twice as many rows do not either. */
 #define DVTI_MM_FEW_ROWS 256
 #define DVTI_MM_NEAR_BYTES (1 << 20)
 #define DVTI_MM_FEW_TERMS 64
-/* Terms of a product that is not worth planning, and of one that is not where one thread computes. */
+/* Multiply-adds of a product that is not worth planning, and of one that is not where one thread
+   computes. */
 #define DVTI_MM_SMALL_TERMS 131072
 #define DVTI_MM_ALONE_TERMS 1048576
-/* Up to so many rows, or columns, are dots rather than parts of vectors; of so many terms, which pay for folding their sums. */
+/* At most this many rows or columns, and at least this depth, are computed with dot products. */
 #define DVTI_MM_NARROW 10
 #define DVTI_MM_NARROW_TERMS 128
 
@@ -24,42 +26,40 @@ typedef enum dvti_mm_kind {
     DVTI_MM_SLIM
 } dvti_mm_kind;
 
-/* c (n, m), in C order, = a (n, k) * b (k, m), all float32 or all float64. Distances count elements. Sizes and pointers alternate for
-   the reason that dvti_product gives. */
-typedef struct dvti_matrices {
-    dvt_dtype dtype;
-    int64_t n;
-    const void *a;
-    int64_t a_row;
-    const void *b;
-    int64_t a_k;
-    void *c;
-    int64_t m, b_k, k, b_col;
-} dvti_matrices;
-
 /* A planned product. Distances count elements. */
 typedef struct dvti_mm {
     const dvti_launch *launch;
     const dvti_simd *simd;
     const dvti_simd_gemm *by;
     dvti_mm_kind kind;
-    int64_t n, batch, m, k; /* n not beside m, for the reason that dvti_product gives */
+    int64_t n, batch, m, k; /* n and m are apart for the reason that dvti_product gives */
     int64_t a_row, a_k, b_k, b_col;
     int64_t size; /* bytes of an element of the sums */
-    bool half;    /* the result is converted */
-    bool whole;   /* and its sums are integers between steps */
+    bool narrow;  /* the result is converted */
+    bool int32;   /* and its sums are int32 between steps */
     bool pack_a, pack_b;
-    bool around;         /* the result is stored around the caches */
-    int64_t depth, a_ld; /* terms of a step; from one packed row of A to the next */
-    /* A task forms a tile of each of `per_task` products. */
+    bool stream;         /* C is written with non-temporal stores */
+    int64_t depth, a_ld; /* of a step; from one packed row of A to the next */
+    /* A task computes a tile of each of `per_task` products. */
     int64_t rows, cols, row_tiles, col_tiles, per_task, tasks;
     int64_t a_at, c_at, sums_at, area; /* bytes */
     int64_t areas;                     /* tasks that run at once at most */
 } dvti_mm;
 
+/* A planned product of integers that are summed in int64. */
+typedef struct dvti_mm_integers {
+    const dvti_launch *launch;
+    dvti_gemm plan;
+    int64_t n, m, k, batch;
+    int64_t tasks, row_tiles, col_tiles; /* col_tiles: parts of the result, for vectors */
+    int64_t areas;                       /* tasks that run at once at most */
+    bool vector;                         /* n or m is 1, and nothing is converted */
+} dvti_mm_integers;
+
 /* What launch->plan contains. */
 typedef enum dvti_mm_way {
-    DVTI_MM_PORTABLE, /* no ISA target computes it: dvti_ref_matmul */
+    DVTI_MM_ORACLE,   /* no ISA target is chosen: dvti_ref_matmul */
+    DVTI_MM_INTEGERS, /* summed in int64 */
     DVTI_MM_ONE_CALL, /* of a kernel, without workspace */
     DVTI_MM_PLANNED
 } dvti_mm_way;
@@ -74,23 +74,36 @@ typedef struct dvti_mm_plan {
         } one;
 
         dvti_mm tiled;
+        dvti_mm_integers integers;
     } as;
 } dvti_mm_plan;
 
 DVTI_FN int64_t dvti_mm_up(int64_t n, int64_t multiple);
 /* ---- of float32 or float64 ---- */
-/* Whether one call of a kernel, without any workspace, forms the product, of fewer than so many terms. */
+/* Returns whether one call of a kernel, without workspace, computes the product, of fewer than
+   `terms` multiply-adds. */
 DVTI_FN bool dvti_mm_is_one_call(const dvti_matrices *p, int64_t terms);
 DVTI_FN void dvti_mm_one_call(const dvti_simd_gemm *by, const dvti_matrices *p);
-/* A few columns, which would fill their vectors badly, of many rows that lie side by side: the transposed product fills them with rows.
-   How many at most at once; 0: it is no such product. */
+/* For few columns, which fill vectors badly, of many rows that are contiguous across rows: the
+   transposed product fills vectors with rows. Returns how many rows one call takes; 0: it is no
+   such product. */
 DVTI_FN int64_t dvti_mm_slim_rows(const dvti_matrices *p);
 DVTI_FN void dvti_mm_slim(const dvti_simd_gemm *by, const dvti_matrices *p, int64_t i,
                           int64_t rows);
-/* Joins n sums of a step to those before, which are 32 bits each. */
-DVTI_FN void dvti_mm_add_whole(const char *step, char *sums, int64_t n, bool first);
-/* Rows of such sums that lie side by side, as the result's dtype. */
-DVTI_FN void dvti_mm_store_whole(const dvti_mm *p, const char *sums, int64_t rows, int64_t cols,
+/* Where matrix number `batch` starts in a factor, in elements. */
+DVTI_FN int64_t dvti_mm_offset(const dvti_view *out, const dvti_view *in, int64_t batch);
+/* Whether one b serves the whole batch, and a's matrices lie one below the other: that is one tall
+   matrix. */
+DVTI_FN bool dvti_matmul_is_tall(const dvti_view *a, const dvti_view *b);
+
+/* ---- of integers (cpu_matmul_int.c) ---- */
+/* Returns the bytes of workspace. */
+DVTI_FN int64_t dvti_mm_plan_integers(dvti_mm_integers *p, const dvti_launch *launch, int threads);
+DVTI_FN void dvti_mm_run_integers(const dvti_mm_integers *plan, const dvti_launch *launch);
+/* Adds n sums of a step to those before, which are 32 bits each. */
+DVTI_FN void dvti_mm_add_int32(const char *step, char *sums, int64_t n, bool first);
+/* Stores contiguous rows of such sums in the result's dtype. */
+DVTI_FN void dvti_mm_store_int32(const dvti_mm *p, const char *sums, int64_t rows, int64_t cols,
                                  char *to);
 
 #endif

@@ -1,4 +1,5 @@
-/* Small matrix products: one call of the kernel, since planning would take as long. What has to be turned stands on the stack. */
+/* Small matrix products: one call of the kernel, since planning takes as long. Transposed copies
+   are on the stack. */
 #include "3_cpu/cpu_matmul.h"
 
 #define DVTI_MM_NEAR 32768 /* bytes on the stack */
@@ -60,7 +61,7 @@ static void dvti_mm_one_call_of(const dvti_simd_gemm *by, const dvti_matrices *p
     dvti_mm_multiply(by, &q, b_k);
 }
 
-static void dvti_mm_one_call_turned(const dvti_simd_gemm *by, const dvti_matrices *p) {
+static void dvti_mm_one_call_transposed(const dvti_simd_gemm *by, const dvti_matrices *p) {
     DVTI_LINE_ALIGNED double turned[DVTI_MM_NEAR / sizeof(double)];
     const int64_t size = dvti_mm_size(p), row = dvti_mm_up(p->m * size, 64) / size;
     by->turn(turned, row, p->b, p->dtype, p->b_col, p->k, p->m);
@@ -89,9 +90,17 @@ DVTI_FN void dvti_mm_one_call(const dvti_simd_gemm *by, const dvti_matrices *p) 
     if (p->n <= dvti_mm_slim_rows(p))
         dvti_mm_slim(by, p, 0, p->n);
     else if (p->b_col != 1)
-        dvti_mm_one_call_turned(by, p);
+        dvti_mm_one_call_transposed(by, p);
     else
         dvti_mm_one_call_of(by, p, p->b, p->b_k);
+}
+
+DVTI_FN bool dvti_cpu_matmul_small(const dvti_matrices *product) {
+    const dvti_simd *simd = dvti_simd_now();
+    if (!simd || !dvti_mm_is_one_call(product, DVTI_MM_SMALL_TERMS))
+        return false;
+    dvti_mm_one_call(product->dtype == DVT_F64 ? simd->gemm_f64 : simd->gemm_f32, product);
+    return true;
 }
 
 #undef DVTI_MM_NEAR

@@ -1,5 +1,6 @@
-/* The backend of cpu(): main memory, and kernels that have finished when the call returns. Also how the ISA targets' kernels and the
-   portable ones share the families, for cpu() and virtual GPUs alike. */
+/* The backend of cpu(): main memory, and kernels that have finished when the call returns. Also how
+   the ISA targets' kernels and the portable ones share the families, for cpu() and virtual GPUs
+   alike. */
 #include "3_cpu/simd/dvt_simd.h"
 
 /* ---- launches of any kernel ---- */
@@ -77,7 +78,8 @@ DVTI_FN int64_t dvti_cpu_take_plan(dvti_launch *launch, int threads) {
     return dvti_cpu_index_workspace(launch);
 }
 
-/* Generator states in main memory change in the call: a virtual GPU's queue has no call (dvti_virtual_supports). */
+/* Generator states in main memory change in the call: a virtual GPU's queue has no call
+   (dvti_virtual_supports). */
 DVTI_FN bool dvti_cpu_random_supports(dvti_op op, dvt_dtype dtype, dvti_feature feature) {
     (void)dtype;
     return feature == DVTI_CAN_RUN || (feature == DVTI_CAN_HOST_STATE && op == DVTI_OP_uniform);
@@ -111,7 +113,8 @@ static void dvti_cpu_devices_peak(dvti_device *device, int64_t used) {
     dvti_mutex_unlock(&lock);
 }
 
-/* Adds bytes to those in use, unless that is more than the limit: several threads may want the last of them. */
+/* Adds bytes to those in use, unless that is more than the limit: several threads may want the last
+   of them. */
 static bool dvti_cpu_use(dvti_device *device, int64_t bytes, int64_t *used) {
     int64_t limit = dvti_atomic_load(&device->limit);
     if (!limit) {
@@ -187,6 +190,10 @@ static dvt_status dvti_cpu_wait(dvti_device *device) {
     return DVT_OK;
 }
 
+static bool dvti_cpu_multiply_small(const dvti_kernel *kernel, const dvti_matrices *product) {
+    return kernel->cpu->multiply_small(product);
+}
+
 static dvt_status dvti_cpu_open(dvti_device *device, int index) {
     static const dvti_backend backend = {"cpu",
                                          dvti_cpu_acquire,
@@ -203,6 +210,7 @@ static dvt_status dvti_cpu_open(dvti_device *device, int index) {
                                          dvti_cpu_memory,
                                          NULL,
                                          NULL,
+                                         dvti_cpu_multiply_small,
                                          false};
     (void)index;
     dvti_heap_open(&dvti_cpu_heap);

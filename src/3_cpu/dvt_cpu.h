@@ -1,5 +1,6 @@
-/* The CPU backend's directories and what they offer each other. Kernels run a whole launch in the calling thread, helped by the pool
-   where that pays; they never allocate (their plan says what they need) and never fail. */
+/* The CPU backend's directories and what they offer each other. Kernels run a whole launch in the
+   calling thread, helped by the pool where that pays; they never allocate (their plan says what
+   they need) and never fail. */
 #ifndef DVTI_CPU_H
 #define DVTI_CPU_H
 #include "1_base/dvt_heap.h"
@@ -9,10 +10,12 @@
 typedef struct dvti_cpu_kernel {
     /* Says what the kernel can do. NULL: it runs, with no feature. */
     bool (*supports)(dvti_op op, dvt_dtype dtype, dvti_feature feature);
-    /* Fills launch->plan and returns the bytes of workspace. threads: that will compute; 0 asks dvti_cpu_threads, which small
-       launches need not. NULL: no plan, no workspace. */
+    /* Fills launch->plan and returns the bytes of workspace. threads: that will compute; 0 asks
+       dvti_cpu_threads, which small launches need not. NULL: no plan, no workspace. */
     int64_t (*plan)(dvti_launch *launch, int threads);
     void (*run)(const dvti_launch *launch);
+    /* dvti_backend.multiply_small; NULL for all kernels but matmul. */
+    bool (*multiply_small)(const dvti_matrices *product);
 } dvti_cpu_kernel;
 
 DVTI_FN const dvti_backend_kind *dvti_cpu_kind(void);
@@ -44,6 +47,7 @@ DVTI_FN void dvti_cpu_order(const dvti_launch *launch);
 DVTI_FN bool dvti_cpu_matmul_supports(dvti_op op, dvt_dtype dtype, dvti_feature feature);
 DVTI_FN int64_t dvti_cpu_matmul_plan(dvti_launch *launch, int threads);
 DVTI_FN void dvti_cpu_matmul(const dvti_launch *launch);
+DVTI_FN bool dvti_cpu_matmul_small(const dvti_matrices *product);
 DVTI_FN bool dvti_cpu_conv2d_supports(dvti_op op, dvt_dtype dtype, dvti_feature feature);
 DVTI_FN int64_t dvti_cpu_conv2d_plan(dvti_launch *launch, int threads);
 DVTI_FN void dvti_cpu_conv2d(const dvti_launch *launch);
@@ -87,9 +91,6 @@ DVTI_FN void dvti_oracle_variance(const dvti_launch *launch);
 DVTI_FN void dvti_oracle_softmax(const dvti_launch *launch, int64_t begin, int64_t end);
 DVTI_FN void dvti_oracle_layer_norm(const dvti_launch *launch, int64_t begin, int64_t end);
 DVTI_FN void dvti_ref_matmul(const dvti_launch *launch);
-DVTI_FN int64_t dvti_ref_matmul_workspace(const dvti_launch *launch, int threads);
-/* One b for the whole batch, and a's matrices one below the other: that is one tall matrix. */
-DVTI_FN bool dvti_matmul_is_tall(const dvti_view *a, const dvti_view *b);
 DVTI_FN void dvti_ref_conv2d(const dvti_launch *launch);
 DVTI_FN void dvti_ref_pool2d(const dvti_launch *launch);
 DVTI_FN void dvti_cpu_index(const dvti_launch *launch);
@@ -106,8 +107,9 @@ DVTI_FN int64_t dvti_cpu_conv2d_workspace(const dvti_launch *launch, int threads
 DVTI_FN int64_t dvti_scan_workspace(const dvti_launch *launch);
 DVTI_FN void dvti_cpu_sort(const dvti_launch *launch);
 DVTI_FN int64_t dvti_cpu_sort_workspace(const dvti_launch *launch, int threads);
-/* Shared by sorting and the first k (cpu_sort.c, cpu_topk.c): elements as keys whose order is theirs, all bits turned round by `flip`; the
-   result says whether there is a NaN or a -0 among them. dvti_keys_32 is for dtypes of up to 32 bits. */
+/* Shared by sorting and the first k (cpu_sort.c, cpu_topk.c): elements as keys whose order is
+   theirs, all bits turned round by `flip`; the result says whether there is a NaN or a -0 among
+   them. dvti_keys_32 is for dtypes of up to 32 bits. */
 DVTI_FN bool dvti_keys_32(const void *src, dvt_dtype dtype, int64_t n, uint32_t flip,
                           uint32_t *key);
 DVTI_FN bool dvti_keys_64(const void *src, dvt_dtype dtype, int64_t n, uint64_t flip,
@@ -124,7 +126,8 @@ DVTI_FN bool dvti_topk_pays(const dvti_launch *launch);
 DVTI_FN void dvti_cpu_topk(const dvti_launch *launch);
 DVTI_FN int64_t dvti_topk_workspace(const dvti_launch *launch, int threads);
 
-/* One element of a view, converted; the plain way that every family may use. `at` counts elements from view.data. */
+/* One element of a view, converted; the plain way that every family may use. `at` counts elements
+   from view.data. */
 DVTI_FN double dvti_load_f64(const void *data, dvt_dtype dtype, int64_t at);
 DVTI_FN int64_t dvti_load_i64(const void *data, dvt_dtype dtype, int64_t at);
 DVTI_FN void dvti_store_f64(void *data, dvt_dtype dtype, int64_t at, double value);
@@ -150,10 +153,12 @@ DVTI_FN void dvti_load_block(const dvti_view *view, int64_t first, int64_t n, dv
                              void *dst);
 DVTI_FN void dvti_store_block(const dvti_view *view, int64_t first, int64_t n, dvti_class compute,
                               const void *src);
-/* The memory itself when it is contiguous and of the class's own dtype, so that no block is needed; else NULL. */
+/* The memory itself when it is contiguous and of the class's own dtype, so that no block is needed;
+   else NULL. */
 DVTI_FN void *dvti_block_direct(const dvti_view *view, dvti_class compute, int64_t first);
 
-/* Where a position of a merged view stands: the index on every axis, and the element's distance from view.data. */
+/* Where a position of a merged view stands: the index on every axis, and the element's distance
+   from view.data. */
 typedef struct dvti_cursor {
     int64_t index[DVT_MAX_DIMS];
     int64_t at;
@@ -163,20 +168,22 @@ DVTI_FN dvti_cursor dvti_cursor_at(const dvti_view *view, int64_t position);
 /* n positions further, not beyond the end of the last axis. */
 DVTI_FN void dvti_cursor_advance(dvti_cursor *cursor, const dvti_view *view, int64_t n);
 #define DVTI_BLOCK 512 /* elements: four operands of 8 bytes stay in the first-level cache */
-/* Neighbouring results of a reduction at most: of float32 a page, which is what memory is fetched ahead in. */
+/* Neighbouring results of a reduction at most: of float32 a page, which is what memory is fetched
+   ahead in. */
 #define DVTI_ACROSS 1024
 
-/* ---- the inside of a matrix product, shared by matmul and convolution (ref/ref_gemm.c) ----
-   A product is cut into tiles, and the sums of a tile into steps of at most plan.depth terms. For a step both factors stand in
-   the tile's area:
+/* ---- the inside of a matrix product, without an ISA target (cpu_gemm.c) ---- A product is cut
+   into tiles, and the sums of a tile into steps of at most plan.depth terms. For a step both
+   factors stand in the tile's area:
      A  in panels of DVTI_GEMM_ROWS rows, each [k][row]
      B  as [k][column], plan.ld elements from one k to the next
-   Rows and columns that the matrix does not have, up to a whole panel (plan.width columns), are zeros. The sums wait in
-   acc, [column panel][row panel][row][column]. So every sum is formed in ascending k by one piece of code, and
-   no cut and no number of threads changes a bit.
-   Where both factors lie along k in memory, dvti_gemm_dots saves the packing: A and B are [row][k] and [column][k], plan.ld
-   elements apart, with zeros up to a whole vector (plan.width / 2); acc is [row][plan.cols]. It forms the sums of
-   each vector's lanes apart, so its order is another one, and also fixed. */
+   Rows and columns that the matrix does not have, up to a whole panel (plan.width columns), are
+   zeros. The sums wait in acc, [column panel][row panel][row][column]. So every sum is formed in
+   ascending k by one piece of code, and no cut and no number of threads changes a bit. Where both
+   factors lie along k in memory, dvti_gemm_dots saves the packing: A and B are [row][k] and
+   [column][k], plan.ld elements apart, with zeros up to a whole vector (plan.width / 2); acc is
+   [row][plan.cols]. It forms the sums of each vector's lanes apart, so its order is another one,
+   and also fixed. */
 #define DVTI_GEMM_ROWS 6
 #define DVTI_GEMM_DEPTH 256 /* the most terms of a step, and more than the most columns of a tile */
 
@@ -209,9 +216,11 @@ DVTI_FN void dvti_gemm_dots(const dvti_gemm *plan, int64_t rows, int64_t cols, i
 DVTI_FN void dvti_gemm_row(const dvti_gemm *plan, int64_t rows, int64_t cols, const void *acc,
                            int64_t r, const void *add, void *out);
 
-/* Tasks that each need an area of the workspace while they run: as many at once as there are areas. */
+/* Tasks that each need an area of the workspace while they run: as many at once as there are
+   areas. */
 typedef void (*dvti_task_fn)(void *user, int64_t task, void *area);
-/* What a product of two numbers and its addition take, packing and all: for the question whether threads pay. */
+/* What a product of two numbers and its addition take, packing and all: for the question whether
+   threads pay. */
 #define DVTI_GEMM_TERM_NS 0.076
 /* Areas for a launch of `tasks` that form `terms` products in all: 1 when threads would not pay. */
 DVTI_FN int64_t dvti_task_areas(int64_t tasks, double terms, int threads);

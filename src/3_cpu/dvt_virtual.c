@@ -1,12 +1,14 @@
-/* Virtual GPUs: a memory space with a limit and a command queue with a thread of its own, computed by the CPU's kernels. They behave
-   as cards do: calls return at once, several devices work at the same time, errors come out of a later wait.
+/* Virtual GPUs: a memory space with a limit and a command queue with a thread of its own, computed
+   by the CPU's kernels. They behave as cards do: calls return at once, several devices work at the
+   same time, errors come out of a later wait.
 
-   The queue is a ring of numbered commands. Other devices, and callers that wait, look at how many are completed: a copy
-   between devices waits for the source's commands so far, and the source's next commands wait for the copy. Every command waits only for
-   commands that were put in before it, so queues cannot wait for each other in a circle.
+   The queue is a ring of numbered commands. Other devices, and callers that wait, look at how many
+   are completed: a copy between devices waits for the source's commands so far, and the source's
+   next commands wait for the copy. Every command waits only for commands that were put in before
+   it, so queues cannot wait for each other in a circle.
 
-   A forked child has the memory but not the thread: everything except releasing is refused there, and no lock is touched, since the
-   thread may have held it. */
+   A forked child has the memory but not the thread: everything except releasing is refused there,
+   and no lock is touched, since the thread may have held it. */
 #include "3_cpu/dvt_cpu.h"
 
 #define DVTI_QUEUE_LENGTH 128
@@ -121,7 +123,8 @@ static void dvti_virtual_await(dvti_virtual *v, int64_t number) {
     dvti_mutex_unlock(&v->lock);
 }
 
-/* What was copied from a device that failed before is worthless: the destination's next wait says so. */
+/* What was copied from a device that failed before is worthless: the destination's next wait says
+   so. */
 static void dvti_virtual_check_source(dvti_virtual *v, dvti_virtual *from) {
     char reason[sizeof from->lost_text];
     bool lost;
@@ -197,7 +200,8 @@ DVTI_THREAD_MAIN(dvti_virtual_worker) {
 #endif
 
 /* ---- putting commands in ---- */
-/* A slot to be filled, with the lock held when there is a thread; dvti_virtual_put gives it away. */
+/* A slot to be filled, with the lock held when there is a thread; dvti_virtual_put gives it
+   away. */
 static dvti_command *dvti_virtual_slot(dvti_virtual *v, dvti_command_kind kind) {
     dvti_command *command;
     dvti_mutex_lock(&v->lock);
@@ -222,7 +226,8 @@ static int64_t dvti_virtual_put(dvti_virtual *v) {
     return number;
 }
 
-/* Nothing is queued or running, and nobody but this caller can put anything in that concerns the same memory. */
+/* Nothing is queued or running, and nobody but this caller can put anything in that concerns the
+   same memory. */
 static bool dvti_virtual_idle(dvti_virtual *v) {
     bool idle;
     dvti_mutex_lock(&v->lock);
@@ -496,6 +501,7 @@ static const dvti_backend dvti_virtual_backend = {"virtual",
                                                   NULL,
                                                   dvti_virtual_trim,
                                                   dvti_virtual_memory,
+                                                  NULL,
                                                   NULL,
                                                   NULL,
                                                   false};

@@ -6,8 +6,9 @@
      launch/   per family of kernels: from a dvti_launch to grids and arguments
      kernels/  the CUDA source itself
 
-   A *card* is a physical device with its primary context; a gpu(i) is a queue with memory on a card. Usually they are one to one; with
-   DEVTENSOR_VIRTUAL_GPUS several gpu(i) share a card. All kernels of a gpu(i) run on its compute stream, in order. */
+   A *card* is a physical device with its primary context; a gpu(i) is a queue with memory on a
+   card. Usually they are one to one; with DEVTENSOR_VIRTUAL_GPUS several gpu(i) share a card. All
+   kernels of a gpu(i) run on its compute stream, in order. */
 #ifndef DVTI_CUDA_H
 #define DVTI_CUDA_H
 #include "3_cuda/dvt_cuda_kind.h"
@@ -20,7 +21,8 @@ typedef struct dvti_cuda_gpu dvti_cuda_gpu; /* device/dvt_cuda_device.h */
 typedef struct dvti_cuda_kernel {
     /* Fills launch->plan and returns the bytes of workspace; NULL: no plan, no workspace. */
     int64_t (*plan)(const dvti_cuda_gpu *gpu, dvti_launch *launch);
-    /* Puts the kernel into the compute stream, with the GPU's context current. NULL: CUDA has no such kernel. */
+    /* Puts the kernel into the compute stream, with the GPU's context current. NULL: CUDA has no
+       such kernel. */
     dvt_status (*run)(dvti_cuda_gpu *gpu, const dvti_launch *launch);
 } dvti_cuda_kernel;
 
@@ -35,7 +37,8 @@ DVTI_FN int dvti_cuda_count(void);
 /* Says why there is no GPU; "" when there is. */
 DVTI_FN const char *dvti_cuda_reason(void);
 DVTI_FN int dvti_cuda_driver_version(void);
-/* The driver, opened at the first call; NULL when it cannot be used, and dvti_cuda_reason says why. */
+/* The driver, opened at the first call; NULL when it cannot be used, and dvti_cuda_reason says
+   why. */
 DVTI_FN const dvti_cuda_driver *dvti_cuda(void);
 /* This process was forked from the one that initialised CUDA. */
 DVTI_FN bool dvti_cuda_forked(void);
@@ -64,7 +67,8 @@ typedef struct dvti_cuda_card {
     int first[DVTI_CUDA_SLOTS]; /* of each hash: the place in `loaded` + 1; 0: none */
 } dvti_cuda_card;
 
-/* Makes the card's context current for this thread. Pair with dvti_cuda_leave, which restores what was current before. */
+/* Makes the card's context current for this thread. Pair with dvti_cuda_leave, which restores what
+   was current before. */
 DVTI_FN dvti_cu_result dvti_cuda_enter(dvti_cuda_card *card, bool *pushed);
 DVTI_FN void dvti_cuda_leave(bool pushed);
 /* For geometry: the card that computes. */
@@ -98,8 +102,9 @@ typedef enum dvti_cuda_family {
 
 #undef DVTI_CUDA_FAMILY_ENUM
 
-/* A program: the family's file under the definitions of a variant. The family packs what it specialises on (dtypes, operation,
-   layout) into `variant`; launch/ unpacks it into #define lines when the program is built for the first time. */
+/* A program: the family's file under the definitions of a variant. The family packs what it
+   specialises on (dtypes, operation, layout) into `variant`; launch/ unpacks it into #define lines
+   when the program is built for the first time. */
 typedef struct dvti_cuda_program {
     dvti_cuda_family family;
     uint64_t variant;
@@ -114,10 +119,12 @@ DVTI_CUDA_FAMILY_TABLE(DVTI_CUDA_DESCRIBE)
 DVTI_FN char *dvti_cuda_source(dvti_cuda_program program);
 /* The elementwise operation's text from the op table: floating, or integer. */
 DVTI_FN const char *dvti_cuda_op_text(dvti_op op, bool integer);
-/* In float32: the call of our own function, and the files of 2_core/math that it needs; NULL where the op table's text says all. */
+/* In float32: the call of our own function, and the files of 2_core/math that it needs; NULL where
+   the op table's text says all. */
 DVTI_FN const char *dvti_cuda_function_text(dvti_op op, const char **files);
-/* For the end of a variant's definitions. The functions of floats in these files of 2_core/math, "exp.inl log.inl", which are called
-   dvti_card_exp and so on; or dvti_exp_below, for families that add exponentials of this dtype. */
+/* For the end of a variant's definitions. The functions of floats in these files of 2_core/math,
+   "exp.inl log.inl", which are called dvti_card_exp and so on; or dvti_exp_below, for families that
+   add exponentials of this dtype. */
 DVTI_FN void dvti_cuda_add_functions(dvti_text *text, const char *files);
 DVTI_FN void dvti_cuda_add_exp_below(dvti_text *text, dvt_dtype dtype);
 /* The function `entry` of the program on this card, compiled and loaded at its first use. */
@@ -132,7 +139,8 @@ typedef struct dvti_cuda_grid {
     int64_t shared; /* bytes of dynamic shared memory */
 } dvti_cuda_grid;
 
-/* A one-dimensional grid for n > 0 elements, `each` of them per thread; kernels loop over what is left. */
+/* A one-dimensional grid for n > 0 elements, `each` of them per thread; kernels loop over what is
+   left. */
 DVTI_FN dvti_cuda_grid dvti_cuda_grid_for(const dvti_cuda_gpu *gpu, int64_t n, int threads,
                                           int64_t each);
 /* Puts the kernel into the compute stream; `args` is the kernel's one argument. */
@@ -141,16 +149,18 @@ DVTI_FN dvt_status dvti_cuda_start(dvti_cuda_gpu *gpu, const dvti_launch *launch
                                    dvti_cuda_grid grid, const void *args, size_t bytes);
 DVTI_FN dvti_kview dvti_cuda_view(const dvti_view *view);
 DVTI_FN int64_t dvti_cuda_view_size(const dvti_view *view);
-/* Beyond 2^31 - 1 the multiplier is 0: such a divisor is for 64-bit positions. Less than 1 counts as 1. */
+/* Beyond 2^31 - 1 the multiplier is 0: such a divisor is for 64-bit positions. Less than 1 counts
+   as 1. */
 DVTI_FN dvti_kdivisor dvti_cuda_divisor(int64_t divisor);
 
-/* Sorting in a workspace of dvti_cuda_sort_bytes(n): keys and values stand at its beginning, n of each, and are sorted in place by
-   the lowest `bits` of the keys; equal keys keep their order. */
+/* Sorting in a workspace of dvti_cuda_sort_bytes(n): keys and values stand at its beginning, n of
+   each, and are sorted in place by the lowest `bits` of the keys; equal keys keep their order. */
 DVTI_FN int64_t dvti_cuda_sort_bytes(int64_t n);
 DVTI_FN dvt_status dvti_cuda_sort(dvti_cuda_gpu *gpu, const dvti_launch *launch, void *workspace,
                                   int64_t n, int bits);
-/* Axes of extent 1 are left out, larger strides come first when `sorts`, and neighbours are merged; at least one axis is left. `along`
-   goes through the same changes, so that positions in both stay the same. */
+/* Axes of extent 1 are left out, larger strides come first when `sorts`, and neighbours are merged;
+   at least one axis is left. `along` goes through the same changes, so that positions in both stay
+   the same. */
 DVTI_FN void dvti_cuda_tidy_axes(dvti_kview *view, dvti_kview *along, bool sorts);
 DVTI_FN int64_t dvti_cuda_distance(int64_t stride); /* without its sign */
 /* The most elements between two of a window. */

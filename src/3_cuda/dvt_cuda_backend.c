@@ -1,8 +1,10 @@
-/* The contract of 2_core/dvt_backend.h, kept on a card: memory, launches, waiting. Copies are in device/. */
+/* The contract of 2_core/dvt_backend.h, kept on a card: memory, launches, waiting. Copies are in
+   device/. */
 #include "3_cuda/device/dvt_cuda_device.h"
 
 /* ---- memory ---- */
-/* The way out when a card is full: what this gpu keeps for later, then what others on the card keep. */
+/* The way out when a card is full: what this gpu keeps for later, then what others on the card
+   keep. */
 static dvti_cuda_block *dvti_cuda_take_hard(dvti_cuda_gpu *gpu, int64_t bytes,
                                             dvti_cu_result *result) {
     dvti_cuda_block *block = dvti_cuda_take(&gpu->memory, bytes, result);
@@ -79,7 +81,8 @@ static dvt_status dvti_cuda_acquire(dvti_device *device, const char *function, i
     return status;
 }
 
-/* Also on a lost card, in a forked child and while the process ends, where nothing is asked of the driver. */
+/* Also on a lost card, in a forked child and while the process ends, where nothing is asked of the
+   driver. */
 static void dvti_cuda_release(dvti_device *device, void *at, int64_t bytes) {
     dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
     dvti_cuda_block *block;
@@ -191,6 +194,7 @@ DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
                                          dvti_cuda_memory_stats,
                                          dvti_cuda_can_all_reduce,
                                          dvti_cuda_all_reduce,
+                                         NULL,
                                          true};
     return &backend;
 }

@@ -1,4 +1,5 @@
-/* What this build has: the kernels of each backend, and the kinds of devices. The only file that knows all backends by name. */
+/* What this build has: the kernels of each backend, and the kinds of devices. The only file that
+   knows all backends by name. */
 #include "3_kernels/dvt_kernels.h"
 #include "3_cpu/dvt_cpu.h"
 #include "3_cuda/dvt_cuda_kind.h"
@@ -6,8 +7,8 @@
 #include "3_cuda/dvt_cuda.h"
 #endif
 
-#define DVTI_CPU_COLUMN(supports, plan, run)                                                       \
-    { supports, plan, run }
+#define DVTI_CPU_COLUMN(supports, plan, run, small)                                                \
+    { supports, plan, run, small }
 #define DVTI_CUDA_COLUMN(plan, run)                                                                \
     { plan, run }
 

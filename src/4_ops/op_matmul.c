@@ -1,8 +1,9 @@
-/* Matrix products. One recorded operation on arrays of two axes and more, with batch axes that broadcast; the other
-   forms are views around it. */
+/* Matrix products. One recorded operation on arrays of two axes and more, with batch axes that
+   broadcast; the other forms are views around it. */
 #include "4_ops/dvt_op.h"
 
-/* One array as a factor, after the optional exchange: its extents, and the distances from row to row and from column to column. */
+/* One array as a factor, after the optional exchange: its extents, and the distances from row to
+   row and from column to column. */
 typedef struct dvti_factor {
     int64_t rows, columns, row, column;
 } dvti_factor;
@@ -119,13 +120,37 @@ static bool dvti_matmul_shape(const char *name, const dvt_array *a, const dvt_ar
     return true;
 }
 
+/* Two matrices of floats, which meet, into contiguous memory on their device; false, and nothing
+   done, when they have to be launched. */
+static bool dvti_matmul_small(const dvt_array *out, const dvt_array *a, const dvt_array *b,
+                              bool transpose_a, bool transpose_b) {
+    const int64_t size = out->dtype == DVT_F64 ? 8 : 4;
+    dvti_matrices product;
+    if (a->shape.ndim != 2 || b->shape.ndim != 2 || a->dtype != out->dtype ||
+        b->dtype != out->dtype || (out->dtype != DVT_F32 && out->dtype != DVT_F64))
+        return false;
+    product.dtype = out->dtype;
+    product.n = a->shape.dim[transpose_a];
+    product.a = (char *)a->storage->data + a->offset * size;
+    product.a_row = a->stride[transpose_a];
+    product.b = (char *)b->storage->data + b->offset * size;
+    product.a_k = a->stride[!transpose_a];
+    product.c = (char *)out->storage->data + out->offset * size;
+    product.m = b->shape.dim[!transpose_b];
+    product.b_k = b->stride[transpose_b];
+    product.k = a->shape.dim[!transpose_a];
+    product.b_col = b->stride[!transpose_b];
+    return dvti_multiply_small(out->storage->device, dvti_kernel_matmul(), &product);
+}
+
 /* bias (or NULL) and relu: with DVTI_CAN_EPILOGUE. */
 static dvt_status dvti_matmul_run(const char *name, dvt_array *out, const dvt_shape *shape,
                                   const dvt_array *a, bool transpose_a, const dvt_array *b,
                                   bool transpose_b, const dvt_array *bias, bool relu) {
     dvti_launch launch;
     dvti_factor f;
-    if (!dvti_has_elements(shape))
+    if ((!bias && !relu && dvti_matmul_small(out, a, b, transpose_a, transpose_b)) ||
+        !dvti_has_elements(shape))
         return DVT_OK;
     dvti_launch_begin(&launch, name, dvti_kernel_matmul(), DVTI_OP_matmul);
     f = dvti_factor_of(a, transpose_a, false);
@@ -135,7 +160,7 @@ static dvt_status dvti_matmul_run(const char *name, dvt_array *out, const dvt_sh
     dvti_product_view(&launch.out[0], out, shape);
     launch.n_in = 2;
     launch.n_out = 1;
-    launch.i[0] = dvti_tf32_allowed();
+    launch.i[0] = out->dtype == DVT_F32 && dvti_tf32_allowed();
     if (bias)
         launch.epilogue.bias = dvti_view_of(bias);
     launch.epilogue.activation = relu ? DVTI_RELU : DVTI_NO_ACTIVATION;
@@ -273,7 +298,8 @@ static void dvti_matmul_reach(const dvt_array *x, int64_t *low, int64_t *high) {
     }
 }
 
-/* Whether writing dst could change elements of x, neither of them empty: parts of one array that lie apart do not meet. */
+/* Whether writing dst could change elements of x, neither of them empty: parts of one array that
+   lie apart do not meet. */
 static bool dvti_matmul_touches(const dvt_array *dst, const dvt_array *x) {
     int64_t dst_low, dst_high, low, high;
     if (dst->storage != x->storage)
@@ -300,8 +326,9 @@ static dvt_status dvti_matmul_aside(const char *name, dvt_array *dst, dvt_array 
     return status;
 }
 
-/* The common case in one check: two matrices into a third of their dtype, with nothing to refuse, to convert or to record. Checking one
-   thing after the other takes as long as multiplying 8 x 8. */
+/* The common case in one check: two matrices into a third of their dtype, with nothing to refuse,
+   to convert or to record. Checking one thing after the other takes as long as multiplying 8 x
+   8. */
 static bool dvti_matmul_into_plain(dvt_array *dst, const dvt_array *a, const dvt_array *b,
                                    bool transpose_a, bool transpose_b) {
     const dvti_storage *of = dst->storage;
@@ -373,7 +400,7 @@ static dvt_array *dvti_matmul_into(const char *name, dvt_array *dst, dvt_array *
 
 DVT_API dvt_array *dvt_matmul_with(dvt_array *a, dvt_array *b, const dvt_matmul_desc *desc) {
     static const char name[] = "dvt_matmul_with";
-    static const dvt_matmul_desc none;
+    static const dvt_matmul_desc none = {false, false, false, DVT_F32, NULL};
     dvt_array *in[2];
     if (!desc)
         desc = &none;
@@ -388,8 +415,8 @@ DVT_API dvt_array *dvt_matmul_with(dvt_array *a, dvt_array *b, const dvt_matmul_
 }
 
 /* ---- dot ---- */
-/* Two arrays of at least two axes, b more than two: every row of a meets every matrix of b, so b's matrices stand
-   side by side as one. */
+/* Two arrays of at least two axes, b more than two: every row of a meets every matrix of b, so b's
+   matrices stand side by side as one. */
 static dvt_array *dvti_dot_wide(dvt_array *a, dvt_array *b) {
     dvt_shape flat = DVT_SHAPE(1, a->shape.dim[a->shape.ndim - 1]), shape = a->shape;
     dvt_axes order = DVT_ALL;

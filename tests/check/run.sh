@@ -18,6 +18,9 @@ else
     skip "generated files" "$PYTHON is not installed"
 fi
 
+# ---- layers, at link time ----
+script "every layer links without what is above it" sh tests/check/layers.sh
+
 # ---- names ----
 if has nm; then
     for what in exported private static macros; do

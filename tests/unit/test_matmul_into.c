@@ -1,5 +1,5 @@
-/* Products written into arrays that exist: the same bits as new ones' wherever they go, what stands beside them, memory that is shared,
-   refusals. */
+/* Products written into arrays that exist: the same bits as new ones' wherever they go, what stands
+   beside them, memory that is shared, refusals. */
 #include "dvt_faults.h"
 #include "matmul_inputs.h"
 #include "matmul_forms.h"
@@ -160,7 +160,8 @@ DVT_TEST(matmul_into_batches) {
                random_array(DVT_SHAPE(6, 5), DVT_F32, dvt_cpu()), b, true, true);
 }
 
-/* Parts of one array: those that overlap dst are read before it is written, those that lie apart are no hindrance. */
+/* Parts of one array: those that overlap dst are read before it is written, those that lie apart
+   are no hindrance. */
 DVT_TEST(matmul_into_shared_memory) {
     static const int64_t n[] = {3, 16, 70};
     int i, t;
@@ -294,7 +295,8 @@ DVT_TEST(matmul_into_errors) {
 }
 
 /* ---- several fields at once ---- */
-/* Bytes, transposed, converted to int32 and written into an array that exists, in every layout of it and on both kinds of devices. */
+/* Bytes, transposed, converted to int32 and written into an array that exists, in every layout of
+   it and on both kinds of devices. */
 DVT_TEST(matmul_with_everything) {
     static const int64_t size[][3] = {{3, 4, 5}, {8, 16, 8}, {33, 700, 20}, {1, 40, 50}};
     dvt_matmul_desc desc;

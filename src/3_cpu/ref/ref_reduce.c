@@ -49,11 +49,11 @@ static int64_t dvti_oracle_at(const dvti_oracle_elements *e, int64_t k) {
     return e->first + dvti_cursor_at(&e->reduced, k).at;
 }
 
-static double dvti_oracle_f64(const dvti_oracle_elements *e, int64_t k) {
+static double dvti_oracle_element_f64(const dvti_oracle_elements *e, int64_t k) {
     return dvti_load_f64(e->kept.data, e->kept.dtype, dvti_oracle_at(e, k));
 }
 
-static int64_t dvti_oracle_i64(const dvti_oracle_elements *e, int64_t k) {
+static int64_t dvti_oracle_element_i64(const dvti_oracle_elements *e, int64_t k) {
     return dvti_load_i64(e->kept.data, e->kept.dtype, dvti_oracle_at(e, k));
 }
 
@@ -82,11 +82,11 @@ static int64_t dvti_oracle_place(const dvti_oracle_elements *e, dvti_op op) {
     int64_t k, at = 0;
     for (k = 1; k < e->n; k++) {
         if (integer) {
-            const int64_t s = dvti_oracle_i64(e, at);
-            at = dvti_oracle_join_i64(op, s, dvti_oracle_i64(e, k)) != s ? k : at;
+            const int64_t s = dvti_oracle_element_i64(e, at);
+            at = dvti_oracle_join_i64(op, s, dvti_oracle_element_i64(e, k)) != s ? k : at;
         } else {
-            const double s = dvti_oracle_f64(e, at);
-            at = s == s && dvti_oracle_join_f64(op, s, dvti_oracle_f64(e, k)) != s ? k : at;
+            const double s = dvti_oracle_element_f64(e, at);
+            at = s == s && dvti_oracle_join_f64(op, s, dvti_oracle_element_f64(e, k)) != s ? k : at;
         }
     }
     return at;
@@ -97,11 +97,11 @@ static double dvti_oracle_logsumexp(const dvti_oracle_elements *e) {
     double most = -(double)INFINITY, sum = 0;
     int64_t k;
     for (k = 0; k < e->n; k++)
-        most = dvti_f64_larger(most, dvti_oracle_f64(e, k));
+        most = dvti_f64_larger(most, dvti_oracle_element_f64(e, k));
     if (most - most != 0) /* infinite or NaN */
         return most;
     for (k = 0; k < e->n; k++)
-        sum += exp(dvti_oracle_f64(e, k) - most);
+        sum += exp(dvti_oracle_element_f64(e, k) - most);
     return most + log(sum);
 }
 
@@ -120,13 +120,13 @@ DVTI_FN void dvti_oracle_reduce(const dvti_launch *launch) {
             dvti_store_i64(out->data, out->dtype, result, dvti_oracle_place(&e, launch->op));
         } else if (integer) {
             for (k = 0; k < e.n; k++)
-                i = dvti_oracle_join_i64(launch->op, i, dvti_oracle_i64(&e, k));
+                i = dvti_oracle_join_i64(launch->op, i, dvti_oracle_element_i64(&e, k));
             dvti_store_i64(out->data, out->dtype, result, i);
         } else if (row->method == DVTI_METHOD_LOGSUMEXP) {
             dvti_store_f64(out->data, out->dtype, result, dvti_oracle_logsumexp(&e));
         } else {
             for (k = 0; k < e.n; k++)
-                f = dvti_oracle_join_f64(launch->op, f, dvti_oracle_f64(&e, k));
+                f = dvti_oracle_join_f64(launch->op, f, dvti_oracle_element_f64(&e, k));
             dvti_store_f64(out->data, out->dtype, result,
                            dvti_reduce_finish_f64(launch->op, f, (double)e.n));
         }
@@ -144,7 +144,7 @@ DVTI_FN void dvti_oracle_variance(const dvti_launch *launch) {
         double sum = 0;
         e.first = dvti_cursor_at(&e.kept, result).at;
         for (k = 0; k < e.n; k++) {
-            const double x = dvti_oracle_f64(&e, k);
+            const double x = dvti_oracle_element_f64(&e, k);
             const float d = (float)x - (float)m, square = d * d;
             sum += mean->dtype == DVT_F64 ? (x - m) * (x - m) : (double)square;
         }

@@ -1,6 +1,36 @@
-/* Convolution and its gradients: kernel conv2d (kernels/conv.cu). Variant: dtype, operation, how (a tile, directly, or the sum of
-   parts), whether positions have 64 bits. Every choice depends on shapes only, not on the card: so do the bits of a result. */
-#include "3_cuda/launch/cuda_conv.h"
+/* Convolution and its gradients: kernel conv2d (kernels/conv.cu). Variant: dtype, operation, how (a
+   tile, directly, or the sum of parts), whether positions have 64 bits. Every choice depends on
+   shapes only, not on the card: so do the bits of a result. */
+#include "3_cuda/dvt_cuda.h"
+
+/* A block's results and the depth of a slice. `speed`: of multiplying, of what the family's largest
+   reaches. Then the results of a thread, or on the tensor cores the warps of a block: down and
+   across. */
+typedef struct dvti_cuda_conv_tile {
+    int rows, columns, depth;
+    double speed;
+    int down, across;
+} dvti_cuda_conv_tile;
+
+typedef enum dvti_cuda_conv_op {
+    DVTI_CUDA_CONV_FORWARD,
+    DVTI_CUDA_CONV_DATA,
+    DVTI_CUDA_CONV_WEIGHT
+} dvti_cuda_conv_op;
+
+typedef struct dvti_cuda_conv_plan {
+    dvti_kconv args;
+    dvti_cuda_conv_op op;
+    dvt_dtype dtype;
+    int how; /* the number of a tile, or what cuda_conv.c adds to these */
+    int slice;
+    bool wide; /* positions need 64 bits */
+    bool mma;
+    /* The product: rows x depth times depth x columns, `products` of them (groups and phases);
+       those of the first phase, the largest. */
+    int64_t rows, columns, depth, products;
+    dvti_cuda_grid grid;
+} dvti_cuda_conv_plan;
 
 #define DVTI_CUDA_CONV_TILES 5
 static const dvti_cuda_conv_tile dvti_cuda_conv_tiles[DVTI_CUDA_CONV_TILES] = {
@@ -11,8 +41,10 @@ static const dvti_cuda_conv_tile dvti_cuda_conv_tiles[DVTI_CUDA_CONV_TILES] = {
 /* What `how` is besides the number of a tile. */
 enum { DVTI_CUDA_CONV_DIRECT = 14, DVTI_CUDA_CONV_SUM = 15 };
 
-DVTI_FN int dvti_cuda_conv_describe(uint64_t variant, const dvti_cuda_conv_tile *tiles, int count,
-                                    dvti_text *text) {
+/* Writes what both families have in a variant: dtype, operation, how (a number of `tiles`, or
+   more), 64-bit positions. Returns how. */
+static int dvti_cuda_conv_describe(uint64_t variant, const dvti_cuda_conv_tile *tiles, int count,
+                                   dvti_text *text) {
     int how = (int)(variant >> 8 & 15);
     dvti_text_add(text, "#define FORWARD %d\n#define DATA %d\n#define WEIGHT %d\n",
                   (int)DVTI_CUDA_CONV_FORWARD, (int)DVTI_CUDA_CONV_DATA,
@@ -35,6 +67,36 @@ DVTI_FN void dvti_cuda_describe_conv(uint64_t variant, dvti_text *text) {
                       dvti_cuda_conv_tiles[how].across);
 }
 
+/* ---- tensor cores (kernels/conv_mma.cu) ---- */
+#define DVTI_CUDA_CONV_MMA_TILES 3
+static const dvti_cuda_conv_tile dvti_cuda_conv_mma_tile[DVTI_CUDA_CONV_MMA_TILES] = {
+    {128, 128, 16, 1.0, 2, 4},
+    {64, 64, 16, 0.6, 2, 2},
+    {32, 128, 16, 0.55, 1, 4},
+};
+
+DVTI_FN void dvti_cuda_describe_conv_mma(uint64_t variant, dvti_text *text) {
+    const dvti_cuda_conv_tile *tiles = dvti_cuda_conv_mma_tile;
+    int how = dvti_cuda_conv_describe(variant, tiles, DVTI_CUDA_CONV_MMA_TILES, text);
+    dvti_text_add(text, "#define MMA 1\n#define WARPS_M %d\n#define WARPS_N %d\n", tiles[how].down,
+                  tiles[how].across);
+}
+
+/* Returns the tiles of the tensor cores, or NULL (and `count` as it was) where this GPU does
+   without them, or may not use them. */
+static const dvti_cuda_conv_tile *dvti_cuda_conv_mma_tiles(const dvti_cuda_gpu *gpu,
+                                                           const dvti_launch *launch, int *count) {
+    dvt_dtype dtype = launch->out[0].dtype;
+    bool tf32 = dtype == DVT_F32 && (launch->i[7] & 1);
+    if (dvti_cuda_card_of(gpu)->cc < 80 || (dtype != DVT_F16 && dtype != DVT_BF16 && !tf32))
+        return NULL;
+    *count = DVTI_CUDA_CONV_MMA_TILES;
+    return dvti_cuda_conv_mma_tile;
+}
+
+#undef DVTI_CUDA_CONV_MMA_TILES
+
+/* ---- extents ---- */
 static int64_t dvti_cuda_conv_common(int64_t a, int64_t b) {
     while (b) {
         int64_t rest = a % b;
@@ -125,7 +187,8 @@ static void dvti_cuda_conv_product(dvti_cuda_conv_plan *plan) {
 }
 
 /* ---- choices ---- */
-/* Blocks that a launch should make, where its shape allows: two for each processor of a large card. */
+/* Blocks that a launch should make, where its shape allows: two for each processor of a large
+   card. */
 #define DVTI_CUDA_CONV_BLOCKS 264
 /* The least depth that is worth a part. */
 #define DVTI_CUDA_CONV_PART 256
@@ -135,8 +198,9 @@ static int64_t dvti_cuda_conv_parts(int64_t blocks, int64_t depth) {
         DVTI_MIN(DVTI_CUDA_CONV_BLOCKS / DVTI_MAX(blocks, 1), depth / DVTI_CUDA_CONV_PART), 1);
 }
 
-/* float64 has registers for 4 x 4 results of a thread at most, and shared memory for slices of squares. Where a column is a tap, a
-   thread keeps all of its taps: too many of them in the widest tile. */
+/* float64 has registers for 4 x 4 results of a thread at most, and shared memory for slices of
+   squares. Where a column is a tap, a thread keeps all of its taps: too many of them in the widest
+   tile. */
 static bool dvti_cuda_conv_has_room(const dvti_cuda_conv_plan *plan,
                                     const dvti_cuda_conv_tile *tile) {
     if (plan->dtype == DVT_F64 && (tile->rows != tile->columns || tile->rows > 64))

@@ -1,6 +1,33 @@
-/* Matrix products: kernel matmul (kernels/matmul.cu, and kernels/matmul_mma.cu where the tensor cores can be used). What is
-   decided here depends on the launch and the card only, so that the same product gives the same bits every time. */
-#include "3_cuda/launch/cuda_matmul.h"
+/* Matrix products: kernel matmul (kernels/matmul.cu, and kernels/matmul_mma.cu where the tensor
+   cores can be used). What is decided here depends on the launch and the card only, so that the
+   same product gives the same bits every time. */
+#include "3_cuda/dvt_cuda.h"
+
+/* A launch that has been decided, all but its workspace. */
+typedef struct dvti_cuda_mm {
+    dvti_cuda_program program;
+    const char *entry;
+    int threads;
+    int64_t shared;
+    int64_t partial; /* bytes of one result in a piece of k */
+    dvti_kmatmul args;
+} dvti_cuda_mm;
+
+/* A factor as the kernels see it: lines (rows of a, columns of b) and k. */
+typedef struct dvti_cuda_mm_side {
+    const void *data;
+    dvt_dtype dtype;
+    int64_t lines, k, line_stride, k_stride;
+    const int64_t *batch; /* strides */
+    int batch_axes;
+} dvti_cuda_mm_side;
+
+/* One shape of tile, and how much of the card's arithmetic it reaches, 0..1: what choosing needs to
+   know. */
+typedef struct dvti_cuda_mm_tile {
+    int64_t rows, cols;
+    double rate;
+} dvti_cuda_mm_tile;
 
 /* The kernels of matmul.cu, by its KIND. */
 enum { DVTI_MM_SMALL, DVTI_MM_MEDIUM, DVTI_MM_LARGE, DVTI_MM_ROWS, DVTI_MM_COLUMNS, DVTI_MM_SUM };
@@ -31,7 +58,7 @@ DVTI_FN void dvti_cuda_describe_matmul(uint64_t variant, dvti_text *text) {
                   (int)(variant >> 8 & 1), (int)(variant >> 9 & 1), (int)(variant >> 10 & 1));
 }
 
-DVTI_FN dvti_cuda_mm_side dvti_cuda_mm_side_of(const dvti_cuda_mm *plan, dvt_dtype dtype, bool b) {
+static dvti_cuda_mm_side dvti_cuda_mm_side_of(const dvti_cuda_mm *plan, dvt_dtype dtype, bool b) {
     const dvti_kmatmul *p = &plan->args;
     dvti_cuda_mm_side side;
     side.data = b ? p->b : p->a;
@@ -45,7 +72,9 @@ DVTI_FN dvti_cuda_mm_side dvti_cuda_mm_side_of(const dvti_cuda_mm *plan, dvt_dty
     return side;
 }
 
-DVTI_FN bool dvti_cuda_mm_packed(const dvti_cuda_mm_side *side, bool along_k, int64_t group) {
+/* Whether the lines, or (along_k) the elements of a line, are contiguous, and all else is at
+   multiples of `group` elements. */
+static bool dvti_cuda_mm_packed(const dvti_cuda_mm_side *side, bool along_k, int64_t group) {
     int64_t along = along_k ? side->k_stride : side->line_stride;
     int64_t across = along_k ? side->line_stride : side->k_stride;
     int64_t across_extent = along_k ? side->lines : side->k;
@@ -59,8 +88,8 @@ DVTI_FN bool dvti_cuda_mm_packed(const dvti_cuda_mm_side *side, bool along_k, in
     return true;
 }
 
-/* Batch axes of extent 1 say nothing; when there is one b for all, and a's matrices lie one below the other, they are one tall
-   matrix. */
+/* Batch axes of extent 1 say nothing; when there is one b for all, and a's matrices lie one below
+   the other, they are one tall matrix. */
 static void dvti_cuda_mm_batch(const dvti_launch *launch, dvti_kmatmul *p) {
     const dvti_view *out = &launch->out[0], *a = &launch->in[0], *b = &launch->in[1];
     bool tall = true;
@@ -107,7 +136,8 @@ static void dvti_cuda_mm_lay(dvti_kmatmul *p) {
     }
 }
 
-DVTI_FN void dvti_cuda_mm_divide(dvti_cuda_mm *plan, int64_t rows, int64_t cols, int64_t splits) {
+/* Tiles and parts of k for a kernel that has a tile of rows x cols. */
+static void dvti_cuda_mm_divide(dvti_cuda_mm *plan, int64_t rows, int64_t cols, int64_t splits) {
     dvti_kmatmul *p = &plan->args;
     p->row_tiles = (p->n - 1) / rows + 1;
     p->col_tiles = (p->m - 1) / cols + 1;
@@ -120,11 +150,13 @@ DVTI_FN void dvti_cuda_mm_divide(dvti_cuda_mm *plan, int64_t rows, int64_t cols,
     p->jobs = p->row_tiles * p->col_tiles * p->splits * p->batches;
 }
 
-/* Time in multiplications of one processor: full rounds of the card, each a tile and what starting one costs; pieces are written
-   and read again, by one more kernel. */
-DVTI_FN int dvti_cuda_mm_choose(const dvti_cuda_gpu *gpu, const dvti_cuda_mm *plan,
-                                const dvti_cuda_mm_tile *tiles, int n, double write,
-                                int64_t *splits) {
+/* Returns the tile, of n, that is expected to take the least time, and into how many parts k goes.
+   write: multiplications in the time that one element of a part takes to be written and read. Time
+   in multiplications of one processor: full rounds of the card, each a tile and what starting one
+   costs; pieces are written and read again, by one more kernel. */
+static int dvti_cuda_mm_choose(const dvti_cuda_gpu *gpu, const dvti_cuda_mm *plan,
+                               const dvti_cuda_mm_tile *tiles, int n, double write,
+                               int64_t *splits) {
     const dvti_kmatmul *p = &plan->args;
     const double processors = dvti_cuda_card_of(gpu)->processors;
     const double results = (double)p->n * (double)p->m * (double)p->batches;
@@ -162,7 +194,8 @@ static void dvti_cuda_mm_tiles(const dvti_cuda_gpu *gpu, dvti_cuda_mm *plan, dvt
     dvti_cuda_mm_side b = dvti_cuda_mm_side_of(plan, dtype, true);
     bool a_along_k = llabs(a.k_stride) < llabs(a.line_stride);
     bool b_along_k = llabs(b.k_stride) < llabs(b.line_stride);
-    /* what is copied as it is goes element by element where it is transposed: any alignment will do */
+    /* what is copied as it is goes element by element where it is transposed: any alignment will
+       do */
     bool copied =
         dvti_cuda_card_of(gpu)->cc >= 80 && dvt_dtype_size(dtype) == dvti_cuda_mm_bytes(dtype);
     bool a_wide =
@@ -176,14 +209,16 @@ static void dvti_cuda_mm_tiles(const dvti_cuda_gpu *gpu, dvti_cuda_mm *plan, dvt
     dvti_cuda_mm_divide(plan, tiles[kind].rows, tiles[kind].cols, splits);
     plan->program.variant =
         dvti_cuda_mm_variant(dtype, kind, a_along_k, b_along_k, a_wide && b_wide);
-    /* Where nothing is to be copied the address must be aligned all the same; a stride that nobody takes may be anything. */
+    /* Where nothing is to be copied the address must be aligned all the same; a stride that nobody
+       takes may be anything. */
     if (plan->args.k == 1)
         plan->args.a_k = plan->args.b_k = 0;
     plan->entry = "dvti_matmul_tiles";
     plan->threads = kind == DVTI_MM_SMALL ? 64 : kind == DVTI_MM_MEDIUM ? 128 : 256;
 }
 
-/* A warp per element where that fills the card, else eight; k in pieces where even that does not. */
+/* A warp per element where that fills the card, else eight; k in pieces where even that does
+   not. */
 static void dvti_cuda_mm_rows(const dvti_cuda_gpu *gpu, dvti_cuda_mm *plan, dvt_dtype dtype) {
     const int64_t group = 16 / dvti_cuda_mm_bytes(dtype),
                   full = 4 * dvti_cuda_card_of(gpu)->processors;
@@ -214,6 +249,54 @@ static void dvti_cuda_mm_columns(const dvti_cuda_gpu *gpu, dvti_cuda_mm *plan, d
     plan->threads = 256;
 }
 
+/* ---- tensor cores (kernels/matmul_mma.cu) ---- */
+DVTI_FN void dvti_cuda_describe_matmul_mma(uint64_t variant, dvti_text *text) {
+    dvti_text_add(text, "#define D %d\n#define LARGE %d\n", (int)(variant & 15),
+                  (int)(variant >> 4 & 1));
+    dvti_text_add(text, "#define A_ALONG_K %d\n#define B_ALONG_K %d\n", (int)(variant >> 5 & 1),
+                  (int)(variant >> 6 & 1));
+}
+
+/* The one place that decides. Cards before 8.0 lack the instructions (mma of these shapes,
+   cp.async). float32 is rounded to TF32 only where the program has allowed it. Memory goes 16 bytes
+   at a time into shared memory, so what lies side by side, along k or across, must begin at
+   multiples of 16 bytes in every row and every matrix; copying an operand to make it so would take
+   longer than the other kernels do. Vectors never come here: memory bounds them. */
+static bool dvti_cuda_mma_serves(const dvti_cuda_gpu *gpu, const dvti_launch *launch,
+                                 const dvti_cuda_mm *plan, bool *a_along_k, bool *b_along_k) {
+    dvt_dtype dtype = launch->out[0].dtype;
+    dvti_cuda_mm_side a = dvti_cuda_mm_side_of(plan, dtype, false);
+    dvti_cuda_mm_side b = dvti_cuda_mm_side_of(plan, dtype, true);
+    int64_t group = 16 / dvt_dtype_size(dtype);
+    bool has = dtype == DVT_F16 || dtype == DVT_BF16 || (dtype == DVT_F32 && launch->i[0]);
+    if (dvti_cuda_card_of(gpu)->cc < 80 || !has)
+        return false;
+    *a_along_k = dvti_cuda_mm_packed(&a, true, group);
+    *b_along_k = dvti_cuda_mm_packed(&b, true, group);
+    return (*a_along_k || dvti_cuda_mm_packed(&a, false, group)) &&
+           (*b_along_k || dvti_cuda_mm_packed(&b, false, group));
+}
+
+static bool dvti_cuda_mma_plan(const dvti_cuda_gpu *gpu, const dvti_launch *launch,
+                               dvti_cuda_mm *plan) {
+    static const dvti_cuda_mm_tile tiles[] = {{64, 64, 0.5}, {128, 128, 1}};
+    bool a_along_k, b_along_k;
+    int64_t splits;
+    int large;
+    if (!dvti_cuda_mma_serves(gpu, launch, plan, &a_along_k, &b_along_k))
+        return false;
+    /* a tensor core multiplies some 16 times as fast as it could write */
+    large = dvti_cuda_mm_choose(gpu, plan, tiles, DVTI_LENGTH(tiles), 256, &splits);
+    dvti_cuda_mm_divide(plan, tiles[large].rows, tiles[large].cols, splits);
+    plan->program.family = DVTI_CUDA_FAMILY_matmul_mma;
+    plan->program.variant = (uint64_t)launch->out[0].dtype | (uint64_t)large << 4 |
+                            (uint64_t)a_along_k << 5 | (uint64_t)b_along_k << 6;
+    plan->entry = "dvti_matmul_mma";
+    plan->threads = 128;
+    return true;
+}
+
+/* ---- the plan ---- */
 static void dvti_cuda_mm_plan(const dvti_cuda_gpu *gpu, const dvti_launch *launch,
                               dvti_cuda_mm *plan) {
     const dvti_view *out = &launch->out[0], *a = &launch->in[0], *b = &launch->in[1];
@@ -242,6 +325,8 @@ static void dvti_cuda_mm_plan(const dvti_cuda_gpu *gpu, const dvti_launch *launc
         dvti_cuda_mm_tiles(gpu, plan, out->dtype);
     p->wide = p->m % (16 / plan->partial) == 0 && (uintptr_t)p->out % 16 == 0;
 }
+
+DVTI_PLAN_FITS(dvti_cuda_mm)
 
 DVTI_FN int64_t dvti_cuda_matmul_plan(const dvti_cuda_gpu *gpu, dvti_launch *launch) {
     dvti_cuda_mm *plan = (dvti_cuda_mm *)(void *)&launch->plan;

@@ -1,5 +1,6 @@
-/* The inside of a matrix product: packing, the multiplication of packed tiles, and tasks with an area of workspace
-   each. dvt_cpu.h says how the pieces fit together; ref_gemm.inl is the arithmetic. */
+/* A packed matrix product that needs no ISA target: packing, and the multiplication of packed
+   tiles. dvt_cpu.h says how the parts fit together; cpu_gemm.inl is the arithmetic.
+   cpu_matmul_int.c multiplies wide integers with it, ref/ref_conv.c patches. */
 #include "3_cpu/dvt_cpu.h"
 /* Functions that take vectors are our own, so their calling convention is nobody else's. */
 #if defined(__GNUC__) && !defined(__clang__)
@@ -11,7 +12,7 @@
 #define DVTI_G(name) dvti_gemm_f32_##name
 #define DVTI_DTYPE DVT_F32
 #define DVTI_LOAD dvti_load_f64
-#include "3_cpu/ref/ref_gemm.inl"
+#include "3_cpu/cpu_gemm.inl"
 #undef DVTI_T
 #undef DVTI_G
 #undef DVTI_DTYPE
@@ -19,7 +20,7 @@
 #define DVTI_T double
 #define DVTI_G(name) dvti_gemm_f64_##name
 #define DVTI_DTYPE DVT_F64
-#include "3_cpu/ref/ref_gemm.inl"
+#include "3_cpu/cpu_gemm.inl"
 #undef DVTI_T
 #undef DVTI_G
 #undef DVTI_DTYPE
@@ -30,7 +31,7 @@
 #define DVTI_G(name) dvti_gemm_i64_##name
 #define DVTI_DTYPE DVT_I64
 #define DVTI_LOAD dvti_load_i64
-#include "3_cpu/ref/ref_gemm.inl"
+#include "3_cpu/cpu_gemm.inl"
 #undef DVTI_T
 #undef DVTI_G
 #undef DVTI_DTYPE
@@ -46,7 +47,8 @@ static int64_t dvti_gemm_cut(int64_t n, int64_t most, int64_t multiple) {
     return n <= multiple ? multiple : dvti_gemm_up((n - 1) / parts + 1, multiple);
 }
 
-/* The largest tile: its parts of A (96 KB) and B (144 KB) and its sums (48 KB) stay in the second-level cache. */
+/* The largest tile: its parts of A (96 KB) and B (144 KB) and its sums (48 KB) stay in the
+   second-level cache. */
 #define DVTI_GEMM_TILE_ROWS 96
 #define DVTI_GEMM_TILE_COLS 128
 
@@ -161,34 +163,6 @@ DVTI_FN void dvti_gemm_row(const dvti_gemm *plan, int64_t rows, int64_t cols, co
 
 #undef DVTI_GEMM_BY_CLASS
 
-/* ---- tasks ---- */
-DVTI_FN int64_t dvti_task_areas(int64_t tasks, double terms, int threads) {
-    return terms * DVTI_GEMM_TERM_NS < DVTI_PARALLEL_NS ? 1 : DVTI_MAX(1, DVTI_MIN(tasks, threads));
-}
-
-typedef struct dvti_task_run {
-    int64_t area_bytes;
-    char *workspace;
-    dvti_task_fn run;
-    void *user;
-} dvti_task_run;
-
-static void dvti_task_range(void *user, int64_t begin, int64_t end, int area) {
-    const dvti_task_run *run = (const dvti_task_run *)user;
-    for (; begin < end; begin++)
-        run->run(run->user, begin, run->workspace + area * run->area_bytes);
-}
-
-DVTI_FN void dvti_run_tasks(int64_t tasks, double terms, void *workspace, int64_t areas,
-                            int64_t area_bytes, dvti_task_fn run, void *user) {
-    dvti_task_run all;
-    all.area_bytes = area_bytes;
-    all.workspace = (char *)workspace;
-    all.run = run;
-    all.user = user;
-    dvti_parallel_parts(tasks, terms * DVTI_GEMM_TERM_NS / (double)tasks,
-                        (int)DVTI_MIN(areas, INT_MAX), dvti_task_range, &all);
-}
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic pop
 #endif

@@ -1,11 +1,12 @@
-/* The packed matrix product for one element type. Pasted by ref_gemm.c with
+/* The packed matrix product for one element type. Pasted by cpu_gemm.c with
      DVTI_T        the element type      DVTI_G(name)  `name` for that type
      DVTI_DTYPE    its dtype             DVTI_LOAD(data, dtype, at)  one element of another dtype
 
-   micro: a 6 x 2-vector block of sums in 12 registers, one multiplication and one addition per term. Vectors are the
-   compiler's own (16 bytes, which every 64-bit target has), else single elements: the same text either way. Measured on a
-   2.5 GHz Skylake with gcc 12 and clang 14, -O2 without further flags: 24.4 GFLOP/s both; 4 x 8 from
-   plain loops 23.6 with gcc and 14.0 with clang, 1.6 at -O1 (this: 12.7). */
+   micro: a 6 x 2-vector block of sums in 12 registers, one multiplication and one addition per
+   term. Vectors are the compiler's own (16 bytes, which every 64-bit target has), else single
+   elements: the same text either way. Measured on a 2.5 GHz Skylake with gcc 12 and clang 14, -O2
+   without further flags: 24.4 GFLOP/s both; 4 x 8 from plain loops 23.6 with gcc and 14.0 with
+   clang, 1.6 at -O1 (this: 12.7). */
 
 #if defined(__GNUC__) || defined(__clang__)
 typedef DVTI_T DVTI_G(vector) __attribute__((__vector_size__(16), __may_alias__));
