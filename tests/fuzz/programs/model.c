@@ -29,7 +29,7 @@ double fuzz_epsilon(dvt_dtype dtype) {
 }
 
 /* ---- 16-bit floats ---- */
-static double half_to_double(uint16_t h, int exponent_bits, int fraction_bits) {
+static double float16_to_double(uint16_t h, int exponent_bits, int fraction_bits) {
     int bias = (1 << (exponent_bits - 1)) - 1;
     int exponent = h >> fraction_bits & ((1 << exponent_bits) - 1);
     int fraction = h & ((1 << fraction_bits) - 1);
@@ -42,7 +42,7 @@ static double half_to_double(uint16_t h, int exponent_bits, int fraction_bits) {
 }
 
 /* Rounds to the nearest multiple of the unit in the last place, ties to even. */
-static double round_half(double d, int exponent_bits, int fraction_bits) {
+static double round_float16(double d, int exponent_bits, int fraction_bits) {
     int bias = (1 << (exponent_bits - 1)) - 1, exponent;
     double unit, rounded, largest = ldexp(2 - ldexp(1, -fraction_bits), bias);
     if (d != d || isinf(d) || d == 0)
@@ -58,7 +58,7 @@ static double round_half(double d, int exponent_bits, int fraction_bits) {
     return fabs(rounded) > largest ? copysign(INFINITY, d) : rounded;
 }
 
-static uint16_t double_to_half(double d, int exponent_bits, int fraction_bits) {
+static uint16_t double_to_float16(double d, int exponent_bits, int fraction_bits) {
     int bias = (1 << (exponent_bits - 1)) - 1, exponent;
     uint16_t sign = signbit(d) ? 0x8000 : 0;
     double a = fabs(d);
@@ -100,10 +100,10 @@ fuzz_value fuzz_store(dvt_dtype dtype, double d, int64_t i) {
         v.d = d;
         break;
     case DVT_F16:
-        v.d = round_half((float)d, 5, 10);
+        v.d = round_float16((float)d, 5, 10);
         break;
     case DVT_BF16:
-        v.d = round_half((float)d, 8, 7);
+        v.d = round_float16((float)d, 8, 7);
         break;
     case DVT_I8:
         v.i = (int8_t)(uint8_t)i;
@@ -133,7 +133,7 @@ fuzz_value fuzz_convert(fuzz_value v, dvt_dtype from, dvt_dtype to) {
     if (dvt_dtype_is_float(from) && dvt_dtype_is_float(to)) {
         if (to == DVT_F16 || to == DVT_BF16) {
             fuzz_value once;
-            once.d = to == DVT_F16 ? round_half(v.d, 5, 10) : round_half(v.d, 8, 7);
+            once.d = to == DVT_F16 ? round_float16(v.d, 5, 10) : round_float16(v.d, 8, 7);
             return once;
         }
         return fuzz_store(to, v.d, 0);
@@ -229,7 +229,7 @@ void fuzz_decode(const void *bytes, dvt_dtype dtype, int64_t n, fuzz_value *out)
         case DVT_F16:
         case DVT_BF16: {
             uint16_t h = ((const uint16_t *)bytes)[k];
-            out[k].d = dtype == DVT_F16 ? half_to_double(h, 5, 10) : half_to_double(h, 8, 7);
+            out[k].d = dtype == DVT_F16 ? float16_to_double(h, 5, 10) : float16_to_double(h, 8, 7);
             break;
         }
         case DVT_I8:
@@ -257,10 +257,10 @@ void fuzz_encode(const fuzz_value *v, dvt_dtype dtype, int64_t n, void *bytes) {
             ((float *)bytes)[k] = (float)v[k].d;
             break;
         case DVT_F16:
-            ((uint16_t *)bytes)[k] = double_to_half(v[k].d, 5, 10);
+            ((uint16_t *)bytes)[k] = double_to_float16(v[k].d, 5, 10);
             break;
         case DVT_BF16:
-            ((uint16_t *)bytes)[k] = double_to_half(v[k].d, 8, 7);
+            ((uint16_t *)bytes)[k] = double_to_float16(v[k].d, 8, 7);
             break;
         case DVT_I8:
         case DVT_U8:
