@@ -52,6 +52,7 @@ byte_blends() { ! grep -rnE '_blendv_epi8 *\(' src; }
 try "no byte blends" byte_blends
 
 # ---- sizes and words ----
+script "budgets" sh tests/check/budgets.sh
 listed() { find src tests examples bench tools -name '*.[ch]' -o -name '*.inl' -o -name '*.cu' -o -name '*.py' -o -name '*.sh'; }
 too_long() { ! listed | xargs wc -l | awk '$2 != "total" && $1 > 1000 { print; found = 1 } END { exit !found }'; }
 try "no file over 1000 lines" too_long
