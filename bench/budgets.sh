@@ -1,19 +1,24 @@
 #!/bin/sh
-# The three budgets that hold always, and the sizes. Environment: BUILD, CC, CXX, LIBRARY, LIBS, as the Makefile sets them.
-#   including the declarations   20 ms      (the median of 9, less an empty file's)
-#   compiling the implementation 10 s       (gcc -O2)
-#   a program that adds two arrays, stripped   2 MB
+# Measures what the library costs to compile and to carry, next to SQLite's amalgamation where it can
+# be had. tests/check/budgets.sh guards what does not depend on the machine.
+# Environment: BUILD, CC, LIBRARY, LIBS, as the Makefile sets them; SQLITE=path takes an amalgamation
+# that is there, otherwise it is made from Debian's source package, below BUILD.
+#   including the declarations                   20 ms  (the median of 9, less an empty file's)
+#   compiling, as a ratio to SQLite              gcc -O2 0.6, clang -O2 0.7, both at -O0 2.2
+#   the small build of docs/BUILDING.md          5 s, 350 KB
+#   a program that adds two arrays, stripped     2 MB; with section garbage collection 500 KB
 d=$BUILD/budgets
 mkdir -p "$d"
 echo 'int main(void) { return 0; }' >"$d/empty.c"
 printf '#include "devtensor.h"\nint main(void) { return 0; }\n' >"$d/include.c"
-cat >"$d/add.c" <<END
+cat >"$d/add.c" <<PROGRAM
 #include "devtensor.h"
 int main(void) {
     dvt_array *x = dvt_ones(DVT_SHAPE(2), DVT_F32, dvt_cpu());
     return dvt_item(dvt_sum(dvt_add(x, x), DVT_ALL)) != 4;
 }
-END
+PROGRAM
+SMALL="-DDEVTENSOR_NO_NN -DDEVTENSOR_NO_FILES -DDEVTENSOR_NO_CUDA -DDEVTENSOR_NO_AVX512"
 # Processor time, not the clock's, so that other work on the machine does not count.
 milliseconds() {
     (
@@ -22,21 +27,75 @@ milliseconds() {
     ) | awk 'NR == 2 { for (i = 1; i <= 2; i++) { split($i, t, /[ms]/); sum += t[1] * 60 + t[2] } print int(sum * 1000 + 0.5) }'
 }
 median() { for i in 1 2 3 4 5 6 7 8 9; do milliseconds "$@"; done | sort -n | sed -n 5p; }
-row() { printf '%-56s %10s %s\n' "$1" "$2" "$3"; }
+row() { printf '%-60s %10s %s\n' "$1" "$2" "$3"; }
+text_of() { size "$1" | awk 'NR == 2 { print $1 }'; }
+library() { # flags, output, then the compiler
+    flags=$1 out=$2
+    shift 2
+    "$@" $flags -w -x c -DDEVTENSOR_IMPLEMENTATION -c devtensor.h -o "$out"
+}
+
+# Makes SQLite's amalgamation at $1, unless it is there. Prints the reason where that cannot be.
+make_sqlite() {
+    [ ! -f "$1" ] || return
+    for tool in apt-get tclsh dpkg-source make; do
+        command -v $tool >/dev/null 2>&1 || { echo "$tool is not installed"; return; }
+    done
+    grep -q '^ID=debian' /etc/os-release 2>/dev/null || { echo "this is not Debian"; return; }
+    release=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
+    folder=$(cd "$(dirname "$1")" && pwd)
+    mkdir -p "$folder/lists/partial"
+    echo "deb-src http://deb.debian.org/debian $release main" >"$folder/source.list"
+    private="-o Dir::Etc::sourcelist=$folder/source.list -o Dir::Etc::sourceparts=- -o Dir::State::lists=$folder/lists"
+    (
+        set -e
+        cd "$folder"
+        timeout 120 apt-get $private update
+        timeout 120 apt-get $private source --download-only sqlite3
+        dpkg-source --no-check -x sqlite3_*.dsc source
+        mkdir -p build
+        cd build
+        ../source/configure --disable-tcl
+        make sqlite3.c
+        mv sqlite3.c "$1"
+    ) >"$folder/log.txt" 2>&1 || echo "making it failed: $(tail -n 1 "$folder/log.txt")"
+}
+
 row "lines of src/" "$(find src -type f | xargs cat | wc -l)" ""
 row "devtensor.h" "$(wc -c <devtensor.h)" "bytes"
 row "devtensor.h" "$(wc -l <devtensor.h)" "lines"
 empty=$(median $CC -c "$d/empty.c" -o "$d/empty.o")
 include=$(median $CC -I. -c "$d/include.c" -o "$d/include.o")
 row "including the declarations, $CC (budget 20)" $((include - empty)) "ms"
+if [ -z "$SQLITE" ]; then
+    mkdir -p "$d/sqlite"
+    SQLITE=$(cd "$d/sqlite" && pwd)/sqlite3.c
+    missing=$(make_sqlite "$SQLITE")
+else
+    missing=
+fi
+[ -f "$SQLITE" ] || row "SQLite's amalgamation" "" "is left out: ${missing:-$SQLITE is not there}"
 for compiler in gcc clang; do
     command -v $compiler >/dev/null 2>&1 || { row "$compiler" "" "is not installed"; continue; }
     for level in -O0 -O2; do
-        spent=$(milliseconds $compiler -std=gnu11 $level -I. -Itests -c tests/implementation.c -o "$d/implementation.o")
-        budget=""
-        [ "$compiler$level" = gcc-O2 ] && budget=" (budget 10000)"
-        row "compiling the implementation, $compiler $level$budget" $spent "ms"
+        case $compiler$level in
+        gcc-O2) budget=0.6 ;;
+        clang-O2) budget=0.7 ;;
+        *) budget=2.2 ;;
+        esac
+        spent=$(milliseconds library $level "$d/$compiler$level.o" $compiler)
+        row "compiling the implementation, $compiler $level" $spent "ms"
+        row "  text" "$(text_of "$d/$compiler$level.o")" "bytes"
+        [ -f "$SQLITE" ] || continue
+        other=$(milliseconds $compiler $level -w -c "$SQLITE" -o "$d/sqlite.o")
+        row "  SQLite's amalgamation" $other "ms"
+        row "  ratio (budget $budget)" "$(awk "BEGIN { printf \"%.2f\", $spent / $other }")" ""
     done
 done
+row "the small build, $CC -O2 (budget 5000)" "$(milliseconds library "-O2 $SMALL" "$d/small.o" $CC)" "ms"
+row "  text (budget 350 KB)" "$(text_of "$d/small.o")" "bytes"
 $CC -O2 -I. "$d/add.c" $LIBRARY -o "$d/add" $LIBS && strip "$d/add" && "$d/add" &&
     row "a program that adds two arrays, stripped (budget 2 MB)" "$(wc -c <"$d/add")" "bytes"
+library "-O2 -ffunction-sections -fdata-sections" "$d/sections.o" $CC &&
+    $CC -O2 -I. "$d/add.c" "$d/sections.o" -Wl,--gc-sections -o "$d/add" $LIBS && strip "$d/add" && "$d/add" &&
+    row "  with section garbage collection (budget 500 KB)" "$(wc -c <"$d/add")" "bytes"

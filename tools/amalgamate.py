@@ -21,6 +21,7 @@ MATH_FOLDER = "2_core/math"  # its functions are pasted for the CPU, and are tex
 PLATFORM = "1_base/dvt_platform.h"
 # Included once per ISA target, and long: it stands once, at the end, where the header includes itself for it.
 SECTION = "3_cpu/simd/tier.inl"
+LEVEL = re.compile(r"1_base/level_(\w+)[.]inl")  # from plan or cold to end, other optimization options hold
 SECTION_BEGIN = """#define DVTI_SECTION
 #include DEVTENSOR_FILE /* a copy with another name: define DEVTENSOR_FILE as that name */
 #ifdef DVTI_SECTION
@@ -100,6 +101,7 @@ class Paster:
         self.kernels = kernels  # the text of devtensor_kernels.cu.inc
         self.out = []
         self.section = None  # the text of SECTION, once it was included
+        self.level = "end"  # the last of LEVEL that was pasted
         self.under = {}  # of each pasted header: the conditions that it stands under
         self.conditions = []  # [text] of every #if around this place; None for an include guard
 
@@ -153,6 +155,12 @@ class Paster:
             self.paste_section()
             return
         active = [text for text in self.conditions if text]
+        if LEVEL.fullmatch(target):
+            self.level = LEVEL.fullmatch(target)[1]
+        elif self.level != "end" and target.endswith(".h") and target not in self.under:
+            die(f"src/{name}:{number} includes {target} first after 1_base/level_{self.level}.inl",
+                "GCC gives a function the options that hold where it is declared first",
+                f"include it in src/{SPINE} before")
         if target.endswith(".inl") or target not in self.under:
             self.under.setdefault(target, active)
             self.paste(target)
@@ -231,7 +239,8 @@ class Paster:
 
 def kernels(sources):
     """The CUDA files as one C string literal per line: compilers limit the length of a literal, not their number.
-    Comments are for readers of src/; the lines keep their numbers, so that errors name the right ones."""
+    Comments are for readers of src/; the lines keep their numbers, so that errors name the right ones. Indentation stands
+    outside of the literals, where it takes no memory in programs."""
     names = [n for n in sources.all() if n.startswith(KERNEL_FOLDER + "/")]
     names += [n for n in sources.all() if n.startswith(MATH_FOLDER + "/") and n.endswith(".inl")]
     out = [BANNER.replace("Edit src/", f"Edit src/{KERNEL_FOLDER}/"), SPDX,
@@ -241,8 +250,9 @@ def kernels(sources):
     for name in names:
         out.append(f'"#line 1 \\"{os.path.basename(name)}\\"\\n",\n')
         for line in code_of(sources.lines(name), strings=True)[:-1]:
-            text = line.rstrip().replace("\\", "\\\\").replace('"', '\\"').replace("??", "?\\?")
-            out.append(f'"{text}\\n",\n')
+            text = line.strip().replace("\\", "\\\\").replace('"', '\\"').replace("??", "?\\?")
+            indent = line[:len(line) - len(line.lstrip())] if text else ""
+            out.append(f'{indent}"{text}\\n",\n')
     out.append("NULL\n")
     return "".join(out)
 

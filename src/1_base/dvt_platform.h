@@ -61,6 +61,13 @@
 #else
 #define DVTI_OPTIMIZED_FOR_SIZE 0
 #endif
+/* Whether level_plan.inl and level_cold.inl choose levels of their own: not where the
+   program is compiled for size or without optimization. */
+#if defined(__GNUC__) || defined(__clang__)
+#define DVTI_LEVELS (DVTI_OPTIMIZED && !DVTI_OPTIMIZED_FOR_SIZE)
+#else
+#define DVTI_LEVELS 0
+#endif
 
 /* 64-bit x86 with a compiler that provides intrinsics. */
 #if (defined(__x86_64__) || defined(_M_X64)) &&                                                    \

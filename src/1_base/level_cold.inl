@@ -1,6 +1,9 @@
-/* Begins files that run rarely: devices, files, networks. level_end.inl ends them. GCC compiles
-   them with -O1 where the program has -O2 or more. */
-#if defined(__GNUC__) && !defined(__clang__) && DVTI_OPTIMIZED && !DVTI_OPTIMIZED_FOR_SIZE
+/* Begins files that run rarely: drivers, printing, networks. level_end.inl ends them. GCC compiles
+   them as level_plan.inl's, clang without optimization. */
+#define DVTI_LEVEL_PLAN 0
+#if DVTI_LEVELS && defined(__clang__)
+#pragma clang optimize off
+#elif DVTI_LEVELS
 #pragma GCC push_options
-#pragma GCC optimize("O1")
+#pragma GCC optimize("O1,no-tree-pta,no-tree-dominator-opts,no-tree-ccp,no-tree-sra")
 #endif

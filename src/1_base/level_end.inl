@@ -1,4 +1,9 @@
-/* Ends what level_cold.inl began. */
-#if defined(__GNUC__) && !defined(__clang__) && DVTI_OPTIMIZED && !DVTI_OPTIMIZED_FOR_SIZE
+/* Ends what level_plan.inl or level_cold.inl began. */
+#if DVTI_LEVELS && defined(__clang__) && DVTI_LEVEL_PLAN
+#pragma clang attribute pop
+#elif DVTI_LEVELS && defined(__clang__)
+#pragma clang optimize on
+#elif DVTI_LEVELS
 #pragma GCC pop_options
 #endif
+#undef DVTI_LEVEL_PLAN

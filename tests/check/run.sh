@@ -60,6 +60,7 @@ byte_blends() { ! grep -rnE '_blendv_epi8 *\(' src; }
 try "no byte blends" byte_blends
 
 # ---- sizes and words ----
+script "budgets" sh tests/check/budgets.sh
 listed() {
     find src tests examples bench tools -name '*.[ch]' -o -name '*.inl' -o -name '*.cu' \
         -o -name '*.py' -o -name '*.sh'

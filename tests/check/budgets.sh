@@ -1,0 +1,34 @@
+#!/bin/sh
+# Guards what the library weighs, as far as that does not depend on the machine: bytes of the header,
+# bytes of text, functions for each ISA target. The limits are today's figures and 2 %, for GCC 12 on
+# x86-64, and 15 % for its other versions. A change that needs more raises a limit here and says why.
+# `make bench-budgets` measures seconds. Environment: BUILD, CC, LIBRARY.
+. tests/lib.sh
+HEADER=2520000 # bytes of devtensor.h; the aim is 2300000
+TEXT=1232000   # bytes of text at -O2; the aim is 1000000
+AVX2=175        # functions of the ISA target, inlined ones left out
+AVX512=197
+
+below() { # figure, limit, what it is
+    if [ "$1" -le "$2" ]; then pass; else fail "$3" "$1; at most $2"; fi
+}
+below "$(wc -c <devtensor.h)" $HEADER "bytes of devtensor.h"
+
+case $BUILD in */release) reason= ;; *) reason="the limits are those of config=release" ;; esac
+
+[ -n "$reason" ] || echo '#if !defined(__GNUC__) || defined(__clang__) || !defined(__x86_64__)
+#error
+#endif' | $CC -E -x c - >/dev/null 2>&1 || reason="the limits are GCC's on x86-64"
+for tool in size nm; do has $tool || reason="$tool is not installed"; done
+if [ -n "$reason" ]; then
+    skip "text and functions" "$reason"
+else
+    margin=0
+    [ "$($CC -dumpversion | cut -d. -f1)" = 12 ] || margin=15
+    text=$(size "$LIBRARY" | awk 'NR == 2 { print $1 }')
+    below "$text" $((TEXT * (100 + margin) / 100)) "bytes of text"
+    functions() { nm "$LIBRARY" | grep -c " [tT] dvti_$1_[a-z0-9_]*$"; }
+    below "$(functions avx2)" $((AVX2 * (100 + margin) / 100)) "functions for AVX2"
+    below "$(functions avx512)" $((AVX512 * (100 + margin) / 100)) "functions for AVX-512"
+fi
+finish
