@@ -1,7 +1,7 @@
-/* Prints the tables of the documents: what each status means, and what every operation of the op table does with every
-   dtype on every kind of context. The second is not written down anywhere: each operation is asked, by calling it. And how exact functions
-   are: the bounds that the tests hold them to.
-   usage: doc_tables errors | operations | summary | accuracy */
+/* Prints the tables of the documents: what each status means, and what every operation of the op
+   table does with every dtype on every kind of context. The second is not written down anywhere:
+   each operation is asked, by calling it. And how exact functions are: the bounds that the tests
+   hold them to. usage: doc_tables errors | operations | summary | accuracy */
 #define DEVTENSOR_NO_CALL_SITES /* so that the names below are those of the functions */
 #include "devtensor.h"
 #include "2_core/dvt_op_table.h"
@@ -23,7 +23,7 @@ typedef dvt_array *(*call)(const sample *s);
 
 typedef struct row {
     const char *name; /* of the function, with what follows its name in the source */
-    const char *doc, *gradient;
+    const char *doc, *gradient, *vector;
     call run;
 } row;
 
@@ -51,7 +51,8 @@ static dvt_array *call_dvt_avg_pool2d(const sample *s) {
     return dvt_avg_pool2d(s->x, &p);
 }
 
-/* Rows that are neither unary nor binary, by how users reach them. Those that are part of others have no call of their own. */
+/* Rows that are neither unary nor binary, by how users reach them. Those that are part of others
+   have no call of their own. */
 #define CALL_copy dvt_copy(s->x)
 #define CALL_where dvt_where(s->condition, s->x, s->y)
 #define CALL_clip dvt_clip(s->x, 0, 1)
@@ -107,31 +108,37 @@ static dvt_array *call_dvt_avg_pool2d(const sample *s) {
 #define CALL_eye dvt_eye(2, 2, 0, s->dtype, s->ctx)
 
 /* A function and a row for each operation. */
-#define DEFINE_UNARY(name, rule, f, i, grad, lo, hi, doc)                                          \
+#define DEFINE_UNARY(name, rule, cost, f, i, vector, math, grad, reads, lo, hi, doc)               \
     static dvt_array *call_##name(const sample *s) {                                               \
         return dvt_##name(s->x);                                                                   \
     }
-#define DEFINE_BINARY(name, rule, f, i, ga, gb, la, ha, lb, hb, doc)                               \
+#define DEFINE_BINARY(name, rule, cost, f, i, vector, math, ga, reads_a, gb, reads_b, la, ha, lb,  \
+                      hb, doc)                                                                     \
     static dvt_array *call_##name(const sample *s) {                                               \
         return dvt_##name(s->x, s->y);                                                             \
     }
-#define DEFINE_OTHER(name, doc)                                                                    \
+#define DEFINE_OTHER(name, ...)                                                                    \
     static dvt_array *call_##name(const sample *s) {                                               \
         (void)s;                                                                                   \
         return CALL_##name;                                                                        \
     }
 DVTI_UNARY_TABLE(DEFINE_UNARY)
 DVTI_BINARY_TABLE(DEFINE_BINARY)
+DVTI_SPECIAL_TABLE(DEFINE_OTHER)
 DVTI_OTHER_TABLE(DEFINE_OTHER)
 
-#define ROW_UNARY(name, rule, f, i, grad, lo, hi, doc) {"dvt_" #name, doc, #grad, call_##name},
-#define ROW_BINARY(name, rule, f, i, ga, gb, la, ha, lb, hb, doc)                                  \
-    {"dvt_" #name, doc, #ga, call_##name},
+#define ROW_UNARY(name, rule, cost, f, i, vector, math, grad, reads, lo, hi, doc)                  \
+    {"dvt_" #name, doc, #grad, #vector, call_##name},
+#define ROW_BINARY(name, rule, cost, f, i, vector, math, ga, reads_a, gb, reads_b, la, ha, lb, hb, \
+                   doc)                                                                            \
+    {"dvt_" #name, doc, #ga, #vector, call_##name},
 #define TEXT(...) TEXT_(__VA_ARGS__)
 #define TEXT_(...) #__VA_ARGS__
-#define ROW_OTHER(name, doc) {TEXT(CALL_##name), doc, "", call_##name},
+#define ROW_SPECIAL(name, operands, rule, cost, f, i, vector, reads, doc)                          \
+    {TEXT(CALL_##name), doc, "", #vector, call_##name},
+#define ROW_OTHER(name, family, reads, doc) {TEXT(CALL_##name), doc, "", "", call_##name},
 static const row rows[] = {DVTI_UNARY_TABLE(ROW_UNARY) DVTI_BINARY_TABLE(ROW_BINARY)
-                               DVTI_OTHER_TABLE(ROW_OTHER)};
+                               DVTI_SPECIAL_TABLE(ROW_SPECIAL) DVTI_OTHER_TABLE(ROW_OTHER)};
 
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
@@ -220,6 +227,11 @@ static const char *cell(const answer *a, const int *group, int n, char *text) {
     return text;
 }
 
+/* Whether an ISA target computes whole vectors of it. */
+static const char *vectors_of(const row *r) {
+    return strcmp(r->vector, "DVTI_NO_VECTOR") == 0 ? "none" : r->vector[0] ? "yes" : "–";
+}
+
 static void describe(const answer *a, char *text) {
     static const char *const gradients[] = {"–", "zero", "yes"};
     char part[3][200];
@@ -244,9 +256,8 @@ static int public_row(const answer *a) {
 static void print_operations(void) {
     char text[800];
     int i;
-    puts(
-        "| operation | result | floats | integers | bool | gradient | `cpu(i)` | `gpu(i)`, virtual "
-        "|\n|---|---|---|---|---|---|---|---|");
+    puts("| operation | result | vectors | floats | integers | bool | gradient | `cpu(i)` | "
+         "`gpu(i)`, virtual |\n|---|---|---|---|---|---|---|---|---|");
     for (i = 0; i < ROWS; i++) {
         answer a = ask(&rows[i]);
         const char *c;
@@ -256,7 +267,7 @@ static void print_operations(void) {
         printf("| `%s` | ", public_name(&rows[i]));
         for (c = rows[i].doc; *c; c++)
             printf(*c == '|' || *c == '*' || *c == '_' ? "\\%c" : "%c", *c);
-        printf(" | %s\n", text);
+        printf(" | %s | %s\n", vectors_of(&rows[i]), text);
     }
 }
 

@@ -18,8 +18,8 @@ static bool dvti_cpu_run_fast(const dvti_launch *launch) {
         return launch->op == DVTI_OP_rsqrt ? dvti_fast_normalize(launch, simd)
                                            : dvti_fast_softmax(launch, simd);
     case DVTI_K_ELEMENTWISE:
-        return dvti_fast_transpose(launch, simd) || dvti_fast_widen(launch, simd) ||
-               dvti_fast_elementwise(launch, simd);
+        dvti_cpu_elementwise(launch, simd);
+        return true;
     default:
         return false;
     }
@@ -35,8 +35,7 @@ DVTI_FN void dvti_cpu_run(const dvti_launch *launch) {
         dvti_ref_fill(launch);
         break;
     case DVTI_K_ELEMENTWISE:
-        if (!dvti_copy_16_bits(launch))
-            dvti_ref_elementwise(launch);
+        dvti_ref_elementwise(launch);
         break;
     case DVTI_K_MATMUL:
         dvti_cpu_matmul(launch);

@@ -121,9 +121,9 @@ static void V(fold64_columns)(const dvti_folding *folding) {
             case DVTI_OP_prod:
                 DVTI_FOLD64_COLUMN(V(dmul));
             case DVTI_OP_min:
-                DVTI_FOLD64_COLUMN(V(dsmaller));
+                DVTI_FOLD64_COLUMN(V(dminimum));
             case DVTI_OP_max:
-                DVTI_FOLD64_COLUMN(V(dlarger));
+                DVTI_FOLD64_COLUMN(V(dmaximum));
             case DVTI_OP_argmin:
             case DVTI_OP_argmax:
                 place = V(dload)((const double *)(const void *)(p.at + j)); /* bits to select */
