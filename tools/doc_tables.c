@@ -1,7 +1,7 @@
-/* Prints the tables of the documents: what each status means, and what every operation of the op table does with every
-   dtype on every kind of context. The second is not written down anywhere: each operation is asked, by calling it. And how exact functions
-   are: the bounds that the tests hold them to.
-   usage: doc_tables errors | operations | summary | accuracy */
+/* Prints the tables of the documents: what each status means, and what every operation of the op
+   table does with every dtype on every kind of context. The second is not written down anywhere:
+   each operation is asked, by calling it. And how exact functions are: the bounds that the tests
+   hold them to. usage: doc_tables errors | operations | summary | accuracy */
 #define DEVTENSOR_NO_CALL_SITES /* so that the names below are those of the functions */
 #include "devtensor.h"
 #include "2_core/dvt_optimizer_table.h"
@@ -25,7 +25,7 @@ typedef dvt_array *(*call)(const sample *s);
 
 typedef struct row {
     const char *name; /* of the function, with what follows its name in the source */
-    const char *doc, *gradient;
+    const char *doc, *gradient, *vector;
     call run;
 } row;
 
@@ -53,7 +53,8 @@ static dvt_array *call_dvt_avg_pool2d(const sample *s) {
     return dvt_avg_pool2d(s->x, &p);
 }
 
-/* Rows that are neither unary nor binary, by how users reach them. Those that are part of others have no call of their own. */
+/* Rows that are neither unary nor binary, by how users reach them. Those that are part of others
+   have no call of their own. */
 #define CALL_copy dvt_copy(s->x)
 #define CALL_where dvt_where(s->condition, s->x, s->y)
 #define CALL_clip dvt_clip(s->x, 0, 1)
@@ -88,28 +89,30 @@ static dvt_array *call_dvt_avg_pool2d(const sample *s) {
 #define CALL_randint dvt_randint(0, 2, DVT_SHAPE(2), s->dtype, s->ctx)
 #define CALL_bernoulli dvt_bernoulli(0.5, DVT_SHAPE(2), s->dtype, s->ctx)
 #define CALL_permutation NULL /* always int64 */
-#define CALL_variance NULL /* dvt_var */
+#define CALL_variance NULL    /* dvt_var */
 #define CALL_layer_norm dvt_layer_norm(s->x, NULL, NULL, 1e-5)
 #define CALL_fill dvt_full(DVT_SHAPE(2), 1, s->dtype, s->ctx)
 #define CALL_arange dvt_arange(0, 2, 1, s->dtype, s->ctx)
 #define CALL_eye dvt_eye(2, 2, 0, s->dtype, s->ctx)
 
 /* A function and a row for each operation. */
-#define DEFINE_UNARY(name, rule, f, i, grad, lo, hi, doc)                                          \
+#define DEFINE_UNARY(name, rule, cost, f, i, vector, math, grad, reads, lo, hi, doc)               \
     static dvt_array *call_##name(const sample *s) {                                               \
         return dvt_##name(s->x);                                                                   \
     }
-#define DEFINE_BINARY(name, rule, f, i, ga, gb, la, ha, lb, hb, doc)                               \
+#define DEFINE_BINARY(name, rule, cost, f, i, vector, math, ga, reads_a, gb, reads_b, la, ha, lb,  \
+                      hb, doc)                                                                     \
     static dvt_array *call_##name(const sample *s) {                                               \
         return dvt_##name(s->x, s->y);                                                             \
     }
-#define DEFINE_OTHER(name, doc)                                                                    \
+#define DEFINE_OTHER(name, ...)                                                                    \
     static dvt_array *call_##name(const sample *s) {                                               \
         (void)s;                                                                                   \
         return CALL_##name;                                                                        \
     }
 DVTI_UNARY_TABLE(DEFINE_UNARY)
 DVTI_BINARY_TABLE(DEFINE_BINARY)
+DVTI_SPECIAL_TABLE(DEFINE_OTHER)
 DVTI_OTHER_TABLE(DEFINE_OTHER)
 /* Over axes, or of positions along one. */
 #define CALL_SUM(name) dvt_##name(s->x, DVT_ALL)
@@ -123,16 +126,21 @@ DVTI_OTHER_TABLE(DEFINE_OTHER)
     }
 DVTI_REDUCE_TABLE(DEFINE_REDUCE)
 
-#define ROW_UNARY(name, rule, f, i, grad, lo, hi, doc) {"dvt_" #name, doc, #grad, call_##name},
-#define ROW_BINARY(name, rule, f, i, ga, gb, la, ha, lb, hb, doc)                                  \
-    {"dvt_" #name, doc, #ga, call_##name},
+#define ROW_UNARY(name, rule, cost, f, i, vector, math, grad, reads, lo, hi, doc)                  \
+    {"dvt_" #name, doc, #grad, #vector, call_##name},
+#define ROW_BINARY(name, rule, cost, f, i, vector, math, ga, reads_a, gb, reads_b, la, ha, lb, hb, \
+                   doc)                                                                            \
+    {"dvt_" #name, doc, #ga, #vector, call_##name},
 #define TEXT(...) TEXT_(__VA_ARGS__)
 #define TEXT_(...) #__VA_ARGS__
-#define ROW_OTHER(name, doc) {TEXT(CALL_##name), doc, "", call_##name},
+#define ROW_SPECIAL(name, operands, rule, cost, f, i, vector, reads, doc)                          \
+    {TEXT(CALL_##name), doc, "", #vector, call_##name},
+#define ROW_OTHER(name, family, reads, doc) {TEXT(CALL_##name), doc, "", "", call_##name},
 #define ROW_REDUCE(name, rule, method, none, term, join, finish, reads, grad, lo, hi, doc)         \
-    {"dvt_" #name, doc, "", call_##name},
+    {"dvt_" #name, doc, "", "", call_##name},
 static const row rows[] = {DVTI_UNARY_TABLE(ROW_UNARY) DVTI_BINARY_TABLE(ROW_BINARY)
-                               DVTI_OTHER_TABLE(ROW_OTHER) DVTI_REDUCE_TABLE(ROW_REDUCE)};
+                               DVTI_SPECIAL_TABLE(ROW_SPECIAL) DVTI_OTHER_TABLE(ROW_OTHER)
+                                   DVTI_REDUCE_TABLE(ROW_REDUCE)};
 
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
@@ -221,6 +229,11 @@ static const char *cell(const answer *a, const int *group, int n, char *text) {
     return text;
 }
 
+/* Whether an ISA target computes whole vectors of it. */
+static const char *vectors_of(const row *r) {
+    return strcmp(r->vector, "DVTI_NO_VECTOR") == 0 ? "none" : r->vector[0] ? "yes" : "–";
+}
+
 static void describe(const answer *a, char *text) {
     static const char *const gradients[] = {"–", "zero", "yes"};
     char part[3][200];
@@ -245,9 +258,8 @@ static int public_row(const answer *a) {
 static void print_operations(void) {
     char text[800];
     int i;
-    puts(
-        "| operation | result | floats | integers | bool | gradient | `cpu(i)` | `gpu(i)`, virtual "
-        "|\n|---|---|---|---|---|---|---|---|");
+    puts("| operation | result | vectors | floats | integers | bool | gradient | `cpu(i)` | "
+         "`gpu(i)`, virtual |\n|---|---|---|---|---|---|---|---|---|");
     for (i = 0; i < ROWS; i++) {
         answer a = ask(&rows[i]);
         const char *c;
@@ -257,7 +269,7 @@ static void print_operations(void) {
         printf("| `%s` | ", public_name(&rows[i]));
         for (c = rows[i].doc; *c; c++)
             printf(*c == '|' || *c == '*' || *c == '_' ? "\\%c" : "%c", *c);
-        printf(" | %s\n", text);
+        printf(" | %s | %s\n", vectors_of(&rows[i]), text);
     }
 }
 

@@ -37,12 +37,12 @@ DVT_API double dvt_schedule_rate(const dvt_schedule *schedule, double base, int6
 
 /* ---- optimizers: values; change fields before making a trainer ---- */
 typedef enum dvt_optimizer_kind {
-    DVT_OPTIMIZER_SGD,             /* Source of the momentum form: MXNet; Nesterov: Sutskever et al., 2013 */
-    DVT_OPTIMIZER_ADAM,            /* Kingma and Ba, 2014 */
-    DVT_OPTIMIZER_ADAMW,           /* Loshchilov and Hutter, 2017 */
-    DVT_OPTIMIZER_RMSPROP,         /* Tieleman and Hinton, 2012; with momentum: Graves, 2013 */
-    DVT_OPTIMIZER_ADAGRAD,         /* Duchi et al., 2011 */
-    DVT_OPTIMIZER_CUSTOM /* of your own: dvt_optimizer_custom */
+    DVT_OPTIMIZER_SGD,   /* Source of the momentum form: MXNet; Nesterov: Sutskever et al., 2013 */
+    DVT_OPTIMIZER_ADAM,  /* Kingma and Ba, 2014 */
+    DVT_OPTIMIZER_ADAMW, /* Loshchilov and Hutter, 2017 */
+    DVT_OPTIMIZER_RMSPROP, /* Tieleman and Hinton, 2012; with momentum: Graves, 2013 */
+    DVT_OPTIMIZER_ADAGRAD, /* Duchi et al., 2011 */
+    DVT_OPTIMIZER_CUSTOM   /* of your own: dvt_optimizer_custom */
 } dvt_optimizer_kind;
 
 #define DVT_OPTIMIZER_STATES 4 /* state arrays of a parameter at most */

@@ -23,7 +23,6 @@
 #include "2_core/dvt_reduce_table.h"
 #include "2_core/dvt_op_table.h"
 #include "2_core/dvt_reduce_words.h"
-#include "2_core/math/dvt_functions.h"
 
 /* A strided window on a device's memory. */
 typedef struct dvti_view {
@@ -52,15 +51,15 @@ typedef enum dvti_feature {
 
 typedef enum dvti_class { DVTI_F32, DVTI_F64, DVTI_I64 } dvti_class;
 
-/* How much an elementwise operation computes for an element of floats (dvt_op_work.c). */
-typedef enum dvti_op_work {
-    DVTI_WORK_MOVE,     /* a few instructions: memory takes longer */
-    DVTI_WORK_DIVISION, /* so on a CPU; a function on a GPU */
-    DVTI_WORK_FUNCTION, /* exp, log ... */
-    DVTI_WORK_LONG      /* pow, hypot ... */
-} dvti_op_work;
+/* The columns of the op table that code asks for by number. */
+typedef struct dvti_op_row {
+    uint8_t operands; /* 1 to 3; 0: not elementwise */
+    uint8_t rule;     /* dvti_rule */
+    uint8_t cost;     /* dvti_cost */
+    uint16_t reads;   /* by the gradients: DVTI_READS_*, four bits for each input */
+} dvti_op_row;
 
-DVTI_FN dvti_op_work dvti_op_work_of(dvti_op op);
+DVTI_FN const dvti_op_row *dvti_op_row_of(dvti_op op);
 
 typedef enum dvti_activation { DVTI_NO_ACTIVATION, DVTI_RELU } dvti_activation;
 
@@ -70,6 +69,7 @@ typedef struct dvti_epilogue {
     dvti_activation activation;
     dvti_view bias; /* of matmul: 1-d, a value for each column; data NULL: none */
 } dvti_epilogue;
+
 /* The row of a reduction (dvt_reduce_row.c); NULL for other operations. */
 DVTI_FN const dvti_reduce_row *dvti_reduce_row_of(dvti_op op);
 /* The initial value of a reduction, and its result from the joined terms of n elements. */

@@ -25,7 +25,7 @@
      term      of an element x
      join      add, mul, smaller or larger (the last two choose NaN where there is one)
      finish    of the joined terms s of n elements
-     reads     what the gradient reads: DVTI_READS_INPUT, DVTI_READS_RESULT
+     reads     what the gradient reads: X, Y (the result), XY or NONE
      grad      recorded operations on g (gradient of the result), x (the input), y (the result): g and
                y have extent 1 on the reduced axes, whose bits are in `mask`. NULL: never recorded
      lo, hi    an interval where value and gradient are smooth, for tests
@@ -40,26 +40,25 @@
 
 /* name, rule, method, none, term, join, finish, reads, grad, lo, hi, doc */
 #define DVTI_REDUCE_TABLE(R)                                                                       \
-    R(sum, SUM, ADD, 0, x, add, s, 0, dvt_broadcast_to(g, x->shape), -2, 2, "sum over axes")       \
-    R(mean, FLOAT, ADD, 0, x, add, W(div)(s, n), 0,                                                \
+    R(sum, SUM, ADD, 0, x, add, s, NONE, dvt_broadcast_to(g, x->shape), -2, 2, "sum over axes")    \
+    R(mean, FLOAT, ADD, 0, x, add, W(div)(s, n), NONE,                                             \
       dvt_broadcast_to(dvt_div_scalar(g, (double)dvti_reduced_count(x, mask)), x->shape), -2, 2,   \
       "mean over axes")                                                                            \
-    R(prod, SUM, WIDE4, 1, x, mul, s, DVTI_READS_INPUT, dvti_grad_prod(x, g, mask), -2, 2,         \
-      "product over axes")                                                                         \
-    R(min, SAME, EXTREME, DVTI_HIGHEST, x, smaller, s, DVTI_READS_INPUT | DVTI_READS_RESULT,       \
-      dvti_grad_extreme(x, g, y, mask), -2, 2, "smallest over axes")                               \
-    R(max, SAME, EXTREME, DVTI_LOWEST, x, larger, s, DVTI_READS_INPUT | DVTI_READS_RESULT,         \
-      dvti_grad_extreme(x, g, y, mask), -2, 2, "largest over axes")                                \
-    R(any, BOOL, BITS, 0, W(nonzero)(x), larger, s, 0, NULL, -1, 1, "any nonzero")                 \
-    R(all, BOOL, BITS, 1, W(nonzero)(x), smaller, s, 0, NULL, -1, 1, "all nonzero")                \
-    R(norm, FLOAT, WIDE2, 0, W(mul)(x, x), add, W(sqrt)(s), DVTI_READS_INPUT | DVTI_READS_RESULT,  \
-      dvti_grad_norm(x, g, y, mask), -2, 2, "root of the sum of squares")                          \
-    R(logsumexp, FLOAT, LOGSUMEXP, DVTI_LOWEST, W(exp)(x), add, W(log)(s),                         \
-      DVTI_READS_INPUT | DVTI_READS_RESULT, dvti_grad_logsumexp(x, g, y, mask), -2, 2,             \
-      "log of the sum of exponentials")                                                            \
-    R(argmin, PLACE, EXTREME, DVTI_HIGHEST, x, smaller, s, 0, NULL, -2, 2,                         \
+    R(prod, SUM, WIDE4, 1, x, mul, s, X, dvti_grad_prod(x, g, mask), -2, 2, "product over axes")   \
+    R(min, SAME, EXTREME, DVTI_HIGHEST, x, smaller, s, XY, dvti_grad_extreme(x, g, y, mask), -2,   \
+      2, "smallest over axes")                                                                     \
+    R(max, SAME, EXTREME, DVTI_LOWEST, x, larger, s, XY, dvti_grad_extreme(x, g, y, mask), -2, 2,  \
+      "largest over axes")                                                                         \
+    R(any, BOOL, BITS, 0, W(nonzero)(x), larger, s, NONE, NULL, -1, 1, "any nonzero")              \
+    R(all, BOOL, BITS, 1, W(nonzero)(x), smaller, s, NONE, NULL, -1, 1, "all nonzero")             \
+    R(norm, FLOAT, WIDE2, 0, W(mul)(x, x), add, W(sqrt)(s), XY, dvti_grad_norm(x, g, y, mask), -2, \
+      2, "root of the sum of squares")                                                             \
+    R(logsumexp, FLOAT, LOGSUMEXP, DVTI_LOWEST, W(exp)(x), add, W(log)(s), XY,                     \
+      dvti_grad_logsumexp(x, g, y, mask), -2, 2, "log of the sum of exponentials")                 \
+    R(argmin, PLACE, EXTREME, DVTI_HIGHEST, x, smaller, s, NONE, NULL, -2, 2,                      \
       "position of the smallest")                                                                  \
-    R(argmax, PLACE, EXTREME, DVTI_LOWEST, x, larger, s, 0, NULL, -2, 2, "position of the largest")
+    R(argmax, PLACE, EXTREME, DVTI_LOWEST, x, larger, s, NONE, NULL, -2, 2,                        \
+      "position of the largest")
 
 typedef enum dvti_reduce_rule {
     DVTI_RESULT_SUM,

@@ -44,10 +44,10 @@ static void dvti_conv_relu(const dvti_conv_output *t) {
     const bool joined = each == p->pixels;
     int64_t image;
     for (image = 0; image < t->block->images; image++)
-        dvti_epilogue_rows(p->simd,
-                    (float *)p->launch->out[0].data +
-                        dvti_conv_pixel(p, t->block, t->o, image * each),
-                    p->pixels, joined ? 1 : t->outs, joined ? t->outs * each : each, NULL, true);
+        dvti_epilogue_rows(
+            p->simd,
+            (float *)p->launch->out[0].data + dvti_conv_pixel(p, t->block, t->o, image * each),
+            p->pixels, joined ? 1 : t->outs, joined ? t->outs * each : each, NULL, true);
 }
 
 DVTI_FN void dvti_conv_forward(void *user, int64_t task, void *area) {

@@ -1,114 +1,43 @@
-/* Elementwise launches in float32 and float64 on the arrays themselves: by runs, along which every operand either stands in one piece or is one element.
-   Rows and columns that are broadcast are read where they are. Other launches go by blocks (ref/ref_elementwise.c), which use the same
-   loops. */
+/* Elementwise launches: how operands are read, how the result is written, and how many threads
+   share the work. An ISA target computes floats (simd/elementwise.inl), dvti_loop_i64 everything
+   else.
+
+   An operand of the class's own dtype whose elements are contiguous along the last axis, or repeat,
+   is read in place. Any other is converted to a block of the class, DVTI_BLOCK elements at most,
+   which stays in L1; so is a result that cannot be written in place. */
 #include "3_cpu/simd/dvt_simd.h"
 
 #define DVTI_RUN_LEAST 32                /* shorter runs cost more to find than a block to fill */
 #define DVTI_RUN_QUICK (DVTI_HOT_NS / 5) /* elements that no loop needs threads for */
-/* A result of so many bytes does not stay in the last cache until somebody reads it. Written around the caches, its memory need not be
-   read first: a third less traffic where one array becomes another one. */
+/* A result of so many bytes leaves the last-level cache before it is read. Non-temporal stores save
+   a third of the traffic of an operation with one operand. */
 #define DVTI_STREAM_BYTES (32 << 20)
 
-/* A scalar operand in the launch's class. */
+static const dvt_dtype dvti_own_dtype[] = {DVT_F32, DVT_F64, DVT_I64};
+
+/* A number in the launch's class. */
 typedef union dvti_scalar {
     float f;
     double d;
+    int64_t i;
 } dvti_scalar;
 
 static dvti_scalar dvti_scalar_of(const dvti_launch *launch) {
     dvti_scalar scalar;
     if (launch->compute == DVTI_F32)
         scalar.f = (float)launch->f[0];
-    else
+    else if (launch->compute == DVTI_F64)
         scalar.d = launch->f[0];
+    else
+        scalar.i = launch->i[1];
     return scalar;
 }
 
 DVTI_FN dvt_dtype dvti_loop_dtype(dvti_op op, dvt_dtype dtype) {
-    switch ((int)op) {
-#define DVTI_DTYPE_SAME dtype
-#define DVTI_DTYPE_NOBOOL dtype
-#define DVTI_DTYPE_FLOAT dtype
-#define DVTI_DTYPE_BOOL DVT_BOOL
-#define DVTI_UNARY(name, rule, f, i, grad, lo, hi, doc)                                            \
-    case DVTI_OP_##name:                                                                           \
-        return DVTI_DTYPE_##rule;
-#define DVTI_BINARY(name, rule, f, i, ga, gb, la, ha, lb, hb, doc)                                 \
-    case DVTI_OP_##name:                                                                           \
-        return DVTI_DTYPE_##rule;
-        DVTI_UNARY_TABLE(DVTI_UNARY)
-        DVTI_BINARY_TABLE(DVTI_BINARY)
-#undef DVTI_UNARY
-#undef DVTI_BINARY
-#undef DVTI_DTYPE_SAME
-#undef DVTI_DTYPE_NOBOOL
-#undef DVTI_DTYPE_FLOAT
-#undef DVTI_DTYPE_BOOL
-    default:
-        return dtype;
-    }
+    return dvti_op_row_of(op)->rule == DVTI_RULE_BOOL ? DVT_BOOL : dtype;
 }
 
-typedef struct dvti_runs {
-    dvti_loop loop; /* but for the operands' places */
-    dvti_loop_fn run;
-    int n_in;
-    dvti_scalar scalar;
-    bool stream;
-    dvti_view in[3], out;
-} dvti_runs;
-
-static bool dvti_is_run(const dvti_view *view, dvt_dtype dtype, int64_t size, bool input) {
-    int last = view->ndim - 1;
-    return view->dtype == dtype &&
-           (view->stride[last] == 1 || (input && view->stride[last] == 0)) &&
-           (view->dim[last] >= DVTI_RUN_LEAST || view->dim[last] == size);
-}
-
-static int64_t dvti_run_left(const dvti_view *view, const dvti_cursor *cursor) {
-    return view->dim[view->ndim - 1] - cursor->index[view->ndim - 1];
-}
-
-static void dvti_runs_range(void *user, int64_t begin, int64_t end) {
-    const dvti_runs *runs = (const dvti_runs *)user;
-    const int64_t bytes = dvt_dtype_size(runs->in[0].dtype);
-    const int64_t out_bytes = dvt_dtype_size(runs->out.dtype);
-    dvti_loop loop = runs->loop;
-    dvti_cursor at[3], to = dvti_cursor_at(&runs->out, begin);
-    int k;
-    for (k = 0; k < runs->n_in; k++)
-        at[k] = dvti_cursor_at(&runs->in[k], begin);
-    for (; begin < end; begin += loop.n) {
-        loop.n = DVTI_MIN(end - begin, dvti_run_left(&runs->out, &to));
-        loop.out = (char *)runs->out.data + out_bytes * to.at;
-        loop.stream = runs->stream && (uintptr_t)loop.out % 64 == 0;
-        for (k = 0; k < runs->n_in; k++) {
-            loop.in[k] = (const char *)runs->in[k].data + bytes * at[k].at;
-            loop.n = DVTI_MIN(loop.n, dvti_run_left(&runs->in[k], &at[k]));
-        }
-        runs->run(&loop);
-        dvti_cursor_advance(&to, &runs->out, loop.n);
-        for (k = 0; k < runs->n_in; k++)
-            dvti_cursor_advance(&at[k], &runs->in[k], loop.n);
-    }
-#if DVTI_X86
-    if (runs->stream)
-        _mm_sfence(); /* such stores are in no order with what tells the others that they are done */
-#endif
-}
-
-/* Nanoseconds of a float: quick loops wait for memory. */
-static double dvti_float_cost(dvti_op op) {
-    switch (dvti_op_work_of(op)) {
-    case DVTI_WORK_FUNCTION:
-        return 0.5;
-    case DVTI_WORK_LONG:
-        return 1.2;
-    default:
-        return 0.15;
-    }
-}
-
+/* ---- costs ---- */
 DVTI_FN bool dvti_simple_exponent(double exponent) {
     return exponent == -1 || exponent == 0 || exponent == 0.5 || exponent == 1 || exponent == 2 ||
            exponent == 3;
@@ -128,23 +57,28 @@ static bool dvti_is_quick_power(const dvti_launch *launch) {
     return dvti_simple_exponent(dvti_load_f64(b->data, b->dtype, 0));
 }
 
-static double dvti_runs_cost(const dvti_launch *launch) {
-    double cost =
-        dvti_is_quick_power(launch) ? dvti_float_cost(DVTI_OP_mul) : dvti_float_cost(launch->op);
+/* Nanoseconds of an element that is read and written in place: QUICK loops wait for memory. */
+static double dvti_ew_cost(const dvti_launch *launch) {
+    static const double of_float[] = {0.15, 0.15, 0.5, 1.2};
+    const int row = dvti_op_row_of(launch->op)->cost;
+    const double cost = of_float[dvti_is_quick_power(launch) ? DVTI_COST_QUICK : row];
+    if (launch->compute == DVTI_I64)
+        return row == DVTI_COST_LONG ? 2.5 : 0.3;
     return launch->compute == DVTI_F32 ? cost : cost < 0.5 ? 2 * cost : 4 * cost;
 }
 
-static bool dvti_is_plain(const dvti_view *view, dvt_dtype dtype) {
+/* ---- small arrays ---- */
+static bool dvti_is_c_order(const dvti_view *view) {
     int64_t stride = 1;
     int i;
     if (view->ndim == 1 && view->stride[0] == 1)
-        return view->dtype == dtype;
+        return true;
     for (i = view->ndim - 1; i >= 0; i--) {
         if (view->stride[i] != stride && view->dim[i] != 1)
             return false;
         stride *= view->dim[i];
     }
-    return view->dtype == dtype;
+    return true;
 }
 
 /* Small arrays in C order, the commonest of all: neither axes nor threads to think about. */
@@ -153,12 +87,13 @@ static bool dvti_small_elementwise(const dvti_launch *launch, dvti_loop_fn run, 
     dvti_scalar scalar = dvti_scalar_of(launch);
     dvti_loop loop;
     int k;
-    if ((size > DVTI_RUN_QUICK && (double)size * dvti_runs_cost(launch) >= DVTI_HOT_NS) ||
-        !dvti_is_plain(&launch->out[0], launch->out[0].dtype))
+    if ((size > DVTI_RUN_QUICK && (double)size * dvti_ew_cost(launch) >= DVTI_HOT_NS) ||
+        launch->out[0].dtype != dvti_loop_dtype(launch->op, dtype) ||
+        !dvti_is_c_order(&launch->out[0]))
         return false;
     for (k = 0; k < launch->n_in; k++) {
         bool repeated = k == (int)launch->i[0] - 1;
-        if (!repeated && !dvti_is_plain(&launch->in[k], dtype))
+        if (!repeated && (launch->in[k].dtype != dtype || !dvti_is_c_order(&launch->in[k])))
             return false;
         loop.in[k] = repeated ? (const void *)&scalar : launch->in[k].data;
         loop.step[k] = !repeated;
@@ -173,51 +108,330 @@ static bool dvti_small_elementwise(const dvti_launch *launch, dvti_loop_fn run, 
     return true;
 }
 
-DVTI_FN bool dvti_fast_elementwise(const dvti_launch *launch, const dvti_simd *simd) {
-    dvti_runs runs;
-    const dvt_dtype dtype = launch->compute == DVTI_F32 ? DVT_F32 : DVT_F64;
-    const dvt_dtype result = dvti_loop_dtype(launch->op, dtype);
-    int64_t size = dvti_view_size(&launch->out[0]);
+/* ---- the plan ---- */
+typedef enum dvti_ew_way {
+    DVTI_EW_IN_PLACE,
+    DVTI_EW_ONE,  /* an operand that repeats one element, which is converted once */
+    DVTI_EW_BLOCK /* converted block by block */
+} dvti_ew_way;
+
+/* Number n_in is the result. */
+typedef struct dvti_ew_plan {
+    dvti_loop loop;   /* but for the operands' places */
+    dvti_loop_fn run; /* NULL: copies convert only */
+    dvti_class compute;
+    int n_in;
+    dvti_view view[4];
+    dvti_ew_way way[4];
+    bool bools; /* run writes bools */
+    bool blocks, stream;
+    dvti_scalar scalar;
+    int64_t rows, columns; /* of the matrices that are done in strips; 0: no strips */
+} dvti_ew_plan;
+
+static int64_t dvti_ew_distance(int64_t stride) {
+    return stride < 0 ? -stride : stride;
+}
+
+static void dvti_ew_swap_axes(dvti_ew_plan *plan, int a, int b) {
     int k;
-    if (launch->compute == DVTI_I64 || launch->out[0].dtype != result || size == 0)
-        return false;
-    runs.run = dtype == DVT_F32 ? simd->loop_f32(launch->op) : simd->f64->loop(launch->op);
-    if (!runs.run)
-        return false;
-    if (dvti_small_elementwise(launch, runs.run, dtype, size))
-        return true;
-    runs.n_in = launch->n_in;
-    runs.out = launch->out[0];
-    dvti_merge_axes(&runs.out);
-    if (!dvti_is_run(&runs.out, result, size, false))
-        return false;
-    for (k = 0; k < runs.n_in; k++) {
-        dvti_view *in = &runs.in[k];
-        if (k == (int)launch->i[0] - 1) {
-            runs.scalar = dvti_scalar_of(launch);
-            in->data = &runs.scalar;
-            in->dtype = dtype;
-            in->ndim = 1;
-            in->dim[0] = size;
-            in->stride[0] = 0;
-        } else {
-            *in = launch->in[k];
-            dvti_merge_axes(in);
-        }
-        if (!dvti_is_run(in, dtype, size, true))
-            return false;
-        runs.loop.step[k] = (int)in->stride[in->ndim - 1];
+    for (k = 0; k <= plan->n_in; k++) {
+        dvti_view *view = &plan->view[k];
+        const int64_t dim = view->dim[a], stride = view->stride[a];
+        view->dim[a] = view->dim[b];
+        view->stride[a] = view->stride[b];
+        view->dim[b] = dim;
+        view->stride[b] = stride;
     }
-    runs.loop.op = launch->op;
-    runs.loop.low = launch->f[1];
-    runs.loop.high = launch->f[2];
-    runs.stream = size * dvt_dtype_size(result) >= DVTI_STREAM_BYTES;
-    for (k = 0; k < runs.n_in; k++) /* in place, what is written has been read */
-        runs.stream = runs.stream && runs.in[k].data != runs.out.data;
-    dvti_parallel_soon(size, dvti_runs_cost(launch), dvti_runs_range, &runs);
-    return true;
+}
+
+/* The order of positions is free: following the result's memory makes transposed operands of one
+   layout contiguous. */
+static void dvti_ew_order_axes(dvti_ew_plan *plan) {
+    const dvti_view *out = &plan->view[plan->n_in];
+    int i, j;
+    for (i = 1; i < out->ndim; i++)
+        for (j = i; j > 0; j--) {
+            if (dvti_ew_distance(out->stride[j - 1]) >= dvti_ew_distance(out->stride[j]))
+                break;
+            dvti_ew_swap_axes(plan, j - 1, j);
+        }
+}
+
+/* An operand that is contiguous along another axis than the result would touch another cache line
+   with every element. Going down a narrow strip, the next row finds the lines that this one has
+   fetched. */
+#define DVTI_EW_STRIP 128
+
+/* Looks for such an operand, and makes its contiguous axis the last but one: then there are
+   matrices. */
+static void dvti_ew_find_strips(dvti_ew_plan *plan, int64_t size) {
+    const dvti_view *out = &plan->view[plan->n_in];
+    int last = out->ndim - 1, i, k;
+    plan->rows = 0;
+    while (last > 0 && out->dim[last] == 1)
+        last--;
+    for (k = 0; size >= 16384 && k < plan->n_in && !plan->rows; k++) {
+        const dvti_view *in = &plan->view[k];
+        int64_t step = dvti_ew_distance(in->stride[DVTI_MAX(last, 0)]), least = 16;
+        int across = -1;
+        for (i = 0; i < last && step >= 16; i++)
+            if (in->dim[i] > 1 && in->stride[i] && dvti_ew_distance(in->stride[i]) < least) {
+                least = dvti_ew_distance(in->stride[i]);
+                across = i;
+            }
+        if (across < 0)
+            continue;
+        for (i = across; i + 1 < last; i++)
+            dvti_ew_swap_axes(plan, i, i + 1);
+        plan->rows = out->dim[last - 1];
+        plan->columns = out->dim[last];
+    }
+}
+
+/* Integers are read in place where they are contiguous: their loops know no repeated operands. */
+static dvti_ew_way dvti_ew_way_of(const dvti_ew_plan *plan, int k, int64_t size) {
+    const dvti_view *view = &plan->view[k];
+    const int last = view->ndim - 1;
+    const bool input = k < plan->n_in, repeats = view->ndim == 1 && view->stride[0] == 0;
+    const dvt_dtype own = !input && plan->bools ? DVT_BOOL : dvti_own_dtype[plan->compute];
+    if (view->dtype == own &&
+        (view->stride[last] == 1 ||
+         (input && view->stride[last] == 0 && plan->compute != DVTI_I64)) &&
+        (view->dim[last] >= DVTI_RUN_LEAST || view->dim[last] == size))
+        return DVTI_EW_IN_PLACE;
+    return input && repeats ? DVTI_EW_ONE : DVTI_EW_BLOCK;
+}
+
+static dvti_loop_fn dvti_ew_run_of(dvti_op op, dvti_class compute, const dvti_simd *simd) {
+    dvti_loop_fn run;
+    if (compute == DVTI_I64)
+        return dvti_loop_i64;
+    run = compute == DVTI_F32 ? simd->loop_f32(op) : simd->f64->loop(op);
+    return run ? run : compute == DVTI_F32 ? dvti_scalar_loop_f32 : dvti_scalar_loop_f64;
+}
+
+/* ---- blocks ---- */
+typedef struct dvti_ew_state {
+    const dvti_ew_plan *plan;
+    dvti_loop loop;
+    dvti_cursor at[4];                                 /* of what is in place */
+    double operand[3][DVTI_BLOCK], result[DVTI_BLOCK]; /* of any class */
+    uint8_t bools[DVTI_BLOCK];
+} dvti_ew_state;
+
+/* where's condition holds when it is nonzero in its own dtype, also where the class would make it 0
+   (0.5 among integers). */
+static void dvti_ew_load_condition(const dvti_ew_plan *plan, int64_t first, int64_t n, void *to) {
+    double value[DVTI_BLOCK];
+    uint8_t holds[DVTI_BLOCK];
+    dvti_view view;
+    memset(&view, 0, sizeof view);
+    dvti_load_block(&plan->view[0], first, n, DVTI_F64, value);
+    dvti_store_row_f64(holds, DVT_BOOL, 1, n, value);
+    view.data = holds;
+    view.dtype = DVT_BOOL;
+    view.ndim = 1;
+    view.dim[0] = n;
+    view.stride[0] = 1;
+    dvti_load_block(&view, 0, n, plan->compute, to);
+}
+
+static void dvti_ew_load(const dvti_ew_plan *plan, int k, int64_t first, int64_t n, void *to) {
+    if (plan->loop.op == DVTI_OP_where && k == 0 && dvt_dtype_is_float(plan->view[0].dtype))
+        dvti_ew_load_condition(plan, first, n, to);
+    else
+        dvti_load_block(&plan->view[k], first, n, plan->compute, to);
+}
+
+static void *dvti_ew_place(const dvti_ew_state *s, int k) {
+    const dvti_view *view = &s->plan->view[k];
+    return (char *)view->data + s->at[k].at * dvt_dtype_size(view->dtype);
+}
+
+static void dvti_ew_start(dvti_ew_state *s, const dvti_ew_plan *plan) {
+    int k;
+    s->plan = plan;
+    s->loop = plan->loop;
+    for (k = 0; k < plan->n_in; k++) {
+        const dvti_view *view = &plan->view[k];
+        /* The loops of integers read as many elements as there are. */
+        const int64_t n = plan->compute == DVTI_I64 ? DVTI_MIN(view->dim[0], DVTI_BLOCK) : 1;
+        s->loop.in[k] = s->operand[k];
+        s->loop.step[k] = 1;
+        if (plan->way[k] == DVTI_EW_IN_PLACE)
+            s->loop.step[k] = view->stride[view->ndim - 1] != 0;
+        else if (plan->way[k] == DVTI_EW_ONE) {
+            s->loop.step[k] = 0;
+            dvti_ew_load(plan, k, 0, n, s->operand[k]);
+        }
+    }
+}
+
+static void dvti_ew_seek(dvti_ew_state *s, int64_t position) {
+    int k;
+    for (k = 0; k <= s->plan->n_in; k++)
+        if (s->plan->way[k] == DVTI_EW_IN_PLACE)
+            s->at[k] = dvti_cursor_at(&s->plan->view[k], position);
+}
+
+static void dvti_ew_store(dvti_ew_state *s, int64_t at, int64_t n) {
+    const dvti_ew_plan *plan = s->plan;
+    if (plan->bools && plan->compute == DVTI_F32)
+        dvti_load_row_f32(s->bools, DVT_BOOL, 1, n, (float *)(void *)s->result);
+    else if (plan->bools)
+        dvti_load_row_f64(s->bools, DVT_BOOL, 1, n, s->result);
+    dvti_store_block(&plan->view[plan->n_in], at, n, plan->compute, s->result);
+}
+
+/* n positions from `at` on, of which every array in place has its part in one piece. */
+static void dvti_ew_block(dvti_ew_state *s, int64_t at, int64_t n) {
+    const dvti_ew_plan *plan = s->plan;
+    const bool stored = plan->way[plan->n_in] != DVTI_EW_IN_PLACE;
+    dvti_loop *loop = &s->loop;
+    int k;
+    loop->n = n;
+    loop->out = !stored       ? dvti_ew_place(s, plan->n_in)
+                : plan->bools ? (void *)s->bools
+                              : (void *)s->result;
+    loop->stream = plan->stream && (uintptr_t)loop->out % 64 == 0;
+    if (!plan->run) {
+        dvti_ew_load(plan, 0, at, n, loop->out);
+    } else {
+        for (k = 0; k < plan->n_in; k++)
+            if (plan->way[k] == DVTI_EW_IN_PLACE)
+                loop->in[k] = dvti_ew_place(s, k);
+            else if (plan->way[k] == DVTI_EW_BLOCK)
+                dvti_ew_load(plan, k, at, n, s->operand[k]);
+        plan->run(loop);
+    }
+    if (stored)
+        dvti_ew_store(s, at, n);
+}
+
+static void dvti_ew_range(void *user, int64_t begin, int64_t end) {
+    const dvti_ew_plan *plan = (const dvti_ew_plan *)user;
+    dvti_ew_state s;
+    int64_t n;
+    int k;
+    dvti_ew_start(&s, plan);
+    dvti_ew_seek(&s, begin);
+    for (; begin < end; begin += n) {
+        n = plan->blocks ? DVTI_MIN(end - begin, DVTI_BLOCK) : end - begin;
+        for (k = 0; k <= plan->n_in; k++)
+            if (plan->way[k] == DVTI_EW_IN_PLACE) {
+                const int last = plan->view[k].ndim - 1;
+                n = DVTI_MIN(n, plan->view[k].dim[last] - s.at[k].index[last]);
+            }
+        dvti_ew_block(&s, begin, n);
+        for (k = 0; k <= plan->n_in; k++)
+            if (plan->way[k] == DVTI_EW_IN_PLACE)
+                dvti_cursor_advance(&s.at[k], &plan->view[k], n);
+    }
+#if DVTI_X86
+    if (plan->stream)
+        _mm_sfence(); /* orders non-temporal stores before the flag that says they are done */
+#endif
+}
+
+/* Strips begin..end-1 of matrices, row after row. */
+static void dvti_ew_strips(void *user, int64_t begin, int64_t end) {
+    const dvti_ew_plan *plan = (const dvti_ew_plan *)user;
+    const int64_t per_matrix = (plan->columns + DVTI_EW_STRIP - 1) / DVTI_EW_STRIP;
+    dvti_ew_state s;
+    int64_t row;
+    dvti_ew_start(&s, plan);
+    for (; begin < end; begin++) {
+        int64_t column = begin % per_matrix * DVTI_EW_STRIP;
+        int64_t at = begin / per_matrix * plan->rows * plan->columns + column;
+        for (row = 0; row < plan->rows; row++, at += plan->columns) {
+            dvti_ew_seek(&s, at);
+            dvti_ew_block(&s, at, DVTI_MIN(DVTI_EW_STRIP, plan->columns - column));
+        }
+    }
+}
+
+/* ---- the launch ---- */
+/* Copies of small integers and bools to float32 need not pass through int64: the numbers are the
+   same. */
+static dvti_class dvti_ew_class(const dvti_launch *launch) {
+    const dvt_dtype from = launch->in[0].dtype;
+    const bool small = from == DVT_BOOL || from == DVT_U8 || from == DVT_I8 || from == DVT_I32;
+    return launch->op == DVTI_OP_copy && !launch->i[0] && small && launch->out[0].dtype == DVT_F32
+               ? DVTI_F32
+               : launch->compute;
+}
+
+static void dvti_ew_make_plan(dvti_ew_plan *plan, const dvti_launch *launch, int64_t size) {
+    const int n = launch->n_in;
+    int k;
+    plan->n_in = n;
+    plan->scalar = dvti_scalar_of(launch);
+    plan->loop.op = launch->op;
+    plan->loop.low = launch->f[1];
+    plan->loop.high = launch->f[2];
+    if (launch->op == DVTI_OP_clip) {
+        plan->loop.low_int = dvti_clip_bound(launch->f[1], launch->out[0].dtype);
+        plan->loop.high_int = dvti_clip_bound(launch->f[2], launch->out[0].dtype);
+    }
+    plan->view[n] = launch->out[0];
+    for (k = 0; k < n; k++)
+        if (k == (int)launch->i[0] - 1) {
+            plan->view[k] = plan->view[n];
+            memset(plan->view[k].stride, 0, sizeof plan->view[k].stride);
+            plan->view[k].data = &plan->scalar;
+            plan->view[k].dtype = dvti_own_dtype[launch->compute];
+        } else
+            plan->view[k] = launch->in[k];
+    dvti_ew_order_axes(plan);
+    dvti_ew_find_strips(plan, size);
+    plan->blocks = false;
+    for (k = 0; k <= n; k++) {
+        dvti_merge_axes(&plan->view[k]);
+        plan->way[k] = dvti_ew_way_of(plan, k, size);
+        if (!plan->run && k < n)
+            plan->way[k] = DVTI_EW_BLOCK;
+        if (plan->way[k] == DVTI_EW_BLOCK ||
+            (plan->way[k] == DVTI_EW_ONE && plan->compute == DVTI_I64))
+            plan->blocks = true;
+    }
+    /* A strip's row is one piece of whatever is in place only if that is one piece altogether. */
+    for (k = 0; k <= n && plan->rows; k++)
+        if (plan->way[k] == DVTI_EW_IN_PLACE && plan->view[k].ndim > 1)
+            plan->way[k] = DVTI_EW_BLOCK;
+    plan->stream = !plan->blocks && plan->compute != DVTI_I64 &&
+                   size * dvt_dtype_size(plan->view[n].dtype) >= DVTI_STREAM_BYTES;
+    for (k = 0; k < n; k++) /* in place, what is written has been read */
+        plan->stream = plan->stream && plan->view[k].data != plan->view[n].data;
+}
+
+DVTI_FN void dvti_fast_elementwise(const dvti_launch *launch, const dvti_simd *simd) {
+    const int64_t size = dvti_view_size(&launch->out[0]);
+    const bool copies = launch->op == DVTI_OP_copy;
+    dvti_ew_plan plan;
+    double cost;
+    if (size == 0 || (copies && dvti_cpu_copy(launch, simd)))
+        return;
+    plan.compute = dvti_ew_class(launch);
+    plan.run = copies ? NULL : dvti_ew_run_of(launch->op, plan.compute, simd);
+    if (!copies && plan.compute != DVTI_I64 &&
+        dvti_small_elementwise(launch, plan.run, dvti_own_dtype[plan.compute], size))
+        return;
+    plan.bools = plan.compute != DVTI_I64 && dvti_op_row_of(launch->op)->rule == DVTI_RULE_BOOL;
+    dvti_ew_make_plan(&plan, launch, size);
+    cost = dvti_ew_cost(launch);
+    if (plan.rows)
+        dvti_parallel_for(size / (plan.rows * plan.columns) *
+                              ((plan.columns + DVTI_EW_STRIP - 1) / DVTI_EW_STRIP),
+                          DVTI_MAX(cost, 0.3) * (double)(plan.rows * DVTI_EW_STRIP), dvti_ew_strips,
+                          &plan);
+    else if (plan.blocks)
+        dvti_parallel_for(size, DVTI_MAX(cost, 0.3), dvti_ew_range, &plan);
+    else
+        dvti_parallel_soon(size, cost, dvti_ew_range, &plan);
 }
 
 #undef DVTI_RUN_LEAST
 #undef DVTI_RUN_QUICK
 #undef DVTI_STREAM_BYTES
+#undef DVTI_EW_STRIP

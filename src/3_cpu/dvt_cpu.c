@@ -27,10 +27,9 @@ DVTI_FN void dvti_cpu_run(const dvti_launch *launch) {
 /* ---- families: an ISA target's kernels where they take the launch, else the portable ones ---- */
 DVTI_FN void dvti_cpu_elementwise(const dvti_launch *launch) {
     const dvti_simd *simd = dvti_simd_now();
-    if (simd && (dvti_fast_transpose(launch, simd) || dvti_fast_widen(launch, simd) ||
-                 dvti_fast_elementwise(launch, simd)))
-        return;
-    if (!dvti_copy_16_bits(launch))
+    if (simd)
+        dvti_fast_elementwise(launch, simd);
+    else
         dvti_ref_elementwise(launch);
 }
 

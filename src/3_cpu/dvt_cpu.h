@@ -78,8 +78,8 @@ DVTI_FN double dvti_model_launch(const dvt_virtual_model *model, const dvti_laun
 /* One per family, in ref/. */
 DVTI_FN void dvti_cpu_fill(const dvti_launch *launch);
 DVTI_FN void dvti_ref_elementwise(const dvti_launch *launch);
-/* A copy within float16 or bfloat16, with every bit; false: the launch is something else. */
-DVTI_FN bool dvti_copy_16_bits(const dvti_launch *launch);
+/* A bound of clip for integers, cut to what the dtype holds, without its fraction. */
+DVTI_FN int64_t dvti_clip_bound(double bound, dvt_dtype dtype);
 DVTI_FN void dvti_cpu_reduce(const dvti_launch *launch);
 DVTI_FN void dvti_cpu_variance(const dvti_launch *launch);
 DVTI_FN int64_t dvti_cpu_reduce_workspace(const dvti_launch *launch);

@@ -117,14 +117,15 @@ DVTI_CUDA_FAMILY_TABLE(DVTI_CUDA_DESCRIBE)
 
 /* The whole source of a program, to be freed; NULL when memory is exhausted (no error set). */
 DVTI_FN char *dvti_cuda_source(dvti_cuda_program program);
-/* The elementwise operation's text from the op table: floating, or integer. */
+/* The elementwise operation's text from the op table: floating, or integer. NULL: none. */
 DVTI_FN const char *dvti_cuda_op_text(dvti_op op, bool integer);
 /* In float32: the call of our own function, and the files of 2_core/math that it needs; NULL where
    the op table's text says all. */
 DVTI_FN const char *dvti_cuda_function_text(dvti_op op, const char **files);
-/* For the end of a variant's definitions. The functions of floats in these files of 2_core/math,
-   "exp.inl log.inl", which are called dvti_card_exp and so on; or dvti_exp_below, for families that
-   add exponentials of this dtype. */
+/* For the end of a variant's definitions. The functions that the op table's texts call. */
+DVTI_FN void dvti_cuda_add_row_functions(dvti_text *text);
+/* The functions of floats in these files of 2_core/math, "exp.inl log.inl", which are called
+   dvti_card_exp and so on; or dvti_exp_below, for families that add exponentials of this dtype. */
 DVTI_FN void dvti_cuda_add_functions(dvti_text *text, const char *files);
 DVTI_FN void dvti_cuda_add_exp_below(dvti_text *text, dvt_dtype dtype);
 /* The function `entry` of the program on this card, compiled and loaded at its first use. */

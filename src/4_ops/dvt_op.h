@@ -41,8 +41,6 @@ typedef struct dvti_node {
    that are read, and backward refuses values that were overwritten since. */
 #define DVTI_READS_RESULT (1u << 30)
 DVTI_FN unsigned dvti_grad_reads(const dvti_node *node, int input);
-/* The same for a reduction; all bits for another operation. */
-DVTI_FN unsigned dvti_reduce_reads(dvti_op op);
 /* Gives up one reference; NULL is fine. */
 DVTI_FN void dvti_node_release(dvti_node *node);
 /* Drops what a node holds: its inputs and its result's memory. */

@@ -1,4 +1,5 @@
-/* The tape: which operations computed an array. Recording state, nodes, and the end of nodes. The way back is in 5_grad. */
+/* The tape: which operations computed an array. Recording state, nodes, and the end of nodes. The
+   way back is in 5_grad. */
 #include "4_ops/dvt_op.h"
 
 static DVTI_TLS int dvti_recording, dvti_training;
@@ -44,8 +45,9 @@ DVTI_FN dvti_attr dvti_attr_none(void) {
 }
 
 /* ---- nodes ---- */
-/* A long chain must not be freed by a deep recursion: releasing an input's last owner would release that input's node,
-   and so on. Nodes that die while another is being taken apart wait in this thread's list. */
+/* A long chain must not be freed by a deep recursion: releasing an input's last owner would release
+   that input's node, and so on. Nodes that die while another is being taken apart wait in this
+   thread's list. */
 static DVTI_TLS dvti_node *dvti_dying;
 static DVTI_TLS bool dvti_taking_apart;
 
@@ -86,6 +88,30 @@ DVTI_FN dvt_array *dvti_alias_unowned(dvt_array *x) {
     if (alias)
         dvti_scope_take(alias);
     return alias;
+}
+
+/* The gradient of pow by a number names the exponents that need no power (grad_elementwise.c). */
+static unsigned dvti_reads_of_power(double s) {
+    return s == 0 || s == 1 ? 0 : s == 0.5 || s == -1 ? DVTI_READS_Y : DVTI_READS_X;
+}
+
+/* The row says it of arrays. A number in attr.f[0] stands before the array (attr.i[0] = 1) or
+   behind it (2): the array is then b or a of the row, and the number is never overwritten. */
+static unsigned dvti_reads_of_row(const dvti_node *node, int input) {
+    const dvti_op_row *row = dvti_op_row_of(node->op);
+    const unsigned reads = row->reads >> 4 * DVTI_MIN(input, 2) & 15;
+    if (row->operands != 2 || node->attr.i[0] == 0)
+        return reads;
+    if (node->attr.i[0] == 1) {
+        const unsigned second = row->reads >> 4 & 15;
+        return (second & DVTI_READS_Y) | (second & DVTI_READS_B ? DVTI_READS_X : 0);
+    }
+    return node->op == DVTI_OP_pow ? dvti_reads_of_power(node->attr.f[0]) : reads & ~DVTI_READS_B;
+}
+
+DVTI_FN unsigned dvti_grad_reads(const dvti_node *node, int input) {
+    const unsigned reads = dvti_reads_of_row(node, input);
+    return (reads & DVTI_READS_AB) | (reads & DVTI_READS_Y ? DVTI_READS_RESULT : 0);
 }
 
 /* Does the gradient to any input with history read the result? */

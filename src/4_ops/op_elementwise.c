@@ -1,32 +1,11 @@
-/* Elementwise operations: every public function of the op table's unary and binary rows, where and clip. */
+/* Elementwise operations: the public functions of the op table's rows, where and clip. */
 #include "1_base/dvt_float_mode.h"
 #include "4_ops/dvt_op.h"
 
-typedef enum dvti_rule {
-    DVTI_RULE_SAME,
-    DVTI_RULE_NOBOOL,
-    DVTI_RULE_FLOAT,
-    DVTI_RULE_BOOL
-} dvti_rule;
+/* A whole number with integers stays an integer; with bool it makes int64; a fraction makes
+   float32.
 
-static dvti_rule dvti_rule_of(dvti_op op) {
-    switch (op) {
-#define DVTI_ROW(name, rule, f, i, grad, lo, hi, doc)                                              \
-    case DVTI_OP_##name:                                                                           \
-        return DVTI_RULE_##rule;
-        DVTI_UNARY_TABLE(DVTI_ROW)
-#undef DVTI_ROW
-#define DVTI_ROW(name, rule, f, i, ga, gb, la, ha, lb, hb, doc)                                    \
-    case DVTI_OP_##name:                                                                           \
-        return DVTI_RULE_##rule;
-        DVTI_BINARY_TABLE(DVTI_ROW)
-#undef DVTI_ROW
-    default:
-        return DVTI_RULE_SAME;
-    }
-}
-
-/* A whole number beside integers stays an integer; beside bool it makes int64; a fraction makes float32. */
+    */
 static DVTI_NOINLINE dvt_dtype dvti_int_with_scalar(dvt_dtype dtype, double s) {
     DVTI_NOT_PURE();
     if (!(s >= -9223372036854775808.0 && s < 9223372036854775808.0) || s != floor(s))
@@ -44,7 +23,8 @@ static dvt_dtype dvti_with_scalar(dvt_dtype dtype, double s) {
     return dtype;
 }
 
-/* Another window on the memory that is about to be written must be read before: same window, or a copy first. */
+/* Another window on the memory that is about to be written must be read before: same window, or a
+   copy first. */
 DVTI_FN bool dvti_overlaps(const dvt_array *in, const dvt_array *into) {
     int i;
     if (in->storage != into->storage)
@@ -96,7 +76,7 @@ static bool dvti_arrays_meet(const char *name, dvt_array *const *in, int k, cons
 DVTI_FN dvt_array *dvti_elementwise(const char *name, dvti_op op, dvt_array *const *in, int n,
                                     int scalar_at, double scalar, dvt_array *into) {
     dvti_launch launch;
-    dvti_rule rule = dvti_rule_of(op);
+    const int rule = dvti_op_row_of(op)->rule;
     dvti_attr attr;
     dvt_array *operand[3], *out = NULL;
     const dvt_shape *shape;
@@ -194,12 +174,10 @@ DVTI_FN dvt_array *dvti_elementwise(const char *name, dvti_op op, dvt_array *con
 #define DVTI_INPLACE_FLOAT(M, name) M(name)
 #define DVTI_INPLACE_BOOL(M, name)
 
-#define DVTI_ROW(name, rule, f, i, grad, lo, hi, doc)                                              \
-    DVTI_UNARY(name) DVTI_INPLACE_##rule(DVTI_UNARY_INPLACE, name)
+#define DVTI_ROW(name, rule, ...) DVTI_UNARY(name) DVTI_INPLACE_##rule(DVTI_UNARY_INPLACE, name)
 DVTI_UNARY_TABLE(DVTI_ROW)
 #undef DVTI_ROW
-#define DVTI_ROW(name, rule, f, i, ga, gb, la, ha, lb, hb, doc)                                    \
-    DVTI_BINARY(name) DVTI_INPLACE_##rule(DVTI_BINARY_INPLACE, name)
+#define DVTI_ROW(name, rule, ...) DVTI_BINARY(name) DVTI_INPLACE_##rule(DVTI_BINARY_INPLACE, name)
 DVTI_BINARY_TABLE(DVTI_ROW)
 #undef DVTI_ROW
 

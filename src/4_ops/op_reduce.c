@@ -133,20 +133,6 @@ DVTI_REDUCE_TABLE(DVTI_ROW)
 #undef DVTI_DEFINE_BOOL
 #undef DVTI_DEFINE_PLACE
 
-DVTI_FN unsigned dvti_reduce_reads(dvti_op op) {
-    switch ((int)op) {
-#define DVTI_READS_INPUT 1u
-#define DVTI_ROW(name, rule, method, none, term, join, finish, reads, grad, lo, hi, doc)           \
-    case DVTI_OP_##name:                                                                           \
-        return reads;
-        DVTI_REDUCE_TABLE(DVTI_ROW)
-#undef DVTI_ROW
-#undef DVTI_READS_INPUT
-    default:
-        return ~0u;
-    }
-}
-
 /* ---- variance ---- */
 DVTI_FN bool dvti_composes_unseen(const dvt_array *x, const dvt_array *y, const dvt_array *z) {
     const dvt_array *in[3];

@@ -115,60 +115,28 @@ static bool dvti_result_of(dvti_grad_call *call, dvti_node *node) {
     return true;
 }
 
+static void dvti_grad_none(dvti_grad_call *call) {
+    dvti_fail(DVT_ERR_INTERNAL, "%s: recorded without a gradient; please report this",
+              call->node->name);
+}
+
 static void dvti_call_family(dvti_grad_call *call) {
-    dvti_op op = call->node->op;
-    if ((int)op < DVTI_BINARY_END) {
-        dvti_grad_elementwise(call);
-        return;
-    }
-    if (dvti_reduce_row_of(op)) {
-        dvti_grad_reduce(call);
-        return;
-    }
-    switch (op) {
-    case DVTI_OP_copy:
-    case DVTI_OP_where:
-    case DVTI_OP_clip:
-        dvti_grad_elementwise(call);
-        break;
-    case DVTI_OP_reshape:
-    case DVTI_OP_transpose:
-    case DVTI_OP_slice:
-    case DVTI_OP_unslice:
-    case DVTI_OP_broadcast_to:
-        dvti_grad_view(call);
-        break;
-    case DVTI_OP_softmax:
-    case DVTI_OP_log_softmax:
-        dvti_grad_softmax(call);
-        break;
-    case DVTI_OP_matmul:
-        dvti_grad_matmul(call);
-        break;
-    case DVTI_OP_concat:
-    case DVTI_OP_take:
-    case DVTI_OP_take_add:
-    case DVTI_OP_take_along:
-    case DVTI_OP_take_along_add:
-        dvti_grad_index(call);
-        break;
-    case DVTI_OP_cumsum:
-        dvti_grad_scan(call);
-        break;
-    case DVTI_OP_conv2d:
-    case DVTI_OP_conv2d_data:
-    case DVTI_OP_conv2d_weight:
-    case DVTI_OP_max_pool2d:
-    case DVTI_OP_max_pool2d_data:
-    case DVTI_OP_max_pool2d_pick:
-    case DVTI_OP_avg_pool2d:
-    case DVTI_OP_avg_pool2d_data:
-        dvti_grad_conv(call);
-        break;
-    default:
-        dvti_fail(DVT_ERR_INTERNAL, "%s: recorded without a gradient; please report this",
-                  call->node->name);
-    }
+    /* in the order of dvti_op */
+    static void (*const gradient[DVTI_OP_COUNT])(dvti_grad_call *) = {
+#define DVTI_ROW(name, ...) dvti_grad_elementwise,
+#define DVTI_OTHER(name, family, reads, doc) dvti_grad_##family,
+#define DVTI_REDUCE(name, ...) dvti_grad_reduce,
+#define DVTI_OPTIMIZER(name, ...) dvti_grad_none,
+        DVTI_UNARY_TABLE(DVTI_ROW) DVTI_BINARY_TABLE(DVTI_ROW) DVTI_SPECIAL_TABLE(DVTI_ROW)
+            DVTI_OTHER_TABLE(DVTI_OTHER) DVTI_REDUCE_TABLE(DVTI_REDUCE)
+                DVTI_OPTIMIZER_TABLE(DVTI_OPTIMIZER)
+#undef DVTI_ROW
+#undef DVTI_OTHER
+#undef DVTI_REDUCE
+#undef DVTI_OPTIMIZER
+    };
+
+    gradient[call->node->op](call);
 }
 
 /* The gradients of the inputs, each with a reference of its own, in call->out. */

@@ -1,10 +1,11 @@
-/* Gradients of the op table's rows, where, clip and copy. The rows' texts come from the table; here stand the functions they
-   name and the operands they read. */
+/* Gradients of elementwise operations. Those of the table's rows are the rows' texts; here are the
+   functions that the texts name, and the gradients of copy, where and clip. */
 #include "5_grad/dvt_grad.h"
 
 /* ---- functions that rows name ---- */
-/* g * (Phi(x) + x phi(x)), the normal distribution's function and density. Below -1 the function is gelu(x) / x, which keeps the digits that
-   1 + erf loses there; elsewhere that quotient is of -1, so that its own gradient is finite. */
+/* g * (Phi(x) + x phi(x)), the normal distribution's function and density. Below -1 the function is
+   gelu(x) / x, which keeps the digits that 1 + erf loses there; elsewhere that quotient is of -1,
+   so that its own gradient is finite. */
 static dvt_array *dvti_grad_gelu(dvt_array *g, dvt_array *x) {
     dvt_array *tail = dvt_less_scalar(x, -1), *phi, *cdf, *low;
     low = dvt_where_scalar(tail, x, -1);
@@ -40,8 +41,8 @@ static dvt_array *dvti_grad_pow_a(dvt_array *g, dvt_array *a, dvt_array *b) {
     return dvt_mul(g, dvt_mul(b, dvt_pow(a, dvt_scalar_where(flat, 0, dvt_sub_scalar(b, 1)))));
 }
 
-/* The same for a number. As dvt_pow, it names the cases that need no power; dvti_grad_reads knows
-   which read what. */
+/* The same for a number. As dvt_pow, it names the cases that need no power; dvti_reads_of_power
+   (dvt_tape.c) knows which read what. */
 static dvt_array *dvti_grad_pow_scalar(dvt_array *g, dvt_array *x, double s, dvt_array *y) {
     if (x->dtype != DVT_F64)
         s = dvti_round_as(DVT_F32, s); /* what the operation took */
@@ -67,7 +68,7 @@ static dvt_array *dvti_grad_pow_b(dvt_array *g, dvt_array *a, dvt_array *y) {
 /* ---- rows ---- */
 static dvt_array *dvti_grad_unary_row(dvti_op op, dvt_array *g, dvt_array *x, dvt_array *y) {
     switch (op) {
-#define DVTI_ROW(name, rule, f, i, grad, lo, hi, doc)                                              \
+#define DVTI_ROW(name, rule, cost, f, i, vector, math, grad, ...)                                  \
     case DVTI_OP_##name:                                                                           \
         return grad;
         DVTI_UNARY_TABLE(DVTI_ROW)
@@ -81,7 +82,7 @@ static dvt_array *dvti_grad_binary_row_a(dvti_op op, dvt_array *g, dvt_array *a,
                                          dvt_array *y) {
     (void)y;
     switch (op) {
-#define DVTI_ROW(name, rule, f, i, ga, gb, la, ha, lb, hb, doc)                                    \
+#define DVTI_ROW(name, rule, cost, f, i, vector, math, ga, ...)                                    \
     case DVTI_OP_##name:                                                                           \
         return ga;
         DVTI_BINARY_TABLE(DVTI_ROW)
@@ -94,7 +95,7 @@ static dvt_array *dvti_grad_binary_row_a(dvti_op op, dvt_array *g, dvt_array *a,
 static dvt_array *dvti_grad_binary_row_b(dvti_op op, dvt_array *g, dvt_array *a, dvt_array *b,
                                          dvt_array *y) {
     switch (op) {
-#define DVTI_ROW(name, rule, f, i, ga, gb, la, ha, lb, hb, doc)                                    \
+#define DVTI_ROW(name, rule, cost, f, i, vector, math, ga, reads_a, gb, ...)                       \
     case DVTI_OP_##name:                                                                           \
         return gb;
         DVTI_BINARY_TABLE(DVTI_ROW)
@@ -147,7 +148,7 @@ static void dvti_grad_row(dvti_grad_call *call) {
     dvt_array *a = dvti_as_dtype_of(call->in[0], call->g), *b;
     if (!a) /* also where the row does not read it: a kept error without a failure says nothing */
         return;
-    if ((int)op < DVTI_UNARY_END) {
+    if (dvti_op_row_of(op)->operands == 1) {
         call->out[0] = dvti_grad_unary_row(op, call->g, a, call->y);
         return;
     }

@@ -20,12 +20,12 @@ static dvt_optimizer dvti_optimizer_of(dvt_optimizer_kind kind, double learning_
 
 /* The public functions of all rows. */
 #define DVTI_MAKE_RATE(name, kind, epsilon)                                                        \
-    DVT_API dvt_optimizer dvt_optimizer_##name(double learning_rate) {                                       \
-        return dvti_optimizer_of(DVT_OPTIMIZER_##kind, learning_rate, 0, epsilon);                           \
+    DVT_API dvt_optimizer dvt_optimizer_##name(double learning_rate) {                             \
+        return dvti_optimizer_of(DVT_OPTIMIZER_##kind, learning_rate, 0, epsilon);                 \
     }
 #define DVTI_MAKE_RATE_DECAY(name, kind, epsilon)                                                  \
-    DVT_API dvt_optimizer dvt_optimizer_##name(double learning_rate, double weight_decay) {                  \
-        return dvti_optimizer_of(DVT_OPTIMIZER_##kind, learning_rate, weight_decay, epsilon);                \
+    DVT_API dvt_optimizer dvt_optimizer_##name(double learning_rate, double weight_decay) {        \
+        return dvti_optimizer_of(DVT_OPTIMIZER_##kind, learning_rate, weight_decay, epsilon);      \
     }
 #define DVTI_ROW(name, kind, make, epsilon, few, many, states, flag, p0, p1, p2, p3, doc)          \
     DVTI_MAKE_##make(name, kind, epsilon)
@@ -118,7 +118,7 @@ DVTI_FN dvt_status dvti_optimizer_check(const char *function, const dvt_optimize
 DVTI_FN int dvti_optimizer_states(const dvt_optimizer *o) {
     switch (o->kind) {
 #define DVTI_ROW(name, kind, make, epsilon, few, many, states, flag, p0, p1, p2, p3, doc)          \
-    case DVT_OPTIMIZER_##kind:                                                                               \
+    case DVT_OPTIMIZER_##kind:                                                                     \
         return states;
         DVTI_OPTIMIZER_TABLE(DVTI_ROW)
 #undef DVTI_ROW
@@ -146,7 +146,7 @@ DVTI_FN dvti_launch dvti_optimizer_launch(const char *function, const dvt_optimi
     launch.f[3] = o->clip_gradient;
     switch (o->kind) {
 #define DVTI_ROW(name, kind, make, epsilon, few, many, states, flag, p0, p1, p2, p3, doc)          \
-    case DVT_OPTIMIZER_##kind:                                                                               \
+    case DVT_OPTIMIZER_##kind:                                                                     \
         launch.op = DVTI_OP_##name;                                                                \
         launch.f[4] = p0;                                                                          \
         launch.f[5] = p1;                                                                          \

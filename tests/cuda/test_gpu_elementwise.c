@@ -156,7 +156,8 @@ typedef struct unary_row {
     double low, high;
 } unary_row;
 
-#define ROW(name, rule, f, i, g, lo, hi, doc) {#name, RULE_##rule, dvt_##name, lo, hi},
+#define ROW(name, rule, cost, f, i, vector, math, grad, reads, lo, hi, doc)                        \
+    {#name, RULE_##rule, dvt_##name, lo, hi},
 static const unary_row unary_rows[] = {DVTI_UNARY_TABLE(ROW)};
 #undef ROW
 
@@ -169,7 +170,7 @@ typedef struct binary_row {
     double low, high;
 } binary_row;
 
-#define ROW(name, rule, f, i, ga, gb, la, ha, lb, hb, doc)                                         \
+#define ROW(name, rule, cost, f, i, vector, math, ga, reads_a, gb, reads_b, la, ha, lb, hb, doc)   \
     {#name, RULE_##rule, dvt_##name, dvt_##name##_scalar, dvt_scalar_##name, la, ha},
 static const binary_row binary_rows[] = {DVTI_BINARY_TABLE(ROW)};
 #undef ROW

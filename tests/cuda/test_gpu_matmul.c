@@ -349,11 +349,10 @@ DVT_TEST(gpu_matmul_into_its_factors) {
     c = dvt_zeros(DVT_SHAPE(40, 40), DVT_F64, dvt_gpu(0));
     CHECK(matmul_into(c, a, a, false, false) == c);
     SAME_ON_GPU(c, dvt_copyto(dvt_as_in_dtype(dvt_matmul(a, a), DVT_F64), dvt_cpu()), 0,
-                 "into float64");
+                "into float64");
     c = dvt_zeros(DVT_SHAPE(40), DVT_F32, dvt_gpu(0));
     CHECK(matmul_into(c, a, dvt_index(a, 3), true, false) == c);
-    SAME_ON_GPU(c, dvt_copyto(matmul_t(a, dvt_index(a, 3), true, false), dvt_cpu()), 0,
-                 "a column");
+    SAME_ON_GPU(c, dvt_copyto(matmul_t(a, dvt_index(a, 3), true, false), dvt_cpu()), 0, "a column");
     CHECK_ERROR(matmul_into(c, a, a, false, false), DVT_ERR_SHAPE);
     CHECK_ERROR(matmul_into(dvt_zeros(DVT_SHAPE(40, 40), DVT_F32, dvt_cpu()), a, a, false, false),
                 DVT_ERR_CONTEXT);

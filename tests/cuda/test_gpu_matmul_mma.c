@@ -331,11 +331,12 @@ DVT_TEST(gpu_matmul_mma_nan) {
                     b[j] = 1;
                 a[4 * 11 + 10] = strange[i];
                 CHECK_INT(
-                    dvt_to_host(
-                        dvt_as_in_dtype(dvt_copyto(dvt_matmul(on_gpu(a, 5, 11, dtypes[t], 0, group),
-                                                         on_gpu(b, 11, 6, dtypes[t], 1, group)),
-                                              dvt_cpu()), DVT_F64),
-                        got, (int64_t)sizeof got),
+                    dvt_to_host(dvt_as_in_dtype(
+                                    dvt_copyto(dvt_matmul(on_gpu(a, 5, 11, dtypes[t], 0, group),
+                                                          on_gpu(b, 11, 6, dtypes[t], 1, group)),
+                                               dvt_cpu()),
+                                    DVT_F64),
+                                got, (int64_t)sizeof got),
                     DVT_OK);
                 for (j = 0; j < 5 * 6; j++)
                     CHECK(j < 24 ? got[j] == 11 : i == 0 ? got[j] != got[j] : got[j] == strange[i]);

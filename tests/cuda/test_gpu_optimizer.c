@@ -112,8 +112,8 @@ DVT_TEST(gpu_optimizer_special_values) {
     clipped.clip_gradient = 2;
     w = dvt_ones(DVT_SHAPE(4), DVT_F32, dvt_cpu());
     g = dvt_zeros(DVT_SHAPE(STEPS, 4), DVT_F32, dvt_cpu());
-    CHECK(dvt_copy_into(dvt_index(g, 0),
-                        DVT_ARRAY(float, DVT_SHAPE(4), dvt_cpu(), NAN, INFINITY, -INFINITY, 1)) != NULL);
+    CHECK(dvt_copy_into(dvt_index(g, 0), DVT_ARRAY(float, DVT_SHAPE(4), dvt_cpu(), NAN, INFINITY,
+                                                   -INFINITY, 1)) != NULL);
     SAME_ON_GPU(trained(dvt_optimizer_sgd(1), dvt_copyto(w, dvt_gpu(0)), dvt_copyto(g, dvt_gpu(0))),
                 trained(dvt_optimizer_sgd(1), w, g), 0, "NaN and infinities");
     SAME_ON_GPU(trained(clipped, dvt_copyto(w, dvt_gpu(0)), dvt_copyto(g, dvt_gpu(0))),

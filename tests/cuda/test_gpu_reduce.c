@@ -55,7 +55,8 @@ DVT_TEST(gpu_reduce_positions_of_every_dtype) {
                 dvt_array *x = random_on_cpu(DVT_SHAPE(6, 70), (dvt_dtype)dtype, 0, 20);
                 dvt_array *y = dvt_copyto(x, dvt_gpu(0));
                 for (axis = 0; axis < 2; axis++)
-                    SAME_ON_GPU(run[k](y, DVT_AXES(axis)), run[k](x, DVT_AXES(axis)), 0, "position");
+                    SAME_ON_GPU(run[k](y, DVT_AXES(axis)), run[k](x, DVT_AXES(axis)), 0,
+                                "position");
                 SAME_ON_GPU(run[k](y, DVT_ALL), run[k](x, DVT_ALL), 0, "flat");
                 SAME_ON_GPU(run[k](dvt_t(y), DVT_ALL), run[k](dvt_t(x), DVT_ALL), 0,
                             "flat and transposed");
@@ -100,10 +101,10 @@ DVT_TEST(gpu_reduce_chunks) {
                 check_reduction(which, x, DVT_AXES(1), false);
                 check_reduction(which, y, DVT_AXES(0), false);
             }
-            SAME_ON_GPU(dvt_argmax(dvt_copyto(x, dvt_gpu(0)), DVT_AXES(1)), dvt_argmax(x, DVT_AXES(1)), 0,
-                        "argmax of rows");
-            SAME_ON_GPU(dvt_argmin(dvt_copyto(y, dvt_gpu(0)), DVT_AXES(0)), dvt_argmin(y, DVT_AXES(0)), 0,
-                        "argmin of columns");
+            SAME_ON_GPU(dvt_argmax(dvt_copyto(x, dvt_gpu(0)), DVT_AXES(1)),
+                        dvt_argmax(x, DVT_AXES(1)), 0, "argmax of rows");
+            SAME_ON_GPU(dvt_argmin(dvt_copyto(y, dvt_gpu(0)), DVT_AXES(0)),
+                        dvt_argmin(y, DVT_AXES(0)), 0, "argmin of columns");
         }
     DVT_SCOPE {
         dvt_array *x = random_on_cpu(DVT_SHAPE(700003), DVT_F32, -1, 1);

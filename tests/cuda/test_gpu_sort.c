@@ -6,10 +6,12 @@ static void check_sort(dvt_array *x, int axis, const char *what) {
     dvt_array *y = dvt_copyto(x, dvt_gpu(0));
     int descending;
     for (descending = 0; descending < 2; descending++) {
-        same_on_gpu(dvt_sort(y, axis, (descending != 0) ? DVT_DESCENDING : DVT_ASCENDING), dvt_sort(x, axis, (descending != 0) ? DVT_DESCENDING : DVT_ASCENDING), 0, 0,
+        same_on_gpu(dvt_sort(y, axis, (descending != 0) ? DVT_DESCENDING : DVT_ASCENDING),
+                    dvt_sort(x, axis, (descending != 0) ? DVT_DESCENDING : DVT_ASCENDING), 0, 0,
                     what, __FILE__, __LINE__);
-        same_on_gpu(dvt_argsort(y, axis, (descending != 0) ? DVT_DESCENDING : DVT_ASCENDING), dvt_argsort(x, axis, (descending != 0) ? DVT_DESCENDING : DVT_ASCENDING), 0,
-                    0, what, __FILE__, __LINE__);
+        same_on_gpu(dvt_argsort(y, axis, (descending != 0) ? DVT_DESCENDING : DVT_ASCENDING),
+                    dvt_argsort(x, axis, (descending != 0) ? DVT_DESCENDING : DVT_ASCENDING), 0, 0,
+                    what, __FILE__, __LINE__);
     }
 }
 

@@ -61,8 +61,8 @@ static void check_loop(const char *name, dvti_op op, int operands, bool wide) {
             }
 }
 
-#define UNARY(name, rule, f, i, g, lo, hi, doc) {#name, DVTI_OP_##name, 1},
-#define BINARY(name, rule, f, i, ga, gb, la, ha, lb, hb, doc) {#name, DVTI_OP_##name, 2},
+#define UNARY(name, rule, ...) {#name, DVTI_OP_##name, 1},
+#define BINARY(name, rule, ...) {#name, DVTI_OP_##name, 2},
 
 static const struct {
     const char *name;

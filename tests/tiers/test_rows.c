@@ -241,7 +241,6 @@ DVT_TEST(whole_numbers_copied_to_floats_by_every_tier) {
             FOR_EACH_TIER({
                 CHECK(dvt_set_cpu_isa(tier->name) == DVT_OK);
                 memset(launch.out[0].data, 0, sizeof(float) * (size_t)n);
-                CHECK(dvti_fast_widen(&launch, tier));
                 dvti_cpu_run(&launch);
                 CHECK(memcmp(launch.out[0].data, expected, sizeof(float) * (size_t)n) == 0);
             });

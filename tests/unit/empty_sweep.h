@@ -294,12 +294,12 @@ SWEEP_RANDOM(permutation, dvt_permutation(shape.dim[axis], dvt_ctx_of(x)))
 #define sweep_max_pool2d_pick sweep_max_pool2d
 #define sweep_avg_pool2d_data sweep_avg_pool2d
 
-#define SWEEP_UNARY(name, rule, f, i, grad, lo, hi, doc)                                           \
+#define SWEEP_UNARY(name, rule, ...)                                                               \
     static dvt_array *sweep_##name(dvt_array *x, dvt_array *b, int axis) {                         \
         (void)b;                                                                                   \
         return dvt_##name(sweep_part(x, axis));                                                    \
     }
-#define SWEEP_BINARY(name, rule, f, i, ga, gb, la, ha, lb, hb, doc)                                \
+#define SWEEP_BINARY(name, rule, ...)                                                              \
     static dvt_array *sweep_##name(dvt_array *x, dvt_array *b, int axis) {                         \
         dvt_array *y = dvt_##name(sweep_part(x, axis), b);                                         \
         return axis == 2 ? dvt_##name##_scalar(sweep_part(x, axis), 2) : y;                        \
@@ -309,15 +309,15 @@ DVTI_BINARY_TABLE(SWEEP_BINARY)
 #undef SWEEP_UNARY
 #undef SWEEP_BINARY
 
-#define SWEEP_UNARY(name, rule, f, i, grad, lo, hi, doc) {#name, sweep_##name},
-#define SWEEP_BINARY(name, rule, f, i, ga, gb, la, ha, lb, hb, doc) {#name, sweep_##name},
-#define SWEEP_OTHER(name, doc) {#name, sweep_##name},
-#define SWEEP_REDUCE(name, rule, method, none, term, join, finish, reads, grad, lo, hi, doc)       \
-    {#name, sweep_##name},
+#define SWEEP_UNARY(name, rule, ...) {#name, sweep_##name},
+#define SWEEP_BINARY(name, rule, ...) {#name, sweep_##name},
+#define SWEEP_OTHER(name, ...) {#name, sweep_##name},
+#define SWEEP_REDUCE(name, ...) {#name, sweep_##name},
 /* clang-format off */
 static const sweep_call sweep_calls[] = {
     DVTI_UNARY_TABLE(SWEEP_UNARY)
     DVTI_BINARY_TABLE(SWEEP_BINARY)
+    DVTI_SPECIAL_TABLE(SWEEP_OTHER)
     DVTI_OTHER_TABLE(SWEEP_OTHER)
     DVTI_REDUCE_TABLE(SWEEP_REDUCE)
     {"std", sweep_std}, {"dot", sweep_dot}, {"linear", sweep_linear}, {"stack", sweep_stack},

@@ -244,8 +244,9 @@ DVT_TEST(custom_metric) {
     CHECK(isnan(dvt_metric_get(metric)));
     CHECK_INT(dvt_metric_update(metric, labels, predictions), DVT_OK);
     CHECK_CLOSE(dvt_metric_get(metric), 5.0 / 3, 1e-12);
-    CHECK_ERROR(dvt_metric_update(metric, DVT_ARRAY(float, DVT_SHAPE(2), dvt_cpu(), 1, 2), predictions),
-                DVT_ERR_SHAPE);
+    CHECK_ERROR(
+        dvt_metric_update(metric, DVT_ARRAY(float, DVT_SHAPE(2), dvt_cpu(), 1, 2), predictions),
+        DVT_ERR_SHAPE);
     CHECK_CLOSE(dvt_metric_get(metric), 5.0 / 3, 1e-12);
     CHECK_INT(dvt_metric_update(metric, labels, labels), DVT_OK);
     CHECK_CLOSE(dvt_metric_get(metric), 5.0 / 6, 1e-12);

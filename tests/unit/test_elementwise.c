@@ -12,7 +12,7 @@ typedef struct unary_row {
     double low, high;
 } unary_row;
 
-#define ROW(name, rule, f, i, g, lo, hi, doc)                                                      \
+#define ROW(name, rule, cost, f, i, vector, math, grad, reads, lo, hi, doc)                        \
     {#name, DVTI_OP_##name, RULE_##rule, dvt_##name, IN_PLACE_##rule(dvt_##name##_), lo, hi},
 static const unary_row unary_rows[] = {DVTI_UNARY_TABLE(ROW)};
 #undef ROW

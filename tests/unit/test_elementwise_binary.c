@@ -15,7 +15,7 @@ typedef struct binary_row {
     double low[2], high[2];
 } binary_row;
 
-#define ROW(name, rule, f, i, ga, gb, la, ha, lb, hb, doc)                                         \
+#define ROW(name, rule, cost, f, i, vector, math, ga, reads_a, gb, reads_b, la, ha, lb, hb, doc)   \
     {#name,                                                                                        \
      DVTI_OP_##name,                                                                               \
      RULE_##rule,                                                                                  \

@@ -26,9 +26,10 @@ typedef struct binary_row {
 #define IF_FLOAT(x) x
 #define IF_BOOL(x)
 #define COMMA ,
-#define UNARY(name, rule, f, i, grad, lo, hi, doc)                                                 \
+#define UNARY(name, rule, cost, f, i, vector, math, grad, reads, lo, hi, doc)                      \
     IF_##rule({#name COMMA dvt_##name COMMA lo COMMA hi} COMMA)
-#define BINARY(name, rule, f, i, ga, gb, la, ha, lb, hb, doc)                                      \
+#define BINARY(name, rule, cost, f, i, vector, math, ga, reads_a, gb, reads_b, la, ha, lb, hb,     \
+               doc)                                                                                \
     IF_##rule({#name COMMA dvt_##name COMMA dvt_##name##_scalar COMMA dvt_scalar_##name COMMA la   \
                    COMMA ha COMMA lb COMMA hb} COMMA)
 static const unary_row unary_rows[] = {DVTI_UNARY_TABLE(UNARY)};

@@ -15,9 +15,8 @@ typedef dvt_array *(*binary_fn)(dvt_array *, dvt_array *);
 #define IF_FLOAT(x) x
 #define IF_BOOL(x)
 #define COMMA ,
-#define UNARY(name, rule, f, i, grad, lo, hi, doc) IF_##rule({#name COMMA dvt_##name} COMMA)
-#define BINARY(name, rule, f, i, ga, gb, la, ha, lb, hb, doc)                                      \
-    IF_##rule({#name COMMA dvt_##name} COMMA)
+#define UNARY(name, rule, ...) IF_##rule({#name COMMA dvt_##name} COMMA)
+#define BINARY(name, rule, ...) IF_##rule({#name COMMA dvt_##name} COMMA)
 
 static const struct {
     const char *name;

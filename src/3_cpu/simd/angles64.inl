@@ -1,7 +1,8 @@
-/* Trigonometric functions of vectors of doubles, their inverses, and other functions of two; see math64.inl. */
+/* Trigonometric functions of vectors of doubles, their inverses, and other functions of two; see
+   math64.inl. */
 
-/* x = n pi / 2 + r + low, as 2_core/math/angles.inl does it. What the first subtraction leaves has no digit below 2^-53 and is exact, for any n that
-   the quotient gets right. */
+/* x = n pi / 2 + r + low, as 2_core/math/angles.inl does it. What the first subtraction leaves has
+   no digit below 2^-53 and is exact, for any n that the quotient gets right. */
 DVTI_INLINE V(pair) V(dangle_reduce)(V(d) x, V(d) * quarters) {
     const V(d) second = V(dset)(6.123233995736766e-17), third = V(dset)(-1.4973849048591833e-33);
     V(d) n = V(dround)(V(dmul)(x, V(dset)(0.63661977236758138))), first, w, back;
@@ -27,7 +28,8 @@ DVTI_INLINE V(pair) V(dangle_reduce)(V(d) x, V(d) * quarters) {
     return r;
 }
 
-/* Sine and cosine of an eighth of a turn. The cosine is 1 - z / 2, what its rounding takes away, and the rest. */
+/* Sine and cosine of an eighth of a turn. The cosine is 1 - z / 2, what its rounding takes away,
+   and the rest. */
 DVTI_INLINE void V(dwaves)(V(pair) r, V(pair) * sine, V(pair) * cosine) {
     const V(d) one = V(dset)(1), half = V(dset)(0.5);
     V(d) z = V(dmul)(r.high, r.high), rest, p = V(dset)(-1.1358079678437849e-11);
@@ -58,7 +60,7 @@ DVTI_INLINE V(n) V(dis_even)(V(l) n) {
     return V(deq)(V(as_d)(V(lshl)(V(land)(n, V(lset)(1)), 62)), V(dzero)());
 }
 
-/* Sine of x plus `turn` quarter turns, 0 or 1: sine and cosine share a loop. */
+/* Sine of x plus `turn` quarter turns, 0 or 1. */
 DVTI_INLINE V(d) V(dsin_turned)(V(d) x, int32_t turn) {
     V(d) n, result;
     V(pair) r = V(dangle_reduce)(x, &n), s, c;
@@ -68,6 +70,14 @@ DVTI_INLINE V(d) V(dsin_turned)(V(d) x, int32_t turn) {
     result = V(dxor)(V(dd_value)(r), V(as_d)(V(lshl)(V(land)(q, V(lset)(2)), 62)));
     /* r + low of -0 would be +0 */
     return V(dselect)(V(deq)(x, V(dzero)()), turn ? V(dset)(1) : x, result);
+}
+
+DVTI_INLINE V(d) V(dsin)(V(d) x) {
+    return V(dsin_turned)(x, 0);
+}
+
+DVTI_INLINE V(d) V(dcos)(V(d) x) {
+    return V(dsin_turned)(x, 1);
 }
 
 /* sine / cosine, or minus its reciprocal */
@@ -90,7 +100,8 @@ DVTI_INLINE V(d) V(dtan)(V(d) x) {
 #define DVTI_DHALF_PI 1.5707963267948966
 #define DVTI_DHALF_PI_LOW 6.123233995736766e-17
 
-/* asin of a, or above 1/2 of sqrt((1 - a) / 2), for that is a quarter turn less twice it. The square root is put right. */
+/* asin of a, or above 1/2 of sqrt((1 - a) / 2), for that is a quarter turn less twice it. The
+   square root is put right. */
 DVTI_INLINE V(pair) V(dasin_of)(V(d) a, V(n) large) {
     const V(d) half = V(dset)(0.5);
     V(d) z = V(dselect)(large, V(dfnma)(half, a, half), V(dmul)(a, a)), p = V(dset)(0.032614017150030927);
@@ -133,8 +144,9 @@ DVTI_INLINE V(d) V(dacos)(V(d) x) {
     return V(dselect)(large, V(dselect)(negative, left, right), middle);
 }
 
-/* The angle of the point (b, a), a and b not negative, neither far from 1 nor both 0. Near the axes it is a / b or what -b / a leaves of pi / 2,
-   between them pi / 4 and the angle whose tangent is (a - b) / (a + b). */
+/* The angle of the point (b, a), a and b not negative, neither far from 1 nor both 0. Near the axes
+   it is a / b or what -b / a leaves of pi / 2, between them pi / 4 and the angle whose tangent is
+   (a - b) / (a + b). */
 DVTI_INLINE V(pair) V(datan_of)(V(d) a, V(d) b) {
     V(n) steep = V(dgt)(a, V(dmul)(b, V(dset)(2.4142135623730951)));
     V(n) flat = V(dle)(a, V(dmul)(b, V(dset)(0.41421356237309503)));
@@ -165,8 +177,8 @@ DVTI_INLINE V(d) V(datan)(V(d) x) {
     return V(dsigned)(V(dd_value)(V(datan_of)(a, V(dset)(1))), x);
 }
 
-/* Two sides of which the longer one is beyond `most` or below `least` are brought towards 1 by a power of two; `large` is its size. Times the
-   result they are what they were. */
+/* Two sides of which the longer one is beyond `most` or below `least` are brought towards 1 by a
+   power of two; `large` is its size. Times the result they are what they were. */
 DVTI_INLINE V(d) V(dnear_one)(V(d) * a, V(d) * b, double most, double least, double large) {
     const V(d) down = V(dset)(1 / large), up = V(dset)(large), one = V(dset)(1);
     const V(d) longer = V(dmax)(*a, *b);

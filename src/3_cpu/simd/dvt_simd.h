@@ -8,6 +8,7 @@
 #define DVTI_SIMD_H
 #include "1_base/dvt_fma.h"
 #include "3_cpu/dvt_cpu.h"
+#include "3_cpu/dvt_row_text.h"
 #include "3_cpu/simd/dvt_simd_conv.h"
 #include "3_cpu/simd/dvt_simd_f64.h"
 #include "3_cpu/simd/dvt_simd_gemm.h"
@@ -209,8 +210,14 @@ DVTI_FN void dvti_epilogue_part(const dvti_simd *simd, const dvti_launch *launch
                                 int64_t row, int64_t rows, int64_t cols);
 /* Applies the launch's epilogue to its whole result. */
 DVTI_FN void dvti_epilogue_whole(const dvti_launch *of);
-DVTI_FN bool dvti_fast_elementwise(const dvti_launch *launch, const dvti_simd *simd);
-DVTI_FN bool dvti_fast_widen(const dvti_launch *launch, const dvti_simd *simd);
+DVTI_FN void dvti_fast_elementwise(const dvti_launch *launch, const dvti_simd *simd);
+/* Copies within one dtype; false: the launch is something else. */
+DVTI_FN bool dvti_cpu_copy(const dvti_launch *launch, const dvti_simd *simd);
+/* Elementwise loops of int64, whose operands have n elements also where step is 0 (all the same), and
+   which write int64; and loops of floats by the op table's F, for rows without a vector text. */
+DVTI_FN void dvti_loop_i64(const dvti_loop *loop);
+DVTI_FN void dvti_scalar_loop_f32(const dvti_loop *loop);
+DVTI_FN void dvti_scalar_loop_f64(const dvti_loop *loop);
 /* The kernels of int64; .rows is NULL for reductions that see no integers (cpu_reduce_integers.c). */
 DVTI_FN dvti_reduce_kernel dvti_reduce_integers(dvti_op op);
 DVTI_FN bool dvti_fast_pool2d(const dvti_launch *launch, const dvti_simd *simd);
@@ -223,7 +230,6 @@ DVTI_FN void dvti_softmax64_columns(const dvti_simd *simd, const double *x, int6
                                     bool logarithm);
 DVTI_FN void dvti_logsumexp64(const dvti_simd *simd, const dvti_reduction *p);
 DVTI_FN void dvti_logsumexp64_columns(const dvti_simd *simd, const dvti_reduction *p);
-DVTI_FN bool dvti_fast_transpose(const dvti_launch *launch, const dvti_simd *simd);
 
 /* Of 16 angles those whose bit in `done` is 0: dvti_reduce_angle (2_core/math/quarter_turns.inl). */
 DVTI_FN void dvti_reduce_angles(const float *x, uint32_t done, float *rest, float *low,
@@ -232,12 +238,6 @@ DVTI_FN void dvti_reduce_angles(const float *x, uint32_t done, float *rest, floa
 /* The same for 8 doubles. */
 #define DVTI_ANGLE64_MOST 536870912.
 DVTI_FN void dvti_reduce_angles64(const double *x, double *rest, double *low, double *quarters);
-
-/* Python's division: the reference's, which tiers use for quotients that they cannot round. */
-DVTI_FN float dvti_modf(float a, float b);
-DVTI_FN float dvti_floor_divf(float a, float b);
-DVTI_FN double dvti_mod(double a, double b);
-DVTI_FN double dvti_floor_div(double a, double b);
 
 #if DVTI_X86
 #if !defined(DEVTENSOR_NO_AVX512)

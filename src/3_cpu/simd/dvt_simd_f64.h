@@ -3,19 +3,24 @@
 #define DVTI_SIMD_F64_H
 #include "3_cpu/dvt_cpu.h"
 
-/* One run of elements. An operand with step 0 is one value for all of them; else the step is 1. out may be an operand; what says yes or no
-   is written as bool (dvti_loop_dtype). */
+/* An elementwise operation on contiguous elements. An operand with step 0 is one value for all of
+   them; else the step is 1. out may be an operand; BOOL rows write bools (dvti_loop_dtype). */
 typedef struct dvti_loop {
     dvti_op op;
     const void *in[3];
     int step[3];
     void *out;
     int64_t n;
-    double low, high; /* clip */
-    bool stream;      /* of float32: out is at a multiple of 64 bytes and not read soon */
+    double low, high;          /* clip */
+    int64_t low_int, high_int; /* clip, in class int64 */
+    bool stream;               /* out is at a multiple of 64 bytes and not read soon */
 } dvti_loop;
 
 typedef void (*dvti_loop_fn)(const dvti_loop *loop);
+
+/* The same on n > 0 whole vectors, 64 bytes of each operand. Of p it reads step and what is a
+   parameter: op, low, high. in[k] with step 0 is one vector, which holds a value in all lanes. */
+typedef void (*dvti_ew_body)(const dvti_loop *p, const void *const *in, void *out, int64_t n);
 
 /* What a loop of float32 or float64 writes. */
 DVTI_FN dvt_dtype dvti_loop_dtype(dvti_op op, dvt_dtype dtype);

@@ -1,5 +1,6 @@
-/* Functions of vectors of doubles; as in 2_core/math. No tables and no branches but for what is rare. Where one rounding would be too much, a
-   number is carried as an unevaluated sum of two, and divisions are multiplications with a reciprocal that are put right afterwards. */
+/* Functions of vectors of doubles; as in 2_core/math. No tables and no branches but for what is
+   rare. Where one rounding would be too much, a number is carried as an unevaluated sum of two, and
+   divisions are multiplications with a reciprocal that are put right afterwards. */
 
 /* Horner's rule, highest order first. */
 #define DVTI_D1(p, x, a) V(dfma)(p, x, V(dset)(a))
@@ -249,7 +250,8 @@ DVTI_INLINE V(d) V(dlog_special)(V(d) x, V(d) result) {
     return V(dselect)(V(deq)(x, V(dzero)()), V(dset)(-(double)INFINITY), result);
 }
 
-/* log(1 + f) = f + this, sqrt(1/2) <= 1 + f <= sqrt(2): with s = f / (2 + f) it is 2 s + s z P(z), z = s^2, and 2 s = f - s f. */
+/* log(1 + f) = f + this, sqrt(1/2) <= 1 + f <= sqrt(2): with s = f / (2 + f) it is 2 s + s z P(z),
+   z = s^2, and 2 s = f - s f. */
 DVTI_INLINE V(d) V(dlog_tail)(V(d) f) {
     V(d) s = V(ddiv)(f, V(dadd)(V(dset)(2), f)), z = V(dmul)(s, s);
     V(d) half = V(dmul)(V(dset)(0.5), V(dmul)(f, f)), p = V(dset)(0.14798267592679237);
@@ -258,7 +260,8 @@ DVTI_INLINE V(d) V(dlog_tail)(V(d) f) {
     return V(dsub)(V(dmul)(s, V(dfma)(p, z, half)), half);
 }
 
-/* (n ln 2 + log(1 + f)) times the sum c[0] + c[1], plus more; n times the sum c[2] + c[3] is n ln 2 times it, and n c[2] is exact. */
+/* (n ln 2 + log(1 + f)) times the sum c[0] + c[1], plus more; n times the sum c[2] + c[3] is n ln 2
+   times it, and n c[2] is exact. */
 DVTI_INLINE V(d) V(dlog_of)(V(d) n, V(d) f, V(d) more, const double *c) {
     const V(d) by = V(dset)(c[0]);
     V(pair) p = V(dd_product)(f, by), s = V(dd_sum)(V(dmul)(n, V(dset)(c[2])), p.high);
@@ -270,19 +273,27 @@ DVTI_INLINE V(d) V(dlog_of)(V(d) n, V(d) f, V(d) more, const double *c) {
 
 static const double V(log_natural)[4] = {1, 0, DVTI_DLN2_HIGH, DVTI_DLN2_LOW};
 
-/* To any base: one loop for all of them. */
-DVTI_INLINE V(d) V(dlog)(V(d) x, const double *c) {
+/* To any base, by the constants of V(dlog_of). */
+DVTI_INLINE V(d) V(dlog_base)(V(d) x, const double *c) {
     bool rare = V(dlog_rare)(x);
     V(d) n, f = V(dsub)(V(dlog_reduce)(x, rare, &n), V(dset)(1)), result;
     result = V(dlog_of)(n, f, V(dset)(-0.), c);
     return rare ? V(dlog_special)(x, result) : result;
 }
 
-static const double *V(log_constants)(dvti_op op) {
+DVTI_INLINE V(d) V(dlog)(V(d) x) {
+    return V(dlog_base)(x, V(log_natural));
+}
+
+DVTI_INLINE V(d) V(dlog2)(V(d) x) {
     static const double two[4] = {1.4426950408889634, 2.0355273740931033e-17, 1, 0};
+    return V(dlog_base)(x, two);
+}
+
+DVTI_INLINE V(d) V(dlog10)(V(d) x) {
     static const double ten[4] = {0.43429448190325182, 1.0983196502167651e-17, 0.30102999566395283,
                                   2.8363394551044964e-14};
-    return op == DVTI_OP_log2 ? two : op == DVTI_OP_log10 ? ten : V(log_natural);
+    return V(dlog_base)(x, ten);
 }
 
 /* 1 + x rounded is u, and c what that took away: log(u) with c brought to the scale of f. */
@@ -307,7 +318,8 @@ DVTI_INLINE V(d) V(dsoftplus)(V(d) x) {
 }
 
 /* ---- the error function ---- */
-/* The lower tail of the normal distribution at -a is exp(-a^2 / 2) / (5 + a) times this, t = 1 - 2 a / (5 + a). */
+/* The lower tail of the normal distribution at -a is exp(-a^2 / 2) / (5 + a) times this, t = 1 - 2
+   a / (5 + a). */
 static V(d) V(dmills)(V(d) t) {
     V(d) p = V(dset)(-3.0281180127295214e-10);
     p = DVTI_D4(p, t, -1.4321140063700442e-09, 7.9418877631633212e-09, 8.2953509893354534e-09, -6.6011119557036715e-08);

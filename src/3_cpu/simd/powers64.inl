@@ -13,8 +13,9 @@ DVTI_INLINE V(pair) V(dd_set)(double high, double low) {
     return r;
 }
 
-/* log2 of positive numbers with a relative error of 2^-65 or so: it will be multiplied by up to 2^10. With s = f / (2 + f) and z = s^2 the natural
-   logarithm of 1 + f is 2 s + s z (2 / 3 + z R(z)), and R alone is rounded as usual. */
+/* log2 of positive numbers with a relative error of 2^-65 or so: it will be multiplied by up to
+   2^10. With s = f / (2 + f) and z = s^2 the natural logarithm of 1 + f is 2 s + s z (2 / 3 + z
+   R(z)), and R alone is rounded as usual. */
 DVTI_INLINE V(pair) V(dlog2_exact)(V(d) x, bool rare) {
     V(d) n, f = V(dsub)(V(dlog_reduce)(x, rare, &n), V(dset)(1)), p = V(dset)(0.13196851316823049);
     V(pair) s, z, t, by;
@@ -107,8 +108,8 @@ DVTI_INLINE V(n) V(dother_side)(V(d) rest, V(d) b) {
     return V(nand)(differ, V(dne)(rest, V(dzero)()));
 }
 
-/* a - b trunc(a / b), exactly: the quotient is off by 1 at most, and then the rest has the wrong sign. Only for
-   |a / b| <= 2^51 and finite b. */
+/* a - b trunc(a / b), exactly: the quotient is off by 1 at most, and then the rest has the wrong
+   sign. Only for |a / b| <= 2^51 and finite b. */
 DVTI_INLINE V(d) V(dremainder)(V(d) a, V(d) b, V(d) quotient) {
     V(d) rest = V(dfnma)(V(dtrunc)(quotient), b, a);
     V(d) back = V(dadd)(rest, V(dsigned)(V(dabs)(b), a));

@@ -167,9 +167,9 @@ static void V(columns_f64)(const dvti_reduction *given) {
                     break;
                 default: /* ADD and EXTREME */
                     if (join == DVTI_JOIN_smaller) {
-                        DVTI_COLUMN_F64(x, smaller)
+                        DVTI_COLUMN_F64(x, minimum)
                     } else if (join == DVTI_JOIN_larger) {
-                        DVTI_COLUMN_F64(x, larger)
+                        DVTI_COLUMN_F64(x, maximum)
                     } else {
                         DVTI_COLUMN_F64(x, add)
                     }

@@ -1,7 +1,7 @@
 /* What a tier consists of: its words, the kernels of every family, and the table of them. */
 #include "3_cpu/simd/vec.inl"
-#include "3_cpu/simd/halves.inl"
-#include "3_cpu/simd/upto.inl"
+#include "3_cpu/simd/float16.inl"
+#include "3_cpu/simd/partial.inl"
 #include "2_core/math/basics.inl"
 #include "2_core/math/exp.inl"
 #include "2_core/math/log.inl"
@@ -12,12 +12,11 @@
 #include "2_core/math/arcs.inl"
 #include "2_core/math/powers.inl"
 #include "3_cpu/simd/division.inl"
-#include "3_cpu/simd/elementwise.inl"
-#include "3_cpu/simd/rows.inl"
 #include "3_cpu/simd/math64.inl"
 #include "3_cpu/simd/angles64.inl"
 #include "3_cpu/simd/powers64.inl"
-#include "3_cpu/simd/elementwise64.inl"
+#include "3_cpu/simd/elementwise.inl"
+#include "3_cpu/simd/convert.inl"
 #include "3_cpu/simd/gemm.inl"
 #include "3_cpu/simd/winograd.inl"
 #include "3_cpu/simd/conv.inl"
@@ -35,10 +34,10 @@
 #include "3_cpu/simd/reduce_f64.inl"
 #include "3_cpu/simd/any_all.inl"
 
-static const dvti_simd_f64 V(f64) = {V(loop_f64), V(load_row64), V(store_row64), V(reduce_f64), {V(variance_rows_f64), V(columns_f64)}, V(running64), V(store_sums)};
+static const dvti_simd_f64 V(f64) = {V(delementwise_of), V(load_row64), V(store_row64), V(reduce_f64), {V(variance_rows_f64), V(columns_f64)}, V(running64), V(store_sums)};
 
 static const dvti_simd V(table) = {
-    DVTI_TIER_NAME,      V(loop_f32),   V(reduce), {V(variance_rows), V(variance_columns)}, {V(any_all_rows), V(any_all_columns)}, V(finish), V(step_kernel), &V(gemm_kernels),
+    DVTI_TIER_NAME,      V(elementwise_of),   V(reduce), {V(variance_rows), V(variance_columns)}, {V(any_all_rows), V(any_all_columns)}, V(finish), V(step_kernel), &V(gemm_kernels),
     &V(gemm_dkernels), &V(conv_kernels), V(random_f32), V(softmax), V(softmax_columns), V(layer_norm),
     V(turn),           V(pool),          V(running),   V(reached), V(beyond), V(sort_columns), V(ranks), V(best_of_columns),
     V(load_row),       V(store_row), &V(f64)};

@@ -1,4 +1,5 @@
-/* The text of programs: args.h, base.cu, the definitions of a variant, the functions that it needs, a family's file. */
+/* The text of programs: args.h, base.cu, the definitions of a variant, the functions that it needs,
+   a family's file. */
 #include "3_cuda/dvt_cuda.h"
 
 /* Lines; each file begins with its #line. */
@@ -10,34 +11,40 @@ static const char *const dvti_cuda_lines[] = {
 static const char *const dvti_cuda_files[] = {DVTI_CUDA_FAMILY_TABLE(DVTI_CUDA_FAMILY_FILE)};
 #undef DVTI_CUDA_FAMILY_FILE
 
+typedef struct dvti_cuda_row {
+    const char *f, *i;           /* the op table's texts */
+    const char *function, *math; /* float32: our own function, and its files; NULL: f is it */
+} dvti_cuda_row;
+
+/* NULL: not elementwise. */
+static const dvti_cuda_row *dvti_cuda_row_of(dvti_op op) {
+    /* in the order of dvti_op */
+    static const dvti_cuda_row rows[] = {
+#define DVTI_UNARY(name, rule, cost, f, i, vector, math, ...)                                      \
+    {#f, #i, "dvti_card_" #name "(x)", math},
+#define DVTI_BINARY(name, rule, cost, f, i, vector, math, ...)                                     \
+    {#f, #i, "dvti_card_" #name "(a, b)", math},
+#define DVTI_SPECIAL(name, operands, rule, cost, f, i, ...) {#f, #i, NULL, NULL},
+        DVTI_UNARY_TABLE(DVTI_UNARY) DVTI_BINARY_TABLE(DVTI_BINARY) DVTI_SPECIAL_TABLE(DVTI_SPECIAL)
+#undef DVTI_UNARY
+#undef DVTI_BINARY
+#undef DVTI_SPECIAL
+    };
+
+    return (int)op < DVTI_LENGTH(rows) ? &rows[op] : NULL;
+}
+
 DVTI_FN const char *dvti_cuda_function_text(dvti_op op, const char **files) {
-    switch ((int)op) {
-#define DVTI_CUDA_FUNCTION1(name, needs)                                                           \
-    case DVTI_OP_##name:                                                                           \
-        *files = needs;                                                                            \
-        return "dvti_card_" #name "(x)";
-#define DVTI_CUDA_FUNCTION2(name, needs)                                                           \
-    case DVTI_OP_##name:                                                                           \
-        *files = needs;                                                                            \
-        return "dvti_card_" #name "(a, b)";
-        DVTI_FUNCTIONS1(DVTI_CUDA_FUNCTION1)
-        DVTI_FUNCTIONS2(DVTI_CUDA_FUNCTION2)
-#undef DVTI_CUDA_FUNCTION1
-#undef DVTI_CUDA_FUNCTION2
-    default:
+    const dvti_cuda_row *row = dvti_cuda_row_of(op);
+    if (!row || !row->math)
         return NULL;
-    }
+    *files = row->math;
+    return row->function;
 }
 
 DVTI_FN const char *dvti_cuda_op_text(dvti_op op, bool integer) {
-#define DVTI_CUDA_TEXT_UNARY(name, rule, f, i, grad, lo, hi, doc) {#f, #i},
-#define DVTI_CUDA_TEXT_BINARY(name, rule, f, i, ga, gb, la, ha, lb, hb, doc) {#f, #i},
-    /* in the order of dvti_op */
-    static const char *const text[][2] = {DVTI_UNARY_TABLE(DVTI_CUDA_TEXT_UNARY)
-                                              DVTI_BINARY_TABLE(DVTI_CUDA_TEXT_BINARY)};
-#undef DVTI_CUDA_TEXT_UNARY
-#undef DVTI_CUDA_TEXT_BINARY
-    return (int)op < DVTI_LENGTH(text) ? text[op][integer] : NULL;
+    const dvti_cuda_row *row = dvti_cuda_row_of(op);
+    return !row ? NULL : integer ? row->i : row->f;
 }
 
 static void dvti_cuda_add_file(dvti_text *text, const char *name) {
@@ -52,6 +59,11 @@ static void dvti_cuda_add_file(dvti_text *text, const char *name) {
             break;
         dvti_text_add(text, "%s", dvti_cuda_lines[i]);
     }
+}
+
+DVTI_FN void dvti_cuda_add_row_functions(dvti_text *text) {
+    dvti_text_add(text, "#define DVTI_ROW_FN __device__ inline\n");
+    dvti_cuda_add_file(text, "row_functions.inl");
 }
 
 DVTI_FN void dvti_cuda_add_functions(dvti_text *text, const char *files) {

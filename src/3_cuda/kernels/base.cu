@@ -3,7 +3,7 @@
    A program is args.h + this file + the definitions of its variant + the file of its family. It has no includes: NVRTC needs no
    path. Definitions that always stand before this file: DVT_F32 .. DVT_BOOL, the numbers of the dtypes.
 
-   Elements become float, double or int64_t and back by the rules of the CPU backend (3_cpu/ref/ref_element.c): a float becomes an
+   Elements become float, double or int64_t and back by the rules of the CPU backend (3_cpu/cpu_convert.c): a float becomes an
    integer by dropping its fraction, clamped to what fits, NaN giving 0; an int64_t wraps in a narrower integer; bool is
    "nonzero"; a 16-bit float is rounded once, to nearest even. */
 

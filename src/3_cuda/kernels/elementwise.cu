@@ -1,74 +1,30 @@
-/* Elementwise operations: out[at] = op(in0[at], in1[at], in2[at]) for every position of a shape, any strides, any dtypes.
+/* Elementwise operations: out[at] = op(in0[at], in1[at], in2[at]) for every position of a shape,
+   any strides, any dtypes.
 
-   The row of the op table is pasted in as TEXT; what is around it is the same for all of them. The host has put the axes into the
-   order of the result's memory and merged those that lie one behind the other in every array, so that most launches have one.
+   The row of the op table is pasted in as TEXT, the functions that rows call come from
+   2_core/math/row_functions.inl; what is around is the same for all of them. The host has put the
+   axes into the order of the result's memory and merged those that lie one behind the other in
+   every array, so that most launches have one.
 
-   A position is a group of N elements along the last axis, which one thread moves with one access of up to 16 bytes per
-   array; N is 1 where strides or addresses do not allow more. A thread starts U positions together, a block's width apart:
-   all their loads are under way before the first one is used. Positions become distances by dvti_divide. An array whose axes lie across the result's goes through shared memory
-   (dvti_elementwise_tile), so that both sides are read and written in whole lines.
+   A position is a group of N elements along the last axis, which one thread moves with one access
+   of up to 16 bytes per array; N is 1 where strides or addresses do not allow more. A thread starts
+   U positions together, a block's width apart: all their loads are under way before the first one
+   is used. Positions become distances by dvti_divide. An array whose axes lie across the result's
+   goes through shared memory (dvti_elementwise_tile), so that both sides are read and written in
+   whole lines.
 
-   Launch: one-dimensional, 256 threads; blocks loop over what is left.
-   Variant: T the class to compute in; N_IN, D0 the result's dtype, D1 .. D3 the operands' (ANY: known at run time, for mixtures
-   that are rare); N, U; WIDE: 64-bit positions; FLAT: one axis; TILE: a position is a tile of 32 by 32 along the last two axes, N is 1 and U
-   is 4; ACROSS: bit k - 1 for an operand k that goes through shared memory.
-   Numerics: the same operations as on the CPU, each rounded (no contraction), and in float the same functions (2_core/math); double has
-   CUDA's, within their documented errors. in and out may be the same memory: a thread reads its positions before it writes them. */
+   Launch: one-dimensional, 256 threads; blocks loop over what is left. Variant: T the class to
+   compute in; N_IN, D0 the result's dtype, D1 .. D3 the operands' (ANY: known at run time, for
+   mixtures that are rare); N, U; WIDE: 64-bit positions; FLAT: one axis; TILE: a position is a tile
+   of 32 by 32 along the last two axes, N is 1 and U is 4; ACROSS: bit k - 1 for an operand k that
+   goes through shared memory. Numerics: the same operations as on the CPU, each rounded (no
+   contraction), and in float the same functions (2_core/math); double has CUDA's, within their
+   documented errors. in and out may be the same memory: a thread reads its positions before it
+   writes them. */
 
 #define ANY 15
 
 template <> struct dvti_stored<ANY> { typedef uint64_t type; };
-
-/* ---- what the op table's texts use; the rules are those of 3_cpu/ref/ref_elementwise.c ---- */
-#define DVTI_WRAP(a, op, b) ((int64_t)((uint64_t)(a)op(uint64_t)(b)))
-
-/* Python's rules: the remainder has b's sign, also when it is 0; the quotient is rounded down. */
-#define DVTI_DEFINE_DIVISION(R, FMOD, COPYSIGN, RINT, floor_div, mod)                              \
-    __device__ inline R mod(R a, R b) {                                                            \
-        const R rest = FMOD(a, b);                                                                 \
-        if (rest == 0)                                                                             \
-            return COPYSIGN((R)0, b);                                                              \
-        return (rest < 0) != (b < 0) ? rest + b : rest;                                            \
-    }                                                                                              \
-    __device__ inline R floor_div(R a, R b) {                                                      \
-        R rest, quotient;                                                                          \
-        if (b == 0)                                                                                \
-            return a / b;                                                                          \
-        rest = FMOD(a, b);                                                                         \
-        quotient = (a - rest) / b; /* whole, up to rounding */                                     \
-        if (rest != 0 && (rest < 0) != (b < 0))                                                    \
-            quotient -= 1;                                                                         \
-        return quotient == 0 ? COPYSIGN((R)0, a / b) : RINT(quotient);                             \
-    }
-DVTI_DEFINE_DIVISION(float, fmodf, copysignf, rintf, dvti_floor_divf, dvti_modf)
-DVTI_DEFINE_DIVISION(double, fmod, copysign, rint, dvti_floor_div, dvti_mod)
-
-__device__ inline int64_t dvti_int_floor_div(int64_t a, int64_t b) {
-    if (b == 0)
-        return 0;
-    if (b == -1)
-        return DVTI_WRAP(0, -, a);
-    return a / b - (a % b != 0 && (a < 0) != (b < 0));
-}
-
-__device__ inline int64_t dvti_int_mod(int64_t a, int64_t b) {
-    if (b == 0 || b == -1)
-        return 0;
-    const int64_t rest = a % b;
-    return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
-}
-
-__device__ inline int64_t dvti_int_pow(int64_t a, int64_t b) {
-    uint64_t base = (uint64_t)a, result = 1;
-    if (b < 0)
-        return a == 1 ? 1 : a == -1 ? (b % 2 ? -1 : 1) : 0;
-    for (; b; b >>= 1) {
-        if (b & 1)
-            result *= base;
-        base *= base;
-    }
-    return (int64_t)result;
-}
 
 /* ---- the operation ---- */
 __device__ inline T dvti_apply(const dvti_kelementwise &p, T a, T b, T c) {
@@ -105,8 +61,8 @@ template <int D> __device__ inline T dvti_ew_widen(typename dvti_stored<D>::type
         }
 }
 
-/* where's condition holds when it is nonzero in its own dtype, also where T would make it 0 (0.5 among integers): every bit
-   but a float's sign counts. */
+/* where's condition holds when it is nonzero in its own dtype, also where T would make it 0 (0.5
+   among integers): every bit but a float's sign counts. */
 template <int D>
 __device__ inline T dvti_ew_condition(typename dvti_stored<D>::type raw, int dtype) {
     if constexpr (D == ANY) {
@@ -276,13 +232,15 @@ __device__ inline dvti_places dvti_locate(const dvti_kelementwise &p, dvti_posit
     return places;
 }
 
-/* Blocks on a processor, 0: the compiler's choice. It keeps float64 on 10.0 to 40 registers, and what a division or a sine needs besides on
-   the stack; powers of float in double to 64 everywhere. Two blocks leave 128. */
+/* Blocks on a processor, 0: the compiler's choice. It keeps float64 on 10.0 to 40 registers, and
+   what a division or a sine needs besides on the stack; powers of float in double to 64 everywhere.
+   Two blocks leave 128. */
 #define RESIDENT (DOUBLES && (sizeof(T) == 4 || __CUDA_ARCH__ >= 1000) ? 2 : 0)
 
 #if TILE
-/* An operand that is read across, 32 by 32 elements of it: along its own lines into shared memory, and out of it along the
-   result's. The 33rd column keeps the threads of a warp in different banks both times. */
+/* An operand that is read across, 32 by 32 elements of it: along its own lines into shared memory,
+   and out of it along the result's. The 33rd column keeps the threads of a warp in different banks
+   both times. */
 template <int K, int D> struct dvti_tile {
     typename dvti_stored<D>::type cell[32][33];
 

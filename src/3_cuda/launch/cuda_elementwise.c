@@ -1,17 +1,12 @@
-/* Elementwise operations (kernels/elementwise.cu): the order of axes, the groups of elements, the variant.
+/* Elementwise operations (kernels/elementwise.cu): the order of axes, the groups of elements, the
+   variant.
 
-   Variant, from the lowest bit: 8 op, 2 class, 4 x 4 dtypes (result, operands), 3 log2 of N, 3 log2 of U, 1 wide, 1 tile,
-   3 operands that are across, 1 flat. */
+   Variant, from the lowest bit: 8 op, 2 class, 4 x 4 dtypes (result, operands), 3 log2 of N, 3 log2
+   of U, 1 wide, 1 tile, 3 operands that are across, 1 flat. */
 #include "3_cuda/dvt_cuda.h"
 
 #define DVTI_EW_ANY 15 /* these two as in the kernels' file */
 #define DVTI_EW_TILE 32
-
-static int dvti_cuda_ew_operands(dvti_op op) {
-    if (op == DVTI_OP_where)
-        return 3;
-    return (int)op >= DVTI_UNARY_END && (int)op < DVTI_BINARY_END ? 2 : 1;
-}
 
 DVTI_FN void dvti_cuda_describe_elementwise(uint64_t variant, dvti_text *text) {
     static const char *const type[] = {"float", "double", "int64_t"};
@@ -19,14 +14,13 @@ DVTI_FN void dvti_cuda_describe_elementwise(uint64_t variant, dvti_text *text) {
     int compute = (int)(variant >> 8 & 3), k;
     const char *files = NULL,
                *own = compute == DVTI_F32 ? dvti_cuda_function_text(op, &files) : NULL;
-    const char *row = own ? own : dvti_cuda_op_text(op, compute == DVTI_I64);
     dvti_text_add(text, "#define T %s\n", type[compute]);
     dvti_text_add(text, "#define IS_INT %d\n", compute == DVTI_I64);
     dvti_text_add(text, "#define F(name) %s\n", compute == DVTI_F32 ? "name##f" : "name");
     dvti_text_add(text, "#define C(value) ((T)(value))\n");
     dvti_text_add(text, "#define DVTI_LARGEST %s\n",
                   compute == DVTI_F32 ? "3.402823466e+38f" : "1.7976931348623157e+308");
-    dvti_text_add(text, "#define N_IN %d\n", dvti_cuda_ew_operands(op));
+    dvti_text_add(text, "#define N_IN %d\n", dvti_op_row_of(op)->operands);
     for (k = 0; k < 4; k++)
         dvti_text_add(text, "#define D%d %d\n", k, (int)(variant >> (10 + 4 * k) & 15));
     dvti_text_add(text, "#define N %d\n", 1 << (variant >> 26 & 7));
@@ -40,10 +34,8 @@ DVTI_FN void dvti_cuda_describe_elementwise(uint64_t variant, dvti_text *text) {
     dvti_text_add(text, "#define DOUBLES %d\n",
                   compute == DVTI_F64 || (own && (op == DVTI_OP_pow || op == DVTI_OP_hypot)));
     dvti_text_add(text, "#define TEXT %s\n",
-                  row                   ? row
-                  : op == DVTI_OP_where ? "a != 0 ? b : c"
-                  : op == DVTI_OP_clip  ? "x < low ? low : x > high ? high : x"
-                                        : "x");
+                  own ? own : dvti_cuda_op_text(op, compute == DVTI_I64));
+    dvti_cuda_add_row_functions(text);
     if (own)
         dvti_cuda_add_functions(text, files);
 }
@@ -88,7 +80,8 @@ static bool dvti_cuda_ew_outer(const dvti_cuda_ew *ew, int i, int j) {
     return true;
 }
 
-/* The order of positions is free: the result's memory in order. Axes that lie one behind the other everywhere become one. */
+/* The order of positions is free: the result's memory in order. Axes that lie one behind the other
+   everywhere become one. */
 static void dvti_cuda_ew_order(dvti_cuda_ew *ew) {
     int i, j, k, to = 0;
     for (i = 1; i < ew->ndim; i++)
@@ -145,7 +138,8 @@ static dvti_cuda_ew dvti_cuda_ew_begin(const dvti_launch *launch) {
     return ew;
 }
 
-/* Whether reading operand k along `axis` would touch another 32 bytes with every element, unlike reading along `other`. */
+/* Whether reading operand k along `axis` would touch another 32 bytes with every element, unlike
+   reading along `other`. */
 static bool dvti_cuda_ew_across(const dvti_cuda_ew *ew, int k, int axis, int other) {
     int64_t size = dvt_dtype_size(ew->dtype[k]);
     int64_t along = dvti_cuda_ew_distance(ew->stride[k][axis]);
@@ -153,7 +147,8 @@ static bool dvti_cuda_ew_across(const dvti_cuda_ew *ew, int k, int axis, int oth
     return ew->kind[k] == DVTI_EW_EACH && along * size >= 32 && aside && aside * size < 32;
 }
 
-/* Looks for operands that lie across the result, and makes the axis of their lines the last but one. */
+/* Looks for operands that lie across the result, and makes the axis of their lines the last but
+   one. */
 static void dvti_cuda_ew_find_tiles(dvti_cuda_ew *ew) {
     const int64_t least = 16; /* thinner matrices would leave most threads of a tile without work */
     int last = ew->ndim - 1, k, axis, lines = -1;
@@ -171,7 +166,8 @@ static void dvti_cuda_ew_find_tiles(dvti_cuda_ew *ew) {
     ew->group = 0;
 }
 
-/* Elements that one access can move: the last axis is contiguous or repeats in every array, and all groups are aligned. */
+/* Elements that one access can move: the last axis is contiguous or repeats in every array, and all
+   groups are aligned. */
 static int64_t dvti_cuda_ew_most(const dvti_cuda_ew *ew, int64_t most) {
     int last = ew->ndim - 1, k, axis;
     int64_t n = most;
@@ -205,7 +201,8 @@ static void dvti_cuda_ew_find_groups(dvti_cuda_ew *ew, int64_t most) {
 }
 
 /* ---- which program ---- */
-/* Mixtures of dtypes share one program that finds out at run time. Every copy has its own, and so has where with a bool. */
+/* Mixtures of dtypes share one program that finds out at run time. Every copy has its own, and so
+   has where with a bool. */
 static bool dvti_cuda_ew_mixed(const dvti_cuda_ew *ew, dvti_op op) {
     int first = op == DVTI_OP_where ? 2 : 1, k;
     if (op == DVTI_OP_copy)
@@ -218,9 +215,10 @@ static bool dvti_cuda_ew_mixed(const dvti_cuda_ew *ew, dvti_op op) {
     return ew->dtype[0] != ew->dtype[first] && ew->dtype[0] != DVT_BOOL;
 }
 
-/* Texts of a few instructions are done for several groups at once; the others would only become long programs. */
+/* Texts of a few instructions are done for several groups at once; the others would only become
+   long programs. */
 static bool dvti_cuda_ew_short(dvti_op op) {
-    return dvti_op_work_of(op) == DVTI_WORK_MOVE;
+    return dvti_op_row_of(op)->cost == DVTI_COST_QUICK;
 }
 
 static int dvti_cuda_ew_log2(int64_t power) {
@@ -244,7 +242,8 @@ static bool dvti_cuda_ew_wide(const dvti_cuda_ew *ew, int64_t positions) {
     return wide;
 }
 
-/* clip's bounds for an integer array, cut to what its dtype holds: without its fraction, as the elements are whole. */
+/* clip's bounds for an integer array, cut to what its dtype holds: without its fraction, as the
+   elements are whole. */
 static int64_t dvti_cuda_ew_bound(double bound, dvt_dtype dtype) {
     int bits = 8 * (int)dvt_dtype_size(dtype) - (dtype == DVT_U8 || dtype == DVT_BOOL ? 0 : 1);
     double high = ldexp(1, bits), low = dtype == DVT_U8 || dtype == DVT_BOOL ? 0 : -high;

@@ -263,7 +263,7 @@ static void call_clip(fuzz_world *w, const fuzz_op *op) {
     ROW(#name, call_unary, dvt_##name, 2, FLOAT)                                                   \
     ROW(#name "_", call_unary, dvt_##name##_, 1, FLOAT | INPLACE)
 #define UNARY_BOOL(name) ROW(#name, call_unary, dvt_##name, 2, BOOL)
-#define UNARY(name, rule, f, i, grad, lo, hi, doc) UNARY_##rule(name)
+#define UNARY(name, rule, ...) UNARY_##rule(name)
 #define FORMS(name, rule)                                                                          \
     ROW(#name, call_binary, dvt_##name, 5, rule)                                                   \
     ROW(#name "_scalar", call_scalar, dvt_##name##_scalar, 3, rule | SCALAR_RIGHT)                 \
@@ -275,7 +275,7 @@ static void call_clip(fuzz_world *w, const fuzz_op *op) {
 #define BINARY_NOBOOL(name) FORMS(name, NOBOOL) INTO(name, NOBOOL)
 #define BINARY_FLOAT(name) FORMS(name, FLOAT) INTO(name, FLOAT)
 #define BINARY_BOOL(name) FORMS(name, BOOL)
-#define BINARY(name, rule, f, i, ga, gb, la, ha, lb, hb, doc) BINARY_##rule(name)
+#define BINARY(name, rule, ...) BINARY_##rule(name)
 
 const fuzz_op fuzz_ops_math[] = {
     DVTI_UNARY_TABLE(UNARY)

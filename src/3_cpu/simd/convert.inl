@@ -1,5 +1,6 @@
-/* Rows of the smaller dtypes to floats and back, as ref_element.c does it. What the vocabulary has no word for is left to the compiler, in
-   loops of 16 that it vectorises. False: a dtype that is left to the reference. */
+/* Conversion of contiguous elements between dtypes: to floats, to doubles, and back, with the
+   results of cpu_convert.c. What vec.inl has no primitive for is left to the compiler, in loops of
+   16 that it vectorizes. False: a dtype that is left to cpu_convert.c. */
 #define DVTI_LANES(value)                                                                          \
     for (k = 0; k < 16; k++)                                                                       \
         value;
@@ -50,7 +51,7 @@ static bool V(load_row)(const void *src, dvt_dtype dtype, int64_t n, float *to) 
         else {
             value = V(load_bytes_n)(p, dtype == DVT_I8, 16);
             if (dtype == DVT_BOOL)
-                value = V(truth)(V(nonzero)(value));
+                value = V(select)(V(nonzero)(value), V(set)(1), V(zero)());
         }
         if (n < 16)
             V(store_n)(to, n, value);
@@ -94,6 +95,53 @@ static bool V(store_row)(void *dst, dvt_dtype dtype, int64_t n, const float *fro
         }
         if (n < 16)
             memcpy(to, few, (size_t)(n * size));
+    }
+    return true;
+}
+
+/* ---- doubles ---- */
+static bool V(load_row64)(const void *src, dvt_dtype dtype, int64_t n, double *to) {
+    const int64_t size = dvt_dtype_size(dtype);
+    const char *from = (const char *)src;
+    float some[64];
+    int64_t count;
+    int k;
+    if (dtype == DVT_F64 || dtype == DVT_I32 || dtype == DVT_I64)
+        return false; /* no float holds them */
+    for (; n > 0; n -= count, from += count * size, to += count) {
+        const float *p = some;
+        count = DVTI_MIN(n, 64);
+        if (dtype == DVT_F32)
+            p = (const float *)(const void *)from;
+        else
+            V(load_row)(from, dtype, count, some);
+        for (k = 0; k + 8 <= count; k += 8)
+            V(dstore)(to + k, V(load_wide)(p + k));
+        for (; k < count; k++)
+            to[k] = (double)p[k];
+    }
+    return true;
+}
+
+static void V(narrow_row)(const double *from, int64_t n, float *to) {
+    int k;
+    for (; n >= 16; n -= 16, from += 16, to += 16)
+        V(store)(to, V(narrow)(V(dload)(from), V(dload)(from + 8)));
+    for (k = 0; k < n; k++)
+        to[k] = (float)from[k];
+}
+
+static bool V(store_row64)(void *dst, dvt_dtype dtype, int64_t n, const double *from) {
+    uint8_t *to = (uint8_t *)dst, last[8];
+    if (dtype == DVT_F32)
+        V(narrow_row)(from, n, (float *)dst);
+    else if (dtype != DVT_BOOL)
+        return false;
+    else {
+        for (; n >= 8; n -= 8, from += 8, to += 8)
+            V(nstore)(to, V(dnonzero)(V(dload)(from)));
+        V(nstore)(last, V(dnonzero)(V(dload_n)(from, n)));
+        memcpy(to, last, (size_t)n);
     }
     return true;
 }

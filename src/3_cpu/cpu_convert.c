@@ -1,6 +1,7 @@
-/* Elements, one at a time and by rows: every dtype into float, double or int64_t and back. The only place of the backend that
-   knows how a dtype is stored. A float becomes an integer by dropping its fraction, clamped to what fits, NaN giving 0; an
-   int64_t wraps in a narrower integer; bool is "nonzero". */
+/* Conversion of elements, one at a time and by rows: every dtype to float, double or int64_t and
+   back. The only place of the backend that knows how a dtype is stored. A float becomes an integer
+   by dropping its fraction, clamped to what fits, NaN giving 0; an int64_t wraps in a narrower
+   integer; bool is "nonzero". */
 #include "3_cpu/dvt_cpu.h"
 
 static int64_t dvti_clamp_real(double v, int64_t low, int64_t high) {
@@ -15,7 +16,8 @@ static int64_t dvti_real_to_i64(double v) {
     return dvti_clamp_real(v, INT64_MIN, INT64_MAX);
 }
 
-/* Beyond 2^53 a double would round once and the 16-bit float again: keep what is cut off as one bit that breaks ties. */
+/* Above 2^53 a double would round once and the 16-bit float again: keeps what is cut off as one bit
+   that breaks ties. */
 static double dvti_i64_sticky(int64_t v) {
     const int64_t exact = (int64_t)1 << 53;
     if (v > -exact && v < exact)

@@ -1,6 +1,5 @@
-/* Vectors of which only some elements are in memory: the tails of loops. */
-
-/* n elements at most, in memory; V(load_upto): zeros beyond them, V(load_or): `other`. */
+/* Partial vectors: the tails of loops. n may be larger than a vector, which is then whole. Lanes
+   from n on are 0 in V(load_upto), `other` in V(load_or). */
 DVTI_INLINE V(f) V(load_upto)(const float *x, int64_t n) {
     return n >= 16 ? V(load)(x) : V(load_n)(x, n);
 }
@@ -14,13 +13,6 @@ DVTI_INLINE void V(store_upto)(float *x, int64_t n, V(f) a) {
         V(store)(x, a);
     else
         V(store_n)(x, n, a);
-}
-
-/* Bools of the first n lanes. */
-DVTI_INLINE void V(mstore_n)(uint8_t *to, int64_t n, V(m) m) {
-    uint8_t few[16];
-    V(mstore)(few, m);
-    memcpy(to, few, (size_t)n);
 }
 
 DVTI_INLINE V(d) V(dload_or)(const double *x, int64_t n, double other) {

@@ -1,5 +1,5 @@
-/* Floats of 16 bits in memory: V(load_f16)(p), V(load_bf16)(p), V(store_f16)(p, a), V(store_bf16)(p, a), each also with _n. vec.inl has
-   float16 without _n. */
+/* float16 and bfloat16 in memory: V(load_f16)(p), V(load_bf16)(p), V(store_f16)(p, a),
+   V(store_bf16)(p, a), each also with _n for the first n lanes. vec.inl has float16 without _n. */
 
 DVTI_INLINE V(f) V(load_bf16)(const uint16_t *p) {
     return V(as_f)(V(ishl)(V(load_u16)(p), 16));

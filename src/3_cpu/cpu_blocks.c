@@ -1,5 +1,5 @@
-/* Blocks: a run of positions, in C order, of a view with any strides, to and from a plain buffer of a class. Kernels that work
-   block by block see neither dtypes nor strides. */
+/* Blocks: consecutive positions, in C order, of a view with any strides, to and from a contiguous
+   buffer of a class. Kernels that work by blocks see neither dtypes nor strides. */
 #include "3_cpu/simd/dvt_simd.h"
 
 static const int dvti_class_size[] = {4, 8, 8};
@@ -9,8 +9,8 @@ DVTI_FN int64_t dvti_view_size(const dvti_view *view) {
     return dvti_extents(view->dim, view->ndim);
 }
 
-/* Positions stay in the same order; axes that lie one behind the other in memory become one. Afterwards ndim >= 1. Of a view
-   without elements nothing limits the extents: it becomes one axis at once. */
+/* Positions stay in the same order; axes that are contiguous with each other become one. Afterwards
+   ndim >= 1. Extents of a view without elements have no limit: it becomes one axis at once. */
 DVTI_FN void dvti_merge_axes(dvti_view *view) {
     int from, to = 0;
     if (dvti_view_size(view) == 0) {
