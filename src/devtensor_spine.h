@@ -103,6 +103,7 @@
 #include "4_ops/dvt_stream.h"
 #include "5_grad/dvt_grad.h"
 #include "5_io/dvt_io_internal.h"
+#include "3_cuda/dvt_cuda_kind.h"
 #if !defined(DEVTENSOR_NO_CUDA)
 #include "3_cuda/driver/dvt_cuda_driver.h"
 #include "3_cuda/driver/dvt_nccl.h"

@@ -75,9 +75,9 @@ DVT_TEST(gpu_reduce_sizes) {
             DVT_SCOPE {
                 dvt_array *x = random_on_cpu(DVT_SHAPE(kept[i], sizes[k]), DVT_F32, -1, 1);
                 dvt_array *y = dvt_reshape(x, DVT_SHAPE(sizes[k], kept[i]));
-                check_reduction(0, x, DVT_AXES(1), false);
-                check_reduction(0, y, DVT_AXES(0), false);
-                check_reduction(8, y, DVT_AXES(0), false);
+                check_reduction(0, x, DVT_AXES(1));
+                check_reduction(0, y, DVT_AXES(0));
+                check_reduction(8, y, DVT_AXES(0));
                 SAME_ON_GPU(dvt_argmax(dvt_copyto(x, dvt_gpu(0)), DVT_AXES(1)),
                             dvt_argmax(x, DVT_AXES(1)), 0, "argmax of rows");
                 SAME_ON_GPU(dvt_argmin(dvt_copyto(y, dvt_gpu(0)), DVT_AXES(0)),
@@ -98,8 +98,8 @@ DVT_TEST(gpu_reduce_chunks) {
             for (which = 0; which < REDUCTIONS; which++) {
                 if (which == 2 || (k && which != 0 && which != 4) || !EACH(which, 4))
                     continue; /* a product of so many exceeds every float */
-                check_reduction(which, x, DVT_AXES(1), false);
-                check_reduction(which, y, DVT_AXES(0), false);
+                check_reduction(which, x, DVT_AXES(1));
+                check_reduction(which, y, DVT_AXES(0));
             }
             SAME_ON_GPU(dvt_argmax(dvt_copyto(x, dvt_gpu(0)), DVT_AXES(1)),
                         dvt_argmax(x, DVT_AXES(1)), 0, "argmax of rows");
