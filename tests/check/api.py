@@ -30,6 +30,8 @@ def undocumented(text):
     blank = True
     for number, line in enumerate(text.split("\n"), 1):
         starts, ends = "/*" in line, "*/" in line
+        if not line.strip() and inside_comment:
+            continue
         if not line.strip():
             documented, blank = documented and section, True
             continue

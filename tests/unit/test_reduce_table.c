@@ -12,11 +12,11 @@ static dvt_axes axes_of(int form) {
 
 typedef dvt_array *(*reduce_fn)(dvt_array *x, int form);
 
-#define CALL_SUM(name) dvt_##name(x, axes_of(form), true)
+#define CALL_SUM(name) dvt_##name(x, dvt_keepdims(axes_of(form)))
 #define CALL_FLOAT(name) CALL_SUM(name)
 #define CALL_SAME(name) CALL_SUM(name)
 #define CALL_BOOL(name) CALL_SUM(name)
-#define CALL_PLACE(name) dvt_##name(x, form == 0 ? DVT_FLAT : 2 - form, true)
+#define CALL_PLACE(name) CALL_SUM(name)
 #define ROW(name, rule, method, none, term, join, finish, reads, grad, lo, hi, doc)                \
     static dvt_array *call_##name(dvt_array *x, int form) {                                        \
         return CALL_##rule(name);                                                                  \

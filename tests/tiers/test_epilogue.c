@@ -1,4 +1,4 @@
-/* A bias and relu in the launch of a product: what the two operations make of the product alone, to the bit, for every way that
+/* The epilogue of a product, bias and relu: what the two operations make of the product alone, to the bit, for every way that
    a product is formed and any number of threads. */
 #include "launches.h"
 
