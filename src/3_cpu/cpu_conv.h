@@ -1,4 +1,5 @@
-/* Convolution on the CPU: what its files share. The head of cpu_conv.c has a diagram of the data and the rules that choose the way. */
+/* Convolution on the CPU: what its files share. The head of cpu_conv.c has a diagram of the data
+   and the rules that choose the way. */
 #ifndef DVTI_CPU_CONV_H
 #define DVTI_CPU_CONV_H
 #include "3_cpu/simd/dvt_simd.h"
@@ -15,7 +16,7 @@ typedef enum dvti_conv_way {
     DVTI_CONV_POINTWISE,    /* 1 x 1: a product with the image itself, or with every s-th pixel */
     DVTI_CONV_DEPTHWISE,    /* channel by channel, without a product */
     DVTI_CONV_DIRECT,       /* a product with patches: any dtype, shape and direction */
-    DVTI_CONV_NHWC_WEIGHTS, /* the gradient to the weights from a tile whose channels are adjacent */
+    DVTI_CONV_NHWC_WEIGHTS, /* the gradient to the weights from an NHWC tile */
     DVTI_CONV_WINOGRAD      /* F(4 x 4, 3 x 3), on request */
 } dvti_conv_way;
 
@@ -120,7 +121,8 @@ typedef struct dvti_conv_output {
 typedef struct dvti_conv_sums {
     const dvti_conv *p;
     void *area;
-    /* IM2COL, DEPTHWISE: [tap][output channel of the group]. NHWC: [output channel][kernel row and column][input channel]. */
+    /* IM2COL, DEPTHWISE: [tap][output channel of the group]. NHWC: [output channel][kernel row and
+       column][input channel]. */
     char *to;
     int64_t group, channel, channels, o, outs;
     bool first;
@@ -136,7 +138,8 @@ DVTI_INLINE float *dvti_conv_floats(void *area, int64_t at) {
     return (float *)(void *)((char *)area + at);
 }
 
-/* ---- the plan (cpu_conv.c, cpu_conv_plan.c): the same for every ISA target and number of threads ---- */
+/* ---- the plan (cpu_conv.c, cpu_conv_plan.c): the same for every ISA target and number of threads
+   ---- */
 /* Returns false for a launch that only the oracle takes. */
 DVTI_FN bool dvti_conv_plan(dvti_conv *p, const dvti_launch *launch);
 DVTI_FN void dvti_conv_cut(dvti_conv *p);
@@ -158,13 +161,15 @@ DVTI_FN void dvti_conv_tile_table(const dvti_conv *p, int64_t *at);
 /* Returns block `i` of images first .. end. */
 DVTI_FN dvti_conv_block dvti_conv_block_of(const dvti_conv *p, int64_t first, int64_t end,
                                            int64_t i);
-/* Sets the block's tile: `channels` channels of x from `channel` on. Fills `memory` unless x is the tile. */
+/* Sets the block's tile: `channels` channels of x from `channel` on. Fills `memory` unless x is the
+   tile. */
 DVTI_FN void dvti_conv_tile_load(const dvti_conv *p, dvti_conv_block *block, int64_t channel,
                                  int64_t channels, char *memory);
 /* Writes dx from the tile of one whole image. */
 DVTI_FN void dvti_conv_tile_store(const dvti_conv *p, const dvti_conv_block *block, int64_t channel,
                                   int64_t channels);
-/* Returns how many windows from `column` on are adjacent in the tile, `most` at most, and sets where the first one starts. */
+/* Returns how many windows from `column` on are adjacent in the tile, `most` at most, and sets
+   where the first one starts. */
 DVTI_FN int64_t dvti_conv_run(const dvti_conv *p, const dvti_conv_block *block, int64_t column,
                               int64_t most, int64_t *start);
 /* Returns the element of y of output channel o at a block's column. */
@@ -172,7 +177,8 @@ DVTI_FN int64_t dvti_conv_pixel(const dvti_conv *p, const dvti_conv_block *block
                                 int64_t column);
 /* Returns what depthwise kernels need to know of a block. */
 DVTI_FN dvti_conv_plane dvti_conv_plane_of(const dvti_conv *p, const dvti_conv_block *block);
-/* Returns the first group of a task, its last one in `end`, and the task's number without groups in `task`. */
+/* Returns the first group of a task, its last one in `end`, and the task's number without groups in
+   `task`. */
 DVTI_FN int64_t dvti_conv_groups(const dvti_conv *p, int64_t *task, int64_t *end);
 
 /* ---- tasks ---- */
@@ -191,7 +197,8 @@ DVTI_FN void dvti_conv_put_row(const dvti_conv *p, char *y, int64_t count, const
 DVTI_FN void dvti_conv_col2im(const dvti_conv *p, const dvti_conv_block *block, int64_t group,
                               int64_t channel, int64_t channels, void *area);
 
-/* ---- gradient to weights: adds a block; reduces the lanes of DEPTHWISE; adds the parts of output channels begin .. end to dw ---- */
+/* ---- gradient to weights: adds a block; reduces the lanes of DEPTHWISE; adds the parts of output
+   channels begin .. end to dw ---- */
 DVTI_FN void dvti_conv_im2col_weights(dvti_conv_sums *s, const dvti_conv_block *block);
 DVTI_FN void dvti_conv_depthwise_weights(const dvti_conv_sums *s, const dvti_conv_block *block);
 DVTI_FN void dvti_conv_depthwise_reduce(const dvti_conv_sums *s);
@@ -199,7 +206,8 @@ DVTI_FN void dvti_conv_nhwc_weights(dvti_conv_sums *s, const dvti_conv_block *bl
 DVTI_FN void dvti_conv_add_parts(void *user, int64_t begin, int64_t end);
 DVTI_FN void dvti_conv_nhwc_add_parts(void *user, int64_t begin, int64_t end);
 
-/* ---- Winograd: whether the launch allows it and the shape suits; its plan; the tasks of some threads; its weights ---- */
+/* ---- Winograd: whether the launch allows it and the shape suits; its plan; the tasks of some
+   threads; its weights ---- */
 DVTI_FN bool dvti_conv_winograd_fits(const dvti_conv *p);
 DVTI_FN void dvti_conv_winograd_plan(dvti_conv *p);
 DVTI_FN void dvti_conv_winograd_share(dvti_conv *p, int64_t threads);

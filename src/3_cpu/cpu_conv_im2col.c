@@ -1,5 +1,6 @@
-/* Convolution (cpu_conv.h) through panels of patches that are copied: any float dtype in all three directions, and float32 where the
-   other ways do not pay. float16 and bfloat16 are converted to float32 on the way to a tile or panel; float64 stays as it is. */
+/* Convolution (cpu_conv.h) through panels of patches that are copied: any float dtype in all three
+   directions, and float32 where the other ways do not pay. float16 and bfloat16 are converted to
+   float32 on the way to a tile or panel; float64 stays as it is. */
 #include "3_cpu/cpu_conv.h"
 
 static void dvti_conv_copy_patches(const dvti_conv *p, void *dst, int64_t dst_k, const void *src,
@@ -34,7 +35,8 @@ DVTI_FN void dvti_conv_put_row(const dvti_conv *p, char *y, int64_t count, const
         p->simd->store_row(y, p->dtype, count, (const float *)sums);
 }
 
-/* Writes the sums of some columns, `row` elements from one output channel to the next, to where they belong. */
+/* Writes the sums of some columns, `row` elements from one output channel to the next, to where
+   they belong. */
 static void dvti_conv_put(const dvti_conv_output *t, int64_t column, int64_t cols, char *sums,
                           int64_t row) {
     const dvti_conv *p = t->p;
@@ -107,8 +109,8 @@ static void dvti_conv_add_patches(const dvti_conv *p, char *dst, const char *src
         }
 }
 
-/* Forms the patches' gradient, DVTI_CONV_ROWS taps of a panel at a time, and adds it to the tile: panels and tiles are the same on every ISA
-   target, and so is the order of the additions. */
+/* Forms the patches' gradient, DVTI_CONV_ROWS taps of a panel at a time, and adds it to the tile:
+   panels and tiles are the same on every ISA target, and so is the order of the additions. */
 static void dvti_conv_data_panel(const dvti_conv *p, const dvti_conv_block *block, int64_t group,
                                  int64_t channel, int64_t channels, int64_t column, void *area) {
     const int64_t width = p->gemm->width, cols = DVTI_MIN(DVTI_CONV_COLUMNS, p->pixels - column);
@@ -159,8 +161,8 @@ DVTI_FN void dvti_conv_col2im(const dvti_conv *p, const dvti_conv_block *block, 
 }
 
 /* ---- gradient to weights ---- */
-/* Sets B of a product: `count` columns of dy transposed, in panels. One output channel of a dtype that needs no conversion stays where it
-   is, since B's rows may lie anywhere. */
+/* Sets B of a product: `count` columns of dy transposed, in panels. One output channel of a dtype
+   that needs no conversion stays where it is, since B's rows may lie anywhere. */
 static void dvti_conv_set_dy(const dvti_conv_sums *s, const dvti_conv_block *block, int64_t column,
                              int64_t count, int64_t *row_at, dvti_product *q) {
     const dvti_conv *p = s->p;

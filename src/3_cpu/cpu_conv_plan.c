@@ -1,5 +1,6 @@
-/* Convolution (cpu_conv.h): how a shape is cut into tasks, and what a task needs of the workspace. The ISA target and the number of
-   threads may change between the plan and the launch, so a plan suits all of them. */
+/* Convolution (cpu_conv.h): how a shape is cut into tasks, and what a task needs of the workspace.
+   The ISA target and the number of threads may change between the plan and the launch, so a plan
+   suits all of them. */
 #include "3_cpu/cpu_conv.h"
 
 #define DVTI_CONV_TASKS 8          /* a launch makes at least so many, where its shape allows */
@@ -47,13 +48,15 @@ static void dvti_conv_cut_tile(dvti_conv *p) {
     tile->plane = p->kw * tile->row_step * tile->copy_rows * p->ow;
 }
 
-/* Returns the vectors of 8 that a block of rows multiplies per channel, plus what its copies cost in such (measured on a Zen 4). */
+/* Returns the vectors of 8 that a block of rows multiplies per channel, plus what its copies cost
+   in such (measured on a Zen 4). */
 static double dvti_conv_shifted_cost(const dvti_conv *p, int64_t rows) {
     return (double)(dvti_conv_cuts(rows * p->ow, 8) * p->outs * p->kernel) +
            5 * dvti_conv_tile_size(p, 1, rows) / 8;
 }
 
-/* Sets the rows of a block, from half of what fits in L2 up, so that few lanes are empty and few rows are copied twice. */
+/* Sets the rows of a block, from half of what fits in L2 up, so that few lanes are empty and few
+   rows are copied twice. */
 static void dvti_conv_cut_shifted(dvti_conv *p) {
     int64_t rows, best = p->rows;
     double least = 0, cost;
@@ -69,7 +72,8 @@ static void dvti_conv_cut_shifted(dvti_conv *p) {
     p->rows = best;
 }
 
-/* Cuts images into blocks of rows whose tiles fit in L2, or joins small images until they fill a panel. */
+/* Cuts images into blocks of rows whose tiles fit in L2, or joins small images until they fill a
+   panel. */
 static void dvti_conv_cut_blocks(dvti_conv *p, int64_t channels) {
     const bool shifted = dvti_conv_is_shifted(p);
     double size;
@@ -104,7 +108,8 @@ static void dvti_conv_cut_groups(dvti_conv *p, int64_t others) {
     p->tasks = others * p->group_blocks;
 }
 
-/* Products that read the tile itself take nearly equal parts of the input channels, of a step's depth each. */
+/* Products that read the tile itself take nearly equal parts of the input channels, of a step's
+   depth each. */
 static void dvti_conv_cut_forward(dvti_conv *p) {
     int64_t tasks;
     p->ins = p->cg;
@@ -133,8 +138,8 @@ static void dvti_conv_cut_forward(dvti_conv *p) {
     dvti_conv_cut_groups(p, tasks);
 }
 
-/* Output channels are cut so that many threads get tasks, each of which loads the tile again. Where blocks are enough for these threads, a
-   task takes all of them. */
+/* Output channels are cut so that many threads get tasks, each of which loads the tile again. Where
+   blocks are enough for these threads, a task takes all of them. */
 DVTI_FN void dvti_conv_share(dvti_conv *p, int64_t threads) {
     const int64_t blocks = p->image_blocks * p->row_blocks;
     if (p->op != DVTI_OP_conv2d || p->groups > 1 || (blocks % threads && blocks < 4 * threads))
@@ -163,7 +168,8 @@ static void dvti_conv_cut_data(dvti_conv *p) {
     dvti_conv_cut_groups(p, tasks);
 }
 
-/* A task sums some images. Where dw has few tiles, several tasks share one, and their sums are added in the end. */
+/* A task sums some images. Where dw has few tiles, several tasks share one, and their sums are
+   added in the end. */
 static void dvti_conv_cut_weights(dvti_conv *p) {
     int64_t tiles;
     p->ins = DVTI_CONV_ROWS / p->kernel;

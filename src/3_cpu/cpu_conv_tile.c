@@ -1,11 +1,13 @@
-/* The padded input tile of a convolution (cpu_conv.h): its geometry, and how images get into it and out of it. */
+/* The padded input tile of a convolution (cpu_conv.h): its geometry, and how images get into it and
+   out of it. */
 #include "3_cpu/cpu_conv.h"
 
 DVTI_FN int64_t dvti_conv_tile_rows(const dvti_conv *p, int64_t rows) {
     return ((rows - 1) * p->stride[0] + (p->kh - 1) * p->dilation[0]) / p->tile.hop + 1;
 }
 
-/* A row of the tile, stride 3, when taps look at every column (phases = 3) and when all of them are multiples of 3 apart (1):
+/* A row of the tile, stride 3, when taps look at every column (phases = 3) and when all of them are
+   multiples of 3 apart (1):
 
      columns of the padded image   0 3 6 9 .. | 1 4 7 10 .. | 2 5 8 11 ..      0 3 6 9 ..
                                    <- phase ->                                 <- phase ->
@@ -97,7 +99,8 @@ DVTI_FN dvti_conv_plane dvti_conv_plane_of(const dvti_conv *p, const dvti_conv_b
 }
 
 /* ---- images to tiles ---- */
-/* Finds the elements of a tile's row, in one phase, that are in the image. Element q is column q * stride + phase - padding. */
+/* Finds the elements of a tile's row, in one phase, that are in the image. Element q is column q *
+   stride + phase - padding. */
 static void dvti_conv_inside(const dvti_conv *p, int64_t phase, int64_t *first, int64_t *count) {
     int64_t stride = p->stride[1], left = p->padding[1] - phase, end = p->w + left;
     *first = left > 0 ? (left + stride - 1) / stride : 0;
@@ -105,7 +108,8 @@ static void dvti_conv_inside(const dvti_conv *p, int64_t phase, int64_t *first, 
     *count = DVTI_MAX(end - *first, 0);
 }
 
-/* Finds the rows of a tile that are in the image, from `first` to before `end`, where row 0 is row `top` of the image. */
+/* Finds the rows of a tile that are in the image, from `first` to before `end`, where row 0 is row
+   `top` of the image. */
 static bool dvti_conv_rows_inside(const dvti_conv *p, int64_t top, int64_t *first, int64_t *end) {
     const int64_t hop = p->tile.hop;
     *first = top < 0 ? dvti_conv_cuts(-top, hop) : 0;
@@ -141,7 +145,8 @@ static void dvti_conv_load_plane(const dvti_conv *p, char *plane, const char *im
     }
 }
 
-/* Makes a channel's shifted copies from its plain tile. The store of a row may reach into those that follow, which are stored later. */
+/* Makes a channel's shifted copies from its plain tile. The store of a row may reach into those
+   that follow, which are stored later. */
 static void dvti_conv_shift(const dvti_conv *p, int64_t rows, const float *plain, float *to) {
     const dvti_conv_tile *tile = &p->tile;
     int64_t j, rest;

@@ -1,4 +1,5 @@
-/* Convolution (cpu_conv.h): the tasks of the gradient to the weights, and the sum of their parts. */
+/* Convolution (cpu_conv.h): the tasks of the gradient to the weights, and the sum of their parts.
+   */
 #include "3_cpu/cpu_conv.h"
 
 static void dvti_conv_weights_part(dvti_conv_sums *s, int64_t first, int64_t end) {

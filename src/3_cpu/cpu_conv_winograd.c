@@ -1,5 +1,6 @@
-/* Convolution (cpu_conv.h) of 3 x 3 by Winograd's F(4 x 4, 3 x 3), where the program has allowed it (dvt_allow_winograd). A. Lavin and S.
-   Gray, "Fast Algorithms for Convolutional Neural Networks", 2016: a tile of 4 x 4 results takes 36 multiplications per channel, not 144.
+/* Convolution (cpu_conv.h) of 3 x 3 by Winograd's F(4 x 4, 3 x 3), where the program has allowed it
+   (dvt_allow_winograd). A. Lavin and S. Gray, "Fast Algorithms for Convolutional Neural Networks",
+   2016: a tile of 4 x 4 results takes 36 multiplications per channel, not 144.
 
      x: tiles of 6 x 6, 4 apart         36 products                        y: tiles of 4 x 4
      +---------+                        of channels
@@ -7,8 +8,9 @@
      | . . . . . .    ------------>     = [36][out][tile]                ------------>   + bias
      | . . . . . .
 
-   A block is some rows of tiles of one image after the other, with all channels. Each sum is one chain over the channels, so cuts change
-   no bit. The gradient to the data is the same with rotated kernels (dvti_conv.transposed). */
+   A block is some rows of tiles of one image after the other, with all channels. Each sum is one
+   chain over the channels, so cuts change no bit. The gradient to the data is the same with rotated
+   kernels (dvti_conv.transposed). */
 #include "3_cpu/cpu_conv.h"
 
 #define DVTI_WINOGRAD_CHANNELS 32 /* fewer, in or out, do not pay for the transforms */
@@ -49,8 +51,8 @@ static void dvti_conv_winograd_cut(dvti_conv *p) {
     p->row_blocks = dvti_conv_cuts(p->n * down, p->rows);
 }
 
-/* Weights are read once per block. So where there are fewer blocks than threads, these share the output channels, and each transforms
-   the image. */
+/* Weights are read once per block. So where there are fewer blocks than threads, these share the
+   output channels, and each transforms the image. */
 DVTI_FN void dvti_conv_winograd_share(dvti_conv *p, int64_t threads) {
     const int64_t most = dvti_conv_cuts(p->o, DVTI_WINOGRAD_OUTS);
     const int64_t wanted = p->row_blocks >= threads ? 1 : dvti_conv_cuts(threads, p->row_blocks);
@@ -59,7 +61,8 @@ DVTI_FN void dvti_conv_winograd_share(dvti_conv *p, int64_t threads) {
     p->tasks = p->row_blocks * p->out_blocks;
 }
 
-/* The 36 arrays are a line more than a power of two apart at least: else they would meet in one set of a cache. */
+/* The 36 arrays are a line more than a power of two apart at least: else they would meet in one set
+   of a cache. */
 DVTI_FN void dvti_conv_winograd_plan(dvti_conv *p) {
     const int64_t f = (int64_t)sizeof(float);
     dvti_conv_winograd *w = &p->u.winograd;
@@ -118,7 +121,8 @@ DVTI_FN void dvti_conv_winograd_pack(dvti_conv *p, char *workspace) {
 }
 
 /* ---- blocks ---- */
-/* Transforms a channel of some rows of tiles. A row of the image is padded, then split into its columns modulo 4. */
+/* Transforms a channel of some rows of tiles. A row of the image is padded, then split into its
+   columns modulo 4. */
 static void dvti_conv_winograd_load(const dvti_conv *p, int64_t channel, int64_t row, int64_t end,
                                     void *area) {
     const dvti_conv_winograd *w = &p->u.winograd;
@@ -169,7 +173,8 @@ static void dvti_conv_winograd_multiply(const dvti_conv *p, int64_t o, int64_t o
     }
 }
 
-/* Transforms the sums of output channel o, number i of the task's, and writes the results that exist. */
+/* Transforms the sums of output channel o, number i of the task's, and writes the results that
+   exist. */
 static void dvti_conv_winograd_store(const dvti_conv *p, int64_t o, int64_t i, int64_t row,
                                      int64_t end, void *area) {
     const dvti_conv_winograd *w = &p->u.winograd;

@@ -1,6 +1,7 @@
-/* Pooling: the largest element or the mean of each window, and their gradients. Windows are clipped to x. One task is some planes (a channel
-   of an image), whose results depend on nothing else. float32 goes by the ISA target's kernels where windows of a row are 1 or 2 apart
-   (gradients: where windows of 2 x 2 are adjacent). All else goes window by window. */
+/* Pooling: the largest element or the mean of each window, and their gradients. Windows are clipped
+   to x. One task is some planes (a channel of an image), whose results depend on nothing else.
+   float32 goes by the ISA target's kernels where windows of a row are 1 or 2 apart (gradients:
+   where windows of 2 x 2 are adjacent). All else goes window by window. */
 #include "3_cpu/simd/dvt_simd.h"
 
 /* ---- window by window ---- */
@@ -96,7 +97,8 @@ static void dvti_pooling_range(void *user, int64_t begin, int64_t end) {
     work->run(&work->pool, begin, end);
 }
 
-/* Writes how many elements of a row the mean of each window counts, and 1 for the rest of the last vector. */
+/* Writes how many elements of a row the mean of each window counts, and 1 for the rest of the last
+   vector. */
 static void dvti_pooling_count(dvti_pooling_work *work) {
     const dvti_pooling *p = &work->pool;
     int64_t j, begin, end;
@@ -120,7 +122,8 @@ static bool dvti_pooling_is_pairs(const dvti_launch *launch, const dvti_pooling 
            2 * p->windows[1] <= p->width;
 }
 
-/* Returns false where windows of a row begin further apart than 2; a single one begins nowhere else. */
+/* Returns false where windows of a row begin further apart than 2; a single one begins nowhere
+   else. */
 static bool dvti_pooling_forward(const dvti_launch *launch, dvti_pooling_work *work) {
     dvti_pooling *p = &work->pool;
     p->x = (const float *)launch->in[0].data;

@@ -1,11 +1,12 @@
-/* Pooling of planes first..last, window by window, for one element type. Included by cpu_pool.c with
+/* Pooling of planes first .. last, window by window, for one type. Included by cpu_pool.c with
      DVTI_T                 the type that is computed in   DVTI_G(name)  `name` for that type
      DVTI_READ(view, at)    an element                     DVTI_WRITE(view, at, value) */
 
-/* Returns the place of the first largest element of some rows and columns of the plane at `base`; a NaN is larger than all numbers.
-   Branches on which element wins would be mispredicted: selecting is 3x faster. */
-static int64_t DVTI_G(largest)(const dvti_view *x, int64_t base, int64_t w, const dvti_pool2d_span *rows,
-                               const dvti_pool2d_span *cols) {
+/* Returns the place of the first largest element of some rows and columns of the plane at `base`; a
+   NaN is larger than all numbers. Branches on which element wins would be mispredicted: selecting
+   is 3x faster. */
+static int64_t DVTI_G(largest)(const dvti_view *x, int64_t base, int64_t w,
+                               const dvti_pool2d_span *rows, const dvti_pool2d_span *cols) {
     int64_t best = base + rows->begin * w + cols->begin, r, c;
     DVTI_T most = DVTI_READ(x, best);
     bool nan = false;
@@ -49,7 +50,8 @@ static void DVTI_G(max)(const dvti_pool2d_shape *p, int64_t first, int64_t last)
         }
 }
 
-/* data: adds the gradient to each window's first largest element.   pick: copies a value from there. */
+/* data: adds the gradient to each window's first largest element.   pick: copies a value from
+   there. */
 static void DVTI_G(max_places)(const dvti_pool2d_shape *p, int64_t first, int64_t last) {
     const dvti_view *from = &p->launch->in[0], *x = &p->launch->in[1], *out = &p->launch->out[0];
     bool pick = p->launch->op == DVTI_OP_max_pool2d_pick, past_relu = p->launch->i[7] == 1;

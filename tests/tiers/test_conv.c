@@ -1,5 +1,7 @@
-/* Convolutions by tiers, forward and both gradients: near the sums in float64 (within what rounding can do), the same bits on all tiers
-   and for any number of threads, and no byte touched outside of the operands. */
+/* Convolutions on all ISA targets, forward and both gradients: near the sums in float64 (within
+   what rounding can do), the same bits on all targets and for any number of threads, and no byte
+   touched outside of the operands. */
+#include "3_cpu/cpu_conv.h"
 #include "launches.h"
 
 typedef struct shape {
@@ -62,7 +64,8 @@ static dvti_launch launch_of(const shape *s, dvti_op op, dvt_dtype dtype, bool b
     return launch;
 }
 
-/* The result in float64: of the operands by the oracle, or of their absolute values by the best ISA target, which is a bound. */
+/* The result in float64: of the operands by the oracle, or of their absolute values by the best ISA
+   target, which is a bound. */
 static double *oracle(const dvti_launch *of, const shape *s, bool absolute) {
     dvti_launch launch = launch_of(s, of->op, DVT_F64, of->n_in == 3);
     double *memory[4];
@@ -90,10 +93,11 @@ static double epsilon_of(dvt_dtype dtype) {
     return dtype == DVT_F16 ? 0x1p-11 : dtype == DVT_BF16 ? 0x1p-8 : 0;
 }
 
-/* Sums of `terms` terms in float32, rounded to the dtype once. */
+/* Sums of `terms` terms in float32 or float64, rounded to the dtype once. */
 static void check_values(const dvti_launch *launch, const shape *s, const char *tier,
                          const double *expected, const double *size) {
     int64_t n = dvti_view_size(&launch->out[0]), i;
+    const double unit = launch->out[0].dtype == DVT_F64 ? 0x1p-52 : 0x1p-24;
     double terms = launch->op == DVTI_OP_conv2d ? (double)(s->c / s->groups * s->kh * s->kw)
                    : launch->op == DVTI_OP_conv2d_data
                        ? (double)(s->o / s->groups * s->kh * s->kw)
@@ -102,8 +106,8 @@ static void check_values(const dvti_launch *launch, const shape *s, const char *
         double want =
             launch->epilogue.activation == DVTI_RELU && !(expected[i] > 0) ? 0 : expected[i];
         double got = dvti_load_f64(launch->out[0].data, launch->out[0].dtype, i);
-        double bound = size[i] * (terms + 2) * 0x1p-24 +
-                       fabs(expected[i]) * epsilon_of(launch->out[0].dtype) * 1.01 + 1e-7;
+        double bound = size[i] * (terms + 2) * unit +
+                       fabs(expected[i]) * epsilon_of(launch->out[0].dtype) * 1.01 + 2 * unit;
         if (!(fabs(got - want) <= bound)) {
             dvt_test_check(false, __FILE__, __LINE__,
                            "%s op %d dtype %d: x (%d, %d, %d, %d) w (%d, ., %d, %d) stride %d %d "
@@ -187,9 +191,9 @@ DVT_TEST(convolutions_of_every_width) {
 }
 
 DVT_TEST(convolutions_at_random) {
-    static const dvt_dtype dtypes[] = {DVT_F32, DVT_F32, DVT_F16, DVT_BF16};
+    static const dvt_dtype dtypes[] = {DVT_F32, DVT_F32, DVT_F64, DVT_F16, DVT_BF16};
     int i, axis;
-    for (i = 0; i < 150; i++) {
+    for (i = 0; i < 180; i++) {
         shape s;
         s.groups = 1 + (i % 4 == 3) * (1 + draw(3));
         s.n = 1 + draw(4);
@@ -207,94 +211,48 @@ DVT_TEST(convolutions_at_random) {
         if (extent(&s, 0) > 0 && extent(&s, 1) > 0 &&
             s.h + 2 * s.padding[0] > (s.kh - 1) * s.dilation[0] &&
             s.w + 2 * s.padding[1] > (s.kw - 1) * s.dilation[1])
-            check_shape(&s, dtypes[draw(4)], i % 10 ? one_thread : some_threads);
+            check_shape(&s, dtypes[draw(5)], i % 10 ? one_thread : some_threads);
     }
 }
 
-/* One for every way that the work is cut: rows and pictures of a block, steps of k, tiles of channels, parts of the batch, groups. */
+/* One for every way that the work is cut: rows and images of a block, steps of k, tiles of
+   channels, parts of the batch, groups. */
 DVT_TEST(convolutions_that_are_cut) {
+    /* clang-format off */
     static const shape shapes[] = {
         {9, 1, 28, 28, 20, 5, 5, {1, 1}, {0, 0}, {1, 1}, 1},   /* LeNet */
-        {9, 1, 28, 28, 6, 5, 5, {1, 1}, {0, 0}, {1, 1}, 1},    /* flat, and weights by lanes */
-        {9, 6, 12, 12, 16, 3, 3, {1, 1}, {0, 0}, {1, 1}, 1},   /* flat there and back */
-        {2, 5, 5, 9, 400, 2, 2, {1, 1}, {0, 0}, {1, 1}, 1},    /* flat back, in steps of k */
-        {2, 8, 30, 37, 14, 2, 3, {1, 1}, {0, 1}, {2, 3}, 2},   /* flat pieces that end in a row */
-        {9, 20, 12, 12, 50, 5, 5, {1, 1}, {0, 0}, {1, 1}, 1},  /* a picture is a panel */
-        {5, 64, 7, 7, 70, 3, 3, {1, 1}, {1, 1}, {1, 1}, 1},    /* pictures share a panel */
+        {9, 1, 28, 28, 6, 5, 5, {1, 1}, {0, 0}, {1, 1}, 1},    /* weights by lanes */
+        {9, 6, 12, 12, 16, 3, 3, {1, 1}, {0, 0}, {1, 1}, 1},   /* to data by shift and add */
+        {2, 5, 5, 9, 400, 2, 2, {1, 1}, {0, 0}, {1, 1}, 1},    /* the same in steps of k */
+        {2, 8, 30, 37, 14, 2, 3, {1, 1}, {0, 1}, {2, 3}, 2},   /* pieces that end in a row */
+        {9, 20, 12, 12, 50, 5, 5, {1, 1}, {0, 0}, {1, 1}, 1},  /* an image is a panel */
+        {5, 64, 7, 7, 70, 3, 3, {1, 1}, {1, 1}, {1, 1}, 1},    /* images share a panel */
         {1, 130, 9, 9, 65, 3, 3, {1, 1}, {1, 1}, {1, 1}, 1},   /* steps of k, few tasks */
         {1, 3, 67, 65, 33, 7, 7, {2, 2}, {3, 3}, {1, 1}, 1},   /* phases of columns */
-        {2, 40, 10, 33, 300, 1, 1, {1, 1}, {0, 0}, {1, 1}, 1}, /* the picture is the matrix */
-        {2, 40, 11, 33, 20, 1, 1, {2, 2}, {0, 0}, {1, 1}, 1},  /* some rows and columns only */
+        {2, 40, 10, 33, 300, 1, 1, {1, 1}, {0, 0}, {1, 1}, 1}, /* pointwise, in place */
+        {2, 40, 11, 33, 20, 1, 1, {2, 2}, {0, 0}, {1, 1}, 1},  /* pointwise, every second pixel */
+        {2, 40, 11, 33, 20, 1, 1, {1, 1}, {1, 2}, {1, 1}, 1},  /* pointwise, padded */
         {2, 34, 15, 33, 34, 3, 3, {2, 2}, {1, 1}, {1, 1}, 34}, /* depthwise */
-        {3, 600, 1, 1, 410, 1, 1, {1, 1}, {0, 0}, {1, 1}, 1},  /* one window for each picture */
-        {2, 60, 130, 60, 6, 3, 3, {1, 1}, {1, 1}, {1, 1}, 1},  /* blocks of rows */
-        {5,
-         90,
-         8,
-         9,
-         7,
-         3,
-         3,
-         {1, 1},
-         {1, 1},
-         {1, 1},
-         1}, /* channels in pieces that follow each other */
-        {3, 44, 23, 19, 33, 3, 2, {2, 3}, {1, 2}, {1, 1}, 1}, /* mixed, with steps */
-        {2,
-         45,
-         23,
-         29,
-         9,
-         3,
-         3,
-         {1, 1},
-         {2, 2},
-         {2, 2},
-         1}, /* mixed, each tap by itself; more windows than a product has terms */
-        {2,
-         45,
-         21,
-         24,
-         70,
-         3,
-         3,
-         {2, 1},
-         {1, 1},
-         {1, 1},
-         1}, /* the same, rows sorted by their remainder */
-        {2, 500, 8, 8, 60, 1, 1, {1, 1}, {0, 0}, {1, 1}, 1},  /* the same, in place */
-        {2, 20, 41, 52, 48, 3, 3, {1, 1}, {1, 1}, {1, 1}, 1}, /* wide rows, many channels out */
-        {3, 12, 17, 40, 44, 3, 2, {2, 1}, {2, 0}, {2, 2}, 2}, /* the same with all parameters */
-        {2,
-         4,
-         3,
-         3,
-         5,
-         9,
-         9,
-         {1, 1},
-         {4, 4},
-         {1, 1},
-         1}, /* the kernel is larger than the picture */
-        {3, 40, 14, 14, 21, 3, 3, {1, 1}, {1, 1}, {1, 1}, 1}, /* bare, two pictures of three */
-        {4,
-         20,
-         14,
-         14,
-         130,
-         3,
-         3,
-         {1, 1},
-         {1, 1},
-         {1, 1},
-         1}, /* channels out that many threads share */
-        {4, 40, 4, 14, 21, 3, 3, {1, 1}, {1, 1}, {1, 1}, 1}, /* copies that fill whole vectors */
-        {5, 104, 6, 7, 9, 3, 3, {1, 1}, {1, 1}, {1, 1}, 1},  /* and pieces of channels */
-        {3, 72, 9, 16, 10, 3, 2, {1, 1}, {3, 1}, {2, 3}, 2}, /* bare, groups, holes */
-        {2, 26, 3, 5, 41, 5, 5, {1, 1}, {4, 4}, {1, 1}, 1},  /* rows that see nothing but padding */
-        {1, 24, 40, 60, 12, 3, 3, {1, 1}, {2, 1}, {4, 1}, 1},  /* bare blocks of rows */
-        {2, 2, 40, 40, 3, 33, 33, {1, 1}, {0, 0}, {1, 1}, 1},  /* a kernel for the reference */
+        {3, 600, 1, 1, 410, 1, 1, {1, 1}, {0, 0}, {1, 1}, 1},  /* one window per image */
+        {1, 20, 130, 60, 6, 3, 3, {1, 1}, {1, 1}, {1, 1}, 1},  /* blocks of rows */
+        {5, 90, 8, 9, 7, 3, 3, {1, 1}, {1, 1}, {1, 1}, 1},     /* pieces of the input channels */
+        {3, 44, 23, 19, 33, 3, 2, {2, 3}, {1, 2}, {1, 1}, 1},  /* NHWC weights, with strides */
+        {2, 45, 23, 29, 9, 3, 3, {1, 1}, {2, 2}, {2, 2}, 1},   /* tap by tap, windows in steps */
+        {2, 45, 21, 24, 70, 3, 3, {2, 1}, {1, 1}, {1, 1}, 1},  /* rows sorted by their remainder */
+        {2, 500, 8, 8, 60, 1, 1, {1, 1}, {0, 0}, {1, 1}, 1},   /* many channels of 1 x 1 */
+        {1, 20, 41, 52, 48, 3, 3, {1, 1}, {1, 1}, {1, 1}, 1},  /* wide rows, many output channels */
+        {3, 12, 17, 40, 44, 3, 2, {2, 1}, {2, 0}, {2, 2}, 2},  /* all parameters */
+        {2, 4, 3, 3, 5, 9, 9, {1, 1}, {4, 4}, {1, 1}, 1},      /* kernel larger than image */
+        {3, 40, 14, 14, 21, 3, 3, {1, 1}, {1, 1}, {1, 1}, 1},  /* two images of three in a block */
+        {4, 20, 14, 14, 130, 3, 3, {1, 1}, {1, 1}, {1, 1}, 1}, /* threads share output channels */
+        {4, 40, 4, 14, 21, 3, 3, {1, 1}, {1, 1}, {1, 1}, 1},   /* copies that fill whole vectors */
+        {5, 104, 6, 7, 9, 3, 3, {1, 1}, {1, 1}, {1, 1}, 1},    /* and pieces of channels */
+        {3, 72, 9, 16, 10, 3, 2, {1, 1}, {3, 1}, {2, 3}, 2},   /* groups, dilation */
+        {2, 26, 3, 5, 41, 5, 5, {1, 1}, {4, 4}, {1, 1}, 1},    /* rows that see only padding */
+        {1, 24, 40, 60, 12, 3, 3, {1, 1}, {2, 1}, {4, 1}, 1},  /* dilated rows in blocks */
+        {2, 2, 40, 40, 3, 33, 33, {1, 1}, {0, 0}, {1, 1}, 1},  /* a kernel of 1089 taps */
         {1, 1, 5, 6, 1, 1, 2, {9, 70}, {90, 900}, {1, 3}, 1}}; /* mostly padding */
+    /* clang-format on */
     size_t i;
     for (i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         check_shape(&shapes[i], DVT_F32, some_threads);
@@ -303,12 +261,113 @@ DVT_TEST(convolutions_that_are_cut) {
     }
 }
 
-/* By the reference, by Winograd's method, and by all others: what relu makes of the same sums, NaN and zeros of both signs with it. */
+/* Each way has a shape and an operation that takes it; every dtype but float32 takes im2col. */
+DVT_TEST(every_way_of_convolution_is_chosen) {
+    static const struct {
+        shape s;
+        dvti_op op;
+        dvt_dtype dtype;
+        dvti_conv_way way;
+        dvti_conv_patches patches;
+        bool transposed;
+    } choices[] = {{{2, 9, 8, 8, 6, 1, 1, {1, 1}, {0, 0}, {1, 1}, 1},
+                    DVTI_OP_conv2d,
+                    DVT_F32,
+                    DVTI_CONV_POINTWISE,
+                    DVTI_CONV_SHIFTED,
+                    false},
+                   {{2, 9, 8, 8, 6, 1, 1, {1, 1}, {0, 0}, {1, 1}, 1},
+                    DVTI_OP_conv2d_data,
+                    DVT_F32,
+                    DVTI_CONV_POINTWISE,
+                    DVTI_CONV_SHIFTED,
+                    true},
+                   {{2, 9, 8, 8, 9, 3, 3, {1, 1}, {0, 0}, {1, 1}, 9},
+                    DVTI_OP_conv2d,
+                    DVT_F32,
+                    DVTI_CONV_DEPTHWISE,
+                    DVTI_CONV_SHIFTED,
+                    false},
+                   {{2, 9, 8, 8, 9, 3, 3, {1, 1}, {0, 0}, {1, 1}, 9},
+                    DVTI_OP_conv2d_weight,
+                    DVT_F32,
+                    DVTI_CONV_DEPTHWISE,
+                    DVTI_CONV_SHIFTED,
+                    false},
+                   {{2, 9, 12, 12, 6, 3, 3, {1, 1}, {1, 1}, {1, 1}, 1},
+                    DVTI_OP_conv2d,
+                    DVT_F32,
+                    DVTI_CONV_DIRECT,
+                    DVTI_CONV_SHIFTED,
+                    false},
+                   {{2, 9, 12, 12, 6, 3, 3, {1, 1}, {1, 1}, {1, 1}, 1},
+                    DVTI_OP_conv2d_data,
+                    DVT_F32,
+                    DVTI_CONV_DIRECT,
+                    DVTI_CONV_SHIFTED,
+                    true},
+                   {{2, 9, 12, 12, 6, 3, 3, {1, 1}, {0, 0}, {1, 1}, 1},
+                    DVTI_OP_conv2d_data,
+                    DVT_F32,
+                    DVTI_CONV_DIRECT,
+                    DVTI_CONV_SHIFT_ADD,
+                    false},
+                   {{2, 9, 12, 12, 6, 3, 3, {2, 2}, {1, 1}, {1, 1}, 1},
+                    DVTI_OP_conv2d_data,
+                    DVT_F32,
+                    DVTI_CONV_DIRECT,
+                    DVTI_CONV_IM2COL,
+                    false},
+                   {{2, 9, 7, 7, 48, 3, 3, {1, 1}, {1, 1}, {1, 1}, 1},
+                    DVTI_OP_conv2d,
+                    DVT_F32,
+                    DVTI_CONV_DIRECT,
+                    DVTI_CONV_IM2COL,
+                    false},
+                   {{2, 9, 7, 7, 48, 3, 3, {1, 1}, {1, 1}, {1, 1}, 1},
+                    DVTI_OP_conv2d_weight,
+                    DVT_F32,
+                    DVTI_CONV_DIRECT,
+                    DVTI_CONV_IM2COL,
+                    false},
+                   {{2, 16, 7, 7, 17, 3, 3, {1, 1}, {1, 1}, {1, 1}, 1},
+                    DVTI_OP_conv2d_weight,
+                    DVT_F32,
+                    DVTI_CONV_NHWC_WEIGHTS,
+                    DVTI_CONV_SHIFTED,
+                    false},
+                   {{2, 9, 8, 8, 6, 1, 1, {1, 1}, {0, 0}, {1, 1}, 1},
+                    DVTI_OP_conv2d,
+                    DVT_F64,
+                    DVTI_CONV_DIRECT,
+                    DVTI_CONV_IM2COL,
+                    false},
+                   {{2, 9, 8, 8, 9, 3, 3, {1, 1}, {0, 0}, {1, 1}, 9},
+                    DVTI_OP_conv2d_weight,
+                    DVT_F16,
+                    DVTI_CONV_DIRECT,
+                    DVTI_CONV_IM2COL,
+                    false}};
+
+    size_t i;
+    for (i = 0; i < sizeof choices / sizeof *choices; i++) {
+        dvti_launch launch = launch_of(&choices[i].s, choices[i].op, choices[i].dtype, false);
+        dvti_conv plan;
+        CHECK(dvti_conv_plan(&plan, &launch));
+        CHECK_INT(plan.way, choices[i].way);
+        if (plan.way == DVTI_CONV_DIRECT)
+            CHECK_INT(plan.u.direct.patches, choices[i].patches);
+        CHECK_INT(plan.transposed, choices[i].transposed);
+    }
+}
+
+/* By the oracle, by Winograd's method, and by all others: what relu makes of the same sums, NaN and
+   zeros of both signs with it. */
 DVT_TEST(relu_follows_every_convolution) {
     static const shape shapes[] = {
-        {2, 3, 12, 12, 5, 3, 3, {1, 1}, {0, 0}, {1, 1}, 1},   /* spread */
-        {2, 2, 7, 32, 5, 1, 1, {2, 2}, {0, 0}, {1, 1}, 1},    /* its own strip is straight */
-        {2, 60, 7, 7, 50, 3, 3, {1, 1}, {1, 1}, {1, 1}, 1},   /* panels */
+        {2, 3, 12, 12, 5, 3, 3, {1, 1}, {0, 0}, {1, 1}, 1},   /* shifted copies */
+        {2, 2, 7, 32, 5, 1, 1, {2, 2}, {0, 0}, {1, 1}, 1},    /* pointwise */
+        {2, 60, 7, 7, 50, 3, 3, {1, 1}, {1, 1}, {1, 1}, 1},   /* im2col */
         {2, 6, 9, 9, 6, 3, 3, {1, 1}, {1, 1}, {1, 1}, 6},     /* depthwise */
         {2, 32, 24, 24, 32, 3, 3, {1, 1}, {1, 1}, {1, 1}, 1}, /* Winograd's, if asked */
         {1, 3, 67, 65, 5, 7, 7, {2, 2}, {3, 3}, {1, 1}, 1}};  /* blocks of rows */
@@ -360,7 +419,7 @@ DVT_TEST(relu_follows_every_convolution) {
         }
 }
 
-/* A workspace that was made for another tier, or for none, will do. */
+/* A workspace that was made for another ISA target, or for none, will do. */
 DVT_TEST(convolutions_when_the_tier_changes) {
     static const shape s = {4, 6, 9, 9, 8, 3, 3, {1, 1}, {1, 1}, {1, 1}, 1};
     const char *names[2] = {"reference", NULL};

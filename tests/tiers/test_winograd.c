@@ -1,5 +1,6 @@
-/* Convolutions by Winograd's method on all tiers: within the bound that its rounding steps give, the same bits for every tier and any number
-   of threads, and no byte touched outside of the operands. */
+/* Convolutions by Winograd's method on all ISA targets: within the bound that its rounding steps
+   give, the same bits for every target and any number of threads, and no byte touched outside of
+   the operands. */
 #include "3_cpu/cpu_conv.h"
 #include "launches.h"
 
@@ -30,7 +31,7 @@ static dvti_view view_of(dvt_dtype dtype, int64_t a, int64_t b, int64_t c, int64
     return view;
 }
 
-/* x is what is transformed: the picture, or dy. */
+/* x is what is transformed: the image, or dy. */
 static dvti_launch launch_of(const shape *s, bool data, dvt_dtype dtype, bool bias) {
     const int64_t h = s->h + 2 * s->padding[0] - 2, w = s->w + 2 * s->padding[1] - 2;
     dvti_view x = view_of(dtype, s->n, s->c, s->h, s->w), y = view_of(dtype, s->n, s->o, h, w);
@@ -54,7 +55,7 @@ static dvti_launch launch_of(const shape *s, bool data, dvt_dtype dtype, bool bi
     return launch;
 }
 
-static double picture_at(const dvti_launch *l, int64_t n, int64_t c, int64_t y, int64_t x) {
+static double image_at(const dvti_launch *l, int64_t n, int64_t c, int64_t y, int64_t x) {
     const dvti_view *v = &l->in[0];
     if (y < 0 || y >= v->dim[2] || x < 0 || x >= v->dim[3])
         return 0;
@@ -95,7 +96,8 @@ static const double of_sums[24] = {1, 1,  1,  1, 1, 0, 0, H,     H,     R,     R
 #undef H
 #undef R
 
-/* Of one tile and channel of the result: the exact sums, and the largest sums of absolute values that any order of rounding can meet. */
+/* Of one tile and channel of the result: the exact sums, and the largest sums of absolute values
+   that any order of rounding can meet. */
 static void expect_tile(const dvti_launch *l, const double *kernels, const double *tiles, int64_t n,
                         int64_t o, int64_t y, int64_t x, double *sum, double *most) {
     const int64_t c = l->in[0].dim[1];
@@ -109,15 +111,16 @@ static void expect_tile(const dvti_launch *l, const double *kernels, const doubl
         for (i = 0; i < 16; i++)
             for (a = 0; a < 3; a++)
                 for (b = 0; b < 3; b++)
-                    sum[i] += weight_at(l, o, k, a, b) *
-                              picture_at(l, n, k, y + i / 4 + a, x + i % 4 + b);
+                    sum[i] +=
+                        weight_at(l, o, k, a, b) * image_at(l, n, k, y + i / 4 + a, x + i % 4 + b);
     }
     both_sides(of_sums, 4, 6, m, most);
     for (j = 0; j < 16 && l->n_in == 3; j++)
         sum[j] += dvti_load_f64(l->in[2].data, l->in[2].dtype, o);
 }
 
-/* Roundings on the way of a product: of constants and sums on both sides of it, of the chain over channels, of the results. */
+/* Roundings on the way of a product: of constants and sums on both sides of it, of the chain over
+   channels, of the results. */
 static void check_values(const dvti_launch *l, const char *tier) {
     const dvti_view *x = &l->in[0], *out = &l->out[0];
     const int64_t c = x->dim[1], o_all = out->dim[1], h = out->dim[2], w = out->dim[3];
@@ -142,7 +145,7 @@ static void check_values(const dvti_launch *l, const char *tier) {
                 for (k = 0; k < c; k++) {
                     for (i = 0; i < 36; i++)
                         part[i] =
-                            fabs(picture_at(l, n, k, y + i / 6 - pad[0], at_x + i % 6 - pad[1]));
+                            fabs(image_at(l, n, k, y + i / 6 - pad[0], at_x + i % 6 - pad[1]));
                     both_sides(of_data, 6, 6, part, tiles + k * 36);
                 }
                 for (o = 0; o < o_all; o++) {
@@ -209,7 +212,8 @@ static void check(const shape *s, bool data, dvt_dtype dtype) {
         guard_free(memory[k]);
 }
 
-/* All widths of the last tile, more than one vector of tiles, blocks over the ends of pictures, channels that fill no vector. */
+/* All widths of the last tile, more than one vector of tiles, blocks over the ends of images,
+   channels that fill no vector. */
 DVT_TEST(winograd_is_within_its_bound_on_all_tiers_and_threads) {
     static const shape shapes[] = {
         {16, 32, 8, 8, 32, {1, 1}}, {9, 33, 7, 13, 35, {1, 1}},   {5, 32, 14, 14, 40, {1, 1}},

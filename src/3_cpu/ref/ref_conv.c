@@ -1,4 +1,5 @@
-/* The oracle of convolution: the definition, one sum per result, in float64 and rounded once. Any float dtype, one thread. */
+/* The oracle of convolution: the definition, one sum per result, in float64 and rounded once. Any
+   float dtype, one thread. */
 #include "3_cpu/dvt_cpu.h"
 
 /* x (n, c, h, w), w (o, c / groups, kh, kw), y (n, o, oh, ow); channels in and out of a group. */
@@ -15,7 +16,8 @@ static inline double dvti_ref_conv_get(const dvti_view *v, int64_t a, int64_t b,
                                : dvti_load_f64(v->data, v->dtype, at);
 }
 
-/* Finds the row (axis 0) or column of x that window i sees through row or column k of the kernel; false: it is padding. */
+/* Finds the row (axis 0) or column of x that window i sees through row or column k of the kernel;
+   false: it is padding. */
 static inline bool dvti_ref_conv_sees(const dvti_ref_conv *p, int axis, int64_t i, int64_t k,
                                       int64_t *at) {
     *at = i * p->stride[axis] + k * p->dilation[axis] - p->padding[axis];

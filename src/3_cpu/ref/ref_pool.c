@@ -1,4 +1,5 @@
-/* The oracle of pooling: the definition, window by window, in float64; gradients are added in their dtype. Any dtype, one thread. */
+/* The oracle of pooling: the definition, window by window, in float64; gradients are added in their
+   dtype. Any dtype, one thread. */
 #include "3_cpu/dvt_cpu.h"
 
 /* A window's rows or columns of x. */

@@ -68,8 +68,8 @@ static void V(conv_filter)(const dvti_conv_plane *p, float *y, const float *w, f
 #endif
 #define DVTI_TAPS 4
 
-/* Sums some output channels and taps in registers, one register of the 16 lanes after the other. Where there are fewer channels or taps,
-   the last one is computed again. */
+/* Sums some output channels and taps in registers, one register of the 16 lanes after the other.
+   Where there are fewer channels or taps, the last one is computed again. */
 DVTI_INLINE void V(conv_correlate_tile)(const int most, const dvti_conv_plane *p, int64_t tap,
                                         const float *y, int64_t outs, float *sums) {
     V(pf) sum[DVTI_OUTS][DVTI_TAPS], row[DVTI_OUTS], x;
@@ -94,7 +94,8 @@ DVTI_INLINE void V(conv_correlate_tile)(const int most, const dvti_conv_plane *p
                     const V(p_first_type) there = V(p_first)(p->cols - j);
                     DVTI_UNROLL
                     for (i = 0; i < most; i++)
-                        row[i] = V(p_load_first)(from + DVTI_MIN(i, outs - 1) * p->y_out + j, there);
+                        row[i] = V(p_load_first)(from + DVTI_MIN(i, outs - 1) * p->y_out + j,
+                                                 there);
                     DVTI_UNROLL
                     for (k = 0; k < DVTI_TAPS; k++) {
                         x = V(p_load_first)(src + at[DVTI_MIN(k, taps)] + j, there);
@@ -151,5 +152,5 @@ static void V(conv_copy_rows)(float *dst, int64_t dst_row, const float *src, int
 }
 
 static const dvti_simd_conv V(conv_kernels) = {
-    V(conv_gather), V(conv_scatter), V(conv_filter), V(conv_correlate), V(conv_reduce_lanes), V(conv_copy_rows),
-    &V(winograd_table)};
+    V(conv_gather),       V(conv_scatter),   V(conv_filter), V(conv_correlate),
+    V(conv_reduce_lanes), V(conv_copy_rows), &V(winograd_table)};

@@ -1,7 +1,13 @@
-/* Pooling of planes of floats. First the rows of a window become one row, then its columns; between the two stands a buffer, which has what
-   changes nothing beside the plane: windows that reach over the edge need no care. */
+/* Pooling of planes of floats (dvti_pooling). Reduces the rows of a window to one row in a buffer,
+   then its columns:
 
-/* NaN when either is, else the larger. */
+     rows of x    r0 ........      buffer   n n m m m m m m n n      y   w0 w1 w2 ..
+                  r1 ........  ->           neutral elements     ->
+                                            next to the plane
+
+   So windows that reach over the left and right edges need no care. */
+
+/* Returns NaN when either is, else the larger. */
 DVTI_INLINE V(f) V(pool_most)(V(f) a, V(f) b) {
     return V(select)(V(unord)(a, a), a, V(max)(a, b));
 }
@@ -10,7 +16,7 @@ DVTI_INLINE V(f) V(pool_two)(bool mean, V(f) a, V(f) b) {
     return mean ? V(add)(a, b) : V(pool_most)(a, b);
 }
 
-/* The rows of window row i, from column 0 of the plane on. */
+/* Reduces some rows of x, from column 0 of the plane on. */
 DVTI_INLINE void V(pool_rows)(const dvti_pooling *p, bool mean, const float *x, int64_t rows,
                               float *to) {
     int64_t j, r;
@@ -22,7 +28,7 @@ DVTI_INLINE void V(pool_rows)(const dvti_pooling *p, bool mean, const float *x, 
     }
 }
 
-/* One row of results from the buffer. count: how many elements of a column a mean counts. */
+/* Writes one row of results from the buffer. count: elements of a column that a mean counts. */
 DVTI_INLINE void V(pool_columns)(const dvti_pooling *p, bool mean, const float *from, float count,
                                  float *y) {
     int64_t j, k;
@@ -51,7 +57,7 @@ DVTI_INLINE void V(pool_columns)(const dvti_pooling *p, bool mean, const float *
     }
 }
 
-/* Windows of 2 x 2 side by side need no buffer. */
+/* Adjacent windows of 2 x 2 need no buffer. */
 DVTI_INLINE void V(pool_row_of_pairs)(const dvti_pooling *p, bool mean, const float *x, float *y) {
     int64_t j, n;
     for (j = 0; j < p->windows[1]; j += 16, x += 32) {
@@ -76,7 +82,7 @@ DVTI_INLINE void V(pool_planes_of_pairs)(const dvti_pooling *p, bool mean, int64
                                  p->y + (plane * p->windows[0] + i) * p->windows[1]);
 }
 
-/* Some rows are buffered before any is read again, so that no load waits for the stores before it. */
+/* Buffers some rows before any is read again, so that no load waits for the stores before it. */
 DVTI_INLINE void V(pool_planes_buffered)(const dvti_pooling *p, bool mean, int64_t first,
                                          int64_t last) {
     float buffer[DVTI_POOL_BUFFER];
@@ -125,26 +131,27 @@ static void V(pool_mean)(const dvti_pooling *p, int64_t first, int64_t last) {
     V(pool_planes)(p, true, first, last);
 }
 
-/* ---- gradients of windows of 2 x 2 that do not meet ---- */
-/* 32 elements of a row, of which there are n. */
+/* ---- gradients of adjacent windows of 2 x 2 ---- */
+/* Splits 32 elements of a row, of which n exist, into even and odd ones. */
 DVTI_INLINE void V(pool_pairs)(const float *x, int64_t n, V(f) * even, V(f) * odd) {
     V(f) a = V(load_upto)(x, n), b = n > 16 ? V(load_upto)(x + 16, n - 16) : V(zero)();
     *even = V(even)(a, b);
     *odd = V(odd)(a, b);
 }
 
-DVTI_INLINE void V(pool_spread)(float *x, int64_t n, V(f) even, V(f) odd) {
+DVTI_INLINE void V(pool_zip)(float *x, int64_t n, V(f) even, V(f) odd) {
     V(store_upto)(x, n, V(zip_low)(even, odd));
     if (n > 16)
         V(store_upto)(x + 16, n - 16, V(zip_high)(even, odd));
 }
 
-/* It is the largest, or it is NaN as the largest then is. */
+/* Whether v is the largest, or NaN, which the largest then is too. */
 DVTI_INLINE V(m) V(pool_is)(V(f) v, V(f) most) {
     return V(mor)(V(eq)(v, most), V(unord)(v, v));
 }
 
-/* x are the places of the maxima; the gradient of a mean has none. past_relu: a maximum of 0 gets nothing. */
+/* Writes two rows of dx. x has the maxima; NULL: the gradient of a mean. past_relu: a maximum of 0
+   gets nothing. */
 DVTI_INLINE void V(pool_back_row)(const float *x, const float *g, float *dx, int64_t width,
                                   int64_t windows, bool past_relu) {
     const V(f) zero = V(zero)(), none = V(set)(past_relu ? 0 : NAN);
@@ -170,12 +177,12 @@ DVTI_INLINE void V(pool_back_row)(const float *x, const float *g, float *dx, int
         } else {
             a = b = c = d = V(mul)(part, V(set)(0.25f));
         }
-        V(pool_spread)(dx + 2 * j, n, a, b);
-        V(pool_spread)(dx + width + 2 * j, n, c, d);
+        V(pool_zip)(dx + 2 * j, n, a, b);
+        V(pool_zip)(dx + width + 2 * j, n, c, d);
     }
 }
 
-/* g is the gradient that comes, y the one that goes; x has the places of the maxima, or is NULL. */
+/* Writes y, the gradient to x, from g, the gradient of the windows. */
 static void V(pool_back)(const dvti_pooling *p, int64_t first, int64_t last) {
     const int64_t area = p->height * p->width, windows = p->windows[1];
     int64_t plane, i;

@@ -1,5 +1,6 @@
-/* Winograd's F(4 x 4, 3 x 3) for convolutions (dvt_simd_conv.h): transforms of 16 tiles at a time. The points 0, +-sqrt(1/2), +-sqrt(2) and
-   infinity round least of those that were tried: the RMS error is twice that of direct sums. The usual 0, +-1, +-2 have five times as much. */
+/* Winograd's F(4 x 4, 3 x 3) for convolutions (dvt_simd_conv.h): transforms of 16 tiles at a time.
+   The points 0, +-sqrt(1/2), +-sqrt(2) and infinity round least of those that were tried: the RMS
+   error is twice that of direct sums. The usual 0, +-1, +-2 have five times as much. */
 #define DVTI_ROOT 1.41421356237309505f
 
 DVTI_INLINE void V(winograd_data)(const V(f) *d, V(f) *r) {
@@ -51,7 +52,8 @@ static void V(winograd_deinterleave)(float *dst, int64_t phase, const float *src
     }
 }
 
-static void V(winograd_tiles)(float *v, int64_t v_k, const float *rows, int64_t phase, int64_t tiles) {
+static void V(winograd_tiles)(float *v, int64_t v_k, const float *rows, int64_t phase,
+                              int64_t tiles) {
     V(f) half[36], d[6], r[6];
     int64_t t;
     int i, j;
@@ -131,6 +133,6 @@ static void V(winograd_results)(float *y, int64_t y_row, const float *m, int64_t
     }
 }
 
-static const dvti_simd_winograd V(winograd_table) = {V(winograd_deinterleave), V(winograd_tiles), V(winograd_weights),
-                                               V(winograd_results)};
+static const dvti_simd_winograd V(winograd_table) = {
+    V(winograd_deinterleave), V(winograd_tiles), V(winograd_weights), V(winograd_results)};
 #undef DVTI_ROOT
