@@ -24,7 +24,7 @@ static void dvti_wide_loop(const dvti_simd *simd, dvti_op op, const double *a, c
 }
 
 static dvti_reduction dvti_wide_reduction(dvti_op op, const double *x, int64_t step, int64_t rows,
-                                      int64_t n, double *value) {
+                                          int64_t n, double *value) {
     dvti_reduction p;
     p.op = op;
     p.dtype = DVT_F64;
