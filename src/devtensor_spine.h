@@ -74,6 +74,7 @@
 #include "3_cpu/cpu_random.c"
 #include "3_cpu/cpu_reduce.c"
 #include "3_cpu/cpu_reduce_integers.c"
+#include "3_cpu/cpu_reduce_plan.c"
 #include "3_cpu/cpu_scan.c"
 #include "3_cpu/cpu_scan_columns.c"
 #include "3_cpu/cpu_scan_lines.c"

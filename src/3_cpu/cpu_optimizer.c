@@ -99,7 +99,8 @@ static void dvti_update_range(void *user, int64_t begin, int64_t end) {
     for (k = 0; k < plan->states; k++)
         step.s[k] += begin;
     step.n = whole;
-    plan->run(&step);
+    if (whole)
+        plan->run(&step);
     if (begin + whole == end)
         return;
     step.g += whole;

@@ -313,7 +313,7 @@ static void dvti_random_jax_shuffle(const dvti_launch *launch) {
     }
 }
 
-/* ---- MXNet: states (of cpu()) or subsequences (of gpu(i)), each for a run of neighbours ---- */
+/* ---- MXNet: states (of cpu()) or subsequences (of gpu(i)), each for a run of neighbors ---- */
 static double dvti_random_mxnet_between(const dvti_launch *launch, double u) {
     volatile float range = (float)launch->f[1] - (float)launch->f[0];
     volatile float scaled = (float)u * range;

@@ -137,7 +137,7 @@ DVTI_FN void dvti_logsumexp64(const dvti_simd *simd, const dvti_reduction *p) {
     }
 }
 
-/* ---- neighbouring ones, whose elements stand in `rows` rows ---- */
+/* ---- neighboring ones, whose elements stand in `rows` rows ---- */
 /* n <= DVTI_BLOCK. Their exponentials go to y, unless it is NULL. */
 static void dvti_wide_column_sums(const dvti_simd *simd, const double *x, int64_t x_step, double *y,
                                   int64_t y_step, int64_t rows, int64_t n, const double *most,

@@ -16,7 +16,8 @@ static const struct {
 enum { REDUCTIONS = (int)(sizeof reductions / sizeof reductions[0]) };
 
 static bool places(dvti_op op) {
-    return dvti_reduce_row_of(op)->rule == DVTI_RESULT_PLACE;
+    const dvti_reduce_row *row = dvti_reduce_row_of(op); /* NULL: variance */
+    return row && row->rule == DVTI_RESULT_PLACE;
 }
 
 #endif

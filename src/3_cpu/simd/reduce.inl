@@ -157,7 +157,7 @@ DVTI_INLINE void V(load_two)(const float *x, int64_t n, float none, V(d) * low, 
         *low = V(load_wide)(x);
         *high = V(load_wide)(x + 8);
     } else {
-        const V(f) s = V(load_or)(x, n, none);
+        const V(f) s = none == 0 ? V(load_n)(x, n) : V(load_or)(x, n, none);
         *low = V(widen_low)(s);
         *high = V(widen_high)(s);
     }

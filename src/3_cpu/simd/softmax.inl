@@ -1,8 +1,8 @@
-/* softmax and log_softmax of rows of floats: the maximum, the sum of the exponentials below it in double, the values. A NaN or an
-   infinite maximum makes NaN of the whole row by itself. And the logarithm of such sums alone. */
+/* softmax, log_softmax and logsumexp of rows of float32: the maximum, the sum of the exponentials below it in
+   float64, the values. A NaN or an infinite maximum makes the whole row NaN. */
 
-#define DVTI_SOFT_ROWS 16       /* that take each step together, so that none waits for its own last one */
-#define DVTI_SOFT_ELEMENTS 1024 /* which they have at most: four rows of 1024 cost a quarter more together than alone */
+#define DVTI_SOFT_ROWS 16       /* rows that take each step together, which hides latencies */
+#define DVTI_SOFT_ELEMENTS 1024 /* of them at most: four rows of 1024 take 1.25x as long together as alone */
 
 typedef struct V(soft) {
     double sum[DVTI_SOFT_ROWS];
@@ -28,7 +28,8 @@ DVTI_INLINE V(f) V(soft_most)(const float *x, int64_t n) {
     return V(max)(most, other);
 }
 
-/* The sum of exp(x - most), in lanes; the exponentials go to y, unless that is NULL. Beyond the row x is minus infinity, which adds nothing. */
+/* Sums exp(x - most), in lanes; the exponentials go to y, unless it is NULL. Beyond the row x is -inf, which
+   adds nothing. */
 DVTI_INLINE V(d) V(soft_sum)(const float *x, float *y, int64_t n, V(f) most) {
     V(d) low = V(dzero)(), high = V(dzero)();
     V(f) e, other;
@@ -49,7 +50,7 @@ DVTI_INLINE V(d) V(soft_sum)(const float *x, float *y, int64_t n, V(f) most) {
     return V(dadd)(low, high);
 }
 
-/* What n sums make of results: log(sum) or 1 / sum. There is room for whole vectors. */
+/* Returns log(sum) or 1 / sum of n sums, which are whole vectors. */
 static void V(soft_factors)(const double *sum, int64_t n, bool logarithm, float *factor) {
     const V(d) one = V(dset)(1);
     int64_t k;
@@ -60,7 +61,7 @@ static void V(soft_factors)(const double *sum, int64_t n, bool logarithm, float 
     }
 }
 
-/* What the sums' lanes make of the results: 1 / sum or log(sum). */
+/* Joins the lanes of the sums and forms 1 / sum or log(sum). */
 static void V(soft_end)(V(soft) * of, int64_t rows, bool logarithm) {
     int64_t r;
     for (r = 0; r < rows; r += 8)
@@ -70,7 +71,7 @@ static void V(soft_end)(V(soft) * of, int64_t rows, bool logarithm) {
     V(soft_factors)(of->sum, DVTI_SOFT_ROWS, logarithm, of->factor);
 }
 
-/* Maxima, no further from 0 than `bound`, sums of exponentials, and the end of them. */
+/* Computes maxima, clamped to -bound .. bound, sums of exponentials, and their factors. */
 static void V(soft_rows)(const float *x, int64_t x_step, float *y, int64_t y_step, int64_t rows,
                          int64_t n, float bound, bool logarithm, V(soft) * of) {
     int64_t r;
@@ -90,7 +91,8 @@ static void V(soft_rows)(const float *x, int64_t x_step, float *y, int64_t y_ste
     V(soft_end)(of, rows, logarithm);
 }
 
-/* The same of DVTI_SOFT_ROWS rows of one vector each, which stay on the stack: what is stored in part cannot be read again at once. */
+/* The same for DVTI_SOFT_ROWS rows of one vector each, which stay on the stack: a masked store cannot be
+   forwarded to a load. */
 static void V(soft_short)(const float *x, int64_t step, int64_t n, float bound, bool logarithm, V(soft) * of) {
     int64_t r;
     for (r = 0; r < DVTI_SOFT_ROWS; r++)
@@ -134,7 +136,8 @@ static void V(softmax)(const float *x, int64_t x_step, float *y, int64_t y_step,
     }
 }
 
-/* ---- logsumexp as a reduction. Over the largest number instead of an infinite maximum the sum is infinite, 0 or NaN as it should be. ---- */
+/* ---- logsumexp. An infinite maximum is clamped to the largest number: then the sum is infinite, 0 or NaN as it
+   should be ---- */
 static void V(logsumexp_rows)(const dvti_reduction *p) {
     const float *x = (const float *)p->x;
     V(soft) of;
@@ -150,7 +153,7 @@ static void V(logsumexp_rows)(const dvti_reduction *p) {
     }
 }
 
-/* ---- columns: neighbouring results, whose elements stand in `rows` rows, `step` apart ---- */
+/* ---- columns: neighboring results, whose elements stand in `rows` rows, `step` apart ---- */
 /* Eight rows have one maximum with what came before them, whose sum is adapted to it. */
 static void V(soft_columns)(const float *x, int64_t step, int64_t rows, int64_t n, float *base,
                             double *sum) {

@@ -5,9 +5,9 @@
    of its memory.
 
    Two shapes of a launch, by which axes lie innermost in memory:
-     rows     the reduced ones. `lanes` threads (1 to 32, or a block of 256) share a result; each takes VEC neighbours (16 bytes) at a time,
+     rows     the reduced ones. `lanes` threads (1 to 32, or a block of 256) share a result; each takes VEC neighbors (16 bytes) at a time,
               four times before it adds any of them, so that 64 bytes per thread are on their way. Then shuffles, then shared memory.
-     columns  the kept ones. A block is `lanes` neighbouring results times 256 / lanes rows; every thread walks down its column, eight
+     columns  the kept ones. A block is `lanes` neighboring results times 256 / lanes rows; every thread walks down its column, eight
               loads at a time, and the rows are joined in shared memory. A warp reads whole sectors without any transposition.
    A result of many elements is cut into chunks (SPLIT), one block each, whose states go to the workspace; a second kernel
    joins them. One block per result with an atomic end, the usual alternative, gives other bits on every run.
@@ -180,7 +180,7 @@ __device__ inline void dvti_deliver(const dvti_kreduce &p, const dvti_state &s, 
 #endif
 }
 
-/* The states of `lanes` neighbouring threads, 32 at most, in the first of them. All threads of the warp are here. */
+/* The states of `lanes` neighboring threads, 32 at most, in the first of them. All threads of the warp are here. */
 __device__ inline void dvti_join_lanes(dvti_state &s, int lanes) {
     for (int step = lanes / 2; step > 0; step /= 2) {
         dvti_state t;
