@@ -108,6 +108,65 @@ static bool dvti_small_elementwise(const dvti_launch *launch, dvti_loop_fn run, 
     return true;
 }
 
+static dvti_view dvti_row_view(const dvti_view *view, int64_t size) {
+    dvti_view row;
+    row.data = view->data;
+    row.dtype = view->dtype;
+    row.ndim = 1;
+    row.dim[0] = size;
+    row.stride[0] = 1;
+    return row;
+}
+
+/* The same with conversions, for arrays of one block. run is NULL for copies. */
+static DVTI_NOINLINE bool dvti_small_conversion(const dvti_launch *launch, dvti_loop_fn run,
+                                                dvti_class compute, int64_t size) {
+    const dvt_dtype own = dvti_own_dtype[compute];
+    const bool bools = compute != DVTI_I64 && dvti_loop_dtype(launch->op, own) == DVT_BOOL;
+    const dvti_view *out = &launch->out[0];
+    double operand[3][DVTI_BLOCK], result[DVTI_BLOCK];
+    uint8_t truth[DVTI_BLOCK];
+    dvti_view row;
+    dvti_loop loop;
+    int k;
+    if (launch->i[0] || launch->op == DVTI_OP_clip || !dvti_is_c_order(out) ||
+        (launch->op == DVTI_OP_where && dvt_dtype_is_float(launch->in[0].dtype)))
+        return false;
+    for (k = 0; k < launch->n_in; k++)
+        if (!dvti_is_c_order(&launch->in[k]))
+            return false;
+    for (k = 0; k < launch->n_in; k++) {
+        loop.in[k] = launch->in[k].data;
+        loop.step[k] = 1;
+        if (launch->in[k].dtype != own) {
+            row = dvti_row_view(&launch->in[k], size);
+            loop.in[k] = !run && out->dtype == own ? out->data : (void *)operand[k];
+            dvti_load_block(&row, 0, size, compute, (void *)(uintptr_t)loop.in[k]);
+        }
+    }
+    if (!run && out->dtype == own)
+        return true;
+    loop.op = launch->op;
+    loop.out = out->dtype == (bools ? DVT_BOOL : own) ? out->data
+               : bools                                ? (void *)truth
+                                                      : (void *)result;
+    loop.n = size;
+    loop.stream = false;
+    if (run)
+        run(&loop);
+    else
+        loop.out = (void *)(uintptr_t)loop.in[0];
+    if (loop.out == truth && compute == DVTI_F32)
+        dvti_load_row_f32(truth, DVT_BOOL, 1, size, (float *)(loop.out = result));
+    else if (loop.out == truth)
+        dvti_load_row_f64(truth, DVT_BOOL, 1, size, (double *)(loop.out = result));
+    if (loop.out != out->data) {
+        row = dvti_row_view(out, size);
+        dvti_store_block(&row, 0, size, compute, loop.out);
+    }
+    return true;
+}
+
 /* ---- the plan ---- */
 typedef enum dvti_ew_way {
     DVTI_EW_IN_PLACE,
@@ -245,8 +304,7 @@ static void dvti_ew_load(const dvti_ew_plan *plan, int k, int64_t first, int64_t
 }
 
 static void *dvti_ew_place(const dvti_ew_state *s, int k) {
-    const dvti_view *view = &s->plan->view[k];
-    return (char *)view->data + s->at[k].at * dvt_dtype_size(view->dtype);
+    return (char *)s->plan->view[k].data + s->at[k].at * dvt_dtype_size(s->plan->view[k].dtype);
 }
 
 static void dvti_ew_start(dvti_ew_state *s, const dvti_ew_plan *plan) {
@@ -295,6 +353,10 @@ static void dvti_ew_block(dvti_ew_state *s, int64_t at, int64_t n) {
                 : plan->bools ? (void *)s->bools
                               : (void *)s->result;
     loop->stream = plan->stream && (uintptr_t)loop->out % 64 == 0;
+    if (!plan->run && plan->way[0] == DVTI_EW_IN_PLACE) {
+        dvti_store_block(&plan->view[1], at, n, plan->compute, dvti_ew_place(s, 0));
+        return;
+    }
     if (!plan->run) {
         dvti_ew_load(plan, 0, at, n, loop->out);
     } else {
@@ -389,11 +451,15 @@ static void dvti_ew_make_plan(dvti_ew_plan *plan, const dvti_launch *launch, int
     for (k = 0; k <= n; k++) {
         dvti_merge_axes(&plan->view[k]);
         plan->way[k] = dvti_ew_way_of(plan, k, size);
-        if (!plan->run && k < n)
+        if (!plan->run && k == 0 && plan->view[0].stride[plan->view[0].ndim - 1] != 1)
             plan->way[k] = DVTI_EW_BLOCK;
         if (plan->way[k] == DVTI_EW_BLOCK ||
             (plan->way[k] == DVTI_EW_ONE && plan->compute == DVTI_I64))
             plan->blocks = true;
+    }
+    if (!plan->run && plan->way[n] == DVTI_EW_IN_PLACE) { /* converts into the result */
+        plan->way[0] = DVTI_EW_BLOCK;
+        plan->blocks = true;
     }
     /* A strip's row is one piece of whatever is in place only if that is one piece altogether. */
     for (k = 0; k <= n && plan->rows; k++)
@@ -417,6 +483,8 @@ DVTI_FN void dvti_fast_elementwise(const dvti_launch *launch, const dvti_simd *s
     if (!copies && plan.compute != DVTI_I64 &&
         dvti_small_elementwise(launch, plan.run, dvti_own_dtype[plan.compute], size))
         return;
+    if (size <= DVTI_BLOCK && dvti_small_conversion(launch, plan.run, plan.compute, size))
+        return;
     plan.bools = plan.compute != DVTI_I64 && dvti_op_row_of(launch->op)->rule == DVTI_RULE_BOOL;
     dvti_ew_make_plan(&plan, launch, size);
     cost = dvti_ew_cost(launch);
@@ -430,8 +498,3 @@ DVTI_FN void dvti_fast_elementwise(const dvti_launch *launch, const dvti_simd *s
     else
         dvti_parallel_soon(size, cost, dvti_ew_range, &plan);
 }
-
-#undef DVTI_RUN_LEAST
-#undef DVTI_RUN_QUICK
-#undef DVTI_STREAM_BYTES
-#undef DVTI_EW_STRIP
