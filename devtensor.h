@@ -3363,20 +3363,20 @@ static inline double dvti_sum_to_odd(double a, double b) {
 /* Computes fma for finite numbers whose product and sum are far from overflow and underflow.
    Source: Boldo and Melquiond, Emulation of FMA and correctly rounded sums: proved algorithms using
    rounding to odd, 2008. */
-static inline double dvti_fma_made(double a, double b, double c) {
+static inline double dvti_fma_emulated(double a, double b, double c) {
     dvti_two product = dvti_two_product(a, b), sum = dvti_two_sum(c, product.low);
     dvti_two most = dvti_two_sum(product.high, sum.high);
     return most.high + dvti_sum_to_odd(most.low, sum.low);
 }
 
 /* The product of two floats is exact in double. */
-static inline float dvti_fmaf_made(float a, float b, float c) {
+static inline float dvti_fmaf_emulated(float a, float b, float c) {
     return (float)dvti_sum_to_odd((double)a * (double)b, (double)c);
 }
 
 #if defined(__MINGW64__) && !defined(__FMA__)
-#define dvti_fma dvti_fma_made
-#define dvti_fmaf dvti_fmaf_made
+#define dvti_fma dvti_fma_emulated
+#define dvti_fmaf dvti_fmaf_emulated
 #else
 #define dvti_fma fma
 #define dvti_fmaf fmaf
@@ -4045,7 +4045,7 @@ static int dvti_heap_bin_of(int64_t bytes) {
 }
 
 /* Returns the size of the blocks of a bin. */
-static int64_t dvti_heap_room(int bin) {
+static int64_t dvti_heap_capacity(int bin) {
     int shift = bin < 16 ? 0 : (bin - 8) / 8;
     int64_t lines = bin < 16 ? bin + 1 : (int64_t)((bin - 8) % 8 + 9) << shift;
     return lines * DVTI_HEAP_LINE;
@@ -4178,7 +4178,7 @@ static dvti_heap_block *dvti_heap_evict(dvti_heap *heap, int64_t most) {
    larger. On NULL, *chain must be freed before a new block is allocated. */
 static dvti_heap_block *dvti_heap_fit(dvti_heap *heap, int bin, dvti_heap_block **chain) {
     int last = DVTI_MIN(bin + 2, DVTI_HEAP_BINS - 1), at;
-    int64_t used = dvti_atomic_load(&heap->reserved) - heap->kept, wanted = dvti_heap_room(bin);
+    int64_t used = dvti_atomic_load(&heap->reserved) - heap->kept, wanted = dvti_heap_capacity(bin);
     for (at = bin; at <= last; at++) {
         dvti_heap_block *block = heap->large[at - DVTI_HEAP_SMALL_BINS];
         if (block) {
@@ -4261,9 +4261,9 @@ DVTI_FN void *dvti_heap_take(dvti_heap *heap, int64_t bytes) {
     block = bin < DVTI_HEAP_SMALL_BINS ? dvti_heap_take_small(&heap->small[bin])
                                        : dvti_heap_take_large(heap, bin);
     if (!block) {
-        block = dvti_heap_new(heap, dvti_heap_room(bin));
+        block = dvti_heap_new(heap, dvti_heap_capacity(bin));
         if (!block && dvti_heap_trim_all() > 0)
-            block = dvti_heap_new(heap, dvti_heap_room(bin));
+            block = dvti_heap_new(heap, dvti_heap_capacity(bin));
         if (!block)
             return NULL;
     }
@@ -10246,9 +10246,10 @@ DVTI_FN void dvti_run_tasks(int64_t tasks, double terms, void *workspace, int64_
 #line 43 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_conv.h ==== */
-/* Convolution on the CPU: what its files share. The head of cpu_conv.c has a diagram of the data and the rules that choose the way. */
+/* Convolution on the CPU: what its files share. The head of cpu_conv.c has a diagram of the data
+   and the rules that choose the way. */
 #ifdef DEVTENSOR_LINES
-#line 1 "src/3_cpu/cpu_conv.h"
+#line 2 "src/3_cpu/cpu_conv.h"
 #endif
 #ifndef DVTI_CPU_CONV_H
 #define DVTI_CPU_CONV_H
@@ -10351,22 +10352,23 @@ DVTI_ROW_FN int64_t dvti_int_pow(int64_t a, int64_t b) {
 #line 11 "src/3_cpu/simd/dvt_simd.h"
 #endif
 /* ==== begin src/3_cpu/simd/dvt_simd_conv.h ==== */
-/* What an ISA target offers for convolutions besides products: patches that come and go, channels by themselves, and Winograd's transforms.
-   Kernels for one thread; cpu_conv*.c drive them. `at` is the table of taps: where each one looks, relative to a window's corner. */
+/* What an ISA target offers for convolutions besides products: patches that come and go, channels
+   by themselves, and Winograd's transforms. Kernels for one thread; cpu_conv*.c drive them. `at` is
+   the table of taps: where each one looks, relative to a window's corner. */
 #ifdef DEVTENSOR_LINES
-#line 2 "src/3_cpu/simd/dvt_simd_conv.h"
+#line 3 "src/3_cpu/simd/dvt_simd_conv.h"
 #endif
 #ifndef DVTI_SIMD_CONV_H
 #define DVTI_SIMD_CONV_H
 #ifdef DEVTENSOR_LINES
-#line 5 "src/3_cpu/simd/dvt_simd_conv.h"
+#line 6 "src/3_cpu/simd/dvt_simd_conv.h"
 #endif
 
 /* Elements behind the operands that a kernel may touch where its comment says so. */
 #define DVTI_CONV_SLACK 16
 
-/* Some images, and one channel or more of their results: rows times cols windows, one element apart in a row, and src_row elements from one
-   row to the next; y_row likewise, which is cols. */
+/* Some images, and one channel or more of their results: rows times cols windows, one element apart
+   in a row, and src_row elements from one row to the next; y_row likewise, which is cols. */
 typedef struct dvti_conv_plane {
     const float *src;
     int64_t src_row, src_image;
@@ -10375,12 +10377,14 @@ typedef struct dvti_conv_plane {
     int64_t images, rows, cols, y_row, y_image, y_out;
 } dvti_conv_plane;
 
-/* Winograd's F(4 x 4, 3 x 3). Each of a tile's 36 numbers has an array of its own, `_k` elements from one to the next. All work on whole
-   vectors of 16: arrays have room for the rest of the last one, which is garbage. */
+/* Winograd's F(4 x 4, 3 x 3). Each of a tile's 36 numbers has an array of its own, `_k` elements
+   from one to the next. All work on whole vectors of 16: arrays have room for the rest of the last
+   one, which is garbage. */
 typedef struct dvti_simd_winograd {
     /* dst[i % 4 * phase + i / 4] = src[i] for i < n, a multiple of 64. */
     void (*deinterleave)(float *dst, int64_t phase, const float *src, int64_t n);
-    /* Transforms a row of tiles from six deinterleaved rows of an image, the first tile at their first element. */
+    /* Transforms a row of tiles from six deinterleaved rows of an image, the first tile at their
+       first element. */
     void (*tiles)(float *v, int64_t v_k, const float *rows, int64_t phase, int64_t tiles);
     /* Transforms n kernels from the arrays of their nine weights. */
     void (*weights)(float *u, int64_t u_k, const float *g, int64_t g_k, int64_t n);
@@ -10390,17 +10394,19 @@ typedef struct dvti_simd_winograd {
 } dvti_simd_winograd;
 
 typedef struct dvti_simd_conv {
-    /* dst[k * dst_k + i] = src[at[k] + i] for all taps k and i < count. Writes up to DVTI_CONV_SLACK - 1 elements behind each row. */
+    /* dst[k * dst_k + i] = src[at[k] + i] for all taps k and i < count. Writes up to
+       DVTI_CONV_SLACK - 1 elements behind each row. */
     void (*gather)(float *dst, int64_t dst_k, const float *src, const int64_t *at, int64_t taps,
                    int64_t count);
-    /* The way back: dst[at[k] + i] += src[k * src_k + i], for k = channel * taps + tap of `channels`. Taps ascend in each channel, and
-       consecutive additions are to different channels, whose elements lie far apart. Adds 0 to up to DVTI_CONV_SLACK - 1 elements behind. */
+    /* The way back: dst[at[k] + i] += src[k * src_k + i], for k = channel * taps + tap of
+       `channels`. Taps ascend in each channel, and consecutive additions are to different channels,
+       whose elements lie far apart. Adds 0 to up to DVTI_CONV_SLACK - 1 elements behind. */
     void (*scatter)(float *dst, const int64_t *at, const float *src, int64_t src_k, int64_t taps,
                     int64_t channels, int64_t count);
     /* y = start + the sum over k of w[k] * src[at[k] ..]: chains like a product's. */
     void (*filter)(const dvti_conv_plane *plane, float *y, const float *w, float start);
-    /* sums[(o * taps + k) * 16 + lane] += the products of y's channel o and src at tap k, column j in lane j % 16, images and rows
-       ascending. */
+    /* sums[(o * taps + k) * 16 + lane] += the products of y's channel o and src at tap k, column j
+       in lane j % 16, images and rows ascending. */
     void (*correlate)(const dvti_conv_plane *plane, const float *y, int64_t outs, float *sums);
     /* to[i * step] = the sum of the 16 from sums[i * 16] on, for i < n. */
     void (*reduce_lanes)(float *to, int64_t step, const float *sums, int64_t n);
@@ -10825,7 +10831,7 @@ DVTI_FN const dvti_simd *dvti_simd_plain(void);
 #endif
 /* ==== end src/3_cpu/simd/dvt_simd.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 4 "src/3_cpu/cpu_conv.h"
+#line 5 "src/3_cpu/cpu_conv.h"
 #endif
 
 #define DVTI_CONV_DEPTH 384   /* multiply-adds of one step of a sum: rows of an im2col panel */
@@ -10840,7 +10846,7 @@ typedef enum dvti_conv_way {
     DVTI_CONV_POINTWISE,    /* 1 x 1: a product with the image itself, or with every s-th pixel */
     DVTI_CONV_DEPTHWISE,    /* channel by channel, without a product */
     DVTI_CONV_DIRECT,       /* a product with patches: any dtype, shape and direction */
-    DVTI_CONV_NHWC_WEIGHTS, /* the gradient to the weights from a tile whose channels are adjacent */
+    DVTI_CONV_NHWC_WEIGHTS, /* the gradient to the weights from an NHWC tile */
     DVTI_CONV_WINOGRAD      /* F(4 x 4, 3 x 3), on request */
 } dvti_conv_way;
 
@@ -10945,7 +10951,8 @@ typedef struct dvti_conv_output {
 typedef struct dvti_conv_sums {
     const dvti_conv *p;
     void *area;
-    /* IM2COL, DEPTHWISE: [tap][output channel of the group]. NHWC: [output channel][kernel row and column][input channel]. */
+    /* IM2COL, DEPTHWISE: [tap][output channel of the group]. NHWC: [output channel][kernel row and
+       column][input channel]. */
     char *to;
     int64_t group, channel, channels, o, outs;
     bool first;
@@ -10961,7 +10968,8 @@ DVTI_INLINE float *dvti_conv_floats(void *area, int64_t at) {
     return (float *)(void *)((char *)area + at);
 }
 
-/* ---- the plan (cpu_conv.c, cpu_conv_plan.c): the same for every ISA target and number of threads ---- */
+/* ---- the plan (cpu_conv.c, cpu_conv_plan.c): the same for every ISA target and number of threads
+   ---- */
 /* Returns false for a launch that only the oracle takes. */
 DVTI_FN bool dvti_conv_plan(dvti_conv *p, const dvti_launch *launch);
 DVTI_FN void dvti_conv_cut(dvti_conv *p);
@@ -10983,13 +10991,15 @@ DVTI_FN void dvti_conv_tile_table(const dvti_conv *p, int64_t *at);
 /* Returns block `i` of images first .. end. */
 DVTI_FN dvti_conv_block dvti_conv_block_of(const dvti_conv *p, int64_t first, int64_t end,
                                            int64_t i);
-/* Sets the block's tile: `channels` channels of x from `channel` on. Fills `memory` unless x is the tile. */
+/* Sets the block's tile: `channels` channels of x from `channel` on. Fills `memory` unless x is the
+   tile. */
 DVTI_FN void dvti_conv_tile_load(const dvti_conv *p, dvti_conv_block *block, int64_t channel,
                                  int64_t channels, char *memory);
 /* Writes dx from the tile of one whole image. */
 DVTI_FN void dvti_conv_tile_store(const dvti_conv *p, const dvti_conv_block *block, int64_t channel,
                                   int64_t channels);
-/* Returns how many windows from `column` on are adjacent in the tile, `most` at most, and sets where the first one starts. */
+/* Returns how many windows from `column` on are adjacent in the tile, `most` at most, and sets
+   where the first one starts. */
 DVTI_FN int64_t dvti_conv_run(const dvti_conv *p, const dvti_conv_block *block, int64_t column,
                               int64_t most, int64_t *start);
 /* Returns the element of y of output channel o at a block's column. */
@@ -10997,7 +11007,8 @@ DVTI_FN int64_t dvti_conv_pixel(const dvti_conv *p, const dvti_conv_block *block
                                 int64_t column);
 /* Returns what depthwise kernels need to know of a block. */
 DVTI_FN dvti_conv_plane dvti_conv_plane_of(const dvti_conv *p, const dvti_conv_block *block);
-/* Returns the first group of a task, its last one in `end`, and the task's number without groups in `task`. */
+/* Returns the first group of a task, its last one in `end`, and the task's number without groups in
+   `task`. */
 DVTI_FN int64_t dvti_conv_groups(const dvti_conv *p, int64_t *task, int64_t *end);
 
 /* ---- tasks ---- */
@@ -11016,7 +11027,8 @@ DVTI_FN void dvti_conv_put_row(const dvti_conv *p, char *y, int64_t count, const
 DVTI_FN void dvti_conv_col2im(const dvti_conv *p, const dvti_conv_block *block, int64_t group,
                               int64_t channel, int64_t channels, void *area);
 
-/* ---- gradient to weights: adds a block; reduces the lanes of DEPTHWISE; adds the parts of output channels begin .. end to dw ---- */
+/* ---- gradient to weights: adds a block; reduces the lanes of DEPTHWISE; adds the parts of output
+   channels begin .. end to dw ---- */
 DVTI_FN void dvti_conv_im2col_weights(dvti_conv_sums *s, const dvti_conv_block *block);
 DVTI_FN void dvti_conv_depthwise_weights(const dvti_conv_sums *s, const dvti_conv_block *block);
 DVTI_FN void dvti_conv_depthwise_reduce(const dvti_conv_sums *s);
@@ -11024,7 +11036,8 @@ DVTI_FN void dvti_conv_nhwc_weights(dvti_conv_sums *s, const dvti_conv_block *bl
 DVTI_FN void dvti_conv_add_parts(void *user, int64_t begin, int64_t end);
 DVTI_FN void dvti_conv_nhwc_add_parts(void *user, int64_t begin, int64_t end);
 
-/* ---- Winograd: whether the launch allows it and the shape suits; its plan; the tasks of some threads; its weights ---- */
+/* ---- Winograd: whether the launch allows it and the shape suits; its plan; the tasks of some
+   threads; its weights ---- */
 DVTI_FN bool dvti_conv_winograd_fits(const dvti_conv *p);
 DVTI_FN void dvti_conv_winograd_plan(dvti_conv *p);
 DVTI_FN void dvti_conv_winograd_share(dvti_conv *p, int64_t threads);
@@ -11357,40 +11370,46 @@ DVTI_FN void dvti_store_block(const dvti_view *view, int64_t first, int64_t n, d
 #line 49 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_conv.c ==== */
-/* Convolution on the CPU: forward and the gradients to the data and to the weights, by one of five ways (dvti_conv_way).
+/* Convolution on the CPU: forward and the gradients to the data and to the weights, by one of five
+   ways (dvti_conv_way).
 
    Each is a matrix product per group with the patches of x; a tap is (channel, i, j) of the kernel:
 
      forward   y  (outs x windows) = w (outs x taps) * patches (taps x windows)
      weights   dw (outs x taps)    = dy (outs x windows) * patches transposed
-     data      dx                  = w transposed (taps x outs) * dy (outs x windows), added where each patch came from
+     data      dx                  = w transposed * dy, added where each patch came from
 
    An image of 3 x 4 with a padding of 1, a kernel of 3 x 3, 3 x 4 windows:
 
-       x               padded input tile       shifted copies, one per kernel column
-                         0 0 0 0 0 0             j = 0     j = 1     j = 2
-       a b c d           0 a b c d 0             0 0 0 0   0 0 0 0   0 0 0 0      The windows see through tap (i, j)
-       e f g h    ->     0 e f g h 0     ->      0 a b c   a b c d   b c d 0      what starts at row i of copy j:
-       i j k l           0 i j k l 0             0 e f g   e f g h   f g h 0      12 adjacent elements.
-                         0 0 0 0 0 0             0 i j k   i j k l   j k l 0
-                                                 0 0 0 0   0 0 0 0   0 0 0 0
+     x               padded input tile        shifted copies, one per kernel column j
+                       0 0 0 0 0 0              j = 0     j = 1     j = 2
+     a b c d           0 a b c d 0              0 0 0 0   0 0 0 0   0 0 0 0
+     e f g h    ->     0 e f g h 0     ->       0 a b c   a b c d   b c d 0
+     i j k l           0 i j k l 0              0 e f g   e f g h   f g h 0
+                       0 0 0 0 0 0              0 i j k   i j k l   j k l 0
+                                                0 0 0 0   0 0 0 0   0 0 0 0
 
-       weights panel            patches, a row per tap                  output tile
-       +-------------------+    +---------------------------------+     +---------------------------+
-     o | w00 w01 .. w22    |  * | 0 0 0 0  0 a b c  0 e f g   00  |  =  | o: y itself, or a buffer  |
-       +-------------------+    | 0 0 0 0  a b c d  e f g h   01  |     |    where windows of two   |
-       forward  [out][tap]      |  ...                            |     |    images or a conversion |
-       to data  [tap][out]      | f g h 0  j k l 0  0 0 0 0   22  |     |    need one               |
-                                +---------------------------------+     +---------------------------+
+   Through tap (i, j) the 12 windows see the 12 adjacent elements from row i of copy j on.
 
-   DIRECT reads patches in the shifted copies, or copies them to im2col panels: [tap][column], DVTI_CONV_DEPTH taps deep and as wide as a
-   panel of the product's kernel. With a stride the tile keeps columns of one remainder modulo the stride together, so that windows
-   that are neighbors still look at adjacent elements. Kernels see a tile and a table of taps; they know no padding, stride or dilation.
+     weights panel          patches, a row per tap               output tile
+     +-----------------+    +------------------------------+     +-------------------------+
+   o | w00 w01 .. w22  |  * | 0 0 0 0  0 a b c  0 e f g  00|  =  | o: y itself, or a buffer|
+     +-----------------+    | 0 0 0 0  a b c d  e f g h  01|     |    where windows of two |
+     forward [out][tap]     |  ...                         |     |    images or a          |
+     to data [tap][out]     | f g h 0  j k l 0  0 0 0 0  22|     |    conversion need one  |
+                            +------------------------------+     +-------------------------+
 
-   Columns are the windows of some images in a row, or of some rows of one image: a block. Cuts depend on the shape alone, and results do
-   not depend on cuts, except the gradient to the weights: it adds the sums of a fixed number of parts. */
+   DIRECT reads patches in the shifted copies, or copies them to im2col panels: [tap][column],
+   DVTI_CONV_DEPTH taps deep and as wide as a panel of the product's kernel. With a stride the tile
+   keeps columns of one remainder modulo the stride together, so that windows that are neighbors
+   still look at adjacent elements. Kernels see a tile and a table of taps; they know no padding,
+   stride or dilation.
+
+   Columns are the windows of some images in a row, or of some rows of one image: a block. Cuts
+   depend on the shape alone, and results do not depend on cuts, except the gradient to the weights:
+   it adds the sums of a fixed number of parts. */
 #ifdef DEVTENSOR_LINES
-#line 33 "src/3_cpu/cpu_conv.c"
+#line 39 "src/3_cpu/cpu_conv.c"
 #endif
 
 /* ---- the shape ---- */
@@ -11400,8 +11419,9 @@ static void dvti_conv_swap(int64_t *a, int64_t *b) {
     *b = k;
 }
 
-/* Turns a gradient to data with strides of 1 into the convolution of dy with rotated kernels, which needs no sum in memory. It pays
-   where dy needs little padding, since every zero is multiplied: 1.4x for 14 x 14 with 3 x 3, and 0.4x for an unpadded 5 x 5. */
+/* Turns a gradient to data with strides of 1 into the convolution of dy with rotated kernels, which
+   needs no sum in memory. It pays where dy needs little padding, since every zero is multiplied:
+   1.4x for 14 x 14 with 3 x 3, and 0.4x for an unpadded 5 x 5. */
 static void dvti_conv_transpose(dvti_conv *p) {
     int64_t left[2];
     left[0] = (p->kh - 1) * p->dilation[0] - p->padding[0];
@@ -11449,8 +11469,9 @@ static void dvti_conv_read(dvti_conv *p, const dvti_launch *launch) {
     p->relu = launch->epilogue.activation == DVTI_RELU;
 }
 
-/* Accepts floats of which no operand is empty, where the tile of a row of windows (to data: of an image) is 32 MiB or less, or not
-   much larger than an image: so no size overflows, and memory is in proportion. */
+/* Accepts floats of which no operand is empty, where the tile of a row of windows (to data: of an
+   image) is 32 MiB or less, or not much larger than an image: so no size overflows, and memory is
+   in proportion. */
 static bool dvti_conv_fits(const dvti_conv *p) {
     const bool forward = p->op == DVTI_OP_conv2d;
     const double image = (double)p->c * (double)p->h * (double)p->w;
@@ -11467,16 +11488,17 @@ static bool dvti_conv_fits(const dvti_conv *p) {
 }
 
 /* ---- the way ---- */
-/* Whether the windows of an image fill vectors of 8, or there are few output channels. Else several images share an im2col panel: 1.2x for
-   512 to 2048 channels of 7 x 7. */
+/* Whether the windows of an image fill vectors of 8, or there are few output channels. Else several
+   images share an im2col panel: 1.2x for 512 to 2048 channels of 7 x 7. */
 static bool dvti_conv_fills_vectors(const dvti_conv *p) {
     return p->og <= 40 || (double)p->pixels >= 0.9 * (double)dvti_conv_up(p->pixels, 8);
 }
 
-/* The gradient to the weights in vectors per 16 windows and tap (measured on a Zen 4). Lanes: six output channels at a time, and loads.
-   im2col: the patches and the transposed dy cost as much as 11 output channels. NHWC: the transposed tile costs as much as 4.
-   Lanes are 2.2x faster than im2col for 1 to 6 channels with 5 x 5; NHWC is 1.4x faster for 64 to 64 with 3 x 3, but needs 40 adjacent
-   elements in a kernel row, and 64 windows that fit in L2. */
+/* The gradient to the weights in vectors per 16 windows and tap (measured on a Zen 4). Lanes: six
+   output channels at a time, and loads. im2col: the patches and the transposed dy cost as much as
+   11 output channels. NHWC: the transposed tile costs as much as 4. Lanes are 2.2x faster than
+   im2col for 1 to 6 channels with 5 x 5; NHWC is 1.4x faster for 64 to 64 with 3 x 3, but needs 40
+   adjacent elements in a kernel row, and 64 windows that fit in L2. */
 static dvti_conv_way dvti_conv_weights_way(const dvti_conv *p) {
     const int64_t reach = (p->ow - 1) * p->stride[1] + (p->kw - 1) * p->dilation[1] + 1;
     const double rows = (double)reach * (double)((p->kh - 1) * p->dilation[0] + 1);
@@ -11492,15 +11514,16 @@ static dvti_conv_way dvti_conv_weights_way(const dvti_conv *p) {
                : DVTI_CONV_DIRECT;
 }
 
-/* Of a gradient to data: whether windows nearly fill the rows of the tile, dy with its gaps fits in L2, and products have 4 rows. */
+/* Of a gradient to data: whether windows nearly fill the rows of the tile, dy with its gaps fits in
+   L2, and products have 4 rows. */
 static bool dvti_conv_is_shift_add(const dvti_conv *p) {
     const int64_t step = p->tile.row_step * p->tile.pitch;
     return (double)p->ow >= 0.7 * (double)step && p->cg >= 4 &&
            (double)p->og * (double)p->u.direct.dy_row <= DVTI_CONV_L2 / 2;
 }
 
-/* Chooses the way, and where DIRECT has its patches. Gains are on one thread of a Zen 5, over the way that the shape would take
-   otherwise; float64, float16 and bfloat16 always take im2col. */
+/* Chooses the way, and where DIRECT has its patches. Gains are on one thread of a Zen 5, over the
+   way that the shape would take otherwise; float64, float16 and bfloat16 always take im2col. */
 static void dvti_conv_choose(dvti_conv *p) {
     const bool forward = p->op == DVTI_OP_conv2d;
     p->way = DVTI_CONV_DIRECT;
@@ -11588,7 +11611,8 @@ static void dvti_conv_execute(dvti_conv *p, const dvti_simd *simd) {
             p->way == DVTI_CONV_NHWC_WEIGHTS ? dvti_conv_nhwc_add_parts : dvti_conv_add_parts, p);
 }
 
-/* dvt_set_cpu_isa may have been called since the workspace was made. Then the workspace may be too small, and the oracle computes. */
+/* dvt_set_cpu_isa may have been called since the workspace was made. Then the workspace may be too
+   small, and the oracle computes. */
 DVTI_FN void dvti_cpu_conv2d(const dvti_launch *launch) {
     const dvti_simd *simd = dvti_simd_now();
     dvti_conv p;
@@ -11648,9 +11672,10 @@ DVTI_FN void dvti_conv_depthwise_reduce(const dvti_conv_sums *s) {
 #line 51 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_conv_direct.c ==== */
-/* Convolution (cpu_conv.h) forward, and the gradient to the data: products that read the tile, or add to it, where it lies. */
+/* Convolution (cpu_conv.h) forward, and the gradient to the data: products that read the tile, or
+   add to it, where it lies. */
 #ifdef DEVTENSOR_LINES
-#line 2 "src/3_cpu/cpu_conv_direct.c"
+#line 3 "src/3_cpu/cpu_conv_direct.c"
 #endif
 
 DVTI_FN int64_t dvti_conv_groups(const dvti_conv *p, int64_t *task, int64_t *end) {
@@ -11661,8 +11686,8 @@ DVTI_FN int64_t dvti_conv_groups(const dvti_conv *p, int64_t *task, int64_t *end
 }
 
 /* ---- forward ---- */
-/* Multiplies by a tile of some input channels, for each image: all its windows are columns of one product. The next channels add to
-   the result. */
+/* Multiplies by a tile of some input channels, for each image: all its windows are columns of one
+   product. The next channels add to the result. */
 static void dvti_conv_multiply_tile(const dvti_conv_output *t, int64_t channel, int64_t channels) {
     const dvti_conv *p = t->p;
     const int64_t columns = t->block->rows * p->ow;
@@ -11689,7 +11714,8 @@ static void dvti_conv_multiply_tile(const dvti_conv_output *t, int64_t channel, 
     }
 }
 
-/* Takes relu of what a task has made. Where a block has all rows, its channels follow each other. */
+/* Takes relu of what a task has made. Where a block has all rows, its channels follow each other.
+   */
 static void dvti_conv_relu(const dvti_conv_output *t) {
     const dvti_conv *p = t->p;
     const int64_t each = t->block->rows * p->ow;
@@ -11732,10 +11758,11 @@ DVTI_FN void dvti_conv_forward(void *user, int64_t task, void *area) {
 }
 
 /* ---- gradient to data ---- */
-/* Adds a product per tap to the tile: dx of all windows through that tap. dy gets the gaps of the tile's rows, filled with zeros, so
-   that the columns of a product are adjacent in both:
+/* Adds a product per tap to the tile: dx of all windows through that tap. dy gets the gaps of the
+   tile's rows, filled with zeros, so that the columns of a product are adjacent in both:
 
-     dy   a b c 0 0  d e f 0 0  g h i      rows of 3 windows in a tile with rows of 5; tap (i, j) adds from element i * 5 + j on */
+     dy   a b c 0 0  d e f 0 0  g h i      3 x 3 windows, rows of 5 elements in the tile:
+                                           tap (i, j) adds from element i * 5 + j on */
 static void dvti_conv_shift_add(const dvti_conv *p, const dvti_conv_block *block, int64_t group,
                                 int64_t channel, int64_t channels, void *area) {
     const int64_t step = p->tile.row_step * p->tile.pitch, dy_row = p->u.direct.dy_row;
@@ -11798,10 +11825,11 @@ DVTI_FN void dvti_conv_data(void *user, int64_t task, void *area) {
 #line 52 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_conv_im2col.c ==== */
-/* Convolution (cpu_conv.h) through panels of patches that are copied: any float dtype in all three directions, and float32 where the
-   other ways do not pay. float16 and bfloat16 are converted to float32 on the way to a tile or panel; float64 stays as it is. */
+/* Convolution (cpu_conv.h) through panels of patches that are copied: any float dtype in all three
+   directions, and float32 where the other ways do not pay. float16 and bfloat16 are converted to
+   float32 on the way to a tile or panel; float64 stays as it is. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/3_cpu/cpu_conv_im2col.c"
+#line 4 "src/3_cpu/cpu_conv_im2col.c"
 #endif
 
 static void dvti_conv_copy_patches(const dvti_conv *p, void *dst, int64_t dst_k, const void *src,
@@ -11836,7 +11864,8 @@ DVTI_FN void dvti_conv_put_row(const dvti_conv *p, char *y, int64_t count, const
         p->simd->store_row(y, p->dtype, count, (const float *)sums);
 }
 
-/* Writes the sums of some columns, `row` elements from one output channel to the next, to where they belong. */
+/* Writes the sums of some columns, `row` elements from one output channel to the next, to where
+   they belong. */
 static void dvti_conv_put(const dvti_conv_output *t, int64_t column, int64_t cols, char *sums,
                           int64_t row) {
     const dvti_conv *p = t->p;
@@ -11909,8 +11938,8 @@ static void dvti_conv_add_patches(const dvti_conv *p, char *dst, const char *src
         }
 }
 
-/* Forms the patches' gradient, DVTI_CONV_ROWS taps of a panel at a time, and adds it to the tile: panels and tiles are the same on every ISA
-   target, and so is the order of the additions. */
+/* Forms the patches' gradient, DVTI_CONV_ROWS taps of a panel at a time, and adds it to the tile:
+   panels and tiles are the same on every ISA target, and so is the order of the additions. */
 static void dvti_conv_data_panel(const dvti_conv *p, const dvti_conv_block *block, int64_t group,
                                  int64_t channel, int64_t channels, int64_t column, void *area) {
     const int64_t width = p->gemm->width, cols = DVTI_MIN(DVTI_CONV_COLUMNS, p->pixels - column);
@@ -11961,8 +11990,8 @@ DVTI_FN void dvti_conv_col2im(const dvti_conv *p, const dvti_conv_block *block, 
 }
 
 /* ---- gradient to weights ---- */
-/* Sets B of a product: `count` columns of dy transposed, in panels. One output channel of a dtype that needs no conversion stays where it
-   is, since B's rows may lie anywhere. */
+/* Sets B of a product: `count` columns of dy transposed, in panels. One output channel of a dtype
+   that needs no conversion stays where it is, since B's rows may lie anywhere. */
 static void dvti_conv_set_dy(const dvti_conv_sums *s, const dvti_conv_block *block, int64_t column,
                              int64_t count, int64_t *row_at, dvti_product *q) {
     const dvti_conv *p = s->p;
@@ -12022,17 +12051,19 @@ DVTI_FN void dvti_conv_im2col_weights(dvti_conv_sums *s, const dvti_conv_block *
 #line 53 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_conv_nhwc.c ==== */
-/* Convolution (cpu_conv.h): the gradient to the weights from an NHWC tile, where a pixel's channels are adjacent. So is what a window sees
-   through a row of the kernel, and dw (outs x taps) = dy (outs x windows) * patches transposed reads both where they are:
+/* Convolution (cpu_conv.h): the gradient to the weights from an NHWC tile, where a pixel's channels
+   are adjacent. So is what a window sees through a row of the kernel, and dw (outs x taps) = dy
+   (outs x windows) * patches transposed reads both where they are:
 
      tile row i   c0 c1 c2  c0 c1 c2  c0 c1 c2  c0 c1 c2        3 channels, kernel 3 wide, stride 1
-                  [------- window 0 --------]                   a row of B: kw * channels adjacent elements
+                  [------- window 0 --------]        B's row: kw * channels adjacent elements
                             [------- window 1 --------] */
 #ifdef DEVTENSOR_LINES
-#line 7 "src/3_cpu/cpu_conv_nhwc.c"
+#line 8 "src/3_cpu/cpu_conv_nhwc.c"
 #endif
 
-/* Finds the columns of a block, `first` to before `end`, whose windows see the image through row i of the kernel. */
+/* Finds the columns of a block, `first` to before `end`, whose windows see the image through row i
+   of the kernel. */
 static void dvti_conv_seen_through(const dvti_conv *p, const dvti_conv_block *block, int64_t i,
                                    int64_t *first, int64_t *end) {
     const int64_t up = p->padding[0] - i * p->dilation[0], stride = p->stride[0];
@@ -12043,7 +12074,8 @@ static void dvti_conv_seen_through(const dvti_conv *p, const dvti_conv_block *bl
     *end = (DVTI_MIN(*end, block->row + block->rows) - block->row) * line;
 }
 
-/* Writes where `count` windows from column `first` on start in the tile. Columns go row by row of all images. */
+/* Writes where `count` windows from column `first` on start in the tile. Columns go row by row of
+   all images. */
 static void dvti_conv_nhwc_table(const dvti_conv_sums *s, const dvti_conv_block *block,
                                  int64_t first, int64_t count, int64_t *at) {
     const dvti_conv *p = s->p;
@@ -12056,7 +12088,8 @@ static void dvti_conv_nhwc_table(const dvti_conv_sums *s, const dvti_conv_block 
     }
 }
 
-/* Returns dy of a block, and the elements from one output channel to the next: dy itself, or of several images in the order of columns. */
+/* Returns dy of a block, and the elements from one output channel to the next: dy itself, or of
+   several images in the order of columns. */
 static const float *dvti_conv_nhwc_dy(const dvti_conv_sums *s, const dvti_conv_block *block,
                                       int64_t *row) {
     const dvti_conv *p = s->p;
@@ -12075,8 +12108,8 @@ static const float *dvti_conv_nhwc_dy(const dvti_conv_sums *s, const dvti_conv_b
     return to;
 }
 
-/* Adds a block, some columns at a time: a product per row of the kernel (per tap, if it is dilated), of the windows that see the image
-   through it. */
+/* Adds a block, some columns at a time: a product per row of the kernel (per tap, if it is
+   dilated), of the windows that see the image through it. */
 DVTI_FN void dvti_conv_nhwc_weights(dvti_conv_sums *s, const dvti_conv_block *block) {
     const dvti_conv *p = s->p;
     const int64_t run = p->dilation[1] == 1 ? p->kw : 1;
@@ -12109,7 +12142,8 @@ DVTI_FN void dvti_conv_nhwc_weights(dvti_conv_sums *s, const dvti_conv_block *bl
     }
 }
 
-/* Adds the parts of output channels begin .. end, and transposes their kernels to [input channel][row][column]. */
+/* Adds the parts of output channels begin .. end, and transposes their kernels to [input
+   channel][row][column]. */
 DVTI_FN void dvti_conv_nhwc_add_parts(void *user, int64_t begin, int64_t end) {
     const dvti_conv *p = (const dvti_conv *)user;
     const dvti_loop_fn add = p->simd->loop_f32(DVTI_OP_add);
@@ -12192,8 +12226,8 @@ static void dvti_conv_rotate(const dvti_conv *p, const char *from, void *to) {
         dvti_load_row_f32(last, p->dtype, -1, p->kernel, (float *)to);
 }
 
-/* Transposed convolution: w is [channel of dy][channel of dx in the group][tap], and this makes [channel of dx][channel of dy in the
-   group][tap] with kernels rotated by 180 degrees. */
+/* Transposed convolution: w is [channel of dy][channel of dx in the group][tap], and this makes
+   [channel of dx][channel of dy in the group][tap] with kernels rotated by 180 degrees. */
 static void dvti_conv_rotate_weights(void *user, int64_t begin, int64_t end) {
     const dvti_conv_packing *job = (const dvti_conv_packing *)user;
     const dvti_conv *p = job->p;
@@ -12265,10 +12299,11 @@ DVTI_FN void dvti_conv_pack(dvti_conv *p, char *workspace) {
 #line 55 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_conv_plan.c ==== */
-/* Convolution (cpu_conv.h): how a shape is cut into tasks, and what a task needs of the workspace. The ISA target and the number of
-   threads may change between the plan and the launch, so a plan suits all of them. */
+/* Convolution (cpu_conv.h): how a shape is cut into tasks, and what a task needs of the workspace.
+   The ISA target and the number of threads may change between the plan and the launch, so a plan
+   suits all of them. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/3_cpu/cpu_conv_plan.c"
+#line 4 "src/3_cpu/cpu_conv_plan.c"
 #endif
 
 #define DVTI_CONV_TASKS 8          /* a launch makes at least so many, where its shape allows */
@@ -12316,13 +12351,15 @@ static void dvti_conv_cut_tile(dvti_conv *p) {
     tile->plane = p->kw * tile->row_step * tile->copy_rows * p->ow;
 }
 
-/* Returns the vectors of 8 that a block of rows multiplies per channel, plus what its copies cost in such (measured on a Zen 4). */
+/* Returns the vectors of 8 that a block of rows multiplies per channel, plus what its copies cost
+   in such (measured on a Zen 4). */
 static double dvti_conv_shifted_cost(const dvti_conv *p, int64_t rows) {
     return (double)(dvti_conv_cuts(rows * p->ow, 8) * p->outs * p->kernel) +
            5 * dvti_conv_tile_size(p, 1, rows) / 8;
 }
 
-/* Sets the rows of a block, from half of what fits in L2 up, so that few lanes are empty and few rows are copied twice. */
+/* Sets the rows of a block, from half of what fits in L2 up, so that few lanes are empty and few
+   rows are copied twice. */
 static void dvti_conv_cut_shifted(dvti_conv *p) {
     int64_t rows, best = p->rows;
     double least = 0, cost;
@@ -12338,7 +12375,8 @@ static void dvti_conv_cut_shifted(dvti_conv *p) {
     p->rows = best;
 }
 
-/* Cuts images into blocks of rows whose tiles fit in L2, or joins small images until they fill a panel. */
+/* Cuts images into blocks of rows whose tiles fit in L2, or joins small images until they fill a
+   panel. */
 static void dvti_conv_cut_blocks(dvti_conv *p, int64_t channels) {
     const bool shifted = dvti_conv_is_shifted(p);
     double size;
@@ -12373,7 +12411,8 @@ static void dvti_conv_cut_groups(dvti_conv *p, int64_t others) {
     p->tasks = others * p->group_blocks;
 }
 
-/* Products that read the tile itself take nearly equal parts of the input channels, of a step's depth each. */
+/* Products that read the tile itself take nearly equal parts of the input channels, of a step's
+   depth each. */
 static void dvti_conv_cut_forward(dvti_conv *p) {
     int64_t tasks;
     p->ins = p->cg;
@@ -12402,8 +12441,8 @@ static void dvti_conv_cut_forward(dvti_conv *p) {
     dvti_conv_cut_groups(p, tasks);
 }
 
-/* Output channels are cut so that many threads get tasks, each of which loads the tile again. Where blocks are enough for these threads, a
-   task takes all of them. */
+/* Output channels are cut so that many threads get tasks, each of which loads the tile again. Where
+   blocks are enough for these threads, a task takes all of them. */
 DVTI_FN void dvti_conv_share(dvti_conv *p, int64_t threads) {
     const int64_t blocks = p->image_blocks * p->row_blocks;
     if (p->op != DVTI_OP_conv2d || p->groups > 1 || (blocks % threads && blocks < 4 * threads))
@@ -12432,7 +12471,8 @@ static void dvti_conv_cut_data(dvti_conv *p) {
     dvti_conv_cut_groups(p, tasks);
 }
 
-/* A task sums some images. Where dw has few tiles, several tasks share one, and their sums are added in the end. */
+/* A task sums some images. Where dw has few tiles, several tasks share one, and their sums are
+   added in the end. */
 static void dvti_conv_cut_weights(dvti_conv *p) {
     int64_t tiles;
     p->ins = DVTI_CONV_ROWS / p->kernel;
@@ -12528,16 +12568,18 @@ DVTI_FN void dvti_conv_cut(dvti_conv *p) {
 #line 56 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_conv_tile.c ==== */
-/* The padded input tile of a convolution (cpu_conv.h): its geometry, and how images get into it and out of it. */
+/* The padded input tile of a convolution (cpu_conv.h): its geometry, and how images get into it and
+   out of it. */
 #ifdef DEVTENSOR_LINES
-#line 2 "src/3_cpu/cpu_conv_tile.c"
+#line 3 "src/3_cpu/cpu_conv_tile.c"
 #endif
 
 DVTI_FN int64_t dvti_conv_tile_rows(const dvti_conv *p, int64_t rows) {
     return ((rows - 1) * p->stride[0] + (p->kh - 1) * p->dilation[0]) / p->tile.hop + 1;
 }
 
-/* A row of the tile, stride 3, when taps look at every column (phases = 3) and when all of them are multiples of 3 apart (1):
+/* A row of the tile, stride 3, when taps look at every column (phases = 3) and when all of them are
+   multiples of 3 apart (1):
 
      columns of the padded image   0 3 6 9 .. | 1 4 7 10 .. | 2 5 8 11 ..      0 3 6 9 ..
                                    <- phase ->                                 <- phase ->
@@ -12629,7 +12671,8 @@ DVTI_FN dvti_conv_plane dvti_conv_plane_of(const dvti_conv *p, const dvti_conv_b
 }
 
 /* ---- images to tiles ---- */
-/* Finds the elements of a tile's row, in one phase, that are in the image. Element q is column q * stride + phase - padding. */
+/* Finds the elements of a tile's row, in one phase, that are in the image. Element q is column q *
+   stride + phase - padding. */
 static void dvti_conv_inside(const dvti_conv *p, int64_t phase, int64_t *first, int64_t *count) {
     int64_t stride = p->stride[1], left = p->padding[1] - phase, end = p->w + left;
     *first = left > 0 ? (left + stride - 1) / stride : 0;
@@ -12637,7 +12680,8 @@ static void dvti_conv_inside(const dvti_conv *p, int64_t phase, int64_t *first, 
     *count = DVTI_MAX(end - *first, 0);
 }
 
-/* Finds the rows of a tile that are in the image, from `first` to before `end`, where row 0 is row `top` of the image. */
+/* Finds the rows of a tile that are in the image, from `first` to before `end`, where row 0 is row
+   `top` of the image. */
 static bool dvti_conv_rows_inside(const dvti_conv *p, int64_t top, int64_t *first, int64_t *end) {
     const int64_t hop = p->tile.hop;
     *first = top < 0 ? dvti_conv_cuts(-top, hop) : 0;
@@ -12673,7 +12717,8 @@ static void dvti_conv_load_plane(const dvti_conv *p, char *plane, const char *im
     }
 }
 
-/* Makes a channel's shifted copies from its plain tile. The store of a row may reach into those that follow, which are stored later. */
+/* Makes a channel's shifted copies from its plain tile. The store of a row may reach into those
+   that follow, which are stored later. */
 static void dvti_conv_shift(const dvti_conv *p, int64_t rows, const float *plain, float *to) {
     const dvti_conv_tile *tile = &p->tile;
     int64_t j, rest;
@@ -12787,9 +12832,10 @@ DVTI_FN void dvti_conv_tile_store(const dvti_conv *p, const dvti_conv_block *blo
 #line 57 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_conv_weights.c ==== */
-/* Convolution (cpu_conv.h): the tasks of the gradient to the weights, and the sum of their parts. */
+/* Convolution (cpu_conv.h): the tasks of the gradient to the weights, and the sum of their parts.
+   */
 #ifdef DEVTENSOR_LINES
-#line 2 "src/3_cpu/cpu_conv_weights.c"
+#line 3 "src/3_cpu/cpu_conv_weights.c"
 #endif
 
 static void dvti_conv_weights_part(dvti_conv_sums *s, int64_t first, int64_t end) {
@@ -12870,8 +12916,9 @@ DVTI_FN void dvti_conv_add_parts(void *user, int64_t begin, int64_t end) {
 #line 58 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_conv_winograd.c ==== */
-/* Convolution (cpu_conv.h) of 3 x 3 by Winograd's F(4 x 4, 3 x 3), where the program has allowed it (dvt_allow_winograd). A. Lavin and S.
-   Gray, "Fast Algorithms for Convolutional Neural Networks", 2016: a tile of 4 x 4 results takes 36 multiplications per channel, not 144.
+/* Convolution (cpu_conv.h) of 3 x 3 by Winograd's F(4 x 4, 3 x 3), where the program has allowed it
+   (dvt_allow_winograd). A. Lavin and S. Gray, "Fast Algorithms for Convolutional Neural Networks",
+   2016: a tile of 4 x 4 results takes 36 multiplications per channel, not 144.
 
      x: tiles of 6 x 6, 4 apart         36 products                        y: tiles of 4 x 4
      +---------+                        of channels
@@ -12879,10 +12926,11 @@ DVTI_FN void dvti_conv_add_parts(void *user, int64_t begin, int64_t end) {
      | . . . . . .    ------------>     = [36][out][tile]                ------------>   + bias
      | . . . . . .
 
-   A block is some rows of tiles of one image after the other, with all channels. Each sum is one chain over the channels, so cuts change
-   no bit. The gradient to the data is the same with rotated kernels (dvti_conv.transposed). */
+   A block is some rows of tiles of one image after the other, with all channels. Each sum is one
+   chain over the channels, so cuts change no bit. The gradient to the data is the same with rotated
+   kernels (dvti_conv.transposed). */
 #ifdef DEVTENSOR_LINES
-#line 12 "src/3_cpu/cpu_conv_winograd.c"
+#line 14 "src/3_cpu/cpu_conv_winograd.c"
 #endif
 
 #define DVTI_WINOGRAD_CHANNELS 32 /* fewer, in or out, do not pay for the transforms */
@@ -12923,8 +12971,8 @@ static void dvti_conv_winograd_cut(dvti_conv *p) {
     p->row_blocks = dvti_conv_cuts(p->n * down, p->rows);
 }
 
-/* Weights are read once per block. So where there are fewer blocks than threads, these share the output channels, and each transforms
-   the image. */
+/* Weights are read once per block. So where there are fewer blocks than threads, these share the
+   output channels, and each transforms the image. */
 DVTI_FN void dvti_conv_winograd_share(dvti_conv *p, int64_t threads) {
     const int64_t most = dvti_conv_cuts(p->o, DVTI_WINOGRAD_OUTS);
     const int64_t wanted = p->row_blocks >= threads ? 1 : dvti_conv_cuts(threads, p->row_blocks);
@@ -12933,7 +12981,8 @@ DVTI_FN void dvti_conv_winograd_share(dvti_conv *p, int64_t threads) {
     p->tasks = p->row_blocks * p->out_blocks;
 }
 
-/* The 36 arrays are a line more than a power of two apart at least: else they would meet in one set of a cache. */
+/* The 36 arrays are a line more than a power of two apart at least: else they would meet in one set
+   of a cache. */
 DVTI_FN void dvti_conv_winograd_plan(dvti_conv *p) {
     const int64_t f = (int64_t)sizeof(float);
     dvti_conv_winograd *w = &p->u.winograd;
@@ -12992,7 +13041,8 @@ DVTI_FN void dvti_conv_winograd_pack(dvti_conv *p, char *workspace) {
 }
 
 /* ---- blocks ---- */
-/* Transforms a channel of some rows of tiles. A row of the image is padded, then split into its columns modulo 4. */
+/* Transforms a channel of some rows of tiles. A row of the image is padded, then split into its
+   columns modulo 4. */
 static void dvti_conv_winograd_load(const dvti_conv *p, int64_t channel, int64_t row, int64_t end,
                                     void *area) {
     const dvti_conv_winograd *w = &p->u.winograd;
@@ -13043,7 +13093,8 @@ static void dvti_conv_winograd_multiply(const dvti_conv *p, int64_t o, int64_t o
     }
 }
 
-/* Transforms the sums of output channel o, number i of the task's, and writes the results that exist. */
+/* Transforms the sums of output channel o, number i of the task's, and writes the results that
+   exist. */
 static void dvti_conv_winograd_store(const dvti_conv *p, int64_t o, int64_t i, int64_t row,
                                      int64_t end, void *area) {
     const dvti_conv_winograd *w = &p->u.winograd;
@@ -13597,6 +13648,65 @@ static bool dvti_small_elementwise(const dvti_launch *launch, dvti_loop_fn run, 
     return true;
 }
 
+static dvti_view dvti_row_view(const dvti_view *view, int64_t size) {
+    dvti_view row;
+    row.data = view->data;
+    row.dtype = view->dtype;
+    row.ndim = 1;
+    row.dim[0] = size;
+    row.stride[0] = 1;
+    return row;
+}
+
+/* The same with conversions, for arrays of one block. run is NULL for copies. */
+static DVTI_NOINLINE bool dvti_small_conversion(const dvti_launch *launch, dvti_loop_fn run,
+                                                dvti_class compute, int64_t size) {
+    const dvt_dtype own = dvti_own_dtype[compute];
+    const bool bools = compute != DVTI_I64 && dvti_loop_dtype(launch->op, own) == DVT_BOOL;
+    const dvti_view *out = &launch->out[0];
+    double operand[3][DVTI_BLOCK], result[DVTI_BLOCK];
+    uint8_t truth[DVTI_BLOCK];
+    dvti_view row;
+    dvti_loop loop;
+    int k;
+    if (launch->i[0] || launch->op == DVTI_OP_clip || !dvti_is_c_order(out) ||
+        (launch->op == DVTI_OP_where && dvt_dtype_is_float(launch->in[0].dtype)))
+        return false;
+    for (k = 0; k < launch->n_in; k++)
+        if (!dvti_is_c_order(&launch->in[k]))
+            return false;
+    for (k = 0; k < launch->n_in; k++) {
+        loop.in[k] = launch->in[k].data;
+        loop.step[k] = 1;
+        if (launch->in[k].dtype != own) {
+            row = dvti_row_view(&launch->in[k], size);
+            loop.in[k] = !run && out->dtype == own ? out->data : (void *)operand[k];
+            dvti_load_block(&row, 0, size, compute, (void *)(uintptr_t)loop.in[k]);
+        }
+    }
+    if (!run && out->dtype == own)
+        return true;
+    loop.op = launch->op;
+    loop.out = out->dtype == (bools ? DVT_BOOL : own) ? out->data
+               : bools                                ? (void *)truth
+                                                      : (void *)result;
+    loop.n = size;
+    loop.stream = false;
+    if (run)
+        run(&loop);
+    else
+        loop.out = (void *)(uintptr_t)loop.in[0];
+    if (loop.out == truth && compute == DVTI_F32)
+        dvti_load_row_f32(truth, DVT_BOOL, 1, size, (float *)(loop.out = result));
+    else if (loop.out == truth)
+        dvti_load_row_f64(truth, DVT_BOOL, 1, size, (double *)(loop.out = result));
+    if (loop.out != out->data) {
+        row = dvti_row_view(out, size);
+        dvti_store_block(&row, 0, size, compute, loop.out);
+    }
+    return true;
+}
+
 /* ---- the plan ---- */
 typedef enum dvti_ew_way {
     DVTI_EW_IN_PLACE,
@@ -13734,8 +13844,7 @@ static void dvti_ew_load(const dvti_ew_plan *plan, int k, int64_t first, int64_t
 }
 
 static void *dvti_ew_place(const dvti_ew_state *s, int k) {
-    const dvti_view *view = &s->plan->view[k];
-    return (char *)view->data + s->at[k].at * dvt_dtype_size(view->dtype);
+    return (char *)s->plan->view[k].data + s->at[k].at * dvt_dtype_size(s->plan->view[k].dtype);
 }
 
 static void dvti_ew_start(dvti_ew_state *s, const dvti_ew_plan *plan) {
@@ -13784,6 +13893,10 @@ static void dvti_ew_block(dvti_ew_state *s, int64_t at, int64_t n) {
                 : plan->bools ? (void *)s->bools
                               : (void *)s->result;
     loop->stream = plan->stream && (uintptr_t)loop->out % 64 == 0;
+    if (!plan->run && plan->way[0] == DVTI_EW_IN_PLACE) {
+        dvti_store_block(&plan->view[1], at, n, plan->compute, dvti_ew_place(s, 0));
+        return;
+    }
     if (!plan->run) {
         dvti_ew_load(plan, 0, at, n, loop->out);
     } else {
@@ -13878,11 +13991,15 @@ static void dvti_ew_make_plan(dvti_ew_plan *plan, const dvti_launch *launch, int
     for (k = 0; k <= n; k++) {
         dvti_merge_axes(&plan->view[k]);
         plan->way[k] = dvti_ew_way_of(plan, k, size);
-        if (!plan->run && k < n)
+        if (!plan->run && k == 0 && plan->view[0].stride[plan->view[0].ndim - 1] != 1)
             plan->way[k] = DVTI_EW_BLOCK;
         if (plan->way[k] == DVTI_EW_BLOCK ||
             (plan->way[k] == DVTI_EW_ONE && plan->compute == DVTI_I64))
             plan->blocks = true;
+    }
+    if (!plan->run && plan->way[n] == DVTI_EW_IN_PLACE) { /* converts into the result */
+        plan->way[0] = DVTI_EW_BLOCK;
+        plan->blocks = true;
     }
     /* A strip's row is one piece of whatever is in place only if that is one piece altogether. */
     for (k = 0; k <= n && plan->rows; k++)
@@ -13906,6 +14023,8 @@ DVTI_FN void dvti_fast_elementwise(const dvti_launch *launch, const dvti_simd *s
     if (!copies && plan.compute != DVTI_I64 &&
         dvti_small_elementwise(launch, plan.run, dvti_own_dtype[plan.compute], size))
         return;
+    if (size <= DVTI_BLOCK && dvti_small_conversion(launch, plan.run, plan.compute, size))
+        return;
     plan.bools = plan.compute != DVTI_I64 && dvti_op_row_of(launch->op)->rule == DVTI_RULE_BOOL;
     dvti_ew_make_plan(&plan, launch, size);
     cost = dvti_ew_cost(launch);
@@ -13919,11 +14038,6 @@ DVTI_FN void dvti_fast_elementwise(const dvti_launch *launch, const dvti_simd *s
     else
         dvti_parallel_soon(size, cost, dvti_ew_range, &plan);
 }
-
-#undef DVTI_RUN_LEAST
-#undef DVTI_RUN_QUICK
-#undef DVTI_STREAM_BYTES
-#undef DVTI_EW_STRIP
 /* ==== end src/3_cpu/cpu_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 63 "src/devtensor_spine.h"
@@ -16387,7 +16501,8 @@ static void dvti_update_range(void *user, int64_t begin, int64_t end) {
     for (k = 0; k < plan->states; k++)
         step.s[k] += begin;
     step.n = whole;
-    plan->run(&step);
+    if (whole)
+        plan->run(&step);
     if (begin + whole == end)
         return;
     step.g += whole;
@@ -16431,11 +16546,12 @@ DVTI_FN void dvti_cpu_optimizer(const dvti_launch *launch) {
 #line 72 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_pool.c ==== */
-/* Pooling: the largest element or the mean of each window, and their gradients. Windows are clipped to x. One task is some planes (a channel
-   of an image), whose results depend on nothing else. float32 goes by the ISA target's kernels where windows of a row are 1 or 2 apart
-   (gradients: where windows of 2 x 2 are adjacent). All else goes window by window. */
+/* Pooling: the largest element or the mean of each window, and their gradients. Windows are clipped
+   to x. One task is some planes (a channel of an image), whose results depend on nothing else.
+   float32 goes by the ISA target's kernels where windows of a row are 1 or 2 apart (gradients:
+   where windows of 2 x 2 are adjacent). All else goes window by window. */
 #ifdef DEVTENSOR_LINES
-#line 4 "src/3_cpu/cpu_pool.c"
+#line 5 "src/3_cpu/cpu_pool.c"
 #endif
 
 /* ---- window by window ---- */
@@ -16470,17 +16586,18 @@ static dvti_pool2d_span dvti_pool2d_window(const dvti_pool2d_shape *p, int axis,
 #define DVTI_READ(view, at) (((const float *)(view)->data)[at])
 #define DVTI_WRITE(view, at, value) (((float *)(view)->data)[at] = (value))
 /* ==== begin src/3_cpu/cpu_pool.inl ==== */
-/* Pooling of planes first..last, window by window, for one element type. Included by cpu_pool.c with
+/* Pooling of planes first .. last, window by window, for one type. Included by cpu_pool.c with
      DVTI_T                 the type that is computed in   DVTI_G(name)  `name` for that type
      DVTI_READ(view, at)    an element                     DVTI_WRITE(view, at, value) */
 
-/* Returns the place of the first largest element of some rows and columns of the plane at `base`; a NaN is larger than all numbers.
-   Branches on which element wins would be mispredicted: selecting is 3x faster. */
+/* Returns the place of the first largest element of some rows and columns of the plane at `base`; a
+   NaN is larger than all numbers. Branches on which element wins would be mispredicted: selecting
+   is 3x faster. */
 #ifdef DEVTENSOR_LINES
-#line 6 "src/3_cpu/cpu_pool.inl"
+#line 7 "src/3_cpu/cpu_pool.inl"
 #endif
-static int64_t DVTI_G(largest)(const dvti_view *x, int64_t base, int64_t w, const dvti_pool2d_span *rows,
-                               const dvti_pool2d_span *cols) {
+static int64_t DVTI_G(largest)(const dvti_view *x, int64_t base, int64_t w,
+                               const dvti_pool2d_span *rows, const dvti_pool2d_span *cols) {
     int64_t best = base + rows->begin * w + cols->begin, r, c;
     DVTI_T most = DVTI_READ(x, best);
     bool nan = false;
@@ -16524,7 +16641,8 @@ static void DVTI_G(max)(const dvti_pool2d_shape *p, int64_t first, int64_t last)
         }
 }
 
-/* data: adds the gradient to each window's first largest element.   pick: copies a value from there. */
+/* data: adds the gradient to each window's first largest element.   pick: copies a value from
+   there. */
 static void DVTI_G(max_places)(const dvti_pool2d_shape *p, int64_t first, int64_t last) {
     const dvti_view *from = &p->launch->in[0], *x = &p->launch->in[1], *out = &p->launch->out[0];
     bool pick = p->launch->op == DVTI_OP_max_pool2d_pick, past_relu = p->launch->i[7] == 1;
@@ -16603,7 +16721,7 @@ static void DVTI_G(planes)(const dvti_pool2d_shape *p, int64_t first, int64_t la
 }
 /* ==== end src/3_cpu/cpu_pool.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 37 "src/3_cpu/cpu_pool.c"
+#line 38 "src/3_cpu/cpu_pool.c"
 #endif
 #undef DVTI_T
 #undef DVTI_G
@@ -16616,17 +16734,18 @@ static void DVTI_G(planes)(const dvti_pool2d_shape *p, int64_t first, int64_t la
 #define DVTI_READ(view, at) dvti_load_f64((view)->data, (view)->dtype, at)
 #define DVTI_WRITE(view, at, value) dvti_store_f64((view)->data, (view)->dtype, at, value)
 /* ==== begin src/3_cpu/cpu_pool.inl ==== */
-/* Pooling of planes first..last, window by window, for one element type. Included by cpu_pool.c with
+/* Pooling of planes first .. last, window by window, for one type. Included by cpu_pool.c with
      DVTI_T                 the type that is computed in   DVTI_G(name)  `name` for that type
      DVTI_READ(view, at)    an element                     DVTI_WRITE(view, at, value) */
 
-/* Returns the place of the first largest element of some rows and columns of the plane at `base`; a NaN is larger than all numbers.
-   Branches on which element wins would be mispredicted: selecting is 3x faster. */
+/* Returns the place of the first largest element of some rows and columns of the plane at `base`; a
+   NaN is larger than all numbers. Branches on which element wins would be mispredicted: selecting
+   is 3x faster. */
 #ifdef DEVTENSOR_LINES
-#line 6 "src/3_cpu/cpu_pool.inl"
+#line 7 "src/3_cpu/cpu_pool.inl"
 #endif
-static int64_t DVTI_G(largest)(const dvti_view *x, int64_t base, int64_t w, const dvti_pool2d_span *rows,
-                               const dvti_pool2d_span *cols) {
+static int64_t DVTI_G(largest)(const dvti_view *x, int64_t base, int64_t w,
+                               const dvti_pool2d_span *rows, const dvti_pool2d_span *cols) {
     int64_t best = base + rows->begin * w + cols->begin, r, c;
     DVTI_T most = DVTI_READ(x, best);
     bool nan = false;
@@ -16670,7 +16789,8 @@ static void DVTI_G(max)(const dvti_pool2d_shape *p, int64_t first, int64_t last)
         }
 }
 
-/* data: adds the gradient to each window's first largest element.   pick: copies a value from there. */
+/* data: adds the gradient to each window's first largest element.   pick: copies a value from
+   there. */
 static void DVTI_G(max_places)(const dvti_pool2d_shape *p, int64_t first, int64_t last) {
     const dvti_view *from = &p->launch->in[0], *x = &p->launch->in[1], *out = &p->launch->out[0];
     bool pick = p->launch->op == DVTI_OP_max_pool2d_pick, past_relu = p->launch->i[7] == 1;
@@ -16749,7 +16869,7 @@ static void DVTI_G(planes)(const dvti_pool2d_shape *p, int64_t first, int64_t la
 }
 /* ==== end src/3_cpu/cpu_pool.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 48 "src/3_cpu/cpu_pool.c"
+#line 49 "src/3_cpu/cpu_pool.c"
 #endif
 #undef DVTI_T
 #undef DVTI_G
@@ -16801,7 +16921,8 @@ static void dvti_pooling_range(void *user, int64_t begin, int64_t end) {
     work->run(&work->pool, begin, end);
 }
 
-/* Writes how many elements of a row the mean of each window counts, and 1 for the rest of the last vector. */
+/* Writes how many elements of a row the mean of each window counts, and 1 for the rest of the last
+   vector. */
 static void dvti_pooling_count(dvti_pooling_work *work) {
     const dvti_pooling *p = &work->pool;
     int64_t j, begin, end;
@@ -16825,7 +16946,8 @@ static bool dvti_pooling_is_pairs(const dvti_launch *launch, const dvti_pooling 
            2 * p->windows[1] <= p->width;
 }
 
-/* Returns false where windows of a row begin further apart than 2; a single one begins nowhere else. */
+/* Returns false where windows of a row begin further apart than 2; a single one begins nowhere
+   else. */
 static bool dvti_pooling_forward(const dvti_launch *launch, dvti_pooling_work *work) {
     dvti_pooling *p = &work->pool;
     p->x = (const float *)launch->in[0].data;
@@ -17537,7 +17659,7 @@ static void dvti_random_jax_shuffle(const dvti_launch *launch) {
     }
 }
 
-/* ---- MXNet: states (of cpu()) or subsequences (of gpu(i)), each for a run of neighbours ---- */
+/* ---- MXNet: states (of cpu()) or subsequences (of gpu(i)), each for a run of neighbors ---- */
 static double dvti_random_mxnet_between(const dvti_launch *launch, double u) {
     volatile float range = (float)launch->f[1] - (float)launch->f[0];
     volatile float scaled = (float)u * range;
@@ -17630,17 +17752,18 @@ DVTI_FN void dvti_cpu_random(const dvti_launch *launch) {
    bits do not depend on the number of threads. Elements that lie neither way, or whose dtype a kernel
    does not read, pass through blocks that stay in L1. Many short rows are one call. */
 #ifdef DEVTENSOR_LINES
-#line 12 "src/3_cpu/cpu_reduce.c"
+#line 11 "src/3_cpu/cpu_reduce.c"
 #endif
-
-#define DVTI_REDUCE_CHUNK 32768       /* reduced positions per chunk of one result */
-#define DVTI_REDUCE_COLUMN_CHUNK 1024 /* the same for neighboring results */
-#define DVTI_REDUCE_RUN 32            /* shorter runs in memory are gathered into blocks */
-#define DVTI_REDUCE_SHORT 16          /* elements of rows whose products are chains */
-#define DVTI_REDUCE_LONG 256          /* 16-bit floats of a row that is read in place */
-#define DVTI_REDUCE_BYTES 16384       /* of a block of columns: 8 or 4 rows */
-#define DVTI_REDUCE_ITEM 8192         /* elements of a work item of short rows */
-#define DVTI_REDUCE_GATHER 2048       /* elements of such rows that are gathered at a time */
+/* ==== begin src/3_cpu/cpu_reduce.h ==== */
+/* The plan of a reduction: which kernel, which positions are kept and reduced, how the work is cut. */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/3_cpu/cpu_reduce.h"
+#endif
+#ifndef DVTI_CPU_REDUCE_H
+#define DVTI_CPU_REDUCE_H
+#ifdef DEVTENSOR_LINES
+#line 4 "src/3_cpu/cpu_reduce.h"
+#endif
 
 /* A chunk's part of one result. */
 typedef struct dvti_partial {
@@ -17675,6 +17798,21 @@ typedef struct dvti_reduce_plan {
     int64_t tile, across; /* results per work item, items per row of kept positions */
     int64_t n_tiles;
 } dvti_reduce_plan;
+
+/* Plans a launch for the kernels of an ISA target. op square: a variance. */
+DVTI_FN void dvti_reduce_plan_of(const dvti_launch *launch, const dvti_simd *simd,
+                                 dvti_reduce_plan *plan);
+
+#endif
+/* ==== end src/3_cpu/cpu_reduce.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 12 "src/3_cpu/cpu_reduce.c"
+#endif
+
+#define DVTI_REDUCE_RUN 32      /* shorter runs in memory are gathered into blocks */
+#define DVTI_REDUCE_SHORT 16    /* elements of rows whose products are chains */
+#define DVTI_REDUCE_BYTES 16384 /* of a block of columns: 8 or 4 rows */
+#define DVTI_REDUCE_GATHER 2048 /* elements of such rows that are gathered at a time */
 
 /* ---- joining partial results ---- */
 static double dvti_log_add(double a, double b) {
@@ -18032,104 +18170,10 @@ static void dvti_reduce_trees(void *user, int64_t begin, int64_t end) {
     }
 }
 
-static void dvti_reduce_plan_of(const dvti_launch *launch, dvti_reduce_plan *plan) {
-    int kept = (int)launch->i[0], i;
-    dvti_view *reduced = &plan->reduced;
-    int64_t width;
-    plan->launch = launch;
-    plan->kept = plan->reduced = plan->whole = launch->in[0];
-    plan->kept.ndim = kept;
-    reduced->ndim = launch->in[0].ndim - kept;
-    for (i = 0; i < reduced->ndim; i++) {
-        reduced->dim[i] = launch->in[0].dim[kept + i];
-        reduced->stride[i] = launch->in[0].stride[kept + i];
-    }
-    plan->size = dvt_dtype_size(launch->in[0].dtype);
-    plan->n_kept = dvti_view_size(&plan->kept);
-    plan->n_reduced = dvti_view_size(reduced);
-    dvti_merge_axes(&plan->kept);
-    dvti_merge_axes(reduced);
-    dvti_merge_axes(&plan->whole);
-    plan->chunk = DVTI_REDUCE_CHUNK;
-    width = plan->kept.dim[plan->kept.ndim - 1];
-    plan->columns = plan->n_reduced > 1 && width > 1 &&
-                    plan->kept.stride[plan->kept.ndim - 1] < reduced->stride[reduced->ndim - 1];
-    if (plan->columns)
-        plan->chunk = DVTI_REDUCE_COLUMN_CHUNK;
-    plan->n_chunks = DVTI_MAX((plan->n_reduced + plan->chunk - 1) / plan->chunk, 1);
-}
-
-/* Cuts work items. Columns are read faster by whole pages, where each thread gets enough of them. */
-static void dvti_reduce_cut(dvti_reduce_plan *plan) {
-    const int last = plan->kept.ndim - 1;
-    const int64_t width = plan->kept.dim[last], threads = dvti_parallel_width();
-    const bool pages = plan->readable && plan->wide == 4 && plan->kept.stride[last] == 1 &&
-                       plan->method != DVTI_METHOD_LOGSUMEXP;
-    plan->across = 1;
-    if (!plan->columns) {
-        plan->tile = DVTI_MIN(DVTI_BLOCK, DVTI_MAX(DVTI_REDUCE_ITEM / plan->n_reduced, 1));
-        plan->n_tiles = (plan->n_kept + plan->tile - 1) / plan->tile;
-        return;
-    }
-    plan->tile = pages ? DVTI_ACROSS : DVTI_BLOCK;
-    if (threads > 1 &&
-        plan->n_kept / width * ((width + plan->tile - 1) / plan->tile) * plan->n_chunks <
-            2 * threads)
-        plan->tile = DVTI_BLOCK;
-    plan->tile = DVTI_MIN(plan->tile, width);
-    plan->across = (width + plan->tile - 1) / plan->tile;
-    plan->n_tiles = plan->n_kept / width * plan->across;
-}
-
-DVTI_FN int64_t dvti_cpu_reduce_workspace(const dvti_launch *launch) {
-    dvti_reduce_plan plan;
-    dvti_reduce_plan_of(launch, &plan);
-    return plan.n_chunks > 1 ? plan.n_kept * plan.n_chunks * (int64_t)sizeof(dvti_partial) : 0;
-}
-
-/* Chooses the class of blocks, the kernel, and whether this reads x's dtype: any and all read every
-   dtype, sums of floats also 16-bit ones. */
-static void dvti_reduce_choose(const dvti_launch *launch, const dvti_simd *simd,
-                               dvti_reduce_plan *plan) {
-    const dvti_reduce_row *row = dvti_reduce_row_of(launch->op); /* NULL: variance */
-    const dvt_dtype dtype = launch->in[0].dtype;
-    const bool narrow = dtype == DVT_F16 || dtype == DVT_BF16;
-    const bool integer = row && row->rule != DVTI_RESULT_FLOAT && row->method != DVTI_METHOD_BITS &&
-                         !dvt_dtype_is_float(dtype);
-    const dvt_dtype own = integer ? DVT_I64 : dtype == DVT_F32 || narrow ? DVT_F32 : DVT_F64;
-    plan->simd = simd;
-    plan->method = row ? row->method : DVTI_METHOD_ADD;
-    plan->join = row ? row->join : DVTI_JOIN_add;
-    plan->place = row && row->rule == DVTI_RESULT_PLACE;
-    if (plan->method == DVTI_METHOD_BITS) {
-        plan->kernel = simd->any_all;
-        plan->readable = true;
-        plan->compute = DVTI_F64;
-        plan->wide = 8;
-        return;
-    }
-    plan->kernel = integer          ? dvti_reduce_integers(launch->op)
-                   : own == DVT_F32 ? (row ? simd->reduce(launch->op) : simd->variance)
-                   : row            ? simd->f64->reduce(launch->op)
-                                    : simd->f64->variance;
-    plan->readable = dtype == own;
-    plan->compute = integer ? DVTI_I64 : own == DVT_F32 ? DVTI_F32 : DVTI_F64;
-    plan->wide = dvt_dtype_size(own);
-}
-
 static void dvti_reduce_run(const dvti_launch *launch, const dvti_simd *simd) {
     dvti_reduce_plan plan;
     double item, element;
-    dvti_reduce_choose(launch, simd, &plan);
-    dvti_reduce_plan_of(launch, &plan);
-    /* Of a short row of 16-bit floats the tail costs more than a copy of many rows. */
-    if (plan.compute == DVTI_F32 && plan.method == DVTI_METHOD_ADD &&
-        launch->op != DVTI_OP_variance &&
-        (plan.columns ? 4 * plan.kept.dim[plan.kept.ndim - 1] : plan.n_reduced) >= DVTI_REDUCE_LONG)
-        plan.readable = true;
-    dvti_reduce_cut(&plan);
-    plan.plain = plan.readable && plan.reduced.ndim == 1 &&
-                 (plan.reduced.stride[0] == 1 || plan.n_reduced == 1);
+    dvti_reduce_plan_of(launch, simd, &plan);
     element = plan.method == DVTI_METHOD_LOGSUMEXP ? 0.1 * (double)plan.wide
               : plan.compute == DVTI_I64           ? 0.6
               : plan.readable                      ? 0.015 * (double)plan.size
@@ -18169,13 +18213,9 @@ DVTI_FN void dvti_cpu_variance(const dvti_launch *launch) {
         dvti_oracle_variance(launch);
 }
 
-#undef DVTI_REDUCE_CHUNK
-#undef DVTI_REDUCE_COLUMN_CHUNK
 #undef DVTI_REDUCE_RUN
 #undef DVTI_REDUCE_SHORT
-#undef DVTI_REDUCE_LONG
 #undef DVTI_REDUCE_BYTES
-#undef DVTI_REDUCE_ITEM
 #undef DVTI_REDUCE_GATHER
 /* ==== end src/3_cpu/cpu_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -18318,6 +18358,126 @@ DVTI_FN dvti_reduce_kernel dvti_reduce_integers(dvti_op op) {
 #ifdef DEVTENSOR_LINES
 #line 76 "src/devtensor_spine.h"
 #endif
+/* ==== begin src/3_cpu/cpu_reduce_plan.c ==== */
+/* Plans reductions: merges and splits axes, chooses the kernel, cuts the work into items. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/3_cpu/cpu_reduce_plan.c"
+#endif
+
+#define DVTI_REDUCE_CHUNK 32768       /* reduced positions per chunk of one result */
+#define DVTI_REDUCE_COLUMN_CHUNK 1024 /* the same for neighboring results */
+#define DVTI_REDUCE_LONG 256          /* 16-bit floats of a row that is read in place */
+#define DVTI_REDUCE_ITEM 8192         /* elements of a work item of short rows */
+
+/* Splits the axes into kept and reduced ones. */
+static void dvti_reduce_split(const dvti_launch *launch, dvti_reduce_plan *plan) {
+    int kept = (int)launch->i[0], i;
+    dvti_view *reduced = &plan->reduced;
+    int64_t width;
+    plan->launch = launch;
+    plan->kept = plan->reduced = plan->whole = launch->in[0];
+    plan->kept.ndim = kept;
+    reduced->ndim = launch->in[0].ndim - kept;
+    for (i = 0; i < reduced->ndim; i++) {
+        reduced->dim[i] = launch->in[0].dim[kept + i];
+        reduced->stride[i] = launch->in[0].stride[kept + i];
+    }
+    plan->size = dvt_dtype_size(launch->in[0].dtype);
+    plan->n_kept = dvti_view_size(&plan->kept);
+    plan->n_reduced = dvti_view_size(reduced);
+    dvti_merge_axes(&plan->kept);
+    dvti_merge_axes(reduced);
+    dvti_merge_axes(&plan->whole);
+    plan->chunk = DVTI_REDUCE_CHUNK;
+    width = plan->kept.dim[plan->kept.ndim - 1];
+    plan->columns = plan->n_reduced > 1 && width > 1 &&
+                    plan->kept.stride[plan->kept.ndim - 1] < reduced->stride[reduced->ndim - 1];
+    if (plan->columns)
+        plan->chunk = DVTI_REDUCE_COLUMN_CHUNK;
+    plan->n_chunks = DVTI_MAX((plan->n_reduced + plan->chunk - 1) / plan->chunk, 1);
+}
+
+/* Cuts work items. Columns are read faster by whole pages, where each thread gets enough of them. */
+static void dvti_reduce_cut(dvti_reduce_plan *plan) {
+    const int last = plan->kept.ndim - 1;
+    const int64_t width = plan->kept.dim[last], threads = dvti_parallel_width();
+    const bool pages = plan->readable && plan->wide == 4 && plan->kept.stride[last] == 1 &&
+                       plan->method != DVTI_METHOD_LOGSUMEXP;
+    plan->across = 1;
+    if (!plan->columns) {
+        plan->tile = DVTI_MIN(DVTI_BLOCK, DVTI_MAX(DVTI_REDUCE_ITEM / plan->n_reduced, 1));
+        plan->n_tiles = (plan->n_kept + plan->tile - 1) / plan->tile;
+        return;
+    }
+    plan->tile = pages ? DVTI_ACROSS : DVTI_BLOCK;
+    if (threads > 1 &&
+        plan->n_kept / width * ((width + plan->tile - 1) / plan->tile) * plan->n_chunks <
+            2 * threads)
+        plan->tile = DVTI_BLOCK;
+    plan->tile = DVTI_MIN(plan->tile, width);
+    plan->across = (width + plan->tile - 1) / plan->tile;
+    plan->n_tiles = plan->n_kept / width * plan->across;
+}
+
+DVTI_FN int64_t dvti_cpu_reduce_workspace(const dvti_launch *launch) {
+    dvti_reduce_plan plan;
+    dvti_reduce_split(launch, &plan);
+    return plan.n_chunks > 1 ? plan.n_kept * plan.n_chunks * (int64_t)sizeof(dvti_partial) : 0;
+}
+
+/* Chooses the class of blocks, the kernel, and whether this reads x's dtype: any and all read every
+   dtype, sums of floats also 16-bit ones. */
+static void dvti_reduce_choose(const dvti_launch *launch, const dvti_simd *simd,
+                               dvti_reduce_plan *plan) {
+    const dvti_reduce_row *row = dvti_reduce_row_of(launch->op); /* NULL: variance */
+    const dvt_dtype dtype = launch->in[0].dtype;
+    const bool narrow = dtype == DVT_F16 || dtype == DVT_BF16;
+    const bool integer = row && row->rule != DVTI_RESULT_FLOAT && row->method != DVTI_METHOD_BITS &&
+                         !dvt_dtype_is_float(dtype);
+    const dvt_dtype own = integer ? DVT_I64 : dtype == DVT_F32 || narrow ? DVT_F32 : DVT_F64;
+    plan->simd = simd;
+    plan->method = row ? row->method : DVTI_METHOD_ADD;
+    plan->join = row ? row->join : DVTI_JOIN_add;
+    plan->place = row && row->rule == DVTI_RESULT_PLACE;
+    if (plan->method == DVTI_METHOD_BITS) {
+        plan->kernel = simd->any_all;
+        plan->readable = true;
+        plan->compute = DVTI_F64;
+        plan->wide = 8;
+        return;
+    }
+    plan->kernel = integer          ? dvti_reduce_integers(launch->op)
+                   : own == DVT_F32 ? (row ? simd->reduce(launch->op) : simd->variance)
+                   : row            ? simd->f64->reduce(launch->op)
+                                    : simd->f64->variance;
+    plan->readable = dtype == own;
+    plan->compute = integer ? DVTI_I64 : own == DVT_F32 ? DVTI_F32 : DVTI_F64;
+    plan->wide = dvt_dtype_size(own);
+}
+
+DVTI_FN void dvti_reduce_plan_of(const dvti_launch *launch, const dvti_simd *simd,
+                                 dvti_reduce_plan *plan) {
+    dvti_reduce_choose(launch, simd, plan);
+    dvti_reduce_split(launch, plan);
+    /* Of a short row of 16-bit floats the tail costs more than a copy of many rows. */
+    if (plan->compute == DVTI_F32 && plan->method == DVTI_METHOD_ADD &&
+        launch->op != DVTI_OP_variance &&
+        (plan->columns ? 4 * plan->kept.dim[plan->kept.ndim - 1] : plan->n_reduced) >=
+            DVTI_REDUCE_LONG)
+        plan->readable = true;
+    dvti_reduce_cut(plan);
+    plan->plain = plan->readable && plan->reduced.ndim == 1 &&
+                  (plan->reduced.stride[0] == 1 || plan->n_reduced == 1);
+}
+
+#undef DVTI_REDUCE_CHUNK
+#undef DVTI_REDUCE_COLUMN_CHUNK
+#undef DVTI_REDUCE_LONG
+#undef DVTI_REDUCE_ITEM
+/* ==== end src/3_cpu/cpu_reduce_plan.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 77 "src/devtensor_spine.h"
+#endif
 /* ==== begin src/3_cpu/cpu_scan.c ==== */
 /* Cumulative sums of contiguous arrays (a, n, b) along n. Sums of floats are chains of additions in float64, so that sums of nothing but
    positive numbers never fall, and one addition waits for the one before; so four lines, or four chunks of one line, take turns. A chunk's own
@@ -18438,7 +18598,7 @@ DVTI_FN void dvti_cpu_scan(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/cpu_scan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 77 "src/devtensor_spine.h"
+#line 78 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_scan_columns.c ==== */
 /* Cumulative sums of lines side by side: rows are added to rows. */
@@ -18569,7 +18729,7 @@ DVTI_FN void dvti_scan_strip_items(void *user, int64_t begin, int64_t end) {
 }
 /* ==== end src/3_cpu/cpu_scan_columns.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 78 "src/devtensor_spine.h"
+#line 79 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_scan_lines.c ==== */
 /* Cumulative sums along memory. */
@@ -18812,7 +18972,7 @@ DVTI_FN void dvti_scan_chunk_items(void *user, int64_t begin, int64_t end) {
 }
 /* ==== end src/3_cpu/cpu_scan_lines.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 79 "src/devtensor_spine.h"
+#line 80 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_softmax64.c ==== */
 /* softmax, log_softmax and logsumexp of float64, composed of the elementwise loops of an ISA target: the
@@ -18956,7 +19116,7 @@ DVTI_FN void dvti_logsumexp64(const dvti_simd *simd, const dvti_reduction *p) {
     }
 }
 
-/* ---- neighbouring ones, whose elements stand in `rows` rows ---- */
+/* ---- neighboring ones, whose elements stand in `rows` rows ---- */
 /* n <= DVTI_BLOCK. Their exponentials go to y, unless it is NULL. */
 static void dvti_wide_column_sums(const dvti_simd *simd, const double *x, int64_t x_step, double *y,
                                   int64_t y_step, int64_t rows, int64_t n, const double *most,
@@ -19007,7 +19167,7 @@ DVTI_FN void dvti_logsumexp64_columns(const dvti_simd *simd, const dvti_reductio
 #undef DVTI_WIDE_PART
 /* ==== end src/3_cpu/cpu_softmax64.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 80 "src/devtensor_spine.h"
+#line 81 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_softmax.c ==== */
 /* softmax, log_softmax and layer norm by the kernels of an ISA target, many rows per call; of float64
@@ -19221,7 +19381,7 @@ DVTI_FN void dvti_cpu_layer_norm(const dvti_launch *launch) {
 #undef DVTI_SOFTMAX_TILE
 /* ==== end src/3_cpu/cpu_softmax.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 81 "src/devtensor_spine.h"
+#line 82 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_sort.c ==== */
 /* Sorting of rows, stable. Elements become unsigned keys whose order is theirs, and a radix sort, least significant digit first, moves keys, or
@@ -19634,7 +19794,7 @@ DVTI_FN void dvti_cpu_sort(const dvti_launch *launch) {
 #undef DVTI_SORT_BESIDE_TERMS
 /* ==== end src/3_cpu/cpu_sort.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 82 "src/devtensor_spine.h"
+#line 83 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_tasks.c ==== */
 /* Tasks that each need an area of the workspace while they run. */
@@ -19671,7 +19831,7 @@ DVTI_FN void dvti_run_tasks(int64_t tasks, double terms, void *workspace, int64_
 }
 /* ==== end src/3_cpu/cpu_tasks.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 83 "src/devtensor_spine.h"
+#line 84 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_topk.c ==== */
 /* The first k of each row in order: positions, as stable sorting would give them (cpu_sort.c has the keys). A row is read once. What comes
@@ -20044,7 +20204,7 @@ DVTI_FN void dvti_cpu_topk(const dvti_launch *launch) {
 #undef DVTI_TOPK_TERMS
 /* ==== end src/3_cpu/cpu_topk.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 84 "src/devtensor_spine.h"
+#line 85 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/dvt_cpu.c ==== */
 /* The backend of cpu(): main memory, and kernels that have finished when the call returns. Also how
@@ -20352,7 +20512,7 @@ DVTI_FN const dvti_backend_kind *dvti_cpu_kind(void) {
 }
 /* ==== end src/3_cpu/dvt_cpu.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 85 "src/devtensor_spine.h"
+#line 86 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/level_plan.inl ==== */
 /* Begins files that check, plan and dispatch: they run once per call, and the elements are computed
@@ -20371,7 +20531,7 @@ DVTI_FN const dvti_backend_kind *dvti_cpu_kind(void) {
 #endif
 /* ==== end src/1_base/level_plan.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 86 "src/devtensor_spine.h"
+#line 87 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/dvt_virtual.c ==== */
 /* Virtual GPUs: a memory space with a limit and a command queue with a thread of its own, computed
@@ -20969,7 +21129,7 @@ DVTI_FN const dvti_backend_kind *dvti_virtual_kind(void) {
 #undef DVTI_INLINE_BYTES
 /* ==== end src/3_cpu/dvt_virtual.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 87 "src/devtensor_spine.h"
+#line 88 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/dvt_virtual_model.c ==== */
 /* The model of the time that virtual GPUs take: copies wait for latency and bandwidth, launches
@@ -21186,7 +21346,7 @@ DVTI_FN double dvti_model_launch(const dvt_virtual_model *model, const dvti_laun
 }
 /* ==== end src/3_cpu/dvt_virtual_model.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 88 "src/devtensor_spine.h"
+#line 89 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/level_end.inl ==== */
 /* Ends what level_plan.inl or level_cold.inl began. */
@@ -21203,12 +21363,13 @@ DVTI_FN double dvti_model_launch(const dvt_virtual_model *model, const dvti_laun
 #undef DVTI_LEVEL_PLAN
 /* ==== end src/1_base/level_end.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 89 "src/devtensor_spine.h"
+#line 90 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_conv.c ==== */
-/* The oracle of convolution: the definition, one sum per result, in float64 and rounded once. Any float dtype, one thread. */
+/* The oracle of convolution: the definition, one sum per result, in float64 and rounded once. Any
+   float dtype, one thread. */
 #ifdef DEVTENSOR_LINES
-#line 2 "src/3_cpu/ref/ref_conv.c"
+#line 3 "src/3_cpu/ref/ref_conv.c"
 #endif
 
 /* x (n, c, h, w), w (o, c / groups, kh, kw), y (n, o, oh, ow); channels in and out of a group. */
@@ -21225,7 +21386,8 @@ static inline double dvti_ref_conv_get(const dvti_view *v, int64_t a, int64_t b,
                                : dvti_load_f64(v->data, v->dtype, at);
 }
 
-/* Finds the row (axis 0) or column of x that window i sees through row or column k of the kernel; false: it is padding. */
+/* Finds the row (axis 0) or column of x that window i sees through row or column k of the kernel;
+   false: it is padding. */
 static inline bool dvti_ref_conv_sees(const dvti_ref_conv *p, int axis, int64_t i, int64_t k,
                                       int64_t *at) {
     *at = i * p->stride[axis] + k * p->dilation[axis] - p->padding[axis];
@@ -21308,7 +21470,7 @@ DVTI_FN void dvti_ref_conv2d(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 90 "src/devtensor_spine.h"
+#line 91 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_elementwise.c ==== */
 /* Elementwise operations as the oracle computes them, and those without a vector text: one element
@@ -21498,7 +21660,7 @@ DVTI_FN void dvti_ref_elementwise(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 91 "src/devtensor_spine.h"
+#line 92 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_matmul.c ==== */
 /* The oracle of matrix products: three loops in the type that sums are formed in, k ascending, one
@@ -21553,12 +21715,13 @@ DVTI_FN void dvti_ref_matmul(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 92 "src/devtensor_spine.h"
+#line 93 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_pool.c ==== */
-/* The oracle of pooling: the definition, window by window, in float64; gradients are added in their dtype. Any dtype, one thread. */
+/* The oracle of pooling: the definition, window by window, in float64; gradients are added in their
+   dtype. Any dtype, one thread. */
 #ifdef DEVTENSOR_LINES
-#line 2 "src/3_cpu/ref/ref_pool.c"
+#line 3 "src/3_cpu/ref/ref_pool.c"
 #endif
 
 /* A window's rows or columns of x. */
@@ -21655,7 +21818,7 @@ DVTI_FN void dvti_ref_pool2d(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 93 "src/devtensor_spine.h"
+#line 94 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_reduce.c ==== */
 /* The oracle of reductions: one element after the other, in one thread, in float64 or int64, from the
@@ -21815,7 +21978,7 @@ DVTI_FN void dvti_oracle_variance(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 94 "src/devtensor_spine.h"
+#line 95 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_softmax.c ==== */
 /* The oracles of softmax, log_softmax and layer norm, row by row. Softmax in float64, rounded once: the
@@ -21887,7 +22050,7 @@ DVTI_FN void dvti_oracle_layer_norm(const dvti_launch *launch, int64_t begin, in
 }
 /* ==== end src/3_cpu/ref/ref_softmax.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 95 "src/devtensor_spine.h"
+#line 96 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/dvt_angle.c ==== */
 /* What the tiers' sine, cosine and tangent call for lanes where the usual subtraction of multiples of pi / 2 loses digits. One function for
@@ -21966,7 +22129,7 @@ DVTI_FN void dvti_reduce_angles(const float *x, uint32_t done, float *rest, floa
 #endif
 /* ==== end src/3_cpu/simd/dvt_angle.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 96 "src/devtensor_spine.h"
+#line 97 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/dvt_angle64.c ==== */
 /* Angles of any size in double, brought into an eighth of a turn exactly, as dvt_angle.c does it for floats. */
@@ -22051,7 +22214,7 @@ DVTI_FN void dvti_reduce_angles64(const double *x, double *rest, double *low, do
 }
 /* ==== end src/3_cpu/simd/dvt_angle64.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 97 "src/devtensor_spine.h"
+#line 98 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/dvt_simd.c ==== */
 /* Which tier computes: what the processor and the operating system offer, and what the environment or the program asks for. */
@@ -22214,7 +22377,7 @@ DVT_API dvt_status dvt_set_cpu_isa(const char *name) {
 }
 /* ==== end src/3_cpu/simd/dvt_simd.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 98 "src/devtensor_spine.h"
+#line 99 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/tier_avx2.c ==== */
 /* The tier of AVX2 with FMA and F16C. */
@@ -22584,7 +22747,7 @@ DVTI_FN const dvti_simd *dvti_simd_avx2(void) {
 #endif
 /* ==== end src/3_cpu/simd/tier_avx2.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 99 "src/devtensor_spine.h"
+#line 100 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/tier_avx512.c ==== */
 /* The tier of AVX-512 (F, VL, DQ, BW). */
@@ -22979,7 +23142,7 @@ DVTI_FN const dvti_simd *dvti_simd_avx512(void) {
 #endif
 /* ==== end src/3_cpu/simd/tier_avx512.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 100 "src/devtensor_spine.h"
+#line 101 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/tier_plain.c ==== */
 /* The tier of every processor: NEON on 64-bit ARM, elsewhere what the compiler makes of vectors of 16 bytes. */
@@ -23542,7 +23705,7 @@ DVTI_FN const dvti_simd *dvti_simd_plain(void) {
 #endif
 /* ==== end src/3_cpu/simd/tier_plain.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 101 "src/devtensor_spine.h"
+#line 102 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_op.h ==== */
 /* The way of a call. One path for every operation, one helper for each step:
@@ -23871,7 +24034,7 @@ DVTI_FN bool dvti_choice(const char *function, const char *argument, int value, 
 #endif
 /* ==== end src/4_ops/dvt_op.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 102 "src/devtensor_spine.h"
+#line 103 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_stream.h ==== */
 /* The streams of random numbers: where each context's stream stands, which engine is set, and how a launch gets its part. */
@@ -23892,7 +24055,7 @@ DVTI_FN dvt_status dvti_draw(dvt_array *out, dvti_launch *launch, const dvt_key 
 #endif
 /* ==== end src/4_ops/dvt_stream.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 103 "src/devtensor_spine.h"
+#line 104 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_grad.h ==== */
 /* The way back. A gradient function gets a node and the gradient of its result, and writes the gradients of the inputs that need
@@ -23986,7 +24149,7 @@ DVTI_FN dvt_status dvti_write_leaves(dvti_graph *graph, bool create_graph);
 #endif
 /* ==== end src/5_grad/dvt_grad.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 104 "src/devtensor_spine.h"
+#line 105 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_io_internal.h ==== */
 /* Shared by printing, the readers and the writers: byte buffers, the text of one float, files
@@ -24113,7 +24276,7 @@ typedef struct dvti_source {
     int64_t remaining; /* bytes after the ready ones; an upper bound if !known */
     bool known;        /* `remaining` is exact */
     bool ended;        /* a read passed the end; that read and later ones give 0 */
-    bool told;         /* reading failed, and the error is set */
+    bool reported;     /* reading failed, and the error is set */
     int fd;            /* -1: memory, or compressed */
     unsigned char *buffer;
     dvti_gunzip *gunzip;
@@ -24250,7 +24413,7 @@ DVTI_FN dvt_status dvti_params_save(const char *function, const char *path,
 #endif
 /* ==== end src/5_io/dvt_io_internal.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 105 "src/devtensor_spine.h"
+#line 106 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_kind.h ==== */
 /* What every build has of CUDA: its kind of device, which under DEVTENSOR_NO_CUDA has none. */
@@ -24268,7 +24431,7 @@ DVTI_FN const dvti_backend_kind *dvti_cuda_kind(void);
 #endif
 /* ==== end src/3_cuda/dvt_cuda_kind.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 106 "src/devtensor_spine.h"
+#line 107 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_CUDA)
 /* ==== begin src/3_cuda/driver/dvt_cuda_driver.h ==== */
@@ -24708,27 +24871,27 @@ typedef struct dvti_cuda_loaded dvti_cuda_loaded; /* jit/: a function on a card 
 
 #define DVTI_CUDA_SLOTS 256
 
-typedef struct dvti_cuda_card {
+typedef struct dvti_cuda_physical {
     dvti_mutex lock; /* of opening, and of the functions */
     bool open;
     int index;
     dvti_cu_device device;
     dvti_cu_context context;
-    int cc;           /* compute capability, 90 for 9.0 */
-    int processors;   /* streaming multiprocessors */
-    bool lost, told;  /* an error has ended the context, and a caller has heard of it */
-    char reason[512]; /* the first such error */
+    int cc;              /* compute capability, 90 for 9.0 */
+    int processors;      /* streaming multiprocessors */
+    bool lost, reported; /* an error has ended the context, and a caller has heard of it */
+    char reason[512];    /* the first such error */
     dvti_cuda_loaded *loaded;
     size_t n_loaded, loaded_capacity;
     int first[DVTI_CUDA_SLOTS]; /* of each hash: the place in `loaded` + 1; 0: none */
-} dvti_cuda_card;
+} dvti_cuda_physical;
 
 /* Makes the card's context current for this thread. Pair with dvti_cuda_leave, which restores what
    was current before. */
-DVTI_FN dvti_cu_result dvti_cuda_enter(dvti_cuda_card *card, bool *pushed);
+DVTI_FN dvti_cu_result dvti_cuda_enter(dvti_cuda_physical *physical, bool *pushed);
 DVTI_FN void dvti_cuda_leave(bool pushed);
 /* For geometry: the card that computes. */
-DVTI_FN const dvti_cuda_card *dvti_cuda_card_of(const dvti_cuda_gpu *gpu);
+DVTI_FN const dvti_cuda_physical *dvti_cuda_physical_of(const dvti_cuda_gpu *gpu);
 DVTI_FN dvti_cuda_gpu *dvti_cuda_gpu_of(const dvti_device *device);
 
 /* ---- jit/ ---- */
@@ -24785,7 +24948,7 @@ DVTI_FN void dvti_cuda_add_row_functions(dvti_text *text);
 DVTI_FN void dvti_cuda_add_functions(dvti_text *text, const char *files);
 DVTI_FN void dvti_cuda_add_exp_below(dvti_text *text, dvt_dtype dtype);
 /* The function `entry` of the program on this card, compiled and loaded at its first use. */
-DVTI_FN dvt_status dvti_cuda_function(dvti_cuda_card *card, const char *function,
+DVTI_FN dvt_status dvti_cuda_function(dvti_cuda_physical *physical, const char *function,
                                       dvti_cuda_program program, const char *entry,
                                       dvti_cu_function *out);
 
@@ -24866,7 +25029,7 @@ DVTI_FN int64_t dvti_nvml_free(dvti_cu_device device);
 #endif
 /* ==== end src/3_cuda/driver/dvt_cuda_driver.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 108 "src/devtensor_spine.h"
+#line 109 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/driver/dvt_nccl.h ==== */
 /* The parts of NVIDIA's collectives library that sums need. The types match nccl.h; tests/cuda
@@ -24922,7 +25085,7 @@ DVTI_FN const dvti_nccl_comm *dvti_nccl_comms(const int *devices, int n);
 #endif
 /* ==== end src/3_cuda/driver/dvt_nccl.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 110 "src/devtensor_spine.h"
+#line 111 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_device.h ==== */
 /* The state of one gpu(i). Unless noted otherwise, functions below require the gpu's lock and the
@@ -24999,7 +25162,7 @@ typedef struct dvti_cuda_mark {
 typedef struct dvti_cuda_place {
     const char *begin, *end;
     bool written;
-    const dvti_cuda_card *card; /* whose context owns the event */
+    const dvti_cuda_physical *physical; /* whose context owns the event */
     dvti_cu_event event;
 } dvti_cuda_place;
 
@@ -25035,7 +25198,7 @@ typedef struct dvti_cuda_recent {
 
 struct dvti_cuda_gpu {
     dvti_mutex lock;
-    dvti_cuda_card *card;
+    dvti_cuda_physical *physical;
     dvt_ctx ctx;
     dvti_device *device;
     int64_t process;
@@ -25131,7 +25294,7 @@ DVTI_FN dvt_status dvti_cuda_all_reduce(const char *name, dvti_device *const *de
 #endif
 /* ==== end src/3_cuda/device/dvt_cuda_device.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 111 "src/devtensor_spine.h"
+#line 112 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_jit.h ==== */
 /* Shared by the files of this directory. The steps from a program to a function:
@@ -25178,7 +25341,7 @@ DVTI_FN void dvti_cuda_cache_drop(dvti_cuda_key key);
 #endif
 /* ==== end src/3_cuda/jit/dvt_cuda_jit.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 112 "src/devtensor_spine.h"
+#line 113 "src/devtensor_spine.h"
 #endif
 #endif
 #if !defined(DEVTENSOR_NO_NN)
@@ -25391,7 +25554,7 @@ DVTI_FN bool dvti_load_match(dvti_load *load, const dvt_block *net);
 #endif
 /* ==== end src/6_nn/dvt_nn_internal.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 115 "src/devtensor_spine.h"
+#line 116 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_train_internal.h ==== */
 /* Training from the inside: what the files of this room share. */
@@ -25528,7 +25691,7 @@ DVTI_FN bool dvti_batch_make(const char *function, const dvti_batcher *batcher,
 #endif
 /* ==== end src/7_train/dvt_train_internal.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 116 "src/devtensor_spine.h"
+#line 117 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/level_cold.inl ==== */
@@ -25546,7 +25709,7 @@ DVTI_FN bool dvti_batch_make(const char *function, const dvti_batcher *batcher,
 #endif
 /* ==== end src/1_base/level_cold.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 118 "src/devtensor_spine.h"
+#line 119 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_off.c ==== */
 /* What is left of CUDA under DEVTENSOR_NO_CUDA. */
@@ -25626,7 +25789,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 #endif
 /* ==== end src/3_cuda/dvt_cuda_off.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 119 "src/devtensor_spine.h"
+#line 120 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_CUDA)
 /* ==== begin src/3_cuda/driver/dvt_cuda_driver.c ==== */
@@ -25810,7 +25973,7 @@ DVTI_FN dvt_status dvti_cuda_fail(const char *function, const char *call, dvti_c
 #undef DVTI_CUDA_LIBRARY
 /* ==== end src/3_cuda/driver/dvt_cuda_driver.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 121 "src/devtensor_spine.h"
+#line 122 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/driver/dvt_cuda_nvrtc.c ==== */
 /* Finds NVRTC: the path that the user names, libraries of this process, the loader's search path,
@@ -26031,7 +26194,7 @@ DVTI_FN const dvti_nvrtc *dvti_nvrtc_open(const char *function) {
 #undef DVTI_NVRTC_PATH
 /* ==== end src/3_cuda/driver/dvt_cuda_nvrtc.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 122 "src/devtensor_spine.h"
+#line 123 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/driver/dvt_nccl.c ==== */
 /* Opens NCCL and creates its communicators. DEVTENSOR_NCCL=1 enables it. Otherwise, or without the
@@ -26126,7 +26289,7 @@ DVTI_FN const dvti_nccl_comm *dvti_nccl_comms(const int *devices, int n) {
 #undef DVTI_NCCL_GROUPS
 /* ==== end src/3_cuda/driver/dvt_nccl.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 123 "src/devtensor_spine.h"
+#line 124 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/driver/dvt_nvml.c ==== */
 /* Queries the free memory of a GPU from NVML, as nvidia-smi does, which needs no context. Optional:
@@ -26191,7 +26354,7 @@ DVTI_FN int64_t dvti_nvml_free(dvti_cu_device physical) {
 }
 /* ==== end src/3_cuda/driver/dvt_nvml.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 124 "src/devtensor_spine.h"
+#line 125 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_cache.c ==== */
 /* Caches compiled programs on disk, so that NVRTC runs once per machine and not once per process.
@@ -26462,7 +26625,7 @@ DVTI_FN void dvti_cuda_cache_write(dvti_cuda_key key, const dvti_cuda_image *ima
 #endif
 /* ==== end src/3_cuda/jit/dvt_cuda_cache.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 125 "src/devtensor_spine.h"
+#line 126 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_text.c ==== */
 /* The text of programs: args.h, base.cu, the definitions of a variant, the functions that it needs,
@@ -31917,7 +32080,7 @@ DVTI_FN char *dvti_cuda_source(dvti_cuda_program program) {
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 126 "src/devtensor_spine.h"
+#line 127 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_compile.c ==== */
 /* Compiles source to an image with NVRTC: a CUBIN if NVRTC knows the architecture, else PTX for the
@@ -32049,7 +32212,7 @@ DVTI_FN dvt_status dvti_cuda_compile(int cc, bool fuse, const char *function, co
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_compile.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 127 "src/devtensor_spine.h"
+#line 128 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_jit.c ==== */
 /* Programs on GPUs: looked up by family, variant and entry, and compiled or loaded at first use. */
@@ -32172,8 +32335,9 @@ static bool dvti_cuda_image_refused(dvti_cu_result result) {
 }
 
 /* Compiles an image again, once, if it came from the disk and the driver refuses it. */
-static dvt_status dvti_cuda_load_source(dvti_cuda_card *physical, bool fuse, const char *function,
-                                        const char *source, dvti_cu_module *module) {
+static dvt_status dvti_cuda_load_source(dvti_cuda_physical *physical, bool fuse,
+                                        const char *function, const char *source,
+                                        dvti_cu_module *module) {
     dvti_cuda_key key = dvti_cuda_key_of(physical->cc, fuse, source);
     const dvti_cuda_image *image;
     dvti_cu_result result = DVTI_CU_OK;
@@ -32196,7 +32360,7 @@ static dvt_status dvti_cuda_load_source(dvti_cuda_card *physical, bool fuse, con
     return dvti_cuda_fail(function, "cuModuleLoadDataEx", result);
 }
 
-static dvt_status dvti_cuda_load(dvti_cuda_card *physical, const char *function,
+static dvt_status dvti_cuda_load(dvti_cuda_physical *physical, const char *function,
                                  dvti_cuda_program program, dvti_cu_module *module) {
     dvti_cuda_registry *registry = &dvti_cuda_the_registry;
     char *source = dvti_cuda_source(program);
@@ -32218,13 +32382,13 @@ static dvt_status dvti_cuda_load(dvti_cuda_card *physical, const char *function,
 }
 
 /* ---- functions ---- */
-static int *dvti_cuda_slot(dvti_cuda_card *physical, dvti_cuda_program program) {
+static int *dvti_cuda_slot(dvti_cuda_physical *physical, dvti_cuda_program program) {
     uint64_t hash = (program.variant + (uint64_t)program.family) * 0x9e3779b97f4a7c15u;
     return &physical->first[hash >> 32 & (DVTI_CUDA_SLOTS - 1)];
 }
 
 /* entry NULL: any function of the program. */
-static dvti_cuda_loaded *dvti_cuda_find(dvti_cuda_card *physical, dvti_cuda_program program,
+static dvti_cuda_loaded *dvti_cuda_find(dvti_cuda_physical *physical, dvti_cuda_program program,
                                         const char *entry) {
     int i;
     for (i = *dvti_cuda_slot(physical, program); i > 0; i = physical->loaded[i - 1].next) {
@@ -32237,7 +32401,7 @@ static dvti_cuda_loaded *dvti_cuda_find(dvti_cuda_card *physical, dvti_cuda_prog
 }
 
 /* The caller holds the lock of the physical GPU. */
-static dvt_status dvti_cuda_resolve(dvti_cuda_card *physical, const char *function,
+static dvt_status dvti_cuda_resolve(dvti_cuda_physical *physical, const char *function,
                                     dvti_cuda_program program, const char *entry,
                                     dvti_cu_function *out) {
     dvti_cuda_loaded *one = dvti_cuda_find(physical, program, entry), *sibling;
@@ -32274,7 +32438,7 @@ static dvt_status dvti_cuda_resolve(dvti_cuda_card *physical, const char *functi
     return DVT_OK;
 }
 
-DVTI_FN dvt_status dvti_cuda_function(dvti_cuda_card *physical, const char *function,
+DVTI_FN dvt_status dvti_cuda_function(dvti_cuda_physical *physical, const char *function,
                                       dvti_cuda_program program, const char *entry,
                                       dvti_cu_function *out) {
     dvt_status status;
@@ -32285,7 +32449,7 @@ DVTI_FN dvt_status dvti_cuda_function(dvti_cuda_card *physical, const char *func
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_jit.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 128 "src/devtensor_spine.h"
+#line 129 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/level_end.inl ==== */
 /* Ends what level_plan.inl or level_cold.inl began. */
@@ -32302,7 +32466,7 @@ DVTI_FN dvt_status dvti_cuda_function(dvti_cuda_card *physical, const char *func
 #undef DVTI_LEVEL_PLAN
 /* ==== end src/1_base/level_end.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 129 "src/devtensor_spine.h"
+#line 130 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/level_plan.inl ==== */
 /* Begins files that check, plan and dispatch: they run once per call, and the elements are computed
@@ -32321,7 +32485,7 @@ DVTI_FN dvt_status dvti_cuda_function(dvti_cuda_card *physical, const char *func
 #endif
 /* ==== end src/1_base/level_plan.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 130 "src/devtensor_spine.h"
+#line 131 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_all_reduce.c ==== */
 /* Sums over several gpus by kernels that read peer memory (kernels/all_reduce.cu). The compute
@@ -32375,7 +32539,7 @@ static bool dvti_cuda_group_begin(dvti_cuda_group *group, const char *function,
 static const dvti_nccl_comm *dvti_cuda_comms(const dvti_cuda_group *group) {
     int physical[DVT_MAX_GPUS], i, j;
     for (i = 0; i < group->n; i++) {
-        physical[i] = group->gpu[i]->card->index;
+        physical[i] = group->gpu[i]->physical->index;
         for (j = 0; j < i; j++)
             if (physical[j] == physical[i])
                 return NULL;
@@ -32440,7 +32604,7 @@ static dvti_cu_result dvti_cuda_wait_for(dvti_cuda_gpu *late, dvti_cuda_gpu *ear
     bool pushed;
     if (late == early)
         return DVTI_CU_OK;
-    result = dvti_cuda_enter(early->card, &pushed);
+    result = dvti_cuda_enter(early->physical, &pushed);
     if (result != DVTI_CU_OK)
         return result;
     result = dvti_cuda_after_compute(early, late->compute);
@@ -32463,7 +32627,7 @@ static dvti_cu_result dvti_cuda_synchronize(dvti_cuda_group *group) {
     int k;
     for (k = 0; k < group->n && result == DVTI_CU_OK; k++) {
         bool pushed;
-        result = dvti_cuda_enter(group->gpu[k]->card, &pushed);
+        result = dvti_cuda_enter(group->gpu[k]->physical, &pushed);
         if (result == DVTI_CU_OK)
             result = dvti_cuda_after_compute(group->gpu[k], group->gpu[k]->compute);
         dvti_cuda_leave(pushed);
@@ -32482,7 +32646,7 @@ static dvti_cu_result dvti_cuda_touch_parts(dvti_cuda_group *group, const dvti_r
     int k, i;
     for (k = 0; k < group->n && result == DVTI_CU_OK; k++) {
         bool pushed;
-        result = dvti_cuda_enter(group->gpu[k]->card, &pushed);
+        result = dvti_cuda_enter(group->gpu[k]->physical, &pushed);
         if (result != DVTI_CU_OK)
             break;
         for (i = 0; i < n_parts && result == DVTI_CU_OK; i++)
@@ -32504,7 +32668,7 @@ static dvt_status dvti_cuda_all_launch(dvti_cuda_group *group, int k, const char
     dvt_status status;
     bool pushed;
     dvti_launch_begin(&launch, name, NULL, DVTI_OP_add);
-    result = dvti_cuda_enter(gpu->card, &pushed);
+    result = dvti_cuda_enter(gpu->physical, &pushed);
     if (result != DVTI_CU_OK)
         return dvti_cuda_failed(gpu, name, "cuCtxPushCurrent_v2", result);
     program.family = DVTI_CUDA_FAMILY_all_reduce;
@@ -32605,7 +32769,7 @@ DVTI_FN dvt_status dvti_cuda_all_reduce(const char *name, dvti_device *const *de
 #undef DVTI_ONE_STAGE_BYTES
 /* ==== end src/3_cuda/device/dvt_cuda_all_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 131 "src/devtensor_spine.h"
+#line 132 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_copy.c ==== */
 /* Transfers between main memory and a GPU. Small ones use the compute stream. Large ones use
@@ -32769,7 +32933,7 @@ DVTI_FN dvt_status dvti_cuda_download(dvti_device *device, void *dst, const void
 }
 /* ==== end src/3_cuda/device/dvt_cuda_copy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 132 "src/devtensor_spine.h"
+#line 133 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_device.c ==== */
 /* Physical GPUs and the gpu(i) on them: opening, closing, queries. */
@@ -32777,12 +32941,12 @@ DVTI_FN dvt_status dvti_cuda_download(dvti_device *device, void *dst, const void
 #line 3 "src/3_cuda/device/dvt_cuda_device.c"
 #endif
 
-static dvti_cuda_card dvti_cuda_cards[DVT_MAX_GPUS];
+static dvti_cuda_physical dvti_cuda_physical_gpus[DVT_MAX_GPUS];
 static dvti_cuda_gpu *dvti_cuda_gpus[DVT_MAX_GPUS]; /* open ones, by number */
 static dvti_mutex dvti_cuda_gpus_lock = DVTI_MUTEX_INIT;
 
 /* ---- opening ---- */
-static dvti_cu_result dvti_cuda_query(dvti_cuda_card *physical, int index) {
+static dvti_cu_result dvti_cuda_query(dvti_cuda_physical *physical, int index) {
     const dvti_cuda_driver *cu = dvti_cuda();
     int major = 0, minor = 0;
     dvti_cu_result result = cu->cuDeviceGet(&physical->device, index);
@@ -32798,7 +32962,7 @@ static dvti_cu_result dvti_cuda_query(dvti_cuda_card *physical, int index) {
     return result;
 }
 
-static dvt_status dvti_cuda_open_physical(dvti_cuda_card *physical, int index) {
+static dvt_status dvti_cuda_open_physical(dvti_cuda_physical *physical, int index) {
     dvti_mutex fresh = DVTI_MUTEX_INIT;
     dvti_cu_result result;
     if (physical->open)
@@ -32825,7 +32989,7 @@ static dvti_cu_result dvti_cuda_open_streams(dvti_cuda_gpu *gpu) {
     streams[1] = &gpu->upload;
     streams[2] = &gpu->download;
     streams[3] = &gpu->copy;
-    result = dvti_cuda_enter(gpu->card, &pushed);
+    result = dvti_cuda_enter(gpu->physical, &pushed);
     for (i = 0; i < 4 && result == DVTI_CU_OK; i++)
         result = cu->cuStreamCreateWithPriority(streams[i], DVTI_CU_STREAM_NON_BLOCKING, 0);
     for (i = 0; i < 4 && result != DVTI_CU_OK; i++)
@@ -32838,7 +33002,7 @@ static dvti_cu_result dvti_cuda_open_streams(dvti_cuda_gpu *gpu) {
 
 DVTI_FN dvt_status dvti_cuda_open(dvti_device *device, int index) {
     dvti_mutex fresh = DVTI_MUTEX_INIT;
-    dvti_cuda_card *physical = &dvti_cuda_cards[index];
+    dvti_cuda_physical *physical = &dvti_cuda_physical_gpus[index];
     dvti_cuda_gpu *gpu;
     dvti_cu_result result;
     dvt_status status;
@@ -32861,7 +33025,7 @@ DVTI_FN dvt_status dvti_cuda_open(dvti_device *device, int index) {
     if (!gpu)
         return dvti_fail_memory("opening a GPU", (int64_t)sizeof *gpu);
     memcpy(&gpu->lock, &fresh, sizeof fresh);
-    gpu->card = physical;
+    gpu->physical = physical;
     gpu->ctx = device->ctx;
     gpu->device = device;
     gpu->process = dvti_process_id();
@@ -32896,8 +33060,8 @@ DVTI_FN void dvti_cuda_close(dvti_device *device) {
     dvti_mutex_lock(&dvti_cuda_gpus_lock);
     dvti_cuda_gpus[gpu->ctx.id] = NULL;
     dvti_mutex_unlock(&dvti_cuda_gpus_lock);
-    if (gpu->process == dvti_process_id() && !gpu->card->lost &&
-        dvti_cuda_enter(gpu->card, &pushed) == DVTI_CU_OK) {
+    if (gpu->process == dvti_process_id() && !gpu->physical->lost &&
+        dvti_cuda_enter(gpu->physical, &pushed) == DVTI_CU_OK) {
         dvti_cuda_drain(gpu);
         dvti_cuda_trim(&gpu->memory);
         dvti_cuda_order_close(gpu);
@@ -32921,7 +33085,7 @@ DVTI_FN int64_t dvti_cuda_trim_others(const dvti_cuda_gpu *except) {
     dvti_mutex_lock(&dvti_cuda_gpus_lock);
     for (i = 0; i < DVT_MAX_GPUS; i++) {
         dvti_cuda_gpu *gpu = dvti_cuda_gpus[i];
-        if (!gpu || gpu == except || gpu->card != except->card ||
+        if (!gpu || gpu == except || gpu->physical != except->physical ||
             !dvti_cuda_begin(gpu, "trim", &pushed))
             continue;
         if (dvti_cuda_drain(gpu) == DVTI_CU_OK)
@@ -32954,7 +33118,7 @@ DVTI_FN void dvti_cuda_describe(int index, const dvti_device *device, dvt_device
     if (out->memory_free >= 0 || !device || !device->impl)
         return;
     gpu = dvti_cuda_gpu_of(device);
-    if (gpu->card->lost || gpu->process != dvti_process_id() ||
+    if (gpu->physical->lost || gpu->process != dvti_process_id() ||
         !dvti_cuda_begin(gpu, "dvt_device_query", &pushed))
         return;
     if (cu->cuMemGetInfo_v2(&available, &total) == DVTI_CU_OK)
@@ -32963,7 +33127,7 @@ DVTI_FN void dvti_cuda_describe(int index, const dvti_device *device, dvt_device
 }
 /* ==== end src/3_cuda/device/dvt_cuda_device.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 133 "src/devtensor_spine.h"
+#line 134 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_enter.c ==== */
 /* A gpu(i), its physical GPU, and the current context. All other files of this directory use these
@@ -32976,11 +33140,11 @@ DVTI_FN dvti_cuda_gpu *dvti_cuda_gpu_of(const dvti_device *device) {
     return (dvti_cuda_gpu *)device->impl;
 }
 
-DVTI_FN const dvti_cuda_card *dvti_cuda_card_of(const dvti_cuda_gpu *gpu) {
-    return gpu->card;
+DVTI_FN const dvti_cuda_physical *dvti_cuda_physical_of(const dvti_cuda_gpu *gpu) {
+    return gpu->physical;
 }
 
-DVTI_FN dvti_cu_result dvti_cuda_enter(dvti_cuda_card *physical, bool *pushed) {
+DVTI_FN dvti_cu_result dvti_cuda_enter(dvti_cuda_physical *physical, bool *pushed) {
     const dvti_cuda_driver *cu = dvti_cuda();
     dvti_cu_context current = NULL;
     dvti_cu_result result;
@@ -32999,7 +33163,7 @@ DVTI_FN void dvti_cuda_leave(bool pushed) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_enter.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 134 "src/devtensor_spine.h"
+#line 135 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_error.c ==== */
 /* Errors of a GPU. Most errors belong to the call that returned them. Some end the context, such as
@@ -33105,21 +33269,21 @@ static void dvti_cuda_suspects(dvti_cuda_gpu *gpu, dvti_text *text) {
 }
 
 static void dvti_cuda_lose(dvti_cuda_gpu *gpu, const char *call, dvti_cu_result result) {
-    dvti_cuda_card *physical = gpu->card;
+    dvti_cuda_physical *physical = gpu->physical;
     dvti_text text;
     if (physical->lost)
         return;
     text = dvti_text_begin(physical->reason, sizeof physical->reason);
     dvti_cuda_suspects(gpu, &text);
     dvti_text_add(&text, " failed: %s gave %s", call, dvti_cuda_result_text(result));
-    physical->told = false;
+    physical->reported = false;
     physical->lost = true;
 }
 
 static dvt_status dvti_cuda_report_lost(dvti_cuda_gpu *gpu, const char *function) {
-    dvti_cuda_card *physical = gpu->card;
-    if (!physical->told) {
-        physical->told = true;
+    dvti_cuda_physical *physical = gpu->physical;
+    if (!physical->reported) {
+        physical->reported = true;
         return dvti_fail(DVT_ERR_INTERNAL,
                          "%.440s; %s is lost for this process: release the arrays on it, and use "
                          "another context or restart the program",
@@ -33134,7 +33298,7 @@ DVTI_FN dvt_status dvti_cuda_failed(dvti_cuda_gpu *gpu, const char *function, co
                                     dvti_cu_result result) {
     if (result == DVTI_CU_OK)
         return DVT_OK;
-    if (gpu->card->lost || dvti_cuda_ends_context(result)) {
+    if (gpu->physical->lost || dvti_cuda_ends_context(result)) {
         dvti_cuda_lose(gpu, call, result);
         return dvti_cuda_report_lost(gpu, function);
     }
@@ -33146,7 +33310,7 @@ static bool dvti_cuda_has_ended(dvti_cuda_gpu *gpu) {
     dvti_cu_event event;
     dvti_cu_result result;
     bool pushed;
-    result = dvti_cuda_enter(gpu->card, &pushed);
+    result = dvti_cuda_enter(gpu->physical, &pushed);
     if (result == DVTI_CU_OK) {
         event = dvti_cuda_event(gpu, &result);
         if (event) {
@@ -33155,7 +33319,7 @@ static bool dvti_cuda_has_ended(dvti_cuda_gpu *gpu) {
         }
         dvti_cuda_leave(pushed);
     }
-    return gpu->card->lost || dvti_cuda_ends_context(result);
+    return gpu->physical->lost || dvti_cuda_ends_context(result);
 }
 
 DVTI_FN dvt_status dvti_cuda_failed_among(dvti_cuda_gpu *const *gpu, int n, const char *function,
@@ -33174,7 +33338,7 @@ DVTI_FN void dvti_cuda_failed_quietly(dvti_cuda_gpu *gpu, const char *call, dvti
 
 DVTI_FN void dvti_cuda_settle(dvti_cuda_gpu *gpu, dvti_cu_stream stream) {
     bool pushed;
-    if (gpu->card->lost || dvti_cuda_enter(gpu->card, &pushed) != DVTI_CU_OK)
+    if (gpu->physical->lost || dvti_cuda_enter(gpu->physical, &pushed) != DVTI_CU_OK)
         return;
     dvti_cuda_failed_quietly(gpu, "cuStreamSynchronize", dvti_cuda()->cuStreamSynchronize(stream));
     dvti_cuda_leave(pushed);
@@ -33192,12 +33356,12 @@ DVTI_FN bool dvti_cuda_begin(dvti_cuda_gpu *gpu, const char *function, bool *pus
         return false;
     }
     dvti_mutex_lock(&gpu->lock);
-    if (gpu->card->lost) {
+    if (gpu->physical->lost) {
         dvti_cuda_report_lost(gpu, function);
         dvti_mutex_unlock(&gpu->lock);
         return false;
     }
-    result = dvti_cuda_enter(gpu->card, pushed);
+    result = dvti_cuda_enter(gpu->physical, pushed);
     if (result == DVTI_CU_OK)
         return true;
     dvti_cuda_failed(gpu, function, "cuCtxPushCurrent_v2", result);
@@ -33211,7 +33375,7 @@ DVTI_FN void dvti_cuda_end(dvti_cuda_gpu *gpu, bool pushed) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_error.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 135 "src/devtensor_spine.h"
+#line 136 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_memory.c ==== */
 /* The caching allocator of one gpu(i). It splits segments from the driver into blocks and reuses
@@ -33490,7 +33654,7 @@ DVTI_FN void dvti_cuda_forget(dvti_cuda_memory *memory) {
 #undef DVTI_CUDA_LARGE_UNIT
 /* ==== end src/3_cuda/device/dvt_cuda_memory.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 136 "src/devtensor_spine.h"
+#line 137 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_order.c ==== */
 /* Orders the streams of a gpu(i); see dvt_cuda_device.h. */
@@ -33614,7 +33778,7 @@ static dvti_cu_result dvti_cuda_join_place(dvti_cuda_gpu *gpu, int i) {
     dvti_cu_result result = dvti_cuda()->cuStreamWaitEvent(gpu->compute, gpu->place[i].event, 0);
     if (result != DVTI_CU_OK)
         return result;
-    if (gpu->place[i].card == gpu->card)
+    if (gpu->place[i].physical == gpu->physical)
         dvti_cuda_event_done(gpu, gpu->place[i].event);
     else
         dvti_cuda()->cuEventDestroy_v2(gpu->place[i].event);
@@ -33693,7 +33857,7 @@ DVTI_FN dvti_cu_result dvti_cuda_foreign(dvti_cuda_gpu *gpu, const void *at, int
     place->begin = (const char *)at;
     place->end = place->begin + bytes;
     place->written = written;
-    place->card = owner->card;
+    place->physical = owner->physical;
     place->event = event;
     return DVTI_CU_OK;
 }
@@ -33712,7 +33876,7 @@ DVTI_FN void dvti_cuda_order_close(dvti_cuda_gpu *gpu) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_order.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 137 "src/devtensor_spine.h"
+#line 138 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_peer.c ==== */
 /* Copies between GPUs. Peer access is tested, once for each pair, before it is used. On some
@@ -33736,7 +33900,7 @@ static dvti_mutex dvti_cuda_routes_lock = DVTI_MUTEX_INIT;
 /* ---- the test ---- */
 #define DVTI_PEER_TEST_WORDS 16384
 
-static bool dvti_cuda_enable_peer(dvti_cuda_card *physical, dvti_cuda_card *peer) {
+static bool dvti_cuda_enable_peer(dvti_cuda_physical *physical, dvti_cuda_physical *peer) {
     const dvti_cuda_driver *cu = dvti_cuda();
     dvti_cu_result result;
     bool pushed;
@@ -33749,7 +33913,7 @@ static bool dvti_cuda_enable_peer(dvti_cuda_card *physical, dvti_cuda_card *peer
     return result == DVTI_CU_OK || result == DVTI_CU_PEER_ALREADY;
 }
 
-static bool dvti_cuda_alloc_on(dvti_cuda_card *physical, dvti_cu_address *at, size_t bytes) {
+static bool dvti_cuda_alloc_on(dvti_cuda_physical *physical, dvti_cu_address *at, size_t bytes) {
     bool pushed, done;
     *at = 0;
     if (dvti_cuda_enter(physical, &pushed) != DVTI_CU_OK)
@@ -33759,7 +33923,7 @@ static bool dvti_cuda_alloc_on(dvti_cuda_card *physical, dvti_cu_address *at, si
     return done;
 }
 
-static void dvti_cuda_free_on(dvti_cuda_card *physical, dvti_cu_address at) {
+static void dvti_cuda_free_on(dvti_cuda_physical *physical, dvti_cu_address at) {
     bool pushed;
     if (!at || dvti_cuda_enter(physical, &pushed) != DVTI_CU_OK)
         return;
@@ -33775,15 +33939,15 @@ static bool dvti_cuda_copy_is_exact(dvti_cuda_gpu *to, dvti_cuda_gpu *from, dvti
     bool pushed, done;
     for (i = 0; i < DVTI_PEER_TEST_WORDS; i++)
         words[i] = (uint32_t)i * 2654435761u + 1;
-    if (dvti_cuda_enter(from->card, &pushed) != DVTI_CU_OK)
+    if (dvti_cuda_enter(from->physical, &pushed) != DVTI_CU_OK)
         return false;
     done = cu->cuMemcpyHtoDAsync_v2(here, words, bytes, from->copy) == DVTI_CU_OK &&
            cu->cuStreamSynchronize(from->copy) == DVTI_CU_OK;
     dvti_cuda_leave(pushed);
     memset(words, 0, bytes);
-    if (!done || dvti_cuda_enter(to->card, &pushed) != DVTI_CU_OK)
+    if (!done || dvti_cuda_enter(to->physical, &pushed) != DVTI_CU_OK)
         return false;
-    done = cu->cuMemcpyPeerAsync(there, to->card->context, here, from->card->context, bytes,
+    done = cu->cuMemcpyPeerAsync(there, to->physical->context, here, from->physical->context, bytes,
                                  to->copy) == DVTI_CU_OK &&
            cu->cuMemcpyDtoHAsync_v2(words, there, bytes, to->copy) == DVTI_CU_OK &&
            cu->cuStreamSynchronize(to->copy) == DVTI_CU_OK;
@@ -33800,10 +33964,10 @@ static dvti_cuda_route dvti_cuda_test_route(dvti_cuda_gpu *to, dvti_cuda_gpu *fr
     dvti_cu_address here = 0, there = 0;
     dvti_cuda_route route = DVTI_ROUTE_UNKNOWN;
     bool peer = dvti_env_int("DEVTENSOR_P2P", 0, 1, 1) != 0 &&
-                dvti_cuda_enable_peer(to->card, from->card) &&
-                dvti_cuda_enable_peer(from->card, to->card);
-    if (words && dvti_cuda_alloc_on(from->card, &here, bytes) &&
-        dvti_cuda_alloc_on(to->card, &there, bytes))
+                dvti_cuda_enable_peer(to->physical, from->physical) &&
+                dvti_cuda_enable_peer(from->physical, to->physical);
+    if (words && dvti_cuda_alloc_on(from->physical, &here, bytes) &&
+        dvti_cuda_alloc_on(to->physical, &there, bytes))
         route = !dvti_cuda_copy_is_exact(to, from, there, here, words) ? DVTI_ROUTE_HOST
                 : peer                                                 ? DVTI_ROUTE_PEER
                                                                        : DVTI_ROUTE_DRIVER;
@@ -33815,15 +33979,15 @@ static dvti_cuda_route dvti_cuda_test_route(dvti_cuda_gpu *to, dvti_cuda_gpu *fr
         dvti_cuda_settle(from, from->copy);
         dvti_cuda_settle(to, to->copy);
     }
-    dvti_cuda_free_on(from->card, here);
-    dvti_cuda_free_on(to->card, there);
+    dvti_cuda_free_on(from->physical, here);
+    dvti_cuda_free_on(to->physical, there);
     dvti_free(words);
     return route;
 }
 
 static dvti_cuda_route dvti_cuda_route_between(dvti_cuda_gpu *to, dvti_cuda_gpu *from) {
-    dvti_cuda_route *route = &dvti_cuda_routes[from->card->index][to->card->index], found;
-    if (to->card == from->card)
+    dvti_cuda_route *route = &dvti_cuda_routes[from->physical->index][to->physical->index], found;
+    if (to->physical == from->physical)
         return DVTI_ROUTE_PEER;
     dvti_mutex_lock(&dvti_cuda_routes_lock);
     if (*route == DVTI_ROUTE_UNKNOWN)
@@ -33845,7 +34009,7 @@ static dvti_cu_result dvti_cuda_queue_copy(dvti_cuda_gpu *to, void *dst, dvti_cu
     dvti_cu_address d = (dvti_cu_address)(uintptr_t)dst, s = (dvti_cu_address)(uintptr_t)src;
     dvti_cu_result result;
     bool pushed;
-    result = dvti_cuda_enter(from->card, &pushed);
+    result = dvti_cuda_enter(from->physical, &pushed);
     if (result != DVTI_CU_OK)
         return result;
     result = dvti_cuda_touch(from, src, bytes, false);
@@ -33853,14 +34017,14 @@ static dvti_cu_result dvti_cuda_queue_copy(dvti_cuda_gpu *to, void *dst, dvti_cu
         result = dvti_cuda_after_compute(from, to->copy);
     dvti_cuda_leave(pushed);
     if (result == DVTI_CU_OK)
-        result = dvti_cuda_enter(to->card, &pushed);
+        result = dvti_cuda_enter(to->physical, &pushed);
     if (result != DVTI_CU_OK)
         return result;
     result = dvti_cuda_before_write(to, dst, bytes, to->copy);
     if (result == DVTI_CU_OK)
-        result = to->card == from->card
+        result = to->physical == from->physical
                      ? cu->cuMemcpyDtoDAsync_v2(d, s, (size_t)bytes, to->copy)
-                     : cu->cuMemcpyPeerAsync(d, to->card->context, s, from->card->context,
+                     : cu->cuMemcpyPeerAsync(d, to->physical->context, s, from->physical->context,
                                              (size_t)bytes, to->copy);
     if (result == DVTI_CU_OK)
         result = dvti_cuda_foreign(to, dst, bytes, true, to, to->copy);
@@ -33931,7 +34095,7 @@ DVTI_FN dvt_status dvti_cuda_copy_from(dvti_device *device, void *dst, dvti_devi
 #undef DVTI_PEER_TEST_WORDS
 /* ==== end src/3_cuda/device/dvt_cuda_peer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 138 "src/devtensor_spine.h"
+#line 139 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_staging.c ==== */
 /* Staging buffers of pinned memory between main memory and a GPU. The GPU copies without the
@@ -34014,7 +34178,7 @@ DVTI_FN void dvti_cuda_staging_close(dvti_cuda_gpu *gpu) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_staging.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 139 "src/devtensor_spine.h"
+#line 140 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/dvt_cuda_grid.c ==== */
 /* What the families share: views and divisors as kernels take them, grids, and the way into the compute stream. */
@@ -34065,7 +34229,7 @@ DVTI_FN dvti_kdivisor dvti_cuda_divisor(int64_t divisor) {
 DVTI_FN dvti_cuda_grid dvti_cuda_grid_for(const dvti_cuda_gpu *gpu, int64_t n, int threads,
                                           int64_t each) {
     dvti_cuda_grid grid;
-    int64_t most = (int64_t)gpu->card->processors * (2048 / threads) * 16;
+    int64_t most = (int64_t)gpu->physical->processors * (2048 / threads) * 16;
     int64_t per_block = threads * each;
     grid.x = DVTI_MAX(DVTI_MIN((n - 1) / per_block + 1, most), 1);
     grid.y = grid.z = 1;
@@ -34087,7 +34251,7 @@ DVTI_FN dvt_status dvti_cuda_start(dvti_cuda_gpu *gpu, const dvti_launch *launch
     extra[2] = DVTI_CU_PARAM_SIZE;
     extra[3] = &bytes;
     extra[4] = DVTI_CU_PARAM_END;
-    status = dvti_cuda_function(gpu->card, launch->name, program, entry, &function);
+    status = dvti_cuda_function(gpu->physical, launch->name, program, entry, &function);
     if (status != DVT_OK)
         return status;
     result = cu->cuLaunchKernel(function, (unsigned)grid.x, (unsigned)grid.y, (unsigned)grid.z,
@@ -34097,7 +34261,7 @@ DVTI_FN dvt_status dvti_cuda_start(dvti_cuda_gpu *gpu, const dvti_launch *launch
 }
 /* ==== end src/3_cuda/launch/dvt_cuda_grid.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 140 "src/devtensor_spine.h"
+#line 141 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/dvt_cuda_axes.c ==== */
 /* Axes of windows, as the families' geometry wants them: few, and in the order of memory. */
@@ -34168,7 +34332,7 @@ DVTI_FN int64_t dvti_cuda_power(int64_t least) {
 }
 /* ==== end src/3_cuda/launch/dvt_cuda_axes.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 141 "src/devtensor_spine.h"
+#line 142 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_conv.c ==== */
 /* Convolution and its gradients: kernel conv2d (kernels/conv.cu). Variant: dtype, operation, how (a
@@ -34263,7 +34427,7 @@ static const dvti_cuda_conv_tile *dvti_cuda_conv_mma_tiles(const dvti_cuda_gpu *
                                                            const dvti_launch *launch, int *count) {
     dvt_dtype dtype = launch->out[0].dtype;
     bool tf32 = dtype == DVT_F32 && (launch->i[7] & 1);
-    if (dvti_cuda_card_of(gpu)->cc < 80 || (dtype != DVT_F16 && dtype != DVT_BF16 && !tf32))
+    if (dvti_cuda_physical_of(gpu)->cc < 80 || (dtype != DVT_F16 && dtype != DVT_BF16 && !tf32))
         return NULL;
     *count = DVTI_CUDA_CONV_MMA_TILES;
     return dvti_cuda_conv_mma_tile;
@@ -34505,7 +34669,7 @@ DVTI_FN dvt_status dvti_cuda_conv(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 #undef DVTI_CUDA_CONV_TILES
 /* ==== end src/3_cuda/launch/cuda_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 142 "src/devtensor_spine.h"
+#line 143 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_elementwise.c ==== */
 /* Elementwise operations (kernels/elementwise.cu): the order of axes, the groups of elements, the
@@ -34857,7 +35021,7 @@ DVTI_FN dvt_status dvti_cuda_elementwise(dvti_cuda_gpu *gpu, const dvti_launch *
 #undef DVTI_EW_TILE
 /* ==== end src/3_cuda/launch/cuda_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 143 "src/devtensor_spine.h"
+#line 144 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_fill.c ==== */
 /* Values from nothing: kernel fill, kernel arange, kernel eye (kernels/fill.cu). Variant: the dtype. */
@@ -34892,7 +35056,7 @@ DVTI_FN dvt_status dvti_cuda_fill(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 }
 /* ==== end src/3_cuda/launch/cuda_fill.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 144 "src/devtensor_spine.h"
+#line 145 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_index.c ==== */
 /* Indexing: kernel take, kernel take_along, kernel one_hot (kernels/index.cu). */
@@ -35065,7 +35229,7 @@ DVTI_FN int64_t dvti_cuda_index_workspace(const dvti_cuda_gpu *gpu, dvti_launch 
 }
 /* ==== end src/3_cuda/launch/cuda_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 145 "src/devtensor_spine.h"
+#line 146 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_matmul.c ==== */
 /* Matrix products: kernel matmul (kernels/matmul.cu, and kernels/matmul_mma.cu where the tensor
@@ -35230,7 +35394,7 @@ static int dvti_cuda_mm_choose(const dvti_cuda_gpu *gpu, const dvti_cuda_mm *pla
                                const dvti_cuda_mm_tile *tiles, int n, double write,
                                int64_t *splits) {
     const dvti_kmatmul *p = &plan->args;
-    const double processors = dvti_cuda_card_of(gpu)->processors;
+    const double processors = dvti_cuda_physical_of(gpu)->processors;
     const double results = (double)p->n * (double)p->m * (double)p->batches;
     double best = -1;
     int kind = 0, i;
@@ -35269,7 +35433,7 @@ static void dvti_cuda_mm_tiles(const dvti_cuda_gpu *gpu, dvti_cuda_mm *plan, dvt
     /* what is copied as it is goes element by element where it is transposed: any alignment will
        do */
     bool copied =
-        dvti_cuda_card_of(gpu)->cc >= 80 && dvt_dtype_size(dtype) == dvti_cuda_mm_bytes(dtype);
+        dvti_cuda_physical_of(gpu)->cc >= 80 && dvt_dtype_size(dtype) == dvti_cuda_mm_bytes(dtype);
     bool a_wide =
         (a_along_k && copied && a.k_stride == 1) ||
         (dvti_cuda_mm_packed(&a, a_along_k, group) && (a_along_k ? a.k : a.lines) % group == 0);
@@ -35293,7 +35457,7 @@ static void dvti_cuda_mm_tiles(const dvti_cuda_gpu *gpu, dvti_cuda_mm *plan, dvt
    not. */
 static void dvti_cuda_mm_rows(const dvti_cuda_gpu *gpu, dvti_cuda_mm *plan, dvt_dtype dtype) {
     const int64_t group = 16 / dvti_cuda_mm_bytes(dtype),
-                  full = 4 * dvti_cuda_card_of(gpu)->processors;
+                  full = 4 * dvti_cuda_physical_of(gpu)->processors;
     dvti_kmatmul *p = &plan->args;
     dvti_cuda_mm_side x = dvti_cuda_mm_side_of(plan, dtype, false);
     dvti_cuda_mm_side w = dvti_cuda_mm_side_of(plan, dtype, true);
@@ -35310,7 +35474,7 @@ static void dvti_cuda_mm_rows(const dvti_cuda_gpu *gpu, dvti_cuda_mm *plan, dvt_
 
 static void dvti_cuda_mm_columns(const dvti_cuda_gpu *gpu, dvti_cuda_mm *plan, dvt_dtype dtype) {
     const int64_t group = 16 / dvti_cuda_mm_bytes(dtype),
-                  full = 4 * dvti_cuda_card_of(gpu)->processors;
+                  full = 4 * dvti_cuda_physical_of(gpu)->processors;
     dvti_kmatmul *p = &plan->args;
     dvti_cuda_mm_side w = dvti_cuda_mm_side_of(plan, dtype, true);
     bool wide = p->m % group == 0 && dvti_cuda_mm_packed(&w, false, group);
@@ -35341,7 +35505,7 @@ static bool dvti_cuda_mma_serves(const dvti_cuda_gpu *gpu, const dvti_launch *la
     dvti_cuda_mm_side b = dvti_cuda_mm_side_of(plan, dtype, true);
     int64_t group = 16 / dvt_dtype_size(dtype);
     bool has = dtype == DVT_F16 || dtype == DVT_BF16 || (dtype == DVT_F32 && launch->i[0]);
-    if (dvti_cuda_card_of(gpu)->cc < 80 || !has)
+    if (dvti_cuda_physical_of(gpu)->cc < 80 || !has)
         return false;
     *a_along_k = dvti_cuda_mm_packed(&a, true, group);
     *b_along_k = dvti_cuda_mm_packed(&b, true, group);
@@ -35435,7 +35599,7 @@ DVTI_FN dvt_status dvti_cuda_matmul(dvti_cuda_gpu *gpu, const dvti_launch *launc
 #undef DVTI_MM_CHUNK
 /* ==== end src/3_cuda/launch/cuda_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 146 "src/devtensor_spine.h"
+#line 147 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_optimizer.c ==== */
 /* Steps of optimizers (kernels/optimizer.cu). Variant, from the lowest bit: 5 row of the table, 1 flag,
@@ -35493,7 +35657,7 @@ DVTI_FN dvt_status dvti_cuda_optimizer(dvti_cuda_gpu *gpu, const dvti_launch *la
 #undef DVTI_OPT_MOST
 /* ==== end src/3_cuda/launch/cuda_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 147 "src/devtensor_spine.h"
+#line 148 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_order.c ==== */
 /* Sorting of rows, and the first k: kernel sort (kernels/order.cu, and kernels/sort.cu for rows that no block holds). */
@@ -35618,7 +35782,7 @@ DVTI_FN dvt_status dvti_cuda_order(dvti_cuda_gpu *gpu, const dvti_launch *launch
 #undef DVTI_CUDA_ORDER_FEW
 /* ==== end src/3_cuda/launch/cuda_order.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 148 "src/devtensor_spine.h"
+#line 149 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_pool.c ==== */
 /* Pooling: kernel pool2d (kernels/pool.cu). Variant: dtype, kind, whether a team works on a window, whether positions have 64 bits. */
@@ -35704,7 +35868,7 @@ static dvt_status dvti_cuda_pool_start(dvti_cuda_gpu *gpu, const dvti_launch *la
     grid = dvti_cuda_grid_for(gpu, plan->args.n, 256, 1);
     if (team) {
         grid.threads = plan->window_area >= 1024 ? 256 : 32;
-        grid.x = DVTI_MIN(plan->args.n, (int64_t)dvti_cuda_card_of(gpu)->processors * 512);
+        grid.x = DVTI_MIN(plan->args.n, (int64_t)dvti_cuda_physical_of(gpu)->processors * 512);
     }
     return dvti_cuda_start(gpu, launch, program, "dvti_pool", grid, &plan->args, sizeof plan->args);
 }
@@ -35759,7 +35923,7 @@ DVTI_FN dvt_status dvti_cuda_pool(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 }
 /* ==== end src/3_cuda/launch/cuda_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 149 "src/devtensor_spine.h"
+#line 150 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_random.c ==== */
 /* Random numbers: kernel random (kernels/random.cu). */
@@ -35933,7 +36097,7 @@ DVTI_FN int64_t dvti_cuda_random_workspace(const dvti_cuda_gpu *gpu, dvti_launch
 #undef DVTI_CUDA_SHUFFLE_BLOCK
 /* ==== end src/3_cuda/launch/cuda_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 150 "src/devtensor_spine.h"
+#line 151 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_reduce.c ==== */
 /* Reductions: kernel reduce (kernels/reduce.cu). The geometry is a function of shape, strides and dtype alone, so that every
@@ -36106,7 +36270,7 @@ DVTI_FN int64_t dvti_cuda_reduce_workspace(const dvti_cuda_gpu *gpu, dvti_launch
 #undef DVTI_CUDA_BLOCKS
 /* ==== end src/3_cuda/launch/cuda_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 151 "src/devtensor_spine.h"
+#line 152 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_scan.c ==== */
 /* Cumulative sums: kernel scan (kernels/scan.cu). */
@@ -36172,7 +36336,7 @@ DVTI_FN dvt_status dvti_cuda_scan(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 #undef DVTI_CUDA_SCAN_COLUMN_CHUNK
 /* ==== end src/3_cuda/launch/cuda_scan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 152 "src/devtensor_spine.h"
+#line 153 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_softmax.c ==== */
 /* Softmax along the last axis: kernel softmax (kernels/softmax.cu). */
@@ -36256,7 +36420,7 @@ static dvti_cuda_softmax_plan dvti_cuda_softmax_plan_of(const dvti_cuda_gpu *gpu
     args->groups = (args->rows - 1) / (plan.grid.threads / args->lanes) + 1;
     plan.grid.x = DVTI_MIN(args->groups, INT32_MAX);
     if (!plan.whole && !plan.columns) /* rows at work stay in the second-level cache */
-        plan.grid.x = DVTI_MIN(args->groups, (int64_t)dvti_cuda_card_of(gpu)->processors *
+        plan.grid.x = DVTI_MIN(args->groups, (int64_t)dvti_cuda_physical_of(gpu)->processors *
                                                  (args->n <= DVTI_CUDA_PAIR ? 2 : 1));
     plan.grid.y = plan.grid.z = 1;
     return plan;
@@ -36287,7 +36451,7 @@ DVTI_FN dvt_status dvti_cuda_softmax(dvti_cuda_gpu *gpu, const dvti_launch *laun
 #undef DVTI_CUDA_PAIR
 /* ==== end src/3_cuda/launch/cuda_softmax.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 153 "src/devtensor_spine.h"
+#line 154 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_sort.c ==== */
 /* Stable sorting of keys with values, for families that need it (kernels/sort.cu). */
@@ -36347,7 +36511,7 @@ DVTI_FN dvt_status dvti_cuda_sort(dvti_cuda_gpu *gpu, const dvti_launch *launch,
 #undef DVTI_CUDA_SORT_TILES
 /* ==== end src/3_cuda/launch/cuda_sort.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 154 "src/devtensor_spine.h"
+#line 155 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_backend.c ==== */
 /* The contract of 2_core/dvt_backend.h, kept on a card: memory, launches, waiting. Copies are in
@@ -36446,7 +36610,7 @@ static void dvti_cuda_release(dvti_device *device, void *at, int64_t bytes) {
         return;
     dvti_mutex_lock(&gpu->lock);
     block = dvti_cuda_block_at(&gpu->memory, at);
-    if (!gpu->card->lost && dvti_cuda_enter(gpu->card, &pushed) == DVTI_CU_OK) {
+    if (!gpu->physical->lost && dvti_cuda_enter(gpu->physical, &pushed) == DVTI_CU_OK) {
         dvti_cuda_failed_quietly(gpu, "cuStreamWaitEvent",
                                  dvti_cuda_touch(gpu, block->at, block->size, true));
         dvti_cuda_leave(pushed);
@@ -36570,7 +36734,7 @@ DVTI_FN const dvti_backend_kind *dvti_cuda_kind(void) {
 }
 /* ==== end src/3_cuda/dvt_cuda_backend.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 155 "src/devtensor_spine.h"
+#line 156 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_share.c ==== */
 /* What other CUDA code of the process may share: the stream of a gpu(i), and addresses. The card's context is its primary one,
@@ -36671,7 +36835,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 }
 /* ==== end src/3_cuda/dvt_cuda_share.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 156 "src/devtensor_spine.h"
+#line 157 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/level_end.inl ==== */
@@ -36689,7 +36853,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 #undef DVTI_LEVEL_PLAN
 /* ==== end src/1_base/level_end.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 158 "src/devtensor_spine.h"
+#line 159 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_kernels/dvt_kernels.c ==== */
 /* What this build has: the kernels of each backend, and the kinds of devices. The only file that
@@ -36737,7 +36901,7 @@ DVTI_FN const dvti_build *dvti_built(void) {
 }
 /* ==== end src/3_kernels/dvt_kernels.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 159 "src/devtensor_spine.h"
+#line 160 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_op_check.c ==== */
 /* Checks that every operation shares, and their messages. */
@@ -36952,7 +37116,7 @@ DVTI_FN bool dvti_choice(const char *function, const char *argument, int value, 
 }
 /* ==== end src/4_ops/dvt_op_check.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 160 "src/devtensor_spine.h"
+#line 161 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_stream.c ==== */
 /* The streams of contexts, their seeds and engines. A stream's position advances here, at the call; what a launch computes
@@ -37223,7 +37387,7 @@ DVTI_FN dvt_status dvti_draw(dvt_array *out, dvti_launch *launch, const dvt_key 
 #undef DVTI_MXNET_GENERATORS
 /* ==== end src/4_ops/dvt_stream.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 161 "src/devtensor_spine.h"
+#line 162 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_tape.c ==== */
 /* The tape: which operations computed an array. Recording state, nodes, and the end of nodes. The
@@ -37429,7 +37593,7 @@ DVTI_FN dvt_array *dvti_finish(dvt_array *out, dvti_op op, const char *name, dvt
 }
 /* ==== end src/4_ops/dvt_tape.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 162 "src/devtensor_spine.h"
+#line 163 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_elementwise.c ==== */
 /* Elementwise operations: the public functions of the op table's rows, where and clip. */
@@ -37717,7 +37881,7 @@ DVT_API dvt_array *dvt_clip_(dvt_array *x, double low, double high) {
 }
 /* ==== end src/4_ops/op_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 163 "src/devtensor_spine.h"
+#line 164 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_matmul.c ==== */
 /* Matrix products. One recorded operation on arrays of two axes and more, with batch axes that
@@ -38188,7 +38352,7 @@ DVT_API dvt_array *dvt_dot(dvt_array *a, dvt_array *b) {
 }
 /* ==== end src/4_ops/op_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 164 "src/devtensor_spine.h"
+#line 165 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_reduce.c ==== */
 /* Reductions over axes, and softmax along one. A node's attributes: for reductions i[0] is the bit mask
@@ -38432,7 +38596,7 @@ DVT_API dvt_array *dvt_log_softmax(dvt_array *x, int axis) {
 }
 /* ==== end src/4_ops/op_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 165 "src/devtensor_spine.h"
+#line 166 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/level_plan.inl ==== */
 /* Begins files that check, plan and dispatch: they run once per call, and the elements are computed
@@ -38451,7 +38615,7 @@ DVT_API dvt_array *dvt_log_softmax(dvt_array *x, int axis) {
 #endif
 /* ==== end src/1_base/level_plan.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 166 "src/devtensor_spine.h"
+#line 167 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_compare.c ==== */
 /* Comparing arrays with tolerances, by NumPy's rules. Nothing here is recorded, results being bool. */
@@ -38564,7 +38728,7 @@ DVT_API bool dvt_array_equal(dvt_array *a, dvt_array *b, dvt_nan_rule nan) {
 }
 /* ==== end src/4_ops/op_compare.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 167 "src/devtensor_spine.h"
+#line 168 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_conv.c ==== */
 /* Convolution: parameters, shapes, and the recorded operation with its two gradients, which are operations too. Pooling is in
@@ -38834,7 +38998,7 @@ DVTI_FN dvt_array *dvti_conv2d_weight(dvt_array *x, dvt_array *g, dvt_shape w_sh
 }
 /* ==== end src/4_ops/op_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 168 "src/devtensor_spine.h"
+#line 169 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_copy.c ==== */
 /* Copies as operations: between contexts, dtypes and arrays. The bytes are moved by 2_core/dvt_copy.c. */
@@ -38956,7 +39120,7 @@ DVT_API dvt_array *dvt_copy_into(dvt_array *dst, dvt_array *src) {
 }
 /* ==== end src/4_ops/op_copy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 169 "src/devtensor_spine.h"
+#line 170 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_create.c ==== */
 /* Creation: arrays from nothing, from a number, from evenly spaced values, from memory of the host. */
@@ -39199,7 +39363,7 @@ DVT_API dvt_status dvt_set_from_host(dvt_array *x, const void *src, int64_t byte
 }
 /* ==== end src/4_ops/op_create.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 170 "src/devtensor_spine.h"
+#line 171 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_index.c ==== */
 /* Joining, splitting and indexing. What 5_grad finds in a node's attributes: i[0] is the axis, not negative, of concat, take, take_add,
@@ -39678,7 +39842,7 @@ DVT_API dvt_array *dvt_one_hot(dvt_array *indices, int64_t depth, dvt_dtype dtyp
 }
 /* ==== end src/4_ops/op_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 171 "src/devtensor_spine.h"
+#line 172 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_layers.c ==== */
 /* Layers as functions, composed of recorded operations, so that their gradients need nothing of their own. */
@@ -39981,7 +40145,7 @@ DVT_API dvt_array *dvt_layer_norm(dvt_array *x, dvt_array *gamma, dvt_array *bet
 }
 /* ==== end src/4_ops/op_layers.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 172 "src/devtensor_spine.h"
+#line 173 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_pool.c ==== */
 /* Pooling: parameters, shapes, and the recorded operations, each other's gradients. Windows are cut to x: padding is never the
@@ -40199,7 +40363,7 @@ DVTI_FN dvt_array *dvti_max_pool2d_pick(dvt_array *v, dvt_array *x, const dvti_a
 }
 /* ==== end src/4_ops/op_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 173 "src/devtensor_spine.h"
+#line 174 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_prewarm.c ==== */
 /* Kernels made before anybody waits for them: small operations on the device, such as networks in float32 are made of. Which programs they
@@ -40384,7 +40548,7 @@ DVT_API dvt_status dvt_prewarm(dvt_ctx ctx) {
 }
 /* ==== end src/4_ops/op_prewarm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 174 "src/devtensor_spine.h"
+#line 175 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_random.c ==== */
 /* Random arrays: the distributions, from the streams of contexts and from explicit keys, and what makes keys. */
@@ -40608,7 +40772,7 @@ DVT_API dvt_key dvt_key_fold_in(dvt_key key, uint32_t number) {
 }
 /* ==== end src/4_ops/op_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 175 "src/devtensor_spine.h"
+#line 176 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_scan.c ==== */
 /* Sums of all so far along an axis. What 5_grad finds in a node's attributes: i[0] is the axis, not negative, i[1] is backwards. */
@@ -40674,7 +40838,7 @@ DVT_API dvt_array *dvt_cumsum(dvt_array *x, int axis) {
 }
 /* ==== end src/4_ops/op_scan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 176 "src/devtensor_spine.h"
+#line 177 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_sort.c ==== */
 /* Sorting along an axis, and the first k of that. Where a gradient will be asked for, a sorted array is recorded as what it is: its elements
@@ -40788,7 +40952,7 @@ DVT_API dvt_array *dvt_topk(dvt_array *x, int64_t k, int axis, dvt_extreme extre
 }
 /* ==== end src/4_ops/op_sort.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 177 "src/devtensor_spine.h"
+#line 178 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_view.c ==== */
 /* Views: other shapes and strides on the same memory. */
@@ -41173,7 +41337,7 @@ DVT_API dvt_array *dvt_broadcast_to(dvt_array *x, dvt_shape shape) {
 }
 /* ==== end src/4_ops/op_view.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 178 "src/devtensor_spine.h"
+#line 179 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_attach.c ==== */
 /* Attached gradients: attaching, reading, clearing, writing them after a backward pass; and the ends of gradients, detach and
@@ -41356,7 +41520,7 @@ DVT_API dvt_array *dvt_detach(dvt_array *x) {
 }
 /* ==== end src/5_grad/dvt_attach.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 179 "src/devtensor_spine.h"
+#line 180 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_backward.c ==== */
 /* The backward pass: heads, the sweep from the last recorded operation to the first, and its two public forms. Attached
@@ -41731,7 +41895,7 @@ DVT_API dvt_status dvt_gradients(dvt_array *const *heads, dvt_array *const *head
 }
 /* ==== end src/5_grad/dvt_backward.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 180 "src/devtensor_spine.h"
+#line 181 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_graph.c ==== */
 /* The graph behind some heads: which nodes and leaves there are, their order, and the gradients gathered at each. Nothing is
@@ -41984,7 +42148,7 @@ DVTI_FN bool dvti_slot_add(dvti_slot *slot, dvt_array *part) {
 }
 /* ==== end src/5_grad/dvt_graph.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 181 "src/devtensor_spine.h"
+#line 182 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_conv.c ==== */
 /* Gradients of convolution and pooling. A convolution is linear in its data and in its weights, and so are its two gradients: the
@@ -42048,7 +42212,7 @@ DVTI_FN void dvti_grad_conv(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 182 "src/devtensor_spine.h"
+#line 183 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_elementwise.c ==== */
 /* Gradients of elementwise operations. Those of the table's rows are the rows' texts; here are the
@@ -42263,7 +42427,7 @@ DVTI_FN void dvti_grad_elementwise(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 183 "src/devtensor_spine.h"
+#line 184 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_helpers.c ==== */
 /* What gradient functions share. */
@@ -42300,7 +42464,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x) {
 }
 /* ==== end src/5_grad/grad_helpers.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 184 "src/devtensor_spine.h"
+#line 185 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_index.c ==== */
 /* Gradients of joining and indexing. Taking and adding by index are each other's gradients. */
@@ -42344,7 +42508,7 @@ DVTI_FN void dvti_grad_index(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 185 "src/devtensor_spine.h"
+#line 186 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_matmul.c ==== */
 /* Gradients of matrix products. With C = A B: dA = G B^T and dB = A^T G; transposed operands move the transposes around. Batch
@@ -42385,7 +42549,7 @@ DVTI_FN void dvti_grad_matmul(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 186 "src/devtensor_spine.h"
+#line 187 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_reduce.c ==== */
 /* Gradients of reductions and softmax. Reduced arrays first get their axes back with extent 1, so that
@@ -42569,7 +42733,7 @@ DVTI_FN void dvti_grad_reduce(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 187 "src/devtensor_spine.h"
+#line 188 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_scan.c ==== */
 /* The gradient of cumulative sums: an element is in all sums from its own on, so it is their gradients' sum from the other end. */
@@ -42583,7 +42747,7 @@ DVTI_FN void dvti_grad_scan(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_scan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 188 "src/devtensor_spine.h"
+#line 189 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_view.c ==== */
 /* Gradients of views: the same view, backwards. */
@@ -42635,7 +42799,7 @@ DVTI_FN void dvti_grad_view(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_view.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 189 "src/devtensor_spine.h"
+#line 190 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_array_list.c ==== */
 /* Lists of named arrays, as parameter files hold them. */
@@ -42731,7 +42895,7 @@ DVT_API dvt_array *dvt_array_list_find(dvt_array_list *list, const char *name) {
 }
 /* ==== end src/5_io/dvt_array_list.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 190 "src/devtensor_spine.h"
+#line 191 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_files.c ==== */
 /* Files that appear only when they are complete. Output goes to a temporary file in the same
@@ -42935,7 +43099,7 @@ DVTI_FN dvt_status dvti_file_end(dvti_file_out *out, bool ok) {
 #endif
 /* ==== end src/5_io/dvt_files.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 191 "src/devtensor_spine.h"
+#line 192 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_gzip.c ==== */
 /* gzip (RFC 1952): all optional header fields, several members, and verification of header
@@ -43102,12 +43266,12 @@ DVTI_FN bool dvti_gunzip_more(dvti_source *in) {
     bool more;
     dvti_inflate_slide(s, in->ready);
     more = dvti_gunzip_run(g, &got);
-    if (g->raw.told)
-        in->told = true;
+    if (g->raw.reported)
+        in->reported = true;
     else if (s->wrong)
         dvti_source_wrong(
             in, "the compressed data cannot be read: %s; fetch or write the file again", s->wrong);
-    if (in->told)
+    if (in->reported)
         return false;
     if (!more) {
         in->known = true;
@@ -43133,7 +43297,7 @@ DVTI_FN bool dvti_source_gunzip(dvti_source *in) {
     g = (dvti_gunzip *)dvti_alloc(sizeof *g);
     if (!g) {
         dvti_fail_memory(in->function, (int64_t)sizeof *g);
-        in->told = true;
+        in->reported = true;
         return false;
     }
     memset(g, 0, sizeof *g);
@@ -43158,7 +43322,7 @@ DVTI_FN void dvti_gunzip_free(dvti_gunzip *gunzip) {
 }
 /* ==== end src/5_io/dvt_gzip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 192 "src/devtensor_spine.h"
+#line 193 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_idx.c ==== */
 /* IDX, the format of MNIST: 0, 0, type, number of axes; extents; elements; all big-endian. Plain or
@@ -43273,7 +43437,7 @@ DVT_API dvt_array *dvt_load_idx(const char *path, dvt_ctx ctx) {
 }
 /* ==== end src/5_io/dvt_idx.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 193 "src/devtensor_spine.h"
+#line 194 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_inflate.c ==== */
 /* Decodes deflate (RFC 1951). A table decodes codes of up to 11 bits; longer ones, which are rare,
@@ -43754,7 +43918,7 @@ DVTI_FN bool dvti_inflate(dvti_inflater *s, bool *ended) {
 #undef DVTI_LOOKUP_BITS
 /* ==== end src/5_io/dvt_inflate.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 194 "src/devtensor_spine.h"
+#line 195 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_npy.c ==== */
 /* NumPy's .npy format: a magic number, a version, a Python dictionary with exactly three keys, and
@@ -44067,7 +44231,7 @@ DVT_API dvt_status dvt_save_npy(const char *path, dvt_array *x) {
 #undef DVTI_NPY_GROWTH
 /* ==== end src/5_io/dvt_npy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 195 "src/devtensor_spine.h"
+#line 196 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_params.c ==== */
 /* Apache MXNet's .params format: a list of arrays, each with version, shape and dtype, and then
@@ -44441,7 +44605,7 @@ DVT_API dvt_status dvt_save_params(const char *path, dvt_array *const *arrays,
 #undef DVTI_PARAMS_V3
 /* ==== end src/5_io/dvt_params.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 196 "src/devtensor_spine.h"
+#line 197 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_source.c ==== */
 /* Buffered sources of bytes for every format: from memory, from a file by a buffer of 64 KiB, or
@@ -44467,24 +44631,24 @@ DVTI_FN void dvti_source_memory(dvti_source *in, const char *function, const voi
 DVTI_FN bool dvti_source_wrong(dvti_source *in, const char *format, ...) {
     char sentence[800];
     va_list arguments;
-    if (in->told)
+    if (in->reported)
         return false;
     va_start(arguments, format);
     vsnprintf(sentence, sizeof sentence, format, arguments);
     va_end(arguments);
     dvti_fail(DVT_ERR_FORMAT, "%s: %.300s: %s", in->function, in->what, sentence);
-    in->told = true;
+    in->reported = true;
     return false;
 }
 
 /* ---- files ---- */
 #if !defined(DEVTENSOR_NO_FILES)
 static bool dvti_source_error(dvti_source *in, const char *what, int error) {
-    if (!in->told)
+    if (!in->reported)
         dvti_fail(DVT_ERR_IO,
                   "%s: \"%.300s\" could not be %s: %s; check the path and its permissions",
                   in->function, in->what, what, error ? strerror(error) : "unknown reason");
-    in->told = true;
+    in->reported = true;
     return false;
 }
 
@@ -44505,7 +44669,7 @@ DVTI_FN bool dvti_source_open(dvti_source *in, const char *function, const char 
     in->buffer = (unsigned char *)dvti_alloc(DVTI_SOURCE_HISTORY + DVTI_SOURCE_PEEK);
     if (!in->buffer) {
         dvti_fail_memory(function, DVTI_SOURCE_HISTORY + DVTI_SOURCE_PEEK);
-        in->told = true;
+        in->reported = true;
         return false;
     }
     memset(in->buffer, 0, DVTI_SOURCE_HISTORY);
@@ -44517,7 +44681,7 @@ DVTI_FN bool dvti_source_open(dvti_source *in, const char *function, const char 
 static size_t dvti_source_pull(dvti_source *in, void *to, size_t n) {
     int64_t most = in->known ? in->remaining : in->remaining + 1,
             got; /* 1: tests whether more follows */
-    if (most == 0 || in->told)
+    if (most == 0 || in->reported)
         return 0;
     errno = 0;
     got = dvti_fd_read(in->fd, to, (uint64_t)most < n ? (size_t)most : n);
@@ -44529,7 +44693,7 @@ static size_t dvti_source_pull(dvti_source *in, void *to, size_t n) {
             "%s: \"%.300s\" became shorter while it was read: %lld bytes are missing; write to "
             "another file and rename it when it is complete, as dvt_save_npy does",
             in->function, in->what, (long long)in->remaining);
-        in->told = true;
+        in->reported = true;
     }
     if (got > in->remaining) {
         dvti_source_wrong(
@@ -44594,7 +44758,7 @@ DVTI_FN void dvti_source_close(dvti_source *in) {
 /* ---- bytes ---- */
 /* Makes at least one more byte ready. Returns false at the end, or with the error set. */
 static bool dvti_source_fill(dvti_source *in) {
-    if (in->told)
+    if (in->reported)
         return false;
     if (in->gunzip)
         return dvti_gunzip_more(in);
@@ -44618,7 +44782,7 @@ static void dvti_source_advance(dvti_source *in, size_t n) {
 
 DVTI_FN bool dvti_source_read(dvti_source *in, void *to, int64_t n) {
     char *at = (char *)to;
-    while (n > 0 && !in->ended && !in->told) {
+    while (n > 0 && !in->ended && !in->reported) {
         size_t got = (uint64_t)n < in->ready ? (size_t)n : in->ready;
         if (got) {
             memcpy(at, in->at, got);
@@ -44632,7 +44796,7 @@ DVTI_FN bool dvti_source_read(dvti_source *in, void *to, int64_t n) {
         at += got;
         n -= (int64_t)got;
     }
-    return n == 0 && !in->ended && !in->told;
+    return n == 0 && !in->ended && !in->reported;
 }
 
 DVTI_FN bool dvti_source_skip(dvti_source *in, int64_t n) {
@@ -44688,7 +44852,7 @@ DVTI_FN int64_t dvti_source_left(const dvti_source *in) {
 }
 
 DVTI_FN bool dvti_source_at_end(dvti_source *in) {
-    return !dvti_source_peek(in, 1) && !in->told;
+    return !dvti_source_peek(in, 1) && !in->reported;
 }
 
 DVTI_FN const char *dvti_source_size_text(dvti_source *in, int64_t taken, int64_t need) {
@@ -44707,7 +44871,7 @@ DVTI_FN const char *dvti_source_size_text(dvti_source *in, int64_t taken, int64_
 #undef DVTI_SOURCE_HISTORY
 /* ==== end src/5_io/dvt_source.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 197 "src/devtensor_spine.h"
+#line 198 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_stored.c ==== */
 /* Converts between the elements of files and the memory of arrays. */
@@ -44965,7 +45129,7 @@ DVTI_FN dvt_array *dvti_stored_host(const char *function, dvt_array *x, dvt_dtyp
 }
 /* ==== end src/5_io/dvt_stored.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 198 "src/devtensor_spine.h"
+#line 199 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/level_end.inl ==== */
 /* Ends what level_plan.inl or level_cold.inl began. */
@@ -44982,7 +45146,7 @@ DVTI_FN dvt_array *dvti_stored_host(const char *function, dvt_array *x, dvt_dtyp
 #undef DVTI_LEVEL_PLAN
 /* ==== end src/1_base/level_end.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 199 "src/devtensor_spine.h"
+#line 200 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/level_cold.inl ==== */
 /* Begins files that run rarely: drivers, printing, networks. level_end.inl ends them. GCC compiles
@@ -44999,7 +45163,7 @@ DVTI_FN dvt_array *dvti_stored_host(const char *function, dvt_array *x, dvt_dtyp
 #endif
 /* ==== end src/1_base/level_cold.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 200 "src/devtensor_spine.h"
+#line 201 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_float_text.c ==== */
 /* Computes the exact decimal digits of a binary float with a fixed-size big integer. Generates
@@ -45341,7 +45505,7 @@ DVTI_FN int dvti_number_text(char *buffer, const dvti_float *x, const dvti_numbe
 #undef DVTI_DIGITS
 /* ==== end src/5_io/dvt_float_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 201 "src/devtensor_spine.h"
+#line 202 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_print.c ==== */
 /* Formats arrays as text: brackets, line breaks and summaries by NumPy's rules, and the text that
@@ -45860,7 +46024,7 @@ DVT_API dvt_status dvt_print_file(void *file, dvt_array *x) {
 }
 /* ==== end src/5_io/dvt_print.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 202 "src/devtensor_spine.h"
+#line 203 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_print_element.c ==== */
 /* Formats the elements of one array in one common format. The format follows the rules of NumPy
@@ -46137,7 +46301,7 @@ DVTI_FN dvti_element_format dvti_element_plan(const dvti_print_rules *rules, dvt
 }
 /* ==== end src/5_io/dvt_print_element.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 203 "src/devtensor_spine.h"
+#line 204 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_NN)
 /* ==== begin src/6_nn/block_basic.c ==== */
@@ -46466,7 +46630,7 @@ DVT_API dvt_block *dvt_nn_embedding(int64_t count, int64_t units) {
 }
 /* ==== end src/6_nn/block_basic.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 205 "src/devtensor_spine.h"
+#line 206 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_conv.c ==== */
 /* Conv2D and pooling. Settings are checked once, when the block is made. Printing and computing
@@ -46741,7 +46905,7 @@ DVT_API dvt_block *dvt_nn_global_avg_pool2d(void) {
 }
 /* ==== end src/6_nn/block_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 206 "src/devtensor_spine.h"
+#line 207 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_norm.c ==== */
 /* BatchNorm and LayerNorm. */
@@ -46942,7 +47106,7 @@ DVT_API dvt_block *dvt_nn_layer_norm(void) {
 }
 /* ==== end src/6_nn/block_norm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 207 "src/devtensor_spine.h"
+#line 208 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_block.c ==== */
 /* Blocks: making, children, parameters, forward. What the blocks of the library compute is in block_*.c. */
@@ -47405,7 +47569,7 @@ DVT_API dvt_array *dvt_block_forward(dvt_block *net, dvt_array *x) {
 }
 /* ==== end src/6_nn/dvt_block.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 208 "src/devtensor_spine.h"
+#line 209 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_block_print.c ==== */
 /* Blocks as text: the form Gluon prints, and the summary table of a forward pass. */
@@ -47659,7 +47823,7 @@ DVT_API dvt_status dvt_block_print_summary(dvt_block *net, dvt_shape input) {
 }
 /* ==== end src/6_nn/dvt_block_print.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 209 "src/devtensor_spine.h"
+#line 210 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_initialize.c ==== */
 /* Initial values: what each kind draws, which one a parameter gets, and when. */
@@ -47911,7 +48075,7 @@ DVT_API dvt_status dvt_block_reinitialize(dvt_block *net, dvt_init init, dvt_ctx
 }
 /* ==== end src/6_nn/dvt_initialize.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 210 "src/devtensor_spine.h"
+#line 211 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_load_match.c ==== */
 /* Which array of a file belongs to which parameter. Files of save_parameters have structural names ("0.weight"). Files without
@@ -48162,7 +48326,7 @@ DVTI_FN bool dvti_load_match(dvti_load *load, const dvt_block *net) {
 }
 /* ==== end src/6_nn/dvt_load_match.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 211 "src/devtensor_spine.h"
+#line 212 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_loss.c ==== */
 /* Losses: one value per sample, composed of recorded operations. Labels are cut from their history, so that gradients flow into
@@ -48372,7 +48536,7 @@ DVT_API dvt_array *dvt_loss_huber(dvt_array *prediction, dvt_array *label, doubl
 }
 /* ==== end src/6_nn/dvt_loss.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 212 "src/devtensor_spine.h"
+#line 213 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_match.c ==== */
 /* Regular expressions for names of parameters: compiled to a small program whose threads run side by side, so that no pattern
@@ -48783,7 +48947,7 @@ DVTI_FN bool dvti_pattern_match(dvti_pattern *p, const char *text) {
 #undef DVTI_PAT_DEPTH
 /* ==== end src/6_nn/dvt_match.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 213 "src/devtensor_spine.h"
+#line 214 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_name.c ==== */
 /* Names of parameters: a counter per kind of block, for the whole process. */
@@ -48850,7 +49014,7 @@ DVTI_FN const char *dvti_param_name(const dvt_param *p) {
 }
 /* ==== end src/6_nn/dvt_name.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 214 "src/devtensor_spine.h"
+#line 215 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param.c ==== */
 /* One parameter: its copies, one per context, and their gradients. How several change at once is in dvt_param_plan.c. */
@@ -49262,7 +49426,7 @@ DVT_API dvt_status dvt_param_set_data(dvt_param *p, dvt_array *x) {
 }
 /* ==== end src/6_nn/dvt_param.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 215 "src/devtensor_spine.h"
+#line 216 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param_list.c ==== */
 /* Collections of parameters: gathered from blocks by name, and changed together or not at all. */
@@ -49494,7 +49658,7 @@ DVT_API dvt_status dvt_params_zero_grad(dvt_params *params) {
 }
 /* ==== end src/6_nn/dvt_param_list.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 216 "src/devtensor_spine.h"
+#line 217 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param_plan.c ==== */
 /* Changing several parameters at once: everything that can fail happens in plans; committing them cannot. */
@@ -49663,7 +49827,7 @@ DVTI_FN void dvti_plans_commit(dvti_plan *plans, size_t n) {
 }
 /* ==== end src/6_nn/dvt_param_plan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 217 "src/devtensor_spine.h"
+#line 218 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_save_load.c ==== */
 /* save_parameters and load_parameters. Names in files are structural, "0.weight": the path of child numbers, then the short
@@ -49870,7 +50034,7 @@ DVT_API dvt_status dvt_block_load_with(dvt_block *net, const char *path,
 }
 /* ==== end src/6_nn/dvt_save_load.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 218 "src/devtensor_spine.h"
+#line 219 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_clip.c ==== */
 /* Clipping by the common norm of several arrays, on any contexts. Source: Pascanu, Mikolov and Bengio, 2013. */
@@ -50003,7 +50167,7 @@ DVT_API double dvt_clip_global_norm(dvt_array *const *arrays, int n, double max_
 }
 /* ==== end src/7_train/dvt_clip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 219 "src/devtensor_spine.h"
+#line 220 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_curve.c ==== */
 /* Training curves as an SVG picture: axes with round ticks, one line per series, a legend. The text depends on the points only:
@@ -50386,7 +50550,7 @@ DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path) {
 #undef DVTI_CURVE_LARGEST
 /* ==== end src/7_train/dvt_curve.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 220 "src/devtensor_spine.h"
+#line 221 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_metric.c ==== */
 /* Metrics: sums over batches, kept as an exact count and a float64. The comparison runs where the arrays are; one number
@@ -50628,7 +50792,7 @@ DVT_API dvt_status dvt_metric_update(dvt_metric *metric, dvt_array *labels,
 }
 /* ==== end src/7_train/dvt_metric.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 221 "src/devtensor_spine.h"
+#line 222 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_optimizer.c ==== */
 /* Optimizers: their values and checks, and one step of one copy of a parameter: the launch of a kernel
@@ -50826,7 +50990,7 @@ DVTI_FN dvt_status dvti_optimizer_custom_step(const char *function, const dvt_op
 }
 /* ==== end src/7_train/dvt_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 222 "src/devtensor_spine.h"
+#line 223 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_progress.c ==== */
 /* Progress of a run on standard error: a bar that redraws itself on a terminal, now and then a plain line elsewhere.
@@ -51082,7 +51246,7 @@ DVT_API void dvt_progress_finish(dvt_progress *p) {
 #undef DVTI_PROGRESS_LINES
 /* ==== end src/7_train/dvt_progress.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 223 "src/devtensor_spine.h"
+#line 224 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_replicas.c ==== */
 /* The copies of the parameters that are trained: where they are, the memory that a step needs beside them, and the sum of their
@@ -51386,7 +51550,7 @@ DVTI_FN dvt_status dvti_trainer_sum(const char *function, const dvt_trainer *t, 
 }
 /* ==== end src/7_train/dvt_replicas.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 224 "src/devtensor_spine.h"
+#line 225 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_schedule.c ==== */
 /* Learning-rate schedules: pure functions of a step counted from 0. Warm-up comes first; the schedule
@@ -51547,7 +51711,7 @@ DVTI_FN dvt_status dvti_schedule_check(const char *function, const dvt_schedule 
 }
 /* ==== end src/7_train/dvt_schedule.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 225 "src/devtensor_spine.h"
+#line 226 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_split.c ==== */
 /* Cutting a batch into one part per context. Source of the uneven rule: NumPy's array_split. */
@@ -51615,7 +51779,7 @@ DVT_API dvt_status dvt_array_split_and_load(dvt_array *x, dvt_ctx_list ctxs, dvt
 }
 /* ==== end src/7_train/dvt_split.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 226 "src/devtensor_spine.h"
+#line 227 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_trainer.c ==== */
 /* The trainer: checks, then memory, then the sum of the gradients and the same step for every copy. Everything that can fail
@@ -51913,7 +52077,7 @@ DVT_API double dvt_trainer_clip_global_norm(dvt_trainer *trainer, double max_nor
 }
 /* ==== end src/7_train/dvt_trainer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 227 "src/devtensor_spine.h"
+#line 228 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/level_end.inl ==== */
 /* Ends what level_plan.inl or level_cold.inl began. */
@@ -51930,7 +52094,7 @@ DVT_API double dvt_trainer_clip_global_norm(dvt_trainer *trainer, double max_nor
 #undef DVTI_LEVEL_PLAN
 /* ==== end src/1_base/level_end.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 228 "src/devtensor_spine.h"
+#line 229 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/level_plan.inl ==== */
 /* Begins files that check, plan and dispatch: they run once per call, and the elements are computed
@@ -51949,7 +52113,7 @@ DVT_API double dvt_trainer_clip_global_norm(dvt_trainer *trainer, double max_nor
 #endif
 /* ==== end src/1_base/level_plan.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 229 "src/devtensor_spine.h"
+#line 230 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_all_reduce.c ==== */
 /* The sum of the gradients over the contexts, where their devices make it themselves. */
@@ -52010,7 +52174,7 @@ DVTI_FN bool dvti_trainer_all_reduce(const char *function, const dvt_trainer *t,
 }
 /* ==== end src/7_train/dvt_all_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 230 "src/devtensor_spine.h"
+#line 231 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_batch.c ==== */
 /* Making one batch out of numbered samples, on cpu(0). Two ways with the same bits: datasets whose samples are rows of an
@@ -52249,7 +52413,7 @@ DVTI_FN bool dvti_batch_make(const char *function, const dvti_batcher *batcher,
 #undef DVTI_TABLE_CHANNELS
 /* ==== end src/7_train/dvt_batch.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 231 "src/devtensor_spine.h"
+#line 232 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_dataset.c ==== */
 /* Datasets: two arrays in main memory, image and label files of MNIST's kind, and a transform on top of another dataset.
@@ -52523,7 +52687,7 @@ DVT_API dvt_dataset *dvt_dataset_mnist(const char *folder, dvt_dataset_part part
 }
 /* ==== end src/7_train/dvt_dataset.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 232 "src/devtensor_spine.h"
+#line 233 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_loader.c ==== */
 /* The loader: the order of an epoch, and batches in that order. Worker threads make batches ahead into a ring of places; the
@@ -52959,7 +53123,7 @@ DVT_API void dvt_loader_reset(dvt_loader *loader) {
 #undef DVTI_MAX_WORKERS
 /* ==== end src/7_train/dvt_loader.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 233 "src/devtensor_spine.h"
+#line 234 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_transform.c ==== */
 /* What happens to a sample before it is put into a batch: pixels to floats, normalisation, chains, functions of the user's.
@@ -53215,7 +53379,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 }
 /* ==== end src/7_train/dvt_transform.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 234 "src/devtensor_spine.h"
+#line 235 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/level_end.inl ==== */
@@ -53233,7 +53397,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #undef DVTI_LEVEL_PLAN
 /* ==== end src/1_base/level_end.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 236 "src/devtensor_spine.h"
+#line 237 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/platform_end.inl ==== */
 /* The end of the implementation: restores what dvt_platform.h and the pragmas behind it changed. */
@@ -53263,7 +53427,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #endif
 /* ==== end src/1_base/platform_end.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 237 "src/devtensor_spine.h"
+#line 238 "src/devtensor_spine.h"
 #endif
 #endif
 
@@ -53650,7 +53814,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #define dvt_dtype_parse(...) dvt_note_status(dvt_dtype_parse(__VA_ARGS__), __FILE__, __LINE__)
 /* ==== end src/0_api/dvt_call_sites.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 241 "src/devtensor_spine.h"
+#line 242 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== end src/devtensor_spine.h ==== */
@@ -57857,10 +58021,11 @@ static const dvti_simd_gemm G(kernels) = {
 #line 20 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/winograd.inl ==== */
-/* Winograd's F(4 x 4, 3 x 3) for convolutions (dvt_simd_conv.h): transforms of 16 tiles at a time. The points 0, +-sqrt(1/2), +-sqrt(2) and
-   infinity round least of those that were tried: the RMS error is twice that of direct sums. The usual 0, +-1, +-2 have five times as much. */
+/* Winograd's F(4 x 4, 3 x 3) for convolutions (dvt_simd_conv.h): transforms of 16 tiles at a time.
+   The points 0, +-sqrt(1/2), +-sqrt(2) and infinity round least of those that were tried: the RMS
+   error is twice that of direct sums. The usual 0, +-1, +-2 have five times as much. */
 #ifdef DEVTENSOR_LINES
-#line 2 "src/3_cpu/simd/winograd.inl"
+#line 3 "src/3_cpu/simd/winograd.inl"
 #endif
 #define DVTI_ROOT 1.41421356237309505f
 
@@ -57913,7 +58078,8 @@ static void V(winograd_deinterleave)(float *dst, int64_t phase, const float *src
     }
 }
 
-static void V(winograd_tiles)(float *v, int64_t v_k, const float *rows, int64_t phase, int64_t tiles) {
+static void V(winograd_tiles)(float *v, int64_t v_k, const float *rows, int64_t phase,
+                              int64_t tiles) {
     V(f) half[36], d[6], r[6];
     int64_t t;
     int i, j;
@@ -57993,8 +58159,8 @@ static void V(winograd_results)(float *y, int64_t y_row, const float *m, int64_t
     }
 }
 
-static const dvti_simd_winograd V(winograd_table) = {V(winograd_deinterleave), V(winograd_tiles), V(winograd_weights),
-                                               V(winograd_results)};
+static const dvti_simd_winograd V(winograd_table) = {
+    V(winograd_deinterleave), V(winograd_tiles), V(winograd_weights), V(winograd_results)};
 #undef DVTI_ROOT
 /* ==== end src/3_cpu/simd/winograd.inl ==== */
 #ifdef DEVTENSOR_LINES
@@ -58074,8 +58240,8 @@ static void V(conv_filter)(const dvti_conv_plane *p, float *y, const float *w, f
 #endif
 #define DVTI_TAPS 4
 
-/* Sums some output channels and taps in registers, one register of the 16 lanes after the other. Where there are fewer channels or taps,
-   the last one is computed again. */
+/* Sums some output channels and taps in registers, one register of the 16 lanes after the other.
+   Where there are fewer channels or taps, the last one is computed again. */
 DVTI_INLINE void V(conv_correlate_tile)(const int most, const dvti_conv_plane *p, int64_t tap,
                                         const float *y, int64_t outs, float *sums) {
     V(pf) sum[DVTI_OUTS][DVTI_TAPS], row[DVTI_OUTS], x;
@@ -58100,7 +58266,8 @@ DVTI_INLINE void V(conv_correlate_tile)(const int most, const dvti_conv_plane *p
                     const V(p_first_type) there = V(p_first)(p->cols - j);
                     DVTI_UNROLL
                     for (i = 0; i < most; i++)
-                        row[i] = V(p_load_first)(from + DVTI_MIN(i, outs - 1) * p->y_out + j, there);
+                        row[i] = V(p_load_first)(from + DVTI_MIN(i, outs - 1) * p->y_out + j,
+                                                 there);
                     DVTI_UNROLL
                     for (k = 0; k < DVTI_TAPS; k++) {
                         x = V(p_load_first)(src + at[DVTI_MIN(k, taps)] + j, there);
@@ -58157,8 +58324,8 @@ static void V(conv_copy_rows)(float *dst, int64_t dst_row, const float *src, int
 }
 
 static const dvti_simd_conv V(conv_kernels) = {
-    V(conv_gather), V(conv_scatter), V(conv_filter), V(conv_correlate), V(conv_reduce_lanes), V(conv_copy_rows),
-    &V(winograd_table)};
+    V(conv_gather),       V(conv_scatter),   V(conv_filter), V(conv_correlate),
+    V(conv_reduce_lanes), V(conv_copy_rows), &V(winograd_table)};
 /* ==== end src/3_cpu/simd/conv.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 22 "src/3_cpu/simd/tier.inl"
@@ -58588,14 +58755,14 @@ static void V(transpose_join)(dvti_join join, const double *lanes, int64_t rows,
 #line 26 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/softmax.inl ==== */
-/* softmax and log_softmax of rows of floats: the maximum, the sum of the exponentials below it in double, the values. A NaN or an
-   infinite maximum makes NaN of the whole row by itself. And the logarithm of such sums alone. */
+/* softmax, log_softmax and logsumexp of rows of float32: the maximum, the sum of the exponentials below it in
+   float64, the values. A NaN or an infinite maximum makes the whole row NaN. */
 
 #ifdef DEVTENSOR_LINES
 #line 3 "src/3_cpu/simd/softmax.inl"
 #endif
-#define DVTI_SOFT_ROWS 16       /* that take each step together, so that none waits for its own last one */
-#define DVTI_SOFT_ELEMENTS 1024 /* which they have at most: four rows of 1024 cost a quarter more together than alone */
+#define DVTI_SOFT_ROWS 16       /* rows that take each step together, which hides latencies */
+#define DVTI_SOFT_ELEMENTS 1024 /* of them at most: four rows of 1024 take 1.25x as long together as alone */
 
 typedef struct V(soft) {
     double sum[DVTI_SOFT_ROWS];
@@ -58621,7 +58788,8 @@ DVTI_INLINE V(f) V(soft_most)(const float *x, int64_t n) {
     return V(max)(most, other);
 }
 
-/* The sum of exp(x - most), in lanes; the exponentials go to y, unless that is NULL. Beyond the row x is minus infinity, which adds nothing. */
+/* Sums exp(x - most), in lanes; the exponentials go to y, unless it is NULL. Beyond the row x is -inf, which
+   adds nothing. */
 DVTI_INLINE V(d) V(soft_sum)(const float *x, float *y, int64_t n, V(f) most) {
     V(d) low = V(dzero)(), high = V(dzero)();
     V(f) e, other;
@@ -58642,7 +58810,7 @@ DVTI_INLINE V(d) V(soft_sum)(const float *x, float *y, int64_t n, V(f) most) {
     return V(dadd)(low, high);
 }
 
-/* What n sums make of results: log(sum) or 1 / sum. There is room for whole vectors. */
+/* Returns log(sum) or 1 / sum of n sums, which are whole vectors. */
 static void V(soft_factors)(const double *sum, int64_t n, bool logarithm, float *factor) {
     const V(d) one = V(dset)(1);
     int64_t k;
@@ -58653,7 +58821,7 @@ static void V(soft_factors)(const double *sum, int64_t n, bool logarithm, float 
     }
 }
 
-/* What the sums' lanes make of the results: 1 / sum or log(sum). */
+/* Joins the lanes of the sums and forms 1 / sum or log(sum). */
 static void V(soft_end)(V(soft) * of, int64_t rows, bool logarithm) {
     int64_t r;
     for (r = 0; r < rows; r += 8)
@@ -58663,7 +58831,7 @@ static void V(soft_end)(V(soft) * of, int64_t rows, bool logarithm) {
     V(soft_factors)(of->sum, DVTI_SOFT_ROWS, logarithm, of->factor);
 }
 
-/* Maxima, no further from 0 than `bound`, sums of exponentials, and the end of them. */
+/* Computes maxima, clamped to -bound .. bound, sums of exponentials, and their factors. */
 static void V(soft_rows)(const float *x, int64_t x_step, float *y, int64_t y_step, int64_t rows,
                          int64_t n, float bound, bool logarithm, V(soft) * of) {
     int64_t r;
@@ -58683,7 +58851,8 @@ static void V(soft_rows)(const float *x, int64_t x_step, float *y, int64_t y_ste
     V(soft_end)(of, rows, logarithm);
 }
 
-/* The same of DVTI_SOFT_ROWS rows of one vector each, which stay on the stack: what is stored in part cannot be read again at once. */
+/* The same for DVTI_SOFT_ROWS rows of one vector each, which stay on the stack: a masked store cannot be
+   forwarded to a load. */
 static void V(soft_short)(const float *x, int64_t step, int64_t n, float bound, bool logarithm, V(soft) * of) {
     int64_t r;
     for (r = 0; r < DVTI_SOFT_ROWS; r++)
@@ -58727,7 +58896,8 @@ static void V(softmax)(const float *x, int64_t x_step, float *y, int64_t y_step,
     }
 }
 
-/* ---- logsumexp as a reduction. Over the largest number instead of an infinite maximum the sum is infinite, 0 or NaN as it should be. ---- */
+/* ---- logsumexp. An infinite maximum is clamped to the largest number: then the sum is infinite, 0 or NaN as it
+   should be ---- */
 static void V(logsumexp_rows)(const dvti_reduction *p) {
     const float *x = (const float *)p->x;
     V(soft) of;
@@ -58743,7 +58913,7 @@ static void V(logsumexp_rows)(const dvti_reduction *p) {
     }
 }
 
-/* ---- columns: neighbouring results, whose elements stand in `rows` rows, `step` apart ---- */
+/* ---- columns: neighboring results, whose elements stand in `rows` rows, `step` apart ---- */
 /* Eight rows have one maximum with what came before them, whose sum is adapted to it. */
 static void V(soft_columns)(const float *x, int64_t step, int64_t rows, int64_t n, float *base,
                             double *sum) {
@@ -58993,7 +59163,7 @@ DVTI_INLINE void V(load_two)(const float *x, int64_t n, float none, V(d) * low, 
         *low = V(load_wide)(x);
         *high = V(load_wide)(x + 8);
     } else {
-        const V(f) s = V(load_or)(x, n, none);
+        const V(f) s = none == 0 ? V(load_n)(x, n) : V(load_or)(x, n, none);
         *low = V(widen_low)(s);
         *high = V(widen_high)(s);
     }
@@ -59474,12 +59644,18 @@ static void V(turn)(const float *from, int64_t from_step, float *to, int64_t to_
 #line 29 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/pool.inl ==== */
-/* Pooling of planes of floats. First the rows of a window become one row, then its columns; between the two stands a buffer, which has what
-   changes nothing beside the plane: windows that reach over the edge need no care. */
+/* Pooling of planes of floats (dvti_pooling). Reduces the rows of a window to one row in a buffer,
+   then its columns:
 
-/* NaN when either is, else the larger. */
+     rows of x    r0 ........      buffer   n n m m m m m m n n      y   w0 w1 w2 ..
+                  r1 ........  ->           neutral elements     ->
+                                            next to the plane
+
+   So windows that reach over the left and right edges need no care. */
+
+/* Returns NaN when either is, else the larger. */
 #ifdef DEVTENSOR_LINES
-#line 4 "src/3_cpu/simd/pool.inl"
+#line 10 "src/3_cpu/simd/pool.inl"
 #endif
 DVTI_INLINE V(f) V(pool_most)(V(f) a, V(f) b) {
     return V(select)(V(unord)(a, a), a, V(max)(a, b));
@@ -59489,7 +59665,7 @@ DVTI_INLINE V(f) V(pool_two)(bool mean, V(f) a, V(f) b) {
     return mean ? V(add)(a, b) : V(pool_most)(a, b);
 }
 
-/* The rows of window row i, from column 0 of the plane on. */
+/* Reduces some rows of x, from column 0 of the plane on. */
 DVTI_INLINE void V(pool_rows)(const dvti_pooling *p, bool mean, const float *x, int64_t rows,
                               float *to) {
     int64_t j, r;
@@ -59501,7 +59677,7 @@ DVTI_INLINE void V(pool_rows)(const dvti_pooling *p, bool mean, const float *x, 
     }
 }
 
-/* One row of results from the buffer. count: how many elements of a column a mean counts. */
+/* Writes one row of results from the buffer. count: elements of a column that a mean counts. */
 DVTI_INLINE void V(pool_columns)(const dvti_pooling *p, bool mean, const float *from, float count,
                                  float *y) {
     int64_t j, k;
@@ -59530,7 +59706,7 @@ DVTI_INLINE void V(pool_columns)(const dvti_pooling *p, bool mean, const float *
     }
 }
 
-/* Windows of 2 x 2 side by side need no buffer. */
+/* Adjacent windows of 2 x 2 need no buffer. */
 DVTI_INLINE void V(pool_row_of_pairs)(const dvti_pooling *p, bool mean, const float *x, float *y) {
     int64_t j, n;
     for (j = 0; j < p->windows[1]; j += 16, x += 32) {
@@ -59555,7 +59731,7 @@ DVTI_INLINE void V(pool_planes_of_pairs)(const dvti_pooling *p, bool mean, int64
                                  p->y + (plane * p->windows[0] + i) * p->windows[1]);
 }
 
-/* Some rows are buffered before any is read again, so that no load waits for the stores before it. */
+/* Buffers some rows before any is read again, so that no load waits for the stores before it. */
 DVTI_INLINE void V(pool_planes_buffered)(const dvti_pooling *p, bool mean, int64_t first,
                                          int64_t last) {
     float buffer[DVTI_POOL_BUFFER];
@@ -59604,26 +59780,27 @@ static void V(pool_mean)(const dvti_pooling *p, int64_t first, int64_t last) {
     V(pool_planes)(p, true, first, last);
 }
 
-/* ---- gradients of windows of 2 x 2 that do not meet ---- */
-/* 32 elements of a row, of which there are n. */
+/* ---- gradients of adjacent windows of 2 x 2 ---- */
+/* Splits 32 elements of a row, of which n exist, into even and odd ones. */
 DVTI_INLINE void V(pool_pairs)(const float *x, int64_t n, V(f) * even, V(f) * odd) {
     V(f) a = V(load_upto)(x, n), b = n > 16 ? V(load_upto)(x + 16, n - 16) : V(zero)();
     *even = V(even)(a, b);
     *odd = V(odd)(a, b);
 }
 
-DVTI_INLINE void V(pool_spread)(float *x, int64_t n, V(f) even, V(f) odd) {
+DVTI_INLINE void V(pool_zip)(float *x, int64_t n, V(f) even, V(f) odd) {
     V(store_upto)(x, n, V(zip_low)(even, odd));
     if (n > 16)
         V(store_upto)(x + 16, n - 16, V(zip_high)(even, odd));
 }
 
-/* It is the largest, or it is NaN as the largest then is. */
+/* Whether v is the largest, or NaN, which the largest then is too. */
 DVTI_INLINE V(m) V(pool_is)(V(f) v, V(f) most) {
     return V(mor)(V(eq)(v, most), V(unord)(v, v));
 }
 
-/* x are the places of the maxima; the gradient of a mean has none. past_relu: a maximum of 0 gets nothing. */
+/* Writes two rows of dx. x has the maxima; NULL: the gradient of a mean. past_relu: a maximum of 0
+   gets nothing. */
 DVTI_INLINE void V(pool_back_row)(const float *x, const float *g, float *dx, int64_t width,
                                   int64_t windows, bool past_relu) {
     const V(f) zero = V(zero)(), none = V(set)(past_relu ? 0 : NAN);
@@ -59649,12 +59826,12 @@ DVTI_INLINE void V(pool_back_row)(const float *x, const float *g, float *dx, int
         } else {
             a = b = c = d = V(mul)(part, V(set)(0.25f));
         }
-        V(pool_spread)(dx + 2 * j, n, a, b);
-        V(pool_spread)(dx + width + 2 * j, n, c, d);
+        V(pool_zip)(dx + 2 * j, n, a, b);
+        V(pool_zip)(dx + width + 2 * j, n, c, d);
     }
 }
 
-/* g is the gradient that comes, y the one that goes; x has the places of the maxima, or is NULL. */
+/* Writes y, the gradient to x, from g, the gradient of the windows. */
 static void V(pool_back)(const dvti_pooling *p, int64_t first, int64_t last) {
     const int64_t area = p->height * p->width, windows = p->windows[1];
     int64_t plane, i;

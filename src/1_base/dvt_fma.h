@@ -43,20 +43,20 @@ static inline double dvti_sum_to_odd(double a, double b) {
 /* Computes fma for finite numbers whose product and sum are far from overflow and underflow.
    Source: Boldo and Melquiond, Emulation of FMA and correctly rounded sums: proved algorithms using
    rounding to odd, 2008. */
-static inline double dvti_fma_made(double a, double b, double c) {
+static inline double dvti_fma_emulated(double a, double b, double c) {
     dvti_two product = dvti_two_product(a, b), sum = dvti_two_sum(c, product.low);
     dvti_two most = dvti_two_sum(product.high, sum.high);
     return most.high + dvti_sum_to_odd(most.low, sum.low);
 }
 
 /* The product of two floats is exact in double. */
-static inline float dvti_fmaf_made(float a, float b, float c) {
+static inline float dvti_fmaf_emulated(float a, float b, float c) {
     return (float)dvti_sum_to_odd((double)a * (double)b, (double)c);
 }
 
 #if defined(__MINGW64__) && !defined(__FMA__)
-#define dvti_fma dvti_fma_made
-#define dvti_fmaf dvti_fmaf_made
+#define dvti_fma dvti_fma_emulated
+#define dvti_fmaf dvti_fmaf_emulated
 #else
 #define dvti_fma fma
 #define dvti_fmaf fmaf

@@ -40,7 +40,7 @@ static int dvti_heap_bin_of(int64_t bytes) {
 }
 
 /* Returns the size of the blocks of a bin. */
-static int64_t dvti_heap_room(int bin) {
+static int64_t dvti_heap_capacity(int bin) {
     int shift = bin < 16 ? 0 : (bin - 8) / 8;
     int64_t lines = bin < 16 ? bin + 1 : (int64_t)((bin - 8) % 8 + 9) << shift;
     return lines * DVTI_HEAP_LINE;
@@ -173,7 +173,7 @@ static dvti_heap_block *dvti_heap_evict(dvti_heap *heap, int64_t most) {
    larger. On NULL, *chain must be freed before a new block is allocated. */
 static dvti_heap_block *dvti_heap_fit(dvti_heap *heap, int bin, dvti_heap_block **chain) {
     int last = DVTI_MIN(bin + 2, DVTI_HEAP_BINS - 1), at;
-    int64_t used = dvti_atomic_load(&heap->reserved) - heap->kept, wanted = dvti_heap_room(bin);
+    int64_t used = dvti_atomic_load(&heap->reserved) - heap->kept, wanted = dvti_heap_capacity(bin);
     for (at = bin; at <= last; at++) {
         dvti_heap_block *block = heap->large[at - DVTI_HEAP_SMALL_BINS];
         if (block) {
@@ -256,9 +256,9 @@ DVTI_FN void *dvti_heap_take(dvti_heap *heap, int64_t bytes) {
     block = bin < DVTI_HEAP_SMALL_BINS ? dvti_heap_take_small(&heap->small[bin])
                                        : dvti_heap_take_large(heap, bin);
     if (!block) {
-        block = dvti_heap_new(heap, dvti_heap_room(bin));
+        block = dvti_heap_new(heap, dvti_heap_capacity(bin));
         if (!block && dvti_heap_trim_all() > 0)
-            block = dvti_heap_new(heap, dvti_heap_room(bin));
+            block = dvti_heap_new(heap, dvti_heap_capacity(bin));
         if (!block)
             return NULL;
     }

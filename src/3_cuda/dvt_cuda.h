@@ -52,27 +52,27 @@ typedef struct dvti_cuda_loaded dvti_cuda_loaded; /* jit/: a function on a card 
 
 #define DVTI_CUDA_SLOTS 256
 
-typedef struct dvti_cuda_card {
+typedef struct dvti_cuda_physical {
     dvti_mutex lock; /* of opening, and of the functions */
     bool open;
     int index;
     dvti_cu_device device;
     dvti_cu_context context;
-    int cc;           /* compute capability, 90 for 9.0 */
-    int processors;   /* streaming multiprocessors */
-    bool lost, told;  /* an error has ended the context, and a caller has heard of it */
-    char reason[512]; /* the first such error */
+    int cc;              /* compute capability, 90 for 9.0 */
+    int processors;      /* streaming multiprocessors */
+    bool lost, reported; /* an error has ended the context, and a caller has heard of it */
+    char reason[512];    /* the first such error */
     dvti_cuda_loaded *loaded;
     size_t n_loaded, loaded_capacity;
     int first[DVTI_CUDA_SLOTS]; /* of each hash: the place in `loaded` + 1; 0: none */
-} dvti_cuda_card;
+} dvti_cuda_physical;
 
 /* Makes the card's context current for this thread. Pair with dvti_cuda_leave, which restores what
    was current before. */
-DVTI_FN dvti_cu_result dvti_cuda_enter(dvti_cuda_card *card, bool *pushed);
+DVTI_FN dvti_cu_result dvti_cuda_enter(dvti_cuda_physical *physical, bool *pushed);
 DVTI_FN void dvti_cuda_leave(bool pushed);
 /* For geometry: the card that computes. */
-DVTI_FN const dvti_cuda_card *dvti_cuda_card_of(const dvti_cuda_gpu *gpu);
+DVTI_FN const dvti_cuda_physical *dvti_cuda_physical_of(const dvti_cuda_gpu *gpu);
 DVTI_FN dvti_cuda_gpu *dvti_cuda_gpu_of(const dvti_device *device);
 
 /* ---- jit/ ---- */
@@ -129,7 +129,7 @@ DVTI_FN void dvti_cuda_add_row_functions(dvti_text *text);
 DVTI_FN void dvti_cuda_add_functions(dvti_text *text, const char *files);
 DVTI_FN void dvti_cuda_add_exp_below(dvti_text *text, dvt_dtype dtype);
 /* The function `entry` of the program on this card, compiled and loaded at its first use. */
-DVTI_FN dvt_status dvti_cuda_function(dvti_cuda_card *card, const char *function,
+DVTI_FN dvt_status dvti_cuda_function(dvti_cuda_physical *physical, const char *function,
                                       dvti_cuda_program program, const char *entry,
                                       dvti_cu_function *out);
 

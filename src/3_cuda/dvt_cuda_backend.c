@@ -92,7 +92,7 @@ static void dvti_cuda_release(dvti_device *device, void *at, int64_t bytes) {
         return;
     dvti_mutex_lock(&gpu->lock);
     block = dvti_cuda_block_at(&gpu->memory, at);
-    if (!gpu->card->lost && dvti_cuda_enter(gpu->card, &pushed) == DVTI_CU_OK) {
+    if (!gpu->physical->lost && dvti_cuda_enter(gpu->physical, &pushed) == DVTI_CU_OK) {
         dvti_cuda_failed_quietly(gpu, "cuStreamWaitEvent",
                                  dvti_cuda_touch(gpu, block->at, block->size, true));
         dvti_cuda_leave(pushed);

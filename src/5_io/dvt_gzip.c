@@ -160,12 +160,12 @@ DVTI_FN bool dvti_gunzip_more(dvti_source *in) {
     bool more;
     dvti_inflate_slide(s, in->ready);
     more = dvti_gunzip_run(g, &got);
-    if (g->raw.told)
-        in->told = true;
+    if (g->raw.reported)
+        in->reported = true;
     else if (s->wrong)
         dvti_source_wrong(
             in, "the compressed data cannot be read: %s; fetch or write the file again", s->wrong);
-    if (in->told)
+    if (in->reported)
         return false;
     if (!more) {
         in->known = true;
@@ -191,7 +191,7 @@ DVTI_FN bool dvti_source_gunzip(dvti_source *in) {
     g = (dvti_gunzip *)dvti_alloc(sizeof *g);
     if (!g) {
         dvti_fail_memory(in->function, (int64_t)sizeof *g);
-        in->told = true;
+        in->reported = true;
         return false;
     }
     memset(g, 0, sizeof *g);

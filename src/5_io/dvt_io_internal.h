@@ -117,7 +117,7 @@ typedef struct dvti_source {
     int64_t remaining; /* bytes after the ready ones; an upper bound if !known */
     bool known;        /* `remaining` is exact */
     bool ended;        /* a read passed the end; that read and later ones give 0 */
-    bool told;         /* reading failed, and the error is set */
+    bool reported;     /* reading failed, and the error is set */
     int fd;            /* -1: memory, or compressed */
     unsigned char *buffer;
     dvti_gunzip *gunzip;

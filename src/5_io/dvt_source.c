@@ -19,24 +19,24 @@ DVTI_FN void dvti_source_memory(dvti_source *in, const char *function, const voi
 DVTI_FN bool dvti_source_wrong(dvti_source *in, const char *format, ...) {
     char sentence[800];
     va_list arguments;
-    if (in->told)
+    if (in->reported)
         return false;
     va_start(arguments, format);
     vsnprintf(sentence, sizeof sentence, format, arguments);
     va_end(arguments);
     dvti_fail(DVT_ERR_FORMAT, "%s: %.300s: %s", in->function, in->what, sentence);
-    in->told = true;
+    in->reported = true;
     return false;
 }
 
 /* ---- files ---- */
 #if !defined(DEVTENSOR_NO_FILES)
 static bool dvti_source_error(dvti_source *in, const char *what, int error) {
-    if (!in->told)
+    if (!in->reported)
         dvti_fail(DVT_ERR_IO,
                   "%s: \"%.300s\" could not be %s: %s; check the path and its permissions",
                   in->function, in->what, what, error ? strerror(error) : "unknown reason");
-    in->told = true;
+    in->reported = true;
     return false;
 }
 
@@ -57,7 +57,7 @@ DVTI_FN bool dvti_source_open(dvti_source *in, const char *function, const char 
     in->buffer = (unsigned char *)dvti_alloc(DVTI_SOURCE_HISTORY + DVTI_SOURCE_PEEK);
     if (!in->buffer) {
         dvti_fail_memory(function, DVTI_SOURCE_HISTORY + DVTI_SOURCE_PEEK);
-        in->told = true;
+        in->reported = true;
         return false;
     }
     memset(in->buffer, 0, DVTI_SOURCE_HISTORY);
@@ -69,7 +69,7 @@ DVTI_FN bool dvti_source_open(dvti_source *in, const char *function, const char 
 static size_t dvti_source_pull(dvti_source *in, void *to, size_t n) {
     int64_t most = in->known ? in->remaining : in->remaining + 1,
             got; /* 1: tests whether more follows */
-    if (most == 0 || in->told)
+    if (most == 0 || in->reported)
         return 0;
     errno = 0;
     got = dvti_fd_read(in->fd, to, (uint64_t)most < n ? (size_t)most : n);
@@ -81,7 +81,7 @@ static size_t dvti_source_pull(dvti_source *in, void *to, size_t n) {
             "%s: \"%.300s\" became shorter while it was read: %lld bytes are missing; write to "
             "another file and rename it when it is complete, as dvt_save_npy does",
             in->function, in->what, (long long)in->remaining);
-        in->told = true;
+        in->reported = true;
     }
     if (got > in->remaining) {
         dvti_source_wrong(
@@ -146,7 +146,7 @@ DVTI_FN void dvti_source_close(dvti_source *in) {
 /* ---- bytes ---- */
 /* Makes at least one more byte ready. Returns false at the end, or with the error set. */
 static bool dvti_source_fill(dvti_source *in) {
-    if (in->told)
+    if (in->reported)
         return false;
     if (in->gunzip)
         return dvti_gunzip_more(in);
@@ -170,7 +170,7 @@ static void dvti_source_advance(dvti_source *in, size_t n) {
 
 DVTI_FN bool dvti_source_read(dvti_source *in, void *to, int64_t n) {
     char *at = (char *)to;
-    while (n > 0 && !in->ended && !in->told) {
+    while (n > 0 && !in->ended && !in->reported) {
         size_t got = (uint64_t)n < in->ready ? (size_t)n : in->ready;
         if (got) {
             memcpy(at, in->at, got);
@@ -184,7 +184,7 @@ DVTI_FN bool dvti_source_read(dvti_source *in, void *to, int64_t n) {
         at += got;
         n -= (int64_t)got;
     }
-    return n == 0 && !in->ended && !in->told;
+    return n == 0 && !in->ended && !in->reported;
 }
 
 DVTI_FN bool dvti_source_skip(dvti_source *in, int64_t n) {
@@ -240,7 +240,7 @@ DVTI_FN int64_t dvti_source_left(const dvti_source *in) {
 }
 
 DVTI_FN bool dvti_source_at_end(dvti_source *in) {
-    return !dvti_source_peek(in, 1) && !in->told;
+    return !dvti_source_peek(in, 1) && !in->reported;
 }
 
 DVTI_FN const char *dvti_source_size_text(dvti_source *in, int64_t taken, int64_t need) {

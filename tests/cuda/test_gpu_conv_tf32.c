@@ -19,8 +19,8 @@ DVT_TEST(gpu_conv_tf32_only_on_request) {
         dvt_array *w = dvt_ones(DVT_SHAPE(16, 8, 1, 1), DVT_F32, dvt_gpu(0));
         CHECK_CLOSE(largest(dvt_conv2d(x, w, NULL, NULL)), exact, 0);
         CHECK(!dvt_allow_tf32(true));
-        CHECK_CLOSE(largest(dvt_conv2d(x, w, NULL, NULL)), dvti_cuda_cards[0].cc >= 80 ? 8 : exact,
-                    0);
+        CHECK_CLOSE(largest(dvt_conv2d(x, w, NULL, NULL)),
+                    dvti_cuda_physical_gpus[0].cc >= 80 ? 8 : exact, 0);
         CHECK(dvt_allow_tf32(false));
     }
     dvt_allow_tf32(before);

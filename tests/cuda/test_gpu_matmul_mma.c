@@ -33,7 +33,7 @@ static product plain_product(dvt_dtype dtype, int64_t n, int64_t k, int64_t m) {
 
 static dvti_cuda_mm plan_of(product q) {
     static char memory[1 << 12];
-    dvti_cuda_card physical;
+    dvti_cuda_physical physical;
     dvti_cuda_gpu gpu;
     dvti_launch launch;
     int batch = q.a_batch || q.b_batch, i;
@@ -44,7 +44,7 @@ static dvti_cuda_mm plan_of(product q) {
     memset(&gpu, 0, sizeof gpu);
     physical.cc = q.cc;
     physical.processors = 100;
-    gpu.card = &physical;
+    gpu.physical = &physical;
     launch.n_in = 2;
     launch.n_out = 1;
     launch.i[0] = q.tf32;
@@ -218,7 +218,7 @@ static void check_mma(int64_t n, int64_t k, int64_t m, dvt_dtype dtype, int layo
 
 /* Tells whether the program ran on this GPU, which proves that products used it. */
 static int loaded(int wanted_variant) {
-    const dvti_cuda_card *physical = &dvti_cuda_cards[0];
+    const dvti_cuda_physical *physical = &dvti_cuda_physical_gpus[0];
     size_t i;
     for (i = 0; i < physical->n_loaded; i++)
         if (physical->loaded[i].program.family == DVTI_CUDA_FAMILY_matmul_mma &&
@@ -229,7 +229,7 @@ static int loaded(int wanted_variant) {
 
 static int has_tensor_cores(void) {
     return dvt_num_gpus() > 0 && dvt_wait(dvt_zeros(DVT_SHAPE(1), DVT_F32, dvt_gpu(0))) == DVT_OK &&
-           dvti_cuda_cards[0].cc >= 80;
+           dvti_cuda_physical_gpus[0].cc >= 80;
 }
 
 #define NEEDS_TENSOR_CORES                                                                         \
@@ -250,7 +250,7 @@ static void check_dtype(dvt_dtype dtype) {
         check_mma(40, 64, 48, dtype, layout);
         CHECK(loaded(variant) || loaded(variant | 1 << 4));
         check_mma(256, 80, 252, dtype, layout);
-        CHECK(loaded(variant | 1 << 4) || dvti_cuda_cards[0].processors > 4);
+        CHECK(loaded(variant | 1 << 4) || dvti_cuda_physical_gpus[0].processors > 4);
     }
     check_mma(7, 2000, 9, dtype, 0); /* split along k */
     check_mma(3, 0, 5, dtype, 0);

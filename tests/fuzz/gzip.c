@@ -23,7 +23,7 @@ static int64_t ours(const uint8_t *data, size_t size, const char *path, uint8_t 
         good = dvti_source_read(&in, out + n, (int64_t)m);
         n += (int64_t)m;
     }
-    good = good && !in.told;
+    good = good && !in.reported;
     FUZZ_CHECK(good || dvt_error_code() == DVT_ERR_FORMAT ||
                dvt_error_code() == DVT_ERR_HOST_MEMORY);
     dvti_source_close(&in);

@@ -149,9 +149,7 @@ DVT_TEST(dataset_finds_its_files) {
     /* Ten classes. */
     write_pair("t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte", 3, 3, 10);
     CHECK_ERROR(dvt_dataset_mnist(folder, DVT_DATASET_TEST), DVT_ERR_FORMAT);
-    CHECK_ERROR(
-        dvt_dataset_mnist(folder, (dvt_dataset_part)2),
-        DVT_ERR_VALUE);
+    CHECK_ERROR(dvt_dataset_mnist(folder, (dvt_dataset_part)2), DVT_ERR_VALUE);
     CHECK_ERROR(dvt_dataset_mnist(NULL, DVT_DATASET_TEST), DVT_ERR_NULL_ARGUMENT);
     remove(path_of("train-images-idx3-ubyte"));
     remove(path_of("train-labels-idx1-ubyte"));

@@ -83,19 +83,19 @@ DVT_TEST(heap_sizes) {
     int64_t bytes;
     int bin;
     for (bin = 0; bin < DVTI_HEAP_BINS; bin++) {
-        int64_t room = dvti_heap_room(bin);
+        int64_t room = dvti_heap_capacity(bin);
         CHECK_INT(room % 64, 0);
         CHECK_INT(dvti_heap_bin_of(room), bin);
         if (bin + 1 < DVTI_HEAP_BINS)
             CHECK_INT(dvti_heap_bin_of(room + 1), bin + 1);
     }
     for (bytes = 1; bytes < 200000; bytes += 1 + bytes / 50) {
-        int64_t room = dvti_heap_room(dvti_heap_bin_of(bytes));
+        int64_t room = dvti_heap_capacity(dvti_heap_bin_of(bytes));
         CHECK(room >= bytes && room - bytes < DVTI_MAX(64, bytes / 8 + 64));
     }
     CHECK_INT(dvti_heap_bin_of(0), 0);
-    CHECK_INT(dvti_heap_room(DVTI_HEAP_SMALL_BINS - 1), DVTI_HEAP_SMALL);
-    CHECK_INT(dvti_heap_room(DVTI_HEAP_BINS - 1), (int64_t)1 << 46);
+    CHECK_INT(dvti_heap_capacity(DVTI_HEAP_SMALL_BINS - 1), DVTI_HEAP_SMALL);
+    CHECK_INT(dvti_heap_capacity(DVTI_HEAP_BINS - 1), (int64_t)1 << 46);
 }
 
 DVT_TEST(heap_aligns) {
@@ -239,7 +239,8 @@ DVT_TEST(heap_footprint) {
     for (size = 8 * MIB; size <= 128 * MIB; size += 8 * MIB) {
         void *at = dvti_heap_take(heap, size);
         CHECK(at != NULL);
-        CHECK(stats_of(heap).reserved <= dvti_heap_room(dvti_heap_bin_of(size)) * 5 / 4 + 64 * MIB);
+        CHECK(stats_of(heap).reserved <=
+              dvti_heap_capacity(dvti_heap_bin_of(size)) * 5 / 4 + 64 * MIB);
         dvti_heap_give(heap, at);
     }
     end_heap(heap);

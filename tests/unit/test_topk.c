@@ -185,8 +185,7 @@ DVT_TEST(topk_corners_and_errors) {
     CHECK_ERROR(dvt_topk(x, -1, 1, DVT_LARGEST, NULL), DVT_ERR_RANGE);
     CHECK_ERROR(dvt_topk(none, 1, 0, DVT_LARGEST, NULL), DVT_ERR_RANGE);
     CHECK_ERROR(dvt_topk(x, 1, 2, DVT_LARGEST, NULL), DVT_ERR_AXIS);
-    CHECK_ERROR(dvt_topk(x, 1, 1, (dvt_extreme)2, NULL),
-                DVT_ERR_VALUE);
+    CHECK_ERROR(dvt_topk(x, 1, 1, (dvt_extreme)2, NULL), DVT_ERR_VALUE);
     at = x;
     CHECK_ERROR(dvt_topk(dvt_scalar(1, DVT_F32, dvt_cpu()), 1, 0, DVT_LARGEST, &at), DVT_ERR_AXIS);
     CHECK(at == NULL);

@@ -48,7 +48,7 @@ static bool dvti_cuda_group_begin(dvti_cuda_group *group, const char *function,
 static const dvti_nccl_comm *dvti_cuda_comms(const dvti_cuda_group *group) {
     int physical[DVT_MAX_GPUS], i, j;
     for (i = 0; i < group->n; i++) {
-        physical[i] = group->gpu[i]->card->index;
+        physical[i] = group->gpu[i]->physical->index;
         for (j = 0; j < i; j++)
             if (physical[j] == physical[i])
                 return NULL;
@@ -113,7 +113,7 @@ static dvti_cu_result dvti_cuda_wait_for(dvti_cuda_gpu *late, dvti_cuda_gpu *ear
     bool pushed;
     if (late == early)
         return DVTI_CU_OK;
-    result = dvti_cuda_enter(early->card, &pushed);
+    result = dvti_cuda_enter(early->physical, &pushed);
     if (result != DVTI_CU_OK)
         return result;
     result = dvti_cuda_after_compute(early, late->compute);
@@ -136,7 +136,7 @@ static dvti_cu_result dvti_cuda_synchronize(dvti_cuda_group *group) {
     int k;
     for (k = 0; k < group->n && result == DVTI_CU_OK; k++) {
         bool pushed;
-        result = dvti_cuda_enter(group->gpu[k]->card, &pushed);
+        result = dvti_cuda_enter(group->gpu[k]->physical, &pushed);
         if (result == DVTI_CU_OK)
             result = dvti_cuda_after_compute(group->gpu[k], group->gpu[k]->compute);
         dvti_cuda_leave(pushed);
@@ -155,7 +155,7 @@ static dvti_cu_result dvti_cuda_touch_parts(dvti_cuda_group *group, const dvti_r
     int k, i;
     for (k = 0; k < group->n && result == DVTI_CU_OK; k++) {
         bool pushed;
-        result = dvti_cuda_enter(group->gpu[k]->card, &pushed);
+        result = dvti_cuda_enter(group->gpu[k]->physical, &pushed);
         if (result != DVTI_CU_OK)
             break;
         for (i = 0; i < n_parts && result == DVTI_CU_OK; i++)
@@ -177,7 +177,7 @@ static dvt_status dvti_cuda_all_launch(dvti_cuda_group *group, int k, const char
     dvt_status status;
     bool pushed;
     dvti_launch_begin(&launch, name, NULL, DVTI_OP_add);
-    result = dvti_cuda_enter(gpu->card, &pushed);
+    result = dvti_cuda_enter(gpu->physical, &pushed);
     if (result != DVTI_CU_OK)
         return dvti_cuda_failed(gpu, name, "cuCtxPushCurrent_v2", result);
     program.family = DVTI_CUDA_FAMILY_all_reduce;

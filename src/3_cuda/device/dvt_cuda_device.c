@@ -2,12 +2,12 @@
 #include "3_cuda/device/dvt_cuda_device.h"
 #include "3_cuda/driver/dvt_cuda_driver.h"
 
-static dvti_cuda_card dvti_cuda_cards[DVT_MAX_GPUS];
+static dvti_cuda_physical dvti_cuda_physical_gpus[DVT_MAX_GPUS];
 static dvti_cuda_gpu *dvti_cuda_gpus[DVT_MAX_GPUS]; /* open ones, by number */
 static dvti_mutex dvti_cuda_gpus_lock = DVTI_MUTEX_INIT;
 
 /* ---- opening ---- */
-static dvti_cu_result dvti_cuda_query(dvti_cuda_card *physical, int index) {
+static dvti_cu_result dvti_cuda_query(dvti_cuda_physical *physical, int index) {
     const dvti_cuda_driver *cu = dvti_cuda();
     int major = 0, minor = 0;
     dvti_cu_result result = cu->cuDeviceGet(&physical->device, index);
@@ -23,7 +23,7 @@ static dvti_cu_result dvti_cuda_query(dvti_cuda_card *physical, int index) {
     return result;
 }
 
-static dvt_status dvti_cuda_open_physical(dvti_cuda_card *physical, int index) {
+static dvt_status dvti_cuda_open_physical(dvti_cuda_physical *physical, int index) {
     dvti_mutex fresh = DVTI_MUTEX_INIT;
     dvti_cu_result result;
     if (physical->open)
@@ -50,7 +50,7 @@ static dvti_cu_result dvti_cuda_open_streams(dvti_cuda_gpu *gpu) {
     streams[1] = &gpu->upload;
     streams[2] = &gpu->download;
     streams[3] = &gpu->copy;
-    result = dvti_cuda_enter(gpu->card, &pushed);
+    result = dvti_cuda_enter(gpu->physical, &pushed);
     for (i = 0; i < 4 && result == DVTI_CU_OK; i++)
         result = cu->cuStreamCreateWithPriority(streams[i], DVTI_CU_STREAM_NON_BLOCKING, 0);
     for (i = 0; i < 4 && result != DVTI_CU_OK; i++)
@@ -63,7 +63,7 @@ static dvti_cu_result dvti_cuda_open_streams(dvti_cuda_gpu *gpu) {
 
 DVTI_FN dvt_status dvti_cuda_open(dvti_device *device, int index) {
     dvti_mutex fresh = DVTI_MUTEX_INIT;
-    dvti_cuda_card *physical = &dvti_cuda_cards[index];
+    dvti_cuda_physical *physical = &dvti_cuda_physical_gpus[index];
     dvti_cuda_gpu *gpu;
     dvti_cu_result result;
     dvt_status status;
@@ -86,7 +86,7 @@ DVTI_FN dvt_status dvti_cuda_open(dvti_device *device, int index) {
     if (!gpu)
         return dvti_fail_memory("opening a GPU", (int64_t)sizeof *gpu);
     memcpy(&gpu->lock, &fresh, sizeof fresh);
-    gpu->card = physical;
+    gpu->physical = physical;
     gpu->ctx = device->ctx;
     gpu->device = device;
     gpu->process = dvti_process_id();
@@ -121,8 +121,8 @@ DVTI_FN void dvti_cuda_close(dvti_device *device) {
     dvti_mutex_lock(&dvti_cuda_gpus_lock);
     dvti_cuda_gpus[gpu->ctx.id] = NULL;
     dvti_mutex_unlock(&dvti_cuda_gpus_lock);
-    if (gpu->process == dvti_process_id() && !gpu->card->lost &&
-        dvti_cuda_enter(gpu->card, &pushed) == DVTI_CU_OK) {
+    if (gpu->process == dvti_process_id() && !gpu->physical->lost &&
+        dvti_cuda_enter(gpu->physical, &pushed) == DVTI_CU_OK) {
         dvti_cuda_drain(gpu);
         dvti_cuda_trim(&gpu->memory);
         dvti_cuda_order_close(gpu);
@@ -146,7 +146,7 @@ DVTI_FN int64_t dvti_cuda_trim_others(const dvti_cuda_gpu *except) {
     dvti_mutex_lock(&dvti_cuda_gpus_lock);
     for (i = 0; i < DVT_MAX_GPUS; i++) {
         dvti_cuda_gpu *gpu = dvti_cuda_gpus[i];
-        if (!gpu || gpu == except || gpu->card != except->card ||
+        if (!gpu || gpu == except || gpu->physical != except->physical ||
             !dvti_cuda_begin(gpu, "trim", &pushed))
             continue;
         if (dvti_cuda_drain(gpu) == DVTI_CU_OK)
@@ -179,7 +179,7 @@ DVTI_FN void dvti_cuda_describe(int index, const dvti_device *device, dvt_device
     if (out->memory_free >= 0 || !device || !device->impl)
         return;
     gpu = dvti_cuda_gpu_of(device);
-    if (gpu->card->lost || gpu->process != dvti_process_id() ||
+    if (gpu->physical->lost || gpu->process != dvti_process_id() ||
         !dvti_cuda_begin(gpu, "dvt_device_query", &pushed))
         return;
     if (cu->cuMemGetInfo_v2(&available, &total) == DVTI_CU_OK)

@@ -67,7 +67,7 @@ typedef struct dvti_cuda_mark {
 typedef struct dvti_cuda_place {
     const char *begin, *end;
     bool written;
-    const dvti_cuda_card *card; /* whose context owns the event */
+    const dvti_cuda_physical *physical; /* whose context owns the event */
     dvti_cu_event event;
 } dvti_cuda_place;
 
@@ -103,7 +103,7 @@ typedef struct dvti_cuda_recent {
 
 struct dvti_cuda_gpu {
     dvti_mutex lock;
-    dvti_cuda_card *card;
+    dvti_cuda_physical *physical;
     dvt_ctx ctx;
     dvti_device *device;
     int64_t process;

@@ -6,11 +6,11 @@ DVTI_FN dvti_cuda_gpu *dvti_cuda_gpu_of(const dvti_device *device) {
     return (dvti_cuda_gpu *)device->impl;
 }
 
-DVTI_FN const dvti_cuda_card *dvti_cuda_card_of(const dvti_cuda_gpu *gpu) {
-    return gpu->card;
+DVTI_FN const dvti_cuda_physical *dvti_cuda_physical_of(const dvti_cuda_gpu *gpu) {
+    return gpu->physical;
 }
 
-DVTI_FN dvti_cu_result dvti_cuda_enter(dvti_cuda_card *physical, bool *pushed) {
+DVTI_FN dvti_cu_result dvti_cuda_enter(dvti_cuda_physical *physical, bool *pushed) {
     const dvti_cuda_driver *cu = dvti_cuda();
     dvti_cu_context current = NULL;
     dvti_cu_result result;

@@ -99,21 +99,21 @@ static void dvti_cuda_suspects(dvti_cuda_gpu *gpu, dvti_text *text) {
 }
 
 static void dvti_cuda_lose(dvti_cuda_gpu *gpu, const char *call, dvti_cu_result result) {
-    dvti_cuda_card *physical = gpu->card;
+    dvti_cuda_physical *physical = gpu->physical;
     dvti_text text;
     if (physical->lost)
         return;
     text = dvti_text_begin(physical->reason, sizeof physical->reason);
     dvti_cuda_suspects(gpu, &text);
     dvti_text_add(&text, " failed: %s gave %s", call, dvti_cuda_result_text(result));
-    physical->told = false;
+    physical->reported = false;
     physical->lost = true;
 }
 
 static dvt_status dvti_cuda_report_lost(dvti_cuda_gpu *gpu, const char *function) {
-    dvti_cuda_card *physical = gpu->card;
-    if (!physical->told) {
-        physical->told = true;
+    dvti_cuda_physical *physical = gpu->physical;
+    if (!physical->reported) {
+        physical->reported = true;
         return dvti_fail(DVT_ERR_INTERNAL,
                          "%.440s; %s is lost for this process: release the arrays on it, and use "
                          "another context or restart the program",
@@ -128,7 +128,7 @@ DVTI_FN dvt_status dvti_cuda_failed(dvti_cuda_gpu *gpu, const char *function, co
                                     dvti_cu_result result) {
     if (result == DVTI_CU_OK)
         return DVT_OK;
-    if (gpu->card->lost || dvti_cuda_ends_context(result)) {
+    if (gpu->physical->lost || dvti_cuda_ends_context(result)) {
         dvti_cuda_lose(gpu, call, result);
         return dvti_cuda_report_lost(gpu, function);
     }
@@ -140,7 +140,7 @@ static bool dvti_cuda_has_ended(dvti_cuda_gpu *gpu) {
     dvti_cu_event event;
     dvti_cu_result result;
     bool pushed;
-    result = dvti_cuda_enter(gpu->card, &pushed);
+    result = dvti_cuda_enter(gpu->physical, &pushed);
     if (result == DVTI_CU_OK) {
         event = dvti_cuda_event(gpu, &result);
         if (event) {
@@ -149,7 +149,7 @@ static bool dvti_cuda_has_ended(dvti_cuda_gpu *gpu) {
         }
         dvti_cuda_leave(pushed);
     }
-    return gpu->card->lost || dvti_cuda_ends_context(result);
+    return gpu->physical->lost || dvti_cuda_ends_context(result);
 }
 
 DVTI_FN dvt_status dvti_cuda_failed_among(dvti_cuda_gpu *const *gpu, int n, const char *function,
@@ -168,7 +168,7 @@ DVTI_FN void dvti_cuda_failed_quietly(dvti_cuda_gpu *gpu, const char *call, dvti
 
 DVTI_FN void dvti_cuda_settle(dvti_cuda_gpu *gpu, dvti_cu_stream stream) {
     bool pushed;
-    if (gpu->card->lost || dvti_cuda_enter(gpu->card, &pushed) != DVTI_CU_OK)
+    if (gpu->physical->lost || dvti_cuda_enter(gpu->physical, &pushed) != DVTI_CU_OK)
         return;
     dvti_cuda_failed_quietly(gpu, "cuStreamSynchronize", dvti_cuda()->cuStreamSynchronize(stream));
     dvti_cuda_leave(pushed);
@@ -186,12 +186,12 @@ DVTI_FN bool dvti_cuda_begin(dvti_cuda_gpu *gpu, const char *function, bool *pus
         return false;
     }
     dvti_mutex_lock(&gpu->lock);
-    if (gpu->card->lost) {
+    if (gpu->physical->lost) {
         dvti_cuda_report_lost(gpu, function);
         dvti_mutex_unlock(&gpu->lock);
         return false;
     }
-    result = dvti_cuda_enter(gpu->card, pushed);
+    result = dvti_cuda_enter(gpu->physical, pushed);
     if (result == DVTI_CU_OK)
         return true;
     dvti_cuda_failed(gpu, function, "cuCtxPushCurrent_v2", result);

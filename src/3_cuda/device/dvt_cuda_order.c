@@ -117,7 +117,7 @@ static dvti_cu_result dvti_cuda_join_place(dvti_cuda_gpu *gpu, int i) {
     dvti_cu_result result = dvti_cuda()->cuStreamWaitEvent(gpu->compute, gpu->place[i].event, 0);
     if (result != DVTI_CU_OK)
         return result;
-    if (gpu->place[i].card == gpu->card)
+    if (gpu->place[i].physical == gpu->physical)
         dvti_cuda_event_done(gpu, gpu->place[i].event);
     else
         dvti_cuda()->cuEventDestroy_v2(gpu->place[i].event);
@@ -196,7 +196,7 @@ DVTI_FN dvti_cu_result dvti_cuda_foreign(dvti_cuda_gpu *gpu, const void *at, int
     place->begin = (const char *)at;
     place->end = place->begin + bytes;
     place->written = written;
-    place->card = owner->card;
+    place->physical = owner->physical;
     place->event = event;
     return DVTI_CU_OK;
 }

@@ -17,7 +17,7 @@ static dvti_mutex dvti_cuda_routes_lock = DVTI_MUTEX_INIT;
 /* ---- the test ---- */
 #define DVTI_PEER_TEST_WORDS 16384
 
-static bool dvti_cuda_enable_peer(dvti_cuda_card *physical, dvti_cuda_card *peer) {
+static bool dvti_cuda_enable_peer(dvti_cuda_physical *physical, dvti_cuda_physical *peer) {
     const dvti_cuda_driver *cu = dvti_cuda();
     dvti_cu_result result;
     bool pushed;
@@ -30,7 +30,7 @@ static bool dvti_cuda_enable_peer(dvti_cuda_card *physical, dvti_cuda_card *peer
     return result == DVTI_CU_OK || result == DVTI_CU_PEER_ALREADY;
 }
 
-static bool dvti_cuda_alloc_on(dvti_cuda_card *physical, dvti_cu_address *at, size_t bytes) {
+static bool dvti_cuda_alloc_on(dvti_cuda_physical *physical, dvti_cu_address *at, size_t bytes) {
     bool pushed, done;
     *at = 0;
     if (dvti_cuda_enter(physical, &pushed) != DVTI_CU_OK)
@@ -40,7 +40,7 @@ static bool dvti_cuda_alloc_on(dvti_cuda_card *physical, dvti_cu_address *at, si
     return done;
 }
 
-static void dvti_cuda_free_on(dvti_cuda_card *physical, dvti_cu_address at) {
+static void dvti_cuda_free_on(dvti_cuda_physical *physical, dvti_cu_address at) {
     bool pushed;
     if (!at || dvti_cuda_enter(physical, &pushed) != DVTI_CU_OK)
         return;
@@ -56,15 +56,15 @@ static bool dvti_cuda_copy_is_exact(dvti_cuda_gpu *to, dvti_cuda_gpu *from, dvti
     bool pushed, done;
     for (i = 0; i < DVTI_PEER_TEST_WORDS; i++)
         words[i] = (uint32_t)i * 2654435761u + 1;
-    if (dvti_cuda_enter(from->card, &pushed) != DVTI_CU_OK)
+    if (dvti_cuda_enter(from->physical, &pushed) != DVTI_CU_OK)
         return false;
     done = cu->cuMemcpyHtoDAsync_v2(here, words, bytes, from->copy) == DVTI_CU_OK &&
            cu->cuStreamSynchronize(from->copy) == DVTI_CU_OK;
     dvti_cuda_leave(pushed);
     memset(words, 0, bytes);
-    if (!done || dvti_cuda_enter(to->card, &pushed) != DVTI_CU_OK)
+    if (!done || dvti_cuda_enter(to->physical, &pushed) != DVTI_CU_OK)
         return false;
-    done = cu->cuMemcpyPeerAsync(there, to->card->context, here, from->card->context, bytes,
+    done = cu->cuMemcpyPeerAsync(there, to->physical->context, here, from->physical->context, bytes,
                                  to->copy) == DVTI_CU_OK &&
            cu->cuMemcpyDtoHAsync_v2(words, there, bytes, to->copy) == DVTI_CU_OK &&
            cu->cuStreamSynchronize(to->copy) == DVTI_CU_OK;
@@ -81,10 +81,10 @@ static dvti_cuda_route dvti_cuda_test_route(dvti_cuda_gpu *to, dvti_cuda_gpu *fr
     dvti_cu_address here = 0, there = 0;
     dvti_cuda_route route = DVTI_ROUTE_UNKNOWN;
     bool peer = dvti_env_int("DEVTENSOR_P2P", 0, 1, 1) != 0 &&
-                dvti_cuda_enable_peer(to->card, from->card) &&
-                dvti_cuda_enable_peer(from->card, to->card);
-    if (words && dvti_cuda_alloc_on(from->card, &here, bytes) &&
-        dvti_cuda_alloc_on(to->card, &there, bytes))
+                dvti_cuda_enable_peer(to->physical, from->physical) &&
+                dvti_cuda_enable_peer(from->physical, to->physical);
+    if (words && dvti_cuda_alloc_on(from->physical, &here, bytes) &&
+        dvti_cuda_alloc_on(to->physical, &there, bytes))
         route = !dvti_cuda_copy_is_exact(to, from, there, here, words) ? DVTI_ROUTE_HOST
                 : peer                                                 ? DVTI_ROUTE_PEER
                                                                        : DVTI_ROUTE_DRIVER;
@@ -96,15 +96,15 @@ static dvti_cuda_route dvti_cuda_test_route(dvti_cuda_gpu *to, dvti_cuda_gpu *fr
         dvti_cuda_settle(from, from->copy);
         dvti_cuda_settle(to, to->copy);
     }
-    dvti_cuda_free_on(from->card, here);
-    dvti_cuda_free_on(to->card, there);
+    dvti_cuda_free_on(from->physical, here);
+    dvti_cuda_free_on(to->physical, there);
     dvti_free(words);
     return route;
 }
 
 static dvti_cuda_route dvti_cuda_route_between(dvti_cuda_gpu *to, dvti_cuda_gpu *from) {
-    dvti_cuda_route *route = &dvti_cuda_routes[from->card->index][to->card->index], found;
-    if (to->card == from->card)
+    dvti_cuda_route *route = &dvti_cuda_routes[from->physical->index][to->physical->index], found;
+    if (to->physical == from->physical)
         return DVTI_ROUTE_PEER;
     dvti_mutex_lock(&dvti_cuda_routes_lock);
     if (*route == DVTI_ROUTE_UNKNOWN)
@@ -126,7 +126,7 @@ static dvti_cu_result dvti_cuda_queue_copy(dvti_cuda_gpu *to, void *dst, dvti_cu
     dvti_cu_address d = (dvti_cu_address)(uintptr_t)dst, s = (dvti_cu_address)(uintptr_t)src;
     dvti_cu_result result;
     bool pushed;
-    result = dvti_cuda_enter(from->card, &pushed);
+    result = dvti_cuda_enter(from->physical, &pushed);
     if (result != DVTI_CU_OK)
         return result;
     result = dvti_cuda_touch(from, src, bytes, false);
@@ -134,14 +134,14 @@ static dvti_cu_result dvti_cuda_queue_copy(dvti_cuda_gpu *to, void *dst, dvti_cu
         result = dvti_cuda_after_compute(from, to->copy);
     dvti_cuda_leave(pushed);
     if (result == DVTI_CU_OK)
-        result = dvti_cuda_enter(to->card, &pushed);
+        result = dvti_cuda_enter(to->physical, &pushed);
     if (result != DVTI_CU_OK)
         return result;
     result = dvti_cuda_before_write(to, dst, bytes, to->copy);
     if (result == DVTI_CU_OK)
-        result = to->card == from->card
+        result = to->physical == from->physical
                      ? cu->cuMemcpyDtoDAsync_v2(d, s, (size_t)bytes, to->copy)
-                     : cu->cuMemcpyPeerAsync(d, to->card->context, s, from->card->context,
+                     : cu->cuMemcpyPeerAsync(d, to->physical->context, s, from->physical->context,
                                              (size_t)bytes, to->copy);
     if (result == DVTI_CU_OK)
         result = dvti_cuda_foreign(to, dst, bytes, true, to, to->copy);

@@ -116,8 +116,9 @@ static bool dvti_cuda_image_refused(dvti_cu_result result) {
 }
 
 /* Compiles an image again, once, if it came from the disk and the driver refuses it. */
-static dvt_status dvti_cuda_load_source(dvti_cuda_card *physical, bool fuse, const char *function,
-                                        const char *source, dvti_cu_module *module) {
+static dvt_status dvti_cuda_load_source(dvti_cuda_physical *physical, bool fuse,
+                                        const char *function, const char *source,
+                                        dvti_cu_module *module) {
     dvti_cuda_key key = dvti_cuda_key_of(physical->cc, fuse, source);
     const dvti_cuda_image *image;
     dvti_cu_result result = DVTI_CU_OK;
@@ -140,7 +141,7 @@ static dvt_status dvti_cuda_load_source(dvti_cuda_card *physical, bool fuse, con
     return dvti_cuda_fail(function, "cuModuleLoadDataEx", result);
 }
 
-static dvt_status dvti_cuda_load(dvti_cuda_card *physical, const char *function,
+static dvt_status dvti_cuda_load(dvti_cuda_physical *physical, const char *function,
                                  dvti_cuda_program program, dvti_cu_module *module) {
     dvti_cuda_registry *registry = &dvti_cuda_the_registry;
     char *source = dvti_cuda_source(program);
@@ -162,13 +163,13 @@ static dvt_status dvti_cuda_load(dvti_cuda_card *physical, const char *function,
 }
 
 /* ---- functions ---- */
-static int *dvti_cuda_slot(dvti_cuda_card *physical, dvti_cuda_program program) {
+static int *dvti_cuda_slot(dvti_cuda_physical *physical, dvti_cuda_program program) {
     uint64_t hash = (program.variant + (uint64_t)program.family) * 0x9e3779b97f4a7c15u;
     return &physical->first[hash >> 32 & (DVTI_CUDA_SLOTS - 1)];
 }
 
 /* entry NULL: any function of the program. */
-static dvti_cuda_loaded *dvti_cuda_find(dvti_cuda_card *physical, dvti_cuda_program program,
+static dvti_cuda_loaded *dvti_cuda_find(dvti_cuda_physical *physical, dvti_cuda_program program,
                                         const char *entry) {
     int i;
     for (i = *dvti_cuda_slot(physical, program); i > 0; i = physical->loaded[i - 1].next) {
@@ -181,7 +182,7 @@ static dvti_cuda_loaded *dvti_cuda_find(dvti_cuda_card *physical, dvti_cuda_prog
 }
 
 /* The caller holds the lock of the physical GPU. */
-static dvt_status dvti_cuda_resolve(dvti_cuda_card *physical, const char *function,
+static dvt_status dvti_cuda_resolve(dvti_cuda_physical *physical, const char *function,
                                     dvti_cuda_program program, const char *entry,
                                     dvti_cu_function *out) {
     dvti_cuda_loaded *one = dvti_cuda_find(physical, program, entry), *sibling;
@@ -218,7 +219,7 @@ static dvt_status dvti_cuda_resolve(dvti_cuda_card *physical, const char *functi
     return DVT_OK;
 }
 
-DVTI_FN dvt_status dvti_cuda_function(dvti_cuda_card *physical, const char *function,
+DVTI_FN dvt_status dvti_cuda_function(dvti_cuda_physical *physical, const char *function,
                                       dvti_cuda_program program, const char *entry,
                                       dvti_cu_function *out) {
     dvt_status status;

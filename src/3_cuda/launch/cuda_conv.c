@@ -88,7 +88,7 @@ static const dvti_cuda_conv_tile *dvti_cuda_conv_mma_tiles(const dvti_cuda_gpu *
                                                            const dvti_launch *launch, int *count) {
     dvt_dtype dtype = launch->out[0].dtype;
     bool tf32 = dtype == DVT_F32 && (launch->i[7] & 1);
-    if (dvti_cuda_card_of(gpu)->cc < 80 || (dtype != DVT_F16 && dtype != DVT_BF16 && !tf32))
+    if (dvti_cuda_physical_of(gpu)->cc < 80 || (dtype != DVT_F16 && dtype != DVT_BF16 && !tf32))
         return NULL;
     *count = DVTI_CUDA_CONV_MMA_TILES;
     return dvti_cuda_conv_mma_tile;

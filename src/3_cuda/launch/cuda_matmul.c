@@ -158,7 +158,7 @@ static int dvti_cuda_mm_choose(const dvti_cuda_gpu *gpu, const dvti_cuda_mm *pla
                                const dvti_cuda_mm_tile *tiles, int n, double write,
                                int64_t *splits) {
     const dvti_kmatmul *p = &plan->args;
-    const double processors = dvti_cuda_card_of(gpu)->processors;
+    const double processors = dvti_cuda_physical_of(gpu)->processors;
     const double results = (double)p->n * (double)p->m * (double)p->batches;
     double best = -1;
     int kind = 0, i;
@@ -197,7 +197,7 @@ static void dvti_cuda_mm_tiles(const dvti_cuda_gpu *gpu, dvti_cuda_mm *plan, dvt
     /* what is copied as it is goes element by element where it is transposed: any alignment will
        do */
     bool copied =
-        dvti_cuda_card_of(gpu)->cc >= 80 && dvt_dtype_size(dtype) == dvti_cuda_mm_bytes(dtype);
+        dvti_cuda_physical_of(gpu)->cc >= 80 && dvt_dtype_size(dtype) == dvti_cuda_mm_bytes(dtype);
     bool a_wide =
         (a_along_k && copied && a.k_stride == 1) ||
         (dvti_cuda_mm_packed(&a, a_along_k, group) && (a_along_k ? a.k : a.lines) % group == 0);
@@ -221,7 +221,7 @@ static void dvti_cuda_mm_tiles(const dvti_cuda_gpu *gpu, dvti_cuda_mm *plan, dvt
    not. */
 static void dvti_cuda_mm_rows(const dvti_cuda_gpu *gpu, dvti_cuda_mm *plan, dvt_dtype dtype) {
     const int64_t group = 16 / dvti_cuda_mm_bytes(dtype),
-                  full = 4 * dvti_cuda_card_of(gpu)->processors;
+                  full = 4 * dvti_cuda_physical_of(gpu)->processors;
     dvti_kmatmul *p = &plan->args;
     dvti_cuda_mm_side x = dvti_cuda_mm_side_of(plan, dtype, false);
     dvti_cuda_mm_side w = dvti_cuda_mm_side_of(plan, dtype, true);
@@ -238,7 +238,7 @@ static void dvti_cuda_mm_rows(const dvti_cuda_gpu *gpu, dvti_cuda_mm *plan, dvt_
 
 static void dvti_cuda_mm_columns(const dvti_cuda_gpu *gpu, dvti_cuda_mm *plan, dvt_dtype dtype) {
     const int64_t group = 16 / dvti_cuda_mm_bytes(dtype),
-                  full = 4 * dvti_cuda_card_of(gpu)->processors;
+                  full = 4 * dvti_cuda_physical_of(gpu)->processors;
     dvti_kmatmul *p = &plan->args;
     dvti_cuda_mm_side w = dvti_cuda_mm_side_of(plan, dtype, true);
     bool wide = p->m % group == 0 && dvti_cuda_mm_packed(&w, false, group);
@@ -269,7 +269,7 @@ static bool dvti_cuda_mma_serves(const dvti_cuda_gpu *gpu, const dvti_launch *la
     dvti_cuda_mm_side b = dvti_cuda_mm_side_of(plan, dtype, true);
     int64_t group = 16 / dvt_dtype_size(dtype);
     bool has = dtype == DVT_F16 || dtype == DVT_BF16 || (dtype == DVT_F32 && launch->i[0]);
-    if (dvti_cuda_card_of(gpu)->cc < 80 || !has)
+    if (dvti_cuda_physical_of(gpu)->cc < 80 || !has)
         return false;
     *a_along_k = dvti_cuda_mm_packed(&a, true, group);
     *b_along_k = dvti_cuda_mm_packed(&b, true, group);

@@ -79,7 +79,7 @@ static dvt_status dvti_cuda_pool_start(dvti_cuda_gpu *gpu, const dvti_launch *la
     grid = dvti_cuda_grid_for(gpu, plan->args.n, 256, 1);
     if (team) {
         grid.threads = plan->window_area >= 1024 ? 256 : 32;
-        grid.x = DVTI_MIN(plan->args.n, (int64_t)dvti_cuda_card_of(gpu)->processors * 512);
+        grid.x = DVTI_MIN(plan->args.n, (int64_t)dvti_cuda_physical_of(gpu)->processors * 512);
     }
     return dvti_cuda_start(gpu, launch, program, "dvti_pool", grid, &plan->args, sizeof plan->args);
 }

@@ -77,7 +77,7 @@ static dvti_cuda_softmax_plan dvti_cuda_softmax_plan_of(const dvti_cuda_gpu *gpu
     args->groups = (args->rows - 1) / (plan.grid.threads / args->lanes) + 1;
     plan.grid.x = DVTI_MIN(args->groups, INT32_MAX);
     if (!plan.whole && !plan.columns) /* rows at work stay in the second-level cache */
-        plan.grid.x = DVTI_MIN(args->groups, (int64_t)dvti_cuda_card_of(gpu)->processors *
+        plan.grid.x = DVTI_MIN(args->groups, (int64_t)dvti_cuda_physical_of(gpu)->processors *
                                                  (args->n <= DVTI_CUDA_PAIR ? 2 : 1));
     plan.grid.y = plan.grid.z = 1;
     return plan;

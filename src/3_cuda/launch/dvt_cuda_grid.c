@@ -44,7 +44,7 @@ DVTI_FN dvti_kdivisor dvti_cuda_divisor(int64_t divisor) {
 DVTI_FN dvti_cuda_grid dvti_cuda_grid_for(const dvti_cuda_gpu *gpu, int64_t n, int threads,
                                           int64_t each) {
     dvti_cuda_grid grid;
-    int64_t most = (int64_t)gpu->card->processors * (2048 / threads) * 16;
+    int64_t most = (int64_t)gpu->physical->processors * (2048 / threads) * 16;
     int64_t per_block = threads * each;
     grid.x = DVTI_MAX(DVTI_MIN((n - 1) / per_block + 1, most), 1);
     grid.y = grid.z = 1;
@@ -66,7 +66,7 @@ DVTI_FN dvt_status dvti_cuda_start(dvti_cuda_gpu *gpu, const dvti_launch *launch
     extra[2] = DVTI_CU_PARAM_SIZE;
     extra[3] = &bytes;
     extra[4] = DVTI_CU_PARAM_END;
-    status = dvti_cuda_function(gpu->card, launch->name, program, entry, &function);
+    status = dvti_cuda_function(gpu->physical, launch->name, program, entry, &function);
     if (status != DVT_OK)
         return status;
     result = cu->cuLaunchKernel(function, (unsigned)grid.x, (unsigned)grid.y, (unsigned)grid.z,

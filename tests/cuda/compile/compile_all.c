@@ -36,7 +36,7 @@
 #define MOST_ARCHS 32
 
 typedef struct fake_gpu {
-    dvti_cuda_card physical;
+    dvti_cuda_physical physical;
     dvti_cuda_gpu gpu;
     dvti_device device;
     const char *suffix; /* of its architecture: "a", or nothing */
@@ -117,7 +117,7 @@ static void make_gpu(int arch, const char *suffix) {
     c->physical.open = true;
     c->physical.cc = arch;
     c->physical.processors = 132;
-    c->gpu.card = &c->physical;
+    c->gpu.physical = &c->physical;
     c->gpu.ctx = dvt_gpu(0);
     c->gpu.device = &c->device;
     c->device.ctx = c->gpu.ctx;
