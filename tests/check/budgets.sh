@@ -4,10 +4,10 @@
 # x86-64, and 15 % for its other versions. A change that needs more raises a limit here and says why.
 # `make bench-budgets` measures seconds. Environment: BUILD, CC, LIBRARY.
 . tests/lib.sh
-HEADER=2520000 # bytes of devtensor.h; the aim is 2300000
-TEXT=1232000   # bytes of text at -O2; the aim is 1000000
-AVX2=175        # functions of the ISA target, inlined ones left out
-AVX512=197
+HEADER=2600000 # bytes of devtensor.h; the aim is 2300000
+TEXT=1206000   # bytes of text at -O2; the aim is 1000000
+AVX2=237       # functions of the ISA target, one for each elementwise row and float type
+AVX512=260
 
 below() { # figure, limit, what it is
     if [ "$1" -le "$2" ]; then pass; else fail "$3" "$1; at most $2"; fi

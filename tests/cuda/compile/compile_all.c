@@ -211,7 +211,7 @@ static void listen_to_cpu(void) {
 #include "compile_calls.h"
 
 /* ---- the report ---- */
-/* A file without kernels is a family that is not implemented yet. */
+/* A file without kernels: this build has no kernels of the family. */
 static bool is_written(int family) {
     dvti_cuda_program program;
     char *source;
