@@ -2,7 +2,6 @@
    visible internally, so this file has a private copy of the library. The harness counts its
    checks, but cannot read its arrays. */
 #define DEVTENSOR_STATIC
-#include "3_kernels/dvt_kernels.h"
 #include "on_gpu.h"
 #include "matmul_forms.h"
 

@@ -196,7 +196,7 @@ DVT_TEST(gpu_reduce_corners) {
                     if (which != 3 && which != 4)
                         check_reduction(which,
                                         dvt_zeros(DVT_SHAPE(3, 0, 2), (dvt_dtype)dtype, dvt_cpu()),
-                                        DVT_AXES(1), false);
+                                        DVT_AXES(1));
                     SAME_ON_GPU(dvt_argmax(dvt_copyto(x, dvt_gpu(0)), DVT_AXES(1)),
                                 dvt_argmax(x, DVT_AXES(1)), 0, "argmax");
                     SAME_ON_GPU(dvt_argmin(dvt_copyto(x, dvt_gpu(0)), DVT_ALL),
