@@ -38664,12 +38664,12 @@ static dvt_array *dvti_same(dvt_array *same, dvt_array *a, dvt_array *b, dvt_nan
 static dvt_array *dvti_close(dvt_array *a, dvt_array *b, double rtol, double atol,
                              dvt_nan_rule nan) {
     dvt_dtype dtype = dvti_close_dtype(a, b);
-    dvt_array *equal = dvt_equal(a, b), *near, *x = dvt_as_in_dtype(a, dtype),
+    dvt_array *equal = dvt_equal(a, b), *within, *x = dvt_as_in_dtype(a, dtype),
               *y = dvt_as_in_dtype(b, dtype);
-    near = dvt_less_equal(dvt_abs(dvt_sub(x, y)),
+    within = dvt_less_equal(dvt_abs(dvt_sub(x, y)),
                           dvt_add_scalar(dvt_mul_scalar(dvt_abs(y), rtol), atol));
-    near = dvt_logical_and(near, dvt_isfinite(y));
-    return dvti_same(dvt_logical_or(near, equal), x, y, nan);
+    within = dvt_logical_and(within, dvt_isfinite(y));
+    return dvti_same(dvt_logical_or(within, equal), x, y, nan);
 }
 
 /* Whether all of a bool array holds. Waits. */
