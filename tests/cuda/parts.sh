@@ -4,7 +4,7 @@ CUDA_FILES=$(cd tests/cuda && ls test_gpu_*.c | sed 's/^test_gpu_\(.*\)[.]c$/gpu
 CUDA_DIRECTORIES=$(for name in faults drivers orders exit rehearsal; do
     [ ! -f "tests/cuda/$name/$name.sh" ] || echo $name
 done)
-CUDA_LONGEST="compile gpu-reduce gpu-elementwise faults gradients units orders tutorials gpu-conv"
+CUDA_LONGEST="rehearsal compile units faults tutorials gpu-reduce gpu-elementwise gradients orders gpu-conv"
 CUDA_LONGEST="$CUDA_LONGEST gpu-matmul"
 CUDA_PARTS=$CUDA_LONGEST
 for part in simcuda-check simcuda-driver blocks compile $CUDA_FILES $CUDA_DIRECTORIES cache \
