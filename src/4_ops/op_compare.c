@@ -45,7 +45,7 @@ static dvt_array *dvti_close(dvt_array *a, dvt_array *b, double rtol, double ato
     dvt_array *equal = dvt_equal(a, b), *within, *x = dvt_as_in_dtype(a, dtype),
               *y = dvt_as_in_dtype(b, dtype);
     within = dvt_less_equal(dvt_abs(dvt_sub(x, y)),
-                          dvt_add_scalar(dvt_mul_scalar(dvt_abs(y), rtol), atol));
+                            dvt_add_scalar(dvt_mul_scalar(dvt_abs(y), rtol), atol));
     within = dvt_logical_and(within, dvt_isfinite(y));
     return dvti_same(dvt_logical_or(within, equal), x, y, nan);
 }
