@@ -1,6 +1,6 @@
 /* Reductions, orders along an axis, softmax, matrix products. */
 #include "programs.h"
-#include "matmul_forms.h"
+#include "../../matmul_forms.h"
 
 enum { SUM, PROD, MEAN, MIN, MAX, ANY, ALL, NORM, LOGSUMEXP, VAR, STD, ARGMIN, ARGMAX };
 
