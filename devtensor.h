@@ -55920,7 +55920,7 @@ DVTI_INLINE V(d) V(dfloor_div)(V(d) a, V(d) b) {
 #ifdef DEVTENSOR_LINES
 #line 2 "src/3_cpu/simd/elementwise.inl"
 #endif
-#define DVTI_EW_STREAM_VECTORS 32 /* of a block: 2 KiB */
+#define DVTI_EW_STREAM_VECTORS 8 /* of a block: 512 bytes */
 
 /* Bytes from L1 to an address that is a multiple of 64, with non-temporal stores. */
 static void V(stream_block)(uint8_t *to, const float *from, int64_t bytes) {

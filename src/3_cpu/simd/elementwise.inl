@@ -1,6 +1,6 @@
 /* Elementwise operations of float32 and float64: elementwise_type.inl for both. */
 
-#define DVTI_EW_STREAM_VECTORS 32 /* of a block: 2 KiB */
+#define DVTI_EW_STREAM_VECTORS 8 /* of a block: 512 bytes */
 
 /* Bytes from L1 to an address that is a multiple of 64, with non-temporal stores. */
 static void V(stream_block)(uint8_t *to, const float *from, int64_t bytes) {
