@@ -10166,9 +10166,6 @@ DVTI_FN void dvti_load_block(const dvti_view *view, int64_t first, int64_t n, dv
                              void *dst);
 DVTI_FN void dvti_store_block(const dvti_view *view, int64_t first, int64_t n, dvti_class compute,
                               const void *src);
-/* The memory itself when it is contiguous and of the class's own dtype, so that no block is needed;
-   else NULL. */
-DVTI_FN void *dvti_block_direct(const dvti_view *view, dvti_class compute, int64_t first);
 
 /* Where a position of a merged view stands: the index on every axis, and the element's distance
    from view.data. */
@@ -10185,49 +10182,36 @@ DVTI_FN void dvti_cursor_advance(dvti_cursor *cursor, const dvti_view *view, int
    ahead in. */
 #define DVTI_ACROSS 1024
 
-/* ---- the inside of a matrix product, without an ISA target (cpu_gemm.c) ---- A product is cut
-   into tiles, and the sums of a tile into steps of at most plan.depth terms. For a step both
-   factors stand in the tile's area:
-     A  in panels of DVTI_GEMM_ROWS rows, each [k][row]
-     B  as [k][column], plan.ld elements from one k to the next
-   Rows and columns that the matrix does not have, up to a whole panel (plan.width columns), are
-   zeros. The sums wait in acc, [column panel][row panel][row][column]. So every sum is formed in
-   ascending k by one piece of code, and no cut and no number of threads changes a bit. Where both
-   factors lie along k in memory, dvti_gemm_dots saves the packing: A and B are [row][k] and
-   [column][k], plan.ld elements apart, with zeros up to a whole vector (plan.width / 2); acc is
-   [row][plan.cols]. It forms the sums of each vector's lanes apart, so its order is another one,
-   and also fixed. */
+/* ---- the packed product of integers (cpu_gemm_int.c) ----
+   Integers are uint64_t, so that sums wrap. A product is cut into tiles, and the sums of a tile
+   into steps of at most plan.depth products. A step reads both matrices from the tile's area:
+     A    panels of DVTI_GEMM_ROWS rows, each [k][row]
+     B    [k][column], plan.ld elements from one k to the next
+     acc  the sums, [column panel][row panel][row][column]
+   Zeros fill A and B up to a whole panel. */
 #define DVTI_GEMM_ROWS 6
-#define DVTI_GEMM_DEPTH 256 /* the most terms of a step, and more than the most columns of a tile */
+#define DVTI_GEMM_DEPTH 256
 
 typedef struct dvti_gemm {
-    dvti_class compute;
-    int64_t size, width;          /* bytes of an element; columns of a panel */
     int64_t rows, cols, depth;    /* of the largest tile and step */
-    int64_t ld;                   /* an odd number of cache lines, so that they do not collide */
-    int64_t b_at, acc_at, row_at; /* where the parts of a tile's area start; A at 0 */
+    int64_t ld;                   /* an odd number of cache lines, so that rows share no set */
+    int64_t b_at, acc_at, row_at; /* offsets in bytes in the area: B, acc, one row; A is at 0 */
     int64_t bytes;                /* of the area */
 } dvti_gemm;
 
-/* For a product of that size. The area also has room for one row of acc. */
-DVTI_FN dvti_gemm dvti_gemm_plan(dvti_class compute, int64_t rows, int64_t cols, int64_t depth);
-DVTI_FN dvti_gemm dvti_gemm_plan_dots(dvti_class compute, int64_t rows, int64_t cols,
-                                      int64_t depth);
-/* Fill A and B from strided matrices of any dtype; lanes are A's rows or B's columns. */
-DVTI_FN void dvti_gemm_pack_a(const dvti_gemm *plan, void *a, int64_t rows, int64_t depth,
-                              const void *data, dvt_dtype dtype, int64_t row_stride,
-                              int64_t k_stride);
-DVTI_FN void dvti_gemm_pack_b(const dvti_gemm *plan, void *b, int64_t cols, int64_t depth,
+DVTI_FN dvti_gemm dvti_gemm_plan(int64_t rows, int64_t cols, int64_t depth);
+/* Pack A and B from strided matrices of any integer dtype. */
+DVTI_FN void dvti_gemm_pack_a(uint64_t *a, int64_t rows, int64_t depth, const void *data,
+                              dvt_dtype dtype, int64_t row_stride, int64_t k_stride);
+DVTI_FN void dvti_gemm_pack_b(const dvti_gemm *plan, uint64_t *b, int64_t cols, int64_t depth,
                               const void *data, dvt_dtype dtype, int64_t col_stride,
                               int64_t k_stride);
 /* acc += A * B, or acc = A * B when `first`. */
 DVTI_FN void dvti_gemm_multiply(const dvti_gemm *plan, int64_t rows, int64_t cols, int64_t depth,
-                                const void *a, const void *b, void *acc, bool first);
-DVTI_FN void dvti_gemm_dots(const dvti_gemm *plan, int64_t rows, int64_t cols, int64_t depth,
-                            const void *a, const void *b, void *acc, bool first);
-/* Row r of dvti_gemm_multiply's acc, in C order, plus one element that may be NULL. */
-DVTI_FN void dvti_gemm_row(const dvti_gemm *plan, int64_t rows, int64_t cols, const void *acc,
-                           int64_t r, const void *add, void *out);
+                                const uint64_t *a, const uint64_t *b, uint64_t *acc, bool first);
+/* Copies row r of acc to `out`. */
+DVTI_FN void dvti_gemm_row(int64_t rows, int64_t cols, const uint64_t *acc, int64_t r,
+                           uint64_t *out);
 
 /* Tasks that each need an area of the workspace while they run: as many at once as there are
    areas. */
@@ -11256,12 +11240,6 @@ DVTI_FN void dvti_merge_axes(dvti_view *view) {
         to = 1;
     }
     view->ndim = to;
-}
-
-DVTI_FN void *dvti_block_direct(const dvti_view *view, dvti_class compute, int64_t first) {
-    if (view->ndim != 1 || view->stride[0] != 1 || view->dtype != dvti_class_dtype[compute])
-        return NULL;
-    return (char *)view->data + first * dvti_class_size[compute];
 }
 
 static void dvti_load_row(const void *src, dvt_dtype dtype, int64_t step, int64_t n,
@@ -14509,735 +14487,24 @@ DVTI_FN void dvti_cpu_index(const dvti_launch *launch) {
 #ifdef DEVTENSOR_LINES
 #line 67 "src/devtensor_spine.h"
 #endif
-/* ==== begin src/3_cpu/cpu_gemm.c ==== */
-/* A packed matrix product that needs no ISA target: packing, and the multiplication of packed
-   tiles. dvt_cpu.h says how the parts fit together; cpu_gemm.inl is the arithmetic.
-   cpu_matmul_int.c multiplies wide integers with it, ref/ref_conv.c patches. */
+/* ==== begin src/3_cpu/cpu_gemm_int.c ==== */
+/* The packed matrix product of integers, in uint64_t so that sums wrap: packing, and the product of
+   packed tiles. dvt_cpu.h describes the layout; cpu_matmul_int.c uses it. Vectors are the compiler's
+   own (16 bytes), or single elements. */
 #ifdef DEVTENSOR_LINES
-#line 4 "src/3_cpu/cpu_gemm.c"
-#endif
-/* Functions that take vectors are our own, so their calling convention is nobody else's. */
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wpsabi"
+#line 4 "src/3_cpu/cpu_gemm_int.c"
 #endif
 
-#define DVTI_T float
-#define DVTI_G(name) dvti_gemm_f32_##name
-#define DVTI_DTYPE DVT_F32
-#define DVTI_LOAD dvti_load_f64
-/* ==== begin src/3_cpu/cpu_gemm.inl ==== */
-/* The packed matrix product for one element type. Pasted by cpu_gemm.c with
-     DVTI_T        the element type      DVTI_G(name)  `name` for that type
-     DVTI_DTYPE    its dtype             DVTI_LOAD(data, dtype, at)  one element of another dtype
-
-   micro: a 6 x 2-vector block of sums in 12 registers, one multiplication and one addition per
-   term. Vectors are the compiler's own (16 bytes, which every 64-bit target has), else single
-   elements: the same text either way. Measured on a 2.5 GHz Skylake with gcc 12 and clang 14, -O2
-   without further flags: 24.4 GFLOP/s both; 4 x 8 from plain loops 23.6 with gcc and 14.0 with
-   clang, 1.6 at -O1 (this: 12.7). */
-
-#ifdef DEVTENSOR_LINES
-#line 10 "src/3_cpu/cpu_gemm.inl"
-#endif
 #if defined(__GNUC__) || defined(__clang__)
-typedef DVTI_T DVTI_G(vector) __attribute__((__vector_size__(16), __may_alias__));
+typedef uint64_t dvti_gemm_vector __attribute__((__vector_size__(16), __may_alias__));
 #else
-typedef DVTI_T DVTI_G(vector);
+typedef uint64_t dvti_gemm_vector;
 #endif
 
-/* A number as the factor of a vector. Where floats are computed with more precision, GCC refuses
-   such a product in strict ISO modes (s390x and 32-bit x86 with -std=c99), so there the number
-   becomes a vector first. */
-#if defined(__GNUC__) && defined(__FLT_EVAL_METHOD__) && __FLT_EVAL_METHOD__ != 0
-static DVTI_G(vector) DVTI_G(repeat)(DVTI_T value) {
-    DVTI_T lanes[sizeof(DVTI_G(vector)) / sizeof(DVTI_T)];
-    DVTI_G(vector) v;
-    size_t i;
-    for (i = 0; i < sizeof lanes / sizeof lanes[0]; i++)
-        lanes[i] = value;
-    memcpy(&v, lanes, sizeof v);
-    return v;
-}
-#define DVTI_REPEATED(value) DVTI_G(repeat)(value)
-#else
-#define DVTI_REPEATED(value) (value)
-#endif
+#define DVTI_LANES ((int64_t)(sizeof(dvti_gemm_vector) / sizeof(uint64_t)))
+#define DVTI_WIDTH (2 * DVTI_LANES) /* columns of a panel */
 
-#define DVTI_LANES ((int64_t)(sizeof(DVTI_G(vector)) / sizeof(DVTI_T)))
-#define DVTI_WIDTH (2 * DVTI_LANES)
-#define DVTI_ROW_LOAD(i) DVTI_G(vector) c##i##0 = acc[2 * i], c##i##1 = acc[2 * i + 1];
-#define DVTI_ROW_STEP(i)                                                                           \
-    c##i##0 += DVTI_REPEATED(a[i]) * b0;                                                           \
-    c##i##1 += DVTI_REPEATED(a[i]) * b1;
-#define DVTI_ROW_STORE(i)                                                                          \
-    acc[2 * i] = c##i##0;                                                                          \
-    acc[2 * i + 1] = c##i##1;
-#define DVTI_EACH_ROW(M) M(0) M(1) M(2) M(3) M(4) M(5)
-
-static void DVTI_G(micro)(int64_t depth, const DVTI_T *a, const DVTI_T *b, int64_t ld,
-                          DVTI_G(vector) * acc) {
-    int64_t k;
-    DVTI_EACH_ROW(DVTI_ROW_LOAD)
-    for (k = 0; k < depth; k++) {
-        const DVTI_G(vector) *row = (const DVTI_G(vector) *)(const void *)b;
-        DVTI_G(vector) b0 = row[0], b1 = row[1];
-        DVTI_EACH_ROW(DVTI_ROW_STEP)
-        a += DVTI_GEMM_ROWS;
-        b += ld;
-    }
-    DVTI_EACH_ROW(DVTI_ROW_STORE)
-}
-
-#undef DVTI_ROW_LOAD
-#undef DVTI_ROW_STEP
-#undef DVTI_ROW_STORE
-#undef DVTI_EACH_ROW
-
-/* One panel of B stays in the first-level cache while the panels of A pass by. */
-static void DVTI_G(multiply)(int64_t rows, int64_t cols, int64_t depth, const DVTI_T *a,
-                             const DVTI_T *b, int64_t ld, DVTI_T *acc) {
-    int64_t i, j;
-    for (j = 0; j < cols; j += DVTI_WIDTH)
-        for (i = 0; i < rows; i += DVTI_GEMM_ROWS) {
-            DVTI_G(micro)(depth, a + i * depth, b + j, ld, (DVTI_G(vector) *)(void *)acc);
-            acc += DVTI_GEMM_ROWS * DVTI_WIDTH;
-        }
-}
-
-/* Sums begin at +0 and are never -0, so adding 0 changes nothing. */
-static void DVTI_G(row)(int64_t rows, int64_t cols, const DVTI_T *acc, int64_t r, const DVTI_T *add,
-                        DVTI_T *out) {
-    int64_t panels = (rows + DVTI_GEMM_ROWS - 1) / DVTI_GEMM_ROWS, j;
-    DVTI_T more = add ? *add : 0;
-    acc += r * DVTI_WIDTH;
-    for (j = 0; j + DVTI_WIDTH <= cols; j += DVTI_WIDTH) {
-        const DVTI_G(vector) *at = (const DVTI_G(vector) *)(const void *)acc;
-        DVTI_G(vector) both[2];
-        both[0] = at[0] + DVTI_REPEATED(more);
-        both[1] = at[1] + DVTI_REPEATED(more);
-        memcpy(out + j, both, sizeof both);
-        acc += panels * DVTI_GEMM_ROWS * DVTI_WIDTH;
-    }
-    for (; j < cols; j++)
-        out[j] = *acc++ + more;
-}
-
-/* ---- sums along k of both factors: 3 x 4 vectors ---- */
-static DVTI_T DVTI_G(fold)(DVTI_G(vector) v) {
-    DVTI_T lane[sizeof(DVTI_G(vector)) / sizeof(DVTI_T)], sum;
-    int64_t i;
-    memcpy(lane, &v, sizeof v);
-    sum = lane[0];
-    for (i = 1; i < DVTI_LANES; i++)
-        sum += lane[i];
-    return sum;
-}
-
-#define DVTI_DOT_ZERO(i)                                                                           \
-    DVTI_G(vector) c##i##0 = zero, c##i##1 = zero, c##i##2 = zero, c##i##3 = zero;
-#define DVTI_DOT_COLUMN(j)                                                                         \
-    x = b[j][k];                                                                                   \
-    c0##j += a0 * x;                                                                               \
-    c1##j += a1 * x;                                                                               \
-    c2##j += a2 * x;
-#define DVTI_DOT_STORE(i)                                                                          \
-    sums[4 * i] = DVTI_G(fold)(c##i##0);                                                           \
-    sums[4 * i + 1] = DVTI_G(fold)(c##i##1);                                                       \
-    sums[4 * i + 2] = DVTI_G(fold)(c##i##2);                                                       \
-    sums[4 * i + 3] = DVTI_G(fold)(c##i##3);
-
-static void DVTI_G(dot_block)(int64_t vectors, const DVTI_G(vector) *const *a,
-                              const DVTI_G(vector) *const *b, DVTI_T *sums) {
-    DVTI_G(vector) zero;
-    int64_t k;
-    memset(&zero, 0, sizeof zero);
-    {
-        DVTI_DOT_ZERO(0)
-        DVTI_DOT_ZERO(1)
-        DVTI_DOT_ZERO(2)
-        for (k = 0; k < vectors; k++) {
-            DVTI_G(vector) a0 = a[0][k], a1 = a[1][k], a2 = a[2][k], x;
-            DVTI_DOT_COLUMN(0)
-            DVTI_DOT_COLUMN(1)
-            DVTI_DOT_COLUMN(2)
-            DVTI_DOT_COLUMN(3)
-        }
-        DVTI_DOT_STORE(0)
-        DVTI_DOT_STORE(1)
-        DVTI_DOT_STORE(2)
-    }
-}
-
-#undef DVTI_DOT_ZERO
-#undef DVTI_DOT_COLUMN
-#undef DVTI_DOT_STORE
-
-/* At the edges the last row or column is computed again, and not stored. */
-static void DVTI_G(dots)(int64_t rows, int64_t cols, int64_t depth, const DVTI_T *a,
-                         const DVTI_T *b, int64_t ld, DVTI_T *acc, int64_t acc_ld) {
-    const DVTI_G(vector) * row[3], *col[4];
-    DVTI_T sums[12];
-    int64_t i, j, r, c;
-    for (j = 0; j < cols; j += 4)
-        for (i = 0; i < rows; i += 3) {
-            for (c = 0; c < 4; c++)
-                col[c] = (const DVTI_G(vector) *)(const void *)(b + DVTI_MIN(j + c, cols - 1) * ld);
-            for (r = 0; r < 3; r++)
-                row[r] = (const DVTI_G(vector) *)(const void *)(a + DVTI_MIN(i + r, rows - 1) * ld);
-            DVTI_G(dot_block)((depth + DVTI_LANES - 1) / DVTI_LANES, row, col, sums);
-            for (r = 0; r < 3 && i + r < rows; r++)
-                for (c = 0; c < 4 && j + c < cols; c++)
-                    acc[(i + r) * acc_ld + j + c] += sums[4 * r + c];
-        }
-}
-
-/* ---- packing ---- */
-/* Up to `width` lanes side by side, `ld` elements from one k to the next; two lanes at a time. */
-static void DVTI_G(pack_lanes)(DVTI_T *out, int64_t width, int64_t ld, int64_t lanes, int64_t depth,
-                               const void *data, dvt_dtype dtype, int64_t lane_stride,
-                               int64_t k_stride) {
-    const DVTI_T *from = (const DVTI_T *)data;
-    int64_t l = 0, k, last = DVTI_MIN(lanes, width);
-    for (; dtype == DVTI_DTYPE && l + 2 <= last; l += 2) {
-        const DVTI_T *first = from + l * lane_stride, *second = first + lane_stride;
-        for (k = 0; k < depth; k++) {
-            out[k * ld + l] = first[k * k_stride];
-            out[k * ld + l + 1] = second[k * k_stride];
-        }
-    }
-    for (; l < last; l++)
-        for (k = 0; k < depth; k++)
-            out[k * ld + l] = dtype == DVTI_DTYPE
-                                  ? from[l * lane_stride + k * k_stride]
-                                  : (DVTI_T)DVTI_LOAD(data, dtype, l * lane_stride + k * k_stride);
-    for (; l < width; l++)
-        for (k = 0; k < depth; k++)
-            out[k * ld + l] = 0;
-}
-
-static const void *DVTI_G(at)(const void *data, dvt_dtype dtype, int64_t element) {
-    return (const char *)data + element * dvt_dtype_size(dtype);
-}
-
-static void DVTI_G(pack_a)(DVTI_T *a, int64_t rows, int64_t depth, const void *data,
-                           dvt_dtype dtype, int64_t row_stride, int64_t k_stride) {
-    int64_t i, k;
-    for (i = 0; i < rows; i += DVTI_GEMM_ROWS, a += DVTI_GEMM_ROWS * depth) {
-        const void *from = DVTI_G(at)(data, dtype, i * row_stride);
-        if (dtype == DVTI_DTYPE && row_stride == 1 && rows - i >= DVTI_GEMM_ROWS)
-            for (k = 0; k < depth; k++)
-                memcpy(a + k * DVTI_GEMM_ROWS, (const DVTI_T *)from + k * k_stride,
-                       DVTI_GEMM_ROWS * sizeof(DVTI_T));
-        else
-            DVTI_G(pack_lanes)
-        (a, DVTI_GEMM_ROWS, DVTI_GEMM_ROWS, rows - i, depth, from, dtype, row_stride, k_stride);
-    }
-}
-
-static void DVTI_G(pack_b)(DVTI_T *b, int64_t ld, int64_t cols, int64_t depth, const void *data,
-                           dvt_dtype dtype, int64_t col_stride, int64_t k_stride) {
-    int64_t j = 0, k;
-    if (dtype == DVTI_DTYPE && col_stride == 1) {
-        j = cols / DVTI_WIDTH * DVTI_WIDTH;
-        for (k = 0; k < depth && j > 0; k++)
-            memcpy(b + k * ld, (const DVTI_T *)data + k * k_stride, (size_t)j * sizeof(DVTI_T));
-    }
-    for (; j < cols; j += DVTI_WIDTH)
-        DVTI_G(pack_lanes)
-    (b + j, DVTI_WIDTH, ld, cols - j, depth, DVTI_G(at)(data, dtype, j * col_stride), dtype,
-     col_stride, k_stride);
-}
-
-#undef DVTI_LANES
-#undef DVTI_WIDTH
-#undef DVTI_REPEATED
-/* ==== end src/3_cpu/cpu_gemm.inl ==== */
-#ifdef DEVTENSOR_LINES
-#line 15 "src/3_cpu/cpu_gemm.c"
-#endif
-#undef DVTI_T
-#undef DVTI_G
-#undef DVTI_DTYPE
-
-#define DVTI_T double
-#define DVTI_G(name) dvti_gemm_f64_##name
-#define DVTI_DTYPE DVT_F64
-/* ==== begin src/3_cpu/cpu_gemm.inl ==== */
-/* The packed matrix product for one element type. Pasted by cpu_gemm.c with
-     DVTI_T        the element type      DVTI_G(name)  `name` for that type
-     DVTI_DTYPE    its dtype             DVTI_LOAD(data, dtype, at)  one element of another dtype
-
-   micro: a 6 x 2-vector block of sums in 12 registers, one multiplication and one addition per
-   term. Vectors are the compiler's own (16 bytes, which every 64-bit target has), else single
-   elements: the same text either way. Measured on a 2.5 GHz Skylake with gcc 12 and clang 14, -O2
-   without further flags: 24.4 GFLOP/s both; 4 x 8 from plain loops 23.6 with gcc and 14.0 with
-   clang, 1.6 at -O1 (this: 12.7). */
-
-#ifdef DEVTENSOR_LINES
-#line 10 "src/3_cpu/cpu_gemm.inl"
-#endif
-#if defined(__GNUC__) || defined(__clang__)
-typedef DVTI_T DVTI_G(vector) __attribute__((__vector_size__(16), __may_alias__));
-#else
-typedef DVTI_T DVTI_G(vector);
-#endif
-
-/* A number as the factor of a vector. Where floats are computed with more precision, GCC refuses
-   such a product in strict ISO modes (s390x and 32-bit x86 with -std=c99), so there the number
-   becomes a vector first. */
-#if defined(__GNUC__) && defined(__FLT_EVAL_METHOD__) && __FLT_EVAL_METHOD__ != 0
-static DVTI_G(vector) DVTI_G(repeat)(DVTI_T value) {
-    DVTI_T lanes[sizeof(DVTI_G(vector)) / sizeof(DVTI_T)];
-    DVTI_G(vector) v;
-    size_t i;
-    for (i = 0; i < sizeof lanes / sizeof lanes[0]; i++)
-        lanes[i] = value;
-    memcpy(&v, lanes, sizeof v);
-    return v;
-}
-#define DVTI_REPEATED(value) DVTI_G(repeat)(value)
-#else
-#define DVTI_REPEATED(value) (value)
-#endif
-
-#define DVTI_LANES ((int64_t)(sizeof(DVTI_G(vector)) / sizeof(DVTI_T)))
-#define DVTI_WIDTH (2 * DVTI_LANES)
-#define DVTI_ROW_LOAD(i) DVTI_G(vector) c##i##0 = acc[2 * i], c##i##1 = acc[2 * i + 1];
-#define DVTI_ROW_STEP(i)                                                                           \
-    c##i##0 += DVTI_REPEATED(a[i]) * b0;                                                           \
-    c##i##1 += DVTI_REPEATED(a[i]) * b1;
-#define DVTI_ROW_STORE(i)                                                                          \
-    acc[2 * i] = c##i##0;                                                                          \
-    acc[2 * i + 1] = c##i##1;
-#define DVTI_EACH_ROW(M) M(0) M(1) M(2) M(3) M(4) M(5)
-
-static void DVTI_G(micro)(int64_t depth, const DVTI_T *a, const DVTI_T *b, int64_t ld,
-                          DVTI_G(vector) * acc) {
-    int64_t k;
-    DVTI_EACH_ROW(DVTI_ROW_LOAD)
-    for (k = 0; k < depth; k++) {
-        const DVTI_G(vector) *row = (const DVTI_G(vector) *)(const void *)b;
-        DVTI_G(vector) b0 = row[0], b1 = row[1];
-        DVTI_EACH_ROW(DVTI_ROW_STEP)
-        a += DVTI_GEMM_ROWS;
-        b += ld;
-    }
-    DVTI_EACH_ROW(DVTI_ROW_STORE)
-}
-
-#undef DVTI_ROW_LOAD
-#undef DVTI_ROW_STEP
-#undef DVTI_ROW_STORE
-#undef DVTI_EACH_ROW
-
-/* One panel of B stays in the first-level cache while the panels of A pass by. */
-static void DVTI_G(multiply)(int64_t rows, int64_t cols, int64_t depth, const DVTI_T *a,
-                             const DVTI_T *b, int64_t ld, DVTI_T *acc) {
-    int64_t i, j;
-    for (j = 0; j < cols; j += DVTI_WIDTH)
-        for (i = 0; i < rows; i += DVTI_GEMM_ROWS) {
-            DVTI_G(micro)(depth, a + i * depth, b + j, ld, (DVTI_G(vector) *)(void *)acc);
-            acc += DVTI_GEMM_ROWS * DVTI_WIDTH;
-        }
-}
-
-/* Sums begin at +0 and are never -0, so adding 0 changes nothing. */
-static void DVTI_G(row)(int64_t rows, int64_t cols, const DVTI_T *acc, int64_t r, const DVTI_T *add,
-                        DVTI_T *out) {
-    int64_t panels = (rows + DVTI_GEMM_ROWS - 1) / DVTI_GEMM_ROWS, j;
-    DVTI_T more = add ? *add : 0;
-    acc += r * DVTI_WIDTH;
-    for (j = 0; j + DVTI_WIDTH <= cols; j += DVTI_WIDTH) {
-        const DVTI_G(vector) *at = (const DVTI_G(vector) *)(const void *)acc;
-        DVTI_G(vector) both[2];
-        both[0] = at[0] + DVTI_REPEATED(more);
-        both[1] = at[1] + DVTI_REPEATED(more);
-        memcpy(out + j, both, sizeof both);
-        acc += panels * DVTI_GEMM_ROWS * DVTI_WIDTH;
-    }
-    for (; j < cols; j++)
-        out[j] = *acc++ + more;
-}
-
-/* ---- sums along k of both factors: 3 x 4 vectors ---- */
-static DVTI_T DVTI_G(fold)(DVTI_G(vector) v) {
-    DVTI_T lane[sizeof(DVTI_G(vector)) / sizeof(DVTI_T)], sum;
-    int64_t i;
-    memcpy(lane, &v, sizeof v);
-    sum = lane[0];
-    for (i = 1; i < DVTI_LANES; i++)
-        sum += lane[i];
-    return sum;
-}
-
-#define DVTI_DOT_ZERO(i)                                                                           \
-    DVTI_G(vector) c##i##0 = zero, c##i##1 = zero, c##i##2 = zero, c##i##3 = zero;
-#define DVTI_DOT_COLUMN(j)                                                                         \
-    x = b[j][k];                                                                                   \
-    c0##j += a0 * x;                                                                               \
-    c1##j += a1 * x;                                                                               \
-    c2##j += a2 * x;
-#define DVTI_DOT_STORE(i)                                                                          \
-    sums[4 * i] = DVTI_G(fold)(c##i##0);                                                           \
-    sums[4 * i + 1] = DVTI_G(fold)(c##i##1);                                                       \
-    sums[4 * i + 2] = DVTI_G(fold)(c##i##2);                                                       \
-    sums[4 * i + 3] = DVTI_G(fold)(c##i##3);
-
-static void DVTI_G(dot_block)(int64_t vectors, const DVTI_G(vector) *const *a,
-                              const DVTI_G(vector) *const *b, DVTI_T *sums) {
-    DVTI_G(vector) zero;
-    int64_t k;
-    memset(&zero, 0, sizeof zero);
-    {
-        DVTI_DOT_ZERO(0)
-        DVTI_DOT_ZERO(1)
-        DVTI_DOT_ZERO(2)
-        for (k = 0; k < vectors; k++) {
-            DVTI_G(vector) a0 = a[0][k], a1 = a[1][k], a2 = a[2][k], x;
-            DVTI_DOT_COLUMN(0)
-            DVTI_DOT_COLUMN(1)
-            DVTI_DOT_COLUMN(2)
-            DVTI_DOT_COLUMN(3)
-        }
-        DVTI_DOT_STORE(0)
-        DVTI_DOT_STORE(1)
-        DVTI_DOT_STORE(2)
-    }
-}
-
-#undef DVTI_DOT_ZERO
-#undef DVTI_DOT_COLUMN
-#undef DVTI_DOT_STORE
-
-/* At the edges the last row or column is computed again, and not stored. */
-static void DVTI_G(dots)(int64_t rows, int64_t cols, int64_t depth, const DVTI_T *a,
-                         const DVTI_T *b, int64_t ld, DVTI_T *acc, int64_t acc_ld) {
-    const DVTI_G(vector) * row[3], *col[4];
-    DVTI_T sums[12];
-    int64_t i, j, r, c;
-    for (j = 0; j < cols; j += 4)
-        for (i = 0; i < rows; i += 3) {
-            for (c = 0; c < 4; c++)
-                col[c] = (const DVTI_G(vector) *)(const void *)(b + DVTI_MIN(j + c, cols - 1) * ld);
-            for (r = 0; r < 3; r++)
-                row[r] = (const DVTI_G(vector) *)(const void *)(a + DVTI_MIN(i + r, rows - 1) * ld);
-            DVTI_G(dot_block)((depth + DVTI_LANES - 1) / DVTI_LANES, row, col, sums);
-            for (r = 0; r < 3 && i + r < rows; r++)
-                for (c = 0; c < 4 && j + c < cols; c++)
-                    acc[(i + r) * acc_ld + j + c] += sums[4 * r + c];
-        }
-}
-
-/* ---- packing ---- */
-/* Up to `width` lanes side by side, `ld` elements from one k to the next; two lanes at a time. */
-static void DVTI_G(pack_lanes)(DVTI_T *out, int64_t width, int64_t ld, int64_t lanes, int64_t depth,
-                               const void *data, dvt_dtype dtype, int64_t lane_stride,
-                               int64_t k_stride) {
-    const DVTI_T *from = (const DVTI_T *)data;
-    int64_t l = 0, k, last = DVTI_MIN(lanes, width);
-    for (; dtype == DVTI_DTYPE && l + 2 <= last; l += 2) {
-        const DVTI_T *first = from + l * lane_stride, *second = first + lane_stride;
-        for (k = 0; k < depth; k++) {
-            out[k * ld + l] = first[k * k_stride];
-            out[k * ld + l + 1] = second[k * k_stride];
-        }
-    }
-    for (; l < last; l++)
-        for (k = 0; k < depth; k++)
-            out[k * ld + l] = dtype == DVTI_DTYPE
-                                  ? from[l * lane_stride + k * k_stride]
-                                  : (DVTI_T)DVTI_LOAD(data, dtype, l * lane_stride + k * k_stride);
-    for (; l < width; l++)
-        for (k = 0; k < depth; k++)
-            out[k * ld + l] = 0;
-}
-
-static const void *DVTI_G(at)(const void *data, dvt_dtype dtype, int64_t element) {
-    return (const char *)data + element * dvt_dtype_size(dtype);
-}
-
-static void DVTI_G(pack_a)(DVTI_T *a, int64_t rows, int64_t depth, const void *data,
-                           dvt_dtype dtype, int64_t row_stride, int64_t k_stride) {
-    int64_t i, k;
-    for (i = 0; i < rows; i += DVTI_GEMM_ROWS, a += DVTI_GEMM_ROWS * depth) {
-        const void *from = DVTI_G(at)(data, dtype, i * row_stride);
-        if (dtype == DVTI_DTYPE && row_stride == 1 && rows - i >= DVTI_GEMM_ROWS)
-            for (k = 0; k < depth; k++)
-                memcpy(a + k * DVTI_GEMM_ROWS, (const DVTI_T *)from + k * k_stride,
-                       DVTI_GEMM_ROWS * sizeof(DVTI_T));
-        else
-            DVTI_G(pack_lanes)
-        (a, DVTI_GEMM_ROWS, DVTI_GEMM_ROWS, rows - i, depth, from, dtype, row_stride, k_stride);
-    }
-}
-
-static void DVTI_G(pack_b)(DVTI_T *b, int64_t ld, int64_t cols, int64_t depth, const void *data,
-                           dvt_dtype dtype, int64_t col_stride, int64_t k_stride) {
-    int64_t j = 0, k;
-    if (dtype == DVTI_DTYPE && col_stride == 1) {
-        j = cols / DVTI_WIDTH * DVTI_WIDTH;
-        for (k = 0; k < depth && j > 0; k++)
-            memcpy(b + k * ld, (const DVTI_T *)data + k * k_stride, (size_t)j * sizeof(DVTI_T));
-    }
-    for (; j < cols; j += DVTI_WIDTH)
-        DVTI_G(pack_lanes)
-    (b + j, DVTI_WIDTH, ld, cols - j, depth, DVTI_G(at)(data, dtype, j * col_stride), dtype,
-     col_stride, k_stride);
-}
-
-#undef DVTI_LANES
-#undef DVTI_WIDTH
-#undef DVTI_REPEATED
-/* ==== end src/3_cpu/cpu_gemm.inl ==== */
-#ifdef DEVTENSOR_LINES
-#line 23 "src/3_cpu/cpu_gemm.c"
-#endif
-#undef DVTI_T
-#undef DVTI_G
-#undef DVTI_DTYPE
-#undef DVTI_LOAD
-
-/* Unsigned, so that sums wrap. */
-#define DVTI_T uint64_t
-#define DVTI_G(name) dvti_gemm_i64_##name
-#define DVTI_DTYPE DVT_I64
-#define DVTI_LOAD dvti_load_i64
-/* ==== begin src/3_cpu/cpu_gemm.inl ==== */
-/* The packed matrix product for one element type. Pasted by cpu_gemm.c with
-     DVTI_T        the element type      DVTI_G(name)  `name` for that type
-     DVTI_DTYPE    its dtype             DVTI_LOAD(data, dtype, at)  one element of another dtype
-
-   micro: a 6 x 2-vector block of sums in 12 registers, one multiplication and one addition per
-   term. Vectors are the compiler's own (16 bytes, which every 64-bit target has), else single
-   elements: the same text either way. Measured on a 2.5 GHz Skylake with gcc 12 and clang 14, -O2
-   without further flags: 24.4 GFLOP/s both; 4 x 8 from plain loops 23.6 with gcc and 14.0 with
-   clang, 1.6 at -O1 (this: 12.7). */
-
-#ifdef DEVTENSOR_LINES
-#line 10 "src/3_cpu/cpu_gemm.inl"
-#endif
-#if defined(__GNUC__) || defined(__clang__)
-typedef DVTI_T DVTI_G(vector) __attribute__((__vector_size__(16), __may_alias__));
-#else
-typedef DVTI_T DVTI_G(vector);
-#endif
-
-/* A number as the factor of a vector. Where floats are computed with more precision, GCC refuses
-   such a product in strict ISO modes (s390x and 32-bit x86 with -std=c99), so there the number
-   becomes a vector first. */
-#if defined(__GNUC__) && defined(__FLT_EVAL_METHOD__) && __FLT_EVAL_METHOD__ != 0
-static DVTI_G(vector) DVTI_G(repeat)(DVTI_T value) {
-    DVTI_T lanes[sizeof(DVTI_G(vector)) / sizeof(DVTI_T)];
-    DVTI_G(vector) v;
-    size_t i;
-    for (i = 0; i < sizeof lanes / sizeof lanes[0]; i++)
-        lanes[i] = value;
-    memcpy(&v, lanes, sizeof v);
-    return v;
-}
-#define DVTI_REPEATED(value) DVTI_G(repeat)(value)
-#else
-#define DVTI_REPEATED(value) (value)
-#endif
-
-#define DVTI_LANES ((int64_t)(sizeof(DVTI_G(vector)) / sizeof(DVTI_T)))
-#define DVTI_WIDTH (2 * DVTI_LANES)
-#define DVTI_ROW_LOAD(i) DVTI_G(vector) c##i##0 = acc[2 * i], c##i##1 = acc[2 * i + 1];
-#define DVTI_ROW_STEP(i)                                                                           \
-    c##i##0 += DVTI_REPEATED(a[i]) * b0;                                                           \
-    c##i##1 += DVTI_REPEATED(a[i]) * b1;
-#define DVTI_ROW_STORE(i)                                                                          \
-    acc[2 * i] = c##i##0;                                                                          \
-    acc[2 * i + 1] = c##i##1;
-#define DVTI_EACH_ROW(M) M(0) M(1) M(2) M(3) M(4) M(5)
-
-static void DVTI_G(micro)(int64_t depth, const DVTI_T *a, const DVTI_T *b, int64_t ld,
-                          DVTI_G(vector) * acc) {
-    int64_t k;
-    DVTI_EACH_ROW(DVTI_ROW_LOAD)
-    for (k = 0; k < depth; k++) {
-        const DVTI_G(vector) *row = (const DVTI_G(vector) *)(const void *)b;
-        DVTI_G(vector) b0 = row[0], b1 = row[1];
-        DVTI_EACH_ROW(DVTI_ROW_STEP)
-        a += DVTI_GEMM_ROWS;
-        b += ld;
-    }
-    DVTI_EACH_ROW(DVTI_ROW_STORE)
-}
-
-#undef DVTI_ROW_LOAD
-#undef DVTI_ROW_STEP
-#undef DVTI_ROW_STORE
-#undef DVTI_EACH_ROW
-
-/* One panel of B stays in the first-level cache while the panels of A pass by. */
-static void DVTI_G(multiply)(int64_t rows, int64_t cols, int64_t depth, const DVTI_T *a,
-                             const DVTI_T *b, int64_t ld, DVTI_T *acc) {
-    int64_t i, j;
-    for (j = 0; j < cols; j += DVTI_WIDTH)
-        for (i = 0; i < rows; i += DVTI_GEMM_ROWS) {
-            DVTI_G(micro)(depth, a + i * depth, b + j, ld, (DVTI_G(vector) *)(void *)acc);
-            acc += DVTI_GEMM_ROWS * DVTI_WIDTH;
-        }
-}
-
-/* Sums begin at +0 and are never -0, so adding 0 changes nothing. */
-static void DVTI_G(row)(int64_t rows, int64_t cols, const DVTI_T *acc, int64_t r, const DVTI_T *add,
-                        DVTI_T *out) {
-    int64_t panels = (rows + DVTI_GEMM_ROWS - 1) / DVTI_GEMM_ROWS, j;
-    DVTI_T more = add ? *add : 0;
-    acc += r * DVTI_WIDTH;
-    for (j = 0; j + DVTI_WIDTH <= cols; j += DVTI_WIDTH) {
-        const DVTI_G(vector) *at = (const DVTI_G(vector) *)(const void *)acc;
-        DVTI_G(vector) both[2];
-        both[0] = at[0] + DVTI_REPEATED(more);
-        both[1] = at[1] + DVTI_REPEATED(more);
-        memcpy(out + j, both, sizeof both);
-        acc += panels * DVTI_GEMM_ROWS * DVTI_WIDTH;
-    }
-    for (; j < cols; j++)
-        out[j] = *acc++ + more;
-}
-
-/* ---- sums along k of both factors: 3 x 4 vectors ---- */
-static DVTI_T DVTI_G(fold)(DVTI_G(vector) v) {
-    DVTI_T lane[sizeof(DVTI_G(vector)) / sizeof(DVTI_T)], sum;
-    int64_t i;
-    memcpy(lane, &v, sizeof v);
-    sum = lane[0];
-    for (i = 1; i < DVTI_LANES; i++)
-        sum += lane[i];
-    return sum;
-}
-
-#define DVTI_DOT_ZERO(i)                                                                           \
-    DVTI_G(vector) c##i##0 = zero, c##i##1 = zero, c##i##2 = zero, c##i##3 = zero;
-#define DVTI_DOT_COLUMN(j)                                                                         \
-    x = b[j][k];                                                                                   \
-    c0##j += a0 * x;                                                                               \
-    c1##j += a1 * x;                                                                               \
-    c2##j += a2 * x;
-#define DVTI_DOT_STORE(i)                                                                          \
-    sums[4 * i] = DVTI_G(fold)(c##i##0);                                                           \
-    sums[4 * i + 1] = DVTI_G(fold)(c##i##1);                                                       \
-    sums[4 * i + 2] = DVTI_G(fold)(c##i##2);                                                       \
-    sums[4 * i + 3] = DVTI_G(fold)(c##i##3);
-
-static void DVTI_G(dot_block)(int64_t vectors, const DVTI_G(vector) *const *a,
-                              const DVTI_G(vector) *const *b, DVTI_T *sums) {
-    DVTI_G(vector) zero;
-    int64_t k;
-    memset(&zero, 0, sizeof zero);
-    {
-        DVTI_DOT_ZERO(0)
-        DVTI_DOT_ZERO(1)
-        DVTI_DOT_ZERO(2)
-        for (k = 0; k < vectors; k++) {
-            DVTI_G(vector) a0 = a[0][k], a1 = a[1][k], a2 = a[2][k], x;
-            DVTI_DOT_COLUMN(0)
-            DVTI_DOT_COLUMN(1)
-            DVTI_DOT_COLUMN(2)
-            DVTI_DOT_COLUMN(3)
-        }
-        DVTI_DOT_STORE(0)
-        DVTI_DOT_STORE(1)
-        DVTI_DOT_STORE(2)
-    }
-}
-
-#undef DVTI_DOT_ZERO
-#undef DVTI_DOT_COLUMN
-#undef DVTI_DOT_STORE
-
-/* At the edges the last row or column is computed again, and not stored. */
-static void DVTI_G(dots)(int64_t rows, int64_t cols, int64_t depth, const DVTI_T *a,
-                         const DVTI_T *b, int64_t ld, DVTI_T *acc, int64_t acc_ld) {
-    const DVTI_G(vector) * row[3], *col[4];
-    DVTI_T sums[12];
-    int64_t i, j, r, c;
-    for (j = 0; j < cols; j += 4)
-        for (i = 0; i < rows; i += 3) {
-            for (c = 0; c < 4; c++)
-                col[c] = (const DVTI_G(vector) *)(const void *)(b + DVTI_MIN(j + c, cols - 1) * ld);
-            for (r = 0; r < 3; r++)
-                row[r] = (const DVTI_G(vector) *)(const void *)(a + DVTI_MIN(i + r, rows - 1) * ld);
-            DVTI_G(dot_block)((depth + DVTI_LANES - 1) / DVTI_LANES, row, col, sums);
-            for (r = 0; r < 3 && i + r < rows; r++)
-                for (c = 0; c < 4 && j + c < cols; c++)
-                    acc[(i + r) * acc_ld + j + c] += sums[4 * r + c];
-        }
-}
-
-/* ---- packing ---- */
-/* Up to `width` lanes side by side, `ld` elements from one k to the next; two lanes at a time. */
-static void DVTI_G(pack_lanes)(DVTI_T *out, int64_t width, int64_t ld, int64_t lanes, int64_t depth,
-                               const void *data, dvt_dtype dtype, int64_t lane_stride,
-                               int64_t k_stride) {
-    const DVTI_T *from = (const DVTI_T *)data;
-    int64_t l = 0, k, last = DVTI_MIN(lanes, width);
-    for (; dtype == DVTI_DTYPE && l + 2 <= last; l += 2) {
-        const DVTI_T *first = from + l * lane_stride, *second = first + lane_stride;
-        for (k = 0; k < depth; k++) {
-            out[k * ld + l] = first[k * k_stride];
-            out[k * ld + l + 1] = second[k * k_stride];
-        }
-    }
-    for (; l < last; l++)
-        for (k = 0; k < depth; k++)
-            out[k * ld + l] = dtype == DVTI_DTYPE
-                                  ? from[l * lane_stride + k * k_stride]
-                                  : (DVTI_T)DVTI_LOAD(data, dtype, l * lane_stride + k * k_stride);
-    for (; l < width; l++)
-        for (k = 0; k < depth; k++)
-            out[k * ld + l] = 0;
-}
-
-static const void *DVTI_G(at)(const void *data, dvt_dtype dtype, int64_t element) {
-    return (const char *)data + element * dvt_dtype_size(dtype);
-}
-
-static void DVTI_G(pack_a)(DVTI_T *a, int64_t rows, int64_t depth, const void *data,
-                           dvt_dtype dtype, int64_t row_stride, int64_t k_stride) {
-    int64_t i, k;
-    for (i = 0; i < rows; i += DVTI_GEMM_ROWS, a += DVTI_GEMM_ROWS * depth) {
-        const void *from = DVTI_G(at)(data, dtype, i * row_stride);
-        if (dtype == DVTI_DTYPE && row_stride == 1 && rows - i >= DVTI_GEMM_ROWS)
-            for (k = 0; k < depth; k++)
-                memcpy(a + k * DVTI_GEMM_ROWS, (const DVTI_T *)from + k * k_stride,
-                       DVTI_GEMM_ROWS * sizeof(DVTI_T));
-        else
-            DVTI_G(pack_lanes)
-        (a, DVTI_GEMM_ROWS, DVTI_GEMM_ROWS, rows - i, depth, from, dtype, row_stride, k_stride);
-    }
-}
-
-static void DVTI_G(pack_b)(DVTI_T *b, int64_t ld, int64_t cols, int64_t depth, const void *data,
-                           dvt_dtype dtype, int64_t col_stride, int64_t k_stride) {
-    int64_t j = 0, k;
-    if (dtype == DVTI_DTYPE && col_stride == 1) {
-        j = cols / DVTI_WIDTH * DVTI_WIDTH;
-        for (k = 0; k < depth && j > 0; k++)
-            memcpy(b + k * ld, (const DVTI_T *)data + k * k_stride, (size_t)j * sizeof(DVTI_T));
-    }
-    for (; j < cols; j += DVTI_WIDTH)
-        DVTI_G(pack_lanes)
-    (b + j, DVTI_WIDTH, ld, cols - j, depth, DVTI_G(at)(data, dtype, j * col_stride), dtype,
-     col_stride, k_stride);
-}
-
-#undef DVTI_LANES
-#undef DVTI_WIDTH
-#undef DVTI_REPEATED
-/* ==== end src/3_cpu/cpu_gemm.inl ==== */
-#ifdef DEVTENSOR_LINES
-#line 34 "src/3_cpu/cpu_gemm.c"
-#endif
-#undef DVTI_T
-#undef DVTI_G
-#undef DVTI_DTYPE
-#undef DVTI_LOAD
-
+/* ---- the plan ---- */
 static int64_t dvti_gemm_up(int64_t n, int64_t multiple) {
     return (n + multiple - 1) / multiple * multiple;
 }
@@ -15248,126 +14515,137 @@ static int64_t dvti_gemm_cut(int64_t n, int64_t most, int64_t multiple) {
     return n <= multiple ? multiple : dvti_gemm_up((n - 1) / parts + 1, multiple);
 }
 
-/* The largest tile: its parts of A (96 KB) and B (144 KB) and its sums (48 KB) stay in the
-   second-level cache. */
+/* The largest tile: its parts of A (96 KiB) and B (256 KiB) and its sums (96 KiB) fit in L2. */
 #define DVTI_GEMM_TILE_ROWS 96
 #define DVTI_GEMM_TILE_COLS 128
 
-static dvti_gemm dvti_gemm_cuts(dvti_class compute, int64_t rows, int64_t cols, int64_t depth) {
+DVTI_FN dvti_gemm dvti_gemm_plan(int64_t rows, int64_t cols, int64_t depth) {
+    const int64_t size = sizeof(uint64_t);
     dvti_gemm plan;
-    plan.compute = compute;
-    if (compute == DVTI_F32) {
-        plan.size = sizeof(float);
-        plan.width = 2 * (int64_t)sizeof(dvti_gemm_f32_vector) / plan.size;
-    } else if (compute == DVTI_F64) {
-        plan.size = sizeof(double);
-        plan.width = 2 * (int64_t)sizeof(dvti_gemm_f64_vector) / plan.size;
-    } else {
-        plan.size = sizeof(uint64_t);
-        plan.width = 2 * (int64_t)sizeof(dvti_gemm_i64_vector) / plan.size;
-    }
     plan.rows = dvti_gemm_cut(rows, DVTI_GEMM_TILE_ROWS, DVTI_GEMM_ROWS);
-    plan.cols = dvti_gemm_cut(cols, DVTI_GEMM_TILE_COLS, plan.width);
+    plan.cols = dvti_gemm_cut(cols, DVTI_GEMM_TILE_COLS, DVTI_WIDTH);
     plan.depth = dvti_gemm_cut(depth, DVTI_GEMM_DEPTH, 1);
+    plan.ld = ((plan.cols * size + 63) / 64 | 1) * 64 / size;
+    plan.b_at = dvti_gemm_up(plan.rows * plan.depth * size, 64);
+    plan.acc_at = plan.b_at + dvti_gemm_up(plan.ld * plan.depth * size, 64);
+    plan.row_at = plan.acc_at + dvti_gemm_up(plan.rows * plan.cols * size, 64);
+    plan.bytes = plan.row_at + dvti_gemm_up(plan.cols * size, 64);
     return plan;
 }
 
 #undef DVTI_GEMM_TILE_ROWS
 #undef DVTI_GEMM_TILE_COLS
 
-/* Bytes of A and B are given; the rest follows. */
-static void dvti_gemm_layout(dvti_gemm *plan, int64_t a, int64_t b) {
-    plan->b_at = dvti_gemm_up(a, 64);
-    plan->acc_at = plan->b_at + dvti_gemm_up(b, 64);
-    plan->row_at = plan->acc_at + dvti_gemm_up(plan->rows * plan->cols * plan->size, 64);
-    plan->bytes = plan->row_at + dvti_gemm_up(plan->cols * plan->size, 64);
-}
+/* ---- the product ---- */
+#define DVTI_ROW_LOAD(i) dvti_gemm_vector c##i##0 = acc[2 * i], c##i##1 = acc[2 * i + 1];
+#define DVTI_ROW_STEP(i)                                                                           \
+    c##i##0 += a[i] * b0;                                                                          \
+    c##i##1 += a[i] * b1;
+#define DVTI_ROW_STORE(i)                                                                          \
+    acc[2 * i] = c##i##0;                                                                          \
+    acc[2 * i + 1] = c##i##1;
+#define DVTI_EACH_ROW(M) M(0) M(1) M(2) M(3) M(4) M(5)
 
-/* Elements in the odd number of 64-byte lines that holds n. */
-static int64_t dvti_gemm_lines(int64_t n, int64_t size) {
-    return ((n * size + 63) / 64 | 1) * 64 / size;
-}
-
-DVTI_FN dvti_gemm dvti_gemm_plan(dvti_class compute, int64_t rows, int64_t cols, int64_t depth) {
-    dvti_gemm plan = dvti_gemm_cuts(compute, rows, cols, depth);
-    plan.ld = dvti_gemm_lines(plan.cols, plan.size);
-    dvti_gemm_layout(&plan, plan.rows * plan.depth * plan.size, plan.ld * plan.depth * plan.size);
-    return plan;
-}
-
-DVTI_FN dvti_gemm dvti_gemm_plan_dots(dvti_class compute, int64_t rows, int64_t cols,
-                                      int64_t depth) {
-    dvti_gemm plan = dvti_gemm_cuts(compute, rows, cols, depth);
-    plan.ld = dvti_gemm_lines(plan.depth, plan.size);
-    dvti_gemm_layout(&plan, plan.rows * plan.ld * plan.size, plan.cols * plan.ld * plan.size);
-    return plan;
-}
-
-/* The typed functions behind one name: the macro's body stands for each type. */
-#define DVTI_GEMM_BY_CLASS(plan, CALL)                                                             \
-    if ((plan)->compute == DVTI_F32) {                                                             \
-        CALL(f32, float)                                                                           \
-    } else if ((plan)->compute == DVTI_F64) {                                                      \
-        CALL(f64, double)                                                                          \
-    } else {                                                                                       \
-        CALL(i64, uint64_t)                                                                        \
+/* Adds to a block of 6 rows x 2 vectors of sums, which stay in registers. */
+static void dvti_gemm_micro(int64_t depth, const uint64_t *a, const uint64_t *b, int64_t ld,
+                            dvti_gemm_vector *acc) {
+    int64_t k;
+    DVTI_EACH_ROW(DVTI_ROW_LOAD)
+    for (k = 0; k < depth; k++) {
+        const dvti_gemm_vector *row = (const dvti_gemm_vector *)(const void *)b;
+        dvti_gemm_vector b0 = row[0], b1 = row[1];
+        DVTI_EACH_ROW(DVTI_ROW_STEP)
+        a += DVTI_GEMM_ROWS;
+        b += ld;
     }
-
-DVTI_FN void dvti_gemm_pack_a(const dvti_gemm *plan, void *a, int64_t rows, int64_t depth,
-                              const void *data, dvt_dtype dtype, int64_t row_stride,
-                              int64_t k_stride) {
-#define DVTI_CALL(name, T)                                                                         \
-    dvti_gemm_##name##_pack_a((T *)a, rows, depth, data, dtype, row_stride, k_stride);
-    DVTI_GEMM_BY_CLASS(plan, DVTI_CALL)
-#undef DVTI_CALL
+    DVTI_EACH_ROW(DVTI_ROW_STORE)
 }
 
-DVTI_FN void dvti_gemm_pack_b(const dvti_gemm *plan, void *b, int64_t cols, int64_t depth,
-                              const void *data, dvt_dtype dtype, int64_t col_stride,
-                              int64_t k_stride) {
-#define DVTI_CALL(name, T)                                                                         \
-    dvti_gemm_##name##_pack_b((T *)b, plan->ld, cols, depth, data, dtype, col_stride, k_stride);
-    DVTI_GEMM_BY_CLASS(plan, DVTI_CALL)
-#undef DVTI_CALL
-}
+#undef DVTI_ROW_LOAD
+#undef DVTI_ROW_STEP
+#undef DVTI_ROW_STORE
+#undef DVTI_EACH_ROW
 
+/* One panel of B stays in L1 while the panels of A are read. */
 DVTI_FN void dvti_gemm_multiply(const dvti_gemm *plan, int64_t rows, int64_t cols, int64_t depth,
-                                const void *a, const void *b, void *acc, bool first) {
+                                const uint64_t *a, const uint64_t *b, uint64_t *acc, bool first) {
+    int64_t i, j;
     if (first)
         memset(acc, 0,
-               (size_t)(dvti_gemm_up(rows, DVTI_GEMM_ROWS) * dvti_gemm_up(cols, plan->width) *
-                        plan->size));
-#define DVTI_CALL(name, T)                                                                         \
-    dvti_gemm_##name##_multiply(rows, cols, depth, (const T *)a, (const T *)b, plan->ld, (T *)acc);
-    DVTI_GEMM_BY_CLASS(plan, DVTI_CALL)
-#undef DVTI_CALL
+               (size_t)(dvti_gemm_up(rows, DVTI_GEMM_ROWS) * dvti_gemm_up(cols, DVTI_WIDTH)) *
+                   sizeof *acc);
+    for (j = 0; j < cols; j += DVTI_WIDTH)
+        for (i = 0; i < rows; i += DVTI_GEMM_ROWS) {
+            dvti_gemm_micro(depth, a + i * depth, b + j, plan->ld, (dvti_gemm_vector *)(void *)acc);
+            acc += DVTI_GEMM_ROWS * DVTI_WIDTH;
+        }
 }
 
-DVTI_FN void dvti_gemm_dots(const dvti_gemm *plan, int64_t rows, int64_t cols, int64_t depth,
-                            const void *a, const void *b, void *acc, bool first) {
-    if (first)
-        memset(acc, 0, (size_t)(rows * plan->cols * plan->size));
-#define DVTI_CALL(name, T)                                                                         \
-    dvti_gemm_##name##_dots(rows, cols, depth, (const T *)a, (const T *)b, plan->ld, (T *)acc,     \
-                            plan->cols);
-    DVTI_GEMM_BY_CLASS(plan, DVTI_CALL)
-#undef DVTI_CALL
+DVTI_FN void dvti_gemm_row(int64_t rows, int64_t cols, const uint64_t *acc, int64_t r,
+                           uint64_t *out) {
+    const int64_t panels = (rows + DVTI_GEMM_ROWS - 1) / DVTI_GEMM_ROWS;
+    int64_t j;
+    acc += r * DVTI_WIDTH;
+    for (j = 0; j < cols; j += DVTI_WIDTH) {
+        memcpy(out + j, acc, (size_t)DVTI_MIN(DVTI_WIDTH, cols - j) * sizeof *out);
+        acc += panels * DVTI_GEMM_ROWS * DVTI_WIDTH;
+    }
 }
 
-DVTI_FN void dvti_gemm_row(const dvti_gemm *plan, int64_t rows, int64_t cols, const void *acc,
-                           int64_t r, const void *add, void *out) {
-#define DVTI_CALL(name, T)                                                                         \
-    dvti_gemm_##name##_row(rows, cols, (const T *)acc, r, (const T *)add, (T *)out);
-    DVTI_GEMM_BY_CLASS(plan, DVTI_CALL)
-#undef DVTI_CALL
+/* ---- packing ---- */
+/* Packs up to `width` lanes next to each other, `ld` elements from one k to the next; two lanes at
+   a time. */
+static void dvti_gemm_pack_lanes(uint64_t *out, int64_t width, int64_t ld, int64_t lanes,
+                                 int64_t depth, const void *data, dvt_dtype dtype,
+                                 int64_t lane_stride, int64_t k_stride) {
+    const int64_t *from = (const int64_t *)data;
+    int64_t l = 0, k, last = DVTI_MIN(lanes, width);
+    for (; dtype == DVT_I64 && l + 2 <= last; l += 2) {
+        const int64_t *one = from + l * lane_stride, *two = one + lane_stride;
+        for (k = 0; k < depth; k++) {
+            out[k * ld + l] = (uint64_t)one[k * k_stride];
+            out[k * ld + l + 1] = (uint64_t)two[k * k_stride];
+        }
+    }
+    for (; l < last; l++)
+        for (k = 0; k < depth; k++)
+            out[k * ld + l] = (uint64_t)dvti_load_i64(data, dtype, l * lane_stride + k * k_stride);
+    for (; l < width; l++)
+        for (k = 0; k < depth; k++)
+            out[k * ld + l] = 0;
 }
 
-#undef DVTI_GEMM_BY_CLASS
+static const void *dvti_gemm_at(const void *data, dvt_dtype dtype, int64_t element) {
+    return (const char *)data + element * dvt_dtype_size(dtype);
+}
 
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic pop
-#endif
-/* ==== end src/3_cpu/cpu_gemm.c ==== */
+DVTI_FN void dvti_gemm_pack_a(uint64_t *a, int64_t rows, int64_t depth, const void *data,
+                              dvt_dtype dtype, int64_t row_stride, int64_t k_stride) {
+    int64_t i;
+    for (i = 0; i < rows; i += DVTI_GEMM_ROWS, a += DVTI_GEMM_ROWS * depth)
+        dvti_gemm_pack_lanes(a, DVTI_GEMM_ROWS, DVTI_GEMM_ROWS, rows - i, depth,
+                             dvti_gemm_at(data, dtype, i * row_stride), dtype, row_stride,
+                             k_stride);
+}
+
+DVTI_FN void dvti_gemm_pack_b(const dvti_gemm *plan, uint64_t *b, int64_t cols, int64_t depth,
+                              const void *data, dvt_dtype dtype, int64_t col_stride,
+                              int64_t k_stride) {
+    int64_t j = 0, k;
+    if (dtype == DVT_I64 && col_stride == 1) {
+        j = cols / DVTI_WIDTH * DVTI_WIDTH;
+        for (k = 0; k < depth && j > 0; k++)
+            memcpy(b + k * plan->ld, (const int64_t *)data + k * k_stride, (size_t)j * sizeof *b);
+    }
+    for (; j < cols; j += DVTI_WIDTH)
+        dvti_gemm_pack_lanes(b + j, DVTI_WIDTH, plan->ld, cols - j, depth,
+                             dvti_gemm_at(data, dtype, j * col_stride), dtype, col_stride,
+                             k_stride);
+}
+
+#undef DVTI_LANES
+#undef DVTI_WIDTH
+/* ==== end src/3_cpu/cpu_gemm_int.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 68 "src/devtensor_spine.h"
 #endif
@@ -15996,7 +15274,7 @@ DVTI_FN bool dvti_cpu_matmul_small(const dvti_matrices *product) {
 /* ==== begin src/3_cpu/cpu_matmul_int.c ==== */
 /* Products of integers. Those of bytes are multiplied by the float kernels: a step's sums are
    floats, which hold them exactly, and between steps they are added in int32. All others go through
-   the packed product of cpu_gemm.c in int64, and vectors without packing. */
+   the packed product of cpu_gemm_int.c in int64, and vectors without packing. */
 #ifdef DEVTENSOR_LINES
 #line 4 "src/3_cpu/cpu_matmul_int.c"
 #endif
@@ -16061,7 +15339,7 @@ static void dvti_int_cut(dvti_mm_integers *p, const dvti_launch *launch) {
         p->n *= p->batch;
         p->batch = 1;
     }
-    p->plan = dvti_gemm_plan(DVTI_I64, p->n, p->m, p->k);
+    p->plan = dvti_gemm_plan(p->n, p->m, p->k);
     p->vector = out->dtype == DVT_I64 && a->dtype == out->dtype && b->dtype == out->dtype &&
                 (p->n == 1 || p->m == 1);
     p->row_tiles = p->vector ? 1 : (p->n + p->plan.rows - 1) / p->plan.rows;
@@ -16088,18 +15366,23 @@ static void *dvti_int_at(const dvti_view *view, int64_t offset) {
     return (char *)view->data + offset * dvt_dtype_size(view->dtype);
 }
 
-static void dvti_int_store(const dvti_mm_integers *p, int64_t rows, int64_t cols, const void *acc,
-                           void *row, int64_t at) {
+static void dvti_int_store(const dvti_mm_integers *p, int64_t rows, int64_t cols,
+                           const uint64_t *acc, uint64_t *row, int64_t at) {
     const dvti_view *out = &p->launch->out[0];
     int64_t r;
     for (r = 0; r < rows; r++, at += p->m) {
         if (out->dtype == DVT_I64) {
-            dvti_gemm_row(&p->plan, rows, cols, acc, r, NULL, dvti_int_at(out, at));
+            dvti_gemm_row(rows, cols, acc, r, (uint64_t *)dvti_int_at(out, at));
             continue;
         }
-        dvti_gemm_row(&p->plan, rows, cols, acc, r, NULL, row);
-        dvti_store_row_i64(dvti_int_at(out, at), out->dtype, 1, cols, (const int64_t *)row);
+        dvti_gemm_row(rows, cols, acc, r, row);
+        dvti_store_row_i64(dvti_int_at(out, at), out->dtype, 1, cols,
+                           (const int64_t *)(const void *)row);
     }
+}
+
+static void *dvti_int_offset(void *area, int64_t bytes) {
+    return (char *)area + bytes;
 }
 
 static void dvti_int_tile(void *user, int64_t task, void *area) {
@@ -16113,18 +15396,20 @@ static void dvti_int_tile(void *user, int64_t task, void *area) {
     int64_t b_k = b->stride[b->ndim - 2], b_col = b->stride[b->ndim - 1];
     int64_t a_at = dvti_mm_offset(out, a, batch) + i * a_row;
     int64_t b_at = dvti_mm_offset(out, b, batch) + j * b_col;
-    char *pa = (char *)area, *pb = pa + plan->b_at, *acc = pa + plan->acc_at;
+    uint64_t *pa = (uint64_t *)area;
+    uint64_t *pb = (uint64_t *)dvti_int_offset(area, plan->b_at);
+    uint64_t *acc = (uint64_t *)dvti_int_offset(area, plan->acc_at);
     if (p->k == 0)
         dvti_gemm_multiply(plan, rows, cols, 0, pa, pb, acc, true);
     for (k = 0; k < p->k; k += plan->depth) {
         int64_t depth = DVTI_MIN(plan->depth, p->k - k);
-        dvti_gemm_pack_a(plan, pa, rows, depth, dvti_int_at(a, a_at + k * a_k), a->dtype, a_row,
-                         a_k);
+        dvti_gemm_pack_a(pa, rows, depth, dvti_int_at(a, a_at + k * a_k), a->dtype, a_row, a_k);
         dvti_gemm_pack_b(plan, pb, cols, depth, dvti_int_at(b, b_at + k * b_k), b->dtype, b_col,
                          b_k);
         dvti_gemm_multiply(plan, rows, cols, depth, pa, pb, acc, k == 0);
     }
-    dvti_int_store(p, rows, cols, acc, pa + plan->row_at, (batch * p->n + i) * p->m + j);
+    dvti_int_store(p, rows, cols, acc, (uint64_t *)dvti_int_offset(area, plan->row_at),
+                   (batch * p->n + i) * p->m + j);
 }
 
 /* y[j] = sum over k of x[k] * w[k][j], for `count` columns j. Neighbours in memory go 64 side by

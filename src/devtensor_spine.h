@@ -65,7 +65,7 @@
 #include "3_cpu/cpu_epilogue.c"
 #include "3_cpu/cpu_fill.c"
 #include "3_cpu/cpu_index.c"
-#include "3_cpu/cpu_gemm.c"
+#include "3_cpu/cpu_gemm_int.c"
 #include "3_cpu/cpu_matmul.c"
 #include "3_cpu/cpu_matmul_small.c"
 #include "3_cpu/cpu_matmul_int.c"

@@ -38,12 +38,6 @@ DVTI_FN void dvti_merge_axes(dvti_view *view) {
     view->ndim = to;
 }
 
-DVTI_FN void *dvti_block_direct(const dvti_view *view, dvti_class compute, int64_t first) {
-    if (view->ndim != 1 || view->stride[0] != 1 || view->dtype != dvti_class_dtype[compute])
-        return NULL;
-    return (char *)view->data + first * dvti_class_size[compute];
-}
-
 static void dvti_load_row(const void *src, dvt_dtype dtype, int64_t step, int64_t n,
                           dvti_class compute, void *dst) {
     const dvti_simd *simd = compute != DVTI_I64 && step == 1 ? dvti_simd_now() : NULL;

@@ -1,6 +1,6 @@
 /* Products of integers. Those of bytes are multiplied by the float kernels: a step's sums are
    floats, which hold them exactly, and between steps they are added in int32. All others go through
-   the packed product of cpu_gemm.c in int64, and vectors without packing. */
+   the packed product of cpu_gemm_int.c in int64, and vectors without packing. */
 #include "3_cpu/cpu_matmul.h"
 
 /* ---- bytes: int32 sums between steps ---- */
@@ -63,7 +63,7 @@ static void dvti_int_cut(dvti_mm_integers *p, const dvti_launch *launch) {
         p->n *= p->batch;
         p->batch = 1;
     }
-    p->plan = dvti_gemm_plan(DVTI_I64, p->n, p->m, p->k);
+    p->plan = dvti_gemm_plan(p->n, p->m, p->k);
     p->vector = out->dtype == DVT_I64 && a->dtype == out->dtype && b->dtype == out->dtype &&
                 (p->n == 1 || p->m == 1);
     p->row_tiles = p->vector ? 1 : (p->n + p->plan.rows - 1) / p->plan.rows;
@@ -90,18 +90,23 @@ static void *dvti_int_at(const dvti_view *view, int64_t offset) {
     return (char *)view->data + offset * dvt_dtype_size(view->dtype);
 }
 
-static void dvti_int_store(const dvti_mm_integers *p, int64_t rows, int64_t cols, const void *acc,
-                           void *row, int64_t at) {
+static void dvti_int_store(const dvti_mm_integers *p, int64_t rows, int64_t cols,
+                           const uint64_t *acc, uint64_t *row, int64_t at) {
     const dvti_view *out = &p->launch->out[0];
     int64_t r;
     for (r = 0; r < rows; r++, at += p->m) {
         if (out->dtype == DVT_I64) {
-            dvti_gemm_row(&p->plan, rows, cols, acc, r, NULL, dvti_int_at(out, at));
+            dvti_gemm_row(rows, cols, acc, r, (uint64_t *)dvti_int_at(out, at));
             continue;
         }
-        dvti_gemm_row(&p->plan, rows, cols, acc, r, NULL, row);
-        dvti_store_row_i64(dvti_int_at(out, at), out->dtype, 1, cols, (const int64_t *)row);
+        dvti_gemm_row(rows, cols, acc, r, row);
+        dvti_store_row_i64(dvti_int_at(out, at), out->dtype, 1, cols,
+                           (const int64_t *)(const void *)row);
     }
+}
+
+static void *dvti_int_offset(void *area, int64_t bytes) {
+    return (char *)area + bytes;
 }
 
 static void dvti_int_tile(void *user, int64_t task, void *area) {
@@ -115,18 +120,20 @@ static void dvti_int_tile(void *user, int64_t task, void *area) {
     int64_t b_k = b->stride[b->ndim - 2], b_col = b->stride[b->ndim - 1];
     int64_t a_at = dvti_mm_offset(out, a, batch) + i * a_row;
     int64_t b_at = dvti_mm_offset(out, b, batch) + j * b_col;
-    char *pa = (char *)area, *pb = pa + plan->b_at, *acc = pa + plan->acc_at;
+    uint64_t *pa = (uint64_t *)area;
+    uint64_t *pb = (uint64_t *)dvti_int_offset(area, plan->b_at);
+    uint64_t *acc = (uint64_t *)dvti_int_offset(area, plan->acc_at);
     if (p->k == 0)
         dvti_gemm_multiply(plan, rows, cols, 0, pa, pb, acc, true);
     for (k = 0; k < p->k; k += plan->depth) {
         int64_t depth = DVTI_MIN(plan->depth, p->k - k);
-        dvti_gemm_pack_a(plan, pa, rows, depth, dvti_int_at(a, a_at + k * a_k), a->dtype, a_row,
-                         a_k);
+        dvti_gemm_pack_a(pa, rows, depth, dvti_int_at(a, a_at + k * a_k), a->dtype, a_row, a_k);
         dvti_gemm_pack_b(plan, pb, cols, depth, dvti_int_at(b, b_at + k * b_k), b->dtype, b_col,
                          b_k);
         dvti_gemm_multiply(plan, rows, cols, depth, pa, pb, acc, k == 0);
     }
-    dvti_int_store(p, rows, cols, acc, pa + plan->row_at, (batch * p->n + i) * p->m + j);
+    dvti_int_store(p, rows, cols, acc, (uint64_t *)dvti_int_offset(area, plan->row_at),
+                   (batch * p->n + i) * p->m + j);
 }
 
 /* y[j] = sum over k of x[k] * w[k][j], for `count` columns j. Neighbours in memory go 64 side by

@@ -153,9 +153,6 @@ DVTI_FN void dvti_load_block(const dvti_view *view, int64_t first, int64_t n, dv
                              void *dst);
 DVTI_FN void dvti_store_block(const dvti_view *view, int64_t first, int64_t n, dvti_class compute,
                               const void *src);
-/* The memory itself when it is contiguous and of the class's own dtype, so that no block is needed;
-   else NULL. */
-DVTI_FN void *dvti_block_direct(const dvti_view *view, dvti_class compute, int64_t first);
 
 /* Where a position of a merged view stands: the index on every axis, and the element's distance
    from view.data. */
@@ -172,49 +169,36 @@ DVTI_FN void dvti_cursor_advance(dvti_cursor *cursor, const dvti_view *view, int
    ahead in. */
 #define DVTI_ACROSS 1024
 
-/* ---- the inside of a matrix product, without an ISA target (cpu_gemm.c) ---- A product is cut
-   into tiles, and the sums of a tile into steps of at most plan.depth terms. For a step both
-   factors stand in the tile's area:
-     A  in panels of DVTI_GEMM_ROWS rows, each [k][row]
-     B  as [k][column], plan.ld elements from one k to the next
-   Rows and columns that the matrix does not have, up to a whole panel (plan.width columns), are
-   zeros. The sums wait in acc, [column panel][row panel][row][column]. So every sum is formed in
-   ascending k by one piece of code, and no cut and no number of threads changes a bit. Where both
-   factors lie along k in memory, dvti_gemm_dots saves the packing: A and B are [row][k] and
-   [column][k], plan.ld elements apart, with zeros up to a whole vector (plan.width / 2); acc is
-   [row][plan.cols]. It forms the sums of each vector's lanes apart, so its order is another one,
-   and also fixed. */
+/* ---- the packed product of integers (cpu_gemm_int.c) ----
+   Integers are uint64_t, so that sums wrap. A product is cut into tiles, and the sums of a tile
+   into steps of at most plan.depth products. A step reads both matrices from the tile's area:
+     A    panels of DVTI_GEMM_ROWS rows, each [k][row]
+     B    [k][column], plan.ld elements from one k to the next
+     acc  the sums, [column panel][row panel][row][column]
+   Zeros fill A and B up to a whole panel. */
 #define DVTI_GEMM_ROWS 6
-#define DVTI_GEMM_DEPTH 256 /* the most terms of a step, and more than the most columns of a tile */
+#define DVTI_GEMM_DEPTH 256
 
 typedef struct dvti_gemm {
-    dvti_class compute;
-    int64_t size, width;          /* bytes of an element; columns of a panel */
     int64_t rows, cols, depth;    /* of the largest tile and step */
-    int64_t ld;                   /* an odd number of cache lines, so that they do not collide */
-    int64_t b_at, acc_at, row_at; /* where the parts of a tile's area start; A at 0 */
+    int64_t ld;                   /* an odd number of cache lines, so that rows share no set */
+    int64_t b_at, acc_at, row_at; /* offsets in bytes in the area: B, acc, one row; A is at 0 */
     int64_t bytes;                /* of the area */
 } dvti_gemm;
 
-/* For a product of that size. The area also has room for one row of acc. */
-DVTI_FN dvti_gemm dvti_gemm_plan(dvti_class compute, int64_t rows, int64_t cols, int64_t depth);
-DVTI_FN dvti_gemm dvti_gemm_plan_dots(dvti_class compute, int64_t rows, int64_t cols,
-                                      int64_t depth);
-/* Fill A and B from strided matrices of any dtype; lanes are A's rows or B's columns. */
-DVTI_FN void dvti_gemm_pack_a(const dvti_gemm *plan, void *a, int64_t rows, int64_t depth,
-                              const void *data, dvt_dtype dtype, int64_t row_stride,
-                              int64_t k_stride);
-DVTI_FN void dvti_gemm_pack_b(const dvti_gemm *plan, void *b, int64_t cols, int64_t depth,
+DVTI_FN dvti_gemm dvti_gemm_plan(int64_t rows, int64_t cols, int64_t depth);
+/* Pack A and B from strided matrices of any integer dtype. */
+DVTI_FN void dvti_gemm_pack_a(uint64_t *a, int64_t rows, int64_t depth, const void *data,
+                              dvt_dtype dtype, int64_t row_stride, int64_t k_stride);
+DVTI_FN void dvti_gemm_pack_b(const dvti_gemm *plan, uint64_t *b, int64_t cols, int64_t depth,
                               const void *data, dvt_dtype dtype, int64_t col_stride,
                               int64_t k_stride);
 /* acc += A * B, or acc = A * B when `first`. */
 DVTI_FN void dvti_gemm_multiply(const dvti_gemm *plan, int64_t rows, int64_t cols, int64_t depth,
-                                const void *a, const void *b, void *acc, bool first);
-DVTI_FN void dvti_gemm_dots(const dvti_gemm *plan, int64_t rows, int64_t cols, int64_t depth,
-                            const void *a, const void *b, void *acc, bool first);
-/* Row r of dvti_gemm_multiply's acc, in C order, plus one element that may be NULL. */
-DVTI_FN void dvti_gemm_row(const dvti_gemm *plan, int64_t rows, int64_t cols, const void *acc,
-                           int64_t r, const void *add, void *out);
+                                const uint64_t *a, const uint64_t *b, uint64_t *acc, bool first);
+/* Copies row r of acc to `out`. */
+DVTI_FN void dvti_gemm_row(int64_t rows, int64_t cols, const uint64_t *acc, int64_t r,
+                           uint64_t *out);
 
 /* Tasks that each need an area of the workspace while they run: as many at once as there are
    areas. */
