@@ -60,7 +60,7 @@ endif
 UNIT = $(patsubst tests/%.c,$B/%.o,$(wildcard tests/unit/*.c))
 LONG = $(patsubst tests/%.c,$B/%.o,$(wildcard tests/long/*.c))
 CUDA = $(patsubst tests/%.c,$B/%.o,$(wildcard tests/cuda/*.c))
-TARGETS = $(patsubst tests/%.c,$B/%.o,$(wildcard tests/tiers/*.c))
+TARGETS = $(patsubst tests/%.c,$B/%.o,$(wildcard tests/isa/*.c))
 # Replays the inputs that fuzzing has found, without libFuzzer; not in configs without files.
 FUZZ = $(patsubst tests/%.c,$B/%.o,$(filter-out tests/fuzz/corpus.c,$(wildcard tests/fuzz/*.c)))
 FUZZ_TESTS = $(if $(filter nonn nofiles,$(config)),,$B/fuzz/tests)
@@ -87,7 +87,7 @@ help:
 	@echo 'make test-long        the tests that take minutes; the unit tests in every configuration'
 	@echo 'make gpu-check        all tests on a real GPU; writes a dated report to bench/results/'
 	@echo 'make unit T=text      the unit tests whose name contains the text, verbosely'
-	@echo 'make tiers T=text     the kernel tests of each ISA target, verbosely'
+	@echo 'make isa T=text     the kernel tests of each ISA target, verbosely'
 	@echo 'make matrix T=text    other compilers, flags and machines: rows of docs/PORTABILITY.md'
 	@echo 'make fuzz             fuzz the readers and parsers, an hour each; SECONDS=60 TARGET=npy'
 	@echo 'make check            check generated files, layers, symbols, layout, documents'
@@ -113,8 +113,8 @@ help:
 run: $B/examples/run
 	@$B/examples/run $(ARGS)
 
-test: $B/unit/tests $B/tiers/tests $(FUZZ_TESTS) $(SUITE_PROGRAMS) $(if $(SUITES),examples)
-	@$(ENVIRONMENT) T=quick OBJECTS="$B" sh tests/run.sh $B/unit/tests $B/tiers/tests \
+test: $B/unit/tests $B/isa/tests $(FUZZ_TESTS) $(SUITE_PROGRAMS) $(if $(SUITES),examples)
+	@$(ENVIRONMENT) T=quick OBJECTS="$B" sh tests/run.sh $B/unit/tests $B/isa/tests \
 		$(FUZZ_TESTS) $(SUITES)
 
 # For a machine with a GPU. PARTS selects some of its parts, REHEARSE=1 uses the simulated driver.
@@ -127,14 +127,14 @@ unit: $B/unit/tests
 unit-quiet: $B/unit/tests
 	@$B/unit/tests
 
-tiers: $B/tiers/tests
-	@$B/tiers/tests -v $(T)
+isa: $B/isa/tests
+	@$B/isa/tests -v $(T)
 
 # Tests that take minutes, suites that `make test` leaves out, all unit tests in every
 # configuration.
 LONG_SUITES = tests/compile/run.sh tests/bigendian/run.sh tests/windows/run.sh tests/cuda/run.sh \
 	tests/matrix/run.sh tests/configs.sh
-test-long: $(if $(LONG),$B/long/tests) $B/unit/tests $B/tiers/tests $B/cuda/tests examples
+test-long: $(if $(LONG),$B/long/tests) $B/unit/tests $B/isa/tests $B/cuda/tests examples
 	@$(ENVIRONMENT) OBJECTS="$B" DVT_TEST_FULL=1 sh tests/run.sh $(if $(LONG),$B/long/tests) \
 		$(LONG_SUITES)
 
@@ -255,25 +255,25 @@ $B/long/tests: $B/dvt_test.o $(LONG) $(LIBRARY)
 
 # These call kernels directly, so the library's internal functions are visible to them. On x86 they
 # also include the plain ISA target.
-VISIBLE = $(COMPILE) $(FLAGS) -DDVTI_FN=extern -DDEVTENSOR_PLAIN_TIER -Isrc -I. -Itests -MMD -MP
+VISIBLE = $(COMPILE) $(FLAGS) -DDVTI_FN=extern -DDEVTENSOR_PLAIN_TARGET -Isrc -I. -Itests -MMD -MP
 
-$B/tiers/library.o: src/devtensor_spine.h Makefile
+$B/isa/library.o: src/devtensor_spine.h Makefile
 	@mkdir -p $(@D)
 	@printf '#define DEVTENSOR_IMPLEMENTATION\n#include "devtensor_spine.h"\n' >$(@D)/library.c
 	@$(VISIBLE) -c $(@D)/library.c -o $@
 
-$B/tiers/%.o: tests/tiers/%.c Makefile
+$B/isa/%.o: tests/isa/%.c Makefile
 	@mkdir -p $(@D)
 	@$(VISIBLE) -O1 -c $< -o $@
 
-$B/tiers/tests: $B/dvt_test.o $(TARGETS) $B/tiers/library.o
+$B/isa/tests: $B/dvt_test.o $(TARGETS) $B/isa/library.o
 	@$(LINK) $(FLAGS) $^ -o $@ $(LIBS)
 
 $B/fuzz/%.o: tests/fuzz/%.c Makefile
 	@mkdir -p $(@D)
 	@$(VISIBLE) -O1 -DDVT_FUZZ_REPLAY -c $< -o $@
 
-$B/fuzz/tests: $B/dvt_test.o $(FUZZ) $B/tiers/library.o
+$B/fuzz/tests: $B/dvt_test.o $(FUZZ) $B/isa/library.o
 	@$(LINK) $(FLAGS) $^ -o $@ $(LIBS)
 
 $B/cuda/tests: $B/dvt_test.o $(CUDA) $(LIBRARY)
@@ -295,6 +295,6 @@ $(EXAMPLES) $(BENCH): %: %.program.o $(LIBRARY)
 
 -include $(shell find build/$(config) -name '*.d' 2>/dev/null)
 
-.PHONY: help run test gpu-check unit unit-quiet tiers test-long matrix fuzz fuzz-replay check \
+.PHONY: help run test gpu-check unit unit-quiet isa test-long matrix fuzz fuzz-replay check \
 	header docs bench bench-budgets bench-flags bench-jit bench-accuracy bench-before bench-cpu bench-fork-join \
 	bench-heap examples install format clean

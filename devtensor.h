@@ -89,7 +89,7 @@
    DEVTENSOR_NO_FILES         leave out everything that opens a file
    DEVTENSOR_NO_NN            leave out blocks, losses, data loading and training
    DEVTENSOR_NO_AVX512        leave out the kernels for AVX-512, which saves their compile time
-   DEVTENSOR_PLAIN_TIER       on x86 too: the portable ISA target "plain"
+   DEVTENSOR_PLAIN_TARGET       on x86 too: the portable ISA target "plain"
    DEVTENSOR_NO_CALL_SITES    do not remember the file and line at which arrays were made
    DEVTENSOR_NO_STDERR        no default logger: nothing is ever printed unless a logger is set
    DEVTENSOR_FILE             this file's name in quotes, where it is not "devtensor.h": the
@@ -617,7 +617,7 @@ DVT_API bool dvt_allow_winograd(bool allow);
 DVT_API dvt_status dvt_set_num_threads(int n);
 DVT_API int dvt_num_threads(void);
 /* Returns the ISA target of cpu() and virtual GPUs: "avx512", "avx2", "neon", "plain" (portable
-   code: processors without the others, and x86 under DEVTENSOR_PLAIN_TIER when asked for), or
+   code: processors without the others, and x86 under DEVTENSOR_PLAIN_TARGET when asked for), or
    "reference" (simple loops, the default on x86 without AVX2). Chosen at first use: the best that
    the processor has, or DEVTENSOR_ISA. Waits: no. */
 DVT_API const char *dvt_cpu_isa(void);
@@ -6762,7 +6762,7 @@ typedef struct dvti_reduce_row {
       dvt_mul(g, dvt_cosh(x)), X, -2, 2, "hyperbolic sine")                                        \
     R(cosh, FLOAT, FUNCTION, F(cosh)(x), 0, W(cosh)(x), "exp.inl",                                 \
       dvt_mul(g, dvt_sinh(x)), X, -2, 2, "hyperbolic cosine")                                      \
-    R(tanh, FLOAT, FUNCTION, F(tanh)(x), 0, W(tanh)(x), "exp.inl pieces.inl",                      \
+    R(tanh, FLOAT, FUNCTION, F(tanh)(x), 0, W(tanh)(x), "exp.inl piecewise.inl",                      \
       dvt_mul(g, dvt_scalar_sub(1, dvt_square(y))), Y, -2, 2, "hyperbolic tangent")                \
     R(sigmoid, FLOAT, FUNCTION,                                                                    \
       x >= 0 ? C(1) / (C(1) + F(exp)(-x)) : F(exp)(x) / (C(1) + F(exp)(x)), 0,                     \
@@ -6771,12 +6771,12 @@ typedef struct dvti_reduce_row {
     R(softplus, FLOAT, FUNCTION, x > 0 ? x + F(log1p)(F(exp)(-x)) : F(log1p)(F(exp)(x)), 0,        \
       W(softplus)(x), "exp.inl log.inl softplus.inl",                                              \
       dvt_mul(g, dvt_sigmoid(x)), X, -3, 3, "log(1 + exp(x))")                                     \
-    R(erf, FLOAT, FUNCTION, F(erf)(x), 0, W(erf)(x), "exp.inl pieces.inl",                         \
+    R(erf, FLOAT, FUNCTION, F(erf)(x), 0, W(erf)(x), "exp.inl piecewise.inl",                         \
       dvt_mul(g, dvt_mul_scalar(dvt_exp(dvt_neg(dvt_square(x))), 1.12837916709551257390)), X,      \
       -2, 2, "error function")                                                                     \
     R(gelu, FLOAT, FUNCTION,                                                                       \
       x < -DVTI_LARGEST ? C(-0.0) : C(0.5) * x * F(erfc)(x * C(-0.70710678118654752440)), 0,       \
-      W(gelu)(x), "exp.inl pieces.inl",                                                            \
+      W(gelu)(x), "exp.inl piecewise.inl",                                                            \
       dvti_grad_gelu(g, x), X, -2, 2, "x times the normal distribution function of x")             \
     R(isnan, BOOL, QUICK, x != x, 0, W(unord)(x, x), 0,                                            \
       dvti_no_gradient(g), NONE, -1, 1, "is NaN")                                                  \
@@ -6961,16 +6961,16 @@ typedef enum dvti_cost {
 #ifdef DEVTENSOR_LINES
 #line 24 "src/2_core/dvt_backend.h"
 #endif
-/* ==== begin src/2_core/dvt_reduce_words.h ==== */
+/* ==== begin src/2_core/dvt_reduce_scalar.h ==== */
 /* The words of the table of reductions for scalars: W(add) is dvti_f64_add or dvti_i64_add. Integers wrap;
    of two elements of which one is NaN, smaller and larger choose NaN. */
 #ifdef DEVTENSOR_LINES
-#line 2 "src/2_core/dvt_reduce_words.h"
+#line 2 "src/2_core/dvt_reduce_scalar.h"
 #endif
-#ifndef DVTI_REDUCE_WORDS_H
-#define DVTI_REDUCE_WORDS_H
+#ifndef DVTI_REDUCE_SCALAR_H
+#define DVTI_REDUCE_SCALAR_H
 #ifdef DEVTENSOR_LINES
-#line 5 "src/2_core/dvt_reduce_words.h"
+#line 5 "src/2_core/dvt_reduce_scalar.h"
 #endif
 
 static inline double dvti_f64_add(double a, double b) {
@@ -7061,7 +7061,7 @@ static inline int64_t dvti_i64_larger(int64_t a, int64_t b) {
 #define DVTI_INTEGERS_FLOAT(text)
 
 #endif
-/* ==== end src/2_core/dvt_reduce_words.h ==== */
+/* ==== end src/2_core/dvt_reduce_scalar.h ==== */
 #ifdef DEVTENSOR_LINES
 #line 25 "src/2_core/dvt_backend.h"
 #endif
@@ -7217,7 +7217,7 @@ typedef struct dvti_backend {
 } dvti_backend;
 
 /* A kind of device that a build has. All functions may be called at any time, by any thread, except
-   that the library serialises open and close. */
+   that the library serializes open and close. */
 typedef struct dvti_backend_kind {
     const char *name;
     dvt_device_type type; /* of the contexts that its devices serve */
@@ -8682,7 +8682,7 @@ static dvt_status dvti_copy_bytes_in_mode(dvt_array *dst, dvt_array *src) {
     return to->backend->copy_from(to, d, from, s, bytes);
 }
 
-/* Modelled times of virtual GPUs are floats too. */
+/* Modeled times of virtual GPUs are floats too. */
 static dvt_status dvti_copy_bytes(dvt_array *dst, dvt_array *src) {
     const dvti_float_mode mode = dvti_float_mode_begin();
     dvt_status status = dvti_copy_bytes_in_mode(dst, src);
@@ -9519,7 +9519,7 @@ static DVTI_RARE bool dvti_scope_grow(void) {
                      sizeof *dvti_scopes.items);
 }
 
-static bool dvti_scope_room(void) {
+static bool dvti_scope_reserve(void) {
     return dvti_scopes.count < dvti_scopes.capacity || dvti_scope_grow();
 }
 
@@ -9533,7 +9533,7 @@ DVTI_FN void dvti_object_begin_unowned(void *object, void (*destroy)(void *)) {
 }
 
 DVTI_FN bool dvti_object_begin(void *object, void (*destroy)(void *), const char *function) {
-    if (!dvti_scope_room()) {
+    if (!dvti_scope_reserve()) {
         dvti_fail_memory(function, (int64_t)(sizeof(void *) * (dvti_scopes.count + 1)));
         return false;
     }
@@ -9585,7 +9585,7 @@ DVTI_FN void dvti_scope_take(void *object) {
 }
 
 DVTI_FN bool dvti_scope_give(void *object) {
-    if (!dvti_scope_room())
+    if (!dvti_scope_reserve())
         return false;
     dvti_scope_put(dvti_scopes.count++, (dvti_object *)object);
     return true;
@@ -10080,7 +10080,7 @@ DVTI_FN void dvti_virtual_fail_next(dvti_device *device, const char *reason);
 DVTI_FN void dvti_model_ready(void); /* reads the environment, once */
 DVTI_FN bool dvti_model_parse(const char *text, dvt_virtual_model *out);
 DVTI_FN bool dvti_model(dvt_virtual_model *out);
-/* This thread's modelled time. */
+/* This thread's modeled time. */
 DVTI_FN double *dvti_model_clock(void);
 /* Returns when `seconds` have passed since `begin` (of dvti_now), unless only clocks count. */
 DVTI_FN void dvti_model_wait(const dvt_virtual_model *model, double begin, double seconds);
@@ -10178,7 +10178,7 @@ DVTI_FN dvti_cursor dvti_cursor_at(const dvti_view *view, int64_t position);
 /* n positions further, not beyond the end of the last axis. */
 DVTI_FN void dvti_cursor_advance(dvti_cursor *cursor, const dvti_view *view, int64_t n);
 #define DVTI_BLOCK 512 /* elements: four operands of 8 bytes stay in the first-level cache */
-/* Neighbouring results of a reduction at most: of float32 a page, which is what memory is fetched
+/* Neighboring results of a reduction at most: of float32 a page, which is what memory is fetched
    ahead in. */
 #define DVTI_ACROSS 1024
 
@@ -10238,11 +10238,11 @@ DVTI_FN void dvti_run_tasks(int64_t tasks, double terms, void *workspace, int64_
 #ifndef DVTI_CPU_CONV_H
 #define DVTI_CPU_CONV_H
 /* ==== begin src/3_cpu/simd/dvt_simd.h ==== */
-/* Kernels for one instruction set each: a *tier*. The text of a kernel stands once, in an .inl of this folder, and is pasted for every
-   tier (tier_*.c), where V(word) means that tier's word. The best tier that the machine has is chosen at first use; DEVTENSOR_ISA or
-   dvt_set_cpu_isa choose another one. Tier "reference" has no kernels: then ref/ computes, which is what tests compare with.
+/* Kernels for one instruction set each: a *ISA target*. The text of a kernel stands once, in an .inl of this folder, and is pasted for every
+   ISA target (tier_*.c), where V(word) means that ISA target's word. The best ISA target that the machine has is chosen at first use; DEVTENSOR_ISA or
+   dvt_set_cpu_isa choose another one. ISA target "reference" has no kernels: then ref/ computes, which is what tests compare with.
 
-   What a tier must keep: the same bits as all the others where the machine multiplies and adds in one step (AVX2, AVX-512, NEON); it
+   What a ISA target must keep: the same bits as all the others where the machine multiplies and adds in one step (AVX2, AVX-512, NEON); it
    reads and writes no byte outside its operands; it never allocates. */
 #ifdef DEVTENSOR_LINES
 #line 6 "src/3_cpu/simd/dvt_simd.h"
@@ -10406,7 +10406,7 @@ typedef struct dvti_simd_conv {
 #line 12 "src/3_cpu/simd/dvt_simd.h"
 #endif
 /* ==== begin src/3_cpu/simd/dvt_simd_f64.h ==== */
-/* What a tier offers for float64: loops of the op table, rows of other dtypes, reductions. Vectors have 8 lanes. */
+/* What a ISA target offers for float64: loops of the op table, rows of other dtypes, reductions. Vectors have 8 lanes. */
 #ifdef DEVTENSOR_LINES
 #line 1 "src/3_cpu/simd/dvt_simd_f64.h"
 #endif
@@ -10473,7 +10473,7 @@ typedef struct dvti_running {
 } dvti_running;
 
 typedef struct dvti_simd_f64 {
-    /* NULL for an operation that this tier has no loop for. */
+    /* NULL for an operation that this ISA target has no loop for. */
     dvti_loop_fn (*loop)(dvti_op op);
     /* n elements in one piece, of another dtype, to or from doubles. False: not of this one; nothing is done. */
     bool (*load_row)(const void *src, dvt_dtype dtype, int64_t n, double *to);
@@ -10492,7 +10492,7 @@ typedef struct dvti_simd_f64 {
 #line 13 "src/3_cpu/simd/dvt_simd.h"
 #endif
 /* ==== begin src/3_cpu/simd/dvt_simd_gemm.h ==== */
-/* What a tier offers for matrix products: kernels for one thread, which know nothing of shapes, batches or threads. cpu_matmul.c drives
+/* What a ISA target offers for matrix products: kernels for one thread, which know nothing of shapes, batches or threads. cpu_matmul.c drives
    them, and whoever else has a sum of products to form, such as a convolution. */
 #ifdef DEVTENSOR_LINES
 #line 2 "src/3_cpu/simd/dvt_simd_gemm.h"
@@ -10514,9 +10514,9 @@ typedef struct dvti_simd_f64 {
               go on from what C contains. Otherwise C is never read.
 
    Each element is one chain of fused multiply-adds, c = fma(a, b, c) with k ascending. So its bits depend on nothing else: not on the
-   tier, nor on how the work is cut into rows, columns, threads, or pieces of k of which each continues the last. */
+   ISA target, nor on how the work is cut into rows, columns, threads, or pieces of k of which each continues the last. */
 typedef struct dvti_product {
-    /* Numbers and addresses take turns: compilers copy neighbours that stand together elsewhere as one vector, and a load of that waits
+    /* Numbers and addresses take turns: compilers copy neighbors that stand together elsewhere as one vector, and a load of that waits
        for the stores that have just made its parts. */
     int64_t rows;
     const void *a;
@@ -10559,11 +10559,11 @@ typedef struct dvti_simd_gemm {
     void (*copy)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype, int64_t src_row,
                  int64_t rows, int64_t cols);
     /* The same of a transposed src: dst[r * dst_row + c] = src[c * src_col + r]. */
-    void (*turn)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype, int64_t src_col,
-                 int64_t rows, int64_t cols);
+    void (*transpose)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype, int64_t src_col,
+                      int64_t rows, int64_t cols);
     /* The same for the kernels' own dtype, and nothing beyond a row of dst is written. */
-    void (*turn_exactly)(void *dst, int64_t dst_row, const void *src, int64_t src_col, int64_t rows,
-                         int64_t cols);
+    void (*transpose_exactly)(void *dst, int64_t dst_row, const void *src, int64_t src_col,
+                              int64_t rows, int64_t cols);
     /* y[j] = the sum over k of x[k * x_k] * w[k * w_row + j], a chain like a product's: at the speed of the memory that holds w. */
     void (*combine)(void *y, int64_t cols, int64_t depth, const void *x, int64_t x_k, const void *w,
                     int64_t w_row);
@@ -10614,9 +10614,9 @@ __asm__(
 #else
 #define DVTI_REPEAT(n)
 #endif
-/* The tier of processors that have no file of their own needs the compiler's vector types. x86 processors without AVX2 are too old to pay
-   for it with two seconds of everybody's compile time: there the reference computes, and the tests ask for this tier. */
-#if (defined(__GNUC__) || defined(__clang__)) && (!DVTI_X86 || defined(DEVTENSOR_PLAIN_TIER))
+/* The ISA target of processors that have no file of their own needs the compiler's vector types. x86 processors without AVX2 are too old to pay
+   for it with two seconds of everybody's compile time: there the reference computes, and the tests ask for this ISA target. */
+#if (defined(__GNUC__) || defined(__clang__)) && (!DVTI_X86 || defined(DEVTENSOR_PLAIN_TARGET))
 #define DVTI_PLAIN 1
 #else
 #define DVTI_PLAIN 0
@@ -10704,7 +10704,7 @@ DVTI_FN bool dvti_simple_exponent(double exponent);
 
 typedef struct dvti_simd {
     const char *name;
-    /* NULL for an operation that this tier has no loop for. */
+    /* NULL for an operation that this ISA target has no loop for. */
     dvti_loop_fn (*loop_f32)(dvti_op op);
     /* Of floats; .rows is NULL where this target has no kernel. */
     dvti_reduce_kernel (*reduce)(dvti_op op);
@@ -10721,7 +10721,7 @@ typedef struct dvti_simd {
     /* Rows of n > 0 elements, x_step and y_step apart; y may be x. */
     void (*softmax)(const float *x, int64_t x_step, float *y, int64_t y_step, int64_t rows,
                     int64_t n, bool logarithm);
-    /* n <= DVTI_BLOCK neighbouring ones, whose elements stand in `rows` > 0 rows. */
+    /* n <= DVTI_BLOCK neighboring ones, whose elements stand in `rows` > 0 rows. */
     void (*softmax_columns)(const float *x, int64_t x_step, float *y, int64_t y_step, int64_t rows,
                             int64_t n, bool logarithm);
     /* Layer norm of a row of n > 0 elements: mean 0 and variance 1, by variance + epsilon; then times
@@ -10729,14 +10729,14 @@ typedef struct dvti_simd {
     void (*layer_norm)(const float *x, float *y, int64_t n, const float *gamma, const float *beta,
                        float epsilon);
     /* Transposes a matrix of 16 x 16 elements of 4 bytes. */
-    void (*turn)(const float *from, int64_t from_step, float *to, int64_t to_step);
+    void (*transpose)(const float *from, int64_t from_step, float *to, int64_t to_step);
     dvti_pooling_fn (*pool)(dvti_op op);
     void (*running)(const dvti_running *rows);
     /* A bound that at least k of n elements are not beyond, of those that fill vectors: not much more than k, mostly. NaN: not found. */
-    float (*reached)(const float *x, int64_t n, int64_t k, bool below);
+    float (*kth_bound)(const float *x, int64_t n, int64_t k, bool below);
     /* The numbers of those among n <= 65536 elements that are not <= bound (`below`: not >= it), in order, into `at`; how many there are.
        NaN is one of them; bound is none. */
-    int64_t (*beyond)(const float *x, int64_t n, float bound, bool below, uint16_t *at);
+    int64_t (*above)(const float *x, int64_t n, float bound, bool below, uint16_t *at);
     /* Sorts 16 columns of n > 0 floats, or int32; x[.][16] has a power of two of rows, 16 or more. False: there is a NaN or a -0 among floats; x
        is of no use then. */
     bool (*sort_columns)(void *x, int64_t n, bool floats, bool descending);
@@ -10757,10 +10757,10 @@ typedef struct dvti_simd {
 /* NULL: the reference computes. */
 DVTI_FN const dvti_simd *dvti_simd_now(void);
 
-/* The tiers of this build, best first, and how many there are; those that the machine has not are left out. */
-DVTI_FN int dvti_simd_tiers(const dvti_simd *tier[4]);
+/* The ISA targets of this build, best first, and how many there are; those that the machine has not are left out. */
+DVTI_FN int dvti_simd_targets(const dvti_simd *target[4]);
 
-/* Whole launches by a tier's kernels. False: not one that they are made for, nothing is done. */
+/* Whole launches by a ISA target's kernels. False: not one that they are made for, nothing is done. */
 /* Up to 16 columns of `count` rows, 1 to 16 of them, as lanes[columns][16]. The last of fewer rows stands in all lanes that are left. */
 DVTI_FN void dvti_rows_to_lanes(const dvti_simd *simd, const float *rows, int64_t step,
                                 int64_t count, int64_t columns, float *lanes);
@@ -11153,7 +11153,7 @@ DVTI_FN void dvti_mm_store_int32(const dvti_mm *p, const char *sums, int64_t row
 #endif
 /* ==== begin src/3_cpu/cpu_scan.h ==== */
 /* Cumulative sums: what their files share. A work item of dvti_parallel_for is some lines, four chunks of a line, or a strip of
-   neighbouring lines or a chunk of one. */
+   neighboring lines or a chunk of one. */
 #ifdef DEVTENSOR_LINES
 #line 2 "src/3_cpu/cpu_scan.h"
 #endif
@@ -11174,7 +11174,7 @@ typedef struct dvti_scan {
     dvti_view in, out;
     int64_t a, n, b, chunks;
     bool backwards, floats;
-    int64_t width, strips; /* of neighbouring lines, where b > 1 */
+    int64_t width, strips; /* of neighboring lines, where b > 1 */
     int64_t lines;         /* of a work item of short lines, where b is 1 */
     /* double or int64_t [a][chunk][b], between the first pass, which forms the sums of chunks, and the second; NULL when one is enough */
     void *before;
@@ -11192,7 +11192,7 @@ DVTI_FN void dvti_scan_store(const dvti_scan *scan, int64_t at, int64_t n, doubl
 
 DVTI_FN void dvti_scan_line_items(void *scan, int64_t begin, int64_t end);
 DVTI_FN void dvti_scan_chunk_items(void *scan, int64_t begin, int64_t end);
-DVTI_FN void dvti_scan_strip_items(void *scan, int64_t begin, int64_t end);
+DVTI_FN void dvti_scan_columns_items(void *scan, int64_t begin, int64_t end);
 
 #endif
 /* ==== end src/3_cpu/cpu_scan.h ==== */
@@ -11988,9 +11988,9 @@ static void dvti_conv_set_dy(const dvti_conv_sums *s, const dvti_conv_block *blo
         for (i = 0; i < run; i++)
             row_at[k + i] = in_place ? at - first + i : (k + i) * width;
         for (o = 0; o < s->outs && !in_place; o += width)
-            p->gemm->turn(dvti_conv_at(p, panel, o * count + k * width), width,
-                          dy + (at + o * p->pixels) * p->size, p->dtype, p->pixels, run,
-                          DVTI_MIN(width, s->outs - o));
+            p->gemm->transpose(dvti_conv_at(p, panel, o * count + k * width), width,
+                               dy + (at + o * p->pixels) * p->size, p->dtype, p->pixels, run,
+                               DVTI_MIN(width, s->outs - o));
     }
 }
 
@@ -12143,8 +12143,8 @@ DVTI_FN void dvti_conv_nhwc_add_parts(void *user, int64_t begin, int64_t end) {
                 loop.in[1] = sum + part * p->o * p->taps;
                 add(&loop);
             }
-            p->gemm->turn_exactly(dw + o * p->taps + channel * p->kernel, p->kernel, sum, channels,
-                                  channels, p->kernel);
+            p->gemm->transpose_exactly(dw + o * p->taps + channel * p->kernel, p->kernel, sum,
+                                       channels, channels, p->kernel);
         }
 }
 /* ==== end src/3_cpu/cpu_conv_nhwc.c ==== */
@@ -12184,10 +12184,10 @@ static void dvti_conv_transpose_weights(void *user, int64_t begin, int64_t end) 
         group = at / p->taps;
         tap = at % p->taps;
         taps = DVTI_MIN(p->taps - tap, end - at);
-        p->gemm->turn(dvti_conv_at(p, job->to, at * p->weight_row), p->weight_row,
-                      (const char *)p->launch->in[1].data +
-                          (group * p->og * p->taps + tap) * p->size,
-                      p->dtype, p->taps, taps, p->og);
+        p->gemm->transpose(dvti_conv_at(p, job->to, at * p->weight_row), p->weight_row,
+                           (const char *)p->launch->in[1].data +
+                               (group * p->og * p->taps + tap) * p->size,
+                           p->dtype, p->taps, taps, p->og);
     }
 }
 
@@ -12218,9 +12218,9 @@ static void dvti_conv_rotate_weights(void *user, int64_t begin, int64_t end) {
         char *to = dvti_conv_at(p, job->to, (group * p->og + first) * p->taps);
         int64_t c, o;
         if (p->kernel == 1 && p->size == p->element)
-            p->gemm->turn_exactly(to, p->taps, w, p->og, outs, p->cg);
+            p->gemm->transpose_exactly(to, p->taps, w, p->og, outs, p->cg);
         else if (p->kernel == 1 && p->cg % 16 == 0) /* rows without an end that turn would fill */
-            p->gemm->turn(to, p->taps, w, p->dtype, p->og, outs, p->cg);
+            p->gemm->transpose(to, p->taps, w, p->dtype, p->og, outs, p->cg);
         else
             for (c = 0; c < p->cg; c++, w += p->og * p->kernel * p->size)
                 for (o = 0; o < outs; o++)
@@ -12739,7 +12739,7 @@ static void dvti_conv_load_nhwc(const dvti_conv *p, const dvti_conv_block *block
     rows = count == pitch && count == p->w ? end - first : 1; /* without gaps */
     for (image = 0; image < block->images; image++)
         for (row = first; row < end; row += rows)
-            p->gemm->turn_exactly(
+            p->gemm->transpose_exactly(
                 memory + image * block->image_step + (row * pitch + left) * channels, channels,
                 x + (((block->image + image) * p->c + channel) * p->h + top + row) * p->w,
                 p->h * p->w, rows * count, channels);
@@ -12997,8 +12997,8 @@ static void dvti_conv_winograd_pack_some(void *user, int64_t begin, int64_t end)
     for (; begin < end; begin++) {
         at = begin * DVTI_WINOGRAD_CHUNK;
         n = DVTI_MIN(DVTI_WINOGRAD_CHUNK, p->o * p->c - at);
-        p->gemm->turn(taps, step, (const char *)p->launch->in[1].data + 9 * at * p->size, p->dtype,
-                      9, 9, n);
+        p->gemm->transpose(taps, step, (const char *)p->launch->in[1].data + 9 * at * p->size,
+                           p->dtype, 9, 9, n);
         p->kernels->winograd->weights(job->to + at, p->u.winograd.weight_row,
                                       p->transposed ? taps + 8 * step : taps,
                                       p->transposed ? -step : step, n);
@@ -13306,7 +13306,7 @@ DVTI_FN void dvti_store_i64(void *data, dvt_dtype dtype, int64_t at, int64_t val
 #endif
 
 #define DVTI_TRANSPOSE 16
-#define DVTI_TRANSPOSE_STRIP 64
+#define DVTI_TRANSPOSE_COLUMNS 64
 
 /* y[r * y_step + c] = x[c * x_step + r] for rows r and columns c. */
 #define DVTI_DEFINE_TRANSPOSE(name, T)                                                             \
@@ -13357,7 +13357,7 @@ typedef struct dvti_transpose_plan {
 static void dvti_transpose_block(const dvti_transpose_plan *p, const void *x, void *y, int64_t rows,
                                  int64_t columns) {
     if (p->size == 4 && rows == DVTI_TRANSPOSE && columns == DVTI_TRANSPOSE)
-        p->simd->turn((const float *)x, p->column_step, (float *)y, p->row_step);
+        p->simd->transpose((const float *)x, p->column_step, (float *)y, p->row_step);
     else if (p->size == 4)
         dvti_transpose_32(x, p->column_step, y, p->row_step, rows, columns);
     else if (p->size == 8)
@@ -13368,12 +13368,12 @@ static void dvti_transpose_block(const dvti_transpose_plan *p, const void *x, vo
         dvti_transpose_8(x, p->column_step, y, p->row_step, rows, columns);
 }
 
-static void dvti_transpose_strips(void *user, int64_t begin, int64_t end) {
+static void dvti_transpose_columns(void *user, int64_t begin, int64_t end) {
     const dvti_transpose_plan *p = (const dvti_transpose_plan *)user;
     int64_t r, c;
     for (; begin < end; begin++) {
-        int64_t matrix = begin / p->strips, column = begin % p->strips * DVTI_TRANSPOSE_STRIP;
-        int64_t last = DVTI_MIN(p->columns, column + DVTI_TRANSPOSE_STRIP);
+        int64_t matrix = begin / p->strips, column = begin % p->strips * DVTI_TRANSPOSE_COLUMNS;
+        int64_t last = DVTI_MIN(p->columns, column + DVTI_TRANSPOSE_COLUMNS);
         int64_t x = dvti_cursor_at(&p->in, matrix).at, y = dvti_cursor_at(&p->out, matrix).at;
         for (r = 0; r < p->rows; r += DVTI_TRANSPOSE)
             for (c = column; c < last; c += DVTI_TRANSPOSE)
@@ -13422,12 +13422,12 @@ static bool dvti_copy_transposed(const dvti_launch *launch, const dvti_simd *sim
     p.columns = out->dim[column];
     p.row_step = out->stride[row];
     p.column_step = in->stride[column];
-    p.strips = (p.columns + DVTI_TRANSPOSE_STRIP - 1) / DVTI_TRANSPOSE_STRIP;
+    p.strips = (p.columns + DVTI_TRANSPOSE_COLUMNS - 1) / DVTI_TRANSPOSE_COLUMNS;
     dvti_transpose_drop(&p.in, row, column);
     dvti_transpose_drop(&p.out, row, column);
     dvti_parallel_for(dvti_view_size(&p.out) * p.strips,
-                      0.3 * (double)(p.rows * DVTI_MIN(p.columns, DVTI_TRANSPOSE_STRIP)),
-                      dvti_transpose_strips, &p);
+                      0.3 * (double)(p.rows * DVTI_MIN(p.columns, DVTI_TRANSPOSE_COLUMNS)),
+                      dvti_transpose_columns, &p);
     return true;
 }
 
@@ -13508,7 +13508,7 @@ DVTI_FN bool dvti_cpu_copy(const dvti_launch *launch, const dvti_simd *simd) {
 }
 
 #undef DVTI_TRANSPOSE
-#undef DVTI_TRANSPOSE_STRIP
+#undef DVTI_TRANSPOSE_COLUMNS
 /* ==== end src/3_cpu/cpu_copy.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 62 "src/devtensor_spine.h"
@@ -13738,11 +13738,11 @@ static void dvti_ew_order_axes(dvti_ew_plan *plan) {
 /* An operand that is contiguous along another axis than the result would touch another cache line
    with every element. Going down a narrow strip, the next row finds the lines that this one has
    fetched. */
-#define DVTI_EW_STRIP 128
+#define DVTI_EW_COLUMNS 128
 
 /* Looks for such an operand, and makes its contiguous axis the last but one: then there are
    matrices. */
-static void dvti_ew_find_strips(dvti_ew_plan *plan, int64_t size) {
+static void dvti_ew_find_columns(dvti_ew_plan *plan, int64_t size) {
     const dvti_view *out = &plan->view[plan->n_in];
     int last = out->ndim - 1, i, k;
     plan->rows = 0;
@@ -13915,18 +13915,18 @@ static void dvti_ew_range(void *user, int64_t begin, int64_t end) {
 }
 
 /* Strips begin..end-1 of matrices, row after row. */
-static void dvti_ew_strips(void *user, int64_t begin, int64_t end) {
+static void dvti_ew_columns(void *user, int64_t begin, int64_t end) {
     const dvti_ew_plan *plan = (const dvti_ew_plan *)user;
-    const int64_t per_matrix = (plan->columns + DVTI_EW_STRIP - 1) / DVTI_EW_STRIP;
+    const int64_t per_matrix = (plan->columns + DVTI_EW_COLUMNS - 1) / DVTI_EW_COLUMNS;
     dvti_ew_state s;
     int64_t row;
     dvti_ew_start(&s, plan);
     for (; begin < end; begin++) {
-        int64_t column = begin % per_matrix * DVTI_EW_STRIP;
+        int64_t column = begin % per_matrix * DVTI_EW_COLUMNS;
         int64_t at = begin / per_matrix * plan->rows * plan->columns + column;
         for (row = 0; row < plan->rows; row++, at += plan->columns) {
             dvti_ew_seek(&s, at);
-            dvti_ew_block(&s, at, DVTI_MIN(DVTI_EW_STRIP, plan->columns - column));
+            dvti_ew_block(&s, at, DVTI_MIN(DVTI_EW_COLUMNS, plan->columns - column));
         }
     }
 }
@@ -13964,7 +13964,7 @@ static void dvti_ew_make_plan(dvti_ew_plan *plan, const dvti_launch *launch, int
         } else
             plan->view[k] = launch->in[k];
     dvti_ew_order_axes(plan);
-    dvti_ew_find_strips(plan, size);
+    dvti_ew_find_columns(plan, size);
     plan->blocks = false;
     for (k = 0; k <= n; k++) {
         dvti_merge_axes(&plan->view[k]);
@@ -14008,9 +14008,9 @@ DVTI_FN void dvti_fast_elementwise(const dvti_launch *launch, const dvti_simd *s
     cost = dvti_ew_cost(launch);
     if (plan.rows)
         dvti_parallel_for(size / (plan.rows * plan.columns) *
-                              ((plan.columns + DVTI_EW_STRIP - 1) / DVTI_EW_STRIP),
-                          DVTI_MAX(cost, 0.3) * (double)(plan.rows * DVTI_EW_STRIP), dvti_ew_strips,
-                          &plan);
+                              ((plan.columns + DVTI_EW_COLUMNS - 1) / DVTI_EW_COLUMNS),
+                          DVTI_MAX(cost, 0.3) * (double)(plan.rows * DVTI_EW_COLUMNS),
+                          dvti_ew_columns, &plan);
     else if (plan.blocks)
         dvti_parallel_for(size, DVTI_MAX(cost, 0.3), dvti_ew_range, &plan);
     else
@@ -14689,7 +14689,7 @@ DVTI_FN void dvti_gemm_pack_b(const dvti_gemm *plan, uint64_t *b, int64_t cols, 
 #define DVTI_MM_SHORT_ROW 2048
 #define DVTI_MM_STREAM (32 << 20) /* bytes of a result that fits in no cache */
 #define DVTI_MM_TASK 65536.0      /* multiply-adds of a task: about 1 us */
-#define DVTI_MM_PIECE 4096        /* elements of a vector result that one task computes */
+#define DVTI_MM_CHUNK 4096        /* elements of a vector result that one task computes */
 
 static int64_t dvti_mm_cuts(int64_t n, int64_t piece) {
     return (n + piece - 1) / piece;
@@ -14741,7 +14741,7 @@ static bool dvti_mm_matrices(const dvti_mm *p, dvti_matrices *q) {
     return true;
 }
 
-static int64_t dvti_mm_slim_piece(const dvti_mm *p) {
+static int64_t dvti_mm_slim_chunk(const dvti_mm *p) {
     dvti_matrices q;
     return dvti_mm_matrices(p, &q) ? dvti_mm_slim_rows(&q) : 0;
 }
@@ -14762,7 +14762,7 @@ static dvti_mm_kind dvti_mm_choose(const dvti_mm *p) {
     int64_t w_next = row ? p->b_col : p->a_row;
     if (dvti_mm_is_narrow(p))
         return DVTI_MM_DOTS;
-    if (dvti_mm_slim_piece(p) && p->m > 1)
+    if (dvti_mm_slim_chunk(p) && p->m > 1)
         return DVTI_MM_SLIM;
     if (p->narrow || (p->n != 1 && p->m != 1))
         return DVTI_MM_TILES;
@@ -14807,7 +14807,7 @@ static void dvti_mm_cut_vector(dvti_mm *p, int threads) {
     const int64_t length = DVTI_MAX(p->n, p->m), few = DVTI_MIN(p->n, p->m);
     const int64_t unit = few == 1 ? 64 : p->kind == DVTI_MM_SLIM ? 32 : 4;
     int64_t piece =
-        DVTI_MIN(length, p->kind == DVTI_MM_SLIM ? dvti_mm_slim_piece(p) : DVTI_MM_PIECE);
+        DVTI_MIN(length, p->kind == DVTI_MM_SLIM ? dvti_mm_slim_chunk(p) : DVTI_MM_CHUNK);
     while (threads > 1 && piece >= 2 * unit &&
            (few == 1 || piece * few * p->k >= 2 * DVTI_MM_TASK) &&
            p->batch * dvti_mm_cuts(length, piece) < pieces)
@@ -14896,7 +14896,7 @@ static void dvti_mm_pack(const dvti_mm *p, char *dst, int64_t ld, const char *sr
     if (col == 1)
         p->by->copy(dst, ld, src, from, row, rows, cols);
     else if (row == 1)
-        p->by->turn(dst, ld, src, from, col, rows, cols);
+        p->by->transpose(dst, ld, src, from, col, rows, cols);
     else
         for (r = 0; r < rows; r++) {
             char *to = dst + r * ld * p->size;
@@ -15152,7 +15152,7 @@ DVTI_FN void dvti_cpu_matmul(const dvti_launch *launch) {
 #undef DVTI_MM_SHORT_ROW
 #undef DVTI_MM_STREAM
 #undef DVTI_MM_TASK
-#undef DVTI_MM_PIECE
+#undef DVTI_MM_CHUNK
 /* ==== end src/3_cpu/cpu_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 69 "src/devtensor_spine.h"
@@ -15226,7 +15226,7 @@ static void dvti_mm_one_call_of(const dvti_simd_gemm *by, const dvti_matrices *p
 static void dvti_mm_one_call_transposed(const dvti_simd_gemm *by, const dvti_matrices *p) {
     DVTI_LINE_ALIGNED double turned[DVTI_MM_NEAR / sizeof(double)];
     const int64_t size = dvti_mm_size(p), row = dvti_mm_up(p->m * size, 64) / size;
-    by->turn(turned, row, p->b, p->dtype, p->b_col, p->k, p->m);
+    by->transpose(turned, row, p->b, p->dtype, p->b_col, p->k, p->m);
     dvti_mm_one_call_of(by, p, turned, row);
 }
 
@@ -15245,7 +15245,7 @@ DVTI_FN void dvti_mm_slim(const dvti_simd_gemm *by, const dvti_matrices *p, int6
     q.c_row = dvti_mm_up(rows * size, 64) / size;
     q.depth = p->k;
     dvti_mm_multiply(by, &q, p->a_k);
-    by->turn_exactly((char *)p->c + i * p->m * size, p->m, turned, q.c_row, rows, p->m);
+    by->transpose_exactly((char *)p->c + i * p->m * size, p->m, turned, q.c_row, rows, p->m);
 }
 
 DVTI_FN void dvti_mm_one_call(const dvti_simd_gemm *by, const dvti_matrices *p) {
@@ -15412,7 +15412,7 @@ static void dvti_int_tile(void *user, int64_t task, void *area) {
                    (batch * p->n + i) * p->m + j);
 }
 
-/* y[j] = sum over k of x[k] * w[k][j], for `count` columns j. Neighbours in memory go 64 side by
+/* y[j] = sum over k of x[k] * w[k][j], for `count` columns j. Neighbors in memory go 64 side by
    side, along the rows of w. Else 8 columns at a time, so that the additions of one do not wait for
    each other; what is left, one by one. */
 static void dvti_matvec(int64_t count, int64_t depth, const uint64_t *x, int64_t x_k,
@@ -15495,72 +15495,72 @@ DVTI_FN void dvti_mm_run_integers(const dvti_mm_integers *plan, const dvti_launc
 #pragma GCC push_options
 #pragma GCC optimize("fp-contract=off")
 #endif
-#define DVTI_TIER element
-/* ==== begin src/3_cpu/simd/words_begin.inl ==== */
-/* The frame of a tier's words: V(name) is the name of this tier's `name`, and the shapes in which parts say their words. Pasted after DVTI_TIER
-   is defined; words_end.inl takes it away again. */
+#define DVTI_TARGET element
+/* ==== begin src/3_cpu/simd/primitives_begin.inl ==== */
+/* The frame of a ISA target's words: V(name) is the name of this ISA target's `name`, and the shapes in which parts say their words. Pasted after DVTI_TARGET
+   is defined; primitives_end.inl takes it away again. */
 #ifdef DEVTENSOR_LINES
-#line 2 "src/3_cpu/simd/words_begin.inl"
+#line 2 "src/3_cpu/simd/primitives_begin.inl"
 #endif
 #pragma push_macro("V")
 #undef V
-#define DVTI_V_(tier, name) dvti_##tier##_##name
-#define DVTI_V(tier, name) DVTI_V_(tier, name)
-#define V(name) DVTI_V(DVTI_TIER, name)
+#define DVTI_V_(target, name) dvti_##target##_##name
+#define DVTI_V(target, name) DVTI_V_(target, name)
+#define V(name) DVTI_V(DVTI_TARGET, name)
 
-#define DVTI_PART1(R, name, A, value)                                                              \
+#define DVTI_REG1(R, name, A, value)                                                              \
     DVTI_INLINE V(R) V(name)(V(A) a) {                                                             \
         return value;                                                                              \
     }
-#define DVTI_PART2(R, name, A, B, value)                                                           \
+#define DVTI_REG2(R, name, A, B, value)                                                           \
     DVTI_INLINE V(R) V(name)(V(A) a, V(B) b) {                                                     \
         return value;                                                                              \
     }
-#define DVTI_PART3(R, name, A, B, C, value)                                                        \
+#define DVTI_REG3(R, name, A, B, C, value)                                                        \
     DVTI_INLINE V(R) V(name)(V(A) a, V(B) b, V(C) c) {                                             \
         return value;                                                                              \
     }
-#define DVTI_PART_SET(R, name, E, value)                                                           \
+#define DVTI_REG_SET(R, name, E, value)                                                           \
     DVTI_INLINE V(R) V(name)(E x) {                                                                \
         return value;                                                                              \
     }
-#define DVTI_PART_SHIFT(R, name, value)                                                            \
+#define DVTI_REG_SHIFT(R, name, value)                                                            \
     DVTI_INLINE V(R) V(name)(V(R) a, int n) {                                                      \
         return value;                                                                              \
     }
-#define DVTI_PART_LOAD(R, name, E, value)                                                          \
+#define DVTI_REG_LOAD(R, name, E, value)                                                          \
     DVTI_INLINE V(R) V(name)(const E *p) {                                                         \
         return value;                                                                              \
     }
-#define DVTI_PART_LOAD_N(R, name, E, value)                                                        \
+#define DVTI_REG_LOAD_N(R, name, E, value)                                                        \
     DVTI_INLINE V(R) V(name)(const E *p, int64_t n) {                                              \
         return value;                                                                              \
     }
-#define DVTI_PART_STORE(R, name, E, statement)                                                     \
+#define DVTI_REG_STORE(R, name, E, statement)                                                     \
     DVTI_INLINE void V(name)(E * p, V(R) a) {                                                      \
         statement;                                                                                 \
     }
-#define DVTI_PART_STORE_N(R, name, E, statement)                                                   \
+#define DVTI_REG_STORE_N(R, name, E, statement)                                                   \
     DVTI_INLINE void V(name)(E * p, int64_t n, V(R) a) {                                           \
         statement;                                                                                 \
     }
-#define DVTI_PART_BITS(name, A, value)                                                             \
+#define DVTI_REG_BITS(name, A, value)                                                             \
     DVTI_INLINE uint32_t V(name)(V(A) a) {                                                         \
         return value;                                                                              \
     }
-/* ==== end src/3_cpu/simd/words_begin.inl ==== */
+/* ==== end src/3_cpu/simd/primitives_begin.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 13 "src/3_cpu/cpu_optimizer.c"
 #endif
 typedef double V(d);
-DVTI_PART1(d, dset, d, a)
-DVTI_PART2(d, dadd, d, d, a + b)
-DVTI_PART2(d, dsub, d, d, a - b)
-DVTI_PART2(d, dmul, d, d, a *b)
-DVTI_PART2(d, ddiv, d, d, a / b)
-DVTI_PART2(d, dmin, d, d, a < b ? a : b)
-DVTI_PART2(d, dmax, d, d, a > b ? a : b)
-DVTI_PART1(d, dsqrt, d, sqrt(a))
+DVTI_REG1(d, dset, d, a)
+DVTI_REG2(d, dadd, d, d, a + b)
+DVTI_REG2(d, dsub, d, d, a - b)
+DVTI_REG2(d, dmul, d, d, a *b)
+DVTI_REG2(d, ddiv, d, d, a / b)
+DVTI_REG2(d, dmin, d, d, a < b ? a : b)
+DVTI_REG2(d, dmax, d, d, a > b ? a : b)
+DVTI_REG1(d, dsqrt, d, sqrt(a))
 /* ==== begin src/2_core/math/optimizer_steps.inl ==== */
 /* The formulas of the built-in optimizers: one step of one element, or of a vector of elements, in
    float64. Pasted for the vectors of every ISA target, for single elements of every dtype on the CPU,
@@ -15703,29 +15703,29 @@ static void dvti_update_elements(void *user, int64_t begin, int64_t end) {
     }
 }
 
-/* ==== begin src/3_cpu/simd/words_end.inl ==== */
-/* Takes words_begin.inl away, and what the parts and 2_core/math/basics.inl have defined. */
+/* ==== begin src/3_cpu/simd/primitives_end.inl ==== */
+/* Takes primitives_begin.inl away, and what the parts and 2_core/math/basics.inl have defined. */
 #ifdef DEVTENSOR_LINES
-#line 1 "src/3_cpu/simd/words_end.inl"
+#line 1 "src/3_cpu/simd/primitives_end.inl"
 #endif
-#undef DVTI_PARTS
-#undef DVTI_PART_F
-#undef DVTI_PART_D
+#undef DVTI_REGS
+#undef DVTI_REG_F
+#undef DVTI_REG_D
 #undef DVTI_HAS_SCALEF
-#undef DVTI_PART1
-#undef DVTI_PART2
-#undef DVTI_PART3
-#undef DVTI_PART_SET
-#undef DVTI_PART_SHIFT
-#undef DVTI_PART_LOAD
-#undef DVTI_PART_LOAD_N
-#undef DVTI_PART_STORE
-#undef DVTI_PART_STORE_N
-#undef DVTI_PART_BITS
+#undef DVTI_REG1
+#undef DVTI_REG2
+#undef DVTI_REG3
+#undef DVTI_REG_SET
+#undef DVTI_REG_SHIFT
+#undef DVTI_REG_LOAD
+#undef DVTI_REG_LOAD_N
+#undef DVTI_REG_STORE
+#undef DVTI_REG_STORE_N
+#undef DVTI_REG_BITS
 #undef DVTI_V_
 #undef DVTI_V
-#undef DVTI_TIER
-#undef DVTI_TIER_NAME
+#undef DVTI_TARGET
+#undef DVTI_TARGET_NAME
 #undef V
 #pragma pop_macro("V")
 #undef DVTI_P1
@@ -15740,7 +15740,7 @@ static void dvti_update_elements(void *user, int64_t begin, int64_t end) {
 #undef DVTI_LN2
 #undef DVTI_LN2_HIGH
 #undef DVTI_LN2_LOW
-/* ==== end src/3_cpu/simd/words_end.inl ==== */
+/* ==== end src/3_cpu/simd/primitives_end.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 59 "src/3_cpu/cpu_optimizer.c"
 #endif
@@ -16306,60 +16306,60 @@ DVTI_FN bool dvti_fast_pool2d(const dvti_launch *launch, const dvti_simd *simd) 
 #pragma GCC push_options
 #pragma GCC optimize("fp-contract=off")
 #endif
-#define DVTI_TIER scalar
-/* ==== begin src/3_cpu/simd/words_begin.inl ==== */
-/* The frame of a tier's words: V(name) is the name of this tier's `name`, and the shapes in which parts say their words. Pasted after DVTI_TIER
-   is defined; words_end.inl takes it away again. */
+#define DVTI_TARGET scalar
+/* ==== begin src/3_cpu/simd/primitives_begin.inl ==== */
+/* The frame of a ISA target's words: V(name) is the name of this ISA target's `name`, and the shapes in which parts say their words. Pasted after DVTI_TARGET
+   is defined; primitives_end.inl takes it away again. */
 #ifdef DEVTENSOR_LINES
-#line 2 "src/3_cpu/simd/words_begin.inl"
+#line 2 "src/3_cpu/simd/primitives_begin.inl"
 #endif
 #pragma push_macro("V")
 #undef V
-#define DVTI_V_(tier, name) dvti_##tier##_##name
-#define DVTI_V(tier, name) DVTI_V_(tier, name)
-#define V(name) DVTI_V(DVTI_TIER, name)
+#define DVTI_V_(target, name) dvti_##target##_##name
+#define DVTI_V(target, name) DVTI_V_(target, name)
+#define V(name) DVTI_V(DVTI_TARGET, name)
 
-#define DVTI_PART1(R, name, A, value)                                                              \
+#define DVTI_REG1(R, name, A, value)                                                              \
     DVTI_INLINE V(R) V(name)(V(A) a) {                                                             \
         return value;                                                                              \
     }
-#define DVTI_PART2(R, name, A, B, value)                                                           \
+#define DVTI_REG2(R, name, A, B, value)                                                           \
     DVTI_INLINE V(R) V(name)(V(A) a, V(B) b) {                                                     \
         return value;                                                                              \
     }
-#define DVTI_PART3(R, name, A, B, C, value)                                                        \
+#define DVTI_REG3(R, name, A, B, C, value)                                                        \
     DVTI_INLINE V(R) V(name)(V(A) a, V(B) b, V(C) c) {                                             \
         return value;                                                                              \
     }
-#define DVTI_PART_SET(R, name, E, value)                                                           \
+#define DVTI_REG_SET(R, name, E, value)                                                           \
     DVTI_INLINE V(R) V(name)(E x) {                                                                \
         return value;                                                                              \
     }
-#define DVTI_PART_SHIFT(R, name, value)                                                            \
+#define DVTI_REG_SHIFT(R, name, value)                                                            \
     DVTI_INLINE V(R) V(name)(V(R) a, int n) {                                                      \
         return value;                                                                              \
     }
-#define DVTI_PART_LOAD(R, name, E, value)                                                          \
+#define DVTI_REG_LOAD(R, name, E, value)                                                          \
     DVTI_INLINE V(R) V(name)(const E *p) {                                                         \
         return value;                                                                              \
     }
-#define DVTI_PART_LOAD_N(R, name, E, value)                                                        \
+#define DVTI_REG_LOAD_N(R, name, E, value)                                                        \
     DVTI_INLINE V(R) V(name)(const E *p, int64_t n) {                                              \
         return value;                                                                              \
     }
-#define DVTI_PART_STORE(R, name, E, statement)                                                     \
+#define DVTI_REG_STORE(R, name, E, statement)                                                     \
     DVTI_INLINE void V(name)(E * p, V(R) a) {                                                      \
         statement;                                                                                 \
     }
-#define DVTI_PART_STORE_N(R, name, E, statement)                                                   \
+#define DVTI_REG_STORE_N(R, name, E, statement)                                                   \
     DVTI_INLINE void V(name)(E * p, int64_t n, V(R) a) {                                           \
         statement;                                                                                 \
     }
-#define DVTI_PART_BITS(name, A, value)                                                             \
+#define DVTI_REG_BITS(name, A, value)                                                             \
     DVTI_INLINE uint32_t V(name)(V(A) a) {                                                         \
         return value;                                                                              \
     }
-/* ==== end src/3_cpu/simd/words_begin.inl ==== */
+/* ==== end src/3_cpu/simd/primitives_begin.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 15 "src/3_cpu/cpu_random.c"
 #endif
@@ -16388,43 +16388,43 @@ DVTI_INLINE V(f) V(zero)(void) {
     return 0;
 }
 
-DVTI_PART1(f, set, f, a)
-DVTI_PART2(f, add, f, f, a + b)
-DVTI_PART2(f, sub, f, f, a - b)
-DVTI_PART2(f, mul, f, f, a *b)
-DVTI_PART2(f, min, f, f, a < b ? a : b)
-DVTI_PART2(f, max, f, f, a > b ? a : b)
-DVTI_PART3(f, fma, f, f, f, dvti_fmaf(a, b, c))
-DVTI_PART3(f, fnma, f, f, f, dvti_fmaf(-a, b, c))
-DVTI_PART1(f, sqrt, f, sqrtf(a))
-DVTI_PART2(f, bit_and, f, f, V(as_f)(V(as_i)(a) & V(as_i)(b)))
-DVTI_PART2(f, bit_or, f, f, V(as_f)(V(as_i)(a) | V(as_i)(b)))
-DVTI_PART2(f, bit_xor, f, f, V(as_f)(V(as_i)(a) ^ V(as_i)(b)))
-DVTI_PART2(m, lt, f, f, a < b)
-DVTI_PART2(m, eq, f, f, a == b)
-DVTI_PART3(f, select, m, f, f, a ? b : c)
-DVTI_PART1(i, iset, i, a)
-DVTI_PART1(f, to_f, i, (float)a)
-DVTI_PART2(i, iadd, i, i, (int32_t)((uint32_t)a + (uint32_t)b))
-DVTI_PART2(i, isub, i, i, (int32_t)((uint32_t)a - (uint32_t)b))
-DVTI_PART2(i, iand, i, i, a &b)
-DVTI_PART2(i, ior, i, i, a | b)
-DVTI_PART_SHIFT(i, ishl, (int32_t)((uint32_t)a << n))
-DVTI_PART_SHIFT(i, ishr, (int32_t)((uint32_t)a >> n))
-DVTI_PART_SHIFT(i, isar, a < 0 ? ~(~a >> n) : a >> n)
-DVTI_PART2(m, igt, i, i, a > b)
-DVTI_PART_BITS(mbits, m, a ? 0xffff : 0)
+DVTI_REG1(f, set, f, a)
+DVTI_REG2(f, add, f, f, a + b)
+DVTI_REG2(f, sub, f, f, a - b)
+DVTI_REG2(f, mul, f, f, a *b)
+DVTI_REG2(f, min, f, f, a < b ? a : b)
+DVTI_REG2(f, max, f, f, a > b ? a : b)
+DVTI_REG3(f, fma, f, f, f, dvti_fmaf(a, b, c))
+DVTI_REG3(f, fnma, f, f, f, dvti_fmaf(-a, b, c))
+DVTI_REG1(f, sqrt, f, sqrtf(a))
+DVTI_REG2(f, bit_and, f, f, V(as_f)(V(as_i)(a) & V(as_i)(b)))
+DVTI_REG2(f, bit_or, f, f, V(as_f)(V(as_i)(a) | V(as_i)(b)))
+DVTI_REG2(f, bit_xor, f, f, V(as_f)(V(as_i)(a) ^ V(as_i)(b)))
+DVTI_REG2(m, lt, f, f, a < b)
+DVTI_REG2(m, eq, f, f, a == b)
+DVTI_REG3(f, select, m, f, f, a ? b : c)
+DVTI_REG1(i, iset, i, a)
+DVTI_REG1(f, to_f, i, (float)a)
+DVTI_REG2(i, iadd, i, i, (int32_t)((uint32_t)a + (uint32_t)b))
+DVTI_REG2(i, isub, i, i, (int32_t)((uint32_t)a - (uint32_t)b))
+DVTI_REG2(i, iand, i, i, a &b)
+DVTI_REG2(i, ior, i, i, a | b)
+DVTI_REG_SHIFT(i, ishl, (int32_t)((uint32_t)a << n))
+DVTI_REG_SHIFT(i, ishr, (int32_t)((uint32_t)a >> n))
+DVTI_REG_SHIFT(i, isar, a < 0 ? ~(~a >> n) : a >> n)
+DVTI_REG2(m, igt, i, i, a > b)
+DVTI_REG_BITS(mbits, m, a ? 0xffff : 0)
 /* ==== end src/3_cpu/ref/scalar.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 16 "src/3_cpu/cpu_random.c"
 #endif
 /* ==== begin src/2_core/math/basics.inl ==== */
 /* What the functions of floats in this room are made of. They are written in words that whoever pastes them has: vectors of 16 floats for
-   each instruction set of cpu() (3_cpu/simd/vec.inl says what the words mean), one float for CUDA (3_cuda/kernels/words.cu). Every step
+   each instruction set of cpu() (3_cpu/simd/vec.inl says what the words mean), one float for CUDA (3_cuda/kernels/primitives.cu). Every step
    is one rounding that is written here, so all of them give the same bits.
 
    Coefficients are tools/fit_math.py's, lowest order first. How far each function may be from C's function of double, in units of the
-   last place, stands in tests/tiers/math_rows.h; tests/tiers tries every 1021st input and the neighbourhood of special ones,
+   last place, stands in tests/isa/math_rows.h; tests/isa tries every 1021st input and the neighborhood of special ones,
    tests/long all 2^32. NaN, infinities, denormal numbers and -0 are as in C's Annex F. */
 
 /* Logarithms of 2 and to base 2. */
@@ -16562,7 +16562,7 @@ DVTI_INLINE V(f) V(log1p)(V(f) x) {
 #endif
 /* ==== begin src/2_core/math/box_muller.inl ==== */
 /* The transform of Box and Muller: two normal numbers from two words of 32 random bits; needs log.inl, see basics.inl. Words are numbers
-   without sign. How far the result may be from the transform of exact numbers stands in tests/tiers/test_normal.c. */
+   without sign. How far the result may be from the transform of exact numbers stands in tests/isa/test_normal.c. */
 
 /* sqrt(-2 log u), u = (w + 1) / 2^32. A word has more digits than a float, and where u is next to 1 its last ones are all that the logarithm
    consists of. So the upper 24 bits and the rest are floats of their own until 1 is taken from them, which is exact for the upper
@@ -16618,29 +16618,29 @@ DVTI_FN void dvti_normal_pair(uint32_t first, uint32_t second, const dvti_launch
     out[1] = (double)odd;
 }
 
-/* ==== begin src/3_cpu/simd/words_end.inl ==== */
-/* Takes words_begin.inl away, and what the parts and 2_core/math/basics.inl have defined. */
+/* ==== begin src/3_cpu/simd/primitives_end.inl ==== */
+/* Takes primitives_begin.inl away, and what the parts and 2_core/math/basics.inl have defined. */
 #ifdef DEVTENSOR_LINES
-#line 1 "src/3_cpu/simd/words_end.inl"
+#line 1 "src/3_cpu/simd/primitives_end.inl"
 #endif
-#undef DVTI_PARTS
-#undef DVTI_PART_F
-#undef DVTI_PART_D
+#undef DVTI_REGS
+#undef DVTI_REG_F
+#undef DVTI_REG_D
 #undef DVTI_HAS_SCALEF
-#undef DVTI_PART1
-#undef DVTI_PART2
-#undef DVTI_PART3
-#undef DVTI_PART_SET
-#undef DVTI_PART_SHIFT
-#undef DVTI_PART_LOAD
-#undef DVTI_PART_LOAD_N
-#undef DVTI_PART_STORE
-#undef DVTI_PART_STORE_N
-#undef DVTI_PART_BITS
+#undef DVTI_REG1
+#undef DVTI_REG2
+#undef DVTI_REG3
+#undef DVTI_REG_SET
+#undef DVTI_REG_SHIFT
+#undef DVTI_REG_LOAD
+#undef DVTI_REG_LOAD_N
+#undef DVTI_REG_STORE
+#undef DVTI_REG_STORE_N
+#undef DVTI_REG_BITS
 #undef DVTI_V_
 #undef DVTI_V
-#undef DVTI_TIER
-#undef DVTI_TIER_NAME
+#undef DVTI_TARGET
+#undef DVTI_TARGET_NAME
 #undef V
 #pragma pop_macro("V")
 #undef DVTI_P1
@@ -16655,7 +16655,7 @@ DVTI_FN void dvti_normal_pair(uint32_t first, uint32_t second, const dvti_launch
 #undef DVTI_LN2
 #undef DVTI_LN2_HIGH
 #undef DVTI_LN2_LOW
-/* ==== end src/3_cpu/simd/words_end.inl ==== */
+/* ==== end src/3_cpu/simd/primitives_end.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 30 "src/3_cpu/cpu_random.c"
 #endif
@@ -17846,8 +17846,8 @@ static void dvti_scan_pass(dvti_scan *scan) {
                           (double)(scan->lines * scan->chunks) * chunk, dvti_scan_line_items, scan);
     else
         dvti_parallel_for(scan->a * scan->strips * (scan->before ? scan->chunks : 1),
-                          (double)(scan->before ? 1 : scan->chunks) * chunk, dvti_scan_strip_items,
-                          scan);
+                          (double)(scan->before ? 1 : scan->chunks) * chunk,
+                          dvti_scan_columns_items, scan);
 }
 
 DVTI_FN void dvti_cpu_scan(const dvti_launch *launch) {
@@ -17910,7 +17910,7 @@ DVTI_SCAN_ROWS(dvti_scan_rows_f64, double, double)
 DVTI_SCAN_ROWS(dvti_scan_rows_i64, int64_t, uint64_t)
 #undef DVTI_SCAN_ROWS
 
-/* n columns of a chunk of floats from element `at` on: by the tier from memory to memory where it has a kernel, else by way of float64. */
+/* n columns of a chunk of floats from element `at` on: by the ISA target from memory to memory where it has a kernel, else by way of float64. */
 static void dvti_scan_columns(const dvti_scan *scan, int64_t at, int64_t rows, int64_t n,
                               double *sum, double *before, double *work) {
     const dvt_dtype dtype = scan->in.dtype;
@@ -17968,7 +17968,8 @@ static void dvti_scan_integer_columns(const dvti_scan *scan, int64_t at, int64_t
 }
 
 /* `count` chunks of a strip; sums of floats and integers differ in what nothing is. */
-static void dvti_scan_strip(const dvti_scan *scan, int64_t item, int64_t chunk, int64_t count) {
+static void dvti_scan_columns_chunk(const dvti_scan *scan, int64_t item, int64_t chunk,
+                                    int64_t count) {
     const int64_t a = item / scan->strips, column = item % scan->strips * scan->width;
     const int64_t n = DVTI_MIN(scan->b - column, scan->width);
     double sum[DVTI_BLOCK], before[DVTI_BLOCK], work[DVTI_SCAN_WORK];
@@ -18004,13 +18005,13 @@ static void dvti_scan_strip(const dvti_scan *scan, int64_t item, int64_t chunk, 
 }
 
 /* Strips, or each chunk of a strip. */
-DVTI_FN void dvti_scan_strip_items(void *user, int64_t begin, int64_t end) {
+DVTI_FN void dvti_scan_columns_items(void *user, int64_t begin, int64_t end) {
     const dvti_scan *scan = (const dvti_scan *)user;
     for (; begin < end; begin++)
         if (scan->before)
-            dvti_scan_strip(scan, begin / scan->chunks, begin % scan->chunks, 1);
+            dvti_scan_columns_chunk(scan, begin / scan->chunks, begin % scan->chunks, 1);
         else
-            dvti_scan_strip(scan, begin, 0, scan->chunks);
+            dvti_scan_columns_chunk(scan, begin, 0, scan->chunks);
 }
 /* ==== end src/3_cpu/cpu_scan_columns.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -18671,7 +18672,7 @@ DVTI_FN void dvti_cpu_layer_norm(const dvti_launch *launch) {
 /* ==== begin src/3_cpu/cpu_sort.c ==== */
 /* Sorting of rows, stable. Elements become unsigned keys whose order is theirs, and a radix sort, least significant digit first, moves keys, or
    keys with their numbers. Digits have 11 bits where that saves passes, 8 where rows are too short to fill as many counters; the shortest rows
-   are sorted by insertion. Short rows of floats and of int32 are sorted 16 side by side, each in a lane of a tier's vectors, where there is
+   are sorted by insertion. Short rows of floats and of int32 are sorted 16 side by side, each in a lane of a ISA target's vectors, where there is
    neither NaN nor -0. The numbers of rows of a few hundred are not sorted: how many elements stand before each is counted.
 
    Keys: all NaN are the largest, -0 and +0 are one key, so stable order is the numbers' order. A row that has neither NaN nor -0 gives its
@@ -18681,22 +18682,22 @@ DVTI_FN void dvti_cpu_layer_norm(const dvti_launch *launch) {
 #line 9 "src/3_cpu/cpu_sort.c"
 #endif
 
-#define DVTI_SORT_INSERT 40   /* elements up to which insertion is faster */
-#define DVTI_SORT_LONG 8192   /* from here on digits have 11 bits */
-#define DVTI_SORT_TASK 4096   /* elements of rows that a thread takes at once */
-#define DVTI_SORT_AHEAD 256   /* elements of rows of which the next ones are fetched ahead */
-#define DVTI_SORT_BESIDE 4096 /* elements of the longest rows that are sorted side by side */
-#define DVTI_SORT_RANKED 256  /* elements of rows whose places are counted */
-#define DVTI_SORT_TERMS 130.  /* per element, as a product's terms (dvti_task_areas) */
-#define DVTI_SORT_BESIDE_TERMS 20.
+#define DVTI_SORT_INSERT 40        /* elements up to which insertion is faster */
+#define DVTI_SORT_LONG 8192        /* from here on digits have 11 bits */
+#define DVTI_SORT_TASK 4096        /* elements of rows that a thread takes at once */
+#define DVTI_SORT_AHEAD 256        /* elements of rows of which the next ones are fetched ahead */
+#define DVTI_SORT_INTERLEAVED 4096 /* elements of the longest rows that are sorted side by side */
+#define DVTI_SORT_RANKED 256       /* elements of rows whose places are counted */
+#define DVTI_SORT_TERMS 130.       /* per element, as a product's terms (dvti_task_areas) */
+#define DVTI_SORT_INTERLEAVED_TERMS 20.
 
 typedef struct dvti_sort_plan {
     const dvti_launch *launch;
     int64_t rows, n, k, group, tasks; /* k: results of a row; group: rows of a task */
     int64_t area_bytes;
-    bool beside; /* rows of float32 or int32, 16 side by side where a tier computes */
-    int bits;    /* of a key */
-    bool wide;   /* keys of 64 bits, or numbers of more than 32 */
+    bool interleaved; /* rows of float32 or int32, 16 side by side where a ISA target computes */
+    int bits;         /* of a key */
+    bool wide;        /* keys of 64 bits, or numbers of more than 32 */
 } dvti_sort_plan;
 
 /* ---- radix sort of x by way of y; the result is in the one that is returned ---- */
@@ -18925,13 +18926,13 @@ DVTI_FN void dvti_rows_to_lanes(const dvti_simd *simd, const float *rows, int64_
     float block[256];
     int64_t k;
     if (columns == 16 && count == 16) {
-        simd->turn(rows, step, lanes, 16);
+        simd->transpose(rows, step, lanes, 16);
         return;
     }
     for (k = 0; k < 16; k++)
         memcpy(block + 16 * k, rows + DVTI_MIN(k, count - 1) * step,
                (size_t)columns * sizeof *rows);
-    simd->turn(block, 16, block, 16);
+    simd->transpose(block, 16, block, 16);
     memcpy(lanes, block, (size_t)(16 * columns) * sizeof *lanes);
 }
 
@@ -18948,11 +18949,11 @@ static void dvti_sort_from_lanes(const dvti_simd *simd, const float *lanes, int6
         const int64_t m = DVTI_MIN(n - at, 16);
         next = dvti_sort_next(at, n);
         if (m == 16 && count == 16) {
-            simd->turn(lanes + 16 * at, 16, rows + at, n);
+            simd->transpose(lanes + 16 * at, 16, rows + at, n);
             continue;
         }
         memcpy(block, lanes + 16 * at, (size_t)(16 * m) * sizeof *lanes);
-        simd->turn(block, 16, block, 16);
+        simd->transpose(block, 16, block, 16);
         for (k = 0; k < count; k++)
             memcpy(rows + k * n + at, block + 16 * k, (size_t)m * sizeof *rows);
     }
@@ -18966,13 +18967,13 @@ static void dvti_sort_ahead(const float *p, int64_t n) {
 }
 
 /* Rows first .. first + count - 1, at most 16. False: not this way. A few rows take as long as 16. */
-static bool dvti_sort_beside(const dvti_sort_plan *plan, int64_t first, int64_t count,
-                             float *area) {
+static bool dvti_sort_interleaved(const dvti_sort_plan *plan, int64_t first, int64_t count,
+                                  float *area) {
     const dvti_simd *simd = dvti_simd_now();
     const float *from = (const float *)plan->launch->in[0].data + first * plan->n;
     float *to = (float *)plan->launch->out[0].data + first * plan->n;
     int64_t n = plan->n, at;
-    if (!plan->beside || !simd || count < (n <= 1024 ? 4 : 8))
+    if (!plan->interleaved || !simd || count < (n <= 1024 ? 4 : 8))
         return false;
     for (at = 0; at < n; at = dvti_sort_next(at, n))
         dvti_rows_to_lanes(simd, from + at, n, count, DVTI_MIN(n - at, 16), area + 16 * at);
@@ -19018,7 +19019,7 @@ static void dvti_sort_task(void *user, int64_t task, void *area) {
     int64_t first = task * plan->group, end = DVTI_MIN(plan->rows, first + plan->group), row;
     for (; first < end; first += 16) {
         const int64_t count = DVTI_MIN(end - first, 16);
-        if (!dvti_sort_beside(plan, first, count, (float *)area))
+        if (!dvti_sort_interleaved(plan, first, count, (float *)area))
             for (row = first; row < first + count; row++)
                 dvti_sort_one(plan, row, area);
     }
@@ -19032,17 +19033,17 @@ static dvti_sort_plan dvti_sort_plan_of(const dvti_launch *launch) {
     plan.rows = launch->in[0].dim[0];
     plan.n = launch->in[0].dim[1];
     plan.k = launch->out[0].dim[1];
-    plan.beside = launch->op == DVTI_OP_sort &&
-                  (launch->in[0].dtype == DVT_F32 || launch->in[0].dtype == DVT_I32) &&
-                  plan.rows >= 4 && plan.n > 1 && plan.n <= DVTI_SORT_BESIDE;
+    plan.interleaved = launch->op == DVTI_OP_sort &&
+                       (launch->in[0].dtype == DVT_F32 || launch->in[0].dtype == DVT_I32) &&
+                       plan.rows >= 4 && plan.n > 1 && plan.n <= DVTI_SORT_INTERLEAVED;
     plan.group = DVTI_MAX(DVTI_SORT_TASK / plan.n, 1);
-    if (plan.beside)
+    if (plan.interleaved)
         plan.group = (plan.group + 15) / 16 * 16;
     plan.tasks = (plan.rows - 1) / plan.group + 1;
     plan.bits = launch->in[0].dtype == DVT_BOOL ? 1 : 8 * (int)size;
     plan.wide = size == 8 || plan.n > UINT32_MAX;
     plan.area_bytes = (plan.n * (plan.wide ? 32 : 16) + 63) / 64 * 64;
-    if (plan.beside)
+    if (plan.interleaved)
         for (plan.area_bytes = 1024; plan.area_bytes < 64 * plan.n; plan.area_bytes *= 2)
             ;
     return plan;
@@ -19050,7 +19051,7 @@ static dvti_sort_plan dvti_sort_plan_of(const dvti_launch *launch) {
 
 static double dvti_sort_terms(const dvti_sort_plan *plan) {
     return (double)(plan->rows * plan->n) *
-           (plan->beside ? DVTI_SORT_BESIDE_TERMS : DVTI_SORT_TERMS);
+           (plan->interleaved ? DVTI_SORT_INTERLEAVED_TERMS : DVTI_SORT_TERMS);
 }
 
 static int64_t dvti_sort_areas(const dvti_sort_plan *plan, int threads) {
@@ -19073,10 +19074,10 @@ DVTI_FN void dvti_cpu_sort(const dvti_launch *launch) {
 #undef DVTI_SORT_LONG
 #undef DVTI_SORT_TASK
 #undef DVTI_SORT_AHEAD
-#undef DVTI_SORT_BESIDE
+#undef DVTI_SORT_INTERLEAVED
 #undef DVTI_SORT_RANKED
 #undef DVTI_SORT_TERMS
-#undef DVTI_SORT_BESIDE_TERMS
+#undef DVTI_SORT_INTERLEAVED_TERMS
 /* ==== end src/3_cpu/cpu_sort.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 83 "src/devtensor_spine.h"
@@ -19120,7 +19121,7 @@ DVTI_FN void dvti_run_tasks(int64_t tasks, double terms, void *workspace, int64_
 #endif
 /* ==== begin src/3_cpu/cpu_topk.c ==== */
 /* The first k of each row in order: positions, as stable sorting would give them (cpu_sort.c has the keys). A row is read once. What comes
-   before the k-th best so far, its bound, is kept; all the rest, soon nearly everything, is passed over, by the tier's vectors of
+   before the k-th best so far, its bound, is kept; all the rest, soon nearly everything, is passed over, by the ISA target's vectors of
    floats where floats keep the elements' order.
 
    Few are kept in order, each put into its place. Many wait in a buffer that is cut back to k when it is full: by the k-th key, found digit by
@@ -19130,13 +19131,13 @@ DVTI_FN void dvti_run_tasks(int64_t tasks, double terms, void *workspace, int64_
 #line 8 "src/3_cpu/cpu_topk.c"
 #endif
 
-#define DVTI_TOPK_LIST 40      /* the most that are kept in order */
-#define DVTI_TOPK_FEW 16       /* the most that are kept in lanes, */
-#define DVTI_TOPK_BESIDE 256   /* and the elements of the longest such rows */
-#define DVTI_TOPK_CHUNK 1024   /* elements between two looks at the bound */
-#define DVTI_TOPK_PIECE 131072 /* elements of a long row that a thread takes */
-#define DVTI_TOPK_TASK 16384   /* elements of short rows that a thread takes at once */
-#define DVTI_TOPK_TERMS 7.     /* per element, as a product's terms (dvti_task_areas) */
+#define DVTI_TOPK_LIST 40         /* the most that are kept in order */
+#define DVTI_TOPK_FEW 16          /* the most that are kept in lanes, */
+#define DVTI_TOPK_INTERLEAVED 256 /* and the elements of the longest such rows */
+#define DVTI_TOPK_CHUNK 1024      /* elements between two looks at the bound */
+#define DVTI_TOPK_SPLIT 131072    /* elements of a long row that a thread takes */
+#define DVTI_TOPK_TASK 16384      /* elements of short rows that a thread takes at once */
+#define DVTI_TOPK_TERMS 7.        /* per element, as a product's terms (dvti_task_areas) */
 
 typedef struct dvti_topk_plan {
     const dvti_launch *launch;
@@ -19145,8 +19146,8 @@ typedef struct dvti_topk_plan {
     int64_t rows, n, k, room; /* room: pairs of an area's buffer */
     int64_t pieces, group;    /* of a row; pieces of a task */
     int64_t tasks, area_bytes;
-    int bits;    /* of a key */
-    bool beside; /* rows of floats, 16 side by side where a tier computes */
+    int bits;         /* of a key */
+    bool interleaved; /* rows of floats, 16 side by side where a ISA target computes */
     uint64_t flip;
     dvti_sort_pair *best; /* k of each piece, where rows have several */
 } dvti_topk_plan;
@@ -19269,7 +19270,7 @@ static void dvti_topk_pick(const void *from, int64_t size, const uint16_t *place
 #undef DVTI_PICK
 }
 
-/* Only those that the tier lets through, as floats, become keys. */
+/* Only those that the ISA target lets through, as floats, become keys. */
 static void dvti_topk_by_floats(const dvti_topk_plan *plan, const void *from, int64_t at, int64_t n,
                                 float bound, dvti_topk_best *best) {
     float block[DVTI_TOPK_CHUNK];
@@ -19279,7 +19280,7 @@ static void dvti_topk_by_floats(const dvti_topk_plan *plan, const void *from, in
     int64_t i, found;
     if (x == block)
         plan->simd->load_row(from, plan->dtype, n, block);
-    found = plan->simd->beyond(x, n, bound, !plan->flip, place);
+    found = plan->simd->above(x, n, bound, !plan->flip, place);
     if (!found)
         return;
     dvti_topk_pick(from, dvt_dtype_size(plan->dtype), place, found, best->picked);
@@ -19301,7 +19302,7 @@ static float dvti_topk_bound(const dvti_topk_plan *plan, const void *row, int64_
 /* A first bound, of the beginning of a row of floats: then all of it is passed over that is not better or equal. */
 static float dvti_topk_first(const dvti_topk_plan *plan, const float *x, int64_t n,
                              dvti_topk_best *best) {
-    float bound = plan->simd->reached(x, n, best->k, !plan->flip);
+    float bound = plan->simd->kth_bound(x, n, best->k, !plan->flip);
     uint64_t key;
     if (bound != bound || isinf(bound))
         return NAN;
@@ -19362,12 +19363,12 @@ static void dvti_topk_finish(const dvti_topk_plan *plan, int64_t row, dvti_topk_
 }
 
 /* Rows first .. first + count - 1, at most 16. False: not this way. */
-static bool dvti_topk_beside(const dvti_topk_plan *plan, int64_t first, int64_t count) {
+static bool dvti_topk_interleaved(const dvti_topk_plan *plan, int64_t first, int64_t count) {
     float lanes[256], value[16 * DVTI_TOPK_FEW];
     int32_t number[16 * DVTI_TOPK_FEW];
     const float *from = (const float *)plan->launch->in[0].data + first * plan->n;
     int64_t *to = (int64_t *)plan->launch->out[0].data + first * plan->k, at, row, i;
-    if (!plan->beside || !plan->simd || count < 4)
+    if (!plan->interleaved || !plan->simd || count < 4)
         return false;
     for (i = 0; i < 16 * plan->k; i++)
         value[i] = NAN;
@@ -19394,7 +19395,7 @@ static void dvti_topk_task(void *user, int64_t task, void *area) {
         dvti_topk_best best = dvti_topk_begin(plan, area);
         if (at > tried) {
             tried = DVTI_MIN(at + 16, end) - 1;
-            if (dvti_topk_beside(plan, at, tried + 1 - at)) {
+            if (dvti_topk_interleaved(plan, at, tried + 1 - at)) {
                 at = tried;
                 continue;
             }
@@ -19438,11 +19439,12 @@ static dvti_topk_plan dvti_topk_plan_of(const dvti_launch *launch) {
     plan.bits = launch->in[0].dtype == DVT_BOOL ? 1 : 8 * (int)size;
     plan.flip = launch->i[0] ? ~(uint64_t)0 : 0;
     /* A piece has more elements than the row has results, by far. */
-    pieces = DVTI_MIN(plan.n / DVTI_TOPK_PIECE, plan.n / plan.k / 16);
+    pieces = DVTI_MIN(plan.n / DVTI_TOPK_SPLIT, plan.n / plan.k / 16);
     plan.pieces = plan.rows < 16 ? DVTI_MAX(pieces, 1) : 1;
     plan.group = DVTI_MAX(DVTI_TOPK_TASK / (plan.n / plan.pieces), 1);
-    plan.beside = plan.dtype == DVT_F32 && plan.k <= DVTI_TOPK_FEW && plan.n <= DVTI_TOPK_BESIDE;
-    if (plan.beside)
+    plan.interleaved =
+        plan.dtype == DVT_F32 && plan.k <= DVTI_TOPK_FEW && plan.n <= DVTI_TOPK_INTERLEAVED;
+    if (plan.interleaved)
         plan.group = (plan.group + 15) / 16 * 16;
     plan.tasks = (plan.rows * plan.pieces - 1) / plan.group + 1;
     plan.best = NULL;
@@ -19482,9 +19484,9 @@ DVTI_FN void dvti_cpu_topk(const dvti_launch *launch) {
 
 #undef DVTI_TOPK_LIST
 #undef DVTI_TOPK_FEW
-#undef DVTI_TOPK_BESIDE
+#undef DVTI_TOPK_INTERLEAVED
 #undef DVTI_TOPK_CHUNK
-#undef DVTI_TOPK_PIECE
+#undef DVTI_TOPK_SPLIT
 #undef DVTI_TOPK_TASK
 #undef DVTI_TOPK_TERMS
 /* ==== end src/3_cpu/cpu_topk.c ==== */
@@ -19871,7 +19873,7 @@ typedef struct dvti_virtual {
     dvti_mutex lock; /* of everything below */
     bool stop;
     int64_t put, completed; /* commands so far */
-    double free_at;         /* when the modelled queue is done with them */
+    double free_at;         /* when the modeled queue is done with them */
     const char *fail_next;  /* for tests: the next launch fails with this reason */
     bool lost;              /* a launch failed: what follows is skipped */
     char lost_text[512];
@@ -19893,7 +19895,7 @@ static bool dvti_virtual_forked(const dvti_virtual *v) {
     return v->process != dvti_process_id();
 }
 
-/* ---- modelled time (dvt_virtual_model.c) ---- */
+/* ---- modeled time (dvt_virtual_model.c) ---- */
 /* The queue does something for that long, from when it is free and the caller is there. */
 static double dvti_virtual_book(dvti_virtual *v, double not_before, double seconds) {
     double done;
@@ -20422,7 +20424,7 @@ DVTI_FN const dvti_backend_kind *dvti_virtual_kind(void) {
 
    The numbers have two effects. Queues and callers really wait, so that a program measures what it
    would on such GPUs (as far as this machine computes faster than the model). And each thread has a
-   clock of modelled time, which is the same in every run: a command begins when its caller has put
+   clock of modeled time, which is the same in every run: a command begins when its caller has put
    it in and its queue is free; a caller that waits moves on to the time at which the queue is done.
    */
 #ifdef DEVTENSOR_LINES
@@ -21338,8 +21340,8 @@ DVTI_FN void dvti_oracle_layer_norm(const dvti_launch *launch, int64_t begin, in
 #line 96 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/dvt_angle.c ==== */
-/* What the tiers' sine, cosine and tangent call for lanes where the usual subtraction of multiples of pi / 2 loses digits. One function for
-   all tiers. */
+/* What the ISA targets' sine, cosine and tangent call for lanes where the usual subtraction of multiples of pi / 2 loses digits. One function for
+   all ISA targets. */
 #ifdef DEVTENSOR_LINES
 #line 3 "src/3_cpu/simd/dvt_angle.c"
 #endif
@@ -21502,7 +21504,7 @@ DVTI_FN void dvti_reduce_angles64(const double *x, double *rest, double *low, do
 #line 98 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/dvt_simd.c ==== */
-/* Which tier computes: what the processor and the operating system offer, and what the environment or the program asks for. */
+/* Which ISA target computes: what the processor and the operating system offer, and what the environment or the program asks for. */
 #ifdef DEVTENSOR_LINES
 #line 2 "src/3_cpu/simd/dvt_simd.c"
 #endif
@@ -21565,7 +21567,7 @@ static bool dvti_plain_runs(void) {
 }
 #endif
 
-DVTI_FN int dvti_simd_tiers(const dvti_simd *tier[4]) {
+DVTI_FN int dvti_simd_targets(const dvti_simd *target[4]) {
     int n = 0;
 #if DVTI_X86
     bool avx2, avx512;
@@ -21573,14 +21575,14 @@ DVTI_FN int dvti_simd_tiers(const dvti_simd *tier[4]) {
     (void)avx512;
 #if !defined(DEVTENSOR_NO_AVX512)
     if (avx512)
-        tier[n++] = dvti_simd_avx512();
+        target[n++] = dvti_simd_avx512();
 #endif
     if (avx2)
-        tier[n++] = dvti_simd_avx2();
+        target[n++] = dvti_simd_avx2();
 #endif
 #if DVTI_PLAIN
     if (dvti_plain_runs())
-        tier[n++] = dvti_simd_plain();
+        target[n++] = dvti_simd_plain();
 #endif
     return n;
 }
@@ -21588,16 +21590,16 @@ DVTI_FN int dvti_simd_tiers(const dvti_simd *tier[4]) {
 /* What a program or the environment asks for. */
 static const char dvti_isa_reference[] = "reference";
 
-/* Finds a tier by name; false when there is none here. "" is the best one. */
+/* Finds a ISA target by name; false when there is none here. "" is the best one. */
 static bool dvti_simd_find(const char *name, const dvti_simd **out) {
-    const dvti_simd *tier[4];
-    int n = dvti_simd_tiers(tier), i;
-    *out = n ? tier[0] : NULL;
+    const dvti_simd *target[4];
+    int n = dvti_simd_targets(target), i;
+    *out = n ? target[0] : NULL;
     if (!*name)
         return true;
     for (i = 0; i < n; i++)
-        if (strcmp(tier[i]->name, name) == 0) {
-            *out = tier[i];
+        if (strcmp(target[i]->name, name) == 0) {
+            *out = target[i];
             return true;
         }
     if (strcmp(name, dvti_isa_reference) != 0)
@@ -21607,33 +21609,33 @@ static bool dvti_simd_find(const char *name, const dvti_simd **out) {
 }
 
 static void dvti_simd_names(char *buffer, size_t size) {
-    const dvti_simd *tier[4];
-    int n = dvti_simd_tiers(tier), i;
+    const dvti_simd *target[4];
+    int n = dvti_simd_targets(target), i;
     dvti_text text = dvti_text_begin(buffer, size);
     for (i = 0; i < n; i++)
-        dvti_text_add(&text, "%s, ", tier[i]->name);
+        dvti_text_add(&text, "%s, ", target[i]->name);
     dvti_text_add(&text, "%s", dvti_isa_reference);
 }
 
 /* The choice: 0 before the first use, then a pointer or 1 for the reference. Two threads that both choose first, choose alike. */
 static dvti_atomic dvti_simd_choice;
 
-static void dvti_simd_choose(const dvti_simd *tier) {
-    dvti_atomic_store(&dvti_simd_choice, tier ? (int64_t)(intptr_t)tier : 1);
+static void dvti_simd_choose(const dvti_simd *target) {
+    dvti_atomic_store(&dvti_simd_choice, target ? (int64_t)(intptr_t)target : 1);
 }
 
 static const dvti_simd *dvti_simd_first(void) {
     const char *name = dvti_env("DEVTENSOR_ISA");
-    const dvti_simd *tier;
+    const dvti_simd *target;
     char names[DVTI_NAME_SIZE];
-    if (!dvti_simd_find(name ? name : "", &tier)) {
+    if (!dvti_simd_find(name ? name : "", &target)) {
         dvti_simd_names(names, sizeof names);
         dvti_log(DVT_LOG_WARNING, "DEVTENSOR_ISA is \"%s\"; here it may be %s; the best is taken",
                  name, names);
-        dvti_simd_find("", &tier);
+        dvti_simd_find("", &target);
     }
-    dvti_simd_choose(tier);
-    return tier;
+    dvti_simd_choose(target);
+    return target;
 }
 
 DVTI_FN const dvti_simd *dvti_simd_now(void) {
@@ -21644,30 +21646,30 @@ DVTI_FN const dvti_simd *dvti_simd_now(void) {
 }
 
 DVT_API const char *dvt_cpu_isa(void) {
-    const dvti_simd *tier = dvti_simd_now();
-    return tier ? tier->name : dvti_isa_reference;
+    const dvti_simd *target = dvti_simd_now();
+    return target ? target->name : dvti_isa_reference;
 }
 
 DVT_API dvt_status dvt_set_cpu_isa(const char *name) {
-    const dvti_simd *tier;
+    const dvti_simd *target;
     char names[DVTI_NAME_SIZE];
-    if (!dvti_simd_find(name ? name : "", &tier)) {
+    if (!dvti_simd_find(name ? name : "", &target)) {
         dvti_simd_names(names, sizeof names);
         return dvti_fail(DVT_ERR_VALUE,
                          "dvt_set_cpu_isa: got \"%s\"; expected one of %s, or NULL for the best",
                          name, names);
     }
-    dvti_simd_choose(tier);
+    dvti_simd_choose(target);
     return DVT_OK;
 }
 /* ==== end src/3_cpu/simd/dvt_simd.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 99 "src/devtensor_spine.h"
 #endif
-/* ==== begin src/3_cpu/simd/tier_avx2.c ==== */
-/* The tier of AVX2 with FMA and F16C. */
+/* ==== begin src/3_cpu/simd/target_avx2.c ==== */
+/* The ISA target of AVX2 with FMA and F16C. */
 #ifdef DEVTENSOR_LINES
-#line 2 "src/3_cpu/simd/tier_avx2.c"
+#line 2 "src/3_cpu/simd/target_avx2.c"
 #endif
 #if DVTI_X86
 #if defined(__clang__)
@@ -21681,72 +21683,72 @@ DVT_API dvt_status dvt_set_cpu_isa(const char *name) {
 #pragma GCC optimize("O2,fp-contract=off")
 #pragma GCC target("avx2,fma,f16c")
 #endif
-#define DVTI_TIER avx2
-#define DVTI_TIER_NAME "avx2"
-/* ==== begin src/3_cpu/simd/words_begin.inl ==== */
-/* The frame of a tier's words: V(name) is the name of this tier's `name`, and the shapes in which parts say their words. Pasted after DVTI_TIER
-   is defined; words_end.inl takes it away again. */
+#define DVTI_TARGET avx2
+#define DVTI_TARGET_NAME "avx2"
+/* ==== begin src/3_cpu/simd/primitives_begin.inl ==== */
+/* The frame of a ISA target's words: V(name) is the name of this ISA target's `name`, and the shapes in which parts say their words. Pasted after DVTI_TARGET
+   is defined; primitives_end.inl takes it away again. */
 #ifdef DEVTENSOR_LINES
-#line 2 "src/3_cpu/simd/words_begin.inl"
+#line 2 "src/3_cpu/simd/primitives_begin.inl"
 #endif
 #pragma push_macro("V")
 #undef V
-#define DVTI_V_(tier, name) dvti_##tier##_##name
-#define DVTI_V(tier, name) DVTI_V_(tier, name)
-#define V(name) DVTI_V(DVTI_TIER, name)
+#define DVTI_V_(target, name) dvti_##target##_##name
+#define DVTI_V(target, name) DVTI_V_(target, name)
+#define V(name) DVTI_V(DVTI_TARGET, name)
 
-#define DVTI_PART1(R, name, A, value)                                                              \
+#define DVTI_REG1(R, name, A, value)                                                              \
     DVTI_INLINE V(R) V(name)(V(A) a) {                                                             \
         return value;                                                                              \
     }
-#define DVTI_PART2(R, name, A, B, value)                                                           \
+#define DVTI_REG2(R, name, A, B, value)                                                           \
     DVTI_INLINE V(R) V(name)(V(A) a, V(B) b) {                                                     \
         return value;                                                                              \
     }
-#define DVTI_PART3(R, name, A, B, C, value)                                                        \
+#define DVTI_REG3(R, name, A, B, C, value)                                                        \
     DVTI_INLINE V(R) V(name)(V(A) a, V(B) b, V(C) c) {                                             \
         return value;                                                                              \
     }
-#define DVTI_PART_SET(R, name, E, value)                                                           \
+#define DVTI_REG_SET(R, name, E, value)                                                           \
     DVTI_INLINE V(R) V(name)(E x) {                                                                \
         return value;                                                                              \
     }
-#define DVTI_PART_SHIFT(R, name, value)                                                            \
+#define DVTI_REG_SHIFT(R, name, value)                                                            \
     DVTI_INLINE V(R) V(name)(V(R) a, int n) {                                                      \
         return value;                                                                              \
     }
-#define DVTI_PART_LOAD(R, name, E, value)                                                          \
+#define DVTI_REG_LOAD(R, name, E, value)                                                          \
     DVTI_INLINE V(R) V(name)(const E *p) {                                                         \
         return value;                                                                              \
     }
-#define DVTI_PART_LOAD_N(R, name, E, value)                                                        \
+#define DVTI_REG_LOAD_N(R, name, E, value)                                                        \
     DVTI_INLINE V(R) V(name)(const E *p, int64_t n) {                                              \
         return value;                                                                              \
     }
-#define DVTI_PART_STORE(R, name, E, statement)                                                     \
+#define DVTI_REG_STORE(R, name, E, statement)                                                     \
     DVTI_INLINE void V(name)(E * p, V(R) a) {                                                      \
         statement;                                                                                 \
     }
-#define DVTI_PART_STORE_N(R, name, E, statement)                                                   \
+#define DVTI_REG_STORE_N(R, name, E, statement)                                                   \
     DVTI_INLINE void V(name)(E * p, int64_t n, V(R) a) {                                           \
         statement;                                                                                 \
     }
-#define DVTI_PART_BITS(name, A, value)                                                             \
+#define DVTI_REG_BITS(name, A, value)                                                             \
     DVTI_INLINE uint32_t V(name)(V(A) a) {                                                         \
         return value;                                                                              \
     }
-/* ==== end src/3_cpu/simd/words_begin.inl ==== */
+/* ==== end src/3_cpu/simd/primitives_begin.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 17 "src/3_cpu/simd/tier_avx2.c"
+#line 17 "src/3_cpu/simd/target_avx2.c"
 #endif
-/* ==== begin src/3_cpu/simd/part_avx2.inl ==== */
-/* The part of a vector that one register holds: AVX2 with FMA, 8 floats or 4 doubles. part_plain.inl explains every word. */
+/* ==== begin src/3_cpu/simd/register_avx2.inl ==== */
+/* The part of a vector that one register holds: AVX2 with FMA, 8 floats or 4 doubles. register_plain.inl explains every word. */
 #ifdef DEVTENSOR_LINES
-#line 1 "src/3_cpu/simd/part_avx2.inl"
+#line 1 "src/3_cpu/simd/register_avx2.inl"
 #endif
-#define DVTI_PARTS 2
-#define DVTI_PART_F 8 /* floats of a part */
-#define DVTI_PART_D 4 /* doubles */
+#define DVTI_REGS 2
+#define DVTI_REG_F 8 /* floats of a part */
+#define DVTI_REG_D 4 /* doubles */
 
 typedef __m256 V(pf);
 typedef __m256i V(pi);
@@ -21776,12 +21778,12 @@ DVTI_INLINE __m128i V(p_low_halves)(__m256i a) {
 }
 
 /* float */
-DVTI_PART_SET(pf, p_set, float, _mm256_set1_ps(x))
-DVTI_PART_LOAD(pf, p_load, float, _mm256_loadu_ps(p))
-DVTI_PART_STORE(pf, p_store, float, _mm256_storeu_ps(p, a))
-DVTI_PART_STORE(pf, p_stream, float, _mm256_stream_ps(p, a))
-DVTI_PART_LOAD_N(pf, p_load_n, float, _mm256_maskload_ps(p, V(p_lanes)(n)))
-DVTI_PART_STORE_N(pf, p_store_n, float, _mm256_maskstore_ps(p, V(p_lanes)(n), a))
+DVTI_REG_SET(pf, p_set, float, _mm256_set1_ps(x))
+DVTI_REG_LOAD(pf, p_load, float, _mm256_loadu_ps(p))
+DVTI_REG_STORE(pf, p_store, float, _mm256_storeu_ps(p, a))
+DVTI_REG_STORE(pf, p_stream, float, _mm256_stream_ps(p, a))
+DVTI_REG_LOAD_N(pf, p_load_n, float, _mm256_maskload_ps(p, V(p_lanes)(n)))
+DVTI_REG_STORE_N(pf, p_store_n, float, _mm256_maskstore_ps(p, V(p_lanes)(n), a))
 DVTI_INLINE V(p_first_type) V(p_first)(int64_t n) {
     return V(p_lanes)(n);
 }
@@ -21794,66 +21796,66 @@ DVTI_INLINE void V(p_store_first)(float *p, V(p_first_type) first, V(pf) a) {
     _mm256_maskstore_ps(p, first, a);
 }
 
-DVTI_PART2(pf, p_add, pf, pf, _mm256_add_ps(a, b))
-DVTI_PART2(pf, p_sub, pf, pf, _mm256_sub_ps(a, b))
-DVTI_PART2(pf, p_mul, pf, pf, _mm256_mul_ps(a, b))
-DVTI_PART2(pf, p_div, pf, pf, _mm256_div_ps(a, b))
-DVTI_PART2(pf, p_min, pf, pf, _mm256_min_ps(a, b))
-DVTI_PART2(pf, p_max, pf, pf, _mm256_max_ps(a, b))
-DVTI_PART3(pf, p_fma, pf, pf, pf, _mm256_fmadd_ps(a, b, c))
-DVTI_PART3(pf, p_fnma, pf, pf, pf, _mm256_fnmadd_ps(a, b, c))
-DVTI_PART1(pf, p_sqrt, pf, _mm256_sqrt_ps(a))
-DVTI_PART1(pf, p_round, pf, _mm256_round_ps(a, 8))
-DVTI_PART1(pf, p_floor, pf, _mm256_round_ps(a, 9))
-DVTI_PART1(pf, p_ceil, pf, _mm256_round_ps(a, 10))
-DVTI_PART1(pf, p_trunc, pf, _mm256_round_ps(a, 11))
-DVTI_PART2(pf, p_bit_and, pf, pf, _mm256_and_ps(a, b))
-DVTI_PART2(pf, p_bit_or, pf, pf, _mm256_or_ps(a, b))
-DVTI_PART2(pf, p_bit_xor, pf, pf, _mm256_xor_ps(a, b))
-DVTI_PART2(pf, p_bit_andnot, pf, pf, _mm256_andnot_ps(a, b))
+DVTI_REG2(pf, p_add, pf, pf, _mm256_add_ps(a, b))
+DVTI_REG2(pf, p_sub, pf, pf, _mm256_sub_ps(a, b))
+DVTI_REG2(pf, p_mul, pf, pf, _mm256_mul_ps(a, b))
+DVTI_REG2(pf, p_div, pf, pf, _mm256_div_ps(a, b))
+DVTI_REG2(pf, p_min, pf, pf, _mm256_min_ps(a, b))
+DVTI_REG2(pf, p_max, pf, pf, _mm256_max_ps(a, b))
+DVTI_REG3(pf, p_fma, pf, pf, pf, _mm256_fmadd_ps(a, b, c))
+DVTI_REG3(pf, p_fnma, pf, pf, pf, _mm256_fnmadd_ps(a, b, c))
+DVTI_REG1(pf, p_sqrt, pf, _mm256_sqrt_ps(a))
+DVTI_REG1(pf, p_round, pf, _mm256_round_ps(a, 8))
+DVTI_REG1(pf, p_floor, pf, _mm256_round_ps(a, 9))
+DVTI_REG1(pf, p_ceil, pf, _mm256_round_ps(a, 10))
+DVTI_REG1(pf, p_trunc, pf, _mm256_round_ps(a, 11))
+DVTI_REG2(pf, p_bit_and, pf, pf, _mm256_and_ps(a, b))
+DVTI_REG2(pf, p_bit_or, pf, pf, _mm256_or_ps(a, b))
+DVTI_REG2(pf, p_bit_xor, pf, pf, _mm256_xor_ps(a, b))
+DVTI_REG2(pf, p_bit_andnot, pf, pf, _mm256_andnot_ps(a, b))
 /* A shuffle works within halves; the order of the quarters is put right behind it. */
 #define DVTI_PICK(lanes)                                                                           \
     _mm256_castpd_ps(                                                                              \
         _mm256_permute4x64_pd(_mm256_castps_pd(_mm256_shuffle_ps(a, b, lanes)), 0xd8))
-DVTI_PART2(pf, p_even, pf, pf, DVTI_PICK(0x88))
-DVTI_PART2(pf, p_odd, pf, pf, DVTI_PICK(0xdd))
+DVTI_REG2(pf, p_even, pf, pf, DVTI_PICK(0x88))
+DVTI_REG2(pf, p_odd, pf, pf, DVTI_PICK(0xdd))
 #undef DVTI_PICK
-DVTI_PART2(pm, p_lt, pf, pf, _mm256_cmp_ps(a, b, _CMP_LT_OQ))
-DVTI_PART2(pm, p_le, pf, pf, _mm256_cmp_ps(a, b, _CMP_LE_OQ))
-DVTI_PART2(pm, p_eq, pf, pf, _mm256_cmp_ps(a, b, _CMP_EQ_OQ))
-DVTI_PART2(pm, p_unord, pf, pf, _mm256_cmp_ps(a, b, _CMP_UNORD_Q))
-DVTI_PART3(pf, p_select, pm, pf, pf, _mm256_blendv_ps(c, b, a))
-DVTI_PART1(pi, p_as_i, pf, _mm256_castps_si256(a))
-DVTI_PART1(pi, p_to_i, pf, _mm256_cvtps_epi32(a))
-DVTI_PART1(pd, p_widen_low, pf, _mm256_cvtps_pd(_mm256_castps256_ps128(a)))
-DVTI_PART1(pd, p_widen_high, pf, _mm256_cvtps_pd(_mm256_extractf128_ps(a, 1)))
-DVTI_PART2(pf, p_narrow, pd, pd,
+DVTI_REG2(pm, p_lt, pf, pf, _mm256_cmp_ps(a, b, _CMP_LT_OQ))
+DVTI_REG2(pm, p_le, pf, pf, _mm256_cmp_ps(a, b, _CMP_LE_OQ))
+DVTI_REG2(pm, p_eq, pf, pf, _mm256_cmp_ps(a, b, _CMP_EQ_OQ))
+DVTI_REG2(pm, p_unord, pf, pf, _mm256_cmp_ps(a, b, _CMP_UNORD_Q))
+DVTI_REG3(pf, p_select, pm, pf, pf, _mm256_blendv_ps(c, b, a))
+DVTI_REG1(pi, p_as_i, pf, _mm256_castps_si256(a))
+DVTI_REG1(pi, p_to_i, pf, _mm256_cvtps_epi32(a))
+DVTI_REG1(pd, p_widen_low, pf, _mm256_cvtps_pd(_mm256_castps256_ps128(a)))
+DVTI_REG1(pd, p_widen_high, pf, _mm256_cvtps_pd(_mm256_extractf128_ps(a, 1)))
+DVTI_REG2(pf, p_narrow, pd, pd,
            _mm256_insertf128_ps(_mm256_castps128_ps256(_mm256_cvtpd_ps(a)), _mm256_cvtpd_ps(b), 1))
-DVTI_PART2(pf, p_zip_low, pf, pf,
+DVTI_REG2(pf, p_zip_low, pf, pf,
            _mm256_permute2f128_ps(_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b), 0x20))
-DVTI_PART2(pf, p_zip_high, pf, pf,
+DVTI_REG2(pf, p_zip_high, pf, pf,
            _mm256_permute2f128_ps(_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b), 0x31))
-DVTI_PART_LOAD(pf, p_load_f16, uint16_t, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)p)))
-DVTI_PART_STORE(pf, p_store_f16, uint16_t,
+DVTI_REG_LOAD(pf, p_load_f16, uint16_t, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)p)))
+DVTI_REG_STORE(pf, p_store_f16, uint16_t,
                 _mm_storeu_si128((__m128i *)p, _mm256_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT)))
-DVTI_PART_LOAD(pi, p_load_u16, uint16_t,
+DVTI_REG_LOAD(pi, p_load_u16, uint16_t,
                _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)p)))
-DVTI_PART_STORE(pi, p_store_u16, uint16_t,
+DVTI_REG_STORE(pi, p_store_u16, uint16_t,
                 _mm_storeu_si128((__m128i *)p, V(p_low_halves)(a)))
 
 /* int32 */
-DVTI_PART_SET(pi, p_iset, int32_t, _mm256_set1_epi32(x))
-DVTI_PART_LOAD(pi, p_iload, int32_t, _mm256_loadu_si256((const __m256i *)p))
-DVTI_PART_STORE(pi, p_istore, int32_t, _mm256_storeu_si256((__m256i *)p, a))
-DVTI_PART_LOAD_N(pi, p_iload_n, int32_t, _mm256_maskload_epi32(p, V(p_lanes)(n)))
-DVTI_PART_STORE_N(pi, p_istore_n, int32_t, _mm256_maskstore_epi32(p, V(p_lanes)(n), a))
-DVTI_PART2(pi, p_iadd, pi, pi, _mm256_add_epi32(a, b))
-DVTI_PART2(pi, p_isub, pi, pi, _mm256_sub_epi32(a, b))
-DVTI_PART2(pi, p_iand, pi, pi, _mm256_and_si256(a, b))
-DVTI_PART2(pi, p_ior, pi, pi, _mm256_or_si256(a, b))
-DVTI_PART2(pi, p_ixor, pi, pi, _mm256_xor_si256(a, b))
-DVTI_PART2(pi, p_imin, pi, pi, _mm256_min_epi32(a, b))
-DVTI_PART2(pi, p_imax, pi, pi, _mm256_max_epi32(a, b))
+DVTI_REG_SET(pi, p_iset, int32_t, _mm256_set1_epi32(x))
+DVTI_REG_LOAD(pi, p_iload, int32_t, _mm256_loadu_si256((const __m256i *)p))
+DVTI_REG_STORE(pi, p_istore, int32_t, _mm256_storeu_si256((__m256i *)p, a))
+DVTI_REG_LOAD_N(pi, p_iload_n, int32_t, _mm256_maskload_epi32(p, V(p_lanes)(n)))
+DVTI_REG_STORE_N(pi, p_istore_n, int32_t, _mm256_maskstore_epi32(p, V(p_lanes)(n), a))
+DVTI_REG2(pi, p_iadd, pi, pi, _mm256_add_epi32(a, b))
+DVTI_REG2(pi, p_isub, pi, pi, _mm256_sub_epi32(a, b))
+DVTI_REG2(pi, p_iand, pi, pi, _mm256_and_si256(a, b))
+DVTI_REG2(pi, p_ior, pi, pi, _mm256_or_si256(a, b))
+DVTI_REG2(pi, p_ixor, pi, pi, _mm256_xor_si256(a, b))
+DVTI_REG2(pi, p_imin, pi, pi, _mm256_min_epi32(a, b))
+DVTI_REG2(pi, p_imax, pi, pi, _mm256_max_epi32(a, b))
 DVTI_INLINE V(pf) V(p_lookup)(const float *table, V(pi) at) {
     return _mm256_permutevar8x32_ps(_mm256_loadu_ps(table), at);
 }
@@ -21866,24 +21868,24 @@ DVTI_INLINE void V(p_store4)(int32_t *p, V(pi) a, V(pi) b, V(pi) c, V(pi) d) {
     _mm256_storeu_si256((__m256i *)(p + 16), _mm256_unpacklo_epi64(AB, CD));
     _mm256_storeu_si256((__m256i *)(p + 24), _mm256_unpackhi_epi64(AB, CD));
 }
-DVTI_PART_SHIFT(pi, p_ishl, _mm256_slli_epi32(a, (unsigned)n))
-DVTI_PART_SHIFT(pi, p_ishr, _mm256_srli_epi32(a, (unsigned)n))
-DVTI_PART_SHIFT(pi, p_isar, _mm256_srai_epi32(a, (unsigned)n))
-DVTI_PART2(pm, p_ieq, pi, pi, _mm256_castsi256_ps(_mm256_cmpeq_epi32(a, b)))
-DVTI_PART2(pm, p_igt, pi, pi, _mm256_castsi256_ps(_mm256_cmpgt_epi32(a, b)))
-DVTI_PART3(pi, p_icount, pi, pi, pi, _mm256_sub_epi32(a, _mm256_cmpgt_epi32(b, c)))
+DVTI_REG_SHIFT(pi, p_ishl, _mm256_slli_epi32(a, (unsigned)n))
+DVTI_REG_SHIFT(pi, p_ishr, _mm256_srli_epi32(a, (unsigned)n))
+DVTI_REG_SHIFT(pi, p_isar, _mm256_srai_epi32(a, (unsigned)n))
+DVTI_REG2(pm, p_ieq, pi, pi, _mm256_castsi256_ps(_mm256_cmpeq_epi32(a, b)))
+DVTI_REG2(pm, p_igt, pi, pi, _mm256_castsi256_ps(_mm256_cmpgt_epi32(a, b)))
+DVTI_REG3(pi, p_icount, pi, pi, pi, _mm256_sub_epi32(a, _mm256_cmpgt_epi32(b, c)))
 /* GCC 12 with -funsigned-char takes every byte of the byte blend from c (its PR 110108). */
-DVTI_PART3(pi, p_iselect, pm, pi, pi,
+DVTI_REG3(pi, p_iselect, pm, pi, pi,
            _mm256_castps_si256(
                _mm256_blendv_ps(_mm256_castsi256_ps(c), _mm256_castsi256_ps(b), a)))
-DVTI_PART1(pf, p_as_f, pi, _mm256_castsi256_ps(a))
-DVTI_PART1(pf, p_to_f, pi, _mm256_cvtepi32_ps(a))
+DVTI_REG1(pf, p_as_f, pi, _mm256_castsi256_ps(a))
+DVTI_REG1(pf, p_to_f, pi, _mm256_cvtepi32_ps(a))
 
 /* masks of 32-bit lanes */
-DVTI_PART2(pm, p_mand, pm, pm, _mm256_and_ps(a, b))
-DVTI_PART2(pm, p_mor, pm, pm, _mm256_or_ps(a, b))
-DVTI_PART1(pm, p_mnot, pm, _mm256_xor_ps(a, _mm256_castsi256_ps(_mm256_set1_epi32(-1))))
-DVTI_PART_BITS(p_mbits, pm, (uint32_t)_mm256_movemask_ps(a))
+DVTI_REG2(pm, p_mand, pm, pm, _mm256_and_ps(a, b))
+DVTI_REG2(pm, p_mor, pm, pm, _mm256_or_ps(a, b))
+DVTI_REG1(pm, p_mnot, pm, _mm256_xor_ps(a, _mm256_castsi256_ps(_mm256_set1_epi32(-1))))
+DVTI_REG_BITS(p_mbits, pm, (uint32_t)_mm256_movemask_ps(a))
 DVTI_INLINE void V(p_mstore)(uint8_t *p, V(pm) a) {
     const __m128i low = _mm_castps_si128(_mm256_castps256_ps128(a));
     const __m128i high = _mm_castps_si128(_mm256_extractf128_ps(a, 1));
@@ -21892,13 +21894,13 @@ DVTI_INLINE void V(p_mstore)(uint8_t *p, V(pm) a) {
 }
 
 /* double */
-DVTI_PART_SET(pd, p_dset, double, _mm256_set1_pd(x))
-DVTI_PART_LOAD(pd, p_dload, double, _mm256_loadu_pd(p))
-DVTI_PART_LOAD(pd, p_load_wide, float, _mm256_cvtps_pd(_mm_loadu_ps(p)))
-DVTI_PART_STORE(pd, p_dstore, double, _mm256_storeu_pd(p, a))
-DVTI_PART_STORE(pd, p_dstream, double, _mm256_stream_pd(p, a))
-DVTI_PART_LOAD_N(pd, p_dload_n, double, _mm256_maskload_pd(p, V(p_wide_lanes)(n)))
-DVTI_PART_STORE_N(pd, p_dstore_n, double, _mm256_maskstore_pd(p, V(p_wide_lanes)(n), a))
+DVTI_REG_SET(pd, p_dset, double, _mm256_set1_pd(x))
+DVTI_REG_LOAD(pd, p_dload, double, _mm256_loadu_pd(p))
+DVTI_REG_LOAD(pd, p_load_wide, float, _mm256_cvtps_pd(_mm_loadu_ps(p)))
+DVTI_REG_STORE(pd, p_dstore, double, _mm256_storeu_pd(p, a))
+DVTI_REG_STORE(pd, p_dstream, double, _mm256_stream_pd(p, a))
+DVTI_REG_LOAD_N(pd, p_dload_n, double, _mm256_maskload_pd(p, V(p_wide_lanes)(n)))
+DVTI_REG_STORE_N(pd, p_dstore_n, double, _mm256_maskstore_pd(p, V(p_wide_lanes)(n), a))
 DVTI_INLINE V(p_dfirst_type) V(p_dfirst)(int64_t n) {
     return V(p_wide_lanes)(n);
 }
@@ -21911,51 +21913,51 @@ DVTI_INLINE void V(p_dstore_first)(double *p, V(p_dfirst_type) first, V(pd) a) {
     _mm256_maskstore_pd(p, first, a);
 }
 
-DVTI_PART2(pd, p_dadd, pd, pd, _mm256_add_pd(a, b))
-DVTI_PART2(pd, p_dsub, pd, pd, _mm256_sub_pd(a, b))
-DVTI_PART2(pd, p_dmul, pd, pd, _mm256_mul_pd(a, b))
-DVTI_PART2(pd, p_ddiv, pd, pd, _mm256_div_pd(a, b))
-DVTI_PART2(pd, p_dmin, pd, pd, _mm256_min_pd(a, b))
-DVTI_PART2(pd, p_dmax, pd, pd, _mm256_max_pd(a, b))
-DVTI_PART3(pd, p_dfma, pd, pd, pd, _mm256_fmadd_pd(a, b, c))
-DVTI_PART3(pd, p_dfnma, pd, pd, pd, _mm256_fnmadd_pd(a, b, c))
-DVTI_PART1(pd, p_dsqrt, pd, _mm256_sqrt_pd(a))
-DVTI_PART1(pd, p_dround, pd, _mm256_round_pd(a, 8))
-DVTI_PART1(pd, p_dfloor, pd, _mm256_round_pd(a, 9))
-DVTI_PART1(pd, p_dceil, pd, _mm256_round_pd(a, 10))
-DVTI_PART1(pd, p_dtrunc, pd, _mm256_round_pd(a, 11))
-DVTI_PART2(pd, p_dand, pd, pd, _mm256_and_pd(a, b))
-DVTI_PART2(pd, p_dor, pd, pd, _mm256_or_pd(a, b))
-DVTI_PART2(pd, p_dxor, pd, pd, _mm256_xor_pd(a, b))
-DVTI_PART2(pd, p_dandnot, pd, pd, _mm256_andnot_pd(a, b))
-DVTI_PART2(pn, p_dlt, pd, pd, _mm256_cmp_pd(a, b, _CMP_LT_OQ))
-DVTI_PART2(pn, p_dle, pd, pd, _mm256_cmp_pd(a, b, _CMP_LE_OQ))
-DVTI_PART2(pn, p_deq, pd, pd, _mm256_cmp_pd(a, b, _CMP_EQ_OQ))
-DVTI_PART2(pn, p_dunord, pd, pd, _mm256_cmp_pd(a, b, _CMP_UNORD_Q))
-DVTI_PART3(pd, p_dselect, pn, pd, pd, _mm256_blendv_pd(c, b, a))
-DVTI_PART2(pd, p_dzip_low, pd, pd,
+DVTI_REG2(pd, p_dadd, pd, pd, _mm256_add_pd(a, b))
+DVTI_REG2(pd, p_dsub, pd, pd, _mm256_sub_pd(a, b))
+DVTI_REG2(pd, p_dmul, pd, pd, _mm256_mul_pd(a, b))
+DVTI_REG2(pd, p_ddiv, pd, pd, _mm256_div_pd(a, b))
+DVTI_REG2(pd, p_dmin, pd, pd, _mm256_min_pd(a, b))
+DVTI_REG2(pd, p_dmax, pd, pd, _mm256_max_pd(a, b))
+DVTI_REG3(pd, p_dfma, pd, pd, pd, _mm256_fmadd_pd(a, b, c))
+DVTI_REG3(pd, p_dfnma, pd, pd, pd, _mm256_fnmadd_pd(a, b, c))
+DVTI_REG1(pd, p_dsqrt, pd, _mm256_sqrt_pd(a))
+DVTI_REG1(pd, p_dround, pd, _mm256_round_pd(a, 8))
+DVTI_REG1(pd, p_dfloor, pd, _mm256_round_pd(a, 9))
+DVTI_REG1(pd, p_dceil, pd, _mm256_round_pd(a, 10))
+DVTI_REG1(pd, p_dtrunc, pd, _mm256_round_pd(a, 11))
+DVTI_REG2(pd, p_dand, pd, pd, _mm256_and_pd(a, b))
+DVTI_REG2(pd, p_dor, pd, pd, _mm256_or_pd(a, b))
+DVTI_REG2(pd, p_dxor, pd, pd, _mm256_xor_pd(a, b))
+DVTI_REG2(pd, p_dandnot, pd, pd, _mm256_andnot_pd(a, b))
+DVTI_REG2(pn, p_dlt, pd, pd, _mm256_cmp_pd(a, b, _CMP_LT_OQ))
+DVTI_REG2(pn, p_dle, pd, pd, _mm256_cmp_pd(a, b, _CMP_LE_OQ))
+DVTI_REG2(pn, p_deq, pd, pd, _mm256_cmp_pd(a, b, _CMP_EQ_OQ))
+DVTI_REG2(pn, p_dunord, pd, pd, _mm256_cmp_pd(a, b, _CMP_UNORD_Q))
+DVTI_REG3(pd, p_dselect, pn, pd, pd, _mm256_blendv_pd(c, b, a))
+DVTI_REG2(pd, p_dzip_low, pd, pd,
            _mm256_permute2f128_pd(_mm256_unpacklo_pd(a, b), _mm256_unpackhi_pd(a, b), 0x20))
-DVTI_PART2(pd, p_dzip_high, pd, pd,
+DVTI_REG2(pd, p_dzip_high, pd, pd,
            _mm256_permute2f128_pd(_mm256_unpacklo_pd(a, b), _mm256_unpackhi_pd(a, b), 0x31))
-DVTI_PART1(pl, p_as_l, pd, _mm256_castpd_si256(a))
-DVTI_PART1(pd, p_as_d, pl, _mm256_castsi256_pd(a))
+DVTI_REG1(pl, p_as_l, pd, _mm256_castpd_si256(a))
+DVTI_REG1(pd, p_as_d, pl, _mm256_castsi256_pd(a))
 
 /* int64, and masks of 64-bit lanes */
-DVTI_PART_SET(pl, p_lset, int64_t, _mm256_set1_epi64x(x))
-DVTI_PART_LOAD(pl, p_lload, int64_t, _mm256_loadu_si256((const __m256i *)p))
-DVTI_PART2(pl, p_ladd, pl, pl, _mm256_add_epi64(a, b))
-DVTI_PART2(pl, p_lsub, pl, pl, _mm256_sub_epi64(a, b))
-DVTI_PART2(pl, p_land, pl, pl, _mm256_and_si256(a, b))
-DVTI_PART2(pl, p_lor, pl, pl, _mm256_or_si256(a, b))
-DVTI_PART2(pl, p_lxor, pl, pl, _mm256_xor_si256(a, b))
-DVTI_PART2(pl, p_lmul, pl, pl, _mm256_mul_epu32(a, b))
-DVTI_PART1(pi, p_l_as_i, pl, a)
-DVTI_PART_SHIFT(pl, p_lshl, _mm256_slli_epi64(a, (unsigned)n))
-DVTI_PART_SHIFT(pl, p_lshr, _mm256_srli_epi64(a, (unsigned)n))
-DVTI_PART2(pn, p_nand, pn, pn, _mm256_and_pd(a, b))
-DVTI_PART2(pn, p_nor, pn, pn, _mm256_or_pd(a, b))
-DVTI_PART1(pn, p_nnot, pn, _mm256_xor_pd(a, _mm256_castsi256_pd(_mm256_set1_epi32(-1))))
-DVTI_PART_BITS(p_nbits, pn, (uint32_t)_mm256_movemask_pd(a))
+DVTI_REG_SET(pl, p_lset, int64_t, _mm256_set1_epi64x(x))
+DVTI_REG_LOAD(pl, p_lload, int64_t, _mm256_loadu_si256((const __m256i *)p))
+DVTI_REG2(pl, p_ladd, pl, pl, _mm256_add_epi64(a, b))
+DVTI_REG2(pl, p_lsub, pl, pl, _mm256_sub_epi64(a, b))
+DVTI_REG2(pl, p_land, pl, pl, _mm256_and_si256(a, b))
+DVTI_REG2(pl, p_lor, pl, pl, _mm256_or_si256(a, b))
+DVTI_REG2(pl, p_lxor, pl, pl, _mm256_xor_si256(a, b))
+DVTI_REG2(pl, p_lmul, pl, pl, _mm256_mul_epu32(a, b))
+DVTI_REG1(pi, p_l_as_i, pl, a)
+DVTI_REG_SHIFT(pl, p_lshl, _mm256_slli_epi64(a, (unsigned)n))
+DVTI_REG_SHIFT(pl, p_lshr, _mm256_srli_epi64(a, (unsigned)n))
+DVTI_REG2(pn, p_nand, pn, pn, _mm256_and_pd(a, b))
+DVTI_REG2(pn, p_nor, pn, pn, _mm256_or_pd(a, b))
+DVTI_REG1(pn, p_nnot, pn, _mm256_xor_pd(a, _mm256_castsi256_pd(_mm256_set1_epi32(-1))))
+DVTI_REG_BITS(p_nbits, pn, (uint32_t)_mm256_movemask_pd(a))
 DVTI_INLINE void V(p_nstore)(uint8_t *p, V(pn) a) {
     const __m128i fours = _mm_castps_si128(
         _mm_shuffle_ps(_mm_castpd_ps(_mm256_castpd256_pd128(a)),
@@ -21965,9 +21967,9 @@ DVTI_INLINE void V(p_nstore)(uint8_t *p, V(pn) a) {
         _mm_cvtsi128_si32(_mm_and_si128(_mm_packs_epi16(pairs, pairs), _mm_set1_epi8(1)));
     memcpy(p, &four, 4);
 }
-/* ==== end src/3_cpu/simd/part_avx2.inl ==== */
+/* ==== end src/3_cpu/simd/register_avx2.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 18 "src/3_cpu/simd/tier_avx2.c"
+#line 18 "src/3_cpu/simd/target_avx2.c"
 #endif
 #define DVTI_SECTION
 #include DEVTENSOR_FILE /* a copy with another name: define DEVTENSOR_FILE as that name */
@@ -21975,36 +21977,36 @@ DVTI_INLINE void V(p_nstore)(uint8_t *p, V(pn) a) {
 #error "devtensor: DEVTENSOR_FILE names another file than this one"
 #endif
 #ifdef DEVTENSOR_LINES
-#line 19 "src/3_cpu/simd/tier_avx2.c"
+#line 19 "src/3_cpu/simd/target_avx2.c"
 #endif
 
 DVTI_FN const dvti_simd *dvti_simd_avx2(void) {
     return &V(table);
 }
 
-/* ==== begin src/3_cpu/simd/words_end.inl ==== */
-/* Takes words_begin.inl away, and what the parts and 2_core/math/basics.inl have defined. */
+/* ==== begin src/3_cpu/simd/primitives_end.inl ==== */
+/* Takes primitives_begin.inl away, and what the parts and 2_core/math/basics.inl have defined. */
 #ifdef DEVTENSOR_LINES
-#line 1 "src/3_cpu/simd/words_end.inl"
+#line 1 "src/3_cpu/simd/primitives_end.inl"
 #endif
-#undef DVTI_PARTS
-#undef DVTI_PART_F
-#undef DVTI_PART_D
+#undef DVTI_REGS
+#undef DVTI_REG_F
+#undef DVTI_REG_D
 #undef DVTI_HAS_SCALEF
-#undef DVTI_PART1
-#undef DVTI_PART2
-#undef DVTI_PART3
-#undef DVTI_PART_SET
-#undef DVTI_PART_SHIFT
-#undef DVTI_PART_LOAD
-#undef DVTI_PART_LOAD_N
-#undef DVTI_PART_STORE
-#undef DVTI_PART_STORE_N
-#undef DVTI_PART_BITS
+#undef DVTI_REG1
+#undef DVTI_REG2
+#undef DVTI_REG3
+#undef DVTI_REG_SET
+#undef DVTI_REG_SHIFT
+#undef DVTI_REG_LOAD
+#undef DVTI_REG_LOAD_N
+#undef DVTI_REG_STORE
+#undef DVTI_REG_STORE_N
+#undef DVTI_REG_BITS
 #undef DVTI_V_
 #undef DVTI_V
-#undef DVTI_TIER
-#undef DVTI_TIER_NAME
+#undef DVTI_TARGET
+#undef DVTI_TARGET_NAME
 #undef V
 #pragma pop_macro("V")
 #undef DVTI_P1
@@ -22019,9 +22021,9 @@ DVTI_FN const dvti_simd *dvti_simd_avx2(void) {
 #undef DVTI_LN2
 #undef DVTI_LN2_HIGH
 #undef DVTI_LN2_LOW
-/* ==== end src/3_cpu/simd/words_end.inl ==== */
+/* ==== end src/3_cpu/simd/primitives_end.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 25 "src/3_cpu/simd/tier_avx2.c"
+#line 25 "src/3_cpu/simd/target_avx2.c"
 #endif
 #if defined(__clang__)
 #pragma clang attribute pop
@@ -22030,14 +22032,14 @@ DVTI_FN const dvti_simd *dvti_simd_avx2(void) {
 #pragma GCC diagnostic pop
 #endif
 #endif
-/* ==== end src/3_cpu/simd/tier_avx2.c ==== */
+/* ==== end src/3_cpu/simd/target_avx2.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 100 "src/devtensor_spine.h"
 #endif
-/* ==== begin src/3_cpu/simd/tier_avx512.c ==== */
-/* The tier of AVX-512 (F, VL, DQ, BW). */
+/* ==== begin src/3_cpu/simd/target_avx512.c ==== */
+/* The ISA target of AVX-512 (F, VL, DQ, BW). */
 #ifdef DEVTENSOR_LINES
-#line 2 "src/3_cpu/simd/tier_avx512.c"
+#line 2 "src/3_cpu/simd/target_avx512.c"
 #endif
 #if DVTI_X86 && !defined(DEVTENSOR_NO_AVX512)
 #if defined(__clang__)
@@ -22053,72 +22055,72 @@ DVTI_FN const dvti_simd *dvti_simd_avx2(void) {
 #pragma GCC optimize("O2,fp-contract=off")
 #pragma GCC target("avx512f,avx512vl,avx512dq,avx512bw,avx2,fma,f16c")
 #endif
-#define DVTI_TIER avx512
-#define DVTI_TIER_NAME "avx512"
-/* ==== begin src/3_cpu/simd/words_begin.inl ==== */
-/* The frame of a tier's words: V(name) is the name of this tier's `name`, and the shapes in which parts say their words. Pasted after DVTI_TIER
-   is defined; words_end.inl takes it away again. */
+#define DVTI_TARGET avx512
+#define DVTI_TARGET_NAME "avx512"
+/* ==== begin src/3_cpu/simd/primitives_begin.inl ==== */
+/* The frame of a ISA target's words: V(name) is the name of this ISA target's `name`, and the shapes in which parts say their words. Pasted after DVTI_TARGET
+   is defined; primitives_end.inl takes it away again. */
 #ifdef DEVTENSOR_LINES
-#line 2 "src/3_cpu/simd/words_begin.inl"
+#line 2 "src/3_cpu/simd/primitives_begin.inl"
 #endif
 #pragma push_macro("V")
 #undef V
-#define DVTI_V_(tier, name) dvti_##tier##_##name
-#define DVTI_V(tier, name) DVTI_V_(tier, name)
-#define V(name) DVTI_V(DVTI_TIER, name)
+#define DVTI_V_(target, name) dvti_##target##_##name
+#define DVTI_V(target, name) DVTI_V_(target, name)
+#define V(name) DVTI_V(DVTI_TARGET, name)
 
-#define DVTI_PART1(R, name, A, value)                                                              \
+#define DVTI_REG1(R, name, A, value)                                                              \
     DVTI_INLINE V(R) V(name)(V(A) a) {                                                             \
         return value;                                                                              \
     }
-#define DVTI_PART2(R, name, A, B, value)                                                           \
+#define DVTI_REG2(R, name, A, B, value)                                                           \
     DVTI_INLINE V(R) V(name)(V(A) a, V(B) b) {                                                     \
         return value;                                                                              \
     }
-#define DVTI_PART3(R, name, A, B, C, value)                                                        \
+#define DVTI_REG3(R, name, A, B, C, value)                                                        \
     DVTI_INLINE V(R) V(name)(V(A) a, V(B) b, V(C) c) {                                             \
         return value;                                                                              \
     }
-#define DVTI_PART_SET(R, name, E, value)                                                           \
+#define DVTI_REG_SET(R, name, E, value)                                                           \
     DVTI_INLINE V(R) V(name)(E x) {                                                                \
         return value;                                                                              \
     }
-#define DVTI_PART_SHIFT(R, name, value)                                                            \
+#define DVTI_REG_SHIFT(R, name, value)                                                            \
     DVTI_INLINE V(R) V(name)(V(R) a, int n) {                                                      \
         return value;                                                                              \
     }
-#define DVTI_PART_LOAD(R, name, E, value)                                                          \
+#define DVTI_REG_LOAD(R, name, E, value)                                                          \
     DVTI_INLINE V(R) V(name)(const E *p) {                                                         \
         return value;                                                                              \
     }
-#define DVTI_PART_LOAD_N(R, name, E, value)                                                        \
+#define DVTI_REG_LOAD_N(R, name, E, value)                                                        \
     DVTI_INLINE V(R) V(name)(const E *p, int64_t n) {                                              \
         return value;                                                                              \
     }
-#define DVTI_PART_STORE(R, name, E, statement)                                                     \
+#define DVTI_REG_STORE(R, name, E, statement)                                                     \
     DVTI_INLINE void V(name)(E * p, V(R) a) {                                                      \
         statement;                                                                                 \
     }
-#define DVTI_PART_STORE_N(R, name, E, statement)                                                   \
+#define DVTI_REG_STORE_N(R, name, E, statement)                                                   \
     DVTI_INLINE void V(name)(E * p, int64_t n, V(R) a) {                                           \
         statement;                                                                                 \
     }
-#define DVTI_PART_BITS(name, A, value)                                                             \
+#define DVTI_REG_BITS(name, A, value)                                                             \
     DVTI_INLINE uint32_t V(name)(V(A) a) {                                                         \
         return value;                                                                              \
     }
-/* ==== end src/3_cpu/simd/words_begin.inl ==== */
+/* ==== end src/3_cpu/simd/primitives_begin.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 19 "src/3_cpu/simd/tier_avx512.c"
+#line 19 "src/3_cpu/simd/target_avx512.c"
 #endif
-/* ==== begin src/3_cpu/simd/part_avx512.inl ==== */
-/* The part of a vector that one register holds: AVX-512, 16 floats or 8 doubles. part_plain.inl explains every word. */
+/* ==== begin src/3_cpu/simd/register_avx512.inl ==== */
+/* The part of a vector that one register holds: AVX-512, 16 floats or 8 doubles. register_plain.inl explains every word. */
 #ifdef DEVTENSOR_LINES
-#line 1 "src/3_cpu/simd/part_avx512.inl"
+#line 1 "src/3_cpu/simd/register_avx512.inl"
 #endif
-#define DVTI_PARTS 1
-#define DVTI_PART_F 16 /* floats of a part */
-#define DVTI_PART_D 8  /* doubles */
+#define DVTI_REGS 1
+#define DVTI_REG_F 16 /* floats of a part */
+#define DVTI_REG_D 8  /* doubles */
 #define DVTI_HAS_SCALEF 1
 
 typedef __m512 V(pf);
@@ -22134,12 +22136,12 @@ typedef __mmask8 V(p_dfirst_type);
 #define DVTI_MASK8(n) ((__mmask8)((n) >= 8 ? 0xff : (n) <= 0 ? 0 : (1 << (n)) - 1))
 
 /* float */
-DVTI_PART_SET(pf, p_set, float, _mm512_set1_ps(x))
-DVTI_PART_LOAD(pf, p_load, float, _mm512_loadu_ps(p))
-DVTI_PART_STORE(pf, p_store, float, _mm512_storeu_ps(p, a))
-DVTI_PART_STORE(pf, p_stream, float, _mm512_stream_ps(p, a))
-DVTI_PART_LOAD_N(pf, p_load_n, float, _mm512_maskz_loadu_ps(DVTI_MASK16(n), p))
-DVTI_PART_STORE_N(pf, p_store_n, float, _mm512_mask_storeu_ps(p, DVTI_MASK16(n), a))
+DVTI_REG_SET(pf, p_set, float, _mm512_set1_ps(x))
+DVTI_REG_LOAD(pf, p_load, float, _mm512_loadu_ps(p))
+DVTI_REG_STORE(pf, p_store, float, _mm512_storeu_ps(p, a))
+DVTI_REG_STORE(pf, p_stream, float, _mm512_stream_ps(p, a))
+DVTI_REG_LOAD_N(pf, p_load_n, float, _mm512_maskz_loadu_ps(DVTI_MASK16(n), p))
+DVTI_REG_STORE_N(pf, p_store_n, float, _mm512_mask_storeu_ps(p, DVTI_MASK16(n), a))
 DVTI_INLINE V(p_first_type) V(p_first)(int64_t n) {
     return DVTI_MASK16(n);
 }
@@ -22155,9 +22157,9 @@ DVTI_INLINE void V(p_store_first)(float *p, V(p_first_type) first, V(pf) a) {
 /* Half a part; p_half_first(n) for n up to 8 */
 typedef __m256 V(phf);
 typedef __mmask8 V(p_half_first_type);
-DVTI_PART_SET(phf, p_half_set, float, _mm256_set1_ps(x))
-DVTI_PART1(phf, p_half_of, pf, _mm512_castps512_ps256(a))
-DVTI_PART3(phf, p_half_fma, phf, phf, phf, _mm256_fmadd_ps(a, b, c))
+DVTI_REG_SET(phf, p_half_set, float, _mm256_set1_ps(x))
+DVTI_REG1(phf, p_half_of, pf, _mm512_castps512_ps256(a))
+DVTI_REG3(phf, p_half_fma, phf, phf, phf, _mm256_fmadd_ps(a, b, c))
 DVTI_INLINE V(p_half_first_type) V(p_half_first)(int64_t n) {
     return DVTI_MASK8(n);
 }
@@ -22170,73 +22172,73 @@ DVTI_INLINE void V(p_half_store_first)(float *p, V(p_half_first_type) first, V(p
     _mm256_mask_storeu_ps(p, first, a);
 }
 
-DVTI_PART2(pf, p_add, pf, pf, _mm512_add_ps(a, b))
-DVTI_PART2(pf, p_sub, pf, pf, _mm512_sub_ps(a, b))
-DVTI_PART2(pf, p_mul, pf, pf, _mm512_mul_ps(a, b))
-DVTI_PART2(pf, p_div, pf, pf, _mm512_div_ps(a, b))
-DVTI_PART2(pf, p_min, pf, pf, _mm512_min_ps(a, b))
-DVTI_PART2(pf, p_max, pf, pf, _mm512_max_ps(a, b))
-DVTI_PART3(pf, p_fma, pf, pf, pf, _mm512_fmadd_ps(a, b, c))
-DVTI_PART3(pf, p_fnma, pf, pf, pf, _mm512_fnmadd_ps(a, b, c))
-DVTI_PART1(pf, p_sqrt, pf, _mm512_sqrt_ps(a))
-DVTI_PART1(pf, p_round, pf, _mm512_roundscale_ps(a, 8))
-DVTI_PART1(pf, p_floor, pf, _mm512_roundscale_ps(a, 9))
-DVTI_PART1(pf, p_ceil, pf, _mm512_roundscale_ps(a, 10))
-DVTI_PART1(pf, p_trunc, pf, _mm512_roundscale_ps(a, 11))
-DVTI_PART2(pf, p_scalef, pf, pf, _mm512_scalef_ps(a, b))
-DVTI_PART2(pf, p_bit_and, pf, pf, _mm512_and_ps(a, b))
-DVTI_PART2(pf, p_bit_or, pf, pf, _mm512_or_ps(a, b))
-DVTI_PART2(pf, p_bit_xor, pf, pf, _mm512_xor_ps(a, b))
-DVTI_PART2(pf, p_bit_andnot, pf, pf, _mm512_andnot_ps(a, b))
+DVTI_REG2(pf, p_add, pf, pf, _mm512_add_ps(a, b))
+DVTI_REG2(pf, p_sub, pf, pf, _mm512_sub_ps(a, b))
+DVTI_REG2(pf, p_mul, pf, pf, _mm512_mul_ps(a, b))
+DVTI_REG2(pf, p_div, pf, pf, _mm512_div_ps(a, b))
+DVTI_REG2(pf, p_min, pf, pf, _mm512_min_ps(a, b))
+DVTI_REG2(pf, p_max, pf, pf, _mm512_max_ps(a, b))
+DVTI_REG3(pf, p_fma, pf, pf, pf, _mm512_fmadd_ps(a, b, c))
+DVTI_REG3(pf, p_fnma, pf, pf, pf, _mm512_fnmadd_ps(a, b, c))
+DVTI_REG1(pf, p_sqrt, pf, _mm512_sqrt_ps(a))
+DVTI_REG1(pf, p_round, pf, _mm512_roundscale_ps(a, 8))
+DVTI_REG1(pf, p_floor, pf, _mm512_roundscale_ps(a, 9))
+DVTI_REG1(pf, p_ceil, pf, _mm512_roundscale_ps(a, 10))
+DVTI_REG1(pf, p_trunc, pf, _mm512_roundscale_ps(a, 11))
+DVTI_REG2(pf, p_scalef, pf, pf, _mm512_scalef_ps(a, b))
+DVTI_REG2(pf, p_bit_and, pf, pf, _mm512_and_ps(a, b))
+DVTI_REG2(pf, p_bit_or, pf, pf, _mm512_or_ps(a, b))
+DVTI_REG2(pf, p_bit_xor, pf, pf, _mm512_xor_ps(a, b))
+DVTI_REG2(pf, p_bit_andnot, pf, pf, _mm512_andnot_ps(a, b))
 
 #define DVTI_PICK(...) _mm512_permutex2var_ps(a, _mm512_setr_epi32(__VA_ARGS__), b)
-DVTI_PART2(pf, p_even, pf, pf,
+DVTI_REG2(pf, p_even, pf, pf,
            DVTI_PICK(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30))
-DVTI_PART2(pf, p_odd, pf, pf,
+DVTI_REG2(pf, p_odd, pf, pf,
            DVTI_PICK(1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31))
 #undef DVTI_PICK
-DVTI_PART2(pm, p_lt, pf, pf, _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ))
-DVTI_PART2(pm, p_le, pf, pf, _mm512_cmp_ps_mask(a, b, _CMP_LE_OQ))
-DVTI_PART2(pm, p_eq, pf, pf, _mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ))
-DVTI_PART2(pm, p_unord, pf, pf, _mm512_cmp_ps_mask(a, b, _CMP_UNORD_Q))
-DVTI_PART3(pf, p_select, pm, pf, pf, _mm512_mask_blend_ps(a, c, b))
-DVTI_PART1(pi, p_as_i, pf, _mm512_castps_si512(a))
-DVTI_PART1(pi, p_to_i, pf, _mm512_cvtps_epi32(a))
-DVTI_PART1(pd, p_widen_low, pf, _mm512_cvtps_pd(_mm512_castps512_ps256(a)))
-DVTI_PART1(pd, p_widen_high, pf, _mm512_cvtps_pd(_mm512_extractf32x8_ps(a, 1)))
-DVTI_PART2(pf, p_narrow, pd, pd,
+DVTI_REG2(pm, p_lt, pf, pf, _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ))
+DVTI_REG2(pm, p_le, pf, pf, _mm512_cmp_ps_mask(a, b, _CMP_LE_OQ))
+DVTI_REG2(pm, p_eq, pf, pf, _mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ))
+DVTI_REG2(pm, p_unord, pf, pf, _mm512_cmp_ps_mask(a, b, _CMP_UNORD_Q))
+DVTI_REG3(pf, p_select, pm, pf, pf, _mm512_mask_blend_ps(a, c, b))
+DVTI_REG1(pi, p_as_i, pf, _mm512_castps_si512(a))
+DVTI_REG1(pi, p_to_i, pf, _mm512_cvtps_epi32(a))
+DVTI_REG1(pd, p_widen_low, pf, _mm512_cvtps_pd(_mm512_castps512_ps256(a)))
+DVTI_REG1(pd, p_widen_high, pf, _mm512_cvtps_pd(_mm512_extractf32x8_ps(a, 1)))
+DVTI_REG2(pf, p_narrow, pd, pd,
            _mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvtpd_ps(a)), _mm512_cvtpd_ps(b), 1))
-DVTI_PART2(pf, p_zip_low, pf, pf,
+DVTI_REG2(pf, p_zip_low, pf, pf,
            _mm512_permutex2var_ps(a,
                                   _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22,
                                                     7, 23),
                                   b))
-DVTI_PART2(pf, p_zip_high, pf, pf,
+DVTI_REG2(pf, p_zip_high, pf, pf,
            _mm512_permutex2var_ps(a,
                                   _mm512_setr_epi32(8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29,
                                                     14, 30, 15, 31),
                                   b))
-DVTI_PART_LOAD(pf, p_load_f16, uint16_t, _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)p)))
-DVTI_PART_STORE(pf, p_store_f16, uint16_t,
+DVTI_REG_LOAD(pf, p_load_f16, uint16_t, _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)p)))
+DVTI_REG_STORE(pf, p_store_f16, uint16_t,
                 _mm256_storeu_si256((__m256i *)p, _mm512_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT)))
-DVTI_PART_LOAD(pi, p_load_u16, uint16_t,
+DVTI_REG_LOAD(pi, p_load_u16, uint16_t,
                _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)p)))
-DVTI_PART_STORE(pi, p_store_u16, uint16_t,
+DVTI_REG_STORE(pi, p_store_u16, uint16_t,
                 _mm256_storeu_si256((__m256i *)p, _mm512_cvtepi32_epi16(a)))
 
 /* int32 */
-DVTI_PART_SET(pi, p_iset, int32_t, _mm512_set1_epi32(x))
-DVTI_PART_LOAD(pi, p_iload, int32_t, _mm512_loadu_si512(p))
-DVTI_PART_STORE(pi, p_istore, int32_t, _mm512_storeu_si512(p, a))
-DVTI_PART_LOAD_N(pi, p_iload_n, int32_t, _mm512_maskz_loadu_epi32(DVTI_MASK16(n), p))
-DVTI_PART_STORE_N(pi, p_istore_n, int32_t, _mm512_mask_storeu_epi32(p, DVTI_MASK16(n), a))
-DVTI_PART2(pi, p_iadd, pi, pi, _mm512_add_epi32(a, b))
-DVTI_PART2(pi, p_isub, pi, pi, _mm512_sub_epi32(a, b))
-DVTI_PART2(pi, p_iand, pi, pi, _mm512_and_si512(a, b))
-DVTI_PART2(pi, p_ior, pi, pi, _mm512_or_si512(a, b))
-DVTI_PART2(pi, p_ixor, pi, pi, _mm512_xor_si512(a, b))
-DVTI_PART2(pi, p_imin, pi, pi, _mm512_min_epi32(a, b))
-DVTI_PART2(pi, p_imax, pi, pi, _mm512_max_epi32(a, b))
+DVTI_REG_SET(pi, p_iset, int32_t, _mm512_set1_epi32(x))
+DVTI_REG_LOAD(pi, p_iload, int32_t, _mm512_loadu_si512(p))
+DVTI_REG_STORE(pi, p_istore, int32_t, _mm512_storeu_si512(p, a))
+DVTI_REG_LOAD_N(pi, p_iload_n, int32_t, _mm512_maskz_loadu_epi32(DVTI_MASK16(n), p))
+DVTI_REG_STORE_N(pi, p_istore_n, int32_t, _mm512_mask_storeu_epi32(p, DVTI_MASK16(n), a))
+DVTI_REG2(pi, p_iadd, pi, pi, _mm512_add_epi32(a, b))
+DVTI_REG2(pi, p_isub, pi, pi, _mm512_sub_epi32(a, b))
+DVTI_REG2(pi, p_iand, pi, pi, _mm512_and_si512(a, b))
+DVTI_REG2(pi, p_ior, pi, pi, _mm512_or_si512(a, b))
+DVTI_REG2(pi, p_ixor, pi, pi, _mm512_xor_si512(a, b))
+DVTI_REG2(pi, p_imin, pi, pi, _mm512_min_epi32(a, b))
+DVTI_REG2(pi, p_imax, pi, pi, _mm512_max_epi32(a, b))
 DVTI_INLINE V(pf) V(p_lookup)(const float *table, V(pi) at) {
     __m512 twice = _mm512_broadcast_f32x8(_mm256_loadu_ps(table));
     return _mm512_permutexvar_ps(at, twice);
@@ -22250,36 +22252,36 @@ DVTI_INLINE void V(p_store4)(int32_t *p, V(pi) a, V(pi) b, V(pi) c, V(pi) d) {
     _mm512_storeu_si512(p + 32, _mm512_unpacklo_epi64(AB, CD));
     _mm512_storeu_si512(p + 48, _mm512_unpackhi_epi64(AB, CD));
 }
-DVTI_PART_SHIFT(pi, p_ishl, _mm512_slli_epi32(a, (unsigned)n))
-DVTI_PART_SHIFT(pi, p_ishr, _mm512_srli_epi32(a, (unsigned)n))
-DVTI_PART_SHIFT(pi, p_isar, _mm512_srai_epi32(a, (unsigned)n))
-DVTI_PART2(pm, p_ieq, pi, pi, _mm512_cmpeq_epi32_mask(a, b))
-DVTI_PART2(pm, p_igt, pi, pi, _mm512_cmpgt_epi32_mask(a, b))
-DVTI_PART3(pi, p_icount, pi, pi, pi,
+DVTI_REG_SHIFT(pi, p_ishl, _mm512_slli_epi32(a, (unsigned)n))
+DVTI_REG_SHIFT(pi, p_ishr, _mm512_srli_epi32(a, (unsigned)n))
+DVTI_REG_SHIFT(pi, p_isar, _mm512_srai_epi32(a, (unsigned)n))
+DVTI_REG2(pm, p_ieq, pi, pi, _mm512_cmpeq_epi32_mask(a, b))
+DVTI_REG2(pm, p_igt, pi, pi, _mm512_cmpgt_epi32_mask(a, b))
+DVTI_REG3(pi, p_icount, pi, pi, pi,
            _mm512_mask_add_epi32(a, _mm512_cmpgt_epi32_mask(b, c), a, _mm512_set1_epi32(1)))
-DVTI_PART3(pi, p_iselect, pm, pi, pi, _mm512_mask_blend_epi32(a, c, b))
-DVTI_PART1(pf, p_as_f, pi, _mm512_castsi512_ps(a))
-DVTI_PART1(pf, p_to_f, pi, _mm512_cvtepi32_ps(a))
+DVTI_REG3(pi, p_iselect, pm, pi, pi, _mm512_mask_blend_epi32(a, c, b))
+DVTI_REG1(pf, p_as_f, pi, _mm512_castsi512_ps(a))
+DVTI_REG1(pf, p_to_f, pi, _mm512_cvtepi32_ps(a))
 
 /* masks of 32-bit lanes */
-DVTI_PART2(pm, p_mand, pm, pm, (__mmask16)(a & b))
-DVTI_PART2(pm, p_mor, pm, pm, (__mmask16)(a | b))
-DVTI_PART1(pm, p_mnot, pm, (__mmask16)~a)
-DVTI_PART_BITS(p_mbits, pm, (uint32_t)a)
-DVTI_PART_STORE(pm, p_mstore, uint8_t,
+DVTI_REG2(pm, p_mand, pm, pm, (__mmask16)(a & b))
+DVTI_REG2(pm, p_mor, pm, pm, (__mmask16)(a | b))
+DVTI_REG1(pm, p_mnot, pm, (__mmask16)~a)
+DVTI_REG_BITS(p_mbits, pm, (uint32_t)a)
+DVTI_REG_STORE(pm, p_mstore, uint8_t,
                 _mm_storeu_si128((__m128i *)p, _mm_maskz_set1_epi8(a, 1)))
 
 /* double */
-DVTI_PART_SET(pd, p_dset, double, _mm512_set1_pd(x))
-DVTI_PART_LOAD(pd, p_dload, double, _mm512_loadu_pd(p))
+DVTI_REG_SET(pd, p_dset, double, _mm512_set1_pd(x))
+DVTI_REG_LOAD(pd, p_dload, double, _mm512_loadu_pd(p))
 /* Zen 4 converts halves faster. */
-DVTI_PART_LOAD(pd, p_load_wide, float,
+DVTI_REG_LOAD(pd, p_load_wide, float,
                _mm512_insertf64x4(_mm512_castpd256_pd512(_mm256_cvtps_pd(_mm_loadu_ps(p))),
                                   _mm256_cvtps_pd(_mm_loadu_ps(p + 4)), 1))
-DVTI_PART_STORE(pd, p_dstore, double, _mm512_storeu_pd(p, a))
-DVTI_PART_STORE(pd, p_dstream, double, _mm512_stream_pd(p, a))
-DVTI_PART_LOAD_N(pd, p_dload_n, double, _mm512_maskz_loadu_pd(DVTI_MASK8(n), p))
-DVTI_PART_STORE_N(pd, p_dstore_n, double, _mm512_mask_storeu_pd(p, DVTI_MASK8(n), a))
+DVTI_REG_STORE(pd, p_dstore, double, _mm512_storeu_pd(p, a))
+DVTI_REG_STORE(pd, p_dstream, double, _mm512_stream_pd(p, a))
+DVTI_REG_LOAD_N(pd, p_dload_n, double, _mm512_maskz_loadu_pd(DVTI_MASK8(n), p))
+DVTI_REG_STORE_N(pd, p_dstore_n, double, _mm512_mask_storeu_pd(p, DVTI_MASK8(n), a))
 DVTI_INLINE V(p_dfirst_type) V(p_dfirst)(int64_t n) {
     return DVTI_MASK8(n);
 }
@@ -22295,9 +22297,9 @@ DVTI_INLINE void V(p_dstore_first)(double *p, V(p_dfirst_type) first, V(pd) a) {
 /* Half a part; p_dhalf_first(n) for n up to 4 */
 typedef __m256d V(phd);
 typedef __mmask8 V(p_dhalf_first_type);
-DVTI_PART_SET(phd, p_dhalf_set, double, _mm256_set1_pd(x))
-DVTI_PART1(phd, p_dhalf_of, pd, _mm512_castpd512_pd256(a))
-DVTI_PART3(phd, p_dhalf_fma, phd, phd, phd, _mm256_fmadd_pd(a, b, c))
+DVTI_REG_SET(phd, p_dhalf_set, double, _mm256_set1_pd(x))
+DVTI_REG1(phd, p_dhalf_of, pd, _mm512_castpd512_pd256(a))
+DVTI_REG3(phd, p_dhalf_fma, phd, phd, phd, _mm256_fmadd_pd(a, b, c))
 DVTI_INLINE V(p_dhalf_first_type) V(p_dhalf_first)(int64_t n) {
     return DVTI_MASK8(n);
 }
@@ -22310,59 +22312,59 @@ DVTI_INLINE void V(p_dhalf_store_first)(double *p, V(p_dhalf_first_type) first, 
     _mm256_mask_storeu_pd(p, first, a);
 }
 
-DVTI_PART2(pd, p_dadd, pd, pd, _mm512_add_pd(a, b))
-DVTI_PART2(pd, p_dsub, pd, pd, _mm512_sub_pd(a, b))
-DVTI_PART2(pd, p_dmul, pd, pd, _mm512_mul_pd(a, b))
-DVTI_PART2(pd, p_ddiv, pd, pd, _mm512_div_pd(a, b))
-DVTI_PART2(pd, p_dmin, pd, pd, _mm512_min_pd(a, b))
-DVTI_PART2(pd, p_dmax, pd, pd, _mm512_max_pd(a, b))
-DVTI_PART3(pd, p_dfma, pd, pd, pd, _mm512_fmadd_pd(a, b, c))
-DVTI_PART3(pd, p_dfnma, pd, pd, pd, _mm512_fnmadd_pd(a, b, c))
-DVTI_PART1(pd, p_dsqrt, pd, _mm512_sqrt_pd(a))
-DVTI_PART1(pd, p_dround, pd, _mm512_roundscale_pd(a, 8))
-DVTI_PART1(pd, p_dfloor, pd, _mm512_roundscale_pd(a, 9))
-DVTI_PART1(pd, p_dceil, pd, _mm512_roundscale_pd(a, 10))
-DVTI_PART1(pd, p_dtrunc, pd, _mm512_roundscale_pd(a, 11))
-DVTI_PART2(pd, p_dscalef, pd, pd, _mm512_scalef_pd(a, b))
-DVTI_PART2(pd, p_dand, pd, pd, _mm512_and_pd(a, b))
-DVTI_PART2(pd, p_dor, pd, pd, _mm512_or_pd(a, b))
-DVTI_PART2(pd, p_dxor, pd, pd, _mm512_xor_pd(a, b))
-DVTI_PART2(pd, p_dandnot, pd, pd, _mm512_andnot_pd(a, b))
-DVTI_PART2(pn, p_dlt, pd, pd, _mm512_cmp_pd_mask(a, b, _CMP_LT_OQ))
-DVTI_PART2(pn, p_dle, pd, pd, _mm512_cmp_pd_mask(a, b, _CMP_LE_OQ))
-DVTI_PART2(pn, p_deq, pd, pd, _mm512_cmp_pd_mask(a, b, _CMP_EQ_OQ))
-DVTI_PART2(pn, p_dunord, pd, pd, _mm512_cmp_pd_mask(a, b, _CMP_UNORD_Q))
-DVTI_PART3(pd, p_dselect, pn, pd, pd, _mm512_mask_blend_pd(a, c, b))
-DVTI_PART2(pd, p_dzip_low, pd, pd,
+DVTI_REG2(pd, p_dadd, pd, pd, _mm512_add_pd(a, b))
+DVTI_REG2(pd, p_dsub, pd, pd, _mm512_sub_pd(a, b))
+DVTI_REG2(pd, p_dmul, pd, pd, _mm512_mul_pd(a, b))
+DVTI_REG2(pd, p_ddiv, pd, pd, _mm512_div_pd(a, b))
+DVTI_REG2(pd, p_dmin, pd, pd, _mm512_min_pd(a, b))
+DVTI_REG2(pd, p_dmax, pd, pd, _mm512_max_pd(a, b))
+DVTI_REG3(pd, p_dfma, pd, pd, pd, _mm512_fmadd_pd(a, b, c))
+DVTI_REG3(pd, p_dfnma, pd, pd, pd, _mm512_fnmadd_pd(a, b, c))
+DVTI_REG1(pd, p_dsqrt, pd, _mm512_sqrt_pd(a))
+DVTI_REG1(pd, p_dround, pd, _mm512_roundscale_pd(a, 8))
+DVTI_REG1(pd, p_dfloor, pd, _mm512_roundscale_pd(a, 9))
+DVTI_REG1(pd, p_dceil, pd, _mm512_roundscale_pd(a, 10))
+DVTI_REG1(pd, p_dtrunc, pd, _mm512_roundscale_pd(a, 11))
+DVTI_REG2(pd, p_dscalef, pd, pd, _mm512_scalef_pd(a, b))
+DVTI_REG2(pd, p_dand, pd, pd, _mm512_and_pd(a, b))
+DVTI_REG2(pd, p_dor, pd, pd, _mm512_or_pd(a, b))
+DVTI_REG2(pd, p_dxor, pd, pd, _mm512_xor_pd(a, b))
+DVTI_REG2(pd, p_dandnot, pd, pd, _mm512_andnot_pd(a, b))
+DVTI_REG2(pn, p_dlt, pd, pd, _mm512_cmp_pd_mask(a, b, _CMP_LT_OQ))
+DVTI_REG2(pn, p_dle, pd, pd, _mm512_cmp_pd_mask(a, b, _CMP_LE_OQ))
+DVTI_REG2(pn, p_deq, pd, pd, _mm512_cmp_pd_mask(a, b, _CMP_EQ_OQ))
+DVTI_REG2(pn, p_dunord, pd, pd, _mm512_cmp_pd_mask(a, b, _CMP_UNORD_Q))
+DVTI_REG3(pd, p_dselect, pn, pd, pd, _mm512_mask_blend_pd(a, c, b))
+DVTI_REG2(pd, p_dzip_low, pd, pd,
            _mm512_permutex2var_pd(a, _mm512_setr_epi64(0, 8, 1, 9, 2, 10, 3, 11), b))
-DVTI_PART2(pd, p_dzip_high, pd, pd,
+DVTI_REG2(pd, p_dzip_high, pd, pd,
            _mm512_permutex2var_pd(a, _mm512_setr_epi64(4, 12, 5, 13, 6, 14, 7, 15), b))
-DVTI_PART1(pl, p_as_l, pd, _mm512_castpd_si512(a))
-DVTI_PART1(pd, p_as_d, pl, _mm512_castsi512_pd(a))
+DVTI_REG1(pl, p_as_l, pd, _mm512_castpd_si512(a))
+DVTI_REG1(pd, p_as_d, pl, _mm512_castsi512_pd(a))
 
 /* int64, and masks of 64-bit lanes */
-DVTI_PART_SET(pl, p_lset, int64_t, _mm512_set1_epi64(x))
-DVTI_PART_LOAD(pl, p_lload, int64_t, _mm512_loadu_si512(p))
-DVTI_PART2(pl, p_ladd, pl, pl, _mm512_add_epi64(a, b))
-DVTI_PART2(pl, p_lsub, pl, pl, _mm512_sub_epi64(a, b))
-DVTI_PART2(pl, p_land, pl, pl, _mm512_and_si512(a, b))
-DVTI_PART2(pl, p_lor, pl, pl, _mm512_or_si512(a, b))
-DVTI_PART2(pl, p_lxor, pl, pl, _mm512_xor_si512(a, b))
-DVTI_PART2(pl, p_lmul, pl, pl, _mm512_mul_epu32(a, b))
-DVTI_PART1(pi, p_l_as_i, pl, a)
-DVTI_PART_SHIFT(pl, p_lshl, _mm512_slli_epi64(a, (unsigned)n))
-DVTI_PART_SHIFT(pl, p_lshr, _mm512_srli_epi64(a, (unsigned)n))
-DVTI_PART2(pn, p_nand, pn, pn, (__mmask8)(a & b))
-DVTI_PART2(pn, p_nor, pn, pn, (__mmask8)(a | b))
-DVTI_PART1(pn, p_nnot, pn, (__mmask8)~a)
-DVTI_PART_BITS(p_nbits, pn, (uint32_t)a)
-DVTI_PART_STORE(pn, p_nstore, uint8_t, _mm_storel_epi64((__m128i *)p, _mm_maskz_set1_epi8(a, 1)))
+DVTI_REG_SET(pl, p_lset, int64_t, _mm512_set1_epi64(x))
+DVTI_REG_LOAD(pl, p_lload, int64_t, _mm512_loadu_si512(p))
+DVTI_REG2(pl, p_ladd, pl, pl, _mm512_add_epi64(a, b))
+DVTI_REG2(pl, p_lsub, pl, pl, _mm512_sub_epi64(a, b))
+DVTI_REG2(pl, p_land, pl, pl, _mm512_and_si512(a, b))
+DVTI_REG2(pl, p_lor, pl, pl, _mm512_or_si512(a, b))
+DVTI_REG2(pl, p_lxor, pl, pl, _mm512_xor_si512(a, b))
+DVTI_REG2(pl, p_lmul, pl, pl, _mm512_mul_epu32(a, b))
+DVTI_REG1(pi, p_l_as_i, pl, a)
+DVTI_REG_SHIFT(pl, p_lshl, _mm512_slli_epi64(a, (unsigned)n))
+DVTI_REG_SHIFT(pl, p_lshr, _mm512_srli_epi64(a, (unsigned)n))
+DVTI_REG2(pn, p_nand, pn, pn, (__mmask8)(a & b))
+DVTI_REG2(pn, p_nor, pn, pn, (__mmask8)(a | b))
+DVTI_REG1(pn, p_nnot, pn, (__mmask8)~a)
+DVTI_REG_BITS(p_nbits, pn, (uint32_t)a)
+DVTI_REG_STORE(pn, p_nstore, uint8_t, _mm_storel_epi64((__m128i *)p, _mm_maskz_set1_epi8(a, 1)))
 
 #undef DVTI_MASK16
 #undef DVTI_MASK8
-/* ==== end src/3_cpu/simd/part_avx512.inl ==== */
+/* ==== end src/3_cpu/simd/register_avx512.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 20 "src/3_cpu/simd/tier_avx512.c"
+#line 20 "src/3_cpu/simd/target_avx512.c"
 #endif
 #define DVTI_SECTION
 #include DEVTENSOR_FILE /* a copy with another name: define DEVTENSOR_FILE as that name */
@@ -22370,36 +22372,36 @@ DVTI_PART_STORE(pn, p_nstore, uint8_t, _mm_storel_epi64((__m128i *)p, _mm_maskz_
 #error "devtensor: DEVTENSOR_FILE names another file than this one"
 #endif
 #ifdef DEVTENSOR_LINES
-#line 21 "src/3_cpu/simd/tier_avx512.c"
+#line 21 "src/3_cpu/simd/target_avx512.c"
 #endif
 
 DVTI_FN const dvti_simd *dvti_simd_avx512(void) {
     return &V(table);
 }
 
-/* ==== begin src/3_cpu/simd/words_end.inl ==== */
-/* Takes words_begin.inl away, and what the parts and 2_core/math/basics.inl have defined. */
+/* ==== begin src/3_cpu/simd/primitives_end.inl ==== */
+/* Takes primitives_begin.inl away, and what the parts and 2_core/math/basics.inl have defined. */
 #ifdef DEVTENSOR_LINES
-#line 1 "src/3_cpu/simd/words_end.inl"
+#line 1 "src/3_cpu/simd/primitives_end.inl"
 #endif
-#undef DVTI_PARTS
-#undef DVTI_PART_F
-#undef DVTI_PART_D
+#undef DVTI_REGS
+#undef DVTI_REG_F
+#undef DVTI_REG_D
 #undef DVTI_HAS_SCALEF
-#undef DVTI_PART1
-#undef DVTI_PART2
-#undef DVTI_PART3
-#undef DVTI_PART_SET
-#undef DVTI_PART_SHIFT
-#undef DVTI_PART_LOAD
-#undef DVTI_PART_LOAD_N
-#undef DVTI_PART_STORE
-#undef DVTI_PART_STORE_N
-#undef DVTI_PART_BITS
+#undef DVTI_REG1
+#undef DVTI_REG2
+#undef DVTI_REG3
+#undef DVTI_REG_SET
+#undef DVTI_REG_SHIFT
+#undef DVTI_REG_LOAD
+#undef DVTI_REG_LOAD_N
+#undef DVTI_REG_STORE
+#undef DVTI_REG_STORE_N
+#undef DVTI_REG_BITS
 #undef DVTI_V_
 #undef DVTI_V
-#undef DVTI_TIER
-#undef DVTI_TIER_NAME
+#undef DVTI_TARGET
+#undef DVTI_TARGET_NAME
 #undef V
 #pragma pop_macro("V")
 #undef DVTI_P1
@@ -22414,9 +22416,9 @@ DVTI_FN const dvti_simd *dvti_simd_avx512(void) {
 #undef DVTI_LN2
 #undef DVTI_LN2_HIGH
 #undef DVTI_LN2_LOW
-/* ==== end src/3_cpu/simd/words_end.inl ==== */
+/* ==== end src/3_cpu/simd/primitives_end.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 27 "src/3_cpu/simd/tier_avx512.c"
+#line 27 "src/3_cpu/simd/target_avx512.c"
 #endif
 #if defined(__clang__)
 #pragma clang attribute pop
@@ -22425,14 +22427,14 @@ DVTI_FN const dvti_simd *dvti_simd_avx512(void) {
 #pragma GCC diagnostic pop
 #endif
 #endif
-/* ==== end src/3_cpu/simd/tier_avx512.c ==== */
+/* ==== end src/3_cpu/simd/target_avx512.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 101 "src/devtensor_spine.h"
 #endif
-/* ==== begin src/3_cpu/simd/tier_plain.c ==== */
-/* The tier of every processor: NEON on 64-bit ARM, elsewhere what the compiler makes of vectors of 16 bytes. */
+/* ==== begin src/3_cpu/simd/target_plain.c ==== */
+/* The ISA target of every processor: NEON on 64-bit ARM, elsewhere what the compiler makes of vectors of 16 bytes. */
 #ifdef DEVTENSOR_LINES
-#line 2 "src/3_cpu/simd/tier_plain.c"
+#line 2 "src/3_cpu/simd/target_plain.c"
 #endif
 #if DVTI_PLAIN
 #if defined(__GNUC__) && !defined(__clang__)
@@ -22442,76 +22444,76 @@ DVTI_FN const dvti_simd *dvti_simd_avx512(void) {
 #pragma GCC optimize("O2,fp-contract=off")
 #endif
 #if defined(DVTI_NEON)
-#define DVTI_TIER neon
-#define DVTI_TIER_NAME "neon"
+#define DVTI_TARGET neon
+#define DVTI_TARGET_NAME "neon"
 #else
-#define DVTI_TIER plain
-#define DVTI_TIER_NAME "plain"
-#if defined(FP_FAST_FMAF) || defined(DEVTENSOR_PLAIN_TIER)
+#define DVTI_TARGET plain
+#define DVTI_TARGET_NAME "plain"
+#if defined(FP_FAST_FMAF) || defined(DEVTENSOR_PLAIN_TARGET)
 #define DVTI_PLAIN_FMA
 #else
 #define DVTI_NO_FMA
 #endif
 #endif
-/* ==== begin src/3_cpu/simd/words_begin.inl ==== */
-/* The frame of a tier's words: V(name) is the name of this tier's `name`, and the shapes in which parts say their words. Pasted after DVTI_TIER
-   is defined; words_end.inl takes it away again. */
+/* ==== begin src/3_cpu/simd/primitives_begin.inl ==== */
+/* The frame of a ISA target's words: V(name) is the name of this ISA target's `name`, and the shapes in which parts say their words. Pasted after DVTI_TARGET
+   is defined; primitives_end.inl takes it away again. */
 #ifdef DEVTENSOR_LINES
-#line 2 "src/3_cpu/simd/words_begin.inl"
+#line 2 "src/3_cpu/simd/primitives_begin.inl"
 #endif
 #pragma push_macro("V")
 #undef V
-#define DVTI_V_(tier, name) dvti_##tier##_##name
-#define DVTI_V(tier, name) DVTI_V_(tier, name)
-#define V(name) DVTI_V(DVTI_TIER, name)
+#define DVTI_V_(target, name) dvti_##target##_##name
+#define DVTI_V(target, name) DVTI_V_(target, name)
+#define V(name) DVTI_V(DVTI_TARGET, name)
 
-#define DVTI_PART1(R, name, A, value)                                                              \
+#define DVTI_REG1(R, name, A, value)                                                              \
     DVTI_INLINE V(R) V(name)(V(A) a) {                                                             \
         return value;                                                                              \
     }
-#define DVTI_PART2(R, name, A, B, value)                                                           \
+#define DVTI_REG2(R, name, A, B, value)                                                           \
     DVTI_INLINE V(R) V(name)(V(A) a, V(B) b) {                                                     \
         return value;                                                                              \
     }
-#define DVTI_PART3(R, name, A, B, C, value)                                                        \
+#define DVTI_REG3(R, name, A, B, C, value)                                                        \
     DVTI_INLINE V(R) V(name)(V(A) a, V(B) b, V(C) c) {                                             \
         return value;                                                                              \
     }
-#define DVTI_PART_SET(R, name, E, value)                                                           \
+#define DVTI_REG_SET(R, name, E, value)                                                           \
     DVTI_INLINE V(R) V(name)(E x) {                                                                \
         return value;                                                                              \
     }
-#define DVTI_PART_SHIFT(R, name, value)                                                            \
+#define DVTI_REG_SHIFT(R, name, value)                                                            \
     DVTI_INLINE V(R) V(name)(V(R) a, int n) {                                                      \
         return value;                                                                              \
     }
-#define DVTI_PART_LOAD(R, name, E, value)                                                          \
+#define DVTI_REG_LOAD(R, name, E, value)                                                          \
     DVTI_INLINE V(R) V(name)(const E *p) {                                                         \
         return value;                                                                              \
     }
-#define DVTI_PART_LOAD_N(R, name, E, value)                                                        \
+#define DVTI_REG_LOAD_N(R, name, E, value)                                                        \
     DVTI_INLINE V(R) V(name)(const E *p, int64_t n) {                                              \
         return value;                                                                              \
     }
-#define DVTI_PART_STORE(R, name, E, statement)                                                     \
+#define DVTI_REG_STORE(R, name, E, statement)                                                     \
     DVTI_INLINE void V(name)(E * p, V(R) a) {                                                      \
         statement;                                                                                 \
     }
-#define DVTI_PART_STORE_N(R, name, E, statement)                                                   \
+#define DVTI_REG_STORE_N(R, name, E, statement)                                                   \
     DVTI_INLINE void V(name)(E * p, int64_t n, V(R) a) {                                           \
         statement;                                                                                 \
     }
-#define DVTI_PART_BITS(name, A, value)                                                             \
+#define DVTI_REG_BITS(name, A, value)                                                             \
     DVTI_INLINE uint32_t V(name)(V(A) a) {                                                         \
         return value;                                                                              \
     }
-/* ==== end src/3_cpu/simd/words_begin.inl ==== */
+/* ==== end src/3_cpu/simd/primitives_begin.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 22 "src/3_cpu/simd/tier_plain.c"
+#line 22 "src/3_cpu/simd/target_plain.c"
 #endif
-/* ==== begin src/3_cpu/simd/part_plain.inl ==== */
+/* ==== begin src/3_cpu/simd/register_plain.inl ==== */
 /* The part of a vector that one register holds: 16 bytes, in the compiler's own vector types, which it makes of whatever the machine
-   has; with NEON's instructions where the operators have no word for them. Every tier's part has the same words:
+   has; with NEON's instructions where the operators have no word for them. Every ISA target's part has the same words:
 
      pf pi pd pl   a part of floats, int32, doubles, int64          p_set(x)      one value in all lanes
      pm pn         a mask of 32-bit lanes, of 64-bit lanes          p_load(p), p_store(p, a)   anywhere in memory
@@ -22533,11 +22535,11 @@ DVTI_FN const dvti_simd *dvti_simd_avx512(void) {
      p_ishl, p_ishr (zeros come in), p_isar (the sign comes in)
    Doubles have a d before the word, int32 an i, int64 an l, masks an m or an n. */
 #ifdef DEVTENSOR_LINES
-#line 22 "src/3_cpu/simd/part_plain.inl"
+#line 22 "src/3_cpu/simd/register_plain.inl"
 #endif
-#define DVTI_PARTS 4
-#define DVTI_PART_F 4
-#define DVTI_PART_D 2
+#define DVTI_REGS 4
+#define DVTI_REG_F 4
+#define DVTI_REG_D 2
 
 typedef float V(pf) __attribute__((vector_size(16)));
 typedef int32_t V(pi) __attribute__((vector_size(16)));
@@ -22622,28 +22624,28 @@ DVTI_INLINE int64_t V(p_clip)(int64_t n, int64_t lanes) {
     }
 
 /* masks first: selecting is made of them */
-DVTI_PART2(pm, p_mand, pm, pm, a &b)
-DVTI_PART2(pm, p_mor, pm, pm, a | b)
-DVTI_PART1(pm, p_mnot, pm, ~a)
-DVTI_PART_BITS(p_mbits, pm,
+DVTI_REG2(pm, p_mand, pm, pm, a &b)
+DVTI_REG2(pm, p_mor, pm, pm, a | b)
+DVTI_REG1(pm, p_mnot, pm, ~a)
+DVTI_REG_BITS(p_mbits, pm,
                (uint32_t)((a[0] & 1) | (a[1] & 2) | (a[2] & 4) | (a[3] & 8)))
 DVTI_INLINE void V(p_mstore)(uint8_t *p, V(pm) a) {
     int k;
     for (k = 0; k < 4; k++)
         p[k] = (uint8_t)(a[k] & 1);
 }
-DVTI_PART2(pn, p_nand, pn, pn, a &b)
-DVTI_PART2(pn, p_nor, pn, pn, a | b)
-DVTI_PART1(pn, p_nnot, pn, ~a)
-DVTI_PART_BITS(p_nbits, pn, (uint32_t)((a[0] & 1) | (a[1] & 2)))
+DVTI_REG2(pn, p_nand, pn, pn, a &b)
+DVTI_REG2(pn, p_nor, pn, pn, a | b)
+DVTI_REG1(pn, p_nnot, pn, ~a)
+DVTI_REG_BITS(p_nbits, pn, (uint32_t)((a[0] & 1) | (a[1] & 2)))
 DVTI_INLINE void V(p_nstore)(uint8_t *p, V(pn) a) {
     p[0] = (uint8_t)(a[0] & 1);
     p[1] = (uint8_t)(a[1] & 1);
 }
 
 /* float */
-DVTI_PART1(pi, p_as_i, pf, (V(pi))a)
-DVTI_PART1(pf, p_as_f, pi, (V(pf))a)
+DVTI_REG1(pi, p_as_i, pf, (V(pi))a)
+DVTI_REG1(pf, p_as_f, pi, (V(pf))a)
 DVTI_PLAIN_SET(pf, p_set, float)
 DVTI_PLAIN_LOAD(pf, p_load, float)
 DVTI_PLAIN_STORE(pf, p_store, float)
@@ -22652,24 +22654,24 @@ DVTI_PLAIN_STORE(pf, p_stream, float)
 DVTI_PLAIN_LOAD_N(pf, p_load_n, float, 4)
 DVTI_PLAIN_STORE_N(pf, p_store_n, float, 4)
 DVTI_PLAIN_FIRST(pf, p_first, p_load_first, p_store_first, p_first_type, float, 4)
-DVTI_PART2(pf, p_add, pf, pf, a + b)
-DVTI_PART2(pf, p_sub, pf, pf, a - b)
-DVTI_PART2(pf, p_mul, pf, pf, a *b)
-DVTI_PART2(pf, p_div, pf, pf, a / b)
-DVTI_PART2(pf, p_bit_and, pf, pf, (V(pf))((V(pi))a & (V(pi))b))
-DVTI_PART2(pf, p_bit_or, pf, pf, (V(pf))((V(pi))a | (V(pi))b))
-DVTI_PART2(pf, p_bit_xor, pf, pf, (V(pf))((V(pi))a ^ (V(pi))b))
-DVTI_PART2(pf, p_bit_andnot, pf, pf, (V(pf))(~(V(pi))a & (V(pi))b))
-DVTI_PART2(pm, p_lt, pf, pf, (V(pm))(a < b))
-DVTI_PART2(pm, p_le, pf, pf, (V(pm))(a <= b))
-DVTI_PART2(pm, p_eq, pf, pf, (V(pm))(a == b))
-DVTI_PART2(pm, p_unord, pf, pf, (V(pm))((a != a) | (b != b)))
-DVTI_PART3(pf, p_select, pm, pf, pf, (V(pf))((a & (V(pi))b) | (~a & (V(pi))c)))
-DVTI_PART2(pf, p_min, pf, pf, V(p_select)((V(pm))(a < b), a, b))
-DVTI_PART2(pf, p_max, pf, pf, V(p_select)((V(pm))(a > b), a, b))
+DVTI_REG2(pf, p_add, pf, pf, a + b)
+DVTI_REG2(pf, p_sub, pf, pf, a - b)
+DVTI_REG2(pf, p_mul, pf, pf, a *b)
+DVTI_REG2(pf, p_div, pf, pf, a / b)
+DVTI_REG2(pf, p_bit_and, pf, pf, (V(pf))((V(pi))a & (V(pi))b))
+DVTI_REG2(pf, p_bit_or, pf, pf, (V(pf))((V(pi))a | (V(pi))b))
+DVTI_REG2(pf, p_bit_xor, pf, pf, (V(pf))((V(pi))a ^ (V(pi))b))
+DVTI_REG2(pf, p_bit_andnot, pf, pf, (V(pf))(~(V(pi))a & (V(pi))b))
+DVTI_REG2(pm, p_lt, pf, pf, (V(pm))(a < b))
+DVTI_REG2(pm, p_le, pf, pf, (V(pm))(a <= b))
+DVTI_REG2(pm, p_eq, pf, pf, (V(pm))(a == b))
+DVTI_REG2(pm, p_unord, pf, pf, (V(pm))((a != a) | (b != b)))
+DVTI_REG3(pf, p_select, pm, pf, pf, (V(pf))((a & (V(pi))b) | (~a & (V(pi))c)))
+DVTI_REG2(pf, p_min, pf, pf, V(p_select)((V(pm))(a < b), a, b))
+DVTI_REG2(pf, p_max, pf, pf, V(p_select)((V(pm))(a > b), a, b))
 #if defined(DVTI_NEON)
-DVTI_PART2(pf, p_even, pf, pf, vuzp1q_f32(a, b))
-DVTI_PART2(pf, p_odd, pf, pf, vuzp2q_f32(a, b))
+DVTI_REG2(pf, p_even, pf, pf, vuzp1q_f32(a, b))
+DVTI_REG2(pf, p_odd, pf, pf, vuzp2q_f32(a, b))
 #else
 #define DVTI_PLAIN_PICK(name, v, w, x, y)                                                          \
     DVTI_INLINE V(pf) V(name)(V(pf) a, V(pf) b) {                                                  \
@@ -22681,29 +22683,29 @@ DVTI_PLAIN_PICK(p_odd, a[1], a[3], b[1], b[3])
 #undef DVTI_PLAIN_PICK
 #endif
 #if defined(DVTI_NEON)
-DVTI_PART3(pf, p_fma, pf, pf, pf, vfmaq_f32(c, a, b))
-DVTI_PART3(pf, p_fnma, pf, pf, pf, vfmsq_f32(c, a, b))
-DVTI_PART1(pf, p_sqrt, pf, vsqrtq_f32(a))
-DVTI_PART1(pf, p_round, pf, vrndnq_f32(a))
-DVTI_PART1(pf, p_floor, pf, vrndmq_f32(a))
-DVTI_PART1(pf, p_ceil, pf, vrndpq_f32(a))
-DVTI_PART1(pf, p_trunc, pf, vrndq_f32(a))
-DVTI_PART1(pi, p_to_i, pf, vcvtnq_s32_f32(a))
-DVTI_PART1(pf, p_to_f, pi, vcvtq_f32_s32(a))
-DVTI_PART1(pd, p_widen_low, pf, vcvt_f64_f32(vget_low_f32(a)))
-DVTI_PART1(pd, p_widen_high, pf, vcvt_high_f64_f32(a))
-DVTI_PART2(pf, p_narrow, pd, pd, vcvt_high_f32_f64(vcvt_f32_f64(a), b))
-DVTI_PART2(pf, p_zip_low, pf, pf, vzip1q_f32(a, b))
-DVTI_PART2(pf, p_zip_high, pf, pf, vzip2q_f32(a, b))
-DVTI_PART_LOAD(pf, p_load_f16, uint16_t, vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(p))))
-DVTI_PART_STORE(pf, p_store_f16, uint16_t, vst1_u16(p, vreinterpret_u16_f16(vcvt_f16_f32(a))))
+DVTI_REG3(pf, p_fma, pf, pf, pf, vfmaq_f32(c, a, b))
+DVTI_REG3(pf, p_fnma, pf, pf, pf, vfmsq_f32(c, a, b))
+DVTI_REG1(pf, p_sqrt, pf, vsqrtq_f32(a))
+DVTI_REG1(pf, p_round, pf, vrndnq_f32(a))
+DVTI_REG1(pf, p_floor, pf, vrndmq_f32(a))
+DVTI_REG1(pf, p_ceil, pf, vrndpq_f32(a))
+DVTI_REG1(pf, p_trunc, pf, vrndq_f32(a))
+DVTI_REG1(pi, p_to_i, pf, vcvtnq_s32_f32(a))
+DVTI_REG1(pf, p_to_f, pi, vcvtq_f32_s32(a))
+DVTI_REG1(pd, p_widen_low, pf, vcvt_f64_f32(vget_low_f32(a)))
+DVTI_REG1(pd, p_widen_high, pf, vcvt_high_f64_f32(a))
+DVTI_REG2(pf, p_narrow, pd, pd, vcvt_high_f32_f64(vcvt_f32_f64(a), b))
+DVTI_REG2(pf, p_zip_low, pf, pf, vzip1q_f32(a, b))
+DVTI_REG2(pf, p_zip_high, pf, pf, vzip2q_f32(a, b))
+DVTI_REG_LOAD(pf, p_load_f16, uint16_t, vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(p))))
+DVTI_REG_STORE(pf, p_store_f16, uint16_t, vst1_u16(p, vreinterpret_u16_f16(vcvt_f16_f32(a))))
 #else
 #if defined(DVTI_PLAIN_FMA)
 DVTI_PLAIN_EACH(pf, p_fma, pf, pf, pf, 4, fmaf(a[k], b[k], c[k]))
 DVTI_PLAIN_EACH(pf, p_fnma, pf, pf, pf, 4, fmaf(-a[k], b[k], c[k]))
 #else
-DVTI_PART3(pf, p_fma, pf, pf, pf, a *b + c)
-DVTI_PART3(pf, p_fnma, pf, pf, pf, c - a * b)
+DVTI_REG3(pf, p_fma, pf, pf, pf, a *b + c)
+DVTI_REG3(pf, p_fnma, pf, pf, pf, c - a * b)
 #endif
 DVTI_PLAIN_EACH1(pf, p_sqrt, 4, sqrtf(a[k]))
 DVTI_PLAIN_EACH1(pf, p_round, 4, rintf(a[k]))
@@ -22781,11 +22783,11 @@ DVTI_PLAIN_LOAD(pi, p_iload, int32_t)
 DVTI_PLAIN_STORE(pi, p_istore, int32_t)
 DVTI_PLAIN_LOAD_N(pi, p_iload_n, int32_t, 4)
 DVTI_PLAIN_STORE_N(pi, p_istore_n, int32_t, 4)
-DVTI_PART2(pi, p_iadd, pi, pi, (V(pi))((V(pu))a + (V(pu))b))
-DVTI_PART2(pi, p_isub, pi, pi, (V(pi))((V(pu))a - (V(pu))b))
-DVTI_PART2(pi, p_iand, pi, pi, a &b)
-DVTI_PART2(pi, p_ior, pi, pi, a | b)
-DVTI_PART2(pi, p_ixor, pi, pi, a ^ b)
+DVTI_REG2(pi, p_iadd, pi, pi, (V(pi))((V(pu))a + (V(pu))b))
+DVTI_REG2(pi, p_isub, pi, pi, (V(pi))((V(pu))a - (V(pu))b))
+DVTI_REG2(pi, p_iand, pi, pi, a &b)
+DVTI_REG2(pi, p_ior, pi, pi, a | b)
+DVTI_REG2(pi, p_ixor, pi, pi, a ^ b)
 DVTI_INLINE V(pf) V(p_lookup)(const float *table, V(pi) at) {
 #if defined(DVTI_NEON)
     const uint8x16x2_t bytes = vld1q_u8_x2((const uint8_t *)table);
@@ -22807,24 +22809,24 @@ DVTI_INLINE void V(p_store4)(int32_t *p, V(pi) a, V(pi) b, V(pi) c, V(pi) d) {
     }
 }
 
-DVTI_PART_SHIFT(pi, p_ishl, (V(pi))((V(pu))a << n))
-DVTI_PART_SHIFT(pi, p_ishr, (V(pi))((V(pu))a >> n))
-DVTI_PART_SHIFT(pi, p_isar, a >> n)
-DVTI_PART2(pm, p_ieq, pi, pi, (V(pm))(a == b))
-DVTI_PART2(pm, p_igt, pi, pi, (V(pm))(a > b))
-DVTI_PART3(pi, p_icount, pi, pi, pi, a - (V(pi))(b > c))
-DVTI_PART3(pi, p_iselect, pm, pi, pi, (a & b) | (~a & c))
+DVTI_REG_SHIFT(pi, p_ishl, (V(pi))((V(pu))a << n))
+DVTI_REG_SHIFT(pi, p_ishr, (V(pi))((V(pu))a >> n))
+DVTI_REG_SHIFT(pi, p_isar, a >> n)
+DVTI_REG2(pm, p_ieq, pi, pi, (V(pm))(a == b))
+DVTI_REG2(pm, p_igt, pi, pi, (V(pm))(a > b))
+DVTI_REG3(pi, p_icount, pi, pi, pi, a - (V(pi))(b > c))
+DVTI_REG3(pi, p_iselect, pm, pi, pi, (a & b) | (~a & c))
 #if defined(DVTI_NEON)
-DVTI_PART2(pi, p_imin, pi, pi, vminq_s32(a, b))
-DVTI_PART2(pi, p_imax, pi, pi, vmaxq_s32(a, b))
+DVTI_REG2(pi, p_imin, pi, pi, vminq_s32(a, b))
+DVTI_REG2(pi, p_imax, pi, pi, vmaxq_s32(a, b))
 #else
-DVTI_PART2(pi, p_imin, pi, pi, V(p_iselect)(V(p_igt)(a, b), b, a))
-DVTI_PART2(pi, p_imax, pi, pi, V(p_iselect)(V(p_igt)(a, b), a, b))
+DVTI_REG2(pi, p_imin, pi, pi, V(p_iselect)(V(p_igt)(a, b), b, a))
+DVTI_REG2(pi, p_imax, pi, pi, V(p_iselect)(V(p_igt)(a, b), a, b))
 #endif
 
 /* double */
-DVTI_PART1(pl, p_as_l, pd, (V(pl))a)
-DVTI_PART1(pd, p_as_d, pl, (V(pd))a)
+DVTI_REG1(pl, p_as_l, pd, (V(pl))a)
+DVTI_REG1(pd, p_as_d, pl, (V(pd))a)
 DVTI_PLAIN_SET(pd, p_dset, double)
 DVTI_PLAIN_LOAD(pd, p_dload, double)
 DVTI_INLINE V(pd) V(p_load_wide)(const float *p) {
@@ -22837,38 +22839,38 @@ DVTI_PLAIN_STORE(pd, p_dstream, double)
 DVTI_PLAIN_LOAD_N(pd, p_dload_n, double, 2)
 DVTI_PLAIN_STORE_N(pd, p_dstore_n, double, 2)
 DVTI_PLAIN_FIRST(pd, p_dfirst, p_dload_first, p_dstore_first, p_dfirst_type, double, 2)
-DVTI_PART2(pd, p_dadd, pd, pd, a + b)
-DVTI_PART2(pd, p_dsub, pd, pd, a - b)
-DVTI_PART2(pd, p_dmul, pd, pd, a *b)
-DVTI_PART2(pd, p_ddiv, pd, pd, a / b)
-DVTI_PART2(pd, p_dand, pd, pd, (V(pd))((V(pl))a & (V(pl))b))
-DVTI_PART2(pd, p_dor, pd, pd, (V(pd))((V(pl))a | (V(pl))b))
-DVTI_PART2(pd, p_dxor, pd, pd, (V(pd))((V(pl))a ^ (V(pl))b))
-DVTI_PART2(pd, p_dandnot, pd, pd, (V(pd))(~(V(pl))a & (V(pl))b))
-DVTI_PART2(pn, p_dlt, pd, pd, (V(pn))(a < b))
-DVTI_PART2(pn, p_dle, pd, pd, (V(pn))(a <= b))
-DVTI_PART2(pn, p_deq, pd, pd, (V(pn))(a == b))
-DVTI_PART2(pn, p_dunord, pd, pd, (V(pn))((a != a) | (b != b)))
-DVTI_PART3(pd, p_dselect, pn, pd, pd, (V(pd))((a & (V(pl))b) | (~a & (V(pl))c)))
-DVTI_PART2(pd, p_dmin, pd, pd, V(p_dselect)((V(pn))(a < b), a, b))
-DVTI_PART2(pd, p_dmax, pd, pd, V(p_dselect)((V(pn))(a > b), a, b))
+DVTI_REG2(pd, p_dadd, pd, pd, a + b)
+DVTI_REG2(pd, p_dsub, pd, pd, a - b)
+DVTI_REG2(pd, p_dmul, pd, pd, a *b)
+DVTI_REG2(pd, p_ddiv, pd, pd, a / b)
+DVTI_REG2(pd, p_dand, pd, pd, (V(pd))((V(pl))a & (V(pl))b))
+DVTI_REG2(pd, p_dor, pd, pd, (V(pd))((V(pl))a | (V(pl))b))
+DVTI_REG2(pd, p_dxor, pd, pd, (V(pd))((V(pl))a ^ (V(pl))b))
+DVTI_REG2(pd, p_dandnot, pd, pd, (V(pd))(~(V(pl))a & (V(pl))b))
+DVTI_REG2(pn, p_dlt, pd, pd, (V(pn))(a < b))
+DVTI_REG2(pn, p_dle, pd, pd, (V(pn))(a <= b))
+DVTI_REG2(pn, p_deq, pd, pd, (V(pn))(a == b))
+DVTI_REG2(pn, p_dunord, pd, pd, (V(pn))((a != a) | (b != b)))
+DVTI_REG3(pd, p_dselect, pn, pd, pd, (V(pd))((a & (V(pl))b) | (~a & (V(pl))c)))
+DVTI_REG2(pd, p_dmin, pd, pd, V(p_dselect)((V(pn))(a < b), a, b))
+DVTI_REG2(pd, p_dmax, pd, pd, V(p_dselect)((V(pn))(a > b), a, b))
 #if defined(DVTI_NEON)
-DVTI_PART3(pd, p_dfma, pd, pd, pd, vfmaq_f64(c, a, b))
-DVTI_PART3(pd, p_dfnma, pd, pd, pd, vfmsq_f64(c, a, b))
-DVTI_PART1(pd, p_dsqrt, pd, vsqrtq_f64(a))
-DVTI_PART1(pd, p_dround, pd, vrndnq_f64(a))
-DVTI_PART1(pd, p_dfloor, pd, vrndmq_f64(a))
-DVTI_PART1(pd, p_dceil, pd, vrndpq_f64(a))
-DVTI_PART1(pd, p_dtrunc, pd, vrndq_f64(a))
-DVTI_PART2(pd, p_dzip_low, pd, pd, vzip1q_f64(a, b))
-DVTI_PART2(pd, p_dzip_high, pd, pd, vzip2q_f64(a, b))
+DVTI_REG3(pd, p_dfma, pd, pd, pd, vfmaq_f64(c, a, b))
+DVTI_REG3(pd, p_dfnma, pd, pd, pd, vfmsq_f64(c, a, b))
+DVTI_REG1(pd, p_dsqrt, pd, vsqrtq_f64(a))
+DVTI_REG1(pd, p_dround, pd, vrndnq_f64(a))
+DVTI_REG1(pd, p_dfloor, pd, vrndmq_f64(a))
+DVTI_REG1(pd, p_dceil, pd, vrndpq_f64(a))
+DVTI_REG1(pd, p_dtrunc, pd, vrndq_f64(a))
+DVTI_REG2(pd, p_dzip_low, pd, pd, vzip1q_f64(a, b))
+DVTI_REG2(pd, p_dzip_high, pd, pd, vzip2q_f64(a, b))
 #else
 #if defined(DVTI_PLAIN_FMA)
 DVTI_PLAIN_EACH(pd, p_dfma, pd, pd, pd, 2, fma(a[k], b[k], c[k]))
 DVTI_PLAIN_EACH(pd, p_dfnma, pd, pd, pd, 2, fma(-a[k], b[k], c[k]))
 #else
-DVTI_PART3(pd, p_dfma, pd, pd, pd, a *b + c)
-DVTI_PART3(pd, p_dfnma, pd, pd, pd, c - a * b)
+DVTI_REG3(pd, p_dfma, pd, pd, pd, a *b + c)
+DVTI_REG3(pd, p_dfnma, pd, pd, pd, c - a * b)
 #endif
 DVTI_PLAIN_EACH1(pd, p_dsqrt, 2, sqrt(a[k]))
 DVTI_PLAIN_EACH1(pd, p_dround, 2, rint(a[k]))
@@ -22890,12 +22892,12 @@ DVTI_INLINE V(pd) V(p_dzip_high)(V(pd) a, V(pd) b) {
 /* int64 */
 DVTI_PLAIN_SET(pl, p_lset, int64_t)
 DVTI_PLAIN_LOAD(pl, p_lload, int64_t)
-DVTI_PART2(pl, p_ladd, pl, pl, (V(pl))((V(pw))a + (V(pw))b))
-DVTI_PART2(pl, p_lsub, pl, pl, (V(pl))((V(pw))a - (V(pw))b))
-DVTI_PART2(pl, p_land, pl, pl, a &b)
-DVTI_PART2(pl, p_lor, pl, pl, a | b)
-DVTI_PART2(pl, p_lxor, pl, pl, a ^ b)
-DVTI_PART1(pi, p_l_as_i, pl, (V(pi))a)
+DVTI_REG2(pl, p_ladd, pl, pl, (V(pl))((V(pw))a + (V(pw))b))
+DVTI_REG2(pl, p_lsub, pl, pl, (V(pl))((V(pw))a - (V(pw))b))
+DVTI_REG2(pl, p_land, pl, pl, a &b)
+DVTI_REG2(pl, p_lor, pl, pl, a | b)
+DVTI_REG2(pl, p_lxor, pl, pl, a ^ b)
+DVTI_REG1(pi, p_l_as_i, pl, (V(pi))a)
 
 DVTI_INLINE V(pl) V(p_lmul)(V(pl) a, V(pl) b) {
 #if defined(DVTI_NEON)
@@ -22908,8 +22910,8 @@ DVTI_INLINE V(pl) V(p_lmul)(V(pl) a, V(pl) b) {
     return r;
 #endif
 }
-DVTI_PART_SHIFT(pl, p_lshl, (V(pl))((V(pw))a << n))
-DVTI_PART_SHIFT(pl, p_lshr, (V(pl))((V(pw))a >> n))
+DVTI_REG_SHIFT(pl, p_lshl, (V(pl))((V(pw))a << n))
+DVTI_REG_SHIFT(pl, p_lshr, (V(pl))((V(pw))a >> n))
 
 #undef DVTI_PLAIN_EACH
 #undef DVTI_PLAIN_EACH1
@@ -22919,9 +22921,9 @@ DVTI_PART_SHIFT(pl, p_lshr, (V(pl))((V(pw))a >> n))
 #undef DVTI_PLAIN_STORE
 #undef DVTI_PLAIN_LOAD_N
 #undef DVTI_PLAIN_STORE_N
-/* ==== end src/3_cpu/simd/part_plain.inl ==== */
+/* ==== end src/3_cpu/simd/register_plain.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 23 "src/3_cpu/simd/tier_plain.c"
+#line 23 "src/3_cpu/simd/target_plain.c"
 #endif
 #define DVTI_SECTION
 #include DEVTENSOR_FILE /* a copy with another name: define DEVTENSOR_FILE as that name */
@@ -22929,36 +22931,36 @@ DVTI_PART_SHIFT(pl, p_lshr, (V(pl))((V(pw))a >> n))
 #error "devtensor: DEVTENSOR_FILE names another file than this one"
 #endif
 #ifdef DEVTENSOR_LINES
-#line 24 "src/3_cpu/simd/tier_plain.c"
+#line 24 "src/3_cpu/simd/target_plain.c"
 #endif
 
 DVTI_FN const dvti_simd *dvti_simd_plain(void) {
     return &V(table);
 }
 
-/* ==== begin src/3_cpu/simd/words_end.inl ==== */
-/* Takes words_begin.inl away, and what the parts and 2_core/math/basics.inl have defined. */
+/* ==== begin src/3_cpu/simd/primitives_end.inl ==== */
+/* Takes primitives_begin.inl away, and what the parts and 2_core/math/basics.inl have defined. */
 #ifdef DEVTENSOR_LINES
-#line 1 "src/3_cpu/simd/words_end.inl"
+#line 1 "src/3_cpu/simd/primitives_end.inl"
 #endif
-#undef DVTI_PARTS
-#undef DVTI_PART_F
-#undef DVTI_PART_D
+#undef DVTI_REGS
+#undef DVTI_REG_F
+#undef DVTI_REG_D
 #undef DVTI_HAS_SCALEF
-#undef DVTI_PART1
-#undef DVTI_PART2
-#undef DVTI_PART3
-#undef DVTI_PART_SET
-#undef DVTI_PART_SHIFT
-#undef DVTI_PART_LOAD
-#undef DVTI_PART_LOAD_N
-#undef DVTI_PART_STORE
-#undef DVTI_PART_STORE_N
-#undef DVTI_PART_BITS
+#undef DVTI_REG1
+#undef DVTI_REG2
+#undef DVTI_REG3
+#undef DVTI_REG_SET
+#undef DVTI_REG_SHIFT
+#undef DVTI_REG_LOAD
+#undef DVTI_REG_LOAD_N
+#undef DVTI_REG_STORE
+#undef DVTI_REG_STORE_N
+#undef DVTI_REG_BITS
 #undef DVTI_V_
 #undef DVTI_V
-#undef DVTI_TIER
-#undef DVTI_TIER_NAME
+#undef DVTI_TARGET
+#undef DVTI_TARGET_NAME
 #undef V
 #pragma pop_macro("V")
 #undef DVTI_P1
@@ -22973,9 +22975,9 @@ DVTI_FN const dvti_simd *dvti_simd_plain(void) {
 #undef DVTI_LN2
 #undef DVTI_LN2_HIGH
 #undef DVTI_LN2_LOW
-/* ==== end src/3_cpu/simd/words_end.inl ==== */
+/* ==== end src/3_cpu/simd/primitives_end.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 30 "src/3_cpu/simd/tier_plain.c"
+#line 30 "src/3_cpu/simd/target_plain.c"
 #endif
 #if defined(DVTI_PLAIN_FMA)
 #undef DVTI_PLAIN_FMA
@@ -22988,7 +22990,7 @@ DVTI_FN const dvti_simd *dvti_simd_plain(void) {
 #pragma GCC diagnostic pop
 #endif
 #endif
-/* ==== end src/3_cpu/simd/tier_plain.c ==== */
+/* ==== end src/3_cpu/simd/target_plain.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 102 "src/devtensor_spine.h"
 #endif
@@ -23955,7 +23957,7 @@ typedef struct dvti_kreduce {
     int64_t n_kept, n_reduced;
     int64_t chunk, n_chunks; /* reduced positions per chunk */
     int64_t items;           /* what blocks take one after another */
-    int64_t lanes;           /* threads that share a result, or neighbouring results */
+    int64_t lanes;           /* threads that share a result, or neighboring results */
     int64_t vector;          /* groups of 16 bytes never cross an end and are aligned */
     double count;            /* for mean */
 } dvti_kreduce;
@@ -24144,7 +24146,7 @@ DVTI_FN int dvti_cuda_driver_version(void);
 /* The driver, opened at the first call; NULL when it cannot be used, and dvti_cuda_reason says
    why. */
 DVTI_FN const dvti_cuda_driver *dvti_cuda(void);
-/* This process was forked from the one that initialised CUDA. */
+/* This process was forked from the one that initialized CUDA. */
 DVTI_FN bool dvti_cuda_forked(void);
 /* A CUDA result as a failure of `function`: "dvt_add: cuLaunchKernel gave CUDA_ERROR_..: text". */
 DVTI_FN dvt_status dvti_cuda_fail(const char *function, const char *call, dvti_cu_result result);
@@ -24207,7 +24209,7 @@ typedef enum dvti_cuda_family {
 #undef DVTI_CUDA_FAMILY_ENUM
 
 /* A program: the family's file under the definitions of a variant. The family packs what it
-   specialises on (dtypes, operation, layout) into `variant`; launch/ unpacks it into #define lines
+   specializes on (dtypes, operation, layout) into `variant`; launch/ unpacks it into #define lines
    when the program is built for the first time. */
 typedef struct dvti_cuda_program {
     dvti_cuda_family family;
@@ -24229,7 +24231,7 @@ DVTI_FN const char *dvti_cuda_function_text(dvti_op op, const char **files);
 /* For the end of a variant's definitions. The functions that the op table's texts call. */
 DVTI_FN void dvti_cuda_add_row_functions(dvti_text *text);
 /* The functions of floats in these files of 2_core/math, "exp.inl log.inl", which are called
-   dvti_card_exp and so on; or dvti_exp_below, for families that add exponentials of this dtype. */
+   dvti_gpu_exp and so on; or dvti_exp_below, for families that add exponentials of this dtype. */
 DVTI_FN void dvti_cuda_add_functions(dvti_text *text, const char *files);
 DVTI_FN void dvti_cuda_add_exp_below(dvti_text *text, dvt_dtype dtype);
 /* The function `entry` of the program on this card, compiled and loaded at its first use. */
@@ -24263,7 +24265,7 @@ DVTI_FN dvti_kdivisor dvti_cuda_divisor(int64_t divisor);
 DVTI_FN int64_t dvti_cuda_sort_bytes(int64_t n);
 DVTI_FN dvt_status dvti_cuda_sort(dvti_cuda_gpu *gpu, const dvti_launch *launch, void *workspace,
                                   int64_t n, int bits);
-/* Axes of extent 1 are left out, larger strides come first when `sorts`, and neighbours are merged;
+/* Axes of extent 1 are left out, larger strides come first when `sorts`, and neighbors are merged;
    at least one axis is left. `along` goes through the same changes, so that positions in both stay
    the same. */
 DVTI_FN void dvti_cuda_tidy_axes(dvti_kview *view, dvti_kview *along, bool sorts);
@@ -24902,7 +24904,7 @@ struct dvt_trainer {
 /* Copy k of parameter i. */
 DVTI_FN dvti_replica *dvti_trainer_at(const dvt_trainer *t, int i, int k);
 DVTI_FN void dvti_replicas_free(dvti_replica *replica, int64_t n);
-/* The contexts that all parameters agree on; those without any (not initialised yet) are passed over. Otherwise CONTEXT. */
+/* The contexts that all parameters agree on; those without any (not initialized yet) are passed over. Otherwise CONTEXT. */
 DVTI_FN dvt_status dvti_trainer_ctxs(const char *function, const dvt_trainer *t,
                                      dvt_ctx_list *ctxs);
 /* Looks up every copy; parameters without gradients are not taken. Changes nothing that a failure would have to undo. */
@@ -25923,7 +25925,7 @@ DVTI_FN void dvti_cuda_cache_write(dvti_cuda_key key, const dvti_cuda_image *ima
 static const char *const dvti_cuda_lines[] = {
 /* GENERATED from src/ by tools/amalgamate.py: do not edit. Edit src/3_cuda/kernels/, then run `make header`. */
 /* SPDX-License-Identifier: MIT OR Unlicense */
-/* The CUDA source: a table of lines, ended by NULL. Include it inside an initialiser. */
+/* The CUDA source: a table of lines, ended by NULL. Include it inside an initializer. */
 "#line 1 \"all_reduce.cu\"\n",
 "\n",
 "\n",
@@ -27659,7 +27661,7 @@ static const char *const dvti_cuda_lines[] = {
 "\n",
 "__device__ inline float dvti_exp_below(float x, float largest) {\n",
     "const float d = x - largest, b = d - x;\n",
-    "const float error = (x - (d - b)) + (-largest - b), e = dvti_card_exp(d);\n",
+    "const float error = (x - (d - b)) + (-largest - b), e = dvti_gpu_exp(d);\n",
     "return e > 0 && d < 0 ? e + e * error : e;\n",
 "}\n",
 "#line 1 \"fill.cu\"\n",
@@ -27733,20 +27735,20 @@ static const char *const dvti_cuda_lines[] = {
 "}\n",
 "\n",
 "#if PART == 0\n",
-"typedef dvti_unit<UNIT>::type dvti_piece;\n",
+"typedef dvti_unit<UNIT>::type dvti_unit_type;\n",
 "\n",
 "extern \"C\" __global__ void dvti_take(const dvti_kindex p) {\n",
     "const dvti_index width = (dvti_index)p.b, m = (dvti_index)p.m;\n",
     "for (int64_t i = dvti_thread(); i < p.total; i += dvti_threads()) {\n",
         "const dvti_index at = (dvti_index)i, row = at / width, a = row / m;\n",
         "const int64_t from = a * p.n + dvti_inside(p.index[row - a * m], p.n);\n",
-        "((dvti_piece *)p.out.data)[i] = ((const dvti_piece *)p.in.data)[from * p.b + (at - row * width)];\n",
+        "((dvti_unit_type *)p.out.data)[i] = ((const dvti_unit_type *)p.in.data)[from * p.b + (at - row * width)];\n",
     "}\n",
 "}\n",
 "#endif\n",
 "\n",
 "#if PART == 1\n",
-"typedef dvti_unit<UNIT>::type dvti_piece;\n",
+"typedef dvti_unit<UNIT>::type dvti_unit_type;\n",
 "\n",
 "extern \"C\" __global__ void dvti_take_along(const dvti_kindex p) {\n",
     "for (int64_t i = dvti_thread(); i < p.total; i += dvti_threads()) {\n",
@@ -27758,8 +27760,8 @@ static const char *const dvti_cuda_lines[] = {
             "to += step * (dvti_index)p.out.stride[axis];\n",
             "at = up;\n",
         "}\n",
-        "((dvti_piece *)p.out.data)[to] =\n",
-            "((const dvti_piece *)p.in.data)[from + dvti_inside(p.index[where], p.n) * p.step];\n",
+        "((dvti_unit_type *)p.out.data)[to] =\n",
+            "((const dvti_unit_type *)p.in.data)[from + dvti_inside(p.index[where], p.n) * p.step];\n",
     "}\n",
 "}\n",
 "#endif\n",
@@ -28584,7 +28586,7 @@ static const char *const dvti_cuda_lines[] = {
         "s2 = dvti_group_get<D_S2, M>(p.state[2], at);\n",
 "#pragma unroll\n",
     "for (int j = 0; j < M; j++) {\n",
-        "dvti_card_step e;\n",
+        "dvti_gpu_step e;\n",
         "e.w = dvti_widen<D_W, double>(w.v[j]);\n",
         "if (STATES > 0)\n",
             "e.s[0] = dvti_widen<D_S0, double>(s0.v[j]);\n",
@@ -28592,7 +28594,7 @@ static const char *const dvti_cuda_lines[] = {
             "e.s[1] = dvti_widen<D_S1, double>(s1.v[j]);\n",
         "if (STATES > 2)\n",
             "e.s[2] = dvti_widen<D_S2, double>(s2.v[j]);\n",
-        "e.g = dvti_card_step_gradient(p.f, dvti_widen<D_G, double>(g.v[j]));\n",
+        "e.g = dvti_gpu_step_gradient(p.f, dvti_widen<D_G, double>(g.v[j]));\n",
         "UPDATE(p.f, FLAG, STATES, &e);\n",
         "w.v[j] = dvti_narrow<D_W>(e.w);\n",
         "if (STATES > 0)\n",
@@ -28991,6 +28993,140 @@ static const char *const dvti_cuda_lines[] = {
             "dvti_on_window(p, unit, plane, row, column);\n",
     "}\n",
 "}\n",
+"#line 1 \"primitives.cu\"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"#define V(name) dvti_gpu_##name\n",
+"#define DVTI_INLINE __device__ __forceinline__\n",
+"#define FLT_MAX 3.402823466e+38f\n",
+"#define FLT_MIN 1.175494351e-38f\n",
+"#define INFINITY __uint_as_float(0x7f800000)\n",
+"#define NAN __uint_as_float(0x7fc00000)\n",
+"\n",
+"typedef int int32_t;\n",
+"typedef unsigned uint32_t;\n",
+"typedef float V(f);\n",
+"typedef int V(i);\n",
+"typedef bool V(m);\n",
+"typedef double V(d);\n",
+"typedef int64_t V(l);\n",
+"\n",
+"#define DVTI_PRIMITIVE1(R, name, A, value) DVTI_INLINE V(R) V(name)(V(A) a) { return value; }\n",
+"#define DVTI_PRIMITIVE2(R, name, A, B, value) DVTI_INLINE V(R) V(name)(V(A) a, V(B) b) { return value; }\n",
+"#define DVTI_PRIMITIVE3(R, name, A, B, C, value) DVTI_INLINE V(R) V(name)(V(A) a, V(B) b, V(C) c) { return value; }\n",
+"\n",
+"\n",
+"DVTI_INLINE V(f) V(zero)() { return 0; }\n",
+"DVTI_PRIMITIVE1(f, set, f, a)\n",
+"DVTI_PRIMITIVE2(f, add, f, f, __fadd_rn(a, b))\n",
+"DVTI_PRIMITIVE2(f, sub, f, f, __fsub_rn(a, b))\n",
+"DVTI_PRIMITIVE2(f, mul, f, f, __fmul_rn(a, b))\n",
+"DVTI_PRIMITIVE2(f, div, f, f, __fdiv_rn(a, b))\n",
+"DVTI_PRIMITIVE2(f, min, f, f, a < b ? a : b)\n",
+"DVTI_PRIMITIVE2(f, max, f, f, a > b ? a : b)\n",
+"DVTI_PRIMITIVE3(f, fma, f, f, f, __fmaf_rn(a, b, c))\n",
+"DVTI_PRIMITIVE3(f, fnma, f, f, f, __fmaf_rn(-a, b, c))\n",
+"DVTI_PRIMITIVE1(f, sqrt, f, __fsqrt_rn(a))\n",
+"DVTI_PRIMITIVE1(f, round, f, rintf(a))\n",
+"DVTI_PRIMITIVE1(f, trunc, f, truncf(a))\n",
+"DVTI_PRIMITIVE1(f, abs, f, fabsf(a))\n",
+"DVTI_PRIMITIVE1(f, neg, f, -a)\n",
+"DVTI_PRIMITIVE1(i, as_i, f, __float_as_int(a))\n",
+"DVTI_PRIMITIVE1(f, as_f, i, __int_as_float(a))\n",
+"DVTI_PRIMITIVE1(i, to_i, f, __float2int_rn(a))\n",
+"DVTI_PRIMITIVE1(f, to_f, i, __int2float_rn(a))\n",
+"DVTI_PRIMITIVE2(f, bit_and, f, f, __int_as_float(__float_as_int(a) & __float_as_int(b)))\n",
+"DVTI_PRIMITIVE2(f, bit_or, f, f, __int_as_float(__float_as_int(a) | __float_as_int(b)))\n",
+"DVTI_PRIMITIVE2(f, bit_xor, f, f, __int_as_float(__float_as_int(a) ^ __float_as_int(b)))\n",
+"DVTI_PRIMITIVE2(m, lt, f, f, a < b)\n",
+"DVTI_PRIMITIVE2(m, le, f, f, a <= b)\n",
+"DVTI_PRIMITIVE2(m, gt, f, f, a > b)\n",
+"DVTI_PRIMITIVE2(m, eq, f, f, a == b)\n",
+"DVTI_PRIMITIVE2(m, ne, f, f, a != b)\n",
+"DVTI_PRIMITIVE2(m, unord, f, f, a != a || b != b)\n",
+"DVTI_PRIMITIVE3(f, select, m, f, f, a ? b : c)\n",
+"\n",
+"\n",
+"DVTI_PRIMITIVE2(m, mand, m, m, a && b)\n",
+"DVTI_PRIMITIVE2(m, mor, m, m, a || b)\n",
+"DVTI_PRIMITIVE1(m, mnot, m, !a)\n",
+"DVTI_INLINE uint32_t V(mbits)(V(m) a) { return a ? 0xffff : 0; }\n",
+"\n",
+"\n",
+"DVTI_PRIMITIVE1(i, iset, i, a)\n",
+"DVTI_PRIMITIVE2(i, iadd, i, i, (int)((unsigned)a + (unsigned)b))\n",
+"DVTI_PRIMITIVE2(i, isub, i, i, (int)((unsigned)a - (unsigned)b))\n",
+"DVTI_PRIMITIVE2(i, iand, i, i, a & b)\n",
+"DVTI_PRIMITIVE2(i, ior, i, i, a | b)\n",
+"DVTI_PRIMITIVE2(i, ishl, i, i, (int)((unsigned)a << b))\n",
+"DVTI_PRIMITIVE2(i, ishr, i, i, (int)((unsigned)a >> b))\n",
+"DVTI_PRIMITIVE2(i, isar, i, i, a >> b)\n",
+"DVTI_PRIMITIVE2(m, ieq, i, i, a == b)\n",
+"DVTI_PRIMITIVE2(m, igt, i, i, a > b)\n",
+"\n",
+"\n",
+"DVTI_INLINE V(f) V(scalef)(V(f) a, V(f) n) {\n",
+    "const int whole = __float2int_rn(n), half = whole >> 1;\n",
+    "return __fmul_rn(__fmul_rn(a, __int_as_float(half + 127 << 23)), __int_as_float(whole - half + 127 << 23));\n",
+"}\n",
+"\n",
+"\n",
+"DVTI_INLINE V(f) V(lookup)(const float *table, V(i) at) { return table[at & 7]; }\n",
+"#define DVTI_REPEAT(n) _Pragma(\"unroll\")\n",
+"\n",
+"\n",
+"#define dvti_gpu_far_angles(x, done, rest, low, quarters) (*(quarters) = dvti_reduce_angle(x, rest, low))\n",
+"\n",
+"\n",
+"DVTI_PRIMITIVE1(d, dset, d, a)\n",
+"DVTI_PRIMITIVE2(d, dadd, d, d, __dadd_rn(a, b))\n",
+"DVTI_PRIMITIVE2(d, dsub, d, d, __dsub_rn(a, b))\n",
+"DVTI_PRIMITIVE2(d, dmul, d, d, __dmul_rn(a, b))\n",
+"DVTI_PRIMITIVE2(d, ddiv, d, d, __ddiv_rn(a, b))\n",
+"DVTI_PRIMITIVE2(d, dmin, d, d, a < b ? a : b)\n",
+"DVTI_PRIMITIVE2(d, dmax, d, d, a > b ? a : b)\n",
+"DVTI_PRIMITIVE3(d, dfma, d, d, d, __fma_rn(a, b, c))\n",
+"DVTI_PRIMITIVE1(d, dsqrt, d, __dsqrt_rn(a))\n",
+"DVTI_PRIMITIVE1(d, dround, d, rint(a))\n",
+"DVTI_PRIMITIVE1(l, as_l, d, __double_as_longlong(a))\n",
+"DVTI_PRIMITIVE1(d, as_d, l, __longlong_as_double(a))\n",
+"DVTI_PRIMITIVE1(l, lset, l, a)\n",
+"DVTI_PRIMITIVE2(l, ladd, l, l, (int64_t)((uint64_t)a + (uint64_t)b))\n",
+"DVTI_PRIMITIVE2(l, lsub, l, l, (int64_t)((uint64_t)a - (uint64_t)b))\n",
+"DVTI_PRIMITIVE2(l, land, l, l, a & b)\n",
+"DVTI_PRIMITIVE2(l, lor, l, l, a | b)\n",
+"DVTI_PRIMITIVE2(l, lshr, l, i, (int64_t)((uint64_t)a >> b))\n",
+"\n",
+"DVTI_PRIMITIVE1(d, widen_low, f, (double)a)\n",
+"DVTI_PRIMITIVE1(d, widen_high, f, (double)a)\n",
+"DVTI_PRIMITIVE2(f, narrow, d, d, __double2float_rn(a))\n",
+"\n",
+"DVTI_INLINE V(d) V(dscalef)(V(d) a, V(d) n) {\n",
+    "const int whole = __double2int_rn(n), half = whole >> 1;\n",
+    "return __dmul_rn(__dmul_rn(a, __hiloint2double(half + 1023 << 20, 0)), __hiloint2double(whole - half + 1023 << 20, 0));\n",
+"}\n",
+"\n",
+"#undef DVTI_PRIMITIVE1\n",
+"#undef DVTI_PRIMITIVE2\n",
+"#undef DVTI_PRIMITIVE3\n",
+"#line 1 \"primitives_end.cu\"\n",
+"\n",
+"#undef V\n",
+"#undef dvti_gpu_far_angles\n",
+"#undef DVTI_INLINE\n",
+"#undef DVTI_REPEAT\n",
+"#undef FLT_MAX\n",
+"#undef FLT_MIN\n",
+"#undef INFINITY\n",
+"#undef NAN\n",
+"#undef DVTI_LOG2E\n",
+"#undef DVTI_LN2\n",
+"#undef DVTI_LN2_HIGH\n",
+"#undef DVTI_LN2_LOW\n",
 "#line 1 \"random.cu\"\n",
 "\n",
 "\n",
@@ -29063,7 +29199,7 @@ static const char *const dvti_cuda_lines[] = {
 "__device__ inline void dvti_draw(const dvti_krandom &p, const dvti_words &w, dvti_element *e) {\n",
     "for (int k = 0; k < PER; k += 2) {\n",
         "float even, odd;\n",
-        "dvti_card_normal_pair((int)w.w[k], (int)w.w[k + 1], (float)p.f0, (float)p.f1, &even, &odd);\n",
+        "dvti_gpu_normal_pair((int)w.w[k], (int)w.w[k + 1], (float)p.f0, (float)p.f1, &even, &odd);\n",
         "e[k] = dvti_narrow<D>(even);\n",
         "e[k + 1] = dvti_narrow<D>(odd);\n",
     "}\n",
@@ -30267,140 +30403,6 @@ static const char *const dvti_cuda_lines[] = {
         "next[threadIdx.x] += sum;\n",
     "}\n",
 "}\n",
-"#line 1 \"words.cu\"\n",
-"\n",
-"\n",
-"\n",
-"\n",
-"\n",
-"\n",
-"#define V(name) dvti_card_##name\n",
-"#define DVTI_INLINE __device__ __forceinline__\n",
-"#define FLT_MAX 3.402823466e+38f\n",
-"#define FLT_MIN 1.175494351e-38f\n",
-"#define INFINITY __uint_as_float(0x7f800000)\n",
-"#define NAN __uint_as_float(0x7fc00000)\n",
-"\n",
-"typedef int int32_t;\n",
-"typedef unsigned uint32_t;\n",
-"typedef float V(f);\n",
-"typedef int V(i);\n",
-"typedef bool V(m);\n",
-"typedef double V(d);\n",
-"typedef int64_t V(l);\n",
-"\n",
-"#define DVTI_WORD1(R, name, A, value) DVTI_INLINE V(R) V(name)(V(A) a) { return value; }\n",
-"#define DVTI_WORD2(R, name, A, B, value) DVTI_INLINE V(R) V(name)(V(A) a, V(B) b) { return value; }\n",
-"#define DVTI_WORD3(R, name, A, B, C, value) DVTI_INLINE V(R) V(name)(V(A) a, V(B) b, V(C) c) { return value; }\n",
-"\n",
-"\n",
-"DVTI_INLINE V(f) V(zero)() { return 0; }\n",
-"DVTI_WORD1(f, set, f, a)\n",
-"DVTI_WORD2(f, add, f, f, __fadd_rn(a, b))\n",
-"DVTI_WORD2(f, sub, f, f, __fsub_rn(a, b))\n",
-"DVTI_WORD2(f, mul, f, f, __fmul_rn(a, b))\n",
-"DVTI_WORD2(f, div, f, f, __fdiv_rn(a, b))\n",
-"DVTI_WORD2(f, min, f, f, a < b ? a : b)\n",
-"DVTI_WORD2(f, max, f, f, a > b ? a : b)\n",
-"DVTI_WORD3(f, fma, f, f, f, __fmaf_rn(a, b, c))\n",
-"DVTI_WORD3(f, fnma, f, f, f, __fmaf_rn(-a, b, c))\n",
-"DVTI_WORD1(f, sqrt, f, __fsqrt_rn(a))\n",
-"DVTI_WORD1(f, round, f, rintf(a))\n",
-"DVTI_WORD1(f, trunc, f, truncf(a))\n",
-"DVTI_WORD1(f, abs, f, fabsf(a))\n",
-"DVTI_WORD1(f, neg, f, -a)\n",
-"DVTI_WORD1(i, as_i, f, __float_as_int(a))\n",
-"DVTI_WORD1(f, as_f, i, __int_as_float(a))\n",
-"DVTI_WORD1(i, to_i, f, __float2int_rn(a))\n",
-"DVTI_WORD1(f, to_f, i, __int2float_rn(a))\n",
-"DVTI_WORD2(f, bit_and, f, f, __int_as_float(__float_as_int(a) & __float_as_int(b)))\n",
-"DVTI_WORD2(f, bit_or, f, f, __int_as_float(__float_as_int(a) | __float_as_int(b)))\n",
-"DVTI_WORD2(f, bit_xor, f, f, __int_as_float(__float_as_int(a) ^ __float_as_int(b)))\n",
-"DVTI_WORD2(m, lt, f, f, a < b)\n",
-"DVTI_WORD2(m, le, f, f, a <= b)\n",
-"DVTI_WORD2(m, gt, f, f, a > b)\n",
-"DVTI_WORD2(m, eq, f, f, a == b)\n",
-"DVTI_WORD2(m, ne, f, f, a != b)\n",
-"DVTI_WORD2(m, unord, f, f, a != a || b != b)\n",
-"DVTI_WORD3(f, select, m, f, f, a ? b : c)\n",
-"\n",
-"\n",
-"DVTI_WORD2(m, mand, m, m, a && b)\n",
-"DVTI_WORD2(m, mor, m, m, a || b)\n",
-"DVTI_WORD1(m, mnot, m, !a)\n",
-"DVTI_INLINE uint32_t V(mbits)(V(m) a) { return a ? 0xffff : 0; }\n",
-"\n",
-"\n",
-"DVTI_WORD1(i, iset, i, a)\n",
-"DVTI_WORD2(i, iadd, i, i, (int)((unsigned)a + (unsigned)b))\n",
-"DVTI_WORD2(i, isub, i, i, (int)((unsigned)a - (unsigned)b))\n",
-"DVTI_WORD2(i, iand, i, i, a & b)\n",
-"DVTI_WORD2(i, ior, i, i, a | b)\n",
-"DVTI_WORD2(i, ishl, i, i, (int)((unsigned)a << b))\n",
-"DVTI_WORD2(i, ishr, i, i, (int)((unsigned)a >> b))\n",
-"DVTI_WORD2(i, isar, i, i, a >> b)\n",
-"DVTI_WORD2(m, ieq, i, i, a == b)\n",
-"DVTI_WORD2(m, igt, i, i, a > b)\n",
-"\n",
-"\n",
-"DVTI_INLINE V(f) V(scalef)(V(f) a, V(f) n) {\n",
-    "const int whole = __float2int_rn(n), half = whole >> 1;\n",
-    "return __fmul_rn(__fmul_rn(a, __int_as_float(half + 127 << 23)), __int_as_float(whole - half + 127 << 23));\n",
-"}\n",
-"\n",
-"\n",
-"DVTI_INLINE V(f) V(lookup)(const float *table, V(i) at) { return table[at & 7]; }\n",
-"#define DVTI_REPEAT(n) _Pragma(\"unroll\")\n",
-"\n",
-"\n",
-"#define dvti_card_far_angles(x, done, rest, low, quarters) (*(quarters) = dvti_reduce_angle(x, rest, low))\n",
-"\n",
-"\n",
-"DVTI_WORD1(d, dset, d, a)\n",
-"DVTI_WORD2(d, dadd, d, d, __dadd_rn(a, b))\n",
-"DVTI_WORD2(d, dsub, d, d, __dsub_rn(a, b))\n",
-"DVTI_WORD2(d, dmul, d, d, __dmul_rn(a, b))\n",
-"DVTI_WORD2(d, ddiv, d, d, __ddiv_rn(a, b))\n",
-"DVTI_WORD2(d, dmin, d, d, a < b ? a : b)\n",
-"DVTI_WORD2(d, dmax, d, d, a > b ? a : b)\n",
-"DVTI_WORD3(d, dfma, d, d, d, __fma_rn(a, b, c))\n",
-"DVTI_WORD1(d, dsqrt, d, __dsqrt_rn(a))\n",
-"DVTI_WORD1(d, dround, d, rint(a))\n",
-"DVTI_WORD1(l, as_l, d, __double_as_longlong(a))\n",
-"DVTI_WORD1(d, as_d, l, __longlong_as_double(a))\n",
-"DVTI_WORD1(l, lset, l, a)\n",
-"DVTI_WORD2(l, ladd, l, l, (int64_t)((uint64_t)a + (uint64_t)b))\n",
-"DVTI_WORD2(l, lsub, l, l, (int64_t)((uint64_t)a - (uint64_t)b))\n",
-"DVTI_WORD2(l, land, l, l, a & b)\n",
-"DVTI_WORD2(l, lor, l, l, a | b)\n",
-"DVTI_WORD2(l, lshr, l, i, (int64_t)((uint64_t)a >> b))\n",
-"\n",
-"DVTI_WORD1(d, widen_low, f, (double)a)\n",
-"DVTI_WORD1(d, widen_high, f, (double)a)\n",
-"DVTI_WORD2(f, narrow, d, d, __double2float_rn(a))\n",
-"\n",
-"DVTI_INLINE V(d) V(dscalef)(V(d) a, V(d) n) {\n",
-    "const int whole = __double2int_rn(n), half = whole >> 1;\n",
-    "return __dmul_rn(__dmul_rn(a, __hiloint2double(half + 1023 << 20, 0)), __hiloint2double(whole - half + 1023 << 20, 0));\n",
-"}\n",
-"\n",
-"#undef DVTI_WORD1\n",
-"#undef DVTI_WORD2\n",
-"#undef DVTI_WORD3\n",
-"#line 1 \"words_end.cu\"\n",
-"\n",
-"#undef V\n",
-"#undef dvti_card_far_angles\n",
-"#undef DVTI_INLINE\n",
-"#undef DVTI_REPEAT\n",
-"#undef FLT_MAX\n",
-"#undef FLT_MIN\n",
-"#undef INFINITY\n",
-"#undef NAN\n",
-"#undef DVTI_LOG2E\n",
-"#undef DVTI_LN2\n",
-"#undef DVTI_LN2_HIGH\n",
-"#undef DVTI_LN2_LOW\n",
 "#line 1 \"angles.inl\"\n",
 "\n",
 "\n",
@@ -30921,12 +30923,12 @@ static const char *const dvti_cuda_lines[] = {
 "#undef DVTI_DECAY\n",
 "#undef DVTI_P\n",
 "#undef DVTI_AVERAGE\n",
-"#line 1 \"pieces.inl\"\n",
+"#line 1 \"piecewise.inl\"\n",
 "\n",
 "\n",
 "\n",
 "\n",
-"DVTI_INLINE V(f) V(by_pieces)(const float (*rows)[8], int degree, V(i) at, V(f) a) {\n",
+"DVTI_INLINE V(f) V(piecewise)(const float (*rows)[8], int degree, V(i) at, V(f) a) {\n",
     "V(f) t = V(sub)(a, V(lookup)(rows[0], at)), p = V(lookup)(rows[degree + 1], at);\n",
     "int k;\n",
     "DVTI_REPEAT(8)\n",
@@ -30942,7 +30944,7 @@ static const char *const dvti_cuda_lines[] = {
 "\n",
 "\n",
 "DVTI_INLINE V(f) V(odd_by_pieces)(const float (*rows)[8], int degree, V(i) at, V(f) a, V(f) x) {\n",
-    "V(f) p = V(mul)(V(by_pieces)(rows, degree, at, a), a);\n",
+    "V(f) p = V(mul)(V(piecewise)(rows, degree, at, a), a);\n",
     "return V(bit_or)(V(sign_bit)(x), V(min)(V(set)(1), p));\n",
 "}\n",
 "\n",
@@ -30993,7 +30995,7 @@ static const char *const dvti_cuda_lines[] = {
     "V(f) a = V(min)(V(set)(14.7f), V(abs)(x)), square = V(mul)(a, a), n, low, high, p, w, rest;\n",
     "high = V(exp_parts)(V(mul)(square, half), &n, &low);\n",
     "low = V(fma)(V(mul)(V(fma)(a, a, V(neg)(square)), half), V(add)(high, low), low);\n",
-    "p = V(by_pieces)(rows, 8, V(piece)(a, 1.25f, 22), a);\n",
+    "p = V(piecewise)(rows, 8, V(piece)(a, 1.25f, 22), a);\n",
     "w = V(mul)(p, a);\n",
     "rest = V(fma)(w, low, V(mul)(V(fma)(p, a, V(neg)(w)), high));\n",
     "p = V(scalef)(V(fma)(w, high, rest), n);\n",
@@ -31260,9 +31262,9 @@ static const dvti_cuda_row *dvti_cuda_row_of(dvti_op op) {
     /* in the order of dvti_op */
     static const dvti_cuda_row rows[] = {
 #define DVTI_UNARY(name, rule, cost, f, i, vector, math, ...)                                      \
-    {#f, #i, "dvti_card_" #name "(x)", math},
+    {#f, #i, "dvti_gpu_" #name "(x)", math},
 #define DVTI_BINARY(name, rule, cost, f, i, vector, math, ...)                                     \
-    {#f, #i, "dvti_card_" #name "(a, b)", math},
+    {#f, #i, "dvti_gpu_" #name "(a, b)", math},
 #define DVTI_SPECIAL(name, operands, rule, cost, f, i, ...) {#f, #i, NULL, NULL},
         DVTI_UNARY_TABLE(DVTI_UNARY) DVTI_BINARY_TABLE(DVTI_BINARY) DVTI_SPECIAL_TABLE(DVTI_SPECIAL)
 #undef DVTI_UNARY
@@ -31307,7 +31309,7 @@ DVTI_FN void dvti_cuda_add_row_functions(dvti_text *text) {
 
 DVTI_FN void dvti_cuda_add_functions(dvti_text *text, const char *files) {
     char name[32];
-    dvti_cuda_add_file(text, "words.cu");
+    dvti_cuda_add_file(text, "primitives.cu");
     dvti_cuda_add_file(text, "basics.inl");
     while (*files) {
         size_t length = strcspn(files, " ");
@@ -31315,7 +31317,7 @@ DVTI_FN void dvti_cuda_add_functions(dvti_text *text, const char *files) {
         dvti_cuda_add_file(text, name);
         files += length + strspn(files + length, " ");
     }
-    dvti_cuda_add_file(text, "words_end.cu");
+    dvti_cuda_add_file(text, "primitives_end.cu");
 }
 
 DVTI_FN void dvti_cuda_add_exp_below(dvti_text *text, dvt_dtype dtype) {
@@ -34901,7 +34903,7 @@ DVTI_FN void dvti_cuda_describe_optimizer(uint64_t variant, dvti_text *text) {
     static const char *const rule[] = {DVTI_OPTIMIZER_TABLE(DVTI_ROW)};
 #undef DVTI_ROW
     int k;
-    dvti_text_add(text, "#define UPDATE dvti_card_update_%s\n", rule[variant & 31]);
+    dvti_text_add(text, "#define UPDATE dvti_gpu_update_%s\n", rule[variant & 31]);
     dvti_text_add(text, "#define FLAG %d\n", (int)(variant >> 5 & 1));
     dvti_text_add(text, "#define STATES %d\n", (int)(variant >> 6 & 3));
     for (k = 0; k < 5; k++)
@@ -39206,7 +39208,7 @@ DVT_API dvt_array *dvt_dropout(dvt_array *x, double p) {
     return y;
 }
 
-/* ---- batch normalisation ---- */
+/* ---- batch normalization ---- */
 /* v (n) as an array that broadcasts along x's axis. */
 static dvt_array *dvti_along(dvt_array *v, const dvt_array *x, int axis) {
     dvt_shape shape = x->shape;
@@ -39364,7 +39366,7 @@ static dvt_array *dvti_layer_norm_at_once(dvt_array *x, dvt_array *gamma, dvt_ar
 /* x, gamma and beta are float32 or wider, or x is of integers; gamma and beta may be NULL. */
 static dvt_array *dvti_layer_norm_of(dvt_array *x, dvt_array *gamma, dvt_array *beta,
                                      double epsilon) {
-    dvt_array *mean, *centred, *variance, *y;
+    dvt_array *mean, *centered, *variance, *y;
     /* Longer rows are summed in several pieces. */
     if (dvti_composes_unseen(x, gamma, beta) &&
         dvti_supports(x->storage->device, dvti_kernel_layer_norm(), DVTI_OP_layer_norm, x->dtype,
@@ -39372,9 +39374,9 @@ static dvt_array *dvti_layer_norm_of(dvt_array *x, dvt_array *gamma, dvt_array *
         x->shape.dim[x->shape.ndim - 1] <= 32768)
         return dvti_layer_norm_at_once(x, gamma, beta, epsilon);
     mean = dvt_mean(x, DVT_KEEPDIMS(-1));
-    centred = dvt_sub(x, mean);
-    variance = dvt_mean(dvt_square(centred), DVT_KEEPDIMS(-1));
-    y = dvt_mul(centred, dvt_rsqrt(dvt_add_scalar(variance, epsilon)));
+    centered = dvt_sub(x, mean);
+    variance = dvt_mean(dvt_square(centered), DVT_KEEPDIMS(-1));
+    y = dvt_mul(centered, dvt_rsqrt(dvt_add_scalar(variance, epsilon)));
     if (gamma)
         y = dvt_mul(y, gamma);
     return beta ? dvt_add(y, beta) : y;
@@ -41235,7 +41237,7 @@ static void dvti_graph_enter_all(dvti_graph *graph) {
 }
 
 /* Room for one more slot; the table stays at most half full. */
-static bool dvti_graph_room(dvti_graph *graph) {
+static bool dvti_graph_reserve(dvti_graph *graph) {
     size_t *table;
     if (!dvti_grow((void **)&graph->slots, &graph->capacity, graph->count + 1,
                    sizeof *graph->slots))
@@ -41257,7 +41259,7 @@ static dvti_slot *dvti_graph_add(dvti_graph *graph, dvti_origin origin) {
     const void *key = origin.node ? (const void *)origin.node : (const void *)origin.leaf;
     dvti_slot *slot;
     size_t *place;
-    if (!dvti_graph_room(graph)) {
+    if (!dvti_graph_reserve(graph)) {
         dvti_fail_memory(graph->name, (int64_t)(sizeof *slot * 2 * (graph->count + 1)));
         return NULL;
     }
@@ -47858,7 +47860,7 @@ static bool dvti_pat_bad(dvti_pat_reader *r, const char *why) {
     return false;
 }
 
-static bool dvti_pat_room(dvti_pat_reader *r, size_t more) {
+static bool dvti_pat_reserve(dvti_pat_reader *r, size_t more) {
     dvti_pattern *p = r->out;
     if (dvti_grow((void **)&p->step, &p->capacity, p->count + more, sizeof *p->step))
         return true;
@@ -47868,7 +47870,7 @@ static bool dvti_pat_room(dvti_pat_reader *r, size_t more) {
 
 static dvti_pattern_step *dvti_pat_emit(dvti_pat_reader *r, int op) {
     dvti_pattern_step *step;
-    if (!dvti_pat_room(r, 1))
+    if (!dvti_pat_reserve(r, 1))
         return NULL;
     step = &r->out->step[r->out->count++];
     memset(step, 0, sizeof *step);
@@ -47879,7 +47881,7 @@ static dvti_pattern_step *dvti_pat_emit(dvti_pat_reader *r, int op) {
 /* Puts a step before those from `at` on. Jumps are relative and stay within what moves, so they stay right. */
 static dvti_pattern_step *dvti_pat_insert(dvti_pat_reader *r, size_t at, int op) {
     dvti_pattern *p = r->out;
-    if (!dvti_pat_room(r, 1))
+    if (!dvti_pat_reserve(r, 1))
         return NULL;
     memmove(p->step + at + 1, p->step + at, (p->count - at) * sizeof *p->step);
     p->count++;
@@ -49752,7 +49754,7 @@ static void dvti_svg_axes(dvti_writer *out, const dvt_curve *curve, const dvti_s
 }
 
 static void dvti_svg_series(dvti_writer *out, const dvti_series *series, const dvti_scale *x,
-                            const dvti_scale *y, const char *attributes, const char *colour) {
+                            const dvti_scale *y, const char *attributes, const char *color) {
     size_t i;
     dvti_writer_text(out, "<polyline fill=\"none\"");
     dvti_writer_text(out, attributes);
@@ -49767,7 +49769,7 @@ static void dvti_svg_series(dvti_writer *out, const dvti_series *series, const d
     dvti_writer_text(out, "\"/>\n");
     for (i = 0; series->n <= DVTI_CURVE_DOTS && i < series->n; i++) {
         dvti_writer_text(out, "<circle r=\"2.5\" fill=\"");
-        dvti_writer_text(out, colour);
+        dvti_writer_text(out, color);
         dvti_writer_text(out, "\" cx=\"");
         dvti_svg_fixed(out, dvti_curve_x(x, series->x[i]), 2);
         dvti_writer_text(out, "\" cy=\"");
@@ -49777,9 +49779,9 @@ static void dvti_svg_series(dvti_writer *out, const dvti_series *series, const d
 }
 
 static DVTI_NOINLINE void dvti_svg_write(dvti_writer *out, const dvt_curve *curve) {
-    /* Colours that stay apart for colour-blind eyes. Source: Okabe and Ito, 2008. */
-    static const char *const colours[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
-                                          "#e69f00", "#56b4e9", "#000000"};
+    /* Colors that stay apart for color-blind eyes. Source: Okabe and Ito, 2008. */
+    static const char *const colors[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
+                                         "#e69f00", "#56b4e9", "#000000"};
     static const char *const dashes[] = {"", " stroke-dasharray=\"6 3\"",
                                          " stroke-dasharray=\"2 3\""};
     dvti_scale x, y;
@@ -49791,12 +49793,12 @@ static DVTI_NOINLINE void dvti_svg_write(dvti_writer *out, const dvt_curve *curv
                           "<rect width=\"720\" height=\"420\" fill=\"#ffffff\"/>\n");
     dvti_svg_axes(out, curve, &x, &y);
     for (i = 0; i < curve->n; i++) {
-        const char *colour = colours[i % (size_t)DVTI_LENGTH(colours)];
+        const char *color = colors[i % (size_t)DVTI_LENGTH(colors)];
         double at = DVTI_CURVE_TOP + 12 + 20.0 * (double)i;
         char attributes[96];
-        snprintf(attributes, sizeof attributes, " stroke=\"%s\" stroke-width=\"2\"%s", colour,
-                 dashes[i / (size_t)DVTI_LENGTH(colours) % (size_t)DVTI_LENGTH(dashes)]);
-        dvti_svg_series(out, &curve->series[i], &x, &y, attributes, colour);
+        snprintf(attributes, sizeof attributes, " stroke=\"%s\" stroke-width=\"2\"%s", color,
+                 dashes[i / (size_t)DVTI_LENGTH(colors) % (size_t)DVTI_LENGTH(dashes)]);
+        dvti_svg_series(out, &curve->series[i], &x, &y, attributes, color);
         dvti_svg_line(out, DVTI_CURVE_RIGHT + 16, at, DVTI_CURVE_RIGHT + 40, at, attributes);
         dvti_svg_text(out, DVTI_CURVE_RIGHT + 46, at + 4, "", curve->series[i].name);
     }
@@ -50581,7 +50583,7 @@ DVTI_FN dvt_status dvti_trainer_ctxs(const char *function, const dvt_trainer *t,
             dvt_ctx_list_format(own, here, sizeof here);
             dvt_ctx_list_format(*ctxs, there, sizeof there);
             return dvti_fail(DVT_ERR_CONTEXT,
-                             "%s: all parameters must be initialised on the same contexts, but "
+                             "%s: all parameters must be initialized on the same contexts, but "
                              "parameter %s is on %s while %s is on %s; move them with "
                              "dvt_params_reset_ctx",
                              function, dvt_param_name(t->trained[i].param), here,
@@ -50664,7 +50666,7 @@ DVTI_FN dvt_status dvti_trainer_look(const char *function, dvt_trainer *t) {
     dvt_ctx_list ctxs;
     dvt_status status = dvti_trainer_ctxs(function, t, &ctxs);
     int i;
-    /* Nothing is initialised at all: the first parameter says so. */
+    /* Nothing is initialized at all: the first parameter says so. */
     if (status == DVT_OK && t->n && ctxs.n < 1)
         return dvti_param_on(function, t->trained[0].param, dvt_default_ctx()) ? DVT_OK
                                                                                : dvti_failure();
@@ -52411,7 +52413,7 @@ DVT_API void dvt_loader_reset(dvt_loader *loader) {
 #line 234 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_transform.c ==== */
-/* What happens to a sample before it is put into a batch: pixels to floats, normalisation, chains, functions of the user's.
+/* What happens to a sample before it is put into a batch: pixels to floats, normalization, chains, functions of the user's.
    Everything here is written with public operations and runs where the sample is. */
 #ifdef DEVTENSOR_LINES
 #line 3 "src/7_train/dvt_transform.c"
@@ -53103,39 +53105,39 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #endif
 #endif
 /* ==== end src/devtensor_spine.h ==== */
-#else /* src/3_cpu/simd/tier.inl, for which the header includes itself */
+#else /* src/3_cpu/simd/isa_target.inl, for which the header includes itself */
 #undef DVTI_SECTION
-/* ==== begin src/3_cpu/simd/tier.inl ==== */
-/* What a tier consists of: its words, the kernels of every family, and the table of them. */
+/* ==== begin src/3_cpu/simd/isa_target.inl ==== */
+/* What a ISA target consists of: its words, the kernels of every family, and the table of them. */
 #ifdef DEVTENSOR_LINES
-#line 1 "src/3_cpu/simd/tier.inl"
+#line 1 "src/3_cpu/simd/isa_target.inl"
 #endif
 /* ==== begin src/3_cpu/simd/vec.inl ==== */
-/* A vector: 64 bytes on every machine, made of DVTI_PARTS registers. So a kernel is written once, and adds and folds in one order
-   everywhere, whatever the registers' width: that is where equal bits on all tiers come from.
+/* A vector: 64 bytes on every machine, made of DVTI_REGS registers. So a kernel is written once, and adds and folds in one order
+   everywhere, whatever the registers' width: that is where equal bits on all ISA targets come from.
 
      V(f) 16 floats, V(i) 16 int32, V(d) 8 doubles, V(l) 8 int64, V(m) and V(n) masks of 16 and 8 lanes
 
-   The words are part_plain.inl's without p_; in addition:
+   The words are register_plain.inl's without p_; in addition:
      V(zero)(), V(abs), V(neg)   V(gt), V(ge), V(ne) as expected: ne is true for NaN
      V(scalef)(a, n)  a * 2^n rounded once, for whole |n| <= 250 and normal a (doubles: |n| <= 2000)
      V(lookup)(table, i)   the floats table[i & 7]
      V(widen_low), V(widen_high)   lanes 0..7, 8..15 as doubles;   V(narrow)(low, high)
      V(zip_low)(a, b), V(zip_high)   a0 b0 a1 b1 .., the first 16 of them and the others;   V(even)(a, b), V(odd)   lanes of a and then b
-     V(fold_add)(a), V(fold_min), V(fold_max)  over the lanes: i with i + 8, then 4, 2, 1; doubles d.. (and dfold_mul) with i + 4, 2, 1 */
+     V(lanes_add)(a), V(lanes_min), V(lanes_max)  over the lanes: i with i + 8, then 4, 2, 1; doubles d.. (and dlanes_mul) with i + 4, 2, 1 */
 #ifdef DEVTENSOR_LINES
 #line 12 "src/3_cpu/simd/vec.inl"
 #endif
-#if DVTI_PARTS == 1
-#define DVTI_EACH_PART(one, x) one(p0, 0, x)
-#elif DVTI_PARTS == 2
-#define DVTI_EACH_PART(one, x) one(p0, 0, x) one(p1, 1, x)
+#if DVTI_REGS == 1
+#define DVTI_EACH_REG(one, x) one(p0, 0, x)
+#elif DVTI_REGS == 2
+#define DVTI_EACH_REG(one, x) one(p0, 0, x) one(p1, 1, x)
 #else
-#define DVTI_EACH_PART(one, x) one(p0, 0, x) one(p1, 1, x) one(p2, 2, x) one(p3, 3, x)
+#define DVTI_EACH_REG(one, x) one(p0, 0, x) one(p1, 1, x) one(p2, 2, x) one(p3, 3, x)
 #endif
 
 /* One register is no struct: taking those apart again would be much of what compiling costs. */
-#if DVTI_PARTS == 1
+#if DVTI_REGS == 1
 #define DVTI_OF(vector, part) vector
 #define DVTI_VECTOR_OF(one) typedef V(p##one) V(one);
 #else
@@ -53143,7 +53145,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #define DVTI_MEMBER(p, at, T) V(T) p;
 #define DVTI_VECTOR_OF(one)                                                                        \
     typedef struct V(one) {                                                                        \
-        DVTI_EACH_PART(DVTI_MEMBER, p##one)                                                        \
+        DVTI_EACH_REG(DVTI_MEMBER, p##one)                                                        \
     } V(one);
 #endif
 DVTI_VECTOR_OF(f)
@@ -53168,36 +53170,36 @@ DVTI_VECTOR_OF(n)
 #define DVTI_DO_BITS(p, at, name) r |= V(p_##name)(DVTI_OF(a, p)) << (at * lanes);
 
 #define DVTI_DO_LOOKUP(p, k, name) DVTI_OF(r, p) = V(p_##name)(table, DVTI_OF(at, p));
-#define DVTI_DO_STORE4(p, at, name) V(p_##name)(to + 4 * at * DVTI_PART_F, DVTI_OF(a, p), DVTI_OF(b, p), DVTI_OF(c, p), DVTI_OF(d, p));
+#define DVTI_DO_STORE4(p, at, name) V(p_##name)(to + 4 * at * DVTI_REG_F, DVTI_OF(a, p), DVTI_OF(b, p), DVTI_OF(c, p), DVTI_OF(d, p));
 
 #define DVTI_LIFT1(R, name, A)                                                                     \
     DVTI_INLINE V(R) V(name)(V(A) a) {                                                             \
         V(R) r;                                                                                    \
-        DVTI_EACH_PART(DVTI_DO1, name)                                                             \
+        DVTI_EACH_REG(DVTI_DO1, name)                                                             \
         return r;                                                                                  \
     }
 #define DVTI_LIFT2(R, name, A, B)                                                                  \
     DVTI_INLINE V(R) V(name)(V(A) a, V(B) b) {                                                     \
         V(R) r;                                                                                    \
-        DVTI_EACH_PART(DVTI_DO2, name)                                                             \
+        DVTI_EACH_REG(DVTI_DO2, name)                                                             \
         return r;                                                                                  \
     }
 #define DVTI_LIFT3(R, name, A, B, C)                                                               \
     DVTI_INLINE V(R) V(name)(V(A) a, V(B) b, V(C) c) {                                             \
         V(R) r;                                                                                    \
-        DVTI_EACH_PART(DVTI_DO3, name)                                                             \
+        DVTI_EACH_REG(DVTI_DO3, name)                                                             \
         return r;                                                                                  \
     }
 #define DVTI_LIFT_SET(R, name, E)                                                                  \
     DVTI_INLINE V(R) V(name)(E x) {                                                                \
         V(R) r;                                                                                    \
-        DVTI_EACH_PART(DVTI_DO_SET, name)                                                          \
+        DVTI_EACH_REG(DVTI_DO_SET, name)                                                          \
         return r;                                                                                  \
     }
 #define DVTI_LIFT_SHIFT(R, name)                                                                   \
     DVTI_INLINE V(R) V(name)(V(R) a, int n) {                                                      \
         V(R) r;                                                                                    \
-        DVTI_EACH_PART(DVTI_DO_SHIFT, name)                                                        \
+        DVTI_EACH_REG(DVTI_DO_SHIFT, name)                                                        \
         return r;                                                                                  \
     }
 #define DVTI_LIFT_LOAD(R, name, E, per_part)                                                       \
@@ -53205,43 +53207,43 @@ DVTI_VECTOR_OF(n)
         const int lanes = per_part;                                                                \
         V(R) r;                                                                                    \
         (void)lanes;                                                                               \
-        DVTI_EACH_PART(DVTI_DO_LOAD, name)                                                         \
+        DVTI_EACH_REG(DVTI_DO_LOAD, name)                                                         \
         return r;                                                                                  \
     }
 #define DVTI_LIFT_STORE(R, name, E, per_part)                                                      \
     DVTI_INLINE void V(name)(E * to, V(R) a) {                                                     \
         const int lanes = per_part;                                                                \
         (void)lanes;                                                                               \
-        DVTI_EACH_PART(DVTI_DO_STORE, name)                                                        \
+        DVTI_EACH_REG(DVTI_DO_STORE, name)                                                        \
     }
 #define DVTI_LIFT_LOAD_N(R, name, E, per_part)                                                     \
     DVTI_INLINE V(R) V(name)(const E *from, int64_t n) {                                           \
         const int lanes = per_part;                                                                \
         V(R) r;                                                                                    \
-        DVTI_EACH_PART(DVTI_DO_LOAD_N, name)                                                       \
+        DVTI_EACH_REG(DVTI_DO_LOAD_N, name)                                                       \
         return r;                                                                                  \
     }
 #define DVTI_LIFT_STORE_N(R, name, E, per_part)                                                    \
     DVTI_INLINE void V(name)(E * to, int64_t n, V(R) a) {                                          \
         const int lanes = per_part;                                                                \
-        DVTI_EACH_PART(DVTI_DO_STORE_N, name)                                                      \
+        DVTI_EACH_REG(DVTI_DO_STORE_N, name)                                                      \
     }
 #define DVTI_LIFT_BITS(name, A, per_part)                                                          \
     DVTI_INLINE uint32_t V(name)(V(A) a) {                                                         \
         const int lanes = per_part;                                                                \
         uint32_t r = 0;                                                                            \
         (void)lanes;                                                                               \
-        DVTI_EACH_PART(DVTI_DO_BITS, name)                                                         \
+        DVTI_EACH_REG(DVTI_DO_BITS, name)                                                         \
         return r;                                                                                  \
     }
 
 /* float */
 DVTI_LIFT_SET(f, set, float)
-DVTI_LIFT_LOAD(f, load, float, DVTI_PART_F)
-DVTI_LIFT_STORE(f, store, float, DVTI_PART_F)
-DVTI_LIFT_STORE(f, stream, float, DVTI_PART_F)
-DVTI_LIFT_LOAD_N(f, load_n, float, DVTI_PART_F)
-DVTI_LIFT_STORE_N(f, store_n, float, DVTI_PART_F)
+DVTI_LIFT_LOAD(f, load, float, DVTI_REG_F)
+DVTI_LIFT_STORE(f, store, float, DVTI_REG_F)
+DVTI_LIFT_STORE(f, stream, float, DVTI_REG_F)
+DVTI_LIFT_LOAD_N(f, load_n, float, DVTI_REG_F)
+DVTI_LIFT_STORE_N(f, store_n, float, DVTI_REG_F)
 DVTI_LIFT2(f, add, f, f)
 DVTI_LIFT2(f, sub, f, f)
 DVTI_LIFT2(f, mul, f, f)
@@ -53266,17 +53268,17 @@ DVTI_LIFT2(m, unord, f, f)
 DVTI_LIFT3(f, select, m, f, f)
 DVTI_LIFT1(i, as_i, f)
 DVTI_LIFT1(i, to_i, f)
-DVTI_LIFT_LOAD(f, load_f16, uint16_t, DVTI_PART_F)
-DVTI_LIFT_STORE(f, store_f16, uint16_t, DVTI_PART_F)
+DVTI_LIFT_LOAD(f, load_f16, uint16_t, DVTI_REG_F)
+DVTI_LIFT_STORE(f, store_f16, uint16_t, DVTI_REG_F)
 
 /* int32 */
 DVTI_LIFT_SET(i, iset, int32_t)
-DVTI_LIFT_LOAD(i, iload, int32_t, DVTI_PART_F)
-DVTI_LIFT_STORE(i, istore, int32_t, DVTI_PART_F)
-DVTI_LIFT_LOAD_N(i, iload_n, int32_t, DVTI_PART_F)
-DVTI_LIFT_STORE_N(i, istore_n, int32_t, DVTI_PART_F)
-DVTI_LIFT_LOAD(i, load_u16, uint16_t, DVTI_PART_F)
-DVTI_LIFT_STORE(i, store_u16, uint16_t, DVTI_PART_F)
+DVTI_LIFT_LOAD(i, iload, int32_t, DVTI_REG_F)
+DVTI_LIFT_STORE(i, istore, int32_t, DVTI_REG_F)
+DVTI_LIFT_LOAD_N(i, iload_n, int32_t, DVTI_REG_F)
+DVTI_LIFT_STORE_N(i, istore_n, int32_t, DVTI_REG_F)
+DVTI_LIFT_LOAD(i, load_u16, uint16_t, DVTI_REG_F)
+DVTI_LIFT_STORE(i, store_u16, uint16_t, DVTI_REG_F)
 DVTI_LIFT2(i, iadd, i, i)
 DVTI_LIFT2(i, isub, i, i)
 DVTI_LIFT2(i, iand, i, i)
@@ -53293,33 +53295,33 @@ DVTI_LIFT1(f, as_f, i)
 DVTI_LIFT1(f, to_f, i)
 DVTI_INLINE V(f) V(lookup)(const float *table, V(i) at) {
     V(f) r;
-    DVTI_EACH_PART(DVTI_DO_LOOKUP, lookup)
+    DVTI_EACH_REG(DVTI_DO_LOOKUP, lookup)
     return r;
 }
 
 DVTI_LIFT2(m, mand, m, m)
 DVTI_LIFT2(m, mor, m, m)
 DVTI_LIFT1(m, mnot, m)
-DVTI_LIFT_BITS(mbits, m, DVTI_PART_F)
-DVTI_LIFT_STORE(m, mstore, uint8_t, DVTI_PART_F)
+DVTI_LIFT_BITS(mbits, m, DVTI_REG_F)
+DVTI_LIFT_STORE(m, mstore, uint8_t, DVTI_REG_F)
 
 /* Four words for each of 16 groups, group after group: lane i has group V(group_of_lane)(i). */
 DVTI_INLINE void V(store4)(int32_t *to, V(i) a, V(i) b, V(i) c, V(i) d) {
-    DVTI_EACH_PART(DVTI_DO_STORE4, store4)
+    DVTI_EACH_REG(DVTI_DO_STORE4, store4)
 }
 
 DVTI_INLINE int V(group_of_lane)(int i) {
-    int part = i / DVTI_PART_F, lane = i % DVTI_PART_F;
-    return part * DVTI_PART_F + lane % 4 * (DVTI_PART_F / 4) + lane / 4;
+    int part = i / DVTI_REG_F, lane = i % DVTI_REG_F;
+    return part * DVTI_REG_F + lane % 4 * (DVTI_REG_F / 4) + lane / 4;
 }
 
 /* double */
 DVTI_LIFT_SET(d, dset, double)
-DVTI_LIFT_LOAD(d, dload, double, DVTI_PART_D)
-DVTI_LIFT_LOAD(d, load_wide, float, DVTI_PART_D)
-DVTI_LIFT_STORE(d, dstore, double, DVTI_PART_D)
-DVTI_LIFT_LOAD_N(d, dload_n, double, DVTI_PART_D)
-DVTI_LIFT_STORE_N(d, dstore_n, double, DVTI_PART_D)
+DVTI_LIFT_LOAD(d, dload, double, DVTI_REG_D)
+DVTI_LIFT_LOAD(d, load_wide, float, DVTI_REG_D)
+DVTI_LIFT_STORE(d, dstore, double, DVTI_REG_D)
+DVTI_LIFT_LOAD_N(d, dload_n, double, DVTI_REG_D)
+DVTI_LIFT_STORE_N(d, dstore_n, double, DVTI_REG_D)
 DVTI_LIFT2(d, dadd, d, d)
 DVTI_LIFT2(d, dsub, d, d)
 DVTI_LIFT2(d, dmul, d, d)
@@ -53345,7 +53347,7 @@ DVTI_LIFT3(d, dselect, n, d, d)
 DVTI_LIFT1(l, as_l, d)
 DVTI_LIFT1(d, as_d, l)
 DVTI_LIFT_SET(l, lset, int64_t)
-DVTI_LIFT_LOAD(l, lload, int64_t, DVTI_PART_D)
+DVTI_LIFT_LOAD(l, lload, int64_t, DVTI_REG_D)
 DVTI_LIFT2(l, ladd, l, l)
 DVTI_LIFT2(l, lsub, l, l)
 DVTI_LIFT2(l, land, l, l)
@@ -53358,8 +53360,8 @@ DVTI_LIFT_SHIFT(l, lshr)
 DVTI_LIFT2(n, nand, n, n)
 DVTI_LIFT2(n, nor, n, n)
 DVTI_LIFT1(n, nnot, n)
-DVTI_LIFT_BITS(nbits, n, DVTI_PART_D)
-DVTI_LIFT_STORE(n, nstore, uint8_t, DVTI_PART_D)
+DVTI_LIFT_BITS(nbits, n, DVTI_REG_D)
+DVTI_LIFT_STORE(n, nstore, uint8_t, DVTI_REG_D)
 
 /* ---- words made of words ---- */
 DVTI_INLINE V(f) V(zero)(void) {
@@ -53434,9 +53436,9 @@ DVTI_INLINE V(d) V(dscalef)(V(d) a, V(d) n) {
 
 DVTI_INLINE V(d) V(widen_low)(V(f) a) {
     V(d) r;
-#if DVTI_PARTS == 1
+#if DVTI_REGS == 1
     DVTI_OF(r, p0) = V(p_widen_low)(DVTI_OF(a, p0));
-#elif DVTI_PARTS == 2
+#elif DVTI_REGS == 2
     r.p0 = V(p_widen_low)(a.p0);
     r.p1 = V(p_widen_high)(a.p0);
 #else
@@ -53450,9 +53452,9 @@ DVTI_INLINE V(d) V(widen_low)(V(f) a) {
 
 DVTI_INLINE V(d) V(widen_high)(V(f) a) {
     V(d) r;
-#if DVTI_PARTS == 1
+#if DVTI_REGS == 1
     DVTI_OF(r, p0) = V(p_widen_high)(DVTI_OF(a, p0));
-#elif DVTI_PARTS == 2
+#elif DVTI_REGS == 2
     r.p0 = V(p_widen_low)(a.p1);
     r.p1 = V(p_widen_high)(a.p1);
 #else
@@ -53464,10 +53466,10 @@ DVTI_INLINE V(d) V(widen_high)(V(f) a) {
     return r;
 }
 
-#if DVTI_PARTS == 1
+#if DVTI_REGS == 1
 #define DVTI_ZIP_LOW(low, high, a, b) DVTI_OF(r, p0) = low(DVTI_OF(a, p0), DVTI_OF(b, p0));
 #define DVTI_ZIP_HIGH(low, high, a, b) DVTI_OF(r, p0) = high(DVTI_OF(a, p0), DVTI_OF(b, p0));
-#elif DVTI_PARTS == 2
+#elif DVTI_REGS == 2
 #define DVTI_ZIP_PART(low, high, x, y)                                                             \
     r.p0 = low(x, y);                                                                              \
     r.p1 = high(x, y);
@@ -53497,9 +53499,9 @@ DVTI_LIFT_ZIP(d, dzip_high, DVTI_ZIP_HIGH, p_dzip_low, p_dzip_high)
 #undef DVTI_ZIP_HIGH
 #undef DVTI_LIFT_ZIP
 
-#if DVTI_PARTS == 1
+#if DVTI_REGS == 1
 #define DVTI_PICK(word) DVTI_OF(r, p0) = V(word)(DVTI_OF(a, p0), DVTI_OF(b, p0));
-#elif DVTI_PARTS == 2
+#elif DVTI_REGS == 2
 #define DVTI_PICK(word)                                                                            \
     r.p0 = V(word)(a.p0, a.p1);                                                                    \
     r.p1 = V(word)(b.p0, b.p1);
@@ -53525,9 +53527,9 @@ DVTI_INLINE V(f) V(odd)(V(f) a, V(f) b) {
 
 DVTI_INLINE V(f) V(narrow)(V(d) low, V(d) high) {
     V(f) r;
-#if DVTI_PARTS == 1
+#if DVTI_REGS == 1
     DVTI_OF(r, p0) = V(p_narrow)(DVTI_OF(low, p0), DVTI_OF(high, p0));
-#elif DVTI_PARTS == 2
+#elif DVTI_REGS == 2
     r.p0 = V(p_narrow)(low.p0, low.p1);
     r.p1 = V(p_narrow)(high.p0, high.p1);
 #else
@@ -53541,7 +53543,7 @@ DVTI_INLINE V(f) V(narrow)(V(d) low, V(d) high) {
 
 /* A vector zipped with itself has lane i and lane i + 8 side by side in its halves, twice, and so on. Doubles go through memory, where
    single lanes are read again without waiting. */
-#define DVTI_FOLD(name, word)                                                                      \
+#define DVTI_LANES_REDUCE(name, word)                                                                      \
     DVTI_INLINE float V(name)(V(f) v) {                                                            \
         float a[16];                                                                               \
         int k;                                                                                     \
@@ -53564,19 +53566,19 @@ DVTI_INLINE V(f) V(narrow)(V(d) low, V(d) high) {
     }
 #define DVTI_PLUS(a, b) ((a) + (b))
 #define DVTI_TIMES(a, b) ((a) * (b))
-DVTI_FOLD(fold_add, add)
-DVTI_FOLD(fold_min, min)
-DVTI_FOLD(fold_max, max)
-DVTI_DFOLD(dfold_add, DVTI_PLUS)
-DVTI_DFOLD(dfold_mul, DVTI_TIMES)
-DVTI_DFOLD(dfold_max, DVTI_MAX)
+DVTI_LANES_REDUCE(lanes_add, add)
+DVTI_LANES_REDUCE(lanes_min, min)
+DVTI_LANES_REDUCE(lanes_max, max)
+DVTI_DFOLD(dlanes_add, DVTI_PLUS)
+DVTI_DFOLD(dlanes_mul, DVTI_TIMES)
+DVTI_DFOLD(dlanes_max, DVTI_MAX)
 #undef DVTI_PLUS
 #undef DVTI_TIMES
-#undef DVTI_FOLD
+#undef DVTI_LANES_REDUCE
 #undef DVTI_DFOLD
 
 #undef DVTI_OF
-#undef DVTI_EACH_PART
+#undef DVTI_EACH_REG
 #undef DVTI_DO1
 #undef DVTI_DO2
 #undef DVTI_DO3
@@ -53601,7 +53603,7 @@ DVTI_DFOLD(dfold_max, DVTI_MAX)
 #undef DVTI_LIFT_BITS
 /* ==== end src/3_cpu/simd/vec.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 2 "src/3_cpu/simd/tier.inl"
+#line 2 "src/3_cpu/simd/isa_target.inl"
 #endif
 /* ==== begin src/3_cpu/simd/float16.inl ==== */
 /* float16 and bfloat16 in memory: V(load_f16)(p), V(load_bf16)(p), V(store_f16)(p, a),
@@ -53638,7 +53640,7 @@ DVTI_TAIL16(bf16)
 #undef DVTI_TAIL16
 /* ==== end src/3_cpu/simd/float16.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/3_cpu/simd/tier.inl"
+#line 3 "src/3_cpu/simd/isa_target.inl"
 #endif
 /* ==== begin src/3_cpu/simd/partial.inl ==== */
 /* Partial vectors: the tails of loops. n may be larger than a vector, which is then whole. Lanes
@@ -53676,15 +53678,15 @@ DVTI_INLINE V(f) V(load_or)(const float *x, int64_t n, float other) {
 }
 /* ==== end src/3_cpu/simd/partial.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 4 "src/3_cpu/simd/tier.inl"
+#line 4 "src/3_cpu/simd/isa_target.inl"
 #endif
 /* ==== begin src/2_core/math/basics.inl ==== */
 /* What the functions of floats in this room are made of. They are written in words that whoever pastes them has: vectors of 16 floats for
-   each instruction set of cpu() (3_cpu/simd/vec.inl says what the words mean), one float for CUDA (3_cuda/kernels/words.cu). Every step
+   each instruction set of cpu() (3_cpu/simd/vec.inl says what the words mean), one float for CUDA (3_cuda/kernels/primitives.cu). Every step
    is one rounding that is written here, so all of them give the same bits.
 
    Coefficients are tools/fit_math.py's, lowest order first. How far each function may be from C's function of double, in units of the
-   last place, stands in tests/tiers/math_rows.h; tests/tiers tries every 1021st input and the neighbourhood of special ones,
+   last place, stands in tests/isa/math_rows.h; tests/isa tries every 1021st input and the neighborhood of special ones,
    tests/long all 2^32. NaN, infinities, denormal numbers and -0 are as in C's Annex F. */
 
 /* Logarithms of 2 and to base 2. */
@@ -53717,7 +53719,7 @@ DVTI_INLINE V(f) V(within)(V(f) a, float low, float high) {
 }
 /* ==== end src/2_core/math/basics.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 5 "src/3_cpu/simd/tier.inl"
+#line 5 "src/3_cpu/simd/isa_target.inl"
 #endif
 /* ==== begin src/2_core/math/exp.inl ==== */
 /* exp and what is made of it alone; see basics.inl. */
@@ -53814,7 +53816,7 @@ DVTI_INLINE V(f) V(sigmoid)(V(f) x) {
 }
 /* ==== end src/2_core/math/exp.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 6 "src/3_cpu/simd/tier.inl"
+#line 6 "src/3_cpu/simd/isa_target.inl"
 #endif
 /* ==== begin src/2_core/math/log.inl ==== */
 /* Logarithms; see basics.inl. */
@@ -53915,7 +53917,7 @@ DVTI_INLINE V(f) V(log1p)(V(f) x) {
 }
 /* ==== end src/2_core/math/log.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 7 "src/3_cpu/simd/tier.inl"
+#line 7 "src/3_cpu/simd/isa_target.inl"
 #endif
 /* ==== begin src/2_core/math/softplus.inl ==== */
 /* Needs exp.inl and log.inl; see basics.inl. */
@@ -53929,17 +53931,17 @@ DVTI_INLINE V(f) V(softplus)(V(f) x) {
 }
 /* ==== end src/2_core/math/softplus.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 8 "src/3_cpu/simd/tier.inl"
+#line 8 "src/3_cpu/simd/isa_target.inl"
 #endif
-/* ==== begin src/2_core/math/pieces.inl ==== */
+/* ==== begin src/2_core/math/piecewise.inl ==== */
 /* tanh, erf and gelu by pieces: the argument's size chooses one of eight polynomials, which costs less than a division. Needs
    exp.inl; see basics.inl. Whoever pastes this has one word more: V(lookup)(table, i), the floats table[i & 7]. */
 
 /* A polynomial in a - rows[0], whose coefficient of order k is rows[1 + k]; `at` is the piece. */
 #ifdef DEVTENSOR_LINES
-#line 4 "src/2_core/math/pieces.inl"
+#line 4 "src/2_core/math/piecewise.inl"
 #endif
-DVTI_INLINE V(f) V(by_pieces)(const float (*rows)[8], int degree, V(i) at, V(f) a) {
+DVTI_INLINE V(f) V(piecewise)(const float (*rows)[8], int degree, V(i) at, V(f) a) {
     V(f) t = V(sub)(a, V(lookup)(rows[0], at)), p = V(lookup)(rows[degree + 1], at);
     int k;
     DVTI_REPEAT(8)
@@ -53955,7 +53957,7 @@ DVTI_INLINE V(i) V(piece)(V(f) a, float offset, int shift) {
 
 /* a = |x| times what the polynomials give, at most 1, with the sign of x. */
 DVTI_INLINE V(f) V(odd_by_pieces)(const float (*rows)[8], int degree, V(i) at, V(f) a, V(f) x) {
-    V(f) p = V(mul)(V(by_pieces)(rows, degree, at, a), a);
+    V(f) p = V(mul)(V(piecewise)(rows, degree, at, a), a);
     return V(bit_or)(V(sign_bit)(x), V(min)(V(set)(1), p));
 }
 
@@ -54006,15 +54008,15 @@ DVTI_INLINE V(f) V(gelu)(V(f) x) {
     V(f) a = V(min)(V(set)(14.7f), V(abs)(x)), square = V(mul)(a, a), n, low, high, p, w, rest;
     high = V(exp_parts)(V(mul)(square, half), &n, &low);
     low = V(fma)(V(mul)(V(fma)(a, a, V(neg)(square)), half), V(add)(high, low), low);
-    p = V(by_pieces)(rows, 8, V(piece)(a, 1.25f, 22), a);
+    p = V(piecewise)(rows, 8, V(piece)(a, 1.25f, 22), a);
     w = V(mul)(p, a);
     rest = V(fma)(w, low, V(mul)(V(fma)(p, a, V(neg)(w)), high));
     p = V(scalef)(V(fma)(w, high, rest), n);
     return V(select)(V(lt)(x, V(zero)()), V(neg)(p), V(sub)(x, p));
 }
-/* ==== end src/2_core/math/pieces.inl ==== */
+/* ==== end src/2_core/math/piecewise.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 9 "src/3_cpu/simd/tier.inl"
+#line 9 "src/3_cpu/simd/isa_target.inl"
 #endif
 /* ==== begin src/3_cpu/simd/far_angles.inl ==== */
 /* Angles that are reduced one after the other: they are rare. */
@@ -54035,7 +54037,7 @@ DVTI_INLINE void V(far_angles)(V(f) x, uint32_t done, V(f) * rest, V(f) * low, V
 }
 /* ==== end src/3_cpu/simd/far_angles.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 10 "src/3_cpu/simd/tier.inl"
+#line 10 "src/3_cpu/simd/isa_target.inl"
 #endif
 /* ==== begin src/2_core/math/angles.inl ==== */
 /* Sine, cosine and tangent; see basics.inl. Whoever pastes this has one word more:
@@ -54128,7 +54130,7 @@ DVTI_INLINE V(f) V(tan)(V(f) x) {
 #undef DVTI_ANGLE_MOST
 /* ==== end src/2_core/math/angles.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 11 "src/3_cpu/simd/tier.inl"
+#line 11 "src/3_cpu/simd/isa_target.inl"
 #endif
 /* ==== begin src/2_core/math/arcs.inl ==== */
 /* Inverse trigonometric functions; see basics.inl. */
@@ -54210,7 +54212,7 @@ DVTI_INLINE V(f) V(atan2)(V(f) y, V(f) x) {
 #undef DVTI_HALF_PI_LOW
 /* ==== end src/2_core/math/arcs.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 12 "src/3_cpu/simd/tier.inl"
+#line 12 "src/3_cpu/simd/isa_target.inl"
 #endif
 /* ==== begin src/2_core/math/powers.inl ==== */
 /* Powers and hypotenuses, by way of doubles. Needs log.inl; see basics.inl. */
@@ -54349,7 +54351,7 @@ DVTI_INLINE V(f) V(hypot)(V(f) a, V(f) b) {
 #undef DVTI_WIDE_STEP
 /* ==== end src/2_core/math/powers.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 13 "src/3_cpu/simd/tier.inl"
+#line 13 "src/3_cpu/simd/isa_target.inl"
 #endif
 /* ==== begin src/3_cpu/simd/division.inl ==== */
 /* Python's division of vectors of floats. */
@@ -54412,7 +54414,7 @@ DVTI_INLINE V(f) V(floor_div)(V(f) a, V(f) b) {
 }
 /* ==== end src/3_cpu/simd/division.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 14 "src/3_cpu/simd/tier.inl"
+#line 14 "src/3_cpu/simd/isa_target.inl"
 #endif
 /* ==== begin src/3_cpu/simd/math64.inl ==== */
 /* Functions of vectors of doubles; as in 2_core/math. No tables and no branches but for what is
@@ -54795,7 +54797,7 @@ DVTI_INLINE V(d) V(dgelu)(V(d) x) {
 #undef DVTI_DLN2_LOW
 /* ==== end src/3_cpu/simd/math64.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 15 "src/3_cpu/simd/tier.inl"
+#line 15 "src/3_cpu/simd/isa_target.inl"
 #endif
 /* ==== begin src/3_cpu/simd/angles64.inl ==== */
 /* Trigonometric functions of vectors of doubles, their inverses, and other functions of two; see
@@ -55025,7 +55027,7 @@ DVTI_INLINE V(d) V(dhypot)(V(d) a, V(d) b) {
 #undef DVTI_DHALF_PI_LOW
 /* ==== end src/3_cpu/simd/angles64.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 16 "src/3_cpu/simd/tier.inl"
+#line 16 "src/3_cpu/simd/isa_target.inl"
 #endif
 /* ==== begin src/3_cpu/simd/powers64.inl ==== */
 /* Powers of vectors of doubles, and Python's division; see math64.inl. */
@@ -55197,7 +55199,7 @@ DVTI_INLINE V(d) V(dfloor_div)(V(d) a, V(d) b) {
 #undef DVTI_DWHOLE
 /* ==== end src/3_cpu/simd/powers64.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 17 "src/3_cpu/simd/tier.inl"
+#line 17 "src/3_cpu/simd/isa_target.inl"
 #endif
 /* ==== begin src/3_cpu/simd/elementwise.inl ==== */
 /* Elementwise operations of float32 and float64: elementwise_type.inl for both. */
@@ -55791,7 +55793,7 @@ static dvti_loop_fn W(elementwise_of)(dvti_op op) {
 #undef DVTI_EW_STREAM_VECTORS
 /* ==== end src/3_cpu/simd/elementwise.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 18 "src/3_cpu/simd/tier.inl"
+#line 18 "src/3_cpu/simd/isa_target.inl"
 #endif
 /* ==== begin src/3_cpu/simd/convert.inl ==== */
 /* Conversion of contiguous elements between dtypes: to floats, to doubles, and back, with the
@@ -55948,14 +55950,14 @@ static bool V(store_row64)(void *dst, dvt_dtype dtype, int64_t n, const double *
 #undef DVTI_LANES
 /* ==== end src/3_cpu/simd/convert.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 19 "src/3_cpu/simd/tier.inl"
+#line 19 "src/3_cpu/simd/isa_target.inl"
 #endif
 /* ==== begin src/3_cpu/simd/gemm.inl ==== */
 /* Matrix products: the kernels that dvt_simd_gemm.h describes, for float32 and float64. */
 #ifdef DEVTENSOR_LINES
 #line 1 "src/3_cpu/simd/gemm.inl"
 #endif
-#if DVTI_PARTS == 1
+#if DVTI_REGS == 1
 /* 32 registers, and masked loads cost nothing. DVTI_TALL: rows of tiles of one part or two. */
 #define DVTI_MASKED 1
 #define DVTI_TILE_PARTS 4
@@ -55963,7 +55965,7 @@ static bool V(store_row64)(void *dst, dvt_dtype dtype, int64_t n, const double *
 #define DVTI_TALL 12
 #define DVTI_DOTS_ROWS 4
 #define DVTI_DOTS_COLS 5
-#elif DVTI_PARTS == 2
+#elif DVTI_REGS == 2
 /* 16 registers */
 #define DVTI_MASKED 0
 #define DVTI_TILE_PARTS 2
@@ -56015,7 +56017,7 @@ DVTI_INLINE V(d) V(gemm_dfetch)(const void *src, dvt_dtype dtype, int64_t at, in
 #define DVTI_PART V(pf)
 #define DVTI_HALF V(phf)
 #define DVTI_VECTOR V(f)
-#define DVTI_LANES DVTI_PART_F
+#define DVTI_LANES DVTI_REG_F
 /* ==== begin src/3_cpu/simd/gemm_type.inl ==== */
 /* The kernels of matrix products for one element type. Pasted by gemm.inl with
      DVTI_E     the element, whose dtype is DVTI_OWN     G(name)  the name of this type's `name`
@@ -56027,7 +56029,7 @@ DVTI_INLINE V(d) V(gemm_dfetch)(const void *src, dvt_dtype dtype, int64_t at, in
 #endif
 #define DVTI_WHOLE (64 / (int64_t)sizeof(DVTI_E)) /* elements of a vector */
 #define DVTI_EDGE 128 /* terms of a step at the edge, rows of a strip */
-#define DVTI_STRIP 64
+#define DVTI_BAND 64
 /* What a tile does besides. */
 #define DVTI_PACK 1
 #define DVTI_AROUND 2
@@ -56447,7 +56449,7 @@ static void G(turn_own)(DVTI_E *dst, int64_t dst_row, const DVTI_E *src, int64_t
      filled - c);
 }
 
-static void G(turn_exactly)(void *dst, int64_t dst_row, const void *src, int64_t src_col,
+static void G(transpose_exactly)(void *dst, int64_t dst_row, const void *src, int64_t src_col,
                             int64_t rows, int64_t cols) {
     G(turn_own)((DVTI_E *)dst, dst_row, (const DVTI_E *)src, src_col, rows, cols, cols);
 }
@@ -56456,9 +56458,9 @@ static int64_t G(filled)(int64_t cols) {
     return (cols + DVTI_WHOLE - 1) / DVTI_WHOLE * DVTI_WHOLE;
 }
 
-static void G(turn)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype, int64_t src_col,
+static void G(transpose)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype, int64_t src_col,
                     int64_t rows, int64_t cols) {
-    DVTI_E strip[DVTI_WHOLE * DVTI_STRIP];
+    DVTI_E strip[DVTI_WHOLE * DVTI_BAND];
     int64_t r, c;
     if (dtype == DVTI_OWN) {
         G(turn_own)
@@ -56466,15 +56468,15 @@ static void G(turn)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype
         return;
     }
     for (c = 0; c < cols; c += DVTI_WHOLE)
-        for (r = 0; r < rows; r += DVTI_STRIP) {
+        for (r = 0; r < rows; r += DVTI_BAND) {
             int64_t at = c * src_col + r;
-            int64_t n_rows = DVTI_MIN(rows - r, DVTI_STRIP),
+            int64_t n_rows = DVTI_MIN(rows - r, DVTI_BAND),
                     n_cols = DVTI_MIN(cols - c, DVTI_WHOLE);
             G(copy)
-            (strip, DVTI_STRIP, (const char *)src + at * dvt_dtype_size(dtype), dtype, src_col,
+            (strip, DVTI_BAND, (const char *)src + at * dvt_dtype_size(dtype), dtype, src_col,
              n_cols, n_rows);
             G(turn_own)
-            ((DVTI_E *)dst + r * dst_row + c, dst_row, strip, DVTI_STRIP, n_rows, n_cols, G(filled)(n_cols));
+            ((DVTI_E *)dst + r * dst_row + c, dst_row, strip, DVTI_BAND, n_rows, n_cols, G(filled)(n_cols));
         }
 }
 
@@ -56523,9 +56525,9 @@ static void G(combine)(void *y, int64_t cols, int64_t depth, const void *x, int6
 }
 
 DVTI_INLINE DVTI_PART G(fold_parts)(DVTI_VECTOR sum) {
-#if DVTI_PARTS == 1
+#if DVTI_REGS == 1
     return sum;
-#elif DVTI_PARTS == 2
+#elif DVTI_REGS == 2
     return P(add)(sum.p0, sum.p1);
 #else
     return P(add)(P(add)(sum.p0, sum.p2), P(add)(sum.p1, sum.p3));
@@ -56627,11 +56629,11 @@ static void G(dots)(const dvti_dots *p) {
 
 static const dvti_simd_gemm G(kernels) = {
     sizeof(DVTI_E), DVTI_TILE_PARTS *DVTI_LANES, G(multiply), G(multiply_around), G(pack_on_the_way),
-    G(copy), G(turn), G(turn_exactly), G(combine), G(dots)};
+    G(copy), G(transpose), G(transpose_exactly), G(combine), G(dots)};
 
 #undef DVTI_WHOLE
 #undef DVTI_EDGE
-#undef DVTI_STRIP
+#undef DVTI_BAND
 #undef DVTI_PACK
 #undef DVTI_AROUND
 #undef DVTI_AHEAD
@@ -56659,7 +56661,7 @@ static const dvti_simd_gemm G(kernels) = {
 #define DVTI_PART V(pd)
 #define DVTI_HALF V(phd)
 #define DVTI_VECTOR V(d)
-#define DVTI_LANES DVTI_PART_D
+#define DVTI_LANES DVTI_REG_D
 /* ==== begin src/3_cpu/simd/gemm_type.inl ==== */
 /* The kernels of matrix products for one element type. Pasted by gemm.inl with
      DVTI_E     the element, whose dtype is DVTI_OWN     G(name)  the name of this type's `name`
@@ -56671,7 +56673,7 @@ static const dvti_simd_gemm G(kernels) = {
 #endif
 #define DVTI_WHOLE (64 / (int64_t)sizeof(DVTI_E)) /* elements of a vector */
 #define DVTI_EDGE 128 /* terms of a step at the edge, rows of a strip */
-#define DVTI_STRIP 64
+#define DVTI_BAND 64
 /* What a tile does besides. */
 #define DVTI_PACK 1
 #define DVTI_AROUND 2
@@ -57091,7 +57093,7 @@ static void G(turn_own)(DVTI_E *dst, int64_t dst_row, const DVTI_E *src, int64_t
      filled - c);
 }
 
-static void G(turn_exactly)(void *dst, int64_t dst_row, const void *src, int64_t src_col,
+static void G(transpose_exactly)(void *dst, int64_t dst_row, const void *src, int64_t src_col,
                             int64_t rows, int64_t cols) {
     G(turn_own)((DVTI_E *)dst, dst_row, (const DVTI_E *)src, src_col, rows, cols, cols);
 }
@@ -57100,9 +57102,9 @@ static int64_t G(filled)(int64_t cols) {
     return (cols + DVTI_WHOLE - 1) / DVTI_WHOLE * DVTI_WHOLE;
 }
 
-static void G(turn)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype, int64_t src_col,
+static void G(transpose)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype, int64_t src_col,
                     int64_t rows, int64_t cols) {
-    DVTI_E strip[DVTI_WHOLE * DVTI_STRIP];
+    DVTI_E strip[DVTI_WHOLE * DVTI_BAND];
     int64_t r, c;
     if (dtype == DVTI_OWN) {
         G(turn_own)
@@ -57110,15 +57112,15 @@ static void G(turn)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype
         return;
     }
     for (c = 0; c < cols; c += DVTI_WHOLE)
-        for (r = 0; r < rows; r += DVTI_STRIP) {
+        for (r = 0; r < rows; r += DVTI_BAND) {
             int64_t at = c * src_col + r;
-            int64_t n_rows = DVTI_MIN(rows - r, DVTI_STRIP),
+            int64_t n_rows = DVTI_MIN(rows - r, DVTI_BAND),
                     n_cols = DVTI_MIN(cols - c, DVTI_WHOLE);
             G(copy)
-            (strip, DVTI_STRIP, (const char *)src + at * dvt_dtype_size(dtype), dtype, src_col,
+            (strip, DVTI_BAND, (const char *)src + at * dvt_dtype_size(dtype), dtype, src_col,
              n_cols, n_rows);
             G(turn_own)
-            ((DVTI_E *)dst + r * dst_row + c, dst_row, strip, DVTI_STRIP, n_rows, n_cols, G(filled)(n_cols));
+            ((DVTI_E *)dst + r * dst_row + c, dst_row, strip, DVTI_BAND, n_rows, n_cols, G(filled)(n_cols));
         }
 }
 
@@ -57167,9 +57169,9 @@ static void G(combine)(void *y, int64_t cols, int64_t depth, const void *x, int6
 }
 
 DVTI_INLINE DVTI_PART G(fold_parts)(DVTI_VECTOR sum) {
-#if DVTI_PARTS == 1
+#if DVTI_REGS == 1
     return sum;
-#elif DVTI_PARTS == 2
+#elif DVTI_REGS == 2
     return P(add)(sum.p0, sum.p1);
 #else
     return P(add)(P(add)(sum.p0, sum.p2), P(add)(sum.p1, sum.p3));
@@ -57271,11 +57273,11 @@ static void G(dots)(const dvti_dots *p) {
 
 static const dvti_simd_gemm G(kernels) = {
     sizeof(DVTI_E), DVTI_TILE_PARTS *DVTI_LANES, G(multiply), G(multiply_around), G(pack_on_the_way),
-    G(copy), G(turn), G(turn_exactly), G(combine), G(dots)};
+    G(copy), G(transpose), G(transpose_exactly), G(combine), G(dots)};
 
 #undef DVTI_WHOLE
 #undef DVTI_EDGE
-#undef DVTI_STRIP
+#undef DVTI_BAND
 #undef DVTI_PACK
 #undef DVTI_AROUND
 #undef DVTI_AHEAD
@@ -57303,7 +57305,7 @@ static const dvti_simd_gemm G(kernels) = {
 #undef DVTI_DOTS_COLS
 /* ==== end src/3_cpu/simd/gemm.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 20 "src/3_cpu/simd/tier.inl"
+#line 20 "src/3_cpu/simd/isa_target.inl"
 #endif
 /* ==== begin src/3_cpu/simd/winograd.inl ==== */
 /* Winograd's F(4 x 4, 3 x 3) for convolutions (dvt_simd_conv.h): transforms of 16 tiles at a time.
@@ -57449,7 +57451,7 @@ static const dvti_simd_winograd V(winograd_table) = {
 #undef DVTI_ROOT
 /* ==== end src/3_cpu/simd/winograd.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 21 "src/3_cpu/simd/tier.inl"
+#line 21 "src/3_cpu/simd/isa_target.inl"
 #endif
 /* ==== begin src/3_cpu/simd/conv.inl ==== */
 /* Convolution: the kernels that dvt_simd_conv.h describes. */
@@ -57458,12 +57460,12 @@ static const dvti_simd_winograd V(winograd_table) = {
 #endif
 static void V(conv_gather)(float *dst, int64_t dst_k, const float *src, const int64_t *at,
                            int64_t taps, int64_t count) {
-    const int64_t whole = (count - 1) / DVTI_PART_F * DVTI_PART_F;
+    const int64_t whole = (count - 1) / DVTI_REG_F * DVTI_REG_F;
     const V(p_first_type) first = V(p_first)(count - whole);
     int64_t k, i;
     for (k = 0; k < taps; k++, dst += dst_k) {
         const float *from = src + at[k];
-        for (i = 0; i < whole; i += DVTI_PART_F)
+        for (i = 0; i < whole; i += DVTI_REG_F)
             V(p_store)(dst + i, V(p_load)(from + i));
         V(p_store)(dst + whole, V(p_load_first)(from + whole, first));
     }
@@ -57471,7 +57473,7 @@ static void V(conv_gather)(float *dst, int64_t dst_k, const float *src, const in
 
 static void V(conv_scatter)(float *dst, const int64_t *at, const float *src, int64_t src_k,
                             int64_t taps, int64_t channels, int64_t count) {
-    const int64_t whole = (count - 1) / DVTI_PART_F * DVTI_PART_F;
+    const int64_t whole = (count - 1) / DVTI_REG_F * DVTI_REG_F;
     const V(p_first_type) first = V(p_first)(count - whole);
     int64_t tap, channel, i;
     for (tap = 0; tap < taps; tap++)
@@ -57479,7 +57481,7 @@ static void V(conv_scatter)(float *dst, const int64_t *at, const float *src, int
             const int64_t k = channel * taps + tap;
             const float *from = src + k * src_k;
             float *to = dst + at[k];
-            for (i = 0; i < whole; i += DVTI_PART_F)
+            for (i = 0; i < whole; i += DVTI_REG_F)
                 V(p_store)(to + i, V(p_add)(V(p_load)(to + i), V(p_load)(from + i)));
             V(p_store)
             (to + whole, V(p_add)(V(p_load)(to + whole), V(p_load_first)(from + whole, first)));
@@ -57518,7 +57520,7 @@ static void V(conv_filter)(const dvti_conv_plane *p, float *y, const float *w, f
     }
 }
 
-#if DVTI_PARTS == 1 || defined(DVTI_NEON)
+#if DVTI_REGS == 1 || defined(DVTI_NEON)
 #define DVTI_OUTS 6
 #else
 #define DVTI_OUTS 3
@@ -57533,7 +57535,7 @@ DVTI_INLINE void V(conv_correlate_tile)(const int most, const dvti_conv_plane *p
     const int64_t *at = p->at + tap, taps = p->taps - tap - 1;
     int64_t lane, image, r, j;
     int i, k;
-    for (lane = 0; lane < 16; lane += DVTI_PART_F) {
+    for (lane = 0; lane < 16; lane += DVTI_REG_F) {
         DVTI_UNROLL
         for (i = 0; i < most; i++) {
             DVTI_UNROLL
@@ -57593,16 +57595,16 @@ static void V(conv_correlate)(const dvti_conv_plane *p, const float *y, int64_t 
 static void V(conv_reduce_lanes)(float *to, int64_t step, const float *sums, int64_t n) {
     int64_t i;
     for (i = 0; i < n; i++)
-        to[i * step] = V(fold_add)(V(load)(sums + 16 * i));
+        to[i * step] = V(lanes_add)(V(load)(sums + 16 * i));
 }
 
 static void V(conv_copy_rows)(float *dst, int64_t dst_row, const float *src, int64_t src_row,
                         int64_t rows, int64_t count) {
-    const int64_t whole = (count - 1) / DVTI_PART_F * DVTI_PART_F;
+    const int64_t whole = (count - 1) / DVTI_REG_F * DVTI_REG_F;
     const V(p_first_type) first = V(p_first)(count - whole);
     int64_t r, i;
     for (r = 0; r < rows; r++, dst += dst_row, src += src_row) {
-        for (i = 0; i < whole; i += DVTI_PART_F)
+        for (i = 0; i < whole; i += DVTI_REG_F)
             V(p_store)(dst + i, V(p_load)(src + i));
         V(p_store_first)(dst + whole, first, V(p_load_first)(src + whole, first));
     }
@@ -57613,7 +57615,7 @@ static const dvti_simd_conv V(conv_kernels) = {
     V(conv_reduce_lanes), V(conv_copy_rows), &V(winograd_table)};
 /* ==== end src/3_cpu/simd/conv.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 22 "src/3_cpu/simd/tier.inl"
+#line 22 "src/3_cpu/simd/isa_target.inl"
 #endif
 /* ==== begin src/3_cpu/simd/optimizer.inl ==== */
 /* Steps of optimizers in float32: one pass over the weights and their state, in float64 and rounded once per
@@ -57786,11 +57788,11 @@ static dvti_update_fn V(step_kernel)(dvti_op op, int states) {
 }
 /* ==== end src/3_cpu/simd/optimizer.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 23 "src/3_cpu/simd/tier.inl"
+#line 23 "src/3_cpu/simd/isa_target.inl"
 #endif
 /* ==== begin src/2_core/math/box_muller.inl ==== */
 /* The transform of Box and Muller: two normal numbers from two words of 32 random bits; needs log.inl, see basics.inl. Words are numbers
-   without sign. How far the result may be from the transform of exact numbers stands in tests/tiers/test_normal.c. */
+   without sign. How far the result may be from the transform of exact numbers stands in tests/isa/test_normal.c. */
 
 /* sqrt(-2 log u), u = (w + 1) / 2^32. A word has more digits than a float, and where u is next to 1 its last ones are all that the logarithm
    consists of. So the upper 24 bits and the rest are floats of their own until 1 is taken from them, which is exact for the upper
@@ -57834,7 +57836,7 @@ DVTI_INLINE void V(normal_pair)(V(i) first, V(i) second, V(f) mean, V(f) deviati
 }
 /* ==== end src/2_core/math/box_muller.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 24 "src/3_cpu/simd/tier.inl"
+#line 24 "src/3_cpu/simd/isa_target.inl"
 #endif
 /* ==== begin src/3_cpu/simd/random.inl ==== */
 /* Philox 4x32-10 for 16 counters at a time: uniform, normal and bernoulli in float32, with the bits of cpu_random.c. Lanes hold the
@@ -57971,10 +57973,10 @@ static void V(random_f32)(const dvti_launch *launch, int64_t first, int64_t end,
 }
 /* ==== end src/3_cpu/simd/random.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 25 "src/3_cpu/simd/tier.inl"
+#line 25 "src/3_cpu/simd/isa_target.inl"
 #endif
 /* ==== begin src/3_cpu/simd/transpose_reduce.inl ==== */
-/* Reduces the lanes of many vectors at once, each vector's by themselves, in the order in which V(fold_max) and
+/* Reduces the lanes of many vectors at once, each vector's by themselves, in the order in which V(lanes_max) and
    its like reduce one. Zipped with the vector half as many further, a vector has its own two halves side by
    side, and the other's between them. After log2(lanes) levels lane k holds the result of vector k:
 
@@ -58016,7 +58018,7 @@ static void V(transpose_join)(dvti_join join, const double *lanes, int64_t rows,
     int i, k;
     for (i = 0; i < rows && (rows < 8 || extreme); i++, lanes += 8) {
         v[0] = V(dload)(lanes);
-        value[i] = join == DVTI_JOIN_mul ? V(dfold_mul)(v[0]) : extreme ? lanes[0] : V(dfold_add)(v[0]);
+        value[i] = join == DVTI_JOIN_mul ? V(dlanes_mul)(v[0]) : extreme ? lanes[0] : V(dlanes_add)(v[0]);
         for (k = 1; extreme && k < 8; k++)
             value[i] = join == DVTI_JOIN_smaller ? dvti_f64_smaller(value[i], lanes[k]) : dvti_f64_larger(value[i], lanes[k]);
     }
@@ -58037,7 +58039,7 @@ static void V(transpose_join)(dvti_join join, const double *lanes, int64_t rows,
 #undef DVTI_ZIP_EIGHT
 /* ==== end src/3_cpu/simd/transpose_reduce.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 26 "src/3_cpu/simd/tier.inl"
+#line 26 "src/3_cpu/simd/isa_target.inl"
 #endif
 /* ==== begin src/3_cpu/simd/softmax.inl ==== */
 /* softmax, log_softmax and logsumexp of rows of float32: the maximum, the sum of the exponentials below it in
@@ -58124,7 +58126,7 @@ static void V(soft_rows)(const float *x, int64_t x_step, float *y, int64_t y_ste
     for (r = 0; r < rows; r++) {
         const V(f) most = V(soft_most)(x + r * x_step, n);
         if (rows < DVTI_SOFT_ROWS)
-            of->most[r] = V(fold_max)(most);
+            of->most[r] = V(lanes_max)(most);
         else
             V(store)(of->x + 16 * r, most);
     }
@@ -58283,7 +58285,7 @@ static void V(softmax_columns)(const float *x, int64_t x_step, float *y, int64_t
 #undef DVTI_SOFT_ELEMENTS
 /* ==== end src/3_cpu/simd/softmax.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 27 "src/3_cpu/simd/tier.inl"
+#line 27 "src/3_cpu/simd/isa_target.inl"
 #endif
 /* ==== begin src/3_cpu/simd/reduce.inl ==== */
 /* Reductions of float32: runs of one result (rows); reduce_columns.inl has neighboring results. Sums of four
@@ -58619,7 +58621,7 @@ static void V(extreme_rows)(const dvti_reduction *given) {
             numbers = V(extreme_block)(x + block, length, flips, &most);
             if (numbers && block && !V(mbits)(V(gt)(most, V(set)(best))))
                 continue;
-            best = V(fold_max)(most);
+            best = V(lanes_max)(most);
             where = block;
             size = length;
         }
@@ -58895,7 +58897,7 @@ static dvti_reduce_kernel V(reduce)(dvti_op op) {
 #undef W
 /* ==== end src/3_cpu/simd/reduce.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 28 "src/3_cpu/simd/tier.inl"
+#line 28 "src/3_cpu/simd/isa_target.inl"
 #endif
 /* ==== begin src/3_cpu/simd/transpose.inl ==== */
 /* 16 x 16 floats, or anything of their size: rows `from_step` apart become columns of rows `to_step` apart. Four times the vectors are zipped with
@@ -58903,7 +58905,7 @@ static dvti_reduce_kernel V(reduce)(dvti_op op) {
 #ifdef DEVTENSOR_LINES
 #line 2 "src/3_cpu/simd/transpose.inl"
 #endif
-static void V(turn)(const float *from, int64_t from_step, float *to, int64_t to_step) {
+static void V(transpose)(const float *from, int64_t from_step, float *to, int64_t to_step) {
     V(f) v[16], w[16];
     int i;
     DVTI_REPEAT(16)
@@ -58926,7 +58928,7 @@ static void V(turn)(const float *from, int64_t from_step, float *to, int64_t to_
 }
 /* ==== end src/3_cpu/simd/transpose.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 29 "src/3_cpu/simd/tier.inl"
+#line 29 "src/3_cpu/simd/isa_target.inl"
 #endif
 /* ==== begin src/3_cpu/simd/pool.inl ==== */
 /* Pooling of planes of floats (dvti_pooling). Reduces the rows of a window to one row in a buffer,
@@ -59146,11 +59148,11 @@ static dvti_pooling_fn V(pool)(dvti_op op) {
 }
 /* ==== end src/3_cpu/simd/pool.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 30 "src/3_cpu/simd/tier.inl"
+#line 30 "src/3_cpu/simd/isa_target.inl"
 #endif
 /* ==== begin src/3_cpu/simd/scan.inl ==== */
 /* Running sums in float64 of lines side by side: out = what stands before them + their own so far. Row after row, so that no addition waits for its
-   neighbour. */
+   neighbor. */
 #ifdef DEVTENSOR_LINES
 #line 2 "src/3_cpu/simd/scan.inl"
 #endif
@@ -59230,16 +59232,16 @@ static void V(store_sums)(void *dst, dvt_dtype dtype, int64_t n, const double *f
 }
 /* ==== end src/3_cpu/simd/scan.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 31 "src/3_cpu/simd/tier.inl"
+#line 31 "src/3_cpu/simd/isa_target.inl"
 #endif
-/* ==== begin src/3_cpu/simd/beyond.inl ==== */
+/* ==== begin src/3_cpu/simd/topk.inl ==== */
 /* For cpu_topk.c. */
 
 /* The extremes of 16, 32 or 64 lanes are that many elements, so at least k are not worse than the k-th of them. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/3_cpu/simd/beyond.inl"
+#line 3 "src/3_cpu/simd/topk.inl"
 #endif
-static float V(reached)(const float *x, int64_t n, int64_t k, bool below) {
+static float V(kth_bound)(const float *x, int64_t n, int64_t k, bool below) {
     const V(f) sign = V(set)(below ? -0.f : 0.f);
     const int vectors = k <= 12 ? 1 : k <= 24 ? 2 : 4;
     V(f) peak[4];
@@ -59281,7 +59283,7 @@ static float V(reached)(const float *x, int64_t n, int64_t k, bool below) {
 
 /* Picks the elements beyond a bound: the few of a long row that may be among its first k (cpu_topk.c). Most vectors have none, and cost a
    comparison and a branch. */
-static int64_t V(beyond)(const float *x, int64_t n, float bound, bool below, uint16_t *at) {
+static int64_t V(above)(const float *x, int64_t n, float bound, bool below, uint16_t *at) {
     const V(f) sign = V(set)(below ? -0.f : 0.f), most = V(bit_xor)(V(set)(bound), sign);
     int64_t i, found = 0;
     for (i = 0; i < n; i += 16) {
@@ -59292,16 +59294,16 @@ static int64_t V(beyond)(const float *x, int64_t n, float bound, bool below, uin
     }
     return found;
 }
-/* ==== end src/3_cpu/simd/beyond.inl ==== */
+/* ==== end src/3_cpu/simd/topk.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 32 "src/3_cpu/simd/tier.inl"
+#line 32 "src/3_cpu/simd/isa_target.inl"
 #endif
-/* ==== begin src/3_cpu/simd/network.inl ==== */
+/* ==== begin src/3_cpu/simd/sort_network.inl ==== */
 /* Rows of an array side by side: 16 columns, and no branch that depends on one of them. */
 
 /* NaN and -0, about whose places floats' comparisons do not decide. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/3_cpu/simd/network.inl"
+#line 3 "src/3_cpu/simd/sort_network.inl"
 #endif
 DVTI_INLINE V(m) V(undecided)(V(f) x) {
     const V(i) v = V(as_i)(x), size = V(iand)(v, V(iset)(0x7fffffff));
@@ -59312,7 +59314,7 @@ DVTI_INLINE V(m) V(undecided)(V(f) x) {
    What is sorted are int32 keys, whose minima take half as long as those of floats. Rows up to a power of two are filled with what is not less
    than any: exchanges leave them where they are.
    Source: Batcher's bitonic sorter, its first comparisons mirrored; Knuth, "The Art of Computer Programming" 3, 5.3.4. */
-#if DVTI_PARTS == 2
+#if DVTI_REGS == 2
 #define DVTI_NET 8 /* rows in registers: half of the processor's */
 #define DVTI_NET_HALVES DVTI_SORT4(0) DVTI_SORT4(4)
 #else
@@ -59437,8 +59439,8 @@ static bool V(sort_columns)(void *x, int64_t n, bool floats, bool descending) {
     net.floats = floats;
     net.flips = V(p_iset)(descending ? -1 : 0);
     net.special = V(p_igt)(net.flips, net.flips);
-    for (part = 0; part < DVTI_PARTS; part++) {
-        net.x = (int32_t *)x + part * DVTI_PART_F;
+    for (part = 0; part < DVTI_REGS; part++) {
+        net.x = (int32_t *)x + part * DVTI_REG_F;
         for (row = n; row < DVTI_MAX(n, 16) || row & (row - 1); row++)
             V(p_istore)(net.x + 16 * row, V(p_iset)(row < first_key ? beyond : last));
         V(net_near)(&net, DVTI_NET, true, n <= DVTI_NET);
@@ -59535,9 +59537,9 @@ static bool V(best_of_columns)(const float *x, int64_t n, int32_t number, int64_
     }
     return !V(mbits)(special);
 }
-/* ==== end src/3_cpu/simd/network.inl ==== */
+/* ==== end src/3_cpu/simd/sort_network.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 33 "src/3_cpu/simd/tier.inl"
+#line 33 "src/3_cpu/simd/isa_target.inl"
 #endif
 /* ==== begin src/3_cpu/simd/reduce_f64.inl ==== */
 /* Reductions of float64. A run goes into 4 x 8 lanes, which are joined in one order; each of several
@@ -59646,7 +59648,7 @@ static void V(extreme_rows_f64)(const dvti_reduction *given) {
             nan = V(nor)(nan, V(dunord)(a, a));
             s = V(dmax)(V(dxor)(a, flips), s);
         }
-        s = V(dset)(V(dfold_max)(V(dmax)(V(dmax)(s, t), V(dmax)(u, w))));
+        s = V(dset)(V(dlanes_max)(V(dmax)(V(dmax)(s, t), V(dmax)(u, w))));
         V(dstore)(best, V(dxor)(s, flips));
         p.value[r] = V(nbits)(nan) ? (double)NAN : best[0];
         if (p.at)
@@ -59758,7 +59760,7 @@ static dvti_reduce_kernel V(reduce_f64)(dvti_op op) {
 #undef DVTI_COLUMN_F64
 /* ==== end src/3_cpu/simd/reduce_f64.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 34 "src/3_cpu/simd/tier.inl"
+#line 34 "src/3_cpu/simd/isa_target.inl"
 #endif
 /* ==== begin src/3_cpu/simd/any_all.inl ==== */
 /* any and all of elements of every dtype. An element is nonzero where one of its bits is 1, except the sign of
@@ -59870,15 +59872,15 @@ static void V(any_all_columns)(const dvti_reduction *given) {
 }
 /* ==== end src/3_cpu/simd/any_all.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 35 "src/3_cpu/simd/tier.inl"
+#line 35 "src/3_cpu/simd/isa_target.inl"
 #endif
 
 static const dvti_simd_f64 V(f64) = {V(delementwise_of), V(load_row64), V(store_row64), V(reduce_f64), {V(variance_rows_f64), V(columns_f64)}, V(running64), V(store_sums)};
 
 static const dvti_simd V(table) = {
-    DVTI_TIER_NAME,      V(elementwise_of),   V(reduce), {V(variance_rows), V(variance_columns)}, {V(any_all_rows), V(any_all_columns)}, V(finish), V(step_kernel), &V(gemm_kernels),
+    DVTI_TARGET_NAME,      V(elementwise_of),   V(reduce), {V(variance_rows), V(variance_columns)}, {V(any_all_rows), V(any_all_columns)}, V(finish), V(step_kernel), &V(gemm_kernels),
     &V(gemm_dkernels), &V(conv_kernels), V(random_f32), V(softmax), V(softmax_columns), V(layer_norm),
-    V(turn),           V(pool),          V(running),   V(reached), V(beyond), V(sort_columns), V(ranks), V(best_of_columns),
+    V(transpose),           V(pool),          V(running),   V(kth_bound), V(above), V(sort_columns), V(ranks), V(best_of_columns),
     V(load_row),       V(store_row), &V(f64)};
-/* ==== end src/3_cpu/simd/tier.inl ==== */
+/* ==== end src/3_cpu/simd/isa_target.inl ==== */
 #endif

@@ -1,4 +1,4 @@
-/* DRAWN figures, for machines without a real data set: ten classes of 28 x 28 grey images, made from a seed. Position, size, angle,
+/* DRAWN figures, for machines without a real data set: ten classes of 28 x 28 gray images, made from a seed. Position, size, angle,
    thickness, brightness and noise vary; a figure is the set of points near its strokes. Classes differ in where their ink is, so that
    LeNet leaves the plateau of Uniform(0.07) after some 50 steps of 0.1. Their accuracy says nothing about real data. */
 #ifndef DRAWN_DATA_H

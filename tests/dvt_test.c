@@ -62,7 +62,7 @@ void dvt_test_skip(const char *reason) {
     skip_reason = reason;
 }
 
-int dvt_test_on_cards(void) {
+int dvt_test_on_gpus(void) {
     dvt_device_info info;
     int found = dvt_num_gpus() > 0 && dvt_device_query(dvt_gpu(0), &info) == DVT_OK;
     return found && info.driver_version != 0;

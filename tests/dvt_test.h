@@ -23,7 +23,7 @@ int dvt_test_check(int ok, const char *file, int line, const char *format, ...) 
 void dvt_test_skip(const char *reason);
 /* Tells whether gpu(i) is a GPU here, real or simulated. Then virtual GPUs share it, and floats may
    differ from the CPU's in their last digits. */
-int dvt_test_on_cards(void);
+int dvt_test_on_gpus(void);
 /* Returns the context of computations in tests: cpu(), or gpu(0) when the variable DVT_TEST_GPU is
    set. With it the tests of gradients and blocks run on a real or simulated GPU. */
 dvt_ctx dvt_test_ctx(void);
@@ -95,8 +95,8 @@ int dvt_test_equal(dvt_array *x, const double *expected, int64_t n, double toler
         return;                                                                                    \
     } while (0)
 /* First line of a test of machines without a GPU. */
-#define NEEDS_NO_CARD(what)                                                                        \
-    if (dvt_test_on_cards())                                                                       \
+#define NEEDS_NO_GPU(what)                                                                         \
+    if (dvt_test_on_gpus())                                                                        \
     SKIP("this machine has a GPU, and this is about " what)
 
 #endif

@@ -20,7 +20,7 @@ KERNEL_FOLDER = "3_cuda/kernels"
 MATH_FOLDER = "2_core/math"  # its functions are pasted for the CPU, and are text for CUDA
 PLATFORM = "1_base/dvt_platform.h"
 # Included once per ISA target, and long: it stands once, at the end, where the header includes itself for it.
-SECTION = "3_cpu/simd/tier.inl"
+SECTION = "3_cpu/simd/isa_target.inl"
 LEVEL = re.compile(r"1_base/level_(\w+)[.]inl")  # from plan or cold to end, other optimization options hold
 SECTION_BEGIN = """#define DVTI_SECTION
 #include DEVTENSOR_FILE /* a copy with another name: define DEVTENSOR_FILE as that name */
@@ -245,7 +245,7 @@ def kernels(sources):
     names += [n for n in sources.all() if n.startswith(MATH_FOLDER + "/") and n.endswith(".inl")]
     out = [BANNER.replace("Edit src/", f"Edit src/{KERNEL_FOLDER}/"), SPDX,
            "/* The CUDA source: a table of lines, ended by NULL. "]
-    out.append("Include it inside an initialiser. */\n" if names else
+    out.append("Include it inside an initializer. */\n" if names else
                "No kernel has been written yet: it is empty. */\n")
     for name in names:
         out.append(f'"#line 1 \\"{os.path.basename(name)}\\"\\n",\n')

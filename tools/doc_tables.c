@@ -7,7 +7,7 @@
 #include "2_core/dvt_optimizer_table.h"
 #include "2_core/dvt_reduce_table.h"
 #include "2_core/dvt_op_table.h"
-#include "tests/tiers/math_rows.h"
+#include "tests/isa/math_rows.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -126,31 +126,31 @@ static inline void model_end(void) {
     dvt_set_virtual_model(&model_before);
 }
 
-/* Times of two ways to do the same: by the clock on the wall and, where the GPU is modelled, by the
+/* Times of two ways to do the same: by the clock on the wall and, where the GPU is modeled, by the
    model's own. */
 typedef struct times {
-    double wall, modelled;
+    double wall, modeled;
 } times;
 
 static inline times times_begin(void) {
     times t;
     t.wall = dvt_seconds();
-    t.modelled = dvt_virtual_seconds();
+    t.modeled = dvt_virtual_seconds();
     return t;
 }
 
 static inline times times_end(times t) {
     t.wall = dvt_seconds() - t.wall;
-    t.modelled = dvt_virtual_seconds() - t.modelled;
+    t.modeled = dvt_virtual_seconds() - t.modeled;
     return t;
 }
 
-static inline void show_times(const char *one, times a, const char *other, times b, bool modelled) {
+static inline void show_times(const char *one, times a, const char *other, times b, bool modeled) {
     printf("~ %s %.4f s, %s %.4f s: %.1f times as long\n", one, a.wall, other, b.wall,
            a.wall / b.wall);
-    if (modelled)
-        printf("~ by the model of the GPU alone %.4f s and %.4f s: %.1f times as long\n",
-               a.modelled, b.modelled, a.modelled / b.modelled);
+    if (modeled)
+        printf("~ by the model of the GPU alone %.4f s and %.4f s: %.1f times as long\n", a.modeled,
+               b.modeled, a.modeled / b.modeled);
     model_end();
 }
 
@@ -187,22 +187,22 @@ static inline void exercise_large_and_small(dvt_ctx gpu) {
                product_seconds(sizes[i], gpu, 3));
 }
 
-static inline void show_speed(int64_t mib, const char *way, times took, bool modelled) {
+static inline void show_speed(int64_t mib, const char *way, times took, bool modeled) {
     double gigabytes = (double)(mib << 20) * 1e-9;
     printf("~ %3lld MiB %s: %.2f GB/s", (long long)mib, way, gigabytes / took.wall);
-    if (modelled)
-        printf(", by the model of the GPU alone %.2f GB/s", gigabytes / took.modelled);
+    if (modeled)
+        printf(", by the model of the GPU alone %.2f GB/s", gigabytes / took.modeled);
     puts("");
 }
 
 /* "Try the speed of passing data between CPU and GPU." */
 static inline void exercise_transfer(dvt_ctx gpu) {
     int64_t mib[3];
-    bool modelled;
+    bool modeled;
     int i;
     mib[0] = mib[1] = 1; /* the first copy also makes the memory for what follows */
     mib[2] = sized(64, 16);
-    modelled = model_begin(gpu, 0);
+    modeled = model_begin(gpu, 0);
     for (i = 0; i < 3; i++) {
         DVT_SCOPED;
         dvt_array *x = dvt_uniform(0, 1, DVT_SHAPE(mib[i] << 18), DVT_F32, dvt_cpu()), *y;
@@ -213,8 +213,8 @@ static inline void exercise_transfer(dvt_ctx gpu) {
         down = times_begin();
         dvt_wait(dvt_copyto(y, dvt_cpu()));
         down = times_end(down);
-        show_speed(mib[i], "to the GPU", up, modelled);
-        show_speed(mib[i], "back", down, modelled);
+        show_speed(mib[i], "to the GPU", up, modeled);
+        show_speed(mib[i], "back", down, modeled);
     }
     model_end();
 }
@@ -254,16 +254,16 @@ static inline void exercise_thousand_products(dvt_ctx gpu) {
     double sum_one, sum_kept;
     times one, kept;
     int n = (int)sized(1000, 1000);
-    bool modelled;
+    bool modeled;
     DVT_SCOPED;
     dvt_array *a = dvt_uniform(-1, 1, DVT_SHAPE(100, 100), DVT_F32, gpu);
     dvt_array *b = dvt_uniform(-1, 1, DVT_SHAPE(100, 100), DVT_F32, gpu);
-    modelled = model_begin(gpu, 10e12);
+    modeled = model_begin(gpu, 10e12);
     sum_one = log_norms(a, b, n, false, &one);
     sum_kept = log_norms(a, b, n, true, &kept);
     printf("same norms: %s\n", truth(fabs(sum_one - sum_kept) <= 1e-4 * fabs(sum_one)));
     printf("~ %d products of 100 x 100 on %s:\n", n, dvt_ctx_name(gpu));
-    show_times("one at a time", one, "with the log on the device", kept, modelled);
+    show_times("one at a time", one, "with the log on the device", kept, modeled);
 }
 
 /* Two products, on two devices or on one. */
@@ -285,16 +285,16 @@ static inline times two_products(dvt_ctx first, dvt_ctx second, int64_t n) {
     return times_end(took);
 }
 
-/* "Two matrix products on two GPUs at the same time versus in sequence on one." The modelled GPU
+/* "Two matrix products on two GPUs at the same time versus in sequence on one." The modeled GPU
    computes slowly, so that both products are done in its time even where this machine has one core
    for them. */
 static inline void exercise_two_devices(dvt_ctx gpu0, dvt_ctx gpu1) {
     int64_t n = sized(512, 384);
-    bool modelled = model_begin(gpu0, 2e9);
+    bool modeled = model_begin(gpu0, 2e9);
     times sequence = two_products(gpu0, gpu0, n), together = two_products(gpu0, gpu1, n);
     printf("~ two %lld x %lld products on %s, or on %s and %s:\n", (long long)n, (long long)n,
            dvt_ctx_name(gpu0), dvt_ctx_name(gpu0), dvt_ctx_name(gpu1));
-    show_times("one after the other", sequence, "at the same time", together, modelled);
+    show_times("one after the other", sequence, "at the same time", together, modeled);
 }
 
 /* "How should we read and write model parameters on the GPU?" */

@@ -8,7 +8,7 @@
    DEVTENSOR_NO_FILES         leave out everything that opens a file
    DEVTENSOR_NO_NN            leave out blocks, losses, data loading and training
    DEVTENSOR_NO_AVX512        leave out the kernels for AVX-512, which saves their compile time
-   DEVTENSOR_PLAIN_TIER       on x86 too: the portable ISA target "plain"
+   DEVTENSOR_PLAIN_TARGET       on x86 too: the portable ISA target "plain"
    DEVTENSOR_NO_CALL_SITES    do not remember the file and line at which arrays were made
    DEVTENSOR_NO_STDERR        no default logger: nothing is ever printed unless a logger is set
    DEVTENSOR_FILE             this file's name in quotes, where it is not "devtensor.h": the

@@ -171,7 +171,7 @@ DVT_API bool dvt_allow_winograd(bool allow);
 DVT_API dvt_status dvt_set_num_threads(int n);
 DVT_API int dvt_num_threads(void);
 /* Returns the ISA target of cpu() and virtual GPUs: "avx512", "avx2", "neon", "plain" (portable
-   code: processors without the others, and x86 under DEVTENSOR_PLAIN_TIER when asked for), or
+   code: processors without the others, and x86 under DEVTENSOR_PLAIN_TARGET when asked for), or
    "reference" (simple loops, the default on x86 without AVX2). Chosen at first use: the best that
    the processor has, or DEVTENSOR_ISA. Waits: no. */
 DVT_API const char *dvt_cpu_isa(void);

@@ -22,7 +22,7 @@
 #include "2_core/dvt_optimizer_table.h"
 #include "2_core/dvt_reduce_table.h"
 #include "2_core/dvt_op_table.h"
-#include "2_core/dvt_reduce_words.h"
+#include "2_core/dvt_reduce_scalar.h"
 
 /* A strided window on a device's memory. */
 typedef struct dvti_view {
@@ -175,7 +175,7 @@ typedef struct dvti_backend {
 } dvti_backend;
 
 /* A kind of device that a build has. All functions may be called at any time, by any thread, except
-   that the library serialises open and close. */
+   that the library serializes open and close. */
 typedef struct dvti_backend_kind {
     const char *name;
     dvt_device_type type; /* of the contexts that its devices serve */

@@ -63,7 +63,7 @@ static dvt_status dvti_copy_bytes_in_mode(dvt_array *dst, dvt_array *src) {
     return to->backend->copy_from(to, d, from, s, bytes);
 }
 
-/* Modelled times of virtual GPUs are floats too. */
+/* Modeled times of virtual GPUs are floats too. */
 static dvt_status dvti_copy_bytes(dvt_array *dst, dvt_array *src) {
     const dvti_float_mode mode = dvti_float_mode_begin();
     dvt_status status = dvti_copy_bytes_in_mode(dst, src);

@@ -91,7 +91,7 @@
       dvt_mul(g, dvt_cosh(x)), X, -2, 2, "hyperbolic sine")                                        \
     R(cosh, FLOAT, FUNCTION, F(cosh)(x), 0, W(cosh)(x), "exp.inl",                                 \
       dvt_mul(g, dvt_sinh(x)), X, -2, 2, "hyperbolic cosine")                                      \
-    R(tanh, FLOAT, FUNCTION, F(tanh)(x), 0, W(tanh)(x), "exp.inl pieces.inl",                      \
+    R(tanh, FLOAT, FUNCTION, F(tanh)(x), 0, W(tanh)(x), "exp.inl piecewise.inl",                      \
       dvt_mul(g, dvt_scalar_sub(1, dvt_square(y))), Y, -2, 2, "hyperbolic tangent")                \
     R(sigmoid, FLOAT, FUNCTION,                                                                    \
       x >= 0 ? C(1) / (C(1) + F(exp)(-x)) : F(exp)(x) / (C(1) + F(exp)(x)), 0,                     \
@@ -100,12 +100,12 @@
     R(softplus, FLOAT, FUNCTION, x > 0 ? x + F(log1p)(F(exp)(-x)) : F(log1p)(F(exp)(x)), 0,        \
       W(softplus)(x), "exp.inl log.inl softplus.inl",                                              \
       dvt_mul(g, dvt_sigmoid(x)), X, -3, 3, "log(1 + exp(x))")                                     \
-    R(erf, FLOAT, FUNCTION, F(erf)(x), 0, W(erf)(x), "exp.inl pieces.inl",                         \
+    R(erf, FLOAT, FUNCTION, F(erf)(x), 0, W(erf)(x), "exp.inl piecewise.inl",                         \
       dvt_mul(g, dvt_mul_scalar(dvt_exp(dvt_neg(dvt_square(x))), 1.12837916709551257390)), X,      \
       -2, 2, "error function")                                                                     \
     R(gelu, FLOAT, FUNCTION,                                                                       \
       x < -DVTI_LARGEST ? C(-0.0) : C(0.5) * x * F(erfc)(x * C(-0.70710678118654752440)), 0,       \
-      W(gelu)(x), "exp.inl pieces.inl",                                                            \
+      W(gelu)(x), "exp.inl piecewise.inl",                                                            \
       dvti_grad_gelu(g, x), X, -2, 2, "x times the normal distribution function of x")             \
     R(isnan, BOOL, QUICK, x != x, 0, W(unord)(x, x), 0,                                            \
       dvti_no_gradient(g), NONE, -1, 1, "is NaN")                                                  \

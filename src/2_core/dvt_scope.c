@@ -71,7 +71,7 @@ static DVTI_RARE bool dvti_scope_grow(void) {
                      sizeof *dvti_scopes.items);
 }
 
-static bool dvti_scope_room(void) {
+static bool dvti_scope_reserve(void) {
     return dvti_scopes.count < dvti_scopes.capacity || dvti_scope_grow();
 }
 
@@ -85,7 +85,7 @@ DVTI_FN void dvti_object_begin_unowned(void *object, void (*destroy)(void *)) {
 }
 
 DVTI_FN bool dvti_object_begin(void *object, void (*destroy)(void *), const char *function) {
-    if (!dvti_scope_room()) {
+    if (!dvti_scope_reserve()) {
         dvti_fail_memory(function, (int64_t)(sizeof(void *) * (dvti_scopes.count + 1)));
         return false;
     }
@@ -137,7 +137,7 @@ DVTI_FN void dvti_scope_take(void *object) {
 }
 
 DVTI_FN bool dvti_scope_give(void *object) {
-    if (!dvti_scope_room())
+    if (!dvti_scope_reserve())
         return false;
     dvti_scope_put(dvti_scopes.count++, (dvti_object *)object);
     return true;

@@ -181,9 +181,9 @@ static void dvti_conv_set_dy(const dvti_conv_sums *s, const dvti_conv_block *blo
         for (i = 0; i < run; i++)
             row_at[k + i] = in_place ? at - first + i : (k + i) * width;
         for (o = 0; o < s->outs && !in_place; o += width)
-            p->gemm->turn(dvti_conv_at(p, panel, o * count + k * width), width,
-                          dy + (at + o * p->pixels) * p->size, p->dtype, p->pixels, run,
-                          DVTI_MIN(width, s->outs - o));
+            p->gemm->transpose(dvti_conv_at(p, panel, o * count + k * width), width,
+                               dy + (at + o * p->pixels) * p->size, p->dtype, p->pixels, run,
+                               DVTI_MIN(width, s->outs - o));
     }
 }
 

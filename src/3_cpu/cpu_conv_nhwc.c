@@ -110,7 +110,7 @@ DVTI_FN void dvti_conv_nhwc_add_parts(void *user, int64_t begin, int64_t end) {
                 loop.in[1] = sum + part * p->o * p->taps;
                 add(&loop);
             }
-            p->gemm->turn_exactly(dw + o * p->taps + channel * p->kernel, p->kernel, sum, channels,
-                                  channels, p->kernel);
+            p->gemm->transpose_exactly(dw + o * p->taps + channel * p->kernel, p->kernel, sum,
+                                       channels, channels, p->kernel);
         }
 }

@@ -28,10 +28,10 @@ static void dvti_conv_transpose_weights(void *user, int64_t begin, int64_t end) 
         group = at / p->taps;
         tap = at % p->taps;
         taps = DVTI_MIN(p->taps - tap, end - at);
-        p->gemm->turn(dvti_conv_at(p, job->to, at * p->weight_row), p->weight_row,
-                      (const char *)p->launch->in[1].data +
-                          (group * p->og * p->taps + tap) * p->size,
-                      p->dtype, p->taps, taps, p->og);
+        p->gemm->transpose(dvti_conv_at(p, job->to, at * p->weight_row), p->weight_row,
+                           (const char *)p->launch->in[1].data +
+                               (group * p->og * p->taps + tap) * p->size,
+                           p->dtype, p->taps, taps, p->og);
     }
 }
 
@@ -62,9 +62,9 @@ static void dvti_conv_rotate_weights(void *user, int64_t begin, int64_t end) {
         char *to = dvti_conv_at(p, job->to, (group * p->og + first) * p->taps);
         int64_t c, o;
         if (p->kernel == 1 && p->size == p->element)
-            p->gemm->turn_exactly(to, p->taps, w, p->og, outs, p->cg);
+            p->gemm->transpose_exactly(to, p->taps, w, p->og, outs, p->cg);
         else if (p->kernel == 1 && p->cg % 16 == 0) /* rows without an end that turn would fill */
-            p->gemm->turn(to, p->taps, w, p->dtype, p->og, outs, p->cg);
+            p->gemm->transpose(to, p->taps, w, p->dtype, p->og, outs, p->cg);
         else
             for (c = 0; c < p->cg; c++, w += p->og * p->kernel * p->size)
                 for (o = 0; o < outs; o++)

@@ -189,7 +189,7 @@ static void dvti_conv_load_nhwc(const dvti_conv *p, const dvti_conv_block *block
     rows = count == pitch && count == p->w ? end - first : 1; /* without gaps */
     for (image = 0; image < block->images; image++)
         for (row = first; row < end; row += rows)
-            p->gemm->turn_exactly(
+            p->gemm->transpose_exactly(
                 memory + image * block->image_step + (row * pitch + left) * channels, channels,
                 x + (((block->image + image) * p->c + channel) * p->h + top + row) * p->w,
                 p->h * p->w, rows * count, channels);

@@ -99,8 +99,8 @@ static void dvti_conv_winograd_pack_some(void *user, int64_t begin, int64_t end)
     for (; begin < end; begin++) {
         at = begin * DVTI_WINOGRAD_CHUNK;
         n = DVTI_MIN(DVTI_WINOGRAD_CHUNK, p->o * p->c - at);
-        p->gemm->turn(taps, step, (const char *)p->launch->in[1].data + 9 * at * p->size, p->dtype,
-                      9, 9, n);
+        p->gemm->transpose(taps, step, (const char *)p->launch->in[1].data + 9 * at * p->size,
+                           p->dtype, 9, 9, n);
         p->kernels->winograd->weights(job->to + at, p->u.winograd.weight_row,
                                       p->transposed ? taps + 8 * step : taps,
                                       p->transposed ? -step : step, n);

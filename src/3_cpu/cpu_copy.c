@@ -8,7 +8,7 @@
 #include "3_cpu/simd/dvt_simd.h"
 
 #define DVTI_TRANSPOSE 16
-#define DVTI_TRANSPOSE_STRIP 64
+#define DVTI_TRANSPOSE_COLUMNS 64
 
 /* y[r * y_step + c] = x[c * x_step + r] for rows r and columns c. */
 #define DVTI_DEFINE_TRANSPOSE(name, T)                                                             \
@@ -59,7 +59,7 @@ typedef struct dvti_transpose_plan {
 static void dvti_transpose_block(const dvti_transpose_plan *p, const void *x, void *y, int64_t rows,
                                  int64_t columns) {
     if (p->size == 4 && rows == DVTI_TRANSPOSE && columns == DVTI_TRANSPOSE)
-        p->simd->turn((const float *)x, p->column_step, (float *)y, p->row_step);
+        p->simd->transpose((const float *)x, p->column_step, (float *)y, p->row_step);
     else if (p->size == 4)
         dvti_transpose_32(x, p->column_step, y, p->row_step, rows, columns);
     else if (p->size == 8)
@@ -70,12 +70,12 @@ static void dvti_transpose_block(const dvti_transpose_plan *p, const void *x, vo
         dvti_transpose_8(x, p->column_step, y, p->row_step, rows, columns);
 }
 
-static void dvti_transpose_strips(void *user, int64_t begin, int64_t end) {
+static void dvti_transpose_columns(void *user, int64_t begin, int64_t end) {
     const dvti_transpose_plan *p = (const dvti_transpose_plan *)user;
     int64_t r, c;
     for (; begin < end; begin++) {
-        int64_t matrix = begin / p->strips, column = begin % p->strips * DVTI_TRANSPOSE_STRIP;
-        int64_t last = DVTI_MIN(p->columns, column + DVTI_TRANSPOSE_STRIP);
+        int64_t matrix = begin / p->strips, column = begin % p->strips * DVTI_TRANSPOSE_COLUMNS;
+        int64_t last = DVTI_MIN(p->columns, column + DVTI_TRANSPOSE_COLUMNS);
         int64_t x = dvti_cursor_at(&p->in, matrix).at, y = dvti_cursor_at(&p->out, matrix).at;
         for (r = 0; r < p->rows; r += DVTI_TRANSPOSE)
             for (c = column; c < last; c += DVTI_TRANSPOSE)
@@ -124,12 +124,12 @@ static bool dvti_copy_transposed(const dvti_launch *launch, const dvti_simd *sim
     p.columns = out->dim[column];
     p.row_step = out->stride[row];
     p.column_step = in->stride[column];
-    p.strips = (p.columns + DVTI_TRANSPOSE_STRIP - 1) / DVTI_TRANSPOSE_STRIP;
+    p.strips = (p.columns + DVTI_TRANSPOSE_COLUMNS - 1) / DVTI_TRANSPOSE_COLUMNS;
     dvti_transpose_drop(&p.in, row, column);
     dvti_transpose_drop(&p.out, row, column);
     dvti_parallel_for(dvti_view_size(&p.out) * p.strips,
-                      0.3 * (double)(p.rows * DVTI_MIN(p.columns, DVTI_TRANSPOSE_STRIP)),
-                      dvti_transpose_strips, &p);
+                      0.3 * (double)(p.rows * DVTI_MIN(p.columns, DVTI_TRANSPOSE_COLUMNS)),
+                      dvti_transpose_columns, &p);
     return true;
 }
 
@@ -210,4 +210,4 @@ DVTI_FN bool dvti_cpu_copy(const dvti_launch *launch, const dvti_simd *simd) {
 }
 
 #undef DVTI_TRANSPOSE
-#undef DVTI_TRANSPOSE_STRIP
+#undef DVTI_TRANSPOSE_COLUMNS

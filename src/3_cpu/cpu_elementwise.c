@@ -220,11 +220,11 @@ static void dvti_ew_order_axes(dvti_ew_plan *plan) {
 /* An operand that is contiguous along another axis than the result would touch another cache line
    with every element. Going down a narrow strip, the next row finds the lines that this one has
    fetched. */
-#define DVTI_EW_STRIP 128
+#define DVTI_EW_COLUMNS 128
 
 /* Looks for such an operand, and makes its contiguous axis the last but one: then there are
    matrices. */
-static void dvti_ew_find_strips(dvti_ew_plan *plan, int64_t size) {
+static void dvti_ew_find_columns(dvti_ew_plan *plan, int64_t size) {
     const dvti_view *out = &plan->view[plan->n_in];
     int last = out->ndim - 1, i, k;
     plan->rows = 0;
@@ -397,18 +397,18 @@ static void dvti_ew_range(void *user, int64_t begin, int64_t end) {
 }
 
 /* Strips begin..end-1 of matrices, row after row. */
-static void dvti_ew_strips(void *user, int64_t begin, int64_t end) {
+static void dvti_ew_columns(void *user, int64_t begin, int64_t end) {
     const dvti_ew_plan *plan = (const dvti_ew_plan *)user;
-    const int64_t per_matrix = (plan->columns + DVTI_EW_STRIP - 1) / DVTI_EW_STRIP;
+    const int64_t per_matrix = (plan->columns + DVTI_EW_COLUMNS - 1) / DVTI_EW_COLUMNS;
     dvti_ew_state s;
     int64_t row;
     dvti_ew_start(&s, plan);
     for (; begin < end; begin++) {
-        int64_t column = begin % per_matrix * DVTI_EW_STRIP;
+        int64_t column = begin % per_matrix * DVTI_EW_COLUMNS;
         int64_t at = begin / per_matrix * plan->rows * plan->columns + column;
         for (row = 0; row < plan->rows; row++, at += plan->columns) {
             dvti_ew_seek(&s, at);
-            dvti_ew_block(&s, at, DVTI_MIN(DVTI_EW_STRIP, plan->columns - column));
+            dvti_ew_block(&s, at, DVTI_MIN(DVTI_EW_COLUMNS, plan->columns - column));
         }
     }
 }
@@ -446,7 +446,7 @@ static void dvti_ew_make_plan(dvti_ew_plan *plan, const dvti_launch *launch, int
         } else
             plan->view[k] = launch->in[k];
     dvti_ew_order_axes(plan);
-    dvti_ew_find_strips(plan, size);
+    dvti_ew_find_columns(plan, size);
     plan->blocks = false;
     for (k = 0; k <= n; k++) {
         dvti_merge_axes(&plan->view[k]);
@@ -490,9 +490,9 @@ DVTI_FN void dvti_fast_elementwise(const dvti_launch *launch, const dvti_simd *s
     cost = dvti_ew_cost(launch);
     if (plan.rows)
         dvti_parallel_for(size / (plan.rows * plan.columns) *
-                              ((plan.columns + DVTI_EW_STRIP - 1) / DVTI_EW_STRIP),
-                          DVTI_MAX(cost, 0.3) * (double)(plan.rows * DVTI_EW_STRIP), dvti_ew_strips,
-                          &plan);
+                              ((plan.columns + DVTI_EW_COLUMNS - 1) / DVTI_EW_COLUMNS),
+                          DVTI_MAX(cost, 0.3) * (double)(plan.rows * DVTI_EW_COLUMNS),
+                          dvti_ew_columns, &plan);
     else if (plan.blocks)
         dvti_parallel_for(size, DVTI_MAX(cost, 0.3), dvti_ew_range, &plan);
     else

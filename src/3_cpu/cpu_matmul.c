@@ -35,7 +35,7 @@
 #define DVTI_MM_SHORT_ROW 2048
 #define DVTI_MM_STREAM (32 << 20) /* bytes of a result that fits in no cache */
 #define DVTI_MM_TASK 65536.0      /* multiply-adds of a task: about 1 us */
-#define DVTI_MM_PIECE 4096        /* elements of a vector result that one task computes */
+#define DVTI_MM_CHUNK 4096        /* elements of a vector result that one task computes */
 
 static int64_t dvti_mm_cuts(int64_t n, int64_t piece) {
     return (n + piece - 1) / piece;
@@ -87,7 +87,7 @@ static bool dvti_mm_matrices(const dvti_mm *p, dvti_matrices *q) {
     return true;
 }
 
-static int64_t dvti_mm_slim_piece(const dvti_mm *p) {
+static int64_t dvti_mm_slim_chunk(const dvti_mm *p) {
     dvti_matrices q;
     return dvti_mm_matrices(p, &q) ? dvti_mm_slim_rows(&q) : 0;
 }
@@ -108,7 +108,7 @@ static dvti_mm_kind dvti_mm_choose(const dvti_mm *p) {
     int64_t w_next = row ? p->b_col : p->a_row;
     if (dvti_mm_is_narrow(p))
         return DVTI_MM_DOTS;
-    if (dvti_mm_slim_piece(p) && p->m > 1)
+    if (dvti_mm_slim_chunk(p) && p->m > 1)
         return DVTI_MM_SLIM;
     if (p->narrow || (p->n != 1 && p->m != 1))
         return DVTI_MM_TILES;
@@ -153,7 +153,7 @@ static void dvti_mm_cut_vector(dvti_mm *p, int threads) {
     const int64_t length = DVTI_MAX(p->n, p->m), few = DVTI_MIN(p->n, p->m);
     const int64_t unit = few == 1 ? 64 : p->kind == DVTI_MM_SLIM ? 32 : 4;
     int64_t piece =
-        DVTI_MIN(length, p->kind == DVTI_MM_SLIM ? dvti_mm_slim_piece(p) : DVTI_MM_PIECE);
+        DVTI_MIN(length, p->kind == DVTI_MM_SLIM ? dvti_mm_slim_chunk(p) : DVTI_MM_CHUNK);
     while (threads > 1 && piece >= 2 * unit &&
            (few == 1 || piece * few * p->k >= 2 * DVTI_MM_TASK) &&
            p->batch * dvti_mm_cuts(length, piece) < pieces)
@@ -242,7 +242,7 @@ static void dvti_mm_pack(const dvti_mm *p, char *dst, int64_t ld, const char *sr
     if (col == 1)
         p->by->copy(dst, ld, src, from, row, rows, cols);
     else if (row == 1)
-        p->by->turn(dst, ld, src, from, col, rows, cols);
+        p->by->transpose(dst, ld, src, from, col, rows, cols);
     else
         for (r = 0; r < rows; r++) {
             char *to = dst + r * ld * p->size;
@@ -498,4 +498,4 @@ DVTI_FN void dvti_cpu_matmul(const dvti_launch *launch) {
 #undef DVTI_MM_SHORT_ROW
 #undef DVTI_MM_STREAM
 #undef DVTI_MM_TASK
-#undef DVTI_MM_PIECE
+#undef DVTI_MM_CHUNK

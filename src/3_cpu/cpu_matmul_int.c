@@ -136,7 +136,7 @@ static void dvti_int_tile(void *user, int64_t task, void *area) {
                    (batch * p->n + i) * p->m + j);
 }
 
-/* y[j] = sum over k of x[k] * w[k][j], for `count` columns j. Neighbours in memory go 64 side by
+/* y[j] = sum over k of x[k] * w[k][j], for `count` columns j. Neighbors in memory go 64 side by
    side, along the rows of w. Else 8 columns at a time, so that the additions of one do not wait for
    each other; what is left, one by one. */
 static void dvti_matvec(int64_t count, int64_t depth, const uint64_t *x, int64_t x_k,

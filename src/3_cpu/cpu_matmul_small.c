@@ -64,7 +64,7 @@ static void dvti_mm_one_call_of(const dvti_simd_gemm *by, const dvti_matrices *p
 static void dvti_mm_one_call_transposed(const dvti_simd_gemm *by, const dvti_matrices *p) {
     DVTI_LINE_ALIGNED double turned[DVTI_MM_NEAR / sizeof(double)];
     const int64_t size = dvti_mm_size(p), row = dvti_mm_up(p->m * size, 64) / size;
-    by->turn(turned, row, p->b, p->dtype, p->b_col, p->k, p->m);
+    by->transpose(turned, row, p->b, p->dtype, p->b_col, p->k, p->m);
     dvti_mm_one_call_of(by, p, turned, row);
 }
 
@@ -83,7 +83,7 @@ DVTI_FN void dvti_mm_slim(const dvti_simd_gemm *by, const dvti_matrices *p, int6
     q.c_row = dvti_mm_up(rows * size, 64) / size;
     q.depth = p->k;
     dvti_mm_multiply(by, &q, p->a_k);
-    by->turn_exactly((char *)p->c + i * p->m * size, p->m, turned, q.c_row, rows, p->m);
+    by->transpose_exactly((char *)p->c + i * p->m * size, p->m, turned, q.c_row, rows, p->m);
 }
 
 DVTI_FN void dvti_mm_one_call(const dvti_simd_gemm *by, const dvti_matrices *p) {

@@ -9,17 +9,17 @@
 #pragma GCC push_options
 #pragma GCC optimize("fp-contract=off")
 #endif
-#define DVTI_TIER element
-#include "3_cpu/simd/words_begin.inl"
+#define DVTI_TARGET element
+#include "3_cpu/simd/primitives_begin.inl"
 typedef double V(d);
-DVTI_PART1(d, dset, d, a)
-DVTI_PART2(d, dadd, d, d, a + b)
-DVTI_PART2(d, dsub, d, d, a - b)
-DVTI_PART2(d, dmul, d, d, a *b)
-DVTI_PART2(d, ddiv, d, d, a / b)
-DVTI_PART2(d, dmin, d, d, a < b ? a : b)
-DVTI_PART2(d, dmax, d, d, a > b ? a : b)
-DVTI_PART1(d, dsqrt, d, sqrt(a))
+DVTI_REG1(d, dset, d, a)
+DVTI_REG2(d, dadd, d, d, a + b)
+DVTI_REG2(d, dsub, d, d, a - b)
+DVTI_REG2(d, dmul, d, d, a *b)
+DVTI_REG2(d, ddiv, d, d, a / b)
+DVTI_REG2(d, dmin, d, d, a < b ? a : b)
+DVTI_REG2(d, dmax, d, d, a > b ? a : b)
+DVTI_REG1(d, dsqrt, d, sqrt(a))
 #include "2_core/math/optimizer_steps.inl"
 
 static void dvti_update_element(dvti_op op, const double *f, bool flag, int states, V(step) * e) {
@@ -56,7 +56,7 @@ static void dvti_update_elements(void *user, int64_t begin, int64_t end) {
     }
 }
 
-#include "3_cpu/simd/words_end.inl"
+#include "3_cpu/simd/primitives_end.inl"
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC pop_options
 #endif

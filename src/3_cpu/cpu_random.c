@@ -11,8 +11,8 @@
 #pragma GCC push_options
 #pragma GCC optimize("fp-contract=off")
 #endif
-#define DVTI_TIER scalar
-#include "3_cpu/simd/words_begin.inl"
+#define DVTI_TARGET scalar
+#include "3_cpu/simd/primitives_begin.inl"
 #include "3_cpu/ref/scalar.inl"
 #include "2_core/math/basics.inl"
 #include "2_core/math/log.inl"
@@ -27,7 +27,7 @@ DVTI_FN void dvti_normal_pair(uint32_t first, uint32_t second, const dvti_launch
     out[1] = (double)odd;
 }
 
-#include "3_cpu/simd/words_end.inl"
+#include "3_cpu/simd/primitives_end.inl"
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC pop_options
 #endif

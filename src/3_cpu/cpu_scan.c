@@ -78,8 +78,8 @@ static void dvti_scan_pass(dvti_scan *scan) {
                           (double)(scan->lines * scan->chunks) * chunk, dvti_scan_line_items, scan);
     else
         dvti_parallel_for(scan->a * scan->strips * (scan->before ? scan->chunks : 1),
-                          (double)(scan->before ? 1 : scan->chunks) * chunk, dvti_scan_strip_items,
-                          scan);
+                          (double)(scan->before ? 1 : scan->chunks) * chunk,
+                          dvti_scan_columns_items, scan);
 }
 
 DVTI_FN void dvti_cpu_scan(const dvti_launch *launch) {

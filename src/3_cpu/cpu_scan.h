@@ -1,5 +1,5 @@
 /* Cumulative sums: what their files share. A work item of dvti_parallel_for is some lines, four chunks of a line, or a strip of
-   neighbouring lines or a chunk of one. */
+   neighboring lines or a chunk of one. */
 #ifndef DVTI_CPU_SCAN_H
 #define DVTI_CPU_SCAN_H
 #include "3_cpu/simd/dvt_simd.h"
@@ -15,7 +15,7 @@ typedef struct dvti_scan {
     dvti_view in, out;
     int64_t a, n, b, chunks;
     bool backwards, floats;
-    int64_t width, strips; /* of neighbouring lines, where b > 1 */
+    int64_t width, strips; /* of neighboring lines, where b > 1 */
     int64_t lines;         /* of a work item of short lines, where b is 1 */
     /* double or int64_t [a][chunk][b], between the first pass, which forms the sums of chunks, and the second; NULL when one is enough */
     void *before;
@@ -33,6 +33,6 @@ DVTI_FN void dvti_scan_store(const dvti_scan *scan, int64_t at, int64_t n, doubl
 
 DVTI_FN void dvti_scan_line_items(void *scan, int64_t begin, int64_t end);
 DVTI_FN void dvti_scan_chunk_items(void *scan, int64_t begin, int64_t end);
-DVTI_FN void dvti_scan_strip_items(void *scan, int64_t begin, int64_t end);
+DVTI_FN void dvti_scan_columns_items(void *scan, int64_t begin, int64_t end);
 
 #endif

@@ -20,7 +20,7 @@ DVTI_SCAN_ROWS(dvti_scan_rows_f64, double, double)
 DVTI_SCAN_ROWS(dvti_scan_rows_i64, int64_t, uint64_t)
 #undef DVTI_SCAN_ROWS
 
-/* n columns of a chunk of floats from element `at` on: by the tier from memory to memory where it has a kernel, else by way of float64. */
+/* n columns of a chunk of floats from element `at` on: by the ISA target from memory to memory where it has a kernel, else by way of float64. */
 static void dvti_scan_columns(const dvti_scan *scan, int64_t at, int64_t rows, int64_t n,
                               double *sum, double *before, double *work) {
     const dvt_dtype dtype = scan->in.dtype;
@@ -78,7 +78,8 @@ static void dvti_scan_integer_columns(const dvti_scan *scan, int64_t at, int64_t
 }
 
 /* `count` chunks of a strip; sums of floats and integers differ in what nothing is. */
-static void dvti_scan_strip(const dvti_scan *scan, int64_t item, int64_t chunk, int64_t count) {
+static void dvti_scan_columns_chunk(const dvti_scan *scan, int64_t item, int64_t chunk,
+                                    int64_t count) {
     const int64_t a = item / scan->strips, column = item % scan->strips * scan->width;
     const int64_t n = DVTI_MIN(scan->b - column, scan->width);
     double sum[DVTI_BLOCK], before[DVTI_BLOCK], work[DVTI_SCAN_WORK];
@@ -114,11 +115,11 @@ static void dvti_scan_strip(const dvti_scan *scan, int64_t item, int64_t chunk, 
 }
 
 /* Strips, or each chunk of a strip. */
-DVTI_FN void dvti_scan_strip_items(void *user, int64_t begin, int64_t end) {
+DVTI_FN void dvti_scan_columns_items(void *user, int64_t begin, int64_t end) {
     const dvti_scan *scan = (const dvti_scan *)user;
     for (; begin < end; begin++)
         if (scan->before)
-            dvti_scan_strip(scan, begin / scan->chunks, begin % scan->chunks, 1);
+            dvti_scan_columns_chunk(scan, begin / scan->chunks, begin % scan->chunks, 1);
         else
-            dvti_scan_strip(scan, begin, 0, scan->chunks);
+            dvti_scan_columns_chunk(scan, begin, 0, scan->chunks);
 }

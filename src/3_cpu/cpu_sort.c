@@ -1,6 +1,6 @@
 /* Sorting of rows, stable. Elements become unsigned keys whose order is theirs, and a radix sort, least significant digit first, moves keys, or
    keys with their numbers. Digits have 11 bits where that saves passes, 8 where rows are too short to fill as many counters; the shortest rows
-   are sorted by insertion. Short rows of floats and of int32 are sorted 16 side by side, each in a lane of a tier's vectors, where there is
+   are sorted by insertion. Short rows of floats and of int32 are sorted 16 side by side, each in a lane of a ISA target's vectors, where there is
    neither NaN nor -0. The numbers of rows of a few hundred are not sorted: how many elements stand before each is counted.
 
    Keys: all NaN are the largest, -0 and +0 are one key, so stable order is the numbers' order. A row that has neither NaN nor -0 gives its
@@ -8,22 +8,22 @@
    Source of the float keys: Herf, "Radix Tricks", 2001. */
 #include "3_cpu/simd/dvt_simd.h"
 
-#define DVTI_SORT_INSERT 40   /* elements up to which insertion is faster */
-#define DVTI_SORT_LONG 8192   /* from here on digits have 11 bits */
-#define DVTI_SORT_TASK 4096   /* elements of rows that a thread takes at once */
-#define DVTI_SORT_AHEAD 256   /* elements of rows of which the next ones are fetched ahead */
-#define DVTI_SORT_BESIDE 4096 /* elements of the longest rows that are sorted side by side */
-#define DVTI_SORT_RANKED 256  /* elements of rows whose places are counted */
-#define DVTI_SORT_TERMS 130.  /* per element, as a product's terms (dvti_task_areas) */
-#define DVTI_SORT_BESIDE_TERMS 20.
+#define DVTI_SORT_INSERT 40        /* elements up to which insertion is faster */
+#define DVTI_SORT_LONG 8192        /* from here on digits have 11 bits */
+#define DVTI_SORT_TASK 4096        /* elements of rows that a thread takes at once */
+#define DVTI_SORT_AHEAD 256        /* elements of rows of which the next ones are fetched ahead */
+#define DVTI_SORT_INTERLEAVED 4096 /* elements of the longest rows that are sorted side by side */
+#define DVTI_SORT_RANKED 256       /* elements of rows whose places are counted */
+#define DVTI_SORT_TERMS 130.       /* per element, as a product's terms (dvti_task_areas) */
+#define DVTI_SORT_INTERLEAVED_TERMS 20.
 
 typedef struct dvti_sort_plan {
     const dvti_launch *launch;
     int64_t rows, n, k, group, tasks; /* k: results of a row; group: rows of a task */
     int64_t area_bytes;
-    bool beside; /* rows of float32 or int32, 16 side by side where a tier computes */
-    int bits;    /* of a key */
-    bool wide;   /* keys of 64 bits, or numbers of more than 32 */
+    bool interleaved; /* rows of float32 or int32, 16 side by side where a ISA target computes */
+    int bits;         /* of a key */
+    bool wide;        /* keys of 64 bits, or numbers of more than 32 */
 } dvti_sort_plan;
 
 /* ---- radix sort of x by way of y; the result is in the one that is returned ---- */
@@ -252,13 +252,13 @@ DVTI_FN void dvti_rows_to_lanes(const dvti_simd *simd, const float *rows, int64_
     float block[256];
     int64_t k;
     if (columns == 16 && count == 16) {
-        simd->turn(rows, step, lanes, 16);
+        simd->transpose(rows, step, lanes, 16);
         return;
     }
     for (k = 0; k < 16; k++)
         memcpy(block + 16 * k, rows + DVTI_MIN(k, count - 1) * step,
                (size_t)columns * sizeof *rows);
-    simd->turn(block, 16, block, 16);
+    simd->transpose(block, 16, block, 16);
     memcpy(lanes, block, (size_t)(16 * columns) * sizeof *lanes);
 }
 
@@ -275,11 +275,11 @@ static void dvti_sort_from_lanes(const dvti_simd *simd, const float *lanes, int6
         const int64_t m = DVTI_MIN(n - at, 16);
         next = dvti_sort_next(at, n);
         if (m == 16 && count == 16) {
-            simd->turn(lanes + 16 * at, 16, rows + at, n);
+            simd->transpose(lanes + 16 * at, 16, rows + at, n);
             continue;
         }
         memcpy(block, lanes + 16 * at, (size_t)(16 * m) * sizeof *lanes);
-        simd->turn(block, 16, block, 16);
+        simd->transpose(block, 16, block, 16);
         for (k = 0; k < count; k++)
             memcpy(rows + k * n + at, block + 16 * k, (size_t)m * sizeof *rows);
     }
@@ -293,13 +293,13 @@ static void dvti_sort_ahead(const float *p, int64_t n) {
 }
 
 /* Rows first .. first + count - 1, at most 16. False: not this way. A few rows take as long as 16. */
-static bool dvti_sort_beside(const dvti_sort_plan *plan, int64_t first, int64_t count,
-                             float *area) {
+static bool dvti_sort_interleaved(const dvti_sort_plan *plan, int64_t first, int64_t count,
+                                  float *area) {
     const dvti_simd *simd = dvti_simd_now();
     const float *from = (const float *)plan->launch->in[0].data + first * plan->n;
     float *to = (float *)plan->launch->out[0].data + first * plan->n;
     int64_t n = plan->n, at;
-    if (!plan->beside || !simd || count < (n <= 1024 ? 4 : 8))
+    if (!plan->interleaved || !simd || count < (n <= 1024 ? 4 : 8))
         return false;
     for (at = 0; at < n; at = dvti_sort_next(at, n))
         dvti_rows_to_lanes(simd, from + at, n, count, DVTI_MIN(n - at, 16), area + 16 * at);
@@ -345,7 +345,7 @@ static void dvti_sort_task(void *user, int64_t task, void *area) {
     int64_t first = task * plan->group, end = DVTI_MIN(plan->rows, first + plan->group), row;
     for (; first < end; first += 16) {
         const int64_t count = DVTI_MIN(end - first, 16);
-        if (!dvti_sort_beside(plan, first, count, (float *)area))
+        if (!dvti_sort_interleaved(plan, first, count, (float *)area))
             for (row = first; row < first + count; row++)
                 dvti_sort_one(plan, row, area);
     }
@@ -359,17 +359,17 @@ static dvti_sort_plan dvti_sort_plan_of(const dvti_launch *launch) {
     plan.rows = launch->in[0].dim[0];
     plan.n = launch->in[0].dim[1];
     plan.k = launch->out[0].dim[1];
-    plan.beside = launch->op == DVTI_OP_sort &&
-                  (launch->in[0].dtype == DVT_F32 || launch->in[0].dtype == DVT_I32) &&
-                  plan.rows >= 4 && plan.n > 1 && plan.n <= DVTI_SORT_BESIDE;
+    plan.interleaved = launch->op == DVTI_OP_sort &&
+                       (launch->in[0].dtype == DVT_F32 || launch->in[0].dtype == DVT_I32) &&
+                       plan.rows >= 4 && plan.n > 1 && plan.n <= DVTI_SORT_INTERLEAVED;
     plan.group = DVTI_MAX(DVTI_SORT_TASK / plan.n, 1);
-    if (plan.beside)
+    if (plan.interleaved)
         plan.group = (plan.group + 15) / 16 * 16;
     plan.tasks = (plan.rows - 1) / plan.group + 1;
     plan.bits = launch->in[0].dtype == DVT_BOOL ? 1 : 8 * (int)size;
     plan.wide = size == 8 || plan.n > UINT32_MAX;
     plan.area_bytes = (plan.n * (plan.wide ? 32 : 16) + 63) / 64 * 64;
-    if (plan.beside)
+    if (plan.interleaved)
         for (plan.area_bytes = 1024; plan.area_bytes < 64 * plan.n; plan.area_bytes *= 2)
             ;
     return plan;
@@ -377,7 +377,7 @@ static dvti_sort_plan dvti_sort_plan_of(const dvti_launch *launch) {
 
 static double dvti_sort_terms(const dvti_sort_plan *plan) {
     return (double)(plan->rows * plan->n) *
-           (plan->beside ? DVTI_SORT_BESIDE_TERMS : DVTI_SORT_TERMS);
+           (plan->interleaved ? DVTI_SORT_INTERLEAVED_TERMS : DVTI_SORT_TERMS);
 }
 
 static int64_t dvti_sort_areas(const dvti_sort_plan *plan, int threads) {
@@ -400,7 +400,7 @@ DVTI_FN void dvti_cpu_sort(const dvti_launch *launch) {
 #undef DVTI_SORT_LONG
 #undef DVTI_SORT_TASK
 #undef DVTI_SORT_AHEAD
-#undef DVTI_SORT_BESIDE
+#undef DVTI_SORT_INTERLEAVED
 #undef DVTI_SORT_RANKED
 #undef DVTI_SORT_TERMS
-#undef DVTI_SORT_BESIDE_TERMS
+#undef DVTI_SORT_INTERLEAVED_TERMS

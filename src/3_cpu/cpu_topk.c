@@ -1,5 +1,5 @@
 /* The first k of each row in order: positions, as stable sorting would give them (cpu_sort.c has the keys). A row is read once. What comes
-   before the k-th best so far, its bound, is kept; all the rest, soon nearly everything, is passed over, by the tier's vectors of
+   before the k-th best so far, its bound, is kept; all the rest, soon nearly everything, is passed over, by the ISA target's vectors of
    floats where floats keep the elements' order.
 
    Few are kept in order, each put into its place. Many wait in a buffer that is cut back to k when it is full: by the k-th key, found digit by
@@ -7,13 +7,13 @@
    rows of floats are found 16 rows at a time, each in a lane, where there is neither NaN nor -0. */
 #include "3_cpu/simd/dvt_simd.h"
 
-#define DVTI_TOPK_LIST 40      /* the most that are kept in order */
-#define DVTI_TOPK_FEW 16       /* the most that are kept in lanes, */
-#define DVTI_TOPK_BESIDE 256   /* and the elements of the longest such rows */
-#define DVTI_TOPK_CHUNK 1024   /* elements between two looks at the bound */
-#define DVTI_TOPK_PIECE 131072 /* elements of a long row that a thread takes */
-#define DVTI_TOPK_TASK 16384   /* elements of short rows that a thread takes at once */
-#define DVTI_TOPK_TERMS 7.     /* per element, as a product's terms (dvti_task_areas) */
+#define DVTI_TOPK_LIST 40         /* the most that are kept in order */
+#define DVTI_TOPK_FEW 16          /* the most that are kept in lanes, */
+#define DVTI_TOPK_INTERLEAVED 256 /* and the elements of the longest such rows */
+#define DVTI_TOPK_CHUNK 1024      /* elements between two looks at the bound */
+#define DVTI_TOPK_SPLIT 131072    /* elements of a long row that a thread takes */
+#define DVTI_TOPK_TASK 16384      /* elements of short rows that a thread takes at once */
+#define DVTI_TOPK_TERMS 7.        /* per element, as a product's terms (dvti_task_areas) */
 
 typedef struct dvti_topk_plan {
     const dvti_launch *launch;
@@ -22,8 +22,8 @@ typedef struct dvti_topk_plan {
     int64_t rows, n, k, room; /* room: pairs of an area's buffer */
     int64_t pieces, group;    /* of a row; pieces of a task */
     int64_t tasks, area_bytes;
-    int bits;    /* of a key */
-    bool beside; /* rows of floats, 16 side by side where a tier computes */
+    int bits;         /* of a key */
+    bool interleaved; /* rows of floats, 16 side by side where a ISA target computes */
     uint64_t flip;
     dvti_sort_pair *best; /* k of each piece, where rows have several */
 } dvti_topk_plan;
@@ -146,7 +146,7 @@ static void dvti_topk_pick(const void *from, int64_t size, const uint16_t *place
 #undef DVTI_PICK
 }
 
-/* Only those that the tier lets through, as floats, become keys. */
+/* Only those that the ISA target lets through, as floats, become keys. */
 static void dvti_topk_by_floats(const dvti_topk_plan *plan, const void *from, int64_t at, int64_t n,
                                 float bound, dvti_topk_best *best) {
     float block[DVTI_TOPK_CHUNK];
@@ -156,7 +156,7 @@ static void dvti_topk_by_floats(const dvti_topk_plan *plan, const void *from, in
     int64_t i, found;
     if (x == block)
         plan->simd->load_row(from, plan->dtype, n, block);
-    found = plan->simd->beyond(x, n, bound, !plan->flip, place);
+    found = plan->simd->above(x, n, bound, !plan->flip, place);
     if (!found)
         return;
     dvti_topk_pick(from, dvt_dtype_size(plan->dtype), place, found, best->picked);
@@ -178,7 +178,7 @@ static float dvti_topk_bound(const dvti_topk_plan *plan, const void *row, int64_
 /* A first bound, of the beginning of a row of floats: then all of it is passed over that is not better or equal. */
 static float dvti_topk_first(const dvti_topk_plan *plan, const float *x, int64_t n,
                              dvti_topk_best *best) {
-    float bound = plan->simd->reached(x, n, best->k, !plan->flip);
+    float bound = plan->simd->kth_bound(x, n, best->k, !plan->flip);
     uint64_t key;
     if (bound != bound || isinf(bound))
         return NAN;
@@ -239,12 +239,12 @@ static void dvti_topk_finish(const dvti_topk_plan *plan, int64_t row, dvti_topk_
 }
 
 /* Rows first .. first + count - 1, at most 16. False: not this way. */
-static bool dvti_topk_beside(const dvti_topk_plan *plan, int64_t first, int64_t count) {
+static bool dvti_topk_interleaved(const dvti_topk_plan *plan, int64_t first, int64_t count) {
     float lanes[256], value[16 * DVTI_TOPK_FEW];
     int32_t number[16 * DVTI_TOPK_FEW];
     const float *from = (const float *)plan->launch->in[0].data + first * plan->n;
     int64_t *to = (int64_t *)plan->launch->out[0].data + first * plan->k, at, row, i;
-    if (!plan->beside || !plan->simd || count < 4)
+    if (!plan->interleaved || !plan->simd || count < 4)
         return false;
     for (i = 0; i < 16 * plan->k; i++)
         value[i] = NAN;
@@ -271,7 +271,7 @@ static void dvti_topk_task(void *user, int64_t task, void *area) {
         dvti_topk_best best = dvti_topk_begin(plan, area);
         if (at > tried) {
             tried = DVTI_MIN(at + 16, end) - 1;
-            if (dvti_topk_beside(plan, at, tried + 1 - at)) {
+            if (dvti_topk_interleaved(plan, at, tried + 1 - at)) {
                 at = tried;
                 continue;
             }
@@ -315,11 +315,12 @@ static dvti_topk_plan dvti_topk_plan_of(const dvti_launch *launch) {
     plan.bits = launch->in[0].dtype == DVT_BOOL ? 1 : 8 * (int)size;
     plan.flip = launch->i[0] ? ~(uint64_t)0 : 0;
     /* A piece has more elements than the row has results, by far. */
-    pieces = DVTI_MIN(plan.n / DVTI_TOPK_PIECE, plan.n / plan.k / 16);
+    pieces = DVTI_MIN(plan.n / DVTI_TOPK_SPLIT, plan.n / plan.k / 16);
     plan.pieces = plan.rows < 16 ? DVTI_MAX(pieces, 1) : 1;
     plan.group = DVTI_MAX(DVTI_TOPK_TASK / (plan.n / plan.pieces), 1);
-    plan.beside = plan.dtype == DVT_F32 && plan.k <= DVTI_TOPK_FEW && plan.n <= DVTI_TOPK_BESIDE;
-    if (plan.beside)
+    plan.interleaved =
+        plan.dtype == DVT_F32 && plan.k <= DVTI_TOPK_FEW && plan.n <= DVTI_TOPK_INTERLEAVED;
+    if (plan.interleaved)
         plan.group = (plan.group + 15) / 16 * 16;
     plan.tasks = (plan.rows * plan.pieces - 1) / plan.group + 1;
     plan.best = NULL;
@@ -359,8 +360,8 @@ DVTI_FN void dvti_cpu_topk(const dvti_launch *launch) {
 
 #undef DVTI_TOPK_LIST
 #undef DVTI_TOPK_FEW
-#undef DVTI_TOPK_BESIDE
+#undef DVTI_TOPK_INTERLEAVED
 #undef DVTI_TOPK_CHUNK
-#undef DVTI_TOPK_PIECE
+#undef DVTI_TOPK_SPLIT
 #undef DVTI_TOPK_TASK
 #undef DVTI_TOPK_TERMS

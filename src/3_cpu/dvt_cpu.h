@@ -67,7 +67,7 @@ DVTI_FN void dvti_virtual_fail_next(dvti_device *device, const char *reason);
 DVTI_FN void dvti_model_ready(void); /* reads the environment, once */
 DVTI_FN bool dvti_model_parse(const char *text, dvt_virtual_model *out);
 DVTI_FN bool dvti_model(dvt_virtual_model *out);
-/* This thread's modelled time. */
+/* This thread's modeled time. */
 DVTI_FN double *dvti_model_clock(void);
 /* Returns when `seconds` have passed since `begin` (of dvti_now), unless only clocks count. */
 DVTI_FN void dvti_model_wait(const dvt_virtual_model *model, double begin, double seconds);
@@ -165,7 +165,7 @@ DVTI_FN dvti_cursor dvti_cursor_at(const dvti_view *view, int64_t position);
 /* n positions further, not beyond the end of the last axis. */
 DVTI_FN void dvti_cursor_advance(dvti_cursor *cursor, const dvti_view *view, int64_t n);
 #define DVTI_BLOCK 512 /* elements: four operands of 8 bytes stay in the first-level cache */
-/* Neighbouring results of a reduction at most: of float32 a page, which is what memory is fetched
+/* Neighboring results of a reduction at most: of float32 a page, which is what memory is fetched
    ahead in. */
 #define DVTI_ACROSS 1024
 

@@ -48,7 +48,7 @@ typedef struct dvti_virtual {
     dvti_mutex lock; /* of everything below */
     bool stop;
     int64_t put, completed; /* commands so far */
-    double free_at;         /* when the modelled queue is done with them */
+    double free_at;         /* when the modeled queue is done with them */
     const char *fail_next;  /* for tests: the next launch fails with this reason */
     bool lost;              /* a launch failed: what follows is skipped */
     char lost_text[512];
@@ -70,7 +70,7 @@ static bool dvti_virtual_forked(const dvti_virtual *v) {
     return v->process != dvti_process_id();
 }
 
-/* ---- modelled time (dvt_virtual_model.c) ---- */
+/* ---- modeled time (dvt_virtual_model.c) ---- */
 /* The queue does something for that long, from when it is free and the caller is there. */
 static double dvti_virtual_book(dvti_virtual *v, double not_before, double seconds) {
     double done;

@@ -3,7 +3,7 @@
 
    The numbers have two effects. Queues and callers really wait, so that a program measures what it
    would on such GPUs (as far as this machine computes faster than the model). And each thread has a
-   clock of modelled time, which is the same in every run: a command begins when its caller has put
+   clock of modeled time, which is the same in every run: a command begins when its caller has put
    it in and its queue is free; a caller that waits moves on to the time at which the queue is done.
    */
 #include "3_cpu/dvt_cpu.h"

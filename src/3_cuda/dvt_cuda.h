@@ -40,7 +40,7 @@ DVTI_FN int dvti_cuda_driver_version(void);
 /* The driver, opened at the first call; NULL when it cannot be used, and dvti_cuda_reason says
    why. */
 DVTI_FN const dvti_cuda_driver *dvti_cuda(void);
-/* This process was forked from the one that initialised CUDA. */
+/* This process was forked from the one that initialized CUDA. */
 DVTI_FN bool dvti_cuda_forked(void);
 /* A CUDA result as a failure of `function`: "dvt_add: cuLaunchKernel gave CUDA_ERROR_..: text". */
 DVTI_FN dvt_status dvti_cuda_fail(const char *function, const char *call, dvti_cu_result result);
@@ -103,7 +103,7 @@ typedef enum dvti_cuda_family {
 #undef DVTI_CUDA_FAMILY_ENUM
 
 /* A program: the family's file under the definitions of a variant. The family packs what it
-   specialises on (dtypes, operation, layout) into `variant`; launch/ unpacks it into #define lines
+   specializes on (dtypes, operation, layout) into `variant`; launch/ unpacks it into #define lines
    when the program is built for the first time. */
 typedef struct dvti_cuda_program {
     dvti_cuda_family family;
@@ -125,7 +125,7 @@ DVTI_FN const char *dvti_cuda_function_text(dvti_op op, const char **files);
 /* For the end of a variant's definitions. The functions that the op table's texts call. */
 DVTI_FN void dvti_cuda_add_row_functions(dvti_text *text);
 /* The functions of floats in these files of 2_core/math, "exp.inl log.inl", which are called
-   dvti_card_exp and so on; or dvti_exp_below, for families that add exponentials of this dtype. */
+   dvti_gpu_exp and so on; or dvti_exp_below, for families that add exponentials of this dtype. */
 DVTI_FN void dvti_cuda_add_functions(dvti_text *text, const char *files);
 DVTI_FN void dvti_cuda_add_exp_below(dvti_text *text, dvt_dtype dtype);
 /* The function `entry` of the program on this card, compiled and loaded at its first use. */
@@ -159,7 +159,7 @@ DVTI_FN dvti_kdivisor dvti_cuda_divisor(int64_t divisor);
 DVTI_FN int64_t dvti_cuda_sort_bytes(int64_t n);
 DVTI_FN dvt_status dvti_cuda_sort(dvti_cuda_gpu *gpu, const dvti_launch *launch, void *workspace,
                                   int64_t n, int bits);
-/* Axes of extent 1 are left out, larger strides come first when `sorts`, and neighbours are merged;
+/* Axes of extent 1 are left out, larger strides come first when `sorts`, and neighbors are merged;
    at least one axis is left. `along` goes through the same changes, so that positions in both stay
    the same. */
 DVTI_FN void dvti_cuda_tidy_axes(dvti_kview *view, dvti_kview *along, bool sorts);

@@ -73,7 +73,7 @@ DVT_API dvt_array *dvt_dropout(dvt_array *x, double p) {
     return y;
 }
 
-/* ---- batch normalisation ---- */
+/* ---- batch normalization ---- */
 /* v (n) as an array that broadcasts along x's axis. */
 static dvt_array *dvti_along(dvt_array *v, const dvt_array *x, int axis) {
     dvt_shape shape = x->shape;
@@ -231,7 +231,7 @@ static dvt_array *dvti_layer_norm_at_once(dvt_array *x, dvt_array *gamma, dvt_ar
 /* x, gamma and beta are float32 or wider, or x is of integers; gamma and beta may be NULL. */
 static dvt_array *dvti_layer_norm_of(dvt_array *x, dvt_array *gamma, dvt_array *beta,
                                      double epsilon) {
-    dvt_array *mean, *centred, *variance, *y;
+    dvt_array *mean, *centered, *variance, *y;
     /* Longer rows are summed in several pieces. */
     if (dvti_composes_unseen(x, gamma, beta) &&
         dvti_supports(x->storage->device, dvti_kernel_layer_norm(), DVTI_OP_layer_norm, x->dtype,
@@ -239,9 +239,9 @@ static dvt_array *dvti_layer_norm_of(dvt_array *x, dvt_array *gamma, dvt_array *
         x->shape.dim[x->shape.ndim - 1] <= 32768)
         return dvti_layer_norm_at_once(x, gamma, beta, epsilon);
     mean = dvt_mean(x, DVT_KEEPDIMS(-1));
-    centred = dvt_sub(x, mean);
-    variance = dvt_mean(dvt_square(centred), DVT_KEEPDIMS(-1));
-    y = dvt_mul(centred, dvt_rsqrt(dvt_add_scalar(variance, epsilon)));
+    centered = dvt_sub(x, mean);
+    variance = dvt_mean(dvt_square(centered), DVT_KEEPDIMS(-1));
+    y = dvt_mul(centered, dvt_rsqrt(dvt_add_scalar(variance, epsilon)));
     if (gamma)
         y = dvt_mul(y, gamma);
     return beta ? dvt_add(y, beta) : y;

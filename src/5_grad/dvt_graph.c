@@ -48,7 +48,7 @@ static void dvti_graph_enter_all(dvti_graph *graph) {
 }
 
 /* Room for one more slot; the table stays at most half full. */
-static bool dvti_graph_room(dvti_graph *graph) {
+static bool dvti_graph_reserve(dvti_graph *graph) {
     size_t *table;
     if (!dvti_grow((void **)&graph->slots, &graph->capacity, graph->count + 1,
                    sizeof *graph->slots))
@@ -70,7 +70,7 @@ static dvti_slot *dvti_graph_add(dvti_graph *graph, dvti_origin origin) {
     const void *key = origin.node ? (const void *)origin.node : (const void *)origin.leaf;
     dvti_slot *slot;
     size_t *place;
-    if (!dvti_graph_room(graph)) {
+    if (!dvti_graph_reserve(graph)) {
         dvti_fail_memory(graph->name, (int64_t)(sizeof *slot * 2 * (graph->count + 1)));
         return NULL;
     }

@@ -30,7 +30,7 @@ static bool dvti_pat_bad(dvti_pat_reader *r, const char *why) {
     return false;
 }
 
-static bool dvti_pat_room(dvti_pat_reader *r, size_t more) {
+static bool dvti_pat_reserve(dvti_pat_reader *r, size_t more) {
     dvti_pattern *p = r->out;
     if (dvti_grow((void **)&p->step, &p->capacity, p->count + more, sizeof *p->step))
         return true;
@@ -40,7 +40,7 @@ static bool dvti_pat_room(dvti_pat_reader *r, size_t more) {
 
 static dvti_pattern_step *dvti_pat_emit(dvti_pat_reader *r, int op) {
     dvti_pattern_step *step;
-    if (!dvti_pat_room(r, 1))
+    if (!dvti_pat_reserve(r, 1))
         return NULL;
     step = &r->out->step[r->out->count++];
     memset(step, 0, sizeof *step);
@@ -51,7 +51,7 @@ static dvti_pattern_step *dvti_pat_emit(dvti_pat_reader *r, int op) {
 /* Puts a step before those from `at` on. Jumps are relative and stay within what moves, so they stay right. */
 static dvti_pattern_step *dvti_pat_insert(dvti_pat_reader *r, size_t at, int op) {
     dvti_pattern *p = r->out;
-    if (!dvti_pat_room(r, 1))
+    if (!dvti_pat_reserve(r, 1))
         return NULL;
     memmove(p->step + at + 1, p->step + at, (p->count - at) * sizeof *p->step);
     p->count++;

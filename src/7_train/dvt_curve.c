@@ -295,7 +295,7 @@ static void dvti_svg_axes(dvti_writer *out, const dvt_curve *curve, const dvti_s
 }
 
 static void dvti_svg_series(dvti_writer *out, const dvti_series *series, const dvti_scale *x,
-                            const dvti_scale *y, const char *attributes, const char *colour) {
+                            const dvti_scale *y, const char *attributes, const char *color) {
     size_t i;
     dvti_writer_text(out, "<polyline fill=\"none\"");
     dvti_writer_text(out, attributes);
@@ -310,7 +310,7 @@ static void dvti_svg_series(dvti_writer *out, const dvti_series *series, const d
     dvti_writer_text(out, "\"/>\n");
     for (i = 0; series->n <= DVTI_CURVE_DOTS && i < series->n; i++) {
         dvti_writer_text(out, "<circle r=\"2.5\" fill=\"");
-        dvti_writer_text(out, colour);
+        dvti_writer_text(out, color);
         dvti_writer_text(out, "\" cx=\"");
         dvti_svg_fixed(out, dvti_curve_x(x, series->x[i]), 2);
         dvti_writer_text(out, "\" cy=\"");
@@ -320,9 +320,9 @@ static void dvti_svg_series(dvti_writer *out, const dvti_series *series, const d
 }
 
 static DVTI_NOINLINE void dvti_svg_write(dvti_writer *out, const dvt_curve *curve) {
-    /* Colours that stay apart for colour-blind eyes. Source: Okabe and Ito, 2008. */
-    static const char *const colours[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
-                                          "#e69f00", "#56b4e9", "#000000"};
+    /* Colors that stay apart for color-blind eyes. Source: Okabe and Ito, 2008. */
+    static const char *const colors[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
+                                         "#e69f00", "#56b4e9", "#000000"};
     static const char *const dashes[] = {"", " stroke-dasharray=\"6 3\"",
                                          " stroke-dasharray=\"2 3\""};
     dvti_scale x, y;
@@ -334,12 +334,12 @@ static DVTI_NOINLINE void dvti_svg_write(dvti_writer *out, const dvt_curve *curv
                           "<rect width=\"720\" height=\"420\" fill=\"#ffffff\"/>\n");
     dvti_svg_axes(out, curve, &x, &y);
     for (i = 0; i < curve->n; i++) {
-        const char *colour = colours[i % (size_t)DVTI_LENGTH(colours)];
+        const char *color = colors[i % (size_t)DVTI_LENGTH(colors)];
         double at = DVTI_CURVE_TOP + 12 + 20.0 * (double)i;
         char attributes[96];
-        snprintf(attributes, sizeof attributes, " stroke=\"%s\" stroke-width=\"2\"%s", colour,
-                 dashes[i / (size_t)DVTI_LENGTH(colours) % (size_t)DVTI_LENGTH(dashes)]);
-        dvti_svg_series(out, &curve->series[i], &x, &y, attributes, colour);
+        snprintf(attributes, sizeof attributes, " stroke=\"%s\" stroke-width=\"2\"%s", color,
+                 dashes[i / (size_t)DVTI_LENGTH(colors) % (size_t)DVTI_LENGTH(dashes)]);
+        dvti_svg_series(out, &curve->series[i], &x, &y, attributes, color);
         dvti_svg_line(out, DVTI_CURVE_RIGHT + 16, at, DVTI_CURVE_RIGHT + 40, at, attributes);
         dvti_svg_text(out, DVTI_CURVE_RIGHT + 46, at + 4, "", curve->series[i].name);
     }

@@ -43,7 +43,7 @@ DVTI_FN dvt_status dvti_trainer_ctxs(const char *function, const dvt_trainer *t,
             dvt_ctx_list_format(own, here, sizeof here);
             dvt_ctx_list_format(*ctxs, there, sizeof there);
             return dvti_fail(DVT_ERR_CONTEXT,
-                             "%s: all parameters must be initialised on the same contexts, but "
+                             "%s: all parameters must be initialized on the same contexts, but "
                              "parameter %s is on %s while %s is on %s; move them with "
                              "dvt_params_reset_ctx",
                              function, dvt_param_name(t->trained[i].param), here,
@@ -126,7 +126,7 @@ DVTI_FN dvt_status dvti_trainer_look(const char *function, dvt_trainer *t) {
     dvt_ctx_list ctxs;
     dvt_status status = dvti_trainer_ctxs(function, t, &ctxs);
     int i;
-    /* Nothing is initialised at all: the first parameter says so. */
+    /* Nothing is initialized at all: the first parameter says so. */
     if (status == DVT_OK && t->n && ctxs.n < 1)
         return dvti_param_on(function, t->trained[0].param, dvt_default_ctx()) ? DVT_OK
                                                                                : dvti_failure();

@@ -53,7 +53,7 @@ struct dvt_trainer {
 /* Copy k of parameter i. */
 DVTI_FN dvti_replica *dvti_trainer_at(const dvt_trainer *t, int i, int k);
 DVTI_FN void dvti_replicas_free(dvti_replica *replica, int64_t n);
-/* The contexts that all parameters agree on; those without any (not initialised yet) are passed over. Otherwise CONTEXT. */
+/* The contexts that all parameters agree on; those without any (not initialized yet) are passed over. Otherwise CONTEXT. */
 DVTI_FN dvt_status dvti_trainer_ctxs(const char *function, const dvt_trainer *t,
                                      dvt_ctx_list *ctxs);
 /* Looks up every copy; parameters without gradients are not taken. Changes nothing that a failure would have to undo. */

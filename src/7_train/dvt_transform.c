@@ -1,4 +1,4 @@
-/* What happens to a sample before it is put into a batch: pixels to floats, normalisation, chains, functions of the user's.
+/* What happens to a sample before it is put into a batch: pixels to floats, normalization, chains, functions of the user's.
    Everything here is written with public operations and runs where the sample is. */
 #include "7_train/dvt_train_internal.h"
 

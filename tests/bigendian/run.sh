@@ -31,7 +31,7 @@ objects() { # files of tests/, without .c
 }
 build() {
     printf '#define DEVTENSOR_IMPLEMENTATION\n#include "devtensor_spine.h"\n' >"$D/library.c"
-    $CROSS $flags -c "$D/library.c" -o "$D/library.o" && objects dvt_test tiers/test_bits ||
+    $CROSS $flags -c "$D/library.c" -o "$D/library.o" && objects dvt_test isa/test_bits ||
         return 1
     units=""
     for unit in $UNITS; do
@@ -51,14 +51,14 @@ script bigendian "$EMULATOR" "$D/units"
 script bigendian env DVT_TEST_BITS="$D/bits.emulated" "$EMULATOR" "$D/bits" $BITS
 
 # Compares with the bits of this machine's processor, if its tests have been built.
-if [ -x "$BUILD/tiers/tests" ]; then
-    env DVT_TEST_BITS="$D/bits.here" "$BUILD/tiers/tests" $BITS >"$D/bits.log" 2>&1
+if [ -x "$BUILD/isa/tests" ]; then
+    env DVT_TEST_BITS="$D/bits.here" "$BUILD/isa/tests" $BITS >"$D/bits.log" 2>&1
     sort "$D/bits.here" >"$D/bits.1"
     sort "$D/bits.emulated" >"$D/bits.2"
     if [ -s "$D/bits.1" ] && cmp -s "$D/bits.1" "$D/bits.2"; then pass; else
         fail "bigendian bits" "$(diff "$D/bits.1" "$D/bits.2" | tr '\n' ' ')"
     fi
 else
-    skip "bigendian bits" "no $BUILD/tiers/tests to compare with"
+    skip "bigendian bits" "no $BUILD/isa/tests to compare with"
 fi
 finish

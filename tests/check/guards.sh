@@ -52,7 +52,7 @@ fresh; add 2_core/dvt_core.h '#if defined(DEVTENSOR_X)
 #include "2_core/new.h"
 #endif'; echo '/* new */' >"$D/src/2_core/new.h"; add $core '#include "2_core/new.h"'; refuses 'pasted above under'
 fresh; echo '/* new */' >"$D/src/4_ops/new.h"; add 4_ops/op_view.c '#include "4_ops/new.h"'; refuses 'first after 1_base/level_plan.inl'
-fresh; sed '/tier.inl/d' "$D/src/3_cpu/simd/tier_avx2.c" >"$D/t" && for t in avx2 avx512 plain; do cp "$D/t" "$D/src/3_cpu/simd/tier_$t.c"; done; refuses 'tier.inl is not included'
+fresh; sed '/isa_target.inl/d' "$D/src/3_cpu/simd/target_avx2.c" >"$D/t" && for t in avx2 avx512 plain; do cp "$D/t" "$D/src/3_cpu/simd/target_$t.c"; done; refuses 'isa_target.inl is not included'
 fresh; add $core '/* #include "4_ops/dvt_op.h" is only spoken of here; and so is CUdevice */'; refuses 'stale: devtensor.h'
 rm -rf "$D"
 finish

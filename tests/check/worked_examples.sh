@@ -8,8 +8,8 @@ rm -rf "$D"
 mkdir -p "$D/tests/unit"
 cp -r src tools "$D/"
 cp tests/*.[ch] "$D/tests/"
-mkdir -p "$D/tests/tiers"
-cp tests/tiers/math_rows.h "$D/tests/tiers/"
+mkdir -p "$D/tests/isa"
+cp tests/isa/math_rows.h "$D/tests/isa/"
 cp tests/unit/test_reduce_table.c "$D/tests/unit/" # sees the new row by itself
 for page in docs/ADDING_*.md; do
     ! grep -q '^<!-- check: insert' "$page" ||

@@ -13,7 +13,7 @@
 typedef enum rule { RULE_SAME, RULE_NOBOOL, RULE_FLOAT, RULE_BOOL } rule;
 
 /* ---- bounds in units in the last place. float64: "Mathematical Functions Appendix" of the CUDA
-   C++ Programming Guide; float32: as tests/tiers/math_rows.h, rounded up to integers ---- */
+   C++ Programming Guide; float32: as tests/isa/math_rows.h, rounded up to integers ---- */
 typedef struct bound {
     const char *name;
     double f32, f64;

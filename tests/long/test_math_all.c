@@ -1,6 +1,6 @@
 /* Minutes long: every function of one float that the CPU's instruction sets have, on all 2^32 inputs, against the C library's in double. */
 #include "../unit/in_threads.h"
-#include "../tiers/math_rows.h"
+#include "../isa/math_rows.h"
 
 #if !defined(DEVTENSOR_NO_THREADS)
 

@@ -5,9 +5,9 @@
 . tests/lib.sh
 CROSS=${CROSS:-aarch64-linux-gnu-gcc}
 EMULATOR=${EMULATOR:-qemu-aarch64}
-LONG="winograd_is_within_its_bound_on_all_tiers_and_threads convolutions_that_are_cut
+LONG="winograd_is_within_its_bound_on_all_targets_and_threads convolutions_that_are_cut
 large_products_are_chains_too results_that_no_cache_keeps_are_chains_too
-products_of_every_layout_are_chains_on_all_tiers_and_threads functions_are_near_the_exact_ones
+products_of_every_layout_are_chains_on_all_targets_and_threads functions_are_near_the_exact_ones
 functions_of_double_are_near_the_exact_ones"
 D=$BUILD/neon
 for tool in "$CROSS" "$EMULATOR"; do
@@ -25,7 +25,7 @@ build() {
     printf '#define DEVTENSOR_IMPLEMENTATION\n#include "devtensor_spine.h"\n' >"$D/library.c"
     $CROSS $flags -c "$D/library.c" -o "$D/library.o" &&
         $CROSS $flags -O0 -c tests/dvt_test.c -o "$D/dvt_test.o" || return 1
-    for file in tests/tiers/*.c; do
+    for file in tests/isa/*.c; do
         $CROSS $flags -c "$file" -o "$D/$(basename "$file" .c).o" || return 1
     done
     $CROSS -static "$D"/*.o -o "$D/tests" -lm -lpthread &&
@@ -51,8 +51,8 @@ fi
 script neon env DVT_TEST_BITS="$D/bits.emulated" "$EMULATOR" "$D/tests" $names
 
 # Compares with the bits of this machine's processor, if its tests have been built.
-if [ -x "$BUILD/tiers/tests" ]; then
-    env DVT_TEST_BITS="$D/bits.here" "$BUILD/tiers/tests" every_kernel_at_the_edge \
+if [ -x "$BUILD/isa/tests" ]; then
+    env DVT_TEST_BITS="$D/bits.here" "$BUILD/isa/tests" every_kernel_at_the_edge \
         bits_of_operations >"$D/bits.log" 2>&1
     sort "$D/bits.here" >"$D/bits.1"
     sort "$D/bits.emulated" >"$D/bits.2"
@@ -60,6 +60,6 @@ if [ -x "$BUILD/tiers/tests" ]; then
         fail "neon bits" "$(diff "$D/bits.1" "$D/bits.2" | tr '\n' ' ')"
     fi
 else
-    skip "neon bits" "no $BUILD/tiers/tests to compare with"
+    skip "neon bits" "no $BUILD/isa/tests to compare with"
 fi
 finish

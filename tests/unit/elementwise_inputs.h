@@ -84,7 +84,7 @@ static dvt_array *layout(dvt_array *x, int which) {
 /* On a card functions differ in their last places; tests/cuda has the bounds of each. */
 static double device_tolerance(dvt_array *a, dvt_array *b) {
     bool apart = a && b && !dvt_ctx_equal(dvt_ctx_of(a), dvt_ctx_of(b));
-    return apart && dvt_test_on_cards() ? 2e-6 : 0;
+    return apart && dvt_test_on_gpus() ? 2e-6 : 0;
 }
 
 static bool same_values(dvt_array *a, dvt_array *b) {

@@ -1,7 +1,7 @@
 /* Every operation of the table over arrays with an extent of 0, in memory that was filled with a
    pattern before it was released: with two patterns all bytes of results and gradients are the
    same, so none of them is memory that nobody wrote. An operation that is new in the table needs a
-   function or a line here. Used by unit/test_empty_written.c and cuda/test_card_empty.c. */
+   function or a line here. Used by unit/test_empty_written.c and cuda/test_gpu_empty.c. */
 #ifndef EMPTY_SWEEP_H
 #define EMPTY_SWEEP_H
 #include "../../src/2_core/dvt_optimizer_table.h"

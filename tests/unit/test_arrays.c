@@ -107,7 +107,7 @@ DVT_TEST(arrays_sizes_that_do_not_fit) {
     CHECK_ERROR(dvt_arange(0, 1e18, 1, DVT_F32, dvt_cpu()), DVT_ERR_HOST_MEMORY);
     dvt_set_virtual_gpus(1, 0);
     CHECK_ERROR(dvt_empty(DVT_SHAPE(INT64_MAX), DVT_I8, dvt_gpu(0)),
-                dvt_test_on_cards() ? DVT_ERR_DEVICE_MEMORY : DVT_ERR_HOST_MEMORY);
+                dvt_test_on_gpus() ? DVT_ERR_DEVICE_MEMORY : DVT_ERR_HOST_MEMORY);
     dvt_set_virtual_gpus(1, 1000);
     CHECK_ERROR(dvt_empty(DVT_SHAPE(INT64_MAX), DVT_I8, dvt_gpu(0)), DVT_ERR_DEVICE_MEMORY);
     dvt_set_virtual_gpus(0, 0);

@@ -286,7 +286,7 @@ DVT_TEST(autograd_every_allocation_fails) {
                 }
                 CHECK_INT(dvt_get_stats().arrays, arrays);
             }
-            CHECK(through && (left > 10 || dvt_test_on_cards())); /* cards may try again */
+            CHECK(through && (left > 10 || dvt_test_on_gpus())); /* cards may try again */
         }
     dvt_set_allocator(NULL);
 }

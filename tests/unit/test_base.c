@@ -225,7 +225,7 @@ DVT_TEST(base_half_codes_to_values) {
     CHECK_INT(code, 65536);
 }
 
-/* Between every two neighbours: a quarter, the half (ties to even), and a hair to either side of it. */
+/* Between every two neighbors: a quarter, the half (ties to even), and a hair to either side of it. */
 static void check_rounding(double (*value)(unsigned), uint16_t (*from32)(float),
                            uint16_t (*from64)(double), unsigned largest, int line) {
     unsigned code;
@@ -303,12 +303,12 @@ static void check_isa(const char *wanted, const char *got, int warnings) {
 }
 
 DVT_TEST(base_isa_of_the_environment) {
-    const dvti_simd *tier[4];
-    int n = dvti_simd_tiers(tier), k;
-    const char *best = n ? tier[0]->name : "reference";
+    const dvti_simd *target[4];
+    int n = dvti_simd_targets(target), k;
+    const char *best = n ? target[0]->name : "reference";
     dvt_set_logger(base_count_warnings, NULL);
     for (k = 0; k < n; k++)
-        check_isa(tier[k]->name, tier[k]->name, 0);
+        check_isa(target[k]->name, target[k]->name, 0);
     check_isa("reference", "reference", 0);
     check_isa("mmx", best, 1);
     check_isa("", best, 0);

@@ -215,7 +215,7 @@ static void counting_release(void *user, void *block) {
     free(block);
 }
 
-/* A whole life: made, initialised, run, differentiated, moved, printed. False when something failed. */
+/* A whole life: made, initialized, run, differentiated, moved, printed. False when something failed. */
 static bool a_life(dvt_ctx_list ctxs) {
     bool good = false;
     DVT_SCOPE {
@@ -278,7 +278,7 @@ static void fail_each_allocation(dvt_ctx_list ctxs) {
     for (at = 1; at < 5000; at++) {
         left = left_by(ctxs, &allocator, at, &good);
         /* A card keeps what it has compiled and what it copies through: once, not each time. */
-        if (left && ctxs.ctx[0].type == DVT_DEVICE_GPU && dvt_test_on_cards()) {
+        if (left && ctxs.ctx[0].type == DVT_DEVICE_GPU && dvt_test_on_gpus()) {
             dvt_clear_error();
             left = left_by(ctxs, &allocator, at, &good);
         }

@@ -26,7 +26,7 @@ DVT_TEST(site_of_creation) {
     CHECK_STR(dvt_made_at(NULL), "");
 }
 
-DVT_TEST(site_of_nested_calls_and_initialisers) {
+DVT_TEST(site_of_nested_calls_and_initializers) {
     dvt_array *x = DVT_ARRAY(float, DVT_SHAPE(2), dvt_cpu(), 1, 2), *y;
     int line = __LINE__ - 1;
     CHECK(ends_with(dvt_made_at(x), line));

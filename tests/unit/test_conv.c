@@ -362,7 +362,7 @@ DVT_TEST(conv2d_virtual_gpu) {
         dvt_array *w = random_array(DVT_SHAPE(5, 3, 3, 3), DVT_F32);
         dvt_array *there = dvt_copyto(x, dvt_gpu(1)), *weights = dvt_copyto(w, dvt_gpu(1)),
                   *y = NULL;
-        double *expected, tolerance = dvt_test_on_cards() ? tolerance_of(DVT_F32) : 0;
+        double *expected, tolerance = dvt_test_on_gpus() ? tolerance_of(DVT_F32) : 0;
         dvt_attach_grad(w, DVT_GRAD_WRITE);
         dvt_attach_grad(weights, DVT_GRAD_WRITE);
         DVT_RECORD {

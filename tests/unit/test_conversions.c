@@ -257,7 +257,7 @@ DVT_TEST(conversions_all_half_codes) {
         }
 }
 
-/* Between all neighbours: the quarters, the middle, and one step of the wider dtype beside the middle. */
+/* Between all neighbors: the quarters, the middle, and one step of the wider dtype beside the middle. */
 DVT_TEST(conversions_half_rounding) {
     static float points[5 * 0x7c00];
     static double wide[5 * 0x7c00];

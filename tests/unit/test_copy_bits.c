@@ -175,7 +175,7 @@ static void check_routes(dvt_ctx ctx, int n_dtypes) {
 DVT_TEST(copies_keep_every_bit) {
     CHECK_INT(dvt_set_virtual_gpus(2, 0), DVT_OK);
     check_routes(dvt_cpu(), 4);
-    check_routes(dvt_gpu(0), dvt_test_on_cards() ? 4 : 2);
+    check_routes(dvt_gpu(0), dvt_test_on_gpus() ? 4 : 2);
     CHECK_INT(dvt_set_cpu_isa("reference"), DVT_OK);
     check_routes(dvt_cpu(), 2);
     dvt_set_cpu_isa(NULL);

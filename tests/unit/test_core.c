@@ -93,7 +93,7 @@ DVT_TEST(core_context_lists) {
 
 DVT_TEST(core_no_gpus) {
     dvt_ctx_list list;
-    NEEDS_NO_CARD("machines without one");
+    NEEDS_NO_GPU("machines without one");
     CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
     CHECK_INT(dvt_num_gpus(), 0);
     CHECK(strlen(dvt_gpu_reason()) > 10);
@@ -157,7 +157,7 @@ DVT_TEST(core_virtual_gpus_setting) {
 DVT_TEST(core_virtual_gpu_memory) {
     dvt_device_info info;
     dvt_array *x;
-    NEEDS_NO_CARD("the memory of a GPU made of main memory");
+    NEEDS_NO_GPU("the memory of a GPU made of main memory");
     dvt_set_virtual_gpus(2, 10000);
     CHECK_INT(dvt_device_query(dvt_gpu(1), &info), DVT_OK);
     CHECK(info.is_virtual && info.memory_total == 10000 && info.memory_free == 10000);
@@ -194,13 +194,13 @@ DVT_TEST(core_device_query) {
     CHECK_INT(dvt_device_query(dvt_cpu(), &info), DVT_OK);
     CHECK(!info.is_virtual && info.threads == dvt_num_threads() && strlen(info.name) > 0);
     CHECK(info.memory_total > 0 && info.memory_free <= info.memory_total);
-    if (!dvt_test_on_cards())
+    if (!dvt_test_on_gpus())
         CHECK_ERROR(dvt_device_query(dvt_gpu(0), &info), DVT_ERR_NO_DEVICE);
     CHECK_ERROR(dvt_device_query(dvt_cpu(), NULL), DVT_ERR_NULL_ARGUMENT);
     length = dvt_devices_format(text, sizeof text);
     CHECK_INT(length, strlen(text));
     CHECK(strstr(text, "cpu(0)") && strstr(text, DVT_VERSION_STRING));
-    if (dvt_test_on_cards())
+    if (dvt_test_on_gpus())
         CHECK(strstr(text, "gpu(0)") != NULL);
     else
         CHECK(strstr(text, dvt_gpu_reason()) != NULL && !strstr(text, "gpu(0)"));

@@ -53,11 +53,11 @@ static void train_step(dvt_block *net, dvt_trainer *t, dvt_ctx_list ctxs, dvt_ar
 }
 
 /* The same pictures for every list of contexts: numbers of our own, started again by train_on. */
-static uint64_t picture_state;
+static uint64_t image_state;
 
 static double drawn(double high) {
-    picture_state = picture_state * 6364136223846793005u + 1442695040888963407u;
-    return high * (double)(picture_state >> 11) * 0x1p-53;
+    image_state = image_state * 6364136223846793005u + 1442695040888963407u;
+    return high * (double)(image_state >> 11) * 0x1p-53;
 }
 
 /* A batch of pictures whose class is where their bright corner is. */
@@ -86,7 +86,7 @@ static double *train_on(dvt_ctx_list ctxs, dvt_optimizer optimizer, int steps, i
     dvt_trainer *t;
     double *all = NULL;
     int i;
-    picture_state = 1;
+    image_state = 1;
     dvt_seed(7);
     net = small_lenet();
     CHECK_INT(dvt_block_initialize(net, dvt_init_xavier(), ctxs), DVT_OK);

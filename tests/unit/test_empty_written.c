@@ -12,7 +12,7 @@ DVT_TEST(empty_written) {
 
 DVT_TEST(empty_written_virtual_gpu) {
     static const dvt_dtype dtypes[] = {DVT_F16};
-    NEEDS_NO_CARD("virtual GPUs");
+    NEEDS_NO_GPU("virtual GPUs");
     CHECK_INT(dvt_set_virtual_gpus(1, 0), DVT_OK);
     sweep_dtypes(dtypes, 1, true, dvt_gpu(0));
     dvt_set_virtual_gpus(0, 0);

@@ -33,7 +33,7 @@ static const struct {
 
 static const dvt_dtype digits_dtypes[] = {DVT_F32, DVT_F16, DVT_BF16};
 
-/* The distance of neighbours around v. */
+/* The distance of neighbors around v. */
 static double spacing(double v, dvt_dtype dtype) {
     int bits = dtype == DVT_F32 ? 24 : dtype == DVT_F16 ? 11 : 8;
     int least = dtype == DVT_F16 ? -14 : -126, exponent;
@@ -245,7 +245,7 @@ static const struct {
             {"log_softmax", log_softmax_of},
             {"cumsum", cumsum_of}};
 
-/* Rows of equals, of neighbours, of the far away, at every magnitude; the error is that of a row's
+/* Rows of equals, of neighbors, of the far away, at every magnitude; the error is that of a row's
    largest gradient. */
 DVT_TEST(gradients_digits_of_reductions) {
     static const double row[][4] = {{200, 200, 200, 200},      {1e7, 1e7, 1e7, 1e7},

@@ -141,7 +141,7 @@ DVT_TEST(half_statistics) {
 }
 
 DVT_TEST(half_statistics_virtual_gpu) {
-    NEEDS_NO_CARD("virtual GPUs");
+    NEEDS_NO_GPU("virtual GPUs");
     CHECK_INT(dvt_set_virtual_gpus(1, 0), DVT_OK);
     half_check_all(dvt_gpu(0));
     dvt_set_virtual_gpus(0, 0);

@@ -1,4 +1,4 @@
-/* Layers as functions: linear, dropout, batch and layer normalisation, against plain loops in double. */
+/* Layers as functions: linear, dropout, batch and layer normalization, against plain loops in double. */
 #include "dvt_test.h"
 
 static dvt_array *random_array(dvt_shape shape, dvt_dtype dtype) {
@@ -151,7 +151,7 @@ DVT_TEST(layers_dropout) {
     }
 }
 
-/* ---- batch normalisation ---- */
+/* ---- batch normalization ---- */
 typedef struct norm_values {
     double *y, *mean, *variance;
 } norm_values;
@@ -297,7 +297,7 @@ DVT_TEST(layers_batch_norm_errors) {
     }
 }
 
-/* ---- layer normalisation ---- */
+/* ---- layer normalization ---- */
 DVT_TEST(layers_layer_norm) {
     dvt_shape shape = DVT_SHAPE(2, 3, 5);
     dvt_array *x = random_array(shape, DVT_F64), *gamma = random_array(DVT_SHAPE(5), DVT_F64);

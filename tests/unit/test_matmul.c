@@ -319,8 +319,7 @@ DVT_TEST(matmul_virtual_gpu) {
         dvt_array *there = dvt_matmul(dvt_copyto(a, dvt_gpu(1)), dvt_copyto(b, dvt_gpu(1)));
         double *expected = dvt_test_values(dvt_matmul(a, b));
         CHECK(dvt_ctx_equal(dvt_ctx_of(there), dvt_gpu(1)));
-        dvt_test_equal(there, expected, 50 * 70, dvt_test_on_cards() ? 1e-5 : 0, __FILE__,
-                       __LINE__);
+        dvt_test_equal(there, expected, 50 * 70, dvt_test_on_gpus() ? 1e-5 : 0, __FILE__, __LINE__);
         free(expected);
         CHECK_ERROR(dvt_matmul(a, dvt_copyto(b, dvt_gpu(0))), DVT_ERR_CONTEXT);
     }

@@ -34,7 +34,7 @@ static void grow_in_a_scope(dvt_ctx ctx, dvt_status status) {
 
 DVT_TEST(memory_advice_on_a_virtual_gpu) {
     dvt_discard_all();
-    NEEDS_NO_CARD("limits of virtual GPUs");
+    NEEDS_NO_GPU("limits of virtual GPUs");
     CHECK_INT(dvt_set_virtual_gpus(1, 200 * 400 + 100), DVT_OK);
     DVT_SCOPE {
         grow_in_a_scope(dvt_gpu(0), DVT_ERR_DEVICE_MEMORY);

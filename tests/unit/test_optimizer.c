@@ -1,4 +1,4 @@
-/* Schedules and optimisers: every step of every kind against the formula in float64, on one element at a time. */
+/* Schedules and optimizers: every step of every kind against the formula in float64, on one element at a time. */
 #include "../dvt_test.h"
 #if !defined(DEVTENSOR_NO_NN)
 

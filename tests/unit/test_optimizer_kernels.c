@@ -1,4 +1,4 @@
-/* One optimiser step after another against the published formulas in double: every kind and option, dtypes, threads, devices. */
+/* One optimizer step after another against the published formulas in double: every kind and option, dtypes, threads, devices. */
 #include "dvt_test.h"
 #if !defined(DEVTENSOR_NO_NN)
 

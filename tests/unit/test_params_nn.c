@@ -1,4 +1,4 @@
-/* Parameters of networks: names, initial values and who decides them, deferred initialisation. */
+/* Parameters of networks: names, initial values and who decides them, deferred initialization. */
 #include "dvt_test.h"
 #if !defined(DEVTENSOR_NO_NN)
 
@@ -224,7 +224,7 @@ DVT_TEST(params_mxnet_s_first_weights) {
     CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
 }
 
-DVT_TEST(params_bad_initialisers) {
+DVT_TEST(params_bad_initializers) {
     dvt_block *net = dense_in(2, 2), *norm = dvt_nn_batch_norm();
     dvt_ctx_list here = DVT_CONTEXTS(dvt_cpu()), bad = here;
     dvt_init init = dvt_init_xavier();
@@ -247,7 +247,7 @@ DVT_TEST(params_bad_initialisers) {
 }
 
 /* ---- when ---- */
-DVT_TEST(params_initialised_twice) {
+DVT_TEST(params_initialized_twice) {
     dvt_block *net = dense_in(2, 2);
     dvt_array *w, *before;
     dvt_seed(3);
@@ -269,7 +269,7 @@ static void keep_log(void *user, dvt_log_level level, const char *message) {
         strcat(logged, message);
 }
 
-DVT_TEST(params_already_initialised_warning) {
+DVT_TEST(params_already_initialized_warning) {
     dvt_block *net = dense_in(2, 2);
     char expected[120];
     snprintf(expected, sizeof expected, "Parameter '%s' is already initialized, ignoring. Set",

@@ -1,5 +1,5 @@
 /* dvt_prewarm without a card: nothing is done, nothing is said, and a device that is not there is an error. What it does on a card:
-   tests/cuda/test_card_prewarm.c. */
+   tests/cuda/test_gpu_prewarm.c. */
 #include "dvt_test.h"
 
 DVT_TEST(prewarm_does_nothing_on_the_cpu) {

@@ -184,7 +184,7 @@ DVT_TEST(random_prefixes) {
 
 /* ---- distributions ---- */
 typedef struct moments {
-    double mean, variance, skew, kurtosis, lowest, highest, neighbours;
+    double mean, variance, skew, kurtosis, lowest, highest, neighbors;
 } moments;
 
 static moments moments_of(dvt_array *x) {
@@ -202,9 +202,9 @@ static moments moments_of(dvt_array *x) {
         m.skew += d * d * d / (double)n;
         m.kurtosis += d * d * d * d / (double)n;
         if (i)
-            m.neighbours += d * (v[i - 1] - m.mean) / (double)n;
+            m.neighbors += d * (v[i - 1] - m.mean) / (double)n;
     }
-    m.neighbours /= m.variance;
+    m.neighbors /= m.variance;
     m.skew /= pow(m.variance, 1.5);
     m.kurtosis /= m.variance * m.variance;
     free(v);
@@ -220,7 +220,7 @@ DVT_TEST(random_uniform_distribution) {
         CHECK_CLOSE(m.mean, 1, 0.02);
         CHECK_CLOSE(m.variance, 16.0 / 12, 0.02);
         CHECK_CLOSE(m.kurtosis, 1.8, 0.02);
-        CHECK_CLOSE(m.neighbours, 0, 0.015);
+        CHECK_CLOSE(m.neighbors, 0, 0.015);
     }
 }
 
@@ -239,7 +239,7 @@ DVT_TEST(random_normal_distribution) {
             /* JAX draws 8 bits for bfloat16: 128 values, which reach 2.9 deviations on one side */
             CHECK_CLOSE(m.skew, 0, dtypes[i] == DVT_BF16 ? 0.15 : 0.04);
             CHECK_CLOSE(m.kurtosis, 3, 0.05);
-            CHECK_CLOSE(m.neighbours, 0, 0.015);
+            CHECK_CLOSE(m.neighbors, 0, 0.015);
             CHECK(m.highest > 2 + 3 * (dtypes[i] == DVT_BF16 ? 2.4 : 3.0));
             CHECK(m.lowest < 2 - 3 * (dtypes[i] == DVT_BF16 ? 2.4 : 3.0));
         }

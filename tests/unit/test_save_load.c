@@ -47,7 +47,7 @@ DVT_TEST(files_round_trip_over_contexts) {
     CHECK(dvt_array_list_find(list, "0.bias") != NULL);
     CHECK(dvt_shape_equal(dvt_shape_of(dvt_array_list_find(list, "2.weight")), DVT_SHAPE(3, 8)));
     CHECK(dvt_array_list_find(list, "2.bias") != NULL);
-    /* into a net that was never initialised, on two other contexts */
+    /* into a net that was never initialized, on two other contexts */
     CHECK_INT(dvt_block_load(again, path, DVT_CONTEXTS(dvt_cpu(), dvt_gpu(1))), DVT_OK);
     CHECK(same_output(net, dvt_gpu(0), again, dvt_cpu()));
     CHECK(same_output(net, dvt_gpu(0), again, dvt_gpu(1)));
@@ -67,7 +67,7 @@ DVT_TEST(files_round_trip_over_contexts) {
     CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
 }
 
-DVT_TEST(files_complete_deferred_initialisation) {
+DVT_TEST(files_complete_deferred_initialization) {
     dvt_block *net = ready_net(dvt_cpu()), *deferred = small_net(), *bare = small_net();
     CHECK_INT(dvt_set_virtual_gpus(1, 0), DVT_OK);
     open_file("deferred.params");

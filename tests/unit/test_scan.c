@@ -126,18 +126,18 @@ DVT_TEST(cumsum_corners_and_errors) {
     dvt_clear_error();
 }
 
-/* The same bits with one thread and several, by every tier and by the reference. */
+/* The same bits with one thread and several, by every ISA target and by the reference. */
 DVT_TEST(cumsum_bits) {
     dvt_array *rows = random_array(DVT_SHAPE(37, 9001), DVT_F32);
     dvt_array *want[2], *got[2];
     size_t bytes = (size_t)dvt_nbytes(rows);
-    int threads, k, tier;
+    int threads, k, target;
     CHECK(dvt_set_cpu_isa("reference") == DVT_OK && dvt_set_num_threads(1) == DVT_OK);
     for (k = 0; k < 2; k++)
         want[k] = dvt_cumsum(rows, k);
-    for (tier = 0; tier < 2; tier++)
+    for (target = 0; target < 2; target++)
         for (threads = 1; threads <= 3; threads++) {
-            CHECK(dvt_set_cpu_isa(tier ? NULL : "reference") == DVT_OK);
+            CHECK(dvt_set_cpu_isa(target ? NULL : "reference") == DVT_OK);
             CHECK(dvt_set_num_threads(threads) == DVT_OK);
             for (k = 0; k < 2; k++) {
                 got[k] = dvt_cumsum(rows, k);

@@ -264,7 +264,7 @@ DVT_TEST(clip_global_norm_of_arrays) {
     dvt_set_virtual_gpus(0, 0);
 }
 
-/* Moving parameters in the middle of training takes the optimiser's state along. */
+/* Moving parameters in the middle of training takes the optimizer's state along. */
 DVT_TEST(trainer_state_moves_with_the_parameters) {
     dvt_optimizer o = dvt_optimizer_adam(0.1);
     double expected[2];

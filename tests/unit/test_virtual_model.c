@@ -1,5 +1,5 @@
-/* The model of what virtual GPUs take: its numbers, its clock, and that results and unmodelled
-   programs do not notice it. Times are modelled ones, which are the same in every run. */
+/* The model of what virtual GPUs take: its numbers, its clock, and that results and unmodeled
+   programs do not notice it. Times are modeled ones, which are the same in every run. */
 #include "dvt_test.h"
 
 /* Seconds that are sums of powers of two, so that clocks are exact. */
@@ -52,7 +52,7 @@ DVT_TEST(virtual_model_numbers) {
 
 DVT_TEST(virtual_model_copies) {
     double start;
-    NEEDS_NO_CARD("GPUs made of main memory");
+    NEEDS_NO_GPU("GPUs made of main memory");
     model_begin(1, 4, 0, 0);
     DVT_SCOPE {
         dvt_array *x, *y;
@@ -75,7 +75,7 @@ DVT_TEST(virtual_model_copies) {
 
 DVT_TEST(virtual_model_operations) {
     double start;
-    NEEDS_NO_CARD("GPUs made of main memory");
+    NEEDS_NO_GPU("GPUs made of main memory");
     model_begin(0, 0, 0.25, 16);
     DVT_SCOPE {
         dvt_array *a = dvt_ones(DVT_SHAPE(2, 3), DVT_F32, dvt_gpu(0)),
@@ -149,7 +149,7 @@ static double two_products(int gpus) {
 
 DVT_TEST(virtual_model_exercises) {
     double one_by_one, kept;
-    NEEDS_NO_CARD("GPUs made of main memory");
+    NEEDS_NO_GPU("GPUs made of main memory");
     model_begin(16, 0, 0.5, 0);
     one_by_one = thousand_products(false);
     kept = thousand_products(true);
@@ -165,10 +165,10 @@ DVT_TEST(virtual_model_exercises) {
 /* Waiting is real, too: never shorter than the model says. Results are the same bits. */
 DVT_TEST(virtual_model_waits) {
     dvt_virtual_model model;
-    double start, modelled;
+    double start, modeled;
     int turn;
     float sums[2];
-    NEEDS_NO_CARD("GPUs made of main memory");
+    NEEDS_NO_GPU("GPUs made of main memory");
     for (turn = 0; turn < 2; turn++)
         DVT_SCOPE {
             dvt_array *x;
@@ -180,12 +180,12 @@ DVT_TEST(virtual_model_waits) {
             CHECK_INT(dvt_set_virtual_model(&model), DVT_OK);
             dvt_seed(7);
             start = dvt_seconds();
-            modelled = dvt_virtual_seconds();
+            modeled = dvt_virtual_seconds();
             x = dvt_copyto(dvt_normal(0, 1, DVT_SHAPE(1000), DVT_F32, dvt_cpu()), dvt_gpu(0));
             x = dvt_sum(dvt_copyto(dvt_exp(x), dvt_gpu(1)), DVT_ALL);
             sums[turn] = (float)dvt_item(x);
-            modelled = dvt_virtual_seconds() - modelled;
-            CHECK(turn ? modelled >= 5e-3 : modelled == 0);
+            modeled = dvt_virtual_seconds() - modeled;
+            CHECK(turn ? modeled >= 5e-3 : modeled == 0);
 #if !defined(DEVTENSOR_NO_THREADS)
             CHECK(dvt_seconds() - start >= (turn ? 5e-3 : 0));
 #endif

@@ -36,7 +36,7 @@ DVT_TEST(warnings_cpu_with_a_negative_number) {
 }
 
 #if !defined(DEVTENSOR_NO_CUDA)
-DVT_TEST(warnings_cuda_sharing_without_a_card) {
+DVT_TEST(warnings_cuda_sharing_without_a_gpu) {
     dvt_array *x;
     if (dvt_num_gpus() > 0) {
         dvt_test_skip("this machine has a card");

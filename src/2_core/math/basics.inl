@@ -1,9 +1,9 @@
 /* What the functions of floats in this room are made of. They are written in words that whoever pastes them has: vectors of 16 floats for
-   each instruction set of cpu() (3_cpu/simd/vec.inl says what the words mean), one float for CUDA (3_cuda/kernels/words.cu). Every step
+   each instruction set of cpu() (3_cpu/simd/vec.inl says what the words mean), one float for CUDA (3_cuda/kernels/primitives.cu). Every step
    is one rounding that is written here, so all of them give the same bits.
 
    Coefficients are tools/fit_math.py's, lowest order first. How far each function may be from C's function of double, in units of the
-   last place, stands in tests/tiers/math_rows.h; tests/tiers tries every 1021st input and the neighbourhood of special ones,
+   last place, stands in tests/isa/math_rows.h; tests/isa tries every 1021st input and the neighborhood of special ones,
    tests/long all 2^32. NaN, infinities, denormal numbers and -0 are as in C's Annex F. */
 
 /* Logarithms of 2 and to base 2. */

@@ -1,5 +1,5 @@
 /* The transform of Box and Muller: two normal numbers from two words of 32 random bits; needs log.inl, see basics.inl. Words are numbers
-   without sign. How far the result may be from the transform of exact numbers stands in tests/tiers/test_normal.c. */
+   without sign. How far the result may be from the transform of exact numbers stands in tests/isa/test_normal.c. */
 
 /* sqrt(-2 log u), u = (w + 1) / 2^32. A word has more digits than a float, and where u is next to 1 its last ones are all that the logarithm
    consists of. So the upper 24 bits and the rest are floats of their own until 1 is taken from them, which is exact for the upper

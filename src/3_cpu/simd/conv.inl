@@ -1,12 +1,12 @@
 /* Convolution: the kernels that dvt_simd_conv.h describes. */
 static void V(conv_gather)(float *dst, int64_t dst_k, const float *src, const int64_t *at,
                            int64_t taps, int64_t count) {
-    const int64_t whole = (count - 1) / DVTI_PART_F * DVTI_PART_F;
+    const int64_t whole = (count - 1) / DVTI_REG_F * DVTI_REG_F;
     const V(p_first_type) first = V(p_first)(count - whole);
     int64_t k, i;
     for (k = 0; k < taps; k++, dst += dst_k) {
         const float *from = src + at[k];
-        for (i = 0; i < whole; i += DVTI_PART_F)
+        for (i = 0; i < whole; i += DVTI_REG_F)
             V(p_store)(dst + i, V(p_load)(from + i));
         V(p_store)(dst + whole, V(p_load_first)(from + whole, first));
     }
@@ -14,7 +14,7 @@ static void V(conv_gather)(float *dst, int64_t dst_k, const float *src, const in
 
 static void V(conv_scatter)(float *dst, const int64_t *at, const float *src, int64_t src_k,
                             int64_t taps, int64_t channels, int64_t count) {
-    const int64_t whole = (count - 1) / DVTI_PART_F * DVTI_PART_F;
+    const int64_t whole = (count - 1) / DVTI_REG_F * DVTI_REG_F;
     const V(p_first_type) first = V(p_first)(count - whole);
     int64_t tap, channel, i;
     for (tap = 0; tap < taps; tap++)
@@ -22,7 +22,7 @@ static void V(conv_scatter)(float *dst, const int64_t *at, const float *src, int
             const int64_t k = channel * taps + tap;
             const float *from = src + k * src_k;
             float *to = dst + at[k];
-            for (i = 0; i < whole; i += DVTI_PART_F)
+            for (i = 0; i < whole; i += DVTI_REG_F)
                 V(p_store)(to + i, V(p_add)(V(p_load)(to + i), V(p_load)(from + i)));
             V(p_store)
             (to + whole, V(p_add)(V(p_load)(to + whole), V(p_load_first)(from + whole, first)));
@@ -61,7 +61,7 @@ static void V(conv_filter)(const dvti_conv_plane *p, float *y, const float *w, f
     }
 }
 
-#if DVTI_PARTS == 1 || defined(DVTI_NEON)
+#if DVTI_REGS == 1 || defined(DVTI_NEON)
 #define DVTI_OUTS 6
 #else
 #define DVTI_OUTS 3
@@ -76,7 +76,7 @@ DVTI_INLINE void V(conv_correlate_tile)(const int most, const dvti_conv_plane *p
     const int64_t *at = p->at + tap, taps = p->taps - tap - 1;
     int64_t lane, image, r, j;
     int i, k;
-    for (lane = 0; lane < 16; lane += DVTI_PART_F) {
+    for (lane = 0; lane < 16; lane += DVTI_REG_F) {
         DVTI_UNROLL
         for (i = 0; i < most; i++) {
             DVTI_UNROLL
@@ -136,16 +136,16 @@ static void V(conv_correlate)(const dvti_conv_plane *p, const float *y, int64_t 
 static void V(conv_reduce_lanes)(float *to, int64_t step, const float *sums, int64_t n) {
     int64_t i;
     for (i = 0; i < n; i++)
-        to[i * step] = V(fold_add)(V(load)(sums + 16 * i));
+        to[i * step] = V(lanes_add)(V(load)(sums + 16 * i));
 }
 
 static void V(conv_copy_rows)(float *dst, int64_t dst_row, const float *src, int64_t src_row,
                         int64_t rows, int64_t count) {
-    const int64_t whole = (count - 1) / DVTI_PART_F * DVTI_PART_F;
+    const int64_t whole = (count - 1) / DVTI_REG_F * DVTI_REG_F;
     const V(p_first_type) first = V(p_first)(count - whole);
     int64_t r, i;
     for (r = 0; r < rows; r++, dst += dst_row, src += src_row) {
-        for (i = 0; i < whole; i += DVTI_PART_F)
+        for (i = 0; i < whole; i += DVTI_REG_F)
             V(p_store)(dst + i, V(p_load)(src + i));
         V(p_store_first)(dst + whole, first, V(p_load_first)(src + whole, first));
     }

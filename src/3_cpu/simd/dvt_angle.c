@@ -1,5 +1,5 @@
-/* What the tiers' sine, cosine and tangent call for lanes where the usual subtraction of multiples of pi / 2 loses digits. One function for
-   all tiers. */
+/* What the ISA targets' sine, cosine and tangent call for lanes where the usual subtraction of multiples of pi / 2 loses digits. One function for
+   all ISA targets. */
 #include "3_cpu/simd/dvt_simd.h"
 #if defined(__GNUC__) && !defined(__clang__)
 /* Elsewhere than on x86 GCC would fuse a multiplication with the subtraction behind it. */

@@ -1,4 +1,4 @@
-/* Which tier computes: what the processor and the operating system offer, and what the environment or the program asks for. */
+/* Which ISA target computes: what the processor and the operating system offer, and what the environment or the program asks for. */
 #include "3_cpu/simd/dvt_simd.h"
 
 #if DVTI_X86
@@ -59,7 +59,7 @@ static bool dvti_plain_runs(void) {
 }
 #endif
 
-DVTI_FN int dvti_simd_tiers(const dvti_simd *tier[4]) {
+DVTI_FN int dvti_simd_targets(const dvti_simd *target[4]) {
     int n = 0;
 #if DVTI_X86
     bool avx2, avx512;
@@ -67,14 +67,14 @@ DVTI_FN int dvti_simd_tiers(const dvti_simd *tier[4]) {
     (void)avx512;
 #if !defined(DEVTENSOR_NO_AVX512)
     if (avx512)
-        tier[n++] = dvti_simd_avx512();
+        target[n++] = dvti_simd_avx512();
 #endif
     if (avx2)
-        tier[n++] = dvti_simd_avx2();
+        target[n++] = dvti_simd_avx2();
 #endif
 #if DVTI_PLAIN
     if (dvti_plain_runs())
-        tier[n++] = dvti_simd_plain();
+        target[n++] = dvti_simd_plain();
 #endif
     return n;
 }
@@ -82,16 +82,16 @@ DVTI_FN int dvti_simd_tiers(const dvti_simd *tier[4]) {
 /* What a program or the environment asks for. */
 static const char dvti_isa_reference[] = "reference";
 
-/* Finds a tier by name; false when there is none here. "" is the best one. */
+/* Finds a ISA target by name; false when there is none here. "" is the best one. */
 static bool dvti_simd_find(const char *name, const dvti_simd **out) {
-    const dvti_simd *tier[4];
-    int n = dvti_simd_tiers(tier), i;
-    *out = n ? tier[0] : NULL;
+    const dvti_simd *target[4];
+    int n = dvti_simd_targets(target), i;
+    *out = n ? target[0] : NULL;
     if (!*name)
         return true;
     for (i = 0; i < n; i++)
-        if (strcmp(tier[i]->name, name) == 0) {
-            *out = tier[i];
+        if (strcmp(target[i]->name, name) == 0) {
+            *out = target[i];
             return true;
         }
     if (strcmp(name, dvti_isa_reference) != 0)
@@ -101,33 +101,33 @@ static bool dvti_simd_find(const char *name, const dvti_simd **out) {
 }
 
 static void dvti_simd_names(char *buffer, size_t size) {
-    const dvti_simd *tier[4];
-    int n = dvti_simd_tiers(tier), i;
+    const dvti_simd *target[4];
+    int n = dvti_simd_targets(target), i;
     dvti_text text = dvti_text_begin(buffer, size);
     for (i = 0; i < n; i++)
-        dvti_text_add(&text, "%s, ", tier[i]->name);
+        dvti_text_add(&text, "%s, ", target[i]->name);
     dvti_text_add(&text, "%s", dvti_isa_reference);
 }
 
 /* The choice: 0 before the first use, then a pointer or 1 for the reference. Two threads that both choose first, choose alike. */
 static dvti_atomic dvti_simd_choice;
 
-static void dvti_simd_choose(const dvti_simd *tier) {
-    dvti_atomic_store(&dvti_simd_choice, tier ? (int64_t)(intptr_t)tier : 1);
+static void dvti_simd_choose(const dvti_simd *target) {
+    dvti_atomic_store(&dvti_simd_choice, target ? (int64_t)(intptr_t)target : 1);
 }
 
 static const dvti_simd *dvti_simd_first(void) {
     const char *name = dvti_env("DEVTENSOR_ISA");
-    const dvti_simd *tier;
+    const dvti_simd *target;
     char names[DVTI_NAME_SIZE];
-    if (!dvti_simd_find(name ? name : "", &tier)) {
+    if (!dvti_simd_find(name ? name : "", &target)) {
         dvti_simd_names(names, sizeof names);
         dvti_log(DVT_LOG_WARNING, "DEVTENSOR_ISA is \"%s\"; here it may be %s; the best is taken",
                  name, names);
-        dvti_simd_find("", &tier);
+        dvti_simd_find("", &target);
     }
-    dvti_simd_choose(tier);
-    return tier;
+    dvti_simd_choose(target);
+    return target;
 }
 
 DVTI_FN const dvti_simd *dvti_simd_now(void) {
@@ -138,19 +138,19 @@ DVTI_FN const dvti_simd *dvti_simd_now(void) {
 }
 
 DVT_API const char *dvt_cpu_isa(void) {
-    const dvti_simd *tier = dvti_simd_now();
-    return tier ? tier->name : dvti_isa_reference;
+    const dvti_simd *target = dvti_simd_now();
+    return target ? target->name : dvti_isa_reference;
 }
 
 DVT_API dvt_status dvt_set_cpu_isa(const char *name) {
-    const dvti_simd *tier;
+    const dvti_simd *target;
     char names[DVTI_NAME_SIZE];
-    if (!dvti_simd_find(name ? name : "", &tier)) {
+    if (!dvti_simd_find(name ? name : "", &target)) {
         dvti_simd_names(names, sizeof names);
         return dvti_fail(DVT_ERR_VALUE,
                          "dvt_set_cpu_isa: got \"%s\"; expected one of %s, or NULL for the best",
                          name, names);
     }
-    dvti_simd_choose(tier);
+    dvti_simd_choose(target);
     return DVT_OK;
 }

@@ -1,8 +1,8 @@
-/* Kernels for one instruction set each: a *tier*. The text of a kernel stands once, in an .inl of this folder, and is pasted for every
-   tier (tier_*.c), where V(word) means that tier's word. The best tier that the machine has is chosen at first use; DEVTENSOR_ISA or
-   dvt_set_cpu_isa choose another one. Tier "reference" has no kernels: then ref/ computes, which is what tests compare with.
+/* Kernels for one instruction set each: a *ISA target*. The text of a kernel stands once, in an .inl of this folder, and is pasted for every
+   ISA target (tier_*.c), where V(word) means that ISA target's word. The best ISA target that the machine has is chosen at first use; DEVTENSOR_ISA or
+   dvt_set_cpu_isa choose another one. ISA target "reference" has no kernels: then ref/ computes, which is what tests compare with.
 
-   What a tier must keep: the same bits as all the others where the machine multiplies and adds in one step (AVX2, AVX-512, NEON); it
+   What a ISA target must keep: the same bits as all the others where the machine multiplies and adds in one step (AVX2, AVX-512, NEON); it
    reads and writes no byte outside its operands; it never allocates. */
 #ifndef DVTI_SIMD_H
 #define DVTI_SIMD_H
@@ -51,9 +51,9 @@ __asm__(
 #else
 #define DVTI_REPEAT(n)
 #endif
-/* The tier of processors that have no file of their own needs the compiler's vector types. x86 processors without AVX2 are too old to pay
-   for it with two seconds of everybody's compile time: there the reference computes, and the tests ask for this tier. */
-#if (defined(__GNUC__) || defined(__clang__)) && (!DVTI_X86 || defined(DEVTENSOR_PLAIN_TIER))
+/* The ISA target of processors that have no file of their own needs the compiler's vector types. x86 processors without AVX2 are too old to pay
+   for it with two seconds of everybody's compile time: there the reference computes, and the tests ask for this ISA target. */
+#if (defined(__GNUC__) || defined(__clang__)) && (!DVTI_X86 || defined(DEVTENSOR_PLAIN_TARGET))
 #define DVTI_PLAIN 1
 #else
 #define DVTI_PLAIN 0
@@ -141,7 +141,7 @@ DVTI_FN bool dvti_simple_exponent(double exponent);
 
 typedef struct dvti_simd {
     const char *name;
-    /* NULL for an operation that this tier has no loop for. */
+    /* NULL for an operation that this ISA target has no loop for. */
     dvti_loop_fn (*loop_f32)(dvti_op op);
     /* Of floats; .rows is NULL where this target has no kernel. */
     dvti_reduce_kernel (*reduce)(dvti_op op);
@@ -158,7 +158,7 @@ typedef struct dvti_simd {
     /* Rows of n > 0 elements, x_step and y_step apart; y may be x. */
     void (*softmax)(const float *x, int64_t x_step, float *y, int64_t y_step, int64_t rows,
                     int64_t n, bool logarithm);
-    /* n <= DVTI_BLOCK neighbouring ones, whose elements stand in `rows` > 0 rows. */
+    /* n <= DVTI_BLOCK neighboring ones, whose elements stand in `rows` > 0 rows. */
     void (*softmax_columns)(const float *x, int64_t x_step, float *y, int64_t y_step, int64_t rows,
                             int64_t n, bool logarithm);
     /* Layer norm of a row of n > 0 elements: mean 0 and variance 1, by variance + epsilon; then times
@@ -166,14 +166,14 @@ typedef struct dvti_simd {
     void (*layer_norm)(const float *x, float *y, int64_t n, const float *gamma, const float *beta,
                        float epsilon);
     /* Transposes a matrix of 16 x 16 elements of 4 bytes. */
-    void (*turn)(const float *from, int64_t from_step, float *to, int64_t to_step);
+    void (*transpose)(const float *from, int64_t from_step, float *to, int64_t to_step);
     dvti_pooling_fn (*pool)(dvti_op op);
     void (*running)(const dvti_running *rows);
     /* A bound that at least k of n elements are not beyond, of those that fill vectors: not much more than k, mostly. NaN: not found. */
-    float (*reached)(const float *x, int64_t n, int64_t k, bool below);
+    float (*kth_bound)(const float *x, int64_t n, int64_t k, bool below);
     /* The numbers of those among n <= 65536 elements that are not <= bound (`below`: not >= it), in order, into `at`; how many there are.
        NaN is one of them; bound is none. */
-    int64_t (*beyond)(const float *x, int64_t n, float bound, bool below, uint16_t *at);
+    int64_t (*above)(const float *x, int64_t n, float bound, bool below, uint16_t *at);
     /* Sorts 16 columns of n > 0 floats, or int32; x[.][16] has a power of two of rows, 16 or more. False: there is a NaN or a -0 among floats; x
        is of no use then. */
     bool (*sort_columns)(void *x, int64_t n, bool floats, bool descending);
@@ -194,10 +194,10 @@ typedef struct dvti_simd {
 /* NULL: the reference computes. */
 DVTI_FN const dvti_simd *dvti_simd_now(void);
 
-/* The tiers of this build, best first, and how many there are; those that the machine has not are left out. */
-DVTI_FN int dvti_simd_tiers(const dvti_simd *tier[4]);
+/* The ISA targets of this build, best first, and how many there are; those that the machine has not are left out. */
+DVTI_FN int dvti_simd_targets(const dvti_simd *target[4]);
 
-/* Whole launches by a tier's kernels. False: not one that they are made for, nothing is done. */
+/* Whole launches by a ISA target's kernels. False: not one that they are made for, nothing is done. */
 /* Up to 16 columns of `count` rows, 1 to 16 of them, as lanes[columns][16]. The last of fewer rows stands in all lanes that are left. */
 DVTI_FN void dvti_rows_to_lanes(const dvti_simd *simd, const float *rows, int64_t step,
                                 int64_t count, int64_t columns, float *lanes);

@@ -1,4 +1,4 @@
-/* What a tier offers for float64: loops of the op table, rows of other dtypes, reductions. Vectors have 8 lanes. */
+/* What a ISA target offers for float64: loops of the op table, rows of other dtypes, reductions. Vectors have 8 lanes. */
 #ifndef DVTI_SIMD_F64_H
 #define DVTI_SIMD_F64_H
 #include "3_cpu/dvt_cpu.h"
@@ -60,7 +60,7 @@ typedef struct dvti_running {
 } dvti_running;
 
 typedef struct dvti_simd_f64 {
-    /* NULL for an operation that this tier has no loop for. */
+    /* NULL for an operation that this ISA target has no loop for. */
     dvti_loop_fn (*loop)(dvti_op op);
     /* n elements in one piece, of another dtype, to or from doubles. False: not of this one; nothing is done. */
     bool (*load_row)(const void *src, dvt_dtype dtype, int64_t n, double *to);

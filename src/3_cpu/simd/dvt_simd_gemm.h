@@ -1,4 +1,4 @@
-/* What a tier offers for matrix products: kernels for one thread, which know nothing of shapes, batches or threads. cpu_matmul.c drives
+/* What a ISA target offers for matrix products: kernels for one thread, which know nothing of shapes, batches or threads. cpu_matmul.c drives
    them, and whoever else has a sum of products to form, such as a convolution. */
 #ifndef DVTI_SIMD_GEMM_H
 #define DVTI_SIMD_GEMM_H
@@ -15,9 +15,9 @@
               go on from what C contains. Otherwise C is never read.
 
    Each element is one chain of fused multiply-adds, c = fma(a, b, c) with k ascending. So its bits depend on nothing else: not on the
-   tier, nor on how the work is cut into rows, columns, threads, or pieces of k of which each continues the last. */
+   ISA target, nor on how the work is cut into rows, columns, threads, or pieces of k of which each continues the last. */
 typedef struct dvti_product {
-    /* Numbers and addresses take turns: compilers copy neighbours that stand together elsewhere as one vector, and a load of that waits
+    /* Numbers and addresses take turns: compilers copy neighbors that stand together elsewhere as one vector, and a load of that waits
        for the stores that have just made its parts. */
     int64_t rows;
     const void *a;
@@ -60,11 +60,11 @@ typedef struct dvti_simd_gemm {
     void (*copy)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype, int64_t src_row,
                  int64_t rows, int64_t cols);
     /* The same of a transposed src: dst[r * dst_row + c] = src[c * src_col + r]. */
-    void (*turn)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype, int64_t src_col,
-                 int64_t rows, int64_t cols);
+    void (*transpose)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype, int64_t src_col,
+                      int64_t rows, int64_t cols);
     /* The same for the kernels' own dtype, and nothing beyond a row of dst is written. */
-    void (*turn_exactly)(void *dst, int64_t dst_row, const void *src, int64_t src_col, int64_t rows,
-                         int64_t cols);
+    void (*transpose_exactly)(void *dst, int64_t dst_row, const void *src, int64_t src_col,
+                              int64_t rows, int64_t cols);
     /* y[j] = the sum over k of x[k * x_k] * w[k * w_row + j], a chain like a product's: at the speed of the memory that holds w. */
     void (*combine)(void *y, int64_t cols, int64_t depth, const void *x, int64_t x_k, const void *w,
                     int64_t w_row);

@@ -1,5 +1,5 @@
 /* Matrix products: the kernels that dvt_simd_gemm.h describes, for float32 and float64. */
-#if DVTI_PARTS == 1
+#if DVTI_REGS == 1
 /* 32 registers, and masked loads cost nothing. DVTI_TALL: rows of tiles of one part or two. */
 #define DVTI_MASKED 1
 #define DVTI_TILE_PARTS 4
@@ -7,7 +7,7 @@
 #define DVTI_TALL 12
 #define DVTI_DOTS_ROWS 4
 #define DVTI_DOTS_COLS 5
-#elif DVTI_PARTS == 2
+#elif DVTI_REGS == 2
 /* 16 registers */
 #define DVTI_MASKED 0
 #define DVTI_TILE_PARTS 2
@@ -59,7 +59,7 @@ DVTI_INLINE V(d) V(gemm_dfetch)(const void *src, dvt_dtype dtype, int64_t at, in
 #define DVTI_PART V(pf)
 #define DVTI_HALF V(phf)
 #define DVTI_VECTOR V(f)
-#define DVTI_LANES DVTI_PART_F
+#define DVTI_LANES DVTI_REG_F
 #include "3_cpu/simd/gemm_type.inl"
 #undef DVTI_E
 #undef DVTI_OWN
@@ -79,7 +79,7 @@ DVTI_INLINE V(d) V(gemm_dfetch)(const void *src, dvt_dtype dtype, int64_t at, in
 #define DVTI_PART V(pd)
 #define DVTI_HALF V(phd)
 #define DVTI_VECTOR V(d)
-#define DVTI_LANES DVTI_PART_D
+#define DVTI_LANES DVTI_REG_D
 #include "3_cpu/simd/gemm_type.inl"
 #undef DVTI_E
 #undef DVTI_OWN

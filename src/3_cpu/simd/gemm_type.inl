@@ -5,7 +5,7 @@
 
 #define DVTI_WHOLE (64 / (int64_t)sizeof(DVTI_E)) /* elements of a vector */
 #define DVTI_EDGE 128 /* terms of a step at the edge, rows of a strip */
-#define DVTI_STRIP 64
+#define DVTI_BAND 64
 /* What a tile does besides. */
 #define DVTI_PACK 1
 #define DVTI_AROUND 2
@@ -425,7 +425,7 @@ static void G(turn_own)(DVTI_E *dst, int64_t dst_row, const DVTI_E *src, int64_t
      filled - c);
 }
 
-static void G(turn_exactly)(void *dst, int64_t dst_row, const void *src, int64_t src_col,
+static void G(transpose_exactly)(void *dst, int64_t dst_row, const void *src, int64_t src_col,
                             int64_t rows, int64_t cols) {
     G(turn_own)((DVTI_E *)dst, dst_row, (const DVTI_E *)src, src_col, rows, cols, cols);
 }
@@ -434,9 +434,9 @@ static int64_t G(filled)(int64_t cols) {
     return (cols + DVTI_WHOLE - 1) / DVTI_WHOLE * DVTI_WHOLE;
 }
 
-static void G(turn)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype, int64_t src_col,
+static void G(transpose)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype, int64_t src_col,
                     int64_t rows, int64_t cols) {
-    DVTI_E strip[DVTI_WHOLE * DVTI_STRIP];
+    DVTI_E strip[DVTI_WHOLE * DVTI_BAND];
     int64_t r, c;
     if (dtype == DVTI_OWN) {
         G(turn_own)
@@ -444,15 +444,15 @@ static void G(turn)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype
         return;
     }
     for (c = 0; c < cols; c += DVTI_WHOLE)
-        for (r = 0; r < rows; r += DVTI_STRIP) {
+        for (r = 0; r < rows; r += DVTI_BAND) {
             int64_t at = c * src_col + r;
-            int64_t n_rows = DVTI_MIN(rows - r, DVTI_STRIP),
+            int64_t n_rows = DVTI_MIN(rows - r, DVTI_BAND),
                     n_cols = DVTI_MIN(cols - c, DVTI_WHOLE);
             G(copy)
-            (strip, DVTI_STRIP, (const char *)src + at * dvt_dtype_size(dtype), dtype, src_col,
+            (strip, DVTI_BAND, (const char *)src + at * dvt_dtype_size(dtype), dtype, src_col,
              n_cols, n_rows);
             G(turn_own)
-            ((DVTI_E *)dst + r * dst_row + c, dst_row, strip, DVTI_STRIP, n_rows, n_cols, G(filled)(n_cols));
+            ((DVTI_E *)dst + r * dst_row + c, dst_row, strip, DVTI_BAND, n_rows, n_cols, G(filled)(n_cols));
         }
 }
 
@@ -460,11 +460,11 @@ static void G(turn)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype
 
 static const dvti_simd_gemm G(kernels) = {
     sizeof(DVTI_E), DVTI_TILE_PARTS *DVTI_LANES, G(multiply), G(multiply_around), G(pack_on_the_way),
-    G(copy), G(turn), G(turn_exactly), G(combine), G(dots)};
+    G(copy), G(transpose), G(transpose_exactly), G(combine), G(dots)};
 
 #undef DVTI_WHOLE
 #undef DVTI_EDGE
-#undef DVTI_STRIP
+#undef DVTI_BAND
 #undef DVTI_PACK
 #undef DVTI_AROUND
 #undef DVTI_AHEAD

@@ -39,9 +39,9 @@ static void G(combine)(void *y, int64_t cols, int64_t depth, const void *x, int6
 }
 
 DVTI_INLINE DVTI_PART G(fold_parts)(DVTI_VECTOR sum) {
-#if DVTI_PARTS == 1
+#if DVTI_REGS == 1
     return sum;
-#elif DVTI_PARTS == 2
+#elif DVTI_REGS == 2
     return P(add)(sum.p0, sum.p1);
 #else
     return P(add)(P(add)(sum.p0, sum.p2), P(add)(sum.p1, sum.p3));

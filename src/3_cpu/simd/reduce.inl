@@ -328,7 +328,7 @@ static void V(extreme_rows)(const dvti_reduction *given) {
             numbers = V(extreme_block)(x + block, length, flips, &most);
             if (numbers && block && !V(mbits)(V(gt)(most, V(set)(best))))
                 continue;
-            best = V(fold_max)(most);
+            best = V(lanes_max)(most);
             where = block;
             size = length;
         }

@@ -101,7 +101,7 @@ static void V(extreme_rows_f64)(const dvti_reduction *given) {
             nan = V(nor)(nan, V(dunord)(a, a));
             s = V(dmax)(V(dxor)(a, flips), s);
         }
-        s = V(dset)(V(dfold_max)(V(dmax)(V(dmax)(s, t), V(dmax)(u, w))));
+        s = V(dset)(V(dlanes_max)(V(dmax)(V(dmax)(s, t), V(dmax)(u, w))));
         V(dstore)(best, V(dxor)(s, flips));
         p.value[r] = V(nbits)(nan) ? (double)NAN : best[0];
         if (p.at)

@@ -1,5 +1,5 @@
 /* Running sums in float64 of lines side by side: out = what stands before them + their own so far. Row after row, so that no addition waits for its
-   neighbour. */
+   neighbor. */
 static void V(running)(const dvti_running *p) {
     int64_t c, r;
     for (c = 0; c < p->columns; c += 16) {

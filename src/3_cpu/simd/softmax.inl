@@ -79,7 +79,7 @@ static void V(soft_rows)(const float *x, int64_t x_step, float *y, int64_t y_ste
     for (r = 0; r < rows; r++) {
         const V(f) most = V(soft_most)(x + r * x_step, n);
         if (rows < DVTI_SOFT_ROWS)
-            of->most[r] = V(fold_max)(most);
+            of->most[r] = V(lanes_max)(most);
         else
             V(store)(of->x + 16 * r, most);
     }

@@ -1,6 +1,6 @@
 /* 16 x 16 floats, or anything of their size: rows `from_step` apart become columns of rows `to_step` apart. Four times the vectors are zipped with
    those eight further, which sends element j of vector i, whose number is 16 i + j, to number 16 j + i. */
-static void V(turn)(const float *from, int64_t from_step, float *to, int64_t to_step) {
+static void V(transpose)(const float *from, int64_t from_step, float *to, int64_t to_step) {
     V(f) v[16], w[16];
     int i;
     DVTI_REPEAT(16)

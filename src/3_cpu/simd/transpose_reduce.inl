@@ -1,4 +1,4 @@
-/* Reduces the lanes of many vectors at once, each vector's by themselves, in the order in which V(fold_max) and
+/* Reduces the lanes of many vectors at once, each vector's by themselves, in the order in which V(lanes_max) and
    its like reduce one. Zipped with the vector half as many further, a vector has its own two halves side by
    side, and the other's between them. After log2(lanes) levels lane k holds the result of vector k:
 
@@ -37,7 +37,7 @@ static void V(transpose_join)(dvti_join join, const double *lanes, int64_t rows,
     int i, k;
     for (i = 0; i < rows && (rows < 8 || extreme); i++, lanes += 8) {
         v[0] = V(dload)(lanes);
-        value[i] = join == DVTI_JOIN_mul ? V(dfold_mul)(v[0]) : extreme ? lanes[0] : V(dfold_add)(v[0]);
+        value[i] = join == DVTI_JOIN_mul ? V(dlanes_mul)(v[0]) : extreme ? lanes[0] : V(dlanes_add)(v[0]);
         for (k = 1; extreme && k < 8; k++)
             value[i] = join == DVTI_JOIN_smaller ? dvti_f64_smaller(value[i], lanes[k]) : dvti_f64_larger(value[i], lanes[k]);
     }

@@ -1,25 +1,25 @@
-/* A vector: 64 bytes on every machine, made of DVTI_PARTS registers. So a kernel is written once, and adds and folds in one order
-   everywhere, whatever the registers' width: that is where equal bits on all tiers come from.
+/* A vector: 64 bytes on every machine, made of DVTI_REGS registers. So a kernel is written once, and adds and folds in one order
+   everywhere, whatever the registers' width: that is where equal bits on all ISA targets come from.
 
      V(f) 16 floats, V(i) 16 int32, V(d) 8 doubles, V(l) 8 int64, V(m) and V(n) masks of 16 and 8 lanes
 
-   The words are part_plain.inl's without p_; in addition:
+   The words are register_plain.inl's without p_; in addition:
      V(zero)(), V(abs), V(neg)   V(gt), V(ge), V(ne) as expected: ne is true for NaN
      V(scalef)(a, n)  a * 2^n rounded once, for whole |n| <= 250 and normal a (doubles: |n| <= 2000)
      V(lookup)(table, i)   the floats table[i & 7]
      V(widen_low), V(widen_high)   lanes 0..7, 8..15 as doubles;   V(narrow)(low, high)
      V(zip_low)(a, b), V(zip_high)   a0 b0 a1 b1 .., the first 16 of them and the others;   V(even)(a, b), V(odd)   lanes of a and then b
-     V(fold_add)(a), V(fold_min), V(fold_max)  over the lanes: i with i + 8, then 4, 2, 1; doubles d.. (and dfold_mul) with i + 4, 2, 1 */
-#if DVTI_PARTS == 1
-#define DVTI_EACH_PART(one, x) one(p0, 0, x)
-#elif DVTI_PARTS == 2
-#define DVTI_EACH_PART(one, x) one(p0, 0, x) one(p1, 1, x)
+     V(lanes_add)(a), V(lanes_min), V(lanes_max)  over the lanes: i with i + 8, then 4, 2, 1; doubles d.. (and dlanes_mul) with i + 4, 2, 1 */
+#if DVTI_REGS == 1
+#define DVTI_EACH_REG(one, x) one(p0, 0, x)
+#elif DVTI_REGS == 2
+#define DVTI_EACH_REG(one, x) one(p0, 0, x) one(p1, 1, x)
 #else
-#define DVTI_EACH_PART(one, x) one(p0, 0, x) one(p1, 1, x) one(p2, 2, x) one(p3, 3, x)
+#define DVTI_EACH_REG(one, x) one(p0, 0, x) one(p1, 1, x) one(p2, 2, x) one(p3, 3, x)
 #endif
 
 /* One register is no struct: taking those apart again would be much of what compiling costs. */
-#if DVTI_PARTS == 1
+#if DVTI_REGS == 1
 #define DVTI_OF(vector, part) vector
 #define DVTI_VECTOR_OF(one) typedef V(p##one) V(one);
 #else
@@ -27,7 +27,7 @@
 #define DVTI_MEMBER(p, at, T) V(T) p;
 #define DVTI_VECTOR_OF(one)                                                                        \
     typedef struct V(one) {                                                                        \
-        DVTI_EACH_PART(DVTI_MEMBER, p##one)                                                        \
+        DVTI_EACH_REG(DVTI_MEMBER, p##one)                                                        \
     } V(one);
 #endif
 DVTI_VECTOR_OF(f)
@@ -52,36 +52,36 @@ DVTI_VECTOR_OF(n)
 #define DVTI_DO_BITS(p, at, name) r |= V(p_##name)(DVTI_OF(a, p)) << (at * lanes);
 
 #define DVTI_DO_LOOKUP(p, k, name) DVTI_OF(r, p) = V(p_##name)(table, DVTI_OF(at, p));
-#define DVTI_DO_STORE4(p, at, name) V(p_##name)(to + 4 * at * DVTI_PART_F, DVTI_OF(a, p), DVTI_OF(b, p), DVTI_OF(c, p), DVTI_OF(d, p));
+#define DVTI_DO_STORE4(p, at, name) V(p_##name)(to + 4 * at * DVTI_REG_F, DVTI_OF(a, p), DVTI_OF(b, p), DVTI_OF(c, p), DVTI_OF(d, p));
 
 #define DVTI_LIFT1(R, name, A)                                                                     \
     DVTI_INLINE V(R) V(name)(V(A) a) {                                                             \
         V(R) r;                                                                                    \
-        DVTI_EACH_PART(DVTI_DO1, name)                                                             \
+        DVTI_EACH_REG(DVTI_DO1, name)                                                             \
         return r;                                                                                  \
     }
 #define DVTI_LIFT2(R, name, A, B)                                                                  \
     DVTI_INLINE V(R) V(name)(V(A) a, V(B) b) {                                                     \
         V(R) r;                                                                                    \
-        DVTI_EACH_PART(DVTI_DO2, name)                                                             \
+        DVTI_EACH_REG(DVTI_DO2, name)                                                             \
         return r;                                                                                  \
     }
 #define DVTI_LIFT3(R, name, A, B, C)                                                               \
     DVTI_INLINE V(R) V(name)(V(A) a, V(B) b, V(C) c) {                                             \
         V(R) r;                                                                                    \
-        DVTI_EACH_PART(DVTI_DO3, name)                                                             \
+        DVTI_EACH_REG(DVTI_DO3, name)                                                             \
         return r;                                                                                  \
     }
 #define DVTI_LIFT_SET(R, name, E)                                                                  \
     DVTI_INLINE V(R) V(name)(E x) {                                                                \
         V(R) r;                                                                                    \
-        DVTI_EACH_PART(DVTI_DO_SET, name)                                                          \
+        DVTI_EACH_REG(DVTI_DO_SET, name)                                                          \
         return r;                                                                                  \
     }
 #define DVTI_LIFT_SHIFT(R, name)                                                                   \
     DVTI_INLINE V(R) V(name)(V(R) a, int n) {                                                      \
         V(R) r;                                                                                    \
-        DVTI_EACH_PART(DVTI_DO_SHIFT, name)                                                        \
+        DVTI_EACH_REG(DVTI_DO_SHIFT, name)                                                        \
         return r;                                                                                  \
     }
 #define DVTI_LIFT_LOAD(R, name, E, per_part)                                                       \
@@ -89,43 +89,43 @@ DVTI_VECTOR_OF(n)
         const int lanes = per_part;                                                                \
         V(R) r;                                                                                    \
         (void)lanes;                                                                               \
-        DVTI_EACH_PART(DVTI_DO_LOAD, name)                                                         \
+        DVTI_EACH_REG(DVTI_DO_LOAD, name)                                                         \
         return r;                                                                                  \
     }
 #define DVTI_LIFT_STORE(R, name, E, per_part)                                                      \
     DVTI_INLINE void V(name)(E * to, V(R) a) {                                                     \
         const int lanes = per_part;                                                                \
         (void)lanes;                                                                               \
-        DVTI_EACH_PART(DVTI_DO_STORE, name)                                                        \
+        DVTI_EACH_REG(DVTI_DO_STORE, name)                                                        \
     }
 #define DVTI_LIFT_LOAD_N(R, name, E, per_part)                                                     \
     DVTI_INLINE V(R) V(name)(const E *from, int64_t n) {                                           \
         const int lanes = per_part;                                                                \
         V(R) r;                                                                                    \
-        DVTI_EACH_PART(DVTI_DO_LOAD_N, name)                                                       \
+        DVTI_EACH_REG(DVTI_DO_LOAD_N, name)                                                       \
         return r;                                                                                  \
     }
 #define DVTI_LIFT_STORE_N(R, name, E, per_part)                                                    \
     DVTI_INLINE void V(name)(E * to, int64_t n, V(R) a) {                                          \
         const int lanes = per_part;                                                                \
-        DVTI_EACH_PART(DVTI_DO_STORE_N, name)                                                      \
+        DVTI_EACH_REG(DVTI_DO_STORE_N, name)                                                      \
     }
 #define DVTI_LIFT_BITS(name, A, per_part)                                                          \
     DVTI_INLINE uint32_t V(name)(V(A) a) {                                                         \
         const int lanes = per_part;                                                                \
         uint32_t r = 0;                                                                            \
         (void)lanes;                                                                               \
-        DVTI_EACH_PART(DVTI_DO_BITS, name)                                                         \
+        DVTI_EACH_REG(DVTI_DO_BITS, name)                                                         \
         return r;                                                                                  \
     }
 
 /* float */
 DVTI_LIFT_SET(f, set, float)
-DVTI_LIFT_LOAD(f, load, float, DVTI_PART_F)
-DVTI_LIFT_STORE(f, store, float, DVTI_PART_F)
-DVTI_LIFT_STORE(f, stream, float, DVTI_PART_F)
-DVTI_LIFT_LOAD_N(f, load_n, float, DVTI_PART_F)
-DVTI_LIFT_STORE_N(f, store_n, float, DVTI_PART_F)
+DVTI_LIFT_LOAD(f, load, float, DVTI_REG_F)
+DVTI_LIFT_STORE(f, store, float, DVTI_REG_F)
+DVTI_LIFT_STORE(f, stream, float, DVTI_REG_F)
+DVTI_LIFT_LOAD_N(f, load_n, float, DVTI_REG_F)
+DVTI_LIFT_STORE_N(f, store_n, float, DVTI_REG_F)
 DVTI_LIFT2(f, add, f, f)
 DVTI_LIFT2(f, sub, f, f)
 DVTI_LIFT2(f, mul, f, f)
@@ -150,17 +150,17 @@ DVTI_LIFT2(m, unord, f, f)
 DVTI_LIFT3(f, select, m, f, f)
 DVTI_LIFT1(i, as_i, f)
 DVTI_LIFT1(i, to_i, f)
-DVTI_LIFT_LOAD(f, load_f16, uint16_t, DVTI_PART_F)
-DVTI_LIFT_STORE(f, store_f16, uint16_t, DVTI_PART_F)
+DVTI_LIFT_LOAD(f, load_f16, uint16_t, DVTI_REG_F)
+DVTI_LIFT_STORE(f, store_f16, uint16_t, DVTI_REG_F)
 
 /* int32 */
 DVTI_LIFT_SET(i, iset, int32_t)
-DVTI_LIFT_LOAD(i, iload, int32_t, DVTI_PART_F)
-DVTI_LIFT_STORE(i, istore, int32_t, DVTI_PART_F)
-DVTI_LIFT_LOAD_N(i, iload_n, int32_t, DVTI_PART_F)
-DVTI_LIFT_STORE_N(i, istore_n, int32_t, DVTI_PART_F)
-DVTI_LIFT_LOAD(i, load_u16, uint16_t, DVTI_PART_F)
-DVTI_LIFT_STORE(i, store_u16, uint16_t, DVTI_PART_F)
+DVTI_LIFT_LOAD(i, iload, int32_t, DVTI_REG_F)
+DVTI_LIFT_STORE(i, istore, int32_t, DVTI_REG_F)
+DVTI_LIFT_LOAD_N(i, iload_n, int32_t, DVTI_REG_F)
+DVTI_LIFT_STORE_N(i, istore_n, int32_t, DVTI_REG_F)
+DVTI_LIFT_LOAD(i, load_u16, uint16_t, DVTI_REG_F)
+DVTI_LIFT_STORE(i, store_u16, uint16_t, DVTI_REG_F)
 DVTI_LIFT2(i, iadd, i, i)
 DVTI_LIFT2(i, isub, i, i)
 DVTI_LIFT2(i, iand, i, i)
@@ -177,33 +177,33 @@ DVTI_LIFT1(f, as_f, i)
 DVTI_LIFT1(f, to_f, i)
 DVTI_INLINE V(f) V(lookup)(const float *table, V(i) at) {
     V(f) r;
-    DVTI_EACH_PART(DVTI_DO_LOOKUP, lookup)
+    DVTI_EACH_REG(DVTI_DO_LOOKUP, lookup)
     return r;
 }
 
 DVTI_LIFT2(m, mand, m, m)
 DVTI_LIFT2(m, mor, m, m)
 DVTI_LIFT1(m, mnot, m)
-DVTI_LIFT_BITS(mbits, m, DVTI_PART_F)
-DVTI_LIFT_STORE(m, mstore, uint8_t, DVTI_PART_F)
+DVTI_LIFT_BITS(mbits, m, DVTI_REG_F)
+DVTI_LIFT_STORE(m, mstore, uint8_t, DVTI_REG_F)
 
 /* Four words for each of 16 groups, group after group: lane i has group V(group_of_lane)(i). */
 DVTI_INLINE void V(store4)(int32_t *to, V(i) a, V(i) b, V(i) c, V(i) d) {
-    DVTI_EACH_PART(DVTI_DO_STORE4, store4)
+    DVTI_EACH_REG(DVTI_DO_STORE4, store4)
 }
 
 DVTI_INLINE int V(group_of_lane)(int i) {
-    int part = i / DVTI_PART_F, lane = i % DVTI_PART_F;
-    return part * DVTI_PART_F + lane % 4 * (DVTI_PART_F / 4) + lane / 4;
+    int part = i / DVTI_REG_F, lane = i % DVTI_REG_F;
+    return part * DVTI_REG_F + lane % 4 * (DVTI_REG_F / 4) + lane / 4;
 }
 
 /* double */
 DVTI_LIFT_SET(d, dset, double)
-DVTI_LIFT_LOAD(d, dload, double, DVTI_PART_D)
-DVTI_LIFT_LOAD(d, load_wide, float, DVTI_PART_D)
-DVTI_LIFT_STORE(d, dstore, double, DVTI_PART_D)
-DVTI_LIFT_LOAD_N(d, dload_n, double, DVTI_PART_D)
-DVTI_LIFT_STORE_N(d, dstore_n, double, DVTI_PART_D)
+DVTI_LIFT_LOAD(d, dload, double, DVTI_REG_D)
+DVTI_LIFT_LOAD(d, load_wide, float, DVTI_REG_D)
+DVTI_LIFT_STORE(d, dstore, double, DVTI_REG_D)
+DVTI_LIFT_LOAD_N(d, dload_n, double, DVTI_REG_D)
+DVTI_LIFT_STORE_N(d, dstore_n, double, DVTI_REG_D)
 DVTI_LIFT2(d, dadd, d, d)
 DVTI_LIFT2(d, dsub, d, d)
 DVTI_LIFT2(d, dmul, d, d)
@@ -229,7 +229,7 @@ DVTI_LIFT3(d, dselect, n, d, d)
 DVTI_LIFT1(l, as_l, d)
 DVTI_LIFT1(d, as_d, l)
 DVTI_LIFT_SET(l, lset, int64_t)
-DVTI_LIFT_LOAD(l, lload, int64_t, DVTI_PART_D)
+DVTI_LIFT_LOAD(l, lload, int64_t, DVTI_REG_D)
 DVTI_LIFT2(l, ladd, l, l)
 DVTI_LIFT2(l, lsub, l, l)
 DVTI_LIFT2(l, land, l, l)
@@ -242,8 +242,8 @@ DVTI_LIFT_SHIFT(l, lshr)
 DVTI_LIFT2(n, nand, n, n)
 DVTI_LIFT2(n, nor, n, n)
 DVTI_LIFT1(n, nnot, n)
-DVTI_LIFT_BITS(nbits, n, DVTI_PART_D)
-DVTI_LIFT_STORE(n, nstore, uint8_t, DVTI_PART_D)
+DVTI_LIFT_BITS(nbits, n, DVTI_REG_D)
+DVTI_LIFT_STORE(n, nstore, uint8_t, DVTI_REG_D)
 
 /* ---- words made of words ---- */
 DVTI_INLINE V(f) V(zero)(void) {
@@ -318,9 +318,9 @@ DVTI_INLINE V(d) V(dscalef)(V(d) a, V(d) n) {
 
 DVTI_INLINE V(d) V(widen_low)(V(f) a) {
     V(d) r;
-#if DVTI_PARTS == 1
+#if DVTI_REGS == 1
     DVTI_OF(r, p0) = V(p_widen_low)(DVTI_OF(a, p0));
-#elif DVTI_PARTS == 2
+#elif DVTI_REGS == 2
     r.p0 = V(p_widen_low)(a.p0);
     r.p1 = V(p_widen_high)(a.p0);
 #else
@@ -334,9 +334,9 @@ DVTI_INLINE V(d) V(widen_low)(V(f) a) {
 
 DVTI_INLINE V(d) V(widen_high)(V(f) a) {
     V(d) r;
-#if DVTI_PARTS == 1
+#if DVTI_REGS == 1
     DVTI_OF(r, p0) = V(p_widen_high)(DVTI_OF(a, p0));
-#elif DVTI_PARTS == 2
+#elif DVTI_REGS == 2
     r.p0 = V(p_widen_low)(a.p1);
     r.p1 = V(p_widen_high)(a.p1);
 #else
@@ -348,10 +348,10 @@ DVTI_INLINE V(d) V(widen_high)(V(f) a) {
     return r;
 }
 
-#if DVTI_PARTS == 1
+#if DVTI_REGS == 1
 #define DVTI_ZIP_LOW(low, high, a, b) DVTI_OF(r, p0) = low(DVTI_OF(a, p0), DVTI_OF(b, p0));
 #define DVTI_ZIP_HIGH(low, high, a, b) DVTI_OF(r, p0) = high(DVTI_OF(a, p0), DVTI_OF(b, p0));
-#elif DVTI_PARTS == 2
+#elif DVTI_REGS == 2
 #define DVTI_ZIP_PART(low, high, x, y)                                                             \
     r.p0 = low(x, y);                                                                              \
     r.p1 = high(x, y);
@@ -381,9 +381,9 @@ DVTI_LIFT_ZIP(d, dzip_high, DVTI_ZIP_HIGH, p_dzip_low, p_dzip_high)
 #undef DVTI_ZIP_HIGH
 #undef DVTI_LIFT_ZIP
 
-#if DVTI_PARTS == 1
+#if DVTI_REGS == 1
 #define DVTI_PICK(word) DVTI_OF(r, p0) = V(word)(DVTI_OF(a, p0), DVTI_OF(b, p0));
-#elif DVTI_PARTS == 2
+#elif DVTI_REGS == 2
 #define DVTI_PICK(word)                                                                            \
     r.p0 = V(word)(a.p0, a.p1);                                                                    \
     r.p1 = V(word)(b.p0, b.p1);
@@ -409,9 +409,9 @@ DVTI_INLINE V(f) V(odd)(V(f) a, V(f) b) {
 
 DVTI_INLINE V(f) V(narrow)(V(d) low, V(d) high) {
     V(f) r;
-#if DVTI_PARTS == 1
+#if DVTI_REGS == 1
     DVTI_OF(r, p0) = V(p_narrow)(DVTI_OF(low, p0), DVTI_OF(high, p0));
-#elif DVTI_PARTS == 2
+#elif DVTI_REGS == 2
     r.p0 = V(p_narrow)(low.p0, low.p1);
     r.p1 = V(p_narrow)(high.p0, high.p1);
 #else
@@ -425,7 +425,7 @@ DVTI_INLINE V(f) V(narrow)(V(d) low, V(d) high) {
 
 /* A vector zipped with itself has lane i and lane i + 8 side by side in its halves, twice, and so on. Doubles go through memory, where
    single lanes are read again without waiting. */
-#define DVTI_FOLD(name, word)                                                                      \
+#define DVTI_LANES_REDUCE(name, word)                                                                      \
     DVTI_INLINE float V(name)(V(f) v) {                                                            \
         float a[16];                                                                               \
         int k;                                                                                     \
@@ -448,19 +448,19 @@ DVTI_INLINE V(f) V(narrow)(V(d) low, V(d) high) {
     }
 #define DVTI_PLUS(a, b) ((a) + (b))
 #define DVTI_TIMES(a, b) ((a) * (b))
-DVTI_FOLD(fold_add, add)
-DVTI_FOLD(fold_min, min)
-DVTI_FOLD(fold_max, max)
-DVTI_DFOLD(dfold_add, DVTI_PLUS)
-DVTI_DFOLD(dfold_mul, DVTI_TIMES)
-DVTI_DFOLD(dfold_max, DVTI_MAX)
+DVTI_LANES_REDUCE(lanes_add, add)
+DVTI_LANES_REDUCE(lanes_min, min)
+DVTI_LANES_REDUCE(lanes_max, max)
+DVTI_DFOLD(dlanes_add, DVTI_PLUS)
+DVTI_DFOLD(dlanes_mul, DVTI_TIMES)
+DVTI_DFOLD(dlanes_max, DVTI_MAX)
 #undef DVTI_PLUS
 #undef DVTI_TIMES
-#undef DVTI_FOLD
+#undef DVTI_LANES_REDUCE
 #undef DVTI_DFOLD
 
 #undef DVTI_OF
-#undef DVTI_EACH_PART
+#undef DVTI_EACH_REG
 #undef DVTI_DO1
 #undef DVTI_DO2
 #undef DVTI_DO3

@@ -21,9 +21,9 @@ static const dvti_cuda_row *dvti_cuda_row_of(dvti_op op) {
     /* in the order of dvti_op */
     static const dvti_cuda_row rows[] = {
 #define DVTI_UNARY(name, rule, cost, f, i, vector, math, ...)                                      \
-    {#f, #i, "dvti_card_" #name "(x)", math},
+    {#f, #i, "dvti_gpu_" #name "(x)", math},
 #define DVTI_BINARY(name, rule, cost, f, i, vector, math, ...)                                     \
-    {#f, #i, "dvti_card_" #name "(a, b)", math},
+    {#f, #i, "dvti_gpu_" #name "(a, b)", math},
 #define DVTI_SPECIAL(name, operands, rule, cost, f, i, ...) {#f, #i, NULL, NULL},
         DVTI_UNARY_TABLE(DVTI_UNARY) DVTI_BINARY_TABLE(DVTI_BINARY) DVTI_SPECIAL_TABLE(DVTI_SPECIAL)
 #undef DVTI_UNARY
@@ -68,7 +68,7 @@ DVTI_FN void dvti_cuda_add_row_functions(dvti_text *text) {
 
 DVTI_FN void dvti_cuda_add_functions(dvti_text *text, const char *files) {
     char name[32];
-    dvti_cuda_add_file(text, "words.cu");
+    dvti_cuda_add_file(text, "primitives.cu");
     dvti_cuda_add_file(text, "basics.inl");
     while (*files) {
         size_t length = strcspn(files, " ");
@@ -76,7 +76,7 @@ DVTI_FN void dvti_cuda_add_functions(dvti_text *text, const char *files) {
         dvti_cuda_add_file(text, name);
         files += length + strspn(files + length, " ");
     }
-    dvti_cuda_add_file(text, "words_end.cu");
+    dvti_cuda_add_file(text, "primitives_end.cu");
 }
 
 DVTI_FN void dvti_cuda_add_exp_below(dvti_text *text, dvt_dtype dtype) {

@@ -56,7 +56,7 @@ typedef struct dvti_kreduce {
     int64_t n_kept, n_reduced;
     int64_t chunk, n_chunks; /* reduced positions per chunk */
     int64_t items;           /* what blocks take one after another */
-    int64_t lanes;           /* threads that share a result, or neighbouring results */
+    int64_t lanes;           /* threads that share a result, or neighboring results */
     int64_t vector;          /* groups of 16 bytes never cross an end and are aligned */
     double count;            /* for mean */
 } dvti_kreduce;

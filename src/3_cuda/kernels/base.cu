@@ -182,7 +182,7 @@ template <int D, class C> __device__ inline void dvti_store(void *data, int64_t 
     ((typename dvti_stored<D>::type *)data)[at] = dvti_narrow<D>(v);
 }
 
-/* ---- groups: N elements, neighbours in memory, moved by one access of up to 16 bytes ---- */
+/* ---- groups: N elements, neighbors in memory, moved by one access of up to 16 bytes ---- */
 template <int BYTES> struct dvti_word;
 template <> struct dvti_word<1> { typedef unsigned char type; };
 template <> struct dvti_word<2> { typedef unsigned short type; };

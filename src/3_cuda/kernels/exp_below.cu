@@ -3,6 +3,6 @@
 
 __device__ inline float dvti_exp_below(float x, float largest) {
     const float d = x - largest, b = d - x;
-    const float error = (x - (d - b)) + (-largest - b), e = dvti_card_exp(d);
+    const float error = (x - (d - b)) + (-largest - b), e = dvti_gpu_exp(d);
     return e > 0 && d < 0 ? e + e * error : e;
 }

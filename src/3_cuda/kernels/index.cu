@@ -33,20 +33,20 @@ __device__ inline int64_t dvti_inside(int64_t index, int64_t n) {
 }
 
 #if PART == 0
-typedef dvti_unit<UNIT>::type dvti_piece;
+typedef dvti_unit<UNIT>::type dvti_unit_type;
 
 extern "C" __global__ void dvti_take(const dvti_kindex p) {
     const dvti_index width = (dvti_index)p.b, m = (dvti_index)p.m;
     for (int64_t i = dvti_thread(); i < p.total; i += dvti_threads()) {
         const dvti_index at = (dvti_index)i, row = at / width, a = row / m;
         const int64_t from = a * p.n + dvti_inside(p.index[row - a * m], p.n);
-        ((dvti_piece *)p.out.data)[i] = ((const dvti_piece *)p.in.data)[from * p.b + (at - row * width)];
+        ((dvti_unit_type *)p.out.data)[i] = ((const dvti_unit_type *)p.in.data)[from * p.b + (at - row * width)];
     }
 }
 #endif
 
 #if PART == 1
-typedef dvti_unit<UNIT>::type dvti_piece;
+typedef dvti_unit<UNIT>::type dvti_unit_type;
 
 extern "C" __global__ void dvti_take_along(const dvti_kindex p) {
     for (int64_t i = dvti_thread(); i < p.total; i += dvti_threads()) {
@@ -58,8 +58,8 @@ extern "C" __global__ void dvti_take_along(const dvti_kindex p) {
             to += step * (dvti_index)p.out.stride[axis];
             at = up;
         }
-        ((dvti_piece *)p.out.data)[to] =
-            ((const dvti_piece *)p.in.data)[from + dvti_inside(p.index[where], p.n) * p.step];
+        ((dvti_unit_type *)p.out.data)[to] =
+            ((const dvti_unit_type *)p.in.data)[from + dvti_inside(p.index[where], p.n) * p.step];
     }
 }
 #endif

@@ -1,8 +1,8 @@
 /* Matrix products without tensor cores: out (batch, n, m) = a (batch, n, k) * b (batch, k, m), any strides of a and b.
 
    Variant: D the dtype; S what factors are staged and summed as (float, double, unsigned, uint64_t: integers wrap alike in both, and
-   the dtypes below 64 bits need the low 32 only); KIND the kernel; A_ALONG_K, B_ALONG_K: neighbouring threads read
-   neighbours along k, because the stride there is the smaller one, else along the other axis; WIDE: V elements (16 bytes of S)
+   the dtypes below 64 bits need the low 32 only); KIND the kernel; A_ALONG_K, B_ALONG_K: neighboring threads read
+   neighbors along k, because the stride there is the smaller one, else along the other axis; WIDE: V elements (16 bytes of S)
    can be read at once. A block's job is one tile of one matrix and one piece of k; jobs go along bands of rows.
 
    tiles    large 128x128 (128x64 for 8 bytes), 256 threads with 8x8 (8x4) sums each; medium 64x64, 128 threads, 8x4; small 32x32, 64
@@ -233,7 +233,7 @@ __device__ inline void dvti_mm_multiply(const S *a, const S *b, int row, int col
     }
 }
 
-/* V neighbours of one row; all of them are inside when p.wide. */
+/* V neighbors of one row; all of them are inside when p.wide. */
 __device__ inline void dvti_mm_put_group(const dvti_kmatmul &p, bool partial, int64_t row, int64_t col, int64_t out, const S *v) {
     const int64_t at = out + row * p.m + col;
     if (!p.wide) {
@@ -359,7 +359,7 @@ extern "C" __global__ void __launch_bounds__(256, D == DVT_F64 && __CUDA_ARCH__ 
 #endif
 
 #if KIND == 4
-/* A block has 32 V columns: neighbours of a lane are V columns that are read at once, or 32 apart. */
+/* A block has 32 V columns: neighbors of a lane are V columns that are read at once, or 32 apart. */
 extern "C" __global__ void __launch_bounds__(256) dvti_matmul_columns(const dvti_kmatmul p) {
     typedef dvti_mm_pack<dvti_mm_element, V> pack;
     alignas(16) __shared__ S part[8][32 * V];

@@ -1,7 +1,7 @@
 /* Matrix products on tensor cores, sm_80 and up: out (batch, n, m) = a (batch, n, k) * b (batch, k, m).
 
    Variant: D, the dtype of a, b and out: float16, bfloat16, or float32 whose factors are rounded to TF32 (10 bits of mantissa);
-   LARGE; A_ALONG_K, B_ALONG_K: neighbours in memory are neighbours along k, else rows of a or columns of b. Rows of memory begin at
+   LARGE; A_ALONG_K, B_ALONG_K: neighbors in memory are neighbors along k, else rows of a or columns of b. Rows of memory begin at
    multiples of 16 bytes; extents are free. Sums in float32, as the tensor cores add.
 
    A block of four warps has a tile of 128x128 (LARGE) or 64x64 results, a warp a quarter of it: 64x64 or 32x32, in instructions of
@@ -173,7 +173,7 @@ __device__ inline void dvti_mma_stage(unsigned a, unsigned b, int row, int col, 
 }
 
 /* ---- results ---- */
-/* Four neighbours of a row, of which those before column p.m exist; all of them when p.wide. */
+/* Four neighbors of a row, of which those before column p.m exist; all of them when p.wide. */
 template <class T> struct alignas(4 * sizeof(T)) dvti_mma_four { T v[4]; };
 
 __device__ inline void dvti_mma_put_four(const dvti_kmatmul &p, int64_t at, int64_t col, float4 four) {

@@ -38,7 +38,7 @@ template <int M> __device__ inline void dvti_step_group(const dvti_koptimizer &p
         s2 = dvti_group_get<D_S2, M>(p.state[2], at);
 #pragma unroll
     for (int j = 0; j < M; j++) {
-        dvti_card_step e;
+        dvti_gpu_step e;
         e.w = dvti_widen<D_W, double>(w.v[j]);
         if (STATES > 0)
             e.s[0] = dvti_widen<D_S0, double>(s0.v[j]);
@@ -46,7 +46,7 @@ template <int M> __device__ inline void dvti_step_group(const dvti_koptimizer &p
             e.s[1] = dvti_widen<D_S1, double>(s1.v[j]);
         if (STATES > 2)
             e.s[2] = dvti_widen<D_S2, double>(s2.v[j]);
-        e.g = dvti_card_step_gradient(p.f, dvti_widen<D_G, double>(g.v[j]));
+        e.g = dvti_gpu_step_gradient(p.f, dvti_widen<D_G, double>(g.v[j]));
         UPDATE(p.f, FLAG, STATES, &e);
         w.v[j] = dvti_narrow<D_W>(e.w);
         if (STATES > 0)

@@ -11,7 +11,7 @@
    Every element of dx is written once, by one thread, which adds in the order of the windows: no atomics, the same bits on every run.
 
    Launch: one thread per unit, 256 threads in a block; with TEAM one block of 32 or 256 threads per unit. A thread per window is as
-   good as the memory while neighbouring windows share cache lines; wide windows that stand apart (global pooling) would make each
+   good as the memory while neighboring windows share cache lines; wide windows that stand apart (global pooling) would make each
    lane read lines of its own, so there the lanes of a block stand side by side in one window. Threads loop when there are more units
    than threads. Reading is the cost: four elements of a window are in flight at once, and units are found by multiplication, not division.
 

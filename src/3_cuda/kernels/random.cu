@@ -69,7 +69,7 @@ __device__ inline void dvti_draw(const dvti_krandom &p, const dvti_words &w, dou
 __device__ inline void dvti_draw(const dvti_krandom &p, const dvti_words &w, dvti_element *e) {
     for (int k = 0; k < PER; k += 2) {
         float even, odd;
-        dvti_card_normal_pair((int)w.w[k], (int)w.w[k + 1], (float)p.f0, (float)p.f1, &even, &odd);
+        dvti_gpu_normal_pair((int)w.w[k], (int)w.w[k + 1], (float)p.f0, (float)p.f1, &even, &odd);
         e[k] = dvti_narrow<D>(even);
         e[k + 1] = dvti_narrow<D>(odd);
     }
@@ -277,7 +277,7 @@ extern "C" __global__ void dvti_random(const dvti_krandom p) {
 }
 #endif
 
-/* ---- cuRAND's layout, as MXNet uses it: `step` neighbours from each subsequence ---- */
+/* ---- cuRAND's layout, as MXNet uses it: `step` neighbors from each subsequence ---- */
 #if GEN == 2
 __device__ inline unsigned dvti_subsequence(const dvti_krandom &p, int64_t thread, int64_t draw) {
     const uint64_t counter = (uint64_t)draw / 4;

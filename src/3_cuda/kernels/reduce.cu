@@ -14,7 +14,7 @@
 
    Which elements meet in which order depends on shape, strides and dtype alone: not on the card, nor
    on the alignment. Sums, products, means
-   and norms are formed in float64 (two double operations per element: hidden behind memory on data-centre cards, and
+   and norms are formed in float64 (two double operations per element: hidden behind memory on data-center cards, and
    for float32 just so on those with few of them). Extremes are compared in the elements' own type. logsumexp keeps a running maximum
    with the sum over it; each group of VEC elements needs one test of the maximum and one exponential per element; for
    floats of up to 32 bits that is a float's with the rounding error of the difference put back (dvti_exp_below).

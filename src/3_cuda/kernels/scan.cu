@@ -6,8 +6,8 @@
      apply    the sums within a chunk, each plus its start
    One chunk a line takes `apply` alone.
 
-   Rows (B = 1): a block per chunk, 1024 positions a round. A thread sums 4 neighbours, the lanes of a warp meet by shuffles, the warps
-   in shared memory, the rounds in a register. COLUMNS: neighbouring threads have neighbouring lines, one addition after the other.
+   Rows (B = 1): a block per chunk, 1024 positions a round. A thread sums 4 neighbors, the lanes of a warp meet by shuffles, the warps
+   in shared memory, the rounds in a register. COLUMNS: neighboring threads have neighboring lines, one addition after the other.
    Sums are float64, or int64 for integers; their order depends on the extents alone, so the bits are always the same.
 
    Variant: D, OUT dtypes; COLUMNS. Launch: 256 threads; two blocks on a processor are enough, and with the registers of more, 10.0 and 12.0

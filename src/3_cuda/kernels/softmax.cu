@@ -1,11 +1,11 @@
 /* Softmax and its logarithm: y = exp(x - m) / s and y = x - m - log(s), with m the largest of a row and s = sum exp(x - m).
 
-   A row lies along the last axis of the window, any stride. `lanes` threads share it: 1 to 32 neighbours of a warp for short rows (so a block
+   A row lies along the last axis of the window, any stride. `lanes` threads share it: 1 to 32 neighbors of a warp for short rows (so a block
    has many), 256 or 512 threads for longer ones. Each holds PER elements in registers: the row is read once, 16 bytes at a time
    where it is aligned, and written once. Rows beyond 512 * PER elements (LONG) are read twice, the first time with a running
    maximum and sum; the grid is then one or two blocks for each processor, so that the rows at work fit into the second-level cache
    and the second reading is from there.
-   COLUMNS: where rows lie side by side in memory (the channels of an image), neighbouring threads have neighbouring rows, and the lanes
+   COLUMNS: where rows lie side by side in memory (the channels of an image), neighboring threads have neighboring rows, and the lanes
    of a row meet in shared memory.
 
    Elements of up to 32 bits are computed in float32 with what its subtraction loses put back (dvti_exp_below), the sum in float64; the

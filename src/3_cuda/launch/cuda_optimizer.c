@@ -10,7 +10,7 @@ DVTI_FN void dvti_cuda_describe_optimizer(uint64_t variant, dvti_text *text) {
     static const char *const rule[] = {DVTI_OPTIMIZER_TABLE(DVTI_ROW)};
 #undef DVTI_ROW
     int k;
-    dvti_text_add(text, "#define UPDATE dvti_card_update_%s\n", rule[variant & 31]);
+    dvti_text_add(text, "#define UPDATE dvti_gpu_update_%s\n", rule[variant & 31]);
     dvti_text_add(text, "#define FLAG %d\n", (int)(variant >> 5 & 1));
     dvti_text_add(text, "#define STATES %d\n", (int)(variant >> 6 & 3));
     for (k = 0; k < 5; k++)

@@ -1,0 +1,34 @@
+/* The ISA target of AVX-512 (F, VL, DQ, BW). */
+#include "3_cpu/simd/dvt_simd.h"
+#if DVTI_X86 && !defined(DEVTENSOR_NO_AVX512)
+#if defined(__clang__)
+#pragma clang attribute push(                                                                      \
+    __attribute__((target("avx512f,avx512vl,avx512dq,avx512bw,avx2,fma,f16c"))),                   \
+    apply_to = function)
+#elif defined(__GNUC__)
+/* Its own headers leave registers undefined on purpose. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#pragma GCC push_options
+#pragma GCC optimize("O2,fp-contract=off")
+#pragma GCC target("avx512f,avx512vl,avx512dq,avx512bw,avx2,fma,f16c")
+#endif
+#define DVTI_TARGET avx512
+#define DVTI_TARGET_NAME "avx512"
+#include "3_cpu/simd/primitives_begin.inl"
+#include "3_cpu/simd/register_avx512.inl"
+#include "3_cpu/simd/isa_target.inl"
+
+DVTI_FN const dvti_simd *dvti_simd_avx512(void) {
+    return &V(table);
+}
+
+#include "3_cpu/simd/primitives_end.inl"
+#if defined(__clang__)
+#pragma clang attribute pop
+#elif defined(__GNUC__)
+#pragma GCC pop_options
+#pragma GCC diagnostic pop
+#endif
+#endif

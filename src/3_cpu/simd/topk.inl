@@ -1,0 +1,56 @@
+/* For cpu_topk.c. */
+
+/* The extremes of 16, 32 or 64 lanes are that many elements, so at least k are not worse than the k-th of them. */
+static float V(kth_bound)(const float *x, int64_t n, int64_t k, bool below) {
+    const V(f) sign = V(set)(below ? -0.f : 0.f);
+    const int vectors = k <= 12 ? 1 : k <= 24 ? 2 : 4;
+    V(f) peak[4];
+    float lane[16];
+    int64_t i;
+    int v, w, j;
+    if (n < 64 || k > 40)
+        return NAN;
+    DVTI_UNROLL
+    for (v = 0; v < 4; v++)
+        peak[v] = V(bit_xor)(V(load)(x + 16 * v), sign);
+    for (i = 64; i + 64 <= n; i += 64)
+        DVTI_UNROLL
+        for (v = 0; v < 4; v++)
+            peak[v] = V(max)(V(bit_xor)(V(load)(x + i + 16 * v), sign), peak[v]);
+    for (; i + 16 <= n; i += 16)
+        peak[0] = V(max)(V(bit_xor)(V(load)(x + i), sign), peak[0]);
+    if (vectors < 4) {
+        peak[0] = V(max)(peak[0], peak[2]);
+        peak[1] = V(max)(peak[1], peak[3]);
+    }
+    if (vectors < 2)
+        peak[0] = V(max)(peak[0], peak[1]);
+    for (v = 0; v < vectors; v++) {
+        V(store)(lane, peak[v]);
+        for (j = 0; j < 16; j++) {
+            const V(f) own = V(set)(lane[j]);
+            int better = 0, no_worse = 0;
+            for (w = 0; w < vectors; w++) {
+                better += dvti_count_bits(V(mbits)(V(lt)(own, peak[w])));
+                no_worse += dvti_count_bits(V(mbits)(V(le)(own, peak[w])));
+            }
+            if (better < k && no_worse >= k)
+                return below ? -lane[j] : lane[j];
+        }
+    }
+    return NAN;
+}
+
+/* Picks the elements beyond a bound: the few of a long row that may be among its first k (cpu_topk.c). Most vectors have none, and cost a
+   comparison and a branch. */
+static int64_t V(above)(const float *x, int64_t n, float bound, bool below, uint16_t *at) {
+    const V(f) sign = V(set)(below ? -0.f : 0.f), most = V(bit_xor)(V(set)(bound), sign);
+    int64_t i, found = 0;
+    for (i = 0; i < n; i += 16) {
+        const V(f) v = V(load_or)(x + i, n - i, bound);
+        uint32_t bits = ~V(mbits)(V(le)(V(bit_xor)(v, sign), most)) & 0xffff;
+        for (; bits; bits &= bits - 1)
+            at[found++] = (uint16_t)(i + dvti_lowest_bit(bits));
+    }
+    return found;
+}
