@@ -1,5 +1,5 @@
-/* Blocks: consecutive positions, in C order, of a view with any strides, to and from a contiguous
-   buffer of a class. Kernels that work by blocks see neither dtypes nor strides. */
+/* Converts blocks of a view, which are consecutive positions in C order, to and from a contiguous
+   buffer of a class. Kernels that work by blocks handle neither dtypes nor strides. */
 #include "3_cpu/simd/dvt_simd.h"
 
 static const int dvti_class_size[] = {4, 8, 8};
@@ -9,8 +9,9 @@ DVTI_FN int64_t dvti_view_size(const dvti_view *view) {
     return dvti_extents(view->dim, view->ndim);
 }
 
-/* Positions stay in the same order; axes that are contiguous with each other become one. Afterwards
-   ndim >= 1. Extents of a view without elements have no limit: it becomes one axis at once. */
+/* Merges neighboring axes that are contiguous with each other, without changing the order of
+   positions. Afterwards ndim >= 1. A view without elements becomes one axis of extent 0, since the
+   product of its other extents may overflow. */
 DVTI_FN void dvti_merge_axes(dvti_view *view) {
     int from, to = 0;
     if (dvti_view_size(view) == 0) {

@@ -1,7 +1,7 @@
-/* Conversion of elements, one at a time and by rows: every dtype to float, double or int64_t and
-   back. The only place of the backend that knows how a dtype is stored. A float becomes an integer
-   by dropping its fraction, clamped to what fits, NaN giving 0; an int64_t wraps in a narrower
-   integer; bool is "nonzero". */
+/* Conversion of elements, singly and by rows: every dtype to float, double or int64_t and back. No
+   other file of this backend knows how a dtype is stored. Floats are truncated to integers and
+   clamped to the range; NaN becomes 0. An int64_t wraps in a narrower integer. A bool is true for
+   nonzero values. */
 #include "3_cpu/dvt_cpu.h"
 
 static int64_t dvti_clamp_real(double v, int64_t low, int64_t high) {
@@ -16,8 +16,9 @@ static int64_t dvti_real_to_i64(double v) {
     return dvti_clamp_real(v, INT64_MIN, INT64_MAX);
 }
 
-/* Above 2^53 a double would round once and the 16-bit float again: keeps what is cut off as one bit
-   that breaks ties. */
+/* Returns v as a double that rounds to a 16-bit float as v itself would. Above 2^53 a plain
+   conversion would round twice, so the bits cut off are kept as one sticky bit, which breaks
+   ties. */
 static double dvti_i64_sticky(int64_t v) {
     const int64_t exact = (int64_t)1 << 53;
     if (v > -exact && v < exact)
@@ -25,7 +26,7 @@ static double dvti_i64_sticky(int64_t v) {
     return (double)((v & ~(int64_t)0x7ff) | ((v & 0x7ff) ? 0x400 : 0));
 }
 
-/* Rows: dst[i] = s[i * step], for one class. INT turns a floating value, the rest is a cast. */
+/* Rows: dst[i] = s[i * step], for one class. REAL converts floats; integers are cast. */
 #define DVTI_LOAD(S, value)                                                                        \
     {                                                                                              \
         const S *s = (const S *)src;                                                               \

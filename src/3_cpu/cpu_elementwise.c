@@ -1,16 +1,16 @@
 /* Elementwise launches: how operands are read, how the result is written, and how many threads
-   share the work. An ISA target computes floats (simd/elementwise.inl), dvti_loop_i64 everything
-   else.
+   share the work. The ISA target's loops compute floats (simd/elementwise.inl); dvti_loop_i64
+   computes everything else.
 
-   An operand of the class's own dtype whose elements are contiguous along the last axis, or repeat,
-   is read in place. Any other is converted to a block of the class, DVTI_BLOCK elements at most,
-   which stays in L1; so is a result that cannot be written in place. */
+   An operand is read in place if it has the dtype of the class and is contiguous, or constant,
+   along the last axis. Any other operand is converted in blocks of at most DVTI_BLOCK elements,
+   which fit in L1. The same holds for results that cannot be written in place. */
 #include "3_cpu/simd/dvt_simd.h"
 
-#define DVTI_RUN_LEAST 32                /* shorter runs cost more to find than a block to fill */
-#define DVTI_RUN_QUICK (DVTI_HOT_NS / 5) /* elements that no loop needs threads for */
-/* A result of so many bytes leaves the last-level cache before it is read. Non-temporal stores save
-   a third of the traffic of an operation with one operand. */
+#define DVTI_RUN_LEAST 32                /* finding a shorter run costs more than filling a block */
+#define DVTI_RUN_QUICK (DVTI_HOT_NS / 5) /* elements for which no loop needs threads */
+/* A result of this size leaves the last-level cache before it is read. Non-temporal stores then
+   save 33% of the memory traffic of an operation with one operand. */
 #define DVTI_STREAM_BYTES (32 << 20)
 
 static const dvt_dtype dvti_own_dtype[] = {DVT_F32, DVT_F64, DVT_I64};
@@ -43,7 +43,8 @@ DVTI_FN bool dvti_simple_exponent(double exponent) {
            exponent == 3;
 }
 
-/* pow by one such number, in the launch or in an array of one element. */
+/* Returns whether the launch is pow with a simple exponent: a scalar, or an array whose elements
+   are all the same one in memory. */
 static bool dvti_is_quick_power(const dvti_launch *launch) {
     const dvti_view *b = &launch->in[1];
     int i;
@@ -57,7 +58,8 @@ static bool dvti_is_quick_power(const dvti_launch *launch) {
     return dvti_simple_exponent(dvti_load_f64(b->data, b->dtype, 0));
 }
 
-/* Nanoseconds of an element that is read and written in place: QUICK loops wait for memory. */
+/* Returns the nanoseconds per element that is read and written in place. QUICK loops are limited by
+   memory. */
 static double dvti_ew_cost(const dvti_launch *launch) {
     static const double of_float[] = {0.15, 0.15, 0.5, 1.2};
     const int row = dvti_op_row_of(launch->op)->cost;
@@ -81,7 +83,8 @@ static bool dvti_is_c_order(const dvti_view *view) {
     return true;
 }
 
-/* Small arrays in C order, the commonest of all: neither axes nor threads to think about. */
+/* Runs a launch of small arrays in C order, the most common case, without merging axes or starting
+   threads. Returns false if the launch is not of this kind. */
 static bool dvti_small_elementwise(const dvti_launch *launch, dvti_loop_fn run, dvt_dtype dtype,
                                    int64_t size) {
     dvti_scalar scalar = dvti_scalar_of(launch);
@@ -118,14 +121,14 @@ static dvti_view dvti_row_view(const dvti_view *view, int64_t size) {
     return row;
 }
 
-/* The same with conversions, for arrays of one block. run is NULL for copies. */
+/* Does the same for arrays of one block that need conversions. run is NULL for copies. */
 static DVTI_NOINLINE bool dvti_small_conversion(const dvti_launch *launch, dvti_loop_fn run,
                                                 dvti_class compute, int64_t size) {
     const dvt_dtype own = dvti_own_dtype[compute];
     const bool bools = compute != DVTI_I64 && dvti_loop_dtype(launch->op, own) == DVT_BOOL;
     const dvti_view *out = &launch->out[0];
     double operand[3][DVTI_BLOCK], result[DVTI_BLOCK];
-    uint8_t truth[DVTI_BLOCK];
+    uint8_t bools_out[DVTI_BLOCK];
     dvti_view row;
     dvti_loop loop;
     int k;
@@ -148,7 +151,7 @@ static DVTI_NOINLINE bool dvti_small_conversion(const dvti_launch *launch, dvti_
         return true;
     loop.op = launch->op;
     loop.out = out->dtype == (bools ? DVT_BOOL : own) ? out->data
-               : bools                                ? (void *)truth
+               : bools                                ? (void *)bools_out
                                                       : (void *)result;
     loop.n = size;
     loop.stream = false;
@@ -156,10 +159,10 @@ static DVTI_NOINLINE bool dvti_small_conversion(const dvti_launch *launch, dvti_
         run(&loop);
     else
         loop.out = (void *)(uintptr_t)loop.in[0];
-    if (loop.out == truth && compute == DVTI_F32)
-        dvti_load_row_f32(truth, DVT_BOOL, 1, size, (float *)(loop.out = result));
-    else if (loop.out == truth)
-        dvti_load_row_f64(truth, DVT_BOOL, 1, size, (double *)(loop.out = result));
+    if (loop.out == bools_out && compute == DVTI_F32)
+        dvti_load_row_f32(bools_out, DVT_BOOL, 1, size, (float *)(loop.out = result));
+    else if (loop.out == bools_out)
+        dvti_load_row_f64(bools_out, DVT_BOOL, 1, size, (double *)(loop.out = result));
     if (loop.out != out->data) {
         row = dvti_row_view(out, size);
         dvti_store_block(&row, 0, size, compute, loop.out);
@@ -170,14 +173,14 @@ static DVTI_NOINLINE bool dvti_small_conversion(const dvti_launch *launch, dvti_
 /* ---- the plan ---- */
 typedef enum dvti_ew_way {
     DVTI_EW_IN_PLACE,
-    DVTI_EW_ONE,  /* an operand that repeats one element, which is converted once */
+    DVTI_EW_ONE,  /* an operand that repeats one element; converted once */
     DVTI_EW_BLOCK /* converted block by block */
 } dvti_ew_way;
 
-/* Number n_in is the result. */
+/* In arrays of n_in + 1 entries, the last one is the result. */
 typedef struct dvti_ew_plan {
-    dvti_loop loop;   /* but for the operands' places */
-    dvti_loop_fn run; /* NULL: copies convert only */
+    dvti_loop loop;   /* without in, out and n */
+    dvti_loop_fn run; /* NULL for copies, which only convert */
     dvti_class compute;
     int n_in;
     dvti_view view[4];
@@ -185,7 +188,7 @@ typedef struct dvti_ew_plan {
     bool bools; /* run writes bools */
     bool blocks, stream;
     dvti_scalar scalar;
-    int64_t rows, columns; /* of the matrices that are done in strips; 0: no strips */
+    int64_t rows, columns; /* of the matrices computed by column tiles; 0: no tiles */
 } dvti_ew_plan;
 
 static int64_t dvti_ew_distance(int64_t stride) {
@@ -204,8 +207,8 @@ static void dvti_ew_swap_axes(dvti_ew_plan *plan, int a, int b) {
     }
 }
 
-/* The order of positions is free: following the result's memory makes transposed operands of one
-   layout contiguous. */
+/* Orders the axes by the strides of the result. The order of positions is free, and transposed
+   operands of one layout become contiguous. */
 static void dvti_ew_order_axes(dvti_ew_plan *plan) {
     const dvti_view *out = &plan->view[plan->n_in];
     int i, j;
@@ -217,13 +220,18 @@ static void dvti_ew_order_axes(dvti_ew_plan *plan) {
         }
 }
 
-/* An operand that is contiguous along another axis than the result would touch another cache line
-   with every element. Going down a narrow strip, the next row finds the lines that this one has
-   fetched. */
+/* An operand that is contiguous along another axis than the result touches a new cache line with
+   every element. Matrices are therefore computed in tiles of 128 columns. The next row of a tile
+   finds the operand's cache lines in L1:
+
+              tile 0           tile 1
+     row 0  | ---128 cols---> | -------> |     Each cache line of the operand
+     row 1  | --------------> |              holds 16 rows of one column.
+     row 2  | --------------> | */
 #define DVTI_EW_COLUMNS 128
 
-/* Looks for such an operand, and makes its contiguous axis the last but one: then there are
-   matrices. */
+/* Finds such an operand and moves its contiguous axis to the last but one. The last two axes then
+   form matrices. Without such an operand, plan->rows is 0. */
 static void dvti_ew_find_columns(dvti_ew_plan *plan, int64_t size) {
     const dvti_view *out = &plan->view[plan->n_in];
     int last = out->ndim - 1, i, k;
@@ -248,7 +256,8 @@ static void dvti_ew_find_columns(dvti_ew_plan *plan, int64_t size) {
     }
 }
 
-/* Integers are read in place where they are contiguous: their loops know no repeated operands. */
+/* Integers are read in place only where they are contiguous: dvti_loop_i64 has no repeated
+   operands. */
 static dvti_ew_way dvti_ew_way_of(const dvti_ew_plan *plan, int k, int64_t size) {
     const dvti_view *view = &plan->view[k];
     const int last = view->ndim - 1;
@@ -274,13 +283,13 @@ static dvti_loop_fn dvti_ew_run_of(dvti_op op, dvti_class compute, const dvti_si
 typedef struct dvti_ew_state {
     const dvti_ew_plan *plan;
     dvti_loop loop;
-    dvti_cursor at[4];                                 /* of what is in place */
-    double operand[3][DVTI_BLOCK], result[DVTI_BLOCK]; /* of any class */
+    dvti_cursor at[4]; /* positions in the arrays read or written in place */
+    double operand[3][DVTI_BLOCK], result[DVTI_BLOCK]; /* values of the class */
     uint8_t bools[DVTI_BLOCK];
 } dvti_ew_state;
 
-/* where's condition holds when it is nonzero in its own dtype, also where the class would make it 0
-   (0.5 among integers). */
+/* Loads the condition of `where`, which is true if nonzero in its own dtype. Converting it to the
+   class first would truncate 0.5 to 0 for integers. */
 static void dvti_ew_load_condition(const dvti_ew_plan *plan, int64_t first, int64_t n, void *to) {
     double value[DVTI_BLOCK];
     uint8_t holds[DVTI_BLOCK];
@@ -313,7 +322,7 @@ static void dvti_ew_start(dvti_ew_state *s, const dvti_ew_plan *plan) {
     s->loop = plan->loop;
     for (k = 0; k < plan->n_in; k++) {
         const dvti_view *view = &plan->view[k];
-        /* The loops of integers read as many elements as there are. */
+        /* dvti_loop_i64 reads n elements of every operand, so a repeated one fills the block. */
         const int64_t n = plan->compute == DVTI_I64 ? DVTI_MIN(view->dim[0], DVTI_BLOCK) : 1;
         s->loop.in[k] = s->operand[k];
         s->loop.step[k] = 1;
@@ -342,7 +351,7 @@ static void dvti_ew_store(dvti_ew_state *s, int64_t at, int64_t n) {
     dvti_store_block(&plan->view[plan->n_in], at, n, plan->compute, s->result);
 }
 
-/* n positions from `at` on, of which every array in place has its part in one piece. */
+/* Computes n positions from `at` on. In every array in place they must be contiguous. */
 static void dvti_ew_block(dvti_ew_state *s, int64_t at, int64_t n) {
     const dvti_ew_plan *plan = s->plan;
     const bool stored = plan->way[plan->n_in] != DVTI_EW_IN_PLACE;
@@ -392,11 +401,11 @@ static void dvti_ew_range(void *user, int64_t begin, int64_t end) {
     }
 #if DVTI_X86
     if (plan->stream)
-        _mm_sfence(); /* orders non-temporal stores before the flag that says they are done */
+        _mm_sfence(); /* orders non-temporal stores before the store of the completion flag */
 #endif
 }
 
-/* Strips begin..end-1 of matrices, row after row. */
+/* Computes column tiles begin..end-1, row by row. */
 static void dvti_ew_columns(void *user, int64_t begin, int64_t end) {
     const dvti_ew_plan *plan = (const dvti_ew_plan *)user;
     const int64_t per_matrix = (plan->columns + DVTI_EW_COLUMNS - 1) / DVTI_EW_COLUMNS;
@@ -414,8 +423,7 @@ static void dvti_ew_columns(void *user, int64_t begin, int64_t end) {
 }
 
 /* ---- the launch ---- */
-/* Copies of small integers and bools to float32 need not pass through int64: the numbers are the
-   same. */
+/* Copies of small integers and bools to float32 skip int64: the values are the same. */
 static dvti_class dvti_ew_class(const dvti_launch *launch) {
     const dvt_dtype from = launch->in[0].dtype;
     const bool small = from == DVT_BOOL || from == DVT_U8 || from == DVT_I8 || from == DVT_I32;
@@ -457,17 +465,17 @@ static void dvti_ew_make_plan(dvti_ew_plan *plan, const dvti_launch *launch, int
             (plan->way[k] == DVTI_EW_ONE && plan->compute == DVTI_I64))
             plan->blocks = true;
     }
-    if (!plan->run && plan->way[n] == DVTI_EW_IN_PLACE) { /* converts into the result */
+    if (!plan->run && plan->way[n] == DVTI_EW_IN_PLACE) { /* converts directly into the result */
         plan->way[0] = DVTI_EW_BLOCK;
         plan->blocks = true;
     }
-    /* A strip's row is one piece of whatever is in place only if that is one piece altogether. */
+    /* A tile's row is contiguous in an array in place only if all of that array is one axis. */
     for (k = 0; k <= n && plan->rows; k++)
         if (plan->way[k] == DVTI_EW_IN_PLACE && plan->view[k].ndim > 1)
             plan->way[k] = DVTI_EW_BLOCK;
     plan->stream = !plan->blocks && plan->compute != DVTI_I64 &&
                    size * dvt_dtype_size(plan->view[n].dtype) >= DVTI_STREAM_BYTES;
-    for (k = 0; k < n; k++) /* in place, what is written has been read */
+    for (k = 0; k < n; k++) /* not in place, where the result's cache lines have been read */
         plan->stream = plan->stream && plan->view[k].data != plan->view[n].data;
 }
 

@@ -1,9 +1,9 @@
-/* Elementwise loops in int64, in which all integers and bools are computed: one case per row of the
-   op table, by its text I. */
+/* Elementwise loops in int64, the class of all integers and bools. Every row of the op table
+   becomes one case, from its column I. */
 #include "3_cpu/simd/dvt_simd.h"
 
-/* Elements by sixteens: with a known number of them, and the promise that none depends on another
-   one (input and output may be the same memory), GCC vectorizes the loop at -O2 already. */
+/* Loops run over blocks of 16. The constant length and the promise of independent elements let GCC
+   vectorize at -O2. Input and output may be the same memory. */
 #if defined(__GNUC__) && !defined(__clang__)
 #define DVTI_INDEPENDENT _Pragma("GCC ivdep")
 #else
@@ -28,8 +28,7 @@
             (void)c;                                                                               \
             to[k] = (int64_t)(i);                                                                  \
         })
-/* Rows of rule FLOAT never see integers, and their loops would take as long to compile as all
-   others. */
+/* Rows of rule FLOAT never get integers. Their cases would double the compile time. */
 #define DVTI_CASE_SAME DVTI_CASE
 #define DVTI_CASE_NOBOOL DVTI_CASE
 #define DVTI_CASE_BOOL DVTI_CASE
@@ -37,7 +36,7 @@
 #define DVTI_ROW(name, rule, cost, f, i, ...) DVTI_CASE_##rule(name, i)
 #define DVTI_SPECIAL(name, operands, rule, cost, f, i, ...) DVTI_CASE_##rule(name, i)
 
-/* x to the power `exponent`, 0 to 3. */
+/* Raises x to the power `exponent`, 0 to 3. */
 static void dvti_int_powers(const int64_t *x, int64_t exponent, int64_t *to, int64_t n) {
     int64_t k;
     for (k = 0; k < n; k++) {

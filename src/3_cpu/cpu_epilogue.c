@@ -1,5 +1,6 @@
-/* The epilogue of a product: a bias along the rows of the result, then an activation. The bits are
-   those of the separate operations; a task applies it while its part of the result is in cache. */
+/* The epilogue of a product: a bias along the rows of the result, then an activation. The results
+   are bitwise those of the separate operations. A task applies it while its tile of the result is
+   in cache. */
 #include "3_cpu/simd/dvt_simd.h"
 
 static void dvti_epilogue_row(const dvti_simd *simd, dvti_op op, float *y, int64_t n,
@@ -18,7 +19,7 @@ static void dvti_epilogue_row(const dvti_simd *simd, dvti_op op, float *y, int64
 
 DVTI_FN void dvti_epilogue_rows(const dvti_simd *simd, float *y, int64_t row, int64_t rows,
                                 int64_t cols, const float *bias, bool relu) {
-    /* One column is as good as one row. */
+    /* A contiguous column is computed as one row. */
     int step = cols > 1 || row > 1;
     if (!step) {
         cols = rows;

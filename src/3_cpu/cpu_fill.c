@@ -1,4 +1,4 @@
-/* Creates values: one number everywhere, evenly spaced numbers, ones on a diagonal. */
+/* Creation of arrays: a constant, evenly spaced numbers, ones on a diagonal. */
 #include "3_cpu/dvt_cpu.h"
 
 typedef struct dvti_fill_call {
@@ -24,7 +24,7 @@ static void dvti_fill_range(void *user, int64_t begin, int64_t end) {
     values = integer ? (const void *)i : (const void *)f;
     dvti_store_block(&call->out, begin, n, call->compute, values);
     for (k = begin + n; k < end; k += n)
-        if (plain) /* converted once is enough */
+        if (plain) /* the first block is converted; the others copy it */
             memcpy((char *)call->out.data + k * size, (char *)call->out.data + begin * size,
                    (size_t)(DVTI_MIN(n, end - k) * size));
         else

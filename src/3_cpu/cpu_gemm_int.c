@@ -1,6 +1,6 @@
 /* The packed matrix product of integers, in uint64_t so that sums wrap: packing, and the product of
-   packed tiles. dvt_cpu.h describes the layout; cpu_matmul_int.c uses it. Vectors are the compiler's
-   own (16 bytes), or single elements. */
+   packed tiles. dvt_cpu.h shows the layout; cpu_matmul_int.c uses it. Vectors are the compiler's
+   generic ones of 16 bytes, or single elements. */
 #include "3_cpu/dvt_cpu.h"
 
 #if defined(__GNUC__) || defined(__clang__)
@@ -17,13 +17,14 @@ static int64_t dvti_gemm_up(int64_t n, int64_t multiple) {
     return (n + multiple - 1) / multiple * multiple;
 }
 
-/* Cuts n into equal parts of at most `most`, each but the last a multiple. */
+/* Returns the length of each piece when n is cut into equal pieces of at most `most`. All but the
+   last are multiples of `multiple`. */
 static int64_t dvti_gemm_cut(int64_t n, int64_t most, int64_t multiple) {
     int64_t parts = n > most ? (n - 1) / most + 1 : 1;
     return n <= multiple ? multiple : dvti_gemm_up((n - 1) / parts + 1, multiple);
 }
 
-/* The largest tile: its parts of A (96 KiB) and B (256 KiB) and its sums (96 KiB) fit in L2. */
+/* The largest tile fits in L2: A takes 192 KiB, B 272 KiB (rows of plan.ld), the sums 96 KiB. */
 #define DVTI_GEMM_TILE_ROWS 96
 #define DVTI_GEMM_TILE_COLS 128
 
@@ -54,7 +55,7 @@ DVTI_FN dvti_gemm dvti_gemm_plan(int64_t rows, int64_t cols, int64_t depth) {
     acc[2 * i + 1] = c##i##1;
 #define DVTI_EACH_ROW(M) M(0) M(1) M(2) M(3) M(4) M(5)
 
-/* Adds to a block of 6 rows x 2 vectors of sums, which stay in registers. */
+/* Adds depth products to 6 rows x 2 vectors of sums, which stay in registers. */
 static void dvti_gemm_micro(int64_t depth, const uint64_t *a, const uint64_t *b, int64_t ld,
                             dvti_gemm_vector *acc) {
     int64_t k;
@@ -74,7 +75,7 @@ static void dvti_gemm_micro(int64_t depth, const uint64_t *a, const uint64_t *b,
 #undef DVTI_ROW_STORE
 #undef DVTI_EACH_ROW
 
-/* One panel of B stays in L1 while the panels of A are read. */
+/* Each panel of B stays in L1 while all panels of A are read. */
 DVTI_FN void dvti_gemm_multiply(const dvti_gemm *plan, int64_t rows, int64_t cols, int64_t depth,
                                 const uint64_t *a, const uint64_t *b, uint64_t *acc, bool first) {
     int64_t i, j;
@@ -101,8 +102,8 @@ DVTI_FN void dvti_gemm_row(int64_t rows, int64_t cols, const uint64_t *acc, int6
 }
 
 /* ---- packing ---- */
-/* Packs up to `width` lanes next to each other, `ld` elements from one k to the next; two lanes at
-   a time. */
+/* Packs up to `width` rows of A or columns of B next to each other, `ld` elements from one k to the
+   next. Takes two at a time, and zeros the rest. */
 static void dvti_gemm_pack_lanes(uint64_t *out, int64_t width, int64_t ld, int64_t lanes,
                                  int64_t depth, const void *data, dvt_dtype dtype,
                                  int64_t lane_stride, int64_t k_stride) {

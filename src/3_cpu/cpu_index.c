@@ -1,16 +1,17 @@
-/* Indexing: slices by number, one element per position by number, their adjoints that add (the
-   gradients), one-hot rows. */
+/* Indexing: take (slices by index), take_along (one element per position), their adjoints, which
+   add (the gradients), and one-hot rows. */
 #include "3_cpu/dvt_cpu.h"
 
-/* Returns the position of an index: negative ones count from the end, those outside are clamped.
-   n > 0. */
+/* Returns the position of an index. Negative ones count from the end; positions outside are
+   clamped. n > 0. */
 static int64_t dvti_index_clamp(int64_t index, int64_t n) {
     if (index < 0)
         index += n;
     return index < 0 ? 0 : index >= n ? n - 1 : index;
 }
 
-/* Returns whether sums are formed in float32 in the workspace and rounded once: of 16-bit floats. */
+/* Returns whether sums are formed in float32 in the workspace and rounded once. That holds for
+   16-bit floats. */
 static bool dvti_index_wide(const dvti_launch *launch) {
     bool adds = launch->op == DVTI_OP_take_add || launch->op == DVTI_OP_take_along_add;
     return adds && dvt_dtype_size(launch->out[0].dtype) == 2;
@@ -45,7 +46,7 @@ static void dvti_index_round(const dvti_launch *launch, const dvti_view *sums) {
     }
 }
 
-/* to[k] += from[k], both contiguous. */
+/* Computes to[k] += from[k], both contiguous. */
 static void dvti_index_add(void *to, dvt_dtype to_dtype, const void *from, dvt_dtype dtype,
                            int64_t n) {
     double x[DVTI_BLOCK], y[DVTI_BLOCK];
@@ -79,11 +80,11 @@ static void dvti_take_rows(void *user, int64_t begin, int64_t end) {
     }
 }
 
-/* Columns per block at least, so that reading the indices costs little. */
+/* The least number of columns per block, so that reading the indices costs little. */
 #define DVTI_TAKE_COLUMNS 64
 
-/* Adds to a range of A * B columns, in blocks of that many. Every column sees the indices in their
-   order, for any number of threads. */
+/* Adds to the column blocks begin..end-1 of A * B columns. Each column adds in the order of the
+   indices, for any number of threads. */
 static void dvti_take_add_columns(void *user, int64_t begin, int64_t end) {
     const dvti_take_plan *plan = (const dvti_take_plan *)user;
     const dvti_view *in = &plan->launch->in[0], *sums = &plan->sums;
@@ -125,10 +126,10 @@ static void dvti_cpu_take(const dvti_launch *launch) {
 /* ---- take_along: one element per position ---- */
 typedef struct dvti_along_plan {
     const dvti_launch *launch;
-    dvti_view at;     /* the positions: in[1] */
-    dvti_view source; /* take_along: in[0] without the step along the axis; take_along_add: in[0] */
-    dvti_view target; /* where the position goes, without the step along the axis */
-    int64_t extent, stride; /* along the axis, of what is indexed */
+    dvti_view at;     /* the indices: in[1] */
+    dvti_view source; /* in[0]; take_along: with stride 0 along the axis */
+    dvti_view target; /* the result or the sums; take_along_add: with stride 0 along the axis */
+    int64_t extent, stride; /* of the indexed array along the axis */
     int64_t row;            /* positions per work item */
 } dvti_along_plan;
 
@@ -168,7 +169,7 @@ static void dvti_cpu_take_along(const dvti_launch *launch) {
     if (adds)
         sums = dvti_index_sums(launch);
     if (size == 0) {
-        if (adds) /* the result has elements though there is nothing to add */
+        if (adds) /* no indices, but the result must still be zeroed */
             dvti_index_round(launch, &sums);
         return;
     }
@@ -181,8 +182,8 @@ static void dvti_cpu_take_along(const dvti_launch *launch) {
     plan.stride = indexed->stride[axis];
     indexed->dim[axis] = positions->dim[axis];
     indexed->stride[axis] = 0;
-    /* Positions that may collide differ on the axis only: blocks of the first axis are independent
-       unless it is that axis. */
+    /* Only positions that differ in nothing but the axis can collide. Blocks of the first axis are
+       therefore independent unless it is that axis. */
     items = adds && axis == 0 ? 1 : positions->dim[0];
     plan.row = size / items;
     dvti_merge_axes(&plan.at);

@@ -1,10 +1,10 @@
-/* Products of integers. Those of bytes are multiplied by the float kernels: a step's sums are
-   floats, which hold them exactly, and between steps they are added in int32. All others go through
-   the packed product of cpu_gemm_int.c in int64, and vectors without packing. */
+/* Products of integers. Products of bytes run in the float kernels: floats hold the sums of one
+   step exactly, and int32 accumulators add the steps. All others run in int64: products with a
+   vector directly, the rest by the packed product of cpu_gemm_int.c. */
 #include "3_cpu/cpu_matmul.h"
 
-/* ---- bytes: int32 sums between steps ---- */
-/* Adds 16 at a time, so that compilers use vectors. */
+/* ---- bytes: int32 accumulators ---- */
+/* Adds 16 at a time, so that compilers vectorize the loop. */
 DVTI_FN void dvti_mm_add_int32(const char *step, char *sums, int64_t n, bool first) {
     const float *from = (const float *)(const void *)step;
     uint32_t *to = (uint32_t *)(void *)sums;
@@ -34,8 +34,8 @@ DVTI_FN void dvti_mm_store_int32(const dvti_mm *p, const char *sums, int64_t row
     }
 }
 
-/* ---- all others: int64 ---- */
-/* Columns of one task of a vector product, and those summed side by side. */
+/* ---- all other integers: int64 ---- */
+/* Columns of one task of a matrix-vector product, and the numbers of columns summed together. */
 #define DVTI_MATVEC_TASK 512
 #define DVTI_MATVEC_BLOCK 64
 #define DVTI_MATVEC_STREAMS 8
@@ -72,17 +72,17 @@ static void dvti_int_cut(dvti_mm_integers *p, const dvti_launch *launch) {
     p->tasks = p->batch * p->row_tiles * p->col_tiles;
 }
 
-static double dvti_int_terms(const dvti_mm_integers *p) {
+static double dvti_int_multiply_adds(const dvti_mm_integers *p) {
     return (double)p->batch * (double)p->n * (double)p->m * (double)p->k;
 }
 
 DVTI_FN int64_t dvti_mm_plan_integers(dvti_mm_integers *p, const dvti_launch *launch, int threads) {
-    double terms;
+    double multiply_adds;
     dvti_int_cut(p, launch);
-    terms = dvti_int_terms(p);
-    if (terms * DVTI_GEMM_TERM_NS < DVTI_PARALLEL_NS)
-        threads = 1; /* of a small product: no need to ask */
-    p->areas = dvti_task_areas(p->tasks, terms, dvti_cpu_threads(threads));
+    multiply_adds = dvti_int_multiply_adds(p);
+    if (multiply_adds * DVTI_MULTIPLY_ADD_NS < DVTI_PARALLEL_NS)
+        threads = 1; /* a small product: the number of threads does not matter */
+    p->areas = dvti_task_areas(p->tasks, multiply_adds, dvti_cpu_threads(threads));
     return p->vector ? 0 : p->plan.bytes * p->areas;
 }
 
@@ -136,9 +136,9 @@ static void dvti_int_tile(void *user, int64_t task, void *area) {
                    (batch * p->n + i) * p->m + j);
 }
 
-/* y[j] = sum over k of x[k] * w[k][j], for `count` columns j. Neighbors in memory go 64 side by
-   side, along the rows of w. Else 8 columns at a time, so that the additions of one do not wait for
-   each other; what is left, one by one. */
+/* Computes y[j] = sum over k of x[k] * w[k][j] for `count` columns j. Contiguous columns are summed
+   64 at a time, along the rows of w. Others are summed 8 at a time, which hides the latency of
+   additions. The remaining ones are summed singly. */
 static void dvti_matvec(int64_t count, int64_t depth, const uint64_t *x, int64_t x_k,
                         const uint64_t *w, int64_t w_k, int64_t w_col, uint64_t *y) {
     uint64_t sum[DVTI_MATVEC_BLOCK], one;
@@ -171,7 +171,8 @@ static void dvti_matvec(int64_t count, int64_t depth, const uint64_t *x, int64_t
     }
 }
 
-/* Of a column, the transposed product: its rows are then the columns. */
+/* Computes a task of a matrix-vector product. A column is computed as the transposed product: b is
+   x, and the rows of a are the columns of w. */
 static void dvti_int_vector(void *user, int64_t task, void *area) {
     const dvti_mm_integers *p = (const dvti_mm_integers *)user;
     const dvti_view *out = &p->launch->out[0], *a = &p->launch->in[0], *b = &p->launch->in[1];
@@ -198,6 +199,6 @@ static void dvti_int_vector(void *user, int64_t task, void *area) {
 DVTI_FN void dvti_mm_run_integers(const dvti_mm_integers *plan, const dvti_launch *launch) {
     dvti_mm_integers p = *plan;
     p.launch = launch;
-    dvti_run_tasks(p.tasks, dvti_int_terms(&p), launch->workspace, p.areas,
+    dvti_run_tasks(p.tasks, dvti_int_multiply_adds(&p), launch->workspace, p.areas,
                    p.vector ? 0 : p.plan.bytes, p.vector ? dvti_int_vector : dvti_int_tile, &p);
 }

@@ -1,11 +1,11 @@
-/* Steps of optimizers. Weights, gradients and states of float32 by the kernels of an ISA target; others
-   element by element, in float64 and rounded once per array. Both paste the same formulas
-   (2_core/math/optimizer_steps.inl), so the bits are the same. */
+/* Optimizer steps. The ISA target's kernels compute arrays that are all float32. Others are
+   computed element by element in float64 and rounded once per array. Both include the same formulas
+   (2_core/math/optimizer_steps.inl), so results are bitwise equal. */
 #include "3_cpu/simd/dvt_simd.h"
 
 /* ---- one element of any dtype ---- */
 #if defined(__GNUC__) && !defined(__clang__)
-/* GCC would fuse a multiplication with the addition behind it where the machine can. */
+/* Without this, GCC fuses a multiplication and an addition where the CPU can. */
 #pragma GCC push_options
 #pragma GCC optimize("fp-contract=off")
 #endif
@@ -63,12 +63,12 @@ static void dvti_update_elements(void *user, int64_t begin, int64_t end) {
 
 /* ---- vectors of float32 ---- */
 typedef struct dvti_update_plan {
-    dvti_update step; /* of all elements */
+    dvti_update step; /* pointers to the first elements */
     dvti_update_fn run;
     int states;
 } dvti_update_plan;
 
-/* The last elements, fewer than 16, in buffers. */
+/* Steps the last elements, fewer than 16, in buffers. */
 static void dvti_update_tail(const dvti_update_plan *plan, const dvti_update *from, int64_t n) {
     const size_t bytes = (size_t)n * sizeof(float);
     dvti_update step = *from;

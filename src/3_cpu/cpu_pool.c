@@ -1,11 +1,11 @@
-/* Pooling: the largest element or the mean of each window, and their gradients. Windows are clipped
-   to x. One task is some planes (a channel of an image), whose results depend on nothing else.
-   float32 goes by the ISA target's kernels where windows of a row are 1 or 2 apart (gradients:
-   where windows of 2 x 2 are adjacent). All else goes window by window. */
+/* Pooling: the maximum or the mean of each window, and their gradients. Windows are clipped to x. A
+   work item is a plane (one channel of one image); planes are independent. The ISA target's kernels
+   take float32 with windows of a row 1 or 2 columns apart. They take gradients only of adjacent
+   windows of 2 x 2. All else is computed window by window. */
 #include "3_cpu/simd/dvt_simd.h"
 
 /* ---- window by window ---- */
-/* Two of each: height, width. */
+/* Arrays of two: height, width. */
 typedef struct dvti_pool2d_shape {
     const dvti_launch *launch;
     int64_t size[2], stride[2], padding[2];
@@ -16,10 +16,16 @@ typedef struct dvti_pool2d_shape {
 
 typedef struct dvti_pool2d_span {
     int64_t begin, end;
-    int64_t counted; /* by a mean: with padding, when that counts, but nothing beyond it */
+    int64_t counted; /* elements that a mean divides by, along this axis */
 } dvti_pool2d_span;
 
-/* Returns the part of window i that lies in x. */
+/* Returns the span of window i along an axis. A mean counts padding unless p->inside, but
+   nothing beyond it:
+
+         | padding |        x         | padding | beyond
+                             +----- window i ------+
+                           begin      end
+                             <---- counted -----> */
 static dvti_pool2d_span dvti_pool2d_window(const dvti_pool2d_shape *p, int axis, int64_t i) {
     const int64_t begin = i * p->stride[axis] - p->padding[axis], end = begin + p->size[axis];
     dvti_pool2d_span span;
@@ -41,7 +47,7 @@ static dvti_pool2d_span dvti_pool2d_window(const dvti_pool2d_shape *p, int axis,
 #undef DVTI_READ
 #undef DVTI_WRITE
 
-/* float64, float16 and bfloat16. */
+/* float64, float16 and bfloat16, all computed in double */
 #define DVTI_T double
 #define DVTI_G(name) dvti_pool2d_f64_##name
 #define DVTI_READ(view, at) dvti_load_f64((view)->data, (view)->dtype, at)
@@ -60,7 +66,7 @@ static void dvti_pool2d_planes(void *user, int64_t begin, int64_t end) {
         dvti_pool2d_f64_planes(p, begin, end);
 }
 
-/* Whether the launch reads x and writes windows. */
+/* Returns whether the launch reads x and writes one value per window. */
 static bool dvti_pool2d_is_forward(dvti_op op) {
     return op == DVTI_OP_max_pool2d || op == DVTI_OP_avg_pool2d || op == DVTI_OP_max_pool2d_pick;
 }
@@ -97,8 +103,8 @@ static void dvti_pooling_range(void *user, int64_t begin, int64_t end) {
     work->run(&work->pool, begin, end);
 }
 
-/* Writes how many elements of a row the mean of each window counts, and 1 for the rest of the last
-   vector. */
+/* Writes the number of elements of a row that the mean of each window counts. The rest of the last
+   vector gets 1. */
 static void dvti_pooling_count(dvti_pooling_work *work) {
     const dvti_pooling *p = &work->pool;
     int64_t j, begin, end;
@@ -122,8 +128,8 @@ static bool dvti_pooling_is_pairs(const dvti_launch *launch, const dvti_pooling 
            2 * p->windows[1] <= p->width;
 }
 
-/* Returns false where windows of a row begin further apart than 2; a single one begins nowhere
-   else. */
+/* Returns false if the windows of a row are more than 2 columns apart. The step of a single window
+   is 1. */
 static bool dvti_pooling_forward(const dvti_launch *launch, dvti_pooling_work *work) {
     dvti_pooling *p = &work->pool;
     p->x = (const float *)launch->in[0].data;

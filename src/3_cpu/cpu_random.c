@@ -1,13 +1,14 @@
-/* Random numbers. Each element is a function of the key and its own position, so all threads and
-   devices agree. The layouts that reproduce other libraries' numbers are at the end. */
+/* Random numbers. Each element is a function of the key and its own position, so results do not
+   depend on threads or devices. The layouts that reproduce other libraries' numbers are at the
+   end. */
 #include "1_base/dvt_fma.h"
 #include "1_base/dvt_rng.h"
 #include "3_cpu/simd/dvt_simd.h"
 
-/* Pairs of normal float32 numbers, one pair at a time: the text of the ISA targets
-   (2_core/math/box_muller.inl) pasted for one float, so that the bits are theirs. */
+/* Pairs of normal float32 numbers, one pair at a time. Includes the source of the ISA targets
+   (2_core/math/box_muller.inl) for single floats, so results are bitwise equal. */
 #if defined(__GNUC__) && !defined(__clang__)
-/* GCC would fuse a multiplication with the addition behind it where the machine can. */
+/* Without this, GCC fuses a multiplication and an addition where the CPU can. */
 #pragma GCC push_options
 #pragma GCC optimize("fp-contract=off")
 #endif
@@ -32,7 +33,7 @@ DVTI_FN void dvti_normal_pair(uint32_t first, uint32_t second, const dvti_launch
 #pragma GCC pop_options
 #endif
 
-/* Elements for which one counter is enough. */
+/* Returns the number of elements that one Philox counter yields. */
 static int dvti_random_per_counter(const dvti_launch *launch) {
     return launch->op == DVTI_OP_randint || launch->op == DVTI_OP_permutation ||
                    (launch->out[0].dtype == DVT_F64 && launch->op != DVTI_OP_bernoulli)
@@ -57,14 +58,15 @@ static uint64_t dvti_random_pair(const uint32_t *words) {
     return (uint64_t)words[0] << 32 | words[1];
 }
 
-/* Returns low + u * (high - low), rounded twice everywhere: a fused multiply-add would give other
-   bits on some machines. */
+/* Returns low + u * (high - low), rounded after each operation. A fused multiply-add would give
+   other bits on some machines. */
 static double dvti_random_between(const dvti_launch *launch, double u) {
     volatile double scaled = u * (launch->f[1] - launch->f[0]);
     return DVTI_MIN(launch->f[0] + scaled, launch->f[2]);
 }
 
-/* Two normal numbers of float64 from four words: u of (0, 1] and v of [0, 1). */
+/* Converts four words to two normal float64 numbers by the Box-Muller transform, with u in (0, 1]
+   and v in [0, 1). */
 static void dvti_random_box_muller(const dvti_launch *launch, const uint32_t *w, double *out) {
     const double step = 1.0 / 9007199254740992.0;
     double u = (double)((dvti_random_pair(w) >> 11) + 1) * step;
@@ -120,7 +122,7 @@ static void dvti_random_philox(void *user, int64_t begin, int64_t end) {
     }
 }
 
-/* The same by an ISA target. */
+/* The same computed by an ISA target. */
 typedef struct dvti_random_job {
     const dvti_launch *launch;
     const dvti_simd *simd;
@@ -131,7 +133,7 @@ static void dvti_random_fast(void *user, int64_t begin, int64_t end) {
     job->simd->random_f32(job->launch, begin, end, (float *)job->launch->out[0].data + 4 * begin);
 }
 
-/* Normal numbers of 16 bits are those of float32, rounded. */
+/* Normal float16 and bfloat16 numbers are the float32 ones, rounded. */
 static void dvti_random_narrow(void *user, int64_t begin, int64_t end) {
     const dvti_random_job *job = (const dvti_random_job *)user;
     const dvti_view *out = &job->launch->out[0];
@@ -144,7 +146,7 @@ static void dvti_random_narrow(void *user, int64_t begin, int64_t end) {
     }
 }
 
-/* Nanoseconds for a group of four. */
+/* Runs a launch of Philox numbers. The costs are nanoseconds per counter. */
 static void dvti_random_run_philox(const dvti_launch *launch) {
     int per = dvti_random_per_counter(launch);
     int64_t groups = (launch->i[6] + per - 1) / per;
@@ -161,7 +163,8 @@ static void dvti_random_run_philox(const dvti_launch *launch) {
         dvti_parallel_for(groups, normal ? 60 : 20, dvti_random_philox, (void *)launch);
 }
 
-/* From the last place down, each changes with one of those before it or itself. */
+/* Shuffles 0..n-1 (Fisher-Yates): from the last element down, swaps each with a random one of the
+   elements up to it. */
 static void dvti_random_shuffle(const dvti_launch *launch) {
     int64_t *out = (int64_t *)launch->out[0].data, n = launch->i[6], i;
     for (i = 0; i < n; i++)
@@ -176,14 +179,14 @@ static void dvti_random_shuffle(const dvti_launch *launch) {
     }
 }
 
-/* ---- JAX: steps are rounded to the array's dtype, as there ---- */
+/* ---- JAX: like JAX, rounds each step to the dtype of the array ---- */
 static void dvti_random_jax_key(const dvti_launch *launch, uint32_t key[2]) {
     key[0] = (uint32_t)((uint64_t)launch->i[1] >> 32);
     key[1] = (uint32_t)launch->i[1];
 }
 
-/* Returns a uniform number between two values of the dtype: random bits become a mantissa. XLA
-   scales it by a fused multiply-add in float32 and float64, and in two steps in narrow dtypes. */
+/* Returns a uniform number between low and high of the dtype; random bits become the mantissa. XLA
+   scales it by a fused multiply-add in float32 and float64, and in two steps in narrower dtypes. */
 static double dvti_random_jax_between(const uint32_t key[2], const dvti_launch *launch, int64_t e,
                                       dvt_dtype dtype, double low, double high) {
     int width = dtype == DVT_F64 ? 64 : dtype == DVT_F32 ? 32 : dtype == DVT_F16 ? 16 : 8;
@@ -213,7 +216,8 @@ static double dvti_random_jax_normal(const uint32_t key[2], const dvti_launch *l
     return launch->f[0] + launch->f[1] * z;
 }
 
-/* Twice the bits of the dtype, reduced modulo the span; all arithmetic modulo 2^width. */
+/* Reduces twice the dtype's number of random bits modulo the span; all arithmetic is modulo
+   2^width. */
 static int64_t dvti_random_jax_int(const uint32_t key[2], const dvti_launch *launch, int64_t e) {
     int width = 8 * (int)dvt_dtype_size(launch->out[0].dtype);
     int64_t n = launch->i[6];
@@ -227,7 +231,7 @@ static int64_t dvti_random_jax_int(const uint32_t key[2], const dvti_launch *lau
     key_low[1] = dvti_jax_word(key, 4, 3);
     high = dvti_jax_bits(key_high, n, e, width);
     low = dvti_jax_bits(key_low, n, e, width);
-    if (span == 0) { /* every value of the dtype: x mod 0 is x there */
+    if (span == 0) { /* the span covers every value of the dtype; in XLA x mod 0 is x */
         at = high * (power * power & mask) + low;
     } else {
         power %= span;
@@ -268,7 +272,7 @@ DVTI_FN int64_t dvti_cpu_random_workspace(const dvti_launch *launch) {
     return dvti_mul(launch->i[6], 16, &bytes) ? bytes : INT64_MAX;
 }
 
-/* Sorts by 32-bit keys, stably: four passes of 8 bits, which alternate between the array and the
+/* Sorts stably by 32-bit keys. Four passes of 8 bits alternate between the array and the
    workspace. */
 static void dvti_random_radix_sort(uint32_t *keys, int64_t *values, uint32_t *other_keys,
                                    int64_t *other_values, int64_t n) {
@@ -293,7 +297,7 @@ static void dvti_random_radix_sort(uint32_t *keys, int64_t *values, uint32_t *ot
     }
 }
 
-/* Sorted by random keys, often enough that equal keys hardly matter. */
+/* Shuffles by sorting by random keys. Repeats until equal keys hardly bias the result. */
 static void dvti_random_jax_shuffle(const dvti_launch *launch) {
     int64_t n = launch->i[6], *out = (int64_t *)launch->out[0].data;
     int64_t *other = (int64_t *)launch->workspace, i;
@@ -313,7 +317,7 @@ static void dvti_random_jax_shuffle(const dvti_launch *launch) {
     }
 }
 
-/* ---- MXNet: states (of cpu()) or subsequences (of gpu(i)), each for a run of neighbors ---- */
+/* ---- MXNet: one state on cpu(), or one subsequence on gpu(i), for each run of neighbors ---- */
 static double dvti_random_mxnet_between(const dvti_launch *launch, double u) {
     volatile float range = (float)launch->f[1] - (float)launch->f[0];
     volatile float scaled = (float)u * range;
@@ -323,7 +327,8 @@ static double dvti_random_mxnet_between(const dvti_launch *launch, double u) {
     return DVTI_MIN((double)value, launch->f[2]);
 }
 
-/* As std::generate_canonical of libstdc++, which keeps rounding from reaching 1. */
+/* Returns a number in [0, 1), as std::generate_canonical of libstdc++. Rounding must not reach
+   1. */
 static double dvti_random_canonical(dvti_mt19937 *state, bool wide) {
     double low = dvti_mt19937_next(state), u;
     if (wide) {

@@ -1,7 +1,9 @@
-/* Cumulative sums of contiguous arrays (a, n, b) along n. Sums of floats are chains of additions in float64, so that sums of nothing but
-   positive numbers never fall, and one addition waits for the one before; so four lines, or four chunks of one line, take turns. A chunk's own
-   sums run from -0, which adds nothing to any number, -0 included, and then what stands before the chunk is added. Chunks begin at the same
-   positions whatever the threads do. Sums of integers are the same in every order. */
+/* Cumulative sums of contiguous arrays (a, n, b) along n. cpu_scan.h shows the work items. Sums of
+   floats are chains of additions in float64, so that sums of positive numbers never decrease. Each
+   addition waits for the previous one, so four lines, or four chunks of a line, are interleaved.
+   The sums of a chunk start from -0, which changes no number, not even -0. Then the sum of all
+   previous chunks is added. Chunk boundaries do not depend on the threads, so results do not
+   either. Sums of integers do not depend on the order. */
 #include "3_cpu/cpu_scan.h"
 
 DVTI_FN int64_t dvti_scan_first(const dvti_scan *scan, int64_t a, int64_t chunk, int64_t *n) {
@@ -34,7 +36,7 @@ DVTI_FN void dvti_scan_store(const dvti_scan *scan, int64_t at, int64_t n, doubl
 }
 
 /* ---- the launch ---- */
-/* Sums of chunks become the sums of the chunks before. */
+/* Replaces the sums of chunks by their exclusive prefix sums. */
 #define DVTI_SCAN_CARRY(T, U, zero)                                                                \
     for (line = 0; line < scan->a * scan->b; line++) {                                             \
         T *at = (T *)scan->before + line / scan->b * scan->chunks * scan->b + line % scan->b;      \
@@ -71,13 +73,13 @@ static void dvti_scan_pass(dvti_scan *scan) {
     const int64_t line = DVTI_MIN(scan->b, scan->width);
     const double chunk = each * (double)(line * DVTI_MIN(scan->n, DVTI_SCAN_CHUNK));
     if (scan->before && scan->b == 1)
-        dvti_parallel_for(scan->a * ((scan->chunks - 1) / DVTI_SCAN_SIDE + 1),
-                          DVTI_SCAN_SIDE * chunk, dvti_scan_chunk_items, scan);
+        dvti_parallel_for(scan->a * ((scan->chunks - 1) / DVTI_SCAN_INTERLEAVE + 1),
+                          DVTI_SCAN_INTERLEAVE * chunk, dvti_scan_chunk_items, scan);
     else if (scan->b == 1)
         dvti_parallel_for((scan->a - 1) / scan->lines + 1,
                           (double)(scan->lines * scan->chunks) * chunk, dvti_scan_line_items, scan);
     else
-        dvti_parallel_for(scan->a * scan->strips * (scan->before ? scan->chunks : 1),
+        dvti_parallel_for(scan->a * scan->col_tiles * (scan->before ? scan->chunks : 1),
                           (double)(scan->before ? 1 : scan->chunks) * chunk,
                           dvti_scan_columns_items, scan);
 }
@@ -95,15 +97,18 @@ DVTI_FN void dvti_cpu_scan(const dvti_launch *launch) {
     scan.chunks = dvti_scan_chunks(scan.n);
     scan.backwards = launch->i[0] != 0;
     scan.floats = launch->compute != DVTI_I64;
-    scan.lines = scan.chunks > 1 ? (scan.floats ? DVTI_SCAN_SIDE : 1)
-                                 : (DVTI_SCAN_ITEM / scan.n + 3) / DVTI_SCAN_SIDE * DVTI_SCAN_SIDE;
+    scan.lines = scan.chunks > 1
+                     ? (scan.floats ? DVTI_SCAN_INTERLEAVE : 1)
+                     : (DVTI_SCAN_ITEM / scan.n + 3) / DVTI_SCAN_INTERLEAVE * DVTI_SCAN_INTERLEAVE;
     scan.width = DVTI_BLOCK;
-    scan.strips = (scan.b - 1) / scan.width + 1;
-    for (; scan.width > 64 && scan.a * scan.strips < threads;
-         scan.strips = (scan.b - 1) / scan.width + 1)
+    scan.col_tiles = (scan.b - 1) / scan.width + 1;
+    for (; scan.width > 64 && scan.a * scan.col_tiles < threads;
+         scan.col_tiles = (scan.b - 1) / scan.width + 1)
         scan.width /= 2;
-    /* What does not give every thread a line, or four of floats, is cut; that takes a pass more. */
-    items = scan.b == 1 ? scan.a / (scan.floats ? DVTI_SCAN_SIDE : 1) : scan.a * scan.strips;
+    /* Two passes are needed if there is less than one line for each thread (four lines of
+       floats). */
+    items =
+        scan.b == 1 ? scan.a / (scan.floats ? DVTI_SCAN_INTERLEAVE : 1) : scan.a * scan.col_tiles;
     scan.before = scan.chunks > 1 && threads > 1 && items < threads ? launch->workspace : NULL;
     scan.totals = scan.before != NULL;
     if (scan.totals) {

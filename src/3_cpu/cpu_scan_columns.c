@@ -1,7 +1,7 @@
-/* Cumulative sums of lines side by side: rows are added to rows. */
+/* Cumulative sums of neighboring lines (b > 1): rows are added to rows. */
 #include "3_cpu/cpu_scan.h"
 
-/* Rows are added one after the other to `sum`; y receives before + sum. y may be x. */
+/* Adds rows in order to `sum`; y receives before + sum. y may be x. */
 #define DVTI_SCAN_ROWS(name, T, U)                                                                 \
     static void name(const T *x, T *y, int64_t step, int64_t rows, int64_t n, T *sum,              \
                      const T *before) {                                                            \
@@ -20,7 +20,8 @@ DVTI_SCAN_ROWS(dvti_scan_rows_f64, double, double)
 DVTI_SCAN_ROWS(dvti_scan_rows_i64, int64_t, uint64_t)
 #undef DVTI_SCAN_ROWS
 
-/* n columns of a chunk of floats from element `at` on: by the ISA target from memory to memory where it has a kernel, else by way of float64. */
+/* Sums n columns of a chunk of floats, from element `at` on. The ISA target's kernel works on
+   memory directly; without one, rows are converted to float64 in `work`. */
 static void dvti_scan_columns(const dvti_scan *scan, int64_t at, int64_t rows, int64_t n,
                               double *sum, double *before, double *work) {
     const dvt_dtype dtype = scan->in.dtype;
@@ -57,7 +58,8 @@ static void dvti_scan_columns(const dvti_scan *scan, int64_t at, int64_t rows, i
     }
 }
 
-/* The same of integers. The first pass writes sums too, which the second replaces. */
+/* Sums n columns of a chunk of integers. The first pass stores sums too; the second overwrites
+   them. */
 static void dvti_scan_integer_columns(const dvti_scan *scan, int64_t at, int64_t rows, int64_t n,
                                       int64_t *sum, const int64_t *before) {
     const int64_t most = DVTI_MAX(DVTI_SCAN_WORK / n, 1), row = scan->b;
@@ -77,17 +79,17 @@ static void dvti_scan_integer_columns(const dvti_scan *scan, int64_t at, int64_t
     }
 }
 
-/* `count` chunks of a strip; sums of floats and integers differ in what nothing is. */
+/* Sums `count` chunks of a column tile. The neutral element is -0 for floats and 0 for integers. */
 static void dvti_scan_columns_chunk(const dvti_scan *scan, int64_t item, int64_t chunk,
                                     int64_t count) {
-    const int64_t a = item / scan->strips, column = item % scan->strips * scan->width;
+    const int64_t a = item / scan->col_tiles, column = item % scan->col_tiles * scan->width;
     const int64_t n = DVTI_MIN(scan->b - column, scan->width);
     double sum[DVTI_BLOCK], before[DVTI_BLOCK], work[DVTI_SCAN_WORK];
-    int64_t whole[DVTI_BLOCK], whole_before[DVTI_BLOCK], k, positions, at;
+    int64_t int_sum[DVTI_BLOCK], int_before[DVTI_BLOCK], k, positions, at;
     const int64_t vectors = (n + 15) / 16 * 16;
     for (k = 0; k < vectors; k++) {
         before[k] = -0.;
-        whole_before[k] = 0;
+        int_before[k] = 0;
     }
     for (; count > 0; count--, chunk++) {
         const size_t bytes = (size_t)n * sizeof *sum;
@@ -96,25 +98,25 @@ static void dvti_scan_columns_chunk(const dvti_scan *scan, int64_t item, int64_t
                                   : NULL;
         at = dvti_scan_first(scan, a, chunk, &positions) + column;
         if (kept && !scan->totals)
-            memcpy(scan->floats ? (void *)before : (void *)whole_before, kept, bytes);
+            memcpy(scan->floats ? (void *)before : (void *)int_before, kept, bytes);
         for (k = 0; k < vectors; k++) {
             sum[k] = -0.;
-            whole[k] = 0;
+            int_sum[k] = 0;
         }
         if (scan->floats)
             dvti_scan_columns(scan, at, positions, n, sum, before, work);
         else
-            dvti_scan_integer_columns(scan, at, positions, n, whole, whole_before);
+            dvti_scan_integer_columns(scan, at, positions, n, int_sum, int_before);
         if (scan->totals)
-            memcpy(kept, scan->floats ? (void *)sum : (void *)whole, bytes);
+            memcpy(kept, scan->floats ? (void *)sum : (void *)int_sum, bytes);
         for (k = 0; k < n; k++) {
             before[k] += sum[k];
-            whole_before[k] = (int64_t)((uint64_t)whole_before[k] + (uint64_t)whole[k]);
+            int_before[k] = (int64_t)((uint64_t)int_before[k] + (uint64_t)int_sum[k]);
         }
     }
 }
 
-/* Strips, or each chunk of a strip. */
+/* Runs work items: column tiles, or chunks of them in two passes. */
 DVTI_FN void dvti_scan_columns_items(void *user, int64_t begin, int64_t end) {
     const dvti_scan *scan = (const dvti_scan *)user;
     for (; begin < end; begin++)

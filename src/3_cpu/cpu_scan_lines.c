@@ -1,26 +1,27 @@
-/* Cumulative sums along memory. */
+/* Cumulative sums along memory (b = 1). */
 #include "3_cpu/cpu_scan.h"
 
-/* Sums of floats of `lines` lines of n elements, `stride` apart; where they end, for four lines, into `sum`, unless it is NULL. y may be x. The
-   next four lines are asked for early: many short streams confuse what fetches ahead by itself. */
+/* Sums `lines` lines of n floats, `stride` elements apart. y may be x. Unless `sum` is NULL, the
+   last four lines' totals go there. Prefetches the next four lines: hardware prefetchers do not
+   follow many short streams. */
 #define DVTI_SCAN_CHAINS(name, X)                                                                  \
     static void name(const X *x, X *y, int64_t stride, int64_t lines, int64_t n, bool backwards,   \
                      double *sum) {                                                                \
         const int64_t step = backwards ? -1 : 1, last = backwards ? n - 1 : 0,                     \
-                      group = DVTI_SCAN_SIDE * stride;                                             \
+                      group = DVTI_SCAN_INTERLEAVE * stride;                                       \
         int64_t i, j, some;                                                                        \
         int k, p;                                                                                  \
         for (; lines > 0; lines -= some, x += some * stride, y += some * stride) {                 \
-            const int64_t next = lines >= 2 * DVTI_SCAN_SIDE ? group : 0;                          \
-            double s[DVTI_SCAN_SIDE] = {-0., -0., -0., -0.};                                       \
-            some = lines >= DVTI_SCAN_SIDE ? DVTI_SCAN_SIDE : 1;                                   \
+            const int64_t next = lines >= 2 * DVTI_SCAN_INTERLEAVE ? group : 0;                    \
+            double s[DVTI_SCAN_INTERLEAVE] = {-0., -0., -0., -0.};                                 \
+            some = lines >= DVTI_SCAN_INTERLEAVE ? DVTI_SCAN_INTERLEAVE : 1;                       \
             i = 0;                                                                                 \
             j = last;                                                                              \
-            for (; some == DVTI_SCAN_SIDE && i + 2 <= n; i += 2, j += 2 * step) {                  \
-                DVTI_PREFETCH(x + next + DVTI_SCAN_SIDE * i);                                      \
-                DVTI_PREFETCH(y + next + DVTI_SCAN_SIDE * i);                                      \
+            for (; some == DVTI_SCAN_INTERLEAVE && i + 2 <= n; i += 2, j += 2 * step) {            \
+                DVTI_PREFETCH(x + next + DVTI_SCAN_INTERLEAVE * i);                                \
+                DVTI_PREFETCH(y + next + DVTI_SCAN_INTERLEAVE * i);                                \
                 DVTI_REPEAT(4)                                                                     \
-                for (k = 0; k < DVTI_SCAN_SIDE; k++) {                                             \
+                for (k = 0; k < DVTI_SCAN_INTERLEAVE; k++) {                                       \
                     DVTI_REPEAT(2)                                                                 \
                     for (p = 0; p < 2; p++) {                                                      \
                         s[k] += (double)x[k * stride + j + p * step];                              \
@@ -28,9 +29,9 @@
                     }                                                                              \
                 }                                                                                  \
             }                                                                                      \
-            if (some == DVTI_SCAN_SIDE && i < n) {                                                 \
+            if (some == DVTI_SCAN_INTERLEAVE && i < n) {                                           \
                 DVTI_REPEAT(4)                                                                     \
-                for (k = 0; k < DVTI_SCAN_SIDE; k++) {                                             \
+                for (k = 0; k < DVTI_SCAN_INTERLEAVE; k++) {                                       \
                     s[k] += (double)x[k * stride + j];                                             \
                     y[k * stride + j] = (X)s[k];                                                   \
                 }                                                                                  \
@@ -47,7 +48,7 @@ DVTI_SCAN_CHAINS(dvti_scan_chains32, float)
 DVTI_SCAN_CHAINS(dvti_scan_chains64, double)
 #undef DVTI_SCAN_CHAINS
 
-/* Sums of integers in one chain, on from `sum`; where it ends. */
+/* Sums integers in one chain that starts from `sum`. Returns the last sum. */
 #define DVTI_SCAN_CHAIN(name, X)                                                                   \
     static int64_t name(const X *x, int64_t *y, int64_t n, bool backwards, int64_t sum) {          \
         const int64_t step = backwards ? -1 : 1;                                                   \
@@ -67,8 +68,8 @@ DVTI_SCAN_CHAIN(dvti_scan_chain32, int32_t)
 DVTI_SCAN_CHAIN(dvti_scan_chain64, int64_t)
 #undef DVTI_SCAN_CHAIN
 
-/* n sums of integers from element `at` on, which begin with `sum`; where they end. */
-static int64_t dvti_scan_whole(const dvti_scan *scan, int64_t at, int64_t n, int64_t sum) {
+/* Stores n sums of integers from element `at` on, starting from `sum`. Returns the last one. */
+static int64_t dvti_scan_ints(const dvti_scan *scan, int64_t at, int64_t n, int64_t sum) {
     const void *x = dvti_scan_at(&scan->in, at);
     int64_t *y = (int64_t *)scan->out.data + at;
     if (scan->in.dtype == DVT_I32)
@@ -79,7 +80,7 @@ static int64_t dvti_scan_whole(const dvti_scan *scan, int64_t at, int64_t n, int
     return dvti_scan_chain64(y, y, n, scan->backwards, sum);
 }
 
-/* Whole lines of one chunk. */
+/* Sums lines of at most one chunk. */
 static void dvti_scan_short(const dvti_scan *scan, int64_t first, int64_t lines, double *work) {
     const int64_t n = scan->n, at = first * n;
     const void *x = dvti_scan_at(&scan->in, at);
@@ -99,21 +100,22 @@ static void dvti_scan_short(const dvti_scan *scan, int64_t first, int64_t lines,
     }
 }
 
-/* Up to four chunks of floats, of lines side by side or of one line. */
+/* Up to four chunks of floats, of neighboring lines or of one line. */
 typedef struct dvti_scan_group {
     int count;
-    bool direct; /* sums of float64 are formed where they belong */
-    int64_t at[DVTI_SCAN_SIDE], n[DVTI_SCAN_SIDE];
-    double sum[DVTI_SCAN_SIDE], before[DVTI_SCAN_SIDE];
+    bool direct; /* float64: sums are formed in the result, not in `work` */
+    int64_t at[DVTI_SCAN_INTERLEAVE], n[DVTI_SCAN_INTERLEAVE];
+    double sum[DVTI_SCAN_INTERLEAVE], before[DVTI_SCAN_INTERLEAVE];
 } dvti_scan_group;
 
-/* The chunks' own sums, without what is before, and what they come to. */
+/* Forms the sums of each chunk from -0, and their totals. `across`: one chunk of each of `count`
+   lines, else `count` chunks of line a. */
 static void dvti_scan_form(const dvti_scan *scan, int64_t a, int64_t chunk, int count, bool across,
                            dvti_scan_group *group, double *work) {
     int64_t most = 0, k, j;
     double *row = work;
     group->count = count;
-    group->direct = scan->in.dtype == DVT_F64 && !scan->totals && count == DVTI_SCAN_SIDE;
+    group->direct = scan->in.dtype == DVT_F64 && !scan->totals && count == DVTI_SCAN_INTERLEAVE;
     for (k = 0; k < count; k++) {
         group->at[k] =
             dvti_scan_first(scan, across ? a + k : a, across ? chunk : chunk + k, &group->n[k]);
@@ -123,18 +125,18 @@ static void dvti_scan_form(const dvti_scan *scan, int64_t a, int64_t chunk, int 
     if (group->direct) {
         dvti_scan_chains64((const double *)scan->in.data + group->at[0],
                            (double *)scan->out.data + group->at[0], group->at[1] - group->at[0],
-                           DVTI_SCAN_SIDE, most, scan->backwards, group->sum);
+                           DVTI_SCAN_INTERLEAVE, most, scan->backwards, group->sum);
         return;
     }
-    /* All have as many positions when the missing ones are -0. */
-    for (k = 0; k < DVTI_SCAN_SIDE; k++, row += DVTI_SCAN_ROW) {
+    /* Missing positions become -0, so that all chunks have the same length. */
+    for (k = 0; k < DVTI_SCAN_INTERLEAVE; k++, row += DVTI_SCAN_ROW) {
         const int64_t n = k < count ? group->n[k] : 0, missing = most - n;
         for (j = 0; j < missing; j++)
             row[scan->backwards ? j : n + j] = -0.;
         if (n)
             dvti_scan_load(scan, group->at[k], n, row + (scan->backwards ? missing : 0));
     }
-    dvti_scan_chains64(work, work, DVTI_SCAN_ROW, DVTI_SCAN_SIDE, most, scan->backwards,
+    dvti_scan_chains64(work, work, DVTI_SCAN_ROW, DVTI_SCAN_INTERLEAVE, most, scan->backwards,
                        group->sum);
 }
 
@@ -150,22 +152,23 @@ static void dvti_scan_put(const dvti_scan *scan, dvti_scan_group *group, double 
     }
 }
 
-/* Four long lines, chunk by chunk. */
+/* Sums four long lines, chunk by chunk. */
 static void dvti_scan_across(const dvti_scan *scan, int64_t a, double *work) {
     dvti_scan_group group;
     int64_t chunk;
     int k;
-    for (k = 0; k < DVTI_SCAN_SIDE; k++)
+    for (k = 0; k < DVTI_SCAN_INTERLEAVE; k++)
         group.before[k] = -0.;
     for (chunk = 0; chunk < scan->chunks; chunk++) {
-        dvti_scan_form(scan, a, chunk, DVTI_SCAN_SIDE, true, &group, work);
+        dvti_scan_form(scan, a, chunk, DVTI_SCAN_INTERLEAVE, true, &group, work);
         dvti_scan_put(scan, &group, work);
-        for (k = 0; k < DVTI_SCAN_SIDE; k++)
+        for (k = 0; k < DVTI_SCAN_INTERLEAVE; k++)
             group.before[k] += group.sum[k];
     }
 }
 
-/* Some chunks of one long line, the first ones unless what stands before is known. In the first pass only what each comes to. */
+/* Sums chunks of one long line: in one pass all of them, in two passes some. The first pass stores
+   only the total of each chunk. */
 static void dvti_scan_along(const dvti_scan *scan, int64_t a, int64_t chunk, int64_t count,
                             double *work) {
     double *kept = scan->before ? (double *)scan->before + a * scan->chunks + chunk : NULL;
@@ -174,8 +177,8 @@ static void dvti_scan_along(const dvti_scan *scan, int64_t a, int64_t chunk, int
     int64_t done;
     int k;
     for (done = 0; done < count; done += group.count) {
-        dvti_scan_form(scan, a, chunk + done, (int)DVTI_MIN(count - done, DVTI_SCAN_SIDE), false,
-                       &group, work);
+        dvti_scan_form(scan, a, chunk + done, (int)DVTI_MIN(count - done, DVTI_SCAN_INTERLEAVE),
+                       false, &group, work);
         for (k = 0; k < group.count; k++) {
             if (scan->totals)
                 kept[done + k] = group.sum[k];
@@ -187,13 +190,13 @@ static void dvti_scan_along(const dvti_scan *scan, int64_t a, int64_t chunk, int
     }
 }
 
-/* Chunks of one line of integers. */
+/* Sums chunks of one line of integers. */
 static void dvti_scan_integers(const dvti_scan *scan, int64_t a, int64_t chunk, int64_t count) {
     int64_t *kept = scan->before ? (int64_t *)scan->before + a * scan->chunks + chunk : NULL;
     int64_t sum = 0, k, n, at;
     for (k = 0; k < count; k++) {
         at = dvti_scan_first(scan, a, chunk + k, &n);
-        sum = dvti_scan_whole(scan, at, n, !kept ? sum : scan->totals ? 0 : kept[k]);
+        sum = dvti_scan_ints(scan, at, n, !kept ? sum : scan->totals ? 0 : kept[k]);
         if (scan->totals)
             kept[k] = sum;
     }
@@ -212,22 +215,22 @@ DVTI_FN void dvti_scan_line_items(void *user, int64_t begin, int64_t end) {
             for (; a < last; a++)
                 if (!scan->floats)
                     dvti_scan_integers(scan, a, 0, scan->chunks);
-                else if (a + DVTI_SCAN_SIDE <= last) {
+                else if (a + DVTI_SCAN_INTERLEAVE <= last) {
                     dvti_scan_across(scan, a, work);
-                    a += DVTI_SCAN_SIDE - 1;
+                    a += DVTI_SCAN_INTERLEAVE - 1;
                 } else
                     dvti_scan_along(scan, a, 0, scan->chunks, work);
     }
 }
 
-/* Four chunks of a line each. */
+/* Runs work items of four chunks of a line each. */
 DVTI_FN void dvti_scan_chunk_items(void *user, int64_t begin, int64_t end) {
     const dvti_scan *scan = (const dvti_scan *)user;
-    const int64_t groups = (scan->chunks - 1) / DVTI_SCAN_SIDE + 1;
+    const int64_t groups = (scan->chunks - 1) / DVTI_SCAN_INTERLEAVE + 1;
     double work[DVTI_SCAN_WORK];
     for (; begin < end; begin++) {
-        int64_t a = begin / groups, chunk = begin % groups * DVTI_SCAN_SIDE;
-        int64_t count = DVTI_MIN(scan->chunks - chunk, DVTI_SCAN_SIDE);
+        int64_t a = begin / groups, chunk = begin % groups * DVTI_SCAN_INTERLEAVE;
+        int64_t count = DVTI_MIN(scan->chunks - chunk, DVTI_SCAN_INTERLEAVE);
         if (scan->floats)
             dvti_scan_along(scan, a, chunk, count, work);
         else

@@ -1,6 +1,5 @@
-/* The backend of cpu(): main memory, and kernels that have finished when the call returns. Also how
-   the ISA targets' kernels and the portable ones share the families, for cpu() and virtual GPUs
-   alike. */
+/* The backend of cpu(): main memory and synchronous kernels. Also selects between the ISA target's
+   kernels and the portable ones of each family, for cpu() and virtual GPUs. */
 #include "3_cpu/simd/dvt_simd.h"
 
 /* ---- launches of any kernel ---- */
@@ -24,7 +23,8 @@ DVTI_FN void dvti_cpu_run(const dvti_launch *launch) {
     launch->kernel->cpu->run(launch);
 }
 
-/* ---- families: an ISA target's kernels where they take the launch, else the portable ones ---- */
+/* ---- families: the ISA target's kernels if they support the launch, else the portable ones
+   ---- */
 DVTI_FN void dvti_cpu_elementwise(const dvti_launch *launch) {
     const dvti_simd *simd = dvti_simd_now();
     if (simd)
@@ -77,7 +77,8 @@ DVTI_FN int64_t dvti_cpu_take_plan(dvti_launch *launch, int threads) {
     return dvti_cpu_index_workspace(launch);
 }
 
-/* Generator states in main memory change in the call: a virtual GPU's queue has no call
+/* Returns the support of the random kernel. A launch with DVTI_CAN_HOST_STATE changes generator
+   states in main memory during the call. The queue of a virtual GPU cannot do that
    (dvti_virtual_supports). */
 DVTI_FN bool dvti_cpu_random_supports(dvti_op op, dvt_dtype dtype, dvti_feature feature) {
     (void)dtype;
@@ -101,7 +102,7 @@ DVTI_FN int64_t dvti_cpu_conv2d_plan(dvti_launch *launch, int threads) {
 /* ---- memory ---- */
 static dvti_heap dvti_cpu_heap;
 
-/* Two threads that grow `used` at once must not both miss the peak. */
+/* Raises the peak to `used`. The lock keeps the larger value when two threads do so at once. */
 static void dvti_cpu_devices_peak(dvti_device *device, int64_t used) {
     static dvti_mutex lock = DVTI_MUTEX_INIT;
     if (used <= dvti_atomic_load(&device->peak))
@@ -112,8 +113,8 @@ static void dvti_cpu_devices_peak(dvti_device *device, int64_t used) {
     dvti_mutex_unlock(&lock);
 }
 
-/* Adds bytes to those in use, unless that is more than the limit: several threads may want the last
-   of them. */
+/* Adds bytes to those in use, or returns false if that exceeds the limit. Compare-and-swap prevents
+   several threads from taking the last bytes. */
 static bool dvti_cpu_use(dvti_device *device, int64_t bytes, int64_t *used) {
     int64_t limit = dvti_atomic_load(&device->limit);
     if (!limit) {

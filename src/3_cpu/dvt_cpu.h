@@ -1,38 +1,40 @@
-/* The CPU backend's directories and what they offer each other. Kernels run a whole launch in the
-   calling thread, helped by the pool where that pays; they never allocate (their plan says what
-   they need) and never fail. */
+/* The interface between the files of the CPU backend. A kernel runs a whole launch in the calling
+   thread and uses the thread pool for launches that are large enough. Kernels never fail and never
+   allocate: their plan states the workspace that they need. */
 #ifndef DVTI_CPU_H
 #define DVTI_CPU_H
 #include "1_base/dvt_heap.h"
 #include "2_core/dvt_core.h"
 
-/* A kernel on the CPU: its row's column in 3_kernels/dvt_kernels.h. */
+/* The implementation of a kernel on the CPU: the column `cpu` of its row in
+   3_kernels/dvt_kernels.h. */
 typedef struct dvti_cpu_kernel {
-    /* Says what the kernel can do. NULL: it runs, with no feature. */
+    /* Returns whether the kernel has the feature. NULL: DVTI_CAN_RUN is its only feature. */
     bool (*supports)(dvti_op op, dvt_dtype dtype, dvti_feature feature);
-    /* Fills launch->plan and returns the bytes of workspace. threads: that will compute; 0 asks
-       dvti_cpu_threads, which small launches need not. NULL: no plan, no workspace. */
+    /* Fills launch->plan and returns the bytes of workspace for `threads` threads. 0 means
+       dvti_cpu_threads, which plans of small launches need not call. NULL: no plan, no
+       workspace. */
     int64_t (*plan)(dvti_launch *launch, int threads);
     void (*run)(const dvti_launch *launch);
-    /* dvti_backend.multiply_small; NULL for all kernels but matmul. */
+    /* dvti_backend.multiply_small. NULL for all kernels but matmul. */
     bool (*multiply_small)(const dvti_matrices *product);
 } dvti_cpu_kernel;
 
 DVTI_FN const dvti_backend_kind *dvti_cpu_kind(void);
 DVTI_FN const dvti_backend_kind *dvti_virtual_kind(void);
 
-/* What both backends answer, and how they plan. */
+/* Implement `supports` and `plan` of both backends, cpu() and virtual GPUs. */
 DVTI_FN bool dvti_cpu_supports(const dvti_device *device, const dvti_kernel *kernel, dvti_op op,
                                dvt_dtype dtype, dvti_feature feature);
 DVTI_FN int64_t dvti_cpu_plan(dvti_device *device, dvti_launch *launch);
-/* Runs one launch to its end. */
+/* Runs one launch; the result is complete when it returns. */
 DVTI_FN void dvti_cpu_run(const dvti_launch *launch);
 
 static inline int dvti_cpu_threads(int threads) {
     return threads ? threads : dvti_parallel_width();
 }
 
-/* ---- the kernels' columns ---- */
+/* ---- the column `cpu` of the kernels' rows ---- */
 DVTI_FN void dvti_cpu_elementwise(const dvti_launch *launch);
 DVTI_FN int64_t dvti_cpu_reduce_plan(dvti_launch *launch, int threads);
 DVTI_FN void dvti_cpu_reduce(const dvti_launch *launch);
@@ -59,33 +61,34 @@ DVTI_FN void dvti_cpu_optimizer(const dvti_launch *launch);
 
 /* ---- virtual GPUs ---- */
 
-/* For tests: the next operation that a virtual GPU runs fails with this reason. */
+/* Makes the next launch of a virtual GPU fail with this reason. For tests. */
 DVTI_FN void dvti_virtual_fail_next(dvti_device *device, const char *reason);
 
-/* The model of dvt_set_virtual_model (dvt_virtual_model.c). dvti_model: false, at the cost of one
-   look, while there is none. */
+/* The model of dvt_set_virtual_model (dvt_virtual_model.c). dvti_model returns false if no model is
+   set, after one atomic load. */
 DVTI_FN void dvti_model_ready(void); /* reads the environment, once */
 DVTI_FN bool dvti_model_parse(const char *text, dvt_virtual_model *out);
 DVTI_FN bool dvti_model(dvt_virtual_model *out);
-/* This thread's modeled time. */
+/* Returns the address of this thread's modeled time in seconds. */
 DVTI_FN double *dvti_model_clock(void);
-/* Returns when `seconds` have passed since `begin` (of dvti_now), unless only clocks count. */
+/* Sleeps until `seconds` have passed since `begin` (a dvti_now time). Returns at once if the model
+   is clock_only. */
 DVTI_FN void dvti_model_wait(const dvt_virtual_model *model, double begin, double seconds);
-/* Seconds of a copy, and of a launch on the GPU. */
+/* Return the modeled seconds of a copy, and of a launch on the GPU. */
 DVTI_FN double dvti_model_copy(const dvt_virtual_model *model, int64_t bytes);
 DVTI_FN double dvti_model_launch(const dvt_virtual_model *model, const dvti_launch *launch);
 
-/* One per family, in ref/. */
+/* Kernels of the families. dvti_ref_* are the portable ones, in ref/. */
 DVTI_FN void dvti_cpu_fill(const dvti_launch *launch);
 DVTI_FN void dvti_ref_elementwise(const dvti_launch *launch);
-/* A bound of clip for integers, cut to what the dtype holds, without its fraction. */
+/* Returns a bound of clip as an integer: truncated, and clamped to the range of the dtype. */
 DVTI_FN int64_t dvti_clip_bound(double bound, dvt_dtype dtype);
 DVTI_FN void dvti_cpu_reduce(const dvti_launch *launch);
 DVTI_FN void dvti_cpu_variance(const dvti_launch *launch);
 DVTI_FN int64_t dvti_cpu_reduce_workspace(const dvti_launch *launch);
 DVTI_FN void dvti_cpu_softmax(const dvti_launch *launch);
 DVTI_FN void dvti_cpu_layer_norm(const dvti_launch *launch);
-/* Their oracles. Softmax and layer norm: of rows begin..end. */
+/* Compute the reference results for tests. Softmax and layer norm take rows begin..end-1. */
 DVTI_FN void dvti_oracle_reduce(const dvti_launch *launch);
 DVTI_FN void dvti_oracle_variance(const dvti_launch *launch);
 DVTI_FN void dvti_oracle_softmax(const dvti_launch *launch, int64_t begin, int64_t end);
@@ -96,7 +99,7 @@ DVTI_FN void dvti_ref_pool2d(const dvti_launch *launch);
 DVTI_FN void dvti_cpu_index(const dvti_launch *launch);
 DVTI_FN int64_t dvti_cpu_index_workspace(const dvti_launch *launch);
 DVTI_FN void dvti_cpu_random(const dvti_launch *launch);
-/* Two normal numbers, floats, from two words. */
+/* Converts two random 32-bit words to two normal float32 numbers. */
 DVTI_FN void dvti_normal_pair(uint32_t first, uint32_t second, const dvti_launch *launch,
                               double out[2]);
 DVTI_FN int64_t dvti_cpu_random_workspace(const dvti_launch *launch);
@@ -107,9 +110,9 @@ DVTI_FN int64_t dvti_cpu_conv2d_workspace(const dvti_launch *launch, int threads
 DVTI_FN int64_t dvti_scan_workspace(const dvti_launch *launch);
 DVTI_FN void dvti_cpu_sort(const dvti_launch *launch);
 DVTI_FN int64_t dvti_cpu_sort_workspace(const dvti_launch *launch, int threads);
-/* Shared by sorting and the first k (cpu_sort.c, cpu_topk.c): elements as keys whose order is
-   theirs, all bits turned round by `flip`; the result says whether there is a NaN or a -0 among
-   them. dvti_keys_32 is for dtypes of up to 32 bits. */
+/* Convert elements to unsigned keys of the same order, with all bits XORed by `flip`. Return
+   whether there is a NaN or a -0. Shared by cpu_sort.c and cpu_topk.c. dvti_keys_32 is for dtypes
+   of up to 32 bits. */
 DVTI_FN bool dvti_keys_32(const void *src, dvt_dtype dtype, int64_t n, uint32_t flip,
                           uint32_t *key);
 DVTI_FN bool dvti_keys_64(const void *src, dvt_dtype dtype, int64_t n, uint64_t flip,
@@ -119,20 +122,19 @@ typedef struct dvti_sort_pair {
     uint64_t key, at;
 } dvti_sort_pair;
 
-/* By key, stable, by way of y; the result is in the one that is returned. */
+/* Sorts by key, stably, with y as the second buffer. Returns x or y, whichever has the result. */
 DVTI_FN dvti_sort_pair *dvti_sort_pairs(dvti_sort_pair *x, dvti_sort_pair *y, int64_t n, int bits);
-/* Whether the first k are few enough to be picked out; else the rows are sorted. */
+/* Returns whether k is small enough for selection (dvti_cpu_topk); otherwise rows are sorted. */
 DVTI_FN bool dvti_topk_pays(const dvti_launch *launch);
 DVTI_FN void dvti_cpu_topk(const dvti_launch *launch);
 DVTI_FN int64_t dvti_topk_workspace(const dvti_launch *launch, int threads);
 
-/* One element of a view, converted; the plain way that every family may use. `at` counts elements
-   from view.data. */
+/* Load or store one element with conversion. `at` is the element's number, counted from `data`. */
 DVTI_FN double dvti_load_f64(const void *data, dvt_dtype dtype, int64_t at);
 DVTI_FN int64_t dvti_load_i64(const void *data, dvt_dtype dtype, int64_t at);
 DVTI_FN void dvti_store_f64(void *data, dvt_dtype dtype, int64_t at, double value);
 DVTI_FN void dvti_store_i64(void *data, dvt_dtype dtype, int64_t at, int64_t value);
-/* n elements, `step` apart, from or to a plain row of a class. */
+/* Load or store n elements, `step` elements apart, from or to a contiguous row of a class. */
 DVTI_FN void dvti_load_row_f32(const void *src, dvt_dtype dtype, int64_t step, int64_t n,
                                float *dst);
 DVTI_FN void dvti_load_row_f64(const void *src, dvt_dtype dtype, int64_t step, int64_t n,
@@ -147,42 +149,50 @@ DVTI_FN void dvti_store_row_i64(void *dst, dvt_dtype dtype, int64_t step, int64_
                                 const int64_t *src);
 
 DVTI_FN int64_t dvti_view_size(const dvti_view *view);
-/* Blocks of a view that dvti_merge_axes has prepared: n positions from `first` on, in C order. */
+/* Load or store n positions in C order, from number `first` on. dvti_merge_axes must have prepared
+   the view. */
 DVTI_FN void dvti_merge_axes(dvti_view *view);
 DVTI_FN void dvti_load_block(const dvti_view *view, int64_t first, int64_t n, dvti_class compute,
                              void *dst);
 DVTI_FN void dvti_store_block(const dvti_view *view, int64_t first, int64_t n, dvti_class compute,
                               const void *src);
 
-/* Where a position of a merged view stands: the index on every axis, and the element's distance
-   from view.data. */
+/* A position of a merged view: the index on every axis, and the element's offset from view.data. */
 typedef struct dvti_cursor {
     int64_t index[DVT_MAX_DIMS];
     int64_t at;
 } dvti_cursor;
 
 DVTI_FN dvti_cursor dvti_cursor_at(const dvti_view *view, int64_t position);
-/* n positions further, not beyond the end of the last axis. */
+/* Advances by n positions, not beyond the end of the last axis. */
 DVTI_FN void dvti_cursor_advance(dvti_cursor *cursor, const dvti_view *view, int64_t n);
-#define DVTI_BLOCK 512 /* elements: four operands of 8 bytes stay in the first-level cache */
-/* Neighboring results of a reduction at most: of float32 a page, which is what memory is fetched
-   ahead in. */
+#define DVTI_BLOCK 512 /* elements: four operands of 8 bytes each fit in the L1 cache */
+/* The largest number of neighboring results of a reduction in one block. With float32 that is a
+   page of 4 KiB, the largest range that hardware prefetchers cover. */
 #define DVTI_ACROSS 1024
 
 /* ---- the packed product of integers (cpu_gemm_int.c) ----
-   Integers are uint64_t, so that sums wrap. A product is cut into tiles, and the sums of a tile
-   into steps of at most plan.depth products. A step reads both matrices from the tile's area:
-     A    panels of DVTI_GEMM_ROWS rows, each [k][row]
-     B    [k][column], plan.ld elements from one k to the next
-     acc  the sums, [column panel][row panel][row][column]
-   Zeros fill A and B up to a whole panel. */
+   Integers are uint64_t, so that sums wrap. A product is cut into tiles. The sums of a tile are
+   added up in steps of at most plan.depth multiply-adds. Before a step, both matrices are packed
+   into the tile's area:
+
+     A: panels of 6 rows                 B: rows of k
+          +--------------------+              +--------+--------+---------+------+
+     k=0  | r0 r1 r2 r3 r4 r5  |         k=0  | panel0 | panel1 | ...     | gap  |
+     k=1  | r0 r1 r2 r3 r4 r5  |         k=1  | panel0 | panel1 | ...     | gap  |
+     ...  |                    |         ...  |                           |      |
+          +--------------------+              +---------------------------+------+
+     k=0  | r6 r7 r8 r9 0  0   |              <----- plan.cols ----->
+     ...  |                    |              <----- plan.ld, elements ----------->
+
+   acc, the sums, is [column panel][row panel][row][column]. Zeros pad A and B to whole panels. */
 #define DVTI_GEMM_ROWS 6
 #define DVTI_GEMM_DEPTH 256
 
 typedef struct dvti_gemm {
-    int64_t rows, cols, depth;    /* of the largest tile and step */
-    int64_t ld;                   /* an odd number of cache lines, so that rows share no set */
-    int64_t b_at, acc_at, row_at; /* offsets in bytes in the area: B, acc, one row; A is at 0 */
+    int64_t rows, cols, depth; /* of the largest tile and step */
+    int64_t ld; /* an odd number of cache lines: consecutive rows lie in different cache sets */
+    int64_t b_at, acc_at, row_at; /* byte offsets of B, acc and one row in the area; A is at 0 */
     int64_t bytes;                /* of the area */
 } dvti_gemm;
 
@@ -193,22 +203,22 @@ DVTI_FN void dvti_gemm_pack_a(uint64_t *a, int64_t rows, int64_t depth, const vo
 DVTI_FN void dvti_gemm_pack_b(const dvti_gemm *plan, uint64_t *b, int64_t cols, int64_t depth,
                               const void *data, dvt_dtype dtype, int64_t col_stride,
                               int64_t k_stride);
-/* acc += A * B, or acc = A * B when `first`. */
+/* Computes acc += A * B, or acc = A * B if `first`. */
 DVTI_FN void dvti_gemm_multiply(const dvti_gemm *plan, int64_t rows, int64_t cols, int64_t depth,
                                 const uint64_t *a, const uint64_t *b, uint64_t *acc, bool first);
 /* Copies row r of acc to `out`. */
 DVTI_FN void dvti_gemm_row(int64_t rows, int64_t cols, const uint64_t *acc, int64_t r,
                            uint64_t *out);
 
-/* Tasks that each need an area of the workspace while they run: as many at once as there are
-   areas. */
+/* Tasks that each need an area of the workspace while they run. At most as many run at once as
+   there are areas. */
 typedef void (*dvti_task_fn)(void *user, int64_t task, void *area);
-/* What a product of two numbers and its addition take, packing and all: for the question whether
-   threads pay. */
-#define DVTI_GEMM_TERM_NS 0.076
-/* Areas for a launch of `tasks` that form `terms` products in all: 1 when threads would not pay. */
-DVTI_FN int64_t dvti_task_areas(int64_t tasks, double terms, int threads);
-DVTI_FN void dvti_run_tasks(int64_t tasks, double terms, void *workspace, int64_t areas,
+/* Nanoseconds of one multiply-add, including its share of packing. Decides whether threads pay. */
+#define DVTI_MULTIPLY_ADD_NS 0.076
+/* Returns the number of areas for `tasks` with this total of multiply-adds: 1 if threads do not
+   pay. */
+DVTI_FN int64_t dvti_task_areas(int64_t tasks, double multiply_adds, int threads);
+DVTI_FN void dvti_run_tasks(int64_t tasks, double multiply_adds, void *workspace, int64_t areas,
                             int64_t area_bytes, dvti_task_fn run, void *user);
 
 #endif

@@ -1,16 +1,16 @@
-/* The model of the time that virtual GPUs take: copies wait for latency and bandwidth, launches
-   cost the caller time, computing has a rate.
+/* The timing model of virtual GPUs: copies take latency plus bytes / bandwidth, a launch takes time
+   of the calling thread, and computing takes operations / flops.
 
-   The numbers have two effects. Queues and callers really wait, so that a program measures what it
-   would on such GPUs (as far as this machine computes faster than the model). And each thread has a
-   clock of modeled time, which is the same in every run: a command begins when its caller has put
-   it in and its queue is free; a caller that waits moves on to the time at which the queue is done.
-   */
+   The model has two effects. First, queues and callers really sleep, so a program measures times
+   like on such GPUs. This needs a machine that computes faster than the model. Second, each thread
+   has a clock of modeled time, which is the same in every run. A command begins once its caller has
+   queued it and its queue is free. A waiting caller's clock advances to the time at which the queue
+   is free. */
 #include "3_cpu/dvt_cpu.h"
 
 static dvti_mutex dvti_model_lock = DVTI_MUTEX_INIT;
 static dvt_virtual_model dvti_model_now;
-static bool dvti_model_was_read;   /* the environment, or a call took its place */
+static bool dvti_model_was_read;   /* from the environment, or set by a call */
 static dvti_atomic dvti_model_set; /* whether any number is not 0 */
 static DVTI_TLS double dvti_model_time;
 
@@ -19,7 +19,7 @@ static bool dvti_model_is_any(const dvt_virtual_model *m) {
     return m->latency > 0 || m->bandwidth > 0 || m->launch > 0 || m->flops > 0;
 }
 
-/* Not negative, and no NaN or infinity. */
+/* Returns whether x is finite and not negative. */
 static bool dvti_model_is_number(double x) {
     return x >= 0 && x <= DBL_MAX;
 }
@@ -29,7 +29,8 @@ static bool dvti_model_ok(const dvt_virtual_model *m) {
            dvti_model_is_number(m->launch) && dvti_model_is_number(m->flops);
 }
 
-/* "2.5us", "12G": a decimal number and its unit, in any locale. Moves *at behind it. */
+/* Parses a decimal number and its unit, such as "2.5us" or "12G", in any locale. Moves *at past
+   it. */
 static bool dvti_model_number(const char **at, bool is_time, double *out) {
     static const struct {
         const char *unit;
@@ -92,7 +93,7 @@ DVTI_FN bool dvti_model_parse(const char *text, dvt_virtual_model *out) {
     return true;
 }
 
-/* With the lock held. */
+/* Reads the environment once. The caller holds the lock. */
 static void dvti_model_read(void) {
     const char *text;
     if (dvti_model_was_read)
@@ -180,8 +181,8 @@ static double dvti_model_size(const dvti_view *view) {
     return size;
 }
 
-/* Two operations for each multiply-add of products and convolutions, otherwise one for each element
-   of the largest argument. */
+/* Returns the operations of a launch: 2 for each multiply-add of products and convolutions,
+   otherwise 1 for each element of the largest argument. */
 static double dvti_model_operations(const dvti_launch *launch) {
     double most = 0, size;
     int i;
@@ -190,7 +191,7 @@ static double dvti_model_operations(const dvti_launch *launch) {
                (double)launch->in[0].dim[launch->in[0].ndim - 1];
     if (launch->op == DVTI_OP_conv2d || launch->op == DVTI_OP_conv2d_data ||
         launch->op == DVTI_OP_conv2d_weight) {
-        /* y (N,O,OH,OW) and w (O,C,KH,KW), whichever of them is the result */
+        /* y (N,O,OH,OW) and w (O,C,KH,KW), either of which may be the result */
         bool to_weight = launch->op == DVTI_OP_conv2d_weight;
         const dvti_view *y = launch->op == DVTI_OP_conv2d ? &launch->out[0]
                              : to_weight                  ? &launch->in[1]
