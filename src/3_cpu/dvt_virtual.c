@@ -1,242 +1,12 @@
-/* Virtual GPUs: a memory space with a limit and a command queue with a thread of its own, computed
-   by the CPU's kernels. They behave as cards do: calls return at once, several devices work at the
-   same time, errors come out of a later wait.
+/* Virtual GPUs: a memory space with a limit, and a command queue with a thread of its own
+   (dvt_virtual_queue.c). The CPU's kernels compute. Like real GPUs, calls return at once, several
+   devices work at the same time, and a later wait reports errors.
 
-   The queue is a ring of numbered commands. Other devices, and callers that wait, look at how many
-   are completed: a copy between devices waits for the source's commands so far, and the source's
-   next commands wait for the copy. Every command waits only for commands that were put in before
-   it, so queues cannot wait for each other in a circle.
+   A forked child has the memory but not the thread. There every call except releasing fails. No
+   lock is touched, since the thread may have held it. */
+#include "3_cpu/dvt_virtual.h"
 
-   A forked child has the memory but not the thread: everything except releasing is refused there,
-   and no lock is touched, since the thread may have held it. */
-#include "3_cpu/dvt_cpu.h"
-
-#define DVTI_QUEUE_LENGTH 128
-#define DVTI_INLINE_BYTES 512 /* uploads of this size travel inside the command */
-
-typedef enum dvti_command_kind {
-    DVTI_COMMAND_LAUNCH,
-    DVTI_COMMAND_COPY,    /* src to dst; src may be bytes[], or be freed afterwards */
-    DVTI_COMMAND_RELEASE, /* dst, to the heap */
-    DVTI_COMMAND_AWAIT    /* only the wait that any command may begin with */
-} dvti_command_kind;
-
-typedef struct dvti_command {
-    dvti_command_kind kind;
-    dvti_launch launch;
-    void *dst;
-    const void *src;
-    int64_t size;
-    void *staging;
-    double seconds; /* the model's, which pass before the command is completed; 0: none */
-    unsigned char bytes[DVTI_INLINE_BYTES];
-    struct dvti_virtual
-        *after; /* holds a reference; until it has completed after_number commands */
-    int64_t after_number;
-} dvti_command;
-
-typedef struct dvti_virtual {
-    dvti_atomic references; /* the device, and commands of other queues that wait for this one */
-    dvt_ctx ctx;
-    int64_t process;
-    bool threaded;
-    dvti_heap heap;
-#if DVTI_THREADS
-    dvti_thread thread;
-    dvti_cond work, done;
-#endif
-    dvti_mutex lock; /* of everything below */
-    bool stop;
-    int64_t put, completed; /* commands so far */
-    double free_at;         /* when the modeled queue is done with them */
-    const char *fail_next;  /* for tests: the next launch fails with this reason */
-    bool lost;              /* a launch failed: what follows is skipped */
-    char lost_text[512];
-    dvt_status pending; /* comes out of the next wait */
-    char pending_text[512];
-    dvti_command ring[DVTI_QUEUE_LENGTH];
-} dvti_virtual;
-
-static dvti_virtual *dvti_virtual_of(dvti_device *device) {
-    return (dvti_virtual *)device->impl;
-}
-
-static void dvti_virtual_unref(dvti_virtual *v) {
-    if (dvti_atomic_add(&v->references, -1) == 0)
-        dvti_free(v);
-}
-
-static bool dvti_virtual_forked(const dvti_virtual *v) {
-    return v->process != dvti_process_id();
-}
-
-/* ---- modeled time (dvt_virtual_model.c) ---- */
-/* The queue does something for that long, from when it is free and the caller is there. */
-static double dvti_virtual_book(dvti_virtual *v, double not_before, double seconds) {
-    double done;
-    dvti_mutex_lock(&v->lock);
-    done = DVTI_MAX(v->free_at, not_before) + seconds;
-    v->free_at = done;
-    dvti_mutex_unlock(&v->lock);
-    return done;
-}
-
-/* The caller has waited for the queue. */
-static void dvti_virtual_catch_up(dvti_virtual *v) {
-    double *clock = dvti_model_clock();
-    dvti_mutex_lock(&v->lock);
-    *clock = DVTI_MAX(*clock, v->free_at);
-    dvti_mutex_unlock(&v->lock);
-}
-
-/* ---- running commands ---- */
-static void dvti_virtual_fails(dvti_virtual *v, const char *name, const char *reason) {
-    dvti_mutex_lock(&v->lock);
-    v->lost = true;
-    v->pending = DVT_ERR_INTERNAL;
-    snprintf(v->lost_text, sizeof v->lost_text, "%s on gpu(%d) failed: %s", name, v->ctx.id,
-             reason);
-    snprintf(
-        v->pending_text, sizeof v->pending_text,
-        "%.400s; release the arrays on that device and call dvt_set_virtual_gpus to start again",
-        v->lost_text);
-    dvti_mutex_unlock(&v->lock);
-}
-
-/* The number of commands that must be completed before what is put in now may be looked at. */
-static int64_t dvti_virtual_now(dvti_virtual *v) {
-    int64_t number;
-    dvti_mutex_lock(&v->lock);
-    number = v->put;
-    dvti_mutex_unlock(&v->lock);
-    return number;
-}
-
-static void dvti_virtual_await(dvti_virtual *v, int64_t number) {
-    dvti_mutex_lock(&v->lock);
-#if DVTI_THREADS
-    while (v->completed < number)
-        dvti_cond_wait(&v->done, &v->lock);
-#else
-    (void)number;
-#endif
-    dvti_mutex_unlock(&v->lock);
-}
-
-/* What was copied from a device that failed before is worthless: the destination's next wait says
-   so. */
-static void dvti_virtual_check_source(dvti_virtual *v, dvti_virtual *from) {
-    char reason[sizeof from->lost_text];
-    bool lost;
-    dvti_mutex_lock(&from->lock);
-    lost = from->lost;
-    memcpy(reason, from->lost_text, sizeof reason);
-    dvti_mutex_unlock(&from->lock);
-    if (!lost || from == v)
-        return;
-    dvti_mutex_lock(&v->lock);
-    if (v->pending == DVT_OK) {
-        v->pending = DVT_ERR_DEVICE_LOST;
-        snprintf(v->pending_text, sizeof v->pending_text,
-                 "a copy from gpu(%d) to gpu(%d) has no valid values, since %.400s", from->ctx.id,
-                 v->ctx.id, reason);
-    }
-    dvti_mutex_unlock(&v->lock);
-}
-
-static void dvti_virtual_do(dvti_virtual *v, dvti_command *command) {
-    dvt_virtual_model model;
-    const char *reason;
-    double begin = 0;
-    bool lost;
-    if (command->after) {
-        dvti_virtual_await(command->after, command->after_number);
-        if (command->kind == DVTI_COMMAND_COPY)
-            dvti_virtual_check_source(v, command->after);
-        dvti_virtual_unref(command->after);
-    }
-    if (command->seconds > 0)
-        begin = dvti_now();
-    dvti_mutex_lock(&v->lock);
-    lost = v->lost;
-    reason = command->kind == DVTI_COMMAND_LAUNCH ? v->fail_next : NULL;
-    if (reason)
-        v->fail_next = NULL;
-    dvti_mutex_unlock(&v->lock);
-    if (command->kind == DVTI_COMMAND_RELEASE)
-        dvti_heap_give(&v->heap, command->dst);
-    else if (command->kind == DVTI_COMMAND_COPY && !lost)
-        memcpy(command->dst, command->src, (size_t)command->size);
-    else if (reason && !lost)
-        dvti_virtual_fails(v, command->launch.name, reason);
-    else if (command->kind == DVTI_COMMAND_LAUNCH && !lost)
-        dvti_cpu_run(&command->launch);
-    dvti_free(command->staging);
-    if (command->seconds > 0 && dvti_model(&model))
-        dvti_model_wait(&model, begin, command->seconds);
-}
-
-#if DVTI_THREADS
-DVTI_THREAD_MAIN(dvti_virtual_worker) {
-    dvti_virtual *v = (dvti_virtual *)user;
-    dvti_parallel_off();
-    dvti_mutex_lock(&v->lock);
-    for (;;) {
-        dvti_command *command;
-        while (v->completed == v->put && !v->stop)
-            dvti_cond_wait(&v->work, &v->lock);
-        if (v->completed == v->put)
-            break;
-        command = &v->ring[v->completed % DVTI_QUEUE_LENGTH];
-        dvti_mutex_unlock(&v->lock);
-        dvti_virtual_do(v, command);
-        dvti_mutex_lock(&v->lock);
-        v->completed++;
-        dvti_cond_broadcast(&v->done);
-    }
-    dvti_mutex_unlock(&v->lock);
-    return 0;
-}
-#endif
-
-/* ---- putting commands in ---- */
-/* A slot to be filled, with the lock held when there is a thread; dvti_virtual_put gives it
-   away. */
-static dvti_command *dvti_virtual_slot(dvti_virtual *v, dvti_command_kind kind) {
-    dvti_command *command;
-    dvti_mutex_lock(&v->lock);
-#if DVTI_THREADS
-    while (v->put - v->completed == DVTI_QUEUE_LENGTH)
-        dvti_cond_wait(&v->done, &v->lock);
-#endif
-    command = &v->ring[v->put % DVTI_QUEUE_LENGTH];
-    command->kind = kind;
-    command->staging = NULL;
-    command->after = NULL;
-    command->seconds = 0;
-    return command;
-}
-
-static int64_t dvti_virtual_put(dvti_virtual *v) {
-    int64_t number = ++v->put;
-#if DVTI_THREADS
-    dvti_cond_signal(&v->work);
-#endif
-    dvti_mutex_unlock(&v->lock);
-    return number;
-}
-
-/* Nothing is queued or running, and nobody but this caller can put anything in that concerns the
-   same memory. */
-static bool dvti_virtual_idle(dvti_virtual *v) {
-    bool idle;
-    dvti_mutex_lock(&v->lock);
-    idle = v->put == v->completed;
-    dvti_mutex_unlock(&v->lock);
-    return idle;
-}
-
-/* Forked children and lost devices take nothing. */
+/* Returns an error in a forked child and for a lost device. */
 static dvt_status dvti_virtual_usable(dvti_device *device, const char *what) {
     dvti_virtual *v = dvti_virtual_of(device);
     char reason[sizeof v->lost_text];
@@ -306,7 +76,7 @@ static dvt_status dvti_virtual_acquire(dvti_device *device, const char *function
                          function, (long long)bytes, dvti_wanted_text(), dvt_ctx_name(device->ctx),
                          (long long)used, (long long)dvti_atomic_load(&device->limit));
     *out = dvti_heap_take(&v->heap, bytes);
-    if (!*out) { /* blocks that are released, but still in the queue, may help */
+    if (!*out) { /* released blocks may still be in the queue */
         dvti_virtual_await(v, dvti_virtual_now(v));
         *out = dvti_heap_take(&v->heap, bytes);
     }
@@ -350,8 +120,8 @@ static dvt_status dvti_virtual_upload(dvti_device *device, void *dst, const void
         return DVT_OK;
     }
     if (bytes > DVTI_INLINE_BYTES && !(staging = dvti_alloc((size_t)bytes))) {
-        dvti_virtual_await(
-            v, dvti_virtual_now(v)); /* no memory for a copy: write now, in the queue's order */
+        /* Without memory for a staging buffer, waits for the queue and writes directly. */
+        dvti_virtual_await(v, dvti_virtual_now(v));
         memcpy(dst, src, (size_t)bytes);
         return DVT_OK;
     }
@@ -389,13 +159,6 @@ static dvt_status dvti_virtual_download(dvti_device *device, void *dst, const vo
     return DVT_OK;
 }
 
-/* The command goes on when `after` has completed what it holds now. */
-static void dvti_virtual_order(dvti_command *command, dvti_virtual *after, int64_t number) {
-    dvti_atomic_add(&after->references, 1);
-    command->after = after;
-    command->after_number = number;
-}
-
 static dvt_status dvti_virtual_copy_from(dvti_device *device, void *dst, dvti_device *from,
                                          const void *src, int64_t bytes) {
     dvti_virtual *v = dvti_virtual_of(device), *source = dvti_virtual_of(from);
@@ -408,7 +171,7 @@ static dvt_status dvti_virtual_copy_from(dvti_device *device, void *dst, dvti_de
         status = dvti_virtual_usable(from, "copy");
     if (status != DVT_OK || bytes == 0)
         return status;
-    if (dvti_model(&model)) { /* both queues are busy with it until its end */
+    if (dvti_model(&model)) { /* both queues are busy until the copy ends */
         seconds = dvti_model_copy(&model, bytes);
         dvti_virtual_book(
             source,
@@ -469,7 +232,8 @@ static dvt_status dvti_virtual_launch(dvti_device *device, const dvti_launch *la
     return DVT_OK;
 }
 
-/* Work that is queued may use what was released, but not what has come back to the heap. */
+/* Waits for the queue first: queued commands may still use released blocks, which RELEASE commands
+   return to the heap. */
 static int64_t dvti_virtual_trim(dvti_device *device) {
     dvti_virtual *v = dvti_virtual_of(device);
     if (dvti_virtual_usable(device, "dvt_trim_memory") != DVT_OK)
@@ -482,7 +246,7 @@ static void dvti_virtual_memory(dvti_device *device, dvt_memory_stats *out) {
     dvti_heap_stats(&dvti_virtual_of(device)->heap, out);
 }
 
-/* A launch may run after the call, so it cannot change what the caller has in main memory. */
+/* A launch may run after the call returns, so it cannot change generator states in main memory. */
 static bool dvti_virtual_supports(const dvti_device *device, const dvti_kernel *kernel, dvti_op op,
                                   dvt_dtype dtype, dvti_feature feature) {
     return feature != DVTI_CAN_HOST_STATE && dvti_cpu_supports(device, kernel, op, dtype, feature);
@@ -508,7 +272,6 @@ static const dvti_backend dvti_virtual_backend = {"virtual",
 
 /* ---- opening and closing ---- */
 static dvt_status dvti_virtual_open(dvti_device *device, int index) {
-    dvti_mutex fresh_lock = DVTI_MUTEX_INIT;
     dvti_virtual *v = (dvti_virtual *)dvti_alloc_zero(sizeof *v);
     if (!v)
         return dvti_fail_memory("opening a virtual GPU", (int64_t)sizeof *v);
@@ -518,18 +281,9 @@ static dvt_status dvti_virtual_open(dvti_device *device, int index) {
     v->references = 1;
     v->ctx = device->ctx;
     v->process = dvti_process_id();
-    memcpy(&v->lock, &fresh_lock, sizeof fresh_lock);
-#if DVTI_THREADS
-    {
-        dvti_cond fresh_cond = DVTI_COND_INIT;
-        memcpy(&v->work, &fresh_cond, sizeof fresh_cond);
-        memcpy(&v->done, &fresh_cond, sizeof fresh_cond);
-    }
-    v->threaded = dvti_thread_start(&v->thread, dvti_virtual_worker, v);
-    if (!v->threaded)
+    if (!dvti_virtual_start(v))
         dvti_log(DVT_LOG_INFO, "%s gets no thread of its own; it computes in the calling thread",
                  dvt_ctx_name(device->ctx));
-#endif
     dvti_heap_open(&v->heap);
     device->impl = v;
     return DVT_OK;
@@ -537,15 +291,7 @@ static dvt_status dvti_virtual_open(dvti_device *device, int index) {
 
 static void dvti_virtual_close(dvti_device *device) {
     dvti_virtual *v = dvti_virtual_of(device);
-#if DVTI_THREADS
-    if (v->threaded && !dvti_virtual_forked(v)) {
-        dvti_mutex_lock(&v->lock);
-        v->stop = true;
-        dvti_cond_signal(&v->work);
-        dvti_mutex_unlock(&v->lock);
-        dvti_thread_join(v->thread);
-    }
-#endif
+    dvti_virtual_stop(v);
     device->impl = NULL;
     dvti_heap_close(&v->heap);
     dvti_virtual_unref(v);
@@ -586,6 +332,3 @@ DVTI_FN const dvti_backend_kind *dvti_virtual_kind(void) {
                                            NULL};
     return &kind;
 }
-
-#undef DVTI_QUEUE_LENGTH
-#undef DVTI_INLINE_BYTES
