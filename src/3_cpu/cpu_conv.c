@@ -1,13 +1,14 @@
-/* Convolution on the CPU: forward and the gradients to the data and to the weights, by one of five
-   ways (dvti_conv_way).
+/* Convolution on the CPU: forward, backward data and backward weights, by one of five algorithms
+   (dvti_conv_way).
 
-   Each is a matrix product per group with the patches of x; a tap is (channel, i, j) of the kernel:
+   Each is a matrix product per group with the patches of x. A tap is an element (channel, i, j)
+   of the kernel:
 
-     forward   y  (outs x windows) = w (outs x taps) * patches (taps x windows)
-     weights   dw (outs x taps)    = dy (outs x windows) * patches transposed
-     data      dx                  = w transposed * dy, added where each patch came from
+     forward           y  (outs x windows) = w (outs x taps) * patches (taps x windows)
+     backward weights  dw (outs x taps)    = dy (outs x windows) * patches transposed
+     backward data     dx                  = w transposed * dy, added to where each patch came from
 
-   An image of 3 x 4 with a padding of 1, a kernel of 3 x 3, 3 x 4 windows:
+   Example: an image of 3 x 4 with a padding of 1, a kernel of 3 x 3, and 3 x 4 windows:
 
      x               padded input tile        shifted copies, one per kernel column j
                        0 0 0 0 0 0              j = 0     j = 1     j = 2
@@ -17,25 +18,32 @@
                        0 0 0 0 0 0              0 i j k   i j k l   j k l 0
                                                 0 0 0 0   0 0 0 0   0 0 0 0
 
-   Through tap (i, j) the 12 windows see the 12 adjacent elements from row i of copy j on.
+   Through tap (i, j) the 12 windows read the 12 adjacent elements from row i of copy j on.
 
      weights panel          patches, a row per tap               output tile
      +-----------------+    +------------------------------+     +-------------------------+
    o | w00 w01 .. w22  |  * | 0 0 0 0  0 a b c  0 e f g  00|  =  | o: y itself, or a buffer|
-     +-----------------+    | 0 0 0 0  a b c d  e f g h  01|     |    where windows of two |
-     forward [out][tap]     |  ...                         |     |    images or a          |
-     to data [tap][out]     | f g h 0  j k l 0  0 0 0 0  22|     |    conversion need one  |
-                            +------------------------------+     +-------------------------+
+     +-----------------+    | 0 0 0 0  a b c d  e f g h  01|     |    if windows of two    |
+     forward: [out][tap]    |  ...                         |     |    images or a          |
+     backward data:         | f g h 0  j k l 0  0 0 0 0  22|     |    conversion need one  |
+       [tap][out]           +------------------------------+     +-------------------------+
 
-   DIRECT reads patches in the shifted copies, or copies them to im2col panels: [tap][column],
-   DVTI_CONV_DEPTH taps deep and as wide as a panel of the product's kernel. With a stride the tile
-   keeps columns of one remainder modulo the stride together, so that windows that are neighbors
-   still look at adjacent elements. Kernels see a tile and a table of taps; they know no padding,
-   stride or dilation.
+   The algorithms read patches from:
 
-   Columns are the windows of some images in a row, or of some rows of one image: a block. Cuts
-   depend on the shape alone, and results do not depend on cuts, except the gradient to the weights:
-   it adds the sums of a fixed number of parts. */
+     POINTWISE      x itself: with a kernel of 1 x 1, the image is the patches
+     DEPTHWISE      the tile, without a product (cpu_conv_depthwise.c)
+     DIRECT         the shifted copies, or im2col panels [tap][column] copied from the tile
+     NHWC_WEIGHTS   an NHWC tile (cpu_conv_nhwc.c)
+     WINOGRAD       transformed tiles of 6 x 6 (cpu_conv_winograd.c)
+
+   Panels are DVTI_CONV_DEPTH taps deep and as wide as a panel of the product's kernel. With a
+   stride, the tile groups columns by their remainder modulo the stride. Neighboring windows then
+   still read adjacent elements. The kernels get a tile and a table of tap offsets. They know no
+   padding, stride or dilation.
+
+   The columns of a task are a block: the windows of some consecutive images, or of some rows of
+   one image. The cuts depend only on the shape. Results depend on the cuts only in backward
+   weights, which adds the sums of a fixed number of parts. */
 #include "3_cpu/cpu_conv.h"
 
 /* ---- the shape ---- */
@@ -45,9 +53,9 @@ static void dvti_conv_swap(int64_t *a, int64_t *b) {
     *b = k;
 }
 
-/* Turns a gradient to data with strides of 1 into the convolution of dy with rotated kernels, which
-   needs no sum in memory. It pays where dy needs little padding, since every zero is multiplied:
-   1.4x for 14 x 14 with 3 x 3, and 0.4x for an unpadded 5 x 5. */
+/* Converts backward data with strides of 1 to the convolution of dy with rotated kernels, which
+   needs no sums in memory. It pays if dy needs little padding, since padding zeros are multiplied
+   too. Measured: 1.4x faster for 14 x 14 with 3 x 3, 2.5x slower for an unpadded 5 x 5. */
 static void dvti_conv_transpose(dvti_conv *p) {
     int64_t left[2];
     left[0] = (p->kh - 1) * p->dilation[0] - p->padding[0];
@@ -95,9 +103,9 @@ static void dvti_conv_read(dvti_conv *p, const dvti_launch *launch) {
     p->relu = launch->epilogue.activation == DVTI_RELU;
 }
 
-/* Accepts floats of which no operand is empty, where the tile of a row of windows (to data: of an
-   image) is 32 MiB or less, or not much larger than an image: so no size overflows, and memory is
-   in proportion. */
+/* Returns whether the fast algorithms support the launch. Operands must be floats and not empty.
+   The tile of a row of windows (backward data: of an image) must be at most 32 MiB, or not much
+   larger than an image. This keeps sizes from overflowing, and memory in proportion. */
 static bool dvti_conv_fits(const dvti_conv *p) {
     const bool forward = p->op == DVTI_OP_conv2d;
     const double image = (double)p->c * (double)p->h * (double)p->w;
@@ -113,18 +121,19 @@ static bool dvti_conv_fits(const dvti_conv *p) {
            (forward || (double)p->kh * (double)p->kw <= DVTI_CONV_KERNEL);
 }
 
-/* ---- the way ---- */
-/* Whether the windows of an image fill vectors of 8, or there are few output channels. Else several
-   images share an im2col panel: 1.2x for 512 to 2048 channels of 7 x 7. */
+/* ---- the choice of the algorithm ---- */
+/* Returns whether the windows of an image fill vectors of 8, or there are few output channels.
+   Otherwise several images share an im2col panel: 1.2x faster for 512 to 2048 channels of 7 x 7. */
 static bool dvti_conv_fills_vectors(const dvti_conv *p) {
     return p->og <= 40 || (double)p->pixels >= 0.9 * (double)dvti_conv_up(p->pixels, 8);
 }
 
-/* The gradient to the weights in vectors per 16 windows and tap (measured on a Zen 4). Lanes: six
-   output channels at a time, and loads. im2col: the patches and the transposed dy cost as much as
-   11 output channels. NHWC: the transposed tile costs as much as 4. Lanes are 2.2x faster than
-   im2col for 1 to 6 channels with 5 x 5; NHWC is 1.4x faster for 64 to 64 with 3 x 3, but needs 40
-   adjacent elements in a kernel row, and 64 windows that fit in L2. */
+/* Returns the algorithm for backward weights. The costs are in vectors per 16 windows and tap,
+   measured on a Zen 4. DEPTHWISE computes six output channels at a time, with unaligned loads. For
+   im2col, copying patches and transposing dy cost as much as 11 output channels. For NHWC, the
+   transposed tile costs as much as 4. DEPTHWISE is 2.2x faster than im2col for 1 to 6 channels with
+   5 x 5. NHWC is 1.4x faster for 64 to 64 channels with 3 x 3. It needs 40 adjacent elements in a
+   kernel row, and 64 windows that fit in L2. */
 static dvti_conv_way dvti_conv_weights_way(const dvti_conv *p) {
     const int64_t reach = (p->ow - 1) * p->stride[1] + (p->kw - 1) * p->dilation[1] + 1;
     const double rows = (double)reach * (double)((p->kh - 1) * p->dilation[0] + 1);
@@ -140,16 +149,17 @@ static dvti_conv_way dvti_conv_weights_way(const dvti_conv *p) {
                : DVTI_CONV_DIRECT;
 }
 
-/* Of a gradient to data: whether windows nearly fill the rows of the tile, dy with its gaps fits in
-   L2, and products have 4 rows. */
+/* Returns whether SHIFT_ADD pays for backward data. Windows must nearly fill the rows of the tile,
+   dy with its gaps must fit in L2, and products need 4 rows. */
 static bool dvti_conv_is_shift_add(const dvti_conv *p) {
     const int64_t step = p->tile.row_step * p->tile.pitch;
     return (double)p->ow >= 0.7 * (double)step && p->cg >= 4 &&
            (double)p->og * (double)p->u.direct.dy_row <= DVTI_CONV_L2 / 2;
 }
 
-/* Chooses the way, and where DIRECT has its patches. Gains are on one thread of a Zen 5, over the
-   way that the shape would take otherwise; float64, float16 and bfloat16 always take im2col. */
+/* Chooses the algorithm, and where DIRECT has its patches. The speedups are on one thread of a Zen
+   5, over the algorithm that the shape would use otherwise. Dtypes other than float32 always use
+   im2col, unless Winograd is allowed and suitable. */
 static void dvti_conv_choose(dvti_conv *p) {
     const bool forward = p->op == DVTI_OP_conv2d;
     p->way = DVTI_CONV_DIRECT;
@@ -237,8 +247,8 @@ static void dvti_conv_execute(dvti_conv *p, const dvti_simd *simd) {
             p->way == DVTI_CONV_NHWC_WEIGHTS ? dvti_conv_nhwc_add_parts : dvti_conv_add_parts, p);
 }
 
-/* dvt_set_cpu_isa may have been called since the workspace was made. Then the workspace may be too
-   small, and the oracle computes. */
+/* Runs a launch. dvt_set_cpu_isa may have changed the ISA target since the workspace was planned.
+   If the workspace is then too small, the reference implementation computes. */
 DVTI_FN void dvti_cpu_conv2d(const dvti_launch *launch) {
     const dvti_simd *simd = dvti_simd_now();
     dvti_conv p;

@@ -1,4 +1,17 @@
-/* Convolution (cpu_conv.h) channel by channel: sums in registers, without patches or a product. */
+/* Convolution (cpu_conv.h) channel by channel, without patches or a product: sums stay in
+   registers.
+
+     forward, for each tap (i, j) of a 3 x 3 kernel:
+
+        tile row i   | a b c d e f g h i j ...
+                       [---- lanes ----]           * w[i][0]
+                         [---- lanes ----]         * w[i][1]    sum: one vector of y's row
+                           [---- lanes ----]       * w[i][2]
+
+     backward weights, for each tap: tile row times dy's row, into 16 lanes
+
+        column j     | 0 1 2 .. 15 | 16 17 .. 31 | ...
+        lane         | 0 1 2 .. 15 |  0  1 .. 15 | ...         reduced to one weight at the end */
 #include "3_cpu/cpu_conv.h"
 
 DVTI_FN void dvti_conv_depthwise_forward(const dvti_conv_output *t) {
@@ -14,7 +27,8 @@ DVTI_FN void dvti_conv_depthwise_forward(const dvti_conv_output *t) {
                            p->bias ? ((const float *)p->bias)[t->o] : 0);
 }
 
-/* Adds a block: each of 16 lanes sums columns of its own, in an order that no cut changes. */
+/* Adds a block. Lane l sums the columns j with j % 16 == l, in an order that does not depend on
+   cuts. */
 DVTI_FN void dvti_conv_depthwise_weights(const dvti_conv_sums *s, const dvti_conv_block *block) {
     const dvti_conv *p = s->p;
     dvti_conv_plane plane = dvti_conv_plane_of(p, block);

@@ -1,5 +1,5 @@
-/* Convolution (cpu_conv.h) forward, and the gradient to the data: products that read the tile, or
-   add to it, where it lies. */
+/* Convolution (cpu_conv.h): the tasks of forward and backward data, and the products that read the
+   tile or add to it without im2col panels. */
 #include "3_cpu/cpu_conv.h"
 
 DVTI_FN int64_t dvti_conv_groups(const dvti_conv *p, int64_t *task, int64_t *end) {
@@ -10,8 +10,8 @@ DVTI_FN int64_t dvti_conv_groups(const dvti_conv *p, int64_t *task, int64_t *end
 }
 
 /* ---- forward ---- */
-/* Multiplies by a tile of some input channels, for each image: all its windows are columns of one
-   product. The next channels add to the result. */
+/* Multiplies the weights by a tile of some input channels, one product per image. Its columns are
+   all windows of the image's block. Later channels add to the result. */
 static void dvti_conv_multiply_tile(const dvti_conv_output *t, int64_t channel, int64_t channels) {
     const dvti_conv *p = t->p;
     const int64_t columns = t->block->rows * p->ow;
@@ -38,8 +38,7 @@ static void dvti_conv_multiply_tile(const dvti_conv_output *t, int64_t channel, 
     }
 }
 
-/* Takes relu of what a task has made. Where a block has all rows, its channels follow each other.
-   */
+/* Applies relu to the results of a task. If a block has all rows, its channels are contiguous. */
 static void dvti_conv_relu(const dvti_conv_output *t) {
     const dvti_conv *p = t->p;
     const int64_t each = t->block->rows * p->ow;
@@ -81,12 +80,15 @@ DVTI_FN void dvti_conv_forward(void *user, int64_t task, void *area) {
     }
 }
 
-/* ---- gradient to data ---- */
-/* Adds a product per tap to the tile: dx of all windows through that tap. dy gets the gaps of the
-   tile's rows, filled with zeros, so that the columns of a product are adjacent in both:
+/* ---- backward data ---- */
+/* Adds one product per tap to the tile: the part of dx that all windows contribute through that
+   tap. dy gets the same gaps as the tile's rows, filled with zeros. The columns of a product are
+   then adjacent in both:
 
-     dy   a b c 0 0  d e f 0 0  g h i      3 x 3 windows, rows of 5 elements in the tile:
-                                           tap (i, j) adds from element i * 5 + j on */
+     dy, windows of 3 x 3      a b c 0 0  d e f 0 0  g h i
+     tile, rows of 5           . . . . .  . . . . .  . . . . .  . . . . .  . . . . .
+                                           ^
+                                           tap (1, 1) adds dy from element 1 * 5 + 1 on */
 static void dvti_conv_shift_add(const dvti_conv *p, const dvti_conv_block *block, int64_t group,
                                 int64_t channel, int64_t channels, void *area) {
     const int64_t step = p->tile.row_step * p->tile.pitch, dy_row = p->u.direct.dy_row;

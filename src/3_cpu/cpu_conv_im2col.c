@@ -1,6 +1,11 @@
-/* Convolution (cpu_conv.h) through panels of patches that are copied: any float dtype in all three
-   directions, and float32 where the other ways do not pay. float16 and bfloat16 are converted to
-   float32 on the way to a tile or panel; float64 stays as it is. */
+/* Convolution (cpu_conv.h) through im2col panels: any float dtype in all three directions, and
+   float32 if no other algorithm pays. float16 and bfloat16 are converted to float32 when a tile
+   or panel is filled. float64 is not converted.
+
+     forward           w (outs x taps)          * panel of x  (taps x windows)  = y
+     backward data     w (taps x outs)          * panel of dy (outs x windows)  = sums for the tile
+     backward weights  patches (taps x windows) * panel of dy (windows x outs)  = dw (taps x outs)
+   */
 #include "3_cpu/cpu_conv.h"
 
 static void dvti_conv_copy_patches(const dvti_conv *p, void *dst, int64_t dst_k, const void *src,
@@ -14,7 +19,7 @@ static void dvti_conv_copy_patches(const dvti_conv *p, void *dst, int64_t dst_k,
                    (size_t)count * sizeof(double));
 }
 
-/* Copies the windows from `column` on through some taps: one row of the panel per tap. */
+/* Copies the windows from `column` on to a panel: one row per tap. */
 static void dvti_conv_im2col(const dvti_conv *p, const dvti_conv_block *block, int64_t column,
                              int64_t count, int64_t taps, int64_t first, char *panel,
                              int64_t panel_row) {
@@ -35,8 +40,8 @@ DVTI_FN void dvti_conv_put_row(const dvti_conv *p, char *y, int64_t count, const
         p->simd->store_row(y, p->dtype, count, (const float *)sums);
 }
 
-/* Writes the sums of some columns, `row` elements from one output channel to the next, to where
-   they belong. */
+/* Writes the sums of some columns to the result, converted to its dtype. `row` is the channel
+   stride of the sums. */
 static void dvti_conv_put(const dvti_conv_output *t, int64_t column, int64_t cols, char *sums,
                           int64_t row) {
     const dvti_conv *p = t->p;
@@ -93,7 +98,7 @@ DVTI_FN void dvti_conv_im2col_forward(const dvti_conv_output *t) {
         dvti_conv_forward_panel(t, column, DVTI_MIN(width, columns - column), row_at);
 }
 
-/* ---- gradient to data ---- */
+/* ---- backward data ---- */
 static void dvti_conv_add_patches(const dvti_conv *p, char *dst, const char *src, int64_t channels,
                                   int64_t count) {
     int64_t k, i;
@@ -109,8 +114,8 @@ static void dvti_conv_add_patches(const dvti_conv *p, char *dst, const char *src
         }
 }
 
-/* Forms the patches' gradient, DVTI_CONV_ROWS taps of a panel at a time, and adds it to the tile:
-   panels and tiles are the same on every ISA target, and so is the order of the additions. */
+/* Computes the gradient of patches, about DVTI_CONV_ROWS taps of a panel at a time, and adds it to
+   the tile. Panels, tiles and the order of additions are the same on every ISA target. */
 static void dvti_conv_data_panel(const dvti_conv *p, const dvti_conv_block *block, int64_t group,
                                  int64_t channel, int64_t channels, int64_t column, void *area) {
     const int64_t width = p->gemm->width, cols = DVTI_MIN(DVTI_CONV_COLUMNS, p->pixels - column);
@@ -160,9 +165,9 @@ DVTI_FN void dvti_conv_col2im(const dvti_conv *p, const dvti_conv_block *block, 
         dvti_conv_data_panel(p, block, group, channel, channels, column, area);
 }
 
-/* ---- gradient to weights ---- */
-/* Sets B of a product: `count` columns of dy transposed, in panels. One output channel of a dtype
-   that needs no conversion stays where it is, since B's rows may lie anywhere. */
+/* ---- backward weights ---- */
+/* Sets B of a product: `count` columns of dy, transposed, in panels. One output channel without
+   conversion stays in place, since rows of B may start anywhere. */
 static void dvti_conv_set_dy(const dvti_conv_sums *s, const dvti_conv_block *block, int64_t column,
                              int64_t count, int64_t *row_at, dvti_product *q) {
     const dvti_conv *p = s->p;
@@ -187,7 +192,7 @@ static void dvti_conv_set_dy(const dvti_conv_sums *s, const dvti_conv_block *blo
     }
 }
 
-/* Adds some columns of a block: patches as rows, dy transposed, and the product of the two. */
+/* Adds some columns of a block: the product of patches, one row per tap, and dy transposed. */
 static void dvti_conv_weights_panel(dvti_conv_sums *s, const dvti_conv_block *block, int64_t column,
                                     int64_t count) {
     const dvti_conv *p = s->p;

@@ -1,14 +1,14 @@
-/* Convolution (cpu_conv.h): the gradient to the weights from an NHWC tile, where a pixel's channels
-   are adjacent. So is what a window sees through a row of the kernel, and dw (outs x taps) = dy
-   (outs x windows) * patches transposed reads both where they are:
+/* Convolution (cpu_conv.h): backward weights from an NHWC tile, in which the channels of a pixel
+   are adjacent. The elements that a window reads through a kernel row are then adjacent, too.
+   The product dw (outs x taps) = dy (outs x windows) * patches transposed reads them in place:
 
      tile row i   c0 c1 c2  c0 c1 c2  c0 c1 c2  c0 c1 c2        3 channels, kernel 3 wide, stride 1
-                  [------- window 0 --------]        B's row: kw * channels adjacent elements
+                  [------- window 0 --------]                   B's row: kw * channels elements
                             [------- window 1 --------] */
 #include "3_cpu/cpu_conv.h"
 
-/* Finds the columns of a block, `first` to before `end`, whose windows see the image through row i
-   of the kernel. */
+/* Finds the columns *first..*end - 1 of a block whose windows read the image through row i of the
+   kernel. The other windows read only padding. */
 static void dvti_conv_seen_through(const dvti_conv *p, const dvti_conv_block *block, int64_t i,
                                    int64_t *first, int64_t *end) {
     const int64_t up = p->padding[0] - i * p->dilation[0], stride = p->stride[0];
@@ -19,8 +19,8 @@ static void dvti_conv_seen_through(const dvti_conv *p, const dvti_conv_block *bl
     *end = (DVTI_MIN(*end, block->row + block->rows) - block->row) * line;
 }
 
-/* Writes where `count` windows from column `first` on start in the tile. Columns go row by row of
-   all images. */
+/* Writes the tile offsets of `count` windows from column `first` on. Columns are ordered by row,
+   then by image. */
 static void dvti_conv_nhwc_table(const dvti_conv_sums *s, const dvti_conv_block *block,
                                  int64_t first, int64_t count, int64_t *at) {
     const dvti_conv *p = s->p;
@@ -33,8 +33,8 @@ static void dvti_conv_nhwc_table(const dvti_conv_sums *s, const dvti_conv_block 
     }
 }
 
-/* Returns dy of a block, and the elements from one output channel to the next: dy itself, or of
-   several images in the order of columns. */
+/* Returns dy of a block and its channel stride in *row. The dy of several images is copied in the
+   order of the columns. */
 static const float *dvti_conv_nhwc_dy(const dvti_conv_sums *s, const dvti_conv_block *block,
                                       int64_t *row) {
     const dvti_conv *p = s->p;
@@ -53,8 +53,8 @@ static const float *dvti_conv_nhwc_dy(const dvti_conv_sums *s, const dvti_conv_b
     return to;
 }
 
-/* Adds a block, some columns at a time: a product per row of the kernel (per tap, if it is
-   dilated), of the windows that see the image through it. */
+/* Adds a block, some columns at a time. Each row of the kernel (each tap, if it is dilated) is one
+   product of the windows that read the image through it. */
 DVTI_FN void dvti_conv_nhwc_weights(dvti_conv_sums *s, const dvti_conv_block *block) {
     const dvti_conv *p = s->p;
     const int64_t run = p->dilation[1] == 1 ? p->kw : 1;
@@ -87,7 +87,7 @@ DVTI_FN void dvti_conv_nhwc_weights(dvti_conv_sums *s, const dvti_conv_block *bl
     }
 }
 
-/* Adds the parts of output channels begin .. end, and transposes their kernels to [input
+/* Sums the parts of output channels begin..end - 1 and transposes them to [input
    channel][row][column]. */
 DVTI_FN void dvti_conv_nhwc_add_parts(void *user, int64_t begin, int64_t end) {
     const dvti_conv *p = (const dvti_conv *)user;

@@ -1,7 +1,13 @@
-/* Convolution (cpu_conv.h): weights and bias as the kernels read them. */
+/* Convolution (cpu_conv.h): weights and bias in the layout of the kernels.
+
+     forward                     [out channel][tap]: w itself, or converted to float32
+     backward data               [group][tap][out channel], rows padded to 16 elements
+     transposed (backward data   [channel of dx][channel of dy in the group][tap],
+       as a convolution)         kernels rotated by 180 degrees
+     backward weights            none */
 #include "3_cpu/cpu_conv.h"
 
-#define DVTI_CONV_CHUNK 64 /* weights that are converted at once */
+#define DVTI_CONV_CHUNK 64 /* weights of a work item */
 #define DVTI_CONV_OUTS 16  /* output channels whose kernels are rotated together */
 
 typedef struct dvti_conv_packing {
@@ -9,7 +15,7 @@ typedef struct dvti_conv_packing {
     char *to;
 } dvti_conv_packing;
 
-/* Converts float16 or bfloat16. */
+/* Converts float16 or bfloat16 to float32. */
 static void dvti_conv_widen(void *user, int64_t begin, int64_t end) {
     const dvti_conv_packing *job = (const dvti_conv_packing *)user;
     const dvti_conv *p = job->p;
@@ -19,7 +25,7 @@ static void dvti_conv_widen(void *user, int64_t begin, int64_t end) {
                   (const char *)p->launch->in[1].data + first * p->size, p->dtype, 0, 1, n);
 }
 
-/* To data: [group][tap][output channel]. */
+/* Transposes weights for backward data to [group][tap][output channel]. */
 static void dvti_conv_transpose_weights(void *user, int64_t begin, int64_t end) {
     const dvti_conv_packing *job = (const dvti_conv_packing *)user;
     const dvti_conv *p = job->p;
@@ -35,7 +41,7 @@ static void dvti_conv_transpose_weights(void *user, int64_t begin, int64_t end) 
     }
 }
 
-/* Copies a kernel from its last tap to its first. */
+/* Copies a kernel from its last tap to its first, which rotates it by 180 degrees. */
 static void dvti_conv_rotate(const dvti_conv *p, const char *from, void *to) {
     const char *last = from + (p->kernel - 1) * p->size;
     int64_t k;
@@ -48,8 +54,8 @@ static void dvti_conv_rotate(const dvti_conv *p, const char *from, void *to) {
         dvti_load_row_f32(last, p->dtype, -1, p->kernel, (float *)to);
 }
 
-/* Transposed convolution: w is [channel of dy][channel of dx in the group][tap], and this makes
-   [channel of dx][channel of dy in the group][tap] with kernels rotated by 180 degrees. */
+/* Packs weights of a transposed convolution. From [channel of dy][channel of dx in the group][tap]
+   to [channel of dx][channel of dy in the group][tap], with rotated kernels. */
 static void dvti_conv_rotate_weights(void *user, int64_t begin, int64_t end) {
     const dvti_conv_packing *job = (const dvti_conv_packing *)user;
     const dvti_conv *p = job->p;
@@ -63,7 +69,7 @@ static void dvti_conv_rotate_weights(void *user, int64_t begin, int64_t end) {
         int64_t c, o;
         if (p->kernel == 1 && p->size == p->element)
             p->gemm->transpose_exactly(to, p->taps, w, p->og, outs, p->cg);
-        else if (p->kernel == 1 && p->cg % 16 == 0) /* rows without an end that turn would fill */
+        else if (p->kernel == 1 && p->cg % 16 == 0) /* transpose stores whole vectors */
             p->gemm->transpose(to, p->taps, w, p->dtype, p->og, outs, p->cg);
         else
             for (c = 0; c < p->cg; c++, w += p->og * p->kernel * p->size)

@@ -1,12 +1,12 @@
-/* Convolution (cpu_conv.h): how a shape is cut into tasks, and what a task needs of the workspace.
-   The ISA target and the number of threads may change between the plan and the launch, so a plan
+/* Convolution (cpu_conv.h): how a shape is cut into tasks, and the workspace of a task. The ISA
+   target and the number of threads may change between the plan and the launch. A plan therefore
    suits all of them. */
 #include "3_cpu/cpu_conv.h"
 
-#define DVTI_CONV_TASKS 8          /* a launch makes at least so many, where its shape allows */
-#define DVTI_CONV_TASK 262144.0    /* multiply-adds that pay for a task */
-#define DVTI_CONV_WEIGHT_OUTS 128  /* the most output channels of a task: gradient to the weights */
-#define DVTI_CONV_FORWARD_OUTS 256 /* and forward */
+#define DVTI_CONV_TASKS 8          /* the least number of tasks, if the shape allows it */
+#define DVTI_CONV_TASK 262144.0    /* the least multiply-adds of a task */
+#define DVTI_CONV_WEIGHT_OUTS 128  /* the most output channels of a task: backward weights */
+#define DVTI_CONV_FORWARD_OUTS 256 /* forward */
 
 DVTI_FN int64_t dvti_conv_cuts(int64_t n, int64_t piece) {
     return (n + piece - 1) / piece;
@@ -48,15 +48,15 @@ static void dvti_conv_cut_tile(dvti_conv *p) {
     tile->plane = p->kw * tile->row_step * tile->copy_rows * p->ow;
 }
 
-/* Returns the vectors of 8 that a block of rows multiplies per channel, plus what its copies cost
-   in such (measured on a Zen 4). */
+/* Returns the cost of a block of rows per channel: vectors of 8 that are multiplied, plus the cost
+   of the copies in the same unit (measured on a Zen 4). */
 static double dvti_conv_shifted_cost(const dvti_conv *p, int64_t rows) {
     return (double)(dvti_conv_cuts(rows * p->ow, 8) * p->outs * p->kernel) +
            5 * dvti_conv_tile_size(p, 1, rows) / 8;
 }
 
-/* Sets the rows of a block, from half of what fits in L2 up, so that few lanes are empty and few
-   rows are copied twice. */
+/* Sets the rows of a block, between half of what fits in L2 and all of it. Chooses those that leave
+   few lanes empty and copy few rows twice. */
 static void dvti_conv_cut_shifted(dvti_conv *p) {
     int64_t rows, best = p->rows;
     double least = 0, cost;
@@ -98,7 +98,7 @@ static int64_t dvti_conv_count_blocks(dvti_conv *p) {
     return p->image_blocks * p->row_blocks;
 }
 
-/* Sets the groups that a task takes one after the other. */
+/* Sets the number of groups of a task, which it computes in order. */
 static void dvti_conv_cut_groups(dvti_conv *p, int64_t others) {
     double each = dvti_conv_work(p) / ((double)others * (double)p->groups);
     int64_t most = p->groups * others / (2 * DVTI_CONV_TASKS);
@@ -108,8 +108,8 @@ static void dvti_conv_cut_groups(dvti_conv *p, int64_t others) {
     p->tasks = others * p->group_blocks;
 }
 
-/* Products that read the tile itself take nearly equal parts of the input channels, of a step's
-   depth each. */
+/* Cuts forward into tasks. Products that read the tile directly cut the input channels into nearly
+   equal pieces, each at most one step deep. */
 static void dvti_conv_cut_forward(dvti_conv *p) {
     int64_t tasks;
     p->ins = p->cg;
@@ -138,8 +138,8 @@ static void dvti_conv_cut_forward(dvti_conv *p) {
     dvti_conv_cut_groups(p, tasks);
 }
 
-/* Output channels are cut so that many threads get tasks, each of which loads the tile again. Where
-   blocks are enough for these threads, a task takes all of them. */
+/* Undoes the cut of output channels if there are enough blocks for these threads. The cut makes
+   more tasks, but each of them loads the tile again. */
 DVTI_FN void dvti_conv_share(dvti_conv *p, int64_t threads) {
     const int64_t blocks = p->image_blocks * p->row_blocks;
     if (p->op != DVTI_OP_conv2d || p->groups > 1 || (blocks % threads && blocks < 4 * threads))
@@ -149,7 +149,7 @@ DVTI_FN void dvti_conv_share(dvti_conv *p, int64_t threads) {
     p->tasks = blocks * p->out_blocks;
 }
 
-/* A task owns some channels of dx of one image. */
+/* Cuts backward data. A task computes some channels of dx of one image. */
 static void dvti_conv_cut_data(dvti_conv *p) {
     int64_t least = DVTI_MAX(1, DVTI_CONV_ROWS / p->kernel), tasks;
     p->rows = p->oh;
@@ -168,8 +168,8 @@ static void dvti_conv_cut_data(dvti_conv *p) {
     dvti_conv_cut_groups(p, tasks);
 }
 
-/* A task sums some images. Where dw has few tiles, several tasks share one, and their sums are
-   added in the end. */
+/* Cuts backward weights. A task sums some images. If dw has few tiles, several tasks share one, and
+   their sums are added at the end. */
 static void dvti_conv_cut_weights(dvti_conv *p) {
     int64_t tiles;
     p->ins = DVTI_CONV_ROWS / p->kernel;
@@ -188,14 +188,14 @@ static void dvti_conv_cut_weights(dvti_conv *p) {
 }
 
 /* ---- memory ---- */
-/* Takes elements of `size` bytes of the workspace, and returns where they start. */
+/* Reserves `elements` of `size` bytes in the workspace and returns their offset. */
 static int64_t dvti_conv_take(int64_t *at, int64_t elements, int64_t size) {
     int64_t here = *at;
     *at += dvti_conv_up(elements * size, 64);
     return here;
 }
 
-/* Panels and sums of DIRECT: of the widest ISA target. */
+/* Reserves panels and sums of DIRECT, large enough for the widest ISA target. */
 static void dvti_conv_layout_direct(dvti_conv *p) {
     dvti_conv_direct *direct = &p->u.direct;
     const int64_t size = p->element, cols = DVTI_CONV_COLUMNS, slack = DVTI_CONV_SLACK;
@@ -221,6 +221,14 @@ static void dvti_conv_layout_direct(dvti_conv *p) {
     }
 }
 
+/* Lays out the workspace:
+
+     | offsets of taps | copy_row | weights | bias | partial sums | area 0 | area 1 | ...
+     <------------------------- shared ------------------------->
+
+   and the area of each running task:
+
+     | tile | one channel's tile (SHIFTED) | panel | sums or patches (DIRECT) | or dy (NHWC), .. */
 static void dvti_conv_layout(dvti_conv *p) {
     const int64_t size = p->element;
     const bool data = p->op == DVTI_OP_conv2d_data, forward = p->op == DVTI_OP_conv2d;

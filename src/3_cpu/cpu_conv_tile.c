@@ -1,18 +1,19 @@
-/* The padded input tile of a convolution (cpu_conv.h): its geometry, and how images get into it and
-   out of it. */
+/* The padded input tile of a convolution (cpu_conv.h): its geometry, loading images to tiles, and
+   storing tiles to images. */
 #include "3_cpu/cpu_conv.h"
 
 DVTI_FN int64_t dvti_conv_tile_rows(const dvti_conv *p, int64_t rows) {
     return ((rows - 1) * p->stride[0] + (p->kh - 1) * p->dilation[0]) / p->tile.hop + 1;
 }
 
-/* A row of the tile, stride 3, when taps look at every column (phases = 3) and when all of them are
-   multiples of 3 apart (1):
+/* Sets the geometry of the tile. A row with a stride of 3, if taps read every column (phases =
+   3), and if all taps are multiples of 3 apart (phases = 1):
 
      columns of the padded image   0 3 6 9 .. | 1 4 7 10 .. | 2 5 8 11 ..      0 3 6 9 ..
                                    <- phase ->                                 <- phase ->
+                                   <--------------- pitch ---------------->    <- pitch ->
 
-   Likewise rows that no tap looks at are left out (hop). NHWC tiles keep all of both. */
+   Rows that no tap reads are left out likewise (hop). NHWC tiles keep all rows and columns. */
 DVTI_FN void dvti_conv_tile_shape(dvti_conv *p) {
     const int64_t *stride = p->stride;
     const int64_t reach = (p->ow - 1) * stride[1] + (p->kw - 1) * p->dilation[1] + 1;
@@ -29,7 +30,8 @@ DVTI_FN void dvti_conv_tile_shape(dvti_conv *p) {
     tile->row_step = stride[0] / tile->hop;
 }
 
-/* Returns where a row of the tile has what the first window sees through kernel column j. */
+/* Returns the offset in a tile row of the element that the first window reads through kernel column
+   j. */
 static int64_t dvti_conv_column(const dvti_conv *p, int64_t j) {
     int64_t column = j * p->dilation[1], stride = p->tile.in_place ? 1 : p->stride[1];
     return column % stride * p->tile.phase + column / stride;
@@ -74,7 +76,7 @@ DVTI_FN int64_t dvti_conv_pixel(const dvti_conv *p, const dvti_conv_block *block
 DVTI_FN int64_t dvti_conv_run(const dvti_conv *p, const dvti_conv_block *block, int64_t column,
                               int64_t most, int64_t *start) {
     const int64_t step = p->tile.row_step * p->tile.pitch;
-    /* Rows that follow each other without a gap are one. */
+    /* Rows without gaps between them are joined to one. */
     const bool joined = step == p->ow;
     const int64_t length = joined ? block->rows * p->ow : p->ow, rows = joined ? 1 : block->rows;
     const int64_t row = column / length;
@@ -98,8 +100,8 @@ DVTI_FN dvti_conv_plane dvti_conv_plane_of(const dvti_conv *p, const dvti_conv_b
     return plane;
 }
 
-/* ---- images to tiles ---- */
-/* Finds the elements of a tile's row, in one phase, that are in the image. Element q is column q *
+/* ---- loading images to tiles ---- */
+/* Finds the elements of one phase of a tile row that lie in the image. Element q is column q *
    stride + phase - padding. */
 static void dvti_conv_inside(const dvti_conv *p, int64_t phase, int64_t *first, int64_t *count) {
     int64_t stride = p->stride[1], left = p->padding[1] - phase, end = p->w + left;
@@ -108,8 +110,8 @@ static void dvti_conv_inside(const dvti_conv *p, int64_t phase, int64_t *first, 
     *count = DVTI_MAX(end - *first, 0);
 }
 
-/* Finds the rows of a tile that are in the image, from `first` to before `end`, where row 0 is row
-   `top` of the image. */
+/* Finds the tile rows *first..*end - 1 that lie in the image. Row 0 of the tile is row `top` of the
+   image. Returns whether there are any. */
 static bool dvti_conv_rows_inside(const dvti_conv *p, int64_t top, int64_t *first, int64_t *end) {
     const int64_t hop = p->tile.hop;
     *first = top < 0 ? dvti_conv_cuts(-top, hop) : 0;
@@ -145,8 +147,8 @@ static void dvti_conv_load_plane(const dvti_conv *p, char *plane, const char *im
     }
 }
 
-/* Makes a channel's shifted copies from its plain tile. The store of a row may reach into those
-   that follow, which are stored later. */
+/* Makes the shifted copies of a channel from its tile. The store of a row may overwrite the start
+   of the next ones, which are stored later. */
 static void dvti_conv_shift(const dvti_conv *p, int64_t rows, const float *plain, float *to) {
     const dvti_conv_tile *tile = &p->tile;
     int64_t j, rest;
@@ -176,7 +178,7 @@ static void dvti_conv_load_shifted(const dvti_conv *p, const dvti_conv_block *bl
         }
 }
 
-/* Transposes to [image][row][column][channel]; padding is zero. */
+/* Transposes some channels to [image][row][column][channel]; padding is zero. */
 static void dvti_conv_load_nhwc(const dvti_conv *p, const dvti_conv_block *block, int64_t channel,
                                 int64_t channels, float *memory) {
     const float *x = (const float *)p->launch->in[0].data;
@@ -224,7 +226,7 @@ DVTI_FN void dvti_conv_tile_load(const dvti_conv *p, dvti_conv_block *block, int
                 x + ((block->image + image) * p->c + channel + i) * p->h * p->w * p->size, top);
 }
 
-/* ---- tiles to images ---- */
+/* ---- storing tiles to images ---- */
 static void dvti_conv_store_plane(const dvti_conv *p, const char *plane, char *image) {
     const int64_t hop = p->tile.hop;
     int64_t first, end, row, phase, q, count;

@@ -1,5 +1,9 @@
-/* Convolution (cpu_conv.h): the tasks of the gradient to the weights, and the sum of their parts.
-   */
+/* Convolution (cpu_conv.h): the tasks of backward weights, and the sum of their parts. A part
+   sums some of the images:
+
+     images     | 0 1 2 | 3 4 5 | 6 7 8 |
+                    |       |       |
+     partial     part 0 + part 1 + part 2   =  dw       always added in this order */
 #include "3_cpu/cpu_conv.h"
 
 static void dvti_conv_weights_part(dvti_conv_sums *s, int64_t first, int64_t end) {
@@ -46,7 +50,7 @@ DVTI_FN void dvti_conv_weights(void *user, int64_t task, void *area) {
     }
 }
 
-/* Adds the parts of some weights of an output channel, in order, from [tap][output channel]. */
+/* Sums the parts of some weights of an output channel, in order, from [tap][output channel]. */
 #define DVTI_CONV_ADD_PARTS(T, name, store)                                                        \
     static void name(const dvti_conv *p, int64_t o, int64_t tap, int64_t count, char *to) {        \
         const int64_t part_size = p->o * p->taps;                                                  \

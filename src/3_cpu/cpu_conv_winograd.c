@@ -1,24 +1,25 @@
-/* Convolution (cpu_conv.h) of 3 x 3 by Winograd's F(4 x 4, 3 x 3), where the program has allowed it
-   (dvt_allow_winograd). A. Lavin and S. Gray, "Fast Algorithms for Convolutional Neural Networks",
-   2016: a tile of 4 x 4 results takes 36 multiplications per channel, not 144.
+/* Convolution (cpu_conv.h) of 3 x 3 by Winograd's F(4 x 4, 3 x 3), if the program allows it
+   (dvt_allow_winograd). Source: A. Lavin and S. Gray, "Fast Algorithms for Convolutional Neural
+   Networks", 2016. A tile of 4 x 4 results takes 36 multiplications per channel instead of 144.
 
-     x: tiles of 6 x 6, 4 apart         36 products                        y: tiles of 4 x 4
-     +---------+                        of channels
-     | . . . . . .      transform       [36][out][in] * [36][in][tile]     transform
-     | . . . . . .    ------------>     = [36][out][tile]                ------------>   + bias
-     | . . . . . .
+     x: tiles of 6 x 6, 4 apart       36 products of channels            y: tiles of 4 x 4
 
-   A block is some rows of tiles of one image after the other, with all channels. Each sum is one
-   chain over the channels, so cuts change no bit. The gradient to the data is the same with rotated
-   kernels (dvti_conv.transposed). */
+     columns 0 1 2 3 4 5 6 7 8 9      [36][out][in] * [36][in][tile]     columns 0 1 2 3 4 5 6 7
+             [-- tile 0 -]            = [36][out][tile]                          [tile 0][tile 1]
+                     [-- tile 1 -]
+               -- transform -->                         -- transform, + bias -->
+
+   A block is some consecutive rows of tiles, which may span images, with all channels. Each sum
+   is one chain over the channels, so results do not depend on cuts. Backward data is the same
+   with rotated kernels (dvti_conv.transposed). */
 #include "3_cpu/cpu_conv.h"
 
-#define DVTI_WINOGRAD_CHANNELS 32 /* fewer, in or out, do not pay for the transforms */
-#define DVTI_WINOGRAD_WASTE 1.5   /* elements of tiles per result that still pay */
-#define DVTI_WINOGRAD_LEAST 48    /* fewer tiles in all do not pay for the weights' transform */
+#define DVTI_WINOGRAD_CHANNELS 32 /* the least, in and out, that pay for the transforms */
+#define DVTI_WINOGRAD_WASTE 1.5   /* the most elements of tiles per result that pay */
+#define DVTI_WINOGRAD_LEAST 48    /* the least tiles that pay for the transform of the weights */
 #define DVTI_WINOGRAD_BLOCK 128   /* the most tiles of a block */
 #define DVTI_WINOGRAD_OUTS 64     /* output channels that pay for transforming a block again */
-#define DVTI_WINOGRAD_CHUNK 256   /* kernels that are transformed at once */
+#define DVTI_WINOGRAD_CHUNK 256   /* kernels of one call of the transform */
 
 DVTI_FN bool dvti_conv_winograd_fits(const dvti_conv *p) {
     const double tiles = (double)dvti_conv_cuts(p->oh, 4) * (double)dvti_conv_cuts(p->ow, 4);
@@ -30,7 +31,7 @@ DVTI_FN bool dvti_conv_winograd_fits(const dvti_conv *p) {
            (double)p->n * tiles >= DVTI_WINOGRAD_LEAST;
 }
 
-/* Sets rows of tiles whose number of tiles fills vectors. */
+/* Sets the rows of tiles of a block. Chooses a number of tiles that fills vectors. */
 static void dvti_conv_winograd_cut(dvti_conv *p) {
     const int64_t across = dvti_conv_cuts(p->ow, 4), down = dvti_conv_cuts(p->oh, 4);
     int64_t rows, count;
@@ -51,8 +52,9 @@ static void dvti_conv_winograd_cut(dvti_conv *p) {
     p->row_blocks = dvti_conv_cuts(p->n * down, p->rows);
 }
 
-/* Weights are read once per block. So where there are fewer blocks than threads, these share the
-   output channels, and each transforms the image. */
+/* Shares the output channels among threads if there are fewer blocks than threads; each then
+   transforms the image. Otherwise a task computes all output channels, since each block reads all
+   weights. */
 DVTI_FN void dvti_conv_winograd_share(dvti_conv *p, int64_t threads) {
     const int64_t most = dvti_conv_cuts(p->o, DVTI_WINOGRAD_OUTS);
     const int64_t wanted = p->row_blocks >= threads ? 1 : dvti_conv_cuts(threads, p->row_blocks);
@@ -61,8 +63,8 @@ DVTI_FN void dvti_conv_winograd_share(dvti_conv *p, int64_t threads) {
     p->tasks = p->row_blocks * p->out_blocks;
 }
 
-/* The 36 arrays are a line more than a power of two apart at least: else they would meet in one set
-   of a cache. */
+/* Sets the layout. The strides of the 36 arrays are not powers of two, so that the arrays do not
+   fall into the same cache sets. */
 DVTI_FN void dvti_conv_winograd_plan(dvti_conv *p) {
     const int64_t f = (int64_t)sizeof(float);
     dvti_conv_winograd *w = &p->u.winograd;
@@ -84,7 +86,7 @@ DVTI_FN void dvti_conv_winograd_plan(dvti_conv *p) {
     p->area = w->y_at + 4 * w->line * f;
 }
 
-/* ---- weights: [36][channels of the array w] ---- */
+/* ---- weights: [36][kernels of w] ---- */
 typedef struct dvti_conv_winograd_packing {
     const dvti_conv *p;
     float *to;
@@ -121,7 +123,7 @@ DVTI_FN void dvti_conv_winograd_pack(dvti_conv *p, char *workspace) {
 }
 
 /* ---- blocks ---- */
-/* Transforms a channel of some rows of tiles. A row of the image is padded, then split into its
+/* Transforms one channel of some rows of tiles. Each image row is padded, then split into its
    columns modulo 4. */
 static void dvti_conv_winograd_load(const dvti_conv *p, int64_t channel, int64_t row, int64_t end,
                                     void *area) {
@@ -134,7 +136,7 @@ static void dvti_conv_winograd_load(const dvti_conv *p, int64_t channel, int64_t
     for (; row < end; row += count) {
         const char *image = (const char *)p->launch->in[0].data +
                             (row / w->down * p->c + channel) * image_size * p->size;
-        count = DVTI_MIN(end - row, w->down - row % w->down); /* of one image */
+        count = DVTI_MIN(end - row, w->down - row % w->down); /* within one image */
         for (i = 0; i < 4 * count + 2; i++) {
             y = row % w->down * 4 + i - p->padding[0];
             if (y < 0 || y >= p->h) {
@@ -173,8 +175,8 @@ static void dvti_conv_winograd_multiply(const dvti_conv *p, int64_t o, int64_t o
     }
 }
 
-/* Transforms the sums of output channel o, number i of the task's, and writes the results that
-   exist. */
+/* Transforms the sums of output channel o, which is number i of the task. Writes the results that
+   lie in y. */
 static void dvti_conv_winograd_store(const dvti_conv *p, int64_t o, int64_t i, int64_t row,
                                      int64_t end, void *area) {
     const dvti_conv_winograd *w = &p->u.winograd;
