@@ -35,7 +35,8 @@ DVTI_FN void dvti_mm_store_int32(const dvti_mm *p, const char *sums, int64_t row
 }
 
 /* ---- all other integers: int64 ---- */
-/* Columns of one task of a matrix-vector product, and the numbers of columns summed together. */
+/* Columns of one task of a matrix-vector product, and of those the columns summed at once: BLOCK if
+   they are contiguous, else STREAMS. */
 #define DVTI_MATVEC_TASK 512
 #define DVTI_MATVEC_BLOCK 64
 #define DVTI_MATVEC_STREAMS 8
