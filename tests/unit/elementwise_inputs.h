@@ -60,7 +60,7 @@ static dvt_array *random_array(dvt_shape shape, dvt_dtype dtype, double low, dou
     return x;
 }
 
-/* Returns the (7, 90) values of x, or a selection of them, in one of LAYOUTS memory layouts. */
+/* Memory layouts of the (7, 90) values of x, or of a selection of them. */
 enum { LAYOUTS = 7 };
 
 static dvt_array *layout(dvt_array *x, int which) {

@@ -136,7 +136,7 @@ static void compare(point *at, int order, int input, dvt_array *gradient) {
     dvt_test_check(gradient && dvt_shape_equal(dvt_shape_of(gradient), shape) &&
                        dvt_dtype_of(gradient) == check_dtype,
                    __FILE__, __LINE__,
-                   "%s: the gradient of order %d to input %d has another shape or dtype",
+                   "%s: the gradient of order %d to input %d has another dtype or shape",
                    at->p->name, order, input);
     values = dvt_test_values(gradient);
     if (check_on_cpu) {

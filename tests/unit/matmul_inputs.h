@@ -16,8 +16,12 @@ static dvt_array *random_array(dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx) {
     return x;
 }
 
-/* Returns the same elements with other strides: every second element of a wider array, or
-   transposed memory. */
+/* Returns the elements of x with other strides. For x = ((a, b), (c, d)) the memory is:
+
+        0   a b c d               C order
+        1   a c b d               transposed
+        2   a . b . . c . d . .   every second element of a wider array
+        3   c d a b               rows in reverse */
 static dvt_array *strided(dvt_array *x, int how) {
     int n = dvt_ndim(x);
     if (how == 1 && n >= 2)

@@ -336,8 +336,7 @@ DVT_TEST(autograd_errors_of_heads) {
     CHECK_INT(dvt_backward(plain), DVT_ERR_GRAD);
     check_message("computational graph");
     check_message("DVT_RECORD");
-    CHECK(strstr(dvt_error(), "DVT_RETAIN_GRAPH") ==
-          NULL); /* there was no recorded graph to retain */
+    CHECK(strstr(dvt_error(), "DVT_RETAIN_GRAPH") == NULL); /* no recorded graph to retain */
     check_message("float64 (2,)");
     dvt_clear_error();
     DVT_RECORD {
@@ -468,8 +467,7 @@ DVT_TEST(autograd_copy_into_shared_memory_is_refused) {
         CHECK_ERROR(dvt_copy_into(window, dvt_square(x)), DVT_ERR_GRAD);
         CHECK_ERROR(dvt_copy_into(buffer, dvt_concat(&x, 1, 0)), DVT_ERR_SHAPE);
         CHECK_ERROR(dvt_copy_into(window, dvt_sum(x, DVT_ALL)), DVT_ERR_GRAD);
-        CHECK(dvt_copy_into(window, dvt_ones_like(window)) ==
-              window); /* the source has no history */
+        CHECK(dvt_copy_into(window, dvt_ones_like(window)) == window); /* no history */
     }
     CHECK_VALUES(buffer, 0, 1, 1, 0, 0);
     CHECK(dvt_copy_into(window, x) == window);

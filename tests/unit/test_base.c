@@ -248,8 +248,7 @@ static void check_rounding(double (*value)(unsigned), uint16_t (*from32)(float),
                    from32(nextafterf((float)middle, 0)) == code &&
                    from32(nextafterf((float)middle, (float)INFINITY)) == code + 1;
         if (!good)
-            dvt_test_check(0, __FILE__, line, "code %u: %.17g is rounded incorrectly", code,
-                           middle);
+            dvt_test_check(0, __FILE__, line, "code %u: %.17g is rounded wrong", code, middle);
     }
     CHECK_INT(code, largest + 1);
 }

@@ -385,8 +385,7 @@ DVT_TEST(blocks_batch_norm) {
     CHECK_VALUES(y, 1e-4, -2, 4, 2, 6);
     CHECK_VALUES(dvt_block_data(net, "running_mean", dvt_gpu(0)), 1e-5, 0.2, 2);
     CHECK_VALUES(dvt_block_data(net, "running_var", dvt_gpu(0)), 1e-4, 0.9 + 0.1, 0.9 + 10);
-    CHECK_VALUES(dvt_block_data(net, "running_mean", dvt_gpu(1)), 0, 0,
-                 0); /* each context has its own */
+    CHECK_VALUES(dvt_block_data(net, "running_mean", dvt_gpu(1)), 0, 0, 0); /* one per context */
     CHECK_ERROR(dvt_block_forward(dvt_nn_batch_norm(), dvt_ones(DVT_SHAPE(3), DVT_F32, dvt_cpu())),
                 DVT_ERR_UNINITIALIZED);
     net = dvt_nn_batch_norm();

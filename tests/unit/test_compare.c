@@ -10,27 +10,23 @@ static dvt_array *four(float a, float b, float c, float d) {
     return DVT_ARRAY(float, DVT_SHAPE(4), dvt_test_ctx(), a, b, c, d);
 }
 
-static dvt_array *float64s(double a, double b) {
+static dvt_array *wide(double a, double b) {
     return DVT_ARRAY(double, DVT_SHAPE(2), dvt_test_ctx(), a, b);
 }
 
-static dvt_array *integers(dvt_dtype dtype, int a, int b) {
+static dvt_array *exact(dvt_dtype dtype, int a, int b) {
     return dvt_as_in_dtype(DVT_ARRAY(int64_t, DVT_SHAPE(2), dvt_test_ctx(), a, b), dtype);
 }
 
 DVT_TEST(compare_isclose_has_numpys_bound) {
     /* the bound is atol + rtol |b|, which is asymmetric in a and b */
-    CHECK_VALUES(dvt_isclose(float64s(10, 11), float64s(11, 10), 0.095, 0, DVT_NAN_DIFFERS), 0, 1,
-                 0);
-    CHECK_VALUES(dvt_isclose(float64s(0.25, 0), float64s(0, 0.5), 0, 0.25, DVT_NAN_DIFFERS), 0, 1,
-                 0);
-    CHECK_VALUES(dvt_isclose(float64s(1e-9, 1e-7), float64s(0, 0), 1e-5, 1e-8, DVT_NAN_DIFFERS), 0,
-                 1, 0);
-    CHECK_VALUES(dvt_isclose(float64s(1e10, 1e10), float64s(1.00001e10, 1.0001e10), 1e-5, 1e-8,
-                             DVT_NAN_DIFFERS),
-                 0, 1, 0);
-    CHECK_INT(dvt_dtype_of(dvt_isclose(float64s(1, 2), float64s(1, 2), 0, 0, DVT_NAN_DIFFERS)),
-              DVT_BOOL);
+    CHECK_VALUES(dvt_isclose(wide(10, 11), wide(11, 10), 0.095, 0, DVT_NAN_DIFFERS), 0, 1, 0);
+    CHECK_VALUES(dvt_isclose(wide(0.25, 0), wide(0, 0.5), 0, 0.25, DVT_NAN_DIFFERS), 0, 1, 0);
+    CHECK_VALUES(dvt_isclose(wide(1e-9, 1e-7), wide(0, 0), 1e-5, 1e-8, DVT_NAN_DIFFERS), 0, 1, 0);
+    CHECK_VALUES(
+        dvt_isclose(wide(1e10, 1e10), wide(1.00001e10, 1.0001e10), 1e-5, 1e-8, DVT_NAN_DIFFERS), 0,
+        1, 0);
+    CHECK_INT(dvt_dtype_of(dvt_isclose(wide(1, 2), wide(1, 2), 0, 0, DVT_NAN_DIFFERS)), DVT_BOOL);
 }
 
 DVT_TEST(compare_isclose_of_infinities_and_nan) {
@@ -45,35 +41,31 @@ DVT_TEST(compare_isclose_of_infinities_and_nan) {
 }
 
 DVT_TEST(compare_isclose_of_dtypes) {
-    dvt_array *half = dvt_astype(float64s(1, 2), DVT_F16);
+    dvt_array *half = dvt_astype(wide(1, 2), DVT_F16);
     CHECK_VALUES(
-        dvt_isclose(integers(DVT_I32, 100, 7), integers(DVT_I32, 101, 9), 0.01, 0, DVT_NAN_DIFFERS),
-        0, 1, 0);
-    CHECK_VALUES(
-        dvt_isclose(integers(DVT_U8, 0, 255), integers(DVT_U8, 255, 254), 0, 1, DVT_NAN_DIFFERS), 0,
-        0, 1); /* differences do not wrap */
-    CHECK_VALUES(
-        dvt_isclose(integers(DVT_BOOL, 0, 1), integers(DVT_BOOL, 1, 1), 0, 0.5, DVT_NAN_DIFFERS), 0,
-        0, 1);
-    CHECK_VALUES(
-        dvt_isclose(integers(DVT_I64, 1, 2), float64s(1 + 1e-9, 2.1), 0, 1e-8, DVT_NAN_DIFFERS), 0,
-        1, 0);
+        dvt_isclose(exact(DVT_I32, 100, 7), exact(DVT_I32, 101, 9), 0.01, 0, DVT_NAN_DIFFERS), 0, 1,
+        0);
+    CHECK_VALUES(dvt_isclose(exact(DVT_U8, 0, 255), exact(DVT_U8, 255, 254), 0, 1, DVT_NAN_DIFFERS),
+                 0, 0, 1); /* differences do not wrap */
+    CHECK_VALUES(dvt_isclose(exact(DVT_BOOL, 0, 1), exact(DVT_BOOL, 1, 1), 0, 0.5, DVT_NAN_DIFFERS),
+                 0, 0, 1);
+    CHECK_VALUES(dvt_isclose(exact(DVT_I64, 1, 2), wide(1 + 1e-9, 2.1), 0, 1e-8, DVT_NAN_DIFFERS),
+                 0, 1, 0);
     /* a tolerance that float16 cannot represent */
     CHECK_VALUES(
-        dvt_isclose(half, dvt_astype(float64s(1, 2.002), DVT_F16), 1e-9, 1e-9, DVT_NAN_DIFFERS), 0,
-        1, 0);
-    CHECK_VALUES(dvt_isclose(half, float64s(1, 2.002), 0, 0.01, DVT_NAN_DIFFERS), 0, 1, 1);
+        dvt_isclose(half, dvt_astype(wide(1, 2.002), DVT_F16), 1e-9, 1e-9, DVT_NAN_DIFFERS), 0, 1,
+        0);
+    CHECK_VALUES(dvt_isclose(half, wide(1, 2.002), 0, 0.01, DVT_NAN_DIFFERS), 0, 1, 1);
 }
 
 DVT_TEST(compare_isclose_broadcasts) {
     dvt_array *rows = DVT_ARRAY(float, DVT_SHAPE(2, 1), dvt_test_ctx(), 1, 2);
-    dvt_array *close = dvt_isclose(rows, float64s(1, 2), 0, 0, DVT_NAN_DIFFERS);
+    dvt_array *close = dvt_isclose(rows, wide(1, 2), 0, 0, DVT_NAN_DIFFERS);
     CHECK(dvt_shape_equal(dvt_shape_of(close), DVT_SHAPE(2, 2)));
     CHECK_VALUES(close, 0, 1, 0, 0, 1);
-    CHECK(!dvt_allclose(rows, float64s(1, 2), 0, 0, DVT_NAN_DIFFERS));
-    CHECK(dvt_allclose(rows, float64s(1, 2), 0, 1, DVT_NAN_DIFFERS));
-    CHECK_ERROR(dvt_isclose(float64s(1, 2), four(1, 2, 3, 4), 0, 0, DVT_NAN_DIFFERS),
-                DVT_ERR_SHAPE);
+    CHECK(!dvt_allclose(rows, wide(1, 2), 0, 0, DVT_NAN_DIFFERS));
+    CHECK(dvt_allclose(rows, wide(1, 2), 0, 1, DVT_NAN_DIFFERS));
+    CHECK_ERROR(dvt_isclose(wide(1, 2), four(1, 2, 3, 4), 0, 0, DVT_NAN_DIFFERS), DVT_ERR_SHAPE);
 }
 
 DVT_TEST(compare_allclose) {
@@ -92,13 +84,13 @@ DVT_TEST(compare_array_equal) {
     CHECK(!dvt_array_equal(x, x, DVT_NAN_DIFFERS));
     CHECK(dvt_array_equal(x, four(1, 0, INF, NOT), DVT_NAN_EQUALS));
     CHECK(!dvt_array_equal(x, four(1, 0, -INF, NOT), DVT_NAN_EQUALS));
-    CHECK(dvt_array_equal(integers(DVT_I8, 1, 2), float64s(1, 2), DVT_NAN_DIFFERS));
-    CHECK(!dvt_array_equal(integers(DVT_I8, 1, 2), float64s(1, 2.5), DVT_NAN_EQUALS));
-    CHECK(dvt_array_equal(integers(DVT_BOOL, 0, 1), integers(DVT_I64, 0, 1), DVT_NAN_EQUALS));
+    CHECK(dvt_array_equal(exact(DVT_I8, 1, 2), wide(1, 2), DVT_NAN_DIFFERS));
+    CHECK(!dvt_array_equal(exact(DVT_I8, 1, 2), wide(1, 2.5), DVT_NAN_EQUALS));
+    CHECK(dvt_array_equal(exact(DVT_BOOL, 0, 1), exact(DVT_I64, 0, 1), DVT_NAN_EQUALS));
     /* shapes do not broadcast; another shape is no error */
-    CHECK(!dvt_array_equal(float64s(1, 1), dvt_ones(DVT_SHAPE(1), DVT_F64, dvt_test_ctx()),
+    CHECK(!dvt_array_equal(wide(1, 1), dvt_ones(DVT_SHAPE(1), DVT_F64, dvt_test_ctx()),
                            DVT_NAN_DIFFERS));
-    CHECK(!dvt_array_equal(float64s(1, 1), dvt_ones(DVT_SHAPE(1, 2), DVT_F64, dvt_test_ctx()),
+    CHECK(!dvt_array_equal(wide(1, 1), dvt_ones(DVT_SHAPE(1, 2), DVT_F64, dvt_test_ctx()),
                            DVT_NAN_DIFFERS));
     CHECK(dvt_array_equal(dvt_zeros(DVT_SHAPE(2, 0), DVT_F32, dvt_test_ctx()),
                           dvt_zeros(DVT_SHAPE(2, 0), DVT_I32, dvt_test_ctx()), DVT_NAN_DIFFERS));
@@ -108,7 +100,7 @@ DVT_TEST(compare_array_equal) {
 }
 
 DVT_TEST(compare_refuses) {
-    dvt_array *x = float64s(1, 2);
+    dvt_array *x = wide(1, 2);
     CHECK_ERROR(dvt_isclose(NULL, x, 0, 0, DVT_NAN_DIFFERS), DVT_ERR_NULL_ARGUMENT);
     CHECK_ERROR(dvt_isclose(x, x, -1e-9, 0, DVT_NAN_DIFFERS), DVT_ERR_RANGE);
     CHECK_ERROR(dvt_isclose(x, x, 0, NAN, DVT_NAN_DIFFERS), DVT_ERR_RANGE);
@@ -127,7 +119,7 @@ DVT_TEST(compare_refuses) {
 
 /* The comparisons record nothing, and leave only the result in the scope. */
 DVT_TEST(compare_records_nothing) {
-    dvt_array *x = float64s(1, 2), *close = NULL;
+    dvt_array *x = wide(1, 2), *close = NULL;
     int64_t before;
     bool same = false;
     dvt_attach_grad(x, DVT_GRAD_WRITE);

@@ -174,11 +174,10 @@ static void check_conversion(dvt_array *x, int i, long double value, dvt_dtype f
     dvt_dtype to = dvt_dtype_of(x);
     double expected = converted(value, from, to);
     if (to == DVT_I64) {
-        int64_t is_integer =
-            dvt_dtype_is_float(from)
-                ? (expected >= 9223372036854775807.0 ? INT64_MAX : (int64_t)expected)
-                : (int64_t)value;
-        CHECK_INT(dvt_item_int(dvt_index(x, i)), is_integer);
+        int64_t exact = dvt_dtype_is_float(from)
+                            ? (expected >= 9223372036854775807.0 ? INT64_MAX : (int64_t)expected)
+                            : (int64_t)value;
+        CHECK_INT(dvt_item_int(dvt_index(x, i)), exact);
     } else {
         double got = dvt_item_at(x, DVT_SHAPE(i));
         dvt_test_check((got != got && expected != expected) ||

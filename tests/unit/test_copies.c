@@ -256,8 +256,7 @@ DVT_TEST(copies_update_counters) {
               s.to_host_count == 0);
         dvt_as_in_ctx(z, dvt_gpu(1));
         CHECK_INT(dvt_get_stats().between_devices_count, 1);
-        dvt_copyto(dvt_slice(dvt_t(z), 0, 0, 2, 1),
-                   dvt_cpu()); /* packed on the source: only four elements are transferred */
+        dvt_copyto(dvt_slice(dvt_t(z), 0, 0, 2, 1), dvt_cpu()); /* packed: four elements */
         s = dvt_get_stats();
         CHECK(s.to_host_count == 1 && s.to_host_bytes == 16 && s.implicit_reads == 0);
         CHECK_INT(dvt_to_host(y, out, sizeof out), DVT_OK);

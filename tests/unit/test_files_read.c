@@ -245,8 +245,8 @@ DVT_TEST(files_fortran_order) {
         DVT_SCOPE {
             dvt_array *x = dvt_load_npy(path, dvt_cpu());
             const unsigned char *value = (const unsigned char *)dvt_data(x);
-            for (k = 0; value && k < n;
-                 k++) { /* k in C order; `place` is its position in the file */
+            /* `place` is the position in the file of element k in C order. */
+            for (k = 0; value && k < n; k++) {
                 int64_t rest = k, place = 0, index[4];
                 for (i = row[r].ndim - 1; i >= 0; i--) {
                     index[i] = rest % row[r].dim[i];

@@ -80,8 +80,14 @@ static const layout_row layout_rows[] = {{"sum", sum_of, false, true},
 
 enum { LAYOUT_ROWS = (int)(sizeof layout_rows / sizeof *layout_rows), LAYOUT_KINDS = 6 };
 
-/* Returns the elements of x in one of six layouts: C order; Fortran order; every second of the last
-   axis; all axes reversed; rows with a gap; every second of the first axis. */
+/* Returns the elements of x in layout `how`. For x = ((a, b, c), (d, e, f)) the memory is:
+
+        0   a b c d e f               C order
+        1   a d b e c f               Fortran order
+        2   a . b . c . d . e . f .   every second element of the last axis
+        3   f e d c b a               all axes reversed
+        4   a b c . . . d e f . . .   rows with a gap
+        5   a b c . . . d e f . . .   every second row: a gap at the first axis */
 static dvt_array *laid_out(dvt_array *x, int how) {
     dvt_shape shape = dvt_shape_of(x);
     int last = shape.ndim - 1, i;

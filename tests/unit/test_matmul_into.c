@@ -356,8 +356,7 @@ DVT_TEST(matmul_into_while_recording) {
         check_refused(c, a, y, DVT_ERR_GRAD, "dvt_matmul_with: b (float32 (2, 2)");
         check_refused(w, a, a, DVT_ERR_GRAD, "belongs to a recorded computation");
         check_refused(y, a, a, DVT_ERR_GRAD, "belongs to a recorded computation");
-        CHECK(matmul_into(c, a, a, false, false) ==
-              c); /* a has no history, so the product is allowed */
+        CHECK(matmul_into(c, a, a, false, false) == c); /* allowed: a has no history */
         CHECK_VALUES(c, 0, 2, 2, 2, 2);
         CHECK(!dvt_has_history(c));
         DVT_PAUSE {

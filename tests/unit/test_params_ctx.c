@@ -69,8 +69,7 @@ DVT_TEST(params_contexts) {
         CHECK(dvt_ctx_equal(dvt_ctx_of(dvt_param_data(w, any_ctx())), dvt_gpu(1)));
     }
     CHECK_INT(dvt_block_reinitialize(net, default_init(), DVT_CONTEXTS(dvt_gpu(1))), DVT_OK);
-    CHECK(
-        dvt_ctx_equal(dvt_ctx_of(dvt_param_data(w, any_ctx())), dvt_gpu(1))); /* the only replica */
+    CHECK(dvt_ctx_equal(dvt_ctx_of(dvt_param_data(w, any_ctx())), dvt_gpu(1))); /* single replica */
     dvt_discard_all();
     CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
 }

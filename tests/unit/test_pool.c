@@ -8,8 +8,8 @@ static dvt_array *random_array(dvt_shape shape, dvt_dtype dtype) {
     double *values = (double *)malloc(sizeof(double) * (size_t)(n ? n : 1));
     dvt_array *x;
     for (i = 0; i < n; i++)
-        values[i] =
-            floor(dvt_test_random(-20, 20)) / 4; /* ties are frequent, multiples of 1/4 are exact */
+        /* Multiples of 1/4 are exact, and ties are frequent. */
+        values[i] = floor(dvt_test_random(-20, 20)) / 4;
     x = dvt_as_in_dtype(dvt_from_host(values, shape, DVT_F64, dvt_cpu()), dtype);
     free(values);
     return x;
@@ -35,7 +35,13 @@ static dvt_pool2d_options padded(dvt_pool2d_options p) {
 }
 
 /* Counts the windows. Each begins in x or in the padding before it. Unless rounded up, it ends
-   within the padding after x. */
+   within the padding after x.
+
+        p p x x x x x x x x p p     size 4, stride 3, padding p of 2
+        [-----]                     window 0
+              [-----]               window 1
+                    [-----]         window 2
+                          [-----]   window 3, only when rounded up: it begins in x */
 static int64_t count_windows(int64_t x, int64_t size, int64_t stride, int64_t padding, bool up) {
     int64_t n = 0;
     while (n * stride + size <= x + 2 * padding)

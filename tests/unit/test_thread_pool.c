@@ -188,8 +188,8 @@ POOL_TEST(quotas_limit_threads) {
     CHECK_INT(quota("0::/a/b\n"), 2);
     CHECK_INT(quota("0::/a/b/c\n"), 2); /* parent groups count */
     CHECK_INT(quota("0::/gone/d\n"), 0);
-    put("cpu.max",
-        "400000 100000\n"); /* inside a container, which sees its own group as the root */
+    /* A container sees its own group as the root. */
+    put("cpu.max", "400000 100000\n");
     CHECK_INT(quota("0::/gone/d\n"), 4);
     CHECK_INT(quota("0::/../../other\n"), 4);
     put("cpu.max", "nonsense");

@@ -116,8 +116,7 @@ DVT_TEST(trainer_allreduce_and_update) {
             CHECK_CLOSE(dvt_item(dvt_param_grad(dvt_block_param(net, "weight"), b)), 8, 0);
             CHECK_CLOSE(dvt_trainer_clip_global_norm(t, 4), 8, 0);
             CHECK_CLOSE(dvt_item(dvt_param_grad(dvt_block_param(net, "weight"), b)), 4, 1e-6);
-            CHECK_CLOSE(dvt_trainer_clip_global_norm(t, 6), 4,
-                        1e-6); /* below the limit: unchanged */
+            CHECK_CLOSE(dvt_trainer_clip_global_norm(t, 6), 4, 1e-6); /* below: unchanged */
             back(net, a, 3);
             back(net, b, 5); /* new gradients, not summed yet */
             CHECK_ERROR(dvt_trainer_update(t, 2), DVT_ERR_VALUE);

@@ -103,7 +103,7 @@ static int threads_meet(int threads) {
     return m.here == threads;
 }
 
-POOL_TEST(visits_each_item_once) {
+POOL_TEST(covers_each_item_once) {
     static const int64_t sizes[] = {1, 2, 3, 7, 64, 100, 1023, 1024, 1025, 4999, MOST};
     static const double costs[] = {0, 0.5, 3, 100, 5000, LARGE, 1e9};
     int width, s, c;
@@ -173,8 +173,8 @@ POOL_TEST(threads_join_jobs) {
         pool->alone_until = 0;
         CHECK(threads_meet(width));
         CHECK_INT(dvti_atomic_load(&pool->alive), width - 1);
-        pool->alone_until =
-            0; /* on a busy machine the pool may have taken the meeting for a delay */
+        /* On a busy machine the pool may have taken the meeting for a delay. */
+        pool->alone_until = 0;
         CHECK_INT(dvti_parallel_width(), width);
     }
     dvt_set_num_threads(2);
