@@ -5,7 +5,7 @@
 
 enum { WEIGHTS = 6 };
 
-/* y = sum of x * weight: the gradient of the weight is x. */
+/* Computes y = sum of x * weight, so that the gradient of the weight is x. */
 static dvt_array *times_weight(dvt_block *self, void *user, dvt_array *x) {
     (void)user;
     return dvt_sum(dvt_mul(x, dvt_block_data(self, "weight", dvt_ctx_of(x))), DVT_ALL);

@@ -254,7 +254,7 @@ DVT_TEST(depth_of_data) {
 }
 #endif
 
-/* A chain of 4000 gradients of gradients is freed by a loop, also when the tape holds it. */
+/* Makes a chain of 4000 gradients of gradients. A loop frees it, also when the tape holds it. */
 static void many_gradients(void) {
     int held, i;
     for (held = 0; held < 2; held++)

@@ -263,7 +263,7 @@ static int fails(char call) {
     return fail_call == (int)n + 1;
 }
 
-/* These replace functions of the C library. */
+/* Replaces fsync of the C library, as the next functions replace fchmod and rename. */
 int fsync(int file) {
     struct stat info;
     int directory = fstat(file, &info) == 0 && S_ISDIR(info.st_mode);

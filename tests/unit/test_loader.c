@@ -171,8 +171,8 @@ DVT_TEST(loader_reset) {
     dvt_loader_reset(NULL);
 }
 
-/* The loader writes ToTensor and Normalize directly into the batch. A user function hides the same
-   chain, and must give the same bits for any number of workers. */
+/* Applies a chain of transforms that the loader cannot see. It must give the same bits as ToTensor
+   and Normalize, which the loader writes directly into the batch, for any number of workers. */
 static dvt_array *apply_hidden(void *user, dvt_array *x) {
     return dvt_transform_apply((dvt_transform *)user, x);
 }

@@ -71,7 +71,7 @@ DVT_TEST(npy_saves_the_bytes_of_numpy) {
     CHECK(golden_lines(__FILE__, "npy_save", each_saved) >= 65);
 }
 
-/* The header has the kind of the stored elements: 'u2', after the byte order. */
+/* Reads one golden file. The header has the kind of its elements after the byte order: 'u2'. */
 static void each_read(const char *dtype, const char *shape, const char *hex) {
     size_t n;
     unsigned char *bytes = golden_bytes(hex, &n);

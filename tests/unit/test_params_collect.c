@@ -57,7 +57,7 @@ DVT_TEST(params_collect) {
     CHECK_ERROR(dvt_block_collect_params(NULL, NULL), DVT_ERR_NULL_ARGUMENT);
 }
 
-/* A block whose single parameter has a chosen name after "x<number>_", which patterns match. */
+/* Returns x. `matches` gives its block one parameter, named "x<number>_" and the name to match. */
 static dvt_array *identity_forward(dvt_block *self, void *user, dvt_array *x) {
     (void)self;
     (void)user;

@@ -392,7 +392,7 @@ static double printed_value(dvt_array *x, int i) {
     return value;
 }
 
-/* Every value of the two 16-bit floats: the printed text reads back with the same bits. */
+/* Checks that every value of a 16-bit float dtype reads back from its text with the same bits. */
 static void check_shortest(dvt_dtype dtype) {
     uint16_t *all = (uint16_t *)malloc(65536 * 2), *again = (uint16_t *)malloc(65536 * 2);
     double *values = (double *)malloc(65536 * sizeof(double));

@@ -29,7 +29,7 @@ DVT_TEST(threads_share_arrays) {
         CHECK_CLOSE(workers[i].sum, (i + 1) * 50 * (45 + 3), 1e-9);
 }
 
-/* Releasing an object that only another thread's scope owns is an error. */
+/* Releases an object that only another thread's scope owns, which is an error. */
 static void *release_anothers(void *user) {
     worker *w = (worker *)user;
     dvt_release(w->shared);
@@ -50,7 +50,7 @@ DVT_TEST(threads_cannot_release_objects_of_others) {
     CHECK_VALUES(x, 0, 1, 1);
 }
 
-/* A scope ends while another thread releases references that were retained for it. */
+/* Releases references that were retained for this thread while another thread's scope ends. */
 static void *release_retained(void *user) {
     worker *w = (worker *)user;
     int i;
@@ -331,7 +331,7 @@ DVT_TEST(threads_record_alone) {
     CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
 }
 
-/* All threads use one recorded array, and each records its own graph on it. */
+/* Records an own graph on an array that all threads share. */
 static void *use_recorded(void *user) {
     worker *w = (worker *)user;
     DVT_SCOPE {

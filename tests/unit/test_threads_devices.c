@@ -146,8 +146,8 @@ DVT_TEST(threads_compete_for_memory) {
     CHECK_INT(i.status, DVT_ERR_HOST_MEMORY);
 }
 
-/* One thread replaces the GPUs repeatedly, which may be refused. The others always find a working
-   GPU. */
+/* Replaces the GPUs repeatedly in one thread, which may be refused. The others use them, and always
+   find a working GPU. */
 static void *use_replaced(void *user) {
     worker *w = (worker *)user;
     dvt_device_info info;

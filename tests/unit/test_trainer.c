@@ -335,7 +335,7 @@ static void failing_release(void *user, void *block) {
     free(block);
 }
 
-/* Each allocation of a first step fails. No weight or gradient has changed then, and the same step
+/* Checks that a first step changes no weight and no gradient when one of its allocations fails, and
    succeeds when it is repeated. */
 static void check_step_without_memory(dvt_ctx_list ctxs, bool for_ever) {
     failing f;

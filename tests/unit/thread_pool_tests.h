@@ -285,8 +285,8 @@ typedef struct delay {
     int64_t others;
 } delay;
 
-/* The caller's first range waits for a worker, whose range then takes 100 ms. The caller's other
-   ranges take no time. */
+/* Waits for a worker in the caller's first range. The worker's range then takes 100 ms, and the
+   caller's other ranges take no time. */
 static void delayed(void *user, int64_t begin, int64_t end) {
     delay *d = (delay *)user;
     double until = dvt_seconds() + 20;
