@@ -39,7 +39,11 @@ if ! build >"$D/build.log" 2>&1; then
     exit 1
 fi
 isa=$("$EMULATOR" "$D/isa")
-if [ "$isa" = neon ]; then pass; else fail "neon" "the best ISA target is \"$isa\", expected \"neon\""; fi
+if [ "$isa" = neon ]; then
+    pass
+else
+    fail "neon" "the best ISA target is \"$isa\", expected \"neon\""
+fi
 names=$("$EMULATOR" "$D/tests" --list | grep -E '^[a-z_0-9]+$')
 if [ -z "${DVT_TEST_FULL:-}" ]; then
     for name in $LONG; do
