@@ -20,7 +20,7 @@ for config in $CONFIGS; do
     fi
     compiler=$CC
     if [ "$config" = msan ] && ! $CC --version 2>/dev/null | grep -q clang; then
-        compiler=clang # as in the Makefile
+        compiler=clang # same as the Makefile
     fi
     # shellcheck disable=SC2046
     if ! { $compiler $(flag "$config") "$BUILD/probe.c" -o "$BUILD/probe" && "$BUILD/probe"; } \

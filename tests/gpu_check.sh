@@ -1,17 +1,19 @@
 #!/bin/sh
 # Runs all tests that need a real GPU: the GPU tests and the whole unit suite on it, the four tools
 # of compute-sanitizer, the tutorials, a training. `report` writes a dated file below bench/results/
-# from the results of the other parts in build/gpu-check/. So parts can run one by one where a
-# machine is available for minutes only.
-# usage: gpu_check.sh [PART...]      build suite units sanitizer-memcheck sanitizer-racecheck
-#                                    sanitizer-synccheck sanitizer-initcheck run report (default:
-#                                    all)
-# SUITE: parts of tests/cuda/run.sh (default: all). UNITS: words in names of unit tests (default:
-# all).
-# RUN: arguments of examples/run. WORK: the directory of results, build/gpu-check.
-# REHEARSE=1 uses the simulated driver (tests/simcuda) without a sanitizer, and writes the report to
-# WORK.
-# Environment: BUILD, CC, LIBRARY, LIBS, MAKE, CONFIGS, as the Makefile sets them.
+# from the results of the other parts in build/gpu-check/. Parts can therefore run one by one where
+# a machine is available for minutes only.
+# usage: gpu_check.sh [PART...]    default: all of
+#     build suite units sanitizer-memcheck sanitizer-racecheck sanitizer-synccheck
+#     sanitizer-initcheck run report
+# Environment:
+#     SUITE       parts of tests/cuda/run.sh; default: all
+#     UNITS       words in names of unit tests; default: all
+#     RUN         arguments of examples/run
+#     WORK        the directory of results; default: build/gpu-check
+#     REHEARSE=1  use the simulated driver (tests/simcuda) without a sanitizer, and write the report
+#                 to WORK
+#     BUILD, CC, LIBRARY, LIBS, MAKE, CONFIGS, as the Makefile sets them
 . tests/lib.sh
 : "${BUILD:=build/release}" "${CC:=cc}" "${CXX:=c++}" "${MAKE:=make}" \
     "${LIBRARY:=$BUILD/devtensor.o}" "${LIBS:=-lm -ldl -lpthread}"
@@ -73,8 +75,7 @@ sanitize() { # tool: runs it on the GPU tests
     elif [ -z "$sanitizer" ]; then
         skipped_part "sanitizer-$1" "compute-sanitizer is not installed"
     else
-        # 64-bit offsets need tens of GiB; a forked child without CUDA prints nothing under the
-        # tool.
+        # 64-bit offsets need tens of GiB. A forked child without CUDA prints nothing there.
         measure "sanitizer-$1" sanitized "$sanitizer" "$1"
     fi
 }

@@ -1,9 +1,8 @@
 #!/bin/sh
-# Runs suites in sequence: programs, or scripts that end in .sh. Each must end in "N passed, N
-# failed, N skipped"; one that does not has crashed, and counts as a failure. The last line is the
-# sum. The
-# CPU time of each suite is printed after it, because it does not depend on the load of the machine.
-# When a suite prints nothing for 50 s, its current step is printed.
+# Runs suites in sequence: programs, or scripts that end in .sh. Each must end in the line
+# "N passed, N failed, N skipped", else it has crashed and counts as a failure. The last line is the
+# sum. Prints the CPU time of each suite, because it does not depend on the load of the machine.
+# When a suite prints nothing for 50 s, prints its current step.
 # usage: run.sh SUITE...
 : "${BUILD:=build}"
 # Results do not depend on a GPU in the machine: only tests/cuda uses it. DEVTENSOR_CUDA=1 lets all

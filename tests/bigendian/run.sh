@@ -1,9 +1,8 @@
 #!/bin/sh
 # Tests a big-endian machine: s390x under an emulator. Runs the unit tests that depend on byte order
 # (files, random numbers, conversions, copies, printing, indexing). Then compares the bits of the
-# plain
-# ISA target's operations with those of this machine's best ISA target. `make test-long` runs it;
-# alone: sh tests/bigendian/run.sh. CROSS and EMULATOR select other tools.
+# plain ISA target's operations with those of this machine's best ISA target. `make test-long` runs
+# it; alone: sh tests/bigendian/run.sh. CROSS and EMULATOR select other tools.
 . tests/lib.sh
 CROSS=${CROSS:-s390x-linux-gnu-gcc}
 EMULATOR=${EMULATOR:-qemu-s390x}
@@ -24,7 +23,7 @@ views"
 BITS="bits_of_operations"
 
 flags="-std=gnu11 -O1 -DDVTI_FN=extern -Isrc -I. -Itests"
-objects() { # files of tests/, without .c
+objects() { # compiles files of tests/, named without .c
     for file in "$@"; do
         $CROSS $flags -DDVT_TEST_SPINE -c "tests/$file.c" -o "$D/$(basename "$file").o" || return 1
     done

@@ -7,16 +7,16 @@ programs=$(cd "$BUILD/examples" && pwd) || exit 1
 D=$BUILD/examples/empty
 rm -rf "$D"
 mkdir -p "$D"
-said=$(cd "$D" && pwd)/said.txt
-run() { # number of GPUs, program and its arguments
+output=$(cd "$D" && pwd)/output.txt
+run() { # GPUS PROGRAM ARGUMENTS...
     gpus=$1
     shift
-    (cd "$D" && DEVTENSOR_VIRTUAL_GPUS=$gpus DEVTENSOR_DATA= "$programs/$@" >"$said" 2>&1)
+    (cd "$D" && DEVTENSOR_VIRTUAL_GPUS=$gpus DEVTENSOR_DATA= "$programs/$@" >"$output" 2>&1)
 }
-prints() { # the output of the last run has a line like this
-    if grep -q -- "$1" "$said"; then pass; else
+prints() { # checks that a line of the last run's output matches
+    if grep -q -- "$1" "$output"; then pass; else
         fail "$name" "does not print '$1'"
-        tail -n 5 "$said"
+        tail -n 5 "$output"
     fi
 }
 PROGRAMS=${PROGRAMS:-hello residual cplusplus run}
@@ -33,7 +33,7 @@ for program in $PROGRAMS; do
         code=$?
         if [ $code -ne 0 ]; then
             fail "$name" "ends with $code"
-            tail -n 5 "$said"
+            tail -n 5 "$output"
             continue
         fi
         pass
@@ -69,7 +69,7 @@ case " $PROGRAMS " in
     ;;
 esac
 name="make examples"
-"$MAKE" -s config="${BUILD##*/}" examples >"$said" 2>&1
+"$MAKE" -s config="${BUILD##*/}" examples >"$output" 2>&1
 prints "The programs are in $BUILD/examples: .*hello.*tutorials/3_d2l_gpus"
 rm -rf "$D"
 finish

@@ -109,7 +109,7 @@ with_tests() {
 smoke() {
     try "it compiles" $compiler $library $every $FORM tests/compile/smoke.c \
         -o "$W/smoke" $libraries
-    [ $failed -ne 0 ] || try "it runs" in_folder $runner ./smoke
+    [ $failed -ne 0 ] || try "it runs" in_directory $runner ./smoke
 }
 refused() {
     if $compiler $standard $library $every $FORM -Itests -c tests/implementation.c \
@@ -121,13 +121,13 @@ refused() {
         fail "matrix/$name" "$(grep -m 1 'error:' "$W/refused.log")"
     fi
 }
-in_folder() { (cd "$W" && "$@"); }
+in_directory() { (cd "$W" && "$@"); }
 shared() {
     try "the library compiles" $CC -std=gnu11 -O1 -fPIC -shared $FORM -Itests \
         tests/implementation.c -o "$W/libdevtensor.so" $libraries
     try "it compiles" $compiler $every $FORM -DSMOKE_USES_OBJECT tests/compile/smoke.c \
         "$W/libdevtensor.so" -o "$W/smoke" $libraries
-    [ $failed -ne 0 ] || try "it runs" in_folder env LD_LIBRARY_PATH=. ./smoke
+    [ $failed -ne 0 ] || try "it runs" in_directory env LD_LIBRARY_PATH=. ./smoke
 }
 
 export BUILD="$W" # output directory of the functions of lib.sh; rows run in parallel

@@ -57,7 +57,7 @@ for name in $names; do echo "$name"; done |
         [ -z "${DVT_DOING:-}" ] || echo "row $0" >"$DVT_DOING"
         sh tests/matrix/row.sh "$0" >"$D/$0/row.log" 2>&1'
 for name in $names; do
-    echo "-- matrix/$name ($(cat "$D/$name/times" 2>/dev/null) of processor time)"
+    echo "-- matrix/$name ($(cat "$D/$name/times" 2>/dev/null) of CPU time)"
     script "matrix/$name" cat "$D/$name/row.log"
 done
 finish

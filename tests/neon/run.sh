@@ -1,7 +1,6 @@
 #!/bin/sh
-# Runs the tests of the ISA targets on 64-bit ARM, NEON and plain C, under an emulator. The slowest
-# tests are skipped here, because ARM machines run them in `make test`; DVT_TEST_FULL=1 runs them
-# too.
+# Runs the tests of the ISA targets on 64-bit ARM, NEON and plain C, under an emulator. Skips the
+# slowest tests, because ARM machines run them in `make test`; DVT_TEST_FULL=1 runs them too.
 . tests/lib.sh
 CROSS=${CROSS:-aarch64-linux-gnu-gcc}
 EMULATOR=${EMULATOR:-qemu-aarch64}
@@ -40,7 +39,11 @@ if ! build >"$D/build.log" 2>&1; then
     exit 1
 fi
 isa=$("$EMULATOR" "$D/isa")
-if [ "$isa" = neon ]; then pass; else fail "neon" "the best ISA target there is \"$isa\""; fi
+if [ "$isa" = neon ]; then
+    pass
+else
+    fail "neon" "the best ISA target is \"$isa\", expected \"neon\""
+fi
 names=$("$EMULATOR" "$D/tests" --list | grep -E '^[a-z_0-9]+$')
 if [ -z "${DVT_TEST_FULL:-}" ]; then
     for name in $LONG; do

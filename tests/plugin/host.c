@@ -37,7 +37,7 @@ static int call(void *library, int seed, int gpus) {
     return compute ? compute(seed, gpus) : 1;
 }
 
-static void turn(int which, int seed, int gpus) {
+static void load_and_call(int which, int seed, int gpus) {
     void *library = load(paths[which]);
     CHECK(call(library, seed, gpus) == 0);
     CHECK(library && dlclose(library) == 0);
@@ -52,24 +52,24 @@ static void in_child(int which) {
     int status = 1;
     pid_t child = fork();
     if (child == 0) {
-        turn(which, 5, 0);
+        load_and_call(which, 5, 0);
         _exit(failures != 0);
     }
     CHECK(child > 0 && waitpid(child, &status, 0) == child);
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-static void *turns(void *user) {
+static void *repeat(void *user) {
     int i, which = (int)(size_t)user;
     for (i = 0; i < 20; i++)
-        turn((i + which) & 1, i, 2);
+        load_and_call((i + which) & 1, i, 2);
     return NULL;
 }
 
-/* Computes, and ends only after all threads have unloaded the plug-in. */
 static pthread_barrier_t computed, unloaded;
 
-static void *outlives(void *user) {
+/* Computes, and ends only after the main thread has unloaded the plug-in. */
+static void *wait_for_unload(void *user) {
     int here = open(".", O_RDONLY);
     CHECK(here >= 0 && chdir("/") == 0); /* the path of the plug-in may be relative */
     CHECK(call(user, 7, 2) == 0);
@@ -97,7 +97,7 @@ int main(int argc, char **argv) {
     memcpy(paths, argv + 1, sizeof paths);
     setbuf(stdout, NULL);
 
-    library = load(paths[2]); /* a library that has started nothing is unloaded */
+    library = load(paths[2]); /* a library without threads can be unloaded */
     symbol = library ? dlsym(library, "plugin_idle") : NULL;
     memcpy(&idle, &symbol, sizeof idle);
     CHECK(idle && idle() == 0);
@@ -106,21 +106,21 @@ int main(int argc, char **argv) {
     pthread_barrier_init(&computed, NULL, 2);
     pthread_barrier_init(&unloaded, NULL, 2);
     library = load(paths[0]);
-    CHECK(pthread_create(&threads[0], NULL, outlives, library) == 0);
+    CHECK(pthread_create(&threads[0], NULL, wait_for_unload, library) == 0);
     pthread_barrier_wait(&computed);
     dlclose(library);
     pthread_barrier_wait(&unloaded);
     pthread_join(threads[0], NULL);
 
     for (i = 0; i < 100; i++) {
-        turn(i & 1, i, 2);
+        load_and_call(i & 1, i, 2);
         if (i % 25 == 0) {
             sleep_ms(2); /* workers have become idle and sleep */
             in_child(0);
         }
     }
     for (i = 0; i < 4; i++)
-        CHECK(pthread_create(&threads[i], NULL, turns, (void *)(size_t)i) == 0);
+        CHECK(pthread_create(&threads[i], NULL, repeat, (void *)(size_t)i) == 0);
     in_child(1);
     for (i = 0; i < 4; i++)
         pthread_join(threads[i], NULL);

@@ -27,7 +27,7 @@ int plugin_compute(int seed, int gpus) {
         dvt_ctx ctx = i ? dvt_try_gpu(i - 1) : dvt_cpu();
         dvt_array *a = dvt_full(DVT_SHAPE(40, 300), seed, DVT_F64, ctx);
         wrong |= dvt_item(dvt_sum(dvt_exp(dvt_mul_scalar(a, 0)), DVT_ALL)) != 12000;
-        if (i == 2) { /* held, to be released when the thread ends */
+        if (i == 2) { /* released when the thread ends */
             dvt_keep(a);
             wrong |= dvt_add(a, kept) != NULL;
         }

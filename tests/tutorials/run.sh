@@ -2,9 +2,9 @@
 # Runs each tutorial program with 0 and with 2 virtual GPUs, or with GPUS; TUTORIALS selects
 # programs. The output must equal the text in expected/. It must also contain every chunk of
 # printed/, the documents' own outputs. Lines that begin with "~" are ignored. Rows of the device
-# table and seconds are masked, because they depend on the machine. TUTORIAL_SHORT divides the size
-# of the long parts.
-# LOSSES=any: losses of trainings are not compared.
+# table and seconds are masked, because they depend on the machine.
+# Environment: TUTORIAL_SHORT divides the size of the long parts; LOSSES=any ignores the losses of
+# trainings.
 # usage: run.sh [DIRECTORY_OF_PROGRAMS [--update]]
 here=$(dirname "$0")
 programs=$(cd "${1:-$BUILD/examples/tutorials}" && pwd) || exit 1

@@ -1,4 +1,5 @@
-/* For the tests that walk through the op table: inputs of every dtype and layout, what dtype to expect, comparison. */
+/* Helpers for tests that loop over the op table: inputs of every dtype and layout, the expected
+   dtype, comparison. */
 #ifndef ELEMENTWISE_INPUTS_H
 #define ELEMENTWISE_INPUTS_H
 #include "../../src/2_core/dvt_optimizer_table.h"
@@ -20,7 +21,8 @@ static dvt_dtype expected_dtype(rule kind, dvt_dtype dtype) {
                                                               : dtype;
 }
 
-/* Integers, as they are stored: wrapped to the dtype; x / 0 and x mod 0 are 0, negative powers are cut. */
+/* Returns v as the integer dtype stores it, wrapped. x / 0 and x mod 0 are 0; negative powers
+   truncate. */
 static double wrapped(double v, dvt_dtype dtype) {
     switch ((int)dtype) {
     case DVT_I8:
@@ -58,7 +60,7 @@ static dvt_array *random_array(dvt_shape shape, dvt_dtype dtype, double low, dou
     return x;
 }
 
-/* The same (7, 90) values, or some of them, in different memory layouts. */
+/* Memory layouts of the (7, 90) values of x, or of a selection of them. */
 enum { LAYOUTS = 7 };
 
 static dvt_array *layout(dvt_array *x, int which) {
@@ -67,21 +69,22 @@ static dvt_array *layout(dvt_array *x, int which) {
         return x;
     case 1:
         return dvt_transpose(dvt_contiguous(dvt_transpose(x, DVT_ALL)),
-                             DVT_ALL); /* column by column */
+                             DVT_ALL); /* Fortran order */
     case 2:
         return dvt_slice(x, 1, 1, DVT_END, 3); /* with gaps */
     case 3:
-        return dvt_slice(dvt_slice(x, 1, -1, DVT_END, -1), 0, -1, DVT_END, -2); /* backwards */
+        return dvt_slice(dvt_slice(x, 1, -1, DVT_END, -1), 0, -1, DVT_END, -2); /* reversed */
     case 4:
         return dvt_broadcast_to(dvt_slice(x, 1, 4, 5, 1), DVT_SHAPE(7, 600));
     case 5:
-        return dvt_index(dvt_index(x, 3), 2); /* no axes */
+        return dvt_index(dvt_index(x, 3), 2); /* 0-d */
     default:
-        return dvt_slice(x, 0, 2, 2, 1); /* no elements */
+        return dvt_slice(x, 0, 2, 2, 1); /* empty */
     }
 }
 
-/* On a card functions differ in their last places; tests/cuda has the bounds of each. */
+/* Returns the tolerance: functions on a GPU differ in the last digits. tests/cuda checks their
+   error bounds. */
 static double device_tolerance(dvt_array *a, dvt_array *b) {
     bool apart = a && b && !dvt_ctx_equal(dvt_ctx_of(a), dvt_ctx_of(b));
     return apart && dvt_test_on_gpus() ? 2e-6 : 0;

@@ -1,7 +1,7 @@
-/* Every operation of the table over arrays with an extent of 0, in memory that was filled with a
-   pattern before it was released: with two patterns all bytes of results and gradients are the
-   same, so none of them is memory that nobody wrote. An operation that is new in the table needs a
-   function or a line here. Used by unit/test_empty_written.c and cuda/test_gpu_empty.c. */
+/* Runs every operation of the table on arrays with an extent of 0. Free memory is filled with a
+   pattern before each call. Results and gradients must have the same bytes for two patterns, which
+   shows that every byte is written. A new operation of the table needs a function or a line here.
+   Used by unit/test_empty_written.c and cuda/test_gpu_empty.c. */
 #ifndef EMPTY_SWEEP_H
 #define EMPTY_SWEEP_H
 #include "../../src/2_core/dvt_optimizer_table.h"
@@ -10,7 +10,7 @@
 #include "dvt_test.h"
 #include "matmul_forms.h"
 
-/* x has three axes, one of them empty or none; b broadcasts with x and is never empty. */
+/* x has three axes, of which at most one is empty. b broadcasts with x and is never empty. */
 typedef dvt_array *(*sweep_fn)(dvt_array *x, dvt_array *b, int axis);
 
 typedef struct sweep_call {
@@ -18,7 +18,7 @@ typedef struct sweep_call {
     sweep_fn call;
 } sweep_call;
 
-/* x is not empty, but a part of it is. */
+/* Returns an empty slice of x. */
 static dvt_array *sweep_part(dvt_array *x, int axis) {
     return dvt_slice(x, axis, 1, 1, 1);
 }
@@ -27,7 +27,7 @@ static dvt_array *sweep_index(dvt_array *x, int64_t n) {
     return dvt_zeros(DVT_SHAPE(n), DVT_I64, dvt_ctx_of(x));
 }
 
-/* ---- one function per operation, or per use of it ---- */
+/* ---- one function for each operation and use ---- */
 static dvt_array *sweep_copy(dvt_array *x, dvt_array *b, int axis) {
     (void)b;
     return dvt_copy(dvt_astype(sweep_part(x, axis), DVT_F32));
@@ -68,7 +68,7 @@ static dvt_array *sweep_broadcast_to(dvt_array *x, dvt_array *b, int axis) {
     static dvt_array *sweep_##name(dvt_array *x, dvt_array *b, int axis) {                         \
         dvt_array *some = dvt_##name(x, DVT_AXES(axis));                                           \
         (void)b;                                                                                   \
-        dvt_clear_error(); /* no extreme of nothing */                                             \
+        dvt_clear_error(); /* an empty extreme is an error */                                      \
         return axis == 1 ? dvt_##name(x, DVT_KEEPDIMS(0, 2)) : some;                               \
     }
 #define SWEEP_FLOAT(name) SWEEP_SUM(name)
@@ -130,7 +130,7 @@ static dvt_array *sweep_log_softmax(dvt_array *x, dvt_array *b, int axis) {
     return dvt_log_softmax(sweep_part(x, 0), axis);
 }
 
-/* axis: the empty extent is n, k or m. */
+/* axis selects which of n, k and m is the empty extent. */
 static dvt_array *sweep_matmul(dvt_array *x, dvt_array *b, int axis) {
     dvt_array *rows = axis == 0 ? dvt_slice(x, 1, 0, 0, 1) : x;
     (void)b;
@@ -197,8 +197,8 @@ static dvt_array *sweep_one_hot(dvt_array *x, dvt_array *b, int axis) {
     return dvt_one_hot(sweep_index(x, axis == 0 ? 0 : 3), axis == 1 ? 0 : 4, dvt_dtype_of(x));
 }
 
-/* x (2, 3, 4) as images of one or two channels; axis says which of images, channels and kernels
-   there are none of. */
+/* Convolves x (2, 3, 4) as images of one or two channels. axis selects which of images, channels
+   and kernels is empty. */
 static dvt_array *sweep_conv2d(dvt_array *x, dvt_array *b, int axis) {
     dvt_array *image = dvt_expand_dims(x, 1), *w = dvt_expand_dims(dvt_slice(x, 2, 0, 2, 1), 1);
     dvt_conv2d_options p;
@@ -332,7 +332,7 @@ static const sweep_call sweep_calls[] = {
 enum { SWEEP_CALLS = (int)(sizeof sweep_calls / sizeof *sweep_calls), SWEEP_BYTES = 8192 };
 
 /* ---- one call ---- */
-/* Blocks of the sizes that results here have, filled and released, for the call to get them. */
+/* Allocates, fills and releases blocks of the result sizes, so that the call reuses them. */
 static void sweep_soil(int pattern, dvt_ctx ctx) {
     DVT_SCOPE {
         int size, k;
@@ -378,7 +378,7 @@ static void sweep_run(const sweep_call *row, dvt_dtype dtype, int empty, int axi
         DVT_RECORD {
             y = row->call(x, b, axis);
         }
-        dvt_clear_error(); /* NaN of no elements is no error, and some have no result */
+        dvt_clear_error(); /* some calls have no result on empty axes */
         sweep_collect(y, to);
         if (y && graded && dvt_has_history(y)) {
             sweep_soil(pattern, ctx);
@@ -391,8 +391,8 @@ static void sweep_run(const sweep_call *row, dvt_dtype dtype, int empty, int axi
     }
 }
 
-/* rows: with the rows of unary and binary operations, which are many programs where those must be
-   compiled. */
+/* Runs the sweep for each dtype. rows includes the unary and binary operations, which are many
+   programs where those must be compiled. */
 static void sweep_dtypes(const dvt_dtype *dtypes, int n_dtypes, bool rows, dvt_ctx ctx) {
     const int first_other = (int)DVTI_OP_copy;
     static sweep_bytes one, two;
@@ -406,7 +406,7 @@ static void sweep_dtypes(const dvt_dtype *dtypes, int n_dtypes, bool rows, dvt_c
                     sweep_run(call, dtypes[d], empty, axis, 0x5a, ctx, &two);
                     dvt_test_check(one.n == two.n && memcmp(one.byte, two.byte, (size_t)one.n) == 0,
                                    __FILE__, __LINE__,
-                                   "%s of %s, extent %d empty, axis %d: memory that nobody wrote",
+                                   "%s of %s, extent %d empty, axis %d: bytes were not written",
                                    call->name, dvt_dtype_name(dtypes[d]), empty, axis);
                 }
 }

@@ -1,7 +1,9 @@
-/* One problem is checked in every way: first derivatives and derivatives of the derivatives against central differences in
-   float64, and that a value overwritten after recording is either refused or not read. Used by the test_gradients files.
+/* Checks one problem in several ways. First and second derivatives must match central differences
+   in float64. A value overwritten after recording must be either refused or not read. The
+   test_gradients files use this header.
 
-   On a card (dvt_test_ctx) both derivatives are computed there in float32, and compared with those of cpu() in float64. */
+   On a GPU (dvt_test_ctx) both derivatives are computed in float32 and compared with those of cpu()
+   in float64. */
 #ifndef GRADIENT_CHECK_H
 #define GRADIENT_CHECK_H
 #include "dvt_test.h"
@@ -15,10 +17,10 @@ typedef struct problem {
     const char *name;
     compute_fn compute;
     const void *user;
-    int n; /* inputs */
+    int n; /* number of inputs */
     dvt_shape shape[MAX_INPUTS];
-    double low[MAX_INPUTS], high[MAX_INPUTS]; /* random values, uniform between these */
-    const double *fixed[MAX_INPUTS];          /* or these */
+    double low[MAX_INPUTS], high[MAX_INPUTS]; /* random values are uniform between these */
+    const double *fixed[MAX_INPUTS];          /* values that replace the random ones */
 } problem;
 
 static problem problem_begin(const char *name, compute_fn compute, const void *user) {
@@ -44,7 +46,7 @@ static double *random_values(dvt_shape shape, double low, double high, const dou
     return values;
 }
 
-static bool check_on_cpu; /* the exact values of a problem whose others are computed on a card */
+static bool check_on_cpu; /* computes the exact values of a problem for comparison with a GPU */
 static dvt_dtype check_dtype = DVT_F64;
 
 static dvt_ctx check_ctx(void) {
@@ -62,7 +64,7 @@ static dvt_array *leaf_of(const double *values, dvt_shape shape) {
     return x;
 }
 
-/* sum of weight * x */
+/* Returns the sum of weight * x. */
 static double dot(dvt_array *x, const double *weight) {
     double *values = dvt_test_values(x), sum = 0;
     int64_t i;
@@ -74,8 +76,8 @@ static double dot(dvt_array *x, const double *weight) {
     return sum;
 }
 
-/* The values of one check: inputs, then the head gradient; and weights of the first gradients. For a card, the derivatives of both orders
-   on cpu(), in float64. */
+/* The values of one check: the inputs, the head gradient and the weights of the first gradients. On
+   a GPU it also holds the float64 derivatives of both orders from cpu(). */
 typedef struct point {
     const problem *p;
     dvt_shape head_shape;
@@ -98,7 +100,7 @@ static dvt_array *record(const problem *p, dvt_array *const *x) {
     return y;
 }
 
-/* order 0: head . y;  order 1: the weighted sum of the first gradients. */
+/* Returns head . y for order 0, and the weighted sum of the first gradients for order 1. */
 static double objective(const point *at, int order) {
     double result = (double)NAN;
     DVT_SCOPE {
@@ -115,7 +117,7 @@ static double objective(const point *at, int order) {
     return result;
 }
 
-/* ---- derivatives against differences, or against exact ones ---- */
+/* ---- derivatives against differences or exact values ---- */
 static double difference(point *at, int order, int input, int64_t element) {
     const double step = 1e-5;
     double *place = &at->value[input][element], here = *place, above;
@@ -133,7 +135,8 @@ static void compare(point *at, int order, int input, dvt_array *gradient) {
     int64_t i;
     dvt_test_check(gradient && dvt_shape_equal(dvt_shape_of(gradient), shape) &&
                        dvt_dtype_of(gradient) == check_dtype,
-                   __FILE__, __LINE__, "%s: the gradient of order %d to input %d has another form",
+                   __FILE__, __LINE__,
+                   "%s: the gradient of order %d to input %d has another dtype or shape",
                    at->p->name, order, input);
     values = dvt_test_values(gradient);
     if (check_on_cpu) {
@@ -166,7 +169,7 @@ static bool check_first(point *at) {
     return good;
 }
 
-/* The first gradients are differentiated again, to the inputs and to the head gradient. */
+/* Differentiates the first gradients again, with respect to the inputs and the head gradient. */
 static void check_second(point *at) {
     DVT_SCOPE {
         dvt_array *x[MAX_INPUTS + 1], *g[MAX_INPUTS], *heads[MAX_INPUTS], *weights[MAX_INPUTS];
@@ -179,7 +182,7 @@ static void check_second(point *at) {
                             __FILE__, __LINE__, "%s, recorded: %s", at->p->name, dvt_error()))
             return;
         for (k = 0; k < inputs; k++)
-            if (dvt_has_history(g[k])) { /* a gradient that is 0 everywhere has none */
+            if (dvt_has_history(g[k])) { /* a gradient that is zero everywhere has no history */
                 heads[n] = g[k];
                 weights[n++] = constant_of(at->weight[k], at->p->shape[k]);
             }
@@ -192,7 +195,8 @@ static void check_second(point *at) {
     }
 }
 
-/* One of the inputs, or the result, is filled with NaN after recording: an error, or the same gradients. */
+/* Fills one input or the result with NaN after recording. Backward must fail or give the same
+   gradients. */
 static void check_overwritten(const point *at, int target) {
     DVT_SCOPE {
         dvt_array *x[MAX_INPUTS], *g[MAX_INPUTS], *again[MAX_INPUTS], *head, *y;
@@ -216,11 +220,11 @@ static void check_overwritten(const point *at, int target) {
             }
             dvt_clear_error();
         } else
-            dvt_clear_error(); /* a broadcast result cannot be written */
+            dvt_clear_error(); /* writing to a broadcast result is an error */
     }
 }
 
-/* What a card is to compute, in float64. Its inputs are numbers that float32 holds. */
+/* Computes in float64 what a GPU must compute. The inputs are exact in float32. */
 static void find_exact(point *at) {
     check_on_cpu = true;
     if (check_first(at))
@@ -230,7 +234,7 @@ static void find_exact(point *at) {
 }
 
 static void check_problem(const problem *p) {
-    bool card = dvt_test_ctx().type == DVT_DEVICE_GPU;
+    bool on_gpu = dvt_test_ctx().type == DVT_DEVICE_GPU;
     point at;
     int k;
     memset(&at, 0, sizeof at);
@@ -248,7 +252,7 @@ static void check_problem(const problem *p) {
         at.head_shape = dvt_shape_of(y);
     }
     at.value[p->n] = random_values(at.head_shape, 0.5, 1.5, NULL);
-    if (card)
+    if (on_gpu)
         find_exact(&at);
     if (check_first(&at)) {
         check_second(&at);
@@ -265,7 +269,7 @@ static void check_problem(const problem *p) {
         free(at.weight[k]);
 }
 
-/* One input with values between low and high. */
+/* Checks a function of one input with values between low and high. */
 static void check_one(const char *name, compute_fn compute, const void *user, dvt_shape shape,
                       double low, double high) {
     problem p = problem_begin(name, compute, user);
@@ -273,7 +277,7 @@ static void check_one(const char *name, compute_fn compute, const void *user, dv
     check_problem(&p);
 }
 
-/* Two inputs with values in -2..2. */
+/* Checks a function of two inputs with values in [-2, 2]. */
 static void check_two(const char *name, compute_fn compute, const void *user, dvt_shape a,
                       dvt_shape b) {
     problem p = problem_begin(name, compute, user);

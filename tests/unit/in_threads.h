@@ -19,7 +19,7 @@ typedef struct worker {
     dvt_status status;
 } worker;
 
-/* Runs `run` in 8 threads, each with its own worker, and waits. */
+/* Runs `run` in 8 threads, each with its own worker, and waits for all. */
 static void in_threads(void *(*run)(void *), worker *workers) {
     pthread_t threads[THREADS];
     int i, started[THREADS];

@@ -1,9 +1,9 @@
-/* Factors for the tests of matrix products: random ones, behind any strides. */
+/* Operands for tests of matrix products: random values, any strides. */
 #ifndef MATMUL_INPUTS_H
 #define MATMUL_INPUTS_H
 #include "dvt_test.h"
 
-/* Whole numbers where the dtype has no others. */
+/* Returns random values, which are integers for integer dtypes. */
 static dvt_array *random_array(dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx) {
     int64_t n = dvt_shape_size(shape), i;
     double *values = (double *)malloc(sizeof(double) * (size_t)(n ? n : 1));
@@ -16,7 +16,12 @@ static dvt_array *random_array(dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx) {
     return x;
 }
 
-/* The same elements behind other strides: every second one of a wider array, or transposed memory. */
+/* Returns the elements of x with other strides. For x = ((a, b), (c, d)) the memory is:
+
+        0   a b c d               C order
+        1   a c b d               transposed
+        2   a . b . . c . d . .   every second element of a wider array
+        3   c d a b               rows in reverse */
 static dvt_array *strided(dvt_array *x, int how) {
     int n = dvt_ndim(x);
     if (how == 1 && n >= 2)

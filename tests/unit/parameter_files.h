@@ -1,4 +1,5 @@
-/* For the tests of parameter files: a path of one's own, files of given content, a net to load them into. */
+/* Helpers for tests of parameter files: a temporary path, files of given content, a net to load
+   them into. */
 #ifndef DVT_PARAMETER_FILES_H
 #define DVT_PARAMETER_FILES_H
 #include "dvt_test.h"
@@ -58,7 +59,7 @@ static dvt_block *two_dense(void) {
     return net;
 }
 
-/* two_dense as it was. */
+/* Checks that two_dense still has its initial values. */
 static void check_untouched(dvt_block *net) {
     CHECK_VALUES(dvt_block_data(dvt_block_at(net, 0), "weight", dvt_cpu()), 0, 1, 1, 1, 1, 1, 1);
     CHECK_VALUES(dvt_block_data(dvt_block_at(net, 0), "bias", dvt_cpu()), 0, 0, 0);

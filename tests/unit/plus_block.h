@@ -1,4 +1,5 @@
-/* The smallest network that can be trained, x + weight, and the lists of contexts that trainers are tested on. */
+/* The smallest trainable network, x + weight, and the lists of contexts on which trainers are
+   tested. */
 #ifndef DVT_PLUS_BLOCK_H
 #define DVT_PLUS_BLOCK_H
 #include "../dvt_test.h"
@@ -9,7 +10,7 @@ static dvt_array *plus_weight(dvt_block *self, void *user, dvt_array *x) {
     return dvt_add(x, dvt_block_data(self, "weight", dvt_ctx_of(x)));
 }
 
-/* y = x + weight, weight of one element starting from `value`. */
+/* Returns the block y = x + weight, with a weight of one element that starts from `value`. */
 static dvt_block *plus(double value) {
     dvt_block_desc desc;
     dvt_block *block;
@@ -25,7 +26,7 @@ static double weight_on(dvt_block *net, dvt_ctx ctx) {
     return dvt_item(dvt_block_data(net, "weight", ctx));
 }
 
-/* backward of `times` * (0 + weight) on ctx. */
+/* Runs backward of `times` * (0 + weight) on ctx. */
 static void back(dvt_block *net, dvt_ctx ctx, double times) {
     dvt_array *y = NULL;
     DVT_RECORD {
@@ -34,7 +35,7 @@ static void back(dvt_block *net, dvt_ctx ctx, double times) {
     CHECK_INT(dvt_backward(y), DVT_OK);
 }
 
-/* Lists of contexts on which everything below must behave alike. */
+/* Returns the lists of contexts that must all give the same results. */
 static int context_lists(dvt_ctx_list *lists) {
     lists[0] = DVT_CONTEXTS(dvt_gpu(0), dvt_gpu(1));
     lists[1] = DVT_CONTEXTS(dvt_cpu(), dvt_cpu_id(1));

@@ -1,4 +1,4 @@
-/* dtypes, shapes, sizes beyond 2^31, what can be asked of an array, and creation. */
+/* Tests of dtypes, shapes, sizes beyond 2^31, inspection and creation of arrays. */
 #include "dvt_test.h"
 
 /* ---- dtypes ---- */
@@ -25,8 +25,9 @@ DVT_TEST(arrays_dtypes) {
     CHECK_ERROR(dvt_zeros(DVT_SHAPE(1), (dvt_dtype)9, dvt_cpu()), DVT_ERR_DTYPE);
 }
 
-/* The array API standard's table, with our two additions: float16 and bfloat16 beside other floats, and an integer beside a
-   float. Its corner: int8 with uint8 is int16 there, which does not exist here: int32. */
+/* Checks the promotion table of the array API standard. We add float16 and bfloat16 with other
+   floats, and integers with floats. One pair differs: int8 with uint8 is int16 there, and int32
+   here, because int16 does not exist. */
 DVT_TEST(arrays_promotion) {
     enum {
         F = DVT_F32,
@@ -111,11 +112,11 @@ DVT_TEST(arrays_sizes_that_do_not_fit) {
     dvt_set_virtual_gpus(1, 1000);
     CHECK_ERROR(dvt_empty(DVT_SHAPE(INT64_MAX), DVT_I8, dvt_gpu(0)), DVT_ERR_DEVICE_MEMORY);
     dvt_set_virtual_gpus(0, 0);
-    /* no elements, whatever the other extents */
+    /* no elements, for any other extents */
     CHECK_INT(dvt_size(dvt_zeros(DVT_SHAPE(INT64_MAX, 0, INT64_MAX), DVT_F64, dvt_cpu())), 0);
 }
 
-/* More than 2^31 elements, as views of few. */
+/* Views of few elements with sizes above 2^31. */
 DVT_TEST(arrays_huge_views) {
     const int64_t n = 70000;
     dvt_array *row = dvt_arange(0, 70000, 1, DVT_I32, dvt_cpu());
@@ -137,7 +138,7 @@ DVT_TEST(arrays_huge_views) {
     CHECK_ERROR(dvt_copy(y), DVT_ERR_HOST_MEMORY);
 }
 
-/* Offsets beyond 2^31; pages that are never touched cost no memory. */
+/* Offsets above 2^31; untouched pages cost no memory. */
 DVT_TEST(arrays_huge_offsets) {
     const int64_t n = ((int64_t)1 << 31) + 100;
     dvt_array *x, *end;
@@ -146,7 +147,7 @@ DVT_TEST(arrays_huge_offsets) {
     x = dvt_empty(DVT_SHAPE(n), DVT_I8, dvt_cpu());
     if (!x) {
         dvt_clear_error();
-        SKIP("2 GiB of address space are not to be had");
+        SKIP("2 GiB of address space are not available");
     }
     end = dvt_slice(x, 0, -5, DVT_END, 1);
     CHECK(dvt_fill(end, 7) == end);
@@ -204,7 +205,7 @@ DVT_TEST(arrays_creation) {
     CHECK_VALUES(dvt_full(DVT_SHAPE(2), 300, DVT_U8, cpu), 0, 255, 255);
     CHECK_VALUES(dvt_full(DVT_SHAPE(2), 0.5, DVT_BOOL, cpu), 0, 1, 1);
     CHECK_VALUES(dvt_full(DVT_SHAPE(1), (double)NAN, DVT_I32, cpu), 0, 0);
-    CHECK_VALUES(dvt_full(DVT_SHAPE(1), (double)NAN, DVT_BOOL, cpu), 0, 1); /* as dvt_astype */
+    CHECK_VALUES(dvt_full(DVT_SHAPE(1), (double)NAN, DVT_BOOL, cpu), 0, 1); /* same as dvt_astype */
     CHECK_VALUES(dvt_fill(dvt_zeros(DVT_SHAPE(1), DVT_BOOL, cpu), (double)NAN), 0, 1);
     CHECK_INT(dvt_item_int(dvt_full(DVT_SCALAR, 9.3e18, DVT_I64, cpu)), INT64_MAX);
     CHECK_VALUES(dvt_eye(2, 3, 0, DVT_F32, cpu), 0, 1, 0, 0, 0, 1, 0);

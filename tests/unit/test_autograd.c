@@ -1,5 +1,6 @@
-/* The tape and the backward pass: recording and modes, write and add, retained graphs, heads and every error. The rest is in
-   test_autograd_orders.c, the gradients' values are in test_gradients.c. */
+/* Tests of the tape and the backward pass: recording and modes, write and add, retained graphs,
+   heads and every error. test_autograd_orders.c has the other tests; test_gradients.c checks the
+   values of gradients. */
 #include "dvt_test.h"
 #if !defined(DEVTENSOR_NO_THREADS)
 #include <pthread.h>
@@ -48,12 +49,12 @@ static void leave_by_return(void) {
     }
 }
 
-/* The break is meant: the compiler warns of it, and the library logs it. */
+/* The break is intended: the compiler warns about it, and the library logs it. */
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wattribute-warning"
 #endif
-DVT_TEST(autograd_modes_end_on_every_way_out) {
+DVT_TEST(autograd_modes_end_on_return_and_break) {
     int i;
     leave_by_return();
     CHECK(!dvt_is_recording() && !dvt_is_training());
@@ -85,8 +86,8 @@ DVT_TEST(autograd_modes_belong_to_the_thread) {
 }
 #endif
 
-/* ---- what is recorded ---- */
-DVT_TEST(autograd_only_what_has_history_is_recorded) {
+/* ---- which operations are recorded ---- */
+DVT_TEST(autograd_records_only_operations_with_history) {
     dvt_array *x = leaf(3, DVT_GRAD_WRITE), *c = dvt_full(DVT_SHAPE(2), 2, DVT_F64, dvt_test_ctx());
     dvt_array *y = NULL;
     CHECK(dvt_has_history(x));
@@ -119,9 +120,9 @@ DVT_TEST(autograd_first_derivative) {
     CHECK(!dvt_has_history(dvt_grad(x)));
 }
 
-DVT_TEST(autograd_one_array_used_many_times) {
+DVT_TEST(autograd_sums_gradients_of_repeated_uses) {
     dvt_array *x = leaf(3, DVT_GRAD_WRITE), *y = NULL;
-    DVT_RECORD { /* x + x*x + x*x*x in which the inner results are shared too */
+    DVT_RECORD { /* x + x*x + x*x*x with shared intermediate results */
         dvt_array *s = dvt_mul(x, x);
         y = dvt_add(dvt_add(x, s), dvt_mul(s, x));
     }
@@ -129,7 +130,7 @@ DVT_TEST(autograd_one_array_used_many_times) {
     CHECK_VALUES(dvt_grad(x), 1e-12, 34, 34);
 }
 
-/* ---- write, add, null ---- */
+/* ---- grad_req write, add, null ---- */
 static void square_backward(dvt_array *x) {
     DVT_SCOPE {
         dvt_array *y = NULL;
@@ -140,7 +141,7 @@ static void square_backward(dvt_array *x) {
     }
 }
 
-DVT_TEST(autograd_write_overwrites_and_keeps_the_array) {
+DVT_TEST(autograd_write_overwrites_the_same_array) {
     dvt_array *x = leaf(3, DVT_GRAD_WRITE), *g = dvt_grad(x);
     bool reachable = dvt_ctx_of(g).type == DVT_DEVICE_CPU;
     void *data = reachable ? dvt_data(g) : NULL;
@@ -150,7 +151,7 @@ DVT_TEST(autograd_write_overwrites_and_keeps_the_array) {
     CHECK(dvt_grad(x) == g && (!reachable || dvt_data(g) == data));
 }
 
-DVT_TEST(autograd_add_adds_until_zeroed) {
+DVT_TEST(autograd_add_accumulates_until_zeroed) {
     dvt_array *x = leaf(3, DVT_GRAD_ADD), *g = dvt_grad(x);
     square_backward(x);
     square_backward(x);
@@ -162,7 +163,7 @@ DVT_TEST(autograd_add_adds_until_zeroed) {
     CHECK(dvt_grad(x) == g);
 }
 
-DVT_TEST(autograd_null_gets_nothing) {
+DVT_TEST(autograd_null_writes_no_gradient) {
     dvt_array *x = leaf(3, DVT_GRAD_NULL), *w = leaf(2, DVT_GRAD_WRITE), *y = NULL;
     CHECK(!dvt_has_history(x));
     DVT_RECORD {
@@ -185,9 +186,9 @@ DVT_TEST(autograd_attaching_again) {
     square_backward(x);
     CHECK_VALUES(g, 1e-12, 12, 12);
     CHECK_INT(dvt_attach_grad(x, DVT_GRAD_NULL), DVT_OK);
-    CHECK_VALUES(g, 1e-12, 12, 12); /* still ours until the scope ends */
+    CHECK_VALUES(g, 1e-12, 12, 12); /* valid until the scope ends */
     CHECK_INT(dvt_attach_grad(x, DVT_GRAD_WRITE), DVT_OK);
-    DVT_RECORD { /* attaching to a result cuts it from what computed it */
+    DVT_RECORD { /* attaching a gradient to a result cuts its history */
         y = dvt_mul_scalar(x, 2);
         CHECK_INT(dvt_attach_grad(y, DVT_GRAD_WRITE), DVT_OK);
         z = dvt_square(y);
@@ -197,7 +198,7 @@ DVT_TEST(autograd_attaching_again) {
     CHECK_VALUES(dvt_grad(x), 0, 0, 0);
 }
 
-DVT_TEST(autograd_gradient_has_the_form_of_its_array) {
+DVT_TEST(autograd_gradient_has_shape_and_dtype_of_its_array) {
     dvt_dtype dtypes[] = {DVT_F16, DVT_BF16, DVT_F32, DVT_F64};
     int i;
     for (i = 0; i < 4; i++)
@@ -217,7 +218,7 @@ DVT_TEST(autograd_gradient_has_the_form_of_its_array) {
 }
 
 /* ---- retained graphs ---- */
-DVT_TEST(autograd_a_graph_is_used_up) {
+DVT_TEST(autograd_backward_frees_the_graph) {
     dvt_array *x = leaf(3, DVT_GRAD_ADD), *y = NULL;
     DVT_RECORD {
         y = dvt_exp(dvt_square(x));
@@ -233,7 +234,7 @@ DVT_TEST(autograd_a_graph_is_used_up) {
     CHECK_VALUES(dvt_grad(x), 1e-9, 18 * exp(9), 18 * exp(9));
 }
 
-DVT_TEST(autograd_half_of_a_graph_is_used_up) {
+DVT_TEST(autograd_backward_frees_part_of_a_graph) {
     dvt_array *x = leaf(3, DVT_GRAD_WRITE), *y = NULL, *z = NULL;
     DVT_RECORD {
         y = dvt_square(x);
@@ -244,7 +245,7 @@ DVT_TEST(autograd_half_of_a_graph_is_used_up) {
     CHECK_VALUES(dvt_grad(x), 0, 6, 6);
 }
 
-DVT_TEST(autograd_memory_goes_down_after_backward) {
+DVT_TEST(autograd_backward_frees_memory) {
     dvt_array *x = leaf(0.5, DVT_GRAD_WRITE), *y = NULL;
     dvt_stats before = dvt_get_stats(), recorded, after;
     DVT_SCOPE {
@@ -264,14 +265,14 @@ DVT_TEST(autograd_memory_goes_down_after_backward) {
     CHECK_INT(after.blocks_of_memory, before.blocks_of_memory + 1);
 }
 
-DVT_TEST(autograd_results_that_no_gradient_reads_are_not_kept) {
+DVT_TEST(autograd_frees_results_that_backward_does_not_read) {
     dvt_array *x = leaf(0.5, DVT_GRAD_WRITE), *y = NULL;
     int64_t before = dvt_get_stats().blocks_of_memory;
     DVT_SCOPE {
         DVT_RECORD {
             y = dvt_add_scalar(dvt_sin(x),
-                               1); /* neither reads a result; the second reads nothing */
-            y = dvt_tanh(y);       /* reads its own */
+                               1); /* neither reads a result; the second reads no value */
+            y = dvt_tanh(y);       /* reads its own result */
         }
         dvt_keep(y);
     }
@@ -297,8 +298,8 @@ DVT_TEST(autograd_several_heads) {
     heads[2] = x; /* a leaf may be a head */
     DVT_RECORD {
         heads[0] = dvt_square(x);
-        heads[1] = dvt_mul_scalar(heads[0], 2); /* one head behind another */
-        heads[3] = heads[0];                    /* and one twice */
+        heads[1] = dvt_mul_scalar(heads[0], 2); /* one head depends on another */
+        heads[3] = heads[0];                    /* one head appears twice */
     }
     grads[2] = dvt_full(DVT_SHAPE(2), 100, DVT_F64, dvt_test_ctx());
     CHECK_INT(dvt_backward_from(heads, grads, 4, DVT_FREE_GRAPH), DVT_OK);
@@ -313,11 +314,11 @@ DVT_TEST(autograd_a_leaf_as_the_only_head) {
     CHECK_VALUES(dvt_grad(x), 0, 2, 2);
 }
 
-DVT_TEST(autograd_one_head_gradient_for_two_leaves_stays_apart) {
+DVT_TEST(autograd_leaf_gradients_do_not_share_memory) {
     dvt_array *a = leaf(1, DVT_GRAD_WRITE), *b = leaf(2, DVT_GRAD_WRITE), *y = NULL;
     dvt_array *g = dvt_full(DVT_SHAPE(2), 5, DVT_F64, dvt_test_ctx());
     DVT_RECORD {
-        y = dvt_add(a, b); /* its gradient hands one array to both */
+        y = dvt_add(a, b); /* its gradient passes one array to both */
     }
     CHECK_INT(dvt_backward_from(&y, &g, 1, DVT_FREE_GRAPH), DVT_OK);
     CHECK(!dvt_shares_memory(dvt_grad(a), dvt_grad(b)));
@@ -335,7 +336,7 @@ DVT_TEST(autograd_errors_of_heads) {
     CHECK_INT(dvt_backward(plain), DVT_ERR_GRAD);
     check_message("computational graph");
     check_message("DVT_RECORD");
-    CHECK(strstr(dvt_error(), "DVT_RETAIN_GRAPH") == NULL); /* nothing was recorded to be kept */
+    CHECK(strstr(dvt_error(), "DVT_RETAIN_GRAPH") == NULL); /* no recorded graph to retain */
     check_message("float64 (2,)");
     dvt_clear_error();
     DVT_RECORD {
@@ -353,7 +354,7 @@ DVT_TEST(autograd_errors_of_heads) {
     g = dvt_ones(DVT_SHAPE(2), DVT_F64, dvt_cpu_id(1));
     CHECK_ERROR(dvt_backward_from(&y, &g, 1, DVT_FREE_GRAPH), DVT_ERR_CONTEXT);
     CHECK_VALUES(dvt_grad(x), 0, 0, 0);
-    CHECK_INT(dvt_backward(y), DVT_OK); /* none of them used the graph up */
+    CHECK_INT(dvt_backward(y), DVT_OK); /* none of them freed the graph */
     CHECK_VALUES(dvt_grad(x), 0, 6, 6);
 }
 
@@ -391,14 +392,14 @@ DVT_TEST(autograd_overwritten_values_are_refused) {
     CHECK_INT(dvt_backward(z), DVT_ERR_GRAD);
     check_message("result of dvt_exp");
     dvt_clear_error();
-    DVT_RECORD { /* a view overwritten is its array overwritten */
+    DVT_RECORD { /* overwriting a view overwrites its array */
         y = dvt_square(w);
     }
     dvt_fill(dvt_slice(w, 0, 0, 1, 1), 9);
     CHECK_ERROR(dvt_backward(y), DVT_ERR_GRAD);
 }
 
-DVT_TEST(autograd_writes_to_what_no_gradient_reads_are_fine) {
+DVT_TEST(autograd_allows_writes_to_values_that_backward_does_not_read) {
     dvt_array *x = leaf(3, DVT_GRAD_WRITE), *c = dvt_full(DVT_SHAPE(2), 4, DVT_F64, dvt_test_ctx());
     dvt_array *y = NULL;
     DVT_RECORD {
@@ -446,17 +447,18 @@ DVT_TEST(autograd_copy_into_is_recorded) {
         y = dvt_mul_scalar(buffer, 10);
     }
     CHECK_VALUES(y, 0, 90, 90);
-    both[0] = before; /* saw the buffer before it was written: nothing flows through it */
+    both[0] = before; /* no gradient flows: it read the buffer before the write */
     both[1] = y;
     CHECK_INT(dvt_backward_from(both, NULL, 2, DVT_RETAIN_GRAPH), DVT_OK);
     CHECK_VALUES(dvt_grad(x), 1e-12, 61, 61);
     CHECK_INT(dvt_backward(y), DVT_OK);
     CHECK_VALUES(dvt_grad(x), 1e-12, 60, 60);
-    CHECK_INT(dvt_backward(before), DVT_OK); /* does not need the graph that was just used up */
+    CHECK_INT(dvt_backward(before), DVT_OK); /* does not need the graph that was just freed */
     CHECK_VALUES(dvt_grad(x), 1e-12, 1, 1);
 }
 
-/* Through a window on a buffer the gradient would be lost in silence when the buffer itself is read. */
+/* Refuses a recorded copy into a window of a buffer. Reading the buffer itself would lose the
+   gradient silently. */
 DVT_TEST(autograd_copy_into_shared_memory_is_refused) {
     dvt_array *x = leaf(3, DVT_GRAD_WRITE),
               *buffer = dvt_zeros(DVT_SHAPE(4), DVT_F32, dvt_test_ctx());
@@ -465,7 +467,7 @@ DVT_TEST(autograd_copy_into_shared_memory_is_refused) {
         CHECK_ERROR(dvt_copy_into(window, dvt_square(x)), DVT_ERR_GRAD);
         CHECK_ERROR(dvt_copy_into(buffer, dvt_concat(&x, 1, 0)), DVT_ERR_SHAPE);
         CHECK_ERROR(dvt_copy_into(window, dvt_sum(x, DVT_ALL)), DVT_ERR_GRAD);
-        CHECK(dvt_copy_into(window, dvt_ones_like(window)) == window); /* has no history */
+        CHECK(dvt_copy_into(window, dvt_ones_like(window)) == window); /* no history */
     }
     CHECK_VALUES(buffer, 0, 1, 1, 0, 0);
     CHECK(dvt_copy_into(window, x) == window);

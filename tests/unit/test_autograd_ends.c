@@ -1,4 +1,5 @@
-/* What a recorded graph keeps alive, and when that ends; writes that it is told of. */
+/* Tests of how long a recorded graph keeps arrays alive, and of writes that autograd must
+   detect. */
 #include "dvt_test.h"
 #if !defined(DEVTENSOR_NO_THREADS)
 #include <pthread.h>
@@ -14,8 +15,8 @@ static dvt_array *leaf(double value) {
     return x;
 }
 
-/* x's gradient was computed with x: that must not keep x alive, nor x it. */
-DVT_TEST(autograd_ends_with_its_array) {
+/* The gradient of x depends on x. That must not create a reference cycle that keeps both alive. */
+DVT_TEST(autograd_gradient_graph_is_freed_with_its_array) {
     int64_t before = alive(), blocks = dvt_get_stats().blocks_of_memory;
     int order;
     for (order = 1; order < 4; order++) {
@@ -36,8 +37,8 @@ DVT_TEST(autograd_ends_with_its_array) {
     }
 }
 
-/* The gradient of each was computed with both. */
-DVT_TEST(autograd_ends_with_arrays_in_a_circle) {
+/* The gradient of each array depends on both arrays. */
+DVT_TEST(autograd_cycle_of_gradient_graphs_is_freed) {
     int64_t before = alive();
     dvt_array *a = NULL, *b = NULL;
     DVT_SCOPE {
@@ -50,7 +51,7 @@ DVT_TEST(autograd_ends_with_arrays_in_a_circle) {
         CHECK_INT(dvt_backward_from(&y, NULL, 1, DVT_CREATE_GRAPH), DVT_OK);
     }
     dvt_release(a);
-    DVT_SCOPE { /* what is left is whole */
+    DVT_SCOPE { /* the remaining graph is still valid */
         dvt_array *g = dvt_grad(b), *out = NULL;
         CHECK_VALUES(g, 1e-12, 24, 24, 24);
         CHECK_INT(dvt_gradients(&g, NULL, 1, &b, 1, DVT_RETAIN_GRAPH, &out), DVT_OK);
@@ -60,8 +61,9 @@ DVT_TEST(autograd_ends_with_arrays_in_a_circle) {
     CHECK_INT(alive(), before);
 }
 
-/* The graph still needs x's values, but nobody can ask for its gradient: that is neither kept nor computed. */
-DVT_TEST(autograd_ends_of_an_array_before_its_graph) {
+/* Releases x before its graph. The graph still needs the values of x, but its gradient is neither
+   kept nor computed. */
+DVT_TEST(autograd_leaf_released_before_its_graph) {
     int64_t before = alive(), kernels;
     dvt_array *w = leaf(3), *y = NULL;
     DVT_SCOPE {
@@ -74,17 +76,18 @@ DVT_TEST(autograd_ends_of_an_array_before_its_graph) {
     CHECK_INT(alive() - before, 4); /* w and its gradient, x, y */
     kernels = dvt_get_stats().kernels;
     CHECK_INT(dvt_backward_from(&y, NULL, 1, DVT_RETAIN_GRAPH), DVT_OK);
-    CHECK_INT(dvt_get_stats().kernels - kernels, 3); /* ones, times x, into the gradient */
+    CHECK_INT(dvt_get_stats().kernels - kernels, 3); /* ones, times x, add to the gradient */
     CHECK_VALUES(dvt_grad(w), 0, 2, 2, 2);
     CHECK_INT(alive() - before, 4);
     CHECK_INT(dvt_backward(y), DVT_OK);
-    CHECK_INT(alive() - before, 3); /* the graph is used up */
+    CHECK_INT(alive() - before, 3); /* backward has freed the graph */
 }
 
-/* Writes through a pointer are seen when they are said, on any window; and only by gradients that read the value. */
-DVT_TEST(autograd_written_through_a_pointer) {
-    int said, k;
-    for (said = 0; said < 3; said++) {
+/* dvt_mark_written reports a write through a pointer, on any window. Only gradients that read the
+   value fail. */
+DVT_TEST(autograd_detects_writes_marked_on_a_pointer) {
+    int marked, k;
+    for (marked = 0; marked < 3; marked++) {
         dvt_array *x = leaf(2), *y = NULL, *z = NULL;
         dvt_array *last = dvt_slice(x, 0, 2, 3, 1);
         DVT_RECORD {
@@ -93,21 +96,21 @@ DVT_TEST(autograd_written_through_a_pointer) {
         }
         for (k = 0; k < 3; k++)
             ((double *)dvt_data(x))[k] = 5;
-        if (said)
-            CHECK_INT(dvt_mark_written(said == 1 ? x : last), DVT_OK);
-        CHECK_INT(dvt_backward(y), said ? DVT_ERR_GRAD : DVT_OK);
-        CHECK_INT(dvt_error_code(), said ? DVT_ERR_GRAD : DVT_OK);
+        if (marked)
+            CHECK_INT(dvt_mark_written(marked == 1 ? x : last), DVT_OK);
+        CHECK_INT(dvt_backward(y), marked ? DVT_ERR_GRAD : DVT_OK);
+        CHECK_INT(dvt_error_code(), marked ? DVT_ERR_GRAD : DVT_OK);
         dvt_clear_error();
-        if (!said)
-            CHECK_VALUES(dvt_grad(x), 0, 10, 10, 10); /* of the new values, as dvt_data says */
+        if (!marked)
+            CHECK_VALUES(dvt_grad(x), 0, 10, 10, 10); /* of the new values, as dvt_data documents */
         CHECK_INT(dvt_backward(z), DVT_OK);
         CHECK_VALUES(dvt_grad(x), 0, 2, 2, 2);
     }
     CHECK_ERROR(dvt_mark_written(NULL), DVT_ERR_NULL_ARGUMENT);
 }
 
-/* A graph that leads to nothing but such arrays. */
-DVT_TEST(autograd_ends_of_all_arrays_before_their_graph) {
+/* The graph leads only to released arrays. */
+DVT_TEST(autograd_all_leaves_released_before_their_graph) {
     dvt_array *y = NULL;
     int64_t before = alive();
     DVT_SCOPE {
@@ -124,8 +127,9 @@ DVT_TEST(autograd_ends_of_all_arrays_before_their_graph) {
 }
 
 #if !defined(DEVTENSOR_NO_THREADS)
-/* One thread walks back while another gives up the last owner of what the gradients are for. */
-static void *walk_back(void *head) {
+/* Runs backward in one thread while another releases the last reference to the array that gets the
+   gradient. */
+static void *run_backward(void *head) {
     dvt_array *y = (dvt_array *)head;
     int k;
     for (k = 0; k < 4; k++)
@@ -137,7 +141,7 @@ static void *walk_back(void *head) {
     return head;
 }
 
-DVT_TEST(autograd_ends_in_another_thread) {
+DVT_TEST(autograd_leaf_released_during_backward_of_another_thread) {
     int64_t before = alive();
     int round;
     for (round = 0; round < 40; round++) {
@@ -151,10 +155,10 @@ DVT_TEST(autograd_ends_in_another_thread) {
                 y = (dvt_array *)dvt_retain(dvt_mul(dvt_mul(x, w), x));
             }
         }
-        if (!CHECK(pthread_create(&thread, NULL, walk_back, y) == 0))
+        if (!CHECK(pthread_create(&thread, NULL, run_backward, y) == 0))
             return;
         if (round % 2)
-            dvt_release(dvt_retain(w)); /* not its last */
+            dvt_release(dvt_retain(w)); /* not the last reference */
         dvt_release(x);
         pthread_join(thread, &good);
         CHECK(good != NULL);
@@ -172,7 +176,7 @@ static dvt_array *leaf_of_two(double value) {
     return x;
 }
 
-/* What broadcasts gets the sum of its copies' gradients, in its own shape. */
+/* A broadcast source gets the sum of the gradients of its copies, in its own shape. */
 DVT_TEST(autograd_copy_into_broadcasting) {
     dvt_array *x = leaf_of_two(3), *y = NULL;
     dvt_array *weights = dvt_arange(1, 7, 1, DVT_F64, dvt_test_ctx());
@@ -196,7 +200,7 @@ DVT_TEST(autograd_copy_into_broadcasting) {
     }
 }
 
-/* An array that is attached while it is recorded becomes a leaf: nothing flows to what it was made of. */
+/* Attaching a gradient to a recorded result makes it a leaf: no gradient flows to its inputs. */
 DVT_TEST(autograd_attach_inside_a_recording) {
     dvt_array *x = leaf_of_two(3), *y = NULL, *z = NULL, *g;
     DVT_RECORD {
@@ -208,8 +212,8 @@ DVT_TEST(autograd_attach_inside_a_recording) {
     CHECK_INT(dvt_backward(z), DVT_OK);
     CHECK_VALUES(dvt_grad(y), 0, 5, 5);
     CHECK_VALUES(dvt_grad(x), 0, 0, 0);
-    /* Attached again there, the gradient is zeros of its own, and the zeros are not recorded, though somebody wants the
-       gradient's own gradient. */
+    /* The second attach gives new zeros that are not recorded, although the gradient itself has an
+       attached gradient. */
     g = dvt_grad(y);
     CHECK_INT(dvt_attach_grad(g, DVT_GRAD_WRITE), DVT_OK);
     DVT_RECORD {

@@ -1,4 +1,5 @@
-/* The backward pass beyond the ordinary: chosen variables, higher orders, exhausted memory, graphs of any length, threads. */
+/* Further tests of the backward pass: gradients of chosen variables, higher orders, exhausted
+   memory, long graphs, threads. */
 #include "dvt_test.h"
 #if !defined(DEVTENSOR_NO_THREADS)
 #include <pthread.h>
@@ -36,7 +37,7 @@ DVT_TEST(autograd_gradients_of_variables) {
     CHECK_VALUES(out[0], 1e-12, 9, 9);
 }
 
-DVT_TEST(autograd_gradients_live_in_the_callers_scope) {
+DVT_TEST(autograd_gradients_belong_to_the_callers_scope) {
     dvt_array *x = leaf(3, DVT_GRAD_WRITE), *y = NULL, *out = NULL, *g;
     DVT_RECORD {
         y = dvt_add_scalar(x, 1);
@@ -44,22 +45,22 @@ DVT_TEST(autograd_gradients_live_in_the_callers_scope) {
     g = dvt_full(DVT_SHAPE(2), 4, DVT_F64, dvt_test_ctx());
     DVT_SCOPE {
         CHECK_INT(dvt_gradients(&y, &g, 1, &x, 1, DVT_FREE_GRAPH, &out), DVT_OK);
-        CHECK(!dvt_shares_memory(out, g)); /* the head gradient went through unchanged */
+        CHECK(!dvt_shares_memory(out, g)); /* the head gradient passed through unchanged */
         dvt_keep(out);
     }
     CHECK_VALUES(out, 0, 4, 4);
 }
 
-DVT_TEST(autograd_gradients_of_a_variable_need_only_its_part) {
+DVT_TEST(autograd_gradients_of_a_variable_read_only_its_subgraph) {
     dvt_array *x = leaf(3, DVT_GRAD_WRITE), *w = leaf(2, DVT_GRAD_WRITE), *y = NULL, *out = NULL;
     DVT_RECORD {
         y = dvt_add(dvt_square(x), dvt_square(w));
     }
-    dvt_fill(w, 7); /* only the way to w reads it */
+    dvt_fill(w, 7); /* only the gradient of w reads it */
     CHECK_INT(dvt_gradients(&y, NULL, 1, &x, 1, DVT_RETAIN_GRAPH, &out), DVT_OK);
     CHECK_VALUES(out, 0, 6, 6);
     CHECK_ERROR(dvt_gradients(&y, NULL, 1, &w, 1, DVT_RETAIN_GRAPH, &out), DVT_ERR_GRAD);
-    CHECK_VALUES(out, 0, 6, 6); /* a failing call leaves out as it was */
+    CHECK_VALUES(out, 0, 6, 6); /* a failing call leaves `out` unchanged */
 }
 
 DVT_TEST(autograd_errors_of_gradients) {
@@ -81,7 +82,7 @@ DVT_TEST(autograd_errors_of_gradients) {
 }
 
 /* ---- higher orders ---- */
-DVT_TEST(autograd_four_derivatives) {
+DVT_TEST(autograd_derivatives_up_to_fourth_order) {
     dvt_array *x = leaf(2, DVT_GRAD_WRITE), *y = NULL, *next = NULL;
     const double expected[] = {4 * 8, 12 * 4, 24 * 2, 24};
     int order;
@@ -96,9 +97,9 @@ DVT_TEST(autograd_four_derivatives) {
     CHECK(!dvt_is_recording());
 }
 
-DVT_TEST(autograd_results_keep_their_history_in_gradients) {
+DVT_TEST(autograd_gradients_use_the_history_of_results) {
     dvt_array *x = leaf(0.5, DVT_GRAD_WRITE), *y = NULL, *first = NULL, *second = NULL;
-    DVT_RECORD { /* the gradient of exp and tanh is written with their results */
+    DVT_RECORD { /* the gradients of exp and tanh use their results */
         y = dvt_tanh(dvt_exp(x));
     }
     CHECK_INT(dvt_gradients(&y, NULL, 1, &x, 1, DVT_CREATE_GRAPH, &first), DVT_OK);
@@ -124,13 +125,13 @@ DVT_TEST(autograd_attached_gradients_can_be_differentiated) {
     }
     CHECK_INT(dvt_backward_from(&z, NULL, 1, DVT_RETAIN_GRAPH), DVT_OK);
     CHECK_VALUES(dvt_grad(x), 1e-9, 288, 288);
-    CHECK_VALUES(first, 1e-12, 12, 12); /* what was recorded is replaced, not overwritten */
+    CHECK_VALUES(first, 1e-12, 12, 12); /* the recorded gradient is replaced, not overwritten */
     CHECK(!dvt_has_history(dvt_grad(x)));
     CHECK_INT(dvt_backward(z), DVT_OK);
     CHECK_VALUES(dvt_grad(x), 1e-9, 288, 288);
 }
 
-DVT_TEST(autograd_a_recorded_pass_keeps_its_graph) {
+DVT_TEST(autograd_recorded_backward_retains_its_graph) {
     dvt_array *x = leaf(0, DVT_GRAD_WRITE), *y = NULL, *first;
     DVT_RECORD {
         y = dvt_exp(dvt_sin(x));
@@ -161,7 +162,7 @@ DVT_TEST(autograd_adding_gradients_that_have_history) {
     CHECK_VALUES(dvt_grad(x), 0, 0, 0);
 }
 
-DVT_TEST(autograd_the_graph_of_a_recorded_gradient_ends) {
+DVT_TEST(autograd_graph_of_a_recorded_gradient_is_freed) {
     int64_t before = dvt_get_stats().arrays;
     int way;
     for (way = 0; way < 4; way++) {
@@ -177,7 +178,7 @@ DVT_TEST(autograd_the_graph_of_a_recorded_gradient_ends) {
                 CHECK_INT(dvt_attach_grad(x, DVT_GRAD_NULL), DVT_OK);
             else if (way == 2)
                 CHECK_INT(dvt_backward(y), DVT_OK);
-            if (way == 3) /* by itself, with x */
+            if (way == 3) /* alone, with x */
                 CHECK(dvt_has_history(dvt_grad(x)));
             else
                 CHECK(way == 1 || !dvt_has_history(dvt_grad(x)));
@@ -198,32 +199,32 @@ DVT_TEST(autograd_backward_inside_record_records_nothing) {
 }
 
 /* ---- exhausted memory ---- */
-typedef struct scarcity {
-    long left; /* allocations until they fail; negative: never */
-    bool once; /* only one fails, else all from then on */
-} scarcity;
+typedef struct allocation_limit {
+    long left; /* allocations that still succeed; negative: unlimited */
+    bool once; /* only one allocation fails, else all later ones */
+} allocation_limit;
 
-static bool runs_out(scarcity *s) {
+static bool runs_out(allocation_limit *s) {
     if (s->left < 0 || s->left-- > 0)
         return false;
     s->left = s->once ? -1 : 0;
     return true;
 }
 
-static void *scarce_alloc(void *user, size_t bytes) {
-    return runs_out((scarcity *)user) ? NULL : malloc(bytes);
+static void *limited_alloc(void *user, size_t bytes) {
+    return runs_out((allocation_limit *)user) ? NULL : malloc(bytes);
 }
 
-static void *scarce_resize(void *user, void *block, size_t bytes) {
-    return runs_out((scarcity *)user) ? NULL : realloc(block, bytes);
+static void *limited_resize(void *user, void *block, size_t bytes) {
+    return runs_out((allocation_limit *)user) ? NULL : realloc(block, bytes);
 }
 
-static void scarce_release(void *user, void *block) {
+static void limited_release(void *user, void *block) {
     (void)user;
     free(block);
 }
 
-static dvt_array *scarce_graph(dvt_array *x, dvt_array *w) {
+static dvt_array *recorded_graph(dvt_array *x, dvt_array *w) {
     dvt_array *y = NULL;
     DVT_RECORD {
         y = dvt_mean(dvt_mul(dvt_tanh(dvt_mul(x, w)), dvt_add(w, x)), DVT_ALL);
@@ -231,8 +232,8 @@ static dvt_array *scarce_graph(dvt_array *x, dvt_array *w) {
     return y;
 }
 
-/* The three ways back under one shortage. Returns whether it went through. */
-static bool scarce_pass(int way, scarcity *s, long left) {
+/* Runs one of the three backward passes with limited allocations. Returns whether it succeeded. */
+static bool limited_pass(int way, allocation_limit *s, long left) {
     dvt_array *x = leaf(0.5, DVT_GRAD_WRITE), *w = leaf(2, DVT_GRAD_ADD), *y, *out[2];
     dvt_array *vars[2];
     dvt_status status;
@@ -241,14 +242,14 @@ static bool scarce_pass(int way, scarcity *s, long left) {
     out[0] = out[1] = NULL;
     dvt_fill(dvt_grad(x), 7);
     dvt_fill(dvt_grad(w), 8);
-    y = scarce_graph(x, w);
+    y = recorded_graph(x, w);
     s->left = left;
     status = way == 0   ? dvt_backward(y)
              : way == 1 ? dvt_backward_from(&y, NULL, 1, DVT_CREATE_GRAPH)
                         : dvt_gradients(&y, NULL, 1, vars, 2, DVT_FREE_GRAPH, out);
     s->left = -1;
     if (status == DVT_OK) {
-        dvt_zero_grad(x); /* cuts the tie of recorded gradients */
+        dvt_zero_grad(x); /* removes the history of recorded gradients */
         dvt_zero_grad(w);
         return true;
     }
@@ -258,21 +259,21 @@ static bool scarce_pass(int way, scarcity *s, long left) {
     CHECK_VALUES(dvt_grad(w), 0, 8, 8);
     CHECK(!out[0] && !out[1]);
     CHECK(!dvt_is_recording());
-    CHECK_INT(dvt_backward(y), DVT_OK); /* the graph is still there */
+    CHECK_INT(dvt_backward(y), DVT_OK); /* the graph is still valid */
     CHECK_CLOSE(dvt_item_at(dvt_grad(x), DVT_SHAPE(1)),
                 0.5 * (tanh(1) + 2.5 * 2 * (1 - tanh(1) * tanh(1))), 1e-12);
     return false;
 }
 
 DVT_TEST(autograd_every_allocation_fails) {
-    scarcity s;
+    allocation_limit s;
     dvt_allocator scarce;
     int64_t arrays = dvt_get_stats().arrays;
     int way, once;
     s.left = -1;
-    scarce.alloc = scarce_alloc;
-    scarce.resize = scarce_resize;
-    scarce.release = scarce_release;
+    scarce.alloc = limited_alloc;
+    scarce.resize = limited_resize;
+    scarce.release = limited_release;
     scarce.user = &s;
     dvt_set_allocator(&scarce);
     for (way = 0; way < 3; way++)
@@ -282,23 +283,24 @@ DVT_TEST(autograd_every_allocation_fails) {
             s.once = once != 0;
             for (left = 0; !through && left < 1000; left++) {
                 DVT_SCOPE {
-                    through = scarce_pass(way, &s, left);
+                    through = limited_pass(way, &s, left);
                 }
                 CHECK_INT(dvt_get_stats().arrays, arrays);
             }
-            CHECK(through && (left > 10 || dvt_test_on_gpus())); /* cards may try again */
+            CHECK(through && (left > 10 || dvt_test_on_gpus())); /* a GPU may retry */
         }
     dvt_set_allocator(NULL);
 }
 
-/* A chain of 40 arrays on a device that has room for 46: it is enough, since what has been passed on is given back at once. With four
-   of them taken the pass fails, and goes through when they are free again. */
+/* Runs a chain of 40 arrays on a device with memory for 46, which suffices because backward
+   releases each gradient early. With four of them taken the pass fails; it succeeds when they are
+   free again. */
 DVT_TEST(autograd_device_memory) {
-    const int64_t n = 512, room = 46 * n * 8;
+    const int64_t n = 512, capacity = 46 * n * 8;
     dvt_array *ballast = NULL, *x, *y;
     double value = 0.5, slope = 1;
     int i;
-    CHECK_INT(dvt_set_virtual_gpus(1, room), DVT_OK);
+    CHECK_INT(dvt_set_virtual_gpus(1, capacity), DVT_OK);
     DVT_SCOPE {
         x = y = dvt_full(DVT_SHAPE(n), value, DVT_F64, dvt_gpu(0));
         DVT_SCOPE {
@@ -324,7 +326,7 @@ DVT_TEST(autograd_device_memory) {
 }
 
 /* ---- size and time ---- */
-DVT_TEST(autograd_a_long_chain) {
+DVT_TEST(autograd_long_chain) {
     dvt_array *x = leaf(1, DVT_GRAD_WRITE), *y = x;
     int64_t before = dvt_get_stats().arrays;
     int i, n = 100000;
@@ -339,7 +341,7 @@ DVT_TEST(autograd_a_long_chain) {
         CHECK_VALUES(dvt_grad(x), 0, 1, 1);
     }
     CHECK_INT(dvt_get_stats().arrays, before);
-    DVT_SCOPE { /* and one that nobody ever walks back */
+    DVT_SCOPE { /* and one that no backward pass visits */
         DVT_RECORD {
             y = x;
             for (i = 0; i < n; i++)
@@ -394,7 +396,7 @@ static void *train_in_a_thread(void *result) {
     return NULL;
 }
 
-DVT_TEST(autograd_two_threads_at_once) {
+DVT_TEST(autograd_two_threads_with_separate_graphs) {
     pthread_t thread[2];
     double value[2] = {1, -2};
     int i;
@@ -406,10 +408,10 @@ DVT_TEST(autograd_two_threads_at_once) {
     CHECK_CLOSE(value[1], -2 * pow(0.99, 300), 1e-12);
 }
 
-/* Two threads walk back through one retained graph: nothing is written into it. */
+/* Two threads run backward through one retained graph, which must not be modified. */
 static dvt_array *shared_head, *shared_variable;
 
-static void *walk_shared_graph(void *good) {
+static void *run_shared_backward(void *good) {
     int i;
     for (i = 0; i < 100; i++)
         DVT_SCOPE {
@@ -429,7 +431,7 @@ DVT_TEST(autograd_two_threads_in_one_graph) {
         shared_head = dvt_mul(dvt_square(shared_variable), shared_variable);
     }
     for (i = 0; i < 2; i++)
-        CHECK_INT(pthread_create(&thread[i], NULL, walk_shared_graph, &good[i]), 0);
+        CHECK_INT(pthread_create(&thread[i], NULL, run_shared_backward, &good[i]), 0);
     for (i = 0; i < 2; i++)
         pthread_join(thread[i], NULL);
     CHECK_INT(good[0] + good[1], 200);

@@ -1,5 +1,6 @@
-/* What no public function shows by itself: generators on words, checked sizes, 16-bit floats, parsing. A private copy of the
-   library, compiled into this file, makes the internals visible. */
+/* Tests of internals that no public function shows alone: random number generators, checked
+   sizes, 16-bit floats, parsing. A private copy of the library in this file makes the internals
+   visible. */
 #define DEVTENSOR_STATIC
 #include "dvt_host.h"
 #include "dvt_test.h"
@@ -38,7 +39,7 @@ DVT_TEST(base_threefry_vectors) {
     }
 }
 
-/* The C++ standard names the 10000th output of the default seed. */
+/* The C++ standard specifies the 10000th output of the default seed. */
 DVT_TEST(base_mt19937_vectors) {
     dvti_mt19937 state;
     int i;
@@ -57,13 +58,14 @@ DVT_TEST(base_mulhi64) {
     CHECK(dvti_mulhi64(UINT64_MAX, 10) == 9);
 }
 
-/* Words of arrays with more than 2^32 - 1 of them, which no test can hold: blocks have keys of their own. */
+/* Checks words of arrays with more than 2^32 - 1 words, which no test can allocate. Each block has
+   its own key. */
 DVT_TEST(base_jax_words_of_huge_arrays) {
     const int64_t block = 0xffffffff, n = 2 * block + 10;
     uint32_t key[2] = {0, 42}, own[2], counter[2], out[2];
     own[0] = dvti_jax_word(key, 6, 2);
     own[1] = dvti_jax_word(key, 6, 3);
-    /* the second block has an odd number of counters: its last pair is padded by 0 */
+    /* the second block has an odd number of counters; its last pair is padded with 0 */
     counter[0] = 0x7fffffffu;
     counter[1] = 0;
     dvti_threefry2x32(own, counter, out);
@@ -78,7 +80,7 @@ DVT_TEST(base_jax_words_of_huge_arrays) {
     CHECK_INT(dvti_jax_word(key, n, 2 * block + 7), dvti_jax_word(own, 10, 7));
 }
 
-/* erf undoes it; the tails of both polynomials are in reach. */
+/* erf inverts it. The points reach the tails of both polynomials. */
 DVT_TEST(base_erfinv) {
     double x;
     int i;
@@ -109,7 +111,7 @@ DVT_TEST(base_checked_sizes) {
     CHECK(!dvti_mul(3037000500, 3037000500, &out));
     CHECK(!dvti_mul((int64_t)1 << 32, (int64_t)1 << 31, &out));
     CHECK(!dvti_mul(-1, 5, &out) && !dvti_mul(5, -1, &out));
-    CHECK_INT(out, INT64_C(9223372030926249001)); /* refused products change nothing */
+    CHECK_INT(out, INT64_C(9223372030926249001)); /* refused products leave `out` unchanged */
     CHECK(dvti_sum(INT64_MAX, 0, &out) && out == INT64_MAX);
     CHECK(dvti_sum(1, 2, &out) && out == 3);
     CHECK(!dvti_sum(INT64_MAX, 1, &out) && !dvti_sum(-1, 1, &out) && !dvti_sum(1, -1, &out));
@@ -151,9 +153,10 @@ DVT_TEST(base_text) {
 }
 
 /* ---- 16-bit floats: all codes, both ways ---- */
-/* What stands in for a C library that rounds twice, against those that do not. */
+/* Compares the emulation of fma, which replaces C libraries that round twice, with correct C
+   libraries. */
 DVT_TEST(base_fused_sums_are_rounded_once) {
-    const float x = 1.000244140625f; /* whose square lies between two floats */
+    const float x = 1.000244140625f; /* its square lies between two floats */
     int i;
     CHECK(dvti_fma_emulated(-0x1.69c3a27688795p-17, -0x1.eb0354df4a45bp+4,
                             -0x1.5aef76e9fd696p-12) == -0x1.167a5f7f0b412p-66);
@@ -204,7 +207,7 @@ static double bf16_value(unsigned code) {
     return code & 0x8000 ? -value : value;
 }
 
-DVT_TEST(base_half_codes_to_values) {
+DVT_TEST(base_float16_codes_to_values) {
     unsigned code;
     for (code = 0; code < 65536; code++) {
         float h = dvti_f16_to_f32((uint16_t)code), b = dvti_bf16_to_f32((uint16_t)code);
@@ -214,7 +217,7 @@ DVT_TEST(base_half_codes_to_values) {
             CHECK_INT(code, -1);
         if (nan_b ? b == b : (double)b != eb || !signbit(b) != !signbit(eb))
             CHECK_INT(code, -2);
-        /* back: the same code, and NaN stays NaN */
+        /* back to the same code; NaN stays NaN */
         if (nan_h ? !isnan(f16_value(dvti_f32_to_f16(h)))
                   : dvti_f32_to_f16(h) != code || dvti_f64_to_f16(eh) != code)
             CHECK_INT(code, -3);
@@ -225,7 +228,8 @@ DVT_TEST(base_half_codes_to_values) {
     CHECK_INT(code, 65536);
 }
 
-/* Between every two neighbors: a quarter, the half (ties to even), and a hair to either side of it. */
+/* Checks points between every two neighbors: a quarter, the midpoint (ties to even), and one step
+   to either side of it. */
 static void check_rounding(double (*value)(unsigned), uint16_t (*from32)(float),
                            uint16_t (*from64)(double), unsigned largest, int line) {
     unsigned code;
@@ -244,12 +248,12 @@ static void check_rounding(double (*value)(unsigned), uint16_t (*from32)(float),
                    from32(nextafterf((float)middle, 0)) == code &&
                    from32(nextafterf((float)middle, (float)INFINITY)) == code + 1;
         if (!good)
-            dvt_test_check(0, __FILE__, line, "code %u: %.17g is rounded wrongly", code, middle);
+            dvt_test_check(0, __FILE__, line, "code %u: %.17g is rounded wrong", code, middle);
     }
     CHECK_INT(code, largest + 1);
 }
 
-DVT_TEST(base_half_rounding) {
+DVT_TEST(base_float16_rounding) {
     check_rounding(f16_value, dvti_f32_to_f16, dvti_f64_to_f16, 0x7bff, __LINE__);
     check_rounding(bf16_value, dvti_f32_to_bf16, dvti_f64_to_bf16, 0x7f7f, __LINE__);
     CHECK_INT(dvti_f32_to_f16(65519.99609375f), 0x7bff);
@@ -284,7 +288,7 @@ DVT_TEST(base_largest_below) {
     CHECK(dvti_below(DVT_F16, 0) == -ldexp(1, -24));
 }
 
-/* ---- the environment, read once: the private copy has not looked yet ---- */
+/* ---- the environment is read once; the private copy has not read it yet ---- */
 static int base_warnings, base_messages;
 
 static void base_count_warnings(void *user, dvt_log_level level, const char *message) {
@@ -296,7 +300,7 @@ static void base_count_warnings(void *user, dvt_log_level level, const char *mes
 
 static void check_isa(const char *wanted, const char *got, int warnings) {
     setenv("DEVTENSOR_ISA", wanted, 1);
-    dvti_atomic_store(&dvti_simd_choice, 0); /* as before the first use */
+    dvti_atomic_store(&dvti_simd_choice, 0); /* the state before the first use */
     base_warnings = 0;
     CHECK_STR(dvt_cpu_isa(), got);
     CHECK_INT(base_warnings, warnings);
@@ -360,7 +364,7 @@ DVT_TEST(base_sizes) {
                        (long long)dvti_parse_bytes(cases[i].text), (long long)cases[i].bytes);
 }
 
-/* How many lines the default logger writes of one message per level. */
+/* Returns how many lines the default logger writes for one message of each level. */
 static int written_lines(void) {
     FILE *file = tmpfile();
     int kept = dup(2), level, c, lines = 0;
@@ -382,7 +386,8 @@ static int written_lines(void) {
     return lines;
 }
 
-/* Each value of DEVTENSOR_LOG lets through its own level and those above; a logger of one's own sees everything. */
+/* Each value of DEVTENSOR_LOG passes its own level and those above. A user's logger gets every
+   message. */
 DVT_TEST(base_log_levels) {
     static const char *const values[] = {"debug", "info", "warning", "error", "off"};
     const char *set = getenv("DEVTENSOR_LOG");
@@ -416,7 +421,7 @@ DVT_TEST(base_log_levels) {
     dvt_set_logger(NULL, NULL);
 }
 
-/* Runs before every test here that asks for a device: tests are sorted by name. */
+/* Runs before every test of this file that needs a device, because tests are sorted by name. */
 DVT_TEST(base_a_environment) {
     dvt_device_info info;
     dvt_set_logger(base_count_warnings, NULL);
@@ -426,7 +431,7 @@ DVT_TEST(base_a_environment) {
     setenv("DEVTENSOR_NUM_THREADS", "2", 1);
     setenv("DVT_BASE_NUMBER", "17x", 1);
     setenv("DEVTENSOR_LOG", "loud", 1);
-    dvti_log_level_set = -1; /* an earlier message may have looked */
+    dvti_log_level_set = -1; /* an earlier message may have read the level */
     CHECK_INT(dvt_num_gpus(), 3);
     CHECK_INT(base_warnings, 1);
     CHECK_INT(dvti_log_level_set, DVT_LOG_WARNING);
@@ -460,7 +465,7 @@ DVT_TEST(base_a_environment) {
     unsetenv("DEVTENSOR_NUM_THREADS");
     unsetenv("DEVTENSOR_LOG");
     unsetenv("DVT_BASE_NUMBER");
-    CHECK_INT(dvt_num_gpus(), 3); /* once is enough */
+    CHECK_INT(dvt_num_gpus(), 3); /* the environment is read only once */
     dvt_discard_all();
     CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
     dvt_set_logger(NULL, NULL);

@@ -1,5 +1,5 @@
-/* Inputs that a block cannot compute: the error names the block and what it expected, and an input that is refused leaves
-   unknown shapes unknown. */
+/* Tests of inputs that a block refuses: the error names the block and what it expected. A refused
+   input leaves unknown shapes unknown. */
 #include "../dvt_test.h"
 #if !defined(DEVTENSOR_NO_NN)
 
@@ -11,9 +11,9 @@ static void initialize(dvt_block *net) {
     CHECK_INT(dvt_block_initialize(net, dvt_init_one(), DVT_CONTEXTS(dvt_test_ctx())), DVT_OK);
 }
 
-/* The call fails with all of these texts in its message. */
-static void check_says(dvt_block *net, dvt_array *x, dvt_status status, const char *a,
-                       const char *b) {
+/* Checks that the call fails with all of these texts in its message. */
+static void check_error(dvt_block *net, dvt_array *x, dvt_status status, const char *a,
+                        const char *b) {
     dvt_clear_error();
     CHECK(dvt_block_forward(net, x) == NULL);
     CHECK_INT(dvt_error_code(), status);
@@ -24,13 +24,13 @@ static void check_says(dvt_block *net, dvt_array *x, dvt_status status, const ch
 }
 
 /* ---- shapes that are not known yet ---- */
-/* x is refused, and the parameter stays as it was; `good` then decides its shape. */
+/* Checks that x is refused and leaves the shape of the parameter unknown; `good` then sets it. */
 static void check_deferred(dvt_block *block, const char *name, dvt_array *x, dvt_status status,
                            const char *expected, dvt_array *good) {
     dvt_param *p = dvt_block_param(block, name);
     dvt_shape before = dvt_param_shape(p);
     initialize(block);
-    check_says(block, x, status, expected, dvt_block_kind(block));
+    check_error(block, x, status, expected, dvt_block_kind(block));
     CHECK(dvt_shape_equal(dvt_param_shape(p), before));
     CHECK_ERROR(dvt_param_data(p, dvt_test_ctx()), DVT_ERR_UNINITIALIZED);
     CHECK(dvt_block_forward(block, good) != NULL);
@@ -45,7 +45,7 @@ static dvt_block *dense_last_axis(void) {
     return dvt_nn_dense_with(&desc);
 }
 
-DVT_TEST(block_inputs_refused_by_dense_fix_nothing) {
+DVT_TEST(block_inputs_refused_by_dense_leave_shapes_unknown) {
     dvt_array *scalar = dvt_scalar(2, DVT_F32, dvt_test_ctx());
     dvt_array *good = ones(DVT_SHAPE(2, 4));
     check_deferred(dvt_nn_dense(3, DVT_IDENTITY), "weight", scalar, DVT_ERR_SHAPE, "float32 ()",
@@ -55,12 +55,12 @@ DVT_TEST(block_inputs_refused_by_dense_fix_nothing) {
     check_deferred(dvt_nn_dense(3, DVT_IDENTITY), "weight", ones(DVT_SHAPE(2, 0)), DVT_ERR_SHAPE,
                    "at least one element per row", good);
     check_deferred(dense_last_axis(), "weight", scalar, DVT_ERR_SHAPE, "(..., features)", good);
-    /* One axis is a batch of single numbers. */
+    /* One axis is a batch of scalars. */
     check_deferred(dvt_nn_dense(3, DVT_IDENTITY), "weight", scalar, DVT_ERR_SHAPE, "(None -> 3",
                    ones(DVT_SHAPE(5)));
 }
 
-DVT_TEST(block_inputs_refused_by_conv_fix_nothing) {
+DVT_TEST(block_inputs_refused_by_conv_leave_shapes_unknown) {
     dvt_array *good = ones(DVT_SHAPE(1, 2, 6, 6));
     dvt_shape wrong[4];
     int i;
@@ -71,7 +71,7 @@ DVT_TEST(block_inputs_refused_by_conv_fix_nothing) {
     for (i = 0; i < 4; i++)
         check_deferred(dvt_nn_conv2d(3, 5, DVT_RELU), "weight", ones(wrong[i]), DVT_ERR_SHAPE,
                        "expected (batch, channels, height, width)", good);
-    /* Also what only the convolution itself would find. */
+    /* Shapes that only the convolution itself refuses. */
     check_deferred(dvt_nn_conv2d(3, 5, DVT_RELU), "weight", ones(DVT_SHAPE(1, 7, 4, 4)),
                    DVT_ERR_SHAPE, "kernel 5", good);
     check_deferred(dvt_nn_conv2d(3, 5, DVT_RELU), "weight",
@@ -79,7 +79,7 @@ DVT_TEST(block_inputs_refused_by_conv_fix_nothing) {
                    "expected floats", good);
 }
 
-DVT_TEST(block_inputs_refused_by_norms_fix_nothing) {
+DVT_TEST(block_inputs_refused_by_norms_leave_shapes_unknown) {
     dvt_array *scalar = dvt_scalar(2, DVT_F32, dvt_test_ctx()), *good = ones(DVT_SHAPE(2, 4));
     const char *names[] = {"gamma", "beta", "running_mean", "running_var"};
     int i;
@@ -98,17 +98,19 @@ DVT_TEST(block_inputs_refused_by_norms_fix_nothing) {
     }
 }
 
-/* An embedding knows its table from the start: any shape of indices does, also a single one. */
+/* The table of an embedding has a known shape, so indices may have any shape, and may be a
+   scalar. */
 DVT_TEST(block_inputs_of_an_embedding) {
     dvt_block *e = dvt_nn_embedding(4, 3);
     initialize(e);
     dvt_params_reset_ctx(dvt_block_collect_params(e, NULL), DVT_CONTEXTS(dvt_cpu()));
     CHECK_INT(dvt_dim(dvt_block_forward(e, dvt_scalar(2, DVT_I64, dvt_cpu())), 0), 3);
-    check_says(e, dvt_scalar(4, DVT_I64, dvt_cpu()), DVT_ERR_RANGE, "Embedding(4 -> 3, float32)",
-               "index 4");
+    check_error(e, dvt_scalar(4, DVT_I64, dvt_cpu()), DVT_ERR_RANGE, "Embedding(4 -> 3, float32)",
+                "index 4");
 }
 
-/* On a GPU nothing is read back to look: the nearest row, and the nearest class. */
+/* On a GPU the library reads nothing back to check indices: it uses the nearest row and the nearest
+   class. */
 DVT_TEST(block_inputs_out_of_range_on_a_gpu) {
     CHECK_INT(dvt_set_virtual_gpus(1, 0), DVT_OK);
     DVT_SCOPE {
@@ -129,17 +131,17 @@ DVT_TEST(block_inputs_out_of_range_on_a_gpu) {
     dvt_set_virtual_gpus(0, 0);
 }
 
-/* An input from where the parameters will not be. */
-DVT_TEST(block_inputs_of_other_contexts_fix_nothing) {
+/* The input is on a context without parameters. */
+DVT_TEST(block_inputs_of_other_contexts_leave_shapes_unknown) {
     dvt_block *dense = dvt_nn_dense(3, DVT_IDENTITY);
     dvt_param *p = dvt_block_param(dense, "weight");
     initialize(dense);
-    check_says(dense, dvt_ones(DVT_SHAPE(2, 4), DVT_F32, dvt_cpu_id(1)), DVT_ERR_CONTEXT,
-               dvt_param_name(p), "dvt_as_in_ctx");
+    check_error(dense, dvt_ones(DVT_SHAPE(2, 4), DVT_F32, dvt_cpu_id(1)), DVT_ERR_CONTEXT,
+                dvt_param_name(p), "dvt_as_in_ctx");
     CHECK_INT(dvt_param_shape(p).dim[1], 0);
 }
 
-/* ---- which block ---- */
+/* ---- the error names the block ---- */
 static dvt_array *forward_add_row(dvt_block *self, void *user, dvt_array *x) {
     (void)user;
     return dvt_add(dvt_block_forward(dvt_block_at(self, 0), x), ones(DVT_SHAPE(3)));
@@ -152,14 +154,15 @@ static dvt_array *forward_nothing(dvt_block *self, void *user, dvt_array *x) {
     return NULL;
 }
 
-/* Asks for what its block does not have, as a description may: the error that is made meanwhile keeps its place. */
-static size_t describe_badly(const dvt_block *self, void *user, char *buffer, size_t size) {
+/* Describes a block that has no such child, and fails. The earlier error must remain the first
+   one. */
+static size_t describe_and_fail(const dvt_block *self, void *user, char *buffer, size_t size) {
     (void)user;
     dvt_block_at((dvt_block *)self, 7);
     return (size_t)snprintf(buffer, size, "Bad");
 }
 
-static dvt_status infer_without_a_word(dvt_block *self, void *user, dvt_array *x) {
+static dvt_status infer_fails_silently(dvt_block *self, void *user, dvt_array *x) {
     (void)self;
     (void)user;
     (void)x;
@@ -173,7 +176,7 @@ static void check_names_layer(dvt_block *net, int i, dvt_array *x, const char *t
              dvt_param_name(dvt_block_param(layer, "weight")));
     end = strrchr(name, '_');
     snprintf(end, 3, " (");
-    check_says(net, x, DVT_ERR_SHAPE, name, text);
+    check_error(net, x, DVT_ERR_SHAPE, name, text);
 }
 
 DVT_TEST(block_inputs_errors_name_the_layer) {
@@ -188,21 +191,21 @@ DVT_TEST(block_inputs_errors_name_the_layer) {
     check_names_layer(net, 0, ones(DVT_SHAPE(256, 80)),
                       "(Dense(20 -> 84, Activation(relu))): x is float32 (256, 80)");
     check_names_layer(net, 0, ones(DVT_SHAPE(256, 4, 4)), "expected (batch, 20)");
-    check_says(dvt_block_at(net, 1), ones(DVT_SHAPE(256, 80)), DVT_ERR_SHAPE,
-               "(Dense(84 -> 10, linear)): x is float32 (256, 80)", "expected (batch, 84)");
-    check_says(dvt_block_at(net, 1), dvt_scalar(1, DVT_F32, dvt_test_ctx()), DVT_ERR_SHAPE,
-               "float32 ()", "expected (batch, 84)");
-    check_says(dvt_block_at(net, 2), ones(DVT_SHAPE(2, 3, 8, 8)), DVT_ERR_SHAPE, "Conv2D(1 -> 6",
-               "expected (batch, 1, height, width)");
-    check_says(dvt_block_at(net, 2), ones(DVT_SHAPE(2, 1, 8)), DVT_ERR_SHAPE, "Conv2D(1 -> 6",
-               "(batch, 1, height, width)");
-    check_says(dvt_block_at(net, 2), ones(DVT_SHAPE(2, 1, 4, 4)), DVT_ERR_SHAPE, "Conv2D(1 -> 6",
-               "dvt_conv2d: the window spans");
-    check_says(dvt_block_at(net, 3), ones(DVT_SHAPE(2, 5, 6)), DVT_ERR_SHAPE, "(7 -> 3",
-               "expected (..., 7)");
-    /* Without a number and without parameters: its settings. */
-    check_says(dvt_nn_max_pool2d(3, 2), ones(DVT_SHAPE(1, 1, 2, 2)), DVT_ERR_SHAPE,
-               "dvt_block_forward: MaxPool2D(size=(3, 3)", "dvt_max_pool2d: ");
+    check_error(dvt_block_at(net, 1), ones(DVT_SHAPE(256, 80)), DVT_ERR_SHAPE,
+                "(Dense(84 -> 10, linear)): x is float32 (256, 80)", "expected (batch, 84)");
+    check_error(dvt_block_at(net, 1), dvt_scalar(1, DVT_F32, dvt_test_ctx()), DVT_ERR_SHAPE,
+                "float32 ()", "expected (batch, 84)");
+    check_error(dvt_block_at(net, 2), ones(DVT_SHAPE(2, 3, 8, 8)), DVT_ERR_SHAPE, "Conv2D(1 -> 6",
+                "expected (batch, 1, height, width)");
+    check_error(dvt_block_at(net, 2), ones(DVT_SHAPE(2, 1, 8)), DVT_ERR_SHAPE, "Conv2D(1 -> 6",
+                "(batch, 1, height, width)");
+    check_error(dvt_block_at(net, 2), ones(DVT_SHAPE(2, 1, 4, 4)), DVT_ERR_SHAPE, "Conv2D(1 -> 6",
+                "dvt_conv2d: the window spans");
+    check_error(dvt_block_at(net, 3), ones(DVT_SHAPE(2, 5, 6)), DVT_ERR_SHAPE, "(7 -> 3",
+                "expected (..., 7)");
+    /* The settings identify a block without a number and without parameters. */
+    check_error(dvt_nn_max_pool2d(3, 2), ones(DVT_SHAPE(1, 1, 2, 2)), DVT_ERR_SHAPE,
+                "dvt_block_forward: MaxPool2D(size=(3, 3)", "dvt_max_pool2d: ");
 }
 
 DVT_TEST(block_inputs_errors_name_norms) {
@@ -210,17 +213,17 @@ DVT_TEST(block_inputs_errors_name_norms) {
     DVT_NN_ADD(net, dvt_nn_batch_norm(), dvt_nn_layer_norm());
     initialize(net);
     CHECK(dvt_block_forward(net, ones(DVT_SHAPE(2, 5))) != NULL);
-    check_says(net, ones(DVT_SHAPE(2, 4)), DVT_ERR_SHAPE, "BatchNorm(axis=1",
-               "expected an extent of 5 on axis 1");
-    check_says(net, ones(DVT_SHAPE(5)), DVT_ERR_AXIS, "BatchNorm(axis=1",
-               "expected an extent of 5 on axis 1");
-    check_says(dvt_block_at(net, 1), ones(DVT_SHAPE(5, 4)), DVT_ERR_SHAPE, "LayerNorm(",
-               "expected (..., 5)");
-    check_says(dvt_block_at(net, 1), dvt_scalar(1, DVT_F32, dvt_test_ctx()), DVT_ERR_SHAPE,
-               "LayerNorm(", "float32 ()");
+    check_error(net, ones(DVT_SHAPE(2, 4)), DVT_ERR_SHAPE, "BatchNorm(axis=1",
+                "expected an extent of 5 on axis 1");
+    check_error(net, ones(DVT_SHAPE(5)), DVT_ERR_AXIS, "BatchNorm(axis=1",
+                "expected an extent of 5 on axis 1");
+    check_error(dvt_block_at(net, 1), ones(DVT_SHAPE(5, 4)), DVT_ERR_SHAPE, "LayerNorm(",
+                "expected (..., 5)");
+    check_error(dvt_block_at(net, 1), dvt_scalar(1, DVT_F32, dvt_test_ctx()), DVT_ERR_SHAPE,
+                "LayerNorm(", "float32 ()");
 }
 
-DVT_TEST(block_inputs_errors_name_blocks_of_ones_own) {
+DVT_TEST(block_inputs_errors_name_custom_blocks) {
     dvt_block_desc desc;
     dvt_block *outer, *net = dvt_nn_sequential();
     memset(&desc, 0, sizeof desc);
@@ -230,51 +233,51 @@ DVT_TEST(block_inputs_errors_name_blocks_of_ones_own) {
     dvt_block_add_child(outer, dvt_nn_dense(4, DVT_IDENTITY));
     DVT_NN_ADD(net, outer);
     initialize(net);
-    /* The inner block is done when the addition fails. */
-    check_says(net, ones(DVT_SHAPE(2, 6)), DVT_ERR_SHAPE, "(AddRow): dvt_add: ", "(2, 4)");
-    /* And the outer one is not to blame for the inner. */
+    /* The inner block has returned when the addition fails. */
+    check_error(net, ones(DVT_SHAPE(2, 6)), DVT_ERR_SHAPE, "(AddRow): dvt_add: ", "(2, 4)");
+    /* The message names the inner block, not the outer one. */
     CHECK(dvt_block_forward(net, ones(DVT_SHAPE(2, 5))) == NULL);
     CHECK(strstr(dvt_error(), "dvt_block_forward: dense") && !strstr(dvt_error(), "AddRow"));
-    /* Nothing of a block is left after it. */
+    /* Later errors do not mention the block. */
     dvt_clear_error();
     dvt_add(ones(DVT_SHAPE(2)), ones(DVT_SHAPE(3)));
     CHECK(strncmp(dvt_error(), "dvt_add: ", 9) == 0);
     dvt_clear_error();
     desc.forward = forward_nothing;
     desc.kind = "Nothing";
-    check_says(dvt_block_new(&desc), ones(DVT_SHAPE(2)), DVT_ERR_VALUE,
-               "dvt_block_forward: Nothing: ", "without an error");
-    desc.describe = describe_badly;
-    check_says(dvt_block_new(&desc), ones(DVT_SHAPE(2)), DVT_ERR_VALUE,
-               "dvt_block_forward: Bad: ", "without an error");
+    check_error(dvt_block_new(&desc), ones(DVT_SHAPE(2)), DVT_ERR_VALUE,
+                "dvt_block_forward: Nothing: ", "without an error");
+    desc.describe = describe_and_fail;
+    check_error(dvt_block_new(&desc), ones(DVT_SHAPE(2)), DVT_ERR_VALUE,
+                "dvt_block_forward: Bad: ", "without an error");
     desc.describe = NULL;
     desc.kind = "NoInfer";
     outer = dvt_block_new(&desc);
     dvt_block_add_param(outer, "weight", DVT_SHAPE(0), DVT_F32, dvt_init_one());
     initialize(outer);
-    check_says(outer, ones(DVT_SHAPE(2)), DVT_ERR_UNINITIALIZED, "noinfer",
-               "Cannot initialize Parameter");
-    desc.describe = describe_badly;
-    desc.infer = infer_without_a_word;
+    check_error(outer, ones(DVT_SHAPE(2)), DVT_ERR_UNINITIALIZED, "noinfer",
+                "Cannot initialize Parameter");
+    desc.describe = describe_and_fail;
+    desc.infer = infer_fails_silently;
     outer = dvt_block_new(&desc);
     dvt_block_add_param(outer, "weight", DVT_SHAPE(0), DVT_F32, dvt_init_one());
     initialize(outer);
-    check_says(outer, ones(DVT_SHAPE(2)), DVT_ERR_SHAPE, "Bad: the infer function failed",
-               "float32 (2,)");
+    check_error(outer, ones(DVT_SHAPE(2)), DVT_ERR_SHAPE, "Bad: the infer function failed",
+                "float32 (2,)");
 }
 
-/* Before the first forward has given its parameters their values, too. */
+/* Errors before the first forward has set the values of the parameters. */
 DVT_TEST(block_inputs_errors_of_deferred_parameters) {
     CHECK_INT(dvt_set_virtual_gpus(2, 100000), DVT_OK);
     DVT_SCOPE {
         dvt_block *net = dvt_nn_dense(300, DVT_IDENTITY);
         CHECK_INT(dvt_block_initialize(net, dvt_init_one(), DVT_CONTEXTS(dvt_gpu(0))), DVT_OK);
-        check_says(net, dvt_ones(DVT_SHAPE(1, 3), DVT_F32, dvt_gpu(1)), DVT_ERR_CONTEXT,
-                   " (Dense(None -> 300, linear)): dvt_param_data: Parameter 'dense",
-                   "was not initialized on context gpu(1)");
-        check_says(net, dvt_ones(DVT_SHAPE(1, 300), DVT_F32, dvt_gpu(0)), DVT_ERR_DEVICE_MEMORY,
-                   " (Dense(300 -> 300, linear)): dvt_copyto: ", "360000 bytes");
-        /* A name alone is no block's: nothing of it is left behind. */
+        check_error(net, dvt_ones(DVT_SHAPE(1, 3), DVT_F32, dvt_gpu(1)), DVT_ERR_CONTEXT,
+                    " (Dense(None -> 300, linear)): dvt_param_data: Parameter 'dense",
+                    "was not initialized on context gpu(1)");
+        check_error(net, dvt_ones(DVT_SHAPE(1, 300), DVT_F32, dvt_gpu(0)), DVT_ERR_DEVICE_MEMORY,
+                    " (Dense(300 -> 300, linear)): dvt_copyto: ", "360000 bytes");
+        /* Errors after the call do not mention the block. */
         CHECK(dvt_add(ones(DVT_SHAPE(2)), ones(DVT_SHAPE(3))) == NULL);
         CHECK(strncmp(dvt_error(), "dvt_add: ", 9) == 0);
         dvt_clear_error();

@@ -1,4 +1,5 @@
-/* Layers: what printing shows, what each computes against values worked out by hand, and what their makers refuse. */
+/* Tests of layers: their printed form, computed values against values worked out by hand, and
+   arguments that their constructors refuse. */
 #include "dvt_test.h"
 #if !defined(DEVTENSOR_NO_NN)
 
@@ -14,7 +15,7 @@ static dvt_ctx_list no_contexts(void) {
     return list;
 }
 
-/* Sets a parameter from values given in C order. */
+/* Sets a parameter to values in C order. */
 static void set(dvt_block *block, const char *name, dvt_shape shape, const double *values) {
     CHECK_INT(dvt_param_set_data(dvt_block_param(block, name),
                                  dvt_from_host(values, shape, DVT_F64, dvt_test_ctx())),
@@ -173,7 +174,7 @@ DVT_TEST(blocks_dense_values) {
     set(rectified, "weight", DVT_SHAPE(2, 3), w);
     CHECK_VALUES(dvt_block_forward(net, x), 1e-6, 7.5, -9, -0.5, -11);
     CHECK_VALUES(dvt_block_forward(rectified, x), 1e-6, 7, 1, 0, 0);
-    /* all but the first axis collapse */
+    /* the layer flattens all axes but the first */
     CHECK_VALUES(dvt_block_forward(net, dvt_reshape(x, DVT_SHAPE(2, 1, 3, 1))), 1e-6, 7.5, -9, -0.5,
                  -11);
     CHECK_ERROR(dvt_block_forward(net, dvt_ones(DVT_SHAPE(2, 4), DVT_F32, dvt_test_ctx())),
@@ -210,7 +211,7 @@ DVT_TEST(blocks_dense_options) {
     CHECK_ERROR(dvt_nn_dense_with(NULL), DVT_ERR_NULL_ARGUMENT);
 }
 
-DVT_TEST(blocks_deferred_from_nothing) {
+DVT_TEST(blocks_deferred_from_an_empty_input) {
     dvt_block *net = dvt_nn_dense(2, DVT_IDENTITY);
     dvt_block_initialize(net, default_init(), no_contexts());
     CHECK_ERROR(dvt_block_forward(net, dvt_ones(DVT_SHAPE(2, 0), DVT_F32, dvt_test_ctx())),
@@ -228,7 +229,7 @@ DVT_TEST(blocks_conv_values) {
     dvt_block_initialize(net, default_init(), no_contexts());
     set(net, "weight", DVT_SHAPE(2, 1, 2, 2), w);
     set(net, "bias", DVT_SHAPE(2), b);
-    /* x[i,j] - x[i+1,j+1] + 0.5 = -3.5 is cut to 0; 2 x[i,j+1] */
+    /* x[i,j] - x[i+1,j+1] + 0.5 = -3.5, which relu sets to 0; 2 x[i,j+1] */
     CHECK_VALUES(dvt_block_forward(net, x), 1e-6, 0, 0, 0, 0, 2, 4, 8, 10);
     memset(&desc, 0, sizeof desc);
     desc.channels = 2;
@@ -273,7 +274,7 @@ DVT_TEST(blocks_conv_errors) {
     CHECK_ERROR(dvt_nn_max_pool2d_with(NULL), DVT_ERR_NULL_ARGUMENT);
 }
 
-/* A block computes with the pairs that it prints. */
+/* A block computes with the pairs of sizes that it prints. */
 DVT_TEST(blocks_compute_with_resolved_pairs) {
     dvt_array *x = counting(DVT_SHAPE(1, 1, 4, 5), dvt_test_ctx());
     dvt_nn_conv2d_desc desc;
@@ -328,7 +329,7 @@ DVT_TEST(blocks_simple_values) {
     CHECK_ERROR(dvt_nn_activation((dvt_activation)-1), DVT_ERR_RANGE);
 }
 
-/* What a context gets of a last batch that is smaller than the number of contexts. */
+/* A context gets an empty batch when the last batch has fewer rows than there are contexts. */
 DVT_TEST(blocks_empty_batch) {
     dvt_block *net = dvt_nn_sequential();
     dvt_array *y = NULL, *w;
@@ -384,7 +385,7 @@ DVT_TEST(blocks_batch_norm) {
     CHECK_VALUES(y, 1e-4, -2, 4, 2, 6);
     CHECK_VALUES(dvt_block_data(net, "running_mean", dvt_gpu(0)), 1e-5, 0.2, 2);
     CHECK_VALUES(dvt_block_data(net, "running_var", dvt_gpu(0)), 1e-4, 0.9 + 0.1, 0.9 + 10);
-    CHECK_VALUES(dvt_block_data(net, "running_mean", dvt_gpu(1)), 0, 0, 0); /* per context */
+    CHECK_VALUES(dvt_block_data(net, "running_mean", dvt_gpu(1)), 0, 0, 0); /* one per context */
     CHECK_ERROR(dvt_block_forward(dvt_nn_batch_norm(), dvt_ones(DVT_SHAPE(3), DVT_F32, dvt_cpu())),
                 DVT_ERR_UNINITIALIZED);
     net = dvt_nn_batch_norm();
@@ -396,7 +397,7 @@ DVT_TEST(blocks_batch_norm) {
     CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
 }
 
-DVT_TEST(blocks_batch_norm_without) {
+DVT_TEST(blocks_batch_norm_without_scale_and_center) {
     static const double sevens[] = {7, 7};
     dvt_nn_batch_norm_desc desc;
     dvt_block *net;
@@ -406,7 +407,7 @@ DVT_TEST(blocks_batch_norm_without) {
     net = dvt_nn_batch_norm_with(&desc);
     dvt_block_initialize(net, default_init(), no_contexts());
     dvt_block_forward(net, dvt_ones(DVT_SHAPE(3, 2), DVT_F32, dvt_test_ctx()));
-    set(net, "gamma", DVT_SHAPE(2), sevens); /* what a file may hold does not count */
+    set(net, "gamma", DVT_SHAPE(2), sevens); /* unused: a file may hold values for them */
     set(net, "beta", DVT_SHAPE(2), sevens);
     CHECK_VALUES(dvt_block_forward(net, DVT_ARRAY(float, DVT_SHAPE(1, 2), dvt_test_ctx(), 1, -2)),
                  1e-4, 1, -2);
@@ -457,7 +458,7 @@ DVT_TEST(blocks_embedding) {
     CHECK_ERROR(dvt_nn_embedding(2, 0), DVT_ERR_RANGE);
 }
 
-/* A block knows that it has no bias: an error that the thread keeps from elsewhere changes nothing. */
+/* A block without bias works while the thread holds an old error. */
 DVT_TEST(blocks_without_bias_under_an_old_error) {
     dvt_block *net = dvt_nn_sequential();
     dvt_nn_conv2d_desc conv;

@@ -1,4 +1,4 @@
-/* Blocks of one's own, and every allocation of a net's life failing once. */
+/* Tests of custom blocks. Each allocation in the lifecycle of a net fails once. */
 #include "dvt_test.h"
 #if !defined(DEVTENSOR_NO_NN)
 
@@ -27,7 +27,7 @@ static int error_has(const char *part) {
         CHECK_INT(check_n_, strlen(expected));                                                     \
     } while (0)
 
-/* ---- blocks of one's own ---- */
+/* ---- custom blocks ---- */
 typedef struct scale_state {
     int released, inferred;
     double factor;
@@ -69,7 +69,7 @@ static dvt_block_desc scale_desc(scale_state *state) {
     return desc;
 }
 
-DVT_TEST(blocks_of_ones_own) {
+DVT_TEST(custom_blocks_compute_and_release_state) {
     static scale_state state = {0, 0, 2}; /* outlives the blocks */
     DVT_SCOPE {
         dvt_block_desc desc = scale_desc(&state);
@@ -112,7 +112,7 @@ static dvt_status failing_infer(dvt_block *self, void *user, dvt_array *x) {
     return DVT_ERR_SHAPE;
 }
 
-DVT_TEST(blocks_of_ones_own_errors) {
+DVT_TEST(custom_blocks_errors) {
     static scale_state state = {0, 0, 1};
     dvt_block_desc desc = scale_desc(&state);
     dvt_array *x = dvt_ones(DVT_SHAPE(1), DVT_F32, dvt_test_ctx());
@@ -125,7 +125,7 @@ DVT_TEST(blocks_of_ones_own_errors) {
     desc.kind = "Silent";
     desc.forward = NULL;
     CHECK_ERROR(dvt_block_new(&desc), DVT_ERR_NULL_ARGUMENT);
-    CHECK_INT(state.released, 0); /* what could not be made does not take the user pointer */
+    CHECK_INT(state.released, 0); /* a failed constructor does not release the user pointer */
     desc.forward = silent_forward;
     CHECK_ERROR(dvt_block_forward(dvt_block_new(&desc), x), DVT_ERR_VALUE);
     CHECK_ERROR(dvt_block_add_param(own, "a.b", DVT_SHAPE(1), DVT_F32, default_init()),
@@ -139,7 +139,7 @@ DVT_TEST(blocks_of_ones_own_errors) {
     CHECK_ERROR(dvt_block_add_param(own, "w", DVT_SHAPE(1), DVT_F32, default_init()), DVT_ERR_NAME);
     CHECK_ERROR(dvt_block_add_child(own, NULL), DVT_ERR_NULL_ARGUMENT);
     CHECK_ERROR(dvt_block_add_child(own, own), DVT_ERR_VALUE);
-    /* a shape that stays unknown, and an infer that fails without a word */
+    /* a shape that stays unknown, and an infer function that fails without an error */
     desc.infer = NULL;
     own = dvt_block_new(&desc);
     dvt_block_add_param(own, "w", DVT_SHAPE(0), DVT_F32, default_init());
@@ -154,7 +154,7 @@ DVT_TEST(blocks_of_ones_own_errors) {
     CHECK_ERROR(dvt_block_forward(own, x), DVT_ERR_SHAPE);
 }
 
-/* Integers have no gradient and begin at 0. */
+/* Integer parameters have no gradient and are initialized to 0. */
 DVT_TEST(blocks_integer_parameters) {
     static scale_state state = {0, 0, 1};
     dvt_block_desc desc = scale_desc(&state);
@@ -167,7 +167,7 @@ DVT_TEST(blocks_integer_parameters) {
     CHECK_ERROR(dvt_param_grad(count, dvt_test_ctx()), DVT_ERR_GRAD);
 }
 
-/* More kinds than the table of names holds still get names of their own. */
+/* Each kind gets its own names, even when there are more kinds than the table of names holds. */
 DVT_TEST(blocks_many_kinds) {
     static scale_state state = {0, 0, 1};
     dvt_block_desc desc = scale_desc(&state);
@@ -187,7 +187,7 @@ DVT_TEST(blocks_many_kinds) {
 }
 
 /* ---- every allocation fails once ---- */
-/* Queues of virtual GPUs free memory from their own threads. */
+/* Atomic, because queues of virtual GPUs free memory in their own threads. */
 static long allocations, failing, blocks_alive;
 
 static bool fails_now(void) {
@@ -215,8 +215,9 @@ static void counting_release(void *user, void *block) {
     free(block);
 }
 
-/* A whole life: made, initialized, run, differentiated, moved, printed. False when something failed. */
-static bool a_life(dvt_ctx_list ctxs) {
+/* Creates, initializes, runs, differentiates, moves and prints a net. Returns false when a call
+   failed. */
+static bool run_lifecycle(dvt_ctx_list ctxs) {
     bool good = false;
     DVT_SCOPE {
         static scale_state state = {0, 0, 2}; /* outlives the blocks */
@@ -249,14 +250,15 @@ static bool a_life(dvt_ctx_list ctxs) {
     return good;
 }
 
-/* How many blocks a life with that allocation failing leaves behind. Setting the allocator gives back what is kept for later. */
-static long left_by(dvt_ctx_list ctxs, const dvt_allocator *allocator, long at, bool *good) {
+/* Returns how many blocks remain allocated after the lifecycle with allocation `at` failing.
+   Setting the allocator frees the cached blocks. */
+static long blocks_left_by(dvt_ctx_list ctxs, const dvt_allocator *allocator, long at, bool *good) {
     long alive;
     dvt_set_allocator(allocator);
     alive = blocks_alive;
     allocations = 0;
     failing = at;
-    *good = a_life(ctxs);
+    *good = run_lifecycle(ctxs);
     dvt_wait_all();
     failing = 0;
     dvt_set_allocator(allocator);
@@ -272,17 +274,17 @@ static void fail_each_allocation(dvt_ctx_list ctxs) {
     allocator.alloc = failing_alloc;
     allocator.resize = failing_resize;
     allocator.release = counting_release;
-    CHECK(a_life(ctxs)); /* tables that stay are made now */
+    CHECK(run_lifecycle(ctxs)); /* allocates the tables that persist */
     CHECK_INT(dvt_wait_all(), DVT_OK);
     before = dvt_get_stats();
     for (at = 1; at < 5000; at++) {
-        left = left_by(ctxs, &allocator, at, &good);
-        /* A card keeps what it has compiled and what it copies through: once, not each time. */
+        left = blocks_left_by(ctxs, &allocator, at, &good);
+        /* A GPU keeps compiled programs and staging buffers: once, not for each call. */
         if (left && ctxs.ctx[0].type == DVT_DEVICE_GPU && dvt_test_on_gpus()) {
             dvt_clear_error();
-            left = left_by(ctxs, &allocator, at, &good);
+            left = blocks_left_by(ctxs, &allocator, at, &good);
         }
-        if (!good) /* some are not needed: a scope that cannot be opened is no failure */
+        if (!good) /* some allocations are optional: a failing scope is no error */
             dvt_test_check(dvt_error_code() == DVT_ERR_HOST_MEMORY, __FILE__, __LINE__,
                            "allocation %ld: %s", at, dvt_error());
         dvt_test_check(left == 0, __FILE__, __LINE__, "allocation %ld: %ld blocks are left", at,
@@ -296,7 +298,7 @@ static void fail_each_allocation(dvt_ctx_list ctxs) {
     dvt_set_allocator(NULL);
     CHECK(good);
     dvt_test_check(at > 200 && at < 5000, __FILE__, __LINE__, "%ld allocations", at);
-    CHECK(a_life(ctxs));
+    CHECK(run_lifecycle(ctxs));
 }
 
 DVT_TEST(blocks_every_allocation_fails) {

@@ -1,5 +1,5 @@
-/* What a function hands out without giving it away: releasing it is an error that changes nothing, however often it is tried, and
-   whoever retains it owns a share like any other. */
+/* Tests of borrowed references. Releasing one is an error that changes nothing, however often it is
+   repeated. A retained reference is owned like any other. */
 #include "dvt_test.h"
 #include <string.h>
 
@@ -19,7 +19,7 @@ static void refused_once(void *object) {
     dvt_clear_error();
 }
 
-/* Twice in a row, in scopes, kept, retained. */
+/* Checks that releasing is refused twice in a row, in scopes, after keep and after retain. */
 static void borrowed(void *object) {
     int64_t before = alive();
     CHECK(object != NULL);
@@ -60,8 +60,9 @@ DVT_TEST(borrowed_gradients) {
     CHECK_INT(alive(), before);
 }
 
-/* The last owner's share may be retained by one thread and given up by another; a scope's is its thread's own. */
-DVT_TEST(borrowed_is_not_owned_twice) {
+/* One thread may retain the last reference and another may release it. The reference of a scope
+   belongs to the scope's thread. */
+DVT_TEST(borrowed_references_have_one_owner) {
     int64_t before = alive();
     DVT_SCOPE {
         dvt_array *x = dvt_ones(DVT_SHAPE(2), DVT_F32, dvt_cpu());
@@ -84,7 +85,7 @@ DVT_TEST(borrowed_is_not_owned_twice) {
     }
 }
 
-DVT_TEST(scopes_ends_take_null) {
+DVT_TEST(scopes_end_accepts_null) {
     dvt_scope_end(NULL);
     dvt_record_end(NULL);
     dvt_ctx_scope_end(NULL);
@@ -92,7 +93,7 @@ DVT_TEST(scopes_ends_take_null) {
 }
 
 static const unsigned char two_arrays[] = {
-    /* MXNet's head: two arrays, then one float32 of shape (1) each, and their names */
+    /* MXNet's header: two arrays, one float32 of shape (1) each, and their names */
     0x12, 1,    0, 0, 0, 0, 0,    0,    0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0xc9, 0xfa,
     0x93, 0xf9, 0, 0, 0, 0, 1,    0,    0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0,    0,
     0,    0,    0, 0, 0, 0, 0x80, 0x3f, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 'w'};
@@ -133,13 +134,14 @@ DVT_TEST(borrowed_from_blocks) {
     CHECK_INT(alive(), before);
 }
 
-static dvt_array *as_it_is(dvt_block *block, void *user, dvt_array *x) {
+static dvt_array *identity(dvt_block *block, void *user, dvt_array *x) {
     (void)block;
     (void)user;
     return x;
 }
 
-/* A child that was made here belongs to this scope and to its parent; the scope's share is given up once. */
+/* A child created here is owned by this scope and by its parent. The scope's reference can be
+   released only once. */
 DVT_TEST(borrowed_children) {
     int64_t before = alive();
     DVT_SCOPE {
@@ -147,7 +149,7 @@ DVT_TEST(borrowed_children) {
         dvt_block *mine, *child = dvt_nn_dense(2, DVT_RELU);
         memset(&desc, 0, sizeof desc);
         desc.kind = "mine";
-        desc.forward = as_it_is;
+        desc.forward = identity;
         mine = dvt_block_new(&desc);
         CHECK_INT(dvt_block_add_child(mine, child), DVT_OK);
         dvt_discard(child);
@@ -158,8 +160,9 @@ DVT_TEST(borrowed_children) {
     CHECK_INT(alive(), before);
 }
 
-/* What is given to a trainer, a dataset or a loader stays theirs when the scope's share is given up. */
-DVT_TEST(borrowed_after_the_scopes_share) {
+/* A trainer, a dataset or a loader keeps its own reference after the scope's reference is
+   released. */
+DVT_TEST(borrowed_after_the_scope_released_its_reference) {
     int64_t before = alive();
     DVT_SCOPE {
         dvt_array *x = dvt_arange(0, 4, 1, DVT_F32, dvt_cpu()), *a = NULL, *b = NULL;
@@ -176,8 +179,8 @@ DVT_TEST(borrowed_after_the_scopes_share) {
     CHECK_INT(alive(), before);
 }
 
-/* No sample: no order to shuffle (a null pointer, of which a sanitizer says so). */
-DVT_TEST(loader_shuffles_nothing) {
+/* A dataset without samples has no order to shuffle. A sanitizer would report the null pointer. */
+DVT_TEST(loader_shuffles_an_empty_dataset) {
     dvt_array *x = dvt_zeros(DVT_SHAPE(0, 2), DVT_F32, dvt_cpu()), *a, *b;
     int workers;
     for (workers = 0; workers < 2; workers++) {

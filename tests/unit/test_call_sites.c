@@ -1,4 +1,5 @@
-/* Where arrays were made, and where calls failed. Under DEVTENSOR_NO_CALL_SITES: that nothing is remembered. */
+/* Tests that arrays know where they were created and errors know where they occurred. With
+   DEVTENSOR_NO_CALL_SITES nothing is recorded. */
 #include "dvt_test.h"
 
 static const char *site_of(int line) {
@@ -12,7 +13,8 @@ static const char *site_of(int line) {
     return text;
 }
 
-/* The end of the site is ours; the folder in front of it depends on how the compiler was called. */
+/* Tells whether the site ends with this file and the line. The directory in front depends on the
+   compiler's command line. */
 static int ends_with(const char *site, int line) {
     const char *expected = site_of(line);
     size_t n = strlen(site), m = strlen(expected);
@@ -35,7 +37,7 @@ DVT_TEST(site_of_nested_calls_and_initializers) {
     CHECK(ends_with(dvt_made_at(y), line));
 }
 
-/* x itself comes back: it was made where it was made. */
+/* The call returns x itself, so its site does not change. */
 DVT_TEST(site_stays_with_the_array) {
     dvt_array *x = dvt_ones(DVT_SHAPE(2), DVT_F32, dvt_cpu());
     int line = __LINE__ - 1;
@@ -53,7 +55,7 @@ DVT_TEST(site_of_a_failing_call) {
     CHECK(z == NULL);
     CHECK_INT(dvt_error_code(), DVT_ERR_SHAPE);
     CHECK(ends_with(dvt_error_site(), line));
-    /* NULL that travels on does not move the place of the first failure. */
+    /* Passing NULL on does not change the site of the first failure. */
     z = dvt_neg(z);
     CHECK(ends_with(dvt_error_site(), line));
     dvt_clear_error();
@@ -65,7 +67,7 @@ DVT_TEST(site_of_a_failing_status) {
     int line = __LINE__ - 1;
     CHECK(status != DVT_OK);
     CHECK(ends_with(dvt_error_site(), line));
-    /* A later failure of another kind does not borrow the error. */
+    /* A later failure does not replace the site of the first. */
     CHECK(dvt_neg(NULL) == NULL);
     CHECK(ends_with(dvt_error_site(), line));
     dvt_clear_error();
@@ -98,7 +100,7 @@ DVT_TEST(functions_have_addresses) {
     CHECK_STR(dvt_made_at(function(x, x)), "");
 }
 
-/* What is handed out was made elsewhere. */
+/* A borrowed gradient keeps the site of its creation. */
 DVT_TEST(gradients_keep_their_site) {
     dvt_array *x = dvt_ones(DVT_SHAPE(2), DVT_F32, dvt_cpu());
     CHECK_INT(dvt_attach_grad(x, DVT_GRAD_WRITE), DVT_OK);
@@ -131,7 +133,7 @@ DVT_TEST(site_of_failing_numbers_and_memory) {
 #if !defined(DEVTENSOR_NO_FILES)
     CHECK_FAILS_HERE(dvt_load_params("/nowhere/at/all", dvt_cpu()));
 #endif
-    /* Values come through as they are, and the place of a failure stays. */
+    /* Return values pass through unchanged, and the site of a failure remains. */
     zero = dvt_item(dvt_zeros(DVT_SCALAR, DVT_F64, dvt_cpu()));
     CHECK(zero == 0);
     CHECK_STR(dvt_error_site(), "");

@@ -1,4 +1,5 @@
-/* dvt_isclose, dvt_allclose and dvt_array_equal by NumPy's rules, and dvt_synchronize. */
+/* Tests of dvt_isclose, dvt_allclose and dvt_array_equal by NumPy's rules, and of
+   dvt_synchronize. */
 #include "dvt_test.h"
 #include <string.h>
 
@@ -13,12 +14,12 @@ static dvt_array *wide(double a, double b) {
     return DVT_ARRAY(double, DVT_SHAPE(2), dvt_test_ctx(), a, b);
 }
 
-static dvt_array *whole(dvt_dtype dtype, int a, int b) {
+static dvt_array *exact(dvt_dtype dtype, int a, int b) {
     return dvt_as_in_dtype(DVT_ARRAY(int64_t, DVT_SHAPE(2), dvt_test_ctx(), a, b), dtype);
 }
 
 DVT_TEST(compare_isclose_has_numpys_bound) {
-    /* the bound is atol + rtol |b|, so that a and b are not alike */
+    /* the bound is atol + rtol |b|, which is asymmetric in a and b */
     CHECK_VALUES(dvt_isclose(wide(10, 11), wide(11, 10), 0.095, 0, DVT_NAN_DIFFERS), 0, 1, 0);
     CHECK_VALUES(dvt_isclose(wide(0.25, 0), wide(0, 0.5), 0, 0.25, DVT_NAN_DIFFERS), 0, 1, 0);
     CHECK_VALUES(dvt_isclose(wide(1e-9, 1e-7), wide(0, 0), 1e-5, 1e-8, DVT_NAN_DIFFERS), 0, 1, 0);
@@ -42,15 +43,15 @@ DVT_TEST(compare_isclose_of_infinities_and_nan) {
 DVT_TEST(compare_isclose_of_dtypes) {
     dvt_array *half = dvt_astype(wide(1, 2), DVT_F16);
     CHECK_VALUES(
-        dvt_isclose(whole(DVT_I32, 100, 7), whole(DVT_I32, 101, 9), 0.01, 0, DVT_NAN_DIFFERS), 0, 1,
+        dvt_isclose(exact(DVT_I32, 100, 7), exact(DVT_I32, 101, 9), 0.01, 0, DVT_NAN_DIFFERS), 0, 1,
         0);
-    CHECK_VALUES(dvt_isclose(whole(DVT_U8, 0, 255), whole(DVT_U8, 255, 254), 0, 1, DVT_NAN_DIFFERS),
+    CHECK_VALUES(dvt_isclose(exact(DVT_U8, 0, 255), exact(DVT_U8, 255, 254), 0, 1, DVT_NAN_DIFFERS),
                  0, 0, 1); /* differences do not wrap */
-    CHECK_VALUES(dvt_isclose(whole(DVT_BOOL, 0, 1), whole(DVT_BOOL, 1, 1), 0, 0.5, DVT_NAN_DIFFERS),
+    CHECK_VALUES(dvt_isclose(exact(DVT_BOOL, 0, 1), exact(DVT_BOOL, 1, 1), 0, 0.5, DVT_NAN_DIFFERS),
                  0, 0, 1);
-    CHECK_VALUES(dvt_isclose(whole(DVT_I64, 1, 2), wide(1 + 1e-9, 2.1), 0, 1e-8, DVT_NAN_DIFFERS),
+    CHECK_VALUES(dvt_isclose(exact(DVT_I64, 1, 2), wide(1 + 1e-9, 2.1), 0, 1e-8, DVT_NAN_DIFFERS),
                  0, 1, 0);
-    /* a tolerance that float16 does not hold */
+    /* a tolerance that float16 cannot represent */
     CHECK_VALUES(
         dvt_isclose(half, dvt_astype(wide(1, 2.002), DVT_F16), 1e-9, 1e-9, DVT_NAN_DIFFERS), 0, 1,
         0);
@@ -83,10 +84,10 @@ DVT_TEST(compare_array_equal) {
     CHECK(!dvt_array_equal(x, x, DVT_NAN_DIFFERS));
     CHECK(dvt_array_equal(x, four(1, 0, INF, NOT), DVT_NAN_EQUALS));
     CHECK(!dvt_array_equal(x, four(1, 0, -INF, NOT), DVT_NAN_EQUALS));
-    CHECK(dvt_array_equal(whole(DVT_I8, 1, 2), wide(1, 2), DVT_NAN_DIFFERS));
-    CHECK(!dvt_array_equal(whole(DVT_I8, 1, 2), wide(1, 2.5), DVT_NAN_EQUALS));
-    CHECK(dvt_array_equal(whole(DVT_BOOL, 0, 1), whole(DVT_I64, 0, 1), DVT_NAN_EQUALS));
-    /* shapes do not broadcast, and another shape is no error */
+    CHECK(dvt_array_equal(exact(DVT_I8, 1, 2), wide(1, 2), DVT_NAN_DIFFERS));
+    CHECK(!dvt_array_equal(exact(DVT_I8, 1, 2), wide(1, 2.5), DVT_NAN_EQUALS));
+    CHECK(dvt_array_equal(exact(DVT_BOOL, 0, 1), exact(DVT_I64, 0, 1), DVT_NAN_EQUALS));
+    /* shapes do not broadcast; another shape is no error */
     CHECK(!dvt_array_equal(wide(1, 1), dvt_ones(DVT_SHAPE(1), DVT_F64, dvt_test_ctx()),
                            DVT_NAN_DIFFERS));
     CHECK(!dvt_array_equal(wide(1, 1), dvt_ones(DVT_SHAPE(1, 2), DVT_F64, dvt_test_ctx()),
@@ -116,7 +117,7 @@ DVT_TEST(compare_refuses) {
 #endif
 }
 
-/* Nothing is recorded, and nothing is left in the scope but the result. */
+/* The comparisons record nothing, and leave only the result in the scope. */
 DVT_TEST(compare_records_nothing) {
     dvt_array *x = wide(1, 2), *close = NULL;
     int64_t before;
@@ -161,7 +162,7 @@ DVT_TEST(synchronize_waits_for_one_context) {
     NEEDS_NO_GPU("GPUs made of main memory");
     dvt_set_virtual_gpus(2, 0);
     CHECK_INT(dvt_synchronize(dvt_cpu()), DVT_OK);
-    CHECK_INT(dvt_synchronize(dvt_gpu(1)), DVT_OK); /* which nothing has used */
+    CHECK_INT(dvt_synchronize(dvt_gpu(1)), DVT_OK); /* unused so far */
     CHECK_ERROR(dvt_synchronize(dvt_gpu(2)), DVT_ERR_NO_DEVICE);
     x = dvt_exp(dvt_ones(DVT_SHAPE(1000), DVT_F32, dvt_gpu(0)));
     before = dvt_get_stats();

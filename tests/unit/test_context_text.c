@@ -1,8 +1,8 @@
-/* Device names of other libraries, read and written; TPUs, of which there are none; the style that
-   printing follows. */
+/* Tests of device names of other libraries, which are parsed and printed; of TPUs, which do not
+   exist here; and of print styles. */
 #include "dvt_test.h"
 
-/* The call before has left this error, and its text was looked at. */
+/* Checks that the previous call left this error, whose text the caller has checked. */
 static void failed_with(dvt_status status) {
     CHECK_INT(dvt_error_code(), status);
     dvt_clear_error();
@@ -187,7 +187,7 @@ DVT_TEST(context_text_chosen_style) {
     }
 }
 
-/* As NumPy's repr and TensorFlow 2 write them. */
+/* Prints as NumPy's repr and TensorFlow 2 do. */
 DVT_TEST(context_text_tf_style) {
     dvt_print_options options;
     memset(&options, 0, sizeof options);
@@ -213,7 +213,7 @@ DVT_TEST(context_text_tf_style) {
     }
 }
 
-/* MXNet's sentence first, only where its style is chosen, and ours behind it. */
+/* The message of the chosen style MXNet comes first, followed by ours. */
 DVT_TEST(context_text_mixed_contexts) {
     static const char line[] = "Operator broadcast_add require all inputs live on the same "
                                "context. But the first argument is on cpu(0) while the 2-th "

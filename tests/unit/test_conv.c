@@ -1,4 +1,5 @@
-/* Convolution and its gradients against plain loops in double: shapes, parameters, dtypes, threads, errors. */
+/* Tests of convolution and its gradients against plain loops in double: shapes, parameters, dtypes,
+   threads, errors. */
 #include "dvt_test.h"
 #include <limits.h>
 
@@ -22,7 +23,7 @@ static int64_t field(int value, int64_t unset) {
     return value ? value : unset;
 }
 
-/* A second value of 0 repeats the first; DVT_PAD_NONE is 0. */
+/* Returns the padding of one axis. A second value of 0 repeats the first; DVT_PAD_NONE is 0. */
 static int padding_of(const dvt_conv2d_options *p, int axis) {
     int value = axis && !p->padding[1] ? p->padding[0] : p->padding[axis];
     return value == DVT_PAD_NONE ? 0 : value;
@@ -164,7 +165,7 @@ DVT_TEST(conv2d_random_cases) {
     }
 }
 
-/* Beyond one tile in every direction, and the shapes that networks have. */
+/* Shapes larger than one tile in every direction, and shapes of common networks. */
 DVT_TEST(conv2d_larger_cases) {
     static const conv_case t[] = {
         {3, 1, 28, 28, 6, 5, 5, {{0, 0}, {0, 0}, {0, 0}, 0}},
@@ -182,7 +183,7 @@ DVT_TEST(conv2d_larger_cases) {
         check_conv(&t[i], DVT_F32);
 }
 
-DVT_TEST(conv2d_half_types) {
+DVT_TEST(conv2d_float16_and_bfloat16) {
     static const conv_case t = {2, 3, 6, 5, 4, 3, 2, {{0, 0}, {1, 0}, {0, 0}, 0}};
     static const conv_case grouped = {2, 4, 6, 5, 4, 3, 2, {{2, 1}, {1, 1}, {0, 0}, 2}};
     check_conv(&t, DVT_F16);
@@ -225,10 +226,10 @@ DVT_TEST(conv2d_empty) {
     CHECK(dvt_shape_equal(dvt_shape_of(y), DVT_SHAPE(0, 3, 3, 3)));
     CHECK_INT(dvt_backward(y), DVT_OK);
     CHECK_VALUES(dvt_sum(dvt_abs(dvt_grad(w)), DVT_ALL), 0, 0);
-    /* No channels in: the bias is left. */
+    /* Without input channels the result is the bias. */
     y = dvt_conv2d(nothing, from_nothing, DVT_ARRAY(float, DVT_SHAPE(2), dvt_cpu(), 1, 2), NULL);
     CHECK_VALUES(y, 0, 1, 1, 1, 1, 2, 2, 2, 2);
-    /* No channels out: no gradient comes back. */
+    /* Without output channels the gradient is zero. */
     dvt_attach_grad(x, DVT_GRAD_WRITE);
     DVT_RECORD {
         y = dvt_conv2d(x, to_nothing, NULL, NULL);
@@ -236,7 +237,7 @@ DVT_TEST(conv2d_empty) {
     CHECK(dvt_shape_equal(dvt_shape_of(y), DVT_SHAPE(1, 0, 2, 2)));
     CHECK_INT(dvt_backward(y), DVT_OK);
     CHECK_VALUES(dvt_grad(x), 0, 0, 0, 0, 0, 0, 0, 0, 0);
-    /* No height: windows that see padding only. */
+    /* An empty height: windows cover padding only. */
     flat = dvt_zeros(DVT_SHAPE(1, 2, 0, 2), DVT_F32, dvt_cpu());
     y = dvt_conv2d(flat, w, DVT_ARRAY(float, DVT_SHAPE(3), dvt_cpu(), 1, 2, 3), &padded);
     CHECK(dvt_shape_equal(dvt_shape_of(y), DVT_SHAPE(1, 3, 1, 3)));
@@ -260,13 +261,13 @@ DVT_TEST(conv2d_pairs) {
     dvt_conv2d_options wrong;
     int i;
     for (i = 0; i < (int)(sizeof t / sizeof t[0]); i++) {
-        /* a window of 2 for the dilated one */
+        /* a window of 2 for the dilated case */
         dvt_array *window = t[i].p.dilation[0] ? dvt_slice(w, 2, 0, 2, 1) : w;
         dvt_array *y = dvt_conv2d(x, window, NULL, &t[i].p);
         CHECK_INT(dvt_dim(y, 2), t[i].height);
         CHECK_INT(dvt_dim(y, 3), t[i].width);
     }
-    /* A stride has no such value, and other negative paddings stay errors. */
+    /* DVT_PAD_NONE is no stride, and other negative paddings are errors. */
     memset(&wrong, 0, sizeof wrong);
     wrong.stride[1] = DVT_PAD_NONE;
     CHECK_ERROR(dvt_conv2d(x, w, NULL, &wrong), DVT_ERR_RANGE);
@@ -284,7 +285,7 @@ DVT_TEST(conv2d_pairs) {
     }
 }
 
-/* Gradients too: the weights' are sums over the batch. */
+/* The gradients too: those of the weights are sums over the batch. */
 DVT_TEST(conv2d_same_bits_for_any_threads) {
     static const int64_t batch[] = {1, 7, 64};
     int i, k, threads;
@@ -316,7 +317,7 @@ DVT_TEST(conv2d_same_bits_for_any_threads) {
     dvt_set_num_threads(0);
 }
 
-/* The result, the gradients to x and to w. */
+/* Returns the result and the gradients of x and w. */
 static void with_gradients(dvt_array *x, dvt_array *w, dvt_array *bias, dvt_array **to) {
     dvt_conv2d_options p;
     memset(&p, 0, sizeof p);
@@ -329,7 +330,7 @@ static void with_gradients(dvt_array *x, dvt_array *w, dvt_array *bias, dvt_arra
     to[2] = dvt_copy(dvt_grad(w));
 }
 
-/* Where the reference computes, permission changes nothing. */
+/* The permission changes nothing where the reference computes. */
 DVT_TEST(conv2d_by_winograd_on_request) {
     const bool fast = strcmp(dvt_cpu_isa(), "reference") != 0;
     DVT_SCOPE {
@@ -425,7 +426,7 @@ DVT_TEST(conv2d_errors) {
     CHECK_ERROR(convolve(x, w, 0, 0, 0, INT_MAX), DVT_ERR_SHAPE);
     CHECK_ERROR(convolve(x, w, 0, 0, INT_MAX, 0), DVT_ERR_SHAPE);
     CHECK_ERROR(convolve(x, w, INT_MIN, INT_MIN, INT_MIN, INT_MIN), DVT_ERR_RANGE);
-    /* Large in its result, which no memory holds; and in its parameters only. */
+    /* A result too large for any memory, and parameters that are too large. */
     CHECK_ERROR(convolve(x, w, 0, INT_MAX, 0, 0), DVT_ERR_SHAPE);
     CHECK(dvt_shape_equal(dvt_shape_of(convolve(x, w, INT_MAX, 0, 0, 0)), DVT_SHAPE(2, 6, 1, 1)));
     CHECK_VALUES(convolve(dvt_ones_like(dvt_rows(x, 0, 1)), dvt_ones_like(dvt_rows(w, 0, 1)),

@@ -1,8 +1,10 @@
-/* Conversion between dtypes: every pair with special values, all codes of the 16-bit floats, rounding between them. */
+/* Tests of conversion between dtypes: every pair with special values, all codes of the 16-bit
+   floats, and rounding between them. */
 #include "dvt_test.h"
 #include <float.h>
 
-/* v rounded to `digits` binary digits with least exponent `least` (of the last digit), ties to even. */
+/* Returns v rounded to `digits` binary digits, ties to even. `least` is the smallest exponent of
+   the last digit. */
 static double rounded(long double v, int digits, int least, double largest) {
     int exponent;
     long double unit, result;
@@ -22,10 +24,10 @@ static double clamped(long double v, double low, double high) {
     return v <= (long double)low ? low : v >= (long double)high ? high : (double)truncl(v) + 0.0;
 }
 
-/* What v of one dtype is in another. Integers wrap in narrower ones. */
+/* Returns v of one dtype as another dtype stores it. Integers wrap in narrower ones. */
 static double converted(long double v, dvt_dtype from, dvt_dtype to) {
-    int whole = !dvt_dtype_is_float(from);
-    int64_t i = whole ? (int64_t)v : 0;
+    int is_integer = !dvt_dtype_is_float(from);
+    int64_t i = is_integer ? (int64_t)v : 0;
     switch (to) {
     case DVT_F32:
         return (double)(float)v;
@@ -36,13 +38,13 @@ static double converted(long double v, dvt_dtype from, dvt_dtype to) {
     case DVT_BF16:
         return rounded(v, 8, -133, 3.3895313892515355e38);
     case DVT_I8:
-        return whole ? (int8_t)(uint8_t)(uint64_t)i : clamped(v, -128, 127);
+        return is_integer ? (int8_t)(uint8_t)(uint64_t)i : clamped(v, -128, 127);
     case DVT_U8:
-        return whole ? (uint8_t)(uint64_t)i : clamped(v, 0, 255);
+        return is_integer ? (uint8_t)(uint64_t)i : clamped(v, 0, 255);
     case DVT_I32:
-        return whole ? (int32_t)(uint32_t)(uint64_t)i : clamped(v, INT32_MIN, INT32_MAX);
+        return is_integer ? (int32_t)(uint32_t)(uint64_t)i : clamped(v, INT32_MIN, INT32_MAX);
     case DVT_I64:
-        return whole ? (double)i : clamped(v, -9223372036854775808.0, 9223372036854775807.0);
+        return is_integer ? (double)i : clamped(v, -9223372036854775808.0, 9223372036854775807.0);
     default:
         return v != 0;
     }
@@ -98,38 +100,38 @@ static const double reals[] = {0,
                                (double)INFINITY,
                                -(double)INFINITY,
                                (double)NAN};
-static const int64_t wholes[] = {0,
-                                 1,
-                                 -1,
-                                 2,
-                                 127,
-                                 128,
-                                 -128,
-                                 -129,
-                                 255,
-                                 256,
-                                 257,
-                                 300,
-                                 32767,
-                                 65504,
-                                 65519,
-                                 65520,
-                                 65535,
-                                 2147483647,
-                                 2147483648,
-                                 -2147483648,
-                                 -2147483649,
-                                 16777217,
-                                 33554435,
-                                 9007199254740993,
-                                 INT64_MAX,
-                                 INT64_MIN,
-                                 9223371761976868863,
-                                 9223372036854775295,
-                                 4611686018427387905,
-                                 1 << 20};
+static const int64_t integers[] = {0,
+                                   1,
+                                   -1,
+                                   2,
+                                   127,
+                                   128,
+                                   -128,
+                                   -129,
+                                   255,
+                                   256,
+                                   257,
+                                   300,
+                                   32767,
+                                   65504,
+                                   65519,
+                                   65520,
+                                   65535,
+                                   2147483647,
+                                   2147483648,
+                                   -2147483648,
+                                   -2147483649,
+                                   16777217,
+                                   33554435,
+                                   9007199254740993,
+                                   INT64_MAX,
+                                   INT64_MIN,
+                                   9223371761976868863,
+                                   9223372036854775295,
+                                   4611686018427387905,
+                                   1 << 20};
 
-/* All specials in one dtype, as it holds them; n values, exact in `values`. */
+/* Returns all special values that the dtype can represent; n values, exact in `values`. */
 static dvt_array *specials(dvt_dtype dtype, long double *values, int *n) {
     unsigned char bytes[64 * 8];
     int i;
@@ -141,10 +143,10 @@ static dvt_array *specials(dvt_dtype dtype, long double *values, int *n) {
             values[i] = (long double)converted((long double)reals[i], DVT_F64, dtype);
         return x;
     }
-    *n = (int)(sizeof wholes / sizeof wholes[0]);
+    *n = (int)(sizeof integers / sizeof integers[0]);
     for (i = 0; i < *n; i++) {
-        int64_t v = wholes[i];
-#if LDBL_MANT_DIG < 64 /* what this long double cannot hold is no value to compare with */
+        int64_t v = integers[i];
+#if LDBL_MANT_DIG < 64 /* special values must be exact in this long double */
         if (v > (int64_t)1 << 53 || v < -((int64_t)1 << 53))
             v = v / 4096 * 4096;
 #endif
@@ -167,15 +169,15 @@ static dvt_array *specials(dvt_dtype dtype, long double *values, int *n) {
     return dvt_from_host(bytes, DVT_SHAPE(*n), dtype, dvt_cpu());
 }
 
-/* Element i, exactly: int64 beyond 2^53 does not go through double. */
+/* Checks element i exactly: int64 values above 2^53 do not pass through double. */
 static void check_conversion(dvt_array *x, int i, long double value, dvt_dtype from) {
     dvt_dtype to = dvt_dtype_of(x);
     double expected = converted(value, from, to);
     if (to == DVT_I64) {
-        int64_t whole = dvt_dtype_is_float(from)
+        int64_t exact = dvt_dtype_is_float(from)
                             ? (expected >= 9223372036854775807.0 ? INT64_MAX : (int64_t)expected)
                             : (int64_t)value;
-        CHECK_INT(dvt_item_int(dvt_index(x, i)), whole);
+        CHECK_INT(dvt_item_int(dvt_index(x, i)), exact);
     } else {
         double got = dvt_item_at(x, DVT_SHAPE(i));
         dvt_test_check((got != got && expected != expected) ||
@@ -209,8 +211,8 @@ DVT_TEST(conversions_every_pair) {
     CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
 }
 
-/* All 65536 codes of both 16-bit floats, into every dtype and back. */
-DVT_TEST(conversions_all_half_codes) {
+/* Converts all 65536 codes of both 16-bit floats into every dtype and back. */
+DVT_TEST(conversions_of_all_16_bit_codes) {
     static uint16_t codes[65536], back[65536];
     int dtype, to, i;
     for (i = 0; i < 65536; i++)
@@ -257,8 +259,9 @@ DVT_TEST(conversions_all_half_codes) {
         }
 }
 
-/* Between all neighbors: the quarters, the middle, and one step of the wider dtype beside the middle. */
-DVT_TEST(conversions_half_rounding) {
+/* Checks points between all neighbors: the quarters, the midpoint, and one step of the wider dtype
+   next to the midpoint. */
+DVT_TEST(conversions_round_to_16_bits) {
     static float points[5 * 0x7c00];
     static double wide[5 * 0x7c00];
     int dtype, i, k;
@@ -267,7 +270,7 @@ DVT_TEST(conversions_half_rounding) {
             int n = dtype == DVT_F16 ? 0x7c00 : 0x7f80, count = 0;
             uint16_t code[2];
             double *got;
-            /* bfloat16 has more finite codes than there is room: every second pair */
+            /* bfloat16 has more finite codes than the buffer holds: every second pair */
             for (i = dtype == DVT_F16 ? 0 : 1; i + 1 < n && count + 5 <= 5 * 0x7c00;
                  i += dtype == DVT_F16 ? 1 : 2)
                 DVT_SCOPE {

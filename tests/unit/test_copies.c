@@ -1,4 +1,5 @@
-/* Copies between contexts, arrays and dtypes: which are new, which share, what they count, and what is refused. */
+/* Tests of copies between contexts, arrays and dtypes: which are new, which share memory, what is
+   counted, and what is refused. */
 #include "dvt_test.h"
 
 static dvt_array *six(dvt_ctx ctx) {
@@ -30,7 +31,7 @@ DVT_TEST(copies_identity) {
                 CHECK_VALUES(z, 0, 1, 2, 3, 4, 5, 6);
                 y = dvt_copy(x);
                 CHECK(y != x && !dvt_shares_memory(x, y) && dvt_ctx_equal(dvt_ctx_of(y), ctx[i]));
-                /* the copy does not follow later writes, the array itself does */
+                /* later writes change the array itself, not the copy */
                 y = dvt_copyto(x, ctx[k]);
                 dvt_fill(x, 9);
                 CHECK_VALUES(y, 0, 1, 2, 3, 4, 5, 6);
@@ -85,7 +86,7 @@ static void keep_line(void *user, dvt_log_level level, const char *message) {
     snprintf(line->text, sizeof line->text, "%s", message);
 }
 
-/* ---- into what exists ---- */
+/* ---- copies into existing arrays ---- */
 DVT_TEST(copies_into) {
     dvt_ctx ctx[3];
     int i, k;
@@ -127,13 +128,14 @@ DVT_TEST(copies_into_broadcasting) {
                 CHECK(dvt_copy_into(
                           dst, dvt_reshape(dvt_slice(row, 0, 0, 2, 1), DVT_SHAPE(2, 1))) == dst);
                 CHECK_VALUES(dst, 0, 1, 1, 1, 2, 2, 2);
-                /* slice assignment: a column, and every second element backwards */
+                /* slice assignment: a column, and every second element in reverse */
                 CHECK(dvt_copy_into(dvt_slice(dst, 1, 1, 2, 1), dvt_scalar(9, DVT_I8, ctx[i])));
                 CHECK_VALUES(dst, 0, 1, 9, 1, 2, 9, 2);
                 CHECK(dvt_copy_into(dvt_slice(dst, 1, -1, DVT_END, -2),
                                     dvt_slice(row, 0, 0, 2, 1)) != NULL);
                 CHECK_VALUES(dst, 0, 2, 9, 1, 2, 9, 1);
-                /* (3,) into (1, 3); (1, 1, 3) into (1, 3) and (3,): leading axes of extent 1 go */
+                /* (3,) into (1, 3); (1, 1, 3) into (1, 3) and (3,): leading axes of extent 1 are
+                   dropped */
                 CHECK(dvt_copy_into(one, row) == one);
                 CHECK_VALUES(one, 0, 1, 2, 3);
                 row = dvt_reshape(dvt_mul_scalar(row, 2), DVT_SHAPE(1, 1, 3));
@@ -146,8 +148,8 @@ DVT_TEST(copies_into_broadcasting) {
     gpus(0);
 }
 
-/* What crosses is src, not what it broadcasts to. */
-DVT_TEST(copies_into_broadcast_after_crossing) {
+/* The transfer moves src before it is broadcast. */
+DVT_TEST(copies_into_broadcast_after_the_transfer) {
     dvt_stats before, after;
     gpus(1);
     DVT_SCOPE {
@@ -178,7 +180,7 @@ DVT_TEST(copies_into_refusals) {
     CHECK_ERROR(dvt_copy_into(dvt_broadcast_to(x, DVT_SHAPE(4, 2, 3)),
                               dvt_zeros(DVT_SHAPE(4, 2, 3), DVT_F32, dvt_cpu())),
                 DVT_ERR_VALUE);
-    /* dst never broadcasts, and axes of other extents do not vanish */
+    /* dst never broadcasts, and only axes of extent 1 are dropped */
     CHECK_ERROR(dvt_copy_into(dvt_slice(x, 0, 0, 1, 1), x), DVT_ERR_SHAPE);
     CHECK_ERROR(dvt_copy_into(dvt_index(x, 0), x), DVT_ERR_SHAPE);
     CHECK_ERROR(dvt_copy_into(dvt_scalar(1, DVT_F32, dvt_cpu()), x), DVT_ERR_SHAPE);
@@ -188,13 +190,13 @@ DVT_TEST(copies_into_refusals) {
     CHECK_ERROR(dvt_copy_into(x, NULL), DVT_ERR_NULL_ARGUMENT);
     CHECK_VALUES(x, 0, 1, 2, 3, 4, 5, 6);
     CHECK_VALUES(y, 0, 0, 0, 0, 0, 0, 0);
-    /* a broadcast source is fine */
+    /* src may be broadcast */
     CHECK(dvt_copy_into(y, dvt_broadcast_to(dvt_scalar(2, DVT_F32, dvt_cpu()), DVT_SHAPE(3, 2))) ==
           y);
     CHECK_VALUES(y, 0, 2, 2, 2, 2, 2, 2);
 }
 
-/* Source and target are windows on the same memory. */
+/* Source and destination are windows of the same memory. */
 DVT_TEST(copies_into_overlapping) {
     dvt_array *x = dvt_arange(0, 6, 1, DVT_I32, dvt_cpu()), *q;
     CHECK(dvt_copy_into(x, dvt_slice(x, 0, -1, DVT_END, -1)) == x);
@@ -206,11 +208,11 @@ DVT_TEST(copies_into_overlapping) {
     q = dvt_reshape(dvt_arange(0, 9, 1, DVT_I32, dvt_cpu()), DVT_SHAPE(3, 3));
     CHECK(dvt_copy_into(q, dvt_t(q)) == q);
     CHECK_VALUES(q, 0, 0, 3, 6, 1, 4, 7, 2, 5, 8);
-    CHECK(dvt_copy_into(q, dvt_index(dvt_t(q), 1)) == q); /* and broadcasts */
+    CHECK(dvt_copy_into(q, dvt_index(dvt_t(q), 1)) == q); /* also broadcasts */
     CHECK_VALUES(q, 0, 3, 4, 5, 3, 4, 5, 3, 4, 5);
 }
 
-/* ---- order: a copy sees what was queued before it, and nothing later ---- */
+/* ---- order: a copy sees exactly what was queued before it ---- */
 DVT_TEST(copies_in_order) {
     int i;
     gpus(2);
@@ -228,8 +230,8 @@ DVT_TEST(copies_in_order) {
     gpus(0);
 }
 
-/* ---- what is counted ---- */
-DVT_TEST(copies_counted) {
+/* ---- counters ---- */
+DVT_TEST(copies_update_counters) {
     gpus(2);
     DVT_SCOPE {
         dvt_array *x, *y, *z;
@@ -254,7 +256,7 @@ DVT_TEST(copies_counted) {
               s.to_host_count == 0);
         dvt_as_in_ctx(z, dvt_gpu(1));
         CHECK_INT(dvt_get_stats().between_devices_count, 1);
-        dvt_copyto(dvt_slice(dvt_t(z), 0, 0, 2, 1), dvt_cpu()); /* packed there: only four cross */
+        dvt_copyto(dvt_slice(dvt_t(z), 0, 0, 2, 1), dvt_cpu()); /* packed: four elements */
         s = dvt_get_stats();
         CHECK(s.to_host_count == 1 && s.to_host_bytes == 16 && s.implicit_reads == 0);
         CHECK_INT(dvt_to_host(y, out, sizeof out), DVT_OK);
@@ -265,14 +267,14 @@ DVT_TEST(copies_counted) {
         CHECK(s.to_host_count == 3 && s.to_host_bytes == 44 && s.implicit_reads == 2);
         CHECK_INT(dvt_set_from_host(y, out, sizeof out), DVT_OK);
         CHECK_INT(dvt_get_stats().to_device_bytes, 72);
-        /* empty arrays do not travel */
+        /* empty arrays are not transferred */
         dvt_copyto(dvt_zeros(DVT_SHAPE(0, 3), DVT_F32, dvt_cpu()), dvt_gpu(0));
         CHECK_INT(dvt_get_stats().to_device_count, 3);
     }
     gpus(0);
 }
 
-/* ---- the guard of implicit reads ---- */
+/* ---- the transfer guard ---- */
 DVT_TEST(copies_transfer_guard) {
     last_line line = {0, DVT_LOG_DEBUG, ""};
     gpus(1);
@@ -290,7 +292,7 @@ DVT_TEST(copies_transfer_guard) {
         CHECK(isnan(dvt_item(dvt_index(dvt_index(x, 0), 0))));
         CHECK(strstr(dvt_error(), "transfer guard") && strstr(dvt_error(), "dvt_copyto"));
         dvt_clear_error();
-        /* what says that it copies, and what is in main memory, is not meant */
+        /* explicit copies and reads of main memory are allowed */
         CHECK_INT(dvt_to_host(dvt_copyto(x, dvt_cpu()), out, sizeof out), DVT_OK);
         CHECK(out[5] == 6);
         CHECK_INT(dvt_to_host(here, out, sizeof out), DVT_OK);
@@ -330,14 +332,14 @@ DVT_TEST(copies_mixed_contexts) {
         CHECK_ERROR(dvt_add_(six(dvt_cpu()), six(dvt_gpu(1))), DVT_ERR_CONTEXT);
         CHECK_ERROR(dvt_where(six(dvt_cpu()), six(dvt_cpu()), six(dvt_gpu(1))), DVT_ERR_CONTEXT);
         CHECK_ERROR(dvt_matmul(six(dvt_gpu(0)), dvt_t(six(dvt_gpu(1)))), DVT_ERR_CONTEXT);
-        /* the advice works */
+        /* the advice of the message works */
         CHECK_VALUES(dvt_add(a, dvt_as_in_ctx(b, dvt_ctx_of(a))), 0, 2, 2, 2, 2, 2, 2);
     }
     gpus(0);
 }
 
-/* "one.c:11" survives when the caller of the library notes places by itself. */
-DVT_TEST(copies_mixed_contexts_places) {
+/* "one.c:11" remains when the library's caller records call sites itself. */
+DVT_TEST(copies_mixed_contexts_report_call_sites) {
     gpus(1);
     DVT_SCOPE {
         dvt_array *a = (dvt_ones)(DVT_SHAPE(2), DVT_F32, dvt_cpu()),
@@ -378,7 +380,7 @@ DVT_TEST(copies_host_memory) {
         DVT_SCOPE {
             dvt_array *x = dvt_from_host(in, DVT_SHAPE(2, 3), DVT_I32, g ? dvt_gpu(0) : dvt_cpu());
             dvt_array *t = dvt_t(x);
-            memset(in, 0, sizeof in); /* may be changed at once */
+            memset(in, 0, sizeof in); /* may be overwritten immediately */
             CHECK_VALUES(x, 0, 1, 2, 3, 4, 5, 6);
             CHECK_INT(dvt_to_host(t, out, sizeof out), DVT_OK);
             CHECK(out[0] == 1 && out[1] == 4 && out[2] == 2 && out[5] == 6);
@@ -419,7 +421,7 @@ DVT_TEST(copies_host_memory) {
         CHECK_INT(dvt_dtype_of(d), DTYPE);                                                         \
     } while (0)
 
-/* As many values as the shape has elements, whatever the shape. */
+/* The number of values must match the number of elements of any shape. */
 DVT_TEST(copies_count_the_values) {
     CHECK_ERROR(DVT_ARRAY(float, DVT_SHAPE(2, 2), dvt_cpu(), 1, 2, 3), DVT_ERR_SHAPE);
     CHECK_ERROR(DVT_ARRAY(float, DVT_SHAPE(2), dvt_cpu(), 1, 2, 3), DVT_ERR_SHAPE);
@@ -460,7 +462,7 @@ DVT_TEST(copies_array_literals) {
     gpus(0);
 }
 
-/* ---- copies are operations: gradients go back to where the source is ---- */
+/* ---- copies are operations: gradients return to the context of the source ---- */
 DVT_TEST(copies_gradients) {
     gpus(2);
     DVT_SCOPE {

@@ -1,5 +1,6 @@
-/* Copies keep every bit, of NaN too: float16 and bfloat16 in all 65536 patterns, the wider floats with signalling and quiet NaN, on
-   every route that moves elements without changing their dtype. Numbers that take the same route say where each element went. */
+/* Tests that copies keep every bit, also of NaN. Patterns are all 65536 of float16 and bfloat16,
+   and signalling and quiet NaN of wider floats. Every route that moves elements without changing
+   their dtype is tested. Numbers on the same route show where each element went. */
 #include "dvt_test.h"
 
 #define SIDE 256
@@ -91,7 +92,7 @@ static const route routes[] = {
     by_broadcasting, by_repeating,   by_one_element, by_concat,       by_stack, by_take,
     by_take_along,   by_assignment,  by_astype,      by_other_context};
 
-/* Pattern number i, with zeros above. */
+/* Returns bit pattern number i, zero-extended. */
 static uint64_t pattern(dvt_dtype dtype, uint32_t i) {
     if (dtype == DVT_F32) /* the sign, the exponent and both ends of the fraction */
         return (uint64_t)(i >> 7) << 23 | (i & 0x78) << 16 | (i & 7);
@@ -100,7 +101,7 @@ static uint64_t pattern(dvt_dtype dtype, uint32_t i) {
     return i;
 }
 
-/* Elements of less than 8 bytes, with zeros above, whatever the order of bytes. */
+/* Returns an element of at most 8 bytes, zero-extended, for either byte order. */
 static uint64_t element(const void *at, int size) {
     uint64_t wide;
     uint32_t word;

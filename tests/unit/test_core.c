@@ -1,4 +1,4 @@
-/* Contexts, devices, statuses, log, allocator and counters. */
+/* Tests of contexts, devices, statuses, log, allocator and counters. */
 #include "dvt_test.h"
 
 /* ---- contexts ---- */
@@ -20,7 +20,7 @@ DVT_TEST(core_context_values) {
     CHECK_STR(dvt_ctx_name(zero), "cpu(0)");
 }
 
-/* A name lives through the next 15 of its thread. */
+/* The text of a name stays valid for the next 15 names of its thread. */
 DVT_TEST(core_context_names_live) {
     const char *names[16];
     int i;
@@ -153,7 +153,7 @@ DVT_TEST(core_virtual_gpus_setting) {
     CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
 }
 
-/* A byte limit makes running out of device memory real; what is released can be used again. */
+/* A byte limit makes device memory run out. Released memory can be reused. */
 DVT_TEST(core_virtual_gpu_memory) {
     dvt_device_info info;
     dvt_array *x;
@@ -172,7 +172,7 @@ DVT_TEST(core_virtual_gpu_memory) {
         CHECK_ERROR(dvt_copy(x), DVT_ERR_DEVICE_MEMORY);
         CHECK_ERROR(dvt_copyto(dvt_zeros(DVT_SHAPE(1000), DVT_F32, dvt_cpu()), dvt_gpu(1)),
                     DVT_ERR_DEVICE_MEMORY);
-        /* its own memory: the other device has all of its */
+        /* the other device has its own memory, which is all free */
         CHECK(dvt_copyto(x, dvt_gpu(0)) != NULL);
         dvt_zeros(DVT_SHAPE(1000), DVT_F32, dvt_gpu(1));
         CHECK(strstr(dvt_error(), "gpu(1)") != NULL && strstr(dvt_error(), "10000") != NULL);
@@ -222,7 +222,7 @@ DVT_TEST(core_default_context) {
         DVT_WITH_CTX(dvt_cpu_id(2)) {
             CHECK_STR(dvt_ctx_name(dvt_default_ctx()), "cpu(2)");
         }
-        /* the default of the default changes nothing */
+        /* a scope of the zero context keeps the current default */
         DVT_WITH_CTX(zero) {
             CHECK_STR(dvt_ctx_name(dvt_default_ctx()), "gpu(1)");
         }
@@ -268,7 +268,7 @@ DVT_TEST(core_status_table) {
     CHECK_INT(dvt_version_number(), DVT_VERSION);
 }
 
-/* The first failure is kept; NULL passes through a chain without another. */
+/* The first failure is kept. NULL passes through a chain of calls without another error. */
 DVT_TEST(core_first_error_is_kept) {
     dvt_array *x = dvt_ones(DVT_SHAPE(2), DVT_F32, dvt_cpu()), *y,
               *three = dvt_ones(DVT_SHAPE(3), DVT_F32, dvt_cpu());
@@ -362,14 +362,14 @@ static void count_release(void *user, void *block) {
 DVT_TEST(core_allocator) {
     counts c = {0, 0, 0, 0};
     dvt_allocator allocator = {count_alloc, count_resize, count_release, NULL};
-    DVT_SCOPE { /* the stacks of this thread keep what they have grown to */
+    DVT_SCOPE { /* the stacks of this thread keep their capacity */
         dvt_ones(DVT_SHAPE(2), DVT_F32, dvt_cpu());
     }
     allocator.user = &c;
     dvt_set_allocator(&allocator);
     DVT_SCOPE {
         dvt_array *x = dvt_ones(DVT_SHAPE(100), DVT_F32, dvt_cpu());
-        CHECK(c.allocations >= 3); /* an array, a storage, its elements */
+        CHECK(c.allocations >= 3); /* an array, a storage block, its elements */
         c.refuse = 1;
         CHECK_ERROR(dvt_copy(x), DVT_ERR_HOST_MEMORY);
         CHECK_ERROR(dvt_zeros(DVT_SHAPE(3), DVT_F32, dvt_cpu()), DVT_ERR_HOST_MEMORY);
@@ -378,7 +378,7 @@ DVT_TEST(core_allocator) {
         c.refuse = 0;
         CHECK(dvt_copy(x) != NULL);
     }
-    dvt_set_allocator(NULL); /* what was kept for later goes back to where it came from */
+    dvt_set_allocator(NULL); /* cached blocks return to the allocator that made them */
     CHECK_INT(c.allocations, c.releases);
     c.allocations = 0;
     CHECK(dvt_ones(DVT_SHAPE(2), DVT_F32, dvt_cpu()) != NULL);
@@ -407,7 +407,8 @@ DVT_TEST(core_stats) {
     CHECK_INT(dvt_get_stats().blocks_of_memory, stats.blocks_of_memory);
 }
 
-/* In whatever order the arrays on one storage go, and when making one fails. */
+/* Counters are right in any order of releasing the arrays of one storage, and after a failed
+   creation. */
 DVT_TEST(core_stats_of_views) {
     dvt_stats before = dvt_get_stats();
     int order;
@@ -441,7 +442,7 @@ DVT_TEST(core_threads_setting) {
     CHECK_INT(dvt_num_threads(), n);
 }
 
-/* dvt_error_code() is the first failure; a status is that of the call which returns it. */
+/* dvt_error_code() is the first failure; a returned status belongs to its own call. */
 DVT_TEST(core_status_is_of_its_own_call) {
     dvt_array *x = dvt_ones(DVT_SHAPE(3), DVT_F32, dvt_cpu()), *parts[2];
     dvt_clear_error();

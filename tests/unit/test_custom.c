@@ -1,10 +1,11 @@
-/* Optimizers, metrics and schedules of the program's own: as the built-in ones, and what goes wrong. */
+/* Tests of custom optimizers, metrics and schedules: they match the built-in ones, and their errors
+   are reported. */
 #include "dvt_test.h"
 #if !defined(DEVTENSOR_NO_NN)
 
 enum { WEIGHTS = 6 };
 
-/* y = sum of x * weight: the gradient of the weight is x. */
+/* Computes y = sum of x * weight, so that the gradient of the weight is x. */
 static dvt_array *times_weight(dvt_block *self, void *user, dvt_array *x) {
     (void)user;
     return dvt_sum(dvt_mul(x, dvt_block_data(self, "weight", dvt_ctx_of(x))), DVT_ALL);
@@ -43,7 +44,7 @@ typedef struct seen {
     double momentum;
 } seen;
 
-/* m <- u m - a (g + d w), w <- w + m: what dvt_optimizer_sgd does with momentum. */
+/* Updates m <- u m - a (g + d w), w <- w + m, as dvt_optimizer_sgd does with momentum. */
 static dvt_status own_sgd(void *user, const dvt_optimizer_step *step) {
     seen *s = (seen *)user;
     dvt_array *g = dvt_add(step->gradient, dvt_mul_scalar(step->weight, step->weight_decay));
@@ -129,8 +130,8 @@ static dvt_status fails(void *user, const dvt_optimizer_step *step) {
     return *(dvt_status *)user;
 }
 
-/* A failed call whose NULL nobody looks at. */
-static dvt_status careless(void *user, const dvt_optimizer_step *step) {
+/* Ignores the NULL of a failed call. */
+static dvt_status ignores_null(void *user, const dvt_optimizer_step *step) {
     (void)user;
     dvt_sub_(step->weight, dvt_add(step->weight, NULL));
     return DVT_OK;
@@ -159,7 +160,7 @@ DVT_TEST(custom_optimizer_errors) {
     trainer = dvt_trainer_new(params, dvt_optimizer_custom(&desc, 0.1));
     back(net, 0, DVT_F32, dvt_cpu());
     CHECK_ERROR(dvt_trainer_step(trainer, 1), DVT_ERR_VALUE);
-    desc.step = careless;
+    desc.step = ignores_null;
     trainer = dvt_trainer_new(params, dvt_optimizer_custom(&desc, 0.1));
     back(net, 0, DVT_F32, dvt_cpu());
     CHECK_ERROR(dvt_trainer_step(trainer, 1), DVT_ERR_NULL_ARGUMENT);
@@ -198,7 +199,7 @@ DVT_TEST(custom_schedule) {
 }
 
 /* ---- a metric ---- */
-/* The sum of absolute errors, and how many there are. */
+/* Adds the absolute errors and counts them. */
 static dvt_status add_errors(void *user, dvt_array *labels, dvt_array *predictions,
                              dvt_metric_total *total) {
     dvt_array *sum = dvt_sum(dvt_abs(dvt_sub(labels, predictions)), DVT_ALL);

@@ -1,9 +1,9 @@
-/* Datasets, transforms, the drawn figures, and splitting a batch. */
+/* Tests of datasets, transforms, the synthetic images, and splitting a batch. */
 #include "../../examples/drawn_data.h"
 #include "../dvt_test.h"
 #if !defined(DEVTENSOR_NO_NN)
 
-/* x = 0..n-1 as float (n, 2) rows {i, -i}, y = i. */
+/* Returns x = 0..n-1 as float (n, 2) rows {i, -i}, y = i. */
 static dvt_dataset *numbers(int64_t n) {
     dvt_array *i = dvt_arange(0, (double)n, 1, DVT_F32, dvt_cpu());
     dvt_array *both[2];
@@ -23,7 +23,7 @@ DVT_TEST(dataset_arrays) {
     CHECK_INT(dvt_item_int(y), 3);
     data = dvt_dataset_arrays(a, a);
     CHECK_INT(dvt_dataset_get(data, 1, &x, &y), DVT_OK);
-    CHECK(dvt_shares_memory(x, a)); /* kept, not copied */
+    CHECK(dvt_shares_memory(x, a)); /* shared, not copied */
     CHECK_ERROR(dvt_dataset_get(data, 2, &x, &y), DVT_ERR_RANGE);
     CHECK(x == NULL && y == NULL);
     CHECK_ERROR(dvt_dataset_get(data, -1, &x, &y), DVT_ERR_RANGE);
@@ -124,7 +124,7 @@ DVT_TEST(dataset_idx) {
     rmdir(folder);
 }
 
-DVT_TEST(dataset_finds_its_files) {
+DVT_TEST(dataset_prefers_prefixed_files) {
     dvt_dataset *data;
     make_folder();
     dvt_clear_error();
@@ -132,21 +132,21 @@ DVT_TEST(dataset_finds_its_files) {
     CHECK_INT(dvt_error_code(), DVT_ERR_IO);
     CHECK(strstr(dvt_error(), folder) && strstr(dvt_error(), "fashion-train-images-idx3-ubyte"));
     dvt_clear_error();
-    /* Official names first; with the prefix they win. */
+    /* Official names have precedence; with the prefix, prefixed names have. */
     write_pair("train-images-idx3-ubyte", "train-labels-idx1-ubyte", 3, 3, 9);
     data = dvt_dataset_mnist(folder, DVT_DATASET_TRAIN);
     CHECK_INT(dvt_dataset_len(data), 3);
     write_pair("mnist-train-images-idx3-ubyte", "mnist-train-labels-idx1-ubyte.gz", 2, 2, 9);
     CHECK_INT(dvt_dataset_len(dvt_dataset_mnist(folder, DVT_DATASET_TRAIN)),
-              2); /* .gz or not is told by the content */
+              2); /* the content decides, not the suffix .gz */
     CHECK_INT(dvt_dataset_len(dvt_dataset_fashion_mnist(folder, DVT_DATASET_TRAIN)), 3);
     CHECK_ERROR(dvt_dataset_mnist(folder, DVT_DATASET_TEST), DVT_ERR_IO);
-    /* A prefix only counts when both files have it. */
+    /* A prefix applies only when both files have it. */
     write_pair("t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte", 3, 3, 9);
     rename(path_of("mnist-train-images-idx3-ubyte"), path_of("mnist-t10k-images-idx3-ubyte"));
     CHECK_INT(dvt_dataset_len(dvt_dataset_mnist(folder, DVT_DATASET_TEST)), 3);
     CHECK_INT(dvt_dataset_len(dvt_dataset_mnist(folder, DVT_DATASET_TRAIN)), 3);
-    /* Ten classes. */
+    /* Labels must be below ten. */
     write_pair("t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte", 3, 3, 10);
     CHECK_ERROR(dvt_dataset_mnist(folder, DVT_DATASET_TEST), DVT_ERR_FORMAT);
     CHECK_ERROR(dvt_dataset_mnist(folder, (dvt_dataset_part)2), DVT_ERR_VALUE);
@@ -236,8 +236,9 @@ DVT_TEST(transform_compose_and_own) {
     CHECK_ERROR(dvt_transform_new(NULL, NULL), DVT_ERR_NULL_ARGUMENT);
 }
 
-/* The drawn figures: the same bytes for a seed, others for another one, all classes about equally often, and all different. */
-DVT_TEST(drawn_figures) {
+/* Synthetic images: a seed always gives the same bytes, another seed gives others. Classes are
+   about equally frequent, and all images differ. */
+DVT_TEST(synthetic_images) {
     enum { N = 2000 };
 
     uint8_t *a = (uint8_t *)malloc(N * 784), *b = (uint8_t *)malloc(N * 784);
@@ -261,7 +262,7 @@ DVT_TEST(drawn_figures) {
     }
     for (i = 0; i < 10; i++)
         CHECK(counts[i] > N / 20 && counts[i] < N / 5);
-    /* The nearest mean picture already tells much, but not everything. */
+    /* The nearest mean image classifies many images correctly, but not all. */
     same = 0;
     for (i = 0; i < N; i++) {
         int c, best = 0;
@@ -295,10 +296,10 @@ DVT_TEST(split_and_load_parts) {
         CHECK_INT(dvt_array_split_and_load(x, ctxs, out), DVT_OK);
         CHECK(dvt_ctx_equal(dvt_ctx_of(out[0]), dvt_gpu(0)));
         CHECK(dvt_ctx_equal(dvt_ctx_of(out[2]), dvt_gpu(1)));
-        CHECK_VALUES(out[0], 0, 0, 1, 2, 3, 4, 5); /* 3, 2, 2 */
+        CHECK_VALUES(out[0], 0, 0, 1, 2, 3, 4, 5); /* rows 3, 2, 2 */
         CHECK_VALUES(out[1], 0, 6, 7, 8, 9);
         CHECK_VALUES(out[2], 0, 10, 11, 12, 13);
-        CHECK(dvt_shares_memory(out[1], x)); /* what is there already is a view */
+        CHECK(dvt_shares_memory(out[1], x)); /* data already on the context becomes a view */
         dvt_clear_error();
         CHECK_INT(dvt_split_and_load(x, ctxs, out), DVT_ERR_SHAPE);
         CHECK(strstr(dvt_error(), "(7, 2)") && strstr(dvt_error(), "3 slices") &&
@@ -307,12 +308,12 @@ DVT_TEST(split_and_load_parts) {
         dvt_clear_error();
         CHECK_INT(dvt_split_and_load(dvt_rows(x, 0, 6), ctxs, out), DVT_OK);
         CHECK_INT(dvt_dim(out[2], 0), 2);
-        /* Fewer rows than contexts: empty parts. */
+        /* Fewer rows than contexts give empty slices. */
         CHECK_INT(dvt_array_split_and_load(dvt_rows(x, 0, 2), ctxs, out), DVT_OK);
         CHECK_INT(dvt_dim(out[1], 0), 1);
         CHECK_INT(dvt_size(out[2]), 0);
         CHECK(dvt_ctx_equal(dvt_ctx_of(out[2]), dvt_gpu(1)));
-        /* One context: no cut, and no copy when it is there. */
+        /* One context: no slice, and no copy if the data is already there. */
         CHECK_INT(dvt_split_and_load(x, DVT_CONTEXTS(dvt_cpu()), out), DVT_OK);
         CHECK(out[0] == x);
         CHECK_INT(dvt_split_and_load(x, DVT_CONTEXTS(dvt_gpu(1)), out), DVT_OK);

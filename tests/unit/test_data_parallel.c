@@ -1,4 +1,5 @@
-/* Training on several contexts: every copy keeps the same bits, and the result agrees with that of one context. */
+/* Tests of training on several contexts: every replica keeps the same bits, and the result agrees
+   with that of one context. */
 #include "../dvt_test.h"
 #if !defined(DEVTENSOR_NO_NN)
 
@@ -18,7 +19,7 @@ static void bits_equal(dvt_params *params) {
     }
 }
 
-/* Lists of contexts on which everything below the result must agree. */
+/* Returns the lists of contexts whose results must agree. */
 static int context_lists(dvt_ctx_list *lists) {
     lists[0] = DVT_CONTEXTS(dvt_gpu(0), dvt_gpu(1));
     lists[1] = DVT_CONTEXTS(dvt_cpu(), dvt_cpu_id(1));
@@ -52,7 +53,7 @@ static void train_step(dvt_block *net, dvt_trainer *t, dvt_ctx_list ctxs, dvt_ar
     CHECK_INT(dvt_trainer_step(t, dvt_dim(x, 0)), DVT_OK);
 }
 
-/* The same pictures for every list of contexts: numbers of our own, started again by train_on. */
+/* The images are the same for every list of contexts: train_on restarts this generator. */
 static uint64_t image_state;
 
 static double drawn(double high) {
@@ -60,7 +61,7 @@ static double drawn(double high) {
     return high * (double)(image_state >> 11) * 0x1p-53;
 }
 
-/* A batch of pictures whose class is where their bright corner is. */
+/* Makes a batch of images whose class is the position of their bright corner. */
 static void corners(int64_t n, dvt_array **x, dvt_array **y) {
     float *px;
     int32_t *py;
@@ -78,7 +79,7 @@ static void corners(int64_t n, dvt_array **x, dvt_array **y) {
     }
 }
 
-/* The weights after `steps` steps as one block of doubles, which the caller frees. */
+/* Returns the weights after `steps` steps as one block of doubles, which the caller frees. */
 static double *train_on(dvt_ctx_list ctxs, dvt_optimizer optimizer, int steps, int64_t batch,
                         int64_t *size) {
     dvt_block *net;

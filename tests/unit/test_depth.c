@@ -1,4 +1,5 @@
-/* Nothing recurses without a bound: what input nests is refused, or followed by a loop, also in threads with a small stack. */
+/* Tests that recursion is bounded: the library refuses deeply nested input or handles it with a
+   loop, also in threads with a small stack. */
 #include "dvt_test.h"
 #include <limits.h>
 #include <setjmp.h>
@@ -16,7 +17,7 @@ static void *run(void *user) {
     return NULL;
 }
 
-/* In a thread of that size, or what the system has as its least. */
+/* Runs body in a thread with a stack of that size, or of the system's minimum if that is larger. */
 static void in_thread_of(size_t kilobytes, void (*body)(void)) {
 #if defined(SMALL_STACKS)
     pthread_attr_t attributes;
@@ -57,7 +58,7 @@ static void many_alternatives(void) {
     memset(pattern, '|', 2 * COUNT);
     pattern[2 * COUNT] = 0;
     CHECK_INT(dvt_params_len(dvt_block_collect_params(net, pattern)),
-              2); /* nothing matches everything */
+              2); /* the empty alternative matches every name */
     for (i = 0; i < 2000; i++)
         memcpy(pattern + 3 * i, "()|", 3);
     snprintf(pattern + 6000, 40, "q");
@@ -79,7 +80,7 @@ DVT_TEST(depth_of_alternatives) {
 }
 
 /* ---- blocks ---- */
-/* As deep as goes; returns the innermost, and the error is left. */
+/* Nests up to n blocks until one is refused. Returns the innermost; the error remains set. */
 static dvt_block *nest_outside_in(dvt_block *net, int n, int *depth) {
     dvt_block *inner = net;
     for (*depth = 0; *depth < n; ++*depth) {
@@ -97,7 +98,7 @@ static void check_refused(void) {
     dvt_clear_error();
 }
 
-/* Everything that walks over blocks, and what they compute. */
+/* Calls the functions that walk over blocks, on the deepest possible nesting. */
 static void use_deepest(void) {
     dvt_block *net = dvt_nn_sequential(), *inner;
     int depth;
@@ -117,7 +118,7 @@ static void run_deep(void) {
     dvt_block *net = dvt_nn_sequential(), *inner;
     int depth;
     char text[64];
-    inner = nest_outside_in(net, 99, &depth); /* and one more: as deep as blocks may be */
+    inner = nest_outside_in(net, 99, &depth); /* and one more: the maximum depth of blocks */
     CHECK_INT(depth, 99);
     CHECK_INT(dvt_block_add_child(inner, dvt_nn_dense(2, DVT_IDENTITY)), DVT_OK);
     CHECK_INT(dvt_block_initialize(net, dvt_init_one(), DVT_CONTEXTS(dvt_cpu())), DVT_OK);
@@ -131,7 +132,7 @@ DVT_TEST(depth_of_blocks) {
     int i, depth;
     in_thread_of(64, use_deepest);
     in_thread_of(256, run_deep);   /* a product alone needs 63 KiB with clang -O3 */
-    for (i = 0; i < 100000; i++) { /* inside out */
+    for (i = 0; i < 100000; i++) { /* builds the nesting from the inside */
         other = dvt_nn_sequential();
         if (dvt_block_add_child(other, net) != DVT_OK)
             break;
@@ -139,14 +140,14 @@ DVT_TEST(depth_of_blocks) {
     }
     CHECK_INT(i, 100);
     check_refused();
-    /* Two halves that are too deep together; nothing has changed then. */
+    /* Two nestings of 60 levels exceed the limit together; the failed call changes nothing. */
     net = dvt_nn_sequential();
     other = dvt_nn_sequential();
     nest_outside_in(other, 60, &depth);
     CHECK_INT(dvt_block_add_child(nest_outside_in(net, 60, &depth), other), DVT_ERR_VALUE);
     check_refused();
     CHECK_INT(dvt_block_add_child(net, other), DVT_OK);
-    /* Circles are refused, as before; shared blocks are not gone through once for each way to them. */
+    /* Cycles are refused. A shared block is visited once, not once for each path to it. */
     CHECK_ERROR(dvt_block_add_child(dvt_block_at(other, 0), net), DVT_ERR_VALUE);
     CHECK_ERROR(dvt_block_add_child(net, net), DVT_ERR_VALUE);
     net = dvt_nn_sequential();
@@ -159,7 +160,7 @@ DVT_TEST(depth_of_blocks) {
     CHECK_INT(dvt_block_len(net), 2);
 }
 
-static dvt_array *runs_itself(dvt_block *self, void *user, dvt_array *x) {
+static dvt_array *forward_recurses(dvt_block *self, void *user, dvt_array *x) {
     (void)user;
     return dvt_block_forward(self, dvt_add_scalar(x, 1));
 }
@@ -167,12 +168,12 @@ static dvt_array *runs_itself(dvt_block *self, void *user, dvt_array *x) {
 static void forward_without_end(void) {
     dvt_block_desc desc;
     dvt_block *net;
-    int turn;
+    int round;
     memset(&desc, 0, sizeof desc);
     desc.kind = "Endless";
-    desc.forward = runs_itself;
+    desc.forward = forward_recurses;
     net = dvt_block_new(&desc);
-    for (turn = 0; turn < 2; turn++) {
+    for (round = 0; round < 2; round++) {
         DVT_SCOPED;
         CHECK(dvt_block_forward(net, dvt_ones(DVT_SHAPE(2), DVT_F32, dvt_cpu())) == NULL);
         CHECK_INT(dvt_error_code(), DVT_ERR_VALUE);
@@ -181,7 +182,7 @@ static void forward_without_end(void) {
     }
 }
 
-/* A host's longjmp, or a C++ exception, ends a forward that then never returns. */
+/* A longjmp of the host program, or a C++ exception, leaves a forward that then never returns. */
 #if !defined(_WIN32)
 static jmp_buf left_by;
 
@@ -192,7 +193,7 @@ static dvt_array *jumps_out(dvt_block *self, void *user, dvt_array *x) {
     longjmp(left_by, 1);
 }
 
-DVT_TEST(depth_of_forward_that_is_left) {
+DVT_TEST(depth_of_forward_left_by_longjmp) {
     static volatile int i;
     dvt_block_desc desc;
     dvt_block *jumper, *net = small_net();
@@ -253,7 +254,7 @@ DVT_TEST(depth_of_data) {
 }
 #endif
 
-/* Gradients of gradients of gradients ...: freed by a loop. Held by a tape, they are given up by one. */
+/* Makes a chain of 4000 gradients of gradients. A loop frees it, also when the tape holds it. */
 static void many_gradients(void) {
     int held, i;
     for (held = 0; held < 2; held++)

@@ -1,6 +1,6 @@
-/* Elementwise operations of one argument. What every row of the op table promises is checked by loops over the table: values against
-   formulas written here a second time in double precision, dtypes, views, forms that write in place, devices. A new row needs its
-   formula in reference_unary. */
+/* Tests of elementwise operations of one argument. Loops over the op table check every row: dtypes,
+   views, in-place forms and devices. The values are compared with formulas written a second time in
+   double precision. A new row needs its formula in reference_unary. */
 #include "elementwise_inputs.h"
 
 typedef struct unary_row {
@@ -17,7 +17,7 @@ typedef struct unary_row {
 static const unary_row unary_rows[] = {DVTI_UNARY_TABLE(ROW)};
 #undef ROW
 
-/* ---- the same formulas once more ---- */
+/* ---- the same formulas, written a second time ---- */
 static double reference_unary(dvti_op op, double x) {
     switch ((int)op) {
     case DVTI_OP_neg:
@@ -93,7 +93,7 @@ static double reference_unary(dvti_op op, double x) {
     case DVTI_OP_logical_not:
         return !x;
     default:
-        return 1e300; /* no formula: fails */
+        return 1e300; /* a row without a formula: the test fails */
     }
 }
 
@@ -141,7 +141,7 @@ DVT_TEST(unary_values_dtypes_and_views) {
             }
 }
 
-/* Written into a view: the view has the results, everything else is as it was. */
+/* Writes into a view: only the elements of the view change. */
 DVT_TEST(unary_in_place) {
     int r, d;
     for (r = 0; r < LENGTH(unary_rows); r++)
@@ -170,7 +170,7 @@ DVT_TEST(unary_in_place) {
 }
 
 /* 16-bit floats are computed in float32 and rounded once. */
-DVT_TEST(unary_small_floats_round_once) {
+DVT_TEST(unary_16_bit_floats_round_once) {
     int r, half;
     for (r = 0; r < LENGTH(unary_rows); r++)
         for (half = 0; half < 2; half++)
@@ -185,7 +185,7 @@ DVT_TEST(unary_small_floats_round_once) {
             }
 }
 
-/* x times 0 would be NaN at minus infinity, where the limit is -0. */
+/* At minus infinity x times 0 would be NaN; the limit is -0. */
 DVT_TEST(gelu_at_infinity) {
     static const double values[] = {-INFINITY, INFINITY, NAN, -3e38};
     static const dvt_dtype dtypes[] = {DVT_F16, DVT_BF16, DVT_F32, DVT_F64};
@@ -204,8 +204,8 @@ DVT_TEST(gelu_at_infinity) {
     CHECK(dvt_set_cpu_isa(NULL) == DVT_OK);
 }
 
-/* Far below 0 it is a small number whose digits are as good as others'. */
-DVT_TEST(gelu_keeps_its_digits) {
+/* Far below 0 the result is small, but keeps full relative precision. */
+DVT_TEST(gelu_keeps_relative_precision) {
     static const double values[] = {-2, -5, -8, -12};
     int isa, wide, i;
     for (isa = 0; isa < 2; isa++)

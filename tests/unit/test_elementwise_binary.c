@@ -1,5 +1,6 @@
-/* Elementwise operations of two arguments, as test_elementwise.c does it: every row of the op table against formulas written here a
-   second time, with every pair of dtypes, broadcasting, numbers on either side, in place. A new row needs its formula in
+/* Tests of elementwise operations of two arguments, organized as in test_elementwise.c. Every
+   row of the op table is compared with formulas written a second time: every pair of dtypes,
+   broadcasting, scalars on either side, in place. A new row needs its formula in
    reference_binary. */
 #include "elementwise_inputs.h"
 
@@ -29,12 +30,12 @@ typedef struct binary_row {
 static const binary_row binary_rows[] = {DVTI_BINARY_TABLE(ROW)};
 #undef ROW
 
-/* What it is computed in, up to the class. */
+/* Returns the dtype of the computation, up to the class. */
 static dvt_dtype computed_dtype(rule kind, dvt_dtype dtype) {
     return expected_dtype(kind == RULE_BOOL ? RULE_SAME : kind, dtype);
 }
 
-/* ---- the same formulas once more ---- */
+/* ---- the same formulas, written a second time ---- */
 static double reference_floor_div(double a, double b) {
     return b == 0 ? a / b : floor(a / b);
 }
@@ -168,7 +169,7 @@ DVT_TEST(binary_broadcasting_and_views) {
                 partner[2] = dvt_slice(b, 1, -1, DVT_END, -1);
                 partner[3] = dvt_index(b, 2);               /* a row */
                 partner[4] = dvt_slice(b, 1, 3, 4, 1);      /* a column */
-                partner[5] = dvt_index(dvt_index(b, 1), 1); /* a number */
+                partner[5] = dvt_index(dvt_index(b, 1), 1); /* a scalar */
                 partner[6] = dvt_expand_dims(b, 1);         /* (7, 1, 90): a third axis */
                 partner[7] = dvt_broadcast_to(b, DVT_SHAPE(2, 7, 90));
                 for (k = 0; k < 8; k++) {
@@ -181,8 +182,8 @@ DVT_TEST(binary_broadcasting_and_views) {
             }
 }
 
-/* A number of either side; whole numbers leave integers integer. */
-DVT_TEST(binary_with_numbers) {
+/* Scalars on either side; integral scalars keep integer dtypes. */
+DVT_TEST(binary_with_scalars) {
     static const double numbers[] = {2, 0.5, -3, 1, 0};
     int r, d, k;
     for (r = 0; r < LENGTH(binary_rows); r++)
@@ -258,7 +259,7 @@ DVT_TEST(binary_in_place) {
             }
 }
 
-/* The result as if the other window had been read before anything was written. */
+/* The result is the same as if the other window had been read completely before the first write. */
 DVT_TEST(binary_in_place_overlapping) {
     dvt_array *x = dvt_arange(0, 10, 1, DVT_F32, dvt_cpu()), *m;
     dvt_add_(dvt_slice(x, 0, 1, DVT_END, 1), dvt_slice(x, 0, 0, 9, 1));
@@ -311,7 +312,7 @@ DVT_TEST(elementwise_same_for_any_number_of_threads) {
     CHECK(same_values(y[0], y[1]));
 }
 
-/* Large operands that lie across the result go through it in strips. */
+/* The kernel processes large transposed operands in tiles. */
 DVT_TEST(elementwise_large_transposed_operands) {
     static const dvt_dtype dtypes[] = {DVT_F32, DVT_F16, DVT_I64};
     int before = dvt_num_threads(), d, threads;

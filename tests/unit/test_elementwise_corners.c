@@ -1,5 +1,6 @@
-/* Elementwise operations at the edges: division and remainder by Python's rules, integers that overflow, NaN, infinities and signed
-   zeros, selection, clipping, and every conversion between dtypes. */
+/* Tests of elementwise operations at the edges: Python's rules for division and remainder, integer
+   overflow, NaN, infinities, signed zeros. Also selection, clipping, and every conversion between
+   dtypes. */
 #include "dvt_test.h"
 #include <stdarg.h>
 
@@ -9,7 +10,7 @@ static dvt_array *doubles(const double *values, int64_t n, dvt_dtype dtype) {
     return dvt_as_in_dtype(dvt_from_host(values, DVT_SHAPE(n), DVT_F64, dvt_cpu()), dtype);
 }
 
-/* list(DVT_F32, 2, 0.5, 1.0): so many doubles. */
+/* Returns an array of n doubles: list(DVT_F32, 2, 0.5, 1.0). */
 static dvt_array *list(dvt_dtype dtype, int n, ...) {
     double values[16];
     va_list args;
@@ -20,7 +21,7 @@ static dvt_array *list(dvt_dtype dtype, int n, ...) {
     return doubles(values, n, dtype);
 }
 
-/* Also the sign of a zero. */
+/* Compares exactly, including the sign of zeros. */
 static void check_exact(dvt_array *x, const double *expected, int64_t n, int line) {
     double *values = x ? dvt_test_values(x) : NULL;
     int64_t i;
@@ -64,7 +65,7 @@ DVT_TEST(floor_div_and_mod_by_pythons_rules) {
                 n - 1, __LINE__);
     check_exact(dvt_mod(doubles(a, n - 1, DVT_F32), doubles(b, n - 1, DVT_F32)), rest, n - 1,
                 __LINE__);
-    /* 0.1 is a little more than a tenth, so that ten of them do not fit. */
+    /* The double 0.1 is slightly above 1/10, so 0.1 fits only nine times into 1. */
     CHECK_CLOSE(dvt_item(dvt_floor_div_scalar(dvt_ones(DVT_SCALAR, DVT_F64, dvt_cpu()), 0.1)), 9,
                 0);
     CHECK_CLOSE(dvt_item(dvt_mod_scalar(dvt_ones(DVT_SCALAR, DVT_F64, dvt_cpu()), 0.1)), 0.1,
@@ -199,11 +200,12 @@ DVT_TEST(nan_and_infinity) {
                  1.4142135623730951e300);
 }
 
-DVT_TEST(selecting) {
+DVT_TEST(selection) {
     dvt_array *c = list(DVT_F32, 5, 0.0, 1.0, 0.5, nan_, -0.0);
     dvt_array *a = list(DVT_I32, 5, 1.0, 2.0, 3.0, 4.0, 5.0);
     dvt_array *b = list(DVT_I8, 5, -1.0, -2.0, -3.0, -4.0, -5.0), *m;
-    /* The condition counts in its own dtype: 0.5 holds beside integers, a tiny float64 beside float32. */
+    /* The condition is evaluated in its own dtype: 0.5 is true next to integers, and a tiny float64
+       next to float32. */
     CHECK_VALUES(dvt_where(c, a, b), 0, -1, 2, 3, 4, -5);
     CHECK_INT(dvt_dtype_of(dvt_where(c, a, b)), DVT_I32);
     c = list(DVT_F64, 5, 1e-300, 0.0, -1e-300, 0.0, 1.0);
@@ -220,8 +222,8 @@ DVT_TEST(selecting) {
     CHECK_ERROR(dvt_where(NULL, a, b), DVT_ERR_NULL_ARGUMENT);
 }
 
-/* Numbers in place of arrays: the dtype is the array's, as for dvt_add_scalar. */
-DVT_TEST(selecting_numbers) {
+/* Scalars in place of arrays: the dtype follows the array, as in dvt_add_scalar. */
+DVT_TEST(selection_of_scalars) {
     dvt_ctx ctx[2];
     int i;
     CHECK_INT(dvt_set_virtual_gpus(1, 0), DVT_OK);
@@ -237,7 +239,7 @@ DVT_TEST(selecting_numbers) {
             CHECK_VALUES(dvt_where_scalar(m, x, -INFINITY), 0, -INFINITY, 2, -INFINITY, 4);
             CHECK_INT(dvt_dtype_of(dvt_where_scalar(m, x, 0.1)), DVT_F32);
             CHECK_INT(dvt_dtype_of(dvt_where_scalar(m, dvt_as_in_dtype(x, DVT_F16), 1)), DVT_F16);
-            /* whole numbers keep integers, fractions make float32, bool with 2 int64 */
+            /* integral scalars keep integers, fractions give float32, bool with 2 gives int64 */
             y = dvt_as_in_dtype(x, DVT_I8);
             CHECK_INT(dvt_dtype_of(dvt_where_scalar(m, y, 3)), DVT_I8);
             CHECK_VALUES(dvt_scalar_where(m, 3, y), 0, -1, 3, 0, 3);
@@ -249,7 +251,7 @@ DVT_TEST(selecting_numbers) {
             CHECK_INT(dvt_item_int(dvt_index(
                           dvt_scalar_where(dvt_ones_like(big), 9007199254740992., big), 2)),
                       INT64_C(9007199254740992));
-            /* a float condition counts in its own dtype, and all of it broadcasts */
+            /* a float condition is evaluated in its own dtype, and everything broadcasts */
             y = dvt_where_scalar(
                 dvt_reshape(dvt_as_in_ctx(list(DVT_F32, 2, 0.25, 0.0), ctx[i]), DVT_SHAPE(2, 1)),
                 big, 5);
@@ -285,8 +287,8 @@ DVT_TEST(clipping) {
     CHECK_ERROR(dvt_clip(x, 0, nan_), DVT_ERR_VALUE);
 }
 
-/* Every dtype into every other: what both can hold arrives as it was. */
-DVT_TEST(converting_between_all_dtypes) {
+/* Converts every dtype into every other: values that both can represent stay unchanged. */
+DVT_TEST(conversions_between_all_dtypes) {
     double values[1500];
     int from, to, i, low;
     for (from = 0; from < DVT_DTYPE_COUNT; from++)
@@ -308,7 +310,7 @@ DVT_TEST(converting_between_all_dtypes) {
             }
 }
 
-DVT_TEST(converting_what_does_not_fit) {
+DVT_TEST(conversions_of_values_out_of_range) {
     static const double v[] = {nan_, inf, -inf, 1e30, -1e30, 3.9, -3.9, 300, -300};
     static const dvt_dtype floats[] = {DVT_F64, DVT_F32, DVT_BF16};
     for (int d = 0; d < 3; d++) {
@@ -323,7 +325,7 @@ DVT_TEST(converting_what_does_not_fit) {
         CHECK_VALUES(dvt_as_in_dtype(x, DVT_F16), 0.1, nan_, inf, -inf, inf, -inf, 3.9, -3.9, 300,
                      -300);
     }
-    /* Integers wrap in narrower integers, and stay exact where the target has room. */
+    /* Integers wrap in narrower integers and stay exact in wider ones. */
     {
         static const int64_t big[] = {INT64_MAX, INT64_MIN, 9007199254740993, 256, -129};
         dvt_array *x = int64s(big, 5);
@@ -337,8 +339,9 @@ DVT_TEST(converting_what_does_not_fit) {
     }
 }
 
-/* To the nearest, ties to even, and never twice: through float32 these would come out otherwise. */
-DVT_TEST(converting_rounds_once) {
+/* Conversion rounds once to nearest, ties to even. Rounding through float32 would change these
+   values. */
+DVT_TEST(conversions_round_once) {
     static const double halfway = 1 + 0x1p-11, above = 1 + 0x1p-11 + 0x1p-40;
     static const int64_t tie[] = {0x4040000000000000, 0x4040000000000001, 0x40c0000000000000,
                                   0x40bfffffffffffff};
@@ -349,14 +352,14 @@ DVT_TEST(converting_rounds_once) {
     v[3] = 1 + 0x1p-8 + 0x1p-40;
     CHECK_VALUES(dvt_as_in_dtype(doubles(v, 2, DVT_F64), DVT_F16), 0, 1, 1 + 0x1p-10);
     CHECK_VALUES(dvt_as_in_dtype(doubles(v + 2, 2, DVT_F64), DVT_BF16), 0, 1, 1 + 0x1p-7);
-    /* 2^62 + 2^54 is halfway between two bfloat16; one more is above. */
+    /* 2^62 + 2^54 is halfway between two bfloat16 values; one more is above. */
     CHECK_VALUES(dvt_as_in_dtype(int64s(tie, 4), DVT_BF16), 0, 0x1p62, 0x1p62 + 0x1p55,
                  0x1p62 + 0x1p56, 0x1p62 + 0x1p55);
 }
 
 /* The logarithm needs more bits than a double has: without an exact product the error was 180
-   units in the last place. */
-DVT_TEST(pow_of_doubles_has_the_last_bits) {
+   ulp. */
+DVT_TEST(pow_of_doubles_is_accurate) {
     int i;
     for (i = 0; i < 200; i++)
         DVT_SCOPE {

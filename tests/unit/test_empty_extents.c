@@ -1,11 +1,11 @@
-/* Arrays without elements whose other extents multiply to more than 2^63: what counts with extents must not overflow. A value
-   would seldom show it; config=ubsan stops at it. */
+/* Tests of empty arrays whose other extents multiply to more than 2^63: products of extents must
+   not overflow. A wrong value would rarely show an overflow; config=ubsan detects it. */
 #include "dvt_test.h"
 #include "matmul_forms.h"
 
 #define HUGE_EXTENT ((int64_t)1 << 62)
 
-/* ---- calls of one array of three axes; NULL where there is no such result ---- */
+/* ---- calls on one array of three axes; they return NULL where no result exists ---- */
 static dvt_array *all_sum(dvt_array *x) {
     return dvt_sum(x, DVT_ALL);
 }
@@ -66,11 +66,11 @@ static dvt_array *middle_steps(dvt_array *x) {
     return dvt_slice(x, 1, 1, DVT_END, HUGE_EXTENT / 2);
 }
 
-static dvt_array *first_backwards(dvt_array *x) {
+static dvt_array *first_reversed(dvt_array *x) {
     return dvt_slice(x, 0, -1, DVT_END, -3);
 }
 
-static dvt_array *last_pieces(dvt_array *x) {
+static dvt_array *last_split(dvt_array *x) {
     dvt_array *part[3];
     return dvt_array_split(x, 3, 2, part) == DVT_OK ? dvt_add(part[2], part[1]) : NULL;
 }
@@ -83,7 +83,7 @@ static dvt_array *some_rows(dvt_array *x) {
     return dvt_rows(x, 5, HUGE_EXTENT);
 }
 
-static dvt_array *turned(dvt_array *x) {
+static dvt_array *transposed(dvt_array *x) {
     return dvt_exp(dvt_transpose(x, DVT_ALL));
 }
 
@@ -129,13 +129,13 @@ static dvt_array *taken_huge(dvt_array *x) {
     return dvt_take(x, dvt_zeros(DVT_SHAPE(HUGE_EXTENT, 4, 0), DVT_I64, dvt_cpu()), 0);
 }
 
-static dvt_array *taken_along(dvt_array *x) {
+static dvt_array *gathered(dvt_array *x) {
     dvt_shape shape = dvt_shape_of(x);
     shape.dim[2] = 0;
     return dvt_take_along_axis(x, dvt_zeros(shape, DVT_I64, dvt_cpu()), 2);
 }
 
-static dvt_array *summed_up(dvt_array *x) {
+static dvt_array *cumulated(dvt_array *x) {
     return dvt_cumsum(x, 1);
 }
 
@@ -172,7 +172,7 @@ static dvt_array *selected(dvt_array *x) {
                      dvt_mul(x, dvt_transpose(dvt_transpose(x, DVT_ALL), DVT_ALL)));
 }
 
-static dvt_array *layered(dvt_array *x) {
+static dvt_array *normalized(dvt_array *x) {
     return dvt_layer_norm(x, NULL, NULL, 1e-5);
 }
 
@@ -189,15 +189,15 @@ static dvt_array *drawn(dvt_array *x) {
 }
 
 static dvt_array *(*const calls[])(dvt_array *) = {
-    all_sum,           two_mean,      ends_sum,     first_prod,      last_norm,   two_logsumexp,
-    two_max,           flat_argmax,   all_any,      all_var,         two_std,     middle_softmax,
-    last_log_softmax,  end_of_middle, middle_steps, first_backwards, last_pieces, row,
-    some_rows,         turned,        other_shape,  repeated,        copied,      joined,
-    joined_at_the_end, stacked,       taken,        taken_huge,      taken_along, classes,
-    squared,           dotted,        with_vector,  selected,        layered,     dropped,
-    flattened,         drawn,         summed_up,    sorted,          ordered,     chosen};
+    all_sum,           two_mean,      ends_sum,     first_prod,     last_norm,  two_logsumexp,
+    two_max,           flat_argmax,   all_any,      all_var,        two_std,    middle_softmax,
+    last_log_softmax,  end_of_middle, middle_steps, first_reversed, last_split, row,
+    some_rows,         transposed,    other_shape,  repeated,       copied,     joined,
+    joined_at_the_end, stacked,       taken,        taken_huge,     gathered,   classes,
+    squared,           dotted,        with_vector,  selected,       normalized, dropped,
+    flattened,         drawn,         cumulated,    sorted,         ordered,    chosen};
 
-/* Without elements in any of its axes, in memory in any order. */
+/* Returns an array with one empty axis, with axes in any memory order. */
 static dvt_array *empty_array(int zero, int way) {
     dvt_shape shape = DVT_SHAPE(HUGE_EXTENT, HUGE_EXTENT, HUGE_EXTENT);
     dvt_shape one = DVT_SHAPE(1, 1, 1);
@@ -209,7 +209,7 @@ static dvt_array *empty_array(int zero, int way) {
                     : dvt_zeros(shape, DVT_F32, dvt_cpu());
 }
 
-/* A result without elements, a single number, or the error that such a shape cannot be. */
+/* Checks that y is an empty array, a scalar or the error that such a shape is impossible. */
 static void check_result(size_t call, const dvt_array *x, dvt_array *y) {
     dvt_status status = dvt_error_code();
     char text[200];
@@ -256,7 +256,7 @@ DVT_TEST(empty_extents_gradients) {
                 }
 }
 
-/* ---- convolution: kernels and pictures without channels, batches without pictures ---- */
+/* ---- convolution: kernels and images without channels, empty batches ---- */
 static dvt_array *convolved(dvt_array *x, dvt_array *w, dvt_array *bias, int padding) {
     dvt_conv2d_options p;
     dvt_array *y = NULL;
@@ -279,17 +279,17 @@ DVT_TEST(empty_extents_conv) {
         dvt_dtype t = dtypes[i];
         dvt_ctx cpu = dvt_cpu();
         dvt_array *x, *w, *bias;
-        /* no channels: the kernel is as large as the picture, and y is the bias */
+        /* no channels: the kernel is as large as the image, and y is the bias */
         x = dvt_zeros(DVT_SHAPE(2, 0, huge, huge), t, cpu);
         w = dvt_zeros(DVT_SHAPE(1, 0, huge, huge), t, cpu);
         bias = dvt_full(DVT_SHAPE(1), 3, t, cpu);
         CHECK_VALUES(convolved(x, w, bias, 0), 0, 3, 3);
-        /* no pictures */
+        /* no images */
         x = dvt_zeros(DVT_SHAPE(0, 1, huge, huge), t, cpu);
         w = dvt_ones(DVT_SHAPE(2, 1, 1, 2), t, cpu);
         CHECK_INT(dvt_size(convolved(x, w, NULL, 0)), 0);
         CHECK_VALUES(dvt_grad(w), 0, 0, 0, 0, 0);
-        /* no kernels, in a picture that is almost all padding */
+        /* no kernels, in an image that is almost all padding */
         x = dvt_ones(DVT_SHAPE(1, 1, 1, 1), t, cpu);
         w = dvt_zeros(DVT_SHAPE(0, 1, wide, wide), t, cpu);
         CHECK_INT(dvt_size(convolved(x, w, NULL, INT32_MAX)), 0);

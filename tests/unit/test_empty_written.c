@@ -1,5 +1,5 @@
-/* Every byte of results and gradients is written where an extent is 0, on cpu() and on a virtual
-   GPU. */
+/* Tests that operations with an extent of 0 write every byte of results and gradients, on cpu() and
+   on a virtual GPU. */
 #include "empty_sweep.h"
 
 DVT_TEST(empty_written) {

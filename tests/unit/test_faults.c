@@ -1,4 +1,5 @@
-/* Every allocation fails once: creation, operations of every family, copies, random numbers, printing, files, gradients. */
+/* Each allocation fails once: creation, operations of every family, copies, random numbers,
+   printing, files, gradients. */
 #include "dvt_faults.h"
 #include "matmul_forms.h"
 #include <unistd.h>
@@ -14,7 +15,7 @@ DVT_FAULTS(creation) {
     FAULTS_ADD(dvt_ones_like(dvt_scalar(1, DVT_F64, cpu)));
     FAULTS_ADD(dvt_eye(3, 3, 0, DVT_I32, cpu));
     FAULTS_ADD(dvt_arange(0, 5, 1, DVT_I64, cpu));
-    FAULTS_ADD(dvt_arange(0, 5, 0.5, DVT_I32, cpu)); /* by way of float64 */
+    FAULTS_ADD(dvt_arange(0, 5, 0.5, DVT_I32, cpu)); /* through float64 */
     FAULTS_ADD(dvt_linspace(0, 1, 7, DVT_BF16, cpu));
     FAULTS_ADD(small(cpu));
 }
@@ -48,16 +49,16 @@ DVT_FAULTS(copies) {
     FAULTS_TRUE(dvt_item_at(x, DVT_SHAPE(1, 1)) == 3);
 }
 
-/* A recorded copy is written and remembered, or neither. */
+/* A recorded copy is both written and recorded, or neither. */
 DVT_FAULTS(recorded_copies) {
     dvt_array *x = small(dvt_cpu()), *dst = dvt_zeros(DVT_SHAPE(2, 3), DVT_F32, dvt_cpu());
-    dvt_array *turned = dvt_zeros(DVT_SHAPE(3, 2), DVT_F64, dvt_cpu()), *loss = NULL;
+    dvt_array *transposed = dvt_zeros(DVT_SHAPE(3, 2), DVT_F64, dvt_cpu()), *loss = NULL;
     FAULTS_OK(dvt_attach_grad(x, DVT_GRAD_WRITE));
     DVT_RECORD {
         dvt_array *y = dvt_exp(x);
         FAULTS_INTO(dst, dvt_copy_into(dst, y));
-        FAULTS_INTO(turned, dvt_copy_into(turned, dvt_t(y)));
-        loss = dvt_add(dvt_sum(dst, DVT_ALL), dvt_sum(turned, DVT_ALL));
+        FAULTS_INTO(transposed, dvt_copy_into(transposed, dvt_t(y)));
+        loss = dvt_add(dvt_sum(dst, DVT_ALL), dvt_sum(transposed, DVT_ALL));
     }
     FAULTS_OK(dvt_backward(loss));
     if (!run->failed)
@@ -158,7 +159,7 @@ DVT_FAULTS(layers) {
     DVT_TRAIN_MODE {
         FAULTS_ADD(dvt_dropout(x, 0.5));
         y = FAULTS_ADD(dvt_batch_norm(x, gamma, beta, mean, variance, 1, 0.9, 1e-5));
-        if (!y) { /* both running statistics move, or neither */
+        if (!y) { /* both running statistics change, or neither */
             CHECK(dvt_fault_look(mean) == dvt_fault_look(beta));
             CHECK(dvt_fault_look(variance) == dvt_fault_look(gamma));
         }
@@ -218,7 +219,7 @@ DVT_FAULTS(printing) {
     }
 }
 
-/* An IDX file of 2x3 bytes, and the same in a .gz file's one stored block. */
+/* Stores bytes, an IDX file of 2x3 elements, in one stored block of a .gz file. */
 static size_t zipped(const unsigned char *bytes, size_t n, unsigned char *out) {
     static const unsigned char head[] = {0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 1};
     uint32_t crc = 0xffffffffu;
@@ -286,7 +287,7 @@ DVT_FAULTS(files) {
     remove(path_of("x.params"));
 }
 
-/* A failing writer leaves the file as it was. */
+/* A failing writer leaves the file unchanged. */
 DVT_FAULTS(files_overwritten) {
     dvt_array *x = small(dvt_cpu()), *y = dvt_neg(x);
     if (!x || !y || dvt_save_npy(path_of("y.npy"), x) != DVT_OK) {
@@ -374,7 +375,7 @@ DVT_FAULTS(backward_of_every_family) {
     }
 }
 
-/* Gradients of several operations each, and what is computed in float32 for float16. */
+/* Gradients composed of several operations, and float16 operations computed in float32. */
 DVT_FAULTS(backward_of_composed_gradients) {
     dvt_array *x = dvt_reshape(dvt_arange(0.5, 6.5, 1, DVT_F16, dvt_cpu()), DVT_SHAPE(1, 2, 3));
     dvt_array *ones = dvt_ones(DVT_SHAPE(3), DVT_F16, dvt_cpu()), *y = NULL;
@@ -393,8 +394,8 @@ DVT_FAULTS(backward_of_composed_gradients) {
         run->failed = 1;
 }
 
-/* Gradients that do not read the operation's number still notice that there was no memory for it. */
-DVT_FAULTS(gradients_with_a_number) {
+/* A failed allocation is reported even by gradients that do not read the operation's scalar. */
+DVT_FAULTS(gradients_with_a_scalar) {
     dvt_array *x = small(dvt_cpu()), *y;
     FAULTS_OK(dvt_attach_grad(x, DVT_GRAD_WRITE));
     DVT_RECORD {
@@ -425,7 +426,7 @@ DVT_FAULTS(virtual_gpus) {
     }
 }
 
-/* Without memory for a copy of the values, a write to a busy device waits for its queue. */
+/* Without memory for a copy of the values, an upload to a busy device waits for its queue. */
 DVT_FAULTS(virtual_gpus_busy_upload) {
     static float values[1000];
     FAULTS_OK(dvt_set_virtual_gpus(1, 0));
@@ -460,7 +461,7 @@ DVT_FAULTS(virtual_gpus_random_mxnet) {
     dvt_set_virtual_gpus(0, 0);
 }
 
-/* A refused draw takes nothing from the stream: the next one gets its numbers. */
+/* A refused draw does not advance the stream: the next draw gets its numbers. */
 DVT_FAULTS(random_streams_stay) {
     dvt_array *x = dvt_uniform(0, 1, DVT_SHAPE(6), DVT_F32, dvt_cpu());
     uint64_t first, expected;

@@ -1,4 +1,5 @@
-/* Every allocation fails once: blocks, parameters, losses, loading of data, trainers, and a whole training step. */
+/* Each allocation fails once: blocks, parameters, losses, data loading, trainers, and a complete
+   training step. */
 #include "dvt_faults.h"
 
 #if !defined(DEVTENSOR_NO_NN)
@@ -13,7 +14,7 @@ static dvt_array *classes(int64_t n, dvt_ctx ctx) {
     return dvt_mod_scalar(dvt_arange(0, (double)n, 1, DVT_I32, ctx), 3);
 }
 
-/* LeNet's kinds of blocks on 6x6 pictures; NULL when anything failed. */
+/* Returns a net with LeNet's kinds of blocks for 6x6 images, or NULL after a failure. */
 static dvt_block *convnet(void) {
     dvt_block *net = dvt_nn_sequential();
     if (DVT_NN_ADD(net, dvt_nn_conv2d(2, 3, DVT_RELU), dvt_nn_max_pool2d(2, 2), dvt_nn_flatten(),
@@ -28,7 +29,7 @@ static void text_of(dvt_fault_run *run, const dvt_block *net) {
     dvt_fault_bytes(run, text, strlen(text));
 }
 
-/* All values of a net on a context. */
+/* Adds all values of a net on a context. */
 static void add_values(dvt_fault_run *run, dvt_block *net, dvt_ctx ctx) {
     dvt_params *all = dvt_block_collect_params(net, NULL);
     int i;
@@ -101,7 +102,7 @@ static void count_down(void *user) {
     --*(int *)user;
 }
 
-DVT_FAULTS(nn_block_of_ones_own) {
+DVT_FAULTS(nn_custom_block) {
     static int owners;
     dvt_block_desc desc;
     dvt_block *block;
@@ -121,7 +122,7 @@ DVT_FAULTS(nn_block_of_ones_own) {
             FAULTS_ADD(dvt_block_forward(block, pixels(1, dvt_cpu())));
     }
     dvt_discard_all();
-    CHECK_INT(owners, 0); /* a block that was not made does not release, one that was does once */
+    CHECK_INT(owners, 0); /* released once if the block was created, else never */
 }
 
 DVT_FAULTS(nn_losses) {
@@ -156,7 +157,7 @@ DVT_FAULTS(nn_save_and_load) {
         FAULTS_OK(dvt_block_load(other, path, ctx));
         if (!run->failed) {
             FAULTS_ADD(dvt_block_forward(other, pixels(1, dvt_cpu_id(1))));
-            /* onto itself: all or nothing */
+            /* loading over existing values changes all or nothing */
             FAULTS_OK(dvt_block_load(net, path, DVT_CONTEXTS(dvt_cpu())));
             add_values(run, net, dvt_cpu());
         }
@@ -171,7 +172,7 @@ static dvt_array *halve(void *user, dvt_array *x) {
     return dvt_mul_scalar(x, 0.5);
 }
 
-static dvt_dataset *pictures(int64_t n) {
+static dvt_dataset *images(int64_t n) {
     double mean = 0.5, deviation = 0.25;
     dvt_array *x = dvt_astype(
         dvt_mod_scalar(dvt_arange(0, (double)n * 16, 1, DVT_I32, dvt_cpu()), 250), DVT_U8);
@@ -185,7 +186,7 @@ static dvt_dataset *pictures(int64_t n) {
 }
 
 static void load_epochs(dvt_fault_run *run, int workers) {
-    dvt_dataset *data = pictures(7);
+    dvt_dataset *data = images(7);
     dvt_loader_desc desc;
     dvt_loader *loader;
     dvt_array *x, *y;
@@ -267,7 +268,7 @@ DVT_FAULTS(nn_progress_and_curve) {
 }
 
 /* ---- training ---- */
-/* Two steps on two contexts; a step that fails changes no copy. */
+/* Runs two steps on two contexts. A failing step changes no replica. */
 static void train(dvt_fault_run *run, dvt_optimizer optimizer, dvt_ctx a, dvt_ctx b) {
     dvt_ctx_list ctxs = DVT_CONTEXTS(a, b);
     dvt_block *net = convnet();

@@ -1,6 +1,6 @@
-/* How much memory readers of files take, measured with a counting allocator: never more than the
-   array and small buffers, and nearly nothing for a file that is not what it should be. Then what
-   is no regular file, and files that change while they are read. */
+/* Measures with a counting allocator how much memory the readers of files use. The limit is the
+   array and small buffers, and only small buffers for an invalid file. Also tests files that are
+   not regular, and files that change during reading. */
 #include "dvt_golden.h"
 
 #if !defined(DEVTENSOR_NO_FILES) && !defined(_WIN32)
@@ -11,10 +11,10 @@
 #include <pthread.h>
 #endif
 
-#define SMALL (256 << 10) /* what a reader may take beside its array */
-#define BLOCK (1 << 20)   /* and Fortran order in addition */
+#define SMALL (256 << 10) /* what a reader may allocate besides the array */
+#define BLOCK (1 << 20)   /* additional memory for Fortran order */
 
-/* ---- a counting allocator: of blocks that come and go with it, whatever others there are ---- */
+/* ---- a counting allocator: counts its own blocks only ---- */
 #define BLOCKS 4096
 
 static struct {
@@ -24,7 +24,8 @@ static struct {
 
 static long long held, most;
 static const char
-    *cut_path; /* this file becomes shorter when a block of cut_at bytes or more is asked for */
+    /* This file is truncated when a block of cut_at bytes or more is allocated. */
+    *cut_path;
 static size_t cut_at;
 
 static void count_add(void *block, size_t bytes) {
@@ -68,7 +69,7 @@ static void count_release(void *user, void *block) {
     free(block);
 }
 
-/* As if it had moved: both blocks are there for a moment. */
+/* Counts both blocks for a moment, as if the block had moved. */
 static void *count_resize(void *user, void *block, size_t bytes) {
     size_t before = count_drop(block);
     void *other = realloc(block, bytes);
@@ -92,14 +93,15 @@ static dvt_array *load_params(const char *path) {
     return list ? dvt_array_list_at(list, 0) : NULL;
 }
 
-/* "bytes" are so many of an array of their own, as the peer of what a reader takes. */
-static dvt_array *plain(const char *bytes) {
+/* Returns an array of that many bytes, to compare with the memory that a reader uses. */
+static dvt_array *bytes_alone(const char *bytes) {
     return dvt_empty(DVT_SHAPE(strtoll(bytes, NULL, 10)), DVT_U8, dvt_cpu());
 }
 
 typedef dvt_array *(*loader)(const char *path);
 
-/* The most memory that the call held. sum: of the elements, NULL or -1 where it must fail. */
+/* Returns the peak of allocated bytes during the call. *sum gets the sum of the elements, or -1
+   after a failure. */
 static long long peak_of(loader load, const char *path, double *sum) {
     dvt_allocator counting = {count_alloc, count_resize, count_release, NULL};
     dvt_set_allocator(&counting);
@@ -121,11 +123,11 @@ static long long peak_of_load(loader load, const char *path) {
     return peak_of(load, path, NULL);
 }
 
-/* The same for so many bytes alone. */
+/* Returns the peak of an array of that many bytes alone. */
 static long long peak_of_bytes(long long bytes) {
     char text[32];
     snprintf(text, sizeof text, "%lld", bytes);
-    return peak_of(plain, text, NULL);
+    return peak_of(bytes_alone, text, NULL);
 }
 
 #define CHECK_MOST(peak, limit)                                                                    \
@@ -136,7 +138,7 @@ static long long peak_of_bytes(long long bytes) {
     } while (0)
 
 /* ---- files by hand ---- */
-/* An .npy head of 128 bytes, and `bytes` bytes of data behind it: 0, 1, .. 250, 0, .. */
+/* Writes a .npy file: a header of 128 bytes, then `bytes` bytes of data 0, 1, .. 250, 0, .. */
 static int write_npy(const char *path, const char *dictionary, size_t bytes) {
     unsigned char head[128], data[251 * 16];
     FILE *file = fopen(path, "wb");
@@ -157,8 +159,7 @@ static int write_npy(const char *path, const char *dictionary, size_t bytes) {
     return fclose(file) == 0;
 }
 
-/* An IDX file of n bytes with value 1, stored in a gzip member of blocks that are not compressed.
-   */
+/* Writes an IDX file of n bytes of value 1 in a gzip member of uncompressed blocks. */
 static int write_gz(const char *path, uint32_t n) {
     unsigned char *plain_bytes = (unsigned char *)malloc(n + 8);
     uint32_t crc = 0xffffffffu, i, total = n + 8, at;
@@ -199,7 +200,7 @@ static const char *path_of(const char *name) {
     return mine;
 }
 
-DVT_TEST(files_peak_npy) {
+DVT_TEST(files_peak_memory_of_npy) {
     const char *path = path_of("peak.npy");
     long long array = peak_of_bytes(3000000);
     CHECK(write_npy(path, "{'descr': '<f4', 'fortran_order': False, 'shape': (750, 1000), }",
@@ -217,7 +218,7 @@ DVT_TEST(files_peak_npy) {
     CHECK(remove(path) == 0);
 }
 
-/* Shapes whose blocks end on every axis; element i of the file is i % 251. */
+/* The shapes make blocks end on every axis; element i of the file is i % 251. */
 DVT_TEST(files_fortran_order) {
     static const struct {
         const char *shape;
@@ -244,7 +245,8 @@ DVT_TEST(files_fortran_order) {
         DVT_SCOPE {
             dvt_array *x = dvt_load_npy(path, dvt_cpu());
             const unsigned char *value = (const unsigned char *)dvt_data(x);
-            for (k = 0; value && k < n; k++) { /* k in C order; its place in the file */
+            /* `place` is the position in the file of element k in C order. */
+            for (k = 0; value && k < n; k++) {
                 int64_t rest = k, place = 0, index[4];
                 for (i = row[r].ndim - 1; i >= 0; i--) {
                     index[i] = rest % row[r].dim[i];
@@ -261,7 +263,7 @@ DVT_TEST(files_fortran_order) {
     CHECK(remove(path) == 0);
 }
 
-DVT_TEST(files_peak_params_and_gz) {
+DVT_TEST(files_peak_memory_of_params_and_gz) {
     const char *path = path_of("peak.params"), *gz = path_of("peak.gz");
     long long array = peak_of_bytes(2000000);
     dvt_array *pair[2];
@@ -278,27 +280,27 @@ DVT_TEST(files_peak_params_and_gz) {
 }
 
 #if defined(__has_feature)
-#if __has_feature(memory_sanitizer) /* it learns from its own read() what is written */
-#define NO_TRICKLE
+#if __has_feature(memory_sanitizer) /* it needs its own read() to know what is initialized */
+#define NO_READ_LIMIT
 #endif
 #endif
-#if defined(__linux__) && !defined(NO_TRICKLE)
+#if defined(__linux__) && !defined(NO_READ_LIMIT)
 #include <sys/syscall.h>
 
-static size_t trickle; /* reads return at most so many bytes; 0: no bound */
+static size_t read_limit; /* the largest result of read(); 0: unlimited */
 
-/* Stands in for the C library's. */
+/* Replaces read() of the C library. */
 ssize_t read(int file, void *to, size_t n) {
-    return (ssize_t)syscall(SYS_read, file, to, trickle && trickle < n ? trickle : n);
+    return (ssize_t)syscall(SYS_read, file, to, read_limit && read_limit < n ? read_limit : n);
 }
 
-/* As pipes may: a few bytes at a time. Deflate reads ahead and gives back what came in an earlier
-   piece. */
-static void in_pieces(const char *rule, const char *count, const char *hex) {
+/* Reads a file a few bytes at a time, as from a pipe. Deflate reads ahead and returns bytes of an
+   earlier read. */
+static void by_partial_reads(const char *rule, const char *count, const char *hex) {
     size_t n, cut;
     unsigned char *bytes = golden_bytes(hex, &n);
     const char *path = path_of("pieces.gz");
-    for (trickle = 1; trickle < 9 && n < 60; trickle += 3)
+    for (read_limit = 1; read_limit < 9 && n < 60; read_limit += 3)
         for (cut = n; cut + 20 > n && cut > 0; cut--) {
             dvt_array *x;
             CHECK(golden_write(path, bytes, cut));
@@ -309,18 +311,18 @@ static void in_pieces(const char *rule, const char *count, const char *hex) {
             dvt_clear_error();
             dvt_discard_all();
         }
-    trickle = 0;
+    read_limit = 0;
     free(bytes);
     if (n < 60)
         CHECK(remove(path) == 0);
 }
 
-DVT_TEST(files_gz_in_pieces) {
-    CHECK(golden_lines(__FILE__, "gz_ok", in_pieces) >= 49);
+DVT_TEST(files_gz_by_partial_reads) {
+    CHECK(golden_lines(__FILE__, "gz_ok", by_partial_reads) >= 49);
 }
 #endif
 
-/* What is refused is refused by its first bytes, however long it is. */
+/* Checks that a file is refused after its first bytes, however long it is. */
 static void refused(loader load, const char *path, const char *words) {
     double sum = 0;
     long long peak;
@@ -332,10 +334,10 @@ static void refused(loader load, const char *path, const char *words) {
     dvt_clear_error();
 }
 
-DVT_TEST(files_wrong_and_large) {
+DVT_TEST(files_refused_by_their_first_bytes) {
     const char *path = path_of("large");
     CHECK(golden_write(path, "", 0));
-    if (truncate(path, (off_t)2 << 30) == 0) { /* sparse: takes no space */
+    if (truncate(path, (off_t)2 << 30) == 0) { /* sparse: occupies no space */
         refused(load_npy, path, "not an .npy");
         refused(load_idx, path, "not an IDX");
         refused(load_params, path, "not an MXNet parameter file");
@@ -352,8 +354,8 @@ DVT_TEST(files_wrong_and_large) {
     }
 }
 
-/* Nothing that was not in the file is taken for its content. */
-DVT_TEST(files_that_shrink) {
+/* A file that is truncated during reading gives an error, not invented content. */
+DVT_TEST(files_truncated_during_reading) {
     const char *path = path_of("shrinks.npy");
     dvt_allocator counting = {count_alloc, count_resize, count_release, NULL};
     int way;
@@ -366,7 +368,7 @@ DVT_TEST(files_that_shrink) {
                         1000000));
         dvt_set_allocator(&counting);
         cut_path = path;
-        cut_at = 1000000; /* the array itself: the head was read */
+        cut_at = 1000000; /* the array itself; the header was read before */
         CHECK_REFUSED(dvt_load_npy(path, dvt_cpu()), DVT_ERR_IO,
                       "became shorter while it was read");
         CHECK(cut_path == NULL);
@@ -377,7 +379,7 @@ DVT_TEST(files_that_shrink) {
     CHECK(remove(path) == 0);
 }
 
-/* ---- what is no regular file ---- */
+/* ---- files that are not regular ---- */
 #if !defined(DEVTENSOR_NO_THREADS)
 typedef struct feed {
     const char *path;
@@ -420,8 +422,8 @@ DVT_TEST(files_pipes) {
     bytes = golden_file(path, &n);
     x = load_from(load_npy, pipe_path, bytes, n);
     CHECK(x && memcmp(dvt_data(x), bytes + 128, 200000) == 0);
-    /* Too much is no more than what a pipe holds: its writer is not left without a reader, which
-       would end this process. */
+    /* The excess fits into the pipe's buffer, so the writer does not get SIGPIPE, which would end
+       this process. */
     CHECK_REFUSED(load_from(load_npy, pipe_path, bytes, n - 1), DVT_ERR_FORMAT,
                   "but 199999 bytes follow it");
     bytes[n] = 1;

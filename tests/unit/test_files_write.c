@@ -1,6 +1,6 @@
-/* What saving does to what is there: mode, owner and links stay, the content reaches the disk
-   before the old file goes, and a failure at any step leaves the old file whole and nothing else.
-   */
+/* Tests that saving keeps the mode, the owner and the links of an existing file. The content
+   reaches the disk before the old file is replaced. A failure at any step leaves the old file
+   unchanged and no other file. */
 #include "dvt_faults.h"
 #include "dvt_golden.h"
 
@@ -29,7 +29,7 @@ static void enter(const char *name) {
     CHECK(mkdir(folder, 0755) == 0);
 }
 
-/* How many entries the folder has. */
+/* Returns the number of entries of the directory. */
 static int entries(void) {
     DIR *directory = opendir(folder);
     const struct dirent *entry;
@@ -57,7 +57,7 @@ DVT_TEST(files_keep_mode_and_owner) {
     enter("mode");
     path = in_folder("x.npy");
     CHECK(dvt_save_npy(path, numbers()) == DVT_OK);
-    CHECK_INT(mode_of(path), 0640); /* as every new file */
+    CHECK_INT(mode_of(path), 0640); /* same as every new file */
     umask(022);
     CHECK(chmod(path, 0600) == 0);
     CHECK(dvt_save_npy(path, numbers()) == DVT_OK);
@@ -107,7 +107,7 @@ DVT_TEST(files_keep_links) {
     remove(in_folder("below/target.npy"));
     remove(in_folder("below/dangling.npy"));
     remove(in_folder("below/nowhere.npy"));
-    CHECK(rmdir(in_folder("below")) == 0); /* no temporary file was left there */
+    CHECK(rmdir(in_folder("below")) == 0); /* no temporary file remains */
     remove(in_folder("relative.npy"));
     remove(in_folder("chain.npy"));
     remove(in_folder("loop.npy"));
@@ -115,7 +115,7 @@ DVT_TEST(files_keep_links) {
     CHECK(rmdir(folder) == 0);
 }
 
-/* Every allocation of following links, of writing and of reading what comes in another order fails
+/* Each allocation of following links, of writing and of reading non-contiguous arrays fails
    once. */
 DVT_FAULTS(files_linked) {
     static char real[600], linked[600];
@@ -138,7 +138,7 @@ DVT_FAULTS(files_linked) {
         FAULTS_ADD(dvt_load_npy(linked, dvt_cpu()));
     } else {
         FAULTS_TRUE(0);
-        FAULTS_TRUE(access(real, F_OK) != 0); /* nothing half done */
+        FAULTS_TRUE(access(real, F_OK) != 0); /* no partial file */
     }
     free(bytes);
     remove(linked);
@@ -156,7 +156,7 @@ DVT_TEST(files_long_names) {
     CHECK(rmdir(folder) == 0);
 }
 
-/* As a user who is not root, whom permissions mean nothing to. */
+/* Runs as a user who is not root, because root ignores permissions. */
 DVT_TEST(files_without_permission) {
     int root = geteuid() == 0;
     enter("forbidden");
@@ -164,7 +164,7 @@ DVT_TEST(files_without_permission) {
     CHECK(chmod(in_folder("x.npy"), 0666) == 0);
     CHECK(chmod(folder, 0555) == 0);
     if (root && seteuid(65534) != 0)
-        SKIP("root cannot become another user here");
+        SKIP("root cannot change to another user");
     CHECK_REFUSED(dvt_save_npy(in_folder("x.npy"), numbers()), DVT_ERR_IO, "allow new files");
     CHECK_REFUSED(dvt_save_npy(in_folder("new.npy"), numbers()), DVT_ERR_IO, "allow new files");
     CHECK(!root || seteuid(0) == 0);
@@ -180,8 +180,7 @@ DVT_TEST(files_without_permission) {
     CHECK(rmdir(folder) == 0);
 }
 
-/* Through a descriptor of this process what was written before stays, and what is written next
-   follows. */
+/* Saving through a descriptor of this process keeps earlier output, and later output follows. */
 DVT_TEST(files_descriptors) {
     char path[40];
     unsigned char *bytes;
@@ -201,7 +200,7 @@ DVT_TEST(files_descriptors) {
     free(bytes);
     CHECK_REFUSED(dvt_save_npy(path, numbers()), DVT_ERR_IO, path); /* closed */
     CHECK(remove(in_folder("x")) == 0);
-    /* through a symbolic link, as containers have for logs */
+    /* through a symbolic link, as containers use for logs */
     file = open(in_folder("x"), O_RDWR | O_CREAT, 0600);
     CHECK(file >= 0 && write(file, "before", 6) == 6);
     snprintf(path, sizeof path, "/dev/fd/%d", file);
@@ -247,11 +246,11 @@ DVT_TEST(files_into_pipes) {
 }
 #endif
 
-/* ---- the order of the system's calls, and each of them failing ---- */
+/* ---- the order of system calls, and the failure of each ---- */
 #if defined(__linux__)
 #include <sys/syscall.h>
 
-static char calls[40]; /* f: fsync of a file, d: of a folder, m: fchmod, r: rename */
+static char calls[40]; /* f: fsync of a file, d: of a directory, m: fchmod, r: rename */
 static int watched, fail_call, fail_error;
 
 static int fails(char call) {
@@ -264,7 +263,7 @@ static int fails(char call) {
     return fail_call == (int)n + 1;
 }
 
-/* These stand in for the C library's. */
+/* Replaces fsync of the C library, as the next functions replace fchmod and rename. */
 int fsync(int file) {
     struct stat info;
     int directory = fstat(file, &info) == 0 && S_ISDIR(info.st_mode);
@@ -279,7 +278,7 @@ int rename(const char *from, const char *to) {
     return fails('r') ? -1 : renameat(AT_FDCWD, from, AT_FDCWD, to);
 }
 
-DVT_TEST(files_reach_the_disk) {
+DVT_TEST(files_are_synced_before_rename) {
     dvt_status status;
     int k;
     enter("disk");
@@ -299,8 +298,8 @@ DVT_TEST(files_reach_the_disk) {
         calls[0] = 0;
         status = dvt_save_npy(in_folder("x.npy"), numbers());
         watched = 0;
-        /* A file system without modes is no reason to fail; without the folder's sync the file is
-           there. */
+        /* A file system without modes is no error. When only the sync of the directory fails, the
+           file is already complete. */
         CHECK_INT(status, k == 1 || k == 4 ? DVT_OK : DVT_ERR_IO);
         dvt_clear_error();
         CHECK_INT(entries(), 1);
@@ -312,7 +311,7 @@ DVT_TEST(files_reach_the_disk) {
         } else
             CHECK_VALUES(dvt_load_npy(in_folder("x.npy"), dvt_cpu()), 0, 0, 1, 2, 3);
     }
-    /* File systems that cannot make durable say so, and are no reason to fail. */
+    /* Some file systems do not support fsync and return EINVAL, which is no error. */
     watched = 1;
     fail_call = 2;
     fail_error = EINVAL;

@@ -1,6 +1,7 @@
-/* Results do not depend on the caller's floating-point mode: rounding, flushing of subnormal numbers, exceptions that trap. Every mode
-   gives the bits of the default one on one thread and on several, on cpu() and on virtual GPUs that are made in that mode; and the
-   caller's mode is as it was. */
+/* Tests that results do not depend on the caller's floating-point mode: rounding, flushing of
+   subnormal numbers, exceptions that trap. Every mode gives the same bits, on one thread and on
+   several, on cpu() and on virtual GPUs created in that mode. The caller's mode remains
+   unchanged. */
 #include "dvt_test.h"
 #include <fenv.h>
 #if defined(__x86_64__)
@@ -10,8 +11,8 @@
 /* ---- modes ---- */
 typedef struct float_mode {
     const char *name;
-    int rounding;        /* of fesetround */
-    unsigned set, clear; /* in the control register, where this machine's is known */
+    int rounding;        /* argument of fesetround */
+    unsigned set, clear; /* bits of the control register, where it is known */
 } float_mode;
 
 static const float_mode float_modes[] = {
@@ -61,7 +62,7 @@ static void enter(const float_mode *mode) {
     set_control((control() | mode->set) & ~mode->clear);
 }
 
-/* ---- what is computed: bits of all results, in a row ---- */
+/* ---- the computation: the bits of all results in a row ---- */
 #define BITS 4096
 
 typedef struct all_bits {
@@ -97,7 +98,7 @@ static void add_text(all_bits *bits, dvt_array *x) {
         add_bytes(bits, text, length < sizeof text ? length : sizeof text - 1);
 }
 
-/* Numbers of all sizes, subnormal ones among them, made of integers. */
+/* Returns numbers of all magnitudes, including subnormal ones, made of integers. */
 static dvt_array *numbers(int64_t rows, int64_t columns, dvt_dtype dtype, dvt_ctx ctx) {
     const int64_t n = rows * columns;
     const size_t size = (size_t)(n * dvt_dtype_size(dtype));
@@ -222,7 +223,7 @@ static void compute_all(all_bits *bits) {
     dvt_set_virtual_gpus(0, 0);
 }
 
-DVT_TEST(results_in_every_floating_point_mode) {
+DVT_TEST(results_do_not_depend_on_the_floating_point_mode) {
     static all_bits expected, got;
     const int before = dvt_num_threads();
     const unsigned plain = control();
@@ -232,7 +233,7 @@ DVT_TEST(results_in_every_floating_point_mode) {
     for (threads = 1; threads <= 3; threads += 2)
         for (i = 0; i < (int)(sizeof float_modes / sizeof float_modes[0]); i++) {
             unsigned inside, after;
-            /* New workers, which inherit the mode of whoever starts them. */
+            /* Starts new workers, which inherit the mode of the thread that starts them. */
             dvt_set_num_threads(threads);
             enter(&float_modes[i]);
             inside = control();
@@ -246,7 +247,7 @@ DVT_TEST(results_in_every_floating_point_mode) {
             for (k = 0; k < got.n && got.at[k] == expected.at[k]; k++) {
             }
             dvt_test_check(k == got.n, __FILE__, __LINE__,
-                           "%s, %d threads: result %d of %d has other bits", float_modes[i].name,
+                           "%s, %d threads: bits of result %d of %d differ", float_modes[i].name,
                            threads, k, got.n);
         }
     dvt_set_num_threads(before);

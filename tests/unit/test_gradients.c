@@ -1,5 +1,6 @@
-/* Gradients of the op table's rows, of select, copies, views, joining and indexing. Products, reductions and convolution are in
-   test_gradients_sums.c, kinks, zeros and far ends of functions in test_gradients_points.c. */
+/* Tests of gradients of the op table's rows, of select, copies, views, joining and indexing.
+   test_gradients_sums.c has products and reductions, test_gradients_conv.c has convolution.
+   test_gradients_points.c has kinks, zeros and large arguments. */
 #include "gradient_check.h"
 #include "../../src/2_core/dvt_optimizer_table.h"
 #include "../../src/2_core/dvt_reduce_table.h"
@@ -94,11 +95,12 @@ static dvt_array *apply_row_to_empty(dvt_array *const *x, const void *user) {
     return ((const unary_row *)user)->f(x[0]);
 }
 
-DVT_TEST(gradients_of_nothing) {
+DVT_TEST(gradients_of_empty_arrays) {
     check_one("empty", apply_row_to_empty, &unary_rows[0], DVT_SHAPE(2, 0), 0, 1);
 }
 
-/* In every float dtype the gradient has the form of its input, whatever the other operand is. */
+/* In every float dtype the gradient has the shape and dtype of its input, for any dtype of the
+   other operand. */
 DVT_TEST(gradients_of_binary_rows_with_mixed_dtypes) {
     static const dvt_dtype dtypes[] = {DVT_F16, DVT_BF16, DVT_F32, DVT_F64, DVT_I32, DVT_U8};
     int i, a, b;
@@ -144,7 +146,7 @@ DVT_TEST(gradients_of_binary_rows_with_mixed_dtypes) {
             }
 }
 
-/* Squares of a narrow operand must not be formed in its own dtype. */
+/* Squares of a narrow operand must not be computed in its own dtype. */
 DVT_TEST(gradients_are_computed_in_the_dtype_of_the_result) {
     dvt_array *a = dvt_full(DVT_SHAPE(1), 100, DVT_U8, dvt_test_ctx());
     dvt_array *b = dvt_full(DVT_SHAPE(1), 100, DVT_F32, dvt_test_ctx()), *y = NULL;
@@ -318,7 +320,7 @@ static dvt_array *concat_three(dvt_array *const *x, const void *user) {
     (void)user;
     parts[0] = x[0];
     parts[1] = dvt_square(x[1]);
-    parts[2] = x[0]; /* one array in two places */
+    parts[2] = x[0]; /* one array twice */
     return dvt_mul(dvt_concat(parts, 3, 1), dvt_concat(parts, 3, -1));
 }
 
@@ -383,13 +385,14 @@ DVT_TEST(gradients_of_joining_and_indexing) {
     check_one("pick", pick, "keepdims", DVT_SHAPE(3, 2), -2, 2);
 }
 
-/* Distances that differences do not bridge. */
+/* Returns sorted values whose distances exceed the steps of finite differences. */
 static dvt_array *sorted(dvt_array *const *x, const void *user) {
     bool descending = user != NULL;
     return dvt_square(dvt_sort(x[0], 0, descending ? DVT_DESCENDING : DVT_ASCENDING));
 }
 
-/* Squares, so that gradients differ; two of three along the axis, so that some elements have none. */
+/* Returns squares, so that gradients differ. Two of three along the axis are chosen, so some
+   elements have gradient zero. */
 static dvt_array *largest_two(dvt_array *const *x, const void *user) {
     return dvt_square(dvt_topk(x[0], 2, 0, (user == NULL) ? DVT_LARGEST : DVT_SMALLEST, NULL));
 }

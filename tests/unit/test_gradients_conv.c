@@ -1,4 +1,4 @@
-/* Gradients of convolution, pooling, and layers as functions. */
+/* Tests of gradients of convolution, pooling, and layers as functions. */
 #include "gradient_check.h"
 
 static dvt_array *convolve(dvt_array *const *x, const void *user) {
@@ -74,7 +74,7 @@ DVT_TEST(gradients_of_pooling) {
     check_one("max_pool2d of a view", max_pool_of_view, &p[0], DVT_SHAPE(1, 4, 5, 2), -2, 2);
 }
 
-DVT_TEST(gradients_of_pooling_go_to_the_first_of_equals) {
+DVT_TEST(gradients_of_pooling_go_to_the_first_of_ties) {
     static const dvt_pool2d_options p = {{2, 2}, {1, 1}, {0, 0}, false, false, false};
     const double values[] = {1, 1, 1, 1, 1, 1, 1, 1, 1};
     dvt_array *x = leaf_of(values, DVT_SHAPE(1, 1, 3, 3)), *y = NULL;
@@ -96,9 +96,10 @@ static void check_same_bits(dvt_array *a, dvt_array *b) {
     free(y);
 }
 
-/* Without a recording the gradient of pooling leaves out relu's zeros and relu's own gradient is not computed; recorded, both are, which is
-   the oracle: the same bits, also where relu's result goes elsewhere too. */
-static void check_past_relu(const dvt_pool2d_options *p, dvt_dtype dtype, bool elsewhere) {
+/* Checks the gradient of pooling after relu. Unrecorded, max-pool backward applies the mask of relu
+   and skips relu's own backward. Recorded, it computes both. The bits must be equal, also when the
+   result of relu has other uses (`elsewhere`). */
+static void check_fused_with_relu(const dvt_pool2d_options *p, dvt_dtype dtype, bool other_uses) {
     static const double special[] = {0.0, -0.0, (double)NAN, 1e-30, (double)INFINITY};
     double values[2 * 3 * 9 * 12];
     int64_t n = (int64_t)(sizeof values / sizeof values[0]), i;
@@ -117,21 +118,21 @@ static void check_past_relu(const dvt_pool2d_options *p, dvt_dtype dtype, bool e
         g[i] = dvt_normal(0, 1, dvt_shape_of(y[i]), dtype, dvt_ctx_of(x));
     vars[0] = x;
     vars[1] = r;
-    i = elsewhere ? 2 : 1;
+    i = other_uses ? 2 : 1;
     CHECK_INT(dvt_gradients(y, g, (int)i, vars, 1, DVT_CREATE_GRAPH, recorded), DVT_OK);
     CHECK_INT(dvt_gradients(y, g, (int)i, vars, 1, DVT_RETAIN_GRAPH, once), DVT_OK);
     check_same_bits(once[0], recorded[0]);
-    /* asked for itself, relu's result has the whole gradient, zeros or not */
+    /* the gradient of relu's result itself is unmasked */
     CHECK_INT(dvt_gradients(y, g, (int)i, vars, 2, DVT_RETAIN_GRAPH, both), DVT_OK);
     check_same_bits(both[0], recorded[0]);
     CHECK_INT(dvt_gradients(y, g, (int)i, vars + 1, 1, DVT_CREATE_GRAPH, recorded), DVT_OK);
     check_same_bits(both[1], recorded[0]);
     zeros = dvt_logical_and(dvt_equal_scalar(r, 0), dvt_not_equal_scalar(both[1], 0));
-    if (elsewhere || !p->global) /* the largest of a whole plane is no zero */
+    if (other_uses || !p->global) /* the maximum of a whole plane is not zero */
         CHECK(dvt_item(dvt_sum(zeros, DVT_ALL)) > 0);
 }
 
-DVT_TEST(gradients_of_pooling_past_relu) {
+DVT_TEST(gradients_of_pooling_fused_with_relu) {
     static const dvt_pool2d_options p[] = {
         {{2, 2}, {2, 2}, {0, 0}, false, false, false},
         {{3, 2}, {2, 1}, {1, 0}, false, false, false},
@@ -143,12 +144,12 @@ DVT_TEST(gradients_of_pooling_past_relu) {
     for (i = 0; i < 4; i++)
         for (k = 0; k < 6; k++)
             DVT_SCOPE {
-                check_past_relu(&p[i], dtypes[k / 2], k % 2 != 0);
+                check_fused_with_relu(&p[i], dtypes[k / 2], k % 2 != 0);
             }
 }
 
-/* The result may be written after it has been pooled, but not before backward has read it. */
-DVT_TEST(gradients_of_pooling_past_relu_want_the_recorded_values) {
+/* The result of relu may be overwritten after pooling, but then backward must fail. */
+DVT_TEST(gradients_of_pooling_fused_with_relu_detect_writes) {
     static const dvt_pool2d_options p = {{2, 2}, {0, 0}, {0, 0}, false, false, false};
     const double values[] = {1, -1, 2, -3};
     dvt_array *x = leaf_of(values, DVT_SHAPE(1, 1, 2, 2)), *r = NULL, *y = NULL;
@@ -172,7 +173,7 @@ static dvt_array *layer_norm(dvt_array *const *x, const void *user) {
     return dvt_layer_norm(x[0], x[1], x[2], 1e-3);
 }
 
-/* The running statistics are made anew, so that every call computes the same. */
+/* Creates the running statistics in each call, so that every call computes the same. */
 static dvt_array *batch_norm(dvt_array *const *x, const void *user) {
     bool training = user != NULL;
     dvt_array *mean = dvt_full(DVT_SHAPE(2), 0.5, dvt_dtype_of(x[0]), dvt_ctx_of(x[0]));
@@ -217,7 +218,7 @@ DVT_TEST(gradients_of_layers) {
     check_problem(&p);
 }
 
-/* The gradient goes exactly where values went, by the same factor. */
+/* The gradient is nonzero exactly where values passed, with the same factor. */
 DVT_TEST(gradients_of_dropout) {
     dvt_array *x = dvt_full(DVT_SHAPE(100), 3, DVT_F64, dvt_test_ctx()), *y = NULL;
     double *kept, *gradient;

@@ -1,6 +1,6 @@
-/* How many digits gradients keep, of small and of large arguments: those of float32, float16 and
-   bfloat16 against float64 at the same points. A gradient that is formed from a rounded result, or
-   by way of a square, may lose all of them. */
+/* Measures how many digits gradients keep for small and large arguments. Gradients of float32,
+   float16 and bfloat16 are compared with float64 at the same points. A gradient computed from a
+   rounded result or through a square may lose all digits. */
 #include "gradient_check.h"
 #include "../../src/2_core/dvt_optimizer_table.h"
 #include "../../src/2_core/dvt_reduce_table.h"
@@ -33,7 +33,7 @@ static const struct {
 
 static const dvt_dtype digits_dtypes[] = {DVT_F32, DVT_F16, DVT_BF16};
 
-/* The distance of neighbors around v. */
+/* Returns the distance of neighboring numbers at v. */
 static double spacing(double v, dvt_dtype dtype) {
     int bits = dtype == DVT_F32 ? 24 : dtype == DVT_F16 ? 11 : 8;
     int least = dtype == DVT_F16 ? -14 : -126, exponent;
@@ -64,7 +64,8 @@ typedef struct slopes {
     double *y, *to[2];
 } slopes;
 
-/* y and the gradients to x and b (or NULL) in a dtype, for a gradient `head` of the result. */
+/* Returns y and the gradients of x and b (or NULL) in a dtype, for a gradient `head` of the
+   result. */
 static slopes slopes_of(unary_fn one, binary_fn two, dvt_array *const *in, dvt_dtype dtype,
                         double head) {
     slopes s;
@@ -94,13 +95,14 @@ static void slopes_free(slopes s) {
     free(s.to[1]);
 }
 
-/* sigmoid and tanh read their result: what is left of it below 1 has an error of one rounding of 1,
-   as in other libraries. */
+/* Tells whether a saturated result limits precision. sigmoid and tanh compute the gradient from the
+   result, whose distance from 1 has an error of one rounding of 1, as in other libraries. */
 static bool is_saturated(const char *name) {
     return strcmp(name, "sigmoid") == 0 || strcmp(name, "tanh") == 0;
 }
 
-/* Results and intermediate results in range: there the gradient keeps its digits. */
+/* Tells whether the result and intermediate results are in range, where the gradient keeps its
+   digits. */
 static bool is_in_range(const char *name, double a, double b, double y, dvt_dtype dtype) {
     const double most = largest(dtype);
     if (y != y || fabs(y) > most)
@@ -120,7 +122,7 @@ static void check_digits(const char *name, const slopes *got, const slopes *exac
     for (k = 0; k < n; k++) {
         double want = exact->to[to][k], error = fabs(got->to[to][k] - want);
         double bound = 16 * spacing(want, dtype);
-        if (strcmp(name, "pow") == 0) /* the rounding of b - 1 */
+        if (strcmp(name, "pow") == 0) /* error of rounding b - 1 */
             bound *= 1 + fabs(log(fabs(a[k]))) / 16;
         if (is_saturated(name))
             bound = 2 * head * spacing(1, dtype);
@@ -245,8 +247,8 @@ static const struct {
             {"log_softmax", log_softmax_of},
             {"cumsum", cumsum_of}};
 
-/* Rows of equals, of neighbors, of the far away, at every magnitude; the error is that of a row's
-   largest gradient. */
+/* The rows have equal, neighboring and distant values of every magnitude. The error is relative to
+   the largest gradient of a row. */
 DVT_TEST(gradients_digits_of_reductions) {
     static const double row[][4] = {{200, 200, 200, 200},      {1e7, 1e7, 1e7, 1e7},
                                     {1000, 1000.5, 998, 1001}, {-300, -302, -299, -300},

@@ -1,4 +1,5 @@
-/* Gradients at points that differences cannot see: kinks, zeros, equals, infinities and what lies far out. */
+/* Tests of gradients at points where finite differences fail: kinks, zeros, ties, infinities and
+   very large arguments. */
 #include "gradient_check.h"
 
 static void check_slopes(dvt_array *(*f)(dvt_array *), const double *at, const double *slope, int n,
@@ -76,7 +77,7 @@ DVT_TEST(gradients_at_kinks_and_zeros) {
     check_slopes(remainder_of_07, seventh, threefold, 1, "mod");
 }
 
-/* Far below 0, where 1 + erf is 0: exp(-x^2 / 2) loses x^2 / 2 roundings, and everything else a few. */
+/* Far below 0, 1 + erf is 0. exp(-x^2 / 2) loses x^2 / 2 roundings, and everything else a few. */
 DVT_TEST(gradients_of_gelu_keep_their_digits) {
     static const double at[] = {-30, -20, -12, -9, -6, -3, -1.5, -1.0625, -1, -0.5, 0, 1e-30, 2, 9};
     dvt_array *x, *y = NULL;
@@ -99,13 +100,13 @@ DVT_TEST(gradients_of_gelu_keep_their_digits) {
                          at[k] * exp(-0.5 * at[k] * at[k]) * 0.39894228040143267794;
                 loss = fabs(slope - wanted) / fabs(wanted);
                 dvt_test_check(loss <= (16 + 2 * at[k] * at[k]) * unit, __FILE__, __LINE__,
-                               "at %g: %.17g, expected %.17g: %.2g of it", at[k], slope, wanted,
-                               loss);
+                               "at %g: %.17g, expected %.17g: relative error %.2g", at[k], slope,
+                               wanted, loss);
             }
 }
 
-/* The gradient's own gradient, phi(x) (2 - x^2), where the method changes and at 0. */
-DVT_TEST(gradients_of_gelu_have_gradients) {
+/* Checks the second derivative phi(x) (2 - x^2) at 0 and where the method changes. */
+DVT_TEST(gradients_of_gelu_second_order) {
     static const double at[] = {-8, -1.5, -1, -0.9, 0, 1};
     dvt_array *x, *y = NULL, *slope = NULL;
     double wanted;
@@ -124,7 +125,7 @@ DVT_TEST(gradients_of_gelu_have_gradients) {
         }
 }
 
-DVT_TEST(gradients_of_equals) {
+DVT_TEST(gradients_of_ties) {
     const double values[] = {1, 2};
     dvt_array *a = leaf_of(values, DVT_SHAPE(2)), *b = leaf_of(values, DVT_SHAPE(2)), *y = NULL;
     DVT_RECORD {
@@ -147,13 +148,14 @@ DVT_TEST(gradients_of_pow_at_zero) {
     CHECK_INT(dvt_gradients(&z, NULL, 1, in, 2, DVT_CREATE_GRAPH, g), DVT_OK);
     CHECK_VALUES(g[0], 1e-12, 0, 1, 0, 0);
     CHECK_VALUES(g[1], 1e-12, 0, 0, 0, log(2));
-    /* a^0 has slope 0, but its slope changes with the exponent: d2/dadb = 1/a */
+    /* a^0 has slope 0, but the slope depends on the exponent: d2/dadb = 1/a */
     CHECK_INT(dvt_gradients(&g[0], NULL, 1, in, 2, DVT_RETAIN_GRAPH, again), DVT_OK);
     CHECK_CLOSE(dvt_item_at(again[1], DVT_SHAPE(3)), 0.5, 1e-12);
     CHECK_CLOSE(dvt_item_at(again[0], DVT_SHAPE(2)), 2, 1e-12);
 }
 
-/* One exponent for all elements, as a number and as an array of one element: the same slopes, also of the slopes. */
+/* One exponent for all elements gives the same derivatives as a scalar and as an array of one
+   element, in both orders. */
 DVT_TEST(gradients_of_pow_by_one_exponent) {
     const double at[] = {0.5, 2, 3}, exponents[] = {-1, 0, 0.5, 1, 2, 3, -2, 2.5};
     int k, i;
@@ -174,7 +176,7 @@ DVT_TEST(gradients_of_pow_by_one_exponent) {
             for (i = 0; i < 2; i++) {
                 CHECK_INT(dvt_gradients(&y[i], NULL, 1, &x, 1, DVT_CREATE_GRAPH, &g), DVT_OK);
                 dvt_test_equal(g, slope, 3, 1e-12, __FILE__, __LINE__);
-                if (dvt_has_history(g)) { /* not of x^0 and x^1, whose slopes are numbers */
+                if (dvt_has_history(g)) { /* the slopes of x^0 and x^1 are constant */
                     CHECK_INT(dvt_gradients(&g, NULL, 1, &x, 1, DVT_RETAIN_GRAPH, &h), DVT_OK);
                     dvt_test_equal(h, second, 3, 1e-12, __FILE__, __LINE__);
                 }
@@ -185,7 +187,7 @@ DVT_TEST(gradients_of_pow_by_one_exponent) {
         }
 }
 
-DVT_TEST(gradients_pass_nan_on) {
+DVT_TEST(gradients_propagate_nan) {
     const double at[] = {NAN, 1}, wide[] = {NAN, 0};
     dvt_array *x = leaf_of(at, DVT_SHAPE(2)), *y = NULL, *g;
     DVT_RECORD {
@@ -193,7 +195,7 @@ DVT_TEST(gradients_pass_nan_on) {
     }
     CHECK_INT(dvt_backward(y), DVT_OK);
     CHECK_VALUES(dvt_grad(x), 1e-12, NAN, exp(1));
-    DVT_RECORD { /* the branch that was not taken gets 0, not NaN */
+    DVT_RECORD { /* the branch that is not selected gets 0, not NaN */
         y = dvt_where(dvt_equal_scalar(x, 1), x, dvt_zeros_like(x));
     }
     g = dvt_from_host(wide, DVT_SHAPE(2), DVT_F64, dvt_test_ctx());

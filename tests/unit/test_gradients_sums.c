@@ -1,4 +1,4 @@
-/* Gradients of reductions, softmax and matrix products. */
+/* Tests of gradients of reductions, softmax and matrix products. */
 #include "gradient_check.h"
 #include "matmul_forms.h"
 #include "../../src/2_core/dvt_optimizer_table.h"
@@ -9,7 +9,7 @@
 typedef struct reduction {
     const char *name;
     dvt_array *(*f)(dvt_array *, dvt_axes);
-    int axes; /* a row of reduction_axes() */
+    int axes; /* index of a row of reduction_axes() */
     bool keepdims;
     double low, high;
 } reduction;
@@ -76,7 +76,8 @@ DVT_TEST(gradients_of_reductions) {
     }
 }
 
-/* Products with no zero, one zero, two zeros, and of one element: the product of the others, without division. */
+/* Products with no zero, one zero, two zeros, and of one element. The gradient is the product of
+   the others, without division. */
 DVT_TEST(gradients_of_products_with_zeros) {
     static const double rows[] = {2, 3, 4, 5, 2, 0, 4, 5, 0, 3, 0, 5};
     reduction r = {"prod", dvt_prod, 2, false, -2, 2};
@@ -139,7 +140,7 @@ DVT_TEST(gradients_of_softmax) {
     }
 }
 
-/* Narrow floats: the gradients keep the dtype, and the same values as float64 within what it can hold. */
+/* Gradients of narrow floats keep the dtype and match float64 within its precision. */
 DVT_TEST(gradients_of_reductions_in_narrow_dtypes) {
     static const dvt_dtype dtypes[] = {DVT_F16, DVT_BF16, DVT_F32};
     static dvt_array *(*const f[])(dvt_array *, dvt_axes) = {
@@ -238,7 +239,7 @@ DVT_TEST(gradients_of_matmul_with_mixed_dtypes) {
     CHECK_VALUES(dvt_grad(b), 0, 24, 24, 24, 24, 24, 24);
 }
 
-/* Beside a huge value the logarithm of the sum must not be lost. */
+/* The logarithm of the sum must not be lost next to a huge value. */
 DVT_TEST(log_softmax_of_huge_values) {
     dvt_array *x = DVT_ARRAY(double, DVT_SHAPE(4), dvt_test_ctx(), -3e38, 3e38, 0, 3e38);
     CHECK_VALUES(dvt_log_softmax(x, 0), 1e-12, -6e38, -0.69314718055994531, -3e38,
@@ -246,7 +247,7 @@ DVT_TEST(log_softmax_of_huge_values) {
     CHECK_VALUES(dvt_softmax(x, 0), 1e-12, 0, 0.5, 0, 0.5);
 }
 
-static dvt_array *summed_up(dvt_array *const *x, const void *user) {
+static dvt_array *cumulated(dvt_array *const *x, const void *user) {
     return dvt_mul(dvt_cumsum(x[0], *(const int *)user), x[0]);
 }
 
@@ -254,6 +255,6 @@ DVT_TEST(gradients_of_cumsum) {
     static const int axis[] = {0, 1, -1};
     int k;
     for (k = 0; k < 3; k++)
-        check_one("cumsum", summed_up, &axis[k], DVT_SHAPE(2, 3, 2), -2, 2);
-    check_one("cumsum", summed_up, &axis[0], DVT_SHAPE(0), -2, 2);
+        check_one("cumsum", cumulated, &axis[k], DVT_SHAPE(2, 3, 2), -2, 2);
+    check_one("cumsum", cumulated, &axis[0], DVT_SHAPE(0), -2, 2);
 }

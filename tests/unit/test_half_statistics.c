@@ -1,5 +1,6 @@
-/* Normalization, spreads and losses of float16 and bfloat16, at magnitudes whose squares leave a
-   16-bit float's range: values and gradients against float64, on cpu() and on a virtual GPU. */
+/* Tests of normalization, deviations and losses of float16 and bfloat16, at magnitudes whose
+   squares overflow 16 bits. Values and gradients are compared with float64, on cpu() and on a
+   virtual GPU. */
 #include "dvt_test.h"
 
 #define N 6 /* rows */
@@ -81,7 +82,7 @@ static double largest_of(const double *x, int64_t n) {
     return most;
 }
 
-/* Within `ulps` roundings of the largest element. */
+/* Compares within `ulps` roundings of the largest element. */
 static void half_compare(const double *got, const double *wanted, int64_t n, dvt_dtype dtype,
                          const char *what, double scale) {
     double unit = dtype == DVT_F16 ? 1.0 / 2048 : 1.0 / 256;
@@ -101,7 +102,7 @@ static void half_check(const char *what, half_fn compute, dvt_dtype dtype, doubl
     dvt_array *x;
     double *rounded;
     int i;
-    /* Row and column means are not 0; no two rows and columns are alike. */
+    /* Row and column means are not 0, and all rows and columns differ. */
     for (i = 0; i < N * C; i++)
         values[i] = scale * ((i * 7 % 11) / 4.0 - (i % C) / 3.0 + (i * i % 5) / 8.0);
     x = dvt_as_in_dtype(dvt_from_host(values, DVT_SHAPE(N, C), DVT_F64, dvt_cpu()), dtype);
@@ -131,7 +132,7 @@ static void half_check_all(dvt_ctx ctx) {
                     half_check("dvt_batch_norm", half_batch_norm, dtypes[d], scales[s], ctx);
                 }
                 half_check("dvt_std", half_std, dtypes[d], scales[s], ctx);
-                if (scales[s] < 15000) /* beyond, a norm is no float16 */
+                if (scales[s] < 15000) /* larger norms overflow float16 */
                     half_check("dvt_norm", half_norm, dtypes[d], scales[s], ctx);
             }
 }
@@ -147,7 +148,7 @@ DVT_TEST(half_statistics_virtual_gpu) {
     dvt_set_virtual_gpus(0, 0);
 }
 
-/* In one launch, unrecorded, and by operations, recorded: the same bits, as for float32. */
+/* The unrecorded single launch and the recorded operations give the same bits, as for float32. */
 DVT_TEST(half_statistics_unrecorded) {
     const float row[] = {0, 1000, 2000, 3000};
     dvt_array *x =
@@ -166,9 +167,9 @@ DVT_TEST(half_statistics_unrecorded) {
     free(b);
 }
 
-/* Running statistics are float32 or float64: a float16 variance above 65504 would be infinite.
-   Without training they are only read. */
-DVT_TEST(half_statistics_running) {
+/* Running statistics must be float32 or float64, because a float16 variance above 65504 would be
+   infinite. Without training they are only read. */
+DVT_TEST(half_statistics_running_dtypes) {
     static const dvt_dtype dtypes[] = {DVT_F16, DVT_BF16};
     int d;
     for (d = 0; d < 2; d++) {
@@ -192,8 +193,8 @@ DVT_TEST(half_statistics_running) {
 }
 
 #if !defined(DEVTENSOR_NO_NN)
-/* Half the square of 300 is a float16, the square is not; nor need the squares be whose mean is
-   one. */
+/* Half the square of 300 fits float16, the square does not. Squares may overflow even where their
+   mean fits. */
 DVT_TEST(half_statistics_losses) {
     static const dvt_dtype dtypes[] = {DVT_F16, DVT_BF16};
     int d;
@@ -219,7 +220,7 @@ DVT_TEST(half_statistics_losses) {
         }
         CHECK_INT(dvt_dtype_of(y), dtypes[d]);
         CHECK_INT(dvt_backward(y), DVT_OK);
-        /* Through a rounded logarithm three would be 1 to 3 % off in bfloat16. */
+        /* A rounded logarithm would cause an error of 1 to 3 % in three of them in bfloat16. */
         CHECK_VALUES(dvt_mul_scalar(dvt_as_in_dtype(dvt_grad(x), DVT_F64), 1e4), 4e-3, 3.3524058,
                      2.0333369, 1.2332812, -6.6190240);
     }

@@ -1,4 +1,5 @@
-/* The memory that cpu() keeps for later: what is reused, what is given back and when, whose allocator sees what. */
+/* Tests of the memory that cpu() caches: which blocks it reuses, which it frees and when, and which
+   allocator is called. */
 #define DEVTENSOR_STATIC
 #include "dvt_host.h"
 #include "dvt_test.h"
@@ -7,22 +8,22 @@
 #define KIB ((int64_t)1 << 10)
 #define MIB ((int64_t)1 << 20)
 
-/* A system with a bounded number of bytes. */
+/* An allocator with a bounded number of bytes. */
 typedef struct source {
-    int64_t room; /* bytes that can still be had; -1: any number */
+    int64_t left; /* bytes that can still be allocated; -1: unlimited */
     int64_t blocks, allocations;
 } source;
 
 static void *source_alloc(void *user, size_t bytes) {
     source *s = (source *)user;
     size_t *block;
-    if (s->room >= 0 && s->room < (int64_t)bytes)
+    if (s->left >= 0 && s->left < (int64_t)bytes)
         return NULL;
     block = (size_t *)malloc(bytes + 16);
     if (!block)
         return NULL;
-    if (s->room >= 0)
-        s->room -= (int64_t)bytes;
+    if (s->left >= 0)
+        s->left -= (int64_t)bytes;
     s->blocks++;
     s->allocations++;
     block[0] = bytes;
@@ -39,16 +40,16 @@ static void *source_resize(void *user, void *block, size_t bytes) {
 static void source_release(void *user, void *block) {
     source *s = (source *)user;
     size_t *start = (size_t *)block - 16 / sizeof(size_t);
-    if (s->room >= 0)
-        s->room += (int64_t)*start;
+    if (s->left >= 0)
+        s->left += (int64_t)*start;
     s->blocks--;
     free(start);
 }
 
-static void use_source(source *s, int64_t room) {
+static void use_source(source *s, int64_t bytes) {
     dvt_allocator allocator;
     memset(s, 0, sizeof *s);
-    s->room = room;
+    s->left = bytes;
     allocator.alloc = source_alloc;
     allocator.resize = source_resize;
     allocator.release = source_release;
@@ -83,15 +84,15 @@ DVT_TEST(heap_sizes) {
     int64_t bytes;
     int bin;
     for (bin = 0; bin < DVTI_HEAP_BINS; bin++) {
-        int64_t room = dvti_heap_capacity(bin);
-        CHECK_INT(room % 64, 0);
-        CHECK_INT(dvti_heap_bin_of(room), bin);
+        int64_t capacity = dvti_heap_capacity(bin);
+        CHECK_INT(capacity % 64, 0);
+        CHECK_INT(dvti_heap_bin_of(capacity), bin);
         if (bin + 1 < DVTI_HEAP_BINS)
-            CHECK_INT(dvti_heap_bin_of(room + 1), bin + 1);
+            CHECK_INT(dvti_heap_bin_of(capacity + 1), bin + 1);
     }
     for (bytes = 1; bytes < 200000; bytes += 1 + bytes / 50) {
-        int64_t room = dvti_heap_capacity(dvti_heap_bin_of(bytes));
-        CHECK(room >= bytes && room - bytes < DVTI_MAX(64, bytes / 8 + 64));
+        int64_t capacity = dvti_heap_capacity(dvti_heap_bin_of(bytes));
+        CHECK(capacity >= bytes && capacity - bytes < DVTI_MAX(64, bytes / 8 + 64));
     }
     CHECK_INT(dvti_heap_bin_of(0), 0);
     CHECK_INT(dvti_heap_capacity(DVTI_HEAP_SMALL_BINS - 1), DVTI_HEAP_SMALL);
@@ -121,7 +122,7 @@ DVT_TEST(heap_aligns) {
 }
 
 #if defined(__linux__)
-/* What the system says of the memory around an address: the line of /proc/self/smaps that begins with that word. */
+/* Finds the line of /proc/self/smaps for the memory around an address that begins with `word`. */
 static bool find_in_smaps(const void *at, const char *word, char *line, size_t size) {
     FILE *file = fopen("/proc/self/smaps", "r");
     unsigned long begin, end;
@@ -136,7 +137,7 @@ static bool find_in_smaps(const void *at, const char *word, char *line, size_t s
     return found;
 }
 
-/* Blocks of 2 MB and more ask for huge pages: "hg". */
+/* Blocks of 2 MiB and more request huge pages: flag "hg". */
 DVT_TEST(heap_large_blocks_want_huge_pages) {
     dvti_heap *heap = new_heap(100 * MIB);
     char *large = (char *)dvti_heap_take(heap, 16 * MIB);
@@ -151,13 +152,13 @@ DVT_TEST(heap_large_blocks_want_huge_pages) {
     }
     end_heap(heap);
     if (!known)
-        SKIP("this system has no huge pages, or does not say who wants them");
+        SKIP("this system has no huge pages, or does not report them");
     CHECK(wanted);
 }
 #endif
 
 /* ---- reuse ---- */
-DVT_TEST(heap_reuses) {
+DVT_TEST(heap_reuses_blocks) {
     static const int64_t sizes[] = {10, 4000, 32 * KIB, 33 * KIB, 700 * KIB, 3 * MIB};
     dvti_heap *heap = new_heap(100 * MIB);
     int i;
@@ -182,8 +183,8 @@ DVT_TEST(heap_reuses) {
     end_heap(heap);
 }
 
-/* The smallest block that is large enough, and none that is much too large. */
-DVT_TEST(heap_fits) {
+/* Takes the smallest block that is large enough, but none that is much too large. */
+DVT_TEST(heap_takes_the_best_fit) {
     dvti_heap *heap = new_heap(100 * MIB);
     void *a = dvti_heap_take(heap, 1024 * KIB), *b = dvti_heap_take(heap, 1152 * KIB);
     dvti_heap_give(heap, b);
@@ -199,8 +200,8 @@ DVT_TEST(heap_fits) {
     end_heap(heap);
 }
 
-/* ---- what is given back ---- */
-DVT_TEST(heap_keeps_at_most) {
+/* ---- freeing ---- */
+DVT_TEST(heap_cache_is_bounded) {
     dvti_heap *heap = new_heap(3 * MIB);
     void *at[6], *small[3000];
     int i;
@@ -209,12 +210,12 @@ DVT_TEST(heap_keeps_at_most) {
     for (i = 0; i < 6; i++)
         dvti_heap_give(heap, at[i]);
     CHECK_INT(stats_of(heap).reserved, 3 * MIB);
-    CHECK(dvti_heap_take(heap, MIB) == at[5]); /* the oldest went */
+    CHECK(dvti_heap_take(heap, MIB) == at[5]); /* the oldest were freed */
     CHECK(dvti_heap_take(heap, MIB) == at[4]);
     CHECK(dvti_heap_take(heap, MIB) == at[3]);
     for (i = 3; i < 6; i++)
         dvti_heap_give(heap, at[i]);
-    at[0] = dvti_heap_take(heap, 4 * MIB); /* too large to be kept */
+    at[0] = dvti_heap_take(heap, 4 * MIB); /* too large for the cache */
     dvti_heap_give(heap, at[0]);
     CHECK_INT(stats_of(heap).reserved, 3 * MIB);
     dvti_heap_trim(heap);
@@ -232,8 +233,9 @@ DVT_TEST(heap_keeps_at_most) {
     end_heap(heap);
 }
 
-/* Blocks of ever larger sizes do not pile up: used and kept stay near the most that was used. */
-DVT_TEST(heap_footprint) {
+/* Blocks of increasing sizes do not accumulate: used and cached bytes stay close to the peak of
+   used bytes. */
+DVT_TEST(heap_footprint_is_bounded) {
     dvti_heap *heap = new_heap((int64_t)1 << 40);
     int64_t size;
     for (size = 8 * MIB; size <= 128 * MIB; size += 8 * MIB) {
@@ -246,7 +248,7 @@ DVT_TEST(heap_footprint) {
     end_heap(heap);
 }
 
-DVT_TEST(heap_yields_when_memory_is_short) {
+DVT_TEST(heap_frees_cached_blocks_when_memory_is_short) {
     dvti_heap *heap = new_heap(100 * MIB), *other = new_heap(100 * MIB);
     source s;
     void *a, *b;
@@ -257,10 +259,10 @@ DVT_TEST(heap_yields_when_memory_is_short) {
     CHECK(dvti_heap_take(heap, 6 * MIB) == NULL);
     dvti_heap_give(heap, a);
     dvti_heap_give(other, b);
-    CHECK_INT(s.blocks, 2); /* kept */
+    CHECK_INT(s.blocks, 2); /* cached */
     a = dvti_heap_take(heap, 6 * MIB);
     CHECK(a != NULL);
-    CHECK_INT(s.blocks, 1); /* both went, of either heap */
+    CHECK_INT(s.blocks, 1); /* the cached blocks of both heaps were freed */
     CHECK(dvti_heap_take(other, 6 * MIB) == NULL);
     dvti_heap_give(heap, a);
     dvt_set_allocator(NULL);
@@ -281,11 +283,11 @@ DVT_TEST(heap_blocks_return_to_their_allocator) {
     dvti_heap_give(heap, small);
     CHECK_INT(first.blocks, 3);
     use_source(&second, -1);
-    CHECK_INT(first.blocks, 1); /* what is in use stays */
+    CHECK_INT(first.blocks, 1); /* blocks in use remain */
     other = dvti_heap_take(heap, MIB);
     CHECK_INT(second.blocks, 1);
     dvti_heap_give(heap, used);
-    CHECK_INT(first.blocks, 0); /* not kept: it is the other allocator's */
+    CHECK_INT(first.blocks, 0); /* freed, because it belongs to the other allocator */
     dvti_heap_give(heap, other);
     CHECK_INT(second.blocks, 1);
     dvt_set_allocator(NULL);
@@ -293,8 +295,8 @@ DVT_TEST(heap_blocks_return_to_their_allocator) {
     end_heap(heap);
 }
 
-/* A list that another thread holds, or held when this process was forked, delays nobody. */
-DVT_TEST(heap_goes_on_when_locked) {
+/* A list locked by another thread, or locked when this process was forked, blocks nobody. */
+DVT_TEST(heap_does_not_wait_for_locks) {
     dvti_heap *heap = new_heap(100 * MIB);
     void *a = dvti_heap_take(heap, 100), *b = dvti_heap_take(heap, MIB), *c;
     dvti_heap_give(heap, a);
@@ -315,8 +317,8 @@ DVT_TEST(heap_goes_on_when_locked) {
 }
 
 #if DVTI_ASAN
-/* What the sanitizer must find. */
-DVT_TEST(heap_is_guarded) {
+/* Memory that the address sanitizer must report. */
+DVT_TEST(heap_poisons_unused_memory) {
     dvti_heap *heap = new_heap(100 * MIB);
     static const int64_t sizes[] = {1, 13, 64, 1000, 100000, 3000001};
     int i;

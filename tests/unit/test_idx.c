@@ -1,9 +1,10 @@
-/* IDX: every type, plain and compressed, what must be refused with which words, and the real files where they are. */
+/* Tests of IDX files: every type, plain and compressed, refusals with their messages, and the
+   original data sets if present. */
 #include "dvt_golden.h"
 
 static unsigned char made[4096];
 
-/* A header of `ndim` extents, 4 bytes each, and data from `bytes` on. */
+/* Writes a header of `ndim` extents, 4 bytes each, followed by `bytes` bytes of data. */
 static size_t make(unsigned type, int ndim, const uint32_t *extent, const void *data,
                    size_t n_data) {
     size_t n = 0;
@@ -71,7 +72,7 @@ DVT_TEST(idx_refuses) {
     REFUSE(0, "not an IDX file");
     made[1] = 1;
     REFUSE(12, "begins with 00 01 08 02");
-    /* Half of gzip's first two bytes is not gzip. */
+    /* Only the first of gzip's two magic bytes. */
     REFUSE((made[0] = 0x1f, made[1] = 0, 12), "begins with 1f 00 08 02");
     REFUSE((made[0] = 0, made[1] = 0x8b, 12), "begins with 00 8b 08 02");
     CHECK_ERROR(dvt_read_idx(NULL, 4, dvt_cpu()), DVT_ERR_NULL_ARGUMENT);
@@ -144,8 +145,8 @@ DVT_TEST(idx_files) {
     CHECK(dvt_set_virtual_gpus(0, 0) == DVT_OK);
 }
 
-/* ---- the real files ---- */
-/* MD5 (RFC 1321), to compare with the sums that others publish. */
+/* ---- the original data sets ---- */
+/* Updates an MD5 hash (RFC 1321), to compare with published sums. */
 static void md5_block(uint32_t h[4], const unsigned char *at) {
     static const int shift[4][4] = {
         {7, 12, 17, 22}, {5, 9, 14, 20}, {4, 11, 16, 23}, {6, 10, 15, 21}};
@@ -175,7 +176,7 @@ static void md5_block(uint32_t h[4], const unsigned char *at) {
     h[3] += d;
 }
 
-/* Of `head` followed by `data`. */
+/* Computes the MD5 hash of `head` followed by `data`. */
 static void md5(const unsigned char *head, size_t n_head, const unsigned char *data, size_t n,
                 char *hex) {
     uint32_t h[4] = {0x67452301u, 0xefcdab89u, 0x98badcfeu, 0x10325476u};
@@ -231,7 +232,7 @@ DVT_TEST(idx_real_files) {
     snprintf(probe, sizeof probe, "%s/fashion-t10k-labels-idx1-ubyte.gz", folder);
     file = fopen(probe, "rb");
     if (!file)
-        SKIP("Fashion-MNIST is not here; set DEVTENSOR_DATA to its folder");
+        SKIP("Fashion-MNIST was not found; set DEVTENSOR_DATA to its directory");
     fclose(file);
     DVT_SCOPE {
         check_real(folder, "fashion-train-images-idx3-ubyte", 3, 60000,

@@ -1,10 +1,11 @@
-/* Joining, splitting and indexing against plain loops over the elements, and their edges. */
+/* Tests of joining, splitting and indexing against plain loops over the elements, and of edge
+   cases. */
 #include "dvt_test.h"
 
 static const dvt_dtype all_dtypes[] = {DVT_F32, DVT_F64, DVT_F16, DVT_BF16, DVT_I8,
                                        DVT_U8,  DVT_I32, DVT_I64, DVT_BOOL};
 
-/* Different values, as far as the dtype has them. */
+/* Returns values that differ as far as the dtype allows. */
 static dvt_array *numbered(dvt_shape shape, dvt_dtype dtype) {
     dvt_array *x = dvt_arange(0, (double)dvt_shape_size(shape), 1, DVT_I32, dvt_cpu());
     return dvt_reshape(dvt_as_in_dtype(x, dtype), shape);
@@ -22,7 +23,7 @@ static void unravel(int64_t position, dvt_shape shape, int64_t *index) {
     }
 }
 
-/* The element of C-order values at an index, where axes of extent 1 repeat. */
+/* Returns the element of C-order values at an index; axes of extent 1 repeat. */
 static double pick(const double *values, dvt_shape shape, const int64_t *index) {
     int64_t at = 0;
     int i;
@@ -176,7 +177,7 @@ DVT_TEST(take_values) {
             check_take(x, dvt_t(index), 1);
             check_take(x, dvt_as_in_dtype(dvt_slice(index, 1, 0, DVT_END, 2), DVT_I8), -1);
             check_take(dvt_transpose(x, DVT_AXES(1, 2, 0)), index, 2);
-            check_take(x, dvt_index(dvt_index(index, 0), 0), 1); /* one number: the axis goes */
+            check_take(x, dvt_index(dvt_index(index, 0), 0), 1); /* a scalar: the axis is removed */
             check_take(x, dvt_slice(index, 0, 0, 0, 1), 0);
         }
     CHECK_VALUES(dvt_take(numbered(DVT_SHAPE(5), DVT_F32), indices(some, DVT_SHAPE(3)), 0), 0, 2, 4,
@@ -202,7 +203,7 @@ DVT_TEST(take_errors) {
                 DVT_ERR_SHAPE);
     CHECK_ERROR(dvt_take(dvt_slice(x, 0, 0, 0, 1), indices(bad, DVT_SHAPE(1)), 0), DVT_ERR_RANGE);
     CHECK_INT(dvt_size(dvt_take(dvt_slice(x, 0, 0, 0, 1), indices(bad, DVT_SHAPE(0)), 0)), 0);
-    /* On a GPU nobody looks: what is out of range goes to the nearest end. */
+    /* A GPU does not check indices: those out of range become the nearest end. */
     dvt_set_virtual_gpus(1, 0);
     DVT_SCOPE {
         g = dvt_copyto(x, dvt_gpu(0));
@@ -254,9 +255,9 @@ DVT_TEST(take_along_axis_values) {
             for (int axis = -3; axis < 3; axis++)
                 check_along(x, index, axis);
             check_along(x, dvt_slice(index, 2, 1, 3, 1), 2);
-            check_along(x, dvt_slice(index, 0, 0, 1, 1), 1); /* repeated along axis 0 */
+            check_along(x, dvt_slice(index, 0, 0, 1, 1), 1); /* broadcast along axis 0 */
             check_along(dvt_slice(x, 2, 0, 1, 1), dvt_slice(index, 1, 3, DVT_END, -1),
-                        1); /* x is */
+                        1); /* x is broadcast */
             check_along(dvt_transpose(x, DVT_AXES(2, 0, 1)),
                         dvt_transpose(index, DVT_AXES(2, 0, 1)), 1);
             check_along(x, dvt_slice(index, 2, 0, 0, 1), 2);
@@ -286,7 +287,8 @@ DVT_TEST(take_along_axis_errors) {
                 DVT_ERR_RANGE);
 }
 
-/* What the documents say of an index out of range: an error on cpu(), the nearest one on gpu(i); zeros of one_hot on both. */
+/* An index out of range is an error on cpu() and the nearest index on gpu(i), as documented;
+   one_hot gives zeros on both. */
 DVT_TEST(indices_out_of_range_on_a_gpu) {
     static const int32_t beyond[] = {9, -9}, rows[] = {1, -1};
     dvt_array *x = numbered(DVT_SHAPE(2, 3), DVT_F32), *g, *far;
@@ -347,7 +349,7 @@ DVT_TEST(one_hot_values) {
     CHECK_ERROR(dvt_one_hot(index, 2, (dvt_dtype)99), DVT_ERR_DTYPE);
 }
 
-/* The gradients: every index adds to its place, repeated ones several times, also where 16-bit sums would stand still. */
+/* Gradients add at repeated indices, also where sums in 16 bits would not change any more. */
 DVT_TEST(index_gradients_add) {
     static const int32_t some[] = {1, 1, -1, 1};
     static const dvt_dtype dtypes[] = {DVT_F32, DVT_F64, DVT_F16, DVT_BF16};

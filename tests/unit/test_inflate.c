@@ -1,8 +1,8 @@
-/* gzip through the IDX reader: files that zlib wrote in every way it knows, files that are wrong in one thing each
-   (tests/golden/make_files.py), and damage at every byte. */
+/* Tests of gzip through the IDX reader: files that zlib wrote in all its modes, files with one
+   error each (tests/golden/make_files.py), and damage at every byte. */
 #include "dvt_golden.h"
 
-/* Byte i of the rules in tests/golden/make_files.py. */
+/* Computes byte i by the rules in tests/golden/make_files.py. */
 static void fill(const char *rule, unsigned char *out, int64_t n) {
     uint32_t x = 1;
     int64_t i = 0, a = 1, b = 1, left;

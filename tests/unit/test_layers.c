@@ -1,4 +1,5 @@
-/* Layers as functions: linear, dropout, batch and layer normalization, against plain loops in double. */
+/* Tests of layers as functions: linear, dropout, batch and layer normalization, against plain loops
+   in double. */
 #include "dvt_test.h"
 
 static dvt_array *random_array(dvt_shape shape, dvt_dtype dtype) {
@@ -62,8 +63,9 @@ DVT_TEST(layers_linear) {
                  0, 1, 2, 3, 1, 2, 3);
 }
 
-/* An optional array whose making failed is not "none": the result would be complete, and wrong. */
-DVT_TEST(layers_failed_options) {
+/* An optional array whose creation failed must not count as absent: the result would be complete
+   and wrong. */
+DVT_TEST(layers_refuse_failed_optional_arrays) {
     dvt_ctx cpu = dvt_test_ctx();
     dvt_array *x = dvt_ones(DVT_SHAPE(2, 3), DVT_F32, cpu), *y = NULL;
     dvt_array *w = dvt_ones(DVT_SHAPE(4, 3), DVT_F32, cpu),
@@ -85,7 +87,7 @@ DVT_TEST(layers_failed_options) {
         CHECK_INT(status, k ? DVT_ERR_SHAPE : DVT_OK);
         CHECK_INT(dvt_error_code(), k ? DVT_ERR_SHAPE : DVT_OK);
         CHECK_INT(dvt_backward_from(&y, NULL, 1, DVT_RETAIN_GRAPH),
-                  DVT_OK); /* no entry, no doubt */
+                  DVT_OK); /* no head gradient is no failed option */
         dvt_clear_error();
     }
 }
@@ -156,7 +158,7 @@ typedef struct norm_values {
     double *y, *mean, *variance;
 } norm_values;
 
-/* Elements of x by (outer, channel, inner). */
+/* Normalizes elements of x, indexed by (outer, channel, inner). */
 static norm_values naive_norm(const double *x, int64_t outer, int64_t channels, int64_t inner,
                               const double *gamma, const double *beta, double epsilon) {
     norm_values v;
@@ -216,7 +218,7 @@ static void check_batch_norm(dvt_shape shape, int axis, dvt_dtype dtype) {
         }
         dvt_test_equal(mean, vm, channels, tolerance, __FILE__, __LINE__);
         dvt_test_equal(variance, vv, channels, tolerance, __FILE__, __LINE__);
-        /* Not training: the running statistics are used, and left alone. */
+        /* Without training the running statistics are used and not changed. */
         y = dvt_batch_norm(x, gamma, beta, mean, variance, axis, momentum, epsilon);
         for (i = 0; i < outer * channels * inner; i++) {
             int64_t c = i / inner % channels;
@@ -252,13 +254,13 @@ DVT_TEST(layers_batch_norm_corners) {
     dvt_array *variance = dvt_ones(DVT_SHAPE(2), DVT_F32, dvt_test_ctx()), *y = NULL;
     dvt_array *x = DVT_ARRAY(float, DVT_SHAPE(2, 2), dvt_test_ctx(), 1, 5, 3, 5);
     DVT_TRAIN_MODE {
-        /* An empty batch has no statistics to move. */
+        /* An empty batch does not change the statistics. */
         y = dvt_batch_norm(dvt_zeros(DVT_SHAPE(0, 2), DVT_F32, dvt_test_ctx()), ones, zeros, mean,
                            variance, 1, 0.5, 1e-5);
         CHECK(dvt_shape_equal(dvt_shape_of(y), DVT_SHAPE(0, 2)));
         CHECK_VALUES(mean, 0, 0, 0);
         CHECK_VALUES(variance, 0, 1, 1);
-        /* A channel of equal values: no division by zero. */
+        /* A channel of equal values causes no division by zero. */
         y = dvt_batch_norm(x, ones, zeros, mean, variance, 1, 0, 1e-5);
         CHECK_VALUES(y, 1e-4, -1, 0, 1, 0);
         CHECK_VALUES(mean, 0, 2, 5);
@@ -266,7 +268,7 @@ DVT_TEST(layers_batch_norm_corners) {
         y = dvt_batch_norm(x, ones, zeros, mean, variance, 1, 1, 1e-5);
         CHECK_VALUES(mean, 0, 2, 5);
     }
-    /* Recorded, the statistics still move, and take no part in the gradient. */
+    /* Recorded, the statistics still change, and are not part of the gradient. */
     dvt_attach_grad(x, DVT_GRAD_WRITE);
     DVT_RECORD {
         y = dvt_batch_norm(x, ones, zeros, mean, variance, 1, 0.5, 1e-5);
@@ -349,7 +351,7 @@ static bool same_bytes(dvt_array *a, dvt_array *b) {
     return same;
 }
 
-/* What is computed at once while no gradient is asked for has the bits of the recorded operations. */
+/* The fused computation without gradients has the bits of the recorded operations. */
 DVT_TEST(layers_same_bits_when_recorded) {
     static const char *const isas[] = {"avx512", "avx2", "neon"};
     static const int64_t extents[][2] = {{3, 1},    {5, 7},    {2, 16},     {70, 10},  {4, 100},
@@ -391,8 +393,8 @@ DVT_TEST(layers_same_bits_when_recorded) {
     CHECK(dvt_set_cpu_isa(NULL) == DVT_OK);
 }
 
-/* The reference, which sums in another order. */
-DVT_TEST(layers_at_once_by_the_reference) {
+/* The reference sums in another order. */
+DVT_TEST(layers_fused_by_the_reference) {
     DVT_SCOPE {
         dvt_array *x = dvt_as_in_ctx(random_array(DVT_SHAPE(5, 300), DVT_F32), dvt_cpu());
         dvt_array *gamma = dvt_as_in_ctx(random_array(DVT_SHAPE(300), DVT_F32), dvt_cpu());

@@ -1,4 +1,5 @@
-/* Layers whose activation is relu: on cpu() one launch does all, with the bits of the operations one after the other, gradients too. */
+/* Tests that layers with relu give the bits of the separate operations, gradients too. On cpu() one
+   launch computes the whole layer. */
 #include "dvt_test.h"
 #include "matmul_forms.h"
 
@@ -23,7 +24,7 @@ static bool same_bytes(dvt_array *a, dvt_array *b) {
 
 typedef enum layer { DENSE, CONV, LAYERS } layer;
 
-/* By the block, or by operations. */
+/* Computes the layer by its block or by separate operations. */
 static dvt_array *by_operations(layer what, dvt_array *x, dvt_array *w, dvt_array *b) {
     if (what == CONV)
         return dvt_relu(dvt_conv2d(x, w, b, NULL));
@@ -74,7 +75,7 @@ static void check_layer(layer what, dvt_shape shape, int64_t units, bool no_bias
     }
 }
 
-DVT_TEST(layers_with_relu_have_the_bits_of_their_operations) {
+DVT_TEST(layers_with_relu_have_the_bits_of_separate_operations) {
     static const char *const isas[] = {"avx512", "avx2", "neon", "reference"};
     int isa, what;
     for (isa = 0; isa < 4; isa++) {
@@ -92,8 +93,8 @@ DVT_TEST(layers_with_relu_have_the_bits_of_their_operations) {
     CHECK(dvt_set_cpu_isa(NULL) == DVT_OK);
 }
 
-/* The gradient of a gradient, through the same launch. */
-DVT_TEST(layers_with_relu_differentiate_twice) {
+/* The second derivative passes through the same launch. */
+DVT_TEST(layers_with_relu_second_order) {
     DVT_SCOPE {
         double vx[] = {1, -2, 3, 0.5}, vw[] = {1, 1, -1, 2}, vb[] = {0.5, -9};
         double twice[] = {0, 0, 2, 2};
@@ -110,12 +111,13 @@ DVT_TEST(layers_with_relu_differentiate_twice) {
         w = dvt_block_data(block, "weight", here);
         CHECK(dvt_attach_grad(x, DVT_GRAD_WRITE) == DVT_OK);
         DVT_RECORD {
-            /* relu(x w' + b) is ((0, 0), (4, 0)); half the sum of its squares has the gradient relu(..) w to x */
+            /* relu(x w' + b) is ((0, 0), (4, 0)); the gradient of half its squared sum with respect
+               to x is relu(..) w */
             y = dvt_mul_scalar(dvt_sum(dvt_square(dvt_block_forward(block, x)), DVT_ALL), 0.5);
             CHECK(dvt_gradients(&y, NULL, 1, &x, 1, DVT_CREATE_GRAPH, &g) == DVT_OK);
             g = dvt_sum(g, DVT_ALL);
         }
-        /* the sum of that is 2 (x[1][0] + x[1][1] + 0.5) where the unit is on */
+        /* the sum of that is 2 (x[1][0] + x[1][1] + 0.5) where the unit is active */
         CHECK_CLOSE(dvt_item(g), 8, 1e-5);
         CHECK(dvt_gradients(&g, NULL, 1, &x, 1, DVT_FREE_GRAPH, &h) == DVT_OK);
         dvt_test_equal(h, twice, 4, 1e-5, __FILE__, __LINE__);

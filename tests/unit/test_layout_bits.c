@@ -1,10 +1,10 @@
-/* Which results depend on how elements lie in memory: the claims of docs/DECISIONS.md, "Sums in
+/* Tests which results depend on the memory layout, as stated in docs/DECISIONS.md, "Sums in
    float64, in a fixed order". */
 #include "dvt_test.h"
 
 typedef dvt_array *(*layout_fn)(dvt_array *x, int axis);
 
-/* axis of -1: all axes, where an operation has that. */
+/* axis -1 means all axes, where the operation supports it. */
 #define REDUCED(name)                                                                              \
     static dvt_array *name##_of(dvt_array *x, int axis) {                                          \
         return dvt_##name(x, axis < 0 ? DVT_ALL : DVT_AXES(axis));                                 \
@@ -53,11 +53,11 @@ static dvt_array *layer_norm_of(dvt_array *x, int axis) {
     return dvt_layer_norm(x, NULL, NULL, 1e-5);
 }
 
-/* same: the bits are those of any layout. whole: those of integers are. */
+/* same: the bits do not depend on the layout. whole: the same holds for integers only. */
 typedef struct layout_row {
     const char *name;
     layout_fn f;
-    bool same, whole;
+    bool same, integers;
 } layout_row;
 
 static const layout_row layout_rows[] = {{"sum", sum_of, false, true},
@@ -80,8 +80,14 @@ static const layout_row layout_rows[] = {{"sum", sum_of, false, true},
 
 enum { LAYOUT_ROWS = (int)(sizeof layout_rows / sizeof *layout_rows), LAYOUT_KINDS = 6 };
 
-/* x's elements in other places: C order; Fortran order; every second of the last axis; all axes
-   reversed; rows with a gap; every second of the first axis. */
+/* Returns the elements of x in layout `how`. For x = ((a, b, c), (d, e, f)) the memory is:
+
+        0   a b c d e f               C order
+        1   a d b e c f               Fortran order
+        2   a . b . c . d . e . f .   every second element of the last axis
+        3   f e d c b a               all axes reversed
+        4   a b c . . . d e f . . .   rows with a gap
+        5   a b c . . . d e f . . .   every second row: a gap at the first axis */
 static dvt_array *laid_out(dvt_array *x, int how) {
     dvt_shape shape = dvt_shape_of(x);
     int last = shape.ndim - 1, i;
@@ -129,7 +135,8 @@ static bool same_bits(dvt_array *a, dvt_array *b) {
     return same;
 }
 
-/* Some units in the last place of the sum of magnitudes; of products, of as many as there are factors. */
+/* Checks that layouts differ by at most some ulps of the sum of magnitudes. For products the bound
+   is one ulp for each factor. */
 static void check_last_bits(const layout_row *row, dvt_array *x, int axis, dvt_array *a,
                             dvt_array *b) {
     dvt_dtype dtype = dvt_dtype_of(a);
@@ -145,7 +152,7 @@ static void check_last_bits(const layout_row *row, dvt_array *x, int axis, dvt_a
         double scale = fabs(size[i]);
         if (row->f == logsumexp_of || row->f == log_softmax_of || row->f == layer_norm_of)
             scale = fmax(scale, 4);
-        if (row->f == std_of) /* of equals: the rounding of their mean */
+        if (row->f == std_of) /* of equal values: the rounding of their mean */
             scale = fmax(scale, 4);
         if (!dvt_test_check(va[i] == vb[i] || fabs(va[i] - vb[i]) <= most * unit * scale, __FILE__,
                             __LINE__,
@@ -175,9 +182,9 @@ static void check_layouts(dvt_shape shape) {
                         DVT_SCOPE {
                             const layout_row *row = &layout_rows[r];
                             dvt_array *a = row->f(x, axis), *b = row->f(laid[how], axis);
-                            if (row->same || (!real && row->whole))
+                            if (row->same || (!real && row->integers))
                                 dvt_test_check(same_bits(a, b), __FILE__, __LINE__,
-                                               "%s of %s, axis %d, layout %d: other bits",
+                                               "%s of %s, axis %d, layout %d: bits differ",
                                                row->name, dvt_dtype_name(layout_dtypes[d]), axis,
                                                how);
                             else
@@ -193,7 +200,7 @@ DVT_TEST(layout_bits) {
     check_layouts(DVT_SHAPE(3, 20, 17));
 }
 
-/* One layout has one result, whatever the number of threads, and wherever it begins in memory. */
+/* The result in one layout does not depend on the number of threads or on the address. */
 DVT_TEST(layout_bits_threads) {
     static const dvt_dtype dtypes[] = {DVT_F32, DVT_F64, DVT_BF16};
     int d, r, how, axis, threads = dvt_num_threads();
@@ -223,7 +230,7 @@ DVT_TEST(layout_bits_threads) {
     dvt_set_num_threads(threads);
 }
 
-/* Elements that are repeated by a stride of 0. */
+/* Elements repeated by a stride of 0. */
 DVT_TEST(layout_bits_broadcast) {
     int d, r, axis;
     for (d = 0; d < 7; d++)
@@ -234,7 +241,7 @@ DVT_TEST(layout_bits_broadcast) {
                 for (axis = 0; axis < 2; axis++) {
                     const layout_row *l = &layout_rows[r];
                     dvt_array *a = l->f(y, axis), *b = l->f(x, axis);
-                    if (l->same || (!dvt_dtype_is_float(layout_dtypes[d]) && l->whole))
+                    if (l->same || (!dvt_dtype_is_float(layout_dtypes[d]) && l->integers))
                         CHECK(same_bits(a, b));
                     else
                         check_last_bits(l, y, axis, a, b);

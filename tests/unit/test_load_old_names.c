@@ -1,8 +1,9 @@
-/* Parameter files of the old kind: the names of the process that wrote them, matched by the order of the layers. */
+/* Tests of parameter files of the old format: names from the process that wrote them, matched by
+   the order of the layers. */
 #include "parameter_files.h"
 #if !defined(DEVTENSOR_NO_NN) && !defined(DEVTENSOR_NO_FILES)
 
-/* Whatever numbers the names had in the process that wrote them: layers of one kind in their order. */
+/* Loads entries whose names have any numbers; layers of one kind match in their order. */
 static void check_old(const entry *entries) {
     dvt_block *net = dvt_nn_sequential();
     DVT_NN_ADD(net, dvt_nn_conv2d(1, 1, DVT_IDENTITY), dvt_nn_batch_norm(),
@@ -43,13 +44,13 @@ DVT_TEST(files_old_names) {
     check_old(exported);
 }
 
-DVT_TEST(files_old_names_that_are_the_same) {
+DVT_TEST(files_old_names_equal_to_the_nets) {
     dvt_block *net = two_dense();
     dvt_params *params = dvt_block_collect_params(net, NULL);
     entry entries[4];
     int i;
     open_file("same.params");
-    for (i = 0; i < 4; i++) { /* backwards */
+    for (i = 0; i < 4; i++) { /* in reverse */
         dvt_param *p = dvt_params_at(params, 3 - i);
         entries[i].name = dvt_param_name(p);
         entries[i].shape = dvt_param_shape(p);
@@ -71,9 +72,9 @@ static dvt_block *dense_in(int64_t in_units) {
     return dvt_nn_dense_with(&desc);
 }
 
-/* Equal names count, not the order of their numbers: here the net's second layer has the lower number, since its name was asked for
-   first. */
-DVT_TEST(files_old_names_that_are_equal_in_another_order) {
+/* Equal names decide, not the order of their numbers. Here the net's second layer has the lower
+   number, because its name was used first. */
+DVT_TEST(files_old_names_equal_in_another_order) {
     dvt_block *net = dvt_nn_sequential(), *layers[2];
     entry entries[5];
     char names[4][80];
@@ -113,7 +114,7 @@ DVT_TEST(files_old_names_that_are_equal_in_another_order) {
     remove_file();
 }
 
-/* A parameter in two places has two names. A file may have either one; of both, the last counts. */
+/* A shared parameter has two names. A file may have either; if it has both, the last one counts. */
 DVT_TEST(files_several_names_of_one_parameter) {
     const entry entries[] = {{"0.weight", DVT_SHAPE(1, 1), 1},
                              {"0.bias", DVT_SHAPE(1), 2},
@@ -137,7 +138,7 @@ DVT_TEST(files_several_names_of_one_parameter) {
     remove_file();
 }
 
-DVT_TEST(files_old_names_that_do_not_fit) {
+DVT_TEST(files_old_names_mismatches) {
     const entry entries[] = {{"dense4_weight", DVT_SHAPE(2, 3), 1},
                              {"dense4_bias", DVT_SHAPE(2), 2},
                              {"dense5_weight", DVT_SHAPE(1, 2), 3}};

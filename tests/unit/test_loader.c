@@ -1,8 +1,9 @@
-/* The loader: orders, last batches, workers, errors, and two ways of making a batch with the same bits. */
+/* Tests of the loader: orders, last batches, workers, errors, and equal bits of its two ways to
+   make a batch. */
 #include "../dvt_test.h"
 #if !defined(DEVTENSOR_NO_NN)
 
-/* n images of h x w x c random bytes and labels 0..9. */
+/* Returns n images of h x w x c random bytes with labels 0..9. */
 static dvt_dataset *pixels(int64_t n, int64_t h, int64_t w, int64_t c) {
     dvt_array *x = dvt_empty(DVT_SHAPE(n, h, w, c), DVT_U8, dvt_cpu());
     dvt_array *y = dvt_empty(DVT_SHAPE(n), DVT_I32, dvt_cpu());
@@ -16,7 +17,7 @@ static dvt_dataset *pixels(int64_t n, int64_t h, int64_t w, int64_t c) {
     return dvt_dataset_arrays(x, y);
 }
 
-/* x = 0..n-1 as float (n, 2) rows {i, -i}, y = i. */
+/* Returns x = 0..n-1 as float (n, 2) rows {i, -i}, y = i. */
 static dvt_dataset *numbers(int64_t n) {
     dvt_array *i = dvt_arange(0, (double)n, 1, DVT_F32, dvt_cpu());
     dvt_array *both[2];
@@ -37,7 +38,8 @@ static dvt_loader *loader(dvt_dataset *data, int64_t batch, bool shuffle, dvt_la
     return dvt_loader_new(data, &desc);
 }
 
-/* One epoch of labels into out; returns how many, and the number of batches in *batches. */
+/* Reads the labels of one epoch into out. Returns their number, and the number of batches in
+   *batches. */
 static int epoch_of(dvt_loader *l, int *out, int *batches) {
     dvt_array *x, *y;
     int n = 0, more = 1;
@@ -70,7 +72,7 @@ DVT_TEST(loader_last_batch) {
     CHECK_INT(epoch_of(l, out, &batches), 8);
     CHECK_INT(epoch_of(l, out, &batches), 8);
     CHECK_INT(out[0], 0);
-    /* 10 = 2 batches and 2 left; 12 = 3 batches; 10 again. */
+    /* 10 = 2 batches and a rest of 2; 12 = 3 batches; 10 again. */
     l = loader(numbers(10), 4, false, DVT_LAST_ROLLOVER, 0, 0);
     CHECK_INT(dvt_loader_len(l), 2);
     CHECK_INT(epoch_of(l, out, &batches), 8);
@@ -82,7 +84,7 @@ DVT_TEST(loader_last_batch) {
     CHECK_INT(dvt_loader_len(l), 2);
     CHECK_INT(epoch_of(l, out, &batches), 8);
     CHECK_INT(out[0], 0);
-    /* Less than one batch: nothing, until enough has been carried over. */
+    /* Less than one batch: no batch until enough samples are carried over. */
     l = loader(numbers(3), 7, false, DVT_LAST_ROLLOVER, 2, 0);
     CHECK_INT(epoch_of(l, out, &batches), 0);
     CHECK_INT(epoch_of(l, out, &batches), 0);
@@ -96,7 +98,7 @@ DVT_TEST(loader_last_batch) {
     CHECK_INT(dvt_loader_len(l), 0);
     CHECK_INT(epoch_of(l, out, &batches), 0);
     CHECK_INT(epoch_of(l, out, &batches), 0);
-    /* The numbers of Fashion-MNIST: 235 batches, the last of 96. */
+    /* The sizes of Fashion-MNIST: 235 batches, the last of 96. */
     l = loader(dvt_dataset_arrays(dvt_zeros(DVT_SHAPE(60000, 1), DVT_U8, dvt_cpu()),
                                   dvt_zeros(DVT_SHAPE(60000), DVT_U8, dvt_cpu())),
                256, false, DVT_LAST_KEEP, 0, 0);
@@ -125,7 +127,7 @@ DVT_TEST(loader_shuffles) {
     CHECK_INT(same, 100);
 }
 
-/* Every place is taken by every sample about equally often. */
+/* Every sample takes every position about equally often. */
 DVT_TEST(loader_shuffle_is_fair) {
     int counts[6][6] = {{0}}, out[6], batches, epoch, i, k;
     double chi = 0;
@@ -140,7 +142,7 @@ DVT_TEST(loader_shuffle_is_fair) {
     for (i = 0; i < 6; i++)
         for (k = 0; k < 6; k++)
             chi += (counts[i][k] - 500.0) * (counts[i][k] - 500.0) / 500;
-    CHECK(chi < 60); /* 25 degrees of freedom: one in ten thousand */
+    CHECK(chi < 60); /* 25 degrees of freedom: probability 1e-4 */
 }
 
 DVT_TEST(loader_reset) {
@@ -151,7 +153,7 @@ DVT_TEST(loader_reset) {
         dvt_loader *l = loader(numbers(12), 3, true, DVT_LAST_KEEP, workers, 3);
         dvt_loader_reset(l);
         epoch_of(l, out, &batches);
-        /* In the middle: the same epoch from its beginning. */
+        /* In the middle of an epoch: the same epoch from its beginning. */
         l = loader(numbers(12), 3, true, DVT_LAST_KEEP, workers, 3);
         CHECK(dvt_loader_next(l, &x, &y));
         CHECK(dvt_loader_next(l, &x, &y));
@@ -169,9 +171,9 @@ DVT_TEST(loader_reset) {
     dvt_loader_reset(NULL);
 }
 
-/* ToTensor and Normalize written straight into the batch, and the same chain hidden in a function: the same bits, for any
-   number of workers. */
-static dvt_array *through(void *user, dvt_array *x) {
+/* Applies a chain of transforms that the loader cannot see. It must give the same bits as ToTensor
+   and Normalize, which the loader writes directly into the batch, for any number of workers. */
+static dvt_array *apply_hidden(void *user, dvt_array *x) {
     return dvt_transform_apply((dvt_transform *)user, x);
 }
 
@@ -195,27 +197,27 @@ static void check_same_batches(dvt_loader *a, dvt_loader *b) {
     CHECK(n > 0);
 }
 
-DVT_TEST(loader_same_bits_on_every_way) {
+DVT_TEST(loader_same_bits_fused_and_general) {
     static const double mean[3] = {0.13, 0.5, 0.25}, deviation[3] = {0.31, 0.2, 0.7};
     int channels, workers, epoch;
     for (channels = 1; channels <= 3; channels += 2) {
-        dvt_dataset *data = pixels(53, 5, 7, channels), *quick, *slow, *twice;
+        dvt_dataset *data = pixels(53, 5, 7, channels), *fused, *hidden, *twice;
         dvt_transform *parts[2], *all;
         parts[0] = dvt_transform_to_tensor();
         parts[1] = dvt_transform_normalize(mean, deviation, channels);
         all = dvt_transform_compose(parts, 2);
-        quick = dvt_dataset_transform_first(data, all);
+        fused = dvt_dataset_transform_first(data, all);
         twice = dvt_dataset_transform_first(dvt_dataset_transform_first(data, parts[0]), parts[1]);
-        slow = dvt_dataset_transform_first(data, dvt_transform_new(through, all));
+        hidden = dvt_dataset_transform_first(data, dvt_transform_new(apply_hidden, all));
         for (workers = 0; workers < 4; workers++) {
-            dvt_loader *a = loader(quick, 8, true, DVT_LAST_KEEP, 0, 9);
-            dvt_loader *b = loader(slow, 8, true, DVT_LAST_KEEP, workers, 9);
+            dvt_loader *a = loader(fused, 8, true, DVT_LAST_KEEP, 0, 9);
+            dvt_loader *b = loader(hidden, 8, true, DVT_LAST_KEEP, workers, 9);
             dvt_loader *c = loader(twice, 8, true, DVT_LAST_KEEP, 3 - workers, 9);
             for (epoch = 0; epoch < 3; epoch++) {
                 check_same_batches(a, b);
                 dvt_loader_reset(a);
             }
-            a = loader(quick, 8, true, DVT_LAST_KEEP, workers, 9);
+            a = loader(fused, 8, true, DVT_LAST_KEEP, workers, 9);
             check_same_batches(a, c);
         }
     }
@@ -241,7 +243,7 @@ DVT_TEST(loader_batches) {
     CHECK(dvt_loader_next(l, &x, &y) && dvt_loader_next(l, &x, &y));
     CHECK(dvt_shape_equal(dvt_shape_of(x), DVT_SHAPE(2, 1, 28, 28)));
     CHECK(!dvt_loader_next(l, &x, &y) && x == NULL && y == NULL);
-    /* Views as data: the general way. */
+    /* Views as data use the general path. */
     l = loader(dvt_dataset_arrays(
                    dvt_t(DVT_ARRAY(float, DVT_SHAPE(2, 3), dvt_cpu(), 1, 2, 3, 4, 5, 6)),
                    dvt_slice(dvt_arange(0, 6, 1, DVT_I64, dvt_cpu_id(1)), 0, 0, DVT_END, 2)),
@@ -252,8 +254,8 @@ DVT_TEST(loader_batches) {
     CHECK(dvt_ctx_equal(dvt_ctx_of(y), dvt_cpu()));
 }
 
-/* Batches are the caller's: they outlive the loader, and belong to the caller's scope. */
-DVT_TEST(loader_gives_batches_away) {
+/* Batches are owned by the caller's scope and outlive the loader. */
+DVT_TEST(loader_batches_belong_to_the_caller) {
     int workers;
     for (workers = 0; workers < 3; workers++) {
         dvt_array *x = NULL, *y;
@@ -261,14 +263,14 @@ DVT_TEST(loader_gives_batches_away) {
         DVT_SCOPE {
             dvt_loader *l = loader(numbers(100), 2, false, DVT_LAST_KEEP, workers, 0);
             CHECK(dvt_loader_next(l, &x, &y) && dvt_loader_next(l, &x, &y));
-            dvt_keep(x); /* the loader ends in the middle of its epoch */
+            dvt_keep(x); /* the loader is released in the middle of its epoch */
         }
         CHECK_VALUES(x, 0, 2, -2, 3, -3);
         CHECK_INT(dvt_get_stats().arrays - before.arrays, 1);
     }
 }
 
-/* Sample 5 fails as often as `left` says. */
+/* Sample 5 fails `left` times. */
 typedef struct trap {
     int left;
     const char *mode;
@@ -290,7 +292,7 @@ static dvt_array *trapped(void *user, dvt_array *x) {
     return dvt_copyto(x, dvt_gpu(0));
 }
 
-DVT_TEST(loader_errors_come_out_in_order) {
+DVT_TEST(loader_reports_errors_in_order) {
     static const struct {
         const char *mode;
         dvt_status status;
@@ -305,7 +307,7 @@ DVT_TEST(loader_errors_come_out_in_order) {
     CHECK_INT(dvt_set_virtual_gpus(1, 0), DVT_OK);
     for (workers = 0; workers < 4; workers++)
         for (i = 0; i < 5; i++) {
-            trap t; /* outlives the loader, whose workers use it */
+            trap t; /* must outlive the loader, whose workers use it */
             t.left = 2;
             t.mode = cases[i].mode;
             DVT_SCOPE {
@@ -316,7 +318,7 @@ DVT_TEST(loader_errors_come_out_in_order) {
                 CHECK(dvt_loader_next(l, &x, &y) && dvt_loader_next(l, &x, &y));
                 CHECK_VALUES(x, 0, 4, -4, 6, -6);
                 CHECK_INT(dvt_error_code(), DVT_OK);
-                for (k = 0; k < 2; k++) { /* a batch that failed is tried again */
+                for (k = 0; k < 2; k++) { /* a failed batch is tried again */
                     CHECK(!dvt_loader_next(l, &x, &y));
                     CHECK(x == NULL && y == NULL);
                     CHECK_INT(dvt_error_code(), cases[i].status);
@@ -337,7 +339,7 @@ static void count_trapped(void *user, dvt_log_level level, const char *message) 
         ++*(int *)user;
 }
 
-/* A worker's failure is logged when it happens, and not once more when the caller is told. */
+/* A worker's error is logged once, when it occurs, and not again when the caller gets it. */
 DVT_TEST(loader_logs_an_error_once) {
     int workers, lines, k;
     for (workers = 0; workers < 2; workers++) {
@@ -362,7 +364,7 @@ DVT_TEST(loader_logs_an_error_once) {
 }
 #endif
 
-/* Errors of the chain that the table is made with come out of the loader, too. */
+/* The loader also reports errors of the transforms that it fuses. */
 DVT_TEST(loader_transform_errors) {
     static const double three[3] = {1, 1, 1};
     dvt_transform *parts[2];
@@ -390,7 +392,7 @@ DVT_TEST(loader_transform_errors) {
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* A forked child has none of the workers, and goes on alone. */
+/* A forked child has no workers and continues without them. */
 DVT_TEST(loader_after_fork) {
     dvt_loader *l = loader(numbers(40), 2, false, DVT_LAST_KEEP, 2, 0);
     dvt_array *x, *y;

@@ -1,4 +1,5 @@
-/* Losses: values against the formulas in double, shapes of labels, gradients, errors; on the CPU and on a virtual GPU. */
+/* Tests of losses: values against the formulas in double, shapes of labels, gradients, errors; on
+   the CPU and on a virtual GPU. */
 #include "dvt_test.h"
 #if !defined(DEVTENSOR_NO_NN)
 
@@ -32,7 +33,7 @@ static double huber_of(double p, double l) {
 static const struct {
     loss_fn loss;
     double (*of)(double p, double l);
-    double low, high; /* of labels */
+    double low, high; /* range of labels */
 } cases[] = {{dvt_loss_l1, l1_of, -4, 4},
              {dvt_loss_l2, l2_of, -4, 4},
              {dvt_loss_sigmoid_bce, bce_of, 0, 1},
@@ -51,7 +52,7 @@ static dvt_array *random_f64(dvt_shape shape, double low, double high, dvt_ctx c
     return x;
 }
 
-/* The mean of each sample, of 3 samples of 8 values. */
+/* Checks the mean of each sample, for 3 samples of 8 values. */
 static void check_formula(int c, dvt_array *p, dvt_array *l, double tolerance) {
     dvt_array *loss = cases[c].loss(p, l);
     double *x = dvt_test_values(p), *y = dvt_test_values(l), expected[3];
@@ -78,7 +79,7 @@ DVT_TEST(losses_formulas) {
             dvt_array *l = random_f64(DVT_SHAPE(3, 2, 4), cases[c].low, cases[c].high, dvt_gpu(0));
             dvt_array *flat = dvt_reshape(l, DVT_SHAPE(3, 8));
             check_formula(c, p, l, 1e-12);
-            check_formula(c, p, flat, 1e-12); /* the label takes the prediction's shape */
+            check_formula(c, p, flat, 1e-12); /* the label is reshaped to the prediction's shape */
             check_formula(c, dvt_as_in_dtype(p, DVT_F32), dvt_as_in_dtype(l, DVT_F32), 1e-5);
         }
     CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
@@ -99,7 +100,7 @@ DVT_TEST(losses_one_value_per_sample) {
               0);
 }
 
-/* Gradients with respect to the prediction against differences; none to the label. */
+/* Checks gradients of the prediction against differences; the label gets none. */
 DVT_TEST(losses_gradients) {
     double h = 1e-6;
     int c, i;
@@ -129,8 +130,8 @@ DVT_TEST(losses_gradients) {
         }
 }
 
-/* The formula with |p| has no derivative at 0; the loss has: sigmoid(0) - l. */
-DVT_TEST(losses_sigmoid_bce_at_zero_and_far_out) {
+/* The formula with |p| has no derivative at 0, but the loss has one: sigmoid(0) - l. */
+DVT_TEST(losses_sigmoid_bce_at_zero_and_large_values) {
     dvt_array *p = DVT_ARRAY(double, DVT_SHAPE(4), dvt_test_ctx(), 0, 0, 800, -800), *loss = NULL;
     dvt_attach_grad(p, DVT_GRAD_WRITE);
     DVT_RECORD {
@@ -179,7 +180,7 @@ DVT_TEST(losses_softmax_cross_entropy) {
     CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
 }
 
-/* With more axes: the mean over all but the first. */
+/* With more axes the loss is the mean over all but the first. */
 DVT_TEST(losses_softmax_cross_entropy_positions) {
     static const double rows[] = {1, 2, 3, 4, -1, 5, 0, 0};
     dvt_array *p = dvt_from_host(rows, DVT_SHAPE(2, 2, 2), DVT_F64, dvt_test_ctx());
@@ -244,7 +245,7 @@ DVT_TEST(losses_errors) {
     CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
 }
 
-/* The loss itself refused the latest call's labels, before any operation. */
+/* Checks that the loss itself refused the labels of the latest call, before any operation. */
 static void refused_labels(int which) {
     dvt_test_check(dvt_error_code() == DVT_ERR_SHAPE &&
                        strstr(dvt_error(), ": prediction is ") != NULL,
@@ -252,7 +253,7 @@ static void refused_labels(int which) {
     dvt_clear_error();
 }
 
-/* Class numbers have the prediction's shape without its last axis, or with extent 1 there; nothing else. */
+/* Class numbers have the prediction's shape without its last axis, or with extent 1 there. */
 DVT_TEST(cross_entropy_shapes_of_labels) {
     dvt_array *p = dvt_zeros(DVT_SHAPE(2, 3, 4), DVT_F32, dvt_cpu());
     const dvt_shape good[] = {DVT_SHAPE(2, 3), DVT_SHAPE(2, 3, 1)};

@@ -1,8 +1,9 @@
-/* Matrix products against plain loops in double: shapes, strides, dtypes, threads, errors. */
+/* Tests of matrix products against plain loops in double: shapes, strides, dtypes, threads,
+   errors. */
 #include "matmul_inputs.h"
 #include "matmul_forms.h"
 
-/* (n, k) x (k, m) of doubles. */
+/* Computes (n, k) x (k, m) of doubles with plain loops. */
 static void naive(const double *a, const double *b, double *out, int64_t n, int64_t k, int64_t m) {
     int64_t i, j, p;
     for (i = 0; i < n; i++)
@@ -101,7 +102,7 @@ DVT_TEST(matmul_integers_wrap_and_bools_count) {
               DVT_F64);
 }
 
-DVT_TEST(matmul_as_has_the_sums_of_the_dtype) {
+DVT_TEST(matmul_as_accumulates_in_the_dtype) {
     dvt_array *big = dvt_full(DVT_SHAPE(2, 600), 100, DVT_I8, dvt_cpu());
     dvt_array *low = dvt_full(DVT_SHAPE(600, 2), -128, DVT_I8, dvt_cpu());
     dvt_array *bytes = dvt_full(DVT_SHAPE(600, 2), 255, DVT_U8, dvt_cpu());
@@ -120,7 +121,7 @@ DVT_TEST(matmul_as_has_the_sums_of_the_dtype) {
     CHECK_ERROR(matmul_as(big, NULL, DVT_I32), DVT_ERR_NULL_ARGUMENT);
 }
 
-DVT_TEST(matmul_as_has_gradients) {
+DVT_TEST(matmul_as_gradients) {
     dvt_array *a = dvt_full(DVT_SHAPE(2, 3), 2, DVT_F16, dvt_cpu());
     dvt_array *b = dvt_full(DVT_SHAPE(3, 2), 3, DVT_F16, dvt_cpu());
     dvt_array *y = NULL;
@@ -133,8 +134,8 @@ DVT_TEST(matmul_as_has_gradients) {
     CHECK_VALUES(dvt_grad(a), 0, 6, 6, 6, 6, 6, 6);
 }
 
-DVT_TEST(matmul_accumulates_half_in_single) {
-    /* 4096 ones: beyond 2048 float16 could not count by ones, and bfloat16 beyond 256. */
+DVT_TEST(matmul_accumulates_float16_in_float32) {
+    /* Sums of 4096 ones: counting by ones stops at 2048 in float16 and at 256 in bfloat16. */
     dvt_array *a = dvt_ones(DVT_SHAPE(2, 4096), DVT_F16, dvt_cpu());
     dvt_array *b = dvt_ones(DVT_SHAPE(2, 4096), DVT_BF16, dvt_cpu());
     CHECK_VALUES(matmul_t(a, a, false, true), 0, 4096, 4096, 4096, 4096);
@@ -159,7 +160,7 @@ DVT_TEST(matmul_one_axis) {
     y = dvt_matmul(two, batch);
     CHECK_INT(dvt_ndim(y), 2);
     CHECK_VALUES(y, 0, 30, 41, 52, 96, 107, 118);
-    /* Exchanging the last two axes of one axis changes nothing. */
+    /* A transposition of an array of one axis changes nothing. */
     CHECK_VALUES(matmul_t(m, two, true, true), 0, 41, 52, 63);
 }
 
@@ -199,7 +200,8 @@ DVT_TEST(matmul_batches) {
                           DVT_SHAPE(0, 2, 4)));
 }
 
-/* One b for all matrices of a, whose batch axes may or may not lie as one tall matrix; and the other way round. */
+/* One b for all matrices of a, whose batch axes may or may not merge into one tall matrix; and vice
+   versa. */
 DVT_TEST(matmul_batch_times_one) {
     static const int64_t rows[] = {1, 5};
     int r, how, column;
@@ -210,7 +212,7 @@ DVT_TEST(matmul_batch_times_one) {
                     dvt_array *a = random_array(DVT_SHAPE(3, 2, rows[r], 4), DVT_F32, dvt_cpu());
                     dvt_array *b = random_array(DVT_SHAPE(4, column ? 1 : 6), DVT_F32, dvt_cpu());
                     dvt_array *out = dvt_matmul(strided(a, how), b);
-                    dvt_array *turned = matmul_t(b, strided(a, how), true, true);
+                    dvt_array *transposed = matmul_t(b, strided(a, how), true, true);
                     int i, j;
                     for (i = 0; i < 3; i++)
                         for (j = 0; j < 2; j++) {
@@ -219,7 +221,7 @@ DVT_TEST(matmul_batch_times_one) {
                             double *across = dvt_test_values(dvt_t(one));
                             dvt_test_equal(dvt_index(dvt_index(out, i), j), expected, dvt_size(one),
                                            1e-6, __FILE__, __LINE__);
-                            dvt_test_equal(dvt_index(dvt_index(turned, i), j), across,
+                            dvt_test_equal(dvt_index(dvt_index(transposed, i), j), across,
                                            dvt_size(one), 1e-6, __FILE__, __LINE__);
                             free(expected);
                             free(across);
@@ -300,12 +302,12 @@ DVT_TEST(matmul_same_bits_for_any_threads) {
     dvt_set_num_threads(0);
 }
 
-DVT_TEST(matmul_pieces_have_the_bits_of_the_whole) {
+DVT_TEST(matmul_of_slices_has_the_bits_of_the_full_product) {
     dvt_array *a = random_array(DVT_SHAPE(200, 500), DVT_F32, dvt_cpu());
     dvt_array *b = random_array(DVT_SHAPE(500, 270), DVT_F32, dvt_cpu());
-    dvt_array *whole = dvt_matmul(a, b);
+    dvt_array *product = dvt_matmul(a, b);
     dvt_array *part = dvt_matmul(dvt_rows(a, 11, 40), dvt_slice(b, 1, 100, 133, 1));
-    dvt_array *same = dvt_slice(dvt_rows(whole, 11, 40), 1, 100, 133, 1);
+    dvt_array *same = dvt_slice(dvt_rows(product, 11, 40), 1, 100, 133, 1);
     double *expected = dvt_test_values(same);
     dvt_test_equal(part, expected, 29 * 33, 0, __FILE__, __LINE__);
     free(expected);

@@ -1,5 +1,5 @@
-/* Products written into arrays that exist: the same bits as new ones' wherever they go, what stands
-   beside them, memory that is shared, refusals. */
+/* Tests of products written into existing arrays: the same bits as new products, untouched
+   neighboring memory, shared memory, refusals. */
 #include "dvt_faults.h"
 #include "matmul_inputs.h"
 #include "matmul_forms.h"
@@ -17,7 +17,7 @@ static bool same_bytes(dvt_array *x, dvt_array *y) {
     return same;
 }
 
-/* An array in which the product must overwrite everything. */
+/* Returns an array of values that the product must overwrite. */
 static dvt_array *garbage(dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx) {
     return dvt_full(shape, dvt_dtype_is_float(dtype) ? (double)NAN : 77, dtype, ctx);
 }
@@ -34,7 +34,7 @@ static void check_into(dvt_array *dst, dvt_array *a, dvt_array *b, bool ta, bool
                    (long long)dvt_dim(b, -1), ta, tb);
 }
 
-/* dst in every layout too. */
+/* Checks dst in every layout too. */
 static void check_layouts(int64_t n, int64_t k, int64_t m, dvt_dtype dtype, dvt_ctx ctx) {
     int how, t;
     for (t = 0; t < 4; t++)
@@ -76,7 +76,7 @@ DVT_TEST(matmul_into_dtypes) {
     }
 }
 
-/* The product is formed in the dtype that a new product has, and then converted. */
+/* The product is computed in the dtype of a new product, and then converted. */
 DVT_TEST(matmul_into_another_dtype) {
     dvt_dtype f, g, h;
     int i, j, l;
@@ -102,7 +102,7 @@ DVT_TEST(matmul_into_another_dtype) {
                 }
 }
 
-/* What stands around a window of a larger array stays. */
+/* Elements around a window of a larger array must not change. */
 DVT_TEST(matmul_into_windows) {
     static const dvt_dtype dtype[] = {DVT_F32, DVT_F64, DVT_F16, DVT_I8, DVT_I32, DVT_I64};
     int d, row, width, columns;
@@ -126,7 +126,7 @@ DVT_TEST(matmul_into_windows) {
                     }
 }
 
-/* One axis: rows and columns, and a number. */
+/* One axis: rows, columns, and a scalar. */
 DVT_TEST(matmul_into_one_axis) {
     static const int64_t k[] = {1, 3, 16, 40, 130, 600};
     int i, how;
@@ -160,8 +160,8 @@ DVT_TEST(matmul_into_batches) {
                random_array(DVT_SHAPE(6, 5), DVT_F32, dvt_cpu()), b, true, true);
 }
 
-/* Parts of one array: those that overlap dst are read before it is written, those that lie apart
-   are no hindrance. */
+/* Slices of one array: operands that overlap dst are read before dst is written, and separate
+   operands are allowed. */
 DVT_TEST(matmul_into_shared_memory) {
     static const int64_t n[] = {3, 16, 70};
     int i, t;
@@ -199,7 +199,7 @@ DVT_TEST(matmul_into_shared_memory) {
         }
 }
 
-DVT_TEST(matmul_into_of_nothing) {
+DVT_TEST(matmul_into_of_empty_operands) {
     static const dvt_dtype dtype[] = {DVT_F32, DVT_F64, DVT_BF16, DVT_U8, DVT_I64};
     int d, how;
     for (d = 0; d < 5; d++)
@@ -295,9 +295,9 @@ DVT_TEST(matmul_into_errors) {
 }
 
 /* ---- several fields at once ---- */
-/* Bytes, transposed, converted to int32 and written into an array that exists, in every layout of
-   it and on both kinds of devices. */
-DVT_TEST(matmul_with_everything) {
+/* Transposed int8 and uint8 operands, converted to int32 and written into an existing array, in
+   each of its layouts and on both kinds of devices. */
+DVT_TEST(matmul_with_all_fields) {
     static const int64_t size[][3] = {{3, 4, 5}, {8, 16, 8}, {33, 700, 20}, {1, 40, 50}};
     dvt_matmul_desc desc;
     int i, t, how, where;
@@ -328,13 +328,13 @@ DVT_TEST(matmul_with_everything) {
     dvt_set_virtual_gpus(0, 0);
 }
 
-DVT_TEST(matmul_with_nothing_is_matmul) {
+DVT_TEST(matmul_with_zero_descriptor_is_matmul) {
     dvt_array *a = random_array(DVT_SHAPE(3, 4), DVT_F32, dvt_cpu());
     dvt_array *b = random_array(DVT_SHAPE(4, 5), DVT_F64, dvt_cpu());
     dvt_matmul_desc desc = matmul_transposed(false, false);
     CHECK(same_bytes(dvt_matmul_with(a, b, NULL), dvt_matmul(a, b)));
     CHECK(same_bytes(dvt_matmul_with(a, b, &desc), dvt_matmul(a, b)));
-    desc.dtype = DVT_F64; /* forgot to say so */
+    desc.dtype = DVT_F64; /* `convert` is not set */
     CHECK_ERROR(dvt_matmul_with(a, b, &desc), DVT_ERR_DTYPE);
     desc.out = dvt_zeros(DVT_SHAPE(3, 5), DVT_F64, dvt_cpu());
     CHECK_ERROR(dvt_matmul_with(a, b, &desc), DVT_ERR_DTYPE);
@@ -356,7 +356,7 @@ DVT_TEST(matmul_into_while_recording) {
         check_refused(c, a, y, DVT_ERR_GRAD, "dvt_matmul_with: b (float32 (2, 2)");
         check_refused(w, a, a, DVT_ERR_GRAD, "belongs to a recorded computation");
         check_refused(y, a, a, DVT_ERR_GRAD, "belongs to a recorded computation");
-        CHECK(matmul_into(c, a, a, false, false) == c); /* no history: as always */
+        CHECK(matmul_into(c, a, a, false, false) == c); /* allowed: a has no history */
         CHECK_VALUES(c, 0, 2, 2, 2, 2);
         CHECK(!dvt_has_history(c));
         DVT_PAUSE {
@@ -369,8 +369,8 @@ DVT_TEST(matmul_into_while_recording) {
     CHECK_VALUES(dvt_grad(w), 0, 1, 1, 1, 1);
 }
 
-/* A value that backward needs, overwritten directly and by way of a copy: it says so. */
-DVT_TEST(matmul_into_counts_as_writing) {
+/* Overwriting a value that backward needs, directly or through a copy, gives an error. */
+DVT_TEST(matmul_into_is_detected_as_a_write) {
     int how;
     for (how = 0; how < 2; how++) {
         dvt_array *a = dvt_ones(DVT_SHAPE(2, 2), DVT_F32, dvt_cpu());
@@ -385,17 +385,17 @@ DVT_TEST(matmul_into_counts_as_writing) {
 }
 
 /* ---- memory ---- */
-static int64_t asked;
+static int64_t allocations;
 
 static void *counting_alloc(void *user, size_t bytes) {
     (void)user;
-    asked++;
+    allocations++;
     return malloc(bytes);
 }
 
 static void *counting_resize(void *user, void *block, size_t bytes) {
     (void)user;
-    asked++;
+    allocations++;
     return realloc(block, bytes);
 }
 
@@ -404,7 +404,8 @@ static void plain_release(void *user, void *block) {
     free(block);
 }
 
-/* The reference loops may ask for a workspace of a matrix; a vector needs none anywhere. */
+/* The reference loops may allocate a workspace for a matrix; a vector needs none on any ISA
+   target. */
 DVT_TEST(matmul_into_allocates_nothing) {
     dvt_allocator counting = {counting_alloc, counting_resize, plain_release, NULL};
     bool matrices = strcmp(dvt_cpu_isa(), "reference") != 0;
@@ -420,14 +421,14 @@ DVT_TEST(matmul_into_allocates_nothing) {
             dvt_reshape(dvt_rows(dvt_reshape(bytes, DVT_SHAPE(640)), 300, 556), DVT_SHAPE(16, 16));
         CHECK(matmul_into(dvt_slice(y, 0, 0, 16, 1), row, b, false, false) != NULL);
         y = dvt_slice(y, 0, 0, 16, 1);
-        before = asked;
+        before = allocations;
         for (t = 0; t < 4; t++) {
             CHECK(matmul_into(y, row, b, false, (t & 2) != 0) == y);
             CHECK(matmul_into(y, b, row, (t & 1) != 0, false) == y);
             if (matrices)
                 CHECK(matmul_into(c, a, b, (t & 1) != 0, (t & 2) != 0) == c);
         }
-        CHECK_INT(asked, before);
+        CHECK_INT(allocations, before);
     }
     dvt_set_allocator(NULL);
 }
@@ -438,11 +439,11 @@ DVT_FAULTS(matmul_into) {
     dvt_array *c = dvt_zeros(DVT_SHAPE(40, 40), DVT_F32, dvt_cpu());
     dvt_array *wide = dvt_zeros(DVT_SHAPE(40, 40), DVT_F64, dvt_cpu());
     dvt_array *half = dvt_zeros(DVT_SHAPE(40, 40), DVT_F16, dvt_cpu());
-    dvt_array *turned = c ? dvt_t(c) : NULL, *column = b ? dvt_index(dvt_t(b), 0) : NULL;
+    dvt_array *transposed = c ? dvt_t(c) : NULL, *column = b ? dvt_index(dvt_t(b), 0) : NULL;
     dvt_array *y = c ? dvt_index(c, 7) : NULL;
     FAULTS_INTO(c, matmul_into(c, a, b, false, false));
     FAULTS_INTO(c, matmul_into(c, b, a, true, true));
-    FAULTS_INTO(turned, matmul_into(turned, a, b, false, false));
+    FAULTS_INTO(transposed, matmul_into(transposed, a, b, false, false));
     FAULTS_INTO(c, matmul_into(c, c, c, false, true));
     FAULTS_INTO(wide, matmul_into(wide, a, b, false, false));
     FAULTS_INTO(half, matmul_into(half, wide, c, false, false));

@@ -1,4 +1,5 @@
-/* A loop that keeps what all its turns made runs out of memory; the message says how many arrays, and what ends them. */
+/* A loop that keeps the arrays of all its iterations runs out of memory. The message gives their
+   number and advises to use a scope. */
 #include "dvt_test.h"
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +19,8 @@ static void grow_until_refused(dvt_ctx ctx, dvt_status status) {
     dvt_clear_error();
 }
 
-/* With a scope of its own nobody is advised to have one; nor are arrays of inner scopes counted. */
+/* Runs out of memory in inner scopes. The message neither advises a scope nor counts arrays of
+   inner scopes. */
 static void grow_in_a_scope(dvt_ctx ctx, dvt_status status) {
     dvt_array *x = dvt_ones(DVT_SHAPE(100), DVT_F32, ctx);
     DVT_SCOPE {
@@ -42,12 +44,12 @@ DVT_TEST(memory_advice_on_a_virtual_gpu) {
     DVT_SCOPE {
         grow_until_refused(dvt_gpu(0), DVT_ERR_DEVICE_MEMORY);
     }
-    grow_until_refused(dvt_gpu(0), DVT_ERR_DEVICE_MEMORY); /* without any scope */
+    grow_until_refused(dvt_gpu(0), DVT_ERR_DEVICE_MEMORY); /* outside of any scope */
     dvt_discard_all();
     CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
 }
 
-/* A megabyte in all, then nothing. */
+/* An allocator with 1 MiB in total. */
 static size_t given;
 
 static void *limited(void *user, size_t bytes) {

@@ -1,7 +1,9 @@
-/* What errors say: the function that was called, the arguments under their own names, and bounds that exist. */
+/* Tests of error messages: they name the called function and the arguments, and state bounds that
+   exist. */
 #include "parameter_files.h"
 
-/* The latest call has failed with that status, in a sentence that begins and goes on like this; NULL: anything. */
+/* Checks that the latest call failed with that status, and that the message begins and continues
+   so; NULL matches anything. */
 static void check_message(dvt_status status, const char *begin, const char *a, const char *b) {
     const char *text = dvt_error();
     CHECK_INT(dvt_error_code(), status);
@@ -22,7 +24,7 @@ static dvt_array *there(dvt_shape shape) {
     return dvt_ones(shape, DVT_F32, dvt_cpu_id(1));
 }
 
-/* Mixed contexts: both arguments under their names, and a fix that compiles. */
+/* Mixed contexts: the message names both arguments and a fix that compiles. */
 #define CHECK_MIXED(call, function, first, second)                                                 \
     do {                                                                                           \
         dvt_clear_error();                                                                         \
@@ -33,13 +35,13 @@ static dvt_array *there(dvt_shape shape) {
 
 DVT_TEST(messages_name_arguments_of_operations) {
     dvt_array *x = here(DVT_SHAPE(2, 2)), *y = there(DVT_SHAPE(2, 2)), *v = here(DVT_SHAPE(2));
-    dvt_array *picture = here(DVT_SHAPE(1, 1, 4, 4)), *kernel = there(DVT_SHAPE(1, 1, 2, 2));
+    dvt_array *image = here(DVT_SHAPE(1, 1, 4, 4)), *kernel = there(DVT_SHAPE(1, 1, 2, 2));
     dvt_array *index = dvt_zeros(DVT_SHAPE(2), DVT_I64, dvt_cpu_id(1));
     CHECK_MIXED(dvt_add(x, y), "dvt_add", "a", "b");
     CHECK_MIXED(dvt_where(x, x, y), "dvt_where", "condition", "b");
     CHECK_MIXED(dvt_linear(x, y, NULL), "dvt_linear", "x", "w");
     CHECK_MIXED(dvt_linear(x, x, there(DVT_SHAPE(2))), "dvt_linear", "x", "bias");
-    CHECK_MIXED(dvt_conv2d(picture, kernel, NULL, NULL), "dvt_conv2d", "x", "w");
+    CHECK_MIXED(dvt_conv2d(image, kernel, NULL, NULL), "dvt_conv2d", "x", "w");
     CHECK_MIXED(dvt_take(x, index, 0), "dvt_take", "x", "indices");
     CHECK_MIXED(dvt_take_along_axis(x, index, 0), "dvt_take_along_axis", "x", "indices");
     CHECK_MIXED(dvt_pick(x, index, DVT_AXES(0)), "dvt_pick", "x", "indices");
@@ -80,7 +82,7 @@ DVT_TEST(messages_number_joined_arrays) {
     check_message(DVT_ERR_NULL_ARGUMENT, "dvt_stack: array 0 is NULL", NULL, NULL);
 }
 
-/* No "expected 0 to -1". */
+/* The message never says "expected 0 to -1". */
 DVT_TEST(messages_of_joined_arrays_name_the_axis) {
     dvt_array *list[3];
     list[0] = list[1] = here(DVT_SHAPE(2, 3, 4));
@@ -101,7 +103,7 @@ DVT_TEST(messages_of_joined_arrays_name_the_axis) {
                   "and array 0 (float32 (2, 3, 4)");
 }
 
-/* Advice for arguments on a GPU names that GPU, also when it is number 0. */
+/* Advice for arguments on a GPU names that GPU, also GPU 0. */
 DVT_TEST(messages_name_the_gpu_to_copy_to) {
     dvt_array *x, *y;
     CHECK_INT(dvt_set_virtual_gpus(2, 0), DVT_OK);
@@ -120,7 +122,7 @@ DVT_TEST(messages_name_the_gpu_to_copy_to) {
     CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
 }
 
-/* Memory that is not there: the array's shape, dtype and bytes. */
+/* Out of memory: the message has the array's shape, dtype and bytes. */
 DVT_TEST(messages_of_memory_say_the_shape) {
     CHECK_INT(dvt_set_virtual_gpus(1, 4096), DVT_OK);
     dvt_zeros(DVT_SHAPE(1 << 20, 1 << 30), DVT_F32, dvt_cpu());
@@ -152,7 +154,7 @@ DVT_TEST(messages_of_empty_ranges) {
     check_message(DVT_ERR_RANGE, "dvt_take: index 4", NULL, "; expected -4 to 3");
 }
 
-/* An axis that there is not: what there is. */
+/* An axis that does not exist: the message lists the existing ones. */
 DVT_TEST(messages_of_axes) {
     dvt_array *x = here(DVT_SHAPE(2, 3)), *one = here(DVT_SHAPE(4)), *none = here(DVT_SCALAR);
     dvt_sum(x, DVT_AXES(0, 2));
@@ -173,7 +175,7 @@ DVT_TEST(messages_of_axes) {
                   NULL);
 }
 
-/* The argument whose gradient would be lost, under its own name. */
+/* The message names the argument whose gradient would be lost. */
 DVT_TEST(messages_of_writing_while_recording) {
     dvt_array *w = here(DVT_SHAPE(2)), *x = here(DVT_SHAPE(2)), *y = NULL;
     CHECK(dvt_attach_grad(w, DVT_GRAD_WRITE) == DVT_OK);
@@ -187,7 +189,7 @@ DVT_TEST(messages_of_writing_while_recording) {
     }
 }
 
-DVT_TEST(messages_of_shapes_that_do_not_meet) {
+DVT_TEST(messages_of_incompatible_shapes) {
     dvt_array *a = here(DVT_SHAPE(2, 3)), *b = here(DVT_SHAPE(4)), *c = here(DVT_SHAPE(2, 1));
     dvt_add(a, b);
     check_message(DVT_ERR_SHAPE, "dvt_add: float32 (2, 3) on cpu(0)", " and float32 (4,) on cpu(0)",
@@ -215,7 +217,7 @@ DVT_TEST(messages_of_integers_without_gradients) {
     check_message(DVT_ERR_GRAD, "dvt_backward: ", "int64", "expected a floating dtype");
 }
 
-/* A shape has room for eight extents; what was asked for is said all the same. */
+/* A shape stores at most eight extents; the message still describes the requested shape. */
 DVT_TEST(messages_of_shapes_with_too_many_axes) {
     dvt_shape nine = DVT_SHAPE(1, 2, 1, 1, 1, 1, 1, 3, 5), negative = DVT_SHAPE(1);
     negative.ndim = -2;
@@ -253,7 +255,7 @@ DVT_TEST(messages_name_arguments_of_losses_and_metrics) {
     check_message(DVT_ERR_RANGE, "dvt_params_at: ", NULL, "; expected none, since it is empty");
 }
 
-/* The call that failed, the parameter, and what to do. */
+/* The message names the failed call, the parameter, and the fix. */
 DVT_TEST(messages_of_trainers_without_values) {
     dvt_block *net = dvt_nn_dense(2, DVT_IDENTITY);
     dvt_params *params = dvt_block_collect_params(net, NULL);

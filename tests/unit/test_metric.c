@@ -1,4 +1,4 @@
-/* Metrics: counted against loops over host values, on every context and dtype. */
+/* Tests of metrics: compared with loops over host values, on every context and dtype. */
 #include "../dvt_test.h"
 #if !defined(DEVTENSOR_NO_NN)
 
@@ -10,7 +10,7 @@ DVT_TEST(metric_accuracy) {
     CHECK(isnan(dvt_metric_get(m)));
     CHECK_INT(dvt_metric_update(m, DVT_ARRAY(int, DVT_SHAPE(4), dvt_cpu(), 1, 0, 1, 0), p), DVT_OK);
     CHECK_CLOSE(dvt_metric_get(m), 0.75, 0);
-    /* Labels of any dtype; class numbers instead of scores; both add up. */
+    /* Labels of any dtype; class numbers instead of scores; both update the same counts. */
     CHECK_INT(dvt_metric_update(m, DVT_ARRAY(float, DVT_SHAPE(4), dvt_cpu(), 1, 1, 2, 0), p),
               DVT_OK);
     CHECK_CLOSE(dvt_metric_get(m), 6.0 / 8, 0);
@@ -20,7 +20,7 @@ DVT_TEST(metric_accuracy) {
     CHECK_CLOSE(dvt_metric_get(m), 7.0 / 10, 0);
     dvt_metric_reset(m);
     CHECK(isnan(dvt_metric_get(m)));
-    /* Sequences: (2, 2) labels and (2, 2, 3) scores; nothing at all; labels that are no class. */
+    /* Sequences: (2, 2) labels and (2, 2, 3) scores; an empty batch; labels out of range. */
     CHECK_INT(dvt_metric_update(m, DVT_ARRAY(int, DVT_SHAPE(2, 2), dvt_cpu(), 1, 0, 0, 0),
                                 dvt_reshape(p, DVT_SHAPE(2, 2, 3))),
               DVT_OK);
@@ -33,7 +33,7 @@ DVT_TEST(metric_accuracy) {
     CHECK_CLOSE(dvt_metric_get(m), 3.0 / 8, 0);
 }
 
-DVT_TEST(metric_on_gpus_and_views) {
+DVT_TEST(metric_of_gpu_arrays_and_views) {
     dvt_metric *m = dvt_metric_accuracy(), *top = dvt_metric_top_k_accuracy(2);
     dvt_stats before, after;
     CHECK_INT(dvt_set_virtual_gpus(2, 0), DVT_OK);
@@ -51,12 +51,12 @@ DVT_TEST(metric_on_gpus_and_views) {
         CHECK_INT(dvt_metric_update(top, dvt_slice(l, 0, 0, DVT_END, 2), dvt_t(p)), DVT_OK);
         CHECK_CLOSE(dvt_metric_get(top), 1, 0);
         CHECK_ERROR(dvt_metric_update(m, dvt_as_in_ctx(l, dvt_gpu(0)), dvt_t(p)), DVT_ERR_CONTEXT);
-        /* Reading is an implicit transfer, which the guard may forbid; nothing is counted then. */
+        /* Reading is an implicit transfer. If the guard forbids it, nothing is counted. */
         dvt_set_transfer_guard(DVT_TRANSFER_FORBID);
         CHECK_ERROR(dvt_metric_update(m, dvt_rows(l, 0, 2), dvt_t(p)), DVT_ERR_CONTEXT);
         dvt_set_transfer_guard(DVT_TRANSFER_ALLOW);
         CHECK_CLOSE(dvt_metric_get(m), 0.5, 0);
-        /* Never recorded. */
+        /* Metrics are not recorded. */
         dvt_attach_grad(p, DVT_GRAD_WRITE);
         DVT_RECORD {
             for (i = 0; i < 2; i++)
@@ -66,7 +66,7 @@ DVT_TEST(metric_on_gpus_and_views) {
     dvt_set_virtual_gpus(0, 0);
 }
 
-/* Against sorting by hand: larger first, NaN largest, of equals the first. */
+/* Sorts by hand: larger first, NaN largest, ties in order of position. */
 static int in_top_k(const double *row, int classes, int label, int k) {
     int c, rank = 0;
     if (label < 0 || label >= classes)
@@ -121,7 +121,7 @@ DVT_TEST(metric_mean_loss) {
     CHECK_CLOSE(dvt_metric_get(m), 3, 0);
     CHECK_INT(dvt_metric_update(m, NULL, dvt_scalar(5, DVT_F64, dvt_cpu())), DVT_OK);
     CHECK_CLOSE(dvt_metric_get(m), 3.5, 0);
-    /* A half-precision sum would have stopped at 65504. */
+    /* A float16 sum would overflow at 65504. */
     dvt_metric_reset(m);
     CHECK_INT(dvt_metric_update(m, NULL, dvt_full(DVT_SHAPE(100), 1000, DVT_F16, dvt_cpu())),
               DVT_OK);

@@ -1,4 +1,5 @@
-/* Nets: children and owners, LeNet, gradients of all parameters, a small training, the summary. On the CPU and on virtual GPUs. */
+/* Tests of nets: children and owners, LeNet, gradients of all parameters, a small training, the
+   summary. They run on the CPU and on virtual GPUs. */
 #include "dvt_test.h"
 #if !defined(DEVTENSOR_NO_NN)
 #if !defined(_WIN32)
@@ -43,7 +44,7 @@ static dvt_block *lenet(void) {
 DVT_TEST(nets_sequential) {
     dvt_block *net = dvt_nn_sequential(), *a = dvt_nn_flatten(), *b = dvt_nn_dropout(0);
     dvt_array *x = dvt_ones(DVT_SHAPE(2), DVT_F32, dvt_test_ctx());
-    CHECK(dvt_block_forward(net, x) == x); /* nothing does nothing */
+    CHECK(dvt_block_forward(net, x) == x); /* an empty net returns its input */
     CHECK_INT(dvt_block_len(net), 0);
     CHECK_INT(DVT_NN_ADD(net, a, b), DVT_OK);
     CHECK_INT(dvt_block_len(net), 2);
@@ -56,15 +57,15 @@ DVT_TEST(nets_sequential) {
     CHECK_STR(dvt_block_kind(dvt_nn_conv2d(1, 1, DVT_IDENTITY)), "Conv2D");
     CHECK(dvt_block_user(net) == NULL);
     CHECK_ERROR(DVT_NN_ADD(net, dvt_nn_flatten(), NULL), DVT_ERR_NULL_ARGUMENT);
-    CHECK_INT(dvt_block_len(net), 2); /* none of them */
+    CHECK_INT(dvt_block_len(net), 2); /* no block was added */
     CHECK_ERROR(DVT_NN_ADD(NULL, a), DVT_ERR_NULL_ARGUMENT);
     CHECK_ERROR(DVT_NN_ADD(net, net), DVT_ERR_VALUE);
-    CHECK_ERROR(DVT_NN_ADD(a, b), DVT_ERR_VALUE); /* Flatten is no Sequential */
+    CHECK_ERROR(DVT_NN_ADD(a, b), DVT_ERR_VALUE); /* Flatten is not a Sequential */
     CHECK_INT(DVT_NN_ADD(net, a, a, a, a, a, a, a, a, a, a, a, a, a, a, a, a), DVT_OK);
     CHECK_INT(dvt_block_len(net), 18);
 }
 
-DVT_TEST(nets_circles) {
+DVT_TEST(nets_refuse_cycles) {
     dvt_block *a = dvt_nn_sequential(), *b = dvt_nn_sequential(), *c = dvt_nn_sequential();
     CHECK_INT(DVT_NN_ADD(a, b), DVT_OK);
     CHECK_INT(DVT_NN_ADD(b, c), DVT_OK);
@@ -73,11 +74,11 @@ DVT_TEST(nets_circles) {
     dvt_clear_error();
     CHECK_INT(dvt_block_add_child(c, a), DVT_ERR_VALUE);
     dvt_clear_error();
-    CHECK_INT(DVT_NN_ADD(a, c), DVT_OK); /* two ways to one block are no circle */
+    CHECK_INT(DVT_NN_ADD(a, c), DVT_OK); /* two paths to one block are no cycle */
 }
 
-/* A layer in two places is one layer. */
-DVT_TEST(nets_shared) {
+/* A layer that is added twice has one set of parameters. */
+DVT_TEST(nets_with_shared_layers) {
     dvt_block *net = dvt_nn_sequential(), *shared = dvt_nn_dense(2, DVT_IDENTITY);
     dvt_array *y = NULL;
     DVT_NN_ADD(net, shared, shared);
@@ -89,12 +90,12 @@ DVT_TEST(nets_shared) {
     }
     CHECK_VALUES(y, 1e-6, 6, 6);
     CHECK_INT(dvt_backward(y), DVT_OK);
-    /* dy/dW: the second use sees (3, 3), the first (1, 2) twice over */
+    /* dy/dW: the second use gets (3, 3), the first use gets (1, 2) with factor 2 */
     CHECK_VALUES(dvt_param_grad(dvt_block_param(shared, "weight"), dvt_test_ctx()), 1e-6, 5, 7, 5,
                  7);
 }
 
-/* What a net made outlives the scope of its layers, and goes when the net goes. */
+/* Parameters created in a scope outlive it with the net, and are released with the net. */
 DVT_TEST(nets_ownership) {
     dvt_block *net = dvt_nn_sequential();
     DVT_SCOPE {
@@ -106,7 +107,7 @@ DVT_TEST(nets_ownership) {
     CHECK(dvt_block_data(dvt_block_at(net, 0), "weight", dvt_test_ctx()) != NULL);
 }
 
-/* Without a tape, what lies between layers is freed on the way. */
+/* Without a tape the intermediate results are freed during forward. */
 DVT_TEST(nets_intermediates_are_freed) {
     dvt_block *net = dvt_nn_sequential();
     dvt_device_info info;
@@ -161,7 +162,7 @@ DVT_TEST(nets_lenet) {
     CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
 }
 
-/* The same net on two contexts gives the same values: data and parameters are equal. */
+/* The same net on two contexts gives the same values for equal data and parameters. */
 DVT_TEST(nets_lenet_on_two_contexts) {
     dvt_block *net = lenet();
     dvt_array *x, *a, *b;
@@ -178,7 +179,8 @@ DVT_TEST(nets_lenet_on_two_contexts) {
 }
 
 #if !defined(_WIN32) && !defined(DEVTENSOR_NO_THREADS)
-/* The first forward of several threads at once: one of them sets the values, all see the same. */
+/* Several threads call the first forward at once: one of them sets the values, and all get the same
+   result. */
 typedef struct first_forward {
     dvt_block *net;
     dvt_ctx ctx;
@@ -216,7 +218,7 @@ DVT_TEST(nets_first_forward_of_several_threads) {
 }
 #endif
 
-/* Gradients of every parameter against differences of the loss, in float64. */
+/* Gradients of every parameter match differences of the loss, in float64. */
 DVT_TEST(nets_parameter_gradients) {
     dvt_block *net = dvt_nn_sequential();
     dvt_nn_dense_desc desc;
@@ -257,7 +259,8 @@ DVT_TEST(nets_parameter_gradients) {
     }
 }
 
-/* On every context its own gradients, for every parameter that has one, through every kind of layer. */
+/* Each context has its own gradients, for every parameter with a gradient and every kind of
+   layer. */
 DVT_TEST(nets_gradients_reach_all_parameters) {
     dvt_block *net = dvt_nn_sequential();
     dvt_params *params;
@@ -282,7 +285,7 @@ DVT_TEST(nets_gradients_reach_all_parameters) {
             continue;
         here = dvt_param_grad(p, dvt_gpu(1));
         there = dvt_param_grad(p, dvt_gpu(0));
-        /* what stands before BatchNorm's mean has none by nature */
+        /* the bias before BatchNorm has gradient zero, because BatchNorm subtracts the mean */
         if (!(strncmp(dvt_param_name(p), "conv", 4) == 0 && strstr(dvt_param_name(p), "_bias")))
             dvt_test_check(dvt_item(dvt_norm(here, DVT_ALL)) > 1e-6, __FILE__, __LINE__,
                            "%s has no gradient", dvt_param_name(p));
@@ -294,7 +297,7 @@ DVT_TEST(nets_gradients_reach_all_parameters) {
     CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
 }
 
-/* Fits y = sin(3 x) by plain gradient descent: the loss falls far. */
+/* Fits y = sin(3 x) by plain gradient descent. Returns the ratio of the last loss to the first. */
 static double regression(dvt_ctx ctx) {
     dvt_block *net = dvt_nn_sequential();
     dvt_array *x = dvt_reshape(dvt_linspace(-1, 1, 64, DVT_F32, ctx), DVT_SHAPE(64, 1));
@@ -336,7 +339,7 @@ DVT_TEST(nets_regression_trains) {
 
 /* ---- the summary ---- */
 #if !defined(_WIN32)
-/* What a function writes to standard output. */
+/* Stores what a function prints to standard output. */
 static dvt_status captured_summary(dvt_block *net, dvt_shape input, char *text, size_t size) {
     FILE *file = tmpfile();
     int out;
@@ -356,7 +359,7 @@ static dvt_status captured_summary(dvt_block *net, dvt_shape input, char *text, 
     return status;
 }
 
-/* The first line that begins so, with runs of blanks made one. */
+/* Returns the first line with that beginning, with runs of blanks replaced by one. */
 static const char *line_of(const char *text, const char *begin) {
     static char line[200];
     const char *at = text;
@@ -395,7 +398,7 @@ DVT_TEST(nets_summary) {
     CHECK_STR(line_of(text, "Parameters:"), "Parameters: 60,170 (each counted once)");
     CHECK_STR(line_of(text, "  trained:"), "trained: 60,170");
     CHECK_STR(line_of(text, "  not trained:"), "not trained: 0");
-    /* running statistics stay as they are, even in train mode */
+    /* running statistics do not change, even in train mode */
     dvt_block_initialize(norm, default_init(), no_contexts());
     DVT_TRAIN_MODE {
         CHECK_INT(captured_summary(norm, DVT_SHAPE(2, 3), text, sizeof text), DVT_OK);

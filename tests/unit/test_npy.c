@@ -1,5 +1,5 @@
-/* .npy: byte for byte what NumPy writes (tests/golden/make_files.py), every way it may be stored, and what must be
-   refused with which words. */
+/* Tests of .npy files: the bytes equal NumPy's (tests/golden/make_files.py). Also every storage
+   order and the messages of refused files. */
 #include "dvt_golden.h"
 #if !defined(_WIN32)
 #include <signal.h>
@@ -9,7 +9,8 @@
 #include <unistd.h>
 #endif
 
-/* Element i of the rule in tests/golden/make_files.py; `is_unsigned`: of that kind of integer. */
+/* Returns element i by the rule in tests/golden/make_files.py. `is_unsigned` selects unsigned
+   integers. */
 static double value(dvt_dtype dtype, int64_t i, bool is_unsigned) {
     if (dtype == DVT_BOOL)
         return i % 3 == 1;
@@ -66,11 +67,11 @@ static void each_saved(const char *dtype, const char *shape, const char *hex) {
     free(bytes);
 }
 
-DVT_TEST(npy_saves_as_numpy) {
+DVT_TEST(npy_saves_the_bytes_of_numpy) {
     CHECK(golden_lines(__FILE__, "npy_save", each_saved) >= 65);
 }
 
-/* The kind of the stored elements stands in the header: 'u2', behind the byte order. */
+/* Reads one golden file. The header has the kind of its elements after the byte order: 'u2'. */
 static void each_read(const char *dtype, const char *shape, const char *hex) {
     size_t n;
     unsigned char *bytes = golden_bytes(hex, &n);
@@ -86,11 +87,11 @@ static void each_read(const char *dtype, const char *shape, const char *hex) {
     free(bytes);
 }
 
-DVT_TEST(npy_reads_every_storage) {
+DVT_TEST(npy_reads_every_storage_order) {
     CHECK(golden_lines(__FILE__, "npy_read", each_read) >= 72);
 }
 
-/* ---- headers by hand ---- */
+/* ---- handwritten headers ---- */
 static unsigned char made[20000];
 
 static size_t make(int major, const char *dictionary, size_t n_data) {
@@ -200,7 +201,7 @@ DVT_TEST(npy_refuses_headers) {
     CHECK_ERROR(dvt_read_npy(NULL, 10, dvt_cpu()), DVT_ERR_NULL_ARGUMENT);
 }
 
-/* A text that is not closed ends with the header, whatever stands behind it. */
+/* A string without closing quote ends with the header, whatever follows the header. */
 DVT_TEST(npy_unclosed_text) {
     REFUSE("{'descr': '|O", 0, "dictionary");
     REFUSE("{'descr': '|u1', 'fortran_order': False, 'shap", 0, "dictionary");
@@ -230,7 +231,7 @@ DVT_TEST(npy_unsigned_64) {
     CHECK_REFUSED(dvt_read_npy(made, n, dvt_cpu()), DVT_ERR_FORMAT, "element 1 is a uint64");
 }
 
-/* Any byte but 0 is true. */
+/* Any nonzero byte is true. */
 DVT_TEST(npy_bool_bytes) {
     size_t n = make(1, "{'descr': '|b1', 'fortran_order': False, 'shape': (4,), }", 4);
     dvt_array *x = dvt_read_npy(made, n, dvt_cpu());
@@ -239,7 +240,7 @@ DVT_TEST(npy_bool_bytes) {
     CHECK(raw[0] == 0 && raw[1] == 1 && raw[2] == 1 && raw[3] == 1);
 }
 
-/* The bits of NaN and of -0 survive. */
+/* The bits of NaN and of -0 are kept. */
 DVT_TEST(npy_bits_survive) {
     static const unsigned char bits[16] = {1, 0, 0, 0, 0, 0, 0xf0, 0x7f, 0, 0, 0, 0, 0, 0, 0, 0x80};
     static const uint64_t values[2] = {UINT64_C(0x7ff0000000000001), UINT64_C(0x8000000000000000)};
@@ -306,7 +307,7 @@ DVT_TEST(npy_round_trips) {
     DVT_SCOPE {
         dvt_array *x = dvt_reshape(dvt_arange(0, 12, 1, DVT_F32, dvt_gpu(1)), DVT_SHAPE(3, 4)), *y;
         dvt_transfer_guard before =
-            dvt_set_transfer_guard(DVT_TRANSFER_FORBID); /* saving is a named read */
+            dvt_set_transfer_guard(DVT_TRANSFER_FORBID); /* saving is an explicit read */
         CHECK(dvt_save_npy(path, dvt_t(x)) == DVT_OK);
         dvt_set_transfer_guard(before);
         y = dvt_load_npy(path, dvt_gpu(0));
@@ -338,9 +339,9 @@ DVT_TEST(npy_file_errors) {
     CHECK_ERROR(dvt_save_npy(path, NULL), DVT_ERR_NULL_ARGUMENT);
     CHECK(golden_write(path, "", 0));
     CHECK_REFUSED(dvt_load_npy(path, dvt_cpu()), DVT_ERR_FORMAT, "not an .npy");
-    snprintf(inside, sizeof inside, "%s/below.npy", path); /* a file is no folder */
+    snprintf(inside, sizeof inside, "%s/below.npy", path); /* a file is not a directory */
     CHECK_REFUSED(dvt_save_npy(inside, x), DVT_ERR_IO, "below.npy");
-    CHECK(dvt_save_npy(path, x) == DVT_OK); /* replaces */
+    CHECK(dvt_save_npy(path, x) == DVT_OK); /* replaces the file */
     bytes = golden_file(path, &n);
     CHECK_INT(n, 128 + 8);
     free(bytes);
@@ -363,16 +364,16 @@ DVT_TEST(npy_folders_and_devices) {
         CHECK(lstat(link, &info) == 0 && S_ISLNK(info.st_mode));
         CHECK(remove(link) == 0);
     }
-    /* Linux's device that is always full. */
+    /* A Linux device that is always full. */
     if (access("/dev/full", W_OK) == 0 && symlink("/dev/full", link) == 0) {
         CHECK_REFUSED(dvt_save_npy(link, x), DVT_ERR_IO, "could not be written");
         CHECK(remove(link) == 0);
     }
-    CHECK(rmdir(folder) == 0); /* empty: no temporary file was left */
+    CHECK(rmdir(folder) == 0); /* empty: no temporary file remains */
 }
 
-/* When writing fails half way, the file that was there is still there, whole, and nothing else is. */
-DVT_TEST(npy_failing_keeps_the_old) {
+/* When writing fails halfway, the old file remains complete, and no other file remains. */
+DVT_TEST(npy_failing_write_keeps_the_old_file) {
     dvt_array *small = dvt_ones(DVT_SHAPE(2), DVT_F32, dvt_cpu());
     dvt_array *large = dvt_ones(DVT_SHAPE(100000), DVT_F32, dvt_cpu());
     char folder[600], path[640];

@@ -1,4 +1,5 @@
-/* Schedules and optimizers: every step of every kind against the formula in float64, on one element at a time. */
+/* Tests of schedules and optimizers: every step of every kind against the formula in float64, on
+   one element at a time. */
 #include "../dvt_test.h"
 #if !defined(DEVTENSOR_NO_NN)
 
@@ -61,7 +62,7 @@ static dvt_block *weight_of(int64_t n, dvt_dtype dtype, double value) {
     return block;
 }
 
-/* Sum of gradient * weight, so that the gradient is what is given. */
+/* Runs backward of the sum of gradient * weight, so that the gradient has the given values. */
 static void push(dvt_block *net, const double *gradient, int64_t n, dvt_dtype dtype) {
     dvt_array *g =
         dvt_as_in_dtype(dvt_from_host(gradient, DVT_SHAPE(n), DVT_F64, dvt_cpu()), dtype);
@@ -76,7 +77,7 @@ typedef struct reference {
     double w, m, v, s;
 } reference;
 
-/* One step in float64, as the papers and MXNet's documentation write it. */
+/* Computes one step in float64, as the papers and MXNet's documentation define it. */
 static void reference_step(reference *r, const dvt_optimizer *o, double rate, double wd,
                            double gradient, double batch, int t) {
     double g = gradient / batch, h;
@@ -117,7 +118,7 @@ static void reference_step(reference *r, const dvt_optimizer *o, double rate, do
         r->v += g * g;
         r->w -= rate * (g / sqrt(r->v + o->epsilon) + wd * r->w);
         break;
-    default: /* test_custom.c */
+    default: /* test_custom.c tests custom optimizers */
         break;
     }
 }
@@ -204,8 +205,8 @@ DVT_TEST(optimizer_multipliers_and_schedules) {
     check_optimizer(o, DVT_F64, 1, 1, 1e-12);
 }
 
-/* Adam with small float16 gradients: their squares are below float16's range, so its states must not be float16. */
-DVT_TEST(optimizer_half_precision_states) {
+/* Squares of small float16 gradients underflow float16, so Adam's states must not be float16. */
+DVT_TEST(optimizer_float16_states) {
     dvt_block *net = weight_of(1, DVT_F16, 1);
     double gradient = 1e-4, first;
     dvt_trainer *trainer;

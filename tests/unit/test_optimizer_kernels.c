@@ -1,10 +1,11 @@
-/* One optimizer step after another against the published formulas in double: every kind and option, dtypes, threads, devices. */
+/* Tests of optimizer steps against the published formulas in double: every kind and option, dtypes,
+   threads, devices. */
 #include "dvt_test.h"
 #if !defined(DEVTENSOR_NO_NN)
 
 #define STEPS 6
 
-/* y = sum of x * weight: the gradient of the weight is x. */
+/* Computes y = sum of x * weight, so that the gradient of the weight is x. */
 static dvt_array *times_weight(dvt_block *self, void *user, dvt_array *x) {
     (void)user;
     return dvt_sum(dvt_mul(x, dvt_block_data(self, "weight", dvt_ctx_of(x))), DVT_ALL);
@@ -44,7 +45,7 @@ static void back(dvt_block *net, dvt_array *gradient) {
     CHECK_INT(dvt_backward(y), DVT_OK);
 }
 
-/* The weight of one element after its step number t, and the state that goes on. */
+/* Returns the weight of one element after step t, and updates the state. */
 static double step(const dvt_optimizer *o, double w, double gradient, double rescale, int t,
                    double s[3]) {
     double a = o->learning_rate, d = o->weight_decay, c = o->clip_gradient, g = rescale * gradient;
@@ -61,7 +62,7 @@ static double step(const dvt_optimizer *o, double w, double gradient, double res
         s[1] = o->beta2 * s[1] + (1 - o->beta2) * h * h;
         mean = s[0] / (1 - pow(o->beta1, t));
         square = sqrt(s[1] / (1 - pow(o->beta2, t)));
-        /* MXNet adds epsilon before the square is corrected. */
+        /* MXNet adds epsilon before the bias correction of the square. */
         w -= o->kind == DVT_OPTIMIZER_ADAMW ? a * d * w : 0;
         return w - a * mean / (square + o->epsilon / sqrt(1 - pow(o->beta2, t)));
     }
@@ -155,7 +156,7 @@ DVT_TEST(optimizer_on_a_virtual_gpu) {
     CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
 }
 
-/* NaN and Inf reach the element that they belong to, and no other; clipping bounds Inf and leaves NaN. */
+/* NaN and Inf change only their own element. Clipping bounds Inf and keeps NaN. */
 DVT_TEST(optimizer_special_values) {
     dvt_optimizer clipped = dvt_optimizer_sgd(1);
     dvt_array *w = dvt_ones(DVT_SHAPE(4), DVT_F32, dvt_cpu());

@@ -1,5 +1,6 @@
-/* MXNet's .params: all four versions written by hand from the format's description, what is saved compared byte by
-   byte, what must be refused with which words, and lists of named arrays. */
+/* Tests of MXNet's .params files. All four versions are written by hand from the description of the
+   format. Saved files are compared byte by byte. Also messages of refused files, and lists of named
+   arrays. */
 #include "dvt_golden.h"
 
 #define V1 0xf993fac8u
@@ -31,7 +32,8 @@ static void put_name(const char *name) {
     put_bytes(name, strlen(name));
 }
 
-/* One array of `ndim` extents; the elements follow by put. V0 has no version number and small extents. */
+/* Writes the head of one array of `ndim` extents; put appends the elements. V0 has no version
+   number and 32-bit extents. */
 static void put_head(uint32_t version, int ndim, const int64_t *extent, int device, int flag) {
     int i;
     if (version)
@@ -289,7 +291,7 @@ DVT_TEST(array_list_errors) {
     CHECK_ERROR(dvt_array_list_name(list, 1), DVT_ERR_RANGE);
 }
 
-/* What is kept of a list outlives it. */
+/* A retained array outlives its list. */
 DVT_TEST(array_list_owns) {
     dvt_array *x = NULL;
     make_good();
@@ -387,7 +389,7 @@ DVT_TEST(params_save_errors) {
     CHECK_ERROR(dvt_save_params(path, NULL, NULL, 1), DVT_ERR_NULL_ARGUMENT);
     CHECK_ERROR(dvt_save_params(NULL, x, NULL, 1), DVT_ERR_NULL_ARGUMENT);
     file = fopen(path, "rb");
-    CHECK(file == NULL); /* nothing was begun */
+    CHECK(file == NULL); /* no file was created */
     if (file)
         fclose(file);
 }

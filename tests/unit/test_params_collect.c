@@ -1,4 +1,5 @@
-/* Collections of parameters: order, sharing, and the regular expressions that choose by name. */
+/* Tests of collections of parameters: order, sharing, and the regular expressions that select by
+   name. */
 #include "dvt_test.h"
 #if !defined(DEVTENSOR_NO_NN)
 
@@ -33,7 +34,7 @@ DVT_TEST(params_collect) {
     DVT_NN_ADD(inner, shared, dvt_nn_dropout(0.5));
     DVT_NN_ADD(net, dvt_nn_conv2d(2, 3, DVT_RELU), inner, shared, dvt_nn_batch_norm());
     params = dvt_block_collect_params(net, NULL);
-    CHECK_INT(dvt_params_len(params), 8); /* the shared ones once */
+    CHECK_INT(dvt_params_len(params), 8); /* shared parameters count once */
     CHECK(strncmp(dvt_param_name(dvt_params_at(params, 0)), "conv", 4) == 0);
     CHECK(dvt_params_at(params, 2) == dvt_block_param(shared, "weight"));
     CHECK(dvt_params_at(params, 3) == dvt_block_param(shared, "bias"));
@@ -48,7 +49,7 @@ DVT_TEST(params_collect) {
     CHECK_INT(count_matches(net, ".*weight"), 2);
     CHECK_INT(count_matches(net, ".*_(weight|bias)"), 4);
     CHECK_INT(count_matches(net, "conv[0-9]+_.*|dense[0-9]+_bias"), 3);
-    CHECK_INT(count_matches(net, "weight"), 0); /* from the first character on */
+    CHECK_INT(count_matches(net, "weight"), 0); /* a match must begin at the first character */
     CHECK_INT(count_matches(net, "batchnorm"), 4);
     CHECK_INT(count_matches(net, "batchnorm$"), 0);
     CHECK_INT(count_matches(net, ""), 8);
@@ -56,7 +57,7 @@ DVT_TEST(params_collect) {
     CHECK_ERROR(dvt_block_collect_params(NULL, NULL), DVT_ERR_NULL_ARGUMENT);
 }
 
-/* A block whose one parameter has a name of our choice behind "x<number>_": patterns see that. */
+/* Returns x. `matches` gives its block one parameter, named "x<number>_" and the name to match. */
 static dvt_array *identity_forward(dvt_block *self, void *user, dvt_array *x) {
     (void)self;
     (void)user;

@@ -1,4 +1,5 @@
-/* Parameters of networks on contexts: one copy each, moving them, values from outside, gradients. On the CPU and on virtual GPUs. */
+/* Tests of parameters of networks on contexts: replicas, moving, setting values, gradients. They
+   run on the CPU and on virtual GPUs. */
 #include "dvt_test.h"
 #if !defined(DEVTENSOR_NO_NN)
 
@@ -55,12 +56,12 @@ DVT_TEST(params_contexts) {
                                    DVT_CONTEXTS(dvt_gpu(0), dvt_gpu(1), dvt_gpu(0), dvt_gpu(1))),
               DVT_OK);
     dvt_ctx_list_format(dvt_param_ctxs(w), list, sizeof list);
-    CHECK_STR(list, "[gpu(0), gpu(1)]"); /* each once */
+    CHECK_STR(list, "[gpu(0), gpu(1)]"); /* each context once */
     on0 = dvt_param_data(w, dvt_gpu(0));
     CHECK(dvt_ctx_equal(dvt_ctx_of(on0), dvt_gpu(0)));
     CHECK(dvt_param_data(w, dvt_gpu(1)) != on0);
     CHECK(same_values(on0, dvt_param_data(w, dvt_gpu(1))));
-    CHECK(dvt_param_data(w, any_ctx()) == NULL); /* the default, cpu(0), is not among them */
+    CHECK(dvt_param_data(w, any_ctx()) == NULL); /* cpu(0), the default, has no replica */
     error_has(
         "was not initialized on context cpu(0). It was only initialized on [gpu(0), gpu(1)].");
     dvt_clear_error();
@@ -68,7 +69,7 @@ DVT_TEST(params_contexts) {
         CHECK(dvt_ctx_equal(dvt_ctx_of(dvt_param_data(w, any_ctx())), dvt_gpu(1)));
     }
     CHECK_INT(dvt_block_reinitialize(net, default_init(), DVT_CONTEXTS(dvt_gpu(1))), DVT_OK);
-    CHECK(dvt_ctx_equal(dvt_ctx_of(dvt_param_data(w, any_ctx())), dvt_gpu(1))); /* the only copy */
+    CHECK(dvt_ctx_equal(dvt_ctx_of(dvt_param_data(w, any_ctx())), dvt_gpu(1))); /* single replica */
     dvt_discard_all();
     CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
 }
@@ -116,14 +117,14 @@ DVT_TEST(params_reset_ctx) {
     CHECK_INT(dvt_params_initialize(params, dvt_init_one(), DVT_CONTEXTS(dvt_gpu(0), dvt_cpu())),
               DVT_OK);
     kept = dvt_param_data(w, dvt_cpu());
-    dvt_fill(dvt_param_data(w, dvt_gpu(0)), 4); /* copies that differ */
+    dvt_fill(dvt_param_data(w, dvt_gpu(0)), 4); /* replicas that differ */
     CHECK_INT(dvt_params_reset_ctx(params, DVT_CONTEXTS(dvt_cpu(), dvt_gpu(1))), DVT_OK);
     CHECK_INT(dvt_param_ctxs(w).n, 2);
     CHECK(dvt_param_data(w, dvt_cpu()) == kept);
     CHECK_VALUES(dvt_param_data(w, dvt_cpu()), 0, 2.5, 2.5);
     CHECK_VALUES(dvt_param_data(w, dvt_gpu(1)), 0, 2.5, 2.5);
     CHECK_ERROR(dvt_param_data(w, dvt_gpu(0)), DVT_ERR_CONTEXT);
-    /* the deferred one remembers its new contexts */
+    /* the deferred parameter stores its new contexts */
     CHECK_INT(dvt_param_ctxs(dvt_params_at(params, 2)).n, 2);
     CHECK(dvt_ctx_equal(dvt_param_ctxs(dvt_params_at(params, 2)).ctx[1], dvt_gpu(1)));
     CHECK(dvt_block_forward(net, dvt_ones(DVT_SHAPE(1, 2), DVT_F32, dvt_gpu(1))) != NULL);
@@ -134,7 +135,7 @@ DVT_TEST(params_reset_ctx) {
     CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
 }
 
-/* Equal copies average to themselves, bit for bit, whatever their number. */
+/* The average of equal replicas has the same bits, for any number of replicas. */
 DVT_TEST(params_average_is_exact) {
     dvt_block *net = dense_in(40, 10);
     dvt_params *params = dvt_block_collect_params(net, NULL);
@@ -148,7 +149,7 @@ DVT_TEST(params_average_is_exact) {
     CHECK(same_values(dvt_param_data(w, any_ctx()), before));
 }
 
-DVT_TEST(params_no_memory_on_the_gpu) {
+DVT_TEST(params_out_of_device_memory) {
     dvt_block *net = dense_in(64, 64), *second;
     dvt_array *w;
     CHECK_INT(dvt_set_virtual_gpus(2, 40000), DVT_OK);
@@ -167,7 +168,7 @@ DVT_TEST(params_no_memory_on_the_gpu) {
     CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
 }
 
-/* ---- values from outside ---- */
+/* ---- setting values ---- */
 DVT_TEST(params_set_data) {
     dvt_block *net = dense_in(1, 2), *late = dvt_nn_dense(2, DVT_IDENTITY);
     dvt_param *w = dvt_block_param(net, "weight");
@@ -186,7 +187,7 @@ DVT_TEST(params_set_data) {
                 DVT_ERR_SHAPE);
     CHECK_ERROR(dvt_param_set_data(w, NULL), DVT_ERR_NULL_ARGUMENT);
     dvt_fill(held, 8);
-    CHECK_INT(dvt_param_set_data(w, held), DVT_OK); /* one copy to all */
+    CHECK_INT(dvt_param_set_data(w, held), DVT_OK); /* one value for all replicas */
     CHECK_VALUES(dvt_param_data(w, dvt_gpu(0)), 0, 8, 8);
     /* a deferred parameter gets its shape from the data */
     dvt_block_initialize(late, default_init(), DVT_CONTEXTS(dvt_gpu(0)));
@@ -253,7 +254,7 @@ DVT_TEST(params_grad_req) {
     CHECK_ERROR(dvt_param_set_grad_req(NULL, DVT_GRAD_ADD), DVT_ERR_NULL_ARGUMENT);
 }
 
-/* Set before there are values: it holds when they come. */
+/* A grad_req that is set before the values exist applies when they are initialized. */
 DVT_TEST(params_grad_req_before_initialize) {
     dvt_block *net = dvt_nn_dense(1, DVT_IDENTITY);
     dvt_stats before, after;
@@ -264,7 +265,7 @@ DVT_TEST(params_grad_req_before_initialize) {
         dvt_block_forward(net, dvt_ones(DVT_SHAPE(1, 3), DVT_F32, dvt_cpu()));
     }
     after = dvt_get_stats();
-    CHECK_INT(after.arrays - before.arrays, 1); /* the weight and no gradient */
+    CHECK_INT(after.arrays - before.arrays, 1); /* the weight, without gradient */
     CHECK_ERROR(dvt_param_grad(dvt_block_param(net, "weight"), dvt_cpu()), DVT_ERR_GRAD);
 }
 
@@ -283,7 +284,7 @@ DVT_TEST(params_running_statistics_have_no_gradient) {
     CHECK_ERROR(dvt_param_grad(dvt_block_param(net, "running_var"), dvt_cpu()), DVT_ERR_GRAD);
 }
 
-DVT_TEST(params_factors) {
+DVT_TEST(params_rate_and_decay_factors) {
     dvt_param *w = dvt_block_param(dvt_nn_dense(1, DVT_IDENTITY), "weight");
     CHECK_INT(dvt_param_set_lr_mult(w, 0.5), DVT_OK);
     CHECK_INT(dvt_param_set_wd_mult(w, 0), DVT_OK);

@@ -1,4 +1,5 @@
-/* Parameters of networks: names, initial values and who decides them, deferred initialization. */
+/* Tests of parameters of networks: names, initial values and their precedence, deferred
+   initialization. */
 #include "dvt_test.h"
 #if !defined(DEVTENSOR_NO_NN)
 
@@ -69,7 +70,7 @@ DVT_TEST(params_names) {
     dvt_clear_error();
 }
 
-/* Numbers follow the net, not the order in which C evaluates arguments. */
+/* Numbers follow the order in the net, not the order in which C evaluates arguments. */
 DVT_TEST(params_numbers_follow_the_net) {
     dvt_block *net = dvt_nn_sequential();
     int i, first;
@@ -93,8 +94,8 @@ DVT_TEST(params_keep_their_names) {
     dvt_release(kept);
 }
 
-/* ---- what is drawn ---- */
-DVT_TEST(params_own_rule_beats_the_net_s) {
+/* ---- initial values ---- */
+DVT_TEST(params_own_initializer_overrides_the_nets) {
     dvt_block *net = dvt_nn_sequential();
     dvt_array *w, *b;
     DVT_NN_ADD(net, dense_in(4, 3), dvt_nn_dense(2, DVT_IDENTITY));
@@ -115,7 +116,7 @@ DVT_TEST(params_own_rule_beats_the_net_s) {
     CHECK_VALUES(dvt_block_data(dvt_block_at(net, 0), "bias", dvt_cpu()), 0, 1, 1, 1, 1);
 }
 
-DVT_TEST(params_rules_by_name) {
+DVT_TEST(params_initializers_by_name) {
     dvt_nn_batch_norm_desc desc;
     dvt_block *net;
     memset(&desc, 0, sizeof desc);
@@ -174,7 +175,7 @@ DVT_TEST(params_distributions) {
     check_init(dvt_init_msra(DVT_FAN_IN, 0.25), sqrt(2 / (1 + 0.0625) / 300), 0);
 }
 
-/* The window of a filter counts into both fans: (8, 4, 5, 5) has 100 inputs and 200 outputs. */
+/* The window of a filter multiplies both fans: (8, 4, 5, 5) has 100 inputs and 200 outputs. */
 DVT_TEST(params_xavier_counts_the_window) {
     dvt_nn_conv2d_desc desc;
     double mean, deviation, largest, bound = sqrt(3 / 150.0);
@@ -190,7 +191,7 @@ DVT_TEST(params_xavier_counts_the_window) {
     CHECK_CLOSE(deviation / bound, 1 / sqrt(3), 0.05);
 }
 
-/* The stream of cpu(0), in the order of the parameters, whatever the contexts are. */
+/* Values come from the stream of cpu(0), in the order of the parameters, for any contexts. */
 DVT_TEST(params_drawn_from_the_cpu_stream) {
     dvt_block *net = dvt_nn_sequential();
     dvt_array *first, *second;
@@ -209,8 +210,9 @@ DVT_TEST(params_drawn_from_the_cpu_stream) {
     CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
 }
 
-/* With its generator, the first weights of an MXNet process: Uniform(0.07) on its CPU numbers. */
-DVT_TEST(params_mxnet_s_first_weights) {
+/* With MXNet's generator, the first weights equal those of an MXNet process: Uniform(0.07) from its
+   CPU stream. */
+DVT_TEST(params_first_weights_of_mxnet) {
     dvt_block *net = dense_in(2, 3);
     CHECK_INT(dvt_set_virtual_gpus(1, 0), DVT_OK);
     dvt_set_rng_engine(DVT_RNG_MXNET);
@@ -246,7 +248,7 @@ DVT_TEST(params_bad_initializers) {
     dvt_clear_error();
 }
 
-/* ---- when ---- */
+/* ---- order of initialization ---- */
 DVT_TEST(params_initialized_twice) {
     dvt_block *net = dense_in(2, 2);
     dvt_array *w, *before;
@@ -257,13 +259,13 @@ DVT_TEST(params_initialized_twice) {
     CHECK_INT(dvt_block_initialize(net, dvt_init_one(), DVT_CONTEXTS(dvt_cpu())), DVT_OK);
     CHECK(same_values(dvt_block_data(net, "weight", dvt_cpu()), before));
     CHECK_INT(dvt_block_reinitialize(net, dvt_init_one(), DVT_CONTEXTS(dvt_cpu())), DVT_OK);
-    CHECK(dvt_block_data(net, "weight", dvt_cpu()) == w); /* pointers stay good */
+    CHECK(dvt_block_data(net, "weight", dvt_cpu()) == w); /* pointers remain valid */
     CHECK_VALUES(w, 0, 1, 1, 1, 1);
 }
 
 static char logged[2000];
 
-static void keep_log(void *user, dvt_log_level level, const char *message) {
+static void append_log(void *user, dvt_log_level level, const char *message) {
     (void)user;
     if (level == DVT_LOG_WARNING && strlen(logged) + strlen(message) < sizeof logged)
         strcat(logged, message);
@@ -275,7 +277,7 @@ DVT_TEST(params_already_initialized_warning) {
     snprintf(expected, sizeof expected, "Parameter '%s' is already initialized, ignoring. Set",
              dvt_param_name(dvt_block_param(net, "weight")));
     logged[0] = 0;
-    dvt_set_logger(keep_log, NULL);
+    dvt_set_logger(append_log, NULL);
     dvt_block_initialize(net, default_init(), DVT_CONTEXTS(dvt_cpu()));
     CHECK_STR(logged, "");
     dvt_block_initialize(net, default_init(), DVT_CONTEXTS(dvt_cpu()));
@@ -304,7 +306,7 @@ DVT_TEST(params_deferred) {
     error_has("has not been initialized yet because initialization was deferred");
     error_has("in_units");
     dvt_clear_error();
-    /* bias has a known shape, so it is there already */
+    /* the bias has a known shape, so it is initialized already */
     CHECK_VALUES(dvt_block_data(first, "bias", dvt_cpu()), 0, 0, 0, 0);
     CHECK(dvt_block_forward(net, dvt_ones(DVT_SHAPE(5, 4), DVT_F32, dvt_cpu())) != NULL);
     CHECK(dvt_shape_equal(dvt_param_shape(w), DVT_SHAPE(3, 4)));

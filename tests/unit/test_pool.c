@@ -1,4 +1,5 @@
-/* Pooling and its gradients against plain loops: windows, padding, rounding up, ties, NaN, dtypes, threads, errors. */
+/* Tests of pooling and its gradients against plain loops: windows, padding, rounding up, ties, NaN,
+   dtypes, threads, errors. */
 #include "dvt_test.h"
 #include <limits.h>
 
@@ -7,7 +8,8 @@ static dvt_array *random_array(dvt_shape shape, dvt_dtype dtype) {
     double *values = (double *)malloc(sizeof(double) * (size_t)(n ? n : 1));
     dvt_array *x;
     for (i = 0; i < n; i++)
-        values[i] = floor(dvt_test_random(-20, 20)) / 4; /* ties are common, halves are exact */
+        /* Multiples of 1/4 are exact, and ties are frequent. */
+        values[i] = floor(dvt_test_random(-20, 20)) / 4;
     x = dvt_as_in_dtype(dvt_from_host(values, shape, DVT_F64, dvt_cpu()), dtype);
     free(values);
     return x;
@@ -25,14 +27,21 @@ static dvt_pool2d_options window(int kh, int kw, int sh, int sw, int ph, int pw)
     return p;
 }
 
-/* p as the operations take it, for a padding that repeats nothing. */
+/* Returns p as the operations expect it: DVT_PAD_NONE prevents that padding repeats. */
 static dvt_pool2d_options padded(dvt_pool2d_options p) {
     if (!p.padding[1])
         p.padding[1] = DVT_PAD_NONE;
     return p;
 }
 
-/* The number of windows, counted: each begins in x or the padding before it, and unless rounded up ends in the padding. */
+/* Counts the windows. Each begins in x or in the padding before it. Unless rounded up, it ends
+   within the padding after x.
+
+        p p x x x x x x x x p p     size 4, stride 3, padding p of 2
+        [-----]                     window 0
+              [-----]               window 1
+                    [-----]         window 2
+                          [-----]   window 3, only when rounded up: it begins in x */
 static int64_t count_windows(int64_t x, int64_t size, int64_t stride, int64_t padding, bool up) {
     int64_t n = 0;
     while (n * stride + size <= x + 2 * padding)
@@ -148,7 +157,7 @@ DVT_TEST(pool2d_random_cases) {
     check_pool(window(2, 2, 2, 2, 0, 0), false, DVT_SHAPE(9, 6, 24, 24), DVT_F32);
 }
 
-/* One rule for all pairs: a second 0 repeats the first. */
+/* One rule for all pairs: a second 0 repeats the first value. */
 DVT_TEST(pool2d_pairs) {
     dvt_array *x = dvt_zeros(DVT_SHAPE(1, 1, 6, 8), DVT_F32, dvt_cpu());
     dvt_pool2d_options p = window(4, 0, 1, 0, 2, 0);
@@ -158,7 +167,7 @@ DVT_TEST(pool2d_pairs) {
     p.padding[0] = DVT_PAD_NONE;
     p.padding[1] = 2;
     CHECK(dvt_shape_equal(dvt_shape_of(dvt_max_pool2d(x, &p)), DVT_SHAPE(1, 1, 3, 9)));
-    p = window(4, 3, 1, 0, 2, 0); /* (2, 2) is too much for a width of 3 */
+    p = window(4, 3, 1, 0, 2, 0); /* (2, 2) exceeds a width of 3 */
     CHECK_ERROR(dvt_max_pool2d(x, &p), DVT_ERR_RANGE);
     p.padding[1] = -1;
     CHECK_ERROR(dvt_max_pool2d(x, &p), DVT_ERR_RANGE);
@@ -172,15 +181,15 @@ DVT_TEST(pool2d_defaults) {
     dvt_array *x = dvt_reshape(dvt_arange(0, 30, 1, DVT_F32, dvt_cpu()), DVT_SHAPE(1, 1, 5, 6));
     dvt_pool2d_options p = window(2, 0, 0, 0, 0, 0);
     CHECK_VALUES(dvt_max_pool2d(x, &p), 0, 7, 9, 11, 19, 21, 23);
-    p = window(2, 3, 0, 0, 0, 0); /* the stride is the size, each way */
+    p = window(2, 3, 0, 0, 0, 0); /* the stride defaults to the size of each axis */
     CHECK_VALUES(dvt_max_pool2d(x, &p), 0, 8, 11, 20, 23);
-    p = window(2, 3, 1, 0, 0, 0); /* a given stride is both */
+    p = window(2, 3, 1, 0, 0, 0); /* a single stride applies to both axes */
     CHECK(dvt_shape_equal(dvt_shape_of(dvt_max_pool2d(x, &p)), DVT_SHAPE(1, 1, 4, 4)));
     p = window(2, 0, 0, 0, 0, 0);
     p.ceil_mode = true;
     CHECK_VALUES(dvt_max_pool2d(x, &p), 0, 7, 9, 11, 19, 21, 23, 25, 27, 29);
     CHECK_VALUES(dvt_avg_pool2d(x, &p), 0, 3.5, 5.5, 7.5, 15.5, 17.5, 19.5, 24.5, 26.5, 28.5);
-    p = window(7, 7, 7, 7, 7, 7); /* not looked at: one window over everything */
+    p = window(7, 7, 7, 7, 7, 7); /* ignored: one window covers everything */
     p.global = true;
     CHECK_VALUES(dvt_max_pool2d(x, &p), 0, 29);
     CHECK_VALUES(dvt_avg_pool2d(x, &p), 0, 14.5);
@@ -200,7 +209,7 @@ DVT_TEST(pool2d_ties_and_nan) {
     x = DVT_ARRAY(double, DVT_SHAPE(1, 1, 2, 2), dvt_cpu(), -INFINITY, -INFINITY, -INFINITY, NAN);
     CHECK_VALUES(dvt_max_pool2d(x, &p), 0, NAN);
     CHECK_VALUES(dvt_avg_pool2d(x, &p), 0, NAN);
-    /* Padding is never the largest. */
+    /* Padding is never the maximum. */
     x = dvt_full(DVT_SHAPE(1, 1, 2, 2), -INFINITY, DVT_F32, dvt_cpu());
     p = window(2, 2, 0, 0, 1, 1);
     CHECK_VALUES(dvt_max_pool2d(x, &p), 0, -INFINITY, -INFINITY, -INFINITY, -INFINITY);
@@ -225,7 +234,7 @@ DVT_TEST(pool2d_views_and_empty) {
     CHECK_INT(dvt_size(dvt_grad(none)), 0);
 }
 
-DVT_TEST(pool2d_same_everywhere) {
+DVT_TEST(pool2d_same_bits_for_any_threads_and_device) {
     dvt_array *x = random_array(DVT_SHAPE(20, 7, 13, 11), DVT_F32), *first[2] = {NULL, NULL};
     dvt_pool2d_options p = window(3, 3, 2, 2, 1, 1);
     int threads, k;
@@ -266,13 +275,13 @@ static dvt_array *pool(dvt_array *x, int size, int stride, int padding) {
 DVT_TEST(pool2d_errors) {
     dvt_array *x = dvt_zeros(DVT_SHAPE(1, 1, 4, 4), DVT_F32, dvt_cpu());
     dvt_array *flat = dvt_zeros(DVT_SHAPE(1, 1, 0, 4), DVT_F32, dvt_cpu());
-    dvt_pool2d_options whole = window(0, 0, 0, 0, 0, 0);
-    whole.global = true;
-    CHECK_ERROR(dvt_max_pool2d(NULL, &whole), DVT_ERR_NULL_ARGUMENT);
+    dvt_pool2d_options global_pool = window(0, 0, 0, 0, 0, 0);
+    global_pool.global = true;
+    CHECK_ERROR(dvt_max_pool2d(NULL, &global_pool), DVT_ERR_NULL_ARGUMENT);
     CHECK_ERROR(dvt_avg_pool2d(x, NULL), DVT_ERR_NULL_ARGUMENT);
-    CHECK_ERROR(dvt_avg_pool2d(dvt_index(x, 0), &whole), DVT_ERR_SHAPE);
-    CHECK_ERROR(dvt_avg_pool2d(flat, &whole), DVT_ERR_SHAPE);
-    CHECK_ERROR(dvt_avg_pool2d(dvt_as_in_dtype(x, DVT_U8), &whole), DVT_ERR_DTYPE);
+    CHECK_ERROR(dvt_avg_pool2d(dvt_index(x, 0), &global_pool), DVT_ERR_SHAPE);
+    CHECK_ERROR(dvt_avg_pool2d(flat, &global_pool), DVT_ERR_SHAPE);
+    CHECK_ERROR(dvt_avg_pool2d(dvt_as_in_dtype(x, DVT_U8), &global_pool), DVT_ERR_DTYPE);
     CHECK_ERROR(pool(x, 0, 1, 0), DVT_ERR_RANGE);
     CHECK_ERROR(pool(x, -2, 1, 0), DVT_ERR_RANGE);
     CHECK_ERROR(pool(x, 2, -1, 0), DVT_ERR_RANGE);
@@ -282,7 +291,7 @@ DVT_TEST(pool2d_errors) {
     CHECK_ERROR(pool(flat, 2, 1, 1), DVT_ERR_SHAPE);
     CHECK_ERROR(pool(x, INT_MAX, 1, 0), DVT_ERR_SHAPE);
     CHECK_ERROR(pool(x, INT_MIN, INT_MIN, INT_MIN), DVT_ERR_RANGE);
-    /* Large, and right: the first window ends inside the padding. */
+    /* Very large but valid: the first window ends in the padding. */
     CHECK_VALUES(pool(x, INT_MAX, INT_MAX, INT_MAX / 2), 0, 0);
     CHECK_VALUES(pool(x, 4, INT_MAX, 0), 0, 0);
     dvt_clear_error();

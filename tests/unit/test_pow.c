@@ -1,9 +1,10 @@
-/* pow by the exponents that are short formulas: as a number, in an array of one element and in a whole array they give the same bits, and the
-   values of C's pow, also at zeros, infinities and NaN. */
+/* Tests of pow with exponents that have short formulas. A scalar, an array of one element and a
+   full array of exponents give the same bits. The values equal those of C's pow, also at zeros,
+   infinities and NaN. */
 #include "dvt_test.h"
 #include <float.h>
 
-#define N 83 /* whole vectors and a rest */
+#define N 83 /* full vectors and a remainder */
 
 static const double exponents[] = {-1, 0, 0.5, 1, 2, 3};
 #define EXPONENTS (int)(sizeof exponents / sizeof exponents[0])
@@ -24,7 +25,7 @@ static dvt_array *inputs(dvt_dtype dtype) {
     return dvt_as_in_dtype(dvt_from_host(values, DVT_SHAPE(N), DVT_F64, dvt_cpu()), dtype);
 }
 
-/* a and b have the same bits where they are numbers. */
+/* Checks that a and b have the same bits, except of NaN. */
 static void check_same(dvt_array *a, dvt_array *b, int step, double s, int line) {
     double *x = dvt_test_values(a), *y = dvt_test_values(b);
     int i;
@@ -36,7 +37,8 @@ static void check_same(dvt_array *a, dvt_array *b, int step, double s, int line)
     free(y);
 }
 
-/* Rounded once, but for the C library's own pow, by which the reference computes, and cubes of double. */
+/* Checks that results are rounded once. Exceptions are pow of the C library, which the reference
+   uses, and cubes of double. */
 static void check_values(dvt_array *x, dvt_array *y, double s) {
     const bool narrow = dvt_dtype_of(x) == DVT_F32;
     const bool exact = narrow && strcmp(dvt_cpu_isa(), "reference") != 0;
@@ -75,7 +77,7 @@ DVT_TEST(pow_by_formulas) {
                         check_values(x, y, s);
                     check_same(y, dvt_pow(x, dvt_scalar(s, dtypes[d], ctx[c])), 1, s, __LINE__);
                     check_same(y, dvt_pow(x, b), 1, s, __LINE__);
-                    dvt_fill(dvt_slice(b, 0, 1, DVT_END, 2), 1.7); /* among others */
+                    dvt_fill(dvt_slice(b, 0, 1, DVT_END, 2), 1.7); /* mixed exponents */
                     check_same(y, dvt_pow(x, b), 2, s, __LINE__);
                     check_same(y, dvt_pow_scalar_(dvt_copy(x), s), 1, s, __LINE__);
                 }
@@ -102,7 +104,7 @@ DVT_TEST(pow_of_integers_by_formulas) {
             }
 }
 
-/* In rows and columns too: exponents that are the same along one axis only. */
+/* Checks exponents that are constant along one axis only. */
 DVT_TEST(pow_by_a_row_of_exponents) {
     dvt_array *x =
         dvt_add_scalar(dvt_reshape(dvt_arange(0, 320, 1, DVT_F32, dvt_cpu()), DVT_SHAPE(5, 64)), 1);

@@ -1,5 +1,5 @@
-/* dvt_prewarm without a card: nothing is done, nothing is said, and a device that is not there is an error. What it does on a card:
-   tests/cuda/test_gpu_prewarm.c. */
+/* Tests of dvt_prewarm without a GPU: it does nothing, silently, and a missing device is an error.
+   tests/cuda/test_gpu_prewarm.c tests it on a GPU. */
 #include "dvt_test.h"
 
 DVT_TEST(prewarm_does_nothing_on_the_cpu) {
@@ -16,7 +16,7 @@ DVT_TEST(prewarm_does_nothing_on_the_cpu) {
 DVT_TEST(prewarm_does_nothing_in_main_memory) {
     dvt_memory_stats stats;
     if (dvt_num_gpus() > 0)
-        SKIP("there are cards");
+        SKIP("this machine has a GPU");
     CHECK_INT(dvt_set_virtual_gpus(1, 0), DVT_OK);
     CHECK_INT(dvt_prewarm(dvt_gpu(0)), DVT_OK);
     CHECK_INT(dvt_memory_query(dvt_gpu(0), &stats), DVT_OK);

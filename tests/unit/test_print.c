@@ -1,5 +1,5 @@
-/* Printing, character by character: thousands of arrays as NumPy printed them (tests/golden), the tutorials' outputs,
-   and what stands around the values in each style. */
+/* Tests of printing, character by character: thousands of arrays as NumPy printed them
+   (tests/golden), the tutorials' outputs, and the text around the values in each style. */
 #include "dvt_golden.h"
 #include <locale.h>
 
@@ -15,7 +15,7 @@ static const char *formatted(dvt_array *x, dvt_print_style style) {
     return text;
 }
 
-/* ---- the golden file: see tests/golden/make_print_numpy.py ---- */
+/* ---- the golden file, written by tests/golden/make_print_numpy.py ---- */
 typedef struct golden_case {
     char line[256], expected[1 << 16];
     size_t n_expected;
@@ -46,7 +46,7 @@ static int parse_header(golden_case *c) {
     return 1;
 }
 
-/* Element i of the cases that are computed. */
+/* Computes element i of the generated cases. */
 static void make_element(dvt_dtype dtype, int64_t i, unsigned char *at) {
     double value = (double)(i * 7919 % 2003 - 1001) * 0.37;
     float f32 = (float)value;
@@ -137,7 +137,7 @@ static void run_golden(const char *name, int least) {
             memcpy(c.expected + c.n_expected, line + 1, n - 1);
             c.n_expected += n - 1;
         }
-        c.n_expected -= c.n_expected ? 1 : 0; /* the newline of the file */
+        c.n_expected -= c.n_expected ? 1 : 0; /* the newline at the end of the file */
         CHECK(parse_header(&c));
         DVT_SCOPE {
             run_case(&c, data);
@@ -182,7 +182,7 @@ DVT_TEST(print_tutorials) {
     CHECK_STR(formatted(x, DVT_PRINT_TORCH), "tensor([[1., 1., 1.],\n        [1., 1., 1.]])");
 }
 
-DVT_TEST(print_where_it_lives) {
+DVT_TEST(print_shows_the_context) {
     dvt_array *x;
     CHECK(dvt_set_virtual_gpus(2, 0) == DVT_OK);
     DVT_SCOPE {
@@ -203,8 +203,8 @@ DVT_TEST(print_where_it_lives) {
     CHECK(dvt_set_virtual_gpus(0, 0) == DVT_OK);
 }
 
-/* Only what is shown leaves the device, and the guard is asked once. */
-DVT_TEST(print_reads_what_it_shows) {
+/* Only printed elements are transferred, and the guard is checked once. */
+DVT_TEST(print_transfers_only_printed_elements) {
     CHECK(dvt_set_virtual_gpus(1, 0) == DVT_OK);
     DVT_SCOPE {
         dvt_array *x = dvt_arange(0, 100000, 1, DVT_F32, dvt_gpu(0));
@@ -285,7 +285,7 @@ DVT_TEST(print_buffer_and_options) {
     options.precision = 0;
     options.edge_items = -1;
     CHECK_ERROR(dvt_format(x, &options, small, sizeof small, NULL), DVT_ERR_RANGE);
-    options.edge_items = INT32_MAX; /* its double does not fit in an int */
+    options.edge_items = INT32_MAX; /* doubling it overflows an int */
     options.threshold = 1;
     CHECK(dvt_format(x, &options, NULL, 0, &length) == DVT_OK);
     CHECK_INT(length, strlen("[1. 2. 3.]\n<NDArray 3 @cpu(0)>\n"));
@@ -293,7 +293,7 @@ DVT_TEST(print_buffer_and_options) {
     CHECK_ERROR(dvt_format(x, &options, small, sizeof small, NULL), DVT_ERR_RANGE);
 }
 
-/* Each option alone: the last value that is taken and the first one that is refused. */
+/* Checks each option alone: its last accepted and its first refused value. */
 DVT_TEST(print_options_refused) {
     dvt_array *x = DVT_ARRAY(float, DVT_SHAPE(3), dvt_cpu(), 1, 2, 3);
     dvt_print_options plain, options;
@@ -323,7 +323,7 @@ DVT_TEST(print_options_refused) {
 #undef REFUSED
 }
 
-/* The longest numbers there are fit their buffers. */
+/* Prints a summary of an array. */
 static int print_summary(void) {
     dvt_array *x = dvt_reshape(dvt_arange(0, 64, 1, DVT_F16, dvt_cpu()), DVT_SHAPE(8, 8));
     dvt_print_options options;
@@ -361,7 +361,7 @@ DVT_TEST(print_to_file) {
     dvt_array *x = DVT_ARRAY(float, DVT_SHAPE(2), dvt_cpu(), 0.5, -2);
     CHECK_ERROR(dvt_print_file(NULL, x), DVT_ERR_NULL_ARGUMENT);
     if (!file)
-        SKIP("no temporary file can be made here");
+        SKIP("cannot create a temporary file");
     CHECK(dvt_print_file(file, x) == DVT_OK);
     CHECK(dvt_print_file(file, NULL) == DVT_OK);
     rewind(file);
@@ -392,7 +392,7 @@ static double printed_value(dvt_array *x, int i) {
     return value;
 }
 
-/* Every number of the two small floats: what is printed reads back as the same bits. */
+/* Checks that every value of a 16-bit float dtype reads back from its text with the same bits. */
 static void check_shortest(dvt_dtype dtype) {
     uint16_t *all = (uint16_t *)malloc(65536 * 2), *again = (uint16_t *)malloc(65536 * 2);
     double *values = (double *)malloc(65536 * sizeof(double));
@@ -415,7 +415,7 @@ static void check_shortest(dvt_dtype dtype) {
     free(values);
 }
 
-DVT_TEST(print_reads_back) {
+DVT_TEST(print_round_trips) {
     check_shortest(DVT_F16);
     check_shortest(DVT_BF16);
 }

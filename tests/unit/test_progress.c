@@ -1,9 +1,10 @@
-/* Progress lines and training curves. Their text is a function of the state, so it is compared whole. */
+/* Tests of progress lines and training curves. Their text is a function of the state, so it is
+   compared completely. */
 #include "../dvt_test.h"
 #if !defined(DEVTENSOR_NO_NN)
 #include <unistd.h>
 
-/* Progress that is drawn goes to stderr: not to the terminal of who runs the tests. */
+/* Redirects stderr, to which progress is printed, away from the terminal. */
 static int hide_stderr(void) {
     FILE *file = tmpfile();
     int kept = dup(2);
@@ -66,11 +67,11 @@ DVT_TEST(progress_bar) {
     show_stderr(kept);
 }
 
-/* At every width, and for titles of every kind, the line stays inside. */
+/* The line fits into every width, for titles of every kind. */
 DVT_TEST(progress_fits_any_width) {
     const int kept = hide_stderr();
     static const char *const titles[] = {
-        "", "short", "a title that is much longer than what a narrow terminal has room for",
+        "", "short", "a title that is much longer than the width of a narrow terminal",
         "\xe8\xae\xad\xe7\xbb\x83\xe4\xb8\x80\xe4\xb8\xaa\xe7\xbd\x91\xe7\xbb\x9c"};
     int i, width;
     for (i = 0; i < 4; i++) {
@@ -127,7 +128,7 @@ static const char *scratch(const char *name) {
     return path;
 }
 
-/* The file that the curve makes; free() it. */
+/* Returns the file that the curve writes; the caller frees it. */
 static char *svg_of(dvt_curve *curve) {
     const char *path = scratch("curve.svg");
     char *text = (char *)calloc(1, 1 << 20);
@@ -150,7 +151,8 @@ static int occurrences(const char *text, const char *part) {
     return n;
 }
 
-/* Well-formed for what we write: every element is closed, in order, and no character that XML forbids is left. */
+/* Checks the XML that we write: every element is closed, in order, and no forbidden character
+   remains. */
 static void check_xml(const char *text) {
     char open[16][32];
     int depth = 0;
@@ -204,7 +206,8 @@ DVT_TEST(curve_draws_series) {
     CHECK(strstr(text, ">LeNet</text>") && strstr(text, ">epoch</text>"));
     CHECK(strstr(text, ">training</text>") && strstr(text, ">test</text>"));
     CHECK(strstr(text, "nan") == NULL && strstr(text, "inf") == NULL);
-    /* x from 0 to 10 in steps of 2, y from 0 to 2.5 in steps of 0.5: the corners of the axes and two points. */
+    /* x from 0 to 10 in steps of 2, y from 0 to 2.5 in steps of 0.5: the ends of the axes and two
+       points. */
     CHECK(strstr(text, "text-anchor=\"middle\">10</text>") != NULL);
     CHECK(strstr(text, "text-anchor=\"end\">2.5</text>") != NULL);
     CHECK(strstr(text, "text-anchor=\"end\">3.0</text>") == NULL);
@@ -231,7 +234,7 @@ DVT_TEST(curve_corners) {
     dvt_curve *curve = dvt_curve_new(NULL, NULL, NULL);
     char *text = svg_of(curve);
     int i, k;
-    check_xml(text); /* no points: axes from 0 to 1 */
+    check_xml(text); /* no points: the axes go from 0 to 1 */
     CHECK(strstr(text, ">1.0</text>") != NULL);
     free(text);
     for (i = 0; i < 9; i++)

@@ -1,7 +1,8 @@
-/* Random numbers: streams and keys whose numbers must never change, distributions, corners, errors. */
+/* Tests of random numbers: streams and keys whose numbers must never change, distributions, edge
+   cases, errors. */
 #include "dvt_test.h"
 
-/* The elements of a float32 array are these, bit for bit. */
+/* Checks the elements of a float32 array, bit for bit. */
 static void same_f32(dvt_array *x, const float *expected, int n, int line) {
     float *values = (float *)malloc(sizeof(float) * (size_t)(n ? n : 1));
     int i;
@@ -85,7 +86,7 @@ DVT_TEST(random_seeds_and_contexts) {
     CHECK(equal_arrays(b, uniform(100, dvt_cpu())));
     dvt_seed(4);
     CHECK(!equal_arrays(a, uniform(100, dvt_cpu())));
-    /* one stream per context; drawing from one leaves the others alone */
+    /* each context has its own stream; drawing from one does not advance the others */
     dvt_seed(3);
     c = uniform(100, dvt_cpu_id(1));
     CHECK(!equal_arrays(a, c));
@@ -114,7 +115,7 @@ DVT_TEST(random_seeds_and_contexts) {
     CHECK(!equal_arrays(a, uniform(100, dvt_cpu())));
 }
 
-DVT_TEST(random_keys_do_not_depend_on_place) {
+DVT_TEST(random_keys_do_not_depend_on_the_context) {
     static const dvt_rng_engine engines[] = {DVT_RNG_PHILOX, DVT_RNG_MXNET, DVT_RNG_JAX};
     dvt_key key = dvt_key_new(99), other[2];
     int i;
@@ -138,8 +139,8 @@ DVT_TEST(random_keys_do_not_depend_on_place) {
     dvt_set_virtual_gpus(0, 0);
 }
 
-/* The same bits for any number of threads. */
-DVT_TEST(random_threads) {
+/* The bits do not depend on the number of threads. */
+DVT_TEST(random_same_bits_for_any_threads) {
     static const int counts[] = {1, 2, 3, 8};
     static const dvt_rng_engine engines[] = {DVT_RNG_PHILOX, DVT_RNG_MXNET, DVT_RNG_JAX};
     dvt_key key = dvt_key_new(1);
@@ -168,8 +169,8 @@ DVT_TEST(random_threads) {
     dvt_set_rng_engine(DVT_RNG_PHILOX);
 }
 
-/* A short draw is the beginning of a long one: elements do not depend on their number (Philox). */
-DVT_TEST(random_prefixes) {
+/* A short draw is a prefix of a long one: elements do not depend on the length (Philox). */
+DVT_TEST(random_short_draws_are_prefixes) {
     int64_t n;
     for (n = 1; n < 12; n++) {
         dvt_key key = dvt_key_new(17);
@@ -247,8 +248,8 @@ DVT_TEST(random_normal_distribution) {
     CHECK_VALUES(dvt_normal(5, 0, DVT_SHAPE(3), DVT_F32, dvt_cpu()), 0, 5, 5, 5);
 }
 
-/* A million numbers in 128 parts of equal probability: chi-square with 127 degrees of freedom, beyond 212 with probability 3e-6. Then the
-   tails: counts within five of their deviations. */
+/* Counts a million numbers in 128 bins of equal probability. Chi-square with 127 degrees of freedom
+   exceeds 212 with probability 3e-6. Then the tails: counts within five of their deviations. */
 DVT_TEST(random_normal_histogram) {
     enum { N = 1000000, PARTS = 128 };
 
@@ -274,7 +275,7 @@ DVT_TEST(random_normal_histogram) {
     free(v);
 }
 
-/* Where deviation and mean are as large and as small as a float may be. */
+/* Mean and deviation are as large and as small as a float allows. */
 DVT_TEST(random_normal_extremes) {
     const double largest = 3.4028234663852886e38, least = 1.4012984643248171e-45;
     dvt_shape shape = DVT_SHAPE(1000);
@@ -293,7 +294,8 @@ DVT_TEST(random_normal_extremes) {
     free(v);
 }
 
-/* Counts of each value against their expectation: chi-square with 9 degrees of freedom, beyond 40 with probability 1e-5. */
+/* Compares counts of each value with their expectation. Chi-square with 9 degrees of freedom
+   exceeds 40 with probability 1e-5. */
 DVT_TEST(random_randint_distribution) {
     static const dvt_dtype dtypes[] = {DVT_I8, DVT_U8, DVT_I32, DVT_I64};
     int i, j;
@@ -312,7 +314,7 @@ DVT_TEST(random_randint_distribution) {
     CHECK_VALUES(dvt_randint(-7, -6, DVT_SHAPE(3), DVT_I64, dvt_cpu()), 0, -7, -7, -7);
 }
 
-DVT_TEST(random_randint_whole_range) {
+DVT_TEST(random_randint_full_range) {
     moments m = moments_of(dvt_randint(INT64_MIN, INT64_MAX, DVT_SHAPE(20000), DVT_I64, dvt_cpu()));
     CHECK_CLOSE(m.mean / 9.2e18, 0, 0.02);
     CHECK_CLOSE(m.variance / (9.223372036854775807e18 * 9.223372036854775807e18), 1.0 / 3, 0.02);
@@ -341,7 +343,8 @@ DVT_TEST(random_bernoulli_distribution) {
     }
 }
 
-/* Each value once; each of the 24 orders of 4 equally often (chi-square, 23 degrees of freedom). */
+/* Each value occurs once; each of the 24 orders of 4 is equally frequent (chi-square, 23 degrees of
+   freedom). */
 DVT_TEST(random_permutation_distribution) {
     static const dvt_rng_engine engines[] = {DVT_RNG_PHILOX, DVT_RNG_JAX};
     int e, i, j;
@@ -417,7 +420,7 @@ DVT_TEST(random_shapes) {
     x = dvt_normal(0, 1, DVT_SHAPE(2, 0, 3), DVT_F64, dvt_cpu());
     CHECK_INT(dvt_size(x), 0);
     CHECK_INT(dvt_ndim(x), 3);
-    /* nothing was drawn for the empty one, and one counter for the scalar */
+    /* the empty draw uses no counter, and the scalar uses one */
     dvt_seed(0);
     uniform(4, dvt_cpu());
     x = uniform(4, dvt_cpu());
@@ -474,7 +477,7 @@ DVT_TEST(random_errors) {
     dvt_clear_error();
 }
 
-/* A refused call takes nothing from the stream. */
+/* A refused call does not advance the stream. */
 DVT_TEST(random_refused_calls_draw_nothing) {
     dvt_array *a;
     dvt_seed(1);

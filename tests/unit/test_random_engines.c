@@ -1,7 +1,8 @@
-/* The engines that give other libraries' numbers: what the tutorials print, MXNet's states and generators, JAX's keys. */
+/* Tests of engines that give other libraries' numbers: what the tutorials print, MXNet's states and
+   generators, JAX's keys. */
 #include "dvt_test.h"
 
-/* The elements of a float32 array are these, bit for bit. */
+/* Checks the elements of a float32 array, bit for bit. */
 static void same_f32(dvt_array *x, const float *expected, int n, int line) {
     float *values = (float *)malloc(sizeof(float) * (size_t)(n ? n : 1));
     int i;
@@ -50,7 +51,7 @@ DVT_TEST(random_tutorials_jax) {
     dvt_set_rng_engine(DVT_RNG_PHILOX);
 }
 
-/* 64 elements and more are cut over several states, which go on where they stopped. */
+/* Draws of 64 elements or more are split over several states, which continue where they stopped. */
 DVT_TEST(random_mxnet_cpu_states) {
     float v[200];
     dvt_array *x;
@@ -73,7 +74,8 @@ DVT_TEST(random_mxnet_cpu_states) {
     dvt_set_rng_engine(DVT_RNG_PHILOX);
 }
 
-/* Four generators in turn, beginning with number 1; each remembers where its subsequences stand. */
+/* Four generators take turns, starting with number 1. Each keeps the positions of its
+   subsequences. */
 DVT_TEST(random_mxnet_gpu_generators) {
     float v[200];
     dvt_set_virtual_gpus(2, 0);
@@ -122,7 +124,7 @@ DVT_TEST(random_mxnet_other_dtypes_and_limits) {
     dvt_set_virtual_gpus(0, 0);
 }
 
-/* Computed with JAX 0.4.30 and jax_enable_x64. */
+/* Expected values were computed with JAX 0.4.30 and jax_enable_x64. */
 DVT_TEST(random_jax_keys) {
     dvt_key key = dvt_key_new(42), out[3];
     dvt_set_rng_engine(DVT_RNG_JAX);
@@ -197,7 +199,7 @@ DVT_TEST(random_jax_normal) {
                  0.1851806640625, 1.880859375, -1.2822265625, 1.02734375);
     CHECK_VALUES(dvt_key_normal(key, 0, 1, DVT_SHAPE(5), DVT_BF16, cpu), 1e-2, -0.9375, 0.515625,
                  0.984375, -2.328125, 1.703125);
-    /* into the tails */
+    /* includes the tails */
     v = dvt_test_values(dvt_key_normal(key, 0, 1, DVT_SHAPE(100000), DVT_F32, cpu));
     for (i = 0; v && i < 100000; i++) {
         low = fmin(low, v[i]);

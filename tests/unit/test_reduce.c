@@ -1,4 +1,5 @@
-/* Reductions and softmax against plain loops over the elements, for random shapes, axes, views and dtypes; then the edges. */
+/* Tests of reductions and softmax against plain loops over the elements, for random shapes, axes,
+   views and dtypes; then edge cases. */
 #include "dvt_test.h"
 #include <float.h>
 
@@ -60,7 +61,8 @@ static dvt_dtype dtype_of(kind k, dvt_dtype x) {
     }
 }
 
-/* The flat position in the result (with kept axes of their extent, reduced ones of 1) of every element of x. */
+/* Returns the flat position in the result for each element of x. Reduced axes have extent 1 in the
+   result. */
 static int64_t target(dvt_shape x, unsigned mask, int64_t element) {
     int64_t index[DVT_MAX_DIMS], at = 0;
     int i;
@@ -78,8 +80,9 @@ static double tolerance_of(dvt_dtype dtype) {
     return dtype == DVT_F64 ? 1e-12 : dtype == DVT_F16 ? 1e-3 : dtype == DVT_BF16 ? 8e-3 : 1e-6;
 }
 
-/* Four floats may meet in float32: two roundings of no more than their sizes. `sizes` is the sum of all. */
-static double sum_room(kind k, dvt_dtype x, double sizes, double count) {
+/* Returns the tolerance of a sum. Up to four floats may be added in float32: two roundings of at
+   most their magnitudes. `sizes` is the sum of all magnitudes. */
+static double sum_tolerance(kind k, dvt_dtype x, double sizes, double count) {
     bool narrow = dvt_dtype_is_float(x) && x != DVT_F64;
     return !narrow     ? 0
            : k == SUM  ? FLT_EPSILON * sizes
@@ -122,7 +125,7 @@ static bool check_reduction(kind k, dvt_array *x, dvt_axes axes, unsigned mask) 
     }
     for (e = 0; ok && e < n; e++)
         ok = dvt_test_check(fabs(out[e] - end_of(k, r[e], (double)count)) <=
-                                    sum_room(k, dvt_dtype_of(x), sizes[e], (double)count) ||
+                                    sum_tolerance(k, dvt_dtype_of(x), sizes[e], (double)count) ||
                                 dvt_test_close(out[e], end_of(k, r[e], (double)count),
                                                tolerance_of(dvt_dtype_of(y))),
                             __FILE__, __LINE__,
@@ -136,7 +139,7 @@ static bool check_reduction(kind k, dvt_array *x, dvt_axes axes, unsigned mask) 
     return ok;
 }
 
-/* Products stay small: values near 1; of integers -1, 0, 1 and 2. */
+/* Returns random values whose products stay small: near 1, or 1 and 2 for integers. */
 static dvt_array *random_input(dvt_shape shape, dvt_dtype dtype, kind k) {
     int64_t n = dvt_shape_size(shape), i;
     double *values = (double *)malloc(sizeof(double) * (size_t)(n + 1));
@@ -160,7 +163,7 @@ static dvt_array *random_input(dvt_shape shape, dvt_dtype dtype, kind k) {
 static dvt_axes axes_of(unsigned mask, int ndim) {
     dvt_axes axes = DVT_ALL;
     int i;
-    for (i = ndim - 1; i >= 0; i--) /* in no particular order, some of them negative */
+    for (i = ndim - 1; i >= 0; i--) /* in random order, some of them negative */
         if (mask >> i & 1u)
             axes.axis[axes.n++] = i % 2 ? i : i - ndim;
     return axes;
@@ -212,7 +215,7 @@ DVT_TEST(reductions_of_many_elements) {
         }
 }
 
-/* The order of a sum is that of the shape, not of the threads. */
+/* The order of a sum depends on the shape, not on the number of threads. */
 DVT_TEST(reductions_same_bits_for_any_number_of_threads) {
     dvt_array *x = random_input(DVT_SHAPE(900, 130), DVT_F64, SUM), *y[3][3];
     int before = dvt_num_threads(), k, i;
@@ -228,13 +231,13 @@ DVT_TEST(reductions_same_bits_for_any_number_of_threads) {
             CHECK(dvt_item(dvt_all(dvt_equal(y[k][i], y[0][i]), DVT_ALL)) == 1);
 }
 
-/* Sums grow in float64 and int64. */
+/* Accumulators are float64 and int64. */
 DVT_TEST(reductions_accumulate_wide) {
-    dvt_array *tenths = dvt_full(DVT_SHAPE(1000000), 0.1, DVT_F32, dvt_cpu());
-    dvt_array *halves = dvt_full(DVT_SHAPE(5000), 0.5, DVT_F16, dvt_cpu());
+    dvt_array *point_one = dvt_full(DVT_SHAPE(1000000), 0.1, DVT_F32, dvt_cpu());
+    dvt_array *point_five = dvt_full(DVT_SHAPE(5000), 0.5, DVT_F16, dvt_cpu());
     dvt_array *bytes = dvt_full(DVT_SHAPE(1000), 255, DVT_U8, dvt_cpu());
-    CHECK_CLOSE(dvt_item(dvt_sum(tenths, DVT_ALL)), (float)(1000000 * (double)0.1f), 0);
-    CHECK_CLOSE(dvt_item(dvt_sum(halves, DVT_ALL)), 2500, 0);
+    CHECK_CLOSE(dvt_item(dvt_sum(point_one, DVT_ALL)), (float)(1000000 * (double)0.1f), 0);
+    CHECK_CLOSE(dvt_item(dvt_sum(point_five, DVT_ALL)), 2500, 0);
     CHECK_CLOSE(dvt_item(dvt_sum(bytes, DVT_ALL)), 255000, 0);
     CHECK_CLOSE(dvt_item(dvt_mean(bytes, DVT_ALL)), 255, 0);
     CHECK_CLOSE(dvt_item(dvt_sum(dvt_full(DVT_SHAPE(8), 60000, DVT_F16, dvt_cpu()), DVT_ALL)),
@@ -251,7 +254,7 @@ DVT_TEST(reductions_accumulate_wide) {
     }
 }
 
-DVT_TEST(reductions_of_nothing) {
+DVT_TEST(reductions_of_empty_axes) {
     dvt_array *none = dvt_zeros(DVT_SHAPE(3, 0), DVT_F32, dvt_cpu());
     dvt_array *x = dvt_zeros(DVT_SHAPE(0, 3), DVT_I32, dvt_cpu());
     CHECK_VALUES(dvt_sum(none, DVT_AXES(1)), 0, 0, 0, 0);
@@ -312,7 +315,8 @@ DVT_TEST(reductions_nan_and_infinity) {
     CHECK_VALUES(dvt_argmax(x, DVT_AXES(1)), 0, 1, 0, 0, 1);
     CHECK_VALUES(dvt_argmin(x, DVT_AXES(1)), 0, 1, 2, 0, 0);
     CHECK_VALUES(dvt_argmin(x, DVT_AXES(0)), 0, 2, 0, 1);
-    /* Far from 0, where exp alone would overflow or vanish; and minus infinity before anything else. */
+    /* Values far from 0, where exp alone would overflow or underflow; and leading minus
+       infinity. */
     CHECK_VALUES(dvt_logsumexp(DVT_ARRAY(float, DVT_SHAPE(3, 2), dvt_cpu(), 1000, 1000, -1000,
                                          -1000, -INFINITY, 5),
                                DVT_AXES(1)),
@@ -324,7 +328,7 @@ DVT_TEST(reductions_nan_and_infinity) {
     }
 }
 
-/* Ties go to the first; any layout; positions are those of C order. */
+/* Ties give the first index, in any layout; indices follow C order. */
 DVT_TEST(argmin_and_argmax) {
     dvt_array *x =
         DVT_ARRAY(int32_t, DVT_SHAPE(3, 4), dvt_cpu(), 3, 9, 9, 1, 1, 2, 9, 1, 3, 0, 0, 8);
@@ -341,7 +345,7 @@ DVT_TEST(argmin_and_argmax) {
         CHECK(dvt_shape_equal(dvt_shape_of(dvt_argmin(y, DVT_KEEPDIMS(1))), DVT_SHAPE(3, 1)));
         CHECK_VALUES(dvt_argmax(y, DVT_ALL), 0, 1);
         CHECK_VALUES(dvt_argmax(dvt_t(y), DVT_ALL), 0, 3);
-        CHECK_ERROR(dvt_argmax(y, DVT_AXES(0, 1)), DVT_ERR_AXIS); /* of two axes there is none */
+        CHECK_ERROR(dvt_argmax(y, DVT_AXES(0, 1)), DVT_ERR_AXIS); /* two axes have no index */
         CHECK_VALUES(dvt_argmin(y, dvt_keepdims(DVT_ALL)), 0, 9);
         CHECK(dvt_shape_equal(dvt_shape_of(dvt_argmin(y, dvt_keepdims(DVT_ALL))), DVT_SHAPE(1, 1)));
     }
@@ -386,7 +390,7 @@ DVT_TEST(variance_and_deviation) {
     CHECK_VALUES(dvt_var(dvt_as_in_dtype(x, DVT_I32), DVT_AXES(1), 0), 1e-6, 3.5, 5.5);
     CHECK_VALUES(dvt_var(x, DVT_AXES(0), 2), 0, INFINITY, INFINITY, INFINITY, INFINITY);
     CHECK_VALUES(dvt_var(x, DVT_AXES(0), 5), 0, INFINITY, INFINITY, INFINITY, INFINITY);
-    /* Around a large mean, and with squares beyond float16. */
+    /* With a large mean, and with squares that overflow float16. */
     far = dvt_add_scalar(dvt_as_in_dtype(x, DVT_F32), 10000);
     CHECK_VALUES(dvt_var(far, DVT_AXES(1), 0), 1e-6, 3.5, 5.5);
     CHECK_VALUES(dvt_std(dvt_as_in_dtype(dvt_mul_scalar(x, 1000), DVT_F16), DVT_AXES(1), 0), 1e-3,
@@ -441,7 +445,7 @@ DVT_TEST(softmax_values) {
     CHECK_VALUES(dvt_softmax(DVT_ARRAY(float, DVT_SHAPE(1), dvt_cpu(), 7), -1), 0, 1);
 }
 
-/* Columns of 16 bits are read two at a time. */
+/* Columns of 16-bit elements are read in pairs. */
 DVT_TEST(reduce_bfloat16_columns) {
     dvt_array *row = dvt_as_in_dtype(dvt_arange(0, 70, 1, DVT_F32, dvt_cpu()), DVT_BF16);
     double expected[70];

@@ -1,11 +1,12 @@
-/* Every row of the table of reductions: its values next to the oracle's. test_gradients_sums.c has the gradients. */
+/* Tests of every row of the reduction table: values against an oracle. test_gradients_sums.c tests
+   gradients. */
 #include "../../src/2_core/dvt_optimizer_table.h"
 #include "../../src/2_core/dvt_reduce_table.h"
 #include "../../src/2_core/dvt_op_table.h"
 #include "dvt_test.h"
 #include <float.h>
 
-/* The axes of a row's call: one of three. */
+/* Returns one of three forms of axes. */
 static dvt_axes axes_of(int form) {
     return form == 0 ? DVT_ALL : form == 1 ? DVT_AXES(1) : DVT_AXES(0);
 }
@@ -40,8 +41,9 @@ static const reduce_row rows[] = {DVTI_REDUCE_TABLE(ROW)};
 enum { ROWS = (int)(sizeof rows / sizeof rows[0]) };
 
 /* ---- values ---- */
-/* Integers, positions, extremes and bools are exact. Sums of n float64 numbers in two orders differ by n
-   roundings of their sizes, here all below 8; results are rounded to their dtype. */
+/* Returns the tolerance. Integers, indices, extremes and bools are exact. Sums of n float64 numbers
+   in two orders differ by n roundings of their magnitudes, here all below 8. Results are rounded to
+   their dtype. */
 static double tolerance(const reduce_row *row, dvt_dtype dtype, int64_t n, double size) {
     const double unit = dtype == DVT_F64    ? DBL_EPSILON
                         : dtype == DVT_F32  ? (double)FLT_EPSILON
@@ -97,7 +99,7 @@ DVT_TEST(reduce_table_values) {
             }
 }
 
-/* Of no elements: the finished initial value, or an error where there is no extreme. */
+/* An empty reduction gives the finished initial value, or an error for an extreme. */
 DVT_TEST(reduce_table_without_elements) {
     int r;
     for (r = 0; r < ROWS; r++) {

@@ -1,8 +1,9 @@
-/* Parameters in files: structural names, averages, onto any contexts, all or nothing. */
+/* Tests of saving and loading parameters: structural names, averages of replicas, other contexts,
+   all or nothing. */
 #include "parameter_files.h"
 #if !defined(DEVTENSOR_NO_NN) && !defined(DEVTENSOR_NO_FILES)
 
-/* Two layers with a pool between them, which takes a number too. */
+/* Returns two layers with a pool between them, which also takes an index. */
 static dvt_block *small_net(void) {
     dvt_block *net = dvt_nn_sequential();
     DVT_NN_ADD(net, dvt_nn_conv2d(2, 2, DVT_RELU), dvt_nn_max_pool2d(2, 2),
@@ -52,7 +53,7 @@ DVT_TEST(files_round_trip_over_contexts) {
     CHECK(same_output(net, dvt_gpu(0), again, dvt_cpu()));
     CHECK(same_output(net, dvt_gpu(0), again, dvt_gpu(1)));
     CHECK(dvt_param_grad(dvt_block_param(dvt_block_at(again, 2), "weight"), dvt_gpu(1)) != NULL);
-    /* without a list: where the parameters are; the arrays stay the same objects */
+    /* without a list: the parameters' contexts; the arrays remain the same objects */
     held = dvt_block_data(dvt_block_at(again, 0), "weight", dvt_gpu(1));
     dvt_fill(held, 7);
     CHECK_INT(dvt_block_load(again, path, no_contexts()), DVT_OK);
@@ -103,8 +104,8 @@ DVT_TEST(files_hold_the_average) {
     remove_file();
 }
 
-/* Each context's part of the batches moves its own running statistics, so that they differ where weights do not. A file, and
-   copies on other contexts, get the average. */
+/* Each context updates its own running statistics, so they differ although weights do not. A file,
+   and replicas on other contexts, get the average. */
 DVT_TEST(files_hold_the_average_of_running_statistics) {
     dvt_block *net = dvt_nn_batch_norm(), *again = dvt_nn_batch_norm();
     dvt_ctx_list both = DVT_CONTEXTS(dvt_cpu(), dvt_cpu_id(1));
@@ -118,7 +119,7 @@ DVT_TEST(files_hold_the_average_of_running_statistics) {
             CHECK(dvt_block_forward(net, x) != NULL);
         }
     }
-    /* 0.9 of 0 and 1; 0.1 of the means 15 and 25 and of the variance 25. */
+    /* momentum 0.9: 0.9 of 0 and 1; 0.1 of the means 15 and 25 and of the variance 25 */
     CHECK_VALUES(dvt_block_data(net, "running_mean", both.ctx[0]), 1e-6, 1.5, 1.5);
     CHECK_VALUES(dvt_block_data(net, "running_mean", both.ctx[1]), 1e-6, 2.5, 2.5);
     open_file("statistics.params");
@@ -136,7 +137,7 @@ DVT_TEST(files_hold_the_average_of_running_statistics) {
     remove_file();
 }
 
-/* One layer alone has names without a dot, as the old kind has. */
+/* A single layer has names without a dot, as in the old format. */
 DVT_TEST(files_of_one_layer) {
     static const double values[] = {1, 2, 3};
     dvt_block *net = dvt_nn_dense(1, DVT_IDENTITY), *again = dvt_nn_dense(1, DVT_IDENTITY);
@@ -151,7 +152,7 @@ DVT_TEST(files_of_one_layer) {
     remove_file();
 }
 
-/* A shared layer stands in the file under both names, and either is enough. */
+/* The file has both names of a shared layer, and loading needs only one of them. */
 DVT_TEST(files_of_shared_layers) {
     dvt_block *net = dvt_nn_sequential(), *shared = dvt_nn_dense(2, DVT_IDENTITY), *plain;
     dvt_array_list *list;
@@ -177,7 +178,7 @@ DVT_TEST(files_of_shared_layers) {
     remove_file();
 }
 
-/* ---- what does not fit ---- */
+/* ---- mismatches ---- */
 
 DVT_TEST(files_missing_and_extra) {
     const entry entries[] = {{"0.weight", DVT_SHAPE(2, 3), 5},
@@ -210,7 +211,7 @@ DVT_TEST(files_missing_and_extra) {
     remove_file();
 }
 
-DVT_TEST(files_of_other_shapes_and_dtypes) {
+DVT_TEST(files_with_other_shapes_and_dtypes) {
     entry entries[] = {{"0.weight", DVT_SHAPE(2, 3), 5},
                        {"0.bias", DVT_SHAPE(2), 5},
                        {"1.weight", DVT_SHAPE(1, 2), 6},
@@ -264,8 +265,8 @@ DVT_TEST(files_errors) {
     remove_file();
 }
 
-/* A device without room: nothing changes, not even what would have fitted. */
-DVT_TEST(files_onto_a_full_device) {
+/* When device memory runs out nothing changes, not even parameters that fit. */
+DVT_TEST(files_loaded_without_device_memory) {
     dvt_block *net = ready_net(dvt_cpu()), *again = small_net();
     open_file("full.params");
     CHECK_INT(dvt_set_virtual_gpus(1, 200), DVT_OK);
@@ -306,7 +307,7 @@ static void counting_release(void *user, void *block) {
     free(block);
 }
 
-/* The net's parameters are as before or as in the file, never between. */
+/* Saves and loads. Afterwards the parameters must be all old or all new. */
 static bool save_and_load(dvt_block *net, dvt_block *into, const char *old_file) {
     bool good = false;
     DVT_SCOPE {
@@ -341,7 +342,7 @@ DVT_TEST(files_every_allocation_fails) {
     for (at = 1; at < 5000; at++) {
         double first, last;
         dvt_params_reinitialize(params, dvt_init_constant(9), DVT_CONTEXTS(dvt_cpu()));
-        dvt_set_allocator(&allocator); /* what is kept for later is given back, here and below */
+        dvt_set_allocator(&allocator); /* frees the cached blocks, here and below */
         alive = blocks_alive;
         allocations = 0;
         failing = at;

@@ -1,4 +1,5 @@
-/* Cumulative sums against plain loops in the documented order, in every dtype, layout and length class, and their edges. */
+/* Tests of cumulative sums against plain loops in the documented order, in every dtype, layout and
+   length class, and of edge cases. */
 #include "dvt_test.h"
 
 static const dvt_dtype all_dtypes[] = {DVT_F32, DVT_F64, DVT_F16, DVT_BF16, DVT_I8,
@@ -18,7 +19,8 @@ static dvt_array *random_array(dvt_shape shape, dvt_dtype dtype) {
     return x;
 }
 
-/* One line in the order of the contract: chunks of 1024, each from -0, with the sum of those before added. */
+/* Computes one line in the documented order: chunks of 1024, each starting from -0, plus the sum of
+   earlier chunks. */
 static void line_sums(const double *x, int64_t n, int64_t step, double *y) {
     double before = -0., sum = -0.;
     int64_t j;
@@ -78,7 +80,8 @@ DVT_TEST(cumsum_values) {
         }
 }
 
-/* One chunk, its end, several; lines alone, in whole groups and beyond; columns in strips and beyond. */
+/* One chunk, exactly one, several; single lines, full groups of lines and remainders; columns in
+   full tiles and remainders. */
 DVT_TEST(cumsum_lengths) {
     static const int64_t lengths[] = {1, 2, 15, 16, 17, 500, 1023, 1024, 1025, 4096, 5000, 20001};
     static const int64_t lines[] = {1, 2, 4, 7, 19, 33};
@@ -108,7 +111,7 @@ DVT_TEST(cumsum_specials) {
     CHECK_VALUES(dvt_cumsum(DVT_ARRAY(uint8_t, DVT_SHAPE(3), dvt_cpu(), 200, 100, 255), 0), 0, 200,
                  300, 555);
     CHECK_VALUES(dvt_cumsum(dvt_full(DVT_SHAPE(3), 1, DVT_BOOL, dvt_cpu()), -1), 0, 1, 2, 3);
-    /* 2049 is no float16, so sums that were rounded on their way would stand still there. */
+    /* float16 cannot represent 2049, so rounded partial sums would not change any more. */
     x = dvt_cumsum(dvt_ones(DVT_SHAPE(3000), DVT_F16, dvt_cpu()), 0);
     CHECK_CLOSE(dvt_item(dvt_index(x, 2999)), 3000, 0);
 }
@@ -126,8 +129,8 @@ DVT_TEST(cumsum_corners_and_errors) {
     dvt_clear_error();
 }
 
-/* The same bits with one thread and several, by every ISA target and by the reference. */
-DVT_TEST(cumsum_bits) {
+/* The bits are the same on one thread and several, on every ISA target and on the reference. */
+DVT_TEST(cumsum_same_bits_for_any_threads_and_isa) {
     dvt_array *rows = random_array(DVT_SHAPE(37, 9001), DVT_F32);
     dvt_array *want[2], *got[2];
     size_t bytes = (size_t)dvt_nbytes(rows);

@@ -1,4 +1,4 @@
-/* Who owns what: scopes, keep, retain and release. */
+/* Tests of ownership: scopes, keep, retain and release. */
 #include "dvt_test.h"
 
 static int64_t alive(void) {
@@ -45,7 +45,7 @@ out:
     return one();
 }
 
-DVT_TEST(scopes_ways_out) {
+DVT_TEST(scopes_end_on_every_exit) {
     int64_t before = alive();
     int i, turns = 0;
     DVT_SCOPE {
@@ -62,7 +62,7 @@ DVT_TEST(scopes_ways_out) {
         DVT_SCOPE {
             one();
             if (i == 3)
-                continue; /* ends the scope, and this turn (tests/compile/breaks.c has breaks) */
+                continue; /* ends scope and iteration (tests/compile/breaks.c tests break) */
             turns++;
             one();
         }
@@ -91,7 +91,7 @@ DVT_TEST(scopes_ways_out) {
     CHECK_INT(alive(), before);
 }
 
-/* Keeping lifts an object by one scope each time. */
+/* Each keep moves an object to the next outer scope. */
 DVT_TEST(scopes_keep) {
     int64_t before = alive();
     dvt_array *x = NULL, *y = NULL;
@@ -101,7 +101,7 @@ DVT_TEST(scopes_keep) {
             x = one();
             y = dvt_add(x, noise);
             CHECK(dvt_keep(x) == x);
-            CHECK(dvt_keep(x) == x); /* is not this scope's any more */
+            CHECK(dvt_keep(x) == x); /* no longer owned by this scope */
             CHECK(dvt_keep(NULL) == NULL);
         }
         CHECK_INT(alive() - before, 1);
@@ -109,14 +109,14 @@ DVT_TEST(scopes_keep) {
         dvt_keep(x);
     }
     CHECK_INT(alive() - before, 1);
-    CHECK(dvt_keep(x) == x); /* without a scope nothing changes */
+    CHECK(dvt_keep(x) == x); /* no effect without a scope */
     CHECK_VALUES(x, 0, 1, 1);
     (void)y;
     dvt_discard_all();
     CHECK_INT(alive(), before);
 }
 
-/* Several kept in any order, beside several not kept. */
+/* Some objects are kept in any order, and others are not. */
 DVT_TEST(scopes_keep_many) {
     int64_t before = alive();
     dvt_array *kept[20];
@@ -157,8 +157,9 @@ DVT_TEST(scopes_retain_and_release) {
     CHECK_INT(alive(), before);
 }
 
-/* Releasing what only a scope owns frees it at once; the scope forgets it, and keeps the others in theirs. */
-DVT_TEST(scopes_release_what_they_own) {
+/* Discarding an object that only a scope owns frees it immediately. The scope forgets it, and other
+   objects stay in their scopes. */
+DVT_TEST(scopes_discard_frees_immediately) {
     enum { SCOPES = 5, EACH = 4, ALL = SCOPES * EACH };
 
     int64_t before = alive();
@@ -166,7 +167,7 @@ DVT_TEST(scopes_release_what_they_own) {
     dvt_scope_guard guards[SCOPES];
     int first, step, i, left;
     for (first = 0; first < ALL; first++)
-        for (step = 1; step <= 3; step += 2) { /* both without a factor in common with ALL */
+        for (step = 1; step <= 3; step += 2) { /* both are coprime to ALL */
             int kept = (first + 11 * step) % ALL;
             for (i = 0; i < ALL; i++) {
                 if (i % EACH == 0)
@@ -180,7 +181,7 @@ DVT_TEST(scopes_release_what_they_own) {
                 CHECK_INT(alive() - before, ALL - i - 1);
             }
             if (kept / EACH == SCOPES - 1)
-                dvt_keep(all[kept]); /* into the scope before, wherever it stands by now */
+                dvt_keep(all[kept]); /* into the outer scope, wherever its place is now */
             for (i = SCOPES - 1; i >= 0; i--) {
                 for (left = 0; left < (i + 1) * EACH; left++)
                     if (all[left])
@@ -191,8 +192,8 @@ DVT_TEST(scopes_release_what_they_own) {
         }
 }
 
-/* Also in the order in which they were made, and where an owner more has gone before. */
-DVT_TEST(scopes_release_without_a_scope) {
+/* Discards in the order of creation, and after another reference was released. */
+DVT_TEST(scopes_discard_in_any_order) {
     enum { COUNT = 1000 };
 
     static dvt_array *all[COUNT];
@@ -216,14 +217,15 @@ DVT_TEST(scopes_release_without_a_scope) {
     CHECK_INT(alive(), before);
 }
 
-static dvt_array *as_it_is(dvt_block *block, void *user, dvt_array *x) {
+static dvt_array *identity(dvt_block *block, void *user, dvt_array *x) {
     (void)user;
     (void)block;
     return x;
 }
 
-/* What is destroyed at a scope's end may release what an outer scope owns; each scope still ends with all that is its own. */
-DVT_TEST(scopes_end_while_others_give_up) {
+/* An object destroyed at the end of a scope may release objects of an outer scope. Each scope still
+   releases exactly its own objects. */
+DVT_TEST(scopes_end_with_discards_in_destructors) {
     int64_t before = alive();
     int i;
     DVT_SCOPE {
@@ -232,7 +234,7 @@ DVT_TEST(scopes_end_while_others_give_up) {
             dvt_block_desc mine;
             memset(&mine, 0, sizeof mine);
             mine.kind = "mine";
-            mine.forward = as_it_is;
+            mine.forward = identity;
             mine.release = dvt_discard;
             mine.user = one();
             DVT_SCOPE {
@@ -247,8 +249,8 @@ DVT_TEST(scopes_end_while_others_give_up) {
     CHECK_INT(alive(), before);
 }
 
-/* An owner more than the scope: the scope's end does not free it. */
-DVT_TEST(scopes_retained_stays_kept_leaves) {
+/* A retained object is not freed at the end of the scope. */
+DVT_TEST(scopes_retained_objects_outlive_them) {
     int64_t before = alive();
     dvt_array *x = NULL;
     DVT_SCOPE {
@@ -270,7 +272,7 @@ DVT_TEST(scopes_release_all) {
     one();
     dvt_discard_all();
     CHECK_INT(alive(), before);
-    /* ends of scopes that are gone do nothing */
+    /* ending scopes that no longer exist has no effect */
     one();
     dvt_scope_end(&inner);
     dvt_scope_end(&outer);
@@ -278,7 +280,7 @@ DVT_TEST(scopes_release_all) {
     dvt_discard_all();
 }
 
-/* Ending an outer scope ends those inside it that were left open. */
+/* Ending an outer scope ends the open scopes inside it. */
 DVT_TEST(scopes_out_of_order) {
     int64_t before = alive();
     dvt_scope_guard outer = dvt_scope_begin(), inner;
@@ -308,7 +310,7 @@ DVT_TEST(scopes_deep) {
     }
 }
 
-/* ---- no memory for a scope's mark ---- */
+/* ---- out of memory for the marker of a scope ---- */
 typedef struct refusals {
     int on, refused;
 } refusals;
@@ -330,13 +332,13 @@ static void refusing_release(void *user, void *block) {
     free(block);
 }
 
-/* Opens scopes until the last one gets no mark; returns how many are open. */
-static int open_unmarked(dvt_scope_guard *guards, int most) {
+/* Opens scopes until the last one has no marker. Returns the number of open scopes. */
+static int open_without_marker(dvt_scope_guard *guards, int most) {
     refusals r = {1, 0};
     dvt_allocator allocator = {refusing_alloc, refusing_resize, refusing_release, NULL};
     int n = 0;
     allocator.user = &r;
-    while (n < 3) /* so many get theirs */
+    while (n < 3) /* the first three have markers */
         guards[n++] = dvt_scope_begin();
     dvt_set_allocator(&allocator);
     while (!r.refused && n < most)
@@ -345,33 +347,34 @@ static int open_unmarked(dvt_scope_guard *guards, int most) {
     return CHECK(r.refused) ? n : 0;
 }
 
-/* Such a scope is not there: what is made in it, kept or not, belongs to the one outside and to none further out. */
+/* A scope without a marker has no effect: its objects, kept or not, belong to the next outer
+   scope. */
 DVT_TEST(scopes_without_memory) {
     dvt_scope_guard guards[4096];
     int64_t before = alive();
     int way, n;
     for (way = 0; way < 4; way++) {
         dvt_array *x;
-        n = open_unmarked(guards, 4096);
+        n = open_without_marker(guards, 4096);
         if (n < 4)
             return;
         x = one();
         if (way == 0)
             dvt_keep(x);
-        if (way == 1) { /* the memory is back: from here on there are both scopes */
+        if (way == 1) { /* memory is available again: both scopes exist */
             DVT_SCOPE {
                 dvt_keep(one());
                 one();
             }
             CHECK_INT(alive() - before, 2);
         }
-        if (way == 2) { /* the graph holds x, and so does the scope */
+        if (way == 2) { /* both the graph and the scope own x */
             dvt_attach_grad(x, DVT_GRAD_WRITE);
             DVT_RECORD {
                 dvt_keep(dvt_sum(dvt_exp(x), DVT_ALL));
             }
         }
-        if (way != 3) /* else the ends of outer scopes end it */
+        if (way != 3) /* otherwise the end of an outer scope ends it */
             dvt_scope_end(&guards[--n]);
         CHECK(alive() - before >= 1);
         if (way < 2)
@@ -387,7 +390,7 @@ DVT_TEST(scopes_without_memory) {
     }
 }
 
-/* Pages of this process in memory; 0 where that cannot be asked. */
+/* Returns the resident pages of this process, or 0 where that is unknown. */
 static long resident(void) {
     long size = 0, pages = 0;
     FILE *file = fopen("/proc/self/statm", "r");
@@ -399,12 +402,12 @@ static long resident(void) {
     return pages;
 }
 
-/* A nested expression a million times, in memory that does not grow. */
-DVT_TEST(scopes_a_million_times) {
+/* Evaluates a nested expression a million times in constant memory. */
+DVT_TEST(scopes_in_constant_memory) {
     dvt_array *a = one(), *sum = dvt_zeros(DVT_SHAPE(2), DVT_F64, dvt_cpu());
     int64_t before = alive(), blocks = dvt_get_stats().blocks_of_memory;
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    const long turns = 20000; /* their own memory grows */
+    const long turns = 20000; /* the memory of the sanitizer grows */
 #else
     const long turns = 1000000;
 #endif

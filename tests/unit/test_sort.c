@@ -1,10 +1,12 @@
-/* Sorting against a plain stable insertion by the documented order, in every dtype, layout and length class, and its edges. */
+/* Tests of sorting against a plain stable merge sort by the documented order, in every dtype,
+   layout and length class, and of edge cases. */
 #include "dvt_test.h"
 
 static const dvt_dtype all_dtypes[] = {DVT_F32, DVT_F64, DVT_F16, DVT_BF16, DVT_I8,
                                        DVT_U8,  DVT_I32, DVT_I64, DVT_BOOL};
 
-/* Few different values when `levels` is small: many are equal. special: NaN, infinities and both zeros among them. */
+/* Returns random values; a small `levels` gives many ties. `special` adds NaN, infinities and both
+   zeros. */
 static dvt_array *random_array(dvt_shape shape, dvt_dtype dtype, double levels, bool special) {
     static const double specials[] = {NAN, INFINITY, -INFINITY, 0., -0., -NAN};
     int64_t n = dvt_shape_size(shape), i;
@@ -23,14 +25,14 @@ static dvt_array *random_array(dvt_shape shape, dvt_dtype dtype, double levels, 
     return x;
 }
 
-/* a stands before b. */
+/* Tells whether a precedes b. */
 static bool before(double a, double b, bool descending) {
     if (descending)
         return a != a ? b == b : a > b;
     return b != b ? a == a : a < b;
 }
 
-/* Merges runs, stable. */
+/* Sorts indices by a stable merge sort. */
 static void sort_numbers(const double *x, int64_t *at, int64_t *other, int64_t n, int64_t step,
                          bool descending) {
     int64_t half = n / 2, i = 0, j = half, k;
@@ -98,7 +100,8 @@ DVT_TEST(sort_values) {
             }
 }
 
-/* Insertion, digits of 8 bits and of 11, and the lengths between them; one row and several. */
+/* Lengths for insertion sort and radix sort by 8 and by 11 bits, and lengths between them; one row
+   and several. */
 DVT_TEST(sort_lengths) {
     static const int64_t lengths[] = {1, 2, 3, 39, 40, 41, 42, 300, 8191, 8192, 20000};
     for (int d = 0; d < 9; d++)
@@ -112,7 +115,8 @@ DVT_TEST(sort_lengths) {
             }
 }
 
-/* Rows side by side: all tails of lengths and of groups, infinities, rows that must go another way among them, and without vectors. */
+/* Rows sorted in lockstep: all remainders of lengths and of groups, infinities, and rows that need
+   the general path. Also without SIMD. */
 DVT_TEST(sort_short_rows) {
     int64_t n, rows, reference;
     for (reference = 0; reference < 2; reference++) {
@@ -140,7 +144,7 @@ DVT_TEST(sort_short_rows) {
             }
 }
 
-/* Zeros and NaN keep their order and their bits, also NaN's payload. */
+/* Zeros and NaN keep their order and their bits, including NaN payloads. */
 DVT_TEST(sort_keeps_bits) {
     static const uint32_t bits[] = {0x7fc00001, 0x80000000, 0, 0xffc00002, 0x80000000, 0x3f800000};
     static const uint32_t up[] = {0x80000000, 0, 0x80000000, 0x3f800000, 0x7fc00001, 0xffc00002};
@@ -166,7 +170,7 @@ DVT_TEST(sort_corners_and_errors) {
     CHECK_ERROR(dvt_argsort(NULL, 0, DVT_ASCENDING), DVT_ERR_NULL_ARGUMENT);
 }
 
-/* The same with one thread and several: rows go to whoever is there. */
+/* The result does not depend on the number of threads. */
 DVT_TEST(sort_threads) {
     dvt_array *x = random_array(DVT_SHAPE(300, 500), DVT_F32, 1000, true);
     int threads;

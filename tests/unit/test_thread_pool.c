@@ -1,4 +1,4 @@
-/* The pool, and what decides how many threads it has. */
+/* Tests of the thread pool, and of what determines its number of threads. */
 #define POOL_TEST(name) DVT_TEST(thread_pool_##name)
 #include "thread_pool_tests.h"
 
@@ -12,7 +12,7 @@
 #if defined(__ELF__)
 static int pretended_region;
 
-/* What a program with OpenMP has; the library finds it by its weak reference. */
+/* A program with OpenMP defines this function, which the library finds by a weak reference. */
 #ifdef __cplusplus
 extern "C"
 #endif
@@ -39,7 +39,8 @@ POOL_TEST(serial_in_an_openmp_region) {
 #endif
 
 /* ---- groups of processors ---- */
-/* With the caller, which stands on the first processor, every processor has one thread; then they have a second one. */
+/* Checks the group of each worker. The caller runs on the first processor. Each processor gets one
+   thread before any gets a second one. */
 static void check_groups(const int *processors, int groups) {
     int64_t number, all = 0;
     int count[4] = {1, 0, 0, 0}, k, round = 1;
@@ -70,7 +71,7 @@ POOL_TEST(threads_in_every_group_of_processors) {
     CHECK_INT(dvti_affinity_group(5, NULL, 0), -1);
 }
 
-/* ---- how many processors ---- */
+/* ---- the number of processors ---- */
 #if defined(__linux__)
 static void *count_here(void *user) {
     cpu_set_t one, all;
@@ -85,7 +86,7 @@ static void *count_here(void *user) {
     return NULL;
 }
 
-POOL_TEST(affinity_counts) {
+POOL_TEST(affinity_limits_threads) {
     pthread_t thread;
     int result[2] = {0, 0};
     if (CHECK(pthread_create(&thread, NULL, count_here, result) == 0))
@@ -94,7 +95,8 @@ POOL_TEST(affinity_counts) {
     CHECK_INT(result[1], 1);
 }
 
-/* All threads of the process, set to a set or compared with it: how many. */
+/* Sets the affinity of all threads of the process, or compares it. Returns the number of
+   threads. */
 static int tasks(cpu_set_t *set, int compare) {
     DIR *folder = opendir("/proc/self/task");
     struct dirent *task;
@@ -114,8 +116,9 @@ static int tasks(cpu_set_t *set, int compare) {
     return n;
 }
 
-/* As taskset -a does, while the worker sleeps with a set of its own. */
-POOL_TEST(a_set_that_others_give_to_sleepers_stays) {
+/* Another program changes the affinity, as taskset -a does, while the worker sleeps with its own
+   affinity. */
+POOL_TEST(keeps_an_affinity_set_by_other_programs) {
     cpu_set_t all, one;
     int i, round;
     sched_getaffinity(0, sizeof all, &all);
@@ -146,7 +149,7 @@ POOL_TEST(a_set_that_others_give_to_sleepers_stays) {
     tasks(&all, 0);
 }
 
-/* A folder with files like those of the kernel. */
+/* A directory with files like those of the kernel. */
 static char root[] = "/tmp/dvt_pool_XXXXXX";
 
 static void put(const char *path, const char *text) {
@@ -172,20 +175,21 @@ static int quota(const char *membership) {
     return dvti_cpu_quota(root, full);
 }
 
-POOL_TEST(quotas_count) {
+POOL_TEST(quotas_limit_threads) {
     char command[300];
     if (!mkdtemp(root))
-        SKIP("no folder can be made in /tmp");
+        SKIP("cannot create a directory in /tmp");
     CHECK_INT(quota("0::/\n"), 0);
-    /* version 2 */
+    /* cgroup version 2 */
     put("a/cpu.max", "max 100000\n");
     put("a/b/cpu.max", "150000 100000\n");
     put("a/b/c/cpu.max", "900000 100000\n");
     CHECK_INT(quota("0::/a\n"), 0);
     CHECK_INT(quota("0::/a/b\n"), 2);
-    CHECK_INT(quota("0::/a/b/c\n"), 2); /* groups around it count */
+    CHECK_INT(quota("0::/a/b/c\n"), 2); /* parent groups count */
     CHECK_INT(quota("0::/gone/d\n"), 0);
-    put("cpu.max", "400000 100000\n"); /* in a container, which sees its own group as the root */
+    /* A container sees its own group as the root. */
+    put("cpu.max", "400000 100000\n");
     CHECK_INT(quota("0::/gone/d\n"), 4);
     CHECK_INT(quota("0::/../../other\n"), 4);
     put("cpu.max", "nonsense");
@@ -194,7 +198,7 @@ POOL_TEST(quotas_count) {
     CHECK_INT(quota("0::/\n"), 1);
     put("cpu.max", "99999999999999 1\n");
     CHECK_INT(quota("0::/\n"), 4096);
-    /* version 1, and both */
+    /* cgroup version 1, and both */
     put("cpu,cpuacct/job/cpu.cfs_quota_us", "-1\n");
     put("cpu,cpuacct/job/cpu.cfs_period_us", "100000\n");
     CHECK_INT(quota("3:cpu,cpuacct:/job\n"), 0);
@@ -210,7 +214,7 @@ POOL_TEST(quotas_count) {
 }
 #endif
 
-/* ---- counting ---- */
+/* ---- counters ---- */
 static int taken_lines(void) {
     int i, n = 0;
     for (i = 0; i < DVTI_LENGTH(dvti_tallies); i++)
@@ -223,7 +227,7 @@ static void *release_only(void *array) {
     return NULL;
 }
 
-POOL_TEST(threads_that_only_release_give_their_line_back) {
+POOL_TEST(threads_that_only_release_free_their_counter) {
     const int before = taken_lines();
     int i;
     for (i = 0; i < 2 * DVTI_LENGTH(dvti_tallies); i++) {

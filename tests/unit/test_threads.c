@@ -1,8 +1,9 @@
-/* Several threads: what they share, what is each one's own, and what is left when they end. */
+/* Tests with several threads: shared data, data of each thread, and what remains after their
+   end. */
 #include "in_threads.h"
 
 #if !defined(DEVTENSOR_NO_THREADS)
-/* ---- arrays that all of them read ---- */
+/* ---- arrays that all threads read ---- */
 static void *read_shared(void *user) {
     worker *w = (worker *)user;
     int i;
@@ -28,7 +29,7 @@ DVT_TEST(threads_share_arrays) {
         CHECK_CLOSE(workers[i].sum, (i + 1) * 50 * (45 + 3), 1e-9);
 }
 
-/* What only another thread's scope owns is not this one's to release. */
+/* Releases an object that only another thread's scope owns, which is an error. */
 static void *release_anothers(void *user) {
     worker *w = (worker *)user;
     dvt_release(w->shared);
@@ -36,7 +37,7 @@ static void *release_anothers(void *user) {
     return NULL;
 }
 
-DVT_TEST(threads_release_only_what_is_theirs) {
+DVT_TEST(threads_cannot_release_objects_of_others) {
     worker workers[THREADS];
     dvt_array *x = dvt_ones(DVT_SHAPE(2), DVT_F32, dvt_cpu());
     int i;
@@ -49,7 +50,7 @@ DVT_TEST(threads_release_only_what_is_theirs) {
     CHECK_VALUES(x, 0, 1, 1);
 }
 
-/* A scope ends while others release what was retained for them. */
+/* Releases references that were retained for this thread while another thread's scope ends. */
 static void *release_retained(void *user) {
     worker *w = (worker *)user;
     int i;
@@ -68,11 +69,11 @@ DVT_TEST(threads_release_while_a_scope_ends) {
     int64_t before = dvt_get_stats().arrays;
     worker mine;
     pthread_t thread;
-    int turn, i, started;
+    int round, i, started;
     memset(&mine, 0, sizeof mine);
     mine.many = made;
     mine.count = MANY;
-    for (turn = 0; turn < 20; turn++) {
+    for (round = 0; round < 20; round++) {
         DVT_SCOPE {
             for (i = 0; i < MANY; i++)
                 made[MANY - 1 - i] = dvt_retain(dvt_ones(DVT_SHAPE(1), DVT_F32, dvt_cpu()));
@@ -86,7 +87,7 @@ DVT_TEST(threads_release_while_a_scope_ends) {
     CHECK_INT(dvt_get_stats().arrays, before);
 }
 
-/* Calls that give the array itself back to all of them. */
+/* Calls that return the array itself to all threads. */
 static void *same_array(void *user) {
     worker *w = (worker *)user;
     int i;
@@ -111,8 +112,8 @@ DVT_TEST(threads_share_an_array_without_a_site) {
     CHECK_VALUES(x, 0, 1, 1, 1);
 }
 
-/* ---- making and dropping ---- */
-static void *make_and_drop(void *user) {
+/* ---- creation and release ---- */
+static void *create_and_release(void *user) {
     worker *w = (worker *)user;
     int i;
     for (i = 0; i < 300; i++)
@@ -125,7 +126,7 @@ static void *make_and_drop(void *user) {
     return NULL;
 }
 
-DVT_TEST(threads_make_and_drop) {
+DVT_TEST(threads_create_and_release) {
     worker workers[THREADS];
     dvt_stats before = dvt_get_stats(), after;
     int g, i;
@@ -134,7 +135,7 @@ DVT_TEST(threads_make_and_drop) {
         memset(workers, 0, sizeof workers);
         for (i = 0; i < THREADS; i++)
             workers[i].ctx = g ? dvt_gpu(i % 2) : dvt_cpu_id(i % 3);
-        in_threads(make_and_drop, workers);
+        in_threads(create_and_release, workers);
         for (i = 0; i < THREADS; i++)
             CHECK(workers[i].sum == 0);
         after = dvt_get_stats();
@@ -158,7 +159,7 @@ static void *leave_things_behind(void *user) {
     return NULL;
 }
 
-DVT_TEST(threads_end_releases_what_they_own) {
+DVT_TEST(threads_end_releases_their_objects) {
     worker workers[THREADS];
     dvt_stats before = dvt_get_stats(), after;
     int i;
@@ -173,10 +174,10 @@ DVT_TEST(threads_end_releases_what_they_own) {
     }
     CHECK_INT(dvt_get_stats().arrays, before.arrays);
     CHECK_INT(dvt_get_stats().blocks_of_memory, before.blocks_of_memory);
-    CHECK_INT(dvt_error_code(), DVT_OK); /* their errors were theirs */
+    CHECK_INT(dvt_error_code(), DVT_OK); /* their errors were their own */
 }
 
-/* ---- what each thread has for itself ---- */
+/* ---- state of each thread ---- */
 static pthread_barrier_t barrier;
 
 static void *own_state(void *user) {
@@ -191,7 +192,7 @@ static void *own_state(void *user) {
         DVT_WITH_CTX(mine) {
             DVT_MODE_SCOPE(odd ? DVT_ON : DVT_OFF, odd ? DVT_OFF : DVT_ON) {
                 dvt_array *x;
-                pthread_barrier_wait(&barrier); /* all of them are in here now */
+                pthread_barrier_wait(&barrier); /* all threads are inside now */
                 CHECK_INT(dvt_is_recording(), odd);
                 CHECK_INT(dvt_is_training(), !odd);
                 x = dvt_ones(DVT_SHAPE(2), DVT_F32, zero);
@@ -216,7 +217,7 @@ DVT_TEST(threads_have_their_own_state) {
     worker workers[THREADS];
     memset(workers, 0, sizeof workers);
     if (pthread_barrier_init(&barrier, NULL, THREADS))
-        SKIP("no barriers here");
+        SKIP("this system has no barriers");
     in_threads(own_state, workers);
     pthread_barrier_destroy(&barrier);
     CHECK(!dvt_is_recording() && !dvt_is_training());
@@ -225,7 +226,7 @@ DVT_TEST(threads_have_their_own_state) {
     CHECK_INT(dvt_error_code(), DVT_OK);
 }
 
-/* ---- work that is itself spread over threads ---- */
+/* ---- work that itself uses the thread pool ---- */
 static void *large_work(void *user) {
     worker *w = (worker *)user;
     int i;
@@ -269,7 +270,7 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Together the threads get what one would have got, each number once. */
+/* Together the threads draw the numbers that a single thread would draw, each number once. */
 DVT_TEST(threads_draw_from_one_stream) {
     static float all[8000], serial[8000];
     worker workers[THREADS];
@@ -330,7 +331,7 @@ DVT_TEST(threads_record_alone) {
     CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
 }
 
-/* One recorded array, used in all threads: each records its own graph on it. */
+/* Records an own graph on an array that all threads share. */
 static void *use_recorded(void *user) {
     worker *w = (worker *)user;
     DVT_SCOPE {
@@ -357,14 +358,14 @@ DVT_TEST(threads_share_a_recorded_array) {
         CHECK_CLOSE(workers[i].sum, i, 0);
 }
 
-/* ---- handing over ---- */
+/* ---- moving objects between threads ---- */
 static void *release_here(void *user) {
     worker *w = (worker *)user;
     dvt_release(w->shared);
     return NULL;
 }
 
-DVT_TEST(threads_release_what_others_made) {
+DVT_TEST(threads_release_objects_of_other_threads) {
     worker workers[THREADS];
     dvt_stats before = dvt_get_stats();
     int i;

@@ -1,11 +1,13 @@
-/* Several threads that want a device: the last of its memory, or GPUs that others replace meanwhile. */
+/* Tests of several threads that use one device: the last of its memory, or GPUs that other threads
+   replace. */
 #include "in_threads.h"
 
 #if !defined(DEVTENSOR_NO_THREADS)
 #include <sched.h>
 
-/* All want the last of the memory that is left, again and again: together they never hold more than the limit. Two at a time can have
-   some; a thread that only met others, who may be stopped while they hold theirs, goes on until it is its turn. */
+/* All threads repeatedly allocate the last memory; together they never exceed the limit. Two
+   allocations fit at a time. A thread without success continues until it gets one, because others
+   may be suspended while they hold memory. */
 #define TURNS 400
 #define TURNS_AT_MOST 10000000
 static int64_t held_at_most;
@@ -52,7 +54,7 @@ static void *replace_gpus(void *user) {
     return NULL;
 }
 
-/* The first allocation waits for another thread that wants to replace the GPUs. */
+/* The first allocation waits for another thread that tries to replace the GPUs. */
 typedef struct interruption {
     int armed;
     dvt_status status;
@@ -79,7 +81,7 @@ static void plain_release(void *user, void *block) {
     free(block);
 }
 
-/* Between looking the device up and having memory on it. */
+/* The interruption occurs between looking up the device and allocating on it. */
 DVT_TEST(threads_replace_gpus_in_an_allocation) {
     interruption i = {0, DVT_OK};
     dvt_allocator allocator = {interrupted_alloc, plain_resize, plain_release, NULL};
@@ -88,7 +90,7 @@ DVT_TEST(threads_replace_gpus_in_an_allocation) {
     DVT_SCOPE { /* opens the device */
         CHECK(dvt_ones(DVT_SHAPE(2), DVT_F32, dvt_gpu(0)) != NULL);
     }
-    CHECK_INT(dvt_wait_all(), DVT_OK); /* the queue's thread frees with the allocator, too */
+    CHECK_INT(dvt_wait_all(), DVT_OK); /* the queue's thread calls the allocator too */
     dvt_set_allocator(&allocator);
     i.armed = 1;
     DVT_SCOPE {
@@ -101,7 +103,8 @@ DVT_TEST(threads_replace_gpus_in_an_allocation) {
     CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
 }
 
-/* While one thread's block is being made, another one wants what would be left without that. */
+/* While one thread allocates a block, another thread requests memory that fits only without that
+   block. */
 #define MUCH (4 << 20)
 
 static void *want_as_much(void *user) {
@@ -124,7 +127,7 @@ static void *interrupted_large_alloc(void *user, size_t bytes) {
     return malloc(bytes);
 }
 
-DVT_TEST(threads_want_the_same_memory) {
+DVT_TEST(threads_compete_for_memory) {
     interruption i = {1, DVT_OK};
     dvt_allocator allocator = {interrupted_large_alloc, plain_resize, plain_release, NULL};
     dvt_memory_stats before;
@@ -143,7 +146,8 @@ DVT_TEST(threads_want_the_same_memory) {
     CHECK_INT(i.status, DVT_ERR_HOST_MEMORY);
 }
 
-/* One thread replaces them again and again; it may be refused. The others always find a GPU that works. */
+/* Replaces the GPUs repeatedly in one thread, which may be refused. The others use them, and always
+   find a working GPU. */
 static void *use_replaced(void *user) {
     worker *w = (worker *)user;
     dvt_device_info info;

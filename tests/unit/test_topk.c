@@ -1,5 +1,6 @@
-/* The first k against sorting: values by their bits and positions, in every dtype, both orders, all ways in which they are found (kept in
-   order, cut back, in pieces, by sorting), with the best instructions and with none; and the corners. */
+/* Tests of topk against sorting. Bits of values and positions are compared in every dtype and both
+   orders. All algorithms are tested (a sorted buffer, a buffer that is cut back, chunks, sorting),
+   with the best ISA target and with the reference; then edge cases. */
 #include "dvt_test.h"
 
 static const dvt_dtype all_dtypes[] = {DVT_F32, DVT_F64, DVT_F16, DVT_BF16, DVT_I8,
@@ -21,7 +22,7 @@ static double value_of(enum pattern pattern, int64_t i) {
         return (double)-i;
     case EQUAL:
         return 3;
-    default: /* wider than float32, where the dtype is */
+    default: /* wider than float32, for wide dtypes */
         return dvt_test_random(-1, 1) * pow(10, dvt_test_random(-3, 9));
     }
 }
@@ -96,7 +97,8 @@ DVT_TEST(topk_by_the_reference) {
     CHECK_INT(dvt_set_cpu_isa(NULL), DVT_OK);
 }
 
-/* Rows side by side: all tails of lengths and of groups, one row that must go another way, and without vectors. */
+/* Rows processed in lockstep: all remainders of lengths and of groups, one row that needs the
+   general path. Also without SIMD. */
 DVT_TEST(topk_short_rows) {
     int64_t n, rows, reference;
     for (reference = 0; reference < 2; reference++) {
@@ -123,8 +125,8 @@ DVT_TEST(topk_short_rows) {
     CHECK_INT(dvt_set_cpu_isa(NULL), DVT_OK);
 }
 
-/* Rows that are read in pieces; the same with one thread and several. */
-DVT_TEST(topk_pieces_and_threads) {
+/* Rows that are read in chunks, with one thread and several. */
+DVT_TEST(topk_chunks_and_threads) {
     int threads, p, many;
     for (threads = 1; threads <= 3; threads++) {
         CHECK_INT(dvt_set_num_threads(threads), DVT_OK);
@@ -156,7 +158,7 @@ DVT_TEST(topk_axes_and_views) {
                 }
 }
 
-/* The order of equal elements, of zeros and of NaN, and the bits of all. */
+/* Checks the order of equal elements, zeros and NaN, and the bits of all. */
 DVT_TEST(topk_values) {
     static const uint32_t bits[] = {0x7fc00001, 0x80000000, 0, 0xffc00002, 0x80000000, 0x3f800000};
     static const uint32_t most[] = {0x7fc00001, 0xffc00002, 0x3f800000, 0x80000000};
@@ -192,7 +194,8 @@ DVT_TEST(topk_corners_and_errors) {
     CHECK_ERROR(dvt_topk(NULL, 1, 0, DVT_LARGEST, NULL), DVT_ERR_NULL_ARGUMENT);
 }
 
-/* Gradients go where the values came from; positions have none; and on a virtual GPU. */
+/* Gradients go to the positions of the values; positions have no gradient. Also on a virtual
+   GPU. */
 DVT_TEST(topk_gradients_and_contexts) {
     int gpu;
     CHECK_INT(dvt_set_virtual_gpus(1, 0), DVT_OK);

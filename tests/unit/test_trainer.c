@@ -1,8 +1,10 @@
-/* The trainer: Gluon's rules on one and several contexts, whole steps or none, and replicas with the same bits. */
+/* Tests of the trainer: Gluon's rules on one and several contexts, all-or-nothing steps, and
+   replicas with the same bits. */
 #include "plus_block.h"
 #if !defined(DEVTENSOR_NO_NN)
 
-/* MXNet's own case: x = 0 on two contexts, loss (x + 1) on each, step(1) with rate 1 gives -2 on both. */
+/* A case of MXNet: x = 0 on two contexts, loss (x + 1) on each; step(1) with rate 1 gives -2 on
+   both. */
 DVT_TEST(trainer_sums_over_contexts) {
     dvt_ctx_list lists[4];
     int i, n = context_lists(lists);
@@ -60,12 +62,13 @@ DVT_TEST(trainer_stale_gradients) {
             CHECK_CLOSE(weight_on(net, a), 0, 0);
             CHECK_CLOSE(weight_on(net, b), 0, 0);
             CHECK_INT(dvt_trainer_steps(t), 0);
-            /* The missing half makes it whole. */
+            /* The second context completes the gradients. */
             back(net, b, 1);
             CHECK_INT(dvt_trainer_step(t, 1), DVT_OK);
             CHECK_CLOSE(weight_on(net, b), -2, 0);
             CHECK_ERROR(dvt_trainer_step(t, 1), DVT_ERR_STALE_GRAD);
-            /* Stale everywhere: skipped. Stale on one context: that one counts as 0, and the copies stay alike. */
+            /* Stale on all contexts: skipped. Stale on one context: its gradient counts as 0, and
+               the replicas stay equal. */
             CHECK_INT(dvt_trainer_step_partial(t, 1), DVT_OK);
             CHECK_CLOSE(weight_on(net, a), -2, 0);
             back(net, b, 3);
@@ -81,7 +84,7 @@ DVT_TEST(trainer_stale_gradients) {
     dvt_set_virtual_gpus(0, 0);
 }
 
-/* Not that of an older failure, which dvt_error_code() still tells. */
+/* The returned status is not that of an older failure, which dvt_error_code() still returns. */
 DVT_TEST(trainer_status_is_of_its_own_call) {
     dvt_array *x = dvt_ones(DVT_SHAPE(3), DVT_F32, dvt_cpu()), *parts[1];
     dvt_clear_error();
@@ -93,7 +96,7 @@ DVT_TEST(trainer_status_is_of_its_own_call) {
     dvt_clear_error();
 }
 
-DVT_TEST(trainer_halves) {
+DVT_TEST(trainer_allreduce_and_update) {
     dvt_ctx_list lists[4];
     int i, n = context_lists(lists);
     CHECK_INT(dvt_set_virtual_gpus(2, 0), DVT_OK);
@@ -106,16 +109,16 @@ DVT_TEST(trainer_halves) {
             t = dvt_trainer_new(dvt_block_collect_params(net, NULL), dvt_optimizer_sgd(1));
             back(net, a, 3);
             back(net, b, 5);
-            CHECK_ERROR(dvt_trainer_update(t, 1), DVT_ERR_VALUE); /* the copies would differ */
+            CHECK_ERROR(dvt_trainer_update(t, 1), DVT_ERR_VALUE); /* the replicas would differ */
             CHECK_CLOSE(weight_on(net, a), 0, 0);
             CHECK_INT(dvt_trainer_allreduce(t), DVT_OK);
             CHECK_CLOSE(dvt_item(dvt_param_grad(dvt_block_param(net, "weight"), a)), 8, 0);
             CHECK_CLOSE(dvt_item(dvt_param_grad(dvt_block_param(net, "weight"), b)), 8, 0);
             CHECK_CLOSE(dvt_trainer_clip_global_norm(t, 4), 8, 0);
             CHECK_CLOSE(dvt_item(dvt_param_grad(dvt_block_param(net, "weight"), b)), 4, 1e-6);
-            CHECK_CLOSE(dvt_trainer_clip_global_norm(t, 6), 4, 1e-6); /* below: left alone */
+            CHECK_CLOSE(dvt_trainer_clip_global_norm(t, 6), 4, 1e-6); /* below: unchanged */
             back(net, a, 3);
-            back(net, b, 5); /* written again, and not summed */
+            back(net, b, 5); /* new gradients, not summed yet */
             CHECK_ERROR(dvt_trainer_update(t, 2), DVT_ERR_VALUE);
             CHECK_INT(dvt_trainer_allreduce(t), DVT_OK);
             CHECK_CLOSE(dvt_trainer_clip_global_norm(t, 4), 8, 0);
@@ -148,7 +151,7 @@ DVT_TEST(trainer_errors) {
     back(net, dvt_cpu(), 2);
     CHECK_INT(dvt_trainer_step(t, 1), DVT_OK);
     CHECK_CLOSE(weight_on(net, dvt_cpu()), 0.5, 0);
-    /* Different lists of contexts, named in full. */
+    /* Different lists of contexts: the message has both. */
     CHECK_INT(dvt_block_initialize(other, dvt_init_zero(), DVT_CONTEXTS(dvt_cpu_id(1), dvt_cpu())),
               DVT_OK);
     DVT_NN_ADD(both, net, other);
@@ -157,7 +160,7 @@ DVT_TEST(trainer_errors) {
     CHECK_INT(dvt_error_code(), DVT_ERR_CONTEXT);
     CHECK(strstr(dvt_error(), "[cpu(1), cpu(0)]") && strstr(dvt_error(), "on [cpu(0)]"));
     dvt_clear_error();
-    /* A deferred net: the trainer can be made, a step cannot. */
+    /* A deferred net: creating the trainer succeeds, a step fails. */
     net = dvt_nn_dense(2, DVT_IDENTITY);
     CHECK_INT(dvt_block_initialize(net, dvt_init_zero(), DVT_CONTEXTS(dvt_cpu())), DVT_OK);
     t = dvt_trainer_new(dvt_block_collect_params(net, NULL), dvt_optimizer_sgd(1));
@@ -165,8 +168,8 @@ DVT_TEST(trainer_errors) {
     CHECK_ERROR(dvt_trainer_step(t, 1), DVT_ERR_UNINITIALIZED);
 }
 
-/* Without gradients a parameter is left alone, and is never stale. */
-DVT_TEST(trainer_leaves_out_what_has_no_gradient) {
+/* A parameter without gradient does not change, and is never stale. */
+DVT_TEST(trainer_skips_parameters_without_gradient) {
     dvt_block *net = plus(1), *fixed = plus(5), *both = dvt_nn_sequential();
     dvt_trainer *t;
     dvt_array *y = NULL;
@@ -183,7 +186,8 @@ DVT_TEST(trainer_leaves_out_what_has_no_gradient) {
     CHECK_CLOSE(weight_on(fixed, dvt_cpu()), 5, 0);
 }
 
-/* A list that names one context twice, as programs for two GPUs make it on a machine without: one copy, both halves count. */
+/* A list may name one context twice, as in programs for two GPUs on a machine without GPUs. There
+   is one replica, and both slices of the batch count. */
 DVT_TEST(trainer_merges_repeated_contexts) {
     dvt_ctx_list twice = DVT_CONTEXTS(dvt_cpu(), dvt_cpu());
     dvt_block *net = plus(0), *deferred = dvt_nn_dense(1, DVT_IDENTITY);
@@ -200,7 +204,7 @@ DVT_TEST(trainer_merges_repeated_contexts) {
         CHECK_INT(dvt_trainer_step(t, 1), DVT_OK);
         CHECK_CLOSE(weight_on(net, dvt_cpu()), -3.0 * i, 0);
     }
-    /* Also when the shapes come with the first batch, and after moving. */
+    /* The same holds when the first batch sets the shapes, and after moving. */
     CHECK_INT(dvt_block_initialize(deferred, dvt_init_zero(), twice), DVT_OK);
     t = dvt_trainer_new(dvt_block_collect_params(deferred, NULL), dvt_optimizer_sgd(1));
     CHECK_INT(dvt_split_and_load(x, twice, parts), DVT_OK);
@@ -235,7 +239,7 @@ DVT_TEST(clip_global_norm_of_arrays) {
         CHECK_VALUES(in[2], 1e-6, 6);
         CHECK_CLOSE(dvt_clip_global_norm(in, 0, 1), 0, 0);
         CHECK_CLOSE(dvt_clip_global_norm(NULL, 0, 1), 0, 0);
-        /* 300 * 1000 is more than float16 holds. */
+        /* The norm 300 * 1000 overflows float16. */
         in[0] = dvt_full(DVT_SHAPE(300, 300), 1000, DVT_F16, dvt_cpu());
         CHECK_CLOSE(dvt_clip_global_norm(in, 1, 300), 300000, 1e-6);
         CHECK_CLOSE(dvt_item_at(in[0], DVT_SHAPE(7, 7)), 1, 1e-3);
@@ -248,7 +252,7 @@ DVT_TEST(clip_global_norm_of_arrays) {
         CHECK_VALUES(in[0], 0, 3, (double)INFINITY);
         in[0] = dvt_zeros(DVT_SHAPE(0, 4), DVT_F32, dvt_cpu());
         CHECK_CLOSE(dvt_clip_global_norm(in, 1, 1), 0, 0);
-        /* Nothing is scaled when one of them cannot be. */
+        /* Nothing is scaled when scaling one of them fails. */
         in[0] = dvt_full(DVT_SHAPE(2), 8, DVT_F32, dvt_cpu());
         in[1] = dvt_broadcast_to(dvt_ones(DVT_SHAPE(1), DVT_F32, dvt_cpu()), DVT_SHAPE(3));
         CHECK_ERROR(dvt_clip_global_norm(in, 2, 1), DVT_ERR_VALUE);
@@ -264,7 +268,7 @@ DVT_TEST(clip_global_norm_of_arrays) {
     dvt_set_virtual_gpus(0, 0);
 }
 
-/* Moving parameters in the middle of training takes the optimizer's state along. */
+/* When parameters move during training, the optimizer's state moves with them. */
 DVT_TEST(trainer_state_moves_with_the_parameters) {
     dvt_optimizer o = dvt_optimizer_adam(0.1);
     double expected[2];
@@ -300,9 +304,9 @@ DVT_TEST(trainer_state_moves_with_the_parameters) {
     dvt_set_virtual_gpus(0, 0);
 }
 
-/* ---- failing memory ---- */
+/* ---- exhausted memory ---- */
 typedef struct failing {
-    long countdown; /* of allocations that still succeed; negative: all do */
+    long countdown; /* allocations that still succeed; negative: unlimited */
     bool for_ever;
 } failing;
 
@@ -331,7 +335,8 @@ static void failing_release(void *user, void *block) {
     free(block);
 }
 
-/* Each allocation of a first step fails: an error, no weight and no gradient has changed, and the same step then succeeds. */
+/* Checks that a first step changes no weight and no gradient when one of its allocations fails, and
+   succeeds when it is repeated. */
 static void check_step_without_memory(dvt_ctx_list ctxs, bool for_ever) {
     failing f;
     dvt_allocator allocator;
@@ -356,7 +361,7 @@ static void check_step_without_memory(dvt_ctx_list ctxs, bool for_ever) {
             dvt_set_allocator(&allocator);
             status = dvt_trainer_step(t, 1);
             f.countdown = -1;
-            /* The queues release what they have before the allocator goes. */
+            /* The queues must release their blocks before the allocator changes. */
             CHECK_INT(dvt_wait_all(), DVT_OK);
             dvt_set_allocator(NULL);
             if (status != DVT_OK) {

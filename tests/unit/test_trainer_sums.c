@@ -1,4 +1,5 @@
-/* Gradients are summed over the contexts once, in whatever order the halves of a step are called, or it is an error. */
+/* Tests that gradients are summed over the contexts exactly once, or that the call fails, for any
+   order of allreduce, step and update. */
 #include "plus_block.h"
 #if !defined(DEVTENSOR_NO_NN)
 
@@ -9,7 +10,7 @@ typedef struct trained {
     dvt_ctx a, b;
 } trained;
 
-/* Weight 0 on two contexts, rate 1. */
+/* Returns a net with weight 0 on two contexts and learning rate 1. */
 static trained trained_on(dvt_ctx_list ctxs) {
     trained t;
     t.net = plus(0);
@@ -37,7 +38,8 @@ static void check_gradients(trained t, double expected) {
     CHECK_CLOSE(dvt_item(dvt_param_grad(p, t.b)), expected, 0);
 }
 
-/* The second sum is refused with a message that says where and what instead, and nothing has changed. */
+/* Checks that the second sum is refused and nothing has changed. The message names the call, the
+   parameter and the alternative. */
 static void check_refused(trained t, dvt_status status, const char *function, double weight) {
     CHECK_INT(status, DVT_ERR_VALUE);
     CHECK(strncmp(dvt_error(), function, strlen(function)) == 0);
@@ -71,10 +73,10 @@ static void step_after_allreduce(dvt_ctx_list ctxs) {
     CHECK_INT(dvt_trainer_step_partial(t.trainer, 1), DVT_OK);
     check_weights(t, -11);
     CHECK_ERROR(dvt_trainer_step(t.trainer, 1), DVT_ERR_STALE_GRAD);
-    /* Neither are the sums that the last step left. */
+    /* Nor are the sums of the last step summed again. */
     CHECK_INT(dvt_trainer_allreduce(t.trainer), DVT_OK);
     check_gradients(t, 3);
-    /* A sum that nobody used is forgotten when every context has new gradients. */
+    /* An unused sum is discarded when every context has new gradients. */
     back_both(t, 10, 20);
     CHECK_INT(dvt_trainer_allreduce(t.trainer), DVT_OK);
     back_both(t, 1, 1);
@@ -97,7 +99,7 @@ static void renewed_on_one(dvt_ctx_list ctxs) {
     back(t.net, t.a, 1);
     CHECK_INT(dvt_trainer_step(t.trainer, 1), DVT_OK);
     check_weights(t, -2);
-    /* The other context had no part: its old sum is not new, and counts as 0. */
+    /* The other context did not contribute: its old sum is stale and counts as 0. */
     back(t.net, t.b, 4);
     CHECK_INT(dvt_trainer_step_partial(t.trainer, 1), DVT_OK);
     check_weights(t, -6);
@@ -122,14 +124,14 @@ static void added_to_a_sum(dvt_ctx_list ctxs) {
     check_gradients(t, 10);
     CHECK_INT(dvt_trainer_step(t.trainer, 1), DVT_OK);
     check_weights(t, -10);
-    /* Also where the step itself made the sum. */
+    /* The same holds when the step itself computed the sum. */
     back_both(t, 1, 1);
     check_refused(t, dvt_trainer_step(t.trainer, 1), "dvt_trainer_step: ", -10);
     CHECK_INT(dvt_params_zero_grad(t.params), DVT_OK);
     back_both(t, 1, 1);
     CHECK_INT(dvt_trainer_step(t.trainer, 1), DVT_OK);
     check_weights(t, -12);
-    /* Zeros are a change of the caller's: the sum of the others is used. */
+    /* Setting gradients to zero is a change by the caller: allreduce uses the other gradients. */
     back_both(t, 1, 1);
     CHECK_INT(dvt_params_zero_grad(t.params), DVT_OK);
     back_both(t, 0, 0);
@@ -139,12 +141,12 @@ static void added_to_a_sum(dvt_ctx_list ctxs) {
     check_weights(t, -12);
 }
 
-DVT_TEST(trainer_refuses_to_sum_what_was_added_to_a_sum) {
+DVT_TEST(trainer_refuses_gradients_added_to_a_sum) {
     each_list(added_to_a_sum);
 }
 
-/* New values, and with them zero gradients, belong to no sum. */
-DVT_TEST(trainer_sums_after_parameters_were_renewed) {
+/* Parameters with new values have zero gradients that belong to no sum. */
+DVT_TEST(trainer_sums_after_parameters_were_reset) {
     CHECK_INT(dvt_set_virtual_gpus(2, 0), DVT_OK);
     DVT_SCOPE {
         dvt_ctx_list ctxs = DVT_CONTEXTS(dvt_gpu(0), dvt_cpu());
@@ -163,8 +165,9 @@ DVT_TEST(trainer_sums_after_parameters_were_renewed) {
     dvt_set_virtual_gpus(0, 0);
 }
 
-/* A context that is named twice has parts that add up: within a batch, not beyond the sum of the one before. */
-DVT_TEST(trainer_parts_of_a_batch_end_with_its_sum) {
+/* A context that is listed twice adds up gradients within a batch, but not after the sum of that
+   batch. */
+DVT_TEST(trainer_repeated_contexts_add_within_a_batch) {
     CHECK_INT(dvt_set_virtual_gpus(2, 0), DVT_OK);
     DVT_SCOPE {
         trained t = trained_on(DVT_CONTEXTS(dvt_gpu(0), dvt_gpu(0), dvt_gpu(1)));
@@ -181,7 +184,7 @@ DVT_TEST(trainer_parts_of_a_batch_end_with_its_sum) {
     dvt_set_virtual_gpus(0, 0);
 }
 
-/* On one context there is nothing to sum, and both orders mean the same. */
+/* On one context there is nothing to sum, so allreduce has no effect. */
 DVT_TEST(trainer_step_after_allreduce_on_one_context) {
     dvt_block *net = plus(0);
     dvt_trainer *t;

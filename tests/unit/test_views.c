@@ -1,9 +1,10 @@
-/* Views against a model: every view of an arange holds, at each position, the number of the element that it shows. */
+/* Tests of views against a model. Every element of a view of an arange holds the number of the
+   element that it refers to. */
 #include "dvt_test.h"
 
 #define MOST 4096
 
-/* A view as a list of the elements that it shows, in C order. */
+/* A view as a list of its elements, in C order. */
 typedef struct model {
     dvt_shape shape;
     int n;
@@ -28,7 +29,7 @@ static int agrees(dvt_array *x, const model *m) {
     return good;
 }
 
-/* Position in m of an index. */
+/* Returns the position of an index in m. */
 static int place(const model *m, const int64_t *index) {
     int64_t at = 0;
     int i;
@@ -37,7 +38,7 @@ static int place(const model *m, const int64_t *index) {
     return (int)at;
 }
 
-/* The next index in C order; 0 after the last. */
+/* Advances to the next index in C order; returns 0 after the last. */
 static int advance(dvt_shape shape, int64_t *index) {
     int i;
     for (i = shape.ndim - 1; i >= 0; i--) {
@@ -48,7 +49,7 @@ static int advance(dvt_shape shape, int64_t *index) {
     return 0;
 }
 
-/* Python's slice(start, stop, step).indices(n). */
+/* Computes slice(start, stop, step).indices(n) of Python. */
 static void python_indices(int64_t n, int64_t start, int64_t stop, int64_t step, int64_t *first,
                            int64_t *count) {
     int64_t low = step < 0 ? -1 : 0, high = step < 0 ? n - 1 : n;
@@ -174,7 +175,7 @@ DVT_TEST(views_transposes) {
     CHECK(dvt_shares_memory(x, dvt_transpose(x, DVT_ALL)));
     CHECK_ERROR(dvt_transpose(x, dvt_keepdims(DVT_ALL)), DVT_ERR_VALUE);
     CHECK_ERROR(dvt_squeeze(dvt_expand_dims(x, 0), DVT_KEEPDIMS(0)), DVT_ERR_VALUE);
-    CHECK_ERROR(dvt_t(x), DVT_ERR_SHAPE); /* of a batch it is not clear which axes are meant */
+    CHECK_ERROR(dvt_t(x), DVT_ERR_SHAPE); /* ambiguous for a batch */
     CHECK_VALUES(dvt_t(dvt_rows(dvt_index(x, 1), 0, 2)), 0, 12, 16, 13, 17, 14, 18, 15, 19);
     CHECK_VALUES(dvt_t(dvt_index(dvt_index(x, 1), 0)), 0, 12, 13, 14, 15);
     CHECK_ERROR(dvt_transpose(x, DVT_AXES(0, 1)), DVT_ERR_AXIS);
@@ -185,7 +186,8 @@ DVT_TEST(views_transposes) {
 }
 
 /* ---- reshape ---- */
-/* Could strides show these elements under that shape? They can when each axis always steps by the same distance. */
+/* Tells whether strides can represent these elements in that shape: each axis must advance by a
+   constant distance. */
 static int strides_exist(const model *m) {
     int64_t index[DVT_MAX_DIMS] = {0}, step[DVT_MAX_DIMS];
     int known[DVT_MAX_DIMS] = {0}, i;
@@ -219,7 +221,7 @@ static int64_t some(int64_t low, int64_t high) {
     return (int64_t)dvt_test_random((double)low, (double)high + 0.999);
 }
 
-/* One random view of x, in both. */
+/* Applies one random view to x and to the model. */
 static dvt_array *random_view(dvt_array *x, model *m) {
     int axis = (int)some(0, m->shape.ndim - 1), order[DVT_MAX_DIMS], i;
     int64_t start = some(-6, 6), stop = some(-6, 6), step = some(1, 3) * (some(0, 1) ? 1 : -1);
@@ -240,7 +242,7 @@ static dvt_array *random_view(dvt_array *x, model *m) {
         order[axis] = 0;
         model_permute(m, order);
         return dvt_swapaxes(x, 0, axis);
-    default: /* cut an axis in two, or join two */
+    default: /* splits an axis in two, or joins two */
         shape = m->shape;
         if (shape.ndim < 5 && shape.dim[axis] % 2 == 0 && shape.dim[axis] > 0) {
             for (i = shape.ndim; i > axis; i--)
@@ -259,11 +261,12 @@ static dvt_array *random_view(dvt_array *x, model *m) {
     }
 }
 
-/* Chains of views: right values, strides where strides can do it and a copy only where they cannot. */
+/* Checks chains of views: right values, views where strides exist, and a copy only where they
+   cannot. */
 DVT_TEST(views_random_chains) {
     static model m;
-    int turn, k, copies = 0, views = 0;
-    for (turn = 0; turn < 1500; turn++)
+    int round, k, copies = 0, views = 0;
+    for (round = 0; round < 1500; round++)
         DVT_SCOPE {
             dvt_array *x = counted(DVT_SHAPE(some(1, 4), some(2, 6), some(1, 6)), &m), *y = x;
             for (k = 0; k < 5 && m.n > 0; k++) {
@@ -274,7 +277,7 @@ DVT_TEST(views_random_chains) {
                 shared = dvt_shares_memory(before, y);
                 if (shared)
                     views++;
-                else { /* only reshape may copy, and only then */
+                else { /* only reshape may copy, and only if no strides exist */
                     CHECK(!strides_exist(&m));
                     copies++;
                     break;
@@ -347,7 +350,7 @@ DVT_TEST(views_broadcast) {
     CHECK_ERROR(dvt_broadcast_to(y, DVT_SHAPE(3, 2)), DVT_ERR_SHAPE);
     CHECK_ERROR(dvt_broadcast_to(y, DVT_SHAPE(1, 3, 2)), DVT_ERR_SHAPE);
     CHECK_ERROR(dvt_broadcast_to(x, DVT_SHAPE(-1, 3, 2)), DVT_ERR_SHAPE);
-    /* writing into it is refused, also through a view of it */
+    /* writing to it is refused, also through a view of it */
     CHECK_ERROR(dvt_fill(y, 1), DVT_ERR_VALUE);
     CHECK_ERROR(dvt_add_scalar_(dvt_index(y, 0), 1), DVT_ERR_VALUE);
     CHECK_ERROR(dvt_neg_(dvt_transpose(y, DVT_ALL)), DVT_ERR_VALUE);
@@ -355,7 +358,7 @@ DVT_TEST(views_broadcast) {
     CHECK_VALUES(dvt_add_scalar_(dvt_copy(y), 1), 0, 1, 1, 2, 2, 3, 3, 1, 1, 2, 2, 3, 3);
 }
 
-/* What is written through a view appears in what it shows, and nowhere else. */
+/* Writing through a view changes exactly the elements that it refers to. */
 DVT_TEST(views_write_through) {
     model m;
     dvt_array *x = counted(DVT_SHAPE(3, 4), &m);

@@ -1,4 +1,5 @@
-/* Virtual GPUs: memory with a limit, order of work, copies between devices and their counters, several callers, forked children. */
+/* Tests of virtual GPUs: memory limits, order of commands, copies between devices and their
+   counters, several callers, forked children. */
 #include "dvt_test.h"
 #if !defined(_WIN32)
 #include <pthread.h>
@@ -6,7 +7,7 @@
 #include <unistd.h>
 #endif
 
-DVT_TEST(virtual_arithmetic_is_the_cpus) {
+DVT_TEST(virtual_results_equal_the_cpus) {
     dvt_array *host, *x, *y;
     NEEDS_NO_GPU("GPUs made of main memory");
     CHECK_INT(dvt_set_virtual_gpus(2, 0), DVT_OK);
@@ -46,7 +47,7 @@ DVT_TEST(virtual_contexts_do_not_mix) {
     CHECK_ERROR(dvt_zeros(DVT_SHAPE(2), DVT_F32, dvt_gpu(2)), DVT_ERR_NO_DEVICE);
     CHECK_VALUES(dvt_add(a, dvt_as_in_ctx(b, dvt_gpu(0))), 0, 2, 2);
     CHECK(dvt_as_in_ctx(a, dvt_gpu(0)) == a);
-    CHECK_ERROR(dvt_set_virtual_gpus(1, 0), DVT_ERR_VALUE); /* arrays are alive there */
+    CHECK_ERROR(dvt_set_virtual_gpus(1, 0), DVT_ERR_VALUE); /* arrays still exist there */
     dvt_discard_all();
     CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
 }
@@ -69,7 +70,8 @@ DVT_TEST(virtual_memory_has_a_limit) {
         CHECK_INT(info.memory_used, 1 << 19);
         CHECK_INT(info.memory_peak, 1 << 19);
         CHECK_INT(info.memory_free, 1 << 19);
-        /* What fits still works, and an operation whose result does not fit changes nothing. */
+        /* A result that fits still works, and an operation whose result does not fit changes
+           nothing. */
         CHECK(dvt_add_scalar_(half, 1) == half);
         CHECK(dvt_exp(half) != NULL);
         CHECK_ERROR(dvt_exp(half), DVT_ERR_DEVICE_MEMORY);
@@ -78,7 +80,7 @@ DVT_TEST(virtual_memory_has_a_limit) {
     dvt_device_query(dvt_gpu(0), &info);
     CHECK_INT(info.memory_used, 0);
     CHECK_INT(info.memory_peak, 1 << 20);
-    /* Released memory can be had again at once, although work on it may still be queued. */
+    /* Released memory is available at once, although commands on it may still be queued. */
     for (int i = 0; i < 50; i++)
         DVT_SCOPE {
             dvt_array *x = dvt_full(DVT_SHAPE(1 << 17), i, DVT_F32, dvt_gpu(0));
@@ -141,8 +143,9 @@ DVT_TEST(virtual_uploads_take_a_snapshot) {
     dvt_set_virtual_gpus(0, 0);
 }
 
-/* The source is overwritten and released right after the copy was asked for: the copy still has what it held. */
-static dvt_array *around(int i, dvt_array **second) {
+/* Overwrites and releases the source directly after requesting a copy. The copy must have the
+   earlier values. */
+static dvt_array *copy_around(int i, dvt_array **second) {
     dvt_scope_guard scope = dvt_scope_begin();
     dvt_array *x = dvt_full(DVT_SHAPE(50000), i, DVT_F32, dvt_gpu(0)), *y, *z;
     dvt_sqrt_(dvt_square_(x));
@@ -163,7 +166,7 @@ DVT_TEST(virtual_copies_between_devices_are_in_order) {
     dvt_set_virtual_gpus(3, 0);
     for (int i = 0; i < 20; i++)
         DVT_SCOPE {
-            dvt_array *z, *y = around(i, &z);
+            dvt_array *z, *y = copy_around(i, &z);
             CHECK_CLOSE(dvt_item_at(z, DVT_SHAPE(49999)), i + 1, 0);
             CHECK_CLOSE(dvt_item_at(y, DVT_SHAPE(0)), i + 2, 0);
         }
@@ -171,7 +174,7 @@ DVT_TEST(virtual_copies_between_devices_are_in_order) {
     CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
 }
 
-/* More commands than the queue holds, closed while commands of other devices wait for them. */
+/* Fills the queues beyond their capacity, and closes them while commands of other devices wait. */
 DVT_TEST(virtual_queues_fill_and_close) {
     NEEDS_NO_GPU("GPUs made of main memory");
     for (int round = 0; round < 5; round++) {
@@ -247,7 +250,8 @@ DVT_TEST(virtual_many_callers) {
 #endif
 #endif
 
-/* In a child nothing hangs: the parent's devices refuse, releasing is harmless, and fresh ones can be had. */
+/* Runs in a forked child, where nothing may hang. The parent's devices refuse commands, releasing
+   is allowed, and new devices work. */
 static int child(dvt_array *x) {
     dvt_clear_error();
     if (dvt_add_scalar(x, 1) || dvt_error_code() != DVT_ERR_FORKED)

@@ -1,5 +1,5 @@
-/* Work that fails in the queue of a virtual GPU. Failures are injected from inside, so this file has a private copy of the
-   library: the harness counts its checks, but cannot read its arrays. */
+/* Tests of commands that fail in the queue of a virtual GPU. Injecting failures needs a private
+   copy of the library. The harness counts the checks of this file, but cannot read its arrays. */
 #define DEVTENSOR_STATIC
 #include "dvt_test.h"
 
@@ -22,7 +22,7 @@ static void finish(void) {
     CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
 }
 
-DVT_TEST(virtual_failing_work_comes_out_of_the_next_wait) {
+DVT_TEST(virtual_failing_command_is_reported_by_the_next_wait) {
     dvt_array *x, *y, *other;
     NEEDS_NO_GPU("GPUs made of main memory");
     start();
@@ -31,12 +31,12 @@ DVT_TEST(virtual_failing_work_comes_out_of_the_next_wait) {
     CHECK_INT(dvt_wait(x), DVT_OK);
     break_next(0);
     y = dvt_exp(x);
-    CHECK(y != NULL); /* accepted: the failure comes later */
+    CHECK(y != NULL); /* accepted: the failure occurs later */
     CHECK_INT(dvt_wait(y), DVT_ERR_INTERNAL);
     CHECK(strstr(dvt_error(), "dvt_exp") && strstr(dvt_error(), "gpu(0)") &&
           strstr(dvt_error(), "out of luck") && strstr(dvt_error(), "dvt_set_virtual_gpus"));
     dvt_clear_error();
-    /* Once; from then on the device is lost, for everything. */
+    /* Only the first wait reports it. From then on the device is lost for every call. */
     CHECK_INT(dvt_wait(y), DVT_ERR_DEVICE_LOST);
     CHECK(strstr(dvt_error(), "dvt_exp"));
     CHECK_ERROR(dvt_ones(DVT_SHAPE(4), DVT_F32, dvt_gpu(0)), DVT_ERR_DEVICE_LOST);
@@ -47,7 +47,7 @@ DVT_TEST(virtual_failing_work_comes_out_of_the_next_wait) {
     CHECK_ERROR(dvt_copy_into(x, dvt_ones(DVT_SHAPE(4), DVT_F32, dvt_cpu())), DVT_ERR_DEVICE_LOST);
     CHECK_ERROR(dvt_copyto(x, dvt_gpu(1)), DVT_ERR_DEVICE_LOST);
     CHECK_ERROR(dvt_copy_into(x, other), DVT_ERR_DEVICE_LOST);
-    /* Other devices go on. */
+    /* Other devices still work. */
     CHECK_CLOSE(dvt_item_at(dvt_add(other, other), DVT_SHAPE(3)), 2, 0);
     finish();
     start();
@@ -61,7 +61,7 @@ DVT_TEST(virtual_failing_source_of_a_copy) {
     start();
     x = dvt_ones(DVT_SHAPE(300000), DVT_F32, dvt_gpu(0));
     for (int i = 0; i < 4; i++)
-        dvt_sin_(x); /* so that the copy is asked for before the failure is known */
+        dvt_sin_(x); /* delays the failure until after the copy is requested */
     break_next(0);
     dvt_add_scalar_(x, 1);
     y = dvt_copyto(x, dvt_gpu(1));
@@ -87,7 +87,7 @@ DVT_TEST(virtual_failing_is_seen_by_wait_all) {
     finish();
 }
 
-/* ---- what else needs a private copy ---- */
+/* ---- further tests that need a private copy ---- */
 DVT_TEST(virtual_failing_model_text) {
     dvt_virtual_model model;
     CHECK(dvti_model_parse("latency=10us,bandwidth=12G,launch=2.5us,flops=1.5T", &model));

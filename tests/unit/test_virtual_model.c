@@ -1,8 +1,8 @@
-/* The model of what virtual GPUs take: its numbers, its clock, and that results and unmodeled
-   programs do not notice it. Times are modeled ones, which are the same in every run. */
+/* Tests of the timing model of virtual GPUs: its numbers, its clock, and that results and unmodeled
+   programs do not change. Modeled times are the same in every run. */
 #include "dvt_test.h"
 
-/* Seconds that are sums of powers of two, so that clocks are exact. */
+/* Starts the model. All times are sums of powers of two, so that clocks are exact. */
 static void model_begin(double latency, double bandwidth, double launch, double flops) {
     dvt_virtual_model model;
     CHECK_INT(dvt_set_virtual_gpus(2, 0), DVT_OK);
@@ -58,12 +58,12 @@ DVT_TEST(virtual_model_copies) {
         dvt_array *x, *y;
         float values[2];
         start = dvt_virtual_seconds();
-        x = DVT_ARRAY(float, DVT_SHAPE(2), dvt_gpu(0), 1, 2); /* 1 s + 8 bytes of 4 in a second */
-        CHECK(dvt_virtual_seconds() == start);                /* the caller goes on */
+        x = DVT_ARRAY(float, DVT_SHAPE(2), dvt_gpu(0), 1, 2); /* 1 s + 8 bytes at 4 bytes/s */
+        CHECK(dvt_virtual_seconds() == start);                /* the caller does not wait */
         dvt_wait(x);
         CHECK(dvt_virtual_seconds() - start == 3);
         y = dvt_copyto(x, dvt_gpu(1));
-        dvt_wait(x); /* the source is busy as long */
+        dvt_wait(x); /* the source is busy for the same time */
         CHECK(dvt_virtual_seconds() - start == 6);
         dvt_wait(y);
         CHECK(dvt_virtual_seconds() - start == 6);
@@ -99,13 +99,13 @@ DVT_TEST(virtual_model_operations) {
         CHECK(dvt_virtual_seconds() - start == 0.25 + 8 / 16.0);
         start = dvt_virtual_seconds();
         dvt_wait(dvt_matmul(dvt_copyto(a, dvt_cpu()), dvt_copyto(b, dvt_cpu())));
-        CHECK(dvt_virtual_seconds() == start); /* cpu() takes none */
+        CHECK(dvt_virtual_seconds() == start); /* cpu() takes no modeled time */
     }
     model_end();
 }
 
-/* What the documents' exercises teach: reading values one by one makes the caller wait each time,
-   and two GPUs take half the time of one. */
+/* Compares with the exercises of the documents. Reading values one by one makes the caller wait
+   each time, and two GPUs take half the time of one. */
 static double thousand_products(bool log_on_device) {
     double start = 0;
     int i, n = 50;
@@ -162,20 +162,20 @@ DVT_TEST(virtual_model_exercises) {
     model_end();
 }
 
-/* Waiting is real, too: never shorter than the model says. Results are the same bits. */
+/* Waiting also takes real time, at least the modeled time. The bits of results do not change. */
 DVT_TEST(virtual_model_waits) {
     dvt_virtual_model model;
     double start, modeled;
-    int turn;
+    int round;
     float sums[2];
     NEEDS_NO_GPU("GPUs made of main memory");
-    for (turn = 0; turn < 2; turn++)
+    for (round = 0; round < 2; round++)
         DVT_SCOPE {
             dvt_array *x;
             memset(&model, 0, sizeof model);
-            model.latency = turn * 1e-3;
-            model.launch = turn * 1e-4;
-            model.flops = turn * 1e6;
+            model.latency = round * 1e-3;
+            model.launch = round * 1e-4;
+            model.flops = round * 1e6;
             CHECK_INT(dvt_set_virtual_gpus(2, 0), DVT_OK);
             CHECK_INT(dvt_set_virtual_model(&model), DVT_OK);
             dvt_seed(7);
@@ -183,11 +183,11 @@ DVT_TEST(virtual_model_waits) {
             modeled = dvt_virtual_seconds();
             x = dvt_copyto(dvt_normal(0, 1, DVT_SHAPE(1000), DVT_F32, dvt_cpu()), dvt_gpu(0));
             x = dvt_sum(dvt_copyto(dvt_exp(x), dvt_gpu(1)), DVT_ALL);
-            sums[turn] = (float)dvt_item(x);
+            sums[round] = (float)dvt_item(x);
             modeled = dvt_virtual_seconds() - modeled;
-            CHECK(turn ? modeled >= 5e-3 : modeled == 0);
+            CHECK(round ? modeled >= 5e-3 : modeled == 0);
 #if !defined(DEVTENSOR_NO_THREADS)
-            CHECK(dvt_seconds() - start >= (turn ? 5e-3 : 0));
+            CHECK(dvt_seconds() - start >= (round ? 5e-3 : 0));
 #endif
         }
     CHECK(sums[0] == sums[1]);

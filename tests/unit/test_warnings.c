@@ -1,4 +1,5 @@
-/* What a newcomer meets first: warnings about what is allowed and seldom meant, and messages that say what to do instead. */
+/* Tests of warnings about calls that are valid but rarely intended, and of messages that advise
+   what to do instead. */
 #include "dvt_test.h"
 
 static char warned[2000];
@@ -14,8 +15,8 @@ static void listen(void) {
     dvt_set_logger(keep_warnings, NULL);
 }
 
-/* The kept error has this code and these words in its sentence. */
-static void check_says(dvt_status code, const char *a, const char *b) {
+/* Checks that the error has this code and that its message contains both texts. */
+static void check_error(dvt_status code, const char *a, const char *b) {
     CHECK_INT(dvt_error_code(), code);
     if (!strstr(dvt_error(), a))
         CHECK_STR(dvt_error(), a);
@@ -27,19 +28,19 @@ static void check_says(dvt_status code, const char *a, const char *b) {
 DVT_TEST(warnings_cpu_with_a_negative_number) {
     dvt_ctx odd;
     CHECK(dvt_ones(DVT_SHAPE(2), DVT_F32, dvt_cpu_id(-3)) == NULL);
-    check_says(DVT_ERR_NO_DEVICE, "dvt_ones: cpu(-3) does not exist", "use dvt_cpu()");
+    check_error(DVT_ERR_NO_DEVICE, "dvt_ones: cpu(-3) does not exist", "use dvt_cpu()");
     memset(&odd, 0, sizeof odd);
     odd.type = (dvt_device_type)7;
     odd.id = 1;
     CHECK(dvt_ones(DVT_SHAPE(2), DVT_F32, odd) == NULL);
-    check_says(DVT_ERR_NO_DEVICE, "a context of type 7 and number 1", "dvt_gpu(0)");
+    check_error(DVT_ERR_NO_DEVICE, "a context of type 7 and number 1", "dvt_gpu(0)");
 }
 
 #if !defined(DEVTENSOR_NO_CUDA)
 DVT_TEST(warnings_cuda_sharing_without_a_gpu) {
     dvt_array *x;
     if (dvt_num_gpus() > 0) {
-        dvt_test_skip("this machine has a card");
+        dvt_test_skip("this machine has a GPU");
         return;
     }
     CHECK(dvt_cuda_stream(dvt_gpu(0)) == NULL);
@@ -50,13 +51,13 @@ DVT_TEST(warnings_cuda_sharing_without_a_gpu) {
     CHECK(dvt_cuda_stream(dvt_gpu(5)) == NULL);
     CHECK_INT(dvt_error_code(), DVT_OK);
     CHECK_INT(dvt_set_cuda_stream(NULL, dvt_gpu(0)), DVT_ERR_UNSUPPORTED);
-    check_says(DVT_ERR_UNSUPPORTED, "gpu(0) is no card", "leave this call out");
+    check_error(DVT_ERR_UNSUPPORTED, "dvt_set_cuda_stream: gpu(0) is", "leave this call out");
     DVT_SCOPE {
         x = dvt_ones(DVT_SHAPE(2), DVT_F32, dvt_gpu(0));
         CHECK_INT(dvt_cuda_address(x), 0);
-        check_says(DVT_ERR_CONTEXT, "a virtual GPU has no addresses", "dvt_copyto(x, dvt_cpu())");
+        check_error(DVT_ERR_CONTEXT, "a virtual GPU has no addresses", "dvt_copyto(x, dvt_cpu())");
         CHECK_INT(dvt_cuda_address(dvt_copyto(x, dvt_cpu())), 0);
-        check_says(DVT_ERR_CONTEXT, "not the memory of a card", "use dvt_data");
+        check_error(DVT_ERR_CONTEXT, "dvt_cuda_address: x is", "use dvt_data");
     }
     CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
 }
@@ -95,7 +96,7 @@ DVT_TEST(warnings_labels_of_another_shape) {
     CHECK_VALUES(dvt_loss_l2(p, same), 0, 0, 0, 0, 2);
     CHECK_VALUES(dvt_loss_l1(same, p), 0, 0, 0, 0, 2);
     CHECK(dvt_loss_l2(p, fewer) == NULL);
-    check_says(DVT_ERR_SHAPE, "dvt_loss_l2: prediction is ", "dvt_reshape or dvt_broadcast_to");
+    check_error(DVT_ERR_SHAPE, "dvt_loss_l2: prediction is ", "dvt_reshape or dvt_broadcast_to");
 }
 
 static dvt_array *own_forward(dvt_block *self, void *user, dvt_array *x) {

@@ -1,7 +1,8 @@
-/* Tests of the pool behind dvti_parallel_for, on a private copy of the library, for both ways in which threads can sleep. The
-   includer defines POOL_TEST(name), and DVTI_FUTEX when it is not the default. */
+/* Tests of the thread pool behind dvti_parallel_for, on a private copy of the library. They run for
+   both ways in which threads can sleep. The including file defines POOL_TEST(name), and DVTI_FUTEX
+   if it differs from the default. */
 #if !defined(_GNU_SOURCE)
-#define _GNU_SOURCE 1 /* for sets of processors */
+#define _GNU_SOURCE 1 /* for cpu_set_t */
 #endif
 #define DEVTENSOR_STATIC
 #undef DEVTENSOR_NO_CUDA
@@ -17,7 +18,7 @@
 #include <sys/wait.h>
 #endif
 
-/* What the library calls instead, where it makes threads of POSIX: it can be refused. */
+/* Replaces pthread_create of the library, and can refuse. */
 #if !defined(_WIN32)
 static int refuse_threads, threads_refused;
 
@@ -35,7 +36,7 @@ static int counted_create(pthread_t *thread, const pthread_attr_t *attributes, v
 #include "dvt_test.h"
 #undef pthread_create
 
-#define LARGE DVTI_PARALLEL_NS /* cost of an item that is worth a thread */
+#define LARGE DVTI_PARALLEL_NS /* cost of one item that makes another thread worthwhile */
 #define MOST 5000
 
 static dvti_pool *const pool = &dvti_the_pool;
@@ -65,7 +66,7 @@ static job *new_job(void) {
     return j;
 }
 
-/* Every item once; returns the number of ranges. */
+/* Runs a job, checks that each item is visited once, and returns the number of ranges. */
 static int64_t run_job(int64_t n, double cost) {
     job *j = new_job();
     int64_t i, ranges, wrong = 0;
@@ -78,7 +79,7 @@ static int64_t run_job(int64_t n, double cost) {
     return ranges;
 }
 
-/* A job that ends only when several threads have taken part, or after 20 seconds. */
+/* A job that ends only when several threads have joined it, or after 20 seconds. */
 typedef struct meeting {
     int64_t here, wanted;
 } meeting;
@@ -93,7 +94,7 @@ static void meet(void *user, int64_t begin, int64_t end) {
         sched_yield();
 }
 
-/* Whether so many threads meet in one job. */
+/* Tells whether that many threads meet in one job. */
 static int threads_meet(int threads) {
     meeting m;
     memset(&m, 0, sizeof m);
@@ -102,7 +103,7 @@ static int threads_meet(int threads) {
     return m.here == threads;
 }
 
-POOL_TEST(covers) {
+POOL_TEST(covers_each_item_once) {
     static const int64_t sizes[] = {1, 2, 3, 7, 64, 100, 1023, 1024, 1025, 4999, MOST};
     static const double costs[] = {0, 0.5, 3, 100, 5000, LARGE, 1e9};
     int width, s, c;
@@ -127,7 +128,7 @@ typedef struct parts_job {
     int parts;
 } parts_job;
 
-/* Who has a part has its area alone. */
+/* Checks that no two threads have the same part at a time. */
 static void visit_part(void *user, int64_t begin, int64_t end, int part) {
     parts_job *j = (parts_job *)user;
     if (part < 0 || part >= j->parts) {
@@ -142,7 +143,7 @@ static void visit_part(void *user, int64_t begin, int64_t end, int part) {
     __atomic_add_fetch(&j->inside[part], -1, __ATOMIC_SEQ_CST);
 }
 
-POOL_TEST(parts_are_apart) {
+POOL_TEST(parts_do_not_overlap) {
     static const int64_t sizes[] = {0, 1, 2, 5, 9, 64, 4999};
     int width, parts, s;
     for (width = 1; width <= 5; width++) {
@@ -165,14 +166,15 @@ POOL_TEST(parts_are_apart) {
     dvt_set_num_threads(0);
 }
 
-POOL_TEST(threads_take_part) {
+POOL_TEST(threads_join_jobs) {
     int width;
     for (width = 2; width <= 4; width++) {
         dvt_set_num_threads(width);
         pool->alone_until = 0;
         CHECK(threads_meet(width));
         CHECK_INT(dvti_atomic_load(&pool->alive), width - 1);
-        pool->alone_until = 0; /* on a busy machine the meeting may have been a delay */
+        /* On a busy machine the pool may have taken the meeting for a delay. */
+        pool->alone_until = 0;
         CHECK_INT(dvti_parallel_width(), width);
     }
     dvt_set_num_threads(2);
@@ -201,8 +203,9 @@ POOL_TEST(sleepers_wake) {
     dvt_set_num_threads(0);
 }
 
-/* Whether a job that is not worth a wake-up ended without one, and three in a row woke somebody. A worker that was about to
-   sleep, and had not yet, looks again by itself: then it says no. */
+/* Tells whether a job below the wake-up threshold ended without waking a worker, and the sum of
+   three woke one. A worker that was about to sleep may look again by itself; then the result is
+   false. */
 static int small_jobs_wake(void) {
     job *j = new_job();
     int i, good;
@@ -219,7 +222,7 @@ static int small_jobs_wake(void) {
     return good;
 }
 
-POOL_TEST(small_jobs_wake_in_the_end) {
+POOL_TEST(small_jobs_wake_eventually) {
     int tries = 0;
     dvt_set_num_threads(2);
     while (!small_jobs_wake() && tries < 50)
@@ -228,9 +231,9 @@ POOL_TEST(small_jobs_wake_in_the_end) {
     dvt_set_num_threads(0);
 }
 
-/* Small jobs leave sleepers alone, until many of them have come in a short time. */
-POOL_TEST(small_jobs_are_owed) {
-    const double most = 50000; /* as DVTI_WAKE_NS */
+/* Small jobs do not wake sleeping workers until many have arrived in a short time. */
+POOL_TEST(small_jobs_accumulate) {
+    const double most = 50000; /* same as DVTI_WAKE_NS */
     job *j = new_job();
     int i;
     dvt_set_num_threads(2);
@@ -252,11 +255,11 @@ POOL_TEST(small_jobs_are_owed) {
     CHECK(pool->small <= 0 && pool->owed <= 0);
     CHECK_INT(dvti_atomic_load(&pool->sleeping), 1);
     pool->small = most - DVTI_HOT_NS;
-    pool->small_since = dvt_seconds() + 100; /* just now, however slow this machine is */
+    pool->small_since = dvt_seconds() + 100; /* recent, even on a slow machine */
     pool->alone_until = 0;
     dvti_parallel_soon(4, DVTI_HOT_NS / 4, visit, j);
     CHECK_INT(j->ranges, 5);
-    CHECK(pool->small <= 0 && pool->owed <= 0); /* paid: somebody was woken */
+    CHECK(pool->small <= 0 && pool->owed <= 0); /* reset, because a worker was woken */
     for (i = 0; i < 4; i++)
         CHECK_INT(j->visits[i], 4);
     free(j);
@@ -276,13 +279,14 @@ POOL_TEST(many_jobs) {
     dvt_set_num_threads(0);
 }
 
-/* ---- work that another process delays ---- */
+/* ---- workers delayed by another process ---- */
 typedef struct delay {
     pthread_t caller;
     int64_t others;
 } delay;
 
-/* The caller's first range waits for a worker, whose range then takes 100 ms; the caller's take nothing. */
+/* Waits for a worker in the caller's first range. The worker's range then takes 100 ms, and the
+   caller's other ranges take no time. */
 static void delayed(void *user, int64_t begin, int64_t end) {
     delay *d = (delay *)user;
     double until = dvt_seconds() + 20;
@@ -301,7 +305,7 @@ POOL_TEST(delays_are_bounded) {
     int tries = 0;
     dvt_set_num_threads(2);
     pool->alone_until = 0;
-    do { /* the caller may have been delayed itself */
+    do { /* the caller itself may have been delayed */
         d.caller = pthread_self();
         d.others = 0;
         dvti_parallel_for(16, 1e6, delayed, &d);
@@ -320,7 +324,7 @@ POOL_TEST(delays_are_bounded) {
     dvt_set_num_threads(0);
 }
 
-/* ---- who must not use the pool ---- */
+/* ---- calls that must not use the pool ---- */
 typedef struct nested {
     int64_t inner, wrong;
 } nested;
@@ -383,13 +387,13 @@ POOL_TEST(several_callers) {
 POOL_TEST(without_new_threads) {
     dvt_set_num_threads(1);
     run_job(10, LARGE);
-    dvti_pool_stop(pool); /* the caller of this is alone */
+    dvti_pool_stop(pool); /* the pool has no workers now */
     dvt_set_num_threads(4);
     refuse_threads = 1;
     threads_refused = 0;
     CHECK_INT(run_job(100, LARGE), 1);
     CHECK_INT(run_job(100, LARGE), 1);
-    CHECK_INT(threads_refused, 1); /* not asked for again at once */
+    CHECK_INT(threads_refused, 1); /* the pool does not try again at once */
     CHECK_INT(dvti_atomic_load(&pool->alive), 0);
     refuse_threads = 0;
     pool->retry_at = 1e-9;
@@ -410,7 +414,7 @@ POOL_TEST(without_new_threads) {
 #define NEEDS_FORK (void)0
 #endif
 
-/* What a child's function returns, when it ends by itself. */
+/* Returns the exit status of a child process that runs the function. */
 static int in_child(int (*run)(void)) {
     pid_t process;
     int status = -1;
@@ -454,14 +458,14 @@ POOL_TEST(forked_children) {
     dvt_set_num_threads(3);
     pool->alone_until = 0;
     CHECK(threads_meet(3));
-    CHECK_INT(in_child(child_meets), 7); /* forked while workers look, or sleep */
+    CHECK_INT(in_child(child_meets), 7); /* forked while workers spin or sleep */
     until_asleep();
     CHECK_INT(in_child(child_meets), 7);
     if (CHECK(pthread_create(&thread, NULL, hold_the_pool, &b) == 0)) {
         while (!__atomic_load_n(&b.running, __ATOMIC_SEQ_CST))
             sched_yield();
-        CHECK_INT(run_job(100, LARGE), 1);   /* the pool is another thread's */
-        CHECK_INT(in_child(child_meets), 7); /* and the child's has nobody */
+        CHECK_INT(run_job(100, LARGE), 1);   /* another thread uses the pool */
+        CHECK_INT(in_child(child_meets), 7); /* the child's pool has no workers */
         __atomic_store_n(&b.release, 1, __ATOMIC_SEQ_CST);
         pthread_join(thread, NULL);
     }
@@ -472,7 +476,7 @@ POOL_TEST(forked_children) {
 
 static int child_exits(void) {
     run_job(100, LARGE);
-    exit(9); /* workers are looking for the next job */
+    exit(9); /* workers are spinning */
 }
 
 static int child_exits_asleep(void) {

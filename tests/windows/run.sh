@@ -56,7 +56,7 @@ if ! build >"$D/build.log" 2>&1; then
     finish
     exit 1
 fi
-run() { # lines end in CR LF there
+run() { # lines of the output end in CR LF
     "$EMULATOR" "$D/tests.exe" >"$D/tests.log" 2>&1
     code=$?
     tr -d '\r' <"$D/tests.log"

@@ -29,7 +29,7 @@ static bool mask_of(dvt_axes axes, int ndim, unsigned *mask) {
 /* Reduces the elements of a group to one value; returns false where the model has none. */
 static bool reduce_group(int kind, const fuzz_view *view, const int64_t *at, int64_t n,
                          fuzz_value *out, double *scale) {
-    bool whole = !dvt_dtype_is_float(view->dtype);
+    bool is_integer = !dvt_dtype_is_float(view->dtype);
     double sum = 0, terms = 0;
     int64_t total = 0, best = 0, k;
     uint64_t product = 1;
@@ -39,29 +39,29 @@ static bool reduce_group(int kind, const fuzz_view *view, const int64_t *at, int
         double d = fuzz_number(v, view->dtype);
         sum += d;
         terms += fabs(d);
-        total = (int64_t)((uint64_t)total + (whole ? (uint64_t)v.i : 0));
-        product *= whole ? (uint64_t)v.i : 1;
+        total = (int64_t)((uint64_t)total + (is_integer ? (uint64_t)v.i : 0));
+        product *= is_integer ? (uint64_t)v.i : 1;
         logical = kind == ALL ? logical && d != 0 : logical || d != 0;
-        if (whole ? (kind == MIN || kind == ARGMIN ? v.i < b.i : v.i > b.i)
-                  : b.d == b.d &&
-                        (v.d != v.d || (kind == MIN || kind == ARGMIN ? v.d < b.d : v.d > b.d)))
+        if (is_integer ? (kind == MIN || kind == ARGMIN ? v.i < b.i : v.i > b.i)
+                       : b.d == b.d && (v.d != v.d ||
+                                        (kind == MIN || kind == ARGMIN ? v.d < b.d : v.d > b.d)))
             best = k;
     }
     *scale = terms > *scale || terms != terms ? (terms == terms ? terms : INFINITY) : *scale;
     switch (kind) {
     case SUM:
-        *out = fuzz_store(whole ? DVT_I64 : view->dtype, sum, total);
+        *out = fuzz_store(is_integer ? DVT_I64 : view->dtype, sum, total);
         return true;
     case PROD:
         out->i = (int64_t)product;
-        return whole;
+        return is_integer;
     case MEAN:
-        *out = fuzz_store(whole ? DVT_F32 : view->dtype, n ? sum / (double)n : NAN, 0);
+        *out = fuzz_store(is_integer ? DVT_F32 : view->dtype, n ? sum / (double)n : NAN, 0);
         return true;
     case MIN:
     case MAX:
         *out = *fuzz_at(view, at[best]);
-        if (!whole && out->d == 0)
+        if (!is_integer && out->d == 0)
             return false; /* either zero */
         return true;
     case ARGMIN:
@@ -83,7 +83,7 @@ static void expect_reduced(fuzz_world *w, int kind, const fuzz_object *a, unsign
     int ndim = v->shape.ndim, i;
     int64_t n = fuzz_size(&v->shape), groups, count = 1, k, *at;
     dvt_shape kept = DVT_SCALAR, shape = DVT_SCALAR;
-    bool whole = !dvt_dtype_is_float(v->dtype), known = true;
+    bool is_integer = !dvt_dtype_is_float(v->dtype), known = true;
     for (i = 0; i < ndim; i++) {
         if (mask & 1u << i)
             count *= v->shape.dim[i];
@@ -94,12 +94,12 @@ static void expect_reduced(fuzz_world *w, int kind, const fuzz_object *a, unsign
     }
     w->expect.shape = shape;
     w->expect.shape_known = w->expect.dtype_known = true;
-    w->expect.dtype = kind == ANY || kind == ALL               ? DVT_BOOL
-                      : kind == ARGMIN || kind == ARGMAX       ? DVT_I64
-                      : kind == MIN || kind == MAX             ? v->dtype
-                      : whole && (kind == SUM || kind == PROD) ? DVT_I64
-                      : whole                                  ? DVT_F32
-                                                               : v->dtype;
+    w->expect.dtype = kind == ANY || kind == ALL                    ? DVT_BOOL
+                      : kind == ARGMIN || kind == ARGMAX            ? DVT_I64
+                      : kind == MIN || kind == MAX                  ? v->dtype
+                      : is_integer && (kind == SUM || kind == PROD) ? DVT_I64
+                      : is_integer                                  ? DVT_F32
+                                                                    : v->dtype;
     w->expect.must_work = true;
     groups = fuzz_size(&kept);
     w->expect.scale = fuzz_largest(v) * (double)count;
@@ -130,8 +130,8 @@ static void expect_reduced(fuzz_world *w, int kind, const fuzz_object *a, unsign
     for (k = 0; k < groups && known; k++)
         known = reduce_group(kind, v, at + k * count, count, &w->expect.value[k], &w->expect.scale);
     free(at);
-    w->expect.slack = !whole && (kind == SUM || kind == MEAN) ? 4 : kind == MEAN ? 4 : 0;
-    if (kind == SUM && !whole &&
+    w->expect.slack = !is_integer && (kind == SUM || kind == MEAN) ? 4 : kind == MEAN ? 4 : 0;
+    if (kind == SUM && !is_integer &&
         w->expect.scale > (v->dtype == DVT_F16   ? 6e4
                            : v->dtype == DVT_F64 ? 1e300
                                                  : 1e37))
@@ -186,8 +186,8 @@ static void call_reduce(fuzz_world *w, const fuzz_op *op) {
 enum { CUMSUM, SORT, ARGSORT, TOPK, SOFTMAX, LOG_SOFTMAX };
 
 /* Orders NaN as the largest value; the sorts are stable. */
-static bool before(fuzz_value a, fuzz_value b, bool whole, bool descending) {
-    if (whole)
+static bool before(fuzz_value a, fuzz_value b, bool is_integer, bool descending) {
+    if (is_integer)
         return descending ? a.i > b.i : a.i < b.i;
     if (a.d != a.d || b.d != b.d)
         return descending ? a.d != a.d && b.d == b.d : a.d == a.d && b.d != b.d;
@@ -197,7 +197,7 @@ static bool before(fuzz_value a, fuzz_value b, bool whole, bool descending) {
 static void expect_line(fuzz_world *w, int kind, const fuzz_view *v, int axis, int64_t k,
                         bool descending, fuzz_value *positions) {
     int64_t n = fuzz_size(&v->shape), extent = v->shape.dim[axis], inner = 1, i, j, line;
-    bool whole = !dvt_dtype_is_float(v->dtype);
+    bool is_integer = !dvt_dtype_is_float(v->dtype);
     int64_t *order = (int64_t *)malloc(((size_t)extent + 1) * sizeof *order);
     for (i = axis + 1; i < v->shape.ndim; i++)
         inner *= v->shape.dim[i];
@@ -211,13 +211,13 @@ static void expect_line(fuzz_world *w, int kind, const fuzz_view *v, int axis, i
             if (kind == CUMSUM) {
                 total = (int64_t)((uint64_t)total + (uint64_t)x.i);
                 sum += x.d;
-                terms += whole ? 0 : fabs(x.d);
+                terms += is_integer ? 0 : fabs(x.d);
                 w->expect.value[to + i * inner] =
-                    fuzz_store(whole ? DVT_I64 : v->dtype, sum, total);
+                    fuzz_store(is_integer ? DVT_I64 : v->dtype, sum, total);
                 continue;
             }
-            for (j = i;
-                 j > 0 && before(x, *fuzz_at(v, from + order[j - 1] * inner), whole, descending);
+            for (j = i; j > 0 &&
+                        before(x, *fuzz_at(v, from + order[j - 1] * inner), is_integer, descending);
                  j--)
                 order[j] = order[j - 1];
             order[j] = i;
@@ -244,7 +244,7 @@ static void call_along(fuzz_world *w, const fuzz_op *op) {
     int64_t k = fuzz_int(w), extent;
     dvt_array *y, *indices = NULL;
     fuzz_value *positions = NULL;
-    bool whole = !dvt_dtype_is_float(a->view.dtype), small;
+    bool is_integer = !dvt_dtype_is_float(a->view.dtype), small;
     at += at < 0 ? ndim : 0;
     fuzz_say(w, "    axis %d descending %d k %lld\n", axis, descending, (long long)k);
     if (!a->x)
@@ -263,10 +263,10 @@ static void call_along(fuzz_world *w, const fuzz_op *op) {
             small = fuzz_size(&a->view.shape) <= 3000;
             w->expect.shape = a->view.shape;
             w->expect.shape.dim[at] = k;
-            w->expect.dtype = kind == ARGSORT            ? DVT_I64
-                              : kind == CUMSUM && whole  ? DVT_I64
-                              : kind >= SOFTMAX && whole ? DVT_F32
-                                                         : a->view.dtype;
+            w->expect.dtype = kind == ARGSORT                 ? DVT_I64
+                              : kind == CUMSUM && is_integer  ? DVT_I64
+                              : kind >= SOFTMAX && is_integer ? DVT_F32
+                                                              : a->view.dtype;
             w->expect.shape_known = w->expect.dtype_known = w->expect.must_work = true;
             w->expect.scale =
                 kind >= SOFTMAX ? fuzz_largest(&a->view) * (kind == LOG_SOFTMAX) + 20 : 0;
@@ -277,8 +277,8 @@ static void call_along(fuzz_world *w, const fuzz_op *op) {
                                 : NULL;
                 expect_line(w, kind, &a->view, at, k, kind == TOPK ? descending : descending,
                             positions);
-                w->expect.slack = kind == CUMSUM && !whole ? 4 : 0;
-                if (kind == CUMSUM && !whole &&
+                w->expect.slack = kind == CUMSUM && !is_integer ? 4 : 0;
+                if (kind == CUMSUM && !is_integer &&
                     w->expect.scale > (a->view.dtype == DVT_F16   ? 6e4
                                        : a->view.dtype == DVT_F64 ? 1e300
                                                                   : 1e37))

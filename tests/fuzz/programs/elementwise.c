@@ -10,14 +10,14 @@ static double to_class(double d, dvt_dtype dtype) {
 
 bool fuzz_unary_value(const char *name, dvt_dtype dtype, fuzz_value x, fuzz_value *out) {
     double d = dvt_dtype_is_float(dtype) ? x.d : (double)(float)x.i, r;
-    bool whole = !dvt_dtype_is_float(dtype);
-    dvt_dtype result = whole ? DVT_F32 : dtype;
+    bool is_integer = !dvt_dtype_is_float(dtype);
+    dvt_dtype result = is_integer ? DVT_F32 : dtype;
     if (IS("isnan") || IS("isinf") || IS("isfinite") || IS("logical_not")) {
         d = fuzz_number(x, dtype);
         out->i = IS("isnan")      ? d != d
                  : IS("isinf")    ? isinf(d) != 0
                  : IS("isfinite") ? d - d == 0
-                 : whole          ? x.i == 0
+                 : is_integer     ? x.i == 0
                                   : d == 0;
         return true;
     }
@@ -25,7 +25,7 @@ bool fuzz_unary_value(const char *name, dvt_dtype dtype, fuzz_value x, fuzz_valu
         r = 1 / d;
     else if (IS("sqrt"))
         r = sqrt(d);
-    else if (whole) {
+    else if (is_integer) {
         int64_t i = x.i;
         if (IS("neg"))
             i = (int64_t)(0 - (uint64_t)i);
@@ -76,28 +76,29 @@ static int compare_kind(const char *name) {
     return -1;
 }
 
-/* a and b are stored in `dtype`, the promoted one. */
+/* Computes a binary operation. a and b are stored in `dtype`, the promoted one. */
 bool fuzz_binary_value(const char *name, dvt_dtype dtype, fuzz_value a, fuzz_value b,
                        fuzz_value *out) {
-    bool whole = !dvt_dtype_is_float(dtype);
+    bool is_integer = !dvt_dtype_is_float(dtype);
     int kind = compare_kind(name);
     double x, y, r;
     if (kind >= 0) {
-        bool less = whole ? a.i < b.i : a.d < b.d, greater = whole ? a.i > b.i : a.d > b.d;
-        bool equal = whole ? a.i == b.i : a.d == b.d, p = whole ? a.i != 0 : a.d != 0,
-             q = whole ? b.i != 0 : b.d != 0;
+        bool less = is_integer ? a.i < b.i : a.d < b.d,
+             greater = is_integer ? a.i > b.i : a.d > b.d;
+        bool equal = is_integer ? a.i == b.i : a.d == b.d, p = is_integer ? a.i != 0 : a.d != 0,
+             q = is_integer ? b.i != 0 : b.d != 0;
         bool results[9] = {equal,  !equal, less,  less || equal, greater, greater || equal,
                            p && q, p || q, p != q};
         out->i = results[kind];
         return true;
     }
     if (IS("div")) {
-        x = whole ? (double)(float)a.i : a.d;
-        y = whole ? (double)(float)b.i : b.d;
-        *out = fuzz_store(whole ? DVT_F32 : dtype, x / y, 0);
+        x = is_integer ? (double)(float)a.i : a.d;
+        y = is_integer ? (double)(float)b.i : b.d;
+        *out = fuzz_store(is_integer ? DVT_F32 : dtype, x / y, 0);
         return true;
     }
-    if (whole) {
+    if (is_integer) {
         int64_t i;
         if (IS("add"))
             i = (int64_t)((uint64_t)a.i + (uint64_t)b.i);

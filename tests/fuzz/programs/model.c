@@ -197,7 +197,7 @@ fuzz_view fuzz_share(const fuzz_view *view) {
     return *view;
 }
 
-/* Empty views have no elements. */
+/* Returns element k in C order. Views without elements are not allowed. */
 fuzz_value *fuzz_at(const fuzz_view *view, int64_t k) {
     int64_t at = view->offset;
     int i;
