@@ -167,9 +167,8 @@ typedef struct dvti_korder {
     const void *in;
     void *out;
     int64_t rows, n, k, descending; /* k: results per row */
-    int64_t width,
-        groups; /* keys of a row in a block, a power of two; groups of rows */
-    uint64_t *keys; /* long rows */
+    int64_t width, groups;          /* keys of a row in a block, a power of two; groups of rows */
+    uint64_t *keys;                 /* long rows */
     int64_t *values;
     int64_t above; /* key bits above the element's bits hold the row */
     /* Selection of the first k by rounds: the first k of each of `tiles` tiles of a row are written

@@ -1,4 +1,4 @@
-/* Axes of windows, as the families' geometry wants them: few, and in the order of memory. */
+/* Axes of windows, simplified for the families' geometry: few, and in memory order. */
 #include "3_cuda/dvt_cuda.h"
 
 DVTI_FN int64_t dvti_cuda_distance(int64_t stride) {
