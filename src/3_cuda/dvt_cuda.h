@@ -179,7 +179,7 @@ DVTI_FN dvt_status dvti_cuda_sort(dvti_cuda_gpu *gpu, const dvti_launch *launch,
 /* Drops axes of extent 1, sorts the others by descending stride if `sorts`, and merges contiguous
    ones. At least one axis remains. `along` gets the same changes, so positions in both stay the
    same. */
-DVTI_FN void dvti_cuda_tidy_axes(dvti_kview *view, dvti_kview *along, bool sorts);
+DVTI_FN void dvti_cuda_simplify_axes(dvti_kview *view, dvti_kview *along, bool sorts);
 DVTI_FN int64_t dvti_cuda_distance(int64_t stride); /* absolute value */
 /* Returns the largest distance, in elements, between two elements of a window. */
 DVTI_FN int64_t dvti_cuda_reach(const dvti_kview *view);

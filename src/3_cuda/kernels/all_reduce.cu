@@ -12,7 +12,7 @@
 
      dvti_all_sum      GPU k sums slice k of all GPUs into its own memory; only GPU k accesses
                        that slice of its memory in this stage
-     dvti_all_spread   each GPU copies the other slices from the GPUs that summed them
+     dvti_all_gather   each GPU copies the other slices from the GPUs that summed them
 
    All GPUs wait for each other between the stages.
 
@@ -51,7 +51,7 @@ extern "C" __global__ void dvti_all_sum(const dvti_kall p) {
     }
 }
 
-extern "C" __global__ void dvti_all_spread(const dvti_kall p) {
+extern "C" __global__ void dvti_all_gather(const dvti_kall p) {
     typedef dvti_stored<D>::type T;
     void *const *at = p.at + blockIdx.y * p.devices;
     const int64_t count = p.count[blockIdx.y], size = dvti_slice(count, p.devices, 1);

@@ -129,7 +129,7 @@ template <int N> struct alignas(N * sizeof(C)) dvti_pack { C v[N]; };
 
      pack     0    1    2   ...  threads - 1   threads   threads + 1
      thread   0    1    2   ...  threads - 1      0           1 */
-__device__ inline int dvti_spread(int i, int thread, int threads, int pack) {
+__device__ inline int dvti_pack_position(int i, int thread, int threads, int pack) {
     return (i / pack * threads + thread) * pack + i % pack;
 }
 
@@ -138,7 +138,7 @@ template <int N, int EXTENT> __device__ inline void dvti_read(const C *slice, in
 #pragma unroll
     for (int i = 0; i < N; i += pack) {
         const dvti_pack<pack> read =
-            *(const dvti_pack<pack> *)(slice + dvti_spread(i, thread, EXTENT / N, pack));
+            *(const dvti_pack<pack> *)(slice + dvti_pack_position(i, thread, EXTENT / N, pack));
 #pragma unroll
         for (int k = 0; k < pack; k++)
             out[i + k] = read.v[k];
@@ -182,14 +182,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) dvti_conv(const 
     }
 #pragma unroll
     for (int j = 0; j < TN; j++) {
-        const I column = b.n0 + dvti_spread(j, thread_column, BN / TN, PACK(TN));
+        const I column = b.n0 + dvti_pack_position(j, thread_column, BN / TN, PACK(TN));
         if (column >= b.n)
             continue;
         I pitch;
         const I first = dvti_place(p, b, column, pitch);
 #pragma unroll
         for (int i = 0; i < TM; i++) {
-            const I m = b.m0 + dvti_spread(i, thread_row, BM / TM, PACK(TM));
+            const I m = b.m0 + dvti_pack_position(i, thread_row, BM / TM, PACK(TM));
             if (m < b.m)
                 dvti_put(p, b.part, first + m * pitch, b.group * b.m + m, sums[i][j]);
         }

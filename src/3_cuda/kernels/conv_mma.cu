@@ -83,8 +83,8 @@ __device__ inline P dvti_pair(E first, E second) {
     return (P)first | (P)second << 8 * (int)sizeof(E);
 }
 
-__device__ inline E dvti_look(const dvti_work &b, const void *image, const dvti_corner &corner,
-                              const dvti_step &step) {
+__device__ inline E dvti_patch_at(const dvti_work &b, const void *image, const dvti_corner &corner,
+                                  const dvti_step &step) {
     const bool inside = (U)(corner.row + step.row) < (U)b.rows.extent &&
                         (U)(corner.column + step.column) < (U)b.columns.extent;
     return inside ? dvti_element(image, corner.at + step.at) : (E)0;
@@ -99,8 +99,8 @@ __device__ inline void dvti_fetch_columns(const dvti_kconv &p, const dvti_work &
 #pragma unroll
     for (int e = 0; e < RIGHT_PAIRS; e++) {
         const dvti_step step = steps[((int)threadIdx.x + e * THREADS) / (BN / 2)];
-        right[e] =
-            dvti_pair(dvti_look(b, image, corner[0], step), dvti_look(b, image, corner[1], step));
+        right[e] = dvti_pair(dvti_patch_at(b, image, corner[0], step),
+                             dvti_patch_at(b, image, corner[1], step));
     }
 }
 
@@ -124,8 +124,8 @@ __device__ inline void dvti_fetch_filters(const dvti_kconv &p, const dvti_work &
 }
 
 /* Fetches w in order of k, two m per pair. */
-__device__ inline void dvti_fetch_turned(const dvti_kconv &p, const dvti_work &b,
-                                         const dvti_step *steps, I k, P *left) {
+__device__ inline void dvti_fetch_transposed(const dvti_kconv &p, const dvti_work &b,
+                                             const dvti_step *steps, I k, P *left) {
     const I pitch = (I)p.window[0] * (I)p.window[1];
 #pragma unroll
     for (int e = 0; e < LEFT_PAIRS; e++) {
@@ -159,8 +159,8 @@ __device__ inline void dvti_fetch_pixels(const dvti_kconv &p, const dvti_work &b
 #pragma unroll
     for (int e = 0; e < RIGHT_PAIRS; e++) {
         const dvti_step step = steps[((int)threadIdx.x + e * THREADS) / (BK / 2)];
-        right[e] =
-            dvti_pair(dvti_look(b, p.x, corner[0], step), dvti_look(b, p.x, corner[1], step));
+        right[e] = dvti_pair(dvti_patch_at(b, p.x, corner[0], step),
+                             dvti_patch_at(b, p.x, corner[1], step));
     }
 }
 
@@ -175,11 +175,11 @@ __device__ inline void dvti_put_pairs(E (*slice)[PITCH], const P *pairs) {
 
 /* ---- multiplying ---- */
 #if !TF32
-/* Loads four 8 x 8 matrices. Lane 8 i + r gives the address of row r of matrix i. TURN
+/* Loads four 8 x 8 matrices. Lane 8 i + r gives the address of row r of matrix i. TRANSPOSE
    transposes. */
-template <bool TURN> __device__ inline void dvti_matrices(const E *row, unsigned (&out)[4]) {
+template <bool TRANSPOSE> __device__ inline void dvti_matrices(const E *row, unsigned (&out)[4]) {
     const unsigned at = (unsigned)__cvta_generic_to_shared(row);
-    if constexpr (TURN)
+    if constexpr (TRANSPOSE)
         asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                      : "=r"(out[0]), "=r"(out[1]), "=r"(out[2]), "=r"(out[3])
                      : "r"(at)
@@ -286,7 +286,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) dvti_conv(const 
         else {
             dvti_fetch_columns(p, b, corner, steps + stage * BK, right);
             if constexpr (OP == DATA)
-                dvti_fetch_turned(p, b, steps + stage * BK, k, left);
+                dvti_fetch_transposed(p, b, steps + stage * BK, k, left);
             else
                 dvti_fetch_filters(p, b, k, left);
         }

@@ -114,8 +114,8 @@ struct dvti_work {
     dvti_axis rows, columns;            /* axes of an image */
     dvti_kdivisor grid, grid_width;     /* columns of a plane */
     dvti_kdivisor kernel, kernel_width; /* taps */
-    I group, part, m0, n0, m, n; /* the tile's first row and column, the matrices' extents */
-    I begin, end;                /* range of k */
+    I group, part, m0, n0, m, n;        /* the tile's first row and column, the matrices' extents */
+    I begin, end;                       /* range of k */
 };
 
 /* The corner of a window: its row and column in the image, and the position `at` where channel 0 of

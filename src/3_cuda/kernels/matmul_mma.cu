@@ -161,13 +161,13 @@ __device__ inline void dvti_mma_fragment(unsigned stage, int first, int line, in
     else {
         /* This is dvti_mma_across with the lane-dependent terms separated, so that four addresses
            serve all lines of a warp. */
-        const int mixed = lane / 16 ^ lane % 4 * 2;
+        const int lane_terms = lane / 16 ^ lane % 4 * 2;
         stage += first * 4 + lane / 4 % 4 * 4 + (step * STEP + lane % 4) * LINES * 4;
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             const int chunk = line / 4 + (IS_B ? i / 2 : i % 2) * 2;
             to[i] = dvti_mma_word(stage + (IS_B ? i % 2 : i / 2) * 4 * LINES * 4 +
-                                  (chunk / 8 * 8 + (chunk % 8 ^ mixed)) * 16);
+                                  (chunk / 8 * 8 + (chunk % 8 ^ lane_terms)) * 16);
         }
     }
     if constexpr (BYTES == 4) {
@@ -298,8 +298,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, LARGE ? 2 : 3)
     int64_t to_fetch = at.k_end - at.k, to_compute = to_fetch; /* along k */
     int filled = 0, used = 0;                                  /* stages */
     float sum[MINE / 16][MINE / 8][4] = {};
-    for (int turn = 0; to_compute > 0; turn++) {
-        if (turn >= STAGES - 1) {
+    for (int iteration = 0; to_compute > 0; iteration++) {
+        if (iteration >= STAGES - 1) {
             asm volatile("cp.async.wait_group %0;" ::"n"(STAGES - 2) : "memory");
             __syncthreads(); /* all have read the stage to be filled */
         }
@@ -313,8 +313,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, LARGE ? 2 : 3)
             filled = filled + 1 == STAGES ? 0 : filled + 1;
         }
         asm volatile("cp.async.commit_group;" ::
-                         : "memory"); /* also when empty: the wait counts one group per turn */
-        if (turn >= STAGES - 1) {
+                         : "memory"); /* also when empty: the wait counts one group per iteration */
+        if (iteration >= STAGES - 1) {
             const unsigned stage = shared + used * 2 * SIDE;
             dvti_mma_stage(stage, stage + SIDE, row, col, sum);
             to_compute -= DEPTH;

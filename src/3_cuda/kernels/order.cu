@@ -65,7 +65,7 @@ __device__ inline void dvti_result(const dvti_korder &p, int64_t to, int64_t fir
 }
 
 /* Sorts every `width` of the PLACES places, by key and then by place. */
-__device__ inline void dvti_network(uint64_t *keys, unsigned short *places, int width) {
+__device__ inline void dvti_bitonic_sort(uint64_t *keys, unsigned short *places, int width) {
     for (int size = 2; size <= width; size *= 2)
         for (int step = size / 2; step > 0; step /= 2) {
             for (int k = threadIdx.x; k < PLACES / 2; k += 256) {
@@ -97,7 +97,7 @@ extern "C" __global__ void __launch_bounds__(256, 2) dvti_order_block(const dvti
             places[i] = (unsigned short)at;
         }
         __syncthreads();
-        dvti_network(keys, places, width);
+        dvti_bitonic_sort(keys, places, width);
         for (int i = threadIdx.x; i < PLACES; i += 256) {
             const int64_t row = group * rows + i / width;
             const int at = i % width;
@@ -142,7 +142,7 @@ extern "C" __global__ void __launch_bounds__(256, 2) dvti_order_first(const dvti
             places[i] = (unsigned short)i;
         }
         __syncthreads();
-        dvti_network(keys, places, PLACES);
+        dvti_bitonic_sort(keys, places, PLACES);
         for (int i = threadIdx.x; i < p.k && i < left; i += 256) {
             p.other_keys[kept + i] = keys[i];
             p.other_values[kept + i] = p.keys ? p.values[base + places[i]] : begin + places[i];

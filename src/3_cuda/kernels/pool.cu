@@ -111,13 +111,13 @@ struct dvti_best {
     I at; /* -1: no element yet */
 };
 
-__device__ inline bool dvti_beats(C value, C most) {
+__device__ inline bool dvti_is_larger(C value, C most) {
     return value > most || (value != value && most == most);
 }
 
 __device__ inline dvti_best dvti_join(dvti_best a, dvti_best b) {
-    const bool later =
-        b.at < 0 || dvti_beats(a.value, b.value) || (!dvti_beats(b.value, a.value) && a.at < b.at);
+    const bool later = b.at < 0 || dvti_is_larger(a.value, b.value) ||
+                       (!dvti_is_larger(b.value, a.value) && a.at < b.at);
     return a.at >= 0 && later ? a : b;
 }
 
@@ -157,7 +157,7 @@ __device__ inline dvti_best dvti_largest(const dvti_kpool &p, I plane, dvti_span
     best.value = 0;
     best.at = -1;
     dvti_each(p.x, plane, (I)p.extent[1], rows, columns, [&](C value, I at) {
-        if (best.at < 0 || dvti_beats(value, best.value)) {
+        if (best.at < 0 || dvti_is_larger(value, best.value)) {
             best.value = value;
             best.at = at;
         }

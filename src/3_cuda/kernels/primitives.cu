@@ -79,9 +79,9 @@ DVTI_PRIMITIVE2(m, igt, i, i, a > b)
 /* Returns a * 2^n in two steps: the first stays among normal numbers and is exact, the second
    rounds. */
 DVTI_INLINE V(f) V(scalef)(V(f) a, V(f) n) {
-    const int whole = __float2int_rn(n), half = whole >> 1;
+    const int exponent = __float2int_rn(n), half = exponent >> 1;
     return __fmul_rn(__fmul_rn(a, __int_as_float(half + 127 << 23)),
-                     __int_as_float(whole - half + 127 << 23));
+                     __int_as_float(exponent - half + 127 << 23));
 }
 
 /* Primitives that piecewise.inl needs. */
@@ -118,9 +118,9 @@ DVTI_PRIMITIVE1(d, widen_high, f, (double)a)
 DVTI_PRIMITIVE2(f, narrow, d, d, __double2float_rn(a))
 
 DVTI_INLINE V(d) V(dscalef)(V(d) a, V(d) n) {
-    const int whole = __double2int_rn(n), half = whole >> 1;
+    const int exponent = __double2int_rn(n), half = exponent >> 1;
     return __dmul_rn(__dmul_rn(a, __hiloint2double(half + 1023 << 20, 0)),
-                     __hiloint2double(whole - half + 1023 << 20, 0));
+                     __hiloint2double(exponent - half + 1023 << 20, 0));
 }
 
 #undef DVTI_PRIMITIVE1

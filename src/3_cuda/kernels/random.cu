@@ -106,9 +106,9 @@ extern "C" __global__ void dvti_random(const dvti_krandom p) {
         dvti_element e[PER], *to = (dvti_element *)p.out + group * PER;
         dvti_draw(p, dvti_counter_words(p, group), e);
         if (sizeof e == 16 && p.aligned && (group + 1) * PER <= p.n) {
-            uint4 whole;
-            memcpy(&whole, e, sizeof e);
-            *(uint4 *)to = whole;
+            uint4 vector;
+            memcpy(&vector, e, sizeof e);
+            *(uint4 *)to = vector;
         } else {
             for (int k = 0; k < PER; k++)
                 if (group * PER + k < p.n)
@@ -120,15 +120,15 @@ extern "C" __global__ void dvti_random(const dvti_krandom p) {
 
 /* ---- Threefry in JAX's layout ---- */
 __device__ inline void dvti_threefry(unsigned k0, unsigned k1, unsigned &x0, unsigned &x1) {
-    const int turns[8] = {13, 15, 26, 6, 17, 29, 16, 24};
+    const int rotations[8] = {13, 15, 26, 6, 17, 29, 16, 24};
     const unsigned schedule[3] = {k0, k1, k0 ^ k1 ^ 0x1BD11BDAu};
     x0 += schedule[0];
     x1 += schedule[1];
     for (int i = 0; i < 5; i++) {
         for (int r = 0; r < 4; r++) {
-            const int turn = turns[4 * (i & 1) + r];
+            const int rotation = rotations[4 * (i & 1) + r];
             x0 += x1;
-            x1 = (x1 << turn | x1 >> (32 - turn)) ^ x0;
+            x1 = (x1 << rotation | x1 >> (32 - rotation)) ^ x0;
         }
         x0 += schedule[(i + 1) % 3];
         x1 += schedule[(i + 2) % 3] + (unsigned)(i + 1);

@@ -112,7 +112,7 @@ __device__ inline dvti_value dvti_highest() {
 #define DVTI_HIGHEST dvti_highest()
 #define DVTI_LOWEST (INTEGER ? -dvti_highest() - 1 : -dvti_highest())
 
-__device__ inline dvti_state dvti_nothing() {
+__device__ inline dvti_state dvti_neutral() {
     const dvti_value x = (dvti_value)(NONE);
     dvti_state s;
     s.b = 0;
@@ -155,8 +155,8 @@ __device__ inline void dvti_join(dvti_state &s, const dvti_state &t) {
 
 /* Adds N elements to a state, `step` positions apart, the first at position `at`. */
 template <int N>
-__device__ inline void dvti_take_in(dvti_state &s, const dvti_element *from, int64_t at,
-                                    int64_t step) {
+__device__ inline void dvti_accumulate(dvti_state &s, const dvti_element *from, int64_t at,
+                                       int64_t step) {
     if constexpr (LOGSUMEXP) {
         dvti_first v[N], largest = s.a;
 #pragma unroll
@@ -202,8 +202,8 @@ __device__ inline void dvti_finish(const dvti_kreduce &p, const dvti_state &of, 
 }
 
 /* Stores a thread's state for chunk `chunk` of a result, or finishes the result. */
-__device__ inline void dvti_deliver(const dvti_kreduce &p, const dvti_state &s, int64_t result,
-                                    int64_t chunk) {
+__device__ inline void dvti_store_state(const dvti_kreduce &p, const dvti_state &s, int64_t result,
+                                        int64_t chunk) {
 #if SPLIT
     ((dvti_state *)p.partial)[result * p.n_chunks + chunk] = s;
 #else
@@ -259,8 +259,8 @@ __device__ inline void dvti_join_group(dvti_state &s, int lanes) {
 __device__ inline void dvti_read(const dvti_kreduce &p, const dvti_element *row, dvti_index at,
                                  dvti_element *x) {
     if (p.vector) {
-        const uint4 whole = *(const uint4 *)(row + dvti_offset<dvti_index>(p.reduced, at));
-        memcpy(x, &whole, 16);
+        const uint4 vector = *(const uint4 *)(row + dvti_offset<dvti_index>(p.reduced, at));
+        memcpy(x, &vector, 16);
         return;
     }
     const int last = (int)p.reduced.ndim - 1;
@@ -280,11 +280,12 @@ __device__ inline void dvti_read(const dvti_kreduce &p, const dvti_element *row,
 }
 
 /* Reduces positions begin .. end - 1 of one result that belong to thread `lane` of `lanes`. */
-__device__ inline dvti_state dvti_walk(const dvti_kreduce &p, const dvti_element *row,
-                                       dvti_index begin, dvti_index end, int lane, int lanes) {
+__device__ inline dvti_state dvti_reduce_range(const dvti_kreduce &p, const dvti_element *row,
+                                               dvti_index begin, dvti_index end, int lane,
+                                               int lanes) {
     const dvti_index group = (dvti_index)lanes * VEC;
     dvti_index at = begin + (dvti_index)lane * VEC;
-    dvti_state s = dvti_nothing();
+    dvti_state s = dvti_neutral();
     for (; end - begin >= 4 * group; begin += 4 * group, at += 4 * group) {
         dvti_element x[4][VEC];
 #pragma unroll
@@ -292,15 +293,15 @@ __device__ inline dvti_state dvti_walk(const dvti_kreduce &p, const dvti_element
             dvti_read(p, row, at + u * group, x[u]);
 #pragma unroll
         for (int u = 0; u < 4; u++)
-            dvti_take_in<VEC>(s, x[u], at + u * group, 1);
+            dvti_accumulate<VEC>(s, x[u], at + u * group, 1);
     }
     for (; at + VEC <= end; at += group) {
         dvti_element x[VEC];
         dvti_read(p, row, at, x);
-        dvti_take_in<VEC>(s, x, at, 1);
+        dvti_accumulate<VEC>(s, x, at, 1);
     }
     for (; at < end; at++)
-        dvti_take_in<1>(s, row + dvti_offset<dvti_index>(p.reduced, at), at, 1);
+        dvti_accumulate<1>(s, row + dvti_offset<dvti_index>(p.reduced, at), at, 1);
     return s;
 }
 
@@ -312,15 +313,15 @@ extern "C" __global__ void __launch_bounds__(256, RESIDENT) dvti_reduce_rows(con
                       begin = chunk * p.chunk;
         const int64_t result = group * (256 / lanes) + threadIdx.x / lanes;
         const int64_t end = begin + p.chunk < p.n_reduced ? begin + p.chunk : p.n_reduced;
-        dvti_state s = dvti_nothing();
+        dvti_state s = dvti_neutral();
         if (result < p.n_kept)
-            s = dvti_walk(p,
-                          (const dvti_element *)p.kept.data +
-                              dvti_offset<dvti_index>(p.kept, (dvti_index)result),
-                          (dvti_index)begin, (dvti_index)end, lane, lanes);
+            s = dvti_reduce_range(p,
+                                  (const dvti_element *)p.kept.data +
+                                      dvti_offset<dvti_index>(p.kept, (dvti_index)result),
+                                  (dvti_index)begin, (dvti_index)end, lane, lanes);
         dvti_join_group(s, lanes);
         if (lane == 0 && result < p.n_kept)
-            dvti_deliver(p, s, result, chunk);
+            dvti_store_state(p, s, result, chunk);
     }
 }
 #endif
@@ -339,7 +340,7 @@ extern "C" __global__ void __launch_bounds__(256, LOGSUMEXP ? 2 : 1)
         const int64_t result = tile * lanes + lane;
         const dvti_index end =
             (dvti_index)(begin + p.chunk < p.n_reduced ? begin + p.chunk : p.n_reduced);
-        dvti_state s = dvti_nothing();
+        dvti_state s = dvti_neutral();
         if (result < p.n_kept) {
             const dvti_element *column = (const dvti_element *)p.kept.data +
                                          dvti_offset<dvti_index>(p.kept, (dvti_index)result);
@@ -349,10 +350,10 @@ extern "C" __global__ void __launch_bounds__(256, LOGSUMEXP ? 2 : 1)
 #pragma unroll
                 for (int u = 0; u < 8; u++)
                     x[u] = column[dvti_offset<dvti_index>(p.reduced, at + u * rows)];
-                dvti_take_in<8>(s, x, at, rows);
+                dvti_accumulate<8>(s, x, at, rows);
             }
             for (; at < end; at += rows)
-                dvti_take_in<1>(s, column + dvti_offset<dvti_index>(p.reduced, at), at, 1);
+                dvti_accumulate<1>(s, column + dvti_offset<dvti_index>(p.reduced, at), at, 1);
         }
         first[threadIdx.x] = s.a;
         second[threadIdx.x] = s.b;
@@ -368,7 +369,7 @@ extern "C" __global__ void __launch_bounds__(256, LOGSUMEXP ? 2 : 1)
             }
         }
         if (row == 0 && result < p.n_kept)
-            dvti_deliver(p, s, result, chunk);
+            dvti_store_state(p, s, result, chunk);
         __syncthreads();
     }
 }
@@ -381,7 +382,7 @@ extern "C" __global__ void __launch_bounds__(256, 2) dvti_reduce_chunks(const dv
     for (int64_t item = blockIdx.x; item < p.items; item += gridDim.x) {
         const int64_t result = item * (256 / lanes) + threadIdx.x / lanes;
         const dvti_state *mine = (const dvti_state *)p.partial + result * p.n_chunks;
-        dvti_state s = dvti_nothing();
+        dvti_state s = dvti_neutral();
         if (result < p.n_kept)
             for (int64_t chunk = lane; chunk < p.n_chunks; chunk += lanes)
                 dvti_join(s, mine[chunk]);

@@ -35,7 +35,7 @@ __device__ inline int64_t dvti_plus(int64_t a, int64_t b) {
 }
 
 /* The neutral element: -0 keeps the sign of a leading -0. */
-__device__ inline dvti_sum dvti_nothing() {
+__device__ inline dvti_sum dvti_neutral() {
     return DVTI_IS_FLOAT(OUT) ? (dvti_sum)-0.0 : (dvti_sum)0;
 }
 
@@ -52,8 +52,8 @@ template <bool APPLY> __device__ inline void dvti_columns(const dvti_kscan &p) {
         const int64_t chunk = dvti_quotient(i, p.lines), line = i - chunk * p.lines,
                       a = dvti_quotient(line, p.b), b = line - a * p.b;
         const int64_t begin = chunk * p.chunk, end = begin + p.chunk < p.n ? begin + p.chunk : p.n;
-        const dvti_sum start = APPLY && p.chunks > 1 ? ((dvti_sum *)p.before)[i] : dvti_nothing();
-        dvti_sum sum = dvti_nothing();
+        const dvti_sum start = APPLY && p.chunks > 1 ? ((dvti_sum *)p.before)[i] : dvti_neutral();
+        dvti_sum sum = dvti_neutral();
         for (int64_t at = begin; at < end; at++) {
             const int64_t place = dvti_place(p, a, at, b);
             sum = dvti_plus(sum, dvti_load<D, dvti_sum>(p.in, place));
@@ -75,7 +75,7 @@ extern "C" __global__ void __launch_bounds__(256, 2) dvti_scan_apply(const dvti_
 
 extern "C" __global__ void __launch_bounds__(256) dvti_scan_starts(const dvti_kscan p) {
     for (int64_t line = dvti_thread(); line < p.lines; line += dvti_threads()) {
-        dvti_sum sum = dvti_nothing();
+        dvti_sum sum = dvti_neutral();
         for (int64_t chunk = 0; chunk < p.chunks; chunk++) {
             dvti_sum *at = (dvti_sum *)p.before + chunk * p.lines + line;
             const dvti_sum own = *at;
@@ -115,7 +115,7 @@ template <bool APPLY> __device__ inline void dvti_rows(const dvti_kscan &p) {
     for (int64_t i = blockIdx.x; i < p.lines * p.chunks; i += gridDim.x) {
         const int64_t chunk = dvti_quotient(i, p.lines), row = i - chunk * p.lines;
         const int64_t begin = chunk * p.chunk, end = begin + p.chunk < p.n ? begin + p.chunk : p.n;
-        dvti_sum carry = APPLY && p.chunks > 1 ? ((dvti_sum *)p.before)[i] : dvti_nothing();
+        dvti_sum carry = APPLY && p.chunks > 1 ? ((dvti_sum *)p.before)[i] : dvti_neutral();
         for (int64_t base = begin; base < end; base += ROUND) {
             const int64_t first = base + (int64_t)threadIdx.x * EACH;
             dvti_sum x[EACH];
@@ -123,7 +123,7 @@ template <bool APPLY> __device__ inline void dvti_rows(const dvti_kscan &p) {
             for (int k = 0; k < EACH; k++) {
                 x[k] = first + k < end
                            ? dvti_load<D, dvti_sum>(p.in, dvti_place(p, row, first + k, 0))
-                           : dvti_nothing();
+                           : dvti_neutral();
                 if (k > 0)
                     x[k] = dvti_plus(x[k - 1], x[k]);
             }
@@ -150,11 +150,11 @@ extern "C" __global__ void __launch_bounds__(256, 2) dvti_scan_apply(const dvti_
 /* Computes the starts, one row per block. */
 extern "C" __global__ void __launch_bounds__(256) dvti_scan_starts(const dvti_kscan p) {
     for (int64_t row = blockIdx.x; row < p.lines; row += gridDim.x) {
-        dvti_sum carry = dvti_nothing();
+        dvti_sum carry = dvti_neutral();
         for (int64_t base = 0; base < p.chunks; base += 256) {
             const int64_t chunk = base + threadIdx.x;
             dvti_sum *at = (dvti_sum *)p.before + chunk * p.lines + row;
-            const dvti_sum before = dvti_before(chunk < p.chunks ? *at : dvti_nothing(), carry);
+            const dvti_sum before = dvti_before(chunk < p.chunks ? *at : dvti_neutral(), carry);
             if (chunk < p.chunks)
                 *at = before;
         }

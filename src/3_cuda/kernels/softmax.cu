@@ -59,10 +59,10 @@ __device__ inline void dvti_tile_load(const dvti_ksoftmax &p, const dvti_spot &s
         for (int g = 0; g < PER / VEC; g++) {
             const dvti_index at = base + (g * spot.lanes + spot.lane) * VEC;
             dvti_element e[VEC];
-            uint4 whole;
+            uint4 vector;
             if (spot.here && at < p.n) {
-                whole = *(const uint4 *)(spot.in + at);
-                memcpy(e, &whole, sizeof e);
+                vector = *(const uint4 *)(spot.in + at);
+                memcpy(e, &vector, sizeof e);
             }
 #pragma unroll
             for (int k = 0; k < VEC; k++)
@@ -91,9 +91,9 @@ __device__ inline void dvti_tile_store(const dvti_ksoftmax &p, const dvti_spot &
             for (int k = 0; k < VEC; k++)
                 e[k] = dvti_narrow<OUT>(x[g * VEC + k]);
             if (spot.here && at < p.n) {
-                uint4 whole;
-                memcpy(&whole, e, 16);
-                *(uint4 *)(spot.out + at) = whole;
+                uint4 vector;
+                memcpy(&vector, e, 16);
+                *(uint4 *)(spot.out + at) = vector;
             }
         }
     } else {
@@ -115,7 +115,7 @@ __device__ inline dvti_real dvti_pair(dvti_real a, dvti_real b, dvti_real) {
 __device__ inline double dvti_pair(double a, double b, int) { return a + b; }
 
 /* W selects the operation: dvti_real for the maximum, int for the sum. */
-template <class V, class W> __device__ inline V dvti_together(V v, int lanes, W which) {
+template <class V, class W> __device__ inline V dvti_join_lanes(V v, int lanes, W which) {
 #if COLUMNS
     __shared__ V all[256];
     const int rows = 256 / lanes;
@@ -152,7 +152,8 @@ __device__ inline bool dvti_finite(dvti_real x) { return x - x == 0; }
 
 /* Returns the sum of a row and its maximum with one read; a thread rescales its sum when its
    maximum grows. */
-__device__ inline double dvti_measure(const dvti_ksoftmax &p, dvti_spot &spot, dvti_real &largest) {
+__device__ inline double dvti_max_and_sum(const dvti_ksoftmax &p, dvti_spot &spot,
+                                          dvti_real &largest) {
     double sum = 0;
     dvti_real mine = dvti_lowest();
     for (dvti_index base = 0; base < p.n; base += PER * spot.lanes) {
@@ -171,9 +172,9 @@ __device__ inline double dvti_measure(const dvti_ksoftmax &p, dvti_spot &spot, d
         for (int k = 0; k < PER; k++)
             sum += (double)dvti_exp_below(x[k], over);
     }
-    largest = dvti_together(mine, spot.lanes, mine);
-    return dvti_together(mine == largest ? sum : sum * exp((double)mine - (double)largest),
-                         spot.lanes, 0);
+    largest = dvti_join_lanes(mine, spot.lanes, mine);
+    return dvti_join_lanes(mine == largest ? sum : sum * exp((double)mine - (double)largest),
+                           spot.lanes, 0);
 }
 #endif
 
@@ -200,7 +201,7 @@ __device__ inline dvti_real dvti_value(dvti_real x, const dvti_last_step &last) 
 __device__ inline void dvti_row(const dvti_ksoftmax &p, dvti_spot &spot) {
     dvti_real x[PER], largest = dvti_lowest();
 #if LONG
-    const double sum = dvti_measure(p, spot, largest);
+    const double sum = dvti_max_and_sum(p, spot, largest);
     const dvti_last_step last = dvti_prepare(largest, sum);
     for (dvti_index base = 0; base < p.n; base += PER * spot.lanes) {
         if (TIGHT)
@@ -217,7 +218,7 @@ __device__ inline void dvti_row(const dvti_ksoftmax &p, dvti_spot &spot) {
 #pragma unroll
     for (int k = 0; k < PER; k++)
         largest = dvti_pair(largest, x[k], largest);
-    largest = dvti_together(largest, spot.lanes, largest);
+    largest = dvti_join_lanes(largest, spot.lanes, largest);
 #pragma unroll
     for (int k = 0; k < PER; k++) {
         const dvti_real e = dvti_exp_below(x[k], largest);
@@ -225,7 +226,7 @@ __device__ inline void dvti_row(const dvti_ksoftmax &p, dvti_spot &spot) {
         if (!LOGARITHM)
             x[k] = e;
     }
-    sum = dvti_together(sum, spot.lanes, 0);
+    sum = dvti_join_lanes(sum, spot.lanes, 0);
     const dvti_last_step last = dvti_prepare(largest, sum);
 #pragma unroll
     for (int k = 0; k < PER; k++)

@@ -131,7 +131,7 @@ static dvt_status dvti_cuda_index_add(dvti_cuda_gpu *gpu, const dvti_launch *lau
         args->b = args->out.dim[2];
         args->rows = args->n;
         memset(args->out.stride, 0, sizeof args->out.stride);
-        dvti_cuda_tidy_axes(&args->in, &same, false);
+        dvti_cuda_simplify_axes(&args->in, &same, false);
         return dvti_cuda_index_add_sorted(gpu, launch, args, args->n, wide);
     }
     args->out.stride[axis] = 0;

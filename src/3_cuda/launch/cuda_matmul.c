@@ -116,7 +116,7 @@ static void dvti_cuda_mm_batch(const dvti_launch *launch, dvti_kmatmul *p) {
 
 /* Swaps the operands of a product whose result is a column: it is the row of the transposed
    product. */
-static void dvti_cuda_mm_lay(dvti_kmatmul *p) {
+static void dvti_cuda_mm_swap(dvti_kmatmul *p) {
     int i;
     const void *data = p->a;
     int64_t stride = p->a_k, row = p->a_row;
@@ -320,7 +320,7 @@ static void dvti_cuda_mm_plan(const dvti_cuda_gpu *gpu, const dvti_launch *launc
     p->b_k = b->stride[last - 1];
     p->b_col = b->stride[last];
     dvti_cuda_mm_batch(launch, p);
-    dvti_cuda_mm_lay(p);
+    dvti_cuda_mm_swap(p);
     if (p->n == 1 && p->k > 0 && (p->m == 1 || llabs(p->b_k) < llabs(p->b_col)))
         dvti_cuda_mm_rows(gpu, plan, out->dtype);
     else if (p->n == 1 && p->k > 0)

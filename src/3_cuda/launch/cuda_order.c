@@ -80,13 +80,13 @@ static dvt_status dvti_cuda_order_rows(dvti_cuda_gpu *gpu, const dvti_launch *la
 /* Runs the rounds. The one that leaves k candidates writes their numbers to the result. */
 static dvt_status dvti_cuda_order_rounds(dvti_cuda_gpu *gpu, const dvti_launch *launch,
                                          dvti_korder *args) {
-    int64_t second, turn = 0;
+    int64_t second, round = 0;
     dvt_status status = DVT_OK;
     dvti_cuda_order_few_bytes(launch, &second);
-    for (args->m = args->n; status == DVT_OK && turn >= 0; args->m = args->kept) {
+    for (args->m = args->n; status == DVT_OK && round >= 0; args->m = args->kept) {
         args->tiles = (args->m - 1) / DVTI_CUDA_ORDER_PLACES + 1;
         args->kept = dvti_cuda_order_kept(args->m, args->k);
-        args->other_keys = (uint64_t *)((char *)launch->workspace + (turn % 2 ? second : 0));
+        args->other_keys = (uint64_t *)((char *)launch->workspace + (round % 2 ? second : 0));
         args->other_values = args->tiles == 1
                                  ? (int64_t *)args->out
                                  : (int64_t *)args->other_keys + args->rows * args->kept;
@@ -94,7 +94,7 @@ static dvt_status dvti_cuda_order_rounds(dvti_cuda_gpu *gpu, const dvti_launch *
                                        args->rows * args->tiles * 256);
         args->keys = args->other_keys;
         args->values = args->other_values;
-        turn = args->tiles == 1 ? -1 : turn + 1;
+        round = args->tiles == 1 ? -1 : round + 1;
     }
     return status;
 }

@@ -81,9 +81,9 @@ static dvti_cuda_reduction dvti_cuda_reduce_plan(const dvti_launch *launch) {
         args->n_reduced *= args->reduced.dim[i];
     }
     args->count = launch->f[0];
-    dvti_cuda_tidy_axes(&args->kept, &args->out, true);
+    dvti_cuda_simplify_axes(&args->kept, &args->out, true);
     none = args->reduced;
-    dvti_cuda_tidy_axes(&args->reduced, &none, sorts);
+    dvti_cuda_simplify_axes(&args->reduced, &none, sorts);
     r.wide = dvti_cuda_reach(&args->kept) + dvti_cuda_reach(&args->reduced) > narrow ||
              DVTI_MAX(args->n_kept, args->n_reduced) > narrow;
     dvti_cuda_reduce_shape(&r, 16 / dvt_dtype_size(launch->in[0].dtype));

@@ -13,7 +13,7 @@ static void dvti_cuda_swap_axes(dvti_kview *view, int a, int b) {
     view->stride[b] = stride;
 }
 
-DVTI_FN void dvti_cuda_tidy_axes(dvti_kview *view, dvti_kview *along, bool sorts) {
+DVTI_FN void dvti_cuda_simplify_axes(dvti_kview *view, dvti_kview *along, bool sorts) {
     int n = 0, i, k;
     for (i = 0; i < (int)view->ndim; i++)
         if (view->dim[i] != 1) {
