@@ -20,7 +20,7 @@
 
    Shared memory is addressed in chunks of 16 bytes. A line is a row of a or a column of b.
 
-     layout     order                  permutation              read by
+     layout     order                  permutation                read by
      along k    [line][4 chunks]       chunk XOR (line / 2) % 4   ldmatrix
      across k   [k][chunks of lines]   chunk XOR k % 8            ldmatrix.trans
      across k   the same, for TF32     chunk XOR 2 (k % 4)        one 32-bit word at a time
@@ -35,7 +35,7 @@
 
 #define LINES (LARGE ? 128 : 64)
 #define STAGES (LARGE ? 3 : 4)
-#define MINE (LINES / 2)
+#define WARP_LINES (LINES / 2)
 #define THREADS 128
 #define BYTES ((int)sizeof(dvti_stored<D>::type))
 #define CHUNK (16 / BYTES) /* elements */
@@ -95,8 +95,8 @@ __device__ inline void dvti_mma_copy(unsigned to, const void *from, int there) {
 /* This thread's first chunk of every stage, and the distance to the next one: in lines along k,
    else in k. */
 template <bool ALONG_K> struct dvti_mma_share {
-    static const int FAR_STEP = THREADS / (ALONG_K ? 4 : ACROSS);
-    static __device__ inline int far() { return (int)threadIdx.x / (ALONG_K ? 4 : ACROSS); }
+    static const int OUTER_STEP = THREADS / (ALONG_K ? 4 : ACROSS);
+    static __device__ inline int outer() { return (int)threadIdx.x / (ALONG_K ? 4 : ACROSS); }
     static __device__ inline int chunk() { return (int)threadIdx.x % (ALONG_K ? 4 : ACROSS); }
 };
 
@@ -108,11 +108,13 @@ __device__ inline void dvti_mma_fetch(unsigned stage, const dvti_mma_element *fr
     typedef dvti_mma_share<ALONG_K> share;
     const int left = depth < DEPTH ? (int)depth : DEPTH, chunk = share::chunk();
 #pragma unroll
-    for (int far = share::far(), i = 0; i < LINES * 4 / THREADS; i++, far += share::FAR_STEP) {
+    for (int outer = share::outer(), i = 0; i < LINES * 4 / THREADS;
+         i++, outer += share::OUTER_STEP) {
         const int there =
-            far < (ALONG_K ? lines : left) ? (ALONG_K ? left : lines) - chunk * CHUNK : 0;
-        dvti_mma_copy(stage + (ALONG_K ? dvti_mma_along(far, chunk) : dvti_mma_across(far, chunk)),
-                      there > 0 ? from + i * share::FAR_STEP * stride : any, there);
+            outer < (ALONG_K ? lines : left) ? (ALONG_K ? left : lines) - chunk * CHUNK : 0;
+        dvti_mma_copy(stage +
+                          (ALONG_K ? dvti_mma_along(outer, chunk) : dvti_mma_across(outer, chunk)),
+                      there > 0 ? from + i * share::OUTER_STEP * stride : any, there);
     }
 }
 
@@ -193,20 +195,20 @@ __device__ inline void dvti_mma_add(float (&sum)[4], const unsigned (&a)[4], uns
 }
 
 __device__ inline void dvti_mma_stage(unsigned a, unsigned b, int row, int col,
-                                      float (&sum)[MINE / 16][MINE / 8][4]) {
+                                      float (&sum)[WARP_LINES / 16][WARP_LINES / 8][4]) {
 #pragma unroll
     for (int step = 0; step < 2; step++) {
-        unsigned x[MINE / 16][4], y[MINE / 16][4];
+        unsigned x[WARP_LINES / 16][4], y[WARP_LINES / 16][4];
 #pragma unroll
-        for (int i = 0; i < MINE / 16; i++)
+        for (int i = 0; i < WARP_LINES / 16; i++)
             dvti_mma_fragment<A_ALONG_K, false>(a, row, i * 16, step, x[i]);
 #pragma unroll
-        for (int j = 0; j < MINE / 16; j++)
+        for (int j = 0; j < WARP_LINES / 16; j++)
             dvti_mma_fragment<B_ALONG_K, true>(b, col, j * 16, step, y[j]);
 #pragma unroll
-        for (int i = 0; i < MINE / 16; i++)
+        for (int i = 0; i < WARP_LINES / 16; i++)
 #pragma unroll
-            for (int j = 0; j < MINE / 8; j++)
+            for (int j = 0; j < WARP_LINES / 8; j++)
                 dvti_mma_add(sum[i][j], x[i], y[j / 2][j % 2 * 2], y[j / 2][j % 2 * 2 + 1]);
     }
 }
@@ -246,17 +248,18 @@ __device__ inline void dvti_mma_put_four(const dvti_kmatmul &p, int64_t at, int6
 #define PITCH (LINES + 8)
 
 __device__ inline void dvti_mma_put(const dvti_kmatmul &p, const dvti_mma_place &at, float *rows,
-                                    int warp, const float (&sum)[MINE / 16][MINE / 8][4]) {
+                                    int warp,
+                                    const float (&sum)[WARP_LINES / 16][WARP_LINES / 8][4]) {
     const int lane = (int)threadIdx.x % 32;
 #pragma unroll 1
     for (int half = 0; half < 2; half++) {
         __syncthreads(); /* all threads have read the previous content */
         if (warp / 2 == half) {
-            float *mine = rows + lane / 4 * PITCH + warp % 2 * MINE + lane % 4 * 2;
+            float *mine = rows + lane / 4 * PITCH + warp % 2 * WARP_LINES + lane % 4 * 2;
 #pragma unroll
-            for (int i = 0; i < MINE / 16; i++)
+            for (int i = 0; i < WARP_LINES / 16; i++)
 #pragma unroll
-                for (int j = 0; j < MINE / 8; j++) {
+                for (int j = 0; j < WARP_LINES / 8; j++) {
                     *(float2 *)(mine + i * 16 * PITCH + j * 8) =
                         make_float2(sum[i][j][0], sum[i][j][1]);
                     *(float2 *)(mine + (i * 16 + 8) * PITCH + j * 8) =
@@ -265,9 +268,9 @@ __device__ inline void dvti_mma_put(const dvti_kmatmul &p, const dvti_mma_place 
         }
         __syncthreads();
 #pragma unroll 2
-        for (int id = (int)threadIdx.x; id < MINE * LINES / 4; id += THREADS) {
+        for (int id = (int)threadIdx.x; id < WARP_LINES * LINES / 4; id += THREADS) {
             const int line = id / (LINES / 4), c = id % (LINES / 4) * 4;
-            const int64_t row = at.row + half * MINE + line, col = at.col + c;
+            const int64_t row = at.row + half * WARP_LINES + line, col = at.col + c;
             if (row < p.n && col < p.m)
                 dvti_mma_put_four(p, at.out + row * p.m + col, col,
                                   *(const float4 *)(rows + line * PITCH + c));
@@ -279,7 +282,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, LARGE ? 2 : 3)
     dvti_matmul_mma(const dvti_kmatmul p) {
     alignas(128) __shared__ unsigned char tiles[STAGES][2][SIDE];
     const int64_t job = (int64_t)blockIdx.y * gridDim.x + blockIdx.x;
-    const int warp = (int)threadIdx.x / 32, row = warp / 2 * MINE, col = warp % 2 * MINE;
+    const int warp = (int)threadIdx.x / 32, row = warp / 2 * WARP_LINES,
+              col = warp % 2 * WARP_LINES;
     const unsigned shared = (unsigned)__cvta_generic_to_shared(&tiles[0][0][0]);
     if (job >= p.jobs)
         return;
@@ -292,12 +296,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, LARGE ? 2 : 3)
     typedef dvti_mma_share<A_ALONG_K> a_share;
     typedef dvti_mma_share<B_ALONG_K> b_share;
     const dvti_mma_element *a = (const dvti_mma_element *)p.a + at.a + at.row * p.a_row +
-                                at.k * p.a_k + a_share::far() * a_stride + a_share::chunk() * CHUNK;
+                                at.k * p.a_k + a_share::outer() * a_stride +
+                                a_share::chunk() * CHUNK;
     const dvti_mma_element *b = (const dvti_mma_element *)p.b + at.b + at.col * p.b_col +
-                                at.k * p.b_k + b_share::far() * b_stride + b_share::chunk() * CHUNK;
+                                at.k * p.b_k + b_share::outer() * b_stride +
+                                b_share::chunk() * CHUNK;
     int64_t to_fetch = at.k_end - at.k, to_compute = to_fetch; /* along k */
     int filled = 0, used = 0;                                  /* stages */
-    float sum[MINE / 16][MINE / 8][4] = {};
+    float sum[WARP_LINES / 16][WARP_LINES / 8][4] = {};
     for (int iteration = 0; to_compute > 0; iteration++) {
         if (iteration >= STAGES - 1) {
             asm volatile("cp.async.wait_group %0;" ::"n"(STAGES - 2) : "memory");

@@ -42,7 +42,7 @@ struct dvti_spot {
     const dvti_element *in;
     dvti_result *out;
     int lane, lanes;
-    bool here; /* the row exists */
+    bool exists; /* this thread has a row */
 };
 
 /* Hides the lane from the optimizer. Otherwise the offsets of a thread's elements, which are the
@@ -60,21 +60,21 @@ __device__ inline void dvti_tile_load(const dvti_ksoftmax &p, const dvti_spot &s
             const dvti_index at = base + (g * spot.lanes + spot.lane) * VEC;
             dvti_element e[VEC];
             uint4 vector;
-            if (spot.here && at < p.n) {
+            if (spot.exists && at < p.n) {
                 vector = *(const uint4 *)(spot.in + at);
                 memcpy(e, &vector, sizeof e);
             }
 #pragma unroll
             for (int k = 0; k < VEC; k++)
                 x[g * VEC + k] =
-                    spot.here && at < p.n ? dvti_widen<D, dvti_real>(e[k]) : dvti_lowest();
+                    spot.exists && at < p.n ? dvti_widen<D, dvti_real>(e[k]) : dvti_lowest();
         }
     } else {
 #pragma unroll
         for (int k = 0; k < PER; k++) {
             const dvti_index at = base + k * spot.lanes + spot.lane;
             x[k] = dvti_lowest();
-            if (spot.here && at < p.n)
+            if (spot.exists && at < p.n)
                 x[k] = dvti_widen<D, dvti_real>(spot.in[at * (dvti_index)p.in_step]);
         }
     }
@@ -90,7 +90,7 @@ __device__ inline void dvti_tile_store(const dvti_ksoftmax &p, const dvti_spot &
 #pragma unroll
             for (int k = 0; k < VEC; k++)
                 e[k] = dvti_narrow<OUT>(x[g * VEC + k]);
-            if (spot.here && at < p.n) {
+            if (spot.exists && at < p.n) {
                 uint4 vector;
                 memcpy(&vector, e, 16);
                 *(uint4 *)(spot.out + at) = vector;
@@ -100,7 +100,7 @@ __device__ inline void dvti_tile_store(const dvti_ksoftmax &p, const dvti_spot &
 #pragma unroll
         for (int k = 0; k < PER; k++) {
             const dvti_index at = base + k * spot.lanes + spot.lane;
-            if (spot.here && at < p.n)
+            if (spot.exists && at < p.n)
                 spot.out[at * (dvti_index)p.out_step] = dvti_narrow<OUT>(x[k]);
         }
     }
@@ -257,11 +257,11 @@ extern "C" __global__ void __launch_bounds__(512, RESIDENT) dvti_softmax(const d
         spot.lanes = lanes;
         spot.lane = COLUMNS ? threadIdx.x / rows : threadIdx.x % lanes;
         dvti_forget(spot);
-        spot.here = row < p.rows;
+        spot.exists = row < p.rows;
         spot.in = (const dvti_element *)p.in.data +
-                  (spot.here ? dvti_offset<dvti_index>(p.in, (dvti_index)row) : 0);
+                  (spot.exists ? dvti_offset<dvti_index>(p.in, (dvti_index)row) : 0);
         spot.out = (dvti_result *)p.out.data +
-                   (spot.here ? dvti_offset<dvti_index>(p.out, (dvti_index)row) : 0);
+                   (spot.exists ? dvti_offset<dvti_index>(p.out, (dvti_index)row) : 0);
         dvti_row(p, spot);
     }
 }
