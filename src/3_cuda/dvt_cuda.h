@@ -68,11 +68,10 @@ typedef struct dvti_cuda_physical {
     int index;
     dvti_cu_device device;
     dvti_cu_context context;
-    int cc;         /* compute capability, 90 for 9.0 */
-    int processors; /* streaming multiprocessors */
-    bool lost,
-        reported;     /* lost: an error has ended the context; reported: a caller has received it */
-    char reason[512]; /* the first such error */
+    int cc;              /* compute capability, 90 for 9.0 */
+    int processors;      /* streaming multiprocessors */
+    bool lost, reported; /* an error has ended the context; a caller has received it */
+    char reason[512];    /* the first such error */
     dvti_cuda_loaded *loaded;
     size_t n_loaded, loaded_capacity;
     int first[DVTI_CUDA_SLOTS]; /* for each hash: index in `loaded` + 1; 0: none */

@@ -25,8 +25,8 @@ DVTI_FN dvt_status dvti_cuda_sort(dvti_cuda_gpu *gpu, const dvti_launch *launch,
     dvti_ksort args;
     uint64_t *keys = (uint64_t *)workspace;
     dvt_status status = DVT_OK;
-    int pass, passes = 2 * ((bits + 15) / 16),
-              k; /* even, so that the result ends in the first buffer */
+    /* An even number of passes, so that the result ends in the first buffer. */
+    int pass, passes = 2 * ((bits + 15) / 16), k;
     program.family = DVTI_CUDA_FAMILY_sort;
     program.variant = 0;
     memset(&args, 0, sizeof args);
