@@ -106,11 +106,9 @@
 #include "4_ops/dvt_stream.h"
 #include "5_grad/dvt_grad.h"
 #include "5_io/dvt_io_internal.h"
-#include "3_cuda/dvt_cuda_kind.h"
-#if !defined(DEVTENSOR_NO_CUDA)
-#include "3_cuda/driver/dvt_cuda_driver.h"
-#include "3_cuda/driver/dvt_nccl.h"
 #include "3_cuda/dvt_cuda.h"
+#if !defined(DEVTENSOR_NO_CUDA)
+#include "3_cuda/driver/dvt_nccl.h"
 #include "3_cuda/device/dvt_cuda_device.h"
 #include "3_cuda/jit/dvt_cuda_jit.h"
 #endif
@@ -134,7 +132,6 @@
 #include "3_cuda/device/dvt_cuda_all_reduce.c"
 #include "3_cuda/device/dvt_cuda_copy.c"
 #include "3_cuda/device/dvt_cuda_device.c"
-#include "3_cuda/device/dvt_cuda_enter.c"
 #include "3_cuda/device/dvt_cuda_error.c"
 #include "3_cuda/device/dvt_cuda_memory.c"
 #include "3_cuda/device/dvt_cuda_order.c"

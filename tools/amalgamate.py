@@ -30,6 +30,7 @@ SECTION_BEGIN = """#define DVTI_SECTION
 """
 PUBLIC_SYSTEM_HEADERS = {"stdbool.h", "stddef.h", "stdint.h"}
 LINES_PER_FILE = 1000
+LITERAL = 4095  # what ISO C guarantees, the final 0 not counted
 
 BANNER = "/* GENERATED from src/ by tools/amalgamate.py: do not edit. Edit src/, then run `make header`. */\n"
 SPDX = "/* SPDX-License-Identifier: MIT OR Unlicense */\n"
@@ -54,6 +55,26 @@ def code_of(lines, strings):
         return found[0] if keep else "\n" * found[0].count("\n") or " "
 
     return TOKEN.sub(blank, "".join(lines)).split("\n")
+
+
+def compact(lines):
+    """The lines with tabs for indentation and one space before a backslash, but for comments.
+
+    That is a tenth of the header, and nothing that a reader misses.
+    """
+    inside = set()
+    text = "".join(lines)
+    for found in TOKEN.finditer(text):
+        first = text.count("\n", 0, found.start())
+        inside.update(range(first + 1, first + 1 + found[0].count("\n")))
+    out = []
+    for number, line in enumerate(lines):
+        if number not in inside:
+            body = line.lstrip(" ")
+            depth = len(line) - len(body)
+            line = "\t" * (depth // 4) + " " * (depth % 4) + re.sub(r" +\\\n$", r" \\\n", body)
+        out.append(line)
+    return out
 
 
 def room_of(path):
@@ -119,7 +140,7 @@ class Paster:
         if name != SPINE:
             self.out += lines[:begin]
         self.line_directive(begin + 1, name)
-        for number, line in list(enumerate(lines, 1))[begin:]:
+        for number, line in list(enumerate(compact(lines), 1))[begin:]:
             found = INCLUDE.match(code[number - 1])
             if found and found[1] == KERNELS:
                 self.out.append(self.kernels)
@@ -238,23 +259,45 @@ class Paster:
 
 
 def kernels(sources):
-    """The CUDA files as one C string literal per line: compilers limit the length of a literal, not their number.
-    Comments are for readers of src/; the lines keep their numbers, so that errors name the right ones. Indentation stands
-    outside of the literals, where it takes no memory in programs."""
+    """The CUDA files as C string literals of at most LITERAL characters; each file begins a new one.
+
+    Comments stay in src/; #line directives in their place keep the numbers that errors name.
+    Indentation stands outside of the literals, where it takes no memory in programs.
+    """
     names = [n for n in sources.all() if n.startswith(KERNEL_FOLDER + "/")]
     names += [n for n in sources.all() if n.startswith(MATH_FOLDER + "/") and n.endswith(".inl")]
     out = [BANNER.replace("Edit src/", f"Edit src/{KERNEL_FOLDER}/"), SPDX,
-           "/* The CUDA source: a table of lines, ended by NULL. "]
+           "/* The CUDA source: a table of strings, ended by NULL. "]
     out.append("Include it inside an initializer. */\n" if names else
                "No kernel has been written yet: it is empty. */\n")
     for name in names:
-        out.append(f'"#line 1 \\"{os.path.basename(name)}\\"\\n",\n')
-        for line in code_of(sources.lines(name), strings=True)[:-1]:
-            text = line.strip().replace("\\", "\\\\").replace('"', '\\"').replace("??", "?\\?")
-            indent = line[:len(line) - len(line.lstrip())] if text else ""
-            out.append(f'{indent}"{text}\\n",\n')
+        length = literal_line(out, f'#line 1 "{os.path.basename(name)}"', "", LITERAL)
+        expected = 1  # the line that the compiler counts
+        for number, line in enumerate(code_of(sources.lines(name), strings=True)[:-1], 1):
+            if not line.strip():
+                continue
+            if number - expected > 5:
+                length = literal_line(out, f"#line {number}", "", length)
+            else:
+                for _ in range(number - expected):
+                    length = literal_line(out, "", "", length)
+            indent = line[:len(line) - len(line.lstrip())]
+            length = literal_line(out, line.strip(), indent, length)
+            expected = number + 1
+        out.append(",\n")
     out.append("NULL\n")
     return "".join(out)
+
+
+def literal_line(out, line, indent, length):
+    """Adds a line to the literal, which has `length` characters; returns its new length."""
+    if length + len(line) + 1 > LITERAL and length != LITERAL:
+        out.append(",\n")
+    if length + len(line) + 1 > LITERAL:
+        length = 0
+    text = line.replace("\\", "\\\\").replace('"', '\\"').replace("??", "?\\?")
+    out.append(f'{indent}"{text}\\n"\n')
+    return length + len(line) + 1
 
 
 def generate(root):

@@ -1,82 +1,93 @@
-/* The CUDA backend's rooms and what they offer each other.
+/* The directories of the CUDA backend and their interfaces to each other.
 
-     driver/   finding libcuda and libnvrtc, and what they are asked for
-     device/   cards, memory, streams, copies: what one gpu(i) is
-     jit/      from a family and a variant to a function on a card: text, NVRTC, cache
-     launch/   per family of kernels: from a dvti_launch to grids and arguments
-     kernels/  the CUDA source itself
+     driver/   finding libcuda and libnvrtc, and their functions
+     device/   GPUs, memory, streams, copies: the state of one gpu(i)
+     jit/      from a family and a variant to a loaded function: text, NVRTC, cache
+     launch/   for each family of kernels: from a dvti_launch to grids and arguments
+     kernels/  the CUDA source
 
-   A *card* is a physical device with its primary context; a gpu(i) is a queue with memory on a
-   card. Usually they are one to one; with DEVTENSOR_VIRTUAL_GPUS several gpu(i) share a card. All
-   kernels of a gpu(i) run on its compute stream, in order. */
+   A *physical GPU* has a primary context. A gpu(i) is a queue with memory on a physical GPU.
+   Usually there is one gpu(i) per physical GPU; with DEVTENSOR_VIRTUAL_GPUS several share one. All
+   kernels of a gpu(i) run in its compute stream, in order. */
 #ifndef DVTI_CUDA_H
 #define DVTI_CUDA_H
-#include "3_cuda/dvt_cuda_kind.h"
+#include "2_core/dvt_core.h"
+
+/* Returns the CUDA kind of device. Under DEVTENSOR_NO_CUDA it has no devices. */
+DVTI_FN const dvti_backend_kind *dvti_cuda_kind(void);
+
+#if !defined(DEVTENSOR_NO_CUDA)
 #include "3_cuda/driver/dvt_cuda_api.h"
 #include "3_cuda/kernels/args.h"
 
 typedef struct dvti_cuda_gpu dvti_cuda_gpu; /* device/dvt_cuda_device.h */
 
-/* A kernel on CUDA: its row's column in 3_kernels/dvt_kernels.h. */
+/* A kernel on CUDA: the column of its row in 3_kernels/dvt_kernels.h. */
 typedef struct dvti_cuda_kernel {
-    /* Fills launch->plan and returns the bytes of workspace; NULL: no plan, no workspace. */
+    /* Fills launch->plan and returns the bytes of workspace. NULL: no plan, no workspace. */
     int64_t (*plan)(const dvti_cuda_gpu *gpu, dvti_launch *launch);
-    /* Puts the kernel into the compute stream, with the GPU's context current. NULL: CUDA has no
+    /* Launches the kernel in the compute stream, with the GPU's context current. NULL: CUDA has no
        such kernel. */
     dvt_status (*run)(dvti_cuda_gpu *gpu, const dvti_launch *launch);
 } dvti_cuda_kernel;
 
 DVTI_FN const dvti_backend *dvti_cuda_backend(void);
-/* Opens and closes gpu(i) on GPU `index` of the machine, and describes it (dvti_backend_kind). */
+/* Open and close gpu(i) on GPU `index` of the machine, and describe it (dvti_backend_kind). */
 DVTI_FN dvt_status dvti_cuda_open(dvti_device *device, int index);
 DVTI_FN void dvti_cuda_close(dvti_device *device);
 DVTI_FN void dvti_cuda_describe(int index, const dvti_device *device, dvt_device_info *out);
 
 /* ---- driver/ ---- */
 DVTI_FN int dvti_cuda_count(void);
-/* Says why there is no GPU; "" when there is. */
+/* Returns why there is no GPU; "" if there is one. */
 DVTI_FN const char *dvti_cuda_reason(void);
 DVTI_FN int dvti_cuda_driver_version(void);
-/* The driver, opened at the first call; NULL when it cannot be used, and dvti_cuda_reason says
+/* Returns the driver, opened at the first call. NULL if it cannot be used; dvti_cuda_reason says
    why. */
 DVTI_FN const dvti_cuda_driver *dvti_cuda(void);
-/* This process was forked from the one that initialized CUDA. */
+/* Returns whether this process was forked from the one that initialized CUDA. */
 DVTI_FN bool dvti_cuda_forked(void);
-/* A CUDA result as a failure of `function`: "dvt_add: cuLaunchKernel gave CUDA_ERROR_..: text". */
+/* Sets the error for a CUDA result: "dvt_add: cuLaunchKernel gave CUDA_ERROR_..: text". */
 DVTI_FN dvt_status dvti_cuda_fail(const char *function, const char *call, dvti_cu_result result);
-/* NVRTC, opened at the first call; NULL with the error set. */
+/* Returns NVRTC, opened at the first call. NULL with the error set. */
 DVTI_FN const dvti_nvrtc *dvti_nvrtc_open(const char *function);
+/* Searches for NVRTC once. On failure it returns false and writes the candidates to `why`. `driver`
+   is the driver's version: it may refuse the code of a newer NVRTC. */
+DVTI_FN bool dvti_nvrtc_find(int driver, char *why, size_t size);
+/* Returns the free bytes of a GPU without creating a context; -1 when unknown. */
+DVTI_FN int64_t dvti_nvml_free(dvti_cu_device device);
 
 /* ---- device/ ---- */
-typedef struct dvti_cuda_loaded dvti_cuda_loaded; /* jit/: a function on a card */
+typedef struct dvti_cuda_loaded dvti_cuda_loaded; /* jit/: a function on a physical GPU */
 
 #define DVTI_CUDA_SLOTS 256
 
 typedef struct dvti_cuda_physical {
-    dvti_mutex lock; /* of opening, and of the functions */
+    dvti_mutex lock; /* for opening, and for the functions */
     bool open;
     int index;
     dvti_cu_device device;
     dvti_cu_context context;
     int cc;              /* compute capability, 90 for 9.0 */
     int processors;      /* streaming multiprocessors */
-    bool lost, reported; /* an error has ended the context, and a caller has heard of it */
+    bool lost, reported; /* an error has ended the context; a caller has received it */
     char reason[512];    /* the first such error */
     dvti_cuda_loaded *loaded;
     size_t n_loaded, loaded_capacity;
-    int first[DVTI_CUDA_SLOTS]; /* of each hash: the place in `loaded` + 1; 0: none */
+    int first[DVTI_CUDA_SLOTS]; /* for each hash: index in `loaded` + 1; 0: none */
 } dvti_cuda_physical;
 
-/* Makes the card's context current for this thread. Pair with dvti_cuda_leave, which restores what
-   was current before. */
+/* Makes the physical GPU's context current for this thread. dvti_cuda_leave restores the previous
+   one. */
 DVTI_FN dvti_cu_result dvti_cuda_enter(dvti_cuda_physical *physical, bool *pushed);
 DVTI_FN void dvti_cuda_leave(bool pushed);
-/* For geometry: the card that computes. */
+/* Returns the physical GPU, for geometry. */
 DVTI_FN const dvti_cuda_physical *dvti_cuda_physical_of(const dvti_cuda_gpu *gpu);
 DVTI_FN dvti_cuda_gpu *dvti_cuda_gpu_of(const dvti_device *device);
 
 /* ---- jit/ ---- */
-/* The families of kernels: file, whether a * b + c may be fused where the text does not say so. */
+/* The families of kernels: file, whether the compiler may contract a * b + c to fused
+   multiply-adds. */
 #define DVTI_CUDA_FAMILY_TABLE(X)                                                                  \
     X(fill, false)                                                                                 \
     X(elementwise, false)                                                                          \
@@ -102,9 +113,9 @@ typedef enum dvti_cuda_family {
 
 #undef DVTI_CUDA_FAMILY_ENUM
 
-/* A program: the family's file under the definitions of a variant. The family packs what it
-   specializes on (dtypes, operation, layout) into `variant`; launch/ unpacks it into #define lines
-   when the program is built for the first time. */
+/* A program: a variant's definitions, followed by the family's file. The family packs the
+   properties that it specializes on (dtypes, operation, layout) into `variant`. launch/ unpacks
+   them into #define lines when the program is first built. */
 typedef struct dvti_cuda_program {
     dvti_cuda_family family;
     uint64_t variant;
@@ -115,20 +126,25 @@ typedef struct dvti_cuda_program {
 DVTI_CUDA_FAMILY_TABLE(DVTI_CUDA_DESCRIBE)
 #undef DVTI_CUDA_DESCRIBE
 
-/* The whole source of a program, to be freed; NULL when memory is exhausted (no error set). */
+/* Returns whether the disk cache has any entry. Then NVRTC may not be needed. */
+DVTI_FN bool dvti_cuda_cache_any(void);
+/* Returns the source of a program, to be freed. NULL if memory is exhausted (no error set). */
 DVTI_FN char *dvti_cuda_source(dvti_cuda_program program);
-/* The elementwise operation's text from the op table: floating, or integer. NULL: none. */
+/* Returns the elementwise operation's expression from the op table, for floats or integers. NULL:
+   none. */
 DVTI_FN const char *dvti_cuda_op_text(dvti_op op, bool integer);
-/* In float32: the call of our own function, and the files of 2_core/math that it needs; NULL where
-   the op table's text says all. */
+/* Returns the call of our own float32 function, and the files of 2_core/math that it needs. NULL if
+   the op table's expression is used. */
 DVTI_FN const char *dvti_cuda_function_text(dvti_op op, const char **files);
-/* For the end of a variant's definitions. The functions that the op table's texts call. */
+/* Adds the functions that the op table's expressions call. This function and the next two belong at
+   the end of a variant's definitions. */
 DVTI_FN void dvti_cuda_add_row_functions(dvti_text *text);
-/* The functions of floats in these files of 2_core/math, "exp.inl log.inl", which are called
-   dvti_gpu_exp and so on; or dvti_exp_below, for families that add exponentials of this dtype. */
+/* Adds the float functions in these files of 2_core/math, for example "exp.inl log.inl", which are
+   called dvti_gpu_exp and so on. */
 DVTI_FN void dvti_cuda_add_functions(dvti_text *text, const char *files);
+/* Adds dvti_exp_below, for families that sum exponentials of this dtype. */
 DVTI_FN void dvti_cuda_add_exp_below(dvti_text *text, dvt_dtype dtype);
-/* The function `entry` of the program on this card, compiled and loaded at its first use. */
+/* Returns the function `entry` of the program on this GPU, compiled and loaded at first use. */
 DVTI_FN dvt_status dvti_cuda_function(dvti_cuda_physical *physical, const char *function,
                                       dvti_cuda_program program, const char *entry,
                                       dvti_cu_function *out);
@@ -140,36 +156,36 @@ typedef struct dvti_cuda_grid {
     int64_t shared; /* bytes of dynamic shared memory */
 } dvti_cuda_grid;
 
-/* A one-dimensional grid for n > 0 elements, `each` of them per thread; kernels loop over what is
-   left. */
+/* Returns a one-dimensional grid for n > 0 elements, `each` per thread. Kernels loop over the
+   elements beyond the grid. */
 DVTI_FN dvti_cuda_grid dvti_cuda_grid_for(const dvti_cuda_gpu *gpu, int64_t n, int threads,
                                           int64_t each);
-/* Puts the kernel into the compute stream; `args` is the kernel's one argument. */
+/* Launches the kernel in the compute stream; `args` is the kernel's only argument. */
 DVTI_FN dvt_status dvti_cuda_start(dvti_cuda_gpu *gpu, const dvti_launch *launch,
                                    dvti_cuda_program program, const char *entry,
                                    dvti_cuda_grid grid, const void *args, size_t bytes);
 DVTI_FN dvti_kview dvti_cuda_view(const dvti_view *view);
 DVTI_FN int64_t dvti_cuda_view_size(const dvti_view *view);
-/* Beyond 2^31 - 1 the multiplier is 0: such a divisor is for 64-bit positions. Less than 1 counts
-   as 1. */
+/* Returns the divisor for a kernel. Beyond 2^31 - 1 its multiplier is 0, for programs with 64-bit
+   positions. A value below 1 counts as 1. */
 DVTI_FN dvti_kdivisor dvti_cuda_divisor(int64_t divisor);
 
-/* Sorting in a workspace of dvti_cuda_sort_bytes(n): keys and values stand at its beginning, n of
-   each, and are sorted in place by the lowest `bits` of the keys; equal keys keep their order. */
+/* Sorts in a workspace of dvti_cuda_sort_bytes(n) bytes, which begins with n keys and n values.
+   They are sorted in place by the lowest `bits` of the keys; the sort is stable. */
 DVTI_FN int64_t dvti_cuda_sort_bytes(int64_t n);
 DVTI_FN dvt_status dvti_cuda_sort(dvti_cuda_gpu *gpu, const dvti_launch *launch, void *workspace,
                                   int64_t n, int bits);
-/* Axes of extent 1 are left out, larger strides come first when `sorts`, and neighbors are merged;
-   at least one axis is left. `along` goes through the same changes, so that positions in both stay
-   the same. */
-DVTI_FN void dvti_cuda_tidy_axes(dvti_kview *view, dvti_kview *along, bool sorts);
-DVTI_FN int64_t dvti_cuda_distance(int64_t stride); /* without its sign */
-/* The most elements between two of a window. */
+/* Drops axes of extent 1, sorts the others by descending stride if `sorts`, and merges contiguous
+   ones. At least one axis remains. `along` gets the same changes, so positions in both stay the
+   same. */
+DVTI_FN void dvti_cuda_simplify_axes(dvti_kview *view, dvti_kview *along, bool sorts);
+DVTI_FN int64_t dvti_cuda_distance(int64_t stride); /* absolute value */
+/* Returns the largest distance, in elements, between two elements of a window. */
 DVTI_FN int64_t dvti_cuda_reach(const dvti_kview *view);
-/* The smallest power of two of at least `least`. */
+/* Returns the smallest power of two that is at least `least`. */
 DVTI_FN int64_t dvti_cuda_power(int64_t least);
 
-/* ---- the kernels' columns ---- */
+/* ---- the CUDA column of the kernel table ---- */
 /* The launch has at least one element of output. */
 DVTI_FN dvt_status dvti_cuda_fill(dvti_cuda_gpu *gpu, const dvti_launch *launch);
 DVTI_FN dvt_status dvti_cuda_elementwise(dvti_cuda_gpu *gpu, const dvti_launch *launch);
@@ -183,7 +199,8 @@ DVTI_FN dvt_status dvti_cuda_pool(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 DVTI_FN dvt_status dvti_cuda_index(dvti_cuda_gpu *gpu, const dvti_launch *launch);
 DVTI_FN dvt_status dvti_cuda_random(dvti_cuda_gpu *gpu, const dvti_launch *launch);
 DVTI_FN dvt_status dvti_cuda_optimizer(dvti_cuda_gpu *gpu, const dvti_launch *launch);
-/* The bytes of workspace that the launch needs; _plan also fills launch->plan. */
+/* Return the bytes of workspace that the launch needs; functions with _plan also fill
+   launch->plan. */
 DVTI_FN int64_t dvti_cuda_reduce_workspace(const dvti_cuda_gpu *gpu, dvti_launch *launch);
 DVTI_FN int64_t dvti_cuda_order_workspace(const dvti_cuda_gpu *gpu, dvti_launch *launch);
 DVTI_FN int64_t dvti_cuda_scan_workspace(const dvti_cuda_gpu *gpu, dvti_launch *launch);
@@ -192,5 +209,7 @@ DVTI_FN int64_t dvti_cuda_conv_workspace(const dvti_cuda_gpu *gpu, dvti_launch *
 DVTI_FN int64_t dvti_cuda_pool_workspace(const dvti_cuda_gpu *gpu, dvti_launch *launch);
 DVTI_FN int64_t dvti_cuda_index_workspace(const dvti_cuda_gpu *gpu, dvti_launch *launch);
 DVTI_FN int64_t dvti_cuda_random_workspace(const dvti_cuda_gpu *gpu, dvti_launch *launch);
+
+#endif
 
 #endif

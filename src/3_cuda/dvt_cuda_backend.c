@@ -1,12 +1,12 @@
-/* The contract of 2_core/dvt_backend.h, kept on a card: memory, launches, waiting. Copies are in
+/* The functions of 2_core/dvt_backend.h for a GPU: memory, launches, waiting. Copies are in
    device/. */
 #include "3_cuda/device/dvt_cuda_device.h"
 
 /* ---- memory ---- */
-/* The way out when a card is full: what this gpu keeps for later, then what others on the card
-   keep. */
-static dvti_cuda_block *dvti_cuda_take_hard(dvti_cuda_gpu *gpu, int64_t bytes,
-                                            dvti_cu_result *result) {
+/* Allocates when the GPU is full: frees the cached memory of this gpu(i), then of others on the
+   same physical GPU. */
+static dvti_cuda_block *dvti_cuda_take_after_trim(dvti_cuda_gpu *gpu, int64_t bytes,
+                                                  dvti_cu_result *result) {
     dvti_cuda_block *block = dvti_cuda_take(&gpu->memory, bytes, result);
     if (block || *result != DVTI_CU_OUT_OF_MEMORY)
         return block;
@@ -17,7 +17,7 @@ static dvti_cuda_block *dvti_cuda_take_hard(dvti_cuda_gpu *gpu, int64_t bytes,
     block = dvti_cuda_take(&gpu->memory, bytes, result);
     if (block || *result != DVTI_CU_OUT_OF_MEMORY)
         return block;
-    dvti_mutex_unlock(&gpu->lock); /* the others' locks come one at a time */
+    dvti_mutex_unlock(&gpu->lock); /* never holds two gpus' locks */
     dvti_cuda_trim_others(gpu);
     dvti_mutex_lock(&gpu->lock);
     return dvti_cuda_take(&gpu->memory, bytes, result);
@@ -28,9 +28,9 @@ static dvt_status dvti_cuda_full(dvti_cuda_gpu *gpu, const char *function, int64
     dvti_cuda()->cuMemGetInfo_v2(&available, &total);
     return dvti_fail(
         DVT_ERR_DEVICE_MEMORY,
-        "%s: %lld bytes wanted%s on %s, where %lld are in use by arrays, %lld are kept "
-        "for later in pieces of at most %lld, and the card has %lld of %lld free; free "
-        "arrays there, use a smaller batch, or another device",
+        "%s: %lld bytes wanted%s on %s, where %lld are in use by arrays, %lld are cached "
+        "in blocks of at most %lld, and the GPU has %lld of %lld free; free arrays "
+        "there, use a smaller batch, or another device",
         function, (long long)bytes, dvti_wanted_text(), dvt_ctx_name(gpu->ctx),
         (long long)dvti_atomic_load(&gpu->device->used),
         (long long)(gpu->memory.reserved - dvti_atomic_load(&gpu->device->used)),
@@ -54,7 +54,7 @@ static dvt_status dvti_cuda_acquire_block(dvti_device *device, const char *funct
     int64_t used, limit = dvti_atomic_load(&device->limit);
     if (limit && bytes > limit - dvti_atomic_load(&device->used))
         return dvti_cuda_over_limit(device, function, bytes);
-    block = dvti_cuda_take_hard(gpu, bytes, &result);
+    block = dvti_cuda_take_after_trim(gpu, bytes, &result);
     if (!block && result == DVTI_CU_OUT_OF_MEMORY)
         return dvti_cuda_full(gpu, function, bytes);
     if (!block && result != DVTI_CU_OK)
@@ -81,8 +81,8 @@ static dvt_status dvti_cuda_acquire(dvti_device *device, const char *function, i
     return status;
 }
 
-/* Also on a lost card, in a forked child and while the process ends, where nothing is asked of the
-   driver. */
+/* Releases memory. Also called for a lost GPU, in a forked child and during exit, where it makes no
+   driver calls. */
 static void dvti_cuda_release(dvti_device *device, void *at, int64_t bytes) {
     dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
     dvti_cuda_block *block;
@@ -97,7 +97,8 @@ static void dvti_cuda_release(dvti_device *device, void *at, int64_t bytes) {
                                  dvti_cuda_touch(gpu, block->at, block->size, true));
         dvti_cuda_leave(pushed);
     }
-    if (gpu->shared) /* what others have queued with this memory stands before the next mark, not before the last */
+    /* The next mark covers work that others have queued with this memory; the last one does not. */
+    if (gpu->shared)
         dvti_cuda_advance(gpu);
     dvti_cuda_give(&gpu->memory, block, gpu->position);
     dvti_mutex_unlock(&gpu->lock);
@@ -121,7 +122,7 @@ static dvt_status dvti_cuda_launch(dvti_device *device, const dvti_launch *launc
     return status;
 }
 
-/* The lock is not held meanwhile: others may queue more. */
+/* Waits without the lock, so that other threads can queue work. */
 static dvt_status dvti_cuda_wait(dvti_device *device) {
     dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
     dvti_cu_result result;

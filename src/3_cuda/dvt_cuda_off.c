@@ -1,5 +1,5 @@
-/* What is left of CUDA under DEVTENSOR_NO_CUDA. */
-#include "3_cuda/dvt_cuda_kind.h"
+/* The CUDA functions of a build with DEVTENSOR_NO_CUDA. */
+#include "3_cuda/dvt_cuda.h"
 
 #if defined(DEVTENSOR_NO_CUDA)
 
@@ -31,7 +31,7 @@ static void dvti_cuda_off_version(dvti_text *text) {
     dvti_text_add(text, ", CUDA driver: none");
 }
 
-/* A kind without devices, which says why. */
+/* Returns a kind without devices, with the reason. */
 DVTI_FN const dvti_backend_kind *dvti_cuda_kind(void) {
     static const dvti_backend_kind kind = {"cuda",
                                            DVT_DEVICE_GPU,

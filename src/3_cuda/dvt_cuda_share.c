@@ -1,5 +1,5 @@
-/* What other CUDA code of the process may share: the stream of a gpu(i), and addresses. The card's context is its primary one,
-   so that the runtime API and other libraries see the same memory. */
+/* Interoperability with other CUDA code of the process: the stream of a gpu(i), and addresses. The
+   GPU's context is its primary one, so the runtime API and other libraries see the same memory. */
 #include "3_cuda/device/dvt_cuda_device.h"
 
 static dvti_device *dvti_cuda_device_begin(const char *function, dvt_ctx ctx) {
@@ -17,7 +17,7 @@ DVT_API void *dvt_cuda_stream(dvt_ctx ctx) {
     int64_t limit;
     void *stream;
     int index;
-    /* Asking is no mistake where there is no card. */
+    /* A query sets no error where there is no GPU. */
     if (!dvti_device_look(dvti_ctx(ctx), &open, &kind, &index, &limit))
         return NULL;
     if (open)
@@ -42,8 +42,8 @@ DVT_API dvt_status dvt_set_cuda_stream(void *stream, dvt_ctx ctx) {
     if (!device && dvti_device_exists("dvt_set_cuda_stream", dvti_ctx(ctx)))
         return dvti_fail(
             DVT_ERR_UNSUPPORTED,
-            "dvt_set_cuda_stream: %s is no card, so it has no CUDA stream; leave this call "
-            "out there (dvt_cuda_stream gives NULL)",
+            "dvt_set_cuda_stream: %s has no CUDA stream, because it is not an NVIDIA GPU; leave "
+            "this call out there (dvt_cuda_stream returns NULL)",
             dvt_ctx_name(dvti_ctx(ctx)));
     if (!device)
         return dvti_failure();
@@ -73,10 +73,10 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
     }
     if (x->storage->device->backend != dvti_cuda_backend()) {
         dvti_fail(DVT_ERR_CONTEXT,
-                  "dvt_cuda_address: x is %s, which is not the memory of a card; %s",
+                  "dvt_cuda_address: x is %s, which is not memory of an NVIDIA GPU; %s",
                   dvti_describe(x),
                   x->storage->ctx.type == DVT_DEVICE_CPU
-                      ? "use dvt_data, or copy it to a card with dvt_copyto"
+                      ? "use dvt_data, or copy it to a GPU with dvt_copyto"
                       : "a virtual GPU has no addresses: copy it with dvt_copyto(x, dvt_cpu()), "
                         "and use dvt_data on the copy");
         return 0;
@@ -86,7 +86,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
     if (!dvti_cuda_begin(gpu, "dvt_cuda_address", &pushed))
         return 0;
     gpu->shared = true;
-    /* What the caller does in the stream stands behind copies that are still under way. */
+    /* Work that the caller queues in the stream must run after copies in progress. */
     dvti_cuda_failed_quietly(gpu, "cuStreamWaitEvent",
                              dvti_cuda_touch(gpu, x->storage->data, x->storage->bytes, true));
     dvti_cuda_end(gpu, pushed);

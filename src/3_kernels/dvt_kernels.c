@@ -2,10 +2,7 @@
    knows all backends by name. */
 #include "3_kernels/dvt_kernels.h"
 #include "3_cpu/dvt_cpu.h"
-#include "3_cuda/dvt_cuda_kind.h"
-#if !defined(DEVTENSOR_NO_CUDA)
 #include "3_cuda/dvt_cuda.h"
-#endif
 
 #define DVTI_CPU_COLUMN(supports, plan, run, small)                                                \
     { supports, plan, run, small }

@@ -4,8 +4,8 @@ CUDA_FILES=$(cd tests/cuda && ls test_gpu_*.c | sed 's/^test_gpu_\(.*\)[.]c$/gpu
 CUDA_DIRECTORIES=$(for name in faults drivers orders exit rehearsal; do
     [ ! -f "tests/cuda/$name/$name.sh" ] || echo $name
 done)
-CUDA_LONGEST="rehearsal compile units faults tutorials gpu-reduce gpu-elementwise gradients orders gpu-conv"
-CUDA_LONGEST="$CUDA_LONGEST gpu-matmul"
+CUDA_LONGEST="rehearsal compile units faults tutorials gpu-reduce gpu-elementwise gradients"
+CUDA_LONGEST="$CUDA_LONGEST orders gpu-conv gpu-matmul"
 CUDA_PARTS=$CUDA_LONGEST
 for part in simcuda-check simcuda-driver blocks compile $CUDA_FILES $CUDA_DIRECTORIES cache \
     examples headers; do

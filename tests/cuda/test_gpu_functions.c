@@ -21,8 +21,8 @@ typedef struct function2 {
     const char *files;
 } function2;
 
-/* Rows with functions of their own in float32: those that name files. The quotients are no functions
-   of that directory, but have the same bits too. */
+/* Rows with their own float32 functions: those that name files. The quotients are not functions of
+   that directory, but have the same bits too. */
 #define ROW(name, rule, cost, f, i, vector, math, ...) {#name, dvt_##name, math},
 static const function1 functions1[] = {DVTI_UNARY_TABLE(ROW)};
 static const function2 functions2[] = {DVTI_BINARY_TABLE(ROW){"mod", dvt_mod, "row_functions.inl"},

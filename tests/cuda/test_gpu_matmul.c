@@ -1,5 +1,5 @@
-/* Matrix products on a GPU next to products in double on the host: layouts, dtypes, batches, and the sizes at which kernels
-   change or end. */
+/* Matrix products on a GPU compared with products in double on the host: layouts, dtypes, batches,
+   and the sizes at which kernels change or end. */
 #include "on_gpu.h"
 #include "matmul_forms.h"
 

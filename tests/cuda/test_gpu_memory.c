@@ -72,8 +72,8 @@ DVT_TEST(gpu_memory_limit) {
     CHECK_ERROR(dvt_set_memory_limit(-1, dvt_gpu(0)), DVT_ERR_RANGE);
 }
 
-/* On a full GPU the cached memory is released first. Then the error tells who holds what, and the
-   program continues. */
+/* On a full GPU the cached memory is released first. Then the error lists the owners of the memory,
+   and the program continues. */
 DVT_TEST(gpu_memory_runs_out) {
     dvt_device_info info;
     int64_t piece;

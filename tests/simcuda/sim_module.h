@@ -172,10 +172,10 @@ typedef struct sim_shared {
 } sim_shared;
 
 typedef struct sim_kernel {
-    const char *name;            /* as cuModuleGetFunction asks for it */
+    const char *name;            /* as in cuModuleGetFunction */
     void (*entry)(sim_thread *); /* runs one thread; returns when it ends */
-    const sim_param *param;      /* in order */
-    uint32_t params;             /* how many */
+    const sim_param *param;      /* in order of declaration */
+    uint32_t params;             /* number of parameters */
     uint32_t params_size;        /* bytes of all: the size for CU_LAUNCH_PARAM_BUFFER_SIZE */
     uint32_t static_shared;      /* bytes of static shared memory */
     /* where dynamic shared memory starts: static_shared rounded up to its alignment */
@@ -186,8 +186,8 @@ typedef struct sim_kernel {
     int recursive;
     /* may call barrier, collective or yield for SLEEP, or spins on memory: needs its own stack */
     int needs_fibers;
-    uint32_t max_threads;     /* .maxntid, 0 when not said */
-    sim_u3 required_threads;  /* .reqntid, zeros when not said */
+    uint32_t max_threads;     /* .maxntid, 0 when unset */
+    sim_u3 required_threads;  /* .reqntid, zeros when unset */
     const sim_shared *shared; /* variables in shared memory */
     uint32_t shareds;
 } sim_kernel;
@@ -196,7 +196,7 @@ typedef struct sim_kernel {
    of align in device memory. It fills them with `init` (zeros when NULL) and stores their address
    in *slot. */
 typedef struct sim_global {
-    const char *name; /* as cuModuleGetGlobal asks for it */
+    const char *name; /* as in cuModuleGetGlobal */
     uint64_t size, align;
     const void *init;
     void **slot;

@@ -212,7 +212,7 @@ static dvt_status dvti_cuda_one_stage(dvti_cuda_group *group, const char *name, 
 
 static dvt_status dvti_cuda_two_stages(dvti_cuda_group *group, const char *name, dvt_dtype dtype,
                                        dvti_kall *args, int n_parts, int64_t longest) {
-    static const char *const entry[] = {"dvti_all_sum", "dvti_all_spread"};
+    static const char *const entry[] = {"dvti_all_sum", "dvti_all_gather"};
     dvt_status status = dvti_cuda_group_status(group, name, dvti_cuda_synchronize(group));
     int stage, k;
     for (stage = 0; stage < 2; stage++) {

@@ -122,26 +122,26 @@ static dvti_cuda_block *dvti_cuda_segment(dvti_cuda_memory *memory, int64_t size
                                           dvti_cu_result *result) {
     dvti_cuda_block *block = (dvti_cuda_block *)dvti_alloc_zero(sizeof *block);
     dvti_cu_address address = 0;
-    int64_t whole = dvti_cuda_segment_size(size);
+    int64_t segment_size = dvti_cuda_segment_size(size);
     *result = DVTI_CU_OK;
     if (!block)
         return NULL;
-    *result = dvti_cuda()->cuMemAlloc_v2(&address, (size_t)whole);
+    *result = dvti_cuda()->cuMemAlloc_v2(&address, (size_t)segment_size);
     /* Asks for the block alone: a GPU that is nearly full may have that much. */
-    if (*result == DVTI_CU_OUT_OF_MEMORY && size > DVTI_CUDA_SMALL && whole > size) {
-        whole = size;
-        *result = dvti_cuda()->cuMemAlloc_v2(&address, (size_t)whole);
+    if (*result == DVTI_CU_OUT_OF_MEMORY && size > DVTI_CUDA_SMALL && segment_size > size) {
+        segment_size = size;
+        *result = dvti_cuda()->cuMemAlloc_v2(&address, (size_t)segment_size);
     }
     if (*result != DVTI_CU_OK) {
         dvti_free(block);
         return NULL;
     }
     block->at = (char *)(uintptr_t)address;
-    block->size = whole;
+    block->size = segment_size;
     block->small = size <= DVTI_CUDA_SMALL;
     memory->segments++;
     memory->fresh++;
-    memory->reserved += whole;
+    memory->reserved += segment_size;
     memory->reserved_peak = DVTI_MAX(memory->reserved_peak, memory->reserved);
     return block;
 }

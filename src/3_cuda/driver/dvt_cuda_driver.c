@@ -1,6 +1,6 @@
 /* Opens the driver: libcuda, its functions, and the reason when it is not usable. Initializes CUDA,
    which makes GPUs unusable after a later fork(). Creates no context. */
-#include "3_cuda/driver/dvt_cuda_driver.h"
+#include "3_cuda/dvt_cuda.h"
 
 typedef struct dvti_cuda_state {
     bool tried, usable;

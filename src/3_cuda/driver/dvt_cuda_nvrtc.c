@@ -2,7 +2,7 @@
    Python wheels, the toolkit. Each candidate must compile a line of code. The most common failure,
    a missing libnvrtc-builtins, appears only then. The version of the driver's generation is tried
    first. */
-#include "3_cuda/driver/dvt_cuda_driver.h"
+#include "3_cuda/dvt_cuda.h"
 
 #define DVTI_NVRTC_PATH 1024
 

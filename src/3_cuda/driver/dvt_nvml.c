@@ -1,6 +1,6 @@
 /* Queries the free memory of a GPU from NVML, as nvidia-smi does, which needs no context. Optional:
    without NVML the free memory is known only for GPUs in use. */
-#include "3_cuda/driver/dvt_cuda_driver.h"
+#include "3_cuda/dvt_cuda.h"
 
 typedef struct dvti_nvml_memory {
     unsigned long long total, available, used;

@@ -7,7 +7,6 @@
    The directory is DEVTENSOR_CACHE_DIR, or devtensor under XDG_CACHE_HOME, ~/.cache or
    %LOCALAPPDATA%. A directory that other users can write to is refused, because its content runs
    on the GPU. A read-only directory is read. */
-#include "3_cuda/driver/dvt_cuda_driver.h"
 #include "3_cuda/jit/dvt_cuda_jit.h"
 
 DVTI_FN dvti_cuda_key dvti_cuda_key_of(int cc, bool fuse, const char *source) {

@@ -1,8 +1,8 @@
-/* The text of programs: args.h, base.cu, the definitions of a variant, the functions that it needs,
-   a family's file. */
+/* The source of programs: args.h, base.cu, the definitions of a variant, the functions that it
+   needs, the family's file. */
 #include "3_cuda/dvt_cuda.h"
 
-/* Lines; each file begins with its #line. */
+/* The lines of all files; each file begins with its #line. */
 static const char *const dvti_cuda_lines[] = {
 #include "devtensor_kernels.cu.inc"
 };
@@ -12,11 +12,11 @@ static const char *const dvti_cuda_files[] = {DVTI_CUDA_FAMILY_TABLE(DVTI_CUDA_F
 #undef DVTI_CUDA_FAMILY_FILE
 
 typedef struct dvti_cuda_row {
-    const char *f, *i;           /* the op table's texts */
-    const char *function, *math; /* float32: our own function, and its files; NULL: f is it */
+    const char *f, *i;           /* expressions of the op table */
+    const char *function, *math; /* float32: our own function, and its files; NULL: f is used */
 } dvti_cuda_row;
 
-/* NULL: not elementwise. */
+/* Returns NULL if the operation is not elementwise. */
 static const dvti_cuda_row *dvti_cuda_row_of(dvti_op op) {
     /* in the order of dvti_op */
     static const dvti_cuda_row rows[] = {

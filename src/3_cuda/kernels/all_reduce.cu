@@ -1,16 +1,23 @@
-/* Sums over devices that reach each other's memory. Element i of every device becomes
+/* Sums arrays over GPUs that can access each other's memory. Element i of every GPU becomes
 
      (((x0[i] + x1[i]) + x2[i]) + ...)
 
-   always in the order of the devices and rounded once to the dtype (16-bit floats are added in float32), so that all devices
-   have the same bits, whichever way was taken.
+   The order is always the order of the GPUs, and the sum is rounded once to the dtype (16-bit
+   floats are added in float32). So all GPUs get the same bits, with one stage as with two.
 
-   One stage, for little: one device sums and writes everywhere. `self` is -1; the others wait for it.
-   Two stages, for much: the elements are cut into as many slices as there are devices. `sum`: each device sums its own slice into its own
-   memory; nobody else writes there, or reads there but it. `spread`: each fetches the other slices from those who summed them. Between
-   the stages all wait for all.
+   One stage, for small arrays: one GPU sums and writes the result everywhere. `self` is -1, and the
+   other GPUs wait for it.
 
-   Launch: x: blocks of 256 threads over the elements; y: the part. Variant: D the dtype. */
+   Two stages, for large arrays: the elements are cut into one slice per GPU.
+
+     dvti_all_sum      GPU k sums slice k of all GPUs into its own memory; only GPU k accesses
+                       that slice of its memory in this stage
+     dvti_all_gather   each GPU copies the other slices from the GPUs that summed them
+
+   All GPUs wait for each other between the stages.
+
+   Launch: grid x: blocks of 256 threads over the elements; grid y: the array. Variant: D the
+   dtype. */
 
 #if D == 1
 typedef double dvti_sum_type;
@@ -20,7 +27,8 @@ typedef float dvti_sum_type;
 typedef int64_t dvti_sum_type;
 #endif
 
-/* Where slice k begins. Slices are multiples of 64 elements, so that no two devices share a sector. */
+/* Returns the first element of slice k. Slices are multiples of 64 elements, so that no two GPUs
+   share a sector. */
 __device__ inline int64_t dvti_slice(int64_t count, int64_t devices, int64_t k) {
     const int64_t size = ((count + devices - 1) / devices + 63) / 64 * 64;
     return k * size < count ? k * size : count;
@@ -43,7 +51,7 @@ extern "C" __global__ void dvti_all_sum(const dvti_kall p) {
     }
 }
 
-extern "C" __global__ void dvti_all_spread(const dvti_kall p) {
+extern "C" __global__ void dvti_all_gather(const dvti_kall p) {
     typedef dvti_stored<D>::type T;
     void *const *at = p.at + blockIdx.y * p.devices;
     const int64_t count = p.count[blockIdx.y], size = dvti_slice(count, p.devices, 1);

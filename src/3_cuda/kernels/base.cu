@@ -1,11 +1,14 @@
-/* The beginning of every program: types, elements of every dtype, positions in strided windows, the index of a thread.
+/* The beginning of every program: types, elements of every dtype, positions in strided windows, the
+   index of a thread.
 
-   A program is args.h + this file + the definitions of its variant + the file of its family. It has no includes: NVRTC needs no
-   path. Definitions that always stand before this file: DVT_F32 .. DVT_BOOL, the numbers of the dtypes.
+   A program is args.h, this file, the definitions of its variant and the file of its family, in
+   this order. It has no includes, so NVRTC needs no path. The definitions DVT_F32 to DVT_BOOL, the
+   numbers of the dtypes, precede this file.
 
-   Elements become float, double or int64_t and back by the rules of the CPU backend (3_cpu/cpu_convert.c): a float becomes an
-   integer by dropping its fraction, clamped to what fits, NaN giving 0; an int64_t wraps in a narrower integer; bool is
-   "nonzero"; a 16-bit float is rounded once, to nearest even. */
+   Elements are converted from and to float, double or int64_t by the rules of the CPU backend
+   (3_cpu/cpu_convert.c). A float becomes an integer by truncation, clamped to the integer's range;
+   NaN becomes 0. An int64_t wraps in a narrower integer. bool means "nonzero". A 16-bit float is
+   rounded once, to nearest even. */
 
 template <int D> struct dvti_stored;
 template <> struct dvti_stored<DVT_F32> { typedef float type; };
@@ -20,13 +23,14 @@ template <> struct dvti_stored<DVT_BOOL> { typedef unsigned char type; };
 
 #define DVTI_IS_FLOAT(D) ((D) == DVT_F32 || (D) == DVT_F64 || (D) == DVT_F16 || (D) == DVT_BF16)
 
-/* ---- between the two wide floats ---- */
-/* The card's own conversions make every NaN the same one. These keep its sign and the front of its payload, and make it
-   quiet, as processors do. */
+/* ---- between float32 and float64 ---- */
+/* The GPU's own conversions turn every NaN into the same one. These keep the sign and the front of
+   the payload, and make the NaN quiet, as CPUs do. */
 __device__ inline double dvti_float_to_double(float f) {
     const unsigned u = __float_as_uint(f);
     if (f != f)
-        return __hiloint2double((int)(u & 0x80000000 | 0x7ff80000 | u >> 3 & 0xfffff), (int)(u << 29));
+        return __hiloint2double((int)(u & 0x80000000 | 0x7ff80000 | u >> 3 & 0xfffff),
+                                (int)(u << 29));
     return (double)f;
 }
 
@@ -41,7 +45,8 @@ __device__ inline float dvti_double_to_float(double d) {
 __device__ inline float dvti_half_to_float(unsigned short h) {
     float f;
     if ((h & 0x7c00) == 0x7c00) /* infinities, and NaN with its payload */
-        return __uint_as_float((unsigned)(h & 0x8000) << 16 | 0x7f800000 | (unsigned)(h & 0x3ff) << 13);
+        return __uint_as_float((unsigned)(h & 0x8000) << 16 | 0x7f800000 |
+                               (unsigned)(h & 0x3ff) << 13);
     asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(h));
     return f;
 }
@@ -68,7 +73,8 @@ __device__ inline unsigned short dvti_float_to_bf16(float f) {
     return (unsigned short)(u + 0x7fff + (u >> 16 & 1) >> 16);
 }
 
-/* Rounding to odd keeps what a double has beyond a float, so that the second rounding is the only one. */
+/* Rounds a double to a float by round-to-odd, so that the rounding to 16 bits that follows is
+   correct. */
 __device__ inline float dvti_double_to_odd(double d) {
     float f = d != d ? dvti_double_to_float(d) : __double2float_rz(d);
     if (fabs(d) <= 1.7976931348623157e308 && (double)f != d)
@@ -84,14 +90,16 @@ __device__ inline unsigned short dvti_double_to_bf16(double d) {
     return dvti_float_to_bf16(dvti_double_to_odd(d));
 }
 
-/* ---- numbers of one class from another ---- */
-/* The card clamps; NaN is 0 by itself only from float to int. */
+/* ---- between float, double and int64_t ---- */
+/* The GPU's conversion clamps, but maps NaN to 0 only from float to int. */
 __device__ inline int64_t dvti_to_integer(float v) { return v != v ? 0 : __float2ll_rz(v); }
 __device__ inline int64_t dvti_to_integer(double v) { return v != v ? 0 : __double2ll_rz(v); }
 __device__ inline int dvti_to_int(float v) { return __float2int_rz(v); }
 __device__ inline int dvti_to_int(double v) { return v != v ? 0 : __double2int_rz(v); }
 
-/* Beyond 2^53 a double would round once and the 16-bit float again: what is cut off stays as one bit that breaks ties. */
+/* Prepares an integer for the conversion to a 16-bit float. Beyond 2^53 the value would be rounded
+   twice: to double, then to 16 bits. The bits that do not fit are kept as one sticky bit, which
+   breaks ties. */
 __device__ inline double dvti_sticky(int64_t v) {
     const int64_t exact = (int64_t)1 << 53;
     if (v > -exact && v < exact)
@@ -100,13 +108,21 @@ __device__ inline double dvti_sticky(int64_t v) {
 }
 
 template <class C> __device__ inline C dvti_from_float(float v) { return v; }
-template <> __device__ inline double dvti_from_float<double>(float v) { return dvti_float_to_double(v); }
-template <> __device__ inline int64_t dvti_from_float<int64_t>(float v) { return dvti_to_integer(v); }
+template <> __device__ inline double dvti_from_float<double>(float v) {
+    return dvti_float_to_double(v);
+}
+template <> __device__ inline int64_t dvti_from_float<int64_t>(float v) {
+    return dvti_to_integer(v);
+}
 template <class C> __device__ inline C dvti_from_double(double v) { return v; }
-template <> __device__ inline float dvti_from_double<float>(double v) { return dvti_double_to_float(v); }
-template <> __device__ inline int64_t dvti_from_double<int64_t>(double v) { return dvti_to_integer(v); }
+template <> __device__ inline float dvti_from_double<float>(double v) {
+    return dvti_double_to_float(v);
+}
+template <> __device__ inline int64_t dvti_from_double<int64_t>(double v) {
+    return dvti_to_integer(v);
+}
 
-/* One stored element of dtype D as a C: float, double or int64_t. */
+/* Converts one stored element of dtype D to C: float, double or int64_t. */
 template <int D, class C> __device__ inline C dvti_widen(typename dvti_stored<D>::type v) {
     if constexpr (D == DVT_F32)
         return dvti_from_float<C>(v);
@@ -122,7 +138,7 @@ template <int D, class C> __device__ inline C dvti_widen(typename dvti_stored<D>
         return (C)v;
 }
 
-/* A float or a double as one stored element of dtype D. */
+/* Converts a float or a double to one stored element of dtype D. */
 template <int D, class C> __device__ inline typename dvti_stored<D>::type dvti_narrow_real(C v) {
     if constexpr (D == DVT_BOOL)
         return v != 0;
@@ -182,7 +198,7 @@ template <int D, class C> __device__ inline void dvti_store(void *data, int64_t 
     ((typename dvti_stored<D>::type *)data)[at] = dvti_narrow<D>(v);
 }
 
-/* ---- groups: N elements, neighbors in memory, moved by one access of up to 16 bytes ---- */
+/* ---- groups: N elements, adjacent in memory, moved by one access of up to 16 bytes ---- */
 template <int BYTES> struct dvti_word;
 template <> struct dvti_word<1> { typedef unsigned char type; };
 template <> struct dvti_word<2> { typedef unsigned short type; };
@@ -196,12 +212,11 @@ template <int D, int N> union dvti_group {
 };
 
 /* ---- positions ---- */
-__device__ inline int dvti_quotient(int n, int d) {
-    return n / d;
-}
+__device__ inline int dvti_quotient(int n, int d) { return n / d; }
 
-/* n / d for n >= 0, d > 0. The compiler's own division of 64 bits is a subroutine, around which it keeps registers on the stack. Here
-   each turn takes an estimate from below, short by some millionths: at most five of them. */
+/* Returns n / d for n >= 0, d > 0. The compiler's 64-bit division is a subroutine; registers that
+   are live across the call are spilled to the stack. Here each step subtracts an estimate from
+   below, which is short by a few millionths, so that at most five steps are needed. */
 __device__ inline int64_t dvti_quotient(int64_t n, int64_t d) {
     if ((n | d) >> 32 == 0)
         return (unsigned)n / (unsigned)d;
@@ -215,10 +230,13 @@ __device__ inline int64_t dvti_quotient(int64_t n, int64_t d) {
     return quotient;
 }
 
-/* The distance, in elements, of position `at` (C order) from the window's first element. I: int where every position and distance fits. */
+/* Returns the offset, in elements, of position `at` (C order) from the window's first element. I is
+   int where every position and offset fits. */
 template <class I> __device__ inline I dvti_offset(const dvti_kview &view, I at) {
     I offset = 0;
-#pragma unroll 1 /* most windows have one axis or two, and this is pasted in many times: unrolled, a reduction takes NVRTC three times as long */
+/* Most windows have one or two axes. This loop is inlined many times: unrolled, a reduction takes
+   NVRTC three times as long. */
+#pragma unroll 1
     for (int axis = (int)view.ndim - 1; axis > 0; axis--) {
         I extent = (I)view.dim[axis], next = dvti_quotient(at, extent);
         offset += (at - next * extent) * (I)view.stride[axis];
@@ -227,7 +245,7 @@ template <class I> __device__ inline I dvti_offset(const dvti_kview &view, I at)
     return view.ndim ? offset + at * (I)view.stride[0] : 0;
 }
 
-/* n / d for n >= 0. */
+/* Returns n / d for n >= 0. */
 __device__ inline int dvti_divide(int n, const dvti_kdivisor &d) {
     return (int)(__umulhi((unsigned)n, d.multiplier) + (unsigned)n >> d.shift);
 }
@@ -236,17 +254,12 @@ __device__ inline int64_t dvti_divide(int64_t n, const dvti_kdivisor &d) {
     return dvti_quotient(n, d.divisor);
 }
 
-/* This thread among all of a one-dimensional grid, and how many there are: for loops over more elements than threads. */
-__device__ inline int64_t dvti_thread() {
-    return (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
-}
+/* The index of this thread in a one-dimensional grid, and the number of threads: for grid-stride
+   loops. */
+__device__ inline int64_t dvti_thread() { return (int64_t)blockIdx.x * blockDim.x + threadIdx.x; }
 
-__device__ inline int64_t dvti_threads() {
-    return (int64_t)gridDim.x * blockDim.x;
-}
+__device__ inline int64_t dvti_threads() { return (int64_t)gridDim.x * blockDim.x; }
 
 /* ---- functions ---- */
-/* exp(x - largest) for x <= largest; of floats exp_below.cu. */
-__device__ inline double dvti_exp_below(double x, double largest) {
-    return exp(x - largest);
-}
+/* Returns exp(x - largest) for x <= largest. dvti_exp_below of floats is in exp_below.cu. */
+__device__ inline double dvti_exp_below(double x, double largest) { return exp(x - largest); }

@@ -1,31 +1,40 @@
-/* Convolution and its two gradients on the ordinary cores: the products that conv_patch.cu describes, direct sums where a product
-   would be a waste, and the sum of parts.
+/* Convolution and its two gradients on CUDA cores: the matrix products that conv_patch.cu
+   describes, direct sums for shapes where a tile would be mostly empty, and the sum of parts.
 
-   TILED: a block fetches slices of both operands, BK deep, into registers while it multiplies the slices before, which lie in shared
-   memory (two of each, one barrier per slice); a thread keeps TM x TN results in registers. One thread per result would read 2
-   numbers per multiplication, tiles in shared memory read 2 / BM of that, results in registers let shared memory keep up, and two
-   slices of each hide the gathering.
+   TILED: a block fetches slices of both operands, BK deep, into registers while it multiplies the
+   previous slices, which lie in shared memory. There are two buffers for each operand and one
+   barrier per slice. A thread keeps TM x TN accumulators in registers.
 
-   DIRECT: where groups leave one or two rows (depthwise), or WEIGHT has few results, tiles would be empty. FORWARD and DATA: one
-   thread per result, 256 in a block. WEIGHT: one block per row, channel, 9 taps and part, whose threads take the pixels in turn.
+   One thread per result would read 2 numbers per multiplication; tiles in shared memory read 2 / BM
+   of that. Accumulators in registers reduce the reads from shared memory to what it can deliver,
+   and two buffers hide the latency of the gather.
 
-   SUM: one thread per result, 256 in a block.
+   DIRECT: used where groups have only one or two rows (depthwise), or where WEIGHT has few results.
+   FORWARD and DATA: one thread per result, 256 in a block. WEIGHT: one block per row, channel, 9
+   taps and part; its threads loop over the pixels.
+
+   SUM: adds the parts; one thread per result, 256 in a block.
 
    Numerics: fused multiply-add in float32 (float64 for float64), in ascending k, then the bias.
 
-   Variant: that of conv_patch.cu, and one of TILED (with BM, BN, BK, TM, TN), DIRECT, SUM. */
+   Variant: the variant of conv_patch.cu, and one of TILED (with BM, BN, BK, TM, TN), DIRECT,
+   SUM. */
 
 #if TILED
 #define THREADS (BM / TM * (BN / TN))
 #define LEFT (BM * BK / THREADS)
 #define RIGHT (BN * BK / THREADS)
-/* Two blocks of a processor hide each other's gathering: 128 registers. Unrolled, 8 x 8 results do not fit into those, and need it
-   least; 64-bit positions do not fit at all. */
+/* Two blocks per multiprocessor hide each other's gather latency, which leaves 128 registers per
+   thread. An unrolled loop with 8 x 8 results does not fit into those, and profits least from
+   unrolling. 64-bit positions do not fit at all. */
 #define UNROLL (TM * TN >= 64 ? 1 : BK)
 #define RESIDENT (WIDE ? 1 : 2)
-#define PITCH(extent) ((extent) + 4) /* rows stay aligned to 16 bytes, and lanes that differ in k do not meet in a bank */
+#define PITCH(extent)                                                                              \
+    ((extent) +                                                                                    \
+     4) /* rows stay aligned to 16 bytes, and lanes with different k have different banks */
 
-/* Fetches slices of the operands. A thread's elements of FORWARD's and DATA's patches lie in one column, those of WEIGHT in one k. */
+/* Fetches slices of the operands. The patch elements of one thread lie in one column (FORWARD,
+   DATA) or in one k (WEIGHT). */
 struct dvti_fetcher {
     dvti_corner corner;
     dvti_tap tap[OP == WEIGHT ? RIGHT : 1];
@@ -43,7 +52,8 @@ struct dvti_fetcher {
         if (k >= b.end || m >= b.m)
             return 0;
         if constexpr (OP == FORWARD)
-            return dvti_load<D, C>(p.w, (b.group * (I)p.og + m) * (I)p.cg * (I)b.kernel.divisor + k);
+            return dvti_load<D, C>(p.w,
+                                   (b.group * (I)p.og + m) * (I)p.cg * (I)b.kernel.divisor + k);
         const dvti_tap t = dvti_tap_of(b, k);
         const I row = b.rows.kernel_first + t.t * b.rows.kernel_step;
         const I column = b.columns.kernel_first + t.u * b.columns.kernel_step;
@@ -61,7 +71,9 @@ struct dvti_fetcher {
 #pragma unroll
             for (int e = 0; e < LEFT; e++) {
                 const I m = b.m0 + thread / BK + e * (THREADS / BK);
-                left[e] = corner.inside && m < b.m ? dvti_load<D, C>(p.y, first + m * (I)b.grid.divisor) : (C)0;
+                left[e] = corner.inside && m < b.m
+                              ? dvti_load<D, C>(p.y, first + m * (I)b.grid.divisor)
+                              : (C)0;
             }
 #pragma unroll
             for (int e = 0; e < RIGHT; e++) {
@@ -73,7 +85,7 @@ struct dvti_fetcher {
             for (int e = 0; e < LEFT; e++) {
                 const int slot = thread + e * THREADS;
                 left[e] = OP == FORWARD ? weight(p, b, k + slot % BK, b.m0 + slot / BK)
-                                                   : weight(p, b, k + slot / BM, b.m0 + slot % BM);
+                                        : weight(p, b, k + slot / BM, b.m0 + slot % BM);
             }
 #pragma unroll
             for (int e = 0; e < RIGHT; e++) {
@@ -84,8 +96,9 @@ struct dvti_fetcher {
         }
     }
 
-    /* Into shared memory, k by k. */
-    __device__ inline void put(C (*left_slice)[PITCH(BM)], C (*right_slice)[PITCH(BN)], const C *left, const C *right) const {
+    /* Stores the slices into shared memory, one row per k. */
+    __device__ inline void put(C (*left_slice)[PITCH(BM)], C (*right_slice)[PITCH(BN)],
+                               const C *left, const C *right) const {
         const int thread = (int)threadIdx.x;
 #pragma unroll
         for (int e = 0; e < LEFT; e++) {
@@ -106,15 +119,17 @@ struct dvti_fetcher {
     }
 };
 
-/* Numbers that are read from shared memory at once, 16 bytes of them. */
-template <int N> struct alignas(N * sizeof(C)) dvti_pack {
-    C v[N];
-};
+/* Numbers that are read from shared memory with one access of up to 16 bytes. */
+template <int N> struct alignas(N * sizeof(C)) dvti_pack { C v[N]; };
 #define MOST (16 / (int)sizeof(C))
 #define PACK(n) ((n) < MOST ? (n) : MOST)
 
-/* Where in the tile a thread's result number i is: packs that lie apart by a pack of every thread, so that lanes read side by side. */
-__device__ inline int dvti_spread(int i, int thread, int threads, int pack) {
+/* Returns the position in the tile of result number i of a thread. Threads take packs in turn, so
+   that the lanes of a warp read adjacent packs:
+
+     pack     0    1    2   ...  threads - 1   threads   threads + 1
+     thread   0    1    2   ...  threads - 1      0           1 */
+__device__ inline int dvti_pack_position(int i, int thread, int threads, int pack) {
     return (i / pack * threads + thread) * pack + i % pack;
 }
 
@@ -122,7 +137,8 @@ template <int N, int EXTENT> __device__ inline void dvti_read(const C *slice, in
     const int pack = PACK(N);
 #pragma unroll
     for (int i = 0; i < N; i += pack) {
-        const dvti_pack<pack> read = *(const dvti_pack<pack> *)(slice + dvti_spread(i, thread, EXTENT / N, pack));
+        const dvti_pack<pack> read =
+            *(const dvti_pack<pack> *)(slice + dvti_pack_position(i, thread, EXTENT / N, pack));
 #pragma unroll
         for (int k = 0; k < pack; k++)
             out[i + k] = read.v[k];
@@ -132,10 +148,11 @@ template <int N, int EXTENT> __device__ inline void dvti_read(const C *slice, in
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) dvti_conv(const dvti_kconv p) {
     alignas(16) __shared__ C left_slices[2][BK][PITCH(BM)];
     alignas(16) __shared__ C right_slices[2][BK][PITCH(BN)];
-    const int thread_row = (int)threadIdx.x / (BN / TN), thread_column = (int)threadIdx.x % (BN / TN);
+    const int thread_row = (int)threadIdx.x / (BN / TN),
+              thread_column = (int)threadIdx.x % (BN / TN);
     const dvti_work b = dvti_work_of(p);
     C sums[TM][TN] = {}, left[LEFT], right[RIGHT];
-    if (b.n0 >= b.n) /* a phase with fewer pixels than the first; the whole block leaves */
+    if (b.n0 >= b.n) /* a phase with fewer pixels than the first; the whole block returns */
         return;
     dvti_fetcher fetcher(p, b);
     if (b.begin < b.end) {
@@ -148,7 +165,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) dvti_conv(const 
         const bool more = k + BK < b.end;
         if (more)
             fetcher.fetch(p, b, k + BK, left, right);
-#pragma unroll (UNROLL)
+#pragma unroll(UNROLL)
         for (int depth = 0; depth < BK; depth++) {
             C row[TM], column[TN];
             dvti_read<TM, BM>(left_slices[stage][depth], thread_row, row);
@@ -165,14 +182,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) dvti_conv(const 
     }
 #pragma unroll
     for (int j = 0; j < TN; j++) {
-        const I column = b.n0 + dvti_spread(j, thread_column, BN / TN, PACK(TN));
+        const I column = b.n0 + dvti_pack_position(j, thread_column, BN / TN, PACK(TN));
         if (column >= b.n)
             continue;
         I pitch;
         const I first = dvti_place(p, b, column, pitch);
 #pragma unroll
         for (int i = 0; i < TM; i++) {
-            const I m = b.m0 + dvti_spread(i, thread_row, BM / TM, PACK(TM));
+            const I m = b.m0 + dvti_pack_position(i, thread_row, BM / TM, PACK(TM));
             if (m < b.m)
                 dvti_put(p, b.part, first + m * pitch, b.group * b.m + m, sums[i][j]);
         }
@@ -184,7 +201,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) dvti_conv(const 
 #define TAPS 9
 #define WARPS 8
 
-/* Block ((part, row), channel), chunk of taps. */
+/* Block index: (((part, row), channel), chunk of taps). */
 extern "C" __global__ void __launch_bounds__(32 * WARPS) dvti_conv(const dvti_kconv p) {
     __shared__ C found[WARPS][TAPS];
     const I kernel = (I)p.kernel.divisor, chunks = (kernel - 1) / TAPS + 1;
@@ -237,7 +254,8 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS) dvti_conv(const dvti_kc
 #endif
 
 #if DIRECT && OP != WEIGHT
-/* The taps begin .. end - 1 of a window whose corner is at `first` lie inside an image. */
+/* Finds the taps begin .. end - 1 that lie inside an image, of a window whose corner is at
+   `first`. */
 __device__ inline void dvti_inside(I first, I step, I taps, I extent, I &begin, I &end) {
     begin = first < 0 ? min((-first - 1) / step + 1, taps) : 0;
     end = first < extent ? min((extent - 1 - first) / step + 1, taps) : 0;
@@ -245,7 +263,8 @@ __device__ inline void dvti_inside(I first, I step, I taps, I extent, I &begin, 
 
 __device__ inline C dvti_forward(const dvti_kconv &p, I sample, I o, I i, I j) {
     const I height = (I)p.image[0], width = (I)p.image[1], kernel_width = (I)p.window[1];
-    const I row = i * (I)p.stride[0] - (I)p.padding[0], column = j * (I)p.stride[1] - (I)p.padding[1];
+    const I row = i * (I)p.stride[0] - (I)p.padding[0],
+            column = j * (I)p.stride[1] - (I)p.padding[1];
     const I channel = sample * (I)p.c + o / (I)p.og * (I)p.cg, step = (I)p.dilation[1];
     I t0, t1, u0, u1;
     C sum = 0;
@@ -288,18 +307,19 @@ __device__ inline C dvti_data(const dvti_kconv &p, I sample, I c, I h, I w) {
 extern "C" __global__ void __launch_bounds__(256) dvti_conv(const dvti_kconv p) {
     for (I at = (I)dvti_thread(); at < (I)p.size; at += (I)dvti_threads()) {
         const I line = dvti_divide(at, p.out_width), column = at - line * (I)p.out_width.divisor;
-        const I plane = dvti_divide(line, p.out_height), row = line - plane * (I)p.out_height.divisor;
+        const I plane = dvti_divide(line, p.out_height),
+                row = line - plane * (I)p.out_height.divisor;
         const I sample = dvti_divide(plane, p.out_channels);
         const I channel = plane - sample * (I)p.out_channels.divisor;
         C sum = OP == DATA ? dvti_data(p, sample, channel, row, column)
-                                         : dvti_forward(p, sample, channel, row, column);
+                           : dvti_forward(p, sample, channel, row, column);
         dvti_put(p, 0, at, channel, sum);
     }
 }
 #endif
 
 #if SUM
-/* The parts in their order; float64 costs nothing beside reading them. */
+/* Adds the parts in ascending order. Memory limits this kernel, so float64 costs no time. */
 extern "C" __global__ void __launch_bounds__(256) dvti_conv(const dvti_kconv p) {
     for (int64_t at = dvti_thread(); at < p.size; at += dvti_threads()) {
         double sum = 0;

@@ -1,23 +1,29 @@
-/* What the kernels of convolution share: its three operations as products of matrices that are gathered on the way and never
-   stored (implicit GEMM).
+/* Code that the convolution kernels share. The three operations are matrix products whose operands
+   are gathered on the fly and never stored (implicit GEMM).
 
-     OP        rows m         columns                        summed over k              left operand    right operand
-     FORWARD   channels of y  pixels of y, of all samples    channels of x, taps        w[m][k]         the patches of x
-     DATA      channels of x  pixels of x, of one phase      channels of y, taps        w[k][m]         the patches of y
-     WEIGHT    channels of y  channels of x, taps            pixels of y, all samples   y[m][k]         the patches of x
+     OP       rows m         columns n                 summed over k             left     right
+     FORWARD  channels of y  pixels of y, all samples  channels of x, taps       w[m][k]  patches, x
+     DATA     channels of x  pixels of x, one phase    channels of y, taps       w[k][m]  patches, y
+     WEIGHT   channels of y  channels of x, taps       pixels of y, all samples  y[m][k]  patches, x
 
-   DATA gathers, so that nothing is added in memory. Pixels of x at one distance from a multiple of the stride (a phase) see the same
-   taps, each stride / gcd(stride, dilation)-th; for one phase it is a convolution of y with stride 1 and a negative dilation, and no
-   product with a zero between y's pixels is computed. Phases are computed side by side by different blocks.
+   DATA gathers instead of scattering, so nothing is added in memory. A phase is the set of pixels
+   of x with the same position modulo the stride; they see the same taps, every stride / gcd(stride,
+   dilation)-th one. For one phase DATA is a convolution of y with stride 1 and a negative dilation.
+   No product with a zero between the pixels of y is computed. Different blocks compute different
+   phases.
 
-   Memory: all arrays contiguous, NCHW and OIHW. Consecutive columns (WEIGHT: consecutive k) are consecutive pixels, so that the lanes of
-   a warp read and write side by side.
+     stride 2, 1-D:   pixel of x   0  1  2  3  4  5
+                      phase        0  1  0  1  0  1
 
-   Launch: one block of threads for BM x BN results of one group, phase and part of the sum: block = ((((phase, group), part), column
-   tile), row tile), the last one fastest, so that blocks at work together share the patches. Where there are too few tiles to fill a
-   card, the sum is cut into parts, whose partial results the kernel SUM adds in their order: the same bits on every run, no atomics.
+   Memory: all arrays are contiguous, NCHW and OIHW. Consecutive columns (WEIGHT: consecutive k) are
+   consecutive pixels, so that the accesses of a warp are coalesced.
 
-   Variant: D the dtype, OP, WIDE (64-bit positions), MMA (the tensor cores), TILED. */
+   Launch: one block for BM x BN results of one group, phase and part of the sum: block = ((((phase,
+   group), part), column tile), row tile). The row tile changes fastest, so that concurrent blocks
+   share the patches. If there are too few tiles to fill a GPU, the sum is cut into parts. The
+   kernel SUM adds the partial results in order: the same bits on every run, no atomics.
+
+   Variant: D the dtype, OP, WIDE (64-bit positions), MMA (tensor cores), TILED. */
 
 #if D == DVT_F64
 typedef double C;
@@ -32,7 +38,7 @@ typedef int I;
 typedef unsigned U;
 #endif
 
-/* An element as it is multiplied. */
+/* An element in the type in which it is multiplied. */
 #if MMA && D == DVT_F32
 typedef unsigned E; /* a float rounded to TF32 */
 
@@ -42,38 +48,38 @@ __device__ inline E dvti_element(const void *data, I at) {
     return e;
 }
 #elif MMA
-typedef unsigned short E; /* 16-bit floats go to the tensor cores as they are */
+typedef unsigned short E; /* the tensor cores take 16-bit floats unchanged */
 
-__device__ inline E dvti_element(const void *data, I at) {
-    return ((const E *)data)[at];
-}
+__device__ inline E dvti_element(const void *data, I at) { return ((const E *)data)[at]; }
 #else
 typedef C E;
 
-__device__ inline E dvti_element(const void *data, I at) {
-    return dvti_load<D, C>(data, at);
-}
+__device__ inline E dvti_element(const void *data, I at) { return dvti_load<D, C>(data, at); }
 #endif
 
-/* The divisor d on the card, as dvti_cuda_divisor makes it. */
+/* Computes the divisor d on the GPU, as dvti_cuda_divisor does on the host. */
 __device__ inline dvti_kdivisor dvti_divisor(I d) {
     dvti_kdivisor r;
     r.divisor = d > 1 ? d : 1;
     r.shift = WIDE || r.divisor == 1 ? 0 : 32 - __clz((int)r.divisor - 1);
     r.multiplier = WIDE ? 0
-                        : (unsigned)(((((uint64_t)1 << r.shift) - (uint64_t)r.divisor) << 32) / (uint64_t)r.divisor + 1);
+                        : (unsigned)(((((uint64_t)1 << r.shift) - (uint64_t)r.divisor) << 32) /
+                                         (uint64_t)r.divisor +
+                                     1);
     return r;
 }
 
-/* Along an axis: column number a has its tap t at a * scale + first + t * step of the image that is read, if that is inside 0 ..
-   extent - 1; the tap is kernel_first + t * kernel_step of w, the result out_first + a * out_scale. */
+/* One axis of the gather. Column a reads tap t at a * scale + first + t * step of the input image,
+   if that lies in 0 .. extent - 1. The tap is kernel_first + t * kernel_step of w. The result's
+   position is out_first + a * out_scale. */
 struct dvti_axis {
     I count, scale, first, step, taps, extent;
     I kernel_first, kernel_step, out_first, out_scale;
 };
 
 __device__ inline dvti_axis dvti_axis_of(const dvti_kconv &p, int axis, I phase) {
-    const I stride = (I)p.stride[axis], dilation = (I)p.dilation[axis], padding = (I)p.padding[axis];
+    const I stride = (I)p.stride[axis], dilation = (I)p.dilation[axis],
+            padding = (I)p.padding[axis];
     dvti_axis r;
     if constexpr (OP == DATA) {
         r.kernel_step = stride / (I)p.common[axis];
@@ -103,22 +109,24 @@ __device__ inline dvti_axis dvti_axis_of(const dvti_kconv &p, int axis, I phase)
     return r;
 }
 
-/* What one block computes. */
+/* The work of one block. */
 struct dvti_work {
-    dvti_axis rows, columns;               /* of an image */
-    dvti_kdivisor grid, grid_width;        /* columns of a plane */
-    dvti_kdivisor kernel, kernel_width;    /* taps */
-    I group, part, m0, n0, m, n;           /* the tile's first row and column, and the matrices' extents */
-    I begin, end;                          /* of k */
+    dvti_axis rows, columns;            /* axes of an image */
+    dvti_kdivisor grid, grid_width;     /* columns of a plane */
+    dvti_kdivisor kernel, kernel_width; /* taps */
+    I group, part, m0, n0, m, n;        /* the tile's first row and column, the matrices' extents */
+    I begin, end;                       /* range of k */
 };
 
-/* A place in a plane: which sample, and where the window begins in the image, whose channel 0 (of the group) begins at `at`. */
+/* The corner of a window: its row and column in the image, and the position `at` where channel 0 of
+   the group begins in that sample. */
 struct dvti_corner {
     I at, row, column;
-    bool inside; /* there is such a column */
+    bool inside; /* the column exists */
 };
 
-__device__ inline dvti_corner dvti_corner_of(const dvti_kconv &p, const dvti_work &b, I column, I end) {
+__device__ inline dvti_corner dvti_corner_of(const dvti_kconv &p, const dvti_work &b, I column,
+                                             I end) {
     const I sample = dvti_divide(column, b.grid), pixel = column - sample * (I)b.grid.divisor;
     const I i = dvti_divide(pixel, b.grid_width), j = pixel - i * (I)b.grid_width.divisor;
     const I all = OP == DATA ? (I)p.o : (I)p.c, each = OP == DATA ? (I)p.og : (I)p.cg;
@@ -143,15 +151,17 @@ __device__ inline dvti_tap dvti_tap_of(const dvti_work &b, I k) {
     return r;
 }
 
-/* An element of a patch; 0 in the padding. */
-__device__ inline E dvti_patch(const dvti_work &b, const void *image, const dvti_corner &corner, dvti_tap tap) {
+/* Returns an element of a patch, 0 in the padding. */
+__device__ inline E dvti_patch(const dvti_work &b, const void *image, const dvti_corner &corner,
+                               dvti_tap tap) {
     const I row = corner.row + tap.t * b.rows.step, column = corner.column + tap.u * b.columns.step;
-    const bool inside = corner.inside && (U)row < (U)b.rows.extent && (U)column < (U)b.columns.extent;
+    const bool inside =
+        corner.inside && (U)row < (U)b.rows.extent && (U)column < (U)b.columns.extent;
     const I at = corner.at + (tap.channel * b.rows.extent + row) * b.columns.extent + column;
     return inside ? dvti_element(image, at) : (E)0;
 }
 
-/* One result, or one part of it. */
+/* Stores one result, or one part of it. */
 __device__ inline void dvti_put(const dvti_kconv &p, I part, I at, I channel, C sum) {
     if (p.bias && part == 0)
         sum += dvti_load<D, C>(p.bias, channel);
@@ -194,7 +204,8 @@ __device__ inline dvti_work dvti_work_of(const dvti_kconv &p) {
     return b;
 }
 
-/* Where the results of a column begin, and how far apart those of two rows are. */
+/* Returns the position of the first result of a column, and in `pitch` the distance between
+   rows. */
 __device__ inline I dvti_place(const dvti_kconv &p, const dvti_work &b, I column, I &pitch) {
     if constexpr (OP == WEIGHT) {
         pitch = b.n;
@@ -205,7 +216,7 @@ __device__ inline I dvti_place(const dvti_kconv &p, const dvti_work &b, I column
     const I i = dvti_divide(pixel, b.grid_width), j = pixel - i * (I)b.grid_width.divisor;
     pitch = (I)p.out_height.divisor * (I)p.out_width.divisor;
     return (sample * all + b.group * b.m) * pitch +
-           (b.rows.out_first + i * b.rows.out_scale) * (I)p.out_width.divisor + b.columns.out_first +
-           j * b.columns.out_scale;
+           (b.rows.out_first + i * b.rows.out_scale) * (I)p.out_width.divisor +
+           b.columns.out_first + j * b.columns.out_scale;
 }
 #endif

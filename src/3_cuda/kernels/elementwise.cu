@@ -1,26 +1,28 @@
 /* Elementwise operations: out[at] = op(in0[at], in1[at], in2[at]) for every position of a shape,
    any strides, any dtypes.
 
-   The row of the op table is pasted in as TEXT, the functions that rows call come from
-   2_core/math/row_functions.inl; what is around is the same for all of them. The host has put the
-   axes into the order of the result's memory and merged those that lie one behind the other in
-   every array, so that most launches have one.
+   TEXT is the expression of the operation's row in the op table; it calls functions of
+   2_core/math/row_functions.inl. All other code is the same for all operations. The host sorts the
+   axes by the result's memory order and merges axes that are contiguous in every array. So most
+   launches have one axis.
 
-   A position is a group of N elements along the last axis, which one thread moves with one access
-   of up to 16 bytes per array; N is 1 where strides or addresses do not allow more. A thread starts
-   U positions together, a block's width apart: all their loads are under way before the first one
-   is used. Positions become distances by dvti_divide. An array whose axes lie across the result's
-   goes through shared memory (dvti_elementwise_tile), so that both sides are read and written in
-   whole lines.
+   A position is a group of N elements along the last axis. One thread moves it with one access of
+   up to 16 bytes per array; N is 1 where strides or alignment do not allow more. A thread starts U
+   positions together, a block's width apart, so that all their loads are in flight before the first
+   use. dvti_divide converts positions to offsets. An array whose axis order differs from the
+   result's goes through shared memory (dvti_elementwise_tile), so that reads and writes are both
+   coalesced.
 
-   Launch: one-dimensional, 256 threads; blocks loop over what is left. Variant: T the class to
-   compute in; N_IN, D0 the result's dtype, D1 .. D3 the operands' (ANY: known at run time, for
-   mixtures that are rare); N, U; WIDE: 64-bit positions; FLAT: one axis; TILE: a position is a tile
-   of 32 by 32 along the last two axes, N is 1 and U is 4; ACROSS: bit k - 1 for an operand k that
-   goes through shared memory. Numerics: the same operations as on the CPU, each rounded (no
-   contraction), and in float the same functions (2_core/math); double has CUDA's, within their
-   documented errors. in and out may be the same memory: a thread reads its positions before it
-   writes them. */
+   Launch: one-dimensional, 256 threads, grid-stride loops.
+
+   Variant: T the class to compute in; N_IN the number of operands; D0 the result's dtype, D1 .. D3
+   the operands' (ANY: known at run time, for rare mixtures); N, U as above. WIDE: 64-bit positions.
+   FLAT: one axis. TILE: a position is a tile of 32 by 32 along the last two axes, N is 1 and U is
+   4. ACROSS: bit k - 1 for an operand k that goes through shared memory.
+
+   Numerics: the same operations as on the CPU, each rounded (no contraction). float uses the same
+   functions as the CPU (2_core/math); double uses CUDA's, within their documented errors. in and
+   out may be the same memory: a thread reads its positions before it writes them. */
 
 #define ANY 15
 
@@ -61,8 +63,8 @@ template <int D> __device__ inline T dvti_ew_widen(typename dvti_stored<D>::type
         }
 }
 
-/* where's condition holds when it is nonzero in its own dtype, also where T would make it 0 (0.5
-   among integers): every bit but a float's sign counts. */
+/* Returns the condition of `where`: nonzero in its own dtype, also where T would make it 0 (0.5
+   among integers). Every bit but a float's sign counts. */
 template <int D>
 __device__ inline T dvti_ew_condition(typename dvti_stored<D>::type raw, int dtype) {
     if constexpr (D == ANY) {
@@ -129,7 +131,7 @@ __device__ inline void dvti_ew_put(void *data, int64_t at, typename dvti_stored<
         ((unsigned char *)data)[at] = (unsigned char)raw;
 }
 
-/* Operand K of a thread: what does not change, and U groups on their way. */
+/* Operand K of a thread: the value that does not change, and U groups in flight. */
 template <int K, int D> struct dvti_operand {
     dvti_group<D, N> group[U];
     T single;
@@ -160,14 +162,15 @@ template <int K, int D> struct dvti_operand {
             group[u].v[0] = dvti_ew_get<D>(p.data[K], at, p.bytes[K]);
     }
 
-    /* The tail: there is one row, so that what repeats is the same everywhere. */
+    /* Loads an element of the tail. There is one row then, so a repeated operand is the same for
+       all elements. */
     __device__ inline void load_one(const dvti_kelementwise &p, int64_t at) {
         if (p.kind[K] == DVTI_EW_EACH)
             group[0].v[0] = dvti_ew_get<D>(p.data[K], at, p.bytes[K]);
     }
 
-    /* For copies within one dtype: a conversion to float would make a signalling NaN of 16 bits a
-       quiet one. */
+    /* Returns the stored element, for copies within one dtype. A conversion to float would make a
+       signaling NaN of 16 bits quiet. */
     __device__ inline typename dvti_stored<D>::type stored(const dvti_kelementwise &p, int u,
                                                            int j) const {
         if (p.kind[K] == DVTI_EW_SINGLE)
@@ -211,7 +214,7 @@ typedef int dvti_position;
 #endif
 
 struct dvti_places {
-    dvti_position of[4]; /* in elements from each array's first one */
+    dvti_position of[4]; /* offsets in elements from each array's first one */
 };
 
 __device__ inline dvti_places dvti_locate(const dvti_kelementwise &p, dvti_position at) {
@@ -232,15 +235,18 @@ __device__ inline dvti_places dvti_locate(const dvti_kelementwise &p, dvti_posit
     return places;
 }
 
-/* Blocks on a processor, 0: the compiler's choice. It keeps float64 on 10.0 to 40 registers, and
-   what a division or a sine needs besides on the stack; powers of float in double to 64 everywhere.
-   Two blocks leave 128. */
+/* Minimum blocks per multiprocessor; 0: the compiler's choice. For float64 on 10.0 the compiler
+   limits a thread to 40 registers and spills temporaries of a division or a sine to the stack. For
+   powers of float computed in double it takes 64 on every architecture. Two blocks allow 128. */
 #define RESIDENT (DOUBLES && (sizeof(T) == 4 || __CUDA_ARCH__ >= 1000) ? 2 : 0)
 
 #if TILE
-/* An operand that is read across, 32 by 32 elements of it: along its own lines into shared memory,
-   and out of it along the result's. The 33rd column keeps the threads of a warp in different banks
-   both times. */
+/* An operand in another axis order, in tiles of 32 by 32 elements. Shared memory is written along
+   the operand's contiguous axis and read along the result's. Column 33 is padding, which avoids
+   bank conflicts both times.
+
+     operand's memory --> cell[column][row] --> result's memory
+                          32 x 33 */
 template <int K, int D> struct dvti_tile {
     typename dvti_stored<D>::type cell[32][33];
 
@@ -259,8 +265,9 @@ template <int K, int D> struct dvti_tile {
     }
 };
 
-/* Rows of a block's tile: 8 at a time, a warp for each. */
-extern "C" __global__ void __launch_bounds__(256, RESIDENT) dvti_elementwise_tile(const dvti_kelementwise p) {
+/* Computes a tile of 32 x 32 results, 8 rows at a time, one warp per row. */
+extern "C" __global__ void __launch_bounds__(256, RESIDENT)
+    dvti_elementwise_tile(const dvti_kelementwise p) {
     __shared__ dvti_tile<1, ACROSS & 1 ? D1 : DVT_BOOL> ta;
     __shared__ dvti_tile<2, ACROSS & 2 ? D2 : DVT_BOOL> tb;
     __shared__ dvti_tile<3, ACROSS & 4 ? D3 : DVT_BOOL> tc;
@@ -315,7 +322,8 @@ extern "C" __global__ void __launch_bounds__(256, RESIDENT) dvti_elementwise_til
     }
 }
 #else
-extern "C" __global__ void __launch_bounds__(256, RESIDENT) dvti_elementwise(const dvti_kelementwise p) {
+extern "C" __global__ void __launch_bounds__(256, RESIDENT)
+    dvti_elementwise(const dvti_kelementwise p) {
     dvti_operand<1, D1> a;
     dvti_operand<2, D2> b;
     dvti_operand<3, D3> c;

@@ -1,5 +1,6 @@
-/* exp(x - largest) for x <= largest. A float's difference is rounded, which far below the largest would cost 40 units in the last
-   place; the error is known exactly (Knuth's two-sum), and exp(d + error) is exp(d) * (1 + error). */
+/* Returns exp(x - largest) for x <= largest. The rounding of the difference in float32 would cost
+   40 ulp far below the largest. The rounding error is computed exactly (Knuth's two-sum), and exp(d
+   + error) is approximated by exp(d) * (1 + error). */
 
 __device__ inline float dvti_exp_below(float x, float largest) {
     const float d = x - largest, b = d - x;

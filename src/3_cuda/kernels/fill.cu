@@ -1,8 +1,8 @@
-/* Values from nothing. One thread per element, looping when there are more elements than threads.
+/* Creation of values. One thread per element; threads loop over larger arrays.
 
-   fill     out[...] = value, any strides
-   arange   out[at] = first + at * step, contiguous; the last one exactly `last` when that is asked for
-   eye      out[row][column] = column - row == i0
+     fill     out[...] = value, any strides
+     arange   out[at] = first + at * step, contiguous; the last value is exactly `last` when `fixed`
+     eye      out[row][column] = column - row == i0
 
    Launch: one-dimensional, 256 threads. Variant: D the dtype. */
 
@@ -19,9 +19,11 @@ extern "C" __global__ void dvti_fill(const dvti_kfill p) {
 extern "C" __global__ void dvti_arange(const dvti_kfill p) {
     for (int64_t at = dvti_thread(); at < p.n; at += dvti_threads()) {
         if constexpr (DVTI_IS_FLOAT(D))
-            dvti_store<D>(p.out.data, at, p.fixed && at == p.n - 1 ? p.last : p.f0 + (double)at * p.f1);
+            dvti_store<D>(p.out.data, at,
+                          p.fixed && at == p.n - 1 ? p.last : p.f0 + (double)at * p.f1);
         else
-            dvti_store<D>(p.out.data, at, (int64_t)((uint64_t)p.i0 + (uint64_t)at * (uint64_t)p.i1));
+            dvti_store<D>(p.out.data, at,
+                          (int64_t)((uint64_t)p.i0 + (uint64_t)at * (uint64_t)p.i1));
     }
 }
 

@@ -1,15 +1,25 @@
-/* Indexing. Indices are int64; negative ones count from the end, what is outside goes to the nearest end.
+/* Indexing. Indices are int64. Negative ones count from the end; indices out of range are clamped.
 
-   take        out (A, M, B) = in (A, N, B) at index (M): a copy of UNIT bytes per thread, as wide as the rows' ends allow
-   take_along  out[..j..] = in[..index[..j..]..]: one element per thread, positions of all three windows from one division per axis
-   one_hot     out (..., depth): one element per thread
+     take        out (A, M, B) = in (A, N, B) at index (M). A thread copies UNIT bytes, as many
+                 as the alignment of the rows allows.
+     take_along  out[..j..] = in[..index[..j..]..]. One element per thread; one division per axis
+                 gives the positions in all three windows.
+     one_hot     out (..., depth). One element per thread.
+     take_add    out (A, N, B) is zeroed, then in (A, M, B) is added at index (M), in order of M.
+     take_along_add   the same for every element of the index.
 
-   take_add    out (A, N, B) zeroed, then in (A, M, B) added at index (M), in the order of M. Floating-point atomics would add in another
-               order each time, and one thread per result that looks through all indices is quadratic. So the places are sorted (sort.cu, stable):
-               equal ones then stand together and in their order, and the thread at the first of them adds the whole run, four at
-               a time on their way, in a register (float32 for 16-bit floats, rounded once). Work is A * M * B, whatever N is.
-   take_along_add  the same with places in the whole result; or, where the index is short along its axis and there are many lines, one
-               thread per line, which meets nobody.
+   take_add sorts the places with their positions (sort.cu, stable), so that equal places are
+   adjacent and in order. The thread at the first of a run adds the whole run in a register, with
+   four loads in flight. 16-bit floats are added in float32 and rounded once. The work is A * M * B,
+   independent of N. Floating-point atomics would add in another order each time; one thread per
+   result that scans all indices would be quadratic.
+
+     index            2  0  2  5  0
+     sorted places    0  0  2  2  5     a thread for the first 0 adds rows 1 and 4,
+     position         1  4  0  2  3     one for the first 2 adds rows 0 and 2, ...
+
+   take_along_add does the same with places in the whole result. If the index is short along its
+   axis and there are many lines, one thread handles each line, without conflicts.
 
    Variant: PART; UNIT bytes for copies; D dtype; WIDE: positions of 64 bits, else 32. */
 
@@ -40,7 +50,8 @@ extern "C" __global__ void dvti_take(const dvti_kindex p) {
     for (int64_t i = dvti_thread(); i < p.total; i += dvti_threads()) {
         const dvti_index at = (dvti_index)i, row = at / width, a = row / m;
         const int64_t from = a * p.n + dvti_inside(p.index[row - a * m], p.n);
-        ((dvti_unit_type *)p.out.data)[i] = ((const dvti_unit_type *)p.in.data)[from * p.b + (at - row * width)];
+        ((dvti_unit_type *)p.out.data)[i] =
+            ((const dvti_unit_type *)p.in.data)[from * p.b + (at - row * width)];
     }
 }
 #endif
@@ -52,7 +63,8 @@ extern "C" __global__ void dvti_take_along(const dvti_kindex p) {
     for (int64_t i = dvti_thread(); i < p.total; i += dvti_threads()) {
         dvti_index at = (dvti_index)i, from = 0, where = 0, to = 0;
         for (int axis = (int)p.out.ndim - 1; axis >= 0; axis--) {
-            const dvti_index extent = (dvti_index)p.out.dim[axis], up = axis ? at / extent : 0, step = at - up * extent;
+            const dvti_index extent = (dvti_index)p.out.dim[axis], up = axis ? at / extent : 0,
+                             step = at - up * extent;
             from += step * (dvti_index)p.in.stride[axis];
             where += step * (dvti_index)p.places.stride[axis];
             to += step * (dvti_index)p.out.stride[axis];
@@ -77,7 +89,8 @@ extern "C" __global__ void dvti_one_hot(const dvti_kindex p) {
 #if PART == 3
 template <bool, class A, class B> struct dvti_either { typedef A type; };
 template <class A, class B> struct dvti_either<false, A, B> { typedef B type; };
-typedef dvti_either<D == DVT_F64, double, dvti_either<DVTI_IS_FLOAT(D), float, int64_t>::type>::type dvti_sum;
+typedef dvti_either<D == DVT_F64, double, dvti_either<DVTI_IS_FLOAT(D), float, int64_t>::type>::type
+    dvti_sum;
 
 extern "C" __global__ void dvti_index_zero(const dvti_kindex p) {
     const dvti_stored<D>::type zero = 0;
@@ -85,7 +98,8 @@ extern "C" __global__ void dvti_index_zero(const dvti_kindex p) {
         ((dvti_stored<D>::type *)p.out.data)[i] = zero;
 }
 
-/* keys[i]: where position i of the index goes. For take_add a row of the result, for take_along_add an element. */
+/* Writes keys[i], the place that position i of the index adds to: a row of the result for take_add,
+   an element for take_along_add. */
 extern "C" __global__ void dvti_index_keys(const dvti_kindex p) {
     for (int64_t i = dvti_thread(); i < p.m; i += dvti_threads()) {
         int64_t at = i, where = 0, to = 0;
@@ -104,15 +118,12 @@ __device__ inline int64_t dvti_total(int64_t a, int64_t b) {
     return (int64_t)((uint64_t)a + (uint64_t)b);
 }
 
-__device__ inline float dvti_total(float a, float b) {
-    return a + b;
-}
+__device__ inline float dvti_total(float a, float b) { return a + b; }
 
-__device__ inline double dvti_total(double a, double b) {
-    return a + b;
-}
+__device__ inline double dvti_total(double a, double b) { return a + b; }
 
-/* A thread for each (a, sorted place, b); the first of equal places adds them all. p.in has the axes (a, m.., b). */
+/* Adds runs of equal places: one thread for each (a, sorted place, b); the first of equal places
+   adds them all. p.in has the axes (a, m.., b). */
 extern "C" __global__ void dvti_index_add(const dvti_kindex p) {
     const dvti_index width = (dvti_index)p.b, m = (dvti_index)p.m;
     for (int64_t i = dvti_thread(); i < p.total; i += dvti_threads()) {
@@ -127,7 +138,11 @@ extern "C" __global__ void dvti_index_add(const dvti_kindex p) {
             same = 0;
             for (int k = 0; k < 4; k++) {
                 const bool more = same == k && first + k < m && p.keys[first + k] == key;
-                x[k] = more ? dvti_load<D, dvti_sum>(p.in.data, dvti_offset<dvti_index>(p.in, (a * m + (dvti_index)p.values[first + k]) * width + b)) : 0;
+                x[k] = more ? dvti_load<D, dvti_sum>(
+                                  p.in.data,
+                                  dvti_offset<dvti_index>(
+                                      p.in, (a * m + (dvti_index)p.values[first + k]) * width + b))
+                            : 0;
                 same += more;
             }
             for (int k = 0; k < 4; k++)
@@ -137,14 +152,18 @@ extern "C" __global__ void dvti_index_add(const dvti_kindex p) {
     }
 }
 
-/* A thread for each line along the axis: `m` positions, p.along and p.along_index apart. */
+/* Adds one line along the axis per thread: `m` positions, p.along and p.along_index apart. */
 extern "C" __global__ void dvti_index_lines(const dvti_kindex p) {
     for (int64_t i = dvti_thread(); i < p.total; i += dvti_threads()) {
-        const int64_t from = dvti_offset<int64_t>(p.in, i), where = dvti_offset<int64_t>(p.places, i), to = dvti_offset<int64_t>(p.out, i);
+        const int64_t from = dvti_offset<int64_t>(p.in, i),
+                      where = dvti_offset<int64_t>(p.places, i),
+                      to = dvti_offset<int64_t>(p.out, i);
         for (int64_t j = 0; j < p.m; j++) {
-            const int64_t place = to + dvti_inside(p.index[where + j * p.along_index], p.n) * p.step;
+            const int64_t place =
+                to + dvti_inside(p.index[where + j * p.along_index], p.n) * p.step;
             const dvti_sum x = dvti_load<D, dvti_sum>(p.in.data, from + j * p.along);
-            dvti_store<D>(p.out.data, place, dvti_total(dvti_load<D, dvti_sum>(p.out.data, place), x));
+            dvti_store<D>(p.out.data, place,
+                          dvti_total(dvti_load<D, dvti_sum>(p.out.data, place), x));
         }
     }
 }

@@ -1,24 +1,41 @@
-/* Matrix products without tensor cores: out (batch, n, m) = a (batch, n, k) * b (batch, k, m), any strides of a and b.
+/* Matrix products without tensor cores: out (batch, n, m) = a (batch, n, k) * b (batch, k, m), any
+   strides of a and b.
 
-   Variant: D the dtype; S what factors are staged and summed as (float, double, unsigned, uint64_t: integers wrap alike in both, and
-   the dtypes below 64 bits need the low 32 only); KIND the kernel; A_ALONG_K, B_ALONG_K: neighboring threads read
-   neighbors along k, because the stride there is the smaller one, else along the other axis; WIDE: V elements (16 bytes of S)
-   can be read at once. A block's job is one tile of one matrix and one piece of k; jobs go along bands of rows.
+   Variant: D the dtype. S the type in which operands are staged and summed: float, double, unsigned
+   or uint64_t. Integers wrap alike in both, and dtypes below 64 bits need the low 32 bits only.
+   KIND the kernel. A_ALONG_K, B_ALONG_K: adjacent threads read along k, because the stride there is
+   the smaller one, else along the other axis. WIDE: V elements (16 bytes of S) can be read with one
+   access. A block's job is one tile of one matrix and one split of k; jobs are ordered in bands of
+   rows.
 
-   tiles    large 128x128 (128x64 for 8 bytes), 256 threads with 8x8 (8x4) sums each; medium 64x64, 128 threads, 8x4; small 32x32, 64
-            threads, 4x4. Tiles of both factors lie in shared memory as [k][row or column], two stages; 4 V deep.
-   rows     n or m is 1, and the matrix is read along k: one warp or eight per element, lanes along k.
-   columns  n or m is 1, and the matrix is read across k: a lane per V columns, eight warps take turns along k.
-   sum      adds the pieces of k, in order.
+     kernel   tile                            threads   accumulators per thread
+     large    128x128 (128x64 for 8 bytes)    256       8x8 (8x4)
+     medium   64x64                           128       8x4
+     small    32x32                            64       4x4
+     rows     n or m is 1, matrix contiguous along k: one warp or eight per element, lanes along k
+     columns  n or m is 1, matrix contiguous across k: a lane per V columns, eight warps share k
+     sum      adds the splits of k, in order
 
-   Bytes arrive by cp.async (sm_80 and up, where nothing has to be converted), else through registers that are filled before and stored
-   after the arithmetic of the tile before. What runs along k is transposed on its way: the groups of V are then exchanged, group XOR
-   2 (k / V), so that 32 lanes, 8 lines x 4 groups of k, write to 32 banks. A warp reads 8 groups of a and 4 of b per k, each in one
-   wavefront. Sums run in float32 (fmaf) or the class of the contract, k ascending within a piece for tiles.
+   Tiles of both operands lie in shared memory as [k][row or column], 4 V deep, with two stages:
 
-   Why so: one element per thread is bound by loads from global memory (about 1 % of a GEMM library); tiles in shared memory by loads
-   from there (10 %); 8x8 sums per thread take 16 loads for 64 multiplications, and 16-byte loads make them 4; two stages
-   hide the latency of global memory behind 4 V * 64 multiplications. */
+          columns of b                 stage 0     stage 1
+           +------+                    multiply    fetch the next 4 V of k
+      4 V  |      |                    fetch       multiply
+      +----+------+
+      |    | tile |   rows of a x columns of b
+      +----+------+
+
+   Elements arrive by cp.async (sm_80 and up, where no conversion is needed). Otherwise they pass
+   through registers, which are loaded before the arithmetic of the previous tile and stored after
+   it. An operand that is contiguous along k is transposed on its way. Its groups of V are permuted,
+   group XOR 2 (k / V), so that 32 lanes (8 lines x 4 groups of k) write to 32 banks. A warp reads 8
+   groups of a and 4 of b per k, each in one wavefront. Accumulators are float32 (fmaf) or the
+   dtype's accumulator class; within a split, tiles add in ascending k.
+
+   Reasons: one element per thread is limited by loads from global memory (about 1 % of a GEMM
+   library), tiles in shared memory by loads from there (10 %). 8x8 accumulators per thread need 16
+   loads for 64 multiplications, and 16-byte accesses reduce those to 4. Two stages hide the latency
+   of global memory behind 4 V * 64 multiplications. */
 
 typedef typename dvti_stored<D>::type dvti_mm_element;
 
@@ -43,9 +60,10 @@ __device__ inline dvti_mm_element dvti_mm_result(uint64_t v) { return dvti_narro
 
 template <class T, int N> struct alignas(sizeof(T) * N) dvti_mm_pack { T v[N]; };
 
-/* Where a job is: matrix, piece of k, tile. Bands of 8 tile rows, so that blocks that run at once share rows and columns. */
+/* The location of a job: matrix, split of k, tile. Tiles are ordered in bands of 8 tile rows, so
+   that concurrent blocks share rows and columns in L2. */
 struct dvti_mm_place {
-    int64_t a, b, out; /* first elements of the two matrices; of the result in its piece */
+    int64_t a, b, out; /* first elements of the two matrices; of the result in its split */
     int64_t row, col;  /* in tiles */
     int64_t k, k_end;
     bool partial;
@@ -54,7 +72,8 @@ struct dvti_mm_place {
 __device__ inline dvti_mm_place dvti_mm_locate(const dvti_kmatmul &p, int64_t job) {
     dvti_mm_place at;
     const int64_t tiles = p.row_tiles * p.col_tiles, tile = job % tiles, piece = job / tiles;
-    const int64_t split = piece % p.splits, band = tile / (8 * p.col_tiles), rest = tile % (8 * p.col_tiles);
+    const int64_t split = piece % p.splits, band = tile / (8 * p.col_tiles),
+                  rest = tile % (8 * p.col_tiles);
     const int64_t rows = p.row_tiles - band * 8 < 8 ? p.row_tiles - band * 8 : 8;
     int64_t batch = piece / p.splits;
     at.row = band * 8 + rest % rows;
@@ -75,7 +94,7 @@ __device__ inline dvti_mm_place dvti_mm_locate(const dvti_kmatmul &p, int64_t jo
 
 __device__ inline int64_t dvti_mm_job() { return (int64_t)blockIdx.y * gridDim.x + blockIdx.x; }
 
-/* One result: into the array, or unrounded into its piece. */
+/* Stores one result: into the array, or unrounded into its split's partial result. */
 __device__ inline void dvti_mm_put(const dvti_kmatmul &p, bool partial, int64_t at, S v) {
     if (partial)
         ((S *)p.partial)[at] = v;
@@ -99,15 +118,19 @@ __device__ inline void dvti_mm_put(const dvti_kmatmul &p, bool partial, int64_t 
 #define ASYNC false
 #endif
 
-/* Copies into shared memory that end at dvti_mm_arrived; zeros where there is nothing to copy, and then nothing is read. */
+/* Copies into shared memory; the copy ends at dvti_mm_arrived. Stores zeros without reading when
+   the source does not exist. */
 template <int BYTES> __device__ inline void dvti_mm_copy(void *to, const void *from, bool there) {
 #if __CUDA_ARCH__ >= 800
     const unsigned place = (unsigned)__cvta_generic_to_shared(to);
     const int bytes = there ? BYTES : 0;
     if constexpr (BYTES == 16)
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(place), "l"(from), "r"(bytes) : "memory");
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(place), "l"(from),
+                     "r"(bytes)
+                     : "memory");
     else
-        asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(place), "l"(from), "n"(BYTES), "r"(bytes)
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(place), "l"(from),
+                     "n"(BYTES), "r"(bytes)
                      : "memory");
 #endif
 }
@@ -118,19 +141,20 @@ __device__ inline void dvti_mm_arrived() {
 #endif
 }
 
-/* One factor's way into shared memory. T: rows of a or columns of b in a tile, here both called lines. */
+/* The path of one operand into shared memory. T: rows of a or columns of b in a tile; both are
+   called lines here. */
 template <int T, bool ALONG_K> struct dvti_mm_side {
-    static const int UNITS = T * DEPTH / V / THREADS; /* of V elements, per thread */
+    static const int UNITS = T * DEPTH / V / THREADS; /* units of V elements, per thread */
     static const bool PACKED = WIDE && !(ALONG_K && ASYNC);
 
-    const dvti_mm_element *at; /* this thread's first of the tile to come */
+    const dvti_mm_element *at; /* this thread's first element of the next tile */
     int64_t line_stride, k_stride;
-    int line, k, spot; /* this thread's first, and its place in the tile */
-    unsigned inside;   /* bit i: the line of unit i exists */
+    int line, k, spot; /* this thread's first line and k, its position in the tile */
+    unsigned inside;   /* bit i is set when the line of unit i exists */
     dvti_mm_element held[UNITS][V];
 
-    __device__ inline void begin(const void *data, int64_t matrix, int64_t stride, int64_t k_step, int64_t first,
-                                 int64_t extent, int64_t k_first) {
+    __device__ inline void begin(const void *data, int64_t matrix, int64_t stride, int64_t k_step,
+                                 int64_t first, int64_t extent, int64_t k_first) {
         const int id = (int)threadIdx.x;
         line_stride = WIDE && !ALONG_K ? 1 : stride;
         k_stride = WIDE && ALONG_K ? 1 : k_step;
@@ -141,10 +165,11 @@ template <int T, bool ALONG_K> struct dvti_mm_side {
 #pragma unroll
         for (int i = 0; i < UNITS; i++)
             inside |= (unsigned)(first + line + line_step(i, 0) < extent) << i;
-        at = (const dvti_mm_element *)data + matrix + (first + line) * line_stride + (k_first + k) * k_stride;
+        at = (const dvti_mm_element *)data + matrix + (first + line) * line_stride +
+             (k_first + k) * k_stride;
     }
 
-    /* Of unit i, element e: how far it is from the thread's first. */
+    /* Returns the distance of unit i, element e, from the thread's first element, in lines. */
     static __device__ inline int line_step(int i, int e) {
         return ALONG_K ? i * (THREADS / 4) : WIDE ? e : 0;
     }
@@ -156,13 +181,16 @@ template <int T, bool ALONG_K> struct dvti_mm_side {
         return k * T + ((line / V) ^ (ALONG_K ? k / V * 2 : 0)) * V + line % V;
     }
 
-    /* The same for unit i, element e. Steps of 8 groups of lines leave the exchange as it is. */
+    /* Returns the position in the tile of unit i, element e. Steps of 8 groups of lines do not
+       change the XOR permutation. */
     __device__ inline int spot_of(int i, int e) const {
-        return !ALONG_K || THREADS / 4 / V % 8 == 0 ? spot + line_step(i, e) + k_step(i, e) * T
-                                                    : place(line + line_step(i, e), k + k_step(i, e));
+        return !ALONG_K || THREADS / 4 / V % 8 == 0
+                   ? spot + line_step(i, e) + k_step(i, e) * T
+                   : place(line + line_step(i, e), k + k_step(i, e));
     }
 
-    /* Begins to move the next tile, of which k_left elements along k exist; `store` ends that. */
+    /* Starts to move the next tile, of which k_left elements along k exist; `store` completes the
+       move. */
     __device__ inline void fetch(S *tile, int k_left) {
 #pragma unroll
         for (int i = 0; i < UNITS; i++) {
@@ -172,7 +200,8 @@ template <int T, bool ALONG_K> struct dvti_mm_side {
                 const bool there = (inside >> i & 1) && k + d < k_left;
                 const dvti_mm_element *from = at + l * line_stride + d * k_stride;
                 if constexpr (ASYNC)
-                    dvti_mm_copy<(int)sizeof(S) * (PACKED ? V : 1)>(tile + spot_of(i, e), there ? from : at, there);
+                    dvti_mm_copy<(int)sizeof(S) * (PACKED ? V : 1)>(tile + spot_of(i, e),
+                                                                    there ? from : at, there);
                 else if constexpr (PACKED) {
                     dvti_mm_pack<dvti_mm_element, V> pack = {};
                     if (there)
@@ -210,21 +239,22 @@ template <int T, bool ALONG_K> struct dvti_mm_side {
 typedef dvti_mm_side<ROWS, A_ALONG_K> dvti_mm_a;
 typedef dvti_mm_side<COLS, B_ALONG_K> dvti_mm_b;
 
-__device__ inline int dvti_mm_depth(int64_t left) {
-    return left < DEPTH ? (int)left : DEPTH;
-}
+__device__ inline int dvti_mm_depth(int64_t left) { return left < DEPTH ? (int)left : DEPTH; }
 
-/* V steps along k, of the group `at`. */
-__device__ inline void dvti_mm_multiply(const S *a, const S *b, int row, int col, int at, S (&sum)[MINE_ROWS][MINE_COLS]) {
+/* Multiplies V steps along k, of group `at`. */
+__device__ inline void dvti_mm_multiply(const S *a, const S *b, int row, int col, int at,
+                                        S (&sum)[MINE_ROWS][MINE_COLS]) {
 #pragma unroll
     for (int k = 0; k < V; k++) {
         dvti_mm_pack<S, V> x[MINE_ROWS / V], y[MINE_COLS / V];
 #pragma unroll
         for (int h = 0; h < MINE_ROWS / V; h++)
-            x[h] = *(const dvti_mm_pack<S, V> *)(a + dvti_mm_a::place(row, at * V) + h * 8 * V + k * ROWS);
+            x[h] = *(const dvti_mm_pack<S, V> *)(a + dvti_mm_a::place(row, at * V) + h * 8 * V +
+                                                 k * ROWS);
 #pragma unroll
         for (int h = 0; h < MINE_COLS / V; h++)
-            y[h] = *(const dvti_mm_pack<S, V> *)(b + dvti_mm_b::place(col + h * 4 * V, at * V) + k * COLS);
+            y[h] = *(const dvti_mm_pack<S, V> *)(b + dvti_mm_b::place(col + h * 4 * V, at * V) +
+                                                 k * COLS);
 #pragma unroll
         for (int i = 0; i < MINE_ROWS; i++)
 #pragma unroll
@@ -233,8 +263,9 @@ __device__ inline void dvti_mm_multiply(const S *a, const S *b, int row, int col
     }
 }
 
-/* V neighbors of one row; all of them are inside when p.wide. */
-__device__ inline void dvti_mm_put_group(const dvti_kmatmul &p, bool partial, int64_t row, int64_t col, int64_t out, const S *v) {
+/* Stores V adjacent elements of one row; when p.wide, all of them are inside. */
+__device__ inline void dvti_mm_put_group(const dvti_kmatmul &p, bool partial, int64_t row,
+                                         int64_t col, int64_t out, const S *v) {
     const int64_t at = out + row * p.m + col;
     if (!p.wide) {
 #pragma unroll
@@ -256,13 +287,17 @@ __device__ inline void dvti_mm_put_group(const dvti_kmatmul &p, bool partial, in
     }
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, KIND < 2 ? 4 : ASYNC && (V == 4 || DVTI_IS_FLOAT(D)) ? 2 : 1) dvti_matmul_tiles(const dvti_kmatmul p) {
+extern "C" __global__ void __launch_bounds__(THREADS, KIND < 2                                ? 4
+                                                      : ASYNC && (V == 4 || DVTI_IS_FLOAT(D)) ? 2
+                                                                                              : 1)
+    dvti_matmul_tiles(const dvti_kmatmul p) {
     alignas(16) __shared__ S tile_a[2][ROWS * DEPTH];
     alignas(16) __shared__ S tile_b[2][COLS * DEPTH];
     const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
-    const int row = warp / WARP_COLS * 8 * MINE_ROWS + lane / 4 * V, col = warp % WARP_COLS * 4 * MINE_COLS + lane % 4 * V;
-    __shared__ dvti_mm_place at; /* not in registers, of which the sums need all there are */
-    int64_t left;                /* along k, from the stage that is computed */
+    const int row = warp / WARP_COLS * 8 * MINE_ROWS + lane / 4 * V,
+              col = warp % WARP_COLS * 4 * MINE_COLS + lane % 4 * V;
+    __shared__ dvti_mm_place at; /* in shared memory, because the accumulators need all registers */
+    int64_t left;                /* positions of k left, from the current stage on */
     S sum[MINE_ROWS][MINE_COLS] = {};
     dvti_mm_a a;
     dvti_mm_b b;
@@ -283,7 +318,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, KIND < 2 ? 4 : ASYNC && (V
     }
     __syncthreads();
     for (int stage = 0; left > 0; left -= DEPTH, stage ^= 1) {
-        const bool more = left > DEPTH; /* the same for the whole block */
+        const bool more = left > DEPTH; /* uniform across the block */
         if (more) {
             a.fetch(tile_a[stage ^ 1], dvti_mm_depth(left - DEPTH));
             b.fetch(tile_b[stage ^ 1], dvti_mm_depth(left - DEPTH));
@@ -311,11 +346,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, KIND < 2 ? 4 : ASYNC && (V
 }
 #endif
 
-/* Vectors: a is the row (1, k), b the matrix (k, m); the host exchanges the factors when m was 1. */
+/* Vector products: a is the row (1, k), b the matrix (k, m). The host swaps the operands when m is
+   1. */
 #if KIND == 3
-/* Four units of V elements per lane are under way at once. Blocks on a processor are the compiler's choice (0): it takes five, 48 registers,
-   which on 12.0 do not hold those of float64. */
-extern "C" __global__ void __launch_bounds__(256, D == DVT_F64 && __CUDA_ARCH__ >= 1200 ? 2 : 0) dvti_matmul_rows(const dvti_kmatmul p) {
+/* Four units of V elements per lane are in flight. The minimum number of blocks is the compiler's
+   choice (0): it takes five, 48 registers per thread. On 12.0 the accumulators of float64 do not
+   fit into those. */
+extern "C" __global__ void __launch_bounds__(256, D == DVT_F64 && __CUDA_ARCH__ >= 1200 ? 2 : 0)
+    dvti_matmul_rows(const dvti_kmatmul p) {
     typedef dvti_mm_pack<dvti_mm_element, V> pack;
     __shared__ S part[8];
     const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32, team = (int)p.team;
@@ -325,7 +363,8 @@ extern "C" __global__ void __launch_bounds__(256, D == DVT_F64 && __CUDA_ARCH__ 
         return;
     const int64_t col = at.col * (8 / team) + warp / team;
     const dvti_mm_element *x = (const dvti_mm_element *)p.a + at.a;
-    const dvti_mm_element *w = (const dvti_mm_element *)p.b + at.b + (col < p.m ? col : 0) * p.b_col;
+    const dvti_mm_element *w =
+        (const dvti_mm_element *)p.b + at.b + (col < p.m ? col : 0) * p.b_col;
     const int64_t step = 32 * unit * team;
     S sum[4] = {};
     for (int64_t k = at.k + (warp % team * 32 + lane) * unit; k < at.k_end; k += 4 * step) {
@@ -337,9 +376,11 @@ extern "C" __global__ void __launch_bounds__(256, D == DVT_F64 && __CUDA_ARCH__ 
                     const pack f = *(const pack *)(x + here), g = *(const pack *)(w + here);
 #pragma unroll
                     for (int e = 0; e < V; e++)
-                        sum[u] = dvti_mm_add(dvti_mm_factor(f.v[e]), dvti_mm_factor(g.v[e]), sum[u]);
+                        sum[u] =
+                            dvti_mm_add(dvti_mm_factor(f.v[e]), dvti_mm_factor(g.v[e]), sum[u]);
                 } else
-                    sum[u] = dvti_mm_add(dvti_mm_factor(x[here * p.a_k]), dvti_mm_factor(w[here * p.b_k]), sum[u]);
+                    sum[u] = dvti_mm_add(dvti_mm_factor(x[here * p.a_k]),
+                                         dvti_mm_factor(w[here * p.b_k]), sum[u]);
             }
         }
     }
@@ -359,7 +400,8 @@ extern "C" __global__ void __launch_bounds__(256, D == DVT_F64 && __CUDA_ARCH__ 
 #endif
 
 #if KIND == 4
-/* A block has 32 V columns: neighbors of a lane are V columns that are read at once, or 32 apart. */
+/* Computes 32 V columns per block. The V columns of a lane are adjacent when they are read with one
+   access, else 32 apart. */
 extern "C" __global__ void __launch_bounds__(256) dvti_matmul_columns(const dvti_kmatmul p) {
     typedef dvti_mm_pack<dvti_mm_element, V> pack;
     alignas(16) __shared__ S part[8][32 * V];
@@ -385,7 +427,8 @@ extern "C" __global__ void __launch_bounds__(256) dvti_matmul_columns(const dvti
 #pragma unroll
             for (int e = 0; e < V; e++)
                 if (col + 32 * e < p.m)
-                    sum[e] = dvti_mm_add(factor, dvti_mm_factor(w[k * p.b_k + 32 * e * p.b_col]), sum[e]);
+                    sum[e] = dvti_mm_add(factor, dvti_mm_factor(w[k * p.b_k + 32 * e * p.b_col]),
+                                         sum[e]);
         }
     }
 #pragma unroll

@@ -1,30 +1,48 @@
-/* Matrix products on tensor cores, sm_80 and up: out (batch, n, m) = a (batch, n, k) * b (batch, k, m).
+/* Matrix products on tensor cores, sm_80 and up: out (batch, n, m) = a (batch, n, k) * b (batch, k,
+   m).
 
-   Variant: D, the dtype of a, b and out: float16, bfloat16, or float32 whose factors are rounded to TF32 (10 bits of mantissa);
-   LARGE; A_ALONG_K, B_ALONG_K: neighbors in memory are neighbors along k, else rows of a or columns of b. Rows of memory begin at
-   multiples of 16 bytes; extents are free. Sums in float32, as the tensor cores add.
+   Variant: D, the dtype of a, b and out: float16, bfloat16, or float32 whose operands are rounded
+   to TF32 (10 bits of mantissa). LARGE. A_ALONG_K, B_ALONG_K: the operand is contiguous along k,
+   else along rows of a or columns of b. Rows of memory begin at multiples of 16 bytes; extents are
+   free. The accumulators are float32, as the tensor cores add.
 
-   A block of four warps has a tile of 128x128 (LARGE) or 64x64 results, a warp a quarter of it: 64x64 or 32x32, in instructions of
-   16x8 results and 32 bytes along k. Three (four) stages of 64 bytes along k are under way by cp.async; what lies outside comes as zeros.
+   A block of four warps computes a tile of 128x128 (LARGE) or 64x64 results, a warp a quarter of
+   it:
 
-   Shared memory, in chunks of 16 bytes. Along k: [line][4 chunks], chunk XOR (line / 2) % 4; so the 8 lines of one matrix of ldmatrix
-   lie in 8 different sixteenths of 128 bytes, which are all banks. Across: [k][chunks of lines], chunk XOR k % 8, read by
-   ldmatrix.trans. For TF32 there is no transposed form: words are read one by one, chunk XOR 2 (k % 4), so that 4 k x 8 lines
-   are 32 banks.
+     +---------+---------+
+     | warp 0  | warp 1  |    each 64x64 (LARGE) or 32x32, by instructions of 16x8 results
+     +---------+---------+    and 32 bytes along k
+     | warp 2  | warp 3  |
+     +---------+---------+
 
-   Why so: raw mma with ldmatrix reaches a fifth of a GEMM library on one card that was published, 16-byte cp.async three quarters,
-   64x64 per warp more than all of it; a warp's 64x64 reads 128 lines for 4096 products, where 32x32 reads 64 for 1024. */
+   Three (LARGE) or four stages of 64 bytes along k are in flight by cp.async. Elements outside of
+   the matrices are filled with zeros.
+
+   Shared memory is addressed in chunks of 16 bytes. A line is a row of a or a column of b.
+
+     layout     order                  permutation                read by
+     along k    [line][4 chunks]       chunk XOR (line / 2) % 4   ldmatrix
+     across k   [k][chunks of lines]   chunk XOR k % 8            ldmatrix.trans
+     across k   the same, for TF32     chunk XOR 2 (k % 4)        one 32-bit word at a time
+
+   Along k, the 8 lines of one matrix of ldmatrix lie in 8 different chunks of 128 bytes, which are
+   all banks. For TF32 there is no transposed form of ldmatrix; the permutation spreads 4 k x 8
+   lines over 32 banks.
+
+   Reasons: in published measurements on one GPU, raw mma with ldmatrix reaches 20 % of a GEMM
+   library, 16-byte cp.async 75 %, and 64x64 per warp more than 100 %. A warp's 64x64 tile reads 128
+   lines for 4096 products; a 32x32 tile reads 64 for 1024. */
 
 #define LINES (LARGE ? 128 : 64)
 #define STAGES (LARGE ? 3 : 4)
-#define MINE (LINES / 2)
+#define WARP_LINES (LINES / 2)
 #define THREADS 128
 #define BYTES ((int)sizeof(dvti_stored<D>::type))
 #define CHUNK (16 / BYTES) /* elements */
 #define DEPTH (64 / BYTES)
-#define STEP (32 / BYTES) /* along k, of an instruction */
-#define SIDE (LINES * 64) /* bytes of one factor in a stage */
-#define ACROSS (LINES * BYTES / 16) /* chunks of a k */
+#define STEP (32 / BYTES)           /* along k, of one instruction */
+#define SIDE (LINES * 64)           /* bytes of one operand in a stage */
+#define ACROSS (LINES * BYTES / 16) /* chunks per k */
 
 typedef dvti_stored<D>::type dvti_mma_element;
 
@@ -33,11 +51,13 @@ struct dvti_mma_place {
     int64_t a, b, out, row, col, k, k_end;
 };
 
-/* As in matmul.cu: bands of 8 tile rows, pieces of k outside of them, matrices outside of those. */
+/* Finds a job's tile as in matmul.cu: bands of 8 tile rows, outside of them splits of k, outside of
+   those matrices. */
 __device__ inline dvti_mma_place dvti_mma_locate(const dvti_kmatmul &p, int64_t job) {
     dvti_mma_place at;
     const int64_t tiles = p.row_tiles * p.col_tiles, tile = job % tiles, piece = job / tiles;
-    const int64_t split = piece % p.splits, band = tile / (8 * p.col_tiles), rest = tile % (8 * p.col_tiles);
+    const int64_t split = piece % p.splits, band = tile / (8 * p.col_tiles),
+                  rest = tile % (8 * p.col_tiles);
     const int64_t rows = p.row_tiles - band * 8 < 8 ? p.row_tiles - band * 8 : 8;
     int64_t batch = piece / p.splits;
     at.row = (band * 8 + rest % rows) * LINES;
@@ -55,7 +75,8 @@ __device__ inline dvti_mma_place dvti_mma_locate(const dvti_kmatmul &p, int64_t 
     return at;
 }
 
-/* Where a chunk is in a stage: of a line and a quarter of the depth, or of a k and a group of lines. */
+/* Returns the offset of a chunk in a stage: of a line and a quarter of the depth, or of a k and a
+   group of lines. */
 __device__ inline int dvti_mma_along(int line, int chunk) {
     return line * 64 + (chunk ^ line / 2 % 4) * 16;
 }
@@ -64,31 +85,36 @@ __device__ inline int dvti_mma_across(int k, int chunk) {
     return k * LINES * BYTES + (chunk ^ (BYTES == 2 ? k % 8 : k % 4 * 2)) * 16;
 }
 
-/* 16 bytes, of which `there` elements exist. */
+/* Copies 16 bytes, of which `there` elements exist. */
 __device__ inline void dvti_mma_copy(unsigned to, const void *from, int there) {
     const int bytes = there <= 0 ? 0 : there < CHUNK ? there * BYTES : 16;
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes)
+                 : "memory");
 }
 
-/* This thread's first chunk of every stage, and how far the next one is: along k in lines, else in k. */
+/* This thread's first chunk of every stage, and the distance to the next one: in lines along k,
+   else in k. */
 template <bool ALONG_K> struct dvti_mma_share {
-    static const int FAR_STEP = THREADS / (ALONG_K ? 4 : ACROSS);
-    static __device__ inline int far() { return (int)threadIdx.x / (ALONG_K ? 4 : ACROSS); }
+    static const int OUTER_STEP = THREADS / (ALONG_K ? 4 : ACROSS);
+    static __device__ inline int outer() { return (int)threadIdx.x / (ALONG_K ? 4 : ACROSS); }
     static __device__ inline int chunk() { return (int)threadIdx.x % (ALONG_K ? 4 : ACROSS); }
 };
 
-/* Moves DEPTH of k, of which `depth` exist (or more), of a tile's lines, of which `lines` exist. `from` is the thread's first
-   element; `any` is an address for what does not exist. */
+/* Copies DEPTH of k of a tile's lines into a stage. `depth` of k (or more) and `lines` lines exist.
+   `from` is the thread's first element; `any` is a valid address for elements that do not exist. */
 template <bool ALONG_K>
-__device__ inline void dvti_mma_fetch(unsigned stage, const dvti_mma_element *from, int64_t stride, int lines, int64_t depth,
-                                      const void *any) {
+__device__ inline void dvti_mma_fetch(unsigned stage, const dvti_mma_element *from, int64_t stride,
+                                      int lines, int64_t depth, const void *any) {
     typedef dvti_mma_share<ALONG_K> share;
     const int left = depth < DEPTH ? (int)depth : DEPTH, chunk = share::chunk();
 #pragma unroll
-    for (int far = share::far(), i = 0; i < LINES * 4 / THREADS; i++, far += share::FAR_STEP) {
-        const int there = far < (ALONG_K ? lines : left) ? (ALONG_K ? left : lines) - chunk * CHUNK : 0;
-        dvti_mma_copy(stage + (ALONG_K ? dvti_mma_along(far, chunk) : dvti_mma_across(far, chunk)),
-                      there > 0 ? from + i * share::FAR_STEP * stride : any, there);
+    for (int outer = share::outer(), i = 0; i < LINES * 4 / THREADS;
+         i++, outer += share::OUTER_STEP) {
+        const int there =
+            outer < (ALONG_K ? lines : left) ? (ALONG_K ? left : lines) - chunk * CHUNK : 0;
+        dvti_mma_copy(stage +
+                          (ALONG_K ? dvti_mma_along(outer, chunk) : dvti_mma_across(outer, chunk)),
+                      there > 0 ? from + i * share::OUTER_STEP * stride : any, there);
     }
 }
 
@@ -113,24 +139,37 @@ __device__ inline unsigned dvti_mma_word(unsigned at) {
     return v;
 }
 
-/* The 16 lines from first + line and 32 bytes of k from step number `step`, as four matrices of 8 lines x 16 bytes. Their order: for
-   a, both halves of the lines, then the next half of k; for b, both halves of k, then the next lines. `first` is the warp's. */
+/* Loads 16 lines from first + line, 32 bytes of k from step `step`, as four matrices of 8 lines x
+   16 bytes. `first` is the warp's first line. The order of the four matrices, where k 0 and k 1 are
+   the first and second 16 bytes:
+
+              a                  b
+     to[0]    lines 0-7,  k 0    lines 0-7,  k 0
+     to[1]    lines 8-15, k 0    lines 0-7,  k 1
+     to[2]    lines 0-7,  k 1    lines 8-15, k 0
+     to[3]    lines 8-15, k 1    lines 8-15, k 1 */
 template <bool ALONG_K, bool IS_B>
-__device__ inline void dvti_mma_fragment(unsigned stage, int first, int line, int step, unsigned (&to)[4]) {
+__device__ inline void dvti_mma_fragment(unsigned stage, int first, int line, int step,
+                                         unsigned (&to)[4]) {
     const int lane = (int)threadIdx.x % 32, matrix = lane / 8;
     const int next_line = IS_B ? matrix / 2 : matrix % 2, next_k = IS_B ? matrix % 2 : matrix / 2;
     if constexpr (ALONG_K)
-        dvti_mma_ldmatrix(stage + dvti_mma_along(first + line + lane % 8 + next_line * 8, step * 2 + next_k), to);
+        dvti_mma_ldmatrix(
+            stage + dvti_mma_along(first + line + lane % 8 + next_line * 8, step * 2 + next_k), to);
     else if constexpr (BYTES == 2)
-        dvti_mma_ldmatrix_trans(stage + dvti_mma_across(step * STEP + lane % 8 + next_k * 8, (first + line) / 8 + next_line), to);
+        dvti_mma_ldmatrix_trans(stage + dvti_mma_across(step * STEP + lane % 8 + next_k * 8,
+                                                        (first + line) / 8 + next_line),
+                                to);
     else {
-        /* dvti_mma_across with what differs between lanes apart, so that four addresses are enough for all of a warp's lines */
-        const int mixed = lane / 16 ^ lane % 4 * 2;
+        /* This is dvti_mma_across with the lane-dependent terms separated, so that four addresses
+           serve all lines of a warp. */
+        const int lane_terms = lane / 16 ^ lane % 4 * 2;
         stage += first * 4 + lane / 4 % 4 * 4 + (step * STEP + lane % 4) * LINES * 4;
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             const int chunk = line / 4 + (IS_B ? i / 2 : i % 2) * 2;
-            to[i] = dvti_mma_word(stage + (IS_B ? i % 2 : i / 2) * 4 * LINES * 4 + (chunk / 8 * 8 + (chunk % 8 ^ mixed)) * 16);
+            to[i] = dvti_mma_word(stage + (IS_B ? i % 2 : i / 2) * 4 * LINES * 4 +
+                                  (chunk / 8 * 8 + (chunk % 8 ^ lane_terms)) * 16);
         }
     }
     if constexpr (BYTES == 4) {
@@ -148,35 +187,39 @@ __device__ inline void dvti_mma_fragment(unsigned stage, int first, int line, in
 #define DVTI_MMA "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 #endif
 
-__device__ inline void dvti_mma_add(float (&sum)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+__device__ inline void dvti_mma_add(float (&sum)[4], const unsigned (&a)[4], unsigned b0,
+                                    unsigned b1) {
     asm volatile(DVTI_MMA " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
                  : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
-__device__ inline void dvti_mma_stage(unsigned a, unsigned b, int row, int col, float (&sum)[MINE / 16][MINE / 8][4]) {
+__device__ inline void dvti_mma_stage(unsigned a, unsigned b, int row, int col,
+                                      float (&sum)[WARP_LINES / 16][WARP_LINES / 8][4]) {
 #pragma unroll
     for (int step = 0; step < 2; step++) {
-        unsigned x[MINE / 16][4], y[MINE / 16][4];
+        unsigned x[WARP_LINES / 16][4], y[WARP_LINES / 16][4];
 #pragma unroll
-        for (int i = 0; i < MINE / 16; i++)
+        for (int i = 0; i < WARP_LINES / 16; i++)
             dvti_mma_fragment<A_ALONG_K, false>(a, row, i * 16, step, x[i]);
 #pragma unroll
-        for (int j = 0; j < MINE / 16; j++)
+        for (int j = 0; j < WARP_LINES / 16; j++)
             dvti_mma_fragment<B_ALONG_K, true>(b, col, j * 16, step, y[j]);
 #pragma unroll
-        for (int i = 0; i < MINE / 16; i++)
+        for (int i = 0; i < WARP_LINES / 16; i++)
 #pragma unroll
-            for (int j = 0; j < MINE / 8; j++)
+            for (int j = 0; j < WARP_LINES / 8; j++)
                 dvti_mma_add(sum[i][j], x[i], y[j / 2][j % 2 * 2], y[j / 2][j % 2 * 2 + 1]);
     }
 }
 
 /* ---- results ---- */
-/* Four neighbors of a row, of which those before column p.m exist; all of them when p.wide. */
+/* Stores four adjacent elements of a row. Those before column p.m exist; all of them when
+   p.wide. */
 template <class T> struct alignas(4 * sizeof(T)) dvti_mma_four { T v[4]; };
 
-__device__ inline void dvti_mma_put_four(const dvti_kmatmul &p, int64_t at, int64_t col, float4 four) {
+__device__ inline void dvti_mma_put_four(const dvti_kmatmul &p, int64_t at, int64_t col,
+                                         float4 four) {
     const float v[4] = {four.x, four.y, four.z, four.w};
     dvti_mma_four<dvti_mma_element> narrow;
 #pragma unroll
@@ -199,62 +242,72 @@ __device__ inline void dvti_mma_put_four(const dvti_kmatmul &p, int64_t at, int6
             ((dvti_mma_element *)p.out)[at + i] = narrow.v[i];
 }
 
-/* Through shared memory, one half of the tile's rows after the other, so that whole rows are written: of fragments, eight lanes have
-   16 columns of 8 rows. Rows there are 8 words longer, so that the pairs of 4 rows lie in different banks. */
+/* Stores the results through shared memory, the upper half of the tile's rows, then the lower, so
+   that whole rows are written. In a fragment eight lanes hold 16 columns of 8 rows. The pitch is 8
+   words longer than a row, so that the pairs of 4 rows lie in different banks. */
 #define PITCH (LINES + 8)
 
-__device__ inline void dvti_mma_put(const dvti_kmatmul &p, const dvti_mma_place &at, float *rows, int warp,
-                                    const float (&sum)[MINE / 16][MINE / 8][4]) {
+__device__ inline void dvti_mma_put(const dvti_kmatmul &p, const dvti_mma_place &at, float *rows,
+                                    int warp,
+                                    const float (&sum)[WARP_LINES / 16][WARP_LINES / 8][4]) {
     const int lane = (int)threadIdx.x % 32;
 #pragma unroll 1
     for (int half = 0; half < 2; half++) {
-        __syncthreads(); /* what was there has been read by all */
+        __syncthreads(); /* all threads have read the previous content */
         if (warp / 2 == half) {
-            float *mine = rows + lane / 4 * PITCH + warp % 2 * MINE + lane % 4 * 2;
+            float *mine = rows + lane / 4 * PITCH + warp % 2 * WARP_LINES + lane % 4 * 2;
 #pragma unroll
-            for (int i = 0; i < MINE / 16; i++)
+            for (int i = 0; i < WARP_LINES / 16; i++)
 #pragma unroll
-                for (int j = 0; j < MINE / 8; j++) {
-                    *(float2 *)(mine + i * 16 * PITCH + j * 8) = make_float2(sum[i][j][0], sum[i][j][1]);
-                    *(float2 *)(mine + (i * 16 + 8) * PITCH + j * 8) = make_float2(sum[i][j][2], sum[i][j][3]);
+                for (int j = 0; j < WARP_LINES / 8; j++) {
+                    *(float2 *)(mine + i * 16 * PITCH + j * 8) =
+                        make_float2(sum[i][j][0], sum[i][j][1]);
+                    *(float2 *)(mine + (i * 16 + 8) * PITCH + j * 8) =
+                        make_float2(sum[i][j][2], sum[i][j][3]);
                 }
         }
         __syncthreads();
 #pragma unroll 2
-        for (int id = (int)threadIdx.x; id < MINE * LINES / 4; id += THREADS) {
+        for (int id = (int)threadIdx.x; id < WARP_LINES * LINES / 4; id += THREADS) {
             const int line = id / (LINES / 4), c = id % (LINES / 4) * 4;
-            const int64_t row = at.row + half * MINE + line, col = at.col + c;
+            const int64_t row = at.row + half * WARP_LINES + line, col = at.col + c;
             if (row < p.n && col < p.m)
-                dvti_mma_put_four(p, at.out + row * p.m + col, col, *(const float4 *)(rows + line * PITCH + c));
+                dvti_mma_put_four(p, at.out + row * p.m + col, col,
+                                  *(const float4 *)(rows + line * PITCH + c));
         }
     }
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, LARGE ? 2 : 3) dvti_matmul_mma(const dvti_kmatmul p) {
+extern "C" __global__ void __launch_bounds__(THREADS, LARGE ? 2 : 3)
+    dvti_matmul_mma(const dvti_kmatmul p) {
     alignas(128) __shared__ unsigned char tiles[STAGES][2][SIDE];
     const int64_t job = (int64_t)blockIdx.y * gridDim.x + blockIdx.x;
-    const int warp = (int)threadIdx.x / 32, row = warp / 2 * MINE, col = warp % 2 * MINE;
+    const int warp = (int)threadIdx.x / 32, row = warp / 2 * WARP_LINES,
+              col = warp % 2 * WARP_LINES;
     const unsigned shared = (unsigned)__cvta_generic_to_shared(&tiles[0][0][0]);
     if (job >= p.jobs)
         return;
     const dvti_mma_place at = dvti_mma_locate(p, job);
     const int64_t a_stride = A_ALONG_K ? p.a_row : p.a_k, b_stride = B_ALONG_K ? p.b_col : p.b_k;
-    const int64_t a_step = A_ALONG_K ? DEPTH : DEPTH * p.a_k, b_step = B_ALONG_K ? DEPTH : DEPTH * p.b_k;
+    const int64_t a_step = A_ALONG_K ? DEPTH : DEPTH * p.a_k,
+                  b_step = B_ALONG_K ? DEPTH : DEPTH * p.b_k;
     const int rows = p.n - at.row < LINES ? (int)(p.n - at.row) : LINES;
     const int cols = p.m - at.col < LINES ? (int)(p.m - at.col) : LINES;
     typedef dvti_mma_share<A_ALONG_K> a_share;
     typedef dvti_mma_share<B_ALONG_K> b_share;
-    const dvti_mma_element *a = (const dvti_mma_element *)p.a + at.a + at.row * p.a_row + at.k * p.a_k +
-                                a_share::far() * a_stride + a_share::chunk() * CHUNK;
-    const dvti_mma_element *b = (const dvti_mma_element *)p.b + at.b + at.col * p.b_col + at.k * p.b_k +
-                                b_share::far() * b_stride + b_share::chunk() * CHUNK;
+    const dvti_mma_element *a = (const dvti_mma_element *)p.a + at.a + at.row * p.a_row +
+                                at.k * p.a_k + a_share::outer() * a_stride +
+                                a_share::chunk() * CHUNK;
+    const dvti_mma_element *b = (const dvti_mma_element *)p.b + at.b + at.col * p.b_col +
+                                at.k * p.b_k + b_share::outer() * b_stride +
+                                b_share::chunk() * CHUNK;
     int64_t to_fetch = at.k_end - at.k, to_compute = to_fetch; /* along k */
     int filled = 0, used = 0;                                  /* stages */
-    float sum[MINE / 16][MINE / 8][4] = {};
-    for (int turn = 0; to_compute > 0; turn++) {
-        if (turn >= STAGES - 1) {
+    float sum[WARP_LINES / 16][WARP_LINES / 8][4] = {};
+    for (int iteration = 0; to_compute > 0; iteration++) {
+        if (iteration >= STAGES - 1) {
             asm volatile("cp.async.wait_group %0;" ::"n"(STAGES - 2) : "memory");
-            __syncthreads(); /* what was waited for is everybody's; the stage to be filled has been read by all */
+            __syncthreads(); /* all have read the stage to be filled */
         }
         if (to_fetch > 0) {
             const unsigned stage = shared + filled * 2 * SIDE;
@@ -265,8 +318,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, LARGE ? 2 : 3) dvti_matmul
             to_fetch -= DEPTH;
             filled = filled + 1 == STAGES ? 0 : filled + 1;
         }
-        asm volatile("cp.async.commit_group;" ::: "memory"); /* also an empty one: groups count turns */
-        if (turn >= STAGES - 1) {
+        asm volatile("cp.async.commit_group;" ::
+                         : "memory"); /* also when empty: the wait counts one group per iteration */
+        if (iteration >= STAGES - 1) {
             const unsigned stage = shared + used * 2 * SIDE;
             dvti_mma_stage(stage, stage + SIDE, row, col, sum);
             to_compute -= DEPTH;

@@ -1,17 +1,20 @@
-/* One step of an optimizer per element, in place. The formulas are in 2_core/math/optimizer_steps.inl,
-   which stands above: UPDATE is one of them.
+/* One step of an optimizer per element, in place. The formulas are in
+   2_core/math/optimizer_steps.inl, which precedes this file; UPDATE is one of them.
 
-   All arrays are contiguous. A thread moves N elements of each with one access, all loads before the
-   first use, and loops over what is left; elements after the last whole group are done one by one.
+   All arrays are contiguous. A thread moves N elements of each array with one access, issues all
+   loads before the first use, and loops with the grid's stride. Elements after the last full
+   group are updated one by one.
 
    Launch: one-dimensional, 256 threads.
-   Variant: UPDATE, FLAG, STATES arrays of state; D_W, D_S0 .. D_S2, D_G; N.
-   Numerics: float64 and one rounding per array, in the CPU's order and without contraction, so that a
-   step gives the same bits on every device. It reads and writes up to 28 bytes per element, which hides
-   the arithmetic on data-center GPUs; GPUs with few float64 units take longer for a step, which is still
-   little next to the gradients. */
 
-/* M elements from group number `at` on. */
+   Variant: UPDATE, FLAG, STATES arrays of state; D_W, D_S0 .. D_S2, D_G; N.
+
+   Numerics: float64 and one rounding per array, in the CPU's order and without contraction, so that
+   a step gives the same bits on every device. A step reads and writes up to 28 bytes per element,
+   which hides the arithmetic on data-center GPUs. GPUs with few float64 units take longer, but a
+   step is still short next to the gradients. */
+
+/* Loads M elements, starting at group number `at`. */
 template <int D, int M>
 __device__ inline dvti_group<D, M> dvti_group_get(const void *data, int64_t at) {
     dvti_group<D, M> group;

@@ -1,21 +1,32 @@
-/* Sorting of rows (rows, n), stable, or the first k of that: kernel sort. Elements become unsigned keys whose order is theirs: all NaN are the largest, -0 is +0, and
-   a descending order turns all bits round.
+/* Stable sort of rows (rows, n), or its first k elements: kernel sort. Elements become unsigned
+   keys in the same order. All NaN are the largest, -0 equals +0, and a descending order inverts all
+   bits.
 
-   Rows of up to 2048 elements: a block sorts as many rows as have 2048 places in shared memory, each filled up to a power of two, by a bitonic
-   network (Batcher 1968). Keys carry their place, so that no two are equal, and the order is the stable one.
-   Longer rows: dvti_order_keys writes keys with the row above them, sort.cu sorts them with their numbers, dvti_order_finish reads what
-   the numbers name. Where keys leave no room for the row, they are sorted twice: by key, then by row (dvti_order_by_row).
-   The first few of longer rows: rounds of dvti_order_first, in which blocks sort tiles of PLACES candidates, the row's elements at first, and the
-   first k of each tile are the candidates of the next round; of equal keys the one of an earlier place stands first, as in the row.
+   Rows of up to 2048 elements: dvti_order_block sorts as many rows as have 2048 places in shared
+   memory. Each row is padded to a power of two and sorted by a bitonic network (Batcher 1968). A
+   place breaks ties between equal keys, so the order is stable.
 
-   Variant: D; INDICES: the result is numbers, else elements. Launch: 256 threads. */
+   Longer rows: dvti_order_keys writes keys with the row in the bits above the element's. sort.cu
+   sorts them with their numbers, and dvti_order_finish reads the elements at those numbers. If a
+   key has no bits left for the row, the numbers are sorted twice: by key, then by row
+   (dvti_order_by_row).
+
+   The first few elements of longer rows: dvti_order_first runs in rounds. A block sorts a tile of
+   PLACES candidates; the first k of each tile are the candidates of the next round. The candidates
+   of the first round are the row's elements. Ties go to the earlier place, as in the row.
+
+     row          [ tile 0 | tile 1 | tile 2 | ... ]     PLACES candidates each
+                    |        |        |
+     next round   [ k      | k      | k      | ... ]     until one tile is left
+
+   Variant: D; INDICES: the result is indices, else elements. Launch: 256 threads. */
 
 #define PLACES 2048
 #define KEY_BITS (D == DVT_BOOL ? 1 : 8 * (int)sizeof(dvti_stored<D>::type))
 
 typedef dvti_stored<D>::type dvti_element;
 
-/* A float's bits in unsigned order, `bits` of them. */
+/* Maps a float of `bits` bits to an unsigned integer in the same order. */
 __device__ inline uint64_t dvti_float_key(uint64_t u, int bits, uint64_t infinity) {
     const uint64_t top = 1ULL << (bits - 1), all = top | (top - 1);
     if ((u & ~top) > infinity)
@@ -53,8 +64,8 @@ __device__ inline void dvti_result(const dvti_korder &p, int64_t to, int64_t fir
         ((dvti_element *)p.out)[to] = ((const dvti_element *)p.in)[first + at];
 }
 
-/* Sorts every `width` of the PLACES places, by key and where keys are equal by place. */
-__device__ inline void dvti_network(uint64_t *keys, unsigned short *places, int width) {
+/* Sorts every `width` of the PLACES places, by key and then by place. */
+__device__ inline void dvti_bitonic_sort(uint64_t *keys, unsigned short *places, int width) {
     for (int size = 2; size <= width; size *= 2)
         for (int step = size / 2; step > 0; step /= 2) {
             for (int k = threadIdx.x; k < PLACES / 2; k += 256) {
@@ -77,7 +88,7 @@ __device__ inline void dvti_network(uint64_t *keys, unsigned short *places, int 
 extern "C" __global__ void __launch_bounds__(256, 2) dvti_order_block(const dvti_korder p) {
     __shared__ uint64_t keys[PLACES];
     __shared__ unsigned short places[PLACES];
-    const int width = (int)p.width, rows = PLACES / width; /* of a row; of the block */
+    const int width = (int)p.width, rows = PLACES / width; /* places of a row; rows of the block */
     for (int64_t group = blockIdx.x; group < p.groups; group += gridDim.x) {
         for (int i = threadIdx.x; i < PLACES; i += 256) {
             const int64_t row = group * rows + i / width;
@@ -86,7 +97,7 @@ extern "C" __global__ void __launch_bounds__(256, 2) dvti_order_block(const dvti
             places[i] = (unsigned short)at;
         }
         __syncthreads();
-        dvti_network(keys, places, width);
+        dvti_bitonic_sort(keys, places, width);
         for (int i = threadIdx.x; i < PLACES; i += 256) {
             const int64_t row = group * rows + i / width;
             const int at = i % width;
@@ -118,7 +129,7 @@ extern "C" __global__ void __launch_bounds__(256, 2) dvti_order_finish(const dvt
     }
 }
 
-/* ---- the first few of long rows; numbers only ---- */
+/* ---- the first few elements of long rows; indices only ---- */
 extern "C" __global__ void __launch_bounds__(256, 2) dvti_order_first(const dvti_korder p) {
     __shared__ uint64_t keys[PLACES];
     __shared__ unsigned short places[PLACES];
@@ -131,7 +142,7 @@ extern "C" __global__ void __launch_bounds__(256, 2) dvti_order_first(const dvti
             places[i] = (unsigned short)i;
         }
         __syncthreads();
-        dvti_network(keys, places, PLACES);
+        dvti_bitonic_sort(keys, places, PLACES);
         for (int i = threadIdx.x; i < p.k && i < left; i += 256) {
             p.other_keys[kept + i] = keys[i];
             p.other_values[kept + i] = p.keys ? p.values[base + places[i]] : begin + places[i];

@@ -1,22 +1,35 @@
-/* Pooling: the largest element or the mean of each window, and their gradients. All arrays contiguous, NCHW.
+/* Pooling: the maximum or the mean of each window, and their gradients. All arrays are contiguous,
+   NCHW.
 
-   What one unit of work is (KIND, DVTI_KPOOL_*), and what it writes:
-     MAX, AVG       a window         y: its largest element, or its mean
-     PICK           a window         y: v at the place of its first largest element
-     PLACES         a window         the workspace: that place, counted from the beginning of its plane
-     CELLS          a cell           dx, where no two windows overlap: cell i begins where window i begins and ends where window i + 1
-                                     does, so the cells cut the plane into pieces that hold at most one window
-     GATHER_MAX     an element of x  dx, where windows overlap: the sum of dy over the windows whose place (PLACES) this is
-     GATHER_AVG     an element of x  dx: the sum of dy / count over the windows that it lies in
-   Every element of dx is written once, by one thread, which adds in the order of the windows: no atomics, the same bits on every run.
+   The work item of each KIND (DVTI_KPOOL_*), and its result:
 
-   Launch: one thread per unit, 256 threads in a block; with TEAM one block of 32 or 256 threads per unit. A thread per window is as
-   good as the memory while neighboring windows share cache lines; wide windows that stand apart (global pooling) would make each
-   lane read lines of its own, so there the lanes of a block stand side by side in one window. Threads loop when there are more units
-   than threads. Reading is the cost: four elements of a window are in flight at once, and units are found by multiplication, not division.
+     MAX, AVG     a window         y: its maximum, or its mean
+     PICK         a window         y: v at the place of its first maximum
+     PLACES       a window         the workspace: that place, counted from its plane's beginning
+     CELLS        a cell           dx, where windows do not overlap: cells cut the plane into pieces
+                                   with at most one window each
+     GATHER_MAX   an element of x  dx, where windows overlap: the sum of dy over the windows whose
+                                   place (PLACES) is this element
+     GATHER_AVG   an element of x  dx: the sum of dy / count over the windows that contain it
 
-   Numerics: a NaN is larger than all numbers, of equal elements the first one counts. Means and gradients are added in float32
-   (float64 for float64): in the order of rows for a thread, in a fixed tree for a team.
+   Cell i begins where window i begins and ends where window i + 1 begins:
+
+     windows of 2, stride 3      [0 0].[1 1].[2 2]
+     cells                       |--0--|--1--|--2-
+
+   Every element of dx is written once, by one thread, which adds in the order of the windows: no
+   atomics, the same bits on every run.
+
+   Launch: one thread per work item, 256 threads per block; with TEAM, one block of 32 or 256
+   threads per work item. One thread per window reaches the memory's bandwidth while neighboring
+   windows share cache lines. In large windows that lie far apart (global pooling) each lane would
+   read cache lines of its own, so there the lanes of a block read adjacent elements of one window.
+   Threads loop when there are more work items than threads. Reading is the bottleneck: four loads
+   of a window are in flight at once, and divisions are done by multiplication.
+
+   Numerics: a NaN is larger than all numbers; of equal elements the first one counts. Means and
+   gradients are added in float32 (float64 for float64): in row-major order for a thread, in a fixed
+   tree for a team.
 
    Variant: D the dtype, KIND, TEAM, WIDE (64-bit positions). */
 
@@ -33,12 +46,14 @@ typedef int I;
 #define LOADS 4
 
 struct dvti_span {
-    I begin, end, counted; /* counted: by a mean, with padding when that counts, but nothing beyond it */
+    I begin, end,
+        counted; /* divisor of a mean: with padding when that counts, but nothing beyond it */
 };
 
-/* The part of window number i that lies in x, along an axis. */
+/* Returns the range of window number i that lies in x, along an axis. */
 __device__ inline dvti_span dvti_window(const dvti_kpool &p, int axis, I i) {
-    const I begin = i * (I)p.stride[axis].divisor - (I)p.padding[axis], end = begin + (I)p.size[axis];
+    const I begin = i * (I)p.stride[axis].divisor - (I)p.padding[axis],
+            end = begin + (I)p.size[axis];
     const I extent = (I)p.extent[axis];
     dvti_span span;
     span.counted = min(end, extent + (I)p.padding[axis]) - begin;
@@ -49,7 +64,7 @@ __device__ inline dvti_span dvti_window(const dvti_kpool &p, int axis, I i) {
     return span;
 }
 
-/* The windows begin .. end - 1 that an element of x lies in, along an axis. */
+/* Returns the windows begin .. end - 1 that contain an element of x, along an axis. */
 __device__ inline dvti_span dvti_covering(const dvti_kpool &p, int axis, I at) {
     dvti_span span;
     at += (I)p.padding[axis];
@@ -59,9 +74,11 @@ __device__ inline dvti_span dvti_covering(const dvti_kpool &p, int axis, I at) {
     return span;
 }
 
-/* Gives take(value, place) the elements of a window in the order of rows; with TEAM those that are this thread's. */
+/* Calls take(value, place) for the elements of a window in row-major order; with TEAM, for those of
+   this thread. */
 template <class F>
-__device__ inline void dvti_each(const void *x, I plane, I pitch, dvti_span rows, dvti_span columns, F take) {
+__device__ inline void dvti_each(const void *x, I plane, I pitch, dvti_span rows, dvti_span columns,
+                                 F take) {
     const I width = columns.end - columns.begin, height = rows.end - rows.begin;
     const I corner = rows.begin * pitch + columns.begin;
     const I first = TEAM ? (I)threadIdx.x : 0, step = TEAM ? (I)blockDim.x : 1;
@@ -88,25 +105,23 @@ __device__ inline void dvti_each(const void *x, I plane, I pitch, dvti_span rows
     }
 }
 
-/* ---- what a team has found together ---- */
+/* ---- joining the results of a team ---- */
 struct dvti_best {
     C value;
-    I at; /* -1: nothing yet */
+    I at; /* -1: no element yet */
 };
 
-__device__ inline bool dvti_beats(C value, C most) {
+__device__ inline bool dvti_is_larger(C value, C most) {
     return value > most || (value != value && most == most);
 }
 
 __device__ inline dvti_best dvti_join(dvti_best a, dvti_best b) {
-    const bool later = b.at < 0 || dvti_beats(a.value, b.value) ||
-                       (!dvti_beats(b.value, a.value) && a.at < b.at);
+    const bool later = b.at < 0 || dvti_is_larger(a.value, b.value) ||
+                       (!dvti_is_larger(b.value, a.value) && a.at < b.at);
     return a.at >= 0 && later ? a : b;
 }
 
-__device__ inline C dvti_join(C a, C b) {
-    return a + b;
-}
+__device__ inline C dvti_join(C a, C b) { return a + b; }
 
 __device__ inline dvti_best dvti_from_lane(dvti_best a, int distance) {
     a.value = __shfl_down_sync(0xffffffffu, a.value, distance);
@@ -118,14 +133,14 @@ __device__ inline C dvti_from_lane(C a, int distance) {
     return __shfl_down_sync(0xffffffffu, a, distance);
 }
 
-/* Joins the threads of a block; all of them get the result. */
+/* Joins the results of a block's threads; all threads get the result. */
 template <class T> __device__ inline T dvti_team(T mine) {
     if constexpr (TEAM) {
         __shared__ T found[32];
         const int warps = blockDim.x >> 5;
         for (int distance = 16; distance; distance >>= 1)
             mine = dvti_join(mine, dvti_from_lane(mine, distance));
-        __syncthreads(); /* the last unit's results have been read */
+        __syncthreads(); /* all threads have read the previous results */
         if ((threadIdx.x & 31) == 0)
             found[threadIdx.x >> 5] = mine;
         __syncthreads();
@@ -136,12 +151,13 @@ template <class T> __device__ inline T dvti_team(T mine) {
     return mine;
 }
 
-__device__ inline dvti_best dvti_largest(const dvti_kpool &p, I plane, dvti_span rows, dvti_span columns) {
+__device__ inline dvti_best dvti_largest(const dvti_kpool &p, I plane, dvti_span rows,
+                                         dvti_span columns) {
     dvti_best best;
     best.value = 0;
     best.at = -1;
     dvti_each(p.x, plane, (I)p.extent[1], rows, columns, [&](C value, I at) {
-        if (best.at < 0 || dvti_beats(value, best.value)) {
+        if (best.at < 0 || dvti_is_larger(value, best.value)) {
             best.value = value;
             best.at = at;
         }
@@ -149,13 +165,13 @@ __device__ inline dvti_best dvti_largest(const dvti_kpool &p, I plane, dvti_span
     return dvti_team(best);
 }
 
-/* Where a window's gradient goes; -1: nowhere. */
+/* Returns the place that gets a window's gradient; -1: none. */
 __device__ inline I dvti_place(const dvti_kpool &p, dvti_best best) {
     return p.past_relu && best.value == 0 ? -1 : best.at;
 }
 
-/* ---- the units ---- */
-/* Window number (i, j) of a plane; `unit` is its place in y. */
+/* ---- the work items ---- */
+/* Computes window (i, j) of a plane; `unit` is its position in y. */
 __device__ inline void dvti_on_window(const dvti_kpool &p, I unit, I plane, I i, I j) {
     const dvti_span rows = dvti_window(p, 0, i), columns = dvti_window(p, 1, j);
     const bool writes = !TEAM || threadIdx.x == 0;
@@ -173,13 +189,14 @@ __device__ inline void dvti_on_window(const dvti_kpool &p, I unit, I plane, I i,
         if constexpr (KIND == DVTI_KPOOL_MAX)
             dvti_store<D>(p.out, unit, best.value);
         if constexpr (KIND == DVTI_KPOOL_PICK)
-            ((dvti_stored<D>::type *)p.out)[unit] = ((const dvti_stored<D>::type *)p.in)[plane + best.at];
+            ((dvti_stored<D>::type *)p.out)[unit] =
+                ((const dvti_stored<D>::type *)p.in)[plane + best.at];
         if constexpr (KIND == DVTI_KPOOL_PLACES)
             ((I *)p.places)[unit] = dvti_place(p, best);
     }
 }
 
-/* Cell number (i, j): zeros, but for the place that gets dy. */
+/* Writes cell (i, j): zeros, and dy at one place. */
 __device__ inline void dvti_on_cell(const dvti_kpool &p, I plane, I i, I j) {
     const bool window = i < (I)p.windows[0] && j < (I)p.windows[1];
     const I window_at = (plane * (I)p.windows[0] + i) * (I)p.windows[1] + j;
@@ -188,15 +205,17 @@ __device__ inline void dvti_on_cell(const dvti_kpool &p, I plane, I i, I j) {
     const I place = window ? dvti_place(p, dvti_largest(p, corner, rows, columns)) : -1;
     const I first = TEAM ? (I)threadIdx.x : 0, step = TEAM ? (I)blockDim.x : 1;
     rows.end = min(rows.begin + (I)p.stride[0].divisor - (i ? 0 : (I)p.padding[0]), (I)p.extent[0]);
-    columns.end = min(columns.begin + (I)p.stride[1].divisor - (j ? 0 : (I)p.padding[1]), (I)p.extent[1]);
+    columns.end =
+        min(columns.begin + (I)p.stride[1].divisor - (j ? 0 : (I)p.padding[1]), (I)p.extent[1]);
     for (I row = rows.begin; row < rows.end; row++)
         for (I column = columns.begin + first; column < columns.end; column += step) {
             const I at = row * (I)p.extent[1] + column;
-            dvti_store<D>(p.out, corner + at, at == place ? dvti_load<D, C>(p.in, window_at) : (C)0);
+            dvti_store<D>(p.out, corner + at,
+                          at == place ? dvti_load<D, C>(p.in, window_at) : (C)0);
         }
 }
 
-/* Element (row, column) of a plane of x; `unit` is its place in x. */
+/* Computes element (row, column) of a plane of x; `unit` is its position in x. */
 __device__ inline void dvti_on_element(const dvti_kpool &p, I unit, I plane, I row, I column) {
     const dvti_span is = dvti_covering(p, 0, row), js = dvti_covering(p, 1, column);
     const I here = row * (I)p.extent[1] + column;

@@ -1,8 +1,9 @@
-/* The words in which 2_core/math/ is written (3_cpu/simd/vec.inl says what they mean), for one float: a program that uses functions of
-   that room has this file, basics.inl, the files with its functions, and primitives_end.cu. The functions are then called dvti_gpu_exp and so on.
+/* The SIMD primitives of 2_core/math/ (documented in 3_cpu/simd/vec.inl) for vectors of one float.
+   A program that uses functions of that directory contains this file, basics.inl, the files with
+   its functions, and primitives_end.cu. The functions are then called dvti_gpu_exp and so on.
 
-   Each operation is named with its rounding, so that it is never fused with another one, whatever the family's options. A mask is a bool,
-   which fills all lanes. */
+   Each operation names its rounding, so that it is never contracted with another one, whatever the
+   family's compiler options. A mask is a bool, which stands for all lanes. */
 
 #define V(name) dvti_gpu_##name
 #define DVTI_INLINE __device__ __forceinline__
@@ -19,9 +20,12 @@ typedef bool V(m);
 typedef double V(d);
 typedef int64_t V(l);
 
-#define DVTI_PRIMITIVE1(R, name, A, value) DVTI_INLINE V(R) V(name)(V(A) a) { return value; }
-#define DVTI_PRIMITIVE2(R, name, A, B, value) DVTI_INLINE V(R) V(name)(V(A) a, V(B) b) { return value; }
-#define DVTI_PRIMITIVE3(R, name, A, B, C, value) DVTI_INLINE V(R) V(name)(V(A) a, V(B) b, V(C) c) { return value; }
+#define DVTI_PRIMITIVE1(R, name, A, value)                                                         \
+    DVTI_INLINE V(R) V(name)(V(A) a) { return value; }
+#define DVTI_PRIMITIVE2(R, name, A, B, value)                                                      \
+    DVTI_INLINE V(R) V(name)(V(A) a, V(B) b) { return value; }
+#define DVTI_PRIMITIVE3(R, name, A, B, C, value)                                                   \
+    DVTI_INLINE V(R) V(name)(V(A) a, V(B) b, V(C) c) { return value; }
 
 /* ---- float ---- */
 DVTI_INLINE V(f) V(zero)() { return 0; }
@@ -55,7 +59,7 @@ DVTI_PRIMITIVE2(m, unord, f, f, a != a || b != b)
 DVTI_PRIMITIVE3(f, select, m, f, f, a ? b : c)
 
 /* ---- masks ---- */
-DVTI_PRIMITIVE2(m, mand, m, m, a && b)
+DVTI_PRIMITIVE2(m, mand, m, m, a &&b)
 DVTI_PRIMITIVE2(m, mor, m, m, a || b)
 DVTI_PRIMITIVE1(m, mnot, m, !a)
 DVTI_INLINE uint32_t V(mbits)(V(m) a) { return a ? 0xffff : 0; }
@@ -64,7 +68,7 @@ DVTI_INLINE uint32_t V(mbits)(V(m) a) { return a ? 0xffff : 0; }
 DVTI_PRIMITIVE1(i, iset, i, a)
 DVTI_PRIMITIVE2(i, iadd, i, i, (int)((unsigned)a + (unsigned)b))
 DVTI_PRIMITIVE2(i, isub, i, i, (int)((unsigned)a - (unsigned)b))
-DVTI_PRIMITIVE2(i, iand, i, i, a & b)
+DVTI_PRIMITIVE2(i, iand, i, i, a &b)
 DVTI_PRIMITIVE2(i, ior, i, i, a | b)
 DVTI_PRIMITIVE2(i, ishl, i, i, (int)((unsigned)a << b))
 DVTI_PRIMITIVE2(i, ishr, i, i, (int)((unsigned)a >> b))
@@ -72,18 +76,21 @@ DVTI_PRIMITIVE2(i, isar, i, i, a >> b)
 DVTI_PRIMITIVE2(m, ieq, i, i, a == b)
 DVTI_PRIMITIVE2(m, igt, i, i, a > b)
 
-/* a * 2^n in two steps: the first stays among normal numbers and is exact, the second rounds. */
+/* Returns a * 2^n in two steps: the first stays among normal numbers and is exact, the second
+   rounds. */
 DVTI_INLINE V(f) V(scalef)(V(f) a, V(f) n) {
-    const int whole = __float2int_rn(n), half = whole >> 1;
-    return __fmul_rn(__fmul_rn(a, __int_as_float(half + 127 << 23)), __int_as_float(whole - half + 127 << 23));
+    const int exponent = __float2int_rn(n), half = exponent >> 1;
+    return __fmul_rn(__fmul_rn(a, __int_as_float(half + 127 << 23)),
+                     __int_as_float(exponent - half + 127 << 23));
 }
 
-/* What piecewise.inl asks for. */
+/* Primitives that piecewise.inl needs. */
 DVTI_INLINE V(f) V(lookup)(const float *table, V(i) at) { return table[at & 7]; }
 #define DVTI_REPEAT(n) _Pragma("unroll")
 
-/* What angles.inl asks for (quarter_turns.inl). */
-#define dvti_gpu_far_angles(x, done, rest, low, quarters) (*(quarters) = dvti_reduce_angle(x, rest, low))
+/* Primitives that angles.inl needs (quarter_turns.inl). */
+#define dvti_gpu_far_angles(x, done, rest, low, quarters)                                          \
+    (*(quarters) = dvti_reduce_angle(x, rest, low))
 
 /* ---- double ---- */
 DVTI_PRIMITIVE1(d, dset, d, a)
@@ -101,17 +108,19 @@ DVTI_PRIMITIVE1(d, as_d, l, __longlong_as_double(a))
 DVTI_PRIMITIVE1(l, lset, l, a)
 DVTI_PRIMITIVE2(l, ladd, l, l, (int64_t)((uint64_t)a + (uint64_t)b))
 DVTI_PRIMITIVE2(l, lsub, l, l, (int64_t)((uint64_t)a - (uint64_t)b))
-DVTI_PRIMITIVE2(l, land, l, l, a & b)
+DVTI_PRIMITIVE2(l, land, l, l, a &b)
 DVTI_PRIMITIVE2(l, lor, l, l, a | b)
 DVTI_PRIMITIVE2(l, lshr, l, i, (int64_t)((uint64_t)a >> b))
-/* The one float is the lower half of a vector; what a function does with the upper one is never computed. */
+/* The one float is the lower half of a vector. The upper half of a function's work is never
+   computed. */
 DVTI_PRIMITIVE1(d, widen_low, f, (double)a)
 DVTI_PRIMITIVE1(d, widen_high, f, (double)a)
 DVTI_PRIMITIVE2(f, narrow, d, d, __double2float_rn(a))
 
 DVTI_INLINE V(d) V(dscalef)(V(d) a, V(d) n) {
-    const int whole = __double2int_rn(n), half = whole >> 1;
-    return __dmul_rn(__dmul_rn(a, __hiloint2double(half + 1023 << 20, 0)), __hiloint2double(whole - half + 1023 << 20, 0));
+    const int exponent = __double2int_rn(n), half = exponent >> 1;
+    return __dmul_rn(__dmul_rn(a, __hiloint2double(half + 1023 << 20, 0)),
+                     __hiloint2double(exponent - half + 1023 << 20, 0));
 }
 
 #undef DVTI_PRIMITIVE1

@@ -1,4 +1,5 @@
-/* Behind the functions of 2_core/math/: takes away what primitives.cu has defined, and basics.inl, but the functions. */
+/* Undefines the macros of primitives.cu and basics.inl; the functions of 2_core/math/ between them
+   remain. */
 #undef V
 #undef dvti_gpu_far_angles
 #undef DVTI_INLINE

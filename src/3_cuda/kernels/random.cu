@@ -1,19 +1,28 @@
-/* Random numbers: the words of Philox 4x32-10 and Threefry 2x32-20 as 1_base/dvt_rng.c has them, and what becomes of them as
-   3_cpu/cpu_random.c has it. Every element is a function of the key and its own position, so the integers, and all that is made of
-   them by exact steps, have the CPU's bits; so have normal numbers of Philox but float64, by the CPU's functions (2_core/math). The others
-   come by CUDA's log, sin and cos.
+/* Random numbers: the bits of Philox 4x32-10 and Threefry 2x32-20 as in 1_base/dvt_rng.c, and the
+   distributions as in 3_cpu/cpu_random.c.
 
-   Launch: one thread for each counter (Philox: 4 or 2 elements, stored as one), element (Threefry) or element of a subsequence (cuRAND).
-   Compiled without fusing a * b + c; where XLA fuses, so does the text.
+   Every element is a function of the key and its own position. So integers, and all results
+   computed from them by exact steps, have the same bits as on the CPU. So have Philox's normal
+   numbers, except float64, because they use the CPU's functions (2_core/math). The others use
+   CUDA's log, sin and cos.
 
-   permutation  Philox: Fisher and Yates, from the last place down: place i changes with place t[i] <= i. One thread would take about a
-                microsecond for each place. But exchanges that share no place may be done in any order, and the longest chain of those that do
-                is short (about e * log(n)). So in rounds: each exchange that is left claims its two places, the greatest i wins, and
-                who has won both exchanges. That is the sequential result whatever the order within a round. Small ones are
-                done by one block; large ones by a fixed number of rounds over the card, which cost little when nothing is left, and one
-                thread finishes what should ever remain. Source: Shun, Gu, Blelloch, Fineman, Gibbons: Sequential random permutation, list
-                contraction and tree contraction are highly parallel. SODA 2015.
-                Threefry: the keys for a stable sort (sort.cu), as often as JAX does it.
+   Launch: one thread per counter (Philox: 4 or 2 elements, stored with one access), per element
+   (Threefry) or per element of a subsequence (cuRAND). Compiled without contraction of a * b + c;
+   where XLA contracts, the source calls fma.
+
+   permutation, Philox: the Fisher-Yates shuffle, from the last place down: place i is exchanged
+   with place t[i] <= i. One thread would take about 1 us per place. Exchanges that share no place
+   may run in any order, and the longest chain of those that do is short (about e * log(n)). So the
+   exchanges run in rounds. Each remaining exchange claims its two places, and the greatest i wins a
+   place. An exchange that wins both places is done. This gives the sequential result, whatever the
+   order within a round.
+
+   Small permutations take one block. Large ones take a fixed number of rounds over the GPU, which
+   are cheap when no exchange is left; one thread does the exchanges that remain after those.
+   Source: Shun, Gu, Blelloch, Fineman, Gibbons: Sequential random permutation, list contraction and
+   tree contraction are highly parallel. SODA 2015.
+
+   permutation, Threefry: the keys for a stable sort (sort.cu), as often as JAX sorts.
 
    Variant: D dtype; DIST; GEN. */
 
@@ -24,9 +33,11 @@ struct dvti_words {
     unsigned w[4];
 };
 
-__device__ inline dvti_words dvti_philox(unsigned c0, unsigned c1, unsigned c2, unsigned c3, unsigned k0, unsigned k1) {
+__device__ inline dvti_words dvti_philox(unsigned c0, unsigned c1, unsigned c2, unsigned c3,
+                                         unsigned k0, unsigned k1) {
     for (int round = 0; round < 10; round++) {
-        const unsigned h0 = __umulhi(0xD2511F53u, c0), l0 = 0xD2511F53u * c0, h1 = __umulhi(0xCD9E8D57u, c2), l1 = 0xCD9E8D57u * c2;
+        const unsigned h0 = __umulhi(0xD2511F53u, c0), l0 = 0xD2511F53u * c0,
+                       h1 = __umulhi(0xCD9E8D57u, c2), l1 = 0xCD9E8D57u * c2;
         c0 = h1 ^ c1 ^ k0;
         c1 = l1;
         c2 = h0 ^ c3 ^ k1;
@@ -39,15 +50,15 @@ __device__ inline dvti_words dvti_philox(unsigned c0, unsigned c1, unsigned c2, 
 
 __device__ inline dvti_words dvti_counter_words(const dvti_krandom &p, int64_t group) {
     const uint64_t at = (uint64_t)p.first + (uint64_t)group;
-    return dvti_philox((unsigned)at, (unsigned)(at >> 32), (unsigned)(p.place >> 32), (unsigned)p.place, (unsigned)(p.key >> 32),
-                       (unsigned)p.key);
+    return dvti_philox((unsigned)at, (unsigned)(at >> 32), (unsigned)(p.place >> 32),
+                       (unsigned)p.place, (unsigned)(p.key >> 32), (unsigned)p.key);
 }
 
 __device__ inline uint64_t dvti_both(const dvti_words &w, int k) {
     return (uint64_t)w.w[2 * k] << 32 | w.w[2 * k + 1];
 }
 
-/* low + u * (high - low), rounded twice. */
+/* Returns low + u * (high - low), rounded twice. */
 __device__ inline double dvti_between(const dvti_krandom &p, double u) {
     const double v = p.f0 + u * (p.f1 - p.f0);
     return v < p.f2 ? v : p.f2;
@@ -78,12 +89,14 @@ __device__ inline void dvti_draw(const dvti_krandom &p, const dvti_words &w, dvt
 __device__ inline void dvti_draw(const dvti_krandom &p, const dvti_words &w, dvti_element *e) {
     for (int k = 0; k < PER; k++) {
         if (DIST == RANDINT)
-            e[k] = dvti_narrow<D>((int64_t)((uint64_t)p.low + __umul64hi(dvti_both(w, k & 1), (uint64_t)p.span)));
+            e[k] = dvti_narrow<D>(
+                (int64_t)((uint64_t)p.low + __umul64hi(dvti_both(w, k & 1), (uint64_t)p.span)));
         else if (DIST == BERNOULLI)
             e[k] = dvti_narrow<D>((int64_t)((double)w.w[k] < p.f0 * 4294967296.0));
         else
-            e[k] = dvti_narrow<D>(dvti_between(p, PER == 2 ? (double)(dvti_both(w, k & 1) >> 11) * (1.0 / 9007199254740992.0)
-                                                          : (double)(w.w[k] >> 8) * (1.0 / 16777216.0)));
+            e[k] = dvti_narrow<D>(dvti_between(
+                p, PER == 2 ? (double)(dvti_both(w, k & 1) >> 11) * (1.0 / 9007199254740992.0)
+                            : (double)(w.w[k] >> 8) * (1.0 / 16777216.0)));
     }
 }
 #endif
@@ -93,9 +106,9 @@ extern "C" __global__ void dvti_random(const dvti_krandom p) {
         dvti_element e[PER], *to = (dvti_element *)p.out + group * PER;
         dvti_draw(p, dvti_counter_words(p, group), e);
         if (sizeof e == 16 && p.aligned && (group + 1) * PER <= p.n) {
-            uint4 whole;
-            memcpy(&whole, e, sizeof e);
-            *(uint4 *)to = whole;
+            uint4 vector;
+            memcpy(&vector, e, sizeof e);
+            *(uint4 *)to = vector;
         } else {
             for (int k = 0; k < PER; k++)
                 if (group * PER + k < p.n)
@@ -107,22 +120,23 @@ extern "C" __global__ void dvti_random(const dvti_krandom p) {
 
 /* ---- Threefry in JAX's layout ---- */
 __device__ inline void dvti_threefry(unsigned k0, unsigned k1, unsigned &x0, unsigned &x1) {
-    const int turns[8] = {13, 15, 26, 6, 17, 29, 16, 24};
+    const int rotations[8] = {13, 15, 26, 6, 17, 29, 16, 24};
     const unsigned schedule[3] = {k0, k1, k0 ^ k1 ^ 0x1BD11BDAu};
     x0 += schedule[0];
     x1 += schedule[1];
     for (int i = 0; i < 5; i++) {
         for (int r = 0; r < 4; r++) {
-            const int turn = turns[4 * (i & 1) + r];
+            const int rotation = rotations[4 * (i & 1) + r];
             x0 += x1;
-            x1 = (x1 << turn | x1 >> (32 - turn)) ^ x0;
+            x1 = (x1 << rotation | x1 >> (32 - rotation)) ^ x0;
         }
         x0 += schedule[(i + 1) % 3];
         x1 += schedule[(i + 2) % 3] + (unsigned)(i + 1);
     }
 }
 
-/* Word j of n < 2^32 words: counters in two halves, an odd n padded by a 0. */
+/* Returns word j of n < 2^32 words. Word i and word i + (n + 1) / 2 come from one counter
+   pair; an odd n is padded by a 0. */
 __device__ inline unsigned dvti_short_word(uint64_t key, int64_t n, int64_t j) {
     const int64_t half = (n + 1) / 2;
     unsigned x0 = (unsigned)(j < half ? j : j - half), x1 = x0 + (unsigned)half;
@@ -132,12 +146,13 @@ __device__ inline unsigned dvti_short_word(uint64_t key, int64_t n, int64_t j) {
     return j < half ? x0 : x1;
 }
 
-/* Of any n: blocks of 2^32 - 1 words have keys of their own. */
+/* Returns word j of any n: blocks of 2^32 - 1 words have keys of their own. */
 __device__ inline unsigned dvti_jax_word(uint64_t key, int64_t n, int64_t j) {
     const int64_t block = 0xffffffffLL, blocks = n / block;
     if (blocks) {
         const int64_t at = j / block, words = 2 * (blocks + 1);
-        key = (uint64_t)dvti_short_word(key, words, 2 * at) << 32 | dvti_short_word(key, words, 2 * at + 1);
+        key = (uint64_t)dvti_short_word(key, words, 2 * at) << 32 |
+              dvti_short_word(key, words, 2 * at + 1);
         n = at < blocks ? block : n - blocks * block;
         j -= at * block;
     }
@@ -150,19 +165,24 @@ template <int WIDTH> __device__ inline uint64_t dvti_jax_bits(uint64_t key, int6
         return (uint64_t)dvti_jax_word(key, 2 * n, e) << 32 | dvti_jax_word(key, 2 * n, n + e);
     if (WIDTH == 32)
         return dvti_jax_word(key, n, e);
-    return dvti_jax_word(key, (n + in_word - 1) / in_word, e / in_word) >> WIDTH % 32 * (e % in_word) & ((1u << WIDTH % 32) - 1);
+    return dvti_jax_word(key, (n + in_word - 1) / in_word, e / in_word) >>
+               WIDTH % 32 * (e % in_word) &
+           ((1u << WIDTH % 32) - 1);
 }
 
-/* As an element of that dtype and back. */
+/* Rounds a value to dtype T. */
 template <int T> __device__ inline double dvti_rounded(double v) {
     return dvti_widen<T, double>(dvti_narrow<T>(v));
 }
 
-/* Uniform between two values of the dtype, as XLA rounds it. */
-template <int T> __device__ inline double dvti_jax_between(const dvti_krandom &p, int64_t e, double low, double high) {
+/* Returns a uniform value between two values of the dtype, rounded as XLA does. */
+template <int T>
+__device__ inline double dvti_jax_between(const dvti_krandom &p, int64_t e, double low,
+                                          double high) {
     constexpr int width = T == DVT_F64 ? 64 : T == DVT_F32 ? 32 : T == DVT_F16 ? 16 : 8;
     constexpr int mantissa = T == DVT_F64 ? 52 : T == DVT_F32 ? 23 : T == DVT_F16 ? 10 : 7;
-    const double u = (double)(dvti_jax_bits<width>(p.key, p.n, e) >> (width - mantissa)) / (double)((uint64_t)1 << mantissa);
+    const double u = (double)(dvti_jax_bits<width>(p.key, p.n, e) >> (width - mantissa)) /
+                     (double)((uint64_t)1 << mantissa);
     const double range = dvti_rounded<T>(high - low);
     double v;
     if (T == DVT_F64)
@@ -176,12 +196,12 @@ template <int T> __device__ inline double dvti_jax_between(const dvti_krandom &p
 
 #if GEN == 1 && DIST == 1
 /* The inverse error function, as in 1_base/dvt_rng.c (Giles, 2011). */
-/* Of each interval its polynomial, the highest power first; the third has no float. */
+/* The polynomial of each interval, highest power first. float needs no third interval. */
 __constant__ float dvti_erfinv_float[2][9] = {
-    {2.81022636e-08f, 3.43273939e-07f, -3.5233877e-06f, -4.39150654e-06f, 0.00021858087f, -0.00125372503f, -0.00417768164f,
-     0.246640727f, 1.50140941f},
-    {-0.000200214257f, 0.000100950558f, 0.00134934322f, -0.00367342844f, 0.00573950773f, -0.0076224613f, 0.00943887047f,
-     1.00167406f, 2.83297682f}};
+    {2.81022636e-08f, 3.43273939e-07f, -3.5233877e-06f, -4.39150654e-06f, 0.00021858087f,
+     -0.00125372503f, -0.00417768164f, 0.246640727f, 1.50140941f},
+    {-0.000200214257f, 0.000100950558f, 0.00134934322f, -0.00367342844f, 0.00573950773f,
+     -0.0076224613f, 0.00943887047f, 1.00167406f, 2.83297682f}};
 
 __constant__ double dvti_erfinv_double[3][23] = {
     {-3.6444120640178196996e-21, -1.685059138182016589e-19,  1.2858480715256400167e-18,
@@ -197,14 +217,14 @@ __constant__ double dvti_erfinv_double[3][23] = {
      2.9234449089955446044e-06, 1.2475304481671778723e-05, -4.7318229009055733981e-05,
      6.8284851459573175448e-05, 2.4031110387097893999e-05, -0.0003550375203628474796,
      0.00095328937973738049703, -0.0016882755560235047313, 0.0024914420961078508066,
-     -0.0037512085075692412107, 0.005370914553590063617,   1.0052589676941592334,
+     -0.0037512085075692412107, 0.005370914553590063617, 1.0052589676941592334,
      3.0838856104922207635},
     {-2.7109920616438573243e-11, -2.5556418169965252055e-10, 1.5076572693500548083e-09,
-     -3.7894654401267369937e-09, 7.6157012080783393804e-09,  -1.4960026627149240478e-08,
-     2.9147953450901080826e-08,  -6.7711997758452339498e-08, 2.2900482228026654717e-07,
-     -9.9298272942317002539e-07, 4.5260625972231537039e-06,  -1.9681778105531670567e-05,
-     7.5995277030017761139e-05,  -0.00021503011930044477347, -0.00013871931833623122026,
-     1.0103004648645343977,      4.8499064014085844221}};
+     -3.7894654401267369937e-09, 7.6157012080783393804e-09, -1.4960026627149240478e-08,
+     2.9147953450901080826e-08, -6.7711997758452339498e-08, 2.2900482228026654717e-07,
+     -9.9298272942317002539e-07, 4.5260625972231537039e-06, -1.9681778105531670567e-05,
+     7.5995277030017761139e-05, -0.00021503011930044477347, -0.00013871931833623122026,
+     1.0103004648645343977, 4.8499064014085844221}};
 
 __device__ inline float dvti_erfinv(float x) {
     float w = -log1pf(-x * x), p;
@@ -219,7 +239,7 @@ __device__ inline float dvti_erfinv(float x) {
 }
 
 __device__ inline double dvti_erfinv(double x) {
-    double w = -log((1 - x) * (1 + x)), p; /* 1 - x * x would lose what is left of the tails */
+    double w = -log((1 - x) * (1 + x)), p; /* 1 - x * x would cancel in the tails */
     const int interval = w < 6.25 ? 0 : w < 16 ? 1 : 2, n = w < 6.25 ? 23 : w < 16 ? 19 : 17;
     const double *c = dvti_erfinv_double[interval];
     if (fabs(x) >= 1)
@@ -233,22 +253,31 @@ __device__ inline double dvti_erfinv(double x) {
 
 __device__ inline double dvti_jax_normal(const dvti_krandom &p, int64_t e) {
     typedef typename dvti_stored<D == DVT_F64 ? DVT_F64 : DVT_F32>::type real;
-    const double step = D == DVT_F64 ? 1.0 / 9007199254740992.0 : D == DVT_F32 ? 1.0 / 16777216.0 : D == DVT_F16 ? 1.0 / 2048 : 1.0 / 256;
+    const double step = D == DVT_F64   ? 1.0 / 9007199254740992.0
+                        : D == DVT_F32 ? 1.0 / 16777216.0
+                        : D == DVT_F16 ? 1.0 / 2048
+                                       : 1.0 / 256;
     const double u = dvti_jax_between<D>(p, e, step - 1, 1), z = (double)dvti_erfinv((real)u);
-    return p.f0 + p.f1 * dvti_rounded<D>(dvti_rounded<D>(1.41421356237309504880) * dvti_rounded<D>(z));
+    return p.f0 +
+           p.f1 * dvti_rounded<D>(dvti_rounded<D>(1.41421356237309504880) * dvti_rounded<D>(z));
 }
 #endif
 
 #if GEN == 1 && DIST == 2
-/* Twice the bits of the dtype, reduced modulo the span; all arithmetic modulo 2^width. */
+/* Returns twice the bits of the dtype, reduced modulo the span. All arithmetic is modulo
+   2^width. */
 __device__ inline int64_t dvti_jax_int(const dvti_krandom &p, int64_t e) {
     constexpr int width = 8 * (int)sizeof(typename dvti_stored<D>::type);
-    const uint64_t mask = width == 64 ? ~(uint64_t)0 : ((uint64_t)1 << width % 64) - 1, span = (uint64_t)p.span & mask;
-    const uint64_t above = (uint64_t)dvti_short_word(p.key, 4, 0) << 32 | dvti_short_word(p.key, 4, 1);
-    const uint64_t below = (uint64_t)dvti_short_word(p.key, 4, 2) << 32 | dvti_short_word(p.key, 4, 3);
-    const uint64_t high = dvti_jax_bits<width>(above, p.n, e), low = dvti_jax_bits<width>(below, p.n, e);
+    const uint64_t mask = width == 64 ? ~(uint64_t)0 : ((uint64_t)1 << width % 64) - 1,
+                   span = (uint64_t)p.span & mask;
+    const uint64_t above =
+        (uint64_t)dvti_short_word(p.key, 4, 0) << 32 | dvti_short_word(p.key, 4, 1);
+    const uint64_t below =
+        (uint64_t)dvti_short_word(p.key, 4, 2) << 32 | dvti_short_word(p.key, 4, 3);
+    const uint64_t high = dvti_jax_bits<width>(above, p.n, e),
+                   low = dvti_jax_bits<width>(below, p.n, e);
     uint64_t power = (uint64_t)1 << width / 2, at;
-    if (span == 0) { /* every value of the dtype: x mod 0 is x there */
+    if (span == 0) { /* all values of the dtype: JAX defines x mod 0 as x */
         at = high * (power * power & mask) + low;
     } else {
         power %= span;
@@ -271,7 +300,8 @@ extern "C" __global__ void dvti_random(const dvti_krandom p) {
 #elif DIST == 2
         dvti_store<D>(p.out, e, dvti_jax_int(p, e));
 #else
-        dvti_store<D>(p.out, e, (int64_t)(dvti_jax_between<DVT_F32>(p, e, 0, 1) < (double)(float)p.f0));
+        dvti_store<D>(p.out, e,
+                      (int64_t)(dvti_jax_between<DVT_F32>(p, e, 0, 1) < (double)(float)p.f0));
 #endif
     }
 }
@@ -281,17 +311,21 @@ extern "C" __global__ void dvti_random(const dvti_krandom p) {
 #if GEN == 2
 __device__ inline unsigned dvti_subsequence(const dvti_krandom &p, int64_t thread, int64_t draw) {
     const uint64_t counter = (uint64_t)draw / 4;
-    return dvti_philox((unsigned)counter, (unsigned)(counter >> 32), (unsigned)thread, 0, (unsigned)p.key, 0).w[draw % 4];
+    return dvti_philox((unsigned)counter, (unsigned)(counter >> 32), (unsigned)thread, 0,
+                       (unsigned)p.key, 0)
+        .w[draw % 4];
 }
 
 extern "C" __global__ void dvti_random(const dvti_krandom p) {
     for (int64_t e = dvti_thread(); e < p.threads; e += dvti_threads()) {
         const int64_t thread = e / p.step, words = D == DVT_F64 ? 2 : 1;
-        const int64_t draw = (p.starts ? p.starts[thread] : p.first) + (e - thread * p.step) * words;
+        const int64_t draw =
+            (p.starts ? p.starts[thread] : p.first) + (e - thread * p.step) * words;
         const unsigned x = dvti_subsequence(p, thread, draw);
         if (D == DVT_F64) {
             const uint64_t both = x ^ (uint64_t)dvti_subsequence(p, thread, draw + 1) << 21;
-            dvti_store<D>(p.out, e, dvti_between(p, 1 - ((double)both + 0.5) * (1 / 9007199254740992.0)));
+            dvti_store<D>(p.out, e,
+                          dvti_between(p, 1 - ((double)both + 0.5) * (1 / 9007199254740992.0)));
         } else {
             const float u = 1 - ((float)x * (1 / 4294967296.0f) + 0.5f / 4294967296.0f);
             const float v = (float)p.f0 + u * ((float)p.f1 - (float)p.f0);
@@ -318,13 +352,17 @@ extern "C" __global__ void dvti_shuffle_copy(const dvti_krandom p) {
 #endif
 
 #if DIST == 4 && GEN == 0
-/* p.values[i]: the place that i changes with, -1 when it is done; p.keys: who claims a place, its round above its number;
-   p.left[r]: whether any is left when round r begins. */
+/* p.values[i]: the place that i is exchanged with, -1 when done. p.keys: the claim on a place, its
+   round in the high bits, its number in the low ones. p.left[r]: whether any exchange is left when
+   round r begins. */
 __device__ inline void dvti_shuffle_begin(const dvti_krandom &p, int64_t i) {
     const int64_t draw = p.n - 1 - i;
     ((int64_t *)p.out)[i] = i;
     p.keys[i] = 0;
-    p.values[i] = i ? (int64_t)__umul64hi(dvti_both(dvti_counter_words(p, draw / 2), (int)(draw % 2)), (uint64_t)i + 1) : -1;
+    p.values[i] =
+        i ? (int64_t)__umul64hi(dvti_both(dvti_counter_words(p, draw / 2), (int)(draw % 2)),
+                                (uint64_t)i + 1)
+          : -1;
 }
 
 __device__ inline uint64_t dvti_claim(int64_t round, int64_t i) {
@@ -346,7 +384,7 @@ __device__ inline void dvti_exchange(const dvti_krandom &p, int64_t i, int64_t w
     p.values[i] = -1;
 }
 
-/* Whether i is left for another round. */
+/* Returns whether exchange i needs another round. */
 __device__ inline bool dvti_shuffle_settle(const dvti_krandom &p, int64_t round, int64_t i) {
     const int64_t with = p.values[i];
     const uint64_t mine = dvti_claim(round, i);

@@ -1,27 +1,44 @@
 /* Reductions: many elements to one, for every result.
 
-   in[0] is seen as kept positions (one for each result) times reduced positions. Both are windows of up to 8 axes that the host has
-   merged, and sorted by stride where order has no meaning (all but argmin and argmax), so that a transposed array is read in the order
-   of its memory.
+   in[0] is a grid of kept positions (one per result) times reduced positions. Both are windows of
+   up to 8 axes that the host has merged. Where order has no meaning (all but argmin and argmax), it
+   has also sorted them by stride, so that a transposed array is read in the order of its memory.
 
-   Two shapes of a launch, by which axes lie innermost in memory:
-     rows     the reduced ones. `lanes` threads (1 to 32, or a block of 256) share a result; each takes VEC neighbors (16 bytes) at a time,
-              four times before it adds any of them, so that 64 bytes per thread are on their way. Then shuffles, then shared memory.
-     columns  the kept ones. A block is `lanes` neighboring results times 256 / lanes rows; every thread walks down its column, eight
-              loads at a time, and the rows are joined in shared memory. A warp reads whole sectors without any transposition.
-   A result of many elements is cut into chunks (SPLIT), one block each, whose states go to the workspace; a second kernel
-   joins them. One block per result with an atomic end, the usual alternative, gives other bits on every run.
+   The innermost axes in memory decide between two kernels:
 
-   Which elements meet in which order depends on shape, strides and dtype alone: not on the card, nor
-   on the alignment. Sums, products, means
-   and norms are formed in float64 (two double operations per element: hidden behind memory on data-center cards, and
-   for float32 just so on those with few of them). Extremes are compared in the elements' own type. logsumexp keeps a running maximum
-   with the sum over it; each group of VEC elements needs one test of the maximum and one exponential per element; for
-   floats of up to 32 bits that is a float's with the rounding error of the difference put back (dvti_exp_below).
+     rows: reduced axes are innermost           columns: kept axes are innermost
+
+             reduced -->                                  kept -->
+     kept    t0 t1 .. t0 t1 .. -> result 0      reduced   t0  t1  t2  t3
+      |      t2 t3 .. t2 t3 .. -> result 1         |      t4  t5  t6  t7
+      v                                            v      t0  t1  t2  t3
+             lanes = 2 threads per result                  |   |   |   |
+                                                          r0  r1  r2  r3   lanes = 4
+
+   rows: `lanes` threads (1 to 32, or a block of 256) share a result. Each reads VEC adjacent
+   elements (16 bytes) at a time, four times before it adds any, so that 64 bytes per thread are in
+   flight. Shuffles, then shared memory, join the threads.
+
+   columns: a block covers `lanes` neighboring results times 256 / lanes rows. Every thread reduces
+   down its column, eight loads at a time, and the rows are joined in shared memory. A warp reads
+   whole sectors without a transposition.
+
+   A result of many elements is cut into chunks (SPLIT), one block each, whose states go to the
+   workspace; a second kernel joins them. The usual alternative, atomics at the end of one kernel,
+   gives other bits on every run.
+
+   Numerics: the order of additions depends on shape, strides and dtype alone, neither on the GPU
+   nor on the alignment. Sums, products, means and norms are computed in float64. That is two double
+   operations per element: hidden behind memory on data-center GPUs, and for float32 just about
+   hidden on GPUs with few float64 units. Extremes are compared in the elements' own type.
+
+   logsumexp keeps a running maximum and the sum relative to it. Each group of VEC elements needs
+   one test of the maximum, and each element one exponential. For floats of up to 32 bits that is a
+   float's, corrected for the rounding error of the difference (dvti_exp_below).
 
    Variant: D, OUT dtypes; RULE, METHOD, NONE, TERM, JOIN and FINISH of the operation's row
-   (2_core/dvt_reduce_table.h), SMALLEST where JOIN is smaller; COLUMNS; SPLIT; WIDE: positions of 64 bits,
-   else 32. */
+   (2_core/dvt_reduce_table.h); SMALLEST where JOIN is smaller; COLUMNS; SPLIT; WIDE: positions of
+   64 bits, else 32. */
 
 #define VEC (16 / (int)sizeof(typename dvti_stored<D>::type))
 #define INTEGER (!DVTI_IS_FLOAT(D) && RULE != RULE_FLOAT)
@@ -34,16 +51,22 @@
 template <bool, class A, class B> struct dvti_either { typedef A type; };
 template <class A, class B> struct dvti_either<false, A, B> { typedef B type; };
 
-/* ---- the words of the table ---- */
+/* ---- the operations of the table ---- */
 #define W(word) dvti_w_##word
 template <class T> __device__ inline T dvti_w_add(T a, T b) { return a + b; }
 template <class T> __device__ inline T dvti_w_sub(T a, T b) { return a - b; }
 template <class T> __device__ inline T dvti_w_mul(T a, T b) { return a * b; }
 template <class T> __device__ inline T dvti_w_neg(T a) { return -a; }
 template <class T> __device__ inline T dvti_w_abs(T a) { return a < 0 ? -a : a; }
-__device__ inline int64_t dvti_w_add(int64_t a, int64_t b) { return (int64_t)((uint64_t)a + (uint64_t)b); }
-__device__ inline int64_t dvti_w_sub(int64_t a, int64_t b) { return (int64_t)((uint64_t)a - (uint64_t)b); }
-__device__ inline int64_t dvti_w_mul(int64_t a, int64_t b) { return (int64_t)((uint64_t)a * (uint64_t)b); }
+__device__ inline int64_t dvti_w_add(int64_t a, int64_t b) {
+    return (int64_t)((uint64_t)a + (uint64_t)b);
+}
+__device__ inline int64_t dvti_w_sub(int64_t a, int64_t b) {
+    return (int64_t)((uint64_t)a - (uint64_t)b);
+}
+__device__ inline int64_t dvti_w_mul(int64_t a, int64_t b) {
+    return (int64_t)((uint64_t)a * (uint64_t)b);
+}
 __device__ inline int64_t dvti_w_neg(int64_t a) { return dvti_w_sub((int64_t)0, a); }
 __device__ inline int64_t dvti_w_abs(int64_t a) { return a < 0 ? dvti_w_neg(a) : a; }
 __device__ inline float dvti_w_abs(float a) { return fabsf(a); }
@@ -56,8 +79,10 @@ template <class T> __device__ inline T dvti_w_nonzero(T a) { return a != 0; }
 template <class T> __device__ inline T dvti_w_smaller(T a, T b) { return a != a || a < b ? a : b; }
 template <class T> __device__ inline T dvti_w_larger(T a, T b) { return a != a || a > b ? a : b; }
 
-/* The class that elements are read in. */
-typedef dvti_either<INTEGER, int64_t, dvti_either<SUMS || D == DVT_F64 || !DVTI_IS_FLOAT(D), double, float>::type>::type dvti_value;
+/* The class in which elements are read. */
+typedef dvti_either<
+    INTEGER, int64_t,
+    dvti_either<SUMS || D == DVT_F64 || !DVTI_IS_FLOAT(D), double, float>::type>::type dvti_value;
 typedef dvti_either<BITS, int, dvti_value>::type dvti_first;
 typedef dvti_either<ARG, int64_t, double>::type dvti_second;
 typedef dvti_either<INTEGER, double, dvti_value>::type dvti_real;
@@ -70,7 +95,8 @@ typedef int dvti_index;
 #endif
 typedef dvti_stored<D>::type dvti_element;
 
-/* What has been seen so far: `a` the value or the largest; `b` the position, or the sum of exponentials over the largest. */
+/* The state of a reduction. `a`: the value or the maximum. `b`: the position, or the sum of
+   exponentials relative to the maximum. */
 struct dvti_state {
     dvti_first a;
     dvti_second b;
@@ -86,7 +112,7 @@ __device__ inline dvti_value dvti_highest() {
 #define DVTI_HIGHEST dvti_highest()
 #define DVTI_LOWEST (INTEGER ? -dvti_highest() - 1 : -dvti_highest())
 
-__device__ inline dvti_state dvti_nothing() {
+__device__ inline dvti_state dvti_neutral() {
     const dvti_value x = (dvti_value)(NONE);
     dvti_state s;
     s.b = 0;
@@ -99,14 +125,15 @@ __device__ inline dvti_state dvti_nothing() {
     return s;
 }
 
-/* NaN before everything, then the extreme, then the first. */
+/* Returns whether x is preferred: NaN before all numbers, then the extreme, then the first
+   position. */
 __device__ inline bool dvti_prefer(dvti_first x, dvti_second at, const dvti_state &s) {
     if (x != x || s.a != s.a)
         return x != x && (s.a == s.a || at < s.b);
     return x == s.a ? at < s.b : SMALLEST ? x < s.a : x > s.a;
 }
 
-/* Sums of exponentials over one maximum as sums over another. */
+/* Converts a sum of exponentials relative to one maximum into one relative to another. */
 __device__ inline double dvti_rescale(double sum, dvti_first from, dvti_first to) {
     return from == to ? sum : sum * exp((double)from - (double)to);
 }
@@ -126,8 +153,10 @@ __device__ inline void dvti_join(dvti_state &s, const dvti_state &t) {
     }
 }
 
-/* N elements, `step` positions apart, the first at position `at`. */
-template <int N> __device__ inline void dvti_take_in(dvti_state &s, const dvti_element *from, int64_t at, int64_t step) {
+/* Adds N elements to a state, `step` positions apart, the first at position `at`. */
+template <int N>
+__device__ inline void dvti_accumulate(dvti_state &s, const dvti_element *from, int64_t at,
+                                       int64_t step) {
     if constexpr (LOGSUMEXP) {
         dvti_first v[N], largest = s.a;
 #pragma unroll
@@ -137,7 +166,7 @@ template <int N> __device__ inline void dvti_take_in(dvti_state &s, const dvti_e
         }
         s.b = dvti_rescale(s.b, s.a, largest);
         s.a = largest;
-        /* Minus infinity minus itself would be NaN; over 0 its exponential is 0, as it should be. */
+        /* -inf - -inf would be NaN; relative to 0 its exponential is 0, as required. */
         const dvti_first base = largest - largest == 0 ? largest : 0;
 #pragma unroll
         for (int k = 0; k < N; k++)
@@ -163,7 +192,8 @@ __device__ inline void dvti_finish(const dvti_kreduce &p, const dvti_state &of, 
     } else if constexpr (BITS) {
         dvti_store<OUT>(p.out.data, place, (int64_t)of.a);
     } else if constexpr (LOGSUMEXP) {
-        dvti_store<OUT>(p.out.data, place, of.a - of.a == 0 ? (double)of.a + log((double)of.b) : (double)of.a);
+        dvti_store<OUT>(p.out.data, place,
+                        of.a - of.a == 0 ? (double)of.a + log((double)of.b) : (double)of.a);
     } else {
         const dvti_result s = (dvti_result)of.a, n = (dvti_result)p.count;
         (void)n;
@@ -171,8 +201,9 @@ __device__ inline void dvti_finish(const dvti_kreduce &p, const dvti_state &of, 
     }
 }
 
-/* What a thread has found for chunk `chunk` of a result. */
-__device__ inline void dvti_deliver(const dvti_kreduce &p, const dvti_state &s, int64_t result, int64_t chunk) {
+/* Stores a thread's state for chunk `chunk` of a result, or finishes the result. */
+__device__ inline void dvti_store_state(const dvti_kreduce &p, const dvti_state &s, int64_t result,
+                                        int64_t chunk) {
 #if SPLIT
     ((dvti_state *)p.partial)[result * p.n_chunks + chunk] = s;
 #else
@@ -180,7 +211,8 @@ __device__ inline void dvti_deliver(const dvti_kreduce &p, const dvti_state &s, 
 #endif
 }
 
-/* The states of `lanes` neighboring threads, 32 at most, in the first of them. All threads of the warp are here. */
+/* Joins the states of `lanes` (at most 32) adjacent threads into the first of them. All threads of
+   the warp must call this. */
 __device__ inline void dvti_join_lanes(dvti_state &s, int lanes) {
     for (int step = lanes / 2; step > 0; step /= 2) {
         dvti_state t;
@@ -192,7 +224,8 @@ __device__ inline void dvti_join_lanes(dvti_state &s, int lanes) {
     }
 }
 
-/* The states of the 256 threads of a block in its first one. All threads are here; the shared memory is free when it returns. */
+/* Joins the states of the 256 threads of a block into the first one. All threads must call this;
+   the shared memory is free on return. */
 __device__ inline void dvti_join_block(dvti_state &s) {
     __shared__ dvti_first first[8];
     __shared__ dvti_second second[8];
@@ -216,21 +249,25 @@ __device__ inline void dvti_join_group(dvti_state &s, int lanes) {
         dvti_join_lanes(s, lanes);
 }
 
-/* Left alone (0), the compiler aims at 64 registers and keeps the rest on the stack, where that is little: for wide positions, and for
-   bytes from 9.0 on. Two blocks on a processor leave 128 to a thread. */
+/* By default (0) the compiler aims at 64 registers and spills the rest to the stack. That is too
+   few for wide positions, and for bytes from 9.0 on. Two blocks per multiprocessor leave 128
+   registers per thread. */
 #define RESIDENT (WIDE || (sizeof(dvti_element) == 1 && __CUDA_ARCH__ >= 900) ? 2 : 0)
 
 #if !COLUMNS
-/* VEC elements from reduced position `at` on. */
-__device__ inline void dvti_read(const dvti_kreduce &p, const dvti_element *row, dvti_index at, dvti_element *x) {
+/* Reads VEC elements from reduced position `at` on. */
+__device__ inline void dvti_read(const dvti_kreduce &p, const dvti_element *row, dvti_index at,
+                                 dvti_element *x) {
     if (p.vector) {
-        const uint4 whole = *(const uint4 *)(row + dvti_offset<dvti_index>(p.reduced, at));
-        memcpy(x, &whole, 16);
+        const uint4 vector = *(const uint4 *)(row + dvti_offset<dvti_index>(p.reduced, at));
+        memcpy(x, &vector, 16);
         return;
     }
     const int last = (int)p.reduced.ndim - 1;
-    const dvti_index extent = (dvti_index)p.reduced.dim[last], stride = (dvti_index)p.reduced.stride[last];
-    dvti_index place = dvti_offset<dvti_index>(p.reduced, at), left = extent - (at - dvti_quotient(at, extent) * extent);
+    const dvti_index extent = (dvti_index)p.reduced.dim[last],
+                     stride = (dvti_index)p.reduced.stride[last];
+    dvti_index place = dvti_offset<dvti_index>(p.reduced, at),
+               left = extent - (at - dvti_quotient(at, extent) * extent);
 #pragma unroll
     for (int k = 0; k < VEC; k++) {
         x[k] = row[place];
@@ -242,12 +279,13 @@ __device__ inline void dvti_read(const dvti_kreduce &p, const dvti_element *row,
     }
 }
 
-/* Reduced positions begin..end of one result, those of thread number `lane` of `lanes`. */
-__device__ inline dvti_state dvti_walk(const dvti_kreduce &p, const dvti_element *row, dvti_index begin, dvti_index end, int lane,
-                                       int lanes) {
+/* Reduces positions begin .. end - 1 of one result that belong to thread `lane` of `lanes`. */
+__device__ inline dvti_state dvti_reduce_range(const dvti_kreduce &p, const dvti_element *row,
+                                               dvti_index begin, dvti_index end, int lane,
+                                               int lanes) {
     const dvti_index group = (dvti_index)lanes * VEC;
     dvti_index at = begin + (dvti_index)lane * VEC;
-    dvti_state s = dvti_nothing();
+    dvti_state s = dvti_neutral();
     for (; end - begin >= 4 * group; begin += 4 * group, at += 4 * group) {
         dvti_element x[4][VEC];
 #pragma unroll
@@ -255,59 +293,67 @@ __device__ inline dvti_state dvti_walk(const dvti_kreduce &p, const dvti_element
             dvti_read(p, row, at + u * group, x[u]);
 #pragma unroll
         for (int u = 0; u < 4; u++)
-            dvti_take_in<VEC>(s, x[u], at + u * group, 1);
+            dvti_accumulate<VEC>(s, x[u], at + u * group, 1);
     }
     for (; at + VEC <= end; at += group) {
         dvti_element x[VEC];
         dvti_read(p, row, at, x);
-        dvti_take_in<VEC>(s, x, at, 1);
+        dvti_accumulate<VEC>(s, x, at, 1);
     }
     for (; at < end; at++)
-        dvti_take_in<1>(s, row + dvti_offset<dvti_index>(p.reduced, at), at, 1);
+        dvti_accumulate<1>(s, row + dvti_offset<dvti_index>(p.reduced, at), at, 1);
     return s;
 }
 
-/* Items are chunks of groups of 256 / lanes results. */
+/* Reduces rows. An item is one chunk of a group of 256 / lanes results. */
 extern "C" __global__ void __launch_bounds__(256, RESIDENT) dvti_reduce_rows(const dvti_kreduce p) {
     const int lanes = (int)p.lanes, lane = threadIdx.x % lanes;
     for (int64_t item = blockIdx.x; item < p.items; item += gridDim.x) {
-        const int64_t group = dvti_quotient(item, p.n_chunks), chunk = item - group * p.n_chunks, begin = chunk * p.chunk;
+        const int64_t group = dvti_quotient(item, p.n_chunks), chunk = item - group * p.n_chunks,
+                      begin = chunk * p.chunk;
         const int64_t result = group * (256 / lanes) + threadIdx.x / lanes;
         const int64_t end = begin + p.chunk < p.n_reduced ? begin + p.chunk : p.n_reduced;
-        dvti_state s = dvti_nothing();
+        dvti_state s = dvti_neutral();
         if (result < p.n_kept)
-            s = dvti_walk(p, (const dvti_element *)p.kept.data + dvti_offset<dvti_index>(p.kept, (dvti_index)result),
-                          (dvti_index)begin, (dvti_index)end, lane, lanes);
+            s = dvti_reduce_range(p,
+                                  (const dvti_element *)p.kept.data +
+                                      dvti_offset<dvti_index>(p.kept, (dvti_index)result),
+                                  (dvti_index)begin, (dvti_index)end, lane, lanes);
         dvti_join_group(s, lanes);
         if (lane == 0 && result < p.n_kept)
-            dvti_deliver(p, s, result, chunk);
+            dvti_store_state(p, s, result, chunk);
     }
 }
 #endif
 
 #if COLUMNS
-/* Items are chunks of tiles of `lanes` results. */
-extern "C" __global__ void __launch_bounds__(256, LOGSUMEXP ? 2 : 1) dvti_reduce_columns(const dvti_kreduce p) {
+/* Reduces columns. An item is one chunk of a tile of `lanes` results. */
+extern "C" __global__ void __launch_bounds__(256, LOGSUMEXP ? 2 : 1)
+    dvti_reduce_columns(const dvti_kreduce p) {
     __shared__ dvti_first first[256];
     __shared__ dvti_second second[256];
-    const int lanes = (int)p.lanes, rows = 256 / lanes, lane = threadIdx.x % lanes, row = threadIdx.x / lanes;
+    const int lanes = (int)p.lanes, rows = 256 / lanes, lane = threadIdx.x % lanes,
+              row = threadIdx.x / lanes;
     for (int64_t item = blockIdx.x; item < p.items; item += gridDim.x) {
-        const int64_t tile = dvti_quotient(item, p.n_chunks), chunk = item - tile * p.n_chunks, begin = chunk * p.chunk;
+        const int64_t tile = dvti_quotient(item, p.n_chunks), chunk = item - tile * p.n_chunks,
+                      begin = chunk * p.chunk;
         const int64_t result = tile * lanes + lane;
-        const dvti_index end = (dvti_index)(begin + p.chunk < p.n_reduced ? begin + p.chunk : p.n_reduced);
-        dvti_state s = dvti_nothing();
+        const dvti_index end =
+            (dvti_index)(begin + p.chunk < p.n_reduced ? begin + p.chunk : p.n_reduced);
+        dvti_state s = dvti_neutral();
         if (result < p.n_kept) {
-            const dvti_element *column = (const dvti_element *)p.kept.data + dvti_offset<dvti_index>(p.kept, (dvti_index)result);
+            const dvti_element *column = (const dvti_element *)p.kept.data +
+                                         dvti_offset<dvti_index>(p.kept, (dvti_index)result);
             dvti_index at = (dvti_index)begin + row;
             for (; at + 7 * rows < end; at += 8 * rows) {
                 dvti_element x[8];
 #pragma unroll
                 for (int u = 0; u < 8; u++)
                     x[u] = column[dvti_offset<dvti_index>(p.reduced, at + u * rows)];
-                dvti_take_in<8>(s, x, at, rows);
+                dvti_accumulate<8>(s, x, at, rows);
             }
             for (; at < end; at += rows)
-                dvti_take_in<1>(s, column + dvti_offset<dvti_index>(p.reduced, at), at, 1);
+                dvti_accumulate<1>(s, column + dvti_offset<dvti_index>(p.reduced, at), at, 1);
         }
         first[threadIdx.x] = s.a;
         second[threadIdx.x] = s.b;
@@ -323,20 +369,20 @@ extern "C" __global__ void __launch_bounds__(256, LOGSUMEXP ? 2 : 1) dvti_reduce
             }
         }
         if (row == 0 && result < p.n_kept)
-            dvti_deliver(p, s, result, chunk);
+            dvti_store_state(p, s, result, chunk);
         __syncthreads();
     }
 }
 #endif
 
 #if SPLIT
-/* The chunks of a result, by `lanes` threads. */
+/* Joins the chunks of a result, by `lanes` threads. */
 extern "C" __global__ void __launch_bounds__(256, 2) dvti_reduce_chunks(const dvti_kreduce p) {
     const int lanes = (int)p.lanes, lane = threadIdx.x % lanes;
     for (int64_t item = blockIdx.x; item < p.items; item += gridDim.x) {
         const int64_t result = item * (256 / lanes) + threadIdx.x / lanes;
         const dvti_state *mine = (const dvti_state *)p.partial + result * p.n_chunks;
-        dvti_state s = dvti_nothing();
+        dvti_state s = dvti_neutral();
         if (result < p.n_kept)
             for (int64_t chunk = lane; chunk < p.n_chunks; chunk += lanes)
                 dvti_join(s, mine[chunk]);

@@ -1,17 +1,24 @@
-/* Sums of all so far along the middle axis of (A, N, B): kernel scan.
+/* Cumulative sums along the middle axis of (A, N, B): kernel scan.
 
-   A line (a, b) is cut into chunks, unless there are lines enough for the card. Three kernels then:
-     totals   the sum of each chunk
-     starts   these become the sums of all chunks before: a block per row, or a thread per column
-     apply    the sums within a chunk, each plus its start
-   One chunk a line takes `apply` alone.
+   A line (a, b) is cut into chunks, unless there are enough lines to fill the GPU. Then there are
+   three kernels:
 
-   Rows (B = 1): a block per chunk, 1024 positions a round. A thread sums 4 neighbors, the lanes of a warp meet by shuffles, the warps
-   in shared memory, the rounds in a register. COLUMNS: neighboring threads have neighboring lines, one addition after the other.
-   Sums are float64, or int64 for integers; their order depends on the extents alone, so the bits are always the same.
+     totals   the sum of each chunk                  chunk    |  0  |  1  |  2  |
+     starts   the sum of all chunks before each      totals   |  s0 |  s1 |  s2 |
+     apply    the sums within a chunk, plus its      starts   |  0  |  s0 |s0+s1|
+              start
 
-   Variant: D, OUT dtypes; COLUMNS. Launch: 256 threads; two blocks on a processor are enough, and with the registers of more, 10.0 and 12.0
-   would keep some on the stack. */
+   With one chunk per line, `apply` is enough.
+
+   Rows (B = 1): a block per chunk, 1024 positions per round. A thread sums 4 adjacent elements. The
+   lanes of a warp are joined by shuffles, the warps in shared memory, the rounds in a register.
+   COLUMNS: adjacent threads have adjacent lines, and each adds sequentially.
+
+   Sums are float64, or int64 for integers. Their order depends on the extents alone, so the bits
+   are always the same.
+
+   Variant: D, OUT dtypes; COLUMNS. Launch: 256 threads. Two blocks per multiprocessor are enough;
+   the register limit of more blocks would cause spills on 10.0 and 12.0. */
 
 template <bool, class A, class B> struct dvti_either { typedef A type; };
 template <class A, class B> struct dvti_either<false, A, B> { typedef B type; };
@@ -21,33 +28,32 @@ typedef dvti_either<DVTI_IS_FLOAT(OUT), double, int64_t>::type dvti_sum;
 #define EACH 4
 #define ROUND (256 * EACH)
 
-__device__ inline double dvti_plus(double a, double b) {
-    return a + b;
-}
+__device__ inline double dvti_plus(double a, double b) { return a + b; }
 
 __device__ inline int64_t dvti_plus(int64_t a, int64_t b) {
     return (int64_t)((uint64_t)a + (uint64_t)b);
 }
 
-/* What adds nothing: -0 keeps the sign of a first -0. */
-__device__ inline dvti_sum dvti_nothing() {
+/* The neutral element: -0 keeps the sign of a leading -0. */
+__device__ inline dvti_sum dvti_neutral() {
     return DVTI_IS_FLOAT(OUT) ? (dvti_sum)-0.0 : (dvti_sum)0;
 }
 
-/* Where position `at` of a line stands, in the order of summing. */
+/* Returns the offset of position `at` of a line, in the order of summation. */
 __device__ inline int64_t dvti_place(const dvti_kscan &p, int64_t a, int64_t at, int64_t b) {
     return (a * p.n + (p.backwards ? p.n - 1 - at : at)) * p.b + b;
 }
 
 #if COLUMNS
 
-/* A thread per (chunk, a, b), b first. */
+/* Sums one line's chunk per thread: (chunk, a, b), b fastest. */
 template <bool APPLY> __device__ inline void dvti_columns(const dvti_kscan &p) {
     for (int64_t i = dvti_thread(); i < p.lines * p.chunks; i += dvti_threads()) {
-        const int64_t chunk = dvti_quotient(i, p.lines), line = i - chunk * p.lines, a = dvti_quotient(line, p.b), b = line - a * p.b;
+        const int64_t chunk = dvti_quotient(i, p.lines), line = i - chunk * p.lines,
+                      a = dvti_quotient(line, p.b), b = line - a * p.b;
         const int64_t begin = chunk * p.chunk, end = begin + p.chunk < p.n ? begin + p.chunk : p.n;
-        const dvti_sum start = APPLY && p.chunks > 1 ? ((dvti_sum *)p.before)[i] : dvti_nothing();
-        dvti_sum sum = dvti_nothing();
+        const dvti_sum start = APPLY && p.chunks > 1 ? ((dvti_sum *)p.before)[i] : dvti_neutral();
+        dvti_sum sum = dvti_neutral();
         for (int64_t at = begin; at < end; at++) {
             const int64_t place = dvti_place(p, a, at, b);
             sum = dvti_plus(sum, dvti_load<D, dvti_sum>(p.in, place));
@@ -69,7 +75,7 @@ extern "C" __global__ void __launch_bounds__(256, 2) dvti_scan_apply(const dvti_
 
 extern "C" __global__ void __launch_bounds__(256) dvti_scan_starts(const dvti_kscan p) {
     for (int64_t line = dvti_thread(); line < p.lines; line += dvti_threads()) {
-        dvti_sum sum = dvti_nothing();
+        dvti_sum sum = dvti_neutral();
         for (int64_t chunk = 0; chunk < p.chunks; chunk++) {
             dvti_sum *at = (dvti_sum *)p.before + chunk * p.lines + line;
             const dvti_sum own = *at;
@@ -81,7 +87,8 @@ extern "C" __global__ void __launch_bounds__(256) dvti_scan_starts(const dvti_ks
 
 #else
 
-/* The sum of `own` over all threads before this one, plus `carry`, to which the whole block's is added. All threads are here. */
+/* Returns the sum of `own` over all preceding threads, plus `carry`, and adds the block's total to
+   `carry`. All threads must call this. */
 __device__ inline dvti_sum dvti_before(dvti_sum own, dvti_sum &carry) {
     __shared__ dvti_sum warps[8];
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -103,18 +110,20 @@ __device__ inline dvti_sum dvti_before(dvti_sum own, dvti_sum &carry) {
     return lane ? dvti_plus(before, left) : before;
 }
 
-/* A block per (chunk, row). */
+/* Sums one chunk of a row per block. */
 template <bool APPLY> __device__ inline void dvti_rows(const dvti_kscan &p) {
     for (int64_t i = blockIdx.x; i < p.lines * p.chunks; i += gridDim.x) {
         const int64_t chunk = dvti_quotient(i, p.lines), row = i - chunk * p.lines;
         const int64_t begin = chunk * p.chunk, end = begin + p.chunk < p.n ? begin + p.chunk : p.n;
-        dvti_sum carry = APPLY && p.chunks > 1 ? ((dvti_sum *)p.before)[i] : dvti_nothing();
+        dvti_sum carry = APPLY && p.chunks > 1 ? ((dvti_sum *)p.before)[i] : dvti_neutral();
         for (int64_t base = begin; base < end; base += ROUND) {
             const int64_t first = base + (int64_t)threadIdx.x * EACH;
             dvti_sum x[EACH];
 #pragma unroll
             for (int k = 0; k < EACH; k++) {
-                x[k] = first + k < end ? dvti_load<D, dvti_sum>(p.in, dvti_place(p, row, first + k, 0)) : dvti_nothing();
+                x[k] = first + k < end
+                           ? dvti_load<D, dvti_sum>(p.in, dvti_place(p, row, first + k, 0))
+                           : dvti_neutral();
                 if (k > 0)
                     x[k] = dvti_plus(x[k - 1], x[k]);
             }
@@ -122,7 +131,8 @@ template <bool APPLY> __device__ inline void dvti_rows(const dvti_kscan &p) {
 #pragma unroll
             for (int k = 0; APPLY && k < EACH; k++)
                 if (first + k < end)
-                    dvti_store<OUT>(p.out, dvti_place(p, row, first + k, 0), dvti_plus(before, x[k]));
+                    dvti_store<OUT>(p.out, dvti_place(p, row, first + k, 0),
+                                    dvti_plus(before, x[k]));
         }
         if (!APPLY && threadIdx.x == 0)
             ((dvti_sum *)p.before)[i] = carry;
@@ -137,14 +147,14 @@ extern "C" __global__ void __launch_bounds__(256, 2) dvti_scan_apply(const dvti_
     dvti_rows<true>(p);
 }
 
-/* A block per row. */
+/* Computes the starts, one row per block. */
 extern "C" __global__ void __launch_bounds__(256) dvti_scan_starts(const dvti_kscan p) {
     for (int64_t row = blockIdx.x; row < p.lines; row += gridDim.x) {
-        dvti_sum carry = dvti_nothing();
+        dvti_sum carry = dvti_neutral();
         for (int64_t base = 0; base < p.chunks; base += 256) {
             const int64_t chunk = base + threadIdx.x;
             dvti_sum *at = (dvti_sum *)p.before + chunk * p.lines + row;
-            const dvti_sum before = dvti_before(chunk < p.chunks ? *at : dvti_nothing(), carry);
+            const dvti_sum before = dvti_before(chunk < p.chunks ? *at : dvti_neutral(), carry);
             if (chunk < p.chunks)
                 *at = before;
         }

@@ -1,15 +1,24 @@
-/* Softmax and its logarithm: y = exp(x - m) / s and y = x - m - log(s), with m the largest of a row and s = sum exp(x - m).
+/* Softmax and its logarithm: y = exp(x - m) / s and y = x - m - log(s), with m the maximum of a row
+   and s = sum exp(x - m).
 
-   A row lies along the last axis of the window, any stride. `lanes` threads share it: 1 to 32 neighbors of a warp for short rows (so a block
-   has many), 256 or 512 threads for longer ones. Each holds PER elements in registers: the row is read once, 16 bytes at a time
-   where it is aligned, and written once. Rows beyond 512 * PER elements (LONG) are read twice, the first time with a running
-   maximum and sum; the grid is then one or two blocks for each processor, so that the rows at work fit into the second-level cache
-   and the second reading is from there.
-   COLUMNS: where rows lie side by side in memory (the channels of an image), neighboring threads have neighboring rows, and the lanes
-   of a row meet in shared memory.
+   A row lies along the last axis of the window, with any stride. `lanes` threads share it: 1 to 32
+   adjacent threads of a warp for short rows (a block then has many rows), 256 or 512 threads for
+   longer ones. Each thread keeps PER elements in registers. So the row is read once, 16 bytes at a
+   time where it is aligned, and written once.
 
-   Elements of up to 32 bits are computed in float32 with what its subtraction loses put back (dvti_exp_below), the sum in float64; the
-   logarithm subtracts m + log(s) as two floats. float64 and integers are computed in float64. NaN, and infinities as the largest, make
+   Rows beyond 512 * PER elements (LONG) are read twice, the first time with a running maximum and
+   sum. The grid is then one or two blocks per multiprocessor, so that the rows in progress fit in
+   L2 and the second read hits there.
+
+   COLUMNS: used where rows are interleaved in memory (the channels of an image). Adjacent threads
+   have adjacent rows, and the lanes of a row are joined in shared memory.
+
+     lanes = 4, rows:      thread 0 1 2 3 | 4 5 6 7 | ...     one row per 4 threads
+     lanes = 4, COLUMNS:   thread t and t + 64, t + 128, t + 192 share row t of 64
+
+   Elements of up to 32 bits are computed in float32, corrected for the rounding error of the
+   subtraction (dvti_exp_below); the sum is float64. The logarithm subtracts m + log(s) as two
+   floats. float64 and integers are computed in float64. A NaN, or a maximum that is infinite, makes
    the row NaN, as on the CPU.
 
    Variant: D, OUT dtypes; LOGARITHM; COLUMNS; LONG; PER; WIDE: positions of 64 bits, else 32. */
@@ -28,47 +37,51 @@ __device__ inline dvti_real dvti_lowest() {
     return (dvti_real)-__longlong_as_double(0x7ff0000000000000LL);
 }
 
-/* Where this thread stands. */
+/* The row and lane of this thread. */
 struct dvti_spot {
     const dvti_element *in;
     dvti_result *out;
     int lane, lanes;
-    bool here; /* it has a row */
+    bool exists; /* this thread has a row */
 };
 
-/* Where a thread's elements lie is the same in every turn, and kept it would fill the registers. Now it looks new. */
+/* Hides the lane from the optimizer. Otherwise the offsets of a thread's elements, which are the
+   same in every iteration, would be kept in registers and fill them. */
 __device__ inline void dvti_forget(dvti_spot &spot) {
     asm volatile("mov.u32 %0, %0;" : "+r"(spot.lane));
 }
 
-/* ---- PER elements of a row, from position `base` on; what is not there is minus infinity ---- */
-__device__ inline void dvti_tile_load(const dvti_ksoftmax &p, const dvti_spot &spot, dvti_index base, dvti_real *x) {
+/* ---- PER elements of a row, from position `base` on; positions past the end are -inf ---- */
+__device__ inline void dvti_tile_load(const dvti_ksoftmax &p, const dvti_spot &spot,
+                                      dvti_index base, dvti_real *x) {
     if (p.vector) {
 #pragma unroll
         for (int g = 0; g < PER / VEC; g++) {
             const dvti_index at = base + (g * spot.lanes + spot.lane) * VEC;
             dvti_element e[VEC];
-            uint4 whole;
-            if (spot.here && at < p.n) {
-                whole = *(const uint4 *)(spot.in + at);
-                memcpy(e, &whole, sizeof e);
+            uint4 vector;
+            if (spot.exists && at < p.n) {
+                vector = *(const uint4 *)(spot.in + at);
+                memcpy(e, &vector, sizeof e);
             }
 #pragma unroll
             for (int k = 0; k < VEC; k++)
-                x[g * VEC + k] = spot.here && at < p.n ? dvti_widen<D, dvti_real>(e[k]) : dvti_lowest();
+                x[g * VEC + k] =
+                    spot.exists && at < p.n ? dvti_widen<D, dvti_real>(e[k]) : dvti_lowest();
         }
     } else {
 #pragma unroll
         for (int k = 0; k < PER; k++) {
             const dvti_index at = base + k * spot.lanes + spot.lane;
             x[k] = dvti_lowest();
-            if (spot.here && at < p.n)
+            if (spot.exists && at < p.n)
                 x[k] = dvti_widen<D, dvti_real>(spot.in[at * (dvti_index)p.in_step]);
         }
     }
 }
 
-__device__ inline void dvti_tile_store(const dvti_ksoftmax &p, const dvti_spot &spot, dvti_index base, const dvti_real *x) {
+__device__ inline void dvti_tile_store(const dvti_ksoftmax &p, const dvti_spot &spot,
+                                       dvti_index base, const dvti_real *x) {
     if (p.vector) {
 #pragma unroll
         for (int g = 0; g < PER / VEC; g++) {
@@ -77,33 +90,32 @@ __device__ inline void dvti_tile_store(const dvti_ksoftmax &p, const dvti_spot &
 #pragma unroll
             for (int k = 0; k < VEC; k++)
                 e[k] = dvti_narrow<OUT>(x[g * VEC + k]);
-            if (spot.here && at < p.n) {
-                uint4 whole;
-                memcpy(&whole, e, 16);
-                *(uint4 *)(spot.out + at) = whole;
+            if (spot.exists && at < p.n) {
+                uint4 vector;
+                memcpy(&vector, e, 16);
+                *(uint4 *)(spot.out + at) = vector;
             }
         }
     } else {
 #pragma unroll
         for (int k = 0; k < PER; k++) {
             const dvti_index at = base + k * spot.lanes + spot.lane;
-            if (spot.here && at < p.n)
+            if (spot.exists && at < p.n)
                 spot.out[at * (dvti_index)p.out_step] = dvti_narrow<OUT>(x[k]);
         }
     }
 }
 
-/* ---- what the lanes of a row have together, in each of them; all threads of the block are here ---- */
+/* ---- joining the lanes of a row; every lane gets the result, and all threads must call this
+   ---- */
 __device__ inline dvti_real dvti_pair(dvti_real a, dvti_real b, dvti_real) {
     return a != a || a > b ? a : b;
 }
 
-__device__ inline double dvti_pair(double a, double b, int) {
-    return a + b;
-}
+__device__ inline double dvti_pair(double a, double b, int) { return a + b; }
 
-/* W: of type dvti_real for the maximum, of type int for the sum. */
-template <class V, class W> __device__ inline V dvti_together(V v, int lanes, W which) {
+/* W selects the operation: dvti_real for the maximum, int for the sum. */
+template <class V, class W> __device__ inline V dvti_join_lanes(V v, int lanes, W which) {
 #if COLUMNS
     __shared__ V all[256];
     const int rows = 256 / lanes;
@@ -131,16 +143,17 @@ template <class V, class W> __device__ inline V dvti_together(V v, int lanes, W 
     return v;
 }
 
-__device__ inline bool dvti_finite(dvti_real x) {
-    return x - x == 0;
-}
+__device__ inline bool dvti_finite(dvti_real x) { return x - x == 0; }
 
 #if LONG
-/* Between the parts of a long row too, where 12.0 has no register left for wide positions. */
+/* Also hides the lane between the tiles of a long row: 12.0 has no register left for wide
+   positions. */
 #define TIGHT (WIDE && __CUDA_ARCH__ >= 1200)
 
-/* The largest and the sum of a row in one reading; a thread rescales its sum when its largest grows. */
-__device__ inline double dvti_measure(const dvti_ksoftmax &p, dvti_spot &spot, dvti_real &largest) {
+/* Returns the sum of a row and its maximum with one read; a thread rescales its sum when its
+   maximum grows. */
+__device__ inline double dvti_max_and_sum(const dvti_ksoftmax &p, dvti_spot &spot,
+                                          dvti_real &largest) {
     double sum = 0;
     dvti_real mine = dvti_lowest();
     for (dvti_index base = 0; base < p.n; base += PER * spot.lanes) {
@@ -153,25 +166,27 @@ __device__ inline double dvti_measure(const dvti_ksoftmax &p, dvti_spot &spot, d
             mine = dvti_pair(mine, x[k], mine);
         if (mine != before)
             sum *= exp((double)before - (double)mine);
-        /* Minus infinity minus itself would be NaN; over 0 its exponential is 0, as it should be. */
+        /* -inf - -inf would be NaN; relative to 0 its exponential is 0, as required. */
         const dvti_real over = dvti_finite(mine) ? mine : 0;
 #pragma unroll
         for (int k = 0; k < PER; k++)
             sum += (double)dvti_exp_below(x[k], over);
     }
-    largest = dvti_together(mine, spot.lanes, mine);
-    return dvti_together(mine == largest ? sum : sum * exp((double)mine - (double)largest), spot.lanes, 0);
+    largest = dvti_join_lanes(mine, spot.lanes, mine);
+    return dvti_join_lanes(mine == largest ? sum : sum * exp((double)mine - (double)largest),
+                           spot.lanes, 0);
 }
 #endif
 
-/* x, or for softmax already exp(x - largest), becomes the result. */
+/* The last step: from x, or for softmax from exp(x - largest), to the result. */
 struct dvti_last_step {
-    dvti_real scale;    /* softmax: 1 / sum */
-    dvti_real high, low; /* its logarithm: what is subtracted */
+    dvti_real scale;     /* softmax: 1 / sum */
+    dvti_real high, low; /* log-softmax: the subtrahend as two floats */
 };
 
 __device__ inline dvti_last_step dvti_prepare(dvti_real largest, double sum) {
-    const double all = dvti_finite(largest) ? sum : (double)largest - (double)largest, logarithm = log(all);
+    const double all = dvti_finite(largest) ? sum : (double)largest - (double)largest,
+                 logarithm = log(all);
     dvti_last_step last;
     last.scale = (dvti_real)(1 / all);
     last.high = (dvti_real)((double)largest + logarithm);
@@ -186,7 +201,7 @@ __device__ inline dvti_real dvti_value(dvti_real x, const dvti_last_step &last) 
 __device__ inline void dvti_row(const dvti_ksoftmax &p, dvti_spot &spot) {
     dvti_real x[PER], largest = dvti_lowest();
 #if LONG
-    const double sum = dvti_measure(p, spot, largest);
+    const double sum = dvti_max_and_sum(p, spot, largest);
     const dvti_last_step last = dvti_prepare(largest, sum);
     for (dvti_index base = 0; base < p.n; base += PER * spot.lanes) {
         if (TIGHT)
@@ -203,7 +218,7 @@ __device__ inline void dvti_row(const dvti_ksoftmax &p, dvti_spot &spot) {
 #pragma unroll
     for (int k = 0; k < PER; k++)
         largest = dvti_pair(largest, x[k], largest);
-    largest = dvti_together(largest, spot.lanes, largest);
+    largest = dvti_join_lanes(largest, spot.lanes, largest);
 #pragma unroll
     for (int k = 0; k < PER; k++) {
         const dvti_real e = dvti_exp_below(x[k], largest);
@@ -211,7 +226,7 @@ __device__ inline void dvti_row(const dvti_ksoftmax &p, dvti_spot &spot) {
         if (!LOGARITHM)
             x[k] = e;
     }
-    sum = dvti_together(sum, spot.lanes, 0);
+    sum = dvti_join_lanes(sum, spot.lanes, 0);
     const dvti_last_step last = dvti_prepare(largest, sum);
 #pragma unroll
     for (int k = 0; k < PER; k++)
@@ -220,8 +235,10 @@ __device__ inline void dvti_row(const dvti_ksoftmax &p, dvti_spot &spot) {
 #endif
 }
 
-/* Blocks on a processor, 0: the compiler's choice, which is 64 registers to a thread or less. Wide positions, doubles and long rows of 16-bit
-   floats take more, on 7.5 and 12.0 all rows of 16-bit floats, on 9.0 the longest that are held: what is left out would go to the stack. */
+/* Minimum blocks per multiprocessor; 0: the compiler's choice, at most 64 registers per thread.
+   More registers are needed by wide positions, doubles, and long rows of 16-bit floats; on 7.5 and
+   12.0 by all rows of 16-bit floats; on 9.0 by the longest rows kept in registers. Otherwise they
+   would be spilled to the stack. */
 #if WIDE || D == DVT_F64 || !DVTI_IS_FLOAT(D) || (LONG && D != DVT_F32)
 #define RESIDENT 1
 #elif (__CUDA_ARCH__ < 800 || __CUDA_ARCH__ >= 1200) && D != DVT_F32
@@ -240,9 +257,11 @@ extern "C" __global__ void __launch_bounds__(512, RESIDENT) dvti_softmax(const d
         spot.lanes = lanes;
         spot.lane = COLUMNS ? threadIdx.x / rows : threadIdx.x % lanes;
         dvti_forget(spot);
-        spot.here = row < p.rows;
-        spot.in = (const dvti_element *)p.in.data + (spot.here ? dvti_offset<dvti_index>(p.in, (dvti_index)row) : 0);
-        spot.out = (dvti_result *)p.out.data + (spot.here ? dvti_offset<dvti_index>(p.out, (dvti_index)row) : 0);
+        spot.exists = row < p.rows;
+        spot.in = (const dvti_element *)p.in.data +
+                  (spot.exists ? dvti_offset<dvti_index>(p.in, (dvti_index)row) : 0);
+        spot.out = (dvti_result *)p.out.data +
+                   (spot.exists ? dvti_offset<dvti_index>(p.out, (dvti_index)row) : 0);
         dvti_row(p, spot);
     }
 }

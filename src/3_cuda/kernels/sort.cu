@@ -1,13 +1,19 @@
-/* A stable sort of 64-bit keys, each with a 64-bit value, by 8 bits of the key at a time (least significant first).
+/* A stable radix sort of 64-bit keys, each with a 64-bit value, by 8 bits of the key at a time
+   (least significant first).
 
    The keys are cut into tiles, one block each. A pass has three kernels:
-     count    how often each digit stands in each tile: counts[digit][tile]
-     scan     one block makes these the places where the tile's first key of that digit goes
-     scatter  a block walks through its tile, 256 keys at a time; a key's place is that of its tile and digit, plus the equal digits before
-              it: in earlier rounds, in earlier warps, in earlier lanes (one vote per bit of the digit)
-   No step depends on which block or thread is first, so equal keys keep their order and the bits are always the same.
 
-   Launch: 256 threads a tile; scan one block of 1024. */
+     count     how often each digit occurs in each tile: counts[digit][tile]
+     scan      one block replaces the counts by their exclusive prefix sums: the destination of each
+               tile's first key of each digit
+     scatter   a block moves its tile, 256 keys at a time, to their destinations
+
+   A key's destination is that of its tile and digit, plus the number of equal digits before it in
+   the tile: in earlier rounds, in earlier warps, in earlier lanes. One vote per bit of the digit
+   counts the lanes. No step depends on which block or thread is first. So equal keys keep their
+   order, and the bits are always the same.
+
+   Launch: 256 threads per tile; scan one block of 1024. */
 
 #define DIGITS 256
 
@@ -26,7 +32,7 @@ extern "C" __global__ void __launch_bounds__(256) dvti_sort_count(const dvti_kso
     p.counts[threadIdx.x * p.tiles + blockIdx.x] = found[threadIdx.x];
 }
 
-/* Sums of everything before, over DIGITS * tiles counts. */
+/* Replaces DIGITS * tiles counts by their exclusive prefix sums. */
 extern "C" __global__ void __launch_bounds__(1024) dvti_sort_scan(const dvti_ksort p) {
     __shared__ int64_t sums[32];
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -39,7 +45,7 @@ extern "C" __global__ void __launch_bounds__(1024) dvti_sort_scan(const dvti_kso
             own[k] = first + k < n ? p.counts[first + k] : 0;
             all += own[k];
         }
-        int64_t sum = all; /* of this lane and those before it */
+        int64_t sum = all; /* inclusive prefix sum of the lanes */
         for (int step = 1; step < 32; step *= 2) {
             const int64_t other = __shfl_up_sync(0xffffffffu, sum, step);
             sum += lane >= step ? other : 0;
@@ -61,7 +67,7 @@ extern "C" __global__ void __launch_bounds__(1024) dvti_sort_scan(const dvti_kso
     }
 }
 
-/* The lanes of this warp that have the same digit. */
+/* Returns the lanes of this warp that have the same digit. */
 __device__ inline unsigned dvti_equals(int digit, bool here) {
     unsigned equals = __ballot_sync(0xffffffffu, here);
     for (int bit = 1; bit < DIGITS; bit *= 2) {
@@ -72,8 +78,8 @@ __device__ inline unsigned dvti_equals(int digit, bool here) {
 }
 
 extern "C" __global__ void __launch_bounds__(256) dvti_sort_scatter(const dvti_ksort p) {
-    __shared__ int64_t next[DIGITS];    /* where the next key of a digit goes */
-    __shared__ int found[8][DIGITS];    /* by each warp in this round; then: by the warps before it */
+    __shared__ int64_t next[DIGITS]; /* destination of the next key of a digit */
+    __shared__ int found[8][DIGITS]; /* per warp in this round; then: in all warps before it */
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const int64_t begin = blockIdx.x * p.tile, end = begin + p.tile < p.n ? begin + p.tile : p.n;
     next[threadIdx.x] = p.counts[threadIdx.x * p.tiles + blockIdx.x];
@@ -89,7 +95,7 @@ extern "C" __global__ void __launch_bounds__(256) dvti_sort_scatter(const dvti_k
         if (here && rank == 0)
             found[warp][digit] = __popc(equals);
         __syncthreads();
-        int sum = 0; /* this thread's digit: its own number */
+        int sum = 0; /* keys of digit threadIdx.x in this round */
         for (int k = 0; k < 8; k++) {
             const int more = found[k][threadIdx.x];
             found[k][threadIdx.x] = sum;

@@ -1,11 +1,11 @@
-/* Convolution and its gradients: kernel conv2d (kernels/conv.cu). Variant: dtype, operation, how (a
-   tile, directly, or the sum of parts), whether positions have 64 bits. Every choice depends on
-   shapes only, not on the card: so do the bits of a result. */
+/* Convolution and its gradients: kernel conv2d (kernels/conv.cu). Variant: dtype, operation, `how`
+   (a tile, directly, or the sum of parts), whether positions have 64 bits. All choices depend on
+   shapes alone, not on the GPU, so results have the same bits on every GPU. */
 #include "3_cuda/dvt_cuda.h"
 
-/* A block's results and the depth of a slice. `speed`: of multiplying, of what the family's largest
-   reaches. Then the results of a thread, or on the tensor cores the warps of a block: down and
-   across. */
+/* A block's results and the depth of a slice. `speed`: its throughput relative to the family's
+   largest tile. Then the results per thread, or on tensor cores the warps per block: rows and
+   columns. */
 typedef struct dvti_cuda_conv_tile {
     int rows, columns, depth;
     double speed;
@@ -22,12 +22,12 @@ typedef struct dvti_cuda_conv_plan {
     dvti_kconv args;
     dvti_cuda_conv_op op;
     dvt_dtype dtype;
-    int how; /* the number of a tile, or what cuda_conv.c adds to these */
+    int how; /* the number of a tile, or a DVTI_CUDA_CONV_ constant */
     int slice;
     bool wide; /* positions need 64 bits */
     bool mma;
-    /* The product: rows x depth times depth x columns, `products` of them (groups and phases);
-       those of the first phase, the largest. */
+    /* The matrix product: rows x depth times depth x columns, `products` of them (groups and
+       phases). The extents are those of the first phase, the largest. */
     int64_t rows, columns, depth, products;
     dvti_cuda_grid grid;
 } dvti_cuda_conv_plan;
@@ -38,10 +38,10 @@ static const dvti_cuda_conv_tile dvti_cuda_conv_tiles[DVTI_CUDA_CONV_TILES] = {
     {16, 256, 16, 0.6, 4, 4}, {32, 32, 32, 0.35, 2, 2},
 };
 
-/* What `how` is besides the number of a tile. */
+/* Values of `how` that are not the number of a tile. */
 enum { DVTI_CUDA_CONV_DIRECT = 14, DVTI_CUDA_CONV_SUM = 15 };
 
-/* Writes what both families have in a variant: dtype, operation, how (a number of `tiles`, or
+/* Writes the definitions that both families share: dtype, operation, how (a number of `tiles`, or
    more), 64-bit positions. Returns how. */
 static int dvti_cuda_conv_describe(uint64_t variant, const dvti_cuda_conv_tile *tiles, int count,
                                    dvti_text *text) {
@@ -82,8 +82,8 @@ DVTI_FN void dvti_cuda_describe_conv_mma(uint64_t variant, dvti_text *text) {
                   tiles[how].across);
 }
 
-/* Returns the tiles of the tensor cores, or NULL (and `count` as it was) where this GPU does
-   without them, or may not use them. */
+/* Returns the tiles of the tensor cores. Returns NULL, and leaves `count` unchanged, where this GPU
+   has none or may not use them. */
 static const dvti_cuda_conv_tile *dvti_cuda_conv_mma_tiles(const dvti_cuda_gpu *gpu,
                                                            const dvti_launch *launch, int *count) {
     dvt_dtype dtype = launch->out[0].dtype;
@@ -117,8 +117,8 @@ static void dvti_cuda_conv_shapes(dvti_cuda_conv_plan *plan, const dvti_launch *
     const dvti_view *w = weight ? &launch->out[0] : &launch->in[1];
     const dvti_view *y = data ? &launch->in[0] : weight ? &launch->in[1] : &launch->out[0];
     dvti_kconv *args = &plan->args;
-    bool
-        empty; /* then nothing limits the extents of y: their product could overflow, and is not needed */
+    /* Then nothing limits the extents of y: their product could overflow, and is not needed. */
+    bool empty;
     int axis;
     args->x = data ? NULL : x->data;
     args->w = weight ? NULL : w->data;
@@ -154,7 +154,7 @@ static void dvti_cuda_conv_shapes(dvti_cuda_conv_plan *plan, const dvti_launch *
     args->out_width = dvti_cuda_divisor(launch->out[0].dim[3]);
 }
 
-/* Everything that a kernel adds up stays below 2^31. */
+/* Returns false when all sums of positions in a kernel are below 2^31. */
 static bool dvti_cuda_conv_is_wide(const dvti_launch *launch) {
     const int64_t most = (int64_t)1 << 29;
     int i;
@@ -187,10 +187,9 @@ static void dvti_cuda_conv_product(dvti_cuda_conv_plan *plan) {
 }
 
 /* ---- choices ---- */
-/* Blocks that a launch should make, where its shape allows: two for each processor of a large
-   card. */
+/* The number of blocks that a launch aims at: two per multiprocessor of a large GPU. */
 #define DVTI_CUDA_CONV_BLOCKS 264
-/* The least depth that is worth a part. */
+/* The smallest useful depth of a part. */
 #define DVTI_CUDA_CONV_PART 256
 
 static int64_t dvti_cuda_conv_parts(int64_t blocks, int64_t depth) {
@@ -198,17 +197,18 @@ static int64_t dvti_cuda_conv_parts(int64_t blocks, int64_t depth) {
         DVTI_MIN(DVTI_CUDA_CONV_BLOCKS / DVTI_MAX(blocks, 1), depth / DVTI_CUDA_CONV_PART), 1);
 }
 
-/* float64 has registers for 4 x 4 results of a thread at most, and shared memory for slices of
-   squares. Where a column is a tap, a thread keeps all of its taps: too many of them in the widest
+/* Returns whether a thread's registers and a block's shared memory suffice for the tile. With
+   float64 a thread has registers for 4 x 4 results at most, and slices in shared memory must be
+   square. In WEIGHT a column is a tap, and a thread keeps all of its taps: too many in the widest
    tile. */
-static bool dvti_cuda_conv_has_room(const dvti_cuda_conv_plan *plan,
-                                    const dvti_cuda_conv_tile *tile) {
+static bool dvti_cuda_conv_fits(const dvti_cuda_conv_plan *plan, const dvti_cuda_conv_tile *tile) {
     if (plan->dtype == DVT_F64 && (tile->rows != tile->columns || tile->rows > 64))
         return false;
     return plan->op != DVTI_CUDA_CONV_WEIGHT || tile->columns <= 128;
 }
 
-/* Tiles leave rows and columns empty, small ones multiply slower, few ones leave the card empty. */
+/* Chooses the tile with the lowest cost. Tiles that overhang waste rows and columns, small tiles
+   have less throughput, and few tiles leave multiprocessors idle. */
 static void dvti_cuda_conv_choose_tile(dvti_cuda_conv_plan *plan, const dvti_cuda_conv_tile *tiles,
                                        int count) {
     double best = 0;
@@ -220,7 +220,7 @@ static void dvti_cuda_conv_choose_tile(dvti_cuda_conv_plan *plan, const dvti_cud
         double blocks = (double)rows * (double)columns * (double)plan->products, cost;
         int64_t parts =
             blocks < DVTI_CUDA_CONV_BLOCKS ? dvti_cuda_conv_parts((int64_t)blocks, plan->depth) : 1;
-        if (!plan->mma && !dvti_cuda_conv_has_room(plan, tile))
+        if (!plan->mma && !dvti_cuda_conv_fits(plan, tile))
             continue;
         cost = blocks * tile->rows * tile->columns / tile->speed /
                DVTI_MIN(blocks * (double)parts, DVTI_CUDA_CONV_BLOCKS);
@@ -235,7 +235,7 @@ static void dvti_cuda_conv_choose_tile(dvti_cuda_conv_plan *plan, const dvti_cud
     }
 }
 
-/* Gives every part whole slices. */
+/* Rounds the depth of a part up to full slices. */
 static void dvti_cuda_conv_cut(dvti_cuda_conv_plan *plan, int64_t slice) {
     dvti_kconv *args = &plan->args;
     args->depth = dvti_cuda_conv_blocks(dvti_cuda_conv_blocks(plan->depth, args->parts), slice);
@@ -245,7 +245,8 @@ static void dvti_cuda_conv_cut(dvti_cuda_conv_plan *plan, int64_t slice) {
 
 #define DVTI_CUDA_CONV_TAPS 9 /* TAPS of the kernel */
 
-/* One or two rows, and results enough for one thread each; few weights. */
+/* Returns whether direct sums are faster: one or two rows with enough results for one thread each,
+   or few weights. */
 static bool dvti_cuda_conv_is_direct(const dvti_cuda_conv_plan *plan) {
     if (plan->op == DVTI_CUDA_CONV_WEIGHT)
         return plan->rows * plan->columns <= 64;
@@ -317,7 +318,8 @@ DVTI_FN dvt_status dvti_cuda_conv(dvti_cuda_gpu *gpu, const dvti_launch *launch)
                              &plan.args, sizeof plan.args);
     if (status != DVT_OK || plan.args.parts == 1)
         return status;
-    /* One program for every operation: its positions have 64 bits, which costs nothing there. */
+    /* All operations share one program of SUM, with 64-bit positions. The sum is limited by memory,
+       so they cost no time. */
     plan.mma = false;
     plan.how = DVTI_CUDA_CONV_SUM;
     plan.op = DVTI_CUDA_CONV_FORWARD;

@@ -2,10 +2,10 @@
    variant.
 
    Variant, from the lowest bit: 8 op, 2 class, 4 x 4 dtypes (result, operands), 3 log2 of N, 3 log2
-   of U, 1 wide, 1 tile, 3 operands that are across, 1 flat. */
+   of U, 1 wide, 1 tile, 3 operands read through shared memory (ACROSS), 1 flat. */
 #include "3_cuda/dvt_cuda.h"
 
-#define DVTI_EW_ANY 15 /* these two as in the kernels' file */
+#define DVTI_EW_ANY 15 /* as in kernels/elementwise.cu, like the next line */
 #define DVTI_EW_TILE 32
 
 DVTI_FN void dvti_cuda_describe_elementwise(uint64_t variant, dvti_text *text) {
@@ -40,7 +40,7 @@ DVTI_FN void dvti_cuda_describe_elementwise(uint64_t variant, dvti_text *text) {
         dvti_cuda_add_functions(text, files);
 }
 
-/* ---- geometry: number 0 is the result, 1.. are the operands ---- */
+/* ---- geometry: index 0 is the result, 1 to 3 are the operands ---- */
 typedef struct dvti_cuda_ew {
     int count, ndim;
     dvt_dtype dtype[4];
@@ -48,7 +48,7 @@ typedef struct dvti_cuda_ew {
     void *data[4];
     int kind[4];
     int64_t group; /* elements per position; 0: positions are tiles */
-    int across;    /* tiles: bit k - 1 for operand k */
+    int across;    /* tiles: bit k - 1 is set when operand k goes through shared memory */
     bool wide;
 } dvti_cuda_ew;
 
@@ -68,7 +68,8 @@ static void dvti_cuda_ew_swap(dvti_cuda_ew *ew, int i, int j) {
     }
 }
 
-/* Which of two axes is to be the outer one: the result's distances decide, then the operands'. */
+/* Returns whether axis i belongs outside of axis j. The result's strides decide, then the
+   operands'. */
 static bool dvti_cuda_ew_outer(const dvti_cuda_ew *ew, int i, int j) {
     int k;
     for (k = 0; k < ew->count; k++) {
@@ -80,8 +81,8 @@ static bool dvti_cuda_ew_outer(const dvti_cuda_ew *ew, int i, int j) {
     return true;
 }
 
-/* The order of positions is free: the result's memory in order. Axes that lie one behind the other
-   everywhere become one. */
+/* Sorts the axes by the result's memory order, because the order of positions is free. Merges axes
+   that are contiguous in every array. */
 static void dvti_cuda_ew_order(dvti_cuda_ew *ew) {
     int i, j, k, to = 0;
     for (i = 1; i < ew->ndim; i++)
@@ -118,7 +119,7 @@ static dvti_cuda_ew dvti_cuda_ew_begin(const dvti_launch *launch) {
     for (k = 0; k < ew.count; k++) {
         const dvti_view *view = k ? &launch->in[k - 1] : out;
         bool scalar = k && launch->i[0] == k, single = k > 0;
-        if (scalar) { /* a parameter: any dtype will do */
+        if (scalar) { /* a parameter of any dtype */
             ew.kind[k] = DVTI_EW_SCALAR;
             continue;
         }
@@ -131,15 +132,16 @@ static dvti_cuda_ew dvti_cuda_ew_begin(const dvti_launch *launch) {
         }
         ew.kind[k] = single ? DVTI_EW_SINGLE : DVTI_EW_EACH;
     }
-    /* The other value's dtype: where's first operand is its condition. */
+    /* A scalar takes the dtype of the other value; the first operand of `where` is its
+       condition. */
     for (k = 1; k < ew.count; k++)
         if (ew.kind[k] == DVTI_EW_SCALAR)
             ew.dtype[k] = ew.dtype[launch->op == DVTI_OP_where ? 5 - k : k == 1 ? 2 : 1];
     return ew;
 }
 
-/* Whether reading operand k along `axis` would touch another 32 bytes with every element, unlike
-   reading along `other`. */
+/* Returns whether reading operand k along `axis` touches a new sector of 32 bytes per element, and
+   reading it along `other` does not. */
 static bool dvti_cuda_ew_across(const dvti_cuda_ew *ew, int k, int axis, int other) {
     int64_t size = dvt_dtype_size(ew->dtype[k]);
     int64_t along = dvti_cuda_ew_distance(ew->stride[k][axis]);
@@ -147,10 +149,10 @@ static bool dvti_cuda_ew_across(const dvti_cuda_ew *ew, int k, int axis, int oth
     return ew->kind[k] == DVTI_EW_EACH && along * size >= 32 && aside && aside * size < 32;
 }
 
-/* Looks for operands that lie across the result, and makes the axis of their lines the last but
-   one. */
+/* Finds operands whose axis order differs from the result's. Moves the axis along which they are
+   contiguous to the last place but one. */
 static void dvti_cuda_ew_find_tiles(dvti_cuda_ew *ew) {
-    const int64_t least = 16; /* thinner matrices would leave most threads of a tile without work */
+    const int64_t least = 16; /* thinner matrices would leave most threads of a tile idle */
     int last = ew->ndim - 1, k, axis, lines = -1;
     for (k = 1; k < ew->count && ew->dim[last] >= least; k++)
         for (axis = last - 1; axis >= 0 && lines < 0; axis--)
@@ -166,8 +168,8 @@ static void dvti_cuda_ew_find_tiles(dvti_cuda_ew *ew) {
     ew->group = 0;
 }
 
-/* Elements that one access can move: the last axis is contiguous or repeats in every array, and all
-   groups are aligned. */
+/* Returns the number of elements that one access can move: the last axis is contiguous or repeats
+   in every array, and all groups are aligned. */
 static int64_t dvti_cuda_ew_most(const dvti_cuda_ew *ew, int64_t most) {
     int last = ew->ndim - 1, k, axis;
     int64_t n = most;
@@ -200,9 +202,9 @@ static void dvti_cuda_ew_find_groups(dvti_cuda_ew *ew, int64_t most) {
             ew->kind[k] = DVTI_EW_GROUP;
 }
 
-/* ---- which program ---- */
-/* Mixtures of dtypes share one program that finds out at run time. Every copy has its own, and so
-   has where with a bool. */
+/* ---- choice of the program ---- */
+/* Returns whether the program finds out the dtypes at run time, as rare mixtures do. Every copy has
+   its own program, and so has `where` with a bool condition. */
 static bool dvti_cuda_ew_mixed(const dvti_cuda_ew *ew, dvti_op op) {
     int first = op == DVTI_OP_where ? 2 : 1, k;
     if (op == DVTI_OP_copy)
@@ -215,8 +217,8 @@ static bool dvti_cuda_ew_mixed(const dvti_cuda_ew *ew, dvti_op op) {
     return ew->dtype[0] != ew->dtype[first] && ew->dtype[0] != DVT_BOOL;
 }
 
-/* Texts of a few instructions are done for several groups at once; the others would only become
-   long programs. */
+/* Returns whether the operation has only a few instructions. A thread then computes several groups
+   at once; for longer operations that would only make the program longer. */
 static bool dvti_cuda_ew_short(dvti_op op) {
     return dvti_op_row_of(op)->cost == DVTI_COST_QUICK;
 }
@@ -228,7 +230,7 @@ static int dvti_cuda_ew_log2(int64_t power) {
     return log;
 }
 
-/* Whether positions, and distances in every array, need 64 bits. */
+/* Returns whether positions, or offsets in any array, need 64 bits. */
 static bool dvti_cuda_ew_wide(const dvti_cuda_ew *ew, int64_t positions) {
     const int64_t limit = (int64_t)1 << 30;
     int k, axis;
@@ -242,8 +244,8 @@ static bool dvti_cuda_ew_wide(const dvti_cuda_ew *ew, int64_t positions) {
     return wide;
 }
 
-/* clip's bounds for an integer array, cut to what its dtype holds: without its fraction, as the
-   elements are whole. */
+/* Limits clip's bound for an integer array to the range of its dtype, and truncates it, because the
+   elements are integers. */
 static int64_t dvti_cuda_ew_bound(double bound, dvt_dtype dtype) {
     int bits = 8 * (int)dvt_dtype_size(dtype) - (dtype == DVT_U8 || dtype == DVT_BOOL ? 0 : 1);
     double high = ldexp(1, bits), low = dtype == DVT_U8 || dtype == DVT_BOOL ? 0 : -high;
@@ -253,7 +255,7 @@ static int64_t dvti_cuda_ew_bound(double bound, dvt_dtype dtype) {
 }
 
 /* ---- the launch ---- */
-/* An axis is cut into positions of `each` elements. */
+/* Divides an axis into positions of `each` elements. */
 static void dvti_cuda_ew_axis(const dvti_cuda_ew *ew, int axis, int64_t extent, int64_t each,
                               dvti_kelementwise *args) {
     int k;
@@ -314,7 +316,7 @@ DVTI_FN dvt_status dvti_cuda_elementwise(dvti_cuda_gpu *gpu, const dvti_launch *
     dvti_cuda_grid grid;
     dvti_kelementwise args;
     bool mixed = dvti_cuda_ew_mixed(&ew, launch->op), brief = dvti_cuda_ew_short(launch->op);
-    int64_t each; /* positions that a thread starts together */
+    int64_t each; /* positions that a thread loads before the first use */
     int k;
     dvti_cuda_ew_order(&ew);
     ew.wide = dvti_cuda_ew_wide(&ew, dvti_cuda_view_size(&launch->out[0]));
@@ -334,7 +336,7 @@ DVTI_FN dvt_status dvti_cuda_elementwise(dvti_cuda_gpu *gpu, const dvti_launch *
     program.variant |= (uint64_t)(ew.group == 0) << 33 | (uint64_t)ew.across << 34;
     program.variant |= (uint64_t)(ew.ndim == 1) << 37;
     grid = dvti_cuda_grid_for(gpu, DVTI_MAX(args.n, 1), 256, each);
-    if (ew.group == 0) /* a block for each tile */
+    if (ew.group == 0) /* one block per tile */
         grid = dvti_cuda_grid_for(gpu, args.n * 256, 256, 1);
     return dvti_cuda_start(gpu, launch, program,
                            ew.group ? "dvti_elementwise" : "dvti_elementwise_tile", grid, &args,

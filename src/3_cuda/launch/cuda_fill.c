@@ -1,4 +1,4 @@
-/* Values from nothing: kernel fill, kernel arange, kernel eye (kernels/fill.cu). Variant: the dtype. */
+/* Creation of values: kernels fill, arange and eye (kernels/fill.cu). Variant: the dtype. */
 #include "3_cuda/dvt_cuda.h"
 
 DVTI_FN void dvti_cuda_describe_fill(uint64_t variant, dvti_text *text) {

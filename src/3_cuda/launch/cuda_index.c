@@ -1,4 +1,4 @@
-/* Indexing: kernel take, kernel take_along, kernel one_hot (kernels/index.cu). */
+/* Indexing: kernels take, take_along and one_hot (kernels/index.cu). */
 #include "3_cuda/dvt_cuda.h"
 
 enum { DVTI_CUDA_TAKE, DVTI_CUDA_ALONG, DVTI_CUDA_ONE_HOT, DVTI_CUDA_INDEX_ADD };
@@ -21,7 +21,7 @@ static dvt_status dvti_cuda_index_start(dvti_cuda_gpu *gpu, const dvti_launch *l
                            args, sizeof *args);
 }
 
-/* The widest unit of up to 16 bytes that rows of `bytes` at these addresses are made of. */
+/* Returns the widest unit of up to 16 bytes that divides `bytes` and both addresses. */
 static int dvti_cuda_index_unit(int64_t bytes, const void *a, const void *b) {
     int unit = 16;
     while (bytes % unit || (uintptr_t)a % (unsigned)unit || (uintptr_t)b % (unsigned)unit)
@@ -69,8 +69,9 @@ static dvt_status dvti_cuda_index_one_hot(dvti_cuda_gpu *gpu, const dvti_launch 
                                  "dvti_one_hot", args, args->total);
 }
 
-/* ---- adding ---- */
-/* One thread per line instead of sorting: lines are short, or many; sums of 16-bit floats must not be rounded on their way. */
+/* ---- gradients ---- */
+/* Returns whether one thread adds one line, without sorting: lines are short, or there are many.
+   Sums of 16-bit floats must not be rounded on the way. */
 static bool dvti_cuda_index_lines(const dvti_launch *launch) {
     int64_t along = launch->in[1].dim[launch->i[0]];
     if (launch->op != DVTI_OP_take_along_add)
@@ -130,7 +131,7 @@ static dvt_status dvti_cuda_index_add(dvti_cuda_gpu *gpu, const dvti_launch *lau
         args->b = args->out.dim[2];
         args->rows = args->n;
         memset(args->out.stride, 0, sizeof args->out.stride);
-        dvti_cuda_tidy_axes(&args->in, &same, false);
+        dvti_cuda_simplify_axes(&args->in, &same, false);
         return dvti_cuda_index_add_sorted(gpu, launch, args, args->n, wide);
     }
     args->out.stride[axis] = 0;

@@ -1,19 +1,19 @@
-/* Matrix products: kernel matmul (kernels/matmul.cu, and kernels/matmul_mma.cu where the tensor
-   cores can be used). What is decided here depends on the launch and the card only, so that the
-   same product gives the same bits every time. */
+/* Matrix products: kernel matmul (kernels/matmul.cu, and kernels/matmul_mma.cu where tensor cores
+   can be used). All choices depend on the launch and the GPU alone, so the same product gives the
+   same bits every time. */
 #include "3_cuda/dvt_cuda.h"
 
-/* A launch that has been decided, all but its workspace. */
+/* The plan of a launch, without its workspace. */
 typedef struct dvti_cuda_mm {
     dvti_cuda_program program;
     const char *entry;
     int threads;
     int64_t shared;
-    int64_t partial; /* bytes of one result in a piece of k */
+    int64_t partial; /* bytes of one element of a partial result */
     dvti_kmatmul args;
 } dvti_cuda_mm;
 
-/* A factor as the kernels see it: lines (rows of a, columns of b) and k. */
+/* An operand as the kernels see it: lines (rows of a, columns of b) and k. */
 typedef struct dvti_cuda_mm_side {
     const void *data;
     dvt_dtype dtype;
@@ -22,8 +22,7 @@ typedef struct dvti_cuda_mm_side {
     int batch_axes;
 } dvti_cuda_mm_side;
 
-/* One shape of tile, and how much of the card's arithmetic it reaches, 0..1: what choosing needs to
-   know. */
+/* One tile shape, and the fraction of the GPU's arithmetic throughput that it reaches, 0 to 1. */
 typedef struct dvti_cuda_mm_tile {
     int64_t rows, cols;
     double rate;
@@ -32,10 +31,11 @@ typedef struct dvti_cuda_mm_tile {
 /* The kernels of matmul.cu, by its KIND. */
 enum { DVTI_MM_SMALL, DVTI_MM_MEDIUM, DVTI_MM_LARGE, DVTI_MM_ROWS, DVTI_MM_COLUMNS, DVTI_MM_SUM };
 
-/* Pieces of k begin at its multiples: of everything that a kernel takes at once. */
+/* Splits of k begin at multiples of this, a multiple of every kernel's step along k. */
 #define DVTI_MM_CHUNK 64
 
-/* What factors are staged and summed as; narrow integers wrap alike in 32 bits. */
+/* Returns the size of the type in which operands are staged and summed. Narrow integers wrap alike
+   in 32 bits. */
 static int dvti_cuda_mm_bytes(dvt_dtype dtype) {
     return dtype == DVT_F64 || dtype == DVT_I64 || dtype == DVT_BOOL ? 8 : 4;
 }
@@ -72,8 +72,8 @@ static dvti_cuda_mm_side dvti_cuda_mm_side_of(const dvti_cuda_mm *plan, dvt_dtyp
     return side;
 }
 
-/* Whether the lines, or (along_k) the elements of a line, are contiguous, and all else is at
-   multiples of `group` elements. */
+/* Returns whether the lines, or (along_k) the elements of a line, are contiguous, and all other
+   strides are multiples of `group` elements. */
 static bool dvti_cuda_mm_packed(const dvti_cuda_mm_side *side, bool along_k, int64_t group) {
     int64_t along = along_k ? side->k_stride : side->line_stride;
     int64_t across = along_k ? side->line_stride : side->k_stride;
@@ -88,8 +88,8 @@ static bool dvti_cuda_mm_packed(const dvti_cuda_mm_side *side, bool along_k, int
     return true;
 }
 
-/* Batch axes of extent 1 say nothing; when there is one b for all, and a's matrices lie one below
-   the other, they are one tall matrix. */
+/* Simplifies the batch axes. Axes of extent 1 are dropped. If all matrices share one b and those of
+   a are stacked in memory, they become one tall matrix. */
 static void dvti_cuda_mm_batch(const dvti_launch *launch, dvti_kmatmul *p) {
     const dvti_view *out = &launch->out[0], *a = &launch->in[0], *b = &launch->in[1];
     bool tall = true;
@@ -114,8 +114,9 @@ static void dvti_cuda_mm_batch(const dvti_launch *launch, dvti_kmatmul *p) {
     p->ndim = 0;
 }
 
-/* A column is the row of the transposed product: its factors change places. */
-static void dvti_cuda_mm_lay(dvti_kmatmul *p) {
+/* Swaps the operands of a product whose result is a column: it is the row of the transposed
+   product. */
+static void dvti_cuda_mm_swap(dvti_kmatmul *p) {
     int i;
     const void *data = p->a;
     int64_t stride = p->a_k, row = p->a_row;
@@ -136,7 +137,7 @@ static void dvti_cuda_mm_lay(dvti_kmatmul *p) {
     }
 }
 
-/* Tiles and parts of k for a kernel that has a tile of rows x cols. */
+/* Sets the tiles and the splits of k for a kernel with tiles of rows x cols. */
 static void dvti_cuda_mm_divide(dvti_cuda_mm *plan, int64_t rows, int64_t cols, int64_t splits) {
     dvti_kmatmul *p = &plan->args;
     p->row_tiles = (p->n - 1) / rows + 1;
@@ -150,10 +151,10 @@ static void dvti_cuda_mm_divide(dvti_cuda_mm *plan, int64_t rows, int64_t cols, 
     p->jobs = p->row_tiles * p->col_tiles * p->splits * p->batches;
 }
 
-/* Returns the tile, of n, that is expected to take the least time, and into how many parts k goes.
-   write: multiplications in the time that one element of a part takes to be written and read. Time
-   in multiplications of one processor: full rounds of the card, each a tile and what starting one
-   costs; pieces are written and read again, by one more kernel. */
+/* Returns the tile, of n, with the shortest expected time, and the number of splits of k. The unit
+   of time is one multiplication of one multiprocessor. A full round of the GPU takes the time of
+   one tile plus the cost of starting it. Partial results are written and read again, by one more
+   kernel. write: the time to write and read one element of a partial result. */
 static int dvti_cuda_mm_choose(const dvti_cuda_gpu *gpu, const dvti_cuda_mm *plan,
                                const dvti_cuda_mm_tile *tiles, int n, double write,
                                int64_t *splits) {
@@ -194,8 +195,8 @@ static void dvti_cuda_mm_tiles(const dvti_cuda_gpu *gpu, dvti_cuda_mm *plan, dvt
     dvti_cuda_mm_side b = dvti_cuda_mm_side_of(plan, dtype, true);
     bool a_along_k = llabs(a.k_stride) < llabs(a.line_stride);
     bool b_along_k = llabs(b.k_stride) < llabs(b.line_stride);
-    /* what is copied as it is goes element by element where it is transposed: any alignment will
-       do */
+    /* an operand that is copied unchanged is copied element by element where it is transposed, so
+       any alignment is allowed */
     bool copied =
         dvti_cuda_physical_of(gpu)->cc >= 80 && dvt_dtype_size(dtype) == dvti_cuda_mm_bytes(dtype);
     bool a_wide =
@@ -209,16 +210,16 @@ static void dvti_cuda_mm_tiles(const dvti_cuda_gpu *gpu, dvti_cuda_mm *plan, dvt
     dvti_cuda_mm_divide(plan, tiles[kind].rows, tiles[kind].cols, splits);
     plan->program.variant =
         dvti_cuda_mm_variant(dtype, kind, a_along_k, b_along_k, a_wide && b_wide);
-    /* Where nothing is to be copied the address must be aligned all the same; a stride that nobody
-       takes may be anything. */
+    /* The address must be aligned even if nothing is copied. The stride of an axis that is never
+       stepped along may be anything. */
     if (plan->args.k == 1)
         plan->args.a_k = plan->args.b_k = 0;
     plan->entry = "dvti_matmul_tiles";
     plan->threads = kind == DVTI_MM_SMALL ? 64 : kind == DVTI_MM_MEDIUM ? 128 : 256;
 }
 
-/* A warp per element where that fills the card, else eight; k in pieces where even that does
-   not. */
+/* Chooses one warp per element where that fills the GPU, else eight; k is split where even that
+   does not. */
 static void dvti_cuda_mm_rows(const dvti_cuda_gpu *gpu, dvti_cuda_mm *plan, dvt_dtype dtype) {
     const int64_t group = 16 / dvti_cuda_mm_bytes(dtype),
                   full = 4 * dvti_cuda_physical_of(gpu)->processors;
@@ -257,11 +258,14 @@ DVTI_FN void dvti_cuda_describe_matmul_mma(uint64_t variant, dvti_text *text) {
                   (int)(variant >> 6 & 1));
 }
 
-/* The one place that decides. Cards before 8.0 lack the instructions (mma of these shapes,
-   cp.async). float32 is rounded to TF32 only where the program has allowed it. Memory goes 16 bytes
-   at a time into shared memory, so what lies side by side, along k or across, must begin at
-   multiples of 16 bytes in every row and every matrix; copying an operand to make it so would take
-   longer than the other kernels do. Vectors never come here: memory bounds them. */
+/* Decides, in this one place, whether tensor cores compute a product. GPUs before 8.0 lack the
+   instructions (mma of these shapes, cp.async). float32 is rounded to TF32 only if the program has
+   allowed it.
+
+   Memory is copied 16 bytes at a time into shared memory. So the contiguous axis, along k or across
+   it, must begin at a multiple of 16 bytes in every row and every matrix. Copying an operand to
+   align it would take longer than the other kernels. Vectors do not use tensor cores: memory limits
+   them. */
 static bool dvti_cuda_mma_serves(const dvti_cuda_gpu *gpu, const dvti_launch *launch,
                                  const dvti_cuda_mm *plan, bool *a_along_k, bool *b_along_k) {
     dvt_dtype dtype = launch->out[0].dtype;
@@ -285,7 +289,7 @@ static bool dvti_cuda_mma_plan(const dvti_cuda_gpu *gpu, const dvti_launch *laun
     int large;
     if (!dvti_cuda_mma_serves(gpu, launch, plan, &a_along_k, &b_along_k))
         return false;
-    /* a tensor core multiplies some 16 times as fast as it could write */
+    /* Multiplications are about 16x faster than on CUDA cores, so a write costs 16x as many. */
     large = dvti_cuda_mm_choose(gpu, plan, tiles, DVTI_LENGTH(tiles), 256, &splits);
     dvti_cuda_mm_divide(plan, tiles[large].rows, tiles[large].cols, splits);
     plan->program.family = DVTI_CUDA_FAMILY_matmul_mma;
@@ -316,7 +320,7 @@ static void dvti_cuda_mm_plan(const dvti_cuda_gpu *gpu, const dvti_launch *launc
     p->b_k = b->stride[last - 1];
     p->b_col = b->stride[last];
     dvti_cuda_mm_batch(launch, p);
-    dvti_cuda_mm_lay(p);
+    dvti_cuda_mm_swap(p);
     if (p->n == 1 && p->k > 0 && (p->m == 1 || llabs(p->b_k) < llabs(p->b_col)))
         dvti_cuda_mm_rows(gpu, plan, out->dtype);
     else if (p->n == 1 && p->k > 0)

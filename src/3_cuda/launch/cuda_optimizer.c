@@ -1,5 +1,5 @@
-/* Steps of optimizers (kernels/optimizer.cu). Variant, from the lowest bit: 5 row of the table, 1 flag,
-   2 states, 5 x 4 dtypes (weight, three states, gradient), 2 log2 of N. */
+/* Steps of optimizers (kernels/optimizer.cu). Variant, from the lowest bit: 5 row of the table, 1
+   flag, 2 states, 5 x 4 dtypes (weight, three states, gradient), 2 log2 of N. */
 #include "3_cuda/dvt_cuda.h"
 
 #define DVTI_OPT_MOST 4 /* elements per access: 16 bytes of float32 */

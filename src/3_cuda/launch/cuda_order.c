@@ -1,8 +1,9 @@
-/* Sorting of rows, and the first k: kernel sort (kernels/order.cu, and kernels/sort.cu for rows that no block holds). */
+/* Sorting of rows, and the first k: kernel sort (kernels/order.cu, and kernels/sort.cu for rows too
+   long for one block). */
 #include "3_cuda/dvt_cuda.h"
 
-#define DVTI_CUDA_ORDER_PLACES 2048                      /* of a block, as in order.cu */
-#define DVTI_CUDA_ORDER_FEW (DVTI_CUDA_ORDER_PLACES / 4) /* each round leaves a quarter at most */
+#define DVTI_CUDA_ORDER_PLACES 2048                      /* per block, as in order.cu */
+#define DVTI_CUDA_ORDER_FEW (DVTI_CUDA_ORDER_PLACES / 4) /* each round keeps at most a quarter */
 
 DVTI_FN void dvti_cuda_describe_order(uint64_t variant, dvti_text *text) {
     dvti_text_add(text, "#define D %d\n#define INDICES %d\n", (int)(variant & 15),
@@ -17,13 +18,14 @@ static bool dvti_cuda_order_few(const dvti_launch *launch) {
     return launch->op == DVTI_OP_topk && launch->out[0].dim[1] <= DVTI_CUDA_ORDER_FEW;
 }
 
-/* Of m candidates a row, how many stay after a round. */
+/* Returns how many of m candidates per row remain after a round. */
 static int64_t dvti_cuda_order_kept(int64_t m, int64_t k) {
     int64_t last = (m - 1) % DVTI_CUDA_ORDER_PLACES + 1;
     return (m - 1) / DVTI_CUDA_ORDER_PLACES * k + DVTI_MIN(last, k);
 }
 
-/* Rounds take turns with two places: keys and numbers that the first leaves, and those that the second leaves. */
+/* Returns the bytes of the two buffers of keys and numbers, which successive rounds use in turn.
+   `second` is the offset of the second buffer. */
 static int64_t dvti_cuda_order_few_bytes(const dvti_launch *launch, int64_t *second) {
     int64_t rows = launch->in[0].dim[0], k = launch->out[0].dim[1];
     int64_t once = dvti_cuda_order_kept(launch->in[0].dim[1], k);
@@ -75,16 +77,16 @@ static dvt_status dvti_cuda_order_rows(dvti_cuda_gpu *gpu, const dvti_launch *la
                : status;
 }
 
-/* The round that leaves k writes their numbers to the result. */
+/* Runs the rounds. The one that leaves k candidates writes their numbers to the result. */
 static dvt_status dvti_cuda_order_rounds(dvti_cuda_gpu *gpu, const dvti_launch *launch,
                                          dvti_korder *args) {
-    int64_t second, turn = 0;
+    int64_t second, round = 0;
     dvt_status status = DVT_OK;
     dvti_cuda_order_few_bytes(launch, &second);
-    for (args->m = args->n; status == DVT_OK && turn >= 0; args->m = args->kept) {
+    for (args->m = args->n; status == DVT_OK && round >= 0; args->m = args->kept) {
         args->tiles = (args->m - 1) / DVTI_CUDA_ORDER_PLACES + 1;
         args->kept = dvti_cuda_order_kept(args->m, args->k);
-        args->other_keys = (uint64_t *)((char *)launch->workspace + (turn % 2 ? second : 0));
+        args->other_keys = (uint64_t *)((char *)launch->workspace + (round % 2 ? second : 0));
         args->other_values = args->tiles == 1
                                  ? (int64_t *)args->out
                                  : (int64_t *)args->other_keys + args->rows * args->kept;
@@ -92,7 +94,7 @@ static dvt_status dvti_cuda_order_rounds(dvti_cuda_gpu *gpu, const dvti_launch *
                                        args->rows * args->tiles * 256);
         args->keys = args->other_keys;
         args->values = args->other_values;
-        turn = args->tiles == 1 ? -1 : turn + 1;
+        round = args->tiles == 1 ? -1 : round + 1;
     }
     return status;
 }

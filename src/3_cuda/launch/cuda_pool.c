@@ -1,4 +1,5 @@
-/* Pooling: kernel pool2d (kernels/pool.cu). Variant: dtype, kind, whether a team works on a window, whether positions have 64 bits. */
+/* Pooling: kernel pool2d (kernels/pool.cu). Variant: dtype, kind, whether a team computes a window,
+   whether positions have 64 bits. */
 #include "3_cuda/dvt_cuda.h"
 
 DVTI_FN void dvti_cuda_describe_pool(uint64_t variant, dvti_text *text) {
@@ -7,16 +8,16 @@ DVTI_FN void dvti_cuda_describe_pool(uint64_t variant, dvti_text *text) {
                   (int)(variant >> 9 & 1));
 }
 
-/* What all kernels of a launch share; n, rows and columns are left to each. */
+/* The plan that all kernels of a launch share. Each kernel sets n, rows and columns itself. */
 typedef struct dvti_cuda_pool_plan {
     dvti_kpool args;
     int64_t planes, window_area, x_size, y_size;
     bool wide;  /* positions need 64 bits */
-    bool apart; /* no two windows overlap */
+    bool apart; /* windows do not overlap */
     bool team;
 } dvti_cuda_pool_plan;
 
-/* Everything that a kernel adds up stays below 2^31. */
+/* Returns false when all sums of positions in a kernel are below 2^31. */
 static bool dvti_cuda_pool_is_wide(const dvti_cuda_pool_plan *plan, const dvti_launch *launch) {
     const int64_t most = (int64_t)1 << 29;
     int i;
@@ -46,7 +47,7 @@ static dvti_cuda_pool_plan dvti_cuda_pool_plan_of(const dvti_launch *launch) {
         args->windows[axis] = y->dim[2 + axis];
         args->size[axis] = size;
         args->padding[axis] = launch->i[4 + axis];
-        if (args->windows[axis] == 1) /* any stride that leads out of x means the same */
+        if (args->windows[axis] == 1) /* any stride that leads out of x is equivalent */
             stride = DVTI_MAX(stride, DVTI_MAX(size, args->extent[axis] + args->padding[axis]));
         args->stride[axis] = dvti_cuda_divisor(stride);
         plan.apart = plan.apart && stride >= size;
@@ -59,7 +60,7 @@ static dvti_cuda_pool_plan dvti_cuda_pool_plan_of(const dvti_launch *launch) {
     args->out = launch->out[0].data;
     args->places = launch->workspace;
     plan.wide = dvti_cuda_pool_is_wide(&plan, launch);
-    /* Lanes that are 8 elements apart read a sector of 32 bytes each. */
+    /* Lanes that are 8 elements apart read one sector of 32 bytes each. */
     plan.team = plan.window_area >= 32 && (args->windows[1] == 1 || args->stride[1].divisor >= 8);
     return plan;
 }
@@ -84,7 +85,8 @@ static dvt_status dvti_cuda_pool_start(dvti_cuda_gpu *gpu, const dvti_launch *la
     return dvti_cuda_start(gpu, launch, program, "dvti_pool", grid, &plan->args, sizeof plan->args);
 }
 
-/* Where windows overlap, the place of each one's maximum is kept in the workspace between two kernels. */
+/* Where windows overlap, a first kernel stores the place of each maximum in the workspace, and a
+   second one reads it. */
 DVTI_FN int64_t dvti_cuda_pool_workspace(const dvti_cuda_gpu *gpu, dvti_launch *launch) {
     dvti_cuda_pool_plan plan;
     (void)gpu;
@@ -96,7 +98,7 @@ DVTI_FN int64_t dvti_cuda_pool_workspace(const dvti_cuda_gpu *gpu, dvti_launch *
     return plan.y_size * (plan.wide ? (int64_t)sizeof(int64_t) : (int64_t)sizeof(int));
 }
 
-/* The cells that the strides cut an axis into. */
+/* Returns the number of cells into which the strides divide an axis. */
 static int64_t dvti_cuda_pool_cells(const dvti_kpool *args, int axis) {
     int64_t stride = args->stride[axis].divisor;
     return (args->extent[axis] + args->padding[axis] - 1) / stride + 1;

@@ -2,9 +2,9 @@
 #include "1_base/dvt_rng.h"
 #include "3_cuda/dvt_cuda.h"
 
-#define DVTI_CUDA_SHUFFLE_BLOCK 16384 /* places that one block permutes */
+#define DVTI_CUDA_SHUFFLE_BLOCK 16384 /* most places that one block permutes */
 
-/* In the order of kernels/random.cu. */
+/* In the same order as in kernels/random.cu. */
 enum {
     DVTI_CUDA_UNIFORM,
     DVTI_CUDA_NORMAL,
@@ -72,7 +72,8 @@ static dvti_krandom dvti_cuda_random_args(const dvti_launch *launch) {
 }
 
 /* ---- permutation ---- */
-/* The longest chain of exchanges grows as e * log(n); 3.4 times log(n) more than covers it. */
+/* Returns the number of rounds. The longest chain of exchanges grows as e * log(n); 3.4 * log(n)
+   exceeds it. */
 static int64_t dvti_cuda_shuffle_rounds(int64_t n) {
     int64_t rounds = 16;
     for (; n > 1; n /= 2)
@@ -106,7 +107,7 @@ static dvt_status dvti_cuda_shuffle(dvti_cuda_gpu *gpu, const dvti_launch *launc
                                               "dvti_shuffle_end", one, &args, sizeof args);
 }
 
-/* Sorted by random keys, as often as the CPU does it. */
+/* Sorts by random keys, as often as the CPU does. */
 static dvt_status dvti_cuda_jax_shuffle(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
     dvti_krandom args = dvti_cuda_random_args(launch);
     int64_t rounds = (int64_t)ceil(3 * log((double)DVTI_MAX(args.n, 1)) / log(4294967295.0));

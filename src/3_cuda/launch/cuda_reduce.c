@@ -1,8 +1,8 @@
-/* Reductions: kernel reduce (kernels/reduce.cu). The geometry is a function of shape, strides and dtype alone, so that every
-   card gives the same bits. */
+/* Reductions: kernel reduce (kernels/reduce.cu). The geometry depends on shape, strides and dtype
+   alone, so every GPU gives the same bits. */
 #include "3_cuda/dvt_cuda.h"
 
-#define DVTI_CUDA_BLOCKS 4096 /* as many blocks as keep a large card busy to the end */
+#define DVTI_CUDA_BLOCKS 4096 /* enough blocks to keep a large GPU busy to the end */
 
 typedef struct dvti_cuda_reduction {
     dvti_kreduce args;
@@ -11,7 +11,7 @@ typedef struct dvti_cuda_reduction {
 } dvti_cuda_reduction;
 
 /* ---- geometry ---- */
-/* Groups of 16 bytes lie together and are aligned, wherever a result and its groups begin. */
+/* Returns whether all groups of 16 bytes are contiguous and aligned, for every result. */
 static bool dvti_cuda_reduce_vector(const dvti_kreduce *args, int64_t each) {
     const dvti_kview *kept = &args->kept, *reduced = &args->reduced;
     int last = (int)reduced->ndim - 1, i;
@@ -23,7 +23,8 @@ static bool dvti_cuda_reduce_vector(const dvti_kreduce *args, int64_t each) {
     return good && (last == 0 || reduced->dim[last] % each == 0);
 }
 
-/* Cuts results into chunks of whole `step`s where that makes more blocks and each still has enough to do. */
+/* Splits results into chunks, multiples of `step`, where that makes more blocks and each chunk
+   still has enough work. */
 static void dvti_cuda_reduce_cut(dvti_cuda_reduction *r, int64_t step) {
     dvti_kreduce *args = &r->args;
     int64_t chunks = DVTI_MIN(args->n_reduced / (4 * step), DVTI_CUDA_BLOCKS / r->tiles);
@@ -60,7 +61,7 @@ static void dvti_cuda_reduce_shape(dvti_cuda_reduction *r, int64_t each) {
 }
 
 static dvti_cuda_reduction dvti_cuda_reduce_plan(const dvti_launch *launch) {
-    const int64_t narrow = INT32_MAX - ((int64_t)1 << 20); /* steps beyond the end still fit */
+    const int64_t narrow = INT32_MAX - ((int64_t)1 << 20); /* positions past the end still fit */
     dvti_cuda_reduction r;
     dvti_kreduce *args = &r.args;
     dvti_kview none;
@@ -80,9 +81,9 @@ static dvti_cuda_reduction dvti_cuda_reduce_plan(const dvti_launch *launch) {
         args->n_reduced *= args->reduced.dim[i];
     }
     args->count = launch->f[0];
-    dvti_cuda_tidy_axes(&args->kept, &args->out, true);
+    dvti_cuda_simplify_axes(&args->kept, &args->out, true);
     none = args->reduced;
-    dvti_cuda_tidy_axes(&args->reduced, &none, sorts);
+    dvti_cuda_simplify_axes(&args->reduced, &none, sorts);
     r.wide = dvti_cuda_reach(&args->kept) + dvti_cuda_reach(&args->reduced) > narrow ||
              DVTI_MAX(args->n_kept, args->n_reduced) > narrow;
     dvti_cuda_reduce_shape(&r, 16 / dvt_dtype_size(launch->in[0].dtype));
@@ -90,7 +91,7 @@ static dvti_cuda_reduction dvti_cuda_reduce_plan(const dvti_launch *launch) {
 }
 
 /* ---- the program ---- */
-/* The row's texts; reduce.cu says what the words in them are. */
+/* Adds the texts of the operation's row; reduce.cu defines the functions in them. */
 static void dvti_cuda_add_row(dvti_text *text, int op) {
     switch (op) {
 #define DVTI_ROW(name, rule, method, none, term, join, finish, reads, grad, lo, hi, doc)           \

@@ -1,7 +1,7 @@
 /* Cumulative sums: kernel scan (kernels/scan.cu). */
 #include "3_cuda/dvt_cuda.h"
 
-/* Lines that fill a card, so that they need not be cut; positions of a chunk where they are. */
+/* Lines that fill a GPU, so that they are not split; positions per chunk where they are. */
 #define DVTI_CUDA_SCAN_ROWS 1024
 #define DVTI_CUDA_SCAN_COLUMNS 16384
 #define DVTI_CUDA_SCAN_ROW_CHUNK 4096
@@ -39,7 +39,7 @@ DVTI_FN int64_t dvti_cuda_scan_workspace(const dvti_cuda_gpu *gpu, dvti_launch *
 DVTI_FN dvt_status dvti_cuda_scan(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
     static const char *const entry[] = {"dvti_scan_totals", "dvti_scan_starts", "dvti_scan_apply"};
     dvti_kscan args = dvti_cuda_scan_args(launch);
-    int each = args.b > 1 ? 1 : 256, k; /* threads of a line */
+    int each = args.b > 1 ? 1 : 256, k; /* threads per line */
     dvti_cuda_program program;
     dvt_status status = DVT_OK;
     program.family = DVTI_CUDA_FAMILY_scan;

@@ -1,4 +1,4 @@
-/* Stable sorting of keys with values, for families that need it (kernels/sort.cu). */
+/* Stable sort of keys with values, for families that need it (kernels/sort.cu). */
 #include "3_cuda/dvt_cuda.h"
 
 #define DVTI_CUDA_SORT_TILES 1024 /* at most, so that the scan is short */
@@ -25,7 +25,8 @@ DVTI_FN dvt_status dvti_cuda_sort(dvti_cuda_gpu *gpu, const dvti_launch *launch,
     dvti_ksort args;
     uint64_t *keys = (uint64_t *)workspace;
     dvt_status status = DVT_OK;
-    int pass, passes = 2 * ((bits + 15) / 16), k; /* even, so that it ends where it began */
+    /* An even number of passes, so that the result ends in the first buffer. */
+    int pass, passes = 2 * ((bits + 15) / 16), k;
     program.family = DVTI_CUDA_FAMILY_sort;
     program.variant = 0;
     memset(&args, 0, sizeof args);

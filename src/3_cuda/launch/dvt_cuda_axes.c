@@ -1,4 +1,4 @@
-/* Axes of windows, as the families' geometry wants them: few, and in the order of memory. */
+/* Axes of windows, simplified for the families' geometry: few, and in memory order. */
 #include "3_cuda/dvt_cuda.h"
 
 DVTI_FN int64_t dvti_cuda_distance(int64_t stride) {
@@ -13,7 +13,7 @@ static void dvti_cuda_swap_axes(dvti_kview *view, int a, int b) {
     view->stride[b] = stride;
 }
 
-DVTI_FN void dvti_cuda_tidy_axes(dvti_kview *view, dvti_kview *along, bool sorts) {
+DVTI_FN void dvti_cuda_simplify_axes(dvti_kview *view, dvti_kview *along, bool sorts) {
     int n = 0, i, k;
     for (i = 0; i < (int)view->ndim; i++)
         if (view->dim[i] != 1) {

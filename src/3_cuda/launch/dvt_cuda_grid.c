@@ -1,4 +1,5 @@
-/* What the families share: views and divisors as kernels take them, grids, and the way into the compute stream. */
+/* Code that all families share: views and divisors for kernels, grids, and the launch in the
+   compute stream. */
 #include "3_cuda/device/dvt_cuda_device.h"
 
 DVTI_FN dvti_kview dvti_cuda_view(const dvti_view *view) {
@@ -21,7 +22,7 @@ DVTI_FN int64_t dvti_cuda_view_size(const dvti_view *view) {
         if (view->dim[axis] == 0)
             return 0;
         size *=
-            view->dim[axis]; /* never overflows: the memory exists, or broadcasting was checked */
+            view->dim[axis]; /* cannot overflow: the memory exists, or broadcasting was checked */
     }
     return size;
 }
@@ -40,7 +41,8 @@ DVTI_FN dvti_kdivisor dvti_cuda_divisor(int64_t divisor) {
     return d;
 }
 
-/* Sixteen waves of blocks are enough for any card to be full at the end; more would only cost launching them. */
+/* Returns a grid for n elements. Sixteen waves of blocks are enough to keep any GPU full until the
+   end; more would only add launch cost. */
 DVTI_FN dvti_cuda_grid dvti_cuda_grid_for(const dvti_cuda_gpu *gpu, int64_t n, int threads,
                                           int64_t each) {
     dvti_cuda_grid grid;
@@ -62,7 +64,7 @@ DVTI_FN dvt_status dvti_cuda_start(dvti_cuda_gpu *gpu, const dvti_launch *launch
     dvt_status status;
     void *extra[5];
     extra[0] = DVTI_CU_PARAM_POINTER;
-    extra[1] = (void *)args; /* not written to */
+    extra[1] = (void *)args; /* the driver does not write to it */
     extra[2] = DVTI_CU_PARAM_SIZE;
     extra[3] = &bytes;
     extra[4] = DVTI_CU_PARAM_END;

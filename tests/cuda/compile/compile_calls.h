@@ -306,7 +306,7 @@ static void sums_over_devices(void) {
     for (dtype = 0; dtype < (full ? DVT_BOOL : DVT_BF16); dtype++) {
         compile_program(DVTI_CUDA_FAMILY_all_reduce, (uint64_t)dtype, "dvti_all_sum",
                         sizeof(dvti_kall));
-        compile_program(DVTI_CUDA_FAMILY_all_reduce, (uint64_t)dtype, "dvti_all_spread",
+        compile_program(DVTI_CUDA_FAMILY_all_reduce, (uint64_t)dtype, "dvti_all_gather",
                         sizeof(dvti_kall));
     }
 }

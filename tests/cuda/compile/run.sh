@@ -101,7 +101,7 @@ elif ! sh "$D/second.sh" sm_80 "$D/nothing.cu" "$D/refused" || [ -s "$D/refused"
         "$CLANG has no CUDA front end that works: $(head -n 1 "$D/nothing.cu.said")"
 else
     for folder in $sources; do
-        arch=$(sed -n "$(basename "$folder" .sources)s/ .*//p" "$D/runs")
+        arch=$(sed -n "$(basename "$folder" .sources)p" "$D/runs" | cut -d " " -f 1)
         : >"$D/refused"
         ls "$folder"/*.cu | xargs -P "$JOBS" -I{} sh "$D/second.sh" "sm_$arch" {} "$D/refused"
         while read -r file; do

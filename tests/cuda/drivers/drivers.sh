@@ -29,8 +29,8 @@ if [ ! "$work/library.o" -nt devtensor.h ]; then
     try "the library compiles" $CC -std=gnu11 -O1 -g -I"$work" -c "$work/library.c" \
         -o "$work/library.o"
 fi
-try "asks.c compiles" $CC -std=gnu11 -O1 -g -I"$work" -Itests "$here/asks.c" "$work/library.o" \
-    -o "$work/asks" $LIBS
+try "driver_state.c compiles" $CC -std=gnu11 -O1 -g -I"$work" -Itests "$here/driver_state.c" \
+    "$work/library.o" -o "$work/driver_state" $LIBS
 
 # meets NAME DIRECTORY [VARIABLE=VALUE...] -- PATTERN...: runs the program with the libraries of
 # this directory. Its output must match all patterns (grep -E). Without a GPU, cpu() and dvt_try_gpu
@@ -45,8 +45,8 @@ meets() {
         shift
     done
     shift
-    env LD_LIBRARY_PATH="$folder" HOME=/nowhere $set_ timeout 100 "$work/asks" >"$work/said" \
-        2>"$work/err"
+    env LD_LIBRARY_PATH="$folder" HOME=/nowhere $set_ timeout 100 "$work/driver_state" \
+        >"$work/said" 2>"$work/err"
     code=$?
     missing=
     [ $code -eq 0 ] || missing="exit code 0, not $code;"

@@ -11,8 +11,8 @@
 
 static dvt_array *alive;
 
-/* Its destructor runs before those of earlier objects, and may call what remains of the library
-   then. */
+/* Its destructor runs before those of earlier objects. The library functions that it calls may be
+   shut down by then. */
 struct owner {
     dvt_array *array;
     explicit owner() : array(NULL) {}

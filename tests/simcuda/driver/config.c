@@ -4,7 +4,7 @@
    SIMCUDA_MEM=256M,...     bytes per device   SIMCUDA_SEED=1        of the random policy
    SIMCUDA_CC=80,...        compute capability SIMCUDA_FAIL=...      failures on demand (entry.c)
    SIMCUDA_DRIVER=13000     version            SIMCUDA_MISSING=a,b   symbols cuGetProcAddress lacks
-   SIMCUDA_BROKEN=999       what cuInit gives  SIMCUDA_PEER=yes      yes, no, lies
+   SIMCUDA_BROKEN=999       result of cuInit   SIMCUDA_PEER=yes      yes, no, lies
    SIMCUDA_NO_VMM=1         no cuMemMap        SIMCUDA_NO_POOLS=1    no cuMemAllocAsync
    SIMCUDA_SMS=4            multiprocessors    SIMCUDA_RACES=0       no checks of global memory
    SIMCUDA_VERBOSE=1        errors to stderr   SIMCUDA_LEAKS=1       report at exit

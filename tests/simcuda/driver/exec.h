@@ -118,7 +118,7 @@ void faults_thread(void);
    NULL. */
 void launch_report(CUresult code, const fiber *f, const sim_site *site, const char *format, ...)
     SIM_PRINTF(4, 5);
-/* Marks the thread as returned. The others continue, or get the error that they wait in vain. */
+/* Marks the thread as returned. The others continue, or fail because they can never be released. */
 void fiber_exit(fiber *f);
 /* Returns to the scheduler. */
 void fiber_leave(void);

@@ -1,7 +1,7 @@
 /* Fibers: stacks, the switch between them, and the signals that an invalid access raises on one.
 
    The switch saves the callee-saved registers and swaps stacks: measured 7.5 ns. swapcontext took
-   231 ns on the same machine, because it asks the kernel for the signal mask each time. */
+   231 ns on the same machine, because it reads the signal mask from the kernel each time. */
 #define _GNU_SOURCE
 #include "exec.h"
 #include <pthread.h>
@@ -123,7 +123,7 @@ void *stack_prepare(stack *s, void (*run)(void)) {
 static struct sigaction before[2];
 
 /* A handler does not leave by switching stacks, because ThreadSanitizer would assume that it never
-   ended. It returns to here, on a separate stack since the fiber's may be full. */
+   ended. It returns to land(), on a separate stack since the fiber's may be full. */
 static char landing_stack[16 << 10] __attribute__((aligned(64)));
 
 static void land(void) {

@@ -19,7 +19,7 @@ struct graph { /* KIND_GRAPH, or KIND_EXEC for an executable one */
 
 graph *graph_new(handle_kind kind);
 void graph_destroy(graph *g);
-/* Adds a node and returns its number. The node takes ownership of what the operation owns. */
+/* Adds a node and returns its number. The node takes ownership of the operation's memory. */
 int graph_add(graph *g, const op *o, const int *after, int after_count);
 
 #endif

@@ -67,7 +67,7 @@ typedef enum peer_mode { PEER_YES, PEER_NO, PEER_LIES } peer_mode;
 
 typedef struct config {
     int devices, driver, multiprocessors;
-    int broken; /* what cuInit returns, 0 when it works */
+    int broken; /* result of cuInit, 0 when it works */
     policy policy;
     peer_mode peers;
     bool no_vmm, no_pools, races, exited_lanes, verbose, leaks;

@@ -1,8 +1,8 @@
 /* Streams as queues, and the three policies of their order. lazy: nothing runs until something
-   waits for it, and then only what must. eager: everything runs at once. random: like PCT
-   (Burckhardt et al., ASPLOS 2010). Each stream has a random priority and the highest runnable one
-   runs first. Sometimes a priority is drawn again, and often nothing runs. A uniform choice would
-   drain all queues evenly and finds far fewer bugs. */
+   waits for it, and then only the operations that this wait needs. eager: everything runs at once.
+   random: like PCT (Burckhardt et al., ASPLOS 2010). Each stream has a random priority, and the
+   highest runnable one runs first. Sometimes a priority is drawn again, and often nothing runs. A
+   uniform choice would drain all queues evenly and find far fewer bugs. */
 #define _GNU_SOURCE
 #include "sim.h"
 #include <stdlib.h>
@@ -225,7 +225,7 @@ static CUresult implicit_waits(stream *s) {
     return CUDA_SUCCESS;
 }
 
-/* Queues an operation and takes ownership of what it owns, also on failure. */
+/* Queues an operation and takes ownership of its memory, also on failure. */
 CUresult stream_push(stream *s, const op *o) {
     CUresult code = CUDA_SUCCESS;
     if (capture_add(s, o, &code))

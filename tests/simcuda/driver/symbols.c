@@ -79,7 +79,7 @@ CUresult cuGetProcAddress(const char *name, void **out, int version, cuuint64_t 
     return look_up(name, out, version, flags, NULL);
 }
 
-/* The real NVRTC opens this library, asks for a table, and crashes when the function is missing. */
+/* The real NVRTC opens this library, requests a table, and crashes when the function is missing. */
 CUresult cuGetExportTable(const void **table, const CUuuid *id) {
     ENTER(NEED_NOTHING);
     (void)id;

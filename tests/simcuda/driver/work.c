@@ -96,7 +96,7 @@ static void run_kernel(const op *o) {
 
 void op_execute(op *o) {
     context *ctx = o->stream->object.ctx;
-    if (o->kind == OP_HOST && o->callback) { /* cuStreamAddCallback is told of errors */
+    if (o->kind == OP_HOST && o->callback) { /* cuStreamAddCallback receives errors */
         run_host(o, ctx);
         return;
     }

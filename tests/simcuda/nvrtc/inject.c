@@ -29,7 +29,7 @@ static void *new_entry(size_t head, const char *name) {
     char *entry = calloc(1, head + strlen(name) + 1);
     if (!entry) {
         fprintf(stderr, "simcuda: no memory for failure injection\n");
-        abort(); /* without this failure a test would pass without testing anything */
+        abort(); /* without this failure the test would test nothing */
     }
     strcpy(entry + head, name);
     return entry;

@@ -1,6 +1,6 @@
 /* The test double of libnvrtc. The real NVRTC compiles to PTX; the translator makes the "cubin"
    (ptx_compile.h). Logs, errors, lowered names and PTX are the real ones. Every entry point counts
-   its calls and can be told to fail (inject.h). */
+   its calls and can be made to fail (inject.h). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +17,8 @@ typedef struct program {
     char *note; /* lines that the translator adds to the log, or NULL */
 } program;
 
-/* Enters a function with these parameters: counts it, fails if told to, and finds the real one. */
+/* Enters a function with these parameters: counts it, fails if a failure is set, and finds the real
+   one. */
 #define ENTER(name, ...)                                                                           \
     result (*real)(__VA_ARGS__);                                                                   \
     int injected_ = inject(#name), found_ = real_function(#name, &real);                           \

@@ -5,7 +5,7 @@
 typedef struct options {
     char **text;
     int count;
-    int wants_cubin; /* a real architecture was asked for */
+    int wants_cubin; /* a real architecture was requested */
 } options;
 
 int options_read(options *, int count, const char *const *given); /* 0 when memory ran out */

@@ -17,7 +17,7 @@ extern "C" __global__ void float16(const unsigned short *x, const unsigned short
     r[4 * n + i] = __bfloat16_as_ushort(__hadd(c, d));
     r[5 * n + i] = __bfloat16_as_ushort(__hmul(c, d));
     r[6 * n + i] = __bfloat16_as_ushort(__float2bfloat16_rn(__bfloat162float(c) / 3.0f));
-    __half2 pair = __hfma2(__halves2half2(a, b), __halves2half2(b, b), __halves2half2(a, a));
+    __half2 pair = __hfma2(make_half2(a, b), make_half2(b, b), make_half2(a, a));
     r[7 * n + i] = __half_as_ushort(__low2half(pair));
     r[8 * n + i] = __half_as_ushort(__high2half(pair));
     r[9 * n + i] = __hlt(a, b) | __hgt(c, d) << 1 | (__hmax(c, d) == c) << 2;
