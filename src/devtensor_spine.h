@@ -198,6 +198,7 @@
 #include "5_io/dvt_float_text.c"
 #include "5_io/dvt_print.c"
 #include "5_io/dvt_print_element.c"
+#include "5_io/dvt_writer.c"
 #if !defined(DEVTENSOR_NO_NN)
 #include "6_nn/block_basic.c"
 #include "6_nn/block_conv.c"
