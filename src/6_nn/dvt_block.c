@@ -1,8 +1,9 @@
-/* Blocks: making, children, parameters, forward. What the blocks of the library compute is in block_*.c. */
+/* Blocks: creation, children, parameters, forward. The computations of the library's blocks are in
+   block_*.c. */
 #include "6_nn/dvt_nn_internal.h"
 
 /* ---- making ---- */
-/* Parameters that others hold live on, with their names. */
+/* Detaches the block's parameters. Those with other owners live on and keep their names. */
 static void dvti_block_leave(dvt_block *block) {
     size_t i;
     for (i = 0; i < block->n_param; i++)
@@ -29,7 +30,7 @@ static void dvti_block_destroy(void *object) {
     dvti_free(block);
 }
 
-/* On failure desc->user stays the caller's. */
+/* Creates a block. On failure the caller keeps desc->user. */
 static dvt_block *dvti_block_create(const char *function, const dvt_block_desc *desc,
                                     const char *stem) {
     dvt_block *block = (dvt_block *)dvti_alloc_zero(sizeof *block);
@@ -219,7 +220,7 @@ static dvt_status dvti_block_raise(const char *function, dvti_raises *all, dvt_b
     return DVT_OK;
 }
 
-/* Everything below self is to lie deep enough; changed all over, or not at all. */
+/* Raises the nesting depth of all blocks below self; changes all of them or none. */
 static dvt_status dvti_block_nest(const char *function, const dvt_block *self,
                                   dvt_block *const *child, int n) {
     dvti_raises all;
@@ -242,7 +243,7 @@ static dvt_status dvti_block_nest(const char *function, const dvt_block *self,
     return status;
 }
 
-/* All of them or none. */
+/* Adds all children or none. */
 static dvt_status dvti_block_adopt(const char *function, dvt_block *self, dvt_block *const *child,
                                    int n) {
     int i;
@@ -386,7 +387,8 @@ static bool dvti_block_infer(dvt_block *block, dvt_array *x) {
     return good;
 }
 
-/* Completes parameters whose values wait for a shape. An input that could not be computed must not give them one. */
+/* Initializes parameters that wait for a shape. An input that the block cannot compute must not
+   determine their shape. */
 static bool dvti_block_prepare(dvt_block *block, dvt_array *x) {
     bool waiting = false, unknown = false;
     size_t i;
@@ -436,10 +438,10 @@ DVT_API dvt_array *dvt_block_forward(dvt_block *net, dvt_array *x) {
     }
     depth = dvti_nesting_enter(&dvti_forwards);
     scope = dvt_scope_begin();
-    /* Errors of a block name this one alone, not those around it. */
+    /* Errors name only the innermost block, not those around it. */
     outer = dvti_set_error_frame(none);
     if (depth == 0)
-        outer = none; /* a forward that an exception ended has left its own */
+        outer = none; /* an exception ended a forward pass, which left its frame */
     if (dvti_tracing.visit)
         dvti_tracing.visit(dvti_tracing.user, net, NULL);
     dvti_set_error_frame(dvti_block_frame(net));
