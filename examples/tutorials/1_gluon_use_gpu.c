@@ -1,6 +1,6 @@
 /* "GPUs", MXNet Gluon (English), cell by cell. The document needs two GPUs; without them the
-   program uses virtual ones. Some of its cells mix devices that the author took for one. They run as
-   written, and then as meant. */
+   program uses virtual ones. Some of its cells mix devices that the author took for one. They run
+   as written, and then as meant. */
 #define DEVTENSOR_IMPLEMENTATION
 #include "devtensor.h"
 #include "show.h"
