@@ -9,7 +9,7 @@ DVTI_FN dvt_status dvti_failed(const char *function) {
     return status != DVT_OK
                ? status
                : dvti_fail(DVT_ERR_INTERNAL,
-                           "%s: a step failed without saying why; please report this", function);
+                           "%s: a step failed without an error; please report this", function);
 }
 
 /* ---- heads ---- */

@@ -105,7 +105,7 @@ static bool dvti_graph_add_origin(dvti_graph *graph, const char *kind, int i, dv
     if (!origin.node && !origin.leaf && !dvt_dtype_is_float(x->dtype)) {
         dvti_fail(DVT_ERR_GRAD,
                   "%s: %s %d is %s; expected a floating dtype, since integers and bool have no "
-                  "gradients: convert what it is computed from with dvt_astype",
+                  "gradients: convert the arrays that it depends on with dvt_astype",
                   graph->name, kind, i, dvti_describe(x));
         return false;
     }
@@ -219,7 +219,8 @@ DVTI_FN bool dvti_exclusive(dvt_array *x) {
            dvti_atomic_load(&x->storage->references) == 1 && !x->broadcast;
 }
 
-/* Addition commutes, so the sum is formed in whichever array has no other owner. */
+/* Adds `part` to the gathered gradient. Addition commutes, so the sum is formed in whichever array
+   has no other owner. */
 DVTI_FN bool dvti_slot_add(dvti_slot *slot, dvt_array *part) {
     dvt_array *sum = NULL;
     dvt_scope_guard scope;

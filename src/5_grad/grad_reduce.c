@@ -183,8 +183,8 @@ DVTI_FN void dvti_grad_reduce(dvti_grad_call *call) {
 }
 
 /* ---- cumulative sums ---- */
-/* An element is in all sums from its own on, so its gradient is the sum of theirs from the other
-   end. */
+/* Computes the gradient of cumulative sums. An element is in all sums from its own on, so its
+   gradient is the sum of theirs from the other end. */
 DVTI_FN void dvti_grad_scan(dvti_grad_call *call) {
     const dvti_attr *attr = &call->node->attr;
     call->out[0] = dvti_cumsum(call->g, (int)attr->i[0], !attr->i[1]);

@@ -170,8 +170,8 @@ DVTI_FN bool dvti_stored_bytes(const dvti_stored *stored, const dvt_shape *shape
    reports. */
 DVTI_FN dvt_array *dvti_stored_array(const dvti_stored *stored, dvti_source *in, dvt_shape shape,
                                      bool fortran_order, dvt_ctx ctx);
-/* Like dvti_stored_array, when nothing may follow the elements. Compares sizes before it allocates.
-   Sets *fits to false, without an error, when the number of bytes differs. */
+/* Does dvti_stored_array for content that must end with the elements. Compares sizes before it
+   allocates. Sets *fits to false, without an error, when the number of bytes differs. */
 DVTI_FN dvt_array *dvti_stored_whole(const dvti_stored *stored, dvti_source *in, dvt_shape shape,
                                      bool fortran_order, dvt_ctx ctx, bool *fits);
 /* Returns x's elements as files store them: contiguous, little-endian, of `dtype`, in main memory.

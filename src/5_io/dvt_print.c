@@ -124,7 +124,8 @@ static void dvti_row_numpy(dvti_layout *layout, int64_t indent, int64_t width) {
     }
 }
 
-/* PyTorch prints a fixed number of elements per line; the ellipsis counts as one. */
+/* Writes a row in PyTorch's style: a fixed number of elements per line, of which the ellipsis is
+   one. */
 static void dvti_row_torch(dvti_layout *layout, int64_t indent) {
     int axis = layout->shown->shape.ndim - 1;
     int64_t n = layout->shown->shape.dim[axis], place = 0, i;
@@ -233,8 +234,8 @@ static void dvti_numpy_repr(dvti_writer *out, const dvti_print_rules *rules,
     }
 }
 
-/* MXNet's np style is NumPy's repr with other rules: it omits the dtype for float32 and bool, and
-   adds it for the other defaults of NumPy. It adds the context unless it is a CPU. */
+/* Writes MXNet's np style, which is NumPy's repr with other rules. It omits the dtype for float32
+   and bool, and adds it for the other defaults of NumPy. It adds the context unless it is a CPU. */
 static void dvti_style_np(dvti_writer *out, const dvti_print_rules *rules, const dvti_shown *shown,
                           dvt_array *x, const dvt_array *host) {
     bool empty = dvt_size(x) == 0, implied = x->dtype == DVT_F64 || x->dtype == DVT_I64;
@@ -247,7 +248,7 @@ static void dvti_style_np(dvti_writer *out, const dvti_print_rules *rules, const
     dvti_writer_text(out, ")");
 }
 
-/* TensorFlow prints NumPy's repr, on separate lines if it has several. */
+/* Writes TensorFlow's style: NumPy's repr, on separate lines if it has several. */
 static void dvti_style_tf(dvti_writer *out, const dvti_print_rules *rules, const dvti_shown *shown,
                           dvt_array *x, const dvt_array *host) {
     dvti_writer repr = dvti_writer_begin();
@@ -275,7 +276,8 @@ static void dvti_style_tf(dvti_writer *out, const dvti_print_rules *rules, const
     dvti_writer_free(&repr);
 }
 
-/* JAX measures one line without "Array(". If the dtype does not fit, it adds blanks, no newline. */
+/* Writes JAX's style. JAX measures one line without "Array(". If the dtype does not fit, it adds
+   blanks, no newline. */
 static void dvti_style_jax(dvti_writer *out, const dvti_print_rules *rules, const dvti_shown *shown,
                            dvt_array *x, const dvt_array *host) {
     const char *name = dvt_dtype_name(x->dtype);

@@ -210,7 +210,7 @@ static dvt_status dvti_block_raise(const char *function, dvti_raises *all, dvt_b
     if (above > DVTI_MOST_NESTED)
         return dvti_fail(DVT_ERR_VALUE,
                          "%s: blocks would be nested more than %d deep; expected fewer: a "
-                         "Sequential takes any number of children side by side",
+                         "Sequential takes any number of children",
                          function, DVTI_MOST_NESTED);
     if (!dvti_grow((void **)&all->item, &all->capacity, all->count + 1, sizeof *all->item))
         return dvti_fail_memory(function, (int64_t)(sizeof *all->item * (all->count + 1)));
@@ -253,7 +253,7 @@ static dvt_status dvti_block_adopt(const char *function, dvt_block *self, dvt_bl
         if (dvti_block_reaches(child[i], self))
             return dvti_fail(DVT_ERR_VALUE,
                              "%s: a %s cannot be added to a %s that is itself or one of its own "
-                             "descendants; blocks must form no circle",
+                             "descendants; blocks must not form a cycle",
                              function, child[i]->desc.kind, self->desc.kind);
     }
     if (!dvti_grow((void **)&self->child, &self->child_capacity, self->n_child + (size_t)n,
@@ -285,9 +285,8 @@ DVT_API dvt_status dvt_nn_sequential_add(dvt_block *net, int n, dvt_block *b0, d
         return dvti_null("dvt_nn_sequential_add", "net");
     if (!dvti_block_is_sequential(net))
         return dvti_fail(DVT_ERR_VALUE,
-                         "dvt_nn_sequential_add: net is a %s; expected what dvt_nn_sequential() "
-                         "makes (others take "
-                         "children with dvt_block_add_child)",
+                         "dvt_nn_sequential_add: net is a %s; expected a block of "
+                         "dvt_nn_sequential() (others take children with dvt_block_add_child)",
                          net->desc.kind);
     if (n < 1 || n > 16)
         return dvti_fail(DVT_ERR_RANGE,

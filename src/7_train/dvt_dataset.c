@@ -72,7 +72,7 @@ DVT_API dvt_dataset *dvt_dataset_transform_first(dvt_dataset *data, dvt_transfor
     if (data->nested >= DVTI_MOST_NESTED) {
         dvti_fail(
             DVT_ERR_VALUE,
-            "dvt_dataset_transform_first: transforms would stand on each other more than %d deep; "
+            "dvt_dataset_transform_first: transforms would be nested more than %d deep; "
             "expected fewer: join them with dvt_transform_compose, and begin at the first dataset",
             DVTI_MOST_NESTED);
         return NULL;

@@ -419,8 +419,8 @@ DVT_API bool dvt_loader_next(dvt_loader *loader, dvt_array **x, dvt_array **y) {
     return dvti_loader_advance(loader, x, y);
 }
 
-/* After the last batch the epoch ends here, so that a caller who counts batches still gets a new
-   order. */
+/* Restarts at the first batch. If the last batch was taken, the epoch ends first, so a caller who
+   counts batches still gets a new order. */
 DVT_API void dvt_loader_reset(dvt_loader *loader) {
     if (!loader || !loader->open)
         return;

@@ -162,7 +162,8 @@ static bool dvti_state_fits(const dvt_array *state, const dvt_array *weight) {
            state->dtype == dvti_state_dtype(weight->dtype);
 }
 
-/* Missing states, and those of a weight of another shape, start as zeros. */
+/* Makes the states of parameter i. Missing states, and those of a weight of another shape, start as
+   zeros. */
 DVTI_FN dvt_status dvti_trainer_make_states(dvt_trainer *t, int i) {
     int k, s;
     for (k = 0; k < t->ctxs.n; k++)
