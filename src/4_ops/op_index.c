@@ -213,7 +213,10 @@ static bool dvti_index_empty(const char *name, const dvt_array *x, const dvt_arr
     return true;
 }
 
-/* Returns a contiguous array as (A, N, B), where N covers `count` axes starting at `axis`. */
+/* Returns a contiguous array as (A, N, B), where N covers `count` axes starting at `axis`:
+
+   x         (d0, d1,  d2, d3,  d4)      axis 2, count 2
+   view      (  A   ,    N   ,  B )      strides N * B, B, 1 */
 static dvti_view dvti_around_axis(const dvt_array *x, int axis, int count) {
     dvti_view view = dvti_view_of(x);
     const int64_t *dim = x->shape.dim;

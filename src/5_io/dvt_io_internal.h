@@ -109,6 +109,9 @@ DVTI_FN dvt_status dvti_file_end(dvti_file_out *out, bool ok);
 
 typedef struct dvti_gunzip dvti_gunzip;
 
+/* The bytes of a source, in the order of the file:
+
+   | taken: read by the caller | ready: in memory, at `at` | remaining: not read yet |  */
 typedef struct dvti_source {
     const char *function, *what; /* for messages; what: the file */
     const unsigned char *at;     /* the next bytes, `ready` of them */
