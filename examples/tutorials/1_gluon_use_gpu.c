@@ -1,6 +1,6 @@
-/* "GPUs", MXNet Gluon (English), cell by cell. The document needs two GPUs: without them virtual
-   ones stand in. Some of its cells mix devices that were one in its author's mind; they are shown
-   as they stand, and then as they are meant. */
+/* "GPUs", MXNet Gluon (English), cell by cell. The document needs two GPUs; without them the
+   program uses virtual ones. Some of its cells mix devices that the author took for one. They run
+   as written, and then as meant. */
 #define DEVTENSOR_IMPLEMENTATION
 #include "devtensor.h"
 #include "show.h"
@@ -45,12 +45,12 @@ int main(void) {
     dvt_print(z);
 
     block("9", "y.as_in_context(mx.gpu()) is y");
-    puts(truth(dvt_as_in_ctx(y, dvt_gpu(0)) == y));
-    printf("and on gpu(1), where y is: %s\n", truth(dvt_as_in_ctx(y, dvt_gpu(1)) == y));
+    puts(python_bool(dvt_as_in_ctx(y, dvt_gpu(0)) == y));
+    printf("and on gpu(1), where y is: %s\n", python_bool(dvt_as_in_ctx(y, dvt_gpu(1)) == y));
 
     block("10", "y.copyto(mx.gpu()) is y");
-    puts(truth(dvt_copyto(y, dvt_gpu(0)) == y));
-    printf("and on gpu(1), where y is: %s\n", truth(dvt_copyto(y, dvt_gpu(1)) == y));
+    puts(python_bool(dvt_copyto(y, dvt_gpu(0)) == y));
+    printf("and on gpu(1), where y is: %s\n", python_bool(dvt_copyto(y, dvt_gpu(1)) == y));
 
     block("11", "(z + 2).exp() * y");
     if (!dvt_mul(dvt_exp(dvt_add_scalar(z, 2)), y))

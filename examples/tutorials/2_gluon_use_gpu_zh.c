@@ -1,6 +1,6 @@
 /* "使用GPU来计算", the Chinese MXNet Gluon notebook with its printed outputs, cell by cell. With MXNet's
-   random engine the numbers on gpu(0) are the notebook's own. Without two GPUs virtual ones stand
-   in. */
+   random engine the numbers on gpu(0) are those of the notebook. Without two GPUs the program uses
+   virtual ones. */
 #define DEVTENSOR_IMPLEMENTATION
 #include "devtensor.h"
 #include "show.h"
@@ -14,7 +14,7 @@ int main(void) {
     dvt_set_print_style(DVT_PRINT_MXNET);
 
     block("1", "!nvidia-smi");
-    dvt_print_devices(); /* and the reason when there is no GPU, as in the notebook */
+    dvt_print_devices(); /* also prints why there is no GPU, as in the notebook */
     need_gpus(2);
 
     block("2", "pip.main(['show', pkg]): which package is installed");
@@ -49,7 +49,7 @@ int main(void) {
     block("9", "(yy is y, zz is z)");
     yy = dvt_as_in_ctx(y, dvt_gpu(0));
     zz = dvt_copyto(z, dvt_gpu(0));
-    printf("(%s, %s)\n", truth(yy == y), truth(zz == z));
+    printf("(%s, %s)\n", python_bool(yy == y), python_bool(zz == z));
 
     block("10", "nd.exp(z + 2) * y");
     puts("");

@@ -1,23 +1,23 @@
 /* "GPUs" of Dive into Deep Learning, cell by cell: its MXNet, PyTorch and TensorFlow editions, each
-   printed as its library prints. Cells are numbered in the document's order; those for all editions
-   run once for each. */
+   printed in its library's style. Cells are numbered in the document's order. Cells for all
+   editions run once per edition. */
 #define DEVTENSOR_IMPLEMENTATION
 #include "devtensor.h"
 #include "show.h"
 
-/* What the cells of one edition share. */
+/* Variables that the cells of one edition share. */
 typedef struct edition {
     dvt_print_style style;
     dvt_array *x, *X, *Y, *Z;
     dvt_block *net;
 } edition;
 
-/* x.device, where that is a string in Python. */
+/* Prints x.device where that is a string in Python. */
 static void show_string(dvt_ctx ctx, const char *behind) {
     printf("'%s'%s", device(ctx, DVT_PRINT_TF), behind);
 }
 
-/* print(x): MXNet's and TensorFlow's str is not their repr. */
+/* Does print(x): the str of MXNet and TensorFlow differs from their repr. */
 static void print_as(dvt_array *x, dvt_print_style style) {
     dvt_print_options options;
     char text[1024];
@@ -44,13 +44,13 @@ static void show_try_gpu(dvt_print_style style) {
     show_devices(dvt_try_all_gpus(), style, ")\n");
 }
 
-/* tf.distribute.MirroredStrategy: what is made in its scope has a copy on every GPU, or on the CPU
-   where there is none. */
+/* Implements tf.distribute.MirroredStrategy: variables made in its scope have a copy on every GPU,
+   or on the CPU without GPUs. */
 typedef struct mirrored_strategy {
     dvt_ctx_list devices;
 } mirrored_strategy;
 
-static dvt_ctx_list strategy_devices; /* of the scope that the program is in */
+static dvt_ctx_list strategy_devices; /* devices of the current scope */
 
 static mirrored_strategy mirrored_strategy_new(void) {
     mirrored_strategy strategy;
@@ -61,8 +61,8 @@ static mirrored_strategy mirrored_strategy_new(void) {
 #define STRATEGY_SCOPE(strategy)                                                                   \
     for (strategy_devices = (strategy).devices; strategy_devices.n; strategy_devices.n = 0)
 
-/* tf.keras.models.Sequential([tf.keras.layers.Dense(units)]): variables are made where the scope
-   says, by Glorot's rule. */
+/* Implements tf.keras.models.Sequential([tf.keras.layers.Dense(units)]): the scope determines the
+   devices of the variables, which Glorot's rule initializes. */
 static dvt_block *keras_sequential_dense(int64_t units) {
     dvt_block *net = dvt_nn_sequential();
     DVT_NN_ADD(net, dvt_nn_dense(units, DVT_IDENTITY));
@@ -86,8 +86,8 @@ struct d2l_module {
     int n;
 };
 
-/* Parameters kept by hand: moved while recording, as the MXNet edition does it, then a gradient
-   attached on the new device. */
+/* Moves parameters that are plain arrays. As in the MXNet edition, it moves them while recording,
+   then attaches a gradient on the new device. */
 static void set_scratch_params_device(d2l_module *self, dvt_ctx ctx) {
     int i, k;
     for (i = 0; i < self->n; i++) {
@@ -105,7 +105,7 @@ static void set_scratch_params_device(d2l_module *self, dvt_ctx ctx) {
     }
 }
 
-/* w and b, which begin at a number. */
+/* Makes w and b, which begin at `first`. */
 static d2l_module scratch_linear(double first) {
     d2l_module module;
     memset(&module, 0, sizeof module);
@@ -120,8 +120,8 @@ static dvt_array *squares(const d2l_module *module) {
                    dvt_sum(dvt_square(module->attribute[1].array), DVT_ALL));
 }
 
-/* d2l.Trainer: at most the GPUs that exist, batches and models moved to the first, gradients
-   clipped. */
+/* d2l.Trainer: uses at most the existing GPUs, moves batches and models to the first, and clips
+   gradients. */
 typedef struct d2l_trainer {
     int max_epochs;
     double gradient_clip_val;
@@ -148,7 +148,7 @@ static void prepare_model(const d2l_trainer *t, dvt_block *model) {
         dvt_params_reset_ctx(dvt_block_collect_params(model, NULL), DVT_CONTEXTS(t->gpus.ctx[0]));
 }
 
-/* A line fitted with the trainer above: every step on one device. Returns the last loss. */
+/* Fits a line with the trainer above; every step runs on one device. Returns the last loss. */
 static double fit(const d2l_trainer *t, dvt_block *model) {
     dvt_trainer *trainer;
     double loss_value = 0;
@@ -167,7 +167,7 @@ static double fit(const d2l_trainer *t, dvt_block *model) {
         dvt_backward(loss);
         dvt_trainer_allreduce(trainer);
         if (t->gradient_clip_val >
-            0) /* before division by the batch size: the bound grows with it */
+            0) /* before the division by the batch size, so the bound is proportional to it */
             dvt_trainer_clip_global_norm(trainer, t->gradient_clip_val * 64);
         dvt_trainer_update(trainer, 64);
         loss_value = dvt_item(dvt_mean(loss, DVT_ALL));
@@ -270,7 +270,7 @@ int main(void) {
 
     block("19", "pytorch: Z = X.cuda(1); print(X); print(Z)");
     torch.Z = dvt_as_in_ctx(torch.X, dvt_gpu(1));
-    if (!torch.Z) { /* as PyTorch does on a machine without a second GPU */
+    if (!torch.Z) { /* as in PyTorch on a machine without a second GPU */
         printf("~ %s\n", dvt_error());
         dvt_clear_error();
         torch.Z = dvt_as_in_ctx(torch.X, dvt_try_gpu(1));
@@ -278,8 +278,8 @@ int main(void) {
     print_as(torch.X, torch.style);
     print_as(torch.Z, torch.style);
 
-    /* In TensorFlow this gives X another name, and the sum below copies it. Here the scope's device
-       is asked for. */
+    /* In TensorFlow this is another name for X, and the sum below copies it. Here Z is copied to
+       the scope's device. */
     block("20", "tensorflow: with try_gpu(1): Z = X; print(X); print(Z)");
     DVT_WITH_CTX(dvt_try_gpu(1)) {
         tf.Z = dvt_as_in_ctx(tf.X, dvt_default_ctx());
@@ -293,17 +293,17 @@ int main(void) {
         show(dvt_add(all[i]->Y, all[i]->Z), all[i]->style);
 
     block("22", "mxnet: Z.as_in_ctx(try_gpu(1)) is Z");
-    puts(truth(dvt_as_in_ctx(mx.Z, dvt_try_gpu(1)) == mx.Z));
+    puts(python_bool(dvt_as_in_ctx(mx.Z, dvt_try_gpu(1)) == mx.Z));
     printf("and Z.copyto(gpu(1)), which makes a copy: %s\n",
-           truth(dvt_copyto(mx.Z, dvt_try_gpu(1)) == mx.Z));
+           python_bool(dvt_copyto(mx.Z, dvt_try_gpu(1)) == mx.Z));
 
     block("23", "pytorch: Z.cuda(1) is Z");
-    puts(truth(dvt_as_in_ctx(torch.Z, dvt_try_gpu(1)) == torch.Z));
+    puts(python_bool(dvt_as_in_ctx(torch.Z, dvt_try_gpu(1)) == torch.Z));
 
     block("24", "tensorflow: with try_gpu(1): Z2 = Z; Z2 is Z");
     DVT_WITH_CTX(dvt_try_gpu(1)) {
         dvt_array *Z2 = dvt_as_in_ctx(tf.Z, dvt_default_ctx());
-        puts(truth(Z2 == tf.Z));
+        puts(python_bool(Z2 == tf.Z));
     }
 
     block("25",
@@ -315,7 +315,7 @@ int main(void) {
     block("26", "pytorch: net = nn.Sequential(nn.LazyLinear(1)); net = net.to(device=try_gpu())");
     torch.net = dvt_nn_sequential();
     DVT_NN_ADD(torch.net,
-               dvt_nn_dense(1, DVT_IDENTITY)); /* its number of inputs is found at the first */
+               dvt_nn_dense(1, DVT_IDENTITY)); /* the first input determines its number of inputs */
     dvt_block_initialize(torch.net, dvt_init_uniform(1 / sqrt(3)), DVT_CONTEXTS(dvt_cpu()));
     dvt_params_reset_ctx(dvt_block_collect_params(torch.net, NULL), DVT_CONTEXTS(dvt_try_gpu(0)));
 
@@ -373,7 +373,7 @@ int main(void) {
     same = dvt_nn_sequential();
     DVT_NN_ADD(same, dvt_nn_dense(1, DVT_IDENTITY));
     dvt_block_initialize(same, dvt_init_normal(0.01), DVT_CONTEXTS(dvt_cpu()));
-    printf("loss below 0.01: %s\n", truth(fit(&trainer, same) < 0.01));
+    printf("loss below 0.01: %s\n", python_bool(fit(&trainer, same) < 0.01));
     printf("trained on %s\n",
            dvt_ctx_name(dvt_param_ctxs(dvt_block_param(dvt_block_at(same, 0), "weight")).ctx[0]));
 

@@ -1,6 +1,6 @@
 /* "Step 6: Use GPUs to increase efficiency", MXNet np, cell by cell: LeNet on one device and
-   data-parallel on two. It trains on Fashion-MNIST where that is found (DEVTENSOR_DATA, data/,
-   ../shared/data), and otherwise on drawn figures. */
+   data-parallel on two. It trains on Fashion-MNIST if it finds the files (DEVTENSOR_DATA, data/,
+   ../shared/data), otherwise on synthetic images. */
 #define DEVTENSOR_IMPLEMENTATION
 #include "devtensor.h"
 #include "../drawn_data.h"
@@ -10,7 +10,7 @@
 static dvt_dataset *drawn(int64_t n, uint64_t seed) {
     dvt_array *x = dvt_empty(DVT_SHAPE(n, 28, 28, 1), DVT_U8, dvt_cpu());
     dvt_array *y = dvt_empty(DVT_SHAPE(n), DVT_I32, dvt_cpu());
-    must(x && y, "making room for the drawn images");
+    must(x && y, "allocating the synthetic images");
     drawn_images((uint8_t *)dvt_data(x), (int32_t *)dvt_data(y), n, seed);
     return dvt_dataset_arrays(x, y);
 }
@@ -39,7 +39,7 @@ int main(void) {
     double train_loss = 0, first = 0, accuracy;
     int epoch, epochs = getenv("TUTORIAL_SHORT") ? 6 : 10;
 
-    setvbuf(stdout, NULL, _IOLBF, 0); /* epochs take a while: show each when it is done */
+    setvbuf(stdout, NULL, _IOLBF, 0); /* epochs take a while: print each line at once */
     dvt_set_log_level(DVT_LOG_ERROR);
     block("2", "from mxnet import np, npx, gluon, autograd; npx.set_np(); npx.num_gpus()");
     dvt_set_print_style(DVT_PRINT_NP);
@@ -76,8 +76,7 @@ int main(void) {
     y = dvt_block_forward(net, dvt_uniform(0, 1, DVT_SHAPE(1, 1, 28, 28), DVT_F32, gpu));
     memset(&digits, 0, sizeof digits);
     digits.style = DVT_PRINT_NP;
-    digits.precision =
-        4; /* sums of hundreds of products: the order of additions shows in the last digits */
+    digits.precision = 4; /* sums of hundreds of products: their order affects the last digits */
     dvt_format(y, &digits, text, sizeof text, NULL);
     fputs(text, stdout);
 
@@ -111,8 +110,8 @@ int main(void) {
         printf("Epoch %d: loss %.3f, in %.1f sec\n", epoch, train_loss, dvt_seconds() - tic);
     }
     accuracy = evaluate(net, gpu, valid_data);
-    printf("the loss fell: %s\n", truth(train_loss < first));
+    printf("the loss fell: %s\n", python_bool(train_loss < first));
     printf("~ accuracy %.3f\n", accuracy);
-    printf("better than chance by far: %s\n", truth(accuracy > 0.5));
+    printf("better than chance by far: %s\n", python_bool(accuracy > 0.5));
     return finish();
 }

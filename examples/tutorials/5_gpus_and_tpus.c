@@ -1,6 +1,6 @@
 /* "GPUs and TPUs", the JAX edition with its printed outputs, cell by cell. JAX's random engine
-   gives the document's numbers. The document ran where the CPU was the only device: run it without
-   GPUs for the same contexts. */
+   gives the document's numbers. The document was run on a machine whose only device was the CPU;
+   run the program without GPUs for the same contexts. */
 #define DEVTENSOR_IMPLEMENTATION
 #include "devtensor.h"
 #include "show.h"
@@ -9,8 +9,8 @@ static const char *jax(dvt_ctx ctx) {
     return device(ctx, DVT_PRINT_JAX);
 }
 
-/* "(Array(...),\n {CpuDevice(id=0)})": a pair as IPython shows it, the array's lines one column to
-   the right. */
+/* Prints "(Array(...),\n {CpuDevice(id=0)})": a pair as IPython prints it, with the array's lines
+   indented by one column. */
 static void show_with_devices(dvt_array *x) {
     dvt_print_options options;
     char text[1024];
@@ -26,7 +26,7 @@ static void show_with_devices(dvt_array *x) {
     printf(",\n {%s})\n", jax(dvt_ctx_of(x)));
 }
 
-/* print(x, x.devices()) */
+/* Does print(x, x.devices()). */
 static void print_with_devices(dvt_array *x) {
     dvt_print_options options;
     char text[1024];
@@ -37,12 +37,12 @@ static void print_with_devices(dvt_array *x) {
         printf("%s {%s}\n", text, jax(dvt_ctx_of(x)));
 }
 
-/* random.randint(0, high) */
+/* Does random.randint(0, high). */
 static int64_t randint(int64_t high) {
     return dvt_item_int(dvt_randint(0, high + 1, DVT_SCALAR, DVT_I64, dvt_cpu()));
 }
 
-/* A time as IPython writes it: three digits and a unit. */
+/* Prints a time as IPython does: three digits and a unit. */
 static void show_time(double seconds) {
     static const char *const units[] = {"s", "ms", "µs", "ns"};
     int order = seconds > 0 ? -(int)floor(floor(log10(seconds)) / 3) : 0;
@@ -50,8 +50,8 @@ static void show_time(double seconds) {
     printf("%.3g %s", seconds * pow(1000, order), units[order]);
 }
 
-/* "%%timeit -n loops -r runs": mean and population standard deviation of the runs, each the mean of
-   its loops. */
+/* Does "%%timeit -n loops -r runs": prints mean and population standard deviation of the runs, each
+   the mean of its loops. */
 static void timeit(int loops, int runs, void (*body)(void)) {
     double seconds[7], mean = 0, square = 0;
     int i, k;
@@ -75,7 +75,7 @@ static void timeit(int loops, int runs, void (*body)(void)) {
 
 static int64_t n; /* elements of the large arrays */
 
-/* x ** 2 - 0.5, and so on */
+/* Returns x ** power - less. */
 static dvt_array *power_less(dvt_array *x, double power, double less) {
     return dvt_sub_scalar(dvt_pow_scalar(x, power), less);
 }
@@ -116,7 +116,7 @@ int main(void) {
     dvt_ctx cpu;
     int i;
 
-    setvbuf(stdout, NULL, _IOLBF, 0); /* timings take a while: show each when it is done */
+    setvbuf(stdout, NULL, _IOLBF, 0); /* timings take a while: print each line at once */
     dvt_set_log_level(DVT_LOG_OFF);
 
     block("1", "import jax; import jax.numpy as jnp");
@@ -127,7 +127,7 @@ int main(void) {
     block("2", "def cpu(); def gpu(i=0); def tpu(i=0)");
     printf("(%s, %s, %s, %s)\n", jax(dvt_cpu()), jax(dvt_gpu(0)), jax(dvt_gpu(1)), jax(dvt_tpu(0)));
     if (!dvt_ones(DVT_SHAPE(2), DVT_F32, dvt_tpu(0)))
-        show_error(); /* a name that nothing stands behind */
+        show_error(); /* an undefined name */
 
     block("3", "def num_gpus(); num_gpus()");
     if (!dvt_num_gpus())
@@ -142,7 +142,8 @@ int main(void) {
     show_devices(dvt_try_all_gpus(), DVT_PRINT_JAX, ")\n");
 
     block("6", "x = jnp.array([1, 2, 3]); x.devices()");
-    x = DVT_ARRAY(int32_t, DVT_SHAPE(3), dvt_try_tpu_gpu(0), 1, 2, 3); /* where JAX makes arrays */
+    /* the device on which JAX makes arrays */
+    x = DVT_ARRAY(int32_t, DVT_SHAPE(3), dvt_try_tpu_gpu(0), 1, 2, 3);
     printf("{%s}\n", jax(dvt_ctx_of(x)));
 
     block("7", "X = jax.device_put(jnp.ones((2, 3)), try_tpu_gpu()); X, X.devices()");
@@ -174,7 +175,7 @@ int main(void) {
 
     block("12", "Z2 = jax.device_put(Z, try_tpu_gpu(1)); Z2 is Z");
     Z2 = dvt_copyto(Z, dvt_try_tpu_gpu(1));
-    puts(truth(Z2 == Z));
+    puts(python_bool(Z2 == Z));
 
     block("13", "import random");
     printf("~ random.randint(0, 1e4) gives %lld\n", (long long)randint(10000));

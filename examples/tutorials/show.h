@@ -1,8 +1,8 @@
-/* What the tutorial programs share: block headings, devices and arrays as Python shows them,
+/* Shared by the tutorial programs: block headings, devices and arrays as Python prints them,
    errors, exercises.
 
-   Lines that begin with "~" hold what differs from run to run: the test that compares the rest
-   leaves them out. */
+   Lines that begin with "~" differ from run to run. The test that compares the output skips
+   them. */
 #ifndef SHOW_H
 #define SHOW_H
 #include "devtensor.h"
@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Sizes are the documents' own. Tests set TUTORIAL_SHORT=n: then the second size, n times smaller.
-   */
+/* Returns the size that the document uses. With TUTORIAL_SHORT=n, as in tests, returns the second
+   size divided by n. */
 static inline int64_t sized(int64_t own, int64_t in_tests) {
     const char *text = getenv("TUTORIAL_SHORT");
     int64_t shorter = text ? strtol(text, NULL, 10) : 0;
@@ -23,7 +23,7 @@ static inline void block(const char *number, const char *title) {
     printf("\n### %s. %s\n", number, title);
 }
 
-/* A context as a library shows it; valid for the next seven calls. */
+/* Returns a context's name in a library's style; valid for the next seven calls. */
 static inline const char *device(dvt_ctx ctx, dvt_print_style style) {
     static char text[8][80];
     static int next;
@@ -32,7 +32,7 @@ static inline const char *device(dvt_ctx ctx, dvt_print_style style) {
     return at;
 }
 
-/* "[gpu(0), gpu(1)]", with what stands behind it. */
+/* Prints "[gpu(0), gpu(1)]", followed by the text `behind`. */
 static inline void show_devices(dvt_ctx_list list, dvt_print_style style, const char *behind) {
     int i;
     printf("[");
@@ -41,11 +41,11 @@ static inline void show_devices(dvt_ctx_list list, dvt_print_style style, const 
     printf("]%s", behind);
 }
 
-static inline const char *truth(bool value) {
+static inline const char *python_bool(bool value) {
     return value ? "True" : "False";
 }
 
-/* One array in another library's style. */
+/* Prints one array in a library's style. */
 static inline void show(dvt_array *x, dvt_print_style style) {
     dvt_print_options options;
     char text[4096];
@@ -56,7 +56,8 @@ static inline void show(dvt_array *x, dvt_print_style style) {
         puts(text);
 }
 
-/* Arrays as IPython shows a tuple of NDArrays: "(\n [1. 2. 3.]\n <NDArray 3 @gpu(0)>, \n ...)". */
+/* Prints arrays as IPython prints a tuple of NDArrays: "(\n [1. 2. 3.]\n <NDArray 3 @gpu(0)>, \n
+   ...)". */
 static inline void show_tuple(dvt_array *const *arrays, int n) {
     int i;
     printf("(");
@@ -78,14 +79,14 @@ static inline void show_tuple(dvt_array *const *arrays, int n) {
     puts(")");
 }
 
-/* Where a program expects an error: prints its code and sentence, and forgets it. */
+/* Prints the code and message of an expected error, and clears it. */
 static inline void show_error(void) {
     printf("%s: %s\n", dvt_status_name(dvt_error_code()),
            dvt_error_code() ? dvt_error() : "no error");
     dvt_clear_error();
 }
 
-/* Two documents cannot go on without GPUs: where there are fewer than n, virtual ones stand in. */
+/* Two documents need GPUs. With fewer than n, the program uses virtual ones. */
 static inline void need_gpus(int n) {
     if (dvt_num_gpus() >= n)
         return;
@@ -93,7 +94,7 @@ static inline void need_gpus(int n) {
     dvt_set_virtual_gpus(n, 0);
 }
 
-/* Programs end with 1 when an error that nobody expected is left. */
+/* Returns 1, the program's exit status, when an unexpected error is set. */
 static inline int finish(void) {
     if (dvt_error_code() != DVT_OK)
         fprintf(stderr, "unexpected: %s (%s)\n", dvt_error(), dvt_error_site());
@@ -102,9 +103,9 @@ static inline int finish(void) {
 
 /* ---- the exercises, which three of the documents share ---- */
 
-/* GPUs made of main memory are as near as the CPU, and compute on its cores. So that exercises show
-   what they would on cards, such GPUs get a model: copies and calls that take as long as with PCIe
-   4, and the rate of computing that is given. False: no need. */
+/* Virtual GPUs use main memory and the CPU's cores. To show the effects of physical GPUs, the
+   exercises give them a model: copies and calls take as long as with PCIe 4, and products run at
+   the given rate. Returns false when no model is needed. */
 static dvt_virtual_model model_before; /* the program's own */
 
 static inline bool model_begin(dvt_ctx gpu, double flops) {
@@ -126,8 +127,8 @@ static inline void model_end(void) {
     dvt_set_virtual_model(&model_before);
 }
 
-/* Times of two ways to do the same: by the clock on the wall and, where the GPU is modeled, by the
-   model's own. */
+/* Durations of two ways to compute the same: wall-clock time and, where the GPU is modeled, the
+   model's time. */
 typedef struct times {
     double wall, modeled;
 } times;
@@ -154,7 +155,7 @@ static inline void show_times(const char *one, times a, const char *other, times
     model_end();
 }
 
-/* Seconds of one product of two n x n matrices, the best of a few. */
+/* Returns the seconds of one product of two n x n matrices, the best of a few runs. */
 static inline double product_seconds(int64_t n, dvt_ctx ctx, int repeats) {
     double best = INFINITY;
     int i;
@@ -200,7 +201,7 @@ static inline void exercise_transfer(dvt_ctx gpu) {
     int64_t mib[3];
     bool modeled;
     int i;
-    mib[0] = mib[1] = 1; /* the first copy also makes the memory for what follows */
+    mib[0] = mib[1] = 1; /* the first copy also allocates the memory for the others */
     mib[2] = sized(64, 16);
     modeled = model_begin(gpu, 0);
     for (i = 0; i < 3; i++) {
@@ -219,8 +220,8 @@ static inline void exercise_transfer(dvt_ctx gpu) {
     model_end();
 }
 
-/* n products and their norms, either read one at a time or written to a log on the device, which is
-   read once. */
+/* Computes n products and their norms. The norms are read one at a time, or written to a log on the
+   device that is read once. */
 static inline double log_norms(dvt_array *a, dvt_array *b, int n, bool on_device, times *took) {
     int64_t reads = dvt_get_stats().implicit_reads;
     double sum = 0;
@@ -248,8 +249,8 @@ static inline double log_norms(dvt_array *a, dvt_array *b, int n, bool on_device
     return sum;
 }
 
-/* "Measure the time to compute 1000 products of 100 x 100 matrices and log the Frobenius norm one result at a time versus
-   keeping a log on the GPU and transferring only the final result." */
+/* Times 1000 products of 100 x 100 matrices and their Frobenius norms. The norms are transferred
+   one at a time, or kept in a log on the GPU of which only the final result is transferred. */
 static inline void exercise_thousand_products(dvt_ctx gpu) {
     double sum_one, sum_kept;
     times one, kept;
@@ -261,12 +262,12 @@ static inline void exercise_thousand_products(dvt_ctx gpu) {
     modeled = model_begin(gpu, 10e12);
     sum_one = log_norms(a, b, n, false, &one);
     sum_kept = log_norms(a, b, n, true, &kept);
-    printf("same norms: %s\n", truth(fabs(sum_one - sum_kept) <= 1e-4 * fabs(sum_one)));
+    printf("same norms: %s\n", python_bool(fabs(sum_one - sum_kept) <= 1e-4 * fabs(sum_one)));
     printf("~ %d products of 100 x 100 on %s:\n", n, dvt_ctx_name(gpu));
     show_times("one at a time", one, "with the log on the device", kept, modeled);
 }
 
-/* Two products, on two devices or on one. */
+/* Computes two products, on two devices or on one. */
 static inline times two_products(dvt_ctx first, dvt_ctx second, int64_t n) {
     dvt_array *a[2], *b[2], *c[2];
     times took;
@@ -285,8 +286,8 @@ static inline times two_products(dvt_ctx first, dvt_ctx second, int64_t n) {
     return times_end(took);
 }
 
-/* "Two matrix products on two GPUs at the same time versus in sequence on one." The modeled GPU
-   computes slowly, so that both products are done in its time even where this machine has one core
+/* "Two matrix products on two GPUs at the same time versus in sequence on one." The modeled GPU is
+   slow. Both products then finish within the modeled time even where this machine has only one core
    for them. */
 static inline void exercise_two_devices(dvt_ctx gpu0, dvt_ctx gpu1) {
     int64_t n = sized(512, 384);
@@ -305,9 +306,9 @@ static inline void exercise_parameters(dvt_block *net, dvt_block *same, dvt_ctx 
                loaded = dvt_block_load(same, file, DVT_CONTEXTS(gpu));
     before = dvt_param_data(dvt_params_at(dvt_block_collect_params(net, NULL), 0), gpu);
     after = dvt_param_data(dvt_params_at(dvt_block_collect_params(same, NULL), 0), gpu);
-    printf("saved %s, loaded onto %s %s, equal %s\n", truth(saved == DVT_OK),
-           dvt_ctx_name(dvt_ctx_of(after)), truth(loaded == DVT_OK),
-           truth(dvt_item(dvt_all(dvt_equal(before, after), DVT_ALL)) == 1));
+    printf("saved %s, loaded onto %s %s, equal %s\n", python_bool(saved == DVT_OK),
+           dvt_ctx_name(dvt_ctx_of(after)), python_bool(loaded == DVT_OK),
+           python_bool(dvt_item(dvt_all(dvt_equal(before, after), DVT_ALL)) == 1));
     remove(file);
 }
 

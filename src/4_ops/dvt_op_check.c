@@ -1,4 +1,4 @@
-/* Checks that every operation shares, and their messages. */
+/* Checks that every operation shares, with their messages. */
 #include "4_ops/dvt_op.h"
 
 static const char *dvti_input_name(const char *const *names, int i) {
@@ -10,7 +10,7 @@ static const char *dvti_input_name(const char *const *names, int i) {
     return buffer;
 }
 
-/* What MXNet calls the operator behind a function. */
+/* Returns MXNet's name of the operator behind a function. */
 static const char *dvti_mxnet_operator(const char *function) {
     static const char *const names[][2] = {{"dvt_add", "broadcast_add"},
                                            {"dvt_sub", "broadcast_sub"},
@@ -78,7 +78,7 @@ DVTI_FN bool dvti_check_named(const char *function, dvt_array *const *in, int n,
     return true;
 }
 
-/* What the parameters of most functions are called. */
+/* Returns the parameter names that most functions use. */
 static const char *const *dvti_usual_names(int n) {
     static const char *const one[] = {"x"}, *const several[] = {"a", "b", "c", "d"};
     return n == 1 ? one : several;
@@ -118,7 +118,8 @@ DVTI_FN bool dvti_writable(const char *function, dvt_array *x) {
     return true;
 }
 
-/* NumPy's "same kind": a float result does not fit an integer array, nor an integer one a bool. */
+/* Implements NumPy's "same kind" rule: a float result does not fit an integer array, nor an integer
+   result a bool array. */
 static bool dvti_fits(dvt_dtype result, dvt_dtype into) {
     if (dvt_dtype_is_float(result))
         return dvt_dtype_is_float(into);

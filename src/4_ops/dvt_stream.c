@@ -1,10 +1,12 @@
-/* The streams of contexts, their seeds and engines. A stream's position advances here, at the call; what a launch computes
-   depends only on the key and counters that it is given. */
-#include "4_ops/dvt_stream.h"
+/* Random streams of the contexts, their seeds and engines. The call itself advances a stream's
+   position. The launch computes only from the key and counters that it receives. */
+#include "1_base/dvt_rng.h"
+#include "4_ops/dvt_op.h"
 
 #define DVTI_MXNET_GENERATORS 4
 
-/* Philox: key = the seed, counter = (counter low, counter high, id, type). The other members serve DVT_RNG_MXNET on GPUs. */
+/* Philox uses key = the seed and counter = (counter low, counter high, id, type). The other members
+   serve DVT_RNG_MXNET on GPUs. */
 typedef struct dvti_stream {
     dvt_ctx ctx;
     uint64_t seed;
@@ -22,7 +24,7 @@ typedef struct dvti_streams {
     uint64_t seed;
     dvti_stream *stream;
     size_t n, capacity;
-    uint64_t state_seed; /* DVT_RNG_MXNET: the states are shared by all cpu(i), as there */
+    uint64_t state_seed; /* DVT_RNG_MXNET: all cpu(i) share the states, as in MXNet */
     dvti_mt19937 *state;
     size_t states, states_capacity;
 } dvti_streams;
@@ -30,7 +32,7 @@ typedef struct dvti_streams {
 static dvti_streams dvti_the_streams = {
     DVTI_MUTEX_INIT, DVT_RNG_PHILOX, 0, NULL, 0, 0, 0, NULL, 0, 0};
 
-/* ---- with the lock held ---- */
+/* ---- functions that need the lock ---- */
 static void dvti_stream_restart(dvti_stream *stream) {
     stream->counter = stream->uses = 0;
     memset(stream->positions, 0, sizeof stream->positions);
@@ -120,7 +122,8 @@ static uint64_t dvti_place(uint32_t word2, uint32_t word3) {
     return (uint64_t)word2 << 32 | word3;
 }
 
-/* Takes `counters` from the stream of out's context. What a failing launch took is given back when nobody drew since. */
+/* Takes `counters` from the stream of out's context. A failing launch gives its counters back
+   unless another draw came in between. */
 static dvt_status dvti_draw_stream(dvt_array *out, dvti_launch *launch, uint64_t counters) {
     dvt_ctx ctx = out->storage->ctx;
     dvti_stream *stream;
@@ -157,17 +160,18 @@ static dvt_status dvti_draw_key(dvt_array *out, dvti_launch *launch, dvt_key key
     return dvti_run(out->storage->device, launch);
 }
 
-/* ---- DVT_RNG_MXNET: n elements are cut over states, one for each 64 elements up to a limit ---- */
+/* ---- DVT_RNG_MXNET: n elements are divided over states, one per 64 elements up to a limit ---- */
 static int64_t dvti_mxnet_threads(int64_t n, int64_t limit) {
     return DVTI_MIN((n - 1) / 64 + 1, limit);
 }
 
-/* Seeds there are 32 bits wide: the user's times 127, plus 16 for each generator and 1 for each device. */
+/* Returns the 32-bit seed that MXNet uses: the user's times 127, plus 16 for each generator and 1
+   for each device. */
 static uint32_t dvti_mxnet_seed(uint64_t seed, int generator, int id) {
     return (uint32_t)seed * 127u + (uint32_t)generator * 16u + (uint32_t)id;
 }
 
-/* With the lock held, because the launch changes the states. */
+/* Draws with the lock held, because the launch changes the states. */
 static dvt_status dvti_draw_mxnet_cpu(dvt_array *out, dvti_launch *launch) {
     dvti_streams *all = &dvti_the_streams;
     size_t threads = (size_t)dvti_mxnet_threads(launch->i[6], 1024);
@@ -189,7 +193,8 @@ static dvt_status dvti_draw_mxnet_cpu(dvt_array *out, dvti_launch *launch) {
     return dvti_run(out->storage->device, launch);
 }
 
-/* The places where the subsequences of one generator stand: one number when there is one, else an array on the device. */
+/* Passes the positions of one generator's subsequences to the launch: a number for one
+   subsequence, an array on the device for several. */
 static bool dvti_mxnet_positions(dvt_array *out, dvti_launch *launch, dvti_stream *stream, int g) {
     size_t threads = (size_t)launch->i[4];
     dvt_array *positions;
@@ -210,7 +215,7 @@ static bool dvti_mxnet_positions(dvt_array *out, dvti_launch *launch, dvti_strea
     return true;
 }
 
-/* Generators take turns, beginning with number 1. With the lock held. */
+/* Draws from the generators in rotation, starting with number 1. The lock is held. */
 static dvt_status dvti_draw_mxnet_gpu(dvt_array *out, dvti_launch *launch) {
     dvt_ctx ctx = out->storage->ctx;
     dvti_stream *stream = dvti_stream_of(launch->name, ctx);

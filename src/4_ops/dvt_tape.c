@@ -1,5 +1,5 @@
-/* The tape: which operations computed an array. Recording state, nodes, and the end of nodes. The
-   way back is in 5_grad. */
+/* The tape records which operations computed an array: recording state, nodes, and the release of
+   nodes. The backward pass is in 5_grad. */
 #include "4_ops/dvt_op.h"
 
 static DVTI_TLS int dvti_recording, dvti_training;
@@ -45,9 +45,9 @@ DVTI_FN dvti_attr dvti_attr_none(void) {
 }
 
 /* ---- nodes ---- */
-/* A long chain must not be freed by a deep recursion: releasing an input's last owner would release
-   that input's node, and so on. Nodes that die while another is being taken apart wait in this
-   thread's list. */
+/* Nodes that die while another is being released wait in this thread's list. Releasing an input's
+   last owner releases that input's node, and so on; a long chain must not cause a deep
+   recursion. */
 static DVTI_TLS dvti_node *dvti_dying;
 static DVTI_TLS bool dvti_taking_apart;
 
@@ -78,7 +78,7 @@ DVTI_FN void dvti_node_release(dvti_node *node) {
     dvti_taking_apart = false;
 }
 
-DVTI_FN void dvti_node_use_up(dvti_node *node) {
+DVTI_FN void dvti_node_clear(dvti_node *node) {
     node->used = true;
     dvti_node_drop(node);
 }
@@ -90,13 +90,15 @@ DVTI_FN dvt_array *dvti_alias_unowned(dvt_array *x) {
     return alias;
 }
 
-/* The gradient of pow by a number names the exponents that need no power (grad_elementwise.c). */
+/* Returns the values that the gradient of pow with a scalar reads. grad_elementwise.c lists the
+   exponents that need no power. */
 static unsigned dvti_reads_of_power(double s) {
     return s == 0 || s == 1 ? 0 : s == 0.5 || s == -1 ? DVTI_READS_Y : DVTI_READS_X;
 }
 
-/* The row says it of arrays. A number in attr.f[0] stands before the array (attr.i[0] = 1) or
-   behind it (2): the array is then b or a of the row, and the number is never overwritten. */
+/* Returns the values that a table row's gradient reads. Rows describe arrays. A scalar in attr.f[0]
+   is the first operand (attr.i[0] = 1) or the second (2): the array is then the row's b or a. A
+   scalar is never overwritten. */
 static unsigned dvti_reads_of_row(const dvti_node *node, int input) {
     const dvti_op_row *row = dvti_op_row_of(node->op);
     const unsigned reads = row->reads >> 4 * DVTI_MIN(input, 2) & 15;
@@ -114,7 +116,7 @@ DVTI_FN unsigned dvti_grad_reads(const dvti_node *node, int input) {
     return (reads & DVTI_READS_AB) | (reads & DVTI_READS_Y ? DVTI_READS_RESULT : 0);
 }
 
-/* Does the gradient to any input with history read the result? */
+/* Returns whether the gradient to any input with history reads the result. */
 static bool dvti_result_is_read(const dvti_node *node, dvt_array *const *in, int n) {
     int i;
     for (i = 0; i < n; i++)
@@ -123,7 +125,7 @@ static bool dvti_result_is_read(const dvti_node *node, dvt_array *const *in, int
     return false;
 }
 
-/* One block holds the node, its inputs and their versions. */
+/* Allocates the node, its inputs and their versions in one block. */
 static dvti_node *dvti_node_new(dvt_array *out, dvti_op op, const char *name, dvt_array *const *in,
                                 int n, const dvti_attr *attr) {
     static dvti_atomic sequence;
@@ -182,7 +184,8 @@ DVTI_FN dvt_array *dvti_remember(dvt_array *out, dvti_node *node) {
     return out;
 }
 
-DVTI_FN dvt_array *dvti_became(dvt_array *x, dvti_op op, const char *name, dvt_array *other) {
+DVTI_FN dvt_array *dvti_record_epilogue(dvt_array *x, dvti_op op, const char *name,
+                                        dvt_array *other) {
     dvt_array *in[2], *y;
     if (!x || !dvt_is_recording())
         return x;

@@ -1,4 +1,5 @@
-/* Comparing arrays with tolerances, by NumPy's rules. Nothing here is recorded, results being bool. */
+/* Comparisons of arrays with tolerances, by NumPy's rules. They are never recorded, because their
+   results are bool. */
 #include "4_ops/dvt_op.h"
 
 static const char *const dvti_compare_names[] = {"a", "b"};
@@ -26,19 +27,21 @@ static bool dvti_close_check(const char *name, dvt_array *a, dvt_array *b, doubl
            dvti_nan_rule(name, nan) && dvti_broadcast(name, &a->shape, &b->shape, &shape);
 }
 
-/* Integers are compared in float64, 16-bit floats in float32, where rtol and atol can be said. */
+/* Returns the dtype of the comparison, in which rtol and atol can be represented: float64 for
+   integers, float32 for 16-bit floats. */
 static dvt_dtype dvti_close_dtype(const dvt_array *a, const dvt_array *b) {
     dvt_dtype dtype = dvt_promote(a->dtype, b->dtype);
     return dtype == DVT_F32 || dtype == DVT_F16 || dtype == DVT_BF16 ? DVT_F32 : DVT_F64;
 }
 
-/* equal | both NaN, the second only where asked for */
+/* Returns same | (a and b are NaN) for DVT_NAN_EQUALS, otherwise same. */
 static dvt_array *dvti_same(dvt_array *same, dvt_array *a, dvt_array *b, dvt_nan_rule nan) {
     return nan == DVT_NAN_EQUALS ? dvt_logical_or(same, dvt_logical_and(dvt_isnan(a), dvt_isnan(b)))
                                  : same;
 }
 
-/* |a - b| <= atol + rtol |b| where b is finite, or a == b, which holds for equal infinities. */
+/* Returns |a - b| <= atol + rtol |b| where b is finite, or a == b, which holds for equal
+   infinities. */
 static dvt_array *dvti_close(dvt_array *a, dvt_array *b, double rtol, double atol,
                              dvt_nan_rule nan) {
     dvt_dtype dtype = dvti_close_dtype(a, b);
@@ -50,7 +53,7 @@ static dvt_array *dvti_close(dvt_array *a, dvt_array *b, double rtol, double ato
     return dvti_same(dvt_logical_or(within, equal), x, y, nan);
 }
 
-/* Whether all of a bool array holds. Waits. */
+/* Returns whether all elements of a bool array are true. Waits. */
 static bool dvti_holds(dvt_array *x) {
     x = x ? dvt_all(x, DVT_ALL) : NULL;
     return x && dvt_item(x) == 1;

@@ -1,5 +1,5 @@
-/* Convolution: parameters, shapes, and the recorded operation with its two gradients, which are operations too. Pooling is in
-   op_pool.c. */
+/* Convolution: parameters, shapes, and the recorded operation. Its two gradients are operations
+   too. Pooling is in op_pool.c. */
 #include "4_ops/dvt_op.h"
 
 DVTI_FN void dvti_pair(const int *pair, int first, int *out) {
@@ -15,7 +15,8 @@ DVTI_FN void dvti_padding(const int *pair, int *out) {
             out[i] = 0;
 }
 
-/* Zeros become defaults, in this one place. Only signs are checked here; what fits, with the shapes. */
+/* Replaces zeros by defaults. This is the only place that does so. It checks signs only; the shapes
+   decide later whether the window fits. */
 static bool dvti_conv2d_resolve(const char *name, const dvt_conv2d_options *p, dvti_attr *attr) {
     static const dvt_conv2d_options none = {{0, 0}, {0, 0}, {0, 0}, 0};
     int i, pair[6];
@@ -39,7 +40,7 @@ static bool dvti_conv2d_resolve(const char *name, const dvt_conv2d_options *p, d
     return true;
 }
 
-/* The extent of a result along one axis, or -1 with the error set. */
+/* Returns the extent of the result along one axis, or -1 with the error set. */
 static int64_t dvti_conv2d_extent(const char *name, const char *axis, int64_t x, int64_t w,
                                   int64_t stride, int64_t padding, int64_t dilation) {
     int64_t padded, reach;
@@ -62,12 +63,14 @@ static int64_t dvti_conv2d_extent(const char *name, const char *axis, int64_t x,
     return (padded - reach) / stride + 1;
 }
 
-/* What an error says of an operand: all about the array, or its shape where there is none. */
+/* Returns the description of an operand for an error: the array's, or only its shape when array is
+   NULL. */
 static const char *dvti_conv2d_text(const dvt_array *array, dvt_shape shape) {
     return array ? dvti_describe(array) : dvti_shape_text(shape);
 }
 
-/* The result's shape; false with the error set. The arrays are for its text, and may be NULL. */
+/* Computes the result's shape; returns false with the error set. of_x and of_w serve the message
+   only and may be NULL. */
 static bool dvti_conv2d_shape(const char *name, dvt_shape x, dvt_shape w, const dvt_array *of_x,
                               const dvt_array *of_w, const dvti_attr *attr, dvt_shape *y) {
     int64_t groups = attr->i[6];
@@ -111,13 +114,13 @@ static bool dvti_conv2d_shape(const char *name, dvt_shape x, dvt_shape w, const 
     return y->dim[3] >= 0;
 }
 
-/* Runs and records one of the three; `in` is contiguous and of one dtype. */
+/* Runs and records one of the three operations. `in` is contiguous and of one dtype. */
 static dvt_array *dvti_conv2d_launch(const char *name, dvti_op op, dvt_array *const *in, int n,
                                      dvt_shape shape, const dvti_attr *attr, bool relu) {
     dvti_launch launch;
     dvt_array *out = dvti_array_new(name, shape, in[0]->dtype, in[0]->storage->ctx);
-    bool follows = relu && dvti_supports(in[0]->storage->device, dvti_kernel_conv2d(), op,
-                                         in[0]->dtype, DVTI_CAN_EPILOGUE);
+    bool fused = relu && dvti_supports(in[0]->storage->device, dvti_kernel_conv2d(), op,
+                                       in[0]->dtype, DVTI_CAN_EPILOGUE);
     int i;
     dvti_launch_begin(&launch, name, dvti_kernel_conv2d(), op);
     if (!out)
@@ -130,16 +133,17 @@ static dvt_array *dvti_conv2d_launch(const char *name, dvti_op op, dvt_array *co
     memcpy(launch.i, attr->i, 7 * sizeof launch.i[0]);
     launch.i[7] = (in[0]->dtype == DVT_F32 && dvti_tf32_allowed() ? 1 : 0) +
                   (dvti_winograd_allowed() ? 2 : 0);
-    launch.epilogue.activation = follows ? DVTI_RELU : DVTI_NO_ACTIVATION;
+    launch.epilogue.activation = fused ? DVTI_RELU : DVTI_NO_ACTIVATION;
     if (dvt_shape_size(shape) > 0 && dvti_run(out->storage->device, &launch) != DVT_OK)
         return NULL;
     out = dvti_finish(out, op, name, in, n, attr);
-    if (follows)
-        return dvti_became(out, DVTI_OP_relu, "dvt_relu", NULL);
+    if (fused)
+        return dvti_record_epilogue(out, DVTI_OP_relu, "dvt_relu", NULL);
     return out && relu ? dvt_relu(out) : out;
 }
 
-/* All inputs contiguous and of their common dtype (recorded where that takes a copy), then the launch. */
+/* Makes all inputs contiguous and converts them to their common dtype (copies are recorded), then
+   launches. */
 static dvt_array *dvti_conv2d_ready(const char *name, dvti_op op, dvt_array *const *in, int n,
                                     dvt_shape shape, const dvti_attr *attr, bool relu) {
     dvt_scope_guard scope = dvt_scope_begin();
@@ -226,7 +230,8 @@ DVT_API dvt_array *dvt_conv2d(dvt_array *x, dvt_array *w, dvt_array *bias,
                                                      : NULL;
 }
 
-/* The gradients get shapes that a forward call has accepted; anything else would read beyond a buffer. */
+/* Checks the shapes of a gradient against those of the forward call. Other shapes would read beyond
+   a buffer. */
 static bool dvti_conv2d_agree(const char *name, dvt_shape x, dvt_shape w, dvt_shape g,
                               const dvti_attr *attr) {
     dvt_shape y;

@@ -1,4 +1,4 @@
-/* Copies as operations: between contexts, dtypes and arrays. The bytes are moved by 2_core/dvt_copy.c. */
+/* Copies as operations: between contexts, dtypes and arrays. 2_core/dvt_copy.c moves the bytes. */
 #include "4_ops/dvt_op.h"
 
 static dvt_array *dvti_copied(const char *name, dvt_array *x, dvt_dtype dtype, dvt_ctx ctx) {
@@ -40,8 +40,8 @@ DVT_API dvt_array *dvt_as_in_dtype(dvt_array *x, dvt_dtype dtype) {
     return x->dtype == dtype ? x : dvti_copied("dvt_as_in_dtype", x, dtype, x->storage->ctx);
 }
 
-/* The shape of src without those leading extents of 1 that dst has no axes for: NumPy's rule for
-   assignments. */
+/* Returns the shape of src without the leading extents of 1 that dst has no axes for. This is
+   NumPy's rule for assignments. */
 static dvt_shape dvti_source_shape(const dvt_array *dst, const dvt_array *src) {
     dvt_shape shape = src->shape;
     while (shape.ndim > dst->shape.ndim && shape.dim[0] == 1) {
@@ -62,8 +62,8 @@ static bool dvti_broadcasts_into(const dvt_array *dst, const dvt_array *src) {
     return false;
 }
 
-/* src as an array of dst's shape on memory that dst does not share. What broadcasts crosses to
-   dst's context before. */
+/* Returns src with dst's shape, on memory that dst does not share. A src that broadcasts is first
+   copied to dst's context. */
 static dvt_array *dvti_copy_source(dvt_array *dst, dvt_array *src) {
     if (dvti_overlaps(src, dst))
         src = dvt_copy(src);

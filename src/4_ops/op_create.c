@@ -1,4 +1,4 @@
-/* Creation: arrays from nothing, from a number, from evenly spaced values, from memory of the host. */
+/* Creation of arrays: uninitialized, constant, evenly spaced, or from host memory. */
 #include "1_base/dvt_float_mode.h"
 #include "4_ops/dvt_op.h"
 
@@ -6,9 +6,9 @@ DVT_API dvt_array *dvt_empty(dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx) {
     return dvti_array_new("dvt_empty", shape, dtype, ctx);
 }
 
-/* Converts as dvt_astype does: the fraction is dropped, values out of range are clamped, NaN is 0,
-   and true for bool. */
-static DVTI_NOINLINE int64_t dvti_whole(double value, dvt_dtype dtype) {
+/* Converts as dvt_astype does: drops the fraction, clamps values out of range, converts NaN to 0
+   (to true for bool). */
+static DVTI_NOINLINE int64_t dvti_to_integer(double value, dvt_dtype dtype) {
     int64_t lowest = dvti_int_lowest(dtype), largest = dvti_int_largest(dtype);
     DVTI_NOT_PURE();
     if (dtype == DVT_BOOL)
@@ -29,8 +29,8 @@ static bool dvti_fill_with(const char *name, dvt_array *x, double value) {
     launch.out[0] = dvti_view_of(x);
     launch.n_out = 1;
     launch.f[0] = value;
-    mode = dvti_float_mode_begin(); /* where DAZ is set, small numbers compare as 0 */
-    launch.i[0] = dvti_whole(value, x->dtype);
+    mode = dvti_float_mode_begin(); /* with DAZ set, small numbers would compare as 0 */
+    launch.i[0] = dvti_to_integer(value, x->dtype);
     dvti_float_mode_end(&mode);
     return dvt_shape_size(x->shape) == 0 || dvti_run(x->storage->device, &launch) == DVT_OK;
 }
@@ -97,13 +97,14 @@ DVT_API dvt_array *dvt_eye(int64_t rows, int64_t columns, int64_t k, dvt_dtype d
     return x;
 }
 
-/* Values start + index * step. Integer dtypes count in integers when start and step are whole, so that they stay exact beyond
-   2^53; otherwise in float64, then as dvt_astype. last, when not NULL, is the exact final value. */
+/* Returns the values start + index * step. When start and step are integers, integer dtypes compute
+   in integers, which stay exact beyond 2^53. Otherwise the values are computed in float64 and
+   converted as by dvt_astype. `last`, when not NULL, is the exact final value. */
 static dvt_array *dvti_spaced(const char *name, double start, double step, const double *last,
                               int64_t n, dvt_dtype dtype, dvt_ctx ctx) {
-    bool whole = !dvt_dtype_is_float(dtype) && !last && start == floor(start) &&
-                 step == floor(step) && fabs(start) < 9e18 && fabs(step) < 9e18;
-    dvt_dtype made = dvt_dtype_is_float(dtype) || whole ? dtype : DVT_F64;
+    bool integral = !dvt_dtype_is_float(dtype) && !last && start == floor(start) &&
+                    step == floor(step) && fabs(start) < 9e18 && fabs(step) < 9e18;
+    dvt_dtype made = dvt_dtype_is_float(dtype) || integral ? dtype : DVT_F64;
     dvt_scope_guard scope;
     dvt_array *x;
     dvti_launch launch;
@@ -121,8 +122,8 @@ static dvt_array *dvti_spaced(const char *name, double start, double step, const
         launch.f[0] = start;
         launch.f[1] = step;
         launch.f[2] = last ? *last : 0;
-        launch.i[0] = whole ? (int64_t)start : 0;
-        launch.i[1] = whole ? (int64_t)step : 0;
+        launch.i[0] = integral ? (int64_t)start : 0;
+        launch.i[1] = integral ? (int64_t)step : 0;
         launch.i[2] = last && n > 1;
         if (n > 0 && dvti_run(x->storage->device, &launch) != DVT_OK)
             x = NULL;

@@ -2,10 +2,8 @@
 #include "1_base/dvt_float_mode.h"
 #include "4_ops/dvt_op.h"
 
-/* A whole number with integers stays an integer; with bool it makes int64; a fraction makes
-   float32.
-
-    */
+/* Returns the dtype of an integer array with a scalar: an integral scalar keeps the dtype (int64
+   with bool, except for 0 and 1), a fraction makes it float32. */
 static DVTI_NOINLINE dvt_dtype dvti_int_with_scalar(dvt_dtype dtype, double s) {
     DVTI_NOT_PURE();
     if (!(s >= -9223372036854775808.0 && s < 9223372036854775808.0) || s != floor(s))
@@ -17,14 +15,12 @@ static dvt_dtype dvti_with_scalar(dvt_dtype dtype, double s) {
     dvti_float_mode mode;
     if (dvt_dtype_is_float(dtype))
         return dtype;
-    mode = dvti_float_mode_begin(); /* where DAZ is set, small fractions compare as whole */
+    mode = dvti_float_mode_begin(); /* with DAZ set, small fractions would compare as integers */
     dtype = dvti_int_with_scalar(dtype, s);
     dvti_float_mode_end(&mode);
     return dtype;
 }
 
-/* Another window on the memory that is about to be written must be read before: same window, or a
-   copy first. */
 DVTI_FN bool dvti_overlaps(const dvt_array *in, const dvt_array *into) {
     int i;
     if (in->storage != into->storage)
@@ -61,9 +57,9 @@ static dvt_array *dvti_elementwise_run(dvti_launch *launch, dvt_array **in, int 
     return out;
 }
 
-/* The shape of in[0..k) and in[k] together; the error says where the arrays were made. */
-static bool dvti_arrays_meet(const char *name, dvt_array *const *in, int k, const dvt_shape *shape,
-                             dvt_shape *common) {
+/* Broadcasts the shapes of in[0..k) and in[k]. The error says where the arrays were made. */
+static bool dvti_broadcast_arrays(const char *name, dvt_array *const *in, int k,
+                                  const dvt_shape *shape, dvt_shape *common) {
     if (dvti_broadcasts(shape, &in[k]->shape, common))
         return true;
     dvti_fail(DVT_ERR_SHAPE,
@@ -93,7 +89,7 @@ DVTI_FN dvt_array *dvti_elementwise(const char *name, dvti_op op, dvt_array *con
         dtype = dvt_promote(dtype, in[k]->dtype);
         if (k == 0 || dvti_same_shape(shape, &in[k]->shape))
             continue;
-        if (!dvti_arrays_meet(name, in, k, shape, &common))
+        if (!dvti_broadcast_arrays(name, in, k, shape, &common))
             return NULL;
         shape = &common;
     }
@@ -121,7 +117,7 @@ DVTI_FN dvt_array *dvti_elementwise(const char *name, dvti_op op, dvt_array *con
         launch.i[1] = launch.compute == DVTI_I64 ? (int64_t)scalar : 0;
     }
     if (into) {
-        dvt_scope_guard scope = dvt_scope_begin(); /* of what must be copied first */
+        dvt_scope_guard scope = dvt_scope_begin(); /* owns the copies of overlapping inputs */
         out = dvti_elementwise_run(&launch, operand, n, scalar_at == 1, shape, result, into);
         dvt_scope_end(&scope);
         return out;
@@ -168,7 +164,7 @@ DVTI_FN dvt_array *dvti_elementwise(const char *name, dvti_op op, dvt_array *con
         return dvti_elementwise("dvt_" #name "_scalar_", DVTI_OP_##name, &x, 1, 2, s, x);          \
     }
 
-/* Rows whose result is bool have no form that writes in place. */
+/* Rows with a bool result have no in-place form. */
 #define DVTI_INPLACE_SAME(M, name) M(name)
 #define DVTI_INPLACE_NOBOOL(M, name) M(name)
 #define DVTI_INPLACE_FLOAT(M, name) M(name)
@@ -193,7 +189,7 @@ DVT_API dvt_array *dvt_where(dvt_array *condition, dvt_array *a, dvt_array *b) {
     in[1] = a;
     in[2] = b;
     if (!dvti_check_named("dvt_where", in, 3, names) ||
-        !dvti_arrays_meet("dvt_where", in + 1, 1, &a->shape, &shape) ||
+        !dvti_broadcast_arrays("dvt_where", in + 1, 1, &a->shape, &shape) ||
         !dvti_broadcast("dvt_where", &shape, &condition->shape, &shape))
         return NULL;
     dtype = dvt_promote(a->dtype, b->dtype);
@@ -204,11 +200,12 @@ DVT_API dvt_array *dvt_where(dvt_array *condition, dvt_array *a, dvt_array *b) {
     return dvti_finish(out, DVTI_OP_where, "dvt_where", in, 3, NULL);
 }
 
-/* One of the values is the number s: scalar_at is 2 for the first, 3 for the second. */
+/* Runs where() with the scalar s in place of one value: scalar_at is 2 for the first, 3 for the
+   second. */
 static dvt_array *dvti_where_scalar(const char *name, dvt_array *condition, dvt_array *x,
                                     int scalar_at, double s) {
     const char *names[2];
-    const int array_at = 5 - scalar_at; /* which operand x is, counted as scalar_at */
+    const int array_at = 5 - scalar_at; /* position of x, counted as scalar_at */
     dvti_launch launch;
     dvti_attr attr = dvti_attr_none();
     dvt_array *in[2], *out;
@@ -220,7 +217,7 @@ static dvt_array *dvti_where_scalar(const char *name, dvt_array *condition, dvt_
     in[0] = condition;
     in[1] = x;
     if (!dvti_check_named(name, in, 2, names) ||
-        !dvti_arrays_meet(name, in, 1, &condition->shape, &shape))
+        !dvti_broadcast_arrays(name, in, 1, &condition->shape, &shape))
         return NULL;
     dtype = dvti_with_scalar(x->dtype, s);
     out = dvti_array_new(name, shape, dtype, x->storage->ctx);

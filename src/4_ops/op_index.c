@@ -1,9 +1,10 @@
-/* Joining, splitting and indexing. What 5_grad finds in a node's attributes: i[0] is the axis, not negative, of concat, take, take_add,
-   take_along and take_along_add. The last four have the inputs (array, index); the index is int64 and contiguous. */
+/* Joining, splitting and indexing. A node's attr.i[0] is the axis, not negative, of concat, take,
+   take_add, take_along and take_along_add. The last four have the inputs (array, index); the index
+   is int64 and contiguous. */
 #include "4_ops/dvt_op.h"
 
 /* ---- concat, stack, split ---- */
-/* arrays[k] has the shape of arrays[0], but for the extent along `axis` (-1: for none). */
+/* Checks that arrays[k] has the shape of arrays[0] except along `axis` (-1: no exception). */
 static bool dvti_fits_first(const char *name, dvt_array *const *arrays, int k, int axis) {
     const dvt_shape *first = &arrays[0]->shape, *other = &arrays[k]->shape;
     char rule[40] = "expected equal shapes";
@@ -154,7 +155,7 @@ static dvt_status dvti_split(const char *name, dvt_array *x, int n, int axis, bo
             break;
         begin = end;
     }
-    if (k < n) /* the parts made so far end with the scope */
+    if (k < n) /* the scope releases the parts made so far */
         memset((void *)out, 0, sizeof *out * (size_t)n);
     else
         for (k = 0; k < n; k++)
@@ -174,7 +175,8 @@ DVT_API dvt_status dvt_array_split(dvt_array *x, int n, int axis, dvt_array **ou
 /* ---- indices ---- */
 static const char *const dvti_index_names[] = {"x", "indices"};
 
-/* int64 and contiguous, and in range where that can be looked at without waiting or copying: in main memory. */
+/* Returns the indices as a contiguous int64 array. Checks their range only in main memory, where
+   reading them needs neither a wait nor a copy. */
 static dvt_array *dvti_index_ready(const char *name, dvt_array *indices, int64_t extent, int axis) {
     dvt_array *index = NULL;
     const int64_t *value;
@@ -211,7 +213,10 @@ static bool dvti_index_empty(const char *name, const dvt_array *x, const dvt_arr
     return true;
 }
 
-/* A contiguous array as (A, N, B) around `count` axes from `axis` on. */
+/* Returns a contiguous array as (A, N, B), where N covers `count` axes starting at `axis`:
+
+   x         (d0, d1,  d2, d3,  d4)      axis 2, count 2
+   view      (  A   ,    N   ,  B )      strides N * B, B, 1 */
 static dvti_view dvti_around_axis(const dvt_array *x, int axis, int count) {
     dvti_view view = dvti_view_of(x);
     const int64_t *dim = x->shape.dim;
@@ -226,7 +231,7 @@ static dvti_view dvti_around_axis(const dvt_array *x, int axis, int count) {
     return view;
 }
 
-/* x's shape with its axis replaced by others. */
+/* Replaces `count` axes of x's shape, starting at `axis`, by those of `by`. */
 static bool dvti_replace_axis(const char *name, const dvt_array *x, int axis, int count,
                               dvt_shape by, dvt_shape *shape) {
     int i, ndim = x->shape.ndim - count + by.ndim;
@@ -244,7 +249,7 @@ static bool dvti_replace_axis(const char *name, const dvt_array *x, int axis, in
     return true;
 }
 
-/* Launches take or take_add; x is contiguous. */
+/* Launches take or take_add. x is contiguous. */
 static bool dvti_take_run(const char *name, dvti_op op, dvt_array *x, dvt_array *index,
                           dvt_array *out, int axis) {
     dvti_launch launch;
@@ -315,7 +320,7 @@ DVTI_FN dvt_array *dvti_take_add(dvt_array *g, dvt_array *index, int axis, int64
 }
 
 /* ---- one element per position ---- */
-/* The shape that x and the indices broadcast to on all axes but one, where it has `extent`. */
+/* Broadcasts the shapes of x and the indices on all axes but one, where the result has `extent`. */
 static bool dvti_along_shape(const char *name, const dvt_array *x, const dvt_array *indices,
                              int axis, int64_t extent, dvt_shape *shape) {
     dvt_shape a = x->shape, b = indices->shape;

@@ -1,15 +1,16 @@
-/* Layers as functions, composed of recorded operations, so that their gradients need nothing of their own. */
+/* Layers as functions. They are composed of recorded operations, so they need no gradients of their
+   own. */
 #include "1_base/dvt_float_mode.h"
 #include "4_ops/dvt_op.h"
 
-/* In one launch where that is possible. */
+/* Computes the layer in one launch where the backend and the inputs allow it. */
 static dvt_array *dvti_linear_of(dvt_array *x, dvt_array *w, dvt_array *bias, bool relu) {
     dvt_array *y;
     if (x->dtype == DVT_F32 && w->dtype == DVT_F32 &&
         dvti_supports(x->storage->device, dvti_kernel_matmul(), DVTI_OP_matmul, DVT_F32,
                       DVTI_CAN_EPILOGUE) &&
         x->shape.ndim > 1 && (!bias || (bias->dtype == DVT_F32 && dvt_is_contiguous(bias))))
-        return dvti_linear_at_once(x, w, bias, relu);
+        return dvti_linear_fused(x, w, bias, relu);
     y = dvti_matmul("dvt_matmul_with", x, w, false, true);
     if (bias)
         y = dvt_add(y, bias);
@@ -57,7 +58,7 @@ static DVTI_NOINLINE dvt_array *dvti_dropout(dvt_array *x, double p) {
     if (!dvt_is_training() || p == 0)
         return x;
     scope = dvt_scope_begin();
-    /* Selected, not multiplied: what is dropped is 0 even where x is infinite or NaN. */
+    /* Selects instead of multiplying: dropped elements are 0 even where x is infinite or NaN. */
     kept = dvt_bernoulli(1 - p, x->shape, DVT_BOOL, x->storage->ctx);
     y = dvt_div_scalar(x, 1 - p);
     y = y ? dvt_where(kept, y, dvt_scalar(0, y->dtype, x->storage->ctx)) : NULL;
@@ -74,7 +75,7 @@ DVT_API dvt_array *dvt_dropout(dvt_array *x, double p) {
 }
 
 /* ---- batch normalization ---- */
-/* v (n) as an array that broadcasts along x's axis. */
+/* Returns v (n) in a shape that broadcasts along x's axis. */
 static dvt_array *dvti_along(dvt_array *v, const dvt_array *x, int axis) {
     dvt_shape shape = x->shape;
     int i;
@@ -108,8 +109,8 @@ static bool dvti_batch_norm_ok(dvt_array *const *in, int axis) {
     return true;
 }
 
-/* What training writes holds every variance: float16 ends at 65504, and bfloat16 would lose changes
-   below 0.4 %. */
+/* Checks the running statistics that training writes. They must hold every variance: float16 ends
+   at 65504, and bfloat16 would lose changes below 0.4 %. */
 static bool dvti_running_ok(dvt_array *const *in) {
     int i;
     for (i = 3; i < 5; i++) {
@@ -130,13 +131,14 @@ static bool dvti_running_ok(dvt_array *const *in) {
     return true;
 }
 
-/* momentum * running + (1 - momentum) * batch. */
+/* Returns momentum * running + (1 - momentum) * batch. */
 static DVTI_NOINLINE dvt_array *dvti_moved(dvt_array *running, dvt_array *batch, double momentum) {
     dvt_array *share = dvt_mul_scalar(dvt_reshape(batch, running->shape), 1 - momentum);
     return dvt_add(dvt_mul_scalar(running, momentum), share);
 }
 
-/* Outside of the tape; both values are there before either is written. */
+/* Updates both running statistics without recording. Both values are computed before either is
+   written. */
 static bool dvti_move_running(dvt_array *const *running, dvt_array *mean, dvt_array *variance,
                               double momentum) {
     const dvti_float_mode mode = dvti_float_mode_begin();
@@ -186,7 +188,8 @@ DVT_API dvt_array *dvt_batch_norm(dvt_array *x, dvt_array *gamma, dvt_array *bet
         for (i = 0; i < x->shape.ndim; i++)
             if (i != axis)
                 others.axis[others.n++] = i;
-        /* With no other axis each element is a batch of one: itself is its mean, and its variance is 0. */
+        /* With no other axis each element is a batch of one: it is its own mean, and its variance
+           is 0. */
         mean = others.n ? dvt_mean(x, dvt_keepdims(others)) : x;
         variance = others.n ? dvt_mean(dvt_square(dvt_sub(x, mean)), dvt_keepdims(others))
                             : dvt_zeros_like(x);
@@ -197,7 +200,8 @@ DVT_API dvt_array *dvt_batch_norm(dvt_array *x, dvt_array *gamma, dvt_array *bet
     y = dvt_mul(dvt_sub(x, mean), dvt_rsqrt(dvt_add_scalar(variance, epsilon)));
     y = dvt_add(dvt_mul(y, dvti_along(gamma, x, axis)), dvti_along(beta, x, axis));
     y = dvt_as_in_dtype(y, dtype);
-    /* Last, so that a failure above leaves the statistics as they were. An empty batch has none. */
+    /* The statistics change last, so that a failure above leaves them as they were. An empty batch
+       has no statistics. */
     if (y && training && dvt_shape_size(x->shape) > 0 &&
         !dvti_move_running(in + 3, mean, variance, momentum))
         y = NULL;
@@ -206,15 +210,15 @@ DVT_API dvt_array *dvt_batch_norm(dvt_array *x, dvt_array *gamma, dvt_array *bet
     return y;
 }
 
-/* In one launch, with the bits of the operations that it stands for. */
-static dvt_array *dvti_layer_norm_at_once(dvt_array *x, dvt_array *gamma, dvt_array *beta,
-                                          double epsilon) {
+/* Normalizes in one launch, with the same bits as the separate operations. */
+static dvt_array *dvti_layer_norm_fused(dvt_array *x, dvt_array *gamma, dvt_array *beta,
+                                        double epsilon) {
     dvti_launch launch;
     dvt_array *out = dvti_array_new("dvt_layer_norm", x->shape, DVT_F32, x->storage->ctx);
     if (!out)
         return NULL;
     dvti_launch_begin(&launch, "dvt_layer_norm", dvti_kernel_layer_norm(), DVTI_OP_layer_norm);
-    dvti_clear(&launch.in[1], 2 * sizeof launch.in[1]); /* NULL: none */
+    dvti_clear(&launch.in[1], 2 * sizeof launch.in[1]); /* a cleared view means NULL */
     launch.compute = DVTI_F32;
     launch.n_in = 3;
     launch.n_out = 1;
@@ -228,16 +232,17 @@ static dvt_array *dvti_layer_norm_at_once(dvt_array *x, dvt_array *gamma, dvt_ar
     return dvti_run(out->storage->device, &launch) == DVT_OK ? out : NULL;
 }
 
-/* x, gamma and beta are float32 or wider, or x is of integers; gamma and beta may be NULL. */
+/* Normalizes x of float32 or wider, or of integers. gamma and beta are float32 or wider, or
+   NULL. */
 static dvt_array *dvti_layer_norm_of(dvt_array *x, dvt_array *gamma, dvt_array *beta,
                                      double epsilon) {
     dvt_array *mean, *centered, *variance, *y;
-    /* Longer rows are summed in several pieces. */
-    if (dvti_composes_unseen(x, gamma, beta) &&
+    /* Longer rows are summed in several passes, which the single launch does not do. */
+    if (dvti_fusible(x, gamma, beta) &&
         dvti_supports(x->storage->device, dvti_kernel_layer_norm(), DVTI_OP_layer_norm, x->dtype,
                       DVTI_CAN_RUN) &&
         x->shape.dim[x->shape.ndim - 1] <= 32768)
-        return dvti_layer_norm_at_once(x, gamma, beta, epsilon);
+        return dvti_layer_norm_fused(x, gamma, beta, epsilon);
     mean = dvt_mean(x, DVT_KEEPDIMS(-1));
     centered = dvt_sub(x, mean);
     variance = dvt_mean(dvt_square(centered), DVT_KEEPDIMS(-1));

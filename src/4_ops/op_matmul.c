@@ -1,14 +1,13 @@
-/* Matrix products. One recorded operation on arrays of two axes and more, with batch axes that
-   broadcast; the other forms are views around it. */
+/* Matrix products. One recorded operation handles arrays of two axes and more, with batch axes that
+   broadcast. The other forms are views around it. */
 #include "4_ops/dvt_op.h"
 
-/* One array as a factor, after the optional exchange: its extents, and the distances from row to
-   row and from column to column. */
+/* One operand after the optional transpose: its extents, and its row and column strides. */
 typedef struct dvti_factor {
     int64_t rows, columns, row, column;
 } dvti_factor;
 
-/* The rule of NumPy: an array of one axis is a row (a) or a column (b). */
+/* Returns the factor by NumPy's rule: an array of one axis is a row (a) or a column (b). */
 static inline dvti_factor dvti_factor_of(const dvt_array *x, bool transpose, bool column) {
     const int64_t *dim, *stride;
     dvti_factor f;
@@ -44,7 +43,7 @@ static DVTI_NOINLINE void dvti_factor_batch(dvti_view *view, const dvt_array *x,
     }
 }
 
-/* Rows and columns of x behind the batch axes of the product. */
+/* Sets the view of x's matrices: the batch axes of the product, then rows and columns. */
 static void dvti_factor_view(dvti_view *view, const dvt_array *x, const dvt_shape *product,
                              const dvti_factor *f) {
     const int64_t batch = product->ndim - 2;
@@ -59,7 +58,7 @@ static void dvti_factor_view(dvti_view *view, const dvt_array *x, const dvt_shap
     view->stride[batch + 1] = f->column;
 }
 
-/* The memory of x, in C order, as a whole product: x may lack axes of extent 1. */
+/* Sets the view of x, in C order, with all axes of the product; x may lack axes of extent 1. */
 static void dvti_product_view(dvti_view *view, const dvt_array *x, const dvt_shape *product) {
     int64_t step = 1;
     int i;
@@ -107,7 +106,8 @@ static bool dvti_inner_ok(const char *name, const dvt_array *a, bool transpose_a
     return false;
 }
 
-/* The product's shape, in which a row (a) and a column (b) of one axis have two. */
+/* Computes the product's shape. An operand of one axis counts as a row (a) or column (b) of two
+   axes. */
 static bool dvti_matmul_shape(const char *name, const dvt_array *a, const dvt_array *b,
                               bool transpose_a, bool transpose_b, dvt_shape *shape) {
     const dvti_factor fa = dvti_factor_of(a, transpose_a, false);
@@ -120,8 +120,8 @@ static bool dvti_matmul_shape(const char *name, const dvt_array *a, const dvt_ar
     return true;
 }
 
-/* Two matrices of floats, which meet, into contiguous memory on their device; false, and nothing
-   done, when they have to be launched. */
+/* Multiplies two small float matrices without a launch, into contiguous memory on their device. The
+   extents match. Returns false, and does nothing, when a launch is needed. */
 static bool dvti_matmul_small(const dvt_array *out, const dvt_array *a, const dvt_array *b,
                               bool transpose_a, bool transpose_b) {
     const int64_t size = out->dtype == DVT_F64 ? 8 : 4;
@@ -143,7 +143,7 @@ static bool dvti_matmul_small(const dvt_array *out, const dvt_array *a, const dv
     return dvti_multiply_small(out->storage->device, dvti_kernel_matmul(), &product);
 }
 
-/* bias (or NULL) and relu: with DVTI_CAN_EPILOGUE. */
+/* Launches the product. A bias (or NULL) and relu need DVTI_CAN_EPILOGUE. */
 static dvt_status dvti_matmul_run(const char *name, dvt_array *out, const dvt_shape *shape,
                                   const dvt_array *a, bool transpose_a, const dvt_array *b,
                                   bool transpose_b, const dvt_array *bias, bool relu) {
@@ -167,7 +167,8 @@ static dvt_status dvti_matmul_run(const char *name, dvt_array *out, const dvt_sh
     return dvti_run(out->storage->device, &launch);
 }
 
-/* a and b have at least two axes and one dtype, the result's; or dvti_matmul_widens. */
+/* Multiplies and records. a and b have at least two axes, and the result's dtype unless
+   dvti_matmul_widens. */
 static dvt_array *dvti_matmul_recorded(const char *name, dvt_array *a, dvt_array *b,
                                        bool transpose_a, bool transpose_b, dvt_dtype dtype,
                                        dvt_array *bias, bool relu) {
@@ -189,15 +190,15 @@ static dvt_array *dvti_matmul_recorded(const char *name, dvt_array *a, dvt_array
     in[1] = b;
     out = dvti_finish(out, DVTI_OP_matmul, name, in, 2, &attr);
     if (bias)
-        out = dvti_became(out, DVTI_OP_add, "dvt_add", bias);
-    return relu ? dvti_became(out, DVTI_OP_relu, "dvt_relu", NULL) : out;
+        out = dvti_record_epilogue(out, DVTI_OP_add, "dvt_add", bias);
+    return relu ? dvti_record_epilogue(out, DVTI_OP_relu, "dvt_relu", NULL) : out;
 }
 
-DVTI_FN dvt_array *dvti_linear_at_once(dvt_array *x, dvt_array *w, dvt_array *bias, bool relu) {
+DVTI_FN dvt_array *dvti_linear_fused(dvt_array *x, dvt_array *w, dvt_array *bias, bool relu) {
     return dvti_matmul_recorded("dvt_matmul_with", x, w, false, true, DVT_F32, bias, relu);
 }
 
-/* Factors of 8 bits that the backend multiplies to int32 as they are. */
+/* Returns whether the backend multiplies these 8-bit operands to int32 without conversion. */
 static bool dvti_matmul_widens(const dvt_array *a, const dvt_array *b, dvt_dtype dtype) {
     return dtype == DVT_I32 &&
            dvti_supports(a->storage->device, dvti_kernel_matmul(), DVTI_OP_matmul, dtype,
@@ -205,7 +206,7 @@ static bool dvti_matmul_widens(const dvt_array *a, const dvt_array *b, dvt_dtype
            (a->dtype == DVT_I8 || a->dtype == DVT_U8) && (b->dtype == DVT_I8 || b->dtype == DVT_U8);
 }
 
-/* The axis of a row (a) or column (b) that had one axis leaves the result. */
+/* Drops the axis of the result that a one-axis a (row) or b (column) does not have. */
 static void dvti_matmul_drop(dvt_shape *shape, bool row, bool column) {
     if (row)
         shape->dim[shape->ndim - 2] = shape->dim[shape->ndim - 1];
@@ -285,8 +286,8 @@ DVT_API dvt_array *dvt_matmul(dvt_array *a, dvt_array *b) {
     return dvti_matmul("dvt_matmul", a, b, false, false);
 }
 
-/* ---- into an array that exists ---- */
-/* The bytes from x's first element in memory to its last. */
+/* ---- into an existing array ---- */
+/* Computes the range of bytes from x's first element in memory to its last. */
 static void dvti_matmul_reach(const dvt_array *x, int64_t *low, int64_t *high) {
     const int64_t size = dvt_dtype_size(x->dtype);
     int i;
@@ -298,8 +299,8 @@ static void dvti_matmul_reach(const dvt_array *x, int64_t *low, int64_t *high) {
     }
 }
 
-/* Whether writing dst could change elements of x, neither of them empty: parts of one array that
-   lie apart do not meet. */
+/* Returns whether writing dst could change elements of x. Neither is empty. Disjoint ranges of one
+   storage do not conflict. */
 static bool dvti_matmul_touches(const dvt_array *dst, const dvt_array *x) {
     int64_t dst_low, dst_high, low, high;
     if (dst->storage != x->storage)
@@ -309,7 +310,7 @@ static bool dvti_matmul_touches(const dvt_array *dst, const dvt_array *x) {
     return low <= dst_high && dst_low <= high;
 }
 
-/* The product can be formed where dst's elements are. */
+/* Returns whether the kernel can write the product straight into dst. */
 static bool dvti_matmul_is_direct(const dvt_array *dst, const dvt_array *a, const dvt_array *b,
                                   dvt_dtype dtype) {
     return dst->dtype == dtype &&
@@ -317,8 +318,9 @@ static bool dvti_matmul_is_direct(const dvt_array *dst, const dvt_array *a, cons
            dvt_is_contiguous(dst) && !dvti_matmul_touches(dst, a) && !dvti_matmul_touches(dst, b);
 }
 
-static dvt_status dvti_matmul_aside(const char *name, dvt_array *dst, dvt_array *a, dvt_array *b,
-                                    bool transpose_a, bool transpose_b, dvt_dtype dtype) {
+static dvt_status dvti_matmul_then_copy(const char *name, dvt_array *dst, dvt_array *a,
+                                        dvt_array *b, bool transpose_a, bool transpose_b,
+                                        dvt_dtype dtype) {
     dvt_scope_guard scope = dvt_scope_begin();
     dvt_array *product = dvti_matmul_typed(name, a, b, transpose_a, transpose_b, dtype);
     dvt_status status = product ? dvti_copy_elements(name, dst, product) : dvti_failure();
@@ -326,9 +328,8 @@ static dvt_status dvti_matmul_aside(const char *name, dvt_array *dst, dvt_array 
     return status;
 }
 
-/* The common case in one check: two matrices into a third of their dtype, with nothing to refuse,
-   to convert or to record. Checking one thing after the other takes as long as multiplying 8 x
-   8. */
+/* Recognizes the common case in one check: two matrices into a third of their dtype, with nothing
+   to refuse, convert or record. The separate checks take as long as multiplying 8 x 8. */
 static bool dvti_matmul_into_plain(dvt_array *dst, const dvt_array *a, const dvt_array *b,
                                    bool transpose_a, bool transpose_b) {
     const dvti_storage *of = dst->storage;
@@ -391,7 +392,7 @@ static dvt_array *dvti_matmul_into(const char *name, dvt_array *dst, dvt_array *
         return dst;
     status = dvti_matmul_is_direct(dst, a, b, dtype)
                  ? dvti_matmul_run(name, dst, &shape, a, transpose_a, b, transpose_b, NULL, false)
-                 : dvti_matmul_aside(name, dst, a, b, transpose_a, transpose_b, dtype);
+                 : dvti_matmul_then_copy(name, dst, a, b, transpose_a, transpose_b, dtype);
     if (status != DVT_OK)
         return NULL;
     dvti_written(dst);
@@ -415,8 +416,10 @@ DVT_API dvt_array *dvt_matmul_with(dvt_array *a, dvt_array *b, const dvt_matmul_
 }
 
 /* ---- dot ---- */
-/* Two arrays of at least two axes, b more than two: every row of a meets every matrix of b, so b's
-   matrices stand side by side as one. */
+/* Multiplies two arrays of at least two axes, where b has more than two. Every row of a meets every
+   matrix of b, so b's matrices are joined along the columns:
+
+   a (rows, k)   x   b (k, [matrix 0 | matrix 1 | ...]) */
 static dvt_array *dvti_dot_wide(dvt_array *a, dvt_array *b) {
     dvt_shape flat = DVT_SHAPE(1, a->shape.dim[a->shape.ndim - 1]), shape = a->shape;
     dvt_axes order = DVT_ALL;

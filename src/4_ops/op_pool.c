@@ -1,5 +1,5 @@
-/* Pooling: parameters, shapes, and the recorded operations, each other's gradients. Windows are cut to x: padding is never the
-   largest, and counts in a mean only where asked. */
+/* Pooling: parameters, shapes, and the recorded operations, which are each other's gradients.
+   Windows are clipped to x: padding is never the maximum, and counts in a mean only on request. */
 #include "4_ops/dvt_op.h"
 
 DVTI_FN void dvti_pool2d_pairs(const dvt_pool2d_options *p, int *size, int *stride, int *padding) {
@@ -11,7 +11,7 @@ DVTI_FN void dvti_pool2d_pairs(const dvt_pool2d_options *p, int *size, int *stri
     dvti_padding(p->padding, padding);
 }
 
-/* Zeros become defaults, in this one place; `global` takes its window from x. */
+/* Replaces zeros by defaults, in this one place. A global pooling takes its window from x. */
 static void dvti_pool2d_resolve(const dvt_pool2d_options *p, const dvt_array *x, dvti_attr *attr) {
     int i, pair[6];
     *attr = dvti_attr_none();
@@ -51,7 +51,7 @@ static bool dvti_pool2d_valid(const char *name, const dvti_attr *attr) {
     return true;
 }
 
-/* The number of windows along one axis, or -1 with the error set. */
+/* Returns the number of windows along one axis, or -1 with the error set. */
 static int64_t dvti_pool2d_extent(const char *name, const char *axis, int64_t x, int64_t size,
                                   int64_t stride, int64_t padding, bool ceil_mode) {
     int64_t padded = x, n;
@@ -63,7 +63,7 @@ static int64_t dvti_pool2d_extent(const char *name, const char *axis, int64_t x,
         return -1;
     }
     n = (padded - size) / stride + 1;
-    /* Rounded up, when the further window still begins inside x. */
+    /* ceil_mode rounds up when the additional window still begins inside x. */
     if (ceil_mode && (padded - size) % stride && n <= (x + padding - 1) / stride)
         n++;
     return n;
@@ -105,7 +105,7 @@ static bool dvti_pool2d_begin(const char *name, dvt_array *x, const dvt_pool2d_o
     return true;
 }
 
-/* Contiguous inputs (recorded where that takes a copy), the launch, the tape. */
+/* Makes the inputs contiguous (copies are recorded), launches, and records. */
 static dvt_array *dvti_pool2d_run(const char *name, dvti_op op, dvt_array *const *in, int n,
                                   dvt_shape shape, const dvti_attr *attr) {
     dvti_launch launch;
@@ -140,7 +140,7 @@ static dvt_array *dvti_pool2d(const char *name, dvti_op op, dvt_array *const *in
     return out;
 }
 
-/* The shape that pooling x gives. */
+/* Returns the shape of the result of pooling x. */
 static dvt_shape dvti_pool2d_result(dvt_shape x, const dvti_attr *attr) {
     x.dim[2] = attr->i[7];
     x.dim[3] = attr->i[8];
@@ -167,7 +167,7 @@ DVTI_FN dvt_array *dvti_avg_pool2d(dvt_array *x, const dvti_attr *attr) {
                        dvti_pool2d_result(x->shape, attr), attr);
 }
 
-/* The gradients get shapes that a forward call has made; anything else is refused before it is read. */
+/* Checks the shape of a gradient against that of the forward call, before anything reads it. */
 static bool dvti_pool2d_agree(const char *name, dvt_shape given, dvt_shape expected) {
     if (dvt_shape_equal(given, expected))
         return true;

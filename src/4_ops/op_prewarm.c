@@ -1,8 +1,10 @@
-/* Kernels made before anybody waits for them: small operations on the device, such as networks in float32 are made of. Which programs they
-   ask for is the backend's business; here stands only what networks compute. Results are thrown away.
+/* Prewarming compiles kernels before a program waits for them. It runs small operations on the
+   device, those that networks in float32 consist of. The backend decides which GPU programs they
+   need; this file lists only what networks compute. Results are discarded.
 
-   What a program could notice stays as it was: random numbers come from keys and not from the device's stream, nothing is
-   recorded, no mode, default or array of the caller is touched. A step ends at its first failure. */
+   Prewarming has no side effect that a program could notice. Random numbers come from keys, not
+   from the device's stream. Nothing is recorded; the caller's modes, defaults and arrays stay
+   unchanged. A step ends at its first failure. */
 #include "4_ops/dvt_op.h"
 
 static dvt_array *dvti_warm_full(dvt_shape shape, dvt_ctx ctx) {
@@ -15,7 +17,8 @@ static bool dvti_warm_unary(dvt_array *x) {
            dvt_sqrt(x) && dvt_square(x) && dvt_neg(x) && dvt_abs(x) && dvt_sign(x) && dvt_copy(x);
 }
 
-/* The same shape, a row for all rows, a column for all columns. */
+/* Warms operands of the same shape, a row broadcast to all rows, and a column broadcast to all
+   columns. */
 static bool dvti_warm_binary(dvt_array *x, dvt_array *row, dvt_array *column) {
     dvt_array *other[3];
     int i;
@@ -126,7 +129,8 @@ static bool dvti_warm_random(dvt_ctx ctx) {
            dvt_key_bernoulli(key, 0.5, shape, DVT_BOOL, ctx);
 }
 
-/* A step of that many states. All factors are 0: what the memory holds does not matter. */
+/* Runs an optimizer step with this number of states. All factors are 0, so the contents of the
+   memory do not matter. */
 static bool dvti_warm_step(const char *name, dvt_ctx ctx, dvti_op op, int states, double f4) {
     dvti_launch launch;
     dvt_array *array[4];

@@ -1,6 +1,8 @@
-/* Random arrays: the distributions, from the streams of contexts and from explicit keys, and what makes keys. */
+/* Random arrays: the distributions, drawn from the streams of contexts or from explicit keys, and
+   the functions that make keys. */
 #include "1_base/dvt_float_mode.h"
-#include "4_ops/dvt_stream.h"
+#include "1_base/dvt_rng.h"
+#include "4_ops/dvt_op.h"
 
 static dvt_array *dvti_random(dvti_launch *launch, const dvt_key *key, int words, dvt_shape shape,
                               dvt_dtype dtype, dvt_ctx ctx) {
@@ -78,7 +80,7 @@ static dvt_array *dvti_normal(const char *name, const dvt_key *key, double mean,
     return x;
 }
 
-/* high is the first number that is not drawn, so it may be one above the dtype's largest. */
+/* Returns the exclusive upper limit of `high`, one above the dtype's largest value. */
 static int64_t dvti_int_end(dvt_dtype dtype) {
     return dtype == DVT_I64 ? INT64_MAX : dvti_int_largest(dtype) + 1;
 }

@@ -1,10 +1,12 @@
-/* Reductions over axes, and softmax along one. A node's attributes: for reductions i[0] is the bit mask
-   of the reduced axes and i[1] is keepdims; for softmax and log_softmax i[0] is the axis, not negative.
-   var and std are composed of recorded operations. Results of int64 and bool are never recorded. */
+/* Reductions over axes, and softmax along one. A node's attributes: for reductions i[0] is the bit
+   mask of the reduced axes and i[1] is keepdims. For softmax and log_softmax i[0] is the axis, not
+   negative. var and std are composed of recorded operations. Results of int64 and bool are never
+   recorded. */
 #include "1_base/dvt_float_mode.h"
 #include "4_ops/dvt_op.h"
 
-/* The result's shape, and the kernel's view of it, which has the kept axes only. */
+/* Returns the result's shape. Without keepdims it has the kept axes only, as the kernel's view
+   does. */
 static dvt_shape dvti_reduced_shape(dvt_shape x, unsigned mask, bool keepdims) {
     dvt_shape shape = DVT_SCALAR;
     int i;
@@ -25,7 +27,8 @@ static dvti_view dvti_reduced_view(const dvt_array *out, dvt_shape x, unsigned m
     return view;
 }
 
-/* The kept axes first, then the reduced ones. Returns how many elements make one result. */
+/* Sets the view of x with the kept axes first, then the reduced ones. Returns the number of
+   elements per result. */
 static int64_t dvti_reduction_view(const dvt_array *x, unsigned mask, dvti_view *view) {
     int pass, i, to = 0, kept = 0;
     *view = dvti_view_of(x);
@@ -54,7 +57,7 @@ static dvt_dtype dvti_reduction_dtype(dvti_reduce_rule rule, dvt_dtype dtype) {
     }
 }
 
-/* mean: NULL, or that of the variance. */
+/* Runs and records a reduction. mean is NULL, except for the variance. */
 static dvt_array *dvti_reduce_mask(const char *name, dvti_op op, dvt_array *x, dvt_array *mean,
                                    unsigned mask, bool keepdims) {
     const dvti_reduce_rule rule = dvti_reduce_row_of(mean ? DVTI_OP_mean : op)->rule;
@@ -97,7 +100,7 @@ static dvt_array *dvti_reduce(const char *name, dvti_op op, dvt_array *x, dvt_ax
     return dvti_reduce_mask(name, op, x, NULL, mask, axes.keepdims);
 }
 
-/* Reduces one axis or all of them: several have no single position. */
+/* Reduces one axis or all of them: a position over several axes is not a single number. */
 static dvt_array *dvti_reduce_place(const char *name, dvti_op op, dvt_array *x, dvt_axes axes) {
     if (axes.n > 1 && dvti_check(name, &x, 1)) {
         dvti_fail(DVT_ERR_AXIS,
@@ -134,7 +137,7 @@ DVTI_REDUCE_TABLE(DVTI_ROW)
 #undef DVTI_DEFINE_PLACE
 
 /* ---- variance ---- */
-DVTI_FN bool dvti_composes_unseen(const dvt_array *x, const dvt_array *y, const dvt_array *z) {
+DVTI_FN bool dvti_fusible(const dvt_array *x, const dvt_array *y, const dvt_array *z) {
     const dvt_array *in[3];
     int i;
     in[0] = x;
@@ -147,8 +150,8 @@ DVTI_FN bool dvti_composes_unseen(const dvt_array *x, const dvt_array *y, const 
     return dvt_size(x) > 0;
 }
 
-/* The mean of squared distances from the mean, in at least float32: squares leave a 16-bit float's range early. A negative
-   divisor counts as 0, as in NumPy. */
+/* Computes the mean of squared distances from the mean, in at least float32: squares soon exceed
+   the range of a 16-bit float. A negative divisor counts as 0, as in NumPy. */
 static DVTI_NOINLINE dvt_array *dvti_variance_in_mode(const char *name, dvt_array *x, dvt_axes axes,
                                                       double ddof, bool root) {
     dvt_array *out = NULL, *wide, *mean;
@@ -168,7 +171,7 @@ static DVTI_NOINLINE dvt_array *dvti_variance_in_mode(const char *name, dvt_arra
     divisor = (double)dvti_reduction_view(x, mask, &view) - ddof;
     wide = dvt_as_in_dtype(x, dtype == DVT_F64 ? DVT_F64 : DVT_F32);
     mean = dvt_mean(wide, dvt_keepdims(axes));
-    if (mean && dvti_composes_unseen(wide, NULL, NULL) &&
+    if (mean && dvti_fusible(wide, NULL, NULL) &&
         dvti_supports(wide->storage->device, dvti_kernel_variance(), DVTI_OP_variance, wide->dtype,
                       DVTI_CAN_RUN))
         out = dvti_reduce_mask(name, DVTI_OP_variance, wide, mean, mask, axes.keepdims);

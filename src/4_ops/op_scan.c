@@ -1,7 +1,8 @@
-/* Sums of all so far along an axis. What 5_grad finds in a node's attributes: i[0] is the axis, not negative, i[1] is backwards. */
+/* Cumulative sums along an axis. A node's attr.i[0] is the axis, not negative; i[1] is
+   `backwards`. */
 #include "4_ops/dvt_op.h"
 
-/* A contiguous array as (A, N, B) around its axis. */
+/* Returns a contiguous array as (A, N, B) around its axis. */
 static dvti_view dvti_scan_view(const dvt_array *x, int axis) {
     dvti_view view = dvti_view_of(x);
     view.ndim = 3;

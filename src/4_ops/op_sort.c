@@ -1,8 +1,10 @@
-/* Sorting along an axis, and the first k of that. Where a gradient will be asked for, a sorted array is recorded as what it is: its elements
-   taken by index, so it has no gradient of its own. The first k always are: what they name is little. */
+/* Sorting along an axis, and the first k elements. When a gradient will be needed, a sorted array
+   is recorded as its elements taken by index. So sort has no gradient of its own. topk always does
+   so, because its index is small. */
 #include "4_ops/dvt_op.h"
 
-/* Rows along the last axis, which is exchanged with the wanted one and back; k results of each. Nothing is recorded. */
+/* Sorts rows along the last axis and returns k results of each. The wanted axis is swapped with the
+   last one, and back. Nothing is recorded. */
 static dvt_array *dvti_sort_rows(const char *name, dvti_op op, dvt_array *x, int64_t k, int axis,
                                  bool descending) {
     dvti_launch launch;

@@ -1,4 +1,4 @@
-/* Views: other shapes and strides on the same memory. */
+/* Views: new shapes and strides on the same memory. */
 #include "4_ops/dvt_op.h"
 
 static dvt_array *dvti_reshaped(const char *name, dvt_array *x, dvt_shape shape,
@@ -8,7 +8,8 @@ static dvt_array *dvti_reshaped(const char *name, dvt_array *x, dvt_shape shape,
 }
 
 /* ---- slice ---- */
-/* Python's rules: bounds are counted from the end when negative, and cut to what exists. */
+/* Resolves a bound by Python's rules: a negative one counts from the end, and any is clipped to the
+   axis. */
 static int64_t dvti_bound(int64_t at, int64_t extent, int64_t low, int64_t high) {
     if (at < 0)
         at = at < -extent ? low : at + extent;
@@ -44,7 +45,7 @@ DVT_API dvt_array *dvt_slice(dvt_array *x, int axis, int64_t start, int64_t stop
     shape.dim[axis] = n;
     memcpy(stride, x->stride, sizeof stride);
     offset = x->offset;
-    if (dvt_shape_size(shape) > 0) { /* else the strides may be anything, and are not needed */
+    if (dvt_shape_size(shape) > 0) { /* otherwise the strides are never used */
         offset += start * x->stride[axis];
         if (n > 1)
             stride[axis] *= step; /* n > 1 bounds |step| by the extent, so this fits */
@@ -200,7 +201,7 @@ DVT_API dvt_array *dvt_swapaxes(dvt_array *x, int axis1, int axis2) {
 }
 
 /* ---- reshape ---- */
-/* Replaces one -1 by what is left; false with SHAPE set when the sizes do not agree. */
+/* Replaces one -1 by the remaining extent. Returns false with SHAPE set when the sizes disagree. */
 static bool dvti_reshape_resolve(dvt_array *x, dvt_shape *shape) {
     dvt_shape known = *shape;
     int64_t size = dvt_shape_size(x->shape), rest;
@@ -238,8 +239,11 @@ static bool dvti_reshape_resolve(dvt_array *x, dvt_shape *shape) {
     return good;
 }
 
-/* Strides of `shape` on x's memory when that needs no copy. Old and new axes are matched in runs of equal size; within a run the
-   old axes must lie one after the other. */
+/* Computes strides of `shape` on x's memory when no copy is needed. Old and new axes are matched in
+   runs of equal size. Within a run the old axes must be contiguous with one another:
+
+   old axes   ( 4 | 2, 3 )        runs of 4 and of 6 elements
+   new axes   ( 2, 2 | 6 ) */
 static bool dvti_reshape_strides(const dvt_array *x, dvt_shape shape, int64_t *stride) {
     int64_t dim[DVT_MAX_DIMS], step[DVT_MAX_DIMS];
     int n = 0, i, o = 0, s = 0;
@@ -269,7 +273,7 @@ static bool dvti_reshape_strides(const dvt_array *x, dvt_shape shape, int64_t *s
         o = o_end;
         s = s_end;
     }
-    for (; s < shape.ndim; s++) /* what is left over has extent 1 */
+    for (; s < shape.ndim; s++) /* the remaining axes have extent 1 */
         stride[s] = 1;
     return true;
 }
@@ -299,7 +303,8 @@ DVT_API dvt_array *dvt_flatten(dvt_array *x) {
         return NULL;
     if (x->shape.ndim == 0)
         return dvt_reshape(x, DVT_SHAPE(1, 1));
-    /* Not -1: of an empty batch the number of elements does not say how wide a row is. */
+    /* A -1 would fail for an empty batch: its number of elements does not determine the width of a
+       row. */
     row = x->shape;
     row.dim[0] = 1;
     return dvt_reshape(x, DVT_SHAPE(x->shape.dim[0], dvt_shape_size(row)));

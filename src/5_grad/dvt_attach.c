@@ -1,13 +1,15 @@
-/* Attached gradients: attaching, reading, clearing, writing them after a backward pass; and the ends of gradients, detach and
-   stop_gradient. */
+/* Attached gradients: attaching, reading, clearing, and writing them after a backward pass. Also
+   detach and stop_gradient, which end gradients. */
 #include "5_grad/dvt_grad.h"
 
-/* A gradient that is itself recorded is not overwritten, since the graph it belongs to may still be wanted, but replaced. */
+/* Returns whether x's gradient may be overwritten. A recorded gradient is replaced instead, because
+   its graph may still be needed. */
 static bool dvti_grad_is_plain(const dvt_array *x) {
     return x->grad && !x->grad->node;
 }
 
-/* A gradient array that is about to be replaced may be in the caller's hands: it lives on in the innermost scope. */
+/* Moves a gradient array that is about to be replaced to the innermost scope, because the caller
+   may still use it. */
 static bool dvti_outlive(const char *name, dvt_array *grad) {
     dvti_own(grad);
     if (!grad || dvti_scope_give(grad))
@@ -17,7 +19,7 @@ static bool dvti_outlive(const char *name, dvt_array *grad) {
     return false;
 }
 
-/* Zeros in x's gradient array, made when there is none. */
+/* Writes zeros into x's gradient array, which it makes when there is none. */
 static dvt_status dvti_clear_grad(const char *name, dvt_array *x) {
     dvt_array *zeros;
     dvt_scope_guard scope;
@@ -106,15 +108,15 @@ DVT_API dvt_status dvt_zero_grad(dvt_array *x) {
 }
 
 /* ---- after a backward pass ---- */
-/* Added to what is there, not written over it: as asked for, or because another part of the same batch has been here, which
-   ends when a trainer sums the parts. */
+/* Returns whether the gradient is added instead of written. The mode may ask for it. A trainer also
+   needs it while it sums the parts of one batch: an earlier part has already written here. */
 static bool dvti_leaf_adds(const dvt_array *x) {
     return x->grad_req == DVT_GRAD_ADD ||
            (x->grad_sums && x->grad_fresh && !(x->grad_holds & DVTI_GRAD_SUM));
 }
 
-/* What becomes of a leaf's gathered gradient: written into the array that exists, or a new array in its place. Everything that
-   needs memory happens here, before the first attached gradient changes. */
+/* Prepares a leaf's gathered gradient: it is written into the existing array, or a new array
+   replaces that. All allocations happen here, before the first attached gradient changes. */
 static bool dvti_prepare_leaf(const char *name, dvti_slot *slot, bool create_graph) {
     dvt_array *old = slot->leaf->grad, *grad;
     dvt_scope_guard scope;
@@ -135,7 +137,7 @@ static bool dvti_prepare_leaf(const char *name, dvti_slot *slot, bool create_gra
     return true;
 }
 
-/* Into the array that exists: a launch, no new memory. */
+/* Writes into the existing array: one launch, no new memory. */
 static bool dvti_write_leaf(const char *name, dvti_slot *slot) {
     dvt_array *x = slot->leaf;
     if (dvti_leaf_adds(x))
@@ -169,7 +171,7 @@ DVTI_FN dvt_status dvti_write_leaves(dvti_graph *graph, bool create_graph) {
     return DVT_OK;
 }
 
-/* ---- ends of gradients ---- */
+/* ---- detach and stop_gradient ---- */
 DVT_API dvt_array *dvt_detach(dvt_array *x) {
     const char *name = "dvt_detach";
     return dvti_check(name, &x, 1) ? dvti_view_new(name, x, x->shape, x->stride, x->offset) : NULL;

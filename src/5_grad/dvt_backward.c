@@ -1,5 +1,6 @@
-/* The backward pass: heads, the sweep from the last recorded operation to the first, and its two public forms. Attached
-   gradients change at the very end or not at all; the graph is used up only when everything went well. */
+/* The backward pass: heads, the sweep from the last recorded operation to the first, and its two
+   public forms. Attached gradients change at the very end or not at all. The graph is released only
+   after success. */
 #include "1_base/dvt_float_mode.h"
 #include "5_grad/dvt_grad.h"
 
@@ -8,7 +9,7 @@ DVTI_FN dvt_status dvti_failed(const char *function) {
     return status != DVT_OK
                ? status
                : dvti_fail(DVT_ERR_INTERNAL,
-                           "%s: a step failed without saying why; please report this", function);
+                           "%s: a step failed without an error; please report this", function);
 }
 
 /* ---- heads ---- */
@@ -70,7 +71,8 @@ static bool dvti_start_heads(dvti_graph *graph, dvt_array *const *heads, dvt_arr
 }
 
 /* ---- one node ---- */
-/* Argument number i, counted from 1, or with 0 the result. */
+/* Reports that an operand was overwritten: argument number i, counted from 1, or the result for
+   0. */
 static bool dvti_overwritten(const char *name, const dvti_node *node, int i, dvt_array *x,
                              int64_t version) {
     int64_t now = dvti_atomic_load(&x->storage->version);
@@ -86,7 +88,7 @@ static bool dvti_overwritten(const char *name, const dvti_node *node, int i, dvt
     return true;
 }
 
-/* All values that the wanted gradients read are still those that were recorded. */
+/* Checks that all values that the wanted gradients read are unchanged since recording. */
 static bool dvti_values_intact(const char *name, const dvti_grad_call *call) {
     const dvti_node *node = call->node;
     unsigned reads = 0;
@@ -101,7 +103,8 @@ static bool dvti_values_intact(const char *name, const dvti_grad_call *call) {
            !dvti_overwritten(name, node, 0, node->result, node->result_version);
 }
 
-/* The node's result for its gradient function. When this pass is recorded it has the node as its history. */
+/* Gives the gradient function the node's result. When this pass is recorded, the result has the
+   node as its history. */
 static bool dvti_result_of(dvti_grad_call *call, dvti_node *node) {
     call->y = node->result;
     if (!node->result || !dvt_is_recording())
@@ -139,7 +142,7 @@ static void dvti_call_family(dvti_grad_call *call) {
     gradient[call->node->op](call);
 }
 
-/* The gradients of the inputs, each with a reference of its own, in call->out. */
+/* Computes the gradients of the inputs into call->out, each with its own reference. */
 static bool dvti_call_gradient(const char *name, dvti_grad_call *call, const dvti_slot *slot) {
     dvt_scope_guard scope = dvt_scope_begin();
     bool good = dvti_values_intact(name, call) && dvti_result_of(call, slot->node);
@@ -162,7 +165,9 @@ static bool dvti_call_gradient(const char *name, dvti_grad_call *call, const dvt
     return good;
 }
 
-/* Pooling knows which of a relu's results are 0, and leaves them out as it writes; relu's gradient would read and write all of them again. */
+/* Returns whether the pooling gradient may apply the relu mask. Pooling knows which of relu's
+   results are 0 and skips them as it writes. relu's own gradient would read and write all elements
+   again. */
 static bool dvti_goes_past_relu(dvti_graph *graph, const dvti_node *node) {
     const dvti_slot *input;
     if (node->op != DVTI_OP_max_pool2d || dvt_is_recording())
@@ -171,7 +176,7 @@ static bool dvti_goes_past_relu(dvti_graph *graph, const dvti_node *node) {
     return input->node && input->node->op == DVTI_OP_relu && !input->variable;
 }
 
-/* Takes over the reference of a part of an input's gradient. */
+/* Adds one contribution to an input's gradient and takes over its reference. */
 static bool dvti_arrive(dvti_slot *slot, dvt_array *part, bool past_relu) {
     slot->past_relu = past_relu && (!slot->grad || slot->past_relu);
     return dvti_slot_add(slot, part);
@@ -245,7 +250,7 @@ static void dvti_use_up(dvti_graph *graph) {
     size_t at;
     for (at = 0; at < graph->count; at++)
         if (graph->slots[at].passed)
-            dvti_node_use_up(graph->slots[at].node);
+            dvti_node_clear(graph->slots[at].node);
 }
 
 static bool dvti_walk_back(dvti_graph *graph, dvt_array *const *heads, dvt_array *const *grads,
@@ -295,7 +300,8 @@ DVT_API dvt_status dvt_backward_from(dvt_array *const *heads, dvt_array *const *
 }
 
 /* ---- gradients of chosen variables ---- */
-/* A new array: the gathered one itself, the first time it is asked for and when nobody else sees its memory. */
+/* Returns a new array. This is the gathered array itself at its first use, if nothing else refers
+   to its memory. */
 static dvt_array *dvti_variable_gradient(dvti_graph *graph, dvt_array *var) {
     dvti_slot *slot = dvti_graph_slot(graph, NULL, var);
     dvt_array *grad = slot->grad;
@@ -312,7 +318,7 @@ static dvt_array *dvti_variable_gradient(dvti_graph *graph, dvt_array *var) {
     return NULL;
 }
 
-/* Into out[0..n_vars), all or none. */
+/* Writes the gradients to out[0..n_vars), all or none. */
 static bool dvti_hand_out(dvti_graph *graph, dvt_array *const *vars, int n_vars, dvt_array **out) {
     dvt_array **found = (dvt_array **)dvti_alloc(sizeof *found * (size_t)n_vars);
     dvt_scope_guard scope = dvt_scope_begin();

@@ -1,5 +1,6 @@
-/* The graph behind some heads: which nodes and leaves there are, their order, and the gradients gathered at each. Nothing is
-   written into nodes, so a failing pass leaves no trace and two threads never meet in one. */
+/* The graph that produced the heads: its nodes and leaves, their order, and the gradients gathered
+   at each. Nothing is written into nodes. A failing pass therefore leaves no trace, and two threads
+   never write the same node. */
 #include "5_grad/dvt_grad.h"
 
 typedef struct dvti_origin {
@@ -7,8 +8,8 @@ typedef struct dvti_origin {
     dvt_array *leaf;
 } dvti_origin;
 
-/* What stands behind x. A node that was recorded after its consumer did not make the value that the consumer saw: the array was
-   written later. */
+/* Returns the node or leaf that produced x. A node recorded after its consumer did not make the
+   value that the consumer read: the array was written later. */
 static dvti_origin dvti_origin_of(const dvti_node *consumer, dvt_array *x) {
     dvti_origin origin;
     origin.node = NULL;
@@ -26,7 +27,7 @@ static size_t dvti_graph_hash(const void *key) {
     return (size_t)(h >> 32);
 }
 
-/* The table's place of a key: where it is, or where it would be entered. */
+/* Returns the key's entry in the table, or the free entry where it belongs. */
 static size_t *dvti_graph_place(const dvti_graph *graph, const void *key) {
     size_t mask = graph->table_size - 1, at = dvti_graph_hash(key) & mask;
     for (;; at = (at + 1) & mask) {
@@ -47,7 +48,7 @@ static void dvti_graph_enter_all(dvti_graph *graph) {
         *dvti_graph_place(graph, dvti_slot_key(graph->slots + i)) = i + 1;
 }
 
-/* Room for one more slot; the table stays at most half full. */
+/* Makes space for one more slot; the table stays at most half full. */
 static bool dvti_graph_reserve(dvti_graph *graph) {
     size_t *table;
     if (!dvti_grow((void **)&graph->slots, &graph->capacity, graph->count + 1,
@@ -65,7 +66,8 @@ static bool dvti_graph_reserve(dvti_graph *graph) {
     return true;
 }
 
-/* The slot of an origin, made when it is new. NULL with HOST_MEMORY set. */
+/* Returns the slot of an origin, which it makes when it is new. Returns NULL with HOST_MEMORY
+   set. */
 static dvti_slot *dvti_graph_add(dvti_graph *graph, dvti_origin origin) {
     const void *key = origin.node ? (const void *)origin.node : (const void *)origin.leaf;
     dvti_slot *slot;
@@ -103,7 +105,7 @@ static bool dvti_graph_add_origin(dvti_graph *graph, const char *kind, int i, dv
     if (!origin.node && !origin.leaf && !dvt_dtype_is_float(x->dtype)) {
         dvti_fail(DVT_ERR_GRAD,
                   "%s: %s %d is %s; expected a floating dtype, since integers and bool have no "
-                  "gradients: convert what it is computed from with dvt_astype",
+                  "gradients: convert the arrays that it depends on with dvt_astype",
                   graph->name, kind, i, dvti_describe(x));
         return false;
     }
@@ -119,7 +121,8 @@ static bool dvti_graph_add_origin(dvti_graph *graph, const char *kind, int i, dv
     return *out != NULL;
 }
 
-/* A leaf without an owner is not collected: nobody could ask for its gradient. While it is in the graph, it has one. */
+/* Adds a node or leaf to the graph. A leaf without an owner is left out: its gradient is
+   unreachable. The graph owns its leaves while it exists. */
 static bool dvti_graph_reach(dvti_graph *graph, dvti_origin origin) {
     bool good;
     if (!origin.node && (!origin.leaf || !dvti_retain_owned(origin.leaf)))
@@ -130,7 +133,8 @@ static bool dvti_graph_reach(dvti_graph *graph, dvti_origin origin) {
     return good;
 }
 
-/* Every slot is looked at once, in the order of discovery: no recursion, however long the graph. */
+/* Visits every slot once, in the order of discovery. It does not recurse, so long graphs do not
+   exhaust the stack. */
 static bool dvti_graph_follow(dvti_graph *graph) {
     size_t at;
     int i;
@@ -161,7 +165,7 @@ static int dvti_slot_compare(const void *a, const void *b) {
     return p > q ? -1 : p < q;
 }
 
-/* From the inputs to the heads: what leads to something wanted is needed. */
+/* Marks the slots that depend on a wanted one, from the inputs to the heads. */
 static void dvti_graph_mark_needed(dvti_graph *graph, bool all_leaves) {
     size_t at;
     int i;
@@ -215,7 +219,8 @@ DVTI_FN bool dvti_exclusive(dvt_array *x) {
            dvti_atomic_load(&x->storage->references) == 1 && !x->broadcast;
 }
 
-/* The sum of two is the same in either order, so it is formed in whichever array is free. */
+/* Adds `part` to the gathered gradient. Addition commutes, so the sum is formed in whichever array
+   has no other owner. */
 DVTI_FN bool dvti_slot_add(dvti_slot *slot, dvt_array *part) {
     dvt_array *sum = NULL;
     dvt_scope_guard scope;

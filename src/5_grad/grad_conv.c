@@ -1,8 +1,9 @@
-/* Gradients of convolution and pooling. A convolution is linear in its data and in its weights, and so are its two gradients: the
-   three operations are each other's gradients. Pooling is linear once the places of the maxima are known. */
+/* Gradients of convolution and pooling. A convolution is linear in its data and in its weights, and
+   so are its two gradients: the three operations are each other's gradients. Pooling is linear once
+   the positions of the maxima are known. */
 #include "5_grad/dvt_grad.h"
 
-/* y = conv(x, w) + b. */
+/* Computes the gradients of y = conv(x, w) + b. */
 static void dvti_grad_conv2d_forward(dvti_grad_call *call) {
     const dvti_attr *attr = &call->node->attr;
     dvt_array *x = call->in[0], *w = call->in[1];
@@ -36,13 +37,13 @@ DVTI_FN void dvti_grad_conv(dvti_grad_call *call) {
     case DVTI_OP_max_pool2d:
         call->out[0] = dvti_max_pool2d_data(g, a, attr, call->past_relu);
         break;
-    case DVTI_OP_max_pool2d_data: /* a: gradient of y, b: data, which only says where */
+    case DVTI_OP_max_pool2d_data: /* a: gradient of y, b: data, which only gives the positions */
         if (call->need[0])
             call->out[0] = dvti_max_pool2d_pick(g, b, attr);
         if (call->need[1])
             call->out[1] = dvt_zeros_like(b);
         break;
-    case DVTI_OP_max_pool2d_pick: /* a: values, b: data, which only says where */
+    case DVTI_OP_max_pool2d_pick: /* a: values, b: data, which only gives the positions */
         if (call->need[0])
             call->out[0] = dvti_max_pool2d_data(g, b, attr, false);
         if (call->need[1])

@@ -1,11 +1,41 @@
-/* Gradients of elementwise operations. Those of the table's rows are the rows' texts; here are the
-   functions that the texts name, and the gradients of copy, where and clip. */
+/* Gradients of elementwise operations, and helpers of all gradient functions. The table's rows hold
+   the gradients of their operations as text. This file has the functions that the texts name, and
+   the gradients of copy, where and clip. */
 #include "5_grad/dvt_grad.h"
 
+/* ---- helpers of all gradient functions ---- */
+DVTI_FN dvt_array *dvti_as_dtype_of(dvt_array *x, dvt_array *g) {
+    return x && g ? dvt_as_in_dtype(x, g->dtype) : NULL;
+}
+
+DVTI_FN dvt_array *dvti_no_gradient(dvt_array *g) {
+    return dvt_zeros_like(g);
+}
+
+DVTI_FN dvt_array *dvti_number_like(dvt_array *g, double value) {
+    return g ? dvt_full(DVT_SCALAR, value, g->dtype, g->storage->ctx) : NULL;
+}
+
+DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x) {
+    dvt_axes axes = DVT_ALL;
+    int lead, i;
+    if (!g)
+        return NULL;
+    lead = g->shape.ndim - x->shape.ndim;
+    for (i = 0; i < g->shape.ndim; i++)
+        if (i < lead || (x->shape.dim[i - lead] == 1 && g->shape.dim[i] != 1))
+            axes.axis[axes.n++] = i;
+    if (axes.n)
+        g = dvt_sum(g, dvt_keepdims(axes));
+    if (g && !dvt_shape_equal(g->shape, x->shape))
+        g = dvt_reshape(g, x->shape);
+    return dvti_as_dtype_of(g, x);
+}
+
 /* ---- functions that rows name ---- */
-/* g * (Phi(x) + x phi(x)), the normal distribution's function and density. Below -1 the function is
-   gelu(x) / x, which keeps the digits that 1 + erf loses there; elsewhere that quotient is of -1,
-   so that its own gradient is finite. */
+/* Returns g * (Phi(x) + x phi(x)), with the normal distribution's function Phi and density phi.
+   Below -1, Phi is computed as gelu(x) / x, which keeps the digits that 1 + erf loses there.
+   Elsewhere that quotient is computed of -1, so that its own gradient is finite. */
 static dvt_array *dvti_grad_gelu(dvt_array *g, dvt_array *x) {
     dvt_array *tail = dvt_less_scalar(x, -1), *phi, *cdf, *low;
     low = dvt_where_scalar(tail, x, -1);
@@ -16,21 +46,23 @@ static dvt_array *dvti_grad_gelu(dvt_array *g, dvt_array *x) {
     return dvt_mul(g, dvt_add(cdf, dvt_mul(x, phi)));
 }
 
-/* g / sqrt(1 - x^2). The factors are exact where 1 - x^2 would lose the digits of x^2. */
+/* Returns g / sqrt(1 - x^2). The factors (1 - x) and (1 + x) keep digits that 1 - x^2 would
+   lose. */
 static dvt_array *dvti_grad_asin(dvt_array *g, dvt_array *x) {
     dvt_array *product = dvt_mul(dvt_scalar_sub(1, x), dvt_add_scalar(x, 1));
     return dvt_mul(g, dvt_rsqrt(product));
 }
 
-/* x / h^2, whose square neither overflows nor vanishes. */
+/* Returns x / h^2. Dividing twice avoids the square, which may overflow or vanish. */
 static dvt_array *dvti_over_square(dvt_array *x, dvt_array *h) {
     return dvt_div(dvt_div(x, h), h);
 }
 
-/* g * b * a^(b - 1), in at least float32: in 16 bits b - 1 would lose digits of an exponent. Where
-   b is 0 and 1 / a infinite the power is replaced by a^0, so that its product with b is 0 and not
-   NaN. Where b is 0 and 1 / a finite, the power counts only for the next derivative, d2/dadb = 1/a:
-   without that, the exponents keep b's shape, and one exponent for all elements stays one. */
+/* Returns g * b * a^(b - 1), in at least float32: in 16 bits b - 1 would lose digits of the
+   exponent. Where b is 0 and 1 / a is infinite, a^0 replaces the power, so that the product with b
+   is 0, not NaN. Where b is 0 and 1 / a is finite, the power matters only for the next derivative,
+   d2/dadb = 1/a. When not recording, the exponents therefore keep b's shape, and one exponent for
+   all elements stays one. */
 static dvt_array *dvti_grad_pow_a(dvt_array *g, dvt_array *a, dvt_array *b) {
     dvt_array *flat;
     a = dvti_wide_float(a);
@@ -41,11 +73,11 @@ static dvt_array *dvti_grad_pow_a(dvt_array *g, dvt_array *a, dvt_array *b) {
     return dvt_mul(g, dvt_mul(b, dvt_pow(a, dvt_scalar_where(flat, 0, dvt_sub_scalar(b, 1)))));
 }
 
-/* The same for a number. As dvt_pow, it names the cases that need no power; dvti_reads_of_power
-   (dvt_tape.c) knows which read what. */
+/* Does the same for a scalar exponent. Like dvt_pow, it lists the cases that need no power;
+   dvti_reads_of_power (dvt_tape.c) knows what each case reads. */
 static dvt_array *dvti_grad_pow_scalar(dvt_array *g, dvt_array *x, double s, dvt_array *y) {
     if (x->dtype != DVT_F64)
-        s = dvti_round_as(DVT_F32, s); /* what the operation took */
+        s = dvti_round_as(DVT_F32, s); /* as the operation rounded it */
     if (s == 0)
         return dvti_no_gradient(g);
     if (s == 1 && !dvt_is_recording())
@@ -59,7 +91,7 @@ static dvt_array *dvti_grad_pow_scalar(dvt_array *g, dvt_array *x, double s, dvt
     return dvt_mul(g, dvt_mul_scalar(dvt_pow_scalar(x, s - 1), s));
 }
 
-/* g * y * log(a), and 0 where a is 0 and y is not infinite: the limit for b > 0. */
+/* Returns g * y * log(a), and 0 where a is 0 and y is not infinite: the limit for b > 0. */
 static dvt_array *dvti_grad_pow_b(dvt_array *g, dvt_array *a, dvt_array *y) {
     dvt_array *flat = dvt_logical_and(dvt_equal_scalar(a, 0), dvt_isfinite(y));
     return dvt_mul(g, dvt_mul(y, dvt_log(dvt_scalar_where(flat, 1, a))));
@@ -105,7 +137,7 @@ static dvt_array *dvti_grad_binary_row_b(dvti_op op, dvt_array *g, dvt_array *a,
     }
 }
 
-/* x with the number s behind it. The common ones without an array that holds s. */
+/* Handles x with the scalar s as the second operand. Common rows need no array that holds s. */
 static dvt_array *dvti_grad_scalar_behind(dvti_op op, dvt_array *g, dvt_array *x, double s,
                                           dvt_array *y) {
     dvt_array *number;
@@ -119,13 +151,13 @@ static dvt_array *dvti_grad_scalar_behind(dvti_op op, dvt_array *g, dvt_array *x
         return dvt_div_scalar(g, s);
     case DVTI_OP_pow:
         return dvti_grad_pow_scalar(g, x, s, y);
-    default: /* some rows do not read the number, but a failure to make it must not be lost */
+    default: /* some rows do not read the scalar, but a failure to make it must not be lost */
         number = dvti_number_like(g, s);
         return number ? dvti_grad_binary_row_a(op, g, x, number, y) : NULL;
     }
 }
 
-/* The number s before x. */
+/* Handles the scalar s as the first operand and x as the second. */
 static dvt_array *dvti_grad_scalar_before(dvti_op op, dvt_array *g, double s, dvt_array *x,
                                           dvt_array *y) {
     dvt_array *number;
@@ -146,7 +178,8 @@ static void dvti_grad_row(dvti_grad_call *call) {
     const dvti_node *node = call->node;
     dvti_op op = node->op;
     dvt_array *a = dvti_as_dtype_of(call->in[0], call->g), *b;
-    if (!a) /* also where the row does not read it: a kept error without a failure says nothing */
+    /* also where the row does not read it: an error that stays set must come with a failure */
+    if (!a)
         return;
     if (dvti_op_row_of(op)->operands == 1) {
         call->out[0] = dvti_grad_unary_row(op, call->g, a, call->y);
@@ -158,7 +191,7 @@ static void dvti_grad_row(dvti_grad_call *call) {
         call->out[0] = dvti_grad_scalar_behind(op, call->g, a, node->attr.f[0], call->y);
     if (node->attr.i[0])
         return;
-    /* The rows' texts compute with a and b as the operation did: in the dtype of the result. */
+    /* The rows compute with a and b as the operation did, in the dtype of the result. */
     b = dvti_as_dtype_of(call->in[1], call->g);
     if (!b)
         return;
@@ -169,10 +202,10 @@ static void dvti_grad_row(dvti_grad_call *call) {
 }
 
 /* ---- select and copy ---- */
-/* attr.i[0] is 0, or 2 or 3 for a number in place of a or b. */
+/* Computes the gradient of where. attr.i[0] is 0, or 2 or 3 for a scalar in place of a or b. */
 static void dvti_grad_where(dvti_grad_call *call) {
     const int scalar_at = (int)call->node->attr.i[0], b = scalar_at == 2 ? 1 : 2;
-    if (call->need[0]) /* a float condition: it acts only through being zero or not */
+    if (call->need[0]) /* a float condition only acts by being zero or not */
         call->out[0] = dvti_no_gradient(call->g);
     if (scalar_at != 2 && call->need[1])
         call->out[1] = dvt_where_scalar(call->in[0], call->g, 0);
@@ -180,7 +213,7 @@ static void dvti_grad_where(dvti_grad_call *call) {
         call->out[b] = dvt_scalar_where(call->in[0], 0, call->g);
 }
 
-/* Inside the closed interval; nothing for NaN. */
+/* Passes g inside the closed interval; the gradient at NaN is 0. */
 static void dvti_grad_clip(dvti_grad_call *call) {
     double low = call->node->attr.f[1], high = call->node->attr.f[2];
     dvt_array *x = call->in[0];
@@ -189,7 +222,7 @@ static void dvti_grad_clip(dvti_grad_call *call) {
     call->out[0] = dvt_where_scalar(inside, call->g, 0);
 }
 
-/* Back to where it came from, in the dtype it had there. */
+/* Copies g back to the source's context and dtype. */
 static void dvti_grad_copy(dvti_grad_call *call) {
     dvt_array *x = call->in[0];
     call->out[0] = dvt_as_in_ctx(dvti_as_dtype_of(call->g, x), x->storage->ctx);

@@ -1,8 +1,8 @@
-/* Gradients of matrix products. With C = A B: dA = G B^T and dB = A^T G; transposed operands move the transposes around. Batch
-   axes that were broadcast are summed afterwards. */
+/* Gradients of matrix products. With C = A B: dA = G B^T and dB = A^T G. Transposed operands move
+   the transposes. Batch axes that were broadcast are summed afterwards. */
 #include "5_grad/dvt_grad.h"
 
-/* x with all but its last axis in one. */
+/* Joins all axes of x but the last into one. */
 static dvt_array *dvti_rows_of(dvt_array *x) {
     return dvt_reshape(x, DVT_SHAPE(-1, x->shape.dim[x->shape.ndim - 1]));
 }
@@ -13,7 +13,7 @@ static dvt_array *dvti_grad_matmul_a(dvt_array *g, dvt_array *b, bool ta, bool t
 }
 
 static dvt_array *dvti_grad_matmul_b(dvt_array *g, dvt_array *a, dvt_array *b, bool ta, bool tb) {
-    /* One matrix for a whole batch: the sum over the batch is part of a single product. */
+    /* One matrix serves a whole batch: a single product includes the sum over the batch. */
     if (b->shape.ndim == 2 && a->shape.ndim > 2 && !ta && dvt_size(a) > 0 && dvt_size(g) > 0) {
         a = dvti_rows_of(a);
         g = dvti_rows_of(g);

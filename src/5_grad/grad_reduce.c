@@ -1,8 +1,8 @@
-/* Gradients of reductions and softmax. Reduced arrays first get their axes back with extent 1, so that
-   everything else is broadcasting. */
+/* Gradients of reductions, cumulative sums and softmax. Reduced arrays first get their axes back
+   with extent 1; everything else is broadcasting. */
 #include "5_grad/dvt_grad.h"
 
-/* x's shape with extent 1 on the axes of the mask. */
+/* Returns x's shape with extent 1 on the axes of the mask. */
 static dvt_shape dvti_kept_shape(const dvt_array *x, int64_t mask) {
     dvt_shape shape = x->shape;
     int i;
@@ -30,13 +30,13 @@ static dvt_axes dvti_mask_axes(int64_t mask) {
     return axes;
 }
 
-/* ---- the reduced axes as one, the last ---- */
+/* ---- the reduced axes joined to one, the last ---- */
 typedef struct dvti_rows_last {
     dvt_axes back;
     dvt_shape moved;
 } dvti_rows_last;
 
-/* x, neither empty nor 0-d, as (kept, reduced) elements. */
+/* Returns x as (kept, reduced) elements. x is neither empty nor 0-d. */
 static dvt_array *dvti_to_rows(dvt_array *x, int64_t mask, dvti_rows_last *rows) {
     dvt_axes order = DVT_ALL;
     dvt_array *t;
@@ -59,20 +59,26 @@ static dvt_array *dvti_to_rows(dvt_array *x, int64_t mask, dvti_rows_last *rows)
     return dvt_reshape(t, DVT_SHAPE(-1, dvti_reduced_count(x, mask)));
 }
 
-/* The same way back. */
+/* Reverts dvti_to_rows. */
 static dvt_array *dvti_from_rows(dvt_array *t, const dvti_rows_last *rows) {
     return dvt_transpose(dvt_reshape(t, rows->moved), rows->back);
 }
 
 /* ---- prod ---- */
-/* Returns the product of the elements before each one along the last axis (from_end: behind it), 1 for
-   the first. Hillis and Steele's scan, 1986: after the round with distance d every place holds the
-   product of 2d elements, so log2(n) rounds are enough. */
+/* Returns the product of the elements before each one along the last axis, 1 for the first. With
+   from_end, it returns the product of those after each one.
+
+   The scan is that of Hillis and Steele, 1986. After the round with distance d every place holds
+   the product of 2d elements, so log2(n) rounds are enough:
+
+   d = 0      1      a      b      c
+   d = 1      1      a      ab     bc
+   d = 2      1      a      ab     abc */
 static dvt_array *dvti_products_before(dvt_array *x, bool from_end) {
     int axis = x->shape.ndim - 1;
     int64_t n = x->shape.dim[axis], d, shift = 1;
     dvt_array *p = x;
-    for (d = 0; p && d < n; d = d ? 2 * d : 1) { /* the round with d = 0 only moves */
+    for (d = 0; p && d < n; d = d ? 2 * d : 1) { /* the round with d = 0 only shifts */
         dvt_array *pair[2], *moved;
         dvt_shape edge = x->shape;
         shift = d ? d : 1;
@@ -86,8 +92,8 @@ static dvt_array *dvti_products_before(dvt_array *x, bool from_end) {
     return p;
 }
 
-/* g times the product of all others, in at least float32, since parts of a product may leave a
-   16-bit float's range. No division, so zeros are nothing special, and the text can be
+/* Returns g times the product of all others, in at least float32: partial products may leave a
+   16-bit float's range. It uses no division, so zeros need no special case, and the result can be
    differentiated again. */
 static dvt_array *dvti_grad_prod(dvt_array *x, dvt_array *g, int64_t mask) {
     dvti_rows_last rows;
@@ -102,16 +108,16 @@ static dvt_array *dvti_grad_prod(dvt_array *x, dvt_array *g, int64_t mask) {
 }
 
 /* ---- the others ---- */
-/* Divided equally among all elements that reach the extreme. */
+/* Divides g equally among all elements that equal the extreme. */
 static dvt_array *dvti_grad_extreme(dvt_array *x, dvt_array *g, dvt_array *y, int64_t mask) {
     dvt_array *reach = dvt_equal(x, y);
     dvt_array *share = dvt_div(g, dvt_sum(reach, dvt_keepdims(dvti_mask_axes(mask))));
     return dvt_where(reach, share, dvti_number_like(g, 0));
 }
 
-/* g (x / y), and 0 where the norm is 0. The quotient is at most 1, where g / y of a small norm
-   would overflow. float16 has few digits for small norms and none for large ones: there y is formed
-   again in float32. */
+/* Returns g (x / y), and 0 where the norm is 0. The quotient is at most 1, whereas g / y would
+   overflow for a small norm. float16 has few digits for small norms and cannot hold large ones: y
+   is recomputed in float32 there. */
 static dvt_array *dvti_grad_norm(dvt_array *x, dvt_array *g, dvt_array *y, int64_t mask) {
     dvt_array *zero, *divisor;
     if (x->dtype == DVT_F16) {
@@ -123,8 +129,8 @@ static dvt_array *dvti_grad_norm(dvt_array *x, dvt_array *g, dvt_array *y, int64
     return dvt_mul(dvt_div(x, divisor), dvt_where(zero, dvti_number_like(g, 0), g));
 }
 
-/* g softmax(x). exp(x - y) would multiply the rounding of y by its size. Where all of x is -inf,
-   softmax would be NaN, and 0 is meant. */
+/* Returns g softmax(x). exp(x - y) would multiply the rounding of y by its size. Where all of x is
+   -inf, softmax would be NaN; the gradient is 0 there. */
 static dvt_array *dvti_grad_logsumexp(dvt_array *x, dvt_array *g, dvt_array *y, int64_t mask) {
     dvt_array *nothing = dvt_equal_scalar(y, -(double)INFINITY), *safe, *p;
     dvti_rows_last rows;
@@ -143,7 +149,7 @@ static dvt_array *dvti_grad_logsumexp(dvt_array *x, dvt_array *g, dvt_array *y, 
     return dvt_mul(p, dvt_where(nothing, dvti_number_like(g, 0), g));
 }
 
-/* In at least float32: differences of numbers that were rounded to 16 bits have few digits. */
+/* Computes in at least float32: differences of numbers rounded to 16 bits have few digits. */
 DVTI_FN void dvti_grad_softmax(dvti_grad_call *call) {
     dvt_axes axes = DVT_AXES((int)call->node->attr.i[0]);
     dvt_array *g = dvti_wide_float(call->g), *y = dvti_wide_float(call->y);
@@ -174,4 +180,12 @@ DVTI_FN void dvti_grad_reduce(dvti_grad_call *call) {
     default:
         break;
     }
+}
+
+/* ---- cumulative sums ---- */
+/* Computes the gradient of cumulative sums. An element is in all sums from its own on, so its
+   gradient is the sum of theirs from the other end. */
+DVTI_FN void dvti_grad_scan(dvti_grad_call *call) {
+    const dvti_attr *attr = &call->node->attr;
+    call->out[0] = dvti_cumsum(call->g, (int)attr->i[0], !attr->i[1]);
 }

@@ -1,6 +1,8 @@
-/* Gradients of views: the same view, backwards. */
+/* Gradients of views, joining and indexing. A view's gradient is the inverse view. Taking and
+   adding by index are each other's gradients. */
 #include "5_grad/dvt_grad.h"
 
+/* ---- views ---- */
 static dvt_array *dvti_grad_transpose(const dvti_node *node, dvt_array *g) {
     dvt_axes order = DVT_ALL;
     int i;
@@ -10,7 +12,8 @@ static dvt_array *dvti_grad_transpose(const dvti_node *node, dvt_array *g) {
     return dvt_transpose(g, order);
 }
 
-/* The elements of g that unslice took from x. Bounds are given so that no negative one is read as "from the end". */
+/* Returns the elements of g that unslice took from x. It avoids negative bounds, which would count
+   from the end. */
 static dvt_array *dvti_grad_unslice(const dvti_node *node, dvt_array *x, dvt_array *g) {
     int axis = (int)node->attr.i[0];
     int64_t start = node->attr.i[1], step = node->attr.i[2], n = x->shape.dim[axis], stop;
@@ -39,7 +42,43 @@ DVTI_FN void dvti_grad_view(dvti_grad_call *call) {
     case DVTI_OP_unslice:
         call->out[0] = dvti_grad_unslice(node, x, g);
         break;
-    default: /* broadcast_to: what follows every gradient function sums it */
+    default: /* broadcast_to: the caller sums every gradient over broadcast axes */
         call->out[0] = g;
+    }
+}
+
+/* ---- joining and indexing ---- */
+static void dvti_grad_concat(dvti_grad_call *call) {
+    int axis = (int)call->node->attr.i[0], i;
+    int64_t at = 0;
+    for (i = 0; i < call->n_in; i++) {
+        int64_t end = at + call->in[i]->shape.dim[axis];
+        if (call->need[i])
+            call->out[i] = dvt_slice(call->g, axis, at, end, 1);
+        at = end;
+    }
+}
+
+/* Indices are integers, so they never need a gradient. */
+DVTI_FN void dvti_grad_index(dvti_grad_call *call) {
+    int axis = (int)call->node->attr.i[0];
+    dvt_array *x = call->in[0], *index, *g = call->g;
+    if (call->node->op == DVTI_OP_concat) {
+        dvti_grad_concat(call);
+        return;
+    }
+    index = call->in[1];
+    switch (call->node->op) {
+    case DVTI_OP_take:
+        call->out[0] = dvti_take_add(g, index, axis, x->shape.dim[axis]);
+        break;
+    case DVTI_OP_take_add:
+        call->out[0] = dvt_take(g, index, axis);
+        break;
+    case DVTI_OP_take_along:
+        call->out[0] = dvti_take_along_add(g, index, axis, x->shape.dim[axis]);
+        break;
+    default:
+        call->out[0] = dvt_take_along_axis(g, index, axis);
     }
 }

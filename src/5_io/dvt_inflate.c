@@ -8,7 +8,7 @@
 #define DVTI_LOOKUP_BITS DVTI_INFLATE_LOOKUP
 
 /* ---- bits ---- */
-/* Little-endian; compilers emit a single load. */
+/* Reads 64 bits, little-endian; compilers emit a single load. */
 static uint64_t dvti_load_64(const unsigned char *at) {
     uint32_t low =
         (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
@@ -377,7 +377,7 @@ static void dvti_fixed_codes(dvti_inflater *s) {
     dvti_huffman_build(&s->distance, length, 32);
 }
 
-/* The code lengths of both tables are themselves Huffman-coded. */
+/* Reads the code lengths of both tables, which are themselves Huffman-coded. */
 static bool dvti_dynamic_codes(dvti_inflater *s) {
     static const unsigned char order[19] = {16, 17, 18, 0, 8,  7, 9,  6, 10, 5,
                                             11, 4,  12, 3, 13, 2, 14, 1, 15};

@@ -109,6 +109,9 @@ DVTI_FN dvt_status dvti_file_end(dvti_file_out *out, bool ok);
 
 typedef struct dvti_gunzip dvti_gunzip;
 
+/* The bytes of a source, in the order of the file:
+
+   | taken: read by the caller | ready: in memory, at `at` | remaining: not read yet |  */
 typedef struct dvti_source {
     const char *function, *what; /* for messages; what: the file */
     const unsigned char *at;     /* the next bytes, `ready` of them */
@@ -170,8 +173,8 @@ DVTI_FN bool dvti_stored_bytes(const dvti_stored *stored, const dvt_shape *shape
    reports. */
 DVTI_FN dvt_array *dvti_stored_array(const dvti_stored *stored, dvti_source *in, dvt_shape shape,
                                      bool fortran_order, dvt_ctx ctx);
-/* Like dvti_stored_array, when nothing may follow the elements. Compares sizes before it allocates.
-   Sets *fits to false, without an error, when the number of bytes differs. */
+/* Does dvti_stored_array for content that must end with the elements. Compares sizes before it
+   allocates. Sets *fits to false, without an error, when the number of bytes differs. */
 DVTI_FN dvt_array *dvti_stored_whole(const dvti_stored *stored, dvti_source *in, dvt_shape shape,
                                      bool fortran_order, dvt_ctx ctx, bool *fits);
 /* Returns x's elements as files store them: contiguous, little-endian, of `dtype`, in main memory.

@@ -277,7 +277,8 @@ static int dvti_params_flag(dvt_dtype dtype) {
     return flags[dtype];
 }
 
-/* In version 2, an extent of 0 or no axes means "unknown". Such arrays are written as version 3. */
+/* Writes one array. In version 2, an extent of 0 or no axes means "unknown", so such arrays are
+   written as version 3. */
 static bool dvti_params_write_array(dvti_file_out *out, dvt_array *x) {
     bool np_shape = x->shape.ndim == 0 || dvt_size(x) == 0, ok;
     dvti_writer head = dvti_writer_begin();

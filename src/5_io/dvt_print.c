@@ -3,57 +3,6 @@
 #include "1_base/dvt_float_mode.h"
 #include "5_io/dvt_io_internal.h"
 
-/* ---- growing byte buffer ---- */
-DVTI_FN dvti_writer dvti_writer_begin(void) {
-    dvti_writer writer;
-    memset(&writer, 0, sizeof writer);
-    return writer;
-}
-
-DVTI_FN void dvti_writer_free(dvti_writer *writer) {
-    dvti_free(writer->at);
-    memset(writer, 0, sizeof *writer);
-}
-
-static bool dvti_writer_reserve(dvti_writer *writer, size_t n) {
-    if (writer->failed || n > SIZE_MAX - 1 - writer->length ||
-        !dvti_grow((void **)&writer->at, &writer->capacity, writer->length + n + 1, 1))
-        writer->failed = true;
-    return !writer->failed;
-}
-
-DVTI_FN void dvti_writer_bytes(dvti_writer *writer, const void *bytes, size_t n) {
-    if (!n || !dvti_writer_reserve(writer, n))
-        return;
-    memcpy(writer->at + writer->length, bytes, n);
-    writer->length += n;
-}
-
-DVTI_FN void dvti_writer_text(dvti_writer *writer, const char *text) {
-    dvti_writer_bytes(writer, text, strlen(text));
-}
-
-DVTI_FN void dvti_writer_repeat(dvti_writer *writer, char c, int64_t times) {
-    if (times <= 0 || !dvti_writer_reserve(writer, (size_t)times))
-        return;
-    memset(writer->at + writer->length, c, (size_t)times);
-    writer->length += (size_t)times;
-}
-
-DVTI_FN void dvti_writer_int(dvti_writer *writer, int64_t value) {
-    char text[24];
-    snprintf(text, sizeof text, "%lld", (long long)value);
-    dvti_writer_text(writer, text);
-}
-
-DVTI_FN void dvti_writer_le(dvti_writer *writer, uint64_t value, int bytes) {
-    unsigned char raw[8];
-    int i;
-    for (i = 0; i < bytes; i++)
-        raw[i] = (unsigned char)(value >> 8 * i);
-    dvti_writer_bytes(writer, raw, (size_t)bytes);
-}
-
 /* ---- the printed elements ---- */
 /* shape: extents as printed. A cut axis shows its first and its last `gap` elements. */
 typedef struct dvti_shown {
@@ -175,7 +124,8 @@ static void dvti_row_numpy(dvti_layout *layout, int64_t indent, int64_t width) {
     }
 }
 
-/* PyTorch prints a fixed number of elements per line; the ellipsis counts as one. */
+/* Writes a row in PyTorch's style: a fixed number of elements per line, of which the ellipsis is
+   one. */
 static void dvti_row_torch(dvti_layout *layout, int64_t indent) {
     int axis = layout->shown->shape.ndim - 1;
     int64_t n = layout->shown->shape.dim[axis], place = 0, i;
@@ -284,8 +234,8 @@ static void dvti_numpy_repr(dvti_writer *out, const dvti_print_rules *rules,
     }
 }
 
-/* MXNet's np style is NumPy's repr with other rules: it omits the dtype for float32 and bool, and
-   adds it for the other defaults of NumPy. It adds the context unless it is a CPU. */
+/* Writes MXNet's np style, which is NumPy's repr with other rules. It omits the dtype for float32
+   and bool, and adds it for the other defaults of NumPy. It adds the context unless it is a CPU. */
 static void dvti_style_np(dvti_writer *out, const dvti_print_rules *rules, const dvti_shown *shown,
                           dvt_array *x, const dvt_array *host) {
     bool empty = dvt_size(x) == 0, implied = x->dtype == DVT_F64 || x->dtype == DVT_I64;
@@ -298,7 +248,7 @@ static void dvti_style_np(dvti_writer *out, const dvti_print_rules *rules, const
     dvti_writer_text(out, ")");
 }
 
-/* TensorFlow prints NumPy's repr, on separate lines if it has several. */
+/* Writes TensorFlow's style: NumPy's repr, on separate lines if it has several. */
 static void dvti_style_tf(dvti_writer *out, const dvti_print_rules *rules, const dvti_shown *shown,
                           dvt_array *x, const dvt_array *host) {
     dvti_writer repr = dvti_writer_begin();
@@ -326,7 +276,8 @@ static void dvti_style_tf(dvti_writer *out, const dvti_print_rules *rules, const
     dvti_writer_free(&repr);
 }
 
-/* JAX measures one line without "Array(". If the dtype does not fit, it adds blanks, no newline. */
+/* Writes JAX's style. JAX measures one line without "Array(". If the dtype does not fit, it adds
+   blanks, no newline. */
 static void dvti_style_jax(dvti_writer *out, const dvti_print_rules *rules, const dvti_shown *shown,
                            dvt_array *x, const dvt_array *host) {
     const char *name = dvt_dtype_name(x->dtype);

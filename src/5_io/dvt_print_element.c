@@ -43,7 +43,8 @@ static dvti_survey dvti_survey_of(dvt_dtype dtype, const void *elements, int64_t
     return s;
 }
 
-/* NumPy divides in the array's dtype, so the quotient is rounded to it and may become infinite. */
+/* Divides in the array's dtype, as NumPy does: the quotient is rounded to it and may become
+   infinite. */
 static double dvti_quotient(dvt_dtype dtype, double a, double b) {
     if (dtype == DVT_F64)
         return a / b;
@@ -101,8 +102,8 @@ static dvti_parts dvti_widest(dvt_dtype dtype, const void *elements, int64_t n,
     return most;
 }
 
-/* Fixed notation: shortest digits, padded on both sides. Scientific: all mantissas get the length
-   of the longest. */
+/* Chooses NumPy's format. Fixed notation has the shortest digits, padded on both sides. In
+   scientific notation, all mantissas get the length of the longest. */
 static dvti_number_format dvti_numpy_float_plan(const dvti_print_rules *rules, dvt_dtype dtype,
                                                 const void *elements, int64_t n) {
     dvti_survey survey = dvti_survey_of(dtype, elements, n);
@@ -130,7 +131,7 @@ static dvti_number_format dvti_numpy_float_plan(const dvti_print_rules *rules, d
     return form;
 }
 
-/* A NumPy scalar prints all its digits: 1.0, 1e-05. */
+/* Chooses the format of a NumPy scalar, which prints all its digits: 1.0, 1e-05. */
 static dvti_number_format dvti_numpy_scalar_plan(dvt_dtype dtype, const void *element) {
     dvti_float x = dvti_float_read(dtype, element);
     double magnitude = x.kind == DVTI_FINITE ? fabs(dvti_float_value(&x)) : 0;
@@ -142,8 +143,8 @@ static dvti_number_format dvti_numpy_scalar_plan(dvt_dtype dtype, const void *el
     return form;
 }
 
-/* PyTorch prints the same number of fraction digits for all elements, and none when all values are
-   integral. The common width ignores zeros and non-finite elements. */
+/* Chooses PyTorch's format: the same number of fraction digits for all elements, and none when all
+   values are integral. The common width ignores zeros and non-finite elements. */
 static void dvti_torch_float_plan(dvti_element_format *format, const dvti_print_rules *rules,
                                   const void *elements, int64_t n) {
     dvti_survey s = dvti_survey_of(format->dtype, elements, n);

@@ -98,8 +98,8 @@ typedef struct dvti_fortran {
     int64_t before;              /* elements so far */
 } dvti_fortran;
 
-/* A block in Fortran order is C order of the reversed shape. Source and target views have the same
-   axes, so the copy transposes. */
+/* Converts one block. A block in Fortran order is C order of the reversed shape. Source and target
+   views have the same axes, so the copy transposes. */
 static bool dvti_fortran_block(dvti_fortran *f, int64_t first, int64_t extent) {
     dvt_shape shape = DVT_SCALAR;
     int64_t stride[DVT_MAX_DIMS], step = 1, offset = f->to->offset;
@@ -234,7 +234,7 @@ static void dvti_swap_bytes(unsigned char *at, int bytes, int64_t n) {
     }
 }
 
-/* An explicit way to read values: the guard of implicit reads does not apply. */
+/* Reads values explicitly: the guard of implicit reads does not apply. */
 DVTI_FN dvt_array *dvti_stored_host(const char *function, dvt_array *x, dvt_dtype dtype) {
     dvt_array *host;
     bool swap = dvti_host_is_big_endian() && dvt_dtype_size(dtype) > 1;

@@ -1,5 +1,5 @@
-/* Sequential, Dense, Flatten, Activation, Dropout, Embedding. Each is a block as a user would make one, with its settings as
-   the user pointer. */
+/* Sequential, Dense, Flatten, Activation, Dropout, Embedding. Each is a block like those that users
+   write, with its settings as the user pointer. */
 #include "6_nn/dvt_nn_internal.h"
 
 /* ---- activations ---- */
@@ -30,7 +30,7 @@ DVTI_FN dvt_array *dvti_activate(dvt_array *x, dvt_activation activation) {
     }
 }
 
-/* Gluon calls softplus softrelu. */
+/* Returns Gluon's name of the activation; Gluon calls softplus softrelu. */
 DVTI_FN const char *dvti_activation_text(dvt_activation activation) {
     static const char *const texts[] = {"Activation(linear)",   "Activation(relu)",
                                         "Activation(sigmoid)",  "Activation(tanh)",
@@ -58,7 +58,8 @@ static dvt_block_desc dvti_nn_desc(const char *kind,
 }
 
 /* ---- Sequential ---- */
-/* An intermediate result that nothing else holds (a tape, a caller) is freed as soon as the next one is there. */
+/* Frees an intermediate result as soon as the next one exists, unless a tape or a caller owns it
+   too. */
 DVTI_FN dvt_array *dvti_sequential_forward(dvt_block *self, void *user, dvt_array *x) {
     dvt_array *y = x, *next;
     size_t i;
@@ -90,7 +91,8 @@ typedef struct dvti_dense_block {
     bool no_flatten;
 } dvti_dense_block;
 
-/* The elements per row of the input, which an axis of the weight has too; 0 when there is no such number. */
+/* Returns the elements per row of the input, which is also an extent of the weight. Returns 0 when
+   there is no such number. */
 static int64_t dvti_dense_block_inputs(const dvti_dense_block *d, const dvt_array *x) {
     int64_t count = x->shape.ndim > 0;
     int i;
@@ -283,7 +285,7 @@ DVT_API dvt_block *dvt_nn_dropout(double p) {
 }
 
 /* ---- Embedding ---- */
-/* Gluon takes class numbers of any dtype. */
+/* Looks up rows of the weight. As in Gluon, class numbers may have any dtype. */
 static dvt_array *dvti_embedding_forward(dvt_block *self, void *user, dvt_array *x) {
     dvt_array *w = dvt_block_data(self, "weight", dvt_ctx_of(x));
     (void)user;

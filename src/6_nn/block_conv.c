@@ -20,7 +20,7 @@ static bool dvti_nn_pair_ok(const char *function, const char *what, const int *p
 }
 
 /* ---- Conv2D ---- */
-/* Pictures of that many channels. */
+/* Checks that x is a batch of images with this number of channels. */
 static bool dvti_conv_block_accepts(const dvt_array *x, int64_t channels) {
     if (x->shape.ndim == 4 && x->shape.dim[1] == channels)
         return true;
@@ -167,7 +167,7 @@ static dvt_array *dvti_pool_block_forward(dvt_block *self, void *user, dvt_array
     return pool->average ? dvt_avg_pool2d(x, &pool->params) : dvt_max_pool2d(x, &pool->params);
 }
 
-/* Gluon's global pools print a window of 1 and ceil_mode. */
+/* Describes the block. As in Gluon, global pools print a window of 1 and ceil_mode. */
 static size_t dvti_pool_block_describe(const dvt_block *self, void *user, char *buffer,
                                        size_t size) {
     const dvti_pool_block *pool = (const dvti_pool_block *)user;
@@ -189,7 +189,7 @@ static size_t dvti_pool_block_describe(const dvt_block *self, void *user, char *
     return text.length;
 }
 
-/* Checks p, which stays as given: the operations resolve it. */
+/* Checks p and leaves it unchanged: the operations resolve it. */
 static bool dvti_pool_block_ok(const char *function, const dvt_pool2d_options *p) {
     int size[2], stride[2], padding[2];
     if (p->global)

@@ -2,7 +2,7 @@
 #include "6_nn/dvt_nn_internal.h"
 
 /* ---- BatchNorm ---- */
-/* A float array with that axis, of `channels` extents unless that is 0. */
+/* Checks that x is a float array with this axis, of extent `channels` unless that is 0. */
 static bool dvti_batch_norm_accepts(const dvt_array *x, int axis, int64_t channels) {
     int ndim = x->shape.ndim, at = axis < 0 ? axis + ndim : axis;
     bool there = at >= 0 && at < ndim;
@@ -25,7 +25,8 @@ static bool dvti_batch_norm_accepts(const dvt_array *x, int axis, int64_t channe
     return false;
 }
 
-/* gamma counts as 1 without scale, and beta as 0 without center, whatever a file may have put there. */
+/* Normalizes. Without scale, gamma counts as 1, and without center, beta counts as 0, whatever a
+   file stored there. */
 static dvt_array *dvti_batch_norm_forward(dvt_block *self, void *user, dvt_array *x) {
     const dvt_nn_batch_norm_desc *d = (const dvt_nn_batch_norm_desc *)user;
     dvt_ctx ctx = dvt_ctx_of(x);
@@ -89,7 +90,7 @@ static bool dvti_batch_norm_check(const char *function, const dvt_nn_batch_norm_
     return true;
 }
 
-/* gamma or beta: without a gradient when it is not wanted. */
+/* Adds gamma or beta; `fixed` parameters have no gradient. */
 static bool dvti_norm_add(dvt_block *block, const char *name, int64_t extent, bool fixed) {
     dvt_init none;
     memset(&none, 0, sizeof none);
@@ -168,7 +169,7 @@ static dvt_status dvti_layer_norm_infer(dvt_block *self, void *user, dvt_array *
     return status == DVT_OK ? dvt_param_set_shape(self->param[1], DVT_SHAPE(extent)) : status;
 }
 
-/* Unlike BatchNorm, Gluon prints an unknown extent as 0 here. */
+/* Describes the block. Unlike for BatchNorm, Gluon prints an unknown extent as 0 here. */
 static size_t dvti_layer_norm_describe(const dvt_block *self, void *user, char *buffer,
                                        size_t size) {
     dvti_text text = dvti_text_begin(buffer, size);

@@ -1,8 +1,9 @@
-/* Blocks: making, children, parameters, forward. What the blocks of the library compute is in block_*.c. */
+/* Blocks: creation, children, parameters, forward. The computations of the library's blocks are in
+   block_*.c. */
 #include "6_nn/dvt_nn_internal.h"
 
 /* ---- making ---- */
-/* Parameters that others hold live on, with their names. */
+/* Detaches the block's parameters. Those with other owners live on and keep their names. */
 static void dvti_block_leave(dvt_block *block) {
     size_t i;
     for (i = 0; i < block->n_param; i++)
@@ -29,7 +30,7 @@ static void dvti_block_destroy(void *object) {
     dvti_free(block);
 }
 
-/* On failure desc->user stays the caller's. */
+/* Creates a block. On failure the caller keeps desc->user. */
 static dvt_block *dvti_block_create(const char *function, const dvt_block_desc *desc,
                                     const char *stem) {
     dvt_block *block = (dvt_block *)dvti_alloc_zero(sizeof *block);
@@ -209,7 +210,7 @@ static dvt_status dvti_block_raise(const char *function, dvti_raises *all, dvt_b
     if (above > DVTI_MOST_NESTED)
         return dvti_fail(DVT_ERR_VALUE,
                          "%s: blocks would be nested more than %d deep; expected fewer: a "
-                         "Sequential takes any number of children side by side",
+                         "Sequential takes any number of children",
                          function, DVTI_MOST_NESTED);
     if (!dvti_grow((void **)&all->item, &all->capacity, all->count + 1, sizeof *all->item))
         return dvti_fail_memory(function, (int64_t)(sizeof *all->item * (all->count + 1)));
@@ -219,7 +220,7 @@ static dvt_status dvti_block_raise(const char *function, dvti_raises *all, dvt_b
     return DVT_OK;
 }
 
-/* Everything below self is to lie deep enough; changed all over, or not at all. */
+/* Raises the nesting depth of all blocks below self; changes all of them or none. */
 static dvt_status dvti_block_nest(const char *function, const dvt_block *self,
                                   dvt_block *const *child, int n) {
     dvti_raises all;
@@ -242,7 +243,7 @@ static dvt_status dvti_block_nest(const char *function, const dvt_block *self,
     return status;
 }
 
-/* All of them or none. */
+/* Adds all children or none. */
 static dvt_status dvti_block_adopt(const char *function, dvt_block *self, dvt_block *const *child,
                                    int n) {
     int i;
@@ -252,7 +253,7 @@ static dvt_status dvti_block_adopt(const char *function, dvt_block *self, dvt_bl
         if (dvti_block_reaches(child[i], self))
             return dvti_fail(DVT_ERR_VALUE,
                              "%s: a %s cannot be added to a %s that is itself or one of its own "
-                             "descendants; blocks must form no circle",
+                             "descendants; blocks must not form a cycle",
                              function, child[i]->desc.kind, self->desc.kind);
     }
     if (!dvti_grow((void **)&self->child, &self->child_capacity, self->n_child + (size_t)n,
@@ -284,9 +285,8 @@ DVT_API dvt_status dvt_nn_sequential_add(dvt_block *net, int n, dvt_block *b0, d
         return dvti_null("dvt_nn_sequential_add", "net");
     if (!dvti_block_is_sequential(net))
         return dvti_fail(DVT_ERR_VALUE,
-                         "dvt_nn_sequential_add: net is a %s; expected what dvt_nn_sequential() "
-                         "makes (others take "
-                         "children with dvt_block_add_child)",
+                         "dvt_nn_sequential_add: net is a %s; expected a block of "
+                         "dvt_nn_sequential() (others take children with dvt_block_add_child)",
                          net->desc.kind);
     if (n < 1 || n > 16)
         return dvti_fail(DVT_ERR_RANGE,
@@ -386,7 +386,8 @@ static bool dvti_block_infer(dvt_block *block, dvt_array *x) {
     return good;
 }
 
-/* Completes parameters whose values wait for a shape. An input that could not be computed must not give them one. */
+/* Initializes parameters that wait for a shape. An input that the block cannot compute must not
+   determine their shape. */
 static bool dvti_block_prepare(dvt_block *block, dvt_array *x) {
     bool waiting = false, unknown = false;
     size_t i;
@@ -436,10 +437,10 @@ DVT_API dvt_array *dvt_block_forward(dvt_block *net, dvt_array *x) {
     }
     depth = dvti_nesting_enter(&dvti_forwards);
     scope = dvt_scope_begin();
-    /* Errors of a block name this one alone, not those around it. */
+    /* Errors name only the innermost block, not those around it. */
     outer = dvti_set_error_frame(none);
     if (depth == 0)
-        outer = none; /* a forward that an exception ended has left its own */
+        outer = none; /* an exception ended a forward pass, which left its frame */
     if (dvti_tracing.visit)
         dvti_tracing.visit(dvti_tracing.user, net, NULL);
     dvti_set_error_frame(dvti_block_frame(net));

@@ -1,8 +1,8 @@
-/* Blocks as text: the form Gluon prints, and the summary table of a forward pass. */
+/* Blocks as text: the form that Gluon prints, and the summary table of a forward pass. */
 #include "1_base/dvt_float_mode.h"
 #include "6_nn/dvt_nn_internal.h"
 
-/* The shortest digits that give the number back. */
+/* Returns the shortest digits that round-trip. */
 static DVTI_NOINLINE const char *dvti_python_digits(double value) {
     char *buffer = dvti_name_buffer(), *exponent;
     int digits, power;
@@ -21,13 +21,14 @@ static DVTI_NOINLINE const char *dvti_python_digits(double value) {
 }
 
 DVTI_FN const char *dvti_python_number(double value) {
-    const dvti_float_mode mode = dvti_float_mode_begin(); /* printf and strtod round as it says */
+    /* printf and strtod follow the rounding mode */
+    const dvti_float_mode mode = dvti_float_mode_begin();
     const char *text = dvti_python_digits(value);
     dvti_float_mode_end(&mode);
     return text;
 }
 
-/* ---- as Gluon prints ---- */
+/* ---- text as Gluon prints it ---- */
 static void dvti_nn_text_indented(dvti_text *text, const char *from, int indent) {
     for (; *from; from++) {
         dvti_text_char(text, *from, 1);
@@ -36,8 +37,8 @@ static void dvti_nn_text_indented(dvti_text *text, const char *from, int indent)
     }
 }
 
-/* What the block's describe function writes; longer texts than the stack's need memory, and are cut
-   without it. Not inlined, since the function that calls it recurses. */
+/* Appends the text of the block's describe function. Texts longer than the stack buffer need
+   memory, and are truncated without it. It is not inlined, because its caller recurses. */
 static DVTI_NOINLINE void dvti_block_described(dvti_text *text, const dvt_block *block,
                                                int indent) {
     char brief[400], *large = NULL;
@@ -55,7 +56,7 @@ static void dvti_nn_block_text(dvti_text *text, const dvt_block *block, int inde
         return;
     }
     if (block->n_child == 0 && !dvti_block_is_sequential(block)) {
-        dvti_text_add(text, "%s()", block->desc.kind); /* a leaf, not a container without content */
+        dvti_text_add(text, "%s()", block->desc.kind); /* a leaf, not an empty container */
         return;
     }
     dvti_text_add(text, "%s(\n", block->desc.kind);
@@ -109,7 +110,7 @@ DVT_API void dvt_block_print(const dvt_block *net) {
 typedef struct dvti_summary_row {
     dvt_block *block;
     int depth;
-    int64_t index; /* among the children of the block that called it; -1: none */
+    int64_t index; /* position among the children of its caller; -1: none */
     dvt_shape shape;
 } dvti_summary_row;
 
@@ -153,7 +154,7 @@ static void dvti_summary_visit(void *user, dvt_block *block, dvt_array *y) {
     s->open[s->depth++] = s->count++;
 }
 
-/* "60,170" */
+/* Formats a number with separators: "60,170". */
 static const char *dvti_nn_grouped(int64_t number) {
     char *buffer = dvti_name_buffer(), digits[24];
     dvti_text text = dvti_text_begin(buffer, DVTI_NAME_SIZE);
@@ -203,7 +204,8 @@ static size_t dvti_summary_format(const void *user, char *buffer, size_t size) {
     return text.length;
 }
 
-/* Runs the net on zeros, without touching running statistics, and notes what every block gives. */
+/* Runs the net on zeros and records the result of every block. Running statistics stay
+   unchanged. */
 static dvt_status dvti_summary_run(dvti_summary *s, dvt_block *net, dvt_params *params) {
     dvt_record_guard record = dvt_record_begin(DVT_OFF, DVT_OFF);
     dvti_tracer tracer, before;

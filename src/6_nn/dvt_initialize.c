@@ -1,4 +1,5 @@
-/* Initial values: what each kind draws, which one a parameter gets, and when. */
+/* Initial values: the distribution of each kind, the choice for a parameter, and the time of
+   drawing. */
 #include "1_base/dvt_float_mode.h"
 #include "6_nn/dvt_nn_internal.h"
 
@@ -79,7 +80,8 @@ DVTI_FN bool dvti_init_check(const char *function, const dvt_param *p, dvt_init 
     return true;
 }
 
-/* Half the width of the uniform distribution, or the deviation of the normal one. */
+/* Returns half the width of the uniform distribution, or the standard deviation of the normal
+   one. */
 static double dvti_init_scale(dvt_init init, dvt_shape shape) {
     double magnitude = init.kind == DVT_INIT_MSRA ? 2 / (1 + init.value * init.value) : init.value;
     double window = 1, in, out, fan;
@@ -127,7 +129,7 @@ DVTI_FN dvt_array *dvti_init_draw(const char *function, const dvt_param *p, dvt_
     return x;
 }
 
-/* ---- when ---- */
+/* ---- plans ---- */
 static bool dvti_plan_draw(const char *function, dvti_plan *plan) {
     dvt_scope_guard scope = dvt_scope_begin();
     dvt_array *values = dvti_init_draw(function, plan->param, plan->init, plan->shape);
@@ -171,7 +173,8 @@ DVTI_FN bool dvti_param_finish(const char *function, dvt_param *p) {
     return good;
 }
 
-/* What happens to one parameter: values now, later, or (initialized already) nothing. */
+/* Plans the initialization of one parameter: now, later, or not at all if it is initialized
+   already. */
 static bool dvti_plan_initialize(const char *function, dvti_plan *plan, dvt_param *p, dvt_init init,
                                  const dvt_ctx_list *ctxs, bool force) {
     if (dvti_param_ready(p) && !force) {

@@ -1,6 +1,7 @@
-/* Which array of a file belongs to which parameter. Files of save_parameters have structural names ("0.weight"). Files without
-   a dot in any name are of the old kind ("dense0_weight", "arg:lenet0_conv0_weight"): their numbers come from the process that
-   wrote them, so unless the names are the same, the layers of one kind are matched by their order. */
+/* Matches the arrays of a file to parameters. Files of save_parameters have structural names
+   ("0.weight"). Files without a dot in any name use old names ("dense0_weight",
+   "arg:lenet0_conv0_weight"). The numbers in old names come from the process that wrote them.
+   Unless the names are equal, the layers of one kind are therefore matched by their order. */
 #include "6_nn/dvt_nn_internal.h"
 
 static const char *dvti_file_name(const void *user, int i) {
@@ -11,7 +12,7 @@ static const char *dvti_named_name(const void *user, int i) {
     return ((const dvti_named_list *)user)->item[i].name;
 }
 
-/* Without the "arg:" or "aux:" of exported models. */
+/* Returns the name without the "arg:" or "aux:" of exported models. */
 static const char *dvti_plain_name(const dvti_load *load, int i) {
     const char *name = dvt_array_list_name(load->file, i);
     return strncmp(name, "arg:", 4) == 0 || strncmp(name, "aux:", 4) == 0 ? name + 4 : name;
@@ -33,7 +34,7 @@ static bool dvti_file_used(const dvti_load *load, int i) {
     return false;
 }
 
-/* Fills in from by equal names: how many of the net's and of the file's are matched. */
+/* Fills in `from` by equal names. Counts the matched names of the net and of the file. */
 static void dvti_match_equal(dvti_load *load, size_t *of_net, int *of_file) {
     size_t k;
     int i, n = dvt_array_list_len(load->file);
@@ -47,16 +48,17 @@ static void dvti_match_equal(dvti_load *load, size_t *of_net, int *of_file) {
         *of_file += dvti_file_used(load, i);
 }
 
-/* ---- the old kind, by order ---- */
+/* ---- old names, by order ---- */
 /* "lenet0_conv10_weight": layer "lenet0_conv10", kind "conv", short name "weight". */
 typedef struct dvti_old_name {
     const char *text, *short_name;
-    size_t layer, kind_at, kind; /* lengths; kind_at: where the kind begins */
-    bool first;                  /* of its layer in its list */
+    size_t layer, kind_at, kind; /* lengths; kind_at: start of the kind */
+    bool first;                  /* first name of its layer in its list */
     int rank;                    /* of its layer among those of its kind */
 } dvti_old_name;
 
-/* Short names may have a _ in them: the longest one of the net that ends the text. */
+/* Splits a name into layer, kind and short name. Short names may contain a _, so it takes the net's
+   longest short name that ends the text. */
 static void dvti_old_split(const dvti_load *load, const char *text, dvti_old_name *out) {
     size_t length = strlen(text), k, best = 0;
     memset(out, 0, sizeof *out);
@@ -85,7 +87,7 @@ static bool dvti_old_same_kind(const dvti_old_name *a, const dvti_old_name *b) {
            memcmp(a->text + a->kind_at, b->text + b->kind_at, a->kind) == 0;
 }
 
-/* Layers in the order people count: numbers within the text compare as numbers. */
+/* Orders layers naturally: digits in the text compare as numbers. */
 static int dvti_old_compare(const dvti_old_name *a, const dvti_old_name *b) {
     size_t i = 0, k = 0;
     while (i < a->layer && k < b->layer) {
@@ -108,7 +110,7 @@ static int dvti_old_compare(const dvti_old_name *a, const dvti_old_name *b) {
     return i < a->layer ? 1 : k < b->layer ? -1 : 0;
 }
 
-/* The rank of every name's layer among those of its kind: by where they stand in a net, by their numbers in a file. */
+/* Ranks every name's layer among those of its kind: by position in a net, by number in a file. */
 static void dvti_old_rank(dvti_old_name *name, size_t n, bool by_place) {
     size_t i, k;
     for (i = 0; i < n; i++) {
@@ -159,7 +161,7 @@ static bool dvti_file_is_old(const dvti_load *load) {
     return true;
 }
 
-/* The net's names as old files have them: each parameter once. */
+/* Lists the net's names as old files have them: each parameter once. */
 static bool dvti_named_flat(dvti_load *load) {
     dvti_named_list *list = &load->named;
     size_t i, k, kept = 0;
@@ -196,7 +198,7 @@ static bool dvti_match_names(dvti_load *load) {
     return of_net == load->named.count || of_file == n || dvti_match_by_order(load);
 }
 
-/* ---- what is missing, what is too much ---- */
+/* ---- missing and extra names ---- */
 static bool dvti_load_has(const dvti_load *load, const dvt_param *p) {
     size_t k;
     for (k = 0; k < load->named.count; k++)

@@ -1,9 +1,11 @@
-/* Losses: one value per sample, composed of recorded operations. Labels are cut from their history, so that gradients flow into
-   the prediction only. Losses of 16-bit predictions are computed in float32 and rounded once. */
+/* Losses: one value per sample, composed of recorded operations. Labels lose their history, so
+   gradients flow into the prediction only. Losses of 16-bit predictions are computed in float32 and
+   rounded once. */
 #include "1_base/dvt_float_mode.h"
 #include "6_nn/dvt_nn_internal.h"
 
-/* Both there, on one context, and a prediction with a first axis to keep. */
+/* Checks that both are given and on one context, and that the prediction has a first axis to
+   keep. */
 static bool dvti_loss_check(const char *name, dvt_array *prediction, dvt_array *label) {
     static const char *const names[] = {"prediction", "label"};
     dvt_array *in[2];
@@ -18,7 +20,7 @@ static bool dvti_loss_check(const char *name, dvt_array *prediction, dvt_array *
     return false;
 }
 
-/* The mean over all axes but the first. */
+/* Returns the mean over all axes but the first. */
 static dvt_array *dvti_loss_mean(dvt_array *x) {
     dvt_axes axes;
     int i;
@@ -30,7 +32,8 @@ static dvt_array *dvti_loss_mean(dvt_array *x) {
     return dvt_mean(x, axes);
 }
 
-/* The label without history, in the prediction's shape: (N) and (N, 1) are the same labels, as in Gluon. */
+/* Returns the label without history, in the prediction's shape: (N) and (N, 1) are the same labels,
+   as in Gluon. */
 static dvt_array *dvti_loss_label(const char *name, dvt_array *prediction, dvt_array *label) {
     if (dvt_size(prediction) != dvt_size(label)) {
         dvti_fail(DVT_ERR_SHAPE,
@@ -46,7 +49,8 @@ static dvt_array *dvti_loss_label(const char *name, dvt_array *prediction, dvt_a
 }
 
 /* ---- softmax cross-entropy ---- */
-/* Class numbers: prediction's shape without its last axis, or with extent 1 there. */
+/* Returns whether the label holds class numbers: its shape is the prediction's without its last
+   axis, or with extent 1 there. */
 static bool dvti_is_class_numbers(const dvt_array *prediction, const dvt_array *label) {
     int i, n = prediction->shape.ndim;
     if (label->shape.ndim != n - 1 && !(label->shape.ndim == n && label->shape.dim[n - 1] == 1))
@@ -79,8 +83,9 @@ static dvt_array *dvti_loss_cross_entropy(dvt_array *prediction, dvt_array *labe
     return loss ? dvt_as_in_dtype(loss, dtype) : NULL;
 }
 
-/* Where reading them costs nothing, class numbers must be 0 .. classes - 1: an index from the end would train in silence on the
-   wrong class. The comparisons are false for NaN. On a device the index is clamped, as dvt_take says. */
+/* Checks that class numbers are 0 .. classes - 1 where reading them is free. A negative index would
+   silently train on the wrong class. The comparisons are false for NaN. On a device the index is
+   clamped, as dvt_take documents. */
 static bool dvti_classes_in_range(const char *name, dvt_array *prediction, dvt_array *label) {
     int64_t classes = prediction->shape.dim[prediction->shape.ndim - 1];
     bool good = true;
@@ -141,7 +146,8 @@ static dvt_array *dvti_loss_l2(dvt_array *p, dvt_array *l, double unused) {
     return d ? dvt_mul_scalar(d, 0.5) : NULL;
 }
 
-/* relu(p) - p l + log(1 + exp(-|p|)) is softplus(p) - p l, whose gradient is right at 0 too. */
+/* Computes relu(p) - p l + log(1 + exp(-|p|)) as softplus(p) - p l, whose gradient is also correct
+   at 0. */
 static dvt_array *dvti_loss_sigmoid_bce(dvt_array *p, dvt_array *l, double unused) {
     dvt_array *a = dvt_softplus(p), *b = a ? dvt_mul(p, l) : NULL;
     (void)unused;
@@ -171,8 +177,9 @@ static dvt_array *dvti_loss_of(const char *name,
     scope = dvt_scope_begin();
     dtype = dvt_promote(dvti_float_dtype(prediction->dtype), label->dtype);
     label = dvti_loss_label(name, prediction, label);
+    /* Differences of integers wrap. */
     if (label && !dvt_dtype_is_float(prediction->dtype))
-        prediction = dvt_as_in_dtype(prediction, DVT_F32); /* differences of integers wrap */
+        prediction = dvt_as_in_dtype(prediction, DVT_F32);
     prediction = label ? dvti_wide_float(prediction) : NULL;
     mode = dvti_float_mode_begin();
     loss = prediction ? dvti_loss_mean(each(prediction, label, rho)) : NULL;

@@ -1,5 +1,6 @@
-/* Regular expressions for names of parameters: compiled to a small program whose threads run side by side, so that no pattern
-   is slow. Source: Thompson, 1968. Knows . * + ? [..] ( ) | ^ $, \ before punctuation, \d \w \s; a match starts at the first
+/* Regular expressions for names of parameters. They are compiled to a small program; all threads of
+   the program advance together, so no pattern takes exponential time. Source: Thompson, 1968.
+   Supports . * + ? [..] ( ) | ^ $, \ before punctuation, \d \w \s. A match starts at the first
    character and may end anywhere. */
 #include "6_nn/dvt_nn_internal.h"
 
@@ -48,7 +49,8 @@ static dvti_pattern_step *dvti_pat_emit(dvti_pat_reader *r, int op) {
     return step;
 }
 
-/* Puts a step before those from `at` on. Jumps are relative and stay within what moves, so they stay right. */
+/* Inserts a step before those that start at `at`. Jumps are relative and stay within the moved
+   steps, so they remain valid. */
 static dvti_pattern_step *dvti_pat_insert(dvti_pat_reader *r, size_t at, int op) {
     dvti_pattern *p = r->out;
     if (!dvti_pat_reserve(r, 1))
@@ -66,7 +68,7 @@ static void dvti_pat_set_add(uint32_t *set, unsigned low, unsigned high) {
         set[low / 32] |= (uint32_t)1 << low % 32;
 }
 
-/* \d \w \s and their opposites; false for any other letter. */
+/* Adds \d \w \s or their complements; returns false for any other letter. */
 static bool dvti_pat_set_class(uint32_t *set, char letter) {
     uint32_t found[8] = {0, 0, 0, 0, 0, 0, 0, 0};
     int i;
@@ -100,7 +102,7 @@ static bool dvti_pat_is_punctuation(char c) {
            !(c >= 'a' && c <= 'z');
 }
 
-/* One member of [..] into *c; a class goes into the set at once and gives *is_class. */
+/* Reads one member of [..] into *c. A class is added to the set at once and sets *is_class. */
 static bool dvti_pat_member(dvti_pat_reader *r, uint32_t *set, unsigned *c, bool *is_class) {
     *is_class = false;
     if (*r->at != '\\') {
@@ -119,7 +121,7 @@ static bool dvti_pat_member(dvti_pat_reader *r, uint32_t *set, unsigned *c, bool
     return true;
 }
 
-/* Behind the '['. A ']' that comes first is a member. */
+/* Reads a set after its '['. A ']' in first position is a member. */
 static bool dvti_pat_brackets(dvti_pat_reader *r) {
     uint32_t set[8] = {0, 0, 0, 0, 0, 0, 0, 0};
     bool opposite = *r->at == '^', first = true, is_class;
@@ -222,7 +224,8 @@ static bool dvti_pat_atom(dvti_pat_reader *r, bool *anchor) {
     return true;
 }
 
-/* x*: split over x and a jump back.  x+: x, then a split back.  x?: split over x. */
+/* Compiles repetitions: x* is a split over x and a jump back, x+ is x and a split back, x? is a
+   split over x. */
 static bool dvti_pat_repeat(dvti_pat_reader *r, size_t start) {
     char kind = *r->at++;
     int32_t length = (int32_t)(r->out->count - start);
@@ -243,7 +246,7 @@ static bool dvti_pat_repeat(dvti_pat_reader *r, size_t start) {
             step->x = -(length + 1);
         }
     }
-    if (*r->at == '?') /* "as little as possible" changes what is matched, not whether */
+    if (*r->at == '?') /* a lazy quantifier changes what matches, not whether */
         r->at++;
     if (*r->at == '*' || *r->at == '+' || *r->at == '?')
         return dvti_pat_bad(r, "a repetition is repeated");
@@ -266,8 +269,9 @@ static bool dvti_pat_sequence(dvti_pat_reader *r) {
     return true;
 }
 
-/* a|b|c: for each but the last a split over it and a jump to the end, which is known when all are
-   read. Until then a jump has the distance to the one before it, and the first 0. */
+/* Compiles a|b|c: each alternative but the last has a split over it and a jump to the end. The end
+   is known only after all are read. Until then each jump holds the distance to the previous jump,
+   and the first holds 0. */
 static bool dvti_pat_alternatives(dvti_pat_reader *r) {
     size_t jump = 0;
     int32_t back = 0;
@@ -339,7 +343,8 @@ DVTI_FN bool dvti_pattern_compile(const char *function, const char *text, dvti_p
 }
 
 /* ---- running ---- */
-/* Follows jumps from `from` and appends the steps that read a character to list. True when MATCH is reached. */
+/* Follows jumps from `from` and appends the steps that read a character to `list`. Returns true
+   when MATCH is reached. */
 static bool dvti_pat_follow(dvti_pattern *p, int32_t from, int32_t *list, int32_t *n,
                             const char *text, size_t at) {
     int32_t depth = 0;

@@ -1,7 +1,7 @@
-/* Names of parameters: a counter per kind of block, for the whole process. */
+/* Names of parameters: one counter per kind of block, for the whole process. */
 #include "6_nn/dvt_nn_internal.h"
 
-/* A table of fixed size: kinds that find no room share one counter, so that their names are unique all the same. */
+/* A table of fixed size. When it is full, further kinds share one counter, so names stay unique. */
 typedef struct dvti_kind_counter {
     char stem[40];
     int64_t next;
@@ -11,7 +11,7 @@ static dvti_mutex dvti_name_lock = DVTI_MUTEX_INIT;
 static dvti_kind_counter dvti_kinds[64];
 static int64_t dvti_kinds_other;
 
-/* With the lock held. */
+/* Returns the next number of a stem. The lock is held. */
 static int64_t dvti_next_number(const char *stem) {
     int i;
     for (i = 0; i < DVTI_LENGTH(dvti_kinds); i++)
@@ -24,7 +24,7 @@ static int64_t dvti_next_number(const char *stem) {
 }
 
 DVTI_FN size_t dvti_param_name_size(const dvt_block *block, const char *short_name) {
-    return strlen(block->stem) + strlen(short_name) + 24; /* a number of up to 20 digits, _ and 0 */
+    return strlen(block->stem) + strlen(short_name) + 24; /* 20 digits, _ and the final 0 */
 }
 
 static void dvti_param_compose(dvt_param *p, int64_t number) {

@@ -1,9 +1,11 @@
-/* One parameter: its copies, one per context, and their gradients. How several change at once is in dvt_param_plan.c. */
+/* One parameter: its copies, one per context, and their gradients. Changes of several parameters at
+   once are in dvt_param_plan.c. */
 #include "1_base/dvt_float_mode.h"
 #include "6_nn/dvt_nn_internal.h"
 
 /* ---- making ---- */
-/* Gluon's rules by the last part of a name. Anything else, such as "weight", has none. */
+/* Returns the rule that Gluon derives from the end of a name. Other names, such as "weight", have
+   none. */
 static dvt_init dvti_param_rule(const char *short_name, dvt_dtype dtype) {
     static const char *const zeros[] = {"bias", "beta", "running_mean", "moving_mean"};
     static const char *const ones[] = {"gamma", "running_var", "moving_var"};
@@ -30,7 +32,8 @@ static void dvti_param_destroy(void *object) {
 
 DVTI_FN dvt_param *dvti_param_new(const char *function, dvt_block *block, const char *short_name,
                                   dvt_shape shape, dvt_dtype dtype, dvt_init own) {
-    size_t room = dvti_param_name_size(block, short_name), bytes = room + strlen(short_name) + 1;
+    size_t name_size = dvti_param_name_size(block, short_name),
+           bytes = name_size + strlen(short_name) + 1;
     dvt_param *p = (dvt_param *)dvti_alloc_zero(sizeof *p);
     char *text = (char *)dvti_alloc_zero(bytes);
     if (!p || !text) {
@@ -39,10 +42,10 @@ DVTI_FN dvt_param *dvti_param_new(const char *function, dvt_block *block, const 
         dvti_fail_memory(function, (int64_t)(sizeof *p + bytes));
         return NULL;
     }
-    memcpy(text + room, short_name, strlen(short_name));
+    memcpy(text + name_size, short_name, strlen(short_name));
     dvti_object_begin_unowned(p, dvti_param_destroy);
     p->name_text = text;
-    p->short_name = text + room;
+    p->short_name = text + name_size;
     p->block = block;
     dvti_param_write_name(p);
     p->shape = shape;
@@ -55,7 +58,7 @@ DVTI_FN dvt_param *dvti_param_new(const char *function, dvt_block *block, const 
     return p;
 }
 
-/* ---- asking ---- */
+/* ---- queries ---- */
 DVTI_FN bool dvti_param_ready(const dvt_param *p) {
     return dvti_atomic_load((dvti_atomic *)&p->state) == DVTI_PARAM_READY;
 }
@@ -138,7 +141,7 @@ static void dvti_param_elsewhere(const char *function, const dvt_param *p, dvt_c
 DVTI_FN bool dvti_param_is_on(const char *function, const dvt_param *p, dvt_ctx ctx) {
     dvt_ctx_list ctxs;
     int i;
-    dvti_params_lock(); /* another thread's first forward may be giving it its values */
+    dvti_params_lock(); /* another thread's first forward pass may be initializing it */
     ctxs = p->ctxs;
     dvti_params_unlock();
     for (i = 0; i < ctxs.n; i++)
@@ -184,8 +187,8 @@ DVT_API dvt_array *dvt_param_grad(dvt_param *p, dvt_ctx ctx) {
     return copy ? dvt_grad(copy) : NULL;
 }
 
-/* The mean is the first copy plus the mean distance to it, in float64: where all copies are equal it is that value exactly, for
-   any number of them. */
+/* Computes the mean as the first copy plus the mean difference from it, in float64. Where all
+   copies are equal, the result is exactly that value for any number of copies. */
 static bool dvti_average_into(double *base, double *distance, const double *value, int64_t n,
                               bool first) {
     int64_t i;
@@ -243,7 +246,7 @@ DVTI_FN dvt_array *dvti_param_average(const char *function, dvt_param *p) {
     return out;
 }
 
-/* ---- changing ---- */
+/* ---- changes ---- */
 DVT_API dvt_status dvt_param_set_shape(dvt_param *p, dvt_shape shape) {
     dvt_shape known;
     int64_t bytes;
@@ -303,7 +306,7 @@ static void dvti_copy_drop_grad(dvt_array *copy) {
     copy->grad_holds = 0;
 }
 
-/* Gradients start again at 0, as in Gluon. */
+/* Sets grad_req on all copies. Gradients restart at 0, as in Gluon. */
 static dvt_status dvti_copies_set_req(dvt_param *p, dvt_grad_req req) {
     dvt_status status = DVT_OK;
     int i;
@@ -345,7 +348,8 @@ DVT_API dvt_status dvt_param_set_grad_req(dvt_param *p, dvt_grad_req req) {
     return status;
 }
 
-/* First a copy of the new values on every context, which may fail; then, on each device, into the array that is there. */
+/* Copies the new values to every context first, which may fail. Then each device copies them into
+   the existing array. */
 static dvt_status dvti_param_write(dvt_param *p, dvt_array *x) {
     const char *function = "dvt_param_set_data";
     dvt_array *staged[DVT_MAX_CONTEXTS];
@@ -365,7 +369,7 @@ static dvt_status dvti_param_write(dvt_param *p, dvt_array *x) {
     return status;
 }
 
-/* A deferred parameter gets its values from the data, and with them its shape. */
+/* Initializes a deferred parameter with the data, which also determines its shape. */
 static dvt_status dvti_param_complete(dvt_param *p, dvt_array *x) {
     dvti_plan *plan = dvti_plans_new("dvt_param_set_data", 1);
     dvt_status status;

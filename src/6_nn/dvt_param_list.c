@@ -1,4 +1,4 @@
-/* Collections of parameters: gathered from blocks by name, and changed together or not at all. */
+/* Collections of parameters: collected from blocks by name, and changed together or not at all. */
 #include "6_nn/dvt_nn_internal.h"
 
 static void dvti_params_destroy(void *object) {
@@ -47,7 +47,8 @@ static bool dvti_params_collect(dvt_params *params, dvt_block *block, dvti_patte
     return true;
 }
 
-/* The name of a parameter of the net, to show what patterns have to match; NULL when it has none. */
+/* Returns the name of one parameter of the net as an example of what patterns must match. Returns
+   NULL when the net has none. */
 static const char *dvti_params_example(const dvt_block *block) {
     const char *name = block->n_param ? dvti_param_name(block->param[0]) : NULL;
     size_t i;
@@ -148,7 +149,7 @@ DVT_API dvt_param *dvt_params_find(dvt_params *params, const char *name) {
     return NULL;
 }
 
-/* ---- all at once ---- */
+/* ---- changes of all parameters ---- */
 DVT_API dvt_status dvt_params_reset_ctx(dvt_params *params, dvt_ctx_list given) {
     const char *function = "dvt_params_reset_ctx";
     dvt_ctx_list ctxs;
@@ -187,7 +188,8 @@ DVT_API dvt_status dvt_params_reset_ctx(dvt_params *params, dvt_ctx_list given) 
     return good ? DVT_OK : dvti_failure();
 }
 
-/* On failure those that were changed go back, which only takes away gradients or restarts them. */
+/* Sets grad_req on all parameters. On failure the changed ones are restored, which only removes or
+   restarts gradients. */
 DVT_API dvt_status dvt_params_set_grad_req(dvt_params *params, dvt_grad_req req) {
     dvt_grad_req *before;
     dvt_status status = DVT_OK;

@@ -1,9 +1,11 @@
-/* Changing several parameters at once: everything that can fail happens in plans; committing them cannot. */
+/* Changes of several parameters at once. Everything that can fail happens in plans; committing
+   cannot fail. */
 #include "6_nn/dvt_nn_internal.h"
 
 static dvti_mutex dvti_param_mutex = DVTI_MUTEX_INIT;
 
-/* A thread may lock again: an error while values are made asks its block for a description, which asks for shapes. */
+/* The lock is recursive: an error while values are made asks the block for its description, which
+   reads shapes. */
 static DVTI_TLS int dvti_param_depth;
 
 DVTI_FN void dvti_params_lock(void) {
@@ -90,8 +92,8 @@ DVTI_FN bool dvti_plan_fill(dvti_plan *plan, dvt_array *values) {
     return good;
 }
 
-/* Two arrays of one shape, dtype and context exchange their memory, so that pointers to `kept` see the new values. The version
-   says so to a tape that remembers the old ones. */
+/* Swaps the memory of two arrays of one shape, dtype and context, so that pointers to `kept` see
+   the new values. The version tells a tape that recorded the old ones. */
 static void dvti_copy_exchange(dvt_array *kept, dvt_array *fresh) {
     dvti_storage *old = kept->storage;
     dvti_atomic_store(&fresh->storage->version, dvti_atomic_load(&old->version) + 1);
@@ -103,7 +105,7 @@ static void dvti_copy_renew(dvt_array *kept, dvt_array *fresh) {
     dvti_copy_exchange(kept, fresh);
     if (kept->grad && fresh->grad && !kept->grad->node)
         dvti_copy_exchange(kept->grad, fresh->grad);
-    else { /* none before or none now, or one that belongs to a recorded computation */
+    else { /* none before or after, or one that belongs to a recorded computation */
         dvt_array *grad = kept->grad;
         kept->grad = fresh->grad;
         fresh->grad = grad;

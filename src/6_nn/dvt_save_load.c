@@ -1,5 +1,5 @@
-/* save_parameters and load_parameters. Names in files are structural, "0.weight": the path of child numbers, then the short
-   name. How names of a file find their parameters is in dvt_load_match.c. */
+/* save_parameters and load_parameters. Names in files are structural, "0.weight": the path of child
+   numbers, then the short name. dvt_load_match.c matches the names of a file to parameters. */
 #include "5_io/dvt_io_internal.h"
 #include "6_nn/dvt_nn_internal.h"
 
@@ -12,7 +12,7 @@ DVTI_FN void dvti_named_free(dvti_named_list *list) {
     memset(list, 0, sizeof *list);
 }
 
-/* path + name, in memory of its own. */
+/* Returns path + name in newly allocated memory. */
 static char *dvti_path_join(const char *path, const char *name) {
     size_t bytes = strlen(path) + strlen(name) + 1;
     char *joined = (char *)dvti_alloc(bytes);
@@ -92,7 +92,7 @@ DVT_API dvt_status dvt_block_save(dvt_block *net, const char *path) {
 }
 
 /* ---- loading ---- */
-/* The file's array fits the parameter: known extents and dtype. */
+/* Checks that the file's array fits the parameter: known extents and dtype. */
 static bool dvti_load_check(const dvti_load *load, const dvt_param *p, const char *name,
                             const dvt_array *saved) {
     if (!dvti_shape_accepts(p->shape, saved->shape) || !dvti_shape_known(saved->shape)) {
@@ -116,7 +116,8 @@ static bool dvti_load_check(const dvti_load *load, const dvt_param *p, const cha
     return true;
 }
 
-/* A parameter under several names takes the last of them, as in Gluon. */
+/* Returns whether i is the last name of its parameter. A parameter with several names takes the
+   last one, as in Gluon. */
 static bool dvti_load_is_last(const dvti_load *load, size_t i) {
     size_t k;
     for (k = i + 1; k < load->named.count; k++)
@@ -144,7 +145,7 @@ static bool dvti_load_plan(const dvti_load *load, size_t i, dvti_plan *plan) {
     return true;
 }
 
-/* First every check, then every copy, then all parameters change. */
+/* Checks everything, then copies everything, then changes all parameters. */
 static dvt_status dvti_load_apply(const dvti_load *load) {
     size_t i, n = load->named.count;
     dvti_plan *plans = dvti_plans_new(load->function, n);

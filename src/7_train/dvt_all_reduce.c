@@ -1,7 +1,7 @@
-/* The sum of the gradients over the contexts, where their devices make it themselves. */
+/* Sums the gradients over the contexts by the devices' own all-reduce, where they have one. */
 #include "7_train/dvt_train_internal.h"
 
-/* The devices of the contexts; false when two contexts share one. */
+/* Lists the devices of the contexts. Returns false when two contexts share a device. */
 static bool dvti_reduce_devices(const dvt_trainer *t, int i, dvti_device **device) {
     int k, j;
     if (t->ctxs.n < 2 || t->ctxs.n > DVT_MAX_GPUS)
@@ -15,7 +15,8 @@ static bool dvti_reduce_devices(const dvt_trainer *t, int i, dvti_device **devic
     return true;
 }
 
-/* Every copy takes part, and lies in one piece. */
+/* Describes the parts of one gradient. Returns false unless every copy takes part and is
+   contiguous. */
 static bool dvti_reduce_part_of(const dvt_trainer *t, int i, bool fresh_only,
                                 dvti_reduce_part *part) {
     int k;
@@ -42,7 +43,7 @@ DVTI_FN bool dvti_trainer_all_reduce(const char *function, const dvt_trainer *t,
         !dvti_can_all_reduce(device, t->ctxs.n))
         return false;
     part = (dvti_reduce_part *)dvti_alloc((size_t)t->n * sizeof *part);
-    if (!part) /* the other way needs no memory */
+    if (!part) /* the other method needs no memory */
         return false;
     for (i = first; i < t->n && fits; i++)
         if (dvti_trainer_counts(t, i, 0, false))

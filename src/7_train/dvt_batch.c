@@ -1,11 +1,12 @@
-/* Making one batch out of numbered samples, on cpu(0). Two ways with the same bits: datasets whose samples are rows of an
-   array, or pixels that a table maps to floats, are written straight into the batch; everything else is asked for sample by
-   sample and stacked. May be called from several threads at once. */
+/* Makes one batch from numbered samples, on cpu(0). Two methods give the same bits. Samples that
+   are rows of an array, or pixels that a table maps to floats, are written straight into the batch.
+   All other datasets are read sample by sample and stacked. Several threads may call this at
+   once. */
 #include "7_train/dvt_train_internal.h"
 
 #define DVTI_TABLE_CHANNELS 64
 
-/* The arrays at the bottom, if every transform on the way works pixel by pixel. */
+/* Returns the underlying arrays, if every transform above them works pixel by pixel. */
 static const dvt_dataset *dvti_bottom(const dvt_dataset *data, bool *as_tensor) {
     const dvt_dataset *bottom;
     if (!data->source)
@@ -25,7 +26,7 @@ DVTI_FN void dvti_batcher_begin(dvti_batcher *batcher, dvt_dataset *data) {
     if (as_tensor && (bottom->x->dtype != DVT_U8 || bottom->x->shape.ndim != 4 ||
                       bottom->x->shape.dim[3] > DVTI_TABLE_CHANNELS))
         return;
-    batcher->way = as_tensor ? DVTI_BATCH_TABLE : DVTI_BATCH_ROWS;
+    batcher->method = as_tensor ? DVTI_BATCH_TABLE : DVTI_BATCH_ROWS;
     batcher->x = bottom->x;
     batcher->y = bottom->y;
 }
@@ -36,7 +37,7 @@ DVTI_FN void dvti_batcher_end(dvti_batcher *batcher) {
     memset(batcher, 0, sizeof *batcher);
 }
 
-/* ---- the table: what the transforms make of each of the 256 values of a pixel, per channel ---- */
+/* ---- the table: each of the 256 pixel values after the transforms, per channel ---- */
 static dvt_array *dvti_apply_all(const dvt_dataset *data, dvt_array *x) {
     if (!data->source)
         return x;
@@ -44,7 +45,8 @@ static dvt_array *dvti_apply_all(const dvt_dataset *data, dvt_array *x) {
     return x ? dvt_transform_apply(data->transform, x) : NULL;
 }
 
-/* An image of one column in which row v holds v: the transforms themselves fill the table, so it has their bits. */
+/* Returns an image of one column in which row v holds v. The transforms themselves fill the table
+   from it, so it has their bits. */
 static dvt_array *dvti_all_pixels(int64_t channels) {
     dvt_array *x =
         dvti_array_new("dvt_loader_next", DVT_SHAPE(256, 1, channels), DVT_U8, dvt_cpu());
@@ -62,7 +64,7 @@ DVTI_FN bool dvti_batcher_ready(const char *function, dvti_batcher *batcher) {
     int64_t channels;
     float *table;
     bool ok;
-    if (batcher->way != DVTI_BATCH_TABLE || batcher->table)
+    if (batcher->method != DVTI_BATCH_TABLE || batcher->table)
         return true;
     channels = batcher->x->shape.dim[3];
     table = (float *)dvti_alloc((size_t)channels * 256 * sizeof *table);
@@ -85,7 +87,7 @@ DVTI_FN bool dvti_batcher_ready(const char *function, dvti_batcher *batcher) {
 }
 
 /* ---- straight into the batch ---- */
-/* The shape of n samples: axis 0 replaced. */
+/* Returns the shape of n samples: axis 0 replaced. */
 static dvt_shape dvti_batch_rows_shape(const dvt_array *all, int64_t n) {
     dvt_shape shape = all->shape;
     shape.dim[0] = n;
@@ -109,11 +111,11 @@ static dvt_array *dvti_gather_rows(const char *function, const dvt_array *all, c
     return batch;
 }
 
-/* (H, W, C) bytes to (C, H, W) floats. */
+/* Maps (H, W, C) bytes to (C, H, W) floats. */
 static void dvti_map_pixels(const uint8_t *from, float *to, const float *table, int64_t pixels,
                             int64_t channels) {
     int64_t c, p;
-    if (channels == 1) { /* by itself, since the step of 1 makes it twice as fast */
+    if (channels == 1) { /* separate, because a constant step of 1 is twice as fast */
         for (p = 0; p < pixels; p++)
             to[p] = table[from[p]];
         return;
@@ -140,7 +142,7 @@ static dvt_array *dvti_gather_pixels(const char *function, const dvti_batcher *b
 }
 
 /* ---- sample by sample ---- */
-/* Samples of one batch must be alike; the first one decides. */
+/* Checks that the samples of a batch have equal shapes and dtypes; the first one decides. */
 static bool dvti_sample_ok(const char *function, const char *what, const dvt_array *batch,
                            const dvt_array *sample, int64_t first, int64_t i) {
     bool same = batch->dtype == sample->dtype && batch->shape.ndim == sample->shape.ndim + 1;
@@ -210,10 +212,10 @@ DVTI_FN bool dvti_batch_make(const char *function, const dvti_batcher *batcher,
     dvt_scope_guard scope = dvt_scope_begin();
     dvt_array *samples = NULL, *labels = NULL;
     bool ok;
-    if (batcher->way == DVTI_BATCH_SAMPLES) {
+    if (batcher->method == DVTI_BATCH_SAMPLES) {
         ok = dvti_stack_samples(function, batcher->data, index, n, &samples, &labels);
     } else {
-        samples = batcher->way == DVTI_BATCH_TABLE
+        samples = batcher->method == DVTI_BATCH_TABLE
                       ? dvti_gather_pixels(function, batcher, index, n)
                       : dvti_gather_rows(function, batcher->x, index, n);
         labels = samples ? dvti_gather_rows(function, batcher->y, index, n) : NULL;

@@ -1,8 +1,9 @@
-/* Clipping by the common norm of several arrays, on any contexts. Source: Pascanu, Mikolov and Bengio, 2013. */
+/* Clipping by the common norm of several arrays, on any contexts. Source: Pascanu, Mikolov and
+   Bengio, 2013. */
 #include "1_base/dvt_float_mode.h"
 #include "7_train/dvt_train_internal.h"
 
-/* The norms of those arrays that are on ctx, as float64 on ctx; NULL with the error set. */
+/* Returns the norms of the arrays on ctx, as float64 on ctx, or NULL with the error set. */
 static dvt_array *dvti_norms_on(dvt_array *const *arrays, int n, dvt_ctx ctx, dvt_array **norm,
                                 int *count) {
     int i;
@@ -19,7 +20,7 @@ static dvt_array *dvti_norms_on(dvt_array *const *arrays, int n, dvt_ctx ctx, dv
     return dvt_stack(norm, *count, 0);
 }
 
-/* One read per context. */
+/* Sums the squares with one read per context. */
 static bool dvti_sum_of_squares(const char *function, dvt_array *const *arrays, int n,
                                 dvt_array **norm, double *values, double *sum) {
     int i, k, count;
@@ -42,7 +43,7 @@ static bool dvti_sum_of_squares(const char *function, dvt_array *const *arrays, 
 
 DVTI_FN DVTI_NOINLINE bool dvti_global_norm(const char *function, dvt_array *const *arrays, int n,
                                             double max_norm, double *out) {
-    size_t room = (size_t)DVTI_MAX(n, 1);
+    size_t count = (size_t)DVTI_MAX(n, 1);
     dvt_array **norm;
     double *values, sum;
     bool ok;
@@ -51,11 +52,11 @@ DVTI_FN DVTI_NOINLINE bool dvti_global_norm(const char *function, dvt_array *con
                   max_norm);
         return false;
     }
-    norm = (dvt_array **)dvti_alloc(room * sizeof *norm);
-    values = (double *)dvti_alloc(room * sizeof *values);
+    norm = (dvt_array **)dvti_alloc(count * sizeof *norm);
+    values = (double *)dvti_alloc(count * sizeof *values);
     ok = norm && values;
     if (!ok)
-        dvti_fail_memory(function, (int64_t)(room * (sizeof *norm + sizeof *values)));
+        dvti_fail_memory(function, (int64_t)(count * (sizeof *norm + sizeof *values)));
     ok = ok && dvti_sum_of_squares(function, arrays, n, norm, values, &sum);
     if (ok)
         *out = sqrt(sum);

@@ -1,17 +1,18 @@
-/* Training curves as an SVG picture: axes with round ticks, one line per series, a legend. The text depends on the points only:
-   no dates, no locale. Points with a NaN or an infinity are not drawn. */
+/* Training curves as an SVG image: axes with round ticks, one line per series, a legend. The text
+   depends on the points only: it has no dates and ignores the locale. Points with a NaN or an
+   infinity are not drawn. */
 #include "1_base/dvt_float_mode.h"
 #include "5_io/dvt_io_internal.h"
 #include "7_train/dvt_train_internal.h"
 
-/* The rectangle of the axes, in a picture of 720 x 420 pixels. */
+/* The rectangle of the axes, in an image of 720 x 420 pixels. */
 #define DVTI_CURVE_LEFT 72
 #define DVTI_CURVE_RIGHT 560
 #define DVTI_CURVE_TOP 44
 #define DVTI_CURVE_BOTTOM 364
-/* Lines with at most so many points show them as dots. */
+/* Lines with at most this many points show them as dots. */
 #define DVTI_CURVE_DOTS 50
-/* What is larger cannot be drawn: differences of such numbers overflow. */
+/* Larger values are not drawn: differences of such numbers overflow. */
 #define DVTI_CURVE_LARGEST 1e300
 
 typedef struct dvti_series {
@@ -99,13 +100,13 @@ typedef struct dvti_scale {
     int ticks; /* steps from low to high */
 } dvti_scale;
 
-/* The next of 1, 2, 5 times a power of ten. */
+/* Rounds up to 1, 2 or 5 times a power of ten. */
 static double dvti_round_step(double rough) {
     double power = pow(10, floor(log10(rough))), part = rough / power;
     return power * (part <= 1 ? 1 : part <= 2 ? 2 : part <= 5 ? 5 : 10);
 }
 
-/* Round bounds around what is to be drawn; a single value gets some room. */
+/* Returns round bounds around the data; a single value gets a margin. */
 static dvti_scale dvti_scale_make(double low, double high) {
     dvti_scale scale;
     double least;
@@ -115,9 +116,9 @@ static dvti_scale dvti_scale_make(double low, double high) {
     }
     least = 1e-9 * DVTI_MAX(fabs(low), fabs(high));
     if (high - low <= DVTI_MAX(least, 1e-300)) {
-        double room = DVTI_MAX(0.1 * fabs(low), least > 0 ? least : 0.5);
-        low -= room;
-        high += room;
+        double margin = DVTI_MAX(0.1 * fabs(low), least > 0 ? least : 0.5);
+        low -= margin;
+        high += margin;
     }
     scale.step = dvti_round_step((high - low) / 6);
     scale.low = floor(low / scale.step) * scale.step;
@@ -142,7 +143,8 @@ static void dvti_curve_scales(const dvt_curve *curve, dvti_scale *x, dvti_scale 
 }
 
 /* ---- text ---- */
-/* |value| * 10^decimals below 2^53. printf would follow the locale. */
+/* Writes a fixed-point number without printf, which would follow the locale. |value| * 10^decimals
+   must be below 2^53. */
 static void dvti_svg_fixed(dvti_writer *out, double value, int decimals) {
     int64_t unit = 1, number;
     int i;
@@ -161,7 +163,8 @@ static void dvti_svg_fixed(dvti_writer *out, double value, int decimals) {
     }
 }
 
-/* A tick's value with as many decimals as its step needs; large and small ones as 1.5e9. */
+/* Writes a tick's value with as many decimals as its step needs. Very large and small ones look
+   like 1.5e9. */
 static void dvti_svg_value(dvti_writer *out, double value, const dvti_scale *scale) {
     double largest = DVTI_MAX(fabs(scale->low), fabs(scale->high));
     int step = (int)floor(log10(scale->step) + 1e-9), top = (int)floor(log10(largest) + 1e-9);
@@ -170,7 +173,7 @@ static void dvti_svg_value(dvti_writer *out, double value, const dvti_scale *sca
     } else if (fabs(value) < scale->step / 2) {
         dvti_writer_text(out, "0");
     } else {
-        /* In two steps: 10^top may itself be too small or too large. */
+        /* Two divisions, because 10^top itself may overflow or underflow. */
         double part = value / pow(10, top / 2) / pow(10, top - top / 2);
         dvti_svg_fixed(out, part, DVTI_MAX(0, DVTI_MIN(top - step, 9)));
         dvti_writer_text(out, "e");
@@ -178,7 +181,8 @@ static void dvti_svg_value(dvti_writer *out, double value, const dvti_scale *sca
     }
 }
 
-/* The length of the UTF-8 character at `at`, 0 when it is none or XML 1.0 forbids it. */
+/* Returns the length of the UTF-8 character at `at`, or 0 when it is invalid or XML 1.0 forbids
+   it. */
 static int dvti_utf8_length(const unsigned char *at) {
     uint32_t c = at[0], least;
     int n = c < 0x80 ? 1 : c >> 5 == 6 ? 2 : c >> 4 == 14 ? 3 : c >> 3 == 30 ? 4 : 0, i;
@@ -216,7 +220,7 @@ static void dvti_svg_escape(dvti_writer *out, const char *text) {
     }
 }
 
-/* <text x= y= attributes>content</text> */
+/* Writes <text x= y= attributes>content</text>. */
 static void dvti_svg_text(dvti_writer *out, double x, double y, const char *attributes,
                           const char *content) {
     dvti_writer_text(out, "<text x=\"");
@@ -245,7 +249,7 @@ static void dvti_svg_line(dvti_writer *out, double x1, double y1, double x2, dou
     dvti_writer_text(out, "/>\n");
 }
 
-/* ---- the parts of the picture ---- */
+/* ---- the parts of the image ---- */
 static double dvti_curve_x(const dvti_scale *scale, double x) {
     return DVTI_CURVE_LEFT +
            (x - scale->low) / (scale->high - scale->low) * (DVTI_CURVE_RIGHT - DVTI_CURVE_LEFT);
@@ -289,7 +293,7 @@ static void dvti_svg_axes(dvti_writer *out, const dvt_curve *curve, const dvti_s
                   " text-anchor=\"middle\" font-size=\"16\"", curve->title);
     dvti_svg_text(out, (DVTI_CURVE_LEFT + DVTI_CURVE_RIGHT) / 2.0, DVTI_CURVE_BOTTOM + 42,
                   " text-anchor=\"middle\"", curve->x_label);
-    /* Turned around the origin, so x runs upwards. */
+    /* Rotated by -90 degrees around the origin, so x points upwards. */
     dvti_svg_text(out, -(DVTI_CURVE_TOP + DVTI_CURVE_BOTTOM) / 2.0, 18,
                   " text-anchor=\"middle\" transform=\"rotate(-90)\"", curve->y_label);
 }
@@ -320,7 +324,7 @@ static void dvti_svg_series(dvti_writer *out, const dvti_series *series, const d
 }
 
 static DVTI_NOINLINE void dvti_svg_write(dvti_writer *out, const dvt_curve *curve) {
-    /* Colors that stay apart for color-blind eyes. Source: Okabe and Ito, 2008. */
+    /* Colors that color-blind people can distinguish. Source: Okabe and Ito, 2008. */
     static const char *const colors[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
                                          "#e69f00", "#56b4e9", "#000000"};
     static const char *const dashes[] = {"", " stroke-dasharray=\"6 3\"",

@@ -1,5 +1,5 @@
-/* Datasets: two arrays in main memory, image and label files of MNIST's kind, and a transform on top of another dataset.
-   Immutable once made, so loader threads share them. */
+/* Datasets: two arrays in main memory, image and label files in MNIST's format, and a transform of
+   another dataset. They are immutable, so loader threads share them. */
 #include "7_train/dvt_train_internal.h"
 
 static void dvti_dataset_destroy(void *object) {
@@ -72,7 +72,7 @@ DVT_API dvt_dataset *dvt_dataset_transform_first(dvt_dataset *data, dvt_transfor
     if (data->nested >= DVTI_MOST_NESTED) {
         dvti_fail(
             DVT_ERR_VALUE,
-            "dvt_dataset_transform_first: transforms would stand on each other more than %d deep; "
+            "dvt_dataset_transform_first: transforms would be nested more than %d deep; "
             "expected fewer: join them with dvt_transform_compose, and begin at the first dataset",
             DVTI_MOST_NESTED);
         return NULL;
@@ -127,8 +127,8 @@ DVT_API dvt_status dvt_dataset_get(dvt_dataset *data, int64_t i, dvt_array **x, 
     return ok ? DVT_OK : dvti_failure();
 }
 
-/* ---- files of MNIST's kind ---- */
-/* The images as (N, H, W, 1), the labels as int32. */
+/* ---- files in MNIST's format ---- */
+/* Reads the images as (N, H, W, 1) and the labels as int32. */
 static dvt_dataset *dvti_dataset_of_idx(const char *function, const char *images,
                                         const char *labels, int64_t classes) {
     dvt_array *x = dvt_load_idx(images, dvt_cpu());
@@ -189,7 +189,8 @@ DVT_API dvt_dataset *dvt_dataset_idx(const char *images, const char *labels) {
 }
 
 #if !defined(DEVTENSOR_NO_FILES)
-/* "folder/fashion-train-images-idx3-ubyte.gz", or with the other spellings; false when none is there. */
+/* Finds "folder/fashion-train-images-idx3-ubyte.gz" or one of its other spellings. Returns false
+   when none exists. */
 static bool dvti_find_idx(char *path, size_t size, const char *folder, const char *prefix,
                           const char *name) {
     static const char *const ends[] = {".gz", ""};
@@ -233,7 +234,7 @@ static dvt_dataset *dvti_dataset_find(const char *function, const char *folder, 
     }
     prefixes[0] = prefix;
     prefixes[1] = "";
-    /* Images and labels must agree on the prefix: a folder may hold both data sets. */
+    /* Images and labels must have the same prefix: a directory may hold both data sets. */
     for (i = 0; i < 2 && !found; i++)
         found = dvti_find_idx(path, size, folder, prefixes[i], images) &&
                 dvti_find_idx(path + size, size, folder, prefixes[i], labels);

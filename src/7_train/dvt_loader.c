@@ -1,5 +1,10 @@
-/* The loader: the order of an epoch, and batches in that order. Worker threads make batches ahead into a ring of places; the
-   caller takes them out in order, so that their number changes nothing but the speed. */
+/* The loader: the order of an epoch, and batches in that order. Worker threads make batches in
+   advance, into the slots of a ring. The caller takes them out in order, so the number of workers
+   changes only the speed.
+
+             taken                     making
+               |                         |
+   ring    [ ready | ready | a worker's | a worker's | empty | empty ]      2 slots per worker */
 #include "1_base/dvt_rng.h"
 #include "7_train/dvt_train_internal.h"
 
@@ -7,12 +12,12 @@
 
 typedef enum dvti_made_state { DVTI_MADE_EMPTY, DVTI_MADE_READY, DVTI_MADE_FAILED } dvti_made_state;
 
-/* A batch that a worker made, or why it could not. */
+/* A batch made by a worker, or its error. */
 typedef struct dvti_made {
     dvti_made_state state;
     dvt_array *x, *y; /* owned */
     dvt_status status;
-    bool logged; /* when it happened */
+    bool logged; /* the error was logged when it happened */
     char message[1024];
 } dvti_made;
 
@@ -21,7 +26,7 @@ typedef struct dvti_worker {
 #if DVTI_THREADS
     dvti_thread thread;
 #endif
-    int64_t *index; /* the samples of its batch: the order may change while it works */
+    int64_t *index; /* the samples of its batch, a copy: the order may change meanwhile */
     size_t capacity;
 } dvti_worker;
 
@@ -30,23 +35,23 @@ struct dvt_loader {
     dvt_loader_desc desc;
     dvti_batcher batcher;
     int64_t epoch;
-    int64_t *order; /* the samples of this epoch; what the last one left over stands first */
+    int64_t *order; /* the samples of this epoch; those left over from the last one come first */
     size_t order_capacity;
     int64_t order_length, batches, taken;
-    bool open; /* an epoch has begun; the rest is about workers */
+    bool open; /* an epoch has begun; the fields below belong to the workers */
     dvti_mutex lock;
     dvti_cond work, done;
     int64_t making;     /* the next batch that a worker will begin */
-    int64_t generation; /* batches that were begun under another one are thrown away */
+    int64_t generation; /* batches begun under another generation are discarded */
     bool tried, stop;
-    int started, places;
+    int started, slots; /* running workers; length of the ring */
     int64_t process;
     dvti_worker *worker;
-    dvti_made *place;
+    dvti_made *slot;
 };
 
 /* ---- the order of an epoch ---- */
-/* Source: Fisher and Yates. Depends on nothing but the seed and the epoch. */
+/* Shuffles by Fisher and Yates. The result depends only on the seed and the epoch. */
 static void dvti_shuffle(int64_t *order, int64_t n, uint64_t seed, int64_t epoch) {
     uint32_t key[2], counter[4], word[4];
     int64_t i;
@@ -65,7 +70,7 @@ static void dvti_shuffle(int64_t *order, int64_t n, uint64_t seed, int64_t epoch
     }
 }
 
-/* Samples of the last epoch that the next one begins with. */
+/* Returns the number of samples of the last epoch that the next one begins with. */
 static int64_t dvti_left_over(const dvt_loader *l) {
     return l->desc.last_batch == DVT_LAST_ROLLOVER ? l->order_length % l->desc.batch_size : 0;
 }
@@ -75,7 +80,7 @@ static int64_t dvti_batches_of(const dvt_loader *l, int64_t samples) {
     return samples / size + (l->desc.last_batch == DVT_LAST_KEEP && samples % size ? 1 : 0);
 }
 
-/* Nothing changes when there is no memory for it. */
+/* Opens an epoch. Changes nothing when there is no memory for it. */
 static bool dvti_epoch_open(dvt_loader *l) {
     int64_t n = l->batcher.data->length, left = dvti_left_over(l), i;
     if (n > INT64_MAX / 16 - left ||
@@ -100,15 +105,15 @@ static int64_t dvti_batch_length(const dvt_loader *l, int64_t batch) {
     return DVTI_MIN(l->desc.batch_size, l->order_length - batch * l->desc.batch_size);
 }
 
-/* ---- workers; what they share with the caller is touched with the lock held ---- */
-/* Empties the ring and begins again at the batch that is to be taken next. */
+/* ---- workers; the lock protects what they share with the caller ---- */
+/* Empties the ring and restarts at the batch that the caller takes next. */
 static void dvti_ring_restart(dvt_loader *l) {
     int i;
-    for (i = 0; i < l->places; i++) {
-        dvti_disown(l->place[i].x);
-        dvti_disown(l->place[i].y);
-        l->place[i].x = l->place[i].y = NULL;
-        l->place[i].state = DVTI_MADE_EMPTY;
+    for (i = 0; i < l->slots; i++) {
+        dvti_disown(l->slot[i].x);
+        dvti_disown(l->slot[i].y);
+        l->slot[i].x = l->slot[i].y = NULL;
+        l->slot[i].state = DVTI_MADE_EMPTY;
     }
     l->generation++;
     l->making = l->taken;
@@ -141,7 +146,7 @@ static void dvti_worker_make(dvti_worker *w, int64_t n, dvti_made *made) {
     dvt_scope_end(&scope);
 }
 
-/* Takes the samples of the next batch; false when there is no memory for their numbers. */
+/* Copies the sample numbers of the next batch. Returns false when there is no memory for them. */
 static bool dvti_worker_begin(dvti_worker *w, int64_t batch, int64_t n) {
     const dvt_loader *l = w->loader;
     if (!dvti_grow((void **)&w->index, &w->capacity, (size_t)n, sizeof *w->index))
@@ -158,7 +163,7 @@ DVTI_THREAD_MAIN(dvti_worker_run) {
     dvti_mutex_lock(&l->lock);
     for (;;) {
         int64_t batch, n, generation;
-        while (!l->stop && !(l->open && l->making < l->batches && l->making < l->taken + l->places))
+        while (!l->stop && !(l->open && l->making < l->batches && l->making < l->taken + l->slots))
             dvti_cond_wait(&l->work, &l->lock);
         if (l->stop)
             break;
@@ -177,7 +182,7 @@ DVTI_THREAD_MAIN(dvti_worker_run) {
                      "dvt_loader_next: no main memory left for the numbers of a batch's samples");
         }
         if (generation == l->generation) {
-            l->place[batch % l->places] = made;
+            l->slot[batch % l->slots] = made;
             dvti_cond_broadcast(&l->done);
         } else {
             dvti_disown(made.x);
@@ -188,24 +193,23 @@ DVTI_THREAD_MAIN(dvti_worker_run) {
     return 0;
 }
 
-/* Starts the workers at the first batch. With fewer than were asked for, or none, only the speed differs. */
+/* Starts the workers at the first batch. Fewer workers than requested, or none, only cost speed. */
 static bool dvti_workers_start(dvt_loader *l) {
     int n = l->desc.num_workers, i;
     if (l->tried || n == 0)
         return true;
     l->worker = (dvti_worker *)dvti_alloc_zero((size_t)n * sizeof *l->worker);
-    l->place = (dvti_made *)dvti_alloc_zero((size_t)n * 2 * sizeof *l->place);
-    if (!l->worker || !l->place) {
+    l->slot = (dvti_made *)dvti_alloc_zero((size_t)n * 2 * sizeof *l->slot);
+    if (!l->worker || !l->slot) {
         dvti_free(l->worker);
-        dvti_free(l->place);
+        dvti_free(l->slot);
         l->worker = NULL;
-        l->place = NULL;
-        dvti_fail_memory("dvt_loader_next",
-                         n * (int64_t)(sizeof *l->worker + 2 * sizeof *l->place));
+        l->slot = NULL;
+        dvti_fail_memory("dvt_loader_next", n * (int64_t)(sizeof *l->worker + 2 * sizeof *l->slot));
         return false;
     }
     l->tried = true;
-    l->places = 2 * n;
+    l->slots = 2 * n;
     l->process = dvti_process_id();
     for (i = 0; i < n; i++) {
         l->worker[i].loader = l;
@@ -230,7 +234,8 @@ static void dvti_workers_stop(dvt_loader *l) {
     l->started = 0;
 }
 
-/* A forked child has none of the threads, and what they held or waited for is theirs for ever: it goes on without them. */
+/* Abandons the workers in a forked child, which has none of the threads. Locks that they held stay
+   locked, so the loader continues without workers. */
 static void dvti_workers_forget(dvt_loader *l) {
     if (!l->started || l->process == dvti_process_id())
         return;
@@ -239,40 +244,40 @@ static void dvti_workers_forget(dvt_loader *l) {
     dvti_ring_restart(l);
 }
 
-/* Both arrays into the caller's scope, or neither. */
-static bool dvti_made_give(dvti_made *place) {
-    if (!dvti_scope_give(place->x))
+/* Moves both arrays to the caller's scope, or neither. */
+static bool dvti_made_give(dvti_made *slot) {
+    if (!dvti_scope_give(slot->x))
         return false;
-    if (!dvti_scope_give(place->y)) {
-        dvti_scope_take(place->x);
+    if (!dvti_scope_give(slot->y)) {
+        dvti_scope_take(slot->x);
         return false;
     }
     return true;
 }
 
-/* The next batch out of the ring. A batch that failed is begun again at the next call. */
+/* Takes the next batch out of the ring. A failed batch is retried at the next call. */
 static bool dvti_ring_take(dvt_loader *l, dvt_array **x, dvt_array **y) {
-    dvti_made *place = &l->place[l->taken % l->places];
-    char message[sizeof place->message];
+    dvti_made *slot = &l->slot[l->taken % l->slots];
+    char message[sizeof slot->message];
     dvt_status status = DVT_OK;
     bool logged = false;
     dvti_mutex_lock(&l->lock);
     dvti_cond_broadcast(&l->work);
-    while (place->state == DVTI_MADE_EMPTY)
+    while (slot->state == DVTI_MADE_EMPTY)
         dvti_cond_wait(&l->done, &l->lock);
-    if (place->state == DVTI_MADE_FAILED) {
-        status = place->status;
-        logged = place->logged;
-        memcpy(message, place->message, sizeof message);
+    if (slot->state == DVTI_MADE_FAILED) {
+        status = slot->status;
+        logged = slot->logged;
+        memcpy(message, slot->message, sizeof message);
         dvti_ring_restart(l);
-    } else if (!dvti_made_give(place)) {
+    } else if (!dvti_made_give(slot)) {
         status = DVT_ERR_HOST_MEMORY;
         snprintf(message, sizeof message, "dvt_loader_next: no main memory left for the batch");
     } else {
-        *x = place->x;
-        *y = place->y;
-        place->x = place->y = NULL;
-        place->state = DVTI_MADE_EMPTY;
+        *x = slot->x;
+        *y = slot->y;
+        slot->x = slot->y = NULL;
+        slot->state = DVTI_MADE_EMPTY;
         l->taken++;
         dvti_cond_signal(&l->work);
     }
@@ -315,7 +320,7 @@ static void dvti_loader_destroy(void *object) {
     for (i = 0; l->worker && i < l->desc.num_workers; i++)
         dvti_free(l->worker[i].index);
     dvti_free(l->worker);
-    dvti_free(l->place);
+    dvti_free(l->slot);
     dvti_free(l->order);
     dvti_batcher_end(&l->batcher);
     dvti_free(l);
@@ -414,7 +419,8 @@ DVT_API bool dvt_loader_next(dvt_loader *loader, dvt_array **x, dvt_array **y) {
     return dvti_loader_advance(loader, x, y);
 }
 
-/* After the last batch this is the end of the epoch, so that a caller who counts batches still gets a new order. */
+/* Restarts at the first batch. If the last batch was taken, the epoch ends first, so a caller who
+   counts batches still gets a new order. */
 DVT_API void dvt_loader_reset(dvt_loader *loader) {
     if (!loader || !loader->open)
         return;

@@ -1,5 +1,5 @@
-/* Metrics: sums over batches, kept as an exact count and a float64. The comparison runs where the arrays are; one number
-   comes back. Nothing here is recorded. */
+/* Metrics: sums over batches, kept as an exact count and a float64. The comparison runs where the
+   arrays are; only one number is copied to the host. Nothing is recorded. */
 #include "1_base/dvt_float_mode.h"
 #include "7_train/dvt_train_internal.h"
 
@@ -112,7 +112,8 @@ DVT_API double dvt_metric_get(const dvt_metric *metric) {
     return mean;
 }
 
-/* Predictions of shape labels x classes, or with `same` also class numbers in the shape of the labels. */
+/* Checks that the predictions have the labels' shape plus an axis of classes. With `same`, they may
+   also be class numbers in the shape of the labels. */
 static dvt_status dvti_metric_shapes(dvt_array *labels, dvt_array *predictions, bool same) {
     dvt_shape rows = predictions->shape;
     if (same && dvt_shape_equal(rows, labels->shape))
@@ -130,7 +131,7 @@ static dvt_status dvti_metric_shapes(dvt_array *labels, dvt_array *predictions, 
         same ? ", or class numbers in the labels' shape" : "");
 }
 
-/* How many predictions are right, as an array of one int64. */
+/* Returns the number of correct predictions as an array of one int64. */
 static dvt_array *dvti_metric_right(dvt_array *labels, dvt_array *predictions) {
     dvt_array *chosen = predictions;
     if (!dvt_shape_equal(labels->shape, predictions->shape))
@@ -138,8 +139,9 @@ static dvt_array *dvti_metric_right(dvt_array *labels, dvt_array *predictions) {
     return dvt_sum(dvt_equal(chosen, labels), DVT_ALL);
 }
 
-/* The label is among the k largest when fewer than k classes stand before it. In the order of argmax: NaN is the largest, and
-   of equals the first. A label that is no class is never among them; its place is borrowed from class 0. */
+/* Counts labels among the k largest scores: fewer than k classes precede the label. The order is
+   that of argmax: NaN is the largest, and equal scores are ordered by class. An invalid label never
+   counts; it is replaced by class 0 for the lookup. */
 static dvt_array *dvti_metric_right_in_k(dvt_array *labels, dvt_array *predictions, int k) {
     int64_t classes = predictions->shape.dim[predictions->shape.ndim - 1];
     dvt_array *number = dvt_arange(0, (double)classes, 1, DVT_I64, predictions->storage->ctx);
@@ -194,13 +196,13 @@ static DVTI_NOINLINE dvt_status dvti_metric_add_loss(dvt_metric *metric, dvt_arr
     return DVT_OK;
 }
 
-/* A failed update leaves the total as it was. */
+/* Updates a custom metric. A failed update leaves the total unchanged. */
 static DVTI_NOINLINE dvt_status dvti_metric_add_custom(dvt_metric *metric, dvt_array *labels,
                                                        dvt_array *predictions) {
     const bool clean = dvt_error_code() == DVT_OK;
     dvt_metric_total total = metric->total;
     dvt_status status = metric->custom.update(metric->custom.user, labels, predictions, &total);
-    /* An update that ignored the NULL of a failed call has failed. */
+    /* An update that ignored the NULL of a failed call counts as failed. */
     if (status == DVT_OK && clean)
         status = dvt_error_code();
     else if (status != DVT_OK && dvt_error_code() == DVT_OK)

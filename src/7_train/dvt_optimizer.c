@@ -1,9 +1,10 @@
-/* Optimizers: their values and checks, and one step of one copy of a parameter: the launch of a kernel
-   (optimizer) for those of the table, a call for the program's own. */
+/* Optimizers: their parameters and checks, and one step of one copy of a model parameter.
+   Optimizers of the table launch kernel "optimizer"; custom ones call the program's function. */
 #include "1_base/dvt_float_mode.h"
 #include "7_train/dvt_train_internal.h"
 
-/* The usual values, those of Gluon; fields that a kind does not use are harmless. */
+/* Returns the default values, which are those of Gluon. Fields that a kind does not use have no
+   effect. */
 static dvt_optimizer dvti_optimizer_of(dvt_optimizer_kind kind, double learning_rate,
                                        double weight_decay, double epsilon) {
     dvt_optimizer optimizer;
@@ -156,13 +157,13 @@ DVTI_FN dvti_launch dvti_optimizer_launch(const char *function, const dvt_optimi
         break;
         DVTI_OPTIMIZER_TABLE(DVTI_ROW)
 #undef DVTI_ROW
-    default: /* a custom optimizer launches no kernel of ours */
+    default: /* a custom optimizer launches no library kernel */
         break;
     }
     return launch;
 }
 
-/* Runs the program's own step on one copy of a parameter, in a scope of its own. */
+/* Runs the program's step on one copy of a parameter, in its own scope. */
 DVTI_FN dvt_status dvti_optimizer_custom_step(const char *function, const dvt_optimizer *o,
                                               const dvti_step_numbers *numbers,
                                               const dvti_replica *at) {
@@ -181,7 +182,7 @@ DVTI_FN dvt_status dvti_optimizer_custom_step(const char *function, const dvt_op
     step.weight_decay = numbers->decay;
     step.count = numbers->count;
     status = step.gradient ? desc->step(desc->user, &step) : dvti_failure();
-    /* A step that ignored the NULL of a failed call has failed. */
+    /* A step that ignored the NULL of a failed call counts as failed. */
     if (status == DVT_OK && clean)
         status = dvt_error_code();
     else if (status != DVT_OK && dvt_error_code() == DVT_OK)

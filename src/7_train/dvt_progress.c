@@ -1,5 +1,5 @@
-/* Progress of a run on standard error: a bar that redraws itself on a terminal, now and then a plain line elsewhere.
-   The line is made by a pure function of the state, the time and the width. */
+/* Progress of a run on standard error: a bar that redraws itself on a terminal, occasional plain
+   lines elsewhere. A pure function of state, time and width formats the line. */
 #include "1_base/dvt_float_mode.h"
 #include "7_train/dvt_train_internal.h"
 
@@ -12,12 +12,13 @@ struct dvt_progress {
     char *title;
     int64_t total, done;
     double loss;
-    double start, drawn; /* seconds; when the last line was written, -1 for never */
-    int64_t drawn_at;    /* `done` of that line */
+    double start, drawn; /* in seconds: start, and time of the last line (-1: none) */
+    int64_t drawn_at;    /* `done` at that line */
     bool terminal, finished;
 };
 
-/* Columns of a text: continuation bytes of UTF-8 take none, characters from U+3000 on take two. */
+/* Returns the columns of a text: 0 for continuation bytes of UTF-8, 2 for characters from U+3000
+   on. */
 static int dvti_progress_columns(const char *text, size_t bytes) {
     int columns = 0;
     size_t i;
@@ -28,7 +29,7 @@ static int dvti_progress_columns(const char *text, size_t bytes) {
     return columns;
 }
 
-/* The longest beginning that fits, never half a character. */
+/* Returns the bytes of the longest prefix that fits, in complete characters. */
 static size_t dvti_progress_fit(const char *text, size_t bytes, int columns) {
     while (bytes > 0 && dvti_progress_columns(text, bytes) > columns) {
         bytes--;
@@ -47,7 +48,7 @@ static void dvti_progress_add_duration(dvti_text *text, double seconds) {
         dvti_text_add(text, "%d:%02d", (int)(s / 60), (int)(s % 60));
 }
 
-/* "27000/60000  1234/s  loss 0.4321  0:12 left". */
+/* Appends "27000/60000 1234/s loss 0.4321 0:12 left". */
 static void dvti_progress_add_numbers(dvti_text *text, const dvt_progress *p, double seconds) {
     double rate = seconds > 0 ? (double)p->done / seconds : 0;
     dvti_text_add(text, "%lld/%lld", (long long)p->done, (long long)p->total);
@@ -80,7 +81,7 @@ static DVTI_NOINLINE size_t dvti_progress_format(const dvt_progress *p, double s
     dvti_text text = dvti_text_begin(buffer, size), numbers;
     char tail[160];
     double part;
-    int room;
+    int columns;
     size_t title;
     if (!p || p->total <= 0)
         return 0;
@@ -92,21 +93,21 @@ static DVTI_NOINLINE size_t dvti_progress_format(const dvt_progress *p, double s
         dvti_text_add(&text, "%s%s%3d%%  %s", p->title, title ? " " : "", (int)(part * 100), tail);
         return text.length;
     }
-    /* The numbers come first, then the title, then the bar. */
-    room = width - 4 - 2 - (int)strlen(tail);
-    if (room < 0) {
+    /* The numbers have priority, then the title, then the bar. */
+    columns = width - 4 - 2 - (int)strlen(tail);
+    if (columns < 0) {
         dvti_text_add(&text, "%.*s", width, tail);
         return text.length;
     }
-    title = dvti_progress_fit(p->title, title, room - 1);
+    title = dvti_progress_fit(p->title, title, columns - 1);
     if (title) {
         dvti_text_add(&text, "%.*s ", (int)title, p->title);
-        room -= dvti_progress_columns(p->title, title) + 1;
+        columns -= dvti_progress_columns(p->title, title) + 1;
     }
     dvti_text_add(&text, "%3d%%", (int)(part * 100));
-    if (room >= 8) {
+    if (columns >= 8) {
         dvti_text_char(&text, ' ', 1);
-        dvti_progress_add_bar(&text, part, DVTI_MIN(room - 3, DVTI_PROGRESS_BAR));
+        dvti_progress_add_bar(&text, part, DVTI_MIN(columns - 3, DVTI_PROGRESS_BAR));
     }
     dvti_text_add(&text, "  %s", tail);
     return text.length;
@@ -114,7 +115,7 @@ static DVTI_NOINLINE size_t dvti_progress_format(const dvt_progress *p, double s
 
 DVT_API size_t dvt_progress_format(const dvt_progress *p, double seconds, int width, char *buffer,
                                    size_t size) {
-    const dvti_float_mode mode = dvti_float_mode_begin(); /* printf rounds as it says */
+    const dvti_float_mode mode = dvti_float_mode_begin(); /* printf follows the rounding mode */
     size_t length = dvti_progress_format(p, seconds, width, buffer, size);
     dvti_float_mode_end(&mode);
     return length;
@@ -122,7 +123,8 @@ DVT_API size_t dvt_progress_format(const dvt_progress *p, double seconds, int wi
 
 /* ---- drawing ---- */
 #if !defined(DEVTENSOR_NO_STDERR)
-/* A bar needs a terminal that can go back to the beginning of the line. */
+/* Returns whether standard error is a terminal that can return to the start of the line, which a
+   bar needs. */
 static bool dvti_stderr_is_terminal(void) {
 #if defined(_WIN32)
     return _isatty(2) != 0;
@@ -132,7 +134,7 @@ static bool dvti_stderr_is_terminal(void) {
 #endif
 }
 
-/* One column less than there are: a full line would wrap. */
+/* Returns one column less than the terminal has: a full line would wrap. */
 static int dvti_stderr_width(void) {
     int width = 0;
 #if defined(_WIN32)
@@ -152,7 +154,7 @@ static void dvti_progress_write(const dvt_progress *p, double seconds, bool last
     size_t length =
         dvt_progress_format(p, seconds, p->terminal ? dvti_stderr_width() : 0, line, sizeof line);
     if (length && p->terminal) {
-        /* Blanks, not an escape sequence, over what a longer line left behind. */
+        /* Blanks, not an escape sequence, erase the rest of a longer line. */
         int blank = dvti_stderr_width() - dvti_progress_columns(line, strlen(line));
         fprintf(stderr, "\r%s%*s%s", line, blank > 0 ? blank : 0, "", last ? "\n" : "");
     } else if (length) {
@@ -165,7 +167,7 @@ static bool dvti_stderr_is_terminal(void) {
     return false;
 }
 
-/* Nothing is printed in this build: a logger that is set may show it. */
+/* This build prints nothing; a logger may show the line. */
 static void dvti_progress_write(const dvt_progress *p, double seconds, bool last) {
     char line[512];
     (void)last;
@@ -174,7 +176,8 @@ static void dvti_progress_write(const dvt_progress *p, double seconds, bool last
 }
 #endif
 
-/* On a terminal ten times a second; elsewhere at every tenth of the way, but not more than once a second. */
+/* Returns whether to draw now: on a terminal every 0.1 s, elsewhere at every 10 % but at most once
+   a second. */
 static bool dvti_progress_due(const dvt_progress *p, double now) {
     if (p->done >= p->total)
         return p->drawn_at < p->total;

@@ -1,5 +1,11 @@
-/* The copies of the parameters that are trained: where they are, the memory that a step needs beside them, and the sum of their
-   gradients, which is formed on the first context in the order of the contexts, so that every copy receives the same bits. */
+/* The copies of the trained parameters: their contexts, the memory that a step needs in addition,
+   and the sum of their gradients. The first context forms the sum in the order of the contexts, so
+   every copy receives the same bits.
+
+   parameter i   ctx 0: weight grad state       ctx 1: weight grad state       ...
+                              |                            |
+                              + <--- staging <--- copy ----+
+                              then the sum is copied to the grad of every context */
 #include "7_train/dvt_train_internal.h"
 
 DVTI_FN dvti_replica *dvti_trainer_at(const dvt_trainer *t, int i, int k) {
@@ -53,9 +59,9 @@ DVTI_FN dvt_status dvti_trainer_ctxs(const char *function, const dvt_trainer *t,
     return DVT_OK;
 }
 
-/* ---- looking at the parameters: checks only, no change that a later failure would have to undo ---- */
-/* The state goes along when parameters have moved to other contexts: a copy that stays keeps its own, another one gets a
-   copy of the first. */
+/* ---- looking up the parameters: checks only, nothing that a later failure must undo ---- */
+/* Moves the state when parameters have moved to other contexts. A copy on a remaining context keeps
+   its own state; others get a copy of the first. */
 static bool dvti_replica_move(dvti_replica *to, const dvti_replica *own, const dvti_replica *first,
                               dvt_ctx ctx, int states) {
     int s;
@@ -96,15 +102,15 @@ static dvt_status dvti_trainer_place(const char *function, dvt_trainer *t,
     }
     dvti_replicas_free(t->replica, (int64_t)t->n * t->ctxs.n);
     for (i = 0; i < t->n; i++) {
-        dvti_disown(t->trained[i].landing);
-        t->trained[i].landing = NULL;
+        dvti_disown(t->trained[i].staging);
+        t->trained[i].staging = NULL;
     }
     t->replica = fresh;
     t->ctxs = *ctxs;
     return DVT_OK;
 }
 
-/* Weight and gradient of every copy; parameters without gradients are not taken. */
+/* Finds weight and gradient of every copy; skips parameters without gradients. */
 static dvt_status dvti_trainer_find(const char *function, dvt_trainer *t, int i) {
     dvti_trained *trained = &t->trained[i];
     int k;
@@ -126,7 +132,7 @@ DVTI_FN dvt_status dvti_trainer_look(const char *function, dvt_trainer *t) {
     dvt_ctx_list ctxs;
     dvt_status status = dvti_trainer_ctxs(function, t, &ctxs);
     int i;
-    /* Nothing is initialized at all: the first parameter says so. */
+    /* When nothing is initialized, the first parameter sets the error. */
     if (status == DVT_OK && t->n && ctxs.n < 1)
         return dvti_param_on(function, t->trained[0].param, dvt_default_ctx()) ? DVT_OK
                                                                                : dvti_failure();
@@ -138,7 +144,8 @@ DVTI_FN dvt_status dvti_trainer_look(const char *function, dvt_trainer *t) {
 }
 
 /* ---- memory for the step ---- */
-/* Sums of half precision would lose most of a small step: their states are float32. */
+/* Returns the dtype of states: float32 for 16-bit weights, because 16-bit sums would lose most of a
+   small step. */
 static dvt_dtype dvti_state_dtype(dvt_dtype dtype) {
     return dtype == DVT_F64 ? DVT_F64 : DVT_F32;
 }
@@ -155,7 +162,8 @@ static bool dvti_state_fits(const dvt_array *state, const dvt_array *weight) {
            state->dtype == dvti_state_dtype(weight->dtype);
 }
 
-/* States that are missing, or left from a weight of another shape, are zero. */
+/* Makes the states of parameter i. Missing states, and those of a weight of another shape, start as
+   zeros. */
 DVTI_FN dvt_status dvti_trainer_make_states(dvt_trainer *t, int i) {
     int k, s;
     for (k = 0; k < t->ctxs.n; k++)
@@ -174,22 +182,23 @@ DVTI_FN dvt_status dvti_trainer_make_states(dvt_trainer *t, int i) {
     return DVT_OK;
 }
 
-/* Room for a gradient that comes from another device; one for all of them, since its queue keeps the order. */
-DVTI_FN dvt_status dvti_trainer_make_landing(dvt_trainer *t, int i) {
-    dvt_array *gradient = dvti_trainer_at(t, i, 0)->gradient, *landing = t->trained[i].landing;
+/* Allocates the buffer for a gradient from another device. One buffer serves all devices, since the
+   queue keeps the order. */
+DVTI_FN dvt_status dvti_trainer_make_staging(dvt_trainer *t, int i) {
+    dvt_array *gradient = dvti_trainer_at(t, i, 0)->gradient, *staging = t->trained[i].staging;
     bool needed = false;
     int k;
     for (k = 1; k < t->ctxs.n; k++)
         if (dvti_trainer_at(t, i, k)->gradient->storage->device != gradient->storage->device)
             needed = true;
-    if (!needed || (landing && landing->dtype == gradient->dtype &&
-                    dvt_shape_equal(landing->shape, gradient->shape)))
+    if (!needed || (staging && staging->dtype == gradient->dtype &&
+                    dvt_shape_equal(staging->shape, gradient->shape)))
         return DVT_OK;
-    landing = dvti_owned_zeros(gradient->shape, gradient->dtype, t->ctxs.ctx[0]);
-    if (!landing)
+    staging = dvti_owned_zeros(gradient->shape, gradient->dtype, t->ctxs.ctx[0]);
+    if (!staging)
         return dvti_failure();
-    dvti_disown(t->trained[i].landing);
-    t->trained[i].landing = landing;
+    dvti_disown(t->trained[i].staging);
+    t->trained[i].staging = staging;
     return DVT_OK;
 }
 
@@ -221,7 +230,7 @@ DVTI_FN dvt_status dvti_trainer_check_sums(const char *function, dvt_trainer *t,
     return DVT_OK;
 }
 
-/* The gradient of context k is added to the one of the first context. */
+/* Adds the gradient of context k to that of the first context. */
 static dvt_status dvti_trainer_add(const char *function, const dvt_trainer *t, int i, int k) {
     dvt_array *sum = dvti_trainer_at(t, i, 0)->gradient;
     dvt_array *other = dvti_trainer_at(t, i, k)->gradient;
@@ -232,13 +241,13 @@ static dvt_status dvti_trainer_add(const char *function, const dvt_trainer *t, i
     launch.compute = dvti_class_of(sum->dtype);
     launch.in[0] = launch.out[0] = dvti_view_of(sum);
     launch.in[1] = dvti_view_of(
-        other->storage->device == sum->storage->device ? other : t->trained[i].landing);
+        other->storage->device == sum->storage->device ? other : t->trained[i].staging);
     launch.n_in = 2;
     launch.n_out = 1;
     return dvti_run(sum->storage->device, &launch);
 }
 
-/* Without a fresh gradient of its own the first context starts from zero. */
+/* Starts the sum from zeros when the first context has no fresh gradient of its own. */
 static dvt_status dvti_trainer_start_sum(const dvt_trainer *t, bool fresh_only) {
     dvt_status status = DVT_OK;
     int i;
@@ -250,26 +259,28 @@ static dvt_status dvti_trainer_start_sum(const dvt_trainer *t, bool fresh_only) 
     return status;
 }
 
-/* A copy from main memory into a queue that is busy has to keep the bytes somewhere, and might fail half way through the sum. */
-static dvt_status dvti_trainer_clear_way(const dvt_trainer *t, int k) {
+/* Waits for the first context when context k is a CPU and the first is not. A copy from main memory
+   into a busy queue must buffer the bytes, and that could fail in the middle of the sum. */
+static dvt_status dvti_trainer_drain(const dvt_trainer *t, int k) {
     if (t->ctxs.ctx[k].type != DVT_DEVICE_CPU || t->ctxs.ctx[0].type == DVT_DEVICE_CPU || !t->n)
         return DVT_OK;
     return dvt_wait(dvti_trainer_at(t, 0, 0)->weight);
 }
 
-/* Context by context, and within one first all copies, then all sums: the queues wait once and not at every parameter. */
+/* Processes context by context, and within one first all copies, then all sums. The queues then
+   wait once per context, not once per parameter. */
 static dvt_status dvti_trainer_copy_and_add(const char *function, const dvt_trainer *t,
                                             bool fresh_only) {
     dvt_status status = dvti_trainer_start_sum(t, fresh_only);
     int i, k;
     for (k = 1; k < t->ctxs.n; k++) {
         if (status == DVT_OK)
-            status = dvti_trainer_clear_way(t, k);
+            status = dvti_trainer_drain(t, k);
         for (i = 0; i < t->n && status == DVT_OK; i++) {
             dvt_array *other = dvti_trainer_at(t, i, k)->gradient;
-            if (dvti_trainer_counts(t, i, k, fresh_only) && t->trained[i].landing &&
-                other->storage->device != t->trained[i].landing->storage->device)
-                status = dvti_copy_elements(function, t->trained[i].landing, other);
+            if (dvti_trainer_counts(t, i, k, fresh_only) && t->trained[i].staging &&
+                other->storage->device != t->trained[i].staging->storage->device)
+                status = dvti_copy_elements(function, t->trained[i].staging, other);
         }
         for (i = 0; i < t->n && status == DVT_OK; i++)
             if (dvti_trainer_counts(t, i, k, fresh_only))

@@ -1,5 +1,5 @@
-/* Learning-rate schedules: pure functions of a step counted from 0. Warm-up comes first; the schedule
-   counts its own steps from its end. */
+/* Learning-rate schedules: pure functions of a step counted from 0. Warm-up comes first; the
+   schedule counts its own steps from the end of the warm-up. */
 #include "1_base/dvt_float_mode.h"
 #include "7_train/dvt_train_internal.h"
 
@@ -79,7 +79,7 @@ static double dvti_schedule_stairs(const dvt_schedule *schedule, double base, in
     double rate = base;
     if (stairs > 0)
         rate *= pow(schedule->factor, (double)stairs);
-    /* A base that is below the minimum to begin with is left where it is. */
+    /* A base rate below the minimum stays unchanged. */
     return rate < schedule->minimum ? DVTI_MIN(schedule->minimum, base) : rate;
 }
 

@@ -1,4 +1,5 @@
-/* Cutting a batch into one part per context. Source of the uneven rule: NumPy's array_split. */
+/* Splits a batch into one part per context. Source of the rule for uneven parts: NumPy's
+   array_split. */
 #include "7_train/dvt_train_internal.h"
 
 static dvt_status dvti_split_check(const char *function, dvt_array *x, const dvt_ctx_list *ctxs,

@@ -1,5 +1,5 @@
-/* The trainer: checks, then memory, then the sum of the gradients and the same step for every copy. Everything that can fail
-   for want of memory happens before the first value changes. */
+/* The trainer: checks, allocations, the sum of the gradients, then the same step for every copy.
+   All allocations precede the first change of a value. */
 #include "1_base/dvt_float_mode.h"
 #include "7_train/dvt_train_internal.h"
 
@@ -8,13 +8,13 @@ static void dvti_trainer_destroy(void *object) {
     int i;
     dvti_replicas_free(t->replica, (int64_t)t->n * t->ctxs.n);
     for (i = 0; t->trained && i < t->n; i++)
-        dvti_disown(t->trained[i].landing);
+        dvti_disown(t->trained[i].staging);
     dvti_free(t->trained);
     dvti_disown(t->params);
     dvti_free(t);
 }
 
-/* ---- making one ---- */
+/* ---- creation ---- */
 DVT_API dvt_trainer *dvt_trainer_new(dvt_params *params, dvt_optimizer optimizer) {
     static const char *const function = "dvt_trainer_new";
     dvt_trainer *t;
@@ -53,8 +53,8 @@ DVT_API dvt_trainer *dvt_trainer_new(dvt_params *params, dvt_optimizer optimizer
 }
 
 /* ---- the step ---- */
-/* A gradient that backward has not written since the last step. With `partial`, parameters that are stale everywhere are left
-   out. */
+/* Checks for gradients that backward has not written since the last step. With `partial`,
+   parameters that are stale on all contexts are skipped. */
 static dvt_status dvti_trainer_check_stale(const char *function, dvt_trainer *t, bool partial) {
     int i, k;
     for (i = 0; i < t->n; i++) {
@@ -77,7 +77,8 @@ static dvt_status dvti_trainer_check_stale(const char *function, dvt_trainer *t,
     return DVT_OK;
 }
 
-/* All gradients are what a dvt_trainer_allreduce left, or a change of the caller's: no backward came between. */
+/* Returns whether all gradients come from dvt_trainer_allreduce, or were changed by the caller
+   since: no backward pass came between. */
 static bool dvti_trainer_summed(const dvt_trainer *t) {
     int i, k;
     for (i = 0; i < t->n; i++)
@@ -166,7 +167,7 @@ static DVTI_NOINLINE dvt_status dvti_trainer_run(const char *function, dvt_train
         if (plan.apply)
             status = dvti_trainer_make_states(t, i);
         if (plan.sum && status == DVT_OK && !t->trained[i].summed)
-            status = dvti_trainer_make_landing(t, i);
+            status = dvti_trainer_make_staging(t, i);
     }
     if (status == DVT_OK && plan.sum && t->ctxs.n > 1)
         status = dvti_trainer_sum(function, t, plan.partial);
@@ -213,7 +214,7 @@ DVT_API dvt_status dvt_trainer_update(dvt_trainer *trainer, int64_t batch_size) 
     return dvti_trainer_call("dvt_trainer_update", trainer, batch_size, false, true, false);
 }
 
-/* ---- what can be asked and set ---- */
+/* ---- getters and setters ---- */
 DVT_API double dvt_trainer_learning_rate(const dvt_trainer *trainer) {
     if (!trainer) {
         dvti_null("dvt_trainer_learning_rate", "trainer");
@@ -244,7 +245,7 @@ static DVTI_NOINLINE double dvti_trainer_clip(dvt_trainer *t, dvt_array **list, 
     static const char *const function = "dvt_trainer_clip_global_norm";
     double norm = (double)NAN;
     int i, k, n = 0;
-    /* After allreduce all copies are alike: the norm is that of the first context's. */
+    /* After allreduce all copies are equal, so the norm is that of the first context. */
     for (i = 0; i < t->n; i++)
         if (t->trained[i].taken)
             list[n++] = dvti_trainer_at(t, i, 0)->gradient;
@@ -270,7 +271,7 @@ DVT_API double dvt_trainer_clip_global_norm(dvt_trainer *trainer, double max_nor
     dvt_record_guard record;
     dvt_scope_guard scope;
     dvt_array **list;
-    size_t room;
+    size_t bytes;
     if (!trainer) {
         dvti_null(function, "trainer");
         return norm;
@@ -278,10 +279,10 @@ DVT_API double dvt_trainer_clip_global_norm(dvt_trainer *trainer, double max_nor
     record = dvt_record_begin(DVT_OFF, DVT_UNCHANGED);
     scope = dvt_scope_begin();
     if (dvti_trainer_look(function, trainer) == DVT_OK) {
-        room = (size_t)trainer->n * (size_t)trainer->ctxs.n * sizeof *list;
-        list = (dvt_array **)dvti_alloc(room);
+        bytes = (size_t)trainer->n * (size_t)trainer->ctxs.n * sizeof *list;
+        list = (dvt_array **)dvti_alloc(bytes);
         if (!list)
-            dvti_fail_memory(function, (int64_t)room);
+            dvti_fail_memory(function, (int64_t)bytes);
         else
             norm = dvti_trainer_clip_in_mode(trainer, list, max_norm);
         dvti_free(list);

@@ -1,11 +1,11 @@
-/* What happens to a sample before it is put into a batch: pixels to floats, normalization, chains, functions of the user's.
-   Everything here is written with public operations and runs where the sample is. */
+/* Transforms of samples before batching: pixels to floats, normalization, chains, user functions.
+   They consist of public operations and run on the sample's context. */
 #include "7_train/dvt_train_internal.h"
 
 struct dvt_transform {
     dvti_object object;
     dvti_transform_kind kind;
-    int n;                    /* of values, or of parts */
+    int n;                    /* number of values, or of parts */
     double *mean, *deviation; /* normalize */
     dvt_transform **part;     /* compose; retained */
     int nested;               /* compose: levels below it */
@@ -24,22 +24,22 @@ static void dvti_transform_destroy(void *object) {
     dvti_free(transform);
 }
 
-/* Room for n values or parts, all zero. */
+/* Allocates a transform with n zeroed values or parts. */
 static dvt_transform *dvti_transform_new(const char *function, dvti_transform_kind kind, int n) {
     dvt_transform *transform = (dvt_transform *)dvti_alloc_zero(sizeof *transform);
-    size_t room = (size_t)DVTI_MAX(n, 1);
+    size_t count = (size_t)DVTI_MAX(n, 1);
     bool ok = transform != NULL;
     if (ok && kind == DVTI_TRANSFORM_NORMALIZE) {
-        transform->mean = (double *)dvti_alloc_zero(room * sizeof(double));
-        transform->deviation = (double *)dvti_alloc_zero(room * sizeof(double));
+        transform->mean = (double *)dvti_alloc_zero(count * sizeof(double));
+        transform->deviation = (double *)dvti_alloc_zero(count * sizeof(double));
         ok = transform->mean && transform->deviation;
     }
     if (ok && kind == DVTI_TRANSFORM_COMPOSE) {
-        transform->part = (dvt_transform **)dvti_alloc_zero(room * sizeof *transform->part);
+        transform->part = (dvt_transform **)dvti_alloc_zero(count * sizeof *transform->part);
         ok = transform->part != NULL;
     }
     if (!ok)
-        dvti_fail_memory(function, (int64_t)(room * sizeof(double)));
+        dvti_fail_memory(function, (int64_t)(count * sizeof(double)));
     if (!ok || !dvti_object_begin(transform, dvti_transform_destroy, function)) {
         if (transform)
             dvti_transform_destroy(transform);
@@ -129,7 +129,7 @@ DVT_API dvt_transform *dvt_transform_new(dvt_array *(*apply)(void *user, dvt_arr
 }
 
 /* ---- applying ---- */
-/* (H, W, C), or a stack of such, with the channels moved to the front. */
+/* Converts (H, W, C), or a stack of such, with the channels moved to the front. */
 static dvt_array *dvti_to_tensor(dvt_array *x) {
     dvt_array *planes;
     if (x->dtype != DVT_U8) {
@@ -150,7 +150,7 @@ static dvt_array *dvti_to_tensor(dvt_array *x) {
     return dvt_div_scalar(planes, 255);
 }
 
-/* One value per channel as an array that broadcasts along the height and the width. */
+/* Returns one value per channel as an array that broadcasts along height and width. */
 static dvt_array *dvti_per_channel(const double *values, int n, dvt_array *x) {
     return dvt_as_in_ctx(
         dvt_as_in_dtype(dvt_from_host(values, DVT_SHAPE(n, 1, 1), DVT_F64, dvt_cpu()), x->dtype),

@@ -70,7 +70,7 @@ DVT_TEST(nets_refuse_cycles) {
     CHECK_INT(DVT_NN_ADD(a, b), DVT_OK);
     CHECK_INT(DVT_NN_ADD(b, c), DVT_OK);
     CHECK_INT(DVT_NN_ADD(c, a), DVT_ERR_VALUE);
-    error_has("circle");
+    error_has("cycle");
     dvt_clear_error();
     CHECK_INT(dvt_block_add_child(c, a), DVT_ERR_VALUE);
     dvt_clear_error();
