@@ -1,11 +1,12 @@
-/* The spine: the ONLY place that says what is in devtensor.h and in which order. Compile with -Isrc and include this file to
-   work on the library; tools/amalgamate.py pastes the same includes into ../devtensor.h. */
+/* The spine: the only list of the files of devtensor.h and their order. Compile with -Isrc and
+   include this file to work on the library. tools/amalgamate.py expands the same includes to
+   ../devtensor.h. */
 #ifndef DEVTENSOR_H
 #define DEVTENSOR_H
 #include "0_api/dvt_api.h"
 #endif
 
-/* Stop here, if you are only interested in the API: what follows is the implementation. */
+/* Stop here if you are only interested in the API: the implementation follows. */
 #if defined(DEVTENSOR_IMPLEMENTATION) && !defined(DEVTENSOR_IMPLEMENTED)
 #define DEVTENSOR_IMPLEMENTED
 #include "0_api/dvt_call_sites_off.h"
