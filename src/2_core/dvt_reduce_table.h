@@ -27,7 +27,8 @@
      finish    the result from the joined terms s of n elements
      reads     what the gradient reads: X, Y (the result), XY or NONE
      grad      recorded operations on g (gradient of the result), x (the input), y (the result). g
-               and y have extent 1 on the reduced axes, whose bits are in `mask`. NULL: never recorded
+               and y have extent 1 on the reduced axes, whose bits are in `mask`. NULL: never
+               recorded
      lo, hi    an interval where value and gradient are smooth, for tests
      doc       one line
 
