@@ -59,11 +59,11 @@ typedef struct dvt_optimizer_step {
     int64_t count;           /* number of this step of the parameter, from 1 */
 } dvt_optimizer_step;
 
-/* Describes a custom optimizer. Zero is the default of every field but step. */
+/* Describes a custom optimizer. Zero is the default of every field but step. name and user must
+   live as long as trainers that use them. */
 typedef struct dvt_optimizer_desc {
-    const char
-        *name;  /* for messages; must live as long as trainers that use it, and so must user */
-    int states; /* state arrays per parameter, 0 to DVT_OPTIMIZER_STATES */
+    const char *name; /* for messages; may be NULL */
+    int states;       /* state arrays per parameter, 0 to DVT_OPTIMIZER_STATES */
     /* Required. Called once per step for every copy of a parameter, in a scope of its own and not
        recorded. Any result but DVT_OK, or an error that is not cleared, ends the trainer's step.
        Earlier changes of that step remain. */
@@ -120,9 +120,11 @@ DVT_API dvt_status dvt_trainer_allreduce(dvt_trainer *trainer);
 /* Updates all copies from the sums, the second phase. Waits: no. Errors: as dvt_trainer_step; VALUE
    (on several contexts, gradients that are not summed). */
 DVT_API dvt_status dvt_trainer_update(dvt_trainer *trainer, int64_t batch_size);
-/* Return and set the base learning rate; return the number of steps. */
+/* Returns the schedule's learning rate for the next step. */
 DVT_API double dvt_trainer_learning_rate(const dvt_trainer *trainer);
+/* Sets the base learning rate. Errors: RANGE. */
 DVT_API dvt_status dvt_trainer_set_learning_rate(dvt_trainer *trainer, double rate);
+/* Returns the number of steps so far. */
 DVT_API int64_t dvt_trainer_steps(const dvt_trainer *trainer);
 
 /* Scales arrays in place so that their common 2-norm is at most max_norm. Returns the norm before,

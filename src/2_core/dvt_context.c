@@ -254,7 +254,7 @@ static dvti_devices *dvti_devices_ready(void) {
     bytes = dvti_env("DEVTENSOR_VIRTUAL_GPU_MEMORY");
     if (bytes && (all->virtual_bytes = dvti_parse_bytes(bytes)) < 0) {
         dvti_log(DVT_LOG_WARNING,
-                 "DEVTENSOR_VIRTUAL_GPU_MEMORY=%.40s is no number of bytes such as 64M; ignored",
+                 "DEVTENSOR_VIRTUAL_GPU_MEMORY=%.40s is not a number of bytes such as 64M; ignored",
                  bytes);
         all->virtual_bytes = 0;
     }
@@ -333,7 +333,7 @@ static DVTI_NOINLINE dvti_device *dvti_device_begin_locked(const char *function,
                 function, dvt_ctx_name(ctx), n == 1 ? "is" : "are", n, n == 1 ? "" : "s", n - 1,
                 ctx.id);
         else if (ctx.type == DVT_DEVICE_CPU)
-            dvti_fail(DVT_ERR_NO_DEVICE, "%s: %s does not exist: numbers begin at 0; use dvt_cpu()",
+            dvti_fail(DVT_ERR_NO_DEVICE, "%s: %s does not exist: ids begin at 0; use dvt_cpu()",
                       function, dvt_ctx_name(ctx));
         else if (ctx.type == DVT_DEVICE_TPU)
             dvti_fail(DVT_ERR_NO_DEVICE,
@@ -410,7 +410,7 @@ DVT_API dvt_status dvt_set_virtual_gpus(int n, int64_t bytes) {
     dvti_mutex_unlock(&dvti_devices_lock);
     if (users)
         return dvti_fail(DVT_ERR_VALUE,
-                         "dvt_set_virtual_gpus: %lld arrays or calls of other threads are alive on "
+                         "dvt_set_virtual_gpus: %lld arrays or calls of other threads are using "
                          "virtual GPUs; release the arrays and wait for the calls first",
                          (long long)users);
     return DVT_OK;

@@ -25,8 +25,8 @@ DVTI_FN dvt_print_style dvti_print_style_chosen(void) {
 DVT_API dvt_print_style dvt_set_print_style(dvt_print_style style) {
     dvt_print_style previous = dvti_print_style_chosen();
     if ((int)style < 0 || (int)style > (int)DVT_PRINT_DEFAULT)
-        dvti_fail(DVT_ERR_RANGE, "dvt_set_print_style: %d is no style; use one of dvt_print_style",
-                  (int)style);
+        dvti_fail(DVT_ERR_RANGE,
+                  "dvt_set_print_style: %d is not a style; use one of dvt_print_style", (int)style);
     else
         dvti_atomic_store(&dvti_style_chosen, style == DVT_PRINT_DEFAULT ? 0 : 1 + (int64_t)style);
     return previous;
@@ -52,7 +52,7 @@ DVT_API size_t dvt_ctx_format(dvt_ctx ctx, dvt_print_style style, char *buffer, 
     if (ctx.type == DVT_DEVICE_GPU || ctx.type == DVT_DEVICE_TPU)
         words += ctx.type == DVT_DEVICE_GPU ? 1 : 2;
     if ((int)style < 0 || (int)style > (int)DVT_PRINT_DEFAULT)
-        dvti_fail(DVT_ERR_RANGE, "dvt_ctx_format: %d is no style; use one of dvt_print_style",
+        dvti_fail(DVT_ERR_RANGE, "dvt_ctx_format: %d is not a style; use one of dvt_print_style",
                   (int)style);
     else if (style == DVT_PRINT_TORCH && ctx.type == DVT_DEVICE_CPU && ctx.id == 0)
         dvti_text_add(&text, "device(type='cpu')");
@@ -196,7 +196,7 @@ DVT_API dvt_status dvt_ctx_parse(const char *name, dvt_ctx *out) {
     if (!dvti_read_plain(name, &found) && !dvti_read_torch(name, &found) &&
         !dvti_read_tf(name, &found) && !dvti_read_jax(name, &found))
         return dvti_fail(DVT_ERR_NAME,
-                         "dvt_ctx_parse: \"%.60s\" is no context; expected cpu, cpu(0), gpu(1), "
+                         "dvt_ctx_parse: \"%.60s\" is not a context; expected cpu, cpu(0), gpu(1), "
                          "cuda:1, /GPU:1, device(type='cuda', index=1) or CudaDevice(id=1): "
                          "devtensor computes on CPUs and NVIDIA GPUs",
                          name);

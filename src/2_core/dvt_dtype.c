@@ -28,7 +28,7 @@ DVT_API dvt_status dvt_dtype_parse(const char *name, dvt_dtype *out) {
         }
     return dvti_fail(
         DVT_ERR_NAME,
-        "dvt_dtype_parse: \"%.40s\" is no dtype; expected float32, float64, float16, bfloat16, "
+        "dvt_dtype_parse: \"%.40s\" is not a dtype; expected float32, float64, float16, bfloat16, "
         "int8, uint8, int32, int64 or bool",
         name);
 }

@@ -99,8 +99,8 @@ DVTI_FN bool dvti_nbytes(const char *function, dvt_shape shape, dvt_dtype dtype,
         return false;
     }
     if (!dvti_dtype_ok(dtype)) {
-        dvti_fail(DVT_ERR_DTYPE, "%s: %d is no dtype; use DVT_F32, DVT_I64 and the like", function,
-                  (int)dtype);
+        dvti_fail(DVT_ERR_DTYPE, "%s: %d is not a dtype; use DVT_F32, DVT_I64 and the like",
+                  function, (int)dtype);
         return false;
     }
     if (shape.ndim < 0 || shape.ndim > DVT_MAX_DIMS) {
