@@ -133,7 +133,7 @@ DVT_API dvt_array *dvt_broadcast_to(dvt_array *x, dvt_shape shape);
 /* Returns x itself if it is contiguous, else a copy on its context. */
 DVT_API dvt_array *dvt_contiguous(dvt_array *x);
 
-/* ---- copies: the result is new memory, or what the comment says ---- */
+/* ---- copies: the result is new memory unless the comment says otherwise ---- */
 
 /* Copies x to ctx. The result is always new memory, even if x is on ctx. Same dtype.
    Differentiable.

@@ -73,9 +73,9 @@ typedef enum dvt_graph_use {
 
 /* Computes the gradients of several heads at once, with their own head gradients. head_grads NULL,
    or a NULL entry, means ones; an entry is an optional array, see [dvt:status].
-   New arrays replace attached gradients that were recorded, and keep their graph alive. It lives
-   until the next backward, dvt_zero_grad or dvt_attach_grad, or the end of the array they belong
-   to.
+   With DVT_CREATE_GRAPH attached gradients are recorded arrays, which keep their graph. A later
+   backward, dvt_zero_grad or dvt_attach_grad does not write into them, but attaches a new array.
+   That, or the release of the array they belong to, ends their graph.
    Errors: as dvt_backward; RANGE (n < 1), SHAPE, DTYPE, CONTEXT (a head and its gradient), VALUE
    (use). */
 DVT_API dvt_status dvt_backward_from(dvt_array *const *heads, dvt_array *const *head_grads, int n,

@@ -45,8 +45,8 @@
    time. Several threads may read one array at the same time. A thread may write an array only while
    no other thread uses it. Errors, scopes, the default context, recording and train mode belong to
    the calling thread. Signal handlers must not call the library. */
-/* The implementation needs POSIX, which a strict -std=c99 hides unless asked for before the first
-   system header. */
+/* The implementation needs POSIX, which a strict -std=c99 hides unless the first system header is
+   preceded by this macro. */
 #if (defined(DEVTENSOR_IMPLEMENTATION) || defined(DEVTENSOR_STATIC) || defined(DVTI_FN)) &&        \
     !defined(_WIN32) && !defined(_GNU_SOURCE)
 #define _GNU_SOURCE 1

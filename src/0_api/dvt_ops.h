@@ -140,8 +140,8 @@ DVT_API dvt_array *dvt_norm(dvt_array *x, dvt_axes axes);
 DVT_API dvt_array *dvt_logsumexp(dvt_array *x, dvt_axes axes);
 
 /* ---- comparing arrays, by NumPy's rules. Copies: no array between contexts. Nothing is recorded.
-   a and b broadcast, except in dvt_array_equal. Integers are compared in float64, float16 and
-   bfloat16 in float32. ---- */
+   a and b broadcast, except in dvt_array_equal. Integers are compared in float64; float16 and
+   bfloat16 are compared in float32. ---- */
 
 typedef enum dvt_nan_rule { DVT_NAN_DIFFERS, DVT_NAN_EQUALS } dvt_nan_rule;
 
@@ -229,8 +229,8 @@ DVT_API dvt_array *dvt_matmul_with(dvt_array *a, dvt_array *b, const dvt_matmul_
 DVT_API dvt_array *dvt_dot(dvt_array *a, dvt_array *b);
 
 /* ---- joining, splitting, indexing ---- */
-/* Join n arrays along an existing axis, or along a new one. All extents but that of `axis` must
-   agree. Errors: RANGE (n < 1). */
+/* Join n arrays along an existing axis, or along a new one. The other extents must agree. Errors:
+   RANGE (n < 1), SHAPE. */
 DVT_API dvt_array *dvt_concat(dvt_array *const *arrays, int n, int axis);
 DVT_API dvt_array *dvt_stack(dvt_array *const *arrays, int n, int axis);
 /* Writes n views of x, of equal extents along an axis, to out[0..n). Copies: never. Owns: the

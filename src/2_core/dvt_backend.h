@@ -217,7 +217,7 @@ struct dvti_device {
     dvti_atomic limit; /* bytes; 0: none */
     dvti_atomic used;  /* bytes held now */
     dvti_atomic peak;
-    dvti_atomic users; /* buffers alive, and calls that look at the device now; not of cpu() */
+    dvti_atomic users; /* existing buffers, and calls that use the device now; unused for cpu() */
 };
 
 #endif

@@ -131,7 +131,7 @@ struct dvt_array {
     unsigned grad_holds; /* DVTI_GRAD_... */
     bool grad_sums;      /* while it is fresh, another backward adds to it (see dvt_param.sums) */
     dvti_atomic site;    /* DVTI_SITE_...: several threads may note a place at once */
-    const char *file;    /* where the creating call stands, when known */
+    const char *file;    /* location of the creating call, if known */
     int line;
 };
 
