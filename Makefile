@@ -138,11 +138,11 @@ test-long: $(if $(LONG),$B/long/tests) $B/unit/tests $B/isa/tests $B/cuda/tests 
 	@$(ENVIRONMENT) OBJECTS="$B" DVT_TEST_FULL=1 sh tests/run.sh $(if $(LONG),$B/long/tests) \
 		$(LONG_SUITES)
 
-# T=quick: the rows of `make test`. T=text: the rows whose name contains the text.
+# T=quick selects the rows of `make test`, T=text the rows whose name contains the text.
 matrix:
 	@$(ENVIRONMENT) T="$(T)" sh tests/matrix/run.sh
 
-# SECONDS=60: time for each target. TARGET=npy: one of them.
+# SECONDS=60 is the time for each target. TARGET=npy selects one.
 fuzz:
 	@$(ENVIRONMENT) SECONDS_EACH="$(or $(SECONDS),3600)" sh tests/fuzz/run.sh $(TARGET)
 
@@ -200,12 +200,14 @@ $B/bench/cpu/blas $B/bench/cpu/sleef $B/bench/cpu/machine: $B/%: %.c bench/cpu/r
 	@mkdir -p $(@D)
 	@$(COMPILE) $(FLAGS) $(OPENMP) -Wno-psabi $< -o $@ $(LIBS)
 
-# BASE=commit: the kernels of that commit next to those of the working tree, row by row. ROW=text: a part.
+# Compares the kernels of BASE=commit with those of the working tree, row by row. ROW=text selects
+# rows.
 bench-before: $B/bench/cpu/ours
 	@test -n "$(BASE)" || { echo 'BASE=commit says what to compare with'; exit 2; }
 	@rm -rf build/before && mkdir -p build/before && git archive $(BASE) | tar -x -C build/before
 	@$(MAKE) -s -C build/before build/release/bench/cpu/ours
-	@$(PYTHON) bench/cpu/before.py --row "$(ROW)" build/before/build/release/bench/cpu/ours $B/bench/cpu/ours
+	@$(PYTHON) bench/cpu/before.py --row "$(ROW)" \
+		build/before/build/release/bench/cpu/ours $B/bench/cpu/ours
 
 bench-accuracy: $B/bench/lenet_accuracy
 	@$B/bench/lenet_accuracy $(ARGS)
@@ -296,5 +298,5 @@ $(EXAMPLES) $(BENCH): %: %.program.o $(LIBRARY)
 -include $(shell find build/$(config) -name '*.d' 2>/dev/null)
 
 .PHONY: help run test gpu-check unit unit-quiet isa test-long matrix fuzz fuzz-replay check \
-	header docs bench bench-budgets bench-flags bench-jit bench-accuracy bench-before bench-cpu bench-fork-join \
-	bench-heap examples install format clean
+	header docs bench bench-budgets bench-flags bench-jit bench-accuracy bench-before bench-cpu \
+	bench-fork-join bench-heap examples install format clean

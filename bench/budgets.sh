@@ -1,12 +1,14 @@
 #!/bin/sh
-# Measures what the library costs to compile and to carry, next to SQLite's amalgamation where it can
-# be had. tests/check/budgets.sh guards what does not depend on the machine.
-# Environment: BUILD, CC, LIBRARY, LIBS, as the Makefile sets them; SQLITE=path takes an amalgamation
-# that is there, otherwise it is made from Debian's source package, below BUILD.
-#   including the declarations                   20 ms  (the median of 9, less an empty file's)
-#   compiling, as a ratio to SQLite              gcc -O2 0.6, clang -O2 0.7, both at -O0 2.2
-#   the small build of docs/BUILDING.md          5 s, 350 KB
-#   a program that adds two arrays, stripped     2 MB; with section garbage collection 500 KB
+# Measures compile time and size of the library, next to those of SQLite's amalgamation.
+# tests/check/budgets.sh checks sizes that do not depend on the machine.
+# Environment: BUILD, CC, LIBRARY, LIBS, as the Makefile sets them. SQLITE=path names an
+# amalgamation. Without it, the script makes one below BUILD from Debian's source package.
+#
+# Budgets:
+#   including the declarations                   20 ms (the median of 9, minus an empty file's);
+#   compiling, as a ratio to SQLite              gcc -O2 0.6, clang -O2 0.7, both at -O0 2.2;
+#   the small build of docs/BUILDING.md          5 s, 350 KB;
+#   a program that adds two arrays, stripped     2 MB, with section garbage collection 500 KB.
 d=$BUILD/budgets
 mkdir -p "$d"
 echo 'int main(void) { return 0; }' >"$d/empty.c"
@@ -19,12 +21,15 @@ int main(void) {
 }
 PROGRAM
 SMALL="-DDEVTENSOR_NO_NN -DDEVTENSOR_NO_FILES -DDEVTENSOR_NO_CUDA -DDEVTENSOR_NO_AVX512"
-# Processor time, not the clock's, so that other work on the machine does not count.
+# Measures processor time, so that other work on the machine does not count.
 milliseconds() {
     (
         "$@" >/dev/null 2>&1
         times
-    ) | awk 'NR == 2 { for (i = 1; i <= 2; i++) { split($i, t, /[ms]/); sum += t[1] * 60 + t[2] } print int(sum * 1000 + 0.5) }'
+    ) | awk 'NR == 2 {
+        for (i = 1; i <= 2; i++) { split($i, t, /[ms]/); sum += t[1] * 60 + t[2] }
+        print int(sum * 1000 + 0.5)
+    }'
 }
 median() { for i in 1 2 3 4 5 6 7 8 9; do milliseconds "$@"; done | sort -n | sed -n 5p; }
 row() { printf '%-60s %10s %s\n' "$1" "$2" "$3"; }
@@ -35,7 +40,7 @@ library() { # flags, output, then the compiler
     "$@" $flags -w -x c -DDEVTENSOR_IMPLEMENTATION -c devtensor.h -o "$out"
 }
 
-# Makes SQLite's amalgamation at $1, unless it is there. Prints the reason where that cannot be.
+# Makes SQLite's amalgamation at $1, unless it exists. Prints the reason of a failure.
 make_sqlite() {
     [ ! -f "$1" ] || return
     for tool in apt-get tclsh dpkg-source make; do
@@ -46,7 +51,8 @@ make_sqlite() {
     folder=$(cd "$(dirname "$1")" && pwd)
     mkdir -p "$folder/lists/partial"
     echo "deb-src http://deb.debian.org/debian $release main" >"$folder/source.list"
-    private="-o Dir::Etc::sourcelist=$folder/source.list -o Dir::Etc::sourceparts=- -o Dir::State::lists=$folder/lists"
+    private="-o Dir::Etc::sourcelist=$folder/source.list -o Dir::Etc::sourceparts=-"
+    private="$private -o Dir::State::lists=$folder/lists"
     (
         set -e
         cd "$folder"
@@ -74,7 +80,7 @@ if [ -z "$SQLITE" ]; then
 else
     missing=
 fi
-[ -f "$SQLITE" ] || row "SQLite's amalgamation" "" "is left out: ${missing:-$SQLITE is not there}"
+[ -f "$SQLITE" ] || row "SQLite's amalgamation" "" "is left out: ${missing:-$SQLITE does not exist}"
 for compiler in gcc clang; do
     command -v $compiler >/dev/null 2>&1 || { row "$compiler" "" "is not installed"; continue; }
     for level in -O0 -O2; do
@@ -92,10 +98,12 @@ for compiler in gcc clang; do
         row "  ratio (budget $budget)" "$(awk "BEGIN { printf \"%.2f\", $spent / $other }")" ""
     done
 done
-row "the small build, $CC -O2 (budget 5000)" "$(milliseconds library "-O2 $SMALL" "$d/small.o" $CC)" "ms"
+spent=$(milliseconds library "-O2 $SMALL" "$d/small.o" $CC)
+row "the small build, $CC -O2 (budget 5000)" "$spent" "ms"
 row "  text (budget 350 KB)" "$(text_of "$d/small.o")" "bytes"
 $CC -O2 -I. "$d/add.c" $LIBRARY -o "$d/add" $LIBS && strip "$d/add" && "$d/add" &&
     row "a program that adds two arrays, stripped (budget 2 MB)" "$(wc -c <"$d/add")" "bytes"
 library "-O2 -ffunction-sections -fdata-sections" "$d/sections.o" $CC &&
-    $CC -O2 -I. "$d/add.c" "$d/sections.o" -Wl,--gc-sections -o "$d/add" $LIBS && strip "$d/add" && "$d/add" &&
+    $CC -O2 -I. "$d/add.c" "$d/sections.o" -Wl,--gc-sections -o "$d/add" $LIBS &&
+    strip "$d/add" && "$d/add" &&
     row "  with section garbage collection (budget 500 KB)" "$(wc -c <"$d/add")" "bytes"

@@ -1,12 +1,14 @@
-/* DRAWN figures, for machines without a real data set: ten classes of 28 x 28 gray images, made from a seed. Position, size, angle,
-   thickness, brightness and noise vary; a figure is the set of points near its strokes. Classes differ in where their ink is, so that
-   LeNet leaves the plateau of Uniform(0.07) after some 50 steps of 0.1. Their accuracy says nothing about real data. */
+/* DRAWN figures, for machines without a real data set: ten classes of 28 x 28 gray images, made
+   from a seed. Position, size, angle, thickness, brightness and noise vary. A figure is the set of
+   points near its strokes.
+   The classes differ in the positions of their ink. So LeNet leaves the plateau of Uniform(0.07)
+   after about 50 steps of 0.1. The accuracy says nothing about real data. */
 #ifndef DRAWN_DATA_H
 #define DRAWN_DATA_H
 #include <math.h>
 #include <stdint.h>
 
-/* splitmix64, as a number of [0, 1). */
+/* Returns a number of [0, 1) by splitmix64. */
 static inline double drawn_random(uint64_t *state) {
     uint64_t z = (*state += 0x9e3779b97f4a7c15u);
     z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
@@ -14,16 +16,17 @@ static inline double drawn_random(uint64_t *state) {
     return (double)((z ^ z >> 31) >> 11) / 9007199254740992.0;
 }
 
-/* The distance of (x, y) from the segment between (ax, ay) and (bx, by). */
+/* Returns the distance of (x, y) from the segment between (ax, ay) and (bx, by). */
 static inline double drawn_segment(double x, double y, double ax, double ay, double bx, double by) {
     double dx = bx - ax, dy = by - ay, t = ((x - ax) * dx + (y - ay) * dy) / (dx * dx + dy * dy);
     t = t < 0 ? 0 : t > 1 ? 1 : t;
     return hypot(x - ax - t * dx, y - ay - t * dy);
 }
 
-/* The distance of a point from the strokes of a class, in the figure's own coordinates: it fills about [-1, 1] x [-1, 1]. */
+/* Returns the distance of a point from the strokes of a class, in the figure's own coordinates,
+   about [-1, 1] x [-1, 1]. */
 static inline double drawn_distance(int figure, double x, double y) {
-    /* Up to two segments per class, as ax, ay, bx, by; a class with none is round. */
+    /* Up to two segments (ax, ay, bx, by) per class; a class without segments is round. */
     static const struct {
         int n;
         double s[2][4];
@@ -74,7 +77,8 @@ static inline void drawn_figure(uint8_t *image, int figure, uint64_t *state) {
         }
 }
 
-/* n images of 784 bytes and their classes 0..9, in random order. The same seed gives the same bytes on machines with the same libm. */
+/* Writes n images of 784 bytes and their classes 0..9, in random order. The same seed gives the
+   same bytes on machines with the same libm. */
 static inline void drawn_images(uint8_t *images, int32_t *labels, int64_t n, uint64_t seed) {
     uint64_t state = seed * 0x632be59bd9b4e019u + 1;
     int64_t i;

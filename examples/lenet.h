@@ -1,4 +1,5 @@
-/* LeNet and its training loop, exactly as step 6 of MXNet's np tutorial has them: shared by the programs of this folder. */
+/* LeNet and its training loop, as in step 6 of MXNet's np tutorial. The programs of this directory
+   share them. */
 #ifndef LENET_H
 #define LENET_H
 #include "devtensor.h"
@@ -7,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Prints what failed and ends the program: for examples, where nothing better can be done. */
+/* Ends the program with a message if `ok` is false. Only examples may do that. */
 static inline void must(bool ok, const char *what) {
     if (!ok) {
         fprintf(stderr, "%s failed: %s%s%s\n", what, dvt_error(), dvt_error_site()[0] ? " at " : "",
@@ -16,7 +17,7 @@ static inline void must(bool ok, const char *what) {
     }
 }
 
-/* 60,170 parameters on 1 x 28 x 28 images. */
+/* Creates LeNet: 60,170 parameters, for 1 x 28 x 28 images. */
 static inline dvt_block *lenet(void) {
     dvt_block *net = dvt_nn_sequential();
     DVT_NN_ADD(net, dvt_nn_conv2d(6, 5, DVT_RELU), dvt_nn_max_pool2d(2, 2),
@@ -25,8 +26,9 @@ static inline dvt_block *lenet(void) {
     return net;
 }
 
-/* One batch on several contexts: forward and backward on each of them (they work at the same time), then one step of the
-   trainer. Returns the sum of the losses; reading it is the only copy back. */
+/* Trains one batch on several contexts: forward and backward on each, concurrently, then one step
+   of the trainer. Returns the sum of the losses. Reading that sum is the only copy to main
+   memory. */
 static inline double train_batch(dvt_block *net, dvt_trainer *trainer, dvt_ctx_list devices,
                                  dvt_array *x, dvt_array *y, int64_t batch_size) {
     dvt_array *xs[DVT_MAX_CONTEXTS], *ys[DVT_MAX_CONTEXTS], *losses[DVT_MAX_CONTEXTS];
@@ -46,7 +48,8 @@ static inline double train_batch(dvt_block *net, dvt_trainer *trainer, dvt_ctx_l
     return sum;
 }
 
-/* One epoch; returns the loss as the tutorial prints it: the sum over batches, divided by their number and size. */
+/* Trains one epoch. Returns the loss as the tutorial prints it: the sum over batches, divided by
+   their number and size. */
 static inline double train_epoch(dvt_block *net, dvt_trainer *trainer, dvt_ctx_list devices,
                                  dvt_loader *loader, int64_t batch_size, dvt_progress *progress) {
     double sum = 0, seen = 0;
@@ -62,7 +65,7 @@ static inline double train_epoch(dvt_block *net, dvt_trainer *trainer, dvt_ctx_l
     return sum / (double)dvt_loader_len(loader) / (double)batch_size;
 }
 
-/* The share of samples whose class is predicted. */
+/* Returns the share of samples whose class is predicted correctly. */
 static inline double evaluate(dvt_block *net, dvt_ctx device, dvt_loader *loader) {
     dvt_metric *accuracy = dvt_metric_accuracy();
     dvt_array *x, *y;
@@ -75,7 +78,7 @@ static inline double evaluate(dvt_block *net, dvt_ctx device, dvt_loader *loader
     return dvt_metric_get(accuracy);
 }
 
-/* The transform of the tutorial: to [0, 1], then (x - 0.13) / 0.31. */
+/* Returns the transform of the tutorial: to [0, 1], then (x - 0.13) / 0.31. */
 static inline dvt_transform *lenet_transform(void) {
     static const double mean = 0.13, deviation = 0.31;
     dvt_transform *steps[2];
@@ -84,7 +87,8 @@ static inline dvt_transform *lenet_transform(void) {
     return dvt_transform_compose(steps, 2);
 }
 
-/* Fashion-MNIST from the first place that has it: the argument, DEVTENSOR_DATA, data/, ../shared/data. NULL when none has. */
+/* Reads Fashion-MNIST from the first directory that has it: the argument, DEVTENSOR_DATA, data/,
+   ../shared/data. Returns NULL if none has. */
 static inline dvt_dataset *find_fashion_mnist(const char *folder, bool train) {
     const char *places[4];
     int i;
@@ -95,14 +99,14 @@ static inline dvt_dataset *find_fashion_mnist(const char *folder, bool train) {
     for (i = 0; i < 4; i++)
         if (places[i] && places[i][0]) {
             dvt_dataset *data;
-            dvt_set_log_level(DVT_LOG_OFF); /* a place without the files is no error here */
+            dvt_set_log_level(DVT_LOG_OFF); /* a directory without the files is not an error here */
             data =
                 dvt_dataset_fashion_mnist(places[i], train ? DVT_DATASET_TRAIN : DVT_DATASET_TEST);
             dvt_set_log_level(DVT_LOG_WARNING);
             if (data)
                 return data;
             if (i == 0 ||
-                dvt_error_code() != DVT_ERR_IO) /* asked for, or there but broken: say so */
+                dvt_error_code() != DVT_ERR_IO) /* requested explicitly, or present but damaged */
                 must(false, "reading Fashion-MNIST");
             dvt_clear_error();
         }

@@ -1,4 +1,5 @@
-/* A block of your own: x + f(x), with two dense layers inside, trained on a small regression with Adam and a cosine schedule. */
+/* A custom block: x + f(x), with two dense layers inside, trained on a small regression with Adam
+   and a cosine schedule. */
 #define DEVTENSOR_IMPLEMENTATION
 #include "devtensor.h"
 #include <stdio.h>
@@ -38,7 +39,7 @@ int main(void) {
         DVT_SCOPED;
         dvt_array *x = dvt_uniform(-1, 1, DVT_SHAPE(64, 2), DVT_F32, dev), *loss = NULL;
         dvt_array *y =
-            dvt_prod(x, DVT_KEEPDIMS(1)); /* the saddle x0 * x1: no linear model can do it */
+            dvt_prod(x, DVT_KEEPDIMS(1)); /* the saddle x0 * x1, which no linear model can fit */
         DVT_RECORD {
             loss = dvt_loss_l2(dvt_block_forward(net, x), y);
         }

@@ -1,5 +1,6 @@
-/* The main job: the devices, a short tour, then LeNet trained as MXNet's step-6 document does it, on the best device there
-   is, or on several. Build and run: make run. On two virtual GPUs: DEVTENSOR_VIRTUAL_GPUS=2 make run */
+/* The main example: prints the devices, gives a short tour, then trains LeNet as step 6 of MXNet's
+   document does, on the best device or on several. Build and run: make run. On two virtual GPUs:
+   DEVTENSOR_VIRTUAL_GPUS=2 make run */
 #define DEVTENSOR_IMPLEMENTATION
 #include "devtensor.h"
 #include "drawn_data.h"
@@ -29,7 +30,7 @@ static void usage(int status) {
     exit(status);
 }
 
-/* A whole number of at least 1. */
+/* Parses an integer of at least 1; ends the program otherwise. */
 static int64_t counted(const char *option, const char *text) {
     char *end;
     long long n = strtoll(text, &end, 10);
@@ -62,14 +63,14 @@ static options parse(int argc, char **argv) {
         else if (strcmp(argv[i], "--seed") == 0 && value)
             o.seed = strtoull(argv[++i], NULL, 10);
         else {
-            fprintf(stderr, "run: %s is no option, or its value is missing\n", argv[i]);
+            fprintf(stderr, "run: %s is not an option, or its value is missing\n", argv[i]);
             usage(2);
         }
     }
     return o;
 }
 
-/* Create, move, mix up and read the error, compute. */
+/* Creates an array, moves it, provokes an error and prints it, computes. */
 static void tour(void) {
     DVT_SCOPED;
     dvt_ctx here = dvt_cpu(), there = dvt_num_gpus() ? dvt_gpu(0) : dvt_cpu_id(1);
@@ -83,7 +84,7 @@ static void tour(void) {
     dvt_print(x);
     dvt_print(y);
     dvt_set_log_level(
-        DVT_LOG_OFF); /* the next error is wanted: it is printed here, not by the logger */
+        DVT_LOG_OFF); /* the next error is intended, and printed here instead of by the logger */
     if (!dvt_add(x, y))
         printf("\ndvt_add(x, y) says:\n  %s\n", dvt_error());
     dvt_clear_error();
@@ -95,7 +96,7 @@ static void tour(void) {
 static dvt_dataset *drawn(int64_t n, uint64_t seed) {
     dvt_array *x = dvt_empty(DVT_SHAPE(n, 28, 28, 1), DVT_U8, dvt_cpu());
     dvt_array *y = dvt_empty(DVT_SHAPE(n), DVT_I32, dvt_cpu());
-    must(x && y, "making room for the drawn images");
+    must(x && y, "allocating the drawn images");
     drawn_images((uint8_t *)dvt_data(x), (int32_t *)dvt_data(y), n, seed);
     return dvt_dataset_arrays(x, y);
 }
@@ -113,7 +114,8 @@ static dvt_loader *loader(dvt_dataset *data, int64_t batch_size, bool shuffle, u
     return result;
 }
 
-/* Saves, loads into a fresh net on another context list, and shows what it says of a few test images. */
+/* Saves the parameters, loads them into a new net on another context list, and prints its
+   predictions for a few test images. */
 static void save_load_predict(dvt_block *net, dvt_ctx device, dvt_dataset *test, bool fashion,
                               bool keep) {
     static const char file[] = "lenet.params";
@@ -196,7 +198,7 @@ int main(int argc, char **argv) {
         accuracy = evaluate(net, devices.ctx[0], test_data);
         printf("         test accuracy %.4f\n", accuracy);
         if (epoch == 0)
-            dvt_block_print(net); /* the shapes are known now */
+            dvt_block_print(net); /* all shapes are known now */
         must(dvt_curve_add(curve, "training loss", epoch, loss) == DVT_OK &&
                  dvt_curve_add(curve, "test accuracy", epoch, accuracy) == DVT_OK,
              "dvt_curve_add");

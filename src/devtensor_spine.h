@@ -1,11 +1,12 @@
-/* The spine: the ONLY place that says what is in devtensor.h and in which order. Compile with -Isrc and include this file to
-   work on the library; tools/amalgamate.py pastes the same includes into ../devtensor.h. */
+/* The spine: the only list of the files of devtensor.h and their order. Compile with -Isrc and
+   include this file to work on the library. tools/amalgamate.py expands the same includes to
+   ../devtensor.h. */
 #ifndef DEVTENSOR_H
 #define DEVTENSOR_H
 #include "0_api/dvt_api.h"
 #endif
 
-/* Stop here, if you are only interested in the API: what follows is the implementation. */
+/* Stop here if you are only interested in the API: the implementation follows. */
 #if defined(DEVTENSOR_IMPLEMENTATION) && !defined(DEVTENSOR_IMPLEMENTED)
 #define DEVTENSOR_IMPLEMENTED
 #include "0_api/dvt_call_sites_off.h"
@@ -31,13 +32,10 @@
 #include "2_core/dvt_context.c"
 #include "2_core/dvt_context_text.c"
 #include "2_core/dvt_copy.c"
-#include "2_core/dvt_device_memory.c"
-#include "2_core/dvt_device_table.c"
+#include "2_core/dvt_device_query.c"
 #include "2_core/dvt_dtype.c"
 #include "2_core/dvt_op_row.c"
-#include "2_core/dvt_precision.c"
 #include "2_core/dvt_run.c"
-#include "2_core/dvt_reduce_row.c"
 #include "2_core/dvt_scope.c"
 #include "2_core/dvt_shape.c"
 #include "3_cpu/dvt_cpu.h"

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Pastes src/ into devtensor.h, and the CUDA kernels into devtensor_kernels.cu.inc.
+"""Writes src/ into devtensor.h, and the CUDA kernels into devtensor_kernels.cu.inc.
 
-The same sources give the same bytes: no dates, no paths, no hashes. It is also the guard of the architecture: what
-it refuses, it refuses with what, why and how to fix it.
+The same sources give the same bytes: no dates, no paths, no hashes. The tool also checks the
+architecture. A violation ends it with a message that says what, why, and how to fix it.
 
-    tools/amalgamate.py            write what is stale
-    tools/amalgamate.py --check    write nothing; fail when something is stale
-    tools/amalgamate.py --root DIR work on another tree (the guards' own test does)
+    tools/amalgamate.py            write stale files
+    tools/amalgamate.py --check    write nothing; fail when a file is stale
+    tools/amalgamate.py --root DIR work on another tree, as tests/check/guards.sh does
 """
 import argparse
 import os
@@ -17,11 +17,13 @@ SPINE = "devtensor_spine.h"
 HEADER = "devtensor.h"
 KERNELS = "devtensor_kernels.cu.inc"
 KERNEL_FOLDER = "3_cuda/kernels"
-MATH_FOLDER = "2_core/math"  # its functions are pasted for the CPU, and are text for CUDA
+MATH_FOLDER = "2_core/math"  # compiled for the CPU, and part of the CUDA source
 PLATFORM = "1_base/dvt_platform.h"
-# Included once per ISA target, and long: it stands once, at the end, where the header includes itself for it.
+# A long file that every ISA target includes. The header has one copy of it, at the end, and
+# includes itself to reach it.
 SECTION = "3_cpu/simd/isa_target.inl"
-LEVEL = re.compile(r"1_base/level_(\w+)[.]inl")  # from plan or cold to end, other optimization options hold
+# From plan or cold to end, other optimization options are in effect.
+LEVEL = re.compile(r"1_base/level_(\w+)[.]inl")
 SECTION_BEGIN = """#define DVTI_SECTION
 #include DEVTENSOR_FILE /* a copy with another name: define DEVTENSOR_FILE as that name */
 #ifdef DVTI_SECTION
@@ -32,13 +34,14 @@ PUBLIC_SYSTEM_HEADERS = {"stdbool.h", "stddef.h", "stdint.h"}
 LINES_PER_FILE = 1000
 LITERAL = 4095  # what ISO C guarantees, the final 0 not counted
 
-BANNER = "/* GENERATED from src/ by tools/amalgamate.py: do not edit. Edit src/, then run `make header`. */\n"
+BANNER = ("/* GENERATED from src/ by tools/amalgamate.py: do not edit. "
+          "Edit src/, then run `make header`. */\n")
 SPDX = "/* SPDX-License-Identifier: MIT OR Unlicense */\n"
 
 INCLUDE = re.compile(r'\s*#\s*include\s+(?:"([^"]+)"|<([^>]+)>)')
 TOKEN = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
 CONDITIONAL = re.compile(r"\s*#\s*(if|ifdef|ifndef|elif|else|endif)\b\s*(.*)")
-ROOM = re.compile(r"(\d)_\w+")
+DIRECTORY = re.compile(r"(\d)_\w+")
 CUDA_NAME = re.compile(r"\b(?:CU[a-z]\w*|cu[A-Z]\w*_t|cuda[A-Z]\w*|nvrtc[A-Z]\w*)\b")
 MOVES_BYTES = re.compile(r"->\s*(?:upload|download|copy_from)\s*\(")
 
@@ -48,7 +51,7 @@ def die(what, why, fix):
 
 
 def code_of(lines, strings):
-    """The lines without comments, and without string literals unless wanted; every line still in its place."""
+    """Returns the lines without comments, and without string literals unless `strings`."""
 
     def blank(found):
         keep = strings and found[0][0] in "\"'"
@@ -77,19 +80,19 @@ def compact(lines):
     return out
 
 
-def room_of(path):
-    """'3_cpu/ref/x.c' -> '3_cpu'; the spine stands above all rooms."""
+def directory_of(path):
+    """Returns '3_cpu' for '3_cpu/ref/x.c', and None for the spine, which is above all layers."""
     first = path.split("/")[0]
-    return first if ROOM.fullmatch(first) else None
+    return first if DIRECTORY.fullmatch(first) else None
 
 
-def layer_of(room):
-    """The room's number; the list of kernels stands between the backends and the operations."""
-    return 3.5 if room == "3_kernels" else int(room[0])
+def layer_of(directory):
+    """Returns the directory's number; 3_kernels is between the backends and the operations."""
+    return 3.5 if directory == "3_kernels" else int(directory[0])
 
 
 class Sources:
-    """The files under src/, by their path from there."""
+    """The files under src/, by their path relative to it."""
 
     def __init__(self, root):
         self.folder = os.path.join(root, "src")
@@ -104,7 +107,7 @@ class Sources:
             lines = [line.rstrip() + "\n" for line in file]
         if len(lines) > LINES_PER_FILE:
             die(f"src/{name} has {len(lines)} lines; the limit is {LINES_PER_FILE}",
-                "a room that long is hard to find one's way in", "split it by subject")
+                "readers lose the overview of longer files", "split it by subject")
         return lines
 
     def all(self):
@@ -121,10 +124,10 @@ class Paster:
         self.sources = sources
         self.kernels = kernels  # the text of devtensor_kernels.cu.inc
         self.out = []
-        self.section = None  # the text of SECTION, once it was included
-        self.level = "end"  # the last of LEVEL that was pasted
-        self.under = {}  # of each pasted header: the conditions that it stands under
-        self.conditions = []  # [text] of every #if around this place; None for an include guard
+        self.section = None  # the text of SECTION, once included
+        self.level = "end"  # of the last LEVEL file
+        self.under = {}  # header -> the conditions around its first inclusion
+        self.conditions = []  # texts of the open #ifs; None for an include guard
 
     def paste(self, name):
         lines = self.sources.lines(name)
@@ -132,11 +135,13 @@ class Paster:
         self.out.append(f"/* ==== begin src/{name} ==== */\n")
         depth = len(self.conditions)
         code = code_of(lines, strings=True)
-        # The first comment is pasted before the #line, so that it can count from 1. The spine's is for contributors.
+        # The first comment precedes the #line, so that numbers begin at 1. That of the spine is for
+        # contributors and left out.
         begin = next(i for i, line in enumerate(code) if line.strip() or i == len(lines))
         if not lines or not lines[0].startswith("/*"):
-            die(f"src/{name} does not begin with a comment", "a room says what lives in it, and what must not",
-                "say it in two to six lines, from the first line on")
+            die(f"src/{name} does not begin with a comment",
+                "the first comment of a file states its subject and its limits",
+                "write two to six lines, from the first line on")
         if name != SPINE:
             self.out += lines[:begin]
         self.line_directive(begin + 1, name)
@@ -155,12 +160,12 @@ class Paster:
             self.follow_conditions(code, number)
             self.out.append(line)
         if len(self.conditions) != depth:
-            die(f"src/{name} ends inside an #if", "what follows would be left out with it",
+            die(f"src/{name} ends inside an #if", "the condition would cover the files after it",
                 "add the #endif")
         self.out.append(f"/* ==== end src/{name} ==== */\n")
 
     def line_directive(self, number, name):
-        """What follows is line `number` of src/name; the #endif counts as the line before."""
+        """Numbers the next line as `number` of src/name; the #endif counts as the line before."""
         if self.out and self.out[-1].startswith("#ifdef DEVTENSOR_LINES"):
             self.out.pop()
         self.out.append(f'#ifdef DEVTENSOR_LINES\n#line {number - 1} "src/{name}"\n#endif\n')
@@ -180,18 +185,19 @@ class Paster:
             self.level = LEVEL.fullmatch(target)[1]
         elif self.level != "end" and target.endswith(".h") and target not in self.under:
             die(f"src/{name}:{number} includes {target} first after 1_base/level_{self.level}.inl",
-                "GCC gives a function the options that hold where it is declared first",
+                "GCC compiles a function with the options in effect at its first declaration",
                 f"include it in src/{SPINE} before")
         if target.endswith(".inl") or target not in self.under:
             self.under.setdefault(target, active)
             self.paste(target)
         elif self.under[target] != active[:len(self.under[target])]:
             die(f"src/{name}:{number} includes {target}, which was pasted above under `"
-                f"{self.under[target][-1]}`", "a header is pasted once, where it is first included; "
-                "there it may be compiled away", "include it earlier, outside of that condition")
+                f"{self.under[target][-1]}`",
+                "a header is pasted once, at its first inclusion, and that condition may remove it",
+                "include it earlier, outside of that condition")
 
     def paste_section(self):
-        """Pastes SECTION into a text of its own; every inclusion of it finds the same."""
+        """Pastes SECTION into a text of its own, which all its inclusions share."""
         if self.section is not None:
             return
         out, self.out = self.out, []
@@ -202,11 +208,13 @@ class Paster:
         self.out, self.conditions = out, conditions
 
     def text(self):
-        """The header: all of it but SECTION, unless it includes itself for that."""
+        """Returns the header: SECTION, or all other text, by DVTI_SECTION."""
         head = BANNER + SPDX + "#ifndef DVTI_SECTION\n"
         if self.section is None:
-            die(f"src/{SECTION} is not included", "it is what the header includes itself for", "include it, or change SECTION")
-        tail = f"#else /* src/{SECTION}, for which the header includes itself */\n#undef DVTI_SECTION\n{self.section}#endif\n"
+            die(f"src/{SECTION} is not included", "the header includes itself for this file",
+                "include it, or change SECTION")
+        tail = (f"#else /* src/{SECTION}, for which the header includes itself */\n"
+                f"#undef DVTI_SECTION\n{self.section}#endif\n")
         return head + "".join(self.out) + tail
 
     def follow_conditions(self, code, number):
@@ -225,36 +233,36 @@ class Paster:
 
     @staticmethod
     def check_layer(name, number, target):
-        here, there = room_of(name), room_of(target)
+        here, there = directory_of(name), directory_of(target)
         if not here or not there or here == there or layer_of(here) > layer_of(there):
             return
         sibling = layer_of(here) == layer_of(there)
         die(f"src/{name}:{number} includes {target}: {here} may not know {there}",
-            "rooms with one number are siblings, and any of them can be left out" if sibling else
-            "lower layers must work without higher ones",
-            "move what both need into a lower room" if sibling else
-            "move the shared declaration down, or the code that needs it up")
+            "directories with one number are siblings, and any of them can be left out"
+            if sibling else "lower layers must work without higher ones",
+            "move the shared declarations to a lower directory" if sibling else
+            "move the shared declaration down, or the code that uses it up")
 
     @staticmethod
     def check_system_header(name, number, header):
-        if name == PLATFORM or (room_of(name) == "0_api" and header in PUBLIC_SYSTEM_HEADERS):
+        if name == PLATFORM or (directory_of(name) == "0_api" and header in PUBLIC_SYSTEM_HEADERS):
             return
         die(f"src/{name}:{number} includes <{header}>",
-            "users pay for every system header of the declarations, and the implementation must "
-            "have one place that knows the platform",
-            f"the declarations get by with {', '.join(sorted(PUBLIC_SYSTEM_HEADERS))}; for the "
+            "every system header of the declarations costs users compile time, and one file of the "
+            "implementation adapts to the platform",
+            f"use only {', '.join(sorted(PUBLIC_SYSTEM_HEADERS))} in the declarations; for the "
             f"implementation add it to src/{PLATFORM}")
 
     @staticmethod
     def check_code(name, lines):
         for number, line in enumerate(code_of(lines, strings=False), 1):
-            if room_of(name) != "3_cuda" and CUDA_NAME.search(line):
+            if directory_of(name) != "3_cuda" and CUDA_NAME.search(line):
                 die(f"src/{name}:{number} names {CUDA_NAME.search(line)[0]}",
-                    "only 3_cuda knows CUDA, so that the library is whole without it",
-                    "put it behind a slot of 2_core/dvt_backend.h")
-            if room_of(name) != "2_core" and MOVES_BYTES.search(line):
+                    "only 3_cuda may use CUDA, so that the library can be built without it",
+                    "call it through a function of 2_core/dvt_backend.h")
+            if directory_of(name) != "2_core" and MOVES_BYTES.search(line):
                 die(f"src/{name}:{number} moves bytes between memories",
-                    "only 2_core does, so that every transfer is counted and guarded",
+                    "only 2_core may, so that every transfer is counted and guarded",
                     "call dvti_copy_elements or dvti_read")
 
 
@@ -269,7 +277,7 @@ def kernels(sources):
     out = [BANNER.replace("Edit src/", f"Edit src/{KERNEL_FOLDER}/"), SPDX,
            "/* The CUDA source: a table of strings, ended by NULL. "]
     out.append("Include it inside an initializer. */\n" if names else
-               "No kernel has been written yet: it is empty. */\n")
+               "There are no kernels: it is empty. */\n")
     for name in names:
         length = literal_line(out, f'#line 1 "{os.path.basename(name)}"', "", LITERAL)
         expected = 1  # the line that the compiler counts
@@ -309,7 +317,7 @@ def generate(root):
     lost = sorted(set(sources.all()) - sources.used)
     if lost:
         die("not reachable from the spine: " + ", ".join("src/" + name for name in lost),
-            "a file that nobody includes is dead or forgotten",
+            "a file that is not included is never compiled",
             f"add it to src/{SPINE} at its place, or delete it")
     return new
 
@@ -317,7 +325,8 @@ def generate(root):
 def main():
     arguments = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     arguments.add_argument("--check", action="store_true")
-    arguments.add_argument("--root", default=os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+    arguments.add_argument(
+        "--root", default=os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
     arguments = arguments.parse_args()
     stale = []
     for name, text in generate(arguments.root).items():
@@ -334,8 +343,9 @@ def main():
                 file.write(text)
             print("wrote", name)
     if arguments.check and stale:
-        die("stale: " + ", ".join(stale), "src/ changed and the generated file did not, or somebody edited it",
-            "run `make header` and commit the result; never edit it by hand")
+        die("stale: " + ", ".join(stale),
+            "src/ changed and the generated file did not, or it was edited by hand",
+            "run `make header` and commit the result")
 
 
 if __name__ == "__main__":

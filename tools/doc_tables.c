@@ -1,8 +1,8 @@
-/* Prints the tables of the documents: what each status means, and what every operation of the op
-   table does with every dtype on every kind of context. The second is not written down anywhere:
-   each operation is asked, by calling it. And how exact functions are: the bounds that the tests
-   hold them to. usage: doc_tables errors | operations | summary | accuracy */
-#define DEVTENSOR_NO_CALL_SITES /* so that the names below are those of the functions */
+/* Prints the tables of the documents: the statuses; the support of every operation of the op table
+   for every dtype and kind of context; the error bounds of functions that the tests check. The
+   support is not stored anywhere: the program calls each operation.
+   usage: doc_tables errors | operations | summary | accuracy */
+#define DEVTENSOR_NO_CALL_SITES /* keeps the names below those of the functions */
 #include "devtensor.h"
 #include "2_core/dvt_optimizer_table.h"
 #include "2_core/dvt_reduce_table.h"
@@ -13,7 +13,7 @@
 
 /* ---- how to call each operation on small positive arrays ---- */
 typedef struct sample {
-    dvt_array *x, *y;     /* (1, 1, 4, 4) of the dtype, and the same again */
+    dvt_array *x, *y;     /* both (1, 1, 4, 4) of the dtype */
     dvt_array *small;     /* (1, 1, 2, 2) of the dtype: weights */
     dvt_array *condition; /* bool, like x */
     dvt_array *index;     /* int64 zeros, like x */
@@ -24,7 +24,7 @@ typedef struct sample {
 typedef dvt_array *(*call)(const sample *s);
 
 typedef struct row {
-    const char *name; /* of the function, with what follows its name in the source */
+    const char *name; /* the source text of the call, from the function's name on */
     const char *doc, *gradient, *vector;
     call run;
 } row;
@@ -53,8 +53,8 @@ static dvt_array *call_dvt_avg_pool2d(const sample *s) {
     return dvt_avg_pool2d(s->x, &p);
 }
 
-/* Rows that are neither unary nor binary, by how users reach them. Those that are part of others
-   have no call of their own. */
+/* Calls of the rows that are neither unary nor binary. Rows that only other operations launch have
+   no call of their own. */
 #define CALL_copy dvt_copy(s->x)
 #define CALL_where dvt_where(s->condition, s->x, s->y)
 #define CALL_clip dvt_clip(s->x, 0, 1)
@@ -95,7 +95,7 @@ static dvt_array *call_dvt_avg_pool2d(const sample *s) {
 #define CALL_arange dvt_arange(0, 2, 1, s->dtype, s->ctx)
 #define CALL_eye dvt_eye(2, 2, 0, s->dtype, s->ctx)
 
-/* A function and a row for each operation. */
+/* Defines a function and a row for each operation. */
 #define DEFINE_UNARY(name, rule, cost, f, i, vector, math, grad, reads, lo, hi, doc)               \
     static dvt_array *call_##name(const sample *s) {                                               \
         return dvt_##name(s->x);                                                                   \
@@ -114,7 +114,7 @@ DVTI_UNARY_TABLE(DEFINE_UNARY)
 DVTI_BINARY_TABLE(DEFINE_BINARY)
 DVTI_SPECIAL_TABLE(DEFINE_OTHER)
 DVTI_OTHER_TABLE(DEFINE_OTHER)
-/* Over axes, or of positions along one. */
+/* Calls a reduction over all axes, or of positions along one. */
 #define CALL_SUM(name) dvt_##name(s->x, DVT_ALL)
 #define CALL_FLOAT(name) CALL_SUM(name)
 #define CALL_SAME(name) CALL_SUM(name)
@@ -144,7 +144,7 @@ static const row rows[] = {DVTI_UNARY_TABLE(ROW_UNARY) DVTI_BINARY_TABLE(ROW_BIN
 
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
-/* ---- what each operation says when it is called ---- */
+/* ---- calling each operation ---- */
 typedef struct answer {
     int made
         [DVT_DTYPE_COUNT]; /* the dtype of the result for each dtype of the input; -1: refused */
@@ -206,7 +206,7 @@ static const int floats[] = {DVT_F32, DVT_F64, DVT_F16, DVT_BF16};
 static const int integers[] = {DVT_I8, DVT_U8, DVT_I32, DVT_I64};
 static const int booleans[] = {DVT_BOOL};
 
-/* What a group of dtypes becomes: one word when the group agrees, else each dtype by name. */
+/* Returns the result dtypes of a group: one word if the group agrees, else each dtype by name. */
 static const char *cell(const answer *a, const int *group, int n, char *text) {
     int i, same = 1, equal = 1, none = 1;
     for (i = 0; i < n; i++) {
@@ -229,7 +229,7 @@ static const char *cell(const answer *a, const int *group, int n, char *text) {
     return text;
 }
 
-/* Whether an ISA target computes whole vectors of it. */
+/* Returns whether an ISA target computes it with vectors. */
 static const char *vectors_of(const row *r) {
     return strcmp(r->vector, "DVTI_NO_VECTOR") == 0 ? "none" : r->vector[0] ? "yes" : "–";
 }
@@ -242,7 +242,7 @@ static void describe(const answer *a, char *text) {
             a->devices & 1 ? "yes" : "–", a->devices & 2 ? "yes" : "–");
 }
 
-/* "exp" of "dvt_exp", "full" of "dvt_full(...)", "concat" of "call_dvt_concat(s)". */
+/* Returns "exp" for "dvt_exp", "full" for "dvt_full(...)", "concat" for "call_dvt_concat(s)". */
 static const char *public_name(const row *r) {
     static char name[64];
     const char *begin = strstr(r->name, "dvt_") + 4;
@@ -273,7 +273,7 @@ static void print_operations(void) {
     }
 }
 
-/* Operations that give the same answers share a line. */
+/* Prints one line for all operations with the same answers. */
 static void print_summary(void) {
     static char texts[ROWS][800];
     int i, k;
@@ -307,7 +307,7 @@ static void print_errors(void) {
 #undef PRINT_STATUS
 }
 
-/* What tests allow for the error of their own exact value, a thousandth, is left out. */
+/* Leaves out the 0.001 ulp that tests add for the error of their own expected value. */
 static void print_accuracy(void) {
     static const struct {
         const char *name;

@@ -1,8 +1,8 @@
 """Compares two builds of ours.c, row by row: before.py [--row TEXT] [--rounds N] OLD NEW.
 
-Both take part in every row, in turn; the speed of the new one over the old one is the median of the
-ratios of the rounds. Rows below 0.95 are measured again with three times the rounds and listed at the
-end. Results are not compared with float64 here: run.py and the tests do that.
+Each row runs both in turn and prints the speed of NEW over OLD: the median of the ratios of the
+rounds. Rows below 0.95 are measured again with three times the rounds, and listed at the end. The
+results themselves are compared with float64 by run.py and the tests, not here.
 """
 import argparse
 import statistics
@@ -14,7 +14,7 @@ LEAST = 0.95
 
 
 def ratio(old, new, seconds, rounds):
-    """New speed over old speed: the median over the rounds, which begin with either in turn."""
+    """Returns new speed over old: the median over the rounds, which alternate the order."""
     taken = []
     for k in range(rounds):
         times = {}
@@ -56,7 +56,8 @@ def main():
         old.end()
         new.end()
     for (threads, group), overs in logs.items():
-        print(f"{threads}T {group}: geometric mean {statistics.geometric_mean(overs):.3f}, lowest {min(overs):.3f}")
+        mean = statistics.geometric_mean(overs)
+        print(f"{threads}T {group}: geometric mean {mean:.3f}, lowest {min(overs):.3f}")
     print(f"{len(low)} rows below {LEAST}", *low, sep="\n")
 
 

@@ -1,5 +1,5 @@
-/* [dvt:autograd] Gradients. Operations inside DVT_RECORD on arrays that have a gradient attached
-   (or that were computed from such) are remembered; dvt_backward walks back.
+/* [dvt:autograd] Gradients. Inside DVT_RECORD, operations on arrays with an attached gradient, and
+   on their results, are recorded. dvt_backward computes the gradients from the record.
 
        dvt_attach_grad(w, DVT_GRAD_WRITE);
        DVT_RECORD { loss = dvt_mean(dvt_square(dvt_sub(dvt_matmul(x, w), y)), DVT_ALL); }
@@ -9,10 +9,11 @@
    Recording and train mode belong to the thread. Gradients are computed with recorded operations,
    so gradients of gradients work (DVT_CREATE_GRAPH). */
 
+/* What dvt_backward does with an attached gradient. */
 typedef enum dvt_grad_req {
-    DVT_GRAD_WRITE, /* each backward overwrites */
-    DVT_GRAD_ADD,   /* each backward adds; dvt_zero_grad starts again */
-    DVT_GRAD_NULL   /* none */
+    DVT_GRAD_WRITE, /* overwrites it */
+    DVT_GRAD_ADD,   /* adds to it; dvt_zero_grad resets it */
+    DVT_GRAD_NULL   /* no gradient */
 } dvt_grad_req;
 
 typedef enum dvt_switch { DVT_UNCHANGED = -1, DVT_OFF, DVT_ON } dvt_switch;
@@ -22,11 +23,12 @@ typedef struct dvt_record_guard {
     int once;
 } dvt_record_guard;
 
-/* Sets recording and train mode of this thread until the end. NULL is fine to end. */
+/* Set recording and train mode of this thread until the matching end. NULL is allowed at the
+   end. */
 DVT_API dvt_record_guard dvt_record_begin(dvt_switch recording, dvt_switch training);
 DVT_API void dvt_record_end(dvt_record_guard *guard);
-/* The block that follows records in train mode; in predict mode; does not record; is in train mode;
-   in predict mode. */
+/* Modes of the block that follows: record in train mode; record in predict mode; do not record;
+   train mode; predict mode. */
 #define DVT_RECORD DVT_MODE_SCOPE(DVT_ON, DVT_ON)
 #define DVT_RECORD_PREDICT DVT_MODE_SCOPE(DVT_ON, DVT_OFF)
 #define DVT_PAUSE DVT_MODE_SCOPE(DVT_OFF, DVT_OFF)
@@ -35,30 +37,31 @@ DVT_API void dvt_record_end(dvt_record_guard *guard);
 #define DVT_MODE_SCOPE(recording, training)                                                        \
     DVT_GUARDED("DVT_RECORD", dvt_record_guard, dvt_g_record,                                      \
                 dvt_record_begin(recording, training), dvt_record_end)
-/* The same as declarations, until the end of the enclosing block: break leaves the loop around it,
-   as in [dvt:scope]. */
+/* Set the modes until the end of the enclosing block, as declarations. break then leaves the loop
+   around it, see [dvt:scope]. */
 #define DVT_RECORD_SCOPED DVT_MODE_SCOPED(DVT_ON, DVT_ON)
 #define DVT_PAUSE_SCOPED DVT_MODE_SCOPED(DVT_OFF, DVT_OFF)
 #define DVT_MODE_SCOPED(recording, training)                                                       \
     DVT_GUARD_DECLARED(dvt_record_guard, DVT_GUARD_NAME(dvt_g_recorded, __LINE__),                 \
                        dvt_record_begin(recording, training), dvt_record_end)
+/* Return whether this thread records, and whether it is in train mode. */
 DVT_API bool dvt_is_recording(void);
 DVT_API bool dvt_is_training(void);
 
-/* Gives x a gradient array of its shape, dtype and context, filled with 0, and cuts x from whatever
-   computed it. Attaching again keeps the array; DVT_GRAD_NULL takes it away. Errors: DTYPE (not a
-   float), VALUE (no such req), HOST_MEMORY, DEVICE_MEMORY. */
+/* Gives x a gradient array of its shape, dtype and context, filled with 0, and detaches x from the
+   operation that computed it. Attaching again keeps the array; DVT_GRAD_NULL removes it. Errors:
+   DTYPE (not a float), VALUE (an invalid req), HOST_MEMORY, DEVICE_MEMORY. */
 DVT_API dvt_status dvt_attach_grad(dvt_array *x, dvt_grad_req req);
-/* The gradient array. Owns: x.  Errors: GRAD (none attached), and NULL. */
+/* Returns the gradient array. Owns: x.  Errors: GRAD (none attached), and NULL is returned. */
 DVT_API dvt_array *dvt_grad(dvt_array *x);
 /* Sets x's gradient to 0. Errors: GRAD (none attached). */
 DVT_API dvt_status dvt_zero_grad(dvt_array *x);
 
-/* d(sum of y) / d(everything attached), for y of any shape: the head gradient is ones. The graph is
-   freed. Where it fails, no attached gradient has changed and the graph is still there. Copies: a
-   gradient returns to the context of its array.  Waits: no.  Errors: GRAD (y was not recorded; the
-   graph is used up; a value that a gradient reads was overwritten since), HOST_MEMORY,
-   DEVICE_MEMORY. */
+/* Computes d(sum of y) / d(x) for every attached x, for y of any shape: the head gradient is ones.
+   Frees the graph. A call that fails changes no attached gradient and keeps the graph.
+   Copies: a gradient returns to the context of its array.  Waits: no.
+   Errors: GRAD (y was not recorded; the graph is used up; a value that a gradient reads was
+   overwritten since), HOST_MEMORY, DEVICE_MEMORY. */
 DVT_API dvt_status dvt_backward(dvt_array *y);
 
 /* What a backward pass does with the recorded graph. */
@@ -68,22 +71,23 @@ typedef enum dvt_graph_use {
     DVT_CREATE_GRAPH  /* keeps it, and records this pass: for gradients of gradients */
 } dvt_graph_use;
 
-/* Several heads at once, with their own gradients: head_grads NULL, or a NULL entry, means ones; an
-   entry is an optional array, see [dvt:status]. Attached gradients that were recorded are replaced
-   by new arrays, and keep their graph alive until the next backward, dvt_zero_grad or
-   dvt_attach_grad, or the end of the array they belong to.
+/* Computes the gradients of several heads at once, with their own head gradients. head_grads NULL,
+   or a NULL entry, means ones; an entry is an optional array, see [dvt:status].
+   With DVT_CREATE_GRAPH attached gradients are recorded arrays, which keep their graph. A later
+   backward, dvt_zero_grad or dvt_attach_grad does not write into them, but attaches a new array.
+   That, or the release of the array they belong to, ends their graph.
    Errors: as dvt_backward; RANGE (n < 1), SHAPE, DTYPE, CONTEXT (a head and its gradient), VALUE
    (use). */
 DVT_API dvt_status dvt_backward_from(dvt_array *const *heads, dvt_array *const *head_grads, int n,
                                      dvt_graph_use use);
-/* Gradients of the heads with respect to `vars`, as new arrays in out[0..n_vars). Attached
-   gradients are left alone. An unused variable gets zeros. vars must be attached, or recorded
+/* Computes the gradients of the heads with respect to `vars`, as new arrays in out[0..n_vars). Does
+   not change attached gradients. An unused variable gets zeros. vars must be attached, or recorded
    results.
    Owns: the innermost scope owns out[].  Errors: as dvt_backward_from. */
 DVT_API dvt_status dvt_gradients(dvt_array *const *heads, dvt_array *const *head_grads, int n,
                                  dvt_array *const *vars, int n_vars, dvt_graph_use use,
                                  dvt_array **out);
-/* The same memory without history: gradients stop there. Copies: never. */
+/* Returns an array on the same memory without history: gradients stop there. Copies: never. */
 DVT_API dvt_array *dvt_detach(dvt_array *x);
-/* Is x the result of a recorded operation, or attached? */
+/* Returns whether x is the result of a recorded operation, or has a gradient attached. */
 DVT_API bool dvt_has_history(const dvt_array *x);

@@ -1,44 +1,44 @@
-/* [dvt:config] Every switch, one line each. Define a switch before including devtensor.h; the ones
-   that change the implementation must be the same for all includers of one implementation.
+/* [dvt:config] All switches. Define a switch before including devtensor.h. Switches that change the
+   implementation must be the same in all files that use one implementation.
 
-   DEVTENSOR_IMPLEMENTATION   in exactly one translation unit: compile the library itself there
+   DEVTENSOR_IMPLEMENTATION   compile the library here: in exactly one translation unit
    DEVTENSOR_STATIC           a private copy: every function is static (implies the implementation)
-   DEVTENSOR_NO_THREADS       one thread only: no pool, no device queues, no loader workers
+   DEVTENSOR_NO_THREADS       one thread only: no thread pool, device queues or loader workers
    DEVTENSOR_NO_CUDA          leave out the CUDA driver; virtual GPUs stay
    DEVTENSOR_NO_FILES         leave out everything that opens a file
    DEVTENSOR_NO_NN            leave out blocks, losses, data loading and training
    DEVTENSOR_NO_AVX512        leave out the kernels for AVX-512, which saves their compile time
-   DEVTENSOR_PLAIN_TARGET       on x86 too: the portable ISA target "plain"
-   DEVTENSOR_NO_CALL_SITES    do not remember the file and line at which arrays were made
+   DEVTENSOR_PLAIN_TARGET     build the portable ISA target "plain" on x86 too
+   DEVTENSOR_NO_CALL_SITES    do not record the file and line of calls
    DEVTENSOR_NO_STDERR        no default logger: nothing is ever printed unless a logger is set
-   DEVTENSOR_FILE             this file's name in quotes, where it is not "devtensor.h": the
+   DEVTENSOR_FILE             this file's name in quotes, if it is not "devtensor.h": the
                               implementation includes it again for the kernels of each ISA target
    DEVTENSOR_LINES            compiler messages and debuggers name the files of src/, not this one
 
-   Environment, read once at first use:
+   Environment, read once at first use (defaults in parentheses):
    DEVTENSOR_VIRTUAL_GPUS     number of virtual GPUs (0 to 16)
    DEVTENSOR_VIRTUAL_GPU_MEMORY  bytes of memory of each, with an optional suffix K, M or G
-   DEVTENSOR_VIRTUAL_GPU_MODEL  the time they take (see dvt_set_virtual_model): any of
+   DEVTENSOR_VIRTUAL_GPU_MODEL  their time model (see dvt_set_virtual_model): any of
                               latency=10us,bandwidth=12G,launch=5us,flops=1T; units s, ms, us, ns
                               and K, M, G, T
-   DEVTENSOR_CUDA             0: do as if there were no CUDA GPU
-   DEVTENSOR_CUDA_PATH        the driver's library, instead of looking for it
-   DEVTENSOR_NVRTC_PATH       NVRTC's library or its directory, instead of looking for it
-   DEVTENSOR_P2P              0: copies between GPUs never go directly
-   DEVTENSOR_NCCL             1: gradients are summed over GPUs by NCCL, when it is found
-   DEVTENSOR_CACHE            0: compiled kernels are not kept on disk
-   DEVTENSOR_CACHE_DIR        where they are kept; must be writable by this user only
-   DEVTENSOR_CACHE_SIZE       bytes they may take, with an optional suffix K, M or G (256M)
-   DEVTENSOR_JIT_DUMP         a directory: CUDA sources and the logs of errors are written there
+   DEVTENSOR_CUDA             0: ignore all CUDA GPUs
+   DEVTENSOR_CUDA_PATH        file name of the CUDA driver's library (searched for)
+   DEVTENSOR_NVRTC_PATH       file name of NVRTC's library, or its directory (searched for)
+   DEVTENSOR_P2P              0: no direct copies between GPUs
+   DEVTENSOR_NCCL             1: NCCL sums gradients over GPUs, if its library is found
+   DEVTENSOR_CACHE            0: do not keep compiled kernels on disk
+   DEVTENSOR_CACHE_DIR        directory of compiled kernels; only this user may be able to write it
+   DEVTENSOR_CACHE_SIZE       limit of its bytes, with an optional suffix K, M or G (256M)
+   DEVTENSOR_JIT_DUMP         directory to which CUDA sources and compiler logs are written
    DEVTENSOR_NUM_THREADS      threads of cpu(), 1 to 256
    DEVTENSOR_ISA              ISA target of cpu(): avx512, avx2, neon, plain, reference
    DEVTENSOR_CPU_CACHE        bytes of released memory that cpu(), and each virtual GPU, keeps for
-                              later, with an optional suffix K, M or G (a quarter of the machine's)
+                              reuse, with an optional suffix K, M or G (a quarter of the machine's)
    DEVTENSOR_TF32             1: as dvt_allow_tf32(true)
    DEVTENSOR_WINOGRAD         1: as dvt_allow_winograd(true)
    DEVTENSOR_SYNC             1: wait after every operation, so that errors appear at the call
-   DEVTENSOR_LOG              lowest level written by the default logger: debug, info, warning,
-   error, off */
+   DEVTENSOR_LOG              lowest level that the default logger writes: debug, info, warning,
+                              error, off (warning) */
 
 #define DVT_VERSION_MAJOR 0
 #define DVT_VERSION_MINOR 1
@@ -50,7 +50,7 @@
 #define DEVTENSOR_IMPLEMENTATION
 #endif
 
-/* DVT_API stands before every public function. */
+/* Linkage of every public function. */
 #ifndef DVT_API
 #if defined(DEVTENSOR_STATIC) && (defined(__GNUC__) || defined(__clang__))
 #define DVT_API static __attribute__((__unused__))

@@ -1,49 +1,50 @@
-/* [dvt:gpu] What most programs never call: the memory that a device keeps for later, kernels
-   compiled ahead of their first use, streams and addresses shared with other CUDA code of the
+/* [dvt:gpu] Functions that most programs do not need. Memory that a device keeps for reuse, kernels
+   compiled before their first use, streams and addresses shared with other CUDA code of the
    process. */
 
-/* Memory of one device. The allocator keeps released memory for later; `reserved` includes it. In
+/* Memory of one device. The allocator keeps released memory for reuse; `reserved` includes it. In
    main memory (cpu() and virtual GPUs) each device keeps at most DEVTENSOR_CPU_CACHE bytes, a
    quarter of the machine's memory unless set. Used and kept memory together stay below 5/4 of the
-   largest use so far plus 64 MiB. */
+   peak use plus 64 MiB. */
 typedef struct dvt_memory_stats {
     int64_t used, used_peak;         /* bytes of arrays and workspaces */
     int64_t reserved, reserved_peak; /* bytes taken from the GPU or from main memory */
-    int64_t reused, taken; /* requests served from what was kept, and by the device or system */
+    int64_t reused, taken; /* requests served from kept memory, and by the device or system */
 } dvt_memory_stats;
 
-/* Waits: no. Errors: NO_DEVICE. */
+/* Fills *out. Waits: no. Errors: NO_DEVICE. */
 DVT_API dvt_status dvt_memory_query(dvt_ctx ctx, dvt_memory_stats *out);
-/* Gives back what is kept for later, to the GPU or to the program's allocator; returns the bytes.
-   Waits: for a GPU. Errors: NO_DEVICE, and 0 is returned. */
+/* Returns kept memory to the GPU, or to the program's allocator; returns the bytes. Waits: for a
+   GPU. Errors: NO_DEVICE, and 0 is returned. */
 DVT_API int64_t dvt_trim_memory(dvt_ctx ctx);
 /* Limits the bytes of all arrays on the device; 0: no limit. Waits: no. Errors: NO_DEVICE,
    RANGE. */
 DVT_API dvt_status dvt_set_memory_limit(int64_t bytes, dvt_ctx ctx);
 
-/* NVRTC compiles kernels at their first use; they are kept on disk (DEVTENSOR_CACHE_DIR). */
+/* Counters of the kernel compiler. NVRTC compiles kernels at their first use, and the disk keeps
+   them (DEVTENSOR_CACHE_DIR). */
 typedef struct dvt_jit_stats {
     int64_t compiled;  /* programs compiled in this process */
-    int64_t from_disk; /* programs read from the cache instead */
+    int64_t from_disk; /* programs read from the cache on disk */
     int64_t loaded;    /* modules loaded into GPUs */
     double compile_seconds, load_seconds;
 } dvt_jit_stats;
 
-/* The counters of this process. Waits: for a program that another thread compiles. */
+/* Returns the counters of this process. Waits: for a program that another thread compiles. */
 DVT_API dvt_jit_stats dvt_get_jit_stats(void);
-/* Compiles and loads now the kernels that networks in float32 use most, so that no first use waits.
-   Does nothing on cpu() and on virtual GPUs. Waits: yes, seconds with an empty cache.
-   Errors: NO_DEVICE, NO_COMPILER, DEVICE_MEMORY. */
+/* Compiles and loads the kernels that networks in float32 use most, so that no first use waits.
+   Does nothing on cpu() and on virtual GPUs. Waits: yes, seconds with an empty cache. Errors:
+   NO_DEVICE, NO_COMPILER, DEVICE_MEMORY. */
 DVT_API dvt_status dvt_prewarm(dvt_ctx ctx);
-/* The CUstream in which gpu(i) computes, for other work in the same order. NULL, without an error,
-   where there is none: on cpu(), a virtual GPU, a gpu(i) that does not exist. Waits: no.
-   Owns: the library. */
+/* Returns the CUstream in which gpu(i) computes, for other work in the same order. NULL, without an
+   error, if there is none: on cpu(), a virtual GPU, a gpu(i) that does not exist. Waits: no. Owns:
+   the library. */
 DVT_API void *dvt_cuda_stream(dvt_ctx ctx);
 /* Makes gpu(i) compute in that CUstream, which must belong to the GPU's primary context and stay
-   alive; NULL: its own again. Waits: for work queued before. Owns: the caller keeps the stream.
-   Errors: NO_DEVICE, UNSUPPORTED (not a CUDA GPU). */
+   alive. NULL restores its own stream. Waits: for work queued before. Owns: the caller keeps the
+   stream. Errors: NO_DEVICE, UNSUPPORTED (not a CUDA GPU). */
 DVT_API dvt_status dvt_set_cuda_stream(void *stream, dvt_ctx ctx);
-/* The CUdeviceptr of x's first element, valid while x lives and in the order of dvt_cuda_stream.
-   Copies: never. Waits: no. Owns: x. Errors: CONTEXT (x is not on a CUDA GPU), and earlier failures
-   of the GPU; 0 is returned. */
+/* Returns the CUdeviceptr of x's first element. It is valid while x lives, for work in the order of
+   dvt_cuda_stream. Copies: never. Waits: no. Owns: x. Errors: CONTEXT (x is not on a CUDA GPU), and
+   earlier failures of the GPU; 0 is returned. */
 DVT_API uint64_t dvt_cuda_address(dvt_array *x);

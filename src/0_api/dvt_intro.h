@@ -14,15 +14,15 @@
 
    and in every other file the include alone. Compile with: cc app.c -lm -ldl -lpthread
 
-   What it does not do: move data by itself between contexts; abort; print without being asked (the
-   logger's warnings and errors can be silenced); download anything; depend on more than libc,
+   What it does not do: move data between contexts by itself; abort; print unasked, except for the
+   logger's warnings and errors, which can be silenced; download anything; need more than libc,
    threads and dlopen; sparse or complex arrays; more than 8 dimensions.
 
-   Contents, to search for:
+   Contents. Search for the tags:
      [dvt:config]   switches and environment variables
      [dvt:status]   errors, logging, the allocator
      [dvt:types]    dtypes, shapes, axes, contexts
-     [dvt:scope]    who owns what
+     [dvt:scope]    ownership of objects
      [dvt:context]  devices
      [dvt:array]    arrays, views and copies
      [dvt:ops]      operations
@@ -34,19 +34,19 @@
      [dvt:train]    training and data
      [dvt:macros]   what the macros of the other sections expand to
 
-   Names. dvt_add works on arrays. A function of another object begins with its type: dvt_block_,
-   dvt_param_, dvt_trainer_, dvt_dataset_, dvt_loader_. Blocks are made by dvt_nn_, losses computed
-   by dvt_loss_, values made by dvt_init_, dvt_optimizer_ and dvt_schedule_. NAME_with takes every
-   choice of NAME in a struct whose zeros are the defaults; NAME_ works in place; dvt_as_in_NAME
-   returns its argument where that is already so. Arguments come in this order: what the call works
-   on, choices, contexts, results.
+   Names. Functions of arrays have no prefix of their own: dvt_add. Names of functions of other
+   objects begin with the type: dvt_block_, dvt_param_, dvt_trainer_, dvt_dataset_, dvt_loader_.
+   dvt_nn_ functions create blocks, dvt_loss_ functions compute losses. dvt_init_, dvt_optimizer_
+   and dvt_schedule_ functions return structs. NAME_with takes all options of NAME in a struct whose
+   zeros are the defaults. NAME_ works in place. dvt_as_in_NAME returns its argument if nothing has
+   to be converted. The order of arguments is: inputs, options, contexts, outputs.
 
-   Threads. Any thread may call any function. Different arrays may be used at the same time. One
-   array may be read by many threads at once, or written by one while no other uses it. Errors,
-   scopes, the default context, recording and train mode belong to the calling thread. Nothing may
-   be called from a signal handler. */
-/* The implementation needs POSIX, which a strict -std=c99 hides unless asked for before the first
-   system header. */
+   Threads. Any thread may call any function. Several threads may use different arrays at the same
+   time. Several threads may read one array at the same time. A thread may write an array only while
+   no other thread uses it. Errors, scopes, the default context, recording and train mode belong to
+   the calling thread. Signal handlers must not call the library. */
+/* The implementation needs POSIX, which a strict -std=c99 hides unless the first system header is
+   preceded by this macro. */
 #if (defined(DEVTENSOR_IMPLEMENTATION) || defined(DEVTENSOR_STATIC) || defined(DVTI_FN)) &&        \
     !defined(_WIN32) && !defined(_GNU_SOURCE)
 #define _GNU_SOURCE 1

@@ -1,11 +1,10 @@
-/* [dvt:io] Printing and files. Reading values of an array on a GPU copies them to main memory
- * first. */
+/* [dvt:io] Printing and files. Values of an array on a GPU are copied to main memory first. */
 
-/* x as NumPy prints it, then "<NDArray 2x3 @gpu(0)>", to standard output, or in the style that
-   dvt_set_print_style has chosen. Copies: to main memory. Waits: for x. Errors: CONTEXT (transfer
-   guard), HOST_MEMORY. NULL prints "(null)". */
+/* Prints x to standard output in the style of dvt_set_print_style. The initial style prints x as
+   NumPy does, then "<NDArray 2x3 @gpu(0)>". NULL prints "(null)". Copies: to main memory.  Waits:
+   for x.  Errors: CONTEXT (transfer guard), HOST_MEMORY. */
 DVT_API dvt_status dvt_print(dvt_array *x);
-/* The same to a FILE *, passed as void * so that this header needs no <stdio.h>. */
+/* Prints x to a FILE *, passed as void * so that this header needs no <stdio.h>. */
 DVT_API dvt_status dvt_print_file(void *file, dvt_array *x);
 
 typedef enum dvt_print_style {
@@ -18,12 +17,14 @@ typedef enum dvt_print_style {
     DVT_PRINT_DEFAULT /* what dvt_set_print_style has chosen */
 } dvt_print_style;
 
-/* Chooses, for the whole process, the style of dvt_print and dvt_print_file, and of dvt_format
-   without options. Returns the previous choice: DVT_PRINT_DEFAULT before the first one, which also
-   takes a choice back. After DVT_PRINT_MXNET was chosen, errors about arguments on different
-   contexts begin with MXNet's own line. Waits: no. Errors: RANGE (then nothing changes). */
+/* Sets, for the whole process, the style of dvt_print and dvt_print_file, and of dvt_format without
+   options. Returns the previous choice. That is DVT_PRINT_DEFAULT before the first one, and
+   DVT_PRINT_DEFAULT also undoes a choice.
+   After DVT_PRINT_MXNET was chosen, errors about arguments on different contexts begin with MXNet's
+   own line. Waits: no. Errors: RANGE (then nothing changes). */
 DVT_API dvt_print_style dvt_set_print_style(dvt_print_style style);
-/* Writes the context as that library shows it into buffer, cut to fit, and returns the full length:
+/* Writes the context as that library shows it into buffer, truncated to `size` bytes. Returns the
+   length of the whole text:
      DVT_PRINT_MXNET, NP, STR   gpu(1)
      DVT_PRINT_JAX              CudaDevice(id=1)
      DVT_PRINT_TORCH            device(type='cuda', index=1)
@@ -31,11 +32,11 @@ DVT_API dvt_print_style dvt_set_print_style(dvt_print_style style);
    dvt_ctx_parse reads them all. Waits: no. Errors: RANGE (the style; then 0 and an empty text). */
 DVT_API size_t dvt_ctx_format(dvt_ctx ctx, dvt_print_style style, char *buffer, size_t size);
 
-/* NumPy's print options; a field of 0 means NumPy's default, given below (PyTorch's in its
-   style). */
+/* NumPy's print options. A field of 0 means the default below: NumPy's, or PyTorch's in its
+   style. */
 typedef struct dvt_print_options {
     dvt_print_style style;
-    int precision;     /* 8 (PyTorch 4), at most 500; -1 for none: shortest digits that read back */
+    int precision;     /* 8 (PyTorch 4), at most 500; -1: the shortest digits that round-trip */
     int64_t threshold; /* 1000: arrays of more elements are summarized */
     int edge_items;    /* 3 at each end of a summarized axis */
     int line_width;    /* 75 (PyTorch 80) */
@@ -43,41 +44,45 @@ typedef struct dvt_print_options {
     bool no_newline;   /* leave out the final newline */
 } dvt_print_options;
 
-/* Writes the text into buffer (cut to fit, always ended by 0) and its full length to *length;
-   either may be NULL. options may be NULL. Errors: RANGE (options), and those of dvt_print. */
+/* Writes the text into buffer, truncated to `size` bytes with the final 0, and the length of the
+   whole text to *length; either may be NULL. options may be NULL. Errors: RANGE (options), and
+   those of dvt_print. */
 DVT_API dvt_status dvt_format(dvt_array *x, const dvt_print_options *options, char *buffer,
                               size_t size, size_t *length);
 
-/* ---- several named arrays ---- */
+/* Returns the number of arrays. */
 DVT_API int dvt_array_list_len(const dvt_array_list *list);
-/* The i-th array, and its name ("" when the file has no names). Owns: the list. Errors: RANGE. */
+/* Return the i-th array, and its name ("" if the file has no names). Owns: the list. Errors:
+   RANGE. */
 DVT_API dvt_array *dvt_array_list_at(dvt_array_list *list, int i);
 DVT_API const char *dvt_array_list_name(const dvt_array_list *list, int i);
-/* By name. Owns: the list. Errors: NAME. */
+/* Returns the array of that name. Owns: the list. Errors: NAME. */
 DVT_API dvt_array *dvt_array_list_find(dvt_array_list *list, const char *name);
 
 /* ---- files. Readers compare the header with the size of the file before they allocate. They need
    at most 200 KiB beyond the arrays (Fortran order: 1 MiB more). From a pipe they read at most 1
-   GiB. Writers write a temporary file in the same directory, sync it and rename it. So a failure
-   leaves the old file as it was. Mode, owner and group stay where the process may set them.
-   Symbolic links are followed; other hard links keep the old file. Read-only files are not
+   GiB.
+   Writers write a temporary file in the same directory, sync it and rename it. So a failure keeps
+   the old file. The new file gets the old one's mode, owner and group where the process may set
+   them. Symbolic links are followed; other hard links keep the old file. Read-only files are not
    replaced. Devices, pipes, /dev/stdout and /dev/fd/N are written in place.
    Copies: arrays on a GPU pass through main memory.  Waits: yes.  Errors: IO, FORMAT, memory,
    NOT_BUILT. ---- */
 
-/* NumPy .npy, version 1.0: any dtype but bfloat16 (written as float32). Reads versions 1 to 3,
-   either byte order and Fortran order; refuses pickled objects. */
+/* Write and read NumPy .npy files, version 1.0: any dtype but bfloat16, which is written as
+   float32. Reads versions 1 to 3, either byte order and Fortran order; refuses pickled objects. */
 DVT_API dvt_status dvt_save_npy(const char *path, dvt_array *x);
 DVT_API dvt_array *dvt_load_npy(const char *path, dvt_ctx ctx);
-/* Apache MXNet .params: writes version 2 (arrays without axes or elements: version 3), reads
-   versions 0 to 3. names may be NULL, and must differ. Errors also: NAME, NULL_ARGUMENT. */
+/* Write and read Apache MXNet .params files. Writes version 2 (arrays without axes or elements:
+   version 3), reads versions 0 to 3. names may be NULL; names must differ. Errors also: NAME,
+   NULL_ARGUMENT. */
 DVT_API dvt_status dvt_save_params(const char *path, dvt_array *const *arrays,
                                    const char *const *names, int n);
 DVT_API dvt_array_list *dvt_load_params(const char *path, dvt_ctx ctx);
-/* IDX, plain or .gz (by content): unsigned and signed bytes, int32, float32, float64; 16-bit
- * integers become int32. */
+/* Reads an IDX file, plain or .gz (by content): unsigned and signed bytes, int32, float32, float64;
+   16-bit integers become int32. */
 DVT_API dvt_array *dvt_load_idx(const char *path, dvt_ctx ctx);
-/* The same formats from memory. */
+/* Read the same formats from memory, which may be freed afterwards. */
 DVT_API dvt_array *dvt_read_npy(const void *data, size_t bytes, dvt_ctx ctx);
 DVT_API dvt_array_list *dvt_read_params(const void *data, size_t bytes, dvt_ctx ctx);
 DVT_API dvt_array *dvt_read_idx(const void *data, size_t bytes, dvt_ctx ctx);

@@ -1,4 +1,4 @@
-/* [dvt:macros] What the macros of the other sections expand to. Nothing here is called by hand. */
+/* [dvt:macros] Expansions of the macros above. Programs do not call these directly. */
 
 /* ---- counting arguments ---- */
 #define DVT_EXPAND(...) __VA_ARGS__
@@ -8,7 +8,7 @@
 #define DVT_FIRST8(a, b, c, d, e, f, g, h, ...) a, b, c, d, e, f, g, h
 #define DVT_FIRST16(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, ...)                           \
     a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p
-/* function(n, a0 .. a7): n arguments, and fillers. */
+/* Calls function(n, a0 .. a7) with the n arguments, padded by fillers. */
 #define DVT_CALL_8(function, filler, ...)                                                          \
     function(DVT_COUNT(__VA_ARGS__),                                                               \
              DVT_EXPAND(DVT_FIRST8(__VA_ARGS__, filler, filler, filler, filler, filler, filler,    \
@@ -18,7 +18,8 @@
              DVT_EXPAND(DVT_FIRST16(__VA_ARGS__, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,   \
                                     NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)))
 
-/* ---- what DVT_SHAPE, DVT_AXES, DVT_CONTEXTS and DVT_NN_ADD call: the first n ---- */
+/* ---- functions behind DVT_SHAPE, DVT_AXES, DVT_CONTEXTS and DVT_NN_ADD: they use the first n
+   ---- */
 DVT_API dvt_shape dvt_shape_make(int ndim, int64_t d0, int64_t d1, int64_t d2, int64_t d3,
                                  int64_t d4, int64_t d5, int64_t d6, int64_t d7);
 DVT_API dvt_axes dvt_axes_make(int n, int a0, int a1, int a2, int a3, int a4, int a5, int a6,
@@ -36,7 +37,7 @@ DVT_API dvt_status dvt_nn_sequential_add(dvt_block *net, int n, dvt_block *b0, d
 /* ---- DVT_ARRAY: values, their number, and the dtype of a C type ---- */
 DVT_API dvt_array *dvt_from_values(const void *data, int64_t count, dvt_shape shape,
                                    dvt_dtype dtype, dvt_ctx ctx);
-#define DVT_DTYPE_UNSIGNED 15 /* what DVT_DTYPE_OF gives for those; no dtype */
+#define DVT_DTYPE_UNSIGNED 15 /* DVT_DTYPE_OF of larger unsigned integers; not a dtype */
 #ifdef __cplusplus
 extern "C++" {
 template <class T> struct dvt_dtype_for; /* not defined: a type without a dtype */
@@ -53,7 +54,7 @@ DVT_DTYPE_FOR(long, sizeof(long) == 4 ? DVT_I32 : DVT_I64)
 DVT_DTYPE_FOR(long long, DVT_I64)
 #undef DVT_DTYPE_FOR
 
-/* The values of a braced list, and a reference to as many char. */
+/* Return the address of a braced list's values, and a reference to an array of as many char. */
 template <class T, size_t N> inline const void *dvt_values(const T (&values)[N]) {
     return values;
 }
@@ -87,8 +88,8 @@ template <class T, size_t N> char (&dvt_values_count(const T (&values)[N]))[N];
 #endif
 #if defined(__OPTIMIZE__) && defined(__has_attribute)
 #if __has_attribute(__warning__)
-/* A compiler that optimizes sees whether there is such a break: without one the call is dead. clang
-   finds only calls that cannot throw. */
+/* An optimizing compiler removes the call if the block has no break. clang finds only calls that
+   cannot throw. */
 #define DVT_BREAK_WARNS                                                                            \
     __attribute__((__warning__("break leaves only the block of DVT_SCOPE, DVT_RECORD or "          \
                                "DVT_WITH_CTX, not the loop around it: declare DVT_SCOPED, "        \
@@ -99,7 +100,7 @@ template <class T, size_t N> char (&dvt_values_count(const T (&values)[N]))[N];
 #if !defined(DVT_BREAK_WARNS)
 #define DVT_BREAK_WARNS
 #endif
-/* What a break out of a guard's own block calls: logs a warning, once per process. */
+/* Logs a warning, once per process. A break out of a guard's own block calls it. */
 DVT_API DVT_BREAK_WARNS void dvt_note_break(const char *macro, const char *file, int line);
 
 #if defined(__GNUC__) || defined(__clang__)
@@ -130,7 +131,7 @@ template <class T, void (*End)(T *)> struct dvt_guard_object : T {
 #define DVT_GUARD_NEXT(end, guard) (guard) = NULL
 #else
 #define DVT_GUARD(type, name, begin, end) type name = begin
-/* Names what is missing, so that the compiler says it is undeclared. */
+/* The undeclared name is the compiler's message. */
 #define DVT_GUARD_DECLARED(type, name, begin, end)                                                 \
     this_compiler_cannot_end_a_scope_by_itself__use_DVT_SCOPE_and_its_block
 #define DVT_GUARD_NEXT(end, guard) (end)(guard), (guard) = NULL
@@ -140,14 +141,16 @@ template <class T, void (*End)(T *)> struct dvt_guard_object : T {
 #else
 #define DVT_NOTE_BREAK(macro) dvt_note_break(macro, __FILE__, __LINE__)
 #endif
-/* A name per line, so that nested guards do not hide each other (-Wshadow). */
+/* The line number in the name keeps nested guards from hiding each other (-Wshadow). */
 #define DVT_GUARD_NAME_(name, line) name##line
 #define DVT_GUARD_NAME(name, line) DVT_GUARD_NAME_(name, line)
-/* The outer loop runs on a pointer to its guard, so that compilers see that its one turn is taken,
-   and do not call what is set in it uninitialized. The block is the body of an inner loop that is
-   entered at its label: its end and continue clear name##_left, break does not, return and goto do
-   not come here. There is no path from the inner loop's condition to its body, so that constant
-   propagation alone, as by gcc -Og, removes the call where there is no break. */
+/* A loop of one iteration around the block, with the guard as its variable.
+   The loop condition is a pointer to the guard. So compilers see that the body runs once, and do
+   not warn that variables set in it are uninitialized.
+   The block is the body of an inner loop that is entered at its label. Its end and continue clear
+   name##_left; break does not; return and goto do not come here. The inner loop's condition is a
+   constant 0, so constant propagation alone, as in gcc -Og, removes the call where there is no
+   break. */
 #define DVT_GUARDED(macro, type, name, begin, end)                                                 \
     for (DVT_GUARD(type, DVT_GUARD_NAME(name, __LINE__), begin, end),                              \
          *DVT_GUARD_NAME(name##_turn, __LINE__) = &DVT_GUARD_NAME(name, __LINE__),                 \
@@ -160,12 +163,12 @@ template <class T, void (*End)(T *)> struct dvt_guard_object : T {
             for (; DVT_GUARD_NAME(name##_left, __LINE__) = NULL, 0;)                               \
             default:
 
-/* ---- places of calls: the macros that have the names of functions, see DEVTENSOR_NO_CALL_SITES.
-   They remember where x was made, or where the call stands that failed, and return what they are
-   given. Owns: `file` must live as long as x. ---- */
+/* ---- call sites: the macros that have the names of functions, see DEVTENSOR_NO_CALL_SITES. These
+   functions record where x was made, or where the failed call is, and return their first argument.
+   Owns: `file` must live as long as x. ---- */
 DVT_API dvt_array *dvt_note_site(dvt_array *x, const char *file, int line);
 DVT_API dvt_status dvt_note_status(dvt_status status, const char *file, int line);
-/* The same for other objects and numbers: NULL, NaN, 0, negative numbers and false may stand for a
+/* Do the same for other objects and numbers: NULL, NaN, 0, negative numbers and false may mean a
    failure. */
 DVT_API void *dvt_note_pointer(const void *object, const char *file, int line);
 DVT_API double dvt_note_double(double value, const char *file, int line);

@@ -1,26 +1,26 @@
-/* [dvt:status] Errors. A call that fails never aborts and leaves its arguments as they were. It
-   returns:
+/* [dvt:status] Errors. A call that fails never aborts the process, and does not change its
+   arguments. It returns:
 
-     result                 after a failure   how to tell
-     object                 NULL              by NULL alone, but for dvt_cuda_stream, where it is an
-                                              answer
-     dvt_status             the code          by anything but DVT_OK
-     bool                   false             dvt_error_code(), since false is also an answer
-     double                 NaN               dvt_error_code(), since NaN is also a value
-     int, int64_t, uint64_t 0; dvt_dim: -1    dvt_error_code(), but for dvt_dim
+     return type            after a failure   how to detect the failure
+     object                 NULL              NULL (but dvt_cuda_stream may return NULL as a result)
+     dvt_status             the code          any value but DVT_OK
+     bool                   false             dvt_error_code(): false is also a result
+     double                 NaN               dvt_error_code(): NaN is also a value
+     int, int64_t, uint64_t 0; dvt_dim: -1    dvt_error_code(); dvt_dim: -1
      text                   ""                dvt_error_code()
      struct                 no axes, zeros    dvt_error_code()
-     nothing                                  dvt_error_code()
+     void                                     dvt_error_code()
 
-   Only dvt_error_code() and dvt_error() tell the failure. NULL arrays pass through every operation,
+   dvt_error_code() and dvt_error() describe the failure. An operation on a NULL array returns NULL,
    so a chain of calls can be checked once at its end.
 
-   THE FIRST FAILURE OF A THREAD STAYS UNTIL dvt_clear_error(). Later ones are logged only. While
-   one is kept, NULL for an optional array (a bias, say) counts as the result of the failed call,
-   and that call fails too. So a program that has dealt with an error clears it and goes on. */
+   THE FIRST FAILURE OF A THREAD IS KEPT UNTIL dvt_clear_error(). Later ones are only logged. While
+   a failure is kept, NULL for an optional array (a bias, say) counts as the result of the failed
+   call, and the new call fails too. So a program that has handled an error calls
+   dvt_clear_error(). */
 
-/* One row per status: name, number, meaning, usual fix. Ranges: 1xx environment, 2xx your
-   arguments, 3xx not in this build, 4xx not on this device, 9xx a bug of ours. */
+/* One row per status: name, number, meaning, usual fix. Ranges: 1xx environment, 2xx arguments of
+   the caller, 3xx not in this build, 4xx not on this device, 9xx a bug in devtensor. */
 #define DVT_STATUS_TABLE(X)                                                                        \
     X(OK, 0, "no error", "")                                                                       \
     X(HOST_MEMORY, 101, "main memory is exhausted", "free arrays, or work in smaller pieces")      \
@@ -63,17 +63,23 @@ typedef enum dvt_status { DVT_STATUS_TABLE(DVT_STATUS_ENUM_ROW) DVT_STATUS_LAST 
 #undef DVT_STATUS_ENUM_ROW
 #define DVT_OK DVT_ERR_OK
 
-/* The code of this thread's first failure since dvt_clear_error; DVT_OK when there was none. */
+/* Returns the code of this thread's first failure since dvt_clear_error; DVT_OK if there was
+   none. */
 DVT_API dvt_status dvt_error_code(void);
-/* Its sentence: function, what was given, what was expected, what to do; "" when there was none.
+/* Returns the message of that failure: the function, what was given, what was expected, how to fix
+   it. "" if there was none.
    Owns: the library; valid until this thread's next dvt_clear_error. */
 DVT_API const char *dvt_error(void);
-/* Where the failing call stands, "main.c:42"; "" when it is not known: the call was made through a
-   function pointer, returns text, a shape or nothing, or DEVTENSOR_NO_CALL_SITES is set. */
+/* Returns the source location of the failed call, "main.c:42"; "" if it is unknown. It is unknown
+   for calls through a function pointer, for functions that return text, a shape or void, and with
+   DEVTENSOR_NO_CALL_SITES.
+   Owns: the library; valid until this thread's next dvt_clear_error. */
 DVT_API const char *dvt_error_site(void);
-/* Forgets this thread's failure. Failures that follow are kept again. */
+/* Clears this thread's failure, so that the next failure is kept. */
 DVT_API void dvt_clear_error(void);
-/* "DVT_ERR_SHAPE", its meaning, and the usual fix. Never NULL. */
+/* Return "DVT_ERR_SHAPE", its meaning, and the usual fix. Never NULL; for an unknown status the
+   name is "DVT_ERR_?".
+   Owns: the library; constant. */
 DVT_API const char *dvt_status_name(dvt_status status);
 DVT_API const char *dvt_status_meaning(dvt_status status);
 DVT_API const char *dvt_status_fix(dvt_status status);
@@ -86,17 +92,17 @@ typedef enum dvt_log_level {
     DVT_LOG_OFF
 } dvt_log_level;
 
+/* Receives one message without a newline. May be called from any thread, one call at a time, and
+   must not call devtensor. `message` is valid during the call. */
 typedef void (*dvt_log_fn)(void *user, dvt_log_level level, const char *message);
-/* Replaces the logger of the process; NULL silences it. The default one writes warnings and errors
-   to stderr. The function may be called from any thread and must not call devtensor. */
+/* Replaces the logger of the process; NULL silences it. The function receives messages of every
+   level, and `user`. The default logger writes warnings and errors to stderr. */
 DVT_API void dvt_set_logger(dvt_log_fn function, void *user);
-/* The default logger writes messages of this level and above (DVT_LOG_WARNING unless changed). */
+/* Sets the lowest level that the default logger writes (DVT_LOG_WARNING unless changed). */
 DVT_API void dvt_set_log_level(dvt_log_level level);
 
-/* Host memory comes from here. `alloc` and `resize` return NULL on failure; memory is aligned as
-   malloc's is. Set it before any other call of the library, or while no object of it exists.
-   Released memory of arrays may be kept for later (DEVTENSOR_CPU_CACHE). dvt_trim_memory gives it
-   back, and so does this call, to the previous allocator. */
+/* Functions that allocate main memory. `alloc` and `resize` return NULL on failure, and memory
+   aligned as malloc's. Any thread may call them. `user` is passed to each. */
 typedef struct dvt_allocator {
     void *(*alloc)(void *user, size_t bytes);
     void *(*resize)(void *user, void *block, size_t bytes);
@@ -104,9 +110,11 @@ typedef struct dvt_allocator {
     void *user;
 } dvt_allocator;
 
-/* NULL restores malloc, realloc and free. */
+/* Replaces the allocator of main memory with a copy of *allocator; NULL restores malloc, realloc
+   and free. Call it before any other function, or while no object of the library exists. Blocks
+   that are kept for reuse (DEVTENSOR_CPU_CACHE) go back to the previous allocator in this call. */
 DVT_API void dvt_set_allocator(const dvt_allocator *allocator);
 
-/* "0.1.0", and DVT_VERSION of the implementation that is linked. */
+/* Return "0.1.0", and DVT_VERSION, of the implementation that is linked. */
 DVT_API const char *dvt_version(void);
 DVT_API int dvt_version_number(void);

@@ -1,10 +1,10 @@
-/* [dvt:types] dtypes, shapes, axes, contexts: small values, passed by value. */
+/* [dvt:types] dtypes, shapes, axes, contexts: small structs, passed by value. */
 
 #define DVT_MAX_DIMS 8
 #define DVT_MAX_GPUS 16
 #define DVT_MAX_CONTEXTS 32
 
-/* float32 is the default: the zero of this enum. */
+/* Element types. float32 is the default: the zero of this enum. */
 typedef enum dvt_dtype {
     DVT_F32,
     DVT_F64,
@@ -19,45 +19,47 @@ typedef enum dvt_dtype {
 
 #define DVT_DTYPE_COUNT 9
 
-/* "float32", "bfloat16", "bool"; "?" for a number that is no dtype. */
+/* Returns "float32", "bfloat16", "bool"; "?" for an invalid dtype. Owns: the library; constant. */
 DVT_API const char *dvt_dtype_name(dvt_dtype dtype);
-/* Finds a dtype by that name. Errors: NAME. */
+/* Finds a dtype by the name that dvt_dtype_name returns. Errors: NAME; *out is then unchanged. */
 DVT_API dvt_status dvt_dtype_parse(const char *name, dvt_dtype *out);
-/* Bytes of one element; 0 for a number that is no dtype. */
+/* Returns the bytes of one element; 0 for an invalid dtype. */
 DVT_API int64_t dvt_dtype_size(dvt_dtype dtype);
+/* Return whether the dtype is a float (16 to 64 bits), and whether it is an integer (not bool). */
 DVT_API bool dvt_dtype_is_float(dvt_dtype dtype);
 DVT_API bool dvt_dtype_is_int(dvt_dtype dtype);
-/* The dtype of a result computed from two: the array API standard's table; an integer (or bool)
-   with a float gives that float, float16 with bfloat16 gives float32, uint8 with int8 gives int32
-   (there is no int16). */
+/* Returns the dtype of a result computed from two dtypes, by the array API standard's table. An
+   integer (or bool) with a float gives that float. float16 with bfloat16 gives float32. uint8 with
+   int8 gives int32, because there is no int16. */
 DVT_API dvt_dtype dvt_promote(dvt_dtype a, dvt_dtype b);
 
-/* Extents, outermost first. ndim 0 is a scalar; an extent of 0 makes an empty array. */
+/* The shape of an array: extents, outermost axis first. ndim 0 is a scalar. An extent of 0 makes an
+   empty array. */
 typedef struct dvt_shape {
     int ndim;
     int64_t dim[DVT_MAX_DIMS];
 } dvt_shape;
 
-/* Axes of a reduction; negative ones count from the end. The zero value means all axes.
-   keepdims leaves the reduced axes in the result, with extent 1. */
+/* Axes of a reduction. Negative axes count from the end. The zero value means all axes. keepdims
+   keeps the reduced axes in the result, with extent 1. */
 typedef struct dvt_axes {
     int n; /* 0: all axes */
     int axis[DVT_MAX_DIMS];
     bool keepdims;
 } dvt_axes;
 
-/* The same number of axes, and the same extents. */
+/* Returns whether both shapes have the same number of axes and the same extents. */
 DVT_API bool dvt_shape_equal(dvt_shape a, dvt_shape b);
-/* The product of the extents; -1 when it does not fit in an int64_t or an extent is negative. */
+/* Returns the product of the extents; -1 if it does not fit in int64_t or an extent is negative. */
 DVT_API int64_t dvt_shape_size(dvt_shape shape);
 
-/* DVT_SHAPE(2, 3): one to eight extents. DVT_SCALAR: no extents. */
+/* DVT_SHAPE(2, 3) is a shape of one to eight extents. DVT_SCALAR is the shape without axes. */
 #define DVT_SHAPE(...) DVT_CALL_8(dvt_shape_make, 0, __VA_ARGS__)
 #define DVT_SCALAR dvt_shape_make(0, 0, 0, 0, 0, 0, 0, 0, 0)
-/* DVT_AXES(0, -1): one to eight axes. DVT_ALL: every axis. */
+/* DVT_AXES(0, -1) names one to eight axes. DVT_ALL means every axis. */
 #define DVT_AXES(...) DVT_CALL_8(dvt_axes_make, 0, __VA_ARGS__)
 #define DVT_ALL dvt_axes_make(0, 0, 0, 0, 0, 0, 0, 0, 0)
-/* The same axes, which a reduction leaves with extent 1: DVT_KEEPDIMS(1), dvt_keepdims(DVT_ALL). */
+/* Return the same axes with keepdims set: DVT_KEEPDIMS(1), dvt_keepdims(DVT_ALL). */
 #define DVT_KEEPDIMS(...) dvt_keepdims(DVT_AXES(__VA_ARGS__))
 DVT_API dvt_axes dvt_keepdims(dvt_axes axes);
 
@@ -68,7 +70,7 @@ typedef enum dvt_device_type {
     DVT_DEVICE_TPU = 3 /* a name only: no build has TPUs, see dvt_num_tpus */
 } dvt_device_type;
 
-/* Where an array lives: cpu() is all cores and main memory, gpu(i) one GPU and its memory. */
+/* The device of an array. cpu() is all cores and main memory, gpu(i) one GPU and its memory. */
 typedef struct dvt_ctx {
     dvt_device_type type;
     int id;
@@ -79,8 +81,8 @@ typedef struct dvt_ctx_list {
     dvt_ctx ctx[DVT_MAX_CONTEXTS];
 } dvt_ctx_list;
 
-/* The objects of the library. All are counted by reference and owned by scopes (see [dvt:scope]).
- */
+/* The objects of the library. Each has a reference count and belongs to a scope (see
+   [dvt:scope]). */
 typedef struct dvt_array dvt_array;
 typedef struct dvt_block dvt_block;
 typedef struct dvt_param dvt_param;

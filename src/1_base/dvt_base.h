@@ -72,8 +72,8 @@ typedef struct dvti_error_frame {
 
 /* Returns the previous frame; the caller restores it at its end. */
 DVTI_FN dvti_error_frame dvti_set_error_frame(dvti_error_frame frame);
-/* Sets what writes the end of the sentence for a memory failure: "; ..." or nothing. 2_core sets it,
-   which knows the owners of memory. */
+/* Sets the function that writes the end of the message for a memory failure: "; ..." or nothing.
+   2_core sets it, because it knows the owners of memory. */
 typedef void (*dvti_advice_fn)(char *buffer, size_t size);
 DVTI_FN void dvti_set_memory_advice(dvti_advice_fn write);
 /* Returns this thread's latest failure: the status of a call that just failed. dvt_error_code()
@@ -156,7 +156,7 @@ DVTI_FN int dvti_cpu_quota(const char *mounts, const char *membership);
 DVTI_FN bool dvti_thread_start(dvti_thread *thread, dvti_thread_main run, void *user);
 DVTI_FN void dvti_thread_join(dvti_thread thread);
 DVTI_FN void dvti_thread_detach(dvti_thread thread);
-/* Spins until *word is not `value`. Returns false on a timeout. */
+/* Spins until *word differs from `value`. Returns false on a timeout. */
 DVTI_FN bool dvti_futex_spin(const dvti_futex *word, dvti_futex value, double seconds);
 /* Sleeps while *word is `value`. May return earlier. */
 DVTI_FN void dvti_futex_wait(dvti_futex *word, dvti_futex value);
@@ -263,8 +263,8 @@ DVTI_FN void *dvti_library_open(const char *name);
 /* Returns the library only if this process has loaded it already. */
 DVTI_FN void *dvti_library_loaded(const char *name);
 DVTI_FN void dvti_library_close(void *library);
-/* Prevents this shared object from being unloaded. Otherwise dlclose would leave threads, and
-   handlers of thread end and fork, in code that is gone. Does nothing where the library is linked
+/* Prevents this shared object from being unloaded. Otherwise dlclose would unmap the code of
+   running threads, thread-end handlers and fork handlers. Does nothing if the library is linked
    into the program. */
 DVTI_FN void dvti_library_stay(void);
 DVTI_FN void *dvti_library_symbol(void *library, const char *name);

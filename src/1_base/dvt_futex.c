@@ -1,4 +1,4 @@
-/* Words on which threads spin and sleep. */
+/* Futexes: 32-bit words on which threads spin and sleep. */
 #include "1_base/dvt_base.h"
 
 #if DVTI_THREADS

@@ -61,7 +61,7 @@
 #else
 #define DVTI_OPTIMIZED_FOR_SIZE 0
 #endif
-/* Whether level_plan.inl and level_cold.inl choose levels of their own: not where the
+/* Whether level_plan.inl and level_cold.inl change the optimization level. They do not if the
    program is compiled for size or without optimization. */
 #if defined(__GNUC__) || defined(__clang__)
 #define DVTI_LEVELS (DVTI_OPTIMIZED && !DVTI_OPTIMIZED_FOR_SIZE)

@@ -4,7 +4,7 @@
 #define DVTI_RNG_H
 #include "1_base/dvt_base.h"
 
-/* Which generator a launch uses (i[0] of kernel random). */
+/* The generator of a launch (i[0] of kernel random). */
 typedef enum dvti_rng {
     DVTI_RNG_PHILOX,   /* streams, and keys of DVT_RNG_PHILOX and DVT_RNG_MXNET */
     DVTI_RNG_THREEFRY, /* keys of DVT_RNG_JAX */
@@ -43,10 +43,10 @@ DVTI_FN uint64_t dvti_mulhi64(uint64_t a, uint64_t b);
 DVTI_FN uint32_t dvti_jax_word(const uint32_t key[2], int64_t n, int64_t j);
 DVTI_FN uint64_t dvti_jax_bits(const uint32_t key[2], int64_t n, int64_t e, int width);
 
-/* Inverse error function on (-1, 1); the ends give infinities. The relative error is below 4e-7 for
-   float32 and 4e-15 for float64. In the far tails of float32 it is 5e-6, because 1 - x * x is
-   computed as in XLA. Source: Giles: Approximating the erfinv function. GPU Computing Gems,
-   2011. */
+/* Return the inverse error function on (-1, 1); the ends give infinities. The relative error is
+   below 4e-7 for float32 and 4e-15 for float64. In the far tails of float32 it is 5e-6, because 1 -
+   x * x is computed as in XLA. Source: Giles: Approximating the erfinv function. GPU Computing
+   Gems, 2011. */
 DVTI_FN float dvti_erfinv_f32(float x);
 DVTI_FN double dvti_erfinv_f64(double x);
 

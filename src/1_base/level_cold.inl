@@ -1,5 +1,5 @@
-/* Begins files that run rarely: drivers, printing, networks. level_end.inl ends them. GCC compiles
-   them as level_plan.inl's, clang without optimization. */
+/* Begins a range of files that run rarely: drivers, printing, networks. level_end.inl ends it. GCC
+   compiles them as those of level_plan.inl, clang without optimization. */
 #define DVTI_LEVEL_PLAN 0
 #if DVTI_LEVELS && defined(__clang__)
 #pragma clang optimize off

@@ -1,7 +1,7 @@
-/* Begins files that check, plan and dispatch: they run once per call, and the elements are computed
-   elsewhere. level_end.inl ends them. Clang compiles them for size, and GCC with -O1 less passes
-   that find little in such code: 40 % of the time of -O2. Files that calls of a few elements spend
-   their time in stay at the program's level. */
+/* Begins a range of files that check, plan and dispatch. They run once per call and compute no
+   elements. level_end.inl ends it. Clang compiles them for size. GCC uses -O1 without some passes
+   that find little in such code; that takes 40 % of the time of -O2. Files that dominate calls of a
+   few elements keep the program's level. */
 #define DVTI_LEVEL_PLAN 1
 #if DVTI_LEVELS && defined(__clang__)
 #pragma clang attribute push(__attribute__((minsize)), apply_to = function)

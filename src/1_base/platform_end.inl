@@ -1,4 +1,5 @@
-/* The end of the implementation: restores what dvt_platform.h and the pragmas behind it changed. */
+/* Ends the implementation: restores the compiler flags and macros that dvt_platform.h and later
+   pragmas changed. */
 #if DVTI_FAST_MATH
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC pop_options

@@ -1,4 +1,4 @@
-/* Storages, arrays and windows on them, and what can be asked of an array. */
+/* Storages, arrays and views, and the functions that inspect an array. */
 #include "2_core/dvt_core.h"
 
 static void dvti_storage_release(dvti_storage *storage) {
@@ -13,7 +13,7 @@ static void dvti_storage_release(dvti_storage *storage) {
     dvti_small_free(storage, sizeof *storage);
 }
 
-/* The array that this thread is taking memory for; shape is NULL when there is none. */
+/* The array that this thread is allocating; shape is NULL if there is none. */
 static DVTI_TLS struct {
     const dvt_shape *shape;
     dvt_dtype dtype;
@@ -36,7 +36,7 @@ DVTI_FN dvt_status dvti_fail_array_memory(const char *function, int64_t bytes) {
         wanted, *wanted ? "of" : "for", (long long)bytes);
 }
 
-/* The device stays in use for as long as the storage lives. */
+/* Creates a storage with one reference. The device stays in use until the storage is freed. */
 static dvti_storage *dvti_storage_new(const char *function, dvt_ctx ctx, int64_t bytes) {
     dvti_device *device = dvti_device_begin(function, ctx);
     dvti_storage *storage;
@@ -59,7 +59,8 @@ static dvti_storage *dvti_storage_new(const char *function, dvt_ctx ctx, int64_t
     return storage;
 }
 
-/* A gradient may have a gradient of its own, and so on: a loop, however many. */
+/* Releases a gradient, the gradient of that gradient, and so on. A loop, because recursion could
+   exhaust the stack. */
 static void dvti_gradients_disown(dvt_array *x) {
     dvt_array *grad;
     for (; x; x = grad) {
@@ -85,28 +86,30 @@ static void dvti_array_destroy(void *object) {
     dvti_small_free(x, sizeof *x);
 }
 
-/* Only owners can ask for the gradient. */
+/* Releases the gradient when the array loses its last owner: only owners can read it. */
 static void dvti_array_abandon(void *object) {
     dvt_array *x = (dvt_array *)object, *grad = x->grad;
     x->grad = NULL;
     dvti_gradients_disown(grad);
 }
 
-/* A loop without a scope of its own keeps the results of all its turns. */
+/* A loop without a scope of its own keeps the arrays of all its iterations. The advice below
+   appears from this many arrays on. */
 #define DVTI_MANY_ARRAYS 100
 
 DVTI_FN void dvti_memory_advice_write(char *buffer, size_t size) {
     int64_t n = dvti_scope_outermost(dvti_array_destroy);
     if (n >= DVTI_MANY_ARRAYS)
         snprintf(buffer, size,
-                 "; %lld arrays live in this thread's outermost scope: where a loop makes them, "
-                 "DVT_SCOPED; at the beginning of its block releases them at the end of each turn",
+                 "; %lld arrays live in this thread's outermost scope: if a loop creates them, "
+                 "DVT_SCOPED; at the beginning of its block releases them after each iteration",
                  (long long)n);
 }
 
 #undef DVTI_MANY_ARRAYS
 
-/* Takes over the caller's reference to storage, also on failure. Its positions share no element. */
+/* Creates an array on a storage. Takes over the caller's reference to it, also on failure. No two
+   positions may share an element. */
 static dvt_array *dvti_array_on(const char *function, dvti_storage *storage, const dvt_shape *shape,
                                 const int64_t *stride, int64_t offset, dvt_dtype dtype) {
     dvt_array *x = (dvt_array *)dvti_small_alloc(sizeof *x);
@@ -141,7 +144,8 @@ static dvt_array *dvti_array_on(const char *function, dvti_storage *storage, con
     return x;
 }
 
-/* The layout of a shape that nothing is wrong with. */
+/* Computes bytes and strides in C order of a valid shape. Returns false for shapes that need the
+   slow path. */
 static bool dvti_layout_c(const dvt_shape *shape, dvt_dtype dtype, int64_t *stride,
                           int64_t *bytes) {
     int64_t step = 1;
@@ -179,7 +183,8 @@ DVTI_FN dvt_array *dvti_array_new(const char *function, dvt_shape shape, dvt_dty
     return dvti_array_shaped(function, &shape, dtype, ctx);
 }
 
-/* An empty array has no positions that could share an element, and any strides. */
+/* Returns whether several positions share an element. An empty array has none, whatever its
+   strides. */
 static bool dvti_repeats(const dvt_shape *shape, const int64_t *stride) {
     bool shared = false;
     int i;
@@ -220,7 +225,8 @@ DVTI_FN void dvti_view_into(dvti_view *view, const dvt_array *x) {
     }
 }
 
-/* Axis by axis: extents that were stored one by one a moment ago would be waited for by a load of several. */
+/* Copies axis by axis. A vector load of extents that were just stored one by one would stall (store
+   forwarding). */
 DVTI_FN void dvti_view_broadcast_into(dvti_view *view, const dvt_array *x, const dvt_shape *shape) {
     int lead = shape->ndim - x->shape.ndim, i;
     view->data = (char *)x->storage->data + x->offset * dvt_dtype_size(x->dtype);
@@ -262,7 +268,7 @@ DVTI_FN const char *dvti_describe(const dvt_array *x) {
     return buffer;
 }
 
-/* ---- what can be asked ---- */
+/* ---- inspection ---- */
 DVT_API dvt_shape dvt_shape_of(const dvt_array *x) {
     dvt_shape none = DVT_SCALAR;
     return x ? x->shape : none;

@@ -1,4 +1,4 @@
-/* Contexts: values, the default of a thread, the devices behind them, counters. */
+/* Contexts: constructors, the default of a thread, their devices, counters. */
 #include "2_core/dvt_core.h"
 
 /* ---- values ---- */
@@ -78,8 +78,8 @@ DVTI_FN dvti_counters *dvti_stats(void) {
     return &counters;
 }
 
-/* A line for each thread that counts at the moment; the first one is for all that found none
-   free. */
+/* One cache line for each thread that counts at the moment. Threads that find none free share the
+   first one. */
 #define DVTI_TALLIES 64
 
 typedef struct dvti_tally {
@@ -101,7 +101,7 @@ static dvti_tally *dvti_tally_take(void) {
     return &dvti_tallies[0];
 }
 
-/* Without a tally, or with the one for all. */
+/* Counts for threads without a tally of their own, in the shared one. */
 static DVTI_RARE void dvti_count_slowly(dvti_counted what, int64_t n) {
     if (!dvti_my_tally)
         dvti_my_tally = dvti_tally_take();
@@ -119,7 +119,7 @@ DVTI_FN void dvti_count(dvti_counted what, int64_t n) {
 DVTI_FN void dvti_count_end(void) {
     if (dvti_my_tally && dvti_my_tally != dvti_tallies)
         dvti_atomic_unlock(&dvti_my_tally->taken);
-    dvti_my_tally = dvti_tallies; /* for what this thread still does */
+    dvti_my_tally = dvti_tallies; /* for later calls of this thread */
 }
 
 DVTI_FN int64_t dvti_counted_all(dvti_counted what) {
@@ -162,13 +162,13 @@ DVT_API void dvt_reset_stats(void) {
     dvti_atomic_store(&c->implicit_reads, 0);
 }
 
-/* ---- the devices: cpu(), and the gpu(i) that exist or were asked for ---- */
+/* ---- the devices: cpu(), and the gpu(i) that exist or were created ---- */
 typedef struct dvti_devices {
     bool ready;
     dvti_device cpu;
     dvti_device gpu[DVT_MAX_GPUS];
     bool open[DVT_MAX_GPUS];
-    int n_virtual; /* 0: as many gpu(i) as the machine has */
+    int n_virtual; /* 0: the GPUs of the machine */
     int64_t virtual_bytes;
 } dvti_devices;
 
@@ -176,14 +176,14 @@ static dvti_devices dvti_all_devices;
 static dvti_mutex dvti_devices_lock = DVTI_MUTEX_INIT;
 static dvti_atomic dvti_cpu_ready; /* cpu() is open, and stays as it is */
 
-/* Returns the kind number i of this build; NULL behind the last one. */
+/* Returns kind number i of this build; NULL after the last one. */
 static const dvti_backend_kind *dvti_kind(int i) {
     const dvti_build *built = dvti_built();
     return built->kind[i] ? built->kind[i]() : NULL;
 }
 
-/* Returns how many GPUs the machine has. When `number` is one of them, finds its kind and its index
-   there. */
+/* Returns the number of GPUs of the machine. If `number` is one of them, finds its kind and its
+   index there. */
 static int dvti_machine_gpus(int number, const dvti_backend_kind **found, int *index) {
     const dvti_backend_kind *kind;
     int n = 0, i;
@@ -199,7 +199,7 @@ static int dvti_machine_gpus(int number, const dvti_backend_kind **found, int *i
     return DVTI_MIN(n, DVT_MAX_GPUS);
 }
 
-/* The kind that simulates GPUs, where the build has one. */
+/* Returns the kind that simulates GPUs; NULL if the build has none. */
 static const dvti_backend_kind *dvti_simulating_kind(void) {
     const dvti_backend_kind *kind;
     int i;
@@ -209,7 +209,7 @@ static const dvti_backend_kind *dvti_simulating_kind(void) {
     return NULL;
 }
 
-/* Finds what gpu(number) is: GPUs of the machine in turn, else a simulated one. */
+/* Finds the kind and index of gpu(number): a GPU of the machine, else a simulated one. */
 static const dvti_backend_kind *dvti_kind_of_gpu(int number, int *index) {
     const dvti_backend_kind *kind = NULL;
     int n = dvti_machine_gpus(-1, &kind, index);
@@ -240,7 +240,7 @@ static dvt_status dvti_devices_open(const dvti_backend_kind *kind, dvti_device *
     return kind->open(device, index);
 }
 
-/* With the lock held: opens cpu() and reads the environment, once. */
+/* Opens cpu() and reads the environment, once. The caller holds the lock. */
 static dvti_devices *dvti_devices_ready(void) {
     dvti_devices *all = &dvti_all_devices;
     const char *bytes;
@@ -254,7 +254,7 @@ static dvti_devices *dvti_devices_ready(void) {
     bytes = dvti_env("DEVTENSOR_VIRTUAL_GPU_MEMORY");
     if (bytes && (all->virtual_bytes = dvti_parse_bytes(bytes)) < 0) {
         dvti_log(DVT_LOG_WARNING,
-                 "DEVTENSOR_VIRTUAL_GPU_MEMORY=%.40s is no number of bytes such as 64M; ignored",
+                 "DEVTENSOR_VIRTUAL_GPU_MEMORY=%.40s is not a number of bytes such as 64M; ignored",
                  bytes);
         all->virtual_bytes = 0;
     }
@@ -263,8 +263,8 @@ static dvti_devices *dvti_devices_ready(void) {
     return all;
 }
 
-/* With the lock held. The virtual GPUs that were asked for replace the machine's, and are mapped
-   onto them where there are any. */
+/* Returns the number of GPUs. Requested virtual GPUs replace the machine's, and are mapped onto
+   them if there are any. The caller holds the lock. */
 static int dvti_devices_gpus(const dvti_devices *all) {
     const dvti_backend_kind *kind;
     int index;
@@ -293,8 +293,8 @@ DVT_API const char *dvt_gpu_reason(void) {
     return dvt_num_gpus() ? "" : dvti_no_gpu_reason();
 }
 
-/* Counted with the lock held that closing takes: a device with users stays open. cpu() is never
-   closed, so nobody counts its users. */
+/* Counts a user with the lock held that closing takes, so a device with users stays open. cpu() is
+   never closed, so its users are not counted. */
 static DVTI_NOINLINE dvti_device *dvti_device_begin_locked(const char *function, dvt_ctx ctx) {
     dvti_device *device = NULL;
     dvti_devices *all;
@@ -333,7 +333,7 @@ static DVTI_NOINLINE dvti_device *dvti_device_begin_locked(const char *function,
                 function, dvt_ctx_name(ctx), n == 1 ? "is" : "are", n, n == 1 ? "" : "s", n - 1,
                 ctx.id);
         else if (ctx.type == DVT_DEVICE_CPU)
-            dvti_fail(DVT_ERR_NO_DEVICE, "%s: %s does not exist: numbers begin at 0; use dvt_cpu()",
+            dvti_fail(DVT_ERR_NO_DEVICE, "%s: %s does not exist: ids begin at 0; use dvt_cpu()",
                       function, dvt_ctx_name(ctx));
         else if (ctx.type == DVT_DEVICE_TPU)
             dvti_fail(DVT_ERR_NO_DEVICE,
@@ -410,7 +410,7 @@ DVT_API dvt_status dvt_set_virtual_gpus(int n, int64_t bytes) {
     dvti_mutex_unlock(&dvti_devices_lock);
     if (users)
         return dvti_fail(DVT_ERR_VALUE,
-                         "dvt_set_virtual_gpus: %lld arrays or calls of other threads are alive on "
+                         "dvt_set_virtual_gpus: %lld arrays or calls of other threads are using "
                          "virtual GPUs; release the arrays and wait for the calls first",
                          (long long)users);
     return DVT_OK;

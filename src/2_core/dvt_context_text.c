@@ -1,5 +1,5 @@
-/* Contexts as text: the names that MXNet, PyTorch, TensorFlow and JAX give to devices, read and
-   written, and which of these libraries printing follows. */
+/* Contexts as text: reads and writes the device names of MXNet, PyTorch, TensorFlow and JAX. Also
+   the style of printing, which follows one of these libraries. */
 #include "2_core/dvt_core.h"
 
 DVT_API const char *dvt_ctx_name(dvt_ctx ctx) {
@@ -25,15 +25,15 @@ DVTI_FN dvt_print_style dvti_print_style_chosen(void) {
 DVT_API dvt_print_style dvt_set_print_style(dvt_print_style style) {
     dvt_print_style previous = dvti_print_style_chosen();
     if ((int)style < 0 || (int)style > (int)DVT_PRINT_DEFAULT)
-        dvti_fail(DVT_ERR_RANGE, "dvt_set_print_style: %d is no style; use one of dvt_print_style",
-                  (int)style);
+        dvti_fail(DVT_ERR_RANGE,
+                  "dvt_set_print_style: %d is not a style; use one of dvt_print_style", (int)style);
     else
         dvti_atomic_store(&dvti_style_chosen, style == DVT_PRINT_DEFAULT ? 0 : 1 + (int64_t)style);
     return previous;
 }
 
 /* ---- writing ---- */
-/* One row per type of device. */
+/* Names of one device type. */
 typedef struct dvti_device_words {
     dvt_device_type type;
     const char *torch, *tf, *jax;
@@ -52,7 +52,7 @@ DVT_API size_t dvt_ctx_format(dvt_ctx ctx, dvt_print_style style, char *buffer, 
     if (ctx.type == DVT_DEVICE_GPU || ctx.type == DVT_DEVICE_TPU)
         words += ctx.type == DVT_DEVICE_GPU ? 1 : 2;
     if ((int)style < 0 || (int)style > (int)DVT_PRINT_DEFAULT)
-        dvti_fail(DVT_ERR_RANGE, "dvt_ctx_format: %d is no style; use one of dvt_print_style",
+        dvti_fail(DVT_ERR_RANGE, "dvt_ctx_format: %d is not a style; use one of dvt_print_style",
                   (int)style);
     else if (style == DVT_PRINT_TORCH && ctx.type == DVT_DEVICE_CPU && ctx.id == 0)
         dvti_text_add(&text, "device(type='cpu')");
@@ -77,7 +77,8 @@ DVT_API size_t dvt_ctx_list_format(dvt_ctx_list list, char *buffer, size_t size)
     return text.length;
 }
 
-/* ---- reading: each function moves *at past what it found, and otherwise returns false ---- */
+/* ---- reading: each function advances *at past the text it recognizes, otherwise returns false
+   ---- */
 static bool dvti_skip(const char **at, const char *word) {
     size_t n = strlen(word);
     if (strncmp(*at, word, n) != 0)
@@ -98,7 +99,7 @@ static bool dvti_skip_number(const char **at, int *number) {
     return true;
 }
 
-/* A type in lower case, as MXNet and PyTorch write it. */
+/* Reads a device type in lower case, as MXNet and PyTorch write it. */
 static bool dvti_skip_type(const char **at, dvt_device_type *type) {
     static const struct {
         const char *word;
@@ -118,7 +119,7 @@ static bool dvti_skip_type(const char **at, dvt_device_type *type) {
     return false;
 }
 
-/* "GPU:1" and "/GPU:1", with what TensorFlow writes before it. */
+/* Reads "GPU:1" and "/GPU:1", with the optional prefix of TensorFlow. */
 static bool dvti_read_tf(const char *at, dvt_ctx *out) {
     bool bare = *at != '/';
     int i;
@@ -139,8 +140,8 @@ static bool dvti_read_tf(const char *at, dvt_ctx *out) {
     return (dvti_skip(&at, ":") ? dvti_skip_number(&at, &out->id) : !bare) && !*at;
 }
 
-/* "CudaDevice(id=1)", "TFRT_CPU_0", "TPU_0". What TPUs add behind the number says where they are.
-   */
+/* Reads "CudaDevice(id=1)", "TFRT_CPU_0", "TPU_0". Ignores the location that TPUs append to the
+   number. */
 static bool dvti_read_jax(const char *at, dvt_ctx *out) {
     int i;
     bool rest;
@@ -170,7 +171,7 @@ static bool dvti_read_jax(const char *at, dvt_ctx *out) {
     return !*at || (rest && at[strlen(at) - 1] == ')');
 }
 
-/* "device(type='cuda', index=1)". */
+/* Reads "device(type='cuda', index=1)". */
 static bool dvti_read_torch(const char *at, dvt_ctx *out) {
     out->id = 0;
     return dvti_skip(&at, "device(type='") && dvti_skip_type(&at, &out->type) &&
@@ -178,7 +179,7 @@ static bool dvti_read_torch(const char *at, dvt_ctx *out) {
            (!dvti_skip(&at, ", index=") || dvti_skip_number(&at, &out->id)) && strcmp(at, ")") == 0;
 }
 
-/* "gpu", "gpu(1)", "gpu:1". */
+/* Reads "gpu", "gpu(1)", "gpu:1". */
 static bool dvti_read_plain(const char *at, dvt_ctx *out) {
     out->id = 0;
     if (!dvti_skip_type(&at, &out->type))
@@ -195,7 +196,7 @@ DVT_API dvt_status dvt_ctx_parse(const char *name, dvt_ctx *out) {
     if (!dvti_read_plain(name, &found) && !dvti_read_torch(name, &found) &&
         !dvti_read_tf(name, &found) && !dvti_read_jax(name, &found))
         return dvti_fail(DVT_ERR_NAME,
-                         "dvt_ctx_parse: \"%.60s\" is no context; expected cpu, cpu(0), gpu(1), "
+                         "dvt_ctx_parse: \"%.60s\" is not a context; expected cpu, cpu(0), gpu(1), "
                          "cuda:1, /GPU:1, device(type='cuda', index=1) or CudaDevice(id=1): "
                          "devtensor computes on CPUs and NVIDIA GPUs",
                          name);

@@ -28,7 +28,8 @@ DVTI_FN dvt_status dvti_check_guard(const char *function, const dvt_array *x) {
 }
 
 /* ---- copies ---- */
-/* On one device: any dtypes and strides. Class I64 keeps 64-bit integers exact; floats go through the wider of the two. */
+/* Copies on one device, with any dtypes and strides. Class I64 keeps 64-bit integers exact; floats
+   are converted through the wider of the two dtypes. */
 static dvt_status dvti_copy_on_device(const char *function, dvt_array *dst, dvt_array *src) {
     dvti_launch launch;
     dvti_launch_begin(&launch, function, dvti_built()->copy(), DVTI_OP_copy);
@@ -39,7 +40,7 @@ static dvt_status dvti_copy_on_device(const char *function, dvt_array *dst, dvt_
     return dvti_run(dst->storage->device, &launch);
 }
 
-/* Between devices: contiguous bytes of one dtype. */
+/* Copies contiguous bytes of one dtype between devices. */
 static dvt_status dvti_copy_bytes_in_mode(dvt_array *dst, dvt_array *src) {
     dvti_device *to = dst->storage->device, *from = src->storage->device;
     dvti_counters *c = dvti_stats();
@@ -63,7 +64,7 @@ static dvt_status dvti_copy_bytes_in_mode(dvt_array *dst, dvt_array *src) {
     return to->backend->copy_from(to, d, from, s, bytes);
 }
 
-/* Modeled times of virtual GPUs are floats too. */
+/* Sets the default floating-point mode: the modeled times of virtual GPUs are floats. */
 static dvt_status dvti_copy_bytes(dvt_array *dst, dvt_array *src) {
     const dvti_float_mode mode = dvti_float_mode_begin();
     dvt_status status = dvti_copy_bytes_in_mode(dst, src);
@@ -115,8 +116,8 @@ DVTI_FN dvt_status dvti_all_reduce(const char *function, dvti_device *const *dev
     for (i = 0; i < n_parts; i++)
         bytes += part[i].count * dvt_dtype_size(part[i].dtype);
     status = device[0]->backend->all_reduce(function, device, n, part, n_parts);
-    if (status ==
-        DVT_OK) { /* all but one device's share crosses, once to be summed and once to be spread */
+    if (status == DVT_OK) { /* all but one device's share crosses twice: to be summed, and to be
+                     distributed */
         dvti_atomic_add(&c->between_count, (int64_t)2 * (n - 1) * n_parts);
         dvti_atomic_add(&c->between_bytes, 2 * (n - 1) * bytes);
     }

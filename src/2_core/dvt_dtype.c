@@ -28,7 +28,7 @@ DVT_API dvt_status dvt_dtype_parse(const char *name, dvt_dtype *out) {
         }
     return dvti_fail(
         DVT_ERR_NAME,
-        "dvt_dtype_parse: \"%.40s\" is no dtype; expected float32, float64, float16, bfloat16, "
+        "dvt_dtype_parse: \"%.40s\" is not a dtype; expected float32, float64, float16, bfloat16, "
         "int8, uint8, int32, int64 or bool",
         name);
 }
@@ -41,7 +41,8 @@ DVT_API bool dvt_dtype_is_int(dvt_dtype dtype) {
     return (int)dtype >= DVT_I8 && (int)dtype <= DVT_I64;
 }
 
-/* The array API standard's table. Its corner: int8 with uint8 needs int16, which this library lacks: int32. */
+/* Follows the array API standard's table, except for int8 with uint8: int16 does not exist here, so
+   it gives int32. */
 DVT_API dvt_dtype dvt_promote(dvt_dtype a, dvt_dtype b) {
     if (a == b)
         return a;
@@ -130,7 +131,8 @@ DVTI_FN uint16_t dvti_f32_to_f16(float x) {
     return (uint16_t)(sign | (magnitude - 0x38000000u) >> 13);
 }
 
-/* Through float32 a double would be rounded twice. Rounding to odd first makes the second rounding exact. */
+/* Rounds a double to float32 by rounding to odd, so that the second rounding, to 16 bits, is exact.
+   To nearest, the number would be rounded twice. */
 static float dvti_round_to_odd(double x) {
     float nearest = (float)x;
     if ((double)nearest != x && x == x && nearest - nearest == 0.0f && !(dvti_bits(nearest) & 1u)) {
@@ -160,7 +162,7 @@ DVTI_FN double dvti_round_as(dvt_dtype dtype, double x) {
     return dtype == DVT_F32 ? (double)(float)x : x;
 }
 
-/* Codes of one sign count upwards with the magnitude. */
+/* Returns the code of the next smaller value. Codes of one sign are ordered by magnitude. */
 static uint16_t dvti_code_below(uint16_t code) {
     if (code & 0x8000u)
         return (uint16_t)(code + 1);

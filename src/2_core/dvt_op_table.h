@@ -4,7 +4,7 @@
 
    Columns
      name     dvt_<name>, DVTI_OP_<name>
-     rule     SAME  numbers keep their dtype
+     rule     SAME  the dtype is kept
               NOBOOL  SAME, but bool is refused
               FLOAT  integers and bool become float32 first
               BOOL  the result is bool
@@ -19,14 +19,14 @@
      vector   the value of whole vectors, in SIMD primitives: W(add) is V(add) of floats and
               V(dadd) of doubles (simd/vec.inl). BOOL rows give a mask; p are the loop's parameters
               (dvti_loop). DVTI_NO_VECTOR: F computes one element after the other
-     math     files of 2_core/math/ with float32's function, for CUDA programs; 0: F is it
+     math     files of 2_core/math/ with float32's function, for CUDA programs; 0: F is used
      grad     recorded operations on g (gradient of the result), x or a and b (inputs), y (result);
               0: no gradient
      reads    which values grad reads: letters of X, A, B, Y (the result), or NONE
      lo, hi   an interval where value and gradient are smooth, for tests (second pair: argument b)
      doc      one line
 
-   Whoever expands a table may take its first columns and `...` for the rest. */
+   An expansion may name the first columns and take `...` for the rest. */
 #ifndef DVTI_OP_TABLE_H
 #define DVTI_OP_TABLE_H
 #if !defined(DVTI_REDUCE_TABLE) || !defined(DVTI_OPTIMIZER_TABLE)
@@ -52,7 +52,7 @@
     R(ceil, SAME, QUICK, F(ceil)(x), x, W(ceil)(x), 0,                                             \
       dvti_no_gradient(g), NONE, 0.1, 0.9, "smallest whole number >= x")                           \
     R(round, SAME, QUICK, F(rint)(x), x, W(round)(x), 0,                                           \
-      dvti_no_gradient(g), NONE, 0.6, 0.9, "nearest whole number, halves to even")                 \
+      dvti_no_gradient(g), NONE, 0.6, 0.9, "nearest whole number, ties to even")                 \
     R(trunc, SAME, QUICK, F(trunc)(x), x, W(trunc)(x), 0,                                          \
       dvti_no_gradient(g), NONE, 0.1, 0.9, "whole part")                                           \
     R(reciprocal, FLOAT, FUNCTION, C(1) / x, 0, W(div)(W(set)(1), x), 0,                           \
@@ -91,7 +91,7 @@
       dvt_mul(g, dvt_cosh(x)), X, -2, 2, "hyperbolic sine")                                        \
     R(cosh, FLOAT, FUNCTION, F(cosh)(x), 0, W(cosh)(x), "exp.inl",                                 \
       dvt_mul(g, dvt_sinh(x)), X, -2, 2, "hyperbolic cosine")                                      \
-    R(tanh, FLOAT, FUNCTION, F(tanh)(x), 0, W(tanh)(x), "exp.inl piecewise.inl",                      \
+    R(tanh, FLOAT, FUNCTION, F(tanh)(x), 0, W(tanh)(x), "exp.inl piecewise.inl",                   \
       dvt_mul(g, dvt_scalar_sub(1, dvt_square(y))), Y, -2, 2, "hyperbolic tangent")                \
     R(sigmoid, FLOAT, FUNCTION,                                                                    \
       x >= 0 ? C(1) / (C(1) + F(exp)(-x)) : F(exp)(x) / (C(1) + F(exp)(x)), 0,                     \
@@ -100,12 +100,12 @@
     R(softplus, FLOAT, FUNCTION, x > 0 ? x + F(log1p)(F(exp)(-x)) : F(log1p)(F(exp)(x)), 0,        \
       W(softplus)(x), "exp.inl log.inl softplus.inl",                                              \
       dvt_mul(g, dvt_sigmoid(x)), X, -3, 3, "log(1 + exp(x))")                                     \
-    R(erf, FLOAT, FUNCTION, F(erf)(x), 0, W(erf)(x), "exp.inl piecewise.inl",                         \
+    R(erf, FLOAT, FUNCTION, F(erf)(x), 0, W(erf)(x), "exp.inl piecewise.inl",                      \
       dvt_mul(g, dvt_mul_scalar(dvt_exp(dvt_neg(dvt_square(x))), 1.12837916709551257390)), X,      \
       -2, 2, "error function")                                                                     \
     R(gelu, FLOAT, FUNCTION,                                                                       \
       x < -DVTI_LARGEST ? C(-0.0) : C(0.5) * x * F(erfc)(x * C(-0.70710678118654752440)), 0,       \
-      W(gelu)(x), "exp.inl piecewise.inl",                                                            \
+      W(gelu)(x), "exp.inl piecewise.inl",                                                         \
       dvti_grad_gelu(g, x), X, -2, 2, "x times the normal distribution function of x")             \
     R(isnan, BOOL, QUICK, x != x, 0, W(unord)(x, x), 0,                                            \
       dvti_no_gradient(g), NONE, -1, 1, "is NaN")                                                  \
@@ -118,7 +118,7 @@
     R(logical_not, BOOL, QUICK, x == 0, x == 0, W(eq)(x, W(zero)()), 0,                            \
       dvti_no_gradient(g), NONE, -1, 1, "is zero")
 
-/* name, rule, cost, F, I, vector, math, gradient to a, reads, gradient to b, reads, lo and hi of a,
+/* name, rule, cost, F, I, vector, math; gradient to a, reads, gradient to b, reads; lo and hi of a,
    lo and hi of b, doc */
 #define DVTI_BINARY_TABLE(R)                                                                       \
     R(add, SAME, QUICK, a + b, DVTI_WRAP(a, +, b), W(add)(a, b), 0,                                \
@@ -175,9 +175,9 @@
       W(logical_xor)(a, b), 0,                                                                     \
       0, NONE, 0, NONE, -1, 1, -1, 1, "exactly one nonzero")
 
-/* Elementwise operations whose public functions and gradients are written by hand. F and I know the
-   operands x (or a), b, c, and clip's bounds low and high. Copies are moves, or conversions between
-   dtypes, and compute nothing.
+/* Elementwise operations with handwritten public functions and gradients. F and I use the operands
+   x (or a), b, c, and clip's bounds low and high. Copies move or convert elements, and compute
+   nothing.
    name, operands, rule, cost, F, I, vector, reads of any gradient, doc */
 #define DVTI_SPECIAL_TABLE(R)                                                                      \
     R(copy, 1, SAME, QUICK, x, x, DVTI_NO_VECTOR, NONE,                                            \
@@ -187,22 +187,23 @@
     R(clip, 1, SAME, QUICK, x < low ? low : x > high ? high : x,                                   \
       x < low ? low : x > high ? high : x, W(clip)(x, p), X, "min(max(x, low), high)")
 
-/* Everything else but reductions and optimizers, which have tables of their own. family: its gradient is dvti_grad_<family>; none: there is none. reads: by the
-   gradient to any input; FACTOR: the other input of a product. Shapes are in 4_ops, gradients in
-   5_grad, one file per family.
+/* All other operations, except reductions and optimizers, which have tables of their own. family:
+   its gradient is dvti_grad_<family>; none: no gradient. reads: by the gradient to any input;
+   FACTOR: the other input of a product. Shapes are in 4_ops, gradients in 5_grad, one file per
+   family.
    name, family, reads, doc */
 #define DVTI_OTHER_TABLE(R)                                                                        \
     R(reshape, view, NONE, "other shape, same elements")                                           \
     R(transpose, view, NONE, "other order of axes")                                                \
     R(slice, view, NONE, "every step-th element between two bounds")                               \
     R(unslice, view, NONE, "a slice put into zeros: the gradient of slice")                        \
-    R(broadcast_to, view, NONE, "repeated along new or length-1 axes")                             \
+    R(broadcast_to, view, NONE, "repeated along new axes and axes of extent 1")                    \
     R(variance, none, NONE, "sum of squared differences from a mean over axes")                   \
-    R(cumsum, scan, NONE, "sum of all so far along an axis")                                       \
+    R(cumsum, scan, NONE, "cumulative sum along an axis")                                          \
     R(sort, none, NONE, "elements in order")                                                       \
     R(argsort, none, NONE, "positions of the elements in order")                                   \
     R(topk, none, NONE, "the k largest or smallest in order")                                      \
-    R(softmax, softmax, Y, "exponentials divided by their sum")                                     \
+    R(softmax, softmax, Y, "exponentials divided by their sum")                                    \
     R(log_softmax, softmax, Y, "logarithm of softmax")                                             \
     R(layer_norm, none, NONE, "rows with mean 0 and variance 1")                                  \
     R(matmul, matmul, FACTOR, "matrix product with batches")                                       \
@@ -241,7 +242,8 @@ typedef enum dvti_op {
             DVTI_OP_COUNT
 } dvti_op;
 
-/* The first reduction and the first optimizer: those of their tables follow in order. */
+/* Numbers of the first reduction and the first optimizer: the others of their tables follow in
+   order. */
 enum {
 
 #define DVTI_COUNT(name, ...) +1
@@ -265,7 +267,8 @@ typedef enum dvti_cost {
     DVTI_COST_LONG
 } dvti_cost;
 
-/* What the gradient to one input reads: bits 0 and 1 the first two inputs, bit 2 the result. */
+/* Values that the gradient to one input reads: bits 0 and 1 the first two inputs, bit 2 the
+   result. */
 #define DVTI_READS_NONE 0
 #define DVTI_READS_X 1
 #define DVTI_READS_A 1
@@ -275,7 +278,7 @@ typedef enum dvti_cost {
 #define DVTI_READS_XY 5
 #define DVTI_READS_AY 5
 #define DVTI_READS_BY 6
-/* The same of all gradients of an operation: four bits for each of the first two inputs, and four
+/* The same for all gradients of an operation: four bits for each of the first two inputs, and four
    for any further one. */
 #define DVTI_EACH_NONE 0
 #define DVTI_EACH_A 0x111

@@ -1,19 +1,20 @@
-/* THE table of built-in optimizers. One row and one formula in 2_core/math/optimizer_steps.inl give: the
-   enum, the number of state arrays, the launch, the CPU loops for every dtype, the vector kernels, the
-   CUDA kernel and the tests. See docs/ADDING_AN_OPTIMIZER.md; it also shows how a program brings its own
-   optimizer without any row.
+/* The table of built-in optimizers. One row, and one formula in 2_core/math/optimizer_steps.inl,
+   give the enum, the number of state arrays, the launch, the CPU loops for every dtype, the vector
+   kernels, the CUDA kernel and the tests. See docs/ADDING_AN_OPTIMIZER.md, also for optimizers that
+   a program adds without a row.
 
    Columns
      name        DVTI_OP_<name>, and V(update_<name>) in optimizer_steps.inl
      kind        DVT_OPTIMIZER_<kind> of dvt_optimizer_kind
-     make        RATE: dvt_optimizer_<name>(learning_rate); RATE_DECAY: dvt_optimizer_<name>(learning_rate, weight_decay)
-     epsilon     its usual value
-     few, many   the smallest and the largest number of state arrays that vectors have a kernel for;
-                 with others, elements are computed one by one
-     states      how many of them, from o, the dvt_optimizer
-     flag        a switch of the formula, from o
-     p0 .. p3    its numbers, from o, rate (the learning rate of this step) and count (the step's number,
-                 from 1)
+     make        RATE        dvt_optimizer_<name>(learning_rate)
+                 RATE_DECAY  dvt_optimizer_<name>(learning_rate, weight_decay)
+     epsilon     its default
+     few, many   the smallest and the largest number of state arrays that vector kernels support;
+                 with other numbers, elements are computed one by one
+     states      the number of state arrays, computed from o, the dvt_optimizer
+     flag        a switch of the formula, computed from o
+     p0 .. p3    numbers of the formula, computed from o, rate (the learning rate of this step) and
+                 count (the number of the step, from 1)
      doc         one line */
 #ifndef DVTI_OPTIMIZER_TABLE_H
 #define DVTI_OPTIMIZER_TABLE_H

@@ -1,5 +1,5 @@
-/* The words of the table of reductions for scalars: W(add) is dvti_f64_add or dvti_i64_add. Integers wrap;
-   of two elements of which one is NaN, smaller and larger choose NaN. */
+/* The primitives of the table of reductions for scalars: W(add) is dvti_f64_add or dvti_i64_add.
+   Integers wrap. If one of two elements is NaN, smaller and larger return NaN. */
 #ifndef DVTI_REDUCE_SCALAR_H
 #define DVTI_REDUCE_SCALAR_H
 #include "1_base/dvt_platform.h"
@@ -84,7 +84,7 @@ static inline int64_t dvti_i64_larger(int64_t a, int64_t b) {
     return a > b ? a : b;
 }
 
-/* `text` for the rules that see integers, else nothing. */
+/* Expands to `text` for the rules that allow integers, else to nothing. */
 #define DVTI_INTEGERS_SUM(text) text
 #define DVTI_INTEGERS_SAME(text) text
 #define DVTI_INTEGERS_BOOL(text) text

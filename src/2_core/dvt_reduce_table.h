@@ -3,7 +3,7 @@
    reads, the tests (value and gradient) and the tables of the documents.
    See docs/ADDING_A_REDUCTION.md.
 
-   A reduction joins the terms of all elements and finishes what comes out:
+   A reduction joins the terms of all elements and finishes the sum:
 
        result = finish(join(join(term(x0), term(x1)), term(x2)), ...)
 
@@ -15,26 +15,27 @@
                BOOL   bool
                PLACE  the int64 position of the element that join chooses; not without elements
      method    how vectors compute it
-               ADD        sums of x: four float32 or eight 16-bit floats meet in float32
+               ADD        sums of x: adds four float32 or eight 16-bit floats in float32 first
                WIDE2      each element widens to float64 at once; two registers of partial results
-               WIDE4      the same with four registers, where join has a long latency
+               WIDE4      the same with four registers, because join has a long latency
                EXTREME    comparison in the elements' own type
                BITS       any and all, from the bits of the elements
-               LOGSUMEXP  term and finish over the maximum of the elements, against overflow
-     none      the element without effect; the initial value is its term
-     term      of an element x
-     join      add, mul, smaller or larger (the last two choose NaN where there is one)
-     finish    of the joined terms s of n elements
+               LOGSUMEXP  subtracts the maximum of the elements first, against overflow
+     none      the neutral element; the initial value is its term
+     term      the term of an element x
+     join      add, mul, smaller or larger (the last two return NaN if one is NaN)
+     finish    the result from the joined terms s of n elements
      reads     what the gradient reads: X, Y (the result), XY or NONE
-     grad      recorded operations on g (gradient of the result), x (the input), y (the result): g and
-               y have extent 1 on the reduced axes, whose bits are in `mask`. NULL: never recorded
+     grad      recorded operations on g (gradient of the result), x (the input), y (the result). g
+               and y have extent 1 on the reduced axes, whose bits are in `mask`. NULL: never
+               recorded
      lo, hi    an interval where value and gradient are smooth, for tests
      doc       one line
 
-   term and finish are written in words: W(add), W(sub), W(mul), W(abs), W(neg), and for FLOAT, which
-   sees no integers, also W(div) and W(sqrt); BITS alone has W(nonzero), LOGSUMEXP W(exp) and W(log). Each place that expands the table
-   says what W means there: scalars, vectors of float64, int64, CUDA. DVTI_HIGHEST and DVTI_LOWEST are
-   the largest and smallest values of the class. */
+   term and finish use primitives: W(add), W(sub), W(mul), W(abs), W(neg). FLOAT, which sees no
+   integers, also has W(div) and W(sqrt), BITS W(nonzero), LOGSUMEXP W(exp) and W(log). Each
+   expansion of the table defines W: for scalars, vectors of float64, int64, CUDA. DVTI_HIGHEST and
+   DVTI_LOWEST are the largest and smallest values of the class. */
 #ifndef DVTI_REDUCE_TABLE_H
 #define DVTI_REDUCE_TABLE_H
 
@@ -84,7 +85,7 @@ typedef enum dvti_join {
     DVTI_JOIN_larger
 } dvti_join;
 
-/* What a row says at run time. */
+/* The columns that are needed at run time. */
 typedef struct dvti_reduce_row {
     const char *name; /* "dvt_sum" */
     dvti_reduce_rule rule;

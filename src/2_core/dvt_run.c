@@ -1,5 +1,5 @@
-/* The one way of work into a device's queue: dvti_run plans a launch, gets its workspace, launches
-   it and counts it. */
+/* Launches of kernels: dvti_run plans a launch, allocates its workspace, queues it and counts it.
+   Also the settings of the process that operations write into their launches. */
 #include "1_base/dvt_float_mode.h"
 #include "2_core/dvt_core.h"
 
@@ -40,7 +40,8 @@ DVTI_FN void dvti_note_launches(const char *file, int line) {
         device->backend->note(device, file, line);
 }
 
-/* Plans are made from costs that are floats, and kernels may be, too: one float mode for both. */
+/* Plans and launches in the default floating-point mode: plans compute costs in floats, and kernels
+   may be floats too. */
 static dvt_status dvti_launch_in_mode(dvti_device *device, dvti_launch *launch) {
     const dvti_backend *backend = device->backend;
     const dvti_float_mode mode = dvti_float_mode_begin();
@@ -83,4 +84,36 @@ DVTI_FN bool dvti_multiply_small(dvti_device *device, const dvti_kernel *kernel,
         return false;
     dvti_count(DVTI_COUNT_KERNELS, 1);
     return true;
+}
+
+/* ---- float32 precision ---- */
+static dvti_atomic dvti_tf32, dvti_winograd; /* 0: not read yet, 1: not allowed, 2: allowed */
+
+static bool dvti_precision_allowed(dvti_atomic *setting, const char *variable) {
+    if (!dvti_atomic_load(setting)) {
+        /* does not replace a setting made meanwhile */
+        int64_t first = 1 + dvti_env_int(variable, 0, 1, 0);
+        (void)dvti_atomic_swap(setting, 0, first);
+    }
+    return dvti_atomic_load(setting) == 2;
+}
+
+DVTI_FN bool dvti_tf32_allowed(void) {
+    return dvti_precision_allowed(&dvti_tf32, "DEVTENSOR_TF32");
+}
+
+DVTI_FN bool dvti_winograd_allowed(void) {
+    return dvti_precision_allowed(&dvti_winograd, "DEVTENSOR_WINOGRAD");
+}
+
+DVT_API bool dvt_allow_tf32(bool allow) {
+    bool previous = dvti_tf32_allowed();
+    dvti_atomic_store(&dvti_tf32, allow ? 2 : 1);
+    return previous;
+}
+
+DVT_API bool dvt_allow_winograd(bool allow) {
+    bool previous = dvti_winograd_allowed();
+    dvti_atomic_store(&dvti_winograd, allow ? 2 : 1);
+    return previous;
 }

@@ -1,4 +1,9 @@
-/* Objects and the scopes that own them: per thread one stack of objects, and marks in it. */
+/* Objects and the scopes that own them. Each thread has one stack of objects; a mark is the
+   position at which a scope begins.
+
+     items   a b c | d e | f g h        marks of three scopes: 0, 3, 5
+
+   dvt_keep swaps an object with the first one above the mark, and moves the mark. */
 #include "2_core/dvt_core.h"
 
 typedef struct dvti_scope_stack {
@@ -7,13 +12,13 @@ typedef struct dvti_scope_stack {
     size_t count, capacity;
     size_t *marks; /* where each open scope begins */
     size_t marks_capacity;
-    /* Open scopes, and how many of them have a mark: the innermost have none when there was no memory for it, and what is
-       made in them belongs to the one outside. */
+    /* The number of open scopes, and how many of them have a mark. The innermost have none if there
+       was no memory for it; their objects belong to the scope outside. */
     size_t depth, marked;
 } dvti_scope_stack;
 
 #if DVTI_TLS_ENDS_EARLY
-/* What the spare one owns when the thread ends, stays. */
+/* Objects of the spare stack are not released at thread end. */
 static DVTI_TLS dvti_scope_stack *dvti_scopes_at, dvti_scopes_spare;
 
 static dvti_scope_stack *dvti_scopes_here(void) {
@@ -77,7 +82,7 @@ static bool dvti_scope_reserve(void) {
 
 DVTI_FN void dvti_object_begin_unowned(void *object, void (*destroy)(void *)) {
     dvti_object *header = (dvti_object *)object;
-    header->references = 1; /* nobody else knows it yet */
+    header->references = 1; /* no other thread knows the object yet */
     header->retains = 0;
     header->owned_at = 0;
     header->destroy = destroy;
@@ -100,8 +105,9 @@ static void dvti_scope_put(size_t at, dvti_object *object) {
     dvti_atomic_publish(&object->owned_at, (int64_t)at + 1);
 }
 
-/* The position of an object at floor or above, or count when it is not there. An object that was given several times knows the
-   place of the last one only; then it is looked for from the newest. */
+/* Returns the position of an object at `floor` or above, or `count` if it is not there. owned_at is
+   the last position of an object that the stack holds several times; then the others are searched
+   from the newest. */
 static size_t dvti_scope_find(dvti_object *object, size_t floor) {
     size_t i = (size_t)dvti_atomic_load(&object->owned_at);
     if (i > floor && i <= dvti_scopes.count && dvti_scopes.items[i - 1] == object)
@@ -112,7 +118,8 @@ static size_t dvti_scope_find(dvti_object *object, size_t floor) {
     return dvti_scopes.count;
 }
 
-/* Takes the item out. Each scope above moves down by one: its newest item takes the free place below its oldest. */
+/* Removes an item. Each scope above moves down by one: its newest item fills the free position
+   below its oldest. */
 static void dvti_scope_drop_item(size_t at) {
     size_t m, hole = at;
     dvti_atomic_publish(&dvti_scopes.items[at]->owned_at, 0);
@@ -129,7 +136,7 @@ static void dvti_scope_drop_item(size_t at) {
 
 DVTI_FN void dvti_scope_take(void *object) {
     size_t at = dvti_scope_find((dvti_object *)object, dvti_scope_floor());
-    /* Owned by an outer scope, or without a mark nobody knows by which: leave that alone and count one more. */
+    /* An outer scope owns it, or a scope without a mark: keep that reference and add one. */
     if (at == dvti_scopes.count || dvti_scope_unmarked())
         dvti_own(object);
     else
@@ -174,8 +181,8 @@ DVTI_FN bool dvti_retain_owned(void *object) {
     return true;
 }
 
-/* The last owner of an object that is held has to give something up, and holds it meanwhile. Who has the only reference needs no
-   atomic step to drop it: nobody else can count one more. */
+/* Drops an owner. The last owner of an object with holds has to abandon it, and holds it meanwhile.
+   If this is the only reference, no atomic step is needed: no other thread can add one. */
 DVTI_FN dvti_last dvti_disown_step(dvti_object *object) {
     int64_t was, now;
     bool last;
@@ -208,7 +215,7 @@ DVT_API void *dvt_retain(void *object) {
     return object;
 }
 
-/* Undoes one dvt_retain, of whichever thread. */
+/* Undoes one dvt_retain of any thread. Returns false if there is none. */
 static bool dvti_undo_retain(dvti_object *object) {
     int64_t was;
     do {
@@ -219,7 +226,7 @@ static bool dvti_undo_retain(dvti_object *object) {
     return true;
 }
 
-/* Says why a thread cannot give up a share of an object that it does not have. */
+/* Reports why a thread cannot give up an ownership that it does not have. */
 static void dvti_fail_share(const char *function, dvti_object *object) {
     if (dvti_atomic_load(&object->owned_at) != 0)
         dvti_fail(DVT_ERR_VALUE,
@@ -267,7 +274,8 @@ DVT_API void dvt_discard(void *object) {
     dvti_disown(object);
 }
 
-/* Moving to the enclosing scope is moving this scope's mark: the object changes places with the first one above it. */
+/* Moves the object to the enclosing scope: swaps it with the first one above this scope's mark, and
+   moves the mark above it. */
 DVT_API void *dvt_keep(void *object) {
     size_t at, first;
     if (!object || !dvti_scopes.depth || dvti_scope_unmarked())
@@ -289,8 +297,9 @@ DVTI_FN int64_t dvti_scope_outermost(void (*destroy)(void *)) {
     return n;
 }
 
-/* The scope at that depth and those inside it, newest first; -1: everything. Destroying never opens a scope or makes an object, but it may
-   release what an outer scope owns, which moves the mark. */
+/* Releases the objects of the scope at that depth and those inside it, newest first; -1:
+   everything. A destroy function never opens a scope or creates an object. It may release objects
+   of an outer scope, which moves the mark. */
 static void dvti_scope_drop(int depth) {
     while (dvti_scopes.count > (depth < 0 ? 0 : dvti_scopes.marks[depth])) {
         dvti_object *object = dvti_scopes.items[--dvti_scopes.count];
@@ -299,7 +308,8 @@ static void dvti_scope_drop(int depth) {
     }
 }
 
-/* Scopes that got no mark are given one as soon as there is memory: they own what is made from then on. */
+/* Scopes without a mark get one when memory is available again: they own the objects created from
+   then on. */
 DVT_API dvt_scope_guard dvt_scope_begin(void) {
     dvt_scope_guard guard;
     guard.once = 1;
@@ -318,7 +328,8 @@ DVT_API dvt_scope_guard dvt_scope_begin(void) {
     return guard;
 }
 
-/* Also ends inner scopes that were left without ending (possible only without guards that run by themselves). */
+/* Also ends inner scopes that are still open (possible only with compilers without automatic
+   guards). */
 DVT_API void dvt_scope_end(dvt_scope_guard *guard) {
     if (!guard)
         return;

@@ -51,7 +51,8 @@ DVT_API bool dvt_shape_equal(dvt_shape a, dvt_shape b) {
     return dvti_same_shape(&a, &b);
 }
 
-/* An extent of 0 makes the product 0 even where the other extents overflow: the array has no elements. */
+/* An extent of 0 makes the product 0 even if the other extents overflow: the array has no
+   elements. */
 DVT_API int64_t dvt_shape_size(dvt_shape shape) {
     int64_t size = 1;
     bool fits = true, empty = false;
@@ -98,8 +99,8 @@ DVTI_FN bool dvti_nbytes(const char *function, dvt_shape shape, dvt_dtype dtype,
         return false;
     }
     if (!dvti_dtype_ok(dtype)) {
-        dvti_fail(DVT_ERR_DTYPE, "%s: %d is no dtype; use DVT_F32, DVT_I64 and the like", function,
-                  (int)dtype);
+        dvti_fail(DVT_ERR_DTYPE, "%s: %d is not a dtype; use DVT_F32, DVT_I64 and the like",
+                  function, (int)dtype);
         return false;
     }
     if (shape.ndim < 0 || shape.ndim > DVT_MAX_DIMS) {
@@ -123,7 +124,8 @@ DVTI_FN bool dvti_nbytes(const char *function, dvt_shape shape, dvt_dtype dtype,
     return true;
 }
 
-/* Strides of an empty array may overflow on the way; they are never used, so 0 is as good. */
+/* Computes strides in C order. Those of an empty array may overflow; they are never used, so they
+   become 0. */
 DVTI_FN void dvti_strides_c(dvt_shape shape, int64_t *stride) {
     int64_t step = 1;
     int i;
@@ -166,7 +168,7 @@ DVTI_FN bool dvti_broadcast(const char *function, const dvt_shape *a, const dvt_
     return good;
 }
 
-/* Of an array with that shape, whose axes and `more` are counted. */
+/* Checks an axis of a shape with `more` axes in addition. */
 static bool dvti_axis_among(const char *function, int *axis, const dvt_shape *shape, int more) {
     int n = shape->ndim + more;
     if (*axis < -n || *axis >= n) {

@@ -1,5 +1,5 @@
-/* What this build has: the kernels of each backend, and the kinds of devices. The only file that
-   knows all backends by name. */
+/* The backends of this build: the kernels of each, and the kinds of devices. The only file that
+   names all backends. */
 #include "3_kernels/dvt_kernels.h"
 #include "3_cpu/dvt_cpu.h"
 #include "3_cuda/dvt_cuda.h"
@@ -30,7 +30,7 @@ DVTI_KERNELS(DVTI_DEFINE_KERNEL)
 #undef DVTI_CPU_COLUMN
 #undef DVTI_CUDA_COLUMN
 
-/* Real GPUs before virtual ones. */
+/* Lists real GPUs before virtual ones. */
 DVTI_FN const dvti_build *dvti_built(void) {
     static const dvti_build built = {{dvti_cpu_kind, dvti_cuda_kind, dvti_virtual_kind, NULL, NULL},
                                      dvti_kernel_elementwise};

@@ -1,12 +1,12 @@
-/* The kernels: the one list, and what each of them reads and computes. Above the backends, whose
-   functions the list names, and below the operations, which launch them. */
+/* The list of all kernels, with the arguments and the result of each. It names functions of the
+   backends, so it is above them. Operations launch the kernels, so it is below 4_ops. */
 #ifndef DVTI_KERNELS_H
 #define DVTI_KERNELS_H
 #include "2_core/dvt_core.h"
 
 /* "Contiguous" is a promise of the caller; other views have any strides. f[] and i[] are
    parameters; unused ones are 0. Every view of an output has the dtype that is to be stored.
-   "Optional" kernels may be missing on a backend: ask dvti_supports first.
+   "Optional" kernels may be missing on a backend: call dvti_supports first.
 
    fill
        out[0] = f[0] (i[0] for integer dtypes).
@@ -26,9 +26,9 @@
    reduce
        op: a row of the table of reductions (dvt_reduce_table.h). The first i[0] axes of in[0] are
        kept, in order, and are the axes of out[0], which is contiguous; the others are reduced.
-       f[0]: the number of elements of each result. Sums in float64 or int64, in a fixed tree that
-       shape and strides decide; four float32 or eight 16-bit floats may be added in float32 before
-       (squares never). Without elements: finish(initial value).
+       f[0]: the number of elements of each result. Accumulates in float64 or int64, in a fixed tree
+       that shape and strides determine. Four float32 or eight 16-bit floats may be added in
+       float32 first (squares never). Without elements: finish(initial value).
    variance (optional)
        op: variance. As reduce: the sum of (in[0] - in[1])^2, where in[1], like out[0], has one
        float of in[0]'s dtype for each result. float32 or float64; differences and squares are
@@ -44,9 +44,9 @@
    scan
        op: cumsum. in[0] and out[0] (A, N, B), contiguous: out[a][j][b] is the sum of
        in[a][0..j][b]; i[0] = 1: of in[a][j..N-1][b]. In float64 or int64, in an order that the
-       shape and the device decide. On cpu() one addition after the other, in chunks of 1024
-       positions from where sums begin: the sum of all chunks before is added to each element
-       of a chunk.
+       shape and the device determine. On cpu(): one addition after the other, in chunks of 1024
+       positions from the beginning of the sums. The sum of all chunks before is added to each
+       element of a chunk.
    sort
        op: sort, argsort, topk. in[0] (rows, n) and out[0] (rows, k), contiguous: each row's
        elements in order, or their positions (int64). k is n; for topk, which gives positions,
@@ -56,12 +56,11 @@
    matmul
        out[0] (batch..., n, m) contiguous = in[0] (batch..., n, k) * in[1] (batch..., k, m),
        all of one ndim >= 2, batch axes already broadcast by strides of 0; any strides; one
-       dtype, except with DVTI_CAN_WIDEN. Accumulated in float32 for float32, float16 and
-       bfloat16, in float64 for float64, in int64 for integers; in an order that the shapes, the
-       strides and the device decide: k ascending on cpu(), by 64 bytes' worth of lanes where a
-       vector meets a matrix that is contiguous in k; a GPU may add parts of k that were summed
-       separately. i[0] = 1: factors of float32 may be rounded to 10 bits of mantissa (TF32).
-       Has an epilogue: bias and activation.
+       dtype, except with DVTI_CAN_WIDEN. Accumulates in float32 for float32, float16 and
+       bfloat16, in float64 for float64, in int64 for integers. Shapes, strides and the device
+       determine the order. On cpu() k ascends; a vector times a matrix that is contiguous in k
+       uses 64 bytes of partial sums. A GPU may sum ranges of k separately. i[0] = 1: float32
+       factors may be rounded to 10 bits of mantissa (TF32). Has an epilogue: bias and activation.
 
    conv2d
        All contiguous. i[0..1] stride, i[2..3] padding, i[4..5] dilation, i[6] groups, i[7] & 1:
@@ -73,10 +72,10 @@
        All contiguous, NCHW. i[0..1] window, i[2..3] stride, i[4..5] padding, i[6] = 1: divide
        by the elements inside.
        op max_pool2d, avg_pool2d: out[0] y; in x.
-       op max_pool2d_data: out[0] dx; in dy, x (the first maximum of a window gets dy; with
-       i[7] = 1, when x is a relu's result, nothing where that is 0: dx is what relu's gradient
-       makes of it). op avg_pool2d_data: out[0] dx; in dy.
-       op max_pool2d_pick: out[0] like y; in v (like x), x: v at the place of each window's
+       op max_pool2d_data: out[0] dx; in dy, x. The first maximum of a window gets dy. i[7] = 1:
+       x is the result of relu, and dx includes relu's gradient: a maximum of 0 gets nothing.
+       op avg_pool2d_data: out[0] dx; in dy.
+       op max_pool2d_pick: out[0] like y; in v (like x), x: v at the position of each window's
        first maximum.
 
    take
@@ -101,9 +100,9 @@
        op uniform: f[0] low, f[1] high, f[2] the largest result, all exact in out's dtype.
        normal: f[0] mean, f[1] deviation. randint: i[4] low, i[5] high - low modulo 2^64.
        bernoulli: f[0] p. permutation: out int64.
-       Philox: counter i[2] + g gives element 4g + k its word k; two words, the first one above,
-       for each element 2g + k of randint and of float64 uniform, and for draw 2g + k of
-       permutation; both words pairs together for a pair of float64 normals.
+       Philox: word k of counter i[2] + g gives element 4g + k. Element 2g + k of randint and of
+       float64 uniform, and draw 2g + k of permutation, take two words, the upper one first. A
+       pair of float64 normals takes all four words.
        Threefry: JAX's layout, which needs no counter.
        MT19937, uniform only, with DVTI_CAN_HOST_STATE: out[1] (i[4], 625) int32 are the states
        (dvti_mt19937) in main memory, which the launch changes; state t gives elements t * step
@@ -148,8 +147,8 @@
       (dvti_cuda_random_workspace, dvti_cuda_random))                                              \
     K(optimizer, (NULL, NULL, dvti_cpu_optimizer, NULL), (NULL, dvti_cuda_optimizer))
 
-/* dvti_kernel_matmul() and so on: functions, so that a program links the kernels that its
-   operations name, and no other. */
+/* Return the kernels: dvti_kernel_matmul() and so on. They are functions, so that a program links
+   only the kernels that its operations name. */
 #define DVTI_DECLARE_KERNEL(name, cpu, cuda) DVTI_FN const dvti_kernel *dvti_kernel_##name(void);
 DVTI_KERNELS(DVTI_DECLARE_KERNEL)
 #undef DVTI_DECLARE_KERNEL

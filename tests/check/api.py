@@ -91,7 +91,7 @@ def check_types():
                 continue
             text = re.sub(r"/\*.*?\*/", "", read(os.path.join(folder, file)), flags=re.S)
             # Expands the names of SIMD primitives.
-            text = re.sub(r"\b[VW]\((\w+)\)", r"dvti_tier_\1", text)
+            text = re.sub(r"\b[VW]\((\w+)\)", r"dvti_target_\1", text)
             names = re.findall(r"^} (\w+);", text, re.M)
             names += re.findall(r"^typedef [\w ]+?[ *](\w+);", text, re.M)
             names += re.findall(r"^(?:typedef )?(?:struct|enum|union) (\w+)", text, re.M)

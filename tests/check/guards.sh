@@ -50,9 +50,15 @@ awk 'BEGIN { for (i = 0; i < 1001; i++) print "/* line */" }' >>"$D/src/$core"
 refuses 'the limit is 1000'
 fresh; add 2_core/dvt_core.h '#if defined(DEVTENSOR_X)
 #include "2_core/new.h"
-#endif'; echo '/* new */' >"$D/src/2_core/new.h"; add $core '#include "2_core/new.h"'; refuses 'pasted above under'
-fresh; echo '/* new */' >"$D/src/4_ops/new.h"; add 4_ops/op_view.c '#include "4_ops/new.h"'; refuses 'first after 1_base/level_plan.inl'
-fresh; sed '/isa_target.inl/d' "$D/src/3_cpu/simd/target_avx2.c" >"$D/t" && for t in avx2 avx512 plain; do cp "$D/t" "$D/src/3_cpu/simd/target_$t.c"; done; refuses 'isa_target.inl is not included'
-fresh; add $core '/* #include "4_ops/dvt_op.h" is only spoken of here; and so is CUdevice */'; refuses 'stale: devtensor.h'
+#endif'
+echo '/* new */' >"$D/src/2_core/new.h"; add $core '#include "2_core/new.h"'
+refuses 'pasted above under'
+fresh; echo '/* new */' >"$D/src/4_ops/new.h"; add 4_ops/op_view.c '#include "4_ops/new.h"'
+refuses 'first after 1_base/level_plan.inl'
+fresh; sed '/isa_target.inl/d' "$D/src/3_cpu/simd/target_avx2.c" >"$D/t"
+for target in avx2 avx512 plain; do cp "$D/t" "$D/src/3_cpu/simd/target_$target.c"; done
+refuses 'isa_target.inl is not included'
+fresh; add $core '/* a comment with #include "4_ops/dvt_op.h" and CUdevice is allowed */'
+refuses 'stale: devtensor.h'
 rm -rf "$D"
 finish

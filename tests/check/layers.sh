@@ -1,19 +1,19 @@
 #!/bin/sh
-# Links every layer with the layers below it and nothing else: a name that a layer takes from above, or from a sibling, is undefined.
-# The order is that of src/devtensor_spine.h; each directory is one object. Environment: BUILD, CC, LIBS.
+# Links every layer with the layers below it and nothing else. A name that a layer takes from a
+# higher layer or a sibling is then undefined. Each directory is one object, with its files in the
+# order of src/devtensor_spine.h. Environment: BUILD, CC, LIBS.
 . tests/lib.sh
 D=$BUILD/layers
 rm -rf "$D"
 mkdir -p "$D"
 
-# object DIRECTORY: all its files in the spine's order, with internal names that other objects can see.
-object() {
+object() { # directory: compiles its files, with internal names that other objects can see
     grep "#include \"$1/.*\\.c\"" src/devtensor_spine.h >"$D/$1.c"
     $CC -std=gnu11 -O0 -w -DDVTI_FN=extern -Isrc -I. -c "$D/$1.c" -o "$D/$1.o"
 }
 
-# links LAYER DIRECTORY...: a program of these directories; those below 3_kernels get a registry from the test.
-links() {
+# Links a program of the directories. Those below 3_kernels get a registry from the test.
+links() { # layer, directories
     layer=$1
     shift
     set -- $(for directory; do echo "$D/$directory.o"; done)
@@ -28,29 +28,30 @@ links() {
 
 echo 'int main(void) { return 0; }' >"$D/main.c"
 $CC -c "$D/main.c" -o "$D/main.o"
-try "the registry of the test" $CC -std=gnu11 -O0 -Wall -Wextra -DDVTI_FN=extern -Isrc -c tests/check/layers.c -o "$D/registry.o"
+try "the registry of the test" $CC -std=gnu11 -O0 -Wall -Wextra -DDVTI_FN=extern -Isrc \
+    -c tests/check/layers.c -o "$D/registry.o"
 for directory in 1_base 2_core 3_cpu 3_cuda 3_kernels 4_ops 5_grad 5_io 6_nn 7_train; do
     try "the object of $directory" object $directory
 done
 below=
 for layer in 1_base 2_core; do
     below="$below $layer"
-    try "$layer links without what is above it" links $layer $below
+    try "$layer links without higher layers" links $layer $below
 done
 for layer in 3_cpu 3_cuda; do
-    try "$layer links without its sibling and what is above it" links $layer $below $layer
+    try "$layer links without its sibling and higher layers" links $layer $below $layer
 done
 below="$below 3_cpu 3_cuda"
 for layer in 3_kernels 4_ops; do
     below="$below $layer"
-    try "$layer links without what is above it" links $layer $below
+    try "$layer links without higher layers" links $layer $below
 done
 for layer in 5_grad 5_io; do
-    try "$layer links without its sibling and what is above it" links $layer $below $layer
+    try "$layer links without its sibling and higher layers" links $layer $below $layer
 done
 below="$below 5_grad 5_io"
 for layer in 6_nn 7_train; do
     below="$below $layer"
-    try "$layer links without what is above it" links $layer $below
+    try "$layer links without higher layers" links $layer $below
 done
 finish

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Checks the language of comments, documents and messages: width, words, length of sentences.
+"""Checks comments, documents and messages: width, words, length of sentences.
 
     prose.py [--count] [PATH...]
 
-Prints one line for each place and ends with 1 when there is one. --count prints the number of
-places for each rule and folder instead. Without PATHs it reads every file that git knows.
+Prints one line per place, and returns 1 if there is one. With --count it prints the number of
+places per rule and directory instead. Without PATHs it reads all files of the repository.
 """
 import collections
 import os
@@ -17,8 +17,9 @@ SENTENCE = 25
 CODE = (".c", ".h", ".inl", ".cu", ".cpp")
 SCRIPT = (".py", ".sh")
 # Generated, or data of tests.
-LEFT_OUT = re.compile(r"^(devtensor\.h|devtensor_kernels\.cu\.inc|src/0_api/dvt_call_sites.*|tests/golden/|"
-                      r"tests/fuzz/corpus/|bench/results/|examples/.*embedded|LICENSE)")
+LEFT_OUT = re.compile(
+    r"^(devtensor\.h|devtensor_kernels\.cu\.inc|src/0_api/dvt_call_sites.*|tests/golden/|"
+    r"tests/fuzz/corpus/|bench/results/|examples/.*embedded|LICENSE)")
 # Words of a dialect, with the field's term. A word in an identifier counts as well.
 WORDS = {
     r"tiers?": "ISA target",
@@ -26,24 +27,31 @@ WORDS = {
     r"pictures?": "image",
     r"cards?": "GPU",
     r"beside": "next to, versus",
-    r"strips?": "padded input tile",
+    # Python's .strip() and the command strip are allowed.
+    r"(?<![.\"])strips?(?! \")|(?<=\.)strips?(?!\()": "padded input tile",
     r"truths?": "bool",
     r"halves": "float16/bfloat16; halves of what",
     r"twentieth|tenths?|thirds? of the time": "a percentage or a factor",
     r"travels?|travelled": "is embedded, is copied",
     r"around the caches?": "non-temporal",
     r"near the|what is near|while it is near": "fits in cache",
-    r"(?:initial|optim|normal|summar|recogn|vector|serial|synchron|random|parallel|minim|maxim|organ|real|"
-    r"special|general|material|quant|final|categor|visual|local|util|author|emphas|symbol|regular|standard)"
+    r"(?:initial|optim|normal|summar|recogn|vector|serial|synchron|random|parallel|minim|maxim|"
+    r"organ|real|special|general|material|quant|final|categor|visual|local|util|author|emphas|"
+    r"symbol|regular|standard)"
     r"is(?:e|es|ed|ing|er|ers|ation|ations)|analys(?:e|es|ed|ing)": "American spelling, -ize",
-    r"colours?|neighbours?|neighbouring|behaviours?|favours?|honours?|honoured": "American spelling, -or",
-    r"centres?|centred|metres?|catalogue|grey|cancelled|labelled|modelled|travelling": "American spelling",
+    r"colours?|neighbours?|neighbouring|behaviours?|favours?|honours?|honoured":
+        "American spelling, -or",
+    r"centres?|centred|metres?|catalogue|grey|cancelled|labelled|modelled|travelling":
+        "American spelling",
 }
-WORD = {re.compile(rf"(?<![A-Za-z])(?:{pattern})(?![A-Za-z])", re.I): term for pattern, term in WORDS.items()}
+WORD = {
+    re.compile(rf"(?<![A-Za-z])(?:{pattern})(?![A-Za-z])", re.I): term
+    for pattern, term in WORDS.items()
+}
 
 
 def comments_and_strings(text):
-    """(line, is_comment, text) of every comment and string literal of C."""
+    """Yields (line, is_comment, text) for every comment and string literal of C."""
     pattern = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.S)
     for match in pattern.finditer(text):
         piece = match.group()
@@ -51,7 +59,7 @@ def comments_and_strings(text):
 
 
 def prose_of(path, text):
-    """(line, text) of what is prose: comments of code, Markdown without tables and fences."""
+    """Yields (line, text) of prose: comments of code, Markdown without tables and fences."""
     if path.endswith(CODE):
         for line, comment, piece in comments_and_strings(text):
             if comment:
@@ -61,7 +69,8 @@ def prose_of(path, text):
         for number, line in enumerate(text.split("\n") + [""], 1):
             if line.startswith("```"):
                 fence = not fence
-            plain = not fence and not line.startswith(("|", "#", "<!--", "    ", "```", "!["))
+            plain = not fence and not line.startswith(
+                ("|", "#", "<!--", "    ", "```", "!["))
             if plain and line.strip() and not re.match(r"\s*([-*] |\d+\. )", line):
                 if not block:
                     first = number
@@ -91,7 +100,8 @@ def too_wide(path, text):
             fence = not fence
         if len(line) <= WIDTH:
             continue
-        if path.endswith(".md") and not fence and (line.startswith(("|", "    ", "<!--", "![")) or " " not in line.strip()):
+        if path.endswith(".md") and not fence and (
+                line.startswith(("|", "    ", "<!--", "![")) or " " not in line.strip()):
             continue
         yield number, f"{len(line)} columns"
 
@@ -101,7 +111,8 @@ def long_sentences(path, text):
         if re.search(r"[|+]--|--[|+>]|\s{4,}\S+\s{4,}", prose):  # a diagram or a table
             continue
         for sentence in re.split(r"(?<=[.;:?!])\s+|\n\s*\n|\n\s*[-*] ", prose):
-            words = re.findall(r"[A-Za-z][\w'-]*", re.sub(r"`[^`]*`|\S+\(.*?\)|\S*[_/\\]\S*", " x ", sentence))
+            plain = re.sub(r"`[^`]*`|\S+\(.*?\)|\S*[_/\\]\S*", " x ", sentence)
+            words = re.findall(r"[A-Za-z][\w'-]*", plain)
             if len(words) > SENTENCE:
                 yield line, f"a sentence of {len(words)} words: {' '.join(sentence.split())[:60]}"
 
@@ -118,8 +129,12 @@ RULES = {"width": too_wide, "sentence": long_sentences, "word": wrong_words}
 
 
 def files(arguments):
-    listed = subprocess.run(["git", "ls-files", *arguments], stdout=subprocess.PIPE, text=True, check=True).stdout.split("\n")
-    return [path for path in listed if path.endswith(CODE + SCRIPT + (".md",)) or path in ("Makefile", ".ci/run")]
+    listed = subprocess.run(["git", "ls-files", *arguments], stdout=subprocess.PIPE, text=True,
+                            check=True).stdout.split("\n")
+    return [
+        path for path in listed
+        if path.endswith(CODE + SCRIPT + (".md",)) or path in ("Makefile", ".ci/run")
+    ]
 
 
 def main():

@@ -19,7 +19,7 @@ else
 fi
 
 # ---- layers, at link time ----
-script "every layer links without what is above it" sh tests/check/layers.sh
+script "every layer links without higher layers" sh tests/check/layers.sh
 
 # ---- names ----
 if has nm; then

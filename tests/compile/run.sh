@@ -111,7 +111,7 @@ alone() { # the header in an empty directory, and the command of the README
     cp devtensor.h $T/app.c "$D/alone"
     (cd "$D/alone" && "$@" app.c -lm -ldl -lpthread && ./a.out | grep -q "NDArray 2x3")
 }
-once() { # the README's other line: the library compiled once, from the header itself, in a folder of its own
+once() { # the README's other command: compiles the header itself, in an empty directory
     mkdir -p "$D/once"
     cp devtensor.h "$D/once"
     sed '/DEVTENSOR_IMPLEMENTATION/d' $T/app.c >"$D/once/app.c"

@@ -1,5 +1,6 @@
-/* Minutes long: the tutorials' LeNet on the real Fashion-MNIST, ten epochs, to the accuracy that the same setting gives elsewhere.
-   bench/lenet_accuracy.c measures the means over seeds; these are single runs, with a little room below the asked for mean. */
+/* Trains the tutorials' LeNet on the real Fashion-MNIST for ten epochs, which takes minutes, and
+   checks the accuracy known for this setting. bench/lenet_accuracy.c measures means over seeds.
+   These are single runs, so the bounds are a little below the means. */
 #include "dvt_test.h"
 #include "../../examples/lenet.h"
 

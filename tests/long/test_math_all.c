@@ -1,4 +1,5 @@
-/* Minutes long: every function of one float that the CPU's instruction sets have, on all 2^32 inputs, against the C library's in double. */
+/* Compares every function of one float of the ISA targets with the C library's in double, on all
+   2^32 inputs. Takes minutes. */
 #include "../unit/in_threads.h"
 #include "../isa/math_rows.h"
 
@@ -13,7 +14,7 @@ static struct {
 
 static float worst_at[THREADS];
 
-/* The largest error over this worker's share of the inputs, into sum. */
+/* Writes the largest error over this worker's share of the inputs to `sum`. */
 static void *check_share(void *argument) {
     worker *w = (worker *)argument;
     const uint64_t share = ((uint64_t)1 << 32) / THREADS, begin = share * (uint64_t)w->number;
@@ -71,7 +72,7 @@ static void check_all(const char *name, dvt_array *(*function)(dvt_array *),
                    (double)worst_at[worst], bound);
 }
 
-/* A C library's own errors are no matter here; the reference has the C library's functions of float, and another gelu. */
+/* Skips the reference, which uses the C library's functions of float, and another gelu. */
 #define EVERY(name, exact, bound)                                                                  \
     DVT_TEST(all_floats_##name) {                                                                  \
         if (strcmp(dvt_cpu_isa(), "reference") == 0)                                               \

@@ -1,8 +1,9 @@
-/* The oracle of convolution: the definition, one sum per result, in float64 and rounded once. Any
+/* The oracle of convolution: the definition, one sum per result, in float64, rounded once. Any
    float dtype, one thread. */
 #include "3_cpu/dvt_cpu.h"
 
-/* x (n, c, h, w), w (o, c / groups, kh, kw), y (n, o, oh, ow); channels in and out of a group. */
+/* x (n, c, h, w), w (o, c / groups, kh, kw), y (n, o, oh, ow); input and output channels of a
+   group. */
 typedef struct dvti_ref_conv {
     const dvti_view *x, *w, *y;
     int64_t cg, og;
@@ -16,15 +17,15 @@ static inline double dvti_ref_conv_get(const dvti_view *v, int64_t a, int64_t b,
                                : dvti_load_f64(v->data, v->dtype, at);
 }
 
-/* Finds the row (axis 0) or column of x that window i sees through row or column k of the kernel;
-   false: it is padding. */
+/* Finds the row (axis 0) or column of x that window i reads through row or column k of the kernel.
+   Returns false for padding. */
 static inline bool dvti_ref_conv_sees(const dvti_ref_conv *p, int axis, int64_t i, int64_t k,
                                       int64_t *at) {
     *at = i * p->stride[axis] + k * p->dilation[axis] - p->padding[axis];
     return *at >= 0 && *at < p->x->dim[2 + axis];
 }
 
-/* Finds the window that sees row or column `at` of x through k; false: there is none. */
+/* Finds the window that reads row or column `at` of x through k. Returns false if there is none. */
 static inline bool dvti_ref_conv_seen(const dvti_ref_conv *p, int axis, int64_t at, int64_t k,
                                       int64_t *i) {
     const int64_t from = at + p->padding[axis] - k * p->dilation[axis];

@@ -1,8 +1,8 @@
-/* Elementwise operations as the oracle computes them, and those without a vector text: one element
-   after the other, by the op table's F and I. */
+/* The oracle of elementwise operations: one element after the other, by F and I of the op table.
+   Also the loops of operations without vector code. */
 #include "3_cpu/simd/dvt_simd.h"
 
-/* The program that includes us may use these short names. */
+/* A program that includes the implementation may define these short names. */
 #pragma push_macro("F")
 #pragma push_macro("C")
 #undef F
@@ -169,7 +169,7 @@ DVTI_FN void dvti_ref_elementwise(const dvti_launch *launch) {
             } else
                 v[k] = dvti_ref_load(in, dvti_ref_place(in, index), compute);
         }
-        if (same && launch->i[0] == 0) { /* every bit, also of a signaling NaN */
+        if (same && launch->i[0] == 0) { /* copies every bit, also of a signaling NaN */
             const size_t size = (size_t)dvt_dtype_size(out->dtype);
             memmove((char *)out->data + dvti_ref_place(out, index) * (int64_t)size,
                     (const char *)launch->in[0].data +

@@ -1,8 +1,8 @@
-/* The oracle of matrix products: three loops in the type that sums are formed in, k ascending, one
-   thread, any dtype and strides. */
+/* The oracle of matrix products: three loops in the accumulator's type, k ascending, one thread,
+   any dtype and strides. */
 #include "3_cpu/dvt_cpu.h"
 
-/* Row i of a against column j of b, whose elements number 0 are at a_at and b_at. */
+/* Multiplies row i of a with column j of b, whose first elements are at a_at and b_at. */
 #define DVTI_ORACLE_SUM(name, T, load, store)                                                      \
     static void dvti_oracle_##name(const dvti_view *out, const dvti_view *a, const dvti_view *b,   \
                                    int64_t at, int64_t a_at, int64_t b_at) {                       \

@@ -1,11 +1,11 @@
-/* The oracle of pooling: the definition, window by window, in float64; gradients are added in their
+/* The oracle of pooling: the definition, window by window, in float64. Gradients are added in their
    dtype. Any dtype, one thread. */
 #include "3_cpu/dvt_cpu.h"
 
-/* A window's rows or columns of x. */
+/* The rows or columns of x in a window. */
 typedef struct dvti_ref_pool_range {
     int64_t begin, end;
-    int64_t counted; /* elements that a mean divides by: of x, or with its padding */
+    int64_t counted; /* divisor of a mean: the elements of x, or also its padding */
 } dvti_ref_pool_range;
 
 static dvti_ref_pool_range dvti_ref_pool_window(const dvti_launch *launch, int axis, int64_t extent,
@@ -24,7 +24,7 @@ static double dvti_ref_pool_get(const dvti_view *view, int64_t at) {
     return dvti_load_f64(view->data, view->dtype, at);
 }
 
-/* Adds to an element of the result of a gradient. */
+/* Adds to an element of a gradient. */
 static void dvti_ref_pool_add(const dvti_view *view, int64_t at, double value) {
     dvti_store_f64(view->data, view->dtype, at, dvti_ref_pool_get(view, at) + value);
 }
@@ -62,7 +62,7 @@ static void dvti_ref_pool_mean(const dvti_launch *launch, const dvti_view *x, in
         dvti_store_f64(launch->out[0].data, launch->out[0].dtype, window, sum / count);
 }
 
-/* Computes one window of a maximum, adds its gradient, or picks a value from its place. */
+/* Computes one window of a maximum, adds its gradient, or picks the value at its position. */
 static void dvti_ref_pool_max(const dvti_launch *launch, int64_t plane, dvti_ref_pool_range rows,
                               dvti_ref_pool_range cols, int64_t window) {
     const dvti_view *in = &launch->in[0], *out = &launch->out[0];

@@ -1,9 +1,9 @@
-/* The oracle of reductions: one element after the other, in one thread, in float64 or int64, from the
-   texts of the table. What the ISA targets compute is compared with it; it also serves processors
-   without one, and results of no elements. */
+/* The oracle of reductions: one element after the other, in one thread, in float64 or int64, by the
+   formulas of the table. Tests compare the ISA targets with it. It also serves processors without
+   an ISA target, and results of no elements. */
 #include "3_cpu/dvt_cpu.h"
 
-/* ---- one more element ---- */
+/* ---- joining an element ---- */
 #define DVTI_HIGHEST ((double)INFINITY)
 #define DVTI_LOWEST (-(double)INFINITY)
 #define W(word) dvti_f64_##word
@@ -76,7 +76,8 @@ static dvti_oracle_elements dvti_oracle_elements_of(const dvti_launch *launch) {
 }
 
 /* ---- one result ---- */
-/* The first position that join chooses: of the first element, then wherever the value changes. */
+/* Returns the first position that join chooses: that of the first element, then wherever the value
+   changes. */
 static int64_t dvti_oracle_place(const dvti_oracle_elements *e, dvti_op op) {
     const bool integer = !dvt_dtype_is_float(e->kept.dtype);
     int64_t k, at = 0;
@@ -92,7 +93,7 @@ static int64_t dvti_oracle_place(const dvti_oracle_elements *e, dvti_op op) {
     return at;
 }
 
-/* Over the maximum, so that no exponential overflows. */
+/* Subtracts the maximum, so that no exponential overflows. */
 static double dvti_oracle_logsumexp(const dvti_oracle_elements *e) {
     double most = -(double)INFINITY, sum = 0;
     int64_t k;
@@ -133,7 +134,7 @@ DVTI_FN void dvti_oracle_reduce(const dvti_launch *launch) {
     }
 }
 
-/* Distances and squares are rounded to the dtype, as they would be in memory. */
+/* Rounds differences and squares to the dtype, as separate operations do. */
 DVTI_FN void dvti_oracle_variance(const dvti_launch *launch) {
     const dvti_view *mean = &launch->in[1], *out = &launch->out[0]; /* contiguous */
     dvti_oracle_elements e = dvti_oracle_elements_of(launch);

@@ -1,8 +1,8 @@
-/* The oracles of softmax, log_softmax and layer norm, row by row. Softmax in float64, rounded once: the
-   maximum of a row, the sum of the exponentials below it, the values. */
+/* The oracles of softmax, log_softmax and layer norm, row by row. Softmax in float64, rounded once:
+   the maximum of a row, the sum of the exponentials relative to it, the values. */
 #include "3_cpu/dvt_cpu.h"
 
-/* Row number `row` along the last axis. */
+/* Returns row number `row` along the last axis. */
 static dvti_view dvti_oracle_row(const dvti_view *view, int64_t row) {
     dvti_view rows = *view, one = *view;
     const int last = view->ndim - 1;
@@ -31,14 +31,14 @@ DVTI_FN void dvti_oracle_softmax(const dvti_launch *launch, int64_t begin, int64
             sum += exp(dvti_oracle_element(&in, k) - most);
         for (k = 0; k < in.dim[0]; k++) {
             x = dvti_oracle_element(&in, k) - most;
-            /* most + log(sum) would lose the logarithm next to a huge value */
+            /* most + log(sum) would cancel the logarithm if the maximum is huge */
             x = launch->op == DVTI_OP_log_softmax ? x - log(sum) : exp(x) / sum;
             dvti_store_f64(out.data, out.dtype, k * out.stride[0], x);
         }
     }
 }
 
-/* Contiguous float32: each step is rounded as the operations that it stands for. */
+/* Computes contiguous float32. Each step is rounded as a separate operation. */
 DVTI_FN void dvti_oracle_layer_norm(const dvti_launch *launch, int64_t begin, int64_t end) {
     const int64_t n = launch->in[0].dim[launch->in[0].ndim - 1];
     const float *gamma = (const float *)launch->in[1].data,

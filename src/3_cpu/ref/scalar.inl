@@ -1,4 +1,5 @@
-/* The words of 2_core/math/ (simd/vec.inl says what they mean) for one float, as far as logarithms and normal numbers need them. */
+/* The SIMD primitives of 2_core/math/ (see simd/vec.inl) for one float, as far as logarithms and
+   normal numbers need them. */
 typedef float V(f);
 typedef int32_t V(i);
 typedef bool V(m);

@@ -1,8 +1,7 @@
-/* What people run nvidia-smi for: the devices, their memory and versions, as data and as a
-   table. */
+/* Queries of devices: their properties as a struct and as a table, their memory. */
 #include "2_core/dvt_core.h"
 
-/* Asks without opening a gpu(i) that nobody has used yet, which would take memory on it. */
+/* Queries a GPU. Does not open a gpu(i) that is not in use, because opening takes memory on it. */
 static void dvti_gpu_query(const dvti_device *device, const dvti_backend_kind *kind, int index,
                            int64_t limit, dvt_device_info *out) {
     out->is_virtual = kind->simulates;
@@ -87,4 +86,46 @@ DVT_API void dvt_print_devices(void) {
     char buffer[8192];
     dvt_devices_format(buffer, sizeof buffer);
     fputs(buffer, stdout);
+}
+
+/* ---- memory ---- */
+DVT_API dvt_status dvt_memory_query(dvt_ctx ctx, dvt_memory_stats *out) {
+    dvti_device *device;
+    if (!out)
+        return dvti_null("dvt_memory_query", "out");
+    device = dvti_device_begin("dvt_memory_query", dvti_ctx(ctx));
+    if (!device)
+        return dvti_failure();
+    memset(out, 0, sizeof *out);
+    out->used = out->reserved = dvti_atomic_load(&device->used);
+    out->used_peak = out->reserved_peak = dvti_atomic_load(&device->peak);
+    if (device->backend->memory)
+        device->backend->memory(device, out);
+    dvti_device_end(device);
+    return DVT_OK;
+}
+
+DVT_API int64_t dvt_trim_memory(dvt_ctx ctx) {
+    dvti_device *device = dvti_device_begin("dvt_trim_memory", dvti_ctx(ctx));
+    int64_t bytes = 0;
+    if (!device)
+        return 0;
+    if (device->backend->trim)
+        bytes = device->backend->trim(device);
+    dvti_device_end(device);
+    return bytes;
+}
+
+DVT_API dvt_status dvt_set_memory_limit(int64_t bytes, dvt_ctx ctx) {
+    dvti_device *device;
+    if (bytes < 0)
+        return dvti_fail(DVT_ERR_RANGE,
+                         "dvt_set_memory_limit: got %lld bytes; expected 0 (no limit) or more",
+                         (long long)bytes);
+    device = dvti_device_begin("dvt_set_memory_limit", dvti_ctx(ctx));
+    if (!device)
+        return dvti_failure();
+    dvti_atomic_store(&device->limit, bytes);
+    dvti_device_end(device);
+    return DVT_OK;
 }
