@@ -267,45 +267,63 @@ class Paster:
 
 
 def kernels(sources):
-    """The CUDA files as C string literals of at most LITERAL characters; each file begins a new one.
+    """Returns the CUDA files: each a struct of strings, of at most LITERAL characters each.
 
-    Comments stay in src/; #line directives in their place keep the numbers that errors name.
-    Indentation stands outside of the literals, where it takes no memory in programs.
+    A struct of its own lets a linker drop the text of kernels that a program does not use; string
+    literals behind pointers share one section. The strings follow each other in memory, and an
+    empty one ends them. Comments are left out; #line directives in their place keep the numbers
+    that errors name. Indentation is outside of the literals, where it takes no memory.
     """
     names = [n for n in sources.all() if n.startswith(KERNEL_FOLDER + "/")]
     names += [n for n in sources.all() if n.startswith(MATH_FOLDER + "/") and n.endswith(".inl")]
-    out = [BANNER.replace("Edit src/", f"Edit src/{KERNEL_FOLDER}/"), SPDX,
-           "/* The CUDA source: a table of strings, ended by NULL. "]
-    out.append("Include it inside an initializer. */\n" if names else
-               "There are no kernels: it is empty. */\n")
+    out = [BANNER.replace("Edit src/", f"Edit src/{KERNEL_FOLDER}/"), SPDX]
+    out.append("/* The CUDA source: for each file the strings that it consists of, and an empty one. */\n"
+               if names else "/* The CUDA source. There are no kernels: it is empty. */\n")
     for name in names:
-        length = literal_line(out, f'#line 1 "{os.path.basename(name)}"', "", LITERAL)
-        expected = 1  # the line that the compiler counts
-        for number, line in enumerate(code_of(sources.lines(name), strings=True)[:-1], 1):
-            if not line.strip():
-                continue
-            if number - expected > 5:
-                length = literal_line(out, f"#line {number}", "", length)
-            else:
-                for _ in range(number - expected):
-                    length = literal_line(out, "", "", length)
-            indent = line[:len(line) - len(line.lstrip())]
-            length = literal_line(out, line.strip(), indent, length)
-            expected = number + 1
-        out.append(",\n")
-    out.append("NULL\n")
+        parts = literals(kernel_lines(sources, name))
+        members = ", ".join(f"part{i}[{length + 1}]" for i, (length, _) in enumerate(parts))
+        out.append(f"static const struct {{\n    char {members}, end[1];\n}} {kernel_name(name)} = {{\n")
+        for _, text in parts:
+            out.append(text + ",\n")
+        out.append('""};\n')
+    if names:
+        out.append("/* The files of functions, which programs choose by name. */\n"
+                   "static const char *const dvti_cuda_math_texts[] = {\n")
+        out += [f"(const char *)&{kernel_name(n)},\n" for n in names if n.startswith(MATH_FOLDER)]
+        out.append("NULL};\n")
     return "".join(out)
 
 
-def literal_line(out, line, indent, length):
-    """Adds a line to the literal, which has `length` characters; returns its new length."""
-    if length + len(line) + 1 > LITERAL and length != LITERAL:
-        out.append(",\n")
-    if length + len(line) + 1 > LITERAL:
-        length = 0
-    text = line.replace("\\", "\\\\").replace('"', '\\"').replace("??", "?\\?")
-    out.append(f'{indent}"{text}\\n"\n')
-    return length + len(line) + 1
+def kernel_name(name):
+    return "dvti_cuda_text_" + os.path.basename(name).replace(".", "_")
+
+
+def kernel_lines(sources, name):
+    """Yields (indentation, line) of a CUDA file without comments and long runs of empty lines."""
+    yield "", f'#line 1 "{os.path.basename(name)}"'
+    expected = 1  # the line that the compiler counts
+    for number, line in enumerate(code_of(sources.lines(name), strings=True)[:-1], 1):
+        if not line.strip():
+            continue
+        if number - expected > 5:
+            yield "", f"#line {number}"
+        else:
+            yield from [("", "")] * (number - expected)
+        yield line[:len(line) - len(line.lstrip())], line.strip()
+        expected = number + 1
+
+
+def literals(lines):
+    """Returns [(length, C string literals)], the lines joined to at most LITERAL characters."""
+    parts = []
+    for indent, line in lines:
+        text = line.replace("\\", "\\\\").replace('"', '\\"').replace("??", "?\\?")
+        text = f'{indent}"{text}\\n"'
+        if not parts or parts[-1][0] + len(line) + 1 > LITERAL:
+            parts.append((0, ""))
+        length, before = parts[-1]
+        parts[-1] = (length + len(line) + 1, f"{before}\n{text}" if before else text)
+    return parts
 
 
 def generate(root):

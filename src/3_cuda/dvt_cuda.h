@@ -119,12 +119,29 @@ typedef enum dvti_cuda_family {
 typedef struct dvti_cuda_program {
     dvti_cuda_family family;
     uint64_t variant;
+    /* Adds the variant's definitions and the family's file. No table names all families, so that a
+       linker can drop those that a program does not use. */
+    void (*write)(uint64_t variant, dvti_text *text);
 } dvti_cuda_program;
 
 #define DVTI_CUDA_DESCRIBE(name, fuse)                                                             \
-    DVTI_FN void dvti_cuda_describe_##name(uint64_t variant, dvti_text *text);
+    DVTI_FN void dvti_cuda_describe_##name(uint64_t variant, dvti_text *text);                     \
+    DVTI_FN void dvti_cuda_write_##name(uint64_t variant, dvti_text *text);
 DVTI_CUDA_FAMILY_TABLE(DVTI_CUDA_DESCRIBE)
 #undef DVTI_CUDA_DESCRIBE
+
+/* The program of a family with variant 0. */
+static inline dvti_cuda_program dvti_cuda_program_of(dvti_cuda_family family,
+                                                     void (*write)(uint64_t, dvti_text *)) {
+    dvti_cuda_program program;
+    program.family = family;
+    program.variant = 0;
+    program.write = write;
+    return program;
+}
+
+#define DVTI_CUDA_PROGRAM(name)                                                                    \
+    dvti_cuda_program_of(DVTI_CUDA_FAMILY_##name, dvti_cuda_write_##name)
 
 /* Returns whether the disk cache has any entry. Then NVRTC may not be needed. */
 DVTI_FN bool dvti_cuda_cache_any(void);
@@ -144,6 +161,8 @@ DVTI_FN void dvti_cuda_add_row_functions(dvti_text *text);
 DVTI_FN void dvti_cuda_add_functions(dvti_text *text, const char *files);
 /* Adds dvti_exp_below, for families that sum exponentials of this dtype. */
 DVTI_FN void dvti_cuda_add_exp_below(dvti_text *text, dvt_dtype dtype);
+/* Adds what both families of convolution share. */
+DVTI_FN void dvti_cuda_add_conv_patch(dvti_text *text);
 /* Returns the function `entry` of the program on this GPU, compiled and loaded at first use. */
 DVTI_FN dvt_status dvti_cuda_function(dvti_cuda_physical *physical, const char *function,
                                       dvti_cuda_program program, const char *entry,

@@ -180,7 +180,7 @@ static dvt_status dvti_cuda_all_launch(dvti_cuda_group *group, int k, const char
     result = dvti_cuda_enter(gpu->physical, &pushed);
     if (result != DVTI_CU_OK)
         return dvti_cuda_failed(gpu, name, "cuCtxPushCurrent_v2", result);
-    program.family = DVTI_CUDA_FAMILY_all_reduce;
+    program = DVTI_CUDA_PROGRAM(all_reduce);
     program.variant = (uint64_t)dtype;
     grid.y = n_parts;
     dvti_cuda_remember(gpu, name);

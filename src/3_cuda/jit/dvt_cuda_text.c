@@ -2,14 +2,7 @@
    needs, the family's file. */
 #include "3_cuda/dvt_cuda.h"
 
-/* The lines of all files; each file begins with its #line. */
-static const char *const dvti_cuda_lines[] = {
 #include "devtensor_kernels.cu.inc"
-};
-
-#define DVTI_CUDA_FAMILY_FILE(name, fuse) #name ".cu",
-static const char *const dvti_cuda_files[] = {DVTI_CUDA_FAMILY_TABLE(DVTI_CUDA_FAMILY_FILE)};
-#undef DVTI_CUDA_FAMILY_FILE
 
 typedef struct dvti_cuda_row {
     const char *f, *i;           /* expressions of the op table */
@@ -47,44 +40,59 @@ DVTI_FN const char *dvti_cuda_op_text(dvti_op op, bool integer) {
     return !row ? NULL : integer ? row->i : row->f;
 }
 
-static void dvti_cuda_add_file(dvti_text *text, const char *name) {
-    char marker[64];
-    size_t length = (size_t)snprintf(marker, sizeof marker, "#line 1 \"%s\"\n", name);
-    int i = 0;
-    while (dvti_cuda_lines[i] && strncmp(dvti_cuda_lines[i], marker, length) != 0)
-        i++;
-    for (; dvti_cuda_lines[i]; i++) {
-        if (strncmp(dvti_cuda_lines[i], "#line 1 ", 8) == 0 &&
-            strncmp(dvti_cuda_lines[i], marker, length) != 0)
-            break;
-        dvti_text_add(text, "%s", dvti_cuda_lines[i]);
-    }
+/* Adds the strings from `part` on, up to an empty one. */
+static void dvti_cuda_add_parts(dvti_text *text, const char *part) {
+    for (; *part; part += strlen(part) + 1)
+        dvti_text_add(text, "%s", part);
+}
+
+#define DVTI_CUDA_ADD(text, file) dvti_cuda_add_parts(text, (const char *)&dvti_cuda_text_##file)
+
+/* Adds a file of 2_core/math by its name. */
+static void dvti_cuda_add_math(dvti_text *text, const char *name, size_t length) {
+    char line[64];
+    int i;
+    snprintf(line, sizeof line, "#line 1 \"%.*s\"\n", (int)length, name);
+    for (i = 0; dvti_cuda_math_texts[i]; i++)
+        if (strncmp(dvti_cuda_math_texts[i], line, strlen(line)) == 0)
+            dvti_cuda_add_parts(text, dvti_cuda_math_texts[i]);
 }
 
 DVTI_FN void dvti_cuda_add_row_functions(dvti_text *text) {
     dvti_text_add(text, "#define DVTI_ROW_FN __device__ inline\n");
-    dvti_cuda_add_file(text, "row_functions.inl");
+    DVTI_CUDA_ADD(text, row_functions_inl);
 }
 
 DVTI_FN void dvti_cuda_add_functions(dvti_text *text, const char *files) {
-    char name[32];
-    dvti_cuda_add_file(text, "primitives.cu");
-    dvti_cuda_add_file(text, "basics.inl");
+    DVTI_CUDA_ADD(text, primitives_cu);
+    DVTI_CUDA_ADD(text, basics_inl);
     while (*files) {
         size_t length = strcspn(files, " ");
-        snprintf(name, sizeof name, "%.*s", (int)length, files);
-        dvti_cuda_add_file(text, name);
+        dvti_cuda_add_math(text, files, length);
         files += length + strspn(files + length, " ");
     }
-    dvti_cuda_add_file(text, "primitives_end.cu");
+    DVTI_CUDA_ADD(text, primitives_end_cu);
 }
 
 DVTI_FN void dvti_cuda_add_exp_below(dvti_text *text, dvt_dtype dtype) {
     if (dtype == DVT_F64 || !dvt_dtype_is_float(dtype))
         return;
     dvti_cuda_add_functions(text, "exp.inl");
-    dvti_cuda_add_file(text, "exp_below.cu");
+    DVTI_CUDA_ADD(text, exp_below_cu);
 }
+
+DVTI_FN void dvti_cuda_add_conv_patch(dvti_text *text) {
+    DVTI_CUDA_ADD(text, conv_patch_cu);
+}
+
+/* A family's function is the only reference to its text. */
+#define DVTI_CUDA_WRITE(name, fuse)                                                                \
+    DVTI_FN void dvti_cuda_write_##name(uint64_t variant, dvti_text *text) {                       \
+        dvti_cuda_describe_##name(variant, text);                                                  \
+        DVTI_CUDA_ADD(text, name##_cu);                                                            \
+    }
+DVTI_CUDA_FAMILY_TABLE(DVTI_CUDA_WRITE)
+#undef DVTI_CUDA_WRITE
 
 static void dvti_cuda_write_source(dvti_cuda_program program, dvti_text *text) {
     static const char *const dtype[DVT_DTYPE_COUNT] = {"F32", "F64", "F16", "BF16", "I8",
@@ -95,22 +103,10 @@ static void dvti_cuda_write_source(dvti_cuda_program program, dvti_text *text) {
                         "typedef unsigned long long uint64_t;\n");
     for (i = 0; i < DVT_DTYPE_COUNT; i++)
         dvti_text_add(text, "#define DVT_%s %d\n", dtype[i], i);
-    dvti_cuda_add_file(text, "args.h");
-    dvti_cuda_add_file(text, "base.cu");
+    DVTI_CUDA_ADD(text, args_h);
+    DVTI_CUDA_ADD(text, base_cu);
     dvti_text_add(text, "#line 1 \"variant\"\n");
-    switch (program.family) {
-#define DVTI_CUDA_DESCRIBE_CASE(name, fuse)                                                        \
-    case DVTI_CUDA_FAMILY_##name:                                                                  \
-        dvti_cuda_describe_##name(program.variant, text);                                          \
-        break;
-        DVTI_CUDA_FAMILY_TABLE(DVTI_CUDA_DESCRIBE_CASE)
-#undef DVTI_CUDA_DESCRIBE_CASE
-    case DVTI_CUDA_FAMILY_COUNT:
-        break;
-    }
-    if (program.family == DVTI_CUDA_FAMILY_conv || program.family == DVTI_CUDA_FAMILY_conv_mma)
-        dvti_cuda_add_file(text, "conv_patch.cu");
-    dvti_cuda_add_file(text, dvti_cuda_files[program.family]);
+    program.write(program.variant, text);
 }
 
 DVTI_FN char *dvti_cuda_source(dvti_cuda_program program) {

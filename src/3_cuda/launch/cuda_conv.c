@@ -65,6 +65,7 @@ DVTI_FN void dvti_cuda_describe_conv(uint64_t variant, dvti_text *text) {
     if (how < DVTI_CUDA_CONV_TILES)
         dvti_text_add(text, "#define TM %d\n#define TN %d\n", dvti_cuda_conv_tiles[how].down,
                       dvti_cuda_conv_tiles[how].across);
+    dvti_cuda_add_conv_patch(text);
 }
 
 /* ---- tensor cores (kernels/conv_mma.cu) ---- */
@@ -80,6 +81,7 @@ DVTI_FN void dvti_cuda_describe_conv_mma(uint64_t variant, dvti_text *text) {
     int how = dvti_cuda_conv_describe(variant, tiles, DVTI_CUDA_CONV_MMA_TILES, text);
     dvti_text_add(text, "#define MMA 1\n#define WARPS_M %d\n#define WARPS_N %d\n", tiles[how].down,
                   tiles[how].across);
+    dvti_cuda_add_conv_patch(text);
 }
 
 /* Returns the tiles of the tensor cores. Returns NULL, and leaves `count` unchanged, where this GPU
@@ -303,7 +305,7 @@ DVTI_FN int64_t dvti_cuda_conv_workspace(const dvti_cuda_gpu *gpu, dvti_launch *
 
 static dvti_cuda_program dvti_cuda_conv_program(const dvti_cuda_conv_plan *plan) {
     dvti_cuda_program program;
-    program.family = plan->mma ? DVTI_CUDA_FAMILY_conv_mma : DVTI_CUDA_FAMILY_conv;
+    program = plan->mma ? DVTI_CUDA_PROGRAM(conv_mma) : DVTI_CUDA_PROGRAM(conv);
     program.variant = (uint64_t)plan->dtype | (uint64_t)plan->op << 4 | (uint64_t)plan->how << 8 |
                       (uint64_t)plan->wide << 12;
     return program;

@@ -326,7 +326,7 @@ DVTI_FN dvt_status dvti_cuda_elementwise(dvti_cuda_gpu *gpu, const dvti_launch *
         dvti_cuda_ew_find_groups(&ew, brief ? 16 : 4);
     args = dvti_cuda_ew_args(&ew, launch);
     each = ew.group == 0 || (brief && !mixed) ? 4 : 1;
-    program.family = DVTI_CUDA_FAMILY_elementwise;
+    program = DVTI_CUDA_PROGRAM(elementwise);
     program.variant = (uint64_t)launch->op | (uint64_t)launch->compute << 8;
     for (k = 0; k < 4; k++)
         program.variant |= (uint64_t)(mixed ? DVTI_EW_ANY : ew.dtype[k < ew.count ? k : 1])

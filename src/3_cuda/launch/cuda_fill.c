@@ -13,7 +13,7 @@ DVTI_FN dvt_status dvti_cuda_fill(dvti_cuda_gpu *gpu, const dvti_launch *launch)
                         : launch->op == DVTI_OP_arange ? "dvti_arange"
                                                        : "dvti_eye";
     memset(&args, 0, sizeof args);
-    program.family = DVTI_CUDA_FAMILY_fill;
+    program = DVTI_CUDA_PROGRAM(fill);
     program.variant = (uint64_t)out->dtype;
     args.out = dvti_cuda_view(out);
     args.n = dvti_cuda_view_size(out);

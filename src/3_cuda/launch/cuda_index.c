@@ -14,7 +14,7 @@ static dvt_status dvti_cuda_index_start(dvti_cuda_gpu *gpu, const dvti_launch *l
                                         const dvti_kindex *args, int64_t threads) {
     dvt_dtype dtype = launch->out[0].dtype;
     dvti_cuda_program program;
-    program.family = DVTI_CUDA_FAMILY_index;
+    program = DVTI_CUDA_PROGRAM(index);
     program.variant = (uint64_t)part | (uint64_t)unit << 4 |
                       (uint64_t)(unit ? DVT_U8 : dtype) << 9 | (uint64_t)wide << 13;
     return dvti_cuda_start(gpu, launch, program, entry, dvti_cuda_grid_for(gpu, threads, 256, 1),

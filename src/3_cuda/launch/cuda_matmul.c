@@ -292,7 +292,7 @@ static bool dvti_cuda_mma_plan(const dvti_cuda_gpu *gpu, const dvti_launch *laun
     /* Multiplications are about 16x faster than on CUDA cores, so a write costs 16x as many. */
     large = dvti_cuda_mm_choose(gpu, plan, tiles, DVTI_LENGTH(tiles), 256, &splits);
     dvti_cuda_mm_divide(plan, tiles[large].rows, tiles[large].cols, splits);
-    plan->program.family = DVTI_CUDA_FAMILY_matmul_mma;
+    plan->program = DVTI_CUDA_PROGRAM(matmul_mma);
     plan->program.variant = (uint64_t)launch->out[0].dtype | (uint64_t)large << 4 |
                             (uint64_t)a_along_k << 5 | (uint64_t)b_along_k << 6;
     plan->entry = "dvti_matmul_mma";
@@ -307,7 +307,7 @@ static void dvti_cuda_mm_plan(const dvti_cuda_gpu *gpu, const dvti_launch *launc
     dvti_kmatmul *p = &plan->args;
     int last = out->ndim - 1;
     memset(plan, 0, sizeof *plan);
-    plan->program.family = DVTI_CUDA_FAMILY_matmul;
+    plan->program = DVTI_CUDA_PROGRAM(matmul);
     plan->partial = dvti_cuda_mm_bytes(out->dtype);
     p->a = a->data;
     p->b = b->data;
@@ -356,7 +356,7 @@ DVTI_FN dvt_status dvti_cuda_matmul(dvti_cuda_gpu *gpu, const dvti_launch *launc
         dvti_cuda_start(gpu, launch, plan.program, plan.entry, grid, &plan.args, sizeof plan.args);
     if (status != DVT_OK || plan.args.splits == 1)
         return status;
-    plan.program.family = DVTI_CUDA_FAMILY_matmul;
+    plan.program = DVTI_CUDA_PROGRAM(matmul);
     plan.program.variant =
         dvti_cuda_mm_variant(launch->out[0].dtype, DVTI_MM_SUM, false, false, false);
     return dvti_cuda_start(gpu, launch, plan.program, "dvti_matmul_sum",

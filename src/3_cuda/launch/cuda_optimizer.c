@@ -25,7 +25,7 @@ DVTI_FN dvt_status dvti_cuda_optimizer(dvti_cuda_gpu *gpu, const dvti_launch *la
     dvti_koptimizer args;
     int states = launch->n_out - 1, each = DVTI_OPT_MOST, k;
     memset(&args, 0, sizeof args);
-    program.family = DVTI_CUDA_FAMILY_optimizer;
+    program = DVTI_CUDA_PROGRAM(optimizer);
     program.variant = (uint64_t)((int)launch->op - DVTI_OPTIMIZER_BEGIN) |
                       (uint64_t)(launch->i[0] != 0) << 5 | (uint64_t)states << 6;
     for (k = 0; k < 5; k++) {

@@ -46,7 +46,7 @@ static dvt_status dvti_cuda_order_start(dvti_cuda_gpu *gpu, const dvti_launch *l
                                         const dvti_korder *args, const char *entry,
                                         int64_t threads) {
     dvti_cuda_program program;
-    program.family = DVTI_CUDA_FAMILY_order;
+    program = DVTI_CUDA_PROGRAM(order);
     program.variant = (uint64_t)launch->in[0].dtype | (uint64_t)(launch->op != DVTI_OP_sort) << 4;
     return dvti_cuda_start(gpu, launch, program, entry, dvti_cuda_grid_for(gpu, threads, 256, 1),
                            args, sizeof *args);

@@ -74,7 +74,7 @@ static dvt_status dvti_cuda_pool_start(dvti_cuda_gpu *gpu, const dvti_launch *la
     plan->args.n = plan->planes * rows * columns;
     plan->args.rows = dvti_cuda_divisor(rows);
     plan->args.columns = dvti_cuda_divisor(columns);
-    program.family = DVTI_CUDA_FAMILY_pool;
+    program = DVTI_CUDA_PROGRAM(pool);
     program.variant = (uint64_t)launch->out[0].dtype | (uint64_t)kind << 4 | (uint64_t)team << 8 |
                       (uint64_t)plan->wide << 9;
     grid = dvti_cuda_grid_for(gpu, plan->args.n, 256, 1);

@@ -42,7 +42,7 @@ static dvti_cuda_program dvti_cuda_random_program(const dvti_launch *launch) {
     int generator = launch->i[0] == DVTI_RNG_PHILOX     ? DVTI_CUDA_PHILOX
                     : launch->i[0] == DVTI_RNG_THREEFRY ? DVTI_CUDA_THREEFRY
                                                         : DVTI_CUDA_CURAND;
-    program.family = DVTI_CUDA_FAMILY_random;
+    program = DVTI_CUDA_PROGRAM(random);
     program.variant = (uint64_t)launch->out[0].dtype |
                       (uint64_t)dvti_cuda_distribution(launch->op) << 4 | (uint64_t)generator << 8;
     return program;

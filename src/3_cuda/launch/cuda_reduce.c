@@ -138,7 +138,7 @@ DVTI_FN dvt_status dvti_cuda_reduce(dvti_cuda_gpu *gpu, const dvti_launch *launc
     dvti_kreduce *args = &r.args;
     dvti_cuda_program program;
     dvt_status status;
-    program.family = DVTI_CUDA_FAMILY_reduce;
+    program = DVTI_CUDA_PROGRAM(reduce);
     program.variant = (uint64_t)launch->in[0].dtype | (uint64_t)launch->out[0].dtype << 4 |
                       (uint64_t)launch->op << 8 | (uint64_t)r.columns << 16 |
                       (uint64_t)r.split << 17 | (uint64_t)r.wide << 18;

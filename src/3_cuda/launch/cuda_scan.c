@@ -42,7 +42,7 @@ DVTI_FN dvt_status dvti_cuda_scan(dvti_cuda_gpu *gpu, const dvti_launch *launch)
     int each = args.b > 1 ? 1 : 256, k; /* threads per line */
     dvti_cuda_program program;
     dvt_status status = DVT_OK;
-    program.family = DVTI_CUDA_FAMILY_scan;
+    program = DVTI_CUDA_PROGRAM(scan);
     program.variant = (uint64_t)launch->in[0].dtype | (uint64_t)launch->out[0].dtype << 4 |
                       (uint64_t)(args.b > 1) << 8;
     for (k = args.chunks > 1 ? 0 : 2; k < 3 && status == DVT_OK; k++) {

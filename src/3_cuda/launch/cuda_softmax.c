@@ -96,7 +96,7 @@ DVTI_FN void dvti_cuda_describe_softmax(uint64_t variant, dvti_text *text) {
 DVTI_FN dvt_status dvti_cuda_softmax(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
     dvti_cuda_softmax_plan plan = dvti_cuda_softmax_plan_of(gpu, launch);
     dvti_cuda_program program;
-    program.family = DVTI_CUDA_FAMILY_softmax;
+    program = DVTI_CUDA_PROGRAM(softmax);
     program.variant = (uint64_t)launch->in[0].dtype | (uint64_t)launch->out[0].dtype << 4 |
                       (uint64_t)plan.per << 8 |
                       (uint64_t)(launch->op == DVTI_OP_log_softmax) << 14 |

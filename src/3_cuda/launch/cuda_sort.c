@@ -27,8 +27,7 @@ DVTI_FN dvt_status dvti_cuda_sort(dvti_cuda_gpu *gpu, const dvti_launch *launch,
     dvt_status status = DVT_OK;
     /* An even number of passes, so that the result ends in the first buffer. */
     int pass, passes = 2 * ((bits + 15) / 16), k;
-    program.family = DVTI_CUDA_FAMILY_sort;
-    program.variant = 0;
+    program = DVTI_CUDA_PROGRAM(sort);
     memset(&args, 0, sizeof args);
     args.n = n;
     args.tile = dvti_cuda_sort_tile(n);

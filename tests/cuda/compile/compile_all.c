@@ -176,12 +176,10 @@ static dvt_status both_launch(dvti_device *device, const dvti_launch *launch) {
 
 /* Compiles a program directly, for a family that is not launched through the backend's
    interface. */
-static void compile_program(dvti_cuda_family family, uint64_t variant, const char *entry,
+static void compile_program(dvti_cuda_program program, uint64_t variant, const char *entry,
                             size_t bytes) {
-    dvti_cuda_program program;
     dvti_cu_function function;
     int i;
-    program.family = family;
     program.variant = variant;
     for (i = 0; i < n_gpus; i++) {
         bool ok;
@@ -213,13 +211,11 @@ static void listen_to_cpu(void) {
 /* ---- the report ---- */
 /* A file without kernels: this build has no kernels of the family. */
 static bool is_written(int family) {
-    dvti_cuda_program program;
-    char *source;
-    bool written;
-    program.family = (dvti_cuda_family)family;
-    program.variant = 0;
-    source = dvti_cuda_source(program);
-    written = source && strstr(source, "__global__");
+#define FAMILY_PROGRAM(name, fuse) DVTI_CUDA_PROGRAM(name),
+    const dvti_cuda_program programs[] = {DVTI_CUDA_FAMILY_TABLE(FAMILY_PROGRAM)};
+#undef FAMILY_PROGRAM
+    char *source = dvti_cuda_source(programs[family]);
+    bool written = source && strstr(source, "__global__");
     dvti_free(source);
     return written;
 }

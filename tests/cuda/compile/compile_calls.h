@@ -304,9 +304,9 @@ static void optimizers(void) {
 static void sums_over_devices(void) {
     int dtype;
     for (dtype = 0; dtype < (full ? DVT_BOOL : DVT_BF16); dtype++) {
-        compile_program(DVTI_CUDA_FAMILY_all_reduce, (uint64_t)dtype, "dvti_all_sum",
+        compile_program(DVTI_CUDA_PROGRAM(all_reduce), (uint64_t)dtype, "dvti_all_sum",
                         sizeof(dvti_kall));
-        compile_program(DVTI_CUDA_FAMILY_all_reduce, (uint64_t)dtype, "dvti_all_gather",
+        compile_program(DVTI_CUDA_PROGRAM(all_reduce), (uint64_t)dtype, "dvti_all_gather",
                         sizeof(dvti_kall));
     }
 }
@@ -398,7 +398,7 @@ static void every_family(void) {
     dvti_take_add(x, given(DVT_SHAPE(64), DVT_I64), 0, 10); /* index, sort */
     dvt_uniform(0, 1, DVT_SHAPE(64), DVT_F32, dvt_cpu());
     dvti_warm_step("compile_all", dvt_cpu(), DVTI_OP_sgd, 0, 0);
-    compile_program(DVTI_CUDA_FAMILY_all_reduce, DVT_F32, "dvti_all_sum", sizeof(dvti_kall));
+    compile_program(DVTI_CUDA_PROGRAM(all_reduce), DVT_F32, "dvti_all_sum", sizeof(dvti_kall));
 }
 
 static void three_operations(void) {
