@@ -1,8 +1,8 @@
-/* Elementwise operations of float32 and float64: elementwise_type.inl for both. */
+/* Elementwise operations of float32 and float64. Both include elementwise_type.inl. */
 
-#define DVTI_EW_STREAM_VECTORS 8 /* of a block: 512 bytes */
+#define DVTI_EW_STREAM_VECTORS 8 /* vectors in a block: 512 bytes */
 
-/* Bytes from L1 to an address that is a multiple of 64, with non-temporal stores. */
+/* Copies bytes from L1 to an address aligned to 64 bytes, with non-temporal stores. */
 static void V(stream_block)(uint8_t *to, const float *from, int64_t bytes) {
     for (; bytes >= 64; bytes -= 64, to += 64, from += 16)
         V(stream)((float *)(void *)to, V(load)(from));

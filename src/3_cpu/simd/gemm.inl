@@ -1,6 +1,19 @@
-/* Matrix products: the kernels that dvt_simd_gemm.h describes, for float32 and float64. */
+/* The matrix product kernels that dvt_simd_gemm.h describes, for float32 and float64. A tile of C
+   stays in registers while k runs over the depth:
+
+                            B  DVTI_TILE_PARTS registers wide, one row of them per k
+                           +-------+-------+-------+-------+
+                           | row[0]| row[1]| row[2]| row[3]|
+              A            +-------+-------+-------+-------+
+            +-----+        +-------+-------+-------+-------+
+     factor |  a  |        |  sum  |  sum  |  sum  |  sum  |
+       per  |  a  |   C    |       |       |       |       |   sum[i][j] += factor * row[j]
+       row  |  a  |        |       |       |       |       |
+            +-----+        +-------+-------+-------+-------+
+      DVTI_TILE_ROWS rows; narrower tiles have up to DVTI_TALL rows */
 #if DVTI_REGS == 1
-/* 32 registers, and masked loads cost nothing. DVTI_TALL: rows of tiles of one part or two. */
+/* 32 registers, and masked loads cost nothing. DVTI_TALL: rows of tiles that are one or two
+   registers wide. */
 #define DVTI_MASKED 1
 #define DVTI_TILE_PARTS 4
 #define DVTI_TILE_ROWS 6
@@ -23,7 +36,7 @@
 #define DVTI_DOTS_ROWS 1
 #define DVTI_DOTS_COLS 5
 #else
-/* Who knows: 16 would do. */
+/* The number of registers is unknown: assume 16. */
 #define DVTI_MASKED 0
 #define DVTI_TILE_PARTS 4
 #define DVTI_TILE_ROWS 2
@@ -32,7 +45,7 @@
 #define DVTI_DOTS_COLS 2
 #endif
 
-/* The vector at src + at, of which n lanes exist. */
+/* Loads the vector at src + at, of which n lanes exist. */
 DVTI_INLINE V(f) V(gemm_fetch)(const void *src, dvt_dtype dtype, int64_t at, int64_t n) {
     const float *single = (const float *)src + at;
     const uint16_t *half = (const uint16_t *)src + at;

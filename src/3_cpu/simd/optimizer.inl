@@ -1,8 +1,8 @@
-/* Steps of optimizers in float32: one pass over the weights and their state, in float64 and rounded once per
-   array. The formulas stand in 2_core/math/optimizer_steps.inl. */
+/* Optimizer steps in float32: one pass over the weights and their state. Computes in float64 and
+   rounds each array once. 2_core/math/optimizer_steps.inl has the formulas. */
 #include "2_core/math/optimizer_steps.inl"
 
-/* Works on a copy of the parameters, which no store can change: so constants stay in registers. */
+/* Copies the parameters, so that no store can alias them and constants stay in registers. */
 #define DVTI_STEP_KERNEL(name, states)                                                             \
     static void V(name##_##states)(const dvti_update *given) {                                     \
         const dvti_update step = *given;                                                           \
@@ -48,7 +48,7 @@ DVTI_OPTIMIZER_TABLE(DVTI_ROW)
 
 static dvti_update_fn V(step_kernel)(dvti_op op, int states) {
     switch ((int)op) {
-#define DVTI_ROW(name, kind, make, epsilon, few, many, states_, flag, p0, p1, p2, p3, doc)                        \
+#define DVTI_ROW(name, kind, make, epsilon, few, many, states_, flag, p0, p1, p2, p3, doc)         \
     case DVTI_OP_##name:                                                                           \
         return states == few ? V(name##_##few) : states == many ? V(name##_##many) : NULL;
         DVTI_OPTIMIZER_TABLE(DVTI_ROW)

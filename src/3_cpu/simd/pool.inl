@@ -7,7 +7,7 @@
 
    So windows that reach over the left and right edges need no care. */
 
-/* Returns NaN when either is, else the larger. */
+/* Returns NaN if either is NaN, else the larger. */
 DVTI_INLINE V(f) V(pool_most)(V(f) a, V(f) b) {
     return V(select)(V(unord)(a, a), a, V(max)(a, b));
 }
@@ -82,7 +82,7 @@ DVTI_INLINE void V(pool_planes_of_pairs)(const dvti_pooling *p, bool mean, int64
                                  p->y + (plane * p->windows[0] + i) * p->windows[1]);
 }
 
-/* Buffers some rows before any is read again, so that no load waits for the stores before it. */
+/* Buffers some rows before it reads any, so that no load waits for the stores before it. */
 DVTI_INLINE void V(pool_planes_buffered)(const dvti_pooling *p, bool mean, int64_t first,
                                          int64_t last) {
     float buffer[DVTI_POOL_BUFFER];
@@ -145,13 +145,13 @@ DVTI_INLINE void V(pool_zip)(float *x, int64_t n, V(f) even, V(f) odd) {
         V(store_upto)(x + 16, n - 16, V(zip_high)(even, odd));
 }
 
-/* Whether v is the largest, or NaN, which the largest then is too. */
+/* Returns whether v equals the maximum. v is NaN only if the maximum is. */
 DVTI_INLINE V(m) V(pool_is)(V(f) v, V(f) most) {
     return V(mor)(V(eq)(v, most), V(unord)(v, v));
 }
 
 /* Writes two rows of dx. x has the maxima; NULL: the gradient of a mean. past_relu: a maximum of 0
-   gets nothing. */
+   gets no gradient. */
 DVTI_INLINE void V(pool_back_row)(const float *x, const float *g, float *dx, int64_t width,
                                   int64_t windows, bool past_relu) {
     const V(f) zero = V(zero)(), none = V(set)(past_relu ? 0 : NAN);

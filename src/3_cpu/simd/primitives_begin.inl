@@ -1,5 +1,5 @@
-/* The frame of a ISA target's words: V(name) is the name of this ISA target's `name`, and the shapes in which parts say their words. Pasted after DVTI_TARGET
-   is defined; primitives_end.inl takes it away again. */
+/* Defines V(name), the name of this ISA target's `name`, and macros that define the primitives of
+   one register. Included after DVTI_TARGET is defined; primitives_end.inl undefines everything. */
 #pragma push_macro("V")
 #undef V
 #define DVTI_V_(target, name) dvti_##target##_##name
