@@ -13,7 +13,7 @@ static void V(stream_block)(uint8_t *to, const float *from, int64_t bytes) {
 #define DVTI_VECTOR V(f)
 #define DVTI_MASK V(m)
 #define DVTI_LARGEST FLT_MAX
-#define W(word) V(word)
+#define W(name) V(name)
 #define DVTI_MASK_AND V(mand)
 #define DVTI_MASK_OR V(mor)
 #define DVTI_MASK_STORE V(mstore)
@@ -31,7 +31,7 @@ static void V(stream_block)(uint8_t *to, const float *from, int64_t bytes) {
 #define DVTI_VECTOR V(d)
 #define DVTI_MASK V(n)
 #define DVTI_LARGEST DBL_MAX
-#define W(word) V(d##word)
+#define W(name) V(d##name)
 #define DVTI_MASK_AND V(nand)
 #define DVTI_MASK_OR V(nor)
 #define DVTI_MASK_STORE V(nstore)

@@ -1,39 +1,39 @@
 /* Matrix product kernels of one element type. gemm.inl includes it with
 
-     DVTI_E       the element, whose dtype is DVTI_OWN      G(name)  this type's function `name`
-     DVTI_PART    a register of DVTI_LANES elements         P(name)  the primitive of registers
-     DVTI_VECTOR  a vector                                  W(name)  the primitive of vectors */
+     DVTI_E         the element, whose dtype is DVTI_OWN    G(name)  this type's function `name`
+     DVTI_REGISTER  DVTI_LANES elements                     P(name)  the primitive of registers
+     DVTI_VECTOR    a vector                                W(name)  the primitive of vectors */
 
 #define DVTI_WHOLE (64 / (int64_t)sizeof(DVTI_E)) /* elements of a vector */
 #define DVTI_EDGE 128 /* depth of a step at the edge, rows of a staging buffer */
 #define DVTI_BAND 64
 /* What a tile does in addition. */
 #define DVTI_PACK 1
-#define DVTI_AROUND 2
+#define DVTI_STREAM 2
 #define DVTI_AHEAD 4 /* prefetch distance in rows of B */
 /* Rows of tiles half a register wide, alone and next to a whole register: enough chains for the FMA
    units that still fit in registers. */
 #define DVTI_SLIM 8
 #define DVTI_SLIM_BEHIND 12
 
-/* Computes one tile. rows x parts registers of sums stay in registers while k advances. `rows` is
+/* Computes one tile. rows x regs registers of sums stay in registers while k advances. `rows` is
    `most` or one less: then the last row is computed twice and stored once, so no kernel is needed
    for odd counts. `tail`: columns of the last register.
 
    Addresses advance from row to row. Keeping the addresses of all rows at once would spill
    registers, which took 10 % of the time of a small product. With DVTI_PACK, rows of B are b_row
-   apart, and each is copied into the panel after it has been read. With DVTI_AROUND, whole tiles
+   apart, and each is copied into the panel after it has been read. With DVTI_STREAM, whole tiles
    are written with non-temporal stores. */
-DVTI_INLINE void G(tile)(const int most, const int parts, const int how, const dvti_product *p,
+DVTI_INLINE void G(tile)(const int most, const int regs, const int how, const dvti_product *p,
                          const DVTI_E *a, const DVTI_E *b, DVTI_E *c, const DVTI_E *start,
                          int64_t rows, int64_t tail, int64_t b_row, DVTI_E *panel) {
     const bool pack = how == DVTI_PACK;
     const int64_t a_row = p->a_row, a_k = p->a_k, c_row = p->c_row, depth = p->depth;
     const int64_t last = rows - 1, a_last = last * a_row, *b_k = p->b_k;
-    const int end = parts - 1;
+    const int end = regs - 1;
     const P(first_type) first = P(first)(tail);
     const DVTI_E *ahead = b + DVTI_AHEAD * b_row;
-    DVTI_PART sum[DVTI_TALL][4], row[4], factor;
+    DVTI_REGISTER sum[DVTI_TALL][4], row[4], factor;
     int64_t k;
     int i, j;
     if (start) {
@@ -41,7 +41,7 @@ DVTI_INLINE void G(tile)(const int most, const int parts, const int how, const d
         for (i = 0; i < most; i++) {
             factor = P(set)(start[(i < most - 1 ? i : last) * p->start_row]);
             DVTI_UNROLL
-            for (j = 0; j < parts; j++)
+            for (j = 0; j < regs; j++)
                 sum[i][j] = factor;
         }
     } else {
@@ -66,7 +66,7 @@ DVTI_INLINE void G(tile)(const int most, const int parts, const int how, const d
         if (pack) {
             b += b_row;
             DVTI_UNROLL
-            for (j = 0; j < parts; j++, panel += DVTI_LANES) {
+            for (j = 0; j < regs; j++, panel += DVTI_LANES) {
                 P(store)(panel, row[j]);
                 if (j * DVTI_LANES % DVTI_WHOLE == 0)
                     DVTI_PREFETCH(ahead + j * DVTI_LANES);
@@ -79,7 +79,7 @@ DVTI_INLINE void G(tile)(const int most, const int parts, const int how, const d
                 from = a + i * a_row;
             factor = P(set)(i < most - 1 ? from[i % 4 * a_row] : a[a_last]);
             DVTI_UNROLL
-            for (j = 0; j < parts; j++)
+            for (j = 0; j < regs; j++)
                 sum[i][j] = P(fma)(factor, row[j], sum[i][j]);
         }
         a += a_k;
@@ -89,12 +89,12 @@ DVTI_INLINE void G(tile)(const int most, const int parts, const int how, const d
         if (i == most - 1 && rows < most)
             return;
         DVTI_UNROLL
-        for (j = 0; j < parts; j++)
-            if (how == DVTI_AROUND)
+        for (j = 0; j < regs; j++)
+            if (how == DVTI_STREAM)
                 P(stream)(c + j * DVTI_LANES, sum[i][j]);
             else if (j < end)
                 P(store)(c + j * DVTI_LANES, sum[i][j]);
-        if (how != DVTI_AROUND)
+        if (how != DVTI_STREAM)
             P(store_first)(c + end * DVTI_LANES, first, sum[i][end]);
         c += c_row;
     }
@@ -103,15 +103,15 @@ DVTI_INLINE void G(tile)(const int most, const int parts, const int how, const d
 typedef void (*G(tile_fn))(const dvti_product *p, const DVTI_E *a, const DVTI_E *b, DVTI_E *c,
                            const DVTI_E *start, int64_t rows, int64_t tail);
 
-#define DVTI_TILE(most, parts)                                                                     \
-    static void G(tile_##most##_##parts)(const dvti_product *p, const DVTI_E *a, const DVTI_E *b,  \
+#define DVTI_TILE(most, regs)                                                                      \
+    static void G(tile_##most##_##regs)(const dvti_product *p, const DVTI_E *a, const DVTI_E *b,   \
                                          DVTI_E *c, const DVTI_E *start, int64_t rows,             \
                                          int64_t tail) {                                           \
-        G(tile)(most, parts, 0, p, a, b, c, start, rows, tail, 0, NULL);                       \
+        G(tile)(most, regs, 0, p, a, b, c, start, rows, tail, 0, NULL);                            \
     }
 DVTI_TILE(2, 1)
 DVTI_TILE(2, 2)
-#if DVTI_TILE_PARTS == 4
+#if DVTI_TILE_REGS == 4
 DVTI_TILE(2, 3)
 DVTI_TILE(2, 4)
 #endif
@@ -120,7 +120,7 @@ DVTI_TILE(4, 1)
 DVTI_TILE(6, 1)
 DVTI_TILE(4, 2)
 DVTI_TILE(6, 2)
-#if DVTI_TILE_PARTS == 4
+#if DVTI_TILE_REGS == 4
 DVTI_TILE(8, 1)
 DVTI_TILE(12, 1)
 DVTI_TILE(8, 2)
@@ -134,20 +134,20 @@ DVTI_TILE(6, 4)
 #undef DVTI_TILE
 
 #if DVTI_TILE_ROWS == 6
-#define DVTI_TILES(parts)                                                                          \
-    { G(tile_2_##parts), G(tile_4_##parts), G(tile_6_##parts), NULL, NULL, NULL }
-#define DVTI_TALL_TILES(parts)                                                                     \
-    { G(tile_2_##parts), G(tile_4_##parts), G(tile_6_##parts), G(tile_8_##parts), NULL,            \
-      G(tile_12_##parts) }
+#define DVTI_TILES(regs)                                                                           \
+    { G(tile_2_##regs), G(tile_4_##regs), G(tile_6_##regs), NULL, NULL, NULL }
+#define DVTI_TALL_TILES(regs)                                                                      \
+    { G(tile_2_##regs), G(tile_4_##regs), G(tile_6_##regs), G(tile_8_##regs), NULL,                \
+      G(tile_12_##regs) }
 #else
-#define DVTI_TILES(parts)                                                                          \
-    { G(tile_2_##parts), NULL, NULL, NULL, NULL, NULL }
+#define DVTI_TILES(regs)                                                                           \
+    { G(tile_2_##regs), NULL, NULL, NULL, NULL, NULL }
 #endif
 /* Tiles by registers and pairs of rows, both from 1 on. */
-static const G(tile_fn) G(tiles)[DVTI_TILE_PARTS][6] = {
+static const G(tile_fn) G(tiles)[DVTI_TILE_REGS][6] = {
 #if DVTI_TALL == 12
     DVTI_TALL_TILES(1), DVTI_TALL_TILES(2), DVTI_TILES(3), DVTI_TILES(4)
-#elif DVTI_TILE_PARTS == 4
+#elif DVTI_TILE_REGS == 4
     DVTI_TILES(1), DVTI_TILES(2), DVTI_TILES(3), DVTI_TILES(4)
 #else
     DVTI_TILES(1), DVTI_TILES(2)
@@ -158,16 +158,16 @@ static const G(tile_fn) G(tiles)[DVTI_TILE_PARTS][6] = {
 
 /* Returns the pairs of rows of the next tile if `left` pairs remain. The last tile should not be
    thin. Few registers per row need many rows to keep the FMA units busy. */
-static int64_t G(pairs_of)(int64_t left, int64_t parts) {
+static int64_t G(pairs_of)(int64_t left, int64_t regs) {
 #if DVTI_TILE_ROWS == 6
     static const signed char tall[] = {0, 1, 2, 3, 4, 3, 6, 4, 4, 6, 6, 4};
     static const signed char low[] = {0, 1, 2, 3, 2, 3};
-    if (DVTI_TALL == 12 && parts <= 2)
+    if (DVTI_TALL == 12 && regs <= 2)
         return left < DVTI_LENGTH(tall) ? tall[left] : 6;
     return left < DVTI_LENGTH(low) ? low[left] : 3;
 #else
     (void)left;
-    (void)parts;
+    (void)regs;
     return 1;
 #endif
 }
@@ -185,15 +185,15 @@ static void G(foresee)(const dvti_product *p, const DVTI_E *a, const DVTI_E *c, 
 }
 
 /* Computes all rows of some columns. */
-static void G(column)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t parts,
+static void G(column)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t regs,
                       int64_t tail) {
     const DVTI_E *a = (const DVTI_E *)p->a, *start = (const DVTI_E *)p->start;
     int64_t left = p->rows;
     while (left > 0) {
-        const int64_t pairs = G(pairs_of)((left + 1) / 2, parts), rows = DVTI_MIN(2 * pairs, left);
+        const int64_t pairs = G(pairs_of)((left + 1) / 2, regs), rows = DVTI_MIN(2 * pairs, left);
         if (p->depth >= 128)
-            G(foresee)(p, a, c, rows, parts * DVTI_LANES);
-        G(tiles)[parts - 1][pairs - 1](p, a, b, c, start, rows, tail);
+            G(foresee)(p, a, c, rows, regs * DVTI_LANES);
+        G(tiles)[regs - 1][pairs - 1](p, a, b, c, start, rows, tail);
         a += rows * p->a_row;
         c += rows * p->c_row;
         start = start ? start + rows * p->start_row : NULL;
@@ -231,7 +231,7 @@ DVTI_INLINE void G(slim)(const int rows, const int whole, const dvti_product *p,
     const int64_t *b_k = p->b_k;
     const int at = whole * DVTI_LANES;
     const P(half_first_type) first = P(half_first)(cols);
-    DVTI_PART sum[DVTI_SLIM_BEHIND], row = P(set)(0), factor;
+    DVTI_REGISTER sum[DVTI_SLIM_BEHIND], row = P(set)(0), factor;
     DVTI_HALF half[DVTI_SLIM_BEHIND], low;
     int64_t k;
     int i, j;
@@ -313,23 +313,23 @@ static void G(slim_column)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, in
 #endif
 
 static void G(multiply)(const dvti_product *p) {
-    const int64_t width = DVTI_TILE_PARTS * DVTI_LANES;
+    const int64_t width = DVTI_TILE_REGS * DVTI_LANES;
     const DVTI_E *b = (const DVTI_E *)p->b;
     DVTI_E *c = (DVTI_E *)p->c;
-    int64_t left, parts, cols, tail;
+    int64_t left, regs, cols, tail;
     if (p->rows <= 0)
         return;
     for (left = p->cols; left > 0; left -= width, b += p->b_panel, c += width) {
         cols = DVTI_MIN(left, width);
-        parts = (cols + DVTI_LANES - 1) / DVTI_LANES;
-        tail = cols - (parts - 1) * DVTI_LANES;
+        regs = (cols + DVTI_LANES - 1) / DVTI_LANES;
+        tail = cols - (regs - 1) * DVTI_LANES;
 #if DVTI_MASKED
         if (tail <= DVTI_LANES / 2 && p->rows >= DVTI_SLIM) {
-            const int64_t apart = parts > 2 ? parts - 1 : 0;
+            const int64_t apart = regs > 2 ? regs - 1 : 0;
             if (apart)
                 G(column)(p, b, c, apart, DVTI_LANES);
             G(slim_column)
-            (p, b + apart * DVTI_LANES, c + apart * DVTI_LANES, parts - apart - 1, tail);
+            (p, b + apart * DVTI_LANES, c + apart * DVTI_LANES, regs - apart - 1, tail);
             continue;
         }
 #else
@@ -338,30 +338,30 @@ static void G(multiply)(const dvti_product *p) {
             continue;
         }
 #endif
-        G(column)(p, b, c, parts, tail);
+        G(column)(p, b, c, regs, tail);
     }
 }
 
 /* Returns the rows of C that were computed while the panel was packed; 0 for narrower panels or
    fewer rows. */
 static int64_t G(pack_on_the_way)(const dvti_product *p, int64_t b_row, void *panel) {
-    if (p->rows < DVTI_TILE_ROWS || p->cols < DVTI_TILE_PARTS * DVTI_LANES)
+    if (p->rows < DVTI_TILE_ROWS || p->cols < DVTI_TILE_REGS * DVTI_LANES)
         return 0;
     G(tile)
-    (DVTI_TILE_ROWS, DVTI_TILE_PARTS, DVTI_PACK, p, (const DVTI_E *)p->a, (const DVTI_E *)p->b,
+    (DVTI_TILE_ROWS, DVTI_TILE_REGS, DVTI_PACK, p, (const DVTI_E *)p->a, (const DVTI_E *)p->b,
      (DVTI_E *)p->c, (const DVTI_E *)p->start, DVTI_TILE_ROWS, DVTI_LANES, b_row, (DVTI_E *)panel);
     return DVTI_TILE_ROWS;
 }
 
 static void G(multiply_around)(const dvti_product *p) {
-    const int64_t width = DVTI_TILE_PARTS * DVTI_LANES;
+    const int64_t width = DVTI_TILE_REGS * DVTI_LANES;
     dvti_product rest = *p;
     for (; rest.cols >= width; rest.cols -= width) {
         dvti_product column = rest;
         column.cols = width;
         for (; column.rows >= DVTI_TILE_ROWS; column.rows -= DVTI_TILE_ROWS) {
             const DVTI_E *start = (const DVTI_E *)column.start;
-            G(tile)(DVTI_TILE_ROWS, DVTI_TILE_PARTS, DVTI_AROUND, p, (const DVTI_E *)column.a,
+            G(tile)(DVTI_TILE_ROWS, DVTI_TILE_REGS, DVTI_STREAM, p, (const DVTI_E *)column.a,
                     (const DVTI_E *)column.b, (DVTI_E *)column.c, start, DVTI_TILE_ROWS,
                     DVTI_LANES, 0, NULL);
             column.a = (const DVTI_E *)column.a + DVTI_TILE_ROWS * p->a_row;
@@ -392,8 +392,8 @@ static void G(copy)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype
      b0 b1 b2 b3  -->  a2 c2 a3 c3  -->  a1 b1 c1 d1
      c0 c1 c2 c3        b0 d0 b1 d1        a2 b2 c2 d2
      d0 d1 d2 d3        b2 d2 b3 d3        a3 b3 c3 d3 */
-DVTI_INLINE void G(flip)(DVTI_PART *v) {
-    DVTI_PART w[DVTI_LANES];
+DVTI_INLINE void G(transpose_registers)(DVTI_REGISTER *v) {
+    DVTI_REGISTER w[DVTI_LANES];
     int round, i;
     DVTI_UNROLL
     for (round = 1; round < DVTI_LANES; round *= 2) {
@@ -410,40 +410,40 @@ DVTI_INLINE void G(flip)(DVTI_PART *v) {
 
 /* Transposes one square, or what remains of it at an edge; writes `width` columns of dst. Not
    inlined: inside the loops the compiler would keep its addresses on the stack. */
-DVTI_NOINLINE static void G(turn_square)(DVTI_E *dst, int64_t dst_row, const DVTI_E *src,
+DVTI_NOINLINE static void G(transpose_square)(DVTI_E *dst, int64_t dst_row, const DVTI_E *src,
                                          int64_t src_col, int64_t rows, int64_t cols,
                                          int64_t width) {
-    const P(first_type) first = P(first)(rows), part = P(first)(width);
-    DVTI_PART v[DVTI_LANES];
+    const P(first_type) first = P(first)(rows), partial = P(first)(width);
+    DVTI_REGISTER v[DVTI_LANES];
     int i;
     DVTI_UNROLL
     for (i = 0; i < DVTI_LANES; i++)
         v[i] = i < cols ? P(load_first)(src + i * src_col, first) : P(set)(0);
-    G(flip)(v);
+    G(transpose_registers)(v);
     DVTI_UNROLL
     for (i = 0; i < DVTI_LANES; i++, dst += dst_row)
         if (i < rows) {
             if (width >= DVTI_LANES)
                 P(store)(dst, v[i]);
             else
-                P(store_first)(dst, part, v[i]);
+                P(store_first)(dst, partial, v[i]);
         }
 }
 
 /* Transposes a matrix of this type and writes `filled` columns of dst. */
-static void G(turn_own)(DVTI_E *dst, int64_t dst_row, const DVTI_E *src, int64_t src_col,
+static void G(transpose_own)(DVTI_E *dst, int64_t dst_row, const DVTI_E *src, int64_t src_col,
                         int64_t rows, int64_t cols, int64_t filled) {
     int64_t r, c;
     for (c = 0; c < filled; c += DVTI_LANES)
         for (r = 0; r < rows; r += DVTI_LANES)
-            G(turn_square)
+            G(transpose_square)
     (dst + r * dst_row + c, dst_row, src + c * src_col + r, src_col, rows - r, cols - c,
      filled - c);
 }
 
 static void G(transpose_exactly)(void *dst, int64_t dst_row, const void *src, int64_t src_col,
                             int64_t rows, int64_t cols) {
-    G(turn_own)((DVTI_E *)dst, dst_row, (const DVTI_E *)src, src_col, rows, cols, cols);
+    G(transpose_own)((DVTI_E *)dst, dst_row, (const DVTI_E *)src, src_col, rows, cols, cols);
 }
 
 static int64_t G(filled)(int64_t cols) {
@@ -455,7 +455,7 @@ static void G(transpose)(void *dst, int64_t dst_row, const void *src, dvt_dtype 
     DVTI_E staging[DVTI_WHOLE * DVTI_BAND];
     int64_t r, c;
     if (dtype == DVTI_OWN) {
-        G(turn_own)
+        G(transpose_own)
         ((DVTI_E *)dst, dst_row, (const DVTI_E *)src, src_col, rows, cols, G(filled)(cols));
         return;
     }
@@ -467,7 +467,7 @@ static void G(transpose)(void *dst, int64_t dst_row, const void *src, dvt_dtype 
             G(copy)
             (staging, DVTI_BAND, (const char *)src + at * dvt_dtype_size(dtype), dtype, src_col,
              n_cols, n_rows);
-            G(turn_own)
+            G(transpose_own)
             ((DVTI_E *)dst + r * dst_row + c, dst_row, staging, DVTI_BAND, n_rows, n_cols,
              G(filled)(n_cols));
         }
@@ -475,7 +475,7 @@ static void G(transpose)(void *dst, int64_t dst_row, const void *src, dvt_dtype 
 
 #include "3_cpu/simd/gemm_vectors.inl"
 
-static const dvti_simd_gemm G(kernels) = {sizeof(DVTI_E),     DVTI_TILE_PARTS *DVTI_LANES,
+static const dvti_simd_gemm G(kernels) = {sizeof(DVTI_E),     DVTI_TILE_REGS *DVTI_LANES,
                                           G(multiply),        G(multiply_around),
                                           G(pack_on_the_way), G(copy),
                                           G(transpose),       G(transpose_exactly),
@@ -485,7 +485,7 @@ static const dvti_simd_gemm G(kernels) = {sizeof(DVTI_E),     DVTI_TILE_PARTS *D
 #undef DVTI_EDGE
 #undef DVTI_BAND
 #undef DVTI_PACK
-#undef DVTI_AROUND
+#undef DVTI_STREAM
 #undef DVTI_AHEAD
 #undef DVTI_SLIM
 #undef DVTI_SLIM_BEHIND

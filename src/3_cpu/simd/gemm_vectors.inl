@@ -38,7 +38,7 @@ static void G(combine)(void *y, int64_t cols, int64_t depth, const void *x, int6
     W(store_n)(to + whole, cols - whole, sum);
 }
 
-DVTI_INLINE DVTI_PART G(add_registers)(DVTI_VECTOR sum) {
+DVTI_INLINE DVTI_REGISTER G(add_registers)(DVTI_VECTOR sum) {
 #if DVTI_REGS == 1
     return sum;
 #elif DVTI_REGS == 2
@@ -50,12 +50,12 @@ DVTI_INLINE DVTI_PART G(add_registers)(DVTI_VECTOR sum) {
 
 /* Sets lane[i] = the reduced lanes of register i. Each round adds the lower and the upper half of
    all registers and puts two results into one (transpose_reduce.inl). */
-DVTI_INLINE void G(reduce_lanes)(const int n, const DVTI_PART *parts, DVTI_E *lane) {
-    DVTI_PART v[DVTI_LANES];
+DVTI_INLINE void G(reduce_lanes)(const int n, const DVTI_REGISTER *regs, DVTI_E *lane) {
+    DVTI_REGISTER v[DVTI_LANES];
     int left, i;
     DVTI_UNROLL
     for (i = 0; i < DVTI_LANES; i++)
-        v[i] = parts[i < n ? i : 0];
+        v[i] = regs[i < n ? i : 0];
     DVTI_UNROLL
     for (left = DVTI_LANES / 2; left; left /= 2) {
         DVTI_UNROLL
@@ -75,7 +75,7 @@ DVTI_INLINE void G(dots_tile)(const int rows, const int cols, const dvti_dots *p
     const DVTI_E *w[4], *x[6];
     const int dots = rows * cols;
     DVTI_VECTOR sum[4][6], factor[6], row;
-    DVTI_PART parts[24];
+    DVTI_REGISTER regs[24];
     DVTI_E lane[24 + DVTI_LANES], *y = (DVTI_E *)p->y + i * p->y_row + j * p->y_col;
     int64_t k;
     int r, c;
@@ -117,11 +117,11 @@ DVTI_INLINE void G(dots_tile)(const int rows, const int cols, const dvti_dots *p
     for (r = 0; r < rows; r++) {
         DVTI_UNROLL
         for (c = 0; c < cols; c++)
-            parts[r * cols + c] = G(add_registers)(sum[r][c]);
+            regs[r * cols + c] = G(add_registers)(sum[r][c]);
     }
     DVTI_UNROLL
     for (r = 0; r < dots; r += DVTI_LANES)
-        G(reduce_lanes)(DVTI_MIN(DVTI_LANES, dots - r), parts + r, lane + r);
+        G(reduce_lanes)(DVTI_MIN(DVTI_LANES, dots - r), regs + r, lane + r);
     for (r = 0; r <= last_row; r++)
         for (c = 0; c <= last_col; c++)
             y[r * p->y_row + c * p->y_col] = lane[r * cols + c];

@@ -66,12 +66,12 @@ DVTI_INLINE V(pair) V(dd_settled)(V(pair) a) {
 
 /* Divides settled sums; relative error below 2^-100. */
 DVTI_INLINE V(pair) V(dd_quotient)(V(pair) a, V(pair) b) {
-    const V(d) part = V(ddiv)(V(dset)(1), b.high);
+    const V(d) inverse = V(ddiv)(V(dset)(1), b.high);
     V(pair) q;
-    q.high = V(dmul)(a.high, part);
+    q.high = V(dmul)(a.high, inverse);
     q.low = V(dadd)(V(dfma_exact)(V(dneg)(q.high), b.high, a.high),
                     V(dfnma)(q.high, b.low, a.low));
-    q.low = V(dmul)(q.low, part);
+    q.low = V(dmul)(q.low, inverse);
     return q;
 }
 
@@ -340,7 +340,7 @@ static V(d) V(dmills)(V(d) t) {
 /* Computes a polynomial below 1; above it 1 - erfc, by the tail at x sqrt(2). */
 DVTI_INLINE V(d) V(derf)(V(d) x) {
     const V(d) one = V(dset)(1);
-    V(d) y = V(dabs)(x), z = V(dmul)(y, y), p, a, part, n, e;
+    V(d) y = V(dabs)(x), z = V(dmul)(y, y), p, a, rate, n, e;
     p = DVTI_D4(V(dset)(1.6381998929825367e-10), z, -1.763056461699909e-09, 1.6303232863357193e-08,
                 -1.6598268925408256e-07, 1.6484725319032884e-06);
     p = DVTI_D4(p, z, -1.4927094657212125e-05, 0.00012055394326342747, -0.00085483287352730857,
@@ -351,9 +351,9 @@ DVTI_INLINE V(d) V(derf)(V(d) x) {
     a = V(dmin)(V(dset)(6), y);
     e = V(dd_value)(V(dexp_sum)(V(dexp_reduce)(V(dneg)(V(dmul)(a, a)), &n)));
     a = V(dmul)(a, V(dset)(1.4142135623730951));
-    part = V(ddiv)(V(dset)(2), V(dadd)(V(dset)(5), a));
-    e = V(dmul)(V(dmul)(e, part), V(dpower)(n, 0));
-    a = V(dfnma)(e, V(dmills)(V(dfnma)(a, part, one)), one);
+    rate = V(ddiv)(V(dset)(2), V(dadd)(V(dset)(5), a));
+    e = V(dmul)(V(dmul)(e, rate), V(dpower)(n, 0));
+    a = V(dfnma)(e, V(dmills)(V(dfnma)(a, rate, one)), one);
     return V(dsigned)(V(dselect)(V(dlt)(y, one), p, a), x);
 }
 

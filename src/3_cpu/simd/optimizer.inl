@@ -9,7 +9,7 @@
         int64_t at;                                                                                \
         int k;                                                                                     \
         for (at = 0; at < step.n; at += 16) {                                                      \
-            const V(f) g = V(load)(step.g + at), w = V(load)(step.w + at);         \
+            const V(f) g = V(load)(step.g + at), w = V(load)(step.w + at);                         \
             V(step) low, high;                                                                     \
             low.g = V(step_gradient)(step.f, V(widen_low)(g));                                     \
             high.g = V(step_gradient)(step.f, V(widen_high)(g));                                   \
@@ -17,16 +17,16 @@
             high.w = V(widen_high)(w);                                                             \
             DVTI_UNROLL                                                                            \
             for (k = 0; k < states; k++) {                                                         \
-                const V(f) s = V(load)(step.s[k] + at);                                    \
+                const V(f) s = V(load)(step.s[k] + at);                                            \
                 low.s[k] = V(widen_low)(s);                                                        \
                 high.s[k] = V(widen_high)(s);                                                      \
             }                                                                                      \
             V(update_##name)(step.f, step.flag, states, &low);                                     \
             V(update_##name)(step.f, step.flag, states, &high);                                    \
-            V(store)(step.w + at, V(narrow)(low.w, high.w));                               \
+            V(store)(step.w + at, V(narrow)(low.w, high.w));                                       \
             DVTI_UNROLL                                                                            \
             for (k = 0; k < states; k++)                                                           \
-                V(store)(step.s[k] + at, V(narrow)(low.s[k], high.s[k]));                  \
+                V(store)(step.s[k] + at, V(narrow)(low.s[k], high.s[k]));                          \
         }                                                                                          \
     }
 /* A row whose two numbers of states are equal has one kernel. */

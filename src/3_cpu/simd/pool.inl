@@ -158,24 +158,24 @@ DVTI_INLINE void V(pool_back_row)(const float *x, const float *g, float *dx, int
     int64_t j, n;
     for (j = 0; j < windows; j += 16) {
         /* 0 + -0 is 0, as where gradients are added */
-        V(f) part = V(add)(zero, V(load_upto)(g + j, windows - j)), a, b, c, d, most;
+        V(f) share = V(add)(zero, V(load_upto)(g + j, windows - j)), a, b, c, d, most;
         n = 2 * (windows - j);
         if (x) {
             V(m) is_a, is_b, is_c;
             V(pool_pairs)(x + 2 * j, n, &a, &b);
             V(pool_pairs)(x + width + 2 * j, n, &c, &d);
             most = V(pool_most)(V(pool_most)(a, b), V(pool_most)(c, d));
-            part = V(select)(V(eq)(most, none), zero, part);
+            share = V(select)(V(eq)(most, none), zero, share);
             is_a = V(pool_is)(a, most);
             is_b = V(pool_is)(b, most);
             is_c = V(pool_is)(c, most);
-            a = V(select)(is_a, part, zero);
-            b = V(select)(is_a, zero, V(select)(is_b, part, zero));
+            a = V(select)(is_a, share, zero);
+            b = V(select)(is_a, zero, V(select)(is_b, share, zero));
             is_b = V(mor)(is_a, is_b);
-            c = V(select)(is_b, zero, V(select)(is_c, part, zero));
-            d = V(select)(V(mor)(is_b, is_c), zero, part);
+            c = V(select)(is_b, zero, V(select)(is_c, share, zero));
+            d = V(select)(V(mor)(is_b, is_c), zero, share);
         } else {
-            a = b = c = d = V(mul)(part, V(set)(0.25f));
+            a = b = c = d = V(mul)(share, V(set)(0.25f));
         }
         V(pool_zip)(dx + 2 * j, n, a, b);
         V(pool_zip)(dx + width + 2 * j, n, c, d);

@@ -157,7 +157,7 @@ static void V(layer_norm)(const float *x, float *y, int64_t n, const float *gamm
 }
 
 /* ---- reductions whose elements widen at once: WIDE2 and WIDE4 of the table ---- */
-#define W(word) V(d##word)
+#define W(name) V(d##name)
 
 /* Loads 16 floats as two vectors of doubles. Only n floats exist; the others become `none`. */
 DVTI_INLINE void V(load_two)(const float *x, int64_t n, float none, V(d) * low, V(d) * high) {

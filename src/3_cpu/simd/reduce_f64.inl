@@ -1,7 +1,7 @@
 /* Reductions of float64. A run is accumulated in 4 x 8 lanes, which are joined in one order. Each
    of several neighboring results is one chain. Kernels of rows and cases of columns come from the
    table. */
-#define W(word) V(d##word)
+#define W(name) V(d##name)
 #define DVTI_HIGHEST ((double)INFINITY)
 #define DVTI_LOWEST (-(double)INFINITY)
 

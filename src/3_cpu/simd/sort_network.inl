@@ -147,13 +147,13 @@ static bool V(sort_columns)(void *x, int64_t n, bool floats, bool descending) {
     const int64_t first_key = (n + DVTI_NET - 1) / DVTI_NET * DVTI_NET;
     V(net) net;
     int64_t sorted, apart, row;
-    int part;
+    int reg;
     net.n = n;
     net.floats = floats;
     net.flips = V(p_iset)(descending ? -1 : 0);
     net.special = V(p_igt)(net.flips, net.flips);
-    for (part = 0; part < DVTI_REGS; part++) {
-        net.x = (int32_t *)x + part * DVTI_REG_F;
+    for (reg = 0; reg < DVTI_REGS; reg++) {
+        net.x = (int32_t *)x + reg * DVTI_REG_F;
         for (row = n; row < DVTI_MAX(n, 16) || row & (row - 1); row++)
             V(p_istore)(net.x + 16 * row, V(p_iset)(row < first_key ? beyond : last));
         V(net_near)(&net, DVTI_NET, true, n <= DVTI_NET);

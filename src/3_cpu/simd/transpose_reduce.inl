@@ -6,10 +6,10 @@
      a0 a1 a2 a3    zip a, c    a0 c0 a1 c1 + a2 c2 a3 c3    zip with b, d    a+ b+ c+ d+
 
    Rows of one vector cost two or three instructions each instead of twenty. */
-#define DVTI_ZIP_LEVEL(d, word, low, high)                                                         \
+#define DVTI_ZIP_LEVEL(d, primitive, low, high)                                                    \
     DVTI_REPEAT(8)                                                                                 \
     for (i = 0; i < d; i++)                                                                        \
-        v[i] = word(low(v[i], v[i + d]), high(v[i], v[i + d]));
+        v[i] = primitive(low(v[i], v[i + d]), high(v[i], v[i + d]));
 
 /* Writes the maximum of each of lanes[16][16]. */
 static void V(transpose_max)(const float *lanes, float *most) {
@@ -25,10 +25,10 @@ static void V(transpose_max)(const float *lanes, float *most) {
     V(store)(most, v[0]);
 }
 
-#define DVTI_ZIP_EIGHT(word)                                                                       \
-    DVTI_ZIP_LEVEL(4, word, V(dzip_low), V(dzip_high))                                             \
-    DVTI_ZIP_LEVEL(2, word, V(dzip_low), V(dzip_high))                                             \
-    DVTI_ZIP_LEVEL(1, word, V(dzip_low), V(dzip_high))
+#define DVTI_ZIP_EIGHT(primitive)                                                                  \
+    DVTI_ZIP_LEVEL(4, primitive, V(dzip_low), V(dzip_high))                                        \
+    DVTI_ZIP_LEVEL(2, primitive, V(dzip_low), V(dzip_high))                                        \
+    DVTI_ZIP_LEVEL(1, primitive, V(dzip_low), V(dzip_high))
 
 /* Joins each of lanes[rows][8], at most 8 rows. Extremes of float64 lanes are rare, and joined lane
    by lane. */

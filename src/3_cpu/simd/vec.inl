@@ -35,14 +35,14 @@
 /* A single register is not wrapped in a struct: compilers spend much of their time on splitting
    such structs. */
 #if DVTI_REGS == 1
-#define DVTI_OF(vector, part) vector
+#define DVTI_OF(vector, reg) vector
 #define DVTI_VECTOR_OF(one) typedef V(p##one) V(one);
 #else
-#define DVTI_OF(vector, part) vector.part
+#define DVTI_OF(vector, reg) vector.reg
 #define DVTI_MEMBER(p, at, T) V(T) p;
 #define DVTI_VECTOR_OF(one)                                                                        \
     typedef struct V(one) {                                                                        \
-        DVTI_EACH_REG(DVTI_MEMBER, p##one)                                                        \
+        DVTI_EACH_REG(DVTI_MEMBER, p##one)                                                         \
     } V(one);
 #endif
 DVTI_VECTOR_OF(f)
@@ -77,65 +77,65 @@ DVTI_VECTOR_OF(n)
 #define DVTI_LIFT1(R, name, A)                                                                     \
     DVTI_INLINE V(R) V(name)(V(A) a) {                                                             \
         V(R) r;                                                                                    \
-        DVTI_EACH_REG(DVTI_DO1, name)                                                             \
+        DVTI_EACH_REG(DVTI_DO1, name)                                                              \
         return r;                                                                                  \
     }
 #define DVTI_LIFT2(R, name, A, B)                                                                  \
     DVTI_INLINE V(R) V(name)(V(A) a, V(B) b) {                                                     \
         V(R) r;                                                                                    \
-        DVTI_EACH_REG(DVTI_DO2, name)                                                             \
+        DVTI_EACH_REG(DVTI_DO2, name)                                                              \
         return r;                                                                                  \
     }
 #define DVTI_LIFT3(R, name, A, B, C)                                                               \
     DVTI_INLINE V(R) V(name)(V(A) a, V(B) b, V(C) c) {                                             \
         V(R) r;                                                                                    \
-        DVTI_EACH_REG(DVTI_DO3, name)                                                             \
+        DVTI_EACH_REG(DVTI_DO3, name)                                                              \
         return r;                                                                                  \
     }
 #define DVTI_LIFT_SET(R, name, E)                                                                  \
     DVTI_INLINE V(R) V(name)(E x) {                                                                \
         V(R) r;                                                                                    \
-        DVTI_EACH_REG(DVTI_DO_SET, name)                                                          \
+        DVTI_EACH_REG(DVTI_DO_SET, name)                                                           \
         return r;                                                                                  \
     }
 #define DVTI_LIFT_SHIFT(R, name)                                                                   \
     DVTI_INLINE V(R) V(name)(V(R) a, int n) {                                                      \
         V(R) r;                                                                                    \
-        DVTI_EACH_REG(DVTI_DO_SHIFT, name)                                                        \
+        DVTI_EACH_REG(DVTI_DO_SHIFT, name)                                                         \
         return r;                                                                                  \
     }
-#define DVTI_LIFT_LOAD(R, name, E, per_part)                                                       \
+#define DVTI_LIFT_LOAD(R, name, E, per_register)                                                   \
     DVTI_INLINE V(R) V(name)(const E *from) {                                                      \
-        const int lanes = per_part;                                                                \
+        const int lanes = per_register;                                                            \
         V(R) r;                                                                                    \
         (void)lanes;                                                                               \
-        DVTI_EACH_REG(DVTI_DO_LOAD, name)                                                         \
+        DVTI_EACH_REG(DVTI_DO_LOAD, name)                                                          \
         return r;                                                                                  \
     }
-#define DVTI_LIFT_STORE(R, name, E, per_part)                                                      \
+#define DVTI_LIFT_STORE(R, name, E, per_register)                                                  \
     DVTI_INLINE void V(name)(E * to, V(R) a) {                                                     \
-        const int lanes = per_part;                                                                \
+        const int lanes = per_register;                                                            \
         (void)lanes;                                                                               \
-        DVTI_EACH_REG(DVTI_DO_STORE, name)                                                        \
+        DVTI_EACH_REG(DVTI_DO_STORE, name)                                                         \
     }
-#define DVTI_LIFT_LOAD_N(R, name, E, per_part)                                                     \
+#define DVTI_LIFT_LOAD_N(R, name, E, per_register)                                                 \
     DVTI_INLINE V(R) V(name)(const E *from, int64_t n) {                                           \
-        const int lanes = per_part;                                                                \
+        const int lanes = per_register;                                                            \
         V(R) r;                                                                                    \
-        DVTI_EACH_REG(DVTI_DO_LOAD_N, name)                                                       \
+        DVTI_EACH_REG(DVTI_DO_LOAD_N, name)                                                        \
         return r;                                                                                  \
     }
-#define DVTI_LIFT_STORE_N(R, name, E, per_part)                                                    \
+#define DVTI_LIFT_STORE_N(R, name, E, per_register)                                                \
     DVTI_INLINE void V(name)(E * to, int64_t n, V(R) a) {                                          \
-        const int lanes = per_part;                                                                \
-        DVTI_EACH_REG(DVTI_DO_STORE_N, name)                                                      \
+        const int lanes = per_register;                                                            \
+        DVTI_EACH_REG(DVTI_DO_STORE_N, name)                                                       \
     }
-#define DVTI_LIFT_BITS(name, A, per_part)                                                          \
+#define DVTI_LIFT_BITS(name, A, per_register)                                                      \
     DVTI_INLINE uint32_t V(name)(V(A) a) {                                                         \
-        const int lanes = per_part;                                                                \
+        const int lanes = per_register;                                                            \
         uint32_t r = 0;                                                                            \
         (void)lanes;                                                                               \
-        DVTI_EACH_REG(DVTI_DO_BITS, name)                                                         \
+        DVTI_EACH_REG(DVTI_DO_BITS, name)                                                          \
         return r;                                                                                  \
     }
 
@@ -214,8 +214,8 @@ DVTI_INLINE void V(store4)(int32_t *to, V(i) a, V(i) b, V(i) c, V(i) d) {
 }
 
 DVTI_INLINE int V(group_of_lane)(int i) {
-    int part = i / DVTI_REG_F, lane = i % DVTI_REG_F;
-    return part * DVTI_REG_F + lane % 4 * (DVTI_REG_F / 4) + lane / 4;
+    int reg = i / DVTI_REG_F, lane = i % DVTI_REG_F;
+    return reg * DVTI_REG_F + lane % 4 * (DVTI_REG_F / 4) + lane / 4;
 }
 
 /* double */
@@ -373,19 +373,19 @@ DVTI_INLINE V(d) V(widen_high)(V(f) a) {
 #define DVTI_ZIP_LOW(low, high, a, b) DVTI_OF(r, p0) = low(DVTI_OF(a, p0), DVTI_OF(b, p0));
 #define DVTI_ZIP_HIGH(low, high, a, b) DVTI_OF(r, p0) = high(DVTI_OF(a, p0), DVTI_OF(b, p0));
 #elif DVTI_REGS == 2
-#define DVTI_ZIP_PART(low, high, x, y)                                                             \
+#define DVTI_ZIP_REGS(low, high, x, y)                                                             \
     r.p0 = low(x, y);                                                                              \
     r.p1 = high(x, y);
-#define DVTI_ZIP_LOW(low, high, a, b) DVTI_ZIP_PART(low, high, a.p0, b.p0)
-#define DVTI_ZIP_HIGH(low, high, a, b) DVTI_ZIP_PART(low, high, a.p1, b.p1)
+#define DVTI_ZIP_LOW(low, high, a, b) DVTI_ZIP_REGS(low, high, a.p0, b.p0)
+#define DVTI_ZIP_HIGH(low, high, a, b) DVTI_ZIP_REGS(low, high, a.p1, b.p1)
 #else
-#define DVTI_ZIP_PARTS(low, high, x, y, z, w)                                                      \
+#define DVTI_ZIP_REGS(low, high, x, y, z, w)                                                       \
     r.p0 = low(x, y);                                                                              \
     r.p1 = high(x, y);                                                                             \
     r.p2 = low(z, w);                                                                              \
     r.p3 = high(z, w);
-#define DVTI_ZIP_LOW(low, high, a, b) DVTI_ZIP_PARTS(low, high, a.p0, b.p0, a.p1, b.p1)
-#define DVTI_ZIP_HIGH(low, high, a, b) DVTI_ZIP_PARTS(low, high, a.p2, b.p2, a.p3, b.p3)
+#define DVTI_ZIP_LOW(low, high, a, b) DVTI_ZIP_REGS(low, high, a.p0, b.p0, a.p1, b.p1)
+#define DVTI_ZIP_HIGH(low, high, a, b) DVTI_ZIP_REGS(low, high, a.p2, b.p2, a.p3, b.p3)
 #endif
 #define DVTI_LIFT_ZIP(R, name, half, low, high)                                                    \
     DVTI_INLINE V(R) V(name)(V(R) a, V(R) b) {                                                     \
@@ -396,24 +396,23 @@ DVTI_LIFT_ZIP(f, zip_low, DVTI_ZIP_LOW, p_zip_low, p_zip_high)
 DVTI_LIFT_ZIP(f, zip_high, DVTI_ZIP_HIGH, p_zip_low, p_zip_high)
 DVTI_LIFT_ZIP(d, dzip_low, DVTI_ZIP_LOW, p_dzip_low, p_dzip_high)
 DVTI_LIFT_ZIP(d, dzip_high, DVTI_ZIP_HIGH, p_dzip_low, p_dzip_high)
-#undef DVTI_ZIP_PART
-#undef DVTI_ZIP_PARTS
+#undef DVTI_ZIP_REGS
 #undef DVTI_ZIP_LOW
 #undef DVTI_ZIP_HIGH
 #undef DVTI_LIFT_ZIP
 
 #if DVTI_REGS == 1
-#define DVTI_PICK(word) DVTI_OF(r, p0) = V(word)(DVTI_OF(a, p0), DVTI_OF(b, p0));
+#define DVTI_PICK(primitive) DVTI_OF(r, p0) = V(primitive)(DVTI_OF(a, p0), DVTI_OF(b, p0));
 #elif DVTI_REGS == 2
-#define DVTI_PICK(word)                                                                            \
-    r.p0 = V(word)(a.p0, a.p1);                                                                    \
-    r.p1 = V(word)(b.p0, b.p1);
+#define DVTI_PICK(primitive)                                                                       \
+    r.p0 = V(primitive)(a.p0, a.p1);                                                               \
+    r.p1 = V(primitive)(b.p0, b.p1);
 #else
-#define DVTI_PICK(word)                                                                            \
-    r.p0 = V(word)(a.p0, a.p1);                                                                    \
-    r.p1 = V(word)(a.p2, a.p3);                                                                    \
-    r.p2 = V(word)(b.p0, b.p1);                                                                    \
-    r.p3 = V(word)(b.p2, b.p3);
+#define DVTI_PICK(primitive)                                                                       \
+    r.p0 = V(primitive)(a.p0, a.p1);                                                               \
+    r.p1 = V(primitive)(a.p2, a.p3);                                                               \
+    r.p2 = V(primitive)(b.p0, b.p1);                                                               \
+    r.p3 = V(primitive)(b.p2, b.p3);
 #endif
 DVTI_INLINE V(f) V(even)(V(f) a, V(f) b) {
     V(f) r;
@@ -447,13 +446,13 @@ DVTI_INLINE V(f) V(narrow)(V(d) low, V(d) high) {
 /* Reduce lanes. Zipping a vector with itself puts lanes i and i + 8 next to each other; each level
    leaves half as many different lanes. Doubles go through memory, because later loads of single
    lanes are forwarded without delay. */
-#define DVTI_LANES_REDUCE(name, word)                                                              \
+#define DVTI_LANES_REDUCE(name, primitive)                                                         \
     DVTI_INLINE float V(name)(V(f) v) {                                                            \
         float a[16];                                                                               \
         int k;                                                                                     \
         DVTI_REPEAT(4)                                                                             \
         for (k = 0; k < 4; k++)                                                                    \
-            v = V(word)(V(zip_low)(v, v), V(zip_high)(v, v));                                      \
+            v = V(primitive)(V(zip_low)(v, v), V(zip_high)(v, v));                                 \
         V(store)(a, v);                                                                            \
         return a[0];                                                                               \
     }
