@@ -12,9 +12,8 @@ static inline uint64_t bits_add(uint64_t hash, dvt_dtype dtype, int64_t n, const
     const int64_t size = dvt_dtype_size(dtype);
     const unsigned char *p = (const unsigned char *)values;
     const int one = 1;
-    const int64_t reversed =
-        *(const char *)&one ? 0 : size - 1; /* big-endian: the highest byte comes
-                                                                  first */
+    /* Big-endian machines have the highest byte first. */
+    const int64_t reversed = *(const char *)&one ? 0 : size - 1;
     int64_t i, k;
     for (i = 0; i < n; i++, p += size) {
         const bool none = dvt_dtype_is_float(dtype) && isnan(dvti_load_f64(values, dtype, i));
@@ -25,7 +24,7 @@ static inline uint64_t bits_add(uint64_t hash, dvt_dtype dtype, int64_t n, const
     return hash;
 }
 
-static inline void bits_say(const char *what, uint64_t hash) {
+static inline void bits_report(const char *what, uint64_t hash) {
     const char *name = getenv("DVT_TEST_BITS");
     FILE *file = name && *name ? fopen(name, "a") : NULL;
     if (file) {

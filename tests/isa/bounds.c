@@ -140,23 +140,23 @@ void bounds_check(const bounds_call *call) {
 }
 
 void bounds_seen(bounds_table table, size_t offset, size_t bytes) {
-    size_t word;
-    for (word = offset / sizeof(void *); word < (offset + bytes) / sizeof(void *); word++)
-        seen[table][word] = 1;
+    size_t member;
+    for (member = offset / sizeof(void *); member < (offset + bytes) / sizeof(void *); member++)
+        seen[table][member] = 1;
 }
 
 void bounds_report(const char *what) {
-    bits_say(what, all_results);
+    bits_report(what, all_results);
     all_results = BITS_BEGIN;
 }
 
 /* Fails for a new kernel of a table that has no call here yet. */
 static void check_table(bounds_table table, const char *name, size_t bytes) {
-    size_t word;
+    size_t member;
     CHECK(bytes <= sizeof seen[table] * sizeof(void *));
-    for (word = 0; word < bytes / sizeof(void *); word++)
-        dvt_test_check(seen[table][word], __FILE__, __LINE__,
-                       "member %d of %s is not run at the edge of memory", (int)word, name);
+    for (member = 0; member < bytes / sizeof(void *); member++)
+        dvt_test_check(seen[table][member], __FILE__, __LINE__,
+                       "member %d of %s is not run at the edge of memory", (int)member, name);
 }
 
 void bounds_all_seen(void) {

@@ -152,7 +152,7 @@ static void check_family(const char *name, family of) {
                            target->name, threads, name);
         });
     CHECK(dvt_set_num_threads(0) == DVT_OK && dvt_set_cpu_isa(NULL) == DVT_OK);
-    bits_say(name, first);
+    bits_report(name, first);
 }
 
 DVT_TEST(bits_of_operations_are_the_same_everywhere) {

@@ -127,7 +127,7 @@ static const dvti_simd *dvti_simd_first(void) {
     char names[DVTI_NAME_SIZE];
     if (!dvti_simd_find(name ? name : "", &target)) {
         dvti_simd_names(names, sizeof names);
-        dvti_log(DVT_LOG_WARNING, "DEVTENSOR_ISA is \"%s\"; here it may be %s; the best is taken",
+        dvti_log(DVT_LOG_WARNING, "DEVTENSOR_ISA is \"%s\"; expected one of %s; using the best",
                  name, names);
         dvti_simd_find("", &target);
     }

@@ -40,7 +40,7 @@
    unaligned moves, which are as fast on aligned data. */
 #if defined(_WIN32) && DVTI_X86 && defined(__GNUC__) && !defined(__clang__)
 #define DVTI_UNALIGNED(from, to) ".macro " from " operands:vararg\n\t" to " \\operands\n.endm\n"
-__asm__(".ifndef dvti_unaligned_moves\n.set dvti_unaligned_moves, 1\n" /* once per unit of -flto */
+__asm__(".ifndef dvti_unaligned_moves\n.set dvti_unaligned_moves, 1\n" /* once, also with -flto */
         DVTI_UNALIGNED("vmovaps", "vmovups") DVTI_UNALIGNED("vmovapd", "vmovupd")
             DVTI_UNALIGNED("vmovdqa", "vmovdqu") DVTI_UNALIGNED("vmovdqa32", "vmovdqu32")
                 DVTI_UNALIGNED("vmovdqa64", "vmovdqu64") ".endif");

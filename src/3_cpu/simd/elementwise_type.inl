@@ -99,8 +99,8 @@ DVTI_INLINE DVTI_MASK W(logical_xor)(DVTI_VECTOR a, DVTI_VECTOR b) {
 #define DVTI_BODY2_0(name, rule, none)
 #define DVTI_BODY3_0(name, rule, none)
 
-/* A vector expression begins with W or is DVTI_NO_VECTOR. Pasted to DVTI_HAS_ it expands to 1 and
-   itself, or to 0. */
+/* A vector expression begins with W or is DVTI_NO_VECTOR. Concatenated with DVTI_HAS_ it expands to
+   1 and itself, or to 0. */
 #define DVTI_HAS_W(name) 1, W(name)
 #define DVTI_HAS_DVTI_NO_VECTOR 0, 0
 #define DVTI_EXPAND(x) x /* MSVC passes __VA_ARGS__ on as one argument otherwise */

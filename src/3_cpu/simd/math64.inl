@@ -114,7 +114,7 @@ DVTI_INLINE V(pair) V(dexp_reduce)(V(d) x, V(d) * n) {
     return r;
 }
 
-/* exp(r) */
+/* Returns exp(r). */
 DVTI_INLINE V(pair) V(dexp_sum)(V(pair) r) {
     V(pair) s = V(dd_sum)(V(dset)(1), r.high);
     s.low = V(dadd)(s.low, V(dfma)(V(dmul)(r.high, r.high), V(dexp_poly)(r.high), r.low));

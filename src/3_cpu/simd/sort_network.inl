@@ -143,7 +143,7 @@ static void V(net_near)(V(net) * net, int reach, bool first, bool last) {
 static bool V(sort_columns)(void *x, int64_t n, bool floats, bool descending) {
     const int32_t last = floats ? 0x7f800000 : INT32_MAX;
     const int32_t beyond = !descending ? last : floats ? last | INT32_MIN : INT32_MIN;
-    /* first row that is filled after elements became keys */
+    /* rows from here on are not converted: they are filled with keys */
     const int64_t first_key = (n + DVTI_NET - 1) / DVTI_NET * DVTI_NET;
     V(net) net;
     int64_t sorted, apart, row;
