@@ -1,8 +1,9 @@
-/* See bounds.h. Each operand has memory of its own, in which calls find it again and again: pages of one's own are dear. */
+/* See bounds.h. Each operand has memory of its own that all calls share, because guarded pages are
+   slow to map. */
 #include "bits.h"
 #include "bounds.h"
 
-enum { PLACES = 18, ROOM = 1 << 18, ZONE = 128 };
+enum { PLACES = 18, CAPACITY = 1 << 18, ZONE = 128 };
 
 static guard memory[BOUNDS_MOST];
 static unsigned char seen[BOUNDS_TABLES][64];
@@ -34,7 +35,7 @@ static size_t bytes_of(const bounds_operand *operand) {
     return (size_t)(operand->n * dvt_dtype_size(operand->dtype));
 }
 
-/* Where operand k stands at one of the places. */
+/* Returns the address of operand k at one of the places. */
 static char *place(const bounds_call *call, int k, int which) {
     const bounds_operand *operand = &call->operand[k];
     const size_t size = (size_t)dvt_dtype_size(operand->dtype), bytes = bytes_of(operand);
@@ -43,11 +44,11 @@ static char *place(const bounds_call *call, int k, int which) {
     if (which == 0)
         at = (char *)guard_end(memory[k], bytes);
     if (which > 1)
-        at += ROOM / 2 + size * (size_t)((which - 2) * (2 * k + 1) % 16);
+        at += CAPACITY / 2 + size * (size_t)((which - 2) * (2 * k + 1) % 16);
     return at - ((uintptr_t)at & (align - 1));
 }
 
-/* The bytes around an operand, as far as they are memory. */
+/* Returns the accessible bytes around an operand. */
 static void zone(int k, char *at, size_t bytes, char **from, char **to) {
     char *first = (char *)guard_start(memory[k]), *end = first + memory[k].bytes;
     *from = DVTI_MAX(first, at - DVTI_MIN((ptrdiff_t)ZONE, at - first));
@@ -70,7 +71,7 @@ static bool untouched(int k, char *at, size_t bytes) {
            memcmp(at + bytes, clean, (size_t)(to - at) - bytes) == 0;
 }
 
-/* The first element of n that is not the same; -1: none. NaN is NaN. */
+/* Returns the first of n elements that differs; -1: none. All NaN count as one. */
 static int64_t differs(dvt_dtype dtype, int64_t n, const char *a, const char *b) {
     const int64_t size = dvt_dtype_size(dtype);
     int64_t i;
@@ -100,12 +101,13 @@ static void check_operand(const bounds_call *call, int k, char *at, const char *
         dvt_test_check(false, __FILE__, __LINE__, "%s, %s, place %d: operand %d, element %d of %d",
                        target, call->name, which, k, (int)bad, (int)operand->n);
     if (!untouched(k, at, bytes_of(operand)))
-        dvt_test_check(false, __FILE__, __LINE__, "%s, %s, place %d: what is beside operand %d",
-                       target, call->name, which, k);
+        dvt_test_check(false, __FILE__, __LINE__,
+                       "%s, %s, place %d: bytes around operand %d changed", target, call->name,
+                       which, k);
 }
 
 void bounds_check(const bounds_call *call) {
-    static char values[BOUNDS_MOST][ROOM / 4], results[BOUNDS_MOST][ROOM / 4];
+    static char values[BOUNDS_MOST][CAPACITY / 4], results[BOUNDS_MOST][CAPACITY / 4];
     static const dvti_simd *target[4];
     static int targets;
     void *at[BOUNDS_MOST];
@@ -114,7 +116,7 @@ void bounds_check(const bounds_call *call) {
     for (k = 0; k < call->operands; k++) {
         const bounds_operand *operand = &call->operand[k];
         if (!memory[k].pages)
-            memory[k] = guard_new(ROOM);
+            memory[k] = guard_new(CAPACITY);
         if (!CHECK(bytes_of(operand) <= sizeof values[k]))
             return;
         if (operand->set)
@@ -123,8 +125,7 @@ void bounds_check(const bounds_call *call) {
             dvti_store_f64(values[k], operand->dtype, i, dvt_test_random(-4, 4));
     }
     if (!targets)
-        targets =
-            dvti_simd_targets(target); /* asks the processor, which takes longer than a kernel */
+        targets = dvti_simd_targets(target); /* cpuid takes longer than a kernel */
     for (i = 0; i < PLACES * targets; i++) {
         which = (int)(i % PLACES);
         for (k = 0; k < call->operands; k++) {
@@ -139,23 +140,23 @@ void bounds_check(const bounds_call *call) {
 }
 
 void bounds_seen(bounds_table table, size_t offset, size_t bytes) {
-    size_t word;
-    for (word = offset / sizeof(void *); word < (offset + bytes) / sizeof(void *); word++)
-        seen[table][word] = 1;
+    size_t member;
+    for (member = offset / sizeof(void *); member < (offset + bytes) / sizeof(void *); member++)
+        seen[table][member] = 1;
 }
 
-void bounds_say(const char *what) {
-    bits_say(what, all_results);
+void bounds_report(const char *what) {
+    bits_report(what, all_results);
     all_results = BITS_BEGIN;
 }
 
-/* A kernel that is new in a table has no call here yet. */
+/* Fails for a new kernel of a table that has no call here yet. */
 static void check_table(bounds_table table, const char *name, size_t bytes) {
-    size_t word;
+    size_t member;
     CHECK(bytes <= sizeof seen[table] * sizeof(void *));
-    for (word = 0; word < bytes / sizeof(void *); word++)
-        dvt_test_check(seen[table][word], __FILE__, __LINE__,
-                       "member %d of %s is not run at the edge of memory", (int)word, name);
+    for (member = 0; member < bytes / sizeof(void *); member++)
+        dvt_test_check(seen[table][member], __FILE__, __LINE__,
+                       "member %d of %s is not run at the edge of memory", (int)member, name);
 }
 
 void bounds_all_seen(void) {

@@ -1,4 +1,5 @@
-/* What tests of matrix products draw, and what they expect: one chain of fused multiply-adds for every element. */
+/* Random inputs of matrix product tests, and expected results: one chain of fused multiply-adds per
+   element. */
 #ifndef GEMM_INPUTS_H
 #define GEMM_INPUTS_H
 #include "isa.h"

@@ -1,4 +1,5 @@
-/* For the tests of kernels: every ISA target of this machine, and memory that ends where reading ends the program. */
+/* For the tests of kernels: every ISA target of this machine, and guarded memory. An access outside
+   it ends the program. */
 #ifndef ISA_H
 #define ISA_H
 #include "3_cpu/simd/dvt_simd.h"
@@ -6,7 +7,7 @@
 #include "dvt_test.h"
 #include <sys/mman.h>
 
-/* Runs the statement for each ISA target; `ISA target` is a const dvti_simd *. */
+/* Runs the statement for each ISA target; `target` is a const dvti_simd *. */
 #define FOR_EACH_TARGET(statement)                                                                 \
     do {                                                                                           \
         const dvti_simd *targets_of_this_machine[4], *target;                                      \
@@ -18,7 +19,10 @@
         }                                                                                          \
     } while (0)
 
-/* Bytes between two pages that may not be touched. guard_end(g, n) is where n bytes end at the last one; guard_start begins at the first. */
+/* Bytes between two pages without access:
+
+        | no access | bytes                | no access |
+                     ^ guard_start     guard_end(g, n) ^ ends n bytes here */
 typedef struct guard {
     char *pages;
     size_t bytes, page;
@@ -48,7 +52,7 @@ static inline void *guard_end(guard g, size_t bytes) {
     return g.pages + g.page + g.bytes - bytes;
 }
 
-/* The same bits, where every NaN counts as one. */
+/* Compares bits; all NaN count as one. */
 static inline bool same_bits_f32(float a, float b) {
     uint32_t x, y;
     memcpy(&x, &a, 4);

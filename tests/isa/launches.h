@@ -1,4 +1,4 @@
-/* Launches that a test hands to the backend of cpu() itself. */
+/* Launches that a test passes directly to the backend of cpu(). */
 #ifndef LAUNCHES_H
 #define LAUNCHES_H
 #include "3_cpu/dvt_cpu.h"
@@ -10,7 +10,7 @@ static inline dvti_device *cpu_device(void) {
     return &device;
 }
 
-/* The workspace ends at a guard as well, and begins as garbage. */
+/* The workspace also ends at a guard page and begins with undefined contents. */
 static inline void run(dvti_launch *launch, const char *isa) {
     guard memory;
     CHECK(dvt_set_cpu_isa(isa) == DVT_OK);
@@ -23,8 +23,8 @@ static inline void run(dvti_launch *launch, const char *isa) {
     CHECK(dvt_set_cpu_isa(NULL) == DVT_OK);
 }
 
-/* Of Philox: n numbers of that dtype, for whom the caller sets `data` and what the operation asks for. The counter is four words, the lowest
-   first in `low`. */
+/* Returns a Philox launch of n elements of a dtype. The caller sets `data` and the parameters of
+   the operation. The counter is four 32-bit words; `low` has the lower two, lowest first. */
 static inline dvti_launch random_launch(dvti_op op, dvt_dtype dtype, int64_t n, uint64_t key,
                                         uint64_t low, uint64_t high) {
     dvti_launch launch;

@@ -1,8 +1,13 @@
-/* Tests of elementwise loops, pasted by test_loops.c for each type E of floats: T(name) is this type's `name`, OWN its dtype, COMPUTE its
-   class, LEAST its smallest normal number, SPECIAL what is special about it, LOOP(ISA target, op) a ISA target's loop, ULPS(op) the units in the last
-   place by which it may differ from the reference. */
+/* Tests of elementwise loops of one float type E. test_loops.c includes it with
 
-/* Ordinary numbers, and special ones. */
+        T(name)           this type's function `name`
+        OWN, COMPUTE      its dtype and its class
+        LEAST             its smallest normal number
+        SPECIAL           a list of its special values
+        LOOP(target, op)  the loop of an ISA target
+        ULPS(op)          the largest difference from the reference, in units of the last place */
+
+/* Fills with ordinary and special numbers. */
 static void T(fill)(E *to, int n) {
     static const E special[] = {SPECIAL};
     const double count = sizeof special / sizeof *special;
@@ -32,12 +37,11 @@ static void T(reference)(const op_row *row, E *const *in, const int *step, doubl
         launch.in[k] = row_of(in[k], OWN, n, step[k]);
     launch.out[0] = row_of(result, OWN, n, 1);
     run_on("reference", &launch);
-    for (k = 0; k < n;
-         k++) /* far below 0 the reference's formula cancels, and a ISA target's does not */
+    for (k = 0; k < n; k++) /* far below 0 the reference's formula cancels, the kernels' does not */
         out[k] = row->op == DVTI_OP_gelu ? (double)GELU(in[0][k * step[0]]) : (double)result[k];
 }
 
-/* One zero is as good as the other. */
+/* Compares values; zeros of both signs are equal. */
 static bool T(near)(dvti_op op, double got, double expected) {
     double scale = fabs(expected) < LEAST ? LEAST : fabs(expected);
     return got == expected || (got != got && expected != expected) ||
@@ -108,8 +112,9 @@ static void T(check_loops)(void) {
         guard_free(memory[n]);
 }
 
-/* A matrix and a row, a column, one element, the turned matrix, every second element, numbers of another dtype; results of the own dtype,
-   another one and bool, side by side and apart; one and two threads. Exact operations: so the reference's bits. */
+/* Operands: a matrix with a row, a column, one element, the transposed matrix, every second
+   element, or another dtype. Results: the own dtype, another one and bool, contiguous or strided;
+   one and two threads. The operations are exact, so the bits equal the reference's. */
 static void T(check_launches)(void) {
     static const op_row rows[] = {{"add", DVTI_OP_add, 2},
                                   {"div", DVTI_OP_div, 2},

@@ -1,5 +1,5 @@
-/* The functions of 2_core/math and simd/math64.inl, what they are in double or long double, and how far from that they may be, in units of
-   the last place. */
+/* The functions of 2_core/math and simd/math64.inl: their value in double or long double, and their
+   error bound in units of the last place. */
 #ifndef MATH_ROWS_H
 #define MATH_ROWS_H
 #include <float.h>
@@ -7,11 +7,20 @@
 #include <stdint.h>
 #include <string.h>
 
-/* name, function of double, bound. The largest error over all 2^32 inputs (with AVX-512; the ISA targets agree): rsqrt 1.490 at 1.1828e-38, exp
-   0.759 at -87.586, exp2 0.998 at -0.45122, expm1 1.233 at 16.636, log 0.854 at 0.70584, log2 1.041 at 1.4109, log10 0.932 at 0.65148,
-   log1p 1.382 at 0.41441, sinh 1.620 at 1.4186, cosh 1.325 at 6.5911, tanh 1.831 at 1.9082, sigmoid 1.480 at -4.8465, softplus 1.694 at
-   -0.86441, sin 0.877 at 1.6567e35, cos 0.879 at 4.1016e8, tan 1.340 at 2.3563, asin 1.662 at -0.52595, acos 1.153 at -0.61184, atan 1.227
-   at 1.1211, erf 1.655 at 1.9790, gelu 1.677 at -10.705. */
+/* name, function of double, bound. The largest errors over all 2^32 inputs, on AVX-512 (the other
+   ISA targets agree):
+
+        rsqrt     1.490  at 1.1828e-38      cosh      1.325  at 6.5911
+        exp       0.759  at -87.586         tanh      1.831  at 1.9082
+        exp2      0.998  at -0.45122        sigmoid   1.480  at -4.8465
+        expm1     1.233  at 16.636          softplus  1.694  at -0.86441
+        log       0.854  at 0.70584         sin       0.877  at 1.6567e35
+        log2      1.041  at 1.4109          cos       0.879  at 4.1016e8
+        log10     0.932  at 0.65148         tan       1.340  at 2.3563
+        log1p     1.382  at 0.41441         asin      1.662  at -0.52595
+        sinh      1.620  at 1.4186          acos      1.153  at -0.61184
+        erf       1.655  at 1.9790          atan      1.227  at 1.1211
+        gelu      1.677  at -10.705 */
 #define MATH_TABLE(M)                                                                              \
     M(reciprocal, reciprocal_f64, 0.501)                                                           \
     M(sqrt, sqrt, 0.501)                                                                           \
@@ -37,7 +46,7 @@
     M(erf, erf, 1.7)                                                                               \
     M(gelu, gelu_f64, 1.8)
 
-/* Of two arguments: on samples only. */
+/* Functions of two arguments, tested on samples only. */
 #define MATH2_TABLE(M)                                                                             \
     M(pow, pow, 0.51)                                                                              \
     M(hypot, hypot, 0.51)                                                                          \
@@ -63,7 +72,8 @@ static inline double gelu_f64(double x) {
     return x < -40 ? -0. : 0.5 * x * erfc(-x * 0.70710678118654752440);
 }
 
-/* The error in units of the last place of the result; 1e9 where NaN, an infinity or the sign of 0 is wrong. */
+/* Returns the error in units of the last place; 1e9 if NaN, an infinity or the sign of 0 is
+   wrong. */
 static inline double ulp_error(float got, double expected) {
     const float nearest = (float)expected;
     int exponent;
@@ -71,7 +81,7 @@ static inline double ulp_error(float got, double expected) {
         return got != got ? 0 : 1e9;
     if (isinf(expected) || expected == 0)
         return got == nearest && !signbit(got) == !signbit(nearest) ? 0 : 1e9;
-    if (isinf(got)) /* right when it is the nearest; else in units of the largest number's */
+    if (isinf(got)) /* correct if nearest; else in units of the largest number */
         return isinf(nearest)
                    ? 0
                    : fabs(340282366920938463463374607431768211456. - fabs(expected)) / 0x1p104;
@@ -82,7 +92,7 @@ static inline double ulp_error(float got, double expected) {
     return fabs((double)got - expected) / ldexp(1, exponent - 24);
 }
 
-/* ---- float64: the same with functions of long double, where that has more digits than double ---- */
+/* ---- float64: the same with functions of long double, if it has more digits ---- */
 #define MATH64_TABLE(M)                                                                            \
     M(reciprocal, reciprocal_f80, 0.501)                                                           \
     M(sqrt, sqrtl, 0.501)                                                                          \
@@ -129,7 +139,7 @@ static inline long double softplus_f80(long double x) {
     return (x > 0 ? x : 0) + log1pl(expl(-fabsl(x)));
 }
 
-/* x / sqrt(2) is rounded, which counts where the tail is steep. */
+/* Rounding x / sqrt(2) matters where the tail is steep. */
 static inline long double gelu_f80(long double x) {
     const long double root = 0.70710678118654752440084436210484904L;
     const long double rest = LDBL_MANT_DIG == 64 ? 1.8950325588932570797e-20L : 0;

@@ -1,4 +1,4 @@
-/* The rows of the table of reductions, all of which every ISA target computes. */
+/* The rows of the reduction table; every ISA target computes all of them. */
 #ifndef REDUCTIONS_H
 #define REDUCTIONS_H
 #include "isa.h"

@@ -1,11 +1,12 @@
-/* Whole operations have the same bits on every ISA target and for any number of threads: products, convolutions with their gradients, what runs
-   along axes, functions, random numbers. */
+/* Checks that operations give the same bits on every ISA target and for any number of threads:
+   products, convolutions with gradients, operations along axes, functions, random numbers. */
 #include "bits.h"
 #include "matmul_forms.h"
 
 typedef uint64_t (*family)(uint64_t hash);
 
-/* Numbers that every machine forms alike: of all sizes between 2^-span and 2^span, or between -1 and 1. */
+/* Returns numbers that every machine computes alike: of all sizes between 2^-span and 2^span, or
+   between -1 and 1. */
 static dvt_array *numbers(dvt_shape shape, dvt_dtype dtype, int span) {
     static double values[40000];
     static uint32_t state;
@@ -46,7 +47,7 @@ static uint64_t products(uint64_t hash) {
     return hash;
 }
 
-/* Forward, and both gradients. */
+/* Computes forward and both gradients. */
 static uint64_t convolved(uint64_t hash, dvt_shape of_x, dvt_shape of_w,
                           const dvt_conv2d_options *p) {
     dvt_array *x = numbers(of_x, DVT_F32, 0), *w = numbers(of_w, DVT_F32, 0), *y = NULL;
@@ -151,7 +152,7 @@ static void check_family(const char *name, family of) {
                            target->name, threads, name);
         });
     CHECK(dvt_set_num_threads(0) == DVT_OK && dvt_set_cpu_isa(NULL) == DVT_OK);
-    bits_say(name, first);
+    bits_report(name, first);
 }
 
 DVT_TEST(bits_of_operations_are_the_same_everywhere) {

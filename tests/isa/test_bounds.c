@@ -1,5 +1,6 @@
-/* Every kernel of every ISA target with each of its operands ending, and beginning, at a page that may not be touched, for all tails and in
-   all places in a vector: the same bits everywhere. That they are the right ones, other tests say. */
+/* Runs every kernel of every ISA target with each operand ending, and beginning, at a page without
+   access. All tails and all offsets in a vector must give the same bits. Other tests check that
+   they are correct. */
 #include "bounds.h"
 #include "launches.h"
 
@@ -85,7 +86,7 @@ static void check_loops(void) {
         for (r = 0; r < (int)(sizeof loops / sizeof *loops); r++)
             if (loop_of(target[0], loops[r].op, wide != 0)) {
                 check_loop(loops[r].name, loops[r].op, loops[r].operands, wide != 0);
-                bounds_say(loops[r].name);
+                bounds_report(loops[r].name);
                 checked[wide]++;
             }
         CHECK_INT(checked[wide], there[wide]);
@@ -139,7 +140,7 @@ static void check_rows(void) {
     BOUNDS_SEEN(BOUNDS_F64, dvti_simd_f64, store_row);
 }
 
-/* ---- steps of optimizers ---- */
+/* ---- optimizer steps ---- */
 typedef struct step_how {
     dvti_op op;
     int states;
@@ -252,7 +253,7 @@ static void run_best(const dvti_simd *target, void *const *at, const void *user)
                                                 (float *)at[1], (int32_t *)at[2]);
 }
 
-/* All elements are beyond a bound of -infinity, as many as there is room for. */
+/* All elements are beyond a bound of -infinity, which fills the capacity. */
 static void check_firsts(order_how *how) {
     bounds_call bound = bounds_of("kth_bound", run_kth_bound, how);
     bounds_call above = bounds_of("above", run_above, how);
@@ -315,13 +316,13 @@ static void check_order(void) {
 DVT_TEST(every_kernel_at_the_edge_of_memory) {
     check_loops();
     check_rows();
-    bounds_say("rows of dtypes");
+    bounds_report("rows of dtypes");
     check_steps();
-    bounds_say("steps");
+    bounds_report("steps");
     check_random();
-    bounds_say("random kernels");
+    bounds_report("random kernels");
     check_order();
-    bounds_say("order");
+    bounds_report("order");
     bounds_of_axes();
     bounds_of_products();
     BOUNDS_SEEN(BOUNDS_SIMD, dvti_simd, name);

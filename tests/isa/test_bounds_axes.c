@@ -1,11 +1,12 @@
-/* Kernels along axes at the edge of memory: folds, running sums, softmax, normalized rows, squares that are turned, pooling. */
+/* Kernels along axes at the edge of memory: reductions, running sums, softmax, normalized rows,
+   transposed squares, pooling. */
 #include "bounds.h"
 
-/* ---- folds ---- */
-typedef struct fold_how {
+/* ---- reductions ---- */
+typedef struct reduce_how {
     dvti_reduction p;
     bool columns, with_mean, with_places;
-} fold_how;
+} reduce_how;
 
 static dvti_reduce_kernel kernel_of(const dvti_simd *target, dvti_op op, bool wide) {
     if (op == DVTI_OP_any || op == DVTI_OP_all)
@@ -16,7 +17,7 @@ static dvti_reduce_kernel kernel_of(const dvti_simd *target, dvti_op op, bool wi
 }
 
 static void run_lanes_reduce(const dvti_simd *target, void *const *at, const void *user) {
-    const fold_how *how = (const fold_how *)user;
+    const reduce_how *how = (const reduce_how *)user;
     const dvti_reduce_kernel kernel = kernel_of(target, how->p.op, how->p.dtype == DVT_F64);
     dvti_reduction p = how->p;
     p.x = at[0];
@@ -26,12 +27,12 @@ static void run_lanes_reduce(const dvti_simd *target, void *const *at, const voi
     (how->columns ? kernel.columns : kernel.rows)(&p);
 }
 
-/* The order of columns' results has room for DVTI_BLOCK, that of rows' for the rows. */
-static void check_lanes_reduce(fold_how *how, int64_t rows, int64_t n, int64_t gap) {
+/* Column kernels write up to DVTI_BLOCK results, row kernels one per row. */
+static void check_lanes_reduce(reduce_how *how, int64_t rows, int64_t n, int64_t gap) {
     static double begin[DVTI_BLOCK];
     static const int64_t nowhere[DVTI_BLOCK] = {0};
     dvti_reduction *p = &how->p;
-    const int64_t results = how->columns ? n : rows, room = how->columns ? DVTI_BLOCK : rows;
+    const int64_t results = how->columns ? n : rows, capacity = how->columns ? DVTI_BLOCK : rows;
     bounds_call call = bounds_of("lanes_reduce", run_lanes_reduce, how);
     int64_t k;
     p->rows = rows;
@@ -40,9 +41,9 @@ static void check_lanes_reduce(fold_how *how, int64_t rows, int64_t n, int64_t g
     for (k = 0; k < DVTI_BLOCK; k++)
         begin[k] = p->op == DVTI_OP_prod || p->op == DVTI_OP_all || p->seen ? 1 : 0;
     bounds_reads(&call, p->dtype, (rows - 1) * p->step + n);
-    bounds_writes(&call, DVT_F64, room, results)->set = begin;
+    bounds_writes(&call, DVT_F64, capacity, results)->set = begin;
     if (how->with_places)
-        bounds_writes(&call, DVT_I64, room, results)->set = nowhere;
+        bounds_writes(&call, DVT_I64, capacity, results)->set = nowhere;
     if (how->with_mean)
         bounds_reads(&call, p->dtype, results);
     bounds_check(&call);
@@ -50,7 +51,7 @@ static void check_lanes_reduce(fold_how *how, int64_t rows, int64_t n, int64_t g
 
 static void check_kernel_of(dvti_op op, dvt_dtype dtype) {
     const bool places = op == DVTI_OP_argmax || op == DVTI_OP_argmin;
-    fold_how how;
+    reduce_how how;
     int64_t n, rows;
     memset(&how, 0, sizeof how);
     how.p.op = op;
@@ -69,7 +70,7 @@ static void check_kernel_of(dvti_op op, dvt_dtype dtype) {
         }
 }
 
-/* Of a fold that takes 16-bit floats too, as sums of floats do. */
+/* Checks a reduction that also takes 16-bit floats, like sums. */
 static void check_all_lanes_reduce(void) {
     const dvti_simd *target[4];
     int op, d;
@@ -77,11 +78,11 @@ static void check_all_lanes_reduce(void) {
         return;
     for (op = 0; op < (int)DVTI_OP_COUNT; op++)
         for (d = 0; d < DVT_DTYPE_COUNT; d++) {
-            const bool truth = op == DVTI_OP_any || op == DVTI_OP_all;
+            const bool is_bool = op == DVTI_OP_any || op == DVTI_OP_all;
             const bool sum = op == DVTI_OP_sum || op == DVTI_OP_mean;
             const bool taken =
                 d == DVT_F32 || d == DVT_F64 || (sum && (d == DVT_F16 || d == DVT_BF16));
-            if (truth || (taken && kernel_of(target[0], (dvti_op)op, d == DVT_F64).rows))
+            if (is_bool || (taken && kernel_of(target[0], (dvti_op)op, d == DVT_F64).rows))
                 check_kernel_of((dvti_op)op, (dvt_dtype)d);
         }
     check_kernel_of(DVTI_OP_variance, DVT_F32);
@@ -175,7 +176,7 @@ static void check_running(void) {
     BOUNDS_SEEN(BOUNDS_F64, dvti_simd_f64, store_sums);
 }
 
-/* ---- rows that stay rows ---- */
+/* ---- softmax and layer norm ---- */
 static void run_softmax(const dvti_simd *target, void *const *at, const void *user) {
     const row_how *how = (const row_how *)user;
     (how->form / 2 ? target->softmax_columns
@@ -219,7 +220,7 @@ static void check_rows(void) {
             }
         }
     for (how.x_step = 16; how.x_step < 34; how.x_step++) {
-        bounds_call call = bounds_of("turned square", run_transpose, &how);
+        bounds_call call = bounds_of("transposed square", run_transpose, &how);
         how.y_step = how.x_step % 5 + 16;
         bounds_reads(&call, DVT_F32, 15 * how.x_step + 16);
         bounds_writes(&call, DVT_F32, 15 * how.y_step + 16, 15 * how.y_step + 16);
@@ -268,7 +269,7 @@ static void check_pool(pool_how *how) {
     bounds_check(&call);
 }
 
-/* Windows of size[axis] elements, `step` apart along rows. */
+/* Checks windows of size[axis] elements, `step` apart along rows. */
 static void check_windows(pool_how *how, int64_t width, int64_t size, int64_t step,
                           int64_t padding) {
     dvti_pooling *p = &how->p;
@@ -322,13 +323,13 @@ static void check_pools(void) {
 
 void bounds_of_axes(void) {
     check_all_lanes_reduce();
-    bounds_say("folds");
+    bounds_report("reductions");
     check_finish();
-    bounds_say("finish");
+    bounds_report("finish");
     check_running();
-    bounds_say("running");
+    bounds_report("running");
     check_rows();
-    bounds_say("rows");
+    bounds_report("rows");
     check_pools();
-    bounds_say("pools");
+    bounds_report("pools");
 }

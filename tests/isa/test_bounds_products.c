@@ -8,7 +8,7 @@ typedef struct product_how {
     bool wide;
     int64_t rows, cols, depth;
     int64_t a_row, a_k, b_row, c_row;
-    int start; /* as in test_gemm_kernels.c: goes on, one zero, a bias for each row */
+    int start; /* as in test_gemm_kernels.c: continues C, one zero, or a bias per row */
     int way;   /* multiply, multiply_around, pack_on_the_way */
     dvt_dtype dtype;
 } product_how;
@@ -47,14 +47,14 @@ static void run_product(const dvti_simd *target, void *const *at, const void *us
     (how->way == 1 ? by->multiply_around : by->multiply)(&p);
 }
 
-static void check_product(product_how *how, bool turned) {
+static void check_product(product_how *how, bool transposed) {
     static int64_t table[64];
     const dvt_dtype own = how->wide ? DVT_F64 : DVT_F32;
     const int64_t lanes = how->wide ? 8 : 16;
     bounds_call call = bounds_of("product", run_product, how);
     int64_t k, c;
-    how->a_row = turned ? 1 : how->depth + how->cols % 3;
-    how->a_k = turned ? how->rows + how->cols % 3 : 1;
+    how->a_row = transposed ? 1 : how->depth + how->cols % 3;
+    how->a_k = transposed ? how->rows + how->cols % 3 : 1;
     how->b_row = how->cols + how->rows % 3;
     how->c_row =
         how->way == 1 ? (how->cols + lanes - 1) / lanes * lanes : how->cols + how->rows % 2;
@@ -140,7 +140,7 @@ static void check_dots(product_how *how, dvt_dtype own) {
                 int64_t y;
                 how->a_row = how->depth + how->cols % 3;
                 how->b_row = how->depth + how->rows % 3;
-                how->a_k = how->depth % 2 ? 1 : how->rows; /* y as rows, or as columns */
+                how->a_k = how->depth % 2 ? 1 : how->rows; /* y as rows or as columns */
                 how->c_row = how->depth % 2 ? how->cols : 1;
                 y = how->rows * how->cols;
                 bounds_reads(&call, own, (how->rows - 1) * how->a_row + how->depth);
@@ -217,7 +217,7 @@ enum { WIDEST = 70, TAPS = 9 };
 
 static const int64_t furthest = 12;
 
-/* Taps look at elements that lie where they may, the last one furthest. */
+/* Places taps at all allowed offsets, the last one farthest. */
 static const int64_t *places_of_taps(int64_t taps, int64_t channels, int64_t apart) {
     static int64_t at[4 * TAPS];
     int64_t k, c;
@@ -277,7 +277,7 @@ static void run_correlate(const dvti_simd *target, void *const *at, const void *
     target->conv->correlate(&p, (const float *)at[2], how->outs, (float *)at[3]);
 }
 
-/* Patches that come and go. */
+/* Checks gather and scatter. */
 static void check_patches(conv_how *how) {
     const int64_t apart = how->count + furthest + DVTI_CONV_SLACK, all = how->channels * how->taps;
     const int64_t rows = (how->taps - 1) * how->count;
@@ -374,7 +374,7 @@ static void run_results(const dvti_simd *target, void *const *at, const void *us
                                     how->n, 0.25f);
 }
 
-/* Whole vectors, `gap` elements more from one array to the next; the last reaches no further than its last vector. */
+/* Arrays are whole vectors, `gap` elements apart; the last one ends with its last vector. */
 static void check_tiles(int64_t tiles, int64_t gap) {
     const int64_t whole = (tiles + 15) / 16 * 16, dealt = 4 * whole;
     tiles_how how;
@@ -415,15 +415,15 @@ static void check_winograd(void) {
 
 void bounds_of_products(void) {
     check_products();
-    bounds_say("product kernels");
+    bounds_report("product kernels");
     check_vectors();
-    bounds_say("vectors");
+    bounds_report("vectors");
     check_packings();
-    bounds_say("packings");
+    bounds_report("packings");
     check_convolutions();
-    bounds_say("convolution kernels");
+    bounds_report("convolution kernels");
     check_winograd();
-    bounds_say("winograd");
+    bounds_report("winograd");
     BOUNDS_SEEN(BOUNDS_SIMD, dvti_simd, gemm_f32);
     BOUNDS_SEEN(BOUNDS_SIMD, dvti_simd, gemm_f64);
     BOUNDS_SEEN(BOUNDS_SIMD, dvti_simd, conv);

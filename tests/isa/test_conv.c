@@ -1,6 +1,6 @@
-/* Convolutions on all ISA targets, forward and both gradients: near the sums in float64 (within
-   what rounding can do), the same bits on all targets and for any number of threads, and no byte
-   touched outside of the operands. */
+/* Convolutions on all ISA targets, forward and both gradients. Results agree with sums in float64
+   within the rounding bounds. All targets and any number of threads give the same bits. No byte is
+   accessed outside the operands. */
 #include "3_cpu/cpu_conv.h"
 #include "launches.h"
 
@@ -36,7 +36,7 @@ static dvti_view view_of(dvt_dtype dtype, int64_t a, int64_t b, int64_t c, int64
     return view;
 }
 
-/* The launch without its memory. */
+/* Returns the launch without its memory. */
 static dvti_launch launch_of(const shape *s, dvti_op op, dvt_dtype dtype, bool bias) {
     dvti_view x = view_of(dtype, s->n, s->c, s->h, s->w);
     dvti_view w = view_of(dtype, s->o, s->c / s->groups, s->kh, s->kw);
@@ -64,8 +64,8 @@ static dvti_launch launch_of(const shape *s, dvti_op op, dvt_dtype dtype, bool b
     return launch;
 }
 
-/* The result in float64: of the operands by the oracle, or of their absolute values by the best ISA
-   target, which is a bound. */
+/* Computes the result in float64 with the oracle. Or computes that of the absolute values of the
+   operands with the best ISA target, as a bound. */
 static double *oracle(const dvti_launch *of, const shape *s, bool absolute) {
     dvti_launch launch = launch_of(s, of->op, DVT_F64, of->n_in == 3);
     double *memory[4];
@@ -93,7 +93,8 @@ static double epsilon_of(dvt_dtype dtype) {
     return dtype == DVT_F16 ? 0x1p-11 : dtype == DVT_BF16 ? 0x1p-8 : 0;
 }
 
-/* Sums of `terms` terms in float32 or float64, rounded to the dtype once. */
+/* Returns the error bound of sums of `terms` terms in float32 or float64, rounded to the dtype
+   once. */
 static void check_values(const dvti_launch *launch, const shape *s, const char *target,
                          const double *expected, const double *size) {
     int64_t n = dvti_view_size(&launch->out[0]), i;
@@ -132,7 +133,7 @@ static void check_op(const shape *s, dvti_op op, dvt_dtype dtype, bool at_end, c
     int k;
     if (op == DVTI_OP_conv2d && dtype == DVT_F32 && draw(2))
         launch.epilogue.activation =
-            DVTI_RELU; /* relu follows, which changes no difference for the worse */
+            DVTI_RELU; /* relu follows, which cannot increase a difference */
     for (k = 0; k < 4; k++) {
         dvti_view *view = k < 3 ? &launch.in[k] : &launch.out[0];
         int64_t n = dvti_view_size(view);
@@ -215,8 +216,8 @@ DVT_TEST(convolutions_at_random) {
     }
 }
 
-/* One for every way that the work is cut: rows and images of a block, steps of k, tiles of
-   channels, parts of the batch, groups. */
+/* One shape for each way to divide the work: rows and images of a block, ranges of k, channel
+   tiles, batch ranges, groups. */
 DVT_TEST(convolutions_that_are_cut) {
     /* clang-format off */
     static const shape shapes[] = {
@@ -261,7 +262,7 @@ DVT_TEST(convolutions_that_are_cut) {
     }
 }
 
-/* Each way has a shape and an operation that takes it; every dtype but float32 takes im2col. */
+/* Each method has a shape and an operation that takes it. Every dtype but float32 uses im2col. */
 DVT_TEST(every_way_of_convolution_is_chosen) {
     static const struct {
         shape s;
@@ -361,15 +362,15 @@ DVT_TEST(every_way_of_convolution_is_chosen) {
     }
 }
 
-/* By the oracle, by Winograd's method, and by all others: what relu makes of the same sums, NaN and
-   zeros of both signs with it. */
+/* Compares the oracle, Winograd and all other methods: the ReLU of the same sums, with NaN and
+   zeros of both signs. */
 DVT_TEST(relu_follows_every_convolution) {
     static const shape shapes[] = {
         {2, 3, 12, 12, 5, 3, 3, {1, 1}, {0, 0}, {1, 1}, 1},   /* shifted copies */
         {2, 2, 7, 32, 5, 1, 1, {2, 2}, {0, 0}, {1, 1}, 1},    /* pointwise */
         {2, 60, 7, 7, 50, 3, 3, {1, 1}, {1, 1}, {1, 1}, 1},   /* im2col */
         {2, 6, 9, 9, 6, 3, 3, {1, 1}, {1, 1}, {1, 1}, 6},     /* depthwise */
-        {2, 32, 24, 24, 32, 3, 3, {1, 1}, {1, 1}, {1, 1}, 1}, /* Winograd's, if asked */
+        {2, 32, 24, 24, 32, 3, 3, {1, 1}, {1, 1}, {1, 1}, 1}, /* Winograd, if permitted */
         {1, 3, 67, 65, 5, 7, 7, {2, 2}, {3, 3}, {1, 1}, 1}};  /* blocks of rows */
     size_t i;
     int64_t k, n;
@@ -419,7 +420,7 @@ DVT_TEST(relu_follows_every_convolution) {
         }
 }
 
-/* A workspace that was made for another ISA target, or for none, will do. */
+/* A workspace of another ISA target, or of none, is sufficient. */
 DVT_TEST(convolutions_when_the_target_changes) {
     static const shape s = {4, 6, 9, 9, 8, 3, 3, {1, 1}, {1, 1}, {1, 1}, 1};
     const char *names[2] = {"reference", NULL};
@@ -432,8 +433,7 @@ DVT_TEST(convolutions_when_the_target_changes) {
         memory[k] = (float *)malloc((size_t)n * sizeof(float));
         view->data = memory[k];
         for (i = 0; i < n; i++)
-            memory[k][i] =
-                (float)((int)draw(17) - 8); /* whole numbers: every order adds them exactly */
+            memory[k][i] = (float)((int)draw(17) - 8); /* integers: every order adds them exactly */
     }
     for (k = 0; k < 2; k++) {
         size_t bytes = (size_t)dvti_view_size(&launch.out[0]) * sizeof(float);

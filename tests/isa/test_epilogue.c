@@ -1,10 +1,10 @@
-/* The epilogue of a product, bias and relu: what the two operations make of the product alone, to the bit, for every way that
-   a product is formed and any number of threads. */
+/* Checks the epilogue of a product, bias and relu, against the separate operations, to the bit.
+   Covers every way to compute a product and any number of threads. */
 #include "launches.h"
 
 enum { MOST = 300 * 300 };
 
-static dvti_view matrix(float *data, int64_t rows, int64_t cols, bool turned) {
+static dvti_view matrix(float *data, int64_t rows, int64_t cols, bool transposed) {
     dvti_view view;
     memset(&view, 0, sizeof view);
     view.data = data;
@@ -12,8 +12,8 @@ static dvti_view matrix(float *data, int64_t rows, int64_t cols, bool turned) {
     view.ndim = 2;
     view.dim[0] = rows;
     view.dim[1] = cols;
-    view.stride[0] = turned ? 1 : cols;
-    view.stride[1] = turned ? rows : 1;
+    view.stride[0] = transposed ? 1 : cols;
+    view.stride[1] = transposed ? rows : 1;
     return view;
 }
 
@@ -26,7 +26,7 @@ static void fill(float *to, int64_t n, uint32_t seed) {
 }
 
 static void check_product(const char *isa, float *const *memory, int64_t n, int64_t m, int64_t k,
-                          bool turned) {
+                          bool transposed) {
     float *plain = memory[3];
     dvti_launch launch;
     int64_t i;
@@ -38,7 +38,7 @@ static void check_product(const char *isa, float *const *memory, int64_t n, int6
     launch.name = "product";
     launch.n_out = 1;
     launch.in[0] = matrix(memory[0], n, k, false);
-    launch.in[1] = matrix(memory[1], k, m, turned);
+    launch.in[1] = matrix(memory[1], k, m, transposed);
     launch.out[0] = matrix(memory[2], n, m, false);
     launch.n_in = 2;
     run(&launch, isa);

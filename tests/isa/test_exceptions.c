@@ -1,5 +1,5 @@
-/* Kernels compute whole vectors; what they make of elements that are none must not raise the processor's floating-point exceptions, which
-   some programs turn into signals. */
+/* Kernels compute whole vectors. Unused lanes must not raise floating-point exceptions, which some
+   programs turn into signals. */
 #include <fenv.h>
 
 #include "isa.h"

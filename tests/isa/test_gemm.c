@@ -1,11 +1,13 @@
-/* Matrix products by isa: every element is one chain of fused multiply-adds, whichever ISA target, layout, blocking or number of threads forms
-   it, so expectations are exact. Operands end and begin at pages that may not be touched. */
+/* Matrix products on all ISA targets. Every element is one chain of fused multiply-adds for every
+   layout, blocking and number of threads, so expectations are exact. Operands end and begin at
+   pages without access. */
 #include "gemm_inputs.h"
 
 /* ---- whole launches ---- */
 typedef enum layout { PLAIN, TURNED, PADDED, EVERY_SECOND, REVERSED, LAYOUTS } layout;
 
-/* A view of (batch, rows, cols), or of one matrix for the whole batch; its elements end or begin at the guard. */
+/* A view of (batch, rows, cols), or of one matrix for the whole batch. Its elements end or begin at
+   the guard page. */
 static dvti_view matrix(guard g, dvt_dtype dtype, layout how, int64_t batch, bool shared,
                         int64_t rows, int64_t cols, bool at_start) {
     const int64_t step = how == EVERY_SECOND ? 2 : 1, ld = step * cols + (how == PADDED ? GAP : 0);
@@ -36,7 +38,8 @@ static double at(const dvti_view *view, int64_t batch, int64_t i, int64_t j) {
                          batch * view->stride[0] + i * view->stride[1] + j * view->stride[2]);
 }
 
-/* The order of sums of a vector and a matrix that lies along k: lanes of 64 bytes, folded in halves. */
+/* Sums a vector times a matrix that is contiguous in k in the kernels' order: lanes of 64 bytes,
+   then i with i + lanes / 2 and so on. */
 static double lanes_sum(const dvti_view *a, const dvti_view *b, int64_t batch, int64_t i, int64_t j,
                         int64_t depth) {
     const int lanes = a->dtype == DVT_F64 ? 8 : 16;
@@ -79,7 +82,7 @@ static void expect(const dvti_launch *launch, double *to) {
             }
 }
 
-/* The last element of the result that is not as expected; -1: none. */
+/* Returns the last element of the result that is wrong; -1: none. */
 static int64_t last_wrong(const dvti_view *out, const double *expected) {
     int64_t i = out->dim[0] * out->dim[1] * out->dim[2] - 1;
     while (i >= 0 && same_bits(dvti_load_f64(out->data, out->dtype, i), expected[i]))
@@ -87,7 +90,7 @@ static int64_t last_wrong(const dvti_view *out, const double *expected) {
     return i;
 }
 
-/* With 1 and 2 threads, by every ISA target: exactly what was expected. */
+/* Runs with 1 and 2 threads on every ISA target; the result must be exact. */
 static void check_launch(dvti_launch *launch, guard g, bool at_start) {
     const dvti_view *out = &launch->out[0];
     const int64_t n = out->dim[0] * out->dim[1] * out->dim[2], size = dvt_dtype_size(out->dtype);
@@ -171,7 +174,7 @@ DVT_TEST(batches_of_products_share_factors) {
         guard_free(g[i]);
 }
 
-/* Several steps of k, blocks of rows, tiles of columns. */
+/* Several ranges of k, blocks of rows, tiles of columns. */
 DVT_TEST(large_products_are_chains_too) {
     guard g[3];
     int i;
@@ -195,7 +198,7 @@ DVT_TEST(large_products_are_chains_too) {
         guard_free(g[i]);
 }
 
-/* 34 MB are stored around the caches, unless rows begin anywhere (2001 columns). */
+/* 34 MB are written with non-temporal stores, unless rows are unaligned (2001 columns). */
 DVT_TEST(results_that_no_cache_keeps_are_chains_too) {
     guard g[3];
     int i;
@@ -208,7 +211,8 @@ DVT_TEST(results_that_no_cache_keeps_are_chains_too) {
         guard_free(g[i]);
 }
 
-/* float32 and float64 of some shapes, in the layouts of A and B whose bit, 1 << (2 * B + A), is in `layouts`. */
+/* Checks shapes in float32 and float64, in the layouts of A and B whose bit, 1 << (2 * B + A), is
+   in `layouts`. */
 static void check_shapes(const int64_t (*shapes)[3], int count, int layouts) {
     static const dvt_dtype dtypes[] = {DVT_F32, DVT_F64};
     guard g[3];
@@ -225,7 +229,8 @@ static void check_shapes(const int64_t (*shapes)[3], int count, int layouts) {
         guard_free(g[i]);
 }
 
-/* A few rows or columns along k, which are dots: all numbers of them, odd lengths of the other side, and what is just no such product. */
+/* A few rows or columns contiguous in k, which use dot products. Covers all counts of them, odd
+   lengths of the other side, and shapes that just miss this path. */
 DVT_TEST(narrow_products_along_k_are_dots) {
     static const int64_t shapes[][3] = {
         {64, 500, 10}, {10, 500, 64}, {67, 300, 9}, {7, 299, 66},   {6, 129, 203}, {350, 130, 5},
@@ -241,7 +246,7 @@ DVT_TEST(narrow_products_along_k_are_dots) {
         guard_free(g[i]);
 }
 
-/* A few columns of many rows that lie side by side: transposed, whole and in pieces. */
+/* A few contiguous columns of many rows: transposed at once and in pieces. */
 DVT_TEST(slim_products_are_chains_too) {
     static const int64_t shapes[][3] = {{64, 500, 10}, {256, 84, 10}, {67, 512, 15}, {1300, 33, 11},
                                         {900, 200, 3}, {73, 300, 9},  {2100, 40, 2}, {300, 513, 7}};
@@ -249,8 +254,8 @@ DVT_TEST(slim_products_are_chains_too) {
                  1 << (2 * PLAIN + TURNED) | 1 << (2 * TURNED + TURNED));
 }
 
-/* Between what one call of a kernel does and what is planned: factors that lie badly beside few and many rows, with and without
-   a second thread to share them with. */
+/* Sizes between one kernel call and a plan: few and many rows with operands in unfavorable layouts.
+   Runs with and without a second thread. */
 DVT_TEST(products_that_one_thread_does_in_one_call) {
     static const int64_t shapes[][3] = {
         {64, 64, 64}, {70, 90, 60},   {130, 64, 70}, {200, 84, 10},  {260, 60, 7}, {64, 300, 3},
@@ -258,7 +263,7 @@ DVT_TEST(products_that_one_thread_does_in_one_call) {
     check_shapes(shapes, DVTI_LENGTH(shapes), 15);
 }
 
-/* So may the number of threads: what was planned for one, two compute, and the other way round. */
+/* The number of threads may also change: one thread plans and two compute, and the reverse. */
 DVT_TEST(a_change_of_threads_between_workspace_and_product) {
     guard g[3];
     dvti_launch launch;
@@ -292,7 +297,7 @@ DVT_TEST(a_change_of_threads_between_workspace_and_product) {
         guard_free(g[i]);
 }
 
-/* The ISA target may change between the question for workspace and the launch. */
+/* The ISA target may change between the workspace query and the launch. */
 DVT_TEST(a_change_of_target_between_workspace_and_product) {
     static const char *const names[][2] = {{"reference", NULL}, {NULL, "reference"}};
     guard g[3];
@@ -336,7 +341,7 @@ static int64_t whole_at(const dvti_view *view, int64_t batch, int64_t i, int64_t
                          batch * view->stride[0] + i * view->stride[1] + j * view->stride[2]);
 }
 
-/* Every element is the exact sum, wrapped to the result's dtype, with every ISA target and by the reference. */
+/* Checks exact sums, wrapped to the result's dtype, on every ISA target and the reference. */
 static void check_bytes(const guard *g, const dvt_dtype *dtype, layout of_a, layout of_b,
                         int64_t batch, int64_t n, int64_t k, int64_t m, int extreme) {
     const int64_t size = dvt_dtype_size(dtype[2]), all = batch * n * m;
@@ -388,7 +393,7 @@ static void check_bytes(const guard *g, const dvt_dtype *dtype, layout of_a, lay
     free(expected);
 }
 
-/* Depths around the terms that a float can sum, with the factors of the largest sums. */
+/* Depths around the number of terms that a float sums exactly, with factors of the largest sums. */
 DVT_TEST(products_of_bytes_are_exact) {
     static const dvt_dtype dtypes[][3] = {{DVT_I8, DVT_I8, DVT_I8},  {DVT_U8, DVT_U8, DVT_U8},
                                           {DVT_I8, DVT_I8, DVT_I32}, {DVT_U8, DVT_U8, DVT_I32},

@@ -1,18 +1,20 @@
-/* The kernels of matrix products and of packing by themselves, at every size. Operands end and begin at pages that may not be touched. */
+/* The kernels of matrix products and of packing on their own, at every size. Operands end and begin
+   at pages without access. */
 #include "gemm_inputs.h"
 
 /* ---- the kernels ---- */
 enum { ROWS = 14, COLS = 131, DEPTH = 261 };
 
-/* One call of the kernel, whose arrays end (or begin) at a guard. */
+/* Makes one call of the kernel, whose arrays end (or begin) at a guard page. */
 typedef struct call {
     dvt_dtype dtype;
     int64_t rows, cols, depth;
-    bool turned_a, panels, odd_table, at_start, on_the_way, around;
-    int start; /* 0: goes on, 1: zero, 2: a bias for each row */
+    bool transposed_a, panels, odd_table, at_start, on_the_way, around;
+    int start; /* 0: continues C, 1: zero, 2: a bias per row */
 } call;
 
-/* The first rows of a product whose B is packed on the way; p goes on with the others. */
+/* Computes the first rows of a product whose B is packed on the way; p continues with the
+   others. */
 static void check_on_the_way(const dvti_simd_gemm *by, const call *t, dvti_product *p, guard g) {
     const int64_t n = p->depth * by->width;
     char *panel = (char *)place(g, n * by->size, t->at_start);
@@ -65,8 +67,8 @@ static void check_call(const dvti_simd_gemm *by, const call *t, const guard *g) 
     p.cols = cols;
     p.depth = depth;
     p.a = a;
-    p.a_row = t->turned_a ? 1 : depth;
-    p.a_k = t->turned_a ? rows : 1;
+    p.a_row = t->transposed_a ? 1 : depth;
+    p.a_k = t->transposed_a ? rows : 1;
     p.b = b;
     p.b_k = table;
     p.b_panel = t->panels ? by->width * depth : by->width;
@@ -118,7 +120,7 @@ DVT_TEST(product_kernels_at_every_size) {
             t.cols = some_cols[i % (int64_t)cols];
             t.rows = i / (int64_t)cols % ROWS + 1;
             t.depth = draw() % 40 == 0 ? (int64_t)DEPTH : PICK(depths);
-            t.turned_a = draw() % 2;
+            t.transposed_a = draw() % 2;
             t.panels = draw() % 2;
             t.odd_table = draw() % 2;
             t.at_start = draw() % 4 == 0;
@@ -137,12 +139,12 @@ typedef enum packing { COPY, TURN, EXACTLY } packing;
 static void check_packing(const dvti_simd_gemm *by, dvt_dtype dtype, packing how, int64_t rows,
                           int64_t cols, guard from, guard to) {
     static const char *const names[] = {"copy", "transpose", "transpose exactly"};
-    const bool turned = how != COPY;
+    const bool transposed = how != COPY;
     const int64_t lanes = 64 / by->size,
                   full = how == EXACTLY ? cols : (cols + lanes - 1) / lanes * lanes,
                   ld = full + lanes;
-    const int64_t step = (turned ? rows : cols) + GAP;
-    const int64_t n = turned ? (cols - 1) * step + rows : (rows - 1) * step + cols;
+    const int64_t step = (transposed ? rows : cols) + GAP;
+    const int64_t n = transposed ? (cols - 1) * step + rows : (rows - 1) * step + cols;
     const dvt_dtype own = by->size == 8 ? DVT_F64 : DVT_F32;
     char *src = (char *)place(from, n * dvt_dtype_size(dtype), false);
     char *dst = (char *)place(to, ((rows - 1) * ld + full) * by->size, false);
@@ -153,14 +155,14 @@ static void check_packing(const dvti_simd_gemm *by, dvt_dtype dtype, packing how
     if (how == EXACTLY)
         by->transpose_exactly(dst, ld, src, step, rows, cols);
     else
-        (turned ? by->transpose : by->copy)(dst, ld, src, dtype, step, rows, cols);
+        (transposed ? by->transpose : by->copy)(dst, ld, src, dtype, step, rows, cols);
     for (r = 0; r < rows; r++)
         for (c = 0; c < (r < rows - 1 ? ld : full); c++) {
             double got = dvti_load_f64(dst, own, r * ld + c);
-            double expected = c >= full   ? 99
-                              : c >= cols ? 0
-                              : turned    ? dvti_load_f64(src, dtype, c * step + r)
-                                          : dvti_load_f64(src, dtype, r * step + c);
+            double expected = c >= full    ? 99
+                              : c >= cols  ? 0
+                              : transposed ? dvti_load_f64(src, dtype, c * step + r)
+                                           : dvti_load_f64(src, dtype, r * step + c);
             if (!same_bits(got, expected)) {
                 dvt_test_check(false, __FILE__, __LINE__, "%s %s of %d x %d at %d, %d", names[how],
                                dvt_dtype_name(dtype), (int)rows, (int)cols, (int)r, (int)c);

@@ -1,4 +1,5 @@
-/* Says which ISA targets of this build the machine cannot run: their kernels were not tested. */
+/* Reports the ISA targets of this build that the machine cannot run: their kernels were not
+   tested. */
 #include "isa.h"
 
 static bool runs(const char *name) {

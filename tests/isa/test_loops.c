@@ -1,5 +1,6 @@
-/* Elementwise loops of every ISA target, for float and double: near the reference, the same bits on all ISA targets, no element outside the operands,
-   repeated operands; and whole launches with every layout that has a way of its own. */
+/* Elementwise loops of every ISA target, for float and double. Results are close to the reference,
+   with the same bits on all ISA targets, and no access outside the operands. Operands may repeat.
+   Also whole launches with every layout that has a path of its own. */
 #include "isa.h"
 #include "math_rows.h"
 

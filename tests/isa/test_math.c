@@ -1,5 +1,6 @@
-/* Functions of float on every ISA target: within their bounds of the C library's in double, on a dense sample and around special places, and the
-   same bits on all ISA targets. */
+/* Functions of float on every ISA target: within their bounds of the C library's in double, and
+   the same bits on all ISA targets. Inputs are a dense sample and the neighborhood of special
+   values. */
 #include "isa.h"
 #include "math_rows.h"
 
@@ -27,7 +28,8 @@ static void run(const dvti_simd *target, dvti_op op, const float *x, float *y, i
     target->loop_f32(op)(&loop);
 }
 
-/* The largest error over a batch of inputs on the best ISA target, and that the others agree. */
+/* Returns the largest error over a batch of inputs on the best ISA target, and checks that the
+   others agree. */
 static void check_batch(const math_row *row, const float *x, int n) {
     static float first[BATCH], other[BATCH];
     bool have_first = false;
@@ -66,7 +68,7 @@ static uint32_t bits_of(float f) {
     return bits;
 }
 
-DVT_TEST(functions_are_near_the_exact_ones) {
+DVT_TEST(functions_are_close_to_exact_ones) {
     static float x[BATCH];
     int r, i;
     for (r = 0; r < MATH_ROWS; r++) {
@@ -79,7 +81,8 @@ DVT_TEST(functions_are_near_the_exact_ones) {
     }
 }
 
-/* Where a result becomes infinite, 0 or denormal, where methods change, and around zeros of the functions. */
+/* Inputs where a result becomes infinite, 0 or denormal, where methods change, and around zeros of
+   the functions. */
 DVT_TEST(functions_near_special_places) {
     static const float places[] = {
         0.f,          FLT_MIN,  1.f,         0.5f,         2.f,          0.625f,      0.875f,
@@ -131,8 +134,8 @@ static void check_batch2(const dvti_simd *target, const math_row2 *row, const fl
     }
 }
 
-/* Nobody can try all pairs. */
-DVT_TEST(functions_of_two_are_near_the_exact_ones) {
+/* All pairs would be too many: random and special pairs. */
+DVT_TEST(functions_of_two_are_close_to_exact_ones) {
 #define ROW(name, exact, bound) {#name, DVTI_OP_##name, exact, bound},
     static const math_row2 rows[] = {MATH2_TABLE(ROW)};
 #undef ROW

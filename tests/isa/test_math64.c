@@ -1,5 +1,7 @@
-/* Functions of double on every ISA target: within their bounds of the C library's in long double, on a sample of all doubles, on ordinary numbers
-   and around special places, and the same bits on all ISA targets. Where long double is double, only the ISA targets are compared. */
+/* Functions of double on every ISA target: within their bounds of the C library's in long
+   double, and the same bits on all ISA targets. Inputs are a sample of all doubles, ordinary
+   numbers and the neighborhood of special values. If long double is double, only the ISA targets
+   are compared. */
 #include "isa.h"
 #include "math_rows.h"
 
@@ -46,7 +48,8 @@ static void run(const dvti_simd *target, dvti_op op, const double *a, const doub
     target->f64->loop(op)(&loop);
 }
 
-/* The best ISA target's results, after a look whether the others agree. False: there is no ISA target. */
+/* Computes on the best ISA target and checks that the others agree. Returns false if there is no
+   ISA target. */
 static bool run_all(const char *name, dvti_op op, const double *a, const double *b, double *first,
                     int n) {
     static double other[BATCH];
@@ -83,7 +86,7 @@ static void check_batch(const math64_row *row, const double *x, int n) {
     }
 }
 
-DVT_TEST(functions_of_double_are_near_the_exact_ones) {
+DVT_TEST(functions_of_double_are_close_to_exact_ones) {
     static const double ranges[] = {1, 1.5, 3, 10, 40, 100, 750, 1e5, 1e9};
     static double x[BATCH];
     int r, i, round;
@@ -102,7 +105,8 @@ DVT_TEST(functions_of_double_are_near_the_exact_ones) {
     }
 }
 
-/* Where a result becomes infinite, 0 or denormal, where methods change, around zeros of the functions and of sine and cosine. */
+/* Inputs where a result becomes infinite, 0 or denormal, where methods change, and around zeros of
+   the functions, of sine and cosine. */
 DVT_TEST(functions_of_double_near_special_places) {
     static const double places[] = {0.,
                                     DBL_MIN,
@@ -152,7 +156,7 @@ DVT_TEST(functions_of_double_near_special_places) {
     for (r = 0; r < MATH64_ROWS; r++)
         for (p = 0; p < (int)(sizeof places / sizeof places[0]); p++)
             for (sign = 0; sign < 2; sign++) {
-                /* nearest neighbors, then further and further away */
+                /* nearest neighbors, then at growing distance */
                 for (i = 0; i < 512; i++) {
                     int64_t off = i - 256;
                     off = i % 2 ? off : off * off * off * (i % 4 ? 1 : 1048573);
@@ -174,8 +178,8 @@ static long double mod_f80(long double a, long double b) {
     return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest == 0 ? copysignl(0, b) : rest;
 }
 
-/* Nobody can try all pairs. */
-DVT_TEST(functions_of_two_doubles_are_near_the_exact_ones) {
+/* All pairs would be too many: random and special pairs. */
+DVT_TEST(functions_of_two_doubles_are_close_to_exact_ones) {
 #define ROW(name, exact, bound) {#name, DVTI_OP_##name, exact, bound},
 
     static const struct {

@@ -1,12 +1,14 @@
-/* Normal numbers of float32: their distance from the transform of exact numbers, at words that Philox is made to give. */
+/* Normal numbers of float32: their error against the exact transform, for random numbers that
+   Philox is made to return. */
 #include "launches.h"
 
-/* Units in the last place of the result. The largest of 2 * 10^7 pairs, most of them near what is special, was 3.28. */
+/* Bound in units in the last place. The largest of 2 * 10^7 pairs, most of them near special
+   values, was 3.28. */
 #define MOST_ULPS 3.5L
 
 static const uint32_t factor[2] = {0xD2511F53u, 0xCD9E8D57u};
 
-/* x with x * factor = 1 modulo 2^32, by Newton's iteration. */
+/* Returns x with x * factor = 1 modulo 2^32, by Newton's iteration. */
 static uint32_t inverse(uint32_t a) {
     uint32_t x = a;
     int i;
@@ -15,7 +17,8 @@ static uint32_t inverse(uint32_t a) {
     return x;
 }
 
-/* The counter for which Philox gives these words: each round can be undone, as the factors are odd. */
+/* Returns the counter for which Philox gives these outputs. Each round is invertible, as the
+   factors are odd. */
 static void undo_philox(const uint32_t key[2], uint32_t c[4]) {
     uint32_t before[4];
     int round;
@@ -44,7 +47,8 @@ static dvti_launch normal_launch(const uint32_t words[4], dvt_dtype dtype, int64
     return launch;
 }
 
-/* The transform of (first + 1) / 2^32 and second / 2^32. The angle is brought near 0 first, as pi / 2 has no long double. */
+/* Computes the transform of (first + 1) / 2^32 and second / 2^32. Reduces the angle first, because
+   no long double equals pi / 2. */
 static void transform(uint32_t first, uint32_t second, long double out[2]) {
     const long double unit = 1 / 4294967296.0L;
     uint32_t quarter = (second + 0x20000000u) >> 30;
@@ -85,11 +89,11 @@ DVT_TEST(normal_numbers_are_accurate) {
         few = (int)dvt_test_random(0, 32);
         if (i % 4 == 1) /* small, */
             first >>= few;
-        if (i % 4 == 2) /* next to 1, */
+        if (i % 4 == 2) /* close to 1, */
             first = ~(first >> few);
         if (i % 4 == 3) /* and where the exponent changes */
             first = 0xb504f333u + (second & 1 ? 1 : -1u) * (first >> 2 >> few);
-        if (i % 8 >= 4) /* next to an axis */
+        if (i % 8 >= 4) /* close to an axis */
             second = (second & 0xc0000000u) + (second >> few & 1 ? 1 : -1u) * (second << 2 >> few);
         dvti_normal_pair(first, second, &launch, pair);
         check_pair(first, second, pair[0], pair[1], "reference");
@@ -128,7 +132,7 @@ DVT_TEST(normal_numbers_of_special_words) {
     CHECK(dvt_set_cpu_isa(NULL) == DVT_OK);
 }
 
-/* Those of 16 bits are float32's, rounded; nothing behind the array is touched. */
+/* 16-bit results are those of float32, rounded; nothing after the array is written. */
 DVT_TEST(normal_numbers_of_16_bits) {
     static const int64_t sizes[] = {1, 2, 3, 5, 63, 64, 67, 511, 512, 513, 1030, 5000};
     static const uint32_t words[4] = {12345, 678, 90, 0xfffffff0u};

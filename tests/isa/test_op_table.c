@@ -1,10 +1,10 @@
-/* What backends ask about the rows of the op table, for every row: arguments, cost, and the value
-   where there is no vector text. */
+/* What backends read from the rows of the op table, for every row: arguments, cost, and values
+   without a vector expression. */
 #include "isa.h"
 #if !defined(DEVTENSOR_NO_CUDA)
 #include "3_cuda/dvt_cuda.h"
 
-/* The text of a program for that operation, in a class, over float32. */
+/* Returns the source of a program for an operation of a class over float32. */
 static int operands_on_gpu(dvti_op op, int compute) {
     static char buffer[1 << 17];
     dvti_text text = dvti_text_begin(buffer, sizeof buffer);
@@ -21,7 +21,7 @@ static void check_row(dvti_op op, const char *name, int arguments, bool computes
                        "%s has %d arguments, on a GPU %d", name, arguments,
                        operands_on_gpu(op, compute));
     CHECK_INT(dvti_op_row_of(op)->operands, arguments);
-    /* A function that counts as quick stays on one thread up to 20,000 elements. */
+    /* A function of low cost stays on one thread up to 20,000 elements. */
     if (computes)
         dvt_test_check(dvti_op_row_of(op)->cost != DVTI_COST_QUICK, __FILE__, __LINE__,
                        "%s computes a function, and counts as quick", name);
@@ -45,8 +45,8 @@ DVT_TEST(op_table_rows) {
 }
 #endif
 
-/* Rows of DVTI_NO_VECTOR are computed by F, one element after the other: here every row is, with
-   one operand repeated, and agrees with the vectors. */
+/* Computes every row by F, one element after the other, as rows of DVTI_NO_VECTOR are. One operand
+   is repeated. Results must agree with the vectors. */
 static const int64_t least_ulps = 8;
 
 static double element(const void *data, bool bools, bool wide, int i) {

@@ -1,4 +1,5 @@
-/* Optimizer steps of every ISA target: the reference's bits for any number of threads, no element outside the operands. */
+/* Optimizer steps of every ISA target: the reference's bits for any number of threads, no access
+   outside the operands. */
 #include "isa.h"
 
 typedef struct method {
@@ -8,7 +9,7 @@ typedef struct method {
     double f[8];
 } method;
 
-/* rate, decay, rescale, clip, then what the operation says */
+/* rate, decay, rescale, clip, then the parameters of the method */
 static const method methods[] = {
     {"sgd", DVTI_OP_sgd, 0, 0, {0.1, 0.01, 0.5, 0, 0, 0, 0, 0}},
     {"clipped sgd", DVTI_OP_sgd, 0, 0, {0.1, 0, 2, 1.5, 0, 0, 0, 0}},
@@ -49,7 +50,7 @@ static void run_step(const char *isa, int threads, const method *m, float *const
     CHECK(dvt_set_cpu_isa(NULL) == DVT_OK);
 }
 
-/* n elements of a method, whose arrays end at unreadable pages. */
+/* Runs a method on n elements, whose arrays end at pages without access. */
 static void check_method(const method *m, int64_t n, const guard *memory) {
     static float start[5][LONGEST_STEP], expected[5][LONGEST_STEP];
     float *at[5];

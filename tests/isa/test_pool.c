@@ -1,5 +1,5 @@
 /* Pooling on every ISA target: the oracle's values (sums within rounding), the same bits on all
-   targets and for any number of threads, no element outside the operands. */
+   targets and for any number of threads, no access outside the operands. */
 #include "isa.h"
 
 typedef struct pool_case {
@@ -65,8 +65,8 @@ static const struct {
              {"mean's gradient", DVTI_OP_avg_pool2d_data, false},
              {"max's gradient, past relu", DVTI_OP_max_pool2d_data, true}};
 
-/* Of elements up to 3: as many roundings of a sum as it has terms. A mean has a window's elements,
-   its gradient at most the windows that overlap; one of those is exact. */
+/* Returns the error bound for elements up to 3: one rounding per term of a sum. A mean has the
+   elements of a window, its gradient at most the windows that overlap; one of those is exact. */
 static double bound_of(const pool_case *c, dvti_op op) {
     double windows = 1;
     int k;
@@ -79,7 +79,7 @@ static double bound_of(const pool_case *c, dvti_op op) {
                : 0;
 }
 
-/* Operands end, or begin, at unreadable pages. */
+/* Operands end, or begin, at pages without access. */
 static void check_pool(const pool_case *c, int mode, bool at_end) {
     static const float special[] = {NAN, INFINITY, -INFINITY, -0.f, 0.f, 1e-40f};
     int64_t xs = c->planes * c->height * c->width,
@@ -168,8 +168,7 @@ DVT_TEST(isa_pools_any_windows) {
         c.width = c.size[1] + (int64_t)dvt_test_random(0, 60);
         check_pool(&c, round % 3, round % 4 < 2);
     }
-    memset(&c, 0,
-           sizeof c); /* the mean of whole planes, and a row that the buffer has no room for */
+    memset(&c, 0, sizeof c); /* the mean of whole planes; a row longer than the buffer */
     c.planes = 7;
     c.height = c.width = c.size[0] = c.size[1] = c.stride[0] = c.stride[1] = 7;
     check_pool(&c, 0, true);

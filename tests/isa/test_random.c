@@ -1,4 +1,5 @@
-/* Random numbers of every ISA target: the reference's, at any place, with any end, and no element more. */
+/* Random numbers of every ISA target equal the reference's for any offset and any end. Nothing
+   after the end is written. */
 #include "launches.h"
 
 static void check_random(dvti_op op, uint64_t at, int64_t n, double a, double b) {
@@ -33,7 +34,7 @@ static void check_random(dvti_op op, uint64_t at, int64_t n, double a, double b)
 }
 
 DVT_TEST(random_numbers_of_every_target) {
-    /* the second and third: the low word of the counter, and the whole of it, wrap within a vector */
+    /* second and third: the low word, and the whole counter, wrap within a vector */
     static const uint64_t places[] = {0, 0xfffffffaULL, 0xfffffffffffffffcULL, 123456789012345ULL};
     int64_t n;
     int k;

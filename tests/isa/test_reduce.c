@@ -1,5 +1,5 @@
-/* Reductions of every ISA target: near the reference for all layouts, the same bits on all ISA targets and for any number of threads, no element outside
-   the operands. */
+/* Reductions of every ISA target: close to the reference for all layouts, the same bits on all ISA
+   targets and for any number of threads. No access outside the operands. */
 #include "reductions.h"
 
 static dvt_dtype result_dtype(dvti_op op, dvt_dtype dtype) {
@@ -12,7 +12,7 @@ static dvt_dtype result_dtype(dvti_op op, dvt_dtype dtype) {
     return op == DVTI_OP_sum || op == DVTI_OP_prod ? DVT_I64 : DVT_F32;
 }
 
-/* A launch over x, whose first `kept` axes are kept. The caller frees out and workspace. */
+/* Returns a launch over x that keeps the first `kept` axes. The caller frees out and workspace. */
 static dvti_launch reduction(dvti_op op, dvti_view x, int kept, void *out) {
     dvti_launch launch;
     int64_t step = 1;
@@ -57,7 +57,7 @@ static int64_t count_of(const dvti_view *view, int from, int to) {
     return n;
 }
 
-/* Ordinary numbers, many ties, special numbers; hardly anything but zeros, hardly any zero. */
+/* Fills with ordinary numbers, many ties, special numbers, mostly zeros, or few zeros. */
 enum { MODES = 5 };
 
 static double fill_one(int mode) {
@@ -76,9 +76,11 @@ static double fill_one(int mode) {
                                        : special[(int)dvt_test_random(0, 8)];
 }
 
-/* The bounds. Of float32: four numbers are added in two or three roundings, the result is rounded once; half a unit each, of what is added. Of
-   float64: sums of n numbers in any order differ by n roundings. The logarithm of a sum has the relative error of its
-   exponentials, about two units each and as many for every new maximum; of float64 also that of n additions. */
+/* Returns the error bound. float32: four numbers are added in two or three roundings, and the
+   result is rounded once. Each rounding is half a unit in the last place of what is added. float64:
+   sums of n numbers in any order differ by n roundings. The logarithm of a sum has the relative
+   error of its exponentials: two units each, and as many for every new maximum. In float64 it also
+   has that of n additions. */
 static bool close_to(dvti_op op, dvt_dtype dtype, int64_t n, double got, double expected,
                      double sum_of_sizes) {
     const bool wide = dtype == DVT_F64;
@@ -98,7 +100,8 @@ static bool close_to(dvti_op op, dvt_dtype dtype, int64_t n, double got, double 
                                                             : (wide ? (double)(16 + n) : 16));
 }
 
-/* What depends on the order of the elements: sums of special values, and products that leave double's range on the way. */
+/* Returns whether a result depends on the order: sums of special values, and products that leave
+   double's range on the way. */
 static bool comparable(dvti_op op, int mode, int64_t n) {
     return mode < 2 ||
            (op != DVTI_OP_sum && op != DVTI_OP_mean && op != DVTI_OP_norm &&
@@ -143,7 +146,8 @@ static void check_layout(dvti_view x, int kept, int mode, const double *sizes) {
     free(first);
 }
 
-/* x in C order of `order`, with gaps, ending where nobody may read; the sums of absolute values by plain loops. */
+/* Checks x in C order of `order`, with gaps, ending at a page without access. Plain loops compute
+   the sums of absolute values. */
 static void check_shape(const int64_t *dim, int ndim, int kept, const int *order, dvt_dtype dtype,
                         int64_t gap, int mode) {
     dvti_view x;
@@ -160,7 +164,7 @@ static void check_shape(const int64_t *dim, int ndim, int kept, const int *order
         x.stride[order[i]] = step;
         step *= dim[order[i]];
     }
-    step -= gap; /* behind the last element */
+    step -= gap; /* after the last element */
     bytes = (size_t)(step * dvt_dtype_size(dtype));
     memory = guard_new(bytes);
     x.data = guard_end(memory, bytes);
@@ -192,7 +196,7 @@ DVT_TEST(isa_reduces_rows_of_all_lengths) {
     static const int order[] = {0, 1};
     int64_t dim[2], n;
     for (n = 1; n <= 300; n += n < 140 ? 1 : 23) {
-        dim[0] = n % 2 ? 3 : 16 + n % 11; /* 8 or 16 have their lanes put together at once */
+        dim[0] = n % 2 ? 3 : 16 + n % 11; /* 8 or 16 rows are reduced together */
         dim[1] = n;
         check_shape(dim, 2, 1, order, DVT_F32, n % 5 == 0, (int)(n % MODES));
         check_shape(dim, 2, 1, order, DVT_F64, n % 5 == 0, (int)(n % MODES));
@@ -232,7 +236,8 @@ DVT_TEST(isa_reduces_columns) {
         }
 }
 
-/* More than one thread takes wide columns by pages only when there are enough of them: two pages of 1025 rows are. */
+/* Several threads split wide columns into pages only if there are at least two pages of 1025
+   rows. */
 DVT_TEST(isa_reduces_wide_columns) {
     static const int order[] = {1, 0};
     static const int64_t columns[] = {1000, 1024, 1025, 2050, 1030};
@@ -268,7 +273,7 @@ DVT_TEST(isa_reduces_any_axes) {
 }
 
 DVT_TEST(isa_sums_keep_what_float_loses) {
-    /* A million tenths: 1e6 * the float nearest to 0.1, to the last bit. */
+    /* The sum of 1e6 floats nearest to 0.1 must be correct to the last bit. */
     int64_t n = 1000000, k;
     float *x = (float *)malloc((size_t)n * sizeof *x), got;
     dvti_view view;

@@ -1,4 +1,5 @@
-/* Rows of other dtypes to floats and back, on every ISA target as the reference does it; and launches whose operands are broadcast. */
+/* Conversion of rows to floats and back on every ISA target, compared with the reference. Also
+   launches whose operands are broadcast. */
 #include "isa.h"
 
 enum { ALL = 65536 };
@@ -16,7 +17,7 @@ static void check_row(const dvti_simd *target, dvt_dtype dtype, const float *got
                    bad < 0 ? 0 : (double)expected[bad]);
 }
 
-/* All bit patterns of the short dtypes; of int32 as many. */
+/* All bit patterns of the short dtypes; as many of int32. */
 DVT_TEST(rows_of_other_dtypes_become_floats) {
     static uint16_t bits[ALL];
     static int32_t whole[ALL];
@@ -67,7 +68,7 @@ DVT_TEST(floats_become_rows_of_other_dtypes) {
     }
 }
 
-/* Neither reads nor writes beyond the last element. */
+/* Checks that nothing is read or written after the last element. */
 DVT_TEST(rows_stay_in_their_memory) {
     guard small = guard_new(4 * 40), floats = guard_new(4 * 40);
     int n, d;
@@ -89,7 +90,7 @@ DVT_TEST(rows_stay_in_their_memory) {
 /* ---- doubles ---- */
 static const dvt_dtype wide_dtypes[] = {DVT_F32, DVT_F16, DVT_BF16, DVT_I8, DVT_U8, DVT_BOOL};
 
-/* Every byte pattern is a number, or a NaN, of some dtype. */
+/* Every byte pattern is a number or a NaN of some dtype. */
 DVT_TEST(rows_to_and_from_doubles) {
     enum { MOST = 150 };
 
@@ -129,7 +130,7 @@ DVT_TEST(rows_to_and_from_doubles) {
                                               (size_t)dvt_dtype_size(dtype)));
                 dvt_test_check(ok, __FILE__, __LINE__, "%s: %d doubles to dtype %d", target->name,
                                n, (int)dtype);
-                if (dtype == DVT_F32) { /* the way of launches in float */
+                if (dtype == DVT_F32) { /* the path of launches in float */
                     CHECK(target->load_row(dst, DVT_F64, n, (float *)(void *)src));
                     for (i = 0, ok = true; i < n; i++)
                         ok = ok && same_bits_f32(((float *)(void *)src)[i], (float)got[i]);
@@ -172,7 +173,7 @@ static void broadcast_launch(dvti_launch *launch, const float *a, const float *b
     launch->out[0].stride[0] = dim[1] * dim[2];
 }
 
-/* Every pattern of repeated axes, with runs that are long and short. */
+/* Every pattern of repeated axes, with long and short runs. */
 DVT_TEST(broadcast_operands_of_every_target) {
     static const int64_t dims[][3] = {{1, 3, 4},   {3, 5, 40}, {2, 33, 64},
                                       {7, 1, 100}, {1, 1, 1},  {4, 50, 1}};
@@ -207,7 +208,7 @@ DVT_TEST(broadcast_operands_of_every_target) {
         }
 }
 
-/* Copies to float32, from all lengths around a vector's and some that threads share. */
+/* Copies to float32, of all lengths around a vector's and some that threads share. */
 DVT_TEST(whole_numbers_copied_to_floats_by_every_target) {
     static const dvt_dtype dtypes[] = {DVT_I32, DVT_U8, DVT_I8, DVT_BOOL};
     static const int64_t lengths[] = {1, 2, 15, 16, 17, 31, 33, 1000, 300001};

@@ -1,5 +1,5 @@
-/* The running sums of every ISA target: against plain loops, to the bit, for all tails, with operands that begin and end where memory does; and whole
-   cumulative sums through the plan, in both directions. */
+/* Running sums of every ISA target equal plain loops to the bit, for all tails, with operands at
+   both ends of memory. Also whole cumulative sums through the plan, in both directions. */
 #include "isa.h"
 
 enum { MOST = 37 };
@@ -20,7 +20,7 @@ static bool same(const void *x, dvt_dtype dtype, int64_t at, double value) {
                             : memcmp((const double *)x + at, &value, sizeof value) == 0;
 }
 
-/* rows x columns elements that end (or begin) at a page that may not be touched. */
+/* Checks rows x columns elements that end (or begin) at a page without access. */
 static void check_running(dvt_dtype dtype, int64_t rows, int64_t columns, int64_t gap, bool writes,
                           int side) {
     size_t bytes = (size_t)(((rows - 1) * (columns + gap) + columns) * dvt_dtype_size(dtype));
@@ -81,7 +81,8 @@ DVT_TEST(isa_running_sums) {
             }
 }
 
-/* Numbers where a rounding to float on the way to 16 bits would show, and all that is special. */
+/* Returns numbers that would expose a rounding to float on the way to 16 bits, and special
+   values. */
 static double hard_number(int64_t k) {
     static const double special[] = {0.,          -0.,    INFINITY, -INFINITY,
                                      65519.99999, 65520., 1e300,    0x1p-133};
@@ -100,12 +101,12 @@ static double hard_number(int64_t k) {
     }
 }
 
-/* Against the reference's elements, which round once. */
+/* Compares with the reference's elements, which round once. */
 static void check_store(dvt_dtype dtype, int64_t n, double before) {
     const size_t bytes = (size_t)(n * dvt_dtype_size(dtype));
     guard from = guard_new((size_t)n * sizeof(double)), to = guard_new(bytes);
     double *x = (double *)guard_end(from, (size_t)n * sizeof(double)), *sums = NULL;
-    double expected[256]; /* room for any dtype */
+    double expected[256]; /* space for any dtype */
     void *y = guard_end(to, bytes);
     int64_t k;
     sums = (double *)malloc((size_t)n * sizeof *sums);

@@ -1,5 +1,5 @@
-/* softmax, log_softmax and transposing copies of every ISA target: against the reference, the same bits on all ISA targets and for any number of threads, no
-   element outside the operands. */
+/* softmax, log_softmax and transposing copies of every ISA target, compared with the reference. The
+   same bits on all ISA targets and for any number of threads; no access outside the operands. */
 #include "isa.h"
 
 static dvti_view matrix_of(void *data, dvt_dtype dtype, int64_t rows, int64_t columns,
@@ -36,8 +36,10 @@ static void run_one(const char *isa, int threads, const dvti_kernel *kernel, dvt
 }
 
 /* ---- softmax ---- */
-/* x holds rows * n elements of a dtype, `step` apart. Bounds: the exponential, the sum's reciprocal and their product are rounded, the exponent's
-   rounding is relative to its size, which is below 90 where the result counts; the logarithm has two roundings of numbers below 200. */
+/* Checks x of rows * n elements of a dtype, `step` apart. Bounds: the exponential, the reciprocal
+   of the sum and their product are rounded. The exponent's rounding error is relative to its size,
+   which is below 90 where the result is not negligible. The logarithm has two roundings of numbers
+   below 200. */
 static void check_rows(dvti_op op, dvt_dtype dtype, int64_t rows, int64_t n, int64_t step,
                        const void *x, void *y) {
     size_t bytes = (size_t)(rows * n * step) * 8 + 64;
@@ -142,7 +144,8 @@ DVT_TEST(isa_softmax_of_many_rows) {
     }
 }
 
-/* Sixteen rows of one vector have a way of their own, with the bits of each row alone; in place too. */
+/* Sixteen rows of one vector have a path of their own, with the bits of each row alone; also in
+   place. */
 DVT_TEST(isa_softmax_of_short_rows) {
     enum { ROWS = 37, MOST = 40 };
 
@@ -178,7 +181,7 @@ DVT_TEST(isa_softmax_of_short_rows) {
     guard_free(y);
 }
 
-/* Along an axis whose elements do not lie side by side: the neighbors do. */
+/* Along an axis that is not contiguous; its neighbors are. */
 static void check_columns(dvti_op op, dvt_dtype dtype, int64_t batch, int64_t n, int64_t width,
                           int mode) {
     const int64_t size = batch * n * width;
@@ -241,8 +244,8 @@ DVT_TEST(isa_softmax_along_other_axes) {
     check_columns(DVTI_OP_softmax, DVT_F64, 1, 5000, 20, 0);
 }
 
-/* ---- rows with mean 0 and variance 1 ---- */
-/* Far fewer roundings than the bound, each of numbers below 8. */
+/* ---- layer norm ---- */
+/* The bound allows far more roundings than there are, each of numbers below 8. */
 DVT_TEST(isa_normalizes_rows) {
     enum { MOST = 1200 };
 

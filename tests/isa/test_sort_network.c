@@ -1,5 +1,5 @@
-/* Sixteen columns side by side, by every ISA target: sorted as plain insertion sorts them, and the best of them, for all lengths, with memory ending
-   behind them; and told where floats do not decide. */
+/* Sixteen columns on every ISA target, for all lengths, with memory ending after them. They are
+   sorted as insertion sort does, and the best are selected. NaN and -0 must be reported. */
 #include "isa.h"
 
 enum { MOST = 300 }; /* more than 16 * 16 */
@@ -43,7 +43,7 @@ static int compare_ints(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Every int32 has its place, those that are bits of a NaN or of -0 too. */
+/* Every int32 is sorted, also the bit patterns of NaN and -0. */
 static void check_ints(const dvti_simd *target, const int32_t *from, int32_t *x, int64_t n,
                        bool descending) {
     int32_t wanted[MOST];
@@ -88,7 +88,7 @@ DVT_TEST(isa_sorted_columns) {
     }
 }
 
-/* In two calls, the second of which goes on. */
+/* Selects in two calls, the second of which continues the first. */
 static void check_best(const dvti_simd *target, const float *x, int64_t n, int64_t k, bool below,
                        bool decided) {
     float value[16 * 16];
@@ -136,7 +136,7 @@ DVT_TEST(isa_best_of_columns) {
         }
 }
 
-/* NaN after all numbers, either sign; -0 and 0 are equals. */
+/* Ranks NaN after all numbers, of either sign; -0 equals 0. */
 static bool stands_before(const void *x, int64_t i, int64_t j, bool floats) {
     const float a = ((const float *)x)[i], b = ((const float *)x)[j];
     if (!floats)

@@ -1,5 +1,5 @@
-/* Results that are written with non-temporal stores: what a loop writes in pieces, to the last bit and
-   in every place; not where an operand is overwritten, nor where a result is unaligned. */
+/* Results that are written with non-temporal stores: the bits of a loop over blocks, at every
+   offset. They are not used if an operand is overwritten or the result is unaligned. */
 #include "isa.h"
 
 enum { LARGE = (32 << 20) / (int)sizeof(float) + 21, PIECE = 1000 };
@@ -47,10 +47,10 @@ static void check_target(const dvti_simd *target, dvt_array *x, dvt_array *y) {
     }
 }
 
-/* A result one element behind a vector's place, between elements that stay. */
+/* A result one element after an aligned address; elements around it do not change. */
 static void check_unaligned(const dvti_simd *target, dvt_array *x) {
-    dvt_array *room = dvt_full(DVT_SHAPE(LARGE + 2), 7, DVT_F32, dvt_cpu());
-    float *to = values(room) + 1;
+    dvt_array *space = dvt_full(DVT_SHAPE(LARGE + 2), 7, DVT_F32, dvt_cpu());
+    float *to = values(space) + 1;
     dvti_launch launch;
     memset(&launch, 0, sizeof launch);
     launch.op = DVTI_OP_neg;
@@ -68,13 +68,13 @@ static void check_unaligned(const dvti_simd *target, dvt_array *x) {
     CHECK(to[-1] == 7 && to[LARGE] == 7);
 }
 
-/* Floats, doubles and bools of them, of lengths that end within a block and within a vector. */
+/* Floats, doubles and bools of lengths that end within a block and within a vector. */
 static void check_loop(const dvti_simd *target, dvti_op op, bool wide, int64_t n) {
     enum { MOST = 1700 };
 
     static double in[2][MOST], want[MOST];
-    static char room[MOST * 8 + 64];
-    char *got = room + (64 - (uintptr_t)room % 64) % 64;
+    static char space[MOST * 8 + 64];
+    char *got = space + (64 - (uintptr_t)space % 64) % 64;
     const int64_t bytes = n * dvt_dtype_size(dvti_loop_dtype(op, wide ? DVT_F64 : DVT_F32));
     const dvti_loop_fn run = wide ? target->f64->loop(op) : target->loop_f32(op);
     dvti_loop loop;
@@ -95,7 +95,7 @@ static void check_loop(const dvti_simd *target, dvti_op op, bool wide, int64_t n
     loop.n = n;
     loop.out = want;
     run(&loop);
-    memset(room, 7, sizeof room);
+    memset(space, 7, sizeof space);
     loop.out = got;
     loop.stream = true;
     run(&loop);

@@ -1,5 +1,5 @@
-/* What finds the first k, by every ISA target: the elements beyond a bound, against a plain loop, and a bound that enough elements reach; for all
-   tails, with elements that begin and end where memory does. */
+/* Selection of the first k on every ISA target: elements beyond a bound, against a plain loop, and
+   a bound that enough elements reach. Covers all tails, with elements at both ends of memory. */
 #include "isa.h"
 
 enum { MOST = 70 };
@@ -46,7 +46,8 @@ DVT_TEST(isa_above_a_bound) {
         }
 }
 
-/* At least k reach the bound, and where there is no NaN not many more; the same bound on every ISA target. */
+/* Checks that at least k elements reach the bound, and without NaN not many more. All ISA targets
+   return the same bound. */
 static void check_kth_bound(const dvti_simd *target, const float *x, int64_t n, int64_t k,
                             bool below, bool some_nan, float *before) {
     float bound = target->kth_bound(x, n, k, below);

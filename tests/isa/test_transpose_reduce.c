@@ -1,9 +1,10 @@
-/* The kernels that fold rows, each alone: nothing outside their rows, at the edge of memory too, the same bits for a row whatever stands beside it,
-   and the first of equals. */
+/* The kernels that reduce rows, each alone. They access nothing outside their rows, also at the
+   edge of memory. The bits of a row do not depend on its neighbors. Of equal elements the first one
+   wins. */
 #include "reductions.h"
 
-static dvti_reduction folding(dvti_op op, dvt_dtype dtype, const void *x, int64_t step,
-                              int64_t rows, int64_t n, double *value, int64_t *at) {
+static dvti_reduction reduction_of(dvti_op op, dvt_dtype dtype, const void *x, int64_t step,
+                                   int64_t rows, int64_t n, double *value, int64_t *at) {
     dvti_reduction p;
     memset(&p, 0, sizeof p);
     p.op = op;
@@ -41,7 +42,8 @@ DVT_TEST(isa_reduces_stay_in_their_rows) {
             FOR_EACH_TARGET(for (r = 0; r < REDUCTIONS; r++) {
                 const dvti_op op = reductions[r].op;
                 dvti_reduce_kernel kernel = kernel_of(target, op, dtype);
-                dvti_reduction p = folding(op, dtype, x, n, 1, n, value, places(op) ? at : NULL);
+                dvti_reduction p =
+                    reduction_of(op, dtype, x, n, 1, n, value, places(op) ? at : NULL);
                 if (kernel.rows)
                     kernel.rows(&p);
                 if (places(op) && kernel.rows)
@@ -54,7 +56,8 @@ DVT_TEST(isa_reduces_stay_in_their_rows) {
             FOR_EACH_TARGET(for (r = 0; r < REDUCTIONS; r++) {
                 const dvti_op op = reductions[r].op;
                 dvti_reduce_kernel kernel = kernel_of(target, op, dtype);
-                dvti_reduction p = folding(op, dtype, x, n, 11, n, value, places(op) ? at : NULL);
+                dvti_reduction p =
+                    reduction_of(op, dtype, x, n, 11, n, value, places(op) ? at : NULL);
                 memset(value, 0, sizeof value);
                 if (kernel.rows)
                     kernel.columns(&p);
@@ -71,7 +74,7 @@ DVT_TEST(isa_reduces_stay_in_their_rows) {
     guard_free(memory);
 }
 
-/* The bits of a row do not depend on how many there are, nor on the elements between them. */
+/* The bits of a row do not depend on the number of rows or on the elements between them. */
 DVT_TEST(isa_reduces_rows_together_as_alone) {
     enum { ROWS = 37, MOST = 300 };
 
@@ -99,7 +102,7 @@ DVT_TEST(isa_reduces_rows_together_as_alone) {
                 const char *means = own[d] == DVT_F64 ? (char *)mean : (char *)narrow;
                 dvti_reduce_kernel kernel = kernel_of(target, op, own[d]);
                 dvti_reduction p =
-                    folding(op, own[d], x, step, ROWS, n, value, places(op) ? at : NULL);
+                    reduction_of(op, own[d], x, step, ROWS, n, value, places(op) ? at : NULL);
                 bool same = true;
                 if (!kernel.rows)
                     continue;
@@ -122,7 +125,7 @@ DVT_TEST(isa_reduces_rows_together_as_alone) {
     guard_free(memory);
 }
 
-/* Small whole numbers, so that every order gives the same sums. */
+/* Uses small integers, so that every order gives the same sums. */
 DVT_TEST(isa_squares_of_distances) {
     guard xs = guard_new(11 * 200 * sizeof(double)), ms = guard_new(200 * sizeof(double));
     static double value[DVTI_BLOCK];
@@ -139,7 +142,7 @@ DVT_TEST(isa_squares_of_distances) {
                 dvti_store_f64(mean, dtype, k, k % 5);
             FOR_EACH_TARGET({
                 dvti_reduce_kernel kernel = kernel_of(target, DVTI_OP_variance, dtype);
-                dvti_reduction p = folding(DVTI_OP_variance, dtype, x, n, 7, n, value, NULL);
+                dvti_reduction p = reduction_of(DVTI_OP_variance, dtype, x, n, 7, n, value, NULL);
                 p.mean = mean;
                 bad = 0;
                 memset(value, 0, sizeof value);
@@ -174,7 +177,7 @@ DVT_TEST(isa_squares_of_distances) {
     guard_free(ms);
 }
 
-/* The first of equals and the first NaN, wherever they stand. */
+/* Checks the first of equals and the first NaN at every position. */
 DVT_TEST(isa_finds_the_first_extreme) {
     static double x[2600];
     static float narrow[2600];
@@ -185,8 +188,9 @@ DVT_TEST(isa_finds_the_first_extreme) {
         for (wide = 0; wide < 2; wide++)
             FOR_EACH_TARGET({
                 const dvt_dtype dtype = wide ? DVT_F64 : DVT_F32;
-                dvti_reduction p = folding(DVTI_OP_argmax, dtype, wide ? (void *)x : (void *)narrow,
-                                           0, 1, 2600, &value, &at);
+                dvti_reduction p =
+                    reduction_of(DVTI_OP_argmax, dtype, wide ? (void *)x : (void *)narrow, 0, 1,
+                                 2600, &value, &at);
                 for (k = 0; k < 2600; k++)
                     x[k] = narrow[k] = k < place ? 1 : 2;
                 kernel_of(target, p.op, dtype).rows(&p);

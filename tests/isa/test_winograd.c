@@ -1,6 +1,6 @@
-/* Convolutions by Winograd's method on all ISA targets: within the bound that its rounding steps
-   give, the same bits for every target and any number of threads, and no byte touched outside of
-   the operands. */
+/* Convolutions by Winograd on all ISA targets: within the bound of its rounding steps, with the
+   same bits for every target and any number of threads. No byte is accessed outside the
+   operands. */
 #include "3_cpu/cpu_conv.h"
 #include "launches.h"
 
@@ -31,7 +31,7 @@ static dvti_view view_of(dvt_dtype dtype, int64_t a, int64_t b, int64_t c, int64
     return view;
 }
 
-/* x is what is transformed: the image, or dy. */
+/* x is transformed: the image, or dy. */
 static dvti_launch launch_of(const shape *s, bool data, dvt_dtype dtype, bool bias) {
     const int64_t h = s->h + 2 * s->padding[0] - 2, w = s->w + 2 * s->padding[1] - 2;
     dvti_view x = view_of(dtype, s->n, s->c, s->h, s->w), y = view_of(dtype, s->n, s->o, h, w);
@@ -69,7 +69,7 @@ static double weight_at(const dvti_launch *l, int64_t o, int64_t c, int i, int j
     return dvti_load_f64(v->data, v->dtype, (c * v->dim[1] + o) * 9 + 8 - 3 * i - j);
 }
 
-/* to (rows x rows) = m (rows x cols) * from (cols x cols) * m transposed. */
+/* Computes to (rows x rows) = m (rows x cols) * from (cols x cols) * m transposed. */
 static void both_sides(const double *m, int rows, int cols, const double *from, double *to) {
     double half[36];
     int i, j, k;
@@ -83,7 +83,7 @@ static void both_sides(const double *m, int rows, int cols, const double *from, 
                 to[i * rows + j] += half[i * cols + k] * m[j * cols + k];
 }
 
-/* Absolute values of the matrices: what a number can contribute at most. */
+/* Absolute values of the matrices: the largest contribution of an element. */
 #define H 0.70710678118654752
 #define R 1.41421356237309505
 static const double of_data[36] = {1, 0, 2.5, 0, 1, 0, 0, R, 2,  H, 1, 0, 0, R, 2, H,   1, 0,
@@ -96,8 +96,8 @@ static const double of_sums[24] = {1, 1,  1,  1, 1, 0, 0, H,     H,     R,     R
 #undef H
 #undef R
 
-/* Of one tile and channel of the result: the exact sums, and the largest sums of absolute values
-   that any order of rounding can meet. */
+/* Computes for one tile and channel of the result the exact sums, and the largest sums of absolute
+   values in any order of rounding. */
 static void expect_tile(const dvti_launch *l, const double *kernels, const double *tiles, int64_t n,
                         int64_t o, int64_t y, int64_t x, double *sum, double *most) {
     const int64_t c = l->in[0].dim[1];
@@ -119,8 +119,8 @@ static void expect_tile(const dvti_launch *l, const double *kernels, const doubl
         sum[j] += dvti_load_f64(l->in[2].data, l->in[2].dtype, o);
 }
 
-/* Roundings on the way of a product: of constants and sums on both sides of it, of the chain over
-   channels, of the results. */
+/* Roundings of a product: of constants and sums on both sides, of the chain over channels, of the
+   results. */
 static void check_values(const dvti_launch *l, const char *target) {
     const dvti_view *x = &l->in[0], *out = &l->out[0];
     const int64_t c = x->dim[1], o_all = out->dim[1], h = out->dim[2], w = out->dim[3];
@@ -212,8 +212,8 @@ static void check(const shape *s, bool data, dvt_dtype dtype) {
         guard_free(memory[k]);
 }
 
-/* All widths of the last tile, more than one vector of tiles, blocks over the ends of images,
-   channels that fill no vector. */
+/* Covers all widths of the last tile, several vectors of tiles, blocks across images, and channels
+   that do not fill a vector. */
 DVT_TEST(winograd_is_within_its_bound_on_all_targets_and_threads) {
     static const shape shapes[] = {
         {16, 32, 8, 8, 32, {1, 1}}, {9, 33, 7, 13, 35, {1, 1}},   {5, 32, 14, 14, 40, {1, 1}},
@@ -228,7 +228,7 @@ DVT_TEST(winograd_is_within_its_bound_on_all_targets_and_threads) {
     }
 }
 
-/* Without permission, or for shapes that it is not made for, the sums are what they always are. */
+/* Without permission, or for other shapes, the sums are those of the other methods. */
 DVT_TEST(winograd_asks_for_permission) {
     static const shape s = {4, 32, 16, 16, 32, {1, 1}};
     dvti_launch launch = launch_of(&s, false, DVT_F32, false);

@@ -1,11 +1,11 @@
-/* Sine, cosine and tangent; see basics.inl. Whoever pastes this has one word more:
-     V(far_angles)(x, done, &r, &low, &quarters)   for lanes whose bit in `done` is 0 the three numbers of dvti_reduce_angle
-   (quarter_turns.inl), where x is so large that the subtraction here would lose digits. */
+/* Sine, cosine and tangent; see basics.inl. The including file also defines V(far_angles)(x, done,
+   &r, &low, &quarters). It sets the three results of dvti_reduce_angle (quarter_turns.inl) in lanes
+   whose bit in `done` is 0. Those x are so large that the subtraction here would lose digits. */
 #define DVTI_ANGLE_MOST 65536.f
 
-/* x = n pi / 2 + r + low, |r| <= pi / 4 and a little; low is what r's rounding took away. pi / 2 stands in three parts. Below
-   DVTI_ANGLE_MOST the first subtraction is exact. The second may cancel, so its rounding error is found whichever operand is larger
-   (Knuth). */
+/* Reduces x = n pi / 2 + r + low, |r| <= pi / 4 and slightly more; low is the rounding error of r.
+   pi / 2 is the sum of three floats. Below DVTI_ANGLE_MOST the first subtraction is exact. The
+   second may cancel, so its rounding error is computed for operands of any order (Knuth). */
 DVTI_INLINE V(f) V(angle_reduce)(V(f) x, V(f) * low, V(i) * quarters) {
     const V(f) second = V(set)(-4.37113883e-8f), third = V(set)(-1.71512451e-15f);
     V(f) n = V(round)(V(mul)(x, V(set)(0.636619772f)));
@@ -20,22 +20,23 @@ DVTI_INLINE V(f) V(angle_reduce)(V(f) x, V(f) * low, V(i) * quarters) {
     return r;
 }
 
-/* What sine is beside r. */
+/* Returns sin(r + low) - r. */
 DVTI_INLINE V(f) V(sin_rest)(V(f) r, V(f) low, V(f) z) {
     V(f) p = DVTI_P2(z, -0.166666538f, 0.00833210163f, -0.000195068467f);
     return V(fma)(V(mul)(r, z), p, low);
 }
 
-/* 1 - z / 2, and what cosine is beside it: what its rounding takes away, and the polynomial's rest. */
-DVTI_INLINE V(f) V(cos_parts)(V(f) r, V(f) low, V(f) z, V(f) * beside) {
+/* Returns 1 - z / 2, and in `tail` the rest of the cosine: the rounding error and the
+   polynomial. */
+DVTI_INLINE V(f) V(cos_parts)(V(f) r, V(f) low, V(f) z, V(f) * tail) {
     const V(f) one = V(set)(1), half = V(set)(0.5f);
     V(f) p = DVTI_P2(z, 0.0416666456f, -0.00138873013f, 2.44306702e-05f);
     V(f) high = V(fnma)(half, z, one), rest = V(fnma)(half, z, V(sub)(one, high));
-    *beside = V(fma)(V(mul)(z, z), p, V(fnma)(r, low, rest));
+    *tail = V(fma)(V(mul)(z, z), p, V(fnma)(r, low, rest));
     return high;
 }
 
-/* Sine of x plus `turn` quarter turns. */
+/* Returns the sine of x plus `turn` quarter turns. */
 DVTI_INLINE V(f) V(sin_turned)(V(f) x, int32_t turn) {
     V(f) low, r, z, s, c, rest;
     V(i) n;
@@ -58,8 +59,8 @@ DVTI_INLINE V(f) V(cos)(V(f) x) {
     return V(sin_turned)(x, 1);
 }
 
-/* Sine / cosine, or minus its reciprocal: the quotient of the larger parts, and what a division's remainder and the smaller parts
-   add to it. */
+/* Returns sine / cosine, or minus its reciprocal. Divides the larger terms, then adds the remainder
+   of the division and the smaller terms. */
 DVTI_INLINE V(f) V(tan)(V(f) x) {
     V(f) low, r, z, c, s_rest, c_rest, over, over_rest, under, under_rest, sum, inverse, q;
     V(i) n;

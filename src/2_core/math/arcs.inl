@@ -5,13 +5,14 @@
 #define DVTI_HALF_PI 1.57079637f
 #define DVTI_HALF_PI_LOW -4.37113883e-8f
 
-/* asin(s) = s + this, z = s^2 <= 1/4 */
+/* Returns asin(s) - s, z = s^2 <= 1/4. */
 DVTI_INLINE V(f) V(asin_poly)(V(f) s, V(f) z) {
     V(f) p = DVTI_P4(z, 0.166667536f, 0.0749525204f, 0.0454760417f, 0.0241520889f, 0.0422118157f);
     return V(mul)(V(mul)(s, z), p);
 }
 
-/* Above 1/2: asin(a) = pi / 2 - 2 asin(sqrt((1 - a) / 2)), whose asin takes on the low part of pi / 4. */
+/* Above 1/2: asin(a) = pi / 2 - 2 asin(sqrt((1 - a) / 2)). The low float of pi / 4 is added to that
+   asin. */
 DVTI_INLINE V(f) V(asin)(V(f) x) {
     const V(f) half = V(set)(0.5f);
     V(f) a = V(abs)(x), z, s, p, r;
@@ -38,7 +39,7 @@ DVTI_INLINE V(f) V(acos)(V(f) x) {
     return V(select)(large, r, small);
 }
 
-/* atan(least / most), 0 <= least <= most; for `turned` atan(most / least) */
+/* Returns atan(least / most), 0 <= least <= most; where `turned`, atan(most / least). */
 DVTI_INLINE V(f) V(atan_of)(V(f) least, V(f) most, V(m) turned) {
     V(f) q = V(div)(least, most), z = V(mul)(q, q), p, r;
     p = DVTI_P8(z, -0.333333015f, 0.199986264f, -0.142650917f, 0.109566577f, -0.084164612f,
@@ -54,7 +55,7 @@ DVTI_INLINE V(f) V(atan)(V(f) x) {
     return V(bit_or)(V(sign_bit)(x), r);
 }
 
-/* The angle of the point (x, y). */
+/* Returns the angle of the point (x, y). */
 DVTI_INLINE V(f) V(atan2)(V(f) y, V(f) x) {
     const V(f) most = V(set)(INFINITY);
     V(f) a = V(abs)(y), b = V(abs)(x), small = V(min)(a, b), large = V(max)(a, b), r;

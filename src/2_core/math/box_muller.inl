@@ -1,12 +1,13 @@
-/* The transform of Box and Muller: two normal numbers from two words of 32 random bits; needs log.inl, see basics.inl. Words are numbers
-   without sign. How far the result may be from the transform of exact numbers stands in tests/isa/test_normal.c. */
+/* The transform of Box and Muller: two normal numbers from two 32-bit random numbers without sign.
+   Needs log.inl; see basics.inl. tests/isa/test_normal.c has the largest error against the exact
+   transform. */
 
-/* sqrt(-2 log u), u = (w + 1) / 2^32. A word has more digits than a float, and where u is next to 1 its last ones are all that the logarithm
-   consists of. So the upper 24 bits and the rest are floats of their own until 1 is taken from them, which is exact for the upper
-   ones. */
+/* Returns sqrt(-2 log u), u = (w + 1) / 2^32. w has more digits than a float. Where u is near 1,
+   the logarithm depends on the last of them. So the upper 24 bits and the rest are separate floats
+   until 1 is subtracted, which is exact for the upper ones. */
 DVTI_INLINE V(f) V(normal_radius)(V(i) w) {
     V(f) high = V(to_f)(V(ishr)(w, 8)), scale, f;
-    /* (w % 256 + 1) / 256: in 2^15 that is the last bits */
+    /* (w % 256 + 1) / 256: the last bits of a float of 2^15 */
     V(f) low = V(as_f)(V(ior)(V(iand)(w, V(iset)(0xff)), V(iset)(0x47000000)));
     V(i) n;
     low = V(sub)(low, V(set)(32767.99609375f));
@@ -17,8 +18,9 @@ DVTI_INLINE V(f) V(normal_radius)(V(i) w) {
     return V(sqrt)(V(mul)(V(set)(-2), V(log_of)(V(to_f)(n), f)));
 }
 
-/* Cosine and sine of 2 pi w / 2^32. Of t, the turn's part within an eighth of the nearest quarter, the float keeps as many digits where the
-   sine is next to 0; 2 pi stands in two parts. */
+/* Computes cosine and sine of 2 pi w / 2^32. t is the distance from the nearest quarter turn, at
+   most an eighth. As a float it keeps its relative accuracy where the sine is near 0. 2 pi is the
+   sum of two floats. */
 DVTI_INLINE void V(normal_turn)(V(i) w, V(f) * cosine, V(f) * sine) {
     V(i) p = V(iadd)(w, V(iset)(0x20000000)); /* two bits: quarters */
     V(f) t = V(mul)(V(to_f)(V(ishl)(w, 2)), V(set)(1 / 17179869184.f)), z = V(mul)(t, t), s, c;

@@ -1,13 +1,13 @@
-/* exp and what is made of it alone; see basics.inl. */
+/* exp, and functions that need only exp; see basics.inl. */
 
-/* exp(r) = 1 + r + r^2 p, |r| <= ln 2 / 2 */
+/* Returns p of exp(r) = 1 + r + r^2 p, |r| <= ln 2 / 2. */
 DVTI_INLINE V(f) V(exp_poly)(V(f) r) {
     return DVTI_P5(r, 0.5f, 0.166666657f, 0.0416662954f, 0.00833349675f, 0.00139446475f,
                    0.000197903093f);
 }
 
-/* exp(x) = 2^n (1 + result + low), low being small. The first step of the reduction is exact; the sum of both is good enough for the
-   polynomial. */
+/* Splits exp(x) = 2^n (1 + result + low), low being small. The first step of the reduction is
+   exact. The sum of both steps is accurate enough for the polynomial. */
 DVTI_INLINE V(f) V(exp_split)(V(f) x, V(f) * n, V(f) * low) {
     V(f) high, r;
     *n = V(round)(V(mul)(x, V(set)(DVTI_LOG2E)));
@@ -18,7 +18,7 @@ DVTI_INLINE V(f) V(exp_split)(V(f) x, V(f) * n, V(f) * low) {
     return high;
 }
 
-/* exp(x) = 2^n (result + low): 1 + r, then what that rounded away and the rest. */
+/* Splits exp(x) = 2^n (result + low). result is 1 + r; low has its rounding error and the rest. */
 DVTI_INLINE V(f) V(exp_parts)(V(f) x, V(f) * n, V(f) * low) {
     const V(f) one = V(set)(1);
     V(f) high = V(exp_split)(V(within)(x, -150, 150), n, low), sum = V(add)(one, high);
@@ -26,7 +26,7 @@ DVTI_INLINE V(f) V(exp_parts)(V(f) x, V(f) * n, V(f) * low) {
     return sum;
 }
 
-/* The last place is nearly always that of the true result, as in C libraries, and programs print what they print elsewhere. */
+/* Rounds correctly nearly always, like C libraries, so programs print the same digits. */
 DVTI_INLINE V(f) V(exp)(V(f) x) {
     V(f) n, low, sum = V(exp_parts)(x, &n, &low);
     return V(scalef)(V(add)(sum, low), n);
@@ -38,7 +38,7 @@ DVTI_INLINE V(f) V(exp2)(V(f) x) {
     return V(scalef)(V(add)(V(fma)(V(mul)(r, r), V(exp_poly)(r), r), V(set)(1)), n);
 }
 
-/* (exp(x) - 1) / 4, which does not overflow where exp(x) / 2 does not. Not for |x| < 2^-100. */
+/* Returns (exp(x) - 1) / 4, which is finite wherever exp(x) / 2 is. Not for |x| < 2^-100. */
 DVTI_INLINE V(f) V(expm1_quarter)(V(f) x) {
     V(f) n, low, scale, high = V(exp_split)(V(within)(x, -18, 89.6f), &n, &low);
     scale = V(as_f)(V(ishl)(V(iadd)(V(to_i)(n), V(iset)(125)), 23));
@@ -50,13 +50,14 @@ DVTI_INLINE V(f) V(expm1)(V(f) x) {
     return V(select)(V(lt)(V(abs)(x), V(set)(1e-8f)), x, t);
 }
 
-/* exp(x) / 4, which does not overflow where exp(x) / 2 does not; 0 <= x */
+/* Returns exp(x) / 4, which is finite wherever exp(x) / 2 is; 0 <= x. */
 DVTI_INLINE V(f) V(exp_quarter)(V(f) x) {
     V(f) n, low, high = V(exp_split)(V(within)(x, 0, 90), &n, &low);
     return V(scalef)(V(add)(V(set)(1), V(add)(high, low)), V(sub)(n, V(set)(2)));
 }
 
-/* With k = exp(|x|) / 4: twice k - 1 / (16 k); below 1, where that cancels, a polynomial. */
+/* Computes 2 (k - 1 / (16 k)) with k = exp(|x|) / 4. Below 1 that cancels; there a polynomial
+   replaces it. */
 DVTI_INLINE V(f) V(sinh)(V(f) x) {
     V(f) a = V(abs)(x), k = V(exp_quarter)(a), z = V(mul)(a, a), p;
     k = V(sub)(k, V(div)(V(set)(0.0625f), k));
@@ -66,19 +67,24 @@ DVTI_INLINE V(f) V(sinh)(V(f) x) {
     return V(select)(V(lt)(a, V(set)(1)), p, k);
 }
 
-/* The same: twice k + 1 / (16 k). */
+/* Computes 2 (k + 1 / (16 k)) with the same k. */
 DVTI_INLINE V(f) V(cosh)(V(f) x) {
     V(f) k = V(exp_quarter)(V(abs)(x));
     k = V(add)(k, V(div)(V(set)(0.0625f), k));
     return V(add)(k, k);
 }
 
-/* With e = exp(-|x|), n being its power of two: q = 1 / (1 + e), and for negative x q = e / (1 + e). What the sum and the division
-   have rounded away stands in the remainder over - q (1 + e), whose first difference is exact; dq / d over = 1 / (1 + e). */
+/* Computes q = 1 / (1 + e), or for negative x q = e / (1 + e), with e = exp(-|x|). n is the power
+   of two of e. The remainder over - q (1 + e) has the rounding errors of the sum and the division;
+   its first difference is exact. dq / d over = 1 / (1 + e). */
 DVTI_INLINE V(f) V(sigmoid)(V(f) x) {
     const V(f) one = V(set)(1);
-    V(f) y = V(max)(V(set)(-150), V(bit_or)(V(set)(-0.f), x)), n = V(round)(V(mul)(y, V(set)(DVTI_LOG2E)));
-    V(f) r = V(fnma)(n, V(set)(DVTI_LN2_LOW), V(fnma)(n, V(set)(DVTI_LN2_HIGH), y)), e, over, q, rate;
+    V(f)
+    y = V(max)(V(set)(-150), V(bit_or)(V(set)(-0.f), x)),
+    n = V(round)(V(mul)(y, V(set)(DVTI_LOG2E)));
+    V(f)
+    r = V(fnma)(n, V(set)(DVTI_LN2_LOW), V(fnma)(n, V(set)(DVTI_LN2_HIGH), y)),
+    e, over, q, rate;
     V(m) negative = V(lt)(x, V(zero)());
     e = DVTI_P4(r, 0.49999994f, 0.166665167f, 0.0416681021f, 0.00836919248f, 0.00138389028f);
     e = V(scalef)(V(add)(one, V(fma)(V(mul)(r, r), e, r)), n);

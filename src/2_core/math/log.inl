@@ -1,19 +1,19 @@
 /* Logarithms; see basics.inl. */
 
-/* Some lane is not a positive normal number. */
+/* Returns whether some lane is not a positive normal number. */
 DVTI_INLINE bool V(log_rare)(V(f) x) {
     V(i) bits = V(iadd)(V(as_i)(x), V(iset)(0x7f800000));
     return V(mbits)(V(igt)(V(iset)(-0x1000000), bits)) != 0xffff;
 }
 
-/* x = 2^n m, sqrt(1/2) <= m < sqrt(2) */
+/* Splits x = 2^n m, sqrt(1/2) <= m < sqrt(2). */
 DVTI_INLINE V(f) V(log_split)(V(f) x, V(i) * n) {
     V(i) bits = V(as_i)(x);
     *n = V(isar)(V(isub)(bits, V(iset)(0x3f3504f3)), 23);
     return V(as_f)(V(isub)(bits, V(ishl)(*n, 23)));
 }
 
-/* The same with n as a float, also for denormal numbers, where `rare`. */
+/* The same with n as a float, also for denormal numbers if `rare`. */
 DVTI_INLINE V(f) V(log_reduce)(V(f) x, bool rare, V(f) * e) {
     V(f) less = V(zero)(), m;
     V(i) n;
@@ -27,24 +27,25 @@ DVTI_INLINE V(f) V(log_reduce)(V(f) x, bool rare, V(f) * e) {
     return m;
 }
 
-/* The result for what is no positive finite number. */
+/* Returns the result for x that is not positive and finite, else `result`. */
 DVTI_INLINE V(f) V(log_special)(V(f) x, V(f) result) {
     result = V(select)(V(lt)(x, V(set)(INFINITY)), result, x);
     result = V(select)(V(lt)(x, V(zero)()), V(set)(NAN), result);
     return V(select)(V(eq)(x, V(zero)()), V(set)(-INFINITY), result);
 }
 
-/* log(1 + f) = f - f^2 / 2 + this, sqrt(1/2) <= 1 + f <= sqrt(2) */
+/* Returns log(1 + f) - f + f^2 / 2, sqrt(1/2) <= 1 + f <= sqrt(2). */
 DVTI_INLINE V(f) V(log_poly)(V(f) f, V(f) f2) {
     const V(f) f4 = V(mul)(f2, f2);
     V(f) p = V(fma)(V(set)(0.0674681216f), f2, DVTI_P1(f, 0.118881412f, -0.11675743f)), q;
     p = V(fma)(p, f2, DVTI_P1(f, 0.142195523f, -0.124055736f));
-    q = V(fma)(DVTI_P1(f, 0.200021192f, -0.166679963f), f2, DVTI_P1(f, 0.333333135f, -0.250000089f));
+    q = V(fma)(DVTI_P1(f, 0.200021192f, -0.166679963f), f2,
+               DVTI_P1(f, 0.333333135f, -0.250000089f));
     p = V(fma)(p, f4, q);
     return V(mul)(V(mul)(p, f), f2);
 }
 
-/* e ln 2 + log(1 + f), small terms first */
+/* Returns e ln 2 + log(1 + f), adding small terms first. */
 DVTI_INLINE V(f) V(log_of)(V(f) e, V(f) f) {
     V(f) f2 = V(mul)(f, f);
     V(f) low = V(fma)(e, V(set)(DVTI_LN2_LOW), V(log_poly)(f, f2));
@@ -58,8 +59,8 @@ DVTI_INLINE V(f) V(log)(V(f) x) {
     return rare ? V(log_special)(x, result) : result;
 }
 
-/* To another base: the logarithm of 1 + f times high + low, and the powers of two times e_high + e_low, where the product with
-   e_high is exact. */
+/* Returns the logarithm to another base: log(1 + f) (high + low) + e (e_high + e_low). The product
+   of e and e_high is exact. */
 DVTI_INLINE V(f) V(log_base)(V(f) x, float high, float low, float e_high, float e_low) {
     bool rare = V(log_rare)(x);
     V(f) e, f = V(sub)(V(log_reduce)(x, rare, &e), V(set)(1)), f2 = V(mul)(f, f), small, result;
@@ -77,7 +78,8 @@ DVTI_INLINE V(f) V(log10)(V(f) x) {
     return V(log_base)(x, 0.434294492f, -1.01046469e-8f, 0.301025391f, 4.60503907e-6f);
 }
 
-/* 1 + x rounded is u, and c what that took away: log(u) with c brought to the scale of f. */
+/* Computes log(u), where u is 1 + x rounded, and corrects by the rounding error c, scaled as f
+   is. */
 DVTI_INLINE V(f) V(log1p)(V(f) x) {
     const V(f) one = V(set)(1);
     V(f) u = V(add)(x, one), back = V(sub)(u, one), f, e, c, result;

@@ -1,28 +1,34 @@
 /* The formulas of the built-in optimizers: one step of one element, or of a vector of elements, in
-   float64. Pasted for the vectors of every ISA target, for single elements of every dtype on the CPU,
-   and as CUDA source. Every operation is rounded by itself, so a step has the same bits everywhere.
+   float64. Included for the vectors of every ISA target and for single elements of every dtype on
+   the CPU, and embedded as CUDA source. Every operation rounds separately, so a step has the same
+   bits everywhere.
 
    g is rescale * gradient, clipped; w the weight, d the weight decay, a the learning rate:
 
-   sgd       w <- w - a (g + d w);  with momentum u:  m <- u m - a (g + d w), w <- w + m;
-             Nesterov:  w <- w + u m - a (g + d w), with the new m. Source: MXNet; Sutskever et al., 2013
-   adam      h = g + d w;  m <- b1 m + (1 - b1) h,  v <- b2 v + (1 - b2) h h,  w <- w - a' m / (sqrt(v) + e)
-             with a' = a sqrt(1 - b2^t) / (1 - b1^t). Source: Kingma and Ba, 2014
-   adamw     the same with h = g, and w <- w - a' m / (sqrt(v) + e) - a d w. Source: Loshchilov and Hutter, 2017
-   rmsprop   h = g + d w;  n <- r n + (1 - r) h h,  w <- w - a h / sqrt(n + e). Source: Tieleman and Hinton, 2012
-             centered:  s <- r s + (1 - r) h,  m <- u m - a h / sqrt(n - s s + e),  w <- w + m. Source: Graves, 2013
-   adagrad   n <- n + g g,  w <- w - a (g / sqrt(n + e) + d w). Source: Duchi et al., 2011 */
+     sgd       w <- w - a (g + d w); with momentum u: m <- u m - a (g + d w), w <- w + m;
+               Nesterov: w <- w + u m - a (g + d w), with the new m.
+               Source: MXNet; Sutskever et al., 2013
+     adam      h = g + d w; m <- b1 m + (1 - b1) h, v <- b2 v + (1 - b2) h h,
+               w <- w - a' m / (sqrt(v) + e) with a' = a sqrt(1 - b2^t) / (1 - b1^t).
+               Source: Kingma and Ba, 2014
+     adamw     the same with h = g, and w <- w - a' m / (sqrt(v) + e) - a d w.
+               Source: Loshchilov and Hutter, 2017
+     rmsprop   h = g + d w; n <- r n + (1 - r) h h, w <- w - a h / sqrt(n + e).
+               Source: Tieleman and Hinton, 2012
+               centered: s <- r s + (1 - r) h, m <- u m - a h / sqrt(n - s s + e), w <- w + m.
+               Source: Graves, 2013
+     adagrad   n <- n + g g, w <- w - a (g / sqrt(n + e) + d w). Source: Duchi et al., 2011 */
 
 /* What one step reads and writes. */
 typedef struct V(step) {
     V(d) g, w, s[3];
 } V(step);
 
-/* f of a launch: rate, decay, rescale, clip (maybe infinite), then the row's p0 .. p3. */
+/* f of a launch: rate, decay, rescale, clip (may be infinite), then the row's p0 .. p3. */
 #define DVTI_RATE V(dset)(f[0])
 #define DVTI_DECAY V(dset)(f[1])
 #define DVTI_P(k) V(dset)(f[4 + k])
-/* p s + (1 - p) x */
+/* Computes p s + (1 - p) x. */
 #define DVTI_AVERAGE(p, s, x) V(dadd)(V(dmul)(V(dset)(p), s), V(dmul)(V(dset)(1 - (p)), x))
 
 DVTI_INLINE V(d) V(step_gradient)(const double *f, V(d) gradient) {

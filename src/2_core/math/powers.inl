@@ -1,8 +1,9 @@
-/* Powers and hypotenuses, by way of doubles. Needs log.inl; see basics.inl. */
+/* Powers and hypotenuses, computed in doubles. Needs log.inl; see basics.inl. */
 
 #define DVTI_WIDE_STEP(p, x, c) V(dfma)(p, x, V(dset)(c))
 
-/* log2(a) of positive normal doubles to 2^-37: what 2^128 needs to be right in its last place. */
+/* Returns log2(a) of positive normal doubles to 2^-37, which 2^128 needs for a correct last
+   place. */
 DVTI_INLINE V(d) V(wide_log2)(V(d) a) {
     const V(l) root = V(lset)(0x3fe6a09e667f3bcd), digits = V(lset)(0xfffffffffffff);
     const V(d) big = V(dset)(4503599627370496. + 1023); /* 2^52 + 1023 */
@@ -26,7 +27,7 @@ DVTI_INLINE V(d) V(wide_log2)(V(d) a) {
     return V(dfma)(p, f, n);
 }
 
-/* 2^y, between 2^-200 and 2^200 */
+/* Returns 2^y, clamped to 2^-200 .. 2^200. */
 DVTI_INLINE V(d) V(wide_exp2)(V(d) y) {
     V(d) n, r, z, even, odd;
     y = V(dmin)(V(dset)(200), V(dmax)(V(dset)(-200), y));
@@ -42,7 +43,8 @@ DVTI_INLINE V(d) V(wide_exp2)(V(d) y) {
     return V(dscalef)(V(dfma)(odd, r, even), n);
 }
 
-/* What the magnitude is, and the sign, where C's Annex F says so. */
+/* Returns the result that C's Annex F specifies for special arguments, else `result` with its
+   sign. */
 DVTI_INLINE V(f) V(pow_special)(V(f) a, V(f) b, V(f) result) {
     const V(f) one = V(set)(1), none = V(zero)(), most = V(set)(INFINITY);
     V(f) size = V(abs)(a), half = V(mul)(V(set)(0.5f), b), sign;
@@ -53,7 +55,8 @@ DVTI_INLINE V(f) V(pow_special)(V(f) a, V(f) b, V(f) result) {
     result = V(select)(V(eq)(size, one), one, result);
     sign = V(select)(odd, V(sign_bit)(a), none);
     result = V(bit_or)(sign, result);
-    result = V(select)(V(mand)(V(lt)(a, none), V(mand)(V(lt)(size, most), V(mnot)(whole))), V(set)(NAN), result);
+    result = V(select)(V(mand)(V(lt)(a, none), V(mand)(V(lt)(size, most), V(mnot)(whole))),
+                       V(set)(NAN), result);
     result = V(select)(V(unord)(a, b), V(set)(NAN), result);
     return V(select)(V(mor)(V(eq)(b, none), V(eq)(a, one)), one, result);
 }
@@ -68,22 +71,23 @@ DVTI_INLINE V(f) V(pow_by_log)(V(f) a, V(f) b) {
     return r;
 }
 
-/* a^0.5, which Annex F tells from the square root: 0 of -0, and infinity of -infinity. */
+/* Returns a^0.5. Annex F distinguishes it from the square root: 0 for -0, infinity for
+   -infinity. */
 DVTI_INLINE V(f) V(pow_half)(V(f) a) {
     V(m) lowest = V(eq)(a, V(set)(-INFINITY));
     return V(sqrt)(V(select)(lowest, V(set)(INFINITY), V(add)(a, V(zero)())));
 }
 
-/* a^3, rounded once but for one in 2^24: the square's rounding error is added, unless the cube is
-   infinite anyway. There that error's product with a may be infinite too, with the other sign. */
+/* Returns a^3, rounded once except for one in 2^24. Adds the rounding error of the square, unless
+   the cube is infinite: then that error times a may be infinite with the other sign. */
 DVTI_INLINE V(f) V(pow_cube)(V(f) a) {
     V(m) finite = V(le)(V(abs)(a), V(set)(8796093022208.f)); /* 2^43 */
     V(f) b = V(select)(finite, a, V(zero)()), rest = V(fma)(b, b, V(neg)(V(mul)(b, b)));
     return V(fma)(V(mul)(a, a), a, V(mul)(rest, b));
 }
 
-/* The exponents that need no logarithm. Whoever computes with one of them for all elements may do
-   only that formula. */
+/* Returns lanes whose exponents need no logarithm. If all elements have one of them, computing that
+   formula alone is enough. */
 DVTI_INLINE V(m) V(pow_is_simple)(V(f) b) {
     V(m) r = V(mor)(V(eq)(b, V(set)(-1)), V(eq)(b, V(zero)()));
     r = V(mor)(r, V(mor)(V(eq)(b, V(set)(0.5f)), V(eq)(b, V(set)(1))));
@@ -94,14 +98,15 @@ DVTI_INLINE V(f) V(pow_simple)(V(f) a, V(f) b) {
     const V(f) one = V(set)(1);
     V(m) half = V(eq)(b, V(set)(0.5f)), inverse = V(eq)(b, V(set)(-1));
     V(f) r = V(select)(V(eq)(b, V(zero)()), one, a);
-    r = V(select)(inverse, V(div)(one, V(select)(inverse, a, one)), r); /* of others no exceptions */
+    r = V(select)(inverse, V(div)(one, V(select)(inverse, a, one)), r); /* other lanes raise no
+                                                                           exceptions */
     r = V(select)(half, V(pow_half)(V(select)(half, a, one)), r);
     r = V(select)(V(eq)(b, V(set)(2)), V(mul)(a, a), r);
     return V(select)(V(eq)(b, V(set)(3)), V(pow_cube)(a), r);
 }
 
-/* The lanes whose exponents are simple, most often none. Those exponents have two binary digits at
-   most, which is quicker to see. */
+/* Returns lanes with simple exponents, most often none. Those exponents have at most two binary
+   digits, which is a faster test. */
 DVTI_INLINE uint32_t V(pow_simple_lanes)(V(f) b) {
     V(m) brief = V(ieq)(V(iand)(V(as_i)(b), V(iset)(0x3fffff)), V(iset)(0));
     return V(mbits)(brief) ? V(mbits)(V(pow_is_simple)(b)) : 0;

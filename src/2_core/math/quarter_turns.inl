@@ -1,8 +1,9 @@
-/* An angle of any size, brought into an eighth of a turn exactly (Payne and Hanek): for what angles.inl cannot subtract. Plain C of one
-   float, compiled without contraction. */
+/* Reduces an angle of any size to |r| <= pi / 4 exactly (Payne and Hanek), where the subtraction in
+   angles.inl would lose digits. Plain C of one float, compiled without contraction. */
 
-/* x = m 2^e. Of 2 / pi the bits that make multiples of 4 quarter turns are left out, the next 96 give the product's place in the turn to
-   2^-70 of it; no float comes nearer to a multiple of pi / 2 than 2^-31. */
+/* Returns the quarter turns of x = m 2^e, and the rest. Skips the bits of 2 / pi that contribute
+   multiples of 4 quarter turns. The next 96 give the product's fraction of a turn to 2^-70. No
+   float is nearer to a multiple of pi / 2 than 2^-31. */
 DVTI_INLINE int32_t dvti_quarter_turns(float x, double *rest) {
     /* 2 / pi, after 32 zeros */
     static const uint32_t digits[] = {0,           0xa2f9836eu, 0x4e441529u, 0xfc2757d1u,
@@ -28,7 +29,7 @@ DVTI_INLINE int32_t dvti_quarter_turns(float x, double *rest) {
     return (int32_t)quarters;
 }
 
-/* x = quarters pi / 2 + rest + low, |x| > 2^15; an infinite x gives NaN. */
+/* Reduces x = quarters pi / 2 + rest + low, |x| > 2^15. An infinite x gives NaN. */
 DVTI_INLINE int32_t dvti_reduce_angle(float x, float *rest, float *low) {
     int32_t quarters;
     double r;

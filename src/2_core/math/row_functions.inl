@@ -1,10 +1,10 @@
-/* What the op table's F and I texts call: division as in Python, powers of integers, arithmetic
-   that wraps. Plain C of one element, pasted by the CPU (3_cpu/dvt_row_text.h) and by CUDA programs
-   after DVTI_ROW_FN is defined. */
+/* Functions that F and I of the op table call: division as in Python, powers of integers,
+   arithmetic that wraps. Plain C of one element. The CPU includes it (3_cpu/dvt_row_text.h), and
+   CUDA programs embed it after DVTI_ROW_FN is defined. */
 
 #define DVTI_WRAP(a, op, b) ((int64_t)((uint64_t)(a)op(uint64_t)(b)))
 
-/* The remainder has b's sign, also when it is 0; the quotient is rounded down. */
+/* Python's rules: the remainder has b's sign, also if it is 0; the quotient is rounded down. */
 #define DVTI_DEFINE_DIVISION(T, FMOD, COPYSIGN, RINT, floor_div, mod)                              \
     DVTI_ROW_FN T mod(T a, T b) {                                                                  \
         const T rest = FMOD(a, b);                                                                 \
@@ -17,7 +17,7 @@
         if (b == 0)                                                                                \
             return a / b;                                                                          \
         rest = FMOD(a, b);                                                                         \
-        quotient = (a - rest) / b; /* whole, up to rounding */                                     \
+        quotient = (a - rest) / b; /* an integer, up to rounding */                                \
         if (rest != 0 && (rest < 0) != (b < 0))                                                    \
             quotient -= 1;                                                                         \
         return quotient == 0 ? COPYSIGN((T)0, a / b) : RINT(quotient);                             \
@@ -26,7 +26,7 @@ DVTI_DEFINE_DIVISION(float, fmodf, copysignf, rintf, dvti_floor_divf, dvti_modf)
 DVTI_DEFINE_DIVISION(double, fmod, copysign, rint, dvti_floor_div, dvti_mod)
 #undef DVTI_DEFINE_DIVISION
 
-/* The machine's division traps on x / 0 and on INT64_MIN / -1. */
+/* Avoids machine division for x / 0 and INT64_MIN / -1, which trap. */
 DVTI_ROW_FN int64_t dvti_int_floor_div(int64_t a, int64_t b) {
     if (b == 0)
         return 0;

@@ -1,6 +1,6 @@
 /* Needs exp.inl and log.inl; see basics.inl. */
 
-/* max(x, 0) + log1p(exp(-|x|)) */
+/* Returns max(x, 0) + log1p(exp(-|x|)). */
 DVTI_INLINE V(f) V(softplus)(V(f) x) {
     return V(add)(V(max)(V(zero)(), x), V(log1p)(V(exp)(V(bit_or)(V(set)(-0.f), x))));
 }

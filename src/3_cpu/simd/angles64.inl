@@ -1,8 +1,8 @@
-/* Trigonometric functions of vectors of doubles, their inverses, and other functions of two; see
+/* Trigonometric functions of vectors of doubles, their inverses, atan2 and hypot; see
    math64.inl. */
 
-/* x = n pi / 2 + r + low, as 2_core/math/angles.inl does it. What the first subtraction leaves has
-   no digit below 2^-53 and is exact, for any n that the quotient gets right. */
+/* Reduces x = n pi / 2 + r + low, as 2_core/math/angles.inl does. The result of the first
+   subtraction has no digit below 2^-53. It is exact for any n that the quotient gets right. */
 DVTI_INLINE V(pair) V(dangle_reduce)(V(d) x, V(d) * quarters) {
     const V(d) second = V(dset)(6.123233995736766e-17), third = V(dset)(-1.4973849048591833e-33);
     V(d) n = V(dround)(V(dmul)(x, V(dset)(0.63661977236758138))), first, w, back;
@@ -28,7 +28,7 @@ DVTI_INLINE V(pair) V(dangle_reduce)(V(d) x, V(d) * quarters) {
     return r;
 }
 
-/* Sine and cosine of an eighth of a turn. The cosine is 1 - z / 2, what its rounding takes away,
+/* Computes sine and cosine for |r| <= pi / 4. The cosine is 1 - z / 2, the rounding error of that,
    and the rest. */
 DVTI_INLINE void V(dwaves)(V(pair) r, V(pair) * sine, V(pair) * cosine) {
     const V(d) one = V(dset)(1), half = V(dset)(0.5);
@@ -51,16 +51,17 @@ DVTI_INLINE V(pair) V(dd_select)(V(n) m, V(pair) a, V(pair) b) {
     return a;
 }
 
-/* Quarter turns as whole numbers, and whether they are even: bit 0 as a 2 or 0 of double. */
+/* Returns the quarter turns as integers. */
 DVTI_INLINE V(l) V(dquarters)(V(d) n, int32_t turn) {
     return V(ladd)(V(as_l)(V(dadd)(n, V(dset)(DVTI_DWHOLE))), V(lset)(turn));
 }
 
+/* Returns whether n is even; tests bit 0 as the double 2 or 0. */
 DVTI_INLINE V(n) V(dis_even)(V(l) n) {
     return V(deq)(V(as_d)(V(lshl)(V(land)(n, V(lset)(1)), 62)), V(dzero)());
 }
 
-/* Sine of x plus `turn` quarter turns, 0 or 1. */
+/* Returns the sine of x plus `turn` quarter turns, 0 or 1. */
 DVTI_INLINE V(d) V(dsin_turned)(V(d) x, int32_t turn) {
     V(d) n, result;
     V(pair) r = V(dangle_reduce)(x, &n), s, c;
@@ -80,7 +81,7 @@ DVTI_INLINE V(d) V(dcos)(V(d) x) {
     return V(dsin_turned)(x, 1);
 }
 
-/* sine / cosine, or minus its reciprocal */
+/* Returns sine / cosine, or minus its reciprocal. */
 DVTI_INLINE V(d) V(dtan)(V(d) x) {
     V(d) n, sign;
     V(pair) r = V(dangle_reduce)(x, &n), s, c;
@@ -100,23 +101,28 @@ DVTI_INLINE V(d) V(dtan)(V(d) x) {
 #define DVTI_DHALF_PI 1.5707963267948966
 #define DVTI_DHALF_PI_LOW 6.123233995736766e-17
 
-/* asin of a, or above 1/2 of sqrt((1 - a) / 2), for that is a quarter turn less twice it. The
-   square root is put right. */
+/* Returns asin(a), or for a > 1/2 asin(sqrt((1 - a) / 2)): asin(a) is a quarter turn minus twice
+   that. Corrects the rounding error of the square root. */
 DVTI_INLINE V(pair) V(dasin_of)(V(d) a, V(n) large) {
     const V(d) half = V(dset)(0.5);
-    V(d) z = V(dselect)(large, V(dfnma)(half, a, half), V(dmul)(a, a)), p = V(dset)(0.032614017150030927);
+    V(d)
+    z = V(dselect)(large, V(dfnma)(half, a, half), V(dmul)(a, a)),
+    p = V(dset)(0.032614017150030927);
     V(d) root = V(dsqrt)(z), less = V(ddiv)(half, V(dmax)(V(dset)(1e-300), root));
     V(pair) s;
     s.high = V(dselect)(large, root, a);
     less = V(dselect)(large, V(dmul)(V(dfnma)(root, root, z), less), V(dzero)());
-    p = DVTI_D4(p, z, -0.020996478184520204, 0.021720104717519447, 0.0036954666668052908, 0.010784571028344047);
-    p = DVTI_D4(p, z, 0.011397914001976817, 0.013980966205523762, 0.017351598313874943, 0.022372215810308172);
-    p = DVTI_D4(p, z, 0.030381942677393584, 0.044642857175253077, 0.074999999999701292, 0.16666666666666763);
+    p = DVTI_D4(p, z, -0.020996478184520204, 0.021720104717519447, 0.0036954666668052908,
+                0.010784571028344047);
+    p = DVTI_D4(p, z, 0.011397914001976817, 0.013980966205523762, 0.017351598313874943,
+                0.022372215810308172);
+    p = DVTI_D4(p, z, 0.030381942677393584, 0.044642857175253077, 0.074999999999701292,
+                0.16666666666666763);
     s.low = V(dfma)(V(dmul)(s.high, z), p, less);
     return s;
 }
 
-/* high + low - s, for |s| <= high */
+/* Returns high + low - s, for |s| <= high. */
 DVTI_INLINE V(d) V(dturn_less)(double high, double low, V(pair) s) {
     V(pair) r = V(dd_sum)(V(dset)(high), V(dneg)(s.high));
     return V(dadd)(r.high, V(dadd)(r.low, V(dsub)(V(dset)(low), s.low)));
@@ -130,7 +136,7 @@ DVTI_INLINE V(d) V(dasin)(V(d) x) {
     return V(dsigned)(V(dselect)(large, r, V(dd_value)(s)), x);
 }
 
-/* With s = asin(a) or of the root: pi - 2 s, pi / 2 + s; pi / 2 - s, 2 s. */
+/* Returns, with s = asin(a) or of the root: pi - 2 s, pi / 2 + s, pi / 2 - s or 2 s. */
 DVTI_INLINE V(d) V(dacos)(V(d) x) {
     V(d) a = V(dabs)(x), middle, right, left;
     V(n) large = V(dgt)(a, V(dset)(0.5)), negative = V(dlt)(x, V(dzero)());
@@ -144,13 +150,15 @@ DVTI_INLINE V(d) V(dacos)(V(d) x) {
     return V(dselect)(large, V(dselect)(negative, left, right), middle);
 }
 
-/* The angle of the point (b, a), a and b not negative, neither far from 1 nor both 0. Near the axes
-   it is a / b or what -b / a leaves of pi / 2, between them pi / 4 and the angle whose tangent is
-   (a - b) / (a + b). */
+/* Returns the angle of the point (b, a). a and b are not negative, neither far from 1 nor both 0.
+   Close to an axis the angle is atan(a / b) or pi / 2 - atan(b / a). Between them it is pi / 4 +
+   atan((a - b) / (a + b)). */
 DVTI_INLINE V(pair) V(datan_of)(V(d) a, V(d) b) {
     V(n) steep = V(dgt)(a, V(dmul)(b, V(dset)(2.4142135623730951)));
     V(n) flat = V(dle)(a, V(dmul)(b, V(dset)(0.41421356237309503)));
-    V(d) none = V(dzero)(), z, p, base = V(dset)(DVTI_DHALF_PI / 2), low = V(dset)(DVTI_DHALF_PI_LOW / 2);
+    V(d)
+    none = V(dzero)(),
+    z, p, base = V(dset)(DVTI_DHALF_PI / 2), low = V(dset)(DVTI_DHALF_PI_LOW / 2);
     V(pair) over, under, q, s;
     under = V(dd_sum)(V(dmax)(a, b), V(dmin)(a, b));
     over.high = V(dsub)(a, b);
@@ -164,8 +172,10 @@ DVTI_INLINE V(pair) V(datan_of)(V(d) a, V(d) b) {
     q = V(dd_quotient)(over, under);
     z = V(dmul)(q.high, q.high);
     p = V(dset)(-0.017913133868027415);
-    p = DVTI_D4(p, z, 0.038070110009775768, -0.050395286225917657, 0.058479401570482495, -0.066631111721257158);
-    p = DVTI_D4(p, z, 0.07692060849517611, -0.090908977935669322, 0.11111110784700017, -0.1428571428022094);
+    p = DVTI_D4(p, z, 0.038070110009775768, -0.050395286225917657, 0.058479401570482495,
+                -0.066631111721257158);
+    p = DVTI_D4(p, z, 0.07692060849517611, -0.090908977935669322, 0.11111110784700017,
+                -0.1428571428022094);
     p = DVTI_D2(p, z, 0.19999999999953821, -0.33333333333333198);
     s = V(dd_sum)(base, q.high);
     s.low = V(dadd)(s.low, V(dadd)(low, V(dfma)(V(dmul)(q.high, z), p, q.low)));
@@ -177,8 +187,8 @@ DVTI_INLINE V(d) V(datan)(V(d) x) {
     return V(dsigned)(V(dd_value)(V(datan_of)(a, V(dset)(1))), x);
 }
 
-/* Two sides of which the longer one is beyond `most` or below `least` are brought towards 1 by a
-   power of two; `large` is its size. Times the result they are what they were. */
+/* Scales two sides towards 1 by a power of two, `large` or its inverse, if the longer one exceeds
+   `most` or is below `least`. Returns the factor that restores them. */
 DVTI_INLINE V(d) V(dnear_one)(V(d) * a, V(d) * b, double most, double least, double large) {
     const V(d) down = V(dset)(1 / large), up = V(dset)(large), one = V(dset)(1);
     const V(d) longer = V(dmax)(*a, *b);
@@ -189,7 +199,7 @@ DVTI_INLINE V(d) V(dnear_one)(V(d) * a, V(d) * b, double most, double least, dou
     return V(dselect)(above, up, V(dselect)(below, down, one));
 }
 
-/* The angle of the point (x, y). */
+/* Returns the angle of the point (x, y). */
 DVTI_INLINE V(d) V(datan2)(V(d) y, V(d) x) {
     const V(d) most = V(dset)((double)INFINITY), one = V(dset)(1), none = V(dzero)();
     V(d) a = V(dabs)(y), b = V(dabs)(x), r;

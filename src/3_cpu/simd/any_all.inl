@@ -1,10 +1,15 @@
-/* any and all of elements of every dtype. An element is nonzero where one of its bits is 1, except the sign of
-   a float. In 64-bit words the highest bit of each element tells: adding all ones to the other bits carries
-   into it. any searches for a nonzero element, all for a zero one. */
+/* any and all of elements of every dtype. An element is nonzero if one of its bits is 1, except the
+   sign of a float. any searches for a nonzero element, all for a zero one. The search works on
+   64-bit words. Adding all ones to the lower bits of an element carries into its highest bit if one
+   of them is 1:
+
+     element of 8 bits     0000 0100      0000 0000
+     + 0111 1111           1000 0011      0111 1111
+     highest bit           1: nonzero     0: zero */
 typedef struct V(search) {
     uint64_t low;  /* all bits but the highest of each element */
     uint64_t top;  /* the highest bits, of integers */
-    uint64_t flip; /* all bits, when zero is searched for */
+    uint64_t flip; /* all bits if zero is searched for, else 0 */
     int size;
 } V(search);
 
@@ -26,7 +31,7 @@ DVTI_INLINE uint64_t V(search_word)(uint64_t w, const V(search) * t) {
     return (((w & t->low) + t->low) | (w & t->top)) ^ t->flip;
 }
 
-/* seen, or 64 bytes at p */
+/* Returns seen | the search result of 64 bytes at p. */
 DVTI_INLINE V(l) V(search_64)(V(l) seen, const void *p, const V(search) * t) {
     const V(l) w = V(as_l)(V(dload)((const double *)p)), low = V(lset)((int64_t)t->low);
     const V(l) carry = V(ladd)(V(land)(w, low), low);
@@ -34,13 +39,13 @@ DVTI_INLINE V(l) V(search_64)(V(l) seen, const void *p, const V(search) * t) {
     return V(lor)(seen, V(as_l)(V(dxor)(V(as_d)(nonzero), V(as_d)(V(lset)((int64_t)t->flip)))));
 }
 
-/* Whether the searched element is among some bytes. */
+/* Returns whether the searched element is among some bytes. */
 static bool V(found)(const unsigned char *x, int64_t bytes, const V(search) * t) {
     uint64_t word[8], seen = 0;
     int64_t k, end;
     int j;
     if (bytes >= 64) {
-        for (k = 0; k < bytes && !(seen & ~t->low); k = end) { /* a test after each KiB */
+        for (k = 0; k < bytes && !(seen & ~t->low); k = end) { /* one test per KiB */
             V(l) some = V(lset)(0);
             end = DVTI_MIN(k + 1024, bytes);
             for (; k + 64 <= end; k += 64)
@@ -74,13 +79,14 @@ static void V(any_all_rows)(const dvti_reduction *given) {
         p.value[r] = V(found)(x, p.n * t.size, &t) != (t.flip != 0);
 }
 
-/* 64 bytes of each row; the last ones overlap others. Shorter rows are copied. */
+/* Searches 64 bytes of each row at a time; the last ones overlap others. Shorter rows are
+   copied. */
 static void V(any_all_columns)(const dvti_reduction *given) {
     const dvti_reduction p = *given;
     const V(search) t = V(search_of)(given);
     const int64_t bytes = p.n * t.size, step = p.step * t.size;
     const uint64_t highest = ~t.low;
-    unsigned char few[64] = {0}; /* bytes beyond a short row do not count */
+    unsigned char few[64] = {0}; /* bytes after a short row do not count */
     int64_t c, at, r, j;
     int k;
     for (c = 0; c < bytes; c += 64) {

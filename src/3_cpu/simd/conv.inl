@@ -1,4 +1,10 @@
-/* Convolution: the kernels that dvt_simd_conv.h describes. */
+/* The convolution kernels that dvt_simd_conv.h describes. V(conv_correlate) splits each row by
+   lane; a register of sums covers DVTI_REG_F of the 16 lanes and each pass over all images fills
+   one such group:
+
+     columns of y and x   0 .. 15 | 16 .. 31 | 32 .. 47
+     lane                 0 .. 15    0 .. 15    0 .. 15
+     sums[o][k]          [0 .. 15] += y[o][j] * x[at[k] + j], lane j % 16 */
 static void V(conv_gather)(float *dst, int64_t dst_k, const float *src, const int64_t *at,
                            int64_t taps, int64_t count) {
     const int64_t whole = (count - 1) / DVTI_REG_F * DVTI_REG_F;
@@ -29,7 +35,7 @@ static void V(conv_scatter)(float *dst, const int64_t *at, const float *src, int
         }
 }
 
-/* Sums `vectors` vectors of one row, the last one of n lanes. */
+/* Computes `vectors` vectors of one row of results. The last one has n lanes. */
 DVTI_INLINE void V(conv_filter_piece)(const int vectors, const dvti_conv_plane *p,
                                       const float *src, float *y, const float *w, float start,
                                       int64_t n) {
@@ -68,8 +74,8 @@ static void V(conv_filter)(const dvti_conv_plane *p, float *y, const float *w, f
 #endif
 #define DVTI_TAPS 4
 
-/* Sums some output channels and taps in registers, one register of the 16 lanes after the other.
-   Where there are fewer channels or taps, the last one is computed again. */
+/* Sums some output channels and taps in registers, one register of the 16 lanes after the other. If
+   there are fewer channels or taps, the last one is computed again. */
 DVTI_INLINE void V(conv_correlate_tile)(const int most, const dvti_conv_plane *p, int64_t tap,
                                         const float *y, int64_t outs, float *sums) {
     V(pf) sum[DVTI_OUTS][DVTI_TAPS], row[DVTI_OUTS], x;

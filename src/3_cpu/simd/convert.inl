@@ -1,11 +1,11 @@
-/* Conversion of contiguous elements between dtypes: to floats, to doubles, and back, with the
-   results of cpu_convert.c. What vec.inl has no primitive for is left to the compiler, in loops of
-   16 that it vectorizes. False: a dtype that is left to cpu_convert.c. */
+/* Conversion of contiguous elements between dtypes, to floats, to doubles, and back. Results equal
+   those of cpu_convert.c. The compiler vectorizes loops of 16 for conversions without a primitive
+   in vec.inl. Functions return false for dtypes that cpu_convert.c converts. */
 #define DVTI_LANES(value)                                                                          \
     for (k = 0; k < 16; k++)                                                                       \
         value;
 
-/* n of 16 whole numbers of one byte. */
+/* Loads n of 16 integers of one byte; signed if `negative`. */
 static V(f) V(load_bytes_n)(const void *p, bool negative, int64_t n) {
     const unsigned char *byte = (const unsigned char *)p;
     unsigned char few[16] = {0};
@@ -27,7 +27,8 @@ static bool V(load_row)(const void *src, dvt_dtype dtype, int64_t n, float *to) 
     if (dtype != DVT_F16 && dtype != DVT_BF16 && dtype != DVT_I32 && dtype != DVT_U8 &&
         dtype != DVT_I8 && dtype != DVT_BOOL && dtype != DVT_F64)
         return false;
-    /* Whole vectors of 16-bit floats wait for no decision: a sixth less for rows of bfloat16. */
+    /* Whole vectors of 16-bit floats have loops without branches: bfloat16 rows take 17 % less
+       time. */
     for (; dtype == DVT_F16 && n >= 16; n -= 16, from += 32, to += 16)
         V(store)(to, V(load_f16)((const uint16_t *)(const void *)from));
     for (; dtype == DVT_BF16 && n >= 16; n -= 16, from += 32, to += 16)
@@ -61,7 +62,8 @@ static bool V(load_row)(const void *src, dvt_dtype dtype, int64_t n, float *to) 
     return true;
 }
 
-/* Without the fraction, within the bounds; NaN is 0. The largest int32 has no float. */
+/* Converts to int32: drops the fraction, clamps to the bounds, NaN gives 0. INT32_MAX is not a
+   float, so values from 2^31 on are selected apart. */
 DVTI_INLINE V(i) V(whole)(V(f) a, float low, float high) {
     V(i) whole = V(to_i)(V(trunc)(V(select)(V(unord)(a, a), V(zero)(), V(within)(a, low, high))));
     return high > 255 ? V(iselect)(V(ge)(a, V(set)(high)), V(iset)(INT32_MAX), whole) : whole;
@@ -90,7 +92,8 @@ static bool V(store_row)(void *dst, dvt_dtype dtype, int64_t n, const float *fro
             V(dstore)((double *)(void *)p, V(widen_low)(a));
             V(dstore)((double *)(void *)p + 8, V(widen_high)(a));
         } else {
-            V(istore)(lane, V(whole)(a, dtype == DVT_I8 ? -128.f : 0.f, dtype == DVT_I8 ? 127.f : 255.f));
+            V(istore)
+            (lane, V(whole)(a, dtype == DVT_I8 ? -128.f : 0.f, dtype == DVT_I8 ? 127.f : 255.f));
             DVTI_LANES(p[k] = (char)lane[k])
         }
         if (n < 16)

@@ -1,20 +1,20 @@
 /* Python's division of vectors of floats. */
 
-/* The rest does not have b's sign, and is not 0. */
+/* Returns lanes whose remainder is not 0 and has another sign than b. */
 DVTI_INLINE V(m) V(other_side)(V(f) rest, V(f) b) {
     V(m) differ = V(igt)(V(iset)(0), V(ixor)(V(as_i)(rest), V(as_i)(b)));
     return V(mand)(differ, V(ne)(rest, V(zero)()));
 }
 
-/* a - b trunc(a / b), exactly: the quotient is off by 1 at most, and then the rest has the wrong sign. Only for
-   |a / b| <= 2^22 and finite b. */
+/* Returns a - b trunc(a / b), exactly, for |a / b| <= 2^22 and finite b. The quotient is off by at
+   most 1; then the remainder has the wrong sign and is corrected. */
 DVTI_INLINE V(f) V(remainder)(V(f) a, V(f) b, V(f) quotient) {
     V(f) rest = V(fnma)(V(trunc)(quotient), b, a);
     V(f) back = V(add)(rest, V(bit_or)(V(sign_bit)(a), V(abs)(b)));
     return V(select)(V(other_side)(rest, a), back, rest);
 }
 
-/* Some lane's quotient is too large for that, or no number. */
+/* Returns whether some lane is outside the range of V(remainder). */
 DVTI_INLINE bool V(division_rare)(V(f) quotient, V(f) b) {
 #if defined(DVTI_NO_FMA) /* the remainder is not exact */
     (void)quotient;

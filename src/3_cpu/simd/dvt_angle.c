@@ -1,8 +1,8 @@
-/* What the ISA targets' sine, cosine and tangent call for lanes where the usual subtraction of multiples of pi / 2 loses digits. One function for
-   all ISA targets. */
+/* Reduces angles for lanes where the subtraction of multiples of pi / 2 in sine, cosine and tangent
+   would lose digits. All ISA targets call it. */
 #include "3_cpu/simd/dvt_simd.h"
 #if defined(__GNUC__) && !defined(__clang__)
-/* Elsewhere than on x86 GCC would fuse a multiplication with the subtraction behind it. */
+/* On other processors than x86 GCC would fuse a multiplication with the next subtraction. */
 #pragma GCC push_options
 #pragma GCC optimize("fp-contract=off")
 #endif

@@ -1,9 +1,14 @@
-/* Angles of any size in double, brought into an eighth of a turn exactly, as dvt_angle.c does it for floats. */
+/* Reduces doubles of any size to |r| <= pi / 4 exactly, as dvt_angle.c does for floats. */
 #include "1_base/dvt_fma.h"
 #include "3_cpu/simd/dvt_simd.h"
 
-/* x = m 2^e with a whole m of 53 bits. Of 2 / pi the bits that make multiples of 4 quarter turns are left out; the next 192 give the
-   product's place in the turn to 2^-139 of it, and no double comes nearer to a multiple of pi / 2 than 2^-62. */
+/* Returns the quarter turns of x = m 2^e, with an integer m of 53 bits, and the rest (Payne and
+   Hanek). Skips the bits of 2 / pi that contribute multiples of 4 quarter turns. The next 192 bits
+   give the product's fraction of a turn to 2^-139. No double is nearer to a multiple of pi / 2 than
+   2^-62.
+
+     2 / pi  .1010001011111001100000110110...
+              |<- skipped ->|<- 192 bits: * m = quarters (2 bits) and the fraction ->| */
 static double dvti_quarter_turns64(double x, double *rest, double *low) {
     /* 2 / pi, after 32 zeros */
     static const uint32_t digits[] = {
@@ -35,14 +40,14 @@ static double dvti_quarter_turns64(double x, double *rest, double *low) {
     quarters = (high + (UINT64_C(1) << 61)) >> 62;
     high -= quarters << 62;
     negative = high >> 63;
-    if (negative) { /* the other side of the multiple: all digits inverted, which is 2^-192 too little */
+    if (negative) { /* below the multiple: invert all digits, which is 2^-192 too little */
         high = ~high;
         for (i = 0; i < 4; i++)
             turn[i] = ~turn[i];
     }
     mid = (uint64_t)turn[3] << 32 | turn[2];
     carry = (uint64_t)turn[1] << 32 | turn[0];
-    while (!(high >> 63) && scale > 1e-30) { /* 100 digits more than ever happens */
+    while (!(high >> 63) && scale > 1e-30) { /* 100 digits more than any double needs */
         high = high << 1 | mid >> 63;
         mid = mid << 1 | carry >> 63;
         carry <<= 1;

@@ -1,4 +1,5 @@
-/* Which ISA target computes: what the processor and the operating system offer, and what the environment or the program asks for. */
+/* Chooses the ISA target: from the processor, the operating system, the environment and the
+   program. */
 #include "3_cpu/simd/dvt_simd.h"
 
 #if DVTI_X86
@@ -12,7 +13,7 @@ static void dvti_cpuid_leaf(unsigned leaf, unsigned subleaf, unsigned out[4]) {
 #endif
 }
 
-/* Zeros where the processor does not know the leaf. */
+/* Reads a CPUID leaf; zeros if the processor does not have it. */
 static void dvti_cpuid(unsigned leaf, unsigned subleaf, unsigned out[4]) {
     unsigned highest[4];
     dvti_cpuid_leaf(0, 0, highest);
@@ -21,7 +22,8 @@ static void dvti_cpuid(unsigned leaf, unsigned subleaf, unsigned out[4]) {
         dvti_cpuid_leaf(leaf, subleaf, out);
 }
 
-/* The registers that the operating system saves when it changes threads. Only where CPUID says that there is such an instruction. */
+/* Returns which registers the operating system saves in a thread switch (XCR0). The caller has
+   checked CPUID for xgetbv. */
 static uint64_t dvti_saved_registers(void) {
 #if defined(_MSC_VER) && !defined(__clang__)
     return _xgetbv(0);
@@ -49,7 +51,8 @@ static void dvti_x86_has(bool *avx2, bool *avx512) {
 #endif
 
 #if DVTI_PLAIN
-/* Every 64-bit ARM has NEON; whether its registers may be used, Linux says. */
+/* Returns whether the target runs. Every 64-bit ARM has NEON; Linux tells whether its registers may
+   be used. */
 static bool dvti_plain_runs(void) {
 #if defined(DVTI_NEON) && DVTI_LINUX && defined(HWCAP_ASIMD)
     return (getauxval(AT_HWCAP) & HWCAP_ASIMD) != 0;
@@ -79,10 +82,11 @@ DVTI_FN int dvti_simd_targets(const dvti_simd *target[4]) {
     return n;
 }
 
-/* What a program or the environment asks for. */
+/* The name that selects the reference. */
 static const char dvti_isa_reference[] = "reference";
 
-/* Finds a ISA target by name; false when there is none here. "" is the best one. */
+/* Finds an ISA target by name; "" is the best one. Returns false if this machine or build has none
+   of that name. */
 static bool dvti_simd_find(const char *name, const dvti_simd **out) {
     const dvti_simd *target[4];
     int n = dvti_simd_targets(target), i;
@@ -109,7 +113,8 @@ static void dvti_simd_names(char *buffer, size_t size) {
     dvti_text_add(&text, "%s", dvti_isa_reference);
 }
 
-/* The choice: 0 before the first use, then a pointer or 1 for the reference. Two threads that both choose first, choose alike. */
+/* The choice: 0 before the first use, then a pointer, or 1 for the reference. Threads that race for
+   the first choice make the same one. */
 static dvti_atomic dvti_simd_choice;
 
 static void dvti_simd_choose(const dvti_simd *target) {
@@ -122,7 +127,7 @@ static const dvti_simd *dvti_simd_first(void) {
     char names[DVTI_NAME_SIZE];
     if (!dvti_simd_find(name ? name : "", &target)) {
         dvti_simd_names(names, sizeof names);
-        dvti_log(DVT_LOG_WARNING, "DEVTENSOR_ISA is \"%s\"; here it may be %s; the best is taken",
+        dvti_log(DVT_LOG_WARNING, "DEVTENSOR_ISA is \"%s\"; expected one of %s; using the best",
                  name, names);
         dvti_simd_find("", &target);
     }

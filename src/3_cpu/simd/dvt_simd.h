@@ -1,9 +1,14 @@
-/* Kernels for one instruction set each: a *ISA target*. The text of a kernel stands once, in an .inl of this folder, and is pasted for every
-   ISA target (tier_*.c), where V(word) means that ISA target's word. The best ISA target that the machine has is chosen at first use; DEVTENSOR_ISA or
-   dvt_set_cpu_isa choose another one. ISA target "reference" has no kernels: then ref/ computes, which is what tests compare with.
+/* Kernels of the ISA targets. The text of a kernel is written once, in an .inl file of this
+   directory, and compiled for every ISA target (target_*.c). V(name) is the name of a function of
+   the ISA target that is being compiled.
 
-   What a ISA target must keep: the same bits as all the others where the machine multiplies and adds in one step (AVX2, AVX-512, NEON); it
-   reads and writes no byte outside its operands; it never allocates. */
+   The best ISA target of the machine is chosen at first use; DEVTENSOR_ISA or dvt_set_cpu_isa
+   choose another one. ISA target "reference" has no kernels: ref/ computes, and tests compare with
+   it.
+
+   Every ISA target keeps these rules. It gives the same bits as all others on machines with fused
+   multiply-add (AVX2, AVX-512, NEON). It reads and writes no byte outside its operands. It never
+   allocates. */
 #ifndef DVTI_SIMD_H
 #define DVTI_SIMD_H
 #include "1_base/dvt_fma.h"
@@ -13,15 +18,14 @@
 #include "3_cpu/simd/dvt_simd_f64.h"
 #include "3_cpu/simd/dvt_simd_gemm.h"
 
-/* Where the upper half of an integer comes first, an int64's halves are lanes of int32 in the other
-   order. */
+/* On big-endian machines the upper 32 bits of an int64 are the even lane of int32. */
 #if defined(__BYTE_ORDER__) && defined(__ORDER_BIG_ENDIAN__)
 #define DVTI_BIG_ENDIAN (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)
 #else
 #define DVTI_BIG_ENDIAN 0
 #endif
-/* SIMD primitives. Clang without optimization compiles them as calls: inlined into every kernel they
-   are 8 MB of code, and four times the compile time. */
+/* SIMD primitives. Clang without optimization compiles them as calls: inlining them into every
+   kernel takes 8 MB of code and four times the compile time. */
 #if defined(__clang__) && !DVTI_OPTIMIZED
 #define DVTI_INLINE static __attribute__((__unused__))
 #elif defined(__GNUC__) || defined(__clang__)
@@ -31,18 +35,18 @@
 #else
 #define DVTI_INLINE static inline
 #endif
-/* GCC for Windows aligns the stack to 16 bytes, yet moves vectors of 32 and 64 to it as if it were aligned to theirs (bug 54412; some
-   distributions have mended it). Unaligned moves of aligned data cost nothing, so the assembler takes them for all. */
+/* GCC for Windows aligns the stack to 16 bytes, but stores vectors of 32 and 64 bytes to it with
+   aligned moves (bug 54412; fixed by some distributions). The assembler replaces all of them by
+   unaligned moves, which are as fast on aligned data. */
 #if defined(_WIN32) && DVTI_X86 && defined(__GNUC__) && !defined(__clang__)
 #define DVTI_UNALIGNED(from, to) ".macro " from " operands:vararg\n\t" to " \\operands\n.endm\n"
-__asm__(
-    ".ifndef dvti_unaligned_moves\n.set dvti_unaligned_moves, 1\n" /* once, whatever -flto puts together */
-    DVTI_UNALIGNED("vmovaps", "vmovups") DVTI_UNALIGNED("vmovapd", "vmovupd")
-        DVTI_UNALIGNED("vmovdqa", "vmovdqu") DVTI_UNALIGNED("vmovdqa32", "vmovdqu32")
-            DVTI_UNALIGNED("vmovdqa64", "vmovdqu64") ".endif");
+__asm__(".ifndef dvti_unaligned_moves\n.set dvti_unaligned_moves, 1\n" /* once, also with -flto */
+        DVTI_UNALIGNED("vmovaps", "vmovups") DVTI_UNALIGNED("vmovapd", "vmovupd")
+            DVTI_UNALIGNED("vmovdqa", "vmovdqu") DVTI_UNALIGNED("vmovdqa32", "vmovdqu32")
+                DVTI_UNALIGNED("vmovdqa64", "vmovdqu64") ".endif");
 #undef DVTI_UNALIGNED
 #endif
-/* Arrays of vectors stay in registers only where loops over them are unrolled. */
+/* The compiler keeps arrays of vectors in registers only if it unrolls the loops over them. */
 #define DVTI_PRAGMA(text) _Pragma(#text)
 #if defined(__clang__)
 #define DVTI_REPEAT(n) DVTI_PRAGMA(clang loop unroll(full))
@@ -51,8 +55,9 @@ __asm__(
 #else
 #define DVTI_REPEAT(n)
 #endif
-/* The ISA target of processors that have no file of their own needs the compiler's vector types. x86 processors without AVX2 are too old to pay
-   for it with two seconds of everybody's compile time: there the reference computes, and the tests ask for this ISA target. */
+/* The ISA target for other processors needs the compiler's vector types. It is left out on x86:
+   processors without AVX2 are too old to be worth two seconds of compile time. There the reference
+   computes; tests define DEVTENSOR_PLAIN_TARGET. */
 #if (defined(__GNUC__) || defined(__clang__)) && (!DVTI_X86 || defined(DEVTENSOR_PLAIN_TARGET))
 #define DVTI_PLAIN 1
 #else
@@ -62,8 +67,8 @@ __asm__(
 #define DVTI_NEON 1
 #endif
 
-/* One step of n weights w, a multiple of 16, with gradients g and states s, in place. f and flag as in a
-   launch, but clip (f[3]) may be infinite. */
+/* One optimizer step of n weights w, a multiple of 16, with gradients g and states s, in place. f
+   and flag are those of the launch, but clip (f[3]) may be infinite. */
 typedef struct dvti_update {
     const float *g;
     float *w, *s[3];
@@ -82,7 +87,7 @@ typedef void (*dvti_update_fn)(const dvti_update *step);
 #define DVTI_UNROLL
 #endif
 
-/* The number of the lowest bit that is 1; there is one. */
+/* Returns the index of the lowest 1 bit. bits is not 0. */
 static inline int dvti_lowest_bit(uint32_t bits) {
 #if defined(__GNUC__) || defined(__clang__)
     return __builtin_ctz(bits);
@@ -94,7 +99,7 @@ static inline int dvti_lowest_bit(uint32_t bits) {
 #endif
 }
 
-/* How many of 16 bits are 1. */
+/* Returns the number of 1 bits among 16. */
 static inline int dvti_count_bits(uint32_t bits) {
 #if defined(__GNUC__) || defined(__clang__)
     return __builtin_popcount(bits);
@@ -112,97 +117,108 @@ static inline int dvti_count_bits(uint32_t bits) {
 #define DVTI_PREFETCH(p) ((void)(p))
 #endif
 
-/* Addresses behind this line are formed anew: those from before it would wait on the stack. */
+/* Makes the compiler form addresses anew after this line. Otherwise it would keep the earlier ones
+   on the stack. */
 #if defined(__GNUC__) || defined(__clang__)
 #define DVTI_AGAIN(pointer) __asm__("" : "+r"(pointer))
 #else
 #define DVTI_AGAIN(pointer) ((void)(pointer))
 #endif
 
-/* Pooling of contiguous planes x to y. Two of each: height, width. */
+/* Pooling of contiguous planes from x to y. Arrays of two: height, width. */
 typedef struct dvti_pooling {
-    const float *x, *g; /* g: only of gradients, for which y is x's */
+    const float *x, *g; /* g: gradient of the windows; then y is the gradient of x */
     float *y;
     int64_t height, width, size[2], padding[2], windows[2];
-    int64_t stride, step; /* from a window to the one below, to the next one: 1 or 2 */
-    int64_t buffered;     /* elements of a row with all that windows touch, whole vectors of them */
-    bool inside;          /* a mean counts only the elements of x */
-    bool past_relu;       /* a maximum of 0 gets nothing */
-    bool pairs; /* windows of 2 x 2 side by side, all inside x: then no buffer is needed */
-    const float *counted; /* by each window of a row, for a mean; whole vectors */
+    int64_t stride, step; /* distance of windows: down, and to the right (1 or 2) */
+    int64_t buffered;     /* elements of a padded row, in whole vectors */
+    bool inside;          /* a mean does not count padding */
+    bool past_relu;       /* a maximum of 0 gets no gradient (ReLU backward) */
+    bool pairs;           /* adjacent 2 x 2 windows inside x: no buffer is needed */
+    const float *counted; /* columns that each window of a row counts, for a mean; whole vectors */
 } dvti_pooling;
 
 typedef void (*dvti_pooling_fn)(const dvti_pooling *pool, int64_t first_plane, int64_t last_plane);
 #define DVTI_POOL_BUFFER 4096
 
-/* Exponents for which pow has the value of a short formula, not of a logarithm: -1, 0, 0.5, 1, 2,
+/* Returns whether pow uses a short formula instead of a logarithm: exponents -1, 0, 0.5, 1, 2,
    3. */
 DVTI_FN bool dvti_simple_exponent(double exponent);
 
 typedef struct dvti_simd {
     const char *name;
-    /* NULL for an operation that this ISA target has no loop for. */
+    /* Returns the loop of an operation, or NULL. */
     dvti_loop_fn (*loop_f32)(dvti_op op);
-    /* Of floats; .rows is NULL where this target has no kernel. */
+    /* Returns the kernel of an operation on float32; .rows is NULL if there is none. */
     dvti_reduce_kernel (*reduce)(dvti_op op);
-    dvti_reduce_kernel variance; /* sums of squares of distances from the means */
+    dvti_reduce_kernel variance; /* sums of squared deviations from the means */
     dvti_reduce_kernel any_all;  /* of every dtype */
-    /* Finishes n results from joined terms of `count` elements each; into floats, or in place where
-       `to` is NULL. s has whole vectors. */
+    /* Computes n results from joined terms of `count` elements each. Writes floats to `to`, or
+       doubles in place if `to` is NULL. s has whole vectors. */
     void (*finish)(dvti_op op, double count, double *s, int64_t n, float *to);
     dvti_update_fn (*step)(dvti_op op, int states);
     const dvti_simd_gemm *gemm_f32, *gemm_f64;
     const dvti_simd_conv *conv;
-    /* Groups first..end-1, of four elements each, of uniform, normal or bernoulli from Philox, as float32. */
+    /* Generates uniform, normal or bernoulli float32 with Philox: groups first..end-1 of four
+       elements each. */
     void (*random_f32)(const dvti_launch *launch, int64_t first, int64_t end, float *to);
-    /* Rows of n > 0 elements, x_step and y_step apart; y may be x. */
+    /* Computes rows of n > 0 elements, x_step and y_step apart. y may be x. */
     void (*softmax)(const float *x, int64_t x_step, float *y, int64_t y_step, int64_t rows,
                     int64_t n, bool logarithm);
-    /* n <= DVTI_BLOCK neighboring ones, whose elements stand in `rows` > 0 rows. */
+    /* Computes n <= DVTI_BLOCK neighboring columns of `rows` > 0 rows. */
     void (*softmax_columns)(const float *x, int64_t x_step, float *y, int64_t y_step, int64_t rows,
                             int64_t n, bool logarithm);
-    /* Layer norm of a row of n > 0 elements: mean 0 and variance 1, by variance + epsilon; then times
-       gamma, plus beta, unless they are NULL. y is not x. The bits are those of the composed operations. */
+    /* Normalizes a row of n > 0 elements to mean 0 and variance 1, using variance + epsilon. Then
+       multiplies by gamma and adds beta, unless they are NULL. y is not x. The bits equal those of
+       the composed operations. */
     void (*layer_norm)(const float *x, float *y, int64_t n, const float *gamma, const float *beta,
                        float epsilon);
     /* Transposes a matrix of 16 x 16 elements of 4 bytes. */
     void (*transpose)(const float *from, int64_t from_step, float *to, int64_t to_step);
     dvti_pooling_fn (*pool)(dvti_op op);
     void (*running)(const dvti_running *rows);
-    /* A bound that at least k of n elements are not beyond, of those that fill vectors: not much more than k, mostly. NaN: not found. */
+    /* Returns a bound that at least k elements reach, and mostly not many more; NaN if none was
+       found. Looks only at whole vectors of the n elements. */
     float (*kth_bound)(const float *x, int64_t n, int64_t k, bool below);
-    /* The numbers of those among n <= 65536 elements that are not <= bound (`below`: not >= it), in order, into `at`; how many there are.
-       NaN is one of them; bound is none. */
+    /* Writes the indices of the elements beyond bound to `at`, ascending, and returns their count.
+       n <= 65536. Elements x with !(x <= bound) are beyond it, or !(x >= bound) if `below`. NaN
+       elements count; bound is not NaN. */
     int64_t (*above)(const float *x, int64_t n, float bound, bool below, uint16_t *at);
-    /* Sorts 16 columns of n > 0 floats, or int32; x[.][16] has a power of two of rows, 16 or more. False: there is a NaN or a -0 among floats; x
-       is of no use then. */
+    /* Sorts 16 columns of n > 0 floats or int32. x[.][16] has a power of two of rows, at least 16.
+       Returns false if floats contain NaN or -0; then x has undefined contents. */
     bool (*sort_columns)(void *x, int64_t n, bool floats, bool descending);
-    /* How many of n floats, or int32, stand before each of them in the order and are not its equals; NaN is the largest. key is for the kernel, and
-       both it and rank have room for 64 more. */
+    /* Writes to rank[k] the number of elements that are strictly before element k in the order. x
+       has n floats or int32. NaN is the largest. key is scratch; key and rank have space for n +
+       64. */
     void (*ranks)(const int32_t *x, int64_t n, bool floats, bool descending, int32_t *key,
                   int32_t *rank);
-    /* The k best, largest or smallest, of 16 columns and their numbers, [k][16] in order, go on with n rows x[n][16] numbered from `number`
-       on; a value of NaN is none yet. Of equal ones the first. Values are negative where the smallest are wanted. False: as above. */
+    /* Updates the k best elements of 16 columns, value[k][16] in order and their indices at[k][16],
+       with n more rows x[n][16]. The first of them has index `number`. If `below`, the smallest are
+       the best, and value holds their negatives. A value of NaN marks an empty place. Of equal
+       elements the first one wins. Returns false if there is NaN or -0. */
     bool (*best_of_columns)(const float *x, int64_t n, int32_t number, int64_t k, bool below,
                             float *value, int32_t *at);
-    /* n elements in one piece, of another dtype, to or from floats. False: not of this one; nothing is done. */
+    /* Convert n contiguous elements of another dtype to or from floats. Return false, and do
+       nothing, for a dtype without a vector loop. */
     bool (*load_row)(const void *src, dvt_dtype dtype, int64_t n, float *to);
     bool (*store_row)(void *dst, dvt_dtype dtype, int64_t n, const float *from);
     const dvti_simd_f64 *f64;
 } dvti_simd;
 
-/* NULL: the reference computes. */
+/* Returns the chosen ISA target, or NULL for the reference. */
 DVTI_FN const dvti_simd *dvti_simd_now(void);
 
-/* The ISA targets of this build, best first, and how many there are; those that the machine has not are left out. */
+/* Writes the ISA targets that this build has and the machine supports, best first. Returns their
+   number. */
 DVTI_FN int dvti_simd_targets(const dvti_simd *target[4]);
 
-/* Whole launches by a ISA target's kernels. False: not one that they are made for, nothing is done. */
-/* Up to 16 columns of `count` rows, 1 to 16 of them, as lanes[columns][16]. The last of fewer rows stands in all lanes that are left. */
+/* Transposes `count` rows (1 to 16) of `columns` elements to lanes[columns][16]. If count < 16, the
+   last row fills the remaining lanes. */
 DVTI_FN void dvti_rows_to_lanes(const dvti_simd *simd, const float *rows, int64_t step,
                                 int64_t count, int64_t columns, float *lanes);
 
-/* Adds the bias (or NULL) to rows x cols of a result whose rows are `row` elements apart, then applies relu. */
+/* Adds the bias (or NULL) to rows x cols of a result whose rows are `row` elements apart, then
+   applies relu. */
 DVTI_FN void dvti_epilogue_rows(const dvti_simd *simd, float *y, int64_t row, int64_t rows,
                                 int64_t cols, const float *bias, bool relu);
 /* Applies the launch's epilogue to rows x cols of its result, from element `at` on. */
@@ -210,19 +226,23 @@ DVTI_FN void dvti_epilogue_part(const dvti_simd *simd, const dvti_launch *launch
                                 int64_t row, int64_t rows, int64_t cols);
 /* Applies the launch's epilogue to its whole result. */
 DVTI_FN void dvti_epilogue_whole(const dvti_launch *of);
+/* Runs a whole elementwise launch with the kernels of an ISA target. */
 DVTI_FN void dvti_fast_elementwise(const dvti_launch *launch, const dvti_simd *simd);
-/* Copies within one dtype; false: the launch is something else. */
+/* Copies elements of one dtype. Returns false, and does nothing, for any other launch. */
 DVTI_FN bool dvti_cpu_copy(const dvti_launch *launch, const dvti_simd *simd);
-/* Elementwise loops of int64, whose operands have n elements also where step is 0 (all the same), and
-   which write int64; and loops of floats by the op table's F, for rows without a vector text. */
+/* Elementwise loops. dvti_loop_i64 computes int64 and writes int64; its operands have n elements
+   even if step is 0, all equal. The scalar loops of floats use F of the op table, for rows without
+   a vector expression. */
 DVTI_FN void dvti_loop_i64(const dvti_loop *loop);
 DVTI_FN void dvti_scalar_loop_f32(const dvti_loop *loop);
 DVTI_FN void dvti_scalar_loop_f64(const dvti_loop *loop);
-/* The kernels of int64; .rows is NULL for reductions that see no integers (cpu_reduce_integers.c). */
+/* Returns the kernels of int64; .rows is NULL for reductions that never see integers
+   (cpu_reduce_integers.c). */
 DVTI_FN dvti_reduce_kernel dvti_reduce_integers(dvti_op op);
+/* Runs a pooling launch. Returns false, and does nothing, if no kernel fits. */
 DVTI_FN bool dvti_fast_pool2d(const dvti_launch *launch, const dvti_simd *simd);
-/* Of float64, as the kernels of floats are, but columns of logsumexp do not continue from the values
-   (cpu_softmax64.c). */
+/* Kernels of float64 that match those of floats (cpu_softmax64.c). Columns of logsumexp do not
+   continue from the values. */
 DVTI_FN void dvti_softmax64(const dvti_simd *simd, const double *x, int64_t x_step, double *y,
                             int64_t y_step, int64_t rows, int64_t n, bool logarithm);
 DVTI_FN void dvti_softmax64_columns(const dvti_simd *simd, const double *x, int64_t x_step,
@@ -231,11 +251,12 @@ DVTI_FN void dvti_softmax64_columns(const dvti_simd *simd, const double *x, int6
 DVTI_FN void dvti_logsumexp64(const dvti_simd *simd, const dvti_reduction *p);
 DVTI_FN void dvti_logsumexp64_columns(const dvti_simd *simd, const dvti_reduction *p);
 
-/* Of 16 angles those whose bit in `done` is 0: dvti_reduce_angle (2_core/math/quarter_turns.inl). */
+/* Applies dvti_reduce_angle (2_core/math/quarter_turns.inl) to those of 16 angles whose bit in
+   `done` is 0. */
 DVTI_FN void dvti_reduce_angles(const float *x, uint32_t done, float *rest, float *low,
                                 int32_t *quarters);
 
-/* The same for 8 doubles. */
+/* The same for those of 8 doubles whose magnitude exceeds DVTI_ANGLE64_MOST. */
 #define DVTI_ANGLE64_MOST 536870912.
 DVTI_FN void dvti_reduce_angles64(const double *x, double *rest, double *low, double *quarters);
 

@@ -1,8 +1,8 @@
-/* Elementwise operations of float32 and float64: elementwise_type.inl for both. */
+/* Elementwise operations of float32 and float64. Both include elementwise_type.inl. */
 
-#define DVTI_EW_STREAM_VECTORS 8 /* of a block: 512 bytes */
+#define DVTI_EW_STREAM_VECTORS 8 /* vectors in a block: 512 bytes */
 
-/* Bytes from L1 to an address that is a multiple of 64, with non-temporal stores. */
+/* Copies bytes from L1 to an address aligned to 64 bytes, with non-temporal stores. */
 static void V(stream_block)(uint8_t *to, const float *from, int64_t bytes) {
     for (; bytes >= 64; bytes -= 64, to += 64, from += 16)
         V(stream)((float *)(void *)to, V(load)(from));
@@ -13,7 +13,7 @@ static void V(stream_block)(uint8_t *to, const float *from, int64_t bytes) {
 #define DVTI_VECTOR V(f)
 #define DVTI_MASK V(m)
 #define DVTI_LARGEST FLT_MAX
-#define W(word) V(word)
+#define W(name) V(name)
 #define DVTI_MASK_AND V(mand)
 #define DVTI_MASK_OR V(mor)
 #define DVTI_MASK_STORE V(mstore)
@@ -31,7 +31,7 @@ static void V(stream_block)(uint8_t *to, const float *from, int64_t bytes) {
 #define DVTI_VECTOR V(d)
 #define DVTI_MASK V(n)
 #define DVTI_LARGEST DBL_MAX
-#define W(word) V(d##word)
+#define W(name) V(d##name)
 #define DVTI_MASK_AND V(nand)
 #define DVTI_MASK_OR V(nor)
 #define DVTI_MASK_STORE V(nstore)

@@ -1,19 +1,26 @@
-/* Elementwise operations of one float type. Pasted by elementwise.inl with
-     DVTI_E     the element            DVTI_VECTOR, DVTI_MASK   a vector, and a mask of its lanes
-     W(word)    the word for vectors   DVTI_MASK_AND, _OR, _STORE   words for masks
-     DVTI_LARGEST  the largest finite number
+/* Elementwise operations of one float type. elementwise.inl includes it with
 
-   A body computes whole vectors; one driver, W(elementwise), does everything else. Rows of the op
-   table become bodies by their vector text. */
+     DVTI_E                           the element
+     DVTI_VECTOR, DVTI_MASK           a vector, and a mask of its lanes
+     W(name)                          the primitive `name` of vectors
+     DVTI_MASK_AND, _OR, _STORE       primitives of masks
+     DVTI_LARGEST                     the largest finite number
+
+   A body computes whole vectors. One driver, W(elementwise), handles scalars, tails and
+   non-temporal stores for all of them. The vector expressions of the op table become bodies.
+
+     operands   | vector | vector | vector | rest |
+                 body(in, out, 3)           copied to the stack, padded with its first element:
+                                            body(in_last, result, 1), then the rest is stored */
 
 #define DVTI_LANES (64 / (int)sizeof(DVTI_E))
 
-/* ---- words that vector texts need besides vec.inl's and 2_core/math's ---- */
+/* ---- primitives that vector expressions need besides those of vec.inl and 2_core/math ---- */
 DVTI_INLINE DVTI_MASK W(nonzero)(DVTI_VECTOR a) {
     return W(ne)(a, W(zero)());
 }
 
-/* NaN when either is, else the smaller. */
+/* Returns NaN if either is NaN, else the smaller. */
 DVTI_INLINE DVTI_VECTOR W(minimum)(DVTI_VECTOR a, DVTI_VECTOR b) {
     return W(select)(W(unord)(a, a), a, W(select)(W(unord)(b, b), b, W(min)(a, b)));
 }
@@ -92,8 +99,9 @@ DVTI_INLINE DVTI_MASK W(logical_xor)(DVTI_VECTOR a, DVTI_VECTOR b) {
 #define DVTI_BODY2_0(name, rule, none)
 #define DVTI_BODY3_0(name, rule, none)
 
-/* A text begins with W, or is DVTI_NO_VECTOR: pasted to DVTI_HAS_ it says 1 and itself, or 0. */
-#define DVTI_HAS_W(word) 1, W(word)
+/* A vector expression begins with W or is DVTI_NO_VECTOR. Concatenated with DVTI_HAS_ it expands to
+   1 and itself, or to 0. */
+#define DVTI_HAS_W(name) 1, W(name)
 #define DVTI_HAS_DVTI_NO_VECTOR 0, 0
 #define DVTI_EXPAND(x) x /* MSVC passes __VA_ARGS__ on as one argument otherwise */
 #define DVTI_BODY(...) DVTI_EXPAND(DVTI_BODY_(__VA_ARGS__))
@@ -114,8 +122,8 @@ DVTI_SPECIAL_TABLE(DVTI_SPECIAL)
 #undef DVTI_BODY
 #undef DVTI_BODY_
 
-/* pow where one exponent of dvti_simple_exponent serves all elements: without a logarithm, in the
-   bits of W(pow). */
+/* Computes pow with one exponent of dvti_simple_exponent for all elements, without a logarithm. The
+   bits equal those of W(pow). */
 DVTI_INLINE DVTI_VECTOR W(power_by_twice)(DVTI_VECTOR a, int twice_exponent) {
     switch (twice_exponent) {
     case -2:
@@ -143,8 +151,8 @@ static void W(ew_simple_power)(const dvti_loop *p, const void *const *in, void *
 
 /* ---- the table of bodies ---- */
 typedef struct W(ew_row) {
-    dvti_ew_body body; /* NULL: no vector text */
-    int operands, bytes; /* of a vector of the result */
+    dvti_ew_body body; /* NULL: no vector expression */
+    int operands, bytes; /* bytes: of a vector of the result */
 } W(ew_row);
 
 static const W(ew_row) * W(ew_row_of)(dvti_op op) {
@@ -174,8 +182,8 @@ static const W(ew_row) * W(ew_row_of)(dvti_op op) {
 }
 
 /* ---- the driver ---- */
-/* Large results, by blocks that stay in L1: non-temporal stores spare reading the result's memory,
-   and the next block's operands are asked for while this one is computed. */
+/* Computes large results by blocks that stay in L1. Non-temporal stores avoid reading the memory of
+   the result. The next block's operands are prefetched while this one is computed. */
 static void W(ew_stream)(const dvti_loop *p, dvti_ew_body body, int operands, int bytes,
                          const void *const *in, int64_t n) {
     float block[DVTI_EW_STREAM_VECTORS * 16];
@@ -201,8 +209,8 @@ static void W(ew_stream)(const dvti_loop *p, dvti_ew_body body, int operands, in
 static void W(elementwise)(const dvti_loop *p) {
     const W(ew_row) *row = W(ew_row_of)(p->op);
     const int64_t whole = p->n / DVTI_LANES, rest = p->n % DVTI_LANES;
-    uint8_t room[5 * 64]; /* of vectors that are not split by a cache line: those are forwarded late */
-    uint8_t *const vector = room + (64 - (uintptr_t)room % 64);
+    uint8_t space[5 * 64]; /* aligned: vectors that cross a cache line are forwarded late */
+    uint8_t *const vector = space + (64 - (uintptr_t)space % 64);
     DVTI_E *const result = (DVTI_E *)(void *)(vector + 3 * 64);
     const void *in[3], *in_last[3];
     uint8_t *end = (uint8_t *)p->out + whole * row->bytes;

@@ -1,8 +1,21 @@
-/* Matrix products: the kernels that dvt_simd_gemm.h describes, for float32 and float64. */
+/* The matrix product kernels that dvt_simd_gemm.h describes, for float32 and float64. A tile of C
+   stays in registers while k runs over the depth:
+
+                            B  DVTI_TILE_REGS registers wide, one row of them per k
+                           +-------+-------+-------+-------+
+                           | row[0]| row[1]| row[2]| row[3]|
+              A            +-------+-------+-------+-------+
+            +-----+        +-------+-------+-------+-------+
+     factor |  a  |        |  sum  |  sum  |  sum  |  sum  |
+       per  |  a  |   C    |       |       |       |       |   sum[i][j] += factor * row[j]
+       row  |  a  |        |       |       |       |       |
+            +-----+        +-------+-------+-------+-------+
+      DVTI_TILE_ROWS rows; narrower tiles have up to DVTI_TALL rows */
 #if DVTI_REGS == 1
-/* 32 registers, and masked loads cost nothing. DVTI_TALL: rows of tiles of one part or two. */
+/* 32 registers, and masked loads cost nothing. DVTI_TALL: rows of tiles that are one or two
+   registers wide. */
 #define DVTI_MASKED 1
-#define DVTI_TILE_PARTS 4
+#define DVTI_TILE_REGS 4
 #define DVTI_TILE_ROWS 6
 #define DVTI_TALL 12
 #define DVTI_DOTS_ROWS 4
@@ -10,29 +23,29 @@
 #elif DVTI_REGS == 2
 /* 16 registers */
 #define DVTI_MASKED 0
-#define DVTI_TILE_PARTS 2
+#define DVTI_TILE_REGS 2
 #define DVTI_TILE_ROWS 6
 #define DVTI_TALL 6
 #define DVTI_DOTS_ROWS 1
 #define DVTI_DOTS_COLS 5
 #elif defined(DVTI_NEON)
 #define DVTI_MASKED 0
-#define DVTI_TILE_PARTS 4
+#define DVTI_TILE_REGS 4
 #define DVTI_TILE_ROWS 6
 #define DVTI_TALL 12
 #define DVTI_DOTS_ROWS 1
 #define DVTI_DOTS_COLS 5
 #else
-/* Who knows: 16 would do. */
+/* The number of registers is unknown: assume 16. */
 #define DVTI_MASKED 0
-#define DVTI_TILE_PARTS 4
+#define DVTI_TILE_REGS 4
 #define DVTI_TILE_ROWS 2
 #define DVTI_TALL 2
 #define DVTI_DOTS_ROWS 1
 #define DVTI_DOTS_COLS 2
 #endif
 
-/* The vector at src + at, of which n lanes exist. */
+/* Loads the vector at src + at, of which n lanes exist. */
 DVTI_INLINE V(f) V(gemm_fetch)(const void *src, dvt_dtype dtype, int64_t at, int64_t n) {
     const float *single = (const float *)src + at;
     const uint16_t *half = (const uint16_t *)src + at;
@@ -54,9 +67,9 @@ DVTI_INLINE V(d) V(gemm_dfetch)(const void *src, dvt_dtype dtype, int64_t at, in
 #define DVTI_E float
 #define DVTI_OWN DVT_F32
 #define G(name) V(gemm_##name)
-#define P(word) V(p_##word)
-#define W(word) V(word)
-#define DVTI_PART V(pf)
+#define P(name) V(p_##name)
+#define W(name) V(name)
+#define DVTI_REGISTER V(pf)
 #define DVTI_HALF V(phf)
 #define DVTI_VECTOR V(f)
 #define DVTI_LANES DVTI_REG_F
@@ -66,7 +79,7 @@ DVTI_INLINE V(d) V(gemm_dfetch)(const void *src, dvt_dtype dtype, int64_t at, in
 #undef G
 #undef P
 #undef W
-#undef DVTI_PART
+#undef DVTI_REGISTER
 #undef DVTI_HALF
 #undef DVTI_VECTOR
 #undef DVTI_LANES
@@ -74,9 +87,9 @@ DVTI_INLINE V(d) V(gemm_dfetch)(const void *src, dvt_dtype dtype, int64_t at, in
 #define DVTI_E double
 #define DVTI_OWN DVT_F64
 #define G(name) V(gemm_d##name)
-#define P(word) V(p_d##word)
-#define W(word) V(d##word)
-#define DVTI_PART V(pd)
+#define P(name) V(p_d##name)
+#define W(name) V(d##name)
+#define DVTI_REGISTER V(pd)
 #define DVTI_HALF V(phd)
 #define DVTI_VECTOR V(d)
 #define DVTI_LANES DVTI_REG_D
@@ -86,13 +99,13 @@ DVTI_INLINE V(d) V(gemm_dfetch)(const void *src, dvt_dtype dtype, int64_t at, in
 #undef G
 #undef P
 #undef W
-#undef DVTI_PART
+#undef DVTI_REGISTER
 #undef DVTI_HALF
 #undef DVTI_VECTOR
 #undef DVTI_LANES
 
 #undef DVTI_MASKED
-#undef DVTI_TILE_PARTS
+#undef DVTI_TILE_REGS
 #undef DVTI_TILE_ROWS
 #undef DVTI_TALL
 #undef DVTI_DOTS_ROWS

@@ -1,33 +1,39 @@
-/* The kernels of matrix products for one element type. Pasted by gemm.inl with
-     DVTI_E     the element, whose dtype is DVTI_OWN     G(name)  the name of this type's `name`
-     DVTI_PART  a part, of DVTI_LANES elements           P(word)  the word for parts
-     DVTI_VECTOR  a vector                               W(word)  the word for vectors */
+/* Matrix product kernels of one element type. gemm.inl includes it with
+
+     DVTI_E         the element, whose dtype is DVTI_OWN    G(name)  this type's function `name`
+     DVTI_REGISTER  DVTI_LANES elements                     P(name)  the primitive of registers
+     DVTI_VECTOR    a vector                                W(name)  the primitive of vectors */
 
 #define DVTI_WHOLE (64 / (int64_t)sizeof(DVTI_E)) /* elements of a vector */
-#define DVTI_EDGE 128 /* terms of a step at the edge, rows of a strip */
+#define DVTI_EDGE 128 /* depth of a step at the edge, rows of a staging buffer */
 #define DVTI_BAND 64
-/* What a tile does besides. */
+/* What a tile does in addition. */
 #define DVTI_PACK 1
-#define DVTI_AROUND 2
-#define DVTI_AHEAD 4 /* rows of B that are asked for before they are read */
-/* Rows of half parts of columns, alone and behind whole parts: chains enough for the multipliers, and registers for them. */
+#define DVTI_STREAM 2
+#define DVTI_AHEAD 4 /* prefetch distance in rows of B */
+/* Rows of tiles half a register wide, alone and next to a whole register: enough chains for the FMA
+   units that still fit in registers. */
 #define DVTI_SLIM 8
 #define DVTI_SLIM_BEHIND 12
 
-/* Rows times parts of sums stay in registers while k passes by. `rows` is `most` or one less: then the last row is computed twice
-   and stored once, which spares the kernels for odd numbers. `tail`: columns of the last part. Addresses go on from row to row: those of
-   all rows at once would be spilled, which took a tenth of the time of a small product. With PACK, rows of B are b_row apart, and
-   each is copied into the panel when it has been read; AROUND the caches, whole tiles are stored. */
-DVTI_INLINE void G(tile)(const int most, const int parts, const int how, const dvti_product *p,
+/* Computes one tile. rows x regs registers of sums stay in registers while k advances. `rows` is
+   `most` or one less: then the last row is computed twice and stored once, so no kernel is needed
+   for odd counts. `tail`: columns of the last register.
+
+   Addresses advance from row to row. Keeping the addresses of all rows at once would spill
+   registers, which took 10 % of the time of a small product. With DVTI_PACK, rows of B are b_row
+   apart, and each is copied into the panel after it has been read. With DVTI_STREAM, whole tiles
+   are written with non-temporal stores. */
+DVTI_INLINE void G(tile)(const int most, const int regs, const int how, const dvti_product *p,
                          const DVTI_E *a, const DVTI_E *b, DVTI_E *c, const DVTI_E *start,
                          int64_t rows, int64_t tail, int64_t b_row, DVTI_E *panel) {
     const bool pack = how == DVTI_PACK;
     const int64_t a_row = p->a_row, a_k = p->a_k, c_row = p->c_row, depth = p->depth;
     const int64_t last = rows - 1, a_last = last * a_row, *b_k = p->b_k;
-    const int end = parts - 1;
+    const int end = regs - 1;
     const P(first_type) first = P(first)(tail);
     const DVTI_E *ahead = b + DVTI_AHEAD * b_row;
-    DVTI_PART sum[DVTI_TALL][4], row[4], factor;
+    DVTI_REGISTER sum[DVTI_TALL][4], row[4], factor;
     int64_t k;
     int i, j;
     if (start) {
@@ -35,7 +41,7 @@ DVTI_INLINE void G(tile)(const int most, const int parts, const int how, const d
         for (i = 0; i < most; i++) {
             factor = P(set)(start[(i < most - 1 ? i : last) * p->start_row]);
             DVTI_UNROLL
-            for (j = 0; j < parts; j++)
+            for (j = 0; j < regs; j++)
                 sum[i][j] = factor;
         }
     } else {
@@ -60,7 +66,7 @@ DVTI_INLINE void G(tile)(const int most, const int parts, const int how, const d
         if (pack) {
             b += b_row;
             DVTI_UNROLL
-            for (j = 0; j < parts; j++, panel += DVTI_LANES) {
+            for (j = 0; j < regs; j++, panel += DVTI_LANES) {
                 P(store)(panel, row[j]);
                 if (j * DVTI_LANES % DVTI_WHOLE == 0)
                     DVTI_PREFETCH(ahead + j * DVTI_LANES);
@@ -73,7 +79,7 @@ DVTI_INLINE void G(tile)(const int most, const int parts, const int how, const d
                 from = a + i * a_row;
             factor = P(set)(i < most - 1 ? from[i % 4 * a_row] : a[a_last]);
             DVTI_UNROLL
-            for (j = 0; j < parts; j++)
+            for (j = 0; j < regs; j++)
                 sum[i][j] = P(fma)(factor, row[j], sum[i][j]);
         }
         a += a_k;
@@ -83,12 +89,12 @@ DVTI_INLINE void G(tile)(const int most, const int parts, const int how, const d
         if (i == most - 1 && rows < most)
             return;
         DVTI_UNROLL
-        for (j = 0; j < parts; j++)
-            if (how == DVTI_AROUND)
+        for (j = 0; j < regs; j++)
+            if (how == DVTI_STREAM)
                 P(stream)(c + j * DVTI_LANES, sum[i][j]);
             else if (j < end)
                 P(store)(c + j * DVTI_LANES, sum[i][j]);
-        if (how != DVTI_AROUND)
+        if (how != DVTI_STREAM)
             P(store_first)(c + end * DVTI_LANES, first, sum[i][end]);
         c += c_row;
     }
@@ -97,15 +103,15 @@ DVTI_INLINE void G(tile)(const int most, const int parts, const int how, const d
 typedef void (*G(tile_fn))(const dvti_product *p, const DVTI_E *a, const DVTI_E *b, DVTI_E *c,
                            const DVTI_E *start, int64_t rows, int64_t tail);
 
-#define DVTI_TILE(most, parts)                                                                     \
-    static void G(tile_##most##_##parts)(const dvti_product *p, const DVTI_E *a, const DVTI_E *b,  \
+#define DVTI_TILE(most, regs)                                                                      \
+    static void G(tile_##most##_##regs)(const dvti_product *p, const DVTI_E *a, const DVTI_E *b,   \
                                          DVTI_E *c, const DVTI_E *start, int64_t rows,             \
                                          int64_t tail) {                                           \
-        G(tile)(most, parts, 0, p, a, b, c, start, rows, tail, 0, NULL);                       \
+        G(tile)(most, regs, 0, p, a, b, c, start, rows, tail, 0, NULL);                            \
     }
 DVTI_TILE(2, 1)
 DVTI_TILE(2, 2)
-#if DVTI_TILE_PARTS == 4
+#if DVTI_TILE_REGS == 4
 DVTI_TILE(2, 3)
 DVTI_TILE(2, 4)
 #endif
@@ -114,7 +120,7 @@ DVTI_TILE(4, 1)
 DVTI_TILE(6, 1)
 DVTI_TILE(4, 2)
 DVTI_TILE(6, 2)
-#if DVTI_TILE_PARTS == 4
+#if DVTI_TILE_REGS == 4
 DVTI_TILE(8, 1)
 DVTI_TILE(12, 1)
 DVTI_TILE(8, 2)
@@ -128,20 +134,20 @@ DVTI_TILE(6, 4)
 #undef DVTI_TILE
 
 #if DVTI_TILE_ROWS == 6
-#define DVTI_TILES(parts)                                                                          \
-    { G(tile_2_##parts), G(tile_4_##parts), G(tile_6_##parts), NULL, NULL, NULL }
-#define DVTI_TALL_TILES(parts)                                                                     \
-    { G(tile_2_##parts), G(tile_4_##parts), G(tile_6_##parts), G(tile_8_##parts), NULL,            \
-      G(tile_12_##parts) }
+#define DVTI_TILES(regs)                                                                           \
+    { G(tile_2_##regs), G(tile_4_##regs), G(tile_6_##regs), NULL, NULL, NULL }
+#define DVTI_TALL_TILES(regs)                                                                      \
+    { G(tile_2_##regs), G(tile_4_##regs), G(tile_6_##regs), G(tile_8_##regs), NULL,                \
+      G(tile_12_##regs) }
 #else
-#define DVTI_TILES(parts)                                                                          \
-    { G(tile_2_##parts), NULL, NULL, NULL, NULL, NULL }
+#define DVTI_TILES(regs)                                                                           \
+    { G(tile_2_##regs), NULL, NULL, NULL, NULL, NULL }
 #endif
-/* By parts and pairs of rows, from 1 on. */
-static const G(tile_fn) G(tiles)[DVTI_TILE_PARTS][6] = {
+/* Tiles by registers and pairs of rows, both from 1 on. */
+static const G(tile_fn) G(tiles)[DVTI_TILE_REGS][6] = {
 #if DVTI_TALL == 12
     DVTI_TALL_TILES(1), DVTI_TALL_TILES(2), DVTI_TILES(3), DVTI_TILES(4)
-#elif DVTI_TILE_PARTS == 4
+#elif DVTI_TILE_REGS == 4
     DVTI_TILES(1), DVTI_TILES(2), DVTI_TILES(3), DVTI_TILES(4)
 #else
     DVTI_TILES(1), DVTI_TILES(2)
@@ -150,23 +156,24 @@ static const G(tile_fn) G(tiles)[DVTI_TILE_PARTS][6] = {
 #undef DVTI_TILES
 #undef DVTI_TALL_TILES
 
-/* How many pairs of rows the next tile takes where so many are left: no thin one shall be the last, and where the parts are few,
-   many rows at once keep the multipliers busy. */
-static int64_t G(pairs_of)(int64_t left, int64_t parts) {
+/* Returns the pairs of rows of the next tile if `left` pairs remain. The last tile should not be
+   thin. Few registers per row need many rows to keep the FMA units busy. */
+static int64_t G(pairs_of)(int64_t left, int64_t regs) {
 #if DVTI_TILE_ROWS == 6
     static const signed char tall[] = {0, 1, 2, 3, 4, 3, 6, 4, 4, 6, 6, 4};
     static const signed char low[] = {0, 1, 2, 3, 2, 3};
-    if (DVTI_TALL == 12 && parts <= 2)
+    if (DVTI_TALL == 12 && regs <= 2)
         return left < DVTI_LENGTH(tall) ? tall[left] : 6;
     return left < DVTI_LENGTH(low) ? low[left] : 3;
 #else
     (void)left;
-    (void)parts;
+    (void)regs;
     return 1;
 #endif
 }
 
-/* Asks for what a tile will store, and for the beginnings of the rows of A that follow it, while it multiplies. */
+/* Prefetches the elements of C that a tile will store and the beginnings of the next rows of A,
+   before the tile multiplies. */
 static void G(foresee)(const dvti_product *p, const DVTI_E *a, const DVTI_E *c, int64_t rows,
                        int64_t cols) {
     int64_t i, j;
@@ -177,16 +184,16 @@ static void G(foresee)(const dvti_product *p, const DVTI_E *a, const DVTI_E *c, 
     }
 }
 
-/* All rows of some columns. */
-static void G(column)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t parts,
+/* Computes all rows of some columns. */
+static void G(column)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t regs,
                       int64_t tail) {
     const DVTI_E *a = (const DVTI_E *)p->a, *start = (const DVTI_E *)p->start;
     int64_t left = p->rows;
     while (left > 0) {
-        const int64_t pairs = G(pairs_of)((left + 1) / 2, parts), rows = DVTI_MIN(2 * pairs, left);
+        const int64_t pairs = G(pairs_of)((left + 1) / 2, regs), rows = DVTI_MIN(2 * pairs, left);
         if (p->depth >= 128)
-            G(foresee)(p, a, c, rows, parts * DVTI_LANES);
-        G(tiles)[parts - 1][pairs - 1](p, a, b, c, start, rows, tail);
+            G(foresee)(p, a, c, rows, regs * DVTI_LANES);
+        G(tiles)[regs - 1][pairs - 1](p, a, b, c, start, rows, tail);
         a += rows * p->a_row;
         c += rows * p->c_row;
         start = start ? start + rows * p->start_row : NULL;
@@ -195,7 +202,8 @@ static void G(column)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t
 }
 
 #if !DVTI_MASKED
-/* Less than a whole part of columns: B's go into whole vectors first, where reading further does no harm. */
+/* Computes columns that do not fill a register. Copies those of B into whole vectors first, so that
+   loads stay inside the operands. */
 static void G(edge)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t cols) {
     DVTI_E whole[DVTI_EDGE * DVTI_WHOLE];
     int64_t at[DVTI_EDGE], k, i;
@@ -215,15 +223,16 @@ static void G(edge)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t c
 #endif
 
 #if DVTI_MASKED
-/* Half a part of columns, or less, behind a whole part or alone: at half the width two instructions take the time of one. */
+/* Computes at most half a register of columns, alone or next to one whole register. Two
+   instructions of half the width take the time of one. */
 DVTI_INLINE void G(slim)(const int rows, const int whole, const dvti_product *p, const DVTI_E *a,
                          const DVTI_E *b, DVTI_E *c, const DVTI_E *start, int64_t cols) {
     const int64_t a_row = p->a_row, a_k = p->a_k, c_row = p->c_row, depth = p->depth;
     const int64_t *b_k = p->b_k;
     const int at = whole * DVTI_LANES;
     const P(half_first_type) first = P(half_first)(cols);
-    DVTI_PART sum[DVTI_SLIM_BEHIND], row = P(set)(0), factor;
-    DVTI_HALF half[DVTI_SLIM_BEHIND], beside;
+    DVTI_REGISTER sum[DVTI_SLIM_BEHIND], row = P(set)(0), factor;
+    DVTI_HALF half[DVTI_SLIM_BEHIND], low;
     int64_t k;
     int i, j;
     if (start) {
@@ -246,7 +255,7 @@ DVTI_INLINE void G(slim)(const int rows, const int whole, const dvti_product *p,
     for (k = 0; k < depth; k++) {
         if (whole)
             row = P(load)(b + b_k[k]);
-        beside = P(half_load_first)(b + b_k[k] + at, first);
+        low = P(half_load_first)(b + b_k[k] + at, first);
         DVTI_UNROLL
         for (j = 0; j < rows; j += 4) {
             const DVTI_E *from = a + j * a_row;
@@ -255,9 +264,9 @@ DVTI_INLINE void G(slim)(const int rows, const int whole, const dvti_product *p,
                 if (whole) {
                     factor = P(set)(from[i * a_row]);
                     sum[i + j] = P(fma)(factor, row, sum[i + j]);
-                    half[i + j] = P(half_fma)(P(half_of)(factor), beside, half[i + j]);
+                    half[i + j] = P(half_fma)(P(half_of)(factor), low, half[i + j]);
                 } else
-                    half[i + j] = P(half_fma)(P(half_set)(from[i * a_row]), beside, half[i + j]);
+                    half[i + j] = P(half_fma)(P(half_set)(from[i * a_row]), low, half[i + j]);
             }
         }
         a += a_k;
@@ -304,23 +313,23 @@ static void G(slim_column)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, in
 #endif
 
 static void G(multiply)(const dvti_product *p) {
-    const int64_t width = DVTI_TILE_PARTS * DVTI_LANES;
+    const int64_t width = DVTI_TILE_REGS * DVTI_LANES;
     const DVTI_E *b = (const DVTI_E *)p->b;
     DVTI_E *c = (DVTI_E *)p->c;
-    int64_t left, parts, cols, tail;
+    int64_t left, regs, cols, tail;
     if (p->rows <= 0)
         return;
     for (left = p->cols; left > 0; left -= width, b += p->b_panel, c += width) {
         cols = DVTI_MIN(left, width);
-        parts = (cols + DVTI_LANES - 1) / DVTI_LANES;
-        tail = cols - (parts - 1) * DVTI_LANES;
+        regs = (cols + DVTI_LANES - 1) / DVTI_LANES;
+        tail = cols - (regs - 1) * DVTI_LANES;
 #if DVTI_MASKED
         if (tail <= DVTI_LANES / 2 && p->rows >= DVTI_SLIM) {
-            const int64_t apart = parts > 2 ? parts - 1 : 0;
+            const int64_t apart = regs > 2 ? regs - 1 : 0;
             if (apart)
                 G(column)(p, b, c, apart, DVTI_LANES);
             G(slim_column)
-            (p, b + apart * DVTI_LANES, c + apart * DVTI_LANES, parts - apart - 1, tail);
+            (p, b + apart * DVTI_LANES, c + apart * DVTI_LANES, regs - apart - 1, tail);
             continue;
         }
 #else
@@ -329,29 +338,30 @@ static void G(multiply)(const dvti_product *p) {
             continue;
         }
 #endif
-        G(column)(p, b, c, parts, tail);
+        G(column)(p, b, c, regs, tail);
     }
 }
 
-/* Rows of C that are formed while a panel is packed; 0: of a narrower panel, or of fewer rows, none. */
+/* Returns the rows of C that were computed while the panel was packed; 0 for narrower panels or
+   fewer rows. */
 static int64_t G(pack_on_the_way)(const dvti_product *p, int64_t b_row, void *panel) {
-    if (p->rows < DVTI_TILE_ROWS || p->cols < DVTI_TILE_PARTS * DVTI_LANES)
+    if (p->rows < DVTI_TILE_ROWS || p->cols < DVTI_TILE_REGS * DVTI_LANES)
         return 0;
-    G(tile)(DVTI_TILE_ROWS, DVTI_TILE_PARTS, DVTI_PACK, p, (const DVTI_E *)p->a, (const DVTI_E *)p->b,
-            (DVTI_E *)p->c, (const DVTI_E *)p->start, DVTI_TILE_ROWS, DVTI_LANES, b_row,
-            (DVTI_E *)panel);
+    G(tile)
+    (DVTI_TILE_ROWS, DVTI_TILE_REGS, DVTI_PACK, p, (const DVTI_E *)p->a, (const DVTI_E *)p->b,
+     (DVTI_E *)p->c, (const DVTI_E *)p->start, DVTI_TILE_ROWS, DVTI_LANES, b_row, (DVTI_E *)panel);
     return DVTI_TILE_ROWS;
 }
 
 static void G(multiply_around)(const dvti_product *p) {
-    const int64_t width = DVTI_TILE_PARTS * DVTI_LANES;
+    const int64_t width = DVTI_TILE_REGS * DVTI_LANES;
     dvti_product rest = *p;
     for (; rest.cols >= width; rest.cols -= width) {
         dvti_product column = rest;
         column.cols = width;
         for (; column.rows >= DVTI_TILE_ROWS; column.rows -= DVTI_TILE_ROWS) {
             const DVTI_E *start = (const DVTI_E *)column.start;
-            G(tile)(DVTI_TILE_ROWS, DVTI_TILE_PARTS, DVTI_AROUND, p, (const DVTI_E *)column.a,
+            G(tile)(DVTI_TILE_ROWS, DVTI_TILE_REGS, DVTI_STREAM, p, (const DVTI_E *)column.a,
                     (const DVTI_E *)column.b, (DVTI_E *)column.c, start, DVTI_TILE_ROWS,
                     DVTI_LANES, 0, NULL);
             column.a = (const DVTI_E *)column.a + DVTI_TILE_ROWS * p->a_row;
@@ -375,9 +385,15 @@ static void G(copy)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype
     ((DVTI_E *)dst + r * dst_row + c, G(fetch)(src, dtype, r * src_row + c, cols - c));
 }
 
-/* A square of parts: each round moves the lanes' place by one bit. */
-DVTI_INLINE void G(flip)(DVTI_PART *v) {
-    DVTI_PART w[DVTI_LANES];
+/* Transposes a square of registers. Each round zips registers i and i + lanes / 2, which rotates
+   the bits of (register, lane) by one; log2(lanes) rounds swap the two indices:
+
+     a0 a1 a2 a3        a0 c0 a1 c1        a0 b0 c0 d0
+     b0 b1 b2 b3  -->  a2 c2 a3 c3  -->  a1 b1 c1 d1
+     c0 c1 c2 c3        b0 d0 b1 d1        a2 b2 c2 d2
+     d0 d1 d2 d3        b2 d2 b3 d3        a3 b3 c3 d3 */
+DVTI_INLINE void G(transpose_registers)(DVTI_REGISTER *v) {
+    DVTI_REGISTER w[DVTI_LANES];
     int round, i;
     DVTI_UNROLL
     for (round = 1; round < DVTI_LANES; round *= 2) {
@@ -392,54 +408,54 @@ DVTI_INLINE void G(flip)(DVTI_PART *v) {
     }
 }
 
-/* One square, or what an edge leaves of it; of dst, `width` columns are written. By itself, so that its addresses are formed where they
-   are needed: inside the loops they would be kept on the stack. */
-DVTI_NOINLINE static void G(turn_square)(DVTI_E *dst, int64_t dst_row, const DVTI_E *src,
+/* Transposes one square, or what remains of it at an edge; writes `width` columns of dst. Not
+   inlined: inside the loops the compiler would keep its addresses on the stack. */
+DVTI_NOINLINE static void G(transpose_square)(DVTI_E *dst, int64_t dst_row, const DVTI_E *src,
                                          int64_t src_col, int64_t rows, int64_t cols,
                                          int64_t width) {
-    const P(first_type) first = P(first)(rows), part = P(first)(width);
-    DVTI_PART v[DVTI_LANES];
+    const P(first_type) first = P(first)(rows), partial = P(first)(width);
+    DVTI_REGISTER v[DVTI_LANES];
     int i;
     DVTI_UNROLL
     for (i = 0; i < DVTI_LANES; i++)
         v[i] = i < cols ? P(load_first)(src + i * src_col, first) : P(set)(0);
-    G(flip)(v);
+    G(transpose_registers)(v);
     DVTI_UNROLL
     for (i = 0; i < DVTI_LANES; i++, dst += dst_row)
         if (i < rows) {
             if (width >= DVTI_LANES)
                 P(store)(dst, v[i]);
             else
-                P(store_first)(dst, part, v[i]);
+                P(store_first)(dst, partial, v[i]);
         }
 }
 
-/* `filled` columns of dst are written. */
-static void G(turn_own)(DVTI_E *dst, int64_t dst_row, const DVTI_E *src, int64_t src_col,
+/* Transposes a matrix of this type and writes `filled` columns of dst. */
+static void G(transpose_own)(DVTI_E *dst, int64_t dst_row, const DVTI_E *src, int64_t src_col,
                         int64_t rows, int64_t cols, int64_t filled) {
     int64_t r, c;
     for (c = 0; c < filled; c += DVTI_LANES)
         for (r = 0; r < rows; r += DVTI_LANES)
-            G(turn_square)
+            G(transpose_square)
     (dst + r * dst_row + c, dst_row, src + c * src_col + r, src_col, rows - r, cols - c,
      filled - c);
 }
 
 static void G(transpose_exactly)(void *dst, int64_t dst_row, const void *src, int64_t src_col,
                             int64_t rows, int64_t cols) {
-    G(turn_own)((DVTI_E *)dst, dst_row, (const DVTI_E *)src, src_col, rows, cols, cols);
+    G(transpose_own)((DVTI_E *)dst, dst_row, (const DVTI_E *)src, src_col, rows, cols, cols);
 }
 
 static int64_t G(filled)(int64_t cols) {
     return (cols + DVTI_WHOLE - 1) / DVTI_WHOLE * DVTI_WHOLE;
 }
 
-static void G(transpose)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype, int64_t src_col,
-                    int64_t rows, int64_t cols) {
-    DVTI_E strip[DVTI_WHOLE * DVTI_BAND];
+static void G(transpose)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype,
+                         int64_t src_col, int64_t rows, int64_t cols) {
+    DVTI_E staging[DVTI_WHOLE * DVTI_BAND];
     int64_t r, c;
     if (dtype == DVTI_OWN) {
-        G(turn_own)
+        G(transpose_own)
         ((DVTI_E *)dst, dst_row, (const DVTI_E *)src, src_col, rows, cols, G(filled)(cols));
         return;
     }
@@ -449,24 +465,27 @@ static void G(transpose)(void *dst, int64_t dst_row, const void *src, dvt_dtype 
             int64_t n_rows = DVTI_MIN(rows - r, DVTI_BAND),
                     n_cols = DVTI_MIN(cols - c, DVTI_WHOLE);
             G(copy)
-            (strip, DVTI_BAND, (const char *)src + at * dvt_dtype_size(dtype), dtype, src_col,
+            (staging, DVTI_BAND, (const char *)src + at * dvt_dtype_size(dtype), dtype, src_col,
              n_cols, n_rows);
-            G(turn_own)
-            ((DVTI_E *)dst + r * dst_row + c, dst_row, strip, DVTI_BAND, n_rows, n_cols, G(filled)(n_cols));
+            G(transpose_own)
+            ((DVTI_E *)dst + r * dst_row + c, dst_row, staging, DVTI_BAND, n_rows, n_cols,
+             G(filled)(n_cols));
         }
 }
 
 #include "3_cpu/simd/gemm_vectors.inl"
 
-static const dvti_simd_gemm G(kernels) = {
-    sizeof(DVTI_E), DVTI_TILE_PARTS *DVTI_LANES, G(multiply), G(multiply_around), G(pack_on_the_way),
-    G(copy), G(transpose), G(transpose_exactly), G(combine), G(dots)};
+static const dvti_simd_gemm G(kernels) = {sizeof(DVTI_E),     DVTI_TILE_REGS *DVTI_LANES,
+                                          G(multiply),        G(multiply_around),
+                                          G(pack_on_the_way), G(copy),
+                                          G(transpose),       G(transpose_exactly),
+                                          G(combine),         G(dots)};
 
 #undef DVTI_WHOLE
 #undef DVTI_EDGE
 #undef DVTI_BAND
 #undef DVTI_PACK
-#undef DVTI_AROUND
+#undef DVTI_STREAM
 #undef DVTI_AHEAD
 #undef DVTI_SLIM
 #undef DVTI_SLIM_BEHIND

@@ -1,4 +1,4 @@
-/* Products with one vector or with a few, for one element type. Pasted by gemm_type.inl, whose words it uses. */
+/* Products with one vector or with a few, for one element type. gemm_type.inl includes it. */
 
 /* Adds `terms` rows of w to y, whose vectors are whole. */
 DVTI_INLINE void G(combine_rows)(const int terms, DVTI_E *y, int64_t cols, const DVTI_E *x,
@@ -38,7 +38,7 @@ static void G(combine)(void *y, int64_t cols, int64_t depth, const void *x, int6
     W(store_n)(to + whole, cols - whole, sum);
 }
 
-DVTI_INLINE DVTI_PART G(fold_parts)(DVTI_VECTOR sum) {
+DVTI_INLINE DVTI_REGISTER G(add_registers)(DVTI_VECTOR sum) {
 #if DVTI_REGS == 1
     return sum;
 #elif DVTI_REGS == 2
@@ -48,13 +48,14 @@ DVTI_INLINE DVTI_PART G(fold_parts)(DVTI_VECTOR sum) {
 #endif
 }
 
-/* lane[i] = the lanes of part number i, folded. A round folds all of n parts in halves, and puts two of them into one. */
-DVTI_INLINE void G(fold)(const int n, const DVTI_PART *parts, DVTI_E *lane) {
-    DVTI_PART v[DVTI_LANES];
+/* Sets lane[i] = the reduced lanes of register i. Each round adds the lower and the upper half of
+   all registers and puts two results into one (transpose_reduce.inl). */
+DVTI_INLINE void G(reduce_lanes)(const int n, const DVTI_REGISTER *regs, DVTI_E *lane) {
+    DVTI_REGISTER v[DVTI_LANES];
     int left, i;
     DVTI_UNROLL
     for (i = 0; i < DVTI_LANES; i++)
-        v[i] = parts[i < n ? i : 0];
+        v[i] = regs[i < n ? i : 0];
     DVTI_UNROLL
     for (left = DVTI_LANES / 2; left; left /= 2) {
         DVTI_UNROLL
@@ -65,7 +66,7 @@ DVTI_INLINE void G(fold)(const int n, const DVTI_PART *parts, DVTI_E *lane) {
     P(store)(lane, v[0]);
 }
 
-/* rows times cols dots; of those at the edges the last may be the same one again. */
+/* Computes rows x cols dot products. At the edges the last row or column is computed again. */
 DVTI_INLINE void G(dots_tile)(const int rows, const int cols, const dvti_dots *p, int64_t i,
                               int64_t j) {
     const int64_t last_row = DVTI_MIN(p->rows - i, rows) - 1;
@@ -74,7 +75,7 @@ DVTI_INLINE void G(dots_tile)(const int rows, const int cols, const dvti_dots *p
     const DVTI_E *w[4], *x[6];
     const int dots = rows * cols;
     DVTI_VECTOR sum[4][6], factor[6], row;
-    DVTI_PART parts[24];
+    DVTI_REGISTER regs[24];
     DVTI_E lane[24 + DVTI_LANES], *y = (DVTI_E *)p->y + i * p->y_row + j * p->y_col;
     int64_t k;
     int r, c;
@@ -116,11 +117,11 @@ DVTI_INLINE void G(dots_tile)(const int rows, const int cols, const dvti_dots *p
     for (r = 0; r < rows; r++) {
         DVTI_UNROLL
         for (c = 0; c < cols; c++)
-            parts[r * cols + c] = G(fold_parts)(sum[r][c]);
+            regs[r * cols + c] = G(add_registers)(sum[r][c]);
     }
     DVTI_UNROLL
     for (r = 0; r < dots; r += DVTI_LANES)
-        G(fold)(DVTI_MIN(DVTI_LANES, dots - r), parts + r, lane + r);
+        G(reduce_lanes)(DVTI_MIN(DVTI_LANES, dots - r), regs + r, lane + r);
     for (r = 0; r <= last_row; r++)
         for (c = 0; c <= last_col; c++)
             y[r * p->y_row + c * p->y_col] = lane[r * cols + c];

@@ -1,13 +1,10 @@
-/* What a ISA target consists of: its words, the kernels of every family, and the table of them. */
+/* One ISA target: its SIMD primitives, the kernels of every family, and the tables of them. */
 #include "3_cpu/simd/vec.inl"
-#include "3_cpu/simd/float16.inl"
-#include "3_cpu/simd/partial.inl"
 #include "2_core/math/basics.inl"
 #include "2_core/math/exp.inl"
 #include "2_core/math/log.inl"
 #include "2_core/math/softplus.inl"
 #include "2_core/math/piecewise.inl"
-#include "3_cpu/simd/far_angles.inl"
 #include "2_core/math/angles.inl"
 #include "2_core/math/arcs.inl"
 #include "2_core/math/powers.inl"
@@ -26,7 +23,6 @@
 #include "3_cpu/simd/transpose_reduce.inl"
 #include "3_cpu/simd/softmax.inl"
 #include "3_cpu/simd/reduce.inl"
-#include "3_cpu/simd/transpose.inl"
 #include "3_cpu/simd/pool.inl"
 #include "3_cpu/simd/scan.inl"
 #include "3_cpu/simd/topk.inl"
@@ -34,10 +30,36 @@
 #include "3_cpu/simd/reduce_f64.inl"
 #include "3_cpu/simd/any_all.inl"
 
-static const dvti_simd_f64 V(f64) = {V(delementwise_of), V(load_row64), V(store_row64), V(reduce_f64), {V(variance_rows_f64), V(columns_f64)}, V(running64), V(store_sums)};
+static const dvti_simd_f64 V(f64) = {V(delementwise_of),
+                                     V(load_row64),
+                                     V(store_row64),
+                                     V(reduce_f64),
+                                     {V(variance_rows_f64), V(columns_f64)},
+                                     V(running64),
+                                     V(store_sums)};
 
-static const dvti_simd V(table) = {
-    DVTI_TARGET_NAME,      V(elementwise_of),   V(reduce), {V(variance_rows), V(variance_columns)}, {V(any_all_rows), V(any_all_columns)}, V(finish), V(step_kernel), &V(gemm_kernels),
-    &V(gemm_dkernels), &V(conv_kernels), V(random_f32), V(softmax), V(softmax_columns), V(layer_norm),
-    V(transpose),           V(pool),          V(running),   V(kth_bound), V(above), V(sort_columns), V(ranks), V(best_of_columns),
-    V(load_row),       V(store_row), &V(f64)};
+static const dvti_simd V(table) = {DVTI_TARGET_NAME,
+                                   V(elementwise_of),
+                                   V(reduce),
+                                   {V(variance_rows), V(variance_columns)},
+                                   {V(any_all_rows), V(any_all_columns)},
+                                   V(finish),
+                                   V(step_kernel),
+                                   &V(gemm_kernels),
+                                   &V(gemm_dkernels),
+                                   &V(conv_kernels),
+                                   V(random_f32),
+                                   V(softmax),
+                                   V(softmax_columns),
+                                   V(layer_norm),
+                                   V(transpose),
+                                   V(pool),
+                                   V(running),
+                                   V(kth_bound),
+                                   V(above),
+                                   V(sort_columns),
+                                   V(ranks),
+                                   V(best_of_columns),
+                                   V(load_row),
+                                   V(store_row),
+                                   &V(f64)};

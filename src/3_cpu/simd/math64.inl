@@ -1,6 +1,7 @@
-/* Functions of vectors of doubles; as in 2_core/math. No tables and no branches but for what is
-   rare. Where one rounding would be too much, a number is carried as an unevaluated sum of two, and
-   divisions are multiplications with a reciprocal that are put right afterwards. */
+/* Functions of vectors of doubles, like those of floats in 2_core/math. They use no tables, and
+   branches only for rare arguments. If one rounding would cost too much accuracy, a number is
+   carried as an unevaluated sum of two. Divisions are multiplications with a reciprocal that are
+   corrected afterwards. */
 
 /* Horner's rule, highest order first. */
 #define DVTI_D1(p, x, a) V(dfma)(p, x, V(dset)(a))
@@ -12,16 +13,16 @@
 #define DVTI_DLOG2E 1.4426950408889634
 #define DVTI_DLN2 0.69314718055994531
 #define DVTI_DLN2_REST 2.3190468138462996e-17
-#define DVTI_DLN2_HIGH 0.69314718055989033 /* exact when multiplied by a whole number below 2^11 */
+#define DVTI_DLN2_HIGH 0.69314718055989033 /* exact times an integer below 2^11 */
 #define DVTI_DLN2_LOW 5.4979230187083712e-14
-#define DVTI_DWHOLE 6755399441055744. /* 1.5 * 2^52: this + n has n in its low bits */
+#define DVTI_DWHOLE 6755399441055744. /* 1.5 * 2^52: the low bits of this + n are n */
 
 /* An unevaluated sum, |low| < |high|. */
 typedef struct V(pair) {
     V(d) high, low;
 } V(pair);
 
-/* a + b, for |a| >= |b| or a = 0 */
+/* Returns a + b exactly, for |a| >= |b| or a = 0. */
 DVTI_INLINE V(pair) V(dd_sum)(V(d) a, V(d) b) {
     V(pair) r;
     r.high = V(dadd)(a, b);
@@ -29,7 +30,7 @@ DVTI_INLINE V(pair) V(dd_sum)(V(d) a, V(d) b) {
     return r;
 }
 
-/* a * b + c rounded once, where the rest of a product must be exact. */
+/* Returns a * b + c rounded once, for exact remainders of products. */
 #if defined(DVTI_NO_FMA)
 static V(d) V(dfma_exact)(V(d) a, V(d) b, V(d) c) {
     double lanes[3][8];
@@ -58,19 +59,19 @@ DVTI_INLINE V(d) V(dd_value)(V(pair) a) {
     return V(dadd)(a.high, a.low);
 }
 
-/* The same with a low part that high has no room for. */
+/* Returns the same number with |low| <= half a unit in the last place of high. */
 DVTI_INLINE V(pair) V(dd_settled)(V(pair) a) {
     return V(dd_sum)(a.high, a.low);
 }
 
-/* Of settled sums, with a relative error below 2^-100. */
+/* Divides settled sums; relative error below 2^-100. */
 DVTI_INLINE V(pair) V(dd_quotient)(V(pair) a, V(pair) b) {
-    const V(d) part = V(ddiv)(V(dset)(1), b.high);
+    const V(d) inverse = V(ddiv)(V(dset)(1), b.high);
     V(pair) q;
-    q.high = V(dmul)(a.high, part);
+    q.high = V(dmul)(a.high, inverse);
     q.low = V(dadd)(V(dfma_exact)(V(dneg)(q.high), b.high, a.high),
                     V(dfnma)(q.high, b.low, a.low));
-    q.low = V(dmul)(q.low, part);
+    q.low = V(dmul)(q.low, inverse);
     return q;
 }
 
@@ -78,7 +79,7 @@ DVTI_INLINE V(d) V(dsign_bit)(V(d) a) {
     return V(dand)(V(dset)(-0.), a);
 }
 
-/* The magnitude of the first, the sign of the second. */
+/* Returns the magnitude of the first with the sign of the second. */
 DVTI_INLINE V(d) V(dsigned)(V(d) a, V(d) sign) {
     return V(dor)(V(dsign_bit)(sign), a);
 }
@@ -87,14 +88,14 @@ DVTI_INLINE V(d) V(dwithin)(V(d) a, double low, double high) {
     return V(dmin)(V(dset)(high), V(dmax)(V(dset)(low), a));
 }
 
-/* 2^(n + more) as the bits say it: for whole n, and a normal result. */
+/* Returns 2^(n + more) by its bits, for integer n and a normal result. */
 DVTI_INLINE V(d) V(dpower)(V(d) n, int more) {
     V(l) bits = V(as_l)(V(dadd)(n, V(dset)(DVTI_DWHOLE)));
     return V(as_d)(V(lshl)(V(ladd)(bits, V(lset)(1023 + more)), 52));
 }
 
 /* ---- exponentials ---- */
-/* exp(r) = 1 + r + r^2 p, |r| <= ln 2 / 2 */
+/* Returns p of exp(r) = 1 + r + r^2 p, |r| <= ln 2 / 2. */
 DVTI_INLINE V(d) V(dexp_poly)(V(d) r) {
     V(d) p = V(dset)(2.087525077125349e-09);
     p = DVTI_D3(p, r, 2.5108966029259829e-08, 2.7557402838386085e-07, 2.7557244408493812e-06);
@@ -102,7 +103,7 @@ DVTI_INLINE V(d) V(dexp_poly)(V(d) r) {
     return DVTI_D4(p, r, 0.0083333333333217019, 0.041666666666666512, 0.16666666666666677, 0.5);
 }
 
-/* x = n ln 2 + r + low: low is what the rounding of r took away. */
+/* Reduces x = n ln 2 + r + low. low is the rounding error of r. */
 DVTI_INLINE V(pair) V(dexp_reduce)(V(d) x, V(d) * n) {
     V(d) high;
     V(pair) r;
@@ -113,7 +114,7 @@ DVTI_INLINE V(pair) V(dexp_reduce)(V(d) x, V(d) * n) {
     return r;
 }
 
-/* exp(r) */
+/* Returns exp(r). */
 DVTI_INLINE V(pair) V(dexp_sum)(V(pair) r) {
     V(pair) s = V(dd_sum)(V(dset)(1), r.high);
     s.low = V(dadd)(s.low, V(dfma)(V(dmul)(r.high, r.high), V(dexp_poly)(r.high), r.low));
@@ -126,7 +127,7 @@ DVTI_INLINE V(d) V(dexp)(V(d) x) {
     return V(dscalef)(V(dd_value)(s), n);
 }
 
-/* The fraction times ln 2. */
+/* Multiplies the fraction by ln 2. */
 DVTI_INLINE V(d) V(dexp2)(V(d) x) {
     V(d) y = V(dwithin)(x, -1080, 1080), n = V(dround)(y), f = V(dsub)(y, n);
     V(pair) r = V(dd_product)(f, V(dset)(DVTI_DLN2));
@@ -134,7 +135,7 @@ DVTI_INLINE V(d) V(dexp2)(V(d) x) {
     return V(dscalef)(V(dd_value)(V(dexp_sum)(r)), n);
 }
 
-/* (exp(x) - 1) / 4, which does not overflow where exp(x) / 2 does not. Not for |x| < 2^-1000. */
+/* Returns (exp(x) - 1) / 4, which is finite wherever exp(x) / 2 is. Not for |x| < 2^-1000. */
 DVTI_INLINE V(pair) V(dexpm1_quarter)(V(d) x) {
     const V(d) quarter = V(dset)(0.25);
     V(d) n, scale, tail, less;
@@ -143,12 +144,12 @@ DVTI_INLINE V(pair) V(dexpm1_quarter)(V(d) x) {
     tail = V(dfma)(V(dmul)(r.high, r.high), V(dexp_poly)(r.high), r.low);
     less = V(dsub)(scale, quarter);
     s = V(dd_sum)(less, V(dmul)(scale, r.high));
-    less = V(dsub)(V(dsub)(scale, less), quarter); /* of a large scale */
+    less = V(dsub)(V(dsub)(scale, less), quarter); /* error of the subtraction, for a large scale */
     s.low = V(dadd)(V(dfma)(scale, tail, less), s.low);
     return V(dd_settled)(s);
 }
 
-/* What is so near 0 that the function is x. */
+/* Returns x if it is so near 0 that the function equals x, else result. */
 DVTI_INLINE V(d) V(dnear_zero)(V(d) x, V(d) result) {
     return V(dselect)(V(dlt)(V(dabs)(x), V(dset)(1e-290)), x, result);
 }
@@ -163,7 +164,7 @@ DVTI_INLINE V(d) V(dexpm1)(V(d) x) {
     return V(dnear_zero)(x, V(dmul)(V(dset)(4), V(dd_value)(V(dexpm1_quarter)(x))));
 }
 
-/* (e + e / (e + 1)) / 2 with e = exp(|x|) - 1, all of it halved once more */
+/* Computes (e + e / (e + 1)) / 2 with e = exp(|x|) - 1, from values divided by 4. */
 DVTI_INLINE V(d) V(dsinh)(V(d) x) {
     const V(d) one = V(dset)(1);
     V(pair) h = V(dexpm1_quarter)(V(dabs)(x)), e = V(dd_scaled)(h, 4), more, q, s;
@@ -176,7 +177,7 @@ DVTI_INLINE V(d) V(dsinh)(V(d) x) {
     return V(dnear_zero)(x, V(dsigned)(V(dmul)(V(dset)(2), V(dd_value)(s)), x));
 }
 
-/* With k = exp(|x|) / 4: twice k + 1 / (16 k). */
+/* Computes 2 (k + 1 / (16 k)) with k = exp(|x|) / 4. */
 DVTI_INLINE V(d) V(dcosh)(V(d) x) {
     const V(d) sixteen = V(dset)(16);
     V(d) n, v;
@@ -191,7 +192,7 @@ DVTI_INLINE V(d) V(dcosh)(V(d) x) {
     return V(dmul)(V(dset)(2), V(dd_value)(s));
 }
 
-/* e / (e + 2) with e = exp(2 |x|) - 1 */
+/* Computes e / (e + 2) with e = exp(2 |x|) - 1. */
 DVTI_INLINE V(d) V(dtanh)(V(d) x) {
     const V(d) two = V(dset)(2);
     V(d) a = V(dmin)(V(dset)(44), V(dmul)(two, V(dabs)(x)));
@@ -201,7 +202,7 @@ DVTI_INLINE V(d) V(dtanh)(V(d) x) {
     return V(dnear_zero)(x, V(dsigned)(V(dd_value)(V(dd_quotient)(e, more)), x));
 }
 
-/* With e = exp(-|x|), which does not overflow: 1 / (1 + e), or e / (1 + e). */
+/* Computes 1 / (1 + e), or e / (1 + e) for x < 0, with e = exp(-|x|), which does not overflow. */
 DVTI_INLINE V(d) V(dsigmoid)(V(d) x) {
     const V(d) one = V(dset)(1), none = V(dzero)();
     V(n) below = V(dlt)(x, none);
@@ -215,13 +216,13 @@ DVTI_INLINE V(d) V(dsigmoid)(V(d) x) {
 }
 
 /* ---- logarithms ---- */
-/* Some lane is not a positive normal number. */
+/* Returns whether some lane is not a positive normal number. */
 DVTI_INLINE bool V(dlog_rare)(V(d) x) {
     V(n) usual = V(nand)(V(dle)(V(dset)(DBL_MIN), x), V(dle)(x, V(dset)(DBL_MAX)));
     return V(nbits)(usual) != 0xff;
 }
 
-/* x = 2^n m, sqrt(1/2) <= m < sqrt(2) */
+/* Splits x = 2^n m, sqrt(1/2) <= m < sqrt(2). */
 DVTI_INLINE V(d) V(dlog_split)(V(d) x, V(d) * n) {
     const V(l) root = V(lset)(0x3fe6a09e667f3bcd), digits = V(lset)(0xfffffffffffff);
     const V(d) big = V(dset)(4503599627370496. + 1023); /* 2^52 + 1023 */
@@ -230,7 +231,7 @@ DVTI_INLINE V(d) V(dlog_split)(V(d) x, V(d) * n) {
     return V(as_d)(V(ladd)(V(land)(t, digits), root));
 }
 
-/* The same, also for denormal numbers, where `rare`. */
+/* The same, also for denormal numbers if `rare`. */
 DVTI_INLINE V(d) V(dlog_reduce)(V(d) x, bool rare, V(d) * n) {
     V(d) less = V(dzero)(), m;
     if (rare) {
@@ -243,15 +244,15 @@ DVTI_INLINE V(d) V(dlog_reduce)(V(d) x, bool rare, V(d) * n) {
     return m;
 }
 
-/* The result for what is no positive finite number. */
+/* Returns the result for x that is not positive and finite, else `result`. */
 DVTI_INLINE V(d) V(dlog_special)(V(d) x, V(d) result) {
     result = V(dselect)(V(dlt)(x, V(dset)((double)INFINITY)), result, x);
     result = V(dselect)(V(dlt)(x, V(dzero)()), V(dset)((double)NAN), result);
     return V(dselect)(V(deq)(x, V(dzero)()), V(dset)(-(double)INFINITY), result);
 }
 
-/* log(1 + f) = f + this, sqrt(1/2) <= 1 + f <= sqrt(2): with s = f / (2 + f) it is 2 s + s z P(z),
-   z = s^2, and 2 s = f - s f. */
+/* Returns log(1 + f) - f, sqrt(1/2) <= 1 + f <= sqrt(2). With s = f / (2 + f) and z = s^2, log(1 +
+   f) is 2 s + s z P(z); 2 s = f - s f. */
 DVTI_INLINE V(d) V(dlog_tail)(V(d) f) {
     V(d) s = V(ddiv)(f, V(dadd)(V(dset)(2), f)), z = V(dmul)(s, s);
     V(d) half = V(dmul)(V(dset)(0.5), V(dmul)(f, f)), p = V(dset)(0.14798267592679237);
@@ -260,8 +261,8 @@ DVTI_INLINE V(d) V(dlog_tail)(V(d) f) {
     return V(dsub)(V(dmul)(s, V(dfma)(p, z, half)), half);
 }
 
-/* (n ln 2 + log(1 + f)) times the sum c[0] + c[1], plus more; n times the sum c[2] + c[3] is n ln 2
-   times it, and n c[2] is exact. */
+/* Returns (n ln 2 + log(1 + f)) (c[0] + c[1]) + more. c[2] + c[3] is ln 2 (c[0] + c[1]); n c[2] is
+   exact. */
 DVTI_INLINE V(d) V(dlog_of)(V(d) n, V(d) f, V(d) more, const double *c) {
     const V(d) by = V(dset)(c[0]);
     V(pair) p = V(dd_product)(f, by), s = V(dd_sum)(V(dmul)(n, V(dset)(c[2])), p.high);
@@ -273,7 +274,7 @@ DVTI_INLINE V(d) V(dlog_of)(V(d) n, V(d) f, V(d) more, const double *c) {
 
 static const double V(log_natural)[4] = {1, 0, DVTI_DLN2_HIGH, DVTI_DLN2_LOW};
 
-/* To any base, by the constants of V(dlog_of). */
+/* Returns the logarithm to any base, by the constants of V(dlog_of). */
 DVTI_INLINE V(d) V(dlog_base)(V(d) x, const double *c) {
     bool rare = V(dlog_rare)(x);
     V(d) n, f = V(dsub)(V(dlog_reduce)(x, rare, &n), V(dset)(1)), result;
@@ -296,7 +297,8 @@ DVTI_INLINE V(d) V(dlog10)(V(d) x) {
     return V(dlog_base)(x, ten);
 }
 
-/* 1 + x rounded is u, and c what that took away: log(u) with c brought to the scale of f. */
+/* Computes log(u), where u is 1 + x rounded, and corrects by the rounding error c, scaled as f
+   is. */
 DVTI_INLINE V(d) V(dlog1p)(V(d) x) {
     const V(d) one = V(dset)(1);
     V(d) u = V(dadd)(x, one), back = V(dsub)(u, one), n, c, result;
@@ -307,47 +309,55 @@ DVTI_INLINE V(d) V(dlog1p)(V(d) x) {
     c = V(dmul)(c, V(dpower)(V(dneg)(n), 0));
     f.low = V(dselect)(V(dlt)(x, V(dset)(1152921504606846976.)), c, V(dzero)());
     f = V(dd_settled)(f);
-    f.low = V(dfnma)(f.low, f.high, f.low); /* / (1 + f) */
+    f.low = V(dfnma)(f.low, f.high, f.low); /* divides by 1 + f */
     result = V(dsigned)(V(dlog_of)(n, f.high, f.low, V(log_natural)), x);
     return rare ? V(dlog_special)(u, result) : result;
 }
 
-/* max(x, 0) + log1p(exp(-|x|)) */
+/* Returns max(x, 0) + log1p(exp(-|x|)). */
 DVTI_INLINE V(d) V(dsoftplus)(V(d) x) {
     return V(dadd)(V(dmax)(V(dzero)(), x), V(dlog1p)(V(dexp)(V(dor)(V(dset)(-0.), x))));
 }
 
 /* ---- the error function ---- */
-/* The lower tail of the normal distribution at -a is exp(-a^2 / 2) / (5 + a) times this, t = 1 - 2
-   a / (5 + a). */
+/* Returns the factor m in the lower tail of the normal distribution at -a, exp(-a^2 / 2) m / (5 +
+   a). t = 1 - 2 a / (5 + a). */
 static V(d) V(dmills)(V(d) t) {
     V(d) p = V(dset)(-3.0281180127295214e-10);
-    p = DVTI_D4(p, t, -1.4321140063700442e-09, 7.9418877631633212e-09, 8.2953509893354534e-09, -6.6011119557036715e-08);
-    p = DVTI_D4(p, t, -4.0881320124612433e-08, 4.3288368496777052e-07, 3.3553793049651225e-07, -2.7689521150126235e-06);
-    p = DVTI_D4(p, t, -3.9803851339861126e-06, 1.6681040979835588e-05, 4.9762655086913685e-05, -5.9375674658957423e-05);
-    p = DVTI_D4(p, t, -0.00054489903346452721, -0.00079786940807236473, 0.0029933767667477042, 0.020795066800858322);
-    p = DVTI_D4(p, t, 0.069118638706553687, 0.16502036617033344, 0.31353315667129888, 0.49530561596997763);
+    p = DVTI_D4(p, t, -1.4321140063700442e-09, 7.9418877631633212e-09, 8.2953509893354534e-09,
+                -6.6011119557036715e-08);
+    p = DVTI_D4(p, t, -4.0881320124612433e-08, 4.3288368496777052e-07, 3.3553793049651225e-07,
+                -2.7689521150126235e-06);
+    p = DVTI_D4(p, t, -3.9803851339861126e-06, 1.6681040979835588e-05, 4.9762655086913685e-05,
+                -5.9375674658957423e-05);
+    p = DVTI_D4(p, t, -0.00054489903346452721, -0.00079786940807236473, 0.0029933767667477042,
+                0.020795066800858322);
+    p = DVTI_D4(p, t, 0.069118638706553687, 0.16502036617033344, 0.31353315667129888,
+                0.49530561596997763);
     return DVTI_D2(p, t, 0.66538250289005663, 0.76919304975006297);
 }
 
-/* Below 1 a polynomial; above, 1 - erfc by the tail at x sqrt(2). */
+/* Computes a polynomial below 1; above it 1 - erfc, by the tail at x sqrt(2). */
 DVTI_INLINE V(d) V(derf)(V(d) x) {
     const V(d) one = V(dset)(1);
-    V(d) y = V(dabs)(x), z = V(dmul)(y, y), p, a, part, n, e;
-    p = DVTI_D4(V(dset)(1.6381998929825367e-10), z, -1.763056461699909e-09, 1.6303232863357193e-08, -1.6598268925408256e-07, 1.6484725319032884e-06);
-    p = DVTI_D4(p, z, -1.4927094657212125e-05, 0.00012055394326342747, -0.00085483287352730857, 0.0052239776556860214);
-    p = DVTI_D4(p, z, -0.026866170648281236, 0.11283791670972065, -0.37612638903184109, 0.12837916709551259);
+    V(d) y = V(dabs)(x), z = V(dmul)(y, y), p, a, rate, n, e;
+    p = DVTI_D4(V(dset)(1.6381998929825367e-10), z, -1.763056461699909e-09, 1.6303232863357193e-08,
+                -1.6598268925408256e-07, 1.6484725319032884e-06);
+    p = DVTI_D4(p, z, -1.4927094657212125e-05, 0.00012055394326342747, -0.00085483287352730857,
+                0.0052239776556860214);
+    p = DVTI_D4(p, z, -0.026866170648281236, 0.11283791670972065, -0.37612638903184109,
+                0.12837916709551259);
     p = V(dfma)(p, y, y);
     a = V(dmin)(V(dset)(6), y);
     e = V(dd_value)(V(dexp_sum)(V(dexp_reduce)(V(dneg)(V(dmul)(a, a)), &n)));
     a = V(dmul)(a, V(dset)(1.4142135623730951));
-    part = V(ddiv)(V(dset)(2), V(dadd)(V(dset)(5), a));
-    e = V(dmul)(V(dmul)(e, part), V(dpower)(n, 0));
-    a = V(dfnma)(e, V(dmills)(V(dfnma)(a, part, one)), one);
+    rate = V(ddiv)(V(dset)(2), V(dadd)(V(dset)(5), a));
+    e = V(dmul)(V(dmul)(e, rate), V(dpower)(n, 0));
+    a = V(dfnma)(e, V(dmills)(V(dfnma)(a, rate, one)), one);
     return V(dsigned)(V(dselect)(V(dlt)(y, one), p, a), x);
 }
 
-/* x times the tail at -|x|; for positive x what that leaves of x. */
+/* Computes x times the tail at -|x|; for positive x, x minus that. */
 DVTI_INLINE V(d) V(dgelu)(V(d) x) {
     const V(d) five = V(dset)(5), half = V(dset)(0.5);
     V(d) a = V(dmin)(V(dset)(40), V(dabs)(x)), n, p, tail;

@@ -7,7 +7,7 @@
 
    So windows that reach over the left and right edges need no care. */
 
-/* Returns NaN when either is, else the larger. */
+/* Returns NaN if either is NaN, else the larger. */
 DVTI_INLINE V(f) V(pool_most)(V(f) a, V(f) b) {
     return V(select)(V(unord)(a, a), a, V(max)(a, b));
 }
@@ -82,7 +82,7 @@ DVTI_INLINE void V(pool_planes_of_pairs)(const dvti_pooling *p, bool mean, int64
                                  p->y + (plane * p->windows[0] + i) * p->windows[1]);
 }
 
-/* Buffers some rows before any is read again, so that no load waits for the stores before it. */
+/* Buffers some rows before it reads any, so that no load waits for the stores before it. */
 DVTI_INLINE void V(pool_planes_buffered)(const dvti_pooling *p, bool mean, int64_t first,
                                          int64_t last) {
     float buffer[DVTI_POOL_BUFFER];
@@ -145,37 +145,37 @@ DVTI_INLINE void V(pool_zip)(float *x, int64_t n, V(f) even, V(f) odd) {
         V(store_upto)(x + 16, n - 16, V(zip_high)(even, odd));
 }
 
-/* Whether v is the largest, or NaN, which the largest then is too. */
+/* Returns whether v equals the maximum. v is NaN only if the maximum is. */
 DVTI_INLINE V(m) V(pool_is)(V(f) v, V(f) most) {
     return V(mor)(V(eq)(v, most), V(unord)(v, v));
 }
 
 /* Writes two rows of dx. x has the maxima; NULL: the gradient of a mean. past_relu: a maximum of 0
-   gets nothing. */
+   gets no gradient. */
 DVTI_INLINE void V(pool_back_row)(const float *x, const float *g, float *dx, int64_t width,
                                   int64_t windows, bool past_relu) {
     const V(f) zero = V(zero)(), none = V(set)(past_relu ? 0 : NAN);
     int64_t j, n;
     for (j = 0; j < windows; j += 16) {
         /* 0 + -0 is 0, as where gradients are added */
-        V(f) part = V(add)(zero, V(load_upto)(g + j, windows - j)), a, b, c, d, most;
+        V(f) share = V(add)(zero, V(load_upto)(g + j, windows - j)), a, b, c, d, most;
         n = 2 * (windows - j);
         if (x) {
             V(m) is_a, is_b, is_c;
             V(pool_pairs)(x + 2 * j, n, &a, &b);
             V(pool_pairs)(x + width + 2 * j, n, &c, &d);
             most = V(pool_most)(V(pool_most)(a, b), V(pool_most)(c, d));
-            part = V(select)(V(eq)(most, none), zero, part);
+            share = V(select)(V(eq)(most, none), zero, share);
             is_a = V(pool_is)(a, most);
             is_b = V(pool_is)(b, most);
             is_c = V(pool_is)(c, most);
-            a = V(select)(is_a, part, zero);
-            b = V(select)(is_a, zero, V(select)(is_b, part, zero));
+            a = V(select)(is_a, share, zero);
+            b = V(select)(is_a, zero, V(select)(is_b, share, zero));
             is_b = V(mor)(is_a, is_b);
-            c = V(select)(is_b, zero, V(select)(is_c, part, zero));
-            d = V(select)(V(mor)(is_b, is_c), zero, part);
+            c = V(select)(is_b, zero, V(select)(is_c, share, zero));
+            d = V(select)(V(mor)(is_b, is_c), zero, share);
         } else {
-            a = b = c = d = V(mul)(part, V(set)(0.25f));
+            a = b = c = d = V(mul)(share, V(set)(0.25f));
         }
         V(pool_zip)(dx + 2 * j, n, a, b);
         V(pool_zip)(dx + width + 2 * j, n, c, d);

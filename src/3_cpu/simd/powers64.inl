@@ -13,9 +13,9 @@ DVTI_INLINE V(pair) V(dd_set)(double high, double low) {
     return r;
 }
 
-/* log2 of positive numbers with a relative error of 2^-65 or so: it will be multiplied by up to
-   2^10. With s = f / (2 + f) and z = s^2 the natural logarithm of 1 + f is 2 s + s z (2 / 3 + z
-   R(z)), and R alone is rounded as usual. */
+/* Returns log2 of positive numbers with a relative error of about 2^-65, since pow multiplies it by
+   up to 2^10. With s = f / (2 + f) and z = s^2, log(1 + f) is 2 s + s z (2 / 3 + z R(z)). Only R is
+   rounded to one double. */
 DVTI_INLINE V(pair) V(dlog2_exact)(V(d) x, bool rare) {
     V(d) n, f = V(dsub)(V(dlog_reduce)(x, rare, &n), V(dset)(1)), p = V(dset)(0.13196851316823049);
     V(pair) s, z, t, by;
@@ -23,7 +23,8 @@ DVTI_INLINE V(pair) V(dlog2_exact)(V(d) x, bool rare) {
     s.low = V(dzero)();
     s = V(dd_quotient)(s, V(dd_sum)(V(dset)(2), f));
     z = V(dd_times)(s, s);
-    p = DVTI_D6(p, z.high, 0.13256763086396067, 0.15386759602767192, 0.18181784319586061, 0.22222222520444118, 0.28571428570096791, 0.40000000000002262);
+    p = DVTI_D6(p, z.high, 0.13256763086396067, 0.15386759602767192, 0.18181784319586061,
+                0.22222222520444118, 0.28571428570096791, 0.40000000000002262);
     by = V(dd_sum)(V(dset)(0.66666666666666663), V(dmul)(p, z.high));
     by.low = V(dadd)(by.low, V(dset)(3.7007434154171883e-17));
     t = V(dd_times)(V(dd_times)(s, z), by);
@@ -36,7 +37,8 @@ DVTI_INLINE V(pair) V(dlog2_exact)(V(d) x, bool rare) {
     return s;
 }
 
-/* What the magnitude is, and the sign, where C's Annex F says so. */
+/* Returns the result that C's Annex F specifies for special arguments, else `result` with its
+   sign. */
 DVTI_INLINE V(d) V(dpow_special)(V(d) a, V(d) b, V(d) result) {
     const V(d) one = V(dset)(1), none = V(dzero)(), most = V(dset)((double)INFINITY);
     V(d) size = V(dabs)(a), half = V(dmul)(V(dset)(0.5), b), sign;
@@ -52,7 +54,7 @@ DVTI_INLINE V(d) V(dpow_special)(V(d) a, V(d) b, V(d) result) {
     return V(dselect)(V(nor)(V(deq)(b, none), V(deq)(a, one)), one, result);
 }
 
-/* As pow_half, pow_cube, pow_is_simple and pow_simple of floats (2_core/math/powers.inl). */
+/* pow_half, pow_cube, pow_is_simple and pow_simple are those of floats (2_core/math/powers.inl). */
 DVTI_INLINE V(d) V(dpow_half)(V(d) a) {
     const V(d) most = V(dset)((double)INFINITY);
     return V(dsqrt)(V(dselect)(V(deq)(a, V(dneg)(most)), most, V(dadd)(a, V(dzero)())));
@@ -102,21 +104,21 @@ DVTI_INLINE V(d) V(dpow)(V(d) a, V(d) b) {
     return V(nbits)(simple) ? V(dselect)(simple, V(dpow_simple)(a, b), r) : r;
 }
 
-/* The rest does not have b's sign, and is not 0. */
+/* Returns lanes whose remainder is not 0 and has another sign than b. */
 DVTI_INLINE V(n) V(dother_side)(V(d) rest, V(d) b) {
     V(n) differ = V(dlt)(V(dsigned)(V(dset)(1), V(dxor)(rest, b)), V(dzero)());
     return V(nand)(differ, V(dne)(rest, V(dzero)()));
 }
 
-/* a - b trunc(a / b), exactly: the quotient is off by 1 at most, and then the rest has the wrong
-   sign. Only for |a / b| <= 2^51 and finite b. */
+/* Returns a - b trunc(a / b), exactly, for |a / b| <= 2^51 and finite b. The quotient is off by at
+   most 1; then the remainder has the wrong sign and is corrected. */
 DVTI_INLINE V(d) V(dremainder)(V(d) a, V(d) b, V(d) quotient) {
     V(d) rest = V(dfnma)(V(dtrunc)(quotient), b, a);
     V(d) back = V(dadd)(rest, V(dsigned)(V(dabs)(b), a));
     return V(dselect)(V(dother_side)(rest, a), back, rest);
 }
 
-/* Some lane's quotient is too large for that, or no number. */
+/* Returns whether some lane is outside the range of V(dremainder). */
 DVTI_INLINE bool V(ddivision_rare)(V(d) quotient, V(d) b) {
 #if defined(DVTI_NO_FMA) /* the remainder is not exact */
     (void)quotient;

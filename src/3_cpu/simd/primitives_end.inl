@@ -1,4 +1,4 @@
-/* Takes primitives_begin.inl away, and what the parts and 2_core/math/basics.inl have defined. */
+/* Undefines the macros of primitives_begin.inl, register_*.inl and 2_core/math/basics.inl. */
 #undef DVTI_REGS
 #undef DVTI_REG_F
 #undef DVTI_REG_D

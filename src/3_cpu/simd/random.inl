@@ -1,10 +1,16 @@
-/* Philox 4x32-10 for 16 counters at a time: uniform, normal and bernoulli in float32, with the bits of cpu_random.c. Lanes hold the
-   counters in the order in which V(store4) puts their words into memory one after the other. */
+/* Philox 4x32-10 for 16 counters at a time: uniform, normal and bernoulli in float32, with the bits
+   of cpu_random.c. One group is the four 32-bit outputs of a counter:
+
+     registers      w[0]  a0 a1 a2 ..     lane i has group V(group_of_lane)(i)
+                    w[1]  b0 b1 b2 ..
+                    w[2]  c0 c1 c2 ..     V(store4)
+                    w[3]  d0 d1 d2 ..     ---------->   memory  a b c d | a b c d | .. */
 typedef struct V(words) {
     V(i) w[4];
 } V(words);
 
-/* What all groups of a launch have in common: words 2 and 3 of the counters, and the key of each round. */
+/* What all groups of a launch share: the upper two numbers of the counters, and the key of each
+   round. */
 typedef struct V(rounds) {
     V(l) place[2], key[10][2];
 } V(rounds);
@@ -29,13 +35,15 @@ DVTI_INLINE void V(rounds_of)(const dvti_launch *launch, V(rounds) * r) {
     }
 }
 
-/* The words of 16 groups, from number `at` on, the even and the odd lanes' by themselves: a word is the lower half of a lane, as products
-   want it; above it stands what nobody reads. Source: Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3. SC 2011. */
+/* Computes 16 groups from index `at` on, even and odd lanes apart. A number is the lower half of a
+   64-bit lane, as V(lmul) needs it; the upper half is ignored. Source: Salmon, Moraes, Dror, Shaw:
+   Parallel random numbers: as easy as 1, 2, 3. SC 2011. */
 DVTI_INLINE V(words) V(philox)(uint64_t at, const V(rounds) * rounds) {
     const V(l) factor0 = V(lset)(0xD2511F53), factor1 = V(lset)(0xCD9E8D57);
     const V(l) lower = V(lset)(0xffffffff);
     V(l) w[2][4], product0, product1;
-    const int first = DVTI_BIG_ENDIAN; /* which of an int64's halves is the even lane */
+    const int first = DVTI_BIG_ENDIAN; /* the lower half of an int64 is the even lane, or on
+                                          big-endian the odd one */
     int64_t groups[8];
     V(words) r;
     int i, k;
@@ -66,7 +74,7 @@ DVTI_INLINE V(words) V(philox)(uint64_t at, const V(rounds) * rounds) {
     return r;
 }
 
-/* low + u * (high - low) in double, at most the largest result. */
+/* Returns low + u * (high - low) computed in double, at most the largest result. */
 DVTI_INLINE V(i) V(uniform)(V(i) w, const dvti_launch *launch) {
     const V(d) low = V(dset)(launch->f[0]), range = V(dset)(launch->f[1] - launch->f[0]);
     const V(d) largest = V(dset)(launch->f[2]);
@@ -79,7 +87,7 @@ DVTI_INLINE V(i) V(uniform)(V(i) w, const dvti_launch *launch) {
     return V(as_i)(V(narrow)(a, b));
 }
 
-/* 1 where w < p * 2^32; comparing needs a sign, so both are moved by 2^31. */
+/* Returns 1 where w < p * 2^32, else 0. Comparisons are signed, so both sides are moved by 2^31. */
 DVTI_INLINE V(i) V(bernoulli)(V(i) w, double threshold) {
     const V(i) one = V(as_i)(V(set)(1)), none = V(iset)(0), middle = V(iset)(INT32_MIN);
     double limit = ceil(threshold);
@@ -92,7 +100,7 @@ DVTI_INLINE V(i) V(bernoulli)(V(i) w, double threshold) {
     return V(iselect)(V(igt)(bound, V(ixor)(w, middle)), one, none);
 }
 
-/* Groups first..first + 15 of a launch of Philox, as 64 floats. */
+/* Computes groups first..first + 15 of a launch as 64 floats. */
 DVTI_INLINE void V(random_block)(const dvti_launch *launch, const V(rounds) * rounds, int64_t first,
                                  int32_t *to) {
     V(words) r = V(philox)((uint64_t)launch->i[2] + (uint64_t)first, rounds);
@@ -115,7 +123,7 @@ DVTI_INLINE void V(random_block)(const dvti_launch *launch, const V(rounds) * ro
     V(store4)(to, r.w[0], r.w[1], r.w[2], r.w[3]);
 }
 
-/* Elements 4 * first.. to `to`; groups of 4, the last one may be cut by the array's end. */
+/* Writes elements from 4 * first on to `to`. The array may end within the last group. */
 static void V(random_f32)(const dvti_launch *launch, int64_t first, int64_t end, float *to) {
     int64_t left = DVTI_MIN(4 * end, launch->i[6]) - 4 * first;
     int32_t last[64];

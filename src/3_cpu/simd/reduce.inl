@@ -1,13 +1,20 @@
-/* Reductions of float32: runs of one result (rows); reduce_columns.inl has neighboring results. Sums of four
-   elements, eight of 16 bits, are formed in float32, sums of those in float64: as fast as float32 alone, and
-   the error does not grow with the length. Other terms widen to float64 at once, since squares and products
-   leave float32's range. */
+/* Reductions of float32: runs of one result (rows); reduce_columns.inl has neighboring results.
+   Sums of four elements, or eight of 16 bits, are formed in float32, sums of those in float64. That
+   is as fast as float32 alone, and the error does not grow with the length. Other terms widen to
+   float64 at once, since squares and products leave float32's range.
 
-#define DVTI_REDUCE_BLOCK 1024 /* elements per search for an extreme; its position is found afterwards */
+     x[k ..]   | 16 floats | 16 floats | 16 floats | 16 floats |   one group of 64
+                     \          |           |          /
+                      +---------+-----------+---------+            3 additions in float32
+                                     |
+                     low += lanes 0..7    high += lanes 8..15      2 additions in float64 */
+
+#define DVTI_REDUCE_BLOCK 1024 /* elements per block; afterwards the position is found in one */
 #define DVTI_REDUCE_SHORT 256  /* elements of rows that are reduced 16 at once */
-#define DVTI_REDUCE_AHEAD 384  /* prefetch distance of sums in bytes: 5 % faster from L3; from 700 on 20 % slower */
+/* Prefetch distance of sums in bytes: 5 % faster from L3; from 700 on 20 % slower. */
+#define DVTI_REDUCE_AHEAD 384
 
-/* Loads n elements of a float dtype, from number `at` on; zeros beyond them. */
+/* Loads n elements of a float dtype, from index `at` on; zeros after them. */
 DVTI_INLINE V(f) V(addend)(const void *x, dvt_dtype dtype, int64_t at, int64_t n) {
     const uint16_t *half = (const uint16_t *)x + at;
     if (dtype == DVT_F32)
@@ -17,7 +24,7 @@ DVTI_INLINE V(f) V(addend)(const void *x, dvt_dtype dtype, int64_t at, int64_t n
     return n >= 16 ? V(load_bf16)(half) : V(load_bf16_n)(half, n);
 }
 
-/* The same, or with a mean the squares of distances from m. */
+/* The same; with a mean, the squares of the distances from m. */
 DVTI_INLINE V(f) V(term)(const void *x, dvt_dtype dtype, int64_t at, int64_t n, const float *mean,
                          V(f) m) {
     V(f) d;
@@ -36,20 +43,21 @@ DVTI_INLINE V(f) V(sum4)(const void *x, dvt_dtype dtype, int64_t at, int64_t ste
     return V(add)(a, b);
 }
 
-/* Adds 64 neighbors, four to a lane. A 32-bit word holds two bfloat16: each is a float once the other half is
-   masked out. */
+/* Adds pairs of 32 neighboring bfloat16. Each half of a 32-bit word becomes a float by clearing the
+   other half. */
 DVTI_INLINE V(f) V(words_bf16)(const int32_t *p) {
     const V(i) w = V(iload)(p);
     return V(fma)(V(as_f)(V(ishl)(w, 16)), V(set)(1), V(as_f)(V(iand)(w, V(iset)(-65536))));
 }
 
+/* Adds 64 neighbors, four to a lane. */
 DVTI_INLINE V(f) V(sum4_bf16)(const void *x, int64_t at) {
     const int32_t *p = (const int32_t *)(const void *)((const uint16_t *)x + at);
     return V(add)(V(words_bf16)(p), V(words_bf16)(p + 16));
 }
 
-/* Returns sum + a. Processors with separate units for additions and multiplications run this next to the
-   float32 sums and the conversions: 1.33x faster from L1. */
+/* Returns sum + a. Processors with separate units for additions and multiplications run this in
+   parallel with the float32 sums and the conversions: 1.33x faster from L1. */
 DVTI_INLINE V(d) V(dadd_by_fma)(V(d) sum, V(d) a) {
     return V(dfma)(a, V(dset)(1), sum);
 }
@@ -87,7 +95,7 @@ DVTI_INLINE V(d) V(sum_row)(const void *x, dvt_dtype dtype, int64_t k, int64_t n
 }
 
 /* Stores the lanes of row r = 0, 1, .. and joins those of eight rows at once. */
-#define DVTI_REDUCE_EACH(join, row)                                                                        \
+#define DVTI_REDUCE_EACH(join, row)                                                                \
     {                                                                                              \
         double lanes[64];                                                                          \
         int64_t r, first;                                                                          \
@@ -95,7 +103,7 @@ DVTI_INLINE V(d) V(sum_row)(const void *x, dvt_dtype dtype, int64_t k, int64_t n
             const int64_t end = DVTI_MIN(first + 8, p.rows);                                       \
             for (r = first; r < end; r++)                                                          \
                 V(dstore)(lanes + 8 * (r - first), row);                                           \
-            V(transpose_join)(join, lanes, end - first, p.value + first);                              \
+            V(transpose_join)(join, lanes, end - first, p.value + first);                          \
         }                                                                                          \
     }
 
@@ -149,9 +157,9 @@ static void V(layer_norm)(const float *x, float *y, int64_t n, const float *gamm
 }
 
 /* ---- reductions whose elements widen at once: WIDE2 and WIDE4 of the table ---- */
-#define W(word) V(d##word)
+#define W(name) V(d##name)
 
-/* Two vectors of doubles from 16 floats, of which n are there; `none` beyond them. */
+/* Loads 16 floats as two vectors of doubles. Only n floats exist; the others become `none`. */
 DVTI_INLINE void V(load_two)(const float *x, int64_t n, float none, V(d) * low, V(d) * high) {
     if (n >= 16) {
         *low = V(load_wide)(x);
@@ -163,7 +171,7 @@ DVTI_INLINE void V(load_two)(const float *x, int64_t n, float none, V(d) * low, 
     }
 }
 
-/* `chains` registers of 8 lanes each, 2 or 4; the tail goes into the first two. */
+/* Uses `chains` vectors of 8 lanes, 2 or 4; the tail goes into the first two. */
 #define DVTI_WIDE_ROWS(name, chains, none, term, join)                                             \
     DVTI_INLINE V(d) V(row_##name)(const float *from, int64_t n) {                                 \
         V(d) x = V(dset)(none), y, s = term, t = s, u = s, w = s;                                  \
@@ -220,13 +228,14 @@ DVTI_REDUCE_TABLE(DVTI_ROW)
 #undef DVTI_ROWS_BITS
 #undef DVTI_ROWS_LOGSUMEXP
 
-/* ---- extremes: the largest of x or, for a minimum, of -x = x ^ flips. NaN counts as the largest; of equals
-   the first one ---- */
+/* ---- extremes: the largest of x, or for a minimum of -x = x ^ flips. NaN counts as the largest;
+   of equals the first one wins ---- */
 DVTI_INLINE bool V(is_smallest)(dvti_op op) {
     return dvti_reduce_row_of(op)->join == DVTI_JOIN_smaller;
 }
 
-/* Returns the position of the first of n elements that is `best`, or that is NaN; n when none is. */
+/* Returns the position of the first of n elements that equals `best`, or is NaN if `nan`; n if
+   there is none. */
 static int64_t V(find)(const float *x, int64_t n, float best, bool nan) {
     const V(f) wanted = V(set)(best);
     int64_t at;
@@ -245,7 +254,7 @@ static int64_t V(find)(const float *x, int64_t n, float best, bool nan) {
     return n;
 }
 
-/* Reduces 1 to DVTI_REDUCE_BLOCK elements; false: there is a NaN. */
+/* Reduces 1 to DVTI_REDUCE_BLOCK elements. Returns false if there is a NaN. */
 DVTI_INLINE bool V(extreme_block)(const float *x, int64_t n, V(f) flips, V(f) * most) {
     V(f) m0 = V(set)(-INFINITY), m1 = m0, m2 = m0, m3 = m0, a, b, c, d;
     V(m) nan = V(unord)(m0, m0);
@@ -270,7 +279,7 @@ DVTI_INLINE bool V(extreme_block)(const float *x, int64_t n, V(f) flips, V(f) * 
     return !V(mbits)(nan);
 }
 
-/* Reduces 16 rows of n > 0 elements. False: there is a NaN. */
+/* Reduces 16 rows of n > 0 elements. Returns false if there is a NaN. */
 static bool V(extreme_short)(const float *x, int64_t step, int64_t n, bool smallest, double *value,
                           int64_t *at) {
     const float sign = smallest ? -0.f : 0.f, beyond = smallest ? INFINITY : -INFINITY;
@@ -304,7 +313,7 @@ static bool V(extreme_short)(const float *x, int64_t step, int64_t n, bool small
     return true;
 }
 
-/* n > 0. at may be NULL. */
+/* Reduces rows of n > 0 elements; at may be NULL. */
 static void V(extreme_rows)(const dvti_reduction *given) {
     const dvti_reduction p = *given;
     const bool smallest = V(is_smallest)(p.op);
@@ -341,7 +350,7 @@ static void V(extreme_rows)(const dvti_reduction *given) {
 
 #include "3_cpu/simd/reduce_columns.inl"
 
-/* ---- the end of results ---- */
+/* ---- finishing results ---- */
 DVTI_INLINE V(d) V(finish_one)(dvti_op op, V(d) s, V(d) n) {
     (void)n;
     switch ((int)op) {

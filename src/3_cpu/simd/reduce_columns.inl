@@ -1,7 +1,13 @@
-/* Reductions of float32 to neighboring results: rows of n <= DVTI_ACROSS elements, `step` apart. */
+/* Reductions of float32 to neighboring results: rows of n <= DVTI_ACROSS elements, `step` apart.
 
-/* Adds four rows of the columns in the upper halves of 32-bit words, or in the lower ones. `upper` is as
-   on little-endian machines. */
+              j 0 .. 15        16 .. 31
+     row 0  +-------------+-------------+ ..    one vector of columns at a time,
+     row 1  |  8 rows     |             |       8 rows (or 4, or 1) added to it;
+     ..     |  at a time  |             |       value[j] in float64 is loaded and stored
+     row 7  +-------------+-------------+       once for them */
+
+/* Adds four rows of the columns in the upper or lower half of 32-bit words. `upper` is meant for
+   little-endian machines. */
 DVTI_INLINE V(f) V(half4_bf16)(const uint16_t *x, int64_t step, bool upper) {
     V(f) v[4];
     int i;
@@ -27,7 +33,8 @@ DVTI_INLINE void V(add_columns_bf16)(const uint16_t *x, int64_t step, double *va
     }
 }
 
-/* Adds rows to value: eight at once, or four, or one. Eight of 16 bits become one sum in float32. */
+/* Adds rows to value: eight at once, or four, or one. Eight rows of 16-bit floats become one sum in
+   float32. */
 DVTI_INLINE void V(add_columns)(const dvti_reduction *given, dvt_dtype dtype,
                                      const float *mean) {
     const dvti_reduction p = *given;

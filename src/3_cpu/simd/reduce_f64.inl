@@ -1,10 +1,12 @@
-/* Reductions of float64. A run goes into 4 x 8 lanes, which are joined in one order; each of several
-   neighboring results is one chain. Kernels of rows and cases of columns come from the table. */
-#define W(word) V(d##word)
+/* Reductions of float64. A run is accumulated in 4 x 8 lanes, which are joined in one order. Each
+   of several neighboring results is one chain. Kernels of rows and cases of columns come from the
+   table. */
+#define W(name) V(d##name)
 #define DVTI_HIGHEST ((double)INFINITY)
 #define DVTI_LOWEST (-(double)INFINITY)
 
-/* n > 0 elements of each row; beyond the last one stands `beyond`. m is the row's mean (variance). */
+/* Reduces rows of n > 0 elements; lanes after the last one are `beyond`. m is the row's mean
+   (variance). */
 #define DVTI_ROWS_F64(name, start, beyond, term, join)                                             \
     static void V(name)(const dvti_reduction *given) {                                             \
         const dvti_reduction p = *given;                                                           \
@@ -44,8 +46,10 @@ DVTI_INLINE V(d) V(dsquare_from)(V(d) x, V(d) m) {
 
 DVTI_ROWS_F64(sum_rows_f64, x, 0, x, add)
 DVTI_ROWS_F64(variance_rows_f64, V(dzero)(), middle, V(dsquare_from)(x, m), add)
-#define DVTI_ROWS_F64_WIDE2(name, none, term, join) DVTI_ROWS_F64(rows_f64_##name, term, none, term, join)
-#define DVTI_ROWS_F64_WIDE4(name, none, term, join) DVTI_ROWS_F64(rows_f64_##name, term, none, term, join)
+#define DVTI_ROWS_F64_WIDE2(name, none, term, join)                                                \
+    DVTI_ROWS_F64(rows_f64_##name, term, none, term, join)
+#define DVTI_ROWS_F64_WIDE4(name, none, term, join)                                                \
+    DVTI_ROWS_F64(rows_f64_##name, term, none, term, join)
 #define DVTI_ROWS_F64_ADD(name, none, term, join)
 #define DVTI_ROWS_F64_EXTREME(name, none, term, join)
 #define DVTI_ROWS_F64_BITS(name, none, term, join)
@@ -62,7 +66,7 @@ DVTI_REDUCE_TABLE(DVTI_ROW)
 #undef DVTI_ROWS_F64_BITS
 #undef DVTI_ROWS_F64_LOGSUMEXP
 
-/* Returns the position of the first of n elements that is `best`, or that is NaN when `best` is. */
+/* Returns the position of the first of n elements that equals `best`, or is NaN if `best` is. */
 static int64_t V(find_f64)(const double *x, int64_t n, double best) {
     const V(d) wanted = V(dset)(best);
     int64_t at;
@@ -75,7 +79,7 @@ static int64_t V(find_f64)(const double *x, int64_t n, double best) {
     return 0;
 }
 
-/* The largest of x or, for a minimum, of -x = x ^ flips; NaN when there is one. */
+/* Reduces rows to the largest of x, or for a minimum of -x = x ^ flips; NaN if there is one. */
 static void V(extreme_rows_f64)(const dvti_reduction *given) {
     const dvti_reduction p = *given;
     const double sign = V(is_smallest)(p.op) ? -0. : 0.;
@@ -110,7 +114,7 @@ static void V(extreme_rows_f64)(const dvti_reduction *given) {
 }
 
 /* ---- columns ---- */
-/* Some rows into 8 results. */
+/* Joins some rows to 8 results. */
 #define DVTI_COLUMN_F64(term, join)                                                                \
     for (k = 0; k < some; k++) {                                                                   \
         x = V(dload_upto)(row + k * p.step, left);                                                 \

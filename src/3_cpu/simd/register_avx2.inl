@@ -1,6 +1,7 @@
-/* The part of a vector that one register holds: AVX2 with FMA, 8 floats or 4 doubles. register_plain.inl explains every word. */
+/* SIMD primitives of one register: AVX2 with FMA, 8 floats or 4 doubles. register_plain.inl
+   describes every primitive. */
 #define DVTI_REGS 2
-#define DVTI_REG_F 8 /* floats of a part */
+#define DVTI_REG_F 8 /* floats in a register */
 #define DVTI_REG_D 4 /* doubles */
 
 typedef __m256 V(pf);
@@ -12,7 +13,7 @@ typedef __m256d V(pn);
 typedef __m256i V(p_first_type);
 typedef __m256i V(p_dfirst_type);
 
-/* All ones in the first n lanes. */
+/* Returns all ones in the first n lanes. */
 DVTI_INLINE __m256i V(p_lanes)(int64_t n) {
     int count = (int)(n < 0 ? 0 : n > 8 ? 8 : n);
     return _mm256_cmpgt_epi32(_mm256_set1_epi32(count), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
@@ -23,8 +24,8 @@ DVTI_INLINE __m256i V(p_wide_lanes)(int64_t n) {
     return _mm256_cmpgt_epi64(_mm256_set1_epi64x(count), _mm256_setr_epi64x(0, 1, 2, 3));
 }
 
-/* The low 16 bits of every lane. */
-DVTI_INLINE __m128i V(p_low_halves)(__m256i a) {
+/* Returns the low 16 bits of every lane. */
+DVTI_INLINE __m128i V(p_low_16)(__m256i a) {
     __m256i low = _mm256_and_si256(a, _mm256_set1_epi32(0xffff));
     __m256i pairs = _mm256_permute4x64_epi64(_mm256_packus_epi32(low, low), 8);
     return _mm256_castsi256_si128(pairs);
@@ -66,7 +67,7 @@ DVTI_REG2(pf, p_bit_and, pf, pf, _mm256_and_ps(a, b))
 DVTI_REG2(pf, p_bit_or, pf, pf, _mm256_or_ps(a, b))
 DVTI_REG2(pf, p_bit_xor, pf, pf, _mm256_xor_ps(a, b))
 DVTI_REG2(pf, p_bit_andnot, pf, pf, _mm256_andnot_ps(a, b))
-/* A shuffle works within halves; the order of the quarters is put right behind it. */
+/* A shuffle works within 128 bits; the permutation then restores the order of the quarters. */
 #define DVTI_PICK(lanes)                                                                           \
     _mm256_castpd_ps(                                                                              \
         _mm256_permute4x64_pd(_mm256_castps_pd(_mm256_shuffle_ps(a, b, lanes)), 0xd8))
@@ -94,7 +95,7 @@ DVTI_REG_STORE(pf, p_store_f16, uint16_t,
 DVTI_REG_LOAD(pi, p_load_u16, uint16_t,
                _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)p)))
 DVTI_REG_STORE(pi, p_store_u16, uint16_t,
-                _mm_storeu_si128((__m128i *)p, V(p_low_halves)(a)))
+                _mm_storeu_si128((__m128i *)p, V(p_low_16)(a)))
 
 /* int32 */
 DVTI_REG_SET(pi, p_iset, int32_t, _mm256_set1_epi32(x))
@@ -127,7 +128,7 @@ DVTI_REG_SHIFT(pi, p_isar, _mm256_srai_epi32(a, (unsigned)n))
 DVTI_REG2(pm, p_ieq, pi, pi, _mm256_castsi256_ps(_mm256_cmpeq_epi32(a, b)))
 DVTI_REG2(pm, p_igt, pi, pi, _mm256_castsi256_ps(_mm256_cmpgt_epi32(a, b)))
 DVTI_REG3(pi, p_icount, pi, pi, pi, _mm256_sub_epi32(a, _mm256_cmpgt_epi32(b, c)))
-/* GCC 12 with -funsigned-char takes every byte of the byte blend from c (its PR 110108). */
+/* GCC 12 with -funsigned-char takes every byte of a byte blend from c (PR 110108). */
 DVTI_REG3(pi, p_iselect, pm, pi, pi,
            _mm256_castps_si256(
                _mm256_blendv_ps(_mm256_castsi256_ps(c), _mm256_castsi256_ps(b), a)))

@@ -1,6 +1,7 @@
-/* The part of a vector that one register holds: AVX-512, 16 floats or 8 doubles. register_plain.inl explains every word. */
+/* SIMD primitives of one register: AVX-512, 16 floats or 8 doubles. register_plain.inl describes
+   every primitive. */
 #define DVTI_REGS 1
-#define DVTI_REG_F 16 /* floats of a part */
+#define DVTI_REG_F 16 /* floats in a register */
 #define DVTI_REG_D 8  /* doubles */
 #define DVTI_HAS_SCALEF 1
 
@@ -35,7 +36,7 @@ DVTI_INLINE void V(p_store_first)(float *p, V(p_first_type) first, V(pf) a) {
     _mm512_mask_storeu_ps(p, first, a);
 }
 
-/* Half a part; p_half_first(n) for n up to 8 */
+/* Half a register; p_half_first(n) takes n up to 8. */
 typedef __m256 V(phf);
 typedef __mmask8 V(p_half_first_type);
 DVTI_REG_SET(phf, p_half_set, float, _mm256_set1_ps(x))
@@ -155,7 +156,7 @@ DVTI_REG_STORE(pm, p_mstore, uint8_t,
 /* double */
 DVTI_REG_SET(pd, p_dset, double, _mm512_set1_pd(x))
 DVTI_REG_LOAD(pd, p_dload, double, _mm512_loadu_pd(p))
-/* Zen 4 converts halves faster. */
+/* Zen 4 converts twice 256 bits faster than one register. */
 DVTI_REG_LOAD(pd, p_load_wide, float,
                _mm512_insertf64x4(_mm512_castpd256_pd512(_mm256_cvtps_pd(_mm_loadu_ps(p))),
                                   _mm256_cvtps_pd(_mm_loadu_ps(p + 4)), 1))
@@ -175,7 +176,7 @@ DVTI_INLINE void V(p_dstore_first)(double *p, V(p_dfirst_type) first, V(pd) a) {
     _mm512_mask_storeu_pd(p, first, a);
 }
 
-/* Half a part; p_dhalf_first(n) for n up to 4 */
+/* Half a register; p_dhalf_first(n) takes n up to 4. */
 typedef __m256d V(phd);
 typedef __mmask8 V(p_dhalf_first_type);
 DVTI_REG_SET(phd, p_dhalf_set, double, _mm256_set1_pd(x))

@@ -1,25 +1,37 @@
-/* The part of a vector that one register holds: 16 bytes, in the compiler's own vector types, which it makes of whatever the machine
-   has; with NEON's instructions where the operators have no word for them. Every ISA target's part has the same words:
+/* SIMD primitives of one register: 16 bytes, in the compiler's vector types, and NEON intrinsics
+   where the operators cannot express them. Every ISA target has the same primitives:
 
-     pf pi pd pl   a part of floats, int32, doubles, int64          p_set(x)      one value in all lanes
-     pm pn         a mask of 32-bit lanes, of 64-bit lanes          p_load(p), p_store(p, a)   anywhere in memory
-     p_load_n, p_store_n (.., n)   the first n lanes and no other memory; the others are read as 0; any n
-     p_first(n)  what p_load_first(p, first) and p_store_first(p, first, a) need to do the same many times, for n > 0; a p_first_type
-     p_fma(a, b, c) = a * b + c, p_fnma(a, b, c) = c - a * b, rounded once where the machine can
-     p_min(a, b) = a < b ? a : b, p_max(a, b) = a > b ? a : b: b when one is NaN
-     p_even, p_odd   of the lanes of a and then b
-     p_imin, p_imax with the sign;   p_icount(a, b, c) = a + (b > c);   p_round halves to even;   p_bit_and, p_bit_or, p_bit_xor;   p_bit_andnot(a, b) = ~a & b
-     p_lt, p_le, p_eq false for NaN;   p_unord either is NaN;   p_select(m, a, b) = m ? a : b;   p_mbits one bit per lane,
-     p_mstore one byte per lane, 1 or 0
-     p_as_i, p_as_f the same bits;   p_to_i nearest integer (what it likes when that does not fit);   p_to_f its float
-     p_load_wide(p) floats in memory as doubles;   p_widen_low, p_widen_high half of a part as such, p_narrow(low, high) back
-     p_zip_low(a, b) = a[0], b[0], a[1], b[1] ..: the lower halves; p_zip_high the upper ones
-     p_load_f16, p_store_f16 float16 in memory;   p_load_u16, p_store_u16 the low 16 bits of every lane
-     p_lookup(table, i) the floats table[i & 7]
-     p_lmul the product of the lower halves, without sign;   p_l_as_i the same bits
-     p_store4(p, a, b, c, d)   lane j + 4 l of a, b, c, d (j < 4) one after the other, as group j * (lanes / 4) + l
-     p_ishl, p_ishr (zeros come in), p_isar (the sign comes in)
-   Doubles have a d before the word, int32 an i, int64 an l, masks an m or an n. */
+     pf, pi, pd, pl        one register of floats, int32, doubles, int64
+     pm, pn                a mask of 32-bit lanes, of 64-bit lanes
+     p_set(x)              x in all lanes
+     p_load(p), p_store(p, a)        at any address
+     p_stream(p, a)                  non-temporal store to a multiple of 64 bytes
+     p_load_n(p, n), p_store_n(p, n, a)   only the first n lanes, any n; others load as 0
+     p_first(n)            a p_first_type for p_load_first(p, first), p_store_first(p, first, a):
+                           like _n for n > 0, prepared once for many calls
+     p_fma(a, b, c)        a * b + c, p_fnma c - a * b; rounded once if the machine can
+     p_min(a, b)           a < b ? a : b; p_max(a, b) a > b ? a : b; so b if one is NaN
+     p_even(a, b), p_odd   even or odd lanes of a, then those of b
+     p_zip_low(a, b)       a[0] b[0] a[1] b[1] .. of the lower half; p_zip_high of the upper
+     p_round               ties to even; p_floor, p_ceil, p_trunc, p_sqrt
+     p_bit_and, p_bit_or, p_bit_xor, p_bit_andnot(a, b) = ~a & b
+     p_lt, p_le, p_eq      false for NaN; p_unord true if either is NaN
+     p_select(m, a, b)     m ? a : b
+     p_mbits               one bit per lane; p_mstore one byte per lane, 1 or 0
+     p_as_i, p_as_f        the same bits
+     p_to_i                nearest int32, any value if none fits; p_to_f float of int32
+     p_load_wide(p)        floats in memory as doubles
+     p_widen_low, p_widen_high   half of the lanes as doubles; p_narrow(low, high) the reverse
+     p_load_f16, p_store_f16     float16 in memory
+     p_load_u16, p_store_u16     the low 16 bits of every lane in memory
+     p_lookup(table, i)    the floats table[i & 7]
+     p_imin, p_imax        signed; p_icount(a, b, c) = a + (b > c)
+     p_ishl, p_ishr, p_isar      shift left, logical right, arithmetic right
+     p_lmul                64-bit product of the low unsigned 32 bits; p_l_as_i the same bits
+     p_store4(p, a, b, c, d)     groups of four: a[i] b[i] c[i] d[i]; lane i = j + 4 l (j < 4)
+                                 is group j * (lanes / 4) + l
+
+   Prefixes before the operation: none for float, d double, i int32, l int64, m and n masks. */
 #define DVTI_REGS 4
 #define DVTI_REG_F 4
 #define DVTI_REG_D 2
@@ -35,7 +47,7 @@ typedef V(pl) V(pn);
 typedef int64_t V(p_first_type);
 typedef int64_t V(p_dfirst_type);
 
-/* Lane by lane, where there is no operator. */
+/* Computes lane by lane, for functions without an operator. */
 #define DVTI_PLAIN_EACH(R, name, A, B, C, lanes, value)                                            \
     DVTI_INLINE V(R) V(name)(V(A) a, V(B) b, V(C) c) {                                             \
         V(R) r;                                                                                    \
@@ -106,7 +118,7 @@ DVTI_INLINE int64_t V(p_clip)(int64_t n, int64_t lanes) {
         memcpy(p, &a, 16);                                                                         \
     }
 
-/* masks first: selecting is made of them */
+/* masks first: p_select uses them */
 DVTI_REG2(pm, p_mand, pm, pm, a &b)
 DVTI_REG2(pm, p_mor, pm, pm, a | b)
 DVTI_REG1(pm, p_mnot, pm, ~a)
@@ -132,7 +144,7 @@ DVTI_REG1(pf, p_as_f, pi, (V(pf))a)
 DVTI_PLAIN_SET(pf, p_set, float)
 DVTI_PLAIN_LOAD(pf, p_load, float)
 DVTI_PLAIN_STORE(pf, p_store, float)
-/* To a multiple of 64 bytes, around the caches where the machine can. */
+/* A non-temporal store to a multiple of 64 bytes if the machine has one. */
 DVTI_PLAIN_STORE(pf, p_stream, float)
 DVTI_PLAIN_LOAD_N(pf, p_load_n, float, 4)
 DVTI_PLAIN_STORE_N(pf, p_store_n, float, 4)

@@ -1,5 +1,9 @@
-/* Running sums in float64 of lines side by side: out = what stands before them + their own so far. Row after row, so that no addition waits for its
-   neighbor. */
+/* Running sums in float64 of neighboring lines: out = before + the sum of the line so far. It
+   advances row by row, so that additions of different columns do not wait for each other:
+
+              x                      out
+     row 0    a0 b0 c0 ..  ---->     before + a0         before + b0         ..
+     row 1    a1 b1 c1 ..  ---->     before + a0 + a1    before + b0 + b1    .. */
 static void V(running)(const dvti_running *p) {
     int64_t c, r;
     for (c = 0; c < p->columns; c += 16) {
@@ -13,7 +17,9 @@ static void V(running)(const dvti_running *p) {
             low = V(dadd)(low, V(widen_low)(v));
             high = V(dadd)(high, V(widen_high)(v));
             if (y)
-                V(store_upto)(y + r * p->step, n, V(narrow)(V(dadd)(before_low, low), V(dadd)(before_high, high)));
+                V(store_upto)
+                (y + r * p->step, n,
+                 V(narrow)(V(dadd)(before_low, low), V(dadd)(before_high, high)));
         }
         V(dstore)(p->sum + c, low);
         V(dstore)(p->sum + c + 8, high);
@@ -39,22 +45,26 @@ static void V(running64)(const dvti_running *p) {
     }
 }
 
-/* Floats of these round to 16 bits as they themselves would: what is cut off remains as the last bit. */
+/* Rounds to odd at float32's precision: the bits that are cut off set the last bit that remains.
+   Then a second rounding to 16 bits gives the same result as a single one. */
 DVTI_INLINE V(d) V(odd_bits)(V(d) a) {
     const int64_t cut = ((int64_t)1 << 29) - 1;
     const V(l) bits = V(as_l)(a), rest = V(land)(bits, V(lset)(cut));
     return V(as_d)(V(land)(V(lor)(bits, V(ladd)(rest, V(lset)(cut))), V(lset)(~cut)));
 }
 
-/* The sums of n numbers, each with `before`, as floats of any kind. Sums of 16-bit floats are exact where a float has fewer bits. */
-static void V(store_sums)(void *dst, dvt_dtype dtype, int64_t n, const double *from, double before) {
+/* Stores n sums plus `before` as floats of any dtype. Sums of 16-bit floats are exact in double
+   where float32 has too few bits. */
+static void V(store_sums)(void *dst, dvt_dtype dtype, int64_t n, const double *from,
+                          double before) {
     const V(d) b = V(dset)(before);
     const int64_t size = dvt_dtype_size(dtype);
     char *to = (char *)dst;
     for (; n > 0; n -= 16, from += 16, to += 16 * size) {
         uint16_t *half = (uint16_t *)(void *)to;
         double *wide = (double *)(void *)to;
-        const V(d) low = V(dadd)(b, V(dload_upto)(from, n)), high = V(dadd)(b, V(dload_upto)(from + 8, n - 8));
+        const V(d) low = V(dadd)(b, V(dload_upto)(from, n)),
+                   high = V(dadd)(b, V(dload_upto)(from + 8, n - 8));
         const V(f) odd = V(narrow)(V(odd_bits)(low), V(odd_bits)(high));
         if (dtype == DVT_F32)
             V(store_upto)((float *)(void *)to, n, V(narrow)(low, high));

@@ -1,21 +1,30 @@
-/* softmax, log_softmax and logsumexp of rows of float32: the maximum, the sum of the exponentials below it in
-   float64, the values. A NaN or an infinite maximum makes the whole row NaN. */
+/* softmax, log_softmax and logsumexp of rows of float32. A NaN or an infinite maximum makes the
+   whole row NaN. Up to DVTI_SOFT_ROWS rows take each step together, which hides latencies:
 
-#define DVTI_SOFT_ROWS 16       /* rows that take each step together, which hides latencies */
-#define DVTI_SOFT_ELEMENTS 1024 /* of them at most: four rows of 1024 take 1.25x as long together as alone */
+     x      most[r]        lanes[r]              sum[r]         factor[r]     y
+     row r  --> maximum    --> sum of            --> one sum    --> 1 / sum   --> exp * factor
+                of row r       exp(x - most)         per row        or            or
+                               in 8 doubles                         log(sum)      x - most - factor
+            transpose_max                        transpose_join
+            of 16 rows                           of 8 rows */
+
+#define DVTI_SOFT_ROWS 16       /* rows that take each step together */
+#define DVTI_SOFT_ELEMENTS 1024 /* elements of a group; four rows of 1024 take 1.25x as long
+                                   together */
 
 typedef struct V(soft) {
     double sum[DVTI_SOFT_ROWS];
     double lanes[8 * DVTI_SOFT_ROWS]; /* of sums */
     float most[DVTI_SOFT_ROWS], factor[DVTI_SOFT_ROWS];
-    float x[16 * DVTI_SOFT_ROWS]; /* of rows of one vector the elements or the exponentials, of others the lanes of maxima */
+    float x[16 * DVTI_SOFT_ROWS]; /* exponentials (or elements) of rows of one vector, or lanes of
+                                     maxima */
 } V(soft);
 
 DVTI_INLINE int64_t V(soft_group)(int64_t rows, int64_t n) {
     return DVTI_MAX(1, DVTI_MIN(DVTI_MIN(rows, DVTI_SOFT_ROWS), DVTI_SOFT_ELEMENTS / n));
 }
 
-/* The maximum of n > 0 elements, in lanes. */
+/* Returns the maximum of n > 0 elements, in lanes. */
 DVTI_INLINE V(f) V(soft_most)(const float *x, int64_t n) {
     V(f) most = V(set)(-INFINITY), other = most;
     int64_t at;
@@ -28,8 +37,8 @@ DVTI_INLINE V(f) V(soft_most)(const float *x, int64_t n) {
     return V(max)(most, other);
 }
 
-/* Sums exp(x - most), in lanes; the exponentials go to y, unless it is NULL. Beyond the row x is -inf, which
-   adds nothing. */
+/* Returns the sum of exp(x - most), in lanes. Writes the exponentials to y, unless it is NULL.
+   After the row x is -inf, which adds nothing. */
 DVTI_INLINE V(d) V(soft_sum)(const float *x, float *y, int64_t n, V(f) most) {
     V(d) low = V(dzero)(), high = V(dzero)();
     V(f) e, other;
@@ -87,13 +96,16 @@ static void V(soft_rows)(const float *x, int64_t x_step, float *y, int64_t y_ste
         V(transpose_max)(of->x, of->most);
     V(store)(of->most, V(within)(V(load)(of->most), -bound, bound));
     for (r = 0; r < rows; r++)
-        V(dstore)(of->lanes + 8 * r, V(soft_sum)(x + r * x_step, y ? y + r * y_step : NULL, n, V(set)(of->most[r])));
+        V(dstore)
+        (of->lanes + 8 * r,
+         V(soft_sum)(x + r * x_step, y ? y + r * y_step : NULL, n, V(set)(of->most[r])));
     V(soft_end)(of, rows, logarithm);
 }
 
-/* The same for DVTI_SOFT_ROWS rows of one vector each, which stay on the stack: a masked store cannot be
-   forwarded to a load. */
-static void V(soft_short)(const float *x, int64_t step, int64_t n, float bound, bool logarithm, V(soft) * of) {
+/* The same for DVTI_SOFT_ROWS rows of one vector each, which stay on the stack. A load after a
+   masked store cannot be forwarded. */
+static void V(soft_short)(const float *x, int64_t step, int64_t n, float bound, bool logarithm,
+                          V(soft) * of) {
     int64_t r;
     for (r = 0; r < DVTI_SOFT_ROWS; r++)
         V(store)(of->x + 16 * r, V(load_or)(x + r * step, n, -INFINITY));
@@ -108,7 +120,7 @@ static void V(soft_short)(const float *x, int64_t step, int64_t n, float bound, 
     V(soft_end)(of, DVTI_SOFT_ROWS, logarithm);
 }
 
-/* Rows of n > 0 elements, x_step and y_step apart; y may be x. */
+/* Computes rows of n > 0 elements, x_step and y_step apart; y may be x. */
 static void V(softmax)(const float *x, int64_t x_step, float *y, int64_t y_step, int64_t rows,
                        int64_t n, bool logarithm) {
     V(soft) of;
@@ -122,13 +134,14 @@ static void V(softmax)(const float *x, int64_t x_step, float *y, int64_t y_step,
             from = of.x;
             from_step = 16;
         } else {
-            V(soft_rows)(x, x_step, logarithm ? NULL : y, y_step, some, n, INFINITY, logarithm, &of);
+            V(soft_rows)
+            (x, x_step, logarithm ? NULL : y, y_step, some, n, INFINITY, logarithm, &of);
         }
         for (r = 0; r < some; r++) {
             const V(f) most = V(set)(of.most[r]), factor = V(set)(of.factor[r]);
             for (at = 0; at < n; at += 16) {
                 V(f) e = V(load_upto)(from + r * from_step + at, n - at);
-                /* most + factor would lose factor beside a huge value */
+                /* most + factor would lose factor if |most| is huge */
                 e = logarithm ? V(sub)(V(sub)(e, most), factor) : V(mul)(e, factor);
                 V(store_upto)(y + r * y_step + at, n - at, e);
             }
@@ -136,8 +149,8 @@ static void V(softmax)(const float *x, int64_t x_step, float *y, int64_t y_step,
     }
 }
 
-/* ---- logsumexp. An infinite maximum is clamped to the largest number: then the sum is infinite, 0 or NaN as it
-   should be ---- */
+/* ---- logsumexp. An infinite maximum is clamped to FLT_MAX: then the sum is infinite, 0 or NaN, as
+   required ---- */
 static void V(logsumexp_rows)(const dvti_reduction *p) {
     const float *x = (const float *)p->x;
     V(soft) of;
@@ -153,8 +166,9 @@ static void V(logsumexp_rows)(const dvti_reduction *p) {
     }
 }
 
-/* ---- columns: neighboring results, whose elements stand in `rows` rows, `step` apart ---- */
-/* Eight rows have one maximum with what came before them, whose sum is adapted to it. */
+/* ---- columns: neighboring results from `rows` rows, `step` apart ---- */
+/* Accumulates sums of exponentials. Eight rows and the previous ones get one new maximum, to which
+   the previous sum is rescaled. */
 static void V(soft_columns)(const float *x, int64_t step, int64_t rows, int64_t n, float *base,
                             double *sum) {
     int64_t j, r, row, some;
@@ -184,7 +198,8 @@ static void V(soft_columns)(const float *x, int64_t step, int64_t rows, int64_t 
     }
 }
 
-/* What comes before is about 1 times the exponential of its logarithm, rounded. */
+/* Continues from the logarithm of the previous sum. Its rounded value is the base; the sum is then
+   about 1, which carries the rounding error. */
 static void V(logsumexp_columns)(const dvti_reduction *p) {
     const int64_t n = p->n;
     double *value = p->value;
@@ -206,8 +221,8 @@ static void V(logsumexp_columns)(const dvti_reduction *p) {
         value[j] = (double)base[j] + (double)factor[j];
 }
 
-/* n <= DVTI_BLOCK; y may be x. The exponentials are formed twice, so that memory is read and written in its own order. An infinite sum, as an
-   infinite maximum makes it, gives NaN. */
+/* Computes n <= DVTI_BLOCK columns; y may be x. Computes the exponentials twice, so that memory is
+   read and written in order. An infinite sum, which an infinite maximum causes, gives NaN. */
 static void V(softmax_columns)(const float *x, int64_t x_step, float *y, int64_t y_step,
                                int64_t rows, int64_t n, bool logarithm) {
     float base[DVTI_BLOCK], factor[DVTI_BLOCK];

@@ -1,21 +1,36 @@
-/* Rows of an array side by side: 16 columns, and no branch that depends on one of them. */
+/* Sorts, ranks and selects in 16 columns at a time, without branches that depend on a single
+   column:
 
-/* NaN and -0, about whose places floats' comparisons do not decide. */
+     x[n][16]    column  0  1  2  ..  15       one row of x is one vector;
+     row 0               a  b  c  ..           each column is sorted on its own
+     row 1               .  .  . */
+
+/* Returns lanes with NaN or -0, which comparisons of floats do not order. */
 DVTI_INLINE V(m) V(undecided)(V(f) x) {
     const V(i) v = V(as_i)(x), size = V(iand)(v, V(iset)(0x7fffffff));
     return V(mor)(V(igt)(size, V(iset)(0x7f800000)), V(ieq)(v, V(iset)(INT32_MIN)));
 }
 
-/* ---- sorting: a network of exchanges between rows, four levels at a time in registers ----
-   What is sorted are int32 keys, whose minima take half as long as those of floats. Rows up to a power of two are filled with what is not less
-   than any: exchanges leave them where they are.
-   Source: Batcher's bitonic sorter, its first comparisons mirrored; Knuth, "The Art of Computer Programming" 3, 5.3.4. */
+/* ---- sorting: a network of compare-exchanges between rows ---- */
+/* Four levels at a time stay in registers. Keys are int32, whose minima take half as long as those
+   of floats. Rows up to a power of two are filled with keys that no key exceeds: exchanges leave
+   them in place. Merging two sorted blocks of four rows takes three levels:
+
+     row    first (mirrored)    2 apart             1 apart
+      0     0 <-> 7             0 <-> 2, 1 <-> 3    0 <-> 1, 2 <-> 3
+      1     1 <-> 6             4 <-> 6, 5 <-> 7    4 <-> 5, 6 <-> 7
+      2     2 <-> 5
+      3     3 <-> 4
+      4..7  now no key of rows 0..3 exceeds one of rows 4..7
+
+   Source: Batcher's bitonic sorter, its first comparisons mirrored; Knuth, "The Art of Computer
+   Programming" 3, 5.3.4. */
 #if DVTI_REGS == 2
-#define DVTI_NET 8 /* rows in registers: half of the processor's */
-#define DVTI_NET_HALVES DVTI_SORT4(0) DVTI_SORT4(4)
+#define DVTI_NET 8 /* rows in registers: half of the 16 */
+#define DVTI_NET_EACH_HALF DVTI_SORT4(0) DVTI_SORT4(4)
 #else
 #define DVTI_NET 16
-#define DVTI_NET_HALVES DVTI_SORT8(0) DVTI_SORT8(8)
+#define DVTI_NET_EACH_HALF DVTI_SORT8(0) DVTI_SORT8(8)
 #endif
 #define DVTI_EXCHANGE(i, j)                                                                        \
     {                                                                                              \
@@ -32,7 +47,7 @@ DVTI_INLINE V(m) V(undecided)(V(f) x) {
     DVTI_EXCHANGES(a, a + 4, a + 1, a + 5) DVTI_EXCHANGES(a + 2, a + 6, a + 3, a + 7)              \
     DVTI_EXCHANGES(a + 2, a + 4, a + 3, a + 5)                                                     \
     DVTI_EXCHANGES(a + 1, a + 2, a + 3, a + 4) DVTI_EXCHANGE(a + 5, a + 6)
-/* Of all pairs that are d apart, when `reach` asks for that level. */
+/* Exchanges all pairs that are d apart, if `reach` includes that level. */
 #define DVTI_LEVEL(d)                                                                              \
     if (d < DVTI_NET && reach >= d && (reach < DVTI_NET || d < DVTI_NET / 2)) {                    \
         DVTI_REPEAT(8)                                                                             \
@@ -40,7 +55,7 @@ DVTI_INLINE V(m) V(undecided)(V(f) x) {
             DVTI_EXCHANGE(k / d * 2 * d + k % d, k / d * 2 * d + k % d + d)                        \
     }
 
-/* One part of 16 columns. */
+/* One register of the 16 columns. */
 typedef struct V(net) {
     int32_t *x;
     int64_t n;
@@ -49,7 +64,7 @@ typedef struct V(net) {
     V(pm) special;
 } V(net);
 
-/* A float's key is its bits, all but the sign flipped where that is set; and back. */
+/* Converts a float's bits to its key, or back: flips all bits but the sign if the sign is set. */
 DVTI_INLINE V(pi) V(float_key)(V(pi) v) {
     return V(p_ixor)(v, V(p_iand)(V(p_isar)(v, 31), V(p_iset)(INT32_MAX)));
 }
@@ -63,8 +78,10 @@ DVTI_INLINE V(pi) V(net_key)(V(net) * net, V(pi) v) {
     return V(p_ixor)(V(float_key)(v), net->flips);
 }
 
-/* DVTI_NET rows, `step` apart, the second half from `high` on: exchanges of those `reach` of them apart, reach / 2, .. 1. DVTI_NET: first of those that
-   lie as far from the middle. `first`: elements become keys, whose halves are sorted; `last`: keys become elements. */
+/* Runs the levels reach, reach / 2, .. 1 on DVTI_NET rows, `step` apart; the second half begins at
+   `high`. reach = DVTI_NET begins with mirrored exchanges of rows at equal distances from the
+   middle. `first`: converts elements to keys and sorts each half. `last`: converts keys to
+   elements. */
 DVTI_INLINE void V(net_rows)(V(net) * net, int32_t *low, int32_t *high, int64_t step, int reach,
                              bool first, bool last) {
     const int half = DVTI_NET / 2;
@@ -79,7 +96,7 @@ DVTI_INLINE void V(net_rows)(V(net) * net, int32_t *low, int32_t *high, int64_t 
         DVTI_REPEAT(16)
         for (k = 0; k < DVTI_NET; k++)
             v[k] = V(net_key)(net, v[k]);
-        DVTI_NET_HALVES
+        DVTI_NET_EACH_HALF
     }
     if (reach == DVTI_NET) {
         DVTI_REPEAT(8)
@@ -100,7 +117,7 @@ DVTI_INLINE void V(net_rows)(V(net) * net, int32_t *low, int32_t *high, int64_t 
     }
 }
 
-/* A pass over blocks of more than DVTI_NET rows. */
+/* Runs a pass over blocks of more than DVTI_NET rows. */
 static void V(net_far)(V(net) * net, int64_t block, bool mirrored) {
     const int64_t n = net->n, apart = block / DVTI_NET, half = block / 2;
     int64_t base, i;
@@ -113,7 +130,7 @@ static void V(net_far)(V(net) * net, int64_t block, bool mirrored) {
         }
 }
 
-/* Over blocks of DVTI_NET rows: their addresses are constants. */
+/* Runs a pass over blocks of DVTI_NET rows, whose addresses are constants. */
 static void V(net_near)(V(net) * net, int reach, bool first, bool last) {
     int32_t *low = net->x;
     int64_t base;
@@ -121,22 +138,22 @@ static void V(net_near)(V(net) * net, int reach, bool first, bool last) {
         V(net_rows)(net, low, low + 8 * DVTI_NET, 16, reach, first, last);
 }
 
-/* Sorts 16 columns of n > 0 elements, floats or int32; x[.][16] has a power of two of rows, 16 or more. False: a NaN or a -0 is among floats; x is
-   of no use. */
+/* Sorts 16 columns of n > 0 elements, floats or int32. x[.][16] has a power of two of rows, at
+   least 16. Returns false if floats contain NaN or -0; then x has undefined contents. */
 static bool V(sort_columns)(void *x, int64_t n, bool floats, bool descending) {
     const int32_t last = floats ? 0x7f800000 : INT32_MAX;
     const int32_t beyond = !descending ? last : floats ? last | INT32_MIN : INT32_MIN;
-    /* of rows that hold keys from the beginning */
+    /* rows from here on are not converted: they are filled with keys */
     const int64_t first_key = (n + DVTI_NET - 1) / DVTI_NET * DVTI_NET;
     V(net) net;
     int64_t sorted, apart, row;
-    int part;
+    int reg;
     net.n = n;
     net.floats = floats;
     net.flips = V(p_iset)(descending ? -1 : 0);
     net.special = V(p_igt)(net.flips, net.flips);
-    for (part = 0; part < DVTI_REGS; part++) {
-        net.x = (int32_t *)x + part * DVTI_REG_F;
+    for (reg = 0; reg < DVTI_REGS; reg++) {
+        net.x = (int32_t *)x + reg * DVTI_REG_F;
         for (row = n; row < DVTI_MAX(n, 16) || row & (row - 1); row++)
             V(p_istore)(net.x + 16 * row, V(p_iset)(row < first_key ? beyond : last));
         V(net_near)(&net, DVTI_NET, true, n <= DVTI_NET);
@@ -153,18 +170,19 @@ static bool V(sort_columns)(void *x, int64_t n, bool floats, bool descending) {
 }
 
 #undef DVTI_NET
-#undef DVTI_NET_HALVES
+#undef DVTI_NET_EACH_HALF
 #undef DVTI_EXCHANGE
 #undef DVTI_EXCHANGES
 #undef DVTI_SORT4
 #undef DVTI_SORT8
 #undef DVTI_LEVEL
 
-/* ---- the places of a short row's elements, counted ---- */
+/* ---- ranks of a short row's elements, counted ---- */
 #define DVTI_RANKS 2 /* vectors of counts in registers */
 
-/* rank[k]: how many of n elements, floats or int32, stand before element k in the order and are not its equals. NaN is the largest, -0 is 0. key
-   and rank have room for 64 more. Counting takes no branch, and so less time than sorting up to a few hundred. */
+/* Writes to rank[k] the number of elements that are strictly before element k in the order. x has n
+   floats or int32; NaN is the largest, -0 equals 0. key and rank have space for n + 64. Counting
+   has no branches and is faster than sorting up to a few hundred elements. */
 static void V(ranks)(const int32_t *x, int64_t n, bool floats, bool descending, int32_t *key,
                      int32_t *rank) {
     const V(i) most = V(iset)(INT32_MAX), flips = V(iset)(descending ? -1 : 0);
@@ -176,7 +194,8 @@ static void V(ranks)(const int32_t *x, int64_t n, bool floats, bool descending, 
         v = n - k >= 16 ? V(iload)(x + k) : V(iload_n)(x + DVTI_MIN(k, n), n - k);
         if (floats) {
             size = V(iand)(v, most);
-            v = V(iselect)(V(ieq)(size, V(iset)(0)), size, V(ixor)(v, V(iand)(V(isar)(v, 31), most)));
+            v = V(iselect)(V(ieq)(size, V(iset)(0)), size,
+                           V(ixor)(v, V(iand)(V(isar)(v, 31), most)));
             v = V(iselect)(V(igt)(size, V(iset)(0x7f800000)), most, v);
         }
         V(istore)(key + k, V(ixor)(v, flips));
@@ -201,9 +220,10 @@ static void V(ranks)(const int32_t *x, int64_t n, bool floats, bool descending, 
 
 #undef DVTI_RANKS
 
-/* The k best of 16 columns so far, value[k][16] in order and their numbers at[k][16], go on with n rows x[n][16] that are numbered from `number`
-   on. A value that is NaN is none yet. Where an element is worse than, or equal to, the one above, that is where it comes in. False: there is
-   a NaN or a -0; then value and at are of no use. */
+/* Updates the k best of 16 columns, value[k][16] in order and their indices at[k][16], with n rows
+   x[n][16]. The first of these rows has index `number`. A value of NaN marks an empty place. An
+   element is inserted below the last value that is better or equal. Returns false if there is a NaN
+   or a -0; then value and at have undefined contents. */
 static bool V(best_of_columns)(const float *x, int64_t n, int32_t number, int64_t k, bool below,
                                float *value, int32_t *at) {
     const V(f) sign = V(set)(below ? -0.f : 0.f);

@@ -6,7 +6,7 @@
     __attribute__((target("avx512f,avx512vl,avx512dq,avx512bw,avx2,fma,f16c"))),                   \
     apply_to = function)
 #elif defined(__GNUC__)
-/* Its own headers leave registers undefined on purpose. */
+/* GCC's headers leave registers uninitialized on purpose. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"

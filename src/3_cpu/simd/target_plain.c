@@ -1,4 +1,5 @@
-/* The ISA target of every processor: NEON on 64-bit ARM, elsewhere what the compiler makes of vectors of 16 bytes. */
+/* The ISA target for every processor: NEON on 64-bit ARM, elsewhere the compiler's vectors of 16
+   bytes. */
 #include "3_cpu/simd/dvt_simd.h"
 #if DVTI_PLAIN
 #if defined(__GNUC__) && !defined(__clang__)

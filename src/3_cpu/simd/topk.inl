@@ -1,6 +1,8 @@
-/* For cpu_topk.c. */
+/* Bounds and selection for cpu_topk.c: kth_bound finds a bound that few elements pass, above
+   collects those that do. */
 
-/* The extremes of 16, 32 or 64 lanes are that many elements, so at least k are not worse than the k-th of them. */
+/* Returns the k-th of the maxima of 16, 32 or 64 lanes. Each maximum is an element of its own, so
+   at least k elements are not worse. */
 static float V(kth_bound)(const float *x, int64_t n, int64_t k, bool below) {
     const V(f) sign = V(set)(below ? -0.f : 0.f);
     const int vectors = k <= 12 ? 1 : k <= 24 ? 2 : 4;
@@ -41,8 +43,8 @@ static float V(kth_bound)(const float *x, int64_t n, int64_t k, bool below) {
     return NAN;
 }
 
-/* Picks the elements beyond a bound: the few of a long row that may be among its first k (cpu_topk.c). Most vectors have none, and cost a
-   comparison and a branch. */
+/* Writes the indices of elements beyond a bound: the few of a long row that may be among its first
+   k. Most vectors contain none, and cost a comparison and a branch. */
 static int64_t V(above)(const float *x, int64_t n, float bound, bool below, uint16_t *at) {
     const V(f) sign = V(set)(below ? -0.f : 0.f), most = V(bit_xor)(V(set)(bound), sign);
     int64_t i, found = 0;

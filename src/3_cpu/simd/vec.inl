@@ -1,15 +1,29 @@
-/* A vector: 64 bytes on every machine, made of DVTI_REGS registers. So a kernel is written once, and adds and folds in one order
-   everywhere, whatever the registers' width: that is where equal bits on all ISA targets come from.
+/* A vector: 64 bytes on every machine, made of DVTI_REGS registers. A kernel is written once and
+   adds and reduces in the same order for every width of registers. Therefore all ISA targets give
+   equal bits.
 
-     V(f) 16 floats, V(i) 16 int32, V(d) 8 doubles, V(l) 8 int64, V(m) and V(n) masks of 16 and 8 lanes
+     V(f) = 64 bytes, 16 floats    +------------------------------------+
+     AVX-512, DVTI_REGS 1          |                 p0                 |
+     AVX2, DVTI_REGS 2             |       p0        |        p1        |
+     NEON, DVTI_REGS 4             |   p0   |   p1   |   p2   |    p3   |
+                                   +------------------------------------+
+     lanes                          0     3  4     7  8     11 12     15
 
-   The words are register_plain.inl's without p_; in addition:
-     V(zero)(), V(abs), V(neg)   V(gt), V(ge), V(ne) as expected: ne is true for NaN
-     V(scalef)(a, n)  a * 2^n rounded once, for whole |n| <= 250 and normal a (doubles: |n| <= 2000)
-     V(lookup)(table, i)   the floats table[i & 7]
-     V(widen_low), V(widen_high)   lanes 0..7, 8..15 as doubles;   V(narrow)(low, high)
-     V(zip_low)(a, b), V(zip_high)   a0 b0 a1 b1 .., the first 16 of them and the others;   V(even)(a, b), V(odd)   lanes of a and then b
-     V(lanes_add)(a), V(lanes_min), V(lanes_max)  over the lanes: i with i + 8, then 4, 2, 1; doubles d.. (and dlanes_mul) with i + 4, 2, 1 */
+     V(f) 16 floats, V(i) 16 int32, V(d) 8 doubles, V(l) 8 int64,
+     V(m) a mask of 16 lanes, V(n) a mask of 8 lanes
+
+   The primitives are those of register_plain.inl without p_, and:
+
+     V(zero)(), V(abs), V(neg)
+     V(gt), V(ge), V(ne)         V(ne) is true for NaN
+     V(scalef)(a, n)             a * 2^n rounded once; integer n, |n| <= 250, normal a
+                                 (doubles: |n| <= 2000)
+     V(lookup)(table, i)         the floats table[i & 7]
+     V(widen_low)(a), V(widen_high)   lanes 0..7, 8..15 as doubles; V(narrow)(low, high)
+     V(zip_low)(a, b), V(zip_high)    a0 b0 a1 b1 .., the first 16 of them and the others
+     V(even)(a, b), V(odd)       even or odd lanes of a, then those of b
+     V(lanes_add)(a), V(lanes_min), V(lanes_max)   reduce the lanes: i with i + 8, then 4, 2, 1
+     V(dlanes_add), V(dlanes_mul), V(dlanes_max)   of doubles: i with i + 4, then 2, 1 */
 #if DVTI_REGS == 1
 #define DVTI_EACH_REG(one, x) one(p0, 0, x)
 #elif DVTI_REGS == 2
@@ -18,16 +32,17 @@
 #define DVTI_EACH_REG(one, x) one(p0, 0, x) one(p1, 1, x) one(p2, 2, x) one(p3, 3, x)
 #endif
 
-/* One register is no struct: taking those apart again would be much of what compiling costs. */
+/* A single register is not wrapped in a struct: compilers spend much of their time on splitting
+   such structs. */
 #if DVTI_REGS == 1
-#define DVTI_OF(vector, part) vector
+#define DVTI_OF(vector, reg) vector
 #define DVTI_VECTOR_OF(one) typedef V(p##one) V(one);
 #else
-#define DVTI_OF(vector, part) vector.part
+#define DVTI_OF(vector, reg) vector.reg
 #define DVTI_MEMBER(p, at, T) V(T) p;
 #define DVTI_VECTOR_OF(one)                                                                        \
     typedef struct V(one) {                                                                        \
-        DVTI_EACH_REG(DVTI_MEMBER, p##one)                                                        \
+        DVTI_EACH_REG(DVTI_MEMBER, p##one)                                                         \
     } V(one);
 #endif
 DVTI_VECTOR_OF(f)
@@ -39,83 +54,88 @@ DVTI_VECTOR_OF(n)
 #undef DVTI_VECTOR_OF
 #undef DVTI_MEMBER
 
-/* Words that do the same in every part. */
+/* Primitives that apply to each register separately. */
 #define DVTI_DO1(p, at, name) DVTI_OF(r, p) = V(p_##name)(DVTI_OF(a, p));
 #define DVTI_DO2(p, at, name) DVTI_OF(r, p) = V(p_##name)(DVTI_OF(a, p), DVTI_OF(b, p));
-#define DVTI_DO3(p, at, name) DVTI_OF(r, p) = V(p_##name)(DVTI_OF(a, p), DVTI_OF(b, p), DVTI_OF(c, p));
+#define DVTI_DO3(p, at, name)                                                                      \
+    DVTI_OF(r, p) = V(p_##name)(DVTI_OF(a, p), DVTI_OF(b, p), DVTI_OF(c, p));
 #define DVTI_DO_SET(p, at, name) DVTI_OF(r, p) = V(p_##name)(x);
 #define DVTI_DO_SHIFT(p, at, name) DVTI_OF(r, p) = V(p_##name)(DVTI_OF(a, p), n);
 #define DVTI_DO_LOAD(p, at, name) DVTI_OF(r, p) = V(p_##name)(from + at * lanes);
 #define DVTI_DO_STORE(p, at, name) V(p_##name)(to + at * lanes, DVTI_OF(a, p));
-#define DVTI_DO_LOAD_N(p, at, name) DVTI_OF(r, p) = V(p_##name)(n > at * lanes ? from + at * lanes : from, n - at * lanes);
-#define DVTI_DO_STORE_N(p, at, name) V(p_##name)(n > at * lanes ? to + at * lanes : to, n - at * lanes, DVTI_OF(a, p));
+#define DVTI_DO_LOAD_N(p, at, name)                                                                \
+    DVTI_OF(r, p) = V(p_##name)(n > at * lanes ? from + at * lanes : from, n - at * lanes);
+#define DVTI_DO_STORE_N(p, at, name)                                                               \
+    V(p_##name)(n > at * lanes ? to + at * lanes : to, n - at * lanes, DVTI_OF(a, p));
 #define DVTI_DO_BITS(p, at, name) r |= V(p_##name)(DVTI_OF(a, p)) << (at * lanes);
 
 #define DVTI_DO_LOOKUP(p, k, name) DVTI_OF(r, p) = V(p_##name)(table, DVTI_OF(at, p));
-#define DVTI_DO_STORE4(p, at, name) V(p_##name)(to + 4 * at * DVTI_REG_F, DVTI_OF(a, p), DVTI_OF(b, p), DVTI_OF(c, p), DVTI_OF(d, p));
+#define DVTI_DO_STORE4(p, at, name)                                                                \
+    V(p_##name)                                                                                    \
+    (to + 4 * at * DVTI_REG_F, DVTI_OF(a, p), DVTI_OF(b, p), DVTI_OF(c, p), DVTI_OF(d, p));
 
 #define DVTI_LIFT1(R, name, A)                                                                     \
     DVTI_INLINE V(R) V(name)(V(A) a) {                                                             \
         V(R) r;                                                                                    \
-        DVTI_EACH_REG(DVTI_DO1, name)                                                             \
+        DVTI_EACH_REG(DVTI_DO1, name)                                                              \
         return r;                                                                                  \
     }
 #define DVTI_LIFT2(R, name, A, B)                                                                  \
     DVTI_INLINE V(R) V(name)(V(A) a, V(B) b) {                                                     \
         V(R) r;                                                                                    \
-        DVTI_EACH_REG(DVTI_DO2, name)                                                             \
+        DVTI_EACH_REG(DVTI_DO2, name)                                                              \
         return r;                                                                                  \
     }
 #define DVTI_LIFT3(R, name, A, B, C)                                                               \
     DVTI_INLINE V(R) V(name)(V(A) a, V(B) b, V(C) c) {                                             \
         V(R) r;                                                                                    \
-        DVTI_EACH_REG(DVTI_DO3, name)                                                             \
+        DVTI_EACH_REG(DVTI_DO3, name)                                                              \
         return r;                                                                                  \
     }
 #define DVTI_LIFT_SET(R, name, E)                                                                  \
     DVTI_INLINE V(R) V(name)(E x) {                                                                \
         V(R) r;                                                                                    \
-        DVTI_EACH_REG(DVTI_DO_SET, name)                                                          \
+        DVTI_EACH_REG(DVTI_DO_SET, name)                                                           \
         return r;                                                                                  \
     }
 #define DVTI_LIFT_SHIFT(R, name)                                                                   \
     DVTI_INLINE V(R) V(name)(V(R) a, int n) {                                                      \
         V(R) r;                                                                                    \
-        DVTI_EACH_REG(DVTI_DO_SHIFT, name)                                                        \
+        DVTI_EACH_REG(DVTI_DO_SHIFT, name)                                                         \
         return r;                                                                                  \
     }
-#define DVTI_LIFT_LOAD(R, name, E, per_part)                                                       \
+#define DVTI_LIFT_LOAD(R, name, E, per_register)                                                   \
     DVTI_INLINE V(R) V(name)(const E *from) {                                                      \
-        const int lanes = per_part;                                                                \
+        const int lanes = per_register;                                                            \
         V(R) r;                                                                                    \
         (void)lanes;                                                                               \
-        DVTI_EACH_REG(DVTI_DO_LOAD, name)                                                         \
+        DVTI_EACH_REG(DVTI_DO_LOAD, name)                                                          \
         return r;                                                                                  \
     }
-#define DVTI_LIFT_STORE(R, name, E, per_part)                                                      \
+#define DVTI_LIFT_STORE(R, name, E, per_register)                                                  \
     DVTI_INLINE void V(name)(E * to, V(R) a) {                                                     \
-        const int lanes = per_part;                                                                \
+        const int lanes = per_register;                                                            \
         (void)lanes;                                                                               \
-        DVTI_EACH_REG(DVTI_DO_STORE, name)                                                        \
+        DVTI_EACH_REG(DVTI_DO_STORE, name)                                                         \
     }
-#define DVTI_LIFT_LOAD_N(R, name, E, per_part)                                                     \
+#define DVTI_LIFT_LOAD_N(R, name, E, per_register)                                                 \
     DVTI_INLINE V(R) V(name)(const E *from, int64_t n) {                                           \
-        const int lanes = per_part;                                                                \
+        const int lanes = per_register;                                                            \
         V(R) r;                                                                                    \
-        DVTI_EACH_REG(DVTI_DO_LOAD_N, name)                                                       \
+        DVTI_EACH_REG(DVTI_DO_LOAD_N, name)                                                        \
         return r;                                                                                  \
     }
-#define DVTI_LIFT_STORE_N(R, name, E, per_part)                                                    \
+#define DVTI_LIFT_STORE_N(R, name, E, per_register)                                                \
     DVTI_INLINE void V(name)(E * to, int64_t n, V(R) a) {                                          \
-        const int lanes = per_part;                                                                \
-        DVTI_EACH_REG(DVTI_DO_STORE_N, name)                                                      \
+        const int lanes = per_register;                                                            \
+        DVTI_EACH_REG(DVTI_DO_STORE_N, name)                                                       \
     }
-#define DVTI_LIFT_BITS(name, A, per_part)                                                          \
+#define DVTI_LIFT_BITS(name, A, per_register)                                                      \
     DVTI_INLINE uint32_t V(name)(V(A) a) {                                                         \
-        const int lanes = per_part;                                                                \
+        const int lanes = per_register;                                                            \
         uint32_t r = 0;                                                                            \
         (void)lanes;                                                                               \
-        DVTI_EACH_REG(DVTI_DO_BITS, name)                                                         \
+        DVTI_EACH_REG(DVTI_DO_BITS, name)                                                          \
         return r;                                                                                  \
     }
 
@@ -187,14 +207,15 @@ DVTI_LIFT1(m, mnot, m)
 DVTI_LIFT_BITS(mbits, m, DVTI_REG_F)
 DVTI_LIFT_STORE(m, mstore, uint8_t, DVTI_REG_F)
 
-/* Four words for each of 16 groups, group after group: lane i has group V(group_of_lane)(i). */
+/* Stores four int32 for each of 16 groups, group after group. Lane i belongs to group
+   V(group_of_lane)(i). */
 DVTI_INLINE void V(store4)(int32_t *to, V(i) a, V(i) b, V(i) c, V(i) d) {
     DVTI_EACH_REG(DVTI_DO_STORE4, store4)
 }
 
 DVTI_INLINE int V(group_of_lane)(int i) {
-    int part = i / DVTI_REG_F, lane = i % DVTI_REG_F;
-    return part * DVTI_REG_F + lane % 4 * (DVTI_REG_F / 4) + lane / 4;
+    int reg = i / DVTI_REG_F, lane = i % DVTI_REG_F;
+    return reg * DVTI_REG_F + lane % 4 * (DVTI_REG_F / 4) + lane / 4;
 }
 
 /* double */
@@ -245,7 +266,7 @@ DVTI_LIFT1(n, nnot, n)
 DVTI_LIFT_BITS(nbits, n, DVTI_REG_D)
 DVTI_LIFT_STORE(n, nstore, uint8_t, DVTI_REG_D)
 
-/* ---- words made of words ---- */
+/* ---- primitives made of others ---- */
 DVTI_INLINE V(f) V(zero)(void) {
     return V(set)(0);
 }
@@ -298,7 +319,7 @@ DVTI_INLINE V(n) V(dne)(V(d) a, V(d) b) {
 DVTI_LIFT2(f, scalef, f, f)
 DVTI_LIFT2(d, dscalef, d, d)
 #else
-/* In two steps: the first stays among normal numbers and is exact, the second rounds. */
+/* Two multiplications: the first result is a normal number and exact, the second rounds. */
 DVTI_INLINE V(f) V(scalef)(V(f) a, V(f) n) {
     V(f) half = V(floor)(V(mul)(n, V(set)(0.5f)));
     V(i) first = V(iadd)(V(to_i)(half), V(iset)(127));
@@ -306,7 +327,7 @@ DVTI_INLINE V(f) V(scalef)(V(f) a, V(f) n) {
     return V(mul)(V(mul)(a, V(as_f)(V(ishl)(first, 23))), V(as_f)(V(ishl)(second, 23)));
 }
 
-/* 1.5 * 2^52 + n has n in its low bits. */
+/* The low bits of 1.5 * 2^52 + n are n. */
 DVTI_INLINE V(d) V(dscalef)(V(d) a, V(d) n) {
     const V(d) magic = V(dset)(6755399441055744.);
     V(d) half = V(dfloor)(V(dmul)(n, V(dset)(0.5)));
@@ -352,19 +373,19 @@ DVTI_INLINE V(d) V(widen_high)(V(f) a) {
 #define DVTI_ZIP_LOW(low, high, a, b) DVTI_OF(r, p0) = low(DVTI_OF(a, p0), DVTI_OF(b, p0));
 #define DVTI_ZIP_HIGH(low, high, a, b) DVTI_OF(r, p0) = high(DVTI_OF(a, p0), DVTI_OF(b, p0));
 #elif DVTI_REGS == 2
-#define DVTI_ZIP_PART(low, high, x, y)                                                             \
+#define DVTI_ZIP_REGS(low, high, x, y)                                                             \
     r.p0 = low(x, y);                                                                              \
     r.p1 = high(x, y);
-#define DVTI_ZIP_LOW(low, high, a, b) DVTI_ZIP_PART(low, high, a.p0, b.p0)
-#define DVTI_ZIP_HIGH(low, high, a, b) DVTI_ZIP_PART(low, high, a.p1, b.p1)
+#define DVTI_ZIP_LOW(low, high, a, b) DVTI_ZIP_REGS(low, high, a.p0, b.p0)
+#define DVTI_ZIP_HIGH(low, high, a, b) DVTI_ZIP_REGS(low, high, a.p1, b.p1)
 #else
-#define DVTI_ZIP_PARTS(low, high, x, y, z, w)                                                      \
+#define DVTI_ZIP_REGS(low, high, x, y, z, w)                                                       \
     r.p0 = low(x, y);                                                                              \
     r.p1 = high(x, y);                                                                             \
     r.p2 = low(z, w);                                                                              \
     r.p3 = high(z, w);
-#define DVTI_ZIP_LOW(low, high, a, b) DVTI_ZIP_PARTS(low, high, a.p0, b.p0, a.p1, b.p1)
-#define DVTI_ZIP_HIGH(low, high, a, b) DVTI_ZIP_PARTS(low, high, a.p2, b.p2, a.p3, b.p3)
+#define DVTI_ZIP_LOW(low, high, a, b) DVTI_ZIP_REGS(low, high, a.p0, b.p0, a.p1, b.p1)
+#define DVTI_ZIP_HIGH(low, high, a, b) DVTI_ZIP_REGS(low, high, a.p2, b.p2, a.p3, b.p3)
 #endif
 #define DVTI_LIFT_ZIP(R, name, half, low, high)                                                    \
     DVTI_INLINE V(R) V(name)(V(R) a, V(R) b) {                                                     \
@@ -375,24 +396,23 @@ DVTI_LIFT_ZIP(f, zip_low, DVTI_ZIP_LOW, p_zip_low, p_zip_high)
 DVTI_LIFT_ZIP(f, zip_high, DVTI_ZIP_HIGH, p_zip_low, p_zip_high)
 DVTI_LIFT_ZIP(d, dzip_low, DVTI_ZIP_LOW, p_dzip_low, p_dzip_high)
 DVTI_LIFT_ZIP(d, dzip_high, DVTI_ZIP_HIGH, p_dzip_low, p_dzip_high)
-#undef DVTI_ZIP_PART
-#undef DVTI_ZIP_PARTS
+#undef DVTI_ZIP_REGS
 #undef DVTI_ZIP_LOW
 #undef DVTI_ZIP_HIGH
 #undef DVTI_LIFT_ZIP
 
 #if DVTI_REGS == 1
-#define DVTI_PICK(word) DVTI_OF(r, p0) = V(word)(DVTI_OF(a, p0), DVTI_OF(b, p0));
+#define DVTI_PICK(primitive) DVTI_OF(r, p0) = V(primitive)(DVTI_OF(a, p0), DVTI_OF(b, p0));
 #elif DVTI_REGS == 2
-#define DVTI_PICK(word)                                                                            \
-    r.p0 = V(word)(a.p0, a.p1);                                                                    \
-    r.p1 = V(word)(b.p0, b.p1);
+#define DVTI_PICK(primitive)                                                                       \
+    r.p0 = V(primitive)(a.p0, a.p1);                                                               \
+    r.p1 = V(primitive)(b.p0, b.p1);
 #else
-#define DVTI_PICK(word)                                                                            \
-    r.p0 = V(word)(a.p0, a.p1);                                                                    \
-    r.p1 = V(word)(a.p2, a.p3);                                                                    \
-    r.p2 = V(word)(b.p0, b.p1);                                                                    \
-    r.p3 = V(word)(b.p2, b.p3);
+#define DVTI_PICK(primitive)                                                                       \
+    r.p0 = V(primitive)(a.p0, a.p1);                                                               \
+    r.p1 = V(primitive)(a.p2, a.p3);                                                               \
+    r.p2 = V(primitive)(b.p0, b.p1);                                                               \
+    r.p3 = V(primitive)(b.p2, b.p3);
 #endif
 DVTI_INLINE V(f) V(even)(V(f) a, V(f) b) {
     V(f) r;
@@ -423,19 +443,20 @@ DVTI_INLINE V(f) V(narrow)(V(d) low, V(d) high) {
     return r;
 }
 
-/* A vector zipped with itself has lane i and lane i + 8 side by side in its halves, twice, and so on. Doubles go through memory, where
-   single lanes are read again without waiting. */
-#define DVTI_LANES_REDUCE(name, word)                                                                      \
+/* Reduce lanes. Zipping a vector with itself puts lanes i and i + 8 next to each other; each level
+   leaves half as many different lanes. Doubles go through memory, because later loads of single
+   lanes are forwarded without delay. */
+#define DVTI_LANES_REDUCE(name, primitive)                                                         \
     DVTI_INLINE float V(name)(V(f) v) {                                                            \
         float a[16];                                                                               \
         int k;                                                                                     \
         DVTI_REPEAT(4)                                                                             \
         for (k = 0; k < 4; k++)                                                                    \
-            v = V(word)(V(zip_low)(v, v), V(zip_high)(v, v));                                      \
+            v = V(primitive)(V(zip_low)(v, v), V(zip_high)(v, v));                                 \
         V(store)(a, v);                                                                            \
         return a[0];                                                                               \
     }
-#define DVTI_DFOLD(name, of)                                                                       \
+#define DVTI_DLANES_REDUCE(name, of)                                                               \
     DVTI_INLINE double V(name)(V(d) v) {                                                           \
         double a[8];                                                                               \
         V(dstore)(a, v);                                                                           \
@@ -451,13 +472,13 @@ DVTI_INLINE V(f) V(narrow)(V(d) low, V(d) high) {
 DVTI_LANES_REDUCE(lanes_add, add)
 DVTI_LANES_REDUCE(lanes_min, min)
 DVTI_LANES_REDUCE(lanes_max, max)
-DVTI_DFOLD(dlanes_add, DVTI_PLUS)
-DVTI_DFOLD(dlanes_mul, DVTI_TIMES)
-DVTI_DFOLD(dlanes_max, DVTI_MAX)
+DVTI_DLANES_REDUCE(dlanes_add, DVTI_PLUS)
+DVTI_DLANES_REDUCE(dlanes_mul, DVTI_TIMES)
+DVTI_DLANES_REDUCE(dlanes_max, DVTI_MAX)
 #undef DVTI_PLUS
 #undef DVTI_TIMES
 #undef DVTI_LANES_REDUCE
-#undef DVTI_DFOLD
+#undef DVTI_DLANES_REDUCE
 
 #undef DVTI_OF
 #undef DVTI_EACH_REG
@@ -483,3 +504,82 @@ DVTI_DFOLD(dlanes_max, DVTI_MAX)
 #undef DVTI_LIFT_LOAD_N
 #undef DVTI_LIFT_STORE_N
 #undef DVTI_LIFT_BITS
+
+/* ---- float16 and bfloat16 in memory ----
+   V(load_f16)(p), V(load_bf16)(p), V(store_f16)(p, a), V(store_bf16)(p, a), each also with _n for
+   the first n lanes. */
+
+DVTI_INLINE V(f) V(load_bf16)(const uint16_t *p) {
+    return V(as_f)(V(ishl)(V(load_u16)(p), 16));
+}
+
+/* Rounds to nearest even; NaN stays NaN. */
+DVTI_INLINE void V(store_bf16)(uint16_t *p, V(f) a) {
+    V(i) bits = V(as_i)(a), odd = V(iand)(V(ishr)(bits, 16), V(iset)(1));
+    V(i) rounded = V(ishr)(V(iadd)(V(iadd)(bits, V(iset)(0x7fff)), odd), 16);
+    V(i) quiet = V(ior)(V(ishr)(bits, 16), V(iset)(0x40));
+    V(store_u16)(p, V(iselect)(V(unord)(a, a), quiet, rounded));
+}
+
+#define DVTI_TAIL16(name)                                                                          \
+    DVTI_INLINE V(f) V(load_##name##_n)(const uint16_t *p, int64_t n) {                            \
+        uint16_t lane[16] = {0};                                                                   \
+        memcpy(lane, p, (size_t)n * sizeof *p);                                                    \
+        return V(load_##name)(lane);                                                               \
+    }                                                                                              \
+    DVTI_INLINE void V(store_##name##_n)(uint16_t * p, int64_t n, V(f) a) {                        \
+        uint16_t lane[16];                                                                         \
+        V(store_##name)(lane, a);                                                                  \
+        memcpy(p, lane, (size_t)n * sizeof *p);                                                    \
+    }
+DVTI_TAIL16(f16)
+DVTI_TAIL16(bf16)
+#undef DVTI_TAIL16
+
+/* ---- partial vectors: the tails of loops ----
+   n may exceed the lanes; then the whole vector is loaded or stored. Lanes from n on are 0 in
+   V(load_upto), `other` in V(load_or). */
+DVTI_INLINE V(f) V(load_upto)(const float *x, int64_t n) {
+    return n >= 16 ? V(load)(x) : V(load_n)(x, n);
+}
+
+DVTI_INLINE V(d) V(dload_upto)(const double *x, int64_t n) {
+    return n >= 8 ? V(dload)(x) : V(dload_n)(x, n);
+}
+
+DVTI_INLINE void V(store_upto)(float *x, int64_t n, V(f) a) {
+    if (n >= 16)
+        V(store)(x, a);
+    else
+        V(store_n)(x, n, a);
+}
+
+DVTI_INLINE V(d) V(dload_or)(const double *x, int64_t n, double other) {
+    static const double number[8] = {0, 1, 2, 3, 4, 5, 6, 7};
+    if (n >= 8)
+        return V(dload)(x);
+    return V(dselect)(V(dlt)(V(dload)(number), V(dset)((double)n)), V(dload_n)(x, n),
+                      V(dset)(other));
+}
+
+DVTI_INLINE V(f) V(load_or)(const float *x, int64_t n, float other) {
+    static const int32_t number[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    if (n >= 16)
+        return V(load)(x);
+    return V(select)(V(igt)(V(iset)((int32_t)n), V(iload)(number)), V(load_n)(x, n), V(set)(other));
+}
+
+/* ---- needed by 2_core/math/angles.inl ----
+   Reduces lanes whose bit in `done` is 0 one after the other: they are rare. */
+DVTI_INLINE void V(far_angles)(V(f) x, uint32_t done, V(f) * rest, V(f) * low, V(i) * quarters) {
+    float lanes[3][16];
+    int32_t turns[16];
+    V(store)(lanes[0], x);
+    V(store)(lanes[1], *rest);
+    V(store)(lanes[2], *low);
+    V(istore)(turns, *quarters);
+    dvti_reduce_angles(lanes[0], done, lanes[1], lanes[2], turns);
+    *rest = V(load)(lanes[1]);
+    *low = V(load)(lanes[2]);
+    *quarters = V(iload)(turns);
+}

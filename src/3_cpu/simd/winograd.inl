@@ -1,6 +1,17 @@
 /* Winograd's F(4 x 4, 3 x 3) for convolutions (dvt_simd_conv.h): transforms of 16 tiles at a time.
-   The points 0, +-sqrt(1/2), +-sqrt(2) and infinity round least of those that were tried: the RMS
-   error is twice that of direct sums. The usual 0, +-1, +-2 have five times as much. */
+   Tiles of 6 x 6 inputs overlap by two and give 4 x 4 results:
+
+     one row of x   0 1 2 3 4 5 6 7 8 9        deinterleaved   phase 0:  0 4 8 ..
+     tile 0         +---------+                                phase 1:  1 5 9 ..
+     tile 1                 +---------+                        phase 2:  2 6 ..
+                                                               phase 3:  3 7 ..
+
+     column j of tiles t .. t + 15 is the vector at rows[j % 4 * phase + j / 4 + t]
+     v[(6 i + j) * v_k + t]: element (i, j) of the transformed tile t
+
+   The points 0, +-sqrt(1/2), +-sqrt(2) and infinity gave the smallest rounding errors of those
+   tried: the RMS error is twice that of direct sums. The usual 0, +-1, +-2 have five times as
+   much. */
 #define DVTI_ROOT 1.41421356237309505f
 
 DVTI_INLINE void V(winograd_data)(const V(f) *d, V(f) *r) {
