@@ -8,16 +8,16 @@
             transpose_max                        transpose_join
             of 16 rows                           of 8 rows */
 
-#define DVTI_SOFT_ROWS 16       /* rows that take each step together */
-#define DVTI_SOFT_ELEMENTS 1024 /* elements of a group; four rows of 1024 take 1.25x as long
-                                   together */
+#define DVTI_SOFT_ROWS 16 /* rows that take each step together */
+/* Elements of these rows at most: four rows of 1024 take 1.25x as long together as alone. */
+#define DVTI_SOFT_ELEMENTS 1024
 
 typedef struct V(soft) {
     double sum[DVTI_SOFT_ROWS];
     double lanes[8 * DVTI_SOFT_ROWS]; /* of sums */
     float most[DVTI_SOFT_ROWS], factor[DVTI_SOFT_ROWS];
-    float x[16 * DVTI_SOFT_ROWS]; /* exponentials (or elements) of rows of one vector, or lanes of
-                                     maxima */
+    /* Elements or exponentials of rows of one vector; for longer rows the lanes of maxima. */
+    float x[16 * DVTI_SOFT_ROWS];
 } V(soft);
 
 DVTI_INLINE int64_t V(soft_group)(int64_t rows, int64_t n) {
