@@ -81,7 +81,8 @@ DVTI_FN double dvti_reduce_finish_f64(dvti_op op, double s, double n);
 #define DVTI_MAX_OUT 4
 #define DVTI_PLAN_BYTES 640
 
-/* Whatever a kernel's plan function decides for its run function. */
+/* What a kernel's plan function decides for its run function. The largest are dvti_conv and
+   dvti_reduce_plan (3_cpu). A launch does not clear it: a small operation would feel that. */
 typedef union dvti_launch_plan {
     int64_t i;
     double f;
@@ -90,7 +91,7 @@ typedef union dvti_launch_plan {
 } dvti_launch_plan;
 
 /* A type of plan is small enough. */
-#define DVTI_PLAN_FITS(T) typedef char T##_fits[sizeof(T) <= DVTI_PLAN_BYTES ? 1 : -1];
+#define DVTI_PLAN_FITS(T) typedef char T##_fits_plan[sizeof(T) <= DVTI_PLAN_BYTES ? 1 : -1];
 
 typedef struct dvti_launch {
     const dvti_kernel *kernel;
@@ -149,8 +150,9 @@ typedef struct dvti_backend {
        changes. */
     bool (*supports)(const dvti_device *device, const dvti_kernel *kernel, dvti_op op,
                      dvt_dtype dtype, dvti_feature feature);
-    /* Decides how the launch is run: fills launch->plan, and returns the bytes of workspace that
-       `launch` will need. */
+    /* Decides how the launch is run, once: fills launch->plan, which nobody else reads, and returns
+       the bytes of workspace that `launch` will need. What changes later, such as the number of
+       threads, does not change the launch. */
     int64_t (*plan)(dvti_device *device, dvti_launch *launch);
     /* Puts the launch into the queue; the structure is copied. */
     dvt_status (*launch)(dvti_device *device, const dvti_launch *launch);

@@ -1,5 +1,15 @@
 /* Convolution on the CPU: what its files share. The head of cpu_conv.c has a diagram of the data
-   and the rules that choose the way. */
+   and the rules that choose the way.
+
+     way            forward                    gradient to data           gradient to weights
+     POINTWISE      cpu_conv_direct.c          -                          -
+     DEPTHWISE      cpu_conv_direct.c          -                          cpu_conv_weights.c
+     DIRECT         SHIFTED cpu_conv_direct.c  SHIFT_ADD cpu_conv_direct.c
+                    IM2COL cpu_conv_im2col.c   IM2COL cpu_conv_im2col.c   cpu_conv_im2col.c
+     NHWC_WEIGHTS   -                          -                          cpu_conv_nhwc.c
+     WINOGRAD       cpu_conv_winograd.c        as forward (transposed)    -
+
+   A gradient to the data that is transposed (dvti_conv.transposed) takes the forward ways. */
 #ifndef DVTI_CPU_CONV_H
 #define DVTI_CPU_CONV_H
 #include "3_cpu/simd/dvt_simd.h"
@@ -13,6 +23,7 @@
 static const double dvti_conv_zero = 0; /* the first term of sums, of float32 as well */
 
 typedef enum dvti_conv_way {
+    DVTI_CONV_ORACLE,       /* dvti_ref_conv2d: no ISA target is chosen, or no way fits */
     DVTI_CONV_POINTWISE,    /* 1 x 1: a product with the image itself, or with every s-th pixel */
     DVTI_CONV_DEPTHWISE,    /* channel by channel, without a product */
     DVTI_CONV_DIRECT,       /* a product with patches: any dtype, shape and direction */
@@ -66,8 +77,9 @@ typedef struct dvti_conv_winograd {
     int64_t rows_at, tiles_at, sums_at, y_at; /* bytes */
 } dvti_conv_winograd;
 
+/* What launch->plan contains. Only `way` is set for the oracle. */
 typedef struct dvti_conv {
-    const dvti_launch *launch;
+    const dvti_launch *launch; /* set again for each run, as the pointers into the workspace are */
     const dvti_simd *simd;
     const dvti_simd_gemm *gemm;
     const dvti_simd_conv *kernels;
@@ -84,8 +96,9 @@ typedef struct dvti_conv {
     /* A task takes a block or a part of the images, some groups, some channels in and some out. */
     int64_t images, rows, image_blocks, row_blocks;
     int64_t ins, in_blocks, outs, out_blocks, parts;
-    int64_t most_outs; /* forward: a task has room for so many */
+    int64_t most_outs; /* forward: a task has memory for so many */
     int64_t groups_per_task, group_blocks, tasks;
+    int64_t areas; /* tasks that run at once at most */
     /* Bytes: the shared part of the workspace, and an area for each task that runs. */
     int64_t weight_at, bias_at, partial_at, shared, area;
     int64_t weight_row; /* elements from one row of packed weights to the next */
@@ -138,12 +151,12 @@ DVTI_INLINE float *dvti_conv_floats(void *area, int64_t at) {
     return (float *)(void *)((char *)area + at);
 }
 
-/* ---- the plan (cpu_conv.c, cpu_conv_plan.c): the same for every ISA target and number of threads
-   ---- */
-/* Returns false for a launch that only the oracle takes. */
+/* ---- the plan (cpu_conv.c, cpu_conv_plan.c) ---- */
+/* Plans a launch, the same for every ISA target and number of threads. Returns false for one that
+   only the oracle takes. */
 DVTI_FN bool dvti_conv_plan(dvti_conv *p, const dvti_launch *launch);
 DVTI_FN void dvti_conv_cut(dvti_conv *p);
-/* Cuts the tasks of a launch that so many threads run; no bit depends on it. */
+/* Cuts the tasks for so many threads. No bit depends on it. */
 DVTI_FN void dvti_conv_share(dvti_conv *p, int64_t threads);
 DVTI_FN double dvti_conv_work(const dvti_conv *p); /* multiply-adds */
 DVTI_FN int64_t dvti_conv_cuts(int64_t n, int64_t piece);
@@ -188,7 +201,6 @@ DVTI_FN void dvti_conv_weights(void *user, int64_t task, void *area);
 DVTI_FN void dvti_conv_winograd_task(void *user, int64_t task, void *area);
 
 /* ---- forward ---- */
-DVTI_FN void dvti_conv_depthwise_forward(const dvti_conv_output *t);
 DVTI_FN void dvti_conv_im2col_forward(const dvti_conv_output *t);
 /* Writes a row of a result from the dtype that is computed in. */
 DVTI_FN void dvti_conv_put_row(const dvti_conv *p, char *y, int64_t count, const void *sums);
@@ -197,11 +209,9 @@ DVTI_FN void dvti_conv_put_row(const dvti_conv *p, char *y, int64_t count, const
 DVTI_FN void dvti_conv_col2im(const dvti_conv *p, const dvti_conv_block *block, int64_t group,
                               int64_t channel, int64_t channels, void *area);
 
-/* ---- gradient to weights: adds a block; reduces the lanes of DEPTHWISE; adds the parts of output
-   channels begin .. end to dw ---- */
+/* ---- gradient to weights: adds a block; adds the parts of output channels begin .. end to dw
+   ---- */
 DVTI_FN void dvti_conv_im2col_weights(dvti_conv_sums *s, const dvti_conv_block *block);
-DVTI_FN void dvti_conv_depthwise_weights(const dvti_conv_sums *s, const dvti_conv_block *block);
-DVTI_FN void dvti_conv_depthwise_reduce(const dvti_conv_sums *s);
 DVTI_FN void dvti_conv_nhwc_weights(dvti_conv_sums *s, const dvti_conv_block *block);
 DVTI_FN void dvti_conv_add_parts(void *user, int64_t begin, int64_t end);
 DVTI_FN void dvti_conv_nhwc_add_parts(void *user, int64_t begin, int64_t end);

@@ -1,5 +1,5 @@
-/* Convolution (cpu_conv.h) forward, and the gradient to the data: products that read the tile, or
-   add to it, where it lies. */
+/* Convolution (cpu_conv.h) forward, and the gradient to the data, where the tile lies: pointwise
+   and shifted products read it, depthwise sums too, and shift-add products add to it. */
 #include "3_cpu/cpu_conv.h"
 
 DVTI_FN int64_t dvti_conv_groups(const dvti_conv *p, int64_t *task, int64_t *end) {
@@ -9,7 +9,7 @@ DVTI_FN int64_t dvti_conv_groups(const dvti_conv *p, int64_t *task, int64_t *end
     return first;
 }
 
-/* ---- forward ---- */
+/* ---- forward: pointwise, and shifted ---- */
 /* Multiplies by a tile of some input channels, for each image: all its windows are columns of one
    product. The next channels add to the result. */
 static void dvti_conv_multiply_tile(const dvti_conv_output *t, int64_t channel, int64_t channels) {
@@ -38,6 +38,22 @@ static void dvti_conv_multiply_tile(const dvti_conv_output *t, int64_t channel, 
     }
 }
 
+/* ---- forward: depthwise ---- */
+/* Sums a channel's windows in registers, without patches or a product. */
+static void dvti_conv_depthwise_forward(const dvti_conv_output *t) {
+    const dvti_conv *p = t->p;
+    const dvti_conv_block *block = t->block;
+    dvti_conv_plane plane = dvti_conv_plane_of(p, block);
+    int64_t image;
+    for (image = 0; image < block->images; image++, plane.src += block->image_step)
+        p->kernels->filter(&plane,
+                           (float *)p->launch->out[0].data +
+                               dvti_conv_pixel(p, block, t->o, image * block->rows * p->ow),
+                           (const float *)p->weight + t->o * p->taps,
+                           p->bias ? ((const float *)p->bias)[t->o] : 0);
+}
+
+/* ---- forward: the tasks of all ways but Winograd ---- */
 /* Takes relu of what a task has made. Where a block has all rows, its channels follow each other.
    */
 static void dvti_conv_relu(const dvti_conv_output *t) {
@@ -81,7 +97,7 @@ DVTI_FN void dvti_conv_forward(void *user, int64_t task, void *area) {
     }
 }
 
-/* ---- gradient to data ---- */
+/* ---- gradient to data: shift-add ---- */
 /* Adds a product per tap to the tile: dx of all windows through that tap. dy gets the gaps of the
    tile's rows, filled with zeros, so that the columns of a product are adjacent in both:
 
@@ -118,6 +134,7 @@ static void dvti_conv_shift_add(const dvti_conv *p, const dvti_conv_block *block
         }
 }
 
+/* ---- gradient to data: the tasks ---- */
 DVTI_FN void dvti_conv_data(void *user, int64_t task, void *area) {
     const dvti_conv *p = (const dvti_conv *)user;
     const bool shift_add = p->u.direct.patches == DVTI_CONV_SHIFT_ADD;

@@ -1,6 +1,6 @@
 /* Convolution (cpu_conv.h): the gradient to the weights from an NHWC tile, where a pixel's channels
-   are adjacent. So is what a window sees through a row of the kernel, and dw (outs x taps) = dy
-   (outs x windows) * patches transposed reads both where they are:
+   are adjacent. So is what a window sees through a row of the kernel. The product dw (outs x taps)
+   = dy (outs x windows) * patches transposed reads both factors where they are:
 
      tile row i   c0 c1 c2  c0 c1 c2  c0 c1 c2  c0 c1 c2        3 channels, kernel 3 wide, stride 1
                   [------- window 0 --------]        B's row: kw * channels adjacent elements

@@ -48,8 +48,8 @@ static void dvti_conv_rotate(const dvti_conv *p, const char *from, void *to) {
         dvti_load_row_f32(last, p->dtype, -1, p->kernel, (float *)to);
 }
 
-/* Transposed convolution: w is [channel of dy][channel of dx in the group][tap], and this makes
-   [channel of dx][channel of dy in the group][tap] with kernels rotated by 180 degrees. */
+/* Transposed convolution: w is [channel of dy][channel of dx in the group][tap]. Writes [channel of
+   dx][channel of dy in the group][tap], with kernels rotated by 180 degrees. */
 static void dvti_conv_rotate_weights(void *user, int64_t begin, int64_t end) {
     const dvti_conv_packing *job = (const dvti_conv_packing *)user;
     const dvti_conv *p = job->p;

@@ -1,6 +1,6 @@
 /* Convolution (cpu_conv.h): how a shape is cut into tasks, and what a task needs of the workspace.
-   The ISA target and the number of threads may change between the plan and the launch, so a plan
-   suits all of them. */
+   Only dvti_conv_share looks at the number of threads, and nothing here at the ISA target: so all
+   of them give the same bits. */
 #include "3_cpu/cpu_conv.h"
 
 #define DVTI_CONV_TASKS 8          /* a launch makes at least so many, where its shape allows */
@@ -55,8 +55,8 @@ static double dvti_conv_shifted_cost(const dvti_conv *p, int64_t rows) {
            5 * dvti_conv_tile_size(p, 1, rows) / 8;
 }
 
-/* Sets the rows of a block, from half of what fits in L2 up, so that few lanes are empty and few
-   rows are copied twice. */
+/* Sets the rows of a block, between half of what fits in L2 and all of it: so that few lanes are
+   empty, and few rows are copied twice. */
 static void dvti_conv_cut_shifted(dvti_conv *p) {
     int64_t rows, best = p->rows;
     double least = 0, cost;

@@ -61,11 +61,6 @@ static int64_t dvti_scan_chunks(int64_t n) {
     return (n - 1) / DVTI_SCAN_CHUNK + 1;
 }
 
-DVTI_FN int64_t dvti_scan_workspace(const dvti_launch *launch) {
-    const int64_t *dim = launch->out[0].dim, chunks = dvti_scan_chunks(dim[1]);
-    return chunks > 1 ? dim[0] * chunks * dim[2] * 8 : 0;
-}
-
 static void dvti_scan_pass(dvti_scan *scan) {
     const double each = scan->b == 1 ? 0.5 : 0.3;
     const int64_t line = DVTI_MIN(scan->b, scan->width);
@@ -82,30 +77,40 @@ static void dvti_scan_pass(dvti_scan *scan) {
                           dvti_scan_columns_items, scan);
 }
 
-DVTI_FN void dvti_cpu_scan(const dvti_launch *launch) {
-    const int64_t threads = dvti_parallel_width();
+/* ---- the kernel ---- */
+DVTI_PLAN_FITS(dvti_scan)
+
+DVTI_FN int64_t dvti_cpu_scan_plan(dvti_launch *launch, int threads) {
+    dvti_scan *scan = (dvti_scan *)(void *)&launch->plan;
     int64_t items;
-    dvti_scan scan;
-    scan.simd = dvti_simd_now();
-    scan.in = launch->in[0];
-    scan.out = launch->out[0];
-    scan.a = scan.out.dim[0];
-    scan.n = scan.out.dim[1];
-    scan.b = scan.out.dim[2];
-    scan.chunks = dvti_scan_chunks(scan.n);
-    scan.backwards = launch->i[0] != 0;
-    scan.floats = launch->compute != DVTI_I64;
-    scan.lines = scan.chunks > 1 ? (scan.floats ? DVTI_SCAN_SIDE : 1)
-                                 : (DVTI_SCAN_ITEM / scan.n + 3) / DVTI_SCAN_SIDE * DVTI_SCAN_SIDE;
-    scan.width = DVTI_BLOCK;
-    scan.strips = (scan.b - 1) / scan.width + 1;
-    for (; scan.width > 64 && scan.a * scan.strips < threads;
-         scan.strips = (scan.b - 1) / scan.width + 1)
-        scan.width /= 2;
+    scan->simd = dvti_simd_now();
+    scan->in = launch->in[0];
+    scan->out = launch->out[0];
+    scan->a = scan->out.dim[0];
+    scan->n = scan->out.dim[1];
+    scan->b = scan->out.dim[2];
+    scan->chunks = dvti_scan_chunks(scan->n);
+    scan->backwards = launch->i[0] != 0;
+    scan->floats = launch->compute != DVTI_I64;
+    scan->lines = scan->chunks > 1
+                      ? (scan->floats ? DVTI_SCAN_SIDE : 1)
+                      : (DVTI_SCAN_ITEM / scan->n + 3) / DVTI_SCAN_SIDE * DVTI_SCAN_SIDE;
+    scan->width = DVTI_BLOCK;
+    scan->strips = (scan->b - 1) / scan->width + 1;
+    threads = dvti_cpu_threads(threads);
+    for (; scan->width > 64 && scan->a * scan->strips < threads;
+         scan->strips = (scan->b - 1) / scan->width + 1)
+        scan->width /= 2;
     /* What does not give every thread a line, or four of floats, is cut; that takes a pass more. */
-    items = scan.b == 1 ? scan.a / (scan.floats ? DVTI_SCAN_SIDE : 1) : scan.a * scan.strips;
-    scan.before = scan.chunks > 1 && threads > 1 && items < threads ? launch->workspace : NULL;
-    scan.totals = scan.before != NULL;
+    items = scan->b == 1 ? scan->a / (scan->floats ? DVTI_SCAN_SIDE : 1) : scan->a * scan->strips;
+    scan->cut = scan->chunks > 1 && threads > 1 && items < threads;
+    return scan->cut ? scan->a * scan->chunks * scan->b * 8 : 0;
+}
+
+DVTI_FN void dvti_cpu_scan(const dvti_launch *launch) {
+    dvti_scan scan = *(const dvti_scan *)(const void *)&launch->plan;
+    scan.before = scan.cut ? launch->workspace : NULL;
+    scan.totals = scan.cut;
     if (scan.totals) {
         dvti_scan_pass(&scan);
         dvti_scan_carry(&scan);

@@ -10,6 +10,7 @@
 #define DVTI_SCAN_WORK (DVTI_SCAN_SIDE * DVTI_SCAN_ROW)
 #define DVTI_SCAN_ITEM 16384 /* elements of a work item of short lines */
 
+/* What launch->plan contains. */
 typedef struct dvti_scan {
     const dvti_simd *simd; /* NULL: the plain loops */
     dvti_view in, out;
@@ -19,6 +20,7 @@ typedef struct dvti_scan {
     int64_t lines;         /* of a work item of short lines, where b is 1 */
     /* double or int64_t [a][chunk][b], between the first pass, which forms the sums of chunks, and the second; NULL when one is enough */
     void *before;
+    bool cut;    /* there are two passes */
     bool totals; /* this is the first pass */
 } dvti_scan;
 

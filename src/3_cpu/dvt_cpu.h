@@ -10,8 +10,10 @@
 typedef struct dvti_cpu_kernel {
     /* Says what the kernel can do. NULL: it runs, with no feature. */
     bool (*supports)(dvti_op op, dvt_dtype dtype, dvti_feature feature);
-    /* Fills launch->plan and returns the bytes of workspace. threads: that will compute; 0 asks
-       dvti_cpu_threads, which small launches need not. NULL: no plan, no workspace. */
+    /* Fills launch->plan and returns the bytes of workspace. Called once for each launch; `run`
+       finds the plan in a copy of the launch, maybe in another thread. threads: that will compute;
+       0 asks dvti_cpu_threads, which small launches need not. NULL: the kernel needs no workspace
+       and decides everything in `run`. */
     int64_t (*plan)(dvti_launch *launch, int threads);
     void (*run)(const dvti_launch *launch);
     /* dvti_backend.multiply_small; NULL for all kernels but matmul. */
@@ -21,10 +23,11 @@ typedef struct dvti_cpu_kernel {
 DVTI_FN const dvti_backend_kind *dvti_cpu_kind(void);
 DVTI_FN const dvti_backend_kind *dvti_virtual_kind(void);
 
-/* What both backends answer, and how they plan. */
+/* What both backends answer, and how they plan. dvti_cpu_plan: with all threads. */
 DVTI_FN bool dvti_cpu_supports(const dvti_device *device, const dvti_kernel *kernel, dvti_op op,
                                dvt_dtype dtype, dvti_feature feature);
 DVTI_FN int64_t dvti_cpu_plan(dvti_device *device, dvti_launch *launch);
+DVTI_FN int64_t dvti_cpu_plan_for(dvti_launch *launch, int threads);
 /* Runs one launch to its end. */
 DVTI_FN void dvti_cpu_run(const dvti_launch *launch);
 
@@ -82,7 +85,6 @@ DVTI_FN void dvti_ref_elementwise(const dvti_launch *launch);
 DVTI_FN int64_t dvti_clip_bound(double bound, dvt_dtype dtype);
 DVTI_FN void dvti_cpu_reduce(const dvti_launch *launch);
 DVTI_FN void dvti_cpu_variance(const dvti_launch *launch);
-DVTI_FN int64_t dvti_cpu_reduce_workspace(const dvti_launch *launch);
 DVTI_FN void dvti_cpu_softmax(const dvti_launch *launch);
 DVTI_FN void dvti_cpu_layer_norm(const dvti_launch *launch);
 /* Their oracles. Softmax and layer norm: of rows begin..end. */
@@ -102,11 +104,8 @@ DVTI_FN void dvti_normal_pair(uint32_t first, uint32_t second, const dvti_launch
 DVTI_FN int64_t dvti_cpu_random_workspace(const dvti_launch *launch);
 DVTI_FN void dvti_cpu_optimizer(const dvti_launch *launch);
 
-DVTI_FN int64_t dvti_cpu_conv2d_workspace(const dvti_launch *launch, int threads);
-
-DVTI_FN int64_t dvti_scan_workspace(const dvti_launch *launch);
+DVTI_FN int64_t dvti_sort_plan_of(dvti_launch *launch, int threads);
 DVTI_FN void dvti_cpu_sort(const dvti_launch *launch);
-DVTI_FN int64_t dvti_cpu_sort_workspace(const dvti_launch *launch, int threads);
 /* Shared by sorting and the first k (cpu_sort.c, cpu_topk.c): elements as keys whose order is
    theirs, all bits turned round by `flip`; the result says whether there is a NaN or a -0 among
    them. dvti_keys_32 is for dtypes of up to 32 bits. */
@@ -123,8 +122,8 @@ typedef struct dvti_sort_pair {
 DVTI_FN dvti_sort_pair *dvti_sort_pairs(dvti_sort_pair *x, dvti_sort_pair *y, int64_t n, int bits);
 /* Whether the first k are few enough to be picked out; else the rows are sorted. */
 DVTI_FN bool dvti_topk_pays(const dvti_launch *launch);
+DVTI_FN int64_t dvti_topk_plan_of(dvti_launch *launch, int threads);
 DVTI_FN void dvti_cpu_topk(const dvti_launch *launch);
-DVTI_FN int64_t dvti_topk_workspace(const dvti_launch *launch, int threads);
 
 /* One element of a view, converted; the plain way that every family may use. `at` counts elements
    from view.data. */
