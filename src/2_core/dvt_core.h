@@ -166,6 +166,9 @@ DVTI_FN const char *dvti_site_text(const dvt_array *x);
 /* ---- contexts ---- */
 /* DVT_DEVICE_DEFAULT becomes the default context. */
 DVTI_FN dvt_ctx dvti_ctx(dvt_ctx ctx);
+/* Returns whether the context's arrays are in main memory, where their bytes may be read once they
+   are ready. Says nothing about kernels: ask dvti_supports what a device can do. */
+DVTI_FN bool dvti_is_main_memory(dvt_ctx ctx);
 /* The style that dvt_set_print_style has chosen; DVT_PRINT_DEFAULT: none. */
 DVTI_FN dvt_print_style dvti_print_style_chosen(void);
 /* The device, opened at its first use, and not closed before the matching dvti_device_end; NULL

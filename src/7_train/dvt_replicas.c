@@ -252,7 +252,7 @@ static dvt_status dvti_trainer_start_sum(const dvt_trainer *t, bool fresh_only) 
 
 /* A copy from main memory into a queue that is busy has to keep the bytes somewhere, and might fail half way through the sum. */
 static dvt_status dvti_trainer_clear_way(const dvt_trainer *t, int k) {
-    if (t->ctxs.ctx[k].type != DVT_DEVICE_CPU || t->ctxs.ctx[0].type == DVT_DEVICE_CPU || !t->n)
+    if (!dvti_is_main_memory(t->ctxs.ctx[k]) || dvti_is_main_memory(t->ctxs.ctx[0]) || !t->n)
         return DVT_OK;
     return dvt_wait(dvti_trainer_at(t, 0, 0)->weight);
 }
