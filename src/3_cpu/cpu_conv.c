@@ -246,16 +246,14 @@ static void dvti_conv_execute(dvti_conv *p) {
 }
 
 DVTI_FN void dvti_cpu_conv2d(const dvti_launch *launch) {
-    const dvti_conv *plan = (const dvti_conv *)(const void *)&launch->plan;
-    dvti_conv p;
-    if (plan->way == DVTI_CONV_ORACLE) {
+    dvti_conv *p = (dvti_conv *)dvti_cpu_plan_at(launch);
+    if (p->way == DVTI_CONV_ORACLE) {
         dvti_ref_conv2d(launch);
         dvti_epilogue_whole(launch);
         return;
     }
-    p = *plan;
-    p.launch = launch;
-    dvti_conv_execute(&p);
-    if (p.relu && p.way == DVTI_CONV_WINOGRAD)
+    p->launch = launch;
+    dvti_conv_execute(p);
+    if (p->relu && p->way == DVTI_CONV_WINOGRAD)
         dvti_epilogue_whole(launch);
 }

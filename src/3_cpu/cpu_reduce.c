@@ -373,35 +373,35 @@ static void dvti_reduce_trees(void *user, int64_t begin, int64_t end) {
     }
 }
 
-static void dvti_reduce_run(dvti_reduce_plan plan, const dvti_launch *launch) {
+static void dvti_reduce_run(dvti_reduce_plan *plan, const dvti_launch *launch) {
     double item, element;
-    plan.launch = launch;
-    element = plan.method == DVTI_METHOD_LOGSUMEXP ? 0.1 * (double)plan.wide
-              : plan.compute == DVTI_I64           ? 0.6
-              : plan.readable                      ? 0.015 * (double)plan.size
-                                                   : 0.15;
-    item = 20 + element * (double)(plan.tile * DVTI_MIN(plan.chunk, plan.n_reduced));
-    dvti_parallel_for(plan.n_tiles * plan.n_chunks, item,
-                      plan.columns         ? dvti_reduce_column_items
-                      : plan.n_chunks == 1 ? dvti_reduce_short_items
-                                           : dvti_reduce_row_items,
-                      &plan);
-    if (plan.n_chunks > 1)
-        dvti_parallel_for(plan.n_kept, 2.5 * (double)plan.n_chunks, dvti_reduce_trees, &plan);
+    plan->launch = launch;
+    element = plan->method == DVTI_METHOD_LOGSUMEXP ? 0.1 * (double)plan->wide
+              : plan->compute == DVTI_I64           ? 0.6
+              : plan->readable                      ? 0.015 * (double)plan->size
+                                                    : 0.15;
+    item = 20 + element * (double)(plan->tile * DVTI_MIN(plan->chunk, plan->n_reduced));
+    dvti_parallel_for(plan->n_tiles * plan->n_chunks, item,
+                      plan->columns         ? dvti_reduce_column_items
+                      : plan->n_chunks == 1 ? dvti_reduce_short_items
+                                            : dvti_reduce_row_items,
+                      plan);
+    if (plan->n_chunks > 1)
+        dvti_parallel_for(plan->n_kept, 2.5 * (double)plan->n_chunks, dvti_reduce_trees, plan);
 }
 
 DVTI_FN void dvti_cpu_reduce(const dvti_launch *launch) {
-    const dvti_reduce_plan *plan = (const dvti_reduce_plan *)(const void *)&launch->plan;
+    dvti_reduce_plan *plan = (dvti_reduce_plan *)dvti_cpu_plan_at(launch);
     if (plan->simd)
-        dvti_reduce_run(*plan, launch);
+        dvti_reduce_run(plan, launch);
     else
         dvti_oracle_reduce(launch);
 }
 
 DVTI_FN void dvti_cpu_variance(const dvti_launch *launch) {
-    const dvti_reduce_plan *plan = (const dvti_reduce_plan *)(const void *)&launch->plan;
+    dvti_reduce_plan *plan = (dvti_reduce_plan *)dvti_cpu_plan_at(launch);
     if (plan->simd)
-        dvti_reduce_run(*plan, launch);
+        dvti_reduce_run(plan, launch);
     else
         dvti_oracle_variance(launch);
 }

@@ -15,22 +15,22 @@ DVTI_FN char *dvti_scan_at(const dvti_view *view, int64_t at) {
 }
 
 DVTI_FN void dvti_scan_load(const dvti_scan *scan, int64_t at, int64_t n, double *to) {
-    const void *from = dvti_scan_at(&scan->in, at);
-    if (!scan->simd || !scan->simd->f64->load_row(from, scan->in.dtype, n, to))
-        dvti_load_row_f64(from, scan->in.dtype, 1, n, to);
+    const void *from = dvti_scan_at(scan->in, at);
+    if (!scan->simd || !scan->simd->f64->load_row(from, scan->in->dtype, n, to))
+        dvti_load_row_f64(from, scan->in->dtype, 1, n, to);
 }
 
 DVTI_FN void dvti_scan_store(const dvti_scan *scan, int64_t at, int64_t n, double *from,
                              double before) {
-    void *to = dvti_scan_at(&scan->out, at);
+    void *to = dvti_scan_at(scan->out, at);
     int64_t k;
     if (scan->simd) {
-        scan->simd->f64->store_sums(to, scan->out.dtype, n, from, before);
+        scan->simd->f64->store_sums(to, scan->out->dtype, n, from, before);
         return;
     }
     for (k = 0; k < n; k++)
         from[k] += before;
-    dvti_store_row_f64(to, scan->out.dtype, 1, n, from);
+    dvti_store_row_f64(to, scan->out->dtype, 1, n, from);
 }
 
 /* ---- the launch ---- */
@@ -84,11 +84,9 @@ DVTI_FN int64_t dvti_cpu_scan_plan(dvti_launch *launch, int threads) {
     dvti_scan *scan = (dvti_scan *)(void *)&launch->plan;
     int64_t items;
     scan->simd = dvti_simd_now();
-    scan->in = launch->in[0];
-    scan->out = launch->out[0];
-    scan->a = scan->out.dim[0];
-    scan->n = scan->out.dim[1];
-    scan->b = scan->out.dim[2];
+    scan->a = launch->out[0].dim[0];
+    scan->n = launch->out[0].dim[1];
+    scan->b = launch->out[0].dim[2];
     scan->chunks = dvti_scan_chunks(scan->n);
     scan->backwards = launch->i[0] != 0;
     scan->floats = launch->compute != DVTI_I64;
@@ -108,13 +106,15 @@ DVTI_FN int64_t dvti_cpu_scan_plan(dvti_launch *launch, int threads) {
 }
 
 DVTI_FN void dvti_cpu_scan(const dvti_launch *launch) {
-    dvti_scan scan = *(const dvti_scan *)(const void *)&launch->plan;
-    scan.before = scan.cut ? launch->workspace : NULL;
-    scan.totals = scan.cut;
-    if (scan.totals) {
-        dvti_scan_pass(&scan);
-        dvti_scan_carry(&scan);
-        scan.totals = false;
+    dvti_scan *scan = (dvti_scan *)dvti_cpu_plan_at(launch);
+    scan->in = &launch->in[0];
+    scan->out = &launch->out[0];
+    scan->before = scan->cut ? launch->workspace : NULL;
+    scan->totals = scan->cut;
+    if (scan->totals) {
+        dvti_scan_pass(scan);
+        dvti_scan_carry(scan);
+        scan->totals = false;
     }
-    dvti_scan_pass(&scan);
+    dvti_scan_pass(scan);
 }

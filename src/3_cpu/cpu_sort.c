@@ -396,10 +396,10 @@ DVTI_FN int64_t dvti_sort_plan_of(dvti_launch *launch, int threads) {
 }
 
 DVTI_FN void dvti_cpu_sort(const dvti_launch *launch) {
-    dvti_sort_plan plan = *(const dvti_sort_plan *)(const void *)&launch->plan;
-    plan.launch = launch;
-    dvti_run_tasks(plan.tasks, dvti_sort_terms(&plan), launch->workspace, plan.areas,
-                   plan.area_bytes, dvti_sort_task, &plan);
+    dvti_sort_plan *plan = (dvti_sort_plan *)dvti_cpu_plan_at(launch);
+    plan->launch = launch;
+    dvti_run_tasks(plan->tasks, dvti_sort_terms(plan), launch->workspace, plan->areas,
+                   plan->area_bytes, dvti_sort_task, plan);
 }
 
 #undef DVTI_SORT_INSERT

@@ -340,14 +340,14 @@ DVTI_FN int64_t dvti_topk_plan_of(dvti_launch *launch, int threads) {
 }
 
 DVTI_FN void dvti_cpu_topk(const dvti_launch *launch) {
-    dvti_topk_plan plan = *(const dvti_topk_plan *)(const void *)&launch->plan;
-    plan.launch = launch;
-    plan.best =
-        (dvti_sort_pair *)(void *)((char *)launch->workspace + plan.areas * plan.area_bytes);
-    dvti_run_tasks(plan.tasks, dvti_topk_terms(&plan), launch->workspace, plan.areas,
-                   plan.area_bytes, dvti_topk_task, &plan);
-    if (plan.pieces > 1)
-        dvti_topk_join(&plan, launch->workspace);
+    dvti_topk_plan *plan = (dvti_topk_plan *)dvti_cpu_plan_at(launch);
+    plan->launch = launch;
+    plan->best =
+        (dvti_sort_pair *)(void *)((char *)launch->workspace + plan->areas * plan->area_bytes);
+    dvti_run_tasks(plan->tasks, dvti_topk_terms(plan), launch->workspace, plan->areas,
+                   plan->area_bytes, dvti_topk_task, plan);
+    if (plan->pieces > 1)
+        dvti_topk_join(plan, launch->workspace);
 }
 
 #undef DVTI_TOPK_LIST

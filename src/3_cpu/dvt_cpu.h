@@ -10,10 +10,10 @@
 typedef struct dvti_cpu_kernel {
     /* Says what the kernel can do. NULL: it runs, with no feature. */
     bool (*supports)(dvti_op op, dvt_dtype dtype, dvti_feature feature);
-    /* Fills launch->plan and returns the bytes of workspace. Called once for each launch; `run`
-       finds the plan in a copy of the launch, maybe in another thread. threads: that will compute;
-       0 asks dvti_cpu_threads, which small launches need not. NULL: the kernel needs no workspace
-       and decides everything in `run`. */
+    /* Fills launch->plan and returns the bytes of workspace. Called once for each launch. `run`
+       finds the plan in a copy of the launch, maybe in another thread, and may complete it.
+       threads: that will compute; 0 asks dvti_cpu_threads, which small launches need not. NULL: the
+       kernel needs no workspace and decides everything in `run`. */
     int64_t (*plan)(dvti_launch *launch, int threads);
     void (*run)(const dvti_launch *launch);
     /* dvti_backend.multiply_small; NULL for all kernels but matmul. */
@@ -33,6 +33,12 @@ DVTI_FN void dvti_cpu_run(const dvti_launch *launch);
 
 static inline int dvti_cpu_threads(int threads) {
     return threads ? threads : dvti_parallel_width();
+}
+
+/* Returns launch->plan for `run`, which completes it with pointers into the launch and its
+   workspace. Only `run` reads it from then on. A copy would take 6 ns more (Zen 5). */
+static inline void *dvti_cpu_plan_at(const dvti_launch *launch) {
+    return (void *)(uintptr_t)&launch->plan;
 }
 
 /* ---- the kernels' columns ---- */
