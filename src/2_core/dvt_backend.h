@@ -154,7 +154,8 @@ typedef struct dvti_backend {
        the bytes of workspace that `launch` will need. What changes later, such as the number of
        threads, does not change the launch. */
     int64_t (*plan)(dvti_device *device, dvti_launch *launch);
-    /* Puts the launch into the queue; the structure is copied. */
+    /* Puts the launch into the queue: a copy of it, or this one if it runs in the call. Then the
+       backend may still write to its plan. */
     dvt_status (*launch)(dvti_device *device, const dvti_launch *launch);
     dvt_status (*wait)(dvti_device *device);
     /* Remembers where this thread's launches since its last call stand, for the message when one

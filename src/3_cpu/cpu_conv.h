@@ -79,7 +79,7 @@ typedef struct dvti_conv_winograd {
 
 /* What launch->plan contains. Only `way` is set for the oracle. */
 typedef struct dvti_conv {
-    const dvti_launch *launch; /* set again for each run, as the pointers into the workspace are */
+    const dvti_launch *launch; /* set by `run`, as the pointers into the workspace are */
     const dvti_simd *simd;
     const dvti_simd_gemm *gemm;
     const dvti_simd_conv *kernels;

@@ -22,7 +22,7 @@ typedef union dvti_reduce_values {
 
 /* What launch->plan contains. */
 typedef struct dvti_reduce_plan {
-    const dvti_launch *launch; /* set again for each run */
+    const dvti_launch *launch; /* set by `run` */
     const dvti_simd *simd;     /* NULL: the oracle computes, and nothing else is set */
     dvti_reduce_kernel kernel; /* rows is NULL for logsumexp of float64 */
     dvti_reduce_method method;

@@ -13,7 +13,7 @@
 /* What launch->plan contains. */
 typedef struct dvti_scan {
     const dvti_simd *simd;     /* NULL: the plain loops */
-    const dvti_view *in, *out; /* set for each run, as `before` and `totals` are */
+    const dvti_view *in, *out; /* set by `run`, as `before` and `totals` are */
     int64_t a, n, b, chunks;
     bool backwards, floats;
     int64_t width, strips; /* of neighboring lines, where b > 1 */

@@ -24,7 +24,7 @@
 
 /* What launch->plan contains. */
 typedef struct dvti_sort_plan {
-    const dvti_launch *launch;        /* set again for each run */
+    const dvti_launch *launch;        /* set by `run` */
     const dvti_simd *simd;            /* NULL: no ISA target is chosen */
     int64_t rows, n, k, group, tasks; /* k: results of a row; group: rows of a task */
     int64_t area_bytes, areas;        /* areas: tasks that run at once at most */

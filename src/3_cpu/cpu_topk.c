@@ -17,7 +17,7 @@
 
 /* What launch->plan contains. */
 typedef struct dvti_topk_plan {
-    const dvti_launch *launch; /* set again for each run, as `best` is */
+    const dvti_launch *launch; /* set by `run`, as `best` is */
     const dvti_simd *simd;     /* NULL: by keys alone */
     dvt_dtype dtype;
     int64_t rows, n, k, room;         /* room: pairs of an area's buffer */
