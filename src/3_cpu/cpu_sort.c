@@ -373,26 +373,30 @@ DVTI_PLAN_FITS(dvti_sort_plan)
 
 DVTI_FN int64_t dvti_sort_plan_of(dvti_launch *launch, int threads) {
     dvti_sort_plan *plan = (dvti_sort_plan *)(void *)&launch->plan;
-    int64_t size = dvt_dtype_size(launch->in[0].dtype);
-    plan->simd = dvti_simd_now();
-    plan->rows = launch->in[0].dim[0];
-    plan->n = launch->in[0].dim[1];
-    plan->k = launch->out[0].dim[1];
-    plan->interleaved = launch->op == DVTI_OP_sort &&
-                        (launch->in[0].dtype == DVT_F32 || launch->in[0].dtype == DVT_I32) &&
-                        plan->rows >= 4 && plan->n > 1 && plan->n <= DVTI_SORT_INTERLEAVED;
-    plan->group = DVTI_MAX(DVTI_SORT_TASK / plan->n, 1);
-    if (plan->interleaved)
-        plan->group = (plan->group + 15) / 16 * 16;
-    plan->tasks = (plan->rows - 1) / plan->group + 1;
-    plan->bits = launch->in[0].dtype == DVT_BOOL ? 1 : 8 * (int)size;
-    plan->wide = size == 8 || plan->n > UINT32_MAX;
-    plan->area_bytes = (plan->n * (plan->wide ? 32 : 16) + 63) / 64 * 64;
-    if (plan->interleaved)
-        for (plan->area_bytes = 1024; plan->area_bytes < 64 * plan->n; plan->area_bytes *= 2)
+    const dvt_dtype dtype = launch->in[0].dtype;
+    const int64_t size = dvt_dtype_size(dtype);
+    const int64_t rows = launch->in[0].dim[0], n = launch->in[0].dim[1];
+    const bool interleaved = launch->op == DVTI_OP_sort && (dtype == DVT_F32 || dtype == DVT_I32) &&
+                             rows >= 4 && n > 1 && n <= DVTI_SORT_INTERLEAVED;
+    const bool wide = size == 8 || n > UINT32_MAX;
+    int64_t group = DVTI_MAX(DVTI_SORT_TASK / n, 1), bytes = (n * (wide ? 32 : 16) + 63) / 64 * 64;
+    if (interleaved) {
+        group = (group + 15) / 16 * 16;
+        for (bytes = 1024; bytes < 64 * n; bytes *= 2)
             ;
+    }
+    plan->simd = dvti_simd_now();
+    plan->rows = rows;
+    plan->n = n;
+    plan->k = launch->out[0].dim[1];
+    plan->interleaved = interleaved;
+    plan->group = group;
+    plan->tasks = (rows - 1) / group + 1;
+    plan->bits = dtype == DVT_BOOL ? 1 : 8 * (int)size;
+    plan->wide = wide;
+    plan->area_bytes = bytes;
     plan->areas = dvti_task_areas(plan->tasks, dvti_sort_terms(plan), dvti_cpu_threads(threads));
-    return plan->areas * plan->area_bytes;
+    return plan->areas * bytes;
 }
 
 DVTI_FN void dvti_cpu_sort(const dvti_launch *launch) {
