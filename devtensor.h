@@ -7230,7 +7230,9 @@ DVTI_FN double dvti_reduce_finish_f64(dvti_op op, double s, double n);
 #define DVTI_MAX_OUT 4
 #define DVTI_PLAN_BYTES 640
 
-/* Storage for the decisions of a kernel's plan function, which its run function reads. */
+/* Storage for the decisions of a kernel's plan function, which its run function reads. The largest
+   plans are dvti_conv and dvti_reduce_plan (3_cpu). A launch does not clear it, which would slow
+   down small operations. */
 typedef union dvti_launch_plan {
 	int64_t i;
 	double f;
@@ -7239,7 +7241,7 @@ typedef union dvti_launch_plan {
 } dvti_launch_plan;
 
 /* Checks at compile time that a plan type fits. */
-#define DVTI_PLAN_FITS(T) typedef char T##_fits[sizeof(T) <= DVTI_PLAN_BYTES ? 1 : -1];
+#define DVTI_PLAN_FITS(T) typedef char T##_fits_plan[sizeof(T) <= DVTI_PLAN_BYTES ? 1 : -1];
 
 typedef struct dvti_launch {
 	const dvti_kernel *kernel;
@@ -7299,9 +7301,11 @@ typedef struct dvti_backend {
 	/* Returns whether the kernel supports this operation and dtype. The answer never changes. */
 	bool (*supports)(const dvti_device *device, const dvti_kernel *kernel, dvti_op op,
 					 dvt_dtype dtype, dvti_feature feature);
-	/* Fills launch->plan, and returns the bytes of workspace that `launch` needs. */
+	/* Fills launch->plan, once, and returns the bytes of workspace that `launch` needs. Only the
+       backend reads the plan. Later changes, such as of the number of threads, do not affect it. */
 	int64_t (*plan)(dvti_device *device, dvti_launch *launch);
-	/* Queues the launch; the struct is copied. */
+	/* Queues a copy of the launch, or runs this one before it returns. The backend may then still
+       write to its plan. */
 	dvt_status (*launch)(dvti_device *device, const dvti_launch *launch);
 	dvt_status (*wait)(dvti_device *device);
 	/* Records the call site of this thread's launches since its last call, for the message if one
@@ -7537,6 +7541,9 @@ DVTI_FN const char *dvti_site_text(const dvt_array *x);
 /* ---- contexts ---- */
 /* Replaces DVT_DEVICE_DEFAULT by the default context. */
 DVTI_FN dvt_ctx dvti_ctx(dvt_ctx ctx);
+/* Returns whether the context's arrays are in main memory, where their bytes can be read once they
+   are ready. Says nothing about kernels: dvti_supports returns what a device can do. */
+DVTI_FN bool dvti_is_main_memory(dvt_ctx ctx);
 /* Returns the style of dvt_set_print_style; DVT_PRINT_DEFAULT: none. */
 DVTI_FN dvt_print_style dvti_print_style_chosen(void);
 /* Returns the device, which the first use opens. It is not closed before the matching
@@ -8059,6 +8066,10 @@ DVT_API dvt_ctx dvt_default_ctx(void) {
 
 DVTI_FN dvt_ctx dvti_ctx(dvt_ctx ctx) {
 	return ctx.type == DVT_DEVICE_DEFAULT ? dvt_default_ctx() : ctx;
+}
+
+DVTI_FN bool dvti_is_main_memory(dvt_ctx ctx) {
+	return ctx.type == DVT_DEVICE_CPU;
 }
 
 DVT_API dvt_ctx_guard dvt_ctx_scope_begin(dvt_ctx ctx) {
@@ -10131,8 +10142,9 @@ typedef struct dvti_cpu_kernel {
 	/* Returns whether the kernel has the feature. NULL: DVTI_CAN_RUN is its only feature. */
 	bool (*supports)(dvti_op op, dvt_dtype dtype, dvti_feature feature);
 	/* Fills launch->plan and returns the bytes of workspace for `threads` threads. 0 means
-       dvti_cpu_threads, which plans of small launches need not call. NULL: no plan, no
-       workspace. */
+       dvti_cpu_threads, which plans of small launches need not call. Called once for each launch;
+       `run` finds the plan in a copy of the launch, maybe in another thread, and may complete it.
+       NULL: no workspace; `run` decides everything. */
 	int64_t (*plan)(dvti_launch *launch, int threads);
 	void (*run)(const dvti_launch *launch);
 	/* dvti_backend.multiply_small. NULL for all kernels but matmul. */
@@ -10142,15 +10154,23 @@ typedef struct dvti_cpu_kernel {
 DVTI_FN const dvti_backend_kind *dvti_cpu_kind(void);
 DVTI_FN const dvti_backend_kind *dvti_virtual_kind(void);
 
-/* Implement `supports` and `plan` of both backends, cpu() and virtual GPUs. */
+/* Implement `supports` and `plan` of both backends, cpu() and virtual GPUs. dvti_cpu_plan plans
+   with all threads. */
 DVTI_FN bool dvti_cpu_supports(const dvti_device *device, const dvti_kernel *kernel, dvti_op op,
 							   dvt_dtype dtype, dvti_feature feature);
 DVTI_FN int64_t dvti_cpu_plan(dvti_device *device, dvti_launch *launch);
+DVTI_FN int64_t dvti_cpu_plan_for(dvti_launch *launch, int threads);
 /* Runs one launch; the result is complete when it returns. */
 DVTI_FN void dvti_cpu_run(const dvti_launch *launch);
 
 static inline int dvti_cpu_threads(int threads) {
 	return threads ? threads : dvti_parallel_width();
+}
+
+/* Returns launch->plan for `run`, which completes it with pointers into the launch and its
+   workspace. Only `run` reads it from then on. A copy would take 6 ns more (Zen 5). */
+static inline void *dvti_cpu_plan_at(const dvti_launch *launch) {
+	return (void *)(uintptr_t)&launch->plan;
 }
 
 /* ---- the column `cpu` of the kernels' rows ---- */
@@ -10204,7 +10224,6 @@ DVTI_FN void dvti_ref_elementwise(const dvti_launch *launch);
 DVTI_FN int64_t dvti_clip_bound(double bound, dvt_dtype dtype);
 DVTI_FN void dvti_cpu_reduce(const dvti_launch *launch);
 DVTI_FN void dvti_cpu_variance(const dvti_launch *launch);
-DVTI_FN int64_t dvti_cpu_reduce_workspace(const dvti_launch *launch);
 DVTI_FN void dvti_cpu_softmax(const dvti_launch *launch);
 DVTI_FN void dvti_cpu_layer_norm(const dvti_launch *launch);
 /* Compute the reference results for tests. Softmax and layer norm take rows begin..end-1. */
@@ -10224,11 +10243,8 @@ DVTI_FN void dvti_normal_pair(uint32_t first, uint32_t second, const dvti_launch
 DVTI_FN int64_t dvti_cpu_random_workspace(const dvti_launch *launch);
 DVTI_FN void dvti_cpu_optimizer(const dvti_launch *launch);
 
-DVTI_FN int64_t dvti_cpu_conv2d_workspace(const dvti_launch *launch, int threads);
-
-DVTI_FN int64_t dvti_scan_workspace(const dvti_launch *launch);
+DVTI_FN int64_t dvti_sort_plan_of(dvti_launch *launch, int threads);
 DVTI_FN void dvti_cpu_sort(const dvti_launch *launch);
-DVTI_FN int64_t dvti_cpu_sort_workspace(const dvti_launch *launch, int threads);
 /* Convert elements to unsigned keys of the same order, with all bits XORed by `flip`. Return
    whether there is a NaN or a -0. Shared by cpu_sort.c and cpu_topk.c. dvti_keys_32 is for dtypes
    of up to 32 bits. */
@@ -10245,8 +10261,8 @@ typedef struct dvti_sort_pair {
 DVTI_FN dvti_sort_pair *dvti_sort_pairs(dvti_sort_pair *x, dvti_sort_pair *y, int64_t n, int bits);
 /* Returns whether k is small enough for selection (dvti_cpu_topk); otherwise rows are sorted. */
 DVTI_FN bool dvti_topk_pays(const dvti_launch *launch);
+DVTI_FN int64_t dvti_topk_plan_of(dvti_launch *launch, int threads);
 DVTI_FN void dvti_cpu_topk(const dvti_launch *launch);
-DVTI_FN int64_t dvti_topk_workspace(const dvti_launch *launch, int threads);
 
 /* Load or store one element with conversion. `at` is the element's number, counted from `data`. */
 DVTI_FN double dvti_load_f64(const void *data, dvt_dtype dtype, int64_t at);
@@ -10347,26 +10363,41 @@ DVTI_FN void dvti_run_tasks(int64_t tasks, double multiply_adds, void *workspace
 #endif
 /* ==== begin src/3_cpu/cpu_conv.h ==== */
 /* The interface between the files of convolution on the CPU. The head of cpu_conv.c has a diagram
-   of the data and describes the algorithms. */
+   of the data and describes the algorithms.
+
+     algorithm      forward                    backward data              backward weights
+     POINTWISE      cpu_conv_direct.c          -                          -
+     DEPTHWISE      cpu_conv_direct.c          -                          cpu_conv_weights.c
+     DIRECT         SHIFTED cpu_conv_direct.c  SHIFT_ADD cpu_conv_direct.c
+                    IM2COL cpu_conv_im2col.c   IM2COL cpu_conv_im2col.c   cpu_conv_im2col.c
+     NHWC_WEIGHTS   -                          -                          cpu_conv_nhwc.c
+     WINOGRAD       cpu_conv_winograd.c        as forward (transposed)    -
+
+   Transposed backward data (dvti_conv.transposed) uses the algorithms of forward. */
 #ifdef DEVTENSOR_LINES
-#line 2 "src/3_cpu/cpu_conv.h"
+#line 12 "src/3_cpu/cpu_conv.h"
 #endif
 #ifndef DVTI_CPU_CONV_H
 #define DVTI_CPU_CONV_H
 /* ==== begin src/3_cpu/simd/dvt_simd.h ==== */
-/* Kernels for one instruction set each: a *ISA target*. The text of a kernel stands once, in an .inl of this folder, and is pasted for every
-   ISA target (tier_*.c), where V(word) means that ISA target's word. The best ISA target that the machine has is chosen at first use; DEVTENSOR_ISA or
-   dvt_set_cpu_isa choose another one. ISA target "reference" has no kernels: then ref/ computes, which is what tests compare with.
+/* Kernels of the ISA targets. The text of a kernel is written once, in an .inl file of this
+   directory, and compiled for every ISA target (target_*.c). V(name) is the name of a function of
+   the ISA target that is being compiled.
 
-   What a ISA target must keep: the same bits as all the others where the machine multiplies and adds in one step (AVX2, AVX-512, NEON); it
-   reads and writes no byte outside its operands; it never allocates. */
+   The best ISA target of the machine is chosen at first use; DEVTENSOR_ISA or dvt_set_cpu_isa
+   choose another one. ISA target "reference" has no kernels: ref/ computes, and tests compare with
+   it.
+
+   Every ISA target keeps these rules. It gives the same bits as all others on machines with fused
+   multiply-add (AVX2, AVX-512, NEON). It reads and writes no byte outside its operands. It never
+   allocates. */
 #ifdef DEVTENSOR_LINES
-#line 6 "src/3_cpu/simd/dvt_simd.h"
+#line 11 "src/3_cpu/simd/dvt_simd.h"
 #endif
 #ifndef DVTI_SIMD_H
 #define DVTI_SIMD_H
 #ifdef DEVTENSOR_LINES
-#line 10 "src/3_cpu/simd/dvt_simd.h"
+#line 15 "src/3_cpu/simd/dvt_simd.h"
 #endif
 /* ==== begin src/3_cpu/dvt_row_text.h ==== */
 /* The functions that the op table's F and I texts call, for the CPU. */
@@ -10381,16 +10412,16 @@ DVTI_FN void dvti_run_tasks(int64_t tasks, double multiply_adds, void *workspace
 
 #define DVTI_ROW_FN static inline DVTI_UNUSED
 /* ==== begin src/2_core/math/row_functions.inl ==== */
-/* What the op table's F and I texts call: division as in Python, powers of integers, arithmetic
-   that wraps. Plain C of one element, pasted by the CPU (3_cpu/dvt_row_text.h) and by CUDA programs
-   after DVTI_ROW_FN is defined. */
+/* Functions that F and I of the op table call: division as in Python, powers of integers,
+   arithmetic that wraps. Plain C of one element. The CPU includes it (3_cpu/dvt_row_text.h), and
+   CUDA programs embed it after DVTI_ROW_FN is defined. */
 
 #ifdef DEVTENSOR_LINES
 #line 4 "src/2_core/math/row_functions.inl"
 #endif
 #define DVTI_WRAP(a, op, b) ((int64_t)((uint64_t)(a)op(uint64_t)(b)))
 
-/* The remainder has b's sign, also when it is 0; the quotient is rounded down. */
+/* Python's rules: the remainder has b's sign, also if it is 0; the quotient is rounded down. */
 #define DVTI_DEFINE_DIVISION(T, FMOD, COPYSIGN, RINT, floor_div, mod) \
 	DVTI_ROW_FN T mod(T a, T b) { \
 		const T rest = FMOD(a, b); \
@@ -10403,7 +10434,7 @@ DVTI_FN void dvti_run_tasks(int64_t tasks, double multiply_adds, void *workspace
 		if (b == 0) \
 			return a / b; \
 		rest = FMOD(a, b); \
-		quotient = (a - rest) / b; /* whole, up to rounding */ \
+		quotient = (a - rest) / b; /* an integer, up to rounding */ \
 		if (rest != 0 && (rest < 0) != (b < 0)) \
 			quotient -= 1; \
 		return quotient == 0 ? COPYSIGN((T)0, a / b) : RINT(quotient); \
@@ -10412,7 +10443,7 @@ DVTI_DEFINE_DIVISION(float, fmodf, copysignf, rintf, dvti_floor_divf, dvti_modf)
 DVTI_DEFINE_DIVISION(double, fmod, copysign, rint, dvti_floor_div, dvti_mod)
 #undef DVTI_DEFINE_DIVISION
 
-/* The machine's division traps on x / 0 and on INT64_MIN / -1. */
+/* Avoids machine division for x / 0 and INT64_MIN / -1, which trap. */
 DVTI_ROW_FN int64_t dvti_int_floor_div(int64_t a, int64_t b) {
 	if (b == 0)
 		return 0;
@@ -10449,26 +10480,37 @@ DVTI_ROW_FN int64_t dvti_int_pow(int64_t a, int64_t b) {
 #endif
 /* ==== end src/3_cpu/dvt_row_text.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 11 "src/3_cpu/simd/dvt_simd.h"
+#line 16 "src/3_cpu/simd/dvt_simd.h"
 #endif
 /* ==== begin src/3_cpu/simd/dvt_simd_conv.h ==== */
-/* What an ISA target offers for convolutions besides products: patches that come and go, channels
-   by themselves, and Winograd's transforms. Kernels for one thread; cpu_conv*.c drive them. `at` is
-   the table of taps: where each one looks, relative to a window's corner. */
+/* Convolution kernels of an ISA target, apart from products: im2col and its reverse, depthwise
+   filters, and Winograd transforms. They run on one thread; cpu_conv*.c call them. `at` is the
+   table of taps: the offset of each tap from the corner of a window.
+
+     3 x 3 window in an image         at = { 0, 1, 2,
+     whose rows are src_row apart            src_row, src_row + 1, src_row + 2,
+     +---+---+---+                           2 * src_row, .. }
+     | 0 | 1 | 2 |
+     +---+---+---+                    gathered matrix, one row per tap:
+     | 3 | 4 | 5 |                    dst[k * dst_k + i] = src[at[k] + i]
+     +---+---+---+
+     | 6 | 7 | 8 |
+     +---+---+---+ */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/3_cpu/simd/dvt_simd_conv.h"
+#line 13 "src/3_cpu/simd/dvt_simd_conv.h"
 #endif
 #ifndef DVTI_SIMD_CONV_H
 #define DVTI_SIMD_CONV_H
 #ifdef DEVTENSOR_LINES
-#line 6 "src/3_cpu/simd/dvt_simd_conv.h"
+#line 16 "src/3_cpu/simd/dvt_simd_conv.h"
 #endif
 
-/* Elements behind the operands that a kernel may touch where its comment says so. */
+/* Elements after the operands that a kernel may touch if its comment says so. */
 #define DVTI_CONV_SLACK 16
 
-/* Some images, and one channel or more of their results: rows times cols windows, one element apart
-   in a row, and src_row elements from one row to the next; y_row likewise, which is cols. */
+/* Images of one input channel and results of one or more output channels. There are rows x cols
+   windows, one element apart in a row; src_row elements separate rows of windows. Likewise y_row,
+   which equals cols. */
 typedef struct dvti_conv_plane {
 	const float *src;
 	int64_t src_row, src_image;
@@ -10477,14 +10519,14 @@ typedef struct dvti_conv_plane {
 	int64_t images, rows, cols, y_row, y_image, y_out;
 } dvti_conv_plane;
 
-/* Winograd's F(4 x 4, 3 x 3). Each of a tile's 36 numbers has an array of its own, `_k` elements
-   from one to the next. All work on whole vectors of 16: arrays have room for the rest of the last
-   one, which is garbage. */
+/* Winograd's F(4 x 4, 3 x 3). Each of the 36 elements of a transformed tile has an array of its
+   own, `_k` elements apart. All functions work on whole vectors of 16: arrays have space for a
+   whole last vector, whose unused lanes are undefined. */
 typedef struct dvti_simd_winograd {
-	/* dst[i % 4 * phase + i / 4] = src[i] for i < n, a multiple of 64. */
+	/* Sets dst[i % 4 * phase + i / 4] = src[i] for i < n, a multiple of 64. */
 	void (*deinterleave)(float *dst, int64_t phase, const float *src, int64_t n);
-	/* Transforms a row of tiles from six deinterleaved rows of an image, the first tile at their
-       first element. */
+	/* Transforms a row of tiles from six deinterleaved rows of an image. The first tile begins at
+       their first element. */
 	void (*tiles)(float *v, int64_t v_k, const float *rows, int64_t phase, int64_t tiles);
 	/* Transforms n kernels from the arrays of their nine weights. */
 	void (*weights)(float *u, int64_t u_k, const float *g, int64_t g_k, int64_t n);
@@ -10494,23 +10536,24 @@ typedef struct dvti_simd_winograd {
 } dvti_simd_winograd;
 
 typedef struct dvti_simd_conv {
-	/* dst[k * dst_k + i] = src[at[k] + i] for all taps k and i < count. Writes up to
-       DVTI_CONV_SLACK - 1 elements behind each row. */
+	/* Sets dst[k * dst_k + i] = src[at[k] + i] for all taps k and i < count. Writes up to
+       DVTI_CONV_SLACK - 1 elements after each row. */
 	void (*gather)(float *dst, int64_t dst_k, const float *src, const int64_t *at, int64_t taps,
 				   int64_t count);
-	/* The way back: dst[at[k] + i] += src[k * src_k + i], for k = channel * taps + tap of
-       `channels`. Taps ascend in each channel, and consecutive additions are to different channels,
-       whose elements lie far apart. Adds 0 to up to DVTI_CONV_SLACK - 1 elements behind. */
+	/* The reverse: dst[at[k] + i] += src[k * src_k + i], for k = channel * taps + tap of
+       `channels`. Taps ascend in each channel. Consecutive additions are to different channels,
+       whose elements are far apart. Adds 0 to up to DVTI_CONV_SLACK - 1 elements after each row. */
 	void (*scatter)(float *dst, const int64_t *at, const float *src, int64_t src_k, int64_t taps,
 					int64_t channels, int64_t count);
-	/* y = start + the sum over k of w[k] * src[at[k] ..]: chains like a product's. */
+	/* Sets y = start + the sum over k of w[k] * src[at[k] ..]. Sums are chains like those of a
+       product. */
 	void (*filter)(const dvti_conv_plane *plane, float *y, const float *w, float start);
-	/* sums[(o * taps + k) * 16 + lane] += the products of y's channel o and src at tap k, column j
-       in lane j % 16, images and rows ascending. */
+	/* Adds the products of y's channel o and src at tap k to sums[(o * taps + k) * 16 + lane].
+       Column j goes to lane j % 16; images and rows ascend. */
 	void (*correlate)(const dvti_conv_plane *plane, const float *y, int64_t outs, float *sums);
-	/* to[i * step] = the sum of the 16 from sums[i * 16] on, for i < n. */
+	/* Sets to[i * step] = the sum of the 16 elements from sums[i * 16] on, for i < n. */
 	void (*reduce_lanes)(float *to, int64_t step, const float *sums, int64_t n);
-	/* dst[r * dst_row + i] = src[r * src_row + i] for i < count. */
+	/* Sets dst[r * dst_row + i] = src[r * src_row + i] for i < count. */
 	void (*copy_rows)(float *dst, int64_t dst_row, const float *src, int64_t src_row, int64_t rows,
 					  int64_t count);
 	const dvti_simd_winograd *winograd;
@@ -10519,21 +10562,22 @@ typedef struct dvti_simd_conv {
 #endif
 /* ==== end src/3_cpu/simd/dvt_simd_conv.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 12 "src/3_cpu/simd/dvt_simd.h"
+#line 17 "src/3_cpu/simd/dvt_simd.h"
 #endif
 /* ==== begin src/3_cpu/simd/dvt_simd_f64.h ==== */
-/* What a ISA target offers for float64: loops of the op table, rows of other dtypes, reductions. Vectors have 8 lanes. */
+/* Kernels of an ISA target for float64: loops of the op table, conversion of rows, reductions.
+   Vectors have 8 lanes. */
 #ifdef DEVTENSOR_LINES
-#line 1 "src/3_cpu/simd/dvt_simd_f64.h"
+#line 2 "src/3_cpu/simd/dvt_simd_f64.h"
 #endif
 #ifndef DVTI_SIMD_F64_H
 #define DVTI_SIMD_F64_H
 #ifdef DEVTENSOR_LINES
-#line 4 "src/3_cpu/simd/dvt_simd_f64.h"
+#line 5 "src/3_cpu/simd/dvt_simd_f64.h"
 #endif
 
 /* An elementwise operation on contiguous elements. An operand with step 0 is one value for all of
-   them; else the step is 1. out may be an operand; BOOL rows write bools (dvti_loop_dtype). */
+   them; otherwise the step is 1. out may be an operand. BOOL rows write bools (dvti_loop_dtype). */
 typedef struct dvti_loop {
 	dvti_op op;
 	const void *in[3];
@@ -10542,44 +10586,47 @@ typedef struct dvti_loop {
 	int64_t n;
 	double low, high;          /* clip */
 	int64_t low_int, high_int; /* clip, in class int64 */
-	bool stream;               /* out is at a multiple of 64 bytes and not read soon */
+	bool stream;               /* out is aligned to 64 bytes and not read soon: use non-temporal
+                                  stores */
 } dvti_loop;
 
 typedef void (*dvti_loop_fn)(const dvti_loop *loop);
 
-/* The same on n > 0 whole vectors, 64 bytes of each operand. Of p it reads step and what is a
-   parameter: op, low, high. in[k] with step 0 is one vector, which holds a value in all lanes. */
+/* Computes n > 0 whole vectors, 64 bytes of each operand. Reads only step, op, low and high of p.
+   in[k] with step 0 is one vector with the value in all lanes. */
 typedef void (*dvti_ew_body)(const dvti_loop *p, const void *const *in, void *out, int64_t n);
 
-/* What a loop of float32 or float64 writes. */
+/* Returns the dtype that a loop of float32 or float64 writes. */
 DVTI_FN dvt_dtype dvti_loop_dtype(dvti_op op, dvt_dtype dtype);
 
-/* What a kernel of reductions reads and writes. Each result is formed in an order that n decides, or
-   for columns the number of rows. */
+/* What a reduction kernel reads and writes. The order of operations in each result depends only on
+   n, or for columns on the number of rows. */
 typedef struct dvti_reduction {
 	dvti_op op;
-	dvt_dtype dtype; /* of x: the kernel's own; sums of floats take 16-bit floats too */
+	dvt_dtype dtype; /* of x, the kernel's own; sums of floats also take 16-bit floats */
 	const void *x;
 	int64_t step, rows, n;
-	int64_t seen;     /* columns: the rows that came before */
-	const void *mean; /* variance: of each result, in the kernel's own dtype; else NULL */
-	double *value;    /* the results of floats */
-	int64_t *integer; /* and of integers */
-	int64_t *at;      /* where the first extreme stands; may be NULL */
+	int64_t seen;     /* columns: the number of rows already reduced */
+	const void *mean; /* variance: mean of each result, in the kernel's own dtype; else NULL */
+	double *value;    /* results of floats */
+	int64_t *integer; /* results of integers */
+	int64_t *at;      /* index of the first extreme; may be NULL */
 } dvti_reduction;
 
 typedef void (*dvti_reduce_fn)(const dvti_reduction *p);
 
 typedef struct dvti_reduce_kernel {
-	/* One result for each of `rows` runs of n > 0 elements, `step` apart. */
+	/* Reduces each of `rows` runs of n > 0 elements, `step` apart, to one result. */
 	dvti_reduce_fn rows;
-	/* n <= DVTI_ACROSS neighboring results (of float64 and logsumexp DVTI_BLOCK) from `rows` > 0 runs,
-       `step` apart. Continues from the values, which begin as the reduction's initial value, and from
-       the positions, which begin as 0 and count from the first run. Both are whole vectors. */
+	/* Reduces `rows` > 0 runs, `step` apart, to n <= DVTI_ACROSS neighboring results (float64 and
+       logsumexp: DVTI_BLOCK). Continues from the values, which begin as the reduction's initial
+       value. Positions begin as 0 and count from the first run. Values and positions have whole
+       vectors. */
 	dvti_reduce_fn columns;
 } dvti_reduce_kernel;
 
-/* Rows of the loop's dtype, added one after the other to `sum`; y, if there is one, receives before + sum. sum and before have whole vectors. */
+/* Running sums of rows of the loop's dtype, added one after the other to `sum`. y, unless it is
+   NULL, receives before + sum. sum and before have whole vectors. */
 typedef struct dvti_running {
 	const void *x;
 	void *y;
@@ -10589,27 +10636,29 @@ typedef struct dvti_running {
 } dvti_running;
 
 typedef struct dvti_simd_f64 {
-	/* NULL for an operation that this ISA target has no loop for. */
+	/* Returns the loop of an operation, or NULL. */
 	dvti_loop_fn (*loop)(dvti_op op);
-	/* n elements in one piece, of another dtype, to or from doubles. False: not of this one; nothing is done. */
+	/* Convert n contiguous elements of another dtype to or from doubles. Return false, and do
+       nothing, for a dtype without a vector loop. */
 	bool (*load_row)(const void *src, dvt_dtype dtype, int64_t n, double *to);
 	bool (*store_row)(void *dst, dvt_dtype dtype, int64_t n, const double *from);
-	/* As of floats, but for logsumexp. */
+	/* Returns the kernel of an operation as for floats, except logsumexp. */
 	dvti_reduce_kernel (*reduce)(dvti_op op);
 	dvti_reduce_kernel variance;
 	void (*running)(const dvti_running *rows);
-	/* n doubles, each with `before`, to floats of any kind. The doubles are sums of such. */
+	/* Stores n doubles plus `before` as floats of any dtype. The doubles are sums of elements of
+       that dtype. */
 	void (*store_sums)(void *dst, dvt_dtype dtype, int64_t n, const double *from, double before);
 } dvti_simd_f64;
 
 #endif
 /* ==== end src/3_cpu/simd/dvt_simd_f64.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 13 "src/3_cpu/simd/dvt_simd.h"
+#line 18 "src/3_cpu/simd/dvt_simd.h"
 #endif
 /* ==== begin src/3_cpu/simd/dvt_simd_gemm.h ==== */
-/* What a ISA target offers for matrix products: kernels for one thread, which know nothing of shapes, batches or threads. cpu_matmul.c drives
-   them, and whoever else has a sum of products to form, such as a convolution. */
+/* Matrix product kernels of an ISA target. They run on one thread and know nothing of shapes,
+   batches or threads. cpu_matmul.c and the convolutions call them. */
 #ifdef DEVTENSOR_LINES
 #line 2 "src/3_cpu/simd/dvt_simd_gemm.h"
 #endif
@@ -10619,21 +10668,37 @@ typedef struct dvti_simd_f64 {
 #line 5 "src/3_cpu/simd/dvt_simd_gemm.h"
 #endif
 
-/* C (rows, cols) = start + A (rows, depth) * B (depth, cols). Distances count elements; any of the numbers may be 0.
+/* C (rows, cols) = start + A (rows, depth) * B (depth, cols). Distances count elements; any size
+   may be 0.
 
-     A(i, k)  is a[i * a_row + k * a_k]: in place, transposed or packed, all at the same speed.
-     B(k, j)  is (b + j / width * b_panel)[b_k[k] + j % width], where `width` is the kernels' own: columns lie side by side, in panels of
-              width columns. In place, b_panel = width and b_k[k] = k * stride; in packed panels, b_k[k] = k * width and b_panel =
-              depth * width; in an image, the table says where each tap looks, and nothing is copied. Only the columns that exist are read.
-     C(i, j)  is c[i * c_row + j], which must not overlap A or B.
-     start    the first term of row i's sums is start[i * start_row]: a bias, or with start_row = 0 one zero for all. NULL: the sums
-              go on from what C contains. Otherwise C is never read.
+     A (rows, depth)              B (depth, cols) in panels of `width` columns
 
-   Each element is one chain of fused multiply-adds, c = fma(a, b, c) with k ascending. So its bits depend on nothing else: not on the
-   ISA target, nor on how the work is cut into rows, columns, threads, or pieces of k of which each continues the last. */
+     +-----+-----+-----+          +-------+ +-------+ +-------+  b_k[0]
+     |  a  |     |     |          |       | |       | |       |
+     +-----+-----+-----+          +-------+ +-------+ +-------+  b_k[1]
+     |     |     |     |          |       | |       | |       |
+     +-----+-----+-----+          +-------+ +-------+ +-------+  b_k[2]
+     right: a_k                   b         b + b_panel
+     down: a_row                  <-width->           b + 2 * b_panel
+
+   A(i, k) is a[i * a_row + k * a_k]: in place, transposed or packed, all at the same speed.
+
+   B(k, j) is (b + j / width * b_panel)[b_k[k] + j % width]. `width` belongs to the kernels; columns
+   of a panel are contiguous. In place: b_panel = width and b_k[k] = k * stride. In packed panels:
+   b_k[k] = k * width and b_panel = depth * width. In an image: b_k[k] is the offset of tap k, and
+   nothing is copied. Kernels read only columns that exist.
+
+   C(i, j) is c[i * c_row + j], which must not overlap A or B.
+
+   start[i * start_row] is the first term of the sums of row i: a bias, or with start_row = 0 one
+   zero for all. If start is NULL, sums continue from C. Otherwise C is never read.
+
+   Each element is one chain of fused multiply-adds, c = fma(a, b, c) with k ascending. So its bits
+   do not depend on the ISA target. They do not depend on how rows, columns, threads or consecutive
+   ranges of k divide the work. */
 typedef struct dvti_product {
-	/* Numbers and addresses take turns: compilers copy neighbors that stand together elsewhere as one vector, and a load of that waits
-       for the stores that have just made its parts. */
+	/* Field order matters: sizes and pointers alternate, so that compilers do not merge two stored
+       fields into one vector load. Such a load waits for both stores (store forwarding fails). */
 	int64_t rows;
 	const void *a;
 	int64_t a_row;
@@ -10647,9 +10712,10 @@ typedef struct dvti_product {
 	int64_t depth, b_panel, start_row;
 } dvti_product;
 
-/* y[i * y_row + j * y_col] = the sum over k of w[i * w_row + k] * x[j * x_col + k]: k lies side by side in both. Lane l of 64 bytes' worth
-   of sums chains the k's that are l modulo the lanes, ascending; then the lanes are folded in halves. The bits depend on depth and
-   the values alone. */
+/* Dot products: y[i * y_row + j * y_col] = the sum over k of w[i * w_row + k] * x[j * x_col + k].
+   Both operands are contiguous in k. Lane l of one vector (64 bytes) of sums accumulates the k with
+   k % lanes == l, ascending. Then the lanes are reduced: i with i + lanes / 2, then lanes / 4 and
+   so on. The bits depend only on depth and the values. */
 typedef struct dvti_dots {
 	int64_t rows, cols, depth;
 	const void *w, *x;
@@ -10658,29 +10724,33 @@ typedef struct dvti_dots {
 	int64_t y_row, y_col;
 } dvti_dots;
 
-/* One for float32, one for float64. */
+/* One table for float32, one for float64. */
 typedef struct dvti_simd_gemm {
 	int64_t size;  /* bytes of an element */
 	int64_t width; /* columns of a panel: a multiple of the elements in 64 bytes */
 	void (*multiply)(const dvti_product *product);
-	/* The same with a start, for rows of C that begin at multiples of 64 bytes and are not read soon: most are stored around the caches, for
-       which memory need not be read first. On x86 an sfence belongs between that and telling others. */
+	/* The same with a start, for rows of C that are aligned to 64 bytes and not read soon. Most are
+       written with non-temporal stores, which do not read memory first. On x86 the caller executes
+       sfence before other threads may read C. */
 	void (*multiply_around)(const dvti_product *product);
-	/* The first rows of a product with one panel of B, whose rows are b_row apart (b_k is not looked at): each is copied into the panel,
-       `width` after the one before, when it has been read. How many rows of C that were: 0 where nothing was done. */
+	/* Computes the first rows of a product with one panel of B and packs the panel on the way. Rows
+       of B are b_row apart (b_k is ignored). Each is copied into the panel after it has been read,
+       `width` elements after the previous one. Returns the number of rows of C; 0 if nothing was
+       done. */
 	int64_t (*pack_on_the_way)(const dvti_product *product, int64_t b_row, void *panel);
-	/* dst[r * dst_row + c] = src[r * src_row + c], where src has the given dtype (float32's kernels also read float16, bfloat16, int8
-       and uint8).
-       Up to the next multiple of 64 bytes, each row of dst is filled with zeros. */
+	/* Sets dst[r * dst_row + c] = src[r * src_row + c]. src has the given dtype; float32 kernels
+       also read float16, bfloat16, int8 and uint8. Fills each row of dst with zeros up to the next
+       multiple of 64 bytes. */
 	void (*copy)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype, int64_t src_row,
 				 int64_t rows, int64_t cols);
-	/* The same of a transposed src: dst[r * dst_row + c] = src[c * src_col + r]. */
+	/* The same for a transposed src: dst[r * dst_row + c] = src[c * src_col + r]. */
 	void (*transpose)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype, int64_t src_col,
 					  int64_t rows, int64_t cols);
-	/* The same for the kernels' own dtype, and nothing beyond a row of dst is written. */
+	/* The same for the kernels' own dtype; writes nothing after a row of dst. */
 	void (*transpose_exactly)(void *dst, int64_t dst_row, const void *src, int64_t src_col,
 							  int64_t rows, int64_t cols);
-	/* y[j] = the sum over k of x[k * x_k] * w[k * w_row + j], a chain like a product's: at the speed of the memory that holds w. */
+	/* Sets y[j] = the sum over k of x[k * x_k] * w[k * w_row + j], a chain like a product's. Runs
+       at the bandwidth of the memory that holds w. */
 	void (*combine)(void *y, int64_t cols, int64_t depth, const void *x, int64_t x_k, const void *w,
 					int64_t w_row);
 	void (*dots)(const dvti_dots *dots);
@@ -10689,18 +10759,17 @@ typedef struct dvti_simd_gemm {
 #endif
 /* ==== end src/3_cpu/simd/dvt_simd_gemm.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 14 "src/3_cpu/simd/dvt_simd.h"
+#line 19 "src/3_cpu/simd/dvt_simd.h"
 #endif
 
-/* Where the upper half of an integer comes first, an int64's halves are lanes of int32 in the other
-   order. */
+/* On big-endian machines the upper 32 bits of an int64 are the even lane of int32. */
 #if defined(__BYTE_ORDER__) && defined(__ORDER_BIG_ENDIAN__)
 #define DVTI_BIG_ENDIAN (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)
 #else
 #define DVTI_BIG_ENDIAN 0
 #endif
-/* SIMD primitives. Clang without optimization compiles them as calls: inlined into every kernel they
-   are 8 MB of code, and four times the compile time. */
+/* SIMD primitives. Clang without optimization compiles them as calls: inlining them into every
+   kernel takes 8 MB of code and four times the compile time. */
 #if defined(__clang__) && !DVTI_OPTIMIZED
 #define DVTI_INLINE static __attribute__((__unused__))
 #elif defined(__GNUC__) || defined(__clang__)
@@ -10710,18 +10779,18 @@ typedef struct dvti_simd_gemm {
 #else
 #define DVTI_INLINE static inline
 #endif
-/* GCC for Windows aligns the stack to 16 bytes, yet moves vectors of 32 and 64 to it as if it were aligned to theirs (bug 54412; some
-   distributions have mended it). Unaligned moves of aligned data cost nothing, so the assembler takes them for all. */
+/* GCC for Windows aligns the stack to 16 bytes, but stores vectors of 32 and 64 bytes to it with
+   aligned moves (bug 54412; fixed by some distributions). The assembler replaces all of them by
+   unaligned moves, which are as fast on aligned data. */
 #if defined(_WIN32) && DVTI_X86 && defined(__GNUC__) && !defined(__clang__)
 #define DVTI_UNALIGNED(from, to) ".macro " from " operands:vararg\n\t" to " \\operands\n.endm\n"
-__asm__(
-	".ifndef dvti_unaligned_moves\n.set dvti_unaligned_moves, 1\n" /* once, whatever -flto puts together */
-	DVTI_UNALIGNED("vmovaps", "vmovups") DVTI_UNALIGNED("vmovapd", "vmovupd")
-		DVTI_UNALIGNED("vmovdqa", "vmovdqu") DVTI_UNALIGNED("vmovdqa32", "vmovdqu32")
-			DVTI_UNALIGNED("vmovdqa64", "vmovdqu64") ".endif");
+__asm__(".ifndef dvti_unaligned_moves\n.set dvti_unaligned_moves, 1\n" /* once, also with -flto */
+		DVTI_UNALIGNED("vmovaps", "vmovups") DVTI_UNALIGNED("vmovapd", "vmovupd")
+			DVTI_UNALIGNED("vmovdqa", "vmovdqu") DVTI_UNALIGNED("vmovdqa32", "vmovdqu32")
+				DVTI_UNALIGNED("vmovdqa64", "vmovdqu64") ".endif");
 #undef DVTI_UNALIGNED
 #endif
-/* Arrays of vectors stay in registers only where loops over them are unrolled. */
+/* The compiler keeps arrays of vectors in registers only if it unrolls the loops over them. */
 #define DVTI_PRAGMA(text) _Pragma(#text)
 #if defined(__clang__)
 #define DVTI_REPEAT(n) DVTI_PRAGMA(clang loop unroll(full))
@@ -10730,8 +10799,9 @@ __asm__(
 #else
 #define DVTI_REPEAT(n)
 #endif
-/* The ISA target of processors that have no file of their own needs the compiler's vector types. x86 processors without AVX2 are too old to pay
-   for it with two seconds of everybody's compile time: there the reference computes, and the tests ask for this ISA target. */
+/* The ISA target for other processors needs the compiler's vector types. It is left out on x86:
+   processors without AVX2 are too old to be worth two seconds of compile time. There the reference
+   computes; tests define DEVTENSOR_PLAIN_TARGET. */
 #if (defined(__GNUC__) || defined(__clang__)) && (!DVTI_X86 || defined(DEVTENSOR_PLAIN_TARGET))
 #define DVTI_PLAIN 1
 #else
@@ -10741,8 +10811,8 @@ __asm__(
 #define DVTI_NEON 1
 #endif
 
-/* One step of n weights w, a multiple of 16, with gradients g and states s, in place. f and flag as in a
-   launch, but clip (f[3]) may be infinite. */
+/* One optimizer step of n weights w, a multiple of 16, with gradients g and states s, in place. f
+   and flag are those of the launch, but clip (f[3]) may be infinite. */
 typedef struct dvti_update {
 	const float *g;
 	float *w, *s[3];
@@ -10761,7 +10831,7 @@ typedef void (*dvti_update_fn)(const dvti_update *step);
 #define DVTI_UNROLL
 #endif
 
-/* The number of the lowest bit that is 1; there is one. */
+/* Returns the index of the lowest 1 bit. bits is not 0. */
 static inline int dvti_lowest_bit(uint32_t bits) {
 #if defined(__GNUC__) || defined(__clang__)
 	return __builtin_ctz(bits);
@@ -10773,7 +10843,7 @@ static inline int dvti_lowest_bit(uint32_t bits) {
 #endif
 }
 
-/* How many of 16 bits are 1. */
+/* Returns the number of 1 bits among 16. */
 static inline int dvti_count_bits(uint32_t bits) {
 #if defined(__GNUC__) || defined(__clang__)
 	return __builtin_popcount(bits);
@@ -10791,97 +10861,108 @@ static inline int dvti_count_bits(uint32_t bits) {
 #define DVTI_PREFETCH(p) ((void)(p))
 #endif
 
-/* Addresses behind this line are formed anew: those from before it would wait on the stack. */
+/* Makes the compiler form addresses anew after this line. Otherwise it would keep the earlier ones
+   on the stack. */
 #if defined(__GNUC__) || defined(__clang__)
 #define DVTI_AGAIN(pointer) __asm__("" : "+r"(pointer))
 #else
 #define DVTI_AGAIN(pointer) ((void)(pointer))
 #endif
 
-/* Pooling of contiguous planes x to y. Two of each: height, width. */
+/* Pooling of contiguous planes from x to y. Arrays of two: height, width. */
 typedef struct dvti_pooling {
-	const float *x, *g; /* g: only of gradients, for which y is x's */
+	const float *x, *g; /* g: gradient of the windows; then y is the gradient of x */
 	float *y;
 	int64_t height, width, size[2], padding[2], windows[2];
-	int64_t stride, step; /* from a window to the one below, to the next one: 1 or 2 */
-	int64_t buffered;     /* elements of a row with all that windows touch, whole vectors of them */
-	bool inside;          /* a mean counts only the elements of x */
-	bool past_relu;       /* a maximum of 0 gets nothing */
-	bool pairs; /* windows of 2 x 2 side by side, all inside x: then no buffer is needed */
-	const float *counted; /* by each window of a row, for a mean; whole vectors */
+	int64_t stride, step; /* distance of windows: down, and to the right (1 or 2) */
+	int64_t buffered;     /* elements of a padded row, in whole vectors */
+	bool inside;          /* a mean does not count padding */
+	bool past_relu;       /* a maximum of 0 gets no gradient (ReLU backward) */
+	bool pairs;           /* adjacent 2 x 2 windows inside x: no buffer is needed */
+	const float *counted; /* columns that each window of a row counts, for a mean; whole vectors */
 } dvti_pooling;
 
 typedef void (*dvti_pooling_fn)(const dvti_pooling *pool, int64_t first_plane, int64_t last_plane);
 #define DVTI_POOL_BUFFER 4096
 
-/* Exponents for which pow has the value of a short formula, not of a logarithm: -1, 0, 0.5, 1, 2,
+/* Returns whether pow uses a short formula instead of a logarithm: exponents -1, 0, 0.5, 1, 2,
    3. */
 DVTI_FN bool dvti_simple_exponent(double exponent);
 
 typedef struct dvti_simd {
 	const char *name;
-	/* NULL for an operation that this ISA target has no loop for. */
+	/* Returns the loop of an operation, or NULL. */
 	dvti_loop_fn (*loop_f32)(dvti_op op);
-	/* Of floats; .rows is NULL where this target has no kernel. */
+	/* Returns the kernel of an operation on float32; .rows is NULL if there is none. */
 	dvti_reduce_kernel (*reduce)(dvti_op op);
-	dvti_reduce_kernel variance; /* sums of squares of distances from the means */
+	dvti_reduce_kernel variance; /* sums of squared deviations from the means */
 	dvti_reduce_kernel any_all;  /* of every dtype */
-	/* Finishes n results from joined terms of `count` elements each; into floats, or in place where
-       `to` is NULL. s has whole vectors. */
+	/* Computes n results from joined terms of `count` elements each. Writes floats to `to`, or
+       doubles in place if `to` is NULL. s has whole vectors. */
 	void (*finish)(dvti_op op, double count, double *s, int64_t n, float *to);
 	dvti_update_fn (*step)(dvti_op op, int states);
 	const dvti_simd_gemm *gemm_f32, *gemm_f64;
 	const dvti_simd_conv *conv;
-	/* Groups first..end-1, of four elements each, of uniform, normal or bernoulli from Philox, as float32. */
+	/* Generates uniform, normal or bernoulli float32 with Philox: groups first..end-1 of four
+       elements each. */
 	void (*random_f32)(const dvti_launch *launch, int64_t first, int64_t end, float *to);
-	/* Rows of n > 0 elements, x_step and y_step apart; y may be x. */
+	/* Computes rows of n > 0 elements, x_step and y_step apart. y may be x. */
 	void (*softmax)(const float *x, int64_t x_step, float *y, int64_t y_step, int64_t rows,
 					int64_t n, bool logarithm);
-	/* n <= DVTI_BLOCK neighboring ones, whose elements stand in `rows` > 0 rows. */
+	/* Computes n <= DVTI_BLOCK neighboring columns of `rows` > 0 rows. */
 	void (*softmax_columns)(const float *x, int64_t x_step, float *y, int64_t y_step, int64_t rows,
 							int64_t n, bool logarithm);
-	/* Layer norm of a row of n > 0 elements: mean 0 and variance 1, by variance + epsilon; then times
-       gamma, plus beta, unless they are NULL. y is not x. The bits are those of the composed operations. */
+	/* Normalizes a row of n > 0 elements to mean 0 and variance 1, using variance + epsilon. Then
+       multiplies by gamma and adds beta, unless they are NULL. y is not x. The bits equal those of
+       the composed operations. */
 	void (*layer_norm)(const float *x, float *y, int64_t n, const float *gamma, const float *beta,
 					   float epsilon);
 	/* Transposes a matrix of 16 x 16 elements of 4 bytes. */
 	void (*transpose)(const float *from, int64_t from_step, float *to, int64_t to_step);
 	dvti_pooling_fn (*pool)(dvti_op op);
 	void (*running)(const dvti_running *rows);
-	/* A bound that at least k of n elements are not beyond, of those that fill vectors: not much more than k, mostly. NaN: not found. */
+	/* Returns a bound that at least k elements reach, and mostly not many more; NaN if none was
+       found. Looks only at whole vectors of the n elements. */
 	float (*kth_bound)(const float *x, int64_t n, int64_t k, bool below);
-	/* The numbers of those among n <= 65536 elements that are not <= bound (`below`: not >= it), in order, into `at`; how many there are.
-       NaN is one of them; bound is none. */
+	/* Writes the indices of the elements beyond bound to `at`, ascending, and returns their count.
+       n <= 65536. Elements x with !(x <= bound) are beyond it, or !(x >= bound) if `below`. NaN
+       elements count; bound is not NaN. */
 	int64_t (*above)(const float *x, int64_t n, float bound, bool below, uint16_t *at);
-	/* Sorts 16 columns of n > 0 floats, or int32; x[.][16] has a power of two of rows, 16 or more. False: there is a NaN or a -0 among floats; x
-       is of no use then. */
+	/* Sorts 16 columns of n > 0 floats or int32. x[.][16] has a power of two of rows, at least 16.
+       Returns false if floats contain NaN or -0; then x has undefined contents. */
 	bool (*sort_columns)(void *x, int64_t n, bool floats, bool descending);
-	/* How many of n floats, or int32, stand before each of them in the order and are not its equals; NaN is the largest. key is for the kernel, and
-       both it and rank have room for 64 more. */
+	/* Writes to rank[k] the number of elements that are strictly before element k in the order. x
+       has n floats or int32. NaN is the largest. key is scratch; key and rank have space for n +
+       64. */
 	void (*ranks)(const int32_t *x, int64_t n, bool floats, bool descending, int32_t *key,
 				  int32_t *rank);
-	/* The k best, largest or smallest, of 16 columns and their numbers, [k][16] in order, go on with n rows x[n][16] numbered from `number`
-       on; a value of NaN is none yet. Of equal ones the first. Values are negative where the smallest are wanted. False: as above. */
+	/* Updates the k best elements of 16 columns, value[k][16] in order and their indices at[k][16],
+       with n more rows x[n][16]. The first of them has index `number`. If `below`, the smallest are
+       the best, and value holds their negatives. A value of NaN marks an empty place. Of equal
+       elements the first one wins. Returns false if there is NaN or -0. */
 	bool (*best_of_columns)(const float *x, int64_t n, int32_t number, int64_t k, bool below,
 							float *value, int32_t *at);
-	/* n elements in one piece, of another dtype, to or from floats. False: not of this one; nothing is done. */
+	/* Convert n contiguous elements of another dtype to or from floats. Return false, and do
+       nothing, for a dtype without a vector loop. */
 	bool (*load_row)(const void *src, dvt_dtype dtype, int64_t n, float *to);
 	bool (*store_row)(void *dst, dvt_dtype dtype, int64_t n, const float *from);
 	const dvti_simd_f64 *f64;
 } dvti_simd;
 
-/* NULL: the reference computes. */
+/* Returns the chosen ISA target, or NULL for the reference. */
 DVTI_FN const dvti_simd *dvti_simd_now(void);
 
-/* The ISA targets of this build, best first, and how many there are; those that the machine has not are left out. */
+/* Writes the ISA targets that this build has and the machine supports, best first. Returns their
+   number. */
 DVTI_FN int dvti_simd_targets(const dvti_simd *target[4]);
 
-/* Whole launches by a ISA target's kernels. False: not one that they are made for, nothing is done. */
-/* Up to 16 columns of `count` rows, 1 to 16 of them, as lanes[columns][16]. The last of fewer rows stands in all lanes that are left. */
+/* Transposes `count` rows (1 to 16) of `columns` elements to lanes[columns][16]. If count < 16, the
+   last row fills the remaining lanes. */
 DVTI_FN void dvti_rows_to_lanes(const dvti_simd *simd, const float *rows, int64_t step,
 								int64_t count, int64_t columns, float *lanes);
 
-/* Adds the bias (or NULL) to rows x cols of a result whose rows are `row` elements apart, then applies relu. */
+/* Adds the bias (or NULL) to rows x cols of a result whose rows are `row` elements apart, then
+   applies relu. */
 DVTI_FN void dvti_epilogue_rows(const dvti_simd *simd, float *y, int64_t row, int64_t rows,
 								int64_t cols, const float *bias, bool relu);
 /* Applies the launch's epilogue to rows x cols of its result, from element `at` on. */
@@ -10889,19 +10970,23 @@ DVTI_FN void dvti_epilogue_part(const dvti_simd *simd, const dvti_launch *launch
 								int64_t row, int64_t rows, int64_t cols);
 /* Applies the launch's epilogue to its whole result. */
 DVTI_FN void dvti_epilogue_whole(const dvti_launch *of);
+/* Runs a whole elementwise launch with the kernels of an ISA target. */
 DVTI_FN void dvti_fast_elementwise(const dvti_launch *launch, const dvti_simd *simd);
-/* Copies within one dtype; false: the launch is something else. */
+/* Copies elements of one dtype. Returns false, and does nothing, for any other launch. */
 DVTI_FN bool dvti_cpu_copy(const dvti_launch *launch, const dvti_simd *simd);
-/* Elementwise loops of int64, whose operands have n elements also where step is 0 (all the same), and
-   which write int64; and loops of floats by the op table's F, for rows without a vector text. */
+/* Elementwise loops. dvti_loop_i64 computes int64 and writes int64; its operands have n elements
+   even if step is 0, all equal. The scalar loops of floats use F of the op table, for rows without
+   a vector expression. */
 DVTI_FN void dvti_loop_i64(const dvti_loop *loop);
 DVTI_FN void dvti_scalar_loop_f32(const dvti_loop *loop);
 DVTI_FN void dvti_scalar_loop_f64(const dvti_loop *loop);
-/* The kernels of int64; .rows is NULL for reductions that see no integers (cpu_reduce_integers.c). */
+/* Returns the kernels of int64; .rows is NULL for reductions that never see integers
+   (cpu_reduce_integers.c). */
 DVTI_FN dvti_reduce_kernel dvti_reduce_integers(dvti_op op);
+/* Runs a pooling launch. Returns false, and does nothing, if no kernel fits. */
 DVTI_FN bool dvti_fast_pool2d(const dvti_launch *launch, const dvti_simd *simd);
-/* Of float64, as the kernels of floats are, but columns of logsumexp do not continue from the values
-   (cpu_softmax64.c). */
+/* Kernels of float64 that match those of floats (cpu_softmax64.c). Columns of logsumexp do not
+   continue from the values. */
 DVTI_FN void dvti_softmax64(const dvti_simd *simd, const double *x, int64_t x_step, double *y,
 							int64_t y_step, int64_t rows, int64_t n, bool logarithm);
 DVTI_FN void dvti_softmax64_columns(const dvti_simd *simd, const double *x, int64_t x_step,
@@ -10910,11 +10995,12 @@ DVTI_FN void dvti_softmax64_columns(const dvti_simd *simd, const double *x, int6
 DVTI_FN void dvti_logsumexp64(const dvti_simd *simd, const dvti_reduction *p);
 DVTI_FN void dvti_logsumexp64_columns(const dvti_simd *simd, const dvti_reduction *p);
 
-/* Of 16 angles those whose bit in `done` is 0: dvti_reduce_angle (2_core/math/quarter_turns.inl). */
+/* Applies dvti_reduce_angle (2_core/math/quarter_turns.inl) to those of 16 angles whose bit in
+   `done` is 0. */
 DVTI_FN void dvti_reduce_angles(const float *x, uint32_t done, float *rest, float *low,
 								int32_t *quarters);
 
-/* The same for 8 doubles. */
+/* The same for those of 8 doubles whose magnitude exceeds DVTI_ANGLE64_MOST. */
 #define DVTI_ANGLE64_MOST 536870912.
 DVTI_FN void dvti_reduce_angles64(const double *x, double *rest, double *low, double *quarters);
 
@@ -10931,7 +11017,7 @@ DVTI_FN const dvti_simd *dvti_simd_plain(void);
 #endif
 /* ==== end src/3_cpu/simd/dvt_simd.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 5 "src/3_cpu/cpu_conv.h"
+#line 15 "src/3_cpu/cpu_conv.h"
 #endif
 
 #define DVTI_CONV_DEPTH 384   /* multiply-adds of one step of a sum; rows of an im2col panel */
@@ -10943,6 +11029,7 @@ DVTI_FN const dvti_simd *dvti_simd_plain(void);
 static const double dvti_conv_zero = 0; /* starts sums; its first bytes are a float 0 */
 
 typedef enum dvti_conv_way {
+	DVTI_CONV_ORACLE,       /* dvti_ref_conv2d: no ISA target is chosen, or no algorithm fits */
 	DVTI_CONV_POINTWISE,    /* 1 x 1: a product with the image, or with every s-th pixel */
 	DVTI_CONV_DEPTHWISE,    /* channel by channel, without a product */
 	DVTI_CONV_DIRECT,       /* a product with patches: any dtype, shape and direction */
@@ -10997,8 +11084,9 @@ typedef struct dvti_conv_winograd {
 	int64_t rows_at, tiles_at, sums_at, y_at; /* byte offsets in the area */
 } dvti_conv_winograd;
 
+/* What launch->plan contains. Only `way` is set for the oracle. */
 typedef struct dvti_conv {
-	const dvti_launch *launch;
+	const dvti_launch *launch; /* set by `run`, as the pointers into the workspace are */
 	const dvti_simd *simd;
 	const dvti_simd_gemm *gemm;
 	const dvti_simd_conv *kernels;
@@ -11018,6 +11106,7 @@ typedef struct dvti_conv {
 	int64_t ins, in_blocks, outs, out_blocks, parts;
 	int64_t most_outs; /* forward: capacity of a task's area in output channels */
 	int64_t groups_per_task, group_blocks, tasks;
+	int64_t areas; /* tasks that run at once at most */
 	/* Byte offsets in the workspace, the bytes that all tasks share, and those of a task's area.
        dvti_conv_layout (cpu_conv_plan.c) has a diagram. */
 	int64_t weight_at, bias_at, partial_at, shared, area;
@@ -11071,9 +11160,9 @@ DVTI_INLINE float *dvti_conv_floats(void *area, int64_t at) {
 	return (float *)(void *)((char *)area + at);
 }
 
-/* ---- the plan (cpu_conv.c, cpu_conv_plan.c): the same for every ISA target and number of threads
-   ---- */
-/* Plans the launch. Returns false if only the reference implementation supports it. */
+/* ---- the plan (cpu_conv.c, cpu_conv_plan.c) ---- */
+/* Plans the launch, the same for every ISA target and number of threads. Returns false if only the
+   reference implementation supports it. */
 DVTI_FN bool dvti_conv_plan(dvti_conv *p, const dvti_launch *launch);
 DVTI_FN void dvti_conv_cut(dvti_conv *p);
 /* Cuts the launch into tasks for this number of threads. Results do not depend on it. */
@@ -11121,7 +11210,6 @@ DVTI_FN void dvti_conv_weights(void *user, int64_t task, void *area);
 DVTI_FN void dvti_conv_winograd_task(void *user, int64_t task, void *area);
 
 /* ---- forward ---- */
-DVTI_FN void dvti_conv_depthwise_forward(const dvti_conv_output *t);
 DVTI_FN void dvti_conv_im2col_forward(const dvti_conv_output *t);
 /* Writes a row of a result, converted from the computed dtype. */
 DVTI_FN void dvti_conv_put_row(const dvti_conv *p, char *y, int64_t count, const void *sums);
@@ -11133,8 +11221,6 @@ DVTI_FN void dvti_conv_col2im(const dvti_conv *p, const dvti_conv_block *block, 
 /* ---- backward weights: add a block; reduce the lanes of DEPTHWISE; sum the parts of output
    channels begin..end - 1 into dw ---- */
 DVTI_FN void dvti_conv_im2col_weights(dvti_conv_sums *s, const dvti_conv_block *block);
-DVTI_FN void dvti_conv_depthwise_weights(const dvti_conv_sums *s, const dvti_conv_block *block);
-DVTI_FN void dvti_conv_depthwise_reduce(const dvti_conv_sums *s);
 DVTI_FN void dvti_conv_nhwc_weights(dvti_conv_sums *s, const dvti_conv_block *block);
 DVTI_FN void dvti_conv_add_parts(void *user, int64_t begin, int64_t end);
 DVTI_FN void dvti_conv_nhwc_add_parts(void *user, int64_t begin, int64_t end);
@@ -11299,9 +11385,10 @@ DVTI_FN void dvti_mm_store_int32(const dvti_mm *p, const char *sums, int64_t row
 #define DVTI_SCAN_WORK (DVTI_SCAN_INTERLEAVE * DVTI_SCAN_ROW)
 #define DVTI_SCAN_ITEM 16384 /* elements of a work item of short lines */
 
+/* What launch->plan contains. */
 typedef struct dvti_scan {
-	const dvti_simd *simd; /* NULL: the plain loops */
-	dvti_view in, out;
+	const dvti_simd *simd;     /* NULL: the plain loops */
+	const dvti_view *in, *out; /* set by `run`, as `before` and `totals` are */
 	int64_t a, n, b, chunks;
 	bool backwards, floats;
 	int64_t width, col_tiles; /* neighboring lines of a column tile, and tiles, if b > 1 */
@@ -11309,6 +11396,7 @@ typedef struct dvti_scan {
 	/* double or int64_t [a][chunk][b]: the sums of chunks, written by the first pass and read by
        the second. NULL if one pass is enough. */
 	void *before;
+	bool cut;    /* there are two passes */
 	bool totals; /* true in the first pass, which writes only the sums of chunks */
 } dvti_scan;
 
@@ -11659,7 +11747,7 @@ static void dvti_conv_swap(int64_t *a, int64_t *b) {
 
 /* Converts backward data with strides of 1 to the convolution of dy with rotated kernels, which
    needs no sums in memory. It pays if dy needs little padding, since padding zeros are multiplied
-   too. Measured: 1.4x faster for 14 x 14 with 3 x 3, 2.5x slower for an unpadded 5 x 5. */
+   too. Measured: 1.4x for 14 x 14 with 3 x 3, 0.55x to 0.94x for an unpadded 5 x 5. */
 static void dvti_conv_transpose(dvti_conv *p) {
 	int64_t left[2];
 	left[0] = (p->kh - 1) * p->dilation[0] - p->padding[0];
@@ -11812,12 +11900,32 @@ DVTI_FN bool dvti_conv_plan(dvti_conv *p, const dvti_launch *launch) {
 	return true;
 }
 
-/* ---- the launch ---- */
-DVTI_FN int64_t dvti_cpu_conv2d_workspace(const dvti_launch *launch, int threads) {
-	dvti_conv p;
-	if (!dvti_simd_now() || !dvti_conv_plan(&p, launch))
+/* ---- the kernel ---- */
+DVTI_FN bool dvti_cpu_conv2d_supports(dvti_op op, dvt_dtype dtype, dvti_feature feature) {
+	return feature == DVTI_CAN_RUN ||
+		   (feature == DVTI_CAN_EPILOGUE && op == DVTI_OP_conv2d && dtype == DVT_F32);
+}
+
+DVTI_PLAN_FITS(dvti_conv)
+
+DVTI_FN int64_t dvti_cpu_conv2d_plan(dvti_launch *launch, int threads) {
+	dvti_conv *p = (dvti_conv *)(void *)&launch->plan;
+	const dvti_simd *simd = dvti_simd_now();
+	if (!simd || !dvti_conv_plan(p, launch)) {
+		p->way = DVTI_CONV_ORACLE;
 		return 0;
-	return p.shared + p.area * dvti_task_areas(p.tasks, dvti_conv_work(&p), threads);
+	}
+	p->simd = simd;
+	p->gemm = p->dtype == DVT_F64 ? simd->gemm_f64 : simd->gemm_f32;
+	p->kernels = simd->conv;
+	if (p->way == DVTI_CONV_DIRECT && p->op != DVTI_OP_conv2d_weight)
+		p->u.direct.panel_row = p->gemm->width + DVTI_CONV_SLACK;
+	p->areas = dvti_task_areas(p->tasks, dvti_conv_work(p), dvti_cpu_threads(threads));
+	if (p->way == DVTI_CONV_WINOGRAD)
+		dvti_conv_winograd_share(p, p->areas);
+	else
+		dvti_conv_share(p, p->areas);
+	return p->shared + p->area * p->areas;
 }
 
 static dvti_task_fn dvti_conv_task(const dvti_conv *p) {
@@ -11828,108 +11936,39 @@ static dvti_task_fn dvti_conv_task(const dvti_conv *p) {
 	return p->op == DVTI_OP_conv2d_data ? dvti_conv_data : dvti_conv_weights;
 }
 
-static void dvti_conv_execute(dvti_conv *p, const dvti_simd *simd) {
-	const dvti_launch *launch = p->launch;
-	char *workspace = (char *)launch->workspace;
-	const double work = dvti_conv_work(p);
-	const int64_t areas = p->area ? (launch->workspace_bytes - p->shared) / p->area
-								  : dvti_task_areas(p->tasks, work, dvti_parallel_width());
-	p->simd = simd;
-	p->gemm = p->dtype == DVT_F64 ? simd->gemm_f64 : simd->gemm_f32;
-	p->kernels = simd->conv;
-	if (p->way == DVTI_CONV_WINOGRAD)
-		dvti_conv_winograd_share(p, areas);
-	else
-		dvti_conv_share(p, areas);
-	if (p->way == DVTI_CONV_DIRECT && p->op != DVTI_OP_conv2d_weight)
-		p->u.direct.panel_row = p->gemm->width + DVTI_CONV_SLACK;
+static void dvti_conv_execute(dvti_conv *p) {
+	char *workspace = (char *)p->launch->workspace;
 	dvti_conv_pack(p, workspace);
-	dvti_run_tasks(p->tasks, work, workspace + p->shared, areas, p->area, dvti_conv_task(p), p);
+	dvti_run_tasks(p->tasks, dvti_conv_work(p), workspace + p->shared, p->areas, p->area,
+				   dvti_conv_task(p), p);
 	if (p->op == DVTI_OP_conv2d_weight)
 		dvti_parallel_for(
 			p->o, (double)(p->parts * p->taps),
 			p->way == DVTI_CONV_NHWC_WEIGHTS ? dvti_conv_nhwc_add_parts : dvti_conv_add_parts, p);
 }
 
-/* Runs a launch. dvt_set_cpu_isa may have changed the ISA target since the workspace was planned.
-   If the workspace is then too small, the reference implementation computes. */
 DVTI_FN void dvti_cpu_conv2d(const dvti_launch *launch) {
-	const dvti_simd *simd = dvti_simd_now();
-	dvti_conv p;
-	if (simd && dvti_conv_plan(&p, launch) && launch->workspace_bytes >= p.shared + p.area) {
-		dvti_conv_execute(&p, simd);
-		if (p.relu && p.way == DVTI_CONV_WINOGRAD)
-			dvti_epilogue_whole(launch);
+	dvti_conv *p = (dvti_conv *)dvti_cpu_plan_at(launch);
+	if (p->way == DVTI_CONV_ORACLE) {
+		dvti_ref_conv2d(launch);
+		dvti_epilogue_whole(launch);
 		return;
 	}
-	dvti_ref_conv2d(launch);
-	dvti_epilogue_whole(launch);
+	p->launch = launch;
+	dvti_conv_execute(p);
+	if (p->relu && p->way == DVTI_CONV_WINOGRAD)
+		dvti_epilogue_whole(launch);
 }
 /* ==== end src/3_cpu/cpu_conv.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 49 "src/devtensor_spine.h"
 #endif
-/* ==== begin src/3_cpu/cpu_conv_depthwise.c ==== */
-/* Convolution (cpu_conv.h) channel by channel, without patches or a product: sums stay in
-   registers.
-
-     forward, for each tap (i, j) of a 3 x 3 kernel:
-
-        tile row i   | a b c d e f g h i j ...
-                       [---- lanes ----]           * w[i][0]
-                         [---- lanes ----]         * w[i][1]    sum: one vector of y's row
-                           [---- lanes ----]       * w[i][2]
-
-     backward weights, for each tap: tile row times dy's row, into 16 lanes
-
-        column j     | 0 1 2 .. 15 | 16 17 .. 31 | ...
-        lane         | 0 1 2 .. 15 |  0  1 .. 15 | ...         reduced to one weight at the end */
-#ifdef DEVTENSOR_LINES
-#line 15 "src/3_cpu/cpu_conv_depthwise.c"
-#endif
-
-DVTI_FN void dvti_conv_depthwise_forward(const dvti_conv_output *t) {
-	const dvti_conv *p = t->p;
-	const dvti_conv_block *block = t->block;
-	dvti_conv_plane plane = dvti_conv_plane_of(p, block);
-	int64_t image;
-	for (image = 0; image < block->images; image++, plane.src += block->image_step)
-		p->kernels->filter(&plane,
-						   (float *)p->launch->out[0].data +
-							   dvti_conv_pixel(p, block, t->o, image * block->rows * p->ow),
-						   (const float *)p->weight + t->o * p->taps,
-						   p->bias ? ((const float *)p->bias)[t->o] : 0);
-}
-
-/* Adds a block. Lane l sums the columns j with j % 16 == l, in an order that does not depend on
-   cuts. */
-DVTI_FN void dvti_conv_depthwise_weights(const dvti_conv_sums *s, const dvti_conv_block *block) {
-	const dvti_conv *p = s->p;
-	dvti_conv_plane plane = dvti_conv_plane_of(p, block);
-	plane.taps = s->channels * p->kernel;
-	p->kernels->correlate(&plane,
-						  (const float *)p->launch->in[1].data +
-							  dvti_conv_pixel(p, block, s->group * p->og + s->o, 0),
-						  s->outs, dvti_conv_floats(s->area, p->u.depthwise.sums_at));
-}
-
-DVTI_FN void dvti_conv_depthwise_reduce(const dvti_conv_sums *s) {
-	const dvti_conv *p = s->p;
-	const int64_t taps = s->channels * p->kernel;
-	const float *sums = dvti_conv_floats(s->area, p->u.depthwise.sums_at);
-	int64_t o;
-	for (o = 0; o < s->outs; o++)
-		p->kernels->reduce_lanes((float *)(void *)s->to + o, p->og, sums + o * taps * 16, taps);
-}
-/* ==== end src/3_cpu/cpu_conv_depthwise.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 50 "src/devtensor_spine.h"
-#endif
 /* ==== begin src/3_cpu/cpu_conv_direct.c ==== */
-/* Convolution (cpu_conv.h): the tasks of forward and backward data, and the products that read the
-   tile or add to it without im2col panels. */
+/* Convolution (cpu_conv.h): the tasks of forward and backward data, and the algorithms without
+   im2col panels. Pointwise and shifted products read the tile, depthwise sums too, and shift-add
+   products add to it. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/3_cpu/cpu_conv_direct.c"
+#line 4 "src/3_cpu/cpu_conv_direct.c"
 #endif
 
 DVTI_FN int64_t dvti_conv_groups(const dvti_conv *p, int64_t *task, int64_t *end) {
@@ -11939,7 +11978,7 @@ DVTI_FN int64_t dvti_conv_groups(const dvti_conv *p, int64_t *task, int64_t *end
 	return first;
 }
 
-/* ---- forward ---- */
+/* ---- forward: pointwise and shifted ---- */
 /* Multiplies the weights by a tile of some input channels, one product per image. Its columns are
    all windows of the image's block. Later channels add to the result. */
 static void dvti_conv_multiply_tile(const dvti_conv_output *t, int64_t channel, int64_t channels) {
@@ -11968,6 +12007,22 @@ static void dvti_conv_multiply_tile(const dvti_conv_output *t, int64_t channel, 
 	}
 }
 
+/* ---- forward: depthwise ---- */
+/* Sums a channel's windows in registers, without patches or a product. */
+static void dvti_conv_depthwise_forward(const dvti_conv_output *t) {
+	const dvti_conv *p = t->p;
+	const dvti_conv_block *block = t->block;
+	dvti_conv_plane plane = dvti_conv_plane_of(p, block);
+	int64_t image;
+	for (image = 0; image < block->images; image++, plane.src += block->image_step)
+		p->kernels->filter(&plane,
+						   (float *)p->launch->out[0].data +
+							   dvti_conv_pixel(p, block, t->o, image * block->rows * p->ow),
+						   (const float *)p->weight + t->o * p->taps,
+						   p->bias ? ((const float *)p->bias)[t->o] : 0);
+}
+
+/* ---- forward: the tasks of all algorithms but Winograd ---- */
 /* Applies relu to the results of a task. If a block has all rows, its channels are contiguous. */
 static void dvti_conv_relu(const dvti_conv_output *t) {
 	const dvti_conv *p = t->p;
@@ -12010,7 +12065,7 @@ DVTI_FN void dvti_conv_forward(void *user, int64_t task, void *area) {
 	}
 }
 
-/* ---- backward data ---- */
+/* ---- backward data: shift-add ---- */
 /* Adds one product per tap to the tile: the part of dx that all windows contribute through that
    tap. dy gets the same gaps as the tile's rows, filled with zeros. The columns of a product are
    then adjacent in both:
@@ -12050,6 +12105,7 @@ static void dvti_conv_shift_add(const dvti_conv *p, const dvti_conv_block *block
 		}
 }
 
+/* ---- gradient to data: the tasks ---- */
 DVTI_FN void dvti_conv_data(void *user, int64_t task, void *area) {
 	const dvti_conv *p = (const dvti_conv *)user;
 	const bool shift_add = p->u.direct.patches == DVTI_CONV_SHIFT_ADD;
@@ -12078,7 +12134,7 @@ DVTI_FN void dvti_conv_data(void *user, int64_t task, void *area) {
 }
 /* ==== end src/3_cpu/cpu_conv_direct.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 51 "src/devtensor_spine.h"
+#line 50 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_conv_im2col.c ==== */
 /* Convolution (cpu_conv.h) through im2col panels: any float dtype in all three directions, and
@@ -12309,7 +12365,7 @@ DVTI_FN void dvti_conv_im2col_weights(dvti_conv_sums *s, const dvti_conv_block *
 }
 /* ==== end src/3_cpu/cpu_conv_im2col.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 52 "src/devtensor_spine.h"
+#line 51 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_conv_nhwc.c ==== */
 /* Convolution (cpu_conv.h): backward weights from an NHWC tile, in which the channels of a pixel
@@ -12432,7 +12488,7 @@ DVTI_FN void dvti_conv_nhwc_add_parts(void *user, int64_t begin, int64_t end) {
 }
 /* ==== end src/3_cpu/cpu_conv_nhwc.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 53 "src/devtensor_spine.h"
+#line 52 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_conv_pack.c ==== */
 /* Convolution (cpu_conv.h): weights and bias in the layout of the kernels.
@@ -12563,12 +12619,12 @@ DVTI_FN void dvti_conv_pack(dvti_conv *p, char *workspace) {
 #undef DVTI_CONV_OUTS
 /* ==== end src/3_cpu/cpu_conv_pack.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 54 "src/devtensor_spine.h"
+#line 53 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_conv_plan.c ==== */
-/* Convolution (cpu_conv.h): how a shape is cut into tasks, and the workspace of a task. The ISA
-   target and the number of threads may change between the plan and the launch. A plan therefore
-   suits all of them. */
+/* Convolution (cpu_conv.h): how a shape is cut into tasks, and the workspace of a task. Only
+   dvti_conv_share reads the number of threads, and nothing here depends on the ISA target. All of
+   them therefore give the same bits. */
 #ifdef DEVTENSOR_LINES
 #line 4 "src/3_cpu/cpu_conv_plan.c"
 #endif
@@ -12840,7 +12896,7 @@ DVTI_FN void dvti_conv_cut(dvti_conv *p) {
 #undef DVTI_CONV_FORWARD_OUTS
 /* ==== end src/3_cpu/cpu_conv_plan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 55 "src/devtensor_spine.h"
+#line 54 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_conv_tile.c ==== */
 /* The padded input tile of a convolution (cpu_conv.h): its geometry, loading images to tiles, and
@@ -13106,19 +13162,42 @@ DVTI_FN void dvti_conv_tile_store(const dvti_conv *p, const dvti_conv_block *blo
 }
 /* ==== end src/3_cpu/cpu_conv_tile.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 56 "src/devtensor_spine.h"
+#line 55 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_conv_weights.c ==== */
-/* Convolution (cpu_conv.h): the tasks of backward weights, and the sum of their parts. A part
+/* Convolution (cpu_conv.h): depthwise backward weights, the tasks of all
+   algorithms of backward weights, and the sum of their parts. A part
    sums some of the images:
 
      images     | 0 1 2 | 3 4 5 | 6 7 8 |
                     |       |       |
      partial     part 0 + part 1 + part 2   =  dw       always added in this order */
 #ifdef DEVTENSOR_LINES
-#line 7 "src/3_cpu/cpu_conv_weights.c"
+#line 8 "src/3_cpu/cpu_conv_weights.c"
 #endif
 
+/* ---- depthwise ---- */
+/* Adds a block: each of 16 lanes sums columns of its own, in an order that no cut changes. */
+static void dvti_conv_depthwise_weights(const dvti_conv_sums *s, const dvti_conv_block *block) {
+	const dvti_conv *p = s->p;
+	dvti_conv_plane plane = dvti_conv_plane_of(p, block);
+	plane.taps = s->channels * p->kernel;
+	p->kernels->correlate(&plane,
+						  (const float *)p->launch->in[1].data +
+							  dvti_conv_pixel(p, block, s->group * p->og + s->o, 0),
+						  s->outs, dvti_conv_floats(s->area, p->u.depthwise.sums_at));
+}
+
+static void dvti_conv_depthwise_reduce(const dvti_conv_sums *s) {
+	const dvti_conv *p = s->p;
+	const int64_t taps = s->channels * p->kernel;
+	const float *sums = dvti_conv_floats(s->area, p->u.depthwise.sums_at);
+	int64_t o;
+	for (o = 0; o < s->outs; o++)
+		p->kernels->reduce_lanes((float *)(void *)s->to + o, p->og, sums + o * taps * 16, taps);
+}
+
+/* ---- the tasks ---- */
 static void dvti_conv_weights_part(dvti_conv_sums *s, int64_t first, int64_t end) {
 	const dvti_conv *p = s->p;
 	const int64_t blocks = dvti_conv_cuts(end - first, p->images) * p->row_blocks;
@@ -13163,6 +13242,7 @@ DVTI_FN void dvti_conv_weights(void *user, int64_t task, void *area) {
 	}
 }
 
+/* ---- the sum of the parts ---- */
 /* Sums the parts of some weights of an output channel, in order, from [tap][output channel]. */
 #define DVTI_CONV_ADD_PARTS(T, name, store) \
 	static void name(const dvti_conv *p, int64_t o, int64_t tap, int64_t count, char *to) { \
@@ -13194,7 +13274,7 @@ DVTI_FN void dvti_conv_add_parts(void *user, int64_t begin, int64_t end) {
 }
 /* ==== end src/3_cpu/cpu_conv_weights.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 57 "src/devtensor_spine.h"
+#line 56 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_conv_winograd.c ==== */
 /* Convolution (cpu_conv.h) of 3 x 3 by Winograd's F(4 x 4, 3 x 3), if the program allows it
@@ -13418,7 +13498,7 @@ DVTI_FN void dvti_conv_winograd_task(void *user, int64_t task, void *area) {
 #undef DVTI_WINOGRAD_CHUNK
 /* ==== end src/3_cpu/cpu_conv_winograd.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 58 "src/devtensor_spine.h"
+#line 57 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/level_end.inl ==== */
 /* Ends a range that level_plan.inl or level_cold.inl began. */
@@ -13435,7 +13515,7 @@ DVTI_FN void dvti_conv_winograd_task(void *user, int64_t task, void *area) {
 #undef DVTI_LEVEL_PLAN
 /* ==== end src/1_base/level_end.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 59 "src/devtensor_spine.h"
+#line 58 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_convert.c ==== */
 /* Conversion of elements, singly and by rows: every dtype to float, double or int64_t and back. No
@@ -13597,7 +13677,7 @@ DVTI_FN void dvti_store_i64(void *data, dvt_dtype dtype, int64_t at, int64_t val
 }
 /* ==== end src/3_cpu/cpu_convert.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 60 "src/devtensor_spine.h"
+#line 59 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_copy.c ==== */
 /* Copies within one dtype: bits are moved as they are. Through float, as conversions go, a
@@ -13817,7 +13897,7 @@ DVTI_FN bool dvti_cpu_copy(const dvti_launch *launch, const dvti_simd *simd) {
 #undef DVTI_TRANSPOSE_COLUMNS
 /* ==== end src/3_cpu/cpu_copy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 61 "src/devtensor_spine.h"
+#line 60 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_elementwise.c ==== */
 /* Elementwise launches: how operands are read, how the result is written, and how many threads
@@ -14332,7 +14412,7 @@ DVTI_FN void dvti_fast_elementwise(const dvti_launch *launch, const dvti_simd *s
 }
 /* ==== end src/3_cpu/cpu_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 62 "src/devtensor_spine.h"
+#line 61 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_elementwise_int.c ==== */
 /* Elementwise loops in int64, the class of all integers and bools. Every row of the op table
@@ -14415,7 +14495,7 @@ DVTI_FN void dvti_loop_i64(const dvti_loop *loop) {
 #undef DVTI_SPECIAL
 /* ==== end src/3_cpu/cpu_elementwise_int.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 63 "src/devtensor_spine.h"
+#line 62 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_epilogue.c ==== */
 /* The epilogue of a product: a bias along the rows of the result, then an activation. The results
@@ -14489,7 +14569,7 @@ DVTI_FN void dvti_epilogue_whole(const dvti_launch *of) {
 }
 /* ==== end src/3_cpu/cpu_epilogue.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 64 "src/devtensor_spine.h"
+#line 63 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_fill.c ==== */
 /* Creation of arrays: a constant, evenly spaced numbers, ones on a diagonal. */
@@ -14575,7 +14655,7 @@ DVTI_FN void dvti_cpu_fill(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/cpu_fill.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 65 "src/devtensor_spine.h"
+#line 64 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_index.c ==== */
 /* Indexing: take (slices by index), take_along (one element per position), their adjoints, which
@@ -14800,7 +14880,7 @@ DVTI_FN void dvti_cpu_index(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/cpu_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 66 "src/devtensor_spine.h"
+#line 65 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_gemm_int.c ==== */
 /* The packed matrix product of integers, in uint64_t so that sums wrap: packing, and the product of
@@ -14963,7 +15043,7 @@ DVTI_FN void dvti_gemm_pack_b(const dvti_gemm *plan, uint64_t *b, int64_t cols, 
 #undef DVTI_WIDTH
 /* ==== end src/3_cpu/cpu_gemm_int.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 67 "src/devtensor_spine.h"
+#line 66 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_matmul.c ==== */
 /* Matrix products by the kernels of an ISA target (dvt_simd_gemm.h): what is packed, and how the
@@ -15471,7 +15551,7 @@ DVTI_FN void dvti_cpu_matmul(const dvti_launch *launch) {
 #undef DVTI_MM_CHUNK
 /* ==== end src/3_cpu/cpu_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 68 "src/devtensor_spine.h"
+#line 67 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_matmul_small.c ==== */
 /* Small matrix products: one call of the kernel, since planning takes as long. Transposed copies
@@ -15585,7 +15665,7 @@ DVTI_FN bool dvti_cpu_matmul_small(const dvti_matrices *product) {
 #undef DVTI_MM_MANY
 /* ==== end src/3_cpu/cpu_matmul_small.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 69 "src/devtensor_spine.h"
+#line 68 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_matmul_int.c ==== */
 /* Products of integers. Products of bytes run in the float kernels: floats hold the sums of one
@@ -15797,7 +15877,7 @@ DVTI_FN void dvti_mm_run_integers(const dvti_mm_integers *plan, const dvti_launc
 }
 /* ==== end src/3_cpu/cpu_matmul_int.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 70 "src/devtensor_spine.h"
+#line 69 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_optimizer.c ==== */
 /* Optimizer steps. The ISA target's kernels compute arrays that are all float32. Others are
@@ -15815,8 +15895,8 @@ DVTI_FN void dvti_mm_run_integers(const dvti_mm_integers *plan, const dvti_launc
 #endif
 #define DVTI_TARGET element
 /* ==== begin src/3_cpu/simd/primitives_begin.inl ==== */
-/* The frame of a ISA target's words: V(name) is the name of this ISA target's `name`, and the shapes in which parts say their words. Pasted after DVTI_TARGET
-   is defined; primitives_end.inl takes it away again. */
+/* Defines V(name), the name of this ISA target's `name`, and macros that define the primitives of
+   one register. Included after DVTI_TARGET is defined; primitives_end.inl undefines everything. */
 #ifdef DEVTENSOR_LINES
 #line 2 "src/3_cpu/simd/primitives_begin.inl"
 #endif
@@ -15881,33 +15961,39 @@ DVTI_REG2(d, dmax, d, d, a > b ? a : b)
 DVTI_REG1(d, dsqrt, d, sqrt(a))
 /* ==== begin src/2_core/math/optimizer_steps.inl ==== */
 /* The formulas of the built-in optimizers: one step of one element, or of a vector of elements, in
-   float64. Pasted for the vectors of every ISA target, for single elements of every dtype on the CPU,
-   and as CUDA source. Every operation is rounded by itself, so a step has the same bits everywhere.
+   float64. Included for the vectors of every ISA target and for single elements of every dtype on
+   the CPU, and embedded as CUDA source. Every operation rounds separately, so a step has the same
+   bits everywhere.
 
    g is rescale * gradient, clipped; w the weight, d the weight decay, a the learning rate:
 
-   sgd       w <- w - a (g + d w);  with momentum u:  m <- u m - a (g + d w), w <- w + m;
-             Nesterov:  w <- w + u m - a (g + d w), with the new m. Source: MXNet; Sutskever et al., 2013
-   adam      h = g + d w;  m <- b1 m + (1 - b1) h,  v <- b2 v + (1 - b2) h h,  w <- w - a' m / (sqrt(v) + e)
-             with a' = a sqrt(1 - b2^t) / (1 - b1^t). Source: Kingma and Ba, 2014
-   adamw     the same with h = g, and w <- w - a' m / (sqrt(v) + e) - a d w. Source: Loshchilov and Hutter, 2017
-   rmsprop   h = g + d w;  n <- r n + (1 - r) h h,  w <- w - a h / sqrt(n + e). Source: Tieleman and Hinton, 2012
-             centered:  s <- r s + (1 - r) h,  m <- u m - a h / sqrt(n - s s + e),  w <- w + m. Source: Graves, 2013
-   adagrad   n <- n + g g,  w <- w - a (g / sqrt(n + e) + d w). Source: Duchi et al., 2011 */
+     sgd       w <- w - a (g + d w); with momentum u: m <- u m - a (g + d w), w <- w + m;
+               Nesterov: w <- w + u m - a (g + d w), with the new m.
+               Source: MXNet; Sutskever et al., 2013
+     adam      h = g + d w; m <- b1 m + (1 - b1) h, v <- b2 v + (1 - b2) h h,
+               w <- w - a' m / (sqrt(v) + e) with a' = a sqrt(1 - b2^t) / (1 - b1^t).
+               Source: Kingma and Ba, 2014
+     adamw     the same with h = g, and w <- w - a' m / (sqrt(v) + e) - a d w.
+               Source: Loshchilov and Hutter, 2017
+     rmsprop   h = g + d w; n <- r n + (1 - r) h h, w <- w - a h / sqrt(n + e).
+               Source: Tieleman and Hinton, 2012
+               centered: s <- r s + (1 - r) h, m <- u m - a h / sqrt(n - s s + e), w <- w + m.
+               Source: Graves, 2013
+     adagrad   n <- n + g g, w <- w - a (g / sqrt(n + e) + d w). Source: Duchi et al., 2011 */
 
 /* What one step reads and writes. */
 #ifdef DEVTENSOR_LINES
-#line 16 "src/2_core/math/optimizer_steps.inl"
+#line 22 "src/2_core/math/optimizer_steps.inl"
 #endif
 typedef struct V(step) {
 	V(d) g, w, s[3];
 } V(step);
 
-/* f of a launch: rate, decay, rescale, clip (maybe infinite), then the row's p0 .. p3. */
+/* f of a launch: rate, decay, rescale, clip (may be infinite), then the row's p0 .. p3. */
 #define DVTI_RATE V(dset)(f[0])
 #define DVTI_DECAY V(dset)(f[1])
 #define DVTI_P(k) V(dset)(f[4 + k])
-/* p s + (1 - p) x */
+/* Computes p s + (1 - p) x. */
 #define DVTI_AVERAGE(p, s, x) V(dadd)(V(dmul)(V(dset)(p), s), V(dmul)(V(dset)(1 - (p)), x))
 
 DVTI_INLINE V(d) V(step_gradient)(const double *f, V(d) gradient) {
@@ -16022,7 +16108,7 @@ static void dvti_update_elements(void *user, int64_t begin, int64_t end) {
 }
 
 /* ==== begin src/3_cpu/simd/primitives_end.inl ==== */
-/* Takes primitives_begin.inl away, and what the parts and 2_core/math/basics.inl have defined. */
+/* Undefines the macros of primitives_begin.inl, register_*.inl and 2_core/math/basics.inl. */
 #ifdef DEVTENSOR_LINES
 #line 1 "src/3_cpu/simd/primitives_end.inl"
 #endif
@@ -16146,7 +16232,7 @@ DVTI_FN void dvti_cpu_optimizer(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/cpu_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 71 "src/devtensor_spine.h"
+#line 70 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_pool.c ==== */
 /* Pooling: the maximum or the mean of each window, and their gradients. Windows are clipped to x. A
@@ -16614,7 +16700,7 @@ DVTI_FN bool dvti_fast_pool2d(const dvti_launch *launch, const dvti_simd *simd) 
 }
 /* ==== end src/3_cpu/cpu_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 72 "src/devtensor_spine.h"
+#line 71 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_random.c ==== */
 /* Random numbers. Each element is a function of the key and its own position, so results do not
@@ -16633,8 +16719,8 @@ DVTI_FN bool dvti_fast_pool2d(const dvti_launch *launch, const dvti_simd *simd) 
 #endif
 #define DVTI_TARGET scalar
 /* ==== begin src/3_cpu/simd/primitives_begin.inl ==== */
-/* The frame of a ISA target's words: V(name) is the name of this ISA target's `name`, and the shapes in which parts say their words. Pasted after DVTI_TARGET
-   is defined; primitives_end.inl takes it away again. */
+/* Defines V(name), the name of this ISA target's `name`, and macros that define the primitives of
+   one register. Included after DVTI_TARGET is defined; primitives_end.inl undefines everything. */
 #ifdef DEVTENSOR_LINES
 #line 2 "src/3_cpu/simd/primitives_begin.inl"
 #endif
@@ -16745,24 +16831,26 @@ DVTI_REG_BITS(mbits, m, a ? 0xffff : 0)
 #line 17 "src/3_cpu/cpu_random.c"
 #endif
 /* ==== begin src/2_core/math/basics.inl ==== */
-/* What the functions of floats in this room are made of. They are written in words that whoever pastes them has: vectors of 16 floats for
-   each instruction set of cpu() (3_cpu/simd/vec.inl says what the words mean), one float for CUDA (3_cuda/kernels/primitives.cu). Every step
-   is one rounding that is written here, so all of them give the same bits.
+/* Common definitions of the float functions in this directory. They are written in SIMD primitives
+   that the including file defines. On the CPU V(f) is a vector of 16 floats (3_cpu/simd/vec.inl
+   describes the primitives), in CUDA one float (3_cuda/kernels/primitives.cu). Every step is one
+   rounding that is written here, so all of them give the same bits.
 
-   Coefficients are tools/fit_math.py's, lowest order first. How far each function may be from C's function of double, in units of the
-   last place, stands in tests/isa/math_rows.h; tests/isa tries every 1021st input and the neighborhood of special ones,
-   tests/long all 2^32. NaN, infinities, denormal numbers and -0 are as in C's Annex F. */
+   Coefficients come from tools/fit_math.py, lowest order first. tests/isa/math_rows.h has the
+   largest error of each function against C's function of double, in units of the last place.
+   tests/isa tries every 1021st input and the neighborhood of special ones, tests/long all 2^32.
+   NaN, infinities, denormal numbers and -0 follow C's Annex F. */
 
 /* Logarithms of 2 and to base 2. */
 #ifdef DEVTENSOR_LINES
-#line 9 "src/2_core/math/basics.inl"
+#line 11 "src/2_core/math/basics.inl"
 #endif
 #define DVTI_LOG2E 1.44269504f
 #define DVTI_LN2 0.693147181f
-#define DVTI_LN2_HIGH 0.693145752f /* exact when multiplied by a whole number below 2^9 */
+#define DVTI_LN2_HIGH 0.693145752f /* exact times an integer below 2^9 */
 #define DVTI_LN2_LOW 1.42860677e-6f
 
-/* Polynomials of vectors of floats by Horner's rule, lowest order first. */
+/* Polynomials by Horner's rule, lowest order first. */
 #define DVTI_P1(x, a, b) V(fma)(V(set)(b), x, V(set)(a))
 #define DVTI_P2(x, a, b, c) V(fma)(DVTI_P1(x, b, c), x, V(set)(a))
 #define DVTI_P3(x, a, b, c, d) V(fma)(DVTI_P2(x, b, c, d), x, V(set)(a))
@@ -16777,7 +16865,7 @@ DVTI_INLINE V(f) V(sign_bit)(V(f) a) {
 	return V(bit_and)(V(set)(-0.f), a);
 }
 
-/* a where it lies within, else the bound. NaN passes: it is the second operand. */
+/* Returns a clamped to low .. high. NaN passes: it is the second operand. */
 DVTI_INLINE V(f) V(within)(V(f) a, float low, float high) {
 	return V(min)(V(set)(high), V(max)(V(set)(low), a));
 }
@@ -16788,7 +16876,7 @@ DVTI_INLINE V(f) V(within)(V(f) a, float low, float high) {
 /* ==== begin src/2_core/math/log.inl ==== */
 /* Logarithms; see basics.inl. */
 
-/* Some lane is not a positive normal number. */
+/* Returns whether some lane is not a positive normal number. */
 #ifdef DEVTENSOR_LINES
 #line 3 "src/2_core/math/log.inl"
 #endif
@@ -16797,14 +16885,14 @@ DVTI_INLINE bool V(log_rare)(V(f) x) {
 	return V(mbits)(V(igt)(V(iset)(-0x1000000), bits)) != 0xffff;
 }
 
-/* x = 2^n m, sqrt(1/2) <= m < sqrt(2) */
+/* Splits x = 2^n m, sqrt(1/2) <= m < sqrt(2). */
 DVTI_INLINE V(f) V(log_split)(V(f) x, V(i) * n) {
 	V(i) bits = V(as_i)(x);
 	*n = V(isar)(V(isub)(bits, V(iset)(0x3f3504f3)), 23);
 	return V(as_f)(V(isub)(bits, V(ishl)(*n, 23)));
 }
 
-/* The same with n as a float, also for denormal numbers, where `rare`. */
+/* The same with n as a float, also for denormal numbers if `rare`. */
 DVTI_INLINE V(f) V(log_reduce)(V(f) x, bool rare, V(f) * e) {
 	V(f) less = V(zero)(), m;
 	V(i) n;
@@ -16818,24 +16906,25 @@ DVTI_INLINE V(f) V(log_reduce)(V(f) x, bool rare, V(f) * e) {
 	return m;
 }
 
-/* The result for what is no positive finite number. */
+/* Returns the result for x that is not positive and finite, else `result`. */
 DVTI_INLINE V(f) V(log_special)(V(f) x, V(f) result) {
 	result = V(select)(V(lt)(x, V(set)(INFINITY)), result, x);
 	result = V(select)(V(lt)(x, V(zero)()), V(set)(NAN), result);
 	return V(select)(V(eq)(x, V(zero)()), V(set)(-INFINITY), result);
 }
 
-/* log(1 + f) = f - f^2 / 2 + this, sqrt(1/2) <= 1 + f <= sqrt(2) */
+/* Returns log(1 + f) - f + f^2 / 2, sqrt(1/2) <= 1 + f <= sqrt(2). */
 DVTI_INLINE V(f) V(log_poly)(V(f) f, V(f) f2) {
 	const V(f) f4 = V(mul)(f2, f2);
 	V(f) p = V(fma)(V(set)(0.0674681216f), f2, DVTI_P1(f, 0.118881412f, -0.11675743f)), q;
 	p = V(fma)(p, f2, DVTI_P1(f, 0.142195523f, -0.124055736f));
-	q = V(fma)(DVTI_P1(f, 0.200021192f, -0.166679963f), f2, DVTI_P1(f, 0.333333135f, -0.250000089f));
+	q = V(fma)(DVTI_P1(f, 0.200021192f, -0.166679963f), f2,
+			   DVTI_P1(f, 0.333333135f, -0.250000089f));
 	p = V(fma)(p, f4, q);
 	return V(mul)(V(mul)(p, f), f2);
 }
 
-/* e ln 2 + log(1 + f), small terms first */
+/* Returns e ln 2 + log(1 + f), adding small terms first. */
 DVTI_INLINE V(f) V(log_of)(V(f) e, V(f) f) {
 	V(f) f2 = V(mul)(f, f);
 	V(f) low = V(fma)(e, V(set)(DVTI_LN2_LOW), V(log_poly)(f, f2));
@@ -16849,8 +16938,8 @@ DVTI_INLINE V(f) V(log)(V(f) x) {
 	return rare ? V(log_special)(x, result) : result;
 }
 
-/* To another base: the logarithm of 1 + f times high + low, and the powers of two times e_high + e_low, where the product with
-   e_high is exact. */
+/* Returns the logarithm to another base: log(1 + f) (high + low) + e (e_high + e_low). The product
+   of e and e_high is exact. */
 DVTI_INLINE V(f) V(log_base)(V(f) x, float high, float low, float e_high, float e_low) {
 	bool rare = V(log_rare)(x);
 	V(f) e, f = V(sub)(V(log_reduce)(x, rare, &e), V(set)(1)), f2 = V(mul)(f, f), small, result;
@@ -16868,7 +16957,8 @@ DVTI_INLINE V(f) V(log10)(V(f) x) {
 	return V(log_base)(x, 0.434294492f, -1.01046469e-8f, 0.301025391f, 4.60503907e-6f);
 }
 
-/* 1 + x rounded is u, and c what that took away: log(u) with c brought to the scale of f. */
+/* Computes log(u), where u is 1 + x rounded, and corrects by the rounding error c, scaled as f
+   is. */
 DVTI_INLINE V(f) V(log1p)(V(f) x) {
 	const V(f) one = V(set)(1);
 	V(f) u = V(add)(x, one), back = V(sub)(u, one), f, e, c, result;
@@ -16887,18 +16977,19 @@ DVTI_INLINE V(f) V(log1p)(V(f) x) {
 #line 19 "src/3_cpu/cpu_random.c"
 #endif
 /* ==== begin src/2_core/math/box_muller.inl ==== */
-/* The transform of Box and Muller: two normal numbers from two words of 32 random bits; needs log.inl, see basics.inl. Words are numbers
-   without sign. How far the result may be from the transform of exact numbers stands in tests/isa/test_normal.c. */
+/* The transform of Box and Muller: two normal numbers from two 32-bit random numbers without sign.
+   Needs log.inl; see basics.inl. tests/isa/test_normal.c has the largest error against the exact
+   transform. */
 
-/* sqrt(-2 log u), u = (w + 1) / 2^32. A word has more digits than a float, and where u is next to 1 its last ones are all that the logarithm
-   consists of. So the upper 24 bits and the rest are floats of their own until 1 is taken from them, which is exact for the upper
-   ones. */
+/* Returns sqrt(-2 log u), u = (w + 1) / 2^32. w has more digits than a float. Where u is near 1,
+   the logarithm depends on the last of them. So the upper 24 bits and the rest are separate floats
+   until 1 is subtracted, which is exact for the upper ones. */
 #ifdef DEVTENSOR_LINES
-#line 6 "src/2_core/math/box_muller.inl"
+#line 7 "src/2_core/math/box_muller.inl"
 #endif
 DVTI_INLINE V(f) V(normal_radius)(V(i) w) {
 	V(f) high = V(to_f)(V(ishr)(w, 8)), scale, f;
-	/* (w % 256 + 1) / 256: in 2^15 that is the last bits */
+	/* (w % 256 + 1) / 256: the last bits of a float of 2^15 */
 	V(f) low = V(as_f)(V(ior)(V(iand)(w, V(iset)(0xff)), V(iset)(0x47000000)));
 	V(i) n;
 	low = V(sub)(low, V(set)(32767.99609375f));
@@ -16909,8 +17000,9 @@ DVTI_INLINE V(f) V(normal_radius)(V(i) w) {
 	return V(sqrt)(V(mul)(V(set)(-2), V(log_of)(V(to_f)(n), f)));
 }
 
-/* Cosine and sine of 2 pi w / 2^32. Of t, the turn's part within an eighth of the nearest quarter, the float keeps as many digits where the
-   sine is next to 0; 2 pi stands in two parts. */
+/* Computes cosine and sine of 2 pi w / 2^32. t is the distance from the nearest quarter turn, at
+   most an eighth. As a float it keeps its relative accuracy where the sine is near 0. 2 pi is the
+   sum of two floats. */
 DVTI_INLINE void V(normal_turn)(V(i) w, V(f) * cosine, V(f) * sine) {
 	V(i) p = V(iadd)(w, V(iset)(0x20000000)); /* two bits: quarters */
 	V(f) t = V(mul)(V(to_f)(V(ishl)(w, 2)), V(set)(1 / 17179869184.f)), z = V(mul)(t, t), s, c;
@@ -16945,7 +17037,7 @@ DVTI_FN void dvti_normal_pair(uint32_t first, uint32_t second, const dvti_launch
 }
 
 /* ==== begin src/3_cpu/simd/primitives_end.inl ==== */
-/* Takes primitives_begin.inl away, and what the parts and 2_core/math/basics.inl have defined. */
+/* Undefines the macros of primitives_begin.inl, register_*.inl and 2_core/math/basics.inl. */
 #ifdef DEVTENSOR_LINES
 #line 1 "src/3_cpu/simd/primitives_end.inl"
 #endif
@@ -17352,32 +17444,33 @@ DVTI_FN void dvti_cpu_random(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/cpu_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 73 "src/devtensor_spine.h"
+#line 72 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_reduce.c ==== */
-/* Reductions by the kernels of an ISA target, which read float32 and narrower floats, float64, and for
-   any and all every dtype; of integers by those of cpu_reduce_integers.c.
+/* Reductions by the kernels of an ISA target, which read float32 and narrower floats, float64, and
+   for any and all every dtype; of integers by those of cpu_reduce_integers.c.
 
    A reduction has kept positions, one for each result, and reduced positions:
 
        rows      the reduced positions lie closer in memory: each run of them gives one result
        columns   the kept positions lie closer: runs of neighboring results, row after row
 
-   The shape alone cuts results into chunks, and the chunks of a result meet in a balanced tree, so the
-   bits do not depend on the number of threads. Elements that lie neither way, or whose dtype a kernel
-   does not read, pass through blocks that stay in L1. Many short rows are one call. */
+   The shape alone cuts results into chunks, and the chunks of a result meet in a balanced tree. So
+   the bits do not depend on the number of threads. Elements that lie neither way, or whose dtype a
+   kernel does not read, pass through blocks that stay in L1. Many short rows are one call. */
 #ifdef DEVTENSOR_LINES
 #line 11 "src/3_cpu/cpu_reduce.c"
 #endif
 /* ==== begin src/3_cpu/cpu_reduce.h ==== */
-/* The plan of a reduction: which kernel, which positions are kept and reduced, how the work is cut. */
+/* The plan of a reduction: which kernel, which positions are kept and reduced, how the work is
+   cut. */
 #ifdef DEVTENSOR_LINES
-#line 1 "src/3_cpu/cpu_reduce.h"
+#line 2 "src/3_cpu/cpu_reduce.h"
 #endif
 #ifndef DVTI_CPU_REDUCE_H
 #define DVTI_CPU_REDUCE_H
 #ifdef DEVTENSOR_LINES
-#line 4 "src/3_cpu/cpu_reduce.h"
+#line 5 "src/3_cpu/cpu_reduce.h"
 #endif
 
 /* A chunk's part of one result. */
@@ -17396,9 +17489,10 @@ typedef union dvti_reduce_values {
 	int64_t i[DVTI_ACROSS];
 } dvti_reduce_values;
 
+/* What launch->plan contains. */
 typedef struct dvti_reduce_plan {
-	const dvti_launch *launch;
-	const dvti_simd *simd;
+	const dvti_launch *launch; /* set by `run` */
+	const dvti_simd *simd;     /* NULL: the oracle computes, and nothing else is set */
 	dvti_reduce_kernel kernel; /* rows is NULL for logsumexp of float64 */
 	dvti_reduce_method method;
 	dvti_join join;
@@ -17413,10 +17507,6 @@ typedef struct dvti_reduce_plan {
 	int64_t tile, across; /* results per work item, items per row of kept positions */
 	int64_t n_tiles;
 } dvti_reduce_plan;
-
-/* Plans a launch for the kernels of an ISA target. op square: a variance. */
-DVTI_FN void dvti_reduce_plan_of(const dvti_launch *launch, const dvti_simd *simd,
-								 dvti_reduce_plan *plan);
 
 #endif
 /* ==== end src/3_cpu/cpu_reduce.h ==== */
@@ -17545,7 +17635,8 @@ static void dvti_reduce_rows(const dvti_reduce_plan *plan, const dvti_reduction 
 		dvti_logsumexp64(plan->simd, run);
 }
 
-/* n elements of each of `rows` runs at x, for results from number `result` on. block: x is a block. */
+/* n elements of each of `rows` runs at x, for results from number `result` on. block: x is a
+   block. */
 static dvti_reduction dvti_reduction_of(const dvti_reduce_plan *plan, int64_t result, const void *x,
 										bool block, int64_t rows, int64_t n) {
 	static const dvt_dtype block_dtype[] = {DVT_F32, DVT_F64, DVT_I64}; /* by class */
@@ -17667,7 +17758,7 @@ static void dvti_reduce_columns(const dvti_reduce_plan *plan, int64_t result, in
 		to_at[j] += begin;
 }
 
-/* ---- the launch ---- */
+/* ---- the kernel ---- */
 static dvti_partial *dvti_reduce_partials(const dvti_reduce_plan *plan, int64_t result) {
 	return (dvti_partial *)plan->launch->workspace + result * plan->n_chunks;
 }
@@ -17696,8 +17787,8 @@ static void dvti_reduce_column_items(void *user, int64_t begin, int64_t end) {
 	}
 }
 
-/* Results first..first + n, whole: rows as they lie in memory, or some short ones gathered. Others one
-   by one. */
+/* Reduces results first..first + n, whole: rows as they lie in memory, or some short ones gathered.
+   Others one by one. */
 static void dvti_reduce_whole_rows(const dvti_reduce_plan *plan, int64_t first, int64_t n,
 								   dvti_reduce_values *to, int64_t *to_at) {
 	const int last = plan->kept.ndim - 1;
@@ -17785,45 +17876,35 @@ static void dvti_reduce_trees(void *user, int64_t begin, int64_t end) {
 	}
 }
 
-static void dvti_reduce_run(const dvti_launch *launch, const dvti_simd *simd) {
-	dvti_reduce_plan plan;
+static void dvti_reduce_run(dvti_reduce_plan *plan, const dvti_launch *launch) {
 	double item, element;
-	dvti_reduce_plan_of(launch, simd, &plan);
-	element = plan.method == DVTI_METHOD_LOGSUMEXP ? 0.1 * (double)plan.wide
-			  : plan.compute == DVTI_I64           ? 0.6
-			  : plan.readable                      ? 0.015 * (double)plan.size
-												   : 0.15;
-	item = 20 + element * (double)(plan.tile * DVTI_MIN(plan.chunk, plan.n_reduced));
-	dvti_parallel_for(plan.n_tiles * plan.n_chunks, item,
-					  plan.columns         ? dvti_reduce_column_items
-					  : plan.n_chunks == 1 ? dvti_reduce_short_items
-										   : dvti_reduce_row_items,
-					  &plan);
-	if (plan.n_chunks > 1)
-		dvti_parallel_for(plan.n_kept, 2.5 * (double)plan.n_chunks, dvti_reduce_trees, &plan);
-}
-
-/* Whether results have no elements: kernels expect at least one. */
-static bool dvti_reduce_empty(const dvti_launch *launch) {
-	int i;
-	for (i = (int)launch->i[0]; i < launch->in[0].ndim; i++)
-		if (launch->in[0].dim[i] == 0)
-			return true;
-	return false;
+	plan->launch = launch;
+	element = plan->method == DVTI_METHOD_LOGSUMEXP ? 0.1 * (double)plan->wide
+			  : plan->compute == DVTI_I64           ? 0.6
+			  : plan->readable                      ? 0.015 * (double)plan->size
+													: 0.15;
+	item = 20 + element * (double)(plan->tile * DVTI_MIN(plan->chunk, plan->n_reduced));
+	dvti_parallel_for(plan->n_tiles * plan->n_chunks, item,
+					  plan->columns         ? dvti_reduce_column_items
+					  : plan->n_chunks == 1 ? dvti_reduce_short_items
+											: dvti_reduce_row_items,
+					  plan);
+	if (plan->n_chunks > 1)
+		dvti_parallel_for(plan->n_kept, 2.5 * (double)plan->n_chunks, dvti_reduce_trees, plan);
 }
 
 DVTI_FN void dvti_cpu_reduce(const dvti_launch *launch) {
-	const dvti_simd *simd = dvti_simd_now();
-	if (simd && !dvti_reduce_empty(launch))
-		dvti_reduce_run(launch, simd);
+	dvti_reduce_plan *plan = (dvti_reduce_plan *)dvti_cpu_plan_at(launch);
+	if (plan->simd)
+		dvti_reduce_run(plan, launch);
 	else
 		dvti_oracle_reduce(launch);
 }
 
 DVTI_FN void dvti_cpu_variance(const dvti_launch *launch) {
-	const dvti_simd *simd = dvti_simd_now();
-	if (simd && !dvti_reduce_empty(launch))
-		dvti_reduce_run(launch, simd);
+	dvti_reduce_plan *plan = (dvti_reduce_plan *)dvti_cpu_plan_at(launch);
+	if (plan->simd)
+		dvti_reduce_run(plan, launch);
 	else
 		dvti_oracle_variance(launch);
 }
@@ -17834,13 +17915,14 @@ DVTI_FN void dvti_cpu_variance(const dvti_launch *launch) {
 #undef DVTI_REDUCE_GATHER
 /* ==== end src/3_cpu/cpu_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 74 "src/devtensor_spine.h"
+#line 73 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_reduce_integers.c ==== */
-/* Reductions of integers, in int64: loops over blocks, as the kernels of floats are (cpu_reduce.c cuts
-   the work for both). Every order gives the same bits, since sums and products wrap. */
+/* Reductions of integers, in int64: loops over blocks, as the kernels of floats are
+   (cpu_reduce_plan.c cuts the work for both). Every order gives the same bits, since sums and
+   products wrap. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/3_cpu/cpu_reduce_integers.c"
+#line 4 "src/3_cpu/cpu_reduce_integers.c"
 #endif
 
 #define W(word) dvti_i64_##word
@@ -17971,7 +18053,7 @@ DVTI_FN dvti_reduce_kernel dvti_reduce_integers(dvti_op op) {
 #undef W
 /* ==== end src/3_cpu/cpu_reduce_integers.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 75 "src/devtensor_spine.h"
+#line 74 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_reduce_plan.c ==== */
 /* Plans reductions: merges and splits axes, chooses the kernel, cuts the work into items. */
@@ -17989,7 +18071,6 @@ static void dvti_reduce_split(const dvti_launch *launch, dvti_reduce_plan *plan)
 	int kept = (int)launch->i[0], i;
 	dvti_view *reduced = &plan->reduced;
 	int64_t width;
-	plan->launch = launch;
 	plan->kept = plan->reduced = plan->whole = launch->in[0];
 	plan->kept.ndim = kept;
 	reduced->ndim = launch->in[0].ndim - kept;
@@ -18012,10 +18093,11 @@ static void dvti_reduce_split(const dvti_launch *launch, dvti_reduce_plan *plan)
 	plan->n_chunks = DVTI_MAX((plan->n_reduced + plan->chunk - 1) / plan->chunk, 1);
 }
 
-/* Cuts work items. Columns are read faster by whole pages, where each thread gets enough of them. */
-static void dvti_reduce_cut(dvti_reduce_plan *plan) {
+/* Cuts work items. Columns are read faster by whole pages, where each thread gets enough of
+   them. */
+static void dvti_reduce_cut(dvti_reduce_plan *plan, int threads) {
 	const int last = plan->kept.ndim - 1;
-	const int64_t width = plan->kept.dim[last], threads = dvti_parallel_width();
+	const int64_t width = plan->kept.dim[last];
 	const bool pages = plan->readable && plan->wide == 4 && plan->kept.stride[last] == 1 &&
 					   plan->method != DVTI_METHOD_LOGSUMEXP;
 	plan->across = 1;
@@ -18025,6 +18107,7 @@ static void dvti_reduce_cut(dvti_reduce_plan *plan) {
 		return;
 	}
 	plan->tile = pages ? DVTI_ACROSS : DVTI_BLOCK;
+	threads = dvti_cpu_threads(threads);
 	if (threads > 1 &&
 		plan->n_kept / width * ((width + plan->tile - 1) / plan->tile) * plan->n_chunks <
 			2 * threads)
@@ -18032,12 +18115,6 @@ static void dvti_reduce_cut(dvti_reduce_plan *plan) {
 	plan->tile = DVTI_MIN(plan->tile, width);
 	plan->across = (width + plan->tile - 1) / plan->tile;
 	plan->n_tiles = plan->n_kept / width * plan->across;
-}
-
-DVTI_FN int64_t dvti_cpu_reduce_workspace(const dvti_launch *launch) {
-	dvti_reduce_plan plan;
-	dvti_reduce_split(launch, &plan);
-	return plan.n_chunks > 1 ? plan.n_kept * plan.n_chunks * (int64_t)sizeof(dvti_partial) : 0;
 }
 
 /* Chooses the class of blocks, the kernel, and whether this reads x's dtype: any and all read every
@@ -18070,8 +18147,24 @@ static void dvti_reduce_choose(const dvti_launch *launch, const dvti_simd *simd,
 	plan->wide = dvt_dtype_size(own);
 }
 
-DVTI_FN void dvti_reduce_plan_of(const dvti_launch *launch, const dvti_simd *simd,
-								 dvti_reduce_plan *plan) {
+/* Returns whether results have no elements: kernels expect at least one. */
+static bool dvti_reduce_is_empty(const dvti_launch *launch) {
+	int i;
+	for (i = (int)launch->i[0]; i < launch->in[0].ndim; i++)
+		if (launch->in[0].dim[i] == 0)
+			return true;
+	return false;
+}
+
+DVTI_PLAN_FITS(dvti_reduce_plan)
+
+DVTI_FN int64_t dvti_cpu_reduce_plan(dvti_launch *launch, int threads) {
+	dvti_reduce_plan *plan = (dvti_reduce_plan *)(void *)&launch->plan;
+	const dvti_simd *simd = dvti_simd_now();
+	if (!simd || dvti_reduce_is_empty(launch)) {
+		plan->simd = NULL;
+		return 0;
+	}
 	dvti_reduce_choose(launch, simd, plan);
 	dvti_reduce_split(launch, plan);
 	/* Of a short row of 16-bit floats the tail costs more than a copy of many rows. */
@@ -18080,9 +18173,10 @@ DVTI_FN void dvti_reduce_plan_of(const dvti_launch *launch, const dvti_simd *sim
 		(plan->columns ? 4 * plan->kept.dim[plan->kept.ndim - 1] : plan->n_reduced) >=
 			DVTI_REDUCE_LONG)
 		plan->readable = true;
-	dvti_reduce_cut(plan);
+	dvti_reduce_cut(plan, threads);
 	plan->plain = plan->readable && plan->reduced.ndim == 1 &&
 				  (plan->reduced.stride[0] == 1 || plan->n_reduced == 1);
+	return plan->n_chunks > 1 ? plan->n_kept * plan->n_chunks * (int64_t)sizeof(dvti_partial) : 0;
 }
 
 #undef DVTI_REDUCE_CHUNK
@@ -18091,7 +18185,7 @@ DVTI_FN void dvti_reduce_plan_of(const dvti_launch *launch, const dvti_simd *sim
 #undef DVTI_REDUCE_ITEM
 /* ==== end src/3_cpu/cpu_reduce_plan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 76 "src/devtensor_spine.h"
+#line 75 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_scan.c ==== */
 /* Cumulative sums of contiguous arrays (a, n, b) along n. cpu_scan.h shows the work items. Sums of
@@ -18115,22 +18209,22 @@ DVTI_FN char *dvti_scan_at(const dvti_view *view, int64_t at) {
 }
 
 DVTI_FN void dvti_scan_load(const dvti_scan *scan, int64_t at, int64_t n, double *to) {
-	const void *from = dvti_scan_at(&scan->in, at);
-	if (!scan->simd || !scan->simd->f64->load_row(from, scan->in.dtype, n, to))
-		dvti_load_row_f64(from, scan->in.dtype, 1, n, to);
+	const void *from = dvti_scan_at(scan->in, at);
+	if (!scan->simd || !scan->simd->f64->load_row(from, scan->in->dtype, n, to))
+		dvti_load_row_f64(from, scan->in->dtype, 1, n, to);
 }
 
 DVTI_FN void dvti_scan_store(const dvti_scan *scan, int64_t at, int64_t n, double *from,
 							 double before) {
-	void *to = dvti_scan_at(&scan->out, at);
+	void *to = dvti_scan_at(scan->out, at);
 	int64_t k;
 	if (scan->simd) {
-		scan->simd->f64->store_sums(to, scan->out.dtype, n, from, before);
+		scan->simd->f64->store_sums(to, scan->out->dtype, n, from, before);
 		return;
 	}
 	for (k = 0; k < n; k++)
 		from[k] += before;
-	dvti_store_row_f64(to, scan->out.dtype, 1, n, from);
+	dvti_store_row_f64(to, scan->out->dtype, 1, n, from);
 }
 
 /* ---- the launch ---- */
@@ -18161,11 +18255,6 @@ static int64_t dvti_scan_chunks(int64_t n) {
 	return (n - 1) / DVTI_SCAN_CHUNK + 1;
 }
 
-DVTI_FN int64_t dvti_scan_workspace(const dvti_launch *launch) {
-	const int64_t *dim = launch->out[0].dim, chunks = dvti_scan_chunks(dim[1]);
-	return chunks > 1 ? dim[0] * chunks * dim[2] * 8 : 0;
-}
-
 static void dvti_scan_pass(dvti_scan *scan) {
 	const double each = scan->b == 1 ? 0.5 : 0.3;
 	const int64_t line = DVTI_MIN(scan->b, scan->width);
@@ -18182,43 +18271,52 @@ static void dvti_scan_pass(dvti_scan *scan) {
 						  dvti_scan_columns_items, scan);
 }
 
-DVTI_FN void dvti_cpu_scan(const dvti_launch *launch) {
-	const int64_t threads = dvti_parallel_width();
+/* ---- the kernel ---- */
+DVTI_PLAN_FITS(dvti_scan)
+
+DVTI_FN int64_t dvti_cpu_scan_plan(dvti_launch *launch, int threads) {
+	dvti_scan *scan = (dvti_scan *)(void *)&launch->plan;
 	int64_t items;
-	dvti_scan scan;
-	scan.simd = dvti_simd_now();
-	scan.in = launch->in[0];
-	scan.out = launch->out[0];
-	scan.a = scan.out.dim[0];
-	scan.n = scan.out.dim[1];
-	scan.b = scan.out.dim[2];
-	scan.chunks = dvti_scan_chunks(scan.n);
-	scan.backwards = launch->i[0] != 0;
-	scan.floats = launch->compute != DVTI_I64;
-	scan.lines = scan.chunks > 1
-					 ? (scan.floats ? DVTI_SCAN_INTERLEAVE : 1)
-					 : (DVTI_SCAN_ITEM / scan.n + 3) / DVTI_SCAN_INTERLEAVE * DVTI_SCAN_INTERLEAVE;
-	scan.width = DVTI_BLOCK;
-	scan.col_tiles = (scan.b - 1) / scan.width + 1;
-	for (; scan.width > 64 && scan.a * scan.col_tiles < threads;
-		 scan.col_tiles = (scan.b - 1) / scan.width + 1)
-		scan.width /= 2;
-	/* Two passes are needed if there is less than one line for each thread (four lines of
-       floats). */
-	items =
-		scan.b == 1 ? scan.a / (scan.floats ? DVTI_SCAN_INTERLEAVE : 1) : scan.a * scan.col_tiles;
-	scan.before = scan.chunks > 1 && threads > 1 && items < threads ? launch->workspace : NULL;
-	scan.totals = scan.before != NULL;
-	if (scan.totals) {
-		dvti_scan_pass(&scan);
-		dvti_scan_carry(&scan);
-		scan.totals = false;
+	scan->simd = dvti_simd_now();
+	scan->a = launch->out[0].dim[0];
+	scan->n = launch->out[0].dim[1];
+	scan->b = launch->out[0].dim[2];
+	scan->chunks = dvti_scan_chunks(scan->n);
+	scan->backwards = launch->i[0] != 0;
+	scan->floats = launch->compute != DVTI_I64;
+	scan->lines = scan->chunks > 1 ? (scan->floats ? DVTI_SCAN_INTERLEAVE : 1)
+								   : (DVTI_SCAN_ITEM / scan->n + 3) / DVTI_SCAN_INTERLEAVE *
+										 DVTI_SCAN_INTERLEAVE;
+	scan->width = DVTI_BLOCK;
+	scan->col_tiles = (scan->b - 1) / scan->width + 1;
+	threads = dvti_cpu_threads(threads);
+	for (; scan->width > 64 && scan->a * scan->col_tiles < threads;
+		 scan->col_tiles = (scan->b - 1) / scan->width + 1)
+		scan->width /= 2;
+	/* Lines are cut, in two passes, if there is less than one line for each thread (four lines
+       of floats). */
+	items = scan->b == 1 ? scan->a / (scan->floats ? DVTI_SCAN_INTERLEAVE : 1)
+						 : scan->a * scan->col_tiles;
+	scan->cut = scan->chunks > 1 && threads > 1 && items < threads;
+	return scan->cut ? scan->a * scan->chunks * scan->b * 8 : 0;
+}
+
+DVTI_FN void dvti_cpu_scan(const dvti_launch *launch) {
+	dvti_scan *scan = (dvti_scan *)dvti_cpu_plan_at(launch);
+	scan->in = &launch->in[0];
+	scan->out = &launch->out[0];
+	scan->before = scan->cut ? launch->workspace : NULL;
+	scan->totals = scan->cut;
+	if (scan->totals) {
+		dvti_scan_pass(scan);
+		dvti_scan_carry(scan);
+		scan->totals = false;
 	}
-	dvti_scan_pass(&scan);
+	dvti_scan_pass(scan);
 }
 /* ==== end src/3_cpu/cpu_scan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 77 "src/devtensor_spine.h"
+#line 76 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_scan_columns.c ==== */
 /* Cumulative sums of neighboring lines (b > 1): rows are added to rows. */
@@ -18249,7 +18347,7 @@ DVTI_SCAN_ROWS(dvti_scan_rows_i64, int64_t, uint64_t)
    memory directly; without one, rows are converted to float64 in `work`. */
 static void dvti_scan_columns(const dvti_scan *scan, int64_t at, int64_t rows, int64_t n,
 							  double *sum, double *before, double *work) {
-	const dvt_dtype dtype = scan->in.dtype;
+	const dvt_dtype dtype = scan->in->dtype;
 	const bool direct = scan->simd && (dtype == DVT_F32 || dtype == DVT_F64);
 	const int64_t most = DVTI_MAX(DVTI_SCAN_WORK / n, 1), row = scan->b;
 	int64_t done, some, r;
@@ -18265,8 +18363,8 @@ static void dvti_scan_columns(const dvti_scan *scan, int64_t at, int64_t rows, i
 		const int64_t from = at + (scan->backwards ? rows - 1 - done : done) * row;
 		some = DVTI_MIN(rows - done, most);
 		p.rows = some;
-		p.x = dvti_scan_at(&scan->in, from);
-		p.y = scan->totals ? NULL : dvti_scan_at(&scan->out, from);
+		p.x = dvti_scan_at(scan->in, from);
+		p.y = scan->totals ? NULL : dvti_scan_at(scan->out, from);
 		if (direct) {
 			(dtype == DVT_F32 ? scan->simd->running : scan->simd->f64->running)(&p);
 			continue;
@@ -18292,13 +18390,13 @@ static void dvti_scan_integer_columns(const dvti_scan *scan, int64_t at, int64_t
 	int64_t done, some, r;
 	for (done = 0; done < rows; done += some) {
 		const int64_t from = at + (scan->backwards ? rows - 1 - done : done) * row;
-		int64_t *y = (int64_t *)scan->out.data + from;
+		int64_t *y = (int64_t *)scan->out->data + from;
 		const int64_t *x = y;
 		some = DVTI_MIN(rows - done, most);
-		if (scan->in.dtype == DVT_I64)
-			x = (const int64_t *)scan->in.data + from;
+		if (scan->in->dtype == DVT_I64)
+			x = (const int64_t *)scan->in->data + from;
 		for (r = 0; r < some && x == y; r++)
-			dvti_load_row_i64(dvti_scan_at(&scan->in, from + r * step), scan->in.dtype, 1, n,
+			dvti_load_row_i64(dvti_scan_at(scan->in, from + r * step), scan->in->dtype, 1, n,
 							  y + r * step);
 		dvti_scan_rows_i64(x, y, step, some, n, sum, before);
 	}
@@ -18352,7 +18450,7 @@ DVTI_FN void dvti_scan_columns_items(void *user, int64_t begin, int64_t end) {
 }
 /* ==== end src/3_cpu/cpu_scan_columns.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 78 "src/devtensor_spine.h"
+#line 77 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_scan_lines.c ==== */
 /* Cumulative sums along memory (b = 1). */
@@ -18429,25 +18527,25 @@ DVTI_SCAN_CHAIN(dvti_scan_chain64, int64_t)
 
 /* Stores n sums of integers from element `at` on, starting from `sum`. Returns the last one. */
 static int64_t dvti_scan_ints(const dvti_scan *scan, int64_t at, int64_t n, int64_t sum) {
-	const void *x = dvti_scan_at(&scan->in, at);
-	int64_t *y = (int64_t *)scan->out.data + at;
-	if (scan->in.dtype == DVT_I32)
+	const void *x = dvti_scan_at(scan->in, at);
+	int64_t *y = (int64_t *)scan->out->data + at;
+	if (scan->in->dtype == DVT_I32)
 		return dvti_scan_chain32((const int32_t *)x, y, n, scan->backwards, sum);
-	if (scan->in.dtype == DVT_I64)
+	if (scan->in->dtype == DVT_I64)
 		return dvti_scan_chain64((const int64_t *)x, y, n, scan->backwards, sum);
-	dvti_load_row_i64(x, scan->in.dtype, 1, n, y);
+	dvti_load_row_i64(x, scan->in->dtype, 1, n, y);
 	return dvti_scan_chain64(y, y, n, scan->backwards, sum);
 }
 
 /* Sums lines of at most one chunk. */
 static void dvti_scan_short(const dvti_scan *scan, int64_t first, int64_t lines, double *work) {
 	const int64_t n = scan->n, at = first * n;
-	const void *x = dvti_scan_at(&scan->in, at);
-	void *y = dvti_scan_at(&scan->out, at);
+	const void *x = dvti_scan_at(scan->in, at);
+	void *y = dvti_scan_at(scan->out, at);
 	int64_t k, some;
-	if (scan->in.dtype == DVT_F32) {
+	if (scan->in->dtype == DVT_F32) {
 		dvti_scan_chains32((const float *)x, (float *)y, n, lines, n, scan->backwards, NULL);
-	} else if (scan->in.dtype == DVT_F64) {
+	} else if (scan->in->dtype == DVT_F64) {
 		dvti_scan_chains64((const double *)x, (double *)y, n, lines, n, scan->backwards, NULL);
 	} else {
 		for (k = 0; k < lines; k += some) {
@@ -18474,7 +18572,7 @@ static void dvti_scan_form(const dvti_scan *scan, int64_t a, int64_t chunk, int 
 	int64_t most = 0, k, j;
 	double *row = work;
 	group->count = count;
-	group->direct = scan->in.dtype == DVT_F64 && !scan->totals && count == DVTI_SCAN_INTERLEAVE;
+	group->direct = scan->in->dtype == DVT_F64 && !scan->totals && count == DVTI_SCAN_INTERLEAVE;
 	for (k = 0; k < count; k++) {
 		group->at[k] =
 			dvti_scan_first(scan, across ? a + k : a, across ? chunk : chunk + k, &group->n[k]);
@@ -18482,8 +18580,8 @@ static void dvti_scan_form(const dvti_scan *scan, int64_t a, int64_t chunk, int 
 		most = DVTI_MAX(most, group->n[k]);
 	}
 	if (group->direct) {
-		dvti_scan_chains64((const double *)scan->in.data + group->at[0],
-						   (double *)scan->out.data + group->at[0], group->at[1] - group->at[0],
+		dvti_scan_chains64((const double *)scan->in->data + group->at[0],
+						   (double *)scan->out->data + group->at[0], group->at[1] - group->at[0],
 						   DVTI_SCAN_INTERLEAVE, most, scan->backwards, group->sum);
 		return;
 	}
@@ -18505,7 +18603,7 @@ static void dvti_scan_put(const dvti_scan *scan, dvti_scan_group *group, double 
 		most = DVTI_MAX(most, group->n[k]);
 	for (k = 0; k < group->count; k++, work += DVTI_SCAN_ROW) {
 		const int64_t n = group->n[k];
-		double *x = group->direct ? (double *)scan->out.data + group->at[k]
+		double *x = group->direct ? (double *)scan->out->data + group->at[k]
 								  : work + (scan->backwards ? most - n : 0);
 		dvti_scan_store(scan, group->at[k], n, x, group->before[k]);
 	}
@@ -18598,12 +18696,12 @@ DVTI_FN void dvti_scan_chunk_items(void *user, int64_t begin, int64_t end) {
 }
 /* ==== end src/3_cpu/cpu_scan_lines.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 79 "src/devtensor_spine.h"
+#line 78 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_softmax64.c ==== */
-/* softmax, log_softmax and logsumexp of float64, composed of the elementwise loops of an ISA target: the
-   elements stay in L1 from one loop to the next, so that no kernel of their own has to be compiled.
-   Infinities and NaN behave as in simd/softmax.inl. */
+/* softmax, log_softmax and logsumexp of float64, composed of the elementwise loops of an ISA
+   target: the elements stay in L1 from one loop to the next, so that no kernel of their own has to
+   be compiled. Infinities and NaN behave as in simd/softmax.inl. */
 #ifdef DEVTENSOR_LINES
 #line 4 "src/3_cpu/cpu_softmax64.c"
 #endif
@@ -18662,8 +18760,8 @@ static void dvti_wide_columns(const dvti_simd *simd, dvti_op op, const double *x
 }
 
 /* ---- rows ---- */
-/* Applies a number b to each row. For contiguous short rows, a copy of b for each element costs less than
-   a call for each row. */
+/* Applies a number b to each row. For contiguous short rows, a copy of b for each element costs
+   less than a call for each row. */
 static void dvti_wide_by_rows(const dvti_simd *simd, dvti_op op, const double *a, int64_t a_step,
 							  const double *b, double *to, int64_t to_step, int64_t rows,
 							  int64_t n) {
@@ -18684,8 +18782,8 @@ static int64_t dvti_wide_group(int64_t rows, int64_t n) {
 	return DVTI_MAX(1, DVTI_MIN(DVTI_MIN(rows, DVTI_WIDE_ROWS), DVTI_WIDE_BLOCK / n));
 }
 
-/* Sums exp(x - most) of a group. The exponentials go to e, which holds a block; those of a longer row to
-   `all`, unless it is NULL. */
+/* Sums exp(x - most) of a group. The exponentials go to e, which holds a block; those of a longer
+   row to `all`, unless it is NULL. */
 static void dvti_wide_sums(const dvti_simd *simd, const double *x, int64_t step, int64_t rows,
 						   int64_t n, const double *most, double *e, double *all, double *sum) {
 	double part[DVTI_WIDE_ROWS];
@@ -18711,7 +18809,7 @@ DVTI_FN void dvti_softmax64(const dvti_simd *simd, const double *x, int64_t x_st
 		dvti_wide_sums(simd, x, x_step, some, n, most, e, logarithm ? NULL : y, sum);
 		dvti_wide_loop(simd, logarithm ? DVTI_OP_log : DVTI_OP_reciprocal, sum, NULL, false, sum,
 					   some);
-		if (logarithm) /* most + log(sum) would lose the logarithm beside a huge value */
+		if (logarithm) /* most + log(sum) would lose the logarithm next to a huge value */
 			dvti_wide_by_rows(simd, DVTI_OP_sub, x, x_step, most, y, y_step, some, n);
 		if (logarithm || n > DVTI_WIDE_BLOCK)
 			dvti_wide_by_rows(simd, logarithm ? DVTI_OP_sub : DVTI_OP_mul, y, y_step, sum, y,
@@ -18721,7 +18819,8 @@ DVTI_FN void dvti_softmax64(const dvti_simd *simd, const double *x, int64_t x_st
 	}
 }
 
-/* Over the largest number instead of an infinite maximum the sum is infinite, 0 or NaN as it should be. */
+/* Over the largest number instead of an infinite maximum the sum is infinite, 0 or NaN as it should
+   be. */
 static void dvti_wide_limit(double *most, int64_t n) {
 	int64_t k;
 	for (k = 0; k < n; k++)
@@ -18793,13 +18892,13 @@ DVTI_FN void dvti_logsumexp64_columns(const dvti_simd *simd, const dvti_reductio
 #undef DVTI_WIDE_PART
 /* ==== end src/3_cpu/cpu_softmax64.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 80 "src/devtensor_spine.h"
+#line 79 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_softmax.c ==== */
-/* softmax, log_softmax and layer norm by the kernels of an ISA target, many rows per call; of float64
-   composed (cpu_softmax64.c). Rows of 16-bit floats, and rows whose elements are not contiguous, are
-   copied to the stack when they are short enough. The oracle computes what is left: other such rows,
-   rows of integers. */
+/* softmax, log_softmax and layer norm by the kernels of an ISA target, many rows per call; of
+   float64 composed (cpu_softmax64.c). Rows of 16-bit floats, and rows whose elements are not
+   contiguous, are copied to the stack when they are short enough. The oracle computes what is left:
+   other such rows, rows of integers. No way needs workspace, so `run` plans. */
 #ifdef DEVTENSOR_LINES
 #line 5 "src/3_cpu/cpu_softmax.c"
 #endif
@@ -19007,19 +19106,24 @@ DVTI_FN void dvti_cpu_layer_norm(const dvti_launch *launch) {
 #undef DVTI_SOFTMAX_TILE
 /* ==== end src/3_cpu/cpu_softmax.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 81 "src/devtensor_spine.h"
+#line 80 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_sort.c ==== */
-/* Sorting of rows, stable. Elements become unsigned keys whose order is theirs, and a radix sort, least significant digit first, moves keys, or
-   keys with their numbers. Digits have 11 bits where that saves passes, 8 where rows are too short to fill as many counters; the shortest rows
-   are sorted by insertion. Short rows of floats and of int32 are sorted 16 side by side, each in a lane of a ISA target's vectors, where there is
-   neither NaN nor -0. The numbers of rows of a few hundred are not sorted: how many elements stand before each is counted.
+/* Sorts rows, stable. Elements become unsigned keys in the elements' order. A radix sort, least
+   significant digit first, moves keys, or keys with positions. Digits have 11 bits where that saves
+   passes, and 8 where rows are too short to fill as many counters.
 
-   Keys: all NaN are the largest, -0 and +0 are one key, so stable order is the numbers' order. A row that has neither NaN nor -0 gives its
-   elements back from the keys alone; another one is sorted by number and gathered.
+     float32, int32, sort, up to 4096      16 rows at a time, each in a lane of the ISA target's
+                                           vectors, where there is neither NaN nor -0
+     float32, int32, argsort, up to 256    counts the elements before each
+     others                                radix sort; up to 40 elements insertion sort
+
+   Keys: all NaN are the largest, -0 and +0 are one key, and equal keys keep the order of their
+   positions. A row that has neither NaN nor -0 gives its elements back from the keys alone. Any
+   other row is sorted by position and gathered.
    Source of the float keys: Herf, "Radix Tricks", 2001. */
 #ifdef DEVTENSOR_LINES
-#line 9 "src/3_cpu/cpu_sort.c"
+#line 14 "src/3_cpu/cpu_sort.c"
 #endif
 
 #define DVTI_SORT_INSERT 40        /* elements up to which insertion is faster */
@@ -19031,11 +19135,13 @@ DVTI_FN void dvti_cpu_layer_norm(const dvti_launch *launch) {
 #define DVTI_SORT_TERMS 130.       /* per element, as a product's terms (dvti_task_areas) */
 #define DVTI_SORT_INTERLEAVED_TERMS 20.
 
+/* What launch->plan contains. */
 typedef struct dvti_sort_plan {
-	const dvti_launch *launch;
+	const dvti_launch *launch;        /* set by `run` */
+	const dvti_simd *simd;            /* NULL: no ISA target is chosen */
 	int64_t rows, n, k, group, tasks; /* k: results of a row; group: rows of a task */
-	int64_t area_bytes;
-	bool interleaved; /* rows of float32 or int32, 16 side by side where a ISA target computes */
+	int64_t area_bytes, areas;        /* areas: tasks that run at once at most */
+	bool interleaved; /* rows of float32 or int32, 16 side by side where an ISA target computes */
 	int bits;         /* of a key */
 	bool wide;        /* keys of 64 bits, or numbers of more than 32 */
 } dvti_sort_plan;
@@ -19102,7 +19208,8 @@ DVTI_FN dvti_sort_pair *dvti_sort_pairs(dvti_sort_pair *x, dvti_sort_pair *y, in
 }
 
 /* ---- keys ---- */
-/* Stored bits u of a float whose infinity is `infinity`: special counts NaN and -0. `flip` is all ones for a descending order. */
+/* Stored bits u of a float whose infinity is `infinity`: special counts NaN and -0. `flip` is all
+   ones for a descending order. */
 #define DVTI_FLOAT_KEYS(S, K, top, infinity) \
 	{ \
 		const S *s = (const S *)src; \
@@ -19174,7 +19281,7 @@ DVTI_FN bool dvti_keys_64(const void *src, dvt_dtype dtype, int64_t n, uint64_t 
 #undef DVTI_FLOAT_KEYS
 #undef DVTI_INT_KEYS
 
-/* Elements from the keys of a row that has no special ones. */
+/* Returns elements from the keys of a row that has no special ones. */
 #define DVTI_KEYS_BACK(S, K, back) \
 	{ \
 		S *d = (S *)dst; \
@@ -19212,7 +19319,7 @@ static void dvti_keys_back(const void *key, dvt_dtype dtype, int64_t n, uint64_t
 #undef DVTI_KEYS_BACK
 
 /* ---- rows ---- */
-/* Sorted by number: the numbers, or the elements that they name. */
+/* Stores result i of a row that is sorted by position: the position, or the element there. */
 static void dvti_sort_store(const dvti_sort_plan *plan, const void *src, int64_t i, uint64_t at,
 							void *dst) {
 	size_t size = (size_t)dvt_dtype_size(plan->launch->in[0].dtype);
@@ -19276,7 +19383,8 @@ DVTI_FN void dvti_rows_to_lanes(const dvti_simd *simd, const float *rows, int64_
 	memcpy(lanes, block, (size_t)(16 * columns) * sizeof *lanes);
 }
 
-/* Where the 16 columns behind those from `at` on begin: a last few with some before them once more, as whole blocks take less time. */
+/* Returns where the 16 columns after those from `at` on begin. The last block overlaps the one
+   before it, since a whole block takes less time than a partial one. */
 static int64_t dvti_sort_next(int64_t at, int64_t n) {
 	return at + 16 < n && at + 32 > n ? n - 16 : at + 16;
 }
@@ -19299,17 +19407,19 @@ static void dvti_sort_from_lanes(const dvti_simd *simd, const float *lanes, int6
 	}
 }
 
-/* Processors do not guess rows side by side: without this, short rows of a large array wait for memory longer than they are sorted. */
+/* Prefetches short rows: no processor does for 16 streams, and the rows of a large array would wait
+   for memory longer than their sort takes. */
 static void dvti_sort_ahead(const float *p, int64_t n) {
 	int64_t i;
 	for (i = 0; i < n && n <= 16 * DVTI_SORT_AHEAD; i += 16)
 		DVTI_PREFETCH(p + i);
 }
 
-/* Rows first .. first + count - 1, at most 16. False: not this way. A few rows take as long as 16. */
+/* Sorts rows first .. first + count - 1, at most 16. Returns false where it does not: a few rows
+   take as long as 16. */
 static bool dvti_sort_interleaved(const dvti_sort_plan *plan, int64_t first, int64_t count,
 								  float *area) {
-	const dvti_simd *simd = dvti_simd_now();
+	const dvti_simd *simd = plan->simd;
 	const float *from = (const float *)plan->launch->in[0].data + first * plan->n;
 	float *to = (float *)plan->launch->out[0].data + first * plan->n;
 	int64_t n = plan->n, at;
@@ -19325,9 +19435,10 @@ static bool dvti_sort_interleaved(const dvti_sort_plan *plan, int64_t first, int
 	return true;
 }
 
-/* The numbers of a short row in order: where as many are before an element as before others, these are its equals, and the first comes first. */
+/* Writes the positions of a short row in order. Elements with the same count before them are equal,
+   and the first of them comes first. */
 static bool dvti_sort_ranked(const dvti_sort_plan *plan, const void *src, int64_t *dst) {
-	const dvti_simd *simd = dvti_simd_now();
+	const dvti_simd *simd = plan->simd;
 	const dvt_dtype dtype = plan->launch->in[0].dtype;
 	const int64_t n = plan->n;
 	int32_t key[DVTI_SORT_RANKED + 64], rank[DVTI_SORT_RANKED + 64], next[DVTI_SORT_RANKED];
@@ -19365,49 +19476,47 @@ static void dvti_sort_task(void *user, int64_t task, void *area) {
 	}
 }
 
-/* ---- the launch ---- */
-static dvti_sort_plan dvti_sort_plan_of(const dvti_launch *launch) {
-	dvti_sort_plan plan;
-	int64_t size = dvt_dtype_size(launch->in[0].dtype);
-	plan.launch = launch;
-	plan.rows = launch->in[0].dim[0];
-	plan.n = launch->in[0].dim[1];
-	plan.k = launch->out[0].dim[1];
-	plan.interleaved = launch->op == DVTI_OP_sort &&
-					   (launch->in[0].dtype == DVT_F32 || launch->in[0].dtype == DVT_I32) &&
-					   plan.rows >= 4 && plan.n > 1 && plan.n <= DVTI_SORT_INTERLEAVED;
-	plan.group = DVTI_MAX(DVTI_SORT_TASK / plan.n, 1);
-	if (plan.interleaved)
-		plan.group = (plan.group + 15) / 16 * 16;
-	plan.tasks = (plan.rows - 1) / plan.group + 1;
-	plan.bits = launch->in[0].dtype == DVT_BOOL ? 1 : 8 * (int)size;
-	plan.wide = size == 8 || plan.n > UINT32_MAX;
-	plan.area_bytes = (plan.n * (plan.wide ? 32 : 16) + 63) / 64 * 64;
-	if (plan.interleaved)
-		for (plan.area_bytes = 1024; plan.area_bytes < 64 * plan.n; plan.area_bytes *= 2)
-			;
-	return plan;
-}
-
+/* ---- the kernel ---- */
 static double dvti_sort_terms(const dvti_sort_plan *plan) {
 	return (double)(plan->rows * plan->n) *
 		   (plan->interleaved ? DVTI_SORT_INTERLEAVED_TERMS : DVTI_SORT_TERMS);
 }
 
-static int64_t dvti_sort_areas(const dvti_sort_plan *plan, int threads) {
-	return dvti_task_areas(plan->tasks, dvti_sort_terms(plan), threads);
-}
+DVTI_PLAN_FITS(dvti_sort_plan)
 
-DVTI_FN int64_t dvti_cpu_sort_workspace(const dvti_launch *launch, int threads) {
-	dvti_sort_plan plan = dvti_sort_plan_of(launch);
-	return dvti_sort_areas(&plan, threads) * plan.area_bytes;
+DVTI_FN int64_t dvti_sort_plan_of(dvti_launch *launch, int threads) {
+	dvti_sort_plan *plan = (dvti_sort_plan *)(void *)&launch->plan;
+	const dvt_dtype dtype = launch->in[0].dtype;
+	const int64_t size = dvt_dtype_size(dtype);
+	const int64_t rows = launch->in[0].dim[0], n = launch->in[0].dim[1];
+	const bool interleaved = launch->op == DVTI_OP_sort && (dtype == DVT_F32 || dtype == DVT_I32) &&
+							 rows >= 4 && n > 1 && n <= DVTI_SORT_INTERLEAVED;
+	const bool wide = size == 8 || n > UINT32_MAX;
+	int64_t group = DVTI_MAX(DVTI_SORT_TASK / n, 1), bytes = (n * (wide ? 32 : 16) + 63) / 64 * 64;
+	if (interleaved) {
+		group = (group + 15) / 16 * 16;
+		for (bytes = 1024; bytes < 64 * n; bytes *= 2)
+			;
+	}
+	plan->simd = dvti_simd_now();
+	plan->rows = rows;
+	plan->n = n;
+	plan->k = launch->out[0].dim[1];
+	plan->interleaved = interleaved;
+	plan->group = group;
+	plan->tasks = (rows - 1) / group + 1;
+	plan->bits = dtype == DVT_BOOL ? 1 : 8 * (int)size;
+	plan->wide = wide;
+	plan->area_bytes = bytes;
+	plan->areas = dvti_task_areas(plan->tasks, dvti_sort_terms(plan), dvti_cpu_threads(threads));
+	return plan->areas * bytes;
 }
 
 DVTI_FN void dvti_cpu_sort(const dvti_launch *launch) {
-	dvti_sort_plan plan = dvti_sort_plan_of(launch);
-	dvti_run_tasks(plan.tasks, dvti_sort_terms(&plan), launch->workspace,
-				   launch->workspace_bytes / plan.area_bytes, plan.area_bytes, dvti_sort_task,
-				   &plan);
+	dvti_sort_plan *plan = (dvti_sort_plan *)dvti_cpu_plan_at(launch);
+	plan->launch = launch;
+	dvti_run_tasks(plan->tasks, dvti_sort_terms(plan), launch->workspace, plan->areas,
+				   plan->area_bytes, dvti_sort_task, plan);
 }
 
 #undef DVTI_SORT_INSERT
@@ -19420,7 +19529,7 @@ DVTI_FN void dvti_cpu_sort(const dvti_launch *launch) {
 #undef DVTI_SORT_INTERLEAVED_TERMS
 /* ==== end src/3_cpu/cpu_sort.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 82 "src/devtensor_spine.h"
+#line 81 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_tasks.c ==== */
 /* Runs tasks that each need an area of the workspace while they run. */
@@ -19459,7 +19568,7 @@ DVTI_FN void dvti_run_tasks(int64_t tasks, double multiply_adds, void *workspace
 }
 /* ==== end src/3_cpu/cpu_tasks.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 83 "src/devtensor_spine.h"
+#line 82 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_topk.c ==== */
 /* The first k of each row in order: positions, as stable sorting would give them (cpu_sort.c has the keys). A row is read once. What comes
@@ -19481,14 +19590,15 @@ DVTI_FN void dvti_run_tasks(int64_t tasks, double multiply_adds, void *workspace
 #define DVTI_TOPK_TASK 16384      /* elements of short rows that a thread takes at once */
 #define DVTI_TOPK_TERMS 7.        /* per element, as a product's terms (dvti_task_areas) */
 
+/* What launch->plan contains. */
 typedef struct dvti_topk_plan {
-	const dvti_launch *launch;
-	const dvti_simd *simd; /* NULL: by keys alone */
+	const dvti_launch *launch; /* set by `run`, as `best` is */
+	const dvti_simd *simd;     /* NULL: by keys alone */
 	dvt_dtype dtype;
-	int64_t rows, n, k, room; /* room: pairs of an area's buffer */
-	int64_t pieces, group;    /* of a row; pieces of a task */
-	int64_t tasks, area_bytes;
-	int bits;         /* of a key */
+	int64_t rows, n, k, room;         /* room: pairs of an area's buffer */
+	int64_t pieces, group;            /* of a row; pieces of a task */
+	int64_t tasks, area_bytes, areas; /* areas: tasks that run at once at most */
+	int bits;                         /* of a key */
 	bool interleaved; /* rows of floats, 16 side by side where a ISA target computes */
 	uint64_t flip;
 	dvti_sort_pair *best; /* k of each piece, where rows have several */
@@ -19766,62 +19876,53 @@ static void dvti_topk_join(const dvti_topk_plan *plan, void *area) {
 }
 
 /* ---- the launch ---- */
-static dvti_topk_plan dvti_topk_plan_of(const dvti_launch *launch) {
-	dvti_topk_plan plan;
-	int64_t size = dvt_dtype_size(launch->in[0].dtype), pieces;
-	plan.launch = launch;
-	plan.dtype = launch->in[0].dtype;
-	plan.simd = plan.dtype == DVT_I64 ? NULL : dvti_simd_now();
-	plan.rows = launch->in[0].dim[0];
-	plan.n = launch->in[0].dim[1];
-	plan.k = launch->out[0].dim[1];
-	plan.room = plan.k <= DVTI_TOPK_LIST ? plan.k : plan.k + DVTI_MAX(plan.k, 512);
-	plan.area_bytes = plan.room * 2 * (int64_t)sizeof(dvti_sort_pair) + DVTI_TOPK_CHUNK * 8;
-	plan.area_bytes = (plan.area_bytes + 63) / 64 * 64;
-	plan.bits = launch->in[0].dtype == DVT_BOOL ? 1 : 8 * (int)size;
-	plan.flip = launch->i[0] ? ~(uint64_t)0 : 0;
-	/* A piece has more elements than the row has results, by far. */
-	pieces = DVTI_MIN(plan.n / DVTI_TOPK_SPLIT, plan.n / plan.k / 16);
-	plan.pieces = plan.rows < 16 ? DVTI_MAX(pieces, 1) : 1;
-	plan.group = DVTI_MAX(DVTI_TOPK_TASK / (plan.n / plan.pieces), 1);
-	plan.interleaved =
-		plan.dtype == DVT_F32 && plan.k <= DVTI_TOPK_FEW && plan.n <= DVTI_TOPK_INTERLEAVED;
-	if (plan.interleaved)
-		plan.group = (plan.group + 15) / 16 * 16;
-	plan.tasks = (plan.rows * plan.pieces - 1) / plan.group + 1;
-	plan.best = NULL;
-	return plan;
-}
-
 static double dvti_topk_terms(const dvti_topk_plan *plan) {
 	return (double)(plan->rows * plan->n) * DVTI_TOPK_TERMS;
-}
-
-static int64_t dvti_topk_shared(const dvti_topk_plan *plan) {
-	return plan->pieces == 1
-			   ? 0
-			   : plan->rows * plan->pieces * plan->k * (int64_t)sizeof(dvti_sort_pair);
 }
 
 DVTI_FN bool dvti_topk_pays(const dvti_launch *launch) {
 	return launch->op == DVTI_OP_topk && launch->out[0].dim[1] <= launch->in[0].dim[1] / 4;
 }
 
-DVTI_FN int64_t dvti_topk_workspace(const dvti_launch *launch, int threads) {
-	dvti_topk_plan plan = dvti_topk_plan_of(launch);
-	return dvti_task_areas(plan.tasks, dvti_topk_terms(&plan), threads) * plan.area_bytes +
-		   dvti_topk_shared(&plan);
+DVTI_PLAN_FITS(dvti_topk_plan)
+
+DVTI_FN int64_t dvti_topk_plan_of(dvti_launch *launch, int threads) {
+	dvti_topk_plan *plan = (dvti_topk_plan *)(void *)&launch->plan;
+	int64_t size = dvt_dtype_size(launch->in[0].dtype), pieces, shared = 0;
+	plan->dtype = launch->in[0].dtype;
+	plan->simd = plan->dtype == DVT_I64 ? NULL : dvti_simd_now();
+	plan->rows = launch->in[0].dim[0];
+	plan->n = launch->in[0].dim[1];
+	plan->k = launch->out[0].dim[1];
+	plan->room = plan->k <= DVTI_TOPK_LIST ? plan->k : plan->k + DVTI_MAX(plan->k, 512);
+	plan->area_bytes = plan->room * 2 * (int64_t)sizeof(dvti_sort_pair) + DVTI_TOPK_CHUNK * 8;
+	plan->area_bytes = (plan->area_bytes + 63) / 64 * 64;
+	plan->bits = launch->in[0].dtype == DVT_BOOL ? 1 : 8 * (int)size;
+	plan->flip = launch->i[0] ? ~(uint64_t)0 : 0;
+	/* A piece has more elements than the row has results, by far. */
+	pieces = DVTI_MIN(plan->n / DVTI_TOPK_SPLIT, plan->n / plan->k / 16);
+	plan->pieces = plan->rows < 16 ? DVTI_MAX(pieces, 1) : 1;
+	plan->group = DVTI_MAX(DVTI_TOPK_TASK / (plan->n / plan->pieces), 1);
+	plan->interleaved =
+		plan->dtype == DVT_F32 && plan->k <= DVTI_TOPK_FEW && plan->n <= DVTI_TOPK_INTERLEAVED;
+	if (plan->interleaved)
+		plan->group = (plan->group + 15) / 16 * 16;
+	plan->tasks = (plan->rows * plan->pieces - 1) / plan->group + 1;
+	plan->areas = dvti_task_areas(plan->tasks, dvti_topk_terms(plan), dvti_cpu_threads(threads));
+	if (plan->pieces > 1)
+		shared = plan->rows * plan->pieces * plan->k * (int64_t)sizeof(dvti_sort_pair);
+	return plan->areas * plan->area_bytes + shared;
 }
 
 DVTI_FN void dvti_cpu_topk(const dvti_launch *launch) {
-	dvti_topk_plan plan = dvti_topk_plan_of(launch);
-	int64_t areas = (launch->workspace_bytes - dvti_topk_shared(&plan)) / plan.area_bytes;
-	if (plan.pieces > 1)
-		plan.best = (dvti_sort_pair *)((char *)launch->workspace + areas * plan.area_bytes);
-	dvti_run_tasks(plan.tasks, dvti_topk_terms(&plan), launch->workspace, areas, plan.area_bytes,
-				   dvti_topk_task, &plan);
-	if (plan.pieces > 1)
-		dvti_topk_join(&plan, launch->workspace);
+	dvti_topk_plan *plan = (dvti_topk_plan *)dvti_cpu_plan_at(launch);
+	plan->launch = launch;
+	plan->best =
+		(dvti_sort_pair *)(void *)((char *)launch->workspace + plan->areas * plan->area_bytes);
+	dvti_run_tasks(plan->tasks, dvti_topk_terms(plan), launch->workspace, plan->areas,
+				   plan->area_bytes, dvti_topk_task, plan);
+	if (plan->pieces > 1)
+		dvti_topk_join(plan, launch->workspace);
 }
 
 #undef DVTI_TOPK_LIST
@@ -19833,7 +19934,7 @@ DVTI_FN void dvti_cpu_topk(const dvti_launch *launch) {
 #undef DVTI_TOPK_TERMS
 /* ==== end src/3_cpu/cpu_topk.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 84 "src/devtensor_spine.h"
+#line 83 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/dvt_cpu.c ==== */
 /* The backend of cpu(): main memory and synchronous kernels. Also selects between the ISA target's
@@ -19852,11 +19953,14 @@ DVTI_FN bool dvti_cpu_supports(const dvti_device *device, const dvti_kernel *ker
 	return feature == DVTI_CAN_RUN;
 }
 
-DVTI_FN int64_t dvti_cpu_plan(dvti_device *device, dvti_launch *launch) {
+DVTI_FN int64_t dvti_cpu_plan_for(dvti_launch *launch, int threads) {
 	const dvti_cpu_kernel *cpu = launch->kernel->cpu;
-	if (!cpu->plan)
-		return 0;
-	return cpu->plan(launch, device->ctx.type == DVT_DEVICE_GPU ? 1 : 0);
+	return cpu->plan ? cpu->plan(launch, threads) : 0;
+}
+
+DVTI_FN int64_t dvti_cpu_plan(dvti_device *device, dvti_launch *launch) {
+	(void)device;
+	return dvti_cpu_plan_for(launch, 0);
 }
 
 DVTI_FN void dvti_cpu_run(const dvti_launch *launch) {
@@ -19871,11 +19975,6 @@ DVTI_FN void dvti_cpu_elementwise(const dvti_launch *launch) {
 		dvti_fast_elementwise(launch, simd);
 	else
 		dvti_ref_elementwise(launch);
-}
-
-DVTI_FN int64_t dvti_cpu_reduce_plan(dvti_launch *launch, int threads) {
-	(void)threads;
-	return dvti_cpu_reduce_workspace(launch);
 }
 
 DVTI_FN bool dvti_cpu_variance_supports(dvti_op op, dvt_dtype dtype, dvti_feature feature) {
@@ -19894,15 +19993,9 @@ DVTI_FN void dvti_cpu_pool2d(const dvti_launch *launch) {
 		dvti_ref_pool2d(launch);
 }
 
-DVTI_FN int64_t dvti_cpu_scan_plan(dvti_launch *launch, int threads) {
-	(void)threads;
-	return dvti_scan_workspace(launch);
-}
-
 DVTI_FN int64_t dvti_cpu_order_plan(dvti_launch *launch, int threads) {
-	threads = dvti_cpu_threads(threads);
-	return dvti_topk_pays(launch) ? dvti_topk_workspace(launch, threads)
-								  : dvti_cpu_sort_workspace(launch, threads);
+	return dvti_topk_pays(launch) ? dvti_topk_plan_of(launch, threads)
+								  : dvti_sort_plan_of(launch, threads);
 }
 
 DVTI_FN void dvti_cpu_order(const dvti_launch *launch) {
@@ -19928,15 +20021,6 @@ DVTI_FN bool dvti_cpu_random_supports(dvti_op op, dvt_dtype dtype, dvti_feature 
 DVTI_FN int64_t dvti_cpu_random_plan(dvti_launch *launch, int threads) {
 	(void)threads;
 	return dvti_cpu_random_workspace(launch);
-}
-
-DVTI_FN bool dvti_cpu_conv2d_supports(dvti_op op, dvt_dtype dtype, dvti_feature feature) {
-	return feature == DVTI_CAN_RUN ||
-		   (feature == DVTI_CAN_EPILOGUE && op == DVTI_OP_conv2d && dtype == DVT_F32);
-}
-
-DVTI_FN int64_t dvti_cpu_conv2d_plan(dvti_launch *launch, int threads) {
-	return dvti_cpu_conv2d_workspace(launch, dvti_cpu_threads(threads));
 }
 
 /* ---- memory ---- */
@@ -20142,7 +20226,7 @@ DVTI_FN const dvti_backend_kind *dvti_cpu_kind(void) {
 }
 /* ==== end src/3_cpu/dvt_cpu.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 85 "src/devtensor_spine.h"
+#line 84 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/level_plan.inl ==== */
 /* Begins a range of files that check, plan and dispatch. They run once per call and compute no
@@ -20161,7 +20245,7 @@ DVTI_FN const dvti_backend_kind *dvti_cpu_kind(void) {
 #endif
 /* ==== end src/1_base/level_plan.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 86 "src/devtensor_spine.h"
+#line 85 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/dvt_virtual.c ==== */
 /* Virtual GPUs: a memory space with a limit, and a command queue with a thread of its own
@@ -20420,6 +20504,12 @@ static bool dvti_virtual_supports(const dvti_device *device, const dvti_kernel *
 	return feature != DVTI_CAN_HOST_STATE && dvti_cpu_supports(device, kernel, op, dtype, feature);
 }
 
+/* The device's own thread computes alone. */
+static int64_t dvti_virtual_plan(dvti_device *device, dvti_launch *launch) {
+	(void)device;
+	return dvti_cpu_plan_for(launch, 1);
+}
+
 static const dvti_backend dvti_virtual_backend = {"virtual",
 												  dvti_virtual_acquire,
 												  dvti_virtual_release,
@@ -20427,7 +20517,7 @@ static const dvti_backend dvti_virtual_backend = {"virtual",
 												  dvti_virtual_download,
 												  dvti_virtual_copy_from,
 												  dvti_virtual_supports,
-												  dvti_cpu_plan,
+												  dvti_virtual_plan,
 												  dvti_virtual_launch,
 												  dvti_virtual_wait,
 												  NULL,
@@ -20502,7 +20592,7 @@ DVTI_FN const dvti_backend_kind *dvti_virtual_kind(void) {
 }
 /* ==== end src/3_cpu/dvt_virtual.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 87 "src/devtensor_spine.h"
+#line 86 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/dvt_virtual_model.c ==== */
 /* The timing model of virtual GPUs: copies take latency plus bytes / bandwidth, a launch takes time
@@ -20720,7 +20810,7 @@ DVTI_FN double dvti_model_launch(const dvt_virtual_model *model, const dvti_laun
 }
 /* ==== end src/3_cpu/dvt_virtual_model.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 88 "src/devtensor_spine.h"
+#line 87 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/dvt_virtual_queue.c ==== */
 /* The command queue of a virtual GPU: queuing commands, and the worker thread that runs them. */
@@ -20928,7 +21018,7 @@ DVTI_FN void dvti_virtual_stop(dvti_virtual *v) {
 }
 /* ==== end src/3_cpu/dvt_virtual_queue.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 89 "src/devtensor_spine.h"
+#line 88 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/level_end.inl ==== */
 /* Ends a range that level_plan.inl or level_cold.inl began. */
@@ -20945,7 +21035,7 @@ DVTI_FN void dvti_virtual_stop(dvti_virtual *v) {
 #undef DVTI_LEVEL_PLAN
 /* ==== end src/1_base/level_end.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 90 "src/devtensor_spine.h"
+#line 89 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_conv.c ==== */
 /* The oracle of convolution: the definition, one sum per result, in float64, rounded once. Any
@@ -21053,7 +21143,7 @@ DVTI_FN void dvti_ref_conv2d(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 91 "src/devtensor_spine.h"
+#line 90 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_elementwise.c ==== */
 /* The oracle of elementwise operations: one element after the other, by F and I of the op table.
@@ -21243,7 +21333,7 @@ DVTI_FN void dvti_ref_elementwise(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 92 "src/devtensor_spine.h"
+#line 91 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_matmul.c ==== */
 /* The oracle of matrix products: three loops in the accumulator's type, k ascending, one thread,
@@ -21298,7 +21388,7 @@ DVTI_FN void dvti_ref_matmul(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 93 "src/devtensor_spine.h"
+#line 92 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_pool.c ==== */
 /* The oracle of pooling: the definition, window by window, in float64. Gradients are added in their
@@ -21401,7 +21491,7 @@ DVTI_FN void dvti_ref_pool2d(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 94 "src/devtensor_spine.h"
+#line 93 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_reduce.c ==== */
 /* The oracle of reductions: one element after the other, in one thread, in float64 or int64, by the
@@ -21562,7 +21652,7 @@ DVTI_FN void dvti_oracle_variance(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 95 "src/devtensor_spine.h"
+#line 94 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_softmax.c ==== */
 /* The oracles of softmax, log_softmax and layer norm, row by row. Softmax in float64, rounded once:
@@ -21634,27 +21724,28 @@ DVTI_FN void dvti_oracle_layer_norm(const dvti_launch *launch, int64_t begin, in
 }
 /* ==== end src/3_cpu/ref/ref_softmax.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 96 "src/devtensor_spine.h"
+#line 95 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/dvt_angle.c ==== */
-/* What the ISA targets' sine, cosine and tangent call for lanes where the usual subtraction of multiples of pi / 2 loses digits. One function for
-   all ISA targets. */
+/* Reduces angles for lanes where the subtraction of multiples of pi / 2 in sine, cosine and tangent
+   would lose digits. All ISA targets call it. */
 #ifdef DEVTENSOR_LINES
 #line 3 "src/3_cpu/simd/dvt_angle.c"
 #endif
 #if defined(__GNUC__) && !defined(__clang__)
-/* Elsewhere than on x86 GCC would fuse a multiplication with the subtraction behind it. */
+/* On other processors than x86 GCC would fuse a multiplication with the next subtraction. */
 #pragma GCC push_options
 #pragma GCC optimize("fp-contract=off")
 #endif
 /* ==== begin src/2_core/math/quarter_turns.inl ==== */
-/* An angle of any size, brought into an eighth of a turn exactly (Payne and Hanek): for what angles.inl cannot subtract. Plain C of one
-   float, compiled without contraction. */
+/* Reduces an angle of any size to |r| <= pi / 4 exactly (Payne and Hanek), where the subtraction in
+   angles.inl would lose digits. Plain C of one float, compiled without contraction. */
 
-/* x = m 2^e. Of 2 / pi the bits that make multiples of 4 quarter turns are left out, the next 96 give the product's place in the turn to
-   2^-70 of it; no float comes nearer to a multiple of pi / 2 than 2^-31. */
+/* Returns the quarter turns of x = m 2^e, and the rest. Skips the bits of 2 / pi that contribute
+   multiples of 4 quarter turns. The next 96 give the product's fraction of a turn to 2^-70. No
+   float is nearer to a multiple of pi / 2 than 2^-31. */
 #ifdef DEVTENSOR_LINES
-#line 5 "src/2_core/math/quarter_turns.inl"
+#line 6 "src/2_core/math/quarter_turns.inl"
 #endif
 DVTI_INLINE int32_t dvti_quarter_turns(float x, double *rest) {
 	/* 2 / pi, after 32 zeros */
@@ -21681,7 +21772,7 @@ DVTI_INLINE int32_t dvti_quarter_turns(float x, double *rest) {
 	return (int32_t)quarters;
 }
 
-/* x = quarters pi / 2 + rest + low, |x| > 2^15; an infinite x gives NaN. */
+/* Reduces x = quarters pi / 2 + rest + low, |x| > 2^15. An infinite x gives NaN. */
 DVTI_INLINE int32_t dvti_reduce_angle(float x, float *rest, float *low) {
 	int32_t quarters;
 	double r;
@@ -21713,16 +21804,21 @@ DVTI_FN void dvti_reduce_angles(const float *x, uint32_t done, float *rest, floa
 #endif
 /* ==== end src/3_cpu/simd/dvt_angle.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 97 "src/devtensor_spine.h"
+#line 96 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/dvt_angle64.c ==== */
-/* Angles of any size in double, brought into an eighth of a turn exactly, as dvt_angle.c does it for floats. */
+/* Reduces doubles of any size to |r| <= pi / 4 exactly, as dvt_angle.c does for floats. */
 #ifdef DEVTENSOR_LINES
 #line 3 "src/3_cpu/simd/dvt_angle64.c"
 #endif
 
-/* x = m 2^e with a whole m of 53 bits. Of 2 / pi the bits that make multiples of 4 quarter turns are left out; the next 192 give the
-   product's place in the turn to 2^-139 of it, and no double comes nearer to a multiple of pi / 2 than 2^-62. */
+/* Returns the quarter turns of x = m 2^e, with an integer m of 53 bits, and the rest (Payne and
+   Hanek). Skips the bits of 2 / pi that contribute multiples of 4 quarter turns. The next 192 bits
+   give the product's fraction of a turn to 2^-139. No double is nearer to a multiple of pi / 2 than
+   2^-62.
+
+     2 / pi  .1010001011111001100000110110...
+              |<- skipped ->|<- 192 bits: * m = quarters (2 bits) and the fraction ->| */
 static double dvti_quarter_turns64(double x, double *rest, double *low) {
 	/* 2 / pi, after 32 zeros */
 	static const uint32_t digits[] = {
@@ -21754,14 +21850,14 @@ static double dvti_quarter_turns64(double x, double *rest, double *low) {
 	quarters = (high + (UINT64_C(1) << 61)) >> 62;
 	high -= quarters << 62;
 	negative = high >> 63;
-	if (negative) { /* the other side of the multiple: all digits inverted, which is 2^-192 too little */
+	if (negative) { /* below the multiple: invert all digits, which is 2^-192 too little */
 		high = ~high;
 		for (i = 0; i < 4; i++)
 			turn[i] = ~turn[i];
 	}
 	mid = (uint64_t)turn[3] << 32 | turn[2];
 	carry = (uint64_t)turn[1] << 32 | turn[0];
-	while (!(high >> 63) && scale > 1e-30) { /* 100 digits more than ever happens */
+	while (!(high >> 63) && scale > 1e-30) { /* 100 digits more than any double needs */
 		high = high << 1 | mid >> 63;
 		mid = mid << 1 | carry >> 63;
 		carry <<= 1;
@@ -21798,12 +21894,13 @@ DVTI_FN void dvti_reduce_angles64(const double *x, double *rest, double *low, do
 }
 /* ==== end src/3_cpu/simd/dvt_angle64.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 98 "src/devtensor_spine.h"
+#line 97 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/dvt_simd.c ==== */
-/* Which ISA target computes: what the processor and the operating system offer, and what the environment or the program asks for. */
+/* Chooses the ISA target: from the processor, the operating system, the environment and the
+   program. */
 #ifdef DEVTENSOR_LINES
-#line 2 "src/3_cpu/simd/dvt_simd.c"
+#line 3 "src/3_cpu/simd/dvt_simd.c"
 #endif
 
 #if DVTI_X86
@@ -21817,7 +21914,7 @@ static void dvti_cpuid_leaf(unsigned leaf, unsigned subleaf, unsigned out[4]) {
 #endif
 }
 
-/* Zeros where the processor does not know the leaf. */
+/* Reads a CPUID leaf; zeros if the processor does not have it. */
 static void dvti_cpuid(unsigned leaf, unsigned subleaf, unsigned out[4]) {
 	unsigned highest[4];
 	dvti_cpuid_leaf(0, 0, highest);
@@ -21826,7 +21923,8 @@ static void dvti_cpuid(unsigned leaf, unsigned subleaf, unsigned out[4]) {
 		dvti_cpuid_leaf(leaf, subleaf, out);
 }
 
-/* The registers that the operating system saves when it changes threads. Only where CPUID says that there is such an instruction. */
+/* Returns which registers the operating system saves in a thread switch (XCR0). The caller has
+   checked CPUID for xgetbv. */
 static uint64_t dvti_saved_registers(void) {
 #if defined(_MSC_VER) && !defined(__clang__)
 	return _xgetbv(0);
@@ -21854,7 +21952,8 @@ static void dvti_x86_has(bool *avx2, bool *avx512) {
 #endif
 
 #if DVTI_PLAIN
-/* Every 64-bit ARM has NEON; whether its registers may be used, Linux says. */
+/* Returns whether the target runs. Every 64-bit ARM has NEON; Linux tells whether its registers may
+   be used. */
 static bool dvti_plain_runs(void) {
 #if defined(DVTI_NEON) && DVTI_LINUX && defined(HWCAP_ASIMD)
 	return (getauxval(AT_HWCAP) & HWCAP_ASIMD) != 0;
@@ -21884,10 +21983,11 @@ DVTI_FN int dvti_simd_targets(const dvti_simd *target[4]) {
 	return n;
 }
 
-/* What a program or the environment asks for. */
+/* The name that selects the reference. */
 static const char dvti_isa_reference[] = "reference";
 
-/* Finds a ISA target by name; false when there is none here. "" is the best one. */
+/* Finds an ISA target by name; "" is the best one. Returns false if this machine or build has none
+   of that name. */
 static bool dvti_simd_find(const char *name, const dvti_simd **out) {
 	const dvti_simd *target[4];
 	int n = dvti_simd_targets(target), i;
@@ -21914,7 +22014,8 @@ static void dvti_simd_names(char *buffer, size_t size) {
 	dvti_text_add(&text, "%s", dvti_isa_reference);
 }
 
-/* The choice: 0 before the first use, then a pointer or 1 for the reference. Two threads that both choose first, choose alike. */
+/* The choice: 0 before the first use, then a pointer, or 1 for the reference. Threads that race for
+   the first choice make the same one. */
 static dvti_atomic dvti_simd_choice;
 
 static void dvti_simd_choose(const dvti_simd *target) {
@@ -21927,7 +22028,7 @@ static const dvti_simd *dvti_simd_first(void) {
 	char names[DVTI_NAME_SIZE];
 	if (!dvti_simd_find(name ? name : "", &target)) {
 		dvti_simd_names(names, sizeof names);
-		dvti_log(DVT_LOG_WARNING, "DEVTENSOR_ISA is \"%s\"; here it may be %s; the best is taken",
+		dvti_log(DVT_LOG_WARNING, "DEVTENSOR_ISA is \"%s\"; expected one of %s; using the best",
 				 name, names);
 		dvti_simd_find("", &target);
 	}
@@ -21961,7 +22062,7 @@ DVT_API dvt_status dvt_set_cpu_isa(const char *name) {
 }
 /* ==== end src/3_cpu/simd/dvt_simd.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 99 "src/devtensor_spine.h"
+#line 98 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/target_avx2.c ==== */
 /* The ISA target of AVX2 with FMA and F16C. */
@@ -21972,7 +22073,7 @@ DVT_API dvt_status dvt_set_cpu_isa(const char *name) {
 #if defined(__clang__)
 #pragma clang attribute push(__attribute__((target("avx2,fma,f16c"))), apply_to = function)
 #elif defined(__GNUC__)
-/* Its own headers leave registers undefined on purpose. */
+/* GCC's headers leave registers uninitialized on purpose. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
@@ -21983,8 +22084,8 @@ DVT_API dvt_status dvt_set_cpu_isa(const char *name) {
 #define DVTI_TARGET avx2
 #define DVTI_TARGET_NAME "avx2"
 /* ==== begin src/3_cpu/simd/primitives_begin.inl ==== */
-/* The frame of a ISA target's words: V(name) is the name of this ISA target's `name`, and the shapes in which parts say their words. Pasted after DVTI_TARGET
-   is defined; primitives_end.inl takes it away again. */
+/* Defines V(name), the name of this ISA target's `name`, and macros that define the primitives of
+   one register. Included after DVTI_TARGET is defined; primitives_end.inl undefines everything. */
 #ifdef DEVTENSOR_LINES
 #line 2 "src/3_cpu/simd/primitives_begin.inl"
 #endif
@@ -22039,12 +22140,13 @@ DVT_API dvt_status dvt_set_cpu_isa(const char *name) {
 #line 17 "src/3_cpu/simd/target_avx2.c"
 #endif
 /* ==== begin src/3_cpu/simd/register_avx2.inl ==== */
-/* The part of a vector that one register holds: AVX2 with FMA, 8 floats or 4 doubles. register_plain.inl explains every word. */
+/* SIMD primitives of one register: AVX2 with FMA, 8 floats or 4 doubles. register_plain.inl
+   describes every primitive. */
 #ifdef DEVTENSOR_LINES
-#line 1 "src/3_cpu/simd/register_avx2.inl"
+#line 2 "src/3_cpu/simd/register_avx2.inl"
 #endif
 #define DVTI_REGS 2
-#define DVTI_REG_F 8 /* floats of a part */
+#define DVTI_REG_F 8 /* floats in a register */
 #define DVTI_REG_D 4 /* doubles */
 
 typedef __m256 V(pf);
@@ -22056,7 +22158,7 @@ typedef __m256d V(pn);
 typedef __m256i V(p_first_type);
 typedef __m256i V(p_dfirst_type);
 
-/* All ones in the first n lanes. */
+/* Returns all ones in the first n lanes. */
 DVTI_INLINE __m256i V(p_lanes)(int64_t n) {
 	int count = (int)(n < 0 ? 0 : n > 8 ? 8 : n);
 	return _mm256_cmpgt_epi32(_mm256_set1_epi32(count), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
@@ -22067,8 +22169,8 @@ DVTI_INLINE __m256i V(p_wide_lanes)(int64_t n) {
 	return _mm256_cmpgt_epi64(_mm256_set1_epi64x(count), _mm256_setr_epi64x(0, 1, 2, 3));
 }
 
-/* The low 16 bits of every lane. */
-DVTI_INLINE __m128i V(p_low_halves)(__m256i a) {
+/* Returns the low 16 bits of every lane. */
+DVTI_INLINE __m128i V(p_low_16)(__m256i a) {
 	__m256i low = _mm256_and_si256(a, _mm256_set1_epi32(0xffff));
 	__m256i pairs = _mm256_permute4x64_epi64(_mm256_packus_epi32(low, low), 8);
 	return _mm256_castsi256_si128(pairs);
@@ -22110,7 +22212,7 @@ DVTI_REG2(pf, p_bit_and, pf, pf, _mm256_and_ps(a, b))
 DVTI_REG2(pf, p_bit_or, pf, pf, _mm256_or_ps(a, b))
 DVTI_REG2(pf, p_bit_xor, pf, pf, _mm256_xor_ps(a, b))
 DVTI_REG2(pf, p_bit_andnot, pf, pf, _mm256_andnot_ps(a, b))
-/* A shuffle works within halves; the order of the quarters is put right behind it. */
+/* A shuffle works within 128 bits; the permutation then restores the order of the quarters. */
 #define DVTI_PICK(lanes) \
 	_mm256_castpd_ps( \
 		_mm256_permute4x64_pd(_mm256_castps_pd(_mm256_shuffle_ps(a, b, lanes)), 0xd8))
@@ -22138,7 +22240,7 @@ DVTI_REG_STORE(pf, p_store_f16, uint16_t,
 DVTI_REG_LOAD(pi, p_load_u16, uint16_t,
 			   _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)p)))
 DVTI_REG_STORE(pi, p_store_u16, uint16_t,
-				_mm_storeu_si128((__m128i *)p, V(p_low_halves)(a)))
+				_mm_storeu_si128((__m128i *)p, V(p_low_16)(a)))
 
 /* int32 */
 DVTI_REG_SET(pi, p_iset, int32_t, _mm256_set1_epi32(x))
@@ -22171,7 +22273,7 @@ DVTI_REG_SHIFT(pi, p_isar, _mm256_srai_epi32(a, (unsigned)n))
 DVTI_REG2(pm, p_ieq, pi, pi, _mm256_castsi256_ps(_mm256_cmpeq_epi32(a, b)))
 DVTI_REG2(pm, p_igt, pi, pi, _mm256_castsi256_ps(_mm256_cmpgt_epi32(a, b)))
 DVTI_REG3(pi, p_icount, pi, pi, pi, _mm256_sub_epi32(a, _mm256_cmpgt_epi32(b, c)))
-/* GCC 12 with -funsigned-char takes every byte of the byte blend from c (its PR 110108). */
+/* GCC 12 with -funsigned-char takes every byte of a byte blend from c (PR 110108). */
 DVTI_REG3(pi, p_iselect, pm, pi, pi,
 		   _mm256_castps_si256(
 			   _mm256_blendv_ps(_mm256_castsi256_ps(c), _mm256_castsi256_ps(b), a)))
@@ -22282,7 +22384,7 @@ DVTI_FN const dvti_simd *dvti_simd_avx2(void) {
 }
 
 /* ==== begin src/3_cpu/simd/primitives_end.inl ==== */
-/* Takes primitives_begin.inl away, and what the parts and 2_core/math/basics.inl have defined. */
+/* Undefines the macros of primitives_begin.inl, register_*.inl and 2_core/math/basics.inl. */
 #ifdef DEVTENSOR_LINES
 #line 1 "src/3_cpu/simd/primitives_end.inl"
 #endif
@@ -22331,7 +22433,7 @@ DVTI_FN const dvti_simd *dvti_simd_avx2(void) {
 #endif
 /* ==== end src/3_cpu/simd/target_avx2.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 100 "src/devtensor_spine.h"
+#line 99 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/target_avx512.c ==== */
 /* The ISA target of AVX-512 (F, VL, DQ, BW). */
@@ -22344,7 +22446,7 @@ DVTI_FN const dvti_simd *dvti_simd_avx2(void) {
 	__attribute__((target("avx512f,avx512vl,avx512dq,avx512bw,avx2,fma,f16c"))), \
 	apply_to = function)
 #elif defined(__GNUC__)
-/* Its own headers leave registers undefined on purpose. */
+/* GCC's headers leave registers uninitialized on purpose. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
@@ -22355,8 +22457,8 @@ DVTI_FN const dvti_simd *dvti_simd_avx2(void) {
 #define DVTI_TARGET avx512
 #define DVTI_TARGET_NAME "avx512"
 /* ==== begin src/3_cpu/simd/primitives_begin.inl ==== */
-/* The frame of a ISA target's words: V(name) is the name of this ISA target's `name`, and the shapes in which parts say their words. Pasted after DVTI_TARGET
-   is defined; primitives_end.inl takes it away again. */
+/* Defines V(name), the name of this ISA target's `name`, and macros that define the primitives of
+   one register. Included after DVTI_TARGET is defined; primitives_end.inl undefines everything. */
 #ifdef DEVTENSOR_LINES
 #line 2 "src/3_cpu/simd/primitives_begin.inl"
 #endif
@@ -22411,12 +22513,13 @@ DVTI_FN const dvti_simd *dvti_simd_avx2(void) {
 #line 19 "src/3_cpu/simd/target_avx512.c"
 #endif
 /* ==== begin src/3_cpu/simd/register_avx512.inl ==== */
-/* The part of a vector that one register holds: AVX-512, 16 floats or 8 doubles. register_plain.inl explains every word. */
+/* SIMD primitives of one register: AVX-512, 16 floats or 8 doubles. register_plain.inl describes
+   every primitive. */
 #ifdef DEVTENSOR_LINES
-#line 1 "src/3_cpu/simd/register_avx512.inl"
+#line 2 "src/3_cpu/simd/register_avx512.inl"
 #endif
 #define DVTI_REGS 1
-#define DVTI_REG_F 16 /* floats of a part */
+#define DVTI_REG_F 16 /* floats in a register */
 #define DVTI_REG_D 8  /* doubles */
 #define DVTI_HAS_SCALEF 1
 
@@ -22451,7 +22554,7 @@ DVTI_INLINE void V(p_store_first)(float *p, V(p_first_type) first, V(pf) a) {
 	_mm512_mask_storeu_ps(p, first, a);
 }
 
-/* Half a part; p_half_first(n) for n up to 8 */
+/* Half a register; p_half_first(n) takes n up to 8. */
 typedef __m256 V(phf);
 typedef __mmask8 V(p_half_first_type);
 DVTI_REG_SET(phf, p_half_set, float, _mm256_set1_ps(x))
@@ -22571,7 +22674,7 @@ DVTI_REG_STORE(pm, p_mstore, uint8_t,
 /* double */
 DVTI_REG_SET(pd, p_dset, double, _mm512_set1_pd(x))
 DVTI_REG_LOAD(pd, p_dload, double, _mm512_loadu_pd(p))
-/* Zen 4 converts halves faster. */
+/* Zen 4 converts twice 256 bits faster than one register. */
 DVTI_REG_LOAD(pd, p_load_wide, float,
 			   _mm512_insertf64x4(_mm512_castpd256_pd512(_mm256_cvtps_pd(_mm_loadu_ps(p))),
 								  _mm256_cvtps_pd(_mm_loadu_ps(p + 4)), 1))
@@ -22591,7 +22694,7 @@ DVTI_INLINE void V(p_dstore_first)(double *p, V(p_dfirst_type) first, V(pd) a) {
 	_mm512_mask_storeu_pd(p, first, a);
 }
 
-/* Half a part; p_dhalf_first(n) for n up to 4 */
+/* Half a register; p_dhalf_first(n) takes n up to 4. */
 typedef __m256d V(phd);
 typedef __mmask8 V(p_dhalf_first_type);
 DVTI_REG_SET(phd, p_dhalf_set, double, _mm256_set1_pd(x))
@@ -22677,7 +22780,7 @@ DVTI_FN const dvti_simd *dvti_simd_avx512(void) {
 }
 
 /* ==== begin src/3_cpu/simd/primitives_end.inl ==== */
-/* Takes primitives_begin.inl away, and what the parts and 2_core/math/basics.inl have defined. */
+/* Undefines the macros of primitives_begin.inl, register_*.inl and 2_core/math/basics.inl. */
 #ifdef DEVTENSOR_LINES
 #line 1 "src/3_cpu/simd/primitives_end.inl"
 #endif
@@ -22726,12 +22829,13 @@ DVTI_FN const dvti_simd *dvti_simd_avx512(void) {
 #endif
 /* ==== end src/3_cpu/simd/target_avx512.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 101 "src/devtensor_spine.h"
+#line 100 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/target_plain.c ==== */
-/* The ISA target of every processor: NEON on 64-bit ARM, elsewhere what the compiler makes of vectors of 16 bytes. */
+/* The ISA target for every processor: NEON on 64-bit ARM, elsewhere the compiler's vectors of 16
+   bytes. */
 #ifdef DEVTENSOR_LINES
-#line 2 "src/3_cpu/simd/target_plain.c"
+#line 3 "src/3_cpu/simd/target_plain.c"
 #endif
 #if DVTI_PLAIN
 #if defined(__GNUC__) && !defined(__clang__)
@@ -22753,8 +22857,8 @@ DVTI_FN const dvti_simd *dvti_simd_avx512(void) {
 #endif
 #endif
 /* ==== begin src/3_cpu/simd/primitives_begin.inl ==== */
-/* The frame of a ISA target's words: V(name) is the name of this ISA target's `name`, and the shapes in which parts say their words. Pasted after DVTI_TARGET
-   is defined; primitives_end.inl takes it away again. */
+/* Defines V(name), the name of this ISA target's `name`, and macros that define the primitives of
+   one register. Included after DVTI_TARGET is defined; primitives_end.inl undefines everything. */
 #ifdef DEVTENSOR_LINES
 #line 2 "src/3_cpu/simd/primitives_begin.inl"
 #endif
@@ -22806,33 +22910,45 @@ DVTI_FN const dvti_simd *dvti_simd_avx512(void) {
 	}
 /* ==== end src/3_cpu/simd/primitives_begin.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 22 "src/3_cpu/simd/target_plain.c"
+#line 23 "src/3_cpu/simd/target_plain.c"
 #endif
 /* ==== begin src/3_cpu/simd/register_plain.inl ==== */
-/* The part of a vector that one register holds: 16 bytes, in the compiler's own vector types, which it makes of whatever the machine
-   has; with NEON's instructions where the operators have no word for them. Every ISA target's part has the same words:
+/* SIMD primitives of one register: 16 bytes, in the compiler's vector types, and NEON intrinsics
+   where the operators cannot express them. Every ISA target has the same primitives:
 
-     pf pi pd pl   a part of floats, int32, doubles, int64          p_set(x)      one value in all lanes
-     pm pn         a mask of 32-bit lanes, of 64-bit lanes          p_load(p), p_store(p, a)   anywhere in memory
-     p_load_n, p_store_n (.., n)   the first n lanes and no other memory; the others are read as 0; any n
-     p_first(n)  what p_load_first(p, first) and p_store_first(p, first, a) need to do the same many times, for n > 0; a p_first_type
-     p_fma(a, b, c) = a * b + c, p_fnma(a, b, c) = c - a * b, rounded once where the machine can
-     p_min(a, b) = a < b ? a : b, p_max(a, b) = a > b ? a : b: b when one is NaN
-     p_even, p_odd   of the lanes of a and then b
-     p_imin, p_imax with the sign;   p_icount(a, b, c) = a + (b > c);   p_round halves to even;   p_bit_and, p_bit_or, p_bit_xor;   p_bit_andnot(a, b) = ~a & b
-     p_lt, p_le, p_eq false for NaN;   p_unord either is NaN;   p_select(m, a, b) = m ? a : b;   p_mbits one bit per lane,
-     p_mstore one byte per lane, 1 or 0
-     p_as_i, p_as_f the same bits;   p_to_i nearest integer (what it likes when that does not fit);   p_to_f its float
-     p_load_wide(p) floats in memory as doubles;   p_widen_low, p_widen_high half of a part as such, p_narrow(low, high) back
-     p_zip_low(a, b) = a[0], b[0], a[1], b[1] ..: the lower halves; p_zip_high the upper ones
-     p_load_f16, p_store_f16 float16 in memory;   p_load_u16, p_store_u16 the low 16 bits of every lane
-     p_lookup(table, i) the floats table[i & 7]
-     p_lmul the product of the lower halves, without sign;   p_l_as_i the same bits
-     p_store4(p, a, b, c, d)   lane j + 4 l of a, b, c, d (j < 4) one after the other, as group j * (lanes / 4) + l
-     p_ishl, p_ishr (zeros come in), p_isar (the sign comes in)
-   Doubles have a d before the word, int32 an i, int64 an l, masks an m or an n. */
+     pf, pi, pd, pl        one register of floats, int32, doubles, int64
+     pm, pn                a mask of 32-bit lanes, of 64-bit lanes
+     p_set(x)              x in all lanes
+     p_load(p), p_store(p, a)        at any address
+     p_stream(p, a)                  non-temporal store to a multiple of 64 bytes
+     p_load_n(p, n), p_store_n(p, n, a)   only the first n lanes, any n; others load as 0
+     p_first(n)            a p_first_type for p_load_first(p, first), p_store_first(p, first, a):
+                           like _n for n > 0, prepared once for many calls
+     p_fma(a, b, c)        a * b + c, p_fnma c - a * b; rounded once if the machine can
+     p_min(a, b)           a < b ? a : b; p_max(a, b) a > b ? a : b; so b if one is NaN
+     p_even(a, b), p_odd   even or odd lanes of a, then those of b
+     p_zip_low(a, b)       a[0] b[0] a[1] b[1] .. of the lower half; p_zip_high of the upper
+     p_round               ties to even; p_floor, p_ceil, p_trunc, p_sqrt
+     p_bit_and, p_bit_or, p_bit_xor, p_bit_andnot(a, b) = ~a & b
+     p_lt, p_le, p_eq      false for NaN; p_unord true if either is NaN
+     p_select(m, a, b)     m ? a : b
+     p_mbits               one bit per lane; p_mstore one byte per lane, 1 or 0
+     p_as_i, p_as_f        the same bits
+     p_to_i                nearest int32, any value if none fits; p_to_f float of int32
+     p_load_wide(p)        floats in memory as doubles
+     p_widen_low, p_widen_high   half of the lanes as doubles; p_narrow(low, high) the reverse
+     p_load_f16, p_store_f16     float16 in memory
+     p_load_u16, p_store_u16     the low 16 bits of every lane in memory
+     p_lookup(table, i)    the floats table[i & 7]
+     p_imin, p_imax        signed; p_icount(a, b, c) = a + (b > c)
+     p_ishl, p_ishr, p_isar      shift left, logical right, arithmetic right
+     p_lmul                64-bit product of the low unsigned 32 bits; p_l_as_i the same bits
+     p_store4(p, a, b, c, d)     groups of four: a[i] b[i] c[i] d[i]; lane i = j + 4 l (j < 4)
+                                 is group j * (lanes / 4) + l
+
+   Prefixes before the operation: none for float, d double, i int32, l int64, m and n masks. */
 #ifdef DEVTENSOR_LINES
-#line 22 "src/3_cpu/simd/register_plain.inl"
+#line 34 "src/3_cpu/simd/register_plain.inl"
 #endif
 #define DVTI_REGS 4
 #define DVTI_REG_F 4
@@ -22849,7 +22965,7 @@ typedef V(pl) V(pn);
 typedef int64_t V(p_first_type);
 typedef int64_t V(p_dfirst_type);
 
-/* Lane by lane, where there is no operator. */
+/* Computes lane by lane, for functions without an operator. */
 #define DVTI_PLAIN_EACH(R, name, A, B, C, lanes, value) \
 	DVTI_INLINE V(R) V(name)(V(A) a, V(B) b, V(C) c) { \
 		V(R) r; \
@@ -22920,7 +23036,7 @@ DVTI_INLINE int64_t V(p_clip)(int64_t n, int64_t lanes) {
 		memcpy(p, &a, 16); \
 	}
 
-/* masks first: selecting is made of them */
+/* masks first: p_select uses them */
 DVTI_REG2(pm, p_mand, pm, pm, a &b)
 DVTI_REG2(pm, p_mor, pm, pm, a | b)
 DVTI_REG1(pm, p_mnot, pm, ~a)
@@ -22946,7 +23062,7 @@ DVTI_REG1(pf, p_as_f, pi, (V(pf))a)
 DVTI_PLAIN_SET(pf, p_set, float)
 DVTI_PLAIN_LOAD(pf, p_load, float)
 DVTI_PLAIN_STORE(pf, p_store, float)
-/* To a multiple of 64 bytes, around the caches where the machine can. */
+/* A non-temporal store to a multiple of 64 bytes if the machine has one. */
 DVTI_PLAIN_STORE(pf, p_stream, float)
 DVTI_PLAIN_LOAD_N(pf, p_load_n, float, 4)
 DVTI_PLAIN_STORE_N(pf, p_store_n, float, 4)
@@ -23220,7 +23336,7 @@ DVTI_REG_SHIFT(pl, p_lshr, (V(pl))((V(pw))a >> n))
 #undef DVTI_PLAIN_STORE_N
 /* ==== end src/3_cpu/simd/register_plain.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 23 "src/3_cpu/simd/target_plain.c"
+#line 24 "src/3_cpu/simd/target_plain.c"
 #endif
 #define DVTI_SECTION
 #include DEVTENSOR_FILE /* a copy with another name: define DEVTENSOR_FILE as that name */
@@ -23228,7 +23344,7 @@ DVTI_REG_SHIFT(pl, p_lshr, (V(pl))((V(pw))a >> n))
 #error "devtensor: DEVTENSOR_FILE names another file than this one"
 #endif
 #ifdef DEVTENSOR_LINES
-#line 24 "src/3_cpu/simd/target_plain.c"
+#line 25 "src/3_cpu/simd/target_plain.c"
 #endif
 
 DVTI_FN const dvti_simd *dvti_simd_plain(void) {
@@ -23236,7 +23352,7 @@ DVTI_FN const dvti_simd *dvti_simd_plain(void) {
 }
 
 /* ==== begin src/3_cpu/simd/primitives_end.inl ==== */
-/* Takes primitives_begin.inl away, and what the parts and 2_core/math/basics.inl have defined. */
+/* Undefines the macros of primitives_begin.inl, register_*.inl and 2_core/math/basics.inl. */
 #ifdef DEVTENSOR_LINES
 #line 1 "src/3_cpu/simd/primitives_end.inl"
 #endif
@@ -23274,7 +23390,7 @@ DVTI_FN const dvti_simd *dvti_simd_plain(void) {
 #undef DVTI_LN2_LOW
 /* ==== end src/3_cpu/simd/primitives_end.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 30 "src/3_cpu/simd/target_plain.c"
+#line 31 "src/3_cpu/simd/target_plain.c"
 #endif
 #if defined(DVTI_PLAIN_FMA)
 #undef DVTI_PLAIN_FMA
@@ -23289,7 +23405,7 @@ DVTI_FN const dvti_simd *dvti_simd_plain(void) {
 #endif
 /* ==== end src/3_cpu/simd/target_plain.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 102 "src/devtensor_spine.h"
+#line 101 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_op.h ==== */
 /* The path of a call. Every operation takes the same path, with one helper for each step:
@@ -23438,28 +23554,28 @@ DVTI_FN const dvti_simd *dvti_simd_plain(void) {
 	K(eye, (NULL, NULL, dvti_cpu_fill, NULL), (NULL, dvti_cuda_fill)) \
 	K(elementwise, (NULL, NULL, dvti_cpu_elementwise, NULL), (NULL, dvti_cuda_elementwise)) \
 	K(reduce, (NULL, dvti_cpu_reduce_plan, dvti_cpu_reduce, NULL), \
-	  (dvti_cuda_reduce_workspace, dvti_cuda_reduce)) \
+	  (dvti_cuda_plan_reduce, dvti_cuda_reduce)) \
 	K(variance, (dvti_cpu_variance_supports, dvti_cpu_reduce_plan, dvti_cpu_variance, NULL), \
 	  (NULL, NULL)) \
 	K(softmax, (NULL, NULL, dvti_cpu_softmax, NULL), (NULL, dvti_cuda_softmax)) \
 	K(layer_norm, (dvti_cpu_layer_norm_supports, NULL, dvti_cpu_layer_norm, NULL), (NULL, NULL)) \
 	K(scan, (NULL, dvti_cpu_scan_plan, dvti_cpu_scan, NULL), \
-	  (dvti_cuda_scan_workspace, dvti_cuda_scan)) \
+	  (dvti_cuda_plan_scan, dvti_cuda_scan)) \
 	K(sort, (NULL, dvti_cpu_order_plan, dvti_cpu_order, NULL), \
-	  (dvti_cuda_order_workspace, dvti_cuda_order)) \
+	  (dvti_cuda_plan_order, dvti_cuda_order)) \
 	K(matmul, \
 	  (dvti_cpu_matmul_supports, dvti_cpu_matmul_plan, dvti_cpu_matmul, dvti_cpu_matmul_small), \
-	  (dvti_cuda_matmul_plan, dvti_cuda_matmul)) \
+	  (dvti_cuda_plan_matmul, dvti_cuda_matmul)) \
 	K(conv2d, (dvti_cpu_conv2d_supports, dvti_cpu_conv2d_plan, dvti_cpu_conv2d, NULL), \
-	  (dvti_cuda_conv_workspace, dvti_cuda_conv)) \
-	K(pool2d, (NULL, NULL, dvti_cpu_pool2d, NULL), (dvti_cuda_pool_workspace, dvti_cuda_pool)) \
+	  (dvti_cuda_plan_conv, dvti_cuda_conv)) \
+	K(pool2d, (NULL, NULL, dvti_cpu_pool2d, NULL), (dvti_cuda_plan_pool, dvti_cuda_pool)) \
 	K(take, (NULL, dvti_cpu_take_plan, dvti_cpu_index, NULL), \
-	  (dvti_cuda_index_workspace, dvti_cuda_index)) \
+	  (dvti_cuda_plan_index, dvti_cuda_index)) \
 	K(take_along, (NULL, dvti_cpu_take_plan, dvti_cpu_index, NULL), \
-	  (dvti_cuda_index_workspace, dvti_cuda_index)) \
+	  (dvti_cuda_plan_index, dvti_cuda_index)) \
 	K(one_hot, (NULL, NULL, dvti_cpu_index, NULL), (NULL, dvti_cuda_index)) \
 	K(random, (dvti_cpu_random_supports, dvti_cpu_random_plan, dvti_cpu_random, NULL), \
-	  (dvti_cuda_random_workspace, dvti_cuda_random)) \
+	  (dvti_cuda_plan_random, dvti_cuda_random)) \
 	K(optimizer, (NULL, NULL, dvti_cpu_optimizer, NULL), (NULL, dvti_cuda_optimizer))
 
 /* Return the kernels: dvti_kernel_matmul() and so on. They are functions, so that a program links
@@ -23642,7 +23758,7 @@ DVTI_FN bool dvti_choice(const char *function, const char *argument, int value, 
 #endif
 /* ==== end src/4_ops/dvt_op.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 103 "src/devtensor_spine.h"
+#line 102 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_grad.h ==== */
 /* The backward pass. A gradient function receives a node and the gradient of its result. It writes
@@ -23741,7 +23857,7 @@ DVTI_FN dvt_status dvti_write_leaves(dvti_graph *graph, bool create_graph);
 #endif
 /* ==== end src/5_grad/dvt_grad.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 104 "src/devtensor_spine.h"
+#line 103 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_io_internal.h ==== */
 /* Shared by printing, the readers and the writers: byte buffers, the text of one float, files
@@ -24008,7 +24124,7 @@ DVTI_FN dvt_status dvti_params_save(const char *function, const char *path,
 #endif
 /* ==== end src/5_io/dvt_io_internal.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 105 "src/devtensor_spine.h"
+#line 104 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda.h ==== */
 /* The directories of the CUDA backend and their interfaces to each other.
@@ -24603,23 +24719,22 @@ DVTI_FN dvt_status dvti_cuda_pool(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 DVTI_FN dvt_status dvti_cuda_index(dvti_cuda_gpu *gpu, const dvti_launch *launch);
 DVTI_FN dvt_status dvti_cuda_random(dvti_cuda_gpu *gpu, const dvti_launch *launch);
 DVTI_FN dvt_status dvti_cuda_optimizer(dvti_cuda_gpu *gpu, const dvti_launch *launch);
-/* Return the bytes of workspace that the launch needs; functions with _plan also fill
-   launch->plan. */
-DVTI_FN int64_t dvti_cuda_reduce_workspace(const dvti_cuda_gpu *gpu, dvti_launch *launch);
-DVTI_FN int64_t dvti_cuda_order_workspace(const dvti_cuda_gpu *gpu, dvti_launch *launch);
-DVTI_FN int64_t dvti_cuda_scan_workspace(const dvti_cuda_gpu *gpu, dvti_launch *launch);
-DVTI_FN int64_t dvti_cuda_matmul_plan(const dvti_cuda_gpu *gpu, dvti_launch *launch);
-DVTI_FN int64_t dvti_cuda_conv_workspace(const dvti_cuda_gpu *gpu, dvti_launch *launch);
-DVTI_FN int64_t dvti_cuda_pool_workspace(const dvti_cuda_gpu *gpu, dvti_launch *launch);
-DVTI_FN int64_t dvti_cuda_index_workspace(const dvti_cuda_gpu *gpu, dvti_launch *launch);
-DVTI_FN int64_t dvti_cuda_random_workspace(const dvti_cuda_gpu *gpu, dvti_launch *launch);
+/* Fill launch->plan, once for each launch, and return the bytes of workspace. */
+DVTI_FN int64_t dvti_cuda_plan_reduce(const dvti_cuda_gpu *gpu, dvti_launch *launch);
+DVTI_FN int64_t dvti_cuda_plan_order(const dvti_cuda_gpu *gpu, dvti_launch *launch);
+DVTI_FN int64_t dvti_cuda_plan_scan(const dvti_cuda_gpu *gpu, dvti_launch *launch);
+DVTI_FN int64_t dvti_cuda_plan_matmul(const dvti_cuda_gpu *gpu, dvti_launch *launch);
+DVTI_FN int64_t dvti_cuda_plan_conv(const dvti_cuda_gpu *gpu, dvti_launch *launch);
+DVTI_FN int64_t dvti_cuda_plan_pool(const dvti_cuda_gpu *gpu, dvti_launch *launch);
+DVTI_FN int64_t dvti_cuda_plan_index(const dvti_cuda_gpu *gpu, dvti_launch *launch);
+DVTI_FN int64_t dvti_cuda_plan_random(const dvti_cuda_gpu *gpu, dvti_launch *launch);
 
 #endif
 
 #endif
 /* ==== end src/3_cuda/dvt_cuda.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 106 "src/devtensor_spine.h"
+#line 105 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_CUDA)
 /* ==== begin src/3_cuda/driver/dvt_nccl.h ==== */
@@ -24676,7 +24791,7 @@ DVTI_FN const dvti_nccl_comm *dvti_nccl_comms(const int *devices, int n);
 #endif
 /* ==== end src/3_cuda/driver/dvt_nccl.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 108 "src/devtensor_spine.h"
+#line 107 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_device.h ==== */
 /* The state of one gpu(i). Unless noted otherwise, functions below require the gpu's lock and the
@@ -24885,7 +25000,7 @@ DVTI_FN dvt_status dvti_cuda_all_reduce(const char *name, dvti_device *const *de
 #endif
 /* ==== end src/3_cuda/device/dvt_cuda_device.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 109 "src/devtensor_spine.h"
+#line 108 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_jit.h ==== */
 /* Shared by the files of this directory. The steps from a program to a function:
@@ -24932,7 +25047,7 @@ DVTI_FN void dvti_cuda_cache_drop(dvti_cuda_key key);
 #endif
 /* ==== end src/3_cuda/jit/dvt_cuda_jit.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 110 "src/devtensor_spine.h"
+#line 109 "src/devtensor_spine.h"
 #endif
 #endif
 #if !defined(DEVTENSOR_NO_NN)
@@ -25162,7 +25277,7 @@ DVTI_FN bool dvti_load_match(dvti_load *load, const dvt_block *net);
 #endif
 /* ==== end src/6_nn/dvt_nn_internal.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 113 "src/devtensor_spine.h"
+#line 112 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_train_internal.h ==== */
 /* Internals of training, shared by the files of this directory. */
@@ -25307,7 +25422,7 @@ DVTI_FN bool dvti_batch_make(const char *function, const dvti_batcher *batcher,
 #endif
 /* ==== end src/7_train/dvt_train_internal.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 114 "src/devtensor_spine.h"
+#line 113 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/level_cold.inl ==== */
@@ -25325,7 +25440,7 @@ DVTI_FN bool dvti_batch_make(const char *function, const dvti_batcher *batcher,
 #endif
 /* ==== end src/1_base/level_cold.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 116 "src/devtensor_spine.h"
+#line 115 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_off.c ==== */
 /* The CUDA functions of a build with DEVTENSOR_NO_CUDA. */
@@ -25405,7 +25520,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 #endif
 /* ==== end src/3_cuda/dvt_cuda_off.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 117 "src/devtensor_spine.h"
+#line 116 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_CUDA)
 /* ==== begin src/3_cuda/driver/dvt_cuda_driver.c ==== */
@@ -25589,7 +25704,7 @@ DVTI_FN dvt_status dvti_cuda_fail(const char *function, const char *call, dvti_c
 #undef DVTI_CUDA_LIBRARY
 /* ==== end src/3_cuda/driver/dvt_cuda_driver.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 119 "src/devtensor_spine.h"
+#line 118 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/driver/dvt_cuda_nvrtc.c ==== */
 /* Finds NVRTC: the path that the user names, libraries of this process, the loader's search path,
@@ -25810,7 +25925,7 @@ DVTI_FN const dvti_nvrtc *dvti_nvrtc_open(const char *function) {
 #undef DVTI_NVRTC_PATH
 /* ==== end src/3_cuda/driver/dvt_cuda_nvrtc.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 120 "src/devtensor_spine.h"
+#line 119 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/driver/dvt_nccl.c ==== */
 /* Opens NCCL and creates its communicators. DEVTENSOR_NCCL=1 enables it. Otherwise, or without the
@@ -25905,7 +26020,7 @@ DVTI_FN const dvti_nccl_comm *dvti_nccl_comms(const int *devices, int n) {
 #undef DVTI_NCCL_GROUPS
 /* ==== end src/3_cuda/driver/dvt_nccl.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 121 "src/devtensor_spine.h"
+#line 120 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/driver/dvt_nvml.c ==== */
 /* Queries the free memory of a GPU from NVML, as nvidia-smi does, which needs no context. Optional:
@@ -25970,7 +26085,7 @@ DVTI_FN int64_t dvti_nvml_free(dvti_cu_device physical) {
 }
 /* ==== end src/3_cuda/driver/dvt_nvml.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 122 "src/devtensor_spine.h"
+#line 121 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_cache.c ==== */
 /* Caches compiled programs on disk, so that NVRTC runs once per machine and not once per process.
@@ -26241,7 +26356,7 @@ DVTI_FN void dvti_cuda_cache_write(dvti_cuda_key key, const dvti_cuda_image *ima
 #endif
 /* ==== end src/3_cuda/jit/dvt_cuda_cache.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 123 "src/devtensor_spine.h"
+#line 122 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_text.c ==== */
 /* The source of programs: args.h, base.cu, the definitions of a variant, the functions that it
@@ -30728,7 +30843,7 @@ static const struct {
 "}\n",
 ""};
 static const struct {
-    char part0[2608], end[1];
+    char part0[2605], end[1];
 } dvti_cuda_text_angles_inl = {
 "#line 1 \"angles.inl\"\n"
 "\n"
@@ -30760,11 +30875,12 @@ static const struct {
 "}\n"
 "\n"
 "\n"
-"DVTI_INLINE V(f) V(cos_parts)(V(f) r, V(f) low, V(f) z, V(f) * beside) {\n"
+"\n"
+"DVTI_INLINE V(f) V(cos_parts)(V(f) r, V(f) low, V(f) z, V(f) * tail) {\n"
     "const V(f) one = V(set)(1), half = V(set)(0.5f);\n"
     "V(f) p = DVTI_P2(z, 0.0416666456f, -0.00138873013f, 2.44306702e-05f);\n"
     "V(f) high = V(fnma)(half, z, one), rest = V(fnma)(half, z, V(sub)(one, high));\n"
-    "*beside = V(fma)(V(mul)(z, z), p, V(fnma)(r, low, rest));\n"
+    "*tail = V(fma)(V(mul)(z, z), p, V(fnma)(r, low, rest));\n"
     "return high;\n"
 "}\n"
 "\n"
@@ -30818,7 +30934,7 @@ static const struct {
 "#undef DVTI_ANGLE_MOST\n",
 ""};
 static const struct {
-    char part0[2637], end[1];
+    char part0[2638], end[1];
 } dvti_cuda_text_arcs_inl = {
 "#line 1 \"arcs.inl\"\n"
 "\n"
@@ -30833,6 +30949,7 @@ static const struct {
     "V(f) p = DVTI_P4(z, 0.166667536f, 0.0749525204f, 0.0454760417f, 0.0241520889f, 0.0422118157f);\n"
     "return V(mul)(V(mul)(s, z), p);\n"
 "}\n"
+"\n"
 "\n"
 "\n"
 "DVTI_INLINE V(f) V(asin)(V(f) x) {\n"
@@ -30900,7 +31017,7 @@ static const struct {
     char part0[1067], end[1];
 } dvti_cuda_text_basics_inl = {
 "#line 1 \"basics.inl\"\n"
-"#line 10\n"
+"#line 12\n"
 "#define DVTI_LOG2E 1.44269504f\n"
 "#define DVTI_LN2 0.693147181f\n"
 "#define DVTI_LN2_HIGH 0.693145752f\n"
@@ -30927,10 +31044,10 @@ static const struct {
 "}\n",
 ""};
 static const struct {
-    char part0[1446], end[1];
+    char part0[1447], end[1];
 } dvti_cuda_text_box_muller_inl = {
 "#line 1 \"box_muller.inl\"\n"
-"#line 7\n"
+"#line 8\n"
 "DVTI_INLINE V(f) V(normal_radius)(V(i) w) {\n"
     "V(f) high = V(to_f)(V(ishr)(w, 8)), scale, f;\n"
 "\n"
@@ -30943,6 +31060,7 @@ static const struct {
     "f = V(fma)(low, scale, V(fma)(high, scale, V(set)(-1)));\n"
     "return V(sqrt)(V(mul)(V(set)(-2), V(log_of)(V(to_f)(n), f)));\n"
 "}\n"
+"\n"
 "\n"
 "\n"
 "\n"
@@ -30967,7 +31085,7 @@ static const struct {
 "}\n",
 ""};
 static const struct {
-    char part0[2776], end[1];
+    char part0[2778], end[1];
 } dvti_cuda_text_exp_inl = {
 "#line 1 \"exp.inl\"\n"
 "\n"
@@ -31029,6 +31147,7 @@ static const struct {
 "}\n"
 "\n"
 "\n"
+"\n"
 "DVTI_INLINE V(f) V(sinh)(V(f) x) {\n"
     "V(f) a = V(abs)(x), k = V(exp_quarter)(a), z = V(mul)(a, a), p;\n"
     "k = V(sub)(k, V(div)(V(set)(0.0625f), k));\n"
@@ -31047,10 +31166,15 @@ static const struct {
 "\n"
 "\n"
 "\n"
+"\n"
 "DVTI_INLINE V(f) V(sigmoid)(V(f) x) {\n"
     "const V(f) one = V(set)(1);\n"
-    "V(f) y = V(max)(V(set)(-150), V(bit_or)(V(set)(-0.f), x)), n = V(round)(V(mul)(y, V(set)(DVTI_LOG2E)));\n"
-    "V(f) r = V(fnma)(n, V(set)(DVTI_LN2_LOW), V(fnma)(n, V(set)(DVTI_LN2_HIGH), y)), e, over, q, rate;\n"
+    "V(f)\n"
+    "y = V(max)(V(set)(-150), V(bit_or)(V(set)(-0.f), x)),\n"
+    "n = V(round)(V(mul)(y, V(set)(DVTI_LOG2E)));\n"
+    "V(f)\n"
+    "r = V(fnma)(n, V(set)(DVTI_LN2_LOW), V(fnma)(n, V(set)(DVTI_LN2_HIGH), y)),\n"
+    "e, over, q, rate;\n"
     "V(m) negative = V(lt)(x, V(zero)());\n"
     "e = DVTI_P4(r, 0.49999994f, 0.166665167f, 0.0416681021f, 0.00836919248f, 0.00138389028f);\n"
     "e = V(scalef)(V(add)(one, V(fma)(V(mul)(r, r), e, r)), n);\n"
@@ -31061,7 +31185,7 @@ static const struct {
 "}\n",
 ""};
 static const struct {
-    char part0[2950], end[1];
+    char part0[2951], end[1];
 } dvti_cuda_text_log_inl = {
 "#line 1 \"log.inl\"\n"
 "\n"
@@ -31105,7 +31229,8 @@ static const struct {
     "const V(f) f4 = V(mul)(f2, f2);\n"
     "V(f) p = V(fma)(V(set)(0.0674681216f), f2, DVTI_P1(f, 0.118881412f, -0.11675743f)), q;\n"
     "p = V(fma)(p, f2, DVTI_P1(f, 0.142195523f, -0.124055736f));\n"
-    "q = V(fma)(DVTI_P1(f, 0.200021192f, -0.166679963f), f2, DVTI_P1(f, 0.333333135f, -0.250000089f));\n"
+    "q = V(fma)(DVTI_P1(f, 0.200021192f, -0.166679963f), f2,\n"
+               "DVTI_P1(f, 0.333333135f, -0.250000089f));\n"
     "p = V(fma)(p, f4, q);\n"
     "return V(mul)(V(mul)(p, f), f2);\n"
 "}\n"
@@ -31144,6 +31269,7 @@ static const struct {
 "}\n"
 "\n"
 "\n"
+"\n"
 "DVTI_INLINE V(f) V(log1p)(V(f) x) {\n"
     "const V(f) one = V(set)(1);\n"
     "V(f) u = V(add)(x, one), back = V(sub)(u, one), f, e, c, result;\n"
@@ -31162,7 +31288,7 @@ static const struct {
     char part0[2686], end[1];
 } dvti_cuda_text_optimizer_steps_inl = {
 "#line 1 \"optimizer_steps.inl\"\n"
-"#line 17\n"
+"#line 23\n"
 "typedef struct V(step) {\n"
     "V(d) g, w, s[3];\n"
 "} V(step);\n"
@@ -31248,13 +31374,10 @@ static const struct {
 "#undef DVTI_AVERAGE\n",
 ""};
 static const struct {
-    char part0[4071], part1[919], end[1];
+    char part0[4078], part1[919], end[1];
 } dvti_cuda_text_piecewise_inl = {
 "#line 1 \"piecewise.inl\"\n"
-"\n"
-"\n"
-"\n"
-"\n"
+"#line 12\n"
 "DVTI_INLINE V(f) V(piecewise)(const float (*rows)[8], int degree, V(i) at, V(f) a) {\n"
     "V(f) t = V(sub)(a, V(lookup)(rows[0], at)), p = V(lookup)(rows[degree + 1], at);\n"
     "int k;\n"
@@ -31263,6 +31386,7 @@ static const struct {
         "p = V(fma)(p, t, V(lookup)(rows[k], at));\n"
     "return p;\n"
 "}\n"
+"\n"
 "\n"
 "\n"
 "DVTI_INLINE V(i) V(piece)(V(f) a, float offset, int shift) {\n"
@@ -31277,47 +31401,75 @@ static const struct {
 "\n"
 "DVTI_INLINE V(f) V(tanh)(V(f) x) {\n"
     "static const float rows[9][8] = {\n"
-        "{1.75292969f, 2.75097656f, 4.2734375f, 6.24414062f, 8.26171875f, 0.126953125f, 0.500976562f, 0.994628906f},\n"
-        "{0.537219524f, 0.36055398f, 0.233912811f, 0.160148934f, 0.121040173f, 0.994662046f, 0.923965037f, 0.763429642f},\n"
-        "{-0.241899908f, -0.125181392f, -0.0545548052f, -0.0256454591f, -0.0146506932f, -0.0835547447f, -0.275915891f, -0.341846555f},\n"
-        "{0.0771926716f, 0.0396693759f, 0.0125844013f, 0.00410472183f, 0.00177329173f, -0.320647389f, -0.175238788f, 0.0204418954f},\n"
-        "{-0.00829977356f, -0.0105935903f, -0.00282372767f, -0.000655758718f, -0.000214618369f, 0.0655395985f, 0.163040236f, 0.083000131f},\n"
-        "{-0.00866918173f, 0.00200350932f, 0.00060055271f, 0.000104148814f, 2.59597109e-05f, 0.120671369f, 0.00305921258f, -0.0543349534f},\n"
-        "{0.00708999811f, -3.72780778e-05f, -0.000116759322f, -1.63649638e-05f, -3.13712508e-06f, -0.0386644825f, -0.0609011985f, 0.00743053667f},\n"
-        "{-0.00282243337f, -0.000204798562f, 1.90746068e-05f, 2.61945024e-06f, 3.89466976e-07f, -0.0440776236f, 0.0197952166f, 0.0116324211f},\n"
-        "{0.000444265257f, 0.000111293491f, -1.87910848e-06f, -3.819124e-07f, -4.71988741e-08f, 0.0195143521f, 0.0143981492f, -0.0084144352f}};\n"
+        "{1.75292969f, 2.75097656f, 4.2734375f, 6.24414062f, 8.26171875f, 0.126953125f, 0.500976562f,\n"
+         "0.994628906f},\n"
+        "{0.537219524f, 0.36055398f, 0.233912811f, 0.160148934f, 0.121040173f, 0.994662046f,\n"
+         "0.923965037f, 0.763429642f},\n"
+        "{-0.241899908f, -0.125181392f, -0.0545548052f, -0.0256454591f, -0.0146506932f,\n"
+         "-0.0835547447f, -0.275915891f, -0.341846555f},\n"
+        "{0.0771926716f, 0.0396693759f, 0.0125844013f, 0.00410472183f, 0.00177329173f, -0.320647389f,\n"
+         "-0.175238788f, 0.0204418954f},\n"
+        "{-0.00829977356f, -0.0105935903f, -0.00282372767f, -0.000655758718f, -0.000214618369f,\n"
+         "0.0655395985f, 0.163040236f, 0.083000131f},\n"
+        "{-0.00866918173f, 0.00200350932f, 0.00060055271f, 0.000104148814f, 2.59597109e-05f,\n"
+         "0.120671369f, 0.00305921258f, -0.0543349534f},\n"
+        "{0.00708999811f, -3.72780778e-05f, -0.000116759322f, -1.63649638e-05f, -3.13712508e-06f,\n"
+         "-0.0386644825f, -0.0609011985f, 0.00743053667f},\n"
+        "{-0.00282243337f, -0.000204798562f, 1.90746068e-05f, 2.61945024e-06f, 3.89466976e-07f,\n"
+         "-0.0440776236f, 0.0197952166f, 0.0116324211f},\n"
+        "{0.000444265257f, 0.000111293491f, -1.87910848e-06f, -3.819124e-07f, -4.71988741e-08f,\n"
+         "0.0195143521f, 0.0143981492f, -0.0084144352f}};\n"
     "V(f) a = V(min)(V(set)(9.1f), V(abs)(x));\n"
     "return V(odd_by_pieces)(rows, 7, V(piece)(a, 0.75f, 22), a, x);\n"
 "}\n"
 "\n"
 "DVTI_INLINE V(f) V(erf)(V(f) x) {\n"
     "static const float rows[8][8] = {\n"
-        "{0.255859375f, 0.744628906f, 1.25097656f, 1.74707031f, 2.25585938f, 2.75390625f, 3.24755859f, 3.75097656f},\n"
-        "{1.10423255f, 0.950390816f, 0.737928152f, 0.564668894f, 0.442659944f, 0.363084853f, 0.307922274f, 0.266597211f},\n"
-        "{-0.185084537f, -0.4059439f, -0.401273847f, -0.292690277f, -0.1931431f, -0.131635204f, -0.0948074088f, -0.071073845f},\n"
-        "{-0.333492309f, -0.102950208f, 0.0848240331f, 0.114213578f, 0.0786621794f, 0.047225628f, 0.0291637834f, 0.0189472158f},\n"
-        "{0.106766023f, 0.169847459f, 0.0661153868f, -0.0134413335f, -0.0254397467f, -0.0161658078f, -0.00891909469f, -0.00504909968f},\n"
-        "{0.0879797712f, -0.023848746f, -0.0579369701f, -0.0198945776f, 0.00295573892f, 0.0047074263f, 0.00265711499f, 0.00134241849f},\n"
-        "{-0.0356012285f, -0.0377268232f, 0.00814459845f, 0.0149202179f, 0.00347271957f, -0.000683139719f, -0.000719114498f, -0.000355132739f},\n"
-        "{-0.0179355163f, 0.0141541939f, 0.00998320151f, -0.00331256818f, -0.00281650154f, -0.000361688348f, 0.00013604296f, 8.92799289e-05f}};\n"
+        "{0.255859375f, 0.744628906f, 1.25097656f, 1.74707031f, 2.25585938f, 2.75390625f,\n"
+         "3.24755859f, 3.75097656f},\n"
+        "{1.10423255f, 0.950390816f, 0.737928152f, 0.564668894f, 0.442659944f, 0.363084853f,\n"
+         "0.307922274f, 0.266597211f},\n"
+        "{-0.185084537f, -0.4059439f, -0.401273847f, -0.292690277f, -0.1931431f, -0.131635204f,\n"
+         "-0.0948074088f, -0.071073845f},\n"
+        "{-0.333492309f, -0.102950208f, 0.0848240331f, 0.114213578f, 0.0786621794f, 0.047225628f,\n"
+         "0.0291637834f, 0.0189472158f},\n"
+        "{0.106766023f, 0.169847459f, 0.0661153868f, -0.0134413335f, -0.0254397467f, -0.0161658078f,\n"
+         "-0.00891909469f, -0.00504909968f},\n"
+        "{0.0879797712f, -0.023848746f, -0.0579369701f, -0.0198945776f, 0.00295573892f,\n"
+         "0.0047074263f, 0.00265711499f, 0.00134241849f},\n"
+        "{-0.0356012285f, -0.0377268232f, 0.00814459845f, 0.0149202179f, 0.00347271957f,\n"
+         "-0.000683139719f, -0.000719114498f, -0.000355132739f},\n"
+        "{-0.0179355163f, 0.0141541939f, 0.00998320151f, -0.00331256818f, -0.00281650154f,\n"
+         "-0.000361688348f, 0.00013604296f, 8.92799289e-05f}};\n"
     "V(f) a = V(min)(V(set)(3.99f), V(abs)(x));\n"
     "return V(odd_by_pieces)(rows, 6, V(piece)(a, 12, 19), a, x);\n"
 "}\n"
 "\n"
 "\n"
 "\n"
+"\n"
 "DVTI_INLINE V(f) V(gelu)(V(f) x) {\n"
     "static const float rows[10][8] = {\n"
-        "{1.24316406f, 2.2421875f, 3.77148438f, 5.734375f, 8.7109375f, 12.7109375f, 0.127197266f, 0.505371094f},\n"
-        "{0.231517807f, 0.154068798f, 0.0995304659f, 0.0676232502f, 0.0452167243f, 0.0311949905f, 0.453042269f, 0.348418415f},\n"
-        "{-0.11112766f, -0.0534911491f, -0.0235646795f, -0.0111652082f, -0.00506221503f, -0.00242470461f, -0.341316551f, -0.222861692f},\n"
-        "{0.0466839485f, 0.0170658082f, 0.00532831578f, 0.00179887924f, 0.000560039538f, 0.000187360114f, 0.204813868f, 0.117895283f},\n"
-        "{-0.0176973809f, -0.00507547799f, -0.00115636934f, -0.000283254951f, -6.12522199e-05f, -1.43941306e-05f, -0.105088256f, -0.0544269495f},\n"
-        "{0.00617077714f, 0.00142140884f, 0.000241816422f, 4.36489427e-05f, 6.62427829e-06f, 1.0995501e-06f, 0.0478617325f, 0.0225973856f},\n"
-        "{-0.00200380874f, -0.000377548567f, -4.87679936e-05f, -6.58567069e-06f, -7.0640283e-07f, -8.34537772e-08f, -0.0197999571f, -0.00860075001f},\n",
-        "{0.000613193435f, 9.57832963e-05f, 9.53843028e-06f, 9.76164756e-07f, 7.50333413e-08f, 6.31142827e-09f, 0.00755704008f, 0.00304118823f},\n"
-        "{-0.000184966033f, -2.39764904e-05f, -1.96674591e-06f, -1.48455257e-07f, -8.65694449e-09f, -4.98326491e-10f, -0.00270132022f, -0.00102250499f},\n"
-        "{4.97296824e-05f, 5.49248716e-06f, 3.74130309e-07f, 2.07387636e-08f, 8.64161076e-10f, 3.62689913e-11f, 0.00090967922f, 0.00032389749f}};\n"
+        "{1.24316406f, 2.2421875f, 3.77148438f, 5.734375f, 8.7109375f, 12.7109375f, 0.127197266f,\n"
+         "0.505371094f},\n"
+        "{0.231517807f, 0.154068798f, 0.0995304659f, 0.0676232502f, 0.0452167243f, 0.0311949905f,\n"
+         "0.453042269f, 0.348418415f},\n"
+        "{-0.11112766f, -0.0534911491f, -0.0235646795f, -0.0111652082f, -0.00506221503f,\n"
+         "-0.00242470461f, -0.341316551f, -0.222861692f},\n"
+        "{0.0466839485f, 0.0170658082f, 0.00532831578f, 0.00179887924f, 0.000560039538f,\n"
+         "0.000187360114f, 0.204813868f, 0.117895283f},\n"
+        "{-0.0176973809f, -0.00507547799f, -0.00115636934f, -0.000283254951f, -6.12522199e-05f,\n"
+         "-1.43941306e-05f, -0.105088256f, -0.0544269495f},\n"
+        "{0.00617077714f, 0.00142140884f, 0.000241816422f, 4.36489427e-05f, 6.62427829e-06f,\n"
+         "1.0995501e-06f, 0.0478617325f, 0.0225973856f},\n"
+        "{-0.00200380874f, -0.000377548567f, -4.87679936e-05f, -6.58567069e-06f, -7.0640283e-07f,\n"
+         "-8.34537772e-08f, -0.0197999571f, -0.00860075001f},\n",
+        "{0.000613193435f, 9.57832963e-05f, 9.53843028e-06f, 9.76164756e-07f, 7.50333413e-08f,\n"
+         "6.31142827e-09f, 0.00755704008f, 0.00304118823f},\n"
+        "{-0.000184966033f, -2.39764904e-05f, -1.96674591e-06f, -1.48455257e-07f, -8.65694449e-09f,\n"
+         "-4.98326491e-10f, -0.00270132022f, -0.00102250499f},\n"
+        "{4.97296824e-05f, 5.49248716e-06f, 3.74130309e-07f, 2.07387636e-08f, 8.64161076e-10f,\n"
+         "3.62689913e-11f, 0.00090967922f, 0.00032389749f}};\n"
     "const V(f) half = V(set)(-0.5f);\n"
     "V(f) a = V(min)(V(set)(14.7f), V(abs)(x)), square = V(mul)(a, a), n, low, high, p, w, rest;\n"
     "high = V(exp_parts)(V(mul)(square, half), &n, &low);\n"
@@ -31330,12 +31482,13 @@ static const struct {
 "}\n",
 ""};
 static const struct {
-    char part0[4049], part1[989], end[1];
+    char part0[4053], part1[989], end[1];
 } dvti_cuda_text_powers_inl = {
 "#line 1 \"powers.inl\"\n"
 "\n"
 "\n"
 "#define DVTI_WIDE_STEP(p, x, c) V(dfma)(p, x, V(dset)(c))\n"
+"\n"
 "\n"
 "\n"
 "DVTI_INLINE V(d) V(wide_log2)(V(d) a) {\n"
@@ -31378,6 +31531,7 @@ static const struct {
 "}\n"
 "\n"
 "\n"
+"\n"
 "DVTI_INLINE V(f) V(pow_special)(V(f) a, V(f) b, V(f) result) {\n"
     "const V(f) one = V(set)(1), none = V(zero)(), most = V(set)(INFINITY);\n"
     "V(f) size = V(abs)(a), half = V(mul)(V(set)(0.5f), b), sign;\n"
@@ -31388,7 +31542,8 @@ static const struct {
     "result = V(select)(V(eq)(size, one), one, result);\n"
     "sign = V(select)(odd, V(sign_bit)(a), none);\n"
     "result = V(bit_or)(sign, result);\n"
-    "result = V(select)(V(mand)(V(lt)(a, none), V(mand)(V(lt)(size, most), V(mnot)(whole))), V(set)(NAN), result);\n"
+    "result = V(select)(V(mand)(V(lt)(a, none), V(mand)(V(lt)(size, most), V(mnot)(whole))),\n"
+                       "V(set)(NAN), result);\n"
     "result = V(select)(V(unord)(a, b), V(set)(NAN), result);\n"
     "return V(select)(V(mor)(V(eq)(b, none), V(eq)(a, one)), one, result);\n"
 "}\n"
@@ -31402,6 +31557,7 @@ static const struct {
         "r = V(pow_special)(a, b, r);\n"
     "return r;\n"
 "}\n"
+"\n"
 "\n"
 "\n"
 "DVTI_INLINE V(f) V(pow_half)(V(f) a) {\n"
@@ -31430,6 +31586,7 @@ static const struct {
     "V(m) half = V(eq)(b, V(set)(0.5f)), inverse = V(eq)(b, V(set)(-1));\n"
     "V(f) r = V(select)(V(eq)(b, V(zero)()), one, a);\n"
     "r = V(select)(inverse, V(div)(one, V(select)(inverse, a, one)), r);\n"
+"\n"
     "r = V(select)(half, V(pow_half)(V(select)(half, a, one)), r);\n",
     "r = V(select)(V(eq)(b, V(set)(2)), V(mul)(a, a), r);\n"
     "return V(select)(V(eq)(b, V(set)(3)), V(pow_cube)(a), r);\n"
@@ -31466,14 +31623,10 @@ static const struct {
 "#undef DVTI_WIDE_STEP\n",
 ""};
 static const struct {
-    char part0[1191], end[1];
+    char part0[1194], end[1];
 } dvti_cuda_text_quarter_turns_inl = {
 "#line 1 \"quarter_turns.inl\"\n"
-"\n"
-"\n"
-"\n"
-"\n"
-"\n"
+"#line 7\n"
 "DVTI_INLINE int32_t dvti_quarter_turns(float x, double *rest) {\n"
 "\n"
     "static const uint32_t digits[] = {0,           0xa2f9836eu, 0x4e441529u, 0xfc2757d1u,\n"
@@ -31515,7 +31668,7 @@ static const struct {
 "}\n",
 ""};
 static const struct {
-    char part0[2377], end[1];
+    char part0[2372], end[1];
 } dvti_cuda_text_row_functions_inl = {
 "#line 1 \"row_functions.inl\"\n"
 "\n"
@@ -31537,7 +31690,7 @@ static const struct {
         "if (b == 0)                                                                                \\\n"
             "return a / b;                                                                          \\\n"
         "rest = FMOD(a, b);                                                                         \\\n"
-        "quotient = (a - rest) / b;                                       \\\n"
+        "quotient = (a - rest) / b;                                  \\\n"
         "if (rest != 0 && (rest < 0) != (b < 0))                                                    \\\n"
             "quotient -= 1;                                                                         \\\n"
         "return quotient == 0 ? COPYSIGN((T)0, a / b) : RINT(quotient);                             \\\n"
@@ -31723,7 +31876,7 @@ DVTI_FN char *dvti_cuda_source(dvti_cuda_program program) {
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 124 "src/devtensor_spine.h"
+#line 123 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_compile.c ==== */
 /* Compiles source to an image with NVRTC: a CUBIN if NVRTC knows the architecture, else PTX for the
@@ -31855,7 +32008,7 @@ DVTI_FN dvt_status dvti_cuda_compile(int cc, bool fuse, const char *function, co
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_compile.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 125 "src/devtensor_spine.h"
+#line 124 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_jit.c ==== */
 /* Programs on GPUs: looked up by family, variant and entry, and compiled or loaded at first use. */
@@ -32092,7 +32245,7 @@ DVTI_FN dvt_status dvti_cuda_function(dvti_cuda_physical *physical, const char *
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_jit.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 126 "src/devtensor_spine.h"
+#line 125 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/level_end.inl ==== */
 /* Ends a range that level_plan.inl or level_cold.inl began. */
@@ -32109,7 +32262,7 @@ DVTI_FN dvt_status dvti_cuda_function(dvti_cuda_physical *physical, const char *
 #undef DVTI_LEVEL_PLAN
 /* ==== end src/1_base/level_end.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 127 "src/devtensor_spine.h"
+#line 126 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/level_plan.inl ==== */
 /* Begins a range of files that check, plan and dispatch. They run once per call and compute no
@@ -32128,7 +32281,7 @@ DVTI_FN dvt_status dvti_cuda_function(dvti_cuda_physical *physical, const char *
 #endif
 /* ==== end src/1_base/level_plan.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 128 "src/devtensor_spine.h"
+#line 127 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_all_reduce.c ==== */
 /* Sums over several gpus by kernels that read peer memory (kernels/all_reduce.cu). The compute
@@ -32412,7 +32565,7 @@ DVTI_FN dvt_status dvti_cuda_all_reduce(const char *name, dvti_device *const *de
 #undef DVTI_ONE_STAGE_BYTES
 /* ==== end src/3_cuda/device/dvt_cuda_all_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 129 "src/devtensor_spine.h"
+#line 128 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_copy.c ==== */
 /* Transfers between main memory and a GPU. Small ones use the compute stream. Large ones use
@@ -32576,7 +32729,7 @@ DVTI_FN dvt_status dvti_cuda_download(dvti_device *device, void *dst, const void
 }
 /* ==== end src/3_cuda/device/dvt_cuda_copy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 130 "src/devtensor_spine.h"
+#line 129 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_device.c ==== */
 /* Physical GPUs and the gpu(i) on them: opening, closing, queries. */
@@ -32797,7 +32950,7 @@ DVTI_FN void dvti_cuda_describe(int index, const dvti_device *device, dvt_device
 }
 /* ==== end src/3_cuda/device/dvt_cuda_device.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 131 "src/devtensor_spine.h"
+#line 130 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_error.c ==== */
 /* Errors of a GPU. Most errors belong to the call that returned them. Some end the context, such as
@@ -33009,7 +33162,7 @@ DVTI_FN void dvti_cuda_end(dvti_cuda_gpu *gpu, bool pushed) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_error.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 132 "src/devtensor_spine.h"
+#line 131 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_memory.c ==== */
 /* The caching allocator of one gpu(i). It splits segments from the driver into blocks and reuses
@@ -33288,7 +33441,7 @@ DVTI_FN void dvti_cuda_forget(dvti_cuda_memory *memory) {
 #undef DVTI_CUDA_LARGE_UNIT
 /* ==== end src/3_cuda/device/dvt_cuda_memory.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 133 "src/devtensor_spine.h"
+#line 132 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_order.c ==== */
 /* Orders the streams of a gpu(i); see dvt_cuda_device.h. */
@@ -33510,7 +33663,7 @@ DVTI_FN void dvti_cuda_order_close(dvti_cuda_gpu *gpu) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_order.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 134 "src/devtensor_spine.h"
+#line 133 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_peer.c ==== */
 /* Copies between GPUs. Peer access is tested, once for each pair, before it is used. On some
@@ -33729,7 +33882,7 @@ DVTI_FN dvt_status dvti_cuda_copy_from(dvti_device *device, void *dst, dvti_devi
 #undef DVTI_PEER_TEST_WORDS
 /* ==== end src/3_cuda/device/dvt_cuda_peer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 135 "src/devtensor_spine.h"
+#line 134 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_staging.c ==== */
 /* Staging buffers of pinned memory between main memory and a GPU. The GPU copies without the
@@ -33812,7 +33965,7 @@ DVTI_FN void dvti_cuda_staging_close(dvti_cuda_gpu *gpu) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_staging.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 136 "src/devtensor_spine.h"
+#line 135 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/dvt_cuda_grid.c ==== */
 /* Code that all families share: views and divisors for kernels, grids, and the launch in the
@@ -33897,7 +34050,7 @@ DVTI_FN dvt_status dvti_cuda_start(dvti_cuda_gpu *gpu, const dvti_launch *launch
 }
 /* ==== end src/3_cuda/launch/dvt_cuda_grid.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 137 "src/devtensor_spine.h"
+#line 136 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/dvt_cuda_axes.c ==== */
 /* Axes of windows, simplified for the families' geometry: few, and in memory order. */
@@ -33968,7 +34121,7 @@ DVTI_FN int64_t dvti_cuda_power(int64_t least) {
 }
 /* ==== end src/3_cuda/launch/dvt_cuda_axes.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 138 "src/devtensor_spine.h"
+#line 137 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_conv.c ==== */
 /* Convolution and its gradients: kernel conv2d (kernels/conv.cu). Variant: dtype, operation, `how`
@@ -34102,7 +34255,6 @@ static void dvti_cuda_conv_shapes(dvti_cuda_conv_plan *plan, const dvti_launch *
 	args->y = plan->op == DVTI_CUDA_CONV_FORWARD ? NULL : y->data;
 	args->bias = launch->n_in == 3 ? launch->in[2].data : NULL;
 	args->out = launch->out[0].data;
-	args->partial = launch->workspace;
 	args->size = dvti_cuda_view_size(&launch->out[0]);
 	args->n = x->dim[0];
 	args->c = x->dim[1];
@@ -34230,41 +34382,47 @@ static bool dvti_cuda_conv_is_direct(const dvti_cuda_conv_plan *plan) {
 	return plan->rows <= 2 && (plan->args.size >= 16384 || plan->depth <= 512);
 }
 
-static dvti_cuda_conv_plan dvti_cuda_conv_plan_of(const dvti_cuda_gpu *gpu,
-												  const dvti_launch *launch) {
-	dvti_cuda_conv_plan plan;
-	dvti_kconv *args = &plan.args;
-	memset(&plan, 0, sizeof plan);
-	plan.op = launch->op == DVTI_OP_conv2d_data     ? DVTI_CUDA_CONV_DATA
-			  : launch->op == DVTI_OP_conv2d_weight ? DVTI_CUDA_CONV_WEIGHT
-													: DVTI_CUDA_CONV_FORWARD;
-	plan.dtype = launch->out[0].dtype;
-	plan.wide = dvti_cuda_conv_is_wide(launch);
-	dvti_cuda_conv_shapes(&plan, launch);
-	dvti_cuda_conv_product(&plan);
+static void dvti_cuda_conv_plan_direct(const dvti_cuda_gpu *gpu, dvti_cuda_conv_plan *plan) {
+	dvti_kconv *args = &plan->args;
+	plan->how = DVTI_CUDA_CONV_DIRECT;
+	if (plan->op != DVTI_CUDA_CONV_WEIGHT) {
+		plan->grid = dvti_cuda_grid_for(gpu, args->size, plan->grid.threads, 1);
+		return;
+	}
+	plan->grid.x =
+		args->o * args->cg * dvti_cuda_conv_blocks(args->kernel.divisor, DVTI_CUDA_CONV_TAPS);
+	args->parts = dvti_cuda_conv_parts(plan->grid.x, plan->depth / 8);
+	dvti_cuda_conv_cut(plan, plan->grid.threads);
+	plan->grid.x *= args->parts;
+}
+
+static void dvti_cuda_conv_plan_of(const dvti_cuda_gpu *gpu, const dvti_launch *launch,
+								   dvti_cuda_conv_plan *plan) {
+	dvti_kconv *args = &plan->args;
+	const dvti_cuda_conv_tile *tiles;
+	int count = DVTI_CUDA_CONV_TILES;
+	memset(plan, 0, sizeof *plan);
+	plan->op = launch->op == DVTI_OP_conv2d_data     ? DVTI_CUDA_CONV_DATA
+			   : launch->op == DVTI_OP_conv2d_weight ? DVTI_CUDA_CONV_WEIGHT
+													 : DVTI_CUDA_CONV_FORWARD;
+	plan->dtype = launch->out[0].dtype;
+	plan->wide = dvti_cuda_conv_is_wide(launch);
+	dvti_cuda_conv_shapes(plan, launch);
+	dvti_cuda_conv_product(plan);
 	args->parts = 1;
-	plan.grid.y = plan.grid.z = 1;
-	plan.grid.threads = 256;
-	if (!dvti_cuda_conv_is_direct(&plan)) {
-		int count = DVTI_CUDA_CONV_TILES;
-		const dvti_cuda_conv_tile *tiles = dvti_cuda_conv_mma_tiles(gpu, launch, &count);
-		plan.mma = tiles != NULL;
-		dvti_cuda_conv_choose_tile(&plan, tiles ? tiles : dvti_cuda_conv_tiles, count);
-		if (tiles)
-			plan.grid.threads = 32 * tiles[plan.how].down * tiles[plan.how].across;
-		dvti_cuda_conv_cut(&plan, plan.slice);
-		plan.grid.x = args->row_tiles * args->column_tiles * args->parts * plan.products;
-		return plan;
+	plan->grid.y = plan->grid.z = 1;
+	plan->grid.threads = 256;
+	if (dvti_cuda_conv_is_direct(plan)) {
+		dvti_cuda_conv_plan_direct(gpu, plan);
+		return;
 	}
-	plan.how = DVTI_CUDA_CONV_DIRECT;
-	if (plan.op == DVTI_CUDA_CONV_WEIGHT) {
-		plan.grid.x =
-			args->o * args->cg * dvti_cuda_conv_blocks(args->kernel.divisor, DVTI_CUDA_CONV_TAPS);
-		args->parts = dvti_cuda_conv_parts(plan.grid.x, plan.depth / 8);
-		dvti_cuda_conv_cut(&plan, plan.grid.threads);
-		plan.grid.x *= args->parts;
-	}
-	return plan;
+	tiles = dvti_cuda_conv_mma_tiles(gpu, launch, &count);
+	plan->mma = tiles != NULL;
+	dvti_cuda_conv_choose_tile(plan, tiles ? tiles : dvti_cuda_conv_tiles, count);
+	if (tiles)
+		plan->grid.threads = 32 * tiles[plan->how].down * tiles[plan->how].across;
+	dvti_cuda_conv_cut(plan, plan->slice);
+	plan->grid.x = args->row_tiles * args->column_tiles * args->parts * plan->products;
 }
 
 #undef DVTI_CUDA_CONV_BLOCKS
@@ -34272,10 +34430,14 @@ static dvti_cuda_conv_plan dvti_cuda_conv_plan_of(const dvti_cuda_gpu *gpu,
 #undef DVTI_CUDA_CONV_TAPS
 
 /* ---- launches ---- */
-DVTI_FN int64_t dvti_cuda_conv_workspace(const dvti_cuda_gpu *gpu, dvti_launch *launch) {
-	dvti_cuda_conv_plan plan = dvti_cuda_conv_plan_of(gpu, launch);
-	int64_t each = plan.dtype == DVT_F64 ? (int64_t)sizeof(double) : (int64_t)sizeof(float);
-	return plan.args.parts > 1 ? plan.args.parts * plan.args.size * each : 0;
+DVTI_PLAN_FITS(dvti_cuda_conv_plan)
+
+DVTI_FN int64_t dvti_cuda_plan_conv(const dvti_cuda_gpu *gpu, dvti_launch *launch) {
+	dvti_cuda_conv_plan *plan = (dvti_cuda_conv_plan *)(void *)&launch->plan;
+	int64_t each;
+	dvti_cuda_conv_plan_of(gpu, launch, plan);
+	each = plan->dtype == DVT_F64 ? (int64_t)sizeof(double) : (int64_t)sizeof(float);
+	return plan->args.parts > 1 ? plan->args.parts * plan->args.size * each : 0;
 }
 
 static dvti_cuda_program dvti_cuda_conv_program(const dvti_cuda_conv_plan *plan) {
@@ -34287,10 +34449,9 @@ static dvti_cuda_program dvti_cuda_conv_program(const dvti_cuda_conv_plan *plan)
 }
 
 DVTI_FN dvt_status dvti_cuda_conv(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
-	dvti_cuda_conv_plan plan = dvti_cuda_conv_plan_of(gpu, launch);
+	dvti_cuda_conv_plan plan = *(const dvti_cuda_conv_plan *)(const void *)&launch->plan;
 	dvt_status status;
-	if (plan.how == DVTI_CUDA_CONV_DIRECT && plan.op != DVTI_CUDA_CONV_WEIGHT)
-		plan.grid = dvti_cuda_grid_for(gpu, plan.args.size, plan.grid.threads, 1);
+	plan.args.partial = launch->workspace;
 	status = dvti_cuda_start(gpu, launch, dvti_cuda_conv_program(&plan), "dvti_conv", plan.grid,
 							 &plan.args, sizeof plan.args);
 	if (status != DVT_OK || plan.args.parts == 1)
@@ -34309,7 +34470,7 @@ DVTI_FN dvt_status dvti_cuda_conv(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 #undef DVTI_CUDA_CONV_TILES
 /* ==== end src/3_cuda/launch/cuda_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 139 "src/devtensor_spine.h"
+#line 138 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_elementwise.c ==== */
 /* Elementwise operations (kernels/elementwise.cu): the order of axes, the groups of elements, the
@@ -34663,7 +34824,7 @@ DVTI_FN dvt_status dvti_cuda_elementwise(dvti_cuda_gpu *gpu, const dvti_launch *
 #undef DVTI_EW_TILE
 /* ==== end src/3_cuda/launch/cuda_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 140 "src/devtensor_spine.h"
+#line 139 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_fill.c ==== */
 /* Creation of values: kernels fill, arange and eye (kernels/fill.cu). Variant: the dtype. */
@@ -34698,7 +34859,7 @@ DVTI_FN dvt_status dvti_cuda_fill(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 }
 /* ==== end src/3_cuda/launch/cuda_fill.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 141 "src/devtensor_spine.h"
+#line 140 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_index.c ==== */
 /* Indexing: kernels take, take_along and one_hot (kernels/index.cu). */
@@ -34707,6 +34868,9 @@ DVTI_FN dvt_status dvti_cuda_fill(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 #endif
 
 enum { DVTI_CUDA_TAKE, DVTI_CUDA_ALONG, DVTI_CUDA_ONE_HOT, DVTI_CUDA_INDEX_ADD };
+
+/* What launch->plan.i says. Operations that add sort positions, or add line by line. */
+enum { DVTI_CUDA_INDEX_READS, DVTI_CUDA_INDEX_SORTS, DVTI_CUDA_INDEX_LINES };
 
 DVTI_FN void dvti_cuda_describe_index(uint64_t variant, dvti_text *text) {
 	dvti_text_add(text, "#define PART %d\n#define UNIT %d\n#define D %d\n#define WIDE %d\n",
@@ -34840,7 +35004,7 @@ static dvt_status dvti_cuda_index_add(dvti_cuda_gpu *gpu, const dvti_launch *lau
 		return dvti_cuda_index_add_sorted(gpu, launch, args, args->n, wide);
 	}
 	args->out.stride[axis] = 0;
-	if (dvti_cuda_index_lines(launch))
+	if (launch->plan.i == DVTI_CUDA_INDEX_LINES)
 		return dvti_cuda_index_add_lines(gpu, launch, args, wide);
 	return dvti_cuda_index_add_sorted(gpu, launch, args, args->n_out, wide);
 }
@@ -34861,18 +35025,21 @@ DVTI_FN dvt_status dvti_cuda_index(dvti_cuda_gpu *gpu, const dvti_launch *launch
 	return dvti_cuda_index_add(gpu, launch, &args);
 }
 
-DVTI_FN int64_t dvti_cuda_index_workspace(const dvti_cuda_gpu *gpu, dvti_launch *launch) {
+DVTI_FN int64_t dvti_cuda_plan_index(const dvti_cuda_gpu *gpu, dvti_launch *launch) {
 	bool adds = launch->op == DVTI_OP_take_add || launch->op == DVTI_OP_take_along_add;
 	int64_t m;
 	(void)gpu;
-	if (launch->op == DVTI_OP_one_hot || !adds || dvti_cuda_index_lines(launch))
+	launch->plan.i = !adds                           ? DVTI_CUDA_INDEX_READS
+					 : dvti_cuda_index_lines(launch) ? DVTI_CUDA_INDEX_LINES
+													 : DVTI_CUDA_INDEX_SORTS;
+	if (launch->plan.i != DVTI_CUDA_INDEX_SORTS)
 		return 0;
 	m = dvti_cuda_view_size(&launch->in[1]);
 	return m ? dvti_cuda_sort_bytes(m) : 0;
 }
 /* ==== end src/3_cuda/launch/cuda_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 142 "src/devtensor_spine.h"
+#line 141 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_matmul.c ==== */
 /* Matrix products: kernel matmul (kernels/matmul.cu, and kernels/matmul_mma.cu where tensor cores
@@ -35211,7 +35378,7 @@ static void dvti_cuda_mm_plan(const dvti_cuda_gpu *gpu, const dvti_launch *launc
 
 DVTI_PLAN_FITS(dvti_cuda_mm)
 
-DVTI_FN int64_t dvti_cuda_matmul_plan(const dvti_cuda_gpu *gpu, dvti_launch *launch) {
+DVTI_FN int64_t dvti_cuda_plan_matmul(const dvti_cuda_gpu *gpu, dvti_launch *launch) {
 	dvti_cuda_mm *plan = (dvti_cuda_mm *)(void *)&launch->plan;
 	if (dvti_cuda_view_size(&launch->out[0]) == 0)
 		return 0;
@@ -35246,7 +35413,7 @@ DVTI_FN dvt_status dvti_cuda_matmul(dvti_cuda_gpu *gpu, const dvti_launch *launc
 #undef DVTI_MM_CHUNK
 /* ==== end src/3_cuda/launch/cuda_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 143 "src/devtensor_spine.h"
+#line 142 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_optimizer.c ==== */
 /* Steps of optimizers (kernels/optimizer.cu). Variant, from the lowest bit: 5 row of the table, 1
@@ -35304,7 +35471,7 @@ DVTI_FN dvt_status dvti_cuda_optimizer(dvti_cuda_gpu *gpu, const dvti_launch *la
 #undef DVTI_OPT_MOST
 /* ==== end src/3_cuda/launch/cuda_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 144 "src/devtensor_spine.h"
+#line 143 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_order.c ==== */
 /* Sorting of rows, and the first k: kernel sort (kernels/order.cu, and kernels/sort.cu for rows too
@@ -35321,13 +35488,17 @@ DVTI_FN void dvti_cuda_describe_order(uint64_t variant, dvti_text *text) {
 				  (int)(variant >> 4 & 1));
 }
 
-static bool dvti_cuda_order_long(const dvti_launch *launch) {
-	return launch->in[0].dim[1] > DVTI_CUDA_ORDER_PLACES;
-}
+typedef enum dvti_cuda_order_way {
+	DVTI_CUDA_ORDER_BLOCK, /* a block sorts some rows */
+	DVTI_CUDA_ORDER_ROUNDS,
+	DVTI_CUDA_ORDER_SORT
+} dvti_cuda_order_way;
 
-static bool dvti_cuda_order_few(const dvti_launch *launch) {
-	return launch->op == DVTI_OP_topk && launch->out[0].dim[1] <= DVTI_CUDA_ORDER_FEW;
-}
+/* What launch->plan contains. */
+typedef struct dvti_cuda_order_plan {
+	dvti_cuda_order_way way;
+	int64_t second; /* ROUNDS: bytes of the workspace before the second place */
+} dvti_cuda_order_plan;
 
 /* Returns how many of m candidates per row remain after a round. */
 static int64_t dvti_cuda_order_kept(int64_t m, int64_t k) {
@@ -35335,22 +35506,23 @@ static int64_t dvti_cuda_order_kept(int64_t m, int64_t k) {
 	return (m - 1) / DVTI_CUDA_ORDER_PLACES * k + DVTI_MIN(last, k);
 }
 
-/* Returns the bytes of the two buffers of keys and numbers, which successive rounds use in turn.
-   `second` is the offset of the second buffer. */
-static int64_t dvti_cuda_order_few_bytes(const dvti_launch *launch, int64_t *second) {
-	int64_t rows = launch->in[0].dim[0], k = launch->out[0].dim[1];
-	int64_t once = dvti_cuda_order_kept(launch->in[0].dim[1], k);
-	*second = rows * once * 16;
-	return *second + rows * dvti_cuda_order_kept(once, k) * 16;
-}
+DVTI_PLAN_FITS(dvti_cuda_order_plan)
 
-DVTI_FN int64_t dvti_cuda_order_workspace(const dvti_cuda_gpu *gpu, dvti_launch *launch) {
-	int64_t second;
+/* Rounds take turns with two places: keys and numbers that the first leaves, and those that the second leaves. */
+DVTI_FN int64_t dvti_cuda_plan_order(const dvti_cuda_gpu *gpu, dvti_launch *launch) {
+	dvti_cuda_order_plan *plan = (dvti_cuda_order_plan *)(void *)&launch->plan;
+	int64_t rows = launch->in[0].dim[0], n = launch->in[0].dim[1], k = launch->out[0].dim[1], once;
 	(void)gpu;
-	if (!dvti_cuda_order_long(launch))
+	plan->way = n <= DVTI_CUDA_ORDER_PLACES                              ? DVTI_CUDA_ORDER_BLOCK
+				: launch->op == DVTI_OP_topk && k <= DVTI_CUDA_ORDER_FEW ? DVTI_CUDA_ORDER_ROUNDS
+																		 : DVTI_CUDA_ORDER_SORT;
+	if (plan->way == DVTI_CUDA_ORDER_BLOCK)
 		return 0;
-	return dvti_cuda_order_few(launch) ? dvti_cuda_order_few_bytes(launch, &second)
-									   : dvti_cuda_sort_bytes(dvti_cuda_view_size(&launch->in[0]));
+	if (plan->way == DVTI_CUDA_ORDER_SORT)
+		return dvti_cuda_sort_bytes(dvti_cuda_view_size(&launch->in[0]));
+	once = dvti_cuda_order_kept(n, k);
+	plan->second = rows * once * 16;
+	return plan->second + rows * dvti_cuda_order_kept(once, k) * 16;
 }
 
 static dvt_status dvti_cuda_order_start(dvti_cuda_gpu *gpu, const dvti_launch *launch,
@@ -35390,10 +35562,9 @@ static dvt_status dvti_cuda_order_rows(dvti_cuda_gpu *gpu, const dvti_launch *la
 
 /* Runs the rounds. The one that leaves k candidates writes their numbers to the result. */
 static dvt_status dvti_cuda_order_rounds(dvti_cuda_gpu *gpu, const dvti_launch *launch,
-										 dvti_korder *args) {
-	int64_t second, round = 0;
+										 dvti_korder *args, int64_t second) {
+	int64_t round = 0;
 	dvt_status status = DVT_OK;
-	dvti_cuda_order_few_bytes(launch, &second);
 	for (args->m = args->n; status == DVT_OK && round >= 0; args->m = args->kept) {
 		args->tiles = (args->m - 1) / DVTI_CUDA_ORDER_PLACES + 1;
 		args->kept = dvti_cuda_order_kept(args->m, args->k);
@@ -35411,6 +35582,7 @@ static dvt_status dvti_cuda_order_rounds(dvti_cuda_gpu *gpu, const dvti_launch *
 }
 
 DVTI_FN dvt_status dvti_cuda_order(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
+	const dvti_cuda_order_plan *plan = (const dvti_cuda_order_plan *)(const void *)&launch->plan;
 	dvti_korder args;
 	memset(&args, 0, sizeof args);
 	args.in = launch->in[0].data;
@@ -35419,9 +35591,10 @@ DVTI_FN dvt_status dvti_cuda_order(dvti_cuda_gpu *gpu, const dvti_launch *launch
 	args.n = launch->in[0].dim[1];
 	args.k = launch->out[0].dim[1];
 	args.descending = launch->i[0];
-	if (dvti_cuda_order_long(launch))
-		return dvti_cuda_order_few(launch) ? dvti_cuda_order_rounds(gpu, launch, &args)
-										   : dvti_cuda_order_rows(gpu, launch, &args);
+	if (plan->way == DVTI_CUDA_ORDER_ROUNDS)
+		return dvti_cuda_order_rounds(gpu, launch, &args, plan->second);
+	if (plan->way == DVTI_CUDA_ORDER_SORT)
+		return dvti_cuda_order_rows(gpu, launch, &args);
 	args.width = dvti_cuda_power(args.n);
 	args.groups = (args.rows - 1) / (DVTI_CUDA_ORDER_PLACES / args.width) + 1;
 	return dvti_cuda_order_start(gpu, launch, &args, "dvti_order_block", args.groups * 256);
@@ -35431,7 +35604,7 @@ DVTI_FN dvt_status dvti_cuda_order(dvti_cuda_gpu *gpu, const dvti_launch *launch
 #undef DVTI_CUDA_ORDER_FEW
 /* ==== end src/3_cuda/launch/cuda_order.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 145 "src/devtensor_spine.h"
+#line 144 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_pool.c ==== */
 /* Pooling: kernel pool2d (kernels/pool.cu). Variant: dtype, kind, whether a team computes a window,
@@ -35465,20 +35638,19 @@ static bool dvti_cuda_pool_is_wide(const dvti_cuda_pool_plan *plan, const dvti_l
 	return plan->x_size >= most || plan->y_size >= most || launch->i[0] * launch->i[1] >= most;
 }
 
-static dvti_cuda_pool_plan dvti_cuda_pool_plan_of(const dvti_launch *launch) {
+static void dvti_cuda_pool_plan_of(const dvti_launch *launch, dvti_cuda_pool_plan *plan) {
 	bool forward = launch->op == DVTI_OP_max_pool2d || launch->op == DVTI_OP_avg_pool2d ||
 				   launch->op == DVTI_OP_max_pool2d_pick;
 	const dvti_view *x = forward ? &launch->in[0] : &launch->out[0];
 	const dvti_view *y = forward ? &launch->out[0] : &launch->in[0];
-	dvti_cuda_pool_plan plan;
-	dvti_kpool *args = &plan.args;
+	dvti_kpool *args = &plan->args;
 	int axis;
-	memset(&plan, 0, sizeof plan);
-	plan.planes = x->dim[0] * x->dim[1];
-	plan.window_area = 1;
-	plan.x_size = dvti_cuda_view_size(x);
-	plan.y_size = dvti_cuda_view_size(y);
-	plan.apart = true;
+	memset(plan, 0, sizeof *plan);
+	plan->planes = x->dim[0] * x->dim[1];
+	plan->window_area = 1;
+	plan->x_size = dvti_cuda_view_size(x);
+	plan->y_size = dvti_cuda_view_size(y);
+	plan->apart = true;
 	for (axis = 0; axis < 2; axis++) {
 		int64_t size = launch->i[axis], stride = launch->i[2 + axis];
 		args->extent[axis] = x->dim[2 + axis];
@@ -35488,19 +35660,17 @@ static dvti_cuda_pool_plan dvti_cuda_pool_plan_of(const dvti_launch *launch) {
 		if (args->windows[axis] == 1) /* any stride that leads out of x is equivalent */
 			stride = DVTI_MAX(stride, DVTI_MAX(size, args->extent[axis] + args->padding[axis]));
 		args->stride[axis] = dvti_cuda_divisor(stride);
-		plan.apart = plan.apart && stride >= size;
-		plan.window_area *= DVTI_MIN(size, args->extent[axis]);
+		plan->apart = plan->apart && stride >= size;
+		plan->window_area *= DVTI_MIN(size, args->extent[axis]);
 	}
 	args->inside = launch->i[6] == 1;
 	args->past_relu = launch->i[7] == 1;
 	args->in = launch->in[0].data;
 	args->x = launch->in[launch->n_in - 1].data;
 	args->out = launch->out[0].data;
-	args->places = launch->workspace;
-	plan.wide = dvti_cuda_pool_is_wide(&plan, launch);
+	plan->wide = dvti_cuda_pool_is_wide(plan, launch);
 	/* Lanes that are 8 elements apart read one sector of 32 bytes each. */
-	plan.team = plan.window_area >= 32 && (args->windows[1] == 1 || args->stride[1].divisor >= 8);
-	return plan;
+	plan->team = plan->window_area >= 32 && (args->windows[1] == 1 || args->stride[1].divisor >= 8);
 }
 
 static dvt_status dvti_cuda_pool_start(dvti_cuda_gpu *gpu, const dvti_launch *launch,
@@ -35523,17 +35693,17 @@ static dvt_status dvti_cuda_pool_start(dvti_cuda_gpu *gpu, const dvti_launch *la
 	return dvti_cuda_start(gpu, launch, program, "dvti_pool", grid, &plan->args, sizeof plan->args);
 }
 
+DVTI_PLAN_FITS(dvti_cuda_pool_plan)
+
 /* Where windows overlap, a first kernel stores the place of each maximum in the workspace, and a
    second one reads it. */
-DVTI_FN int64_t dvti_cuda_pool_workspace(const dvti_cuda_gpu *gpu, dvti_launch *launch) {
-	dvti_cuda_pool_plan plan;
+DVTI_FN int64_t dvti_cuda_plan_pool(const dvti_cuda_gpu *gpu, dvti_launch *launch) {
+	dvti_cuda_pool_plan *plan = (dvti_cuda_pool_plan *)(void *)&launch->plan;
 	(void)gpu;
-	if (launch->op != DVTI_OP_max_pool2d_data)
+	dvti_cuda_pool_plan_of(launch, plan);
+	if (launch->op != DVTI_OP_max_pool2d_data || plan->apart)
 		return 0;
-	plan = dvti_cuda_pool_plan_of(launch);
-	if (plan.apart)
-		return 0;
-	return plan.y_size * (plan.wide ? (int64_t)sizeof(int64_t) : (int64_t)sizeof(int));
+	return plan->y_size * (plan->wide ? (int64_t)sizeof(int64_t) : (int64_t)sizeof(int));
 }
 
 /* Returns the number of cells into which the strides divide an axis. */
@@ -35558,8 +35728,9 @@ static dvt_status dvti_cuda_pool_max_data(dvti_cuda_gpu *gpu, const dvti_launch 
 }
 
 DVTI_FN dvt_status dvti_cuda_pool(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
-	dvti_cuda_pool_plan plan = dvti_cuda_pool_plan_of(launch);
+	dvti_cuda_pool_plan plan = *(const dvti_cuda_pool_plan *)(const void *)&launch->plan;
 	dvti_kpool_kind kind = DVTI_KPOOL_PICK;
+	plan.args.places = launch->workspace;
 	if (launch->op == DVTI_OP_max_pool2d_data)
 		return dvti_cuda_pool_max_data(gpu, launch, &plan);
 	if (launch->op == DVTI_OP_avg_pool2d_data)
@@ -35574,7 +35745,7 @@ DVTI_FN dvt_status dvti_cuda_pool(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 }
 /* ==== end src/3_cuda/launch/cuda_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 146 "src/devtensor_spine.h"
+#line 145 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_random.c ==== */
 /* Random numbers: kernel random (kernels/random.cu). */
@@ -35668,7 +35839,7 @@ static dvt_status dvti_cuda_shuffle(dvti_cuda_gpu *gpu, const dvti_launch *launc
 	args.keys = (uint64_t *)launch->workspace;
 	args.values = (int64_t *)(args.keys + args.n);
 	args.left = (int *)(args.values + args.n);
-	args.rounds = dvti_cuda_shuffle_rounds(args.n);
+	args.rounds = launch->plan.i;
 	memset(&one, 0, sizeof one);
 	one.x = one.y = one.z = 1;
 	one.threads = (int)DVTI_MIN(DVTI_MAX(dvti_cuda_power(args.n), 32), 1024);
@@ -35736,20 +35907,22 @@ DVTI_FN dvt_status dvti_cuda_random(dvti_cuda_gpu *gpu, const dvti_launch *launc
 	return dvti_cuda_random_start(gpu, launch, "dvti_random", &args);
 }
 
-DVTI_FN int64_t dvti_cuda_random_workspace(const dvti_cuda_gpu *gpu, dvti_launch *launch) {
+/* launch->plan.i: the rounds of a permutation that Philox draws. */
+DVTI_FN int64_t dvti_cuda_plan_random(const dvti_cuda_gpu *gpu, dvti_launch *launch) {
 	int64_t n = launch->i[6], bytes;
 	(void)gpu;
 	if (launch->op != DVTI_OP_permutation)
 		return 0;
 	if (launch->i[0] == DVTI_RNG_THREEFRY)
 		return dvti_cuda_sort_bytes(n);
-	return dvti_mul(n, 16, &bytes) ? bytes + (dvti_cuda_shuffle_rounds(n) + 1) * 4 : INT64_MAX;
+	launch->plan.i = dvti_cuda_shuffle_rounds(n);
+	return dvti_mul(n, 16, &bytes) ? bytes + (launch->plan.i + 1) * 4 : INT64_MAX;
 }
 
 #undef DVTI_CUDA_SHUFFLE_BLOCK
 /* ==== end src/3_cuda/launch/cuda_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 147 "src/devtensor_spine.h"
+#line 146 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_reduce.c ==== */
 /* Reductions: kernel reduce (kernels/reduce.cu). The geometry depends on shape, strides and dtype
@@ -35816,14 +35989,13 @@ static void dvti_cuda_reduce_shape(dvti_cuda_reduction *r, int64_t each) {
 	args->vector = dvti_cuda_reduce_vector(args, each);
 }
 
-static dvti_cuda_reduction dvti_cuda_reduce_plan(const dvti_launch *launch) {
+static void dvti_cuda_reduce_plan_of(const dvti_launch *launch, dvti_cuda_reduction *r) {
 	const int64_t narrow = INT32_MAX - ((int64_t)1 << 20); /* positions past the end still fit */
-	dvti_cuda_reduction r;
-	dvti_kreduce *args = &r.args;
+	dvti_kreduce *args = &r->args;
 	dvti_kview none;
 	int kept = (int)launch->i[0], i;
 	bool sorts = dvti_reduce_row_of(launch->op)->rule != DVTI_RESULT_PLACE; /* axes, by stride */
-	memset(&r, 0, sizeof r);
+	memset(r, 0, sizeof *r);
 	args->out = dvti_cuda_view(&launch->out[0]);
 	args->kept = args->reduced = dvti_cuda_view(&launch->in[0]);
 	args->kept.ndim = kept;
@@ -35840,10 +36012,9 @@ static dvti_cuda_reduction dvti_cuda_reduce_plan(const dvti_launch *launch) {
 	dvti_cuda_simplify_axes(&args->kept, &args->out, true);
 	none = args->reduced;
 	dvti_cuda_simplify_axes(&args->reduced, &none, sorts);
-	r.wide = dvti_cuda_reach(&args->kept) + dvti_cuda_reach(&args->reduced) > narrow ||
-			 DVTI_MAX(args->n_kept, args->n_reduced) > narrow;
-	dvti_cuda_reduce_shape(&r, 16 / dvt_dtype_size(launch->in[0].dtype));
-	return r;
+	r->wide = dvti_cuda_reach(&args->kept) + dvti_cuda_reach(&args->reduced) > narrow ||
+			  DVTI_MAX(args->n_kept, args->n_reduced) > narrow;
+	dvti_cuda_reduce_shape(r, 16 / dvt_dtype_size(launch->in[0].dtype));
 }
 
 /* ---- the program ---- */
@@ -35890,7 +36061,7 @@ static dvti_cuda_grid dvti_cuda_reduce_grid(int64_t items) {
 }
 
 DVTI_FN dvt_status dvti_cuda_reduce(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
-	dvti_cuda_reduction r = dvti_cuda_reduce_plan(launch);
+	dvti_cuda_reduction r = *(const dvti_cuda_reduction *)(const void *)&launch->plan;
 	dvti_kreduce *args = &r.args;
 	dvti_cuda_program program;
 	dvt_status status;
@@ -35911,19 +36082,21 @@ DVTI_FN dvt_status dvti_cuda_reduce(dvti_cuda_gpu *gpu, const dvti_launch *launc
 						   dvti_cuda_reduce_grid(args->items), args, sizeof *args);
 }
 
-DVTI_FN int64_t dvti_cuda_reduce_workspace(const dvti_cuda_gpu *gpu, dvti_launch *launch) {
-	dvti_cuda_reduction r;
+DVTI_PLAN_FITS(dvti_cuda_reduction)
+
+DVTI_FN int64_t dvti_cuda_plan_reduce(const dvti_cuda_gpu *gpu, dvti_launch *launch) {
+	dvti_cuda_reduction *r = (dvti_cuda_reduction *)(void *)&launch->plan;
 	(void)gpu;
 	if (dvti_cuda_view_size(&launch->out[0]) == 0)
 		return 0;
-	r = dvti_cuda_reduce_plan(launch);
-	return r.split ? r.args.n_kept * r.args.n_chunks * 16 : 0;
+	dvti_cuda_reduce_plan_of(launch, r);
+	return r->split ? r->args.n_kept * r->args.n_chunks * 16 : 0;
 }
 
 #undef DVTI_CUDA_BLOCKS
 /* ==== end src/3_cuda/launch/cuda_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 148 "src/devtensor_spine.h"
+#line 147 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_scan.c ==== */
 /* Cumulative sums: kernel scan (kernels/scan.cu). */
@@ -35942,36 +36115,33 @@ DVTI_FN void dvti_cuda_describe_scan(uint64_t variant, dvti_text *text) {
 				  (int)(variant >> 4 & 15), (int)(variant >> 8 & 1));
 }
 
-static dvti_kscan dvti_cuda_scan_args(const dvti_launch *launch) {
-	const int64_t *dim = launch->out[0].dim;
-	dvti_kscan args;
-	bool columns = dim[2] > 1;
-	args.in = launch->in[0].data;
-	args.out = launch->out[0].data;
-	args.before = launch->workspace;
-	args.n = dim[1];
-	args.b = dim[2];
-	args.lines = dim[0] * dim[2];
-	args.backwards = launch->i[0];
-	args.chunk = columns ? DVTI_CUDA_SCAN_COLUMN_CHUNK : DVTI_CUDA_SCAN_ROW_CHUNK;
-	if (args.lines >= (columns ? DVTI_CUDA_SCAN_COLUMNS : DVTI_CUDA_SCAN_ROWS))
-		args.chunk = DVTI_MAX(args.n, 1);
-	args.chunks = (args.n - 1) / args.chunk + 1;
-	return args;
-}
+DVTI_PLAN_FITS(dvti_kscan)
 
-DVTI_FN int64_t dvti_cuda_scan_workspace(const dvti_cuda_gpu *gpu, dvti_launch *launch) {
-	dvti_kscan args = dvti_cuda_scan_args(launch);
+DVTI_FN int64_t dvti_cuda_plan_scan(const dvti_cuda_gpu *gpu, dvti_launch *launch) {
+	const int64_t *dim = launch->out[0].dim;
+	dvti_kscan *args = (dvti_kscan *)(void *)&launch->plan;
+	bool columns = dim[2] > 1;
 	(void)gpu;
-	return args.chunks > 1 ? args.lines * args.chunks * 8 : 0;
+	args->in = launch->in[0].data;
+	args->out = launch->out[0].data;
+	args->n = dim[1];
+	args->b = dim[2];
+	args->lines = dim[0] * dim[2];
+	args->backwards = launch->i[0];
+	args->chunk = columns ? DVTI_CUDA_SCAN_COLUMN_CHUNK : DVTI_CUDA_SCAN_ROW_CHUNK;
+	if (args->lines >= (columns ? DVTI_CUDA_SCAN_COLUMNS : DVTI_CUDA_SCAN_ROWS))
+		args->chunk = DVTI_MAX(args->n, 1);
+	args->chunks = (args->n - 1) / args->chunk + 1;
+	return args->chunks > 1 ? args->lines * args->chunks * 8 : 0;
 }
 
 DVTI_FN dvt_status dvti_cuda_scan(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
 	static const char *const entry[] = {"dvti_scan_totals", "dvti_scan_starts", "dvti_scan_apply"};
-	dvti_kscan args = dvti_cuda_scan_args(launch);
+	dvti_kscan args = *(const dvti_kscan *)(const void *)&launch->plan;
 	int each = args.b > 1 ? 1 : 256, k; /* threads per line */
 	dvti_cuda_program program;
 	dvt_status status = DVT_OK;
+	args.before = launch->workspace;
 	program = DVTI_CUDA_PROGRAM(scan);
 	program.variant = (uint64_t)launch->in[0].dtype | (uint64_t)launch->out[0].dtype << 4 |
 					  (uint64_t)(args.b > 1) << 8;
@@ -35989,7 +36159,7 @@ DVTI_FN dvt_status dvti_cuda_scan(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 #undef DVTI_CUDA_SCAN_COLUMN_CHUNK
 /* ==== end src/3_cuda/launch/cuda_scan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 149 "src/devtensor_spine.h"
+#line 148 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_softmax.c ==== */
 /* Softmax along the last axis: kernel softmax (kernels/softmax.cu). */
@@ -36105,7 +36275,7 @@ DVTI_FN dvt_status dvti_cuda_softmax(dvti_cuda_gpu *gpu, const dvti_launch *laun
 #undef DVTI_CUDA_PAIR
 /* ==== end src/3_cuda/launch/cuda_softmax.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 150 "src/devtensor_spine.h"
+#line 149 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_sort.c ==== */
 /* Stable sort of keys with values, for families that need it (kernels/sort.cu). */
@@ -36165,7 +36335,7 @@ DVTI_FN dvt_status dvti_cuda_sort(dvti_cuda_gpu *gpu, const dvti_launch *launch,
 #undef DVTI_CUDA_SORT_TILES
 /* ==== end src/3_cuda/launch/cuda_sort.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 151 "src/devtensor_spine.h"
+#line 150 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_backend.c ==== */
 /* The functions of 2_core/dvt_backend.h for a GPU: memory, launches, waiting. Copies are in
@@ -36389,7 +36559,7 @@ DVTI_FN const dvti_backend_kind *dvti_cuda_kind(void) {
 }
 /* ==== end src/3_cuda/dvt_cuda_backend.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 152 "src/devtensor_spine.h"
+#line 151 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_share.c ==== */
 /* Interoperability with other CUDA code of the process: the stream of a gpu(i), and addresses. The
@@ -36490,7 +36660,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 }
 /* ==== end src/3_cuda/dvt_cuda_share.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 153 "src/devtensor_spine.h"
+#line 152 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/level_end.inl ==== */
@@ -36508,7 +36678,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 #undef DVTI_LEVEL_PLAN
 /* ==== end src/1_base/level_end.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 155 "src/devtensor_spine.h"
+#line 154 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_kernels/dvt_kernels.c ==== */
 /* The backends of this build: the kernels of each, and the kinds of devices. The only file that
@@ -36551,7 +36721,7 @@ DVTI_FN const dvti_build *dvti_built(void) {
 }
 /* ==== end src/3_kernels/dvt_kernels.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 156 "src/devtensor_spine.h"
+#line 155 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_op_check.c ==== */
 /* Checks that every operation shares, with their messages. */
@@ -36767,7 +36937,7 @@ DVTI_FN bool dvti_choice(const char *function, const char *argument, int value, 
 }
 /* ==== end src/4_ops/dvt_op_check.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 157 "src/devtensor_spine.h"
+#line 156 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_stream.c ==== */
 /* Random streams of the contexts, their seeds and engines. The call itself advances a stream's
@@ -36854,7 +37024,7 @@ DVT_API void dvt_seed_ctx(uint64_t seed, dvt_ctx ctx) {
 		stream->own = true;
 		dvti_stream_restart(stream);
 	}
-	if (ctx.type == DVT_DEVICE_CPU) { /* MXNet's rule: all cpu(i) share these generators */
+	if (dvti_is_main_memory(ctx)) { /* MXNet's rule: all cpu(i) share these generators */
 		all->state_seed = seed;
 		all->states = 0;
 	}
@@ -37042,7 +37212,7 @@ DVTI_FN dvt_status dvti_draw(dvt_array *out, dvti_launch *launch, const dvt_key 
 #undef DVTI_MXNET_GENERATORS
 /* ==== end src/4_ops/dvt_stream.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 158 "src/devtensor_spine.h"
+#line 157 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_tape.c ==== */
 /* The tape records which operations computed an array: recording state, nodes, and the release of
@@ -37251,7 +37421,7 @@ DVTI_FN dvt_array *dvti_finish(dvt_array *out, dvti_op op, const char *name, dvt
 }
 /* ==== end src/4_ops/dvt_tape.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 159 "src/devtensor_spine.h"
+#line 158 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_elementwise.c ==== */
 /* Elementwise operations: the public functions of the op table's rows, where and clip. */
@@ -37536,7 +37706,7 @@ DVT_API dvt_array *dvt_clip_(dvt_array *x, double low, double high) {
 }
 /* ==== end src/4_ops/op_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 160 "src/devtensor_spine.h"
+#line 159 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_matmul.c ==== */
 /* Matrix products. One recorded operation handles arrays of two axes and more, with batch axes that
@@ -38010,7 +38180,7 @@ DVT_API dvt_array *dvt_dot(dvt_array *a, dvt_array *b) {
 }
 /* ==== end src/4_ops/op_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 161 "src/devtensor_spine.h"
+#line 160 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_reduce.c ==== */
 /* Reductions over axes, and softmax along one. A node's attributes: for reductions i[0] is the bit
@@ -38257,7 +38427,7 @@ DVT_API dvt_array *dvt_log_softmax(dvt_array *x, int axis) {
 }
 /* ==== end src/4_ops/op_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 162 "src/devtensor_spine.h"
+#line 161 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/level_plan.inl ==== */
 /* Begins a range of files that check, plan and dispatch. They run once per call and compute no
@@ -38276,7 +38446,7 @@ DVT_API dvt_array *dvt_log_softmax(dvt_array *x, int axis) {
 #endif
 /* ==== end src/1_base/level_plan.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 163 "src/devtensor_spine.h"
+#line 162 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_compare.c ==== */
 /* Comparisons of arrays with tolerances, by NumPy's rules. They are never recorded, because their
@@ -38392,7 +38562,7 @@ DVT_API bool dvt_array_equal(dvt_array *a, dvt_array *b, dvt_nan_rule nan) {
 }
 /* ==== end src/4_ops/op_compare.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 164 "src/devtensor_spine.h"
+#line 163 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_conv.c ==== */
 /* Convolution: parameters, shapes, and the recorded operation. Its two gradients are operations
@@ -38667,7 +38837,7 @@ DVTI_FN dvt_array *dvti_conv2d_weight(dvt_array *x, dvt_array *g, dvt_shape w_sh
 }
 /* ==== end src/4_ops/op_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 165 "src/devtensor_spine.h"
+#line 164 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_copy.c ==== */
 /* Copies as operations: between contexts, dtypes and arrays. 2_core/dvt_copy.c moves the bytes. */
@@ -38789,7 +38959,7 @@ DVT_API dvt_array *dvt_copy_into(dvt_array *dst, dvt_array *src) {
 }
 /* ==== end src/4_ops/op_copy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 166 "src/devtensor_spine.h"
+#line 165 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_create.c ==== */
 /* Creation of arrays: uninitialized, constant, evenly spaced, or from host memory. */
@@ -39033,7 +39203,7 @@ DVT_API dvt_status dvt_set_from_host(dvt_array *x, const void *src, int64_t byte
 }
 /* ==== end src/4_ops/op_create.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 167 "src/devtensor_spine.h"
+#line 166 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_index.c ==== */
 /* Joining, splitting and indexing. A node's attr.i[0] is the axis, not negative, of concat, take,
@@ -39230,7 +39400,7 @@ static dvt_array *dvti_index_ready(const char *name, dvt_array *indices, int64_t
 	DVT_PAUSE {
 		index = dvt_contiguous(dvt_as_in_dtype(indices, DVT_I64));
 	}
-	if (!index || index->storage->ctx.type != DVT_DEVICE_CPU || extent < 0)
+	if (!index || !dvti_is_main_memory(index->storage->ctx) || extent < 0)
 		return index;
 	value = (const int64_t *)dvti_view_of(index).data;
 	for (i = 0; i < n; i++)
@@ -39517,7 +39687,7 @@ DVT_API dvt_array *dvt_one_hot(dvt_array *indices, int64_t depth, dvt_dtype dtyp
 }
 /* ==== end src/4_ops/op_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 168 "src/devtensor_spine.h"
+#line 167 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_layers.c ==== */
 /* Layers as functions. They are composed of recorded operations, so they need no gradients of their
@@ -39825,7 +39995,7 @@ DVT_API dvt_array *dvt_layer_norm(dvt_array *x, dvt_array *gamma, dvt_array *bet
 }
 /* ==== end src/4_ops/op_layers.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 169 "src/devtensor_spine.h"
+#line 168 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_pool.c ==== */
 /* Pooling: parameters, shapes, and the recorded operations, which are each other's gradients.
@@ -40043,7 +40213,7 @@ DVTI_FN dvt_array *dvti_max_pool2d_pick(dvt_array *v, dvt_array *x, const dvti_a
 }
 /* ==== end src/4_ops/op_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 170 "src/devtensor_spine.h"
+#line 169 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_prewarm.c ==== */
 /* Prewarming compiles kernels before a program waits for them. It runs small operations on the
@@ -40232,7 +40402,7 @@ DVT_API dvt_status dvt_prewarm(dvt_ctx ctx) {
 }
 /* ==== end src/4_ops/op_prewarm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 171 "src/devtensor_spine.h"
+#line 170 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_random.c ==== */
 /* Random arrays: the distributions, drawn from the streams of contexts or from explicit keys, and
@@ -40457,7 +40627,7 @@ DVT_API dvt_key dvt_key_fold_in(dvt_key key, uint32_t number) {
 }
 /* ==== end src/4_ops/op_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 172 "src/devtensor_spine.h"
+#line 171 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_scan.c ==== */
 /* Cumulative sums along an axis. A node's attr.i[0] is the axis, not negative; i[1] is
@@ -40524,7 +40694,7 @@ DVT_API dvt_array *dvt_cumsum(dvt_array *x, int axis) {
 }
 /* ==== end src/4_ops/op_scan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 173 "src/devtensor_spine.h"
+#line 172 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_sort.c ==== */
 /* Sorting along an axis, and the first k elements. When a gradient will be needed, a sorted array
@@ -40640,7 +40810,7 @@ DVT_API dvt_array *dvt_topk(dvt_array *x, int64_t k, int axis, dvt_extreme extre
 }
 /* ==== end src/4_ops/op_sort.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 174 "src/devtensor_spine.h"
+#line 173 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_view.c ==== */
 /* Views: new shapes and strides on the same memory. */
@@ -41030,7 +41200,7 @@ DVT_API dvt_array *dvt_broadcast_to(dvt_array *x, dvt_shape shape) {
 }
 /* ==== end src/4_ops/op_view.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 175 "src/devtensor_spine.h"
+#line 174 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_attach.c ==== */
 /* Attached gradients: attaching, reading, clearing, and writing them after a backward pass. Also
@@ -41215,7 +41385,7 @@ DVT_API dvt_array *dvt_detach(dvt_array *x) {
 }
 /* ==== end src/5_grad/dvt_attach.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 176 "src/devtensor_spine.h"
+#line 175 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_backward.c ==== */
 /* The backward pass: heads, the sweep from the last recorded operation to the first, and its two
@@ -41596,7 +41766,7 @@ DVT_API dvt_status dvt_gradients(dvt_array *const *heads, dvt_array *const *head
 }
 /* ==== end src/5_grad/dvt_backward.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 177 "src/devtensor_spine.h"
+#line 176 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_graph.c ==== */
 /* The graph that produced the heads: its nodes and leaves, their order, and the gradients gathered
@@ -41854,7 +42024,7 @@ DVTI_FN bool dvti_slot_add(dvti_slot *slot, dvt_array *part) {
 }
 /* ==== end src/5_grad/dvt_graph.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 178 "src/devtensor_spine.h"
+#line 177 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_conv.c ==== */
 /* Gradients of convolution and pooling. A convolution is linear in its data and in its weights, and
@@ -41919,7 +42089,7 @@ DVTI_FN void dvti_grad_conv(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 179 "src/devtensor_spine.h"
+#line 178 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_elementwise.c ==== */
 /* Gradients of elementwise operations, and helpers of all gradient functions. The table's rows hold
@@ -42167,7 +42337,7 @@ DVTI_FN void dvti_grad_elementwise(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 180 "src/devtensor_spine.h"
+#line 179 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_matmul.c ==== */
 /* Gradients of matrix products. With C = A B: dA = G B^T and dB = A^T G. Transposed operands move
@@ -42208,7 +42378,7 @@ DVTI_FN void dvti_grad_matmul(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 181 "src/devtensor_spine.h"
+#line 180 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_reduce.c ==== */
 /* Gradients of reductions, cumulative sums and softmax. Reduced arrays first get their axes back
@@ -42406,7 +42576,7 @@ DVTI_FN void dvti_grad_scan(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 182 "src/devtensor_spine.h"
+#line 181 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_view.c ==== */
 /* Gradients of views, joining and indexing. A view's gradient is the inverse view. Taking and
@@ -42497,7 +42667,7 @@ DVTI_FN void dvti_grad_index(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_view.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 183 "src/devtensor_spine.h"
+#line 182 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_array_list.c ==== */
 /* Lists of named arrays, as parameter files hold them. */
@@ -42593,7 +42763,7 @@ DVT_API dvt_array *dvt_array_list_find(dvt_array_list *list, const char *name) {
 }
 /* ==== end src/5_io/dvt_array_list.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 184 "src/devtensor_spine.h"
+#line 183 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_files.c ==== */
 /* Files that appear only when they are complete. Output goes to a temporary file in the same
@@ -42797,7 +42967,7 @@ DVTI_FN dvt_status dvti_file_end(dvti_file_out *out, bool ok) {
 #endif
 /* ==== end src/5_io/dvt_files.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 185 "src/devtensor_spine.h"
+#line 184 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_gzip.c ==== */
 /* gzip (RFC 1952): all optional header fields, several members, and verification of header
@@ -43020,7 +43190,7 @@ DVTI_FN void dvti_gunzip_free(dvti_gunzip *gunzip) {
 }
 /* ==== end src/5_io/dvt_gzip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 186 "src/devtensor_spine.h"
+#line 185 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_idx.c ==== */
 /* IDX, the format of MNIST: 0, 0, type, number of axes; extents; elements; all big-endian. Plain or
@@ -43135,7 +43305,7 @@ DVT_API dvt_array *dvt_load_idx(const char *path, dvt_ctx ctx) {
 }
 /* ==== end src/5_io/dvt_idx.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 187 "src/devtensor_spine.h"
+#line 186 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_inflate.c ==== */
 /* Decodes deflate (RFC 1951). A table decodes codes of up to 11 bits; longer ones, which are rare,
@@ -43616,7 +43786,7 @@ DVTI_FN bool dvti_inflate(dvti_inflater *s, bool *ended) {
 #undef DVTI_LOOKUP_BITS
 /* ==== end src/5_io/dvt_inflate.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 188 "src/devtensor_spine.h"
+#line 187 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_npy.c ==== */
 /* NumPy's .npy format: a magic number, a version, a Python dictionary with exactly three keys, and
@@ -43929,7 +44099,7 @@ DVT_API dvt_status dvt_save_npy(const char *path, dvt_array *x) {
 #undef DVTI_NPY_GROWTH
 /* ==== end src/5_io/dvt_npy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 189 "src/devtensor_spine.h"
+#line 188 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_params.c ==== */
 /* Apache MXNet's .params format: a list of arrays, each with version, shape and dtype, and then
@@ -44304,7 +44474,7 @@ DVT_API dvt_status dvt_save_params(const char *path, dvt_array *const *arrays,
 #undef DVTI_PARAMS_V3
 /* ==== end src/5_io/dvt_params.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 190 "src/devtensor_spine.h"
+#line 189 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_source.c ==== */
 /* Buffered sources of bytes for every format: from memory, from a file by a buffer of 64 KiB, or
@@ -44570,7 +44740,7 @@ DVTI_FN const char *dvti_source_size_text(dvti_source *in, int64_t taken, int64_
 #undef DVTI_SOURCE_HISTORY
 /* ==== end src/5_io/dvt_source.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 191 "src/devtensor_spine.h"
+#line 190 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_stored.c ==== */
 /* Converts between the elements of files and the memory of arrays. */
@@ -44764,12 +44934,12 @@ DVTI_FN dvt_array *dvti_stored_array(const dvti_stored *stored, dvti_source *in,
 	ctx = dvti_ctx(ctx);
 	scope = dvt_scope_begin();
 	host = dvti_array_new(in->function, shape, stored->dtype,
-						  ctx.type == DVT_DEVICE_CPU ? ctx : dvt_cpu());
+						  dvti_is_main_memory(ctx) ? ctx : dvt_cpu());
 	if (host)
 		filled = fortran_order && shape.ndim > 1
 					 ? dvti_fortran_fill(stored, in, host)
 					 : dvti_stored_fill(stored, in, dvti_view_of(host).data, dvt_size(host), 0);
-	if (filled && ctx.type == DVT_DEVICE_CPU)
+	if (filled && dvti_is_main_memory(ctx))
 		result = host;
 	else if (filled) {
 		result = dvti_array_new(in->function, shape, stored->dtype, ctx);
@@ -44815,8 +44985,7 @@ static void dvti_swap_bytes(unsigned char *at, int bytes, int64_t n) {
 DVTI_FN dvt_array *dvti_stored_host(const char *function, dvt_array *x, dvt_dtype dtype) {
 	dvt_array *host;
 	bool swap = dvti_host_is_big_endian() && dvt_dtype_size(dtype) > 1;
-	if (!swap && x->storage->ctx.type == DVT_DEVICE_CPU && x->dtype == dtype &&
-		dvt_is_contiguous(x))
+	if (!swap && dvti_is_main_memory(x->storage->ctx) && x->dtype == dtype && dvt_is_contiguous(x))
 		return dvt_wait(x) == DVT_OK ? x : NULL;
 	host = dvti_array_new(function, x->shape, dtype, dvt_cpu());
 	if (!host || dvti_copy_elements(function, host, x) != DVT_OK || dvt_wait(host) != DVT_OK)
@@ -44828,7 +44997,7 @@ DVTI_FN dvt_array *dvti_stored_host(const char *function, dvt_array *x, dvt_dtyp
 }
 /* ==== end src/5_io/dvt_stored.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 192 "src/devtensor_spine.h"
+#line 191 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/level_end.inl ==== */
 /* Ends a range that level_plan.inl or level_cold.inl began. */
@@ -44845,7 +45014,7 @@ DVTI_FN dvt_array *dvti_stored_host(const char *function, dvt_array *x, dvt_dtyp
 #undef DVTI_LEVEL_PLAN
 /* ==== end src/1_base/level_end.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 193 "src/devtensor_spine.h"
+#line 192 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/level_cold.inl ==== */
 /* Begins a range of files that run rarely: drivers, printing, networks. level_end.inl ends it. GCC
@@ -44862,7 +45031,7 @@ DVTI_FN dvt_array *dvti_stored_host(const char *function, dvt_array *x, dvt_dtyp
 #endif
 /* ==== end src/1_base/level_cold.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 194 "src/devtensor_spine.h"
+#line 193 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_float_text.c ==== */
 /* Computes the exact decimal digits of a binary float with a fixed-size big integer. Generates
@@ -45204,7 +45373,7 @@ DVTI_FN int dvti_number_text(char *buffer, const dvti_float *x, const dvti_numbe
 #undef DVTI_DIGITS
 /* ==== end src/5_io/dvt_float_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 195 "src/devtensor_spine.h"
+#line 194 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_print.c ==== */
 /* Formats arrays as text: brackets, line breaks and summaries by NumPy's rules, and the text that
@@ -45272,7 +45441,7 @@ static dvt_array *dvti_fetch_shown(dvt_array *x, const dvti_shown *shown) {
 			side = (side - cuts) & cuts; /* the next subset of cuts */
 		} while (side);
 	}
-	if (packed->storage->ctx.type == DVT_DEVICE_CPU && dvt_is_contiguous(packed))
+	if (dvti_is_main_memory(packed->storage->ctx) && dvt_is_contiguous(packed))
 		return dvt_wait(packed) == DVT_OK ? packed : NULL;
 	host = dvti_array_new("dvt_print", shown->shape, x->dtype, dvt_cpu());
 	if (!host || dvti_copy_elements("dvt_print", host, packed) != DVT_OK ||
@@ -45674,7 +45843,7 @@ DVT_API dvt_status dvt_print_file(void *file, dvt_array *x) {
 }
 /* ==== end src/5_io/dvt_print.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 196 "src/devtensor_spine.h"
+#line 195 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_print_element.c ==== */
 /* Formats the elements of one array in one common format. The format follows the rules of NumPy
@@ -45952,7 +46121,7 @@ DVTI_FN dvti_element_format dvti_element_plan(const dvti_print_rules *rules, dvt
 }
 /* ==== end src/5_io/dvt_print_element.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 197 "src/devtensor_spine.h"
+#line 196 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_writer.c ==== */
 /* Growing byte buffers, to which printing and the file writers append text and integers. */
@@ -46011,7 +46180,7 @@ DVTI_FN void dvti_writer_le(dvti_writer *writer, uint64_t value, int bytes) {
 }
 /* ==== end src/5_io/dvt_writer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 198 "src/devtensor_spine.h"
+#line 197 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_NN)
 /* ==== begin src/6_nn/block_basic.c ==== */
@@ -46342,7 +46511,7 @@ DVT_API dvt_block *dvt_nn_embedding(int64_t count, int64_t units) {
 }
 /* ==== end src/6_nn/block_basic.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 200 "src/devtensor_spine.h"
+#line 199 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_conv.c ==== */
 /* Conv2D and pooling. Settings are checked once, when the block is made. Printing and computing
@@ -46617,7 +46786,7 @@ DVT_API dvt_block *dvt_nn_global_avg_pool2d(void) {
 }
 /* ==== end src/6_nn/block_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 201 "src/devtensor_spine.h"
+#line 200 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_norm.c ==== */
 /* BatchNorm and LayerNorm. */
@@ -46819,7 +46988,7 @@ DVT_API dvt_block *dvt_nn_layer_norm(void) {
 }
 /* ==== end src/6_nn/block_norm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 202 "src/devtensor_spine.h"
+#line 201 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_block.c ==== */
 /* Blocks: creation, children, parameters, forward. The computations of the library's blocks are in
@@ -47283,7 +47452,7 @@ DVT_API dvt_array *dvt_block_forward(dvt_block *net, dvt_array *x) {
 }
 /* ==== end src/6_nn/dvt_block.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 203 "src/devtensor_spine.h"
+#line 202 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_block_print.c ==== */
 /* Blocks as text: the form that Gluon prints, and the summary table of a forward pass. */
@@ -47539,7 +47708,7 @@ DVT_API dvt_status dvt_block_print_summary(dvt_block *net, dvt_shape input) {
 }
 /* ==== end src/6_nn/dvt_block_print.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 204 "src/devtensor_spine.h"
+#line 203 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_initialize.c ==== */
 /* Initial values: the distribution of each kind, the choice for a parameter, and the time of
@@ -47794,7 +47963,7 @@ DVT_API dvt_status dvt_block_reinitialize(dvt_block *net, dvt_init init, dvt_ctx
 }
 /* ==== end src/6_nn/dvt_initialize.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 205 "src/devtensor_spine.h"
+#line 204 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_load_match.c ==== */
 /* Matches the arrays of a file to parameters. Files of save_parameters have structural names
@@ -48047,7 +48216,7 @@ DVTI_FN bool dvti_load_match(dvti_load *load, const dvt_block *net) {
 }
 /* ==== end src/6_nn/dvt_load_match.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 206 "src/devtensor_spine.h"
+#line 205 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_loss.c ==== */
 /* Losses: one value per sample, composed of recorded operations. Labels lose their history, so
@@ -48142,7 +48311,7 @@ static dvt_array *dvti_loss_cross_entropy(dvt_array *prediction, dvt_array *labe
 static bool dvti_classes_in_range(const char *name, dvt_array *prediction, dvt_array *label) {
 	int64_t classes = prediction->shape.dim[prediction->shape.ndim - 1];
 	bool good = true;
-	if (label->storage->ctx.type != DVT_DEVICE_CPU || dvt_size(label) == 0)
+	if (!dvti_is_main_memory(label->storage->ctx) || dvt_size(label) == 0)
 		return true;
 	DVT_MODE_SCOPE(DVT_OFF, DVT_UNCHANGED) {
 		DVT_SCOPE {
@@ -48264,7 +48433,7 @@ DVT_API dvt_array *dvt_loss_huber(dvt_array *prediction, dvt_array *label, doubl
 }
 /* ==== end src/6_nn/dvt_loss.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 207 "src/devtensor_spine.h"
+#line 206 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_match.c ==== */
 /* Regular expressions for names of parameters. They are compiled to a small program; all threads of
@@ -48680,7 +48849,7 @@ DVTI_FN bool dvti_pattern_match(dvti_pattern *p, const char *text) {
 #undef DVTI_PAT_DEPTH
 /* ==== end src/6_nn/dvt_match.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 208 "src/devtensor_spine.h"
+#line 207 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_name.c ==== */
 /* Names of parameters: one counter per kind of block, for the whole process. */
@@ -48747,7 +48916,7 @@ DVTI_FN const char *dvti_param_name(const dvt_param *p) {
 }
 /* ==== end src/6_nn/dvt_name.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 209 "src/devtensor_spine.h"
+#line 208 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param.c ==== */
 /* One parameter: its copies, one per context, and their gradients. Changes of several parameters at
@@ -49163,7 +49332,7 @@ DVT_API dvt_status dvt_param_set_data(dvt_param *p, dvt_array *x) {
 }
 /* ==== end src/6_nn/dvt_param.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 210 "src/devtensor_spine.h"
+#line 209 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param_list.c ==== */
 /* Collections of parameters: collected from blocks by name, and changed together or not at all. */
@@ -49397,7 +49566,7 @@ DVT_API dvt_status dvt_params_zero_grad(dvt_params *params) {
 }
 /* ==== end src/6_nn/dvt_param_list.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 211 "src/devtensor_spine.h"
+#line 210 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param_plan.c ==== */
 /* Changes of several parameters at once. Everything that can fail happens in plans; committing
@@ -49568,7 +49737,7 @@ DVTI_FN void dvti_plans_commit(dvti_plan *plans, size_t n) {
 }
 /* ==== end src/6_nn/dvt_param_plan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 212 "src/devtensor_spine.h"
+#line 211 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_save_load.c ==== */
 /* save_parameters and load_parameters. Names in files are structural, "0.weight": the path of child
@@ -49776,7 +49945,7 @@ DVT_API dvt_status dvt_block_load_with(dvt_block *net, const char *path,
 }
 /* ==== end src/6_nn/dvt_save_load.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 213 "src/devtensor_spine.h"
+#line 212 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_clip.c ==== */
 /* Clipping by the common norm of several arrays, on any contexts. Source: Pascanu, Mikolov and
@@ -49910,7 +50079,7 @@ DVT_API double dvt_clip_global_norm(dvt_array *const *arrays, int n, double max_
 }
 /* ==== end src/7_train/dvt_clip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 214 "src/devtensor_spine.h"
+#line 213 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_curve.c ==== */
 /* Training curves as an SVG image: axes with round ticks, one line per series, a legend. The text
@@ -50297,7 +50466,7 @@ DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path) {
 #undef DVTI_CURVE_LARGEST
 /* ==== end src/7_train/dvt_curve.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 215 "src/devtensor_spine.h"
+#line 214 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_metric.c ==== */
 /* Metrics: sums over batches, kept as an exact count and a float64. The comparison runs where the
@@ -50541,7 +50710,7 @@ DVT_API dvt_status dvt_metric_update(dvt_metric *metric, dvt_array *labels,
 }
 /* ==== end src/7_train/dvt_metric.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 216 "src/devtensor_spine.h"
+#line 215 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_optimizer.c ==== */
 /* Optimizers: their parameters and checks, and one step of one copy of a model parameter.
@@ -50740,7 +50909,7 @@ DVTI_FN dvt_status dvti_optimizer_custom_step(const char *function, const dvt_op
 }
 /* ==== end src/7_train/dvt_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 217 "src/devtensor_spine.h"
+#line 216 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_progress.c ==== */
 /* Progress of a run on standard error: a bar that redraws itself on a terminal, occasional plain
@@ -50999,7 +51168,7 @@ DVT_API void dvt_progress_finish(dvt_progress *p) {
 #undef DVTI_PROGRESS_LINES
 /* ==== end src/7_train/dvt_progress.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 218 "src/devtensor_spine.h"
+#line 217 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_replicas.c ==== */
 /* The copies of the trained parameters: their contexts, the memory that a step needs in addition,
@@ -51268,7 +51437,7 @@ static dvt_status dvti_trainer_start_sum(const dvt_trainer *t, bool fresh_only) 
 /* Waits for the first context when context k is a CPU and the first is not. A copy from main memory
    into a busy queue must buffer the bytes, and that could fail in the middle of the sum. */
 static dvt_status dvti_trainer_drain(const dvt_trainer *t, int k) {
-	if (t->ctxs.ctx[k].type != DVT_DEVICE_CPU || t->ctxs.ctx[0].type == DVT_DEVICE_CPU || !t->n)
+	if (!dvti_is_main_memory(t->ctxs.ctx[k]) || dvti_is_main_memory(t->ctxs.ctx[0]) || !t->n)
 		return DVT_OK;
 	return dvt_wait(dvti_trainer_at(t, 0, 0)->weight);
 }
@@ -51314,7 +51483,7 @@ DVTI_FN dvt_status dvti_trainer_sum(const char *function, const dvt_trainer *t, 
 }
 /* ==== end src/7_train/dvt_replicas.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 219 "src/devtensor_spine.h"
+#line 218 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_schedule.c ==== */
 /* Learning-rate schedules: pure functions of a step counted from 0. Warm-up comes first; the
@@ -51475,7 +51644,7 @@ DVTI_FN dvt_status dvti_schedule_check(const char *function, const dvt_schedule 
 }
 /* ==== end src/7_train/dvt_schedule.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 220 "src/devtensor_spine.h"
+#line 219 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_split.c ==== */
 /* Splits a batch into one part per context. Source of the rule for uneven parts: NumPy's
@@ -51544,7 +51713,7 @@ DVT_API dvt_status dvt_array_split_and_load(dvt_array *x, dvt_ctx_list ctxs, dvt
 }
 /* ==== end src/7_train/dvt_split.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 221 "src/devtensor_spine.h"
+#line 220 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_trainer.c ==== */
 /* The trainer: checks, allocations, the sum of the gradients, then the same step for every copy.
@@ -51843,7 +52012,7 @@ DVT_API double dvt_trainer_clip_global_norm(dvt_trainer *trainer, double max_nor
 }
 /* ==== end src/7_train/dvt_trainer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 222 "src/devtensor_spine.h"
+#line 221 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/level_end.inl ==== */
 /* Ends a range that level_plan.inl or level_cold.inl began. */
@@ -51860,7 +52029,7 @@ DVT_API double dvt_trainer_clip_global_norm(dvt_trainer *trainer, double max_nor
 #undef DVTI_LEVEL_PLAN
 /* ==== end src/1_base/level_end.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 223 "src/devtensor_spine.h"
+#line 222 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/level_plan.inl ==== */
 /* Begins a range of files that check, plan and dispatch. They run once per call and compute no
@@ -51879,7 +52048,7 @@ DVT_API double dvt_trainer_clip_global_norm(dvt_trainer *trainer, double max_nor
 #endif
 /* ==== end src/1_base/level_plan.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 224 "src/devtensor_spine.h"
+#line 223 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_all_reduce.c ==== */
 /* Sums the gradients over the contexts by the devices' own all-reduce, where they have one. */
@@ -51941,7 +52110,7 @@ DVTI_FN bool dvti_trainer_all_reduce(const char *function, const dvt_trainer *t,
 }
 /* ==== end src/7_train/dvt_all_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 225 "src/devtensor_spine.h"
+#line 224 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_batch.c ==== */
 /* Makes one batch from numbered samples, on cpu(0). Two methods give the same bits. Samples that
@@ -52095,7 +52264,7 @@ static bool dvti_sample_ok(const char *function, const char *what, const dvt_arr
 						   const dvt_array *sample, int64_t first, int64_t i) {
 	bool same = batch->dtype == sample->dtype && batch->shape.ndim == sample->shape.ndim + 1;
 	int k;
-	if (sample->storage->ctx.type != DVT_DEVICE_CPU) {
+	if (!dvti_is_main_memory(sample->storage->ctx)) {
 		dvti_fail(DVT_ERR_CONTEXT,
 				  "%s: %s of sample %lld is %s; batches are made in main memory: let the transform "
 				  "return an array on cpu(0), and move whole batches",
@@ -52182,7 +52351,7 @@ DVTI_FN bool dvti_batch_make(const char *function, const dvti_batcher *batcher,
 #undef DVTI_TABLE_CHANNELS
 /* ==== end src/7_train/dvt_batch.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 226 "src/devtensor_spine.h"
+#line 225 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_dataset.c ==== */
 /* Datasets: two arrays in main memory, image and label files in MNIST's format, and a transform of
@@ -52219,7 +52388,7 @@ static bool dvti_dataset_part_ok(const char *function, const char *what, dvt_arr
 		dvti_null(function, what);
 		return false;
 	}
-	if (part->storage->ctx.type != DVT_DEVICE_CPU) {
+	if (!dvti_is_main_memory(part->storage->ctx)) {
 		dvti_fail(DVT_ERR_CONTEXT,
 				  "%s: %s is %s; samples are kept in main memory: copy it with "
 				  "dvt_copyto(%s, dvt_cpu())",
@@ -52457,7 +52626,7 @@ DVT_API dvt_dataset *dvt_dataset_mnist(const char *folder, dvt_dataset_part part
 }
 /* ==== end src/7_train/dvt_dataset.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 227 "src/devtensor_spine.h"
+#line 226 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_loader.c ==== */
 /* The loader: the order of an epoch, and batches in that order. Worker threads make batches in
@@ -52899,7 +53068,7 @@ DVT_API void dvt_loader_reset(dvt_loader *loader) {
 #undef DVTI_MAX_WORKERS
 /* ==== end src/7_train/dvt_loader.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 228 "src/devtensor_spine.h"
+#line 227 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_transform.c ==== */
 /* Transforms of samples before batching: pixels to floats, normalization, chains, user functions.
@@ -53155,7 +53324,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 }
 /* ==== end src/7_train/dvt_transform.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 229 "src/devtensor_spine.h"
+#line 228 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/level_end.inl ==== */
@@ -53173,7 +53342,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #undef DVTI_LEVEL_PLAN
 /* ==== end src/1_base/level_end.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 231 "src/devtensor_spine.h"
+#line 230 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/platform_end.inl ==== */
 /* Ends the implementation: restores the compiler flags and macros that dvt_platform.h and later
@@ -53204,7 +53373,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #endif
 /* ==== end src/1_base/platform_end.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 232 "src/devtensor_spine.h"
+#line 231 "src/devtensor_spine.h"
 #endif
 #endif
 
@@ -53591,32 +53760,46 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #define dvt_dtype_parse(...) dvt_note_status(dvt_dtype_parse(__VA_ARGS__), __FILE__, __LINE__)
 /* ==== end src/0_api/dvt_call_sites.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 236 "src/devtensor_spine.h"
+#line 235 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== end src/devtensor_spine.h ==== */
 #else /* src/3_cpu/simd/isa_target.inl, for which the header includes itself */
 #undef DVTI_SECTION
 /* ==== begin src/3_cpu/simd/isa_target.inl ==== */
-/* What a ISA target consists of: its words, the kernels of every family, and the table of them. */
+/* One ISA target: its SIMD primitives, the kernels of every family, and the tables of them. */
 #ifdef DEVTENSOR_LINES
 #line 1 "src/3_cpu/simd/isa_target.inl"
 #endif
 /* ==== begin src/3_cpu/simd/vec.inl ==== */
-/* A vector: 64 bytes on every machine, made of DVTI_REGS registers. So a kernel is written once, and adds and folds in one order
-   everywhere, whatever the registers' width: that is where equal bits on all ISA targets come from.
+/* A vector: 64 bytes on every machine, made of DVTI_REGS registers. A kernel is written once and
+   adds and reduces in the same order for every width of registers. Therefore all ISA targets give
+   equal bits.
 
-     V(f) 16 floats, V(i) 16 int32, V(d) 8 doubles, V(l) 8 int64, V(m) and V(n) masks of 16 and 8 lanes
+     V(f) = 64 bytes, 16 floats    +------------------------------------+
+     AVX-512, DVTI_REGS 1          |                 p0                 |
+     AVX2, DVTI_REGS 2             |       p0        |        p1        |
+     NEON, DVTI_REGS 4             |   p0   |   p1   |   p2   |    p3   |
+                                   +------------------------------------+
+     lanes                          0     3  4     7  8     11 12     15
 
-   The words are register_plain.inl's without p_; in addition:
-     V(zero)(), V(abs), V(neg)   V(gt), V(ge), V(ne) as expected: ne is true for NaN
-     V(scalef)(a, n)  a * 2^n rounded once, for whole |n| <= 250 and normal a (doubles: |n| <= 2000)
-     V(lookup)(table, i)   the floats table[i & 7]
-     V(widen_low), V(widen_high)   lanes 0..7, 8..15 as doubles;   V(narrow)(low, high)
-     V(zip_low)(a, b), V(zip_high)   a0 b0 a1 b1 .., the first 16 of them and the others;   V(even)(a, b), V(odd)   lanes of a and then b
-     V(lanes_add)(a), V(lanes_min), V(lanes_max)  over the lanes: i with i + 8, then 4, 2, 1; doubles d.. (and dlanes_mul) with i + 4, 2, 1 */
+     V(f) 16 floats, V(i) 16 int32, V(d) 8 doubles, V(l) 8 int64,
+     V(m) a mask of 16 lanes, V(n) a mask of 8 lanes
+
+   The primitives are those of register_plain.inl without p_, and:
+
+     V(zero)(), V(abs), V(neg)
+     V(gt), V(ge), V(ne)         V(ne) is true for NaN
+     V(scalef)(a, n)             a * 2^n rounded once; integer n, |n| <= 250, normal a
+                                 (doubles: |n| <= 2000)
+     V(lookup)(table, i)         the floats table[i & 7]
+     V(widen_low)(a), V(widen_high)   lanes 0..7, 8..15 as doubles; V(narrow)(low, high)
+     V(zip_low)(a, b), V(zip_high)    a0 b0 a1 b1 .., the first 16 of them and the others
+     V(even)(a, b), V(odd)       even or odd lanes of a, then those of b
+     V(lanes_add)(a), V(lanes_min), V(lanes_max)   reduce the lanes: i with i + 8, then 4, 2, 1
+     V(dlanes_add), V(dlanes_mul), V(dlanes_max)   of doubles: i with i + 4, then 2, 1 */
 #ifdef DEVTENSOR_LINES
-#line 12 "src/3_cpu/simd/vec.inl"
+#line 26 "src/3_cpu/simd/vec.inl"
 #endif
 #if DVTI_REGS == 1
 #define DVTI_EACH_REG(one, x) one(p0, 0, x)
@@ -53626,12 +53809,13 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #define DVTI_EACH_REG(one, x) one(p0, 0, x) one(p1, 1, x) one(p2, 2, x) one(p3, 3, x)
 #endif
 
-/* One register is no struct: taking those apart again would be much of what compiling costs. */
+/* A single register is not wrapped in a struct: compilers spend much of their time on splitting
+   such structs. */
 #if DVTI_REGS == 1
-#define DVTI_OF(vector, part) vector
+#define DVTI_OF(vector, reg) vector
 #define DVTI_VECTOR_OF(one) typedef V(p##one) V(one);
 #else
-#define DVTI_OF(vector, part) vector.part
+#define DVTI_OF(vector, reg) vector.reg
 #define DVTI_MEMBER(p, at, T) V(T) p;
 #define DVTI_VECTOR_OF(one) \
 	typedef struct V(one) { \
@@ -53647,20 +53831,25 @@ DVTI_VECTOR_OF(n)
 #undef DVTI_VECTOR_OF
 #undef DVTI_MEMBER
 
-/* Words that do the same in every part. */
+/* Primitives that apply to each register separately. */
 #define DVTI_DO1(p, at, name) DVTI_OF(r, p) = V(p_##name)(DVTI_OF(a, p));
 #define DVTI_DO2(p, at, name) DVTI_OF(r, p) = V(p_##name)(DVTI_OF(a, p), DVTI_OF(b, p));
-#define DVTI_DO3(p, at, name) DVTI_OF(r, p) = V(p_##name)(DVTI_OF(a, p), DVTI_OF(b, p), DVTI_OF(c, p));
+#define DVTI_DO3(p, at, name) \
+	DVTI_OF(r, p) = V(p_##name)(DVTI_OF(a, p), DVTI_OF(b, p), DVTI_OF(c, p));
 #define DVTI_DO_SET(p, at, name) DVTI_OF(r, p) = V(p_##name)(x);
 #define DVTI_DO_SHIFT(p, at, name) DVTI_OF(r, p) = V(p_##name)(DVTI_OF(a, p), n);
 #define DVTI_DO_LOAD(p, at, name) DVTI_OF(r, p) = V(p_##name)(from + at * lanes);
 #define DVTI_DO_STORE(p, at, name) V(p_##name)(to + at * lanes, DVTI_OF(a, p));
-#define DVTI_DO_LOAD_N(p, at, name) DVTI_OF(r, p) = V(p_##name)(n > at * lanes ? from + at * lanes : from, n - at * lanes);
-#define DVTI_DO_STORE_N(p, at, name) V(p_##name)(n > at * lanes ? to + at * lanes : to, n - at * lanes, DVTI_OF(a, p));
+#define DVTI_DO_LOAD_N(p, at, name) \
+	DVTI_OF(r, p) = V(p_##name)(n > at * lanes ? from + at * lanes : from, n - at * lanes);
+#define DVTI_DO_STORE_N(p, at, name) \
+	V(p_##name)(n > at * lanes ? to + at * lanes : to, n - at * lanes, DVTI_OF(a, p));
 #define DVTI_DO_BITS(p, at, name) r |= V(p_##name)(DVTI_OF(a, p)) << (at * lanes);
 
 #define DVTI_DO_LOOKUP(p, k, name) DVTI_OF(r, p) = V(p_##name)(table, DVTI_OF(at, p));
-#define DVTI_DO_STORE4(p, at, name) V(p_##name)(to + 4 * at * DVTI_REG_F, DVTI_OF(a, p), DVTI_OF(b, p), DVTI_OF(c, p), DVTI_OF(d, p));
+#define DVTI_DO_STORE4(p, at, name) \
+	V(p_##name) \
+	(to + 4 * at * DVTI_REG_F, DVTI_OF(a, p), DVTI_OF(b, p), DVTI_OF(c, p), DVTI_OF(d, p));
 
 #define DVTI_LIFT1(R, name, A) \
 	DVTI_INLINE V(R) V(name)(V(A) a) { \
@@ -53692,35 +53881,35 @@ DVTI_VECTOR_OF(n)
 		DVTI_EACH_REG(DVTI_DO_SHIFT, name) \
 		return r; \
 	}
-#define DVTI_LIFT_LOAD(R, name, E, per_part) \
+#define DVTI_LIFT_LOAD(R, name, E, per_register) \
 	DVTI_INLINE V(R) V(name)(const E *from) { \
-		const int lanes = per_part; \
+		const int lanes = per_register; \
 		V(R) r; \
 		(void)lanes; \
 		DVTI_EACH_REG(DVTI_DO_LOAD, name) \
 		return r; \
 	}
-#define DVTI_LIFT_STORE(R, name, E, per_part) \
+#define DVTI_LIFT_STORE(R, name, E, per_register) \
 	DVTI_INLINE void V(name)(E * to, V(R) a) { \
-		const int lanes = per_part; \
+		const int lanes = per_register; \
 		(void)lanes; \
 		DVTI_EACH_REG(DVTI_DO_STORE, name) \
 	}
-#define DVTI_LIFT_LOAD_N(R, name, E, per_part) \
+#define DVTI_LIFT_LOAD_N(R, name, E, per_register) \
 	DVTI_INLINE V(R) V(name)(const E *from, int64_t n) { \
-		const int lanes = per_part; \
+		const int lanes = per_register; \
 		V(R) r; \
 		DVTI_EACH_REG(DVTI_DO_LOAD_N, name) \
 		return r; \
 	}
-#define DVTI_LIFT_STORE_N(R, name, E, per_part) \
+#define DVTI_LIFT_STORE_N(R, name, E, per_register) \
 	DVTI_INLINE void V(name)(E * to, int64_t n, V(R) a) { \
-		const int lanes = per_part; \
+		const int lanes = per_register; \
 		DVTI_EACH_REG(DVTI_DO_STORE_N, name) \
 	}
-#define DVTI_LIFT_BITS(name, A, per_part) \
+#define DVTI_LIFT_BITS(name, A, per_register) \
 	DVTI_INLINE uint32_t V(name)(V(A) a) { \
-		const int lanes = per_part; \
+		const int lanes = per_register; \
 		uint32_t r = 0; \
 		(void)lanes; \
 		DVTI_EACH_REG(DVTI_DO_BITS, name) \
@@ -53795,14 +53984,15 @@ DVTI_LIFT1(m, mnot, m)
 DVTI_LIFT_BITS(mbits, m, DVTI_REG_F)
 DVTI_LIFT_STORE(m, mstore, uint8_t, DVTI_REG_F)
 
-/* Four words for each of 16 groups, group after group: lane i has group V(group_of_lane)(i). */
+/* Stores four int32 for each of 16 groups, group after group. Lane i belongs to group
+   V(group_of_lane)(i). */
 DVTI_INLINE void V(store4)(int32_t *to, V(i) a, V(i) b, V(i) c, V(i) d) {
 	DVTI_EACH_REG(DVTI_DO_STORE4, store4)
 }
 
 DVTI_INLINE int V(group_of_lane)(int i) {
-	int part = i / DVTI_REG_F, lane = i % DVTI_REG_F;
-	return part * DVTI_REG_F + lane % 4 * (DVTI_REG_F / 4) + lane / 4;
+	int reg = i / DVTI_REG_F, lane = i % DVTI_REG_F;
+	return reg * DVTI_REG_F + lane % 4 * (DVTI_REG_F / 4) + lane / 4;
 }
 
 /* double */
@@ -53853,7 +54043,7 @@ DVTI_LIFT1(n, nnot, n)
 DVTI_LIFT_BITS(nbits, n, DVTI_REG_D)
 DVTI_LIFT_STORE(n, nstore, uint8_t, DVTI_REG_D)
 
-/* ---- words made of words ---- */
+/* ---- primitives made of others ---- */
 DVTI_INLINE V(f) V(zero)(void) {
 	return V(set)(0);
 }
@@ -53906,7 +54096,7 @@ DVTI_INLINE V(n) V(dne)(V(d) a, V(d) b) {
 DVTI_LIFT2(f, scalef, f, f)
 DVTI_LIFT2(d, dscalef, d, d)
 #else
-/* In two steps: the first stays among normal numbers and is exact, the second rounds. */
+/* Two multiplications: the first result is a normal number and exact, the second rounds. */
 DVTI_INLINE V(f) V(scalef)(V(f) a, V(f) n) {
 	V(f) half = V(floor)(V(mul)(n, V(set)(0.5f)));
 	V(i) first = V(iadd)(V(to_i)(half), V(iset)(127));
@@ -53914,7 +54104,7 @@ DVTI_INLINE V(f) V(scalef)(V(f) a, V(f) n) {
 	return V(mul)(V(mul)(a, V(as_f)(V(ishl)(first, 23))), V(as_f)(V(ishl)(second, 23)));
 }
 
-/* 1.5 * 2^52 + n has n in its low bits. */
+/* The low bits of 1.5 * 2^52 + n are n. */
 DVTI_INLINE V(d) V(dscalef)(V(d) a, V(d) n) {
 	const V(d) magic = V(dset)(6755399441055744.);
 	V(d) half = V(dfloor)(V(dmul)(n, V(dset)(0.5)));
@@ -53960,19 +54150,19 @@ DVTI_INLINE V(d) V(widen_high)(V(f) a) {
 #define DVTI_ZIP_LOW(low, high, a, b) DVTI_OF(r, p0) = low(DVTI_OF(a, p0), DVTI_OF(b, p0));
 #define DVTI_ZIP_HIGH(low, high, a, b) DVTI_OF(r, p0) = high(DVTI_OF(a, p0), DVTI_OF(b, p0));
 #elif DVTI_REGS == 2
-#define DVTI_ZIP_PART(low, high, x, y) \
+#define DVTI_ZIP_REGS(low, high, x, y) \
 	r.p0 = low(x, y); \
 	r.p1 = high(x, y);
-#define DVTI_ZIP_LOW(low, high, a, b) DVTI_ZIP_PART(low, high, a.p0, b.p0)
-#define DVTI_ZIP_HIGH(low, high, a, b) DVTI_ZIP_PART(low, high, a.p1, b.p1)
+#define DVTI_ZIP_LOW(low, high, a, b) DVTI_ZIP_REGS(low, high, a.p0, b.p0)
+#define DVTI_ZIP_HIGH(low, high, a, b) DVTI_ZIP_REGS(low, high, a.p1, b.p1)
 #else
-#define DVTI_ZIP_PARTS(low, high, x, y, z, w) \
+#define DVTI_ZIP_REGS(low, high, x, y, z, w) \
 	r.p0 = low(x, y); \
 	r.p1 = high(x, y); \
 	r.p2 = low(z, w); \
 	r.p3 = high(z, w);
-#define DVTI_ZIP_LOW(low, high, a, b) DVTI_ZIP_PARTS(low, high, a.p0, b.p0, a.p1, b.p1)
-#define DVTI_ZIP_HIGH(low, high, a, b) DVTI_ZIP_PARTS(low, high, a.p2, b.p2, a.p3, b.p3)
+#define DVTI_ZIP_LOW(low, high, a, b) DVTI_ZIP_REGS(low, high, a.p0, b.p0, a.p1, b.p1)
+#define DVTI_ZIP_HIGH(low, high, a, b) DVTI_ZIP_REGS(low, high, a.p2, b.p2, a.p3, b.p3)
 #endif
 #define DVTI_LIFT_ZIP(R, name, half, low, high) \
 	DVTI_INLINE V(R) V(name)(V(R) a, V(R) b) { \
@@ -53983,24 +54173,23 @@ DVTI_LIFT_ZIP(f, zip_low, DVTI_ZIP_LOW, p_zip_low, p_zip_high)
 DVTI_LIFT_ZIP(f, zip_high, DVTI_ZIP_HIGH, p_zip_low, p_zip_high)
 DVTI_LIFT_ZIP(d, dzip_low, DVTI_ZIP_LOW, p_dzip_low, p_dzip_high)
 DVTI_LIFT_ZIP(d, dzip_high, DVTI_ZIP_HIGH, p_dzip_low, p_dzip_high)
-#undef DVTI_ZIP_PART
-#undef DVTI_ZIP_PARTS
+#undef DVTI_ZIP_REGS
 #undef DVTI_ZIP_LOW
 #undef DVTI_ZIP_HIGH
 #undef DVTI_LIFT_ZIP
 
 #if DVTI_REGS == 1
-#define DVTI_PICK(word) DVTI_OF(r, p0) = V(word)(DVTI_OF(a, p0), DVTI_OF(b, p0));
+#define DVTI_PICK(primitive) DVTI_OF(r, p0) = V(primitive)(DVTI_OF(a, p0), DVTI_OF(b, p0));
 #elif DVTI_REGS == 2
-#define DVTI_PICK(word) \
-	r.p0 = V(word)(a.p0, a.p1); \
-	r.p1 = V(word)(b.p0, b.p1);
+#define DVTI_PICK(primitive) \
+	r.p0 = V(primitive)(a.p0, a.p1); \
+	r.p1 = V(primitive)(b.p0, b.p1);
 #else
-#define DVTI_PICK(word) \
-	r.p0 = V(word)(a.p0, a.p1); \
-	r.p1 = V(word)(a.p2, a.p3); \
-	r.p2 = V(word)(b.p0, b.p1); \
-	r.p3 = V(word)(b.p2, b.p3);
+#define DVTI_PICK(primitive) \
+	r.p0 = V(primitive)(a.p0, a.p1); \
+	r.p1 = V(primitive)(a.p2, a.p3); \
+	r.p2 = V(primitive)(b.p0, b.p1); \
+	r.p3 = V(primitive)(b.p2, b.p3);
 #endif
 DVTI_INLINE V(f) V(even)(V(f) a, V(f) b) {
 	V(f) r;
@@ -54031,19 +54220,20 @@ DVTI_INLINE V(f) V(narrow)(V(d) low, V(d) high) {
 	return r;
 }
 
-/* A vector zipped with itself has lane i and lane i + 8 side by side in its halves, twice, and so on. Doubles go through memory, where
-   single lanes are read again without waiting. */
-#define DVTI_LANES_REDUCE(name, word) \
+/* Reduce lanes. Zipping a vector with itself puts lanes i and i + 8 next to each other; each level
+   leaves half as many different lanes. Doubles go through memory, because later loads of single
+   lanes are forwarded without delay. */
+#define DVTI_LANES_REDUCE(name, primitive) \
 	DVTI_INLINE float V(name)(V(f) v) { \
 		float a[16]; \
 		int k; \
 		DVTI_REPEAT(4) \
 		for (k = 0; k < 4; k++) \
-			v = V(word)(V(zip_low)(v, v), V(zip_high)(v, v)); \
+			v = V(primitive)(V(zip_low)(v, v), V(zip_high)(v, v)); \
 		V(store)(a, v); \
 		return a[0]; \
 	}
-#define DVTI_DFOLD(name, of) \
+#define DVTI_DLANES_REDUCE(name, of) \
 	DVTI_INLINE double V(name)(V(d) v) { \
 		double a[8]; \
 		V(dstore)(a, v); \
@@ -54059,13 +54249,13 @@ DVTI_INLINE V(f) V(narrow)(V(d) low, V(d) high) {
 DVTI_LANES_REDUCE(lanes_add, add)
 DVTI_LANES_REDUCE(lanes_min, min)
 DVTI_LANES_REDUCE(lanes_max, max)
-DVTI_DFOLD(dlanes_add, DVTI_PLUS)
-DVTI_DFOLD(dlanes_mul, DVTI_TIMES)
-DVTI_DFOLD(dlanes_max, DVTI_MAX)
+DVTI_DLANES_REDUCE(dlanes_add, DVTI_PLUS)
+DVTI_DLANES_REDUCE(dlanes_mul, DVTI_TIMES)
+DVTI_DLANES_REDUCE(dlanes_max, DVTI_MAX)
 #undef DVTI_PLUS
 #undef DVTI_TIMES
 #undef DVTI_LANES_REDUCE
-#undef DVTI_DFOLD
+#undef DVTI_DLANES_REDUCE
 
 #undef DVTI_OF
 #undef DVTI_EACH_REG
@@ -54091,22 +54281,16 @@ DVTI_DFOLD(dlanes_max, DVTI_MAX)
 #undef DVTI_LIFT_LOAD_N
 #undef DVTI_LIFT_STORE_N
 #undef DVTI_LIFT_BITS
-/* ==== end src/3_cpu/simd/vec.inl ==== */
-#ifdef DEVTENSOR_LINES
-#line 2 "src/3_cpu/simd/isa_target.inl"
-#endif
-/* ==== begin src/3_cpu/simd/float16.inl ==== */
-/* float16 and bfloat16 in memory: V(load_f16)(p), V(load_bf16)(p), V(store_f16)(p, a),
-   V(store_bf16)(p, a), each also with _n for the first n lanes. vec.inl has float16 without _n. */
 
-#ifdef DEVTENSOR_LINES
-#line 3 "src/3_cpu/simd/float16.inl"
-#endif
+/* ---- float16 and bfloat16 in memory ----
+   V(load_f16)(p), V(load_bf16)(p), V(store_f16)(p, a), V(store_bf16)(p, a), each also with _n for
+   the first n lanes. */
+
 DVTI_INLINE V(f) V(load_bf16)(const uint16_t *p) {
 	return V(as_f)(V(ishl)(V(load_u16)(p), 16));
 }
 
-/* To nearest even; NaN stays one. */
+/* Rounds to nearest even; NaN stays NaN. */
 DVTI_INLINE void V(store_bf16)(uint16_t *p, V(f) a) {
 	V(i) bits = V(as_i)(a), odd = V(iand)(V(ishr)(bits, 16), V(iset)(1));
 	V(i) rounded = V(ishr)(V(iadd)(V(iadd)(bits, V(iset)(0x7fff)), odd), 16);
@@ -54128,16 +54312,10 @@ DVTI_INLINE void V(store_bf16)(uint16_t *p, V(f) a) {
 DVTI_TAIL16(f16)
 DVTI_TAIL16(bf16)
 #undef DVTI_TAIL16
-/* ==== end src/3_cpu/simd/float16.inl ==== */
-#ifdef DEVTENSOR_LINES
-#line 3 "src/3_cpu/simd/isa_target.inl"
-#endif
-/* ==== begin src/3_cpu/simd/partial.inl ==== */
-/* Partial vectors: the tails of loops. n may be larger than a vector, which is then whole. Lanes
-   from n on are 0 in V(load_upto), `other` in V(load_or). */
-#ifdef DEVTENSOR_LINES
-#line 2 "src/3_cpu/simd/partial.inl"
-#endif
+
+/* ---- partial vectors: the tails of loops ----
+   n may exceed the lanes; then the whole vector is loaded or stored. Lanes from n on are 0 in
+   V(load_upto), `other` in V(load_or). */
 DVTI_INLINE V(f) V(load_upto)(const float *x, int64_t n) {
 	return n >= 16 ? V(load)(x) : V(load_n)(x, n);
 }
@@ -54157,7 +54335,8 @@ DVTI_INLINE V(d) V(dload_or)(const double *x, int64_t n, double other) {
 	static const double number[8] = {0, 1, 2, 3, 4, 5, 6, 7};
 	if (n >= 8)
 		return V(dload)(x);
-	return V(dselect)(V(dlt)(V(dload)(number), V(dset)((double)n)), V(dload_n)(x, n), V(dset)(other));
+	return V(dselect)(V(dlt)(V(dload)(number), V(dset)((double)n)), V(dload_n)(x, n),
+					  V(dset)(other));
 }
 
 DVTI_INLINE V(f) V(load_or)(const float *x, int64_t n, float other) {
@@ -54166,29 +54345,46 @@ DVTI_INLINE V(f) V(load_or)(const float *x, int64_t n, float other) {
 		return V(load)(x);
 	return V(select)(V(igt)(V(iset)((int32_t)n), V(iload)(number)), V(load_n)(x, n), V(set)(other));
 }
-/* ==== end src/3_cpu/simd/partial.inl ==== */
+
+/* ---- needed by 2_core/math/angles.inl ----
+   Reduces lanes whose bit in `done` is 0 one after the other: they are rare. */
+DVTI_INLINE void V(far_angles)(V(f) x, uint32_t done, V(f) * rest, V(f) * low, V(i) * quarters) {
+	float lanes[3][16];
+	int32_t turns[16];
+	V(store)(lanes[0], x);
+	V(store)(lanes[1], *rest);
+	V(store)(lanes[2], *low);
+	V(istore)(turns, *quarters);
+	dvti_reduce_angles(lanes[0], done, lanes[1], lanes[2], turns);
+	*rest = V(load)(lanes[1]);
+	*low = V(load)(lanes[2]);
+	*quarters = V(iload)(turns);
+}
+/* ==== end src/3_cpu/simd/vec.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 4 "src/3_cpu/simd/isa_target.inl"
+#line 2 "src/3_cpu/simd/isa_target.inl"
 #endif
 /* ==== begin src/2_core/math/basics.inl ==== */
-/* What the functions of floats in this room are made of. They are written in words that whoever pastes them has: vectors of 16 floats for
-   each instruction set of cpu() (3_cpu/simd/vec.inl says what the words mean), one float for CUDA (3_cuda/kernels/primitives.cu). Every step
-   is one rounding that is written here, so all of them give the same bits.
+/* Common definitions of the float functions in this directory. They are written in SIMD primitives
+   that the including file defines. On the CPU V(f) is a vector of 16 floats (3_cpu/simd/vec.inl
+   describes the primitives), in CUDA one float (3_cuda/kernels/primitives.cu). Every step is one
+   rounding that is written here, so all of them give the same bits.
 
-   Coefficients are tools/fit_math.py's, lowest order first. How far each function may be from C's function of double, in units of the
-   last place, stands in tests/isa/math_rows.h; tests/isa tries every 1021st input and the neighborhood of special ones,
-   tests/long all 2^32. NaN, infinities, denormal numbers and -0 are as in C's Annex F. */
+   Coefficients come from tools/fit_math.py, lowest order first. tests/isa/math_rows.h has the
+   largest error of each function against C's function of double, in units of the last place.
+   tests/isa tries every 1021st input and the neighborhood of special ones, tests/long all 2^32.
+   NaN, infinities, denormal numbers and -0 follow C's Annex F. */
 
 /* Logarithms of 2 and to base 2. */
 #ifdef DEVTENSOR_LINES
-#line 9 "src/2_core/math/basics.inl"
+#line 11 "src/2_core/math/basics.inl"
 #endif
 #define DVTI_LOG2E 1.44269504f
 #define DVTI_LN2 0.693147181f
-#define DVTI_LN2_HIGH 0.693145752f /* exact when multiplied by a whole number below 2^9 */
+#define DVTI_LN2_HIGH 0.693145752f /* exact times an integer below 2^9 */
 #define DVTI_LN2_LOW 1.42860677e-6f
 
-/* Polynomials of vectors of floats by Horner's rule, lowest order first. */
+/* Polynomials by Horner's rule, lowest order first. */
 #define DVTI_P1(x, a, b) V(fma)(V(set)(b), x, V(set)(a))
 #define DVTI_P2(x, a, b, c) V(fma)(DVTI_P1(x, b, c), x, V(set)(a))
 #define DVTI_P3(x, a, b, c, d) V(fma)(DVTI_P2(x, b, c, d), x, V(set)(a))
@@ -54203,18 +54399,18 @@ DVTI_INLINE V(f) V(sign_bit)(V(f) a) {
 	return V(bit_and)(V(set)(-0.f), a);
 }
 
-/* a where it lies within, else the bound. NaN passes: it is the second operand. */
+/* Returns a clamped to low .. high. NaN passes: it is the second operand. */
 DVTI_INLINE V(f) V(within)(V(f) a, float low, float high) {
 	return V(min)(V(set)(high), V(max)(V(set)(low), a));
 }
 /* ==== end src/2_core/math/basics.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 5 "src/3_cpu/simd/isa_target.inl"
+#line 3 "src/3_cpu/simd/isa_target.inl"
 #endif
 /* ==== begin src/2_core/math/exp.inl ==== */
-/* exp and what is made of it alone; see basics.inl. */
+/* exp, and functions that need only exp; see basics.inl. */
 
-/* exp(r) = 1 + r + r^2 p, |r| <= ln 2 / 2 */
+/* Returns p of exp(r) = 1 + r + r^2 p, |r| <= ln 2 / 2. */
 #ifdef DEVTENSOR_LINES
 #line 3 "src/2_core/math/exp.inl"
 #endif
@@ -54223,8 +54419,8 @@ DVTI_INLINE V(f) V(exp_poly)(V(f) r) {
 				   0.000197903093f);
 }
 
-/* exp(x) = 2^n (1 + result + low), low being small. The first step of the reduction is exact; the sum of both is good enough for the
-   polynomial. */
+/* Splits exp(x) = 2^n (1 + result + low), low being small. The first step of the reduction is
+   exact. The sum of both steps is accurate enough for the polynomial. */
 DVTI_INLINE V(f) V(exp_split)(V(f) x, V(f) * n, V(f) * low) {
 	V(f) high, r;
 	*n = V(round)(V(mul)(x, V(set)(DVTI_LOG2E)));
@@ -54235,7 +54431,7 @@ DVTI_INLINE V(f) V(exp_split)(V(f) x, V(f) * n, V(f) * low) {
 	return high;
 }
 
-/* exp(x) = 2^n (result + low): 1 + r, then what that rounded away and the rest. */
+/* Splits exp(x) = 2^n (result + low). result is 1 + r; low has its rounding error and the rest. */
 DVTI_INLINE V(f) V(exp_parts)(V(f) x, V(f) * n, V(f) * low) {
 	const V(f) one = V(set)(1);
 	V(f) high = V(exp_split)(V(within)(x, -150, 150), n, low), sum = V(add)(one, high);
@@ -54243,7 +54439,7 @@ DVTI_INLINE V(f) V(exp_parts)(V(f) x, V(f) * n, V(f) * low) {
 	return sum;
 }
 
-/* The last place is nearly always that of the true result, as in C libraries, and programs print what they print elsewhere. */
+/* Rounds correctly nearly always, like C libraries, so programs print the same digits. */
 DVTI_INLINE V(f) V(exp)(V(f) x) {
 	V(f) n, low, sum = V(exp_parts)(x, &n, &low);
 	return V(scalef)(V(add)(sum, low), n);
@@ -54255,7 +54451,7 @@ DVTI_INLINE V(f) V(exp2)(V(f) x) {
 	return V(scalef)(V(add)(V(fma)(V(mul)(r, r), V(exp_poly)(r), r), V(set)(1)), n);
 }
 
-/* (exp(x) - 1) / 4, which does not overflow where exp(x) / 2 does not. Not for |x| < 2^-100. */
+/* Returns (exp(x) - 1) / 4, which is finite wherever exp(x) / 2 is. Not for |x| < 2^-100. */
 DVTI_INLINE V(f) V(expm1_quarter)(V(f) x) {
 	V(f) n, low, scale, high = V(exp_split)(V(within)(x, -18, 89.6f), &n, &low);
 	scale = V(as_f)(V(ishl)(V(iadd)(V(to_i)(n), V(iset)(125)), 23));
@@ -54267,13 +54463,14 @@ DVTI_INLINE V(f) V(expm1)(V(f) x) {
 	return V(select)(V(lt)(V(abs)(x), V(set)(1e-8f)), x, t);
 }
 
-/* exp(x) / 4, which does not overflow where exp(x) / 2 does not; 0 <= x */
+/* Returns exp(x) / 4, which is finite wherever exp(x) / 2 is; 0 <= x. */
 DVTI_INLINE V(f) V(exp_quarter)(V(f) x) {
 	V(f) n, low, high = V(exp_split)(V(within)(x, 0, 90), &n, &low);
 	return V(scalef)(V(add)(V(set)(1), V(add)(high, low)), V(sub)(n, V(set)(2)));
 }
 
-/* With k = exp(|x|) / 4: twice k - 1 / (16 k); below 1, where that cancels, a polynomial. */
+/* Computes 2 (k - 1 / (16 k)) with k = exp(|x|) / 4. Below 1 that cancels; there a polynomial
+   replaces it. */
 DVTI_INLINE V(f) V(sinh)(V(f) x) {
 	V(f) a = V(abs)(x), k = V(exp_quarter)(a), z = V(mul)(a, a), p;
 	k = V(sub)(k, V(div)(V(set)(0.0625f), k));
@@ -54283,19 +54480,24 @@ DVTI_INLINE V(f) V(sinh)(V(f) x) {
 	return V(select)(V(lt)(a, V(set)(1)), p, k);
 }
 
-/* The same: twice k + 1 / (16 k). */
+/* Computes 2 (k + 1 / (16 k)) with the same k. */
 DVTI_INLINE V(f) V(cosh)(V(f) x) {
 	V(f) k = V(exp_quarter)(V(abs)(x));
 	k = V(add)(k, V(div)(V(set)(0.0625f), k));
 	return V(add)(k, k);
 }
 
-/* With e = exp(-|x|), n being its power of two: q = 1 / (1 + e), and for negative x q = e / (1 + e). What the sum and the division
-   have rounded away stands in the remainder over - q (1 + e), whose first difference is exact; dq / d over = 1 / (1 + e). */
+/* Computes q = 1 / (1 + e), or for negative x q = e / (1 + e), with e = exp(-|x|). n is the power
+   of two of e. The remainder over - q (1 + e) has the rounding errors of the sum and the division;
+   its first difference is exact. dq / d over = 1 / (1 + e). */
 DVTI_INLINE V(f) V(sigmoid)(V(f) x) {
 	const V(f) one = V(set)(1);
-	V(f) y = V(max)(V(set)(-150), V(bit_or)(V(set)(-0.f), x)), n = V(round)(V(mul)(y, V(set)(DVTI_LOG2E)));
-	V(f) r = V(fnma)(n, V(set)(DVTI_LN2_LOW), V(fnma)(n, V(set)(DVTI_LN2_HIGH), y)), e, over, q, rate;
+	V(f)
+	y = V(max)(V(set)(-150), V(bit_or)(V(set)(-0.f), x)),
+	n = V(round)(V(mul)(y, V(set)(DVTI_LOG2E)));
+	V(f)
+	r = V(fnma)(n, V(set)(DVTI_LN2_LOW), V(fnma)(n, V(set)(DVTI_LN2_HIGH), y)),
+	e, over, q, rate;
 	V(m) negative = V(lt)(x, V(zero)());
 	e = DVTI_P4(r, 0.49999994f, 0.166665167f, 0.0416681021f, 0.00836919248f, 0.00138389028f);
 	e = V(scalef)(V(add)(one, V(fma)(V(mul)(r, r), e, r)), n);
@@ -54306,12 +54508,12 @@ DVTI_INLINE V(f) V(sigmoid)(V(f) x) {
 }
 /* ==== end src/2_core/math/exp.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 6 "src/3_cpu/simd/isa_target.inl"
+#line 4 "src/3_cpu/simd/isa_target.inl"
 #endif
 /* ==== begin src/2_core/math/log.inl ==== */
 /* Logarithms; see basics.inl. */
 
-/* Some lane is not a positive normal number. */
+/* Returns whether some lane is not a positive normal number. */
 #ifdef DEVTENSOR_LINES
 #line 3 "src/2_core/math/log.inl"
 #endif
@@ -54320,14 +54522,14 @@ DVTI_INLINE bool V(log_rare)(V(f) x) {
 	return V(mbits)(V(igt)(V(iset)(-0x1000000), bits)) != 0xffff;
 }
 
-/* x = 2^n m, sqrt(1/2) <= m < sqrt(2) */
+/* Splits x = 2^n m, sqrt(1/2) <= m < sqrt(2). */
 DVTI_INLINE V(f) V(log_split)(V(f) x, V(i) * n) {
 	V(i) bits = V(as_i)(x);
 	*n = V(isar)(V(isub)(bits, V(iset)(0x3f3504f3)), 23);
 	return V(as_f)(V(isub)(bits, V(ishl)(*n, 23)));
 }
 
-/* The same with n as a float, also for denormal numbers, where `rare`. */
+/* The same with n as a float, also for denormal numbers if `rare`. */
 DVTI_INLINE V(f) V(log_reduce)(V(f) x, bool rare, V(f) * e) {
 	V(f) less = V(zero)(), m;
 	V(i) n;
@@ -54341,24 +54543,25 @@ DVTI_INLINE V(f) V(log_reduce)(V(f) x, bool rare, V(f) * e) {
 	return m;
 }
 
-/* The result for what is no positive finite number. */
+/* Returns the result for x that is not positive and finite, else `result`. */
 DVTI_INLINE V(f) V(log_special)(V(f) x, V(f) result) {
 	result = V(select)(V(lt)(x, V(set)(INFINITY)), result, x);
 	result = V(select)(V(lt)(x, V(zero)()), V(set)(NAN), result);
 	return V(select)(V(eq)(x, V(zero)()), V(set)(-INFINITY), result);
 }
 
-/* log(1 + f) = f - f^2 / 2 + this, sqrt(1/2) <= 1 + f <= sqrt(2) */
+/* Returns log(1 + f) - f + f^2 / 2, sqrt(1/2) <= 1 + f <= sqrt(2). */
 DVTI_INLINE V(f) V(log_poly)(V(f) f, V(f) f2) {
 	const V(f) f4 = V(mul)(f2, f2);
 	V(f) p = V(fma)(V(set)(0.0674681216f), f2, DVTI_P1(f, 0.118881412f, -0.11675743f)), q;
 	p = V(fma)(p, f2, DVTI_P1(f, 0.142195523f, -0.124055736f));
-	q = V(fma)(DVTI_P1(f, 0.200021192f, -0.166679963f), f2, DVTI_P1(f, 0.333333135f, -0.250000089f));
+	q = V(fma)(DVTI_P1(f, 0.200021192f, -0.166679963f), f2,
+			   DVTI_P1(f, 0.333333135f, -0.250000089f));
 	p = V(fma)(p, f4, q);
 	return V(mul)(V(mul)(p, f), f2);
 }
 
-/* e ln 2 + log(1 + f), small terms first */
+/* Returns e ln 2 + log(1 + f), adding small terms first. */
 DVTI_INLINE V(f) V(log_of)(V(f) e, V(f) f) {
 	V(f) f2 = V(mul)(f, f);
 	V(f) low = V(fma)(e, V(set)(DVTI_LN2_LOW), V(log_poly)(f, f2));
@@ -54372,8 +54575,8 @@ DVTI_INLINE V(f) V(log)(V(f) x) {
 	return rare ? V(log_special)(x, result) : result;
 }
 
-/* To another base: the logarithm of 1 + f times high + low, and the powers of two times e_high + e_low, where the product with
-   e_high is exact. */
+/* Returns the logarithm to another base: log(1 + f) (high + low) + e (e_high + e_low). The product
+   of e and e_high is exact. */
 DVTI_INLINE V(f) V(log_base)(V(f) x, float high, float low, float e_high, float e_low) {
 	bool rare = V(log_rare)(x);
 	V(f) e, f = V(sub)(V(log_reduce)(x, rare, &e), V(set)(1)), f2 = V(mul)(f, f), small, result;
@@ -54391,7 +54594,8 @@ DVTI_INLINE V(f) V(log10)(V(f) x) {
 	return V(log_base)(x, 0.434294492f, -1.01046469e-8f, 0.301025391f, 4.60503907e-6f);
 }
 
-/* 1 + x rounded is u, and c what that took away: log(u) with c brought to the scale of f. */
+/* Computes log(u), where u is 1 + x rounded, and corrects by the rounding error c, scaled as f
+   is. */
 DVTI_INLINE V(f) V(log1p)(V(f) x) {
 	const V(f) one = V(set)(1);
 	V(f) u = V(add)(x, one), back = V(sub)(u, one), f, e, c, result;
@@ -54407,12 +54611,12 @@ DVTI_INLINE V(f) V(log1p)(V(f) x) {
 }
 /* ==== end src/2_core/math/log.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 7 "src/3_cpu/simd/isa_target.inl"
+#line 5 "src/3_cpu/simd/isa_target.inl"
 #endif
 /* ==== begin src/2_core/math/softplus.inl ==== */
 /* Needs exp.inl and log.inl; see basics.inl. */
 
-/* max(x, 0) + log1p(exp(-|x|)) */
+/* Returns max(x, 0) + log1p(exp(-|x|)). */
 #ifdef DEVTENSOR_LINES
 #line 3 "src/2_core/math/softplus.inl"
 #endif
@@ -54421,15 +54625,22 @@ DVTI_INLINE V(f) V(softplus)(V(f) x) {
 }
 /* ==== end src/2_core/math/softplus.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 8 "src/3_cpu/simd/isa_target.inl"
+#line 6 "src/3_cpu/simd/isa_target.inl"
 #endif
 /* ==== begin src/2_core/math/piecewise.inl ==== */
-/* tanh, erf and gelu by pieces: the argument's size chooses one of eight polynomials, which costs less than a division. Needs
-   exp.inl; see basics.inl. Whoever pastes this has one word more: V(lookup)(table, i), the floats table[i & 7]. */
+/* tanh, erf and gelu by pieces: the size of the argument selects one of eight polynomials, which
+   costs less than a division. Needs exp.inl; see basics.inl. The including file also defines
+   V(lookup)(table, i), the floats table[i & 7].
 
-/* A polynomial in a - rows[0], whose coefficient of order k is rows[1 + k]; `at` is the piece. */
+     rows[0][8]           the center of each piece
+     rows[1 + k][8]       the coefficient of order k of each piece
+                     ^
+                     +--  one V(lookup) per row selects the piece of every lane */
+
+/* Returns the polynomial in a - rows[0], whose coefficient of order k is rows[1 + k]; `at` is the
+   piece. */
 #ifdef DEVTENSOR_LINES
-#line 4 "src/2_core/math/piecewise.inl"
+#line 11 "src/2_core/math/piecewise.inl"
 #endif
 DVTI_INLINE V(f) V(piecewise)(const float (*rows)[8], int degree, V(i) at, V(f) a) {
 	V(f) t = V(sub)(a, V(lookup)(rows[0], at)), p = V(lookup)(rows[degree + 1], at);
@@ -54440,12 +54651,13 @@ DVTI_INLINE V(f) V(piecewise)(const float (*rows)[8], int degree, V(i) at, V(f) 
 	return p;
 }
 
-/* Pieces that grow with a: one for each bit pattern of a + offset above the lowest `shift` bits. */
+/* Returns the piece of a. Pieces grow with a: there is one for each bit pattern of a + offset above
+   the lowest `shift` bits. */
 DVTI_INLINE V(i) V(piece)(V(f) a, float offset, int shift) {
 	return V(isar)(V(as_i)(V(add)(a, V(set)(offset))), shift);
 }
 
-/* a = |x| times what the polynomials give, at most 1, with the sign of x. */
+/* Returns a = |x| times the polynomial, at most 1, with the sign of x. */
 DVTI_INLINE V(f) V(odd_by_pieces)(const float (*rows)[8], int degree, V(i) at, V(f) a, V(f) x) {
 	V(f) p = V(mul)(V(piecewise)(rows, degree, at, a), a);
 	return V(bit_or)(V(sign_bit)(x), V(min)(V(set)(1), p));
@@ -54453,47 +54665,75 @@ DVTI_INLINE V(f) V(odd_by_pieces)(const float (*rows)[8], int degree, V(i) at, V
 
 DVTI_INLINE V(f) V(tanh)(V(f) x) {
 	static const float rows[9][8] = {
-		{1.75292969f, 2.75097656f, 4.2734375f, 6.24414062f, 8.26171875f, 0.126953125f, 0.500976562f, 0.994628906f},
-		{0.537219524f, 0.36055398f, 0.233912811f, 0.160148934f, 0.121040173f, 0.994662046f, 0.923965037f, 0.763429642f},
-		{-0.241899908f, -0.125181392f, -0.0545548052f, -0.0256454591f, -0.0146506932f, -0.0835547447f, -0.275915891f, -0.341846555f},
-		{0.0771926716f, 0.0396693759f, 0.0125844013f, 0.00410472183f, 0.00177329173f, -0.320647389f, -0.175238788f, 0.0204418954f},
-		{-0.00829977356f, -0.0105935903f, -0.00282372767f, -0.000655758718f, -0.000214618369f, 0.0655395985f, 0.163040236f, 0.083000131f},
-		{-0.00866918173f, 0.00200350932f, 0.00060055271f, 0.000104148814f, 2.59597109e-05f, 0.120671369f, 0.00305921258f, -0.0543349534f},
-		{0.00708999811f, -3.72780778e-05f, -0.000116759322f, -1.63649638e-05f, -3.13712508e-06f, -0.0386644825f, -0.0609011985f, 0.00743053667f},
-		{-0.00282243337f, -0.000204798562f, 1.90746068e-05f, 2.61945024e-06f, 3.89466976e-07f, -0.0440776236f, 0.0197952166f, 0.0116324211f},
-		{0.000444265257f, 0.000111293491f, -1.87910848e-06f, -3.819124e-07f, -4.71988741e-08f, 0.0195143521f, 0.0143981492f, -0.0084144352f}};
+		{1.75292969f, 2.75097656f, 4.2734375f, 6.24414062f, 8.26171875f, 0.126953125f, 0.500976562f,
+		 0.994628906f},
+		{0.537219524f, 0.36055398f, 0.233912811f, 0.160148934f, 0.121040173f, 0.994662046f,
+		 0.923965037f, 0.763429642f},
+		{-0.241899908f, -0.125181392f, -0.0545548052f, -0.0256454591f, -0.0146506932f,
+		 -0.0835547447f, -0.275915891f, -0.341846555f},
+		{0.0771926716f, 0.0396693759f, 0.0125844013f, 0.00410472183f, 0.00177329173f, -0.320647389f,
+		 -0.175238788f, 0.0204418954f},
+		{-0.00829977356f, -0.0105935903f, -0.00282372767f, -0.000655758718f, -0.000214618369f,
+		 0.0655395985f, 0.163040236f, 0.083000131f},
+		{-0.00866918173f, 0.00200350932f, 0.00060055271f, 0.000104148814f, 2.59597109e-05f,
+		 0.120671369f, 0.00305921258f, -0.0543349534f},
+		{0.00708999811f, -3.72780778e-05f, -0.000116759322f, -1.63649638e-05f, -3.13712508e-06f,
+		 -0.0386644825f, -0.0609011985f, 0.00743053667f},
+		{-0.00282243337f, -0.000204798562f, 1.90746068e-05f, 2.61945024e-06f, 3.89466976e-07f,
+		 -0.0440776236f, 0.0197952166f, 0.0116324211f},
+		{0.000444265257f, 0.000111293491f, -1.87910848e-06f, -3.819124e-07f, -4.71988741e-08f,
+		 0.0195143521f, 0.0143981492f, -0.0084144352f}};
 	V(f) a = V(min)(V(set)(9.1f), V(abs)(x));
 	return V(odd_by_pieces)(rows, 7, V(piece)(a, 0.75f, 22), a, x);
 }
 
 DVTI_INLINE V(f) V(erf)(V(f) x) {
 	static const float rows[8][8] = {
-		{0.255859375f, 0.744628906f, 1.25097656f, 1.74707031f, 2.25585938f, 2.75390625f, 3.24755859f, 3.75097656f},
-		{1.10423255f, 0.950390816f, 0.737928152f, 0.564668894f, 0.442659944f, 0.363084853f, 0.307922274f, 0.266597211f},
-		{-0.185084537f, -0.4059439f, -0.401273847f, -0.292690277f, -0.1931431f, -0.131635204f, -0.0948074088f, -0.071073845f},
-		{-0.333492309f, -0.102950208f, 0.0848240331f, 0.114213578f, 0.0786621794f, 0.047225628f, 0.0291637834f, 0.0189472158f},
-		{0.106766023f, 0.169847459f, 0.0661153868f, -0.0134413335f, -0.0254397467f, -0.0161658078f, -0.00891909469f, -0.00504909968f},
-		{0.0879797712f, -0.023848746f, -0.0579369701f, -0.0198945776f, 0.00295573892f, 0.0047074263f, 0.00265711499f, 0.00134241849f},
-		{-0.0356012285f, -0.0377268232f, 0.00814459845f, 0.0149202179f, 0.00347271957f, -0.000683139719f, -0.000719114498f, -0.000355132739f},
-		{-0.0179355163f, 0.0141541939f, 0.00998320151f, -0.00331256818f, -0.00281650154f, -0.000361688348f, 0.00013604296f, 8.92799289e-05f}};
+		{0.255859375f, 0.744628906f, 1.25097656f, 1.74707031f, 2.25585938f, 2.75390625f,
+		 3.24755859f, 3.75097656f},
+		{1.10423255f, 0.950390816f, 0.737928152f, 0.564668894f, 0.442659944f, 0.363084853f,
+		 0.307922274f, 0.266597211f},
+		{-0.185084537f, -0.4059439f, -0.401273847f, -0.292690277f, -0.1931431f, -0.131635204f,
+		 -0.0948074088f, -0.071073845f},
+		{-0.333492309f, -0.102950208f, 0.0848240331f, 0.114213578f, 0.0786621794f, 0.047225628f,
+		 0.0291637834f, 0.0189472158f},
+		{0.106766023f, 0.169847459f, 0.0661153868f, -0.0134413335f, -0.0254397467f, -0.0161658078f,
+		 -0.00891909469f, -0.00504909968f},
+		{0.0879797712f, -0.023848746f, -0.0579369701f, -0.0198945776f, 0.00295573892f,
+		 0.0047074263f, 0.00265711499f, 0.00134241849f},
+		{-0.0356012285f, -0.0377268232f, 0.00814459845f, 0.0149202179f, 0.00347271957f,
+		 -0.000683139719f, -0.000719114498f, -0.000355132739f},
+		{-0.0179355163f, 0.0141541939f, 0.00998320151f, -0.00331256818f, -0.00281650154f,
+		 -0.000361688348f, 0.00013604296f, 8.92799289e-05f}};
 	V(f) a = V(min)(V(set)(3.99f), V(abs)(x));
 	return V(odd_by_pieces)(rows, 6, V(piece)(a, 12, 19), a, x);
 }
 
-/* a = |x| times the lower tail of the normal distribution at -a, which is exp(-a^2 / 2) times a polynomial; for positive x what that
-   leaves of x. Of the square, the exponential and the product what rounding takes away is kept until the end. */
+/* Computes a = |x| times the lower tail of the normal distribution at -a; for positive x, x minus
+   that. The tail is exp(-a^2 / 2) times a polynomial. The rounding errors of the square, the
+   exponential and the product are kept until the end. */
 DVTI_INLINE V(f) V(gelu)(V(f) x) {
 	static const float rows[10][8] = {
-		{1.24316406f, 2.2421875f, 3.77148438f, 5.734375f, 8.7109375f, 12.7109375f, 0.127197266f, 0.505371094f},
-		{0.231517807f, 0.154068798f, 0.0995304659f, 0.0676232502f, 0.0452167243f, 0.0311949905f, 0.453042269f, 0.348418415f},
-		{-0.11112766f, -0.0534911491f, -0.0235646795f, -0.0111652082f, -0.00506221503f, -0.00242470461f, -0.341316551f, -0.222861692f},
-		{0.0466839485f, 0.0170658082f, 0.00532831578f, 0.00179887924f, 0.000560039538f, 0.000187360114f, 0.204813868f, 0.117895283f},
-		{-0.0176973809f, -0.00507547799f, -0.00115636934f, -0.000283254951f, -6.12522199e-05f, -1.43941306e-05f, -0.105088256f, -0.0544269495f},
-		{0.00617077714f, 0.00142140884f, 0.000241816422f, 4.36489427e-05f, 6.62427829e-06f, 1.0995501e-06f, 0.0478617325f, 0.0225973856f},
-		{-0.00200380874f, -0.000377548567f, -4.87679936e-05f, -6.58567069e-06f, -7.0640283e-07f, -8.34537772e-08f, -0.0197999571f, -0.00860075001f},
-		{0.000613193435f, 9.57832963e-05f, 9.53843028e-06f, 9.76164756e-07f, 7.50333413e-08f, 6.31142827e-09f, 0.00755704008f, 0.00304118823f},
-		{-0.000184966033f, -2.39764904e-05f, -1.96674591e-06f, -1.48455257e-07f, -8.65694449e-09f, -4.98326491e-10f, -0.00270132022f, -0.00102250499f},
-		{4.97296824e-05f, 5.49248716e-06f, 3.74130309e-07f, 2.07387636e-08f, 8.64161076e-10f, 3.62689913e-11f, 0.00090967922f, 0.00032389749f}};
+		{1.24316406f, 2.2421875f, 3.77148438f, 5.734375f, 8.7109375f, 12.7109375f, 0.127197266f,
+		 0.505371094f},
+		{0.231517807f, 0.154068798f, 0.0995304659f, 0.0676232502f, 0.0452167243f, 0.0311949905f,
+		 0.453042269f, 0.348418415f},
+		{-0.11112766f, -0.0534911491f, -0.0235646795f, -0.0111652082f, -0.00506221503f,
+		 -0.00242470461f, -0.341316551f, -0.222861692f},
+		{0.0466839485f, 0.0170658082f, 0.00532831578f, 0.00179887924f, 0.000560039538f,
+		 0.000187360114f, 0.204813868f, 0.117895283f},
+		{-0.0176973809f, -0.00507547799f, -0.00115636934f, -0.000283254951f, -6.12522199e-05f,
+		 -1.43941306e-05f, -0.105088256f, -0.0544269495f},
+		{0.00617077714f, 0.00142140884f, 0.000241816422f, 4.36489427e-05f, 6.62427829e-06f,
+		 1.0995501e-06f, 0.0478617325f, 0.0225973856f},
+		{-0.00200380874f, -0.000377548567f, -4.87679936e-05f, -6.58567069e-06f, -7.0640283e-07f,
+		 -8.34537772e-08f, -0.0197999571f, -0.00860075001f},
+		{0.000613193435f, 9.57832963e-05f, 9.53843028e-06f, 9.76164756e-07f, 7.50333413e-08f,
+		 6.31142827e-09f, 0.00755704008f, 0.00304118823f},
+		{-0.000184966033f, -2.39764904e-05f, -1.96674591e-06f, -1.48455257e-07f, -8.65694449e-09f,
+		 -4.98326491e-10f, -0.00270132022f, -0.00102250499f},
+		{4.97296824e-05f, 5.49248716e-06f, 3.74130309e-07f, 2.07387636e-08f, 8.64161076e-10f,
+		 3.62689913e-11f, 0.00090967922f, 0.00032389749f}};
 	const V(f) half = V(set)(-0.5f);
 	V(f) a = V(min)(V(set)(14.7f), V(abs)(x)), square = V(mul)(a, a), n, low, high, p, w, rest;
 	high = V(exp_parts)(V(mul)(square, half), &n, &low);
@@ -54506,41 +54746,20 @@ DVTI_INLINE V(f) V(gelu)(V(f) x) {
 }
 /* ==== end src/2_core/math/piecewise.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 9 "src/3_cpu/simd/isa_target.inl"
-#endif
-/* ==== begin src/3_cpu/simd/far_angles.inl ==== */
-/* Angles that are reduced one after the other: they are rare. */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/3_cpu/simd/far_angles.inl"
-#endif
-DVTI_INLINE void V(far_angles)(V(f) x, uint32_t done, V(f) * rest, V(f) * low, V(i) * quarters) {
-	float lanes[3][16];
-	int32_t turns[16];
-	V(store)(lanes[0], x);
-	V(store)(lanes[1], *rest);
-	V(store)(lanes[2], *low);
-	V(istore)(turns, *quarters);
-	dvti_reduce_angles(lanes[0], done, lanes[1], lanes[2], turns);
-	*rest = V(load)(lanes[1]);
-	*low = V(load)(lanes[2]);
-	*quarters = V(iload)(turns);
-}
-/* ==== end src/3_cpu/simd/far_angles.inl ==== */
-#ifdef DEVTENSOR_LINES
-#line 10 "src/3_cpu/simd/isa_target.inl"
+#line 7 "src/3_cpu/simd/isa_target.inl"
 #endif
 /* ==== begin src/2_core/math/angles.inl ==== */
-/* Sine, cosine and tangent; see basics.inl. Whoever pastes this has one word more:
-     V(far_angles)(x, done, &r, &low, &quarters)   for lanes whose bit in `done` is 0 the three numbers of dvti_reduce_angle
-   (quarter_turns.inl), where x is so large that the subtraction here would lose digits. */
+/* Sine, cosine and tangent; see basics.inl. The including file also defines V(far_angles)(x, done,
+   &r, &low, &quarters). It sets the three results of dvti_reduce_angle (quarter_turns.inl) in lanes
+   whose bit in `done` is 0. Those x are so large that the subtraction here would lose digits. */
 #ifdef DEVTENSOR_LINES
 #line 3 "src/2_core/math/angles.inl"
 #endif
 #define DVTI_ANGLE_MOST 65536.f
 
-/* x = n pi / 2 + r + low, |r| <= pi / 4 and a little; low is what r's rounding took away. pi / 2 stands in three parts. Below
-   DVTI_ANGLE_MOST the first subtraction is exact. The second may cancel, so its rounding error is found whichever operand is larger
-   (Knuth). */
+/* Reduces x = n pi / 2 + r + low, |r| <= pi / 4 and slightly more; low is the rounding error of r.
+   pi / 2 is the sum of three floats. Below DVTI_ANGLE_MOST the first subtraction is exact. The
+   second may cancel, so its rounding error is computed for operands of any order (Knuth). */
 DVTI_INLINE V(f) V(angle_reduce)(V(f) x, V(f) * low, V(i) * quarters) {
 	const V(f) second = V(set)(-4.37113883e-8f), third = V(set)(-1.71512451e-15f);
 	V(f) n = V(round)(V(mul)(x, V(set)(0.636619772f)));
@@ -54555,22 +54774,23 @@ DVTI_INLINE V(f) V(angle_reduce)(V(f) x, V(f) * low, V(i) * quarters) {
 	return r;
 }
 
-/* What sine is beside r. */
+/* Returns sin(r + low) - r. */
 DVTI_INLINE V(f) V(sin_rest)(V(f) r, V(f) low, V(f) z) {
 	V(f) p = DVTI_P2(z, -0.166666538f, 0.00833210163f, -0.000195068467f);
 	return V(fma)(V(mul)(r, z), p, low);
 }
 
-/* 1 - z / 2, and what cosine is beside it: what its rounding takes away, and the polynomial's rest. */
-DVTI_INLINE V(f) V(cos_parts)(V(f) r, V(f) low, V(f) z, V(f) * beside) {
+/* Returns 1 - z / 2, and in `tail` the rest of the cosine: the rounding error and the
+   polynomial. */
+DVTI_INLINE V(f) V(cos_parts)(V(f) r, V(f) low, V(f) z, V(f) * tail) {
 	const V(f) one = V(set)(1), half = V(set)(0.5f);
 	V(f) p = DVTI_P2(z, 0.0416666456f, -0.00138873013f, 2.44306702e-05f);
 	V(f) high = V(fnma)(half, z, one), rest = V(fnma)(half, z, V(sub)(one, high));
-	*beside = V(fma)(V(mul)(z, z), p, V(fnma)(r, low, rest));
+	*tail = V(fma)(V(mul)(z, z), p, V(fnma)(r, low, rest));
 	return high;
 }
 
-/* Sine of x plus `turn` quarter turns. */
+/* Returns the sine of x plus `turn` quarter turns. */
 DVTI_INLINE V(f) V(sin_turned)(V(f) x, int32_t turn) {
 	V(f) low, r, z, s, c, rest;
 	V(i) n;
@@ -54593,8 +54813,8 @@ DVTI_INLINE V(f) V(cos)(V(f) x) {
 	return V(sin_turned)(x, 1);
 }
 
-/* Sine / cosine, or minus its reciprocal: the quotient of the larger parts, and what a division's remainder and the smaller parts
-   add to it. */
+/* Returns sine / cosine, or minus its reciprocal. Divides the larger terms, then adds the remainder
+   of the division and the smaller terms. */
 DVTI_INLINE V(f) V(tan)(V(f) x) {
 	V(f) low, r, z, c, s_rest, c_rest, over, over_rest, under, under_rest, sum, inverse, q;
 	V(i) n;
@@ -54620,7 +54840,7 @@ DVTI_INLINE V(f) V(tan)(V(f) x) {
 #undef DVTI_ANGLE_MOST
 /* ==== end src/2_core/math/angles.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 11 "src/3_cpu/simd/isa_target.inl"
+#line 8 "src/3_cpu/simd/isa_target.inl"
 #endif
 /* ==== begin src/2_core/math/arcs.inl ==== */
 /* Inverse trigonometric functions; see basics.inl. */
@@ -54633,13 +54853,14 @@ DVTI_INLINE V(f) V(tan)(V(f) x) {
 #define DVTI_HALF_PI 1.57079637f
 #define DVTI_HALF_PI_LOW -4.37113883e-8f
 
-/* asin(s) = s + this, z = s^2 <= 1/4 */
+/* Returns asin(s) - s, z = s^2 <= 1/4. */
 DVTI_INLINE V(f) V(asin_poly)(V(f) s, V(f) z) {
 	V(f) p = DVTI_P4(z, 0.166667536f, 0.0749525204f, 0.0454760417f, 0.0241520889f, 0.0422118157f);
 	return V(mul)(V(mul)(s, z), p);
 }
 
-/* Above 1/2: asin(a) = pi / 2 - 2 asin(sqrt((1 - a) / 2)), whose asin takes on the low part of pi / 4. */
+/* Above 1/2: asin(a) = pi / 2 - 2 asin(sqrt((1 - a) / 2)). The low float of pi / 4 is added to that
+   asin. */
 DVTI_INLINE V(f) V(asin)(V(f) x) {
 	const V(f) half = V(set)(0.5f);
 	V(f) a = V(abs)(x), z, s, p, r;
@@ -54666,7 +54887,7 @@ DVTI_INLINE V(f) V(acos)(V(f) x) {
 	return V(select)(large, r, small);
 }
 
-/* atan(least / most), 0 <= least <= most; for `turned` atan(most / least) */
+/* Returns atan(least / most), 0 <= least <= most; where `turned`, atan(most / least). */
 DVTI_INLINE V(f) V(atan_of)(V(f) least, V(f) most, V(m) turned) {
 	V(f) q = V(div)(least, most), z = V(mul)(q, q), p, r;
 	p = DVTI_P8(z, -0.333333015f, 0.199986264f, -0.142650917f, 0.109566577f, -0.084164612f,
@@ -54682,7 +54903,7 @@ DVTI_INLINE V(f) V(atan)(V(f) x) {
 	return V(bit_or)(V(sign_bit)(x), r);
 }
 
-/* The angle of the point (x, y). */
+/* Returns the angle of the point (x, y). */
 DVTI_INLINE V(f) V(atan2)(V(f) y, V(f) x) {
 	const V(f) most = V(set)(INFINITY);
 	V(f) a = V(abs)(y), b = V(abs)(x), small = V(min)(a, b), large = V(max)(a, b), r;
@@ -54702,17 +54923,18 @@ DVTI_INLINE V(f) V(atan2)(V(f) y, V(f) x) {
 #undef DVTI_HALF_PI_LOW
 /* ==== end src/2_core/math/arcs.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 12 "src/3_cpu/simd/isa_target.inl"
+#line 9 "src/3_cpu/simd/isa_target.inl"
 #endif
 /* ==== begin src/2_core/math/powers.inl ==== */
-/* Powers and hypotenuses, by way of doubles. Needs log.inl; see basics.inl. */
+/* Powers and hypotenuses, computed in doubles. Needs log.inl; see basics.inl. */
 
 #ifdef DEVTENSOR_LINES
 #line 2 "src/2_core/math/powers.inl"
 #endif
 #define DVTI_WIDE_STEP(p, x, c) V(dfma)(p, x, V(dset)(c))
 
-/* log2(a) of positive normal doubles to 2^-37: what 2^128 needs to be right in its last place. */
+/* Returns log2(a) of positive normal doubles to 2^-37, which 2^128 needs for a correct last
+   place. */
 DVTI_INLINE V(d) V(wide_log2)(V(d) a) {
 	const V(l) root = V(lset)(0x3fe6a09e667f3bcd), digits = V(lset)(0xfffffffffffff);
 	const V(d) big = V(dset)(4503599627370496. + 1023); /* 2^52 + 1023 */
@@ -54736,7 +54958,7 @@ DVTI_INLINE V(d) V(wide_log2)(V(d) a) {
 	return V(dfma)(p, f, n);
 }
 
-/* 2^y, between 2^-200 and 2^200 */
+/* Returns 2^y, clamped to 2^-200 .. 2^200. */
 DVTI_INLINE V(d) V(wide_exp2)(V(d) y) {
 	V(d) n, r, z, even, odd;
 	y = V(dmin)(V(dset)(200), V(dmax)(V(dset)(-200), y));
@@ -54752,7 +54974,8 @@ DVTI_INLINE V(d) V(wide_exp2)(V(d) y) {
 	return V(dscalef)(V(dfma)(odd, r, even), n);
 }
 
-/* What the magnitude is, and the sign, where C's Annex F says so. */
+/* Returns the result that C's Annex F specifies for special arguments, else `result` with its
+   sign. */
 DVTI_INLINE V(f) V(pow_special)(V(f) a, V(f) b, V(f) result) {
 	const V(f) one = V(set)(1), none = V(zero)(), most = V(set)(INFINITY);
 	V(f) size = V(abs)(a), half = V(mul)(V(set)(0.5f), b), sign;
@@ -54763,7 +54986,8 @@ DVTI_INLINE V(f) V(pow_special)(V(f) a, V(f) b, V(f) result) {
 	result = V(select)(V(eq)(size, one), one, result);
 	sign = V(select)(odd, V(sign_bit)(a), none);
 	result = V(bit_or)(sign, result);
-	result = V(select)(V(mand)(V(lt)(a, none), V(mand)(V(lt)(size, most), V(mnot)(whole))), V(set)(NAN), result);
+	result = V(select)(V(mand)(V(lt)(a, none), V(mand)(V(lt)(size, most), V(mnot)(whole))),
+					   V(set)(NAN), result);
 	result = V(select)(V(unord)(a, b), V(set)(NAN), result);
 	return V(select)(V(mor)(V(eq)(b, none), V(eq)(a, one)), one, result);
 }
@@ -54778,22 +55002,23 @@ DVTI_INLINE V(f) V(pow_by_log)(V(f) a, V(f) b) {
 	return r;
 }
 
-/* a^0.5, which Annex F tells from the square root: 0 of -0, and infinity of -infinity. */
+/* Returns a^0.5. Annex F distinguishes it from the square root: 0 for -0, infinity for
+   -infinity. */
 DVTI_INLINE V(f) V(pow_half)(V(f) a) {
 	V(m) lowest = V(eq)(a, V(set)(-INFINITY));
 	return V(sqrt)(V(select)(lowest, V(set)(INFINITY), V(add)(a, V(zero)())));
 }
 
-/* a^3, rounded once but for one in 2^24: the square's rounding error is added, unless the cube is
-   infinite anyway. There that error's product with a may be infinite too, with the other sign. */
+/* Returns a^3, rounded once except for one in 2^24. Adds the rounding error of the square, unless
+   the cube is infinite: then that error times a may be infinite with the other sign. */
 DVTI_INLINE V(f) V(pow_cube)(V(f) a) {
 	V(m) finite = V(le)(V(abs)(a), V(set)(8796093022208.f)); /* 2^43 */
 	V(f) b = V(select)(finite, a, V(zero)()), rest = V(fma)(b, b, V(neg)(V(mul)(b, b)));
 	return V(fma)(V(mul)(a, a), a, V(mul)(rest, b));
 }
 
-/* The exponents that need no logarithm. Whoever computes with one of them for all elements may do
-   only that formula. */
+/* Returns lanes whose exponents need no logarithm. If all elements have one of them, computing that
+   formula alone is enough. */
 DVTI_INLINE V(m) V(pow_is_simple)(V(f) b) {
 	V(m) r = V(mor)(V(eq)(b, V(set)(-1)), V(eq)(b, V(zero)()));
 	r = V(mor)(r, V(mor)(V(eq)(b, V(set)(0.5f)), V(eq)(b, V(set)(1))));
@@ -54804,14 +55029,15 @@ DVTI_INLINE V(f) V(pow_simple)(V(f) a, V(f) b) {
 	const V(f) one = V(set)(1);
 	V(m) half = V(eq)(b, V(set)(0.5f)), inverse = V(eq)(b, V(set)(-1));
 	V(f) r = V(select)(V(eq)(b, V(zero)()), one, a);
-	r = V(select)(inverse, V(div)(one, V(select)(inverse, a, one)), r); /* of others no exceptions */
+	r = V(select)(inverse, V(div)(one, V(select)(inverse, a, one)), r); /* other lanes raise no
+                                                                           exceptions */
 	r = V(select)(half, V(pow_half)(V(select)(half, a, one)), r);
 	r = V(select)(V(eq)(b, V(set)(2)), V(mul)(a, a), r);
 	return V(select)(V(eq)(b, V(set)(3)), V(pow_cube)(a), r);
 }
 
-/* The lanes whose exponents are simple, most often none. Those exponents have two binary digits at
-   most, which is quicker to see. */
+/* Returns lanes with simple exponents, most often none. Those exponents have at most two binary
+   digits, which is a faster test. */
 DVTI_INLINE uint32_t V(pow_simple_lanes)(V(f) b) {
 	V(m) brief = V(ieq)(V(iand)(V(as_i)(b), V(iset)(0x3fffff)), V(iset)(0));
 	return V(mbits)(brief) ? V(mbits)(V(pow_is_simple)(b)) : 0;
@@ -54841,12 +55067,12 @@ DVTI_INLINE V(f) V(hypot)(V(f) a, V(f) b) {
 #undef DVTI_WIDE_STEP
 /* ==== end src/2_core/math/powers.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 13 "src/3_cpu/simd/isa_target.inl"
+#line 10 "src/3_cpu/simd/isa_target.inl"
 #endif
 /* ==== begin src/3_cpu/simd/division.inl ==== */
 /* Python's division of vectors of floats. */
 
-/* The rest does not have b's sign, and is not 0. */
+/* Returns lanes whose remainder is not 0 and has another sign than b. */
 #ifdef DEVTENSOR_LINES
 #line 3 "src/3_cpu/simd/division.inl"
 #endif
@@ -54855,15 +55081,15 @@ DVTI_INLINE V(m) V(other_side)(V(f) rest, V(f) b) {
 	return V(mand)(differ, V(ne)(rest, V(zero)()));
 }
 
-/* a - b trunc(a / b), exactly: the quotient is off by 1 at most, and then the rest has the wrong sign. Only for
-   |a / b| <= 2^22 and finite b. */
+/* Returns a - b trunc(a / b), exactly, for |a / b| <= 2^22 and finite b. The quotient is off by at
+   most 1; then the remainder has the wrong sign and is corrected. */
 DVTI_INLINE V(f) V(remainder)(V(f) a, V(f) b, V(f) quotient) {
 	V(f) rest = V(fnma)(V(trunc)(quotient), b, a);
 	V(f) back = V(add)(rest, V(bit_or)(V(sign_bit)(a), V(abs)(b)));
 	return V(select)(V(other_side)(rest, a), back, rest);
 }
 
-/* Some lane's quotient is too large for that, or no number. */
+/* Returns whether some lane is outside the range of V(remainder). */
 DVTI_INLINE bool V(division_rare)(V(f) quotient, V(f) b) {
 #if defined(DVTI_NO_FMA) /* the remainder is not exact */
 	(void)quotient;
@@ -54904,16 +55130,17 @@ DVTI_INLINE V(f) V(floor_div)(V(f) a, V(f) b) {
 }
 /* ==== end src/3_cpu/simd/division.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 14 "src/3_cpu/simd/isa_target.inl"
+#line 11 "src/3_cpu/simd/isa_target.inl"
 #endif
 /* ==== begin src/3_cpu/simd/math64.inl ==== */
-/* Functions of vectors of doubles; as in 2_core/math. No tables and no branches but for what is
-   rare. Where one rounding would be too much, a number is carried as an unevaluated sum of two, and
-   divisions are multiplications with a reciprocal that are put right afterwards. */
+/* Functions of vectors of doubles, like those of floats in 2_core/math. They use no tables, and
+   branches only for rare arguments. If one rounding would cost too much accuracy, a number is
+   carried as an unevaluated sum of two. Divisions are multiplications with a reciprocal that are
+   corrected afterwards. */
 
 /* Horner's rule, highest order first. */
 #ifdef DEVTENSOR_LINES
-#line 5 "src/3_cpu/simd/math64.inl"
+#line 6 "src/3_cpu/simd/math64.inl"
 #endif
 #define DVTI_D1(p, x, a) V(dfma)(p, x, V(dset)(a))
 #define DVTI_D2(p, x, a, b) DVTI_D1(DVTI_D1(p, x, a), x, b)
@@ -54924,16 +55151,16 @@ DVTI_INLINE V(f) V(floor_div)(V(f) a, V(f) b) {
 #define DVTI_DLOG2E 1.4426950408889634
 #define DVTI_DLN2 0.69314718055994531
 #define DVTI_DLN2_REST 2.3190468138462996e-17
-#define DVTI_DLN2_HIGH 0.69314718055989033 /* exact when multiplied by a whole number below 2^11 */
+#define DVTI_DLN2_HIGH 0.69314718055989033 /* exact times an integer below 2^11 */
 #define DVTI_DLN2_LOW 5.4979230187083712e-14
-#define DVTI_DWHOLE 6755399441055744. /* 1.5 * 2^52: this + n has n in its low bits */
+#define DVTI_DWHOLE 6755399441055744. /* 1.5 * 2^52: the low bits of this + n are n */
 
 /* An unevaluated sum, |low| < |high|. */
 typedef struct V(pair) {
 	V(d) high, low;
 } V(pair);
 
-/* a + b, for |a| >= |b| or a = 0 */
+/* Returns a + b exactly, for |a| >= |b| or a = 0. */
 DVTI_INLINE V(pair) V(dd_sum)(V(d) a, V(d) b) {
 	V(pair) r;
 	r.high = V(dadd)(a, b);
@@ -54941,7 +55168,7 @@ DVTI_INLINE V(pair) V(dd_sum)(V(d) a, V(d) b) {
 	return r;
 }
 
-/* a * b + c rounded once, where the rest of a product must be exact. */
+/* Returns a * b + c rounded once, for exact remainders of products. */
 #if defined(DVTI_NO_FMA)
 static V(d) V(dfma_exact)(V(d) a, V(d) b, V(d) c) {
 	double lanes[3][8];
@@ -54970,19 +55197,19 @@ DVTI_INLINE V(d) V(dd_value)(V(pair) a) {
 	return V(dadd)(a.high, a.low);
 }
 
-/* The same with a low part that high has no room for. */
+/* Returns the same number with |low| <= half a unit in the last place of high. */
 DVTI_INLINE V(pair) V(dd_settled)(V(pair) a) {
 	return V(dd_sum)(a.high, a.low);
 }
 
-/* Of settled sums, with a relative error below 2^-100. */
+/* Divides settled sums; relative error below 2^-100. */
 DVTI_INLINE V(pair) V(dd_quotient)(V(pair) a, V(pair) b) {
-	const V(d) part = V(ddiv)(V(dset)(1), b.high);
+	const V(d) inverse = V(ddiv)(V(dset)(1), b.high);
 	V(pair) q;
-	q.high = V(dmul)(a.high, part);
+	q.high = V(dmul)(a.high, inverse);
 	q.low = V(dadd)(V(dfma_exact)(V(dneg)(q.high), b.high, a.high),
 					V(dfnma)(q.high, b.low, a.low));
-	q.low = V(dmul)(q.low, part);
+	q.low = V(dmul)(q.low, inverse);
 	return q;
 }
 
@@ -54990,7 +55217,7 @@ DVTI_INLINE V(d) V(dsign_bit)(V(d) a) {
 	return V(dand)(V(dset)(-0.), a);
 }
 
-/* The magnitude of the first, the sign of the second. */
+/* Returns the magnitude of the first with the sign of the second. */
 DVTI_INLINE V(d) V(dsigned)(V(d) a, V(d) sign) {
 	return V(dor)(V(dsign_bit)(sign), a);
 }
@@ -54999,14 +55226,14 @@ DVTI_INLINE V(d) V(dwithin)(V(d) a, double low, double high) {
 	return V(dmin)(V(dset)(high), V(dmax)(V(dset)(low), a));
 }
 
-/* 2^(n + more) as the bits say it: for whole n, and a normal result. */
+/* Returns 2^(n + more) by its bits, for integer n and a normal result. */
 DVTI_INLINE V(d) V(dpower)(V(d) n, int more) {
 	V(l) bits = V(as_l)(V(dadd)(n, V(dset)(DVTI_DWHOLE)));
 	return V(as_d)(V(lshl)(V(ladd)(bits, V(lset)(1023 + more)), 52));
 }
 
 /* ---- exponentials ---- */
-/* exp(r) = 1 + r + r^2 p, |r| <= ln 2 / 2 */
+/* Returns p of exp(r) = 1 + r + r^2 p, |r| <= ln 2 / 2. */
 DVTI_INLINE V(d) V(dexp_poly)(V(d) r) {
 	V(d) p = V(dset)(2.087525077125349e-09);
 	p = DVTI_D3(p, r, 2.5108966029259829e-08, 2.7557402838386085e-07, 2.7557244408493812e-06);
@@ -55014,7 +55241,7 @@ DVTI_INLINE V(d) V(dexp_poly)(V(d) r) {
 	return DVTI_D4(p, r, 0.0083333333333217019, 0.041666666666666512, 0.16666666666666677, 0.5);
 }
 
-/* x = n ln 2 + r + low: low is what the rounding of r took away. */
+/* Reduces x = n ln 2 + r + low. low is the rounding error of r. */
 DVTI_INLINE V(pair) V(dexp_reduce)(V(d) x, V(d) * n) {
 	V(d) high;
 	V(pair) r;
@@ -55025,7 +55252,7 @@ DVTI_INLINE V(pair) V(dexp_reduce)(V(d) x, V(d) * n) {
 	return r;
 }
 
-/* exp(r) */
+/* Returns exp(r). */
 DVTI_INLINE V(pair) V(dexp_sum)(V(pair) r) {
 	V(pair) s = V(dd_sum)(V(dset)(1), r.high);
 	s.low = V(dadd)(s.low, V(dfma)(V(dmul)(r.high, r.high), V(dexp_poly)(r.high), r.low));
@@ -55038,7 +55265,7 @@ DVTI_INLINE V(d) V(dexp)(V(d) x) {
 	return V(dscalef)(V(dd_value)(s), n);
 }
 
-/* The fraction times ln 2. */
+/* Multiplies the fraction by ln 2. */
 DVTI_INLINE V(d) V(dexp2)(V(d) x) {
 	V(d) y = V(dwithin)(x, -1080, 1080), n = V(dround)(y), f = V(dsub)(y, n);
 	V(pair) r = V(dd_product)(f, V(dset)(DVTI_DLN2));
@@ -55046,7 +55273,7 @@ DVTI_INLINE V(d) V(dexp2)(V(d) x) {
 	return V(dscalef)(V(dd_value)(V(dexp_sum)(r)), n);
 }
 
-/* (exp(x) - 1) / 4, which does not overflow where exp(x) / 2 does not. Not for |x| < 2^-1000. */
+/* Returns (exp(x) - 1) / 4, which is finite wherever exp(x) / 2 is. Not for |x| < 2^-1000. */
 DVTI_INLINE V(pair) V(dexpm1_quarter)(V(d) x) {
 	const V(d) quarter = V(dset)(0.25);
 	V(d) n, scale, tail, less;
@@ -55055,12 +55282,12 @@ DVTI_INLINE V(pair) V(dexpm1_quarter)(V(d) x) {
 	tail = V(dfma)(V(dmul)(r.high, r.high), V(dexp_poly)(r.high), r.low);
 	less = V(dsub)(scale, quarter);
 	s = V(dd_sum)(less, V(dmul)(scale, r.high));
-	less = V(dsub)(V(dsub)(scale, less), quarter); /* of a large scale */
+	less = V(dsub)(V(dsub)(scale, less), quarter); /* error of the subtraction, for a large scale */
 	s.low = V(dadd)(V(dfma)(scale, tail, less), s.low);
 	return V(dd_settled)(s);
 }
 
-/* What is so near 0 that the function is x. */
+/* Returns x if it is so near 0 that the function equals x, else result. */
 DVTI_INLINE V(d) V(dnear_zero)(V(d) x, V(d) result) {
 	return V(dselect)(V(dlt)(V(dabs)(x), V(dset)(1e-290)), x, result);
 }
@@ -55075,7 +55302,7 @@ DVTI_INLINE V(d) V(dexpm1)(V(d) x) {
 	return V(dnear_zero)(x, V(dmul)(V(dset)(4), V(dd_value)(V(dexpm1_quarter)(x))));
 }
 
-/* (e + e / (e + 1)) / 2 with e = exp(|x|) - 1, all of it halved once more */
+/* Computes (e + e / (e + 1)) / 2 with e = exp(|x|) - 1, from values divided by 4. */
 DVTI_INLINE V(d) V(dsinh)(V(d) x) {
 	const V(d) one = V(dset)(1);
 	V(pair) h = V(dexpm1_quarter)(V(dabs)(x)), e = V(dd_scaled)(h, 4), more, q, s;
@@ -55088,7 +55315,7 @@ DVTI_INLINE V(d) V(dsinh)(V(d) x) {
 	return V(dnear_zero)(x, V(dsigned)(V(dmul)(V(dset)(2), V(dd_value)(s)), x));
 }
 
-/* With k = exp(|x|) / 4: twice k + 1 / (16 k). */
+/* Computes 2 (k + 1 / (16 k)) with k = exp(|x|) / 4. */
 DVTI_INLINE V(d) V(dcosh)(V(d) x) {
 	const V(d) sixteen = V(dset)(16);
 	V(d) n, v;
@@ -55103,7 +55330,7 @@ DVTI_INLINE V(d) V(dcosh)(V(d) x) {
 	return V(dmul)(V(dset)(2), V(dd_value)(s));
 }
 
-/* e / (e + 2) with e = exp(2 |x|) - 1 */
+/* Computes e / (e + 2) with e = exp(2 |x|) - 1. */
 DVTI_INLINE V(d) V(dtanh)(V(d) x) {
 	const V(d) two = V(dset)(2);
 	V(d) a = V(dmin)(V(dset)(44), V(dmul)(two, V(dabs)(x)));
@@ -55113,7 +55340,7 @@ DVTI_INLINE V(d) V(dtanh)(V(d) x) {
 	return V(dnear_zero)(x, V(dsigned)(V(dd_value)(V(dd_quotient)(e, more)), x));
 }
 
-/* With e = exp(-|x|), which does not overflow: 1 / (1 + e), or e / (1 + e). */
+/* Computes 1 / (1 + e), or e / (1 + e) for x < 0, with e = exp(-|x|), which does not overflow. */
 DVTI_INLINE V(d) V(dsigmoid)(V(d) x) {
 	const V(d) one = V(dset)(1), none = V(dzero)();
 	V(n) below = V(dlt)(x, none);
@@ -55127,13 +55354,13 @@ DVTI_INLINE V(d) V(dsigmoid)(V(d) x) {
 }
 
 /* ---- logarithms ---- */
-/* Some lane is not a positive normal number. */
+/* Returns whether some lane is not a positive normal number. */
 DVTI_INLINE bool V(dlog_rare)(V(d) x) {
 	V(n) usual = V(nand)(V(dle)(V(dset)(DBL_MIN), x), V(dle)(x, V(dset)(DBL_MAX)));
 	return V(nbits)(usual) != 0xff;
 }
 
-/* x = 2^n m, sqrt(1/2) <= m < sqrt(2) */
+/* Splits x = 2^n m, sqrt(1/2) <= m < sqrt(2). */
 DVTI_INLINE V(d) V(dlog_split)(V(d) x, V(d) * n) {
 	const V(l) root = V(lset)(0x3fe6a09e667f3bcd), digits = V(lset)(0xfffffffffffff);
 	const V(d) big = V(dset)(4503599627370496. + 1023); /* 2^52 + 1023 */
@@ -55142,7 +55369,7 @@ DVTI_INLINE V(d) V(dlog_split)(V(d) x, V(d) * n) {
 	return V(as_d)(V(ladd)(V(land)(t, digits), root));
 }
 
-/* The same, also for denormal numbers, where `rare`. */
+/* The same, also for denormal numbers if `rare`. */
 DVTI_INLINE V(d) V(dlog_reduce)(V(d) x, bool rare, V(d) * n) {
 	V(d) less = V(dzero)(), m;
 	if (rare) {
@@ -55155,15 +55382,15 @@ DVTI_INLINE V(d) V(dlog_reduce)(V(d) x, bool rare, V(d) * n) {
 	return m;
 }
 
-/* The result for what is no positive finite number. */
+/* Returns the result for x that is not positive and finite, else `result`. */
 DVTI_INLINE V(d) V(dlog_special)(V(d) x, V(d) result) {
 	result = V(dselect)(V(dlt)(x, V(dset)((double)INFINITY)), result, x);
 	result = V(dselect)(V(dlt)(x, V(dzero)()), V(dset)((double)NAN), result);
 	return V(dselect)(V(deq)(x, V(dzero)()), V(dset)(-(double)INFINITY), result);
 }
 
-/* log(1 + f) = f + this, sqrt(1/2) <= 1 + f <= sqrt(2): with s = f / (2 + f) it is 2 s + s z P(z),
-   z = s^2, and 2 s = f - s f. */
+/* Returns log(1 + f) - f, sqrt(1/2) <= 1 + f <= sqrt(2). With s = f / (2 + f) and z = s^2, log(1 +
+   f) is 2 s + s z P(z); 2 s = f - s f. */
 DVTI_INLINE V(d) V(dlog_tail)(V(d) f) {
 	V(d) s = V(ddiv)(f, V(dadd)(V(dset)(2), f)), z = V(dmul)(s, s);
 	V(d) half = V(dmul)(V(dset)(0.5), V(dmul)(f, f)), p = V(dset)(0.14798267592679237);
@@ -55172,8 +55399,8 @@ DVTI_INLINE V(d) V(dlog_tail)(V(d) f) {
 	return V(dsub)(V(dmul)(s, V(dfma)(p, z, half)), half);
 }
 
-/* (n ln 2 + log(1 + f)) times the sum c[0] + c[1], plus more; n times the sum c[2] + c[3] is n ln 2
-   times it, and n c[2] is exact. */
+/* Returns (n ln 2 + log(1 + f)) (c[0] + c[1]) + more. c[2] + c[3] is ln 2 (c[0] + c[1]); n c[2] is
+   exact. */
 DVTI_INLINE V(d) V(dlog_of)(V(d) n, V(d) f, V(d) more, const double *c) {
 	const V(d) by = V(dset)(c[0]);
 	V(pair) p = V(dd_product)(f, by), s = V(dd_sum)(V(dmul)(n, V(dset)(c[2])), p.high);
@@ -55185,7 +55412,7 @@ DVTI_INLINE V(d) V(dlog_of)(V(d) n, V(d) f, V(d) more, const double *c) {
 
 static const double V(log_natural)[4] = {1, 0, DVTI_DLN2_HIGH, DVTI_DLN2_LOW};
 
-/* To any base, by the constants of V(dlog_of). */
+/* Returns the logarithm to any base, by the constants of V(dlog_of). */
 DVTI_INLINE V(d) V(dlog_base)(V(d) x, const double *c) {
 	bool rare = V(dlog_rare)(x);
 	V(d) n, f = V(dsub)(V(dlog_reduce)(x, rare, &n), V(dset)(1)), result;
@@ -55208,7 +55435,8 @@ DVTI_INLINE V(d) V(dlog10)(V(d) x) {
 	return V(dlog_base)(x, ten);
 }
 
-/* 1 + x rounded is u, and c what that took away: log(u) with c brought to the scale of f. */
+/* Computes log(u), where u is 1 + x rounded, and corrects by the rounding error c, scaled as f
+   is. */
 DVTI_INLINE V(d) V(dlog1p)(V(d) x) {
 	const V(d) one = V(dset)(1);
 	V(d) u = V(dadd)(x, one), back = V(dsub)(u, one), n, c, result;
@@ -55219,47 +55447,55 @@ DVTI_INLINE V(d) V(dlog1p)(V(d) x) {
 	c = V(dmul)(c, V(dpower)(V(dneg)(n), 0));
 	f.low = V(dselect)(V(dlt)(x, V(dset)(1152921504606846976.)), c, V(dzero)());
 	f = V(dd_settled)(f);
-	f.low = V(dfnma)(f.low, f.high, f.low); /* / (1 + f) */
+	f.low = V(dfnma)(f.low, f.high, f.low); /* divides by 1 + f */
 	result = V(dsigned)(V(dlog_of)(n, f.high, f.low, V(log_natural)), x);
 	return rare ? V(dlog_special)(u, result) : result;
 }
 
-/* max(x, 0) + log1p(exp(-|x|)) */
+/* Returns max(x, 0) + log1p(exp(-|x|)). */
 DVTI_INLINE V(d) V(dsoftplus)(V(d) x) {
 	return V(dadd)(V(dmax)(V(dzero)(), x), V(dlog1p)(V(dexp)(V(dor)(V(dset)(-0.), x))));
 }
 
 /* ---- the error function ---- */
-/* The lower tail of the normal distribution at -a is exp(-a^2 / 2) / (5 + a) times this, t = 1 - 2
-   a / (5 + a). */
+/* Returns the factor m in the lower tail of the normal distribution at -a, exp(-a^2 / 2) m / (5 +
+   a). t = 1 - 2 a / (5 + a). */
 static V(d) V(dmills)(V(d) t) {
 	V(d) p = V(dset)(-3.0281180127295214e-10);
-	p = DVTI_D4(p, t, -1.4321140063700442e-09, 7.9418877631633212e-09, 8.2953509893354534e-09, -6.6011119557036715e-08);
-	p = DVTI_D4(p, t, -4.0881320124612433e-08, 4.3288368496777052e-07, 3.3553793049651225e-07, -2.7689521150126235e-06);
-	p = DVTI_D4(p, t, -3.9803851339861126e-06, 1.6681040979835588e-05, 4.9762655086913685e-05, -5.9375674658957423e-05);
-	p = DVTI_D4(p, t, -0.00054489903346452721, -0.00079786940807236473, 0.0029933767667477042, 0.020795066800858322);
-	p = DVTI_D4(p, t, 0.069118638706553687, 0.16502036617033344, 0.31353315667129888, 0.49530561596997763);
+	p = DVTI_D4(p, t, -1.4321140063700442e-09, 7.9418877631633212e-09, 8.2953509893354534e-09,
+				-6.6011119557036715e-08);
+	p = DVTI_D4(p, t, -4.0881320124612433e-08, 4.3288368496777052e-07, 3.3553793049651225e-07,
+				-2.7689521150126235e-06);
+	p = DVTI_D4(p, t, -3.9803851339861126e-06, 1.6681040979835588e-05, 4.9762655086913685e-05,
+				-5.9375674658957423e-05);
+	p = DVTI_D4(p, t, -0.00054489903346452721, -0.00079786940807236473, 0.0029933767667477042,
+				0.020795066800858322);
+	p = DVTI_D4(p, t, 0.069118638706553687, 0.16502036617033344, 0.31353315667129888,
+				0.49530561596997763);
 	return DVTI_D2(p, t, 0.66538250289005663, 0.76919304975006297);
 }
 
-/* Below 1 a polynomial; above, 1 - erfc by the tail at x sqrt(2). */
+/* Computes a polynomial below 1; above it 1 - erfc, by the tail at x sqrt(2). */
 DVTI_INLINE V(d) V(derf)(V(d) x) {
 	const V(d) one = V(dset)(1);
-	V(d) y = V(dabs)(x), z = V(dmul)(y, y), p, a, part, n, e;
-	p = DVTI_D4(V(dset)(1.6381998929825367e-10), z, -1.763056461699909e-09, 1.6303232863357193e-08, -1.6598268925408256e-07, 1.6484725319032884e-06);
-	p = DVTI_D4(p, z, -1.4927094657212125e-05, 0.00012055394326342747, -0.00085483287352730857, 0.0052239776556860214);
-	p = DVTI_D4(p, z, -0.026866170648281236, 0.11283791670972065, -0.37612638903184109, 0.12837916709551259);
+	V(d) y = V(dabs)(x), z = V(dmul)(y, y), p, a, rate, n, e;
+	p = DVTI_D4(V(dset)(1.6381998929825367e-10), z, -1.763056461699909e-09, 1.6303232863357193e-08,
+				-1.6598268925408256e-07, 1.6484725319032884e-06);
+	p = DVTI_D4(p, z, -1.4927094657212125e-05, 0.00012055394326342747, -0.00085483287352730857,
+				0.0052239776556860214);
+	p = DVTI_D4(p, z, -0.026866170648281236, 0.11283791670972065, -0.37612638903184109,
+				0.12837916709551259);
 	p = V(dfma)(p, y, y);
 	a = V(dmin)(V(dset)(6), y);
 	e = V(dd_value)(V(dexp_sum)(V(dexp_reduce)(V(dneg)(V(dmul)(a, a)), &n)));
 	a = V(dmul)(a, V(dset)(1.4142135623730951));
-	part = V(ddiv)(V(dset)(2), V(dadd)(V(dset)(5), a));
-	e = V(dmul)(V(dmul)(e, part), V(dpower)(n, 0));
-	a = V(dfnma)(e, V(dmills)(V(dfnma)(a, part, one)), one);
+	rate = V(ddiv)(V(dset)(2), V(dadd)(V(dset)(5), a));
+	e = V(dmul)(V(dmul)(e, rate), V(dpower)(n, 0));
+	a = V(dfnma)(e, V(dmills)(V(dfnma)(a, rate, one)), one);
 	return V(dsigned)(V(dselect)(V(dlt)(y, one), p, a), x);
 }
 
-/* x times the tail at -|x|; for positive x what that leaves of x. */
+/* Computes x times the tail at -|x|; for positive x, x minus that. */
 DVTI_INLINE V(d) V(dgelu)(V(d) x) {
 	const V(d) five = V(dset)(5), half = V(dset)(0.5);
 	V(d) a = V(dmin)(V(dset)(40), V(dabs)(x)), n, p, tail;
@@ -55287,14 +55523,14 @@ DVTI_INLINE V(d) V(dgelu)(V(d) x) {
 #undef DVTI_DLN2_LOW
 /* ==== end src/3_cpu/simd/math64.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 15 "src/3_cpu/simd/isa_target.inl"
+#line 12 "src/3_cpu/simd/isa_target.inl"
 #endif
 /* ==== begin src/3_cpu/simd/angles64.inl ==== */
-/* Trigonometric functions of vectors of doubles, their inverses, and other functions of two; see
+/* Trigonometric functions of vectors of doubles, their inverses, atan2 and hypot; see
    math64.inl. */
 
-/* x = n pi / 2 + r + low, as 2_core/math/angles.inl does it. What the first subtraction leaves has
-   no digit below 2^-53 and is exact, for any n that the quotient gets right. */
+/* Reduces x = n pi / 2 + r + low, as 2_core/math/angles.inl does. The result of the first
+   subtraction has no digit below 2^-53. It is exact for any n that the quotient gets right. */
 #ifdef DEVTENSOR_LINES
 #line 5 "src/3_cpu/simd/angles64.inl"
 #endif
@@ -55323,7 +55559,7 @@ DVTI_INLINE V(pair) V(dangle_reduce)(V(d) x, V(d) * quarters) {
 	return r;
 }
 
-/* Sine and cosine of an eighth of a turn. The cosine is 1 - z / 2, what its rounding takes away,
+/* Computes sine and cosine for |r| <= pi / 4. The cosine is 1 - z / 2, the rounding error of that,
    and the rest. */
 DVTI_INLINE void V(dwaves)(V(pair) r, V(pair) * sine, V(pair) * cosine) {
 	const V(d) one = V(dset)(1), half = V(dset)(0.5);
@@ -55346,16 +55582,17 @@ DVTI_INLINE V(pair) V(dd_select)(V(n) m, V(pair) a, V(pair) b) {
 	return a;
 }
 
-/* Quarter turns as whole numbers, and whether they are even: bit 0 as a 2 or 0 of double. */
+/* Returns the quarter turns as integers. */
 DVTI_INLINE V(l) V(dquarters)(V(d) n, int32_t turn) {
 	return V(ladd)(V(as_l)(V(dadd)(n, V(dset)(DVTI_DWHOLE))), V(lset)(turn));
 }
 
+/* Returns whether n is even; tests bit 0 as the double 2 or 0. */
 DVTI_INLINE V(n) V(dis_even)(V(l) n) {
 	return V(deq)(V(as_d)(V(lshl)(V(land)(n, V(lset)(1)), 62)), V(dzero)());
 }
 
-/* Sine of x plus `turn` quarter turns, 0 or 1. */
+/* Returns the sine of x plus `turn` quarter turns, 0 or 1. */
 DVTI_INLINE V(d) V(dsin_turned)(V(d) x, int32_t turn) {
 	V(d) n, result;
 	V(pair) r = V(dangle_reduce)(x, &n), s, c;
@@ -55375,7 +55612,7 @@ DVTI_INLINE V(d) V(dcos)(V(d) x) {
 	return V(dsin_turned)(x, 1);
 }
 
-/* sine / cosine, or minus its reciprocal */
+/* Returns sine / cosine, or minus its reciprocal. */
 DVTI_INLINE V(d) V(dtan)(V(d) x) {
 	V(d) n, sign;
 	V(pair) r = V(dangle_reduce)(x, &n), s, c;
@@ -55395,23 +55632,28 @@ DVTI_INLINE V(d) V(dtan)(V(d) x) {
 #define DVTI_DHALF_PI 1.5707963267948966
 #define DVTI_DHALF_PI_LOW 6.123233995736766e-17
 
-/* asin of a, or above 1/2 of sqrt((1 - a) / 2), for that is a quarter turn less twice it. The
-   square root is put right. */
+/* Returns asin(a), or for a > 1/2 asin(sqrt((1 - a) / 2)): asin(a) is a quarter turn minus twice
+   that. Corrects the rounding error of the square root. */
 DVTI_INLINE V(pair) V(dasin_of)(V(d) a, V(n) large) {
 	const V(d) half = V(dset)(0.5);
-	V(d) z = V(dselect)(large, V(dfnma)(half, a, half), V(dmul)(a, a)), p = V(dset)(0.032614017150030927);
+	V(d)
+	z = V(dselect)(large, V(dfnma)(half, a, half), V(dmul)(a, a)),
+	p = V(dset)(0.032614017150030927);
 	V(d) root = V(dsqrt)(z), less = V(ddiv)(half, V(dmax)(V(dset)(1e-300), root));
 	V(pair) s;
 	s.high = V(dselect)(large, root, a);
 	less = V(dselect)(large, V(dmul)(V(dfnma)(root, root, z), less), V(dzero)());
-	p = DVTI_D4(p, z, -0.020996478184520204, 0.021720104717519447, 0.0036954666668052908, 0.010784571028344047);
-	p = DVTI_D4(p, z, 0.011397914001976817, 0.013980966205523762, 0.017351598313874943, 0.022372215810308172);
-	p = DVTI_D4(p, z, 0.030381942677393584, 0.044642857175253077, 0.074999999999701292, 0.16666666666666763);
+	p = DVTI_D4(p, z, -0.020996478184520204, 0.021720104717519447, 0.0036954666668052908,
+				0.010784571028344047);
+	p = DVTI_D4(p, z, 0.011397914001976817, 0.013980966205523762, 0.017351598313874943,
+				0.022372215810308172);
+	p = DVTI_D4(p, z, 0.030381942677393584, 0.044642857175253077, 0.074999999999701292,
+				0.16666666666666763);
 	s.low = V(dfma)(V(dmul)(s.high, z), p, less);
 	return s;
 }
 
-/* high + low - s, for |s| <= high */
+/* Returns high + low - s, for |s| <= high. */
 DVTI_INLINE V(d) V(dturn_less)(double high, double low, V(pair) s) {
 	V(pair) r = V(dd_sum)(V(dset)(high), V(dneg)(s.high));
 	return V(dadd)(r.high, V(dadd)(r.low, V(dsub)(V(dset)(low), s.low)));
@@ -55425,7 +55667,7 @@ DVTI_INLINE V(d) V(dasin)(V(d) x) {
 	return V(dsigned)(V(dselect)(large, r, V(dd_value)(s)), x);
 }
 
-/* With s = asin(a) or of the root: pi - 2 s, pi / 2 + s; pi / 2 - s, 2 s. */
+/* Returns, with s = asin(a) or of the root: pi - 2 s, pi / 2 + s, pi / 2 - s or 2 s. */
 DVTI_INLINE V(d) V(dacos)(V(d) x) {
 	V(d) a = V(dabs)(x), middle, right, left;
 	V(n) large = V(dgt)(a, V(dset)(0.5)), negative = V(dlt)(x, V(dzero)());
@@ -55439,13 +55681,15 @@ DVTI_INLINE V(d) V(dacos)(V(d) x) {
 	return V(dselect)(large, V(dselect)(negative, left, right), middle);
 }
 
-/* The angle of the point (b, a), a and b not negative, neither far from 1 nor both 0. Near the axes
-   it is a / b or what -b / a leaves of pi / 2, between them pi / 4 and the angle whose tangent is
-   (a - b) / (a + b). */
+/* Returns the angle of the point (b, a). a and b are not negative, neither far from 1 nor both 0.
+   Close to an axis the angle is atan(a / b) or pi / 2 - atan(b / a). Between them it is pi / 4 +
+   atan((a - b) / (a + b)). */
 DVTI_INLINE V(pair) V(datan_of)(V(d) a, V(d) b) {
 	V(n) steep = V(dgt)(a, V(dmul)(b, V(dset)(2.4142135623730951)));
 	V(n) flat = V(dle)(a, V(dmul)(b, V(dset)(0.41421356237309503)));
-	V(d) none = V(dzero)(), z, p, base = V(dset)(DVTI_DHALF_PI / 2), low = V(dset)(DVTI_DHALF_PI_LOW / 2);
+	V(d)
+	none = V(dzero)(),
+	z, p, base = V(dset)(DVTI_DHALF_PI / 2), low = V(dset)(DVTI_DHALF_PI_LOW / 2);
 	V(pair) over, under, q, s;
 	under = V(dd_sum)(V(dmax)(a, b), V(dmin)(a, b));
 	over.high = V(dsub)(a, b);
@@ -55459,8 +55703,10 @@ DVTI_INLINE V(pair) V(datan_of)(V(d) a, V(d) b) {
 	q = V(dd_quotient)(over, under);
 	z = V(dmul)(q.high, q.high);
 	p = V(dset)(-0.017913133868027415);
-	p = DVTI_D4(p, z, 0.038070110009775768, -0.050395286225917657, 0.058479401570482495, -0.066631111721257158);
-	p = DVTI_D4(p, z, 0.07692060849517611, -0.090908977935669322, 0.11111110784700017, -0.1428571428022094);
+	p = DVTI_D4(p, z, 0.038070110009775768, -0.050395286225917657, 0.058479401570482495,
+				-0.066631111721257158);
+	p = DVTI_D4(p, z, 0.07692060849517611, -0.090908977935669322, 0.11111110784700017,
+				-0.1428571428022094);
 	p = DVTI_D2(p, z, 0.19999999999953821, -0.33333333333333198);
 	s = V(dd_sum)(base, q.high);
 	s.low = V(dadd)(s.low, V(dadd)(low, V(dfma)(V(dmul)(q.high, z), p, q.low)));
@@ -55472,8 +55718,8 @@ DVTI_INLINE V(d) V(datan)(V(d) x) {
 	return V(dsigned)(V(dd_value)(V(datan_of)(a, V(dset)(1))), x);
 }
 
-/* Two sides of which the longer one is beyond `most` or below `least` are brought towards 1 by a
-   power of two; `large` is its size. Times the result they are what they were. */
+/* Scales two sides towards 1 by a power of two, `large` or its inverse, if the longer one exceeds
+   `most` or is below `least`. Returns the factor that restores them. */
 DVTI_INLINE V(d) V(dnear_one)(V(d) * a, V(d) * b, double most, double least, double large) {
 	const V(d) down = V(dset)(1 / large), up = V(dset)(large), one = V(dset)(1);
 	const V(d) longer = V(dmax)(*a, *b);
@@ -55484,7 +55730,7 @@ DVTI_INLINE V(d) V(dnear_one)(V(d) * a, V(d) * b, double most, double least, dou
 	return V(dselect)(above, up, V(dselect)(below, down, one));
 }
 
-/* The angle of the point (x, y). */
+/* Returns the angle of the point (x, y). */
 DVTI_INLINE V(d) V(datan2)(V(d) y, V(d) x) {
 	const V(d) most = V(dset)((double)INFINITY), one = V(dset)(1), none = V(dzero)();
 	V(d) a = V(dabs)(y), b = V(dabs)(x), r;
@@ -55517,7 +55763,7 @@ DVTI_INLINE V(d) V(dhypot)(V(d) a, V(d) b) {
 #undef DVTI_DHALF_PI_LOW
 /* ==== end src/3_cpu/simd/angles64.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 16 "src/3_cpu/simd/isa_target.inl"
+#line 13 "src/3_cpu/simd/isa_target.inl"
 #endif
 /* ==== begin src/3_cpu/simd/powers64.inl ==== */
 /* Powers of vectors of doubles, and Python's division; see math64.inl. */
@@ -55538,9 +55784,9 @@ DVTI_INLINE V(pair) V(dd_set)(double high, double low) {
 	return r;
 }
 
-/* log2 of positive numbers with a relative error of 2^-65 or so: it will be multiplied by up to
-   2^10. With s = f / (2 + f) and z = s^2 the natural logarithm of 1 + f is 2 s + s z (2 / 3 + z
-   R(z)), and R alone is rounded as usual. */
+/* Returns log2 of positive numbers with a relative error of about 2^-65, since pow multiplies it by
+   up to 2^10. With s = f / (2 + f) and z = s^2, log(1 + f) is 2 s + s z (2 / 3 + z R(z)). Only R is
+   rounded to one double. */
 DVTI_INLINE V(pair) V(dlog2_exact)(V(d) x, bool rare) {
 	V(d) n, f = V(dsub)(V(dlog_reduce)(x, rare, &n), V(dset)(1)), p = V(dset)(0.13196851316823049);
 	V(pair) s, z, t, by;
@@ -55548,7 +55794,8 @@ DVTI_INLINE V(pair) V(dlog2_exact)(V(d) x, bool rare) {
 	s.low = V(dzero)();
 	s = V(dd_quotient)(s, V(dd_sum)(V(dset)(2), f));
 	z = V(dd_times)(s, s);
-	p = DVTI_D6(p, z.high, 0.13256763086396067, 0.15386759602767192, 0.18181784319586061, 0.22222222520444118, 0.28571428570096791, 0.40000000000002262);
+	p = DVTI_D6(p, z.high, 0.13256763086396067, 0.15386759602767192, 0.18181784319586061,
+				0.22222222520444118, 0.28571428570096791, 0.40000000000002262);
 	by = V(dd_sum)(V(dset)(0.66666666666666663), V(dmul)(p, z.high));
 	by.low = V(dadd)(by.low, V(dset)(3.7007434154171883e-17));
 	t = V(dd_times)(V(dd_times)(s, z), by);
@@ -55561,7 +55808,8 @@ DVTI_INLINE V(pair) V(dlog2_exact)(V(d) x, bool rare) {
 	return s;
 }
 
-/* What the magnitude is, and the sign, where C's Annex F says so. */
+/* Returns the result that C's Annex F specifies for special arguments, else `result` with its
+   sign. */
 DVTI_INLINE V(d) V(dpow_special)(V(d) a, V(d) b, V(d) result) {
 	const V(d) one = V(dset)(1), none = V(dzero)(), most = V(dset)((double)INFINITY);
 	V(d) size = V(dabs)(a), half = V(dmul)(V(dset)(0.5), b), sign;
@@ -55577,7 +55825,7 @@ DVTI_INLINE V(d) V(dpow_special)(V(d) a, V(d) b, V(d) result) {
 	return V(dselect)(V(nor)(V(deq)(b, none), V(deq)(a, one)), one, result);
 }
 
-/* As pow_half, pow_cube, pow_is_simple and pow_simple of floats (2_core/math/powers.inl). */
+/* pow_half, pow_cube, pow_is_simple and pow_simple are those of floats (2_core/math/powers.inl). */
 DVTI_INLINE V(d) V(dpow_half)(V(d) a) {
 	const V(d) most = V(dset)((double)INFINITY);
 	return V(dsqrt)(V(dselect)(V(deq)(a, V(dneg)(most)), most, V(dadd)(a, V(dzero)())));
@@ -55627,21 +55875,21 @@ DVTI_INLINE V(d) V(dpow)(V(d) a, V(d) b) {
 	return V(nbits)(simple) ? V(dselect)(simple, V(dpow_simple)(a, b), r) : r;
 }
 
-/* The rest does not have b's sign, and is not 0. */
+/* Returns lanes whose remainder is not 0 and has another sign than b. */
 DVTI_INLINE V(n) V(dother_side)(V(d) rest, V(d) b) {
 	V(n) differ = V(dlt)(V(dsigned)(V(dset)(1), V(dxor)(rest, b)), V(dzero)());
 	return V(nand)(differ, V(dne)(rest, V(dzero)()));
 }
 
-/* a - b trunc(a / b), exactly: the quotient is off by 1 at most, and then the rest has the wrong
-   sign. Only for |a / b| <= 2^51 and finite b. */
+/* Returns a - b trunc(a / b), exactly, for |a / b| <= 2^51 and finite b. The quotient is off by at
+   most 1; then the remainder has the wrong sign and is corrected. */
 DVTI_INLINE V(d) V(dremainder)(V(d) a, V(d) b, V(d) quotient) {
 	V(d) rest = V(dfnma)(V(dtrunc)(quotient), b, a);
 	V(d) back = V(dadd)(rest, V(dsigned)(V(dabs)(b), a));
 	return V(dselect)(V(dother_side)(rest, a), back, rest);
 }
 
-/* Some lane's quotient is too large for that, or no number. */
+/* Returns whether some lane is outside the range of V(dremainder). */
 DVTI_INLINE bool V(ddivision_rare)(V(d) quotient, V(d) b) {
 #if defined(DVTI_NO_FMA) /* the remainder is not exact */
 	(void)quotient;
@@ -55689,17 +55937,17 @@ DVTI_INLINE V(d) V(dfloor_div)(V(d) a, V(d) b) {
 #undef DVTI_DWHOLE
 /* ==== end src/3_cpu/simd/powers64.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 17 "src/3_cpu/simd/isa_target.inl"
+#line 14 "src/3_cpu/simd/isa_target.inl"
 #endif
 /* ==== begin src/3_cpu/simd/elementwise.inl ==== */
-/* Elementwise operations of float32 and float64: elementwise_type.inl for both. */
+/* Elementwise operations of float32 and float64. Both include elementwise_type.inl. */
 
 #ifdef DEVTENSOR_LINES
 #line 2 "src/3_cpu/simd/elementwise.inl"
 #endif
-#define DVTI_EW_STREAM_VECTORS 8 /* of a block: 512 bytes */
+#define DVTI_EW_STREAM_VECTORS 8 /* vectors in a block: 512 bytes */
 
-/* Bytes from L1 to an address that is a multiple of 64, with non-temporal stores. */
+/* Copies bytes from L1 to an address aligned to 64 bytes, with non-temporal stores. */
 static void V(stream_block)(uint8_t *to, const float *from, int64_t bytes) {
 	for (; bytes >= 64; bytes -= 64, to += 64, from += 16)
 		V(stream)((float *)(void *)to, V(load)(from));
@@ -55710,30 +55958,37 @@ static void V(stream_block)(uint8_t *to, const float *from, int64_t bytes) {
 #define DVTI_VECTOR V(f)
 #define DVTI_MASK V(m)
 #define DVTI_LARGEST FLT_MAX
-#define W(word) V(word)
+#define W(name) V(name)
 #define DVTI_MASK_AND V(mand)
 #define DVTI_MASK_OR V(mor)
 #define DVTI_MASK_STORE V(mstore)
 /* ==== begin src/3_cpu/simd/elementwise_type.inl ==== */
-/* Elementwise operations of one float type. Pasted by elementwise.inl with
-     DVTI_E     the element            DVTI_VECTOR, DVTI_MASK   a vector, and a mask of its lanes
-     W(word)    the word for vectors   DVTI_MASK_AND, _OR, _STORE   words for masks
-     DVTI_LARGEST  the largest finite number
+/* Elementwise operations of one float type. elementwise.inl includes it with
 
-   A body computes whole vectors; one driver, W(elementwise), does everything else. Rows of the op
-   table become bodies by their vector text. */
+     DVTI_E                           the element
+     DVTI_VECTOR, DVTI_MASK           a vector, and a mask of its lanes
+     W(name)                          the primitive `name` of vectors
+     DVTI_MASK_AND, _OR, _STORE       primitives of masks
+     DVTI_LARGEST                     the largest finite number
+
+   A body computes whole vectors. One driver, W(elementwise), handles scalars, tails and
+   non-temporal stores for all of them. The vector expressions of the op table become bodies.
+
+     operands   | vector | vector | vector | rest |
+                 body(in, out, 3)           copied to the stack, padded with its first element:
+                                            body(in_last, result, 1), then the rest is stored */
 
 #ifdef DEVTENSOR_LINES
-#line 8 "src/3_cpu/simd/elementwise_type.inl"
+#line 15 "src/3_cpu/simd/elementwise_type.inl"
 #endif
 #define DVTI_LANES (64 / (int)sizeof(DVTI_E))
 
-/* ---- words that vector texts need besides vec.inl's and 2_core/math's ---- */
+/* ---- primitives that vector expressions need besides those of vec.inl and 2_core/math ---- */
 DVTI_INLINE DVTI_MASK W(nonzero)(DVTI_VECTOR a) {
 	return W(ne)(a, W(zero)());
 }
 
-/* NaN when either is, else the smaller. */
+/* Returns NaN if either is NaN, else the smaller. */
 DVTI_INLINE DVTI_VECTOR W(minimum)(DVTI_VECTOR a, DVTI_VECTOR b) {
 	return W(select)(W(unord)(a, a), a, W(select)(W(unord)(b, b), b, W(min)(a, b)));
 }
@@ -55812,8 +56067,9 @@ DVTI_INLINE DVTI_MASK W(logical_xor)(DVTI_VECTOR a, DVTI_VECTOR b) {
 #define DVTI_BODY2_0(name, rule, none)
 #define DVTI_BODY3_0(name, rule, none)
 
-/* A text begins with W, or is DVTI_NO_VECTOR: pasted to DVTI_HAS_ it says 1 and itself, or 0. */
-#define DVTI_HAS_W(word) 1, W(word)
+/* A vector expression begins with W or is DVTI_NO_VECTOR. Concatenated with DVTI_HAS_ it expands to
+   1 and itself, or to 0. */
+#define DVTI_HAS_W(name) 1, W(name)
 #define DVTI_HAS_DVTI_NO_VECTOR 0, 0
 #define DVTI_EXPAND(x) x /* MSVC passes __VA_ARGS__ on as one argument otherwise */
 #define DVTI_BODY(...) DVTI_EXPAND(DVTI_BODY_(__VA_ARGS__))
@@ -55834,8 +56090,8 @@ DVTI_SPECIAL_TABLE(DVTI_SPECIAL)
 #undef DVTI_BODY
 #undef DVTI_BODY_
 
-/* pow where one exponent of dvti_simple_exponent serves all elements: without a logarithm, in the
-   bits of W(pow). */
+/* Computes pow with one exponent of dvti_simple_exponent for all elements, without a logarithm. The
+   bits equal those of W(pow). */
 DVTI_INLINE DVTI_VECTOR W(power_by_twice)(DVTI_VECTOR a, int twice_exponent) {
 	switch (twice_exponent) {
 	case -2:
@@ -55863,8 +56119,8 @@ static void W(ew_simple_power)(const dvti_loop *p, const void *const *in, void *
 
 /* ---- the table of bodies ---- */
 typedef struct W(ew_row) {
-	dvti_ew_body body; /* NULL: no vector text */
-	int operands, bytes; /* of a vector of the result */
+	dvti_ew_body body; /* NULL: no vector expression */
+	int operands, bytes; /* bytes: of a vector of the result */
 } W(ew_row);
 
 static const W(ew_row) * W(ew_row_of)(dvti_op op) {
@@ -55894,8 +56150,8 @@ static const W(ew_row) * W(ew_row_of)(dvti_op op) {
 }
 
 /* ---- the driver ---- */
-/* Large results, by blocks that stay in L1: non-temporal stores spare reading the result's memory,
-   and the next block's operands are asked for while this one is computed. */
+/* Computes large results by blocks that stay in L1. Non-temporal stores avoid reading the memory of
+   the result. The next block's operands are prefetched while this one is computed. */
 static void W(ew_stream)(const dvti_loop *p, dvti_ew_body body, int operands, int bytes,
 						 const void *const *in, int64_t n) {
 	float block[DVTI_EW_STREAM_VECTORS * 16];
@@ -55921,8 +56177,8 @@ static void W(ew_stream)(const dvti_loop *p, dvti_ew_body body, int operands, in
 static void W(elementwise)(const dvti_loop *p) {
 	const W(ew_row) *row = W(ew_row_of)(p->op);
 	const int64_t whole = p->n / DVTI_LANES, rest = p->n % DVTI_LANES;
-	uint8_t room[5 * 64]; /* of vectors that are not split by a cache line: those are forwarded late */
-	uint8_t *const vector = room + (64 - (uintptr_t)room % 64);
+	uint8_t space[5 * 64]; /* aligned: vectors that cross a cache line are forwarded late */
+	uint8_t *const vector = space + (64 - (uintptr_t)space % 64);
 	DVTI_E *const result = (DVTI_E *)(void *)(vector + 3 * 64);
 	const void *in[3], *in_last[3];
 	uint8_t *end = (uint8_t *)p->out + whole * row->bytes;
@@ -55997,30 +56253,37 @@ static dvti_loop_fn W(elementwise_of)(dvti_op op) {
 #define DVTI_VECTOR V(d)
 #define DVTI_MASK V(n)
 #define DVTI_LARGEST DBL_MAX
-#define W(word) V(d##word)
+#define W(name) V(d##name)
 #define DVTI_MASK_AND V(nand)
 #define DVTI_MASK_OR V(nor)
 #define DVTI_MASK_STORE V(nstore)
 /* ==== begin src/3_cpu/simd/elementwise_type.inl ==== */
-/* Elementwise operations of one float type. Pasted by elementwise.inl with
-     DVTI_E     the element            DVTI_VECTOR, DVTI_MASK   a vector, and a mask of its lanes
-     W(word)    the word for vectors   DVTI_MASK_AND, _OR, _STORE   words for masks
-     DVTI_LARGEST  the largest finite number
+/* Elementwise operations of one float type. elementwise.inl includes it with
 
-   A body computes whole vectors; one driver, W(elementwise), does everything else. Rows of the op
-   table become bodies by their vector text. */
+     DVTI_E                           the element
+     DVTI_VECTOR, DVTI_MASK           a vector, and a mask of its lanes
+     W(name)                          the primitive `name` of vectors
+     DVTI_MASK_AND, _OR, _STORE       primitives of masks
+     DVTI_LARGEST                     the largest finite number
+
+   A body computes whole vectors. One driver, W(elementwise), handles scalars, tails and
+   non-temporal stores for all of them. The vector expressions of the op table become bodies.
+
+     operands   | vector | vector | vector | rest |
+                 body(in, out, 3)           copied to the stack, padded with its first element:
+                                            body(in_last, result, 1), then the rest is stored */
 
 #ifdef DEVTENSOR_LINES
-#line 8 "src/3_cpu/simd/elementwise_type.inl"
+#line 15 "src/3_cpu/simd/elementwise_type.inl"
 #endif
 #define DVTI_LANES (64 / (int)sizeof(DVTI_E))
 
-/* ---- words that vector texts need besides vec.inl's and 2_core/math's ---- */
+/* ---- primitives that vector expressions need besides those of vec.inl and 2_core/math ---- */
 DVTI_INLINE DVTI_MASK W(nonzero)(DVTI_VECTOR a) {
 	return W(ne)(a, W(zero)());
 }
 
-/* NaN when either is, else the smaller. */
+/* Returns NaN if either is NaN, else the smaller. */
 DVTI_INLINE DVTI_VECTOR W(minimum)(DVTI_VECTOR a, DVTI_VECTOR b) {
 	return W(select)(W(unord)(a, a), a, W(select)(W(unord)(b, b), b, W(min)(a, b)));
 }
@@ -56099,8 +56362,9 @@ DVTI_INLINE DVTI_MASK W(logical_xor)(DVTI_VECTOR a, DVTI_VECTOR b) {
 #define DVTI_BODY2_0(name, rule, none)
 #define DVTI_BODY3_0(name, rule, none)
 
-/* A text begins with W, or is DVTI_NO_VECTOR: pasted to DVTI_HAS_ it says 1 and itself, or 0. */
-#define DVTI_HAS_W(word) 1, W(word)
+/* A vector expression begins with W or is DVTI_NO_VECTOR. Concatenated with DVTI_HAS_ it expands to
+   1 and itself, or to 0. */
+#define DVTI_HAS_W(name) 1, W(name)
 #define DVTI_HAS_DVTI_NO_VECTOR 0, 0
 #define DVTI_EXPAND(x) x /* MSVC passes __VA_ARGS__ on as one argument otherwise */
 #define DVTI_BODY(...) DVTI_EXPAND(DVTI_BODY_(__VA_ARGS__))
@@ -56121,8 +56385,8 @@ DVTI_SPECIAL_TABLE(DVTI_SPECIAL)
 #undef DVTI_BODY
 #undef DVTI_BODY_
 
-/* pow where one exponent of dvti_simple_exponent serves all elements: without a logarithm, in the
-   bits of W(pow). */
+/* Computes pow with one exponent of dvti_simple_exponent for all elements, without a logarithm. The
+   bits equal those of W(pow). */
 DVTI_INLINE DVTI_VECTOR W(power_by_twice)(DVTI_VECTOR a, int twice_exponent) {
 	switch (twice_exponent) {
 	case -2:
@@ -56150,8 +56414,8 @@ static void W(ew_simple_power)(const dvti_loop *p, const void *const *in, void *
 
 /* ---- the table of bodies ---- */
 typedef struct W(ew_row) {
-	dvti_ew_body body; /* NULL: no vector text */
-	int operands, bytes; /* of a vector of the result */
+	dvti_ew_body body; /* NULL: no vector expression */
+	int operands, bytes; /* bytes: of a vector of the result */
 } W(ew_row);
 
 static const W(ew_row) * W(ew_row_of)(dvti_op op) {
@@ -56181,8 +56445,8 @@ static const W(ew_row) * W(ew_row_of)(dvti_op op) {
 }
 
 /* ---- the driver ---- */
-/* Large results, by blocks that stay in L1: non-temporal stores spare reading the result's memory,
-   and the next block's operands are asked for while this one is computed. */
+/* Computes large results by blocks that stay in L1. Non-temporal stores avoid reading the memory of
+   the result. The next block's operands are prefetched while this one is computed. */
 static void W(ew_stream)(const dvti_loop *p, dvti_ew_body body, int operands, int bytes,
 						 const void *const *in, int64_t n) {
 	float block[DVTI_EW_STREAM_VECTORS * 16];
@@ -56208,8 +56472,8 @@ static void W(ew_stream)(const dvti_loop *p, dvti_ew_body body, int operands, in
 static void W(elementwise)(const dvti_loop *p) {
 	const W(ew_row) *row = W(ew_row_of)(p->op);
 	const int64_t whole = p->n / DVTI_LANES, rest = p->n % DVTI_LANES;
-	uint8_t room[5 * 64]; /* of vectors that are not split by a cache line: those are forwarded late */
-	uint8_t *const vector = room + (64 - (uintptr_t)room % 64);
+	uint8_t space[5 * 64]; /* aligned: vectors that cross a cache line are forwarded late */
+	uint8_t *const vector = space + (64 - (uintptr_t)space % 64);
 	DVTI_E *const result = (DVTI_E *)(void *)(vector + 3 * 64);
 	const void *in[3], *in_last[3];
 	uint8_t *end = (uint8_t *)p->out + whole * row->bytes;
@@ -56283,12 +56547,12 @@ static dvti_loop_fn W(elementwise_of)(dvti_op op) {
 #undef DVTI_EW_STREAM_VECTORS
 /* ==== end src/3_cpu/simd/elementwise.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 18 "src/3_cpu/simd/isa_target.inl"
+#line 15 "src/3_cpu/simd/isa_target.inl"
 #endif
 /* ==== begin src/3_cpu/simd/convert.inl ==== */
-/* Conversion of contiguous elements between dtypes: to floats, to doubles, and back, with the
-   results of cpu_convert.c. What vec.inl has no primitive for is left to the compiler, in loops of
-   16 that it vectorizes. False: a dtype that is left to cpu_convert.c. */
+/* Conversion of contiguous elements between dtypes, to floats, to doubles, and back. Results equal
+   those of cpu_convert.c. The compiler vectorizes loops of 16 for conversions without a primitive
+   in vec.inl. Functions return false for dtypes that cpu_convert.c converts. */
 #ifdef DEVTENSOR_LINES
 #line 3 "src/3_cpu/simd/convert.inl"
 #endif
@@ -56296,7 +56560,7 @@ static dvti_loop_fn W(elementwise_of)(dvti_op op) {
 	for (k = 0; k < 16; k++) \
 		value;
 
-/* n of 16 whole numbers of one byte. */
+/* Loads n of 16 integers of one byte; signed if `negative`. */
 static V(f) V(load_bytes_n)(const void *p, bool negative, int64_t n) {
 	const unsigned char *byte = (const unsigned char *)p;
 	unsigned char few[16] = {0};
@@ -56318,7 +56582,8 @@ static bool V(load_row)(const void *src, dvt_dtype dtype, int64_t n, float *to) 
 	if (dtype != DVT_F16 && dtype != DVT_BF16 && dtype != DVT_I32 && dtype != DVT_U8 &&
 		dtype != DVT_I8 && dtype != DVT_BOOL && dtype != DVT_F64)
 		return false;
-	/* Whole vectors of 16-bit floats wait for no decision: a sixth less for rows of bfloat16. */
+	/* Whole vectors of 16-bit floats have loops without branches: bfloat16 rows take 17 % less
+       time. */
 	for (; dtype == DVT_F16 && n >= 16; n -= 16, from += 32, to += 16)
 		V(store)(to, V(load_f16)((const uint16_t *)(const void *)from));
 	for (; dtype == DVT_BF16 && n >= 16; n -= 16, from += 32, to += 16)
@@ -56352,7 +56617,8 @@ static bool V(load_row)(const void *src, dvt_dtype dtype, int64_t n, float *to) 
 	return true;
 }
 
-/* Without the fraction, within the bounds; NaN is 0. The largest int32 has no float. */
+/* Converts to int32: drops the fraction, clamps to the bounds, NaN gives 0. INT32_MAX is not a
+   float, so values from 2^31 on are selected apart. */
 DVTI_INLINE V(i) V(whole)(V(f) a, float low, float high) {
 	V(i) whole = V(to_i)(V(trunc)(V(select)(V(unord)(a, a), V(zero)(), V(within)(a, low, high))));
 	return high > 255 ? V(iselect)(V(ge)(a, V(set)(high)), V(iset)(INT32_MAX), whole) : whole;
@@ -56381,7 +56647,8 @@ static bool V(store_row)(void *dst, dvt_dtype dtype, int64_t n, const float *fro
 			V(dstore)((double *)(void *)p, V(widen_low)(a));
 			V(dstore)((double *)(void *)p + 8, V(widen_high)(a));
 		} else {
-			V(istore)(lane, V(whole)(a, dtype == DVT_I8 ? -128.f : 0.f, dtype == DVT_I8 ? 127.f : 255.f));
+			V(istore)
+			(lane, V(whole)(a, dtype == DVT_I8 ? -128.f : 0.f, dtype == DVT_I8 ? 127.f : 255.f));
 			DVTI_LANES(p[k] = (char)lane[k])
 		}
 		if (n < 16)
@@ -56440,17 +56707,30 @@ static bool V(store_row64)(void *dst, dvt_dtype dtype, int64_t n, const double *
 #undef DVTI_LANES
 /* ==== end src/3_cpu/simd/convert.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 19 "src/3_cpu/simd/isa_target.inl"
+#line 16 "src/3_cpu/simd/isa_target.inl"
 #endif
 /* ==== begin src/3_cpu/simd/gemm.inl ==== */
-/* Matrix products: the kernels that dvt_simd_gemm.h describes, for float32 and float64. */
+/* The matrix product kernels that dvt_simd_gemm.h describes, for float32 and float64. A tile of C
+   stays in registers while k runs over the depth:
+
+                            B  DVTI_TILE_REGS registers wide, one row of them per k
+                           +-------+-------+-------+-------+
+                           | row[0]| row[1]| row[2]| row[3]|
+              A            +-------+-------+-------+-------+
+            +-----+        +-------+-------+-------+-------+
+     factor |  a  |        |  sum  |  sum  |  sum  |  sum  |
+       per  |  a  |   C    |       |       |       |       |   sum[i][j] += factor * row[j]
+       row  |  a  |        |       |       |       |       |
+            +-----+        +-------+-------+-------+-------+
+      DVTI_TILE_ROWS rows; narrower tiles have up to DVTI_TALL rows */
 #ifdef DEVTENSOR_LINES
-#line 1 "src/3_cpu/simd/gemm.inl"
+#line 13 "src/3_cpu/simd/gemm.inl"
 #endif
 #if DVTI_REGS == 1
-/* 32 registers, and masked loads cost nothing. DVTI_TALL: rows of tiles of one part or two. */
+/* 32 registers, and masked loads cost nothing. DVTI_TALL: rows of tiles that are one or two
+   registers wide. */
 #define DVTI_MASKED 1
-#define DVTI_TILE_PARTS 4
+#define DVTI_TILE_REGS 4
 #define DVTI_TILE_ROWS 6
 #define DVTI_TALL 12
 #define DVTI_DOTS_ROWS 4
@@ -56458,29 +56738,29 @@ static bool V(store_row64)(void *dst, dvt_dtype dtype, int64_t n, const double *
 #elif DVTI_REGS == 2
 /* 16 registers */
 #define DVTI_MASKED 0
-#define DVTI_TILE_PARTS 2
+#define DVTI_TILE_REGS 2
 #define DVTI_TILE_ROWS 6
 #define DVTI_TALL 6
 #define DVTI_DOTS_ROWS 1
 #define DVTI_DOTS_COLS 5
 #elif defined(DVTI_NEON)
 #define DVTI_MASKED 0
-#define DVTI_TILE_PARTS 4
+#define DVTI_TILE_REGS 4
 #define DVTI_TILE_ROWS 6
 #define DVTI_TALL 12
 #define DVTI_DOTS_ROWS 1
 #define DVTI_DOTS_COLS 5
 #else
-/* Who knows: 16 would do. */
+/* The number of registers is unknown: assume 16. */
 #define DVTI_MASKED 0
-#define DVTI_TILE_PARTS 4
+#define DVTI_TILE_REGS 4
 #define DVTI_TILE_ROWS 2
 #define DVTI_TALL 2
 #define DVTI_DOTS_ROWS 1
 #define DVTI_DOTS_COLS 2
 #endif
 
-/* The vector at src + at, of which n lanes exist. */
+/* Loads the vector at src + at, of which n lanes exist. */
 DVTI_INLINE V(f) V(gemm_fetch)(const void *src, dvt_dtype dtype, int64_t at, int64_t n) {
 	const float *single = (const float *)src + at;
 	const uint16_t *half = (const uint16_t *)src + at;
@@ -56502,46 +56782,52 @@ DVTI_INLINE V(d) V(gemm_dfetch)(const void *src, dvt_dtype dtype, int64_t at, in
 #define DVTI_E float
 #define DVTI_OWN DVT_F32
 #define G(name) V(gemm_##name)
-#define P(word) V(p_##word)
-#define W(word) V(word)
-#define DVTI_PART V(pf)
+#define P(name) V(p_##name)
+#define W(name) V(name)
+#define DVTI_REGISTER V(pf)
 #define DVTI_HALF V(phf)
 #define DVTI_VECTOR V(f)
 #define DVTI_LANES DVTI_REG_F
 /* ==== begin src/3_cpu/simd/gemm_type.inl ==== */
-/* The kernels of matrix products for one element type. Pasted by gemm.inl with
-     DVTI_E     the element, whose dtype is DVTI_OWN     G(name)  the name of this type's `name`
-     DVTI_PART  a part, of DVTI_LANES elements           P(word)  the word for parts
-     DVTI_VECTOR  a vector                               W(word)  the word for vectors */
+/* Matrix product kernels of one element type. gemm.inl includes it with
+
+     DVTI_E         the element, whose dtype is DVTI_OWN    G(name)  this type's function `name`
+     DVTI_REGISTER  DVTI_LANES elements                     P(name)  the primitive of registers
+     DVTI_VECTOR    a vector                                W(name)  the primitive of vectors */
 
 #ifdef DEVTENSOR_LINES
-#line 5 "src/3_cpu/simd/gemm_type.inl"
+#line 6 "src/3_cpu/simd/gemm_type.inl"
 #endif
 #define DVTI_WHOLE (64 / (int64_t)sizeof(DVTI_E)) /* elements of a vector */
-#define DVTI_EDGE 128 /* terms of a step at the edge, rows of a strip */
+#define DVTI_EDGE 128 /* depth of a step at the edge, rows of a staging buffer */
 #define DVTI_BAND 64
-/* What a tile does besides. */
+/* What a tile does in addition. */
 #define DVTI_PACK 1
-#define DVTI_AROUND 2
-#define DVTI_AHEAD 4 /* rows of B that are asked for before they are read */
-/* Rows of half parts of columns, alone and behind whole parts: chains enough for the multipliers, and registers for them. */
+#define DVTI_STREAM 2
+#define DVTI_AHEAD 4 /* prefetch distance in rows of B */
+/* Rows of tiles half a register wide, alone and next to a whole register: enough chains for the FMA
+   units that still fit in registers. */
 #define DVTI_SLIM 8
 #define DVTI_SLIM_BEHIND 12
 
-/* Rows times parts of sums stay in registers while k passes by. `rows` is `most` or one less: then the last row is computed twice
-   and stored once, which spares the kernels for odd numbers. `tail`: columns of the last part. Addresses go on from row to row: those of
-   all rows at once would be spilled, which took a tenth of the time of a small product. With PACK, rows of B are b_row apart, and
-   each is copied into the panel when it has been read; AROUND the caches, whole tiles are stored. */
-DVTI_INLINE void G(tile)(const int most, const int parts, const int how, const dvti_product *p,
+/* Computes one tile. rows x regs registers of sums stay in registers while k advances. `rows` is
+   `most` or one less: then the last row is computed twice and stored once, so no kernel is needed
+   for odd counts. `tail`: columns of the last register.
+
+   Addresses advance from row to row. Keeping the addresses of all rows at once would spill
+   registers, which took 10 % of the time of a small product. With DVTI_PACK, rows of B are b_row
+   apart, and each is copied into the panel after it has been read. With DVTI_STREAM, whole tiles
+   are written with non-temporal stores. */
+DVTI_INLINE void G(tile)(const int most, const int regs, const int how, const dvti_product *p,
 						 const DVTI_E *a, const DVTI_E *b, DVTI_E *c, const DVTI_E *start,
 						 int64_t rows, int64_t tail, int64_t b_row, DVTI_E *panel) {
 	const bool pack = how == DVTI_PACK;
 	const int64_t a_row = p->a_row, a_k = p->a_k, c_row = p->c_row, depth = p->depth;
 	const int64_t last = rows - 1, a_last = last * a_row, *b_k = p->b_k;
-	const int end = parts - 1;
+	const int end = regs - 1;
 	const P(first_type) first = P(first)(tail);
 	const DVTI_E *ahead = b + DVTI_AHEAD * b_row;
-	DVTI_PART sum[DVTI_TALL][4], row[4], factor;
+	DVTI_REGISTER sum[DVTI_TALL][4], row[4], factor;
 	int64_t k;
 	int i, j;
 	if (start) {
@@ -56549,7 +56835,7 @@ DVTI_INLINE void G(tile)(const int most, const int parts, const int how, const d
 		for (i = 0; i < most; i++) {
 			factor = P(set)(start[(i < most - 1 ? i : last) * p->start_row]);
 			DVTI_UNROLL
-			for (j = 0; j < parts; j++)
+			for (j = 0; j < regs; j++)
 				sum[i][j] = factor;
 		}
 	} else {
@@ -56574,7 +56860,7 @@ DVTI_INLINE void G(tile)(const int most, const int parts, const int how, const d
 		if (pack) {
 			b += b_row;
 			DVTI_UNROLL
-			for (j = 0; j < parts; j++, panel += DVTI_LANES) {
+			for (j = 0; j < regs; j++, panel += DVTI_LANES) {
 				P(store)(panel, row[j]);
 				if (j * DVTI_LANES % DVTI_WHOLE == 0)
 					DVTI_PREFETCH(ahead + j * DVTI_LANES);
@@ -56587,7 +56873,7 @@ DVTI_INLINE void G(tile)(const int most, const int parts, const int how, const d
 				from = a + i * a_row;
 			factor = P(set)(i < most - 1 ? from[i % 4 * a_row] : a[a_last]);
 			DVTI_UNROLL
-			for (j = 0; j < parts; j++)
+			for (j = 0; j < regs; j++)
 				sum[i][j] = P(fma)(factor, row[j], sum[i][j]);
 		}
 		a += a_k;
@@ -56597,12 +56883,12 @@ DVTI_INLINE void G(tile)(const int most, const int parts, const int how, const d
 		if (i == most - 1 && rows < most)
 			return;
 		DVTI_UNROLL
-		for (j = 0; j < parts; j++)
-			if (how == DVTI_AROUND)
+		for (j = 0; j < regs; j++)
+			if (how == DVTI_STREAM)
 				P(stream)(c + j * DVTI_LANES, sum[i][j]);
 			else if (j < end)
 				P(store)(c + j * DVTI_LANES, sum[i][j]);
-		if (how != DVTI_AROUND)
+		if (how != DVTI_STREAM)
 			P(store_first)(c + end * DVTI_LANES, first, sum[i][end]);
 		c += c_row;
 	}
@@ -56611,15 +56897,15 @@ DVTI_INLINE void G(tile)(const int most, const int parts, const int how, const d
 typedef void (*G(tile_fn))(const dvti_product *p, const DVTI_E *a, const DVTI_E *b, DVTI_E *c,
 						   const DVTI_E *start, int64_t rows, int64_t tail);
 
-#define DVTI_TILE(most, parts) \
-	static void G(tile_##most##_##parts)(const dvti_product *p, const DVTI_E *a, const DVTI_E *b, \
+#define DVTI_TILE(most, regs) \
+	static void G(tile_##most##_##regs)(const dvti_product *p, const DVTI_E *a, const DVTI_E *b, \
 										 DVTI_E *c, const DVTI_E *start, int64_t rows, \
 										 int64_t tail) { \
-		G(tile)(most, parts, 0, p, a, b, c, start, rows, tail, 0, NULL); \
+		G(tile)(most, regs, 0, p, a, b, c, start, rows, tail, 0, NULL); \
 	}
 DVTI_TILE(2, 1)
 DVTI_TILE(2, 2)
-#if DVTI_TILE_PARTS == 4
+#if DVTI_TILE_REGS == 4
 DVTI_TILE(2, 3)
 DVTI_TILE(2, 4)
 #endif
@@ -56628,7 +56914,7 @@ DVTI_TILE(4, 1)
 DVTI_TILE(6, 1)
 DVTI_TILE(4, 2)
 DVTI_TILE(6, 2)
-#if DVTI_TILE_PARTS == 4
+#if DVTI_TILE_REGS == 4
 DVTI_TILE(8, 1)
 DVTI_TILE(12, 1)
 DVTI_TILE(8, 2)
@@ -56642,20 +56928,20 @@ DVTI_TILE(6, 4)
 #undef DVTI_TILE
 
 #if DVTI_TILE_ROWS == 6
-#define DVTI_TILES(parts) \
-	{ G(tile_2_##parts), G(tile_4_##parts), G(tile_6_##parts), NULL, NULL, NULL }
-#define DVTI_TALL_TILES(parts) \
-	{ G(tile_2_##parts), G(tile_4_##parts), G(tile_6_##parts), G(tile_8_##parts), NULL, \
-	  G(tile_12_##parts) }
+#define DVTI_TILES(regs) \
+	{ G(tile_2_##regs), G(tile_4_##regs), G(tile_6_##regs), NULL, NULL, NULL }
+#define DVTI_TALL_TILES(regs) \
+	{ G(tile_2_##regs), G(tile_4_##regs), G(tile_6_##regs), G(tile_8_##regs), NULL, \
+	  G(tile_12_##regs) }
 #else
-#define DVTI_TILES(parts) \
-	{ G(tile_2_##parts), NULL, NULL, NULL, NULL, NULL }
+#define DVTI_TILES(regs) \
+	{ G(tile_2_##regs), NULL, NULL, NULL, NULL, NULL }
 #endif
-/* By parts and pairs of rows, from 1 on. */
-static const G(tile_fn) G(tiles)[DVTI_TILE_PARTS][6] = {
+/* Tiles by registers and pairs of rows, both from 1 on. */
+static const G(tile_fn) G(tiles)[DVTI_TILE_REGS][6] = {
 #if DVTI_TALL == 12
 	DVTI_TALL_TILES(1), DVTI_TALL_TILES(2), DVTI_TILES(3), DVTI_TILES(4)
-#elif DVTI_TILE_PARTS == 4
+#elif DVTI_TILE_REGS == 4
 	DVTI_TILES(1), DVTI_TILES(2), DVTI_TILES(3), DVTI_TILES(4)
 #else
 	DVTI_TILES(1), DVTI_TILES(2)
@@ -56664,23 +56950,24 @@ static const G(tile_fn) G(tiles)[DVTI_TILE_PARTS][6] = {
 #undef DVTI_TILES
 #undef DVTI_TALL_TILES
 
-/* How many pairs of rows the next tile takes where so many are left: no thin one shall be the last, and where the parts are few,
-   many rows at once keep the multipliers busy. */
-static int64_t G(pairs_of)(int64_t left, int64_t parts) {
+/* Returns the pairs of rows of the next tile if `left` pairs remain. The last tile should not be
+   thin. Few registers per row need many rows to keep the FMA units busy. */
+static int64_t G(pairs_of)(int64_t left, int64_t regs) {
 #if DVTI_TILE_ROWS == 6
 	static const signed char tall[] = {0, 1, 2, 3, 4, 3, 6, 4, 4, 6, 6, 4};
 	static const signed char low[] = {0, 1, 2, 3, 2, 3};
-	if (DVTI_TALL == 12 && parts <= 2)
+	if (DVTI_TALL == 12 && regs <= 2)
 		return left < DVTI_LENGTH(tall) ? tall[left] : 6;
 	return left < DVTI_LENGTH(low) ? low[left] : 3;
 #else
 	(void)left;
-	(void)parts;
+	(void)regs;
 	return 1;
 #endif
 }
 
-/* Asks for what a tile will store, and for the beginnings of the rows of A that follow it, while it multiplies. */
+/* Prefetches the elements of C that a tile will store and the beginnings of the next rows of A,
+   before the tile multiplies. */
 static void G(foresee)(const dvti_product *p, const DVTI_E *a, const DVTI_E *c, int64_t rows,
 					   int64_t cols) {
 	int64_t i, j;
@@ -56691,16 +56978,16 @@ static void G(foresee)(const dvti_product *p, const DVTI_E *a, const DVTI_E *c, 
 	}
 }
 
-/* All rows of some columns. */
-static void G(column)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t parts,
+/* Computes all rows of some columns. */
+static void G(column)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t regs,
 					  int64_t tail) {
 	const DVTI_E *a = (const DVTI_E *)p->a, *start = (const DVTI_E *)p->start;
 	int64_t left = p->rows;
 	while (left > 0) {
-		const int64_t pairs = G(pairs_of)((left + 1) / 2, parts), rows = DVTI_MIN(2 * pairs, left);
+		const int64_t pairs = G(pairs_of)((left + 1) / 2, regs), rows = DVTI_MIN(2 * pairs, left);
 		if (p->depth >= 128)
-			G(foresee)(p, a, c, rows, parts * DVTI_LANES);
-		G(tiles)[parts - 1][pairs - 1](p, a, b, c, start, rows, tail);
+			G(foresee)(p, a, c, rows, regs * DVTI_LANES);
+		G(tiles)[regs - 1][pairs - 1](p, a, b, c, start, rows, tail);
 		a += rows * p->a_row;
 		c += rows * p->c_row;
 		start = start ? start + rows * p->start_row : NULL;
@@ -56709,7 +56996,8 @@ static void G(column)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t
 }
 
 #if !DVTI_MASKED
-/* Less than a whole part of columns: B's go into whole vectors first, where reading further does no harm. */
+/* Computes columns that do not fill a register. Copies those of B into whole vectors first, so that
+   loads stay inside the operands. */
 static void G(edge)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t cols) {
 	DVTI_E whole[DVTI_EDGE * DVTI_WHOLE];
 	int64_t at[DVTI_EDGE], k, i;
@@ -56729,15 +57017,16 @@ static void G(edge)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t c
 #endif
 
 #if DVTI_MASKED
-/* Half a part of columns, or less, behind a whole part or alone: at half the width two instructions take the time of one. */
+/* Computes at most half a register of columns, alone or next to one whole register. Two
+   instructions of half the width take the time of one. */
 DVTI_INLINE void G(slim)(const int rows, const int whole, const dvti_product *p, const DVTI_E *a,
 						 const DVTI_E *b, DVTI_E *c, const DVTI_E *start, int64_t cols) {
 	const int64_t a_row = p->a_row, a_k = p->a_k, c_row = p->c_row, depth = p->depth;
 	const int64_t *b_k = p->b_k;
 	const int at = whole * DVTI_LANES;
 	const P(half_first_type) first = P(half_first)(cols);
-	DVTI_PART sum[DVTI_SLIM_BEHIND], row = P(set)(0), factor;
-	DVTI_HALF half[DVTI_SLIM_BEHIND], beside;
+	DVTI_REGISTER sum[DVTI_SLIM_BEHIND], row = P(set)(0), factor;
+	DVTI_HALF half[DVTI_SLIM_BEHIND], low;
 	int64_t k;
 	int i, j;
 	if (start) {
@@ -56760,7 +57049,7 @@ DVTI_INLINE void G(slim)(const int rows, const int whole, const dvti_product *p,
 	for (k = 0; k < depth; k++) {
 		if (whole)
 			row = P(load)(b + b_k[k]);
-		beside = P(half_load_first)(b + b_k[k] + at, first);
+		low = P(half_load_first)(b + b_k[k] + at, first);
 		DVTI_UNROLL
 		for (j = 0; j < rows; j += 4) {
 			const DVTI_E *from = a + j * a_row;
@@ -56769,9 +57058,9 @@ DVTI_INLINE void G(slim)(const int rows, const int whole, const dvti_product *p,
 				if (whole) {
 					factor = P(set)(from[i * a_row]);
 					sum[i + j] = P(fma)(factor, row, sum[i + j]);
-					half[i + j] = P(half_fma)(P(half_of)(factor), beside, half[i + j]);
+					half[i + j] = P(half_fma)(P(half_of)(factor), low, half[i + j]);
 				} else
-					half[i + j] = P(half_fma)(P(half_set)(from[i * a_row]), beside, half[i + j]);
+					half[i + j] = P(half_fma)(P(half_set)(from[i * a_row]), low, half[i + j]);
 			}
 		}
 		a += a_k;
@@ -56818,23 +57107,23 @@ static void G(slim_column)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, in
 #endif
 
 static void G(multiply)(const dvti_product *p) {
-	const int64_t width = DVTI_TILE_PARTS * DVTI_LANES;
+	const int64_t width = DVTI_TILE_REGS * DVTI_LANES;
 	const DVTI_E *b = (const DVTI_E *)p->b;
 	DVTI_E *c = (DVTI_E *)p->c;
-	int64_t left, parts, cols, tail;
+	int64_t left, regs, cols, tail;
 	if (p->rows <= 0)
 		return;
 	for (left = p->cols; left > 0; left -= width, b += p->b_panel, c += width) {
 		cols = DVTI_MIN(left, width);
-		parts = (cols + DVTI_LANES - 1) / DVTI_LANES;
-		tail = cols - (parts - 1) * DVTI_LANES;
+		regs = (cols + DVTI_LANES - 1) / DVTI_LANES;
+		tail = cols - (regs - 1) * DVTI_LANES;
 #if DVTI_MASKED
 		if (tail <= DVTI_LANES / 2 && p->rows >= DVTI_SLIM) {
-			const int64_t apart = parts > 2 ? parts - 1 : 0;
+			const int64_t apart = regs > 2 ? regs - 1 : 0;
 			if (apart)
 				G(column)(p, b, c, apart, DVTI_LANES);
 			G(slim_column)
-			(p, b + apart * DVTI_LANES, c + apart * DVTI_LANES, parts - apart - 1, tail);
+			(p, b + apart * DVTI_LANES, c + apart * DVTI_LANES, regs - apart - 1, tail);
 			continue;
 		}
 #else
@@ -56843,29 +57132,30 @@ static void G(multiply)(const dvti_product *p) {
 			continue;
 		}
 #endif
-		G(column)(p, b, c, parts, tail);
+		G(column)(p, b, c, regs, tail);
 	}
 }
 
-/* Rows of C that are formed while a panel is packed; 0: of a narrower panel, or of fewer rows, none. */
+/* Returns the rows of C that were computed while the panel was packed; 0 for narrower panels or
+   fewer rows. */
 static int64_t G(pack_on_the_way)(const dvti_product *p, int64_t b_row, void *panel) {
-	if (p->rows < DVTI_TILE_ROWS || p->cols < DVTI_TILE_PARTS * DVTI_LANES)
+	if (p->rows < DVTI_TILE_ROWS || p->cols < DVTI_TILE_REGS * DVTI_LANES)
 		return 0;
-	G(tile)(DVTI_TILE_ROWS, DVTI_TILE_PARTS, DVTI_PACK, p, (const DVTI_E *)p->a, (const DVTI_E *)p->b,
-			(DVTI_E *)p->c, (const DVTI_E *)p->start, DVTI_TILE_ROWS, DVTI_LANES, b_row,
-			(DVTI_E *)panel);
+	G(tile)
+	(DVTI_TILE_ROWS, DVTI_TILE_REGS, DVTI_PACK, p, (const DVTI_E *)p->a, (const DVTI_E *)p->b,
+	 (DVTI_E *)p->c, (const DVTI_E *)p->start, DVTI_TILE_ROWS, DVTI_LANES, b_row, (DVTI_E *)panel);
 	return DVTI_TILE_ROWS;
 }
 
 static void G(multiply_around)(const dvti_product *p) {
-	const int64_t width = DVTI_TILE_PARTS * DVTI_LANES;
+	const int64_t width = DVTI_TILE_REGS * DVTI_LANES;
 	dvti_product rest = *p;
 	for (; rest.cols >= width; rest.cols -= width) {
 		dvti_product column = rest;
 		column.cols = width;
 		for (; column.rows >= DVTI_TILE_ROWS; column.rows -= DVTI_TILE_ROWS) {
 			const DVTI_E *start = (const DVTI_E *)column.start;
-			G(tile)(DVTI_TILE_ROWS, DVTI_TILE_PARTS, DVTI_AROUND, p, (const DVTI_E *)column.a,
+			G(tile)(DVTI_TILE_ROWS, DVTI_TILE_REGS, DVTI_STREAM, p, (const DVTI_E *)column.a,
 					(const DVTI_E *)column.b, (DVTI_E *)column.c, start, DVTI_TILE_ROWS,
 					DVTI_LANES, 0, NULL);
 			column.a = (const DVTI_E *)column.a + DVTI_TILE_ROWS * p->a_row;
@@ -56889,9 +57179,15 @@ static void G(copy)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype
 	((DVTI_E *)dst + r * dst_row + c, G(fetch)(src, dtype, r * src_row + c, cols - c));
 }
 
-/* A square of parts: each round moves the lanes' place by one bit. */
-DVTI_INLINE void G(flip)(DVTI_PART *v) {
-	DVTI_PART w[DVTI_LANES];
+/* Transposes a square of registers. Each round zips registers i and i + lanes / 2, which rotates
+   the bits of (register, lane) by one; log2(lanes) rounds swap the two indices:
+
+     a0 a1 a2 a3        a0 c0 a1 c1        a0 b0 c0 d0
+     b0 b1 b2 b3  -->  a2 c2 a3 c3  -->  a1 b1 c1 d1
+     c0 c1 c2 c3        b0 d0 b1 d1        a2 b2 c2 d2
+     d0 d1 d2 d3        b2 d2 b3 d3        a3 b3 c3 d3 */
+DVTI_INLINE void G(transpose_registers)(DVTI_REGISTER *v) {
+	DVTI_REGISTER w[DVTI_LANES];
 	int round, i;
 	DVTI_UNROLL
 	for (round = 1; round < DVTI_LANES; round *= 2) {
@@ -56906,54 +57202,54 @@ DVTI_INLINE void G(flip)(DVTI_PART *v) {
 	}
 }
 
-/* One square, or what an edge leaves of it; of dst, `width` columns are written. By itself, so that its addresses are formed where they
-   are needed: inside the loops they would be kept on the stack. */
-DVTI_NOINLINE static void G(turn_square)(DVTI_E *dst, int64_t dst_row, const DVTI_E *src,
+/* Transposes one square, or what remains of it at an edge; writes `width` columns of dst. Not
+   inlined: inside the loops the compiler would keep its addresses on the stack. */
+DVTI_NOINLINE static void G(transpose_square)(DVTI_E *dst, int64_t dst_row, const DVTI_E *src,
 										 int64_t src_col, int64_t rows, int64_t cols,
 										 int64_t width) {
-	const P(first_type) first = P(first)(rows), part = P(first)(width);
-	DVTI_PART v[DVTI_LANES];
+	const P(first_type) first = P(first)(rows), partial = P(first)(width);
+	DVTI_REGISTER v[DVTI_LANES];
 	int i;
 	DVTI_UNROLL
 	for (i = 0; i < DVTI_LANES; i++)
 		v[i] = i < cols ? P(load_first)(src + i * src_col, first) : P(set)(0);
-	G(flip)(v);
+	G(transpose_registers)(v);
 	DVTI_UNROLL
 	for (i = 0; i < DVTI_LANES; i++, dst += dst_row)
 		if (i < rows) {
 			if (width >= DVTI_LANES)
 				P(store)(dst, v[i]);
 			else
-				P(store_first)(dst, part, v[i]);
+				P(store_first)(dst, partial, v[i]);
 		}
 }
 
-/* `filled` columns of dst are written. */
-static void G(turn_own)(DVTI_E *dst, int64_t dst_row, const DVTI_E *src, int64_t src_col,
+/* Transposes a matrix of this type and writes `filled` columns of dst. */
+static void G(transpose_own)(DVTI_E *dst, int64_t dst_row, const DVTI_E *src, int64_t src_col,
 						int64_t rows, int64_t cols, int64_t filled) {
 	int64_t r, c;
 	for (c = 0; c < filled; c += DVTI_LANES)
 		for (r = 0; r < rows; r += DVTI_LANES)
-			G(turn_square)
+			G(transpose_square)
 	(dst + r * dst_row + c, dst_row, src + c * src_col + r, src_col, rows - r, cols - c,
 	 filled - c);
 }
 
 static void G(transpose_exactly)(void *dst, int64_t dst_row, const void *src, int64_t src_col,
 							int64_t rows, int64_t cols) {
-	G(turn_own)((DVTI_E *)dst, dst_row, (const DVTI_E *)src, src_col, rows, cols, cols);
+	G(transpose_own)((DVTI_E *)dst, dst_row, (const DVTI_E *)src, src_col, rows, cols, cols);
 }
 
 static int64_t G(filled)(int64_t cols) {
 	return (cols + DVTI_WHOLE - 1) / DVTI_WHOLE * DVTI_WHOLE;
 }
 
-static void G(transpose)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype, int64_t src_col,
-					int64_t rows, int64_t cols) {
-	DVTI_E strip[DVTI_WHOLE * DVTI_BAND];
+static void G(transpose)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype,
+						 int64_t src_col, int64_t rows, int64_t cols) {
+	DVTI_E staging[DVTI_WHOLE * DVTI_BAND];
 	int64_t r, c;
 	if (dtype == DVTI_OWN) {
-		G(turn_own)
+		G(transpose_own)
 		((DVTI_E *)dst, dst_row, (const DVTI_E *)src, src_col, rows, cols, G(filled)(cols));
 		return;
 	}
@@ -56963,15 +57259,16 @@ static void G(transpose)(void *dst, int64_t dst_row, const void *src, dvt_dtype 
 			int64_t n_rows = DVTI_MIN(rows - r, DVTI_BAND),
 					n_cols = DVTI_MIN(cols - c, DVTI_WHOLE);
 			G(copy)
-			(strip, DVTI_BAND, (const char *)src + at * dvt_dtype_size(dtype), dtype, src_col,
+			(staging, DVTI_BAND, (const char *)src + at * dvt_dtype_size(dtype), dtype, src_col,
 			 n_cols, n_rows);
-			G(turn_own)
-			((DVTI_E *)dst + r * dst_row + c, dst_row, strip, DVTI_BAND, n_rows, n_cols, G(filled)(n_cols));
+			G(transpose_own)
+			((DVTI_E *)dst + r * dst_row + c, dst_row, staging, DVTI_BAND, n_rows, n_cols,
+			 G(filled)(n_cols));
 		}
 }
 
 /* ==== begin src/3_cpu/simd/gemm_vectors.inl ==== */
-/* Products with one vector or with a few, for one element type. Pasted by gemm_type.inl, whose words it uses. */
+/* Products with one vector or with a few, for one element type. gemm_type.inl includes it. */
 
 /* Adds `terms` rows of w to y, whose vectors are whole. */
 #ifdef DEVTENSOR_LINES
@@ -57014,7 +57311,7 @@ static void G(combine)(void *y, int64_t cols, int64_t depth, const void *x, int6
 	W(store_n)(to + whole, cols - whole, sum);
 }
 
-DVTI_INLINE DVTI_PART G(fold_parts)(DVTI_VECTOR sum) {
+DVTI_INLINE DVTI_REGISTER G(add_registers)(DVTI_VECTOR sum) {
 #if DVTI_REGS == 1
 	return sum;
 #elif DVTI_REGS == 2
@@ -57024,13 +57321,14 @@ DVTI_INLINE DVTI_PART G(fold_parts)(DVTI_VECTOR sum) {
 #endif
 }
 
-/* lane[i] = the lanes of part number i, folded. A round folds all of n parts in halves, and puts two of them into one. */
-DVTI_INLINE void G(fold)(const int n, const DVTI_PART *parts, DVTI_E *lane) {
-	DVTI_PART v[DVTI_LANES];
+/* Sets lane[i] = the reduced lanes of register i. Each round adds the lower and the upper half of
+   all registers and puts two results into one (transpose_reduce.inl). */
+DVTI_INLINE void G(reduce_lanes)(const int n, const DVTI_REGISTER *regs, DVTI_E *lane) {
+	DVTI_REGISTER v[DVTI_LANES];
 	int left, i;
 	DVTI_UNROLL
 	for (i = 0; i < DVTI_LANES; i++)
-		v[i] = parts[i < n ? i : 0];
+		v[i] = regs[i < n ? i : 0];
 	DVTI_UNROLL
 	for (left = DVTI_LANES / 2; left; left /= 2) {
 		DVTI_UNROLL
@@ -57041,7 +57339,7 @@ DVTI_INLINE void G(fold)(const int n, const DVTI_PART *parts, DVTI_E *lane) {
 	P(store)(lane, v[0]);
 }
 
-/* rows times cols dots; of those at the edges the last may be the same one again. */
+/* Computes rows x cols dot products. At the edges the last row or column is computed again. */
 DVTI_INLINE void G(dots_tile)(const int rows, const int cols, const dvti_dots *p, int64_t i,
 							  int64_t j) {
 	const int64_t last_row = DVTI_MIN(p->rows - i, rows) - 1;
@@ -57050,7 +57348,7 @@ DVTI_INLINE void G(dots_tile)(const int rows, const int cols, const dvti_dots *p
 	const DVTI_E *w[4], *x[6];
 	const int dots = rows * cols;
 	DVTI_VECTOR sum[4][6], factor[6], row;
-	DVTI_PART parts[24];
+	DVTI_REGISTER regs[24];
 	DVTI_E lane[24 + DVTI_LANES], *y = (DVTI_E *)p->y + i * p->y_row + j * p->y_col;
 	int64_t k;
 	int r, c;
@@ -57092,11 +57390,11 @@ DVTI_INLINE void G(dots_tile)(const int rows, const int cols, const dvti_dots *p
 	for (r = 0; r < rows; r++) {
 		DVTI_UNROLL
 		for (c = 0; c < cols; c++)
-			parts[r * cols + c] = G(fold_parts)(sum[r][c]);
+			regs[r * cols + c] = G(add_registers)(sum[r][c]);
 	}
 	DVTI_UNROLL
 	for (r = 0; r < dots; r += DVTI_LANES)
-		G(fold)(DVTI_MIN(DVTI_LANES, dots - r), parts + r, lane + r);
+		G(reduce_lanes)(DVTI_MIN(DVTI_LANES, dots - r), regs + r, lane + r);
 	for (r = 0; r <= last_row; r++)
 		for (c = 0; c <= last_col; c++)
 			y[r * p->y_row + c * p->y_col] = lane[r * cols + c];
@@ -57114,31 +57412,33 @@ static void G(dots)(const dvti_dots *p) {
 }
 /* ==== end src/3_cpu/simd/gemm_vectors.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 459 "src/3_cpu/simd/gemm_type.inl"
+#line 476 "src/3_cpu/simd/gemm_type.inl"
 #endif
 
-static const dvti_simd_gemm G(kernels) = {
-	sizeof(DVTI_E), DVTI_TILE_PARTS *DVTI_LANES, G(multiply), G(multiply_around), G(pack_on_the_way),
-	G(copy), G(transpose), G(transpose_exactly), G(combine), G(dots)};
+static const dvti_simd_gemm G(kernels) = {sizeof(DVTI_E),     DVTI_TILE_REGS *DVTI_LANES,
+										  G(multiply),        G(multiply_around),
+										  G(pack_on_the_way), G(copy),
+										  G(transpose),       G(transpose_exactly),
+										  G(combine),         G(dots)};
 
 #undef DVTI_WHOLE
 #undef DVTI_EDGE
 #undef DVTI_BAND
 #undef DVTI_PACK
-#undef DVTI_AROUND
+#undef DVTI_STREAM
 #undef DVTI_AHEAD
 #undef DVTI_SLIM
 #undef DVTI_SLIM_BEHIND
 /* ==== end src/3_cpu/simd/gemm_type.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 63 "src/3_cpu/simd/gemm.inl"
+#line 76 "src/3_cpu/simd/gemm.inl"
 #endif
 #undef DVTI_E
 #undef DVTI_OWN
 #undef G
 #undef P
 #undef W
-#undef DVTI_PART
+#undef DVTI_REGISTER
 #undef DVTI_HALF
 #undef DVTI_VECTOR
 #undef DVTI_LANES
@@ -57146,46 +57446,52 @@ static const dvti_simd_gemm G(kernels) = {
 #define DVTI_E double
 #define DVTI_OWN DVT_F64
 #define G(name) V(gemm_d##name)
-#define P(word) V(p_d##word)
-#define W(word) V(d##word)
-#define DVTI_PART V(pd)
+#define P(name) V(p_d##name)
+#define W(name) V(d##name)
+#define DVTI_REGISTER V(pd)
 #define DVTI_HALF V(phd)
 #define DVTI_VECTOR V(d)
 #define DVTI_LANES DVTI_REG_D
 /* ==== begin src/3_cpu/simd/gemm_type.inl ==== */
-/* The kernels of matrix products for one element type. Pasted by gemm.inl with
-     DVTI_E     the element, whose dtype is DVTI_OWN     G(name)  the name of this type's `name`
-     DVTI_PART  a part, of DVTI_LANES elements           P(word)  the word for parts
-     DVTI_VECTOR  a vector                               W(word)  the word for vectors */
+/* Matrix product kernels of one element type. gemm.inl includes it with
+
+     DVTI_E         the element, whose dtype is DVTI_OWN    G(name)  this type's function `name`
+     DVTI_REGISTER  DVTI_LANES elements                     P(name)  the primitive of registers
+     DVTI_VECTOR    a vector                                W(name)  the primitive of vectors */
 
 #ifdef DEVTENSOR_LINES
-#line 5 "src/3_cpu/simd/gemm_type.inl"
+#line 6 "src/3_cpu/simd/gemm_type.inl"
 #endif
 #define DVTI_WHOLE (64 / (int64_t)sizeof(DVTI_E)) /* elements of a vector */
-#define DVTI_EDGE 128 /* terms of a step at the edge, rows of a strip */
+#define DVTI_EDGE 128 /* depth of a step at the edge, rows of a staging buffer */
 #define DVTI_BAND 64
-/* What a tile does besides. */
+/* What a tile does in addition. */
 #define DVTI_PACK 1
-#define DVTI_AROUND 2
-#define DVTI_AHEAD 4 /* rows of B that are asked for before they are read */
-/* Rows of half parts of columns, alone and behind whole parts: chains enough for the multipliers, and registers for them. */
+#define DVTI_STREAM 2
+#define DVTI_AHEAD 4 /* prefetch distance in rows of B */
+/* Rows of tiles half a register wide, alone and next to a whole register: enough chains for the FMA
+   units that still fit in registers. */
 #define DVTI_SLIM 8
 #define DVTI_SLIM_BEHIND 12
 
-/* Rows times parts of sums stay in registers while k passes by. `rows` is `most` or one less: then the last row is computed twice
-   and stored once, which spares the kernels for odd numbers. `tail`: columns of the last part. Addresses go on from row to row: those of
-   all rows at once would be spilled, which took a tenth of the time of a small product. With PACK, rows of B are b_row apart, and
-   each is copied into the panel when it has been read; AROUND the caches, whole tiles are stored. */
-DVTI_INLINE void G(tile)(const int most, const int parts, const int how, const dvti_product *p,
+/* Computes one tile. rows x regs registers of sums stay in registers while k advances. `rows` is
+   `most` or one less: then the last row is computed twice and stored once, so no kernel is needed
+   for odd counts. `tail`: columns of the last register.
+
+   Addresses advance from row to row. Keeping the addresses of all rows at once would spill
+   registers, which took 10 % of the time of a small product. With DVTI_PACK, rows of B are b_row
+   apart, and each is copied into the panel after it has been read. With DVTI_STREAM, whole tiles
+   are written with non-temporal stores. */
+DVTI_INLINE void G(tile)(const int most, const int regs, const int how, const dvti_product *p,
 						 const DVTI_E *a, const DVTI_E *b, DVTI_E *c, const DVTI_E *start,
 						 int64_t rows, int64_t tail, int64_t b_row, DVTI_E *panel) {
 	const bool pack = how == DVTI_PACK;
 	const int64_t a_row = p->a_row, a_k = p->a_k, c_row = p->c_row, depth = p->depth;
 	const int64_t last = rows - 1, a_last = last * a_row, *b_k = p->b_k;
-	const int end = parts - 1;
+	const int end = regs - 1;
 	const P(first_type) first = P(first)(tail);
 	const DVTI_E *ahead = b + DVTI_AHEAD * b_row;
-	DVTI_PART sum[DVTI_TALL][4], row[4], factor;
+	DVTI_REGISTER sum[DVTI_TALL][4], row[4], factor;
 	int64_t k;
 	int i, j;
 	if (start) {
@@ -57193,7 +57499,7 @@ DVTI_INLINE void G(tile)(const int most, const int parts, const int how, const d
 		for (i = 0; i < most; i++) {
 			factor = P(set)(start[(i < most - 1 ? i : last) * p->start_row]);
 			DVTI_UNROLL
-			for (j = 0; j < parts; j++)
+			for (j = 0; j < regs; j++)
 				sum[i][j] = factor;
 		}
 	} else {
@@ -57218,7 +57524,7 @@ DVTI_INLINE void G(tile)(const int most, const int parts, const int how, const d
 		if (pack) {
 			b += b_row;
 			DVTI_UNROLL
-			for (j = 0; j < parts; j++, panel += DVTI_LANES) {
+			for (j = 0; j < regs; j++, panel += DVTI_LANES) {
 				P(store)(panel, row[j]);
 				if (j * DVTI_LANES % DVTI_WHOLE == 0)
 					DVTI_PREFETCH(ahead + j * DVTI_LANES);
@@ -57231,7 +57537,7 @@ DVTI_INLINE void G(tile)(const int most, const int parts, const int how, const d
 				from = a + i * a_row;
 			factor = P(set)(i < most - 1 ? from[i % 4 * a_row] : a[a_last]);
 			DVTI_UNROLL
-			for (j = 0; j < parts; j++)
+			for (j = 0; j < regs; j++)
 				sum[i][j] = P(fma)(factor, row[j], sum[i][j]);
 		}
 		a += a_k;
@@ -57241,12 +57547,12 @@ DVTI_INLINE void G(tile)(const int most, const int parts, const int how, const d
 		if (i == most - 1 && rows < most)
 			return;
 		DVTI_UNROLL
-		for (j = 0; j < parts; j++)
-			if (how == DVTI_AROUND)
+		for (j = 0; j < regs; j++)
+			if (how == DVTI_STREAM)
 				P(stream)(c + j * DVTI_LANES, sum[i][j]);
 			else if (j < end)
 				P(store)(c + j * DVTI_LANES, sum[i][j]);
-		if (how != DVTI_AROUND)
+		if (how != DVTI_STREAM)
 			P(store_first)(c + end * DVTI_LANES, first, sum[i][end]);
 		c += c_row;
 	}
@@ -57255,15 +57561,15 @@ DVTI_INLINE void G(tile)(const int most, const int parts, const int how, const d
 typedef void (*G(tile_fn))(const dvti_product *p, const DVTI_E *a, const DVTI_E *b, DVTI_E *c,
 						   const DVTI_E *start, int64_t rows, int64_t tail);
 
-#define DVTI_TILE(most, parts) \
-	static void G(tile_##most##_##parts)(const dvti_product *p, const DVTI_E *a, const DVTI_E *b, \
+#define DVTI_TILE(most, regs) \
+	static void G(tile_##most##_##regs)(const dvti_product *p, const DVTI_E *a, const DVTI_E *b, \
 										 DVTI_E *c, const DVTI_E *start, int64_t rows, \
 										 int64_t tail) { \
-		G(tile)(most, parts, 0, p, a, b, c, start, rows, tail, 0, NULL); \
+		G(tile)(most, regs, 0, p, a, b, c, start, rows, tail, 0, NULL); \
 	}
 DVTI_TILE(2, 1)
 DVTI_TILE(2, 2)
-#if DVTI_TILE_PARTS == 4
+#if DVTI_TILE_REGS == 4
 DVTI_TILE(2, 3)
 DVTI_TILE(2, 4)
 #endif
@@ -57272,7 +57578,7 @@ DVTI_TILE(4, 1)
 DVTI_TILE(6, 1)
 DVTI_TILE(4, 2)
 DVTI_TILE(6, 2)
-#if DVTI_TILE_PARTS == 4
+#if DVTI_TILE_REGS == 4
 DVTI_TILE(8, 1)
 DVTI_TILE(12, 1)
 DVTI_TILE(8, 2)
@@ -57286,20 +57592,20 @@ DVTI_TILE(6, 4)
 #undef DVTI_TILE
 
 #if DVTI_TILE_ROWS == 6
-#define DVTI_TILES(parts) \
-	{ G(tile_2_##parts), G(tile_4_##parts), G(tile_6_##parts), NULL, NULL, NULL }
-#define DVTI_TALL_TILES(parts) \
-	{ G(tile_2_##parts), G(tile_4_##parts), G(tile_6_##parts), G(tile_8_##parts), NULL, \
-	  G(tile_12_##parts) }
+#define DVTI_TILES(regs) \
+	{ G(tile_2_##regs), G(tile_4_##regs), G(tile_6_##regs), NULL, NULL, NULL }
+#define DVTI_TALL_TILES(regs) \
+	{ G(tile_2_##regs), G(tile_4_##regs), G(tile_6_##regs), G(tile_8_##regs), NULL, \
+	  G(tile_12_##regs) }
 #else
-#define DVTI_TILES(parts) \
-	{ G(tile_2_##parts), NULL, NULL, NULL, NULL, NULL }
+#define DVTI_TILES(regs) \
+	{ G(tile_2_##regs), NULL, NULL, NULL, NULL, NULL }
 #endif
-/* By parts and pairs of rows, from 1 on. */
-static const G(tile_fn) G(tiles)[DVTI_TILE_PARTS][6] = {
+/* Tiles by registers and pairs of rows, both from 1 on. */
+static const G(tile_fn) G(tiles)[DVTI_TILE_REGS][6] = {
 #if DVTI_TALL == 12
 	DVTI_TALL_TILES(1), DVTI_TALL_TILES(2), DVTI_TILES(3), DVTI_TILES(4)
-#elif DVTI_TILE_PARTS == 4
+#elif DVTI_TILE_REGS == 4
 	DVTI_TILES(1), DVTI_TILES(2), DVTI_TILES(3), DVTI_TILES(4)
 #else
 	DVTI_TILES(1), DVTI_TILES(2)
@@ -57308,23 +57614,24 @@ static const G(tile_fn) G(tiles)[DVTI_TILE_PARTS][6] = {
 #undef DVTI_TILES
 #undef DVTI_TALL_TILES
 
-/* How many pairs of rows the next tile takes where so many are left: no thin one shall be the last, and where the parts are few,
-   many rows at once keep the multipliers busy. */
-static int64_t G(pairs_of)(int64_t left, int64_t parts) {
+/* Returns the pairs of rows of the next tile if `left` pairs remain. The last tile should not be
+   thin. Few registers per row need many rows to keep the FMA units busy. */
+static int64_t G(pairs_of)(int64_t left, int64_t regs) {
 #if DVTI_TILE_ROWS == 6
 	static const signed char tall[] = {0, 1, 2, 3, 4, 3, 6, 4, 4, 6, 6, 4};
 	static const signed char low[] = {0, 1, 2, 3, 2, 3};
-	if (DVTI_TALL == 12 && parts <= 2)
+	if (DVTI_TALL == 12 && regs <= 2)
 		return left < DVTI_LENGTH(tall) ? tall[left] : 6;
 	return left < DVTI_LENGTH(low) ? low[left] : 3;
 #else
 	(void)left;
-	(void)parts;
+	(void)regs;
 	return 1;
 #endif
 }
 
-/* Asks for what a tile will store, and for the beginnings of the rows of A that follow it, while it multiplies. */
+/* Prefetches the elements of C that a tile will store and the beginnings of the next rows of A,
+   before the tile multiplies. */
 static void G(foresee)(const dvti_product *p, const DVTI_E *a, const DVTI_E *c, int64_t rows,
 					   int64_t cols) {
 	int64_t i, j;
@@ -57335,16 +57642,16 @@ static void G(foresee)(const dvti_product *p, const DVTI_E *a, const DVTI_E *c, 
 	}
 }
 
-/* All rows of some columns. */
-static void G(column)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t parts,
+/* Computes all rows of some columns. */
+static void G(column)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t regs,
 					  int64_t tail) {
 	const DVTI_E *a = (const DVTI_E *)p->a, *start = (const DVTI_E *)p->start;
 	int64_t left = p->rows;
 	while (left > 0) {
-		const int64_t pairs = G(pairs_of)((left + 1) / 2, parts), rows = DVTI_MIN(2 * pairs, left);
+		const int64_t pairs = G(pairs_of)((left + 1) / 2, regs), rows = DVTI_MIN(2 * pairs, left);
 		if (p->depth >= 128)
-			G(foresee)(p, a, c, rows, parts * DVTI_LANES);
-		G(tiles)[parts - 1][pairs - 1](p, a, b, c, start, rows, tail);
+			G(foresee)(p, a, c, rows, regs * DVTI_LANES);
+		G(tiles)[regs - 1][pairs - 1](p, a, b, c, start, rows, tail);
 		a += rows * p->a_row;
 		c += rows * p->c_row;
 		start = start ? start + rows * p->start_row : NULL;
@@ -57353,7 +57660,8 @@ static void G(column)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t
 }
 
 #if !DVTI_MASKED
-/* Less than a whole part of columns: B's go into whole vectors first, where reading further does no harm. */
+/* Computes columns that do not fill a register. Copies those of B into whole vectors first, so that
+   loads stay inside the operands. */
 static void G(edge)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t cols) {
 	DVTI_E whole[DVTI_EDGE * DVTI_WHOLE];
 	int64_t at[DVTI_EDGE], k, i;
@@ -57373,15 +57681,16 @@ static void G(edge)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t c
 #endif
 
 #if DVTI_MASKED
-/* Half a part of columns, or less, behind a whole part or alone: at half the width two instructions take the time of one. */
+/* Computes at most half a register of columns, alone or next to one whole register. Two
+   instructions of half the width take the time of one. */
 DVTI_INLINE void G(slim)(const int rows, const int whole, const dvti_product *p, const DVTI_E *a,
 						 const DVTI_E *b, DVTI_E *c, const DVTI_E *start, int64_t cols) {
 	const int64_t a_row = p->a_row, a_k = p->a_k, c_row = p->c_row, depth = p->depth;
 	const int64_t *b_k = p->b_k;
 	const int at = whole * DVTI_LANES;
 	const P(half_first_type) first = P(half_first)(cols);
-	DVTI_PART sum[DVTI_SLIM_BEHIND], row = P(set)(0), factor;
-	DVTI_HALF half[DVTI_SLIM_BEHIND], beside;
+	DVTI_REGISTER sum[DVTI_SLIM_BEHIND], row = P(set)(0), factor;
+	DVTI_HALF half[DVTI_SLIM_BEHIND], low;
 	int64_t k;
 	int i, j;
 	if (start) {
@@ -57404,7 +57713,7 @@ DVTI_INLINE void G(slim)(const int rows, const int whole, const dvti_product *p,
 	for (k = 0; k < depth; k++) {
 		if (whole)
 			row = P(load)(b + b_k[k]);
-		beside = P(half_load_first)(b + b_k[k] + at, first);
+		low = P(half_load_first)(b + b_k[k] + at, first);
 		DVTI_UNROLL
 		for (j = 0; j < rows; j += 4) {
 			const DVTI_E *from = a + j * a_row;
@@ -57413,9 +57722,9 @@ DVTI_INLINE void G(slim)(const int rows, const int whole, const dvti_product *p,
 				if (whole) {
 					factor = P(set)(from[i * a_row]);
 					sum[i + j] = P(fma)(factor, row, sum[i + j]);
-					half[i + j] = P(half_fma)(P(half_of)(factor), beside, half[i + j]);
+					half[i + j] = P(half_fma)(P(half_of)(factor), low, half[i + j]);
 				} else
-					half[i + j] = P(half_fma)(P(half_set)(from[i * a_row]), beside, half[i + j]);
+					half[i + j] = P(half_fma)(P(half_set)(from[i * a_row]), low, half[i + j]);
 			}
 		}
 		a += a_k;
@@ -57462,23 +57771,23 @@ static void G(slim_column)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, in
 #endif
 
 static void G(multiply)(const dvti_product *p) {
-	const int64_t width = DVTI_TILE_PARTS * DVTI_LANES;
+	const int64_t width = DVTI_TILE_REGS * DVTI_LANES;
 	const DVTI_E *b = (const DVTI_E *)p->b;
 	DVTI_E *c = (DVTI_E *)p->c;
-	int64_t left, parts, cols, tail;
+	int64_t left, regs, cols, tail;
 	if (p->rows <= 0)
 		return;
 	for (left = p->cols; left > 0; left -= width, b += p->b_panel, c += width) {
 		cols = DVTI_MIN(left, width);
-		parts = (cols + DVTI_LANES - 1) / DVTI_LANES;
-		tail = cols - (parts - 1) * DVTI_LANES;
+		regs = (cols + DVTI_LANES - 1) / DVTI_LANES;
+		tail = cols - (regs - 1) * DVTI_LANES;
 #if DVTI_MASKED
 		if (tail <= DVTI_LANES / 2 && p->rows >= DVTI_SLIM) {
-			const int64_t apart = parts > 2 ? parts - 1 : 0;
+			const int64_t apart = regs > 2 ? regs - 1 : 0;
 			if (apart)
 				G(column)(p, b, c, apart, DVTI_LANES);
 			G(slim_column)
-			(p, b + apart * DVTI_LANES, c + apart * DVTI_LANES, parts - apart - 1, tail);
+			(p, b + apart * DVTI_LANES, c + apart * DVTI_LANES, regs - apart - 1, tail);
 			continue;
 		}
 #else
@@ -57487,29 +57796,30 @@ static void G(multiply)(const dvti_product *p) {
 			continue;
 		}
 #endif
-		G(column)(p, b, c, parts, tail);
+		G(column)(p, b, c, regs, tail);
 	}
 }
 
-/* Rows of C that are formed while a panel is packed; 0: of a narrower panel, or of fewer rows, none. */
+/* Returns the rows of C that were computed while the panel was packed; 0 for narrower panels or
+   fewer rows. */
 static int64_t G(pack_on_the_way)(const dvti_product *p, int64_t b_row, void *panel) {
-	if (p->rows < DVTI_TILE_ROWS || p->cols < DVTI_TILE_PARTS * DVTI_LANES)
+	if (p->rows < DVTI_TILE_ROWS || p->cols < DVTI_TILE_REGS * DVTI_LANES)
 		return 0;
-	G(tile)(DVTI_TILE_ROWS, DVTI_TILE_PARTS, DVTI_PACK, p, (const DVTI_E *)p->a, (const DVTI_E *)p->b,
-			(DVTI_E *)p->c, (const DVTI_E *)p->start, DVTI_TILE_ROWS, DVTI_LANES, b_row,
-			(DVTI_E *)panel);
+	G(tile)
+	(DVTI_TILE_ROWS, DVTI_TILE_REGS, DVTI_PACK, p, (const DVTI_E *)p->a, (const DVTI_E *)p->b,
+	 (DVTI_E *)p->c, (const DVTI_E *)p->start, DVTI_TILE_ROWS, DVTI_LANES, b_row, (DVTI_E *)panel);
 	return DVTI_TILE_ROWS;
 }
 
 static void G(multiply_around)(const dvti_product *p) {
-	const int64_t width = DVTI_TILE_PARTS * DVTI_LANES;
+	const int64_t width = DVTI_TILE_REGS * DVTI_LANES;
 	dvti_product rest = *p;
 	for (; rest.cols >= width; rest.cols -= width) {
 		dvti_product column = rest;
 		column.cols = width;
 		for (; column.rows >= DVTI_TILE_ROWS; column.rows -= DVTI_TILE_ROWS) {
 			const DVTI_E *start = (const DVTI_E *)column.start;
-			G(tile)(DVTI_TILE_ROWS, DVTI_TILE_PARTS, DVTI_AROUND, p, (const DVTI_E *)column.a,
+			G(tile)(DVTI_TILE_ROWS, DVTI_TILE_REGS, DVTI_STREAM, p, (const DVTI_E *)column.a,
 					(const DVTI_E *)column.b, (DVTI_E *)column.c, start, DVTI_TILE_ROWS,
 					DVTI_LANES, 0, NULL);
 			column.a = (const DVTI_E *)column.a + DVTI_TILE_ROWS * p->a_row;
@@ -57533,9 +57843,15 @@ static void G(copy)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype
 	((DVTI_E *)dst + r * dst_row + c, G(fetch)(src, dtype, r * src_row + c, cols - c));
 }
 
-/* A square of parts: each round moves the lanes' place by one bit. */
-DVTI_INLINE void G(flip)(DVTI_PART *v) {
-	DVTI_PART w[DVTI_LANES];
+/* Transposes a square of registers. Each round zips registers i and i + lanes / 2, which rotates
+   the bits of (register, lane) by one; log2(lanes) rounds swap the two indices:
+
+     a0 a1 a2 a3        a0 c0 a1 c1        a0 b0 c0 d0
+     b0 b1 b2 b3  -->  a2 c2 a3 c3  -->  a1 b1 c1 d1
+     c0 c1 c2 c3        b0 d0 b1 d1        a2 b2 c2 d2
+     d0 d1 d2 d3        b2 d2 b3 d3        a3 b3 c3 d3 */
+DVTI_INLINE void G(transpose_registers)(DVTI_REGISTER *v) {
+	DVTI_REGISTER w[DVTI_LANES];
 	int round, i;
 	DVTI_UNROLL
 	for (round = 1; round < DVTI_LANES; round *= 2) {
@@ -57550,54 +57866,54 @@ DVTI_INLINE void G(flip)(DVTI_PART *v) {
 	}
 }
 
-/* One square, or what an edge leaves of it; of dst, `width` columns are written. By itself, so that its addresses are formed where they
-   are needed: inside the loops they would be kept on the stack. */
-DVTI_NOINLINE static void G(turn_square)(DVTI_E *dst, int64_t dst_row, const DVTI_E *src,
+/* Transposes one square, or what remains of it at an edge; writes `width` columns of dst. Not
+   inlined: inside the loops the compiler would keep its addresses on the stack. */
+DVTI_NOINLINE static void G(transpose_square)(DVTI_E *dst, int64_t dst_row, const DVTI_E *src,
 										 int64_t src_col, int64_t rows, int64_t cols,
 										 int64_t width) {
-	const P(first_type) first = P(first)(rows), part = P(first)(width);
-	DVTI_PART v[DVTI_LANES];
+	const P(first_type) first = P(first)(rows), partial = P(first)(width);
+	DVTI_REGISTER v[DVTI_LANES];
 	int i;
 	DVTI_UNROLL
 	for (i = 0; i < DVTI_LANES; i++)
 		v[i] = i < cols ? P(load_first)(src + i * src_col, first) : P(set)(0);
-	G(flip)(v);
+	G(transpose_registers)(v);
 	DVTI_UNROLL
 	for (i = 0; i < DVTI_LANES; i++, dst += dst_row)
 		if (i < rows) {
 			if (width >= DVTI_LANES)
 				P(store)(dst, v[i]);
 			else
-				P(store_first)(dst, part, v[i]);
+				P(store_first)(dst, partial, v[i]);
 		}
 }
 
-/* `filled` columns of dst are written. */
-static void G(turn_own)(DVTI_E *dst, int64_t dst_row, const DVTI_E *src, int64_t src_col,
+/* Transposes a matrix of this type and writes `filled` columns of dst. */
+static void G(transpose_own)(DVTI_E *dst, int64_t dst_row, const DVTI_E *src, int64_t src_col,
 						int64_t rows, int64_t cols, int64_t filled) {
 	int64_t r, c;
 	for (c = 0; c < filled; c += DVTI_LANES)
 		for (r = 0; r < rows; r += DVTI_LANES)
-			G(turn_square)
+			G(transpose_square)
 	(dst + r * dst_row + c, dst_row, src + c * src_col + r, src_col, rows - r, cols - c,
 	 filled - c);
 }
 
 static void G(transpose_exactly)(void *dst, int64_t dst_row, const void *src, int64_t src_col,
 							int64_t rows, int64_t cols) {
-	G(turn_own)((DVTI_E *)dst, dst_row, (const DVTI_E *)src, src_col, rows, cols, cols);
+	G(transpose_own)((DVTI_E *)dst, dst_row, (const DVTI_E *)src, src_col, rows, cols, cols);
 }
 
 static int64_t G(filled)(int64_t cols) {
 	return (cols + DVTI_WHOLE - 1) / DVTI_WHOLE * DVTI_WHOLE;
 }
 
-static void G(transpose)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype, int64_t src_col,
-					int64_t rows, int64_t cols) {
-	DVTI_E strip[DVTI_WHOLE * DVTI_BAND];
+static void G(transpose)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype,
+						 int64_t src_col, int64_t rows, int64_t cols) {
+	DVTI_E staging[DVTI_WHOLE * DVTI_BAND];
 	int64_t r, c;
 	if (dtype == DVTI_OWN) {
-		G(turn_own)
+		G(transpose_own)
 		((DVTI_E *)dst, dst_row, (const DVTI_E *)src, src_col, rows, cols, G(filled)(cols));
 		return;
 	}
@@ -57607,15 +57923,16 @@ static void G(transpose)(void *dst, int64_t dst_row, const void *src, dvt_dtype 
 			int64_t n_rows = DVTI_MIN(rows - r, DVTI_BAND),
 					n_cols = DVTI_MIN(cols - c, DVTI_WHOLE);
 			G(copy)
-			(strip, DVTI_BAND, (const char *)src + at * dvt_dtype_size(dtype), dtype, src_col,
+			(staging, DVTI_BAND, (const char *)src + at * dvt_dtype_size(dtype), dtype, src_col,
 			 n_cols, n_rows);
-			G(turn_own)
-			((DVTI_E *)dst + r * dst_row + c, dst_row, strip, DVTI_BAND, n_rows, n_cols, G(filled)(n_cols));
+			G(transpose_own)
+			((DVTI_E *)dst + r * dst_row + c, dst_row, staging, DVTI_BAND, n_rows, n_cols,
+			 G(filled)(n_cols));
 		}
 }
 
 /* ==== begin src/3_cpu/simd/gemm_vectors.inl ==== */
-/* Products with one vector or with a few, for one element type. Pasted by gemm_type.inl, whose words it uses. */
+/* Products with one vector or with a few, for one element type. gemm_type.inl includes it. */
 
 /* Adds `terms` rows of w to y, whose vectors are whole. */
 #ifdef DEVTENSOR_LINES
@@ -57658,7 +57975,7 @@ static void G(combine)(void *y, int64_t cols, int64_t depth, const void *x, int6
 	W(store_n)(to + whole, cols - whole, sum);
 }
 
-DVTI_INLINE DVTI_PART G(fold_parts)(DVTI_VECTOR sum) {
+DVTI_INLINE DVTI_REGISTER G(add_registers)(DVTI_VECTOR sum) {
 #if DVTI_REGS == 1
 	return sum;
 #elif DVTI_REGS == 2
@@ -57668,13 +57985,14 @@ DVTI_INLINE DVTI_PART G(fold_parts)(DVTI_VECTOR sum) {
 #endif
 }
 
-/* lane[i] = the lanes of part number i, folded. A round folds all of n parts in halves, and puts two of them into one. */
-DVTI_INLINE void G(fold)(const int n, const DVTI_PART *parts, DVTI_E *lane) {
-	DVTI_PART v[DVTI_LANES];
+/* Sets lane[i] = the reduced lanes of register i. Each round adds the lower and the upper half of
+   all registers and puts two results into one (transpose_reduce.inl). */
+DVTI_INLINE void G(reduce_lanes)(const int n, const DVTI_REGISTER *regs, DVTI_E *lane) {
+	DVTI_REGISTER v[DVTI_LANES];
 	int left, i;
 	DVTI_UNROLL
 	for (i = 0; i < DVTI_LANES; i++)
-		v[i] = parts[i < n ? i : 0];
+		v[i] = regs[i < n ? i : 0];
 	DVTI_UNROLL
 	for (left = DVTI_LANES / 2; left; left /= 2) {
 		DVTI_UNROLL
@@ -57685,7 +58003,7 @@ DVTI_INLINE void G(fold)(const int n, const DVTI_PART *parts, DVTI_E *lane) {
 	P(store)(lane, v[0]);
 }
 
-/* rows times cols dots; of those at the edges the last may be the same one again. */
+/* Computes rows x cols dot products. At the edges the last row or column is computed again. */
 DVTI_INLINE void G(dots_tile)(const int rows, const int cols, const dvti_dots *p, int64_t i,
 							  int64_t j) {
 	const int64_t last_row = DVTI_MIN(p->rows - i, rows) - 1;
@@ -57694,7 +58012,7 @@ DVTI_INLINE void G(dots_tile)(const int rows, const int cols, const dvti_dots *p
 	const DVTI_E *w[4], *x[6];
 	const int dots = rows * cols;
 	DVTI_VECTOR sum[4][6], factor[6], row;
-	DVTI_PART parts[24];
+	DVTI_REGISTER regs[24];
 	DVTI_E lane[24 + DVTI_LANES], *y = (DVTI_E *)p->y + i * p->y_row + j * p->y_col;
 	int64_t k;
 	int r, c;
@@ -57736,11 +58054,11 @@ DVTI_INLINE void G(dots_tile)(const int rows, const int cols, const dvti_dots *p
 	for (r = 0; r < rows; r++) {
 		DVTI_UNROLL
 		for (c = 0; c < cols; c++)
-			parts[r * cols + c] = G(fold_parts)(sum[r][c]);
+			regs[r * cols + c] = G(add_registers)(sum[r][c]);
 	}
 	DVTI_UNROLL
 	for (r = 0; r < dots; r += DVTI_LANES)
-		G(fold)(DVTI_MIN(DVTI_LANES, dots - r), parts + r, lane + r);
+		G(reduce_lanes)(DVTI_MIN(DVTI_LANES, dots - r), regs + r, lane + r);
 	for (r = 0; r <= last_row; r++)
 		for (c = 0; c <= last_col; c++)
 			y[r * p->y_row + c * p->y_col] = lane[r * cols + c];
@@ -57758,51 +58076,64 @@ static void G(dots)(const dvti_dots *p) {
 }
 /* ==== end src/3_cpu/simd/gemm_vectors.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 459 "src/3_cpu/simd/gemm_type.inl"
+#line 476 "src/3_cpu/simd/gemm_type.inl"
 #endif
 
-static const dvti_simd_gemm G(kernels) = {
-	sizeof(DVTI_E), DVTI_TILE_PARTS *DVTI_LANES, G(multiply), G(multiply_around), G(pack_on_the_way),
-	G(copy), G(transpose), G(transpose_exactly), G(combine), G(dots)};
+static const dvti_simd_gemm G(kernels) = {sizeof(DVTI_E),     DVTI_TILE_REGS *DVTI_LANES,
+										  G(multiply),        G(multiply_around),
+										  G(pack_on_the_way), G(copy),
+										  G(transpose),       G(transpose_exactly),
+										  G(combine),         G(dots)};
 
 #undef DVTI_WHOLE
 #undef DVTI_EDGE
 #undef DVTI_BAND
 #undef DVTI_PACK
-#undef DVTI_AROUND
+#undef DVTI_STREAM
 #undef DVTI_AHEAD
 #undef DVTI_SLIM
 #undef DVTI_SLIM_BEHIND
 /* ==== end src/3_cpu/simd/gemm_type.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 83 "src/3_cpu/simd/gemm.inl"
+#line 96 "src/3_cpu/simd/gemm.inl"
 #endif
 #undef DVTI_E
 #undef DVTI_OWN
 #undef G
 #undef P
 #undef W
-#undef DVTI_PART
+#undef DVTI_REGISTER
 #undef DVTI_HALF
 #undef DVTI_VECTOR
 #undef DVTI_LANES
 
 #undef DVTI_MASKED
-#undef DVTI_TILE_PARTS
+#undef DVTI_TILE_REGS
 #undef DVTI_TILE_ROWS
 #undef DVTI_TALL
 #undef DVTI_DOTS_ROWS
 #undef DVTI_DOTS_COLS
 /* ==== end src/3_cpu/simd/gemm.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 20 "src/3_cpu/simd/isa_target.inl"
+#line 17 "src/3_cpu/simd/isa_target.inl"
 #endif
 /* ==== begin src/3_cpu/simd/winograd.inl ==== */
 /* Winograd's F(4 x 4, 3 x 3) for convolutions (dvt_simd_conv.h): transforms of 16 tiles at a time.
-   The points 0, +-sqrt(1/2), +-sqrt(2) and infinity round least of those that were tried: the RMS
-   error is twice that of direct sums. The usual 0, +-1, +-2 have five times as much. */
+   Tiles of 6 x 6 inputs overlap by two and give 4 x 4 results:
+
+     one row of x   0 1 2 3 4 5 6 7 8 9        deinterleaved   phase 0:  0 4 8 ..
+     tile 0         +---------+                                phase 1:  1 5 9 ..
+     tile 1                 +---------+                        phase 2:  2 6 ..
+                                                               phase 3:  3 7 ..
+
+     column j of tiles t .. t + 15 is the vector at rows[j % 4 * phase + j / 4 + t]
+     v[(6 i + j) * v_k + t]: element (i, j) of the transformed tile t
+
+   The points 0, +-sqrt(1/2), +-sqrt(2) and infinity gave the smallest rounding errors of those
+   tried: the RMS error is twice that of direct sums. The usual 0, +-1, +-2 have five times as
+   much. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/3_cpu/simd/winograd.inl"
+#line 14 "src/3_cpu/simd/winograd.inl"
 #endif
 #define DVTI_ROOT 1.41421356237309505f
 
@@ -57941,12 +58272,18 @@ static const dvti_simd_winograd V(winograd_table) = {
 #undef DVTI_ROOT
 /* ==== end src/3_cpu/simd/winograd.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 21 "src/3_cpu/simd/isa_target.inl"
+#line 18 "src/3_cpu/simd/isa_target.inl"
 #endif
 /* ==== begin src/3_cpu/simd/conv.inl ==== */
-/* Convolution: the kernels that dvt_simd_conv.h describes. */
+/* The convolution kernels that dvt_simd_conv.h describes. V(conv_correlate) splits each row by
+   lane; a register of sums covers DVTI_REG_F of the 16 lanes and each pass over all images fills
+   one such group:
+
+     columns of y and x   0 .. 15 | 16 .. 31 | 32 .. 47
+     lane                 0 .. 15    0 .. 15    0 .. 15
+     sums[o][k]          [0 .. 15] += y[o][j] * x[at[k] + j], lane j % 16 */
 #ifdef DEVTENSOR_LINES
-#line 1 "src/3_cpu/simd/conv.inl"
+#line 7 "src/3_cpu/simd/conv.inl"
 #endif
 static void V(conv_gather)(float *dst, int64_t dst_k, const float *src, const int64_t *at,
 						   int64_t taps, int64_t count) {
@@ -57978,7 +58315,7 @@ static void V(conv_scatter)(float *dst, const int64_t *at, const float *src, int
 		}
 }
 
-/* Sums `vectors` vectors of one row, the last one of n lanes. */
+/* Computes `vectors` vectors of one row of results. The last one has n lanes. */
 DVTI_INLINE void V(conv_filter_piece)(const int vectors, const dvti_conv_plane *p,
 									  const float *src, float *y, const float *w, float start,
 									  int64_t n) {
@@ -58017,8 +58354,8 @@ static void V(conv_filter)(const dvti_conv_plane *p, float *y, const float *w, f
 #endif
 #define DVTI_TAPS 4
 
-/* Sums some output channels and taps in registers, one register of the 16 lanes after the other.
-   Where there are fewer channels or taps, the last one is computed again. */
+/* Sums some output channels and taps in registers, one register of the 16 lanes after the other. If
+   there are fewer channels or taps, the last one is computed again. */
 DVTI_INLINE void V(conv_correlate_tile)(const int most, const dvti_conv_plane *p, int64_t tap,
 										const float *y, int64_t outs, float *sums) {
 	V(pf) sum[DVTI_OUTS][DVTI_TAPS], row[DVTI_OUTS], x;
@@ -58105,43 +58442,49 @@ static const dvti_simd_conv V(conv_kernels) = {
 	V(conv_reduce_lanes), V(conv_copy_rows), &V(winograd_table)};
 /* ==== end src/3_cpu/simd/conv.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 22 "src/3_cpu/simd/isa_target.inl"
+#line 19 "src/3_cpu/simd/isa_target.inl"
 #endif
 /* ==== begin src/3_cpu/simd/optimizer.inl ==== */
-/* Steps of optimizers in float32: one pass over the weights and their state, in float64 and rounded once per
-   array. The formulas stand in 2_core/math/optimizer_steps.inl. */
+/* Optimizer steps in float32: one pass over the weights and their state. Computes in float64 and
+   rounds each array once. 2_core/math/optimizer_steps.inl has the formulas. */
 #ifdef DEVTENSOR_LINES
 #line 2 "src/3_cpu/simd/optimizer.inl"
 #endif
 /* ==== begin src/2_core/math/optimizer_steps.inl ==== */
 /* The formulas of the built-in optimizers: one step of one element, or of a vector of elements, in
-   float64. Pasted for the vectors of every ISA target, for single elements of every dtype on the CPU,
-   and as CUDA source. Every operation is rounded by itself, so a step has the same bits everywhere.
+   float64. Included for the vectors of every ISA target and for single elements of every dtype on
+   the CPU, and embedded as CUDA source. Every operation rounds separately, so a step has the same
+   bits everywhere.
 
    g is rescale * gradient, clipped; w the weight, d the weight decay, a the learning rate:
 
-   sgd       w <- w - a (g + d w);  with momentum u:  m <- u m - a (g + d w), w <- w + m;
-             Nesterov:  w <- w + u m - a (g + d w), with the new m. Source: MXNet; Sutskever et al., 2013
-   adam      h = g + d w;  m <- b1 m + (1 - b1) h,  v <- b2 v + (1 - b2) h h,  w <- w - a' m / (sqrt(v) + e)
-             with a' = a sqrt(1 - b2^t) / (1 - b1^t). Source: Kingma and Ba, 2014
-   adamw     the same with h = g, and w <- w - a' m / (sqrt(v) + e) - a d w. Source: Loshchilov and Hutter, 2017
-   rmsprop   h = g + d w;  n <- r n + (1 - r) h h,  w <- w - a h / sqrt(n + e). Source: Tieleman and Hinton, 2012
-             centered:  s <- r s + (1 - r) h,  m <- u m - a h / sqrt(n - s s + e),  w <- w + m. Source: Graves, 2013
-   adagrad   n <- n + g g,  w <- w - a (g / sqrt(n + e) + d w). Source: Duchi et al., 2011 */
+     sgd       w <- w - a (g + d w); with momentum u: m <- u m - a (g + d w), w <- w + m;
+               Nesterov: w <- w + u m - a (g + d w), with the new m.
+               Source: MXNet; Sutskever et al., 2013
+     adam      h = g + d w; m <- b1 m + (1 - b1) h, v <- b2 v + (1 - b2) h h,
+               w <- w - a' m / (sqrt(v) + e) with a' = a sqrt(1 - b2^t) / (1 - b1^t).
+               Source: Kingma and Ba, 2014
+     adamw     the same with h = g, and w <- w - a' m / (sqrt(v) + e) - a d w.
+               Source: Loshchilov and Hutter, 2017
+     rmsprop   h = g + d w; n <- r n + (1 - r) h h, w <- w - a h / sqrt(n + e).
+               Source: Tieleman and Hinton, 2012
+               centered: s <- r s + (1 - r) h, m <- u m - a h / sqrt(n - s s + e), w <- w + m.
+               Source: Graves, 2013
+     adagrad   n <- n + g g, w <- w - a (g / sqrt(n + e) + d w). Source: Duchi et al., 2011 */
 
 /* What one step reads and writes. */
 #ifdef DEVTENSOR_LINES
-#line 16 "src/2_core/math/optimizer_steps.inl"
+#line 22 "src/2_core/math/optimizer_steps.inl"
 #endif
 typedef struct V(step) {
 	V(d) g, w, s[3];
 } V(step);
 
-/* f of a launch: rate, decay, rescale, clip (maybe infinite), then the row's p0 .. p3. */
+/* f of a launch: rate, decay, rescale, clip (may be infinite), then the row's p0 .. p3. */
 #define DVTI_RATE V(dset)(f[0])
 #define DVTI_DECAY V(dset)(f[1])
 #define DVTI_P(k) V(dset)(f[4 + k])
-/* p s + (1 - p) x */
+/* Computes p s + (1 - p) x. */
 #define DVTI_AVERAGE(p, s, x) V(dadd)(V(dmul)(V(dset)(p), s), V(dmul)(V(dset)(1 - (p)), x))
 
 DVTI_INLINE V(d) V(step_gradient)(const double *f, V(d) gradient) {
@@ -58221,7 +58564,7 @@ DVTI_INLINE void V(update_adagrad)(const double *f, bool flag, int states, V(ste
 #line 3 "src/3_cpu/simd/optimizer.inl"
 #endif
 
-/* Works on a copy of the parameters, which no store can change: so constants stay in registers. */
+/* Copies the parameters, so that no store can alias them and constants stay in registers. */
 #define DVTI_STEP_KERNEL(name, states) \
 	static void V(name##_##states)(const dvti_update *given) { \
 		const dvti_update step = *given; \
@@ -58278,21 +58621,22 @@ static dvti_update_fn V(step_kernel)(dvti_op op, int states) {
 }
 /* ==== end src/3_cpu/simd/optimizer.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 23 "src/3_cpu/simd/isa_target.inl"
+#line 20 "src/3_cpu/simd/isa_target.inl"
 #endif
 /* ==== begin src/2_core/math/box_muller.inl ==== */
-/* The transform of Box and Muller: two normal numbers from two words of 32 random bits; needs log.inl, see basics.inl. Words are numbers
-   without sign. How far the result may be from the transform of exact numbers stands in tests/isa/test_normal.c. */
+/* The transform of Box and Muller: two normal numbers from two 32-bit random numbers without sign.
+   Needs log.inl; see basics.inl. tests/isa/test_normal.c has the largest error against the exact
+   transform. */
 
-/* sqrt(-2 log u), u = (w + 1) / 2^32. A word has more digits than a float, and where u is next to 1 its last ones are all that the logarithm
-   consists of. So the upper 24 bits and the rest are floats of their own until 1 is taken from them, which is exact for the upper
-   ones. */
+/* Returns sqrt(-2 log u), u = (w + 1) / 2^32. w has more digits than a float. Where u is near 1,
+   the logarithm depends on the last of them. So the upper 24 bits and the rest are separate floats
+   until 1 is subtracted, which is exact for the upper ones. */
 #ifdef DEVTENSOR_LINES
-#line 6 "src/2_core/math/box_muller.inl"
+#line 7 "src/2_core/math/box_muller.inl"
 #endif
 DVTI_INLINE V(f) V(normal_radius)(V(i) w) {
 	V(f) high = V(to_f)(V(ishr)(w, 8)), scale, f;
-	/* (w % 256 + 1) / 256: in 2^15 that is the last bits */
+	/* (w % 256 + 1) / 256: the last bits of a float of 2^15 */
 	V(f) low = V(as_f)(V(ior)(V(iand)(w, V(iset)(0xff)), V(iset)(0x47000000)));
 	V(i) n;
 	low = V(sub)(low, V(set)(32767.99609375f));
@@ -58303,8 +58647,9 @@ DVTI_INLINE V(f) V(normal_radius)(V(i) w) {
 	return V(sqrt)(V(mul)(V(set)(-2), V(log_of)(V(to_f)(n), f)));
 }
 
-/* Cosine and sine of 2 pi w / 2^32. Of t, the turn's part within an eighth of the nearest quarter, the float keeps as many digits where the
-   sine is next to 0; 2 pi stands in two parts. */
+/* Computes cosine and sine of 2 pi w / 2^32. t is the distance from the nearest quarter turn, at
+   most an eighth. As a float it keeps its relative accuracy where the sine is near 0. 2 pi is the
+   sum of two floats. */
 DVTI_INLINE void V(normal_turn)(V(i) w, V(f) * cosine, V(f) * sine) {
 	V(i) p = V(iadd)(w, V(iset)(0x20000000)); /* two bits: quarters */
 	V(f) t = V(mul)(V(to_f)(V(ishl)(w, 2)), V(set)(1 / 17179869184.f)), z = V(mul)(t, t), s, c;
@@ -58326,19 +58671,25 @@ DVTI_INLINE void V(normal_pair)(V(i) first, V(i) second, V(f) mean, V(f) deviati
 }
 /* ==== end src/2_core/math/box_muller.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 24 "src/3_cpu/simd/isa_target.inl"
+#line 21 "src/3_cpu/simd/isa_target.inl"
 #endif
 /* ==== begin src/3_cpu/simd/random.inl ==== */
-/* Philox 4x32-10 for 16 counters at a time: uniform, normal and bernoulli in float32, with the bits of cpu_random.c. Lanes hold the
-   counters in the order in which V(store4) puts their words into memory one after the other. */
+/* Philox 4x32-10 for 16 counters at a time: uniform, normal and bernoulli in float32, with the bits
+   of cpu_random.c. One group is the four 32-bit outputs of a counter:
+
+     registers      w[0]  a0 a1 a2 ..     lane i has group V(group_of_lane)(i)
+                    w[1]  b0 b1 b2 ..
+                    w[2]  c0 c1 c2 ..     V(store4)
+                    w[3]  d0 d1 d2 ..     ---------->   memory  a b c d | a b c d | .. */
 #ifdef DEVTENSOR_LINES
-#line 2 "src/3_cpu/simd/random.inl"
+#line 7 "src/3_cpu/simd/random.inl"
 #endif
 typedef struct V(words) {
 	V(i) w[4];
 } V(words);
 
-/* What all groups of a launch have in common: words 2 and 3 of the counters, and the key of each round. */
+/* What all groups of a launch share: the upper two numbers of the counters, and the key of each
+   round. */
 typedef struct V(rounds) {
 	V(l) place[2], key[10][2];
 } V(rounds);
@@ -58363,13 +58714,15 @@ DVTI_INLINE void V(rounds_of)(const dvti_launch *launch, V(rounds) * r) {
 	}
 }
 
-/* The words of 16 groups, from number `at` on, the even and the odd lanes' by themselves: a word is the lower half of a lane, as products
-   want it; above it stands what nobody reads. Source: Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3. SC 2011. */
+/* Computes 16 groups from index `at` on, even and odd lanes apart. A number is the lower half of a
+   64-bit lane, as V(lmul) needs it; the upper half is ignored. Source: Salmon, Moraes, Dror, Shaw:
+   Parallel random numbers: as easy as 1, 2, 3. SC 2011. */
 DVTI_INLINE V(words) V(philox)(uint64_t at, const V(rounds) * rounds) {
 	const V(l) factor0 = V(lset)(0xD2511F53), factor1 = V(lset)(0xCD9E8D57);
 	const V(l) lower = V(lset)(0xffffffff);
 	V(l) w[2][4], product0, product1;
-	const int first = DVTI_BIG_ENDIAN; /* which of an int64's halves is the even lane */
+	const int first = DVTI_BIG_ENDIAN; /* the lower half of an int64 is the even lane, or on
+                                          big-endian the odd one */
 	int64_t groups[8];
 	V(words) r;
 	int i, k;
@@ -58400,7 +58753,7 @@ DVTI_INLINE V(words) V(philox)(uint64_t at, const V(rounds) * rounds) {
 	return r;
 }
 
-/* low + u * (high - low) in double, at most the largest result. */
+/* Returns low + u * (high - low) computed in double, at most the largest result. */
 DVTI_INLINE V(i) V(uniform)(V(i) w, const dvti_launch *launch) {
 	const V(d) low = V(dset)(launch->f[0]), range = V(dset)(launch->f[1] - launch->f[0]);
 	const V(d) largest = V(dset)(launch->f[2]);
@@ -58413,7 +58766,7 @@ DVTI_INLINE V(i) V(uniform)(V(i) w, const dvti_launch *launch) {
 	return V(as_i)(V(narrow)(a, b));
 }
 
-/* 1 where w < p * 2^32; comparing needs a sign, so both are moved by 2^31. */
+/* Returns 1 where w < p * 2^32, else 0. Comparisons are signed, so both sides are moved by 2^31. */
 DVTI_INLINE V(i) V(bernoulli)(V(i) w, double threshold) {
 	const V(i) one = V(as_i)(V(set)(1)), none = V(iset)(0), middle = V(iset)(INT32_MIN);
 	double limit = ceil(threshold);
@@ -58426,7 +58779,7 @@ DVTI_INLINE V(i) V(bernoulli)(V(i) w, double threshold) {
 	return V(iselect)(V(igt)(bound, V(ixor)(w, middle)), one, none);
 }
 
-/* Groups first..first + 15 of a launch of Philox, as 64 floats. */
+/* Computes groups first..first + 15 of a launch as 64 floats. */
 DVTI_INLINE void V(random_block)(const dvti_launch *launch, const V(rounds) * rounds, int64_t first,
 								 int32_t *to) {
 	V(words) r = V(philox)((uint64_t)launch->i[2] + (uint64_t)first, rounds);
@@ -58449,7 +58802,7 @@ DVTI_INLINE void V(random_block)(const dvti_launch *launch, const V(rounds) * ro
 	V(store4)(to, r.w[0], r.w[1], r.w[2], r.w[3]);
 }
 
-/* Elements 4 * first.. to `to`; groups of 4, the last one may be cut by the array's end. */
+/* Writes elements from 4 * first on to `to`. The array may end within the last group. */
 static void V(random_f32)(const dvti_launch *launch, int64_t first, int64_t end, float *to) {
 	int64_t left = DVTI_MIN(4 * end, launch->i[6]) - 4 * first;
 	int32_t last[64];
@@ -58463,25 +58816,26 @@ static void V(random_f32)(const dvti_launch *launch, int64_t first, int64_t end,
 }
 /* ==== end src/3_cpu/simd/random.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 25 "src/3_cpu/simd/isa_target.inl"
+#line 22 "src/3_cpu/simd/isa_target.inl"
 #endif
 /* ==== begin src/3_cpu/simd/transpose_reduce.inl ==== */
-/* Reduces the lanes of many vectors at once, each vector's by themselves, in the order in which V(lanes_max) and
-   its like reduce one. Zipped with the vector half as many further, a vector has its own two halves side by
-   side, and the other's between them. After log2(lanes) levels lane k holds the result of vector k:
+/* Transpose-and-reduce: reduces the lanes of many vectors at once, each vector by itself, in the
+   order of V(lanes_max) and its like. Zipping vectors i and i + n/2 puts the lower and the upper
+   half of each next to each other, so one operation reduces two vectors. After log2(lanes) levels
+   lane k holds the result of vector k:
 
-       a0 a1 a2 a3    zip a, c    a0 c0 a1 c1 + a2 c2 a3 c3    zip with b, d    a+ b+ c+ d+
+     a0 a1 a2 a3    zip a, c    a0 c0 a1 c1 + a2 c2 a3 c3    zip with b, d    a+ b+ c+ d+
 
-   So rows of one vector cost two or three instructions each instead of twenty. */
+   Rows of one vector cost two or three instructions each instead of twenty. */
 #ifdef DEVTENSOR_LINES
-#line 7 "src/3_cpu/simd/transpose_reduce.inl"
+#line 8 "src/3_cpu/simd/transpose_reduce.inl"
 #endif
-#define DVTI_ZIP_LEVEL(d, word, low, high) \
+#define DVTI_ZIP_LEVEL(d, primitive, low, high) \
 	DVTI_REPEAT(8) \
 	for (i = 0; i < d; i++) \
-		v[i] = word(low(v[i], v[i + d]), high(v[i], v[i + d]));
+		v[i] = primitive(low(v[i], v[i + d]), high(v[i], v[i + d]));
 
-/* The largest of each of lanes[16][16]. */
+/* Writes the maximum of each of lanes[16][16]. */
 static void V(transpose_max)(const float *lanes, float *most) {
 	V(f) v[16];
 	int i;
@@ -58495,22 +58849,25 @@ static void V(transpose_max)(const float *lanes, float *most) {
 	V(store)(most, v[0]);
 }
 
-#define DVTI_ZIP_EIGHT(word) \
-	DVTI_ZIP_LEVEL(4, word, V(dzip_low), V(dzip_high)) \
-	DVTI_ZIP_LEVEL(2, word, V(dzip_low), V(dzip_high)) \
-	DVTI_ZIP_LEVEL(1, word, V(dzip_low), V(dzip_high))
+#define DVTI_ZIP_EIGHT(primitive) \
+	DVTI_ZIP_LEVEL(4, primitive, V(dzip_low), V(dzip_high)) \
+	DVTI_ZIP_LEVEL(2, primitive, V(dzip_low), V(dzip_high)) \
+	DVTI_ZIP_LEVEL(1, primitive, V(dzip_low), V(dzip_high))
 
-/* Joins each of lanes[rows][8], 8 rows at most. Extremes, which few reductions of float64 lanes are, lane by
-   lane. */
+/* Joins each of lanes[rows][8], at most 8 rows. Extremes of float64 lanes are rare, and joined lane
+   by lane. */
 static void V(transpose_join)(dvti_join join, const double *lanes, int64_t rows, double *value) {
 	const bool extreme = join == DVTI_JOIN_smaller || join == DVTI_JOIN_larger;
 	V(d) v[8];
 	int i, k;
 	for (i = 0; i < rows && (rows < 8 || extreme); i++, lanes += 8) {
 		v[0] = V(dload)(lanes);
-		value[i] = join == DVTI_JOIN_mul ? V(dlanes_mul)(v[0]) : extreme ? lanes[0] : V(dlanes_add)(v[0]);
+		value[i] = join == DVTI_JOIN_mul ? V(dlanes_mul)(v[0])
+				   : extreme             ? lanes[0]
+										 : V(dlanes_add)(v[0]);
 		for (k = 1; extreme && k < 8; k++)
-			value[i] = join == DVTI_JOIN_smaller ? dvti_f64_smaller(value[i], lanes[k]) : dvti_f64_larger(value[i], lanes[k]);
+			value[i] = join == DVTI_JOIN_smaller ? dvti_f64_smaller(value[i], lanes[k])
+												 : dvti_f64_larger(value[i], lanes[k]);
 	}
 	if (rows < 8 || extreme)
 		return;
@@ -58527,32 +58884,66 @@ static void V(transpose_join)(dvti_join join, const double *lanes, int64_t rows,
 
 #undef DVTI_ZIP_LEVEL
 #undef DVTI_ZIP_EIGHT
+
+/* Transposes 16 x 16 floats, or other elements of 4 bytes: rows `from_step` apart become columns of
+   rows `to_step` apart. Each of four rounds zips vectors i and i + 8. A round moves the element at
+   index 16 i + j to the index with its 8 bits rotated left by one; four rounds give 16 j + i. */
+static void V(transpose)(const float *from, int64_t from_step, float *to, int64_t to_step) {
+	V(f) v[16], w[16];
+	int i;
+	DVTI_REPEAT(16)
+	for (i = 0; i < 16; i++)
+		v[i] = V(load)(from + i * from_step);
+#define DVTI_ZIP(v, w) \
+	DVTI_REPEAT(8) \
+	for (i = 0; i < 8; i++) { \
+		w[2 * i] = V(zip_low)(v[i], v[i + 8]); \
+		w[2 * i + 1] = V(zip_high)(v[i], v[i + 8]); \
+	}
+	DVTI_ZIP(v, w)
+	DVTI_ZIP(w, v)
+	DVTI_ZIP(v, w)
+	DVTI_ZIP(w, v)
+#undef DVTI_ZIP
+	DVTI_REPEAT(16)
+	for (i = 0; i < 16; i++)
+		V(store)(to + i * to_step, v[i]);
+}
 /* ==== end src/3_cpu/simd/transpose_reduce.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 26 "src/3_cpu/simd/isa_target.inl"
+#line 23 "src/3_cpu/simd/isa_target.inl"
 #endif
 /* ==== begin src/3_cpu/simd/softmax.inl ==== */
-/* softmax, log_softmax and logsumexp of rows of float32: the maximum, the sum of the exponentials below it in
-   float64, the values. A NaN or an infinite maximum makes the whole row NaN. */
+/* softmax, log_softmax and logsumexp of rows of float32. A NaN or an infinite maximum makes the
+   whole row NaN. Up to DVTI_SOFT_ROWS rows take each step together, which hides latencies:
+
+     x      most[r]        lanes[r]              sum[r]         factor[r]     y
+     row r  --> maximum    --> sum of            --> one sum    --> 1 / sum   --> exp * factor
+                of row r       exp(x - most)         per row        or            or
+                               in 8 doubles                         log(sum)      x - most - factor
+            transpose_max                        transpose_join
+            of 16 rows                           of 8 rows */
 
 #ifdef DEVTENSOR_LINES
-#line 3 "src/3_cpu/simd/softmax.inl"
+#line 10 "src/3_cpu/simd/softmax.inl"
 #endif
-#define DVTI_SOFT_ROWS 16       /* rows that take each step together, which hides latencies */
-#define DVTI_SOFT_ELEMENTS 1024 /* of them at most: four rows of 1024 take 1.25x as long together as alone */
+#define DVTI_SOFT_ROWS 16 /* rows that take each step together */
+/* Elements of these rows at most: four rows of 1024 take 1.25x as long together as alone. */
+#define DVTI_SOFT_ELEMENTS 1024
 
 typedef struct V(soft) {
 	double sum[DVTI_SOFT_ROWS];
 	double lanes[8 * DVTI_SOFT_ROWS]; /* of sums */
 	float most[DVTI_SOFT_ROWS], factor[DVTI_SOFT_ROWS];
-	float x[16 * DVTI_SOFT_ROWS]; /* of rows of one vector the elements or the exponentials, of others the lanes of maxima */
+	/* Elements or exponentials of rows of one vector; for longer rows the lanes of maxima. */
+	float x[16 * DVTI_SOFT_ROWS];
 } V(soft);
 
 DVTI_INLINE int64_t V(soft_group)(int64_t rows, int64_t n) {
 	return DVTI_MAX(1, DVTI_MIN(DVTI_MIN(rows, DVTI_SOFT_ROWS), DVTI_SOFT_ELEMENTS / n));
 }
 
-/* The maximum of n > 0 elements, in lanes. */
+/* Returns the maximum of n > 0 elements, in lanes. */
 DVTI_INLINE V(f) V(soft_most)(const float *x, int64_t n) {
 	V(f) most = V(set)(-INFINITY), other = most;
 	int64_t at;
@@ -58565,8 +58956,8 @@ DVTI_INLINE V(f) V(soft_most)(const float *x, int64_t n) {
 	return V(max)(most, other);
 }
 
-/* Sums exp(x - most), in lanes; the exponentials go to y, unless it is NULL. Beyond the row x is -inf, which
-   adds nothing. */
+/* Returns the sum of exp(x - most), in lanes. Writes the exponentials to y, unless it is NULL.
+   After the row x is -inf, which adds nothing. */
 DVTI_INLINE V(d) V(soft_sum)(const float *x, float *y, int64_t n, V(f) most) {
 	V(d) low = V(dzero)(), high = V(dzero)();
 	V(f) e, other;
@@ -58624,13 +59015,16 @@ static void V(soft_rows)(const float *x, int64_t x_step, float *y, int64_t y_ste
 		V(transpose_max)(of->x, of->most);
 	V(store)(of->most, V(within)(V(load)(of->most), -bound, bound));
 	for (r = 0; r < rows; r++)
-		V(dstore)(of->lanes + 8 * r, V(soft_sum)(x + r * x_step, y ? y + r * y_step : NULL, n, V(set)(of->most[r])));
+		V(dstore)
+		(of->lanes + 8 * r,
+		 V(soft_sum)(x + r * x_step, y ? y + r * y_step : NULL, n, V(set)(of->most[r])));
 	V(soft_end)(of, rows, logarithm);
 }
 
-/* The same for DVTI_SOFT_ROWS rows of one vector each, which stay on the stack: a masked store cannot be
-   forwarded to a load. */
-static void V(soft_short)(const float *x, int64_t step, int64_t n, float bound, bool logarithm, V(soft) * of) {
+/* The same for DVTI_SOFT_ROWS rows of one vector each, which stay on the stack. A load after a
+   masked store cannot be forwarded. */
+static void V(soft_short)(const float *x, int64_t step, int64_t n, float bound, bool logarithm,
+						  V(soft) * of) {
 	int64_t r;
 	for (r = 0; r < DVTI_SOFT_ROWS; r++)
 		V(store)(of->x + 16 * r, V(load_or)(x + r * step, n, -INFINITY));
@@ -58645,7 +59039,7 @@ static void V(soft_short)(const float *x, int64_t step, int64_t n, float bound, 
 	V(soft_end)(of, DVTI_SOFT_ROWS, logarithm);
 }
 
-/* Rows of n > 0 elements, x_step and y_step apart; y may be x. */
+/* Computes rows of n > 0 elements, x_step and y_step apart; y may be x. */
 static void V(softmax)(const float *x, int64_t x_step, float *y, int64_t y_step, int64_t rows,
 					   int64_t n, bool logarithm) {
 	V(soft) of;
@@ -58659,13 +59053,14 @@ static void V(softmax)(const float *x, int64_t x_step, float *y, int64_t y_step,
 			from = of.x;
 			from_step = 16;
 		} else {
-			V(soft_rows)(x, x_step, logarithm ? NULL : y, y_step, some, n, INFINITY, logarithm, &of);
+			V(soft_rows)
+			(x, x_step, logarithm ? NULL : y, y_step, some, n, INFINITY, logarithm, &of);
 		}
 		for (r = 0; r < some; r++) {
 			const V(f) most = V(set)(of.most[r]), factor = V(set)(of.factor[r]);
 			for (at = 0; at < n; at += 16) {
 				V(f) e = V(load_upto)(from + r * from_step + at, n - at);
-				/* most + factor would lose factor beside a huge value */
+				/* most + factor would lose factor if |most| is huge */
 				e = logarithm ? V(sub)(V(sub)(e, most), factor) : V(mul)(e, factor);
 				V(store_upto)(y + r * y_step + at, n - at, e);
 			}
@@ -58673,8 +59068,8 @@ static void V(softmax)(const float *x, int64_t x_step, float *y, int64_t y_step,
 	}
 }
 
-/* ---- logsumexp. An infinite maximum is clamped to the largest number: then the sum is infinite, 0 or NaN as it
-   should be ---- */
+/* ---- logsumexp. An infinite maximum is clamped to FLT_MAX: then the sum is infinite, 0 or NaN, as
+   required ---- */
 static void V(logsumexp_rows)(const dvti_reduction *p) {
 	const float *x = (const float *)p->x;
 	V(soft) of;
@@ -58690,8 +59085,9 @@ static void V(logsumexp_rows)(const dvti_reduction *p) {
 	}
 }
 
-/* ---- columns: neighboring results, whose elements stand in `rows` rows, `step` apart ---- */
-/* Eight rows have one maximum with what came before them, whose sum is adapted to it. */
+/* ---- columns: neighboring results from `rows` rows, `step` apart ---- */
+/* Accumulates sums of exponentials. Eight rows and the previous ones get one new maximum, to which
+   the previous sum is rescaled. */
 static void V(soft_columns)(const float *x, int64_t step, int64_t rows, int64_t n, float *base,
 							double *sum) {
 	int64_t j, r, row, some;
@@ -58721,7 +59117,8 @@ static void V(soft_columns)(const float *x, int64_t step, int64_t rows, int64_t 
 	}
 }
 
-/* What comes before is about 1 times the exponential of its logarithm, rounded. */
+/* Continues from the logarithm of the previous sum. Its rounded value is the base; the sum is then
+   about 1, which carries the rounding error. */
 static void V(logsumexp_columns)(const dvti_reduction *p) {
 	const int64_t n = p->n;
 	double *value = p->value;
@@ -58743,8 +59140,8 @@ static void V(logsumexp_columns)(const dvti_reduction *p) {
 		value[j] = (double)base[j] + (double)factor[j];
 }
 
-/* n <= DVTI_BLOCK; y may be x. The exponentials are formed twice, so that memory is read and written in its own order. An infinite sum, as an
-   infinite maximum makes it, gives NaN. */
+/* Computes n <= DVTI_BLOCK columns; y may be x. Computes the exponentials twice, so that memory is
+   read and written in order. An infinite sum, which an infinite maximum causes, gives NaN. */
 static void V(softmax_columns)(const float *x, int64_t x_step, float *y, int64_t y_step,
 							   int64_t rows, int64_t n, bool logarithm) {
 	float base[DVTI_BLOCK], factor[DVTI_BLOCK];
@@ -58775,22 +59172,29 @@ static void V(softmax_columns)(const float *x, int64_t x_step, float *y, int64_t
 #undef DVTI_SOFT_ELEMENTS
 /* ==== end src/3_cpu/simd/softmax.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 27 "src/3_cpu/simd/isa_target.inl"
+#line 24 "src/3_cpu/simd/isa_target.inl"
 #endif
 /* ==== begin src/3_cpu/simd/reduce.inl ==== */
-/* Reductions of float32: runs of one result (rows); reduce_columns.inl has neighboring results. Sums of four
-   elements, eight of 16 bits, are formed in float32, sums of those in float64: as fast as float32 alone, and
-   the error does not grow with the length. Other terms widen to float64 at once, since squares and products
-   leave float32's range. */
+/* Reductions of float32: runs of one result (rows); reduce_columns.inl has neighboring results.
+   Sums of four elements, or eight of 16 bits, are formed in float32, sums of those in float64. That
+   is as fast as float32 alone, and the error does not grow with the length. Other terms widen to
+   float64 at once, since squares and products leave float32's range.
+
+     x[k ..]   | 16 floats | 16 floats | 16 floats | 16 floats |   one group of 64
+                     \          |           |          /
+                      +---------+-----------+---------+            3 additions in float32
+                                     |
+                     low += lanes 0..7    high += lanes 8..15      2 additions in float64 */
 
 #ifdef DEVTENSOR_LINES
-#line 5 "src/3_cpu/simd/reduce.inl"
+#line 11 "src/3_cpu/simd/reduce.inl"
 #endif
-#define DVTI_REDUCE_BLOCK 1024 /* elements per search for an extreme; its position is found afterwards */
+#define DVTI_REDUCE_BLOCK 1024 /* elements per block; afterwards the position is found in one */
 #define DVTI_REDUCE_SHORT 256  /* elements of rows that are reduced 16 at once */
-#define DVTI_REDUCE_AHEAD 384  /* prefetch distance of sums in bytes: 5 % faster from L3; from 700 on 20 % slower */
+/* Prefetch distance of sums in bytes: 5 % faster from L3; from 700 on 20 % slower. */
+#define DVTI_REDUCE_AHEAD 384
 
-/* Loads n elements of a float dtype, from number `at` on; zeros beyond them. */
+/* Loads n elements of a float dtype, from index `at` on; zeros after them. */
 DVTI_INLINE V(f) V(addend)(const void *x, dvt_dtype dtype, int64_t at, int64_t n) {
 	const uint16_t *half = (const uint16_t *)x + at;
 	if (dtype == DVT_F32)
@@ -58800,7 +59204,7 @@ DVTI_INLINE V(f) V(addend)(const void *x, dvt_dtype dtype, int64_t at, int64_t n
 	return n >= 16 ? V(load_bf16)(half) : V(load_bf16_n)(half, n);
 }
 
-/* The same, or with a mean the squares of distances from m. */
+/* The same; with a mean, the squares of the distances from m. */
 DVTI_INLINE V(f) V(term)(const void *x, dvt_dtype dtype, int64_t at, int64_t n, const float *mean,
 						 V(f) m) {
 	V(f) d;
@@ -58819,20 +59223,21 @@ DVTI_INLINE V(f) V(sum4)(const void *x, dvt_dtype dtype, int64_t at, int64_t ste
 	return V(add)(a, b);
 }
 
-/* Adds 64 neighbors, four to a lane. A 32-bit word holds two bfloat16: each is a float once the other half is
-   masked out. */
+/* Adds pairs of 32 neighboring bfloat16. Each half of a 32-bit word becomes a float by clearing the
+   other half. */
 DVTI_INLINE V(f) V(words_bf16)(const int32_t *p) {
 	const V(i) w = V(iload)(p);
 	return V(fma)(V(as_f)(V(ishl)(w, 16)), V(set)(1), V(as_f)(V(iand)(w, V(iset)(-65536))));
 }
 
+/* Adds 64 neighbors, four to a lane. */
 DVTI_INLINE V(f) V(sum4_bf16)(const void *x, int64_t at) {
 	const int32_t *p = (const int32_t *)(const void *)((const uint16_t *)x + at);
 	return V(add)(V(words_bf16)(p), V(words_bf16)(p + 16));
 }
 
-/* Returns sum + a. Processors with separate units for additions and multiplications run this next to the
-   float32 sums and the conversions: 1.33x faster from L1. */
+/* Returns sum + a. Processors with separate units for additions and multiplications run this in
+   parallel with the float32 sums and the conversions: 1.33x faster from L1. */
 DVTI_INLINE V(d) V(dadd_by_fma)(V(d) sum, V(d) a) {
 	return V(dfma)(a, V(dset)(1), sum);
 }
@@ -58932,9 +59337,9 @@ static void V(layer_norm)(const float *x, float *y, int64_t n, const float *gamm
 }
 
 /* ---- reductions whose elements widen at once: WIDE2 and WIDE4 of the table ---- */
-#define W(word) V(d##word)
+#define W(name) V(d##name)
 
-/* Two vectors of doubles from 16 floats, of which n are there; `none` beyond them. */
+/* Loads 16 floats as two vectors of doubles. Only n floats exist; the others become `none`. */
 DVTI_INLINE void V(load_two)(const float *x, int64_t n, float none, V(d) * low, V(d) * high) {
 	if (n >= 16) {
 		*low = V(load_wide)(x);
@@ -58946,7 +59351,7 @@ DVTI_INLINE void V(load_two)(const float *x, int64_t n, float none, V(d) * low, 
 	}
 }
 
-/* `chains` registers of 8 lanes each, 2 or 4; the tail goes into the first two. */
+/* Uses `chains` vectors of 8 lanes, 2 or 4; the tail goes into the first two. */
 #define DVTI_WIDE_ROWS(name, chains, none, term, join) \
 	DVTI_INLINE V(d) V(row_##name)(const float *from, int64_t n) { \
 		V(d) x = V(dset)(none), y, s = term, t = s, u = s, w = s; \
@@ -59003,13 +59408,14 @@ DVTI_REDUCE_TABLE(DVTI_ROW)
 #undef DVTI_ROWS_BITS
 #undef DVTI_ROWS_LOGSUMEXP
 
-/* ---- extremes: the largest of x or, for a minimum, of -x = x ^ flips. NaN counts as the largest; of equals
-   the first one ---- */
+/* ---- extremes: the largest of x, or for a minimum of -x = x ^ flips. NaN counts as the largest;
+   of equals the first one wins ---- */
 DVTI_INLINE bool V(is_smallest)(dvti_op op) {
 	return dvti_reduce_row_of(op)->join == DVTI_JOIN_smaller;
 }
 
-/* Returns the position of the first of n elements that is `best`, or that is NaN; n when none is. */
+/* Returns the position of the first of n elements that equals `best`, or is NaN if `nan`; n if
+   there is none. */
 static int64_t V(find)(const float *x, int64_t n, float best, bool nan) {
 	const V(f) wanted = V(set)(best);
 	int64_t at;
@@ -59028,7 +59434,7 @@ static int64_t V(find)(const float *x, int64_t n, float best, bool nan) {
 	return n;
 }
 
-/* Reduces 1 to DVTI_REDUCE_BLOCK elements; false: there is a NaN. */
+/* Reduces 1 to DVTI_REDUCE_BLOCK elements. Returns false if there is a NaN. */
 DVTI_INLINE bool V(extreme_block)(const float *x, int64_t n, V(f) flips, V(f) * most) {
 	V(f) m0 = V(set)(-INFINITY), m1 = m0, m2 = m0, m3 = m0, a, b, c, d;
 	V(m) nan = V(unord)(m0, m0);
@@ -59053,7 +59459,7 @@ DVTI_INLINE bool V(extreme_block)(const float *x, int64_t n, V(f) flips, V(f) * 
 	return !V(mbits)(nan);
 }
 
-/* Reduces 16 rows of n > 0 elements. False: there is a NaN. */
+/* Reduces 16 rows of n > 0 elements. Returns false if there is a NaN. */
 static bool V(extreme_short)(const float *x, int64_t step, int64_t n, bool smallest, double *value,
 						  int64_t *at) {
 	const float sign = smallest ? -0.f : 0.f, beyond = smallest ? INFINITY : -INFINITY;
@@ -59087,7 +59493,7 @@ static bool V(extreme_short)(const float *x, int64_t step, int64_t n, bool small
 	return true;
 }
 
-/* n > 0. at may be NULL. */
+/* Reduces rows of n > 0 elements; at may be NULL. */
 static void V(extreme_rows)(const dvti_reduction *given) {
 	const dvti_reduction p = *given;
 	const bool smallest = V(is_smallest)(p.op);
@@ -59123,12 +59529,18 @@ static void V(extreme_rows)(const dvti_reduction *given) {
 }
 
 /* ==== begin src/3_cpu/simd/reduce_columns.inl ==== */
-/* Reductions of float32 to neighboring results: rows of n <= DVTI_ACROSS elements, `step` apart. */
+/* Reductions of float32 to neighboring results: rows of n <= DVTI_ACROSS elements, `step` apart.
 
-/* Adds four rows of the columns in the upper halves of 32-bit words, or in the lower ones. `upper` is as
-   on little-endian machines. */
+              j 0 .. 15        16 .. 31
+     row 0  +-------------+-------------+ ..    one vector of columns at a time,
+     row 1  |  8 rows     |             |       8 rows (or 4, or 1) added to it;
+     ..     |  at a time  |             |       value[j] in float64 is loaded and stored
+     row 7  +-------------+-------------+       once for them */
+
+/* Adds four rows of the columns in the upper or lower half of 32-bit words. `upper` is meant for
+   little-endian machines. */
 #ifdef DEVTENSOR_LINES
-#line 4 "src/3_cpu/simd/reduce_columns.inl"
+#line 10 "src/3_cpu/simd/reduce_columns.inl"
 #endif
 DVTI_INLINE V(f) V(half4_bf16)(const uint16_t *x, int64_t step, bool upper) {
 	V(f) v[4];
@@ -59155,7 +59567,8 @@ DVTI_INLINE void V(add_columns_bf16)(const uint16_t *x, int64_t step, double *va
 	}
 }
 
-/* Adds rows to value: eight at once, or four, or one. Eight of 16 bits become one sum in float32. */
+/* Adds rows to value: eight at once, or four, or one. Eight rows of 16-bit floats become one sum in
+   float32. */
 DVTI_INLINE void V(add_columns)(const dvti_reduction *given, dvt_dtype dtype,
 									 const float *mean) {
 	const dvti_reduction p = *given;
@@ -59305,10 +59718,10 @@ static void V(extreme_columns)(const dvti_reduction *given) {
 }
 /* ==== end src/3_cpu/simd/reduce_columns.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 342 "src/3_cpu/simd/reduce.inl"
+#line 351 "src/3_cpu/simd/reduce.inl"
 #endif
 
-/* ---- the end of results ---- */
+/* ---- finishing results ---- */
 DVTI_INLINE V(d) V(finish_one)(dvti_op op, V(d) s, V(d) n) {
 	(void)n;
 	switch ((int)op) {
@@ -59387,38 +59800,7 @@ static dvti_reduce_kernel V(reduce)(dvti_op op) {
 #undef W
 /* ==== end src/3_cpu/simd/reduce.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 28 "src/3_cpu/simd/isa_target.inl"
-#endif
-/* ==== begin src/3_cpu/simd/transpose.inl ==== */
-/* 16 x 16 floats, or anything of their size: rows `from_step` apart become columns of rows `to_step` apart. Four times the vectors are zipped with
-   those eight further, which sends element j of vector i, whose number is 16 i + j, to number 16 j + i. */
-#ifdef DEVTENSOR_LINES
-#line 2 "src/3_cpu/simd/transpose.inl"
-#endif
-static void V(transpose)(const float *from, int64_t from_step, float *to, int64_t to_step) {
-	V(f) v[16], w[16];
-	int i;
-	DVTI_REPEAT(16)
-	for (i = 0; i < 16; i++)
-		v[i] = V(load)(from + i * from_step);
-#define DVTI_ZIP(v, w) \
-	DVTI_REPEAT(8) \
-	for (i = 0; i < 8; i++) { \
-		w[2 * i] = V(zip_low)(v[i], v[i + 8]); \
-		w[2 * i + 1] = V(zip_high)(v[i], v[i + 8]); \
-	}
-	DVTI_ZIP(v, w)
-	DVTI_ZIP(w, v)
-	DVTI_ZIP(v, w)
-	DVTI_ZIP(w, v)
-#undef DVTI_ZIP
-	DVTI_REPEAT(16)
-	for (i = 0; i < 16; i++)
-		V(store)(to + i * to_step, v[i]);
-}
-/* ==== end src/3_cpu/simd/transpose.inl ==== */
-#ifdef DEVTENSOR_LINES
-#line 29 "src/3_cpu/simd/isa_target.inl"
+#line 25 "src/3_cpu/simd/isa_target.inl"
 #endif
 /* ==== begin src/3_cpu/simd/pool.inl ==== */
 /* Pooling of planes of floats (dvti_pooling). Reduces the rows of a window to one row in a buffer,
@@ -59430,7 +59812,7 @@ static void V(transpose)(const float *from, int64_t from_step, float *to, int64_
 
    So windows that reach over the left and right edges need no care. */
 
-/* Returns NaN when either is, else the larger. */
+/* Returns NaN if either is NaN, else the larger. */
 #ifdef DEVTENSOR_LINES
 #line 10 "src/3_cpu/simd/pool.inl"
 #endif
@@ -59508,7 +59890,7 @@ DVTI_INLINE void V(pool_planes_of_pairs)(const dvti_pooling *p, bool mean, int64
 								 p->y + (plane * p->windows[0] + i) * p->windows[1]);
 }
 
-/* Buffers some rows before any is read again, so that no load waits for the stores before it. */
+/* Buffers some rows before it reads any, so that no load waits for the stores before it. */
 DVTI_INLINE void V(pool_planes_buffered)(const dvti_pooling *p, bool mean, int64_t first,
 										 int64_t last) {
 	float buffer[DVTI_POOL_BUFFER];
@@ -59571,37 +59953,37 @@ DVTI_INLINE void V(pool_zip)(float *x, int64_t n, V(f) even, V(f) odd) {
 		V(store_upto)(x + 16, n - 16, V(zip_high)(even, odd));
 }
 
-/* Whether v is the largest, or NaN, which the largest then is too. */
+/* Returns whether v equals the maximum. v is NaN only if the maximum is. */
 DVTI_INLINE V(m) V(pool_is)(V(f) v, V(f) most) {
 	return V(mor)(V(eq)(v, most), V(unord)(v, v));
 }
 
 /* Writes two rows of dx. x has the maxima; NULL: the gradient of a mean. past_relu: a maximum of 0
-   gets nothing. */
+   gets no gradient. */
 DVTI_INLINE void V(pool_back_row)(const float *x, const float *g, float *dx, int64_t width,
 								  int64_t windows, bool past_relu) {
 	const V(f) zero = V(zero)(), none = V(set)(past_relu ? 0 : NAN);
 	int64_t j, n;
 	for (j = 0; j < windows; j += 16) {
 		/* 0 + -0 is 0, as where gradients are added */
-		V(f) part = V(add)(zero, V(load_upto)(g + j, windows - j)), a, b, c, d, most;
+		V(f) share = V(add)(zero, V(load_upto)(g + j, windows - j)), a, b, c, d, most;
 		n = 2 * (windows - j);
 		if (x) {
 			V(m) is_a, is_b, is_c;
 			V(pool_pairs)(x + 2 * j, n, &a, &b);
 			V(pool_pairs)(x + width + 2 * j, n, &c, &d);
 			most = V(pool_most)(V(pool_most)(a, b), V(pool_most)(c, d));
-			part = V(select)(V(eq)(most, none), zero, part);
+			share = V(select)(V(eq)(most, none), zero, share);
 			is_a = V(pool_is)(a, most);
 			is_b = V(pool_is)(b, most);
 			is_c = V(pool_is)(c, most);
-			a = V(select)(is_a, part, zero);
-			b = V(select)(is_a, zero, V(select)(is_b, part, zero));
+			a = V(select)(is_a, share, zero);
+			b = V(select)(is_a, zero, V(select)(is_b, share, zero));
 			is_b = V(mor)(is_a, is_b);
-			c = V(select)(is_b, zero, V(select)(is_c, part, zero));
-			d = V(select)(V(mor)(is_b, is_c), zero, part);
+			c = V(select)(is_b, zero, V(select)(is_c, share, zero));
+			d = V(select)(V(mor)(is_b, is_c), zero, share);
 		} else {
-			a = b = c = d = V(mul)(part, V(set)(0.25f));
+			a = b = c = d = V(mul)(share, V(set)(0.25f));
 		}
 		V(pool_zip)(dx + 2 * j, n, a, b);
 		V(pool_zip)(dx + width + 2 * j, n, c, d);
@@ -59638,13 +60020,17 @@ static dvti_pooling_fn V(pool)(dvti_op op) {
 }
 /* ==== end src/3_cpu/simd/pool.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 30 "src/3_cpu/simd/isa_target.inl"
+#line 26 "src/3_cpu/simd/isa_target.inl"
 #endif
 /* ==== begin src/3_cpu/simd/scan.inl ==== */
-/* Running sums in float64 of lines side by side: out = what stands before them + their own so far. Row after row, so that no addition waits for its
-   neighbor. */
+/* Running sums in float64 of neighboring lines: out = before + the sum of the line so far. It
+   advances row by row, so that additions of different columns do not wait for each other:
+
+              x                      out
+     row 0    a0 b0 c0 ..  ---->     before + a0         before + b0         ..
+     row 1    a1 b1 c1 ..  ---->     before + a0 + a1    before + b0 + b1    .. */
 #ifdef DEVTENSOR_LINES
-#line 2 "src/3_cpu/simd/scan.inl"
+#line 6 "src/3_cpu/simd/scan.inl"
 #endif
 static void V(running)(const dvti_running *p) {
 	int64_t c, r;
@@ -59659,7 +60045,9 @@ static void V(running)(const dvti_running *p) {
 			low = V(dadd)(low, V(widen_low)(v));
 			high = V(dadd)(high, V(widen_high)(v));
 			if (y)
-				V(store_upto)(y + r * p->step, n, V(narrow)(V(dadd)(before_low, low), V(dadd)(before_high, high)));
+				V(store_upto)
+				(y + r * p->step, n,
+				 V(narrow)(V(dadd)(before_low, low), V(dadd)(before_high, high)));
 		}
 		V(dstore)(p->sum + c, low);
 		V(dstore)(p->sum + c + 8, high);
@@ -59685,22 +60073,26 @@ static void V(running64)(const dvti_running *p) {
 	}
 }
 
-/* Floats of these round to 16 bits as they themselves would: what is cut off remains as the last bit. */
+/* Rounds to odd at float32's precision: the bits that are cut off set the last bit that remains.
+   Then a second rounding to 16 bits gives the same result as a single one. */
 DVTI_INLINE V(d) V(odd_bits)(V(d) a) {
 	const int64_t cut = ((int64_t)1 << 29) - 1;
 	const V(l) bits = V(as_l)(a), rest = V(land)(bits, V(lset)(cut));
 	return V(as_d)(V(land)(V(lor)(bits, V(ladd)(rest, V(lset)(cut))), V(lset)(~cut)));
 }
 
-/* The sums of n numbers, each with `before`, as floats of any kind. Sums of 16-bit floats are exact where a float has fewer bits. */
-static void V(store_sums)(void *dst, dvt_dtype dtype, int64_t n, const double *from, double before) {
+/* Stores n sums plus `before` as floats of any dtype. Sums of 16-bit floats are exact in double
+   where float32 has too few bits. */
+static void V(store_sums)(void *dst, dvt_dtype dtype, int64_t n, const double *from,
+						  double before) {
 	const V(d) b = V(dset)(before);
 	const int64_t size = dvt_dtype_size(dtype);
 	char *to = (char *)dst;
 	for (; n > 0; n -= 16, from += 16, to += 16 * size) {
 		uint16_t *half = (uint16_t *)(void *)to;
 		double *wide = (double *)(void *)to;
-		const V(d) low = V(dadd)(b, V(dload_upto)(from, n)), high = V(dadd)(b, V(dload_upto)(from + 8, n - 8));
+		const V(d) low = V(dadd)(b, V(dload_upto)(from, n)),
+				   high = V(dadd)(b, V(dload_upto)(from + 8, n - 8));
 		const V(f) odd = V(narrow)(V(odd_bits)(low), V(odd_bits)(high));
 		if (dtype == DVT_F32)
 			V(store_upto)((float *)(void *)to, n, V(narrow)(low, high));
@@ -59722,14 +60114,16 @@ static void V(store_sums)(void *dst, dvt_dtype dtype, int64_t n, const double *f
 }
 /* ==== end src/3_cpu/simd/scan.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 31 "src/3_cpu/simd/isa_target.inl"
+#line 27 "src/3_cpu/simd/isa_target.inl"
 #endif
 /* ==== begin src/3_cpu/simd/topk.inl ==== */
-/* For cpu_topk.c. */
+/* Bounds and selection for cpu_topk.c: kth_bound finds a bound that few elements pass, above
+   collects those that do. */
 
-/* The extremes of 16, 32 or 64 lanes are that many elements, so at least k are not worse than the k-th of them. */
+/* Returns the k-th of the maxima of 16, 32 or 64 lanes. Each maximum is an element of its own, so
+   at least k elements are not worse. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/3_cpu/simd/topk.inl"
+#line 5 "src/3_cpu/simd/topk.inl"
 #endif
 static float V(kth_bound)(const float *x, int64_t n, int64_t k, bool below) {
 	const V(f) sign = V(set)(below ? -0.f : 0.f);
@@ -59771,8 +60165,8 @@ static float V(kth_bound)(const float *x, int64_t n, int64_t k, bool below) {
 	return NAN;
 }
 
-/* Picks the elements beyond a bound: the few of a long row that may be among its first k (cpu_topk.c). Most vectors have none, and cost a
-   comparison and a branch. */
+/* Writes the indices of elements beyond a bound: the few of a long row that may be among its first
+   k. Most vectors contain none, and cost a comparison and a branch. */
 static int64_t V(above)(const float *x, int64_t n, float bound, bool below, uint16_t *at) {
 	const V(f) sign = V(set)(below ? -0.f : 0.f), most = V(bit_xor)(V(set)(bound), sign);
 	int64_t i, found = 0;
@@ -59786,30 +60180,45 @@ static int64_t V(above)(const float *x, int64_t n, float bound, bool below, uint
 }
 /* ==== end src/3_cpu/simd/topk.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 32 "src/3_cpu/simd/isa_target.inl"
+#line 28 "src/3_cpu/simd/isa_target.inl"
 #endif
 /* ==== begin src/3_cpu/simd/sort_network.inl ==== */
-/* Rows of an array side by side: 16 columns, and no branch that depends on one of them. */
+/* Sorts, ranks and selects in 16 columns at a time, without branches that depend on a single
+   column:
 
-/* NaN and -0, about whose places floats' comparisons do not decide. */
+     x[n][16]    column  0  1  2  ..  15       one row of x is one vector;
+     row 0               a  b  c  ..           each column is sorted on its own
+     row 1               .  .  . */
+
+/* Returns lanes with NaN or -0, which comparisons of floats do not order. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/3_cpu/simd/sort_network.inl"
+#line 8 "src/3_cpu/simd/sort_network.inl"
 #endif
 DVTI_INLINE V(m) V(undecided)(V(f) x) {
 	const V(i) v = V(as_i)(x), size = V(iand)(v, V(iset)(0x7fffffff));
 	return V(mor)(V(igt)(size, V(iset)(0x7f800000)), V(ieq)(v, V(iset)(INT32_MIN)));
 }
 
-/* ---- sorting: a network of exchanges between rows, four levels at a time in registers ----
-   What is sorted are int32 keys, whose minima take half as long as those of floats. Rows up to a power of two are filled with what is not less
-   than any: exchanges leave them where they are.
-   Source: Batcher's bitonic sorter, its first comparisons mirrored; Knuth, "The Art of Computer Programming" 3, 5.3.4. */
+/* ---- sorting: a network of compare-exchanges between rows ---- */
+/* Four levels at a time stay in registers. Keys are int32, whose minima take half as long as those
+   of floats. Rows up to a power of two are filled with keys that no key exceeds: exchanges leave
+   them in place. Merging two sorted blocks of four rows takes three levels:
+
+     row    first (mirrored)    2 apart             1 apart
+      0     0 <-> 7             0 <-> 2, 1 <-> 3    0 <-> 1, 2 <-> 3
+      1     1 <-> 6             4 <-> 6, 5 <-> 7    4 <-> 5, 6 <-> 7
+      2     2 <-> 5
+      3     3 <-> 4
+      4..7  now no key of rows 0..3 exceeds one of rows 4..7
+
+   Source: Batcher's bitonic sorter, its first comparisons mirrored; Knuth, "The Art of Computer
+   Programming" 3, 5.3.4. */
 #if DVTI_REGS == 2
-#define DVTI_NET 8 /* rows in registers: half of the processor's */
-#define DVTI_NET_HALVES DVTI_SORT4(0) DVTI_SORT4(4)
+#define DVTI_NET 8 /* rows in registers: half of the 16 */
+#define DVTI_NET_EACH_HALF DVTI_SORT4(0) DVTI_SORT4(4)
 #else
 #define DVTI_NET 16
-#define DVTI_NET_HALVES DVTI_SORT8(0) DVTI_SORT8(8)
+#define DVTI_NET_EACH_HALF DVTI_SORT8(0) DVTI_SORT8(8)
 #endif
 #define DVTI_EXCHANGE(i, j) \
 	{ \
@@ -59826,7 +60235,7 @@ DVTI_INLINE V(m) V(undecided)(V(f) x) {
 	DVTI_EXCHANGES(a, a + 4, a + 1, a + 5) DVTI_EXCHANGES(a + 2, a + 6, a + 3, a + 7) \
 	DVTI_EXCHANGES(a + 2, a + 4, a + 3, a + 5) \
 	DVTI_EXCHANGES(a + 1, a + 2, a + 3, a + 4) DVTI_EXCHANGE(a + 5, a + 6)
-/* Of all pairs that are d apart, when `reach` asks for that level. */
+/* Exchanges all pairs that are d apart, if `reach` includes that level. */
 #define DVTI_LEVEL(d) \
 	if (d < DVTI_NET && reach >= d && (reach < DVTI_NET || d < DVTI_NET / 2)) { \
 		DVTI_REPEAT(8) \
@@ -59834,7 +60243,7 @@ DVTI_INLINE V(m) V(undecided)(V(f) x) {
 			DVTI_EXCHANGE(k / d * 2 * d + k % d, k / d * 2 * d + k % d + d) \
 	}
 
-/* One part of 16 columns. */
+/* One register of the 16 columns. */
 typedef struct V(net) {
 	int32_t *x;
 	int64_t n;
@@ -59843,7 +60252,7 @@ typedef struct V(net) {
 	V(pm) special;
 } V(net);
 
-/* A float's key is its bits, all but the sign flipped where that is set; and back. */
+/* Converts a float's bits to its key, or back: flips all bits but the sign if the sign is set. */
 DVTI_INLINE V(pi) V(float_key)(V(pi) v) {
 	return V(p_ixor)(v, V(p_iand)(V(p_isar)(v, 31), V(p_iset)(INT32_MAX)));
 }
@@ -59857,8 +60266,10 @@ DVTI_INLINE V(pi) V(net_key)(V(net) * net, V(pi) v) {
 	return V(p_ixor)(V(float_key)(v), net->flips);
 }
 
-/* DVTI_NET rows, `step` apart, the second half from `high` on: exchanges of those `reach` of them apart, reach / 2, .. 1. DVTI_NET: first of those that
-   lie as far from the middle. `first`: elements become keys, whose halves are sorted; `last`: keys become elements. */
+/* Runs the levels reach, reach / 2, .. 1 on DVTI_NET rows, `step` apart; the second half begins at
+   `high`. reach = DVTI_NET begins with mirrored exchanges of rows at equal distances from the
+   middle. `first`: converts elements to keys and sorts each half. `last`: converts keys to
+   elements. */
 DVTI_INLINE void V(net_rows)(V(net) * net, int32_t *low, int32_t *high, int64_t step, int reach,
 							 bool first, bool last) {
 	const int half = DVTI_NET / 2;
@@ -59873,7 +60284,7 @@ DVTI_INLINE void V(net_rows)(V(net) * net, int32_t *low, int32_t *high, int64_t 
 		DVTI_REPEAT(16)
 		for (k = 0; k < DVTI_NET; k++)
 			v[k] = V(net_key)(net, v[k]);
-		DVTI_NET_HALVES
+		DVTI_NET_EACH_HALF
 	}
 	if (reach == DVTI_NET) {
 		DVTI_REPEAT(8)
@@ -59894,7 +60305,7 @@ DVTI_INLINE void V(net_rows)(V(net) * net, int32_t *low, int32_t *high, int64_t 
 	}
 }
 
-/* A pass over blocks of more than DVTI_NET rows. */
+/* Runs a pass over blocks of more than DVTI_NET rows. */
 static void V(net_far)(V(net) * net, int64_t block, bool mirrored) {
 	const int64_t n = net->n, apart = block / DVTI_NET, half = block / 2;
 	int64_t base, i;
@@ -59907,7 +60318,7 @@ static void V(net_far)(V(net) * net, int64_t block, bool mirrored) {
 		}
 }
 
-/* Over blocks of DVTI_NET rows: their addresses are constants. */
+/* Runs a pass over blocks of DVTI_NET rows, whose addresses are constants. */
 static void V(net_near)(V(net) * net, int reach, bool first, bool last) {
 	int32_t *low = net->x;
 	int64_t base;
@@ -59915,22 +60326,22 @@ static void V(net_near)(V(net) * net, int reach, bool first, bool last) {
 		V(net_rows)(net, low, low + 8 * DVTI_NET, 16, reach, first, last);
 }
 
-/* Sorts 16 columns of n > 0 elements, floats or int32; x[.][16] has a power of two of rows, 16 or more. False: a NaN or a -0 is among floats; x is
-   of no use. */
+/* Sorts 16 columns of n > 0 elements, floats or int32. x[.][16] has a power of two of rows, at
+   least 16. Returns false if floats contain NaN or -0; then x has undefined contents. */
 static bool V(sort_columns)(void *x, int64_t n, bool floats, bool descending) {
 	const int32_t last = floats ? 0x7f800000 : INT32_MAX;
 	const int32_t beyond = !descending ? last : floats ? last | INT32_MIN : INT32_MIN;
-	/* of rows that hold keys from the beginning */
+	/* rows from here on are not converted: they are filled with keys */
 	const int64_t first_key = (n + DVTI_NET - 1) / DVTI_NET * DVTI_NET;
 	V(net) net;
 	int64_t sorted, apart, row;
-	int part;
+	int reg;
 	net.n = n;
 	net.floats = floats;
 	net.flips = V(p_iset)(descending ? -1 : 0);
 	net.special = V(p_igt)(net.flips, net.flips);
-	for (part = 0; part < DVTI_REGS; part++) {
-		net.x = (int32_t *)x + part * DVTI_REG_F;
+	for (reg = 0; reg < DVTI_REGS; reg++) {
+		net.x = (int32_t *)x + reg * DVTI_REG_F;
 		for (row = n; row < DVTI_MAX(n, 16) || row & (row - 1); row++)
 			V(p_istore)(net.x + 16 * row, V(p_iset)(row < first_key ? beyond : last));
 		V(net_near)(&net, DVTI_NET, true, n <= DVTI_NET);
@@ -59947,18 +60358,19 @@ static bool V(sort_columns)(void *x, int64_t n, bool floats, bool descending) {
 }
 
 #undef DVTI_NET
-#undef DVTI_NET_HALVES
+#undef DVTI_NET_EACH_HALF
 #undef DVTI_EXCHANGE
 #undef DVTI_EXCHANGES
 #undef DVTI_SORT4
 #undef DVTI_SORT8
 #undef DVTI_LEVEL
 
-/* ---- the places of a short row's elements, counted ---- */
+/* ---- ranks of a short row's elements, counted ---- */
 #define DVTI_RANKS 2 /* vectors of counts in registers */
 
-/* rank[k]: how many of n elements, floats or int32, stand before element k in the order and are not its equals. NaN is the largest, -0 is 0. key
-   and rank have room for 64 more. Counting takes no branch, and so less time than sorting up to a few hundred. */
+/* Writes to rank[k] the number of elements that are strictly before element k in the order. x has n
+   floats or int32; NaN is the largest, -0 equals 0. key and rank have space for n + 64. Counting
+   has no branches and is faster than sorting up to a few hundred elements. */
 static void V(ranks)(const int32_t *x, int64_t n, bool floats, bool descending, int32_t *key,
 					 int32_t *rank) {
 	const V(i) most = V(iset)(INT32_MAX), flips = V(iset)(descending ? -1 : 0);
@@ -59970,7 +60382,8 @@ static void V(ranks)(const int32_t *x, int64_t n, bool floats, bool descending, 
 		v = n - k >= 16 ? V(iload)(x + k) : V(iload_n)(x + DVTI_MIN(k, n), n - k);
 		if (floats) {
 			size = V(iand)(v, most);
-			v = V(iselect)(V(ieq)(size, V(iset)(0)), size, V(ixor)(v, V(iand)(V(isar)(v, 31), most)));
+			v = V(iselect)(V(ieq)(size, V(iset)(0)), size,
+						   V(ixor)(v, V(iand)(V(isar)(v, 31), most)));
 			v = V(iselect)(V(igt)(size, V(iset)(0x7f800000)), most, v);
 		}
 		V(istore)(key + k, V(ixor)(v, flips));
@@ -59995,9 +60408,10 @@ static void V(ranks)(const int32_t *x, int64_t n, bool floats, bool descending, 
 
 #undef DVTI_RANKS
 
-/* The k best of 16 columns so far, value[k][16] in order and their numbers at[k][16], go on with n rows x[n][16] that are numbered from `number`
-   on. A value that is NaN is none yet. Where an element is worse than, or equal to, the one above, that is where it comes in. False: there is
-   a NaN or a -0; then value and at are of no use. */
+/* Updates the k best of 16 columns, value[k][16] in order and their indices at[k][16], with n rows
+   x[n][16]. The first of these rows has index `number`. A value of NaN marks an empty place. An
+   element is inserted below the last value that is better or equal. Returns false if there is a NaN
+   or a -0; then value and at have undefined contents. */
 static bool V(best_of_columns)(const float *x, int64_t n, int32_t number, int64_t k, bool below,
 							   float *value, int32_t *at) {
 	const V(f) sign = V(set)(below ? -0.f : 0.f);
@@ -60029,19 +60443,21 @@ static bool V(best_of_columns)(const float *x, int64_t n, int32_t number, int64_
 }
 /* ==== end src/3_cpu/simd/sort_network.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 33 "src/3_cpu/simd/isa_target.inl"
+#line 29 "src/3_cpu/simd/isa_target.inl"
 #endif
 /* ==== begin src/3_cpu/simd/reduce_f64.inl ==== */
-/* Reductions of float64. A run goes into 4 x 8 lanes, which are joined in one order; each of several
-   neighboring results is one chain. Kernels of rows and cases of columns come from the table. */
+/* Reductions of float64. A run is accumulated in 4 x 8 lanes, which are joined in one order. Each
+   of several neighboring results is one chain. Kernels of rows and cases of columns come from the
+   table. */
 #ifdef DEVTENSOR_LINES
-#line 2 "src/3_cpu/simd/reduce_f64.inl"
+#line 3 "src/3_cpu/simd/reduce_f64.inl"
 #endif
-#define W(word) V(d##word)
+#define W(name) V(d##name)
 #define DVTI_HIGHEST ((double)INFINITY)
 #define DVTI_LOWEST (-(double)INFINITY)
 
-/* n > 0 elements of each row; beyond the last one stands `beyond`. m is the row's mean (variance). */
+/* Reduces rows of n > 0 elements; lanes after the last one are `beyond`. m is the row's mean
+   (variance). */
 #define DVTI_ROWS_F64(name, start, beyond, term, join) \
 	static void V(name)(const dvti_reduction *given) { \
 		const dvti_reduction p = *given; \
@@ -60081,8 +60497,10 @@ DVTI_INLINE V(d) V(dsquare_from)(V(d) x, V(d) m) {
 
 DVTI_ROWS_F64(sum_rows_f64, x, 0, x, add)
 DVTI_ROWS_F64(variance_rows_f64, V(dzero)(), middle, V(dsquare_from)(x, m), add)
-#define DVTI_ROWS_F64_WIDE2(name, none, term, join) DVTI_ROWS_F64(rows_f64_##name, term, none, term, join)
-#define DVTI_ROWS_F64_WIDE4(name, none, term, join) DVTI_ROWS_F64(rows_f64_##name, term, none, term, join)
+#define DVTI_ROWS_F64_WIDE2(name, none, term, join) \
+	DVTI_ROWS_F64(rows_f64_##name, term, none, term, join)
+#define DVTI_ROWS_F64_WIDE4(name, none, term, join) \
+	DVTI_ROWS_F64(rows_f64_##name, term, none, term, join)
 #define DVTI_ROWS_F64_ADD(name, none, term, join)
 #define DVTI_ROWS_F64_EXTREME(name, none, term, join)
 #define DVTI_ROWS_F64_BITS(name, none, term, join)
@@ -60099,7 +60517,7 @@ DVTI_REDUCE_TABLE(DVTI_ROW)
 #undef DVTI_ROWS_F64_BITS
 #undef DVTI_ROWS_F64_LOGSUMEXP
 
-/* Returns the position of the first of n elements that is `best`, or that is NaN when `best` is. */
+/* Returns the position of the first of n elements that equals `best`, or is NaN if `best` is. */
 static int64_t V(find_f64)(const double *x, int64_t n, double best) {
 	const V(d) wanted = V(dset)(best);
 	int64_t at;
@@ -60112,7 +60530,7 @@ static int64_t V(find_f64)(const double *x, int64_t n, double best) {
 	return 0;
 }
 
-/* The largest of x or, for a minimum, of -x = x ^ flips; NaN when there is one. */
+/* Reduces rows to the largest of x, or for a minimum of -x = x ^ flips; NaN if there is one. */
 static void V(extreme_rows_f64)(const dvti_reduction *given) {
 	const dvti_reduction p = *given;
 	const double sign = V(is_smallest)(p.op) ? -0. : 0.;
@@ -60147,7 +60565,7 @@ static void V(extreme_rows_f64)(const dvti_reduction *given) {
 }
 
 /* ---- columns ---- */
-/* Some rows into 8 results. */
+/* Joins some rows to 8 results. */
 #define DVTI_COLUMN_F64(term, join) \
 	for (k = 0; k < some; k++) { \
 		x = V(dload_upto)(row + k * p.step, left); \
@@ -60250,19 +60668,24 @@ static dvti_reduce_kernel V(reduce_f64)(dvti_op op) {
 #undef DVTI_COLUMN_F64
 /* ==== end src/3_cpu/simd/reduce_f64.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 34 "src/3_cpu/simd/isa_target.inl"
+#line 30 "src/3_cpu/simd/isa_target.inl"
 #endif
 /* ==== begin src/3_cpu/simd/any_all.inl ==== */
-/* any and all of elements of every dtype. An element is nonzero where one of its bits is 1, except the sign of
-   a float. In 64-bit words the highest bit of each element tells: adding all ones to the other bits carries
-   into it. any searches for a nonzero element, all for a zero one. */
+/* any and all of elements of every dtype. An element is nonzero if one of its bits is 1, except the
+   sign of a float. any searches for a nonzero element, all for a zero one. The search works on
+   64-bit words. Adding all ones to the lower bits of an element carries into its highest bit if one
+   of them is 1:
+
+     element of 8 bits     0000 0100      0000 0000
+     + 0111 1111           1000 0011      0111 1111
+     highest bit           1: nonzero     0: zero */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/3_cpu/simd/any_all.inl"
+#line 8 "src/3_cpu/simd/any_all.inl"
 #endif
 typedef struct V(search) {
 	uint64_t low;  /* all bits but the highest of each element */
 	uint64_t top;  /* the highest bits, of integers */
-	uint64_t flip; /* all bits, when zero is searched for */
+	uint64_t flip; /* all bits if zero is searched for, else 0 */
 	int size;
 } V(search);
 
@@ -60284,7 +60707,7 @@ DVTI_INLINE uint64_t V(search_word)(uint64_t w, const V(search) * t) {
 	return (((w & t->low) + t->low) | (w & t->top)) ^ t->flip;
 }
 
-/* seen, or 64 bytes at p */
+/* Returns seen | the search result of 64 bytes at p. */
 DVTI_INLINE V(l) V(search_64)(V(l) seen, const void *p, const V(search) * t) {
 	const V(l) w = V(as_l)(V(dload)((const double *)p)), low = V(lset)((int64_t)t->low);
 	const V(l) carry = V(ladd)(V(land)(w, low), low);
@@ -60292,13 +60715,13 @@ DVTI_INLINE V(l) V(search_64)(V(l) seen, const void *p, const V(search) * t) {
 	return V(lor)(seen, V(as_l)(V(dxor)(V(as_d)(nonzero), V(as_d)(V(lset)((int64_t)t->flip)))));
 }
 
-/* Whether the searched element is among some bytes. */
+/* Returns whether the searched element is among some bytes. */
 static bool V(found)(const unsigned char *x, int64_t bytes, const V(search) * t) {
 	uint64_t word[8], seen = 0;
 	int64_t k, end;
 	int j;
 	if (bytes >= 64) {
-		for (k = 0; k < bytes && !(seen & ~t->low); k = end) { /* a test after each KiB */
+		for (k = 0; k < bytes && !(seen & ~t->low); k = end) { /* one test per KiB */
 			V(l) some = V(lset)(0);
 			end = DVTI_MIN(k + 1024, bytes);
 			for (; k + 64 <= end; k += 64)
@@ -60332,13 +60755,14 @@ static void V(any_all_rows)(const dvti_reduction *given) {
 		p.value[r] = V(found)(x, p.n * t.size, &t) != (t.flip != 0);
 }
 
-/* 64 bytes of each row; the last ones overlap others. Shorter rows are copied. */
+/* Searches 64 bytes of each row at a time; the last ones overlap others. Shorter rows are
+   copied. */
 static void V(any_all_columns)(const dvti_reduction *given) {
 	const dvti_reduction p = *given;
 	const V(search) t = V(search_of)(given);
 	const int64_t bytes = p.n * t.size, step = p.step * t.size;
 	const uint64_t highest = ~t.low;
-	unsigned char few[64] = {0}; /* bytes beyond a short row do not count */
+	unsigned char few[64] = {0}; /* bytes after a short row do not count */
 	int64_t c, at, r, j;
 	int k;
 	for (c = 0; c < bytes; c += 64) {
@@ -60362,15 +60786,41 @@ static void V(any_all_columns)(const dvti_reduction *given) {
 }
 /* ==== end src/3_cpu/simd/any_all.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 35 "src/3_cpu/simd/isa_target.inl"
+#line 31 "src/3_cpu/simd/isa_target.inl"
 #endif
 
-static const dvti_simd_f64 V(f64) = {V(delementwise_of), V(load_row64), V(store_row64), V(reduce_f64), {V(variance_rows_f64), V(columns_f64)}, V(running64), V(store_sums)};
+static const dvti_simd_f64 V(f64) = {V(delementwise_of),
+									 V(load_row64),
+									 V(store_row64),
+									 V(reduce_f64),
+									 {V(variance_rows_f64), V(columns_f64)},
+									 V(running64),
+									 V(store_sums)};
 
-static const dvti_simd V(table) = {
-	DVTI_TARGET_NAME,      V(elementwise_of),   V(reduce), {V(variance_rows), V(variance_columns)}, {V(any_all_rows), V(any_all_columns)}, V(finish), V(step_kernel), &V(gemm_kernels),
-	&V(gemm_dkernels), &V(conv_kernels), V(random_f32), V(softmax), V(softmax_columns), V(layer_norm),
-	V(transpose),           V(pool),          V(running),   V(kth_bound), V(above), V(sort_columns), V(ranks), V(best_of_columns),
-	V(load_row),       V(store_row), &V(f64)};
+static const dvti_simd V(table) = {DVTI_TARGET_NAME,
+								   V(elementwise_of),
+								   V(reduce),
+								   {V(variance_rows), V(variance_columns)},
+								   {V(any_all_rows), V(any_all_columns)},
+								   V(finish),
+								   V(step_kernel),
+								   &V(gemm_kernels),
+								   &V(gemm_dkernels),
+								   &V(conv_kernels),
+								   V(random_f32),
+								   V(softmax),
+								   V(softmax_columns),
+								   V(layer_norm),
+								   V(transpose),
+								   V(pool),
+								   V(running),
+								   V(kth_bound),
+								   V(above),
+								   V(sort_columns),
+								   V(ranks),
+								   V(best_of_columns),
+								   V(load_row),
+								   V(store_row),
+								   &V(f64)};
 /* ==== end src/3_cpu/simd/isa_target.inl ==== */
 #endif

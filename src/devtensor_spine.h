@@ -47,7 +47,6 @@
 #include "3_cpu/cpu_blocks.c"
 #include "1_base/level_plan.inl"
 #include "3_cpu/cpu_conv.c"
-#include "3_cpu/cpu_conv_depthwise.c"
 #include "3_cpu/cpu_conv_direct.c"
 #include "3_cpu/cpu_conv_im2col.c"
 #include "3_cpu/cpu_conv_nhwc.c"

@@ -81,7 +81,9 @@ DVTI_FN double dvti_reduce_finish_f64(dvti_op op, double s, double n);
 #define DVTI_MAX_OUT 4
 #define DVTI_PLAN_BYTES 640
 
-/* Storage for the decisions of a kernel's plan function, which its run function reads. */
+/* Storage for the decisions of a kernel's plan function, which its run function reads. The largest
+   plans are dvti_conv and dvti_reduce_plan (3_cpu). A launch does not clear it, which would slow
+   down small operations. */
 typedef union dvti_launch_plan {
     int64_t i;
     double f;
@@ -90,7 +92,7 @@ typedef union dvti_launch_plan {
 } dvti_launch_plan;
 
 /* Checks at compile time that a plan type fits. */
-#define DVTI_PLAN_FITS(T) typedef char T##_fits[sizeof(T) <= DVTI_PLAN_BYTES ? 1 : -1];
+#define DVTI_PLAN_FITS(T) typedef char T##_fits_plan[sizeof(T) <= DVTI_PLAN_BYTES ? 1 : -1];
 
 typedef struct dvti_launch {
     const dvti_kernel *kernel;
@@ -150,9 +152,11 @@ typedef struct dvti_backend {
     /* Returns whether the kernel supports this operation and dtype. The answer never changes. */
     bool (*supports)(const dvti_device *device, const dvti_kernel *kernel, dvti_op op,
                      dvt_dtype dtype, dvti_feature feature);
-    /* Fills launch->plan, and returns the bytes of workspace that `launch` needs. */
+    /* Fills launch->plan, once, and returns the bytes of workspace that `launch` needs. Only the
+       backend reads the plan. Later changes, such as of the number of threads, do not affect it. */
     int64_t (*plan)(dvti_device *device, dvti_launch *launch);
-    /* Queues the launch; the struct is copied. */
+    /* Queues a copy of the launch, or runs this one before it returns. The backend may then still
+       write to its plan. */
     dvt_status (*launch)(dvti_device *device, const dvti_launch *launch);
     dvt_status (*wait)(dvti_device *device);
     /* Records the call site of this thread's launches since its last call, for the message if one

@@ -35,6 +35,10 @@ DVTI_FN dvt_ctx dvti_ctx(dvt_ctx ctx) {
     return ctx.type == DVT_DEVICE_DEFAULT ? dvt_default_ctx() : ctx;
 }
 
+DVTI_FN bool dvti_is_main_memory(dvt_ctx ctx) {
+    return ctx.type == DVT_DEVICE_CPU;
+}
+
 DVT_API dvt_ctx_guard dvt_ctx_scope_begin(dvt_ctx ctx) {
     dvt_ctx_guard guard;
     guard.previous = dvti_default;

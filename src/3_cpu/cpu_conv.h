@@ -1,5 +1,15 @@
 /* The interface between the files of convolution on the CPU. The head of cpu_conv.c has a diagram
-   of the data and describes the algorithms. */
+   of the data and describes the algorithms.
+
+     algorithm      forward                    backward data              backward weights
+     POINTWISE      cpu_conv_direct.c          -                          -
+     DEPTHWISE      cpu_conv_direct.c          -                          cpu_conv_weights.c
+     DIRECT         SHIFTED cpu_conv_direct.c  SHIFT_ADD cpu_conv_direct.c
+                    IM2COL cpu_conv_im2col.c   IM2COL cpu_conv_im2col.c   cpu_conv_im2col.c
+     NHWC_WEIGHTS   -                          -                          cpu_conv_nhwc.c
+     WINOGRAD       cpu_conv_winograd.c        as forward (transposed)    -
+
+   Transposed backward data (dvti_conv.transposed) uses the algorithms of forward. */
 #ifndef DVTI_CPU_CONV_H
 #define DVTI_CPU_CONV_H
 #include "3_cpu/simd/dvt_simd.h"
@@ -13,6 +23,7 @@
 static const double dvti_conv_zero = 0; /* starts sums; its first bytes are a float 0 */
 
 typedef enum dvti_conv_way {
+    DVTI_CONV_ORACLE,       /* dvti_ref_conv2d: no ISA target is chosen, or no algorithm fits */
     DVTI_CONV_POINTWISE,    /* 1 x 1: a product with the image, or with every s-th pixel */
     DVTI_CONV_DEPTHWISE,    /* channel by channel, without a product */
     DVTI_CONV_DIRECT,       /* a product with patches: any dtype, shape and direction */
@@ -67,8 +78,9 @@ typedef struct dvti_conv_winograd {
     int64_t rows_at, tiles_at, sums_at, y_at; /* byte offsets in the area */
 } dvti_conv_winograd;
 
+/* What launch->plan contains. Only `way` is set for the oracle. */
 typedef struct dvti_conv {
-    const dvti_launch *launch;
+    const dvti_launch *launch; /* set by `run`, as the pointers into the workspace are */
     const dvti_simd *simd;
     const dvti_simd_gemm *gemm;
     const dvti_simd_conv *kernels;
@@ -88,6 +100,7 @@ typedef struct dvti_conv {
     int64_t ins, in_blocks, outs, out_blocks, parts;
     int64_t most_outs; /* forward: capacity of a task's area in output channels */
     int64_t groups_per_task, group_blocks, tasks;
+    int64_t areas; /* tasks that run at once at most */
     /* Byte offsets in the workspace, the bytes that all tasks share, and those of a task's area.
        dvti_conv_layout (cpu_conv_plan.c) has a diagram. */
     int64_t weight_at, bias_at, partial_at, shared, area;
@@ -141,9 +154,9 @@ DVTI_INLINE float *dvti_conv_floats(void *area, int64_t at) {
     return (float *)(void *)((char *)area + at);
 }
 
-/* ---- the plan (cpu_conv.c, cpu_conv_plan.c): the same for every ISA target and number of threads
-   ---- */
-/* Plans the launch. Returns false if only the reference implementation supports it. */
+/* ---- the plan (cpu_conv.c, cpu_conv_plan.c) ---- */
+/* Plans the launch, the same for every ISA target and number of threads. Returns false if only the
+   reference implementation supports it. */
 DVTI_FN bool dvti_conv_plan(dvti_conv *p, const dvti_launch *launch);
 DVTI_FN void dvti_conv_cut(dvti_conv *p);
 /* Cuts the launch into tasks for this number of threads. Results do not depend on it. */
@@ -191,7 +204,6 @@ DVTI_FN void dvti_conv_weights(void *user, int64_t task, void *area);
 DVTI_FN void dvti_conv_winograd_task(void *user, int64_t task, void *area);
 
 /* ---- forward ---- */
-DVTI_FN void dvti_conv_depthwise_forward(const dvti_conv_output *t);
 DVTI_FN void dvti_conv_im2col_forward(const dvti_conv_output *t);
 /* Writes a row of a result, converted from the computed dtype. */
 DVTI_FN void dvti_conv_put_row(const dvti_conv *p, char *y, int64_t count, const void *sums);
@@ -203,8 +215,6 @@ DVTI_FN void dvti_conv_col2im(const dvti_conv *p, const dvti_conv_block *block, 
 /* ---- backward weights: add a block; reduce the lanes of DEPTHWISE; sum the parts of output
    channels begin..end - 1 into dw ---- */
 DVTI_FN void dvti_conv_im2col_weights(dvti_conv_sums *s, const dvti_conv_block *block);
-DVTI_FN void dvti_conv_depthwise_weights(const dvti_conv_sums *s, const dvti_conv_block *block);
-DVTI_FN void dvti_conv_depthwise_reduce(const dvti_conv_sums *s);
 DVTI_FN void dvti_conv_nhwc_weights(dvti_conv_sums *s, const dvti_conv_block *block);
 DVTI_FN void dvti_conv_add_parts(void *user, int64_t begin, int64_t end);
 DVTI_FN void dvti_conv_nhwc_add_parts(void *user, int64_t begin, int64_t end);

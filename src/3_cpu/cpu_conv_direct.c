@@ -1,5 +1,6 @@
-/* Convolution (cpu_conv.h): the tasks of forward and backward data, and the products that read the
-   tile or add to it without im2col panels. */
+/* Convolution (cpu_conv.h): the tasks of forward and backward data, and the algorithms without
+   im2col panels. Pointwise and shifted products read the tile, depthwise sums too, and shift-add
+   products add to it. */
 #include "3_cpu/cpu_conv.h"
 
 DVTI_FN int64_t dvti_conv_groups(const dvti_conv *p, int64_t *task, int64_t *end) {
@@ -9,7 +10,7 @@ DVTI_FN int64_t dvti_conv_groups(const dvti_conv *p, int64_t *task, int64_t *end
     return first;
 }
 
-/* ---- forward ---- */
+/* ---- forward: pointwise and shifted ---- */
 /* Multiplies the weights by a tile of some input channels, one product per image. Its columns are
    all windows of the image's block. Later channels add to the result. */
 static void dvti_conv_multiply_tile(const dvti_conv_output *t, int64_t channel, int64_t channels) {
@@ -38,6 +39,22 @@ static void dvti_conv_multiply_tile(const dvti_conv_output *t, int64_t channel, 
     }
 }
 
+/* ---- forward: depthwise ---- */
+/* Sums a channel's windows in registers, without patches or a product. */
+static void dvti_conv_depthwise_forward(const dvti_conv_output *t) {
+    const dvti_conv *p = t->p;
+    const dvti_conv_block *block = t->block;
+    dvti_conv_plane plane = dvti_conv_plane_of(p, block);
+    int64_t image;
+    for (image = 0; image < block->images; image++, plane.src += block->image_step)
+        p->kernels->filter(&plane,
+                           (float *)p->launch->out[0].data +
+                               dvti_conv_pixel(p, block, t->o, image * block->rows * p->ow),
+                           (const float *)p->weight + t->o * p->taps,
+                           p->bias ? ((const float *)p->bias)[t->o] : 0);
+}
+
+/* ---- forward: the tasks of all algorithms but Winograd ---- */
 /* Applies relu to the results of a task. If a block has all rows, its channels are contiguous. */
 static void dvti_conv_relu(const dvti_conv_output *t) {
     const dvti_conv *p = t->p;
@@ -80,7 +97,7 @@ DVTI_FN void dvti_conv_forward(void *user, int64_t task, void *area) {
     }
 }
 
-/* ---- backward data ---- */
+/* ---- backward data: shift-add ---- */
 /* Adds one product per tap to the tile: the part of dx that all windows contribute through that
    tap. dy gets the same gaps as the tile's rows, filled with zeros. The columns of a product are
    then adjacent in both:
@@ -120,6 +137,7 @@ static void dvti_conv_shift_add(const dvti_conv *p, const dvti_conv_block *block
         }
 }
 
+/* ---- gradient to data: the tasks ---- */
 DVTI_FN void dvti_conv_data(void *user, int64_t task, void *area) {
     const dvti_conv *p = (const dvti_conv *)user;
     const bool shift_add = p->u.direct.patches == DVTI_CONV_SHIFT_ADD;

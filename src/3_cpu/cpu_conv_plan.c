@@ -1,6 +1,6 @@
-/* Convolution (cpu_conv.h): how a shape is cut into tasks, and the workspace of a task. The ISA
-   target and the number of threads may change between the plan and the launch. A plan therefore
-   suits all of them. */
+/* Convolution (cpu_conv.h): how a shape is cut into tasks, and the workspace of a task. Only
+   dvti_conv_share reads the number of threads, and nothing here depends on the ISA target. All of
+   them therefore give the same bits. */
 #include "3_cpu/cpu_conv.h"
 
 #define DVTI_CONV_TASKS 8          /* the least number of tasks, if the shape allows it */

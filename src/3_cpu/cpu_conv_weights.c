@@ -1,4 +1,5 @@
-/* Convolution (cpu_conv.h): the tasks of backward weights, and the sum of their parts. A part
+/* Convolution (cpu_conv.h): depthwise backward weights, the tasks of all
+   algorithms of backward weights, and the sum of their parts. A part
    sums some of the images:
 
      images     | 0 1 2 | 3 4 5 | 6 7 8 |
@@ -6,6 +7,28 @@
      partial     part 0 + part 1 + part 2   =  dw       always added in this order */
 #include "3_cpu/cpu_conv.h"
 
+/* ---- depthwise ---- */
+/* Adds a block: each of 16 lanes sums columns of its own, in an order that no cut changes. */
+static void dvti_conv_depthwise_weights(const dvti_conv_sums *s, const dvti_conv_block *block) {
+    const dvti_conv *p = s->p;
+    dvti_conv_plane plane = dvti_conv_plane_of(p, block);
+    plane.taps = s->channels * p->kernel;
+    p->kernels->correlate(&plane,
+                          (const float *)p->launch->in[1].data +
+                              dvti_conv_pixel(p, block, s->group * p->og + s->o, 0),
+                          s->outs, dvti_conv_floats(s->area, p->u.depthwise.sums_at));
+}
+
+static void dvti_conv_depthwise_reduce(const dvti_conv_sums *s) {
+    const dvti_conv *p = s->p;
+    const int64_t taps = s->channels * p->kernel;
+    const float *sums = dvti_conv_floats(s->area, p->u.depthwise.sums_at);
+    int64_t o;
+    for (o = 0; o < s->outs; o++)
+        p->kernels->reduce_lanes((float *)(void *)s->to + o, p->og, sums + o * taps * 16, taps);
+}
+
+/* ---- the tasks ---- */
 static void dvti_conv_weights_part(dvti_conv_sums *s, int64_t first, int64_t end) {
     const dvti_conv *p = s->p;
     const int64_t blocks = dvti_conv_cuts(end - first, p->images) * p->row_blocks;
@@ -50,6 +73,7 @@ DVTI_FN void dvti_conv_weights(void *user, int64_t task, void *area) {
     }
 }
 
+/* ---- the sum of the parts ---- */
 /* Sums the parts of some weights of an output channel, in order, from [tap][output channel]. */
 #define DVTI_CONV_ADD_PARTS(T, name, store)                                                        \
     static void name(const dvti_conv *p, int64_t o, int64_t tap, int64_t count, char *to) {        \

@@ -1,14 +1,14 @@
-/* Reductions by the kernels of an ISA target, which read float32 and narrower floats, float64, and for
-   any and all every dtype; of integers by those of cpu_reduce_integers.c.
+/* Reductions by the kernels of an ISA target, which read float32 and narrower floats, float64, and
+   for any and all every dtype; of integers by those of cpu_reduce_integers.c.
 
    A reduction has kept positions, one for each result, and reduced positions:
 
        rows      the reduced positions lie closer in memory: each run of them gives one result
        columns   the kept positions lie closer: runs of neighboring results, row after row
 
-   The shape alone cuts results into chunks, and the chunks of a result meet in a balanced tree, so the
-   bits do not depend on the number of threads. Elements that lie neither way, or whose dtype a kernel
-   does not read, pass through blocks that stay in L1. Many short rows are one call. */
+   The shape alone cuts results into chunks, and the chunks of a result meet in a balanced tree. So
+   the bits do not depend on the number of threads. Elements that lie neither way, or whose dtype a
+   kernel does not read, pass through blocks that stay in L1. Many short rows are one call. */
 #include "3_cpu/cpu_reduce.h"
 
 #define DVTI_REDUCE_RUN 32      /* shorter runs in memory are gathered into blocks */
@@ -132,7 +132,8 @@ static void dvti_reduce_rows(const dvti_reduce_plan *plan, const dvti_reduction 
         dvti_logsumexp64(plan->simd, run);
 }
 
-/* n elements of each of `rows` runs at x, for results from number `result` on. block: x is a block. */
+/* n elements of each of `rows` runs at x, for results from number `result` on. block: x is a
+   block. */
 static dvti_reduction dvti_reduction_of(const dvti_reduce_plan *plan, int64_t result, const void *x,
                                         bool block, int64_t rows, int64_t n) {
     static const dvt_dtype block_dtype[] = {DVT_F32, DVT_F64, DVT_I64}; /* by class */
@@ -254,7 +255,7 @@ static void dvti_reduce_columns(const dvti_reduce_plan *plan, int64_t result, in
         to_at[j] += begin;
 }
 
-/* ---- the launch ---- */
+/* ---- the kernel ---- */
 static dvti_partial *dvti_reduce_partials(const dvti_reduce_plan *plan, int64_t result) {
     return (dvti_partial *)plan->launch->workspace + result * plan->n_chunks;
 }
@@ -283,8 +284,8 @@ static void dvti_reduce_column_items(void *user, int64_t begin, int64_t end) {
     }
 }
 
-/* Results first..first + n, whole: rows as they lie in memory, or some short ones gathered. Others one
-   by one. */
+/* Reduces results first..first + n, whole: rows as they lie in memory, or some short ones gathered.
+   Others one by one. */
 static void dvti_reduce_whole_rows(const dvti_reduce_plan *plan, int64_t first, int64_t n,
                                    dvti_reduce_values *to, int64_t *to_at) {
     const int last = plan->kept.ndim - 1;
@@ -372,45 +373,35 @@ static void dvti_reduce_trees(void *user, int64_t begin, int64_t end) {
     }
 }
 
-static void dvti_reduce_run(const dvti_launch *launch, const dvti_simd *simd) {
-    dvti_reduce_plan plan;
+static void dvti_reduce_run(dvti_reduce_plan *plan, const dvti_launch *launch) {
     double item, element;
-    dvti_reduce_plan_of(launch, simd, &plan);
-    element = plan.method == DVTI_METHOD_LOGSUMEXP ? 0.1 * (double)plan.wide
-              : plan.compute == DVTI_I64           ? 0.6
-              : plan.readable                      ? 0.015 * (double)plan.size
-                                                   : 0.15;
-    item = 20 + element * (double)(plan.tile * DVTI_MIN(plan.chunk, plan.n_reduced));
-    dvti_parallel_for(plan.n_tiles * plan.n_chunks, item,
-                      plan.columns         ? dvti_reduce_column_items
-                      : plan.n_chunks == 1 ? dvti_reduce_short_items
-                                           : dvti_reduce_row_items,
-                      &plan);
-    if (plan.n_chunks > 1)
-        dvti_parallel_for(plan.n_kept, 2.5 * (double)plan.n_chunks, dvti_reduce_trees, &plan);
-}
-
-/* Whether results have no elements: kernels expect at least one. */
-static bool dvti_reduce_empty(const dvti_launch *launch) {
-    int i;
-    for (i = (int)launch->i[0]; i < launch->in[0].ndim; i++)
-        if (launch->in[0].dim[i] == 0)
-            return true;
-    return false;
+    plan->launch = launch;
+    element = plan->method == DVTI_METHOD_LOGSUMEXP ? 0.1 * (double)plan->wide
+              : plan->compute == DVTI_I64           ? 0.6
+              : plan->readable                      ? 0.015 * (double)plan->size
+                                                    : 0.15;
+    item = 20 + element * (double)(plan->tile * DVTI_MIN(plan->chunk, plan->n_reduced));
+    dvti_parallel_for(plan->n_tiles * plan->n_chunks, item,
+                      plan->columns         ? dvti_reduce_column_items
+                      : plan->n_chunks == 1 ? dvti_reduce_short_items
+                                            : dvti_reduce_row_items,
+                      plan);
+    if (plan->n_chunks > 1)
+        dvti_parallel_for(plan->n_kept, 2.5 * (double)plan->n_chunks, dvti_reduce_trees, plan);
 }
 
 DVTI_FN void dvti_cpu_reduce(const dvti_launch *launch) {
-    const dvti_simd *simd = dvti_simd_now();
-    if (simd && !dvti_reduce_empty(launch))
-        dvti_reduce_run(launch, simd);
+    dvti_reduce_plan *plan = (dvti_reduce_plan *)dvti_cpu_plan_at(launch);
+    if (plan->simd)
+        dvti_reduce_run(plan, launch);
     else
         dvti_oracle_reduce(launch);
 }
 
 DVTI_FN void dvti_cpu_variance(const dvti_launch *launch) {
-    const dvti_simd *simd = dvti_simd_now();
-    if (simd && !dvti_reduce_empty(launch))
-        dvti_reduce_run(launch, simd);
+    dvti_reduce_plan *plan = (dvti_reduce_plan *)dvti_cpu_plan_at(launch);
+    if (plan->simd)
+        dvti_reduce_run(plan, launch);
     else
         dvti_oracle_variance(launch);
 }

@@ -1,4 +1,5 @@
-/* The plan of a reduction: which kernel, which positions are kept and reduced, how the work is cut. */
+/* The plan of a reduction: which kernel, which positions are kept and reduced, how the work is
+   cut. */
 #ifndef DVTI_CPU_REDUCE_H
 #define DVTI_CPU_REDUCE_H
 #include "3_cpu/simd/dvt_simd.h"
@@ -19,9 +20,10 @@ typedef union dvti_reduce_values {
     int64_t i[DVTI_ACROSS];
 } dvti_reduce_values;
 
+/* What launch->plan contains. */
 typedef struct dvti_reduce_plan {
-    const dvti_launch *launch;
-    const dvti_simd *simd;
+    const dvti_launch *launch; /* set by `run` */
+    const dvti_simd *simd;     /* NULL: the oracle computes, and nothing else is set */
     dvti_reduce_kernel kernel; /* rows is NULL for logsumexp of float64 */
     dvti_reduce_method method;
     dvti_join join;
@@ -36,9 +38,5 @@ typedef struct dvti_reduce_plan {
     int64_t tile, across; /* results per work item, items per row of kept positions */
     int64_t n_tiles;
 } dvti_reduce_plan;
-
-/* Plans a launch for the kernels of an ISA target. op square: a variance. */
-DVTI_FN void dvti_reduce_plan_of(const dvti_launch *launch, const dvti_simd *simd,
-                                 dvti_reduce_plan *plan);
 
 #endif

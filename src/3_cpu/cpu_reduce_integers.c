@@ -1,5 +1,6 @@
-/* Reductions of integers, in int64: loops over blocks, as the kernels of floats are (cpu_reduce.c cuts
-   the work for both). Every order gives the same bits, since sums and products wrap. */
+/* Reductions of integers, in int64: loops over blocks, as the kernels of floats are
+   (cpu_reduce_plan.c cuts the work for both). Every order gives the same bits, since sums and
+   products wrap. */
 #include "3_cpu/simd/dvt_simd.h"
 
 #define W(word) dvti_i64_##word

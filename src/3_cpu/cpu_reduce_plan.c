@@ -11,7 +11,6 @@ static void dvti_reduce_split(const dvti_launch *launch, dvti_reduce_plan *plan)
     int kept = (int)launch->i[0], i;
     dvti_view *reduced = &plan->reduced;
     int64_t width;
-    plan->launch = launch;
     plan->kept = plan->reduced = plan->whole = launch->in[0];
     plan->kept.ndim = kept;
     reduced->ndim = launch->in[0].ndim - kept;
@@ -34,10 +33,11 @@ static void dvti_reduce_split(const dvti_launch *launch, dvti_reduce_plan *plan)
     plan->n_chunks = DVTI_MAX((plan->n_reduced + plan->chunk - 1) / plan->chunk, 1);
 }
 
-/* Cuts work items. Columns are read faster by whole pages, where each thread gets enough of them. */
-static void dvti_reduce_cut(dvti_reduce_plan *plan) {
+/* Cuts work items. Columns are read faster by whole pages, where each thread gets enough of
+   them. */
+static void dvti_reduce_cut(dvti_reduce_plan *plan, int threads) {
     const int last = plan->kept.ndim - 1;
-    const int64_t width = plan->kept.dim[last], threads = dvti_parallel_width();
+    const int64_t width = plan->kept.dim[last];
     const bool pages = plan->readable && plan->wide == 4 && plan->kept.stride[last] == 1 &&
                        plan->method != DVTI_METHOD_LOGSUMEXP;
     plan->across = 1;
@@ -47,6 +47,7 @@ static void dvti_reduce_cut(dvti_reduce_plan *plan) {
         return;
     }
     plan->tile = pages ? DVTI_ACROSS : DVTI_BLOCK;
+    threads = dvti_cpu_threads(threads);
     if (threads > 1 &&
         plan->n_kept / width * ((width + plan->tile - 1) / plan->tile) * plan->n_chunks <
             2 * threads)
@@ -54,12 +55,6 @@ static void dvti_reduce_cut(dvti_reduce_plan *plan) {
     plan->tile = DVTI_MIN(plan->tile, width);
     plan->across = (width + plan->tile - 1) / plan->tile;
     plan->n_tiles = plan->n_kept / width * plan->across;
-}
-
-DVTI_FN int64_t dvti_cpu_reduce_workspace(const dvti_launch *launch) {
-    dvti_reduce_plan plan;
-    dvti_reduce_split(launch, &plan);
-    return plan.n_chunks > 1 ? plan.n_kept * plan.n_chunks * (int64_t)sizeof(dvti_partial) : 0;
 }
 
 /* Chooses the class of blocks, the kernel, and whether this reads x's dtype: any and all read every
@@ -92,8 +87,24 @@ static void dvti_reduce_choose(const dvti_launch *launch, const dvti_simd *simd,
     plan->wide = dvt_dtype_size(own);
 }
 
-DVTI_FN void dvti_reduce_plan_of(const dvti_launch *launch, const dvti_simd *simd,
-                                 dvti_reduce_plan *plan) {
+/* Returns whether results have no elements: kernels expect at least one. */
+static bool dvti_reduce_is_empty(const dvti_launch *launch) {
+    int i;
+    for (i = (int)launch->i[0]; i < launch->in[0].ndim; i++)
+        if (launch->in[0].dim[i] == 0)
+            return true;
+    return false;
+}
+
+DVTI_PLAN_FITS(dvti_reduce_plan)
+
+DVTI_FN int64_t dvti_cpu_reduce_plan(dvti_launch *launch, int threads) {
+    dvti_reduce_plan *plan = (dvti_reduce_plan *)(void *)&launch->plan;
+    const dvti_simd *simd = dvti_simd_now();
+    if (!simd || dvti_reduce_is_empty(launch)) {
+        plan->simd = NULL;
+        return 0;
+    }
     dvti_reduce_choose(launch, simd, plan);
     dvti_reduce_split(launch, plan);
     /* Of a short row of 16-bit floats the tail costs more than a copy of many rows. */
@@ -102,9 +113,10 @@ DVTI_FN void dvti_reduce_plan_of(const dvti_launch *launch, const dvti_simd *sim
         (plan->columns ? 4 * plan->kept.dim[plan->kept.ndim - 1] : plan->n_reduced) >=
             DVTI_REDUCE_LONG)
         plan->readable = true;
-    dvti_reduce_cut(plan);
+    dvti_reduce_cut(plan, threads);
     plan->plain = plan->readable && plan->reduced.ndim == 1 &&
                   (plan->reduced.stride[0] == 1 || plan->n_reduced == 1);
+    return plan->n_chunks > 1 ? plan->n_kept * plan->n_chunks * (int64_t)sizeof(dvti_partial) : 0;
 }
 
 #undef DVTI_REDUCE_CHUNK

@@ -17,22 +17,22 @@ DVTI_FN char *dvti_scan_at(const dvti_view *view, int64_t at) {
 }
 
 DVTI_FN void dvti_scan_load(const dvti_scan *scan, int64_t at, int64_t n, double *to) {
-    const void *from = dvti_scan_at(&scan->in, at);
-    if (!scan->simd || !scan->simd->f64->load_row(from, scan->in.dtype, n, to))
-        dvti_load_row_f64(from, scan->in.dtype, 1, n, to);
+    const void *from = dvti_scan_at(scan->in, at);
+    if (!scan->simd || !scan->simd->f64->load_row(from, scan->in->dtype, n, to))
+        dvti_load_row_f64(from, scan->in->dtype, 1, n, to);
 }
 
 DVTI_FN void dvti_scan_store(const dvti_scan *scan, int64_t at, int64_t n, double *from,
                              double before) {
-    void *to = dvti_scan_at(&scan->out, at);
+    void *to = dvti_scan_at(scan->out, at);
     int64_t k;
     if (scan->simd) {
-        scan->simd->f64->store_sums(to, scan->out.dtype, n, from, before);
+        scan->simd->f64->store_sums(to, scan->out->dtype, n, from, before);
         return;
     }
     for (k = 0; k < n; k++)
         from[k] += before;
-    dvti_store_row_f64(to, scan->out.dtype, 1, n, from);
+    dvti_store_row_f64(to, scan->out->dtype, 1, n, from);
 }
 
 /* ---- the launch ---- */
@@ -63,11 +63,6 @@ static int64_t dvti_scan_chunks(int64_t n) {
     return (n - 1) / DVTI_SCAN_CHUNK + 1;
 }
 
-DVTI_FN int64_t dvti_scan_workspace(const dvti_launch *launch) {
-    const int64_t *dim = launch->out[0].dim, chunks = dvti_scan_chunks(dim[1]);
-    return chunks > 1 ? dim[0] * chunks * dim[2] * 8 : 0;
-}
-
 static void dvti_scan_pass(dvti_scan *scan) {
     const double each = scan->b == 1 ? 0.5 : 0.3;
     const int64_t line = DVTI_MIN(scan->b, scan->width);
@@ -84,37 +79,46 @@ static void dvti_scan_pass(dvti_scan *scan) {
                           dvti_scan_columns_items, scan);
 }
 
-DVTI_FN void dvti_cpu_scan(const dvti_launch *launch) {
-    const int64_t threads = dvti_parallel_width();
+/* ---- the kernel ---- */
+DVTI_PLAN_FITS(dvti_scan)
+
+DVTI_FN int64_t dvti_cpu_scan_plan(dvti_launch *launch, int threads) {
+    dvti_scan *scan = (dvti_scan *)(void *)&launch->plan;
     int64_t items;
-    dvti_scan scan;
-    scan.simd = dvti_simd_now();
-    scan.in = launch->in[0];
-    scan.out = launch->out[0];
-    scan.a = scan.out.dim[0];
-    scan.n = scan.out.dim[1];
-    scan.b = scan.out.dim[2];
-    scan.chunks = dvti_scan_chunks(scan.n);
-    scan.backwards = launch->i[0] != 0;
-    scan.floats = launch->compute != DVTI_I64;
-    scan.lines = scan.chunks > 1
-                     ? (scan.floats ? DVTI_SCAN_INTERLEAVE : 1)
-                     : (DVTI_SCAN_ITEM / scan.n + 3) / DVTI_SCAN_INTERLEAVE * DVTI_SCAN_INTERLEAVE;
-    scan.width = DVTI_BLOCK;
-    scan.col_tiles = (scan.b - 1) / scan.width + 1;
-    for (; scan.width > 64 && scan.a * scan.col_tiles < threads;
-         scan.col_tiles = (scan.b - 1) / scan.width + 1)
-        scan.width /= 2;
-    /* Two passes are needed if there is less than one line for each thread (four lines of
-       floats). */
-    items =
-        scan.b == 1 ? scan.a / (scan.floats ? DVTI_SCAN_INTERLEAVE : 1) : scan.a * scan.col_tiles;
-    scan.before = scan.chunks > 1 && threads > 1 && items < threads ? launch->workspace : NULL;
-    scan.totals = scan.before != NULL;
-    if (scan.totals) {
-        dvti_scan_pass(&scan);
-        dvti_scan_carry(&scan);
-        scan.totals = false;
+    scan->simd = dvti_simd_now();
+    scan->a = launch->out[0].dim[0];
+    scan->n = launch->out[0].dim[1];
+    scan->b = launch->out[0].dim[2];
+    scan->chunks = dvti_scan_chunks(scan->n);
+    scan->backwards = launch->i[0] != 0;
+    scan->floats = launch->compute != DVTI_I64;
+    scan->lines = scan->chunks > 1 ? (scan->floats ? DVTI_SCAN_INTERLEAVE : 1)
+                                   : (DVTI_SCAN_ITEM / scan->n + 3) / DVTI_SCAN_INTERLEAVE *
+                                         DVTI_SCAN_INTERLEAVE;
+    scan->width = DVTI_BLOCK;
+    scan->col_tiles = (scan->b - 1) / scan->width + 1;
+    threads = dvti_cpu_threads(threads);
+    for (; scan->width > 64 && scan->a * scan->col_tiles < threads;
+         scan->col_tiles = (scan->b - 1) / scan->width + 1)
+        scan->width /= 2;
+    /* Lines are cut, in two passes, if there is less than one line for each thread (four lines
+       of floats). */
+    items = scan->b == 1 ? scan->a / (scan->floats ? DVTI_SCAN_INTERLEAVE : 1)
+                         : scan->a * scan->col_tiles;
+    scan->cut = scan->chunks > 1 && threads > 1 && items < threads;
+    return scan->cut ? scan->a * scan->chunks * scan->b * 8 : 0;
+}
+
+DVTI_FN void dvti_cpu_scan(const dvti_launch *launch) {
+    dvti_scan *scan = (dvti_scan *)dvti_cpu_plan_at(launch);
+    scan->in = &launch->in[0];
+    scan->out = &launch->out[0];
+    scan->before = scan->cut ? launch->workspace : NULL;
+    scan->totals = scan->cut;
+    if (scan->totals) {
+        dvti_scan_pass(scan);
+        dvti_scan_carry(scan);
+        scan->totals = false;
     }
-    dvti_scan_pass(&scan);
+    dvti_scan_pass(scan);
 }

@@ -21,9 +21,10 @@
 #define DVTI_SCAN_WORK (DVTI_SCAN_INTERLEAVE * DVTI_SCAN_ROW)
 #define DVTI_SCAN_ITEM 16384 /* elements of a work item of short lines */
 
+/* What launch->plan contains. */
 typedef struct dvti_scan {
-    const dvti_simd *simd; /* NULL: the plain loops */
-    dvti_view in, out;
+    const dvti_simd *simd;     /* NULL: the plain loops */
+    const dvti_view *in, *out; /* set by `run`, as `before` and `totals` are */
     int64_t a, n, b, chunks;
     bool backwards, floats;
     int64_t width, col_tiles; /* neighboring lines of a column tile, and tiles, if b > 1 */
@@ -31,6 +32,7 @@ typedef struct dvti_scan {
     /* double or int64_t [a][chunk][b]: the sums of chunks, written by the first pass and read by
        the second. NULL if one pass is enough. */
     void *before;
+    bool cut;    /* there are two passes */
     bool totals; /* true in the first pass, which writes only the sums of chunks */
 } dvti_scan;
 

@@ -24,7 +24,7 @@ DVTI_SCAN_ROWS(dvti_scan_rows_i64, int64_t, uint64_t)
    memory directly; without one, rows are converted to float64 in `work`. */
 static void dvti_scan_columns(const dvti_scan *scan, int64_t at, int64_t rows, int64_t n,
                               double *sum, double *before, double *work) {
-    const dvt_dtype dtype = scan->in.dtype;
+    const dvt_dtype dtype = scan->in->dtype;
     const bool direct = scan->simd && (dtype == DVT_F32 || dtype == DVT_F64);
     const int64_t most = DVTI_MAX(DVTI_SCAN_WORK / n, 1), row = scan->b;
     int64_t done, some, r;
@@ -40,8 +40,8 @@ static void dvti_scan_columns(const dvti_scan *scan, int64_t at, int64_t rows, i
         const int64_t from = at + (scan->backwards ? rows - 1 - done : done) * row;
         some = DVTI_MIN(rows - done, most);
         p.rows = some;
-        p.x = dvti_scan_at(&scan->in, from);
-        p.y = scan->totals ? NULL : dvti_scan_at(&scan->out, from);
+        p.x = dvti_scan_at(scan->in, from);
+        p.y = scan->totals ? NULL : dvti_scan_at(scan->out, from);
         if (direct) {
             (dtype == DVT_F32 ? scan->simd->running : scan->simd->f64->running)(&p);
             continue;
@@ -67,13 +67,13 @@ static void dvti_scan_integer_columns(const dvti_scan *scan, int64_t at, int64_t
     int64_t done, some, r;
     for (done = 0; done < rows; done += some) {
         const int64_t from = at + (scan->backwards ? rows - 1 - done : done) * row;
-        int64_t *y = (int64_t *)scan->out.data + from;
+        int64_t *y = (int64_t *)scan->out->data + from;
         const int64_t *x = y;
         some = DVTI_MIN(rows - done, most);
-        if (scan->in.dtype == DVT_I64)
-            x = (const int64_t *)scan->in.data + from;
+        if (scan->in->dtype == DVT_I64)
+            x = (const int64_t *)scan->in->data + from;
         for (r = 0; r < some && x == y; r++)
-            dvti_load_row_i64(dvti_scan_at(&scan->in, from + r * step), scan->in.dtype, 1, n,
+            dvti_load_row_i64(dvti_scan_at(scan->in, from + r * step), scan->in->dtype, 1, n,
                               y + r * step);
         dvti_scan_rows_i64(x, y, step, some, n, sum, before);
     }

@@ -70,25 +70,25 @@ DVTI_SCAN_CHAIN(dvti_scan_chain64, int64_t)
 
 /* Stores n sums of integers from element `at` on, starting from `sum`. Returns the last one. */
 static int64_t dvti_scan_ints(const dvti_scan *scan, int64_t at, int64_t n, int64_t sum) {
-    const void *x = dvti_scan_at(&scan->in, at);
-    int64_t *y = (int64_t *)scan->out.data + at;
-    if (scan->in.dtype == DVT_I32)
+    const void *x = dvti_scan_at(scan->in, at);
+    int64_t *y = (int64_t *)scan->out->data + at;
+    if (scan->in->dtype == DVT_I32)
         return dvti_scan_chain32((const int32_t *)x, y, n, scan->backwards, sum);
-    if (scan->in.dtype == DVT_I64)
+    if (scan->in->dtype == DVT_I64)
         return dvti_scan_chain64((const int64_t *)x, y, n, scan->backwards, sum);
-    dvti_load_row_i64(x, scan->in.dtype, 1, n, y);
+    dvti_load_row_i64(x, scan->in->dtype, 1, n, y);
     return dvti_scan_chain64(y, y, n, scan->backwards, sum);
 }
 
 /* Sums lines of at most one chunk. */
 static void dvti_scan_short(const dvti_scan *scan, int64_t first, int64_t lines, double *work) {
     const int64_t n = scan->n, at = first * n;
-    const void *x = dvti_scan_at(&scan->in, at);
-    void *y = dvti_scan_at(&scan->out, at);
+    const void *x = dvti_scan_at(scan->in, at);
+    void *y = dvti_scan_at(scan->out, at);
     int64_t k, some;
-    if (scan->in.dtype == DVT_F32) {
+    if (scan->in->dtype == DVT_F32) {
         dvti_scan_chains32((const float *)x, (float *)y, n, lines, n, scan->backwards, NULL);
-    } else if (scan->in.dtype == DVT_F64) {
+    } else if (scan->in->dtype == DVT_F64) {
         dvti_scan_chains64((const double *)x, (double *)y, n, lines, n, scan->backwards, NULL);
     } else {
         for (k = 0; k < lines; k += some) {
@@ -115,7 +115,7 @@ static void dvti_scan_form(const dvti_scan *scan, int64_t a, int64_t chunk, int 
     int64_t most = 0, k, j;
     double *row = work;
     group->count = count;
-    group->direct = scan->in.dtype == DVT_F64 && !scan->totals && count == DVTI_SCAN_INTERLEAVE;
+    group->direct = scan->in->dtype == DVT_F64 && !scan->totals && count == DVTI_SCAN_INTERLEAVE;
     for (k = 0; k < count; k++) {
         group->at[k] =
             dvti_scan_first(scan, across ? a + k : a, across ? chunk : chunk + k, &group->n[k]);
@@ -123,8 +123,8 @@ static void dvti_scan_form(const dvti_scan *scan, int64_t a, int64_t chunk, int 
         most = DVTI_MAX(most, group->n[k]);
     }
     if (group->direct) {
-        dvti_scan_chains64((const double *)scan->in.data + group->at[0],
-                           (double *)scan->out.data + group->at[0], group->at[1] - group->at[0],
+        dvti_scan_chains64((const double *)scan->in->data + group->at[0],
+                           (double *)scan->out->data + group->at[0], group->at[1] - group->at[0],
                            DVTI_SCAN_INTERLEAVE, most, scan->backwards, group->sum);
         return;
     }
@@ -146,7 +146,7 @@ static void dvti_scan_put(const dvti_scan *scan, dvti_scan_group *group, double 
         most = DVTI_MAX(most, group->n[k]);
     for (k = 0; k < group->count; k++, work += DVTI_SCAN_ROW) {
         const int64_t n = group->n[k];
-        double *x = group->direct ? (double *)scan->out.data + group->at[k]
+        double *x = group->direct ? (double *)scan->out->data + group->at[k]
                                   : work + (scan->backwards ? most - n : 0);
         dvti_scan_store(scan, group->at[k], n, x, group->before[k]);
     }

@@ -1,7 +1,7 @@
-/* softmax, log_softmax and layer norm by the kernels of an ISA target, many rows per call; of float64
-   composed (cpu_softmax64.c). Rows of 16-bit floats, and rows whose elements are not contiguous, are
-   copied to the stack when they are short enough. The oracle computes what is left: other such rows,
-   rows of integers. */
+/* softmax, log_softmax and layer norm by the kernels of an ISA target, many rows per call; of
+   float64 composed (cpu_softmax64.c). Rows of 16-bit floats, and rows whose elements are not
+   contiguous, are copied to the stack when they are short enough. The oracle computes what is left:
+   other such rows, rows of integers. No way needs workspace, so `run` plans. */
 #include "3_cpu/simd/dvt_simd.h"
 
 #define DVTI_SOFTMAX_COPY 2048 /* elements of such rows at most; of floats twice as many */

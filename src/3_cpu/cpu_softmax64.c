@@ -1,6 +1,6 @@
-/* softmax, log_softmax and logsumexp of float64, composed of the elementwise loops of an ISA target: the
-   elements stay in L1 from one loop to the next, so that no kernel of their own has to be compiled.
-   Infinities and NaN behave as in simd/softmax.inl. */
+/* softmax, log_softmax and logsumexp of float64, composed of the elementwise loops of an ISA
+   target: the elements stay in L1 from one loop to the next, so that no kernel of their own has to
+   be compiled. Infinities and NaN behave as in simd/softmax.inl. */
 #include "3_cpu/simd/dvt_simd.h"
 
 #define DVTI_WIDE_BLOCK 2048 /* elements that go from loop to loop */
@@ -57,8 +57,8 @@ static void dvti_wide_columns(const dvti_simd *simd, dvti_op op, const double *x
 }
 
 /* ---- rows ---- */
-/* Applies a number b to each row. For contiguous short rows, a copy of b for each element costs less than
-   a call for each row. */
+/* Applies a number b to each row. For contiguous short rows, a copy of b for each element costs
+   less than a call for each row. */
 static void dvti_wide_by_rows(const dvti_simd *simd, dvti_op op, const double *a, int64_t a_step,
                               const double *b, double *to, int64_t to_step, int64_t rows,
                               int64_t n) {
@@ -79,8 +79,8 @@ static int64_t dvti_wide_group(int64_t rows, int64_t n) {
     return DVTI_MAX(1, DVTI_MIN(DVTI_MIN(rows, DVTI_WIDE_ROWS), DVTI_WIDE_BLOCK / n));
 }
 
-/* Sums exp(x - most) of a group. The exponentials go to e, which holds a block; those of a longer row to
-   `all`, unless it is NULL. */
+/* Sums exp(x - most) of a group. The exponentials go to e, which holds a block; those of a longer
+   row to `all`, unless it is NULL. */
 static void dvti_wide_sums(const dvti_simd *simd, const double *x, int64_t step, int64_t rows,
                            int64_t n, const double *most, double *e, double *all, double *sum) {
     double part[DVTI_WIDE_ROWS];
@@ -106,7 +106,7 @@ DVTI_FN void dvti_softmax64(const dvti_simd *simd, const double *x, int64_t x_st
         dvti_wide_sums(simd, x, x_step, some, n, most, e, logarithm ? NULL : y, sum);
         dvti_wide_loop(simd, logarithm ? DVTI_OP_log : DVTI_OP_reciprocal, sum, NULL, false, sum,
                        some);
-        if (logarithm) /* most + log(sum) would lose the logarithm beside a huge value */
+        if (logarithm) /* most + log(sum) would lose the logarithm next to a huge value */
             dvti_wide_by_rows(simd, DVTI_OP_sub, x, x_step, most, y, y_step, some, n);
         if (logarithm || n > DVTI_WIDE_BLOCK)
             dvti_wide_by_rows(simd, logarithm ? DVTI_OP_sub : DVTI_OP_mul, y, y_step, sum, y,
@@ -116,7 +116,8 @@ DVTI_FN void dvti_softmax64(const dvti_simd *simd, const double *x, int64_t x_st
     }
 }
 
-/* Over the largest number instead of an infinite maximum the sum is infinite, 0 or NaN as it should be. */
+/* Over the largest number instead of an infinite maximum the sum is infinite, 0 or NaN as it should
+   be. */
 static void dvti_wide_limit(double *most, int64_t n) {
     int64_t k;
     for (k = 0; k < n; k++)

@@ -1,10 +1,15 @@
-/* Sorting of rows, stable. Elements become unsigned keys whose order is theirs, and a radix sort, least significant digit first, moves keys, or
-   keys with their numbers. Digits have 11 bits where that saves passes, 8 where rows are too short to fill as many counters; the shortest rows
-   are sorted by insertion. Short rows of floats and of int32 are sorted 16 side by side, each in a lane of a ISA target's vectors, where there is
-   neither NaN nor -0. The numbers of rows of a few hundred are not sorted: how many elements stand before each is counted.
+/* Sorts rows, stable. Elements become unsigned keys in the elements' order. A radix sort, least
+   significant digit first, moves keys, or keys with positions. Digits have 11 bits where that saves
+   passes, and 8 where rows are too short to fill as many counters.
 
-   Keys: all NaN are the largest, -0 and +0 are one key, so stable order is the numbers' order. A row that has neither NaN nor -0 gives its
-   elements back from the keys alone; another one is sorted by number and gathered.
+     float32, int32, sort, up to 4096      16 rows at a time, each in a lane of the ISA target's
+                                           vectors, where there is neither NaN nor -0
+     float32, int32, argsort, up to 256    counts the elements before each
+     others                                radix sort; up to 40 elements insertion sort
+
+   Keys: all NaN are the largest, -0 and +0 are one key, and equal keys keep the order of their
+   positions. A row that has neither NaN nor -0 gives its elements back from the keys alone. Any
+   other row is sorted by position and gathered.
    Source of the float keys: Herf, "Radix Tricks", 2001. */
 #include "3_cpu/simd/dvt_simd.h"
 
@@ -17,11 +22,13 @@
 #define DVTI_SORT_TERMS 130.       /* per element, as a product's terms (dvti_task_areas) */
 #define DVTI_SORT_INTERLEAVED_TERMS 20.
 
+/* What launch->plan contains. */
 typedef struct dvti_sort_plan {
-    const dvti_launch *launch;
+    const dvti_launch *launch;        /* set by `run` */
+    const dvti_simd *simd;            /* NULL: no ISA target is chosen */
     int64_t rows, n, k, group, tasks; /* k: results of a row; group: rows of a task */
-    int64_t area_bytes;
-    bool interleaved; /* rows of float32 or int32, 16 side by side where a ISA target computes */
+    int64_t area_bytes, areas;        /* areas: tasks that run at once at most */
+    bool interleaved; /* rows of float32 or int32, 16 side by side where an ISA target computes */
     int bits;         /* of a key */
     bool wide;        /* keys of 64 bits, or numbers of more than 32 */
 } dvti_sort_plan;
@@ -88,7 +95,8 @@ DVTI_FN dvti_sort_pair *dvti_sort_pairs(dvti_sort_pair *x, dvti_sort_pair *y, in
 }
 
 /* ---- keys ---- */
-/* Stored bits u of a float whose infinity is `infinity`: special counts NaN and -0. `flip` is all ones for a descending order. */
+/* Stored bits u of a float whose infinity is `infinity`: special counts NaN and -0. `flip` is all
+   ones for a descending order. */
 #define DVTI_FLOAT_KEYS(S, K, top, infinity)                                                       \
     {                                                                                              \
         const S *s = (const S *)src;                                                               \
@@ -160,7 +168,7 @@ DVTI_FN bool dvti_keys_64(const void *src, dvt_dtype dtype, int64_t n, uint64_t 
 #undef DVTI_FLOAT_KEYS
 #undef DVTI_INT_KEYS
 
-/* Elements from the keys of a row that has no special ones. */
+/* Returns elements from the keys of a row that has no special ones. */
 #define DVTI_KEYS_BACK(S, K, back)                                                                 \
     {                                                                                              \
         S *d = (S *)dst;                                                                           \
@@ -198,7 +206,7 @@ static void dvti_keys_back(const void *key, dvt_dtype dtype, int64_t n, uint64_t
 #undef DVTI_KEYS_BACK
 
 /* ---- rows ---- */
-/* Sorted by number: the numbers, or the elements that they name. */
+/* Stores result i of a row that is sorted by position: the position, or the element there. */
 static void dvti_sort_store(const dvti_sort_plan *plan, const void *src, int64_t i, uint64_t at,
                             void *dst) {
     size_t size = (size_t)dvt_dtype_size(plan->launch->in[0].dtype);
@@ -262,7 +270,8 @@ DVTI_FN void dvti_rows_to_lanes(const dvti_simd *simd, const float *rows, int64_
     memcpy(lanes, block, (size_t)(16 * columns) * sizeof *lanes);
 }
 
-/* Where the 16 columns behind those from `at` on begin: a last few with some before them once more, as whole blocks take less time. */
+/* Returns where the 16 columns after those from `at` on begin. The last block overlaps the one
+   before it, since a whole block takes less time than a partial one. */
 static int64_t dvti_sort_next(int64_t at, int64_t n) {
     return at + 16 < n && at + 32 > n ? n - 16 : at + 16;
 }
@@ -285,17 +294,19 @@ static void dvti_sort_from_lanes(const dvti_simd *simd, const float *lanes, int6
     }
 }
 
-/* Processors do not guess rows side by side: without this, short rows of a large array wait for memory longer than they are sorted. */
+/* Prefetches short rows: no processor does for 16 streams, and the rows of a large array would wait
+   for memory longer than their sort takes. */
 static void dvti_sort_ahead(const float *p, int64_t n) {
     int64_t i;
     for (i = 0; i < n && n <= 16 * DVTI_SORT_AHEAD; i += 16)
         DVTI_PREFETCH(p + i);
 }
 
-/* Rows first .. first + count - 1, at most 16. False: not this way. A few rows take as long as 16. */
+/* Sorts rows first .. first + count - 1, at most 16. Returns false where it does not: a few rows
+   take as long as 16. */
 static bool dvti_sort_interleaved(const dvti_sort_plan *plan, int64_t first, int64_t count,
                                   float *area) {
-    const dvti_simd *simd = dvti_simd_now();
+    const dvti_simd *simd = plan->simd;
     const float *from = (const float *)plan->launch->in[0].data + first * plan->n;
     float *to = (float *)plan->launch->out[0].data + first * plan->n;
     int64_t n = plan->n, at;
@@ -311,9 +322,10 @@ static bool dvti_sort_interleaved(const dvti_sort_plan *plan, int64_t first, int
     return true;
 }
 
-/* The numbers of a short row in order: where as many are before an element as before others, these are its equals, and the first comes first. */
+/* Writes the positions of a short row in order. Elements with the same count before them are equal,
+   and the first of them comes first. */
 static bool dvti_sort_ranked(const dvti_sort_plan *plan, const void *src, int64_t *dst) {
-    const dvti_simd *simd = dvti_simd_now();
+    const dvti_simd *simd = plan->simd;
     const dvt_dtype dtype = plan->launch->in[0].dtype;
     const int64_t n = plan->n;
     int32_t key[DVTI_SORT_RANKED + 64], rank[DVTI_SORT_RANKED + 64], next[DVTI_SORT_RANKED];
@@ -351,49 +363,47 @@ static void dvti_sort_task(void *user, int64_t task, void *area) {
     }
 }
 
-/* ---- the launch ---- */
-static dvti_sort_plan dvti_sort_plan_of(const dvti_launch *launch) {
-    dvti_sort_plan plan;
-    int64_t size = dvt_dtype_size(launch->in[0].dtype);
-    plan.launch = launch;
-    plan.rows = launch->in[0].dim[0];
-    plan.n = launch->in[0].dim[1];
-    plan.k = launch->out[0].dim[1];
-    plan.interleaved = launch->op == DVTI_OP_sort &&
-                       (launch->in[0].dtype == DVT_F32 || launch->in[0].dtype == DVT_I32) &&
-                       plan.rows >= 4 && plan.n > 1 && plan.n <= DVTI_SORT_INTERLEAVED;
-    plan.group = DVTI_MAX(DVTI_SORT_TASK / plan.n, 1);
-    if (plan.interleaved)
-        plan.group = (plan.group + 15) / 16 * 16;
-    plan.tasks = (plan.rows - 1) / plan.group + 1;
-    plan.bits = launch->in[0].dtype == DVT_BOOL ? 1 : 8 * (int)size;
-    plan.wide = size == 8 || plan.n > UINT32_MAX;
-    plan.area_bytes = (plan.n * (plan.wide ? 32 : 16) + 63) / 64 * 64;
-    if (plan.interleaved)
-        for (plan.area_bytes = 1024; plan.area_bytes < 64 * plan.n; plan.area_bytes *= 2)
-            ;
-    return plan;
-}
-
+/* ---- the kernel ---- */
 static double dvti_sort_terms(const dvti_sort_plan *plan) {
     return (double)(plan->rows * plan->n) *
            (plan->interleaved ? DVTI_SORT_INTERLEAVED_TERMS : DVTI_SORT_TERMS);
 }
 
-static int64_t dvti_sort_areas(const dvti_sort_plan *plan, int threads) {
-    return dvti_task_areas(plan->tasks, dvti_sort_terms(plan), threads);
-}
+DVTI_PLAN_FITS(dvti_sort_plan)
 
-DVTI_FN int64_t dvti_cpu_sort_workspace(const dvti_launch *launch, int threads) {
-    dvti_sort_plan plan = dvti_sort_plan_of(launch);
-    return dvti_sort_areas(&plan, threads) * plan.area_bytes;
+DVTI_FN int64_t dvti_sort_plan_of(dvti_launch *launch, int threads) {
+    dvti_sort_plan *plan = (dvti_sort_plan *)(void *)&launch->plan;
+    const dvt_dtype dtype = launch->in[0].dtype;
+    const int64_t size = dvt_dtype_size(dtype);
+    const int64_t rows = launch->in[0].dim[0], n = launch->in[0].dim[1];
+    const bool interleaved = launch->op == DVTI_OP_sort && (dtype == DVT_F32 || dtype == DVT_I32) &&
+                             rows >= 4 && n > 1 && n <= DVTI_SORT_INTERLEAVED;
+    const bool wide = size == 8 || n > UINT32_MAX;
+    int64_t group = DVTI_MAX(DVTI_SORT_TASK / n, 1), bytes = (n * (wide ? 32 : 16) + 63) / 64 * 64;
+    if (interleaved) {
+        group = (group + 15) / 16 * 16;
+        for (bytes = 1024; bytes < 64 * n; bytes *= 2)
+            ;
+    }
+    plan->simd = dvti_simd_now();
+    plan->rows = rows;
+    plan->n = n;
+    plan->k = launch->out[0].dim[1];
+    plan->interleaved = interleaved;
+    plan->group = group;
+    plan->tasks = (rows - 1) / group + 1;
+    plan->bits = dtype == DVT_BOOL ? 1 : 8 * (int)size;
+    plan->wide = wide;
+    plan->area_bytes = bytes;
+    plan->areas = dvti_task_areas(plan->tasks, dvti_sort_terms(plan), dvti_cpu_threads(threads));
+    return plan->areas * bytes;
 }
 
 DVTI_FN void dvti_cpu_sort(const dvti_launch *launch) {
-    dvti_sort_plan plan = dvti_sort_plan_of(launch);
-    dvti_run_tasks(plan.tasks, dvti_sort_terms(&plan), launch->workspace,
-                   launch->workspace_bytes / plan.area_bytes, plan.area_bytes, dvti_sort_task,
-                   &plan);
+    dvti_sort_plan *plan = (dvti_sort_plan *)dvti_cpu_plan_at(launch);
+    plan->launch = launch;
+    dvti_run_tasks(plan->tasks, dvti_sort_terms(plan), launch->workspace, plan->areas,
+                   plan->area_bytes, dvti_sort_task, plan);
 }
 
 #undef DVTI_SORT_INSERT

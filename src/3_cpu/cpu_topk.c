@@ -15,14 +15,15 @@
 #define DVTI_TOPK_TASK 16384      /* elements of short rows that a thread takes at once */
 #define DVTI_TOPK_TERMS 7.        /* per element, as a product's terms (dvti_task_areas) */
 
+/* What launch->plan contains. */
 typedef struct dvti_topk_plan {
-    const dvti_launch *launch;
-    const dvti_simd *simd; /* NULL: by keys alone */
+    const dvti_launch *launch; /* set by `run`, as `best` is */
+    const dvti_simd *simd;     /* NULL: by keys alone */
     dvt_dtype dtype;
-    int64_t rows, n, k, room; /* room: pairs of an area's buffer */
-    int64_t pieces, group;    /* of a row; pieces of a task */
-    int64_t tasks, area_bytes;
-    int bits;         /* of a key */
+    int64_t rows, n, k, room;         /* room: pairs of an area's buffer */
+    int64_t pieces, group;            /* of a row; pieces of a task */
+    int64_t tasks, area_bytes, areas; /* areas: tasks that run at once at most */
+    int bits;                         /* of a key */
     bool interleaved; /* rows of floats, 16 side by side where a ISA target computes */
     uint64_t flip;
     dvti_sort_pair *best; /* k of each piece, where rows have several */
@@ -300,62 +301,53 @@ static void dvti_topk_join(const dvti_topk_plan *plan, void *area) {
 }
 
 /* ---- the launch ---- */
-static dvti_topk_plan dvti_topk_plan_of(const dvti_launch *launch) {
-    dvti_topk_plan plan;
-    int64_t size = dvt_dtype_size(launch->in[0].dtype), pieces;
-    plan.launch = launch;
-    plan.dtype = launch->in[0].dtype;
-    plan.simd = plan.dtype == DVT_I64 ? NULL : dvti_simd_now();
-    plan.rows = launch->in[0].dim[0];
-    plan.n = launch->in[0].dim[1];
-    plan.k = launch->out[0].dim[1];
-    plan.room = plan.k <= DVTI_TOPK_LIST ? plan.k : plan.k + DVTI_MAX(plan.k, 512);
-    plan.area_bytes = plan.room * 2 * (int64_t)sizeof(dvti_sort_pair) + DVTI_TOPK_CHUNK * 8;
-    plan.area_bytes = (plan.area_bytes + 63) / 64 * 64;
-    plan.bits = launch->in[0].dtype == DVT_BOOL ? 1 : 8 * (int)size;
-    plan.flip = launch->i[0] ? ~(uint64_t)0 : 0;
-    /* A piece has more elements than the row has results, by far. */
-    pieces = DVTI_MIN(plan.n / DVTI_TOPK_SPLIT, plan.n / plan.k / 16);
-    plan.pieces = plan.rows < 16 ? DVTI_MAX(pieces, 1) : 1;
-    plan.group = DVTI_MAX(DVTI_TOPK_TASK / (plan.n / plan.pieces), 1);
-    plan.interleaved =
-        plan.dtype == DVT_F32 && plan.k <= DVTI_TOPK_FEW && plan.n <= DVTI_TOPK_INTERLEAVED;
-    if (plan.interleaved)
-        plan.group = (plan.group + 15) / 16 * 16;
-    plan.tasks = (plan.rows * plan.pieces - 1) / plan.group + 1;
-    plan.best = NULL;
-    return plan;
-}
-
 static double dvti_topk_terms(const dvti_topk_plan *plan) {
     return (double)(plan->rows * plan->n) * DVTI_TOPK_TERMS;
-}
-
-static int64_t dvti_topk_shared(const dvti_topk_plan *plan) {
-    return plan->pieces == 1
-               ? 0
-               : plan->rows * plan->pieces * plan->k * (int64_t)sizeof(dvti_sort_pair);
 }
 
 DVTI_FN bool dvti_topk_pays(const dvti_launch *launch) {
     return launch->op == DVTI_OP_topk && launch->out[0].dim[1] <= launch->in[0].dim[1] / 4;
 }
 
-DVTI_FN int64_t dvti_topk_workspace(const dvti_launch *launch, int threads) {
-    dvti_topk_plan plan = dvti_topk_plan_of(launch);
-    return dvti_task_areas(plan.tasks, dvti_topk_terms(&plan), threads) * plan.area_bytes +
-           dvti_topk_shared(&plan);
+DVTI_PLAN_FITS(dvti_topk_plan)
+
+DVTI_FN int64_t dvti_topk_plan_of(dvti_launch *launch, int threads) {
+    dvti_topk_plan *plan = (dvti_topk_plan *)(void *)&launch->plan;
+    int64_t size = dvt_dtype_size(launch->in[0].dtype), pieces, shared = 0;
+    plan->dtype = launch->in[0].dtype;
+    plan->simd = plan->dtype == DVT_I64 ? NULL : dvti_simd_now();
+    plan->rows = launch->in[0].dim[0];
+    plan->n = launch->in[0].dim[1];
+    plan->k = launch->out[0].dim[1];
+    plan->room = plan->k <= DVTI_TOPK_LIST ? plan->k : plan->k + DVTI_MAX(plan->k, 512);
+    plan->area_bytes = plan->room * 2 * (int64_t)sizeof(dvti_sort_pair) + DVTI_TOPK_CHUNK * 8;
+    plan->area_bytes = (plan->area_bytes + 63) / 64 * 64;
+    plan->bits = launch->in[0].dtype == DVT_BOOL ? 1 : 8 * (int)size;
+    plan->flip = launch->i[0] ? ~(uint64_t)0 : 0;
+    /* A piece has more elements than the row has results, by far. */
+    pieces = DVTI_MIN(plan->n / DVTI_TOPK_SPLIT, plan->n / plan->k / 16);
+    plan->pieces = plan->rows < 16 ? DVTI_MAX(pieces, 1) : 1;
+    plan->group = DVTI_MAX(DVTI_TOPK_TASK / (plan->n / plan->pieces), 1);
+    plan->interleaved =
+        plan->dtype == DVT_F32 && plan->k <= DVTI_TOPK_FEW && plan->n <= DVTI_TOPK_INTERLEAVED;
+    if (plan->interleaved)
+        plan->group = (plan->group + 15) / 16 * 16;
+    plan->tasks = (plan->rows * plan->pieces - 1) / plan->group + 1;
+    plan->areas = dvti_task_areas(plan->tasks, dvti_topk_terms(plan), dvti_cpu_threads(threads));
+    if (plan->pieces > 1)
+        shared = plan->rows * plan->pieces * plan->k * (int64_t)sizeof(dvti_sort_pair);
+    return plan->areas * plan->area_bytes + shared;
 }
 
 DVTI_FN void dvti_cpu_topk(const dvti_launch *launch) {
-    dvti_topk_plan plan = dvti_topk_plan_of(launch);
-    int64_t areas = (launch->workspace_bytes - dvti_topk_shared(&plan)) / plan.area_bytes;
-    if (plan.pieces > 1)
-        plan.best = (dvti_sort_pair *)((char *)launch->workspace + areas * plan.area_bytes);
-    dvti_run_tasks(plan.tasks, dvti_topk_terms(&plan), launch->workspace, areas, plan.area_bytes,
-                   dvti_topk_task, &plan);
-    if (plan.pieces > 1)
-        dvti_topk_join(&plan, launch->workspace);
+    dvti_topk_plan *plan = (dvti_topk_plan *)dvti_cpu_plan_at(launch);
+    plan->launch = launch;
+    plan->best =
+        (dvti_sort_pair *)(void *)((char *)launch->workspace + plan->areas * plan->area_bytes);
+    dvti_run_tasks(plan->tasks, dvti_topk_terms(plan), launch->workspace, plan->areas,
+                   plan->area_bytes, dvti_topk_task, plan);
+    if (plan->pieces > 1)
+        dvti_topk_join(plan, launch->workspace);
 }
 
 #undef DVTI_TOPK_LIST

@@ -12,11 +12,14 @@ DVTI_FN bool dvti_cpu_supports(const dvti_device *device, const dvti_kernel *ker
     return feature == DVTI_CAN_RUN;
 }
 
-DVTI_FN int64_t dvti_cpu_plan(dvti_device *device, dvti_launch *launch) {
+DVTI_FN int64_t dvti_cpu_plan_for(dvti_launch *launch, int threads) {
     const dvti_cpu_kernel *cpu = launch->kernel->cpu;
-    if (!cpu->plan)
-        return 0;
-    return cpu->plan(launch, device->ctx.type == DVT_DEVICE_GPU ? 1 : 0);
+    return cpu->plan ? cpu->plan(launch, threads) : 0;
+}
+
+DVTI_FN int64_t dvti_cpu_plan(dvti_device *device, dvti_launch *launch) {
+    (void)device;
+    return dvti_cpu_plan_for(launch, 0);
 }
 
 DVTI_FN void dvti_cpu_run(const dvti_launch *launch) {
@@ -31,11 +34,6 @@ DVTI_FN void dvti_cpu_elementwise(const dvti_launch *launch) {
         dvti_fast_elementwise(launch, simd);
     else
         dvti_ref_elementwise(launch);
-}
-
-DVTI_FN int64_t dvti_cpu_reduce_plan(dvti_launch *launch, int threads) {
-    (void)threads;
-    return dvti_cpu_reduce_workspace(launch);
 }
 
 DVTI_FN bool dvti_cpu_variance_supports(dvti_op op, dvt_dtype dtype, dvti_feature feature) {
@@ -54,15 +52,9 @@ DVTI_FN void dvti_cpu_pool2d(const dvti_launch *launch) {
         dvti_ref_pool2d(launch);
 }
 
-DVTI_FN int64_t dvti_cpu_scan_plan(dvti_launch *launch, int threads) {
-    (void)threads;
-    return dvti_scan_workspace(launch);
-}
-
 DVTI_FN int64_t dvti_cpu_order_plan(dvti_launch *launch, int threads) {
-    threads = dvti_cpu_threads(threads);
-    return dvti_topk_pays(launch) ? dvti_topk_workspace(launch, threads)
-                                  : dvti_cpu_sort_workspace(launch, threads);
+    return dvti_topk_pays(launch) ? dvti_topk_plan_of(launch, threads)
+                                  : dvti_sort_plan_of(launch, threads);
 }
 
 DVTI_FN void dvti_cpu_order(const dvti_launch *launch) {
@@ -88,15 +80,6 @@ DVTI_FN bool dvti_cpu_random_supports(dvti_op op, dvt_dtype dtype, dvti_feature 
 DVTI_FN int64_t dvti_cpu_random_plan(dvti_launch *launch, int threads) {
     (void)threads;
     return dvti_cpu_random_workspace(launch);
-}
-
-DVTI_FN bool dvti_cpu_conv2d_supports(dvti_op op, dvt_dtype dtype, dvti_feature feature) {
-    return feature == DVTI_CAN_RUN ||
-           (feature == DVTI_CAN_EPILOGUE && op == DVTI_OP_conv2d && dtype == DVT_F32);
-}
-
-DVTI_FN int64_t dvti_cpu_conv2d_plan(dvti_launch *launch, int threads) {
-    return dvti_cpu_conv2d_workspace(launch, dvti_cpu_threads(threads));
 }
 
 /* ---- memory ---- */

@@ -252,6 +252,12 @@ static bool dvti_virtual_supports(const dvti_device *device, const dvti_kernel *
     return feature != DVTI_CAN_HOST_STATE && dvti_cpu_supports(device, kernel, op, dtype, feature);
 }
 
+/* The device's own thread computes alone. */
+static int64_t dvti_virtual_plan(dvti_device *device, dvti_launch *launch) {
+    (void)device;
+    return dvti_cpu_plan_for(launch, 1);
+}
+
 static const dvti_backend dvti_virtual_backend = {"virtual",
                                                   dvti_virtual_acquire,
                                                   dvti_virtual_release,
@@ -259,7 +265,7 @@ static const dvti_backend dvti_virtual_backend = {"virtual",
                                                   dvti_virtual_download,
                                                   dvti_virtual_copy_from,
                                                   dvti_virtual_supports,
-                                                  dvti_cpu_plan,
+                                                  dvti_virtual_plan,
                                                   dvti_virtual_launch,
                                                   dvti_virtual_wait,
                                                   NULL,

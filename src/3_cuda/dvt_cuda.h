@@ -218,16 +218,15 @@ DVTI_FN dvt_status dvti_cuda_pool(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 DVTI_FN dvt_status dvti_cuda_index(dvti_cuda_gpu *gpu, const dvti_launch *launch);
 DVTI_FN dvt_status dvti_cuda_random(dvti_cuda_gpu *gpu, const dvti_launch *launch);
 DVTI_FN dvt_status dvti_cuda_optimizer(dvti_cuda_gpu *gpu, const dvti_launch *launch);
-/* Return the bytes of workspace that the launch needs; functions with _plan also fill
-   launch->plan. */
-DVTI_FN int64_t dvti_cuda_reduce_workspace(const dvti_cuda_gpu *gpu, dvti_launch *launch);
-DVTI_FN int64_t dvti_cuda_order_workspace(const dvti_cuda_gpu *gpu, dvti_launch *launch);
-DVTI_FN int64_t dvti_cuda_scan_workspace(const dvti_cuda_gpu *gpu, dvti_launch *launch);
-DVTI_FN int64_t dvti_cuda_matmul_plan(const dvti_cuda_gpu *gpu, dvti_launch *launch);
-DVTI_FN int64_t dvti_cuda_conv_workspace(const dvti_cuda_gpu *gpu, dvti_launch *launch);
-DVTI_FN int64_t dvti_cuda_pool_workspace(const dvti_cuda_gpu *gpu, dvti_launch *launch);
-DVTI_FN int64_t dvti_cuda_index_workspace(const dvti_cuda_gpu *gpu, dvti_launch *launch);
-DVTI_FN int64_t dvti_cuda_random_workspace(const dvti_cuda_gpu *gpu, dvti_launch *launch);
+/* Fill launch->plan, once for each launch, and return the bytes of workspace. */
+DVTI_FN int64_t dvti_cuda_plan_reduce(const dvti_cuda_gpu *gpu, dvti_launch *launch);
+DVTI_FN int64_t dvti_cuda_plan_order(const dvti_cuda_gpu *gpu, dvti_launch *launch);
+DVTI_FN int64_t dvti_cuda_plan_scan(const dvti_cuda_gpu *gpu, dvti_launch *launch);
+DVTI_FN int64_t dvti_cuda_plan_matmul(const dvti_cuda_gpu *gpu, dvti_launch *launch);
+DVTI_FN int64_t dvti_cuda_plan_conv(const dvti_cuda_gpu *gpu, dvti_launch *launch);
+DVTI_FN int64_t dvti_cuda_plan_pool(const dvti_cuda_gpu *gpu, dvti_launch *launch);
+DVTI_FN int64_t dvti_cuda_plan_index(const dvti_cuda_gpu *gpu, dvti_launch *launch);
+DVTI_FN int64_t dvti_cuda_plan_random(const dvti_cuda_gpu *gpu, dvti_launch *launch);
 
 #endif
 

@@ -123,28 +123,28 @@
     K(eye, (NULL, NULL, dvti_cpu_fill, NULL), (NULL, dvti_cuda_fill))                              \
     K(elementwise, (NULL, NULL, dvti_cpu_elementwise, NULL), (NULL, dvti_cuda_elementwise))        \
     K(reduce, (NULL, dvti_cpu_reduce_plan, dvti_cpu_reduce, NULL),                                 \
-      (dvti_cuda_reduce_workspace, dvti_cuda_reduce))                                              \
+      (dvti_cuda_plan_reduce, dvti_cuda_reduce))                                                   \
     K(variance, (dvti_cpu_variance_supports, dvti_cpu_reduce_plan, dvti_cpu_variance, NULL),       \
       (NULL, NULL))                                                                                \
     K(softmax, (NULL, NULL, dvti_cpu_softmax, NULL), (NULL, dvti_cuda_softmax))                    \
     K(layer_norm, (dvti_cpu_layer_norm_supports, NULL, dvti_cpu_layer_norm, NULL), (NULL, NULL))   \
     K(scan, (NULL, dvti_cpu_scan_plan, dvti_cpu_scan, NULL),                                       \
-      (dvti_cuda_scan_workspace, dvti_cuda_scan))                                                  \
+      (dvti_cuda_plan_scan, dvti_cuda_scan))                                                       \
     K(sort, (NULL, dvti_cpu_order_plan, dvti_cpu_order, NULL),                                     \
-      (dvti_cuda_order_workspace, dvti_cuda_order))                                                \
+      (dvti_cuda_plan_order, dvti_cuda_order))                                                     \
     K(matmul,                                                                                      \
       (dvti_cpu_matmul_supports, dvti_cpu_matmul_plan, dvti_cpu_matmul, dvti_cpu_matmul_small),    \
-      (dvti_cuda_matmul_plan, dvti_cuda_matmul))                                                   \
+      (dvti_cuda_plan_matmul, dvti_cuda_matmul))                                                   \
     K(conv2d, (dvti_cpu_conv2d_supports, dvti_cpu_conv2d_plan, dvti_cpu_conv2d, NULL),             \
-      (dvti_cuda_conv_workspace, dvti_cuda_conv))                                                  \
-    K(pool2d, (NULL, NULL, dvti_cpu_pool2d, NULL), (dvti_cuda_pool_workspace, dvti_cuda_pool))     \
+      (dvti_cuda_plan_conv, dvti_cuda_conv))                                                       \
+    K(pool2d, (NULL, NULL, dvti_cpu_pool2d, NULL), (dvti_cuda_plan_pool, dvti_cuda_pool))          \
     K(take, (NULL, dvti_cpu_take_plan, dvti_cpu_index, NULL),                                      \
-      (dvti_cuda_index_workspace, dvti_cuda_index))                                                \
+      (dvti_cuda_plan_index, dvti_cuda_index))                                                     \
     K(take_along, (NULL, dvti_cpu_take_plan, dvti_cpu_index, NULL),                                \
-      (dvti_cuda_index_workspace, dvti_cuda_index))                                                \
+      (dvti_cuda_plan_index, dvti_cuda_index))                                                     \
     K(one_hot, (NULL, NULL, dvti_cpu_index, NULL), (NULL, dvti_cuda_index))                        \
     K(random, (dvti_cpu_random_supports, dvti_cpu_random_plan, dvti_cpu_random, NULL),             \
-      (dvti_cuda_random_workspace, dvti_cuda_random))                                              \
+      (dvti_cuda_plan_random, dvti_cuda_random))                                                   \
     K(optimizer, (NULL, NULL, dvti_cpu_optimizer, NULL), (NULL, dvti_cuda_optimizer))
 
 /* Return the kernels: dvti_kernel_matmul() and so on. They are functions, so that a program links

@@ -190,7 +190,7 @@ static dvt_array *dvti_index_ready(const char *name, dvt_array *indices, int64_t
     DVT_PAUSE {
         index = dvt_contiguous(dvt_as_in_dtype(indices, DVT_I64));
     }
-    if (!index || index->storage->ctx.type != DVT_DEVICE_CPU || extent < 0)
+    if (!index || !dvti_is_main_memory(index->storage->ctx) || extent < 0)
         return index;
     value = (const int64_t *)dvti_view_of(index).data;
     for (i = 0; i < n; i++)

@@ -62,7 +62,7 @@ static dvt_array *dvti_fetch_shown(dvt_array *x, const dvti_shown *shown) {
             side = (side - cuts) & cuts; /* the next subset of cuts */
         } while (side);
     }
-    if (packed->storage->ctx.type == DVT_DEVICE_CPU && dvt_is_contiguous(packed))
+    if (dvti_is_main_memory(packed->storage->ctx) && dvt_is_contiguous(packed))
         return dvt_wait(packed) == DVT_OK ? packed : NULL;
     host = dvti_array_new("dvt_print", shown->shape, x->dtype, dvt_cpu());
     if (!host || dvti_copy_elements("dvt_print", host, packed) != DVT_OK ||

@@ -30,7 +30,7 @@ static bool dvti_dataset_part_ok(const char *function, const char *what, dvt_arr
         dvti_null(function, what);
         return false;
     }
-    if (part->storage->ctx.type != DVT_DEVICE_CPU) {
+    if (!dvti_is_main_memory(part->storage->ctx)) {
         dvti_fail(DVT_ERR_CONTEXT,
                   "%s: %s is %s; samples are kept in main memory: copy it with "
                   "dvt_copyto(%s, dvt_cpu())",

@@ -1,7 +1,9 @@
 #!/bin/sh
 # Links every layer with the layers below it and nothing else. A name that a layer takes from a
 # higher layer or a sibling is then undefined. Each directory is one object, with its files in the
-# order of src/devtensor_spine.h. Environment: BUILD, CC, LIBS.
+# order of src/devtensor_spine.h. Then checks the contract of 2_core/dvt_backend.h: the layers above
+# the backends ask what a device can do (dvti_supports), and infer nothing from the type of a
+# context. Environment: BUILD, CC, LIBS.
 . tests/lib.sh
 D=$BUILD/layers
 rm -rf "$D"
@@ -54,4 +56,23 @@ for layer in 6_nn 7_train; do
     below="$below $layer"
     try "$layer links without higher layers" links $layer $below
 done
+
+# asks DIRECTORY: no file of 4_ops to 7_train below it names a type of context, a kind of device or a
+# backend. Two files do: they write the name of a context.
+asks() {
+    found=$(cd "$1" && grep -rnE \
+        '\<DVT_DEVICE_(CPU|GPU)\>|kind->(type|name|simulates)|backend->name' \
+        4_ops 5_grad 5_io 6_nn 7_train | grep -vE '^(4_ops/dvt_op_check|5_io/dvt_print)\.c:')
+    [ -z "$found" ] || { echo "$found"; echo "ask dvti_supports, or dvti_is_main_memory"; return 1; }
+}
+refuses() { # LINE, which the check must find
+    rm -rf "$D/src"
+    cp -r src "$D/src"
+    echo "$1" >>"$D/src/4_ops/op_sort.c"
+    ! asks "$D/src" >"$D/said" && grep -q "^4_ops/op_sort.c:.*" "$D/said"
+}
+try "4_ops to 7_train ask what a device can do" asks src
+try "the check finds a type of context" refuses 'if (x->storage->ctx.type != DVT_DEVICE_CPU)'
+try "the check finds a kind of device" refuses 'if (device->kind->simulates)'
+try "the check finds a backend" refuses 'if (strcmp(device->backend->name, "cuda") == 0)'
 finish

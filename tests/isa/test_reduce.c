@@ -12,7 +12,7 @@ static dvt_dtype result_dtype(dvti_op op, dvt_dtype dtype) {
     return op == DVTI_OP_sum || op == DVTI_OP_prod ? DVT_I64 : DVT_F32;
 }
 
-/* Returns a launch over x that keeps the first `kept` axes. The caller frees out and workspace. */
+/* Returns a launch over x that keeps the first `kept` axes. The caller frees out. */
 static dvti_launch reduction(dvti_op op, dvti_view x, int kept, void *out) {
     dvti_launch launch;
     int64_t step = 1;
@@ -34,8 +34,6 @@ static dvti_launch reduction(dvti_op op, dvti_view x, int kept, void *out) {
         launch.out[0].stride[i] = step;
         step *= x.dim[i];
     }
-    launch.workspace_bytes = dvti_cpu_reduce_workspace(&launch);
-    launch.workspace = malloc((size_t)launch.workspace_bytes + 1);
     return launch;
 }
 
@@ -43,6 +41,8 @@ static void run(const char *isa, int threads, dvti_op op, dvti_view x, int kept,
     dvti_launch launch = reduction(op, x, kept, out);
     CHECK(dvt_set_cpu_isa(isa) == DVT_OK);
     CHECK(dvt_set_num_threads(threads) == DVT_OK);
+    launch.workspace_bytes = dvti_cpu_reduce_plan(&launch, 0);
+    launch.workspace = malloc((size_t)launch.workspace_bytes + 1);
     dvti_cpu_run(&launch);
     CHECK(dvt_set_num_threads(0) == DVT_OK);
     CHECK(dvt_set_cpu_isa(NULL) == DVT_OK);

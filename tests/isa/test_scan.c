@@ -162,9 +162,9 @@ static void run_scan(const char *isa, int threads, dvti_view in, dvti_view out, 
     launch.in[0] = in;
     launch.out[0] = out;
     launch.i[0] = backwards;
-    launch.workspace_bytes = dvti_scan_workspace(&launch);
-    launch.workspace = malloc((size_t)launch.workspace_bytes + 1);
     CHECK(dvt_set_cpu_isa(isa) == DVT_OK && dvt_set_num_threads(threads) == DVT_OK);
+    launch.workspace_bytes = dvti_cpu_scan_plan(&launch, 0);
+    launch.workspace = malloc((size_t)launch.workspace_bytes + 1);
     dvti_cpu_run(&launch);
     CHECK(dvt_set_cpu_isa(NULL) == DVT_OK && dvt_set_num_threads(0) == DVT_OK);
     free(launch.workspace);

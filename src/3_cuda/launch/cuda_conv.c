@@ -127,7 +127,6 @@ static void dvti_cuda_conv_shapes(dvti_cuda_conv_plan *plan, const dvti_launch *
     args->y = plan->op == DVTI_CUDA_CONV_FORWARD ? NULL : y->data;
     args->bias = launch->n_in == 3 ? launch->in[2].data : NULL;
     args->out = launch->out[0].data;
-    args->partial = launch->workspace;
     args->size = dvti_cuda_view_size(&launch->out[0]);
     args->n = x->dim[0];
     args->c = x->dim[1];
@@ -255,41 +254,47 @@ static bool dvti_cuda_conv_is_direct(const dvti_cuda_conv_plan *plan) {
     return plan->rows <= 2 && (plan->args.size >= 16384 || plan->depth <= 512);
 }
 
-static dvti_cuda_conv_plan dvti_cuda_conv_plan_of(const dvti_cuda_gpu *gpu,
-                                                  const dvti_launch *launch) {
-    dvti_cuda_conv_plan plan;
-    dvti_kconv *args = &plan.args;
-    memset(&plan, 0, sizeof plan);
-    plan.op = launch->op == DVTI_OP_conv2d_data     ? DVTI_CUDA_CONV_DATA
-              : launch->op == DVTI_OP_conv2d_weight ? DVTI_CUDA_CONV_WEIGHT
-                                                    : DVTI_CUDA_CONV_FORWARD;
-    plan.dtype = launch->out[0].dtype;
-    plan.wide = dvti_cuda_conv_is_wide(launch);
-    dvti_cuda_conv_shapes(&plan, launch);
-    dvti_cuda_conv_product(&plan);
+static void dvti_cuda_conv_plan_direct(const dvti_cuda_gpu *gpu, dvti_cuda_conv_plan *plan) {
+    dvti_kconv *args = &plan->args;
+    plan->how = DVTI_CUDA_CONV_DIRECT;
+    if (plan->op != DVTI_CUDA_CONV_WEIGHT) {
+        plan->grid = dvti_cuda_grid_for(gpu, args->size, plan->grid.threads, 1);
+        return;
+    }
+    plan->grid.x =
+        args->o * args->cg * dvti_cuda_conv_blocks(args->kernel.divisor, DVTI_CUDA_CONV_TAPS);
+    args->parts = dvti_cuda_conv_parts(plan->grid.x, plan->depth / 8);
+    dvti_cuda_conv_cut(plan, plan->grid.threads);
+    plan->grid.x *= args->parts;
+}
+
+static void dvti_cuda_conv_plan_of(const dvti_cuda_gpu *gpu, const dvti_launch *launch,
+                                   dvti_cuda_conv_plan *plan) {
+    dvti_kconv *args = &plan->args;
+    const dvti_cuda_conv_tile *tiles;
+    int count = DVTI_CUDA_CONV_TILES;
+    memset(plan, 0, sizeof *plan);
+    plan->op = launch->op == DVTI_OP_conv2d_data     ? DVTI_CUDA_CONV_DATA
+               : launch->op == DVTI_OP_conv2d_weight ? DVTI_CUDA_CONV_WEIGHT
+                                                     : DVTI_CUDA_CONV_FORWARD;
+    plan->dtype = launch->out[0].dtype;
+    plan->wide = dvti_cuda_conv_is_wide(launch);
+    dvti_cuda_conv_shapes(plan, launch);
+    dvti_cuda_conv_product(plan);
     args->parts = 1;
-    plan.grid.y = plan.grid.z = 1;
-    plan.grid.threads = 256;
-    if (!dvti_cuda_conv_is_direct(&plan)) {
-        int count = DVTI_CUDA_CONV_TILES;
-        const dvti_cuda_conv_tile *tiles = dvti_cuda_conv_mma_tiles(gpu, launch, &count);
-        plan.mma = tiles != NULL;
-        dvti_cuda_conv_choose_tile(&plan, tiles ? tiles : dvti_cuda_conv_tiles, count);
-        if (tiles)
-            plan.grid.threads = 32 * tiles[plan.how].down * tiles[plan.how].across;
-        dvti_cuda_conv_cut(&plan, plan.slice);
-        plan.grid.x = args->row_tiles * args->column_tiles * args->parts * plan.products;
-        return plan;
+    plan->grid.y = plan->grid.z = 1;
+    plan->grid.threads = 256;
+    if (dvti_cuda_conv_is_direct(plan)) {
+        dvti_cuda_conv_plan_direct(gpu, plan);
+        return;
     }
-    plan.how = DVTI_CUDA_CONV_DIRECT;
-    if (plan.op == DVTI_CUDA_CONV_WEIGHT) {
-        plan.grid.x =
-            args->o * args->cg * dvti_cuda_conv_blocks(args->kernel.divisor, DVTI_CUDA_CONV_TAPS);
-        args->parts = dvti_cuda_conv_parts(plan.grid.x, plan.depth / 8);
-        dvti_cuda_conv_cut(&plan, plan.grid.threads);
-        plan.grid.x *= args->parts;
-    }
-    return plan;
+    tiles = dvti_cuda_conv_mma_tiles(gpu, launch, &count);
+    plan->mma = tiles != NULL;
+    dvti_cuda_conv_choose_tile(plan, tiles ? tiles : dvti_cuda_conv_tiles, count);
+    if (tiles)
+        plan->grid.threads = 32 * tiles[plan->how].down * tiles[plan->how].across;
+    dvti_cuda_conv_cut(plan, plan->slice);
+    plan->grid.x = args->row_tiles * args->column_tiles * args->parts * plan->products;
 }
 
 #undef DVTI_CUDA_CONV_BLOCKS
@@ -297,10 +302,14 @@ static dvti_cuda_conv_plan dvti_cuda_conv_plan_of(const dvti_cuda_gpu *gpu,
 #undef DVTI_CUDA_CONV_TAPS
 
 /* ---- launches ---- */
-DVTI_FN int64_t dvti_cuda_conv_workspace(const dvti_cuda_gpu *gpu, dvti_launch *launch) {
-    dvti_cuda_conv_plan plan = dvti_cuda_conv_plan_of(gpu, launch);
-    int64_t each = plan.dtype == DVT_F64 ? (int64_t)sizeof(double) : (int64_t)sizeof(float);
-    return plan.args.parts > 1 ? plan.args.parts * plan.args.size * each : 0;
+DVTI_PLAN_FITS(dvti_cuda_conv_plan)
+
+DVTI_FN int64_t dvti_cuda_plan_conv(const dvti_cuda_gpu *gpu, dvti_launch *launch) {
+    dvti_cuda_conv_plan *plan = (dvti_cuda_conv_plan *)(void *)&launch->plan;
+    int64_t each;
+    dvti_cuda_conv_plan_of(gpu, launch, plan);
+    each = plan->dtype == DVT_F64 ? (int64_t)sizeof(double) : (int64_t)sizeof(float);
+    return plan->args.parts > 1 ? plan->args.parts * plan->args.size * each : 0;
 }
 
 static dvti_cuda_program dvti_cuda_conv_program(const dvti_cuda_conv_plan *plan) {
@@ -312,10 +321,9 @@ static dvti_cuda_program dvti_cuda_conv_program(const dvti_cuda_conv_plan *plan)
 }
 
 DVTI_FN dvt_status dvti_cuda_conv(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
-    dvti_cuda_conv_plan plan = dvti_cuda_conv_plan_of(gpu, launch);
+    dvti_cuda_conv_plan plan = *(const dvti_cuda_conv_plan *)(const void *)&launch->plan;
     dvt_status status;
-    if (plan.how == DVTI_CUDA_CONV_DIRECT && plan.op != DVTI_CUDA_CONV_WEIGHT)
-        plan.grid = dvti_cuda_grid_for(gpu, plan.args.size, plan.grid.threads, 1);
+    plan.args.partial = launch->workspace;
     status = dvti_cuda_start(gpu, launch, dvti_cuda_conv_program(&plan), "dvti_conv", plan.grid,
                              &plan.args, sizeof plan.args);
     if (status != DVT_OK || plan.args.parts == 1)

@@ -3,6 +3,9 @@
 
 enum { DVTI_CUDA_TAKE, DVTI_CUDA_ALONG, DVTI_CUDA_ONE_HOT, DVTI_CUDA_INDEX_ADD };
 
+/* What launch->plan.i says. Operations that add sort positions, or add line by line. */
+enum { DVTI_CUDA_INDEX_READS, DVTI_CUDA_INDEX_SORTS, DVTI_CUDA_INDEX_LINES };
+
 DVTI_FN void dvti_cuda_describe_index(uint64_t variant, dvti_text *text) {
     dvti_text_add(text, "#define PART %d\n#define UNIT %d\n#define D %d\n#define WIDE %d\n",
                   (int)(variant & 15), (int)(variant >> 4 & 31), (int)(variant >> 9 & 15),
@@ -135,7 +138,7 @@ static dvt_status dvti_cuda_index_add(dvti_cuda_gpu *gpu, const dvti_launch *lau
         return dvti_cuda_index_add_sorted(gpu, launch, args, args->n, wide);
     }
     args->out.stride[axis] = 0;
-    if (dvti_cuda_index_lines(launch))
+    if (launch->plan.i == DVTI_CUDA_INDEX_LINES)
         return dvti_cuda_index_add_lines(gpu, launch, args, wide);
     return dvti_cuda_index_add_sorted(gpu, launch, args, args->n_out, wide);
 }
@@ -156,11 +159,14 @@ DVTI_FN dvt_status dvti_cuda_index(dvti_cuda_gpu *gpu, const dvti_launch *launch
     return dvti_cuda_index_add(gpu, launch, &args);
 }
 
-DVTI_FN int64_t dvti_cuda_index_workspace(const dvti_cuda_gpu *gpu, dvti_launch *launch) {
+DVTI_FN int64_t dvti_cuda_plan_index(const dvti_cuda_gpu *gpu, dvti_launch *launch) {
     bool adds = launch->op == DVTI_OP_take_add || launch->op == DVTI_OP_take_along_add;
     int64_t m;
     (void)gpu;
-    if (launch->op == DVTI_OP_one_hot || !adds || dvti_cuda_index_lines(launch))
+    launch->plan.i = !adds                           ? DVTI_CUDA_INDEX_READS
+                     : dvti_cuda_index_lines(launch) ? DVTI_CUDA_INDEX_LINES
+                                                     : DVTI_CUDA_INDEX_SORTS;
+    if (launch->plan.i != DVTI_CUDA_INDEX_SORTS)
         return 0;
     m = dvti_cuda_view_size(&launch->in[1]);
     return m ? dvti_cuda_sort_bytes(m) : 0;

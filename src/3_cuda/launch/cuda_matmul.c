@@ -332,7 +332,7 @@ static void dvti_cuda_mm_plan(const dvti_cuda_gpu *gpu, const dvti_launch *launc
 
 DVTI_PLAN_FITS(dvti_cuda_mm)
 
-DVTI_FN int64_t dvti_cuda_matmul_plan(const dvti_cuda_gpu *gpu, dvti_launch *launch) {
+DVTI_FN int64_t dvti_cuda_plan_matmul(const dvti_cuda_gpu *gpu, dvti_launch *launch) {
     dvti_cuda_mm *plan = (dvti_cuda_mm *)(void *)&launch->plan;
     if (dvti_cuda_view_size(&launch->out[0]) == 0)
         return 0;

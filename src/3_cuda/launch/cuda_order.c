@@ -10,13 +10,17 @@ DVTI_FN void dvti_cuda_describe_order(uint64_t variant, dvti_text *text) {
                   (int)(variant >> 4 & 1));
 }
 
-static bool dvti_cuda_order_long(const dvti_launch *launch) {
-    return launch->in[0].dim[1] > DVTI_CUDA_ORDER_PLACES;
-}
+typedef enum dvti_cuda_order_way {
+    DVTI_CUDA_ORDER_BLOCK, /* a block sorts some rows */
+    DVTI_CUDA_ORDER_ROUNDS,
+    DVTI_CUDA_ORDER_SORT
+} dvti_cuda_order_way;
 
-static bool dvti_cuda_order_few(const dvti_launch *launch) {
-    return launch->op == DVTI_OP_topk && launch->out[0].dim[1] <= DVTI_CUDA_ORDER_FEW;
-}
+/* What launch->plan contains. */
+typedef struct dvti_cuda_order_plan {
+    dvti_cuda_order_way way;
+    int64_t second; /* ROUNDS: bytes of the workspace before the second place */
+} dvti_cuda_order_plan;
 
 /* Returns how many of m candidates per row remain after a round. */
 static int64_t dvti_cuda_order_kept(int64_t m, int64_t k) {
@@ -24,22 +28,23 @@ static int64_t dvti_cuda_order_kept(int64_t m, int64_t k) {
     return (m - 1) / DVTI_CUDA_ORDER_PLACES * k + DVTI_MIN(last, k);
 }
 
-/* Returns the bytes of the two buffers of keys and numbers, which successive rounds use in turn.
-   `second` is the offset of the second buffer. */
-static int64_t dvti_cuda_order_few_bytes(const dvti_launch *launch, int64_t *second) {
-    int64_t rows = launch->in[0].dim[0], k = launch->out[0].dim[1];
-    int64_t once = dvti_cuda_order_kept(launch->in[0].dim[1], k);
-    *second = rows * once * 16;
-    return *second + rows * dvti_cuda_order_kept(once, k) * 16;
-}
+DVTI_PLAN_FITS(dvti_cuda_order_plan)
 
-DVTI_FN int64_t dvti_cuda_order_workspace(const dvti_cuda_gpu *gpu, dvti_launch *launch) {
-    int64_t second;
+/* Rounds take turns with two places: keys and numbers that the first leaves, and those that the second leaves. */
+DVTI_FN int64_t dvti_cuda_plan_order(const dvti_cuda_gpu *gpu, dvti_launch *launch) {
+    dvti_cuda_order_plan *plan = (dvti_cuda_order_plan *)(void *)&launch->plan;
+    int64_t rows = launch->in[0].dim[0], n = launch->in[0].dim[1], k = launch->out[0].dim[1], once;
     (void)gpu;
-    if (!dvti_cuda_order_long(launch))
+    plan->way = n <= DVTI_CUDA_ORDER_PLACES                              ? DVTI_CUDA_ORDER_BLOCK
+                : launch->op == DVTI_OP_topk && k <= DVTI_CUDA_ORDER_FEW ? DVTI_CUDA_ORDER_ROUNDS
+                                                                         : DVTI_CUDA_ORDER_SORT;
+    if (plan->way == DVTI_CUDA_ORDER_BLOCK)
         return 0;
-    return dvti_cuda_order_few(launch) ? dvti_cuda_order_few_bytes(launch, &second)
-                                       : dvti_cuda_sort_bytes(dvti_cuda_view_size(&launch->in[0]));
+    if (plan->way == DVTI_CUDA_ORDER_SORT)
+        return dvti_cuda_sort_bytes(dvti_cuda_view_size(&launch->in[0]));
+    once = dvti_cuda_order_kept(n, k);
+    plan->second = rows * once * 16;
+    return plan->second + rows * dvti_cuda_order_kept(once, k) * 16;
 }
 
 static dvt_status dvti_cuda_order_start(dvti_cuda_gpu *gpu, const dvti_launch *launch,
@@ -79,10 +84,9 @@ static dvt_status dvti_cuda_order_rows(dvti_cuda_gpu *gpu, const dvti_launch *la
 
 /* Runs the rounds. The one that leaves k candidates writes their numbers to the result. */
 static dvt_status dvti_cuda_order_rounds(dvti_cuda_gpu *gpu, const dvti_launch *launch,
-                                         dvti_korder *args) {
-    int64_t second, round = 0;
+                                         dvti_korder *args, int64_t second) {
+    int64_t round = 0;
     dvt_status status = DVT_OK;
-    dvti_cuda_order_few_bytes(launch, &second);
     for (args->m = args->n; status == DVT_OK && round >= 0; args->m = args->kept) {
         args->tiles = (args->m - 1) / DVTI_CUDA_ORDER_PLACES + 1;
         args->kept = dvti_cuda_order_kept(args->m, args->k);
@@ -100,6 +104,7 @@ static dvt_status dvti_cuda_order_rounds(dvti_cuda_gpu *gpu, const dvti_launch *
 }
 
 DVTI_FN dvt_status dvti_cuda_order(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
+    const dvti_cuda_order_plan *plan = (const dvti_cuda_order_plan *)(const void *)&launch->plan;
     dvti_korder args;
     memset(&args, 0, sizeof args);
     args.in = launch->in[0].data;
@@ -108,9 +113,10 @@ DVTI_FN dvt_status dvti_cuda_order(dvti_cuda_gpu *gpu, const dvti_launch *launch
     args.n = launch->in[0].dim[1];
     args.k = launch->out[0].dim[1];
     args.descending = launch->i[0];
-    if (dvti_cuda_order_long(launch))
-        return dvti_cuda_order_few(launch) ? dvti_cuda_order_rounds(gpu, launch, &args)
-                                           : dvti_cuda_order_rows(gpu, launch, &args);
+    if (plan->way == DVTI_CUDA_ORDER_ROUNDS)
+        return dvti_cuda_order_rounds(gpu, launch, &args, plan->second);
+    if (plan->way == DVTI_CUDA_ORDER_SORT)
+        return dvti_cuda_order_rows(gpu, launch, &args);
     args.width = dvti_cuda_power(args.n);
     args.groups = (args.rows - 1) / (DVTI_CUDA_ORDER_PLACES / args.width) + 1;
     return dvti_cuda_order_start(gpu, launch, &args, "dvti_order_block", args.groups * 256);

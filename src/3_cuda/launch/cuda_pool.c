@@ -27,20 +27,19 @@ static bool dvti_cuda_pool_is_wide(const dvti_cuda_pool_plan *plan, const dvti_l
     return plan->x_size >= most || plan->y_size >= most || launch->i[0] * launch->i[1] >= most;
 }
 
-static dvti_cuda_pool_plan dvti_cuda_pool_plan_of(const dvti_launch *launch) {
+static void dvti_cuda_pool_plan_of(const dvti_launch *launch, dvti_cuda_pool_plan *plan) {
     bool forward = launch->op == DVTI_OP_max_pool2d || launch->op == DVTI_OP_avg_pool2d ||
                    launch->op == DVTI_OP_max_pool2d_pick;
     const dvti_view *x = forward ? &launch->in[0] : &launch->out[0];
     const dvti_view *y = forward ? &launch->out[0] : &launch->in[0];
-    dvti_cuda_pool_plan plan;
-    dvti_kpool *args = &plan.args;
+    dvti_kpool *args = &plan->args;
     int axis;
-    memset(&plan, 0, sizeof plan);
-    plan.planes = x->dim[0] * x->dim[1];
-    plan.window_area = 1;
-    plan.x_size = dvti_cuda_view_size(x);
-    plan.y_size = dvti_cuda_view_size(y);
-    plan.apart = true;
+    memset(plan, 0, sizeof *plan);
+    plan->planes = x->dim[0] * x->dim[1];
+    plan->window_area = 1;
+    plan->x_size = dvti_cuda_view_size(x);
+    plan->y_size = dvti_cuda_view_size(y);
+    plan->apart = true;
     for (axis = 0; axis < 2; axis++) {
         int64_t size = launch->i[axis], stride = launch->i[2 + axis];
         args->extent[axis] = x->dim[2 + axis];
@@ -50,19 +49,17 @@ static dvti_cuda_pool_plan dvti_cuda_pool_plan_of(const dvti_launch *launch) {
         if (args->windows[axis] == 1) /* any stride that leads out of x is equivalent */
             stride = DVTI_MAX(stride, DVTI_MAX(size, args->extent[axis] + args->padding[axis]));
         args->stride[axis] = dvti_cuda_divisor(stride);
-        plan.apart = plan.apart && stride >= size;
-        plan.window_area *= DVTI_MIN(size, args->extent[axis]);
+        plan->apart = plan->apart && stride >= size;
+        plan->window_area *= DVTI_MIN(size, args->extent[axis]);
     }
     args->inside = launch->i[6] == 1;
     args->past_relu = launch->i[7] == 1;
     args->in = launch->in[0].data;
     args->x = launch->in[launch->n_in - 1].data;
     args->out = launch->out[0].data;
-    args->places = launch->workspace;
-    plan.wide = dvti_cuda_pool_is_wide(&plan, launch);
+    plan->wide = dvti_cuda_pool_is_wide(plan, launch);
     /* Lanes that are 8 elements apart read one sector of 32 bytes each. */
-    plan.team = plan.window_area >= 32 && (args->windows[1] == 1 || args->stride[1].divisor >= 8);
-    return plan;
+    plan->team = plan->window_area >= 32 && (args->windows[1] == 1 || args->stride[1].divisor >= 8);
 }
 
 static dvt_status dvti_cuda_pool_start(dvti_cuda_gpu *gpu, const dvti_launch *launch,
@@ -85,17 +82,17 @@ static dvt_status dvti_cuda_pool_start(dvti_cuda_gpu *gpu, const dvti_launch *la
     return dvti_cuda_start(gpu, launch, program, "dvti_pool", grid, &plan->args, sizeof plan->args);
 }
 
+DVTI_PLAN_FITS(dvti_cuda_pool_plan)
+
 /* Where windows overlap, a first kernel stores the place of each maximum in the workspace, and a
    second one reads it. */
-DVTI_FN int64_t dvti_cuda_pool_workspace(const dvti_cuda_gpu *gpu, dvti_launch *launch) {
-    dvti_cuda_pool_plan plan;
+DVTI_FN int64_t dvti_cuda_plan_pool(const dvti_cuda_gpu *gpu, dvti_launch *launch) {
+    dvti_cuda_pool_plan *plan = (dvti_cuda_pool_plan *)(void *)&launch->plan;
     (void)gpu;
-    if (launch->op != DVTI_OP_max_pool2d_data)
+    dvti_cuda_pool_plan_of(launch, plan);
+    if (launch->op != DVTI_OP_max_pool2d_data || plan->apart)
         return 0;
-    plan = dvti_cuda_pool_plan_of(launch);
-    if (plan.apart)
-        return 0;
-    return plan.y_size * (plan.wide ? (int64_t)sizeof(int64_t) : (int64_t)sizeof(int));
+    return plan->y_size * (plan->wide ? (int64_t)sizeof(int64_t) : (int64_t)sizeof(int));
 }
 
 /* Returns the number of cells into which the strides divide an axis. */
@@ -120,8 +117,9 @@ static dvt_status dvti_cuda_pool_max_data(dvti_cuda_gpu *gpu, const dvti_launch 
 }
 
 DVTI_FN dvt_status dvti_cuda_pool(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
-    dvti_cuda_pool_plan plan = dvti_cuda_pool_plan_of(launch);
+    dvti_cuda_pool_plan plan = *(const dvti_cuda_pool_plan *)(const void *)&launch->plan;
     dvti_kpool_kind kind = DVTI_KPOOL_PICK;
+    plan.args.places = launch->workspace;
     if (launch->op == DVTI_OP_max_pool2d_data)
         return dvti_cuda_pool_max_data(gpu, launch, &plan);
     if (launch->op == DVTI_OP_avg_pool2d_data)

@@ -88,7 +88,7 @@ static dvt_status dvti_cuda_shuffle(dvti_cuda_gpu *gpu, const dvti_launch *launc
     args.keys = (uint64_t *)launch->workspace;
     args.values = (int64_t *)(args.keys + args.n);
     args.left = (int *)(args.values + args.n);
-    args.rounds = dvti_cuda_shuffle_rounds(args.n);
+    args.rounds = launch->plan.i;
     memset(&one, 0, sizeof one);
     one.x = one.y = one.z = 1;
     one.threads = (int)DVTI_MIN(DVTI_MAX(dvti_cuda_power(args.n), 32), 1024);
@@ -156,14 +156,16 @@ DVTI_FN dvt_status dvti_cuda_random(dvti_cuda_gpu *gpu, const dvti_launch *launc
     return dvti_cuda_random_start(gpu, launch, "dvti_random", &args);
 }
 
-DVTI_FN int64_t dvti_cuda_random_workspace(const dvti_cuda_gpu *gpu, dvti_launch *launch) {
+/* launch->plan.i: the rounds of a permutation that Philox draws. */
+DVTI_FN int64_t dvti_cuda_plan_random(const dvti_cuda_gpu *gpu, dvti_launch *launch) {
     int64_t n = launch->i[6], bytes;
     (void)gpu;
     if (launch->op != DVTI_OP_permutation)
         return 0;
     if (launch->i[0] == DVTI_RNG_THREEFRY)
         return dvti_cuda_sort_bytes(n);
-    return dvti_mul(n, 16, &bytes) ? bytes + (dvti_cuda_shuffle_rounds(n) + 1) * 4 : INT64_MAX;
+    launch->plan.i = dvti_cuda_shuffle_rounds(n);
+    return dvti_mul(n, 16, &bytes) ? bytes + (launch->plan.i + 1) * 4 : INT64_MAX;
 }
 
 #undef DVTI_CUDA_SHUFFLE_BLOCK

@@ -60,14 +60,13 @@ static void dvti_cuda_reduce_shape(dvti_cuda_reduction *r, int64_t each) {
     args->vector = dvti_cuda_reduce_vector(args, each);
 }
 
-static dvti_cuda_reduction dvti_cuda_reduce_plan(const dvti_launch *launch) {
+static void dvti_cuda_reduce_plan_of(const dvti_launch *launch, dvti_cuda_reduction *r) {
     const int64_t narrow = INT32_MAX - ((int64_t)1 << 20); /* positions past the end still fit */
-    dvti_cuda_reduction r;
-    dvti_kreduce *args = &r.args;
+    dvti_kreduce *args = &r->args;
     dvti_kview none;
     int kept = (int)launch->i[0], i;
     bool sorts = dvti_reduce_row_of(launch->op)->rule != DVTI_RESULT_PLACE; /* axes, by stride */
-    memset(&r, 0, sizeof r);
+    memset(r, 0, sizeof *r);
     args->out = dvti_cuda_view(&launch->out[0]);
     args->kept = args->reduced = dvti_cuda_view(&launch->in[0]);
     args->kept.ndim = kept;
@@ -84,10 +83,9 @@ static dvti_cuda_reduction dvti_cuda_reduce_plan(const dvti_launch *launch) {
     dvti_cuda_simplify_axes(&args->kept, &args->out, true);
     none = args->reduced;
     dvti_cuda_simplify_axes(&args->reduced, &none, sorts);
-    r.wide = dvti_cuda_reach(&args->kept) + dvti_cuda_reach(&args->reduced) > narrow ||
-             DVTI_MAX(args->n_kept, args->n_reduced) > narrow;
-    dvti_cuda_reduce_shape(&r, 16 / dvt_dtype_size(launch->in[0].dtype));
-    return r;
+    r->wide = dvti_cuda_reach(&args->kept) + dvti_cuda_reach(&args->reduced) > narrow ||
+              DVTI_MAX(args->n_kept, args->n_reduced) > narrow;
+    dvti_cuda_reduce_shape(r, 16 / dvt_dtype_size(launch->in[0].dtype));
 }
 
 /* ---- the program ---- */
@@ -134,7 +132,7 @@ static dvti_cuda_grid dvti_cuda_reduce_grid(int64_t items) {
 }
 
 DVTI_FN dvt_status dvti_cuda_reduce(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
-    dvti_cuda_reduction r = dvti_cuda_reduce_plan(launch);
+    dvti_cuda_reduction r = *(const dvti_cuda_reduction *)(const void *)&launch->plan;
     dvti_kreduce *args = &r.args;
     dvti_cuda_program program;
     dvt_status status;
@@ -155,13 +153,15 @@ DVTI_FN dvt_status dvti_cuda_reduce(dvti_cuda_gpu *gpu, const dvti_launch *launc
                            dvti_cuda_reduce_grid(args->items), args, sizeof *args);
 }
 
-DVTI_FN int64_t dvti_cuda_reduce_workspace(const dvti_cuda_gpu *gpu, dvti_launch *launch) {
-    dvti_cuda_reduction r;
+DVTI_PLAN_FITS(dvti_cuda_reduction)
+
+DVTI_FN int64_t dvti_cuda_plan_reduce(const dvti_cuda_gpu *gpu, dvti_launch *launch) {
+    dvti_cuda_reduction *r = (dvti_cuda_reduction *)(void *)&launch->plan;
     (void)gpu;
     if (dvti_cuda_view_size(&launch->out[0]) == 0)
         return 0;
-    r = dvti_cuda_reduce_plan(launch);
-    return r.split ? r.args.n_kept * r.args.n_chunks * 16 : 0;
+    dvti_cuda_reduce_plan_of(launch, r);
+    return r->split ? r->args.n_kept * r->args.n_chunks * 16 : 0;
 }
 
 #undef DVTI_CUDA_BLOCKS

@@ -12,36 +12,33 @@ DVTI_FN void dvti_cuda_describe_scan(uint64_t variant, dvti_text *text) {
                   (int)(variant >> 4 & 15), (int)(variant >> 8 & 1));
 }
 
-static dvti_kscan dvti_cuda_scan_args(const dvti_launch *launch) {
-    const int64_t *dim = launch->out[0].dim;
-    dvti_kscan args;
-    bool columns = dim[2] > 1;
-    args.in = launch->in[0].data;
-    args.out = launch->out[0].data;
-    args.before = launch->workspace;
-    args.n = dim[1];
-    args.b = dim[2];
-    args.lines = dim[0] * dim[2];
-    args.backwards = launch->i[0];
-    args.chunk = columns ? DVTI_CUDA_SCAN_COLUMN_CHUNK : DVTI_CUDA_SCAN_ROW_CHUNK;
-    if (args.lines >= (columns ? DVTI_CUDA_SCAN_COLUMNS : DVTI_CUDA_SCAN_ROWS))
-        args.chunk = DVTI_MAX(args.n, 1);
-    args.chunks = (args.n - 1) / args.chunk + 1;
-    return args;
-}
+DVTI_PLAN_FITS(dvti_kscan)
 
-DVTI_FN int64_t dvti_cuda_scan_workspace(const dvti_cuda_gpu *gpu, dvti_launch *launch) {
-    dvti_kscan args = dvti_cuda_scan_args(launch);
+DVTI_FN int64_t dvti_cuda_plan_scan(const dvti_cuda_gpu *gpu, dvti_launch *launch) {
+    const int64_t *dim = launch->out[0].dim;
+    dvti_kscan *args = (dvti_kscan *)(void *)&launch->plan;
+    bool columns = dim[2] > 1;
     (void)gpu;
-    return args.chunks > 1 ? args.lines * args.chunks * 8 : 0;
+    args->in = launch->in[0].data;
+    args->out = launch->out[0].data;
+    args->n = dim[1];
+    args->b = dim[2];
+    args->lines = dim[0] * dim[2];
+    args->backwards = launch->i[0];
+    args->chunk = columns ? DVTI_CUDA_SCAN_COLUMN_CHUNK : DVTI_CUDA_SCAN_ROW_CHUNK;
+    if (args->lines >= (columns ? DVTI_CUDA_SCAN_COLUMNS : DVTI_CUDA_SCAN_ROWS))
+        args->chunk = DVTI_MAX(args->n, 1);
+    args->chunks = (args->n - 1) / args->chunk + 1;
+    return args->chunks > 1 ? args->lines * args->chunks * 8 : 0;
 }
 
 DVTI_FN dvt_status dvti_cuda_scan(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
     static const char *const entry[] = {"dvti_scan_totals", "dvti_scan_starts", "dvti_scan_apply"};
-    dvti_kscan args = dvti_cuda_scan_args(launch);
+    dvti_kscan args = *(const dvti_kscan *)(const void *)&launch->plan;
     int each = args.b > 1 ? 1 : 256, k; /* threads per line */
     dvti_cuda_program program;
     dvt_status status = DVT_OK;
+    args.before = launch->workspace;
     program = DVTI_CUDA_PROGRAM(scan);
     program.variant = (uint64_t)launch->in[0].dtype | (uint64_t)launch->out[0].dtype << 4 |
                       (uint64_t)(args.b > 1) << 8;
