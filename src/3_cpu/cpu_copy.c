@@ -2,7 +2,7 @@
    signaling NaN of 16 bits would become a quiet one.
 
    Where source and result are contiguous along different axes, a copy is a transpose. It goes by
-   strips of 64 columns of the result, and in a strip by blocks of 16 x 16: four cache lines of a
+   panels of 64 columns of the result, and in a panel by blocks of 16 x 16: four cache lines of a
    row are written one after the other, and each line of either side is touched in one go. Lines of
    rows that are a power of two apart evict each other. */
 #include "3_cpu/simd/dvt_simd.h"
@@ -53,7 +53,7 @@ typedef struct dvti_transpose_plan {
     int64_t size;                  /* of an element */
     int64_t rows, columns;         /* out is contiguous along rows, in along columns */
     int64_t row_step, column_step; /* from row to row of out, from column to column of in */
-    int64_t strips;
+    int64_t panels;
 } dvti_transpose_plan;
 
 static void dvti_transpose_block(const dvti_transpose_plan *p, const void *x, void *y, int64_t rows,
@@ -74,7 +74,7 @@ static void dvti_transpose_columns(void *user, int64_t begin, int64_t end) {
     const dvti_transpose_plan *p = (const dvti_transpose_plan *)user;
     int64_t r, c;
     for (; begin < end; begin++) {
-        int64_t matrix = begin / p->strips, column = begin % p->strips * DVTI_TRANSPOSE_COLUMNS;
+        int64_t matrix = begin / p->panels, column = begin % p->panels * DVTI_TRANSPOSE_COLUMNS;
         int64_t last = DVTI_MIN(p->columns, column + DVTI_TRANSPOSE_COLUMNS);
         int64_t x = dvti_cursor_at(&p->in, matrix).at, y = dvti_cursor_at(&p->out, matrix).at;
         for (r = 0; r < p->rows; r += DVTI_TRANSPOSE)
@@ -124,10 +124,10 @@ static bool dvti_copy_transposed(const dvti_launch *launch, const dvti_simd *sim
     p.columns = out->dim[column];
     p.row_step = out->stride[row];
     p.column_step = in->stride[column];
-    p.strips = (p.columns + DVTI_TRANSPOSE_COLUMNS - 1) / DVTI_TRANSPOSE_COLUMNS;
+    p.panels = (p.columns + DVTI_TRANSPOSE_COLUMNS - 1) / DVTI_TRANSPOSE_COLUMNS;
     dvti_transpose_drop(&p.in, row, column);
     dvti_transpose_drop(&p.out, row, column);
-    dvti_parallel_for(dvti_view_size(&p.out) * p.strips,
+    dvti_parallel_for(dvti_view_size(&p.out) * p.panels,
                       0.3 * (double)(p.rows * DVTI_MIN(p.columns, DVTI_TRANSPOSE_COLUMNS)),
                       dvti_transpose_columns, &p);
     return true;

@@ -117,13 +117,11 @@ static dvti_mm_kind dvti_mm_choose(const dvti_mm *p) {
     return w_next == 1 ? DVTI_MM_COMBINE : DVTI_MM_TILES;
 }
 
-/* Halves tiles until there are two for each thread, along panels where that leaves equal halves, so
-   that nothing is packed twice. Few rows with a packed B get one tile for each thread, narrower
-   than a panel if need be, for the same reason. */
+/* Cuts tiles in two until each thread has two, along panels if the parts are equal. Few rows with
+   a packed B get one tile per thread, narrower than a panel if need be: B is packed once. */
 static void dvti_mm_cut_tiles(dvti_mm *p, int threads) {
-    const int64_t panel = 64, most_rows = p->narrow ? DVTI_MM_NARROW_ROWS : p->n,
-                  lanes = 64 / p->size;
-    p->rows = DVTI_MIN(p->n, most_rows);
+    const int64_t panel = 64, lanes = 64 / p->size;
+    p->rows = p->narrow ? DVTI_MIN(p->n, DVTI_MM_NARROW_ROWS) : p->n;
     p->cols = DVTI_MIN(p->m, p->narrow ? DVTI_MM_NARROW_COLS : DVTI_MM_COLS);
     while (threads > 1) {
         int64_t panels = dvti_mm_cuts(p->cols, panel);

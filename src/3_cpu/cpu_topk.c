@@ -1,30 +1,32 @@
-/* The first k of each row in order: positions, as stable sorting would give them (cpu_sort.c has the keys). A row is read once. What comes
-   before the k-th best so far, its bound, is kept; all the rest, soon nearly everything, is passed over, by the ISA target's vectors of
-   floats where floats keep the elements' order.
+/* Top k: the positions of the first k elements of each row in order, as stable sorting gives them
+   (cpu_sort.c has the keys). Each row is read once. The k-th best element so far is the bound.
+   Elements before the bound are kept; the ISA target compares all others as vectors of floats, for
+   dtypes whose order floats keep, and skips them.
 
-   Few are kept in order, each put into its place. Many wait in a buffer that is cut back to k when it is full: by the k-th key, found digit by
-   digit, and in the order of the row, so that of equal keys the first stay. Long rows are read in pieces, side by side; the few best of short
-   rows of floats are found 16 rows at a time, each in a lane, where there is neither NaN nor -0. */
+   Up to DVTI_TOPK_LIST elements are kept in order, by insertion. More wait in a buffer, which is
+   cut back to k when it is full: a radix selection finds the k-th key, and of equal keys the first
+   in the row stay. Long rows are read in pieces, in parallel. For short rows of floats without NaN
+   and -0, each lane of a vector finds the first few of one of 16 rows. */
 #include "3_cpu/simd/dvt_simd.h"
 
-#define DVTI_TOPK_LIST 40         /* the most that are kept in order */
-#define DVTI_TOPK_FEW 16          /* the most that are kept in lanes, */
-#define DVTI_TOPK_INTERLEAVED 256 /* and the elements of the longest such rows */
-#define DVTI_TOPK_CHUNK 1024      /* elements between two looks at the bound */
+#define DVTI_TOPK_LIST 40         /* largest k that is kept in order */
+#define DVTI_TOPK_FEW 16          /* largest k that is kept in lanes, */
+#define DVTI_TOPK_INTERLEAVED 256 /* and the longest such rows */
+#define DVTI_TOPK_CHUNK 1024      /* elements between two updates of the bound */
 #define DVTI_TOPK_SPLIT 131072    /* elements of a long row that a thread takes */
 #define DVTI_TOPK_TASK 16384      /* elements of short rows that a thread takes at once */
-#define DVTI_TOPK_TERMS 7.        /* per element, as a product's terms (dvti_task_areas) */
+#define DVTI_TOPK_TERMS 7.        /* multiply-adds of an element (dvti_task_areas) */
 
 /* What launch->plan contains. */
 typedef struct dvti_topk_plan {
     const dvti_launch *launch; /* set by `run`, as `best` is */
     const dvti_simd *simd;     /* NULL: by keys alone */
     dvt_dtype dtype;
-    int64_t rows, n, k, room;         /* room: pairs of an area's buffer */
+    int64_t rows, n, k, capacity;     /* capacity: pairs in the buffer of an area */
     int64_t pieces, group;            /* of a row; pieces of a task */
     int64_t tasks, area_bytes, areas; /* areas: tasks that run at once at most */
     int bits;                         /* of a key */
-    bool interleaved; /* rows of floats, 16 side by side where a ISA target computes */
+    bool interleaved;                 /* rows of floats, 16 at a time if an ISA target computes */
     uint64_t flip;
     dvti_sort_pair *best; /* k of each piece, where rows have several */
 } dvti_topk_plan;
@@ -32,17 +34,17 @@ typedef struct dvti_topk_plan {
 /* The best of what was read so far. */
 typedef struct dvti_topk_best {
     dvti_sort_pair *pair, *other; /* two buffers */
-    void *picked;                 /* room for the elements of a chunk */
-    int64_t count, k, room;
+    void *picked;                 /* space for the elements of a chunk */
+    int64_t count, k, capacity;
     bool full; /* only a key below bound can be one of the first k */
-    uint64_t
-        bound; /* the k-th key when it was last looked for; before there are k, what `reached` said */
-    int64_t example; /* where an element with that key is */
+    /* The k-th key at the last update; before there are k elements, a bound by kth_bound. */
+    uint64_t bound;
+    int64_t example; /* position of an element with that key */
     int bits;
 } dvti_topk_best;
 
 /* ---- keeping ---- */
-/* The key number `nth` in order, from 0, of n; *before: how many are smaller. Changes `key`. */
+/* Returns the key with index `nth` in order, of n; *before: how many are smaller. Changes `key`. */
 static uint64_t dvti_topk_select(uint64_t *key, int64_t n, int64_t nth, int bits, int64_t *before) {
     int shift;
     *before = nth;
@@ -64,7 +66,7 @@ static uint64_t dvti_topk_select(uint64_t *key, int64_t n, int64_t nth, int bits
     return key[0];
 }
 
-/* Back to k, in the order they came. */
+/* Reduces the buffer to the first k, in the order of the row. */
 static void dvti_topk_cut(dvti_topk_best *best) {
     uint64_t *key = (uint64_t *)best->other;
     int64_t before, equal, kept = 0, i;
@@ -112,7 +114,7 @@ static void dvti_topk_add(dvti_topk_best *best, uint64_t key, int64_t at) {
     }
     best->pair[best->count].key = key;
     best->pair[best->count++].at = (uint64_t)at;
-    if (best->count == best->room)
+    if (best->count == best->capacity)
         dvti_topk_cut(best);
 }
 
@@ -126,7 +128,7 @@ static void dvti_topk_by_keys(const dvti_topk_plan *plan, const void *from, int6
         dvti_topk_add(best, key[i], at + i);
 }
 
-/* The elements at those places, one after the other. */
+/* Gathers the elements at n positions. */
 static void dvti_topk_pick(const void *from, int64_t size, const uint16_t *place, int64_t n,
                            void *to) {
     int64_t i;
@@ -147,7 +149,7 @@ static void dvti_topk_pick(const void *from, int64_t size, const uint16_t *place
 #undef DVTI_PICK
 }
 
-/* Only those that the ISA target lets through, as floats, become keys. */
+/* Computes keys of only the elements that are above the bound as floats. */
 static void dvti_topk_by_floats(const dvti_topk_plan *plan, const void *from, int64_t at, int64_t n,
                                 float bound, dvti_topk_best *best) {
     float block[DVTI_TOPK_CHUNK];
@@ -166,8 +168,8 @@ static void dvti_topk_by_floats(const dvti_topk_plan *plan, const void *from, in
         dvti_topk_add(best, key[i], at + place[i]);
 }
 
-/* What no element that comes before the bound is on the wrong side of, as a float; NaN: there is none. Where elements are rounded to floats, those
-   that become the bound's own must pass. */
+/* Returns a float that every element before the bound is above (or below); NaN: there is none.
+   Elements that are rounded to floats may round to the bound itself, and must pass. */
 static float dvti_topk_bound(const dvti_topk_plan *plan, const void *row, int64_t example) {
     double exact = dvti_load_f64(row, plan->dtype, example);
     float bound = (float)exact;
@@ -176,7 +178,8 @@ static float dvti_topk_bound(const dvti_topk_plan *plan, const void *row, int64_
     return isinf(bound) ? NAN : nextafterf(bound, plan->flip ? -INFINITY : INFINITY);
 }
 
-/* A first bound, of the beginning of a row of floats: then all of it is passed over that is not better or equal. */
+/* Returns a first bound from the beginning of a row of floats. Only elements that are better or
+   equal can be among the first k. */
 static float dvti_topk_first(const dvti_topk_plan *plan, const float *x, int64_t n,
                              dvti_topk_best *best) {
     float bound = plan->simd->kth_bound(x, n, best->k, !plan->flip);
@@ -189,7 +192,8 @@ static float dvti_topk_first(const dvti_topk_plan *plan, const float *x, int64_t
     return nextafterf(bound, plan->flip ? -INFINITY : INFINITY);
 }
 
-/* Elements begin .. end - 1 of a row. The bound is looked at more often where it still moves much. */
+/* Reads elements begin .. end - 1 of a row. The bound is updated more often at the beginning, where
+   it still changes much. */
 static void dvti_topk_read(const dvti_topk_plan *plan, const void *row, int64_t begin, int64_t end,
                            dvti_topk_best *best) {
     float first = NAN;
@@ -217,11 +221,11 @@ static void dvti_topk_read(const dvti_topk_plan *plan, const void *row, int64_t 
 static dvti_topk_best dvti_topk_begin(const dvti_topk_plan *plan, void *area) {
     dvti_topk_best best;
     best.pair = (dvti_sort_pair *)area;
-    best.other = best.pair + plan->room;
-    best.picked = best.other + plan->room;
+    best.other = best.pair + plan->capacity;
+    best.picked = best.other + plan->capacity;
     best.count = best.example = 0;
     best.k = plan->k;
-    best.room = plan->room;
+    best.capacity = plan->capacity;
     best.full = false;
     best.bound = 0;
     best.bits = plan->bits;
@@ -239,7 +243,7 @@ static void dvti_topk_finish(const dvti_topk_plan *plan, int64_t row, dvti_topk_
         to[i] = (int64_t)pair[i].at;
 }
 
-/* Rows first .. first + count - 1, at most 16. False: not this way. */
+/* Finds the first k of `count` rows, at most 16. Returns false if that is not possible. */
 static bool dvti_topk_interleaved(const dvti_topk_plan *plan, int64_t first, int64_t count) {
     float lanes[256], value[16 * DVTI_TOPK_FEW];
     int32_t number[16 * DVTI_TOPK_FEW];
@@ -288,7 +292,7 @@ static void dvti_topk_task(void *user, int64_t task, void *area) {
     }
 }
 
-/* Of each row's pieces. */
+/* Joins the results of the pieces of each row. */
 static void dvti_topk_join(const dvti_topk_plan *plan, void *area) {
     int64_t row, i;
     for (row = 0; row < plan->rows; row++) {
@@ -319,8 +323,8 @@ DVTI_FN int64_t dvti_topk_plan_of(dvti_launch *launch, int threads) {
     plan->rows = launch->in[0].dim[0];
     plan->n = launch->in[0].dim[1];
     plan->k = launch->out[0].dim[1];
-    plan->room = plan->k <= DVTI_TOPK_LIST ? plan->k : plan->k + DVTI_MAX(plan->k, 512);
-    plan->area_bytes = plan->room * 2 * (int64_t)sizeof(dvti_sort_pair) + DVTI_TOPK_CHUNK * 8;
+    plan->capacity = plan->k <= DVTI_TOPK_LIST ? plan->k : plan->k + DVTI_MAX(plan->k, 512);
+    plan->area_bytes = plan->capacity * 2 * (int64_t)sizeof(dvti_sort_pair) + DVTI_TOPK_CHUNK * 8;
     plan->area_bytes = (plan->area_bytes + 63) / 64 * 64;
     plan->bits = launch->in[0].dtype == DVT_BOOL ? 1 : 8 * (int)size;
     plan->flip = launch->i[0] ? ~(uint64_t)0 : 0;

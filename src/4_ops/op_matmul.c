@@ -364,10 +364,8 @@ static dvt_array *dvti_matmul_into(const char *name, dvt_array *dst, dvt_array *
     dvt_dtype dtype;
     dvt_status status;
     if (a && b && !desc->convert && !desc->dtype &&
-        dvti_matmul_into_plain(dst, a, b, transpose_a, transpose_b)) {
-        if (dvti_matmul_run(name, dst, &dst->shape, a, transpose_a, b, transpose_b, NULL, false) !=
-            DVT_OK)
-            return NULL;
+        dvti_matmul_into_plain(dst, a, b, transpose_a, transpose_b) &&
+        dvti_matmul_small(dst, a, b, transpose_a, transpose_b)) {
         dvti_written(dst);
         return dst;
     }

@@ -183,7 +183,7 @@ static const W(ew_row) * W(ew_row_of)(dvti_op op) {
 
 /* ---- the driver ---- */
 /* Computes large results by blocks that stay in L1. Non-temporal stores avoid reading the memory of
-   the result. The next block's operands are prefetched while this one is computed. */
+   the result. Operands are prefetched two blocks ahead. */
 static void W(ew_stream)(const dvti_loop *p, dvti_ew_body body, int operands, int bytes,
                          const void *const *in, int64_t n) {
     float block[DVTI_EW_STREAM_VECTORS * 16];
@@ -197,7 +197,7 @@ static void W(ew_stream)(const dvti_loop *p, dvti_ew_body body, int operands, in
         some = DVTI_MIN(n, DVTI_EW_STREAM_VECTORS);
         for (k = 0; k < operands; k++)
             for (i = 0; p->step[k] && i < some; i++)
-                DVTI_PREFETCH((const char *)at[k] + 64 * (some + i));
+                DVTI_PREFETCH((const char *)at[k] + 64 * (2 * some + i));
         body(p, at, block, some);
         V(stream_block)(to, block, some * bytes);
         for (k = 0; k < operands; k++)

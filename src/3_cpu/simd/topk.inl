@@ -43,14 +43,25 @@ static float V(kth_bound)(const float *x, int64_t n, int64_t k, bool below) {
     return NAN;
 }
 
+/* Returns a bit for each of 16 elements above `most`; NaN is above everything. */
+DVTI_INLINE uint32_t V(bits_above)(V(f) v, V(f) sign, V(f) most) {
+    return ~V(mbits)(V(le)(V(bit_xor)(v, sign), most)) & 0xffff;
+}
+
 /* Writes the indices of elements beyond a bound: the few of a long row that may be among its first
-   k. Most vectors contain none, and cost a comparison and a branch. */
+   k. Most groups of 32 have none, and cost one branch. With one branch per vector, the alignment of
+   the loop decided over 25 % of its speed (Zen 5). */
 static int64_t V(above)(const float *x, int64_t n, float bound, bool below, uint16_t *at) {
     const V(f) sign = V(set)(below ? -0.f : 0.f), most = V(bit_xor)(V(set)(bound), sign);
-    int64_t i, found = 0;
-    for (i = 0; i < n; i += 16) {
-        const V(f) v = V(load_or)(x + i, n - i, bound);
-        uint32_t bits = ~V(mbits)(V(le)(V(bit_xor)(v, sign), most)) & 0xffff;
+    int64_t i = 0, found = 0;
+    for (; i + 32 <= n; i += 32) {
+        uint32_t bits = V(bits_above)(V(load)(x + i), sign, most) |
+                        V(bits_above)(V(load)(x + i + 16), sign, most) << 16;
+        for (; bits; bits &= bits - 1)
+            at[found++] = (uint16_t)(i + dvti_lowest_bit(bits));
+    }
+    for (; i < n; i += 16) {
+        uint32_t bits = V(bits_above)(V(load_or)(x + i, n - i, bound), sign, most);
         for (; bits; bits &= bits - 1)
             at[found++] = (uint16_t)(i + dvti_lowest_bit(bits));
     }
