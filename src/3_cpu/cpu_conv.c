@@ -224,8 +224,9 @@ DVTI_FN int64_t dvti_cpu_conv2d_plan(dvti_launch *launch, int threads) {
         return 0;
     }
     p->simd = simd;
-    p->gemm = p->dtype == DVT_F64 ? simd->gemm_f64 : simd->gemm_f32;
-    p->kernels = simd->conv;
+    p->gemm =
+        p->dtype == DVT_F64 ? dvti_simd_products_of(simd)->f64 : dvti_simd_products_of(simd)->f32;
+    p->kernels = dvti_simd_conv_of(simd);
     if (p->way == DVTI_CONV_DIRECT && p->op != DVTI_OP_conv2d_weight)
         p->u.direct.panel_row = p->gemm->width + DVTI_CONV_SLACK;
     p->areas = dvti_task_areas(p->tasks, dvti_conv_work(p), dvti_cpu_threads(threads));

@@ -460,7 +460,7 @@ DVTI_FN int64_t dvti_cpu_matmul_plan(dvti_launch *launch, int threads) {
     }
     plan->way = DVTI_MM_PLANNED;
     p->simd = simd;
-    p->by = p->size == 8 ? simd->gemm_f64 : simd->gemm_f32;
+    p->by = p->size == 8 ? dvti_simd_products_of(simd)->f64 : dvti_simd_products_of(simd)->f32;
     dvti_mm_plan_tiles(p, threads);
     return p->area * p->areas;
 }
@@ -470,7 +470,9 @@ DVTI_FN void dvti_cpu_matmul(const dvti_launch *launch) {
     if (plan->way == DVTI_MM_ONE_CALL) {
         const dvti_matrices *q = &plan->as.one.matrices;
         const dvti_simd *simd = plan->as.one.simd;
-        dvti_mm_one_call(q->dtype == DVT_F64 ? simd->gemm_f64 : simd->gemm_f32, q);
+        dvti_mm_one_call(q->dtype == DVT_F64 ? dvti_simd_products_of(simd)->f64
+                                             : dvti_simd_products_of(simd)->f32,
+                         q);
         dvti_epilogue_part(simd, launch, 0, q->m, q->n, q->m);
     } else if (plan->way == DVTI_MM_PLANNED) {
         dvti_mm p = plan->as.tiled;

@@ -99,7 +99,9 @@ DVTI_FN bool dvti_cpu_matmul_small(const dvti_matrices *product) {
     const dvti_simd *simd = dvti_simd_now();
     if (!simd || !dvti_mm_is_one_call(product, DVTI_MM_SMALL_TERMS))
         return false;
-    dvti_mm_one_call(product->dtype == DVT_F64 ? simd->gemm_f64 : simd->gemm_f32, product);
+    dvti_mm_one_call(product->dtype == DVT_F64 ? dvti_simd_products_of(simd)->f64
+                                               : dvti_simd_products_of(simd)->f32,
+                     product);
     return true;
 }
 

@@ -124,7 +124,9 @@ DVTI_FN void dvti_cpu_optimizer(const dvti_launch *launch) {
     dvti_update_plan plan;
     int k;
     plan.states = launch->n_out - 1;
-    plan.run = simd && dvti_update_is_f32(launch) ? simd->step(launch->op, plan.states) : NULL;
+    plan.run = simd && dvti_update_is_f32(launch)
+                   ? dvti_simd_optimizer_of(simd)->step(launch->op, plan.states)
+                   : NULL;
     if (!plan.run) {
         dvti_parallel_for(n, 4, dvti_update_elements, (void *)(uintptr_t)launch);
         return;

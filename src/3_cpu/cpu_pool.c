@@ -162,7 +162,7 @@ DVTI_FN bool dvti_fast_pool2d(const dvti_launch *launch, const dvti_simd *simd) 
     dvti_pooling *p = &work.pool;
     bool takes;
     int axis;
-    work.run = x->dtype == DVT_F32 ? simd->pool(launch->op) : NULL;
+    work.run = x->dtype == DVT_F32 ? dvti_simd_pool_of(simd)->of(launch->op) : NULL;
     for (axis = 0; axis < 2; axis++) {
         p->size[axis] = launch->i[axis];
         p->padding[axis] = launch->i[4 + axis];

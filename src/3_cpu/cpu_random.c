@@ -130,7 +130,8 @@ typedef struct dvti_random_job {
 
 static void dvti_random_fast(void *user, int64_t begin, int64_t end) {
     const dvti_random_job *job = (const dvti_random_job *)user;
-    job->simd->random_f32(job->launch, begin, end, (float *)job->launch->out[0].data + 4 * begin);
+    dvti_simd_random_of(job->simd)->f32(job->launch, begin, end,
+                                        (float *)job->launch->out[0].data + 4 * begin);
 }
 
 /* Normal float16 and bfloat16 numbers are the float32 ones, rounded. */
@@ -141,7 +142,7 @@ static void dvti_random_narrow(void *user, int64_t begin, int64_t end) {
     float few[4 * 128];
     for (g = begin; g < end; g += groups) {
         int64_t last = DVTI_MIN(g + groups, end), count = DVTI_MIN(4 * last, n) - 4 * g;
-        job->simd->random_f32(job->launch, g, last, few);
+        dvti_simd_random_of(job->simd)->f32(job->launch, g, last, few);
         job->simd->store_row((uint16_t *)out->data + 4 * g, out->dtype, count, few);
     }
 }

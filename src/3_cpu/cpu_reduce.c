@@ -80,12 +80,13 @@ static void dvti_reduce_finish(const dvti_reduce_plan *plan, int64_t first, int6
     } else if (plan->compute == DVTI_I64) {
         dvti_store_row_i64(to, out->dtype, 1, n, values->i);
     } else if (plan->compute == DVTI_F32) {
-        plan->simd->finish(launch->op, launch->f[0], values->f, n,
-                           out->dtype == DVT_F32 ? (float *)to : few);
+        dvti_simd_reduce_of(plan->simd)
+            ->finish(launch->op, launch->f[0], values->f, n,
+                     out->dtype == DVT_F32 ? (float *)to : few);
         if (out->dtype != DVT_F32 && !plan->simd->store_row(to, out->dtype, n, few))
             dvti_store_row_f32(to, out->dtype, 1, n, few);
     } else {
-        plan->simd->finish(launch->op, launch->f[0], values->f, n, NULL);
+        dvti_simd_reduce_of(plan->simd)->finish(launch->op, launch->f[0], values->f, n, NULL);
         dvti_store_row_f64(to, out->dtype, 1, n, values->f);
     }
 }

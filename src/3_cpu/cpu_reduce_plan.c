@@ -72,16 +72,17 @@ static void dvti_reduce_choose(const dvti_launch *launch, const dvti_simd *simd,
     plan->join = row ? row->join : DVTI_JOIN_add;
     plan->place = row && row->rule == DVTI_RESULT_PLACE;
     if (plan->method == DVTI_METHOD_BITS) {
-        plan->kernel = simd->any_all;
+        plan->kernel = dvti_simd_reduce_of(simd)->any_all;
         plan->readable = true;
         plan->compute = DVTI_F64;
         plan->wide = 8;
         return;
     }
     plan->kernel = integer          ? dvti_reduce_integers(launch->op)
-                   : own == DVT_F32 ? (row ? simd->reduce(launch->op) : simd->variance)
-                   : row            ? simd->f64->reduce(launch->op)
-                                    : simd->f64->variance;
+                   : own == DVT_F32 ? (row ? dvti_simd_reduce_of(simd)->reduce(launch->op)
+                                           : dvti_simd_reduce_of(simd)->variance)
+                   : row            ? dvti_simd_reduce_of(simd)->reduce64(launch->op)
+                                    : dvti_simd_reduce_of(simd)->variance64;
     plan->readable = dtype == own;
     plan->compute = integer ? DVTI_I64 : own == DVT_F32 ? DVTI_F32 : DVTI_F64;
     plan->wide = dvt_dtype_size(own);

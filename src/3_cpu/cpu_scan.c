@@ -27,7 +27,7 @@ DVTI_FN void dvti_scan_store(const dvti_scan *scan, int64_t at, int64_t n, doubl
     void *to = dvti_scan_at(scan->out, at);
     int64_t k;
     if (scan->simd) {
-        scan->simd->f64->store_sums(to, scan->out->dtype, n, from, before);
+        dvti_simd_scan_of(scan->simd)->store_sums(to, scan->out->dtype, n, from, before);
         return;
     }
     for (k = 0; k < n; k++)

@@ -43,14 +43,15 @@ static void dvti_scan_columns(const dvti_scan *scan, int64_t at, int64_t rows, i
         p.x = dvti_scan_at(scan->in, from);
         p.y = scan->totals ? NULL : dvti_scan_at(scan->out, from);
         if (direct) {
-            (dtype == DVT_F32 ? scan->simd->running : scan->simd->f64->running)(&p);
+            (dtype == DVT_F32 ? dvti_simd_scan_of(scan->simd)->f32
+                              : dvti_simd_scan_of(scan->simd)->f64)(&p);
             continue;
         }
         for (r = 0; r < some; r++)
             dvti_scan_load(scan, from + r * p.step, n, work + r * n);
         in_work.rows = some;
         if (scan->simd)
-            scan->simd->f64->running(&in_work);
+            dvti_simd_scan_of(scan->simd)->f64(&in_work);
         else
             dvti_scan_rows_f64(work, work, n, some, n, sum, before);
         for (r = 0; r < some && !scan->totals; r++)

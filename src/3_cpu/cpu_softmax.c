@@ -21,8 +21,8 @@ static void dvti_soft_call(const dvti_soft_plan *plan, const void *x, int64_t x_
         dvti_softmax64(plan->simd, (const double *)x, x_step, (double *)y, y_step, rows, plan->n,
                        plan->logarithm);
     else
-        plan->simd->softmax((const float *)x, x_step, (float *)y, y_step, rows, plan->n,
-                            plan->logarithm);
+        dvti_simd_softmax_of(plan->simd)
+            ->softmax((const float *)x, x_step, (float *)y, y_step, rows, plan->n, plan->logarithm);
 }
 
 /* A row from or to floats. */
@@ -95,8 +95,9 @@ static void dvti_soft_tiles(void *user, int64_t begin, int64_t end) {
             dvti_softmax64_columns(plan->simd, (const double *)x, plan->in_step, (double *)y,
                                    plan->out_step, plan->n, some, plan->logarithm);
         else
-            plan->simd->softmax_columns((const float *)x, plan->in_step, (float *)y, plan->out_step,
-                                        plan->n, some, plan->logarithm);
+            dvti_simd_softmax_of(plan->simd)
+                ->softmax_columns((const float *)x, plan->in_step, (float *)y, plan->out_step,
+                                  plan->n, some, plan->logarithm);
     }
 }
 
@@ -185,8 +186,9 @@ static void dvti_layer_norm_rows(void *user, int64_t begin, int64_t end) {
     float *y = (float *)launch->out[0].data;
     int64_t k;
     for (k = begin * plan->n; k < end * plan->n; k += plan->n)
-        plan->simd->layer_norm(x + k, y + k, plan->n, (const float *)launch->in[1].data,
-                               (const float *)launch->in[2].data, (float)launch->f[0]);
+        dvti_simd_softmax_of(plan->simd)
+            ->layer_norm(x + k, y + k, plan->n, (const float *)launch->in[1].data,
+                         (const float *)launch->in[2].data, (float)launch->f[0]);
 }
 
 DVTI_FN void dvti_cpu_layer_norm(const dvti_launch *launch) {

@@ -43,7 +43,7 @@ static dvti_reduction dvti_wide_reduction(dvti_op op, const double *x, int64_t s
 static void dvti_wide_rows(const dvti_simd *simd, dvti_op op, const double *x, int64_t step,
                            int64_t rows, int64_t n, double *value) {
     const dvti_reduction p = dvti_wide_reduction(op, x, step, rows, n, value);
-    simd->f64->reduce(op).rows(&p);
+    dvti_simd_reduce_of(simd)->reduce64(op).rows(&p);
 }
 
 static void dvti_wide_columns(const dvti_simd *simd, dvti_op op, const double *x, int64_t step,
@@ -53,7 +53,7 @@ static void dvti_wide_columns(const dvti_simd *simd, dvti_op op, const double *x
     int64_t j;
     for (j = 0; j < (n + 7) / 8 * 8; j++)
         value[j] = start;
-    simd->f64->reduce(op).columns(&p);
+    dvti_simd_reduce_of(simd)->reduce64(op).columns(&p);
 }
 
 /* ---- rows ---- */

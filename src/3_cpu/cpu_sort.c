@@ -316,7 +316,8 @@ static bool dvti_sort_interleaved(const dvti_sort_plan *plan, int64_t first, int
         dvti_rows_to_lanes(simd, from + at, n, count, DVTI_MIN(n - at, 16), area + 16 * at);
     dvti_sort_ahead(from + count * n, DVTI_MIN(plan->rows - first - count, 16) * n);
     dvti_sort_ahead(to, count * n);
-    if (!simd->sort_columns(area, n, plan->launch->in[0].dtype == DVT_F32, plan->launch->i[0] != 0))
+    if (!dvti_simd_order_of(simd)->sort_columns(area, n, plan->launch->in[0].dtype == DVT_F32,
+                                                plan->launch->i[0] != 0))
         return false;
     dvti_sort_from_lanes(simd, area, count, n, to);
     return true;
@@ -333,7 +334,8 @@ static bool dvti_sort_ranked(const dvti_sort_plan *plan, const void *src, int64_
     if (!simd || plan->launch->op != DVTI_OP_argsort || plan->k < n || n > DVTI_SORT_RANKED ||
         (dtype != DVT_F32 && dtype != DVT_I32))
         return false;
-    simd->ranks((const int32_t *)src, n, dtype == DVT_F32, plan->launch->i[0] != 0, key, rank);
+    dvti_simd_order_of(simd)->ranks((const int32_t *)src, n, dtype == DVT_F32,
+                                    plan->launch->i[0] != 0, key, rank);
     for (i = 0; i < n; i++)
         next[i] = (int32_t)i;
     for (i = 0; i < n; i++)

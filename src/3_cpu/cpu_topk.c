@@ -159,7 +159,7 @@ static void dvti_topk_by_floats(const dvti_topk_plan *plan, const void *from, in
     int64_t i, found;
     if (x == block)
         plan->simd->load_row(from, plan->dtype, n, block);
-    found = plan->simd->above(x, n, bound, !plan->flip, place);
+    found = dvti_simd_order_of(plan->simd)->above(x, n, bound, !plan->flip, place);
     if (!found)
         return;
     dvti_topk_pick(from, dvt_dtype_size(plan->dtype), place, found, best->picked);
@@ -182,7 +182,7 @@ static float dvti_topk_bound(const dvti_topk_plan *plan, const void *row, int64_
    equal can be among the first k. */
 static float dvti_topk_first(const dvti_topk_plan *plan, const float *x, int64_t n,
                              dvti_topk_best *best) {
-    float bound = plan->simd->kth_bound(x, n, best->k, !plan->flip);
+    float bound = dvti_simd_order_of(plan->simd)->kth_bound(x, n, best->k, !plan->flip);
     uint64_t key;
     if (bound != bound || isinf(bound))
         return NAN;
@@ -257,8 +257,8 @@ static bool dvti_topk_interleaved(const dvti_topk_plan *plan, int64_t first, int
     for (at = 0; at < plan->n; at += 16) {
         const int64_t m = DVTI_MIN(plan->n - at, 16);
         dvti_rows_to_lanes(plan->simd, from + at, plan->n, count, m, lanes);
-        if (!plan->simd->best_of_columns(lanes, m, (int32_t)at, plan->k, !plan->flip, value,
-                                         number))
+        if (!dvti_simd_order_of(plan->simd)
+                 ->best_of_columns(lanes, m, (int32_t)at, plan->k, !plan->flip, value, number))
             return false;
     }
     for (row = 0; row < count; row++)

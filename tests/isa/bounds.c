@@ -166,6 +166,14 @@ void bounds_all_seen(void) {
     check_table(BOUNDS_CONV, "dvti_simd_conv", sizeof(dvti_simd_conv));
     check_table(BOUNDS_WINOGRAD, "dvti_simd_winograd", sizeof(dvti_simd_winograd));
     check_table(BOUNDS_F64, "dvti_simd_f64", sizeof(dvti_simd_f64));
+    check_table(BOUNDS_REDUCE, "dvti_simd_reduce", sizeof(dvti_simd_reduce));
+    check_table(BOUNDS_PRODUCTS, "dvti_simd_products", sizeof(dvti_simd_products));
+    check_table(BOUNDS_RANDOM, "dvti_simd_random", sizeof(dvti_simd_random));
+    check_table(BOUNDS_SOFTMAX, "dvti_simd_softmax", sizeof(dvti_simd_softmax));
+    check_table(BOUNDS_POOL, "dvti_simd_pool", sizeof(dvti_simd_pool));
+    check_table(BOUNDS_SCAN, "dvti_simd_scan", sizeof(dvti_simd_scan));
+    check_table(BOUNDS_ORDER, "dvti_simd_order", sizeof(dvti_simd_order));
+    check_table(BOUNDS_OPTIMIZER, "dvti_simd_optimizer", sizeof(dvti_simd_optimizer));
     for (k = 0; k < BOUNDS_MOST; k++)
         if (memory[k].pages)
             guard_free(memory[k]);

@@ -51,6 +51,14 @@ typedef enum bounds_table {
     BOUNDS_CONV,
     BOUNDS_WINOGRAD,
     BOUNDS_F64,
+    BOUNDS_REDUCE,
+    BOUNDS_PRODUCTS,
+    BOUNDS_RANDOM,
+    BOUNDS_SOFTMAX,
+    BOUNDS_POOL,
+    BOUNDS_SCAN,
+    BOUNDS_ORDER,
+    BOUNDS_OPTIMIZER,
     BOUNDS_TABLES
 } bounds_table;
 

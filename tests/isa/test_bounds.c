@@ -160,7 +160,7 @@ static void run_step(const dvti_simd *target, void *const *at, const void *user)
     step.n = how->n;
     memcpy(step.f, f, sizeof f);
     step.flag = how->n % 2 != 0;
-    target->step(how->op, how->states)(&step);
+    dvti_simd_optimizer_of(target)->step(how->op, how->states)(&step);
 }
 
 static void check_steps(void) {
@@ -172,7 +172,8 @@ static void check_steps(void) {
     if (!dvti_simd_targets(target))
         return;
     for (k = 0; k < (int)DVTI_OP_COUNT; k++)
-        there += target[0]->step((dvti_op)k, 1) || target[0]->step((dvti_op)k, 2);
+        there += dvti_simd_optimizer_of(target[0])->step((dvti_op)k, 1) ||
+                 dvti_simd_optimizer_of(target[0])->step((dvti_op)k, 2);
     CHECK_INT(there, 5);
     for (m = 0; m < (int)(sizeof methods / sizeof *methods); m++) {
         step_how how = methods[m];
@@ -184,7 +185,7 @@ static void check_steps(void) {
             bounds_check(&call);
         }
     }
-    BOUNDS_SEEN(BOUNDS_SIMD, dvti_simd, step);
+    BOUNDS_SEEN(BOUNDS_OPTIMIZER, dvti_simd_optimizer, step);
 }
 
 /* ---- random numbers ---- */
@@ -195,7 +196,8 @@ typedef struct random_how {
 
 static void run_random(const dvti_simd *target, void *const *at, const void *user) {
     const random_how *how = (const random_how *)user;
-    target->random_f32(&how->launch, how->first, (how->launch.i[6] + 3) / 4, (float *)at[0]);
+    dvti_simd_random_of(target)->f32(&how->launch, how->first, (how->launch.i[6] + 3) / 4,
+                                     (float *)at[0]);
 }
 
 static void check_random(void) {
@@ -215,7 +217,7 @@ static void check_random(void) {
                 bounds_writes(&call, DVT_F32, n, n);
                 bounds_check(&call);
             }
-    BOUNDS_SEEN(BOUNDS_SIMD, dvti_simd, random_f32);
+    BOUNDS_SEEN(BOUNDS_RANDOM, dvti_simd_random, f32);
 }
 
 /* ---- the first k, order ---- */
@@ -227,30 +229,32 @@ typedef struct order_how {
 
 static void run_kth_bound(const dvti_simd *target, void *const *at, const void *user) {
     const order_how *how = (const order_how *)user;
-    *(float *)at[1] = target->kth_bound((const float *)at[0], how->n, how->k, how->flag);
+    *(float *)at[1] =
+        dvti_simd_order_of(target)->kth_bound((const float *)at[0], how->n, how->k, how->flag);
 }
 
 static void run_above(const dvti_simd *target, void *const *at, const void *user) {
     const order_how *how = (const order_how *)user;
-    *(int64_t *)at[2] =
-        target->above((const float *)at[0], how->n, how->bound, how->flag, (uint16_t *)at[1]);
+    *(int64_t *)at[2] = dvti_simd_order_of(target)->above((const float *)at[0], how->n, how->bound,
+                                                          how->flag, (uint16_t *)at[1]);
 }
 
 static void run_sort(const dvti_simd *target, void *const *at, const void *user) {
     const order_how *how = (const order_how *)user;
-    *(uint8_t *)at[1] = target->sort_columns(at[0], how->n, how->floats, how->flag);
+    *(uint8_t *)at[1] =
+        dvti_simd_order_of(target)->sort_columns(at[0], how->n, how->floats, how->flag);
 }
 
 static void run_ranks(const dvti_simd *target, void *const *at, const void *user) {
     const order_how *how = (const order_how *)user;
-    target->ranks((const int32_t *)at[0], how->n, how->floats, how->flag, (int32_t *)at[1],
-                  (int32_t *)at[2]);
+    dvti_simd_order_of(target)->ranks((const int32_t *)at[0], how->n, how->floats, how->flag,
+                                      (int32_t *)at[1], (int32_t *)at[2]);
 }
 
 static void run_best(const dvti_simd *target, void *const *at, const void *user) {
     const order_how *how = (const order_how *)user;
-    *(uint8_t *)at[3] = target->best_of_columns((const float *)at[0], how->n, 5, how->k, how->flag,
-                                                (float *)at[1], (int32_t *)at[2]);
+    *(uint8_t *)at[3] = dvti_simd_order_of(target)->best_of_columns(
+        (const float *)at[0], how->n, 5, how->k, how->flag, (float *)at[1], (int32_t *)at[2]);
 }
 
 /* All elements are beyond a bound of -infinity, which fills the capacity. */
@@ -306,11 +310,11 @@ static void check_order(void) {
             check_firsts(&how);
             check_orders(&how);
         }
-    BOUNDS_SEEN(BOUNDS_SIMD, dvti_simd, kth_bound);
-    BOUNDS_SEEN(BOUNDS_SIMD, dvti_simd, above);
-    BOUNDS_SEEN(BOUNDS_SIMD, dvti_simd, sort_columns);
-    BOUNDS_SEEN(BOUNDS_SIMD, dvti_simd, ranks);
-    BOUNDS_SEEN(BOUNDS_SIMD, dvti_simd, best_of_columns);
+    BOUNDS_SEEN(BOUNDS_ORDER, dvti_simd_order, kth_bound);
+    BOUNDS_SEEN(BOUNDS_ORDER, dvti_simd_order, above);
+    BOUNDS_SEEN(BOUNDS_ORDER, dvti_simd_order, sort_columns);
+    BOUNDS_SEEN(BOUNDS_ORDER, dvti_simd_order, ranks);
+    BOUNDS_SEEN(BOUNDS_ORDER, dvti_simd_order, best_of_columns);
 }
 
 DVT_TEST(every_kernel_at_the_edge_of_memory) {
@@ -326,5 +330,6 @@ DVT_TEST(every_kernel_at_the_edge_of_memory) {
     bounds_of_axes();
     bounds_of_products();
     BOUNDS_SEEN(BOUNDS_SIMD, dvti_simd, name);
+    BOUNDS_SEEN(BOUNDS_SIMD, dvti_simd, number);
     bounds_all_seen();
 }

@@ -10,10 +10,12 @@ typedef struct reduce_how {
 
 static dvti_reduce_kernel kernel_of(const dvti_simd *target, dvti_op op, bool wide) {
     if (op == DVTI_OP_any || op == DVTI_OP_all)
-        return target->any_all;
+        return dvti_simd_reduce_of(target)->any_all;
     if (op == DVTI_OP_variance)
-        return wide ? target->f64->variance : target->variance;
-    return wide ? target->f64->reduce(op) : target->reduce(op);
+        return wide ? dvti_simd_reduce_of(target)->variance64
+                    : dvti_simd_reduce_of(target)->variance;
+    return wide ? dvti_simd_reduce_of(target)->reduce64(op)
+                : dvti_simd_reduce_of(target)->reduce(op);
 }
 
 static void run_lanes_reduce(const dvti_simd *target, void *const *at, const void *user) {
@@ -87,12 +89,12 @@ static void check_all_lanes_reduce(void) {
         }
     check_kernel_of(DVTI_OP_variance, DVT_F32);
     check_kernel_of(DVTI_OP_variance, DVT_F64);
-    BOUNDS_SEEN(BOUNDS_SIMD, dvti_simd, reduce);
-    BOUNDS_SEEN(BOUNDS_SIMD, dvti_simd, variance);
-    BOUNDS_SEEN(BOUNDS_F64, dvti_simd_f64, variance);
-    BOUNDS_SEEN(BOUNDS_SIMD, dvti_simd, finish);
-    BOUNDS_SEEN(BOUNDS_SIMD, dvti_simd, any_all);
-    BOUNDS_SEEN(BOUNDS_F64, dvti_simd_f64, reduce);
+    BOUNDS_SEEN(BOUNDS_REDUCE, dvti_simd_reduce, reduce);
+    BOUNDS_SEEN(BOUNDS_REDUCE, dvti_simd_reduce, variance);
+    BOUNDS_SEEN(BOUNDS_REDUCE, dvti_simd_reduce, variance64);
+    BOUNDS_SEEN(BOUNDS_REDUCE, dvti_simd_reduce, finish);
+    BOUNDS_SEEN(BOUNDS_REDUCE, dvti_simd_reduce, any_all);
+    BOUNDS_SEEN(BOUNDS_REDUCE, dvti_simd_reduce, reduce64);
 }
 
 typedef struct row_how {
@@ -104,7 +106,7 @@ typedef struct row_how {
 
 static void run_finish(const dvti_simd *target, void *const *at, const void *user) {
     const row_how *how = (const row_how *)user;
-    target->finish(how->op, 7, (double *)at[0], how->n, (float *)at[1]);
+    dvti_simd_reduce_of(target)->finish(how->op, 7, (double *)at[0], how->n, (float *)at[1]);
 }
 
 static void check_finish(void) {
@@ -134,12 +136,12 @@ static void run_running(const dvti_simd *target, void *const *at, const void *us
     p.columns = how->n;
     p.sum = (double *)at[1];
     p.before = (const double *)at[2];
-    (how->dtype == DVT_F32 ? target->running : target->f64->running)(&p);
+    (how->dtype == DVT_F32 ? dvti_simd_scan_of(target)->f32 : dvti_simd_scan_of(target)->f64)(&p);
 }
 
 static void run_store_sums(const dvti_simd *target, void *const *at, const void *user) {
     const row_how *how = (const row_how *)user;
-    target->f64->store_sums(at[1], how->dtype, how->n, (const double *)at[0], 0.375);
+    dvti_simd_scan_of(target)->store_sums(at[1], how->dtype, how->n, (const double *)at[0], 0.375);
 }
 
 static void check_running(void) {
@@ -171,24 +173,25 @@ static void check_running(void) {
             bounds_writes(&call, how.dtype, how.n, how.n);
             bounds_check(&call);
         }
-    BOUNDS_SEEN(BOUNDS_SIMD, dvti_simd, running);
-    BOUNDS_SEEN(BOUNDS_F64, dvti_simd_f64, running);
-    BOUNDS_SEEN(BOUNDS_F64, dvti_simd_f64, store_sums);
+    BOUNDS_SEEN(BOUNDS_SCAN, dvti_simd_scan, f32);
+    BOUNDS_SEEN(BOUNDS_SCAN, dvti_simd_scan, f64);
+    BOUNDS_SEEN(BOUNDS_SCAN, dvti_simd_scan, store_sums);
 }
 
 /* ---- softmax and layer norm ---- */
 static void run_softmax(const dvti_simd *target, void *const *at, const void *user) {
     const row_how *how = (const row_how *)user;
-    (how->form / 2 ? target->softmax_columns
-                   : target->softmax)((const float *)at[0], how->x_step, (float *)at[1],
-                                      how->y_step, how->rows, how->n, how->form % 2 != 0);
+    (how->form / 2 ? dvti_simd_softmax_of(target)->softmax_columns
+                   : dvti_simd_softmax_of(target)->softmax)((const float *)at[0], how->x_step,
+                                                            (float *)at[1], how->y_step, how->rows,
+                                                            how->n, how->form % 2 != 0);
 }
 
 static void run_layer_norm(const dvti_simd *target, void *const *at, const void *user) {
     const row_how *how = (const row_how *)user;
-    target->layer_norm((const float *)at[0], (float *)at[1], how->n,
-                       how->form & 1 ? (const float *)at[2] : NULL,
-                       how->form & 2 ? (const float *)at[2 + (how->form & 1)] : NULL, 0.25f);
+    dvti_simd_softmax_of(target)->layer_norm(
+        (const float *)at[0], (float *)at[1], how->n, how->form & 1 ? (const float *)at[2] : NULL,
+        how->form & 2 ? (const float *)at[2 + (how->form & 1)] : NULL, 0.25f);
 }
 
 static void run_transpose(const dvti_simd *target, void *const *at, const void *user) {
@@ -226,9 +229,9 @@ static void check_rows(void) {
         bounds_writes(&call, DVT_F32, 15 * how.y_step + 16, 15 * how.y_step + 16);
         bounds_check(&call);
     }
-    BOUNDS_SEEN(BOUNDS_SIMD, dvti_simd, softmax);
-    BOUNDS_SEEN(BOUNDS_SIMD, dvti_simd, softmax_columns);
-    BOUNDS_SEEN(BOUNDS_SIMD, dvti_simd, layer_norm);
+    BOUNDS_SEEN(BOUNDS_SOFTMAX, dvti_simd_softmax, softmax);
+    BOUNDS_SEEN(BOUNDS_SOFTMAX, dvti_simd_softmax, softmax_columns);
+    BOUNDS_SEEN(BOUNDS_SOFTMAX, dvti_simd_softmax, layer_norm);
     BOUNDS_SEEN(BOUNDS_SIMD, dvti_simd, transpose);
 }
 
@@ -247,7 +250,7 @@ static void run_pool(const dvti_simd *target, void *const *at, const void *user)
     p.y = (float *)at[1];
     p.g = back ? (const float *)at[2] : NULL;
     p.counted = back ? NULL : (const float *)at[2];
-    target->pool(how->op)(&p, 0, how->planes);
+    dvti_simd_pool_of(target)->of(how->op)(&p, 0, how->planes);
 }
 
 static void check_pool(pool_how *how) {
@@ -300,7 +303,7 @@ static void check_pools(void) {
     if (!dvti_simd_targets(target))
         return;
     for (k = 0; k < (int)DVTI_OP_COUNT; k++)
-        there += target[0]->pool((dvti_op)k) != NULL;
+        there += dvti_simd_pool_of(target[0])->of((dvti_op)k) != NULL;
     CHECK_INT(there, 4);
     how.planes = 2;
     for (k = 0; k < 4; k++)
@@ -318,7 +321,7 @@ static void check_pools(void) {
                 for (step = 1; step <= 2; step++)
                     check_windows(&how, width, size, step, size / 2);
         }
-    BOUNDS_SEEN(BOUNDS_SIMD, dvti_simd, pool);
+    BOUNDS_SEEN(BOUNDS_POOL, dvti_simd_pool, of);
 }
 
 void bounds_of_axes(void) {

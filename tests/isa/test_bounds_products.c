@@ -14,7 +14,7 @@ typedef struct product_how {
 } product_how;
 
 static const dvti_simd_gemm *gemm_of(const dvti_simd *target, bool wide) {
-    return wide ? target->gemm_f64 : target->gemm_f32;
+    return wide ? dvti_simd_products_of(target)->f64 : dvti_simd_products_of(target)->f32;
 }
 
 /* a, b, the table, c, start, a panel */
@@ -75,8 +75,8 @@ static void check_products(void) {
     product_how how;
     int wide;
     memset(&how, 0, sizeof how);
-    FOR_EACH_TARGET(
-        CHECK(target->gemm_f32->width <= WIDEST_PANEL && target->gemm_f64->width <= WIDEST_PANEL));
+    FOR_EACH_TARGET(CHECK(dvti_simd_products_of(target)->f32->width <= WIDEST_PANEL &&
+                          dvti_simd_products_of(target)->f64->width <= WIDEST_PANEL));
     for (wide = 0; wide < 2; wide++)
         for (how.cols = 1; how.cols <= 100; how.cols++)
             for (how.rows = 1; how.rows <= 14; how.rows += how.cols % 16 ? 3 : 1)
@@ -229,25 +229,26 @@ static const int64_t *places_of_taps(int64_t taps, int64_t channels, int64_t apa
 
 static void run_gather(const dvti_simd *target, void *const *at, const void *user) {
     const conv_how *how = (const conv_how *)user;
-    target->conv->gather((float *)at[0], how->count, (const float *)at[1], (const int64_t *)at[2],
-                         how->taps, how->count);
+    dvti_simd_conv_of(target)->gather((float *)at[0], how->count, (const float *)at[1],
+                                      (const int64_t *)at[2], how->taps, how->count);
 }
 
 static void run_scatter(const dvti_simd *target, void *const *at, const void *user) {
     const conv_how *how = (const conv_how *)user;
-    target->conv->scatter((float *)at[0], (const int64_t *)at[2], (const float *)at[1], how->step,
-                          how->taps, how->channels, how->count);
+    dvti_simd_conv_of(target)->scatter((float *)at[0], (const int64_t *)at[2], (const float *)at[1],
+                                       how->step, how->taps, how->channels, how->count);
 }
 
 static void run_put(const dvti_simd *target, void *const *at, const void *user) {
     const conv_how *how = (const conv_how *)user;
-    target->conv->copy_rows((float *)at[0], how->row, (const float *)at[1], how->step, how->rows,
-                            how->count);
+    dvti_simd_conv_of(target)->copy_rows((float *)at[0], how->row, (const float *)at[1], how->step,
+                                         how->rows, how->count);
 }
 
 static void run_sums(const dvti_simd *target, void *const *at, const void *user) {
     const conv_how *how = (const conv_how *)user;
-    target->conv->reduce_lanes((float *)at[0], how->step, (const float *)at[1], how->count);
+    dvti_simd_conv_of(target)->reduce_lanes((float *)at[0], how->step, (const float *)at[1],
+                                            how->count);
 }
 
 static dvti_conv_plane plane_of(const conv_how *how, void *const *at) {
@@ -268,13 +269,13 @@ static dvti_conv_plane plane_of(const conv_how *how, void *const *at) {
 
 static void run_filter(const dvti_simd *target, void *const *at, const void *user) {
     const dvti_conv_plane p = plane_of((const conv_how *)user, at);
-    target->conv->filter(&p, (float *)at[2], (const float *)at[3], 0.5f);
+    dvti_simd_conv_of(target)->filter(&p, (float *)at[2], (const float *)at[3], 0.5f);
 }
 
 static void run_correlate(const dvti_simd *target, void *const *at, const void *user) {
     const conv_how *how = (const conv_how *)user;
     const dvti_conv_plane p = plane_of(how, at);
-    target->conv->correlate(&p, (const float *)at[2], how->outs, (float *)at[3]);
+    dvti_simd_conv_of(target)->correlate(&p, (const float *)at[2], how->outs, (float *)at[3]);
 }
 
 /* Checks gather and scatter. */
@@ -353,25 +354,26 @@ typedef struct tiles_how {
 
 static void run_deal(const dvti_simd *target, void *const *at, const void *user) {
     const tiles_how *how = (const tiles_how *)user;
-    target->conv->winograd->deinterleave((float *)at[0], how->first, (const float *)at[1], how->n);
+    dvti_simd_conv_of(target)->winograd->deinterleave((float *)at[0], how->first,
+                                                      (const float *)at[1], how->n);
 }
 
 static void run_tiles(const dvti_simd *target, void *const *at, const void *user) {
     const tiles_how *how = (const tiles_how *)user;
-    target->conv->winograd->tiles((float *)at[0], how->first, (const float *)at[1], how->second,
-                                  how->n);
+    dvti_simd_conv_of(target)->winograd->tiles((float *)at[0], how->first, (const float *)at[1],
+                                               how->second, how->n);
 }
 
 static void run_kernels(const dvti_simd *target, void *const *at, const void *user) {
     const tiles_how *how = (const tiles_how *)user;
-    target->conv->winograd->weights((float *)at[0], how->first, (const float *)at[1], how->second,
-                                    how->n);
+    dvti_simd_conv_of(target)->winograd->weights((float *)at[0], how->first, (const float *)at[1],
+                                                 how->second, how->n);
 }
 
 static void run_results(const dvti_simd *target, void *const *at, const void *user) {
     const tiles_how *how = (const tiles_how *)user;
-    target->conv->winograd->results((float *)at[0], how->first, (const float *)at[1], how->second,
-                                    how->n, 0.25f);
+    dvti_simd_conv_of(target)->winograd->results((float *)at[0], how->first, (const float *)at[1],
+                                                 how->second, how->n, 0.25f);
 }
 
 /* Arrays are whole vectors, `gap` elements apart; the last one ends with its last vector. */
@@ -424,8 +426,7 @@ void bounds_of_products(void) {
     bounds_report("convolution kernels");
     check_winograd();
     bounds_report("winograd");
-    BOUNDS_SEEN(BOUNDS_SIMD, dvti_simd, gemm_f32);
-    BOUNDS_SEEN(BOUNDS_SIMD, dvti_simd, gemm_f64);
-    BOUNDS_SEEN(BOUNDS_SIMD, dvti_simd, conv);
+    BOUNDS_SEEN(BOUNDS_PRODUCTS, dvti_simd_products, f32);
+    BOUNDS_SEEN(BOUNDS_PRODUCTS, dvti_simd_products, f64);
     BOUNDS_SEEN(BOUNDS_SIMD, dvti_simd, f64);
 }

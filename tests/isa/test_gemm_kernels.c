@@ -127,7 +127,9 @@ DVT_TEST(product_kernels_at_every_size) {
             t.on_the_way = !t.panels && !t.odd_table;
             t.start = (int)(i / (int64_t)cols / ROWS);
             t.around = t.start && draw() % 2;
-            FOR_EACH_TARGET(check_call(d ? target->gemm_f64 : target->gemm_f32, &t, g));
+            FOR_EACH_TARGET(check_call(d ? dvti_simd_products_of(target)->f64
+                                         : dvti_simd_products_of(target)->f32,
+                                       &t, g));
         }
     for (i = 0; i < 4; i++)
         guard_free(g[i]);
@@ -181,7 +183,8 @@ DVT_TEST(packing_fills_whole_vectors) {
         for (i = 0; i < n; i++)
             for (j = 0; j < n; j++)
                 FOR_EACH_TARGET({
-                    const dvti_simd_gemm *by = d == 3 ? target->gemm_f64 : target->gemm_f32;
+                    const dvti_simd_gemm *by = d == 3 ? dvti_simd_products_of(target)->f64
+                                                      : dvti_simd_products_of(target)->f32;
                     check_packing(by, dtypes[d], COPY, sizes[i], sizes[j], from, to);
                     check_packing(by, dtypes[d], TURN, sizes[i], sizes[j], from, to);
                     if (d == 0 || d == 3)

@@ -50,7 +50,7 @@ static void check_running(dvt_dtype dtype, int64_t rows, int64_t columns, int64_
         memcpy(expected, start, sizeof expected);
         p.x = x;
         p.y = writes ? y : NULL;
-        (dtype == DVT_F32 ? target->running : target->f64->running)(&p);
+        (dtype == DVT_F32 ? dvti_simd_scan_of(target)->f32 : dvti_simd_scan_of(target)->f64)(&p);
         for (r = 0; r < rows; r++)
             for (c = 0; c < columns; c++) {
                 expected[c] += value_of(x, dtype, r * p.step + c);
@@ -117,7 +117,7 @@ static void check_store(dvt_dtype dtype, int64_t n, double before) {
     dvti_store_row_f64(expected, dtype, 1, n, sums);
     FOR_EACH_TARGET({
         memset(y, 77, bytes);
-        target->f64->store_sums(y, dtype, n, x, before);
+        dvti_simd_scan_of(target)->store_sums(y, dtype, n, x, before);
         dvt_test_check(memcmp(y, expected, bytes) == 0, __FILE__, __LINE__, "%s: %d sums as %s",
                        target->name, (int)n, dvt_dtype_name(dtype));
     });

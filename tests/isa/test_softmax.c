@@ -166,10 +166,10 @@ DVT_TEST(isa_softmax_of_short_rows) {
                 FOR_EACH_TARGET({
                     bool same = true;
                     for (row = 0; row < ROWS; row++)
-                        target->softmax(from + row * n, n, alone + row * n, n, 1, n,
-                                        logarithm != 0);
+                        dvti_simd_softmax_of(target)->softmax(from + row * n, n, alone + row * n, n,
+                                                              1, n, logarithm != 0);
                     memcpy(to, from, bytes);
-                    target->softmax(to, n, to, n, ROWS, n, logarithm != 0);
+                    dvti_simd_softmax_of(target)->softmax(to, n, to, n, ROWS, n, logarithm != 0);
                     for (k = 0; k < ROWS * n; k++)
                         same = same && same_bits_f32(to[k], alone[k]);
                     dvt_test_check(same, __FILE__, __LINE__, "%s, rows of %d differ", target->name,
@@ -277,8 +277,9 @@ DVT_TEST(isa_normalizes_rows) {
                                           (with & 2 ? row[3][k] : 0));
                 FOR_EACH_TARGET({
                     int bad = -1;
-                    target->layer_norm(row[0], row[1], n, with & 1 ? row[2] : NULL,
-                                       with & 2 ? row[3] : NULL, 0.25f);
+                    dvti_simd_softmax_of(target)->layer_norm(row[0], row[1], n,
+                                                             with & 1 ? row[2] : NULL,
+                                                             with & 2 ? row[3] : NULL, 0.25f);
                     for (k = 0; k < n; k++)
                         if (!(fabsf(row[1][k] - expected[k]) <= 64 * FLT_EPSILON) ||
                             (compare && !same_bits_f32(row[1][k], first[k])))

@@ -32,7 +32,7 @@ static void check_columns(const dvti_simd *target, const float *from, float *x, 
     memcpy(x, from, bytes);
     for (column = 0; decided && column < 16; column++)
         insert(wanted + column, n, descending);
-    good = target->sort_columns(x, n, true, descending) == decided;
+    good = dvti_simd_order_of(target)->sort_columns(x, n, true, descending) == decided;
     if (decided)
         good &= memcmp(x, wanted, bytes) == 0;
     dvt_test_check(good, __FILE__, __LINE__, "%s: columns of %d", target->name, (int)n);
@@ -51,7 +51,7 @@ static void check_ints(const dvti_simd *target, const int32_t *from, int32_t *x,
     int64_t i;
     bool good;
     memcpy(x, from, (size_t)n * 16 * sizeof *x);
-    good = target->sort_columns(x, n, false, descending);
+    good = dvti_simd_order_of(target)->sort_columns(x, n, false, descending);
     for (column = 0; column < 16; column++) {
         for (i = 0; i < n; i++)
             wanted[i] = from[16 * i + column];
@@ -98,8 +98,9 @@ static void check_best(const dvti_simd *target, const float *x, int64_t n, int64
     for (i = 0; i < 16 * k; i++)
         value[i] = NAN;
     memset(at, 0, sizeof at);
-    decides = target->best_of_columns(x, half, 0, k, below, value, at);
-    decides &= target->best_of_columns(x + 16 * half, n - half, (int32_t)half, k, below, value, at);
+    decides = dvti_simd_order_of(target)->best_of_columns(x, half, 0, k, below, value, at);
+    decides &= dvti_simd_order_of(target)->best_of_columns(x + 16 * half, n - half, (int32_t)half,
+                                                           k, below, value, at);
     good = decides == decided;
     for (column = 0; decided && column < 16; column++)
         for (i = 0; i < n; i++) {
@@ -147,7 +148,7 @@ static bool stands_before(const void *x, int64_t i, int64_t j, bool floats) {
 static void check_ranks(const dvti_simd *target, const void *x, int64_t n, bool floats,
                         bool descending, int32_t *key, int32_t *rank) {
     int64_t i, j, bad = 0;
-    target->ranks((const int32_t *)x, n, floats, descending, key, rank);
+    dvti_simd_order_of(target)->ranks((const int32_t *)x, n, floats, descending, key, rank);
     for (i = 0; i < n; i++) {
         int32_t wanted = 0;
         for (j = 0; j < n; j++)

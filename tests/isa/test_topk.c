@@ -10,7 +10,7 @@ static void check_above(const dvti_simd *target, const float *x, int64_t n, floa
     int64_t i, found = 0, got;
     bool good = true;
     memset(at, 0xff, sizeof at);
-    got = target->above(x, n, bound, below, at);
+    got = dvti_simd_order_of(target)->above(x, n, bound, below, at);
     for (i = 0; i < n; i++)
         if (below ? !(x[i] >= bound) : !(x[i] <= bound))
             good = good && at[found++] == i;
@@ -50,7 +50,7 @@ DVT_TEST(isa_above_a_bound) {
    return the same bound. */
 static void check_kth_bound(const dvti_simd *target, const float *x, int64_t n, int64_t k,
                             bool below, bool some_nan, float *before) {
-    float bound = target->kth_bound(x, n, k, below);
+    float bound = dvti_simd_order_of(target)->kth_bound(x, n, k, below);
     int64_t i, better = 0;
     for (i = 0; i < n; i++)
         better += below ? x[i] <= bound : x[i] >= bound;
@@ -79,7 +79,8 @@ DVT_TEST(isa_kth_bound) {
                 FOR_EACH_TARGET(check_kth_bound(target, x, of[at], k, false, some_nan != 0, &up));
                 FOR_EACH_TARGET(check_kth_bound(target, x, of[at], k, true, some_nan != 0, &down));
             }
-            FOR_EACH_TARGET(CHECK(isnan(target->kth_bound(x, of[at], 41, false))));
+            FOR_EACH_TARGET(
+                CHECK(isnan(dvti_simd_order_of(target)->kth_bound(x, of[at], 41, false))));
             guard_free(memory);
         }
 }

@@ -20,10 +20,12 @@ static dvti_reduction reduction_of(dvti_op op, dvt_dtype dtype, const void *x, i
 
 static dvti_reduce_kernel kernel_of(const dvti_simd *target, dvti_op op, dvt_dtype dtype) {
     if (op == DVTI_OP_any || op == DVTI_OP_all)
-        return target->any_all;
+        return dvti_simd_reduce_of(target)->any_all;
     if (op == DVTI_OP_variance)
-        return dtype == DVT_F32 ? target->variance : target->f64->variance;
-    return dtype == DVT_F32 ? target->reduce(op) : target->f64->reduce(op);
+        return dtype == DVT_F32 ? dvti_simd_reduce_of(target)->variance
+                                : dvti_simd_reduce_of(target)->variance64;
+    return dtype == DVT_F32 ? dvti_simd_reduce_of(target)->reduce(op)
+                            : dvti_simd_reduce_of(target)->reduce64(op);
 }
 
 DVT_TEST(isa_reduces_stay_in_their_rows) {

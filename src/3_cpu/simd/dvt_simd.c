@@ -142,6 +142,42 @@ DVTI_FN const dvti_simd *dvti_simd_now(void) {
     return choice == 1 ? NULL : (const dvti_simd *)(intptr_t)choice;
 }
 
+#if DVTI_X86 && !defined(DEVTENSOR_NO_AVX512)
+#define DVTI_CASE_AVX512(name)                                                                     \
+    case DVTI_SIMD_AVX512:                                                                         \
+        return dvti_avx512_##name##_family();
+#else
+#define DVTI_CASE_AVX512(name)
+#endif
+#if DVTI_X86
+#define DVTI_CASE_AVX2(name)                                                                       \
+    case DVTI_SIMD_AVX2:                                                                           \
+        return dvti_avx2_##name##_family();
+#else
+#define DVTI_CASE_AVX2(name)
+#endif
+#if DVTI_PLAIN
+#define DVTI_CASE_PLAIN(name)                                                                      \
+    case DVTI_SIMD_PLAIN:                                                                          \
+        return DVTI_PLAIN_FAMILY(name)();
+#else
+#define DVTI_CASE_PLAIN(name)
+#endif
+#define DVTI_SIMD_OF(name)                                                                         \
+    DVTI_FN const dvti_simd_##name *dvti_simd_##name##_of(const dvti_simd *simd) {                 \
+        switch (simd->number) {                                                                    \
+            DVTI_CASE_AVX512(name)                                                                 \
+            DVTI_CASE_AVX2(name)                                                                   \
+            DVTI_CASE_PLAIN(name)                                                                  \
+        }                                                                                          \
+        return NULL;                                                                               \
+    }
+DVTI_SIMD_FAMILIES(DVTI_SIMD_OF)
+#undef DVTI_SIMD_OF
+#undef DVTI_CASE_AVX512
+#undef DVTI_CASE_AVX2
+#undef DVTI_CASE_PLAIN
+
 DVT_API const char *dvt_cpu_isa(void) {
     const dvti_simd *target = dvti_simd_now();
     return target ? target->name : dvti_isa_reference;

@@ -145,10 +145,9 @@ typedef void (*dvti_pooling_fn)(const dvti_pooling *pool, int64_t first_plane, i
    3. */
 DVTI_FN bool dvti_simple_exponent(double exponent);
 
-typedef struct dvti_simd {
-    const char *name;
-    /* Returns the loop of an operation, or NULL. */
-    dvti_loop_fn (*loop_f32)(dvti_op op);
+/* Kernels by family. Each family is a table of its own, which dvti_simd_<family>_of returns for an
+   ISA target, so that a linker drops the families that a program does not use. */
+typedef struct dvti_simd_reduce {
     /* Returns the kernel of an operation on float32; .rows is NULL if there is none. */
     dvti_reduce_kernel (*reduce)(dvti_op op);
     dvti_reduce_kernel variance; /* sums of squared deviations from the means */
@@ -156,12 +155,22 @@ typedef struct dvti_simd {
     /* Computes n results from joined terms of `count` elements each. Writes floats to `to`, or
        doubles in place if `to` is NULL. s has whole vectors. */
     void (*finish)(dvti_op op, double count, double *s, int64_t n, float *to);
-    dvti_update_fn (*step)(dvti_op op, int states);
-    const dvti_simd_gemm *gemm_f32, *gemm_f64;
-    const dvti_simd_conv *conv;
+    /* Return the kernels of float64 as for floats, except logsumexp. */
+    dvti_reduce_kernel (*reduce64)(dvti_op op);
+    dvti_reduce_kernel variance64;
+} dvti_simd_reduce;
+
+typedef struct dvti_simd_products {
+    const dvti_simd_gemm *f32, *f64;
+} dvti_simd_products;
+
+typedef struct dvti_simd_random {
     /* Generates uniform, normal or bernoulli float32 with Philox: groups first..end-1 of four
        elements each. */
-    void (*random_f32)(const dvti_launch *launch, int64_t first, int64_t end, float *to);
+    void (*f32)(const dvti_launch *launch, int64_t first, int64_t end, float *to);
+} dvti_simd_random;
+
+typedef struct dvti_simd_softmax {
     /* Computes rows of n > 0 elements, x_step and y_step apart. y may be x. */
     void (*softmax)(const float *x, int64_t x_step, float *y, int64_t y_step, int64_t rows,
                     int64_t n, bool logarithm);
@@ -173,10 +182,21 @@ typedef struct dvti_simd {
        the composed operations. */
     void (*layer_norm)(const float *x, float *y, int64_t n, const float *gamma, const float *beta,
                        float epsilon);
-    /* Transposes a matrix of 16 x 16 elements of 4 bytes. */
-    void (*transpose)(const float *from, int64_t from_step, float *to, int64_t to_step);
-    dvti_pooling_fn (*pool)(dvti_op op);
-    void (*running)(const dvti_running *rows);
+} dvti_simd_softmax;
+
+typedef struct dvti_simd_pool {
+    dvti_pooling_fn (*of)(dvti_op op);
+} dvti_simd_pool;
+
+typedef struct dvti_simd_scan {
+    void (*f32)(const dvti_running *rows);
+    void (*f64)(const dvti_running *rows);
+    /* Stores n doubles plus `before` as floats of any dtype. The doubles are sums of elements of
+       that dtype. */
+    void (*store_sums)(void *dst, dvt_dtype dtype, int64_t n, const double *from, double before);
+} dvti_simd_scan;
+
+typedef struct dvti_simd_order {
     /* Returns a bound that at least k elements reach, and mostly not many more; NaN if none was
        found. Looks only at whole vectors of the n elements. */
     float (*kth_bound)(const float *x, int64_t n, int64_t k, bool below);
@@ -198,12 +218,36 @@ typedef struct dvti_simd {
        elements the first one wins. Returns false if there is NaN or -0. */
     bool (*best_of_columns)(const float *x, int64_t n, int32_t number, int64_t k, bool below,
                             float *value, int32_t *at);
+} dvti_simd_order;
+
+typedef struct dvti_simd_optimizer {
+    dvti_update_fn (*step)(dvti_op op, int states);
+} dvti_simd_optimizer;
+
+#define DVTI_SIMD_FAMILIES(X)                                                                      \
+    X(reduce) X(products) X(conv) X(random) X(softmax) X(pool) X(scan) X(order) X(optimizer)
+
+/* An ISA target: what most programs use. */
+typedef struct dvti_simd {
+    const char *name;
+    int number; /* DVTI_SIMD_AVX2 ... */
+    /* Returns the loop of an operation, or NULL. */
+    dvti_loop_fn (*loop_f32)(dvti_op op);
+    /* Transposes a matrix of 16 x 16 elements of 4 bytes. */
+    void (*transpose)(const float *from, int64_t from_step, float *to, int64_t to_step);
     /* Convert n contiguous elements of another dtype to or from floats. Return false, and do
        nothing, for a dtype without a vector loop. */
     bool (*load_row)(const void *src, dvt_dtype dtype, int64_t n, float *to);
     bool (*store_row)(void *dst, dvt_dtype dtype, int64_t n, const float *from);
     const dvti_simd_f64 *f64;
 } dvti_simd;
+
+enum { DVTI_SIMD_AVX512, DVTI_SIMD_AVX2, DVTI_SIMD_PLAIN };
+
+#define DVTI_SIMD_OF(name)                                                                         \
+    DVTI_FN const dvti_simd_##name *dvti_simd_##name##_of(const dvti_simd *simd);
+DVTI_SIMD_FAMILIES(DVTI_SIMD_OF)
+#undef DVTI_SIMD_OF
 
 /* Returns the chosen ISA target, or NULL for the reference. */
 DVTI_FN const dvti_simd *dvti_simd_now(void);
@@ -260,14 +304,28 @@ DVTI_FN void dvti_reduce_angles(const float *x, uint32_t done, float *rest, floa
 #define DVTI_ANGLE64_MOST 536870912.
 DVTI_FN void dvti_reduce_angles64(const double *x, double *rest, double *low, double *quarters);
 
+#define DVTI_SIMD_AVX512_OF(name) DVTI_FN const dvti_simd_##name *dvti_avx512_##name##_family(void);
+#define DVTI_SIMD_AVX2_OF(name) DVTI_FN const dvti_simd_##name *dvti_avx2_##name##_family(void);
+#if defined(DVTI_NEON)
+#define DVTI_PLAIN_FAMILY(name) dvti_neon_##name##_family
+#else
+#define DVTI_PLAIN_FAMILY(name) dvti_plain_##name##_family
+#endif
+#define DVTI_SIMD_PLAIN_OF(name) DVTI_FN const dvti_simd_##name *DVTI_PLAIN_FAMILY(name)(void);
 #if DVTI_X86
 #if !defined(DEVTENSOR_NO_AVX512)
 DVTI_FN const dvti_simd *dvti_simd_avx512(void);
+DVTI_SIMD_FAMILIES(DVTI_SIMD_AVX512_OF)
 #endif
 DVTI_FN const dvti_simd *dvti_simd_avx2(void);
+DVTI_SIMD_FAMILIES(DVTI_SIMD_AVX2_OF)
 #endif
 #if DVTI_PLAIN
 DVTI_FN const dvti_simd *dvti_simd_plain(void);
+DVTI_SIMD_FAMILIES(DVTI_SIMD_PLAIN_OF)
 #endif
+#undef DVTI_SIMD_AVX512_OF
+#undef DVTI_SIMD_AVX2_OF
+#undef DVTI_SIMD_PLAIN_OF
 
 #endif

@@ -70,13 +70,6 @@ typedef struct dvti_simd_f64 {
        nothing, for a dtype without a vector loop. */
     bool (*load_row)(const void *src, dvt_dtype dtype, int64_t n, double *to);
     bool (*store_row)(void *dst, dvt_dtype dtype, int64_t n, const double *from);
-    /* Returns the kernel of an operation as for floats, except logsumexp. */
-    dvti_reduce_kernel (*reduce)(dvti_op op);
-    dvti_reduce_kernel variance;
-    void (*running)(const dvti_running *rows);
-    /* Stores n doubles plus `before` as floats of any dtype. The doubles are sums of elements of
-       that dtype. */
-    void (*store_sums)(void *dst, dvt_dtype dtype, int64_t n, const double *from, double before);
 } dvti_simd_f64;
 
 #endif

@@ -30,36 +30,29 @@
 #include "3_cpu/simd/reduce_f64.inl"
 #include "3_cpu/simd/any_all.inl"
 
-static const dvti_simd_f64 V(f64) = {V(delementwise_of),
-                                     V(load_row64),
-                                     V(store_row64),
-                                     V(reduce_f64),
-                                     {V(variance_rows_f64), V(columns_f64)},
-                                     V(running64),
-                                     V(store_sums)};
+/* ---- the tables ---- */
+#define DVTI_FAMILY(name, ...)                                                                     \
+    DVTI_FN const dvti_simd_##name *V(name##_family)(void) {                                       \
+        static const dvti_simd_##name table = {__VA_ARGS__};                                       \
+        return &table;                                                                             \
+    }
+DVTI_FAMILY(reduce, V(reduce), {V(variance_rows), V(variance_columns)},
+            {V(any_all_rows), V(any_all_columns)}, V(finish), V(reduce_f64),
+            {V(variance_rows_f64), V(columns_f64)})
+DVTI_FAMILY(products, &V(gemm_kernels), &V(gemm_dkernels))
+DVTI_FAMILY(random, V(random_f32))
+DVTI_FAMILY(softmax, V(softmax), V(softmax_columns), V(layer_norm))
+DVTI_FAMILY(pool, V(pool))
+DVTI_FAMILY(scan, V(running), V(running64), V(store_sums))
+DVTI_FAMILY(order, V(kth_bound), V(above), V(sort_columns), V(ranks), V(best_of_columns))
+DVTI_FAMILY(optimizer, V(step_kernel))
+#undef DVTI_FAMILY
 
-static const dvti_simd V(table) = {DVTI_TARGET_NAME,
-                                   V(elementwise_of),
-                                   V(reduce),
-                                   {V(variance_rows), V(variance_columns)},
-                                   {V(any_all_rows), V(any_all_columns)},
-                                   V(finish),
-                                   V(step_kernel),
-                                   &V(gemm_kernels),
-                                   &V(gemm_dkernels),
-                                   &V(conv_kernels),
-                                   V(random_f32),
-                                   V(softmax),
-                                   V(softmax_columns),
-                                   V(layer_norm),
-                                   V(transpose),
-                                   V(pool),
-                                   V(running),
-                                   V(kth_bound),
-                                   V(above),
-                                   V(sort_columns),
-                                   V(ranks),
-                                   V(best_of_columns),
-                                   V(load_row),
-                                   V(store_row),
+DVTI_FN const dvti_simd_conv *V(conv_family)(void) {
+    return &V(conv_kernels);
+}
+
+static const dvti_simd_f64 V(f64) = {V(delementwise_of), V(load_row64), V(store_row64)};
+static const dvti_simd V(table) = {DVTI_TARGET_NAME, DVTI_TARGET_NUMBER, V(elementwise_of),
+                                   V(transpose),     V(load_row),        V(store_row),
                                    &V(f64)};

@@ -17,6 +17,7 @@
 #undef DVTI_V
 #undef DVTI_TARGET
 #undef DVTI_TARGET_NAME
+#undef DVTI_TARGET_NUMBER
 #undef V
 #pragma pop_macro("V")
 #undef DVTI_P1

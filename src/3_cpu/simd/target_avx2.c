@@ -14,6 +14,7 @@
 #endif
 #define DVTI_TARGET avx2
 #define DVTI_TARGET_NAME "avx2"
+#define DVTI_TARGET_NUMBER DVTI_SIMD_AVX2
 #include "3_cpu/simd/primitives_begin.inl"
 #include "3_cpu/simd/register_avx2.inl"
 #include "3_cpu/simd/isa_target.inl"

@@ -16,6 +16,7 @@
 #endif
 #define DVTI_TARGET avx512
 #define DVTI_TARGET_NAME "avx512"
+#define DVTI_TARGET_NUMBER DVTI_SIMD_AVX512
 #include "3_cpu/simd/primitives_begin.inl"
 #include "3_cpu/simd/register_avx512.inl"
 #include "3_cpu/simd/isa_target.inl"

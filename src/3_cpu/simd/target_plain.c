@@ -20,6 +20,7 @@
 #define DVTI_NO_FMA
 #endif
 #endif
+#define DVTI_TARGET_NUMBER DVTI_SIMD_PLAIN
 #include "3_cpu/simd/primitives_begin.inl"
 #include "3_cpu/simd/register_plain.inl"
 #include "3_cpu/simd/isa_target.inl"
