@@ -3489,6 +3489,24 @@ static inline float dvti_fmaf_emulated(float a, float b, float c) {
 #ifdef DEVTENSOR_LINES
 #line 16 "src/devtensor_spine.h"
 #endif
+/* ==== begin src/1_base/level_size.inl ==== */
+/* Begins a range of files that run once per call of milliseconds, or start work on a GPU: gradients,
+   files, CUDA, training. level_end.inl ends it. Both compilers optimize them for size, GCC without
+   some passes that find little in such code. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/1_base/level_size.inl"
+#endif
+#define DVTI_LEVEL_PLAN 1
+#if DVTI_LEVELS && defined(__clang__)
+#pragma clang attribute push(__attribute__((minsize)), apply_to = function)
+#elif DVTI_LEVELS
+#pragma GCC push_options
+#pragma GCC optimize("Os,no-tree-pta,no-tree-dominator-opts,no-tree-ccp,no-tree-sra")
+#endif
+/* ==== end src/1_base/level_size.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 17 "src/devtensor_spine.h"
+#endif
 /* ==== begin src/1_base/dvt_cpu_count.c ==== */
 /* Counts the processors that this process may use, once, when the thread pool is created. sysconf
    alone counts the whole machine. In a container with a quota of two processors, a pool of that
@@ -3647,7 +3665,7 @@ DVTI_FN int dvti_cpu_count(void) {
 #undef DVTI_MOST_CPUS
 /* ==== end src/1_base/dvt_cpu_count.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 17 "src/devtensor_spine.h"
+#line 18 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/dvt_file.c ==== */
 /* Files by descriptors of the system: open, read, write, sync, replace. These functions set no
@@ -3957,7 +3975,536 @@ DVTI_FN bool dvti_fd_write(int fd, const void *from, size_t n) {
 #endif
 /* ==== end src/1_base/dvt_file.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 18 "src/devtensor_spine.h"
+#line 19 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/1_base/dvt_openmp.c ==== */
+/* Detects callers inside OpenMP parallel regions. All their threads compute already, so a thread
+   pool would only compete for processors. Nothing is linked. A loaded runtime is found by its
+   library name. Programs without shared libraries need the weak reference. */
+#ifdef DEVTENSOR_LINES
+#line 4 "src/1_base/dvt_openmp.c"
+#endif
+
+#if DVTI_THREADS
+
+#if defined(__ELF__) && (defined(__GNUC__) || defined(__clang__))
+static int dvti_linked_in_parallel(void)
+	__attribute__((__weakref__("omp_in_parallel"), __unused__));
+#define DVTI_OPENMP_LINKED 1
+#else
+#define DVTI_OPENMP_LINKED 0
+#endif
+
+typedef int (*dvti_in_parallel_fn)(void);
+
+/* The runtimes in this process; a Python program may have two. */
+static dvti_in_parallel_fn dvti_in_parallel[4];
+static dvti_atomic dvti_openmp_known; /* 0: unknown, 1: a thread searches, 2: search done */
+
+static void dvti_openmp_find(void) {
+	static const char *const names[] = {
+#if defined(_WIN32)
+		"vcomp140.dll",
+		"libiomp5md.dll",
+		"libomp140.x86_64.dll",
+		"libomp.dll",
+		"libgomp-1.dll"
+#elif defined(__APPLE__)
+		"@rpath/libomp.dylib",
+		"libomp.dylib",
+		"libiomp5.dylib"
+#else
+		"libgomp.so.1",
+		"libomp.so.5",
+		"libomp.so",
+		"libiomp5.so"
+#endif
+	};
+	int i, n = 0;
+#if DVTI_OPENMP_LINKED
+	if (dvti_linked_in_parallel)
+		dvti_in_parallel[n++] = dvti_linked_in_parallel;
+#endif
+	for (i = 0; i < DVTI_LENGTH(names) && n < DVTI_LENGTH(dvti_in_parallel); i++) {
+		void *library = dvti_library_loaded(names[i]), *symbol;
+		if (!library)
+			continue;
+		symbol = dvti_library_symbol(library, "omp_in_parallel");
+		if (symbol && (n == 0 || memcmp(&dvti_in_parallel[0], &symbol, sizeof symbol) != 0))
+			memcpy(&dvti_in_parallel[n++], &symbol, sizeof symbol);
+		/* Never closed: the function is called until the process ends. */
+	}
+}
+
+DVTI_FN bool dvti_openmp_busy(void) {
+	int i;
+	if (dvti_atomic_load(&dvti_openmp_known) != 2) {
+		if (!dvti_atomic_swap(&dvti_openmp_known, 0, 1))
+			return true; /* another thread searches now: run without the pool once */
+		dvti_openmp_find();
+		dvti_atomic_store(&dvti_openmp_known, 2);
+	}
+	for (i = 0; i < DVTI_LENGTH(dvti_in_parallel) && dvti_in_parallel[i]; i++)
+		if (dvti_in_parallel[i]())
+			return true;
+	return false;
+}
+
+#undef DVTI_OPENMP_LINKED
+
+#else
+
+DVTI_FN bool dvti_openmp_busy(void) {
+	return false;
+}
+
+#endif
+/* ==== end src/1_base/dvt_openmp.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 20 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/1_base/dvt_affinity.c ==== */
+/* Selects the processors that the workers of the thread pool run on.
+
+   Linux often wakes a thread on the processor of the thread that wakes it. Virtual machines
+   suffer most, because they hide which processors share caches. There the worker queues behind
+   the caller, which computes, until load balancing moves it after some milliseconds. Most jobs
+   are shorter. So a worker excludes the caller's processor from its affinity mask before it
+   sleeps, and restores the mask after it wakes. */
+#ifdef DEVTENSOR_LINES
+#line 8 "src/1_base/dvt_affinity.c"
+#endif
+
+#if DVTI_THREADS
+
+#if DVTI_LINUX && defined(SYS_getcpu) && defined(SYS_sched_setaffinity)
+
+typedef unsigned long dvti_affinity_words[DVTI_AFFINITY_CPUS / (8 * sizeof(unsigned long))];
+
+/* Reads the affinity mask of a thread. The main thread's id is the process id. */
+static long dvti_affinity_of(int64_t thread, unsigned long *mask) {
+	memset(mask, 0, sizeof(dvti_affinity_words));
+	return syscall(SYS_sched_getaffinity, (pid_t)thread, sizeof(dvti_affinity_words), mask);
+}
+
+DVTI_FN int dvti_affinity_now(void) {
+	unsigned processor = 0;
+	return syscall(SYS_getcpu, &processor, NULL, NULL) == 0 ? (int)processor : -1;
+}
+
+DVTI_FN void dvti_affinity_leave(dvti_affinity_mask *home, int processor) {
+	const int bits = 8 * (int)sizeof home->before[0];
+	long bytes;
+	int i, left = 0;
+	home->bytes = 0;
+	if (processor < 0 || processor >= DVTI_AFFINITY_CPUS)
+		return;
+	bytes = dvti_affinity_of(0, home->before);
+	if (bytes <= 0 || dvti_affinity_of(dvti_process_id(), home->others) != bytes ||
+		!(home->before[processor / bits] >> processor % bits & 1))
+		return;
+	memcpy(home->without, home->before, sizeof home->without);
+	home->without[processor / bits] &= ~(1ul << processor % bits);
+	for (i = 0; i < DVTI_AFFINITY_CPUS / bits; i++)
+		left |= home->without[i] != 0;
+	if (left && syscall(SYS_sched_setaffinity, 0, (size_t)bytes, home->without) == 0)
+		home->bytes = bytes;
+}
+
+/* Changes nothing when another part of the program has set this thread's mask, or the process's,
+   meanwhile. The main thread's mask stands for the process's. */
+DVTI_FN void dvti_affinity_return(dvti_affinity_mask *home) {
+	dvti_affinity_words now;
+	if (home->bytes && dvti_affinity_of(dvti_process_id(), now) == home->bytes &&
+		memcmp(now, home->others, sizeof now) == 0 && dvti_affinity_of(0, now) == home->bytes &&
+		memcmp(now, home->without, sizeof now) == 0)
+		syscall(SYS_sched_setaffinity, 0, (size_t)home->bytes, home->before);
+	home->bytes = 0;
+}
+
+#else
+
+DVTI_FN int dvti_affinity_now(void) {
+	return -1;
+}
+
+DVTI_FN void dvti_affinity_leave(dvti_affinity_mask *home, int processor) {
+	(void)processor;
+	home->bytes = 0;
+}
+
+DVTI_FN void dvti_affinity_return(dvti_affinity_mask *home) {
+	(void)home;
+}
+
+#endif
+
+DVTI_FN void dvti_affinity_yield(void) {
+#if defined(_WIN32)
+	SwitchToThread();
+#else
+	sched_yield();
+#endif
+}
+
+DVTI_FN int dvti_affinity_group(int64_t number, const int *processors, int groups) {
+	int64_t all = 0, at;
+	int group;
+	for (group = 0; group < groups; group++)
+		all += processors[group];
+	if (groups < 2 || all < 1)
+		return -1;
+	at = (number + 1) % all; /* the caller runs on the first processor */
+	for (group = 0; at >= processors[group]; group++)
+		at -= processors[group];
+	return group;
+}
+
+/* Windows starts the threads of a process with several processor groups (more than 64 processors)
+   in one of them. */
+DVTI_FN void dvti_affinity_begin(int64_t number) {
+#if defined(_WIN32)
+	int processors[64], group, groups = DVTI_MIN((int)GetActiveProcessorGroupCount(), 64);
+	GROUP_AFFINITY affinity;
+	for (group = 0; group < groups; group++)
+		processors[group] = (int)GetActiveProcessorCount((WORD)group);
+	group = dvti_affinity_group(number, processors, groups);
+	if (group < 0)
+		return;
+	memset(&affinity, 0, sizeof affinity);
+	affinity.Group = (WORD)group;
+	affinity.Mask = processors[group] >= 8 * (int)sizeof affinity.Mask
+						? ~(KAFFINITY)0
+						: ((KAFFINITY)1 << processors[group]) - 1;
+	SetThreadGroupAffinity(GetCurrentThread(), &affinity, NULL);
+#else
+	(void)number;
+#endif
+}
+
+#endif
+/* ==== end src/1_base/dvt_affinity.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 21 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/1_base/dvt_private_file.c ==== */
+/* Files that are loaded as code, so only this user may write them. Files and directories that other
+   users could have created or changed are refused. No function here sets an error: the caller
+   continues without the file. */
+#ifdef DEVTENSOR_LINES
+#line 4 "src/1_base/dvt_private_file.c"
+#endif
+
+#if !defined(DEVTENSOR_NO_FILES)
+
+#define DVTI_PRIVATE_FILE_MOST ((int64_t)1 << 28)
+
+#if defined(_WIN32)
+
+/* User profiles are private on Windows. */
+static bool dvti_directory_ok(const char *path) {
+	DWORD attributes = GetFileAttributesA(path);
+	return attributes != INVALID_FILE_ATTRIBUTES && (attributes & FILE_ATTRIBUTE_DIRECTORY) &&
+		   !(attributes & FILE_ATTRIBUTE_REPARSE_POINT);
+}
+
+static bool dvti_directory_make(const char *path) {
+	return CreateDirectoryA(path, NULL) || GetLastError() == ERROR_ALREADY_EXISTS;
+}
+
+static FILE *dvti_private_open(const char *path, int64_t *size) {
+	FILE *file = fopen(path, "rb");
+	if (file && (_fseeki64(file, 0, SEEK_END) != 0 || (*size = _ftelli64(file)) < 0 ||
+				 _fseeki64(file, 0, SEEK_SET) != 0)) {
+		fclose(file);
+		return NULL;
+	}
+	return file;
+}
+
+static FILE *dvti_private_create(const char *path) {
+	HANDLE handle =
+		CreateFileA(path, GENERIC_WRITE, 0, NULL, CREATE_NEW, FILE_ATTRIBUTE_NORMAL, NULL);
+	if (handle == INVALID_HANDLE_VALUE)
+		return NULL;
+	CloseHandle(handle);
+	return fopen(path, "wb");
+}
+
+static bool dvti_private_sync(FILE *file) {
+	return fflush(file) == 0 && dvti_fd_sync(_fileno(file));
+}
+
+#else
+
+/* Other users must not be able to write: by the directory's mode, as its owner, or through a
+   symbolic link. */
+static bool dvti_directory_ok(const char *path) {
+	struct stat state;
+	return lstat(path, &state) == 0 && S_ISDIR(state.st_mode) && state.st_uid == geteuid() &&
+		   (state.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
+static bool dvti_directory_make(const char *path) {
+	return mkdir(path, 0700) == 0 || errno == EEXIST;
+}
+
+static FILE *dvti_private_open(const char *path, int64_t *size) {
+	int descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+	struct stat state;
+	FILE *file = NULL;
+	if (descriptor < 0)
+		return NULL;
+	if (fstat(descriptor, &state) == 0 && S_ISREG(state.st_mode) && state.st_uid == geteuid() &&
+		(state.st_mode & (S_IWGRP | S_IWOTH)) == 0) {
+		*size = (int64_t)state.st_size;
+		file = fdopen(descriptor, "rb");
+	}
+	if (!file)
+		close(descriptor);
+	return file;
+}
+
+static FILE *dvti_private_create(const char *path) {
+	int descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	FILE *file = descriptor < 0 ? NULL : fdopen(descriptor, "wb");
+	if (!file && descriptor >= 0)
+		close(descriptor);
+	return file;
+}
+
+static bool dvti_private_sync(FILE *file) {
+	return fflush(file) == 0 && dvti_fd_sync(fileno(file));
+}
+
+#endif
+
+DVTI_FN bool dvti_private_directory(const char *path) {
+	return dvti_directory_make(path) && dvti_directory_ok(path);
+}
+
+DVTI_FN char *dvti_private_read(const char *path, size_t *size) {
+	int64_t bytes = -1;
+	FILE *file = dvti_private_open(path, &bytes);
+	char *content = NULL;
+	if (!file)
+		return NULL;
+	if (bytes >= 0 && bytes <= DVTI_PRIVATE_FILE_MOST)
+		content = (char *)dvti_alloc((size_t)bytes);
+	if (content && fread(content, 1, (size_t)bytes, file) != (size_t)bytes) {
+		dvti_free(content);
+		content = NULL;
+	}
+	fclose(file);
+	*size = (size_t)bytes;
+	return content;
+}
+
+DVTI_FN bool dvti_private_write(const char *path, const void *bytes, size_t size) {
+	static dvti_atomic serial;
+	char temporary[1200];
+	FILE *file;
+	bool done;
+	int length = snprintf(temporary, sizeof temporary, "%s.%lld.%lld.%llx.tmp", path,
+						  (long long)dvti_process_id(), (long long)dvti_atomic_add(&serial, 1),
+						  (unsigned long long)(dvti_now() * 1e9));
+	if (length < 0 || length >= (int)sizeof temporary)
+		return false;
+	file = dvti_private_create(temporary);
+	if (!file)
+		return false;
+	done = fwrite(bytes, 1, size, file) == size && dvti_private_sync(file);
+	done = fclose(file) == 0 && done;
+	done = done && dvti_file_replace(temporary, path);
+	if (!done)
+		remove(temporary);
+	return done;
+}
+
+/* ---- listing a directory ---- */
+#if defined(_WIN32)
+
+DVTI_FN void dvti_private_list(const char *path, dvti_entry_fn each, void *user) {
+	char pattern[1100];
+	WIN32_FIND_DATAA found;
+	HANDLE search;
+	snprintf(pattern, sizeof pattern, "%s\\*", path);
+	search = FindFirstFileA(pattern, &found);
+	if (search == INVALID_HANDLE_VALUE)
+		return;
+	do {
+		uint64_t time = (uint64_t)found.ftLastWriteTime.dwHighDateTime << 32 |
+						found.ftLastWriteTime.dwLowDateTime;
+		int64_t size = (int64_t)((uint64_t)found.nFileSizeHigh << 32 | found.nFileSizeLow);
+		if (found.cFileName[0] != '.')
+			each(user, found.cFileName, size, (int64_t)(time / 10000000),
+				 (found.dwFileAttributes & FILE_ATTRIBUTE_DIRECTORY) != 0);
+	} while (FindNextFileA(search, &found));
+	FindClose(search);
+}
+
+#else
+
+DVTI_FN void dvti_private_list(const char *path, dvti_entry_fn each, void *user) {
+	DIR *directory = opendir(path);
+	const struct dirent *entry;
+	while (directory && (entry = readdir(directory)) != NULL) {
+		char full[1400];
+		struct stat state;
+		snprintf(full, sizeof full, "%s/%s", path, entry->d_name);
+		if (entry->d_name[0] != '.' && lstat(full, &state) == 0 &&
+			(S_ISDIR(state.st_mode) || S_ISREG(state.st_mode)))
+			each(user, entry->d_name, (int64_t)state.st_size, (int64_t)state.st_mtime,
+				 S_ISDIR(state.st_mode));
+	}
+	if (directory)
+		closedir(directory);
+}
+
+#endif
+
+#undef DVTI_PRIVATE_FILE_MOST
+
+#endif
+/* ==== end src/1_base/dvt_private_file.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 22 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/1_base/dvt_text.c ==== */
+/* Text for messages and tables, and environment values. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/1_base/dvt_text.c"
+#endif
+
+DVTI_FN dvti_text dvti_text_begin(char *buffer, size_t size) {
+	dvti_text text;
+	text.at = buffer;
+	text.size = buffer ? size : 0;
+	text.length = 0;
+	if (text.size)
+		buffer[0] = 0;
+	return text;
+}
+
+DVTI_FN void dvti_text_add(dvti_text *text, const char *format, ...) {
+	size_t space = text->size > text->length ? text->size - text->length : 0;
+	va_list args;
+	int written;
+	va_start(args, format);
+	written = vsnprintf(space ? text->at + text->length : NULL, space, format, args);
+	va_end(args);
+	if (written > 0)
+		text->length += (size_t)written;
+}
+
+DVTI_FN void dvti_text_char(dvti_text *text, char c, int64_t times) {
+	for (; times > 0; times--) {
+		if (text->length + 1 < text->size) {
+			text->at[text->length] = c;
+			text->at[text->length + 1] = 0;
+		}
+		text->length++;
+	}
+}
+
+DVTI_FN char *dvti_name_buffer(void) {
+	static DVTI_TLS char ring[16][DVTI_NAME_SIZE];
+	static DVTI_TLS unsigned next;
+	return ring[next++ % 16];
+}
+
+DVTI_FN const char *dvti_range_text(int64_t low, int64_t high) {
+	char *buffer;
+	if (high < low)
+		return "none, since it is empty";
+	buffer = dvti_name_buffer();
+	snprintf(buffer, DVTI_NAME_SIZE, "%lld to %lld", (long long)low, (long long)high);
+	return buffer;
+}
+
+DVTI_FN const char *dvti_shape_text(dvt_shape shape) {
+	char *buffer = dvti_name_buffer();
+	dvti_text text = dvti_text_begin(buffer, DVTI_NAME_SIZE);
+	int i;
+	dvti_text_add(&text, "(");
+	for (i = 0; i < shape.ndim && i < DVT_MAX_DIMS; i++)
+		dvti_text_add(&text, "%s%lld", i ? ", " : "", (long long)shape.dim[i]);
+	if (shape.ndim < 0 || shape.ndim > DVT_MAX_DIMS)
+		dvti_text_add(&text, "%s...: %d axes)", shape.ndim < 0 ? "" : ", ", shape.ndim);
+	else
+		dvti_text_add(&text, shape.ndim == 1 ? ",)" : ")");
+	return buffer;
+}
+
+/* A set-user-id program must ignore the environment of its caller. */
+DVTI_FN const char *dvti_env(const char *name) {
+	const char *value;
+#if defined(__linux__) && defined(AT_SECURE)
+	if (getauxval(AT_SECURE))
+		return NULL;
+#endif
+	value = getenv(name);
+	return value && value[0] ? value : NULL;
+}
+
+DVTI_FN int64_t dvti_env_int(const char *name, int64_t low, int64_t high, int64_t fallback) {
+	const char *value = dvti_env(name);
+	char *end;
+	long long number;
+	if (!value)
+		return fallback;
+	errno = 0;
+	number = strtoll(value, &end, 10);
+	if (errno || end == value || *end || number < low || number > high) {
+		dvti_log(DVT_LOG_WARNING, "%s=%s is not a whole number of %lld..%lld; %lld is used", name,
+				 value, (long long)low, (long long)high, (long long)fallback);
+		return fallback;
+	}
+	return number;
+}
+
+DVTI_FN int64_t dvti_parse_bytes(const char *text) {
+	char *end;
+	long long number;
+	int64_t unit = 1, bytes;
+	errno = 0;
+	number = strtoll(text, &end, 10);
+	if (errno || end == text || number < 0)
+		return -1;
+	if (*end == 'K' || *end == 'k')
+		unit = 1024;
+	else if (*end == 'M' || *end == 'm')
+		unit = 1024 * 1024;
+	else if (*end == 'G' || *end == 'g')
+		unit = (int64_t)1024 * 1024 * 1024;
+	if (unit > 1)
+		end++;
+	if (end[0] == 'i' && end[1] == 'B')
+		end += 2;
+	else if (end[0] == 'B')
+		end++;
+	return *end == 0 && dvti_mul(number, unit, &bytes) ? bytes : -1;
+}
+/* ==== end src/1_base/dvt_text.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 23 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/1_base/level_end.inl ==== */
+/* Ends a range that level_plan.inl, level_size.inl or level_cold.inl began. */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/1_base/level_end.inl"
+#endif
+#if DVTI_LEVELS && defined(__clang__) && DVTI_LEVEL_PLAN
+#pragma clang attribute pop
+#elif DVTI_LEVELS && defined(__clang__)
+#pragma clang optimize on
+#elif DVTI_LEVELS
+#pragma GCC pop_options
+#endif
+#undef DVTI_LEVEL_PLAN
+/* ==== end src/1_base/level_end.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 24 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/dvt_hash.c ==== */
 /* 128-bit hashes, which name and check the content of cached files. */
@@ -4012,7 +4559,7 @@ DVTI_FN void dvti_hash128(const void *bytes, size_t n, uint64_t out[2]) {
 }
 /* ==== end src/1_base/dvt_hash.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 19 "src/devtensor_spine.h"
+#line 25 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/dvt_heap.c ==== */
 /* Implements dvt_heap.h. It shares no code with the allocator of GPU memory, which has to split and
@@ -4537,7 +5084,7 @@ DVTI_FN void dvti_heap_stats(dvti_heap *heap, dvt_memory_stats *out) {
 #undef dvti_heap_unwritten
 /* ==== end src/1_base/dvt_heap.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 20 "src/devtensor_spine.h"
+#line 26 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/dvt_mem.c ==== */
 /* Memory: all allocations of the library go through this file. Also checked arithmetic of sizes. */
@@ -4716,217 +5263,7 @@ DVTI_FN bool dvti_sum(int64_t a, int64_t b, int64_t *out) {
 #undef DVTI_SMALL_MOST
 /* ==== end src/1_base/dvt_mem.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 21 "src/devtensor_spine.h"
-#endif
-/* ==== begin src/1_base/dvt_openmp.c ==== */
-/* Detects callers inside OpenMP parallel regions. All their threads compute already, so a thread
-   pool would only compete for processors. Nothing is linked. A loaded runtime is found by its
-   library name. Programs without shared libraries need the weak reference. */
-#ifdef DEVTENSOR_LINES
-#line 4 "src/1_base/dvt_openmp.c"
-#endif
-
-#if DVTI_THREADS
-
-#if defined(__ELF__) && (defined(__GNUC__) || defined(__clang__))
-static int dvti_linked_in_parallel(void)
-	__attribute__((__weakref__("omp_in_parallel"), __unused__));
-#define DVTI_OPENMP_LINKED 1
-#else
-#define DVTI_OPENMP_LINKED 0
-#endif
-
-typedef int (*dvti_in_parallel_fn)(void);
-
-/* The runtimes in this process; a Python program may have two. */
-static dvti_in_parallel_fn dvti_in_parallel[4];
-static dvti_atomic dvti_openmp_known; /* 0: unknown, 1: a thread searches, 2: search done */
-
-static void dvti_openmp_find(void) {
-	static const char *const names[] = {
-#if defined(_WIN32)
-		"vcomp140.dll",
-		"libiomp5md.dll",
-		"libomp140.x86_64.dll",
-		"libomp.dll",
-		"libgomp-1.dll"
-#elif defined(__APPLE__)
-		"@rpath/libomp.dylib",
-		"libomp.dylib",
-		"libiomp5.dylib"
-#else
-		"libgomp.so.1",
-		"libomp.so.5",
-		"libomp.so",
-		"libiomp5.so"
-#endif
-	};
-	int i, n = 0;
-#if DVTI_OPENMP_LINKED
-	if (dvti_linked_in_parallel)
-		dvti_in_parallel[n++] = dvti_linked_in_parallel;
-#endif
-	for (i = 0; i < DVTI_LENGTH(names) && n < DVTI_LENGTH(dvti_in_parallel); i++) {
-		void *library = dvti_library_loaded(names[i]), *symbol;
-		if (!library)
-			continue;
-		symbol = dvti_library_symbol(library, "omp_in_parallel");
-		if (symbol && (n == 0 || memcmp(&dvti_in_parallel[0], &symbol, sizeof symbol) != 0))
-			memcpy(&dvti_in_parallel[n++], &symbol, sizeof symbol);
-		/* Never closed: the function is called until the process ends. */
-	}
-}
-
-DVTI_FN bool dvti_openmp_busy(void) {
-	int i;
-	if (dvti_atomic_load(&dvti_openmp_known) != 2) {
-		if (!dvti_atomic_swap(&dvti_openmp_known, 0, 1))
-			return true; /* another thread searches now: run without the pool once */
-		dvti_openmp_find();
-		dvti_atomic_store(&dvti_openmp_known, 2);
-	}
-	for (i = 0; i < DVTI_LENGTH(dvti_in_parallel) && dvti_in_parallel[i]; i++)
-		if (dvti_in_parallel[i]())
-			return true;
-	return false;
-}
-
-#undef DVTI_OPENMP_LINKED
-
-#else
-
-DVTI_FN bool dvti_openmp_busy(void) {
-	return false;
-}
-
-#endif
-/* ==== end src/1_base/dvt_openmp.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 22 "src/devtensor_spine.h"
-#endif
-/* ==== begin src/1_base/dvt_affinity.c ==== */
-/* Selects the processors that the workers of the thread pool run on.
-
-   Linux often wakes a thread on the processor of the thread that wakes it. Virtual machines
-   suffer most, because they hide which processors share caches. There the worker queues behind
-   the caller, which computes, until load balancing moves it after some milliseconds. Most jobs
-   are shorter. So a worker excludes the caller's processor from its affinity mask before it
-   sleeps, and restores the mask after it wakes. */
-#ifdef DEVTENSOR_LINES
-#line 8 "src/1_base/dvt_affinity.c"
-#endif
-
-#if DVTI_THREADS
-
-#if DVTI_LINUX && defined(SYS_getcpu) && defined(SYS_sched_setaffinity)
-
-typedef unsigned long dvti_affinity_words[DVTI_AFFINITY_CPUS / (8 * sizeof(unsigned long))];
-
-/* Reads the affinity mask of a thread. The main thread's id is the process id. */
-static long dvti_affinity_of(int64_t thread, unsigned long *mask) {
-	memset(mask, 0, sizeof(dvti_affinity_words));
-	return syscall(SYS_sched_getaffinity, (pid_t)thread, sizeof(dvti_affinity_words), mask);
-}
-
-DVTI_FN int dvti_affinity_now(void) {
-	unsigned processor = 0;
-	return syscall(SYS_getcpu, &processor, NULL, NULL) == 0 ? (int)processor : -1;
-}
-
-DVTI_FN void dvti_affinity_leave(dvti_affinity_mask *home, int processor) {
-	const int bits = 8 * (int)sizeof home->before[0];
-	long bytes;
-	int i, left = 0;
-	home->bytes = 0;
-	if (processor < 0 || processor >= DVTI_AFFINITY_CPUS)
-		return;
-	bytes = dvti_affinity_of(0, home->before);
-	if (bytes <= 0 || dvti_affinity_of(dvti_process_id(), home->others) != bytes ||
-		!(home->before[processor / bits] >> processor % bits & 1))
-		return;
-	memcpy(home->without, home->before, sizeof home->without);
-	home->without[processor / bits] &= ~(1ul << processor % bits);
-	for (i = 0; i < DVTI_AFFINITY_CPUS / bits; i++)
-		left |= home->without[i] != 0;
-	if (left && syscall(SYS_sched_setaffinity, 0, (size_t)bytes, home->without) == 0)
-		home->bytes = bytes;
-}
-
-/* Changes nothing when another part of the program has set this thread's mask, or the process's,
-   meanwhile. The main thread's mask stands for the process's. */
-DVTI_FN void dvti_affinity_return(dvti_affinity_mask *home) {
-	dvti_affinity_words now;
-	if (home->bytes && dvti_affinity_of(dvti_process_id(), now) == home->bytes &&
-		memcmp(now, home->others, sizeof now) == 0 && dvti_affinity_of(0, now) == home->bytes &&
-		memcmp(now, home->without, sizeof now) == 0)
-		syscall(SYS_sched_setaffinity, 0, (size_t)home->bytes, home->before);
-	home->bytes = 0;
-}
-
-#else
-
-DVTI_FN int dvti_affinity_now(void) {
-	return -1;
-}
-
-DVTI_FN void dvti_affinity_leave(dvti_affinity_mask *home, int processor) {
-	(void)processor;
-	home->bytes = 0;
-}
-
-DVTI_FN void dvti_affinity_return(dvti_affinity_mask *home) {
-	(void)home;
-}
-
-#endif
-
-DVTI_FN void dvti_affinity_yield(void) {
-#if defined(_WIN32)
-	SwitchToThread();
-#else
-	sched_yield();
-#endif
-}
-
-DVTI_FN int dvti_affinity_group(int64_t number, const int *processors, int groups) {
-	int64_t all = 0, at;
-	int group;
-	for (group = 0; group < groups; group++)
-		all += processors[group];
-	if (groups < 2 || all < 1)
-		return -1;
-	at = (number + 1) % all; /* the caller runs on the first processor */
-	for (group = 0; at >= processors[group]; group++)
-		at -= processors[group];
-	return group;
-}
-
-/* Windows starts the threads of a process with several processor groups (more than 64 processors)
-   in one of them. */
-DVTI_FN void dvti_affinity_begin(int64_t number) {
-#if defined(_WIN32)
-	int processors[64], group, groups = DVTI_MIN((int)GetActiveProcessorGroupCount(), 64);
-	GROUP_AFFINITY affinity;
-	for (group = 0; group < groups; group++)
-		processors[group] = (int)GetActiveProcessorCount((WORD)group);
-	group = dvti_affinity_group(number, processors, groups);
-	if (group < 0)
-		return;
-	memset(&affinity, 0, sizeof affinity);
-	affinity.Group = (WORD)group;
-	affinity.Mask = processors[group] >= 8 * (int)sizeof affinity.Mask
-						? ~(KAFFINITY)0
-						: ((KAFFINITY)1 << processors[group]) - 1;
-	SetThreadGroupAffinity(GetCurrentThread(), &affinity, NULL);
-#else
-	(void)number;
-#endif
-}
-
-#endif
-/* ==== end src/1_base/dvt_affinity.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 23 "src/devtensor_spine.h"
+#line 27 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/dvt_futex.c ==== */
 /* Futexes: 32-bit words on which threads spin and sleep. */
@@ -4996,7 +5333,7 @@ DVTI_FN void dvti_futex_reset(void) {
 #endif
 /* ==== end src/1_base/dvt_futex.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 24 "src/devtensor_spine.h"
+#line 28 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/dvt_pool.c ==== */
 /* The thread pool behind dvti_parallel_for.
@@ -5503,190 +5840,7 @@ DVT_API dvt_status dvt_set_num_threads(int n) {
 #undef DVTI_MOST_THREADS
 /* ==== end src/1_base/dvt_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 25 "src/devtensor_spine.h"
-#endif
-/* ==== begin src/1_base/dvt_private_file.c ==== */
-/* Files that are loaded as code, so only this user may write them. Files and directories that other
-   users could have created or changed are refused. No function here sets an error: the caller
-   continues without the file. */
-#ifdef DEVTENSOR_LINES
-#line 4 "src/1_base/dvt_private_file.c"
-#endif
-
-#if !defined(DEVTENSOR_NO_FILES)
-
-#define DVTI_PRIVATE_FILE_MOST ((int64_t)1 << 28)
-
-#if defined(_WIN32)
-
-/* User profiles are private on Windows. */
-static bool dvti_directory_ok(const char *path) {
-	DWORD attributes = GetFileAttributesA(path);
-	return attributes != INVALID_FILE_ATTRIBUTES && (attributes & FILE_ATTRIBUTE_DIRECTORY) &&
-		   !(attributes & FILE_ATTRIBUTE_REPARSE_POINT);
-}
-
-static bool dvti_directory_make(const char *path) {
-	return CreateDirectoryA(path, NULL) || GetLastError() == ERROR_ALREADY_EXISTS;
-}
-
-static FILE *dvti_private_open(const char *path, int64_t *size) {
-	FILE *file = fopen(path, "rb");
-	if (file && (_fseeki64(file, 0, SEEK_END) != 0 || (*size = _ftelli64(file)) < 0 ||
-				 _fseeki64(file, 0, SEEK_SET) != 0)) {
-		fclose(file);
-		return NULL;
-	}
-	return file;
-}
-
-static FILE *dvti_private_create(const char *path) {
-	HANDLE handle =
-		CreateFileA(path, GENERIC_WRITE, 0, NULL, CREATE_NEW, FILE_ATTRIBUTE_NORMAL, NULL);
-	if (handle == INVALID_HANDLE_VALUE)
-		return NULL;
-	CloseHandle(handle);
-	return fopen(path, "wb");
-}
-
-static bool dvti_private_sync(FILE *file) {
-	return fflush(file) == 0 && dvti_fd_sync(_fileno(file));
-}
-
-#else
-
-/* Other users must not be able to write: by the directory's mode, as its owner, or through a
-   symbolic link. */
-static bool dvti_directory_ok(const char *path) {
-	struct stat state;
-	return lstat(path, &state) == 0 && S_ISDIR(state.st_mode) && state.st_uid == geteuid() &&
-		   (state.st_mode & (S_IWGRP | S_IWOTH)) == 0;
-}
-
-static bool dvti_directory_make(const char *path) {
-	return mkdir(path, 0700) == 0 || errno == EEXIST;
-}
-
-static FILE *dvti_private_open(const char *path, int64_t *size) {
-	int descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
-	struct stat state;
-	FILE *file = NULL;
-	if (descriptor < 0)
-		return NULL;
-	if (fstat(descriptor, &state) == 0 && S_ISREG(state.st_mode) && state.st_uid == geteuid() &&
-		(state.st_mode & (S_IWGRP | S_IWOTH)) == 0) {
-		*size = (int64_t)state.st_size;
-		file = fdopen(descriptor, "rb");
-	}
-	if (!file)
-		close(descriptor);
-	return file;
-}
-
-static FILE *dvti_private_create(const char *path) {
-	int descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	FILE *file = descriptor < 0 ? NULL : fdopen(descriptor, "wb");
-	if (!file && descriptor >= 0)
-		close(descriptor);
-	return file;
-}
-
-static bool dvti_private_sync(FILE *file) {
-	return fflush(file) == 0 && dvti_fd_sync(fileno(file));
-}
-
-#endif
-
-DVTI_FN bool dvti_private_directory(const char *path) {
-	return dvti_directory_make(path) && dvti_directory_ok(path);
-}
-
-DVTI_FN char *dvti_private_read(const char *path, size_t *size) {
-	int64_t bytes = -1;
-	FILE *file = dvti_private_open(path, &bytes);
-	char *content = NULL;
-	if (!file)
-		return NULL;
-	if (bytes >= 0 && bytes <= DVTI_PRIVATE_FILE_MOST)
-		content = (char *)dvti_alloc((size_t)bytes);
-	if (content && fread(content, 1, (size_t)bytes, file) != (size_t)bytes) {
-		dvti_free(content);
-		content = NULL;
-	}
-	fclose(file);
-	*size = (size_t)bytes;
-	return content;
-}
-
-DVTI_FN bool dvti_private_write(const char *path, const void *bytes, size_t size) {
-	static dvti_atomic serial;
-	char temporary[1200];
-	FILE *file;
-	bool done;
-	int length = snprintf(temporary, sizeof temporary, "%s.%lld.%lld.%llx.tmp", path,
-						  (long long)dvti_process_id(), (long long)dvti_atomic_add(&serial, 1),
-						  (unsigned long long)(dvti_now() * 1e9));
-	if (length < 0 || length >= (int)sizeof temporary)
-		return false;
-	file = dvti_private_create(temporary);
-	if (!file)
-		return false;
-	done = fwrite(bytes, 1, size, file) == size && dvti_private_sync(file);
-	done = fclose(file) == 0 && done;
-	done = done && dvti_file_replace(temporary, path);
-	if (!done)
-		remove(temporary);
-	return done;
-}
-
-/* ---- listing a directory ---- */
-#if defined(_WIN32)
-
-DVTI_FN void dvti_private_list(const char *path, dvti_entry_fn each, void *user) {
-	char pattern[1100];
-	WIN32_FIND_DATAA found;
-	HANDLE search;
-	snprintf(pattern, sizeof pattern, "%s\\*", path);
-	search = FindFirstFileA(pattern, &found);
-	if (search == INVALID_HANDLE_VALUE)
-		return;
-	do {
-		uint64_t time = (uint64_t)found.ftLastWriteTime.dwHighDateTime << 32 |
-						found.ftLastWriteTime.dwLowDateTime;
-		int64_t size = (int64_t)((uint64_t)found.nFileSizeHigh << 32 | found.nFileSizeLow);
-		if (found.cFileName[0] != '.')
-			each(user, found.cFileName, size, (int64_t)(time / 10000000),
-				 (found.dwFileAttributes & FILE_ATTRIBUTE_DIRECTORY) != 0);
-	} while (FindNextFileA(search, &found));
-	FindClose(search);
-}
-
-#else
-
-DVTI_FN void dvti_private_list(const char *path, dvti_entry_fn each, void *user) {
-	DIR *directory = opendir(path);
-	const struct dirent *entry;
-	while (directory && (entry = readdir(directory)) != NULL) {
-		char full[1400];
-		struct stat state;
-		snprintf(full, sizeof full, "%s/%s", path, entry->d_name);
-		if (entry->d_name[0] != '.' && lstat(full, &state) == 0 &&
-			(S_ISDIR(state.st_mode) || S_ISREG(state.st_mode)))
-			each(user, entry->d_name, (int64_t)state.st_size, (int64_t)state.st_mtime,
-				 S_ISDIR(state.st_mode));
-	}
-	if (directory)
-		closedir(directory);
-}
-
-#endif
-
-#undef DVTI_PRIVATE_FILE_MOST
-
-#endif
-/* ==== end src/1_base/dvt_private_file.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 26 "src/devtensor_spine.h"
+#line 29 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/dvt_rng.c ==== */
 /* The random generators Philox 4x32-10, Threefry 2x32-20 and MT19937, as functions on words. */
@@ -5926,7 +6080,7 @@ DVTI_FN double dvti_erfinv_f64(double x) {
 }
 /* ==== end src/1_base/dvt_rng.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 27 "src/devtensor_spine.h"
+#line 30 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/dvt_status.c ==== */
 /* This thread's first failure, the table of statuses, and the log. Allocates no memory, so it works
@@ -6165,126 +6319,7 @@ DVTI_FN void dvti_error_at(const char *file, int line) {
 }
 /* ==== end src/1_base/dvt_status.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 28 "src/devtensor_spine.h"
-#endif
-/* ==== begin src/1_base/dvt_text.c ==== */
-/* Text for messages and tables, and environment values. */
-#ifdef DEVTENSOR_LINES
-#line 2 "src/1_base/dvt_text.c"
-#endif
-
-DVTI_FN dvti_text dvti_text_begin(char *buffer, size_t size) {
-	dvti_text text;
-	text.at = buffer;
-	text.size = buffer ? size : 0;
-	text.length = 0;
-	if (text.size)
-		buffer[0] = 0;
-	return text;
-}
-
-DVTI_FN void dvti_text_add(dvti_text *text, const char *format, ...) {
-	size_t space = text->size > text->length ? text->size - text->length : 0;
-	va_list args;
-	int written;
-	va_start(args, format);
-	written = vsnprintf(space ? text->at + text->length : NULL, space, format, args);
-	va_end(args);
-	if (written > 0)
-		text->length += (size_t)written;
-}
-
-DVTI_FN void dvti_text_char(dvti_text *text, char c, int64_t times) {
-	for (; times > 0; times--) {
-		if (text->length + 1 < text->size) {
-			text->at[text->length] = c;
-			text->at[text->length + 1] = 0;
-		}
-		text->length++;
-	}
-}
-
-DVTI_FN char *dvti_name_buffer(void) {
-	static DVTI_TLS char ring[16][DVTI_NAME_SIZE];
-	static DVTI_TLS unsigned next;
-	return ring[next++ % 16];
-}
-
-DVTI_FN const char *dvti_range_text(int64_t low, int64_t high) {
-	char *buffer;
-	if (high < low)
-		return "none, since it is empty";
-	buffer = dvti_name_buffer();
-	snprintf(buffer, DVTI_NAME_SIZE, "%lld to %lld", (long long)low, (long long)high);
-	return buffer;
-}
-
-DVTI_FN const char *dvti_shape_text(dvt_shape shape) {
-	char *buffer = dvti_name_buffer();
-	dvti_text text = dvti_text_begin(buffer, DVTI_NAME_SIZE);
-	int i;
-	dvti_text_add(&text, "(");
-	for (i = 0; i < shape.ndim && i < DVT_MAX_DIMS; i++)
-		dvti_text_add(&text, "%s%lld", i ? ", " : "", (long long)shape.dim[i]);
-	if (shape.ndim < 0 || shape.ndim > DVT_MAX_DIMS)
-		dvti_text_add(&text, "%s...: %d axes)", shape.ndim < 0 ? "" : ", ", shape.ndim);
-	else
-		dvti_text_add(&text, shape.ndim == 1 ? ",)" : ")");
-	return buffer;
-}
-
-/* A set-user-id program must ignore the environment of its caller. */
-DVTI_FN const char *dvti_env(const char *name) {
-	const char *value;
-#if defined(__linux__) && defined(AT_SECURE)
-	if (getauxval(AT_SECURE))
-		return NULL;
-#endif
-	value = getenv(name);
-	return value && value[0] ? value : NULL;
-}
-
-DVTI_FN int64_t dvti_env_int(const char *name, int64_t low, int64_t high, int64_t fallback) {
-	const char *value = dvti_env(name);
-	char *end;
-	long long number;
-	if (!value)
-		return fallback;
-	errno = 0;
-	number = strtoll(value, &end, 10);
-	if (errno || end == value || *end || number < low || number > high) {
-		dvti_log(DVT_LOG_WARNING, "%s=%s is not a whole number of %lld..%lld; %lld is used", name,
-				 value, (long long)low, (long long)high, (long long)fallback);
-		return fallback;
-	}
-	return number;
-}
-
-DVTI_FN int64_t dvti_parse_bytes(const char *text) {
-	char *end;
-	long long number;
-	int64_t unit = 1, bytes;
-	errno = 0;
-	number = strtoll(text, &end, 10);
-	if (errno || end == text || number < 0)
-		return -1;
-	if (*end == 'K' || *end == 'k')
-		unit = 1024;
-	else if (*end == 'M' || *end == 'm')
-		unit = 1024 * 1024;
-	else if (*end == 'G' || *end == 'g')
-		unit = (int64_t)1024 * 1024 * 1024;
-	if (unit > 1)
-		end++;
-	if (end[0] == 'i' && end[1] == 'B')
-		end += 2;
-	else if (end[0] == 'B')
-		end++;
-	return *end == 0 && dvti_mul(number, unit, &bytes) ? bytes : -1;
-}
-/* ==== end src/1_base/dvt_text.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 29 "src/devtensor_spine.h"
+#line 31 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/dvt_thread.c ==== */
 /* Threads, time, the process id, dynamic libraries. */
@@ -6585,7 +6620,7 @@ DVTI_FN void dvti_thread_detach(dvti_thread thread) {
 #endif
 /* ==== end src/1_base/dvt_thread.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 30 "src/devtensor_spine.h"
+#line 32 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/2_core/dvt_array.c ==== */
 /* Storages, arrays and views, and the functions that inspect an array. */
@@ -8030,7 +8065,7 @@ DVT_API void *dvt_data(dvt_array *x) {
 }
 /* ==== end src/2_core/dvt_array.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 31 "src/devtensor_spine.h"
+#line 33 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/2_core/dvt_context.c ==== */
 /* Contexts: constructors, the default of a thread, their devices, counters. */
@@ -8530,7 +8565,25 @@ DVT_API dvt_status dvt_wait_all(void) {
 }
 /* ==== end src/2_core/dvt_context.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 32 "src/devtensor_spine.h"
+#line 34 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/1_base/level_size.inl ==== */
+/* Begins a range of files that run once per call of milliseconds, or start work on a GPU: gradients,
+   files, CUDA, training. level_end.inl ends it. Both compilers optimize them for size, GCC without
+   some passes that find little in such code. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/1_base/level_size.inl"
+#endif
+#define DVTI_LEVEL_PLAN 1
+#if DVTI_LEVELS && defined(__clang__)
+#pragma clang attribute push(__attribute__((minsize)), apply_to = function)
+#elif DVTI_LEVELS
+#pragma GCC push_options
+#pragma GCC optimize("Os,no-tree-pta,no-tree-dominator-opts,no-tree-ccp,no-tree-sra")
+#endif
+/* ==== end src/1_base/level_size.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 35 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/2_core/dvt_context_text.c ==== */
 /* Contexts as text: reads and writes the device names of MXNet, PyTorch, TensorFlow and JAX. Also
@@ -8742,7 +8795,162 @@ DVT_API dvt_status dvt_ctx_parse(const char *name, dvt_ctx *out) {
 }
 /* ==== end src/2_core/dvt_context_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 33 "src/devtensor_spine.h"
+#line 36 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/2_core/dvt_device_query.c ==== */
+/* Queries of devices: their properties as a struct and as a table, their memory. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/2_core/dvt_device_query.c"
+#endif
+
+/* Queries a GPU. Does not open a gpu(i) that is not in use, because opening takes memory on it. */
+static void dvti_gpu_query(const dvti_device *device, const dvti_backend_kind *kind, int index,
+						   int64_t limit, dvt_device_info *out) {
+	out->is_virtual = kind->simulates;
+	kind->describe(index, device, out);
+	if (device) {
+		out->memory_used = dvti_atomic_load(&device->used);
+		out->memory_peak = dvti_atomic_load(&device->peak);
+	}
+	if (limit) {
+		out->memory_total = limit;
+		out->memory_free = limit - out->memory_used;
+	}
+}
+
+DVT_API dvt_status dvt_device_query(dvt_ctx ctx, dvt_device_info *out) {
+	dvti_device *device;
+	const dvti_backend_kind *kind;
+	int64_t limit;
+	int index;
+	if (!out)
+		return dvti_null("dvt_device_query", "out");
+	ctx = dvti_ctx(ctx);
+	memset(out, 0, sizeof *out);
+	out->ctx = ctx;
+	if (dvti_device_look(ctx, &device, &kind, &index, &limit)) {
+		dvti_gpu_query(device, kind, index, limit, out);
+		if (device)
+			dvti_device_end(device);
+		return DVT_OK;
+	}
+	device = dvti_device_begin("dvt_device_query", ctx);
+	if (!device)
+		return dvti_failure();
+	out->memory_used = dvti_atomic_load(&device->used);
+	out->memory_peak = dvti_atomic_load(&device->peak);
+	device->kind->describe(0, device, out);
+	dvti_device_end(device);
+	return DVT_OK;
+}
+
+static const char *dvti_mib(int64_t bytes) {
+	char *buffer = dvti_name_buffer();
+	if (bytes < 0)
+		snprintf(buffer, DVTI_NAME_SIZE, "-");
+	else
+		snprintf(buffer, DVTI_NAME_SIZE, "%lld MiB", (long long)(bytes / (1024 * 1024)));
+	return buffer;
+}
+
+static void dvti_device_row(dvti_text *text, dvt_ctx ctx) {
+	dvt_device_info info;
+	if (dvt_device_query(ctx, &info) == DVT_OK)
+		dvti_text_add(text, "| %-8s | %-36.36s | %11s | %11s | %11s |\n", dvt_ctx_name(ctx),
+					  info.name, dvti_mib(info.memory_total), dvti_mib(info.memory_free),
+					  dvti_mib(info.memory_used));
+}
+
+DVT_API size_t dvt_devices_format(char *buffer, size_t size) {
+	static const char line[] = "+----------+--------------------------------------+-------------+--"
+							   "-----------+-------------+\n";
+	dvti_text text = dvti_text_begin(buffer, size);
+	int n = dvt_num_gpus(), i;
+	dvti_text_add(&text, "devtensor %s", DVT_VERSION_STRING);
+	for (i = 0; dvti_built()->kind[i]; i++) {
+		const dvti_backend_kind *kind = dvti_built()->kind[i]();
+		if (kind->version)
+			kind->version(&text);
+	}
+	dvti_text_add(&text, ", threads of cpu(): %d\n%s", dvt_num_threads(), line);
+	dvti_text_add(&text, "| %-8s | %-36s | %11s | %11s | %11s |\n%s", "context", "name", "memory",
+				  "free", "used here", line);
+	dvti_device_row(&text, dvt_cpu());
+	for (i = 0; i < n; i++)
+		dvti_device_row(&text, dvt_gpu(i));
+	dvti_text_add(&text, "%s", line);
+	if (!n)
+		dvti_text_add(&text, "no GPU: %s\n", dvt_gpu_reason());
+	return text.length;
+}
+
+DVT_API void dvt_print_devices(void) {
+	char buffer[8192];
+	dvt_devices_format(buffer, sizeof buffer);
+	fputs(buffer, stdout);
+}
+
+/* ---- memory ---- */
+DVT_API dvt_status dvt_memory_query(dvt_ctx ctx, dvt_memory_stats *out) {
+	dvti_device *device;
+	if (!out)
+		return dvti_null("dvt_memory_query", "out");
+	device = dvti_device_begin("dvt_memory_query", dvti_ctx(ctx));
+	if (!device)
+		return dvti_failure();
+	memset(out, 0, sizeof *out);
+	out->used = out->reserved = dvti_atomic_load(&device->used);
+	out->used_peak = out->reserved_peak = dvti_atomic_load(&device->peak);
+	if (device->backend->memory)
+		device->backend->memory(device, out);
+	dvti_device_end(device);
+	return DVT_OK;
+}
+
+DVT_API int64_t dvt_trim_memory(dvt_ctx ctx) {
+	dvti_device *device = dvti_device_begin("dvt_trim_memory", dvti_ctx(ctx));
+	int64_t bytes = 0;
+	if (!device)
+		return 0;
+	if (device->backend->trim)
+		bytes = device->backend->trim(device);
+	dvti_device_end(device);
+	return bytes;
+}
+
+DVT_API dvt_status dvt_set_memory_limit(int64_t bytes, dvt_ctx ctx) {
+	dvti_device *device;
+	if (bytes < 0)
+		return dvti_fail(DVT_ERR_RANGE,
+						 "dvt_set_memory_limit: got %lld bytes; expected 0 (no limit) or more",
+						 (long long)bytes);
+	device = dvti_device_begin("dvt_set_memory_limit", dvti_ctx(ctx));
+	if (!device)
+		return dvti_failure();
+	dvti_atomic_store(&device->limit, bytes);
+	dvti_device_end(device);
+	return DVT_OK;
+}
+/* ==== end src/2_core/dvt_device_query.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 37 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/1_base/level_end.inl ==== */
+/* Ends a range that level_plan.inl, level_size.inl or level_cold.inl began. */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/1_base/level_end.inl"
+#endif
+#if DVTI_LEVELS && defined(__clang__) && DVTI_LEVEL_PLAN
+#pragma clang attribute pop
+#elif DVTI_LEVELS && defined(__clang__)
+#pragma clang optimize on
+#elif DVTI_LEVELS
+#pragma GCC pop_options
+#endif
+#undef DVTI_LEVEL_PLAN
+/* ==== end src/1_base/level_end.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 38 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/2_core/dvt_copy.c ==== */
 /* The only file that moves elements between contexts. */
@@ -8994,145 +9202,7 @@ DVT_API double dvt_item_at(dvt_array *x, dvt_shape index) {
 }
 /* ==== end src/2_core/dvt_copy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 34 "src/devtensor_spine.h"
-#endif
-/* ==== begin src/2_core/dvt_device_query.c ==== */
-/* Queries of devices: their properties as a struct and as a table, their memory. */
-#ifdef DEVTENSOR_LINES
-#line 2 "src/2_core/dvt_device_query.c"
-#endif
-
-/* Queries a GPU. Does not open a gpu(i) that is not in use, because opening takes memory on it. */
-static void dvti_gpu_query(const dvti_device *device, const dvti_backend_kind *kind, int index,
-						   int64_t limit, dvt_device_info *out) {
-	out->is_virtual = kind->simulates;
-	kind->describe(index, device, out);
-	if (device) {
-		out->memory_used = dvti_atomic_load(&device->used);
-		out->memory_peak = dvti_atomic_load(&device->peak);
-	}
-	if (limit) {
-		out->memory_total = limit;
-		out->memory_free = limit - out->memory_used;
-	}
-}
-
-DVT_API dvt_status dvt_device_query(dvt_ctx ctx, dvt_device_info *out) {
-	dvti_device *device;
-	const dvti_backend_kind *kind;
-	int64_t limit;
-	int index;
-	if (!out)
-		return dvti_null("dvt_device_query", "out");
-	ctx = dvti_ctx(ctx);
-	memset(out, 0, sizeof *out);
-	out->ctx = ctx;
-	if (dvti_device_look(ctx, &device, &kind, &index, &limit)) {
-		dvti_gpu_query(device, kind, index, limit, out);
-		if (device)
-			dvti_device_end(device);
-		return DVT_OK;
-	}
-	device = dvti_device_begin("dvt_device_query", ctx);
-	if (!device)
-		return dvti_failure();
-	out->memory_used = dvti_atomic_load(&device->used);
-	out->memory_peak = dvti_atomic_load(&device->peak);
-	device->kind->describe(0, device, out);
-	dvti_device_end(device);
-	return DVT_OK;
-}
-
-static const char *dvti_mib(int64_t bytes) {
-	char *buffer = dvti_name_buffer();
-	if (bytes < 0)
-		snprintf(buffer, DVTI_NAME_SIZE, "-");
-	else
-		snprintf(buffer, DVTI_NAME_SIZE, "%lld MiB", (long long)(bytes / (1024 * 1024)));
-	return buffer;
-}
-
-static void dvti_device_row(dvti_text *text, dvt_ctx ctx) {
-	dvt_device_info info;
-	if (dvt_device_query(ctx, &info) == DVT_OK)
-		dvti_text_add(text, "| %-8s | %-36.36s | %11s | %11s | %11s |\n", dvt_ctx_name(ctx),
-					  info.name, dvti_mib(info.memory_total), dvti_mib(info.memory_free),
-					  dvti_mib(info.memory_used));
-}
-
-DVT_API size_t dvt_devices_format(char *buffer, size_t size) {
-	static const char line[] = "+----------+--------------------------------------+-------------+--"
-							   "-----------+-------------+\n";
-	dvti_text text = dvti_text_begin(buffer, size);
-	int n = dvt_num_gpus(), i;
-	dvti_text_add(&text, "devtensor %s", DVT_VERSION_STRING);
-	for (i = 0; dvti_built()->kind[i]; i++) {
-		const dvti_backend_kind *kind = dvti_built()->kind[i]();
-		if (kind->version)
-			kind->version(&text);
-	}
-	dvti_text_add(&text, ", threads of cpu(): %d\n%s", dvt_num_threads(), line);
-	dvti_text_add(&text, "| %-8s | %-36s | %11s | %11s | %11s |\n%s", "context", "name", "memory",
-				  "free", "used here", line);
-	dvti_device_row(&text, dvt_cpu());
-	for (i = 0; i < n; i++)
-		dvti_device_row(&text, dvt_gpu(i));
-	dvti_text_add(&text, "%s", line);
-	if (!n)
-		dvti_text_add(&text, "no GPU: %s\n", dvt_gpu_reason());
-	return text.length;
-}
-
-DVT_API void dvt_print_devices(void) {
-	char buffer[8192];
-	dvt_devices_format(buffer, sizeof buffer);
-	fputs(buffer, stdout);
-}
-
-/* ---- memory ---- */
-DVT_API dvt_status dvt_memory_query(dvt_ctx ctx, dvt_memory_stats *out) {
-	dvti_device *device;
-	if (!out)
-		return dvti_null("dvt_memory_query", "out");
-	device = dvti_device_begin("dvt_memory_query", dvti_ctx(ctx));
-	if (!device)
-		return dvti_failure();
-	memset(out, 0, sizeof *out);
-	out->used = out->reserved = dvti_atomic_load(&device->used);
-	out->used_peak = out->reserved_peak = dvti_atomic_load(&device->peak);
-	if (device->backend->memory)
-		device->backend->memory(device, out);
-	dvti_device_end(device);
-	return DVT_OK;
-}
-
-DVT_API int64_t dvt_trim_memory(dvt_ctx ctx) {
-	dvti_device *device = dvti_device_begin("dvt_trim_memory", dvti_ctx(ctx));
-	int64_t bytes = 0;
-	if (!device)
-		return 0;
-	if (device->backend->trim)
-		bytes = device->backend->trim(device);
-	dvti_device_end(device);
-	return bytes;
-}
-
-DVT_API dvt_status dvt_set_memory_limit(int64_t bytes, dvt_ctx ctx) {
-	dvti_device *device;
-	if (bytes < 0)
-		return dvti_fail(DVT_ERR_RANGE,
-						 "dvt_set_memory_limit: got %lld bytes; expected 0 (no limit) or more",
-						 (long long)bytes);
-	device = dvti_device_begin("dvt_set_memory_limit", dvti_ctx(ctx));
-	if (!device)
-		return dvti_failure();
-	dvti_atomic_store(&device->limit, bytes);
-	dvti_device_end(device);
-	return DVT_OK;
-}
-/* ==== end src/2_core/dvt_device_query.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 35 "src/devtensor_spine.h"
+#line 39 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/2_core/dvt_dtype.c ==== */
 /* dtypes: names, sizes, promotion, and the two 16-bit floats. */
@@ -9321,7 +9391,7 @@ DVTI_FN double dvti_below(dvt_dtype dtype, double x) {
 }
 /* ==== end src/2_core/dvt_dtype.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 36 "src/devtensor_spine.h"
+#line 40 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/2_core/dvt_op_row.c ==== */
 /* The columns of the op table and of the table of reductions that are needed at run time, by the
@@ -9424,7 +9494,7 @@ DVTI_FN int64_t dvti_reduce_start_i64(dvti_op op) {
 #undef DVTI_LOWEST
 /* ==== end src/2_core/dvt_op_row.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 37 "src/devtensor_spine.h"
+#line 41 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/2_core/dvt_run.c ==== */
 /* Launches of kernels: dvti_run plans a launch, allocates its workspace, queues it and counts it.
@@ -9549,7 +9619,7 @@ DVT_API bool dvt_allow_winograd(bool allow) {
 }
 /* ==== end src/2_core/dvt_run.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 38 "src/devtensor_spine.h"
+#line 42 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/2_core/dvt_scope.c ==== */
 /* Objects and the scopes that own them. Each thread has one stack of objects; a mark is the
@@ -9924,7 +9994,7 @@ DVT_API void dvt_discard_all(void) {
 #undef dvti_scopes
 /* ==== end src/2_core/dvt_scope.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 39 "src/devtensor_spine.h"
+#line 43 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/2_core/dvt_shape.c ==== */
 /* Shapes: sizes that cannot overflow, strides, broadcasting, axes. */
@@ -10125,7 +10195,7 @@ DVTI_FN bool dvti_new_axis(const char *function, int *axis, const dvt_shape *sha
 }
 /* ==== end src/2_core/dvt_shape.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 40 "src/devtensor_spine.h"
+#line 44 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/dvt_cpu.h ==== */
 /* The interface between the files of the CPU backend. A kernel runs a whole launch in the calling
@@ -10363,7 +10433,7 @@ DVTI_FN void dvti_run_tasks(int64_t tasks, double multiply_adds, void *workspace
 #endif
 /* ==== end src/3_cpu/dvt_cpu.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 41 "src/devtensor_spine.h"
+#line 45 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_conv.h ==== */
 /* The interface between the files of convolution on the CPU. The head of cpu_conv.c has a diagram
@@ -11290,7 +11360,7 @@ DVTI_FN void dvti_conv_winograd_pack(dvti_conv *p, char *workspace);
 #endif
 /* ==== end src/3_cpu/cpu_conv.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 42 "src/devtensor_spine.h"
+#line 46 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_matmul.h ==== */
 /* Matrix products on the CPU: the plan, which cpu_matmul.c, cpu_matmul_small.c and cpu_matmul_int.c
@@ -11409,7 +11479,7 @@ DVTI_FN void dvti_mm_store_int32(const dvti_mm *p, const char *sums, int64_t row
 #endif
 /* ==== end src/3_cpu/cpu_matmul.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 43 "src/devtensor_spine.h"
+#line 47 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_scan.h ==== */
 /* The interface between the files of cumulative sums: (a, n, b), contiguous, along n. A line has
@@ -11472,7 +11542,7 @@ DVTI_FN void dvti_scan_columns_items(void *scan, int64_t begin, int64_t end);
 #endif
 /* ==== end src/3_cpu/cpu_scan.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 44 "src/devtensor_spine.h"
+#line 48 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/dvt_virtual.h ==== */
 /* The interface between the files of virtual GPUs: the command queue.
@@ -11591,7 +11661,7 @@ DVTI_FN bool dvti_virtual_idle(dvti_virtual *v);
 #endif
 /* ==== end src/3_cpu/dvt_virtual.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 46 "src/devtensor_spine.h"
+#line 50 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_blocks.c ==== */
 /* Converts blocks of a view, which are consecutive positions in C order, to and from a contiguous
@@ -11721,7 +11791,7 @@ DVTI_FN void dvti_store_block(const dvti_view *view, int64_t first, int64_t n, d
 }
 /* ==== end src/3_cpu/cpu_blocks.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 47 "src/devtensor_spine.h"
+#line 51 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/level_plan.inl ==== */
 /* Begins a range of files that check, plan and dispatch. They run once per call and compute no
@@ -11740,7 +11810,7 @@ DVTI_FN void dvti_store_block(const dvti_view *view, int64_t first, int64_t n, d
 #endif
 /* ==== end src/1_base/level_plan.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 48 "src/devtensor_spine.h"
+#line 52 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_conv.c ==== */
 /* Convolution on the CPU: forward, backward data and backward weights, by one of five algorithms
@@ -12017,7 +12087,7 @@ DVTI_FN void dvti_cpu_conv2d(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/cpu_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 49 "src/devtensor_spine.h"
+#line 53 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_conv_direct.c ==== */
 /* Convolution (cpu_conv.h): the tasks of forward and backward data, and the algorithms without
@@ -12190,7 +12260,7 @@ DVTI_FN void dvti_conv_data(void *user, int64_t task, void *area) {
 }
 /* ==== end src/3_cpu/cpu_conv_direct.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 50 "src/devtensor_spine.h"
+#line 54 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_conv_im2col.c ==== */
 /* Convolution (cpu_conv.h) through im2col panels: any float dtype in all three directions, and
@@ -12421,7 +12491,7 @@ DVTI_FN void dvti_conv_im2col_weights(dvti_conv_sums *s, const dvti_conv_block *
 }
 /* ==== end src/3_cpu/cpu_conv_im2col.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 51 "src/devtensor_spine.h"
+#line 55 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_conv_nhwc.c ==== */
 /* Convolution (cpu_conv.h): backward weights from an NHWC tile, in which the channels of a pixel
@@ -12544,7 +12614,7 @@ DVTI_FN void dvti_conv_nhwc_add_parts(void *user, int64_t begin, int64_t end) {
 }
 /* ==== end src/3_cpu/cpu_conv_nhwc.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 52 "src/devtensor_spine.h"
+#line 56 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_conv_pack.c ==== */
 /* Convolution (cpu_conv.h): weights and bias in the layout of the kernels.
@@ -12675,7 +12745,7 @@ DVTI_FN void dvti_conv_pack(dvti_conv *p, char *workspace) {
 #undef DVTI_CONV_OUTS
 /* ==== end src/3_cpu/cpu_conv_pack.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 53 "src/devtensor_spine.h"
+#line 57 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_conv_plan.c ==== */
 /* Convolution (cpu_conv.h): how a shape is cut into tasks, and the workspace of a task. Only
@@ -12952,7 +13022,7 @@ DVTI_FN void dvti_conv_cut(dvti_conv *p) {
 #undef DVTI_CONV_FORWARD_OUTS
 /* ==== end src/3_cpu/cpu_conv_plan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 54 "src/devtensor_spine.h"
+#line 58 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_conv_tile.c ==== */
 /* The padded input tile of a convolution (cpu_conv.h): its geometry, loading images to tiles, and
@@ -13218,7 +13288,7 @@ DVTI_FN void dvti_conv_tile_store(const dvti_conv *p, const dvti_conv_block *blo
 }
 /* ==== end src/3_cpu/cpu_conv_tile.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 55 "src/devtensor_spine.h"
+#line 59 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_conv_weights.c ==== */
 /* Convolution (cpu_conv.h): depthwise backward weights, the tasks of all
@@ -13330,7 +13400,7 @@ DVTI_FN void dvti_conv_add_parts(void *user, int64_t begin, int64_t end) {
 }
 /* ==== end src/3_cpu/cpu_conv_weights.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 56 "src/devtensor_spine.h"
+#line 60 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_conv_winograd.c ==== */
 /* Convolution (cpu_conv.h) of 3 x 3 by Winograd's F(4 x 4, 3 x 3), if the program allows it
@@ -13554,10 +13624,10 @@ DVTI_FN void dvti_conv_winograd_task(void *user, int64_t task, void *area) {
 #undef DVTI_WINOGRAD_CHUNK
 /* ==== end src/3_cpu/cpu_conv_winograd.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 57 "src/devtensor_spine.h"
+#line 61 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/level_end.inl ==== */
-/* Ends a range that level_plan.inl or level_cold.inl began. */
+/* Ends a range that level_plan.inl, level_size.inl or level_cold.inl began. */
 #ifdef DEVTENSOR_LINES
 #line 1 "src/1_base/level_end.inl"
 #endif
@@ -13571,7 +13641,7 @@ DVTI_FN void dvti_conv_winograd_task(void *user, int64_t task, void *area) {
 #undef DVTI_LEVEL_PLAN
 /* ==== end src/1_base/level_end.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 58 "src/devtensor_spine.h"
+#line 62 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_convert.c ==== */
 /* Conversion of elements, singly and by rows: every dtype to float, double or int64_t and back. No
@@ -13733,7 +13803,7 @@ DVTI_FN void dvti_store_i64(void *data, dvt_dtype dtype, int64_t at, int64_t val
 }
 /* ==== end src/3_cpu/cpu_convert.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 59 "src/devtensor_spine.h"
+#line 63 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_copy.c ==== */
 /* Copies within one dtype: bits are moved as they are. Through float, as conversions go, a
@@ -13953,7 +14023,7 @@ DVTI_FN bool dvti_cpu_copy(const dvti_launch *launch, const dvti_simd *simd) {
 #undef DVTI_TRANSPOSE_COLUMNS
 /* ==== end src/3_cpu/cpu_copy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 60 "src/devtensor_spine.h"
+#line 64 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_elementwise.c ==== */
 /* Elementwise launches: how operands are read, how the result is written, and how many threads
@@ -14468,7 +14538,7 @@ DVTI_FN void dvti_fast_elementwise(const dvti_launch *launch, const dvti_simd *s
 }
 /* ==== end src/3_cpu/cpu_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 61 "src/devtensor_spine.h"
+#line 65 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_elementwise_int.c ==== */
 /* Elementwise loops in int64, the class of all integers and bools. Every row of the op table
@@ -14551,7 +14621,7 @@ DVTI_FN void dvti_loop_i64(const dvti_loop *loop) {
 #undef DVTI_SPECIAL
 /* ==== end src/3_cpu/cpu_elementwise_int.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 62 "src/devtensor_spine.h"
+#line 66 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_epilogue.c ==== */
 /* The epilogue of a product: a bias along the rows of the result, then an activation. The results
@@ -14625,7 +14695,7 @@ DVTI_FN void dvti_epilogue_whole(const dvti_launch *of) {
 }
 /* ==== end src/3_cpu/cpu_epilogue.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 63 "src/devtensor_spine.h"
+#line 67 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_fill.c ==== */
 /* Creation of arrays: a constant, evenly spaced numbers, ones on a diagonal. */
@@ -14711,7 +14781,7 @@ DVTI_FN void dvti_cpu_fill(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/cpu_fill.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 64 "src/devtensor_spine.h"
+#line 68 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_index.c ==== */
 /* Indexing: take (slices by index), take_along (one element per position), their adjoints, which
@@ -14936,7 +15006,7 @@ DVTI_FN void dvti_cpu_index(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/cpu_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 65 "src/devtensor_spine.h"
+#line 69 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_gemm_int.c ==== */
 /* The packed matrix product of integers, in uint64_t so that sums wrap: packing, and the product of
@@ -15099,7 +15169,7 @@ DVTI_FN void dvti_gemm_pack_b(const dvti_gemm *plan, uint64_t *b, int64_t cols, 
 #undef DVTI_WIDTH
 /* ==== end src/3_cpu/cpu_gemm_int.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 66 "src/devtensor_spine.h"
+#line 70 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_matmul.c ==== */
 /* Matrix products by the kernels of an ISA target (dvt_simd_gemm.h): what is packed, and how the
@@ -15607,7 +15677,7 @@ DVTI_FN void dvti_cpu_matmul(const dvti_launch *launch) {
 #undef DVTI_MM_CHUNK
 /* ==== end src/3_cpu/cpu_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 67 "src/devtensor_spine.h"
+#line 71 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_matmul_small.c ==== */
 /* Small matrix products: one call of the kernel, since planning takes as long. Transposed copies
@@ -15723,7 +15793,7 @@ DVTI_FN bool dvti_cpu_matmul_small(const dvti_matrices *product) {
 #undef DVTI_MM_MANY
 /* ==== end src/3_cpu/cpu_matmul_small.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 68 "src/devtensor_spine.h"
+#line 72 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_matmul_int.c ==== */
 /* Products of integers. Products of bytes run in the float kernels: floats hold the sums of one
@@ -15935,7 +16005,7 @@ DVTI_FN void dvti_mm_run_integers(const dvti_mm_integers *plan, const dvti_launc
 }
 /* ==== end src/3_cpu/cpu_matmul_int.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 69 "src/devtensor_spine.h"
+#line 73 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_optimizer.c ==== */
 /* Optimizer steps. The ISA target's kernels compute arrays that are all float32. Others are
@@ -16293,7 +16363,7 @@ DVTI_FN void dvti_cpu_optimizer(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/cpu_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 70 "src/devtensor_spine.h"
+#line 74 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_pool.c ==== */
 /* Pooling: the maximum or the mean of each window, and their gradients. Windows are clipped to x. A
@@ -16761,7 +16831,7 @@ DVTI_FN bool dvti_fast_pool2d(const dvti_launch *launch, const dvti_simd *simd) 
 }
 /* ==== end src/3_cpu/cpu_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 71 "src/devtensor_spine.h"
+#line 75 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_random.c ==== */
 /* Random numbers. Each element is a function of the key and its own position, so results do not
@@ -17507,7 +17577,7 @@ DVTI_FN void dvti_cpu_random(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/cpu_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 72 "src/devtensor_spine.h"
+#line 76 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_reduce.c ==== */
 /* Reductions by the kernels of an ISA target, which read float32 and narrower floats, float64, and
@@ -17979,7 +18049,7 @@ DVTI_FN void dvti_cpu_variance(const dvti_launch *launch) {
 #undef DVTI_REDUCE_GATHER
 /* ==== end src/3_cpu/cpu_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 73 "src/devtensor_spine.h"
+#line 77 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_reduce_integers.c ==== */
 /* Reductions of integers, in int64: loops over blocks, as the kernels of floats are
@@ -18117,7 +18187,7 @@ DVTI_FN dvti_reduce_kernel dvti_reduce_integers(dvti_op op) {
 #undef W
 /* ==== end src/3_cpu/cpu_reduce_integers.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 74 "src/devtensor_spine.h"
+#line 78 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_reduce_plan.c ==== */
 /* Plans reductions: merges and splits axes, chooses the kernel, cuts the work into items. */
@@ -18250,7 +18320,7 @@ DVTI_FN int64_t dvti_cpu_reduce_plan(dvti_launch *launch, int threads) {
 #undef DVTI_REDUCE_ITEM
 /* ==== end src/3_cpu/cpu_reduce_plan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 75 "src/devtensor_spine.h"
+#line 79 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_scan.c ==== */
 /* Cumulative sums of contiguous arrays (a, n, b) along n. cpu_scan.h shows the work items. Sums of
@@ -18381,7 +18451,7 @@ DVTI_FN void dvti_cpu_scan(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/cpu_scan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 76 "src/devtensor_spine.h"
+#line 80 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_scan_columns.c ==== */
 /* Cumulative sums of neighboring lines (b > 1): rows are added to rows. */
@@ -18516,7 +18586,7 @@ DVTI_FN void dvti_scan_columns_items(void *user, int64_t begin, int64_t end) {
 }
 /* ==== end src/3_cpu/cpu_scan_columns.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 77 "src/devtensor_spine.h"
+#line 81 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_scan_lines.c ==== */
 /* Cumulative sums along memory (b = 1). */
@@ -18762,7 +18832,7 @@ DVTI_FN void dvti_scan_chunk_items(void *user, int64_t begin, int64_t end) {
 }
 /* ==== end src/3_cpu/cpu_scan_lines.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 78 "src/devtensor_spine.h"
+#line 82 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_softmax64.c ==== */
 /* softmax, log_softmax and logsumexp of float64, composed of the elementwise loops of an ISA
@@ -18958,7 +19028,7 @@ DVTI_FN void dvti_logsumexp64_columns(const dvti_simd *simd, const dvti_reductio
 #undef DVTI_WIDE_PART
 /* ==== end src/3_cpu/cpu_softmax64.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 79 "src/devtensor_spine.h"
+#line 83 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_softmax.c ==== */
 /* softmax, log_softmax and layer norm by the kernels of an ISA target, many rows per call; of
@@ -19174,7 +19244,7 @@ DVTI_FN void dvti_cpu_layer_norm(const dvti_launch *launch) {
 #undef DVTI_SOFTMAX_TILE
 /* ==== end src/3_cpu/cpu_softmax.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 80 "src/devtensor_spine.h"
+#line 84 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_sort.c ==== */
 /* Sorts rows, stable. Elements become unsigned keys in the elements' order. A radix sort, least
@@ -19599,7 +19669,7 @@ DVTI_FN void dvti_cpu_sort(const dvti_launch *launch) {
 #undef DVTI_SORT_INTERLEAVED_TERMS
 /* ==== end src/3_cpu/cpu_sort.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 81 "src/devtensor_spine.h"
+#line 85 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_tasks.c ==== */
 /* Runs tasks that each need an area of the workspace while they run. */
@@ -19638,7 +19708,7 @@ DVTI_FN void dvti_run_tasks(int64_t tasks, double multiply_adds, void *workspace
 }
 /* ==== end src/3_cpu/cpu_tasks.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 82 "src/devtensor_spine.h"
+#line 86 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_topk.c ==== */
 /* Top k: the positions of the first k elements of each row in order, as stable sorting gives them
@@ -20008,7 +20078,7 @@ DVTI_FN void dvti_cpu_topk(const dvti_launch *launch) {
 #undef DVTI_TOPK_TERMS
 /* ==== end src/3_cpu/cpu_topk.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 83 "src/devtensor_spine.h"
+#line 87 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/dvt_cpu.c ==== */
 /* The backend of cpu(): main memory and synchronous kernels. Also selects between the ISA target's
@@ -20300,26 +20370,25 @@ DVTI_FN const dvti_backend_kind *dvti_cpu_kind(void) {
 }
 /* ==== end src/3_cpu/dvt_cpu.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 84 "src/devtensor_spine.h"
+#line 88 "src/devtensor_spine.h"
 #endif
-/* ==== begin src/1_base/level_plan.inl ==== */
-/* Begins a range of files that check, plan and dispatch. They run once per call and compute no
-   elements. level_end.inl ends it. Clang compiles them for size. GCC uses -O1 without some passes
-   that find little in such code; that takes 40 % of the time of -O2. Files that dominate calls of a
-   few elements keep the program's level. */
+/* ==== begin src/1_base/level_size.inl ==== */
+/* Begins a range of files that run once per call of milliseconds, or start work on a GPU: gradients,
+   files, CUDA, training. level_end.inl ends it. Both compilers optimize them for size, GCC without
+   some passes that find little in such code. */
 #ifdef DEVTENSOR_LINES
-#line 4 "src/1_base/level_plan.inl"
+#line 3 "src/1_base/level_size.inl"
 #endif
 #define DVTI_LEVEL_PLAN 1
 #if DVTI_LEVELS && defined(__clang__)
 #pragma clang attribute push(__attribute__((minsize)), apply_to = function)
 #elif DVTI_LEVELS
 #pragma GCC push_options
-#pragma GCC optimize("O1,no-tree-pta,no-tree-dominator-opts,no-tree-ccp,no-tree-sra")
+#pragma GCC optimize("Os,no-tree-pta,no-tree-dominator-opts,no-tree-ccp,no-tree-sra")
 #endif
-/* ==== end src/1_base/level_plan.inl ==== */
+/* ==== end src/1_base/level_size.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 85 "src/devtensor_spine.h"
+#line 89 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/dvt_virtual.c ==== */
 /* Virtual GPUs: a memory space with a limit, and a command queue with a thread of its own
@@ -20666,7 +20735,7 @@ DVTI_FN const dvti_backend_kind *dvti_virtual_kind(void) {
 }
 /* ==== end src/3_cpu/dvt_virtual.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 86 "src/devtensor_spine.h"
+#line 90 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/dvt_virtual_model.c ==== */
 /* The timing model of virtual GPUs: copies take latency plus bytes / bandwidth, a launch takes time
@@ -20884,7 +20953,7 @@ DVTI_FN double dvti_model_launch(const dvt_virtual_model *model, const dvti_laun
 }
 /* ==== end src/3_cpu/dvt_virtual_model.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 87 "src/devtensor_spine.h"
+#line 91 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/dvt_virtual_queue.c ==== */
 /* The command queue of a virtual GPU: queuing commands, and the worker thread that runs them. */
@@ -21092,10 +21161,10 @@ DVTI_FN void dvti_virtual_stop(dvti_virtual *v) {
 }
 /* ==== end src/3_cpu/dvt_virtual_queue.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 88 "src/devtensor_spine.h"
+#line 92 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/level_end.inl ==== */
-/* Ends a range that level_plan.inl or level_cold.inl began. */
+/* Ends a range that level_plan.inl, level_size.inl or level_cold.inl began. */
 #ifdef DEVTENSOR_LINES
 #line 1 "src/1_base/level_end.inl"
 #endif
@@ -21109,7 +21178,26 @@ DVTI_FN void dvti_virtual_stop(dvti_virtual *v) {
 #undef DVTI_LEVEL_PLAN
 /* ==== end src/1_base/level_end.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 89 "src/devtensor_spine.h"
+#line 93 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/1_base/level_plan.inl ==== */
+/* Begins a range of files that check, plan and dispatch. They run once per call and compute no
+   elements. level_end.inl ends it. Clang compiles them for size. GCC uses -O1 without some passes
+   that find little in such code; that takes 40 % of the time of -O2. Files that dominate calls of a
+   few elements keep the program's level. */
+#ifdef DEVTENSOR_LINES
+#line 4 "src/1_base/level_plan.inl"
+#endif
+#define DVTI_LEVEL_PLAN 1
+#if DVTI_LEVELS && defined(__clang__)
+#pragma clang attribute push(__attribute__((minsize)), apply_to = function)
+#elif DVTI_LEVELS
+#pragma GCC push_options
+#pragma GCC optimize("O1,no-tree-pta,no-tree-dominator-opts,no-tree-ccp,no-tree-sra")
+#endif
+/* ==== end src/1_base/level_plan.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 94 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_conv.c ==== */
 /* The oracle of convolution: the definition, one sum per result, in float64, rounded once. Any
@@ -21217,7 +21305,7 @@ DVTI_FN void dvti_ref_conv2d(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 90 "src/devtensor_spine.h"
+#line 95 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_elementwise.c ==== */
 /* The oracle of elementwise operations: one element after the other, by F and I of the op table.
@@ -21407,7 +21495,7 @@ DVTI_FN void dvti_ref_elementwise(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 91 "src/devtensor_spine.h"
+#line 96 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_matmul.c ==== */
 /* The oracle of matrix products: three loops in the accumulator's type, k ascending, one thread,
@@ -21462,7 +21550,7 @@ DVTI_FN void dvti_ref_matmul(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 92 "src/devtensor_spine.h"
+#line 97 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_pool.c ==== */
 /* The oracle of pooling: the definition, window by window, in float64. Gradients are added in their
@@ -21565,7 +21653,7 @@ DVTI_FN void dvti_ref_pool2d(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 93 "src/devtensor_spine.h"
+#line 98 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_reduce.c ==== */
 /* The oracle of reductions: one element after the other, in one thread, in float64 or int64, by the
@@ -21726,7 +21814,7 @@ DVTI_FN void dvti_oracle_variance(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 94 "src/devtensor_spine.h"
+#line 99 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_softmax.c ==== */
 /* The oracles of softmax, log_softmax and layer norm, row by row. Softmax in float64, rounded once:
@@ -21798,7 +21886,24 @@ DVTI_FN void dvti_oracle_layer_norm(const dvti_launch *launch, int64_t begin, in
 }
 /* ==== end src/3_cpu/ref/ref_softmax.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 95 "src/devtensor_spine.h"
+#line 100 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/1_base/level_end.inl ==== */
+/* Ends a range that level_plan.inl, level_size.inl or level_cold.inl began. */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/1_base/level_end.inl"
+#endif
+#if DVTI_LEVELS && defined(__clang__) && DVTI_LEVEL_PLAN
+#pragma clang attribute pop
+#elif DVTI_LEVELS && defined(__clang__)
+#pragma clang optimize on
+#elif DVTI_LEVELS
+#pragma GCC pop_options
+#endif
+#undef DVTI_LEVEL_PLAN
+/* ==== end src/1_base/level_end.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 101 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/dvt_angle.c ==== */
 /* Reduces angles for lanes where the subtraction of multiples of pi / 2 in sine, cosine and tangent
@@ -21878,7 +21983,7 @@ DVTI_FN void dvti_reduce_angles(const float *x, uint32_t done, float *rest, floa
 #endif
 /* ==== end src/3_cpu/simd/dvt_angle.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 96 "src/devtensor_spine.h"
+#line 102 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/dvt_angle64.c ==== */
 /* Reduces doubles of any size to |r| <= pi / 4 exactly, as dvt_angle.c does for floats. */
@@ -21968,7 +22073,7 @@ DVTI_FN void dvti_reduce_angles64(const double *x, double *rest, double *low, do
 }
 /* ==== end src/3_cpu/simd/dvt_angle64.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 97 "src/devtensor_spine.h"
+#line 103 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/dvt_simd.c ==== */
 /* Chooses the ISA target: from the processor, the operating system, the environment and the
@@ -22172,7 +22277,7 @@ DVT_API dvt_status dvt_set_cpu_isa(const char *name) {
 }
 /* ==== end src/3_cpu/simd/dvt_simd.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 98 "src/devtensor_spine.h"
+#line 104 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/target_avx2.c ==== */
 /* The ISA target of AVX2 with FMA and F16C. */
@@ -22545,7 +22650,7 @@ DVTI_FN const dvti_simd *dvti_simd_avx2(void) {
 #endif
 /* ==== end src/3_cpu/simd/target_avx2.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 99 "src/devtensor_spine.h"
+#line 105 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/target_avx512.c ==== */
 /* The ISA target of AVX-512 (F, VL, DQ, BW). */
@@ -22943,7 +23048,7 @@ DVTI_FN const dvti_simd *dvti_simd_avx512(void) {
 #endif
 /* ==== end src/3_cpu/simd/target_avx512.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 100 "src/devtensor_spine.h"
+#line 106 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/target_plain.c ==== */
 /* The ISA target for every processor: NEON on 64-bit ARM, elsewhere the compiler's vectors of 16
@@ -23521,7 +23626,7 @@ DVTI_FN const dvti_simd *dvti_simd_plain(void) {
 #endif
 /* ==== end src/3_cpu/simd/target_plain.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 101 "src/devtensor_spine.h"
+#line 107 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_op.h ==== */
 /* The path of a call. Every operation takes the same path, with one helper for each step:
@@ -23874,7 +23979,7 @@ DVTI_FN bool dvti_choice(const char *function, const char *argument, int value, 
 #endif
 /* ==== end src/4_ops/dvt_op.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 102 "src/devtensor_spine.h"
+#line 108 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_grad.h ==== */
 /* The backward pass. A gradient function receives a node and the gradient of its result. It writes
@@ -23973,7 +24078,7 @@ DVTI_FN dvt_status dvti_write_leaves(dvti_graph *graph, bool create_graph);
 #endif
 /* ==== end src/5_grad/dvt_grad.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 103 "src/devtensor_spine.h"
+#line 109 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_io_internal.h ==== */
 /* Shared by printing, the readers and the writers: byte buffers, the text of one float, files
@@ -24240,7 +24345,7 @@ DVTI_FN dvt_status dvti_params_save(const char *function, const char *path,
 #endif
 /* ==== end src/5_io/dvt_io_internal.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 104 "src/devtensor_spine.h"
+#line 110 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda.h ==== */
 /* The directories of the CUDA backend and their interfaces to each other.
@@ -24850,7 +24955,7 @@ DVTI_FN int64_t dvti_cuda_plan_random(const dvti_cuda_gpu *gpu, dvti_launch *lau
 #endif
 /* ==== end src/3_cuda/dvt_cuda.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 105 "src/devtensor_spine.h"
+#line 111 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_CUDA)
 /* ==== begin src/3_cuda/driver/dvt_nccl.h ==== */
@@ -24907,7 +25012,7 @@ DVTI_FN const dvti_nccl_comm *dvti_nccl_comms(const int *devices, int n);
 #endif
 /* ==== end src/3_cuda/driver/dvt_nccl.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 107 "src/devtensor_spine.h"
+#line 113 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_device.h ==== */
 /* The state of one gpu(i). Unless noted otherwise, functions below require the gpu's lock and the
@@ -25116,7 +25221,7 @@ DVTI_FN dvt_status dvti_cuda_all_reduce(const char *name, dvti_device *const *de
 #endif
 /* ==== end src/3_cuda/device/dvt_cuda_device.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 108 "src/devtensor_spine.h"
+#line 114 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_jit.h ==== */
 /* Shared by the files of this directory. The steps from a program to a function:
@@ -25163,7 +25268,7 @@ DVTI_FN void dvti_cuda_cache_drop(dvti_cuda_key key);
 #endif
 /* ==== end src/3_cuda/jit/dvt_cuda_jit.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 109 "src/devtensor_spine.h"
+#line 115 "src/devtensor_spine.h"
 #endif
 #endif
 #if !defined(DEVTENSOR_NO_NN)
@@ -25393,7 +25498,7 @@ DVTI_FN bool dvti_load_match(dvti_load *load, const dvt_block *net);
 #endif
 /* ==== end src/6_nn/dvt_nn_internal.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 112 "src/devtensor_spine.h"
+#line 118 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_train_internal.h ==== */
 /* Internals of training, shared by the files of this directory. */
@@ -25538,12 +25643,12 @@ DVTI_FN bool dvti_batch_make(const char *function, const dvti_batcher *batcher,
 #endif
 /* ==== end src/7_train/dvt_train_internal.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 113 "src/devtensor_spine.h"
+#line 119 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/level_cold.inl ==== */
 /* Begins a range of files that run rarely: drivers, printing, networks. level_end.inl ends it. GCC
-   compiles them as those of level_plan.inl, clang without optimization. */
+   compiles them as those of level_size.inl, clang without optimization. */
 #ifdef DEVTENSOR_LINES
 #line 2 "src/1_base/level_cold.inl"
 #endif
@@ -25552,11 +25657,11 @@ DVTI_FN bool dvti_batch_make(const char *function, const dvti_batcher *batcher,
 #pragma clang optimize off
 #elif DVTI_LEVELS
 #pragma GCC push_options
-#pragma GCC optimize("O1,no-tree-pta,no-tree-dominator-opts,no-tree-ccp,no-tree-sra")
+#pragma GCC optimize("Os,no-tree-pta,no-tree-dominator-opts,no-tree-ccp,no-tree-sra")
 #endif
 /* ==== end src/1_base/level_cold.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 115 "src/devtensor_spine.h"
+#line 121 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_off.c ==== */
 /* The CUDA functions of a build with DEVTENSOR_NO_CUDA. */
@@ -25636,7 +25741,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 #endif
 /* ==== end src/3_cuda/dvt_cuda_off.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 116 "src/devtensor_spine.h"
+#line 122 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_CUDA)
 /* ==== begin src/3_cuda/driver/dvt_cuda_driver.c ==== */
@@ -25820,7 +25925,7 @@ DVTI_FN dvt_status dvti_cuda_fail(const char *function, const char *call, dvti_c
 #undef DVTI_CUDA_LIBRARY
 /* ==== end src/3_cuda/driver/dvt_cuda_driver.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 118 "src/devtensor_spine.h"
+#line 124 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/driver/dvt_cuda_nvrtc.c ==== */
 /* Finds NVRTC: the path that the user names, libraries of this process, the loader's search path,
@@ -26041,7 +26146,7 @@ DVTI_FN const dvti_nvrtc *dvti_nvrtc_open(const char *function) {
 #undef DVTI_NVRTC_PATH
 /* ==== end src/3_cuda/driver/dvt_cuda_nvrtc.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 119 "src/devtensor_spine.h"
+#line 125 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/driver/dvt_nccl.c ==== */
 /* Opens NCCL and creates its communicators. DEVTENSOR_NCCL=1 enables it. Otherwise, or without the
@@ -26136,7 +26241,7 @@ DVTI_FN const dvti_nccl_comm *dvti_nccl_comms(const int *devices, int n) {
 #undef DVTI_NCCL_GROUPS
 /* ==== end src/3_cuda/driver/dvt_nccl.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 120 "src/devtensor_spine.h"
+#line 126 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/driver/dvt_nvml.c ==== */
 /* Queries the free memory of a GPU from NVML, as nvidia-smi does, which needs no context. Optional:
@@ -26201,7 +26306,7 @@ DVTI_FN int64_t dvti_nvml_free(dvti_cu_device physical) {
 }
 /* ==== end src/3_cuda/driver/dvt_nvml.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 121 "src/devtensor_spine.h"
+#line 127 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_cache.c ==== */
 /* Caches compiled programs on disk, so that NVRTC runs once per machine and not once per process.
@@ -26472,7 +26577,7 @@ DVTI_FN void dvti_cuda_cache_write(dvti_cuda_key key, const dvti_cuda_image *ima
 #endif
 /* ==== end src/3_cuda/jit/dvt_cuda_cache.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 122 "src/devtensor_spine.h"
+#line 128 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_text.c ==== */
 /* The source of programs: args.h, base.cu, the definitions of a variant, the functions that it
@@ -31992,7 +32097,7 @@ DVTI_FN char *dvti_cuda_source(dvti_cuda_program program) {
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 123 "src/devtensor_spine.h"
+#line 129 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_compile.c ==== */
 /* Compiles source to an image with NVRTC: a CUBIN if NVRTC knows the architecture, else PTX for the
@@ -32124,7 +32229,7 @@ DVTI_FN dvt_status dvti_cuda_compile(int cc, bool fuse, const char *function, co
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_compile.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 124 "src/devtensor_spine.h"
+#line 130 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_jit.c ==== */
 /* Programs on GPUs: looked up by family, variant and entry, and compiled or loaded at first use. */
@@ -32361,10 +32466,10 @@ DVTI_FN dvt_status dvti_cuda_function(dvti_cuda_physical *physical, const char *
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_jit.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 125 "src/devtensor_spine.h"
+#line 131 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/level_end.inl ==== */
-/* Ends a range that level_plan.inl or level_cold.inl began. */
+/* Ends a range that level_plan.inl, level_size.inl or level_cold.inl began. */
 #ifdef DEVTENSOR_LINES
 #line 1 "src/1_base/level_end.inl"
 #endif
@@ -32378,26 +32483,25 @@ DVTI_FN dvt_status dvti_cuda_function(dvti_cuda_physical *physical, const char *
 #undef DVTI_LEVEL_PLAN
 /* ==== end src/1_base/level_end.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 126 "src/devtensor_spine.h"
+#line 132 "src/devtensor_spine.h"
 #endif
-/* ==== begin src/1_base/level_plan.inl ==== */
-/* Begins a range of files that check, plan and dispatch. They run once per call and compute no
-   elements. level_end.inl ends it. Clang compiles them for size. GCC uses -O1 without some passes
-   that find little in such code; that takes 40 % of the time of -O2. Files that dominate calls of a
-   few elements keep the program's level. */
+/* ==== begin src/1_base/level_size.inl ==== */
+/* Begins a range of files that run once per call of milliseconds, or start work on a GPU: gradients,
+   files, CUDA, training. level_end.inl ends it. Both compilers optimize them for size, GCC without
+   some passes that find little in such code. */
 #ifdef DEVTENSOR_LINES
-#line 4 "src/1_base/level_plan.inl"
+#line 3 "src/1_base/level_size.inl"
 #endif
 #define DVTI_LEVEL_PLAN 1
 #if DVTI_LEVELS && defined(__clang__)
 #pragma clang attribute push(__attribute__((minsize)), apply_to = function)
 #elif DVTI_LEVELS
 #pragma GCC push_options
-#pragma GCC optimize("O1,no-tree-pta,no-tree-dominator-opts,no-tree-ccp,no-tree-sra")
+#pragma GCC optimize("Os,no-tree-pta,no-tree-dominator-opts,no-tree-ccp,no-tree-sra")
 #endif
-/* ==== end src/1_base/level_plan.inl ==== */
+/* ==== end src/1_base/level_size.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 127 "src/devtensor_spine.h"
+#line 133 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_all_reduce.c ==== */
 /* Sums over several gpus by kernels that read peer memory (kernels/all_reduce.cu). The compute
@@ -32681,7 +32785,7 @@ DVTI_FN dvt_status dvti_cuda_all_reduce(const char *name, dvti_device *const *de
 #undef DVTI_ONE_STAGE_BYTES
 /* ==== end src/3_cuda/device/dvt_cuda_all_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 128 "src/devtensor_spine.h"
+#line 134 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_copy.c ==== */
 /* Transfers between main memory and a GPU. Small ones use the compute stream. Large ones use
@@ -32845,7 +32949,7 @@ DVTI_FN dvt_status dvti_cuda_download(dvti_device *device, void *dst, const void
 }
 /* ==== end src/3_cuda/device/dvt_cuda_copy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 129 "src/devtensor_spine.h"
+#line 135 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_device.c ==== */
 /* Physical GPUs and the gpu(i) on them: opening, closing, queries. */
@@ -33066,7 +33170,7 @@ DVTI_FN void dvti_cuda_describe(int index, const dvti_device *device, dvt_device
 }
 /* ==== end src/3_cuda/device/dvt_cuda_device.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 130 "src/devtensor_spine.h"
+#line 136 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_error.c ==== */
 /* Errors of a GPU. Most errors belong to the call that returned them. Some end the context, such as
@@ -33278,7 +33382,7 @@ DVTI_FN void dvti_cuda_end(dvti_cuda_gpu *gpu, bool pushed) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_error.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 131 "src/devtensor_spine.h"
+#line 137 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_memory.c ==== */
 /* The caching allocator of one gpu(i). It splits segments from the driver into blocks and reuses
@@ -33557,7 +33661,7 @@ DVTI_FN void dvti_cuda_forget(dvti_cuda_memory *memory) {
 #undef DVTI_CUDA_LARGE_UNIT
 /* ==== end src/3_cuda/device/dvt_cuda_memory.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 132 "src/devtensor_spine.h"
+#line 138 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_order.c ==== */
 /* Orders the streams of a gpu(i); see dvt_cuda_device.h. */
@@ -33779,7 +33883,7 @@ DVTI_FN void dvti_cuda_order_close(dvti_cuda_gpu *gpu) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_order.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 133 "src/devtensor_spine.h"
+#line 139 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_peer.c ==== */
 /* Copies between GPUs. Peer access is tested, once for each pair, before it is used. On some
@@ -33998,7 +34102,7 @@ DVTI_FN dvt_status dvti_cuda_copy_from(dvti_device *device, void *dst, dvti_devi
 #undef DVTI_PEER_TEST_WORDS
 /* ==== end src/3_cuda/device/dvt_cuda_peer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 134 "src/devtensor_spine.h"
+#line 140 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_staging.c ==== */
 /* Staging buffers of pinned memory between main memory and a GPU. The GPU copies without the
@@ -34081,7 +34185,7 @@ DVTI_FN void dvti_cuda_staging_close(dvti_cuda_gpu *gpu) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_staging.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 135 "src/devtensor_spine.h"
+#line 141 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/dvt_cuda_grid.c ==== */
 /* Code that all families share: views and divisors for kernels, grids, and the launch in the
@@ -34166,7 +34270,7 @@ DVTI_FN dvt_status dvti_cuda_start(dvti_cuda_gpu *gpu, const dvti_launch *launch
 }
 /* ==== end src/3_cuda/launch/dvt_cuda_grid.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 136 "src/devtensor_spine.h"
+#line 142 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/dvt_cuda_axes.c ==== */
 /* Axes of windows, simplified for the families' geometry: few, and in memory order. */
@@ -34237,7 +34341,7 @@ DVTI_FN int64_t dvti_cuda_power(int64_t least) {
 }
 /* ==== end src/3_cuda/launch/dvt_cuda_axes.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 137 "src/devtensor_spine.h"
+#line 143 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_conv.c ==== */
 /* Convolution and its gradients: kernel conv2d (kernels/conv.cu). Variant: dtype, operation, `how`
@@ -34586,7 +34690,7 @@ DVTI_FN dvt_status dvti_cuda_conv(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 #undef DVTI_CUDA_CONV_TILES
 /* ==== end src/3_cuda/launch/cuda_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 138 "src/devtensor_spine.h"
+#line 144 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_elementwise.c ==== */
 /* Elementwise operations (kernels/elementwise.cu): the order of axes, the groups of elements, the
@@ -34940,7 +35044,7 @@ DVTI_FN dvt_status dvti_cuda_elementwise(dvti_cuda_gpu *gpu, const dvti_launch *
 #undef DVTI_EW_TILE
 /* ==== end src/3_cuda/launch/cuda_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 139 "src/devtensor_spine.h"
+#line 145 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_fill.c ==== */
 /* Creation of values: kernels fill, arange and eye (kernels/fill.cu). Variant: the dtype. */
@@ -34975,7 +35079,7 @@ DVTI_FN dvt_status dvti_cuda_fill(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 }
 /* ==== end src/3_cuda/launch/cuda_fill.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 140 "src/devtensor_spine.h"
+#line 146 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_index.c ==== */
 /* Indexing: kernels take, take_along and one_hot (kernels/index.cu). */
@@ -35155,7 +35259,7 @@ DVTI_FN int64_t dvti_cuda_plan_index(const dvti_cuda_gpu *gpu, dvti_launch *laun
 }
 /* ==== end src/3_cuda/launch/cuda_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 141 "src/devtensor_spine.h"
+#line 147 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_matmul.c ==== */
 /* Matrix products: kernel matmul (kernels/matmul.cu, and kernels/matmul_mma.cu where tensor cores
@@ -35529,7 +35633,7 @@ DVTI_FN dvt_status dvti_cuda_matmul(dvti_cuda_gpu *gpu, const dvti_launch *launc
 #undef DVTI_MM_CHUNK
 /* ==== end src/3_cuda/launch/cuda_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 142 "src/devtensor_spine.h"
+#line 148 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_optimizer.c ==== */
 /* Steps of optimizers (kernels/optimizer.cu). Variant, from the lowest bit: 5 row of the table, 1
@@ -35587,7 +35691,7 @@ DVTI_FN dvt_status dvti_cuda_optimizer(dvti_cuda_gpu *gpu, const dvti_launch *la
 #undef DVTI_OPT_MOST
 /* ==== end src/3_cuda/launch/cuda_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 143 "src/devtensor_spine.h"
+#line 149 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_order.c ==== */
 /* Sorting of rows, and the first k: kernel sort (kernels/order.cu, and kernels/sort.cu for rows too
@@ -35720,7 +35824,7 @@ DVTI_FN dvt_status dvti_cuda_order(dvti_cuda_gpu *gpu, const dvti_launch *launch
 #undef DVTI_CUDA_ORDER_FEW
 /* ==== end src/3_cuda/launch/cuda_order.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 144 "src/devtensor_spine.h"
+#line 150 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_pool.c ==== */
 /* Pooling: kernel pool2d (kernels/pool.cu). Variant: dtype, kind, whether a team computes a window,
@@ -35861,7 +35965,7 @@ DVTI_FN dvt_status dvti_cuda_pool(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 }
 /* ==== end src/3_cuda/launch/cuda_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 145 "src/devtensor_spine.h"
+#line 151 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_random.c ==== */
 /* Random numbers: kernel random (kernels/random.cu). */
@@ -36038,7 +36142,7 @@ DVTI_FN int64_t dvti_cuda_plan_random(const dvti_cuda_gpu *gpu, dvti_launch *lau
 #undef DVTI_CUDA_SHUFFLE_BLOCK
 /* ==== end src/3_cuda/launch/cuda_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 146 "src/devtensor_spine.h"
+#line 152 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_reduce.c ==== */
 /* Reductions: kernel reduce (kernels/reduce.cu). The geometry depends on shape, strides and dtype
@@ -36212,7 +36316,7 @@ DVTI_FN int64_t dvti_cuda_plan_reduce(const dvti_cuda_gpu *gpu, dvti_launch *lau
 #undef DVTI_CUDA_BLOCKS
 /* ==== end src/3_cuda/launch/cuda_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 147 "src/devtensor_spine.h"
+#line 153 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_scan.c ==== */
 /* Cumulative sums: kernel scan (kernels/scan.cu). */
@@ -36275,7 +36379,7 @@ DVTI_FN dvt_status dvti_cuda_scan(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 #undef DVTI_CUDA_SCAN_COLUMN_CHUNK
 /* ==== end src/3_cuda/launch/cuda_scan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 148 "src/devtensor_spine.h"
+#line 154 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_softmax.c ==== */
 /* Softmax along the last axis: kernel softmax (kernels/softmax.cu). */
@@ -36391,7 +36495,7 @@ DVTI_FN dvt_status dvti_cuda_softmax(dvti_cuda_gpu *gpu, const dvti_launch *laun
 #undef DVTI_CUDA_PAIR
 /* ==== end src/3_cuda/launch/cuda_softmax.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 149 "src/devtensor_spine.h"
+#line 155 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_sort.c ==== */
 /* Stable sort of keys with values, for families that need it (kernels/sort.cu). */
@@ -36451,7 +36555,7 @@ DVTI_FN dvt_status dvti_cuda_sort(dvti_cuda_gpu *gpu, const dvti_launch *launch,
 #undef DVTI_CUDA_SORT_TILES
 /* ==== end src/3_cuda/launch/cuda_sort.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 150 "src/devtensor_spine.h"
+#line 156 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_backend.c ==== */
 /* The functions of 2_core/dvt_backend.h for a GPU: memory, launches, waiting. Copies are in
@@ -36675,7 +36779,7 @@ DVTI_FN const dvti_backend_kind *dvti_cuda_kind(void) {
 }
 /* ==== end src/3_cuda/dvt_cuda_backend.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 151 "src/devtensor_spine.h"
+#line 157 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_share.c ==== */
 /* Interoperability with other CUDA code of the process: the stream of a gpu(i), and addresses. The
@@ -36776,11 +36880,11 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 }
 /* ==== end src/3_cuda/dvt_cuda_share.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 152 "src/devtensor_spine.h"
+#line 158 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/level_end.inl ==== */
-/* Ends a range that level_plan.inl or level_cold.inl began. */
+/* Ends a range that level_plan.inl, level_size.inl or level_cold.inl began. */
 #ifdef DEVTENSOR_LINES
 #line 1 "src/1_base/level_end.inl"
 #endif
@@ -36794,7 +36898,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 #undef DVTI_LEVEL_PLAN
 /* ==== end src/1_base/level_end.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 154 "src/devtensor_spine.h"
+#line 160 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_kernels/dvt_kernels.c ==== */
 /* The backends of this build: the kernels of each, and the kinds of devices. The only file that
@@ -36837,7 +36941,7 @@ DVTI_FN const dvti_build *dvti_built(void) {
 }
 /* ==== end src/3_kernels/dvt_kernels.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 155 "src/devtensor_spine.h"
+#line 161 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_op_check.c ==== */
 /* Checks that every operation shares, with their messages. */
@@ -37053,7 +37157,7 @@ DVTI_FN bool dvti_choice(const char *function, const char *argument, int value, 
 }
 /* ==== end src/4_ops/dvt_op_check.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 156 "src/devtensor_spine.h"
+#line 162 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_stream.c ==== */
 /* Random streams of the contexts, their seeds and engines. The call itself advances a stream's
@@ -37328,7 +37432,7 @@ DVTI_FN dvt_status dvti_draw(dvt_array *out, dvti_launch *launch, const dvt_key 
 #undef DVTI_MXNET_GENERATORS
 /* ==== end src/4_ops/dvt_stream.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 157 "src/devtensor_spine.h"
+#line 163 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_tape.c ==== */
 /* The tape records which operations computed an array: recording state, nodes, and the release of
@@ -37537,7 +37641,7 @@ DVTI_FN dvt_array *dvti_finish(dvt_array *out, dvti_op op, const char *name, dvt
 }
 /* ==== end src/4_ops/dvt_tape.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 158 "src/devtensor_spine.h"
+#line 164 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_elementwise.c ==== */
 /* Elementwise operations: the public functions of the op table's rows, where and clip. */
@@ -37822,7 +37926,7 @@ DVT_API dvt_array *dvt_clip_(dvt_array *x, double low, double high) {
 }
 /* ==== end src/4_ops/op_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 159 "src/devtensor_spine.h"
+#line 165 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_matmul.c ==== */
 /* Matrix products. One recorded operation handles arrays of two axes and more, with batch axes that
@@ -38294,7 +38398,7 @@ DVT_API dvt_array *dvt_dot(dvt_array *a, dvt_array *b) {
 }
 /* ==== end src/4_ops/op_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 160 "src/devtensor_spine.h"
+#line 166 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_reduce.c ==== */
 /* Reductions over axes, and softmax along one. A node's attributes: for reductions i[0] is the bit
@@ -38541,7 +38645,7 @@ DVT_API dvt_array *dvt_log_softmax(dvt_array *x, int axis) {
 }
 /* ==== end src/4_ops/op_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 161 "src/devtensor_spine.h"
+#line 167 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/level_plan.inl ==== */
 /* Begins a range of files that check, plan and dispatch. They run once per call and compute no
@@ -38560,7 +38664,7 @@ DVT_API dvt_array *dvt_log_softmax(dvt_array *x, int axis) {
 #endif
 /* ==== end src/1_base/level_plan.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 162 "src/devtensor_spine.h"
+#line 168 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_compare.c ==== */
 /* Comparisons of arrays with tolerances, by NumPy's rules. They are never recorded, because their
@@ -38676,282 +38780,7 @@ DVT_API bool dvt_array_equal(dvt_array *a, dvt_array *b, dvt_nan_rule nan) {
 }
 /* ==== end src/4_ops/op_compare.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 163 "src/devtensor_spine.h"
-#endif
-/* ==== begin src/4_ops/op_conv.c ==== */
-/* Convolution: parameters, shapes, and the recorded operation. Its two gradients are operations
-   too. Pooling is in op_pool.c. */
-#ifdef DEVTENSOR_LINES
-#line 3 "src/4_ops/op_conv.c"
-#endif
-
-DVTI_FN void dvti_pair(const int *pair, int first, int *out) {
-	out[0] = pair[0] ? pair[0] : first;
-	out[1] = pair[1] ? pair[1] : out[0];
-}
-
-DVTI_FN void dvti_padding(const int *pair, int *out) {
-	int i;
-	dvti_pair(pair, 0, out);
-	for (i = 0; i < 2; i++)
-		if (out[i] == DVT_PAD_NONE)
-			out[i] = 0;
-}
-
-/* Replaces zeros by defaults. This is the only place that does so. It checks signs only; the shapes
-   decide later whether the window fits. */
-static bool dvti_conv2d_resolve(const char *name, const dvt_conv2d_options *p, dvti_attr *attr) {
-	static const dvt_conv2d_options none = {{0, 0}, {0, 0}, {0, 0}, 0};
-	int i, pair[6];
-	*attr = dvti_attr_none();
-	p = p ? p : &none;
-	dvti_pair(p->stride, 1, pair);
-	dvti_padding(p->padding, pair + 2);
-	dvti_pair(p->dilation, 1, pair + 4);
-	for (i = 0; i < 6; i++)
-		attr->i[i] = pair[i];
-	attr->i[6] = p->groups ? p->groups : 1;
-	for (i = 0; i < 7; i++)
-		if (attr->i[i] < 0) {
-			static const char *const field[] = {"stride", "padding", "dilation", "groups"};
-			dvti_fail(DVT_ERR_RANGE, "%s: %s is %lld; expected %s, or 0 for the default", name,
-					  field[i / 2], (long long)attr->i[i],
-					  i / 2 == 1 ? "a positive number, DVT_PAD_NONE for none"
-								 : "a positive number");
-			return false;
-		}
-	return true;
-}
-
-/* Returns the extent of the result along one axis, or -1 with the error set. */
-static int64_t dvti_conv2d_extent(const char *name, const char *axis, int64_t x, int64_t w,
-								  int64_t stride, int64_t padding, int64_t dilation) {
-	int64_t padded, reach;
-	if (!dvti_sum(x, 2 * padding, &padded) || !dvti_mul(w - 1, dilation, &reach) ||
-		!dvti_sum(reach, 1, &reach)) {
-		dvti_fail(DVT_ERR_SHAPE,
-				  "%s: the %s of the window overflows; use a smaller dilation or padding", name,
-				  axis);
-		return -1;
-	}
-	if (reach > padded) {
-		dvti_fail(DVT_ERR_SHAPE,
-				  "%s: the window spans a %s of %lld (kernel %lld, dilation %lld), but x with its "
-				  "padding has %lld "
-				  "(%lld + 2 * %lld); use a smaller kernel or more padding",
-				  name, axis, (long long)reach, (long long)w, (long long)dilation,
-				  (long long)padded, (long long)x, (long long)padding);
-		return -1;
-	}
-	return (padded - reach) / stride + 1;
-}
-
-/* Returns the description of an operand for an error: the array's, or only its shape when array is
-   NULL. */
-static const char *dvti_conv2d_text(const dvt_array *array, dvt_shape shape) {
-	return array ? dvti_describe(array) : dvti_shape_text(shape);
-}
-
-/* Computes the result's shape; returns false with the error set. of_x and of_w serve the message
-   only and may be NULL. */
-static bool dvti_conv2d_shape(const char *name, dvt_shape x, dvt_shape w, const dvt_array *of_x,
-							  const dvt_array *of_w, const dvti_attr *attr, dvt_shape *y) {
-	int64_t groups = attr->i[6];
-	if (x.ndim != 4 || w.ndim != 4) {
-		dvti_fail(DVT_ERR_SHAPE,
-				  "%s: x is %s and w is %s; expected x (batch, channels, height, width) and w "
-				  "(channels out, channels "
-				  "in / groups, height, width); reshape them",
-				  name, dvti_conv2d_text(of_x, x), dvti_conv2d_text(of_w, w));
-		return false;
-	}
-	if (x.dim[1] % groups || w.dim[0] % groups) {
-		dvti_fail(DVT_ERR_SHAPE,
-				  "%s: %lld groups do not divide the %lld channels of x and the %lld of the result "
-				  "(x is %s and w is "
-				  "%s); choose a common divisor",
-				  name, (long long)groups, (long long)x.dim[1], (long long)w.dim[0],
-				  dvti_conv2d_text(of_x, x), dvti_conv2d_text(of_w, w));
-		return false;
-	}
-	if (x.dim[1] / groups != w.dim[1]) {
-		dvti_fail(DVT_ERR_SHAPE,
-				  "%s: x is %s and w is %s; with %lld groups w's second extent must be %lld", name,
-				  dvti_conv2d_text(of_x, x), dvti_conv2d_text(of_w, w), (long long)groups,
-				  (long long)(x.dim[1] / groups));
-		return false;
-	}
-	if (w.dim[2] < 1 || w.dim[3] < 1) {
-		dvti_fail(DVT_ERR_SHAPE, "%s: w is %s; expected a kernel of at least 1 x 1", name,
-				  dvti_conv2d_text(of_w, w));
-		return false;
-	}
-	*y = x;
-	y->dim[1] = w.dim[0];
-	y->dim[2] =
-		dvti_conv2d_extent(name, "height", x.dim[2], w.dim[2], attr->i[0], attr->i[2], attr->i[4]);
-	if (y->dim[2] < 0)
-		return false;
-	y->dim[3] =
-		dvti_conv2d_extent(name, "width", x.dim[3], w.dim[3], attr->i[1], attr->i[3], attr->i[5]);
-	return y->dim[3] >= 0;
-}
-
-/* Runs and records one of the three operations. `in` is contiguous and of one dtype. */
-static dvt_array *dvti_conv2d_launch(const char *name, dvti_op op, dvt_array *const *in, int n,
-									 dvt_shape shape, const dvti_attr *attr, bool relu) {
-	dvti_launch launch;
-	dvt_array *out = dvti_array_new(name, shape, in[0]->dtype, in[0]->storage->ctx);
-	bool fused = relu && dvti_supports(in[0]->storage->device, dvti_kernel_conv2d(), op,
-									   in[0]->dtype, DVTI_CAN_EPILOGUE);
-	int i;
-	dvti_launch_begin(&launch, name, dvti_kernel_conv2d(), op);
-	if (!out)
-		return NULL;
-	for (i = 0; i < n; i++)
-		launch.in[i] = dvti_view_of(in[i]);
-	launch.n_in = n;
-	launch.out[0] = dvti_view_of(out);
-	launch.n_out = 1;
-	memcpy(launch.i, attr->i, 7 * sizeof launch.i[0]);
-	launch.i[7] = (in[0]->dtype == DVT_F32 && dvti_tf32_allowed() ? 1 : 0) +
-				  (dvti_winograd_allowed() ? 2 : 0);
-	launch.epilogue.activation = fused ? DVTI_RELU : DVTI_NO_ACTIVATION;
-	if (dvt_shape_size(shape) > 0 && dvti_run(out->storage->device, &launch) != DVT_OK)
-		return NULL;
-	out = dvti_finish(out, op, name, in, n, attr);
-	if (fused)
-		return dvti_record_epilogue(out, DVTI_OP_relu, "dvt_relu", NULL);
-	return out && relu ? dvt_relu(out) : out;
-}
-
-/* Makes all inputs contiguous and converts them to their common dtype (copies are recorded), then
-   launches. */
-static dvt_array *dvti_conv2d_ready(const char *name, dvti_op op, dvt_array *const *in, int n,
-									dvt_shape shape, const dvti_attr *attr, bool relu) {
-	dvt_scope_guard scope = dvt_scope_begin();
-	dvt_dtype dtype = in[0]->dtype;
-	dvt_array *ready[3], *out = NULL;
-	int i;
-	for (i = 1; i < n; i++)
-		dtype = dvt_promote(dtype, in[i]->dtype);
-	for (i = 0; i < n; i++)
-		if (!(ready[i] = dvt_contiguous(dvt_as_in_dtype(in[i], dtype))))
-			break;
-	if (i == n)
-		out = (dvt_array *)dvt_keep(dvti_conv2d_launch(name, op, ready, n, shape, attr, relu));
-	dvt_scope_end(&scope);
-	return out;
-}
-
-static const char *const dvti_conv2d_names[] = {"x", "w", "bias"};
-
-static dvt_array *dvti_conv2d_then(dvt_array *x, dvt_array *w, dvt_array *bias,
-								   const dvti_attr *attr, bool relu) {
-	dvt_array *in[3];
-	dvt_shape shape;
-	in[0] = x;
-	in[1] = w;
-	in[2] = bias;
-	if (!dvti_check_named("dvt_conv2d", in, bias ? 3 : 2, dvti_conv2d_names) ||
-		!dvti_conv2d_shape("dvt_conv2d", x->shape, w->shape, x, w, attr, &shape))
-		return NULL;
-	return dvti_conv2d_ready("dvt_conv2d", DVTI_OP_conv2d, in, bias ? 3 : 2, shape, attr, relu);
-}
-
-DVTI_FN dvt_array *dvti_conv2d(dvt_array *x, dvt_array *w, dvt_array *bias, const dvti_attr *attr) {
-	return dvti_conv2d_then(x, w, bias, attr, false);
-}
-
-static bool dvti_conv2d_floats(dvt_array *const *in, int n) {
-	int i;
-	for (i = 0; i < n; i++)
-		if (!dvt_dtype_is_float(in[i]->dtype)) {
-			dvti_fail(DVT_ERR_DTYPE,
-					  "dvt_conv2d: %s is %s; expected floats: convert it with dvt_astype",
-					  dvti_conv2d_names[i], dvti_describe(in[i]));
-			return false;
-		}
-	return true;
-}
-
-DVTI_FN bool dvti_conv2d_accepts(const char *name, dvt_array *x, dvt_shape w,
-								 const dvt_conv2d_options *p) {
-	dvti_attr attr;
-	dvt_shape y;
-	return dvti_conv2d_resolve(name, p, &attr) && dvti_conv2d_floats(&x, 1) &&
-		   dvti_conv2d_shape(name, x->shape, w, x, NULL, &attr, &y);
-}
-
-DVTI_FN dvt_array *dvti_conv2d_layer(dvt_array *x, dvt_array *w, dvt_array *bias,
-									 const dvt_conv2d_options *p, bool relu) {
-	dvt_array *in[3];
-	dvti_attr attr;
-	in[0] = x;
-	in[1] = w;
-	in[2] = bias;
-	if (!x || !w) {
-		dvti_null("dvt_conv2d", x ? "w" : "x");
-		return NULL;
-	}
-	if (!dvti_conv2d_resolve("dvt_conv2d", p, &attr) || !dvti_conv2d_floats(in, bias ? 3 : 2))
-		return NULL;
-	if (bias &&
-		(bias->shape.ndim != 1 || w->shape.ndim < 1 || bias->shape.dim[0] != w->shape.dim[0])) {
-		dvti_fail(
-			DVT_ERR_SHAPE,
-			"dvt_conv2d: bias is %s and w is %s; expected one value per channel of the result",
-			dvti_describe(bias), dvti_describe(w));
-		return NULL;
-	}
-	return dvti_conv2d_then(x, w, bias, &attr, relu);
-}
-
-DVT_API dvt_array *dvt_conv2d(dvt_array *x, dvt_array *w, dvt_array *bias,
-							  const dvt_conv2d_options *p) {
-	return dvti_optional("dvt_conv2d", "bias", bias) ? dvti_conv2d_layer(x, w, bias, p, false)
-													 : NULL;
-}
-
-/* Checks the shapes of a gradient against those of the forward call. Other shapes would read beyond
-   a buffer. */
-static bool dvti_conv2d_agree(const char *name, dvt_shape x, dvt_shape w, dvt_shape g,
-							  const dvti_attr *attr) {
-	dvt_shape y;
-	if (!dvti_conv2d_shape(name, x, w, NULL, NULL, attr, &y))
-		return false;
-	if (!dvt_shape_equal(y, g)) {
-		dvti_fail(DVT_ERR_SHAPE, "%s: the gradient has shape %s; expected %s, that of the result",
-				  name, dvti_shape_text(g), dvti_shape_text(y));
-		return false;
-	}
-	return true;
-}
-
-DVTI_FN dvt_array *dvti_conv2d_data(dvt_array *g, dvt_array *w, dvt_shape x_shape,
-									const dvti_attr *attr) {
-	dvt_array *in[2];
-	in[0] = g;
-	in[1] = w;
-	if (!dvti_check("dvt_conv2d", in, 2) ||
-		!dvti_conv2d_agree("dvt_conv2d", x_shape, w->shape, g->shape, attr))
-		return NULL;
-	return dvti_conv2d_ready("dvt_conv2d", DVTI_OP_conv2d_data, in, 2, x_shape, attr, false);
-}
-
-DVTI_FN dvt_array *dvti_conv2d_weight(dvt_array *x, dvt_array *g, dvt_shape w_shape,
-									  const dvti_attr *attr) {
-	dvt_array *in[2];
-	in[0] = x;
-	in[1] = g;
-	if (!dvti_check("dvt_conv2d", in, 2) ||
-		!dvti_conv2d_agree("dvt_conv2d", x->shape, w_shape, g->shape, attr))
-		return NULL;
-	return dvti_conv2d_ready("dvt_conv2d", DVTI_OP_conv2d_weight, in, 2, w_shape, attr, false);
-}
-/* ==== end src/4_ops/op_conv.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 164 "src/devtensor_spine.h"
+#line 169 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_copy.c ==== */
 /* Copies as operations: between contexts, dtypes and arrays. 2_core/dvt_copy.c moves the bytes. */
@@ -39073,7 +38902,7 @@ DVT_API dvt_array *dvt_copy_into(dvt_array *dst, dvt_array *src) {
 }
 /* ==== end src/4_ops/op_copy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 165 "src/devtensor_spine.h"
+#line 170 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_create.c ==== */
 /* Creation of arrays: uninitialized, constant, evenly spaced, or from host memory. */
@@ -39317,7 +39146,7 @@ DVT_API dvt_status dvt_set_from_host(dvt_array *x, const void *src, int64_t byte
 }
 /* ==== end src/4_ops/op_create.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 166 "src/devtensor_spine.h"
+#line 171 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_index.c ==== */
 /* Joining, splitting and indexing. A node's attr.i[0] is the axis, not negative, of concat, take,
@@ -39801,1130 +39630,7 @@ DVT_API dvt_array *dvt_one_hot(dvt_array *indices, int64_t depth, dvt_dtype dtyp
 }
 /* ==== end src/4_ops/op_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 167 "src/devtensor_spine.h"
-#endif
-/* ==== begin src/4_ops/op_layers.c ==== */
-/* Layers as functions. They are composed of recorded operations, so they need no gradients of their
-   own. */
-#ifdef DEVTENSOR_LINES
-#line 4 "src/4_ops/op_layers.c"
-#endif
-
-/* Computes the layer in one launch where the backend and the inputs allow it. */
-static dvt_array *dvti_linear_of(dvt_array *x, dvt_array *w, dvt_array *bias, bool relu) {
-	dvt_array *y;
-	if (x->dtype == DVT_F32 && w->dtype == DVT_F32 &&
-		dvti_supports(x->storage->device, dvti_kernel_matmul(), DVTI_OP_matmul, DVT_F32,
-					  DVTI_CAN_EPILOGUE) &&
-		x->shape.ndim > 1 && (!bias || (bias->dtype == DVT_F32 && dvt_is_contiguous(bias))))
-		return dvti_linear_fused(x, w, bias, relu);
-	y = dvti_matmul("dvt_matmul_with", x, w, false, true);
-	if (bias)
-		y = dvt_add(y, bias);
-	return y && relu ? dvt_relu(y) : y;
-}
-
-DVTI_FN dvt_array *dvti_linear(dvt_array *x, dvt_array *w, dvt_array *bias, bool relu) {
-	static const char *const names[] = {"x", "w", "bias"};
-	dvt_array *in[3], *y;
-	dvt_scope_guard scope;
-	in[0] = x;
-	in[1] = w;
-	in[2] = bias;
-	if (!dvti_check_named("dvt_linear", in, bias ? 3 : 2, names))
-		return NULL;
-	if (x->shape.ndim < 1 || w->shape.ndim != 2 ||
-		x->shape.dim[x->shape.ndim - 1] != w->shape.dim[1] ||
-		(bias && (bias->shape.ndim != 1 || bias->shape.dim[0] != w->shape.dim[0]))) {
-		dvti_fail(
-			DVT_ERR_SHAPE,
-			"dvt_linear: x is %s, w is %s and bias %s; expected (..., k), (units, k) and (units,)",
-			dvti_describe(x), dvti_describe(w), bias ? dvti_describe(bias) : "none");
-		return NULL;
-	}
-	scope = dvt_scope_begin();
-	y = dvti_linear_of(x, w, bias, relu);
-	dvt_keep(y);
-	dvt_scope_end(&scope);
-	return y;
-}
-
-DVT_API dvt_array *dvt_linear(dvt_array *x, dvt_array *w, dvt_array *bias) {
-	return dvti_optional("dvt_linear", "bias", bias) ? dvti_linear(x, w, bias, false) : NULL;
-}
-
-static DVTI_NOINLINE dvt_array *dvti_dropout(dvt_array *x, double p) {
-	dvt_scope_guard scope;
-	dvt_array *kept, *y;
-	if (!dvti_check("dvt_dropout", &x, 1))
-		return NULL;
-	if (!(p >= 0 && p < 1)) {
-		dvti_fail(DVT_ERR_RANGE, "dvt_dropout: p is %g; expected 0 <= p < 1", p);
-		return NULL;
-	}
-	if (!dvt_is_training() || p == 0)
-		return x;
-	scope = dvt_scope_begin();
-	/* Selects instead of multiplying: dropped elements are 0 even where x is infinite or NaN. */
-	kept = dvt_bernoulli(1 - p, x->shape, DVT_BOOL, x->storage->ctx);
-	y = dvt_div_scalar(x, 1 - p);
-	y = y ? dvt_where(kept, y, dvt_scalar(0, y->dtype, x->storage->ctx)) : NULL;
-	dvt_keep(y);
-	dvt_scope_end(&scope);
-	return y;
-}
-
-DVT_API dvt_array *dvt_dropout(dvt_array *x, double p) {
-	const dvti_float_mode mode = dvti_float_mode_begin();
-	dvt_array *y = dvti_dropout(x, p);
-	dvti_float_mode_end(&mode);
-	return y;
-}
-
-/* ---- batch normalization ---- */
-/* Returns v (n) in a shape that broadcasts along x's axis. */
-static dvt_array *dvti_along(dvt_array *v, const dvt_array *x, int axis) {
-	dvt_shape shape = x->shape;
-	int i;
-	for (i = 0; i < shape.ndim; i++)
-		shape.dim[i] = i == axis ? x->shape.dim[axis] : 1;
-	return dvt_reshape(v, shape);
-}
-
-static const char *const dvti_batch_norm_names[] = {"x", "gamma", "beta", "running_mean",
-													"running_var"};
-
-static bool dvti_batch_norm_ok(dvt_array *const *in, int axis) {
-	const char *const *names = dvti_batch_norm_names;
-	dvt_array *x = in[0];
-	int i;
-	for (i = 1; i < 5; i++)
-		if (in[i]->shape.ndim != 1 || in[i]->shape.dim[0] != x->shape.dim[axis]) {
-			dvti_fail(
-				DVT_ERR_SHAPE,
-				"dvt_batch_norm: %s is %s; expected shape (%lld,), the extent of axis %d of x (%s)",
-				names[i], dvti_describe(in[i]), (long long)x->shape.dim[axis], axis,
-				dvti_describe(x));
-			return false;
-		}
-	for (i = 0; i < 5; i++)
-		if (!dvt_dtype_is_float(in[i]->dtype)) {
-			dvti_fail(DVT_ERR_DTYPE, "dvt_batch_norm: %s is %s; expected a float dtype", names[i],
-					  dvti_describe(in[i]));
-			return false;
-		}
-	return true;
-}
-
-/* Checks the running statistics that training writes. They must hold every variance: float16 ends
-   at 65504, and bfloat16 would lose changes below 0.4 %. */
-static bool dvti_running_ok(dvt_array *const *in) {
-	int i;
-	for (i = 3; i < 5; i++) {
-		if (in[i]->broadcast) {
-			dvti_fail(DVT_ERR_VALUE,
-					  "dvt_batch_norm: running statistics are written, and a broadcast "
-					  "view cannot be; copy it first");
-			return false;
-		}
-		if (in[i]->dtype == DVT_F16 || in[i]->dtype == DVT_BF16) {
-			dvti_fail(DVT_ERR_DTYPE,
-					  "dvt_batch_norm: %s is %s; expected float32 or float64 in train mode, "
-					  "whatever x is: convert it with dvt_astype",
-					  dvti_batch_norm_names[i], dvti_describe(in[i]));
-			return false;
-		}
-	}
-	return true;
-}
-
-/* Returns momentum * running + (1 - momentum) * batch. */
-static DVTI_NOINLINE dvt_array *dvti_moved(dvt_array *running, dvt_array *batch, double momentum) {
-	dvt_array *share = dvt_mul_scalar(dvt_reshape(batch, running->shape), 1 - momentum);
-	return dvt_add(dvt_mul_scalar(running, momentum), share);
-}
-
-/* Updates both running statistics without recording. Both values are computed before either is
-   written. */
-static bool dvti_move_running(dvt_array *const *running, dvt_array *mean, dvt_array *variance,
-							  double momentum) {
-	const dvti_float_mode mode = dvti_float_mode_begin();
-	bool good = false;
-	DVT_MODE_SCOPE(DVT_OFF, DVT_UNCHANGED) {
-		dvt_array *m = dvti_moved(running[0], mean, momentum),
-				  *v = dvti_moved(running[1], variance, momentum);
-		good = m && v && dvt_copy_into(running[0], m) && dvt_copy_into(running[1], v);
-	}
-	dvti_float_mode_end(&mode);
-	return good;
-}
-
-DVT_API dvt_array *dvt_batch_norm(dvt_array *x, dvt_array *gamma, dvt_array *beta,
-								  dvt_array *running_mean, dvt_array *running_var, int axis,
-								  double momentum, double epsilon) {
-	dvt_array *in[5], *mean, *variance, *y = NULL;
-	dvt_scope_guard scope;
-	dvt_dtype dtype;
-	bool training = dvt_is_training();
-	in[0] = x;
-	in[1] = gamma;
-	in[2] = beta;
-	in[3] = running_mean;
-	in[4] = running_var;
-	if (!dvti_check_named("dvt_batch_norm", in, 5, dvti_batch_norm_names) ||
-		!dvti_axis("dvt_batch_norm", &axis, &x->shape) || !dvti_batch_norm_ok(in, axis))
-		return NULL;
-	if (!(momentum >= 0 && momentum <= 1) || !(epsilon >= 0)) {
-		dvti_fail(DVT_ERR_RANGE,
-				  "dvt_batch_norm: momentum %g and epsilon %g; expected 0 to 1, and 0 or more",
-				  momentum, epsilon);
-		return NULL;
-	}
-	if (training && !dvti_running_ok(in))
-		return NULL;
-	scope = dvt_scope_begin();
-	dtype = dvt_promote(dvt_promote(x->dtype, gamma->dtype), beta->dtype);
-	x = dvti_wide_float(x);
-	if (!x) {
-		dvt_scope_end(&scope);
-		return NULL;
-	}
-	if (training) {
-		dvt_axes others = DVT_ALL;
-		int i;
-		for (i = 0; i < x->shape.ndim; i++)
-			if (i != axis)
-				others.axis[others.n++] = i;
-		/* With no other axis each element is a batch of one: it is its own mean, and its variance
-           is 0. */
-		mean = others.n ? dvt_mean(x, dvt_keepdims(others)) : x;
-		variance = others.n ? dvt_mean(dvt_square(dvt_sub(x, mean)), dvt_keepdims(others))
-							: dvt_zeros_like(x);
-	} else {
-		mean = dvti_along(dvti_wide_float(running_mean), x, axis);
-		variance = dvti_along(dvti_wide_float(running_var), x, axis);
-	}
-	y = dvt_mul(dvt_sub(x, mean), dvt_rsqrt(dvt_add_scalar(variance, epsilon)));
-	y = dvt_add(dvt_mul(y, dvti_along(gamma, x, axis)), dvti_along(beta, x, axis));
-	y = dvt_as_in_dtype(y, dtype);
-	/* The statistics change last, so that a failure above leaves them as they were. An empty batch
-       has no statistics. */
-	if (y && training && dvt_shape_size(x->shape) > 0 &&
-		!dvti_move_running(in + 3, mean, variance, momentum))
-		y = NULL;
-	dvt_keep(y);
-	dvt_scope_end(&scope);
-	return y;
-}
-
-/* Normalizes in one launch, with the same bits as the separate operations. */
-static dvt_array *dvti_layer_norm_fused(dvt_array *x, dvt_array *gamma, dvt_array *beta,
-										double epsilon) {
-	dvti_launch launch;
-	dvt_array *out = dvti_array_new("dvt_layer_norm", x->shape, DVT_F32, x->storage->ctx);
-	if (!out)
-		return NULL;
-	dvti_launch_begin(&launch, "dvt_layer_norm", dvti_kernel_layer_norm(), DVTI_OP_layer_norm);
-	dvti_clear(&launch.in[1], 2 * sizeof launch.in[1]); /* a cleared view means NULL */
-	launch.compute = DVTI_F32;
-	launch.n_in = 3;
-	launch.n_out = 1;
-	launch.in[0] = dvti_view_of(x);
-	if (gamma)
-		launch.in[1] = dvti_view_of(gamma);
-	if (beta)
-		launch.in[2] = dvti_view_of(beta);
-	launch.out[0] = dvti_view_of(out);
-	launch.f[0] = epsilon;
-	return dvti_run(out->storage->device, &launch) == DVT_OK ? out : NULL;
-}
-
-/* Normalizes x of float32 or wider, or of integers. gamma and beta are float32 or wider, or
-   NULL. */
-static dvt_array *dvti_layer_norm_of(dvt_array *x, dvt_array *gamma, dvt_array *beta,
-									 double epsilon) {
-	dvt_array *mean, *centered, *variance, *y;
-	/* Longer rows are summed in several passes, which the single launch does not do. */
-	if (dvti_fusible(x, gamma, beta) &&
-		dvti_supports(x->storage->device, dvti_kernel_layer_norm(), DVTI_OP_layer_norm, x->dtype,
-					  DVTI_CAN_RUN) &&
-		x->shape.dim[x->shape.ndim - 1] <= 32768)
-		return dvti_layer_norm_fused(x, gamma, beta, epsilon);
-	mean = dvt_mean(x, DVT_KEEPDIMS(-1));
-	centered = dvt_sub(x, mean);
-	variance = dvt_mean(dvt_square(centered), DVT_KEEPDIMS(-1));
-	y = dvt_mul(centered, dvt_rsqrt(dvt_add_scalar(variance, epsilon)));
-	if (gamma)
-		y = dvt_mul(y, gamma);
-	return beta ? dvt_add(y, beta) : y;
-}
-
-DVT_API dvt_array *dvt_layer_norm(dvt_array *x, dvt_array *gamma, dvt_array *beta, double epsilon) {
-	dvt_array *in[3], *y = NULL;
-	const char *names[3] = {"x", "gamma", "beta"};
-	dvt_scope_guard scope;
-	dvt_dtype dtype;
-	int n = 1, i;
-	in[0] = x;
-	if (gamma)
-		in[n++] = gamma;
-	if (beta) {
-		names[n] = "beta";
-		in[n++] = beta;
-	}
-	if (!dvti_check_named("dvt_layer_norm", in, n, names) ||
-		!dvti_optional("dvt_layer_norm", "gamma", gamma) ||
-		!dvti_optional("dvt_layer_norm", "beta", beta))
-		return NULL;
-	if (x->shape.ndim < 1 || !(epsilon >= 0)) {
-		dvti_fail(
-			x->shape.ndim < 1 ? DVT_ERR_SHAPE : DVT_ERR_RANGE,
-			"dvt_layer_norm: x is %s and epsilon %g; expected at least one axis, and 0 or more",
-			dvti_describe(x), epsilon);
-		return NULL;
-	}
-	for (i = 1; i < n; i++)
-		if (in[i]->shape.ndim != 1 || in[i]->shape.dim[0] != x->shape.dim[x->shape.ndim - 1]) {
-			dvti_fail(DVT_ERR_SHAPE,
-					  "dvt_layer_norm: %s is %s; expected shape (%lld,), the extent of the last "
-					  "axis of x (%s)",
-					  names[i], dvti_describe(in[i]), (long long)x->shape.dim[x->shape.ndim - 1],
-					  dvti_describe(x));
-			return NULL;
-		}
-	dtype = dvti_float_dtype(x->dtype);
-	for (i = 1; i < n; i++)
-		dtype = dvt_promote(dtype, in[i]->dtype);
-	scope = dvt_scope_begin();
-	for (i = 0; i < n; i++)
-		if (!(in[i] = dvti_wide_float(in[i])))
-			break;
-	if (i == n) {
-		y = dvti_layer_norm_of(in[0], gamma ? in[1] : NULL, beta ? in[n - 1] : NULL, epsilon);
-		y = dvt_as_in_dtype(y, dtype);
-	}
-	dvt_keep(y);
-	dvt_scope_end(&scope);
-	return y;
-}
-/* ==== end src/4_ops/op_layers.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 168 "src/devtensor_spine.h"
-#endif
-/* ==== begin src/4_ops/op_pool.c ==== */
-/* Pooling: parameters, shapes, and the recorded operations, which are each other's gradients.
-   Windows are clipped to x: padding is never the maximum, and counts in a mean only on request. */
-#ifdef DEVTENSOR_LINES
-#line 3 "src/4_ops/op_pool.c"
-#endif
-
-DVTI_FN void dvti_pool2d_pairs(const dvt_pool2d_options *p, int *size, int *stride, int *padding) {
-	dvti_pair(p->size, 0, size);
-	if (p->stride[0] == 0 && p->stride[1] == 0)
-		memcpy(stride, size, 2 * sizeof *stride);
-	else
-		dvti_pair(p->stride, size[0], stride);
-	dvti_padding(p->padding, padding);
-}
-
-/* Replaces zeros by defaults, in this one place. A global pooling takes its window from x. */
-static void dvti_pool2d_resolve(const dvt_pool2d_options *p, const dvt_array *x, dvti_attr *attr) {
-	int i, pair[6];
-	*attr = dvti_attr_none();
-	if (!p->global) {
-		dvti_pool2d_pairs(p, pair, pair + 2, pair + 4);
-		for (i = 0; i < 6; i++)
-			attr->i[i] = pair[i];
-	} else
-		for (i = 0; i < 2; i++) {
-			attr->i[i] = x->shape.dim[2 + i];
-			attr->i[2 + i] = 1;
-		}
-	attr->i[6] = p->exclude_padding;
-}
-
-static bool dvti_pool2d_valid(const char *name, const dvti_attr *attr) {
-	int i;
-	for (i = 0; i < 2; i++) {
-		int64_t size = attr->i[i], stride = attr->i[2 + i], padding = attr->i[4 + i];
-		const char *axis = i ? "width" : "height";
-		if (size < 1 || stride < 1) {
-			dvti_fail(DVT_ERR_RANGE,
-					  "%s: along the %s, size is %lld and stride %lld; expected at least 1 (a "
-					  "stride of 0 means the "
-					  "size)",
-					  name, axis, (long long)size, (long long)stride);
-			return false;
-		}
-		if (padding < 0 || padding > size / 2) {
-			dvti_fail(DVT_ERR_RANGE,
-					  "%s: along the %s, padding is %lld; expected 0 to %lld, half the size of the "
-					  "window",
-					  name, axis, (long long)padding, (long long)(size / 2));
-			return false;
-		}
-	}
-	return true;
-}
-
-/* Returns the number of windows along one axis, or -1 with the error set. */
-static int64_t dvti_pool2d_extent(const char *name, const char *axis, int64_t x, int64_t size,
-								  int64_t stride, int64_t padding, bool ceil_mode) {
-	int64_t padded = x, n;
-	if (!dvti_sum(x, 2 * padding, &padded) || x < 1 || size > padded) {
-		dvti_fail(DVT_ERR_SHAPE,
-				  "%s: x has a %s of %lld, with padding on both sides %lld; expected at least 1 "
-				  "and at least the window's %lld",
-				  name, axis, (long long)x, (long long)padded, (long long)size);
-		return -1;
-	}
-	n = (padded - size) / stride + 1;
-	/* ceil_mode rounds up when the additional window still begins inside x. */
-	if (ceil_mode && (padded - size) % stride && n <= (x + padding - 1) / stride)
-		n++;
-	return n;
-}
-
-static bool dvti_pool2d_begin(const char *name, dvt_array *x, const dvt_pool2d_options *p,
-							  dvti_attr *attr) {
-	int i;
-	if (!x || !p) {
-		dvti_null(name, x ? "p" : "x");
-		return false;
-	}
-	if (x->shape.ndim != 4) {
-		dvti_fail(DVT_ERR_SHAPE,
-				  "%s: x is %s; expected (batch, channels, height, width): reshape it", name,
-				  dvti_describe(x));
-		return false;
-	}
-	if (!dvt_dtype_is_float(x->dtype)) {
-		dvti_fail(DVT_ERR_DTYPE, "%s: x is %s; expected floats: convert it with dvt_astype", name,
-				  dvti_describe(x));
-		return false;
-	}
-	dvti_pool2d_resolve(p, x, attr);
-	if (p->global && (attr->i[0] < 1 || attr->i[1] < 1)) {
-		dvti_fail(DVT_ERR_SHAPE, "%s: x is %s; expected a height and width of at least 1", name,
-				  dvti_describe(x));
-		return false;
-	}
-	if (!dvti_pool2d_valid(name, attr))
-		return false;
-	for (i = 0; i < 2; i++) {
-		attr->i[7 + i] =
-			dvti_pool2d_extent(name, i ? "width" : "height", x->shape.dim[2 + i], attr->i[i],
-							   attr->i[2 + i], attr->i[4 + i], p->ceil_mode);
-		if (attr->i[7 + i] < 0)
-			return false;
-	}
-	return true;
-}
-
-/* Makes the inputs contiguous (copies are recorded), launches, and records. */
-static dvt_array *dvti_pool2d_run(const char *name, dvti_op op, dvt_array *const *in, int n,
-								  dvt_shape shape, const dvti_attr *attr) {
-	dvti_launch launch;
-	dvt_array *ready[2], *out;
-	int i;
-	dvti_launch_begin(&launch, name, dvti_kernel_pool2d(), op);
-	if (!dvti_check(name, in, n))
-		return NULL;
-	for (i = 0; i < n; i++) {
-		if (!(ready[i] = dvt_contiguous(in[i])))
-			return NULL;
-		launch.in[i] = dvti_view_of(ready[i]);
-	}
-	out = dvti_array_new(name, shape, in[0]->dtype, in[0]->storage->ctx);
-	if (!out)
-		return NULL;
-	launch.n_in = n;
-	launch.out[0] = dvti_view_of(out);
-	launch.n_out = 1;
-	memcpy(launch.i, attr->i, 7 * sizeof launch.i[0]);
-	launch.i[7] = attr->i[9];
-	if (dvt_shape_size(shape) > 0 && dvti_run(out->storage->device, &launch) != DVT_OK)
-		return NULL;
-	return dvti_finish(out, op, name, ready, n, attr);
-}
-
-static dvt_array *dvti_pool2d(const char *name, dvti_op op, dvt_array *const *in, int n,
-							  dvt_shape shape, const dvti_attr *attr) {
-	dvt_scope_guard scope = dvt_scope_begin();
-	dvt_array *out = (dvt_array *)dvt_keep(dvti_pool2d_run(name, op, in, n, shape, attr));
-	dvt_scope_end(&scope);
-	return out;
-}
-
-/* Returns the shape of the result of pooling x. */
-static dvt_shape dvti_pool2d_result(dvt_shape x, const dvti_attr *attr) {
-	x.dim[2] = attr->i[7];
-	x.dim[3] = attr->i[8];
-	return x;
-}
-
-DVT_API dvt_array *dvt_max_pool2d(dvt_array *x, const dvt_pool2d_options *p) {
-	dvti_attr attr;
-	if (!dvti_pool2d_begin("dvt_max_pool2d", x, p, &attr))
-		return NULL;
-	return dvti_pool2d("dvt_max_pool2d", DVTI_OP_max_pool2d, &x, 1,
-					   dvti_pool2d_result(x->shape, &attr), &attr);
-}
-
-DVT_API dvt_array *dvt_avg_pool2d(dvt_array *x, const dvt_pool2d_options *p) {
-	dvti_attr attr;
-	return dvti_pool2d_begin("dvt_avg_pool2d", x, p, &attr) ? dvti_avg_pool2d(x, &attr) : NULL;
-}
-
-DVTI_FN dvt_array *dvti_avg_pool2d(dvt_array *x, const dvti_attr *attr) {
-	if (!dvti_check("dvt_avg_pool2d", &x, 1))
-		return NULL;
-	return dvti_pool2d("dvt_avg_pool2d", DVTI_OP_avg_pool2d, &x, 1,
-					   dvti_pool2d_result(x->shape, attr), attr);
-}
-
-/* Checks the shape of a gradient against that of the forward call, before anything reads it. */
-static bool dvti_pool2d_agree(const char *name, dvt_shape given, dvt_shape expected) {
-	if (dvt_shape_equal(given, expected))
-		return true;
-	dvti_fail(DVT_ERR_SHAPE, "%s: the gradient has shape %s; expected %s", name,
-			  dvti_shape_text(given), dvti_shape_text(expected));
-	return false;
-}
-
-DVTI_FN dvt_array *dvti_avg_pool2d_data(dvt_array *g, dvt_shape x_shape, const dvti_attr *attr) {
-	if (!dvti_check("dvt_avg_pool2d", &g, 1) ||
-		!dvti_pool2d_agree("dvt_avg_pool2d", g->shape, dvti_pool2d_result(x_shape, attr)))
-		return NULL;
-	return dvti_pool2d("dvt_avg_pool2d", DVTI_OP_avg_pool2d_data, &g, 1, x_shape, attr);
-}
-
-static dvt_array *dvti_max_pool2d_pair(dvti_op op, dvt_array *a, dvt_array *x,
-									   const dvti_attr *attr) {
-	bool pick = op == DVTI_OP_max_pool2d_pick;
-	dvt_array *in[2];
-	dvt_shape result;
-	in[0] = a;
-	in[1] = x;
-	if (!dvti_check("dvt_max_pool2d", in, 2))
-		return NULL;
-	result = dvti_pool2d_result(x->shape, attr);
-	if (!dvti_pool2d_agree("dvt_max_pool2d", a->shape, pick ? x->shape : result))
-		return NULL;
-	in[0] = dvt_as_in_dtype(a, x->dtype);
-	return dvti_pool2d("dvt_max_pool2d", op, in, 2, pick ? result : x->shape, attr);
-}
-
-DVTI_FN dvt_array *dvti_max_pool2d_data(dvt_array *g, dvt_array *x, const dvti_attr *attr,
-										bool past_relu) {
-	dvti_attr with = *attr;
-	with.i[9] = past_relu;
-	return dvti_max_pool2d_pair(DVTI_OP_max_pool2d_data, g, x, &with);
-}
-
-DVTI_FN dvt_array *dvti_max_pool2d_pick(dvt_array *v, dvt_array *x, const dvti_attr *attr) {
-	return dvti_max_pool2d_pair(DVTI_OP_max_pool2d_pick, v, x, attr);
-}
-/* ==== end src/4_ops/op_pool.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 169 "src/devtensor_spine.h"
-#endif
-/* ==== begin src/4_ops/op_prewarm.c ==== */
-/* Prewarming compiles kernels before a program waits for them. It runs small operations on the
-   device, those that networks in float32 consist of. The backend decides which GPU programs they
-   need; this file lists only what networks compute. Results are discarded.
-
-   Prewarming has no side effect that a program could notice. Random numbers come from keys, not
-   from the device's stream. Nothing is recorded; the caller's modes, defaults and arrays stay
-   unchanged. A step ends at its first failure. */
-#ifdef DEVTENSOR_LINES
-#line 8 "src/4_ops/op_prewarm.c"
-#endif
-
-static dvt_array *dvti_warm_full(dvt_shape shape, dvt_ctx ctx) {
-	return dvt_full(shape, 0.5, DVT_F32, ctx);
-}
-
-/* ---- elementwise ---- */
-static bool dvti_warm_unary(dvt_array *x) {
-	return dvt_relu(x) && dvt_sigmoid(x) && dvt_tanh(x) && dvt_exp(x) && dvt_log(x) &&
-		   dvt_sqrt(x) && dvt_square(x) && dvt_neg(x) && dvt_abs(x) && dvt_sign(x) && dvt_copy(x);
-}
-
-/* Warms operands of the same shape, a row broadcast to all rows, and a column broadcast to all
-   columns. */
-static bool dvti_warm_binary(dvt_array *x, dvt_array *row, dvt_array *column) {
-	dvt_array *other[3];
-	int i;
-	other[0] = x;
-	other[1] = row;
-	other[2] = column;
-	for (i = 0; i < 3; i++)
-		if (!dvt_add(x, other[i]) || !dvt_sub(x, other[i]) || !dvt_mul(x, other[i]) ||
-			!dvt_div(x, other[i]))
-			return false;
-	return dvt_maximum(x, x) && dvt_greater(x, x) && dvt_equal(x, x);
-}
-
-static bool dvti_warm_scalar(dvt_array *x) {
-	return dvt_add_scalar(x, 1) && dvt_sub_scalar(x, 1) && dvt_mul_scalar(x, 2) &&
-		   dvt_div_scalar(x, 2) && dvt_pow_scalar(x, 2) && dvt_scalar_sub(1, x) &&
-		   dvt_scalar_div(1, x) && dvt_maximum_scalar(x, 0) && dvt_greater_scalar(x, 0) &&
-		   dvt_clip(x, 0, 1) && dvt_add_(x, x) && dvt_mul_scalar_(x, 1);
-}
-
-static bool dvti_warm_casts(dvt_array *x) {
-	dvt_array *flags = dvt_greater_scalar(x, 0);
-	return flags && dvt_astype(flags, DVT_F32) && dvt_where(flags, x, x) &&
-		   dvt_where(x, x,
-					 dvt_full(DVT_SCALAR, 0, DVT_F32, x->storage->ctx)) && /* relu's gradient */
-		   dvt_astype(x, DVT_I64) &&
-		   dvt_astype(x, DVT_I32) &&
-		   dvt_astype(dvt_full(x->shape, 1, DVT_I64, x->storage->ctx), DVT_F32) &&
-		   dvt_astype(dvt_full(x->shape, 1, DVT_U8, x->storage->ctx), DVT_F32);
-}
-
-static bool dvti_warm_elementwise(dvt_ctx ctx) {
-	dvt_array *x = dvti_warm_full(DVT_SHAPE(64, 128), ctx);
-	dvt_array *odd = dvti_warm_full(DVT_SHAPE(7, 10, 3), ctx);
-	dvt_array *row = dvti_warm_full(DVT_SHAPE(128), ctx);
-	dvt_array *column = dvti_warm_full(DVT_SHAPE(64, 1), ctx);
-	return x && odd && row && column && dvti_warm_unary(x) && dvti_warm_binary(x, row, column) &&
-		   dvti_warm_scalar(x) && dvti_warm_casts(x) && dvti_warm_unary(odd) &&
-		   dvt_contiguous(dvt_t(x)) && dvt_add(x, dvt_full(DVT_SHAPE(1), 1, DVT_F32, ctx));
-}
-
-/* ---- along axes, by index ---- */
-static bool dvti_warm_reductions(dvt_ctx ctx) {
-	dvt_array *x = dvti_warm_full(DVT_SHAPE(8, 6, 14, 14), ctx);
-	dvt_array *scores = dvti_warm_full(DVT_SHAPE(64, 10), ctx);
-	dvt_array *many = dvti_warm_full(DVT_SHAPE(100000), ctx);
-	return x && scores && many && dvt_sum(x, DVT_AXES(0, 2, 3)) && dvt_sum(scores, DVT_AXES(0)) &&
-		   dvt_sum(scores, DVT_KEEPDIMS(1)) && dvt_sum(many, DVT_ALL) &&
-		   dvt_mean(scores, DVT_ALL) && dvt_mean(scores, DVT_AXES(1)) &&
-		   dvt_mean(x, DVT_KEEPDIMS(0, 2, 3)) && dvt_max(scores, DVT_AXES(1)) &&
-		   dvt_norm(many, DVT_ALL) && dvt_argmax(scores, DVT_AXES(1)) && dvt_softmax(scores, 1) &&
-		   dvt_log_softmax(scores, 1);
-}
-
-static bool dvti_warm_indices(dvt_ctx ctx) {
-	dvt_array *x = dvti_warm_full(DVT_SHAPE(64, 10), ctx);
-	dvt_array *labels = dvt_zeros(DVT_SHAPE(64), DVT_I64, ctx), *column, *rows;
-	if (!x || !labels || !(column = dvt_reshape(labels, DVT_SHAPE(64, 1))))
-		return false;
-	rows = dvt_take(x, labels, 0);
-	return rows && dvti_take_add(rows, labels, 0, 64) && dvt_pick(x, labels, DVT_AXES(1)) &&
-		   dvti_take_along_add(dvt_take_along_axis(x, column, 1), column, 1, 10) &&
-		   dvt_one_hot(labels, 10, DVT_F32) && dvt_equal(dvt_argmax(x, DVT_AXES(1)), labels);
-}
-
-/* ---- products, convolution, pooling: the result and the gradients ---- */
-static bool dvti_warm_linear(dvt_ctx ctx, int64_t n, int64_t in, int64_t units) {
-	dvt_array *x = dvti_warm_full(DVT_SHAPE(n, in), ctx), *w, *g, *bias;
-	w = dvti_warm_full(DVT_SHAPE(units, in), ctx);
-	g = dvti_warm_full(DVT_SHAPE(n, units), ctx);
-	bias = dvti_warm_full(DVT_SHAPE(units), ctx);
-	return x && w && g && bias && dvti_linear(x, w, bias, false) && dvt_matmul(g, w) &&
-		   dvti_matmul("dvt_prewarm", g, x, true, false) && dvt_sum(g, DVT_AXES(0));
-}
-
-static bool dvti_warm_conv(dvt_ctx ctx, dvt_shape x_shape, dvt_shape w_shape, int64_t padding) {
-	dvt_array *x = dvti_warm_full(x_shape, ctx), *w = dvti_warm_full(w_shape, ctx), *y;
-	dvt_array *bias = dvti_warm_full(DVT_SHAPE(w_shape.dim[0]), ctx);
-	dvti_attr attr = dvti_attr_none();
-	attr.i[0] = attr.i[1] = attr.i[4] = attr.i[5] = attr.i[6] = 1;
-	attr.i[2] = attr.i[3] = padding;
-	y = x && w && bias ? dvti_conv2d(x, w, bias, &attr) : NULL;
-	return y && dvti_conv2d(x, w, NULL, &attr) && dvti_conv2d_data(y, w, x_shape, &attr) &&
-		   dvti_conv2d_weight(x, y, w_shape, &attr) && dvt_sum(y, DVT_AXES(0, 2, 3));
-}
-
-static bool dvti_warm_pool(dvt_ctx ctx) {
-	dvt_array *x = dvti_warm_full(DVT_SHAPE(4, 6, 14, 14), ctx), *y, *z;
-	dvti_attr attr = dvti_attr_none();
-	dvt_pool2d_options p;
-	memset(&p, 0, sizeof p);
-	p.size[0] = 2;
-	p.stride[0] = 2;
-	attr.i[0] = attr.i[1] = attr.i[2] = attr.i[3] = 2;
-	attr.i[7] = attr.i[8] = 7;
-	y = x ? dvt_max_pool2d(x, &p) : NULL;
-	z = y ? dvt_avg_pool2d(x, &p) : NULL;
-	return z && dvti_max_pool2d_data(y, x, &attr, false) &&
-		   dvti_avg_pool2d_data(z, x->shape, &attr);
-}
-
-/* ---- random numbers, steps ---- */
-static bool dvti_warm_random(dvt_ctx ctx) {
-	dvt_key key = dvt_key_new(0);
-	dvt_shape shape = DVT_SHAPE(64);
-	return dvt_key_uniform(key, 0, 1, shape, DVT_F32, ctx) &&
-		   dvt_key_normal(key, 0, 1, shape, DVT_F32, ctx) &&
-		   dvt_key_bernoulli(key, 0.5, shape, DVT_BOOL, ctx);
-}
-
-/* Runs an optimizer step with this number of states. All factors are 0, so the contents of the
-   memory do not matter. */
-static bool dvti_warm_step(const char *name, dvt_ctx ctx, dvti_op op, int states, double f4) {
-	dvti_launch launch;
-	dvt_array *array[4];
-	int i;
-	dvti_launch_begin(&launch, name, dvti_kernel_optimizer(), op);
-	for (i = 0; i < states + 2; i++) {
-		array[i] = dvti_warm_full(DVT_SHAPE(64), ctx);
-		if (!array[i])
-			return false;
-	}
-	launch.n_out = states + 1;
-	launch.n_in = 1;
-	for (i = 0; i < launch.n_out; i++)
-		launch.out[i] = dvti_view_of(array[i]);
-	launch.in[0] = dvti_view_of(array[i]);
-	launch.f[4] = f4;
-	launch.f[6] = 1;
-	return dvti_run(array[0]->storage->device, &launch) == DVT_OK;
-}
-
-static bool dvti_warm_all(const char *name, dvt_ctx ctx) {
-	return dvti_warm_elementwise(ctx) && dvti_warm_reductions(ctx) && dvti_warm_indices(ctx) &&
-		   dvti_warm_linear(ctx, 8, 400, 120) && dvti_warm_linear(ctx, 64, 128, 64) &&
-		   dvti_warm_linear(ctx, 64, 50, 10) &&
-		   dvti_warm_conv(ctx, DVT_SHAPE(4, 1, 28, 28), DVT_SHAPE(6, 1, 5, 5), 2) &&
-		   dvti_warm_conv(ctx, DVT_SHAPE(4, 6, 14, 14), DVT_SHAPE(16, 6, 5, 5), 0) &&
-		   dvti_warm_conv(ctx, DVT_SHAPE(2, 16, 8, 8), DVT_SHAPE(32, 16, 3, 3), 1) &&
-		   dvti_warm_pool(ctx) && dvti_warm_random(ctx) &&
-		   dvti_warm_step(name, ctx, DVTI_OP_sgd, 0, 0) &&
-		   dvti_warm_step(name, ctx, DVTI_OP_sgd, 1, 0.9) &&
-		   dvti_warm_step(name, ctx, DVTI_OP_adam, 2, 0.9);
-}
-
-DVT_API dvt_status dvt_prewarm(dvt_ctx ctx) {
-	const char *name = "dvt_prewarm";
-	dvti_device *device = dvti_device_begin(name, dvti_ctx(ctx));
-	dvt_status status = DVT_OK;
-	if (!device)
-		return dvti_failure();
-	if (device->backend->compiles)
-		DVT_MODE_SCOPE(DVT_OFF, DVT_UNCHANGED) {
-			DVT_SCOPE {
-				status = dvti_warm_all(name, device->ctx) ? device->backend->wait(device)
-														  : dvti_failure();
-			}
-		}
-	dvti_device_end(device);
-	return status;
-}
-/* ==== end src/4_ops/op_prewarm.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 170 "src/devtensor_spine.h"
-#endif
-/* ==== begin src/4_ops/op_random.c ==== */
-/* Random arrays: the distributions, drawn from the streams of contexts or from explicit keys, and
-   the functions that make keys. */
-#ifdef DEVTENSOR_LINES
-#line 5 "src/4_ops/op_random.c"
-#endif
-
-static dvt_array *dvti_random(dvti_launch *launch, const dvt_key *key, int words, dvt_shape shape,
-							  dvt_dtype dtype, dvt_ctx ctx) {
-	dvt_array *out = dvti_array_new(launch->name, shape, dtype, ctx);
-	if (!out || dvt_size(out) == 0)
-		return out;
-	return dvti_draw(out, launch, key, words) == DVT_OK ? out : NULL;
-}
-
-/* ---- distributions ---- */
-static bool dvti_random_dtype(const char *name, dvt_dtype dtype, bool fits, const char *expected) {
-	if (!fits)
-		dvti_fail(DVT_ERR_DTYPE,
-				  "%s: got dtype %s; expected %s: convert the result with dvt_astype", name,
-				  dvt_dtype_name(dtype), expected);
-	return fits;
-}
-
-static DVTI_NOINLINE dvt_array *dvti_uniform_in_mode(const char *name, const dvt_key *key,
-													 double low, double high, dvt_shape shape,
-													 dvt_dtype dtype, dvt_ctx ctx) {
-	dvti_launch launch;
-	double a, b, range;
-	dvti_launch_begin(&launch, name, dvti_kernel_random(), DVTI_OP_uniform);
-	if (!dvti_random_dtype(name, dtype, dvt_dtype_is_float(dtype), "a floating dtype"))
-		return NULL;
-	a = dvti_round_as(dtype, low);
-	b = dvti_round_as(dtype, high);
-	range = dvti_round_as(dtype, b - a);
-	if (!(low <= high) || range - range != 0) {
-		dvti_fail(DVT_ERR_RANGE,
-				  "%s: bounds %g and %g; expected low <= high, and high - low within %s", name, low,
-				  high, dvt_dtype_name(dtype));
-		return NULL;
-	}
-	launch.f[0] = a;
-	launch.f[1] = b;
-	launch.f[2] = a < b ? dvti_below(dtype, b) : a;
-	return dvti_random(&launch, key, dtype == DVT_F64 ? 2 : 1, shape, dtype, ctx);
-}
-
-static dvt_array *dvti_uniform(const char *name, const dvt_key *key, double low, double high,
-							   dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx) {
-	const dvti_float_mode mode = dvti_float_mode_begin();
-	dvt_array *x = dvti_uniform_in_mode(name, key, low, high, shape, dtype, ctx);
-	dvti_float_mode_end(&mode);
-	return x;
-}
-
-static DVTI_NOINLINE dvt_array *dvti_normal_in_mode(const char *name, const dvt_key *key,
-													double mean, double deviation, dvt_shape shape,
-													dvt_dtype dtype, dvt_ctx ctx) {
-	dvti_launch launch;
-	dvt_dtype wide = dtype == DVT_F64 ? DVT_F64 : DVT_F32;
-	double a = dvti_round_as(wide, mean), b = dvti_round_as(wide, deviation);
-	dvti_launch_begin(&launch, name, dvti_kernel_random(), DVTI_OP_normal);
-	if (!dvti_random_dtype(name, dtype, dvt_dtype_is_float(dtype), "a floating dtype"))
-		return NULL;
-	if (!(deviation >= 0) || b - b != 0 || a - a != 0) {
-		dvti_fail(DVT_ERR_RANGE,
-				  "%s: mean %g and deviation %g; expected finite numbers of %s, and deviation >= 0",
-				  name, mean, deviation, dvt_dtype_name(wide));
-		return NULL;
-	}
-	launch.f[0] = mean;
-	launch.f[1] = deviation;
-	return dvti_random(&launch, key, dtype == DVT_F64 ? 2 : 1, shape, dtype, ctx);
-}
-
-static dvt_array *dvti_normal(const char *name, const dvt_key *key, double mean, double deviation,
-							  dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx) {
-	const dvti_float_mode mode = dvti_float_mode_begin();
-	dvt_array *x = dvti_normal_in_mode(name, key, mean, deviation, shape, dtype, ctx);
-	dvti_float_mode_end(&mode);
-	return x;
-}
-
-/* Returns the exclusive upper limit of `high`, one above the dtype's largest value. */
-static int64_t dvti_int_end(dvt_dtype dtype) {
-	return dtype == DVT_I64 ? INT64_MAX : dvti_int_largest(dtype) + 1;
-}
-
-static dvt_array *dvti_randint(const char *name, const dvt_key *key, int64_t low, int64_t high,
-							   dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx) {
-	dvti_launch launch;
-	dvti_launch_begin(&launch, name, dvti_kernel_random(), DVTI_OP_randint);
-	if (!dvti_random_dtype(name, dtype, dvt_dtype_is_int(dtype), "an integer dtype"))
-		return NULL;
-	if (low >= high || low < dvti_int_lowest(dtype) || high > dvti_int_end(dtype)) {
-		dvti_fail(DVT_ERR_RANGE,
-				  "%s: low %lld and high %lld; expected low < high, low >= %lld and high <= %lld "
-				  "for %s",
-				  name, (long long)low, (long long)high, (long long)dvti_int_lowest(dtype),
-				  (long long)dvti_int_end(dtype), dvt_dtype_name(dtype));
-		return NULL;
-	}
-	launch.i[4] = low;
-	launch.i[5] = (int64_t)((uint64_t)high - (uint64_t)low);
-	return dvti_random(&launch, key, 2, shape, dtype, ctx);
-}
-
-static dvt_array *dvti_bernoulli(const char *name, const dvt_key *key, double p, dvt_shape shape,
-								 dvt_dtype dtype, dvt_ctx ctx) {
-	dvti_launch launch;
-	dvti_launch_begin(&launch, name, dvti_kernel_random(), DVTI_OP_bernoulli);
-	if (!(p >= 0 && p <= 1)) {
-		dvti_fail(DVT_ERR_RANGE, "%s: p is %g; expected a probability of 0 to 1", name, p);
-		return NULL;
-	}
-	launch.f[0] = p;
-	return dvti_random(&launch, key, 1, shape, dtype, ctx);
-}
-
-static dvt_array *dvti_permutation(const char *name, const dvt_key *key, int64_t n, dvt_ctx ctx) {
-	dvti_launch launch;
-	dvti_launch_begin(&launch, name, dvti_kernel_random(), DVTI_OP_permutation);
-	if (n < 0) {
-		dvti_fail(DVT_ERR_RANGE, "%s: n is %lld; expected 0 or more", name, (long long)n);
-		return NULL;
-	}
-	return dvti_random(&launch, key, 2, DVT_SHAPE(n), DVT_I64, ctx);
-}
-
-DVT_API dvt_array *dvt_uniform(double low, double high, dvt_shape shape, dvt_dtype dtype,
-							   dvt_ctx ctx) {
-	return dvti_uniform("dvt_uniform", NULL, low, high, shape, dtype, ctx);
-}
-
-DVT_API dvt_array *dvt_normal(double mean, double deviation, dvt_shape shape, dvt_dtype dtype,
-							  dvt_ctx ctx) {
-	return dvti_normal("dvt_normal", NULL, mean, deviation, shape, dtype, ctx);
-}
-
-DVT_API dvt_array *dvt_randint(int64_t low, int64_t high, dvt_shape shape, dvt_dtype dtype,
-							   dvt_ctx ctx) {
-	return dvti_randint("dvt_randint", NULL, low, high, shape, dtype, ctx);
-}
-
-DVT_API dvt_array *dvt_bernoulli(double p, dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx) {
-	return dvti_bernoulli("dvt_bernoulli", NULL, p, shape, dtype, ctx);
-}
-
-DVT_API dvt_array *dvt_permutation(int64_t n, dvt_ctx ctx) {
-	return dvti_permutation("dvt_permutation", NULL, n, ctx);
-}
-
-DVT_API dvt_array *dvt_key_uniform(dvt_key key, double low, double high, dvt_shape shape,
-								   dvt_dtype dtype, dvt_ctx ctx) {
-	return dvti_uniform("dvt_key_uniform", &key, low, high, shape, dtype, ctx);
-}
-
-DVT_API dvt_array *dvt_key_normal(dvt_key key, double mean, double deviation, dvt_shape shape,
-								  dvt_dtype dtype, dvt_ctx ctx) {
-	return dvti_normal("dvt_key_normal", &key, mean, deviation, shape, dtype, ctx);
-}
-
-DVT_API dvt_array *dvt_key_randint(dvt_key key, int64_t low, int64_t high, dvt_shape shape,
-								   dvt_dtype dtype, dvt_ctx ctx) {
-	return dvti_randint("dvt_key_randint", &key, low, high, shape, dtype, ctx);
-}
-
-DVT_API dvt_array *dvt_key_bernoulli(dvt_key key, double p, dvt_shape shape, dvt_dtype dtype,
-									 dvt_ctx ctx) {
-	return dvti_bernoulli("dvt_key_bernoulli", &key, p, shape, dtype, ctx);
-}
-
-DVT_API dvt_array *dvt_key_permutation(dvt_key key, int64_t n, dvt_ctx ctx) {
-	return dvti_permutation("dvt_key_permutation", &key, n, ctx);
-}
-
-/* ---- keys ---- */
-DVT_API dvt_key dvt_key_new(uint64_t seed) {
-	dvt_key key;
-	key.word[0] = (uint32_t)(seed >> 32);
-	key.word[1] = (uint32_t)seed;
-	return key;
-}
-
-static dvt_key dvti_key_derive(dvt_key key, uint32_t number, uint32_t use) {
-	uint32_t counter[4] = {0, 0, 0, 0}, words[4];
-	dvt_key result;
-	counter[0] = number;
-	counter[3] = use;
-	dvti_philox4x32(counter, key.word, words);
-	result.word[0] = words[0];
-	result.word[1] = words[1];
-	return result;
-}
-
-DVT_API void dvt_key_split(dvt_key key, int n, dvt_key *out) {
-	bool jax = dvti_rng_engine_now() == DVT_RNG_JAX;
-	int i;
-	if (n < 0)
-		dvti_fail(DVT_ERR_RANGE, "dvt_key_split: n is %d; expected 0 or more", n);
-	else if (!out && n)
-		dvti_null("dvt_key_split", "out");
-	for (i = 0; out && i < n; i++) {
-		if (jax) {
-			out[i].word[0] = dvti_jax_word(key.word, 2 * (int64_t)n, 2 * (int64_t)i);
-			out[i].word[1] = dvti_jax_word(key.word, 2 * (int64_t)n, 2 * (int64_t)i + 1);
-		} else {
-			out[i] = dvti_key_derive(key, (uint32_t)i, DVTI_COUNTER_SPLIT);
-		}
-	}
-}
-
-DVT_API dvt_key dvt_key_fold_in(dvt_key key, uint32_t number) {
-	uint32_t counter[2] = {0, 0};
-	dvt_key result;
-	if (dvti_rng_engine_now() != DVT_RNG_JAX)
-		return dvti_key_derive(key, number, DVTI_COUNTER_FOLD_IN);
-	counter[1] = number;
-	dvti_threefry2x32(key.word, counter, result.word);
-	return result;
-}
-/* ==== end src/4_ops/op_random.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 171 "src/devtensor_spine.h"
-#endif
-/* ==== begin src/4_ops/op_scan.c ==== */
-/* Cumulative sums along an axis. A node's attr.i[0] is the axis, not negative; i[1] is
-   `backwards`. */
-#ifdef DEVTENSOR_LINES
-#line 3 "src/4_ops/op_scan.c"
-#endif
-
-/* Returns a contiguous array as (A, N, B) around its axis. */
-static dvti_view dvti_scan_view(const dvt_array *x, int axis) {
-	dvti_view view = dvti_view_of(x);
-	view.ndim = 3;
-	view.dim[0] = dvti_extents(x->shape.dim, axis);
-	view.dim[1] = x->shape.dim[axis];
-	view.dim[2] = dvti_extents(x->shape.dim + axis + 1, x->shape.ndim - axis - 1);
-	view.stride[2] = 1;
-	view.stride[1] = view.dim[2];
-	view.stride[0] = view.dim[1] * view.dim[2];
-	return view;
-}
-
-static bool dvti_scan_run(const char *name, dvt_array *packed, dvt_array *out, int axis,
-						  bool backwards) {
-	dvti_launch launch;
-	dvti_launch_begin(&launch, name, dvti_kernel_scan(), DVTI_OP_cumsum);
-	if (dvt_size(out) == 0)
-		return true;
-	launch.in[0] = dvti_scan_view(packed, axis);
-	launch.out[0] = dvti_scan_view(out, axis);
-	launch.n_in = launch.n_out = 1;
-	launch.i[0] = backwards;
-	launch.compute = dvt_dtype_is_float(out->dtype) ? DVTI_F64 : DVTI_I64;
-	return dvti_run(out->storage->device, &launch) == DVT_OK;
-}
-
-DVTI_FN dvt_array *dvti_cumsum(dvt_array *x, int axis, bool backwards) {
-	static const char name[] = "dvt_cumsum";
-	dvti_attr attr = dvti_attr_none();
-	dvt_array *packed = NULL, *out = NULL;
-	dvt_scope_guard scope;
-	if (!dvti_check(name, &x, 1))
-		return NULL;
-	scope = dvt_scope_begin();
-	DVT_PAUSE {
-		packed = dvt_contiguous(x);
-	}
-	if (packed)
-		out = dvti_array_new(name, x->shape, dvt_dtype_is_float(x->dtype) ? x->dtype : DVT_I64,
-							 x->storage->ctx);
-	if (out && !dvti_scan_run(name, packed, out, axis, backwards))
-		out = NULL;
-	attr.i[0] = axis;
-	attr.i[1] = backwards;
-	out = dvti_finish(out, DVTI_OP_cumsum, name, &x, 1, &attr);
-	dvt_keep(out);
-	dvt_scope_end(&scope);
-	return out;
-}
-
-DVT_API dvt_array *dvt_cumsum(dvt_array *x, int axis) {
-	if (!dvti_check("dvt_cumsum", &x, 1) || !dvti_axis("dvt_cumsum", &axis, &x->shape))
-		return NULL;
-	return dvti_cumsum(x, axis, false);
-}
-/* ==== end src/4_ops/op_scan.c ==== */
-#ifdef DEVTENSOR_LINES
 #line 172 "src/devtensor_spine.h"
-#endif
-/* ==== begin src/4_ops/op_sort.c ==== */
-/* Sorting along an axis, and the first k elements. When a gradient will be needed, a sorted array
-   is recorded as its elements taken by index. So sort has no gradient of its own. topk always does
-   so, because its index is small. */
-#ifdef DEVTENSOR_LINES
-#line 4 "src/4_ops/op_sort.c"
-#endif
-
-/* Sorts rows along the last axis and returns k results of each. The wanted axis is swapped with the
-   last one, and back. Nothing is recorded. */
-static dvt_array *dvti_sort_rows(const char *name, dvti_op op, dvt_array *x, int64_t k, int axis,
-								 bool descending) {
-	dvti_launch launch;
-	int last = x->shape.ndim - 1;
-	dvt_shape shape;
-	dvt_array *rows = dvt_contiguous(axis == last ? x : dvt_swapaxes(x, axis, last)), *out;
-	if (!rows)
-		return NULL;
-	dvti_launch_begin(&launch, name, dvti_kernel_sort(), op);
-	shape = rows->shape;
-	shape.dim[last] = k;
-	out = dvti_array_new(name, shape, op == DVTI_OP_sort ? x->dtype : DVT_I64, x->storage->ctx);
-	if (!out || dvt_size(out) == 0)
-		return out && axis != last ? dvt_swapaxes(out, axis, last) : out;
-	launch.in[0] = dvti_view_of(rows);
-	launch.out[0] = dvti_view_of(out);
-	launch.in[0].ndim = launch.out[0].ndim = 2;
-	launch.in[0].dim[1] = rows->shape.dim[last];
-	launch.in[0].dim[0] = dvti_extents(rows->shape.dim, last);
-	launch.in[0].stride[0] = launch.in[0].dim[1];
-	launch.in[0].stride[1] = 1;
-	launch.out[0].dim[0] = launch.in[0].dim[0];
-	launch.out[0].dim[1] = launch.out[0].stride[0] = k;
-	launch.out[0].stride[1] = 1;
-	launch.n_in = launch.n_out = 1;
-	launch.i[0] = descending;
-	launch.compute = dvti_class_of(x->dtype);
-	if (dvti_run(out->storage->device, &launch) != DVT_OK)
-		return NULL;
-	return axis == last ? out : dvt_contiguous(dvt_swapaxes(out, axis, last));
-}
-
-static dvt_array *dvti_sorted(const char *name, dvti_op op, dvt_array *x, int64_t k, int axis,
-							  bool descending) {
-	dvt_array *out = NULL;
-	dvt_scope_guard scope = dvt_scope_begin();
-	DVT_PAUSE {
-		out = dvti_sort_rows(name, op, x, k, axis, descending);
-	}
-	dvt_keep(out);
-	dvt_scope_end(&scope);
-	return out;
-}
-
-DVT_API dvt_array *dvt_argsort(dvt_array *x, int axis, dvt_order order) {
-	static const char name[] = "dvt_argsort";
-	if (!dvti_check(name, &x, 1) || !dvti_axis(name, &axis, &x->shape) ||
-		!dvti_choice(name, "order", (int)order, "DVT_ASCENDING", "DVT_DESCENDING"))
-		return NULL;
-	return dvti_sorted(name, DVTI_OP_argsort, x, x->shape.dim[axis], axis, order == DVT_DESCENDING);
-}
-
-DVT_API dvt_array *dvt_sort(dvt_array *x, int axis, dvt_order order) {
-	static const char name[] = "dvt_sort";
-	dvt_array *index, *out = NULL;
-	dvt_scope_guard scope;
-	if (!dvti_check(name, &x, 1) || !dvti_axis(name, &axis, &x->shape) ||
-		!dvti_choice(name, "order", (int)order, "DVT_ASCENDING", "DVT_DESCENDING"))
-		return NULL;
-	if (!dvt_is_recording() || !dvt_has_history(x) || !dvt_dtype_is_float(x->dtype))
-		return dvti_sorted(name, DVTI_OP_sort, x, x->shape.dim[axis], axis,
-						   order == DVT_DESCENDING);
-	scope = dvt_scope_begin();
-	index =
-		dvti_sorted(name, DVTI_OP_argsort, x, x->shape.dim[axis], axis, order == DVT_DESCENDING);
-	if (index)
-		out = dvti_take_along_of(name, x, index, axis);
-	dvt_keep(out);
-	dvt_scope_end(&scope);
-	return out;
-}
-
-DVT_API dvt_array *dvt_topk(dvt_array *x, int64_t k, int axis, dvt_extreme extreme,
-							dvt_array **indices) {
-	static const char name[] = "dvt_topk";
-	dvt_array *index, *out = NULL;
-	dvt_scope_guard scope;
-	if (indices)
-		*indices = NULL;
-	if (!dvti_check(name, &x, 1) || !dvti_axis(name, &axis, &x->shape) ||
-		!dvti_choice(name, "extreme", (int)extreme, "DVT_LARGEST", "DVT_SMALLEST"))
-		return NULL;
-	if (k < 0 || k > x->shape.dim[axis]) {
-		dvti_fail(DVT_ERR_RANGE,
-				  "%s: k is %lld for axis %d of x (%s); expected %s, the number of elements there: "
-				  "ask for fewer, or for another axis",
-				  name, (long long)k, axis, dvti_describe(x),
-				  dvti_range_text(0, x->shape.dim[axis]));
-		return NULL;
-	}
-	scope = dvt_scope_begin();
-	index = dvti_sorted(name, DVTI_OP_topk, x, k, axis, extreme == DVT_LARGEST);
-	if (index)
-		out = dvti_take_along_of(name, x, index, axis);
-	dvt_keep(out);
-	if (out && indices) {
-		dvt_keep(index);
-		*indices = index;
-	}
-	dvt_scope_end(&scope);
-	return out;
-}
-/* ==== end src/4_ops/op_sort.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 173 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_view.c ==== */
 /* Views: new shapes and strides on the same memory. */
@@ -41314,7 +40020,1440 @@ DVT_API dvt_array *dvt_broadcast_to(dvt_array *x, dvt_shape shape) {
 }
 /* ==== end src/4_ops/op_view.c ==== */
 #ifdef DEVTENSOR_LINES
+#line 173 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/1_base/level_end.inl ==== */
+/* Ends a range that level_plan.inl, level_size.inl or level_cold.inl began. */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/1_base/level_end.inl"
+#endif
+#if DVTI_LEVELS && defined(__clang__) && DVTI_LEVEL_PLAN
+#pragma clang attribute pop
+#elif DVTI_LEVELS && defined(__clang__)
+#pragma clang optimize on
+#elif DVTI_LEVELS
+#pragma GCC pop_options
+#endif
+#undef DVTI_LEVEL_PLAN
+/* ==== end src/1_base/level_end.inl ==== */
+#ifdef DEVTENSOR_LINES
 #line 174 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/1_base/level_size.inl ==== */
+/* Begins a range of files that run once per call of milliseconds, or start work on a GPU: gradients,
+   files, CUDA, training. level_end.inl ends it. Both compilers optimize them for size, GCC without
+   some passes that find little in such code. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/1_base/level_size.inl"
+#endif
+#define DVTI_LEVEL_PLAN 1
+#if DVTI_LEVELS && defined(__clang__)
+#pragma clang attribute push(__attribute__((minsize)), apply_to = function)
+#elif DVTI_LEVELS
+#pragma GCC push_options
+#pragma GCC optimize("Os,no-tree-pta,no-tree-dominator-opts,no-tree-ccp,no-tree-sra")
+#endif
+/* ==== end src/1_base/level_size.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 175 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/4_ops/op_conv.c ==== */
+/* Convolution: parameters, shapes, and the recorded operation. Its two gradients are operations
+   too. Pooling is in op_pool.c. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/4_ops/op_conv.c"
+#endif
+
+DVTI_FN void dvti_pair(const int *pair, int first, int *out) {
+	out[0] = pair[0] ? pair[0] : first;
+	out[1] = pair[1] ? pair[1] : out[0];
+}
+
+DVTI_FN void dvti_padding(const int *pair, int *out) {
+	int i;
+	dvti_pair(pair, 0, out);
+	for (i = 0; i < 2; i++)
+		if (out[i] == DVT_PAD_NONE)
+			out[i] = 0;
+}
+
+/* Replaces zeros by defaults. This is the only place that does so. It checks signs only; the shapes
+   decide later whether the window fits. */
+static bool dvti_conv2d_resolve(const char *name, const dvt_conv2d_options *p, dvti_attr *attr) {
+	static const dvt_conv2d_options none = {{0, 0}, {0, 0}, {0, 0}, 0};
+	int i, pair[6];
+	*attr = dvti_attr_none();
+	p = p ? p : &none;
+	dvti_pair(p->stride, 1, pair);
+	dvti_padding(p->padding, pair + 2);
+	dvti_pair(p->dilation, 1, pair + 4);
+	for (i = 0; i < 6; i++)
+		attr->i[i] = pair[i];
+	attr->i[6] = p->groups ? p->groups : 1;
+	for (i = 0; i < 7; i++)
+		if (attr->i[i] < 0) {
+			static const char *const field[] = {"stride", "padding", "dilation", "groups"};
+			dvti_fail(DVT_ERR_RANGE, "%s: %s is %lld; expected %s, or 0 for the default", name,
+					  field[i / 2], (long long)attr->i[i],
+					  i / 2 == 1 ? "a positive number, DVT_PAD_NONE for none"
+								 : "a positive number");
+			return false;
+		}
+	return true;
+}
+
+/* Returns the extent of the result along one axis, or -1 with the error set. */
+static int64_t dvti_conv2d_extent(const char *name, const char *axis, int64_t x, int64_t w,
+								  int64_t stride, int64_t padding, int64_t dilation) {
+	int64_t padded, reach;
+	if (!dvti_sum(x, 2 * padding, &padded) || !dvti_mul(w - 1, dilation, &reach) ||
+		!dvti_sum(reach, 1, &reach)) {
+		dvti_fail(DVT_ERR_SHAPE,
+				  "%s: the %s of the window overflows; use a smaller dilation or padding", name,
+				  axis);
+		return -1;
+	}
+	if (reach > padded) {
+		dvti_fail(DVT_ERR_SHAPE,
+				  "%s: the window spans a %s of %lld (kernel %lld, dilation %lld), but x with its "
+				  "padding has %lld "
+				  "(%lld + 2 * %lld); use a smaller kernel or more padding",
+				  name, axis, (long long)reach, (long long)w, (long long)dilation,
+				  (long long)padded, (long long)x, (long long)padding);
+		return -1;
+	}
+	return (padded - reach) / stride + 1;
+}
+
+/* Returns the description of an operand for an error: the array's, or only its shape when array is
+   NULL. */
+static const char *dvti_conv2d_text(const dvt_array *array, dvt_shape shape) {
+	return array ? dvti_describe(array) : dvti_shape_text(shape);
+}
+
+/* Computes the result's shape; returns false with the error set. of_x and of_w serve the message
+   only and may be NULL. */
+static bool dvti_conv2d_shape(const char *name, dvt_shape x, dvt_shape w, const dvt_array *of_x,
+							  const dvt_array *of_w, const dvti_attr *attr, dvt_shape *y) {
+	int64_t groups = attr->i[6];
+	if (x.ndim != 4 || w.ndim != 4) {
+		dvti_fail(DVT_ERR_SHAPE,
+				  "%s: x is %s and w is %s; expected x (batch, channels, height, width) and w "
+				  "(channels out, channels "
+				  "in / groups, height, width); reshape them",
+				  name, dvti_conv2d_text(of_x, x), dvti_conv2d_text(of_w, w));
+		return false;
+	}
+	if (x.dim[1] % groups || w.dim[0] % groups) {
+		dvti_fail(DVT_ERR_SHAPE,
+				  "%s: %lld groups do not divide the %lld channels of x and the %lld of the result "
+				  "(x is %s and w is "
+				  "%s); choose a common divisor",
+				  name, (long long)groups, (long long)x.dim[1], (long long)w.dim[0],
+				  dvti_conv2d_text(of_x, x), dvti_conv2d_text(of_w, w));
+		return false;
+	}
+	if (x.dim[1] / groups != w.dim[1]) {
+		dvti_fail(DVT_ERR_SHAPE,
+				  "%s: x is %s and w is %s; with %lld groups w's second extent must be %lld", name,
+				  dvti_conv2d_text(of_x, x), dvti_conv2d_text(of_w, w), (long long)groups,
+				  (long long)(x.dim[1] / groups));
+		return false;
+	}
+	if (w.dim[2] < 1 || w.dim[3] < 1) {
+		dvti_fail(DVT_ERR_SHAPE, "%s: w is %s; expected a kernel of at least 1 x 1", name,
+				  dvti_conv2d_text(of_w, w));
+		return false;
+	}
+	*y = x;
+	y->dim[1] = w.dim[0];
+	y->dim[2] =
+		dvti_conv2d_extent(name, "height", x.dim[2], w.dim[2], attr->i[0], attr->i[2], attr->i[4]);
+	if (y->dim[2] < 0)
+		return false;
+	y->dim[3] =
+		dvti_conv2d_extent(name, "width", x.dim[3], w.dim[3], attr->i[1], attr->i[3], attr->i[5]);
+	return y->dim[3] >= 0;
+}
+
+/* Runs and records one of the three operations. `in` is contiguous and of one dtype. */
+static dvt_array *dvti_conv2d_launch(const char *name, dvti_op op, dvt_array *const *in, int n,
+									 dvt_shape shape, const dvti_attr *attr, bool relu) {
+	dvti_launch launch;
+	dvt_array *out = dvti_array_new(name, shape, in[0]->dtype, in[0]->storage->ctx);
+	bool fused = relu && dvti_supports(in[0]->storage->device, dvti_kernel_conv2d(), op,
+									   in[0]->dtype, DVTI_CAN_EPILOGUE);
+	int i;
+	dvti_launch_begin(&launch, name, dvti_kernel_conv2d(), op);
+	if (!out)
+		return NULL;
+	for (i = 0; i < n; i++)
+		launch.in[i] = dvti_view_of(in[i]);
+	launch.n_in = n;
+	launch.out[0] = dvti_view_of(out);
+	launch.n_out = 1;
+	memcpy(launch.i, attr->i, 7 * sizeof launch.i[0]);
+	launch.i[7] = (in[0]->dtype == DVT_F32 && dvti_tf32_allowed() ? 1 : 0) +
+				  (dvti_winograd_allowed() ? 2 : 0);
+	launch.epilogue.activation = fused ? DVTI_RELU : DVTI_NO_ACTIVATION;
+	if (dvt_shape_size(shape) > 0 && dvti_run(out->storage->device, &launch) != DVT_OK)
+		return NULL;
+	out = dvti_finish(out, op, name, in, n, attr);
+	if (fused)
+		return dvti_record_epilogue(out, DVTI_OP_relu, "dvt_relu", NULL);
+	return out && relu ? dvt_relu(out) : out;
+}
+
+/* Makes all inputs contiguous and converts them to their common dtype (copies are recorded), then
+   launches. */
+static dvt_array *dvti_conv2d_ready(const char *name, dvti_op op, dvt_array *const *in, int n,
+									dvt_shape shape, const dvti_attr *attr, bool relu) {
+	dvt_scope_guard scope = dvt_scope_begin();
+	dvt_dtype dtype = in[0]->dtype;
+	dvt_array *ready[3], *out = NULL;
+	int i;
+	for (i = 1; i < n; i++)
+		dtype = dvt_promote(dtype, in[i]->dtype);
+	for (i = 0; i < n; i++)
+		if (!(ready[i] = dvt_contiguous(dvt_as_in_dtype(in[i], dtype))))
+			break;
+	if (i == n)
+		out = (dvt_array *)dvt_keep(dvti_conv2d_launch(name, op, ready, n, shape, attr, relu));
+	dvt_scope_end(&scope);
+	return out;
+}
+
+static const char *const dvti_conv2d_names[] = {"x", "w", "bias"};
+
+static dvt_array *dvti_conv2d_then(dvt_array *x, dvt_array *w, dvt_array *bias,
+								   const dvti_attr *attr, bool relu) {
+	dvt_array *in[3];
+	dvt_shape shape;
+	in[0] = x;
+	in[1] = w;
+	in[2] = bias;
+	if (!dvti_check_named("dvt_conv2d", in, bias ? 3 : 2, dvti_conv2d_names) ||
+		!dvti_conv2d_shape("dvt_conv2d", x->shape, w->shape, x, w, attr, &shape))
+		return NULL;
+	return dvti_conv2d_ready("dvt_conv2d", DVTI_OP_conv2d, in, bias ? 3 : 2, shape, attr, relu);
+}
+
+DVTI_FN dvt_array *dvti_conv2d(dvt_array *x, dvt_array *w, dvt_array *bias, const dvti_attr *attr) {
+	return dvti_conv2d_then(x, w, bias, attr, false);
+}
+
+static bool dvti_conv2d_floats(dvt_array *const *in, int n) {
+	int i;
+	for (i = 0; i < n; i++)
+		if (!dvt_dtype_is_float(in[i]->dtype)) {
+			dvti_fail(DVT_ERR_DTYPE,
+					  "dvt_conv2d: %s is %s; expected floats: convert it with dvt_astype",
+					  dvti_conv2d_names[i], dvti_describe(in[i]));
+			return false;
+		}
+	return true;
+}
+
+DVTI_FN bool dvti_conv2d_accepts(const char *name, dvt_array *x, dvt_shape w,
+								 const dvt_conv2d_options *p) {
+	dvti_attr attr;
+	dvt_shape y;
+	return dvti_conv2d_resolve(name, p, &attr) && dvti_conv2d_floats(&x, 1) &&
+		   dvti_conv2d_shape(name, x->shape, w, x, NULL, &attr, &y);
+}
+
+DVTI_FN dvt_array *dvti_conv2d_layer(dvt_array *x, dvt_array *w, dvt_array *bias,
+									 const dvt_conv2d_options *p, bool relu) {
+	dvt_array *in[3];
+	dvti_attr attr;
+	in[0] = x;
+	in[1] = w;
+	in[2] = bias;
+	if (!x || !w) {
+		dvti_null("dvt_conv2d", x ? "w" : "x");
+		return NULL;
+	}
+	if (!dvti_conv2d_resolve("dvt_conv2d", p, &attr) || !dvti_conv2d_floats(in, bias ? 3 : 2))
+		return NULL;
+	if (bias &&
+		(bias->shape.ndim != 1 || w->shape.ndim < 1 || bias->shape.dim[0] != w->shape.dim[0])) {
+		dvti_fail(
+			DVT_ERR_SHAPE,
+			"dvt_conv2d: bias is %s and w is %s; expected one value per channel of the result",
+			dvti_describe(bias), dvti_describe(w));
+		return NULL;
+	}
+	return dvti_conv2d_then(x, w, bias, &attr, relu);
+}
+
+DVT_API dvt_array *dvt_conv2d(dvt_array *x, dvt_array *w, dvt_array *bias,
+							  const dvt_conv2d_options *p) {
+	return dvti_optional("dvt_conv2d", "bias", bias) ? dvti_conv2d_layer(x, w, bias, p, false)
+													 : NULL;
+}
+
+/* Checks the shapes of a gradient against those of the forward call. Other shapes would read beyond
+   a buffer. */
+static bool dvti_conv2d_agree(const char *name, dvt_shape x, dvt_shape w, dvt_shape g,
+							  const dvti_attr *attr) {
+	dvt_shape y;
+	if (!dvti_conv2d_shape(name, x, w, NULL, NULL, attr, &y))
+		return false;
+	if (!dvt_shape_equal(y, g)) {
+		dvti_fail(DVT_ERR_SHAPE, "%s: the gradient has shape %s; expected %s, that of the result",
+				  name, dvti_shape_text(g), dvti_shape_text(y));
+		return false;
+	}
+	return true;
+}
+
+DVTI_FN dvt_array *dvti_conv2d_data(dvt_array *g, dvt_array *w, dvt_shape x_shape,
+									const dvti_attr *attr) {
+	dvt_array *in[2];
+	in[0] = g;
+	in[1] = w;
+	if (!dvti_check("dvt_conv2d", in, 2) ||
+		!dvti_conv2d_agree("dvt_conv2d", x_shape, w->shape, g->shape, attr))
+		return NULL;
+	return dvti_conv2d_ready("dvt_conv2d", DVTI_OP_conv2d_data, in, 2, x_shape, attr, false);
+}
+
+DVTI_FN dvt_array *dvti_conv2d_weight(dvt_array *x, dvt_array *g, dvt_shape w_shape,
+									  const dvti_attr *attr) {
+	dvt_array *in[2];
+	in[0] = x;
+	in[1] = g;
+	if (!dvti_check("dvt_conv2d", in, 2) ||
+		!dvti_conv2d_agree("dvt_conv2d", x->shape, w_shape, g->shape, attr))
+		return NULL;
+	return dvti_conv2d_ready("dvt_conv2d", DVTI_OP_conv2d_weight, in, 2, w_shape, attr, false);
+}
+/* ==== end src/4_ops/op_conv.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 176 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/4_ops/op_layers.c ==== */
+/* Layers as functions. They are composed of recorded operations, so they need no gradients of their
+   own. */
+#ifdef DEVTENSOR_LINES
+#line 4 "src/4_ops/op_layers.c"
+#endif
+
+/* Computes the layer in one launch where the backend and the inputs allow it. */
+static dvt_array *dvti_linear_of(dvt_array *x, dvt_array *w, dvt_array *bias, bool relu) {
+	dvt_array *y;
+	if (x->dtype == DVT_F32 && w->dtype == DVT_F32 &&
+		dvti_supports(x->storage->device, dvti_kernel_matmul(), DVTI_OP_matmul, DVT_F32,
+					  DVTI_CAN_EPILOGUE) &&
+		x->shape.ndim > 1 && (!bias || (bias->dtype == DVT_F32 && dvt_is_contiguous(bias))))
+		return dvti_linear_fused(x, w, bias, relu);
+	y = dvti_matmul("dvt_matmul_with", x, w, false, true);
+	if (bias)
+		y = dvt_add(y, bias);
+	return y && relu ? dvt_relu(y) : y;
+}
+
+DVTI_FN dvt_array *dvti_linear(dvt_array *x, dvt_array *w, dvt_array *bias, bool relu) {
+	static const char *const names[] = {"x", "w", "bias"};
+	dvt_array *in[3], *y;
+	dvt_scope_guard scope;
+	in[0] = x;
+	in[1] = w;
+	in[2] = bias;
+	if (!dvti_check_named("dvt_linear", in, bias ? 3 : 2, names))
+		return NULL;
+	if (x->shape.ndim < 1 || w->shape.ndim != 2 ||
+		x->shape.dim[x->shape.ndim - 1] != w->shape.dim[1] ||
+		(bias && (bias->shape.ndim != 1 || bias->shape.dim[0] != w->shape.dim[0]))) {
+		dvti_fail(
+			DVT_ERR_SHAPE,
+			"dvt_linear: x is %s, w is %s and bias %s; expected (..., k), (units, k) and (units,)",
+			dvti_describe(x), dvti_describe(w), bias ? dvti_describe(bias) : "none");
+		return NULL;
+	}
+	scope = dvt_scope_begin();
+	y = dvti_linear_of(x, w, bias, relu);
+	dvt_keep(y);
+	dvt_scope_end(&scope);
+	return y;
+}
+
+DVT_API dvt_array *dvt_linear(dvt_array *x, dvt_array *w, dvt_array *bias) {
+	return dvti_optional("dvt_linear", "bias", bias) ? dvti_linear(x, w, bias, false) : NULL;
+}
+
+static DVTI_NOINLINE dvt_array *dvti_dropout(dvt_array *x, double p) {
+	dvt_scope_guard scope;
+	dvt_array *kept, *y;
+	if (!dvti_check("dvt_dropout", &x, 1))
+		return NULL;
+	if (!(p >= 0 && p < 1)) {
+		dvti_fail(DVT_ERR_RANGE, "dvt_dropout: p is %g; expected 0 <= p < 1", p);
+		return NULL;
+	}
+	if (!dvt_is_training() || p == 0)
+		return x;
+	scope = dvt_scope_begin();
+	/* Selects instead of multiplying: dropped elements are 0 even where x is infinite or NaN. */
+	kept = dvt_bernoulli(1 - p, x->shape, DVT_BOOL, x->storage->ctx);
+	y = dvt_div_scalar(x, 1 - p);
+	y = y ? dvt_where(kept, y, dvt_scalar(0, y->dtype, x->storage->ctx)) : NULL;
+	dvt_keep(y);
+	dvt_scope_end(&scope);
+	return y;
+}
+
+DVT_API dvt_array *dvt_dropout(dvt_array *x, double p) {
+	const dvti_float_mode mode = dvti_float_mode_begin();
+	dvt_array *y = dvti_dropout(x, p);
+	dvti_float_mode_end(&mode);
+	return y;
+}
+
+/* ---- batch normalization ---- */
+/* Returns v (n) in a shape that broadcasts along x's axis. */
+static dvt_array *dvti_along(dvt_array *v, const dvt_array *x, int axis) {
+	dvt_shape shape = x->shape;
+	int i;
+	for (i = 0; i < shape.ndim; i++)
+		shape.dim[i] = i == axis ? x->shape.dim[axis] : 1;
+	return dvt_reshape(v, shape);
+}
+
+static const char *const dvti_batch_norm_names[] = {"x", "gamma", "beta", "running_mean",
+													"running_var"};
+
+static bool dvti_batch_norm_ok(dvt_array *const *in, int axis) {
+	const char *const *names = dvti_batch_norm_names;
+	dvt_array *x = in[0];
+	int i;
+	for (i = 1; i < 5; i++)
+		if (in[i]->shape.ndim != 1 || in[i]->shape.dim[0] != x->shape.dim[axis]) {
+			dvti_fail(
+				DVT_ERR_SHAPE,
+				"dvt_batch_norm: %s is %s; expected shape (%lld,), the extent of axis %d of x (%s)",
+				names[i], dvti_describe(in[i]), (long long)x->shape.dim[axis], axis,
+				dvti_describe(x));
+			return false;
+		}
+	for (i = 0; i < 5; i++)
+		if (!dvt_dtype_is_float(in[i]->dtype)) {
+			dvti_fail(DVT_ERR_DTYPE, "dvt_batch_norm: %s is %s; expected a float dtype", names[i],
+					  dvti_describe(in[i]));
+			return false;
+		}
+	return true;
+}
+
+/* Checks the running statistics that training writes. They must hold every variance: float16 ends
+   at 65504, and bfloat16 would lose changes below 0.4 %. */
+static bool dvti_running_ok(dvt_array *const *in) {
+	int i;
+	for (i = 3; i < 5; i++) {
+		if (in[i]->broadcast) {
+			dvti_fail(DVT_ERR_VALUE,
+					  "dvt_batch_norm: running statistics are written, and a broadcast "
+					  "view cannot be; copy it first");
+			return false;
+		}
+		if (in[i]->dtype == DVT_F16 || in[i]->dtype == DVT_BF16) {
+			dvti_fail(DVT_ERR_DTYPE,
+					  "dvt_batch_norm: %s is %s; expected float32 or float64 in train mode, "
+					  "whatever x is: convert it with dvt_astype",
+					  dvti_batch_norm_names[i], dvti_describe(in[i]));
+			return false;
+		}
+	}
+	return true;
+}
+
+/* Returns momentum * running + (1 - momentum) * batch. */
+static DVTI_NOINLINE dvt_array *dvti_moved(dvt_array *running, dvt_array *batch, double momentum) {
+	dvt_array *share = dvt_mul_scalar(dvt_reshape(batch, running->shape), 1 - momentum);
+	return dvt_add(dvt_mul_scalar(running, momentum), share);
+}
+
+/* Updates both running statistics without recording. Both values are computed before either is
+   written. */
+static bool dvti_move_running(dvt_array *const *running, dvt_array *mean, dvt_array *variance,
+							  double momentum) {
+	const dvti_float_mode mode = dvti_float_mode_begin();
+	bool good = false;
+	DVT_MODE_SCOPE(DVT_OFF, DVT_UNCHANGED) {
+		dvt_array *m = dvti_moved(running[0], mean, momentum),
+				  *v = dvti_moved(running[1], variance, momentum);
+		good = m && v && dvt_copy_into(running[0], m) && dvt_copy_into(running[1], v);
+	}
+	dvti_float_mode_end(&mode);
+	return good;
+}
+
+DVT_API dvt_array *dvt_batch_norm(dvt_array *x, dvt_array *gamma, dvt_array *beta,
+								  dvt_array *running_mean, dvt_array *running_var, int axis,
+								  double momentum, double epsilon) {
+	dvt_array *in[5], *mean, *variance, *y = NULL;
+	dvt_scope_guard scope;
+	dvt_dtype dtype;
+	bool training = dvt_is_training();
+	in[0] = x;
+	in[1] = gamma;
+	in[2] = beta;
+	in[3] = running_mean;
+	in[4] = running_var;
+	if (!dvti_check_named("dvt_batch_norm", in, 5, dvti_batch_norm_names) ||
+		!dvti_axis("dvt_batch_norm", &axis, &x->shape) || !dvti_batch_norm_ok(in, axis))
+		return NULL;
+	if (!(momentum >= 0 && momentum <= 1) || !(epsilon >= 0)) {
+		dvti_fail(DVT_ERR_RANGE,
+				  "dvt_batch_norm: momentum %g and epsilon %g; expected 0 to 1, and 0 or more",
+				  momentum, epsilon);
+		return NULL;
+	}
+	if (training && !dvti_running_ok(in))
+		return NULL;
+	scope = dvt_scope_begin();
+	dtype = dvt_promote(dvt_promote(x->dtype, gamma->dtype), beta->dtype);
+	x = dvti_wide_float(x);
+	if (!x) {
+		dvt_scope_end(&scope);
+		return NULL;
+	}
+	if (training) {
+		dvt_axes others = DVT_ALL;
+		int i;
+		for (i = 0; i < x->shape.ndim; i++)
+			if (i != axis)
+				others.axis[others.n++] = i;
+		/* With no other axis each element is a batch of one: it is its own mean, and its variance
+           is 0. */
+		mean = others.n ? dvt_mean(x, dvt_keepdims(others)) : x;
+		variance = others.n ? dvt_mean(dvt_square(dvt_sub(x, mean)), dvt_keepdims(others))
+							: dvt_zeros_like(x);
+	} else {
+		mean = dvti_along(dvti_wide_float(running_mean), x, axis);
+		variance = dvti_along(dvti_wide_float(running_var), x, axis);
+	}
+	y = dvt_mul(dvt_sub(x, mean), dvt_rsqrt(dvt_add_scalar(variance, epsilon)));
+	y = dvt_add(dvt_mul(y, dvti_along(gamma, x, axis)), dvti_along(beta, x, axis));
+	y = dvt_as_in_dtype(y, dtype);
+	/* The statistics change last, so that a failure above leaves them as they were. An empty batch
+       has no statistics. */
+	if (y && training && dvt_shape_size(x->shape) > 0 &&
+		!dvti_move_running(in + 3, mean, variance, momentum))
+		y = NULL;
+	dvt_keep(y);
+	dvt_scope_end(&scope);
+	return y;
+}
+
+/* Normalizes in one launch, with the same bits as the separate operations. */
+static dvt_array *dvti_layer_norm_fused(dvt_array *x, dvt_array *gamma, dvt_array *beta,
+										double epsilon) {
+	dvti_launch launch;
+	dvt_array *out = dvti_array_new("dvt_layer_norm", x->shape, DVT_F32, x->storage->ctx);
+	if (!out)
+		return NULL;
+	dvti_launch_begin(&launch, "dvt_layer_norm", dvti_kernel_layer_norm(), DVTI_OP_layer_norm);
+	dvti_clear(&launch.in[1], 2 * sizeof launch.in[1]); /* a cleared view means NULL */
+	launch.compute = DVTI_F32;
+	launch.n_in = 3;
+	launch.n_out = 1;
+	launch.in[0] = dvti_view_of(x);
+	if (gamma)
+		launch.in[1] = dvti_view_of(gamma);
+	if (beta)
+		launch.in[2] = dvti_view_of(beta);
+	launch.out[0] = dvti_view_of(out);
+	launch.f[0] = epsilon;
+	return dvti_run(out->storage->device, &launch) == DVT_OK ? out : NULL;
+}
+
+/* Normalizes x of float32 or wider, or of integers. gamma and beta are float32 or wider, or
+   NULL. */
+static dvt_array *dvti_layer_norm_of(dvt_array *x, dvt_array *gamma, dvt_array *beta,
+									 double epsilon) {
+	dvt_array *mean, *centered, *variance, *y;
+	/* Longer rows are summed in several passes, which the single launch does not do. */
+	if (dvti_fusible(x, gamma, beta) &&
+		dvti_supports(x->storage->device, dvti_kernel_layer_norm(), DVTI_OP_layer_norm, x->dtype,
+					  DVTI_CAN_RUN) &&
+		x->shape.dim[x->shape.ndim - 1] <= 32768)
+		return dvti_layer_norm_fused(x, gamma, beta, epsilon);
+	mean = dvt_mean(x, DVT_KEEPDIMS(-1));
+	centered = dvt_sub(x, mean);
+	variance = dvt_mean(dvt_square(centered), DVT_KEEPDIMS(-1));
+	y = dvt_mul(centered, dvt_rsqrt(dvt_add_scalar(variance, epsilon)));
+	if (gamma)
+		y = dvt_mul(y, gamma);
+	return beta ? dvt_add(y, beta) : y;
+}
+
+DVT_API dvt_array *dvt_layer_norm(dvt_array *x, dvt_array *gamma, dvt_array *beta, double epsilon) {
+	dvt_array *in[3], *y = NULL;
+	const char *names[3] = {"x", "gamma", "beta"};
+	dvt_scope_guard scope;
+	dvt_dtype dtype;
+	int n = 1, i;
+	in[0] = x;
+	if (gamma)
+		in[n++] = gamma;
+	if (beta) {
+		names[n] = "beta";
+		in[n++] = beta;
+	}
+	if (!dvti_check_named("dvt_layer_norm", in, n, names) ||
+		!dvti_optional("dvt_layer_norm", "gamma", gamma) ||
+		!dvti_optional("dvt_layer_norm", "beta", beta))
+		return NULL;
+	if (x->shape.ndim < 1 || !(epsilon >= 0)) {
+		dvti_fail(
+			x->shape.ndim < 1 ? DVT_ERR_SHAPE : DVT_ERR_RANGE,
+			"dvt_layer_norm: x is %s and epsilon %g; expected at least one axis, and 0 or more",
+			dvti_describe(x), epsilon);
+		return NULL;
+	}
+	for (i = 1; i < n; i++)
+		if (in[i]->shape.ndim != 1 || in[i]->shape.dim[0] != x->shape.dim[x->shape.ndim - 1]) {
+			dvti_fail(DVT_ERR_SHAPE,
+					  "dvt_layer_norm: %s is %s; expected shape (%lld,), the extent of the last "
+					  "axis of x (%s)",
+					  names[i], dvti_describe(in[i]), (long long)x->shape.dim[x->shape.ndim - 1],
+					  dvti_describe(x));
+			return NULL;
+		}
+	dtype = dvti_float_dtype(x->dtype);
+	for (i = 1; i < n; i++)
+		dtype = dvt_promote(dtype, in[i]->dtype);
+	scope = dvt_scope_begin();
+	for (i = 0; i < n; i++)
+		if (!(in[i] = dvti_wide_float(in[i])))
+			break;
+	if (i == n) {
+		y = dvti_layer_norm_of(in[0], gamma ? in[1] : NULL, beta ? in[n - 1] : NULL, epsilon);
+		y = dvt_as_in_dtype(y, dtype);
+	}
+	dvt_keep(y);
+	dvt_scope_end(&scope);
+	return y;
+}
+/* ==== end src/4_ops/op_layers.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 177 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/4_ops/op_pool.c ==== */
+/* Pooling: parameters, shapes, and the recorded operations, which are each other's gradients.
+   Windows are clipped to x: padding is never the maximum, and counts in a mean only on request. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/4_ops/op_pool.c"
+#endif
+
+DVTI_FN void dvti_pool2d_pairs(const dvt_pool2d_options *p, int *size, int *stride, int *padding) {
+	dvti_pair(p->size, 0, size);
+	if (p->stride[0] == 0 && p->stride[1] == 0)
+		memcpy(stride, size, 2 * sizeof *stride);
+	else
+		dvti_pair(p->stride, size[0], stride);
+	dvti_padding(p->padding, padding);
+}
+
+/* Replaces zeros by defaults, in this one place. A global pooling takes its window from x. */
+static void dvti_pool2d_resolve(const dvt_pool2d_options *p, const dvt_array *x, dvti_attr *attr) {
+	int i, pair[6];
+	*attr = dvti_attr_none();
+	if (!p->global) {
+		dvti_pool2d_pairs(p, pair, pair + 2, pair + 4);
+		for (i = 0; i < 6; i++)
+			attr->i[i] = pair[i];
+	} else
+		for (i = 0; i < 2; i++) {
+			attr->i[i] = x->shape.dim[2 + i];
+			attr->i[2 + i] = 1;
+		}
+	attr->i[6] = p->exclude_padding;
+}
+
+static bool dvti_pool2d_valid(const char *name, const dvti_attr *attr) {
+	int i;
+	for (i = 0; i < 2; i++) {
+		int64_t size = attr->i[i], stride = attr->i[2 + i], padding = attr->i[4 + i];
+		const char *axis = i ? "width" : "height";
+		if (size < 1 || stride < 1) {
+			dvti_fail(DVT_ERR_RANGE,
+					  "%s: along the %s, size is %lld and stride %lld; expected at least 1 (a "
+					  "stride of 0 means the "
+					  "size)",
+					  name, axis, (long long)size, (long long)stride);
+			return false;
+		}
+		if (padding < 0 || padding > size / 2) {
+			dvti_fail(DVT_ERR_RANGE,
+					  "%s: along the %s, padding is %lld; expected 0 to %lld, half the size of the "
+					  "window",
+					  name, axis, (long long)padding, (long long)(size / 2));
+			return false;
+		}
+	}
+	return true;
+}
+
+/* Returns the number of windows along one axis, or -1 with the error set. */
+static int64_t dvti_pool2d_extent(const char *name, const char *axis, int64_t x, int64_t size,
+								  int64_t stride, int64_t padding, bool ceil_mode) {
+	int64_t padded = x, n;
+	if (!dvti_sum(x, 2 * padding, &padded) || x < 1 || size > padded) {
+		dvti_fail(DVT_ERR_SHAPE,
+				  "%s: x has a %s of %lld, with padding on both sides %lld; expected at least 1 "
+				  "and at least the window's %lld",
+				  name, axis, (long long)x, (long long)padded, (long long)size);
+		return -1;
+	}
+	n = (padded - size) / stride + 1;
+	/* ceil_mode rounds up when the additional window still begins inside x. */
+	if (ceil_mode && (padded - size) % stride && n <= (x + padding - 1) / stride)
+		n++;
+	return n;
+}
+
+static bool dvti_pool2d_begin(const char *name, dvt_array *x, const dvt_pool2d_options *p,
+							  dvti_attr *attr) {
+	int i;
+	if (!x || !p) {
+		dvti_null(name, x ? "p" : "x");
+		return false;
+	}
+	if (x->shape.ndim != 4) {
+		dvti_fail(DVT_ERR_SHAPE,
+				  "%s: x is %s; expected (batch, channels, height, width): reshape it", name,
+				  dvti_describe(x));
+		return false;
+	}
+	if (!dvt_dtype_is_float(x->dtype)) {
+		dvti_fail(DVT_ERR_DTYPE, "%s: x is %s; expected floats: convert it with dvt_astype", name,
+				  dvti_describe(x));
+		return false;
+	}
+	dvti_pool2d_resolve(p, x, attr);
+	if (p->global && (attr->i[0] < 1 || attr->i[1] < 1)) {
+		dvti_fail(DVT_ERR_SHAPE, "%s: x is %s; expected a height and width of at least 1", name,
+				  dvti_describe(x));
+		return false;
+	}
+	if (!dvti_pool2d_valid(name, attr))
+		return false;
+	for (i = 0; i < 2; i++) {
+		attr->i[7 + i] =
+			dvti_pool2d_extent(name, i ? "width" : "height", x->shape.dim[2 + i], attr->i[i],
+							   attr->i[2 + i], attr->i[4 + i], p->ceil_mode);
+		if (attr->i[7 + i] < 0)
+			return false;
+	}
+	return true;
+}
+
+/* Makes the inputs contiguous (copies are recorded), launches, and records. */
+static dvt_array *dvti_pool2d_run(const char *name, dvti_op op, dvt_array *const *in, int n,
+								  dvt_shape shape, const dvti_attr *attr) {
+	dvti_launch launch;
+	dvt_array *ready[2], *out;
+	int i;
+	dvti_launch_begin(&launch, name, dvti_kernel_pool2d(), op);
+	if (!dvti_check(name, in, n))
+		return NULL;
+	for (i = 0; i < n; i++) {
+		if (!(ready[i] = dvt_contiguous(in[i])))
+			return NULL;
+		launch.in[i] = dvti_view_of(ready[i]);
+	}
+	out = dvti_array_new(name, shape, in[0]->dtype, in[0]->storage->ctx);
+	if (!out)
+		return NULL;
+	launch.n_in = n;
+	launch.out[0] = dvti_view_of(out);
+	launch.n_out = 1;
+	memcpy(launch.i, attr->i, 7 * sizeof launch.i[0]);
+	launch.i[7] = attr->i[9];
+	if (dvt_shape_size(shape) > 0 && dvti_run(out->storage->device, &launch) != DVT_OK)
+		return NULL;
+	return dvti_finish(out, op, name, ready, n, attr);
+}
+
+static dvt_array *dvti_pool2d(const char *name, dvti_op op, dvt_array *const *in, int n,
+							  dvt_shape shape, const dvti_attr *attr) {
+	dvt_scope_guard scope = dvt_scope_begin();
+	dvt_array *out = (dvt_array *)dvt_keep(dvti_pool2d_run(name, op, in, n, shape, attr));
+	dvt_scope_end(&scope);
+	return out;
+}
+
+/* Returns the shape of the result of pooling x. */
+static dvt_shape dvti_pool2d_result(dvt_shape x, const dvti_attr *attr) {
+	x.dim[2] = attr->i[7];
+	x.dim[3] = attr->i[8];
+	return x;
+}
+
+DVT_API dvt_array *dvt_max_pool2d(dvt_array *x, const dvt_pool2d_options *p) {
+	dvti_attr attr;
+	if (!dvti_pool2d_begin("dvt_max_pool2d", x, p, &attr))
+		return NULL;
+	return dvti_pool2d("dvt_max_pool2d", DVTI_OP_max_pool2d, &x, 1,
+					   dvti_pool2d_result(x->shape, &attr), &attr);
+}
+
+DVT_API dvt_array *dvt_avg_pool2d(dvt_array *x, const dvt_pool2d_options *p) {
+	dvti_attr attr;
+	return dvti_pool2d_begin("dvt_avg_pool2d", x, p, &attr) ? dvti_avg_pool2d(x, &attr) : NULL;
+}
+
+DVTI_FN dvt_array *dvti_avg_pool2d(dvt_array *x, const dvti_attr *attr) {
+	if (!dvti_check("dvt_avg_pool2d", &x, 1))
+		return NULL;
+	return dvti_pool2d("dvt_avg_pool2d", DVTI_OP_avg_pool2d, &x, 1,
+					   dvti_pool2d_result(x->shape, attr), attr);
+}
+
+/* Checks the shape of a gradient against that of the forward call, before anything reads it. */
+static bool dvti_pool2d_agree(const char *name, dvt_shape given, dvt_shape expected) {
+	if (dvt_shape_equal(given, expected))
+		return true;
+	dvti_fail(DVT_ERR_SHAPE, "%s: the gradient has shape %s; expected %s", name,
+			  dvti_shape_text(given), dvti_shape_text(expected));
+	return false;
+}
+
+DVTI_FN dvt_array *dvti_avg_pool2d_data(dvt_array *g, dvt_shape x_shape, const dvti_attr *attr) {
+	if (!dvti_check("dvt_avg_pool2d", &g, 1) ||
+		!dvti_pool2d_agree("dvt_avg_pool2d", g->shape, dvti_pool2d_result(x_shape, attr)))
+		return NULL;
+	return dvti_pool2d("dvt_avg_pool2d", DVTI_OP_avg_pool2d_data, &g, 1, x_shape, attr);
+}
+
+static dvt_array *dvti_max_pool2d_pair(dvti_op op, dvt_array *a, dvt_array *x,
+									   const dvti_attr *attr) {
+	bool pick = op == DVTI_OP_max_pool2d_pick;
+	dvt_array *in[2];
+	dvt_shape result;
+	in[0] = a;
+	in[1] = x;
+	if (!dvti_check("dvt_max_pool2d", in, 2))
+		return NULL;
+	result = dvti_pool2d_result(x->shape, attr);
+	if (!dvti_pool2d_agree("dvt_max_pool2d", a->shape, pick ? x->shape : result))
+		return NULL;
+	in[0] = dvt_as_in_dtype(a, x->dtype);
+	return dvti_pool2d("dvt_max_pool2d", op, in, 2, pick ? result : x->shape, attr);
+}
+
+DVTI_FN dvt_array *dvti_max_pool2d_data(dvt_array *g, dvt_array *x, const dvti_attr *attr,
+										bool past_relu) {
+	dvti_attr with = *attr;
+	with.i[9] = past_relu;
+	return dvti_max_pool2d_pair(DVTI_OP_max_pool2d_data, g, x, &with);
+}
+
+DVTI_FN dvt_array *dvti_max_pool2d_pick(dvt_array *v, dvt_array *x, const dvti_attr *attr) {
+	return dvti_max_pool2d_pair(DVTI_OP_max_pool2d_pick, v, x, attr);
+}
+/* ==== end src/4_ops/op_pool.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 178 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/4_ops/op_prewarm.c ==== */
+/* Prewarming compiles kernels before a program waits for them. It runs small operations on the
+   device, those that networks in float32 consist of. The backend decides which GPU programs they
+   need; this file lists only what networks compute. Results are discarded.
+
+   Prewarming has no side effect that a program could notice. Random numbers come from keys, not
+   from the device's stream. Nothing is recorded; the caller's modes, defaults and arrays stay
+   unchanged. A step ends at its first failure. */
+#ifdef DEVTENSOR_LINES
+#line 8 "src/4_ops/op_prewarm.c"
+#endif
+
+static dvt_array *dvti_warm_full(dvt_shape shape, dvt_ctx ctx) {
+	return dvt_full(shape, 0.5, DVT_F32, ctx);
+}
+
+/* ---- elementwise ---- */
+static bool dvti_warm_unary(dvt_array *x) {
+	return dvt_relu(x) && dvt_sigmoid(x) && dvt_tanh(x) && dvt_exp(x) && dvt_log(x) &&
+		   dvt_sqrt(x) && dvt_square(x) && dvt_neg(x) && dvt_abs(x) && dvt_sign(x) && dvt_copy(x);
+}
+
+/* Warms operands of the same shape, a row broadcast to all rows, and a column broadcast to all
+   columns. */
+static bool dvti_warm_binary(dvt_array *x, dvt_array *row, dvt_array *column) {
+	dvt_array *other[3];
+	int i;
+	other[0] = x;
+	other[1] = row;
+	other[2] = column;
+	for (i = 0; i < 3; i++)
+		if (!dvt_add(x, other[i]) || !dvt_sub(x, other[i]) || !dvt_mul(x, other[i]) ||
+			!dvt_div(x, other[i]))
+			return false;
+	return dvt_maximum(x, x) && dvt_greater(x, x) && dvt_equal(x, x);
+}
+
+static bool dvti_warm_scalar(dvt_array *x) {
+	return dvt_add_scalar(x, 1) && dvt_sub_scalar(x, 1) && dvt_mul_scalar(x, 2) &&
+		   dvt_div_scalar(x, 2) && dvt_pow_scalar(x, 2) && dvt_scalar_sub(1, x) &&
+		   dvt_scalar_div(1, x) && dvt_maximum_scalar(x, 0) && dvt_greater_scalar(x, 0) &&
+		   dvt_clip(x, 0, 1) && dvt_add_(x, x) && dvt_mul_scalar_(x, 1);
+}
+
+static bool dvti_warm_casts(dvt_array *x) {
+	dvt_array *flags = dvt_greater_scalar(x, 0);
+	return flags && dvt_astype(flags, DVT_F32) && dvt_where(flags, x, x) &&
+		   dvt_where(x, x,
+					 dvt_full(DVT_SCALAR, 0, DVT_F32, x->storage->ctx)) && /* relu's gradient */
+		   dvt_astype(x, DVT_I64) &&
+		   dvt_astype(x, DVT_I32) &&
+		   dvt_astype(dvt_full(x->shape, 1, DVT_I64, x->storage->ctx), DVT_F32) &&
+		   dvt_astype(dvt_full(x->shape, 1, DVT_U8, x->storage->ctx), DVT_F32);
+}
+
+static bool dvti_warm_elementwise(dvt_ctx ctx) {
+	dvt_array *x = dvti_warm_full(DVT_SHAPE(64, 128), ctx);
+	dvt_array *odd = dvti_warm_full(DVT_SHAPE(7, 10, 3), ctx);
+	dvt_array *row = dvti_warm_full(DVT_SHAPE(128), ctx);
+	dvt_array *column = dvti_warm_full(DVT_SHAPE(64, 1), ctx);
+	return x && odd && row && column && dvti_warm_unary(x) && dvti_warm_binary(x, row, column) &&
+		   dvti_warm_scalar(x) && dvti_warm_casts(x) && dvti_warm_unary(odd) &&
+		   dvt_contiguous(dvt_t(x)) && dvt_add(x, dvt_full(DVT_SHAPE(1), 1, DVT_F32, ctx));
+}
+
+/* ---- along axes, by index ---- */
+static bool dvti_warm_reductions(dvt_ctx ctx) {
+	dvt_array *x = dvti_warm_full(DVT_SHAPE(8, 6, 14, 14), ctx);
+	dvt_array *scores = dvti_warm_full(DVT_SHAPE(64, 10), ctx);
+	dvt_array *many = dvti_warm_full(DVT_SHAPE(100000), ctx);
+	return x && scores && many && dvt_sum(x, DVT_AXES(0, 2, 3)) && dvt_sum(scores, DVT_AXES(0)) &&
+		   dvt_sum(scores, DVT_KEEPDIMS(1)) && dvt_sum(many, DVT_ALL) &&
+		   dvt_mean(scores, DVT_ALL) && dvt_mean(scores, DVT_AXES(1)) &&
+		   dvt_mean(x, DVT_KEEPDIMS(0, 2, 3)) && dvt_max(scores, DVT_AXES(1)) &&
+		   dvt_norm(many, DVT_ALL) && dvt_argmax(scores, DVT_AXES(1)) && dvt_softmax(scores, 1) &&
+		   dvt_log_softmax(scores, 1);
+}
+
+static bool dvti_warm_indices(dvt_ctx ctx) {
+	dvt_array *x = dvti_warm_full(DVT_SHAPE(64, 10), ctx);
+	dvt_array *labels = dvt_zeros(DVT_SHAPE(64), DVT_I64, ctx), *column, *rows;
+	if (!x || !labels || !(column = dvt_reshape(labels, DVT_SHAPE(64, 1))))
+		return false;
+	rows = dvt_take(x, labels, 0);
+	return rows && dvti_take_add(rows, labels, 0, 64) && dvt_pick(x, labels, DVT_AXES(1)) &&
+		   dvti_take_along_add(dvt_take_along_axis(x, column, 1), column, 1, 10) &&
+		   dvt_one_hot(labels, 10, DVT_F32) && dvt_equal(dvt_argmax(x, DVT_AXES(1)), labels);
+}
+
+/* ---- products, convolution, pooling: the result and the gradients ---- */
+static bool dvti_warm_linear(dvt_ctx ctx, int64_t n, int64_t in, int64_t units) {
+	dvt_array *x = dvti_warm_full(DVT_SHAPE(n, in), ctx), *w, *g, *bias;
+	w = dvti_warm_full(DVT_SHAPE(units, in), ctx);
+	g = dvti_warm_full(DVT_SHAPE(n, units), ctx);
+	bias = dvti_warm_full(DVT_SHAPE(units), ctx);
+	return x && w && g && bias && dvti_linear(x, w, bias, false) && dvt_matmul(g, w) &&
+		   dvti_matmul("dvt_prewarm", g, x, true, false) && dvt_sum(g, DVT_AXES(0));
+}
+
+static bool dvti_warm_conv(dvt_ctx ctx, dvt_shape x_shape, dvt_shape w_shape, int64_t padding) {
+	dvt_array *x = dvti_warm_full(x_shape, ctx), *w = dvti_warm_full(w_shape, ctx), *y;
+	dvt_array *bias = dvti_warm_full(DVT_SHAPE(w_shape.dim[0]), ctx);
+	dvti_attr attr = dvti_attr_none();
+	attr.i[0] = attr.i[1] = attr.i[4] = attr.i[5] = attr.i[6] = 1;
+	attr.i[2] = attr.i[3] = padding;
+	y = x && w && bias ? dvti_conv2d(x, w, bias, &attr) : NULL;
+	return y && dvti_conv2d(x, w, NULL, &attr) && dvti_conv2d_data(y, w, x_shape, &attr) &&
+		   dvti_conv2d_weight(x, y, w_shape, &attr) && dvt_sum(y, DVT_AXES(0, 2, 3));
+}
+
+static bool dvti_warm_pool(dvt_ctx ctx) {
+	dvt_array *x = dvti_warm_full(DVT_SHAPE(4, 6, 14, 14), ctx), *y, *z;
+	dvti_attr attr = dvti_attr_none();
+	dvt_pool2d_options p;
+	memset(&p, 0, sizeof p);
+	p.size[0] = 2;
+	p.stride[0] = 2;
+	attr.i[0] = attr.i[1] = attr.i[2] = attr.i[3] = 2;
+	attr.i[7] = attr.i[8] = 7;
+	y = x ? dvt_max_pool2d(x, &p) : NULL;
+	z = y ? dvt_avg_pool2d(x, &p) : NULL;
+	return z && dvti_max_pool2d_data(y, x, &attr, false) &&
+		   dvti_avg_pool2d_data(z, x->shape, &attr);
+}
+
+/* ---- random numbers, steps ---- */
+static bool dvti_warm_random(dvt_ctx ctx) {
+	dvt_key key = dvt_key_new(0);
+	dvt_shape shape = DVT_SHAPE(64);
+	return dvt_key_uniform(key, 0, 1, shape, DVT_F32, ctx) &&
+		   dvt_key_normal(key, 0, 1, shape, DVT_F32, ctx) &&
+		   dvt_key_bernoulli(key, 0.5, shape, DVT_BOOL, ctx);
+}
+
+/* Runs an optimizer step with this number of states. All factors are 0, so the contents of the
+   memory do not matter. */
+static bool dvti_warm_step(const char *name, dvt_ctx ctx, dvti_op op, int states, double f4) {
+	dvti_launch launch;
+	dvt_array *array[4];
+	int i;
+	dvti_launch_begin(&launch, name, dvti_kernel_optimizer(), op);
+	for (i = 0; i < states + 2; i++) {
+		array[i] = dvti_warm_full(DVT_SHAPE(64), ctx);
+		if (!array[i])
+			return false;
+	}
+	launch.n_out = states + 1;
+	launch.n_in = 1;
+	for (i = 0; i < launch.n_out; i++)
+		launch.out[i] = dvti_view_of(array[i]);
+	launch.in[0] = dvti_view_of(array[i]);
+	launch.f[4] = f4;
+	launch.f[6] = 1;
+	return dvti_run(array[0]->storage->device, &launch) == DVT_OK;
+}
+
+static bool dvti_warm_all(const char *name, dvt_ctx ctx) {
+	return dvti_warm_elementwise(ctx) && dvti_warm_reductions(ctx) && dvti_warm_indices(ctx) &&
+		   dvti_warm_linear(ctx, 8, 400, 120) && dvti_warm_linear(ctx, 64, 128, 64) &&
+		   dvti_warm_linear(ctx, 64, 50, 10) &&
+		   dvti_warm_conv(ctx, DVT_SHAPE(4, 1, 28, 28), DVT_SHAPE(6, 1, 5, 5), 2) &&
+		   dvti_warm_conv(ctx, DVT_SHAPE(4, 6, 14, 14), DVT_SHAPE(16, 6, 5, 5), 0) &&
+		   dvti_warm_conv(ctx, DVT_SHAPE(2, 16, 8, 8), DVT_SHAPE(32, 16, 3, 3), 1) &&
+		   dvti_warm_pool(ctx) && dvti_warm_random(ctx) &&
+		   dvti_warm_step(name, ctx, DVTI_OP_sgd, 0, 0) &&
+		   dvti_warm_step(name, ctx, DVTI_OP_sgd, 1, 0.9) &&
+		   dvti_warm_step(name, ctx, DVTI_OP_adam, 2, 0.9);
+}
+
+DVT_API dvt_status dvt_prewarm(dvt_ctx ctx) {
+	const char *name = "dvt_prewarm";
+	dvti_device *device = dvti_device_begin(name, dvti_ctx(ctx));
+	dvt_status status = DVT_OK;
+	if (!device)
+		return dvti_failure();
+	if (device->backend->compiles)
+		DVT_MODE_SCOPE(DVT_OFF, DVT_UNCHANGED) {
+			DVT_SCOPE {
+				status = dvti_warm_all(name, device->ctx) ? device->backend->wait(device)
+														  : dvti_failure();
+			}
+		}
+	dvti_device_end(device);
+	return status;
+}
+/* ==== end src/4_ops/op_prewarm.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 179 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/4_ops/op_random.c ==== */
+/* Random arrays: the distributions, drawn from the streams of contexts or from explicit keys, and
+   the functions that make keys. */
+#ifdef DEVTENSOR_LINES
+#line 5 "src/4_ops/op_random.c"
+#endif
+
+static dvt_array *dvti_random(dvti_launch *launch, const dvt_key *key, int words, dvt_shape shape,
+							  dvt_dtype dtype, dvt_ctx ctx) {
+	dvt_array *out = dvti_array_new(launch->name, shape, dtype, ctx);
+	if (!out || dvt_size(out) == 0)
+		return out;
+	return dvti_draw(out, launch, key, words) == DVT_OK ? out : NULL;
+}
+
+/* ---- distributions ---- */
+static bool dvti_random_dtype(const char *name, dvt_dtype dtype, bool fits, const char *expected) {
+	if (!fits)
+		dvti_fail(DVT_ERR_DTYPE,
+				  "%s: got dtype %s; expected %s: convert the result with dvt_astype", name,
+				  dvt_dtype_name(dtype), expected);
+	return fits;
+}
+
+static DVTI_NOINLINE dvt_array *dvti_uniform_in_mode(const char *name, const dvt_key *key,
+													 double low, double high, dvt_shape shape,
+													 dvt_dtype dtype, dvt_ctx ctx) {
+	dvti_launch launch;
+	double a, b, range;
+	dvti_launch_begin(&launch, name, dvti_kernel_random(), DVTI_OP_uniform);
+	if (!dvti_random_dtype(name, dtype, dvt_dtype_is_float(dtype), "a floating dtype"))
+		return NULL;
+	a = dvti_round_as(dtype, low);
+	b = dvti_round_as(dtype, high);
+	range = dvti_round_as(dtype, b - a);
+	if (!(low <= high) || range - range != 0) {
+		dvti_fail(DVT_ERR_RANGE,
+				  "%s: bounds %g and %g; expected low <= high, and high - low within %s", name, low,
+				  high, dvt_dtype_name(dtype));
+		return NULL;
+	}
+	launch.f[0] = a;
+	launch.f[1] = b;
+	launch.f[2] = a < b ? dvti_below(dtype, b) : a;
+	return dvti_random(&launch, key, dtype == DVT_F64 ? 2 : 1, shape, dtype, ctx);
+}
+
+static dvt_array *dvti_uniform(const char *name, const dvt_key *key, double low, double high,
+							   dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx) {
+	const dvti_float_mode mode = dvti_float_mode_begin();
+	dvt_array *x = dvti_uniform_in_mode(name, key, low, high, shape, dtype, ctx);
+	dvti_float_mode_end(&mode);
+	return x;
+}
+
+static DVTI_NOINLINE dvt_array *dvti_normal_in_mode(const char *name, const dvt_key *key,
+													double mean, double deviation, dvt_shape shape,
+													dvt_dtype dtype, dvt_ctx ctx) {
+	dvti_launch launch;
+	dvt_dtype wide = dtype == DVT_F64 ? DVT_F64 : DVT_F32;
+	double a = dvti_round_as(wide, mean), b = dvti_round_as(wide, deviation);
+	dvti_launch_begin(&launch, name, dvti_kernel_random(), DVTI_OP_normal);
+	if (!dvti_random_dtype(name, dtype, dvt_dtype_is_float(dtype), "a floating dtype"))
+		return NULL;
+	if (!(deviation >= 0) || b - b != 0 || a - a != 0) {
+		dvti_fail(DVT_ERR_RANGE,
+				  "%s: mean %g and deviation %g; expected finite numbers of %s, and deviation >= 0",
+				  name, mean, deviation, dvt_dtype_name(wide));
+		return NULL;
+	}
+	launch.f[0] = mean;
+	launch.f[1] = deviation;
+	return dvti_random(&launch, key, dtype == DVT_F64 ? 2 : 1, shape, dtype, ctx);
+}
+
+static dvt_array *dvti_normal(const char *name, const dvt_key *key, double mean, double deviation,
+							  dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx) {
+	const dvti_float_mode mode = dvti_float_mode_begin();
+	dvt_array *x = dvti_normal_in_mode(name, key, mean, deviation, shape, dtype, ctx);
+	dvti_float_mode_end(&mode);
+	return x;
+}
+
+/* Returns the exclusive upper limit of `high`, one above the dtype's largest value. */
+static int64_t dvti_int_end(dvt_dtype dtype) {
+	return dtype == DVT_I64 ? INT64_MAX : dvti_int_largest(dtype) + 1;
+}
+
+static dvt_array *dvti_randint(const char *name, const dvt_key *key, int64_t low, int64_t high,
+							   dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx) {
+	dvti_launch launch;
+	dvti_launch_begin(&launch, name, dvti_kernel_random(), DVTI_OP_randint);
+	if (!dvti_random_dtype(name, dtype, dvt_dtype_is_int(dtype), "an integer dtype"))
+		return NULL;
+	if (low >= high || low < dvti_int_lowest(dtype) || high > dvti_int_end(dtype)) {
+		dvti_fail(DVT_ERR_RANGE,
+				  "%s: low %lld and high %lld; expected low < high, low >= %lld and high <= %lld "
+				  "for %s",
+				  name, (long long)low, (long long)high, (long long)dvti_int_lowest(dtype),
+				  (long long)dvti_int_end(dtype), dvt_dtype_name(dtype));
+		return NULL;
+	}
+	launch.i[4] = low;
+	launch.i[5] = (int64_t)((uint64_t)high - (uint64_t)low);
+	return dvti_random(&launch, key, 2, shape, dtype, ctx);
+}
+
+static dvt_array *dvti_bernoulli(const char *name, const dvt_key *key, double p, dvt_shape shape,
+								 dvt_dtype dtype, dvt_ctx ctx) {
+	dvti_launch launch;
+	dvti_launch_begin(&launch, name, dvti_kernel_random(), DVTI_OP_bernoulli);
+	if (!(p >= 0 && p <= 1)) {
+		dvti_fail(DVT_ERR_RANGE, "%s: p is %g; expected a probability of 0 to 1", name, p);
+		return NULL;
+	}
+	launch.f[0] = p;
+	return dvti_random(&launch, key, 1, shape, dtype, ctx);
+}
+
+static dvt_array *dvti_permutation(const char *name, const dvt_key *key, int64_t n, dvt_ctx ctx) {
+	dvti_launch launch;
+	dvti_launch_begin(&launch, name, dvti_kernel_random(), DVTI_OP_permutation);
+	if (n < 0) {
+		dvti_fail(DVT_ERR_RANGE, "%s: n is %lld; expected 0 or more", name, (long long)n);
+		return NULL;
+	}
+	return dvti_random(&launch, key, 2, DVT_SHAPE(n), DVT_I64, ctx);
+}
+
+DVT_API dvt_array *dvt_uniform(double low, double high, dvt_shape shape, dvt_dtype dtype,
+							   dvt_ctx ctx) {
+	return dvti_uniform("dvt_uniform", NULL, low, high, shape, dtype, ctx);
+}
+
+DVT_API dvt_array *dvt_normal(double mean, double deviation, dvt_shape shape, dvt_dtype dtype,
+							  dvt_ctx ctx) {
+	return dvti_normal("dvt_normal", NULL, mean, deviation, shape, dtype, ctx);
+}
+
+DVT_API dvt_array *dvt_randint(int64_t low, int64_t high, dvt_shape shape, dvt_dtype dtype,
+							   dvt_ctx ctx) {
+	return dvti_randint("dvt_randint", NULL, low, high, shape, dtype, ctx);
+}
+
+DVT_API dvt_array *dvt_bernoulli(double p, dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx) {
+	return dvti_bernoulli("dvt_bernoulli", NULL, p, shape, dtype, ctx);
+}
+
+DVT_API dvt_array *dvt_permutation(int64_t n, dvt_ctx ctx) {
+	return dvti_permutation("dvt_permutation", NULL, n, ctx);
+}
+
+DVT_API dvt_array *dvt_key_uniform(dvt_key key, double low, double high, dvt_shape shape,
+								   dvt_dtype dtype, dvt_ctx ctx) {
+	return dvti_uniform("dvt_key_uniform", &key, low, high, shape, dtype, ctx);
+}
+
+DVT_API dvt_array *dvt_key_normal(dvt_key key, double mean, double deviation, dvt_shape shape,
+								  dvt_dtype dtype, dvt_ctx ctx) {
+	return dvti_normal("dvt_key_normal", &key, mean, deviation, shape, dtype, ctx);
+}
+
+DVT_API dvt_array *dvt_key_randint(dvt_key key, int64_t low, int64_t high, dvt_shape shape,
+								   dvt_dtype dtype, dvt_ctx ctx) {
+	return dvti_randint("dvt_key_randint", &key, low, high, shape, dtype, ctx);
+}
+
+DVT_API dvt_array *dvt_key_bernoulli(dvt_key key, double p, dvt_shape shape, dvt_dtype dtype,
+									 dvt_ctx ctx) {
+	return dvti_bernoulli("dvt_key_bernoulli", &key, p, shape, dtype, ctx);
+}
+
+DVT_API dvt_array *dvt_key_permutation(dvt_key key, int64_t n, dvt_ctx ctx) {
+	return dvti_permutation("dvt_key_permutation", &key, n, ctx);
+}
+
+/* ---- keys ---- */
+DVT_API dvt_key dvt_key_new(uint64_t seed) {
+	dvt_key key;
+	key.word[0] = (uint32_t)(seed >> 32);
+	key.word[1] = (uint32_t)seed;
+	return key;
+}
+
+static dvt_key dvti_key_derive(dvt_key key, uint32_t number, uint32_t use) {
+	uint32_t counter[4] = {0, 0, 0, 0}, words[4];
+	dvt_key result;
+	counter[0] = number;
+	counter[3] = use;
+	dvti_philox4x32(counter, key.word, words);
+	result.word[0] = words[0];
+	result.word[1] = words[1];
+	return result;
+}
+
+DVT_API void dvt_key_split(dvt_key key, int n, dvt_key *out) {
+	bool jax = dvti_rng_engine_now() == DVT_RNG_JAX;
+	int i;
+	if (n < 0)
+		dvti_fail(DVT_ERR_RANGE, "dvt_key_split: n is %d; expected 0 or more", n);
+	else if (!out && n)
+		dvti_null("dvt_key_split", "out");
+	for (i = 0; out && i < n; i++) {
+		if (jax) {
+			out[i].word[0] = dvti_jax_word(key.word, 2 * (int64_t)n, 2 * (int64_t)i);
+			out[i].word[1] = dvti_jax_word(key.word, 2 * (int64_t)n, 2 * (int64_t)i + 1);
+		} else {
+			out[i] = dvti_key_derive(key, (uint32_t)i, DVTI_COUNTER_SPLIT);
+		}
+	}
+}
+
+DVT_API dvt_key dvt_key_fold_in(dvt_key key, uint32_t number) {
+	uint32_t counter[2] = {0, 0};
+	dvt_key result;
+	if (dvti_rng_engine_now() != DVT_RNG_JAX)
+		return dvti_key_derive(key, number, DVTI_COUNTER_FOLD_IN);
+	counter[1] = number;
+	dvti_threefry2x32(key.word, counter, result.word);
+	return result;
+}
+/* ==== end src/4_ops/op_random.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 180 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/4_ops/op_scan.c ==== */
+/* Cumulative sums along an axis. A node's attr.i[0] is the axis, not negative; i[1] is
+   `backwards`. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/4_ops/op_scan.c"
+#endif
+
+/* Returns a contiguous array as (A, N, B) around its axis. */
+static dvti_view dvti_scan_view(const dvt_array *x, int axis) {
+	dvti_view view = dvti_view_of(x);
+	view.ndim = 3;
+	view.dim[0] = dvti_extents(x->shape.dim, axis);
+	view.dim[1] = x->shape.dim[axis];
+	view.dim[2] = dvti_extents(x->shape.dim + axis + 1, x->shape.ndim - axis - 1);
+	view.stride[2] = 1;
+	view.stride[1] = view.dim[2];
+	view.stride[0] = view.dim[1] * view.dim[2];
+	return view;
+}
+
+static bool dvti_scan_run(const char *name, dvt_array *packed, dvt_array *out, int axis,
+						  bool backwards) {
+	dvti_launch launch;
+	dvti_launch_begin(&launch, name, dvti_kernel_scan(), DVTI_OP_cumsum);
+	if (dvt_size(out) == 0)
+		return true;
+	launch.in[0] = dvti_scan_view(packed, axis);
+	launch.out[0] = dvti_scan_view(out, axis);
+	launch.n_in = launch.n_out = 1;
+	launch.i[0] = backwards;
+	launch.compute = dvt_dtype_is_float(out->dtype) ? DVTI_F64 : DVTI_I64;
+	return dvti_run(out->storage->device, &launch) == DVT_OK;
+}
+
+DVTI_FN dvt_array *dvti_cumsum(dvt_array *x, int axis, bool backwards) {
+	static const char name[] = "dvt_cumsum";
+	dvti_attr attr = dvti_attr_none();
+	dvt_array *packed = NULL, *out = NULL;
+	dvt_scope_guard scope;
+	if (!dvti_check(name, &x, 1))
+		return NULL;
+	scope = dvt_scope_begin();
+	DVT_PAUSE {
+		packed = dvt_contiguous(x);
+	}
+	if (packed)
+		out = dvti_array_new(name, x->shape, dvt_dtype_is_float(x->dtype) ? x->dtype : DVT_I64,
+							 x->storage->ctx);
+	if (out && !dvti_scan_run(name, packed, out, axis, backwards))
+		out = NULL;
+	attr.i[0] = axis;
+	attr.i[1] = backwards;
+	out = dvti_finish(out, DVTI_OP_cumsum, name, &x, 1, &attr);
+	dvt_keep(out);
+	dvt_scope_end(&scope);
+	return out;
+}
+
+DVT_API dvt_array *dvt_cumsum(dvt_array *x, int axis) {
+	if (!dvti_check("dvt_cumsum", &x, 1) || !dvti_axis("dvt_cumsum", &axis, &x->shape))
+		return NULL;
+	return dvti_cumsum(x, axis, false);
+}
+/* ==== end src/4_ops/op_scan.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 181 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/4_ops/op_sort.c ==== */
+/* Sorting along an axis, and the first k elements. When a gradient will be needed, a sorted array
+   is recorded as its elements taken by index. So sort has no gradient of its own. topk always does
+   so, because its index is small. */
+#ifdef DEVTENSOR_LINES
+#line 4 "src/4_ops/op_sort.c"
+#endif
+
+/* Sorts rows along the last axis and returns k results of each. The wanted axis is swapped with the
+   last one, and back. Nothing is recorded. */
+static dvt_array *dvti_sort_rows(const char *name, dvti_op op, dvt_array *x, int64_t k, int axis,
+								 bool descending) {
+	dvti_launch launch;
+	int last = x->shape.ndim - 1;
+	dvt_shape shape;
+	dvt_array *rows = dvt_contiguous(axis == last ? x : dvt_swapaxes(x, axis, last)), *out;
+	if (!rows)
+		return NULL;
+	dvti_launch_begin(&launch, name, dvti_kernel_sort(), op);
+	shape = rows->shape;
+	shape.dim[last] = k;
+	out = dvti_array_new(name, shape, op == DVTI_OP_sort ? x->dtype : DVT_I64, x->storage->ctx);
+	if (!out || dvt_size(out) == 0)
+		return out && axis != last ? dvt_swapaxes(out, axis, last) : out;
+	launch.in[0] = dvti_view_of(rows);
+	launch.out[0] = dvti_view_of(out);
+	launch.in[0].ndim = launch.out[0].ndim = 2;
+	launch.in[0].dim[1] = rows->shape.dim[last];
+	launch.in[0].dim[0] = dvti_extents(rows->shape.dim, last);
+	launch.in[0].stride[0] = launch.in[0].dim[1];
+	launch.in[0].stride[1] = 1;
+	launch.out[0].dim[0] = launch.in[0].dim[0];
+	launch.out[0].dim[1] = launch.out[0].stride[0] = k;
+	launch.out[0].stride[1] = 1;
+	launch.n_in = launch.n_out = 1;
+	launch.i[0] = descending;
+	launch.compute = dvti_class_of(x->dtype);
+	if (dvti_run(out->storage->device, &launch) != DVT_OK)
+		return NULL;
+	return axis == last ? out : dvt_contiguous(dvt_swapaxes(out, axis, last));
+}
+
+static dvt_array *dvti_sorted(const char *name, dvti_op op, dvt_array *x, int64_t k, int axis,
+							  bool descending) {
+	dvt_array *out = NULL;
+	dvt_scope_guard scope = dvt_scope_begin();
+	DVT_PAUSE {
+		out = dvti_sort_rows(name, op, x, k, axis, descending);
+	}
+	dvt_keep(out);
+	dvt_scope_end(&scope);
+	return out;
+}
+
+DVT_API dvt_array *dvt_argsort(dvt_array *x, int axis, dvt_order order) {
+	static const char name[] = "dvt_argsort";
+	if (!dvti_check(name, &x, 1) || !dvti_axis(name, &axis, &x->shape) ||
+		!dvti_choice(name, "order", (int)order, "DVT_ASCENDING", "DVT_DESCENDING"))
+		return NULL;
+	return dvti_sorted(name, DVTI_OP_argsort, x, x->shape.dim[axis], axis, order == DVT_DESCENDING);
+}
+
+DVT_API dvt_array *dvt_sort(dvt_array *x, int axis, dvt_order order) {
+	static const char name[] = "dvt_sort";
+	dvt_array *index, *out = NULL;
+	dvt_scope_guard scope;
+	if (!dvti_check(name, &x, 1) || !dvti_axis(name, &axis, &x->shape) ||
+		!dvti_choice(name, "order", (int)order, "DVT_ASCENDING", "DVT_DESCENDING"))
+		return NULL;
+	if (!dvt_is_recording() || !dvt_has_history(x) || !dvt_dtype_is_float(x->dtype))
+		return dvti_sorted(name, DVTI_OP_sort, x, x->shape.dim[axis], axis,
+						   order == DVT_DESCENDING);
+	scope = dvt_scope_begin();
+	index =
+		dvti_sorted(name, DVTI_OP_argsort, x, x->shape.dim[axis], axis, order == DVT_DESCENDING);
+	if (index)
+		out = dvti_take_along_of(name, x, index, axis);
+	dvt_keep(out);
+	dvt_scope_end(&scope);
+	return out;
+}
+
+DVT_API dvt_array *dvt_topk(dvt_array *x, int64_t k, int axis, dvt_extreme extreme,
+							dvt_array **indices) {
+	static const char name[] = "dvt_topk";
+	dvt_array *index, *out = NULL;
+	dvt_scope_guard scope;
+	if (indices)
+		*indices = NULL;
+	if (!dvti_check(name, &x, 1) || !dvti_axis(name, &axis, &x->shape) ||
+		!dvti_choice(name, "extreme", (int)extreme, "DVT_LARGEST", "DVT_SMALLEST"))
+		return NULL;
+	if (k < 0 || k > x->shape.dim[axis]) {
+		dvti_fail(DVT_ERR_RANGE,
+				  "%s: k is %lld for axis %d of x (%s); expected %s, the number of elements there: "
+				  "ask for fewer, or for another axis",
+				  name, (long long)k, axis, dvti_describe(x),
+				  dvti_range_text(0, x->shape.dim[axis]));
+		return NULL;
+	}
+	scope = dvt_scope_begin();
+	index = dvti_sorted(name, DVTI_OP_topk, x, k, axis, extreme == DVT_LARGEST);
+	if (index)
+		out = dvti_take_along_of(name, x, index, axis);
+	dvt_keep(out);
+	if (out && indices) {
+		dvt_keep(index);
+		*indices = index;
+	}
+	dvt_scope_end(&scope);
+	return out;
+}
+/* ==== end src/4_ops/op_sort.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 182 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_attach.c ==== */
 /* Attached gradients: attaching, reading, clearing, and writing them after a backward pass. Also
@@ -41499,7 +41638,7 @@ DVT_API dvt_array *dvt_detach(dvt_array *x) {
 }
 /* ==== end src/5_grad/dvt_attach.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 175 "src/devtensor_spine.h"
+#line 183 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_backward.c ==== */
 /* The backward pass: heads, the sweep from the last recorded operation to the first, and its two
@@ -41880,7 +42019,7 @@ DVT_API dvt_status dvt_gradients(dvt_array *const *heads, dvt_array *const *head
 }
 /* ==== end src/5_grad/dvt_backward.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 176 "src/devtensor_spine.h"
+#line 184 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_graph.c ==== */
 /* The graph that produced the heads: its nodes and leaves, their order, and the gradients gathered
@@ -42138,7 +42277,7 @@ DVTI_FN bool dvti_slot_add(dvti_slot *slot, dvt_array *part) {
 }
 /* ==== end src/5_grad/dvt_graph.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 177 "src/devtensor_spine.h"
+#line 185 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_conv.c ==== */
 /* Gradients of convolution and pooling. A convolution is linear in its data and in its weights, and
@@ -42203,7 +42342,7 @@ DVTI_FN void dvti_grad_conv(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 178 "src/devtensor_spine.h"
+#line 186 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_elementwise.c ==== */
 /* Gradients of elementwise operations, and helpers of all gradient functions. The table's rows hold
@@ -42451,7 +42590,7 @@ DVTI_FN void dvti_grad_elementwise(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 179 "src/devtensor_spine.h"
+#line 187 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_matmul.c ==== */
 /* Gradients of matrix products. With C = A B: dA = G B^T and dB = A^T G. Transposed operands move
@@ -42492,7 +42631,7 @@ DVTI_FN void dvti_grad_matmul(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 180 "src/devtensor_spine.h"
+#line 188 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_reduce.c ==== */
 /* Gradients of reductions, cumulative sums and softmax. Reduced arrays first get their axes back
@@ -42690,7 +42829,7 @@ DVTI_FN void dvti_grad_scan(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 181 "src/devtensor_spine.h"
+#line 189 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_view.c ==== */
 /* Gradients of views, joining and indexing. A view's gradient is the inverse view. Taking and
@@ -42781,7 +42920,7 @@ DVTI_FN void dvti_grad_index(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_view.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 182 "src/devtensor_spine.h"
+#line 190 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_array_list.c ==== */
 /* Lists of named arrays, as parameter files hold them. */
@@ -42877,7 +43016,7 @@ DVT_API dvt_array *dvt_array_list_find(dvt_array_list *list, const char *name) {
 }
 /* ==== end src/5_io/dvt_array_list.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 183 "src/devtensor_spine.h"
+#line 191 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_files.c ==== */
 /* Files that appear only when they are complete. Output goes to a temporary file in the same
@@ -43081,7 +43220,7 @@ DVTI_FN dvt_status dvti_file_end(dvti_file_out *out, bool ok) {
 #endif
 /* ==== end src/5_io/dvt_files.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 184 "src/devtensor_spine.h"
+#line 192 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_gzip.c ==== */
 /* gzip (RFC 1952): all optional header fields, several members, and verification of header
@@ -43304,7 +43443,7 @@ DVTI_FN void dvti_gunzip_free(dvti_gunzip *gunzip) {
 }
 /* ==== end src/5_io/dvt_gzip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 185 "src/devtensor_spine.h"
+#line 193 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_idx.c ==== */
 /* IDX, the format of MNIST: 0, 0, type, number of axes; extents; elements; all big-endian. Plain or
@@ -43419,7 +43558,7 @@ DVT_API dvt_array *dvt_load_idx(const char *path, dvt_ctx ctx) {
 }
 /* ==== end src/5_io/dvt_idx.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 186 "src/devtensor_spine.h"
+#line 194 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_inflate.c ==== */
 /* Decodes deflate (RFC 1951). A table decodes codes of up to 11 bits; longer ones, which are rare,
@@ -43900,7 +44039,7 @@ DVTI_FN bool dvti_inflate(dvti_inflater *s, bool *ended) {
 #undef DVTI_LOOKUP_BITS
 /* ==== end src/5_io/dvt_inflate.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 187 "src/devtensor_spine.h"
+#line 195 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_npy.c ==== */
 /* NumPy's .npy format: a magic number, a version, a Python dictionary with exactly three keys, and
@@ -44213,7 +44352,7 @@ DVT_API dvt_status dvt_save_npy(const char *path, dvt_array *x) {
 #undef DVTI_NPY_GROWTH
 /* ==== end src/5_io/dvt_npy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 188 "src/devtensor_spine.h"
+#line 196 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_params.c ==== */
 /* Apache MXNet's .params format: a list of arrays, each with version, shape and dtype, and then
@@ -44588,7 +44727,7 @@ DVT_API dvt_status dvt_save_params(const char *path, dvt_array *const *arrays,
 #undef DVTI_PARAMS_V3
 /* ==== end src/5_io/dvt_params.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 189 "src/devtensor_spine.h"
+#line 197 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_source.c ==== */
 /* Buffered sources of bytes for every format: from memory, from a file by a buffer of 64 KiB, or
@@ -44854,7 +44993,7 @@ DVTI_FN const char *dvti_source_size_text(dvti_source *in, int64_t taken, int64_
 #undef DVTI_SOURCE_HISTORY
 /* ==== end src/5_io/dvt_source.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 190 "src/devtensor_spine.h"
+#line 198 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_stored.c ==== */
 /* Converts between the elements of files and the memory of arrays. */
@@ -45111,10 +45250,10 @@ DVTI_FN dvt_array *dvti_stored_host(const char *function, dvt_array *x, dvt_dtyp
 }
 /* ==== end src/5_io/dvt_stored.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 191 "src/devtensor_spine.h"
+#line 199 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/level_end.inl ==== */
-/* Ends a range that level_plan.inl or level_cold.inl began. */
+/* Ends a range that level_plan.inl, level_size.inl or level_cold.inl began. */
 #ifdef DEVTENSOR_LINES
 #line 1 "src/1_base/level_end.inl"
 #endif
@@ -45128,11 +45267,11 @@ DVTI_FN dvt_array *dvti_stored_host(const char *function, dvt_array *x, dvt_dtyp
 #undef DVTI_LEVEL_PLAN
 /* ==== end src/1_base/level_end.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 192 "src/devtensor_spine.h"
+#line 200 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/level_cold.inl ==== */
 /* Begins a range of files that run rarely: drivers, printing, networks. level_end.inl ends it. GCC
-   compiles them as those of level_plan.inl, clang without optimization. */
+   compiles them as those of level_size.inl, clang without optimization. */
 #ifdef DEVTENSOR_LINES
 #line 2 "src/1_base/level_cold.inl"
 #endif
@@ -45141,11 +45280,11 @@ DVTI_FN dvt_array *dvti_stored_host(const char *function, dvt_array *x, dvt_dtyp
 #pragma clang optimize off
 #elif DVTI_LEVELS
 #pragma GCC push_options
-#pragma GCC optimize("O1,no-tree-pta,no-tree-dominator-opts,no-tree-ccp,no-tree-sra")
+#pragma GCC optimize("Os,no-tree-pta,no-tree-dominator-opts,no-tree-ccp,no-tree-sra")
 #endif
 /* ==== end src/1_base/level_cold.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 193 "src/devtensor_spine.h"
+#line 201 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_float_text.c ==== */
 /* Computes the exact decimal digits of a binary float with a fixed-size big integer. Generates
@@ -45487,7 +45626,7 @@ DVTI_FN int dvti_number_text(char *buffer, const dvti_float *x, const dvti_numbe
 #undef DVTI_DIGITS
 /* ==== end src/5_io/dvt_float_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 194 "src/devtensor_spine.h"
+#line 202 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_print.c ==== */
 /* Formats arrays as text: brackets, line breaks and summaries by NumPy's rules, and the text that
@@ -45957,7 +46096,7 @@ DVT_API dvt_status dvt_print_file(void *file, dvt_array *x) {
 }
 /* ==== end src/5_io/dvt_print.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 195 "src/devtensor_spine.h"
+#line 203 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_print_element.c ==== */
 /* Formats the elements of one array in one common format. The format follows the rules of NumPy
@@ -46235,7 +46374,7 @@ DVTI_FN dvti_element_format dvti_element_plan(const dvti_print_rules *rules, dvt
 }
 /* ==== end src/5_io/dvt_print_element.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 196 "src/devtensor_spine.h"
+#line 204 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_writer.c ==== */
 /* Growing byte buffers, to which printing and the file writers append text and integers. */
@@ -46294,7 +46433,7 @@ DVTI_FN void dvti_writer_le(dvti_writer *writer, uint64_t value, int bytes) {
 }
 /* ==== end src/5_io/dvt_writer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 197 "src/devtensor_spine.h"
+#line 205 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_NN)
 /* ==== begin src/6_nn/block_basic.c ==== */
@@ -46625,7 +46764,7 @@ DVT_API dvt_block *dvt_nn_embedding(int64_t count, int64_t units) {
 }
 /* ==== end src/6_nn/block_basic.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 199 "src/devtensor_spine.h"
+#line 207 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_conv.c ==== */
 /* Conv2D and pooling. Settings are checked once, when the block is made. Printing and computing
@@ -46900,7 +47039,7 @@ DVT_API dvt_block *dvt_nn_global_avg_pool2d(void) {
 }
 /* ==== end src/6_nn/block_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 200 "src/devtensor_spine.h"
+#line 208 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_norm.c ==== */
 /* BatchNorm and LayerNorm. */
@@ -47102,7 +47241,7 @@ DVT_API dvt_block *dvt_nn_layer_norm(void) {
 }
 /* ==== end src/6_nn/block_norm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 201 "src/devtensor_spine.h"
+#line 209 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_block.c ==== */
 /* Blocks: creation, children, parameters, forward. The computations of the library's blocks are in
@@ -47566,7 +47705,7 @@ DVT_API dvt_array *dvt_block_forward(dvt_block *net, dvt_array *x) {
 }
 /* ==== end src/6_nn/dvt_block.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 202 "src/devtensor_spine.h"
+#line 210 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_block_print.c ==== */
 /* Blocks as text: the form that Gluon prints, and the summary table of a forward pass. */
@@ -47822,7 +47961,7 @@ DVT_API dvt_status dvt_block_print_summary(dvt_block *net, dvt_shape input) {
 }
 /* ==== end src/6_nn/dvt_block_print.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 203 "src/devtensor_spine.h"
+#line 211 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_initialize.c ==== */
 /* Initial values: the distribution of each kind, the choice for a parameter, and the time of
@@ -48077,7 +48216,7 @@ DVT_API dvt_status dvt_block_reinitialize(dvt_block *net, dvt_init init, dvt_ctx
 }
 /* ==== end src/6_nn/dvt_initialize.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 204 "src/devtensor_spine.h"
+#line 212 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_load_match.c ==== */
 /* Matches the arrays of a file to parameters. Files of save_parameters have structural names
@@ -48330,7 +48469,7 @@ DVTI_FN bool dvti_load_match(dvti_load *load, const dvt_block *net) {
 }
 /* ==== end src/6_nn/dvt_load_match.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 205 "src/devtensor_spine.h"
+#line 213 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_loss.c ==== */
 /* Losses: one value per sample, composed of recorded operations. Labels lose their history, so
@@ -48547,7 +48686,7 @@ DVT_API dvt_array *dvt_loss_huber(dvt_array *prediction, dvt_array *label, doubl
 }
 /* ==== end src/6_nn/dvt_loss.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 206 "src/devtensor_spine.h"
+#line 214 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_match.c ==== */
 /* Regular expressions for names of parameters. They are compiled to a small program; all threads of
@@ -48963,7 +49102,7 @@ DVTI_FN bool dvti_pattern_match(dvti_pattern *p, const char *text) {
 #undef DVTI_PAT_DEPTH
 /* ==== end src/6_nn/dvt_match.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 207 "src/devtensor_spine.h"
+#line 215 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_name.c ==== */
 /* Names of parameters: one counter per kind of block, for the whole process. */
@@ -49030,7 +49169,7 @@ DVTI_FN const char *dvti_param_name(const dvt_param *p) {
 }
 /* ==== end src/6_nn/dvt_name.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 208 "src/devtensor_spine.h"
+#line 216 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param.c ==== */
 /* One parameter: its copies, one per context, and their gradients. Changes of several parameters at
@@ -49446,7 +49585,7 @@ DVT_API dvt_status dvt_param_set_data(dvt_param *p, dvt_array *x) {
 }
 /* ==== end src/6_nn/dvt_param.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 209 "src/devtensor_spine.h"
+#line 217 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param_list.c ==== */
 /* Collections of parameters: collected from blocks by name, and changed together or not at all. */
@@ -49680,7 +49819,7 @@ DVT_API dvt_status dvt_params_zero_grad(dvt_params *params) {
 }
 /* ==== end src/6_nn/dvt_param_list.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 210 "src/devtensor_spine.h"
+#line 218 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param_plan.c ==== */
 /* Changes of several parameters at once. Everything that can fail happens in plans; committing
@@ -49851,7 +49990,7 @@ DVTI_FN void dvti_plans_commit(dvti_plan *plans, size_t n) {
 }
 /* ==== end src/6_nn/dvt_param_plan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 211 "src/devtensor_spine.h"
+#line 219 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_save_load.c ==== */
 /* save_parameters and load_parameters. Names in files are structural, "0.weight": the path of child
@@ -50059,7 +50198,7 @@ DVT_API dvt_status dvt_block_load_with(dvt_block *net, const char *path,
 }
 /* ==== end src/6_nn/dvt_save_load.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 212 "src/devtensor_spine.h"
+#line 220 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_clip.c ==== */
 /* Clipping by the common norm of several arrays, on any contexts. Source: Pascanu, Mikolov and
@@ -50193,7 +50332,7 @@ DVT_API double dvt_clip_global_norm(dvt_array *const *arrays, int n, double max_
 }
 /* ==== end src/7_train/dvt_clip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 213 "src/devtensor_spine.h"
+#line 221 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_curve.c ==== */
 /* Training curves as an SVG image: axes with round ticks, one line per series, a legend. The text
@@ -50580,7 +50719,7 @@ DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path) {
 #undef DVTI_CURVE_LARGEST
 /* ==== end src/7_train/dvt_curve.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 214 "src/devtensor_spine.h"
+#line 222 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_metric.c ==== */
 /* Metrics: sums over batches, kept as an exact count and a float64. The comparison runs where the
@@ -50824,7 +50963,7 @@ DVT_API dvt_status dvt_metric_update(dvt_metric *metric, dvt_array *labels,
 }
 /* ==== end src/7_train/dvt_metric.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 215 "src/devtensor_spine.h"
+#line 223 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_optimizer.c ==== */
 /* Optimizers: their parameters and checks, and one step of one copy of a model parameter.
@@ -51023,7 +51162,7 @@ DVTI_FN dvt_status dvti_optimizer_custom_step(const char *function, const dvt_op
 }
 /* ==== end src/7_train/dvt_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 216 "src/devtensor_spine.h"
+#line 224 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_progress.c ==== */
 /* Progress of a run on standard error: a bar that redraws itself on a terminal, occasional plain
@@ -51282,7 +51421,7 @@ DVT_API void dvt_progress_finish(dvt_progress *p) {
 #undef DVTI_PROGRESS_LINES
 /* ==== end src/7_train/dvt_progress.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 217 "src/devtensor_spine.h"
+#line 225 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_replicas.c ==== */
 /* The copies of the trained parameters: their contexts, the memory that a step needs in addition,
@@ -51597,7 +51736,7 @@ DVTI_FN dvt_status dvti_trainer_sum(const char *function, const dvt_trainer *t, 
 }
 /* ==== end src/7_train/dvt_replicas.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 218 "src/devtensor_spine.h"
+#line 226 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_schedule.c ==== */
 /* Learning-rate schedules: pure functions of a step counted from 0. Warm-up comes first; the
@@ -51758,7 +51897,7 @@ DVTI_FN dvt_status dvti_schedule_check(const char *function, const dvt_schedule 
 }
 /* ==== end src/7_train/dvt_schedule.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 219 "src/devtensor_spine.h"
+#line 227 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_split.c ==== */
 /* Splits a batch into one part per context. Source of the rule for uneven parts: NumPy's
@@ -51827,7 +51966,7 @@ DVT_API dvt_status dvt_array_split_and_load(dvt_array *x, dvt_ctx_list ctxs, dvt
 }
 /* ==== end src/7_train/dvt_split.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 220 "src/devtensor_spine.h"
+#line 228 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_trainer.c ==== */
 /* The trainer: checks, allocations, the sum of the gradients, then the same step for every copy.
@@ -52126,10 +52265,10 @@ DVT_API double dvt_trainer_clip_global_norm(dvt_trainer *trainer, double max_nor
 }
 /* ==== end src/7_train/dvt_trainer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 221 "src/devtensor_spine.h"
+#line 229 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/level_end.inl ==== */
-/* Ends a range that level_plan.inl or level_cold.inl began. */
+/* Ends a range that level_plan.inl, level_size.inl or level_cold.inl began. */
 #ifdef DEVTENSOR_LINES
 #line 1 "src/1_base/level_end.inl"
 #endif
@@ -52143,26 +52282,25 @@ DVT_API double dvt_trainer_clip_global_norm(dvt_trainer *trainer, double max_nor
 #undef DVTI_LEVEL_PLAN
 /* ==== end src/1_base/level_end.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 222 "src/devtensor_spine.h"
+#line 230 "src/devtensor_spine.h"
 #endif
-/* ==== begin src/1_base/level_plan.inl ==== */
-/* Begins a range of files that check, plan and dispatch. They run once per call and compute no
-   elements. level_end.inl ends it. Clang compiles them for size. GCC uses -O1 without some passes
-   that find little in such code; that takes 40 % of the time of -O2. Files that dominate calls of a
-   few elements keep the program's level. */
+/* ==== begin src/1_base/level_size.inl ==== */
+/* Begins a range of files that run once per call of milliseconds, or start work on a GPU: gradients,
+   files, CUDA, training. level_end.inl ends it. Both compilers optimize them for size, GCC without
+   some passes that find little in such code. */
 #ifdef DEVTENSOR_LINES
-#line 4 "src/1_base/level_plan.inl"
+#line 3 "src/1_base/level_size.inl"
 #endif
 #define DVTI_LEVEL_PLAN 1
 #if DVTI_LEVELS && defined(__clang__)
 #pragma clang attribute push(__attribute__((minsize)), apply_to = function)
 #elif DVTI_LEVELS
 #pragma GCC push_options
-#pragma GCC optimize("O1,no-tree-pta,no-tree-dominator-opts,no-tree-ccp,no-tree-sra")
+#pragma GCC optimize("Os,no-tree-pta,no-tree-dominator-opts,no-tree-ccp,no-tree-sra")
 #endif
-/* ==== end src/1_base/level_plan.inl ==== */
+/* ==== end src/1_base/level_size.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 223 "src/devtensor_spine.h"
+#line 231 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_all_reduce.c ==== */
 /* Sums the gradients over the contexts by the devices' own all-reduce, where they have one. */
@@ -52224,7 +52362,7 @@ DVTI_FN bool dvti_trainer_all_reduce(const char *function, const dvt_trainer *t,
 }
 /* ==== end src/7_train/dvt_all_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 224 "src/devtensor_spine.h"
+#line 232 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_batch.c ==== */
 /* Makes one batch from numbered samples, on cpu(0). Two methods give the same bits. Samples that
@@ -52465,7 +52603,7 @@ DVTI_FN bool dvti_batch_make(const char *function, const dvti_batcher *batcher,
 #undef DVTI_TABLE_CHANNELS
 /* ==== end src/7_train/dvt_batch.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 225 "src/devtensor_spine.h"
+#line 233 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_dataset.c ==== */
 /* Datasets: two arrays in main memory, image and label files in MNIST's format, and a transform of
@@ -52740,7 +52878,7 @@ DVT_API dvt_dataset *dvt_dataset_mnist(const char *folder, dvt_dataset_part part
 }
 /* ==== end src/7_train/dvt_dataset.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 226 "src/devtensor_spine.h"
+#line 234 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_loader.c ==== */
 /* The loader: the order of an epoch, and batches in that order. Worker threads make batches in
@@ -53182,7 +53320,7 @@ DVT_API void dvt_loader_reset(dvt_loader *loader) {
 #undef DVTI_MAX_WORKERS
 /* ==== end src/7_train/dvt_loader.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 227 "src/devtensor_spine.h"
+#line 235 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_transform.c ==== */
 /* Transforms of samples before batching: pixels to floats, normalization, chains, user functions.
@@ -53438,11 +53576,11 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 }
 /* ==== end src/7_train/dvt_transform.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 228 "src/devtensor_spine.h"
+#line 236 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/level_end.inl ==== */
-/* Ends a range that level_plan.inl or level_cold.inl began. */
+/* Ends a range that level_plan.inl, level_size.inl or level_cold.inl began. */
 #ifdef DEVTENSOR_LINES
 #line 1 "src/1_base/level_end.inl"
 #endif
@@ -53456,7 +53594,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #undef DVTI_LEVEL_PLAN
 /* ==== end src/1_base/level_end.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 230 "src/devtensor_spine.h"
+#line 238 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/platform_end.inl ==== */
 /* Ends the implementation: restores the compiler flags and macros that dvt_platform.h and later
@@ -53487,7 +53625,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #endif
 /* ==== end src/1_base/platform_end.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 231 "src/devtensor_spine.h"
+#line 239 "src/devtensor_spine.h"
 #endif
 #endif
 
@@ -53874,7 +54012,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #define dvt_dtype_parse(...) dvt_note_status(dvt_dtype_parse(__VA_ARGS__), __FILE__, __LINE__)
 /* ==== end src/0_api/dvt_call_sites.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 235 "src/devtensor_spine.h"
+#line 243 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== end src/devtensor_spine.h ==== */

@@ -1,9 +1,9 @@
 /* Begins a range of files that run rarely: drivers, printing, networks. level_end.inl ends it. GCC
-   compiles them as those of level_plan.inl, clang without optimization. */
+   compiles them as those of level_size.inl, clang without optimization. */
 #define DVTI_LEVEL_PLAN 0
 #if DVTI_LEVELS && defined(__clang__)
 #pragma clang optimize off
 #elif DVTI_LEVELS
 #pragma GCC push_options
-#pragma GCC optimize("O1,no-tree-pta,no-tree-dominator-opts,no-tree-ccp,no-tree-sra")
+#pragma GCC optimize("Os,no-tree-pta,no-tree-dominator-opts,no-tree-ccp,no-tree-sra")
 #endif

@@ -1,4 +1,4 @@
-/* Ends a range that level_plan.inl or level_cold.inl began. */
+/* Ends a range that level_plan.inl, level_size.inl or level_cold.inl began. */
 #if DVTI_LEVELS && defined(__clang__) && DVTI_LEVEL_PLAN
 #pragma clang attribute pop
 #elif DVTI_LEVELS && defined(__clang__)
