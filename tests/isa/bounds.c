@@ -141,7 +141,7 @@ void bounds_check(const bounds_call *call) {
 
 void bounds_seen(bounds_table table, size_t offset, size_t bytes) {
     size_t member;
-    for (member = offset / sizeof(void *); member < (offset + bytes) / sizeof(void *); member++)
+    for (member = offset / sizeof(void *); member * sizeof(void *) < offset + bytes; member++)
         seen[table][member] = 1;
 }
 

@@ -20,8 +20,8 @@ typedef struct dvti_loop {
 
 typedef void (*dvti_loop_fn)(const dvti_loop *loop);
 
-/* Computes n > 0 whole vectors, 64 bytes of each operand. Reads only step, op, low and high of p.
-   in[k] with step 0 is one vector with the value in all lanes. */
+/* Computes n > 0 whole vectors, 64 bytes of each operand. Reads only step, op, low, high and
+   stream of p. in[k] with step 0 is one vector with the value in all lanes. */
 typedef void (*dvti_ew_body)(const dvti_loop *p, const void *const *in, void *out, int64_t n);
 
 /* Returns the dtype that a loop of float32 or float64 writes. */

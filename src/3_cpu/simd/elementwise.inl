@@ -1,14 +1,5 @@
 /* Elementwise operations of float32 and float64. Both include elementwise_type.inl. */
 
-#define DVTI_EW_STREAM_VECTORS 8 /* vectors in a block: 512 bytes */
-
-/* Copies bytes from L1 to an address aligned to 64 bytes, with non-temporal stores. */
-static void V(stream_block)(uint8_t *to, const float *from, int64_t bytes) {
-    for (; bytes >= 64; bytes -= 64, to += 64, from += 16)
-        V(stream)((float *)(void *)to, V(load)(from));
-    memcpy(to, from, (size_t)bytes);
-}
-
 #define DVTI_E float
 #define DVTI_VECTOR V(f)
 #define DVTI_MASK V(m)
@@ -44,5 +35,3 @@ static void V(stream_block)(uint8_t *to, const float *from, int64_t bytes) {
 #undef DVTI_MASK_AND
 #undef DVTI_MASK_OR
 #undef DVTI_MASK_STORE
-
-#undef DVTI_EW_STREAM_VECTORS
