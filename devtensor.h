@@ -3501,7 +3501,10 @@ static inline float dvti_fmaf_emulated(float a, float b, float c) {
 #pragma clang attribute push(__attribute__((minsize)), apply_to = function)
 #elif DVTI_LEVELS
 #pragma GCC push_options
-#pragma GCC optimize("Os,no-tree-pta,no-tree-dominator-opts,no-tree-ccp,no-tree-sra")
+#pragma GCC optimize( \
+	"Os,no-tree-pta,no-tree-dominator-opts,no-tree-ccp,no-tree-sra,no-tree-pre,no-tree-vrp", \
+	"no-gcse,no-expensive-optimizations,no-ipa-cp,no-ipa-sra,no-ipa-icf,no-tree-tail-merge", \
+	"no-thread-jumps,no-schedule-insns2")
 #endif
 /* ==== end src/1_base/level_size.inl ==== */
 #ifdef DEVTENSOR_LINES
@@ -8579,7 +8582,10 @@ DVT_API dvt_status dvt_wait_all(void) {
 #pragma clang attribute push(__attribute__((minsize)), apply_to = function)
 #elif DVTI_LEVELS
 #pragma GCC push_options
-#pragma GCC optimize("Os,no-tree-pta,no-tree-dominator-opts,no-tree-ccp,no-tree-sra")
+#pragma GCC optimize( \
+	"Os,no-tree-pta,no-tree-dominator-opts,no-tree-ccp,no-tree-sra,no-tree-pre,no-tree-vrp", \
+	"no-gcse,no-expensive-optimizations,no-ipa-cp,no-ipa-sra,no-ipa-icf,no-tree-tail-merge", \
+	"no-thread-jumps,no-schedule-insns2")
 #endif
 /* ==== end src/1_base/level_size.inl ==== */
 #ifdef DEVTENSOR_LINES
@@ -11671,7 +11677,6 @@ DVTI_FN bool dvti_virtual_idle(dvti_virtual *v);
 #endif
 
 static const int dvti_class_size[] = {4, 8, 8};
-static const dvt_dtype dvti_class_dtype[] = {DVT_F32, DVT_F64, DVT_I64};
 
 DVTI_FN int64_t dvti_view_size(const dvti_view *view) {
 	return dvti_extents(view->dim, view->ndim);
@@ -20384,7 +20389,10 @@ DVTI_FN const dvti_backend_kind *dvti_cpu_kind(void) {
 #pragma clang attribute push(__attribute__((minsize)), apply_to = function)
 #elif DVTI_LEVELS
 #pragma GCC push_options
-#pragma GCC optimize("Os,no-tree-pta,no-tree-dominator-opts,no-tree-ccp,no-tree-sra")
+#pragma GCC optimize( \
+	"Os,no-tree-pta,no-tree-dominator-opts,no-tree-ccp,no-tree-sra,no-tree-pre,no-tree-vrp", \
+	"no-gcse,no-expensive-optimizations,no-ipa-cp,no-ipa-sra,no-ipa-icf,no-tree-tail-merge", \
+	"no-thread-jumps,no-schedule-insns2")
 #endif
 /* ==== end src/1_base/level_size.inl ==== */
 #ifdef DEVTENSOR_LINES
@@ -25657,7 +25665,10 @@ DVTI_FN bool dvti_batch_make(const char *function, const dvti_batcher *batcher,
 #pragma clang optimize off
 #elif DVTI_LEVELS
 #pragma GCC push_options
-#pragma GCC optimize("Os,no-tree-pta,no-tree-dominator-opts,no-tree-ccp,no-tree-sra")
+#pragma GCC optimize( \
+	"Os,no-tree-pta,no-tree-dominator-opts,no-tree-ccp,no-tree-sra,no-tree-pre,no-tree-vrp", \
+	"no-gcse,no-expensive-optimizations,no-ipa-cp,no-ipa-sra,no-ipa-icf,no-tree-tail-merge", \
+	"no-thread-jumps,no-schedule-insns2")
 #endif
 /* ==== end src/1_base/level_cold.inl ==== */
 #ifdef DEVTENSOR_LINES
@@ -32497,7 +32508,10 @@ DVTI_FN dvt_status dvti_cuda_function(dvti_cuda_physical *physical, const char *
 #pragma clang attribute push(__attribute__((minsize)), apply_to = function)
 #elif DVTI_LEVELS
 #pragma GCC push_options
-#pragma GCC optimize("Os,no-tree-pta,no-tree-dominator-opts,no-tree-ccp,no-tree-sra")
+#pragma GCC optimize( \
+	"Os,no-tree-pta,no-tree-dominator-opts,no-tree-ccp,no-tree-sra,no-tree-pre,no-tree-vrp", \
+	"no-gcse,no-expensive-optimizations,no-ipa-cp,no-ipa-sra,no-ipa-icf,no-tree-tail-merge", \
+	"no-thread-jumps,no-schedule-insns2")
 #endif
 /* ==== end src/1_base/level_size.inl ==== */
 #ifdef DEVTENSOR_LINES
@@ -40051,7 +40065,10 @@ DVT_API dvt_array *dvt_broadcast_to(dvt_array *x, dvt_shape shape) {
 #pragma clang attribute push(__attribute__((minsize)), apply_to = function)
 #elif DVTI_LEVELS
 #pragma GCC push_options
-#pragma GCC optimize("Os,no-tree-pta,no-tree-dominator-opts,no-tree-ccp,no-tree-sra")
+#pragma GCC optimize( \
+	"Os,no-tree-pta,no-tree-dominator-opts,no-tree-ccp,no-tree-sra,no-tree-pre,no-tree-vrp", \
+	"no-gcse,no-expensive-optimizations,no-ipa-cp,no-ipa-sra,no-ipa-icf,no-tree-tail-merge", \
+	"no-thread-jumps,no-schedule-insns2")
 #endif
 /* ==== end src/1_base/level_size.inl ==== */
 #ifdef DEVTENSOR_LINES
@@ -45280,7 +45297,10 @@ DVTI_FN dvt_array *dvti_stored_host(const char *function, dvt_array *x, dvt_dtyp
 #pragma clang optimize off
 #elif DVTI_LEVELS
 #pragma GCC push_options
-#pragma GCC optimize("Os,no-tree-pta,no-tree-dominator-opts,no-tree-ccp,no-tree-sra")
+#pragma GCC optimize( \
+	"Os,no-tree-pta,no-tree-dominator-opts,no-tree-ccp,no-tree-sra,no-tree-pre,no-tree-vrp", \
+	"no-gcse,no-expensive-optimizations,no-ipa-cp,no-ipa-sra,no-ipa-icf,no-tree-tail-merge", \
+	"no-thread-jumps,no-schedule-insns2")
 #endif
 /* ==== end src/1_base/level_cold.inl ==== */
 #ifdef DEVTENSOR_LINES
@@ -50249,7 +50269,7 @@ DVTI_FN DVTI_NOINLINE bool dvti_global_norm(const char *function, dvt_array *con
 											double max_norm, double *out) {
 	size_t count = (size_t)DVTI_MAX(n, 1);
 	dvt_array **norm;
-	double *values, sum;
+	double *values, sum = 0;
 	bool ok;
 	if (!(max_norm > 0)) {
 		dvti_fail(DVT_ERR_RANGE, "%s: max_norm is %g; expected a positive number", function,
@@ -52296,7 +52316,10 @@ DVT_API double dvt_trainer_clip_global_norm(dvt_trainer *trainer, double max_nor
 #pragma clang attribute push(__attribute__((minsize)), apply_to = function)
 #elif DVTI_LEVELS
 #pragma GCC push_options
-#pragma GCC optimize("Os,no-tree-pta,no-tree-dominator-opts,no-tree-ccp,no-tree-sra")
+#pragma GCC optimize( \
+	"Os,no-tree-pta,no-tree-dominator-opts,no-tree-ccp,no-tree-sra,no-tree-pre,no-tree-vrp", \
+	"no-gcse,no-expensive-optimizations,no-ipa-cp,no-ipa-sra,no-ipa-icf,no-tree-tail-merge", \
+	"no-thread-jumps,no-schedule-insns2")
 #endif
 /* ==== end src/1_base/level_size.inl ==== */
 #ifdef DEVTENSOR_LINES

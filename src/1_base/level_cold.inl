@@ -5,5 +5,8 @@
 #pragma clang optimize off
 #elif DVTI_LEVELS
 #pragma GCC push_options
-#pragma GCC optimize("Os,no-tree-pta,no-tree-dominator-opts,no-tree-ccp,no-tree-sra")
+#pragma GCC optimize(                                                                              \
+    "Os,no-tree-pta,no-tree-dominator-opts,no-tree-ccp,no-tree-sra,no-tree-pre,no-tree-vrp",       \
+    "no-gcse,no-expensive-optimizations,no-ipa-cp,no-ipa-sra,no-ipa-icf,no-tree-tail-merge",       \
+    "no-thread-jumps,no-schedule-insns2")
 #endif

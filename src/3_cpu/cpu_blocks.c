@@ -3,7 +3,6 @@
 #include "3_cpu/simd/dvt_simd.h"
 
 static const int dvti_class_size[] = {4, 8, 8};
-static const dvt_dtype dvti_class_dtype[] = {DVT_F32, DVT_F64, DVT_I64};
 
 DVTI_FN int64_t dvti_view_size(const dvti_view *view) {
     return dvti_extents(view->dim, view->ndim);

@@ -45,7 +45,7 @@ DVTI_FN DVTI_NOINLINE bool dvti_global_norm(const char *function, dvt_array *con
                                             double max_norm, double *out) {
     size_t count = (size_t)DVTI_MAX(n, 1);
     dvt_array **norm;
-    double *values, sum;
+    double *values, sum = 0;
     bool ok;
     if (!(max_norm > 0)) {
         dvti_fail(DVT_ERR_RANGE, "%s: max_norm is %g; expected a positive number", function,
