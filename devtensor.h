@@ -2722,6 +2722,12 @@ template <class T> inline T *dvt_retain(T *object) {
 #define DVTI_LEVELS 0
 #endif
 
+/* Clang warns of unused static inline functions if the header itself is compiled. */
+#if defined(__clang__)
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wunused-function"
+#endif
+
 /* 64-bit x86 with a compiler that provides intrinsics. */
 #if (defined(__x86_64__) || defined(_M_X64)) && \
 	(defined(__GNUC__) || defined(__clang__) || defined(_MSC_VER))
@@ -53645,6 +53651,9 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #if DVTI_OPTIMIZED_FOR_SIZE && !defined(__OPTIMIZE_SIZE__)
 #define __OPTIMIZE_SIZE__ 1
 #endif
+#endif
+#if defined(__clang__)
+#pragma clang diagnostic pop
 #endif
 /* ==== end src/1_base/platform_end.inl ==== */
 #ifdef DEVTENSOR_LINES

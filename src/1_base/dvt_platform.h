@@ -69,6 +69,12 @@
 #define DVTI_LEVELS 0
 #endif
 
+/* Clang warns of unused static inline functions if the header itself is compiled. */
+#if defined(__clang__)
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wunused-function"
+#endif
+
 /* 64-bit x86 with a compiler that provides intrinsics. */
 #if (defined(__x86_64__) || defined(_M_X64)) &&                                                    \
     (defined(__GNUC__) || defined(__clang__) || defined(_MSC_VER))

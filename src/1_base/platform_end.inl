@@ -21,3 +21,6 @@
 #define __OPTIMIZE_SIZE__ 1
 #endif
 #endif
+#if defined(__clang__)
+#pragma clang diagnostic pop
+#endif
