@@ -59,8 +59,8 @@ for layer in 6_nn 7_train; do
     try "$layer links without higher layers" links $layer $below
 done
 
-# asks DIRECTORY: no file of 4_ops to 7_train below it names a type of context, a kind of device or a
-# backend. Two files do: they write the name of a context.
+# asks DIRECTORY: no file of 4_ops to 7_train below it names a type of context, a kind of device or
+# a backend. Two files do: they write the name of a context.
 asks() {
     found=$(cd "$1" && grep -rnE \
         '\<DVT_DEVICE_(CPU|GPU)\>|kind->(type|name|simulates)|backend->name' \
