@@ -4507,6 +4507,7 @@ DVTI_FN int64_t dvti_parse_bytes(const char *text) {
 #pragma clang attribute pop
 #elif DVTI_LEVELS && defined(__clang__)
 #pragma clang optimize on
+#pragma pop_macro("DVT_NOTE_BREAK")
 #elif DVTI_LEVELS
 #pragma GCC pop_options
 #endif
@@ -8956,6 +8957,7 @@ DVT_API dvt_status dvt_set_memory_limit(int64_t bytes, dvt_ctx ctx) {
 #pragma clang attribute pop
 #elif DVTI_LEVELS && defined(__clang__)
 #pragma clang optimize on
+#pragma pop_macro("DVT_NOTE_BREAK")
 #elif DVTI_LEVELS
 #pragma GCC pop_options
 #endif
@@ -13646,6 +13648,7 @@ DVTI_FN void dvti_conv_winograd_task(void *user, int64_t task, void *area) {
 #pragma clang attribute pop
 #elif DVTI_LEVELS && defined(__clang__)
 #pragma clang optimize on
+#pragma pop_macro("DVT_NOTE_BREAK")
 #elif DVTI_LEVELS
 #pragma GCC pop_options
 #endif
@@ -21186,6 +21189,7 @@ DVTI_FN void dvti_virtual_stop(dvti_virtual *v) {
 #pragma clang attribute pop
 #elif DVTI_LEVELS && defined(__clang__)
 #pragma clang optimize on
+#pragma pop_macro("DVT_NOTE_BREAK")
 #elif DVTI_LEVELS
 #pragma GCC pop_options
 #endif
@@ -21911,6 +21915,7 @@ DVTI_FN void dvti_oracle_layer_norm(const dvti_launch *launch, int64_t begin, in
 #pragma clang attribute pop
 #elif DVTI_LEVELS && defined(__clang__)
 #pragma clang optimize on
+#pragma pop_macro("DVT_NOTE_BREAK")
 #elif DVTI_LEVELS
 #pragma GCC pop_options
 #endif
@@ -25669,6 +25674,10 @@ DVTI_FN bool dvti_batch_make(const char *function, const dvti_batcher *batcher,
 #define DVTI_LEVEL_PLAN 0
 #if DVTI_LEVELS && defined(__clang__)
 #pragma clang optimize off
+/* Without optimization a call that is never reached warns. */
+#pragma push_macro("DVT_NOTE_BREAK")
+#undef DVT_NOTE_BREAK
+#define DVT_NOTE_BREAK(macro) ((void)0)
 #elif DVTI_LEVELS
 #pragma GCC push_options
 #pragma GCC optimize( \
@@ -32494,6 +32503,7 @@ DVTI_FN dvt_status dvti_cuda_function(dvti_cuda_physical *physical, const char *
 #pragma clang attribute pop
 #elif DVTI_LEVELS && defined(__clang__)
 #pragma clang optimize on
+#pragma pop_macro("DVT_NOTE_BREAK")
 #elif DVTI_LEVELS
 #pragma GCC pop_options
 #endif
@@ -36912,6 +36922,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 #pragma clang attribute pop
 #elif DVTI_LEVELS && defined(__clang__)
 #pragma clang optimize on
+#pragma pop_macro("DVT_NOTE_BREAK")
 #elif DVTI_LEVELS
 #pragma GCC pop_options
 #endif
@@ -40051,6 +40062,7 @@ DVT_API dvt_array *dvt_broadcast_to(dvt_array *x, dvt_shape shape) {
 #pragma clang attribute pop
 #elif DVTI_LEVELS && defined(__clang__)
 #pragma clang optimize on
+#pragma pop_macro("DVT_NOTE_BREAK")
 #elif DVTI_LEVELS
 #pragma GCC pop_options
 #endif
@@ -45284,6 +45296,7 @@ DVTI_FN dvt_array *dvti_stored_host(const char *function, dvt_array *x, dvt_dtyp
 #pragma clang attribute pop
 #elif DVTI_LEVELS && defined(__clang__)
 #pragma clang optimize on
+#pragma pop_macro("DVT_NOTE_BREAK")
 #elif DVTI_LEVELS
 #pragma GCC pop_options
 #endif
@@ -45301,6 +45314,10 @@ DVTI_FN dvt_array *dvti_stored_host(const char *function, dvt_array *x, dvt_dtyp
 #define DVTI_LEVEL_PLAN 0
 #if DVTI_LEVELS && defined(__clang__)
 #pragma clang optimize off
+/* Without optimization a call that is never reached warns. */
+#pragma push_macro("DVT_NOTE_BREAK")
+#undef DVT_NOTE_BREAK
+#define DVT_NOTE_BREAK(macro) ((void)0)
 #elif DVTI_LEVELS
 #pragma GCC push_options
 #pragma GCC optimize( \
@@ -52302,6 +52319,7 @@ DVT_API double dvt_trainer_clip_global_norm(dvt_trainer *trainer, double max_nor
 #pragma clang attribute pop
 #elif DVTI_LEVELS && defined(__clang__)
 #pragma clang optimize on
+#pragma pop_macro("DVT_NOTE_BREAK")
 #elif DVTI_LEVELS
 #pragma GCC pop_options
 #endif
@@ -53617,6 +53635,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #pragma clang attribute pop
 #elif DVTI_LEVELS && defined(__clang__)
 #pragma clang optimize on
+#pragma pop_macro("DVT_NOTE_BREAK")
 #elif DVTI_LEVELS
 #pragma GCC pop_options
 #endif
