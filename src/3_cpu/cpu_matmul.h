@@ -22,7 +22,7 @@ typedef enum dvti_mm_kind {
     DVTI_MM_TILES,
     DVTI_MM_COMBINE,
     DVTI_MM_DOTS,
-    DVTI_MM_TRANSPOSED
+    DVTI_MM_TRANSPOSED /* few columns of many rows: computes the transposed product */
 } dvti_mm_kind;
 
 /* A planned product. Distances count elements. */

@@ -1,5 +1,5 @@
 /* softmax, log_softmax and logsumexp of float64, composed of the elementwise loops of an ISA
-   target. The elements stay in L1 from one loop to the next, so a fused kernel would gain little.
+   target. The elements stay in L1 from one loop to the next. No further kernels are compiled.
    Infinities and NaN behave as in simd/softmax.inl. */
 #include "3_cpu/simd/dvt_simd.h"
 
