@@ -18,9 +18,8 @@
    quota, or with more threads than processors.
 
    Another process may deschedule a worker that took a range. That costs the caller a scheduler time
-   slice, several milliseconds. The caller cannot foresee that, but bounds the loss: after a loss of
-   t it runs serially for 8 t, at most 1 s. For t up to 125 ms this costs at most 12.5 % over one
-   thread.
+   slice, several milliseconds. The caller bounds the loss: after a loss of t it runs serially for
+   8 t, at most 1 s. For t up to 125 ms this costs at most 12.5 % over one thread.
 
    A forked child has none of the threads and starts its own. A fork handler resets the pool,
    because reading the process id would double the cost of a job. If the handler does not run (a
