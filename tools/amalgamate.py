@@ -63,7 +63,7 @@ def code_of(lines, strings):
 def compact(lines):
     """The lines with tabs for indentation and one space before a backslash, but for comments.
 
-    That is a tenth of the header, and nothing that a reader misses.
+    That is 10 % of the header, and nothing that a reader misses.
     """
     inside = set()
     text = "".join(lines)
@@ -277,12 +277,16 @@ def kernels(sources):
     names = [n for n in sources.all() if n.startswith(KERNEL_FOLDER + "/")]
     names += [n for n in sources.all() if n.startswith(MATH_FOLDER + "/") and n.endswith(".inl")]
     out = [BANNER.replace("Edit src/", f"Edit src/{KERNEL_FOLDER}/"), SPDX]
-    out.append("/* The CUDA source: for each file the strings that it consists of, and an empty one. */\n"
-               if names else "/* The CUDA source. There are no kernels: it is empty. */\n")
+    if names:
+        out.append("/* The CUDA source: for each file the strings that it consists of, and an "
+                   "empty one. */\n")
+    else:
+        out.append("/* The CUDA source. There are no kernels: it is empty. */\n")
     for name in names:
         parts = literals(kernel_lines(sources, name))
         members = ", ".join(f"part{i}[{length + 1}]" for i, (length, _) in enumerate(parts))
-        out.append(f"static const struct {{\n    char {members}, end[1];\n}} {kernel_name(name)} = {{\n")
+        out.append(f"static const struct {{\n    char {members}, end[1];\n")
+        out.append(f"}} {kernel_name(name)} = {{\n")
         for _, text in parts:
             out.append(text + ",\n")
         out.append('""};\n')
