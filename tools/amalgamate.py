@@ -132,6 +132,7 @@ class Paster:
     def paste(self, name):
         lines = self.sources.lines(name)
         self.check_code(name, lines)
+        self.drop_line_directive()
         self.out.append(f"/* ==== begin src/{name} ==== */\n")
         depth = len(self.conditions)
         code = code_of(lines, strings=True)
@@ -162,12 +163,16 @@ class Paster:
         if len(self.conditions) != depth:
             die(f"src/{name} ends inside an #if", "the condition would cover the files after it",
                 "add the #endif")
-        self.out.append(f"/* ==== end src/{name} ==== */\n")
+        self.out.append(f"/* ==== end {os.path.basename(name)} ==== */\n")
+
+    def drop_line_directive(self):
+        """Drops a directive that no line follows."""
+        if self.out and self.out[-1].startswith("#ifdef DEVTENSOR_LINES"):
+            self.out.pop()
 
     def line_directive(self, number, name):
         """Numbers the next line as `number` of src/name; the #endif counts as the line before."""
-        if self.out and self.out[-1].startswith("#ifdef DEVTENSOR_LINES"):
-            self.out.pop()
+        self.drop_line_directive()
         self.out.append(f'#ifdef DEVTENSOR_LINES\n#line {number - 1} "src/{name}"\n#endif\n')
 
     def include(self, name, number, target):
