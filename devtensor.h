@@ -378,7 +378,7 @@ typedef struct dvt_array_list dvt_array_list;
 
        for (...) {
            DVT_SCOPED;                     // ends at the closing brace, break, return, ...
-           dvt_array *loss = dvt_mean(dvt_square(dvt_sub(a, b)), DVT_ALL, false);
+           dvt_array *loss = dvt_mean(dvt_square(dvt_sub(a, b)), DVT_ALL);
            best = dvt_keep(loss);          // moves to the enclosing scope
            if (dvt_item(loss) < 0.01)
                break;                      // leaves the loop, and ends the scope
@@ -1747,7 +1747,7 @@ DVT_API dvt_array *dvt_loss_huber(dvt_array *prediction, dvt_array *label, doubl
 typedef enum dvt_schedule_kind {
 	DVT_SCHEDULE_CONSTANT,
 	DVT_SCHEDULE_FACTOR,       /* times factor every `every` steps, never below minimum */
-	DVT_SCHEDULE_MULTI_FACTOR, /* times factor at each of the given steps */
+	DVT_SCHEDULE_MULTI_FACTOR, /* times factor at each of the given steps, in any order */
 	DVT_SCHEDULE_POLY,         /* from base to final over total steps, (1 - t)^power */
 	DVT_SCHEDULE_COSINE,       /* from base to final over total steps, half a cosine */
 	DVT_SCHEDULE_CUSTOM        /* the result of the function `rate` */
@@ -1759,7 +1759,7 @@ typedef struct dvt_schedule {
 	int64_t every, total;
 	int64_t at[16];
 	int n_at;
-	int64_t warmup;      /* steps of linear warm-up before the schedule */
+	int64_t warmup;      /* steps of linear warm-up before the schedule, not part of total */
 	double warmup_begin; /* rate at its start */
 	double (*rate)(void *user, double base, int64_t step); /* CUSTOM */
 	void *user;
@@ -2017,14 +2017,17 @@ DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path);
 /* ==== begin src/0_api/dvt_macros.h ==== */
 /* [dvt:macros] Expansions of the macros above. Programs do not call these directly. */
 
-/* ---- counting arguments ---- */
+/* ---- counting arguments: up to 16, and 17 for 17 to 32, which the functions refuse ---- */
 #ifdef DEVTENSOR_LINES
 #line 3 "src/0_api/dvt_macros.h"
 #endif
 #define DVT_EXPAND(...) __VA_ARGS__
 #define DVT_COUNT(...) \
-	DVT_ARG17(__VA_ARGS__, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
-#define DVT_ARG17(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, ...) q
+	DVT_ARG33(__VA_ARGS__, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 16, 15, \
+			  14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
+#define DVT_ARG33(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, a1, b1, c1, d1, e1, f1, g1, h1, \
+				  i1, j1, k1, l1, m1, n1, o1, p1, q, ...) \
+	q
 #define DVT_FIRST8(a, b, c, d, e, f, g, h, ...) a, b, c, d, e, f, g, h
 #define DVT_FIRST16(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, ...) \
 	a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p
@@ -19411,7 +19414,7 @@ typedef struct dvti_task_run {
 static void dvti_task_range(void *user, int64_t begin, int64_t end, int area) {
 	const dvti_task_run *run = (const dvti_task_run *)user;
 	for (; begin < end; begin++)
-		run->run(run->user, begin, run->workspace + area * run->area_bytes);
+		run->run(run->user, begin, run->workspace ? run->workspace + area * run->area_bytes : NULL);
 }
 
 DVTI_FN void dvti_run_tasks(int64_t tasks, double multiply_adds, void *workspace, int64_t areas,
@@ -47542,8 +47545,8 @@ static bool dvti_plan_initialize(const char *function, dvti_plan *plan, dvt_para
 								 const dvt_ctx_list *ctxs, bool force) {
 	if (dvti_param_ready(p) && !force) {
 		dvti_log(DVT_LOG_WARNING,
-				 "%s: Parameter '%s' is already initialized, ignoring. Set force_reinit to "
-				 "initialize it again",
+				 "%s: Parameter '%s' is already initialized, ignoring. Call "
+				 "dvt_block_reinitialize to initialize it again",
 				 function, dvti_param_name(p));
 		return true;
 	}
@@ -47831,7 +47834,8 @@ static bool dvti_load_complete(const dvti_load *load) {
 		if (!dvti_load_has(load, load->named.item[k].param)) {
 			dvti_fail(DVT_ERR_NAME,
 					  "%s: Parameter '%s' is missing in file '%.200s', which "
-					  "contains parameters: %s. Set allow_missing to ignore missing parameters",
+					  "contains parameters: %s. Set "
+					  "allow_missing of dvt_block_load_with to ignore missing parameters",
 					  load->function, load->named.item[k].name, load->path,
 					  dvti_brief(known, sizeof known, n, dvti_file_name, load->file));
 			return false;
@@ -47840,8 +47844,8 @@ static bool dvti_load_complete(const dvti_load *load) {
 		if (!dvti_file_used(load, i)) {
 			dvti_fail(DVT_ERR_NAME,
 					  "%s: Parameter '%.100s' loaded from file '%.200s' is not "
-					  "present in the net, which contains parameters %s. Set ignore_extra to "
-					  "ignore it",
+					  "present in the net, which contains parameters %s. Set ignore_extra of "
+					  "dvt_block_load_with to ignore it",
 					  load->function, dvt_array_list_name(load->file, i), load->path,
 					  dvti_brief(known, sizeof known, (int)load->named.count, dvti_named_name,
 								 &load->named));
@@ -49475,8 +49479,8 @@ static bool dvti_load_check(const dvti_load *load, const dvt_param *p, const cha
 	if (p->dtype != saved->dtype && !load->options.cast_dtype) {
 		dvti_fail(DVT_ERR_DTYPE,
 				  "%s: Failed loading Parameter '%s' from saved params: dtype "
-				  "incompatible expected %s vs saved %s. Set cast_dtype to cast the dtype of saved "
-				  "params",
+				  "incompatible expected %s vs saved %s. Set cast_dtype of "
+				  "dvt_block_load_with to cast the dtype of saved params",
 				  load->function, dvti_param_name(p), dvt_dtype_name(p->dtype),
 				  dvt_dtype_name(saved->dtype));
 		return false;
@@ -55504,14 +55508,15 @@ DVTI_INLINE V(d) V(dfloor_div)(V(d) a, V(d) b) {
 
    A body computes whole vectors. One driver, W(elementwise), handles scalars and tails for all of
    them. Large results are written with non-temporal stores, chosen by a predictable branch: a copy
-   from a block in L1 took 7 to 16 % longer (log and tanh of 1e7 elements, Zen 5). The vector expressions of the op table become bodies.
+   from a block in L1 took 7 to 16 % longer (log and tanh of 1e7 elements, Zen 5). The vector
+   expressions of the op table become bodies.
 
      operands   | vector | vector | vector | rest |
                  body(in, out, 3)           copied to the stack, padded with its first element:
                                             body(in_last, result, 1), then the rest is stored */
 
 #ifdef DEVTENSOR_LINES
-#line 16 "src/3_cpu/simd/elementwise_type.inl"
+#line 17 "src/3_cpu/simd/elementwise_type.inl"
 #endif
 #define DVTI_LANES (64 / (int)sizeof(DVTI_E))
 
@@ -55791,14 +55796,15 @@ static dvti_loop_fn W(elementwise_of)(dvti_op op) {
 
    A body computes whole vectors. One driver, W(elementwise), handles scalars and tails for all of
    them. Large results are written with non-temporal stores, chosen by a predictable branch: a copy
-   from a block in L1 took 7 to 16 % longer (log and tanh of 1e7 elements, Zen 5). The vector expressions of the op table become bodies.
+   from a block in L1 took 7 to 16 % longer (log and tanh of 1e7 elements, Zen 5). The vector
+   expressions of the op table become bodies.
 
      operands   | vector | vector | vector | rest |
                  body(in, out, 3)           copied to the stack, padded with its first element:
                                             body(in_last, result, 1), then the rest is stored */
 
 #ifdef DEVTENSOR_LINES
-#line 16 "src/3_cpu/simd/elementwise_type.inl"
+#line 17 "src/3_cpu/simd/elementwise_type.inl"
 #endif
 #define DVTI_LANES (64 / (int)sizeof(DVTI_E))
 

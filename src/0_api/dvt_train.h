@@ -5,7 +5,7 @@
 typedef enum dvt_schedule_kind {
     DVT_SCHEDULE_CONSTANT,
     DVT_SCHEDULE_FACTOR,       /* times factor every `every` steps, never below minimum */
-    DVT_SCHEDULE_MULTI_FACTOR, /* times factor at each of the given steps */
+    DVT_SCHEDULE_MULTI_FACTOR, /* times factor at each of the given steps, in any order */
     DVT_SCHEDULE_POLY,         /* from base to final over total steps, (1 - t)^power */
     DVT_SCHEDULE_COSINE,       /* from base to final over total steps, half a cosine */
     DVT_SCHEDULE_CUSTOM        /* the result of the function `rate` */
@@ -17,7 +17,7 @@ typedef struct dvt_schedule {
     int64_t every, total;
     int64_t at[16];
     int n_at;
-    int64_t warmup;      /* steps of linear warm-up before the schedule */
+    int64_t warmup;      /* steps of linear warm-up before the schedule, not part of total */
     double warmup_begin; /* rate at its start */
     double (*rate)(void *user, double base, int64_t step); /* CUSTOM */
     void *user;

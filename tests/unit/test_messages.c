@@ -225,6 +225,10 @@ DVT_TEST(messages_of_shapes_with_too_many_axes) {
     check_message(DVT_ERR_SHAPE,
                   "dvt_zeros: shape (1, 2, 1, 1, 1, 1, 1, 3, ...: 9 axes); expected 0 to 8 axes",
                   NULL, NULL);
+    /* DVT_COUNT counts more than 16 arguments as 17. */
+    CHECK(!dvt_zeros(DVT_SHAPE(2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2), DVT_F32,
+                     dvt_cpu()));
+    check_message(DVT_ERR_SHAPE, "dvt_zeros: ", "17 axes); expected 0 to 8 axes", NULL);
     dvt_reshape(here(DVT_SHAPE(30)), nine);
     check_message(DVT_ERR_SHAPE, "dvt_reshape: x is float32 (30,)", "3, ...: 9 axes)",
                   "expected 0 to 8 axes");
