@@ -15,7 +15,7 @@ static const struct {
 
 enum { REDUCTIONS = (int)(sizeof reductions / sizeof reductions[0]) };
 
-static bool places(dvti_op op) {
+static inline bool places(dvti_op op) {
     const dvti_reduce_row *row = dvti_reduce_row_of(op); /* NULL: variance */
     return row && row->rule == DVTI_RESULT_PLACE;
 }

@@ -21,7 +21,20 @@ static const method methods[] = {
     {"centered rmsprop", DVTI_OP_rmsprop, 3, 1, {0.01, 0.02, 1, 0, 0.95, 0.9, 1e-3, 0}},
     {"adagrad", DVTI_OP_adagrad, 1, 0, {0.05, 0.02, 1, 3, 0, 0, 1e-7, 0}}};
 
-enum { METHODS = (int)(sizeof methods / sizeof methods[0]), LONGEST_STEP = 40000 };
+/* Every row of the table, with the numbers of states that have a vector kernel. */
+#define ROW(name, kind, make, epsilon, few, many, states, flag, p0, p1, p2, p3, doc)               \
+    {#name, DVTI_OP_##name, few, 0, {0.05, 0.02, 0.5, 3, 0.9, 0.95, 1e-3, 0.004}},                 \
+        {#name, DVTI_OP_##name, many, 0, {0.05, 0.02, 0.5, 3, 0.9, 0.95, 1e-3, 0.004}},
+
+static const method rows[] = {DVTI_OPTIMIZER_TABLE(ROW)};
+
+#undef ROW
+
+enum {
+    METHODS = (int)(sizeof methods / sizeof methods[0]),
+    ROWS = (int)(sizeof rows / sizeof rows[0]),
+    LONGEST_STEP = 40000
+};
 
 /* arrays: the gradient, the weights, the state. */
 static void run_step(const char *isa, int threads, const method *m, float *const *arrays,
@@ -97,6 +110,9 @@ DVT_TEST(isa_optimizer_steps) {
         check_method(&methods[k], LONGEST_STEP, memory);
         check_method(&methods[k], LONGEST_STEP - 3, memory);
     }
+    for (k = 0; k < ROWS; k++)
+        for (n = 1; n <= 35; n++)
+            check_method(&rows[k], n, memory);
     for (k = 0; k < 5; k++)
         guard_free(memory[k]);
 }

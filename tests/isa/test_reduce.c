@@ -3,13 +3,39 @@
 #include "reductions.h"
 
 static dvt_dtype result_dtype(dvti_op op, dvt_dtype dtype) {
-    if (places(op))
-        return DVT_I64;
-    if (op == DVTI_OP_any || op == DVTI_OP_all)
+    const bool is_float = dvt_dtype_is_float(dtype);
+    switch (dvti_reduce_row_of(op)->rule) {
+    case DVTI_RESULT_SUM:
+        return is_float ? dtype : DVT_I64;
+    case DVTI_RESULT_FLOAT:
+        return is_float ? dtype : DVT_F32;
+    case DVTI_RESULT_BOOL:
         return DVT_BOOL;
-    if (dvt_dtype_is_float(dtype) || op == DVTI_OP_min || op == DVTI_OP_max)
+    case DVTI_RESULT_PLACE:
+        return DVT_I64;
+    default:
         return dtype;
-    return op == DVTI_OP_sum || op == DVTI_OP_prod ? DVT_I64 : DVT_F32;
+    }
+}
+
+/* Returns the term of one element, by the row's column. */
+static double term_of(dvti_op op, double x) {
+    switch ((int)op) {
+#define W(name) dvti_f64_##name
+#define ROW(name, rule, method, none, term, join, finish, reads, grad, lo, hi, doc)                \
+    case DVTI_OP_##name:                                                                           \
+        return term;
+        DVTI_REDUCE_TABLE(ROW)
+#undef ROW
+#undef W
+    default:
+        return x;
+    }
+}
+
+/* Returns whether the result is one of the terms: any order gives the same bits. */
+static bool chooses(const dvti_reduce_row *row) {
+    return row->join == DVTI_JOIN_smaller || row->join == DVTI_JOIN_larger;
 }
 
 /* Returns a launch over x that keeps the first `kept` axes. The caller frees out. */
@@ -76,58 +102,103 @@ static double fill_one(int mode) {
                                        : special[(int)dvt_test_random(0, 8)];
 }
 
-/* Returns the error bound. float32: four numbers are added in two or three roundings, and the
-   result is rounded once. Each rounding is half a unit in the last place of what is added. float64:
-   sums of n numbers in any order differ by n roundings. The logarithm of a sum has the relative
-   error of its exponentials: two units each, and as many for every new maximum. In float64 it also
-   has that of n additions. */
+/* The terms of one result: their sum, and the sum of their sizes. */
+typedef struct term_sums {
+    double sum, size;
+} term_sums;
+
+/* Returns how far a sum of terms may move the result: finish at both ends of the sum's error. */
+static double moved(dvti_op op, int64_t n, term_sums terms, double error) {
+    const double least = dvti_reduce_finish_f64(op, terms.sum - error, (double)n),
+                 most = dvti_reduce_finish_f64(op, terms.sum + error, (double)n);
+    return fabs(most - least);
+}
+
+/* Returns whether a result agrees with the reference. The join and the method of the row give the
+   bound. A result is rounded once, by half a unit in the last place.
+
+     smaller, larger   exact; so is every result of integers that is an integer
+     mul               n roundings in float64
+     add, ADD          float32: four numbers are added in two or three roundings. float64: sums of n
+                       numbers in any order differ by n roundings of the sum of their sizes
+     add, WIDE         n roundings in float64, of the sum of the terms' sizes
+     LOGSUMEXP         the relative error of the exponentials: two units each, and as many for every
+                       new maximum; in float64 also that of n additions */
 static bool close_to(dvti_op op, dvt_dtype dtype, int64_t n, double got, double expected,
-                     double sum_of_sizes) {
+                     term_sums terms) {
+    const dvti_reduce_row *row = dvti_reduce_row_of(op);
     const bool wide = dtype == DVT_F64;
-    const double half = wide ? DBL_EPSILON / 2 : FLT_EPSILON / 2;
-    double unit = dtype == DVT_F16 ? 0x1p-11 : dtype == DVT_BF16 ? 0x1p-8 : half;
-    bool sum = op == DVTI_OP_sum || op == DVTI_OP_mean,
-         multiplies = op == DVTI_OP_norm || op == DVTI_OP_prod;
+    const double half = wide ? DBL_EPSILON / 2 : (double)FLT_EPSILON / 2;
+    const double unit = dtype == DVT_F16 ? 0x1p-11 : dtype == DVT_BF16 ? 0x1p-8 : half;
+    double bound = 2 * unit * fabs(expected) + 1e-45;
     if (got == expected || (got != got && expected != expected))
         return true;
-    if (!sum && !multiplies && op != DVTI_OP_logsumexp)
+    if (chooses(row) || !dvt_dtype_is_float(dtype) || !(fabs(expected) <= DBL_MAX))
         return false;
-    if (wide && multiplies)
-        unit *= (double)(2 * n);
-    return fabs(got - expected) <= 2 * unit * fabs(expected) + 1e-45 +
-                                       half * (sum          ? (wide ? (double)n : 2) * sum_of_sizes
-                                               : multiplies ? 0
-                                                            : (wide ? (double)(16 + n) : 16));
+    if (row->method == DVTI_METHOD_LOGSUMEXP)
+        bound += half * (wide ? (double)(16 + n) : 16);
+    else if (row->join == DVTI_JOIN_mul)
+        bound *= wide ? (double)(2 * n) : 1;
+    else if (row->method == DVTI_METHOD_ADD)
+        bound += moved(op, n, terms, half * (wide ? (double)n : 2) * terms.size);
+    else
+        bound += moved(op, n, terms, DBL_EPSILON * (double)n * terms.size);
+    return fabs(got - expected) <= bound;
 }
 
-/* Returns whether a result depends on the order: sums of special values, and products that leave
-   double's range on the way. */
+/* Returns whether results can be compared with the reference. Sums of special values and of large
+   numbers depend on the order, and so do products that leave double's range on the way. Methods
+   other than ADD add in float64 from the start, which no float32 leaves. */
 static bool comparable(dvti_op op, int mode, int64_t n) {
-    return mode < 2 ||
-           (op != DVTI_OP_sum && op != DVTI_OP_mean && op != DVTI_OP_norm &&
-            op != DVTI_OP_logsumexp && (op != DVTI_OP_prod || n < 200)) ||
-           (mode == 2 && (op == DVTI_OP_norm || op == DVTI_OP_logsumexp));
+    const dvti_reduce_row *row = dvti_reduce_row_of(op);
+    if (mode < 2 || chooses(row))
+        return true;
+    if (row->join == DVTI_JOIN_mul)
+        return n < 200;
+    return mode == 2 && row->method != DVTI_METHOD_ADD;
 }
 
-static void check_layout(dvti_view x, int kept, int mode, const double *sizes) {
+/* Fills sums with the terms of each of the n results, each of m elements in C order. */
+static void sum_terms(dvti_op op, const dvti_view *x, int64_t n, int64_t m, term_sums *sums) {
+    int64_t k, r;
+    int i;
+    for (k = 0; k < n; k++) {
+        sums[k].sum = sums[k].size = 0;
+        for (r = 0; r < m; r++) {
+            int64_t rest = k * m + r, at = 0;
+            double term;
+            for (i = x->ndim - 1; i >= 0; i--) {
+                at += rest % x->dim[i] * x->stride[i];
+                rest /= x->dim[i];
+            }
+            term = term_of(op, dvti_load_f64(x->data, x->dtype, at));
+            sums[k].sum += term;
+            sums[k].size += fabs(term);
+        }
+    }
+}
+
+static void check_layout(dvti_view x, int kept, int mode) {
     int64_t n = count_of(&x, 0, kept), length = count_of(&x, kept, x.ndim), k;
     size_t bytes = (size_t)n * 8 + 8;
     char *expected = (char *)malloc(bytes), *got = (char *)malloc(bytes),
          *first = (char *)malloc(bytes);
+    term_sums *terms = (term_sums *)calloc((size_t)n, sizeof *terms);
     int r, threads;
     for (r = 0; r < REDUCTIONS; r++) {
         dvti_op op = reductions[r].op;
         dvt_dtype dtype = result_dtype(op, x.dtype);
         const dvti_simd *before = NULL;
         run("reference", 1, op, x, kept, expected);
+        if (dvti_reduce_row_of(op)->join == DVTI_JOIN_add && dvt_dtype_is_float(dtype))
+            sum_terms(op, &x, n, length, terms);
         FOR_EACH_TARGET(for (threads = 1; threads <= 3; threads++) {
             int64_t bad = -1;
             memset(got, 0, bytes);
             run(target->name, threads, op, x, kept, got);
             for (k = 0; k < n && comparable(op, mode, length); k++)
                 if (!close_to(op, dtype, length, dvti_load_f64(got, dtype, k),
-                              dvti_load_f64(expected, dtype, k),
-                              sizes[k] / (op == DVTI_OP_mean ? (double)length : 1)))
+                              dvti_load_f64(expected, dtype, k), terms[k]))
                     bad = k;
             dvt_test_check(bad < 0, __FILE__, __LINE__,
                            "%s, %s, %d threads, mode %d: result %d of %d is %.17g, reference %.17g",
@@ -144,15 +215,14 @@ static void check_layout(dvti_view x, int kept, int mode, const double *sizes) {
     free(expected);
     free(got);
     free(first);
+    free(terms);
 }
 
-/* Checks x in C order of `order`, with gaps, ending at a page without access. Plain loops compute
-   the sums of absolute values. */
+/* Checks x in C order of `order`, with gaps, ending at a page without access. */
 static void check_shape(const int64_t *dim, int ndim, int kept, const int *order, dvt_dtype dtype,
                         int64_t gap, int mode) {
     dvti_view x;
-    int64_t step = 1 + gap, n, m, k, r;
-    double *sizes;
+    int64_t step = 1 + gap, k;
     guard memory;
     size_t bytes;
     int i;
@@ -170,20 +240,7 @@ static void check_shape(const int64_t *dim, int ndim, int kept, const int *order
     x.data = guard_end(memory, bytes);
     for (k = 0; k < step; k++)
         dvti_store_f64(x.data, dtype, k, fill_one(mode));
-    n = count_of(&x, 0, kept);
-    m = count_of(&x, kept, ndim);
-    sizes = (double *)calloc((size_t)n, sizeof *sizes);
-    for (k = 0; k < n; k++)
-        for (r = 0; r < m; r++) {
-            int64_t rest = k * m + r, at = 0;
-            for (i = ndim - 1; i >= 0; i--) {
-                at += rest % x.dim[i] * x.stride[i];
-                rest /= x.dim[i];
-            }
-            sizes[k] += fabs(dvti_load_f64(x.data, dtype, at));
-        }
-    check_layout(x, kept, mode, sizes);
-    free(sizes);
+    check_layout(x, kept, mode);
     guard_free(memory);
 }
 
