@@ -74,10 +74,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-/* ==== end src/0_api/dvt_intro.h ==== */
-#ifdef DEVTENSOR_LINES
-#line 4 "src/0_api/dvt_api.h"
-#endif
+/* ==== end dvt_intro.h ==== */
 /* ==== begin src/0_api/dvt_config.h ==== */
 /* [dvt:config] All switches. Define a switch before including devtensor.h. Switches that change the
    implementation must be the same in all files that use one implementation.
@@ -146,10 +143,7 @@
 #define DVT_API extern
 #endif
 #endif
-/* ==== end src/0_api/dvt_config.h ==== */
-#ifdef DEVTENSOR_LINES
-#line 5 "src/0_api/dvt_api.h"
-#endif
+/* ==== end dvt_config.h ==== */
 /* ==== begin src/0_api/dvt_status.h ==== */
 /* [dvt:status] Errors. A call that fails never aborts the process, and does not change its
    arguments. It returns:
@@ -179,7 +173,7 @@
 #endif
 #define DVT_STATUS_TABLE(X) \
 	X(OK, 0, "no error", "") \
-	X(HOST_MEMORY, 101, "main memory is exhausted", "free arrays, or work in smaller pieces") \
+	X(HOST_MEMORY, 101, "host memory is exhausted", "free arrays, or work in smaller pieces") \
 	X(DEVICE_MEMORY, 102, "the memory of a device is exhausted", \
 	  "free arrays on that device, use a smaller batch, or another device") \
 	X(IO, 103, "a file could not be opened, read or written", \
@@ -257,7 +251,7 @@ DVT_API void dvt_set_logger(dvt_log_fn function, void *user);
 /* Sets the lowest level that the default logger writes (DVT_LOG_WARNING unless changed). */
 DVT_API void dvt_set_log_level(dvt_log_level level);
 
-/* Functions that allocate main memory. `alloc` and `resize` return NULL on failure, and memory
+/* Functions that allocate host memory. `alloc` and `resize` return NULL on failure, and memory
    aligned as malloc's. Any thread may call them. `user` is passed to each. */
 typedef struct dvt_allocator {
 	void *(*alloc)(void *user, size_t bytes);
@@ -266,7 +260,7 @@ typedef struct dvt_allocator {
 	void *user;
 } dvt_allocator;
 
-/* Replaces the allocator of main memory with a copy of *allocator; NULL restores malloc, realloc
+/* Replaces the allocator of host memory with a copy of *allocator; NULL restores malloc, realloc
    and free. Call it before any other function, or while no object of the library exists. Blocks
    that are kept for reuse (DEVTENSOR_CPU_CACHE) go back to the previous allocator in this call. */
 DVT_API void dvt_set_allocator(const dvt_allocator *allocator);
@@ -274,10 +268,7 @@ DVT_API void dvt_set_allocator(const dvt_allocator *allocator);
 /* Return "0.1.0", and DVT_VERSION, of the implementation that is linked. */
 DVT_API const char *dvt_version(void);
 DVT_API int dvt_version_number(void);
-/* ==== end src/0_api/dvt_status.h ==== */
-#ifdef DEVTENSOR_LINES
-#line 6 "src/0_api/dvt_api.h"
-#endif
+/* ==== end dvt_status.h ==== */
 /* ==== begin src/0_api/dvt_types.h ==== */
 /* [dvt:types] dtypes, shapes, axes, contexts: small structs, passed by value. */
 
@@ -354,7 +345,7 @@ typedef enum dvt_device_type {
 	DVT_DEVICE_TPU = 3 /* a name only: no build has TPUs, see dvt_num_tpus */
 } dvt_device_type;
 
-/* The device of an array. cpu() is all cores and main memory, gpu(i) one GPU and its memory. */
+/* The device of an array. cpu() is all cores and host memory, gpu(i) one GPU and its memory. */
 typedef struct dvt_ctx {
 	dvt_device_type type;
 	int id;
@@ -379,10 +370,7 @@ typedef struct dvt_metric dvt_metric;
 typedef struct dvt_progress dvt_progress;
 typedef struct dvt_curve dvt_curve;
 typedef struct dvt_array_list dvt_array_list;
-/* ==== end src/0_api/dvt_types.h ==== */
-#ifdef DEVTENSOR_LINES
-#line 7 "src/0_api/dvt_api.h"
-#endif
+/* ==== end dvt_types.h ==== */
 /* ==== begin src/0_api/dvt_scope.h ==== */
 /* [dvt:scope] Ownership. Every object that a call returns belongs to the innermost scope of the
    calling thread, or to the thread itself if it has no scope. The end of the scope or thread
@@ -390,7 +378,7 @@ typedef struct dvt_array_list dvt_array_list;
 
        for (...) {
            DVT_SCOPED;                     // ends at the closing brace, break, return, ...
-           dvt_array *loss = dvt_mean(dvt_square(dvt_sub(a, b)), DVT_ALL, false);
+           dvt_array *loss = dvt_mean(dvt_square(dvt_sub(a, b)), DVT_ALL);
            best = dvt_keep(loss);          // moves to the enclosing scope
            if (dvt_item(loss) < 0.01)
                break;                      // leaves the loop, and ends the scope
@@ -448,10 +436,7 @@ DVT_API void dvt_discard(void *object);
 /* Discards everything that this thread's scopes own, including objects created outside of any
    scope. The end of a thread, and exit, do this too. */
 DVT_API void dvt_discard_all(void);
-/* ==== end src/0_api/dvt_scope.h ==== */
-#ifdef DEVTENSOR_LINES
-#line 8 "src/0_api/dvt_api.h"
-#endif
+/* ==== end dvt_scope.h ==== */
 /* ==== begin src/0_api/dvt_context.h ==== */
 /* [dvt:context] Contexts and devices. cpu(0), cpu(1), ... are different contexts on the same
    hardware. gpu(i) is one CUDA GPU or one virtual GPU, which has its own memory space and command
@@ -534,7 +519,7 @@ DVT_API dvt_status dvt_set_virtual_gpus(int n, int64_t bytes);
 /* A time model of virtual GPUs. Their queues and callers wait for the modeled time; results never
    change. A value of 0 takes no time, and all are 0 at the start. Real GPUs are not modeled. */
 typedef struct dvt_virtual_model {
-	double latency;   /* seconds of each copy between main memory and a GPU, or two GPUs */
+	double latency;   /* seconds of each copy between host memory and a GPU, or two GPUs */
 	double bandwidth; /* bytes per second of these copies; 0: no limit */
 	double launch;    /* seconds that the caller needs to start each operation on a GPU */
 	double flops;     /* operations per second of a GPU; 0: no limit. Matrix products and
@@ -577,8 +562,8 @@ DVT_API void dvt_print_devices(void);
 
 /* Counters of copies and operations since the start or dvt_reset_stats. */
 typedef struct dvt_stats {
-	int64_t to_device_count, to_device_bytes; /* main memory to a GPU */
-	int64_t to_host_count, to_host_bytes;     /* a GPU to main memory */
+	int64_t to_device_count, to_device_bytes; /* host memory to a GPU */
+	int64_t to_host_count, to_host_bytes;     /* a GPU to host memory */
 	int64_t between_devices_count, between_devices_bytes;
 	int64_t kernels;        /* operations started, on every context */
 	int64_t waits;          /* times that a caller waited for a device */
@@ -591,8 +576,8 @@ DVT_API dvt_stats dvt_get_stats(void);
 /* Sets the counters to 0, except `arrays` and `blocks_of_memory`. */
 DVT_API void dvt_reset_stats(void);
 
-/* What printing, dvt_item and dvt_to_host do with an array on a GPU: copy it, copy it and log a
-   warning, or fail with CONTEXT. */
+/* Selects what printing, dvt_item and dvt_to_host do with an array on a GPU: copy it, copy it and
+   log a warning, or fail with CONTEXT. */
 typedef enum dvt_transfer_guard {
 	DVT_TRANSFER_ALLOW,
 	DVT_TRANSFER_LOG,
@@ -648,10 +633,7 @@ DVT_API const char *dvt_cpu_isa(void);
 DVT_API dvt_status dvt_set_cpu_isa(const char *name);
 /* Returns the seconds of a monotonic clock, for measuring; use differences. */
 DVT_API double dvt_seconds(void);
-/* ==== end src/0_api/dvt_context.h ==== */
-#ifdef DEVTENSOR_LINES
-#line 9 "src/0_api/dvt_api.h"
-#endif
+/* ==== end dvt_context.h ==== */
 /* ==== begin src/0_api/dvt_array.h ==== */
 /* [dvt:array] Arrays: creation, inspection, views, copies.
 
@@ -688,7 +670,7 @@ DVT_API dvt_array *dvt_arange(double start, double stop, double step, dvt_dtype 
 DVT_API dvt_array *dvt_linspace(double start, double stop, int64_t num, dvt_dtype dtype,
 								dvt_ctx ctx);
 /* Creates an array from the elements at `data`, in C order and of that dtype.
-   Copies: from main memory to ctx.  Waits: only for the copy; data may be changed or freed
+   Copies: from host memory to ctx.  Waits: only for the copy; data may be changed or freed
    afterwards. */
 DVT_API dvt_array *dvt_from_host(const void *data, dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx);
 
@@ -724,7 +706,7 @@ DVT_API bool dvt_is_contiguous(const dvt_array *x);
 DVT_API bool dvt_shares_memory(const dvt_array *a, const dvt_array *b);
 /* Returns the source location of the call that created x, "main.c:42"; "" if unknown. Owns: x. */
 DVT_API const char *dvt_made_at(const dvt_array *x);
-/* Returns the address of the first element in main memory, to read or write in place by the
+/* Returns the address of the first element in host memory, to read or write in place by the
    strides. Valid while x lives.
    The library does not see these writes: a backward pass that needs a recorded value silently uses
    the new one, unless dvt_mark_written is called after the write.
@@ -738,14 +720,14 @@ DVT_API dvt_status dvt_mark_written(dvt_array *x);
 /* ---- reading values ---- */
 
 /* Writes all elements in C order to dst. `bytes` must be dvt_nbytes(x).
-   Copies: to main memory.  Waits: for x.  Errors: RANGE (bytes differ), CONTEXT (transfer
+   Copies: to host memory.  Waits: for x.  Errors: RANGE (bytes differ), CONTEXT (transfer
    guard). */
 DVT_API dvt_status dvt_to_host(dvt_array *x, void *dst, int64_t bytes);
-/* Writes values in C order from main memory into x. `bytes` must be dvt_nbytes(x).
+/* Writes values in C order from host memory into x. `bytes` must be dvt_nbytes(x).
    Copies: to x's context.  Waits: only for the copy.  Errors: RANGE (bytes differ), GRAD (x belongs
    to a recorded computation). */
 DVT_API dvt_status dvt_set_from_host(dvt_array *x, const void *src, int64_t bytes);
-/* Return the value of an array of one element. Copies: to main memory.  Waits: for x.
+/* Return the value of an array of one element. Copies: to host memory.  Waits: for x.
    Errors: SHAPE (not exactly one element), CONTEXT (transfer guard); NaN or 0 is returned. */
 DVT_API double dvt_item(dvt_array *x);
 DVT_API int64_t dvt_item_int(dvt_array *x);
@@ -819,10 +801,7 @@ DVT_API dvt_array *dvt_as_in_dtype(dvt_array *x, dvt_dtype dtype);
 /* Sets every element to `value` and returns x. Errors: GRAD (x is recorded), VALUE (broadcast
    view). */
 DVT_API dvt_array *dvt_fill(dvt_array *x, double value);
-/* ==== end src/0_api/dvt_array.h ==== */
-#ifdef DEVTENSOR_LINES
-#line 10 "src/0_api/dvt_api.h"
-#endif
+/* ==== end dvt_array.h ==== */
 /* ==== begin src/0_api/dvt_ops.h ==== */
 /* [dvt:ops] Operations. Each runs on the context of its inputs, and its result stays there.
 
@@ -979,7 +958,7 @@ typedef enum dvt_nan_rule { DVT_NAN_DIFFERS, DVT_NAN_EQUALS } dvt_nan_rule;
    1e-8. Waits: no. Errors: RANGE (rtol or atol negative or NaN), VALUE (nan). */
 DVT_API dvt_array *dvt_isclose(dvt_array *a, dvt_array *b, double rtol, double atol,
 							   dvt_nan_rule nan);
-/* Returns whether dvt_isclose holds everywhere; true without elements. Copies: one bool to main
+/* Returns whether dvt_isclose holds everywhere; true without elements. Copies: one bool to host
    memory.  Waits: yes.  Errors: as dvt_isclose, CONTEXT (transfer guard); false is returned. */
 DVT_API bool dvt_allclose(dvt_array *a, dvt_array *b, double rtol, double atol, dvt_nan_rule nan);
 /* Returns whether the shapes and all values are equal; the dtypes may differ. Copies, Waits: as
@@ -1040,12 +1019,12 @@ typedef struct dvt_matmul_desc {
        y = dvt_matmul_with(a, b, &d);
 
    dtype: as NumPy's matmul(..., dtype=..., casting='unsafe'). cpu() multiplies int8 and uint8 to
-   DVT_I32 without converted copies; wider integers are many times slower. Integer results have no
+   DVT_I32 without converted copies. Wider integers are many times slower. Integer results have no
    gradient.
    out: has the result's shape; its old values are not read. After the sums, the result is converted
    to out's dtype as dvt_copy_into does.
    Copies: never if out is contiguous and of the product's dtype, a and b have one dtype, and out
-   does not overlap them; then nothing is allocated either. Otherwise a temporary array receives the
+   does not overlap them. Then nothing is allocated either. Otherwise a temporary array receives the
    product first.
    Waits: no.  Owns: the innermost scope owns a new result; ownership of out does not change.
    Errors: SHAPE (also out's), DTYPE (DVT_BOOL, an invalid dtype, dtype without convert, an out that
@@ -1140,10 +1119,7 @@ DVT_API dvt_array *dvt_batch_norm(dvt_array *x, dvt_array *gamma, dvt_array *bet
    beta may be NULL. float16 and bfloat16 are computed in float32 and rounded once. Source: Ba,
    Kiros and Hinton, 2016. */
 DVT_API dvt_array *dvt_layer_norm(dvt_array *x, dvt_array *gamma, dvt_array *beta, double epsilon);
-/* ==== end src/0_api/dvt_ops.h ==== */
-#ifdef DEVTENSOR_LINES
-#line 11 "src/0_api/dvt_api.h"
-#endif
+/* ==== end dvt_ops.h ==== */
 /* ==== begin src/0_api/dvt_random.h ==== */
 /* [dvt:random] Random numbers: counter-based, the same bits for any number of threads.
 
@@ -1170,7 +1146,7 @@ DVT_API dvt_array *dvt_uniform(double low, double high, dvt_shape shape, dvt_dty
 /* Draws normal numbers with that mean and standard deviation. Floating dtypes. Source: Box and
    Muller, 1958.
    float32, float16 and bfloat16: the same bits on all GPUs and ISA targets but "plain" and
-   "reference". A standard normal number is within 4 ulp of the transform of its 32-bit words; times
+   "reference". A standard normal number is within 4 ulp of the transform of its 32-bit words. Times
    deviation plus mean is rounded once in float32. float64: last bits may differ where those of log,
    sin and cos do.
    Tails: standard normal numbers are at most 8.57 (float64) and 6.66 (others) in magnitude. A
@@ -1235,10 +1211,7 @@ typedef enum dvt_rng_engine {
 /* Sets the generator of the whole process, and restarts all streams with their seeds. Returns the
    previous one. Errors: VALUE. */
 DVT_API dvt_rng_engine dvt_set_rng_engine(dvt_rng_engine engine);
-/* ==== end src/0_api/dvt_random.h ==== */
-#ifdef DEVTENSOR_LINES
-#line 12 "src/0_api/dvt_api.h"
-#endif
+/* ==== end dvt_random.h ==== */
 /* ==== begin src/0_api/dvt_autograd.h ==== */
 /* [dvt:autograd] Gradients. Inside DVT_RECORD, operations on arrays with an attached gradient, and
    on their results, are recorded. dvt_backward computes the gradients from the record.
@@ -1251,7 +1224,7 @@ DVT_API dvt_rng_engine dvt_set_rng_engine(dvt_rng_engine engine);
    Recording and train mode belong to the thread. Gradients are computed with recorded operations,
    so gradients of gradients work (DVT_CREATE_GRAPH). */
 
-/* What dvt_backward does with an attached gradient. */
+/* Selects what dvt_backward does with an attached gradient. */
 #ifdef DEVTENSOR_LINES
 #line 12 "src/0_api/dvt_autograd.h"
 #endif
@@ -1309,7 +1282,7 @@ DVT_API dvt_status dvt_zero_grad(dvt_array *x);
    overwritten since), HOST_MEMORY, DEVICE_MEMORY. */
 DVT_API dvt_status dvt_backward(dvt_array *y);
 
-/* What a backward pass does with the recorded graph. */
+/* Selects what a backward pass does with the recorded graph. */
 typedef enum dvt_graph_use {
 	DVT_FREE_GRAPH,   /* frees it: one backward pass */
 	DVT_RETAIN_GRAPH, /* keeps it for another one */
@@ -1336,15 +1309,12 @@ DVT_API dvt_status dvt_gradients(dvt_array *const *heads, dvt_array *const *head
 DVT_API dvt_array *dvt_detach(dvt_array *x);
 /* Returns whether x is the result of a recorded operation, or has a gradient attached. */
 DVT_API bool dvt_has_history(const dvt_array *x);
-/* ==== end src/0_api/dvt_autograd.h ==== */
-#ifdef DEVTENSOR_LINES
-#line 13 "src/0_api/dvt_api.h"
-#endif
+/* ==== end dvt_autograd.h ==== */
 /* ==== begin src/0_api/dvt_io.h ==== */
-/* [dvt:io] Printing and files. Values of an array on a GPU are copied to main memory first. */
+/* [dvt:io] Printing and files. Values of an array on a GPU are copied to host memory first. */
 
 /* Prints x to standard output in the style of dvt_set_print_style. The initial style prints x as
-   NumPy does, then "<NDArray 2x3 @gpu(0)>". NULL prints "(null)". Copies: to main memory.  Waits:
+   NumPy does, then "<NDArray 2x3 @gpu(0)>". NULL prints "(null)". Copies: to host memory.  Waits:
    for x.  Errors: CONTEXT (transfer guard), HOST_MEMORY. */
 #ifdef DEVTENSOR_LINES
 #line 5 "src/0_api/dvt_io.h"
@@ -1412,7 +1382,7 @@ DVT_API dvt_array *dvt_array_list_find(dvt_array_list *list, const char *name);
    the old file. The new file gets the old one's mode, owner and group where the process may set
    them. Symbolic links are followed; other hard links keep the old file. Read-only files are not
    replaced. Devices, pipes, /dev/stdout and /dev/fd/N are written in place.
-   Copies: arrays on a GPU pass through main memory.  Waits: yes.  Errors: IO, FORMAT, memory,
+   Copies: arrays on a GPU pass through host memory.  Waits: yes.  Errors: IO, FORMAT, memory,
    NOT_BUILT. ---- */
 
 /* Write and read NumPy .npy files, version 1.0: any dtype but bfloat16, which is written as
@@ -1432,17 +1402,14 @@ DVT_API dvt_array *dvt_load_idx(const char *path, dvt_ctx ctx);
 DVT_API dvt_array *dvt_read_npy(const void *data, size_t bytes, dvt_ctx ctx);
 DVT_API dvt_array_list *dvt_read_params(const void *data, size_t bytes, dvt_ctx ctx);
 DVT_API dvt_array *dvt_read_idx(const void *data, size_t bytes, dvt_ctx ctx);
-/* ==== end src/0_api/dvt_io.h ==== */
-#ifdef DEVTENSOR_LINES
-#line 14 "src/0_api/dvt_api.h"
-#endif
+/* ==== end dvt_io.h ==== */
 /* ==== begin src/0_api/dvt_gpu.h ==== */
 /* [dvt:gpu] Functions that most programs do not need. Memory that a device keeps for reuse, kernels
    compiled before their first use, streams and addresses shared with other CUDA code of the
    process. */
 
 /* Memory of one device. The allocator keeps released memory for reuse; `reserved` includes it. In
-   main memory (cpu() and virtual GPUs) each device keeps at most DEVTENSOR_CPU_CACHE bytes, a
+   host memory (cpu() and virtual GPUs) each device keeps at most DEVTENSOR_CPU_CACHE bytes, a
    quarter of the machine's memory unless set. Used and kept memory together stay below 5/4 of the
    peak use plus 64 MiB. */
 #ifdef DEVTENSOR_LINES
@@ -1450,7 +1417,7 @@ DVT_API dvt_array *dvt_read_idx(const void *data, size_t bytes, dvt_ctx ctx);
 #endif
 typedef struct dvt_memory_stats {
 	int64_t used, used_peak;         /* bytes of arrays and workspaces */
-	int64_t reserved, reserved_peak; /* bytes taken from the GPU or from main memory */
+	int64_t reserved, reserved_peak; /* bytes taken from the GPU or from host memory */
 	int64_t reused, taken; /* requests served from kept memory, and by the device or system */
 } dvt_memory_stats;
 
@@ -1490,7 +1457,7 @@ DVT_API dvt_status dvt_set_cuda_stream(void *stream, dvt_ctx ctx);
    dvt_cuda_stream. Copies: never. Waits: no. Owns: x. Errors: CONTEXT (x is not on a CUDA GPU), and
    earlier failures of the GPU; 0 is returned. */
 DVT_API uint64_t dvt_cuda_address(dvt_array *x);
-/* ==== end src/0_api/dvt_gpu.h ==== */
+/* ==== end dvt_gpu.h ==== */
 #ifdef DEVTENSOR_LINES
 #line 15 "src/0_api/dvt_api.h"
 #endif
@@ -1709,7 +1676,7 @@ DVT_API dvt_array *dvt_block_data(dvt_block *block, const char *name, dvt_ctx ct
 DVT_API const char *dvt_block_kind(const dvt_block *block);
 DVT_API void *dvt_block_user(const dvt_block *block);
 
-/* Sets the initial values on every context of the list (an empty list: the default context). Where
+/* Sets the initial values on every context of the list (an empty list: the default context). If
    shapes are not known yet, the first forward does it. Parameters that have values keep them, with
    a warning in the log. A context that is named twice has one copy, and the gradients of its slices
    add up between two steps of a trainer.
@@ -1732,7 +1699,7 @@ DVT_API void dvt_block_print(const dvt_block *net);
 DVT_API dvt_status dvt_block_print_summary(dvt_block *net, dvt_shape input);
 
 /* Writes MXNet's .params with structural names ("0.weight"). Saves the average of all copies:
-   weights are equal on all contexts, running statistics differ. Copies: to main memory. Waits:
+   weights are equal on all contexts, running statistics differ. Copies: to host memory. Waits:
    yes. */
 DVT_API dvt_status dvt_block_save(dvt_block *net, const char *path);
 
@@ -1768,10 +1735,7 @@ DVT_API dvt_array *dvt_loss_sigmoid_bce(dvt_array *prediction, dvt_array *label)
 /* Computes d^2 / (2 rho) for |d| up to rho, and |d| - rho / 2 beyond. rho is 1 in Gluon. Errors:
    RANGE (rho <= 0). */
 DVT_API dvt_array *dvt_loss_huber(dvt_array *prediction, dvt_array *label, double rho);
-/* ==== end src/0_api/dvt_nn.h ==== */
-#ifdef DEVTENSOR_LINES
-#line 17 "src/0_api/dvt_api.h"
-#endif
+/* ==== end dvt_nn.h ==== */
 /* ==== begin src/0_api/dvt_train.h ==== */
 /* [dvt:train] Optimizers, trainer, data, metrics, progress. Owns: results belong to the innermost
    scope. */
@@ -1783,7 +1747,7 @@ DVT_API dvt_array *dvt_loss_huber(dvt_array *prediction, dvt_array *label, doubl
 typedef enum dvt_schedule_kind {
 	DVT_SCHEDULE_CONSTANT,
 	DVT_SCHEDULE_FACTOR,       /* times factor every `every` steps, never below minimum */
-	DVT_SCHEDULE_MULTI_FACTOR, /* times factor at each of the given steps */
+	DVT_SCHEDULE_MULTI_FACTOR, /* times factor at each of the given steps, in any order */
 	DVT_SCHEDULE_POLY,         /* from base to final over total steps, (1 - t)^power */
 	DVT_SCHEDULE_COSINE,       /* from base to final over total steps, half a cosine */
 	DVT_SCHEDULE_CUSTOM        /* the result of the function `rate` */
@@ -1795,7 +1759,7 @@ typedef struct dvt_schedule {
 	int64_t every, total;
 	int64_t at[16];
 	int n_at;
-	int64_t warmup;      /* steps of linear warm-up before the schedule */
+	int64_t warmup;      /* steps of linear warm-up before the schedule, not part of total */
 	double warmup_begin; /* rate at its start */
 	double (*rate)(void *user, double base, int64_t step); /* CUSTOM */
 	void *user;
@@ -1907,14 +1871,14 @@ DVT_API int64_t dvt_trainer_steps(const dvt_trainer *trainer);
 
 /* Scales arrays in place so that their common 2-norm is at most max_norm. Returns the norm before,
    NaN on errors. If the norm is not finite, nothing is scaled and a warning is logged. Copies: the
-   norms to main memory.  Waits: yes.  Source: Pascanu, Mikolov and Bengio, 2013. */
+   norms to host memory.  Waits: yes.  Source: Pascanu, Mikolov and Bengio, 2013. */
 DVT_API double dvt_clip_global_norm(dvt_array *const *arrays, int n, double max_norm);
 /* Does the same for the gradients of a trainer, after dvt_trainer_allreduce; all contexts scale
    alike. The gradients are sums over the batch: pass max_norm times batch_size to bound their
    mean. */
 DVT_API double dvt_trainer_clip_global_norm(dvt_trainer *trainer, double max_norm);
 
-/* ---- data: samples are pairs of arrays in main memory ---- */
+/* ---- data: samples are pairs of arrays in host memory ---- */
 /* Creates a dataset of x and y, which are on cpu contexts and have the same first extent. Copies:
    never; retains both. */
 DVT_API dvt_dataset *dvt_dataset_arrays(dvt_array *x, dvt_array *y);
@@ -2016,7 +1980,7 @@ DVT_API dvt_metric *dvt_metric_custom(const dvt_metric_desc *desc);
    predicted class. dvt_metric_accuracy also takes predicted classes of the labels' shape.
    dvt_metric_mean_loss takes NULL and the losses. A custom metric takes what its update expects.
    Both arrays are on one context, of any kind. A label that is no class counts as wrong, on CPUs
-   and GPUs. Copies: one number to main memory.  Waits: yes. */
+   and GPUs. Copies: one number to host memory.  Waits: yes. */
 DVT_API dvt_status dvt_metric_update(dvt_metric *metric, dvt_array *labels, dvt_array *predictions);
 /* Returns the value so far; NaN before the first sample. */
 DVT_API double dvt_metric_get(const dvt_metric *metric);
@@ -2045,7 +2009,7 @@ DVT_API dvt_curve *dvt_curve_new(const char *title, const char *x_label, const c
 DVT_API dvt_status dvt_curve_add(dvt_curve *curve, const char *series, double x, double y);
 /* Writes the plot as an SVG image. Errors: IO, NOT_BUILT. */
 DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path);
-/* ==== end src/0_api/dvt_train.h ==== */
+/* ==== end dvt_train.h ==== */
 #ifdef DEVTENSOR_LINES
 #line 18 "src/0_api/dvt_api.h"
 #endif
@@ -2053,14 +2017,17 @@ DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path);
 /* ==== begin src/0_api/dvt_macros.h ==== */
 /* [dvt:macros] Expansions of the macros above. Programs do not call these directly. */
 
-/* ---- counting arguments ---- */
+/* ---- counting arguments: up to 16, and 17 for 17 to 32, which the functions refuse ---- */
 #ifdef DEVTENSOR_LINES
 #line 3 "src/0_api/dvt_macros.h"
 #endif
 #define DVT_EXPAND(...) __VA_ARGS__
 #define DVT_COUNT(...) \
-	DVT_ARG17(__VA_ARGS__, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
-#define DVT_ARG17(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, ...) q
+	DVT_ARG33(__VA_ARGS__, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 16, 15, \
+			  14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
+#define DVT_ARG33(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, a1, b1, c1, d1, e1, f1, g1, h1, \
+				  i1, j1, k1, l1, m1, n1, o1, p1, q, ...) \
+	q
 #define DVT_FIRST8(a, b, c, d, e, f, g, h, ...) a, b, c, d, e, f, g, h
 #define DVT_FIRST16(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, ...) \
 	a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p
@@ -2250,12 +2217,12 @@ template <class T> inline T *dvt_retain(T *object) {
 #else
 #define DVT_NOTE_POINTER(T, call) ((T *)dvt_note_pointer(call, __FILE__, __LINE__))
 #endif
-/* ==== end src/0_api/dvt_macros.h ==== */
+/* ==== end dvt_macros.h ==== */
 #ifdef DEVTENSOR_LINES
 #line 20 "src/0_api/dvt_api.h"
 #endif
 #endif
-/* ==== end src/0_api/dvt_api.h ==== */
+/* ==== end dvt_api.h ==== */
 #ifdef DEVTENSOR_LINES
 #line 6 "src/devtensor_spine.h"
 #endif
@@ -2643,10 +2610,7 @@ template <class T> inline T *dvt_retain(T *object) {
 #undef dvt_curve_add
 #undef dvt_curve_save
 #undef dvt_dtype_parse
-/* ==== end src/0_api/dvt_call_sites_off.h ==== */
-#ifdef DEVTENSOR_LINES
-#line 12 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_call_sites_off.h ==== */
 /* ==== begin src/1_base/dvt_platform.h ==== */
 /* The platform: the only file of the implementation that includes system headers. Defines the
    linkage of internals, thread-local storage, atomics, mutexes, condition variables, threads, time,
@@ -2714,8 +2678,8 @@ template <class T> inline T *dvt_retain(T *object) {
 #else
 #define DVTI_OPTIMIZED_FOR_SIZE 0
 #endif
-/* Whether level_plan.inl and level_cold.inl change the optimization level. They do not if the
-   program is compiled for size or without optimization. */
+/* 1 if level_plan.inl and level_cold.inl change the optimization level. They do not if the program
+   is compiled for size or without optimization. */
 #if defined(__GNUC__) || defined(__clang__)
 #define DVTI_LEVELS (DVTI_OPTIMIZED && !DVTI_OPTIMIZED_FOR_SIZE)
 #else
@@ -2735,7 +2699,7 @@ template <class T> inline T *dvt_retain(T *object) {
 #else
 #define DVTI_X86 0
 #endif
-/* Whether MXCSR, the control register of SSE, holds the floating-point mode. Reading it needs no
+/* 1 if MXCSR, the control register of SSE, holds the floating-point mode. Reading it needs no
    call. */
 #define DVTI_MXCSR DVTI_X86
 #if !DVTI_MXCSR
@@ -2850,7 +2814,7 @@ typedef int64_t dvti_atomic;
 #define dvti_pause() ((void)0)
 #endif
 
-/* Whether syscall() is declared. It reaches system calls that glibc hides or does not wrap. */
+/* 1 if syscall() is declared. It reaches system calls that glibc hides or does not wrap. */
 #if defined(__linux__) && (!defined(__GLIBC__) || defined(__USE_MISC))
 #define DVTI_LINUX 1
 #else
@@ -2872,7 +2836,7 @@ typedef int32_t dvti_futex;
 typedef dvti_atomic dvti_futex;
 #endif
 
-/* Whether the address sanitizer is active. */
+/* 1 if the address sanitizer is active. */
 #if defined(__SANITIZE_ADDRESS__) && !defined(_MSC_VER)
 #define DVTI_ASAN 1
 #elif defined(__has_feature)
@@ -2886,7 +2850,7 @@ typedef dvti_atomic dvti_futex;
 #define DVTI_ASAN 0
 #endif
 
-/* Whether the memory sanitizer is active. */
+/* 1 if the memory sanitizer is active. */
 #if defined(__has_feature)
 #if __has_feature(memory_sanitizer)
 #define DVTI_MSAN 1
@@ -2967,10 +2931,7 @@ typedef void *(*dvti_thread_main)(void *);
 #endif
 
 #endif
-/* ==== end src/1_base/dvt_platform.h ==== */
-#ifdef DEVTENSOR_LINES
-#line 13 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_platform.h ==== */
 /* ==== begin src/1_base/dvt_base.h ==== */
 /* The base of all layers: memory, checked sizes, this thread's error, the log, text buffers,
    environment values, threads, dynamic libraries. This layer knows no arrays. */
@@ -3037,8 +2998,8 @@ DVTI_FN bool dvti_sum(int64_t a, int64_t b, int64_t *out);
 /* Keeps the first failure of this thread, logs it and returns the code. The sentence names the
    function, the value given, the value expected, and what to do. */
 DVTI_FN DVTI_RARE dvt_status dvti_fail(dvt_status code, const char *format, ...) DVT_PRINTF(2, 3);
-/* Keeps a failure that another thread had and logged. Does not log it again. */
-DVTI_FN dvt_status dvti_fail_again(dvt_status code, const char *sentence);
+/* Records a failure of another thread on this one, without logging it again. */
+DVTI_FN dvt_status dvti_fail_relay(dvt_status code, const char *sentence);
 
 /* Describes what this thread is doing while an operation runs on behalf of a layer or of a caller's
    function. The text starts the sentence of every failure. `write` runs while an error is created,
@@ -3096,8 +3057,8 @@ DVTI_FN int64_t dvti_parse_bytes(const char *text);
 
 /* ---- threads ---- */
 /* Calls body(user, begin, end) over disjoint ranges that cover 0..n, on the caller and on the
-   workers of the thread pool. `cost` is the time of one item on one thread in nanoseconds; a factor
-   of three either way does no harm. The caller runs everything itself when the total is below
+   workers of the thread pool. `cost` is the time of one item on one thread in nanoseconds. An error
+   by a factor of three does no harm. The caller runs everything itself when the total is below
    DVTI_PARALLEL_NS. The same holds for nested calls, calls from device queues, and calls inside
    OpenMP parallel regions. The bounds of ranges depend on the number of threads, so no rounding may
    depend on them. Never fails. */
@@ -3105,7 +3066,7 @@ typedef void (*dvti_range_fn)(void *user, int64_t begin, int64_t end);
 DVTI_FN void dvti_parallel_for(int64_t n, double cost, dvti_range_fn body, void *user);
 /* Like dvti_parallel_for, for costs that are known better and items on cache lines that no other
    thread uses. While workers spin, it shares work from DVTI_HOT_NS on. */
-DVTI_FN void dvti_parallel_soon(int64_t n, double cost, dvti_range_fn body, void *user);
+DVTI_FN void dvti_parallel_fine(int64_t n, double cost, dvti_range_fn body, void *user);
 /* Uses at most `parts` threads. `part` is the thread's number, below `parts`. Ranges with the same
    number never run concurrently. */
 typedef void (*dvti_part_fn)(void *user, int64_t begin, int64_t end, int part);
@@ -3248,14 +3209,12 @@ DVTI_FN void dvti_library_stay(void);
 DVTI_FN void *dvti_library_symbol(void *library, const char *name);
 
 #endif
-/* ==== end src/1_base/dvt_base.h ==== */
-#ifdef DEVTENSOR_LINES
-#line 14 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_base.h ==== */
 /* ==== begin src/1_base/dvt_float_mode.h ==== */
-/* The floating-point mode of a thread: rounding direction, flush-to-zero, trapped exceptions. A
+/* The floating-point mode of a thread: rounding direction, flush-to-zero, unmasked exceptions. A
    program may change its own. The library computes in the default mode: to nearest, subnormals
-   kept, no trap. So the bits of a result depend neither on the caller's mode nor on the thread.
+   preserved, exceptions masked. So the bits of a result depend neither on the caller's mode nor on
+   the thread.
 
      dvti_float_mode mode = dvti_float_mode_begin();
      ...
@@ -3266,12 +3225,12 @@ DVTI_FN void *dvti_library_symbol(void *library, const char *name);
    or is not inlined. If that function only computes a number from its arguments, it begins with
    DVTI_NOT_PURE(), because compilers move calls without side effects. */
 #ifdef DEVTENSOR_LINES
-#line 12 "src/1_base/dvt_float_mode.h"
+#line 13 "src/1_base/dvt_float_mode.h"
 #endif
 #ifndef DVTI_FLOAT_MODE_H
 #define DVTI_FLOAT_MODE_H
 #ifdef DEVTENSOR_LINES
-#line 15 "src/1_base/dvt_float_mode.h"
+#line 16 "src/1_base/dvt_float_mode.h"
 #endif
 
 #if defined(__GNUC__) || defined(__clang__)
@@ -3282,8 +3241,8 @@ DVTI_FN void *dvti_library_symbol(void *library, const char *name);
 
 #if DVTI_MXCSR
 /* MXCSR: flags in bits 0 to 5, then DAZ, masks, rounding, FTZ. The control word of the x87 unit is
-   set too where the compiler can access it. C libraries read it in printf and strtod, and
-   fesetround sets both. */
+   set too where the compiler can access it, except its precision bits. C libraries read it in
+   printf and strtod, and fesetround sets both. */
 #define DVTI_MXCSR_CONTROL 0xffc0u
 #define DVTI_MXCSR_DEFAULT 0x1f80u
 #if defined(__GNUC__) || defined(__clang__)
@@ -3391,6 +3350,7 @@ static inline void dvti_float_mode_end(const dvti_float_mode *mode) {
 }
 
 #elif defined(FE_TONEAREST)
+/* Portable. fesetenv restores the caller's flags, so those raised in between are discarded. */
 typedef fenv_t dvti_float_mode;
 
 static inline dvti_float_mode dvti_float_mode_begin(void) {
@@ -3417,10 +3377,7 @@ static inline void dvti_float_mode_end(const dvti_float_mode *mode) {
 }
 #endif
 #endif
-/* ==== end src/1_base/dvt_float_mode.h ==== */
-#ifdef DEVTENSOR_LINES
-#line 15 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_float_mode.h ==== */
 /* ==== begin src/1_base/dvt_fma.h ==== */
 /* a * b + c with one rounding: fma of the C library, except on MinGW, whose fma rounds twice. */
 #ifdef DEVTENSOR_LINES
@@ -3433,10 +3390,10 @@ static inline void dvti_float_mode_end(const dvti_float_mode *mode) {
 #endif
 
 typedef struct dvti_two {
-	double high, low; /* their sum is exact */
+	double high, low; /* high + low is the exact result, high its rounding */
 } dvti_two;
 
-/* Source: Knuth, The Art of Computer Programming, 4.2.2. */
+/* Returns a + b without error. Source: Knuth, The Art of Computer Programming, 4.2.2. */
 static inline dvti_two dvti_two_sum(double a, double b) {
 	dvti_two r;
 	double part;
@@ -3446,9 +3403,11 @@ static inline dvti_two dvti_two_sum(double a, double b) {
 	return r;
 }
 
-/* Source: Dekker, A floating-point technique for extending the available precision, 1971. */
+/* Returns a * b without error. 2^27 + 1 splits a factor into two of 26 bits, whose products are
+   exact. Source: Dekker, A floating-point technique for extending the available precision, 1971. */
 static inline dvti_two dvti_two_product(double a, double b) {
-	const double split = 134217729, x = a * split, y = b * split;
+	const double split = 134217729; /* 2^27 + 1 */
+	const double x = a * split, y = b * split;
 	const double a_high = x - (x - a), b_high = y - (y - b), a_low = a - a_high, b_low = b - b_high;
 	dvti_two r;
 	r.high = a * b;
@@ -3491,14 +3450,11 @@ static inline float dvti_fmaf_emulated(float a, float b, float c) {
 #define dvti_fmaf fmaf
 #endif
 #endif
-/* ==== end src/1_base/dvt_fma.h ==== */
-#ifdef DEVTENSOR_LINES
-#line 16 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_fma.h ==== */
 /* ==== begin src/1_base/level_size.inl ==== */
-/* Begins a range of files that run once per call of milliseconds, or start work on a GPU: gradients,
-   files, CUDA, training. level_end.inl ends it. Both compilers optimize them for size, GCC without
-   some passes that find little in such code. */
+/* Begins a range of files that run once per call of milliseconds, or start work on a GPU:
+   gradients, files, CUDA, training. level_end.inl ends it. Both compilers optimize them for size,
+   GCC without some passes that find little in such code. */
 #ifdef DEVTENSOR_LINES
 #line 3 "src/1_base/level_size.inl"
 #endif
@@ -3512,10 +3468,7 @@ static inline float dvti_fmaf_emulated(float a, float b, float c) {
 	"no-gcse,no-expensive-optimizations,no-ipa-cp,no-ipa-sra,no-ipa-icf,no-tree-tail-merge", \
 	"no-thread-jumps,no-schedule-insns2")
 #endif
-/* ==== end src/1_base/level_size.inl ==== */
-#ifdef DEVTENSOR_LINES
-#line 17 "src/devtensor_spine.h"
-#endif
+/* ==== end level_size.inl ==== */
 /* ==== begin src/1_base/dvt_cpu_count.c ==== */
 /* Counts the processors that this process may use, once, when the thread pool is created. sysconf
    alone counts the whole machine. In a container with a quota of two processors, a pool of that
@@ -3672,10 +3625,7 @@ DVTI_FN int dvti_cpu_count(void) {
 }
 
 #undef DVTI_MOST_CPUS
-/* ==== end src/1_base/dvt_cpu_count.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 18 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_cpu_count.c ==== */
 /* ==== begin src/1_base/dvt_file.c ==== */
 /* Files by descriptors of the system: open, read, write, sync, replace. These functions set no
    error: a failing one leaves its reason in errno. */
@@ -3754,7 +3704,7 @@ DVTI_FN int dvti_fd_duplicate(int fd) {
 #define DVTI_FD_READ O_RDONLY
 #define DVTI_FD_WRITE O_WRONLY
 #define DVTI_FD_CREATE (O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW)
-#define DVTI_FD_NEW_MODE 0666 /* less what the process's umask takes away */
+#define DVTI_FD_NEW_MODE 0666 /* masked by the process's umask */
 #define DVTI_FD_PRIVATE_MODE 0600
 #define DVTI_LINKS_MOST 40 /* as Linux */
 
@@ -3982,10 +3932,7 @@ DVTI_FN bool dvti_fd_write(int fd, const void *from, size_t n) {
 #undef dvti_fd_call_write
 
 #endif
-/* ==== end src/1_base/dvt_file.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 19 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_file.c ==== */
 /* ==== begin src/1_base/dvt_openmp.c ==== */
 /* Detects callers inside OpenMP parallel regions. All their threads compute already, so a thread
    pool would only compete for processors. Nothing is linked. A loaded runtime is found by its
@@ -4068,10 +4015,7 @@ DVTI_FN bool dvti_openmp_busy(void) {
 }
 
 #endif
-/* ==== end src/1_base/dvt_openmp.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 20 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_openmp.c ==== */
 /* ==== begin src/1_base/dvt_affinity.c ==== */
 /* Selects the processors that the workers of the thread pool run on.
 
@@ -4121,7 +4065,7 @@ DVTI_FN void dvti_affinity_leave(dvti_affinity_mask *home, int processor) {
 }
 
 /* Changes nothing when another part of the program has set this thread's mask, or the process's,
-   meanwhile. The main thread's mask stands for the process's. */
+   meanwhile. The main thread's mask is taken as the process's. */
 DVTI_FN void dvti_affinity_return(dvti_affinity_mask *home) {
 	dvti_affinity_words now;
 	if (home->bytes && dvti_affinity_of(dvti_process_id(), now) == home->bytes &&
@@ -4192,10 +4136,7 @@ DVTI_FN void dvti_affinity_begin(int64_t number) {
 }
 
 #endif
-/* ==== end src/1_base/dvt_affinity.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 21 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_affinity.c ==== */
 /* ==== begin src/1_base/dvt_private_file.c ==== */
 /* Files that are loaded as code, so only this user may write them. Files and directories that other
    users could have created or changed are refused. No function here sets an error: the caller
@@ -4375,10 +4316,7 @@ DVTI_FN void dvti_private_list(const char *path, dvti_entry_fn each, void *user)
 #undef DVTI_PRIVATE_FILE_MOST
 
 #endif
-/* ==== end src/1_base/dvt_private_file.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 22 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_private_file.c ==== */
 /* ==== begin src/1_base/dvt_text.c ==== */
 /* Text for messages and tables, and environment values. */
 #ifdef DEVTENSOR_LINES
@@ -4494,10 +4432,7 @@ DVTI_FN int64_t dvti_parse_bytes(const char *text) {
 		end++;
 	return *end == 0 && dvti_mul(number, unit, &bytes) ? bytes : -1;
 }
-/* ==== end src/1_base/dvt_text.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 23 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_text.c ==== */
 /* ==== begin src/1_base/level_end.inl ==== */
 /* Ends a range that level_plan.inl, level_size.inl or level_cold.inl began. */
 #ifdef DEVTENSOR_LINES
@@ -4507,18 +4442,17 @@ DVTI_FN int64_t dvti_parse_bytes(const char *text) {
 #pragma clang attribute pop
 #elif DVTI_LEVELS && defined(__clang__)
 #pragma clang optimize on
+#pragma pop_macro("DVT_NOTE_BREAK")
 #elif DVTI_LEVELS
 #pragma GCC pop_options
 #endif
 #undef DVTI_LEVEL_PLAN
-/* ==== end src/1_base/level_end.inl ==== */
-#ifdef DEVTENSOR_LINES
-#line 24 "src/devtensor_spine.h"
-#endif
+/* ==== end level_end.inl ==== */
 /* ==== begin src/1_base/dvt_hash.c ==== */
-/* 128-bit hashes, which name and check the content of cached files. */
+/* 128-bit content hashes: names and checksums of cached files. Not for security: the key is fixed
+   and public. */
 #ifdef DEVTENSOR_LINES
-#line 2 "src/1_base/dvt_hash.c"
+#line 3 "src/1_base/dvt_hash.c"
 #endif
 
 static uint64_t dvti_rotate(uint64_t x, int bits) {
@@ -4540,7 +4474,8 @@ static void dvti_sip_rounds(uint64_t v[4], int rounds) {
 }
 
 /* Computes SipHash-2-4 with 128 bits of output and a fixed key. Source: Aumasson, Bernstein:
-   SipHash: a fast short-input PRF. INDOCRYPT 2012; the authors' own 128-bit variant. */
+   SipHash: a fast short-input PRF. INDOCRYPT 2012; the authors' own 128-bit variant. Reads bytes in
+   little-endian order, so the hash is the same on every machine. */
 DVTI_FN void dvti_hash128(const void *bytes, size_t n, uint64_t out[2]) {
 	const unsigned char *at = (const unsigned char *)bytes;
 	const uint64_t k0 = 0x646576746e736f72u, k1 = 0x6b65726e656c7321u;
@@ -4566,26 +4501,20 @@ DVTI_FN void dvti_hash128(const void *bytes, size_t n, uint64_t out[2]) {
 	dvti_sip_rounds(v, 4);
 	out[1] = v[0] ^ v[1] ^ v[2] ^ v[3];
 }
-/* ==== end src/1_base/dvt_hash.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 25 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_hash.c ==== */
 /* ==== begin src/1_base/dvt_heap.c ==== */
 /* Implements dvt_heap.h. It shares no code with the allocator of GPU memory, which has to split and
-   merge segments: GPU memory cannot hold block headers, and driver calls are expensive. In main
+   merge segments: GPU memory cannot hold block headers, and driver calls are expensive. In host
    memory whole blocks with a header are simpler and ten times as fast. */
-#ifdef DEVTENSOR_LINES
-#line 3 "src/1_base/dvt_heap.c"
-#endif
 /* ==== begin src/1_base/dvt_heap.h ==== */
-/* Main memory for elements: a caching allocator. Released blocks are kept and reused without a
+/* Host memory for elements: a caching allocator. Released blocks are kept and reused without a
    system call. The system would clear and map every page again, which takes 1.4 to 2.8 us per 4 KiB
    on the machines we measured.
 
      start                header (64 bytes)   elements
      |  alignment gap  |  dvti_heap_block  |  size = capacity in bytes      |
 
-   Sizes are rounded up to 64 bytes, and above 1 KiB to an eighth of a power of two, so that
+   Sizes are rounded up to 64 bytes, and above 1 KiB to one of eight sizes per power of two, so that
    released blocks fit later requests. Blocks of up to DVTI_HEAP_SMALL bytes come from a list for
    each size. Larger requests take the smallest kept block that is at most a quarter too large.
    Blocks of 2 MiB and more are aligned to 2 MiB and ask for huge pages. Blocks are never split
@@ -4597,7 +4526,7 @@ DVTI_FN void dvti_hash128(const void *bytes, size_t n, uint64_t out[2]) {
    released first are freed. When the system is out of memory, all heaps free everything they
    keep, and the request is repeated.
 
-   Locks are tried, never waited for: a thread that finds a list locked allocates from the
+   No thread blocks on a lock: after a bounded spin (none for small blocks) it allocates from the
    system. So a thread that was descheduled, or that stayed in the parent of a fork, blocks no
    other thread.
 
@@ -4665,7 +4594,7 @@ DVTI_FN int64_t dvti_heap_trim_all(void);
 DVTI_FN void dvti_heap_stats(dvti_heap *heap, dvt_memory_stats *out);
 
 #endif
-/* ==== end src/1_base/dvt_heap.h ==== */
+/* ==== end dvt_heap.h ==== */
 #ifdef DEVTENSOR_LINES
 #line 4 "src/1_base/dvt_heap.c"
 #endif
@@ -4718,7 +4647,7 @@ static bool dvti_heap_try(dvti_atomic *lock) {
 	return !dvti_atomic_load(lock) && dvti_atomic_swap(lock, 0, 1);
 }
 
-/* Spins for rare callers and for lists that are worth a short wait. Gives up after `tries`. */
+/* Spins for rare callers and for lists of large blocks. Gives up after `tries` pauses. */
 static bool dvti_heap_lock(dvti_atomic *lock, int tries) {
 	for (; !dvti_heap_try(lock); tries--) {
 		if (!tries)
@@ -4728,8 +4657,8 @@ static bool dvti_heap_lock(dvti_atomic *lock, int tries) {
 	return true;
 }
 
-#define DVTI_HEAP_SOON 200
-#define DVTI_HEAP_LATER (1 << 20)
+#define DVTI_HEAP_TRIES 200
+#define DVTI_HEAP_TRIES_RARE (1 << 20) /* of trimming, statistics, and lists of heaps */
 
 /* ---- blocks and the system ---- */
 static dvti_heap_block *dvti_heap_block_of(void *at) {
@@ -4858,7 +4787,7 @@ static dvti_heap_block *dvti_heap_fit(dvti_heap *heap, int bin, dvti_heap_block 
 
 static dvti_heap_block *dvti_heap_take_large(dvti_heap *heap, int bin) {
 	dvti_heap_block *block = NULL, *chain = NULL;
-	if (dvti_heap_lock(&heap->lock, DVTI_HEAP_SOON)) {
+	if (dvti_heap_lock(&heap->lock, DVTI_HEAP_TRIES)) {
 		block = dvti_heap_fit(heap, bin, &chain);
 		dvti_atomic_unlock(&heap->lock);
 	}
@@ -4868,7 +4797,7 @@ static dvti_heap_block *dvti_heap_take_large(dvti_heap *heap, int bin) {
 
 static void dvti_heap_give_large(dvti_heap *heap, dvti_heap_block *block) {
 	dvti_heap_block *chain = block;
-	if (block->size > heap->most || !dvti_heap_lock(&heap->lock, DVTI_HEAP_SOON)) {
+	if (block->size > heap->most || !dvti_heap_lock(&heap->lock, DVTI_HEAP_TRIES)) {
 		block->chain = NULL;
 		dvti_atomic_add(&heap->reserved, -block->size);
 	} else {
@@ -4962,7 +4891,7 @@ static int64_t dvti_heap_empty(dvti_heap *heap, dvti_heap_block **chain) {
 	int i;
 	for (i = 0; i < DVTI_HEAP_SMALL_BINS; i++) {
 		dvti_heap_bin *bin = &heap->small[i];
-		if (!dvti_heap_lock(&bin->lock, DVTI_HEAP_LATER))
+		if (!dvti_heap_lock(&bin->lock, DVTI_HEAP_TRIES_RARE))
 			continue;
 		for (block = bin->first; block; block = next) {
 			next = block->chain;
@@ -4975,7 +4904,7 @@ static int64_t dvti_heap_empty(dvti_heap *heap, dvti_heap_block **chain) {
 		dvti_atomic_unlock(&bin->lock);
 	}
 	dvti_atomic_add(&heap->reserved, -bytes);
-	if (dvti_heap_lock(&heap->lock, DVTI_HEAP_LATER)) {
+	if (dvti_heap_lock(&heap->lock, DVTI_HEAP_TRIES_RARE)) {
 		bytes += heap->kept;
 		for (block = dvti_heap_evict(heap, 0); block; block = next) {
 			next = block->chain;
@@ -5002,7 +4931,7 @@ DVTI_FN int64_t dvti_heap_trim_all(void) {
 	dvti_heap_block *chain = NULL;
 	dvti_heap *heap;
 	int64_t bytes = 0;
-	if (!dvti_heap_lock(&dvti_heaps_lock, DVTI_HEAP_LATER))
+	if (!dvti_heap_lock(&dvti_heaps_lock, DVTI_HEAP_TRIES_RARE))
 		return 0;
 	for (heap = dvti_heaps; heap; heap = heap->next)
 		bytes += dvti_heap_empty(heap, &chain);
@@ -5046,7 +4975,7 @@ static int64_t dvti_heap_default(void) {
 
 DVTI_FN void dvti_heap_open(dvti_heap *heap) {
 	dvti_heap_limit(heap, dvti_heap_default());
-	if (!dvti_heap_lock(&dvti_heaps_lock, DVTI_HEAP_LATER))
+	if (!dvti_heap_lock(&dvti_heaps_lock, DVTI_HEAP_TRIES_RARE))
 		return; /* only dvti_heap_trim_all misses this heap then */
 	heap->next = dvti_heaps;
 	dvti_heaps = heap;
@@ -5055,7 +4984,7 @@ DVTI_FN void dvti_heap_open(dvti_heap *heap) {
 
 DVTI_FN void dvti_heap_close(dvti_heap *heap) {
 	dvti_heap **at;
-	if (dvti_heap_lock(&dvti_heaps_lock, DVTI_HEAP_LATER)) {
+	if (dvti_heap_lock(&dvti_heaps_lock, DVTI_HEAP_TRIES_RARE)) {
 		for (at = &dvti_heaps; *at && *at != heap; at = &(*at)->next)
 			continue;
 		if (*at)
@@ -5072,11 +5001,11 @@ DVTI_FN void dvti_heap_stats(dvti_heap *heap, dvt_memory_stats *out) {
 	out->taken = dvti_atomic_load(&heap->taken);
 	out->reused = 0;
 	for (i = 0; i < DVTI_HEAP_SMALL_BINS; i++)
-		if (dvti_heap_lock(&heap->small[i].lock, DVTI_HEAP_LATER)) {
+		if (dvti_heap_lock(&heap->small[i].lock, DVTI_HEAP_TRIES_RARE)) {
 			out->reused += heap->small[i].reused;
 			dvti_atomic_unlock(&heap->small[i].lock);
 		}
-	if (dvti_heap_lock(&heap->lock, DVTI_HEAP_LATER)) {
+	if (dvti_heap_lock(&heap->lock, DVTI_HEAP_TRIES_RARE)) {
 		out->reused += heap->reused;
 		dvti_atomic_unlock(&heap->lock);
 	}
@@ -5086,15 +5015,12 @@ DVTI_FN void dvti_heap_stats(dvti_heap *heap, dvt_memory_stats *out) {
 #undef DVTI_HEAP_HUGE
 #undef DVTI_HEAP_BIN_BYTES
 #undef DVTI_HEAP_SLACK
-#undef DVTI_HEAP_SOON
-#undef DVTI_HEAP_LATER
+#undef DVTI_HEAP_TRIES
+#undef DVTI_HEAP_TRIES_RARE
 #undef dvti_heap_hide
 #undef dvti_heap_show
 #undef dvti_heap_unwritten
-/* ==== end src/1_base/dvt_heap.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 26 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_heap.c ==== */
 /* ==== begin src/1_base/dvt_mem.c ==== */
 /* Memory: all allocations of the library go through this file. Also checked arithmetic of sizes. */
 #ifdef DEVTENSOR_LINES
@@ -5270,10 +5196,7 @@ DVTI_FN bool dvti_sum(int64_t a, int64_t b, int64_t *out) {
 #undef DVTI_SMALL_STEP
 #undef DVTI_SMALL_SIZES
 #undef DVTI_SMALL_MOST
-/* ==== end src/1_base/dvt_mem.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 27 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_mem.c ==== */
 /* ==== begin src/1_base/dvt_futex.c ==== */
 /* Futexes: 32-bit words on which threads spin and sleep. */
 #ifdef DEVTENSOR_LINES
@@ -5340,10 +5263,7 @@ DVTI_FN void dvti_futex_reset(void) {
 #endif
 
 #endif
-/* ==== end src/1_base/dvt_futex.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 28 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_futex.c ==== */
 /* ==== begin src/1_base/dvt_pool.c ==== */
 /* The thread pool behind dvti_parallel_for.
 
@@ -5359,23 +5279,23 @@ DVTI_FN void dvti_futex_reset(void) {
    ten times that. So a worker reads one cache line, its own share, before it starts. No other
    thread writes to it meanwhile. The caller posts a share by a store that it does not wait for.
 
-   Workers spin before they sleep, and callers before they sleep at the end of a job, about as long
-   as a wake-up takes: 50 to 200 us in a virtual machine. The limit is a time and not a count,
-   because `pause` takes 10 times longer on some processors. Nothing spins under a CPU quota, or
-   with more threads than processors.
+   Workers spin before they sleep; callers spin before they sleep at the end of a job. They spin
+   about as long as a wake-up takes: 50 to 200 us in a virtual machine. The limit is a time and not
+   a count, because `pause` takes 10 times longer on some processors. Nothing spins under a CPU
+   quota, or with more threads than processors.
 
    Another process may deschedule a worker that took a range. That costs the caller a scheduler time
-   slice, several milliseconds. The caller cannot foresee that, but bounds the loss: after a wait of
-   t in vain it runs alone for 8 t. So the pool takes at most an eighth more time than one thread.
+   slice, several milliseconds. The caller bounds the loss: after a loss of t it runs serially for
+   8 t, at most 1 s. For t up to 125 ms this costs at most 12.5 % over one thread.
 
    A forked child has none of the threads and starts its own. A fork handler resets the pool,
-   because reading the process id would double the cost of a job. Where the handler does not run (a
+   because reading the process id would double the cost of a job. If the handler does not run (a
    bare clone), missing workers behave like workers that never take a range. */
 #ifdef DEVTENSOR_LINES
 #line 27 "src/1_base/dvt_pool.c"
 #endif
 
-#define DVTI_MOST_THREADS 256 /* the maximum of dvt_set_num_threads */
+#define DVTI_MAX_THREADS 256 /* the maximum of dvt_set_num_threads */
 
 static DVTI_TLS int dvti_serial_depth;
 
@@ -5385,15 +5305,15 @@ DVTI_FN void dvti_parallel_off(void) {
 
 #if DVTI_THREADS
 
-#define DVTI_RANGE_NS 1500       /* least work of a range */
-#define DVTI_RANGES 8            /* of a share: small enough that the last one delays little */
-#define DVTI_SPIN_SECONDS 200e-6 /* of spinning before a sleep */
-#define DVTI_SEEN_SECONDS 50e-6  /* between two queries of the caller's processor */
-#define DVTI_LOSS_SECONDS 30e-6  /* of waiting that count as no loss */
-#define DVTI_WAKE_NS 50000       /* work that justifies a wake-up */
-#define DVTI_ALONE_FACTOR 8      /* running alone, as a multiple of the loss */
-#define DVTI_ALONE_SECONDS 1.0   /* at most, because a process may have been stopped */
-#define DVTI_RETRY_SECONDS 1.0   /* after the system refused to start a thread */
+#define DVTI_RANGE_NS 1500       /* minimum work of a range */
+#define DVTI_RANGES 8            /* maximum of a share: the last range is short and delays little */
+#define DVTI_SPIN_SECONDS 200e-6 /* a thread spins this long before it sleeps */
+#define DVTI_CALLER_SECONDS 50e-6 /* the caller's processor is queried at most this often */
+#define DVTI_LOSS_SECONDS 30e-6   /* shorter waits count as no loss */
+#define DVTI_WAKE_NS 50000        /* less work does not pay for a wake-up */
+#define DVTI_ALONE_FACTOR 8       /* time of serial execution / time lost */
+#define DVTI_ALONE_SECONDS 1.0    /* its maximum, because a process may have been stopped */
+#define DVTI_RETRY_SECONDS 1.0    /* pause after the system refused to start a thread */
 
 /* One cache line. A thread that took ranges may read it, because the caller does not continue
    before those ranges are finished. */
@@ -5408,7 +5328,7 @@ typedef struct dvti_share {
 } dvti_share;
 
 typedef struct dvti_pool {
-	dvti_share share[DVTI_MOST_THREADS]; /* of the caller, then of the workers */
+	dvti_share share[DVTI_MAX_THREADS]; /* of the caller, then of the workers */
 	/* Ranges that workers have finished. The caller sleeps on it. */
 	DVTI_LINE_ALIGNED dvti_futex finished;
 	dvti_atomic caller_sleeps;
@@ -5417,12 +5337,12 @@ typedef struct dvti_pool {
 	dvti_atomic alive, sleeping;           /* workers */
 	dvti_atomic started;                   /* workers started so far */
 	double spin;                           /* seconds */
-	/* Read by workers before they sleep, and never in between. */
+	/* `caller` is read by workers before they sleep; the rest only by the pool's owner. */
 	DVTI_LINE_ALIGNED dvti_atomic busy; /* 1: a thread owns the pool and all below `caller` */
 	dvti_atomic caller;                 /* processor of the last job's caller; -1: unknown */
 	bool ready;
 	int64_t process;    /* process id that started the workers */
-	double seen;        /* time when `caller` was set */
+	double caller_time; /* when `caller` was set */
 	double retry_at;    /* earliest time to start a thread; 0: any time */
 	double alone_until; /* end of running alone; 0: not alone */
 	double owed;        /* nanoseconds of work done while workers slept */
@@ -5458,7 +5378,7 @@ static void dvti_share_do(const dvti_share *share, int number, dvti_futex left, 
    its end. */
 static dvti_futex dvti_pool_do(dvti_pool *pool, int number, dvti_futex done) {
 	dvti_futex left, taken;
-	int at = number, seen = 0, shares = 1;
+	int at = number, visited = 0, shares = 1;
 	do {
 		dvti_share *share = &pool->share[at];
 		while ((taken = dvti_share_take(share, &left)) > 0) {
@@ -5468,7 +5388,7 @@ static dvti_futex dvti_pool_do(dvti_pool *pool, int number, dvti_futex done) {
 		if (done)
 			shares = pool->share[number].shares;
 		at = at + 1 < shares ? at + 1 : 0;
-	} while (++seen < shares);
+	} while (++visited < shares);
 	return done;
 }
 
@@ -5517,7 +5437,7 @@ static void dvti_pool_give(dvti_pool *pool) {
 static void dvti_pool_forget(dvti_pool *pool) {
 	int i;
 	dvti_futex_reset();
-	for (i = 0; i < DVTI_MOST_THREADS; i++)
+	for (i = 0; i < DVTI_MAX_THREADS; i++)
 		dvti_atomic_store(&pool->share[i].left, 0);
 	dvti_atomic_store(&pool->finished, 0);
 	dvti_atomic_store(&pool->alive, 0);
@@ -5538,8 +5458,8 @@ static int dvti_pool_threads(dvti_pool *pool) {
 	int64_t threads = dvti_atomic_load(&pool->threads);
 	if (threads)
 		return (int)threads;
-	threads = dvti_env_int("DEVTENSOR_NUM_THREADS", 1, DVTI_MOST_THREADS,
-						   DVTI_MIN(dvti_cpu_count(), DVTI_MOST_THREADS));
+	threads = dvti_env_int("DEVTENSOR_NUM_THREADS", 1, DVTI_MAX_THREADS,
+						   DVTI_MIN(dvti_cpu_count(), DVTI_MAX_THREADS));
 	return dvti_atomic_swap(&pool->threads, 0, threads) ? (int)threads : dvti_pool_threads(pool);
 }
 
@@ -5719,9 +5639,9 @@ static void dvti_pool_run(dvti_pool *pool, const dvti_share *job, double cost, d
 	double lost;
 	dvti_futex ranges, own, first = dvti_pool_post(pool, job, cost, work >= DVTI_WAKE_NS, &ranges);
 	dvti_pool_wake(pool, work, pool->share[0].shares);
-	if (began - pool->seen > DVTI_SEEN_SECONDS) {
+	if (began - pool->caller_time > DVTI_CALLER_SECONDS) {
 		dvti_atomic_publish(&pool->caller, dvti_affinity_now());
-		pool->seen = began;
+		pool->caller_time = began;
 	}
 	own = (first + 1) / 2;
 	dvti_share_do(&pool->share[0], 0, first, own);
@@ -5762,7 +5682,7 @@ static void dvti_pool_share(dvti_share *job, double cost, double least) {
 static void dvti_parallel_any(int64_t n, double cost, double least, int parts, dvti_range_fn body,
 							  dvti_part_fn part, void *user) {
 	dvti_share job;
-	job.shares = DVTI_MIN(parts, DVTI_MOST_THREADS);
+	job.shares = DVTI_MIN(parts, DVTI_MAX_THREADS);
 	job.body = body;
 	job.part = part;
 	job.user = user;
@@ -5771,11 +5691,11 @@ static void dvti_parallel_any(int64_t n, double cost, double least, int parts, d
 }
 
 DVTI_FN void dvti_parallel_for(int64_t n, double cost, dvti_range_fn body, void *user) {
-	dvti_parallel_any(n, cost, DVTI_PARALLEL_NS, DVTI_MOST_THREADS, body, NULL, user);
+	dvti_parallel_any(n, cost, DVTI_PARALLEL_NS, DVTI_MAX_THREADS, body, NULL, user);
 }
 
-DVTI_FN void dvti_parallel_soon(int64_t n, double cost, dvti_range_fn body, void *user) {
-	dvti_parallel_any(n, cost, DVTI_HOT_NS, DVTI_MOST_THREADS, body, NULL, user);
+DVTI_FN void dvti_parallel_fine(int64_t n, double cost, dvti_range_fn body, void *user) {
+	dvti_parallel_any(n, cost, DVTI_HOT_NS, DVTI_MAX_THREADS, body, NULL, user);
 }
 
 DVTI_FN void dvti_parallel_parts(int64_t n, double cost, int parts, dvti_part_fn body, void *user) {
@@ -5798,7 +5718,7 @@ DVTI_FN int dvti_parallel_width(void) {
 
 #undef DVTI_RANGE_NS
 #undef DVTI_RANGES
-#undef DVTI_SEEN_SECONDS
+#undef DVTI_CALLER_SECONDS
 #undef DVTI_SPIN_SECONDS
 #undef DVTI_LOSS_SECONDS
 #undef DVTI_WAKE_NS
@@ -5814,7 +5734,7 @@ DVTI_FN void dvti_parallel_for(int64_t n, double cost, dvti_range_fn body, void 
 		body(user, 0, n);
 }
 
-DVTI_FN void dvti_parallel_soon(int64_t n, double cost, dvti_range_fn body, void *user) {
+DVTI_FN void dvti_parallel_fine(int64_t n, double cost, dvti_range_fn body, void *user) {
 	dvti_parallel_for(n, cost, body, user);
 }
 
@@ -5836,26 +5756,20 @@ DVTI_FN int dvti_parallel_width(void) {
 #endif
 
 DVT_API dvt_status dvt_set_num_threads(int n) {
-	if (n < 0 || n > DVTI_MOST_THREADS)
+	if (n < 0 || n > DVTI_MAX_THREADS)
 		return dvti_fail(DVT_ERR_RANGE,
 						 "dvt_set_num_threads: got %d; expected 0 (the default) to %d", n,
-						 DVTI_MOST_THREADS);
+						 DVTI_MAX_THREADS);
 #if DVTI_THREADS
 	dvti_atomic_store(&dvti_the_pool.threads, n); /* the next job resizes the pool */
 #endif
 	return DVT_OK;
 }
 
-#undef DVTI_MOST_THREADS
-/* ==== end src/1_base/dvt_pool.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 29 "src/devtensor_spine.h"
-#endif
+#undef DVTI_MAX_THREADS
+/* ==== end dvt_pool.c ==== */
 /* ==== begin src/1_base/dvt_rng.c ==== */
 /* The random generators Philox 4x32-10, Threefry 2x32-20 and MT19937, as functions on words. */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/1_base/dvt_rng.c"
-#endif
 /* ==== begin src/1_base/dvt_rng.h ==== */
 /* The random generators Philox 4x32-10, Threefry 2x32-20 and MT19937 as functions on words. Also
    conversions of words to numbers that match other libraries. No state, no arrays, no memory. */
@@ -5915,7 +5829,7 @@ DVTI_FN float dvti_erfinv_f32(float x);
 DVTI_FN double dvti_erfinv_f64(double x);
 
 #endif
-/* ==== end src/1_base/dvt_rng.h ==== */
+/* ==== end dvt_rng.h ==== */
 #ifdef DEVTENSOR_LINES
 #line 2 "src/1_base/dvt_rng.c"
 #endif
@@ -6087,10 +6001,7 @@ DVTI_FN double dvti_erfinv_f64(double x) {
 		p = c[i] + p * w;
 	return p * x;
 }
-/* ==== end src/1_base/dvt_rng.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 30 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_rng.c ==== */
 /* ==== begin src/1_base/dvt_status.c ==== */
 /* This thread's first failure, the table of statuses, and the log. Allocates no memory, so it works
    when memory is exhausted. */
@@ -6271,7 +6182,7 @@ static void dvti_error_keep(dvt_status code, const char *sentence) {
 	dvti_error_kept.site[0] = 0;
 }
 
-DVTI_FN dvt_status dvti_fail_again(dvt_status code, const char *sentence) {
+DVTI_FN dvt_status dvti_fail_relay(dvt_status code, const char *sentence) {
 	dvti_error_latest = code;
 	if (!dvti_error_kept.code)
 		dvti_error_keep(code, sentence);
@@ -6289,7 +6200,7 @@ DVTI_FN dvt_status dvti_fail(dvt_status code, const char *format, ...) {
 	bool first = !dvti_error_kept.code;
 	size_t begin;
 	va_list args;
-	if (first) /* reserves it: the frame's function may fail */
+	if (first) /* a failure in the frame's function must not become the first one */
 		dvti_error_kept.code = code;
 	begin = dvti_error_begin(text, sizeof text / 2);
 	va_start(args, format);
@@ -6311,7 +6222,7 @@ DVTI_FN dvt_status dvti_fail(dvt_status code, const char *format, ...) {
 DVTI_FN dvt_status dvti_fail_memory(const char *function, int64_t bytes) {
 	return dvti_fail(
 		DVT_ERR_HOST_MEMORY,
-		"%s: no main memory left for %lld bytes; free arrays or work in smaller pieces", function,
+		"%s: no host memory left for %lld bytes; free arrays or work in smaller pieces", function,
 		(long long)bytes);
 }
 
@@ -6326,10 +6237,7 @@ DVTI_FN void dvti_error_at(const char *file, int line) {
 	if (dvti_error_kept.code && !dvti_error_kept.site[0])
 		snprintf(dvti_error_kept.site, sizeof dvti_error_kept.site, "%s:%d", file, line);
 }
-/* ==== end src/1_base/dvt_status.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 31 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_status.c ==== */
 /* ==== begin src/1_base/dvt_thread.c ==== */
 /* Threads, time, the process id, dynamic libraries. */
 #ifdef DEVTENSOR_LINES
@@ -6448,7 +6356,7 @@ DVTI_FN void dvti_nesting_leave(dvti_nesting *nesting, int depth) {
 }
 
 /* ---- staying loaded ---- */
-/* For systems that can unload a shared object. musl never unloads one. */
+/* Needed on systems that can unload a shared object. musl never unloads one. */
 #if defined(_WIN32)
 DVTI_FN void dvti_library_stay(void) {
 	static dvti_atomic done;
@@ -6627,15 +6535,9 @@ DVTI_FN void dvti_thread_detach(dvti_thread thread) {
 }
 
 #endif
-/* ==== end src/1_base/dvt_thread.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 32 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_thread.c ==== */
 /* ==== begin src/2_core/dvt_array.c ==== */
 /* Storages, arrays and views, and the functions that inspect an array. */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/2_core/dvt_array.c"
-#endif
 /* ==== begin src/2_core/dvt_core.h ==== */
 /* Arrays without arithmetic: objects and scopes, storages, views, contexts, copies. */
 #ifdef DEVTENSOR_LINES
@@ -6643,9 +6545,6 @@ DVTI_FN void dvti_thread_detach(dvti_thread thread) {
 #endif
 #ifndef DVTI_CORE_H
 #define DVTI_CORE_H
-#ifdef DEVTENSOR_LINES
-#line 4 "src/2_core/dvt_core.h"
-#endif
 /* ==== begin src/2_core/dvt_backend.h ==== */
 /* The interface between the library and its backends: cpu(), virtual GPUs, CUDA.
    docs/ADDING_A_BACKEND.md explains how to write a backend.
@@ -6672,10 +6571,10 @@ DVTI_FN void dvti_thread_detach(dvti_thread thread) {
 #define DVTI_BACKEND_H
 /* The op table numbers all operations, so it follows the tables of reductions and optimizers. */
 /* ==== begin src/2_core/dvt_optimizer_table.h ==== */
-/* The table of built-in optimizers. One row, and one formula in 2_core/math/optimizer_steps.inl,
-   give the enum, the number of state arrays, the launch, the CPU loops for every dtype, the vector
-   kernels, the CUDA kernel and the tests. See docs/ADDING_AN_OPTIMIZER.md, also for optimizers that
-   a program adds without a row.
+/* The table of built-in optimizers. An optimizer has one row here, and one formula in
+   2_core/math/optimizer_steps.inl. They give the enum, the number of state arrays and the launch.
+   They also give the CPU loops for every dtype, the vector kernels, the CUDA kernel and the tests.
+   docs/ADDING_AN_OPTIMIZER.md explains it, also for optimizers that a program adds without a row.
 
    Columns
      name        DVTI_OP_<name>, and V(update_<name>) in optimizer_steps.inl
@@ -6683,8 +6582,8 @@ DVTI_FN void dvti_thread_detach(dvti_thread thread) {
      make        RATE        dvt_optimizer_<name>(learning_rate)
                  RATE_DECAY  dvt_optimizer_<name>(learning_rate, weight_decay)
      epsilon     its default
-     few, many   the smallest and the largest number of state arrays that vector kernels support;
-                 with other numbers, elements are computed one by one
+     few, many   the smallest and the largest number of state arrays that vector kernels support.
+                 With other numbers, elements are computed one by one
      states      the number of state arrays, computed from o, the dvt_optimizer
      flag        a switch of the formula, computed from o
      p0 .. p3    numbers of the formula, computed from o, rate (the learning rate of this step) and
@@ -6709,10 +6608,7 @@ DVTI_FN void dvti_thread_detach(dvti_thread thread) {
 	O(adagrad, ADAGRAD, RATE, 1e-7, 1, 1, 1, false, 0, 0, o->epsilon, 0, "AdaGrad")
 
 #endif
-/* ==== end src/2_core/dvt_optimizer_table.h ==== */
-#ifdef DEVTENSOR_LINES
-#line 22 "src/2_core/dvt_backend.h"
-#endif
+/* ==== end dvt_optimizer_table.h ==== */
 /* ==== begin src/2_core/dvt_reduce_table.h ==== */
 /* THE table of reductions. One row gives: the enum, the public function and its checks, the oracle,
    the CPU loops for integers and for both float types, the CUDA text, the gradient and what it
@@ -6813,10 +6709,7 @@ typedef struct dvti_reduce_row {
 } dvti_reduce_row;
 
 #endif
-/* ==== end src/2_core/dvt_reduce_table.h ==== */
-#ifdef DEVTENSOR_LINES
-#line 23 "src/2_core/dvt_backend.h"
-#endif
+/* ==== end dvt_reduce_table.h ==== */
 /* ==== begin src/2_core/dvt_op_table.h ==== */
 /* THE table of elementwise operations. One row says everything about an operation: its enum, the
    public functions and their checks, the value on every backend, its cost, its gradient and what
@@ -6871,13 +6764,13 @@ typedef struct dvti_reduce_row {
 	  W(select)(W(le)(x, W(zero)()), W(zero)(), x), 0, \
 	  dvt_where(y, g, dvti_number_like(g, 0)), Y, 0.2, 2, "max(x, 0)") \
 	R(floor, SAME, QUICK, F(floor)(x), x, W(floor)(x), 0, \
-	  dvti_no_gradient(g), NONE, 0.1, 0.9, "largest whole number <= x") \
+	  dvti_no_gradient(g), NONE, 0.1, 0.9, "largest integer <= x") \
 	R(ceil, SAME, QUICK, F(ceil)(x), x, W(ceil)(x), 0, \
-	  dvti_no_gradient(g), NONE, 0.1, 0.9, "smallest whole number >= x") \
+	  dvti_no_gradient(g), NONE, 0.1, 0.9, "smallest integer >= x") \
 	R(round, SAME, QUICK, F(rint)(x), x, W(round)(x), 0, \
-	  dvti_no_gradient(g), NONE, 0.6, 0.9, "nearest whole number, ties to even") \
+	  dvti_no_gradient(g), NONE, 0.6, 0.9, "nearest integer, ties to even") \
 	R(trunc, SAME, QUICK, F(trunc)(x), x, W(trunc)(x), 0, \
-	  dvti_no_gradient(g), NONE, 0.1, 0.9, "whole part") \
+	  dvti_no_gradient(g), NONE, 0.1, 0.9, "x rounded toward 0") \
 	R(reciprocal, FLOAT, FUNCTION, C(1) / x, 0, W(div)(W(set)(1), x), 0, \
 	  dvt_neg(dvt_mul(dvt_mul(g, y), y)), Y, 0.5, 2, "1 / x") \
 	R(sqrt, FLOAT, FUNCTION, F(sqrt)(x), 0, W(sqrt)(x), 0, \
@@ -6889,7 +6782,7 @@ typedef struct dvti_reduce_row {
 	R(exp2, FLOAT, FUNCTION, F(exp2)(x), 0, W(exp2)(x), "exp.inl", \
 	  dvt_mul(g, dvt_mul_scalar(y, 0.69314718055994530942)), Y, -2, 2, "2 to the power x") \
 	R(expm1, FLOAT, FUNCTION, F(expm1)(x), 0, W(expm1)(x), "exp.inl", \
-	  dvt_mul(g, dvt_exp(x)), X, -2, 2, "exp(x) - 1, exact near 0") \
+	  dvt_mul(g, dvt_exp(x)), X, -2, 2, "exp(x) - 1, accurate near 0") \
 	R(log, FLOAT, FUNCTION, F(log)(x), 0, W(log)(x), "log.inl", \
 	  dvt_div(g, x), X, 0.3, 3, "natural logarithm") \
 	R(log2, FLOAT, FUNCTION, F(log2)(x), 0, W(log2)(x), "log.inl", \
@@ -6897,7 +6790,7 @@ typedef struct dvti_reduce_row {
 	R(log10, FLOAT, FUNCTION, F(log10)(x), 0, W(log10)(x), "log.inl", \
 	  dvt_div(dvt_mul_scalar(g, 0.43429448190325182765), x), X, 0.3, 3, "logarithm to base 10") \
 	R(log1p, FLOAT, FUNCTION, F(log1p)(x), 0, W(log1p)(x), "log.inl", \
-	  dvt_div(g, dvt_add_scalar(x, 1)), X, -0.5, 2, "log(1 + x), exact near 0") \
+	  dvt_div(g, dvt_add_scalar(x, 1)), X, -0.5, 2, "log(1 + x), accurate near 0") \
 	R(sin, FLOAT, FUNCTION, F(sin)(x), 0, W(sin)(x), "quarter_turns.inl angles.inl", \
 	  dvt_mul(g, dvt_cos(x)), X, -3, 3, "sine") \
 	R(cos, FLOAT, FUNCTION, F(cos)(x), 0, W(cos)(x), "quarter_turns.inl angles.inl", \
@@ -6929,7 +6822,7 @@ typedef struct dvti_reduce_row {
 	R(gelu, FLOAT, FUNCTION, \
 	  x < -DVTI_LARGEST ? C(-0.0) : C(0.5) * x * F(erfc)(x * C(-0.70710678118654752440)), 0, \
 	  W(gelu)(x), "exp.inl piecewise.inl", \
-	  dvti_grad_gelu(g, x), X, -2, 2, "x times the normal distribution function of x") \
+	  dvti_grad_gelu(g, x), X, -2, 2, "x * Phi(x), Phi: standard normal CDF") \
 	R(isnan, BOOL, QUICK, x != x, 0, W(unord)(x, x), 0, \
 	  dvti_no_gradient(g), NONE, -1, 1, "is NaN") \
 	R(isinf, BOOL, QUICK, F(fabs)(x) > DVTI_LARGEST, 0, \
@@ -7024,7 +6917,7 @@ typedef struct dvti_reduce_row {
 	R(variance, none, NONE, "sum of squared differences from a mean over axes") \
 	R(cumsum, scan, NONE, "cumulative sum along an axis") \
 	R(sort, none, NONE, "elements in order") \
-	R(argsort, none, NONE, "positions of the elements in order") \
+	R(argsort, none, NONE, "indices that sort the elements") \
 	R(topk, none, NONE, "the k largest or smallest in order") \
 	R(softmax, softmax, Y, "exponentials divided by their sum") \
 	R(log_softmax, softmax, Y, "logarithm of softmax") \
@@ -7112,10 +7005,7 @@ typedef enum dvti_cost {
 #define DVTI_EACH_FACTOR 0x012
 
 #endif
-/* ==== end src/2_core/dvt_op_table.h ==== */
-#ifdef DEVTENSOR_LINES
-#line 24 "src/2_core/dvt_backend.h"
-#endif
+/* ==== end dvt_op_table.h ==== */
 /* ==== begin src/2_core/dvt_reduce_scalar.h ==== */
 /* The primitives of the table of reductions for scalars: W(add) is dvti_f64_add or dvti_i64_add.
    Integers wrap. If one of two elements is NaN, smaller and larger return NaN. */
@@ -7216,7 +7106,7 @@ static inline int64_t dvti_i64_larger(int64_t a, int64_t b) {
 #define DVTI_INTEGERS_FLOAT(text)
 
 #endif
-/* ==== end src/2_core/dvt_reduce_scalar.h ==== */
+/* ==== end dvt_reduce_scalar.h ==== */
 #ifdef DEVTENSOR_LINES
 #line 25 "src/2_core/dvt_backend.h"
 #endif
@@ -7243,7 +7133,7 @@ typedef enum dvti_feature {
 	DVTI_CAN_RUN,       /* the operation, with a result of that dtype */
 	DVTI_CAN_EPILOGUE,  /* the launch's epilogue */
 	DVTI_CAN_WIDEN,     /* matmul: factors of int8 and uint8, a result of int32 */
-	DVTI_CAN_HOST_STATE /* random: states in main memory, which change in the call */
+	DVTI_CAN_HOST_STATE /* random: states in host memory, which change in the call */
 } dvti_feature;
 
 typedef enum dvti_class { DVTI_F32, DVTI_F64, DVTI_I64 } dvti_class;
@@ -7422,7 +7312,7 @@ struct dvti_device {
 };
 
 #endif
-/* ==== end src/2_core/dvt_backend.h ==== */
+/* ==== end dvt_backend.h ==== */
 #ifdef DEVTENSOR_LINES
 #line 5 "src/2_core/dvt_core.h"
 #endif
@@ -7589,9 +7479,9 @@ DVTI_FN const char *dvti_site_text(const dvt_array *x);
 /* ---- contexts ---- */
 /* Replaces DVT_DEVICE_DEFAULT by the default context. */
 DVTI_FN dvt_ctx dvti_ctx(dvt_ctx ctx);
-/* Returns whether the context's arrays are in main memory, where their bytes can be read once they
+/* Returns whether the context's arrays are in host memory, where their bytes can be read once they
    are ready. Says nothing about kernels: dvti_supports returns what a device can do. */
-DVTI_FN bool dvti_is_main_memory(dvt_ctx ctx);
+DVTI_FN bool dvti_is_host_memory(dvt_ctx ctx);
 /* Returns the style of dvt_set_print_style; DVT_PRINT_DEFAULT: none. */
 DVTI_FN dvt_print_style dvti_print_style_chosen(void);
 /* Returns the device, which the first use opens. It is not closed before the matching
@@ -7664,7 +7554,7 @@ DVTI_FN void dvti_count_end(void);
 DVTI_FN int64_t dvti_counted_all(dvti_counted what);
 
 #endif
-/* ==== end src/2_core/dvt_core.h ==== */
+/* ==== end dvt_core.h ==== */
 #ifdef DEVTENSOR_LINES
 #line 2 "src/2_core/dvt_array.c"
 #endif
@@ -7700,7 +7590,7 @@ DVTI_FN dvt_status dvti_fail_array_memory(const char *function, int64_t bytes) {
 	const char *wanted = dvti_wanted_text();
 	return dvti_fail(
 		DVT_ERR_HOST_MEMORY,
-		"%s: no main memory left%s %s %lld bytes; free arrays or work in smaller pieces", function,
+		"%s: no host memory left%s %s %lld bytes; free arrays or work in smaller pieces", function,
 		wanted, *wanted ? "of" : "for", (long long)bytes);
 }
 
@@ -8072,10 +7962,7 @@ DVT_API void *dvt_data(dvt_array *x) {
 		return NULL;
 	return dvti_view_of(x).data;
 }
-/* ==== end src/2_core/dvt_array.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 33 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_array.c ==== */
 /* ==== begin src/2_core/dvt_context.c ==== */
 /* Contexts: constructors, the default of a thread, their devices, counters. */
 #ifdef DEVTENSOR_LINES
@@ -8116,7 +8003,7 @@ DVTI_FN dvt_ctx dvti_ctx(dvt_ctx ctx) {
 	return ctx.type == DVT_DEVICE_DEFAULT ? dvt_default_ctx() : ctx;
 }
 
-DVTI_FN bool dvti_is_main_memory(dvt_ctx ctx) {
+DVTI_FN bool dvti_is_host_memory(dvt_ctx ctx) {
 	return ctx.type == DVT_DEVICE_CPU;
 }
 
@@ -8378,7 +8265,7 @@ DVT_API const char *dvt_gpu_reason(void) {
 	return dvt_num_gpus() ? "" : dvti_no_gpu_reason();
 }
 
-/* Counts a user with the lock held that closing takes, so a device with users stays open. cpu() is
+/* Counts a user while holding the lock that closing takes: a device in use is not closed. cpu() is
    never closed, so its users are not counted. */
 static DVTI_NOINLINE dvti_device *dvti_device_begin_locked(const char *function, dvt_ctx ctx) {
 	dvti_device *device = NULL;
@@ -8572,14 +8459,11 @@ DVT_API dvt_status dvt_wait_all(void) {
 	}
 	return first;
 }
-/* ==== end src/2_core/dvt_context.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 34 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_context.c ==== */
 /* ==== begin src/1_base/level_size.inl ==== */
-/* Begins a range of files that run once per call of milliseconds, or start work on a GPU: gradients,
-   files, CUDA, training. level_end.inl ends it. Both compilers optimize them for size, GCC without
-   some passes that find little in such code. */
+/* Begins a range of files that run once per call of milliseconds, or start work on a GPU:
+   gradients, files, CUDA, training. level_end.inl ends it. Both compilers optimize them for size,
+   GCC without some passes that find little in such code. */
 #ifdef DEVTENSOR_LINES
 #line 3 "src/1_base/level_size.inl"
 #endif
@@ -8593,10 +8477,7 @@ DVT_API dvt_status dvt_wait_all(void) {
 	"no-gcse,no-expensive-optimizations,no-ipa-cp,no-ipa-sra,no-ipa-icf,no-tree-tail-merge", \
 	"no-thread-jumps,no-schedule-insns2")
 #endif
-/* ==== end src/1_base/level_size.inl ==== */
-#ifdef DEVTENSOR_LINES
-#line 35 "src/devtensor_spine.h"
-#endif
+/* ==== end level_size.inl ==== */
 /* ==== begin src/2_core/dvt_context_text.c ==== */
 /* Contexts as text: reads and writes the device names of MXNet, PyTorch, TensorFlow and JAX. Also
    the style of printing, which follows one of these libraries. */
@@ -8723,12 +8604,12 @@ static bool dvti_skip_type(const char **at, dvt_device_type *type) {
 
 /* Reads "GPU:1" and "/GPU:1", with the optional prefix of TensorFlow. */
 static bool dvti_read_tf(const char *at, dvt_ctx *out) {
-	bool bare = *at != '/';
+	bool no_slash = *at != '/';
 	int i;
 	dvti_skip(&at, "/job:localhost");
 	dvti_skip(&at, "/replica:0");
 	dvti_skip(&at, "/task:0");
-	if (!bare && !dvti_skip(&at, "/device:") && !dvti_skip(&at, "/physical_device:") &&
+	if (!no_slash && !dvti_skip(&at, "/device:") && !dvti_skip(&at, "/physical_device:") &&
 		!dvti_skip(&at, "/"))
 		return false;
 	out->id = 0;
@@ -8739,7 +8620,7 @@ static bool dvti_read_tf(const char *at, dvt_ctx *out) {
 			return false;
 		out->type = dvti_words[i].type;
 	}
-	return (dvti_skip(&at, ":") ? dvti_skip_number(&at, &out->id) : !bare) && !*at;
+	return (dvti_skip(&at, ":") ? dvti_skip_number(&at, &out->id) : !no_slash) && !*at;
 }
 
 /* Reads "CudaDevice(id=1)", "TFRT_CPU_0", "TPU_0". Ignores the location that TPUs append to the
@@ -8805,10 +8686,7 @@ DVT_API dvt_status dvt_ctx_parse(const char *name, dvt_ctx *out) {
 	*out = found;
 	return DVT_OK;
 }
-/* ==== end src/2_core/dvt_context_text.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 36 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_context_text.c ==== */
 /* ==== begin src/2_core/dvt_device_query.c ==== */
 /* Queries of devices: their properties as a struct and as a table, their memory. */
 #ifdef DEVTENSOR_LINES
@@ -8943,10 +8821,7 @@ DVT_API dvt_status dvt_set_memory_limit(int64_t bytes, dvt_ctx ctx) {
 	dvti_device_end(device);
 	return DVT_OK;
 }
-/* ==== end src/2_core/dvt_device_query.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 37 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_device_query.c ==== */
 /* ==== begin src/1_base/level_end.inl ==== */
 /* Ends a range that level_plan.inl, level_size.inl or level_cold.inl began. */
 #ifdef DEVTENSOR_LINES
@@ -8956,14 +8831,12 @@ DVT_API dvt_status dvt_set_memory_limit(int64_t bytes, dvt_ctx ctx) {
 #pragma clang attribute pop
 #elif DVTI_LEVELS && defined(__clang__)
 #pragma clang optimize on
+#pragma pop_macro("DVT_NOTE_BREAK")
 #elif DVTI_LEVELS
 #pragma GCC pop_options
 #endif
 #undef DVTI_LEVEL_PLAN
-/* ==== end src/1_base/level_end.inl ==== */
-#ifdef DEVTENSOR_LINES
-#line 38 "src/devtensor_spine.h"
-#endif
+/* ==== end level_end.inl ==== */
 /* ==== begin src/2_core/dvt_copy.c ==== */
 /* The only file that moves elements between contexts. */
 #ifdef DEVTENSOR_LINES
@@ -8985,12 +8858,12 @@ DVTI_FN dvt_status dvti_check_guard(const char *function, const dvt_array *x) {
 	dvti_atomic_add(&dvti_stats()->implicit_reads, 1);
 	if (dvti_guard == DVT_TRANSFER_FORBID)
 		return dvti_fail(DVT_ERR_CONTEXT,
-						 "%s: reading %s would copy %lld bytes to main memory, which the transfer "
+						 "%s: reading %s would copy %lld bytes to host memory, which the transfer "
 						 "guard forbids; copy with "
 						 "dvt_copyto(x, dvt_cpu()) where the copy is meant",
 						 function, dvti_describe(x), (long long)dvt_nbytes(x));
 	if (dvti_guard == DVT_TRANSFER_LOG)
-		dvti_log(DVT_LOG_WARNING, "%s: reading %s copies %lld bytes to main memory", function,
+		dvti_log(DVT_LOG_WARNING, "%s: reading %s copies %lld bytes to host memory", function,
 				 dvti_describe(x), (long long)dvt_nbytes(x));
 	return DVT_OK;
 }
@@ -9212,10 +9085,7 @@ DVT_API double dvt_item_at(dvt_array *x, dvt_shape index) {
 	dvt_scope_end(&scope);
 	return value;
 }
-/* ==== end src/2_core/dvt_copy.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 39 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_copy.c ==== */
 /* ==== begin src/2_core/dvt_dtype.c ==== */
 /* dtypes: names, sizes, promotion, and the two 16-bit floats. */
 #ifdef DEVTENSOR_LINES
@@ -9401,10 +9271,7 @@ DVTI_FN double dvti_below(dvt_dtype dtype, double x) {
 	return dtype == DVT_F32 ? (double)nextafterf((float)nearest, -(float)HUGE_VAL)
 							: nextafter(nearest, -HUGE_VAL);
 }
-/* ==== end src/2_core/dvt_dtype.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 40 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_dtype.c ==== */
 /* ==== begin src/2_core/dvt_op_row.c ==== */
 /* The columns of the op table and of the table of reductions that are needed at run time, by the
    number of the operation. */
@@ -9504,10 +9371,7 @@ DVTI_FN int64_t dvti_reduce_start_i64(dvti_op op) {
 #undef W
 #undef DVTI_HIGHEST
 #undef DVTI_LOWEST
-/* ==== end src/2_core/dvt_op_row.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 41 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_op_row.c ==== */
 /* ==== begin src/2_core/dvt_run.c ==== */
 /* Launches of kernels: dvti_run plans a launch, allocates its workspace, queues it and counts it.
    Also the settings of the process that operations write into their launches. */
@@ -9629,10 +9493,7 @@ DVT_API bool dvt_allow_winograd(bool allow) {
 	dvti_atomic_store(&dvti_winograd, allow ? 2 : 1);
 	return previous;
 }
-/* ==== end src/2_core/dvt_run.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 42 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_run.c ==== */
 /* ==== begin src/2_core/dvt_scope.c ==== */
 /* Objects and the scopes that own them. Each thread has one stack of objects; a mark is the
    position at which a scope begins.
@@ -9743,8 +9604,8 @@ static void dvti_scope_put(size_t at, dvti_object *object) {
 	dvti_atomic_publish(&object->owned_at, (int64_t)at + 1);
 }
 
-/* Returns the position of an object at `floor` or above, or `count` if it is not there. owned_at is
-   the last position of an object that the stack holds several times; then the others are searched
+/* Returns the position of an object at `floor` or above, or `count` if it is not there. If the
+   stack holds an object several times, owned_at is its last position. The others are then searched
    from the newest. */
 static size_t dvti_scope_find(dvti_object *object, size_t floor) {
 	size_t i = (size_t)dvti_atomic_load(&object->owned_at);
@@ -9982,7 +9843,7 @@ DVT_API void dvt_scope_end(dvt_scope_guard *guard) {
 	guard->depth = -1;
 }
 
-DVT_API void dvt_note_break(const char *macro, const char *file, int line) {
+DVT_API DVT_BREAK_WARNS void dvt_note_break(const char *macro, const char *file, int line) {
 	static int64_t noted;
 	if (dvti_atomic_add(&noted, 1) != 1)
 		return;
@@ -10004,10 +9865,7 @@ DVT_API void dvt_discard_all(void) {
 }
 
 #undef dvti_scopes
-/* ==== end src/2_core/dvt_scope.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 43 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_scope.c ==== */
 /* ==== begin src/2_core/dvt_shape.c ==== */
 /* Shapes: sizes that cannot overflow, strides, broadcasting, axes. */
 #ifdef DEVTENSOR_LINES
@@ -10205,10 +10063,7 @@ DVTI_FN bool dvti_axis(const char *function, int *axis, const dvt_shape *shape) 
 DVTI_FN bool dvti_new_axis(const char *function, int *axis, const dvt_shape *shape) {
 	return dvti_axis_among(function, axis, shape, 1);
 }
-/* ==== end src/2_core/dvt_shape.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 44 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_shape.c ==== */
 /* ==== begin src/3_cpu/dvt_cpu.h ==== */
 /* The interface between the files of the CPU backend. A kernel runs a whole launch in the calling
    thread and uses the thread pool for launches that are large enough. Kernels never fail and never
@@ -10286,7 +10141,7 @@ DVTI_FN void dvti_cpu_optimizer(const dvti_launch *launch);
 
 /* ---- virtual GPUs ---- */
 
-/* Makes the next launch of a virtual GPU fail with this reason. For tests. */
+/* Makes the next launch of a virtual GPU fail with this reason (for tests). */
 DVTI_FN void dvti_virtual_fail_next(dvti_device *device, const char *reason);
 
 /* The model of dvt_set_virtual_model (dvt_virtual_model.c). dvti_model returns false if no model is
@@ -10443,10 +10298,7 @@ DVTI_FN void dvti_run_tasks(int64_t tasks, double multiply_adds, void *workspace
 							int64_t area_bytes, dvti_task_fn run, void *user);
 
 #endif
-/* ==== end src/3_cpu/dvt_cpu.h ==== */
-#ifdef DEVTENSOR_LINES
-#line 45 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_cpu.h ==== */
 /* ==== begin src/3_cpu/cpu_conv.h ==== */
 /* The interface between the files of convolution on the CPU. The head of cpu_conv.c has a diagram
    of the data and describes the algorithms.
@@ -10482,9 +10334,6 @@ DVTI_FN void dvti_run_tasks(int64_t tasks, double multiply_adds, void *workspace
 #endif
 #ifndef DVTI_SIMD_H
 #define DVTI_SIMD_H
-#ifdef DEVTENSOR_LINES
-#line 15 "src/3_cpu/simd/dvt_simd.h"
-#endif
 /* ==== begin src/3_cpu/dvt_row_text.h ==== */
 /* The functions that the op table's F and I texts call, for the CPU. */
 #ifdef DEVTENSOR_LINES
@@ -10557,17 +10406,14 @@ DVTI_ROW_FN int64_t dvti_int_pow(int64_t a, int64_t b) {
 	}
 	return (int64_t)result;
 }
-/* ==== end src/2_core/math/row_functions.inl ==== */
+/* ==== end row_functions.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 7 "src/3_cpu/dvt_row_text.h"
 #endif
 #undef DVTI_ROW_FN
 
 #endif
-/* ==== end src/3_cpu/dvt_row_text.h ==== */
-#ifdef DEVTENSOR_LINES
-#line 16 "src/3_cpu/simd/dvt_simd.h"
-#endif
+/* ==== end dvt_row_text.h ==== */
 /* ==== begin src/3_cpu/simd/dvt_simd_conv.h ==== */
 /* Convolution kernels of an ISA target, apart from products: im2col and its reverse, depthwise
    filters, and Winograd transforms. They run on one thread; cpu_conv*.c call them. `at` is the
@@ -10646,10 +10492,7 @@ typedef struct dvti_simd_conv {
 } dvti_simd_conv;
 
 #endif
-/* ==== end src/3_cpu/simd/dvt_simd_conv.h ==== */
-#ifdef DEVTENSOR_LINES
-#line 17 "src/3_cpu/simd/dvt_simd.h"
-#endif
+/* ==== end dvt_simd_conv.h ==== */
 /* ==== begin src/3_cpu/simd/dvt_simd_f64.h ==== */
 /* Kernels of an ISA target for float64: loops of the op table, conversion of rows, reductions.
    Vectors have 8 lanes. */
@@ -10685,7 +10528,7 @@ typedef void (*dvti_ew_body)(const dvti_loop *p, const void *const *in, void *ou
 /* Returns the dtype that a loop of float32 or float64 writes. */
 DVTI_FN dvt_dtype dvti_loop_dtype(dvti_op op, dvt_dtype dtype);
 
-/* What a reduction kernel reads and writes. The order of operations in each result depends only on
+/* Arguments of a reduction kernel. The order of operations in each result depends only on
    n, or for columns on the number of rows. */
 typedef struct dvti_reduction {
 	dvti_op op;
@@ -10731,10 +10574,7 @@ typedef struct dvti_simd_f64 {
 } dvti_simd_f64;
 
 #endif
-/* ==== end src/3_cpu/simd/dvt_simd_f64.h ==== */
-#ifdef DEVTENSOR_LINES
-#line 18 "src/3_cpu/simd/dvt_simd.h"
-#endif
+/* ==== end dvt_simd_f64.h ==== */
 /* ==== begin src/3_cpu/simd/dvt_simd_gemm.h ==== */
 /* Matrix product kernels of an ISA target. They run on one thread and know nothing of shapes,
    batches or threads. cpu_matmul.c and the convolutions call them. */
@@ -10811,12 +10651,12 @@ typedef struct dvti_simd_gemm {
 	/* The same with a start, for rows of C that are aligned to 64 bytes and not read soon. Most are
        written with non-temporal stores, which do not read memory first. On x86 the caller executes
        sfence before other threads may read C. */
-	void (*multiply_around)(const dvti_product *product);
-	/* Computes the first rows of a product with one panel of B and packs the panel on the way. Rows
+	void (*multiply_stream)(const dvti_product *product);
+	/* Computes the first rows of a product with one panel of B and packs the panel meanwhile. Rows
        of B are b_row apart (b_k is ignored). Each is copied into the panel after it has been read,
        `width` elements after the previous one. Returns the number of rows of C; 0 if nothing was
        done. */
-	int64_t (*pack_on_the_way)(const dvti_product *product, int64_t b_row, void *panel);
+	int64_t (*multiply_packing)(const dvti_product *product, int64_t b_row, void *panel);
 	/* Sets dst[r * dst_row + c] = src[r * src_row + c]. src has the given dtype; float32 kernels
        also read float16, bfloat16, int8 and uint8. Fills each row of dst with zeros up to the next
        multiple of 64 bytes. */
@@ -10836,7 +10676,7 @@ typedef struct dvti_simd_gemm {
 } dvti_simd_gemm;
 
 #endif
-/* ==== end src/3_cpu/simd/dvt_simd_gemm.h ==== */
+/* ==== end dvt_simd_gemm.h ==== */
 #ifdef DEVTENSOR_LINES
 #line 19 "src/3_cpu/simd/dvt_simd.h"
 #endif
@@ -10956,7 +10796,7 @@ typedef struct dvti_pooling {
 	int64_t stride, step; /* distance of windows: down, and to the right (1 or 2) */
 	int64_t buffered;     /* elements of a padded row, in whole vectors */
 	bool inside;          /* a mean does not count padding */
-	bool past_relu;       /* a maximum of 0 gets no gradient (ReLU backward) */
+	bool relu_masked;     /* a maximum of 0 gets no gradient (ReLU backward) */
 	bool pairs;           /* adjacent 2 x 2 windows inside x: no buffer is needed */
 	const float *counted; /* columns that each window of a row counts, for a mean; whole vectors */
 } dvti_pooling;
@@ -10968,8 +10808,8 @@ typedef void (*dvti_pooling_fn)(const dvti_pooling *pool, int64_t first_plane, i
    3. */
 DVTI_FN bool dvti_simple_exponent(double exponent);
 
-/* Kernels by family. Each family is a table of its own, which dvti_simd_<family>_of returns for an
-   ISA target, so that a linker drops the families that a program does not use. */
+/* Kernels by family. Each family has its own table, which dvti_simd_<family>_of returns for an ISA
+   target. So a linker drops the families that a program does not use. */
 typedef struct dvti_simd_reduce {
 	/* Returns the kernel of an operation on float32; .rows is NULL if there is none. */
 	dvti_reduce_kernel (*reduce)(dvti_op op);
@@ -11037,8 +10877,8 @@ typedef struct dvti_simd_order {
 				  int32_t *rank);
 	/* Updates the k best elements of 16 columns, value[k][16] in order and their indices at[k][16],
        with n more rows x[n][16]. The first of them has index `number`. If `below`, the smallest are
-       the best, and value holds their negatives. A value of NaN marks an empty place. Of equal
-       elements the first one wins. Returns false if there is NaN or -0. */
+       the best, and value holds their negatives. A value of NaN marks an empty place. The first
+       of equal elements wins. Returns false if there is NaN or -0. */
 	bool (*best_of_columns)(const float *x, int64_t n, int32_t number, int64_t k, bool below,
 							float *value, int32_t *at);
 } dvti_simd_order;
@@ -11152,7 +10992,7 @@ DVTI_SIMD_FAMILIES(DVTI_SIMD_PLAIN_OF)
 #undef DVTI_SIMD_PLAIN_OF
 
 #endif
-/* ==== end src/3_cpu/simd/dvt_simd.h ==== */
+/* ==== end dvt_simd.h ==== */
 #ifdef DEVTENSOR_LINES
 #line 15 "src/3_cpu/cpu_conv.h"
 #endif
@@ -11165,16 +11005,16 @@ DVTI_SIMD_FAMILIES(DVTI_SIMD_PLAIN_OF)
 
 static const double dvti_conv_zero = 0; /* starts sums; its first bytes are a float 0 */
 
-typedef enum dvti_conv_way {
+typedef enum dvti_conv_algorithm {
 	DVTI_CONV_ORACLE,       /* dvti_ref_conv2d: no ISA target is chosen, or no algorithm fits */
 	DVTI_CONV_POINTWISE,    /* 1 x 1: a product with the image, or with every s-th pixel */
 	DVTI_CONV_DEPTHWISE,    /* channel by channel, without a product */
 	DVTI_CONV_DIRECT,       /* a product with patches: any dtype, shape and direction */
 	DVTI_CONV_NHWC_WEIGHTS, /* backward weights from an NHWC tile */
 	DVTI_CONV_WINOGRAD      /* F(4 x 4, 3 x 3), if the program allows it */
-} dvti_conv_way;
+} dvti_conv_algorithm;
 
-/* Where the product of DVTI_CONV_DIRECT reads patches, or backward data adds them. */
+/* Sources of the patches that DVTI_CONV_DIRECT reads, or that backward data adds. */
 typedef enum dvti_conv_patches {
 	DVTI_CONV_SHIFTED,   /* forward: in shifted copies of the tile */
 	DVTI_CONV_SHIFT_ADD, /* backward data: each tap adds its product to the tile */
@@ -11221,13 +11061,13 @@ typedef struct dvti_conv_winograd {
 	int64_t rows_at, tiles_at, sums_at, y_at; /* byte offsets in the area */
 } dvti_conv_winograd;
 
-/* What launch->plan contains. Only `way` is set for the oracle. */
+/* Contents of launch->plan. Only `algorithm` is set for the oracle. */
 typedef struct dvti_conv {
 	const dvti_launch *launch; /* set by `run`, as the pointers into the workspace are */
 	const dvti_simd *simd;
 	const dvti_simd_gemm *gemm;
 	const dvti_simd_conv *kernels;
-	dvti_conv_way way;
+	dvti_conv_algorithm algorithm;
 	dvti_op op;      /* the computed operation: conv2d if `transposed` */
 	bool transposed; /* backward data computed as convolution of dy: x is dy, w is rotated */
 	bool relu;       /* forward: the epilogue has a relu */
@@ -11370,10 +11210,7 @@ DVTI_FN void dvti_conv_winograd_share(dvti_conv *p, int64_t threads);
 DVTI_FN void dvti_conv_winograd_pack(dvti_conv *p, char *workspace);
 
 #endif
-/* ==== end src/3_cpu/cpu_conv.h ==== */
-#ifdef DEVTENSOR_LINES
-#line 46 "src/devtensor_spine.h"
-#endif
+/* ==== end cpu_conv.h ==== */
 /* ==== begin src/3_cpu/cpu_matmul.h ==== */
 /* Matrix products on the CPU: the plan, which cpu_matmul.c, cpu_matmul_small.c and cpu_matmul_int.c
    share. */
@@ -11392,20 +11229,19 @@ DVTI_FN void dvti_conv_winograd_pack(dvti_conv *p, char *workspace);
    dimensions up to 4096. With a B that fits in L2, twice as many rows do not either. */
 #define DVTI_MM_FEW_ROWS 256
 #define DVTI_MM_NEAR_BYTES (1 << 20)
-#define DVTI_MM_FEW_TERMS 64
-/* Multiply-adds of a product that is not worth planning, and of one that is not where one thread
-   computes. */
-#define DVTI_MM_SMALL_TERMS 131072
-#define DVTI_MM_ALONE_TERMS 1048576
+#define DVTI_MM_FEW_DEPTH 64
+/* Products below this many multiply-adds run without a plan; the second limit is for one thread. */
+#define DVTI_MM_SMALL_MACS 131072
+#define DVTI_MM_SERIAL_MACS 1048576
 /* At most this many rows or columns, and at least this depth, are computed with dot products. */
 #define DVTI_MM_NARROW 10
-#define DVTI_MM_NARROW_TERMS 128
+#define DVTI_MM_NARROW_DEPTH 128
 
 typedef enum dvti_mm_kind {
 	DVTI_MM_TILES,
 	DVTI_MM_COMBINE,
 	DVTI_MM_DOTS,
-	DVTI_MM_SLIM
+	DVTI_MM_TRANSPOSED /* few columns of many rows: computes the transposed product */
 } dvti_mm_kind;
 
 /* A planned product. Distances count elements. */
@@ -11414,7 +11250,7 @@ typedef struct dvti_mm {
 	const dvti_simd *simd;
 	const dvti_simd_gemm *by;
 	dvti_mm_kind kind;
-	int64_t n, batch, m, k; /* n and m are apart for the reason that dvti_product gives */
+	int64_t n, batch, m, k; /* n and m are not adjacent: see field order in dvti_product */
 	int64_t a_row, a_k, b_k, b_col;
 	int64_t size; /* bytes of an element of the sums */
 	bool narrow;  /* the result is converted */
@@ -11438,16 +11274,16 @@ typedef struct dvti_mm_integers {
 	bool vector;                         /* n or m is 1, and nothing is converted */
 } dvti_mm_integers;
 
-/* What launch->plan contains. */
-typedef enum dvti_mm_way {
+/* Contents of launch->plan. */
+typedef enum dvti_mm_algorithm {
 	DVTI_MM_ORACLE,   /* no ISA target is chosen: dvti_ref_matmul */
 	DVTI_MM_INTEGERS, /* summed in int64 */
 	DVTI_MM_ONE_CALL, /* of a kernel, without workspace */
 	DVTI_MM_PLANNED
-} dvti_mm_way;
+} dvti_mm_algorithm;
 
 typedef struct dvti_mm_plan {
-	dvti_mm_way way;
+	dvti_mm_algorithm algorithm;
 
 	union {
 		struct {
@@ -11463,19 +11299,18 @@ typedef struct dvti_mm_plan {
 DVTI_FN int64_t dvti_mm_up(int64_t n, int64_t multiple);
 /* ---- of float32 or float64 ---- */
 /* Returns whether one call of a kernel, without workspace, computes the product, of fewer than
-   `terms` multiply-adds. */
-DVTI_FN bool dvti_mm_is_one_call(const dvti_matrices *p, int64_t terms);
+   `macs` multiply-adds. */
+DVTI_FN bool dvti_mm_is_one_call(const dvti_matrices *p, int64_t macs);
 DVTI_FN void dvti_mm_one_call(const dvti_simd_gemm *by, const dvti_matrices *p);
-/* For few columns, which fill vectors badly, of many rows that are contiguous across rows: the
-   transposed product fills vectors with rows. Returns how many rows one call takes; 0: it is no
-   such product. */
-DVTI_FN int64_t dvti_mm_slim_rows(const dvti_matrices *p);
-DVTI_FN void dvti_mm_slim(const dvti_simd_gemm *by, const dvti_matrices *p, int64_t i,
-						  int64_t rows);
-/* Where matrix number `batch` starts in a factor, in elements. */
+/* Returns how many rows one call computes; 0: unsuitable. For tall, column-major A and few columns:
+   the transposed product fills vectors with rows. */
+DVTI_FN int64_t dvti_mm_transposed_rows(const dvti_matrices *p);
+DVTI_FN void dvti_mm_transposed(const dvti_simd_gemm *by, const dvti_matrices *p, int64_t i,
+								int64_t rows);
+/* Returns the offset of matrix number `batch` in a factor, in elements. */
 DVTI_FN int64_t dvti_mm_offset(const dvti_view *out, const dvti_view *in, int64_t batch);
-/* Whether one b serves the whole batch, and a's matrices lie one below the other: that is one tall
-   matrix. */
+/* Returns whether b is shared by the batch and a's matrices are stacked: the product is then one
+   tall matrix. */
 DVTI_FN bool dvti_matmul_is_tall(const dvti_view *a, const dvti_view *b);
 
 /* ---- of integers (cpu_matmul_int.c) ---- */
@@ -11489,10 +11324,7 @@ DVTI_FN void dvti_mm_store_int32(const dvti_mm *p, const char *sums, int64_t row
 								 char *to);
 
 #endif
-/* ==== end src/3_cpu/cpu_matmul.h ==== */
-#ifdef DEVTENSOR_LINES
-#line 47 "src/devtensor_spine.h"
-#endif
+/* ==== end cpu_matmul.h ==== */
 /* ==== begin src/3_cpu/cpu_scan.h ==== */
 /* The interface between the files of cumulative sums: (a, n, b), contiguous, along n. A line has
    n elements, b apart, in chunks of 1024. A work item is the unit that dvti_parallel_for
@@ -11522,7 +11354,7 @@ DVTI_FN void dvti_mm_store_int32(const dvti_mm *p, const char *sums, int64_t row
 #define DVTI_SCAN_WORK (DVTI_SCAN_INTERLEAVE * DVTI_SCAN_ROW)
 #define DVTI_SCAN_ITEM 16384 /* elements of a work item of short lines */
 
-/* What launch->plan contains. */
+/* Contents of launch->plan. */
 typedef struct dvti_scan {
 	const dvti_simd *simd;     /* NULL: the plain loops */
 	const dvti_view *in, *out; /* set by `run`, as `before` and `totals` are */
@@ -11552,10 +11384,7 @@ DVTI_FN void dvti_scan_chunk_items(void *scan, int64_t begin, int64_t end);
 DVTI_FN void dvti_scan_columns_items(void *scan, int64_t begin, int64_t end);
 
 #endif
-/* ==== end src/3_cpu/cpu_scan.h ==== */
-#ifdef DEVTENSOR_LINES
-#line 48 "src/devtensor_spine.h"
-#endif
+/* ==== end cpu_scan.h ==== */
 /* ==== begin src/3_cpu/dvt_virtual.h ==== */
 /* The interface between the files of virtual GPUs: the command queue.
 
@@ -11671,10 +11500,7 @@ DVTI_FN int64_t dvti_virtual_put(dvti_virtual *v);
 DVTI_FN bool dvti_virtual_idle(dvti_virtual *v);
 
 #endif
-/* ==== end src/3_cpu/dvt_virtual.h ==== */
-#ifdef DEVTENSOR_LINES
-#line 50 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_virtual.h ==== */
 /* ==== begin src/3_cpu/cpu_blocks.c ==== */
 /* Converts blocks of a view, which are consecutive positions in C order, to and from a contiguous
    buffer of a class. Kernels that work by blocks handle neither dtypes nor strides. */
@@ -11800,10 +11626,7 @@ DVTI_FN void dvti_store_block(const dvti_view *view, int64_t first, int64_t n, d
 		dvti_cursor_advance(&cursor, view, row);
 	}
 }
-/* ==== end src/3_cpu/cpu_blocks.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 51 "src/devtensor_spine.h"
-#endif
+/* ==== end cpu_blocks.c ==== */
 /* ==== begin src/1_base/level_plan.inl ==== */
 /* Begins a range of files that check, plan and dispatch. They run once per call and compute no
    elements. level_end.inl ends it. Clang compiles them for size. GCC uses -O1 without some passes
@@ -11819,13 +11642,10 @@ DVTI_FN void dvti_store_block(const dvti_view *view, int64_t first, int64_t n, d
 #pragma GCC push_options
 #pragma GCC optimize("O1,no-tree-pta,no-tree-dominator-opts,no-tree-ccp,no-tree-sra")
 #endif
-/* ==== end src/1_base/level_plan.inl ==== */
-#ifdef DEVTENSOR_LINES
-#line 52 "src/devtensor_spine.h"
-#endif
+/* ==== end level_plan.inl ==== */
 /* ==== begin src/3_cpu/cpu_conv.c ==== */
 /* Convolution on the CPU: forward, backward data and backward weights, by one of five algorithms
-   (dvti_conv_way).
+   (dvti_conv_algorithm).
 
    Each is a matrix product per group with the patches of x. A tap is an element (channel, i, j)
    of the kernel:
@@ -11962,7 +11782,7 @@ static bool dvti_conv_fills_vectors(const dvti_conv *p) {
    transposed tile costs as much as 4. DEPTHWISE is 2.2x faster than im2col for 1 to 6 channels with
    5 x 5. NHWC is 1.4x faster for 64 to 64 channels with 3 x 3. It needs 40 adjacent elements in a
    kernel row, and 64 windows that fit in L2. */
-static dvti_conv_way dvti_conv_weights_way(const dvti_conv *p) {
+static dvti_conv_algorithm dvti_conv_weights_algorithm(const dvti_conv *p) {
 	const int64_t reach = (p->ow - 1) * p->stride[1] + (p->kw - 1) * p->dilation[1] + 1;
 	const double rows = (double)reach * (double)((p->kh - 1) * p->dilation[0] + 1);
 	const int64_t side = (p->dilation[1] == 1 ? p->kw : 1) * p->cg;
@@ -11990,21 +11810,21 @@ static bool dvti_conv_is_shift_add(const dvti_conv *p) {
    im2col, unless Winograd is allowed and suitable. */
 static void dvti_conv_choose(dvti_conv *p) {
 	const bool forward = p->op == DVTI_OP_conv2d;
-	p->way = DVTI_CONV_DIRECT;
+	p->algorithm = DVTI_CONV_DIRECT;
 	if (dvti_conv_winograd_fits(p)) {
-		p->way = DVTI_CONV_WINOGRAD;
+		p->algorithm = DVTI_CONV_WINOGRAD;
 		return;
 	}
 	if (p->dtype == DVT_F32) {
 		if (p->op == DVTI_OP_conv2d_weight)
-			p->way = dvti_conv_weights_way(p);
+			p->algorithm = dvti_conv_weights_algorithm(p);
 		else if (forward && p->cg == 1 && p->og == 1) /* a product of one row fills no register */
-			p->way = DVTI_CONV_DEPTHWISE;
+			p->algorithm = DVTI_CONV_DEPTHWISE;
 		else if (forward && p->kernel == 1 && dvti_conv_fills_vectors(p)) /* copies nothing: 1.9x */
-			p->way = DVTI_CONV_POINTWISE;
+			p->algorithm = DVTI_CONV_POINTWISE;
 	}
 	dvti_conv_tile_shape(p);
-	if (p->way != DVTI_CONV_DIRECT)
+	if (p->algorithm != DVTI_CONV_DIRECT)
 		return;
 	p->u.direct.patches = DVTI_CONV_IM2COL;
 	if (p->dtype == DVT_F32 && forward && dvti_conv_fills_vectors(p)) /* LeNet 1.2x to 1.9x */
@@ -12029,7 +11849,7 @@ DVTI_FN bool dvti_conv_plan(dvti_conv *p, const dvti_launch *launch) {
 	p->taps = p->cg * p->kernel;
 	p->pixels = p->oh * p->ow;
 	dvti_conv_choose(p);
-	if (p->way == DVTI_CONV_WINOGRAD)
+	if (p->algorithm == DVTI_CONV_WINOGRAD)
 		dvti_conv_winograd_plan(p);
 	else
 		dvti_conv_cut(p);
@@ -12048,17 +11868,17 @@ DVTI_FN int64_t dvti_cpu_conv2d_plan(dvti_launch *launch, int threads) {
 	dvti_conv *p = (dvti_conv *)(void *)&launch->plan;
 	const dvti_simd *simd = dvti_simd_now();
 	if (!simd || !dvti_conv_plan(p, launch)) {
-		p->way = DVTI_CONV_ORACLE;
+		p->algorithm = DVTI_CONV_ORACLE;
 		return 0;
 	}
 	p->simd = simd;
 	p->gemm =
 		p->dtype == DVT_F64 ? dvti_simd_products_of(simd)->f64 : dvti_simd_products_of(simd)->f32;
 	p->kernels = dvti_simd_conv_of(simd);
-	if (p->way == DVTI_CONV_DIRECT && p->op != DVTI_OP_conv2d_weight)
+	if (p->algorithm == DVTI_CONV_DIRECT && p->op != DVTI_OP_conv2d_weight)
 		p->u.direct.panel_row = p->gemm->width + DVTI_CONV_SLACK;
 	p->areas = dvti_task_areas(p->tasks, dvti_conv_work(p), dvti_cpu_threads(threads));
-	if (p->way == DVTI_CONV_WINOGRAD)
+	if (p->algorithm == DVTI_CONV_WINOGRAD)
 		dvti_conv_winograd_share(p, p->areas);
 	else
 		dvti_conv_share(p, p->areas);
@@ -12066,7 +11886,7 @@ DVTI_FN int64_t dvti_cpu_conv2d_plan(dvti_launch *launch, int threads) {
 }
 
 static dvti_task_fn dvti_conv_task(const dvti_conv *p) {
-	if (p->way == DVTI_CONV_WINOGRAD)
+	if (p->algorithm == DVTI_CONV_WINOGRAD)
 		return dvti_conv_winograd_task;
 	if (p->op == DVTI_OP_conv2d)
 		return dvti_conv_forward;
@@ -12079,27 +11899,25 @@ static void dvti_conv_execute(dvti_conv *p) {
 	dvti_run_tasks(p->tasks, dvti_conv_work(p), workspace + p->shared, p->areas, p->area,
 				   dvti_conv_task(p), p);
 	if (p->op == DVTI_OP_conv2d_weight)
-		dvti_parallel_for(
-			p->o, (double)(p->parts * p->taps),
-			p->way == DVTI_CONV_NHWC_WEIGHTS ? dvti_conv_nhwc_add_parts : dvti_conv_add_parts, p);
+		dvti_parallel_for(p->o, (double)(p->parts * p->taps),
+						  p->algorithm == DVTI_CONV_NHWC_WEIGHTS ? dvti_conv_nhwc_add_parts
+																 : dvti_conv_add_parts,
+						  p);
 }
 
 DVTI_FN void dvti_cpu_conv2d(const dvti_launch *launch) {
 	dvti_conv *p = (dvti_conv *)dvti_cpu_plan_at(launch);
-	if (p->way == DVTI_CONV_ORACLE) {
+	if (p->algorithm == DVTI_CONV_ORACLE) {
 		dvti_ref_conv2d(launch);
 		dvti_epilogue_whole(launch);
 		return;
 	}
 	p->launch = launch;
 	dvti_conv_execute(p);
-	if (p->relu && p->way == DVTI_CONV_WINOGRAD)
+	if (p->relu && p->algorithm == DVTI_CONV_WINOGRAD)
 		dvti_epilogue_whole(launch);
 }
-/* ==== end src/3_cpu/cpu_conv.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 53 "src/devtensor_spine.h"
-#endif
+/* ==== end cpu_conv.c ==== */
 /* ==== begin src/3_cpu/cpu_conv_direct.c ==== */
 /* Convolution (cpu_conv.h): the tasks of forward and backward data, and the algorithms without
    im2col panels. Pointwise and shifted products read the tile, depthwise sums too, and shift-add
@@ -12175,8 +11993,8 @@ static void dvti_conv_relu(const dvti_conv_output *t) {
 
 DVTI_FN void dvti_conv_forward(void *user, int64_t task, void *area) {
 	const dvti_conv *p = (const dvti_conv *)user;
-	const bool depthwise = p->way == DVTI_CONV_DEPTHWISE;
-	const bool im2col = p->way == DVTI_CONV_DIRECT && p->u.direct.patches == DVTI_CONV_IM2COL;
+	const bool depthwise = p->algorithm == DVTI_CONV_DEPTHWISE;
+	const bool im2col = p->algorithm == DVTI_CONV_DIRECT && p->u.direct.patches == DVTI_CONV_IM2COL;
 	int64_t end, group = dvti_conv_groups(p, &task, &end), channel, channels;
 	dvti_conv_block block = dvti_conv_block_of(p, 0, p->n, task / p->out_blocks);
 	dvti_conv_output t;
@@ -12269,10 +12087,7 @@ DVTI_FN void dvti_conv_data(void *user, int64_t task, void *area) {
 			dvti_conv_tile_store(p, &block, group * p->cg + channel, channels);
 	}
 }
-/* ==== end src/3_cpu/cpu_conv_direct.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 54 "src/devtensor_spine.h"
-#endif
+/* ==== end cpu_conv_direct.c ==== */
 /* ==== begin src/3_cpu/cpu_conv_im2col.c ==== */
 /* Convolution (cpu_conv.h) through im2col panels: any float dtype in all three directions, and
    float32 if no other algorithm pays. float16 and bfloat16 are converted to float32 when a tile
@@ -12500,10 +12315,7 @@ DVTI_FN void dvti_conv_im2col_weights(dvti_conv_sums *s, const dvti_conv_block *
 		dvti_conv_weights_panel(s, block, column,
 								DVTI_MIN(DVTI_CONV_DEPTH, block->columns - column));
 }
-/* ==== end src/3_cpu/cpu_conv_im2col.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 55 "src/devtensor_spine.h"
-#endif
+/* ==== end cpu_conv_im2col.c ==== */
 /* ==== begin src/3_cpu/cpu_conv_nhwc.c ==== */
 /* Convolution (cpu_conv.h): backward weights from an NHWC tile, in which the channels of a pixel
    are adjacent. The elements that a window reads through a kernel row are then adjacent, too.
@@ -12518,8 +12330,8 @@ DVTI_FN void dvti_conv_im2col_weights(dvti_conv_sums *s, const dvti_conv_block *
 
 /* Finds the columns *first..*end - 1 of a block whose windows read the image through row i of the
    kernel. The other windows read only padding. */
-static void dvti_conv_seen_through(const dvti_conv *p, const dvti_conv_block *block, int64_t i,
-								   int64_t *first, int64_t *end) {
+static void dvti_conv_valid_columns(const dvti_conv *p, const dvti_conv_block *block, int64_t i,
+									int64_t *first, int64_t *end) {
 	const int64_t up = p->padding[0] - i * p->dilation[0], stride = p->stride[0];
 	const int64_t line = block->images * p->ow;
 	*first = up > 0 ? dvti_conv_cuts(up, stride) : 0;
@@ -12583,7 +12395,7 @@ DVTI_FN void dvti_conv_nhwc_weights(dvti_conv_sums *s, const dvti_conv_block *bl
 		q.start = s->first ? &dvti_conv_zero : NULL;
 		for (tap = 0; tap < p->kernel; tap += run) {
 			const int64_t row = tap / p->kw * p->dilation[0], column = tap % p->kw * p->dilation[1];
-			dvti_conv_seen_through(p, block, tap / p->kw, &first, &end);
+			dvti_conv_valid_columns(p, block, tap / p->kw, &first, &end);
 			first = DVTI_MIN(DVTI_MAX(first - at, 0), depth);
 			q.depth = DVTI_MAX(DVTI_MIN(end - at, depth) - first, 0);
 			q.a = dy + at + first;
@@ -12623,10 +12435,7 @@ DVTI_FN void dvti_conv_nhwc_add_parts(void *user, int64_t begin, int64_t end) {
 									   channels, channels, p->kernel);
 		}
 }
-/* ==== end src/3_cpu/cpu_conv_nhwc.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 56 "src/devtensor_spine.h"
-#endif
+/* ==== end cpu_conv_nhwc.c ==== */
 /* ==== begin src/3_cpu/cpu_conv_pack.c ==== */
 /* Convolution (cpu_conv.h): weights and bias in the layout of the kernels.
 
@@ -12738,7 +12547,7 @@ static void dvti_conv_pack_weights(dvti_conv *p, char *workspace) {
 
 DVTI_FN void dvti_conv_pack(dvti_conv *p, char *workspace) {
 	const dvti_launch *launch = p->launch;
-	if (p->way == DVTI_CONV_WINOGRAD)
+	if (p->algorithm == DVTI_CONV_WINOGRAD)
 		dvti_conv_winograd_pack(p, workspace);
 	else
 		dvti_conv_pack_weights(p, workspace);
@@ -12754,10 +12563,7 @@ DVTI_FN void dvti_conv_pack(dvti_conv *p, char *workspace) {
 
 #undef DVTI_CONV_CHUNK
 #undef DVTI_CONV_OUTS
-/* ==== end src/3_cpu/cpu_conv_pack.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 57 "src/devtensor_spine.h"
-#endif
+/* ==== end cpu_conv_pack.c ==== */
 /* ==== begin src/3_cpu/cpu_conv_plan.c ==== */
 /* Convolution (cpu_conv.h): how a shape is cut into tasks, and the workspace of a task. Only
    dvti_conv_share reads the number of threads, and nothing here depends on the ISA target. All of
@@ -12784,7 +12590,7 @@ DVTI_FN double dvti_conv_work(const dvti_conv *p) {
 }
 
 static bool dvti_conv_is_shifted(const dvti_conv *p) {
-	return p->way == DVTI_CONV_DIRECT && p->u.direct.patches == DVTI_CONV_SHIFTED;
+	return p->algorithm == DVTI_CONV_DIRECT && p->u.direct.patches == DVTI_CONV_SHIFTED;
 }
 
 /* ---- cuts ---- */
@@ -12811,8 +12617,8 @@ static void dvti_conv_cut_tile(dvti_conv *p) {
 	tile->plane = p->kw * tile->row_step * tile->copy_rows * p->ow;
 }
 
-/* Returns the cost of a block of rows per channel: vectors of 8 that are multiplied, plus the cost
-   of the copies in the same unit (measured on a Zen 4). */
+/* Returns the cost of a block of rows per channel, in multiplied vectors of 8. It includes the cost
+   of the copies (measured on a Zen 4). */
 static double dvti_conv_shifted_cost(const dvti_conv *p, int64_t rows) {
 	return (double)(dvti_conv_cuts(rows * p->ow, 8) * p->outs * p->kernel) +
 		   5 * dvti_conv_tile_size(p, 1, rows) / 8;
@@ -12876,7 +12682,7 @@ static void dvti_conv_cut_groups(dvti_conv *p, int64_t others) {
 static void dvti_conv_cut_forward(dvti_conv *p) {
 	int64_t tasks;
 	p->ins = p->cg;
-	if (p->way == DVTI_CONV_POINTWISE || dvti_conv_is_shifted(p))
+	if (p->algorithm == DVTI_CONV_POINTWISE || dvti_conv_is_shifted(p))
 		p->ins =
 			dvti_conv_cuts(p->cg, dvti_conv_cuts(p->taps, DVTI_MAX(DVTI_CONV_DEPTH, p->kernel)));
 	p->in_blocks = 1;
@@ -12936,7 +12742,7 @@ static void dvti_conv_cut_data(dvti_conv *p) {
 static void dvti_conv_cut_weights(dvti_conv *p) {
 	int64_t tiles;
 	p->ins = DVTI_CONV_ROWS / p->kernel;
-	if (p->way == DVTI_CONV_NHWC_WEIGHTS)
+	if (p->algorithm == DVTI_CONV_NHWC_WEIGHTS)
 		p->ins = DVTI_MIN(DVTI_CONV_COLUMNS, 8 * DVTI_CONV_ROWS / p->kernel);
 	p->ins = DVTI_MIN(p->cg, DVTI_MAX(1, p->ins));
 	p->in_blocks = dvti_conv_cuts(p->cg, p->ins);
@@ -13008,12 +12814,12 @@ static void dvti_conv_layout(dvti_conv *p) {
 	if (dvti_conv_is_shifted(p) || !p->tile.in_place)
 		dvti_conv_take(
 			&p->area, p->images * p->ins * p->tile.plane + DVTI_CONV_SLACK + p->tile.scratch, size);
-	if (p->way == DVTI_CONV_DIRECT)
+	if (p->algorithm == DVTI_CONV_DIRECT)
 		dvti_conv_layout_direct(p);
-	else if (p->way == DVTI_CONV_NHWC_WEIGHTS)
+	else if (p->algorithm == DVTI_CONV_NHWC_WEIGHTS)
 		p->u.nhwc.dy_at =
 			dvti_conv_take(&p->area, p->images == 1 ? 0 : p->outs * p->images * p->pixels, size);
-	else if (p->way == DVTI_CONV_DEPTHWISE && !forward)
+	else if (p->algorithm == DVTI_CONV_DEPTHWISE && !forward)
 		p->u.depthwise.sums_at = dvti_conv_take(&p->area, p->outs * p->ins * p->kernel * 16, size);
 }
 
@@ -13031,10 +12837,7 @@ DVTI_FN void dvti_conv_cut(dvti_conv *p) {
 #undef DVTI_CONV_TASK
 #undef DVTI_CONV_WEIGHT_OUTS
 #undef DVTI_CONV_FORWARD_OUTS
-/* ==== end src/3_cpu/cpu_conv_plan.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 58 "src/devtensor_spine.h"
-#endif
+/* ==== end cpu_conv_plan.c ==== */
 /* ==== begin src/3_cpu/cpu_conv_tile.c ==== */
 /* The padded input tile of a convolution (cpu_conv.h): its geometry, loading images to tiles, and
    storing tiles to images. */
@@ -13057,8 +12860,9 @@ DVTI_FN int64_t dvti_conv_tile_rows(const dvti_conv *p, int64_t rows) {
 DVTI_FN void dvti_conv_tile_shape(dvti_conv *p) {
 	const int64_t *stride = p->stride;
 	const int64_t reach = (p->ow - 1) * stride[1] + (p->kw - 1) * p->dilation[1] + 1;
-	const bool unpadded = !p->padding[0] && !p->padding[1], nhwc = p->way == DVTI_CONV_NHWC_WEIGHTS;
-	const bool forth = p->op != DVTI_OP_conv2d_data && p->way != DVTI_CONV_POINTWISE;
+	const bool unpadded = !p->padding[0] && !p->padding[1],
+			   nhwc = p->algorithm == DVTI_CONV_NHWC_WEIGHTS;
+	const bool forth = p->op != DVTI_OP_conv2d_data && p->algorithm != DVTI_CONV_POINTWISE;
 	dvti_conv_tile *tile = &p->tile;
 	tile->in_place = p->size == p->element && unpadded && !nhwc &&
 					 (forth ? stride[1] == 1 || p->ow == 1 : stride[0] == 1 && stride[1] == 1);
@@ -13248,7 +13052,7 @@ DVTI_FN void dvti_conv_tile_load(const dvti_conv *p, dvti_conv_block *block, int
 		dvti_conv_load_shifted(p, block, channel, channels, (float *)(void *)memory);
 		return;
 	}
-	if (p->way == DVTI_CONV_NHWC_WEIGHTS) {
+	if (p->algorithm == DVTI_CONV_NHWC_WEIGHTS) {
 		dvti_conv_load_nhwc(p, block, channel, channels, (float *)(void *)memory);
 		return;
 	}
@@ -13297,10 +13101,7 @@ DVTI_FN void dvti_conv_tile_store(const dvti_conv *p, const dvti_conv_block *blo
 		dvti_conv_store_plane(p, dvti_conv_at(p, block->tile, i * p->tile.plane),
 							  dx + (block->image * p->c + channel + i) * p->h * p->w * p->size);
 }
-/* ==== end src/3_cpu/cpu_conv_tile.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 59 "src/devtensor_spine.h"
-#endif
+/* ==== end cpu_conv_tile.c ==== */
 /* ==== begin src/3_cpu/cpu_conv_weights.c ==== */
 /* Convolution (cpu_conv.h): depthwise backward weights, the tasks of all
    algorithms of backward weights, and the sum of their parts. A part
@@ -13340,20 +13141,20 @@ static void dvti_conv_weights_part(dvti_conv_sums *s, int64_t first, int64_t end
 	const int64_t blocks = dvti_conv_cuts(end - first, p->images) * p->row_blocks;
 	int64_t i;
 	s->first = true;
-	if (p->way == DVTI_CONV_DEPTHWISE)
+	if (p->algorithm == DVTI_CONV_DEPTHWISE)
 		memset(dvti_conv_floats(s->area, p->u.depthwise.sums_at), 0,
 			   (size_t)(s->outs * s->channels * p->kernel * 16) * sizeof(float));
 	for (i = 0; i < blocks; i++) {
 		dvti_conv_block block = dvti_conv_block_of(p, first, end, i);
 		dvti_conv_tile_load(p, &block, s->group * p->cg + s->channel, s->channels, (char *)s->area);
-		if (p->way == DVTI_CONV_DEPTHWISE)
+		if (p->algorithm == DVTI_CONV_DEPTHWISE)
 			dvti_conv_depthwise_weights(s, &block);
-		else if (p->way == DVTI_CONV_NHWC_WEIGHTS)
+		else if (p->algorithm == DVTI_CONV_NHWC_WEIGHTS)
 			dvti_conv_nhwc_weights(s, &block);
 		else
 			dvti_conv_im2col_weights(s, &block);
 	}
-	if (p->way == DVTI_CONV_DEPTHWISE)
+	if (p->algorithm == DVTI_CONV_DEPTHWISE)
 		dvti_conv_depthwise_reduce(s);
 }
 
@@ -13371,7 +13172,7 @@ DVTI_FN void dvti_conv_weights(void *user, int64_t task, void *area) {
 	s.o = tile % p->out_blocks * p->outs;
 	s.outs = DVTI_MIN(p->outs, p->og - s.o);
 	for (; s.group < end; s.group++) {
-		const int64_t row = p->way == DVTI_CONV_NHWC_WEIGHTS ? p->kernel * s.channels : 1;
+		const int64_t row = p->algorithm == DVTI_CONV_NHWC_WEIGHTS ? p->kernel * s.channels : 1;
 		s.to = dvti_conv_at(p, p->partial,
 							(part * p->groups + s.group) * p->taps * p->og +
 								s.channel * p->kernel * p->og + s.o * row);
@@ -13409,10 +13210,7 @@ DVTI_FN void dvti_conv_add_parts(void *user, int64_t begin, int64_t end) {
 			(p->dtype == DVT_F64 ? dvti_conv_add_parts_f64 : dvti_conv_add_parts_f32)(
 				p, o, tap, DVTI_MIN(64, p->taps - tap), dw + (o * p->taps + tap) * p->size);
 }
-/* ==== end src/3_cpu/cpu_conv_weights.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 60 "src/devtensor_spine.h"
-#endif
+/* ==== end cpu_conv_weights.c ==== */
 /* ==== begin src/3_cpu/cpu_conv_winograd.c ==== */
 /* Convolution (cpu_conv.h) of 3 x 3 by Winograd's F(4 x 4, 3 x 3), if the program allows it
    (dvt_allow_winograd). Source: A. Lavin and S. Gray, "Fast Algorithms for Convolutional Neural
@@ -13633,10 +13431,7 @@ DVTI_FN void dvti_conv_winograd_task(void *user, int64_t task, void *area) {
 #undef DVTI_WINOGRAD_BLOCK
 #undef DVTI_WINOGRAD_OUTS
 #undef DVTI_WINOGRAD_CHUNK
-/* ==== end src/3_cpu/cpu_conv_winograd.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 61 "src/devtensor_spine.h"
-#endif
+/* ==== end cpu_conv_winograd.c ==== */
 /* ==== begin src/1_base/level_end.inl ==== */
 /* Ends a range that level_plan.inl, level_size.inl or level_cold.inl began. */
 #ifdef DEVTENSOR_LINES
@@ -13646,14 +13441,12 @@ DVTI_FN void dvti_conv_winograd_task(void *user, int64_t task, void *area) {
 #pragma clang attribute pop
 #elif DVTI_LEVELS && defined(__clang__)
 #pragma clang optimize on
+#pragma pop_macro("DVT_NOTE_BREAK")
 #elif DVTI_LEVELS
 #pragma GCC pop_options
 #endif
 #undef DVTI_LEVEL_PLAN
-/* ==== end src/1_base/level_end.inl ==== */
-#ifdef DEVTENSOR_LINES
-#line 62 "src/devtensor_spine.h"
-#endif
+/* ==== end level_end.inl ==== */
 /* ==== begin src/3_cpu/cpu_convert.c ==== */
 /* Conversion of elements, singly and by rows: every dtype to float, double or int64_t and back. No
    other file of this backend knows how a dtype is stored. Floats are truncated to integers and
@@ -13812,18 +13605,15 @@ DVTI_FN void dvti_store_f64(void *data, dvt_dtype dtype, int64_t at, double valu
 DVTI_FN void dvti_store_i64(void *data, dvt_dtype dtype, int64_t at, int64_t value) {
 	dvti_store_row_i64((char *)data + at * dvt_dtype_size(dtype), dtype, 1, 1, &value);
 }
-/* ==== end src/3_cpu/cpu_convert.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 63 "src/devtensor_spine.h"
-#endif
+/* ==== end cpu_convert.c ==== */
 /* ==== begin src/3_cpu/cpu_copy.c ==== */
-/* Copies within one dtype: bits are moved as they are. Through float, as conversions go, a
-   signaling NaN of 16 bits would become a quiet one.
+/* Copies within one dtype: bits are moved as they are. A conversion through float would make a
+   signaling NaN of 16 bits quiet.
 
-   Where source and result are contiguous along different axes, a copy is a transpose. It goes by
-   panels of 64 columns of the result, and in a panel by blocks of 16 x 16: four cache lines of a
-   row are written one after the other, and each line of either side is touched in one go. Lines of
-   rows that are a power of two apart evict each other. */
+   If source and result are contiguous along different axes, a copy is a transpose. It visits panels
+   of 64 columns of the result, and in a panel blocks of 16 x 16. So four cache lines of a row are
+   written one after the other, and each line of either side is loaded once. Otherwise lines of rows
+   that are a power of two apart would evict each other. */
 #ifdef DEVTENSOR_LINES
 #line 8 "src/3_cpu/cpu_copy.c"
 #endif
@@ -14032,10 +13822,7 @@ DVTI_FN bool dvti_cpu_copy(const dvti_launch *launch, const dvti_simd *simd) {
 
 #undef DVTI_TRANSPOSE
 #undef DVTI_TRANSPOSE_COLUMNS
-/* ==== end src/3_cpu/cpu_copy.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 64 "src/devtensor_spine.h"
-#endif
+/* ==== end cpu_copy.c ==== */
 /* ==== begin src/3_cpu/cpu_elementwise.c ==== */
 /* Elementwise launches: how operands are read, how the result is written, and how many threads
    share the work. The ISA target's loops compute floats (simd/elementwise.inl); dvti_loop_i64
@@ -14212,11 +13999,11 @@ static DVTI_NOINLINE bool dvti_small_conversion(const dvti_launch *launch, dvti_
 }
 
 /* ---- the plan ---- */
-typedef enum dvti_ew_way {
+typedef enum dvti_ew_access {
 	DVTI_EW_IN_PLACE,
 	DVTI_EW_ONE,  /* an operand that repeats one element; converted once */
 	DVTI_EW_BLOCK /* converted block by block */
-} dvti_ew_way;
+} dvti_ew_access;
 
 /* In arrays of n_in + 1 entries, the last one is the result. */
 typedef struct dvti_ew_plan {
@@ -14225,7 +14012,7 @@ typedef struct dvti_ew_plan {
 	dvti_class compute;
 	int n_in;
 	dvti_view view[4];
-	dvti_ew_way way[4];
+	dvti_ew_access access[4];
 	bool bools; /* run writes bools */
 	bool blocks, stream;
 	dvti_scalar scalar;
@@ -14299,7 +14086,7 @@ static void dvti_ew_find_columns(dvti_ew_plan *plan, int64_t size) {
 
 /* Integers are read in place only where they are contiguous: dvti_loop_i64 has no repeated
    operands. */
-static dvti_ew_way dvti_ew_way_of(const dvti_ew_plan *plan, int k, int64_t size) {
+static dvti_ew_access dvti_ew_access_of(const dvti_ew_plan *plan, int k, int64_t size) {
 	const dvti_view *view = &plan->view[k];
 	const int last = view->ndim - 1;
 	const bool input = k < plan->n_in, repeats = view->ndim == 1 && view->stride[0] == 0;
@@ -14367,9 +14154,9 @@ static void dvti_ew_start(dvti_ew_state *s, const dvti_ew_plan *plan) {
 		const int64_t n = plan->compute == DVTI_I64 ? DVTI_MIN(view->dim[0], DVTI_BLOCK) : 1;
 		s->loop.in[k] = s->operand[k];
 		s->loop.step[k] = 1;
-		if (plan->way[k] == DVTI_EW_IN_PLACE)
+		if (plan->access[k] == DVTI_EW_IN_PLACE)
 			s->loop.step[k] = view->stride[view->ndim - 1] != 0;
-		else if (plan->way[k] == DVTI_EW_ONE) {
+		else if (plan->access[k] == DVTI_EW_ONE) {
 			s->loop.step[k] = 0;
 			dvti_ew_load(plan, k, 0, n, s->operand[k]);
 		}
@@ -14379,7 +14166,7 @@ static void dvti_ew_start(dvti_ew_state *s, const dvti_ew_plan *plan) {
 static void dvti_ew_seek(dvti_ew_state *s, int64_t position) {
 	int k;
 	for (k = 0; k <= s->plan->n_in; k++)
-		if (s->plan->way[k] == DVTI_EW_IN_PLACE)
+		if (s->plan->access[k] == DVTI_EW_IN_PLACE)
 			s->at[k] = dvti_cursor_at(&s->plan->view[k], position);
 }
 
@@ -14395,7 +14182,7 @@ static void dvti_ew_store(dvti_ew_state *s, int64_t at, int64_t n) {
 /* Computes n positions from `at` on. In every array in place they must be contiguous. */
 static void dvti_ew_block(dvti_ew_state *s, int64_t at, int64_t n) {
 	const dvti_ew_plan *plan = s->plan;
-	const bool stored = plan->way[plan->n_in] != DVTI_EW_IN_PLACE;
+	const bool stored = plan->access[plan->n_in] != DVTI_EW_IN_PLACE;
 	dvti_loop *loop = &s->loop;
 	int k;
 	loop->n = n;
@@ -14403,7 +14190,7 @@ static void dvti_ew_block(dvti_ew_state *s, int64_t at, int64_t n) {
 				: plan->bools ? (void *)s->bools
 							  : (void *)s->result;
 	loop->stream = plan->stream && (uintptr_t)loop->out % 64 == 0;
-	if (!plan->run && plan->way[0] == DVTI_EW_IN_PLACE) {
+	if (!plan->run && plan->access[0] == DVTI_EW_IN_PLACE) {
 		dvti_store_block(&plan->view[1], at, n, plan->compute, dvti_ew_place(s, 0));
 		return;
 	}
@@ -14411,9 +14198,9 @@ static void dvti_ew_block(dvti_ew_state *s, int64_t at, int64_t n) {
 		dvti_ew_load(plan, 0, at, n, loop->out);
 	} else {
 		for (k = 0; k < plan->n_in; k++)
-			if (plan->way[k] == DVTI_EW_IN_PLACE)
+			if (plan->access[k] == DVTI_EW_IN_PLACE)
 				loop->in[k] = dvti_ew_place(s, k);
-			else if (plan->way[k] == DVTI_EW_BLOCK)
+			else if (plan->access[k] == DVTI_EW_BLOCK)
 				dvti_ew_load(plan, k, at, n, s->operand[k]);
 		plan->run(loop);
 	}
@@ -14431,13 +14218,13 @@ static void dvti_ew_range(void *user, int64_t begin, int64_t end) {
 	for (; begin < end; begin += n) {
 		n = plan->blocks ? DVTI_MIN(end - begin, DVTI_BLOCK) : end - begin;
 		for (k = 0; k <= plan->n_in; k++)
-			if (plan->way[k] == DVTI_EW_IN_PLACE) {
+			if (plan->access[k] == DVTI_EW_IN_PLACE) {
 				const int last = plan->view[k].ndim - 1;
 				n = DVTI_MIN(n, plan->view[k].dim[last] - s.at[k].index[last]);
 			}
 		dvti_ew_block(&s, begin, n);
 		for (k = 0; k <= plan->n_in; k++)
-			if (plan->way[k] == DVTI_EW_IN_PLACE)
+			if (plan->access[k] == DVTI_EW_IN_PLACE)
 				dvti_cursor_advance(&s.at[k], &plan->view[k], n);
 	}
 #if DVTI_X86
@@ -14499,21 +14286,21 @@ static void dvti_ew_make_plan(dvti_ew_plan *plan, const dvti_launch *launch, int
 	plan->blocks = false;
 	for (k = 0; k <= n; k++) {
 		dvti_merge_axes(&plan->view[k]);
-		plan->way[k] = dvti_ew_way_of(plan, k, size);
+		plan->access[k] = dvti_ew_access_of(plan, k, size);
 		if (!plan->run && k == 0 && plan->view[0].stride[plan->view[0].ndim - 1] != 1)
-			plan->way[k] = DVTI_EW_BLOCK;
-		if (plan->way[k] == DVTI_EW_BLOCK ||
-			(plan->way[k] == DVTI_EW_ONE && plan->compute == DVTI_I64))
+			plan->access[k] = DVTI_EW_BLOCK;
+		if (plan->access[k] == DVTI_EW_BLOCK ||
+			(plan->access[k] == DVTI_EW_ONE && plan->compute == DVTI_I64))
 			plan->blocks = true;
 	}
-	if (!plan->run && plan->way[n] == DVTI_EW_IN_PLACE) { /* converts directly into the result */
-		plan->way[0] = DVTI_EW_BLOCK;
+	if (!plan->run && plan->access[n] == DVTI_EW_IN_PLACE) { /* converts directly into the result */
+		plan->access[0] = DVTI_EW_BLOCK;
 		plan->blocks = true;
 	}
 	/* A tile's row is contiguous in an array in place only if all of that array is one axis. */
 	for (k = 0; k <= n && plan->rows; k++)
-		if (plan->way[k] == DVTI_EW_IN_PLACE && plan->view[k].ndim > 1)
-			plan->way[k] = DVTI_EW_BLOCK;
+		if (plan->access[k] == DVTI_EW_IN_PLACE && plan->view[k].ndim > 1)
+			plan->access[k] = DVTI_EW_BLOCK;
 	plan->stream = !plan->blocks && plan->compute != DVTI_I64 &&
 				   size * dvt_dtype_size(plan->view[n].dtype) >= DVTI_STREAM_BYTES;
 	for (k = 0; k < n; k++) /* not in place, where the result's cache lines have been read */
@@ -14545,12 +14332,9 @@ DVTI_FN void dvti_fast_elementwise(const dvti_launch *launch, const dvti_simd *s
 	else if (plan.blocks)
 		dvti_parallel_for(size, DVTI_MAX(cost, 0.3), dvti_ew_range, &plan);
 	else
-		dvti_parallel_soon(size, cost, dvti_ew_range, &plan);
+		dvti_parallel_fine(size, cost, dvti_ew_range, &plan);
 }
-/* ==== end src/3_cpu/cpu_elementwise.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 65 "src/devtensor_spine.h"
-#endif
+/* ==== end cpu_elementwise.c ==== */
 /* ==== begin src/3_cpu/cpu_elementwise_int.c ==== */
 /* Elementwise loops in int64, the class of all integers and bools. Every row of the op table
    becomes one case, from its column I. */
@@ -14630,10 +14414,7 @@ DVTI_FN void dvti_loop_i64(const dvti_loop *loop) {
 #undef DVTI_CASE_FLOAT
 #undef DVTI_ROW
 #undef DVTI_SPECIAL
-/* ==== end src/3_cpu/cpu_elementwise_int.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 66 "src/devtensor_spine.h"
-#endif
+/* ==== end cpu_elementwise_int.c ==== */
 /* ==== begin src/3_cpu/cpu_epilogue.c ==== */
 /* The epilogue of a product: a bias along the rows of the result, then an activation. The results
    are bitwise those of the separate operations. A task applies it while its tile of the result is
@@ -14704,10 +14485,7 @@ DVTI_FN void dvti_epilogue_whole(const dvti_launch *of) {
 		dvti_cpu_elementwise(&launch);
 	}
 }
-/* ==== end src/3_cpu/cpu_epilogue.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 67 "src/devtensor_spine.h"
-#endif
+/* ==== end cpu_epilogue.c ==== */
 /* ==== begin src/3_cpu/cpu_fill.c ==== */
 /* Creation of arrays: a constant, evenly spaced numbers, ones on a diagonal. */
 #ifdef DEVTENSOR_LINES
@@ -14790,10 +14568,7 @@ DVTI_FN void dvti_cpu_fill(const dvti_launch *launch) {
 	if (launch->op == DVTI_OP_arange && launch->i[2] && size > 0)
 		dvti_store_f64(launch->out[0].data, launch->out[0].dtype, size - 1, launch->f[2]);
 }
-/* ==== end src/3_cpu/cpu_fill.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 68 "src/devtensor_spine.h"
-#endif
+/* ==== end cpu_fill.c ==== */
 /* ==== begin src/3_cpu/cpu_index.c ==== */
 /* Indexing: take (slices by index), take_along (one element per position), their adjoints, which
    add (the gradients), and one-hot rows. */
@@ -15015,10 +14790,7 @@ DVTI_FN void dvti_cpu_index(const dvti_launch *launch) {
 						  5 + 0.3 * (double)launch->out[0].dim[launch->out[0].ndim - 1],
 						  dvti_one_hot_rows, (void *)launch);
 }
-/* ==== end src/3_cpu/cpu_index.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 69 "src/devtensor_spine.h"
-#endif
+/* ==== end cpu_index.c ==== */
 /* ==== begin src/3_cpu/cpu_gemm_int.c ==== */
 /* The packed matrix product of integers, in uint64_t so that sums wrap: packing, and the product of
    packed tiles. dvt_cpu.h shows the layout; cpu_matmul_int.c uses it. Vectors are the compiler's
@@ -15178,10 +14950,7 @@ DVTI_FN void dvti_gemm_pack_b(const dvti_gemm *plan, uint64_t *b, int64_t cols, 
 
 #undef DVTI_LANES
 #undef DVTI_WIDTH
-/* ==== end src/3_cpu/cpu_gemm_int.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 70 "src/devtensor_spine.h"
-#endif
+/* ==== end cpu_gemm_int.c ==== */
 /* ==== begin src/3_cpu/cpu_matmul.c ==== */
 /* Matrix products by the kernels of an ISA target (dvt_simd_gemm.h): what is packed, and how the
    work is cut into tasks. Factors are read in place, in any layout, unless reading them repeatedly
@@ -15228,7 +14997,7 @@ static int64_t dvti_mm_cuts(int64_t n, int64_t piece) {
 	return (n + piece - 1) / piece;
 }
 
-static double dvti_mm_terms(const dvti_mm *p) {
+static double dvti_mm_macs(const dvti_mm *p) {
 	return (double)p->batch * (double)p->n * (double)p->m * (double)p->k;
 }
 
@@ -15274,9 +15043,9 @@ static bool dvti_mm_matrices(const dvti_mm *p, dvti_matrices *q) {
 	return true;
 }
 
-static int64_t dvti_mm_slim_chunk(const dvti_mm *p) {
+static int64_t dvti_mm_transposed_chunk(const dvti_mm *p) {
 	dvti_matrices q;
-	return dvti_mm_matrices(p, &q) ? dvti_mm_slim_rows(&q) : 0;
+	return dvti_mm_matrices(p, &q) ? dvti_mm_transposed_rows(&q) : 0;
 }
 
 /* Returns whether few rows or columns, which fill vectors badly, meet factors that are both
@@ -15285,7 +15054,7 @@ static int64_t dvti_mm_slim_chunk(const dvti_mm *p) {
 static bool dvti_mm_is_narrow(const dvti_mm *p) {
 	const int64_t few = DVTI_MIN(p->n, p->m);
 	return few <= DVTI_MM_NARROW && few % 8 != 0 && p->a_k == 1 && p->b_k == 1 && !p->narrow &&
-		   p->k >= DVTI_MM_NARROW_TERMS && p->n * p->m * p->k >= DVTI_MM_SMALL_TERMS;
+		   p->k >= DVTI_MM_NARROW_DEPTH && p->n * p->m * p->k >= DVTI_MM_SMALL_MACS;
 }
 
 /* Chooses the kernel. With one row or column the other factor is read once, so memory decides. */
@@ -15295,8 +15064,8 @@ static dvti_mm_kind dvti_mm_choose(const dvti_mm *p) {
 	int64_t w_next = row ? p->b_col : p->a_row;
 	if (dvti_mm_is_narrow(p))
 		return DVTI_MM_DOTS;
-	if (dvti_mm_slim_chunk(p) && p->m > 1)
-		return DVTI_MM_SLIM;
+	if (dvti_mm_transposed_chunk(p) && p->m > 1)
+		return DVTI_MM_TRANSPOSED;
 	if (p->narrow || (p->n != 1 && p->m != 1))
 		return DVTI_MM_TILES;
 	if (x_k == 1 && w_k == 1)
@@ -15336,9 +15105,9 @@ static void dvti_mm_cut_vector(dvti_mm *p, int threads) {
 	const int64_t pieces = (int64_t)threads * (p->kind == DVTI_MM_COMBINE ? 2 : 4);
 	const bool row = p->n <= p->m;
 	const int64_t length = DVTI_MAX(p->n, p->m), few = DVTI_MIN(p->n, p->m);
-	const int64_t unit = few == 1 ? 64 : p->kind == DVTI_MM_SLIM ? 32 : 4;
-	int64_t piece =
-		DVTI_MIN(length, p->kind == DVTI_MM_SLIM ? dvti_mm_slim_chunk(p) : DVTI_MM_CHUNK);
+	const int64_t unit = few == 1 ? 64 : p->kind == DVTI_MM_TRANSPOSED ? 32 : 4;
+	int64_t piece = DVTI_MIN(length, p->kind == DVTI_MM_TRANSPOSED ? dvti_mm_transposed_chunk(p)
+																   : DVTI_MM_CHUNK);
 	while (threads > 1 && piece >= 2 * unit &&
 		   (few == 1 || piece * few * p->k >= 2 * DVTI_MM_TASK) &&
 		   p->batch * dvti_mm_cuts(length, piece) < pieces)
@@ -15366,7 +15135,7 @@ static void dvti_mm_layout(dvti_mm *p) {
 }
 
 /* Returns whether the elements of A's rows are far apart. Those of a transposed A with short rows
-   are not: each tile of columns would pack it again, and the cache lines that a few of its rows
+   are not. Each tile of columns would pack such an A again. The cache lines that a few of its rows
    need fit in L1 with the panel. */
 static bool dvti_mm_is_spread(const dvti_mm *p) {
 	return p->a_k != 1 && (p->a_row != 1 || p->a_k < 0 || p->a_k * p->size > DVTI_MM_SHORT_ROW);
@@ -15388,8 +15157,8 @@ static void dvti_mm_plan_tiles(dvti_mm *p, int threads) {
 	if (p->kind == DVTI_MM_TILES) {
 		p->pack_b = p->narrow || p->b_col != 1 ||
 					(p->n > (near_b ? 2 : 1) * DVTI_MM_FEW_ROWS &&
-					 (p->k > DVTI_MM_FEW_TERMS || p->n > 512));
-		p->pack_a = p->narrow || (dvti_mm_is_spread(p) && p->m > 128 && p->k > DVTI_MM_FEW_TERMS);
+					 (p->k > DVTI_MM_FEW_DEPTH || p->n > 512));
+		p->pack_a = p->narrow || (dvti_mm_is_spread(p) && p->m > 128 && p->k > DVTI_MM_FEW_DEPTH);
 		dvti_mm_cut_tiles(p, threads);
 		dvti_mm_layout(p);
 		p->stream = dvti_mm_is_streamed(p);
@@ -15401,11 +15170,10 @@ static void dvti_mm_plan_tiles(dvti_mm *p, int threads) {
 	each = (double)p->rows * (double)p->cols * (double)DVTI_MAX(p->k, 1);
 	p->per_task = DVTI_MAX(1, DVTI_MIN((int64_t)(DVTI_MM_TASK / each), p->batch));
 	p->tasks = p->row_tiles * p->col_tiles * dvti_mm_cuts(p->batch, p->per_task);
-	p->areas = dvti_task_areas(p->tasks, dvti_mm_terms(p), threads);
+	p->areas = dvti_task_areas(p->tasks, dvti_mm_macs(p), threads);
 }
 
 /* ---- a tile ---- */
-/* Where matrix number `batch` starts in a factor, in elements. */
 DVTI_FN int64_t dvti_mm_offset(const dvti_view *out, const dvti_view *in, int64_t batch) {
 	int64_t offset = 0;
 	int i;
@@ -15446,7 +15214,7 @@ typedef struct dvti_mm_tile {
 	char *c;
 	int64_t c_row;
 	char *area;
-	int64_t terms[DVTI_MM_STEP / sizeof(float)]; /* dvti_product.b_k */
+	int64_t b_k[DVTI_MM_STEP / sizeof(float)]; /* of dvti_product */
 } dvti_mm_tile;
 
 /* Multiplies some rows of A with one panel of B. The first rows pack the panel, if possible while
@@ -15457,14 +15225,14 @@ static void dvti_mm_panel(const dvti_mm *p, dvti_product q, const char *b, char 
 	int64_t done = 0;
 	q.b = b;
 	if (first && p->b_col == 1 && dvt_dtype_size(of_b) == p->size)
-		done = p->by->pack_on_the_way(&q, p->b_k, panel);
+		done = p->by->multiply_packing(&q, p->b_k, panel);
 	if (first && !done)
 		dvti_mm_pack(p, panel, p->by->width, b, of_b, p->b_k, p->b_col, q.depth, q.cols);
 	q.b = panel;
 	q.rows -= done;
 	q.a = (const char *)q.a + done * q.a_row * p->size;
 	q.c = (char *)q.c + done * q.c_row * p->size;
-	(p->stream ? p->by->multiply_around : p->by->multiply)(&q);
+	(p->stream ? p->by->multiply_stream : p->by->multiply)(&q);
 }
 
 /* Multiplies some rows of a step; B is in place or in panels. */
@@ -15484,7 +15252,7 @@ static void dvti_mm_block(const dvti_mm *p, const dvti_mm_tile *t, int64_t i, in
 	q.a_row = p->a_row;
 	q.a_k = p->a_k;
 	q.b = b;
-	q.b_k = t->terms;
+	q.b_k = t->b_k;
 	q.b_panel = width;
 	q.c = t->c + i * t->c_row * p->size;
 	q.c_row = t->c_row;
@@ -15497,7 +15265,7 @@ static void dvti_mm_block(const dvti_mm *p, const dvti_mm_tile *t, int64_t i, in
 		q.a_k = 1;
 	}
 	if (!p->pack_b) {
-		(p->stream ? p->by->multiply_around : p->by->multiply)(&q);
+		(p->stream ? p->by->multiply_stream : p->by->multiply)(&q);
 		return;
 	}
 	for (j = 0; j < t->cols; j += width) {
@@ -15556,8 +15324,8 @@ static void dvti_mm_one_vector(const dvti_mm *p, int64_t batch, int64_t i, int64
 	int64_t count = row ? DVTI_MIN(p->cols, p->m - j) : DVTI_MIN(p->rows, p->n - i);
 	dvti_matrices matrices;
 	dvti_dots dots;
-	if (p->kind == DVTI_MM_SLIM && dvti_mm_matrices(p, &matrices)) {
-		dvti_mm_slim(p->by, &matrices, i, count);
+	if (p->kind == DVTI_MM_TRANSPOSED && dvti_mm_matrices(p, &matrices)) {
+		dvti_mm_transposed(p->by, &matrices, i, count);
 		return;
 	}
 	if (p->kind == DVTI_MM_COMBINE) {
@@ -15586,7 +15354,7 @@ static void dvti_mm_task(void *user, int64_t task, void *area) {
 	t.area = (char *)area;
 	if (p->kind == DVTI_MM_TILES)
 		for (k = 0; k < DVTI_MIN(p->depth, p->k); k++)
-			t.terms[k] = k * (p->pack_b ? p->by->width : p->b_k);
+			t.b_k[k] = k * (p->pack_b ? p->by->width : p->b_k);
 	for (; batch < end; batch++) {
 		if (p->kind == DVTI_MM_TILES)
 			dvti_mm_one_tile(p, &t, batch, i, j);
@@ -15624,28 +15392,28 @@ DVTI_FN int64_t dvti_cpu_matmul_plan(dvti_launch *launch, int threads) {
 	dvti_matrices matrices;
 	bool plain, one;
 	if (!simd) {
-		plan->way = DVTI_MM_ORACLE;
+		plan->algorithm = DVTI_MM_ORACLE;
 		return 0;
 	}
 	if (!dvti_mm_takes(launch)) {
-		plan->way = DVTI_MM_INTEGERS;
+		plan->algorithm = DVTI_MM_INTEGERS;
 		return dvti_mm_plan_integers(&plan->as.integers, launch, threads);
 	}
 	dvti_mm_shape(p, launch);
 	plain = dvti_mm_matrices(p, &matrices);
-	one = plain && dvti_mm_is_one_call(&matrices, DVTI_MM_SMALL_TERMS);
+	one = plain && dvti_mm_is_one_call(&matrices, DVTI_MM_SMALL_MACS);
 	if (!one) {
 		threads = dvti_cpu_threads(threads);
-		one = plain && threads == 1 && dvti_mm_is_one_call(&matrices, DVTI_MM_ALONE_TERMS) &&
+		one = plain && threads == 1 && dvti_mm_is_one_call(&matrices, DVTI_MM_SERIAL_MACS) &&
 			  !dvti_mm_is_narrow(p);
 	}
 	if (one) {
-		plan->way = DVTI_MM_ONE_CALL;
+		plan->algorithm = DVTI_MM_ONE_CALL;
 		plan->as.one.simd = simd;
 		plan->as.one.matrices = matrices;
 		return 0;
 	}
-	plan->way = DVTI_MM_PLANNED;
+	plan->algorithm = DVTI_MM_PLANNED;
 	p->simd = simd;
 	p->by = p->size == 8 ? dvti_simd_products_of(simd)->f64 : dvti_simd_products_of(simd)->f32;
 	dvti_mm_plan_tiles(p, threads);
@@ -15654,19 +15422,19 @@ DVTI_FN int64_t dvti_cpu_matmul_plan(dvti_launch *launch, int threads) {
 
 DVTI_FN void dvti_cpu_matmul(const dvti_launch *launch) {
 	const dvti_mm_plan *plan = (const dvti_mm_plan *)(const void *)&launch->plan;
-	if (plan->way == DVTI_MM_ONE_CALL) {
+	if (plan->algorithm == DVTI_MM_ONE_CALL) {
 		const dvti_matrices *q = &plan->as.one.matrices;
 		const dvti_simd *simd = plan->as.one.simd;
 		dvti_mm_one_call(q->dtype == DVT_F64 ? dvti_simd_products_of(simd)->f64
 											 : dvti_simd_products_of(simd)->f32,
 						 q);
 		dvti_epilogue_part(simd, launch, 0, q->m, q->n, q->m);
-	} else if (plan->way == DVTI_MM_PLANNED) {
+	} else if (plan->algorithm == DVTI_MM_PLANNED) {
 		dvti_mm p = plan->as.tiled;
 		p.launch = launch;
-		dvti_run_tasks(p.tasks, dvti_mm_terms(&p), launch->workspace, p.areas, p.area, dvti_mm_task,
+		dvti_run_tasks(p.tasks, dvti_mm_macs(&p), launch->workspace, p.areas, p.area, dvti_mm_task,
 					   &p);
-	} else if (plan->way == DVTI_MM_INTEGERS) {
+	} else if (plan->algorithm == DVTI_MM_INTEGERS) {
 		dvti_mm_run_integers(&plan->as.integers, launch);
 	} else {
 		dvti_ref_matmul(launch);
@@ -15686,10 +15454,7 @@ DVTI_FN void dvti_cpu_matmul(const dvti_launch *launch) {
 #undef DVTI_MM_STREAM
 #undef DVTI_MM_TASK
 #undef DVTI_MM_CHUNK
-/* ==== end src/3_cpu/cpu_matmul.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 71 "src/devtensor_spine.h"
-#endif
+/* ==== end cpu_matmul.c ==== */
 /* ==== begin src/3_cpu/cpu_matmul_small.c ==== */
 /* Small matrix products: one call of the kernel, since planning takes as long. Transposed copies
    are on the stack. */
@@ -15708,33 +15473,33 @@ static int64_t dvti_mm_size(const dvti_matrices *p) {
 	return p->dtype == DVT_F64 ? 8 : 4;
 }
 
-DVTI_FN int64_t dvti_mm_slim_rows(const dvti_matrices *p) {
+DVTI_FN int64_t dvti_mm_transposed_rows(const dvti_matrices *p) {
 	return p->a_row == 1 && p->n >= DVTI_MM_MANY && p->m < 16 && p->m % 8 != 0 && p->k >= 32 &&
 				   p->k <= DVTI_MM_DEPTH
 			   ? DVTI_MM_NEAR / 64 / p->m * (64 / dvti_mm_size(p))
 			   : 0;
 }
 
-DVTI_FN bool dvti_mm_is_one_call(const dvti_matrices *p, int64_t terms) {
-	const int64_t most = DVTI_MM_ALONE_TERMS;
+DVTI_FN bool dvti_mm_is_one_call(const dvti_matrices *p, int64_t macs) {
+	const int64_t most = DVTI_MM_SERIAL_MACS;
 	return p->n > 1 && p->m > 1 && p->n <= most && p->m <= most && p->k <= DVTI_MM_DEPTH &&
-		   p->n * p->m <= terms && p->n * p->m * p->k < terms &&
-		   (p->n <= DVTI_MM_FEW_ROWS || p->k <= DVTI_MM_FEW_TERMS) &&
-		   (p->b_col == 1 || p->n <= dvti_mm_slim_rows(p) ||
+		   p->n * p->m <= macs && p->n * p->m * p->k < macs &&
+		   (p->n <= DVTI_MM_FEW_ROWS || p->k <= DVTI_MM_FEW_DEPTH) &&
+		   (p->b_col == 1 || p->n <= dvti_mm_transposed_rows(p) ||
 			(p->b_k == 1 && dvti_mm_up(p->m * dvti_mm_size(p), 64) * p->k <= DVTI_MM_NEAR));
 }
 
 /* b_k: from one row of q's B to the next. */
 static void dvti_mm_multiply(const dvti_simd_gemm *by, dvti_product *q, int64_t b_k) {
 	static const double zero = 0;
-	int64_t terms[DVTI_MM_DEPTH], k, at = 0; /* DVTI_MM_DEPTH is a multiple of 4 */
+	int64_t offset[DVTI_MM_DEPTH], k, at = 0; /* DVTI_MM_DEPTH is a multiple of 4 */
 	for (k = 0; k < q->depth; k += 4, at += 4 * b_k) {
-		terms[k] = at;
-		terms[k + 1] = at + b_k;
-		terms[k + 2] = at + 2 * b_k;
-		terms[k + 3] = at + 3 * b_k;
+		offset[k] = at;
+		offset[k + 1] = at + b_k;
+		offset[k + 2] = at + 2 * b_k;
+		offset[k + 3] = at + 3 * b_k;
 	}
-	q->b_k = terms;
+	q->b_k = offset;
 	q->b_panel = by->width;
 	q->start = &zero;
 	q->start_row = 0;
@@ -15757,15 +15522,15 @@ static void dvti_mm_one_call_of(const dvti_simd_gemm *by, const dvti_matrices *p
 }
 
 static void dvti_mm_one_call_transposed(const dvti_simd_gemm *by, const dvti_matrices *p) {
-	DVTI_LINE_ALIGNED double turned[DVTI_MM_NEAR / sizeof(double)];
+	DVTI_LINE_ALIGNED double transposed[DVTI_MM_NEAR / sizeof(double)];
 	const int64_t size = dvti_mm_size(p), row = dvti_mm_up(p->m * size, 64) / size;
-	by->transpose(turned, row, p->b, p->dtype, p->b_col, p->k, p->m);
-	dvti_mm_one_call_of(by, p, turned, row);
+	by->transpose(transposed, row, p->b, p->dtype, p->b_col, p->k, p->m);
+	dvti_mm_one_call_of(by, p, transposed, row);
 }
 
-DVTI_FN void dvti_mm_slim(const dvti_simd_gemm *by, const dvti_matrices *p, int64_t i,
-						  int64_t rows) {
-	DVTI_LINE_ALIGNED double turned[DVTI_MM_NEAR / sizeof(double)];
+DVTI_FN void dvti_mm_transposed(const dvti_simd_gemm *by, const dvti_matrices *p, int64_t i,
+								int64_t rows) {
+	DVTI_LINE_ALIGNED double transposed[DVTI_MM_NEAR / sizeof(double)];
 	const int64_t size = dvti_mm_size(p);
 	dvti_product q;
 	q.rows = p->m;
@@ -15774,16 +15539,16 @@ DVTI_FN void dvti_mm_slim(const dvti_simd_gemm *by, const dvti_matrices *p, int6
 	q.a_row = p->b_col;
 	q.a_k = p->b_k;
 	q.b = (const char *)p->a + i * size;
-	q.c = turned;
+	q.c = transposed;
 	q.c_row = dvti_mm_up(rows * size, 64) / size;
 	q.depth = p->k;
 	dvti_mm_multiply(by, &q, p->a_k);
-	by->transpose_exactly((char *)p->c + i * p->m * size, p->m, turned, q.c_row, rows, p->m);
+	by->transpose_exactly((char *)p->c + i * p->m * size, p->m, transposed, q.c_row, rows, p->m);
 }
 
 DVTI_FN void dvti_mm_one_call(const dvti_simd_gemm *by, const dvti_matrices *p) {
-	if (p->n <= dvti_mm_slim_rows(p))
-		dvti_mm_slim(by, p, 0, p->n);
+	if (p->n <= dvti_mm_transposed_rows(p))
+		dvti_mm_transposed(by, p, 0, p->n);
 	else if (p->b_col != 1)
 		dvti_mm_one_call_transposed(by, p);
 	else
@@ -15792,7 +15557,7 @@ DVTI_FN void dvti_mm_one_call(const dvti_simd_gemm *by, const dvti_matrices *p) 
 
 DVTI_FN bool dvti_cpu_matmul_small(const dvti_matrices *product) {
 	const dvti_simd *simd = dvti_simd_now();
-	if (!simd || !dvti_mm_is_one_call(product, DVTI_MM_SMALL_TERMS))
+	if (!simd || !dvti_mm_is_one_call(product, DVTI_MM_SMALL_MACS))
 		return false;
 	dvti_mm_one_call(product->dtype == DVT_F64 ? dvti_simd_products_of(simd)->f64
 											   : dvti_simd_products_of(simd)->f32,
@@ -15802,10 +15567,7 @@ DVTI_FN bool dvti_cpu_matmul_small(const dvti_matrices *product) {
 
 #undef DVTI_MM_NEAR
 #undef DVTI_MM_MANY
-/* ==== end src/3_cpu/cpu_matmul_small.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 72 "src/devtensor_spine.h"
-#endif
+/* ==== end cpu_matmul_small.c ==== */
 /* ==== begin src/3_cpu/cpu_matmul_int.c ==== */
 /* Products of integers. Products of bytes run in the float kernels: floats hold the sums of one
    step exactly, and int32 accumulators add the steps. All others run in int64: products with a
@@ -16014,10 +15776,7 @@ DVTI_FN void dvti_mm_run_integers(const dvti_mm_integers *plan, const dvti_launc
 	dvti_run_tasks(p.tasks, dvti_int_multiply_adds(&p), launch->workspace, p.areas,
 				   p.vector ? 0 : p.plan.bytes, p.vector ? dvti_int_vector : dvti_int_tile, &p);
 }
-/* ==== end src/3_cpu/cpu_matmul_int.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 73 "src/devtensor_spine.h"
-#endif
+/* ==== end cpu_matmul_int.c ==== */
 /* ==== begin src/3_cpu/cpu_optimizer.c ==== */
 /* Optimizer steps. The ISA target's kernels compute arrays that are all float32. Others are
    computed element by element in float64 and rounded once per array. Both include the same formulas
@@ -16085,7 +15844,7 @@ DVTI_FN void dvti_mm_run_integers(const dvti_mm_integers *plan, const dvti_launc
 	DVTI_INLINE uint32_t V(name)(V(A) a) { \
 		return value; \
 	}
-/* ==== end src/3_cpu/simd/primitives_begin.inl ==== */
+/* ==== end primitives_begin.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 13 "src/3_cpu/cpu_optimizer.c"
 #endif
@@ -16120,7 +15879,7 @@ DVTI_REG1(d, dsqrt, d, sqrt(a))
                Source: Graves, 2013
      adagrad   n <- n + g g, w <- w - a (g / sqrt(n + e) + d w). Source: Duchi et al., 2011 */
 
-/* What one step reads and writes. */
+/* The operands of one step. */
 #ifdef DEVTENSOR_LINES
 #line 22 "src/2_core/math/optimizer_steps.inl"
 #endif
@@ -16207,7 +15966,7 @@ DVTI_INLINE void V(update_adagrad)(const double *f, bool flag, int states, V(ste
 #undef DVTI_DECAY
 #undef DVTI_P
 #undef DVTI_AVERAGE
-/* ==== end src/2_core/math/optimizer_steps.inl ==== */
+/* ==== end optimizer_steps.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 23 "src/3_cpu/cpu_optimizer.c"
 #endif
@@ -16284,7 +16043,7 @@ static void dvti_update_elements(void *user, int64_t begin, int64_t end) {
 #undef DVTI_LN2
 #undef DVTI_LN2_HIGH
 #undef DVTI_LN2_LOW
-/* ==== end src/3_cpu/simd/primitives_end.inl ==== */
+/* ==== end primitives_end.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 59 "src/3_cpu/cpu_optimizer.c"
 #endif
@@ -16372,10 +16131,7 @@ DVTI_FN void dvti_cpu_optimizer(const dvti_launch *launch) {
 		plan.step.s[k] = (float *)launch->out[1 + k].data;
 	dvti_parallel_for(n, 0.08 + 0.15 * plan.states, dvti_update_range, &plan);
 }
-/* ==== end src/3_cpu/cpu_optimizer.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 74 "src/devtensor_spine.h"
-#endif
+/* ==== end cpu_optimizer.c ==== */
 /* ==== begin src/3_cpu/cpu_pool.c ==== */
 /* Pooling: the maximum or the mean of each window, and their gradients. Windows are clipped to x. A
    work item is a plane (one channel of one image); planes are independent. The ISA target's kernels
@@ -16482,7 +16238,7 @@ static void DVTI_G(max)(const dvti_pool2d_shape *p, int64_t first, int64_t last)
    there. */
 static void DVTI_G(max_places)(const dvti_pool2d_shape *p, int64_t first, int64_t last) {
 	const dvti_view *from = &p->launch->in[0], *x = &p->launch->in[1], *out = &p->launch->out[0];
-	bool pick = p->launch->op == DVTI_OP_max_pool2d_pick, past_relu = p->launch->i[7] == 1;
+	bool pick = p->launch->op == DVTI_OP_max_pool2d_pick, relu_masked = p->launch->i[7] == 1;
 	int64_t plane, i, j, size = p->extent[0] * p->extent[1];
 	for (plane = first; plane < last; plane++) {
 		for (i = 0; !pick && i < size; i++)
@@ -16495,7 +16251,7 @@ static void DVTI_G(max_places)(const dvti_pool2d_shape *p, int64_t first, int64_
 				int64_t window = (plane * p->windows[0] + i) * p->windows[1] + j;
 				if (pick)
 					DVTI_WRITE(out, window, DVTI_READ(from, place));
-				else if (!past_relu || DVTI_READ(x, place) != 0)
+				else if (!relu_masked || DVTI_READ(x, place) != 0)
 					DVTI_WRITE(out, place, DVTI_READ(out, place) + DVTI_READ(from, window));
 			}
 		}
@@ -16556,7 +16312,7 @@ static void DVTI_G(planes)(const dvti_pool2d_shape *p, int64_t first, int64_t la
 		DVTI_G(max_places)(p, first, last);
 	}
 }
-/* ==== end src/3_cpu/cpu_pool.inl ==== */
+/* ==== end cpu_pool.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 44 "src/3_cpu/cpu_pool.c"
 #endif
@@ -16630,7 +16386,7 @@ static void DVTI_G(max)(const dvti_pool2d_shape *p, int64_t first, int64_t last)
    there. */
 static void DVTI_G(max_places)(const dvti_pool2d_shape *p, int64_t first, int64_t last) {
 	const dvti_view *from = &p->launch->in[0], *x = &p->launch->in[1], *out = &p->launch->out[0];
-	bool pick = p->launch->op == DVTI_OP_max_pool2d_pick, past_relu = p->launch->i[7] == 1;
+	bool pick = p->launch->op == DVTI_OP_max_pool2d_pick, relu_masked = p->launch->i[7] == 1;
 	int64_t plane, i, j, size = p->extent[0] * p->extent[1];
 	for (plane = first; plane < last; plane++) {
 		for (i = 0; !pick && i < size; i++)
@@ -16643,7 +16399,7 @@ static void DVTI_G(max_places)(const dvti_pool2d_shape *p, int64_t first, int64_
 				int64_t window = (plane * p->windows[0] + i) * p->windows[1] + j;
 				if (pick)
 					DVTI_WRITE(out, window, DVTI_READ(from, place));
-				else if (!past_relu || DVTI_READ(x, place) != 0)
+				else if (!relu_masked || DVTI_READ(x, place) != 0)
 					DVTI_WRITE(out, place, DVTI_READ(out, place) + DVTI_READ(from, window));
 			}
 		}
@@ -16704,7 +16460,7 @@ static void DVTI_G(planes)(const dvti_pool2d_shape *p, int64_t first, int64_t la
 		DVTI_G(max_places)(p, first, last);
 	}
 }
-/* ==== end src/3_cpu/cpu_pool.inl ==== */
+/* ==== end cpu_pool.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 55 "src/3_cpu/cpu_pool.c"
 #endif
@@ -16827,7 +16583,7 @@ DVTI_FN bool dvti_fast_pool2d(const dvti_launch *launch, const dvti_simd *simd) 
 	p->width = x->dim[3];
 	p->stride = launch->i[2];
 	p->inside = launch->i[6] == 1;
-	p->past_relu = launch->i[7] == 1;
+	p->relu_masked = launch->i[7] == 1;
 	p->counted = work.counted;
 	p->pairs = dvti_pooling_is_pairs(launch, p);
 	takes = work.run &&
@@ -16840,10 +16596,7 @@ DVTI_FN bool dvti_fast_pool2d(const dvti_launch *launch, const dvti_simd *simd) 
 		dvti_pool2d_by_window(launch);
 	return true;
 }
-/* ==== end src/3_cpu/cpu_pool.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 75 "src/devtensor_spine.h"
-#endif
+/* ==== end cpu_pool.c ==== */
 /* ==== begin src/3_cpu/cpu_random.c ==== */
 /* Random numbers. Each element is a function of the key and its own position, so results do not
    depend on threads or devices. The layouts that reproduce other libraries' numbers are at the
@@ -16912,10 +16665,7 @@ DVTI_FN bool dvti_fast_pool2d(const dvti_launch *launch, const dvti_simd *simd) 
 	DVTI_INLINE uint32_t V(name)(V(A) a) { \
 		return value; \
 	}
-/* ==== end src/3_cpu/simd/primitives_begin.inl ==== */
-#ifdef DEVTENSOR_LINES
-#line 16 "src/3_cpu/cpu_random.c"
-#endif
+/* ==== end primitives_begin.inl ==== */
 /* ==== begin src/3_cpu/ref/scalar.inl ==== */
 /* The SIMD primitives of 2_core/math/ (see simd/vec.inl) for one float, as far as logarithms and
    normal numbers need them. */
@@ -16968,10 +16718,7 @@ DVTI_REG_SHIFT(i, ishr, (int32_t)((uint32_t)a >> n))
 DVTI_REG_SHIFT(i, isar, a < 0 ? ~(~a >> n) : a >> n)
 DVTI_REG2(m, igt, i, i, a > b)
 DVTI_REG_BITS(mbits, m, a ? 0xffff : 0)
-/* ==== end src/3_cpu/ref/scalar.inl ==== */
-#ifdef DEVTENSOR_LINES
-#line 17 "src/3_cpu/cpu_random.c"
-#endif
+/* ==== end scalar.inl ==== */
 /* ==== begin src/2_core/math/basics.inl ==== */
 /* Common definitions of the float functions in this directory. They are written in SIMD primitives
    that the including file defines. On the CPU V(f) is a vector of 16 floats (3_cpu/simd/vec.inl
@@ -17011,10 +16758,7 @@ DVTI_INLINE V(f) V(sign_bit)(V(f) a) {
 DVTI_INLINE V(f) V(within)(V(f) a, float low, float high) {
 	return V(min)(V(set)(high), V(max)(V(set)(low), a));
 }
-/* ==== end src/2_core/math/basics.inl ==== */
-#ifdef DEVTENSOR_LINES
-#line 18 "src/3_cpu/cpu_random.c"
-#endif
+/* ==== end basics.inl ==== */
 /* ==== begin src/2_core/math/log.inl ==== */
 /* Logarithms; see basics.inl. */
 
@@ -17114,10 +16858,7 @@ DVTI_INLINE V(f) V(log1p)(V(f) x) {
 	result = V(bit_or)(V(log_of)(e, f), V(sign_bit)(x));
 	return rare ? V(log_special)(u, result) : result;
 }
-/* ==== end src/2_core/math/log.inl ==== */
-#ifdef DEVTENSOR_LINES
-#line 19 "src/3_cpu/cpu_random.c"
-#endif
+/* ==== end log.inl ==== */
 /* ==== begin src/2_core/math/box_muller.inl ==== */
 /* The transform of Box and Muller: two normal numbers from two 32-bit random numbers without sign.
    Needs log.inl; see basics.inl. tests/isa/test_normal.c has the largest error against the exact
@@ -17164,7 +16905,7 @@ DVTI_INLINE void V(normal_pair)(V(i) first, V(i) second, V(f) mean, V(f) deviati
 	*even = V(fma)(deviation, V(mul)(r, x), mean);
 	*odd = V(fma)(deviation, V(mul)(r, y), mean);
 }
-/* ==== end src/2_core/math/box_muller.inl ==== */
+/* ==== end box_muller.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 20 "src/3_cpu/cpu_random.c"
 #endif
@@ -17216,7 +16957,7 @@ DVTI_FN void dvti_normal_pair(uint32_t first, uint32_t second, const dvti_launch
 #undef DVTI_LN2
 #undef DVTI_LN2_HIGH
 #undef DVTI_LN2_LOW
-/* ==== end src/3_cpu/simd/primitives_end.inl ==== */
+/* ==== end primitives_end.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 31 "src/3_cpu/cpu_random.c"
 #endif
@@ -17586,10 +17327,7 @@ DVTI_FN void dvti_cpu_random(const dvti_launch *launch) {
 		dvti_parallel_for(states, 10 * (double)n / (double)states, dvti_random_mxnet, user);
 	}
 }
-/* ==== end src/3_cpu/cpu_random.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 76 "src/devtensor_spine.h"
-#endif
+/* ==== end cpu_random.c ==== */
 /* ==== begin src/3_cpu/cpu_reduce.c ==== */
 /* Reductions by the kernels of an ISA target, which read float32 and narrower floats, float64, and
    for any and all every dtype; of integers by those of cpu_reduce_integers.c.
@@ -17600,11 +17338,9 @@ DVTI_FN void dvti_cpu_random(const dvti_launch *launch) {
        columns   the kept positions lie closer: runs of neighboring results, row after row
 
    The shape alone cuts results into chunks, and the chunks of a result meet in a balanced tree. So
-   the bits do not depend on the number of threads. Elements that lie neither way, or whose dtype a
-   kernel does not read, pass through blocks that stay in L1. Many short rows are one call. */
-#ifdef DEVTENSOR_LINES
-#line 11 "src/3_cpu/cpu_reduce.c"
-#endif
+   the bits do not depend on the number of threads. Elements in any other layout, or whose dtype a
+   kernel does not read, pass through blocks that stay in L1. One kernel call reduces many short
+   rows. */
 /* ==== begin src/3_cpu/cpu_reduce.h ==== */
 /* The plan of a reduction: which kernel, which positions are kept and reduced, how the work is
    cut. */
@@ -17633,7 +17369,7 @@ typedef union dvti_reduce_values {
 	int64_t i[DVTI_ACROSS];
 } dvti_reduce_values;
 
-/* What launch->plan contains. */
+/* Contents of launch->plan. */
 typedef struct dvti_reduce_plan {
 	const dvti_launch *launch; /* set by `run` */
 	const dvti_simd *simd;     /* NULL: the oracle computes, and nothing else is set */
@@ -17653,9 +17389,9 @@ typedef struct dvti_reduce_plan {
 } dvti_reduce_plan;
 
 #endif
-/* ==== end src/3_cpu/cpu_reduce.h ==== */
+/* ==== end cpu_reduce.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 12 "src/3_cpu/cpu_reduce.c"
+#line 13 "src/3_cpu/cpu_reduce.c"
 #endif
 
 #define DVTI_REDUCE_RUN 32      /* shorter runs in memory are gathered into blocks */
@@ -17669,7 +17405,7 @@ static double dvti_log_add(double a, double b) {
 	return a != a || b != b ? a + b : most - most == 0 ? most + log1p(exp(least - most)) : most;
 }
 
-/* Of equals, such as -0 and +0, a stays. */
+/* Joins two partial results. If a and b compare equal (-0 and +0), returns a. */
 static double dvti_join_f64(dvti_join join, double a, double b) {
 	return join == DVTI_JOIN_add       ? a + b
 		   : join == DVTI_JOIN_mul     ? a * b
@@ -17684,7 +17420,7 @@ static int64_t dvti_join_i64(dvti_join join, int64_t a, int64_t b) {
 									   : dvti_i64_larger(a, b);
 }
 
-/* b stands behind a. Of equals, and of several NaN, the first position stays. */
+/* Joins b into a, which precedes it. Ties and multiple NaN keep the first position. */
 static void dvti_join_partials(const dvti_reduce_plan *plan, dvti_partial *a, dvti_partial b) {
 	double f;
 	int64_t i;
@@ -17932,8 +17668,8 @@ static void dvti_reduce_column_items(void *user, int64_t begin, int64_t end) {
 	}
 }
 
-/* Reduces results first..first + n, whole: rows as they lie in memory, or some short ones gathered.
-   Others one by one. */
+/* Reduces results first..first + n without chunks: rows in place, or short rows gathered into a
+   block. Others one by one. */
 static void dvti_reduce_whole_rows(const dvti_reduce_plan *plan, int64_t first, int64_t n,
 								   dvti_reduce_values *to, int64_t *to_at) {
 	const int last = plan->kept.ndim - 1;
@@ -18058,10 +17794,7 @@ DVTI_FN void dvti_cpu_variance(const dvti_launch *launch) {
 #undef DVTI_REDUCE_SHORT
 #undef DVTI_REDUCE_BYTES
 #undef DVTI_REDUCE_GATHER
-/* ==== end src/3_cpu/cpu_reduce.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 77 "src/devtensor_spine.h"
-#endif
+/* ==== end cpu_reduce.c ==== */
 /* ==== begin src/3_cpu/cpu_reduce_integers.c ==== */
 /* Reductions of integers, in int64: loops over blocks, as the kernels of floats are
    (cpu_reduce_plan.c cuts the work for both). Every order gives the same bits, since sums and
@@ -18196,10 +17929,7 @@ DVTI_FN dvti_reduce_kernel dvti_reduce_integers(dvti_op op) {
 }
 
 #undef W
-/* ==== end src/3_cpu/cpu_reduce_integers.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 78 "src/devtensor_spine.h"
-#endif
+/* ==== end cpu_reduce_integers.c ==== */
 /* ==== begin src/3_cpu/cpu_reduce_plan.c ==== */
 /* Plans reductions: merges and splits axes, chooses the kernel, cuts the work into items. */
 #ifdef DEVTENSOR_LINES
@@ -18238,7 +17968,7 @@ static void dvti_reduce_split(const dvti_launch *launch, dvti_reduce_plan *plan)
 	plan->n_chunks = DVTI_MAX((plan->n_reduced + plan->chunk - 1) / plan->chunk, 1);
 }
 
-/* Cuts work items. Columns are read faster by whole pages, where each thread gets enough of
+/* Divides the work into items. Full pages of columns read faster, if each thread gets enough of
    them. */
 static void dvti_reduce_cut(dvti_reduce_plan *plan, int threads) {
 	const int last = plan->kept.ndim - 1;
@@ -18313,7 +18043,8 @@ DVTI_FN int64_t dvti_cpu_reduce_plan(dvti_launch *launch, int threads) {
 	}
 	dvti_reduce_choose(launch, simd, plan);
 	dvti_reduce_split(launch, plan);
-	/* Of a short row of 16-bit floats the tail costs more than a copy of many rows. */
+	/* Long 16-bit rows are read in place. For short ones a partial vector costs more than a block
+       copy. */
 	if (plan->compute == DVTI_F32 && plan->method == DVTI_METHOD_ADD &&
 		launch->op != DVTI_OP_variance &&
 		(plan->columns ? 4 * plan->kept.dim[plan->kept.ndim - 1] : plan->n_reduced) >=
@@ -18329,10 +18060,7 @@ DVTI_FN int64_t dvti_cpu_reduce_plan(dvti_launch *launch, int threads) {
 #undef DVTI_REDUCE_COLUMN_CHUNK
 #undef DVTI_REDUCE_LONG
 #undef DVTI_REDUCE_ITEM
-/* ==== end src/3_cpu/cpu_reduce_plan.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 79 "src/devtensor_spine.h"
-#endif
+/* ==== end cpu_reduce_plan.c ==== */
 /* ==== begin src/3_cpu/cpu_scan.c ==== */
 /* Cumulative sums of contiguous arrays (a, n, b) along n. cpu_scan.h shows the work items. Sums of
    floats are chains of additions in float64, so that sums of positive numbers never decrease. Each
@@ -18460,10 +18188,7 @@ DVTI_FN void dvti_cpu_scan(const dvti_launch *launch) {
 	}
 	dvti_scan_pass(scan);
 }
-/* ==== end src/3_cpu/cpu_scan.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 80 "src/devtensor_spine.h"
-#endif
+/* ==== end cpu_scan.c ==== */
 /* ==== begin src/3_cpu/cpu_scan_columns.c ==== */
 /* Cumulative sums of neighboring lines (b > 1): rows are added to rows. */
 #ifdef DEVTENSOR_LINES
@@ -18595,10 +18320,7 @@ DVTI_FN void dvti_scan_columns_items(void *user, int64_t begin, int64_t end) {
 		else
 			dvti_scan_columns_chunk(scan, begin, 0, scan->chunks);
 }
-/* ==== end src/3_cpu/cpu_scan_columns.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 81 "src/devtensor_spine.h"
-#endif
+/* ==== end cpu_scan_columns.c ==== */
 /* ==== begin src/3_cpu/cpu_scan_lines.c ==== */
 /* Cumulative sums along memory (b = 1). */
 #ifdef DEVTENSOR_LINES
@@ -18841,14 +18563,11 @@ DVTI_FN void dvti_scan_chunk_items(void *user, int64_t begin, int64_t end) {
 			dvti_scan_integers(scan, a, chunk, count);
 	}
 }
-/* ==== end src/3_cpu/cpu_scan_lines.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 82 "src/devtensor_spine.h"
-#endif
+/* ==== end cpu_scan_lines.c ==== */
 /* ==== begin src/3_cpu/cpu_softmax64.c ==== */
 /* softmax, log_softmax and logsumexp of float64, composed of the elementwise loops of an ISA
-   target: the elements stay in L1 from one loop to the next, so that no kernel of their own has to
-   be compiled. Infinities and NaN behave as in simd/softmax.inl. */
+   target. The elements stay in L1 from one loop to the next. No further kernels are compiled.
+   Infinities and NaN behave as in simd/softmax.inl. */
 #ifdef DEVTENSOR_LINES
 #line 4 "src/3_cpu/cpu_softmax64.c"
 #endif
@@ -18966,8 +18685,7 @@ DVTI_FN void dvti_softmax64(const dvti_simd *simd, const double *x, int64_t x_st
 	}
 }
 
-/* Over the largest number instead of an infinite maximum the sum is infinite, 0 or NaN as it should
-   be. */
+/* Clamps infinite row maxima to +-DBL_MAX. The sum is then infinite, 0 or NaN as it should be. */
 static void dvti_wide_limit(double *most, int64_t n) {
 	int64_t k;
 	for (k = 0; k < n; k++)
@@ -19037,15 +18755,12 @@ DVTI_FN void dvti_logsumexp64_columns(const dvti_simd *simd, const dvti_reductio
 #undef DVTI_WIDE_ROWS
 #undef DVTI_WIDE_SHORT
 #undef DVTI_WIDE_PART
-/* ==== end src/3_cpu/cpu_softmax64.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 83 "src/devtensor_spine.h"
-#endif
+/* ==== end cpu_softmax64.c ==== */
 /* ==== begin src/3_cpu/cpu_softmax.c ==== */
 /* softmax, log_softmax and layer norm by the kernels of an ISA target, many rows per call; of
    float64 composed (cpu_softmax64.c). Rows of 16-bit floats, and rows whose elements are not
    contiguous, are copied to the stack when they are short enough. The oracle computes what is left:
-   other such rows, rows of integers. No way needs workspace, so `run` plans. */
+   other such rows, rows of integers. No algorithm needs workspace, so `run` plans. */
 #ifdef DEVTENSOR_LINES
 #line 5 "src/3_cpu/cpu_softmax.c"
 #endif
@@ -19147,7 +18862,8 @@ static void dvti_soft_tiles(void *user, int64_t begin, int64_t end) {
 	}
 }
 
-/* Whether neighboring rows are contiguous, and closer in memory than the elements of one row. */
+/* Returns whether neighboring rows are contiguous, and closer in memory than the elements of one
+   row. */
 static bool dvti_soft_side_by_side(const dvti_soft_plan *plan) {
 	const int in = plan->in.ndim - 1, out = plan->out.ndim - 1;
 	return (plan->in.dtype == DVT_F32 || plan->wide) && plan->in_step != 1 &&
@@ -19253,10 +18969,7 @@ DVTI_FN void dvti_cpu_layer_norm(const dvti_launch *launch) {
 
 #undef DVTI_SOFTMAX_COPY
 #undef DVTI_SOFTMAX_TILE
-/* ==== end src/3_cpu/cpu_softmax.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 84 "src/devtensor_spine.h"
-#endif
+/* ==== end cpu_softmax.c ==== */
 /* ==== begin src/3_cpu/cpu_sort.c ==== */
 /* Sorts rows, stable. Elements become unsigned keys in the elements' order. A radix sort, least
    significant digit first, moves keys, or keys with positions. Digits have 11 bits where that saves
@@ -19281,10 +18994,10 @@ DVTI_FN void dvti_cpu_layer_norm(const dvti_launch *launch) {
 #define DVTI_SORT_AHEAD 256        /* elements of rows of which the next ones are fetched ahead */
 #define DVTI_SORT_INTERLEAVED 4096 /* elements of the longest rows that are sorted side by side */
 #define DVTI_SORT_RANKED 256       /* elements of rows whose places are counted */
-#define DVTI_SORT_TERMS 130.       /* per element, as a product's terms (dvti_task_areas) */
-#define DVTI_SORT_INTERLEAVED_TERMS 20.
+#define DVTI_SORT_COST 130.        /* per element, in multiply-adds (dvti_task_areas) */
+#define DVTI_SORT_INTERLEAVED_COST 20.
 
-/* What launch->plan contains. */
+/* Contents of launch->plan. */
 typedef struct dvti_sort_plan {
 	const dvti_launch *launch;        /* set by `run` */
 	const dvti_simd *simd;            /* NULL: no ISA target is chosen */
@@ -19295,7 +19008,7 @@ typedef struct dvti_sort_plan {
 	bool wide;        /* keys of 64 bits, or numbers of more than 32 */
 } dvti_sort_plan;
 
-/* ---- radix sort of x by way of y; the result is in the one that is returned ---- */
+/* ---- radix sort of x with scratch y; returns the buffer with the result ---- */
 #define DVTI_DEFINE_RADIX(name, T, KEY) \
 	static void name##_insert(T *x, int64_t n) { \
 		int64_t i, j; \
@@ -19628,9 +19341,9 @@ static void dvti_sort_task(void *user, int64_t task, void *area) {
 }
 
 /* ---- the kernel ---- */
-static double dvti_sort_terms(const dvti_sort_plan *plan) {
+static double dvti_sort_cost(const dvti_sort_plan *plan) {
 	return (double)(plan->rows * plan->n) *
-		   (plan->interleaved ? DVTI_SORT_INTERLEAVED_TERMS : DVTI_SORT_TERMS);
+		   (plan->interleaved ? DVTI_SORT_INTERLEAVED_COST : DVTI_SORT_COST);
 }
 
 DVTI_PLAN_FITS(dvti_sort_plan)
@@ -19659,14 +19372,14 @@ DVTI_FN int64_t dvti_sort_plan_of(dvti_launch *launch, int threads) {
 	plan->bits = dtype == DVT_BOOL ? 1 : 8 * (int)size;
 	plan->wide = wide;
 	plan->area_bytes = bytes;
-	plan->areas = dvti_task_areas(plan->tasks, dvti_sort_terms(plan), dvti_cpu_threads(threads));
+	plan->areas = dvti_task_areas(plan->tasks, dvti_sort_cost(plan), dvti_cpu_threads(threads));
 	return plan->areas * bytes;
 }
 
 DVTI_FN void dvti_cpu_sort(const dvti_launch *launch) {
 	dvti_sort_plan *plan = (dvti_sort_plan *)dvti_cpu_plan_at(launch);
 	plan->launch = launch;
-	dvti_run_tasks(plan->tasks, dvti_sort_terms(plan), launch->workspace, plan->areas,
+	dvti_run_tasks(plan->tasks, dvti_sort_cost(plan), launch->workspace, plan->areas,
 				   plan->area_bytes, dvti_sort_task, plan);
 }
 
@@ -19676,12 +19389,9 @@ DVTI_FN void dvti_cpu_sort(const dvti_launch *launch) {
 #undef DVTI_SORT_AHEAD
 #undef DVTI_SORT_INTERLEAVED
 #undef DVTI_SORT_RANKED
-#undef DVTI_SORT_TERMS
-#undef DVTI_SORT_INTERLEAVED_TERMS
-/* ==== end src/3_cpu/cpu_sort.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 85 "src/devtensor_spine.h"
-#endif
+#undef DVTI_SORT_COST
+#undef DVTI_SORT_INTERLEAVED_COST
+/* ==== end cpu_sort.c ==== */
 /* ==== begin src/3_cpu/cpu_tasks.c ==== */
 /* Runs tasks that each need an area of the workspace while they run. */
 #ifdef DEVTENSOR_LINES
@@ -19704,7 +19414,7 @@ typedef struct dvti_task_run {
 static void dvti_task_range(void *user, int64_t begin, int64_t end, int area) {
 	const dvti_task_run *run = (const dvti_task_run *)user;
 	for (; begin < end; begin++)
-		run->run(run->user, begin, run->workspace + area * run->area_bytes);
+		run->run(run->user, begin, run->workspace ? run->workspace + area * run->area_bytes : NULL);
 }
 
 DVTI_FN void dvti_run_tasks(int64_t tasks, double multiply_adds, void *workspace, int64_t areas,
@@ -19717,20 +19427,17 @@ DVTI_FN void dvti_run_tasks(int64_t tasks, double multiply_adds, void *workspace
 	dvti_parallel_parts(tasks, multiply_adds * DVTI_MULTIPLY_ADD_NS / (double)tasks,
 						(int)DVTI_MIN(areas, INT_MAX), dvti_task_range, &all);
 }
-/* ==== end src/3_cpu/cpu_tasks.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 86 "src/devtensor_spine.h"
-#endif
+/* ==== end cpu_tasks.c ==== */
 /* ==== begin src/3_cpu/cpu_topk.c ==== */
 /* Top k: the positions of the first k elements of each row in order, as stable sorting gives them
    (cpu_sort.c has the keys). Each row is read once. The k-th best element so far is the bound.
-   Elements before the bound are kept; the ISA target compares all others as vectors of floats, for
+   Elements before the bound are kept. The ISA target compares all others as vectors of floats, for
    dtypes whose order floats keep, and skips them.
 
    Up to DVTI_TOPK_LIST elements are kept in order, by insertion. More wait in a buffer, which is
-   cut back to k when it is full: a radix selection finds the k-th key, and of equal keys the first
-   in the row stay. Long rows are read in pieces, in parallel. For short rows of floats without NaN
-   and -0, each lane of a vector finds the first few of one of 16 rows. */
+   cut back to k when it is full. A radix selection then finds the k-th key. Among equal keys the
+   first in the row are kept. Long rows are read in pieces, in parallel. For short rows of floats
+   without NaN and -0, each lane of a vector finds the first few of one of 16 rows. */
 #ifdef DEVTENSOR_LINES
 #line 10 "src/3_cpu/cpu_topk.c"
 #endif
@@ -19741,9 +19448,9 @@ DVTI_FN void dvti_run_tasks(int64_t tasks, double multiply_adds, void *workspace
 #define DVTI_TOPK_CHUNK 1024      /* elements between two updates of the bound */
 #define DVTI_TOPK_SPLIT 131072    /* elements of a long row that a thread takes */
 #define DVTI_TOPK_TASK 16384      /* elements of short rows that a thread takes at once */
-#define DVTI_TOPK_TERMS 7.        /* multiply-adds of an element (dvti_task_areas) */
+#define DVTI_TOPK_COST 7.         /* multiply-adds of an element (dvti_task_areas) */
 
-/* What launch->plan contains. */
+/* Contents of launch->plan. */
 typedef struct dvti_topk_plan {
 	const dvti_launch *launch; /* set by `run`, as `best` is */
 	const dvti_simd *simd;     /* NULL: by keys alone */
@@ -20031,8 +19738,8 @@ static void dvti_topk_join(const dvti_topk_plan *plan, void *area) {
 }
 
 /* ---- the launch ---- */
-static double dvti_topk_terms(const dvti_topk_plan *plan) {
-	return (double)(plan->rows * plan->n) * DVTI_TOPK_TERMS;
+static double dvti_topk_cost(const dvti_topk_plan *plan) {
+	return (double)(plan->rows * plan->n) * DVTI_TOPK_COST;
 }
 
 DVTI_FN bool dvti_topk_pays(const dvti_launch *launch) {
@@ -20063,7 +19770,7 @@ DVTI_FN int64_t dvti_topk_plan_of(dvti_launch *launch, int threads) {
 	if (plan->interleaved)
 		plan->group = (plan->group + 15) / 16 * 16;
 	plan->tasks = (plan->rows * plan->pieces - 1) / plan->group + 1;
-	plan->areas = dvti_task_areas(plan->tasks, dvti_topk_terms(plan), dvti_cpu_threads(threads));
+	plan->areas = dvti_task_areas(plan->tasks, dvti_topk_cost(plan), dvti_cpu_threads(threads));
 	if (plan->pieces > 1)
 		shared = plan->rows * plan->pieces * plan->k * (int64_t)sizeof(dvti_sort_pair);
 	return plan->areas * plan->area_bytes + shared;
@@ -20074,7 +19781,7 @@ DVTI_FN void dvti_cpu_topk(const dvti_launch *launch) {
 	plan->launch = launch;
 	plan->best =
 		(dvti_sort_pair *)(void *)((char *)launch->workspace + plan->areas * plan->area_bytes);
-	dvti_run_tasks(plan->tasks, dvti_topk_terms(plan), launch->workspace, plan->areas,
+	dvti_run_tasks(plan->tasks, dvti_topk_cost(plan), launch->workspace, plan->areas,
 				   plan->area_bytes, dvti_topk_task, plan);
 	if (plan->pieces > 1)
 		dvti_topk_join(plan, launch->workspace);
@@ -20086,13 +19793,10 @@ DVTI_FN void dvti_cpu_topk(const dvti_launch *launch) {
 #undef DVTI_TOPK_CHUNK
 #undef DVTI_TOPK_SPLIT
 #undef DVTI_TOPK_TASK
-#undef DVTI_TOPK_TERMS
-/* ==== end src/3_cpu/cpu_topk.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 87 "src/devtensor_spine.h"
-#endif
+#undef DVTI_TOPK_COST
+/* ==== end cpu_topk.c ==== */
 /* ==== begin src/3_cpu/dvt_cpu.c ==== */
-/* The backend of cpu(): main memory and synchronous kernels. Also selects between the ISA target's
+/* The backend of cpu(): host memory and synchronous kernels. Also selects between the ISA target's
    kernels and the portable ones of each family, for cpu() and virtual GPUs. */
 #ifdef DEVTENSOR_LINES
 #line 3 "src/3_cpu/dvt_cpu.c"
@@ -20166,7 +19870,7 @@ DVTI_FN int64_t dvti_cpu_take_plan(dvti_launch *launch, int threads) {
 }
 
 /* Returns the support of the random kernel. A launch with DVTI_CAN_HOST_STATE changes generator
-   states in main memory during the call. The queue of a virtual GPU cannot do that
+   states in host memory during the call. The queue of a virtual GPU cannot do that
    (dvti_virtual_supports). */
 DVTI_FN bool dvti_cpu_random_supports(dvti_op op, dvt_dtype dtype, dvti_feature feature) {
 	(void)dtype;
@@ -20379,14 +20083,11 @@ DVTI_FN const dvti_backend_kind *dvti_cpu_kind(void) {
 										   NULL};
 	return &kind;
 }
-/* ==== end src/3_cpu/dvt_cpu.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 88 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_cpu.c ==== */
 /* ==== begin src/1_base/level_size.inl ==== */
-/* Begins a range of files that run once per call of milliseconds, or start work on a GPU: gradients,
-   files, CUDA, training. level_end.inl ends it. Both compilers optimize them for size, GCC without
-   some passes that find little in such code. */
+/* Begins a range of files that run once per call of milliseconds, or start work on a GPU:
+   gradients, files, CUDA, training. level_end.inl ends it. Both compilers optimize them for size,
+   GCC without some passes that find little in such code. */
 #ifdef DEVTENSOR_LINES
 #line 3 "src/1_base/level_size.inl"
 #endif
@@ -20400,10 +20101,7 @@ DVTI_FN const dvti_backend_kind *dvti_cpu_kind(void) {
 	"no-gcse,no-expensive-optimizations,no-ipa-cp,no-ipa-sra,no-ipa-icf,no-tree-tail-merge", \
 	"no-thread-jumps,no-schedule-insns2")
 #endif
-/* ==== end src/1_base/level_size.inl ==== */
-#ifdef DEVTENSOR_LINES
-#line 89 "src/devtensor_spine.h"
-#endif
+/* ==== end level_size.inl ==== */
 /* ==== begin src/3_cpu/dvt_virtual.c ==== */
 /* Virtual GPUs: a memory space with a limit, and a command queue with a thread of its own
    (dvt_virtual_queue.c). The CPU's kernels compute. Like real GPUs, calls return at once, several
@@ -20655,13 +20353,13 @@ static void dvti_virtual_memory(dvti_device *device, dvt_memory_stats *out) {
 	dvti_heap_stats(&dvti_virtual_of(device)->heap, out);
 }
 
-/* A launch may run after the call returns, so it cannot change generator states in main memory. */
+/* A launch may run after the call returns, so it cannot change generator states in host memory. */
 static bool dvti_virtual_supports(const dvti_device *device, const dvti_kernel *kernel, dvti_op op,
 								  dvt_dtype dtype, dvti_feature feature) {
 	return feature != DVTI_CAN_HOST_STATE && dvti_cpu_supports(device, kernel, op, dtype, feature);
 }
 
-/* The device's own thread computes alone. */
+/* The device's thread runs the launch serially. */
 static int64_t dvti_virtual_plan(dvti_device *device, dvti_launch *launch) {
 	(void)device;
 	return dvti_cpu_plan_for(launch, 1);
@@ -20747,10 +20445,7 @@ DVTI_FN const dvti_backend_kind *dvti_virtual_kind(void) {
 										   NULL};
 	return &kind;
 }
-/* ==== end src/3_cpu/dvt_virtual.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 90 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_virtual.c ==== */
 /* ==== begin src/3_cpu/dvt_virtual_model.c ==== */
 /* The timing model of virtual GPUs: copies take latency plus bytes / bandwidth, a launch takes time
    of the calling thread, and computing takes operations / flops.
@@ -20965,10 +20660,7 @@ static double dvti_model_operations(const dvti_launch *launch) {
 DVTI_FN double dvti_model_launch(const dvt_virtual_model *model, const dvti_launch *launch) {
 	return model->flops > 0 ? dvti_model_operations(launch) / model->flops : 0;
 }
-/* ==== end src/3_cpu/dvt_virtual_model.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 91 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_virtual_model.c ==== */
 /* ==== begin src/3_cpu/dvt_virtual_queue.c ==== */
 /* The command queue of a virtual GPU: queuing commands, and the worker thread that runs them. */
 #ifdef DEVTENSOR_LINES
@@ -21173,10 +20865,7 @@ DVTI_FN void dvti_virtual_stop(dvti_virtual *v) {
 	(void)v;
 #endif
 }
-/* ==== end src/3_cpu/dvt_virtual_queue.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 92 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_virtual_queue.c ==== */
 /* ==== begin src/1_base/level_end.inl ==== */
 /* Ends a range that level_plan.inl, level_size.inl or level_cold.inl began. */
 #ifdef DEVTENSOR_LINES
@@ -21186,14 +20875,12 @@ DVTI_FN void dvti_virtual_stop(dvti_virtual *v) {
 #pragma clang attribute pop
 #elif DVTI_LEVELS && defined(__clang__)
 #pragma clang optimize on
+#pragma pop_macro("DVT_NOTE_BREAK")
 #elif DVTI_LEVELS
 #pragma GCC pop_options
 #endif
 #undef DVTI_LEVEL_PLAN
-/* ==== end src/1_base/level_end.inl ==== */
-#ifdef DEVTENSOR_LINES
-#line 93 "src/devtensor_spine.h"
-#endif
+/* ==== end level_end.inl ==== */
 /* ==== begin src/1_base/level_plan.inl ==== */
 /* Begins a range of files that check, plan and dispatch. They run once per call and compute no
    elements. level_end.inl ends it. Clang compiles them for size. GCC uses -O1 without some passes
@@ -21209,10 +20896,7 @@ DVTI_FN void dvti_virtual_stop(dvti_virtual *v) {
 #pragma GCC push_options
 #pragma GCC optimize("O1,no-tree-pta,no-tree-dominator-opts,no-tree-ccp,no-tree-sra")
 #endif
-/* ==== end src/1_base/level_plan.inl ==== */
-#ifdef DEVTENSOR_LINES
-#line 94 "src/devtensor_spine.h"
-#endif
+/* ==== end level_plan.inl ==== */
 /* ==== begin src/3_cpu/ref/ref_conv.c ==== */
 /* The oracle of convolution: the definition, one sum per result, in float64, rounded once. Any
    float dtype, one thread. */
@@ -21220,11 +20904,10 @@ DVTI_FN void dvti_virtual_stop(dvti_virtual *v) {
 #line 3 "src/3_cpu/ref/ref_conv.c"
 #endif
 
-/* x (n, c, h, w), w (o, c / groups, kh, kw), y (n, o, oh, ow); input and output channels of a
-   group. */
+/* x (n, c, h, w), w (o, c / groups, kh, kw), y (n, o, oh, ow). The views are contiguous. */
 typedef struct dvti_ref_conv {
 	const dvti_view *x, *w, *y;
-	int64_t cg, og;
+	int64_t cg, og; /* input and output channels of a group */
 	const int64_t *stride, *padding, *dilation;
 } dvti_ref_conv;
 
@@ -21237,15 +20920,15 @@ static inline double dvti_ref_conv_get(const dvti_view *v, int64_t a, int64_t b,
 
 /* Finds the row (axis 0) or column of x that window i reads through row or column k of the kernel.
    Returns false for padding. */
-static inline bool dvti_ref_conv_sees(const dvti_ref_conv *p, int axis, int64_t i, int64_t k,
-									  int64_t *at) {
+static inline bool dvti_ref_conv_source(const dvti_ref_conv *p, int axis, int64_t i, int64_t k,
+										int64_t *at) {
 	*at = i * p->stride[axis] + k * p->dilation[axis] - p->padding[axis];
 	return *at >= 0 && *at < p->x->dim[2 + axis];
 }
 
 /* Finds the window that reads row or column `at` of x through k. Returns false if there is none. */
-static inline bool dvti_ref_conv_seen(const dvti_ref_conv *p, int axis, int64_t at, int64_t k,
-									  int64_t *i) {
+static inline bool dvti_ref_conv_window(const dvti_ref_conv *p, int axis, int64_t at, int64_t k,
+										int64_t *i) {
 	const int64_t from = at + p->padding[axis] - k * p->dilation[axis];
 	*i = from / p->stride[axis];
 	return from >= 0 && from % p->stride[axis] == 0 && *i < p->y->dim[2 + axis];
@@ -21257,8 +20940,8 @@ static double dvti_ref_conv_forward(const dvti_ref_conv *p, int64_t n, int64_t o
 	int64_t c, r, s, row, column;
 	for (c = 0; c < p->cg; c++)
 		for (r = 0; r < p->w->dim[2]; r++)
-			for (s = 0; s < p->w->dim[3] && dvti_ref_conv_sees(p, 0, i, r, &row); s++)
-				if (dvti_ref_conv_sees(p, 1, j, s, &column))
+			for (s = 0; s < p->w->dim[3] && dvti_ref_conv_source(p, 0, i, r, &row); s++)
+				if (dvti_ref_conv_source(p, 1, j, s, &column))
 					sum += dvti_ref_conv_get(p->w, o, c, r, s) *
 						   dvti_ref_conv_get(p->x, n, o / p->og * p->cg + c, row, column);
 	return sum;
@@ -21271,8 +20954,8 @@ static double dvti_ref_conv_data(const dvti_ref_conv *p, int64_t n, int64_t c, i
 	int64_t o, r, s, i, j;
 	for (o = first; o < first + p->og; o++)
 		for (r = 0; r < p->w->dim[2]; r++)
-			for (s = 0; s < p->w->dim[3] && dvti_ref_conv_seen(p, 0, row, r, &i); s++)
-				if (dvti_ref_conv_seen(p, 1, column, s, &j))
+			for (s = 0; s < p->w->dim[3] && dvti_ref_conv_window(p, 0, row, r, &i); s++)
+				if (dvti_ref_conv_window(p, 1, column, s, &j))
 					sum += dvti_ref_conv_get(p->w, o, c % p->cg, r, s) *
 						   dvti_ref_conv_get(p->y, n, o, i, j);
 	return sum;
@@ -21284,8 +20967,8 @@ static double dvti_ref_conv_weight(const dvti_ref_conv *p, int64_t o, int64_t c,
 	int64_t n, i, j, row, column;
 	for (n = 0; n < p->x->dim[0]; n++)
 		for (i = 0; i < p->y->dim[2]; i++)
-			for (j = 0; j < p->y->dim[3] && dvti_ref_conv_sees(p, 0, i, r, &row); j++)
-				if (dvti_ref_conv_sees(p, 1, j, s, &column))
+			for (j = 0; j < p->y->dim[3] && dvti_ref_conv_source(p, 0, i, r, &row); j++)
+				if (dvti_ref_conv_source(p, 1, j, s, &column))
 					sum += dvti_ref_conv_get(p->y, n, o, i, j) *
 						   dvti_ref_conv_get(p->x, n, o / p->og * p->cg + c, row, column);
 	return sum;
@@ -21317,10 +21000,7 @@ DVTI_FN void dvti_ref_conv2d(const dvti_launch *launch) {
 					dvti_store_f64(out->data, out->dtype, at++, sum);
 				}
 }
-/* ==== end src/3_cpu/ref/ref_conv.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 95 "src/devtensor_spine.h"
-#endif
+/* ==== end ref_conv.c ==== */
 /* ==== begin src/3_cpu/ref/ref_elementwise.c ==== */
 /* The oracle of elementwise operations: one element after the other, by F and I of the op table.
    Also the loops of operations without vector code. */
@@ -21507,10 +21187,7 @@ DVTI_FN void dvti_ref_elementwise(const dvti_launch *launch) {
 			index[axis] = 0;
 	}
 }
-/* ==== end src/3_cpu/ref/ref_elementwise.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 96 "src/devtensor_spine.h"
-#endif
+/* ==== end ref_elementwise.c ==== */
 /* ==== begin src/3_cpu/ref/ref_matmul.c ==== */
 /* The oracle of matrix products: three loops in the accumulator's type, k ascending, one thread,
    any dtype and strides. */
@@ -21562,10 +21239,7 @@ DVTI_FN void dvti_ref_matmul(const dvti_launch *launch) {
 			dvti_oracle_i64(out, a, b, at, a_at, b_at);
 	}
 }
-/* ==== end src/3_cpu/ref/ref_matmul.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 97 "src/devtensor_spine.h"
-#endif
+/* ==== end ref_matmul.c ==== */
 /* ==== begin src/3_cpu/ref/ref_pool.c ==== */
 /* The oracle of pooling: the definition, window by window, in float64. Gradients are added in their
    dtype. Any dtype, one thread. */
@@ -21665,10 +21339,7 @@ DVTI_FN void dvti_ref_pool2d(const dvti_launch *launch) {
 					dvti_ref_pool_max(launch, plane, rows, cols, window);
 			}
 }
-/* ==== end src/3_cpu/ref/ref_pool.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 98 "src/devtensor_spine.h"
-#endif
+/* ==== end ref_pool.c ==== */
 /* ==== begin src/3_cpu/ref/ref_reduce.c ==== */
 /* The oracle of reductions: one element after the other, in one thread, in float64 or int64, by the
    formulas of the table. Tests compare the ISA targets with it. It also serves processors without
@@ -21826,10 +21497,7 @@ DVTI_FN void dvti_oracle_variance(const dvti_launch *launch) {
 		dvti_store_f64(out->data, out->dtype, result, sum);
 	}
 }
-/* ==== end src/3_cpu/ref/ref_reduce.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 99 "src/devtensor_spine.h"
-#endif
+/* ==== end ref_reduce.c ==== */
 /* ==== begin src/3_cpu/ref/ref_softmax.c ==== */
 /* The oracles of softmax, log_softmax and layer norm, row by row. Softmax in float64, rounded once:
    the maximum of a row, the sum of the exponentials relative to it, the values. */
@@ -21898,10 +21566,7 @@ DVTI_FN void dvti_oracle_layer_norm(const dvti_launch *launch, int64_t begin, in
 		}
 	}
 }
-/* ==== end src/3_cpu/ref/ref_softmax.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 100 "src/devtensor_spine.h"
-#endif
+/* ==== end ref_softmax.c ==== */
 /* ==== begin src/1_base/level_end.inl ==== */
 /* Ends a range that level_plan.inl, level_size.inl or level_cold.inl began. */
 #ifdef DEVTENSOR_LINES
@@ -21911,14 +21576,12 @@ DVTI_FN void dvti_oracle_layer_norm(const dvti_launch *launch, int64_t begin, in
 #pragma clang attribute pop
 #elif DVTI_LEVELS && defined(__clang__)
 #pragma clang optimize on
+#pragma pop_macro("DVT_NOTE_BREAK")
 #elif DVTI_LEVELS
 #pragma GCC pop_options
 #endif
 #undef DVTI_LEVEL_PLAN
-/* ==== end src/1_base/level_end.inl ==== */
-#ifdef DEVTENSOR_LINES
-#line 101 "src/devtensor_spine.h"
-#endif
+/* ==== end level_end.inl ==== */
 /* ==== begin src/3_cpu/simd/dvt_angle.c ==== */
 /* Reduces angles for lanes where the subtraction of multiples of pi / 2 in sine, cosine and tangent
    would lose digits. All ISA targets call it. */
@@ -21979,7 +21642,7 @@ DVTI_INLINE int32_t dvti_reduce_angle(float x, float *rest, float *low) {
 	*low = (float)(r - (double)*rest);
 	return x < 0 ? -quarters : quarters;
 }
-/* ==== end src/2_core/math/quarter_turns.inl ==== */
+/* ==== end quarter_turns.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 9 "src/3_cpu/simd/dvt_angle.c"
 #endif
@@ -21995,10 +21658,7 @@ DVTI_FN void dvti_reduce_angles(const float *x, uint32_t done, float *rest, floa
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC pop_options
 #endif
-/* ==== end src/3_cpu/simd/dvt_angle.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 102 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_angle.c ==== */
 /* ==== begin src/3_cpu/simd/dvt_angle64.c ==== */
 /* Reduces doubles of any size to |r| <= pi / 4 exactly, as dvt_angle.c does for floats. */
 #ifdef DEVTENSOR_LINES
@@ -22085,10 +21745,7 @@ DVTI_FN void dvti_reduce_angles64(const double *x, double *rest, double *low, do
 		}
 	}
 }
-/* ==== end src/3_cpu/simd/dvt_angle64.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 103 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_angle64.c ==== */
 /* ==== begin src/3_cpu/simd/dvt_simd.c ==== */
 /* Chooses the ISA target: from the processor, the operating system, the environment and the
    program. */
@@ -22289,10 +21946,7 @@ DVT_API dvt_status dvt_set_cpu_isa(const char *name) {
 	dvti_simd_choose(target);
 	return DVT_OK;
 }
-/* ==== end src/3_cpu/simd/dvt_simd.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 104 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_simd.c ==== */
 /* ==== begin src/3_cpu/simd/target_avx2.c ==== */
 /* The ISA target of AVX2 with FMA and F16C. */
 #ifdef DEVTENSOR_LINES
@@ -22365,10 +22019,7 @@ DVT_API dvt_status dvt_set_cpu_isa(const char *name) {
 	DVTI_INLINE uint32_t V(name)(V(A) a) { \
 		return value; \
 	}
-/* ==== end src/3_cpu/simd/primitives_begin.inl ==== */
-#ifdef DEVTENSOR_LINES
-#line 18 "src/3_cpu/simd/target_avx2.c"
-#endif
+/* ==== end primitives_begin.inl ==== */
 /* ==== begin src/3_cpu/simd/register_avx2.inl ==== */
 /* SIMD primitives of one register: AVX2 with FMA, 8 floats or 4 doubles. register_plain.inl
    describes every primitive. */
@@ -22596,7 +22247,7 @@ DVTI_INLINE void V(p_nstore)(uint8_t *p, V(pn) a) {
 		_mm_cvtsi128_si32(_mm_and_si128(_mm_packs_epi16(pairs, pairs), _mm_set1_epi8(1)));
 	memcpy(p, &four, 4);
 }
-/* ==== end src/3_cpu/simd/register_avx2.inl ==== */
+/* ==== end register_avx2.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 19 "src/3_cpu/simd/target_avx2.c"
 #endif
@@ -22651,7 +22302,7 @@ DVTI_FN const dvti_simd *dvti_simd_avx2(void) {
 #undef DVTI_LN2
 #undef DVTI_LN2_HIGH
 #undef DVTI_LN2_LOW
-/* ==== end src/3_cpu/simd/primitives_end.inl ==== */
+/* ==== end primitives_end.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 26 "src/3_cpu/simd/target_avx2.c"
 #endif
@@ -22662,10 +22313,7 @@ DVTI_FN const dvti_simd *dvti_simd_avx2(void) {
 #pragma GCC diagnostic pop
 #endif
 #endif
-/* ==== end src/3_cpu/simd/target_avx2.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 105 "src/devtensor_spine.h"
-#endif
+/* ==== end target_avx2.c ==== */
 /* ==== begin src/3_cpu/simd/target_avx512.c ==== */
 /* The ISA target of AVX-512 (F, VL, DQ, BW). */
 #ifdef DEVTENSOR_LINES
@@ -22740,10 +22388,7 @@ DVTI_FN const dvti_simd *dvti_simd_avx2(void) {
 	DVTI_INLINE uint32_t V(name)(V(A) a) { \
 		return value; \
 	}
-/* ==== end src/3_cpu/simd/primitives_begin.inl ==== */
-#ifdef DEVTENSOR_LINES
-#line 20 "src/3_cpu/simd/target_avx512.c"
-#endif
+/* ==== end primitives_begin.inl ==== */
 /* ==== begin src/3_cpu/simd/register_avx512.inl ==== */
 /* SIMD primitives of one register: AVX-512, 16 floats or 8 doubles. register_plain.inl describes
    every primitive. */
@@ -22994,7 +22639,7 @@ DVTI_REG_STORE(pn, p_nstore, uint8_t, _mm_storel_epi64((__m128i *)p, _mm_maskz_s
 
 #undef DVTI_MASK16
 #undef DVTI_MASK8
-/* ==== end src/3_cpu/simd/register_avx512.inl ==== */
+/* ==== end register_avx512.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 21 "src/3_cpu/simd/target_avx512.c"
 #endif
@@ -23049,7 +22694,7 @@ DVTI_FN const dvti_simd *dvti_simd_avx512(void) {
 #undef DVTI_LN2
 #undef DVTI_LN2_HIGH
 #undef DVTI_LN2_LOW
-/* ==== end src/3_cpu/simd/primitives_end.inl ==== */
+/* ==== end primitives_end.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 28 "src/3_cpu/simd/target_avx512.c"
 #endif
@@ -23060,10 +22705,7 @@ DVTI_FN const dvti_simd *dvti_simd_avx512(void) {
 #pragma GCC diagnostic pop
 #endif
 #endif
-/* ==== end src/3_cpu/simd/target_avx512.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 106 "src/devtensor_spine.h"
-#endif
+/* ==== end target_avx512.c ==== */
 /* ==== begin src/3_cpu/simd/target_plain.c ==== */
 /* The ISA target for every processor: NEON on 64-bit ARM, elsewhere the compiler's vectors of 16
    bytes. */
@@ -23142,10 +22784,7 @@ DVTI_FN const dvti_simd *dvti_simd_avx512(void) {
 	DVTI_INLINE uint32_t V(name)(V(A) a) { \
 		return value; \
 	}
-/* ==== end src/3_cpu/simd/primitives_begin.inl ==== */
-#ifdef DEVTENSOR_LINES
-#line 24 "src/3_cpu/simd/target_plain.c"
-#endif
+/* ==== end primitives_begin.inl ==== */
 /* ==== begin src/3_cpu/simd/register_plain.inl ==== */
 /* SIMD primitives of one register: 16 bytes, in the compiler's vector types, and NEON intrinsics
    where the operators cannot express them. Every ISA target has the same primitives:
@@ -23568,7 +23207,7 @@ DVTI_REG_SHIFT(pl, p_lshr, (V(pl))((V(pw))a >> n))
 #undef DVTI_PLAIN_STORE
 #undef DVTI_PLAIN_LOAD_N
 #undef DVTI_PLAIN_STORE_N
-/* ==== end src/3_cpu/simd/register_plain.inl ==== */
+/* ==== end register_plain.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 25 "src/3_cpu/simd/target_plain.c"
 #endif
@@ -23623,7 +23262,7 @@ DVTI_FN const dvti_simd *dvti_simd_plain(void) {
 #undef DVTI_LN2
 #undef DVTI_LN2_HIGH
 #undef DVTI_LN2_LOW
-/* ==== end src/3_cpu/simd/primitives_end.inl ==== */
+/* ==== end primitives_end.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 32 "src/3_cpu/simd/target_plain.c"
 #endif
@@ -23638,10 +23277,7 @@ DVTI_FN const dvti_simd *dvti_simd_plain(void) {
 #pragma GCC diagnostic pop
 #endif
 #endif
-/* ==== end src/3_cpu/simd/target_plain.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 107 "src/devtensor_spine.h"
-#endif
+/* ==== end target_plain.c ==== */
 /* ==== begin src/4_ops/dvt_op.h ==== */
 /* The path of a call. Every operation takes the same path, with one helper for each step:
 
@@ -23771,7 +23407,7 @@ DVTI_FN const dvti_simd *dvti_simd_plain(void) {
        pair of float64 normals takes all four words.
        Threefry: JAX's layout, which needs no counter.
        MT19937, uniform only, with DVTI_CAN_HOST_STATE: out[1] (i[4], 625) int32 are the states
-       (dvti_mt19937) in main memory, which the launch changes; state t gives elements t * step
+       (dvti_mt19937) in host memory, which the launch changes; state t gives elements t * step
        .. with step = ceil(i[6] / i[4]).
        cuRAND, uniform only: the same with i[4] subsequences, which begin at word i[2], or at
        in[0][t] when there is in[0] (int64).
@@ -23820,7 +23456,7 @@ DVTI_KERNELS(DVTI_DECLARE_KERNEL)
 #undef DVTI_DECLARE_KERNEL
 
 #endif
-/* ==== end src/3_kernels/dvt_kernels.h ==== */
+/* ==== end dvt_kernels.h ==== */
 #ifdef DEVTENSOR_LINES
 #line 13 "src/4_ops/dvt_op.h"
 #endif
@@ -23877,9 +23513,9 @@ DVTI_FN bool dvti_writable(const char *function, dvt_array *x);
    `instead` is the alternative that the messages suggest. */
 DVTI_FN bool dvti_into_ok(const char *function, dvt_array *into, const dvt_shape *shape,
 						  dvt_dtype dtype, const char *instead);
-/* Checks that no input has a history while recording, because a result written into an existing
-   array cannot be recorded. `in` are the first arguments of the function; `names` are their names,
-   or NULL for the default ones. */
+/* Checks that no input has a history while recording: a result written into an existing array
+   cannot be recorded. `in` has the first arguments of the function. `names` has their names; NULL:
+   the default ones. */
 DVTI_FN bool dvti_keeps_history(const char *function, dvt_array *const *in, int n,
 								const char *const *names, const char *instead);
 /* Increments the version of x's storage: its memory has changed. */
@@ -23967,7 +23603,7 @@ DVTI_FN dvt_array *dvti_conv2d_data(dvt_array *g, dvt_array *w, dvt_shape x_shap
 DVTI_FN dvt_array *dvti_conv2d_weight(dvt_array *x, dvt_array *g, dvt_shape w_shape,
 									  const dvti_attr *attr);
 DVTI_FN dvt_array *dvti_max_pool2d_data(dvt_array *g, dvt_array *x, const dvti_attr *attr,
-										bool past_relu);
+										bool relu_masked);
 DVTI_FN dvt_array *dvti_max_pool2d_pick(dvt_array *v, dvt_array *x, const dvti_attr *attr);
 DVTI_FN dvt_array *dvti_avg_pool2d(dvt_array *x, const dvti_attr *attr);
 DVTI_FN dvt_array *dvti_avg_pool2d_data(dvt_array *g, dvt_shape x_shape, const dvti_attr *attr);
@@ -23991,10 +23627,7 @@ DVTI_FN bool dvti_choice(const char *function, const char *argument, int value, 
 						 const char *one);
 
 #endif
-/* ==== end src/4_ops/dvt_op.h ==== */
-#ifdef DEVTENSOR_LINES
-#line 108 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_op.h ==== */
 /* ==== begin src/5_grad/dvt_grad.h ==== */
 /* The backward pass. A gradient function receives a node and the gradient of its result. It writes
    the gradients of the inputs that need one. It consists of public operations, so it can be
@@ -24019,7 +23652,7 @@ typedef struct dvti_grad_call {
 	const bool *need; /* per input */
 	/* in[0] is a relu's result whose own gradient is not needed: out[0] must be 0 where in[0] is 0,
        as relu's gradient makes it */
-	bool past_relu;
+	bool relu_masked;
 	/* per input: set where needed, in the input's shape or one that it broadcasts to */
 	dvt_array **out;
 } dvti_grad_call;
@@ -24050,12 +23683,12 @@ DVTI_FN dvt_array *dvti_number_like(dvt_array *g, double value);
 typedef struct dvti_slot {
 	dvti_node *node; /* a counted reference; NULL for a leaf */
 	dvt_array *leaf;
-	dvt_array *grad; /* the sum of the contributions so far, a counted reference */
-	bool variable;   /* requested by dvt_gradients */
-	bool needed;     /* it is, or depends on, a leaf or variable */
-	bool passed;     /* its gradient was passed on to its inputs */
-	bool past_relu;  /* grad already includes the mask of this node, a relu: see dvti_grad_call */
-	bool in_place;   /* the leaf's gradient array is written; otherwise it is replaced */
+	dvt_array *grad;  /* the sum of the contributions so far, a counted reference */
+	bool variable;    /* requested by dvt_gradients */
+	bool needed;      /* it is, or depends on, a leaf or variable */
+	bool passed;      /* its gradient was passed on to its inputs */
+	bool relu_masked; /* grad already includes the mask of this node, a relu: see dvti_grad_call */
+	bool in_place;    /* the leaf's gradient array is written; otherwise it is replaced */
 } dvti_slot;
 
 /* Slots in the order of the backward pass: nodes from the last recorded to the first, then leaves.
@@ -24090,14 +23723,11 @@ DVTI_FN dvt_status dvti_failed(const char *function);
 DVTI_FN dvt_status dvti_write_leaves(dvti_graph *graph, bool create_graph);
 
 #endif
-/* ==== end src/5_grad/dvt_grad.h ==== */
-#ifdef DEVTENSOR_LINES
-#line 109 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_grad.h ==== */
 /* ==== begin src/5_io/dvt_io_internal.h ==== */
-/* Shared by printing, the readers and the writers: byte buffers, the text of one float, files
-   replaced when complete, buffered sources of bytes, decompression, elements as stored, and lists
-   of named arrays. No source holds a whole file in memory. */
+/* Shared by printing, the readers and the writers: byte buffers, the text of one float, and lists
+   of named arrays. Also files replaced when complete, buffered sources of bytes, decompression, and
+   elements as stored. No source holds a whole file in memory. */
 #ifdef DEVTENSOR_LINES
 #line 3 "src/5_io/dvt_io_internal.h"
 #endif
@@ -24279,7 +23909,7 @@ DVTI_FN dvt_array *dvti_stored_array(const dvti_stored *stored, dvti_source *in,
    allocates. Sets *fits to false, without an error, when the number of bytes differs. */
 DVTI_FN dvt_array *dvti_stored_whole(const dvti_stored *stored, dvti_source *in, dvt_shape shape,
 									 bool fortran_order, dvt_ctx ctx, bool *fits);
-/* Returns x's elements as files store them: contiguous, little-endian, of `dtype`, in main memory.
+/* Returns x's elements as files store them: contiguous, little-endian, of `dtype`, in host memory.
    That is x itself if it already matches. Owned by the innermost scope; NULL with the error set. */
 DVTI_FN dvt_array *dvti_stored_host(const char *function, dvt_array *x, dvt_dtype dtype);
 
@@ -24357,10 +23987,7 @@ DVTI_FN dvt_status dvti_params_save(const char *function, const char *path,
 									dvt_array *const *arrays, const char *const *names, int n);
 
 #endif
-/* ==== end src/5_io/dvt_io_internal.h ==== */
-#ifdef DEVTENSOR_LINES
-#line 110 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_io_internal.h ==== */
 /* ==== begin src/3_cuda/dvt_cuda.h ==== */
 /* The directories of the CUDA backend and their interfaces to each other.
 
@@ -24387,9 +24014,9 @@ DVTI_FN const dvti_backend_kind *dvti_cuda_kind(void);
 
 #if !defined(DEVTENSOR_NO_CUDA)
 /* ==== begin src/3_cuda/driver/dvt_cuda_api.h ==== */
-/* Declares the parts of CUDA that this library uses, without toolkit headers: each function of the
-   two libraries once, with its types. tests/cuda checks every line against the real cuda.h and
-   nvrtc.h and the toolkit's stub library.
+/* Declares the parts of CUDA that this library uses, without toolkit headers. Each function of the
+   two libraries appears once, with its types. tests/cuda checks every line against the real cuda.h
+   and nvrtc.h and the toolkit's stub library.
 
    The names are the exported ones. If a function has several versions (_v2 and so on), the plain
    name is the oldest one, with other types. */
@@ -24528,10 +24155,7 @@ typedef struct dvti_nvrtc {
 #undef DVTI_NVRTC_MEMBER
 
 #endif
-/* ==== end src/3_cuda/driver/dvt_cuda_api.h ==== */
-#ifdef DEVTENSOR_LINES
-#line 20 "src/3_cuda/dvt_cuda.h"
-#endif
+/* ==== end dvt_cuda_api.h ==== */
 /* ==== begin src/3_cuda/kernels/args.h ==== */
 /* The arguments of the kernels: one structure per kernel, passed by value. This file is compiled
    twice, as C by the host and as CUDA by NVRTC, so that both agree on every offset. Members are
@@ -24672,8 +24296,8 @@ typedef struct dvti_kpool {
 	int64_t extent[2], windows[2]; /* of x, of y */
 	int64_t size[2], padding[2];
 	dvti_kdivisor stride[2];
-	int64_t inside;    /* a mean counts only elements inside x */
-	int64_t past_relu; /* a maximum of 0 gets no gradient */
+	int64_t inside;      /* a mean counts only elements inside x */
+	int64_t relu_masked; /* a maximum of 0 gets no gradient */
 } dvti_kpool;
 
 /* index.cu */
@@ -24751,7 +24375,7 @@ typedef struct dvti_kall {
 } dvti_kall;
 
 #endif
-/* ==== end src/3_cuda/kernels/args.h ==== */
+/* ==== end args.h ==== */
 #ifdef DEVTENSOR_LINES
 #line 21 "src/3_cuda/dvt_cuda.h"
 #endif
@@ -24967,7 +24591,7 @@ DVTI_FN int64_t dvti_cuda_plan_random(const dvti_cuda_gpu *gpu, dvti_launch *lau
 #endif
 
 #endif
-/* ==== end src/3_cuda/dvt_cuda.h ==== */
+/* ==== end dvt_cuda.h ==== */
 #ifdef DEVTENSOR_LINES
 #line 111 "src/devtensor_spine.h"
 #endif
@@ -25024,10 +24648,7 @@ DVTI_FN const dvti_nccl *dvti_nccl_open(void);
 DVTI_FN const dvti_nccl_comm *dvti_nccl_comms(const int *devices, int n);
 
 #endif
-/* ==== end src/3_cuda/driver/dvt_nccl.h ==== */
-#ifdef DEVTENSOR_LINES
-#line 113 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_nccl.h ==== */
 /* ==== begin src/3_cuda/device/dvt_cuda_device.h ==== */
 /* The state of one gpu(i). Unless noted otherwise, functions below require the gpu's lock and the
    current context of its physical GPU.
@@ -25077,7 +24698,7 @@ typedef struct dvti_cuda_memory {
 		fresh; /* counts: requests served from the cache; segments from the driver */
 } dvti_cuda_memory;
 
-/* Returns a busy block. NULL: the driver is out of memory (*result is its error), or main memory is
+/* Returns a busy block. NULL: the driver is out of memory (*result is its error), or host memory is
    exhausted (*result is 0). */
 DVTI_FN dvti_cuda_block *dvti_cuda_take(dvti_cuda_memory *memory, int64_t bytes,
 										dvti_cu_result *result);
@@ -25233,10 +24854,7 @@ DVTI_FN dvt_status dvti_cuda_all_reduce(const char *name, dvti_device *const *de
 										const dvti_reduce_part *part, int n_parts);
 
 #endif
-/* ==== end src/3_cuda/device/dvt_cuda_device.h ==== */
-#ifdef DEVTENSOR_LINES
-#line 114 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_cuda_device.h ==== */
 /* ==== begin src/3_cuda/jit/dvt_cuda_jit.h ==== */
 /* Shared by the files of this directory. The steps from a program to a function:
 
@@ -25280,7 +24898,7 @@ DVTI_FN void dvti_cuda_cache_write(dvti_cuda_key key, const dvti_cuda_image *ima
 DVTI_FN void dvti_cuda_cache_drop(dvti_cuda_key key);
 
 #endif
-/* ==== end src/3_cuda/jit/dvt_cuda_jit.h ==== */
+/* ==== end dvt_cuda_jit.h ==== */
 #ifdef DEVTENSOR_LINES
 #line 115 "src/devtensor_spine.h"
 #endif
@@ -25370,7 +24988,7 @@ DVTI_FN void dvti_block_name(dvt_block *block);
 DVTI_FN void dvti_param_write_name(dvt_param *p);
 /* Returns the maximum size of a name, with the final 0. */
 DVTI_FN size_t dvti_param_name_size(const dvt_block *block, const char *short_name);
-/* Returns the mean of the copies, in main memory, in the parameter's dtype. It is exact where all
+/* Returns the mean of the copies, in host memory, in the parameter's dtype. It is exact where all
    copies are equal. */
 DVTI_FN dvt_array *dvti_param_average(const char *function, dvt_param *p);
 /* Resolves the contexts of a list: replaces defaults and removes repetitions; an empty list means
@@ -25510,10 +25128,7 @@ typedef struct dvti_load {
 DVTI_FN bool dvti_load_match(dvti_load *load, const dvt_block *net);
 
 #endif
-/* ==== end src/6_nn/dvt_nn_internal.h ==== */
-#ifdef DEVTENSOR_LINES
-#line 118 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_nn_internal.h ==== */
 /* ==== begin src/7_train/dvt_train_internal.h ==== */
 /* Internals of training, shared by the files of this directory. */
 #ifdef DEVTENSOR_LINES
@@ -25616,7 +25231,7 @@ typedef enum dvti_transform_kind {
 	DVTI_TRANSFORM_CUSTOM
 } dvti_transform_kind;
 
-/* Returns whether each result element depends on one pixel and its channel only:
+/* Returns whether each result element depends on one pixel and its channel only. That holds for
    dvt_transform_to_tensor, then any number of dvt_transform_normalize. *as_tensor is false at the
    start of a chain, and becomes true at dvt_transform_to_tensor. */
 DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_tensor);
@@ -25655,7 +25270,7 @@ DVTI_FN bool dvti_batch_make(const char *function, const dvti_batcher *batcher,
 							 const int64_t *index, int64_t n, dvt_array **x, dvt_array **y);
 
 #endif
-/* ==== end src/7_train/dvt_train_internal.h ==== */
+/* ==== end dvt_train_internal.h ==== */
 #ifdef DEVTENSOR_LINES
 #line 119 "src/devtensor_spine.h"
 #endif
@@ -25669,6 +25284,10 @@ DVTI_FN bool dvti_batch_make(const char *function, const dvti_batcher *batcher,
 #define DVTI_LEVEL_PLAN 0
 #if DVTI_LEVELS && defined(__clang__)
 #pragma clang optimize off
+/* Without optimization a call that is never reached warns. */
+#pragma push_macro("DVT_NOTE_BREAK")
+#undef DVT_NOTE_BREAK
+#define DVT_NOTE_BREAK(macro) ((void)0)
 #elif DVTI_LEVELS
 #pragma GCC push_options
 #pragma GCC optimize( \
@@ -25676,10 +25295,7 @@ DVTI_FN bool dvti_batch_make(const char *function, const dvti_batcher *batcher,
 	"no-gcse,no-expensive-optimizations,no-ipa-cp,no-ipa-sra,no-ipa-icf,no-tree-tail-merge", \
 	"no-thread-jumps,no-schedule-insns2")
 #endif
-/* ==== end src/1_base/level_cold.inl ==== */
-#ifdef DEVTENSOR_LINES
-#line 121 "src/devtensor_spine.h"
-#endif
+/* ==== end level_cold.inl ==== */
 /* ==== begin src/3_cuda/dvt_cuda_off.c ==== */
 /* The CUDA functions of a build with DEVTENSOR_NO_CUDA. */
 #ifdef DEVTENSOR_LINES
@@ -25756,7 +25372,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 }
 
 #endif
-/* ==== end src/3_cuda/dvt_cuda_off.c ==== */
+/* ==== end dvt_cuda_off.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 122 "src/devtensor_spine.h"
 #endif
@@ -25940,10 +25556,7 @@ DVTI_FN dvt_status dvti_cuda_fail(const char *function, const char *call, dvti_c
 }
 
 #undef DVTI_CUDA_LIBRARY
-/* ==== end src/3_cuda/driver/dvt_cuda_driver.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 124 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_cuda_driver.c ==== */
 /* ==== begin src/3_cuda/driver/dvt_cuda_nvrtc.c ==== */
 /* Finds NVRTC: the path that the user names, libraries of this process, the loader's search path,
    Python wheels, the toolkit. Each candidate must compile a line of code. The most common failure,
@@ -26161,10 +25774,7 @@ DVTI_FN const dvti_nvrtc *dvti_nvrtc_open(const char *function) {
 }
 
 #undef DVTI_NVRTC_PATH
-/* ==== end src/3_cuda/driver/dvt_cuda_nvrtc.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 125 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_cuda_nvrtc.c ==== */
 /* ==== begin src/3_cuda/driver/dvt_nccl.c ==== */
 /* Opens NCCL and creates its communicators. DEVTENSOR_NCCL=1 enables it. Otherwise, or without the
    library, our own kernels sum over GPUs. Communicators live as long as the process: destroying
@@ -26256,10 +25866,7 @@ DVTI_FN const dvti_nccl_comm *dvti_nccl_comms(const int *devices, int n) {
 }
 
 #undef DVTI_NCCL_GROUPS
-/* ==== end src/3_cuda/driver/dvt_nccl.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 126 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_nccl.c ==== */
 /* ==== begin src/3_cuda/driver/dvt_nvml.c ==== */
 /* Queries the free memory of a GPU from NVML, as nvidia-smi does, which needs no context. Optional:
    without NVML the free memory is known only for GPUs in use. */
@@ -26321,10 +25928,7 @@ DVTI_FN int64_t dvti_nvml_free(dvti_cu_device physical) {
 	dvti_mutex_unlock(&dvti_nvml_lock);
 	return available;
 }
-/* ==== end src/3_cuda/driver/dvt_nvml.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 127 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_nvml.c ==== */
 /* ==== begin src/3_cuda/jit/dvt_cuda_cache.c ==== */
 /* Caches compiled programs on disk, so that NVRTC runs once per machine and not once per process.
 
@@ -26592,10 +26196,7 @@ DVTI_FN void dvti_cuda_cache_write(dvti_cuda_key key, const dvti_cuda_image *ima
 #undef DVTI_CACHE_FORMAT
 
 #endif
-/* ==== end src/3_cuda/jit/dvt_cuda_cache.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 128 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_cuda_cache.c ==== */
 /* ==== begin src/3_cuda/jit/dvt_cuda_text.c ==== */
 /* The source of programs: args.h, base.cu, the definitions of a variant, the functions that it
    needs, the family's file. */
@@ -26655,7 +26256,7 @@ static const struct {
 "}\n",
 ""};
 static const struct {
-    char part0[3676], end[1];
+    char part0[3678], end[1];
 } dvti_cuda_text_args_h = {
 "#line 1 \"args.h\"\n"
 "\n"
@@ -26795,7 +26396,7 @@ static const struct {
     "int64_t size[2], padding[2];\n"
     "dvti_kdivisor stride[2];\n"
     "int64_t inside;\n"
-    "int64_t past_relu;\n"
+    "int64_t relu_masked;\n"
 "} dvti_kpool;\n"
 "\n"
 "\n"
@@ -27137,7 +26738,7 @@ static const struct {
     char part0[4059], part1[4082], part2[2227], end[1];
 } dvti_cuda_text_conv_cu = {
 "#line 1 \"conv.cu\"\n"
-"#line 23\n"
+"#line 24\n"
 "#if TILED\n"
 "#define THREADS (BM / TM * (BN / TN))\n"
 "#define LEFT (BM * BK / THREADS)\n"
@@ -27241,7 +26842,7 @@ static const struct {
 "template <int N> struct alignas(N * sizeof(C)) dvti_pack { C v[N]; };\n"
 "#define MOST (16 / (int)sizeof(C))\n"
 "#define PACK(n) ((n) < MOST ? (n) : MOST)\n"
-"#line 132\n"
+"#line 133\n"
 "__device__ inline int dvti_pack_position(int i, int thread, int threads, int pack) {\n"
     "return (i / pack * threads + thread) * pack + i % pack;\n"
 "}\n"
@@ -29430,7 +29031,7 @@ static const struct {
 "}\n",
 ""};
 static const struct {
-    char part0[4086], part1[2662], end[1];
+    char part0[4088], part1[2662], end[1];
 } dvti_cuda_text_pool_cu = {
 "#line 1 \"pool.cu\"\n"
 "#line 36\n"
@@ -29568,7 +29169,7 @@ static const struct {
 "\n"
 "\n"
 "__device__ inline I dvti_place(const dvti_kpool &p, dvti_best best) {\n"
-    "return p.past_relu && best.value == 0 ? -1 : best.at;\n"
+    "return p.relu_masked && best.value == 0 ? -1 : best.at;\n"
 "}\n"
 "\n"
 "\n"
@@ -31081,7 +30682,7 @@ static const struct {
 "}\n",
 ""};
 static const struct {
-    char part0[2605], end[1];
+    char part0[2608], end[1];
 } dvti_cuda_text_angles_inl = {
 "#line 1 \"angles.inl\"\n"
 "\n"
@@ -31123,7 +30724,7 @@ static const struct {
 "}\n"
 "\n"
 "\n"
-"DVTI_INLINE V(f) V(sin_turned)(V(f) x, int32_t turn) {\n"
+"DVTI_INLINE V(f) V(sin_quarter)(V(f) x, int32_t turn) {\n"
     "V(f) low, r, z, s, c, rest;\n"
     "V(i) n;\n"
     "V(m) even;\n"
@@ -31138,11 +30739,11 @@ static const struct {
 "\n"
 "DVTI_INLINE V(f) V(sin)(V(f) x) {\n"
 "\n"
-    "return V(select)(V(eq)(x, V(zero)()), x, V(sin_turned)(x, 0));\n"
+    "return V(select)(V(eq)(x, V(zero)()), x, V(sin_quarter)(x, 0));\n"
 "}\n"
 "\n"
 "DVTI_INLINE V(f) V(cos)(V(f) x) {\n"
-    "return V(sin_turned)(x, 1);\n"
+    "return V(sin_quarter)(x, 1);\n"
 "}\n"
 "\n"
 "\n"
@@ -31172,7 +30773,7 @@ static const struct {
 "#undef DVTI_ANGLE_MOST\n",
 ""};
 static const struct {
-    char part0[2638], end[1];
+    char part0[2642], end[1];
 } dvti_cuda_text_arcs_inl = {
 "#line 1 \"arcs.inl\"\n"
 "\n"
@@ -31217,13 +30818,13 @@ static const struct {
 "}\n"
 "\n"
 "\n"
-"DVTI_INLINE V(f) V(atan_of)(V(f) least, V(f) most, V(m) turned) {\n"
+"DVTI_INLINE V(f) V(atan_of)(V(f) least, V(f) most, V(m) inverted) {\n"
     "V(f) q = V(div)(least, most), z = V(mul)(q, q), p, r;\n"
     "p = DVTI_P8(z, -0.333333015f, 0.199986264f, -0.142650917f, 0.109566577f, -0.084164612f,\n"
                 "0.0581781007f, -0.0313945226f, 0.0110290106f, -0.00181872305f);\n"
     "p = V(mul)(V(mul)(q, z), p);\n"
     "r = V(sub)(V(set)(DVTI_HALF_PI), V(add)(q, V(sub)(p, V(set)(DVTI_HALF_PI_LOW))));\n"
-    "return V(select)(turned, r, V(add)(q, p));\n"
+    "return V(select)(inverted, r, V(add)(q, p));\n"
 "}\n"
 "\n"
 "DVTI_INLINE V(f) V(atan)(V(f) x) {\n"
@@ -32112,10 +31713,7 @@ DVTI_FN char *dvti_cuda_source(dvti_cuda_program program) {
 	}
 	return source;
 }
-/* ==== end src/3_cuda/jit/dvt_cuda_text.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 129 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_cuda_text.c ==== */
 /* ==== begin src/3_cuda/jit/dvt_cuda_compile.c ==== */
 /* Compiles source to an image with NVRTC: a CUBIN if NVRTC knows the architecture, else PTX for the
    newest one that it knows. */
@@ -32244,10 +31842,7 @@ DVTI_FN dvt_status dvti_cuda_compile(int cc, bool fuse, const char *function, co
 	rtc->nvrtcDestroyProgram(&p);
 	return status;
 }
-/* ==== end src/3_cuda/jit/dvt_cuda_compile.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 130 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_cuda_compile.c ==== */
 /* ==== begin src/3_cuda/jit/dvt_cuda_jit.c ==== */
 /* Programs on GPUs: looked up by family, variant and entry, and compiled or loaded at first use. */
 #ifdef DEVTENSOR_LINES
@@ -32481,10 +32076,7 @@ DVTI_FN dvt_status dvti_cuda_function(dvti_cuda_physical *physical, const char *
 	dvti_mutex_unlock(&physical->lock);
 	return status;
 }
-/* ==== end src/3_cuda/jit/dvt_cuda_jit.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 131 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_cuda_jit.c ==== */
 /* ==== begin src/1_base/level_end.inl ==== */
 /* Ends a range that level_plan.inl, level_size.inl or level_cold.inl began. */
 #ifdef DEVTENSOR_LINES
@@ -32494,18 +32086,16 @@ DVTI_FN dvt_status dvti_cuda_function(dvti_cuda_physical *physical, const char *
 #pragma clang attribute pop
 #elif DVTI_LEVELS && defined(__clang__)
 #pragma clang optimize on
+#pragma pop_macro("DVT_NOTE_BREAK")
 #elif DVTI_LEVELS
 #pragma GCC pop_options
 #endif
 #undef DVTI_LEVEL_PLAN
-/* ==== end src/1_base/level_end.inl ==== */
-#ifdef DEVTENSOR_LINES
-#line 132 "src/devtensor_spine.h"
-#endif
+/* ==== end level_end.inl ==== */
 /* ==== begin src/1_base/level_size.inl ==== */
-/* Begins a range of files that run once per call of milliseconds, or start work on a GPU: gradients,
-   files, CUDA, training. level_end.inl ends it. Both compilers optimize them for size, GCC without
-   some passes that find little in such code. */
+/* Begins a range of files that run once per call of milliseconds, or start work on a GPU:
+   gradients, files, CUDA, training. level_end.inl ends it. Both compilers optimize them for size,
+   GCC without some passes that find little in such code. */
 #ifdef DEVTENSOR_LINES
 #line 3 "src/1_base/level_size.inl"
 #endif
@@ -32519,10 +32109,7 @@ DVTI_FN dvt_status dvti_cuda_function(dvti_cuda_physical *physical, const char *
 	"no-gcse,no-expensive-optimizations,no-ipa-cp,no-ipa-sra,no-ipa-icf,no-tree-tail-merge", \
 	"no-thread-jumps,no-schedule-insns2")
 #endif
-/* ==== end src/1_base/level_size.inl ==== */
-#ifdef DEVTENSOR_LINES
-#line 133 "src/devtensor_spine.h"
-#endif
+/* ==== end level_size.inl ==== */
 /* ==== begin src/3_cuda/device/dvt_cuda_all_reduce.c ==== */
 /* Sums over several gpus by kernels that read peer memory (kernels/all_reduce.cu). The compute
    streams synchronize before and after: each waits for the work that the others have queued. So no
@@ -32803,12 +32390,9 @@ DVTI_FN dvt_status dvti_cuda_all_reduce(const char *name, dvti_device *const *de
 }
 
 #undef DVTI_ONE_STAGE_BYTES
-/* ==== end src/3_cuda/device/dvt_cuda_all_reduce.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 134 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_cuda_all_reduce.c ==== */
 /* ==== begin src/3_cuda/device/dvt_cuda_copy.c ==== */
-/* Transfers between main memory and a GPU. Small ones use the compute stream. Large ones use
+/* Transfers between host memory and a GPU. Small ones use the compute stream. Large ones use
    separate streams in chunks: the host fills one staging buffer while the GPU transfers another. */
 #ifdef DEVTENSOR_LINES
 #line 3 "src/3_cuda/device/dvt_cuda_copy.c"
@@ -32967,10 +32551,7 @@ DVTI_FN dvt_status dvti_cuda_download(dvti_device *device, void *dst, const void
 	dvti_cuda_end(gpu, pushed);
 	return status;
 }
-/* ==== end src/3_cuda/device/dvt_cuda_copy.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 135 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_cuda_copy.c ==== */
 /* ==== begin src/3_cuda/device/dvt_cuda_device.c ==== */
 /* Physical GPUs and the gpu(i) on them: opening, closing, queries. */
 #ifdef DEVTENSOR_LINES
@@ -33188,10 +32769,7 @@ DVTI_FN void dvti_cuda_describe(int index, const dvti_device *device, dvt_device
 		out->memory_free = (int64_t)available;
 	dvti_cuda_end(gpu, pushed);
 }
-/* ==== end src/3_cuda/device/dvt_cuda_device.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 136 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_cuda_device.c ==== */
 /* ==== begin src/3_cuda/device/dvt_cuda_error.c ==== */
 /* Errors of a GPU. Most errors belong to the call that returned them. Some end the context, such as
    an illegal access by a kernel, or a GPU that drops off the bus. These appear late, at any later
@@ -33400,10 +32978,7 @@ DVTI_FN void dvti_cuda_end(dvti_cuda_gpu *gpu, bool pushed) {
 	dvti_cuda_leave(pushed);
 	dvti_mutex_unlock(&gpu->lock);
 }
-/* ==== end src/3_cuda/device/dvt_cuda_error.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 137 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_cuda_error.c ==== */
 /* ==== begin src/3_cuda/device/dvt_cuda_memory.c ==== */
 /* The caching allocator of one gpu(i). It splits segments from the driver into blocks and reuses
    released blocks without calling the driver, which would synchronize with the GPU.
@@ -33679,10 +33254,7 @@ DVTI_FN void dvti_cuda_forget(dvti_cuda_memory *memory) {
 #undef DVTI_CUDA_SMALL_SEGMENT
 #undef DVTI_CUDA_LARGE_SEGMENT
 #undef DVTI_CUDA_LARGE_UNIT
-/* ==== end src/3_cuda/device/dvt_cuda_memory.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 138 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_cuda_memory.c ==== */
 /* ==== begin src/3_cuda/device/dvt_cuda_order.c ==== */
 /* Orders the streams of a gpu(i); see dvt_cuda_device.h. */
 #ifdef DEVTENSOR_LINES
@@ -33901,14 +33473,11 @@ DVTI_FN void dvti_cuda_order_close(dvti_cuda_gpu *gpu) {
 	memset(gpu->mark, 0, sizeof gpu->mark);
 	gpu->n_places = gpu->n_spare = gpu->n_fresh = 0;
 }
-/* ==== end src/3_cuda/device/dvt_cuda_order.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 139 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_cuda_order.c ==== */
 /* ==== begin src/3_cuda/device/dvt_cuda_peer.c ==== */
 /* Copies between GPUs. Peer access is tested, once for each pair, before it is used. On some
    systems every call reports success and the bytes are wrong (NVIDIA/open-gpu-kernel-modules issue
-   1257). If the test fails, copies go through main memory. */
+   1257). If the test fails, copies go through host memory. */
 #ifdef DEVTENSOR_LINES
 #line 4 "src/3_cuda/device/dvt_cuda_peer.c"
 #endif
@@ -34000,7 +33569,7 @@ static dvti_cuda_route dvti_cuda_test_route(dvti_cuda_gpu *to, dvti_cuda_gpu *fr
 																	   : DVTI_ROUTE_DRIVER;
 	if (route == DVTI_ROUTE_HOST) {
 		dvti_log(DVT_LOG_WARNING,
-				 "copies from %s to %s arrive with wrong bytes; they go through main memory",
+				 "copies from %s to %s arrive with wrong bytes; they go through host memory",
 				 dvt_ctx_name(from->ctx), dvt_ctx_name(to->ctx));
 		/* Work of the test may still be queued, and would use the memory freed below. */
 		dvti_cuda_settle(from, from->copy);
@@ -34120,12 +33689,9 @@ DVTI_FN dvt_status dvti_cuda_copy_from(dvti_device *device, void *dst, dvti_devi
 }
 
 #undef DVTI_PEER_TEST_WORDS
-/* ==== end src/3_cuda/device/dvt_cuda_peer.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 140 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_cuda_peer.c ==== */
 /* ==== begin src/3_cuda/device/dvt_cuda_staging.c ==== */
-/* Staging buffers of pinned memory between main memory and a GPU. The GPU copies without the
+/* Staging buffers of pinned memory between host memory and a GPU. The GPU copies without the
    driver's own staging. So the caller's memory is never read after an upload returns, nor written
    after a download returns. Buffers are allocated at first use and kept. */
 #ifdef DEVTENSOR_LINES
@@ -34203,10 +33769,7 @@ DVTI_FN void dvti_cuda_staging_close(dvti_cuda_gpu *gpu) {
 				all[kind][i].at = NULL;
 			}
 }
-/* ==== end src/3_cuda/device/dvt_cuda_staging.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 141 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_cuda_staging.c ==== */
 /* ==== begin src/3_cuda/launch/dvt_cuda_grid.c ==== */
 /* Code that all families share: views and divisors for kernels, grids, and the launch in the
    compute stream. */
@@ -34288,10 +33851,7 @@ DVTI_FN dvt_status dvti_cuda_start(dvti_cuda_gpu *gpu, const dvti_launch *launch
 								NULL, extra);
 	return dvti_cuda_failed(gpu, launch->name, "cuLaunchKernel", result);
 }
-/* ==== end src/3_cuda/launch/dvt_cuda_grid.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 142 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_cuda_grid.c ==== */
 /* ==== begin src/3_cuda/launch/dvt_cuda_axes.c ==== */
 /* Axes of windows, simplified for the families' geometry: few, and in memory order. */
 #ifdef DEVTENSOR_LINES
@@ -34359,10 +33919,7 @@ DVTI_FN int64_t dvti_cuda_power(int64_t least) {
 		power *= 2;
 	return power;
 }
-/* ==== end src/3_cuda/launch/dvt_cuda_axes.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 143 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_cuda_axes.c ==== */
 /* ==== begin src/3_cuda/launch/cuda_conv.c ==== */
 /* Convolution and its gradients: kernel conv2d (kernels/conv.cu). Variant: dtype, operation, `how`
    (a tile, directly, or the sum of parts), whether positions have 64 bits. All choices depend on
@@ -34708,10 +34265,7 @@ DVTI_FN dvt_status dvti_cuda_conv(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 }
 
 #undef DVTI_CUDA_CONV_TILES
-/* ==== end src/3_cuda/launch/cuda_conv.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 144 "src/devtensor_spine.h"
-#endif
+/* ==== end cuda_conv.c ==== */
 /* ==== begin src/3_cuda/launch/cuda_elementwise.c ==== */
 /* Elementwise operations (kernels/elementwise.cu): the order of axes, the groups of elements, the
    variant.
@@ -34862,8 +34416,8 @@ static dvti_cuda_ew dvti_cuda_ew_begin(const dvti_launch *launch) {
 static bool dvti_cuda_ew_across(const dvti_cuda_ew *ew, int k, int axis, int other) {
 	int64_t size = dvt_dtype_size(ew->dtype[k]);
 	int64_t along = dvti_cuda_ew_distance(ew->stride[k][axis]);
-	int64_t aside = dvti_cuda_ew_distance(ew->stride[k][other]);
-	return ew->kind[k] == DVTI_EW_EACH && along * size >= 32 && aside && aside * size < 32;
+	int64_t across = dvti_cuda_ew_distance(ew->stride[k][other]);
+	return ew->kind[k] == DVTI_EW_EACH && along * size >= 32 && across && across * size < 32;
 }
 
 /* Finds operands whose axis order differs from the result's. Moves the axis along which they are
@@ -35062,10 +34616,7 @@ DVTI_FN dvt_status dvti_cuda_elementwise(dvti_cuda_gpu *gpu, const dvti_launch *
 
 #undef DVTI_EW_ANY
 #undef DVTI_EW_TILE
-/* ==== end src/3_cuda/launch/cuda_elementwise.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 145 "src/devtensor_spine.h"
-#endif
+/* ==== end cuda_elementwise.c ==== */
 /* ==== begin src/3_cuda/launch/cuda_fill.c ==== */
 /* Creation of values: kernels fill, arange and eye (kernels/fill.cu). Variant: the dtype. */
 #ifdef DEVTENSOR_LINES
@@ -35097,10 +34648,7 @@ DVTI_FN dvt_status dvti_cuda_fill(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 	return dvti_cuda_start(gpu, launch, program, entry, dvti_cuda_grid_for(gpu, args.n, 256, 1),
 						   &args, sizeof args);
 }
-/* ==== end src/3_cuda/launch/cuda_fill.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 146 "src/devtensor_spine.h"
-#endif
+/* ==== end cuda_fill.c ==== */
 /* ==== begin src/3_cuda/launch/cuda_index.c ==== */
 /* Indexing: kernels take, take_along and one_hot (kernels/index.cu). */
 #ifdef DEVTENSOR_LINES
@@ -35109,7 +34657,7 @@ DVTI_FN dvt_status dvti_cuda_fill(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 
 enum { DVTI_CUDA_TAKE, DVTI_CUDA_ALONG, DVTI_CUDA_ONE_HOT, DVTI_CUDA_INDEX_ADD };
 
-/* What launch->plan.i says. Operations that add sort positions, or add line by line. */
+/* Values of launch->plan.i. Adding operations sort the indices first, or add line by line. */
 enum { DVTI_CUDA_INDEX_READS, DVTI_CUDA_INDEX_SORTS, DVTI_CUDA_INDEX_LINES };
 
 DVTI_FN void dvti_cuda_describe_index(uint64_t variant, dvti_text *text) {
@@ -35277,10 +34825,7 @@ DVTI_FN int64_t dvti_cuda_plan_index(const dvti_cuda_gpu *gpu, dvti_launch *laun
 	m = dvti_cuda_view_size(&launch->in[1]);
 	return m ? dvti_cuda_sort_bytes(m) : 0;
 }
-/* ==== end src/3_cuda/launch/cuda_index.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 147 "src/devtensor_spine.h"
-#endif
+/* ==== end cuda_index.c ==== */
 /* ==== begin src/3_cuda/launch/cuda_matmul.c ==== */
 /* Matrix products: kernel matmul (kernels/matmul.cu, and kernels/matmul_mma.cu where tensor cores
    can be used). All choices depend on the launch and the GPU alone, so the same product gives the
@@ -35651,10 +35196,7 @@ DVTI_FN dvt_status dvti_cuda_matmul(dvti_cuda_gpu *gpu, const dvti_launch *launc
 }
 
 #undef DVTI_MM_CHUNK
-/* ==== end src/3_cuda/launch/cuda_matmul.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 148 "src/devtensor_spine.h"
-#endif
+/* ==== end cuda_matmul.c ==== */
 /* ==== begin src/3_cuda/launch/cuda_optimizer.c ==== */
 /* Steps of optimizers (kernels/optimizer.cu). Variant, from the lowest bit: 5 row of the table, 1
    flag, 2 states, 5 x 4 dtypes (weight, three states, gradient), 2 log2 of N. */
@@ -35709,10 +35251,7 @@ DVTI_FN dvt_status dvti_cuda_optimizer(dvti_cuda_gpu *gpu, const dvti_launch *la
 }
 
 #undef DVTI_OPT_MOST
-/* ==== end src/3_cuda/launch/cuda_optimizer.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 149 "src/devtensor_spine.h"
-#endif
+/* ==== end cuda_optimizer.c ==== */
 /* ==== begin src/3_cuda/launch/cuda_order.c ==== */
 /* Sorting of rows, and the first k: kernel sort (kernels/order.cu, and kernels/sort.cu for rows too
    long for one block). */
@@ -35728,16 +35267,16 @@ DVTI_FN void dvti_cuda_describe_order(uint64_t variant, dvti_text *text) {
 				  (int)(variant >> 4 & 1));
 }
 
-typedef enum dvti_cuda_order_way {
+typedef enum dvti_cuda_order_algorithm {
 	DVTI_CUDA_ORDER_BLOCK, /* a block sorts some rows */
 	DVTI_CUDA_ORDER_ROUNDS,
 	DVTI_CUDA_ORDER_SORT
-} dvti_cuda_order_way;
+} dvti_cuda_order_algorithm;
 
-/* What launch->plan contains. */
+/* Contents of launch->plan. */
 typedef struct dvti_cuda_order_plan {
-	dvti_cuda_order_way way;
-	int64_t second; /* ROUNDS: bytes of the workspace before the second place */
+	dvti_cuda_order_algorithm algorithm;
+	int64_t second; /* ROUNDS: bytes of the workspace before the second buffer */
 } dvti_cuda_order_plan;
 
 /* Returns how many of m candidates per row remain after a round. */
@@ -35748,17 +35287,18 @@ static int64_t dvti_cuda_order_kept(int64_t m, int64_t k) {
 
 DVTI_PLAN_FITS(dvti_cuda_order_plan)
 
-/* Rounds take turns with two places: keys and numbers that the first leaves, and those that the second leaves. */
+/* Rounds write their candidates (keys, positions) alternately to two workspace buffers. */
 DVTI_FN int64_t dvti_cuda_plan_order(const dvti_cuda_gpu *gpu, dvti_launch *launch) {
 	dvti_cuda_order_plan *plan = (dvti_cuda_order_plan *)(void *)&launch->plan;
 	int64_t rows = launch->in[0].dim[0], n = launch->in[0].dim[1], k = launch->out[0].dim[1], once;
 	(void)gpu;
-	plan->way = n <= DVTI_CUDA_ORDER_PLACES                              ? DVTI_CUDA_ORDER_BLOCK
-				: launch->op == DVTI_OP_topk && k <= DVTI_CUDA_ORDER_FEW ? DVTI_CUDA_ORDER_ROUNDS
-																		 : DVTI_CUDA_ORDER_SORT;
-	if (plan->way == DVTI_CUDA_ORDER_BLOCK)
+	plan->algorithm = n <= DVTI_CUDA_ORDER_PLACES ? DVTI_CUDA_ORDER_BLOCK
+					  : launch->op == DVTI_OP_topk && k <= DVTI_CUDA_ORDER_FEW
+						  ? DVTI_CUDA_ORDER_ROUNDS
+						  : DVTI_CUDA_ORDER_SORT;
+	if (plan->algorithm == DVTI_CUDA_ORDER_BLOCK)
 		return 0;
-	if (plan->way == DVTI_CUDA_ORDER_SORT)
+	if (plan->algorithm == DVTI_CUDA_ORDER_SORT)
 		return dvti_cuda_sort_bytes(dvti_cuda_view_size(&launch->in[0]));
 	once = dvti_cuda_order_kept(n, k);
 	plan->second = rows * once * 16;
@@ -35831,9 +35371,9 @@ DVTI_FN dvt_status dvti_cuda_order(dvti_cuda_gpu *gpu, const dvti_launch *launch
 	args.n = launch->in[0].dim[1];
 	args.k = launch->out[0].dim[1];
 	args.descending = launch->i[0];
-	if (plan->way == DVTI_CUDA_ORDER_ROUNDS)
+	if (plan->algorithm == DVTI_CUDA_ORDER_ROUNDS)
 		return dvti_cuda_order_rounds(gpu, launch, &args, plan->second);
-	if (plan->way == DVTI_CUDA_ORDER_SORT)
+	if (plan->algorithm == DVTI_CUDA_ORDER_SORT)
 		return dvti_cuda_order_rows(gpu, launch, &args);
 	args.width = dvti_cuda_power(args.n);
 	args.groups = (args.rows - 1) / (DVTI_CUDA_ORDER_PLACES / args.width) + 1;
@@ -35842,10 +35382,7 @@ DVTI_FN dvt_status dvti_cuda_order(dvti_cuda_gpu *gpu, const dvti_launch *launch
 
 #undef DVTI_CUDA_ORDER_PLACES
 #undef DVTI_CUDA_ORDER_FEW
-/* ==== end src/3_cuda/launch/cuda_order.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 150 "src/devtensor_spine.h"
-#endif
+/* ==== end cuda_order.c ==== */
 /* ==== begin src/3_cuda/launch/cuda_pool.c ==== */
 /* Pooling: kernel pool2d (kernels/pool.cu). Variant: dtype, kind, whether a team computes a window,
    whether positions have 64 bits. */
@@ -35904,7 +35441,7 @@ static void dvti_cuda_pool_plan_of(const dvti_launch *launch, dvti_cuda_pool_pla
 		plan->window_area *= DVTI_MIN(size, args->extent[axis]);
 	}
 	args->inside = launch->i[6] == 1;
-	args->past_relu = launch->i[7] == 1;
+	args->relu_masked = launch->i[7] == 1;
 	args->in = launch->in[0].data;
 	args->x = launch->in[launch->n_in - 1].data;
 	args->out = launch->out[0].data;
@@ -35983,10 +35520,7 @@ DVTI_FN dvt_status dvti_cuda_pool(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 	return dvti_cuda_pool_start(gpu, launch, &plan, kind, plan.args.windows[0],
 								plan.args.windows[1]);
 }
-/* ==== end src/3_cuda/launch/cuda_pool.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 151 "src/devtensor_spine.h"
-#endif
+/* ==== end cuda_pool.c ==== */
 /* ==== begin src/3_cuda/launch/cuda_random.c ==== */
 /* Random numbers: kernel random (kernels/random.cu). */
 #ifdef DEVTENSOR_LINES
@@ -36160,10 +35694,7 @@ DVTI_FN int64_t dvti_cuda_plan_random(const dvti_cuda_gpu *gpu, dvti_launch *lau
 }
 
 #undef DVTI_CUDA_SHUFFLE_BLOCK
-/* ==== end src/3_cuda/launch/cuda_random.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 152 "src/devtensor_spine.h"
-#endif
+/* ==== end cuda_random.c ==== */
 /* ==== begin src/3_cuda/launch/cuda_reduce.c ==== */
 /* Reductions: kernel reduce (kernels/reduce.cu). The geometry depends on shape, strides and dtype
    alone, so every GPU gives the same bits. */
@@ -36334,10 +35865,7 @@ DVTI_FN int64_t dvti_cuda_plan_reduce(const dvti_cuda_gpu *gpu, dvti_launch *lau
 }
 
 #undef DVTI_CUDA_BLOCKS
-/* ==== end src/3_cuda/launch/cuda_reduce.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 153 "src/devtensor_spine.h"
-#endif
+/* ==== end cuda_reduce.c ==== */
 /* ==== begin src/3_cuda/launch/cuda_scan.c ==== */
 /* Cumulative sums: kernel scan (kernels/scan.cu). */
 #ifdef DEVTENSOR_LINES
@@ -36397,10 +35925,7 @@ DVTI_FN dvt_status dvti_cuda_scan(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 #undef DVTI_CUDA_SCAN_COLUMNS
 #undef DVTI_CUDA_SCAN_ROW_CHUNK
 #undef DVTI_CUDA_SCAN_COLUMN_CHUNK
-/* ==== end src/3_cuda/launch/cuda_scan.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 154 "src/devtensor_spine.h"
-#endif
+/* ==== end cuda_scan.c ==== */
 /* ==== begin src/3_cuda/launch/cuda_softmax.c ==== */
 /* Softmax along the last axis: kernel softmax (kernels/softmax.cu). */
 #ifdef DEVTENSOR_LINES
@@ -36513,10 +36038,7 @@ DVTI_FN dvt_status dvti_cuda_softmax(dvti_cuda_gpu *gpu, const dvti_launch *laun
 }
 
 #undef DVTI_CUDA_PAIR
-/* ==== end src/3_cuda/launch/cuda_softmax.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 155 "src/devtensor_spine.h"
-#endif
+/* ==== end cuda_softmax.c ==== */
 /* ==== begin src/3_cuda/launch/cuda_sort.c ==== */
 /* Stable sort of keys with values, for families that need it (kernels/sort.cu). */
 #ifdef DEVTENSOR_LINES
@@ -36573,10 +36095,7 @@ DVTI_FN dvt_status dvti_cuda_sort(dvti_cuda_gpu *gpu, const dvti_launch *launch,
 }
 
 #undef DVTI_CUDA_SORT_TILES
-/* ==== end src/3_cuda/launch/cuda_sort.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 156 "src/devtensor_spine.h"
-#endif
+/* ==== end cuda_sort.c ==== */
 /* ==== begin src/3_cuda/dvt_cuda_backend.c ==== */
 /* The functions of 2_core/dvt_backend.h for a GPU: memory, launches, waiting. Copies are in
    device/. */
@@ -36797,10 +36316,7 @@ DVTI_FN const dvti_backend_kind *dvti_cuda_kind(void) {
 		dvti_cuda_close, dvti_cuda_describe, dvti_cuda_version_text};
 	return &kind;
 }
-/* ==== end src/3_cuda/dvt_cuda_backend.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 157 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_cuda_backend.c ==== */
 /* ==== begin src/3_cuda/dvt_cuda_share.c ==== */
 /* Interoperability with other CUDA code of the process: the stream of a gpu(i), and addresses. The
    GPU's context is its primary one, so the runtime API and other libraries see the same memory. */
@@ -36898,7 +36414,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 	dvti_cuda_end(gpu, pushed);
 	return (uint64_t)(uintptr_t)at;
 }
-/* ==== end src/3_cuda/dvt_cuda_share.c ==== */
+/* ==== end dvt_cuda_share.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 158 "src/devtensor_spine.h"
 #endif
@@ -36912,14 +36428,12 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 #pragma clang attribute pop
 #elif DVTI_LEVELS && defined(__clang__)
 #pragma clang optimize on
+#pragma pop_macro("DVT_NOTE_BREAK")
 #elif DVTI_LEVELS
 #pragma GCC pop_options
 #endif
 #undef DVTI_LEVEL_PLAN
-/* ==== end src/1_base/level_end.inl ==== */
-#ifdef DEVTENSOR_LINES
-#line 160 "src/devtensor_spine.h"
-#endif
+/* ==== end level_end.inl ==== */
 /* ==== begin src/3_kernels/dvt_kernels.c ==== */
 /* The backends of this build: the kernels of each, and the kinds of devices. The only file that
    names all backends. */
@@ -36959,10 +36473,7 @@ DVTI_FN const dvti_build *dvti_built(void) {
 									 dvti_kernel_elementwise};
 	return &built;
 }
-/* ==== end src/3_kernels/dvt_kernels.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 161 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_kernels.c ==== */
 /* ==== begin src/4_ops/dvt_op_check.c ==== */
 /* Checks that every operation shares, with their messages. */
 #ifdef DEVTENSOR_LINES
@@ -37175,10 +36686,7 @@ DVTI_FN bool dvti_choice(const char *function, const char *argument, int value, 
 			  one);
 	return false;
 }
-/* ==== end src/4_ops/dvt_op_check.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 162 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_op_check.c ==== */
 /* ==== begin src/4_ops/dvt_stream.c ==== */
 /* Random streams of the contexts, their seeds and engines. The call itself advances a stream's
    position. The launch computes only from the key and counters that it receives. */
@@ -37264,7 +36772,7 @@ DVT_API void dvt_seed_ctx(uint64_t seed, dvt_ctx ctx) {
 		stream->own = true;
 		dvti_stream_restart(stream);
 	}
-	if (dvti_is_main_memory(ctx)) { /* MXNet's rule: all cpu(i) share these generators */
+	if (dvti_is_host_memory(ctx)) { /* MXNet's rule: all cpu(i) share these generators */
 		all->state_seed = seed;
 		all->states = 0;
 	}
@@ -37450,10 +36958,7 @@ DVTI_FN dvt_status dvti_draw(dvt_array *out, dvti_launch *launch, const dvt_key 
 }
 
 #undef DVTI_MXNET_GENERATORS
-/* ==== end src/4_ops/dvt_stream.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 163 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_stream.c ==== */
 /* ==== begin src/4_ops/dvt_tape.c ==== */
 /* The tape records which operations computed an array: recording state, nodes, and the release of
    nodes. The backward pass is in 5_grad. */
@@ -37659,10 +37164,7 @@ DVTI_FN dvt_array *dvti_finish(dvt_array *out, dvti_op op, const char *name, dvt
 	dvti_node *node;
 	return out && dvti_prepare(out, op, name, in, n, attr, &node) ? dvti_remember(out, node) : NULL;
 }
-/* ==== end src/4_ops/dvt_tape.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 164 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_tape.c ==== */
 /* ==== begin src/4_ops/op_elementwise.c ==== */
 /* Elementwise operations: the public functions of the op table's rows, where and clip. */
 #ifdef DEVTENSOR_LINES
@@ -37944,10 +37446,7 @@ DVT_API dvt_array *dvt_clip(dvt_array *x, double low, double high) {
 DVT_API dvt_array *dvt_clip_(dvt_array *x, double low, double high) {
 	return dvti_clip("dvt_clip_", x, low, high, x);
 }
-/* ==== end src/4_ops/op_elementwise.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 165 "src/devtensor_spine.h"
-#endif
+/* ==== end op_elementwise.c ==== */
 /* ==== begin src/4_ops/op_matmul.c ==== */
 /* Matrix products. One recorded operation handles arrays of two axes and more, with batch axes that
    broadcast. The other forms are views around it. */
@@ -38367,8 +37866,8 @@ DVT_API dvt_array *dvt_matmul_with(dvt_array *a, dvt_array *b, const dvt_matmul_
 }
 
 /* ---- dot ---- */
-/* Multiplies two arrays of at least two axes, where b has more than two. Every row of a meets every
-   matrix of b, so b's matrices are joined along the columns:
+/* Multiplies two arrays of at least two axes, where b has more than two. Multiplies every row of a
+   by every matrix of b, so b's matrices are joined along the columns:
 
    a (rows, k)   x   b (k, [matrix 0 | matrix 1 | ...]) */
 static dvt_array *dvti_dot_wide(dvt_array *a, dvt_array *b) {
@@ -38416,10 +37915,7 @@ DVT_API dvt_array *dvt_dot(dvt_array *a, dvt_array *b) {
 	dvt_scope_end(&scope);
 	return out;
 }
-/* ==== end src/4_ops/op_matmul.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 166 "src/devtensor_spine.h"
-#endif
+/* ==== end op_matmul.c ==== */
 /* ==== begin src/4_ops/op_reduce.c ==== */
 /* Reductions over axes, and softmax along one. A node's attributes: for reductions i[0] is the bit
    mask of the reduced axes and i[1] is keepdims. For softmax and log_softmax i[0] is the axis, not
@@ -38663,10 +38159,7 @@ DVT_API dvt_array *dvt_softmax(dvt_array *x, int axis) {
 DVT_API dvt_array *dvt_log_softmax(dvt_array *x, int axis) {
 	return dvti_softmax("dvt_log_softmax", DVTI_OP_log_softmax, x, axis);
 }
-/* ==== end src/4_ops/op_reduce.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 167 "src/devtensor_spine.h"
-#endif
+/* ==== end op_reduce.c ==== */
 /* ==== begin src/1_base/level_plan.inl ==== */
 /* Begins a range of files that check, plan and dispatch. They run once per call and compute no
    elements. level_end.inl ends it. Clang compiles them for size. GCC uses -O1 without some passes
@@ -38682,10 +38175,7 @@ DVT_API dvt_array *dvt_log_softmax(dvt_array *x, int axis) {
 #pragma GCC push_options
 #pragma GCC optimize("O1,no-tree-pta,no-tree-dominator-opts,no-tree-ccp,no-tree-sra")
 #endif
-/* ==== end src/1_base/level_plan.inl ==== */
-#ifdef DEVTENSOR_LINES
-#line 168 "src/devtensor_spine.h"
-#endif
+/* ==== end level_plan.inl ==== */
 /* ==== begin src/4_ops/op_compare.c ==== */
 /* Comparisons of arrays with tolerances, by NumPy's rules. They are never recorded, because their
    results are bool. */
@@ -38798,10 +38288,7 @@ DVT_API bool dvt_array_equal(dvt_array *a, dvt_array *b, dvt_nan_rule nan) {
 	dvt_scope_end(&scope);
 	return same;
 }
-/* ==== end src/4_ops/op_compare.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 169 "src/devtensor_spine.h"
-#endif
+/* ==== end op_compare.c ==== */
 /* ==== begin src/4_ops/op_copy.c ==== */
 /* Copies as operations: between contexts, dtypes and arrays. 2_core/dvt_copy.c moves the bytes. */
 #ifdef DEVTENSOR_LINES
@@ -38920,10 +38407,7 @@ DVT_API dvt_array *dvt_copy_into(dvt_array *dst, dvt_array *src) {
 	dvti_written(dst);
 	return dvti_remember(dst, node);
 }
-/* ==== end src/4_ops/op_copy.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 170 "src/devtensor_spine.h"
-#endif
+/* ==== end op_copy.c ==== */
 /* ==== begin src/4_ops/op_create.c ==== */
 /* Creation of arrays: uninitialized, constant, evenly spaced, or from host memory. */
 #ifdef DEVTENSOR_LINES
@@ -39164,10 +38648,7 @@ DVT_API dvt_status dvt_set_from_host(dvt_array *x, const void *src, int64_t byte
 		dvti_written(x);
 	return status;
 }
-/* ==== end src/4_ops/op_create.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 171 "src/devtensor_spine.h"
-#endif
+/* ==== end op_create.c ==== */
 /* ==== begin src/4_ops/op_index.c ==== */
 /* Joining, splitting and indexing. A node's attr.i[0] is the axis, not negative, of concat, take,
    take_add, take_along and take_along_add. The last four have the inputs (array, index); the index
@@ -39348,7 +38829,7 @@ DVT_API dvt_status dvt_array_split(dvt_array *x, int n, int axis, dvt_array **ou
 /* ---- indices ---- */
 static const char *const dvti_index_names[] = {"x", "indices"};
 
-/* Returns the indices as a contiguous int64 array. Checks their range only in main memory, where
+/* Returns the indices as a contiguous int64 array. Checks their range only in host memory, where
    reading them needs neither a wait nor a copy. */
 static dvt_array *dvti_index_ready(const char *name, dvt_array *indices, int64_t extent, int axis) {
 	dvt_array *index = NULL;
@@ -39363,7 +38844,7 @@ static dvt_array *dvti_index_ready(const char *name, dvt_array *indices, int64_t
 	DVT_PAUSE {
 		index = dvt_contiguous(dvt_as_in_dtype(indices, DVT_I64));
 	}
-	if (!index || !dvti_is_main_memory(index->storage->ctx) || extent < 0)
+	if (!index || !dvti_is_host_memory(index->storage->ctx) || extent < 0)
 		return index;
 	value = (const int64_t *)dvti_view_of(index).data;
 	for (i = 0; i < n; i++)
@@ -39648,10 +39129,7 @@ DVT_API dvt_array *dvt_one_hot(dvt_array *indices, int64_t depth, dvt_dtype dtyp
 	dvt_scope_end(&scope);
 	return out;
 }
-/* ==== end src/4_ops/op_index.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 172 "src/devtensor_spine.h"
-#endif
+/* ==== end op_index.c ==== */
 /* ==== begin src/4_ops/op_view.c ==== */
 /* Views: new shapes and strides on the same memory. */
 #ifdef DEVTENSOR_LINES
@@ -40038,10 +39516,7 @@ DVT_API dvt_array *dvt_broadcast_to(dvt_array *x, dvt_shape shape) {
 	out = dvti_view_new("dvt_broadcast_to", x, shape, view.stride, x->offset);
 	return dvti_finish(out, DVTI_OP_broadcast_to, "dvt_broadcast_to", &x, 1, NULL);
 }
-/* ==== end src/4_ops/op_view.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 173 "src/devtensor_spine.h"
-#endif
+/* ==== end op_view.c ==== */
 /* ==== begin src/1_base/level_end.inl ==== */
 /* Ends a range that level_plan.inl, level_size.inl or level_cold.inl began. */
 #ifdef DEVTENSOR_LINES
@@ -40051,18 +39526,16 @@ DVT_API dvt_array *dvt_broadcast_to(dvt_array *x, dvt_shape shape) {
 #pragma clang attribute pop
 #elif DVTI_LEVELS && defined(__clang__)
 #pragma clang optimize on
+#pragma pop_macro("DVT_NOTE_BREAK")
 #elif DVTI_LEVELS
 #pragma GCC pop_options
 #endif
 #undef DVTI_LEVEL_PLAN
-/* ==== end src/1_base/level_end.inl ==== */
-#ifdef DEVTENSOR_LINES
-#line 174 "src/devtensor_spine.h"
-#endif
+/* ==== end level_end.inl ==== */
 /* ==== begin src/1_base/level_size.inl ==== */
-/* Begins a range of files that run once per call of milliseconds, or start work on a GPU: gradients,
-   files, CUDA, training. level_end.inl ends it. Both compilers optimize them for size, GCC without
-   some passes that find little in such code. */
+/* Begins a range of files that run once per call of milliseconds, or start work on a GPU:
+   gradients, files, CUDA, training. level_end.inl ends it. Both compilers optimize them for size,
+   GCC without some passes that find little in such code. */
 #ifdef DEVTENSOR_LINES
 #line 3 "src/1_base/level_size.inl"
 #endif
@@ -40076,10 +39549,7 @@ DVT_API dvt_array *dvt_broadcast_to(dvt_array *x, dvt_shape shape) {
 	"no-gcse,no-expensive-optimizations,no-ipa-cp,no-ipa-sra,no-ipa-icf,no-tree-tail-merge", \
 	"no-thread-jumps,no-schedule-insns2")
 #endif
-/* ==== end src/1_base/level_size.inl ==== */
-#ifdef DEVTENSOR_LINES
-#line 175 "src/devtensor_spine.h"
-#endif
+/* ==== end level_size.inl ==== */
 /* ==== begin src/4_ops/op_conv.c ==== */
 /* Convolution: parameters, shapes, and the recorded operation. Its two gradients are operations
    too. Pooling is in op_pool.c. */
@@ -40351,10 +39821,7 @@ DVTI_FN dvt_array *dvti_conv2d_weight(dvt_array *x, dvt_array *g, dvt_shape w_sh
 		return NULL;
 	return dvti_conv2d_ready("dvt_conv2d", DVTI_OP_conv2d_weight, in, 2, w_shape, attr, false);
 }
-/* ==== end src/4_ops/op_conv.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 176 "src/devtensor_spine.h"
-#endif
+/* ==== end op_conv.c ==== */
 /* ==== begin src/4_ops/op_layers.c ==== */
 /* Layers as functions. They are composed of recorded operations, so they need no gradients of their
    own. */
@@ -40659,10 +40126,7 @@ DVT_API dvt_array *dvt_layer_norm(dvt_array *x, dvt_array *gamma, dvt_array *bet
 	dvt_scope_end(&scope);
 	return y;
 }
-/* ==== end src/4_ops/op_layers.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 177 "src/devtensor_spine.h"
-#endif
+/* ==== end op_layers.c ==== */
 /* ==== begin src/4_ops/op_pool.c ==== */
 /* Pooling: parameters, shapes, and the recorded operations, which are each other's gradients.
    Windows are clipped to x: padding is never the maximum, and counts in a mean only on request. */
@@ -40868,19 +40332,16 @@ static dvt_array *dvti_max_pool2d_pair(dvti_op op, dvt_array *a, dvt_array *x,
 }
 
 DVTI_FN dvt_array *dvti_max_pool2d_data(dvt_array *g, dvt_array *x, const dvti_attr *attr,
-										bool past_relu) {
+										bool relu_masked) {
 	dvti_attr with = *attr;
-	with.i[9] = past_relu;
+	with.i[9] = relu_masked;
 	return dvti_max_pool2d_pair(DVTI_OP_max_pool2d_data, g, x, &with);
 }
 
 DVTI_FN dvt_array *dvti_max_pool2d_pick(dvt_array *v, dvt_array *x, const dvti_attr *attr) {
 	return dvti_max_pool2d_pair(DVTI_OP_max_pool2d_pick, v, x, attr);
 }
-/* ==== end src/4_ops/op_pool.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 178 "src/devtensor_spine.h"
-#endif
+/* ==== end op_pool.c ==== */
 /* ==== begin src/4_ops/op_prewarm.c ==== */
 /* Prewarming compiles kernels before a program waits for them. It runs small operations on the
    device, those that networks in float32 consist of. The backend decides which GPU programs they
@@ -41066,10 +40527,7 @@ DVT_API dvt_status dvt_prewarm(dvt_ctx ctx) {
 	dvti_device_end(device);
 	return status;
 }
-/* ==== end src/4_ops/op_prewarm.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 179 "src/devtensor_spine.h"
-#endif
+/* ==== end op_prewarm.c ==== */
 /* ==== begin src/4_ops/op_random.c ==== */
 /* Random arrays: the distributions, drawn from the streams of contexts or from explicit keys, and
    the functions that make keys. */
@@ -41291,10 +40749,7 @@ DVT_API dvt_key dvt_key_fold_in(dvt_key key, uint32_t number) {
 	dvti_threefry2x32(key.word, counter, result.word);
 	return result;
 }
-/* ==== end src/4_ops/op_random.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 180 "src/devtensor_spine.h"
-#endif
+/* ==== end op_random.c ==== */
 /* ==== begin src/4_ops/op_scan.c ==== */
 /* Cumulative sums along an axis. A node's attr.i[0] is the axis, not negative; i[1] is
    `backwards`. */
@@ -41358,10 +40813,7 @@ DVT_API dvt_array *dvt_cumsum(dvt_array *x, int axis) {
 		return NULL;
 	return dvti_cumsum(x, axis, false);
 }
-/* ==== end src/4_ops/op_scan.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 181 "src/devtensor_spine.h"
-#endif
+/* ==== end op_scan.c ==== */
 /* ==== begin src/4_ops/op_sort.c ==== */
 /* Sorting along an axis, and the first k elements. When a gradient will be needed, a sorted array
    is recorded as its elements taken by index. So sort has no gradient of its own. topk always does
@@ -41474,10 +40926,7 @@ DVT_API dvt_array *dvt_topk(dvt_array *x, int64_t k, int axis, dvt_extreme extre
 	dvt_scope_end(&scope);
 	return out;
 }
-/* ==== end src/4_ops/op_sort.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 182 "src/devtensor_spine.h"
-#endif
+/* ==== end op_sort.c ==== */
 /* ==== begin src/5_grad/dvt_attach.c ==== */
 /* Attached gradients: attaching, reading, clearing, and writing them after a backward pass. Also
    detach and stop_gradient, which end gradients. */
@@ -41493,7 +40942,7 @@ static bool dvti_grad_is_plain(const dvt_array *x) {
 
 /* Moves a gradient array that is about to be replaced to the innermost scope, because the caller
    may still use it. */
-static bool dvti_outlive(const char *name, dvt_array *grad) {
+static bool dvti_move_to_scope(const char *name, dvt_array *grad) {
 	dvti_own(grad);
 	if (!grad || dvti_scope_give(grad))
 		return true;
@@ -41518,7 +40967,7 @@ static dvt_status dvti_clear_grad(const char *name, dvt_array *x) {
 	if (zeros)
 		dvti_scope_take(zeros);
 	dvt_scope_end(&scope);
-	if (!zeros || !dvti_outlive(name, x->grad)) {
+	if (!zeros || !dvti_move_to_scope(name, x->grad)) {
 		dvti_disown(zeros);
 		return dvti_failed(name);
 	}
@@ -41543,7 +40992,7 @@ DVT_API dvt_status dvt_attach_grad(dvt_array *x, dvt_grad_req req) {
 						 dvti_describe(x));
 	if (req != DVT_GRAD_NULL)
 		status = dvti_clear_grad("dvt_attach_grad", x);
-	else if (!dvti_outlive("dvt_attach_grad", x->grad))
+	else if (!dvti_move_to_scope("dvt_attach_grad", x->grad))
 		status = dvti_failed("dvt_attach_grad");
 	if (status != DVT_OK)
 		return status;
@@ -41591,8 +41040,8 @@ DVT_API dvt_status dvt_zero_grad(dvt_array *x) {
 }
 
 /* ---- after a backward pass ---- */
-/* Returns whether the gradient is added instead of written. The mode may ask for it. A trainer also
-   needs it while it sums the parts of one batch: an earlier part has already written here. */
+/* Returns whether the gradient is added instead of written. So it is with DVT_GRAD_ADD. A trainer
+   also needs it while it sums the parts of one batch: an earlier part has already written here. */
 static bool dvti_leaf_adds(const dvt_array *x) {
 	return x->grad_req == DVT_GRAD_ADD ||
 		   (x->grad_sums && x->grad_fresh && !(x->grad_holds & DVTI_GRAD_SUM));
@@ -41611,7 +41060,7 @@ static bool dvti_prepare_leaf(const char *name, dvti_slot *slot, bool create_gra
 	if (grad)
 		dvti_scope_take(grad);
 	dvt_scope_end(&scope);
-	if (!grad || !dvti_outlive(name, old)) {
+	if (!grad || !dvti_move_to_scope(name, old)) {
 		dvti_disown(grad);
 		return false;
 	}
@@ -41659,10 +41108,7 @@ DVT_API dvt_array *dvt_detach(dvt_array *x) {
 	const char *name = "dvt_detach";
 	return dvti_check(name, &x, 1) ? dvti_view_new(name, x, x->shape, x->stride, x->offset) : NULL;
 }
-/* ==== end src/5_grad/dvt_attach.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 183 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_attach.c ==== */
 /* ==== begin src/5_grad/dvt_backward.c ==== */
 /* The backward pass: heads, the sweep from the last recorded operation to the first, and its two
    public forms. Attached gradients change at the very end or not at all. The graph is released only
@@ -41814,7 +41260,7 @@ static bool dvti_call_gradient(const char *name, dvti_grad_call *call, const dvt
 	dvt_scope_guard scope = dvt_scope_begin();
 	bool good = dvti_values_intact(name, call) && dvti_result_of(call, slot->node);
 	int i;
-	if (good && slot->past_relu)
+	if (good && slot->relu_masked)
 		call->out[0] = call->g;
 	else if (good)
 		dvti_call_family(call);
@@ -41835,7 +41281,7 @@ static bool dvti_call_gradient(const char *name, dvti_grad_call *call, const dvt
 /* Returns whether the pooling gradient may apply the relu mask. Pooling knows which of relu's
    results are 0 and skips them as it writes. relu's own gradient would read and write all elements
    again. */
-static bool dvti_goes_past_relu(dvti_graph *graph, const dvti_node *node) {
+static bool dvti_pool_masks_relu(dvti_graph *graph, const dvti_node *node) {
 	const dvti_slot *input;
 	if (node->op != DVTI_OP_max_pool2d || dvt_is_recording())
 		return false;
@@ -41844,8 +41290,8 @@ static bool dvti_goes_past_relu(dvti_graph *graph, const dvti_node *node) {
 }
 
 /* Adds one contribution to an input's gradient and takes over its reference. */
-static bool dvti_arrive(dvti_slot *slot, dvt_array *part, bool past_relu) {
-	slot->past_relu = past_relu && (!slot->grad || slot->past_relu);
+static bool dvti_arrive(dvti_slot *slot, dvt_array *part, bool relu_masked) {
+	slot->relu_masked = relu_masked && (!slot->grad || slot->relu_masked);
 	return dvti_slot_add(slot, part);
 }
 
@@ -41867,7 +41313,7 @@ static bool dvti_step(dvti_graph *graph, dvti_slot *slot, dvti_grad_call *call, 
 	call->n_in = node->n_in;
 	call->g = slot->grad;
 	call->need = need;
-	call->past_relu = dvti_goes_past_relu(graph, node);
+	call->relu_masked = dvti_pool_masks_relu(graph, node);
 	memset(call->out, 0, sizeof *call->out * (size_t)node->n_in);
 	mode = dvti_float_mode_begin();
 	good = dvti_call_gradient(graph->name, call, slot);
@@ -41875,7 +41321,7 @@ static bool dvti_step(dvti_graph *graph, dvti_slot *slot, dvti_grad_call *call, 
 	for (i = 0; i < node->n_in; i++)
 		if (call->out[i] && good)
 			good = dvti_arrive(dvti_graph_slot(graph, node, node->in[i]), call->out[i],
-							   call->past_relu);
+							   call->relu_masked);
 		else
 			dvti_disown(call->out[i]);
 	slot->passed = true;
@@ -42040,10 +41486,7 @@ DVT_API dvt_status dvt_gradients(dvt_array *const *heads, dvt_array *const *head
 	dvt_record_end(&guard);
 	return status;
 }
-/* ==== end src/5_grad/dvt_backward.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 184 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_backward.c ==== */
 /* ==== begin src/5_grad/dvt_graph.c ==== */
 /* The graph that produced the heads: its nodes and leaves, their order, and the gradients gathered
    at each. Nothing is written into nodes. A failing pass therefore leaves no trace, and two threads
@@ -42298,10 +41741,7 @@ DVTI_FN bool dvti_slot_add(dvti_slot *slot, dvt_array *part) {
 	dvti_disown(part);
 	return sum != NULL;
 }
-/* ==== end src/5_grad/dvt_graph.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 185 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_graph.c ==== */
 /* ==== begin src/5_grad/grad_conv.c ==== */
 /* Gradients of convolution and pooling. A convolution is linear in its data and in its weights, and
    so are its two gradients: the three operations are each other's gradients. Pooling is linear once
@@ -42342,7 +41782,7 @@ DVTI_FN void dvti_grad_conv(dvti_grad_call *call) {
 			call->out[1] = dvti_conv2d(a, g, NULL, attr);
 		break;
 	case DVTI_OP_max_pool2d:
-		call->out[0] = dvti_max_pool2d_data(g, a, attr, call->past_relu);
+		call->out[0] = dvti_max_pool2d_data(g, a, attr, call->relu_masked);
 		break;
 	case DVTI_OP_max_pool2d_data: /* a: gradient of y, b: data, which only gives the positions */
 		if (call->need[0])
@@ -42363,10 +41803,7 @@ DVTI_FN void dvti_grad_conv(dvti_grad_call *call) {
 		call->out[0] = dvti_avg_pool2d(g, attr);
 	}
 }
-/* ==== end src/5_grad/grad_conv.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 186 "src/devtensor_spine.h"
-#endif
+/* ==== end grad_conv.c ==== */
 /* ==== begin src/5_grad/grad_elementwise.c ==== */
 /* Gradients of elementwise operations, and helpers of all gradient functions. The table's rows hold
    the gradients of their operations as text. This file has the functions that the texts name, and
@@ -42611,10 +42048,7 @@ DVTI_FN void dvti_grad_elementwise(dvti_grad_call *call) {
 	else
 		dvti_grad_row(call);
 }
-/* ==== end src/5_grad/grad_elementwise.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 187 "src/devtensor_spine.h"
-#endif
+/* ==== end grad_elementwise.c ==== */
 /* ==== begin src/5_grad/grad_matmul.c ==== */
 /* Gradients of matrix products. With C = A B: dA = G B^T and dB = A^T G. Transposed operands move
    the transposes. Batch axes that were broadcast are summed afterwards. */
@@ -42652,10 +42086,7 @@ DVTI_FN void dvti_grad_matmul(dvti_grad_call *call) {
 	if (call->need[1])
 		call->out[1] = dvti_grad_matmul_b(call->g, a, b, ta, tb);
 }
-/* ==== end src/5_grad/grad_matmul.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 188 "src/devtensor_spine.h"
-#endif
+/* ==== end grad_matmul.c ==== */
 /* ==== begin src/5_grad/grad_reduce.c ==== */
 /* Gradients of reductions, cumulative sums and softmax. Reduced arrays first get their axes back
    with extent 1; everything else is broadcasting. */
@@ -42777,8 +42208,8 @@ static dvt_array *dvti_grad_extreme(dvt_array *x, dvt_array *g, dvt_array *y, in
 }
 
 /* Returns g (x / y), and 0 where the norm is 0. The quotient is at most 1, whereas g / y would
-   overflow for a small norm. float16 has few digits for small norms and cannot hold large ones: y
-   is recomputed in float32 there. */
+   overflow for a small norm. float16 has few digits for small norms and cannot hold large ones.
+   There y is recomputed in float32. */
 static dvt_array *dvti_grad_norm(dvt_array *x, dvt_array *g, dvt_array *y, int64_t mask) {
 	dvt_array *zero, *divisor;
 	if (x->dtype == DVT_F16) {
@@ -42850,10 +42281,7 @@ DVTI_FN void dvti_grad_scan(dvti_grad_call *call) {
 	const dvti_attr *attr = &call->node->attr;
 	call->out[0] = dvti_cumsum(call->g, (int)attr->i[0], !attr->i[1]);
 }
-/* ==== end src/5_grad/grad_reduce.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 189 "src/devtensor_spine.h"
-#endif
+/* ==== end grad_reduce.c ==== */
 /* ==== begin src/5_grad/grad_view.c ==== */
 /* Gradients of views, joining and indexing. A view's gradient is the inverse view. Taking and
    adding by index are each other's gradients. */
@@ -42941,10 +42369,7 @@ DVTI_FN void dvti_grad_index(dvti_grad_call *call) {
 		call->out[0] = dvt_take_along_axis(g, index, axis);
 	}
 }
-/* ==== end src/5_grad/grad_view.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 190 "src/devtensor_spine.h"
-#endif
+/* ==== end grad_view.c ==== */
 /* ==== begin src/5_io/dvt_array_list.c ==== */
 /* Lists of named arrays, as parameter files hold them. */
 #ifdef DEVTENSOR_LINES
@@ -43037,10 +42462,7 @@ DVT_API dvt_array *dvt_array_list_find(dvt_array_list *list, const char *name) {
 			  text.length >= sizeof known ? "..." : "");
 	return NULL;
 }
-/* ==== end src/5_io/dvt_array_list.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 191 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_array_list.c ==== */
 /* ==== begin src/5_io/dvt_files.c ==== */
 /* Files that appear only when they are complete. Output goes to a temporary file in the same
    directory. It is synced to disk before it replaces the old file. It gets the old file's mode and,
@@ -43241,10 +42663,7 @@ DVTI_FN dvt_status dvti_file_end(dvti_file_out *out, bool ok) {
 
 #undef DVTI_FILE_BUFFER
 #endif
-/* ==== end src/5_io/dvt_files.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 192 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_files.c ==== */
 /* ==== begin src/5_io/dvt_gzip.c ==== */
 /* gzip (RFC 1952): all optional header fields, several members, and verification of header
    checksums, lengths and CRCs. Turns a compressed source into a decompressed one that inflates
@@ -43464,10 +42883,7 @@ DVTI_FN void dvti_gunzip_free(dvti_gunzip *gunzip) {
 		dvti_source_close(&gunzip->raw);
 	dvti_free(gunzip);
 }
-/* ==== end src/5_io/dvt_gzip.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 193 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_gzip.c ==== */
 /* ==== begin src/5_io/dvt_idx.c ==== */
 /* IDX, the format of MNIST: 0, 0, type, number of axes; extents; elements; all big-endian. Plain or
    gzip, detected by content. */
@@ -43579,10 +42995,7 @@ DVT_API dvt_array *dvt_load_idx(const char *path, dvt_ctx ctx) {
 	dvti_source_close(&in);
 	return result;
 }
-/* ==== end src/5_io/dvt_idx.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 194 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_idx.c ==== */
 /* ==== begin src/5_io/dvt_inflate.c ==== */
 /* Decodes deflate (RFC 1951). A table decodes codes of up to 11 bits; longer ones, which are rare,
    are decoded bit by bit. A fast loop runs while input and output are far from their ends; a
@@ -44060,10 +43473,7 @@ DVTI_FN bool dvti_inflate(dvti_inflater *s, bool *ended) {
 
 #undef DVTI_MAX_CODE
 #undef DVTI_LOOKUP_BITS
-/* ==== end src/5_io/dvt_inflate.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 195 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_inflate.c ==== */
 /* ==== begin src/5_io/dvt_npy.c ==== */
 /* NumPy's .npy format: a magic number, a version, a Python dictionary with exactly three keys, and
    the elements. Pickled objects are refused with a message. The writer produces the same bytes as
@@ -44373,10 +43783,7 @@ DVT_API dvt_status dvt_save_npy(const char *path, dvt_array *x) {
 
 #undef DVTI_NPY_HEADER
 #undef DVTI_NPY_GROWTH
-/* ==== end src/5_io/dvt_npy.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 196 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_npy.c ==== */
 /* ==== begin src/5_io/dvt_params.c ==== */
 /* Apache MXNet's .params format: a list of arrays, each with version, shape and dtype, and then
    their names. Sizes are checked against the remaining bytes before anything is allocated. The
@@ -44748,10 +44155,7 @@ DVT_API dvt_status dvt_save_params(const char *path, dvt_array *const *arrays,
 #undef DVTI_PARAMS_V1
 #undef DVTI_PARAMS_V2
 #undef DVTI_PARAMS_V3
-/* ==== end src/5_io/dvt_params.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 197 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_params.c ==== */
 /* ==== begin src/5_io/dvt_source.c ==== */
 /* Buffered sources of bytes for every format: from memory, from a file by a buffer of 64 KiB, or
    decompressed from either (dvt_gzip.c). A source knows an upper bound of the remaining bytes. So
@@ -45014,10 +44418,7 @@ DVTI_FN const char *dvti_source_size_text(dvti_source *in, int64_t taken, int64_
 }
 
 #undef DVTI_SOURCE_HISTORY
-/* ==== end src/5_io/dvt_source.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 198 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_source.c ==== */
 /* ==== begin src/5_io/dvt_stored.c ==== */
 /* Converts between the elements of files and the memory of arrays. */
 #ifdef DEVTENSOR_LINES
@@ -45210,12 +44611,12 @@ DVTI_FN dvt_array *dvti_stored_array(const dvti_stored *stored, dvti_source *in,
 	ctx = dvti_ctx(ctx);
 	scope = dvt_scope_begin();
 	host = dvti_array_new(in->function, shape, stored->dtype,
-						  dvti_is_main_memory(ctx) ? ctx : dvt_cpu());
+						  dvti_is_host_memory(ctx) ? ctx : dvt_cpu());
 	if (host)
 		filled = fortran_order && shape.ndim > 1
 					 ? dvti_fortran_fill(stored, in, host)
 					 : dvti_stored_fill(stored, in, dvti_view_of(host).data, dvt_size(host), 0);
-	if (filled && dvti_is_main_memory(ctx))
+	if (filled && dvti_is_host_memory(ctx))
 		result = host;
 	else if (filled) {
 		result = dvti_array_new(in->function, shape, stored->dtype, ctx);
@@ -45261,7 +44662,7 @@ static void dvti_swap_bytes(unsigned char *at, int bytes, int64_t n) {
 DVTI_FN dvt_array *dvti_stored_host(const char *function, dvt_array *x, dvt_dtype dtype) {
 	dvt_array *host;
 	bool swap = dvti_host_is_big_endian() && dvt_dtype_size(dtype) > 1;
-	if (!swap && dvti_is_main_memory(x->storage->ctx) && x->dtype == dtype && dvt_is_contiguous(x))
+	if (!swap && dvti_is_host_memory(x->storage->ctx) && x->dtype == dtype && dvt_is_contiguous(x))
 		return dvt_wait(x) == DVT_OK ? x : NULL;
 	host = dvti_array_new(function, x->shape, dtype, dvt_cpu());
 	if (!host || dvti_copy_elements(function, host, x) != DVT_OK || dvt_wait(host) != DVT_OK)
@@ -45271,10 +44672,7 @@ DVTI_FN dvt_array *dvti_stored_host(const char *function, dvt_array *x, dvt_dtyp
 						dvt_size(host));
 	return host;
 }
-/* ==== end src/5_io/dvt_stored.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 199 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_stored.c ==== */
 /* ==== begin src/1_base/level_end.inl ==== */
 /* Ends a range that level_plan.inl, level_size.inl or level_cold.inl began. */
 #ifdef DEVTENSOR_LINES
@@ -45284,14 +44682,12 @@ DVTI_FN dvt_array *dvti_stored_host(const char *function, dvt_array *x, dvt_dtyp
 #pragma clang attribute pop
 #elif DVTI_LEVELS && defined(__clang__)
 #pragma clang optimize on
+#pragma pop_macro("DVT_NOTE_BREAK")
 #elif DVTI_LEVELS
 #pragma GCC pop_options
 #endif
 #undef DVTI_LEVEL_PLAN
-/* ==== end src/1_base/level_end.inl ==== */
-#ifdef DEVTENSOR_LINES
-#line 200 "src/devtensor_spine.h"
-#endif
+/* ==== end level_end.inl ==== */
 /* ==== begin src/1_base/level_cold.inl ==== */
 /* Begins a range of files that run rarely: drivers, printing, networks. level_end.inl ends it. GCC
    compiles them as those of level_size.inl, clang without optimization. */
@@ -45301,6 +44697,10 @@ DVTI_FN dvt_array *dvti_stored_host(const char *function, dvt_array *x, dvt_dtyp
 #define DVTI_LEVEL_PLAN 0
 #if DVTI_LEVELS && defined(__clang__)
 #pragma clang optimize off
+/* Without optimization a call that is never reached warns. */
+#pragma push_macro("DVT_NOTE_BREAK")
+#undef DVT_NOTE_BREAK
+#define DVT_NOTE_BREAK(macro) ((void)0)
 #elif DVTI_LEVELS
 #pragma GCC push_options
 #pragma GCC optimize( \
@@ -45308,10 +44708,7 @@ DVTI_FN dvt_array *dvti_stored_host(const char *function, dvt_array *x, dvt_dtyp
 	"no-gcse,no-expensive-optimizations,no-ipa-cp,no-ipa-sra,no-ipa-icf,no-tree-tail-merge", \
 	"no-thread-jumps,no-schedule-insns2")
 #endif
-/* ==== end src/1_base/level_cold.inl ==== */
-#ifdef DEVTENSOR_LINES
-#line 201 "src/devtensor_spine.h"
-#endif
+/* ==== end level_cold.inl ==== */
 /* ==== begin src/5_io/dvt_float_text.c ==== */
 /* Computes the exact decimal digits of a binary float with a fixed-size big integer. Generates
    digits after Steele and White ("How to print floating-point numbers accurately", 1990), with the
@@ -45650,10 +45047,7 @@ DVTI_FN int dvti_number_text(char *buffer, const dvti_float *x, const dvti_numbe
 
 #undef DVTI_BIG_WORDS
 #undef DVTI_DIGITS
-/* ==== end src/5_io/dvt_float_text.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 202 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_float_text.c ==== */
 /* ==== begin src/5_io/dvt_print.c ==== */
 /* Formats arrays as text: brackets, line breaks and summaries by NumPy's rules, and the text that
    each style adds around them. Copies only the printed elements from the array's context. */
@@ -45704,7 +45098,7 @@ static bool dvti_copy_corner(dvt_array *packed, dvt_array *x, const dvti_shown *
 	return target && dvti_copy_elements("dvt_print", target, source) == DVT_OK;
 }
 
-/* Returns the printed elements, contiguous in main memory, as an array of the innermost scope; NULL
+/* Returns the printed elements, contiguous in host memory, as an array of the innermost scope; NULL
    with the error set. Packs a summary on x's own context, so that only the summary is copied. */
 static dvt_array *dvti_fetch_shown(dvt_array *x, const dvti_shown *shown) {
 	dvt_array *packed = x, *host;
@@ -45720,7 +45114,7 @@ static dvt_array *dvti_fetch_shown(dvt_array *x, const dvti_shown *shown) {
 			side = (side - cuts) & cuts; /* the next subset of cuts */
 		} while (side);
 	}
-	if (dvti_is_main_memory(packed->storage->ctx) && dvt_is_contiguous(packed))
+	if (dvti_is_host_memory(packed->storage->ctx) && dvt_is_contiguous(packed))
 		return dvt_wait(packed) == DVT_OK ? packed : NULL;
 	host = dvti_array_new("dvt_print", shown->shape, x->dtype, dvt_cpu());
 	if (!host || dvti_copy_elements("dvt_print", host, packed) != DVT_OK ||
@@ -46120,10 +45514,7 @@ DVT_API dvt_status dvt_print_file(void *file, dvt_array *x) {
 		return dvti_null("dvt_print_file", "file");
 	return dvti_print_to("dvt_print_file", (FILE *)file, x);
 }
-/* ==== end src/5_io/dvt_print.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 203 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_print.c ==== */
 /* ==== begin src/5_io/dvt_print_element.c ==== */
 /* Formats the elements of one array in one common format. The format follows the rules of NumPy
    (arrayprint of NumPy 1.24) or PyTorch. Brackets and lines are the caller's. */
@@ -46398,10 +45789,7 @@ DVTI_FN dvti_element_format dvti_element_plan(const dvti_print_rules *rules, dvt
 	}
 	return format;
 }
-/* ==== end src/5_io/dvt_print_element.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 204 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_print_element.c ==== */
 /* ==== begin src/5_io/dvt_writer.c ==== */
 /* Growing byte buffers, to which printing and the file writers append text and integers. */
 #ifdef DEVTENSOR_LINES
@@ -46457,7 +45845,7 @@ DVTI_FN void dvti_writer_le(dvti_writer *writer, uint64_t value, int bytes) {
 		raw[i] = (unsigned char)(value >> 8 * i);
 	dvti_writer_bytes(writer, raw, (size_t)bytes);
 }
-/* ==== end src/5_io/dvt_writer.c ==== */
+/* ==== end dvt_writer.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 205 "src/devtensor_spine.h"
 #endif
@@ -46788,10 +46176,7 @@ DVT_API dvt_block *dvt_nn_embedding(int64_t count, int64_t units) {
 		return dvti_block_discard(block);
 	return block;
 }
-/* ==== end src/6_nn/block_basic.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 207 "src/devtensor_spine.h"
-#endif
+/* ==== end block_basic.c ==== */
 /* ==== begin src/6_nn/block_conv.c ==== */
 /* Conv2D and pooling. Settings are checked once, when the block is made. Printing and computing
    resolve pairs with the same functions, dvti_pair and dvti_padding. */
@@ -47063,10 +46448,7 @@ DVT_API dvt_block *dvt_nn_global_avg_pool2d(void) {
 	p.global = true;
 	return dvti_pool_block_make("dvt_nn_global_avg_pool2d", &p, true);
 }
-/* ==== end src/6_nn/block_conv.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 208 "src/devtensor_spine.h"
-#endif
+/* ==== end block_conv.c ==== */
 /* ==== begin src/6_nn/block_norm.c ==== */
 /* BatchNorm and LayerNorm. */
 #ifdef DEVTENSOR_LINES
@@ -47265,10 +46647,7 @@ DVT_API dvt_block *dvt_nn_layer_norm(void) {
 		return dvti_block_discard(block);
 	return block;
 }
-/* ==== end src/6_nn/block_norm.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 209 "src/devtensor_spine.h"
-#endif
+/* ==== end block_norm.c ==== */
 /* ==== begin src/6_nn/dvt_block.c ==== */
 /* Blocks: creation, children, parameters, forward. The computations of the library's blocks are in
    block_*.c. */
@@ -47729,10 +47108,7 @@ DVT_API dvt_array *dvt_block_forward(dvt_block *net, dvt_array *x) {
 	dvti_nesting_leave(&dvti_forwards, depth);
 	return y;
 }
-/* ==== end src/6_nn/dvt_block.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 210 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_block.c ==== */
 /* ==== begin src/6_nn/dvt_block_print.c ==== */
 /* Blocks as text: the form that Gluon prints, and the summary table of a forward pass. */
 #ifdef DEVTENSOR_LINES
@@ -47985,10 +47361,7 @@ DVT_API dvt_status dvt_block_print_summary(dvt_block *net, dvt_shape input) {
 	dvti_free(s.open);
 	return status;
 }
-/* ==== end src/6_nn/dvt_block_print.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 211 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_block_print.c ==== */
 /* ==== begin src/6_nn/dvt_initialize.c ==== */
 /* Initial values: the distribution of each kind, the choice for a parameter, and the time of
    drawing. */
@@ -48172,8 +47545,8 @@ static bool dvti_plan_initialize(const char *function, dvti_plan *plan, dvt_para
 								 const dvt_ctx_list *ctxs, bool force) {
 	if (dvti_param_ready(p) && !force) {
 		dvti_log(DVT_LOG_WARNING,
-				 "%s: Parameter '%s' is already initialized, ignoring. Set force_reinit to "
-				 "initialize it again",
+				 "%s: Parameter '%s' is already initialized, ignoring. Call "
+				 "dvt_block_reinitialize to initialize it again",
 				 function, dvti_param_name(p));
 		return true;
 	}
@@ -48240,10 +47613,7 @@ DVT_API dvt_status dvt_block_initialize(dvt_block *net, dvt_init init, dvt_ctx_l
 DVT_API dvt_status dvt_block_reinitialize(dvt_block *net, dvt_init init, dvt_ctx_list ctxs) {
 	return dvti_block_initialize("dvt_block_reinitialize", net, init, ctxs, true);
 }
-/* ==== end src/6_nn/dvt_initialize.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 212 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_initialize.c ==== */
 /* ==== begin src/6_nn/dvt_load_match.c ==== */
 /* Matches the arrays of a file to parameters. Files of save_parameters have structural names
    ("0.weight"). Files without a dot in any name use old names ("dense0_weight",
@@ -48464,7 +47834,8 @@ static bool dvti_load_complete(const dvti_load *load) {
 		if (!dvti_load_has(load, load->named.item[k].param)) {
 			dvti_fail(DVT_ERR_NAME,
 					  "%s: Parameter '%s' is missing in file '%.200s', which "
-					  "contains parameters: %s. Set allow_missing to ignore missing parameters",
+					  "contains parameters: %s. Set "
+					  "allow_missing of dvt_block_load_with to ignore missing parameters",
 					  load->function, load->named.item[k].name, load->path,
 					  dvti_brief(known, sizeof known, n, dvti_file_name, load->file));
 			return false;
@@ -48473,8 +47844,8 @@ static bool dvti_load_complete(const dvti_load *load) {
 		if (!dvti_file_used(load, i)) {
 			dvti_fail(DVT_ERR_NAME,
 					  "%s: Parameter '%.100s' loaded from file '%.200s' is not "
-					  "present in the net, which contains parameters %s. Set ignore_extra to "
-					  "ignore it",
+					  "present in the net, which contains parameters %s. Set ignore_extra of "
+					  "dvt_block_load_with to ignore it",
 					  load->function, dvt_array_list_name(load->file, i), load->path,
 					  dvti_brief(known, sizeof known, (int)load->named.count, dvti_named_name,
 								 &load->named));
@@ -48493,10 +47864,7 @@ DVTI_FN bool dvti_load_match(dvti_load *load, const dvt_block *net) {
 	}
 	return dvti_match_names(load) && dvti_load_complete(load);
 }
-/* ==== end src/6_nn/dvt_load_match.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 213 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_load_match.c ==== */
 /* ==== begin src/6_nn/dvt_loss.c ==== */
 /* Losses: one value per sample, composed of recorded operations. Labels lose their history, so
    gradients flow into the prediction only. Losses of 16-bit predictions are computed in float32 and
@@ -48590,7 +47958,7 @@ static dvt_array *dvti_loss_cross_entropy(dvt_array *prediction, dvt_array *labe
 static bool dvti_classes_in_range(const char *name, dvt_array *prediction, dvt_array *label) {
 	int64_t classes = prediction->shape.dim[prediction->shape.ndim - 1];
 	bool good = true;
-	if (!dvti_is_main_memory(label->storage->ctx) || dvt_size(label) == 0)
+	if (!dvti_is_host_memory(label->storage->ctx) || dvt_size(label) == 0)
 		return true;
 	DVT_MODE_SCOPE(DVT_OFF, DVT_UNCHANGED) {
 		DVT_SCOPE {
@@ -48710,10 +48078,7 @@ DVT_API dvt_array *dvt_loss_huber(dvt_array *prediction, dvt_array *label, doubl
 	}
 	return dvti_loss_of("dvt_loss_huber", dvti_loss_huber, prediction, label, rho);
 }
-/* ==== end src/6_nn/dvt_loss.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 214 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_loss.c ==== */
 /* ==== begin src/6_nn/dvt_match.c ==== */
 /* Regular expressions for names of parameters. They are compiled to a small program; all threads of
    the program advance together, so no pattern takes exponential time. Source: Thompson, 1968.
@@ -49126,10 +48491,7 @@ DVTI_FN bool dvti_pattern_match(dvti_pattern *p, const char *text) {
 }
 
 #undef DVTI_PAT_DEPTH
-/* ==== end src/6_nn/dvt_match.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 215 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_match.c ==== */
 /* ==== begin src/6_nn/dvt_name.c ==== */
 /* Names of parameters: one counter per kind of block, for the whole process. */
 #ifdef DEVTENSOR_LINES
@@ -49193,10 +48555,7 @@ DVTI_FN const char *dvti_param_name(const dvt_param *p) {
 		dvti_block_name(p->block);
 	return p->name_text;
 }
-/* ==== end src/6_nn/dvt_name.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 216 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_name.c ==== */
 /* ==== begin src/6_nn/dvt_param.c ==== */
 /* One parameter: its copies, one per context, and their gradients. Changes of several parameters at
    once are in dvt_param_plan.c. */
@@ -49609,10 +48968,7 @@ DVT_API dvt_status dvt_param_set_data(dvt_param *p, dvt_array *x) {
 	dvt_scope_end(&scope);
 	return status;
 }
-/* ==== end src/6_nn/dvt_param.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 217 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_param.c ==== */
 /* ==== begin src/6_nn/dvt_param_list.c ==== */
 /* Collections of parameters: collected from blocks by name, and changed together or not at all. */
 #ifdef DEVTENSOR_LINES
@@ -49843,10 +49199,7 @@ DVT_API dvt_status dvt_params_zero_grad(dvt_params *params) {
 	}
 	return status;
 }
-/* ==== end src/6_nn/dvt_param_list.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 218 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_param_list.c ==== */
 /* ==== begin src/6_nn/dvt_param_plan.c ==== */
 /* Changes of several parameters at once. Everything that can fail happens in plans; committing
    cannot fail. */
@@ -50014,10 +49367,7 @@ DVTI_FN void dvti_plans_commit(dvti_plan *plans, size_t n) {
 		dvti_plan_commit_locked(&plans[i]);
 	dvti_params_unlock();
 }
-/* ==== end src/6_nn/dvt_param_plan.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 219 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_param_plan.c ==== */
 /* ==== begin src/6_nn/dvt_save_load.c ==== */
 /* save_parameters and load_parameters. Names in files are structural, "0.weight": the path of child
    numbers, then the short name. dvt_load_match.c matches the names of a file to parameters. */
@@ -50129,8 +49479,8 @@ static bool dvti_load_check(const dvti_load *load, const dvt_param *p, const cha
 	if (p->dtype != saved->dtype && !load->options.cast_dtype) {
 		dvti_fail(DVT_ERR_DTYPE,
 				  "%s: Failed loading Parameter '%s' from saved params: dtype "
-				  "incompatible expected %s vs saved %s. Set cast_dtype to cast the dtype of saved "
-				  "params",
+				  "incompatible expected %s vs saved %s. Set cast_dtype of "
+				  "dvt_block_load_with to cast the dtype of saved params",
 				  load->function, dvti_param_name(p), dvt_dtype_name(p->dtype),
 				  dvt_dtype_name(saved->dtype));
 		return false;
@@ -50222,10 +49572,7 @@ DVT_API dvt_status dvt_block_load_with(dvt_block *net, const char *path,
 									   const dvt_load_options *options, dvt_ctx_list ctxs) {
 	return dvti_block_load("dvt_block_load_with", net, path, options, ctxs);
 }
-/* ==== end src/6_nn/dvt_save_load.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 220 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_save_load.c ==== */
 /* ==== begin src/7_train/dvt_clip.c ==== */
 /* Clipping by the common norm of several arrays, on any contexts. Source: Pascanu, Mikolov and
    Bengio, 2013. */
@@ -50356,10 +49703,7 @@ DVT_API double dvt_clip_global_norm(dvt_array *const *arrays, int n, double max_
 	dvt_record_end(&record);
 	return norm;
 }
-/* ==== end src/7_train/dvt_clip.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 221 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_clip.c ==== */
 /* ==== begin src/7_train/dvt_curve.c ==== */
 /* Training curves as an SVG image: axes with round ticks, one line per series, a legend. The text
    depends on the points only: it has no dates and ignores the locale. Points with a NaN or an
@@ -50743,10 +50087,7 @@ DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path) {
 #undef DVTI_CURVE_BOTTOM
 #undef DVTI_CURVE_DOTS
 #undef DVTI_CURVE_LARGEST
-/* ==== end src/7_train/dvt_curve.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 222 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_curve.c ==== */
 /* ==== begin src/7_train/dvt_metric.c ==== */
 /* Metrics: sums over batches, kept as an exact count and a float64. The comparison runs where the
    arrays are; only one number is copied to the host. Nothing is recorded. */
@@ -50987,10 +50328,7 @@ DVT_API dvt_status dvt_metric_update(dvt_metric *metric, dvt_array *labels,
 	dvt_record_end(&record);
 	return status;
 }
-/* ==== end src/7_train/dvt_metric.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 223 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_metric.c ==== */
 /* ==== begin src/7_train/dvt_optimizer.c ==== */
 /* Optimizers: their parameters and checks, and one step of one copy of a model parameter.
    Optimizers of the table launch kernel "optimizer"; custom ones call the program's function. */
@@ -51186,10 +50524,7 @@ DVTI_FN dvt_status dvti_optimizer_custom_step(const char *function, const dvt_op
 	dvt_scope_end(&scope);
 	return status;
 }
-/* ==== end src/7_train/dvt_optimizer.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 224 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_optimizer.c ==== */
 /* ==== begin src/7_train/dvt_progress.c ==== */
 /* Progress of a run on standard error: a bar that redraws itself on a terminal, occasional plain
    lines elsewhere. A pure function of state, time and width formats the line. */
@@ -51445,10 +50780,7 @@ DVT_API void dvt_progress_finish(dvt_progress *p) {
 
 #undef DVTI_PROGRESS_BAR
 #undef DVTI_PROGRESS_LINES
-/* ==== end src/7_train/dvt_progress.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 225 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_progress.c ==== */
 /* ==== begin src/7_train/dvt_replicas.c ==== */
 /* The copies of the trained parameters: their contexts, the memory that a step needs in addition,
    and the sum of their gradients. The first context forms the sum in the order of the contexts, so
@@ -51713,10 +51045,10 @@ static dvt_status dvti_trainer_start_sum(const dvt_trainer *t, bool fresh_only) 
 	return status;
 }
 
-/* Waits for the first context when context k is a CPU and the first is not. A copy from main memory
+/* Waits for the first context when context k is a CPU and the first is not. A copy from host memory
    into a busy queue must buffer the bytes, and that could fail in the middle of the sum. */
 static dvt_status dvti_trainer_drain(const dvt_trainer *t, int k) {
-	if (!dvti_is_main_memory(t->ctxs.ctx[k]) || dvti_is_main_memory(t->ctxs.ctx[0]) || !t->n)
+	if (!dvti_is_host_memory(t->ctxs.ctx[k]) || dvti_is_host_memory(t->ctxs.ctx[0]) || !t->n)
 		return DVT_OK;
 	return dvt_wait(dvti_trainer_at(t, 0, 0)->weight);
 }
@@ -51760,10 +51092,7 @@ DVTI_FN dvt_status dvti_trainer_sum(const char *function, const dvt_trainer *t, 
 		}
 	return status;
 }
-/* ==== end src/7_train/dvt_replicas.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 226 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_replicas.c ==== */
 /* ==== begin src/7_train/dvt_schedule.c ==== */
 /* Learning-rate schedules: pure functions of a step counted from 0. Warm-up comes first; the
    schedule counts its own steps from the end of the warm-up. */
@@ -51921,10 +51250,7 @@ DVTI_FN dvt_status dvti_schedule_check(const char *function, const dvt_schedule 
 							 function, wrong)
 				 : DVT_OK;
 }
-/* ==== end src/7_train/dvt_schedule.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 227 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_schedule.c ==== */
 /* ==== begin src/7_train/dvt_split.c ==== */
 /* Splits a batch into one part per context. Source of the rule for uneven parts: NumPy's
    array_split. */
@@ -51990,10 +51316,7 @@ DVT_API dvt_status dvt_split_and_load(dvt_array *x, dvt_ctx_list ctxs, dvt_array
 DVT_API dvt_status dvt_array_split_and_load(dvt_array *x, dvt_ctx_list ctxs, dvt_array **out) {
 	return dvti_split_and_load("dvt_array_split_and_load", x, ctxs, false, out);
 }
-/* ==== end src/7_train/dvt_split.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 228 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_split.c ==== */
 /* ==== begin src/7_train/dvt_trainer.c ==== */
 /* The trainer: checks, allocations, the sum of the gradients, then the same step for every copy.
    All allocations precede the first change of a value. */
@@ -52289,10 +51612,7 @@ DVT_API double dvt_trainer_clip_global_norm(dvt_trainer *trainer, double max_nor
 	dvt_record_end(&record);
 	return norm;
 }
-/* ==== end src/7_train/dvt_trainer.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 229 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_trainer.c ==== */
 /* ==== begin src/1_base/level_end.inl ==== */
 /* Ends a range that level_plan.inl, level_size.inl or level_cold.inl began. */
 #ifdef DEVTENSOR_LINES
@@ -52302,18 +51622,16 @@ DVT_API double dvt_trainer_clip_global_norm(dvt_trainer *trainer, double max_nor
 #pragma clang attribute pop
 #elif DVTI_LEVELS && defined(__clang__)
 #pragma clang optimize on
+#pragma pop_macro("DVT_NOTE_BREAK")
 #elif DVTI_LEVELS
 #pragma GCC pop_options
 #endif
 #undef DVTI_LEVEL_PLAN
-/* ==== end src/1_base/level_end.inl ==== */
-#ifdef DEVTENSOR_LINES
-#line 230 "src/devtensor_spine.h"
-#endif
+/* ==== end level_end.inl ==== */
 /* ==== begin src/1_base/level_size.inl ==== */
-/* Begins a range of files that run once per call of milliseconds, or start work on a GPU: gradients,
-   files, CUDA, training. level_end.inl ends it. Both compilers optimize them for size, GCC without
-   some passes that find little in such code. */
+/* Begins a range of files that run once per call of milliseconds, or start work on a GPU:
+   gradients, files, CUDA, training. level_end.inl ends it. Both compilers optimize them for size,
+   GCC without some passes that find little in such code. */
 #ifdef DEVTENSOR_LINES
 #line 3 "src/1_base/level_size.inl"
 #endif
@@ -52327,10 +51645,7 @@ DVT_API double dvt_trainer_clip_global_norm(dvt_trainer *trainer, double max_nor
 	"no-gcse,no-expensive-optimizations,no-ipa-cp,no-ipa-sra,no-ipa-icf,no-tree-tail-merge", \
 	"no-thread-jumps,no-schedule-insns2")
 #endif
-/* ==== end src/1_base/level_size.inl ==== */
-#ifdef DEVTENSOR_LINES
-#line 231 "src/devtensor_spine.h"
-#endif
+/* ==== end level_size.inl ==== */
 /* ==== begin src/7_train/dvt_all_reduce.c ==== */
 /* Sums the gradients over the contexts by the devices' own all-reduce, where they have one. */
 #ifdef DEVTENSOR_LINES
@@ -52389,10 +51704,7 @@ DVTI_FN bool dvti_trainer_all_reduce(const char *function, const dvt_trainer *t,
 	dvti_free(part);
 	return fits;
 }
-/* ==== end src/7_train/dvt_all_reduce.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 232 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_all_reduce.c ==== */
 /* ==== begin src/7_train/dvt_batch.c ==== */
 /* Makes one batch from numbered samples, on cpu(0). Two methods give the same bits. Samples that
    are rows of an array, or pixels that a table maps to floats, are written straight into the batch.
@@ -52545,9 +51857,9 @@ static bool dvti_sample_ok(const char *function, const char *what, const dvt_arr
 						   const dvt_array *sample, int64_t first, int64_t i) {
 	bool same = batch->dtype == sample->dtype && batch->shape.ndim == sample->shape.ndim + 1;
 	int k;
-	if (!dvti_is_main_memory(sample->storage->ctx)) {
+	if (!dvti_is_host_memory(sample->storage->ctx)) {
 		dvti_fail(DVT_ERR_CONTEXT,
-				  "%s: %s of sample %lld is %s; batches are made in main memory: let the transform "
+				  "%s: %s of sample %lld is %s; batches are made in host memory: let the transform "
 				  "return an array on cpu(0), and move whole batches",
 				  function, what, (long long)i, dvti_describe(sample));
 		return false;
@@ -52630,12 +51942,9 @@ DVTI_FN bool dvti_batch_make(const char *function, const dvti_batcher *batcher,
 }
 
 #undef DVTI_TABLE_CHANNELS
-/* ==== end src/7_train/dvt_batch.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 233 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_batch.c ==== */
 /* ==== begin src/7_train/dvt_dataset.c ==== */
-/* Datasets: two arrays in main memory, image and label files in MNIST's format, and a transform of
+/* Datasets: two arrays in host memory, image and label files in MNIST's format, and a transform of
    another dataset. They are immutable, so loader threads share them. */
 #ifdef DEVTENSOR_LINES
 #line 3 "src/7_train/dvt_dataset.c"
@@ -52669,9 +51978,9 @@ static bool dvti_dataset_part_ok(const char *function, const char *what, dvt_arr
 		dvti_null(function, what);
 		return false;
 	}
-	if (!dvti_is_main_memory(part->storage->ctx)) {
+	if (!dvti_is_host_memory(part->storage->ctx)) {
 		dvti_fail(DVT_ERR_CONTEXT,
-				  "%s: %s is %s; samples are kept in main memory: copy it with "
+				  "%s: %s is %s; samples are kept in host memory: copy it with "
 				  "dvt_copyto(%s, dvt_cpu())",
 				  function, what, dvti_describe(part), what);
 		return false;
@@ -52905,10 +52214,7 @@ DVT_API dvt_dataset *dvt_dataset_fashion_mnist(const char *folder, dvt_dataset_p
 DVT_API dvt_dataset *dvt_dataset_mnist(const char *folder, dvt_dataset_part part) {
 	return dvti_dataset_find("dvt_dataset_mnist", folder, "mnist-", part);
 }
-/* ==== end src/7_train/dvt_dataset.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 234 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_dataset.c ==== */
 /* ==== begin src/7_train/dvt_loader.c ==== */
 /* The loader: the order of an epoch, and batches in that order. Worker threads make batches in
    advance, into the slots of a ring. The caller takes them out in order, so the number of workers
@@ -53092,7 +52398,7 @@ DVTI_THREAD_MAIN(dvti_worker_run) {
 			made.state = DVTI_MADE_FAILED;
 			made.status = DVT_ERR_HOST_MEMORY;
 			snprintf(made.message, sizeof made.message,
-					 "dvt_loader_next: no main memory left for the numbers of a batch's samples");
+					 "dvt_loader_next: no host memory left for the numbers of a batch's samples");
 		}
 		if (generation == l->generation) {
 			l->slot[batch % l->slots] = made;
@@ -53185,7 +52491,7 @@ static bool dvti_ring_take(dvt_loader *l, dvt_array **x, dvt_array **y) {
 		dvti_ring_restart(l);
 	} else if (!dvti_made_give(slot)) {
 		status = DVT_ERR_HOST_MEMORY;
-		snprintf(message, sizeof message, "dvt_loader_next: no main memory left for the batch");
+		snprintf(message, sizeof message, "dvt_loader_next: no host memory left for the batch");
 	} else {
 		*x = slot->x;
 		*y = slot->y;
@@ -53196,7 +52502,7 @@ static bool dvti_ring_take(dvt_loader *l, dvt_array **x, dvt_array **y) {
 	}
 	dvti_mutex_unlock(&l->lock);
 	if (logged)
-		dvti_fail_again(status, message);
+		dvti_fail_relay(status, message);
 	else if (status != DVT_OK)
 		dvti_fail(status, "%s", message);
 	return status == DVT_OK;
@@ -53347,10 +52653,7 @@ DVT_API void dvt_loader_reset(dvt_loader *loader) {
 }
 
 #undef DVTI_MAX_WORKERS
-/* ==== end src/7_train/dvt_loader.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 235 "src/devtensor_spine.h"
-#endif
+/* ==== end dvt_loader.c ==== */
 /* ==== begin src/7_train/dvt_transform.c ==== */
 /* Transforms of samples before batching: pixels to floats, normalization, chains, user functions.
    They consist of public operations and run on the sample's context. */
@@ -53603,7 +52906,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 		return false;
 	}
 }
-/* ==== end src/7_train/dvt_transform.c ==== */
+/* ==== end dvt_transform.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 236 "src/devtensor_spine.h"
 #endif
@@ -53617,14 +52920,12 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #pragma clang attribute pop
 #elif DVTI_LEVELS && defined(__clang__)
 #pragma clang optimize on
+#pragma pop_macro("DVT_NOTE_BREAK")
 #elif DVTI_LEVELS
 #pragma GCC pop_options
 #endif
 #undef DVTI_LEVEL_PLAN
-/* ==== end src/1_base/level_end.inl ==== */
-#ifdef DEVTENSOR_LINES
-#line 238 "src/devtensor_spine.h"
-#endif
+/* ==== end level_end.inl ==== */
 /* ==== begin src/1_base/platform_end.inl ==== */
 /* Ends the implementation: restores the compiler flags and macros that dvt_platform.h and later
    pragmas changed. */
@@ -53655,7 +52956,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #if defined(__clang__)
 #pragma clang diagnostic pop
 #endif
-/* ==== end src/1_base/platform_end.inl ==== */
+/* ==== end platform_end.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 239 "src/devtensor_spine.h"
 #endif
@@ -54042,19 +53343,16 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #define dvt_curve_add(...) dvt_note_status(dvt_curve_add(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_curve_save(...) dvt_note_status(dvt_curve_save(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_dtype_parse(...) dvt_note_status(dvt_dtype_parse(__VA_ARGS__), __FILE__, __LINE__)
-/* ==== end src/0_api/dvt_call_sites.h ==== */
+/* ==== end dvt_call_sites.h ==== */
 #ifdef DEVTENSOR_LINES
 #line 243 "src/devtensor_spine.h"
 #endif
 #endif
-/* ==== end src/devtensor_spine.h ==== */
+/* ==== end devtensor_spine.h ==== */
 #else /* src/3_cpu/simd/isa_target.inl, for which the header includes itself */
 #undef DVTI_SECTION
 /* ==== begin src/3_cpu/simd/isa_target.inl ==== */
 /* One ISA target: its SIMD primitives, the kernels of every family, and the tables of them. */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/3_cpu/simd/isa_target.inl"
-#endif
 /* ==== begin src/3_cpu/simd/vec.inl ==== */
 /* A vector: 64 bytes on every machine, made of DVTI_REGS registers. A kernel is written once and
    adds and reduces in the same order for every width of registers. Therefore all ISA targets give
@@ -54600,16 +53898,16 @@ DVTI_TAIL16(bf16)
 
 /* ---- partial vectors: the tails of loops ----
    n may exceed the lanes; then the whole vector is loaded or stored. Lanes from n on are 0 in
-   V(load_upto), `other` in V(load_or). */
-DVTI_INLINE V(f) V(load_upto)(const float *x, int64_t n) {
+   V(load_partial), `other` in V(load_or). */
+DVTI_INLINE V(f) V(load_partial)(const float *x, int64_t n) {
 	return n >= 16 ? V(load)(x) : V(load_n)(x, n);
 }
 
-DVTI_INLINE V(d) V(dload_upto)(const double *x, int64_t n) {
+DVTI_INLINE V(d) V(dload_partial)(const double *x, int64_t n) {
 	return n >= 8 ? V(dload)(x) : V(dload_n)(x, n);
 }
 
-DVTI_INLINE void V(store_upto)(float *x, int64_t n, V(f) a) {
+DVTI_INLINE void V(store_partial)(float *x, int64_t n, V(f) a) {
 	if (n >= 16)
 		V(store)(x, a);
 	else
@@ -54645,10 +53943,7 @@ DVTI_INLINE void V(far_angles)(V(f) x, uint32_t done, V(f) * rest, V(f) * low, V
 	*low = V(load)(lanes[2]);
 	*quarters = V(iload)(turns);
 }
-/* ==== end src/3_cpu/simd/vec.inl ==== */
-#ifdef DEVTENSOR_LINES
-#line 2 "src/3_cpu/simd/isa_target.inl"
-#endif
+/* ==== end vec.inl ==== */
 /* ==== begin src/2_core/math/basics.inl ==== */
 /* Common definitions of the float functions in this directory. They are written in SIMD primitives
    that the including file defines. On the CPU V(f) is a vector of 16 floats (3_cpu/simd/vec.inl
@@ -54688,10 +53983,7 @@ DVTI_INLINE V(f) V(sign_bit)(V(f) a) {
 DVTI_INLINE V(f) V(within)(V(f) a, float low, float high) {
 	return V(min)(V(set)(high), V(max)(V(set)(low), a));
 }
-/* ==== end src/2_core/math/basics.inl ==== */
-#ifdef DEVTENSOR_LINES
-#line 3 "src/3_cpu/simd/isa_target.inl"
-#endif
+/* ==== end basics.inl ==== */
 /* ==== begin src/2_core/math/exp.inl ==== */
 /* exp, and functions that need only exp; see basics.inl. */
 
@@ -54791,10 +54083,7 @@ DVTI_INLINE V(f) V(sigmoid)(V(f) x) {
 	rate = V(select)(negative, V(sub)(one, q), q);
 	return V(fma)(V(fnma)(q, e, V(sub)(over, q)), rate, q);
 }
-/* ==== end src/2_core/math/exp.inl ==== */
-#ifdef DEVTENSOR_LINES
-#line 4 "src/3_cpu/simd/isa_target.inl"
-#endif
+/* ==== end exp.inl ==== */
 /* ==== begin src/2_core/math/log.inl ==== */
 /* Logarithms; see basics.inl. */
 
@@ -54894,10 +54183,7 @@ DVTI_INLINE V(f) V(log1p)(V(f) x) {
 	result = V(bit_or)(V(log_of)(e, f), V(sign_bit)(x));
 	return rare ? V(log_special)(u, result) : result;
 }
-/* ==== end src/2_core/math/log.inl ==== */
-#ifdef DEVTENSOR_LINES
-#line 5 "src/3_cpu/simd/isa_target.inl"
-#endif
+/* ==== end log.inl ==== */
 /* ==== begin src/2_core/math/softplus.inl ==== */
 /* Needs exp.inl and log.inl; see basics.inl. */
 
@@ -54908,10 +54194,7 @@ DVTI_INLINE V(f) V(log1p)(V(f) x) {
 DVTI_INLINE V(f) V(softplus)(V(f) x) {
 	return V(add)(V(max)(V(zero)(), x), V(log1p)(V(exp)(V(bit_or)(V(set)(-0.f), x))));
 }
-/* ==== end src/2_core/math/softplus.inl ==== */
-#ifdef DEVTENSOR_LINES
-#line 6 "src/3_cpu/simd/isa_target.inl"
-#endif
+/* ==== end softplus.inl ==== */
 /* ==== begin src/2_core/math/piecewise.inl ==== */
 /* tanh, erf and gelu by pieces: the size of the argument selects one of eight polynomials, which
    costs less than a division. Needs exp.inl; see basics.inl. The including file also defines
@@ -55029,10 +54312,7 @@ DVTI_INLINE V(f) V(gelu)(V(f) x) {
 	p = V(scalef)(V(fma)(w, high, rest), n);
 	return V(select)(V(lt)(x, V(zero)()), V(neg)(p), V(sub)(x, p));
 }
-/* ==== end src/2_core/math/piecewise.inl ==== */
-#ifdef DEVTENSOR_LINES
-#line 7 "src/3_cpu/simd/isa_target.inl"
-#endif
+/* ==== end piecewise.inl ==== */
 /* ==== begin src/2_core/math/angles.inl ==== */
 /* Sine, cosine and tangent; see basics.inl. The including file also defines V(far_angles)(x, done,
    &r, &low, &quarters). It sets the three results of dvti_reduce_angle (quarter_turns.inl) in lanes
@@ -55076,7 +54356,7 @@ DVTI_INLINE V(f) V(cos_parts)(V(f) r, V(f) low, V(f) z, V(f) * tail) {
 }
 
 /* Returns the sine of x plus `turn` quarter turns. */
-DVTI_INLINE V(f) V(sin_turned)(V(f) x, int32_t turn) {
+DVTI_INLINE V(f) V(sin_quarter)(V(f) x, int32_t turn) {
 	V(f) low, r, z, s, c, rest;
 	V(i) n;
 	V(m) even;
@@ -55091,11 +54371,11 @@ DVTI_INLINE V(f) V(sin_turned)(V(f) x, int32_t turn) {
 
 DVTI_INLINE V(f) V(sin)(V(f) x) {
 	/* r + low of -0 would be +0 */
-	return V(select)(V(eq)(x, V(zero)()), x, V(sin_turned)(x, 0));
+	return V(select)(V(eq)(x, V(zero)()), x, V(sin_quarter)(x, 0));
 }
 
 DVTI_INLINE V(f) V(cos)(V(f) x) {
-	return V(sin_turned)(x, 1);
+	return V(sin_quarter)(x, 1);
 }
 
 /* Returns sine / cosine, or minus its reciprocal. Divides the larger terms, then adds the remainder
@@ -55123,10 +54403,7 @@ DVTI_INLINE V(f) V(tan)(V(f) x) {
 }
 
 #undef DVTI_ANGLE_MOST
-/* ==== end src/2_core/math/angles.inl ==== */
-#ifdef DEVTENSOR_LINES
-#line 8 "src/3_cpu/simd/isa_target.inl"
-#endif
+/* ==== end angles.inl ==== */
 /* ==== begin src/2_core/math/arcs.inl ==== */
 /* Inverse trigonometric functions; see basics.inl. */
 
@@ -55172,14 +54449,14 @@ DVTI_INLINE V(f) V(acos)(V(f) x) {
 	return V(select)(large, r, small);
 }
 
-/* Returns atan(least / most), 0 <= least <= most; where `turned`, atan(most / least). */
-DVTI_INLINE V(f) V(atan_of)(V(f) least, V(f) most, V(m) turned) {
+/* Returns atan(least / most), 0 <= least <= most; where `inverted`, atan(most / least). */
+DVTI_INLINE V(f) V(atan_of)(V(f) least, V(f) most, V(m) inverted) {
 	V(f) q = V(div)(least, most), z = V(mul)(q, q), p, r;
 	p = DVTI_P8(z, -0.333333015f, 0.199986264f, -0.142650917f, 0.109566577f, -0.084164612f,
 				0.0581781007f, -0.0313945226f, 0.0110290106f, -0.00181872305f);
 	p = V(mul)(V(mul)(q, z), p);
 	r = V(sub)(V(set)(DVTI_HALF_PI), V(add)(q, V(sub)(p, V(set)(DVTI_HALF_PI_LOW))));
-	return V(select)(turned, r, V(add)(q, p));
+	return V(select)(inverted, r, V(add)(q, p));
 }
 
 DVTI_INLINE V(f) V(atan)(V(f) x) {
@@ -55206,10 +54483,7 @@ DVTI_INLINE V(f) V(atan2)(V(f) y, V(f) x) {
 #undef DVTI_PI_LOW
 #undef DVTI_HALF_PI
 #undef DVTI_HALF_PI_LOW
-/* ==== end src/2_core/math/arcs.inl ==== */
-#ifdef DEVTENSOR_LINES
-#line 9 "src/3_cpu/simd/isa_target.inl"
-#endif
+/* ==== end arcs.inl ==== */
 /* ==== begin src/2_core/math/powers.inl ==== */
 /* Powers and hypotenuses, computed in doubles. Needs log.inl; see basics.inl. */
 
@@ -55350,10 +54624,7 @@ DVTI_INLINE V(f) V(hypot)(V(f) a, V(f) b) {
 }
 
 #undef DVTI_WIDE_STEP
-/* ==== end src/2_core/math/powers.inl ==== */
-#ifdef DEVTENSOR_LINES
-#line 10 "src/3_cpu/simd/isa_target.inl"
-#endif
+/* ==== end powers.inl ==== */
 /* ==== begin src/3_cpu/simd/division.inl ==== */
 /* Python's division of vectors of floats. */
 
@@ -55413,10 +54684,7 @@ DVTI_INLINE V(f) V(floor_div)(V(f) a, V(f) b) {
 	r = V(select)(V(other_side)(rest, b), V(sub)(r, V(set)(1)), r);
 	return V(select)(V(eq)(r, V(zero)()), V(sign_bit)(quotient), V(round)(r));
 }
-/* ==== end src/3_cpu/simd/division.inl ==== */
-#ifdef DEVTENSOR_LINES
-#line 11 "src/3_cpu/simd/isa_target.inl"
-#endif
+/* ==== end division.inl ==== */
 /* ==== begin src/3_cpu/simd/math64.inl ==== */
 /* Functions of vectors of doubles, like those of floats in 2_core/math. They use no tables, and
    branches only for rare arguments. If one rounding would cost too much accuracy, a number is
@@ -55806,10 +55074,7 @@ DVTI_INLINE V(d) V(dgelu)(V(d) x) {
 #undef DVTI_DLN2_REST
 #undef DVTI_DLN2_HIGH
 #undef DVTI_DLN2_LOW
-/* ==== end src/3_cpu/simd/math64.inl ==== */
-#ifdef DEVTENSOR_LINES
-#line 12 "src/3_cpu/simd/isa_target.inl"
-#endif
+/* ==== end math64.inl ==== */
 /* ==== begin src/3_cpu/simd/angles64.inl ==== */
 /* Trigonometric functions of vectors of doubles, their inverses, atan2 and hypot; see
    math64.inl. */
@@ -55878,7 +55143,7 @@ DVTI_INLINE V(n) V(dis_even)(V(l) n) {
 }
 
 /* Returns the sine of x plus `turn` quarter turns, 0 or 1. */
-DVTI_INLINE V(d) V(dsin_turned)(V(d) x, int32_t turn) {
+DVTI_INLINE V(d) V(dsin_quarter)(V(d) x, int32_t turn) {
 	V(d) n, result;
 	V(pair) r = V(dangle_reduce)(x, &n), s, c;
 	V(l) q = V(dquarters)(n, turn);
@@ -55890,11 +55155,11 @@ DVTI_INLINE V(d) V(dsin_turned)(V(d) x, int32_t turn) {
 }
 
 DVTI_INLINE V(d) V(dsin)(V(d) x) {
-	return V(dsin_turned)(x, 0);
+	return V(dsin_quarter)(x, 0);
 }
 
 DVTI_INLINE V(d) V(dcos)(V(d) x) {
-	return V(dsin_turned)(x, 1);
+	return V(dsin_quarter)(x, 1);
 }
 
 /* Returns sine / cosine, or minus its reciprocal. */
@@ -56020,15 +55285,15 @@ DVTI_INLINE V(d) V(datan2)(V(d) y, V(d) x) {
 	const V(d) most = V(dset)((double)INFINITY), one = V(dset)(1), none = V(dzero)();
 	V(d) a = V(dabs)(y), b = V(dabs)(x), r;
 	V(n) infinite = V(deq)(V(dmax)(a, b), most), zero = V(deq)(V(dmax)(a, b), none), left;
-	V(pair) angle, turned;
+	V(pair) angle, supplement;
 	a = V(dselect)(infinite, V(dselect)(V(deq)(a, most), one, none), a);
 	b = V(dselect)(infinite, V(dselect)(V(deq)(b, most), one, none), V(dselect)(zero, one, b));
 	V(dnear_one)(&a, &b, 1e300, 1e-300, 1267650600228229401496703205376.); /* 2^100 */
 	angle = V(datan_of)(a, b);
-	turned = V(dd_sum)(V(dset)(DVTI_DPI), V(dneg)(angle.high));
-	turned.low = V(dadd)(turned.low, V(dsub)(V(dset)(DVTI_DPI_LOW), angle.low));
+	supplement = V(dd_sum)(V(dset)(DVTI_DPI), V(dneg)(angle.high));
+	supplement.low = V(dadd)(supplement.low, V(dsub)(V(dset)(DVTI_DPI_LOW), angle.low));
 	left = V(dlt)(V(dsigned)(one, x), none);
-	r = V(dsigned)(V(dd_value)(V(dd_select)(left, turned, angle)), y);
+	r = V(dsigned)(V(dd_value)(V(dd_select)(left, supplement, angle)), y);
 	return V(dselect)(V(dunord)(x, y), V(dadd)(x, y), r);
 }
 
@@ -56046,10 +55311,7 @@ DVTI_INLINE V(d) V(dhypot)(V(d) a, V(d) b) {
 #undef DVTI_DPI_LOW
 #undef DVTI_DHALF_PI
 #undef DVTI_DHALF_PI_LOW
-/* ==== end src/3_cpu/simd/angles64.inl ==== */
-#ifdef DEVTENSOR_LINES
-#line 13 "src/3_cpu/simd/isa_target.inl"
-#endif
+/* ==== end angles64.inl ==== */
 /* ==== begin src/3_cpu/simd/powers64.inl ==== */
 /* Powers of vectors of doubles, and Python's division; see math64.inl. */
 
@@ -56220,10 +55482,7 @@ DVTI_INLINE V(d) V(dfloor_div)(V(d) a, V(d) b) {
 #undef DVTI_D4
 #undef DVTI_D6
 #undef DVTI_DWHOLE
-/* ==== end src/3_cpu/simd/powers64.inl ==== */
-#ifdef DEVTENSOR_LINES
-#line 14 "src/3_cpu/simd/isa_target.inl"
-#endif
+/* ==== end powers64.inl ==== */
 /* ==== begin src/3_cpu/simd/elementwise.inl ==== */
 /* Elementwise operations of float32 and float64. Both include elementwise_type.inl. */
 
@@ -56249,14 +55508,15 @@ DVTI_INLINE V(d) V(dfloor_div)(V(d) a, V(d) b) {
 
    A body computes whole vectors. One driver, W(elementwise), handles scalars and tails for all of
    them. Large results are written with non-temporal stores, chosen by a predictable branch: a copy
-   from a block in L1 took 7 to 16 % longer (log and tanh of 1e7 elements, Zen 5). The vector expressions of the op table become bodies.
+   from a block in L1 took 7 to 16 % longer (log and tanh of 1e7 elements, Zen 5). The vector
+   expressions of the op table become bodies.
 
      operands   | vector | vector | vector | rest |
                  body(in, out, 3)           copied to the stack, padded with its first element:
                                             body(in_last, result, 1), then the rest is stored */
 
 #ifdef DEVTENSOR_LINES
-#line 16 "src/3_cpu/simd/elementwise_type.inl"
+#line 17 "src/3_cpu/simd/elementwise_type.inl"
 #endif
 #define DVTI_LANES (64 / (int)sizeof(DVTI_E))
 
@@ -56504,7 +55764,7 @@ static dvti_loop_fn W(elementwise_of)(dvti_op op) {
 #undef DVTI_EXPAND
 #undef DVTI_HAS_W
 #undef DVTI_HAS_DVTI_NO_VECTOR
-/* ==== end src/3_cpu/simd/elementwise_type.inl ==== */
+/* ==== end elementwise_type.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 11 "src/3_cpu/simd/elementwise.inl"
 #endif
@@ -56536,14 +55796,15 @@ static dvti_loop_fn W(elementwise_of)(dvti_op op) {
 
    A body computes whole vectors. One driver, W(elementwise), handles scalars and tails for all of
    them. Large results are written with non-temporal stores, chosen by a predictable branch: a copy
-   from a block in L1 took 7 to 16 % longer (log and tanh of 1e7 elements, Zen 5). The vector expressions of the op table become bodies.
+   from a block in L1 took 7 to 16 % longer (log and tanh of 1e7 elements, Zen 5). The vector
+   expressions of the op table become bodies.
 
      operands   | vector | vector | vector | rest |
                  body(in, out, 3)           copied to the stack, padded with its first element:
                                             body(in_last, result, 1), then the rest is stored */
 
 #ifdef DEVTENSOR_LINES
-#line 16 "src/3_cpu/simd/elementwise_type.inl"
+#line 17 "src/3_cpu/simd/elementwise_type.inl"
 #endif
 #define DVTI_LANES (64 / (int)sizeof(DVTI_E))
 
@@ -56791,7 +56052,7 @@ static dvti_loop_fn W(elementwise_of)(dvti_op op) {
 #undef DVTI_EXPAND
 #undef DVTI_HAS_W
 #undef DVTI_HAS_DVTI_NO_VECTOR
-/* ==== end src/3_cpu/simd/elementwise_type.inl ==== */
+/* ==== end elementwise_type.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 29 "src/3_cpu/simd/elementwise.inl"
 #endif
@@ -56803,10 +56064,7 @@ static dvti_loop_fn W(elementwise_of)(dvti_op op) {
 #undef DVTI_MASK_AND
 #undef DVTI_MASK_OR
 #undef DVTI_MASK_STORE
-/* ==== end src/3_cpu/simd/elementwise.inl ==== */
-#ifdef DEVTENSOR_LINES
-#line 15 "src/3_cpu/simd/isa_target.inl"
-#endif
+/* ==== end elementwise.inl ==== */
 /* ==== begin src/3_cpu/simd/convert.inl ==== */
 /* Conversion of contiguous elements between dtypes, to floats, to doubles, and back. Results equal
    those of cpu_convert.c. The compiler vectorizes loops of 16 for conversions without a primitive
@@ -56963,10 +56221,7 @@ static bool V(store_row64)(void *dst, dvt_dtype dtype, int64_t n, const double *
 }
 
 #undef DVTI_LANES
-/* ==== end src/3_cpu/simd/convert.inl ==== */
-#ifdef DEVTENSOR_LINES
-#line 16 "src/3_cpu/simd/isa_target.inl"
-#endif
+/* ==== end convert.inl ==== */
 /* ==== begin src/3_cpu/simd/gemm.inl ==== */
 /* The matrix product kernels that dvt_simd_gemm.h describes, for float32 and float64. A tile of C
    stays in registers while k runs over the depth:
@@ -57059,14 +56314,14 @@ DVTI_INLINE V(d) V(gemm_dfetch)(const void *src, dvt_dtype dtype, int64_t at, in
 #define DVTI_WHOLE (64 / (int64_t)sizeof(DVTI_E)) /* elements of a vector */
 #define DVTI_EDGE 128 /* depth of a step at the edge, rows of a staging buffer */
 #define DVTI_BAND 64
-/* What a tile does in addition. */
+/* Flags of a tile. */
 #define DVTI_PACK 1
 #define DVTI_STREAM 2
 #define DVTI_AHEAD 4 /* prefetch distance in rows of B */
 /* Rows of tiles half a register wide, alone and next to a whole register: enough chains for the FMA
    units that still fit in registers. */
-#define DVTI_SLIM 8
-#define DVTI_SLIM_BEHIND 12
+#define DVTI_HALF_ROWS 8
+#define DVTI_HALF_AFTER_ROWS 12
 
 /* Computes one tile. rows x regs registers of sums stay in registers while k advances. `rows` is
    `most` or one less: then the last row is computed twice and stored once, so no kernel is needed
@@ -57277,14 +56532,15 @@ static void G(edge)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t c
 #if DVTI_MASKED
 /* Computes at most half a register of columns, alone or next to one whole register. Two
    instructions of half the width take the time of one. */
-DVTI_INLINE void G(slim)(const int rows, const int whole, const dvti_product *p, const DVTI_E *a,
-						 const DVTI_E *b, DVTI_E *c, const DVTI_E *start, int64_t cols) {
+DVTI_INLINE void G(half_tile)(const int rows, const int whole, const dvti_product *p,
+							  const DVTI_E *a, const DVTI_E *b, DVTI_E *c, const DVTI_E *start,
+							  int64_t cols) {
 	const int64_t a_row = p->a_row, a_k = p->a_k, c_row = p->c_row, depth = p->depth;
 	const int64_t *b_k = p->b_k;
 	const int at = whole * DVTI_LANES;
 	const P(half_first_type) first = P(half_first)(cols);
-	DVTI_REGISTER sum[DVTI_SLIM_BEHIND], row = P(set)(0), factor;
-	DVTI_HALF half[DVTI_SLIM_BEHIND], low;
+	DVTI_REGISTER sum[DVTI_HALF_AFTER_ROWS], row = P(set)(0), factor;
+	DVTI_HALF half[DVTI_HALF_AFTER_ROWS], low;
 	int64_t k;
 	int i, j;
 	if (start) {
@@ -57332,24 +56588,24 @@ DVTI_INLINE void G(slim)(const int rows, const int whole, const dvti_product *p,
 	}
 }
 
-static void G(slim_alone)(const dvti_product *p, const DVTI_E *a, const DVTI_E *b, DVTI_E *c,
-						  const DVTI_E *start, int64_t cols) {
-	G(slim)(DVTI_SLIM, 0, p, a, b, c, start, cols);
+static void G(half_tile_only)(const dvti_product *p, const DVTI_E *a, const DVTI_E *b, DVTI_E *c,
+							  const DVTI_E *start, int64_t cols) {
+	G(half_tile)(DVTI_HALF_ROWS, 0, p, a, b, c, start, cols);
 }
 
-static void G(slim_behind)(const dvti_product *p, const DVTI_E *a, const DVTI_E *b, DVTI_E *c,
-						   const DVTI_E *start, int64_t cols) {
-	G(slim)(DVTI_SLIM_BEHIND, 1, p, a, b, c, start, cols);
+static void G(half_tile_after)(const dvti_product *p, const DVTI_E *a, const DVTI_E *b, DVTI_E *c,
+							   const DVTI_E *start, int64_t cols) {
+	G(half_tile)(DVTI_HALF_AFTER_ROWS, 1, p, a, b, c, start, cols);
 }
 
-static void G(slim_column)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t whole,
-						   int64_t cols) {
+static void G(half_tile_column)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t whole,
+								int64_t cols) {
 	const DVTI_E *a = (const DVTI_E *)p->a, *start = (const DVTI_E *)p->start;
-	const int64_t rows = whole ? DVTI_SLIM_BEHIND : DVTI_SLIM;
+	const int64_t rows = whole ? DVTI_HALF_AFTER_ROWS : DVTI_HALF_ROWS;
 	dvti_product rest;
 	int64_t left;
 	for (left = p->rows; left >= rows; left -= rows) {
-		(whole ? G(slim_behind) : G(slim_alone))(p, a, b, c, start, cols);
+		(whole ? G(half_tile_after) : G(half_tile_only))(p, a, b, c, start, cols);
 		a += rows * p->a_row;
 		c += rows * p->c_row;
 		start = start ? start + rows * p->start_row : NULL;
@@ -57376,11 +56632,11 @@ static void G(multiply)(const dvti_product *p) {
 		regs = (cols + DVTI_LANES - 1) / DVTI_LANES;
 		tail = cols - (regs - 1) * DVTI_LANES;
 #if DVTI_MASKED
-		if (tail <= DVTI_LANES / 2 && p->rows >= DVTI_SLIM) {
+		if (tail <= DVTI_LANES / 2 && p->rows >= DVTI_HALF_ROWS) {
 			const int64_t apart = regs > 2 ? regs - 1 : 0;
 			if (apart)
 				G(column)(p, b, c, apart, DVTI_LANES);
-			G(slim_column)
+			G(half_tile_column)
 			(p, b + apart * DVTI_LANES, c + apart * DVTI_LANES, regs - apart - 1, tail);
 			continue;
 		}
@@ -57396,7 +56652,7 @@ static void G(multiply)(const dvti_product *p) {
 
 /* Returns the rows of C that were computed while the panel was packed; 0 for narrower panels or
    fewer rows. */
-static int64_t G(pack_on_the_way)(const dvti_product *p, int64_t b_row, void *panel) {
+static int64_t G(multiply_packing)(const dvti_product *p, int64_t b_row, void *panel) {
 	if (p->rows < DVTI_TILE_ROWS || p->cols < DVTI_TILE_REGS * DVTI_LANES)
 		return 0;
 	G(tile)
@@ -57405,7 +56661,7 @@ static int64_t G(pack_on_the_way)(const dvti_product *p, int64_t b_row, void *pa
 	return DVTI_TILE_ROWS;
 }
 
-static void G(multiply_around)(const dvti_product *p) {
+static void G(multiply_stream)(const dvti_product *p) {
 	const int64_t width = DVTI_TILE_REGS * DVTI_LANES;
 	dvti_product rest = *p;
 	for (; rest.cols >= width; rest.cols -= width) {
@@ -57528,22 +56784,22 @@ static void G(transpose)(void *dst, int64_t dst_row, const void *src, dvt_dtype 
 /* ==== begin src/3_cpu/simd/gemm_vectors.inl ==== */
 /* Products with one vector or with a few, for one element type. gemm_type.inl includes it. */
 
-/* Adds `terms` rows of w to y, whose vectors are whole. */
+/* Adds `depth` rows of w to y, whose vectors are whole. */
 #ifdef DEVTENSOR_LINES
 #line 3 "src/3_cpu/simd/gemm_vectors.inl"
 #endif
-DVTI_INLINE void G(combine_rows)(const int terms, DVTI_E *y, int64_t cols, const DVTI_E *x,
+DVTI_INLINE void G(combine_rows)(const int depth, DVTI_E *y, int64_t cols, const DVTI_E *x,
 								 int64_t x_k, const DVTI_E *w, int64_t w_row) {
 	DVTI_VECTOR factor[8], sum;
 	int64_t j;
 	int k;
 	DVTI_UNROLL
-	for (k = 0; k < terms; k++)
+	for (k = 0; k < depth; k++)
 		factor[k] = W(set)(x[k * x_k]);
 	for (j = 0; j < cols; j += DVTI_WHOLE) {
 		sum = W(load)(y + j);
 		DVTI_UNROLL
-		for (k = 0; k < terms; k++)
+		for (k = 0; k < depth; k++)
 			sum = W(fma)(factor[k], W(load)(w + k * w_row + j), sum);
 		W(store)(y + j, sum);
 	}
@@ -57668,16 +56924,16 @@ static void G(dots)(const dvti_dots *p) {
 			for (j = 0; j < p->cols; j += DVTI_DOTS_COLS)
 				G(dots_tile)(DVTI_DOTS_ROWS, DVTI_DOTS_COLS, p, i, j);
 }
-/* ==== end src/3_cpu/simd/gemm_vectors.inl ==== */
+/* ==== end gemm_vectors.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 476 "src/3_cpu/simd/gemm_type.inl"
+#line 477 "src/3_cpu/simd/gemm_type.inl"
 #endif
 
-static const dvti_simd_gemm G(kernels) = {sizeof(DVTI_E),     DVTI_TILE_REGS *DVTI_LANES,
-										  G(multiply),        G(multiply_around),
-										  G(pack_on_the_way), G(copy),
-										  G(transpose),       G(transpose_exactly),
-										  G(combine),         G(dots)};
+static const dvti_simd_gemm G(kernels) = {sizeof(DVTI_E),      DVTI_TILE_REGS *DVTI_LANES,
+										  G(multiply),         G(multiply_stream),
+										  G(multiply_packing), G(copy),
+										  G(transpose),        G(transpose_exactly),
+										  G(combine),          G(dots)};
 
 #undef DVTI_WHOLE
 #undef DVTI_EDGE
@@ -57685,9 +56941,9 @@ static const dvti_simd_gemm G(kernels) = {sizeof(DVTI_E),     DVTI_TILE_REGS *DV
 #undef DVTI_PACK
 #undef DVTI_STREAM
 #undef DVTI_AHEAD
-#undef DVTI_SLIM
-#undef DVTI_SLIM_BEHIND
-/* ==== end src/3_cpu/simd/gemm_type.inl ==== */
+#undef DVTI_HALF_ROWS
+#undef DVTI_HALF_AFTER_ROWS
+/* ==== end gemm_type.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 76 "src/3_cpu/simd/gemm.inl"
 #endif
@@ -57723,14 +56979,14 @@ static const dvti_simd_gemm G(kernels) = {sizeof(DVTI_E),     DVTI_TILE_REGS *DV
 #define DVTI_WHOLE (64 / (int64_t)sizeof(DVTI_E)) /* elements of a vector */
 #define DVTI_EDGE 128 /* depth of a step at the edge, rows of a staging buffer */
 #define DVTI_BAND 64
-/* What a tile does in addition. */
+/* Flags of a tile. */
 #define DVTI_PACK 1
 #define DVTI_STREAM 2
 #define DVTI_AHEAD 4 /* prefetch distance in rows of B */
 /* Rows of tiles half a register wide, alone and next to a whole register: enough chains for the FMA
    units that still fit in registers. */
-#define DVTI_SLIM 8
-#define DVTI_SLIM_BEHIND 12
+#define DVTI_HALF_ROWS 8
+#define DVTI_HALF_AFTER_ROWS 12
 
 /* Computes one tile. rows x regs registers of sums stay in registers while k advances. `rows` is
    `most` or one less: then the last row is computed twice and stored once, so no kernel is needed
@@ -57941,14 +57197,15 @@ static void G(edge)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t c
 #if DVTI_MASKED
 /* Computes at most half a register of columns, alone or next to one whole register. Two
    instructions of half the width take the time of one. */
-DVTI_INLINE void G(slim)(const int rows, const int whole, const dvti_product *p, const DVTI_E *a,
-						 const DVTI_E *b, DVTI_E *c, const DVTI_E *start, int64_t cols) {
+DVTI_INLINE void G(half_tile)(const int rows, const int whole, const dvti_product *p,
+							  const DVTI_E *a, const DVTI_E *b, DVTI_E *c, const DVTI_E *start,
+							  int64_t cols) {
 	const int64_t a_row = p->a_row, a_k = p->a_k, c_row = p->c_row, depth = p->depth;
 	const int64_t *b_k = p->b_k;
 	const int at = whole * DVTI_LANES;
 	const P(half_first_type) first = P(half_first)(cols);
-	DVTI_REGISTER sum[DVTI_SLIM_BEHIND], row = P(set)(0), factor;
-	DVTI_HALF half[DVTI_SLIM_BEHIND], low;
+	DVTI_REGISTER sum[DVTI_HALF_AFTER_ROWS], row = P(set)(0), factor;
+	DVTI_HALF half[DVTI_HALF_AFTER_ROWS], low;
 	int64_t k;
 	int i, j;
 	if (start) {
@@ -57996,24 +57253,24 @@ DVTI_INLINE void G(slim)(const int rows, const int whole, const dvti_product *p,
 	}
 }
 
-static void G(slim_alone)(const dvti_product *p, const DVTI_E *a, const DVTI_E *b, DVTI_E *c,
-						  const DVTI_E *start, int64_t cols) {
-	G(slim)(DVTI_SLIM, 0, p, a, b, c, start, cols);
+static void G(half_tile_only)(const dvti_product *p, const DVTI_E *a, const DVTI_E *b, DVTI_E *c,
+							  const DVTI_E *start, int64_t cols) {
+	G(half_tile)(DVTI_HALF_ROWS, 0, p, a, b, c, start, cols);
 }
 
-static void G(slim_behind)(const dvti_product *p, const DVTI_E *a, const DVTI_E *b, DVTI_E *c,
-						   const DVTI_E *start, int64_t cols) {
-	G(slim)(DVTI_SLIM_BEHIND, 1, p, a, b, c, start, cols);
+static void G(half_tile_after)(const dvti_product *p, const DVTI_E *a, const DVTI_E *b, DVTI_E *c,
+							   const DVTI_E *start, int64_t cols) {
+	G(half_tile)(DVTI_HALF_AFTER_ROWS, 1, p, a, b, c, start, cols);
 }
 
-static void G(slim_column)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t whole,
-						   int64_t cols) {
+static void G(half_tile_column)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t whole,
+								int64_t cols) {
 	const DVTI_E *a = (const DVTI_E *)p->a, *start = (const DVTI_E *)p->start;
-	const int64_t rows = whole ? DVTI_SLIM_BEHIND : DVTI_SLIM;
+	const int64_t rows = whole ? DVTI_HALF_AFTER_ROWS : DVTI_HALF_ROWS;
 	dvti_product rest;
 	int64_t left;
 	for (left = p->rows; left >= rows; left -= rows) {
-		(whole ? G(slim_behind) : G(slim_alone))(p, a, b, c, start, cols);
+		(whole ? G(half_tile_after) : G(half_tile_only))(p, a, b, c, start, cols);
 		a += rows * p->a_row;
 		c += rows * p->c_row;
 		start = start ? start + rows * p->start_row : NULL;
@@ -58040,11 +57297,11 @@ static void G(multiply)(const dvti_product *p) {
 		regs = (cols + DVTI_LANES - 1) / DVTI_LANES;
 		tail = cols - (regs - 1) * DVTI_LANES;
 #if DVTI_MASKED
-		if (tail <= DVTI_LANES / 2 && p->rows >= DVTI_SLIM) {
+		if (tail <= DVTI_LANES / 2 && p->rows >= DVTI_HALF_ROWS) {
 			const int64_t apart = regs > 2 ? regs - 1 : 0;
 			if (apart)
 				G(column)(p, b, c, apart, DVTI_LANES);
-			G(slim_column)
+			G(half_tile_column)
 			(p, b + apart * DVTI_LANES, c + apart * DVTI_LANES, regs - apart - 1, tail);
 			continue;
 		}
@@ -58060,7 +57317,7 @@ static void G(multiply)(const dvti_product *p) {
 
 /* Returns the rows of C that were computed while the panel was packed; 0 for narrower panels or
    fewer rows. */
-static int64_t G(pack_on_the_way)(const dvti_product *p, int64_t b_row, void *panel) {
+static int64_t G(multiply_packing)(const dvti_product *p, int64_t b_row, void *panel) {
 	if (p->rows < DVTI_TILE_ROWS || p->cols < DVTI_TILE_REGS * DVTI_LANES)
 		return 0;
 	G(tile)
@@ -58069,7 +57326,7 @@ static int64_t G(pack_on_the_way)(const dvti_product *p, int64_t b_row, void *pa
 	return DVTI_TILE_ROWS;
 }
 
-static void G(multiply_around)(const dvti_product *p) {
+static void G(multiply_stream)(const dvti_product *p) {
 	const int64_t width = DVTI_TILE_REGS * DVTI_LANES;
 	dvti_product rest = *p;
 	for (; rest.cols >= width; rest.cols -= width) {
@@ -58192,22 +57449,22 @@ static void G(transpose)(void *dst, int64_t dst_row, const void *src, dvt_dtype 
 /* ==== begin src/3_cpu/simd/gemm_vectors.inl ==== */
 /* Products with one vector or with a few, for one element type. gemm_type.inl includes it. */
 
-/* Adds `terms` rows of w to y, whose vectors are whole. */
+/* Adds `depth` rows of w to y, whose vectors are whole. */
 #ifdef DEVTENSOR_LINES
 #line 3 "src/3_cpu/simd/gemm_vectors.inl"
 #endif
-DVTI_INLINE void G(combine_rows)(const int terms, DVTI_E *y, int64_t cols, const DVTI_E *x,
+DVTI_INLINE void G(combine_rows)(const int depth, DVTI_E *y, int64_t cols, const DVTI_E *x,
 								 int64_t x_k, const DVTI_E *w, int64_t w_row) {
 	DVTI_VECTOR factor[8], sum;
 	int64_t j;
 	int k;
 	DVTI_UNROLL
-	for (k = 0; k < terms; k++)
+	for (k = 0; k < depth; k++)
 		factor[k] = W(set)(x[k * x_k]);
 	for (j = 0; j < cols; j += DVTI_WHOLE) {
 		sum = W(load)(y + j);
 		DVTI_UNROLL
-		for (k = 0; k < terms; k++)
+		for (k = 0; k < depth; k++)
 			sum = W(fma)(factor[k], W(load)(w + k * w_row + j), sum);
 		W(store)(y + j, sum);
 	}
@@ -58332,16 +57589,16 @@ static void G(dots)(const dvti_dots *p) {
 			for (j = 0; j < p->cols; j += DVTI_DOTS_COLS)
 				G(dots_tile)(DVTI_DOTS_ROWS, DVTI_DOTS_COLS, p, i, j);
 }
-/* ==== end src/3_cpu/simd/gemm_vectors.inl ==== */
+/* ==== end gemm_vectors.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 476 "src/3_cpu/simd/gemm_type.inl"
+#line 477 "src/3_cpu/simd/gemm_type.inl"
 #endif
 
-static const dvti_simd_gemm G(kernels) = {sizeof(DVTI_E),     DVTI_TILE_REGS *DVTI_LANES,
-										  G(multiply),        G(multiply_around),
-										  G(pack_on_the_way), G(copy),
-										  G(transpose),       G(transpose_exactly),
-										  G(combine),         G(dots)};
+static const dvti_simd_gemm G(kernels) = {sizeof(DVTI_E),      DVTI_TILE_REGS *DVTI_LANES,
+										  G(multiply),         G(multiply_stream),
+										  G(multiply_packing), G(copy),
+										  G(transpose),        G(transpose_exactly),
+										  G(combine),          G(dots)};
 
 #undef DVTI_WHOLE
 #undef DVTI_EDGE
@@ -58349,9 +57606,9 @@ static const dvti_simd_gemm G(kernels) = {sizeof(DVTI_E),     DVTI_TILE_REGS *DV
 #undef DVTI_PACK
 #undef DVTI_STREAM
 #undef DVTI_AHEAD
-#undef DVTI_SLIM
-#undef DVTI_SLIM_BEHIND
-/* ==== end src/3_cpu/simd/gemm_type.inl ==== */
+#undef DVTI_HALF_ROWS
+#undef DVTI_HALF_AFTER_ROWS
+/* ==== end gemm_type.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 96 "src/3_cpu/simd/gemm.inl"
 #endif
@@ -58371,10 +57628,7 @@ static const dvti_simd_gemm G(kernels) = {sizeof(DVTI_E),     DVTI_TILE_REGS *DV
 #undef DVTI_TALL
 #undef DVTI_DOTS_ROWS
 #undef DVTI_DOTS_COLS
-/* ==== end src/3_cpu/simd/gemm.inl ==== */
-#ifdef DEVTENSOR_LINES
-#line 17 "src/3_cpu/simd/isa_target.inl"
-#endif
+/* ==== end gemm.inl ==== */
 /* ==== begin src/3_cpu/simd/winograd.inl ==== */
 /* Winograd's F(4 x 4, 3 x 3) for convolutions (dvt_simd_conv.h): transforms of 16 tiles at a time.
    Tiles of 6 x 6 inputs overlap by two and give 4 x 4 results:
@@ -58528,10 +57782,7 @@ static void V(winograd_results)(float *y, int64_t y_row, const float *m, int64_t
 static const dvti_simd_winograd V(winograd_table) = {
 	V(winograd_deinterleave), V(winograd_tiles), V(winograd_weights), V(winograd_results)};
 #undef DVTI_ROOT
-/* ==== end src/3_cpu/simd/winograd.inl ==== */
-#ifdef DEVTENSOR_LINES
-#line 18 "src/3_cpu/simd/isa_target.inl"
-#endif
+/* ==== end winograd.inl ==== */
 /* ==== begin src/3_cpu/simd/conv.inl ==== */
 /* The convolution kernels that dvt_simd_conv.h describes. V(conv_correlate) splits each row by
    lane; a register of sums covers DVTI_REG_F of the 16 lanes and each pass over all images fills
@@ -58698,16 +57949,10 @@ static void V(conv_copy_rows)(float *dst, int64_t dst_row, const float *src, int
 static const dvti_simd_conv V(conv_kernels) = {
 	V(conv_gather),       V(conv_scatter),   V(conv_filter), V(conv_correlate),
 	V(conv_reduce_lanes), V(conv_copy_rows), &V(winograd_table)};
-/* ==== end src/3_cpu/simd/conv.inl ==== */
-#ifdef DEVTENSOR_LINES
-#line 19 "src/3_cpu/simd/isa_target.inl"
-#endif
+/* ==== end conv.inl ==== */
 /* ==== begin src/3_cpu/simd/optimizer.inl ==== */
 /* Optimizer steps in float32: one pass over the weights and their state. Computes in float64 and
    rounds each array once. 2_core/math/optimizer_steps.inl has the formulas. */
-#ifdef DEVTENSOR_LINES
-#line 2 "src/3_cpu/simd/optimizer.inl"
-#endif
 /* ==== begin src/2_core/math/optimizer_steps.inl ==== */
 /* The formulas of the built-in optimizers: one step of one element, or of a vector of elements, in
    float64. Included for the vectors of every ISA target and for single elements of every dtype on
@@ -58730,7 +57975,7 @@ static const dvti_simd_conv V(conv_kernels) = {
                Source: Graves, 2013
      adagrad   n <- n + g g, w <- w - a (g / sqrt(n + e) + d w). Source: Duchi et al., 2011 */
 
-/* What one step reads and writes. */
+/* The operands of one step. */
 #ifdef DEVTENSOR_LINES
 #line 22 "src/2_core/math/optimizer_steps.inl"
 #endif
@@ -58817,7 +58062,7 @@ DVTI_INLINE void V(update_adagrad)(const double *f, bool flag, int states, V(ste
 #undef DVTI_DECAY
 #undef DVTI_P
 #undef DVTI_AVERAGE
-/* ==== end src/2_core/math/optimizer_steps.inl ==== */
+/* ==== end optimizer_steps.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 3 "src/3_cpu/simd/optimizer.inl"
 #endif
@@ -58877,10 +58122,7 @@ static dvti_update_fn V(step_kernel)(dvti_op op, int states) {
 		return NULL;
 	}
 }
-/* ==== end src/3_cpu/simd/optimizer.inl ==== */
-#ifdef DEVTENSOR_LINES
-#line 20 "src/3_cpu/simd/isa_target.inl"
-#endif
+/* ==== end optimizer.inl ==== */
 /* ==== begin src/2_core/math/box_muller.inl ==== */
 /* The transform of Box and Muller: two normal numbers from two 32-bit random numbers without sign.
    Needs log.inl; see basics.inl. tests/isa/test_normal.c has the largest error against the exact
@@ -58927,10 +58169,7 @@ DVTI_INLINE void V(normal_pair)(V(i) first, V(i) second, V(f) mean, V(f) deviati
 	*even = V(fma)(deviation, V(mul)(r, x), mean);
 	*odd = V(fma)(deviation, V(mul)(r, y), mean);
 }
-/* ==== end src/2_core/math/box_muller.inl ==== */
-#ifdef DEVTENSOR_LINES
-#line 21 "src/3_cpu/simd/isa_target.inl"
-#endif
+/* ==== end box_muller.inl ==== */
 /* ==== begin src/3_cpu/simd/random.inl ==== */
 /* Philox 4x32-10 for 16 counters at a time: uniform, normal and bernoulli in float32, with the bits
    of cpu_random.c. One group is the four 32-bit outputs of a counter:
@@ -58946,7 +58185,7 @@ typedef struct V(words) {
 	V(i) w[4];
 } V(words);
 
-/* What all groups of a launch share: the upper two numbers of the counters, and the key of each
+/* Shared by all groups of a launch: the upper two numbers of the counters, and the key of each
    round. */
 typedef struct V(rounds) {
 	V(l) place[2], key[10][2];
@@ -59072,14 +58311,11 @@ static void V(random_f32)(const dvti_launch *launch, int64_t first, int64_t end,
 			memcpy(to, last, (size_t)left * sizeof *to);
 	}
 }
-/* ==== end src/3_cpu/simd/random.inl ==== */
-#ifdef DEVTENSOR_LINES
-#line 22 "src/3_cpu/simd/isa_target.inl"
-#endif
+/* ==== end random.inl ==== */
 /* ==== begin src/3_cpu/simd/transpose_reduce.inl ==== */
-/* Transpose-and-reduce: reduces the lanes of many vectors at once, each vector by itself, in the
-   order of V(lanes_max) and its like. Zipping vectors i and i + n/2 puts the lower and the upper
-   half of each next to each other, so one operation reduces two vectors. After log2(lanes) levels
+/* Transpose-and-reduce: reduces the lanes of many vectors at once, each vector by itself. The order
+   is that of V(lanes_max) and its like. Zipping vectors i and i + n/2 puts the lower and the upper
+   half of each next to each other. So one operation reduces two vectors. After log2(lanes) levels
    lane k holds the result of vector k:
 
      a0 a1 a2 a3    zip a, c    a0 c0 a1 c1 + a2 c2 a3 c3    zip with b, d    a+ b+ c+ d+
@@ -59167,10 +58403,7 @@ static void V(transpose)(const float *from, int64_t from_step, float *to, int64_
 	for (i = 0; i < 16; i++)
 		V(store)(to + i * to_step, v[i]);
 }
-/* ==== end src/3_cpu/simd/transpose_reduce.inl ==== */
-#ifdef DEVTENSOR_LINES
-#line 23 "src/3_cpu/simd/isa_target.inl"
-#endif
+/* ==== end transpose_reduce.inl ==== */
 /* ==== begin src/3_cpu/simd/softmax.inl ==== */
 /* softmax, log_softmax and logsumexp of rows of float32. A NaN or an infinite maximum makes the
    whole row NaN. Up to DVTI_SOFT_ROWS rows take each step together, which hides latencies:
@@ -59223,11 +58456,11 @@ DVTI_INLINE V(d) V(soft_sum)(const float *x, float *y, int64_t n, V(f) most) {
 	for (at = 0; at < n; at += 32) {
 		e = V(exp)(V(sub)(V(load_or)(x + at, n - at, -INFINITY), most));
 		if (y)
-			V(store_upto)(y + at, n - at, e);
+			V(store_partial)(y + at, n - at, e);
 		if (n - at > 16) {
 			other = V(exp)(V(sub)(V(load_or)(x + at + 16, n - at - 16, -INFINITY), most));
 			if (y)
-				V(store_upto)(y + at + 16, n - at - 16, other);
+				V(store_partial)(y + at + 16, n - at - 16, other);
 			e = V(add)(e, other);
 		}
 		low = V(dadd)(low, V(widen_low)(e));
@@ -59317,10 +58550,10 @@ static void V(softmax)(const float *x, int64_t x_step, float *y, int64_t y_step,
 		for (r = 0; r < some; r++) {
 			const V(f) most = V(set)(of.most[r]), factor = V(set)(of.factor[r]);
 			for (at = 0; at < n; at += 16) {
-				V(f) e = V(load_upto)(from + r * from_step + at, n - at);
+				V(f) e = V(load_partial)(from + r * from_step + at, n - at);
 				/* most + factor would lose factor if |most| is huge */
 				e = logarithm ? V(sub)(V(sub)(e, most), factor) : V(mul)(e, factor);
-				V(store_upto)(y + r * y_step + at, n - at, e);
+				V(store_partial)(y + r * y_step + at, n - at, e);
 			}
 		}
 	}
@@ -59356,11 +58589,11 @@ static void V(soft_columns)(const float *x, int64_t step, int64_t rows, int64_t 
 			V(f) most = before, all, e;
 			V(d) low = V(dload)(sum + j), high = V(dload)(sum + j + 8);
 			for (r = 0; r < some; r++)
-				most = V(max)(V(load_upto)(x + r * step + j, n - j), most);
+				most = V(max)(V(load_partial)(x + r * step + j, n - j), most);
 			most = V(within)(most, -FLT_MAX, FLT_MAX);
 			all = V(zero)();
 			for (r = V(mbits)(V(ne)(most, before)) ? -1 : 0; r < some; r++) {
-				e = V(exp)(V(sub)(r < 0 ? before : V(load_upto)(x + r * step + j, n - j), most));
+				e = V(exp)(V(sub)(r < 0 ? before : V(load_partial)(x + r * step + j, n - j), most));
 				if (r < 0) {
 					low = V(dmul)(low, V(widen_low)(e));
 					high = V(dmul)(high, V(widen_high)(e));
@@ -59419,19 +58652,16 @@ static void V(softmax_columns)(const float *x, int64_t x_step, float *y, int64_t
 	V(soft_factors)(sum, n, logarithm, factor);
 	for (; rows > 0; rows--, x += x_step, y += y_step)
 		for (j = 0; j < n; j += 16) {
-			V(f) e = V(sub)(V(load_upto)(x + j, n - j), V(load)(base + j));
+			V(f) e = V(sub)(V(load_partial)(x + j, n - j), V(load)(base + j));
 			e = logarithm ? V(sub)(e, V(load)(factor + j))
 						  : V(mul)(V(exp)(e), V(load)(factor + j));
-			V(store_upto)(y + j, n - j, e);
+			V(store_partial)(y + j, n - j, e);
 		}
 }
 
 #undef DVTI_SOFT_ROWS
 #undef DVTI_SOFT_ELEMENTS
-/* ==== end src/3_cpu/simd/softmax.inl ==== */
-#ifdef DEVTENSOR_LINES
-#line 24 "src/3_cpu/simd/isa_target.inl"
-#endif
+/* ==== end softmax.inl ==== */
 /* ==== begin src/3_cpu/simd/reduce.inl ==== */
 /* Reductions of float32: runs of one result (rows); reduce_columns.inl has neighboring results.
    Sums of four elements, or eight of 16 bits, are formed in float32, sums of those in float64. That
@@ -59456,7 +58686,7 @@ static void V(softmax_columns)(const float *x, int64_t x_step, float *y, int64_t
 DVTI_INLINE V(f) V(addend)(const void *x, dvt_dtype dtype, int64_t at, int64_t n) {
 	const uint16_t *half = (const uint16_t *)x + at;
 	if (dtype == DVT_F32)
-		return V(load_upto)((const float *)x + at, n);
+		return V(load_partial)((const float *)x + at, n);
 	if (dtype == DVT_F16)
 		return n >= 16 ? V(load_f16)(half) : V(load_f16_n)(half, n);
 	return n >= 16 ? V(load_bf16)(half) : V(load_bf16_n)(half, n);
@@ -59585,12 +58815,12 @@ static void V(layer_norm)(const float *x, float *y, int64_t n, const float *gamm
 	scale = V(div)(V(set)(1), V(sqrt)(V(add)(V(set)(variance), V(set)(epsilon))));
 	m = V(set)(mean);
 	for (k = 0; k < n; k += 16) {
-		v = V(mul)(V(sub)(V(load_upto)(x + k, n - k), m), scale);
+		v = V(mul)(V(sub)(V(load_partial)(x + k, n - k), m), scale);
 		if (gamma)
-			v = V(mul)(v, V(load_upto)(gamma + k, n - k));
+			v = V(mul)(v, V(load_partial)(gamma + k, n - k));
 		if (beta)
-			v = V(add)(v, V(load_upto)(beta + k, n - k));
-		V(store_upto)(y + k, n - k, v);
+			v = V(add)(v, V(load_partial)(beta + k, n - k));
+		V(store_partial)(y + k, n - k, v);
 	}
 }
 
@@ -59684,7 +58914,7 @@ static int64_t V(find)(const float *x, int64_t n, float best, bool nan) {
 			break;
 	}
 	for (; at < n; at += 16) {
-		V(f) v = V(load_upto)(x + at, n - at);
+		V(f) v = V(load_partial)(x + at, n - at);
 		uint32_t bits = V(mbits)(nan ? V(unord)(v, v) : V(eq)(v, wanted));
 		if (bits)
 			return DVTI_MIN(at + dvti_lowest_bit(bits), n);
@@ -59839,7 +59069,7 @@ DVTI_INLINE void V(add_columns)(const dvti_reduction *given, dvt_dtype dtype,
 			V(add_columns_bf16)((const uint16_t *)p.x + r * step + j, step, p.value + j);
 		for (; j < n; j += 16) {
 			const float *middle = mean ? mean + j : NULL;
-			const V(f) m = mean ? V(load_upto)(middle, n - j) : V(zero)();
+			const V(f) m = mean ? V(load_partial)(middle, n - j) : V(zero)();
 			V(d) low = V(dload)(p.value + j), high = V(dload)(p.value + j + 8);
 			V(f) more, s = some > 1 ? V(sum4)(p.x, dtype, r * step + j, step, n - j, middle, m)
 									: V(term)(p.x, dtype, r * step + j, n - j, middle, m);
@@ -59914,14 +59144,15 @@ DVTI_REDUCE_TABLE(DVTI_ROW)
 #undef DVTI_COLUMNS_LOGSUMEXP
 
 /* ---- extremes ---- */
-/* Returns the largest of `most` and some rows. V(max) loses NaN, so NaN is tested apart. */
+/* Returns the largest of `most` and some rows. V(max) drops NaN, so NaN is tracked in a
+   separate mask. */
 DVTI_INLINE V(f) V(most_of_rows)(const float *x, int64_t step, int64_t rows, int64_t n, V(f) flips,
 								 V(f) most) {
 	V(m) nan = V(unord)(most, most);
 	int64_t r;
 	DVTI_REPEAT(8)
 	for (r = 0; r < rows; r++) {
-		const V(f) v = V(bit_xor)(V(load_upto)(x + r * step, n), flips);
+		const V(f) v = V(bit_xor)(V(load_partial)(x + r * step, n), flips);
 		nan = V(mor)(nan, V(unord)(v, v));
 		most = V(max)(v, most);
 	}
@@ -59957,7 +59188,7 @@ static void V(extreme_columns)(const dvti_reduction *given) {
 			most = V(load)(best + j);
 			where = V(iload)(place + j);
 			for (r = 0; r < some; r++) {
-				v = V(bit_xor)(V(load_upto)(x + r * step + j, n - j), flips);
+				v = V(bit_xor)(V(load_partial)(x + r * step + j, n - j), flips);
 				better = V(mand)(V(mnot)(V(le)(v, most)), V(eq)(most, most));
 				most = V(select)(better, v, most);
 				where = V(iselect)(better, V(iset)((int32_t)(seen + row + r)), where);
@@ -59974,7 +59205,7 @@ static void V(extreme_columns)(const dvti_reduction *given) {
 	for (j = 0; p.at && j < n; j++)
 		p.at[j] = place[j];
 }
-/* ==== end src/3_cpu/simd/reduce_columns.inl ==== */
+/* ==== end reduce_columns.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 351 "src/3_cpu/simd/reduce.inl"
 #endif
@@ -60009,10 +59240,10 @@ static void V(finish)(dvti_op op, double count, double *s, int64_t n, float *to)
 	const V(d) number = V(dset)(count);
 	int64_t k;
 	for (k = 0; k < n; k += 16) {
-		const V(d) low = V(finish_one)(op, V(dload_upto)(s + k, n - k), number);
-		const V(d) high = V(finish_one)(op, V(dload_upto)(s + k + 8, n - k - 8), number);
+		const V(d) low = V(finish_one)(op, V(dload_partial)(s + k, n - k), number);
+		const V(d) high = V(finish_one)(op, V(dload_partial)(s + k + 8, n - k - 8), number);
 		if (to) {
-			V(store_upto)(to + k, n - k, V(narrow)(low, high));
+			V(store_partial)(to + k, n - k, V(narrow)(low, high));
 		} else {
 			V(dstore)(s + k, low);
 			V(dstore)(s + k + 8, high);
@@ -60056,10 +59287,7 @@ static dvti_reduce_kernel V(reduce)(dvti_op op) {
 #undef DVTI_REDUCE_AHEAD
 #undef DVTI_REDUCE_EACH
 #undef W
-/* ==== end src/3_cpu/simd/reduce.inl ==== */
-#ifdef DEVTENSOR_LINES
-#line 25 "src/3_cpu/simd/isa_target.inl"
-#endif
+/* ==== end reduce.inl ==== */
 /* ==== begin src/3_cpu/simd/pool.inl ==== */
 /* Pooling of planes of floats (dvti_pooling). Reduces the rows of a window to one row in a buffer,
    then its columns:
@@ -60087,10 +59315,10 @@ DVTI_INLINE void V(pool_rows)(const dvti_pooling *p, bool mean, const float *x, 
 							  float *to) {
 	int64_t j, r;
 	for (j = 0; j < p->width; j += 16) {
-		V(f) v = V(load_upto)(x + j, p->width - j);
+		V(f) v = V(load_partial)(x + j, p->width - j);
 		for (r = 1; r < rows; r++)
-			v = V(pool_two)(mean, v, V(load_upto)(x + r * p->width + j, p->width - j));
-		V(store_upto)(to + j, p->width - j, v);
+			v = V(pool_two)(mean, v, V(load_partial)(x + r * p->width + j, p->width - j));
+		V(store_partial)(to + j, p->width - j, v);
 	}
 }
 
@@ -60119,7 +59347,7 @@ DVTI_INLINE void V(pool_columns)(const dvti_pooling *p, bool mean, const float *
 		}
 		if (mean)
 			v = V(div)(v, V(mul)(V(set)(count), V(load)(p->counted + j)));
-		V(store_upto)(y + j, p->windows[1] - j, v);
+		V(store_partial)(y + j, p->windows[1] - j, v);
 	}
 }
 
@@ -60128,14 +59356,15 @@ DVTI_INLINE void V(pool_row_of_pairs)(const dvti_pooling *p, bool mean, const fl
 	int64_t j, n;
 	for (j = 0; j < p->windows[1]; j += 16, x += 32) {
 		n = 2 * (p->windows[1] - j);
-		V(f) a = V(pool_two)(mean, V(load_upto)(x, n), V(load_upto)(x + p->width, n)), b = a, v;
+		V(f) a = V(pool_two)(mean, V(load_partial)(x, n), V(load_partial)(x + p->width, n));
+		V(f) b = a, v;
 		if (n > 16)
-			b = V(pool_two)(mean, V(load_upto)(x + 16, n - 16),
-							V(load_upto)(x + p->width + 16, n - 16));
+			b = V(pool_two)(mean, V(load_partial)(x + 16, n - 16),
+							V(load_partial)(x + p->width + 16, n - 16));
 		v = V(pool_two)(mean, V(even)(a, b), V(odd)(a, b));
 		if (mean)
 			v = V(mul)(v, V(set)(0.25f));
-		V(store_upto)(y + j, p->windows[1] - j, v);
+		V(store_partial)(y + j, p->windows[1] - j, v);
 	}
 }
 
@@ -60200,15 +59429,15 @@ static void V(pool_mean)(const dvti_pooling *p, int64_t first, int64_t last) {
 /* ---- gradients of adjacent windows of 2 x 2 ---- */
 /* Splits 32 elements of a row, of which n exist, into even and odd ones. */
 DVTI_INLINE void V(pool_pairs)(const float *x, int64_t n, V(f) * even, V(f) * odd) {
-	V(f) a = V(load_upto)(x, n), b = n > 16 ? V(load_upto)(x + 16, n - 16) : V(zero)();
+	V(f) a = V(load_partial)(x, n), b = n > 16 ? V(load_partial)(x + 16, n - 16) : V(zero)();
 	*even = V(even)(a, b);
 	*odd = V(odd)(a, b);
 }
 
 DVTI_INLINE void V(pool_zip)(float *x, int64_t n, V(f) even, V(f) odd) {
-	V(store_upto)(x, n, V(zip_low)(even, odd));
+	V(store_partial)(x, n, V(zip_low)(even, odd));
 	if (n > 16)
-		V(store_upto)(x + 16, n - 16, V(zip_high)(even, odd));
+		V(store_partial)(x + 16, n - 16, V(zip_high)(even, odd));
 }
 
 /* Returns whether v equals the maximum. v is NaN only if the maximum is. */
@@ -60216,15 +59445,15 @@ DVTI_INLINE V(m) V(pool_is)(V(f) v, V(f) most) {
 	return V(mor)(V(eq)(v, most), V(unord)(v, v));
 }
 
-/* Writes two rows of dx. x has the maxima; NULL: the gradient of a mean. past_relu: a maximum of 0
-   gets no gradient. */
+/* Writes two rows of dx. x has the maxima; NULL: the gradient of a mean. relu_masked: a maximum of
+   0 gets no gradient. */
 DVTI_INLINE void V(pool_back_row)(const float *x, const float *g, float *dx, int64_t width,
-								  int64_t windows, bool past_relu) {
-	const V(f) zero = V(zero)(), none = V(set)(past_relu ? 0 : NAN);
+								  int64_t windows, bool relu_masked) {
+	const V(f) zero = V(zero)(), none = V(set)(relu_masked ? 0 : NAN);
 	int64_t j, n;
 	for (j = 0; j < windows; j += 16) {
 		/* 0 + -0 is 0, as where gradients are added */
-		V(f) share = V(add)(zero, V(load_upto)(g + j, windows - j)), a, b, c, d, most;
+		V(f) share = V(add)(zero, V(load_partial)(g + j, windows - j)), a, b, c, d, most;
 		n = 2 * (windows - j);
 		if (x) {
 			V(m) is_a, is_b, is_c;
@@ -60259,7 +59488,7 @@ static void V(pool_back)(const dvti_pooling *p, int64_t first, int64_t last) {
 		for (i = 0; i < p->windows[0]; i++)
 			V(pool_back_row)(p->x ? p->x + plane * area + 2 * i * p->width : NULL,
 							 p->g + (plane * p->windows[0] + i) * windows, to + 2 * i * p->width,
-							 p->width, windows, p->past_relu);
+							 p->width, windows, p->relu_masked);
 	}
 }
 
@@ -60276,10 +59505,7 @@ static dvti_pooling_fn V(pool)(dvti_op op) {
 		return NULL;
 	}
 }
-/* ==== end src/3_cpu/simd/pool.inl ==== */
-#ifdef DEVTENSOR_LINES
-#line 26 "src/3_cpu/simd/isa_target.inl"
-#endif
+/* ==== end pool.inl ==== */
 /* ==== begin src/3_cpu/simd/scan.inl ==== */
 /* Running sums in float64 of neighboring lines: out = before + the sum of the line so far. It
    advances row by row, so that additions of different columns do not wait for each other:
@@ -60299,11 +59525,11 @@ static void V(running)(const dvti_running *p) {
 		V(d) low = V(dload)(p->sum + c), high = V(dload)(p->sum + c + 8);
 		const V(d) before_low = V(dload)(p->before + c), before_high = V(dload)(p->before + c + 8);
 		for (r = 0; r < p->rows; r++) {
-			const V(f) v = V(load_upto)(x + r * p->step, n);
+			const V(f) v = V(load_partial)(x + r * p->step, n);
 			low = V(dadd)(low, V(widen_low)(v));
 			high = V(dadd)(high, V(widen_high)(v));
 			if (y)
-				V(store_upto)
+				V(store_partial)
 				(y + r * p->step, n,
 				 V(narrow)(V(dadd)(before_low, low), V(dadd)(before_high, high)));
 		}
@@ -60321,7 +59547,7 @@ static void V(running64)(const dvti_running *p) {
 		V(d) sum = V(dload)(p->sum + c);
 		const V(d) before = V(dload)(p->before + c);
 		for (r = 0; r < p->rows; r++) {
-			sum = V(dadd)(sum, V(dload_upto)(x + r * p->step, n));
+			sum = V(dadd)(sum, V(dload_partial)(x + r * p->step, n));
 			if (y && n >= 8)
 				V(dstore)(y + r * p->step, V(dadd)(before, sum));
 			else if (y)
@@ -60349,11 +59575,11 @@ static void V(store_sums)(void *dst, dvt_dtype dtype, int64_t n, const double *f
 	for (; n > 0; n -= 16, from += 16, to += 16 * size) {
 		uint16_t *half = (uint16_t *)(void *)to;
 		double *wide = (double *)(void *)to;
-		const V(d) low = V(dadd)(b, V(dload_upto)(from, n)),
-				   high = V(dadd)(b, V(dload_upto)(from + 8, n - 8));
+		const V(d) low = V(dadd)(b, V(dload_partial)(from, n)),
+				   high = V(dadd)(b, V(dload_partial)(from + 8, n - 8));
 		const V(f) odd = V(narrow)(V(odd_bits)(low), V(odd_bits)(high));
 		if (dtype == DVT_F32)
-			V(store_upto)((float *)(void *)to, n, V(narrow)(low, high));
+			V(store_partial)((float *)(void *)to, n, V(narrow)(low, high));
 		else if (dtype == DVT_F64 && n >= 16) {
 			V(dstore)(wide, low);
 			V(dstore)(wide + 8, high);
@@ -60370,10 +59596,7 @@ static void V(store_sums)(void *dst, dvt_dtype dtype, int64_t n, const double *f
 			V(store_bf16_n)(half, n, odd);
 	}
 }
-/* ==== end src/3_cpu/simd/scan.inl ==== */
-#ifdef DEVTENSOR_LINES
-#line 27 "src/3_cpu/simd/isa_target.inl"
-#endif
+/* ==== end scan.inl ==== */
 /* ==== begin src/3_cpu/simd/topk.inl ==== */
 /* Bounds and selection for cpu_topk.c: kth_bound finds a bound that few elements pass, above
    collects those that do. */
@@ -60447,10 +59670,7 @@ static int64_t V(above)(const float *x, int64_t n, float bound, bool below, uint
 	}
 	return found;
 }
-/* ==== end src/3_cpu/simd/topk.inl ==== */
-#ifdef DEVTENSOR_LINES
-#line 28 "src/3_cpu/simd/isa_target.inl"
-#endif
+/* ==== end topk.inl ==== */
 /* ==== begin src/3_cpu/simd/sort_network.inl ==== */
 /* Sorts, ranks and selects in 16 columns at a time, without branches that depend on a single
    column:
@@ -60535,7 +59755,7 @@ DVTI_INLINE V(pi) V(net_key)(V(net) * net, V(pi) v) {
 	return V(p_ixor)(V(float_key)(v), net->flips);
 }
 
-/* Runs the levels reach, reach / 2, .. 1 on DVTI_NET rows, `step` apart; the second half begins at
+/* Runs the levels reach, reach / 2, .. 1 on DVTI_NET rows, `step` apart. The second half begins at
    `high`. reach = DVTI_NET begins with mirrored exchanges of rows at equal distances from the
    middle. `first`: converts elements to keys and sorts each half. `last`: converts keys to
    elements. */
@@ -60710,10 +59930,7 @@ static bool V(best_of_columns)(const float *x, int64_t n, int32_t number, int64_
 	}
 	return !V(mbits)(special);
 }
-/* ==== end src/3_cpu/simd/sort_network.inl ==== */
-#ifdef DEVTENSOR_LINES
-#line 29 "src/3_cpu/simd/isa_target.inl"
-#endif
+/* ==== end sort_network.inl ==== */
 /* ==== begin src/3_cpu/simd/reduce_f64.inl ==== */
 /* Reductions of float64. A run is accumulated in 4 x 8 lanes, which are joined in one order. Each
    of several neighboring results is one chain. Kernels of rows and cases of columns come from the
@@ -60837,7 +60054,7 @@ static void V(extreme_rows_f64)(const dvti_reduction *given) {
 /* Joins some rows to 8 results. */
 #define DVTI_COLUMN_F64(term, join) \
 	for (k = 0; k < some; k++) { \
-		x = V(dload_upto)(row + k * p.step, left); \
+		x = V(dload_partial)(row + k * p.step, left); \
 		s = W(join)(s, term); \
 	}
 
@@ -60852,13 +60069,13 @@ static void V(columns_f64)(const dvti_reduction *given) {
 		for (j = 0; j < p.n; j += 8) {
 			const double *row = from + r * p.step + j;
 			const int64_t left = p.n - j;
-			const V(d) m = mean ? V(dload_upto)(mean + j, left) : V(dzero)();
+			const V(d) m = mean ? V(dload_partial)(mean + j, left) : V(dzero)();
 			V(d) s = V(dload)(p.value + j), place, x;
 			V(n) better;
 			if (p.at) {
 				place = V(dload)((const double *)(const void *)(p.at + j)); /* bits to select */
 				for (k = 0; k < some; k++) {
-					x = V(dload_upto)(row + k * p.step, left);
+					x = V(dload_partial)(row + k * p.step, left);
 					better = join == DVTI_JOIN_smaller ? V(dle)(s, x) : V(dle)(x, s);
 					better = V(nand)(V(nnot)(better), V(deq)(s, s));
 					s = V(dselect)(better, x, s);
@@ -60935,10 +60152,7 @@ static dvti_reduce_kernel V(reduce_f64)(dvti_op op) {
 #undef DVTI_HIGHEST
 #undef DVTI_LOWEST
 #undef DVTI_COLUMN_F64
-/* ==== end src/3_cpu/simd/reduce_f64.inl ==== */
-#ifdef DEVTENSOR_LINES
-#line 30 "src/3_cpu/simd/isa_target.inl"
-#endif
+/* ==== end reduce_f64.inl ==== */
 /* ==== begin src/3_cpu/simd/any_all.inl ==== */
 /* any and all of elements of every dtype. An element is nonzero if one of its bits is 1, except the
    sign of a float. any searches for a nonzero element, all for a zero one. The search works on
@@ -61053,7 +60267,7 @@ static void V(any_all_columns)(const dvti_reduction *given) {
 		}
 	}
 }
-/* ==== end src/3_cpu/simd/any_all.inl ==== */
+/* ==== end any_all.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 31 "src/3_cpu/simd/isa_target.inl"
 #endif
@@ -61084,5 +60298,5 @@ static const dvti_simd_f64 V(f64) = {V(delementwise_of), V(load_row64), V(store_
 static const dvti_simd V(table) = {DVTI_TARGET_NAME, DVTI_TARGET_NUMBER, V(elementwise_of),
 								   V(transpose),     V(load_row),        V(store_row),
 								   &V(f64)};
-/* ==== end src/3_cpu/simd/isa_target.inl ==== */
+/* ==== end isa_target.inl ==== */
 #endif

@@ -27,7 +27,7 @@ static inline dvt_block *lenet(void) {
 }
 
 /* Trains one batch on several contexts: forward and backward on each, concurrently, then one step
-   of the trainer. Returns the sum of the losses. Reading that sum is the only copy to main
+   of the trainer. Returns the sum of the losses. Reading that sum is the only copy to host
    memory. */
 static inline double train_batch(dvt_block *net, dvt_trainer *trainer, dvt_ctx_list devices,
                                  dvt_array *x, dvt_array *y, int64_t batch_size) {

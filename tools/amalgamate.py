@@ -63,7 +63,7 @@ def code_of(lines, strings):
 def compact(lines):
     """The lines with tabs for indentation and one space before a backslash, but for comments.
 
-    That is a tenth of the header, and nothing that a reader misses.
+    That is 10 % of the header, and nothing that a reader misses.
     """
     inside = set()
     text = "".join(lines)
@@ -132,6 +132,7 @@ class Paster:
     def paste(self, name):
         lines = self.sources.lines(name)
         self.check_code(name, lines)
+        self.drop_line_directive()
         self.out.append(f"/* ==== begin src/{name} ==== */\n")
         depth = len(self.conditions)
         code = code_of(lines, strings=True)
@@ -162,12 +163,16 @@ class Paster:
         if len(self.conditions) != depth:
             die(f"src/{name} ends inside an #if", "the condition would cover the files after it",
                 "add the #endif")
-        self.out.append(f"/* ==== end src/{name} ==== */\n")
+        self.out.append(f"/* ==== end {os.path.basename(name)} ==== */\n")
+
+    def drop_line_directive(self):
+        """Drops a directive that no line follows."""
+        if self.out and self.out[-1].startswith("#ifdef DEVTENSOR_LINES"):
+            self.out.pop()
 
     def line_directive(self, number, name):
         """Numbers the next line as `number` of src/name; the #endif counts as the line before."""
-        if self.out and self.out[-1].startswith("#ifdef DEVTENSOR_LINES"):
-            self.out.pop()
+        self.drop_line_directive()
         self.out.append(f'#ifdef DEVTENSOR_LINES\n#line {number - 1} "src/{name}"\n#endif\n')
 
     def include(self, name, number, target):
@@ -277,12 +282,16 @@ def kernels(sources):
     names = [n for n in sources.all() if n.startswith(KERNEL_FOLDER + "/")]
     names += [n for n in sources.all() if n.startswith(MATH_FOLDER + "/") and n.endswith(".inl")]
     out = [BANNER.replace("Edit src/", f"Edit src/{KERNEL_FOLDER}/"), SPDX]
-    out.append("/* The CUDA source: for each file the strings that it consists of, and an empty one. */\n"
-               if names else "/* The CUDA source. There are no kernels: it is empty. */\n")
+    if names:
+        out.append("/* The CUDA source: for each file the strings that it consists of, and an "
+                   "empty one. */\n")
+    else:
+        out.append("/* The CUDA source. There are no kernels: it is empty. */\n")
     for name in names:
         parts = literals(kernel_lines(sources, name))
         members = ", ".join(f"part{i}[{length + 1}]" for i, (length, _) in enumerate(parts))
-        out.append(f"static const struct {{\n    char {members}, end[1];\n}} {kernel_name(name)} = {{\n")
+        out.append(f"static const struct {{\n    char {members}, end[1];\n")
+        out.append(f"}} {kernel_name(name)} = {{\n")
         for _, text in parts:
             out.append(text + ",\n")
         out.append('""};\n')

@@ -103,7 +103,7 @@ static inline int finish(void) {
 
 /* ---- the exercises, which three of the documents share ---- */
 
-/* Virtual GPUs use main memory and the CPU's cores. To show the effects of physical GPUs, the
+/* Virtual GPUs use host memory and the CPU's cores. To show the effects of physical GPUs, the
    exercises give them a model: copies and calls take as long as with PCIe 4, and products run at
    the given rate. Returns false when no model is needed. */
 static dvt_virtual_model model_before; /* the program's own */

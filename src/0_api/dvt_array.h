@@ -30,7 +30,7 @@ DVT_API dvt_array *dvt_arange(double start, double stop, double step, dvt_dtype 
 DVT_API dvt_array *dvt_linspace(double start, double stop, int64_t num, dvt_dtype dtype,
                                 dvt_ctx ctx);
 /* Creates an array from the elements at `data`, in C order and of that dtype.
-   Copies: from main memory to ctx.  Waits: only for the copy; data may be changed or freed
+   Copies: from host memory to ctx.  Waits: only for the copy; data may be changed or freed
    afterwards. */
 DVT_API dvt_array *dvt_from_host(const void *data, dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx);
 
@@ -66,7 +66,7 @@ DVT_API bool dvt_is_contiguous(const dvt_array *x);
 DVT_API bool dvt_shares_memory(const dvt_array *a, const dvt_array *b);
 /* Returns the source location of the call that created x, "main.c:42"; "" if unknown. Owns: x. */
 DVT_API const char *dvt_made_at(const dvt_array *x);
-/* Returns the address of the first element in main memory, to read or write in place by the
+/* Returns the address of the first element in host memory, to read or write in place by the
    strides. Valid while x lives.
    The library does not see these writes: a backward pass that needs a recorded value silently uses
    the new one, unless dvt_mark_written is called after the write.
@@ -80,14 +80,14 @@ DVT_API dvt_status dvt_mark_written(dvt_array *x);
 /* ---- reading values ---- */
 
 /* Writes all elements in C order to dst. `bytes` must be dvt_nbytes(x).
-   Copies: to main memory.  Waits: for x.  Errors: RANGE (bytes differ), CONTEXT (transfer
+   Copies: to host memory.  Waits: for x.  Errors: RANGE (bytes differ), CONTEXT (transfer
    guard). */
 DVT_API dvt_status dvt_to_host(dvt_array *x, void *dst, int64_t bytes);
-/* Writes values in C order from main memory into x. `bytes` must be dvt_nbytes(x).
+/* Writes values in C order from host memory into x. `bytes` must be dvt_nbytes(x).
    Copies: to x's context.  Waits: only for the copy.  Errors: RANGE (bytes differ), GRAD (x belongs
    to a recorded computation). */
 DVT_API dvt_status dvt_set_from_host(dvt_array *x, const void *src, int64_t bytes);
-/* Return the value of an array of one element. Copies: to main memory.  Waits: for x.
+/* Return the value of an array of one element. Copies: to host memory.  Waits: for x.
    Errors: SHAPE (not exactly one element), CONTEXT (transfer guard); NaN or 0 is returned. */
 DVT_API double dvt_item(dvt_array *x);
 DVT_API int64_t dvt_item_int(dvt_array *x);

@@ -9,7 +9,7 @@
    Recording and train mode belong to the thread. Gradients are computed with recorded operations,
    so gradients of gradients work (DVT_CREATE_GRAPH). */
 
-/* What dvt_backward does with an attached gradient. */
+/* Selects what dvt_backward does with an attached gradient. */
 typedef enum dvt_grad_req {
     DVT_GRAD_WRITE, /* overwrites it */
     DVT_GRAD_ADD,   /* adds to it; dvt_zero_grad resets it */
@@ -64,7 +64,7 @@ DVT_API dvt_status dvt_zero_grad(dvt_array *x);
    overwritten since), HOST_MEMORY, DEVICE_MEMORY. */
 DVT_API dvt_status dvt_backward(dvt_array *y);
 
-/* What a backward pass does with the recorded graph. */
+/* Selects what a backward pass does with the recorded graph. */
 typedef enum dvt_graph_use {
     DVT_FREE_GRAPH,   /* frees it: one backward pass */
     DVT_RETAIN_GRAPH, /* keeps it for another one */

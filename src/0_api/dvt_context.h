@@ -76,7 +76,7 @@ DVT_API dvt_status dvt_set_virtual_gpus(int n, int64_t bytes);
 /* A time model of virtual GPUs. Their queues and callers wait for the modeled time; results never
    change. A value of 0 takes no time, and all are 0 at the start. Real GPUs are not modeled. */
 typedef struct dvt_virtual_model {
-    double latency;   /* seconds of each copy between main memory and a GPU, or two GPUs */
+    double latency;   /* seconds of each copy between host memory and a GPU, or two GPUs */
     double bandwidth; /* bytes per second of these copies; 0: no limit */
     double launch;    /* seconds that the caller needs to start each operation on a GPU */
     double flops;     /* operations per second of a GPU; 0: no limit. Matrix products and
@@ -119,8 +119,8 @@ DVT_API void dvt_print_devices(void);
 
 /* Counters of copies and operations since the start or dvt_reset_stats. */
 typedef struct dvt_stats {
-    int64_t to_device_count, to_device_bytes; /* main memory to a GPU */
-    int64_t to_host_count, to_host_bytes;     /* a GPU to main memory */
+    int64_t to_device_count, to_device_bytes; /* host memory to a GPU */
+    int64_t to_host_count, to_host_bytes;     /* a GPU to host memory */
     int64_t between_devices_count, between_devices_bytes;
     int64_t kernels;        /* operations started, on every context */
     int64_t waits;          /* times that a caller waited for a device */
@@ -133,8 +133,8 @@ DVT_API dvt_stats dvt_get_stats(void);
 /* Sets the counters to 0, except `arrays` and `blocks_of_memory`. */
 DVT_API void dvt_reset_stats(void);
 
-/* What printing, dvt_item and dvt_to_host do with an array on a GPU: copy it, copy it and log a
-   warning, or fail with CONTEXT. */
+/* Selects what printing, dvt_item and dvt_to_host do with an array on a GPU: copy it, copy it and
+   log a warning, or fail with CONTEXT. */
 typedef enum dvt_transfer_guard {
     DVT_TRANSFER_ALLOW,
     DVT_TRANSFER_LOG,

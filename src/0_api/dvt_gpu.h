@@ -3,12 +3,12 @@
    process. */
 
 /* Memory of one device. The allocator keeps released memory for reuse; `reserved` includes it. In
-   main memory (cpu() and virtual GPUs) each device keeps at most DEVTENSOR_CPU_CACHE bytes, a
+   host memory (cpu() and virtual GPUs) each device keeps at most DEVTENSOR_CPU_CACHE bytes, a
    quarter of the machine's memory unless set. Used and kept memory together stay below 5/4 of the
    peak use plus 64 MiB. */
 typedef struct dvt_memory_stats {
     int64_t used, used_peak;         /* bytes of arrays and workspaces */
-    int64_t reserved, reserved_peak; /* bytes taken from the GPU or from main memory */
+    int64_t reserved, reserved_peak; /* bytes taken from the GPU or from host memory */
     int64_t reused, taken; /* requests served from kept memory, and by the device or system */
 } dvt_memory_stats;
 

@@ -1,7 +1,7 @@
-/* [dvt:io] Printing and files. Values of an array on a GPU are copied to main memory first. */
+/* [dvt:io] Printing and files. Values of an array on a GPU are copied to host memory first. */
 
 /* Prints x to standard output in the style of dvt_set_print_style. The initial style prints x as
-   NumPy does, then "<NDArray 2x3 @gpu(0)>". NULL prints "(null)". Copies: to main memory.  Waits:
+   NumPy does, then "<NDArray 2x3 @gpu(0)>". NULL prints "(null)". Copies: to host memory.  Waits:
    for x.  Errors: CONTEXT (transfer guard), HOST_MEMORY. */
 DVT_API dvt_status dvt_print(dvt_array *x);
 /* Prints x to a FILE *, passed as void * so that this header needs no <stdio.h>. */
@@ -66,7 +66,7 @@ DVT_API dvt_array *dvt_array_list_find(dvt_array_list *list, const char *name);
    the old file. The new file gets the old one's mode, owner and group where the process may set
    them. Symbolic links are followed; other hard links keep the old file. Read-only files are not
    replaced. Devices, pipes, /dev/stdout and /dev/fd/N are written in place.
-   Copies: arrays on a GPU pass through main memory.  Waits: yes.  Errors: IO, FORMAT, memory,
+   Copies: arrays on a GPU pass through host memory.  Waits: yes.  Errors: IO, FORMAT, memory,
    NOT_BUILT. ---- */
 
 /* Write and read NumPy .npy files, version 1.0: any dtype but bfloat16, which is written as

@@ -1,10 +1,13 @@
 /* [dvt:macros] Expansions of the macros above. Programs do not call these directly. */
 
-/* ---- counting arguments ---- */
+/* ---- counting arguments: up to 16, and 17 for 17 to 32, which the functions refuse ---- */
 #define DVT_EXPAND(...) __VA_ARGS__
 #define DVT_COUNT(...)                                                                             \
-    DVT_ARG17(__VA_ARGS__, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
-#define DVT_ARG17(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, ...) q
+    DVT_ARG33(__VA_ARGS__, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 16, 15, \
+              14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
+#define DVT_ARG33(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, a1, b1, c1, d1, e1, f1, g1, h1,  \
+                  i1, j1, k1, l1, m1, n1, o1, p1, q, ...)                                          \
+    q
 #define DVT_FIRST8(a, b, c, d, e, f, g, h, ...) a, b, c, d, e, f, g, h
 #define DVT_FIRST16(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, ...)                           \
     a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p

@@ -208,7 +208,7 @@ DVT_API dvt_array *dvt_block_data(dvt_block *block, const char *name, dvt_ctx ct
 DVT_API const char *dvt_block_kind(const dvt_block *block);
 DVT_API void *dvt_block_user(const dvt_block *block);
 
-/* Sets the initial values on every context of the list (an empty list: the default context). Where
+/* Sets the initial values on every context of the list (an empty list: the default context). If
    shapes are not known yet, the first forward does it. Parameters that have values keep them, with
    a warning in the log. A context that is named twice has one copy, and the gradients of its slices
    add up between two steps of a trainer.
@@ -231,7 +231,7 @@ DVT_API void dvt_block_print(const dvt_block *net);
 DVT_API dvt_status dvt_block_print_summary(dvt_block *net, dvt_shape input);
 
 /* Writes MXNet's .params with structural names ("0.weight"). Saves the average of all copies:
-   weights are equal on all contexts, running statistics differ. Copies: to main memory. Waits:
+   weights are equal on all contexts, running statistics differ. Copies: to host memory. Waits:
    yes. */
 DVT_API dvt_status dvt_block_save(dvt_block *net, const char *path);
 

@@ -150,7 +150,7 @@ typedef enum dvt_nan_rule { DVT_NAN_DIFFERS, DVT_NAN_EQUALS } dvt_nan_rule;
    1e-8. Waits: no. Errors: RANGE (rtol or atol negative or NaN), VALUE (nan). */
 DVT_API dvt_array *dvt_isclose(dvt_array *a, dvt_array *b, double rtol, double atol,
                                dvt_nan_rule nan);
-/* Returns whether dvt_isclose holds everywhere; true without elements. Copies: one bool to main
+/* Returns whether dvt_isclose holds everywhere; true without elements. Copies: one bool to host
    memory.  Waits: yes.  Errors: as dvt_isclose, CONTEXT (transfer guard); false is returned. */
 DVT_API bool dvt_allclose(dvt_array *a, dvt_array *b, double rtol, double atol, dvt_nan_rule nan);
 /* Returns whether the shapes and all values are equal; the dtypes may differ. Copies, Waits: as
@@ -211,12 +211,12 @@ typedef struct dvt_matmul_desc {
        y = dvt_matmul_with(a, b, &d);
 
    dtype: as NumPy's matmul(..., dtype=..., casting='unsafe'). cpu() multiplies int8 and uint8 to
-   DVT_I32 without converted copies; wider integers are many times slower. Integer results have no
+   DVT_I32 without converted copies. Wider integers are many times slower. Integer results have no
    gradient.
    out: has the result's shape; its old values are not read. After the sums, the result is converted
    to out's dtype as dvt_copy_into does.
    Copies: never if out is contiguous and of the product's dtype, a and b have one dtype, and out
-   does not overlap them; then nothing is allocated either. Otherwise a temporary array receives the
+   does not overlap them. Then nothing is allocated either. Otherwise a temporary array receives the
    product first.
    Waits: no.  Owns: the innermost scope owns a new result; ownership of out does not change.
    Errors: SHAPE (also out's), DTYPE (DVT_BOOL, an invalid dtype, dtype without convert, an out that

@@ -20,7 +20,7 @@ DVT_API dvt_array *dvt_uniform(double low, double high, dvt_shape shape, dvt_dty
 /* Draws normal numbers with that mean and standard deviation. Floating dtypes. Source: Box and
    Muller, 1958.
    float32, float16 and bfloat16: the same bits on all GPUs and ISA targets but "plain" and
-   "reference". A standard normal number is within 4 ulp of the transform of its 32-bit words; times
+   "reference". A standard normal number is within 4 ulp of the transform of its 32-bit words. Times
    deviation plus mean is rounded once in float32. float64: last bits may differ where those of log,
    sin and cos do.
    Tails: standard normal numbers are at most 8.57 (float64) and 6.66 (others) in magnitude. A

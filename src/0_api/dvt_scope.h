@@ -4,7 +4,7 @@
 
        for (...) {
            DVT_SCOPED;                     // ends at the closing brace, break, return, ...
-           dvt_array *loss = dvt_mean(dvt_square(dvt_sub(a, b)), DVT_ALL, false);
+           dvt_array *loss = dvt_mean(dvt_square(dvt_sub(a, b)), DVT_ALL);
            best = dvt_keep(loss);          // moves to the enclosing scope
            if (dvt_item(loss) < 0.01)
                break;                      // leaves the loop, and ends the scope

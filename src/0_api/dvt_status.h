@@ -23,7 +23,7 @@
    the caller, 3xx not in this build, 4xx not on this device, 9xx a bug in devtensor. */
 #define DVT_STATUS_TABLE(X)                                                                        \
     X(OK, 0, "no error", "")                                                                       \
-    X(HOST_MEMORY, 101, "main memory is exhausted", "free arrays, or work in smaller pieces")      \
+    X(HOST_MEMORY, 101, "host memory is exhausted", "free arrays, or work in smaller pieces")      \
     X(DEVICE_MEMORY, 102, "the memory of a device is exhausted",                                   \
       "free arrays on that device, use a smaller batch, or another device")                        \
     X(IO, 103, "a file could not be opened, read or written",                                      \
@@ -101,7 +101,7 @@ DVT_API void dvt_set_logger(dvt_log_fn function, void *user);
 /* Sets the lowest level that the default logger writes (DVT_LOG_WARNING unless changed). */
 DVT_API void dvt_set_log_level(dvt_log_level level);
 
-/* Functions that allocate main memory. `alloc` and `resize` return NULL on failure, and memory
+/* Functions that allocate host memory. `alloc` and `resize` return NULL on failure, and memory
    aligned as malloc's. Any thread may call them. `user` is passed to each. */
 typedef struct dvt_allocator {
     void *(*alloc)(void *user, size_t bytes);
@@ -110,7 +110,7 @@ typedef struct dvt_allocator {
     void *user;
 } dvt_allocator;
 
-/* Replaces the allocator of main memory with a copy of *allocator; NULL restores malloc, realloc
+/* Replaces the allocator of host memory with a copy of *allocator; NULL restores malloc, realloc
    and free. Call it before any other function, or while no object of the library exists. Blocks
    that are kept for reuse (DEVTENSOR_CPU_CACHE) go back to the previous allocator in this call. */
 DVT_API void dvt_set_allocator(const dvt_allocator *allocator);

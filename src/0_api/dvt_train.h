@@ -5,7 +5,7 @@
 typedef enum dvt_schedule_kind {
     DVT_SCHEDULE_CONSTANT,
     DVT_SCHEDULE_FACTOR,       /* times factor every `every` steps, never below minimum */
-    DVT_SCHEDULE_MULTI_FACTOR, /* times factor at each of the given steps */
+    DVT_SCHEDULE_MULTI_FACTOR, /* times factor at each of the given steps, in any order */
     DVT_SCHEDULE_POLY,         /* from base to final over total steps, (1 - t)^power */
     DVT_SCHEDULE_COSINE,       /* from base to final over total steps, half a cosine */
     DVT_SCHEDULE_CUSTOM        /* the result of the function `rate` */
@@ -17,7 +17,7 @@ typedef struct dvt_schedule {
     int64_t every, total;
     int64_t at[16];
     int n_at;
-    int64_t warmup;      /* steps of linear warm-up before the schedule */
+    int64_t warmup;      /* steps of linear warm-up before the schedule, not part of total */
     double warmup_begin; /* rate at its start */
     double (*rate)(void *user, double base, int64_t step); /* CUSTOM */
     void *user;
@@ -129,14 +129,14 @@ DVT_API int64_t dvt_trainer_steps(const dvt_trainer *trainer);
 
 /* Scales arrays in place so that their common 2-norm is at most max_norm. Returns the norm before,
    NaN on errors. If the norm is not finite, nothing is scaled and a warning is logged. Copies: the
-   norms to main memory.  Waits: yes.  Source: Pascanu, Mikolov and Bengio, 2013. */
+   norms to host memory.  Waits: yes.  Source: Pascanu, Mikolov and Bengio, 2013. */
 DVT_API double dvt_clip_global_norm(dvt_array *const *arrays, int n, double max_norm);
 /* Does the same for the gradients of a trainer, after dvt_trainer_allreduce; all contexts scale
    alike. The gradients are sums over the batch: pass max_norm times batch_size to bound their
    mean. */
 DVT_API double dvt_trainer_clip_global_norm(dvt_trainer *trainer, double max_norm);
 
-/* ---- data: samples are pairs of arrays in main memory ---- */
+/* ---- data: samples are pairs of arrays in host memory ---- */
 /* Creates a dataset of x and y, which are on cpu contexts and have the same first extent. Copies:
    never; retains both. */
 DVT_API dvt_dataset *dvt_dataset_arrays(dvt_array *x, dvt_array *y);
@@ -238,7 +238,7 @@ DVT_API dvt_metric *dvt_metric_custom(const dvt_metric_desc *desc);
    predicted class. dvt_metric_accuracy also takes predicted classes of the labels' shape.
    dvt_metric_mean_loss takes NULL and the losses. A custom metric takes what its update expects.
    Both arrays are on one context, of any kind. A label that is no class counts as wrong, on CPUs
-   and GPUs. Copies: one number to main memory.  Waits: yes. */
+   and GPUs. Copies: one number to host memory.  Waits: yes. */
 DVT_API dvt_status dvt_metric_update(dvt_metric *metric, dvt_array *labels, dvt_array *predictions);
 /* Returns the value so far; NaN before the first sample. */
 DVT_API double dvt_metric_get(const dvt_metric *metric);

@@ -70,7 +70,7 @@ typedef enum dvt_device_type {
     DVT_DEVICE_TPU = 3 /* a name only: no build has TPUs, see dvt_num_tpus */
 } dvt_device_type;
 
-/* The device of an array. cpu() is all cores and main memory, gpu(i) one GPU and its memory. */
+/* The device of an array. cpu() is all cores and host memory, gpu(i) one GPU and its memory. */
 typedef struct dvt_ctx {
     dvt_device_type type;
     int id;

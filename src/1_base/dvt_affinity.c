@@ -44,7 +44,7 @@ DVTI_FN void dvti_affinity_leave(dvti_affinity_mask *home, int processor) {
 }
 
 /* Changes nothing when another part of the program has set this thread's mask, or the process's,
-   meanwhile. The main thread's mask stands for the process's. */
+   meanwhile. The main thread's mask is taken as the process's. */
 DVTI_FN void dvti_affinity_return(dvti_affinity_mask *home) {
     dvti_affinity_words now;
     if (home->bytes && dvti_affinity_of(dvti_process_id(), now) == home->bytes &&

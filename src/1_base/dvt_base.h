@@ -59,8 +59,8 @@ DVTI_FN bool dvti_sum(int64_t a, int64_t b, int64_t *out);
 /* Keeps the first failure of this thread, logs it and returns the code. The sentence names the
    function, the value given, the value expected, and what to do. */
 DVTI_FN DVTI_RARE dvt_status dvti_fail(dvt_status code, const char *format, ...) DVT_PRINTF(2, 3);
-/* Keeps a failure that another thread had and logged. Does not log it again. */
-DVTI_FN dvt_status dvti_fail_again(dvt_status code, const char *sentence);
+/* Records a failure of another thread on this one, without logging it again. */
+DVTI_FN dvt_status dvti_fail_relay(dvt_status code, const char *sentence);
 
 /* Describes what this thread is doing while an operation runs on behalf of a layer or of a caller's
    function. The text starts the sentence of every failure. `write` runs while an error is created,
@@ -118,8 +118,8 @@ DVTI_FN int64_t dvti_parse_bytes(const char *text);
 
 /* ---- threads ---- */
 /* Calls body(user, begin, end) over disjoint ranges that cover 0..n, on the caller and on the
-   workers of the thread pool. `cost` is the time of one item on one thread in nanoseconds; a factor
-   of three either way does no harm. The caller runs everything itself when the total is below
+   workers of the thread pool. `cost` is the time of one item on one thread in nanoseconds. An error
+   by a factor of three does no harm. The caller runs everything itself when the total is below
    DVTI_PARALLEL_NS. The same holds for nested calls, calls from device queues, and calls inside
    OpenMP parallel regions. The bounds of ranges depend on the number of threads, so no rounding may
    depend on them. Never fails. */
@@ -127,7 +127,7 @@ typedef void (*dvti_range_fn)(void *user, int64_t begin, int64_t end);
 DVTI_FN void dvti_parallel_for(int64_t n, double cost, dvti_range_fn body, void *user);
 /* Like dvti_parallel_for, for costs that are known better and items on cache lines that no other
    thread uses. While workers spin, it shares work from DVTI_HOT_NS on. */
-DVTI_FN void dvti_parallel_soon(int64_t n, double cost, dvti_range_fn body, void *user);
+DVTI_FN void dvti_parallel_fine(int64_t n, double cost, dvti_range_fn body, void *user);
 /* Uses at most `parts` threads. `part` is the thread's number, below `parts`. Ranges with the same
    number never run concurrently. */
 typedef void (*dvti_part_fn)(void *user, int64_t begin, int64_t end, int part);

@@ -73,7 +73,7 @@ DVTI_FN int dvti_fd_duplicate(int fd) {
 #define DVTI_FD_READ O_RDONLY
 #define DVTI_FD_WRITE O_WRONLY
 #define DVTI_FD_CREATE (O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW)
-#define DVTI_FD_NEW_MODE 0666 /* less what the process's umask takes away */
+#define DVTI_FD_NEW_MODE 0666 /* masked by the process's umask */
 #define DVTI_FD_PRIVATE_MODE 0600
 #define DVTI_LINKS_MOST 40 /* as Linux */
 

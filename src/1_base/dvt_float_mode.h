@@ -1,6 +1,7 @@
-/* The floating-point mode of a thread: rounding direction, flush-to-zero, trapped exceptions. A
+/* The floating-point mode of a thread: rounding direction, flush-to-zero, unmasked exceptions. A
    program may change its own. The library computes in the default mode: to nearest, subnormals
-   kept, no trap. So the bits of a result depend neither on the caller's mode nor on the thread.
+   preserved, exceptions masked. So the bits of a result depend neither on the caller's mode nor on
+   the thread.
 
      dvti_float_mode mode = dvti_float_mode_begin();
      ...
@@ -22,8 +23,8 @@
 
 #if DVTI_MXCSR
 /* MXCSR: flags in bits 0 to 5, then DAZ, masks, rounding, FTZ. The control word of the x87 unit is
-   set too where the compiler can access it. C libraries read it in printf and strtod, and
-   fesetround sets both. */
+   set too where the compiler can access it, except its precision bits. C libraries read it in
+   printf and strtod, and fesetround sets both. */
 #define DVTI_MXCSR_CONTROL 0xffc0u
 #define DVTI_MXCSR_DEFAULT 0x1f80u
 #if defined(__GNUC__) || defined(__clang__)
@@ -131,6 +132,7 @@ static inline void dvti_float_mode_end(const dvti_float_mode *mode) {
 }
 
 #elif defined(FE_TONEAREST)
+/* Portable. fesetenv restores the caller's flags, so those raised in between are discarded. */
 typedef fenv_t dvti_float_mode;
 
 static inline dvti_float_mode dvti_float_mode_begin(void) {

@@ -4,10 +4,10 @@
 #include "1_base/dvt_platform.h"
 
 typedef struct dvti_two {
-    double high, low; /* their sum is exact */
+    double high, low; /* high + low is the exact result, high its rounding */
 } dvti_two;
 
-/* Source: Knuth, The Art of Computer Programming, 4.2.2. */
+/* Returns a + b without error. Source: Knuth, The Art of Computer Programming, 4.2.2. */
 static inline dvti_two dvti_two_sum(double a, double b) {
     dvti_two r;
     double part;
@@ -17,9 +17,11 @@ static inline dvti_two dvti_two_sum(double a, double b) {
     return r;
 }
 
-/* Source: Dekker, A floating-point technique for extending the available precision, 1971. */
+/* Returns a * b without error. 2^27 + 1 splits a factor into two of 26 bits, whose products are
+   exact. Source: Dekker, A floating-point technique for extending the available precision, 1971. */
 static inline dvti_two dvti_two_product(double a, double b) {
-    const double split = 134217729, x = a * split, y = b * split;
+    const double split = 134217729; /* 2^27 + 1 */
+    const double x = a * split, y = b * split;
     const double a_high = x - (x - a), b_high = y - (y - b), a_low = a - a_high, b_low = b - b_high;
     dvti_two r;
     r.high = a * b;

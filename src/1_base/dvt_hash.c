@@ -1,4 +1,5 @@
-/* 128-bit hashes, which name and check the content of cached files. */
+/* 128-bit content hashes: names and checksums of cached files. Not for security: the key is fixed
+   and public. */
 #include "1_base/dvt_base.h"
 
 static uint64_t dvti_rotate(uint64_t x, int bits) {
@@ -20,7 +21,8 @@ static void dvti_sip_rounds(uint64_t v[4], int rounds) {
 }
 
 /* Computes SipHash-2-4 with 128 bits of output and a fixed key. Source: Aumasson, Bernstein:
-   SipHash: a fast short-input PRF. INDOCRYPT 2012; the authors' own 128-bit variant. */
+   SipHash: a fast short-input PRF. INDOCRYPT 2012; the authors' own 128-bit variant. Reads bytes in
+   little-endian order, so the hash is the same on every machine. */
 DVTI_FN void dvti_hash128(const void *bytes, size_t n, uint64_t out[2]) {
     const unsigned char *at = (const unsigned char *)bytes;
     const uint64_t k0 = 0x646576746e736f72u, k1 = 0x6b65726e656c7321u;

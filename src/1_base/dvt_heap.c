@@ -1,5 +1,5 @@
 /* Implements dvt_heap.h. It shares no code with the allocator of GPU memory, which has to split and
-   merge segments: GPU memory cannot hold block headers, and driver calls are expensive. In main
+   merge segments: GPU memory cannot hold block headers, and driver calls are expensive. In host
    memory whole blocks with a header are simpler and ten times as fast. */
 #include "1_base/dvt_heap.h"
 
@@ -51,7 +51,7 @@ static bool dvti_heap_try(dvti_atomic *lock) {
     return !dvti_atomic_load(lock) && dvti_atomic_swap(lock, 0, 1);
 }
 
-/* Spins for rare callers and for lists that are worth a short wait. Gives up after `tries`. */
+/* Spins for rare callers and for lists of large blocks. Gives up after `tries` pauses. */
 static bool dvti_heap_lock(dvti_atomic *lock, int tries) {
     for (; !dvti_heap_try(lock); tries--) {
         if (!tries)
@@ -61,8 +61,8 @@ static bool dvti_heap_lock(dvti_atomic *lock, int tries) {
     return true;
 }
 
-#define DVTI_HEAP_SOON 200
-#define DVTI_HEAP_LATER (1 << 20)
+#define DVTI_HEAP_TRIES 200
+#define DVTI_HEAP_TRIES_RARE (1 << 20) /* of trimming, statistics, and lists of heaps */
 
 /* ---- blocks and the system ---- */
 static dvti_heap_block *dvti_heap_block_of(void *at) {
@@ -191,7 +191,7 @@ static dvti_heap_block *dvti_heap_fit(dvti_heap *heap, int bin, dvti_heap_block 
 
 static dvti_heap_block *dvti_heap_take_large(dvti_heap *heap, int bin) {
     dvti_heap_block *block = NULL, *chain = NULL;
-    if (dvti_heap_lock(&heap->lock, DVTI_HEAP_SOON)) {
+    if (dvti_heap_lock(&heap->lock, DVTI_HEAP_TRIES)) {
         block = dvti_heap_fit(heap, bin, &chain);
         dvti_atomic_unlock(&heap->lock);
     }
@@ -201,7 +201,7 @@ static dvti_heap_block *dvti_heap_take_large(dvti_heap *heap, int bin) {
 
 static void dvti_heap_give_large(dvti_heap *heap, dvti_heap_block *block) {
     dvti_heap_block *chain = block;
-    if (block->size > heap->most || !dvti_heap_lock(&heap->lock, DVTI_HEAP_SOON)) {
+    if (block->size > heap->most || !dvti_heap_lock(&heap->lock, DVTI_HEAP_TRIES)) {
         block->chain = NULL;
         dvti_atomic_add(&heap->reserved, -block->size);
     } else {
@@ -295,7 +295,7 @@ static int64_t dvti_heap_empty(dvti_heap *heap, dvti_heap_block **chain) {
     int i;
     for (i = 0; i < DVTI_HEAP_SMALL_BINS; i++) {
         dvti_heap_bin *bin = &heap->small[i];
-        if (!dvti_heap_lock(&bin->lock, DVTI_HEAP_LATER))
+        if (!dvti_heap_lock(&bin->lock, DVTI_HEAP_TRIES_RARE))
             continue;
         for (block = bin->first; block; block = next) {
             next = block->chain;
@@ -308,7 +308,7 @@ static int64_t dvti_heap_empty(dvti_heap *heap, dvti_heap_block **chain) {
         dvti_atomic_unlock(&bin->lock);
     }
     dvti_atomic_add(&heap->reserved, -bytes);
-    if (dvti_heap_lock(&heap->lock, DVTI_HEAP_LATER)) {
+    if (dvti_heap_lock(&heap->lock, DVTI_HEAP_TRIES_RARE)) {
         bytes += heap->kept;
         for (block = dvti_heap_evict(heap, 0); block; block = next) {
             next = block->chain;
@@ -335,7 +335,7 @@ DVTI_FN int64_t dvti_heap_trim_all(void) {
     dvti_heap_block *chain = NULL;
     dvti_heap *heap;
     int64_t bytes = 0;
-    if (!dvti_heap_lock(&dvti_heaps_lock, DVTI_HEAP_LATER))
+    if (!dvti_heap_lock(&dvti_heaps_lock, DVTI_HEAP_TRIES_RARE))
         return 0;
     for (heap = dvti_heaps; heap; heap = heap->next)
         bytes += dvti_heap_empty(heap, &chain);
@@ -379,7 +379,7 @@ static int64_t dvti_heap_default(void) {
 
 DVTI_FN void dvti_heap_open(dvti_heap *heap) {
     dvti_heap_limit(heap, dvti_heap_default());
-    if (!dvti_heap_lock(&dvti_heaps_lock, DVTI_HEAP_LATER))
+    if (!dvti_heap_lock(&dvti_heaps_lock, DVTI_HEAP_TRIES_RARE))
         return; /* only dvti_heap_trim_all misses this heap then */
     heap->next = dvti_heaps;
     dvti_heaps = heap;
@@ -388,7 +388,7 @@ DVTI_FN void dvti_heap_open(dvti_heap *heap) {
 
 DVTI_FN void dvti_heap_close(dvti_heap *heap) {
     dvti_heap **at;
-    if (dvti_heap_lock(&dvti_heaps_lock, DVTI_HEAP_LATER)) {
+    if (dvti_heap_lock(&dvti_heaps_lock, DVTI_HEAP_TRIES_RARE)) {
         for (at = &dvti_heaps; *at && *at != heap; at = &(*at)->next)
             continue;
         if (*at)
@@ -405,11 +405,11 @@ DVTI_FN void dvti_heap_stats(dvti_heap *heap, dvt_memory_stats *out) {
     out->taken = dvti_atomic_load(&heap->taken);
     out->reused = 0;
     for (i = 0; i < DVTI_HEAP_SMALL_BINS; i++)
-        if (dvti_heap_lock(&heap->small[i].lock, DVTI_HEAP_LATER)) {
+        if (dvti_heap_lock(&heap->small[i].lock, DVTI_HEAP_TRIES_RARE)) {
             out->reused += heap->small[i].reused;
             dvti_atomic_unlock(&heap->small[i].lock);
         }
-    if (dvti_heap_lock(&heap->lock, DVTI_HEAP_LATER)) {
+    if (dvti_heap_lock(&heap->lock, DVTI_HEAP_TRIES_RARE)) {
         out->reused += heap->reused;
         dvti_atomic_unlock(&heap->lock);
     }
@@ -419,8 +419,8 @@ DVTI_FN void dvti_heap_stats(dvti_heap *heap, dvt_memory_stats *out) {
 #undef DVTI_HEAP_HUGE
 #undef DVTI_HEAP_BIN_BYTES
 #undef DVTI_HEAP_SLACK
-#undef DVTI_HEAP_SOON
-#undef DVTI_HEAP_LATER
+#undef DVTI_HEAP_TRIES
+#undef DVTI_HEAP_TRIES_RARE
 #undef dvti_heap_hide
 #undef dvti_heap_show
 #undef dvti_heap_unwritten

@@ -1,11 +1,11 @@
-/* Main memory for elements: a caching allocator. Released blocks are kept and reused without a
+/* Host memory for elements: a caching allocator. Released blocks are kept and reused without a
    system call. The system would clear and map every page again, which takes 1.4 to 2.8 us per 4 KiB
    on the machines we measured.
 
      start                header (64 bytes)   elements
      |  alignment gap  |  dvti_heap_block  |  size = capacity in bytes      |
 
-   Sizes are rounded up to 64 bytes, and above 1 KiB to an eighth of a power of two, so that
+   Sizes are rounded up to 64 bytes, and above 1 KiB to one of eight sizes per power of two, so that
    released blocks fit later requests. Blocks of up to DVTI_HEAP_SMALL bytes come from a list for
    each size. Larger requests take the smallest kept block that is at most a quarter too large.
    Blocks of 2 MiB and more are aligned to 2 MiB and ask for huge pages. Blocks are never split
@@ -17,7 +17,7 @@
    released first are freed. When the system is out of memory, all heaps free everything they
    keep, and the request is repeated.
 
-   Locks are tried, never waited for: a thread that finds a list locked allocates from the
+   No thread blocks on a lock: after a bounded spin (none for small blocks) it allocates from the
    system. So a thread that was descheduled, or that stayed in the parent of a fork, blocks no
    other thread.
 

@@ -61,8 +61,8 @@
 #else
 #define DVTI_OPTIMIZED_FOR_SIZE 0
 #endif
-/* Whether level_plan.inl and level_cold.inl change the optimization level. They do not if the
-   program is compiled for size or without optimization. */
+/* 1 if level_plan.inl and level_cold.inl change the optimization level. They do not if the program
+   is compiled for size or without optimization. */
 #if defined(__GNUC__) || defined(__clang__)
 #define DVTI_LEVELS (DVTI_OPTIMIZED && !DVTI_OPTIMIZED_FOR_SIZE)
 #else
@@ -82,7 +82,7 @@
 #else
 #define DVTI_X86 0
 #endif
-/* Whether MXCSR, the control register of SSE, holds the floating-point mode. Reading it needs no
+/* 1 if MXCSR, the control register of SSE, holds the floating-point mode. Reading it needs no
    call. */
 #define DVTI_MXCSR DVTI_X86
 #if !DVTI_MXCSR
@@ -197,7 +197,7 @@ typedef int64_t dvti_atomic;
 #define dvti_pause() ((void)0)
 #endif
 
-/* Whether syscall() is declared. It reaches system calls that glibc hides or does not wrap. */
+/* 1 if syscall() is declared. It reaches system calls that glibc hides or does not wrap. */
 #if defined(__linux__) && (!defined(__GLIBC__) || defined(__USE_MISC))
 #define DVTI_LINUX 1
 #else
@@ -219,7 +219,7 @@ typedef int32_t dvti_futex;
 typedef dvti_atomic dvti_futex;
 #endif
 
-/* Whether the address sanitizer is active. */
+/* 1 if the address sanitizer is active. */
 #if defined(__SANITIZE_ADDRESS__) && !defined(_MSC_VER)
 #define DVTI_ASAN 1
 #elif defined(__has_feature)
@@ -233,7 +233,7 @@ typedef dvti_atomic dvti_futex;
 #define DVTI_ASAN 0
 #endif
 
-/* Whether the memory sanitizer is active. */
+/* 1 if the memory sanitizer is active. */
 #if defined(__has_feature)
 #if __has_feature(memory_sanitizer)
 #define DVTI_MSAN 1

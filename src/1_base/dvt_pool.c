@@ -12,21 +12,21 @@
    ten times that. So a worker reads one cache line, its own share, before it starts. No other
    thread writes to it meanwhile. The caller posts a share by a store that it does not wait for.
 
-   Workers spin before they sleep, and callers before they sleep at the end of a job, about as long
-   as a wake-up takes: 50 to 200 us in a virtual machine. The limit is a time and not a count,
-   because `pause` takes 10 times longer on some processors. Nothing spins under a CPU quota, or
-   with more threads than processors.
+   Workers spin before they sleep; callers spin before they sleep at the end of a job. They spin
+   about as long as a wake-up takes: 50 to 200 us in a virtual machine. The limit is a time and not
+   a count, because `pause` takes 10 times longer on some processors. Nothing spins under a CPU
+   quota, or with more threads than processors.
 
    Another process may deschedule a worker that took a range. That costs the caller a scheduler time
-   slice, several milliseconds. The caller cannot foresee that, but bounds the loss: after a wait of
-   t in vain it runs alone for 8 t. So the pool takes at most an eighth more time than one thread.
+   slice, several milliseconds. The caller bounds the loss: after a loss of t it runs serially for
+   8 t, at most 1 s. For t up to 125 ms this costs at most 12.5 % over one thread.
 
    A forked child has none of the threads and starts its own. A fork handler resets the pool,
-   because reading the process id would double the cost of a job. Where the handler does not run (a
+   because reading the process id would double the cost of a job. If the handler does not run (a
    bare clone), missing workers behave like workers that never take a range. */
 #include "1_base/dvt_base.h"
 
-#define DVTI_MOST_THREADS 256 /* the maximum of dvt_set_num_threads */
+#define DVTI_MAX_THREADS 256 /* the maximum of dvt_set_num_threads */
 
 static DVTI_TLS int dvti_serial_depth;
 
@@ -36,15 +36,15 @@ DVTI_FN void dvti_parallel_off(void) {
 
 #if DVTI_THREADS
 
-#define DVTI_RANGE_NS 1500       /* least work of a range */
-#define DVTI_RANGES 8            /* of a share: small enough that the last one delays little */
-#define DVTI_SPIN_SECONDS 200e-6 /* of spinning before a sleep */
-#define DVTI_SEEN_SECONDS 50e-6  /* between two queries of the caller's processor */
-#define DVTI_LOSS_SECONDS 30e-6  /* of waiting that count as no loss */
-#define DVTI_WAKE_NS 50000       /* work that justifies a wake-up */
-#define DVTI_ALONE_FACTOR 8      /* running alone, as a multiple of the loss */
-#define DVTI_ALONE_SECONDS 1.0   /* at most, because a process may have been stopped */
-#define DVTI_RETRY_SECONDS 1.0   /* after the system refused to start a thread */
+#define DVTI_RANGE_NS 1500       /* minimum work of a range */
+#define DVTI_RANGES 8            /* maximum of a share: the last range is short and delays little */
+#define DVTI_SPIN_SECONDS 200e-6 /* a thread spins this long before it sleeps */
+#define DVTI_CALLER_SECONDS 50e-6 /* the caller's processor is queried at most this often */
+#define DVTI_LOSS_SECONDS 30e-6   /* shorter waits count as no loss */
+#define DVTI_WAKE_NS 50000        /* less work does not pay for a wake-up */
+#define DVTI_ALONE_FACTOR 8       /* time of serial execution / time lost */
+#define DVTI_ALONE_SECONDS 1.0    /* its maximum, because a process may have been stopped */
+#define DVTI_RETRY_SECONDS 1.0    /* pause after the system refused to start a thread */
 
 /* One cache line. A thread that took ranges may read it, because the caller does not continue
    before those ranges are finished. */
@@ -59,7 +59,7 @@ typedef struct dvti_share {
 } dvti_share;
 
 typedef struct dvti_pool {
-    dvti_share share[DVTI_MOST_THREADS]; /* of the caller, then of the workers */
+    dvti_share share[DVTI_MAX_THREADS]; /* of the caller, then of the workers */
     /* Ranges that workers have finished. The caller sleeps on it. */
     DVTI_LINE_ALIGNED dvti_futex finished;
     dvti_atomic caller_sleeps;
@@ -68,12 +68,12 @@ typedef struct dvti_pool {
     dvti_atomic alive, sleeping;           /* workers */
     dvti_atomic started;                   /* workers started so far */
     double spin;                           /* seconds */
-    /* Read by workers before they sleep, and never in between. */
+    /* `caller` is read by workers before they sleep; the rest only by the pool's owner. */
     DVTI_LINE_ALIGNED dvti_atomic busy; /* 1: a thread owns the pool and all below `caller` */
     dvti_atomic caller;                 /* processor of the last job's caller; -1: unknown */
     bool ready;
     int64_t process;    /* process id that started the workers */
-    double seen;        /* time when `caller` was set */
+    double caller_time; /* when `caller` was set */
     double retry_at;    /* earliest time to start a thread; 0: any time */
     double alone_until; /* end of running alone; 0: not alone */
     double owed;        /* nanoseconds of work done while workers slept */
@@ -109,7 +109,7 @@ static void dvti_share_do(const dvti_share *share, int number, dvti_futex left, 
    its end. */
 static dvti_futex dvti_pool_do(dvti_pool *pool, int number, dvti_futex done) {
     dvti_futex left, taken;
-    int at = number, seen = 0, shares = 1;
+    int at = number, visited = 0, shares = 1;
     do {
         dvti_share *share = &pool->share[at];
         while ((taken = dvti_share_take(share, &left)) > 0) {
@@ -119,7 +119,7 @@ static dvti_futex dvti_pool_do(dvti_pool *pool, int number, dvti_futex done) {
         if (done)
             shares = pool->share[number].shares;
         at = at + 1 < shares ? at + 1 : 0;
-    } while (++seen < shares);
+    } while (++visited < shares);
     return done;
 }
 
@@ -168,7 +168,7 @@ static void dvti_pool_give(dvti_pool *pool) {
 static void dvti_pool_forget(dvti_pool *pool) {
     int i;
     dvti_futex_reset();
-    for (i = 0; i < DVTI_MOST_THREADS; i++)
+    for (i = 0; i < DVTI_MAX_THREADS; i++)
         dvti_atomic_store(&pool->share[i].left, 0);
     dvti_atomic_store(&pool->finished, 0);
     dvti_atomic_store(&pool->alive, 0);
@@ -189,8 +189,8 @@ static int dvti_pool_threads(dvti_pool *pool) {
     int64_t threads = dvti_atomic_load(&pool->threads);
     if (threads)
         return (int)threads;
-    threads = dvti_env_int("DEVTENSOR_NUM_THREADS", 1, DVTI_MOST_THREADS,
-                           DVTI_MIN(dvti_cpu_count(), DVTI_MOST_THREADS));
+    threads = dvti_env_int("DEVTENSOR_NUM_THREADS", 1, DVTI_MAX_THREADS,
+                           DVTI_MIN(dvti_cpu_count(), DVTI_MAX_THREADS));
     return dvti_atomic_swap(&pool->threads, 0, threads) ? (int)threads : dvti_pool_threads(pool);
 }
 
@@ -370,9 +370,9 @@ static void dvti_pool_run(dvti_pool *pool, const dvti_share *job, double cost, d
     double lost;
     dvti_futex ranges, own, first = dvti_pool_post(pool, job, cost, work >= DVTI_WAKE_NS, &ranges);
     dvti_pool_wake(pool, work, pool->share[0].shares);
-    if (began - pool->seen > DVTI_SEEN_SECONDS) {
+    if (began - pool->caller_time > DVTI_CALLER_SECONDS) {
         dvti_atomic_publish(&pool->caller, dvti_affinity_now());
-        pool->seen = began;
+        pool->caller_time = began;
     }
     own = (first + 1) / 2;
     dvti_share_do(&pool->share[0], 0, first, own);
@@ -413,7 +413,7 @@ static void dvti_pool_share(dvti_share *job, double cost, double least) {
 static void dvti_parallel_any(int64_t n, double cost, double least, int parts, dvti_range_fn body,
                               dvti_part_fn part, void *user) {
     dvti_share job;
-    job.shares = DVTI_MIN(parts, DVTI_MOST_THREADS);
+    job.shares = DVTI_MIN(parts, DVTI_MAX_THREADS);
     job.body = body;
     job.part = part;
     job.user = user;
@@ -422,11 +422,11 @@ static void dvti_parallel_any(int64_t n, double cost, double least, int parts, d
 }
 
 DVTI_FN void dvti_parallel_for(int64_t n, double cost, dvti_range_fn body, void *user) {
-    dvti_parallel_any(n, cost, DVTI_PARALLEL_NS, DVTI_MOST_THREADS, body, NULL, user);
+    dvti_parallel_any(n, cost, DVTI_PARALLEL_NS, DVTI_MAX_THREADS, body, NULL, user);
 }
 
-DVTI_FN void dvti_parallel_soon(int64_t n, double cost, dvti_range_fn body, void *user) {
-    dvti_parallel_any(n, cost, DVTI_HOT_NS, DVTI_MOST_THREADS, body, NULL, user);
+DVTI_FN void dvti_parallel_fine(int64_t n, double cost, dvti_range_fn body, void *user) {
+    dvti_parallel_any(n, cost, DVTI_HOT_NS, DVTI_MAX_THREADS, body, NULL, user);
 }
 
 DVTI_FN void dvti_parallel_parts(int64_t n, double cost, int parts, dvti_part_fn body, void *user) {
@@ -449,7 +449,7 @@ DVTI_FN int dvti_parallel_width(void) {
 
 #undef DVTI_RANGE_NS
 #undef DVTI_RANGES
-#undef DVTI_SEEN_SECONDS
+#undef DVTI_CALLER_SECONDS
 #undef DVTI_SPIN_SECONDS
 #undef DVTI_LOSS_SECONDS
 #undef DVTI_WAKE_NS
@@ -465,7 +465,7 @@ DVTI_FN void dvti_parallel_for(int64_t n, double cost, dvti_range_fn body, void 
         body(user, 0, n);
 }
 
-DVTI_FN void dvti_parallel_soon(int64_t n, double cost, dvti_range_fn body, void *user) {
+DVTI_FN void dvti_parallel_fine(int64_t n, double cost, dvti_range_fn body, void *user) {
     dvti_parallel_for(n, cost, body, user);
 }
 
@@ -487,14 +487,14 @@ DVTI_FN int dvti_parallel_width(void) {
 #endif
 
 DVT_API dvt_status dvt_set_num_threads(int n) {
-    if (n < 0 || n > DVTI_MOST_THREADS)
+    if (n < 0 || n > DVTI_MAX_THREADS)
         return dvti_fail(DVT_ERR_RANGE,
                          "dvt_set_num_threads: got %d; expected 0 (the default) to %d", n,
-                         DVTI_MOST_THREADS);
+                         DVTI_MAX_THREADS);
 #if DVTI_THREADS
     dvti_atomic_store(&dvti_the_pool.threads, n); /* the next job resizes the pool */
 #endif
     return DVT_OK;
 }
 
-#undef DVTI_MOST_THREADS
+#undef DVTI_MAX_THREADS

@@ -175,7 +175,7 @@ static void dvti_error_keep(dvt_status code, const char *sentence) {
     dvti_error_kept.site[0] = 0;
 }
 
-DVTI_FN dvt_status dvti_fail_again(dvt_status code, const char *sentence) {
+DVTI_FN dvt_status dvti_fail_relay(dvt_status code, const char *sentence) {
     dvti_error_latest = code;
     if (!dvti_error_kept.code)
         dvti_error_keep(code, sentence);
@@ -193,7 +193,7 @@ DVTI_FN dvt_status dvti_fail(dvt_status code, const char *format, ...) {
     bool first = !dvti_error_kept.code;
     size_t begin;
     va_list args;
-    if (first) /* reserves it: the frame's function may fail */
+    if (first) /* a failure in the frame's function must not become the first one */
         dvti_error_kept.code = code;
     begin = dvti_error_begin(text, sizeof text / 2);
     va_start(args, format);
@@ -215,7 +215,7 @@ DVTI_FN dvt_status dvti_fail(dvt_status code, const char *format, ...) {
 DVTI_FN dvt_status dvti_fail_memory(const char *function, int64_t bytes) {
     return dvti_fail(
         DVT_ERR_HOST_MEMORY,
-        "%s: no main memory left for %lld bytes; free arrays or work in smaller pieces", function,
+        "%s: no host memory left for %lld bytes; free arrays or work in smaller pieces", function,
         (long long)bytes);
 }
 

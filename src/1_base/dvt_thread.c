@@ -114,7 +114,7 @@ DVTI_FN void dvti_nesting_leave(dvti_nesting *nesting, int depth) {
 }
 
 /* ---- staying loaded ---- */
-/* For systems that can unload a shared object. musl never unloads one. */
+/* Needed on systems that can unload a shared object. musl never unloads one. */
 #if defined(_WIN32)
 DVTI_FN void dvti_library_stay(void) {
     static dvti_atomic done;

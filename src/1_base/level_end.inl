@@ -3,6 +3,7 @@
 #pragma clang attribute pop
 #elif DVTI_LEVELS && defined(__clang__)
 #pragma clang optimize on
+#pragma pop_macro("DVT_NOTE_BREAK")
 #elif DVTI_LEVELS
 #pragma GCC pop_options
 #endif

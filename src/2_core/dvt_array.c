@@ -32,7 +32,7 @@ DVTI_FN dvt_status dvti_fail_array_memory(const char *function, int64_t bytes) {
     const char *wanted = dvti_wanted_text();
     return dvti_fail(
         DVT_ERR_HOST_MEMORY,
-        "%s: no main memory left%s %s %lld bytes; free arrays or work in smaller pieces", function,
+        "%s: no host memory left%s %s %lld bytes; free arrays or work in smaller pieces", function,
         wanted, *wanted ? "of" : "for", (long long)bytes);
 }
 

@@ -46,7 +46,7 @@ typedef enum dvti_feature {
     DVTI_CAN_RUN,       /* the operation, with a result of that dtype */
     DVTI_CAN_EPILOGUE,  /* the launch's epilogue */
     DVTI_CAN_WIDEN,     /* matmul: factors of int8 and uint8, a result of int32 */
-    DVTI_CAN_HOST_STATE /* random: states in main memory, which change in the call */
+    DVTI_CAN_HOST_STATE /* random: states in host memory, which change in the call */
 } dvti_feature;
 
 typedef enum dvti_class { DVTI_F32, DVTI_F64, DVTI_I64 } dvti_class;

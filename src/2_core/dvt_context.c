@@ -35,7 +35,7 @@ DVTI_FN dvt_ctx dvti_ctx(dvt_ctx ctx) {
     return ctx.type == DVT_DEVICE_DEFAULT ? dvt_default_ctx() : ctx;
 }
 
-DVTI_FN bool dvti_is_main_memory(dvt_ctx ctx) {
+DVTI_FN bool dvti_is_host_memory(dvt_ctx ctx) {
     return ctx.type == DVT_DEVICE_CPU;
 }
 
@@ -297,7 +297,7 @@ DVT_API const char *dvt_gpu_reason(void) {
     return dvt_num_gpus() ? "" : dvti_no_gpu_reason();
 }
 
-/* Counts a user with the lock held that closing takes, so a device with users stays open. cpu() is
+/* Counts a user while holding the lock that closing takes: a device in use is not closed. cpu() is
    never closed, so its users are not counted. */
 static DVTI_NOINLINE dvti_device *dvti_device_begin_locked(const char *function, dvt_ctx ctx) {
     dvti_device *device = NULL;

@@ -121,12 +121,12 @@ static bool dvti_skip_type(const char **at, dvt_device_type *type) {
 
 /* Reads "GPU:1" and "/GPU:1", with the optional prefix of TensorFlow. */
 static bool dvti_read_tf(const char *at, dvt_ctx *out) {
-    bool bare = *at != '/';
+    bool no_slash = *at != '/';
     int i;
     dvti_skip(&at, "/job:localhost");
     dvti_skip(&at, "/replica:0");
     dvti_skip(&at, "/task:0");
-    if (!bare && !dvti_skip(&at, "/device:") && !dvti_skip(&at, "/physical_device:") &&
+    if (!no_slash && !dvti_skip(&at, "/device:") && !dvti_skip(&at, "/physical_device:") &&
         !dvti_skip(&at, "/"))
         return false;
     out->id = 0;
@@ -137,7 +137,7 @@ static bool dvti_read_tf(const char *at, dvt_ctx *out) {
             return false;
         out->type = dvti_words[i].type;
     }
-    return (dvti_skip(&at, ":") ? dvti_skip_number(&at, &out->id) : !bare) && !*at;
+    return (dvti_skip(&at, ":") ? dvti_skip_number(&at, &out->id) : !no_slash) && !*at;
 }
 
 /* Reads "CudaDevice(id=1)", "TFRT_CPU_0", "TPU_0". Ignores the location that TPUs append to the

@@ -17,12 +17,12 @@ DVTI_FN dvt_status dvti_check_guard(const char *function, const dvt_array *x) {
     dvti_atomic_add(&dvti_stats()->implicit_reads, 1);
     if (dvti_guard == DVT_TRANSFER_FORBID)
         return dvti_fail(DVT_ERR_CONTEXT,
-                         "%s: reading %s would copy %lld bytes to main memory, which the transfer "
+                         "%s: reading %s would copy %lld bytes to host memory, which the transfer "
                          "guard forbids; copy with "
                          "dvt_copyto(x, dvt_cpu()) where the copy is meant",
                          function, dvti_describe(x), (long long)dvt_nbytes(x));
     if (dvti_guard == DVT_TRANSFER_LOG)
-        dvti_log(DVT_LOG_WARNING, "%s: reading %s copies %lld bytes to main memory", function,
+        dvti_log(DVT_LOG_WARNING, "%s: reading %s copies %lld bytes to host memory", function,
                  dvti_describe(x), (long long)dvt_nbytes(x));
     return DVT_OK;
 }

@@ -166,9 +166,9 @@ DVTI_FN const char *dvti_site_text(const dvt_array *x);
 /* ---- contexts ---- */
 /* Replaces DVT_DEVICE_DEFAULT by the default context. */
 DVTI_FN dvt_ctx dvti_ctx(dvt_ctx ctx);
-/* Returns whether the context's arrays are in main memory, where their bytes can be read once they
+/* Returns whether the context's arrays are in host memory, where their bytes can be read once they
    are ready. Says nothing about kernels: dvti_supports returns what a device can do. */
-DVTI_FN bool dvti_is_main_memory(dvt_ctx ctx);
+DVTI_FN bool dvti_is_host_memory(dvt_ctx ctx);
 /* Returns the style of dvt_set_print_style; DVT_PRINT_DEFAULT: none. */
 DVTI_FN dvt_print_style dvti_print_style_chosen(void);
 /* Returns the device, which the first use opens. It is not closed before the matching

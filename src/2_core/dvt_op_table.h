@@ -48,13 +48,13 @@
       W(select)(W(le)(x, W(zero)()), W(zero)(), x), 0,                                             \
       dvt_where(y, g, dvti_number_like(g, 0)), Y, 0.2, 2, "max(x, 0)")                             \
     R(floor, SAME, QUICK, F(floor)(x), x, W(floor)(x), 0,                                          \
-      dvti_no_gradient(g), NONE, 0.1, 0.9, "largest whole number <= x")                            \
+      dvti_no_gradient(g), NONE, 0.1, 0.9, "largest integer <= x")                                 \
     R(ceil, SAME, QUICK, F(ceil)(x), x, W(ceil)(x), 0,                                             \
-      dvti_no_gradient(g), NONE, 0.1, 0.9, "smallest whole number >= x")                           \
+      dvti_no_gradient(g), NONE, 0.1, 0.9, "smallest integer >= x")                                \
     R(round, SAME, QUICK, F(rint)(x), x, W(round)(x), 0,                                           \
-      dvti_no_gradient(g), NONE, 0.6, 0.9, "nearest whole number, ties to even")                 \
+      dvti_no_gradient(g), NONE, 0.6, 0.9, "nearest integer, ties to even")                        \
     R(trunc, SAME, QUICK, F(trunc)(x), x, W(trunc)(x), 0,                                          \
-      dvti_no_gradient(g), NONE, 0.1, 0.9, "whole part")                                           \
+      dvti_no_gradient(g), NONE, 0.1, 0.9, "x rounded toward 0")                                   \
     R(reciprocal, FLOAT, FUNCTION, C(1) / x, 0, W(div)(W(set)(1), x), 0,                           \
       dvt_neg(dvt_mul(dvt_mul(g, y), y)), Y, 0.5, 2, "1 / x")                                      \
     R(sqrt, FLOAT, FUNCTION, F(sqrt)(x), 0, W(sqrt)(x), 0,                                         \
@@ -66,7 +66,7 @@
     R(exp2, FLOAT, FUNCTION, F(exp2)(x), 0, W(exp2)(x), "exp.inl",                                 \
       dvt_mul(g, dvt_mul_scalar(y, 0.69314718055994530942)), Y, -2, 2, "2 to the power x")         \
     R(expm1, FLOAT, FUNCTION, F(expm1)(x), 0, W(expm1)(x), "exp.inl",                              \
-      dvt_mul(g, dvt_exp(x)), X, -2, 2, "exp(x) - 1, exact near 0")                                \
+      dvt_mul(g, dvt_exp(x)), X, -2, 2, "exp(x) - 1, accurate near 0")                             \
     R(log, FLOAT, FUNCTION, F(log)(x), 0, W(log)(x), "log.inl",                                    \
       dvt_div(g, x), X, 0.3, 3, "natural logarithm")                                               \
     R(log2, FLOAT, FUNCTION, F(log2)(x), 0, W(log2)(x), "log.inl",                                 \
@@ -74,7 +74,7 @@
     R(log10, FLOAT, FUNCTION, F(log10)(x), 0, W(log10)(x), "log.inl",                              \
       dvt_div(dvt_mul_scalar(g, 0.43429448190325182765), x), X, 0.3, 3, "logarithm to base 10")    \
     R(log1p, FLOAT, FUNCTION, F(log1p)(x), 0, W(log1p)(x), "log.inl",                              \
-      dvt_div(g, dvt_add_scalar(x, 1)), X, -0.5, 2, "log(1 + x), exact near 0")                    \
+      dvt_div(g, dvt_add_scalar(x, 1)), X, -0.5, 2, "log(1 + x), accurate near 0")                 \
     R(sin, FLOAT, FUNCTION, F(sin)(x), 0, W(sin)(x), "quarter_turns.inl angles.inl",               \
       dvt_mul(g, dvt_cos(x)), X, -3, 3, "sine")                                                    \
     R(cos, FLOAT, FUNCTION, F(cos)(x), 0, W(cos)(x), "quarter_turns.inl angles.inl",               \
@@ -106,7 +106,7 @@
     R(gelu, FLOAT, FUNCTION,                                                                       \
       x < -DVTI_LARGEST ? C(-0.0) : C(0.5) * x * F(erfc)(x * C(-0.70710678118654752440)), 0,       \
       W(gelu)(x), "exp.inl piecewise.inl",                                                         \
-      dvti_grad_gelu(g, x), X, -2, 2, "x times the normal distribution function of x")             \
+      dvti_grad_gelu(g, x), X, -2, 2, "x * Phi(x), Phi: standard normal CDF")                      \
     R(isnan, BOOL, QUICK, x != x, 0, W(unord)(x, x), 0,                                            \
       dvti_no_gradient(g), NONE, -1, 1, "is NaN")                                                  \
     R(isinf, BOOL, QUICK, F(fabs)(x) > DVTI_LARGEST, 0,                                            \
@@ -198,14 +198,14 @@
     R(slice, view, NONE, "every step-th element between two bounds")                               \
     R(unslice, view, NONE, "a slice put into zeros: the gradient of slice")                        \
     R(broadcast_to, view, NONE, "repeated along new axes and axes of extent 1")                    \
-    R(variance, none, NONE, "sum of squared differences from a mean over axes")                   \
+    R(variance, none, NONE, "sum of squared differences from a mean over axes")                    \
     R(cumsum, scan, NONE, "cumulative sum along an axis")                                          \
     R(sort, none, NONE, "elements in order")                                                       \
-    R(argsort, none, NONE, "positions of the elements in order")                                   \
+    R(argsort, none, NONE, "indices that sort the elements")                                       \
     R(topk, none, NONE, "the k largest or smallest in order")                                      \
     R(softmax, softmax, Y, "exponentials divided by their sum")                                    \
     R(log_softmax, softmax, Y, "logarithm of softmax")                                             \
-    R(layer_norm, none, NONE, "rows with mean 0 and variance 1")                                  \
+    R(layer_norm, none, NONE, "rows with mean 0 and variance 1")                                   \
     R(matmul, matmul, FACTOR, "matrix product with batches")                                       \
     R(concat, index, NONE, "arrays joined along an axis")                                          \
     R(take, index, B, "slices by index")                                                           \

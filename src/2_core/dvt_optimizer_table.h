@@ -1,7 +1,7 @@
-/* The table of built-in optimizers. One row, and one formula in 2_core/math/optimizer_steps.inl,
-   give the enum, the number of state arrays, the launch, the CPU loops for every dtype, the vector
-   kernels, the CUDA kernel and the tests. See docs/ADDING_AN_OPTIMIZER.md, also for optimizers that
-   a program adds without a row.
+/* The table of built-in optimizers. An optimizer has one row here, and one formula in
+   2_core/math/optimizer_steps.inl. They give the enum, the number of state arrays and the launch.
+   They also give the CPU loops for every dtype, the vector kernels, the CUDA kernel and the tests.
+   docs/ADDING_AN_OPTIMIZER.md explains it, also for optimizers that a program adds without a row.
 
    Columns
      name        DVTI_OP_<name>, and V(update_<name>) in optimizer_steps.inl
@@ -9,8 +9,8 @@
      make        RATE        dvt_optimizer_<name>(learning_rate)
                  RATE_DECAY  dvt_optimizer_<name>(learning_rate, weight_decay)
      epsilon     its default
-     few, many   the smallest and the largest number of state arrays that vector kernels support;
-                 with other numbers, elements are computed one by one
+     few, many   the smallest and the largest number of state arrays that vector kernels support.
+                 With other numbers, elements are computed one by one
      states      the number of state arrays, computed from o, the dvt_optimizer
      flag        a switch of the formula, computed from o
      p0 .. p3    numbers of the formula, computed from o, rate (the learning rate of this step) and

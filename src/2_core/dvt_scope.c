@@ -105,8 +105,8 @@ static void dvti_scope_put(size_t at, dvti_object *object) {
     dvti_atomic_publish(&object->owned_at, (int64_t)at + 1);
 }
 
-/* Returns the position of an object at `floor` or above, or `count` if it is not there. owned_at is
-   the last position of an object that the stack holds several times; then the others are searched
+/* Returns the position of an object at `floor` or above, or `count` if it is not there. If the
+   stack holds an object several times, owned_at is its last position. The others are then searched
    from the newest. */
 static size_t dvti_scope_find(dvti_object *object, size_t floor) {
     size_t i = (size_t)dvti_atomic_load(&object->owned_at);
@@ -344,7 +344,7 @@ DVT_API void dvt_scope_end(dvt_scope_guard *guard) {
     guard->depth = -1;
 }
 
-DVT_API void dvt_note_break(const char *macro, const char *file, int line) {
+DVT_API DVT_BREAK_WARNS void dvt_note_break(const char *macro, const char *file, int line) {
     static int64_t noted;
     if (dvti_atomic_add(&noted, 1) != 1)
         return;

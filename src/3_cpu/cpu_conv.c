@@ -1,5 +1,5 @@
 /* Convolution on the CPU: forward, backward data and backward weights, by one of five algorithms
-   (dvti_conv_way).
+   (dvti_conv_algorithm).
 
    Each is a matrix product per group with the patches of x. A tap is an element (channel, i, j)
    of the kernel:
@@ -134,7 +134,7 @@ static bool dvti_conv_fills_vectors(const dvti_conv *p) {
    transposed tile costs as much as 4. DEPTHWISE is 2.2x faster than im2col for 1 to 6 channels with
    5 x 5. NHWC is 1.4x faster for 64 to 64 channels with 3 x 3. It needs 40 adjacent elements in a
    kernel row, and 64 windows that fit in L2. */
-static dvti_conv_way dvti_conv_weights_way(const dvti_conv *p) {
+static dvti_conv_algorithm dvti_conv_weights_algorithm(const dvti_conv *p) {
     const int64_t reach = (p->ow - 1) * p->stride[1] + (p->kw - 1) * p->dilation[1] + 1;
     const double rows = (double)reach * (double)((p->kh - 1) * p->dilation[0] + 1);
     const int64_t side = (p->dilation[1] == 1 ? p->kw : 1) * p->cg;
@@ -162,21 +162,21 @@ static bool dvti_conv_is_shift_add(const dvti_conv *p) {
    im2col, unless Winograd is allowed and suitable. */
 static void dvti_conv_choose(dvti_conv *p) {
     const bool forward = p->op == DVTI_OP_conv2d;
-    p->way = DVTI_CONV_DIRECT;
+    p->algorithm = DVTI_CONV_DIRECT;
     if (dvti_conv_winograd_fits(p)) {
-        p->way = DVTI_CONV_WINOGRAD;
+        p->algorithm = DVTI_CONV_WINOGRAD;
         return;
     }
     if (p->dtype == DVT_F32) {
         if (p->op == DVTI_OP_conv2d_weight)
-            p->way = dvti_conv_weights_way(p);
+            p->algorithm = dvti_conv_weights_algorithm(p);
         else if (forward && p->cg == 1 && p->og == 1) /* a product of one row fills no register */
-            p->way = DVTI_CONV_DEPTHWISE;
+            p->algorithm = DVTI_CONV_DEPTHWISE;
         else if (forward && p->kernel == 1 && dvti_conv_fills_vectors(p)) /* copies nothing: 1.9x */
-            p->way = DVTI_CONV_POINTWISE;
+            p->algorithm = DVTI_CONV_POINTWISE;
     }
     dvti_conv_tile_shape(p);
-    if (p->way != DVTI_CONV_DIRECT)
+    if (p->algorithm != DVTI_CONV_DIRECT)
         return;
     p->u.direct.patches = DVTI_CONV_IM2COL;
     if (p->dtype == DVT_F32 && forward && dvti_conv_fills_vectors(p)) /* LeNet 1.2x to 1.9x */
@@ -201,7 +201,7 @@ DVTI_FN bool dvti_conv_plan(dvti_conv *p, const dvti_launch *launch) {
     p->taps = p->cg * p->kernel;
     p->pixels = p->oh * p->ow;
     dvti_conv_choose(p);
-    if (p->way == DVTI_CONV_WINOGRAD)
+    if (p->algorithm == DVTI_CONV_WINOGRAD)
         dvti_conv_winograd_plan(p);
     else
         dvti_conv_cut(p);
@@ -220,17 +220,17 @@ DVTI_FN int64_t dvti_cpu_conv2d_plan(dvti_launch *launch, int threads) {
     dvti_conv *p = (dvti_conv *)(void *)&launch->plan;
     const dvti_simd *simd = dvti_simd_now();
     if (!simd || !dvti_conv_plan(p, launch)) {
-        p->way = DVTI_CONV_ORACLE;
+        p->algorithm = DVTI_CONV_ORACLE;
         return 0;
     }
     p->simd = simd;
     p->gemm =
         p->dtype == DVT_F64 ? dvti_simd_products_of(simd)->f64 : dvti_simd_products_of(simd)->f32;
     p->kernels = dvti_simd_conv_of(simd);
-    if (p->way == DVTI_CONV_DIRECT && p->op != DVTI_OP_conv2d_weight)
+    if (p->algorithm == DVTI_CONV_DIRECT && p->op != DVTI_OP_conv2d_weight)
         p->u.direct.panel_row = p->gemm->width + DVTI_CONV_SLACK;
     p->areas = dvti_task_areas(p->tasks, dvti_conv_work(p), dvti_cpu_threads(threads));
-    if (p->way == DVTI_CONV_WINOGRAD)
+    if (p->algorithm == DVTI_CONV_WINOGRAD)
         dvti_conv_winograd_share(p, p->areas);
     else
         dvti_conv_share(p, p->areas);
@@ -238,7 +238,7 @@ DVTI_FN int64_t dvti_cpu_conv2d_plan(dvti_launch *launch, int threads) {
 }
 
 static dvti_task_fn dvti_conv_task(const dvti_conv *p) {
-    if (p->way == DVTI_CONV_WINOGRAD)
+    if (p->algorithm == DVTI_CONV_WINOGRAD)
         return dvti_conv_winograd_task;
     if (p->op == DVTI_OP_conv2d)
         return dvti_conv_forward;
@@ -251,20 +251,21 @@ static void dvti_conv_execute(dvti_conv *p) {
     dvti_run_tasks(p->tasks, dvti_conv_work(p), workspace + p->shared, p->areas, p->area,
                    dvti_conv_task(p), p);
     if (p->op == DVTI_OP_conv2d_weight)
-        dvti_parallel_for(
-            p->o, (double)(p->parts * p->taps),
-            p->way == DVTI_CONV_NHWC_WEIGHTS ? dvti_conv_nhwc_add_parts : dvti_conv_add_parts, p);
+        dvti_parallel_for(p->o, (double)(p->parts * p->taps),
+                          p->algorithm == DVTI_CONV_NHWC_WEIGHTS ? dvti_conv_nhwc_add_parts
+                                                                 : dvti_conv_add_parts,
+                          p);
 }
 
 DVTI_FN void dvti_cpu_conv2d(const dvti_launch *launch) {
     dvti_conv *p = (dvti_conv *)dvti_cpu_plan_at(launch);
-    if (p->way == DVTI_CONV_ORACLE) {
+    if (p->algorithm == DVTI_CONV_ORACLE) {
         dvti_ref_conv2d(launch);
         dvti_epilogue_whole(launch);
         return;
     }
     p->launch = launch;
     dvti_conv_execute(p);
-    if (p->relu && p->way == DVTI_CONV_WINOGRAD)
+    if (p->relu && p->algorithm == DVTI_CONV_WINOGRAD)
         dvti_epilogue_whole(launch);
 }

@@ -22,16 +22,16 @@
 
 static const double dvti_conv_zero = 0; /* starts sums; its first bytes are a float 0 */
 
-typedef enum dvti_conv_way {
+typedef enum dvti_conv_algorithm {
     DVTI_CONV_ORACLE,       /* dvti_ref_conv2d: no ISA target is chosen, or no algorithm fits */
     DVTI_CONV_POINTWISE,    /* 1 x 1: a product with the image, or with every s-th pixel */
     DVTI_CONV_DEPTHWISE,    /* channel by channel, without a product */
     DVTI_CONV_DIRECT,       /* a product with patches: any dtype, shape and direction */
     DVTI_CONV_NHWC_WEIGHTS, /* backward weights from an NHWC tile */
     DVTI_CONV_WINOGRAD      /* F(4 x 4, 3 x 3), if the program allows it */
-} dvti_conv_way;
+} dvti_conv_algorithm;
 
-/* Where the product of DVTI_CONV_DIRECT reads patches, or backward data adds them. */
+/* Sources of the patches that DVTI_CONV_DIRECT reads, or that backward data adds. */
 typedef enum dvti_conv_patches {
     DVTI_CONV_SHIFTED,   /* forward: in shifted copies of the tile */
     DVTI_CONV_SHIFT_ADD, /* backward data: each tap adds its product to the tile */
@@ -78,13 +78,13 @@ typedef struct dvti_conv_winograd {
     int64_t rows_at, tiles_at, sums_at, y_at; /* byte offsets in the area */
 } dvti_conv_winograd;
 
-/* What launch->plan contains. Only `way` is set for the oracle. */
+/* Contents of launch->plan. Only `algorithm` is set for the oracle. */
 typedef struct dvti_conv {
     const dvti_launch *launch; /* set by `run`, as the pointers into the workspace are */
     const dvti_simd *simd;
     const dvti_simd_gemm *gemm;
     const dvti_simd_conv *kernels;
-    dvti_conv_way way;
+    dvti_conv_algorithm algorithm;
     dvti_op op;      /* the computed operation: conv2d if `transposed` */
     bool transposed; /* backward data computed as convolution of dy: x is dy, w is rotated */
     bool relu;       /* forward: the epilogue has a relu */

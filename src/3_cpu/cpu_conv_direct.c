@@ -70,8 +70,8 @@ static void dvti_conv_relu(const dvti_conv_output *t) {
 
 DVTI_FN void dvti_conv_forward(void *user, int64_t task, void *area) {
     const dvti_conv *p = (const dvti_conv *)user;
-    const bool depthwise = p->way == DVTI_CONV_DEPTHWISE;
-    const bool im2col = p->way == DVTI_CONV_DIRECT && p->u.direct.patches == DVTI_CONV_IM2COL;
+    const bool depthwise = p->algorithm == DVTI_CONV_DEPTHWISE;
+    const bool im2col = p->algorithm == DVTI_CONV_DIRECT && p->u.direct.patches == DVTI_CONV_IM2COL;
     int64_t end, group = dvti_conv_groups(p, &task, &end), channel, channels;
     dvti_conv_block block = dvti_conv_block_of(p, 0, p->n, task / p->out_blocks);
     dvti_conv_output t;

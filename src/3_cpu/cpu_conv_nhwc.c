@@ -9,8 +9,8 @@
 
 /* Finds the columns *first..*end - 1 of a block whose windows read the image through row i of the
    kernel. The other windows read only padding. */
-static void dvti_conv_seen_through(const dvti_conv *p, const dvti_conv_block *block, int64_t i,
-                                   int64_t *first, int64_t *end) {
+static void dvti_conv_valid_columns(const dvti_conv *p, const dvti_conv_block *block, int64_t i,
+                                    int64_t *first, int64_t *end) {
     const int64_t up = p->padding[0] - i * p->dilation[0], stride = p->stride[0];
     const int64_t line = block->images * p->ow;
     *first = up > 0 ? dvti_conv_cuts(up, stride) : 0;
@@ -74,7 +74,7 @@ DVTI_FN void dvti_conv_nhwc_weights(dvti_conv_sums *s, const dvti_conv_block *bl
         q.start = s->first ? &dvti_conv_zero : NULL;
         for (tap = 0; tap < p->kernel; tap += run) {
             const int64_t row = tap / p->kw * p->dilation[0], column = tap % p->kw * p->dilation[1];
-            dvti_conv_seen_through(p, block, tap / p->kw, &first, &end);
+            dvti_conv_valid_columns(p, block, tap / p->kw, &first, &end);
             first = DVTI_MIN(DVTI_MAX(first - at, 0), depth);
             q.depth = DVTI_MAX(DVTI_MIN(end - at, depth) - first, 0);
             q.a = dy + at + first;

@@ -106,7 +106,7 @@ static void dvti_conv_pack_weights(dvti_conv *p, char *workspace) {
 
 DVTI_FN void dvti_conv_pack(dvti_conv *p, char *workspace) {
     const dvti_launch *launch = p->launch;
-    if (p->way == DVTI_CONV_WINOGRAD)
+    if (p->algorithm == DVTI_CONV_WINOGRAD)
         dvti_conv_winograd_pack(p, workspace);
     else
         dvti_conv_pack_weights(p, workspace);

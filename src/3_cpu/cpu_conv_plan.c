@@ -21,7 +21,7 @@ DVTI_FN double dvti_conv_work(const dvti_conv *p) {
 }
 
 static bool dvti_conv_is_shifted(const dvti_conv *p) {
-    return p->way == DVTI_CONV_DIRECT && p->u.direct.patches == DVTI_CONV_SHIFTED;
+    return p->algorithm == DVTI_CONV_DIRECT && p->u.direct.patches == DVTI_CONV_SHIFTED;
 }
 
 /* ---- cuts ---- */
@@ -48,8 +48,8 @@ static void dvti_conv_cut_tile(dvti_conv *p) {
     tile->plane = p->kw * tile->row_step * tile->copy_rows * p->ow;
 }
 
-/* Returns the cost of a block of rows per channel: vectors of 8 that are multiplied, plus the cost
-   of the copies in the same unit (measured on a Zen 4). */
+/* Returns the cost of a block of rows per channel, in multiplied vectors of 8. It includes the cost
+   of the copies (measured on a Zen 4). */
 static double dvti_conv_shifted_cost(const dvti_conv *p, int64_t rows) {
     return (double)(dvti_conv_cuts(rows * p->ow, 8) * p->outs * p->kernel) +
            5 * dvti_conv_tile_size(p, 1, rows) / 8;
@@ -113,7 +113,7 @@ static void dvti_conv_cut_groups(dvti_conv *p, int64_t others) {
 static void dvti_conv_cut_forward(dvti_conv *p) {
     int64_t tasks;
     p->ins = p->cg;
-    if (p->way == DVTI_CONV_POINTWISE || dvti_conv_is_shifted(p))
+    if (p->algorithm == DVTI_CONV_POINTWISE || dvti_conv_is_shifted(p))
         p->ins =
             dvti_conv_cuts(p->cg, dvti_conv_cuts(p->taps, DVTI_MAX(DVTI_CONV_DEPTH, p->kernel)));
     p->in_blocks = 1;
@@ -173,7 +173,7 @@ static void dvti_conv_cut_data(dvti_conv *p) {
 static void dvti_conv_cut_weights(dvti_conv *p) {
     int64_t tiles;
     p->ins = DVTI_CONV_ROWS / p->kernel;
-    if (p->way == DVTI_CONV_NHWC_WEIGHTS)
+    if (p->algorithm == DVTI_CONV_NHWC_WEIGHTS)
         p->ins = DVTI_MIN(DVTI_CONV_COLUMNS, 8 * DVTI_CONV_ROWS / p->kernel);
     p->ins = DVTI_MIN(p->cg, DVTI_MAX(1, p->ins));
     p->in_blocks = dvti_conv_cuts(p->cg, p->ins);
@@ -245,12 +245,12 @@ static void dvti_conv_layout(dvti_conv *p) {
     if (dvti_conv_is_shifted(p) || !p->tile.in_place)
         dvti_conv_take(
             &p->area, p->images * p->ins * p->tile.plane + DVTI_CONV_SLACK + p->tile.scratch, size);
-    if (p->way == DVTI_CONV_DIRECT)
+    if (p->algorithm == DVTI_CONV_DIRECT)
         dvti_conv_layout_direct(p);
-    else if (p->way == DVTI_CONV_NHWC_WEIGHTS)
+    else if (p->algorithm == DVTI_CONV_NHWC_WEIGHTS)
         p->u.nhwc.dy_at =
             dvti_conv_take(&p->area, p->images == 1 ? 0 : p->outs * p->images * p->pixels, size);
-    else if (p->way == DVTI_CONV_DEPTHWISE && !forward)
+    else if (p->algorithm == DVTI_CONV_DEPTHWISE && !forward)
         p->u.depthwise.sums_at = dvti_conv_take(&p->area, p->outs * p->ins * p->kernel * 16, size);
 }
 

@@ -17,8 +17,9 @@ DVTI_FN int64_t dvti_conv_tile_rows(const dvti_conv *p, int64_t rows) {
 DVTI_FN void dvti_conv_tile_shape(dvti_conv *p) {
     const int64_t *stride = p->stride;
     const int64_t reach = (p->ow - 1) * stride[1] + (p->kw - 1) * p->dilation[1] + 1;
-    const bool unpadded = !p->padding[0] && !p->padding[1], nhwc = p->way == DVTI_CONV_NHWC_WEIGHTS;
-    const bool forth = p->op != DVTI_OP_conv2d_data && p->way != DVTI_CONV_POINTWISE;
+    const bool unpadded = !p->padding[0] && !p->padding[1],
+               nhwc = p->algorithm == DVTI_CONV_NHWC_WEIGHTS;
+    const bool forth = p->op != DVTI_OP_conv2d_data && p->algorithm != DVTI_CONV_POINTWISE;
     dvti_conv_tile *tile = &p->tile;
     tile->in_place = p->size == p->element && unpadded && !nhwc &&
                      (forth ? stride[1] == 1 || p->ow == 1 : stride[0] == 1 && stride[1] == 1);
@@ -208,7 +209,7 @@ DVTI_FN void dvti_conv_tile_load(const dvti_conv *p, dvti_conv_block *block, int
         dvti_conv_load_shifted(p, block, channel, channels, (float *)(void *)memory);
         return;
     }
-    if (p->way == DVTI_CONV_NHWC_WEIGHTS) {
+    if (p->algorithm == DVTI_CONV_NHWC_WEIGHTS) {
         dvti_conv_load_nhwc(p, block, channel, channels, (float *)(void *)memory);
         return;
     }

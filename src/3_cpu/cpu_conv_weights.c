@@ -34,20 +34,20 @@ static void dvti_conv_weights_part(dvti_conv_sums *s, int64_t first, int64_t end
     const int64_t blocks = dvti_conv_cuts(end - first, p->images) * p->row_blocks;
     int64_t i;
     s->first = true;
-    if (p->way == DVTI_CONV_DEPTHWISE)
+    if (p->algorithm == DVTI_CONV_DEPTHWISE)
         memset(dvti_conv_floats(s->area, p->u.depthwise.sums_at), 0,
                (size_t)(s->outs * s->channels * p->kernel * 16) * sizeof(float));
     for (i = 0; i < blocks; i++) {
         dvti_conv_block block = dvti_conv_block_of(p, first, end, i);
         dvti_conv_tile_load(p, &block, s->group * p->cg + s->channel, s->channels, (char *)s->area);
-        if (p->way == DVTI_CONV_DEPTHWISE)
+        if (p->algorithm == DVTI_CONV_DEPTHWISE)
             dvti_conv_depthwise_weights(s, &block);
-        else if (p->way == DVTI_CONV_NHWC_WEIGHTS)
+        else if (p->algorithm == DVTI_CONV_NHWC_WEIGHTS)
             dvti_conv_nhwc_weights(s, &block);
         else
             dvti_conv_im2col_weights(s, &block);
     }
-    if (p->way == DVTI_CONV_DEPTHWISE)
+    if (p->algorithm == DVTI_CONV_DEPTHWISE)
         dvti_conv_depthwise_reduce(s);
 }
 
@@ -65,7 +65,7 @@ DVTI_FN void dvti_conv_weights(void *user, int64_t task, void *area) {
     s.o = tile % p->out_blocks * p->outs;
     s.outs = DVTI_MIN(p->outs, p->og - s.o);
     for (; s.group < end; s.group++) {
-        const int64_t row = p->way == DVTI_CONV_NHWC_WEIGHTS ? p->kernel * s.channels : 1;
+        const int64_t row = p->algorithm == DVTI_CONV_NHWC_WEIGHTS ? p->kernel * s.channels : 1;
         s.to = dvti_conv_at(p, p->partial,
                             (part * p->groups + s.group) * p->taps * p->og +
                                 s.channel * p->kernel * p->og + s.o * row);

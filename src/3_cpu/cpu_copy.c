@@ -1,10 +1,10 @@
-/* Copies within one dtype: bits are moved as they are. Through float, as conversions go, a
-   signaling NaN of 16 bits would become a quiet one.
+/* Copies within one dtype: bits are moved as they are. A conversion through float would make a
+   signaling NaN of 16 bits quiet.
 
-   Where source and result are contiguous along different axes, a copy is a transpose. It goes by
-   panels of 64 columns of the result, and in a panel by blocks of 16 x 16: four cache lines of a
-   row are written one after the other, and each line of either side is touched in one go. Lines of
-   rows that are a power of two apart evict each other. */
+   If source and result are contiguous along different axes, a copy is a transpose. It visits panels
+   of 64 columns of the result, and in a panel blocks of 16 x 16. So four cache lines of a row are
+   written one after the other, and each line of either side is loaded once. Otherwise lines of rows
+   that are a power of two apart would evict each other. */
 #include "3_cpu/simd/dvt_simd.h"
 
 #define DVTI_TRANSPOSE 16

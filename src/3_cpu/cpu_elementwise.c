@@ -171,11 +171,11 @@ static DVTI_NOINLINE bool dvti_small_conversion(const dvti_launch *launch, dvti_
 }
 
 /* ---- the plan ---- */
-typedef enum dvti_ew_way {
+typedef enum dvti_ew_access {
     DVTI_EW_IN_PLACE,
     DVTI_EW_ONE,  /* an operand that repeats one element; converted once */
     DVTI_EW_BLOCK /* converted block by block */
-} dvti_ew_way;
+} dvti_ew_access;
 
 /* In arrays of n_in + 1 entries, the last one is the result. */
 typedef struct dvti_ew_plan {
@@ -184,7 +184,7 @@ typedef struct dvti_ew_plan {
     dvti_class compute;
     int n_in;
     dvti_view view[4];
-    dvti_ew_way way[4];
+    dvti_ew_access access[4];
     bool bools; /* run writes bools */
     bool blocks, stream;
     dvti_scalar scalar;
@@ -258,7 +258,7 @@ static void dvti_ew_find_columns(dvti_ew_plan *plan, int64_t size) {
 
 /* Integers are read in place only where they are contiguous: dvti_loop_i64 has no repeated
    operands. */
-static dvti_ew_way dvti_ew_way_of(const dvti_ew_plan *plan, int k, int64_t size) {
+static dvti_ew_access dvti_ew_access_of(const dvti_ew_plan *plan, int k, int64_t size) {
     const dvti_view *view = &plan->view[k];
     const int last = view->ndim - 1;
     const bool input = k < plan->n_in, repeats = view->ndim == 1 && view->stride[0] == 0;
@@ -326,9 +326,9 @@ static void dvti_ew_start(dvti_ew_state *s, const dvti_ew_plan *plan) {
         const int64_t n = plan->compute == DVTI_I64 ? DVTI_MIN(view->dim[0], DVTI_BLOCK) : 1;
         s->loop.in[k] = s->operand[k];
         s->loop.step[k] = 1;
-        if (plan->way[k] == DVTI_EW_IN_PLACE)
+        if (plan->access[k] == DVTI_EW_IN_PLACE)
             s->loop.step[k] = view->stride[view->ndim - 1] != 0;
-        else if (plan->way[k] == DVTI_EW_ONE) {
+        else if (plan->access[k] == DVTI_EW_ONE) {
             s->loop.step[k] = 0;
             dvti_ew_load(plan, k, 0, n, s->operand[k]);
         }
@@ -338,7 +338,7 @@ static void dvti_ew_start(dvti_ew_state *s, const dvti_ew_plan *plan) {
 static void dvti_ew_seek(dvti_ew_state *s, int64_t position) {
     int k;
     for (k = 0; k <= s->plan->n_in; k++)
-        if (s->plan->way[k] == DVTI_EW_IN_PLACE)
+        if (s->plan->access[k] == DVTI_EW_IN_PLACE)
             s->at[k] = dvti_cursor_at(&s->plan->view[k], position);
 }
 
@@ -354,7 +354,7 @@ static void dvti_ew_store(dvti_ew_state *s, int64_t at, int64_t n) {
 /* Computes n positions from `at` on. In every array in place they must be contiguous. */
 static void dvti_ew_block(dvti_ew_state *s, int64_t at, int64_t n) {
     const dvti_ew_plan *plan = s->plan;
-    const bool stored = plan->way[plan->n_in] != DVTI_EW_IN_PLACE;
+    const bool stored = plan->access[plan->n_in] != DVTI_EW_IN_PLACE;
     dvti_loop *loop = &s->loop;
     int k;
     loop->n = n;
@@ -362,7 +362,7 @@ static void dvti_ew_block(dvti_ew_state *s, int64_t at, int64_t n) {
                 : plan->bools ? (void *)s->bools
                               : (void *)s->result;
     loop->stream = plan->stream && (uintptr_t)loop->out % 64 == 0;
-    if (!plan->run && plan->way[0] == DVTI_EW_IN_PLACE) {
+    if (!plan->run && plan->access[0] == DVTI_EW_IN_PLACE) {
         dvti_store_block(&plan->view[1], at, n, plan->compute, dvti_ew_place(s, 0));
         return;
     }
@@ -370,9 +370,9 @@ static void dvti_ew_block(dvti_ew_state *s, int64_t at, int64_t n) {
         dvti_ew_load(plan, 0, at, n, loop->out);
     } else {
         for (k = 0; k < plan->n_in; k++)
-            if (plan->way[k] == DVTI_EW_IN_PLACE)
+            if (plan->access[k] == DVTI_EW_IN_PLACE)
                 loop->in[k] = dvti_ew_place(s, k);
-            else if (plan->way[k] == DVTI_EW_BLOCK)
+            else if (plan->access[k] == DVTI_EW_BLOCK)
                 dvti_ew_load(plan, k, at, n, s->operand[k]);
         plan->run(loop);
     }
@@ -390,13 +390,13 @@ static void dvti_ew_range(void *user, int64_t begin, int64_t end) {
     for (; begin < end; begin += n) {
         n = plan->blocks ? DVTI_MIN(end - begin, DVTI_BLOCK) : end - begin;
         for (k = 0; k <= plan->n_in; k++)
-            if (plan->way[k] == DVTI_EW_IN_PLACE) {
+            if (plan->access[k] == DVTI_EW_IN_PLACE) {
                 const int last = plan->view[k].ndim - 1;
                 n = DVTI_MIN(n, plan->view[k].dim[last] - s.at[k].index[last]);
             }
         dvti_ew_block(&s, begin, n);
         for (k = 0; k <= plan->n_in; k++)
-            if (plan->way[k] == DVTI_EW_IN_PLACE)
+            if (plan->access[k] == DVTI_EW_IN_PLACE)
                 dvti_cursor_advance(&s.at[k], &plan->view[k], n);
     }
 #if DVTI_X86
@@ -458,21 +458,21 @@ static void dvti_ew_make_plan(dvti_ew_plan *plan, const dvti_launch *launch, int
     plan->blocks = false;
     for (k = 0; k <= n; k++) {
         dvti_merge_axes(&plan->view[k]);
-        plan->way[k] = dvti_ew_way_of(plan, k, size);
+        plan->access[k] = dvti_ew_access_of(plan, k, size);
         if (!plan->run && k == 0 && plan->view[0].stride[plan->view[0].ndim - 1] != 1)
-            plan->way[k] = DVTI_EW_BLOCK;
-        if (plan->way[k] == DVTI_EW_BLOCK ||
-            (plan->way[k] == DVTI_EW_ONE && plan->compute == DVTI_I64))
+            plan->access[k] = DVTI_EW_BLOCK;
+        if (plan->access[k] == DVTI_EW_BLOCK ||
+            (plan->access[k] == DVTI_EW_ONE && plan->compute == DVTI_I64))
             plan->blocks = true;
     }
-    if (!plan->run && plan->way[n] == DVTI_EW_IN_PLACE) { /* converts directly into the result */
-        plan->way[0] = DVTI_EW_BLOCK;
+    if (!plan->run && plan->access[n] == DVTI_EW_IN_PLACE) { /* converts directly into the result */
+        plan->access[0] = DVTI_EW_BLOCK;
         plan->blocks = true;
     }
     /* A tile's row is contiguous in an array in place only if all of that array is one axis. */
     for (k = 0; k <= n && plan->rows; k++)
-        if (plan->way[k] == DVTI_EW_IN_PLACE && plan->view[k].ndim > 1)
-            plan->way[k] = DVTI_EW_BLOCK;
+        if (plan->access[k] == DVTI_EW_IN_PLACE && plan->view[k].ndim > 1)
+            plan->access[k] = DVTI_EW_BLOCK;
     plan->stream = !plan->blocks && plan->compute != DVTI_I64 &&
                    size * dvt_dtype_size(plan->view[n].dtype) >= DVTI_STREAM_BYTES;
     for (k = 0; k < n; k++) /* not in place, where the result's cache lines have been read */
@@ -504,5 +504,5 @@ DVTI_FN void dvti_fast_elementwise(const dvti_launch *launch, const dvti_simd *s
     else if (plan.blocks)
         dvti_parallel_for(size, DVTI_MAX(cost, 0.3), dvti_ew_range, &plan);
     else
-        dvti_parallel_soon(size, cost, dvti_ew_range, &plan);
+        dvti_parallel_fine(size, cost, dvti_ew_range, &plan);
 }

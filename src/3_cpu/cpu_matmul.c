@@ -41,7 +41,7 @@ static int64_t dvti_mm_cuts(int64_t n, int64_t piece) {
     return (n + piece - 1) / piece;
 }
 
-static double dvti_mm_terms(const dvti_mm *p) {
+static double dvti_mm_macs(const dvti_mm *p) {
     return (double)p->batch * (double)p->n * (double)p->m * (double)p->k;
 }
 
@@ -87,9 +87,9 @@ static bool dvti_mm_matrices(const dvti_mm *p, dvti_matrices *q) {
     return true;
 }
 
-static int64_t dvti_mm_slim_chunk(const dvti_mm *p) {
+static int64_t dvti_mm_transposed_chunk(const dvti_mm *p) {
     dvti_matrices q;
-    return dvti_mm_matrices(p, &q) ? dvti_mm_slim_rows(&q) : 0;
+    return dvti_mm_matrices(p, &q) ? dvti_mm_transposed_rows(&q) : 0;
 }
 
 /* Returns whether few rows or columns, which fill vectors badly, meet factors that are both
@@ -98,7 +98,7 @@ static int64_t dvti_mm_slim_chunk(const dvti_mm *p) {
 static bool dvti_mm_is_narrow(const dvti_mm *p) {
     const int64_t few = DVTI_MIN(p->n, p->m);
     return few <= DVTI_MM_NARROW && few % 8 != 0 && p->a_k == 1 && p->b_k == 1 && !p->narrow &&
-           p->k >= DVTI_MM_NARROW_TERMS && p->n * p->m * p->k >= DVTI_MM_SMALL_TERMS;
+           p->k >= DVTI_MM_NARROW_DEPTH && p->n * p->m * p->k >= DVTI_MM_SMALL_MACS;
 }
 
 /* Chooses the kernel. With one row or column the other factor is read once, so memory decides. */
@@ -108,8 +108,8 @@ static dvti_mm_kind dvti_mm_choose(const dvti_mm *p) {
     int64_t w_next = row ? p->b_col : p->a_row;
     if (dvti_mm_is_narrow(p))
         return DVTI_MM_DOTS;
-    if (dvti_mm_slim_chunk(p) && p->m > 1)
-        return DVTI_MM_SLIM;
+    if (dvti_mm_transposed_chunk(p) && p->m > 1)
+        return DVTI_MM_TRANSPOSED;
     if (p->narrow || (p->n != 1 && p->m != 1))
         return DVTI_MM_TILES;
     if (x_k == 1 && w_k == 1)
@@ -149,9 +149,9 @@ static void dvti_mm_cut_vector(dvti_mm *p, int threads) {
     const int64_t pieces = (int64_t)threads * (p->kind == DVTI_MM_COMBINE ? 2 : 4);
     const bool row = p->n <= p->m;
     const int64_t length = DVTI_MAX(p->n, p->m), few = DVTI_MIN(p->n, p->m);
-    const int64_t unit = few == 1 ? 64 : p->kind == DVTI_MM_SLIM ? 32 : 4;
-    int64_t piece =
-        DVTI_MIN(length, p->kind == DVTI_MM_SLIM ? dvti_mm_slim_chunk(p) : DVTI_MM_CHUNK);
+    const int64_t unit = few == 1 ? 64 : p->kind == DVTI_MM_TRANSPOSED ? 32 : 4;
+    int64_t piece = DVTI_MIN(length, p->kind == DVTI_MM_TRANSPOSED ? dvti_mm_transposed_chunk(p)
+                                                                   : DVTI_MM_CHUNK);
     while (threads > 1 && piece >= 2 * unit &&
            (few == 1 || piece * few * p->k >= 2 * DVTI_MM_TASK) &&
            p->batch * dvti_mm_cuts(length, piece) < pieces)
@@ -179,7 +179,7 @@ static void dvti_mm_layout(dvti_mm *p) {
 }
 
 /* Returns whether the elements of A's rows are far apart. Those of a transposed A with short rows
-   are not: each tile of columns would pack it again, and the cache lines that a few of its rows
+   are not. Each tile of columns would pack such an A again. The cache lines that a few of its rows
    need fit in L1 with the panel. */
 static bool dvti_mm_is_spread(const dvti_mm *p) {
     return p->a_k != 1 && (p->a_row != 1 || p->a_k < 0 || p->a_k * p->size > DVTI_MM_SHORT_ROW);
@@ -201,8 +201,8 @@ static void dvti_mm_plan_tiles(dvti_mm *p, int threads) {
     if (p->kind == DVTI_MM_TILES) {
         p->pack_b = p->narrow || p->b_col != 1 ||
                     (p->n > (near_b ? 2 : 1) * DVTI_MM_FEW_ROWS &&
-                     (p->k > DVTI_MM_FEW_TERMS || p->n > 512));
-        p->pack_a = p->narrow || (dvti_mm_is_spread(p) && p->m > 128 && p->k > DVTI_MM_FEW_TERMS);
+                     (p->k > DVTI_MM_FEW_DEPTH || p->n > 512));
+        p->pack_a = p->narrow || (dvti_mm_is_spread(p) && p->m > 128 && p->k > DVTI_MM_FEW_DEPTH);
         dvti_mm_cut_tiles(p, threads);
         dvti_mm_layout(p);
         p->stream = dvti_mm_is_streamed(p);
@@ -214,11 +214,10 @@ static void dvti_mm_plan_tiles(dvti_mm *p, int threads) {
     each = (double)p->rows * (double)p->cols * (double)DVTI_MAX(p->k, 1);
     p->per_task = DVTI_MAX(1, DVTI_MIN((int64_t)(DVTI_MM_TASK / each), p->batch));
     p->tasks = p->row_tiles * p->col_tiles * dvti_mm_cuts(p->batch, p->per_task);
-    p->areas = dvti_task_areas(p->tasks, dvti_mm_terms(p), threads);
+    p->areas = dvti_task_areas(p->tasks, dvti_mm_macs(p), threads);
 }
 
 /* ---- a tile ---- */
-/* Where matrix number `batch` starts in a factor, in elements. */
 DVTI_FN int64_t dvti_mm_offset(const dvti_view *out, const dvti_view *in, int64_t batch) {
     int64_t offset = 0;
     int i;
@@ -259,7 +258,7 @@ typedef struct dvti_mm_tile {
     char *c;
     int64_t c_row;
     char *area;
-    int64_t terms[DVTI_MM_STEP / sizeof(float)]; /* dvti_product.b_k */
+    int64_t b_k[DVTI_MM_STEP / sizeof(float)]; /* of dvti_product */
 } dvti_mm_tile;
 
 /* Multiplies some rows of A with one panel of B. The first rows pack the panel, if possible while
@@ -270,14 +269,14 @@ static void dvti_mm_panel(const dvti_mm *p, dvti_product q, const char *b, char 
     int64_t done = 0;
     q.b = b;
     if (first && p->b_col == 1 && dvt_dtype_size(of_b) == p->size)
-        done = p->by->pack_on_the_way(&q, p->b_k, panel);
+        done = p->by->multiply_packing(&q, p->b_k, panel);
     if (first && !done)
         dvti_mm_pack(p, panel, p->by->width, b, of_b, p->b_k, p->b_col, q.depth, q.cols);
     q.b = panel;
     q.rows -= done;
     q.a = (const char *)q.a + done * q.a_row * p->size;
     q.c = (char *)q.c + done * q.c_row * p->size;
-    (p->stream ? p->by->multiply_around : p->by->multiply)(&q);
+    (p->stream ? p->by->multiply_stream : p->by->multiply)(&q);
 }
 
 /* Multiplies some rows of a step; B is in place or in panels. */
@@ -297,7 +296,7 @@ static void dvti_mm_block(const dvti_mm *p, const dvti_mm_tile *t, int64_t i, in
     q.a_row = p->a_row;
     q.a_k = p->a_k;
     q.b = b;
-    q.b_k = t->terms;
+    q.b_k = t->b_k;
     q.b_panel = width;
     q.c = t->c + i * t->c_row * p->size;
     q.c_row = t->c_row;
@@ -310,7 +309,7 @@ static void dvti_mm_block(const dvti_mm *p, const dvti_mm_tile *t, int64_t i, in
         q.a_k = 1;
     }
     if (!p->pack_b) {
-        (p->stream ? p->by->multiply_around : p->by->multiply)(&q);
+        (p->stream ? p->by->multiply_stream : p->by->multiply)(&q);
         return;
     }
     for (j = 0; j < t->cols; j += width) {
@@ -369,8 +368,8 @@ static void dvti_mm_one_vector(const dvti_mm *p, int64_t batch, int64_t i, int64
     int64_t count = row ? DVTI_MIN(p->cols, p->m - j) : DVTI_MIN(p->rows, p->n - i);
     dvti_matrices matrices;
     dvti_dots dots;
-    if (p->kind == DVTI_MM_SLIM && dvti_mm_matrices(p, &matrices)) {
-        dvti_mm_slim(p->by, &matrices, i, count);
+    if (p->kind == DVTI_MM_TRANSPOSED && dvti_mm_matrices(p, &matrices)) {
+        dvti_mm_transposed(p->by, &matrices, i, count);
         return;
     }
     if (p->kind == DVTI_MM_COMBINE) {
@@ -399,7 +398,7 @@ static void dvti_mm_task(void *user, int64_t task, void *area) {
     t.area = (char *)area;
     if (p->kind == DVTI_MM_TILES)
         for (k = 0; k < DVTI_MIN(p->depth, p->k); k++)
-            t.terms[k] = k * (p->pack_b ? p->by->width : p->b_k);
+            t.b_k[k] = k * (p->pack_b ? p->by->width : p->b_k);
     for (; batch < end; batch++) {
         if (p->kind == DVTI_MM_TILES)
             dvti_mm_one_tile(p, &t, batch, i, j);
@@ -437,28 +436,28 @@ DVTI_FN int64_t dvti_cpu_matmul_plan(dvti_launch *launch, int threads) {
     dvti_matrices matrices;
     bool plain, one;
     if (!simd) {
-        plan->way = DVTI_MM_ORACLE;
+        plan->algorithm = DVTI_MM_ORACLE;
         return 0;
     }
     if (!dvti_mm_takes(launch)) {
-        plan->way = DVTI_MM_INTEGERS;
+        plan->algorithm = DVTI_MM_INTEGERS;
         return dvti_mm_plan_integers(&plan->as.integers, launch, threads);
     }
     dvti_mm_shape(p, launch);
     plain = dvti_mm_matrices(p, &matrices);
-    one = plain && dvti_mm_is_one_call(&matrices, DVTI_MM_SMALL_TERMS);
+    one = plain && dvti_mm_is_one_call(&matrices, DVTI_MM_SMALL_MACS);
     if (!one) {
         threads = dvti_cpu_threads(threads);
-        one = plain && threads == 1 && dvti_mm_is_one_call(&matrices, DVTI_MM_ALONE_TERMS) &&
+        one = plain && threads == 1 && dvti_mm_is_one_call(&matrices, DVTI_MM_SERIAL_MACS) &&
               !dvti_mm_is_narrow(p);
     }
     if (one) {
-        plan->way = DVTI_MM_ONE_CALL;
+        plan->algorithm = DVTI_MM_ONE_CALL;
         plan->as.one.simd = simd;
         plan->as.one.matrices = matrices;
         return 0;
     }
-    plan->way = DVTI_MM_PLANNED;
+    plan->algorithm = DVTI_MM_PLANNED;
     p->simd = simd;
     p->by = p->size == 8 ? dvti_simd_products_of(simd)->f64 : dvti_simd_products_of(simd)->f32;
     dvti_mm_plan_tiles(p, threads);
@@ -467,19 +466,19 @@ DVTI_FN int64_t dvti_cpu_matmul_plan(dvti_launch *launch, int threads) {
 
 DVTI_FN void dvti_cpu_matmul(const dvti_launch *launch) {
     const dvti_mm_plan *plan = (const dvti_mm_plan *)(const void *)&launch->plan;
-    if (plan->way == DVTI_MM_ONE_CALL) {
+    if (plan->algorithm == DVTI_MM_ONE_CALL) {
         const dvti_matrices *q = &plan->as.one.matrices;
         const dvti_simd *simd = plan->as.one.simd;
         dvti_mm_one_call(q->dtype == DVT_F64 ? dvti_simd_products_of(simd)->f64
                                              : dvti_simd_products_of(simd)->f32,
                          q);
         dvti_epilogue_part(simd, launch, 0, q->m, q->n, q->m);
-    } else if (plan->way == DVTI_MM_PLANNED) {
+    } else if (plan->algorithm == DVTI_MM_PLANNED) {
         dvti_mm p = plan->as.tiled;
         p.launch = launch;
-        dvti_run_tasks(p.tasks, dvti_mm_terms(&p), launch->workspace, p.areas, p.area, dvti_mm_task,
+        dvti_run_tasks(p.tasks, dvti_mm_macs(&p), launch->workspace, p.areas, p.area, dvti_mm_task,
                        &p);
-    } else if (plan->way == DVTI_MM_INTEGERS) {
+    } else if (plan->algorithm == DVTI_MM_INTEGERS) {
         dvti_mm_run_integers(&plan->as.integers, launch);
     } else {
         dvti_ref_matmul(launch);

@@ -10,20 +10,19 @@
    dimensions up to 4096. With a B that fits in L2, twice as many rows do not either. */
 #define DVTI_MM_FEW_ROWS 256
 #define DVTI_MM_NEAR_BYTES (1 << 20)
-#define DVTI_MM_FEW_TERMS 64
-/* Multiply-adds of a product that is not worth planning, and of one that is not where one thread
-   computes. */
-#define DVTI_MM_SMALL_TERMS 131072
-#define DVTI_MM_ALONE_TERMS 1048576
+#define DVTI_MM_FEW_DEPTH 64
+/* Products below this many multiply-adds run without a plan; the second limit is for one thread. */
+#define DVTI_MM_SMALL_MACS 131072
+#define DVTI_MM_SERIAL_MACS 1048576
 /* At most this many rows or columns, and at least this depth, are computed with dot products. */
 #define DVTI_MM_NARROW 10
-#define DVTI_MM_NARROW_TERMS 128
+#define DVTI_MM_NARROW_DEPTH 128
 
 typedef enum dvti_mm_kind {
     DVTI_MM_TILES,
     DVTI_MM_COMBINE,
     DVTI_MM_DOTS,
-    DVTI_MM_SLIM
+    DVTI_MM_TRANSPOSED /* few columns of many rows: computes the transposed product */
 } dvti_mm_kind;
 
 /* A planned product. Distances count elements. */
@@ -32,7 +31,7 @@ typedef struct dvti_mm {
     const dvti_simd *simd;
     const dvti_simd_gemm *by;
     dvti_mm_kind kind;
-    int64_t n, batch, m, k; /* n and m are apart for the reason that dvti_product gives */
+    int64_t n, batch, m, k; /* n and m are not adjacent: see field order in dvti_product */
     int64_t a_row, a_k, b_k, b_col;
     int64_t size; /* bytes of an element of the sums */
     bool narrow;  /* the result is converted */
@@ -56,16 +55,16 @@ typedef struct dvti_mm_integers {
     bool vector;                         /* n or m is 1, and nothing is converted */
 } dvti_mm_integers;
 
-/* What launch->plan contains. */
-typedef enum dvti_mm_way {
+/* Contents of launch->plan. */
+typedef enum dvti_mm_algorithm {
     DVTI_MM_ORACLE,   /* no ISA target is chosen: dvti_ref_matmul */
     DVTI_MM_INTEGERS, /* summed in int64 */
     DVTI_MM_ONE_CALL, /* of a kernel, without workspace */
     DVTI_MM_PLANNED
-} dvti_mm_way;
+} dvti_mm_algorithm;
 
 typedef struct dvti_mm_plan {
-    dvti_mm_way way;
+    dvti_mm_algorithm algorithm;
 
     union {
         struct {
@@ -81,19 +80,18 @@ typedef struct dvti_mm_plan {
 DVTI_FN int64_t dvti_mm_up(int64_t n, int64_t multiple);
 /* ---- of float32 or float64 ---- */
 /* Returns whether one call of a kernel, without workspace, computes the product, of fewer than
-   `terms` multiply-adds. */
-DVTI_FN bool dvti_mm_is_one_call(const dvti_matrices *p, int64_t terms);
+   `macs` multiply-adds. */
+DVTI_FN bool dvti_mm_is_one_call(const dvti_matrices *p, int64_t macs);
 DVTI_FN void dvti_mm_one_call(const dvti_simd_gemm *by, const dvti_matrices *p);
-/* For few columns, which fill vectors badly, of many rows that are contiguous across rows: the
-   transposed product fills vectors with rows. Returns how many rows one call takes; 0: it is no
-   such product. */
-DVTI_FN int64_t dvti_mm_slim_rows(const dvti_matrices *p);
-DVTI_FN void dvti_mm_slim(const dvti_simd_gemm *by, const dvti_matrices *p, int64_t i,
-                          int64_t rows);
-/* Where matrix number `batch` starts in a factor, in elements. */
+/* Returns how many rows one call computes; 0: unsuitable. For tall, column-major A and few columns:
+   the transposed product fills vectors with rows. */
+DVTI_FN int64_t dvti_mm_transposed_rows(const dvti_matrices *p);
+DVTI_FN void dvti_mm_transposed(const dvti_simd_gemm *by, const dvti_matrices *p, int64_t i,
+                                int64_t rows);
+/* Returns the offset of matrix number `batch` in a factor, in elements. */
 DVTI_FN int64_t dvti_mm_offset(const dvti_view *out, const dvti_view *in, int64_t batch);
-/* Whether one b serves the whole batch, and a's matrices lie one below the other: that is one tall
-   matrix. */
+/* Returns whether b is shared by the batch and a's matrices are stacked: the product is then one
+   tall matrix. */
 DVTI_FN bool dvti_matmul_is_tall(const dvti_view *a, const dvti_view *b);
 
 /* ---- of integers (cpu_matmul_int.c) ---- */

@@ -13,33 +13,33 @@ static int64_t dvti_mm_size(const dvti_matrices *p) {
     return p->dtype == DVT_F64 ? 8 : 4;
 }
 
-DVTI_FN int64_t dvti_mm_slim_rows(const dvti_matrices *p) {
+DVTI_FN int64_t dvti_mm_transposed_rows(const dvti_matrices *p) {
     return p->a_row == 1 && p->n >= DVTI_MM_MANY && p->m < 16 && p->m % 8 != 0 && p->k >= 32 &&
                    p->k <= DVTI_MM_DEPTH
                ? DVTI_MM_NEAR / 64 / p->m * (64 / dvti_mm_size(p))
                : 0;
 }
 
-DVTI_FN bool dvti_mm_is_one_call(const dvti_matrices *p, int64_t terms) {
-    const int64_t most = DVTI_MM_ALONE_TERMS;
+DVTI_FN bool dvti_mm_is_one_call(const dvti_matrices *p, int64_t macs) {
+    const int64_t most = DVTI_MM_SERIAL_MACS;
     return p->n > 1 && p->m > 1 && p->n <= most && p->m <= most && p->k <= DVTI_MM_DEPTH &&
-           p->n * p->m <= terms && p->n * p->m * p->k < terms &&
-           (p->n <= DVTI_MM_FEW_ROWS || p->k <= DVTI_MM_FEW_TERMS) &&
-           (p->b_col == 1 || p->n <= dvti_mm_slim_rows(p) ||
+           p->n * p->m <= macs && p->n * p->m * p->k < macs &&
+           (p->n <= DVTI_MM_FEW_ROWS || p->k <= DVTI_MM_FEW_DEPTH) &&
+           (p->b_col == 1 || p->n <= dvti_mm_transposed_rows(p) ||
             (p->b_k == 1 && dvti_mm_up(p->m * dvti_mm_size(p), 64) * p->k <= DVTI_MM_NEAR));
 }
 
 /* b_k: from one row of q's B to the next. */
 static void dvti_mm_multiply(const dvti_simd_gemm *by, dvti_product *q, int64_t b_k) {
     static const double zero = 0;
-    int64_t terms[DVTI_MM_DEPTH], k, at = 0; /* DVTI_MM_DEPTH is a multiple of 4 */
+    int64_t offset[DVTI_MM_DEPTH], k, at = 0; /* DVTI_MM_DEPTH is a multiple of 4 */
     for (k = 0; k < q->depth; k += 4, at += 4 * b_k) {
-        terms[k] = at;
-        terms[k + 1] = at + b_k;
-        terms[k + 2] = at + 2 * b_k;
-        terms[k + 3] = at + 3 * b_k;
+        offset[k] = at;
+        offset[k + 1] = at + b_k;
+        offset[k + 2] = at + 2 * b_k;
+        offset[k + 3] = at + 3 * b_k;
     }
-    q->b_k = terms;
+    q->b_k = offset;
     q->b_panel = by->width;
     q->start = &zero;
     q->start_row = 0;
@@ -62,15 +62,15 @@ static void dvti_mm_one_call_of(const dvti_simd_gemm *by, const dvti_matrices *p
 }
 
 static void dvti_mm_one_call_transposed(const dvti_simd_gemm *by, const dvti_matrices *p) {
-    DVTI_LINE_ALIGNED double turned[DVTI_MM_NEAR / sizeof(double)];
+    DVTI_LINE_ALIGNED double transposed[DVTI_MM_NEAR / sizeof(double)];
     const int64_t size = dvti_mm_size(p), row = dvti_mm_up(p->m * size, 64) / size;
-    by->transpose(turned, row, p->b, p->dtype, p->b_col, p->k, p->m);
-    dvti_mm_one_call_of(by, p, turned, row);
+    by->transpose(transposed, row, p->b, p->dtype, p->b_col, p->k, p->m);
+    dvti_mm_one_call_of(by, p, transposed, row);
 }
 
-DVTI_FN void dvti_mm_slim(const dvti_simd_gemm *by, const dvti_matrices *p, int64_t i,
-                          int64_t rows) {
-    DVTI_LINE_ALIGNED double turned[DVTI_MM_NEAR / sizeof(double)];
+DVTI_FN void dvti_mm_transposed(const dvti_simd_gemm *by, const dvti_matrices *p, int64_t i,
+                                int64_t rows) {
+    DVTI_LINE_ALIGNED double transposed[DVTI_MM_NEAR / sizeof(double)];
     const int64_t size = dvti_mm_size(p);
     dvti_product q;
     q.rows = p->m;
@@ -79,16 +79,16 @@ DVTI_FN void dvti_mm_slim(const dvti_simd_gemm *by, const dvti_matrices *p, int6
     q.a_row = p->b_col;
     q.a_k = p->b_k;
     q.b = (const char *)p->a + i * size;
-    q.c = turned;
+    q.c = transposed;
     q.c_row = dvti_mm_up(rows * size, 64) / size;
     q.depth = p->k;
     dvti_mm_multiply(by, &q, p->a_k);
-    by->transpose_exactly((char *)p->c + i * p->m * size, p->m, turned, q.c_row, rows, p->m);
+    by->transpose_exactly((char *)p->c + i * p->m * size, p->m, transposed, q.c_row, rows, p->m);
 }
 
 DVTI_FN void dvti_mm_one_call(const dvti_simd_gemm *by, const dvti_matrices *p) {
-    if (p->n <= dvti_mm_slim_rows(p))
-        dvti_mm_slim(by, p, 0, p->n);
+    if (p->n <= dvti_mm_transposed_rows(p))
+        dvti_mm_transposed(by, p, 0, p->n);
     else if (p->b_col != 1)
         dvti_mm_one_call_transposed(by, p);
     else
@@ -97,7 +97,7 @@ DVTI_FN void dvti_mm_one_call(const dvti_simd_gemm *by, const dvti_matrices *p) 
 
 DVTI_FN bool dvti_cpu_matmul_small(const dvti_matrices *product) {
     const dvti_simd *simd = dvti_simd_now();
-    if (!simd || !dvti_mm_is_one_call(product, DVTI_MM_SMALL_TERMS))
+    if (!simd || !dvti_mm_is_one_call(product, DVTI_MM_SMALL_MACS))
         return false;
     dvti_mm_one_call(product->dtype == DVT_F64 ? dvti_simd_products_of(simd)->f64
                                                : dvti_simd_products_of(simd)->f32,

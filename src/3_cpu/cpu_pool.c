@@ -172,7 +172,7 @@ DVTI_FN bool dvti_fast_pool2d(const dvti_launch *launch, const dvti_simd *simd) 
     p->width = x->dim[3];
     p->stride = launch->i[2];
     p->inside = launch->i[6] == 1;
-    p->past_relu = launch->i[7] == 1;
+    p->relu_masked = launch->i[7] == 1;
     p->counted = work.counted;
     p->pairs = dvti_pooling_is_pairs(launch, p);
     takes = work.run &&

@@ -54,7 +54,7 @@ static void DVTI_G(max)(const dvti_pool2d_shape *p, int64_t first, int64_t last)
    there. */
 static void DVTI_G(max_places)(const dvti_pool2d_shape *p, int64_t first, int64_t last) {
     const dvti_view *from = &p->launch->in[0], *x = &p->launch->in[1], *out = &p->launch->out[0];
-    bool pick = p->launch->op == DVTI_OP_max_pool2d_pick, past_relu = p->launch->i[7] == 1;
+    bool pick = p->launch->op == DVTI_OP_max_pool2d_pick, relu_masked = p->launch->i[7] == 1;
     int64_t plane, i, j, size = p->extent[0] * p->extent[1];
     for (plane = first; plane < last; plane++) {
         for (i = 0; !pick && i < size; i++)
@@ -67,7 +67,7 @@ static void DVTI_G(max_places)(const dvti_pool2d_shape *p, int64_t first, int64_
                 int64_t window = (plane * p->windows[0] + i) * p->windows[1] + j;
                 if (pick)
                     DVTI_WRITE(out, window, DVTI_READ(from, place));
-                else if (!past_relu || DVTI_READ(x, place) != 0)
+                else if (!relu_masked || DVTI_READ(x, place) != 0)
                     DVTI_WRITE(out, place, DVTI_READ(out, place) + DVTI_READ(from, window));
             }
         }

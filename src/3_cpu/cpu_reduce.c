@@ -7,8 +7,9 @@
        columns   the kept positions lie closer: runs of neighboring results, row after row
 
    The shape alone cuts results into chunks, and the chunks of a result meet in a balanced tree. So
-   the bits do not depend on the number of threads. Elements that lie neither way, or whose dtype a
-   kernel does not read, pass through blocks that stay in L1. Many short rows are one call. */
+   the bits do not depend on the number of threads. Elements in any other layout, or whose dtype a
+   kernel does not read, pass through blocks that stay in L1. One kernel call reduces many short
+   rows. */
 #include "3_cpu/cpu_reduce.h"
 
 #define DVTI_REDUCE_RUN 32      /* shorter runs in memory are gathered into blocks */
@@ -22,7 +23,7 @@ static double dvti_log_add(double a, double b) {
     return a != a || b != b ? a + b : most - most == 0 ? most + log1p(exp(least - most)) : most;
 }
 
-/* Of equals, such as -0 and +0, a stays. */
+/* Joins two partial results. If a and b compare equal (-0 and +0), returns a. */
 static double dvti_join_f64(dvti_join join, double a, double b) {
     return join == DVTI_JOIN_add       ? a + b
            : join == DVTI_JOIN_mul     ? a * b
@@ -37,7 +38,7 @@ static int64_t dvti_join_i64(dvti_join join, int64_t a, int64_t b) {
                                        : dvti_i64_larger(a, b);
 }
 
-/* b stands behind a. Of equals, and of several NaN, the first position stays. */
+/* Joins b into a, which precedes it. Ties and multiple NaN keep the first position. */
 static void dvti_join_partials(const dvti_reduce_plan *plan, dvti_partial *a, dvti_partial b) {
     double f;
     int64_t i;
@@ -285,8 +286,8 @@ static void dvti_reduce_column_items(void *user, int64_t begin, int64_t end) {
     }
 }
 
-/* Reduces results first..first + n, whole: rows as they lie in memory, or some short ones gathered.
-   Others one by one. */
+/* Reduces results first..first + n without chunks: rows in place, or short rows gathered into a
+   block. Others one by one. */
 static void dvti_reduce_whole_rows(const dvti_reduce_plan *plan, int64_t first, int64_t n,
                                    dvti_reduce_values *to, int64_t *to_at) {
     const int last = plan->kept.ndim - 1;

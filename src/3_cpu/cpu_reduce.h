@@ -20,7 +20,7 @@ typedef union dvti_reduce_values {
     int64_t i[DVTI_ACROSS];
 } dvti_reduce_values;
 
-/* What launch->plan contains. */
+/* Contents of launch->plan. */
 typedef struct dvti_reduce_plan {
     const dvti_launch *launch; /* set by `run` */
     const dvti_simd *simd;     /* NULL: the oracle computes, and nothing else is set */

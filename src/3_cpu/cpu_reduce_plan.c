@@ -33,7 +33,7 @@ static void dvti_reduce_split(const dvti_launch *launch, dvti_reduce_plan *plan)
     plan->n_chunks = DVTI_MAX((plan->n_reduced + plan->chunk - 1) / plan->chunk, 1);
 }
 
-/* Cuts work items. Columns are read faster by whole pages, where each thread gets enough of
+/* Divides the work into items. Full pages of columns read faster, if each thread gets enough of
    them. */
 static void dvti_reduce_cut(dvti_reduce_plan *plan, int threads) {
     const int last = plan->kept.ndim - 1;
@@ -108,7 +108,8 @@ DVTI_FN int64_t dvti_cpu_reduce_plan(dvti_launch *launch, int threads) {
     }
     dvti_reduce_choose(launch, simd, plan);
     dvti_reduce_split(launch, plan);
-    /* Of a short row of 16-bit floats the tail costs more than a copy of many rows. */
+    /* Long 16-bit rows are read in place. For short ones a partial vector costs more than a block
+       copy. */
     if (plan->compute == DVTI_F32 && plan->method == DVTI_METHOD_ADD &&
         launch->op != DVTI_OP_variance &&
         (plan->columns ? 4 * plan->kept.dim[plan->kept.ndim - 1] : plan->n_reduced) >=

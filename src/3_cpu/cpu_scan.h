@@ -21,7 +21,7 @@
 #define DVTI_SCAN_WORK (DVTI_SCAN_INTERLEAVE * DVTI_SCAN_ROW)
 #define DVTI_SCAN_ITEM 16384 /* elements of a work item of short lines */
 
-/* What launch->plan contains. */
+/* Contents of launch->plan. */
 typedef struct dvti_scan {
     const dvti_simd *simd;     /* NULL: the plain loops */
     const dvti_view *in, *out; /* set by `run`, as `before` and `totals` are */

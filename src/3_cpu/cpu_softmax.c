@@ -1,7 +1,7 @@
 /* softmax, log_softmax and layer norm by the kernels of an ISA target, many rows per call; of
    float64 composed (cpu_softmax64.c). Rows of 16-bit floats, and rows whose elements are not
    contiguous, are copied to the stack when they are short enough. The oracle computes what is left:
-   other such rows, rows of integers. No way needs workspace, so `run` plans. */
+   other such rows, rows of integers. No algorithm needs workspace, so `run` plans. */
 #include "3_cpu/simd/dvt_simd.h"
 
 #define DVTI_SOFTMAX_COPY 2048 /* elements of such rows at most; of floats twice as many */
@@ -101,7 +101,8 @@ static void dvti_soft_tiles(void *user, int64_t begin, int64_t end) {
     }
 }
 
-/* Whether neighboring rows are contiguous, and closer in memory than the elements of one row. */
+/* Returns whether neighboring rows are contiguous, and closer in memory than the elements of one
+   row. */
 static bool dvti_soft_side_by_side(const dvti_soft_plan *plan) {
     const int in = plan->in.ndim - 1, out = plan->out.ndim - 1;
     return (plan->in.dtype == DVT_F32 || plan->wide) && plan->in_step != 1 &&

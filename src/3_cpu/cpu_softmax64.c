@@ -1,6 +1,6 @@
 /* softmax, log_softmax and logsumexp of float64, composed of the elementwise loops of an ISA
-   target: the elements stay in L1 from one loop to the next, so that no kernel of their own has to
-   be compiled. Infinities and NaN behave as in simd/softmax.inl. */
+   target. The elements stay in L1 from one loop to the next. No further kernels are compiled.
+   Infinities and NaN behave as in simd/softmax.inl. */
 #include "3_cpu/simd/dvt_simd.h"
 
 #define DVTI_WIDE_BLOCK 2048 /* elements that go from loop to loop */
@@ -116,8 +116,7 @@ DVTI_FN void dvti_softmax64(const dvti_simd *simd, const double *x, int64_t x_st
     }
 }
 
-/* Over the largest number instead of an infinite maximum the sum is infinite, 0 or NaN as it should
-   be. */
+/* Clamps infinite row maxima to +-DBL_MAX. The sum is then infinite, 0 or NaN as it should be. */
 static void dvti_wide_limit(double *most, int64_t n) {
     int64_t k;
     for (k = 0; k < n; k++)

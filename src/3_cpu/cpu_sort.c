@@ -19,10 +19,10 @@
 #define DVTI_SORT_AHEAD 256        /* elements of rows of which the next ones are fetched ahead */
 #define DVTI_SORT_INTERLEAVED 4096 /* elements of the longest rows that are sorted side by side */
 #define DVTI_SORT_RANKED 256       /* elements of rows whose places are counted */
-#define DVTI_SORT_TERMS 130.       /* per element, as a product's terms (dvti_task_areas) */
-#define DVTI_SORT_INTERLEAVED_TERMS 20.
+#define DVTI_SORT_COST 130.        /* per element, in multiply-adds (dvti_task_areas) */
+#define DVTI_SORT_INTERLEAVED_COST 20.
 
-/* What launch->plan contains. */
+/* Contents of launch->plan. */
 typedef struct dvti_sort_plan {
     const dvti_launch *launch;        /* set by `run` */
     const dvti_simd *simd;            /* NULL: no ISA target is chosen */
@@ -33,7 +33,7 @@ typedef struct dvti_sort_plan {
     bool wide;        /* keys of 64 bits, or numbers of more than 32 */
 } dvti_sort_plan;
 
-/* ---- radix sort of x by way of y; the result is in the one that is returned ---- */
+/* ---- radix sort of x with scratch y; returns the buffer with the result ---- */
 #define DVTI_DEFINE_RADIX(name, T, KEY)                                                            \
     static void name##_insert(T *x, int64_t n) {                                                   \
         int64_t i, j;                                                                              \
@@ -366,9 +366,9 @@ static void dvti_sort_task(void *user, int64_t task, void *area) {
 }
 
 /* ---- the kernel ---- */
-static double dvti_sort_terms(const dvti_sort_plan *plan) {
+static double dvti_sort_cost(const dvti_sort_plan *plan) {
     return (double)(plan->rows * plan->n) *
-           (plan->interleaved ? DVTI_SORT_INTERLEAVED_TERMS : DVTI_SORT_TERMS);
+           (plan->interleaved ? DVTI_SORT_INTERLEAVED_COST : DVTI_SORT_COST);
 }
 
 DVTI_PLAN_FITS(dvti_sort_plan)
@@ -397,14 +397,14 @@ DVTI_FN int64_t dvti_sort_plan_of(dvti_launch *launch, int threads) {
     plan->bits = dtype == DVT_BOOL ? 1 : 8 * (int)size;
     plan->wide = wide;
     plan->area_bytes = bytes;
-    plan->areas = dvti_task_areas(plan->tasks, dvti_sort_terms(plan), dvti_cpu_threads(threads));
+    plan->areas = dvti_task_areas(plan->tasks, dvti_sort_cost(plan), dvti_cpu_threads(threads));
     return plan->areas * bytes;
 }
 
 DVTI_FN void dvti_cpu_sort(const dvti_launch *launch) {
     dvti_sort_plan *plan = (dvti_sort_plan *)dvti_cpu_plan_at(launch);
     plan->launch = launch;
-    dvti_run_tasks(plan->tasks, dvti_sort_terms(plan), launch->workspace, plan->areas,
+    dvti_run_tasks(plan->tasks, dvti_sort_cost(plan), launch->workspace, plan->areas,
                    plan->area_bytes, dvti_sort_task, plan);
 }
 
@@ -414,5 +414,5 @@ DVTI_FN void dvti_cpu_sort(const dvti_launch *launch) {
 #undef DVTI_SORT_AHEAD
 #undef DVTI_SORT_INTERLEAVED
 #undef DVTI_SORT_RANKED
-#undef DVTI_SORT_TERMS
-#undef DVTI_SORT_INTERLEAVED_TERMS
+#undef DVTI_SORT_COST
+#undef DVTI_SORT_INTERLEAVED_COST

@@ -17,7 +17,7 @@ typedef struct dvti_task_run {
 static void dvti_task_range(void *user, int64_t begin, int64_t end, int area) {
     const dvti_task_run *run = (const dvti_task_run *)user;
     for (; begin < end; begin++)
-        run->run(run->user, begin, run->workspace + area * run->area_bytes);
+        run->run(run->user, begin, run->workspace ? run->workspace + area * run->area_bytes : NULL);
 }
 
 DVTI_FN void dvti_run_tasks(int64_t tasks, double multiply_adds, void *workspace, int64_t areas,

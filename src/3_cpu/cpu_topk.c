@@ -1,12 +1,12 @@
 /* Top k: the positions of the first k elements of each row in order, as stable sorting gives them
    (cpu_sort.c has the keys). Each row is read once. The k-th best element so far is the bound.
-   Elements before the bound are kept; the ISA target compares all others as vectors of floats, for
+   Elements before the bound are kept. The ISA target compares all others as vectors of floats, for
    dtypes whose order floats keep, and skips them.
 
    Up to DVTI_TOPK_LIST elements are kept in order, by insertion. More wait in a buffer, which is
-   cut back to k when it is full: a radix selection finds the k-th key, and of equal keys the first
-   in the row stay. Long rows are read in pieces, in parallel. For short rows of floats without NaN
-   and -0, each lane of a vector finds the first few of one of 16 rows. */
+   cut back to k when it is full. A radix selection then finds the k-th key. Among equal keys the
+   first in the row are kept. Long rows are read in pieces, in parallel. For short rows of floats
+   without NaN and -0, each lane of a vector finds the first few of one of 16 rows. */
 #include "3_cpu/simd/dvt_simd.h"
 
 #define DVTI_TOPK_LIST 40         /* largest k that is kept in order */
@@ -15,9 +15,9 @@
 #define DVTI_TOPK_CHUNK 1024      /* elements between two updates of the bound */
 #define DVTI_TOPK_SPLIT 131072    /* elements of a long row that a thread takes */
 #define DVTI_TOPK_TASK 16384      /* elements of short rows that a thread takes at once */
-#define DVTI_TOPK_TERMS 7.        /* multiply-adds of an element (dvti_task_areas) */
+#define DVTI_TOPK_COST 7.         /* multiply-adds of an element (dvti_task_areas) */
 
-/* What launch->plan contains. */
+/* Contents of launch->plan. */
 typedef struct dvti_topk_plan {
     const dvti_launch *launch; /* set by `run`, as `best` is */
     const dvti_simd *simd;     /* NULL: by keys alone */
@@ -305,8 +305,8 @@ static void dvti_topk_join(const dvti_topk_plan *plan, void *area) {
 }
 
 /* ---- the launch ---- */
-static double dvti_topk_terms(const dvti_topk_plan *plan) {
-    return (double)(plan->rows * plan->n) * DVTI_TOPK_TERMS;
+static double dvti_topk_cost(const dvti_topk_plan *plan) {
+    return (double)(plan->rows * plan->n) * DVTI_TOPK_COST;
 }
 
 DVTI_FN bool dvti_topk_pays(const dvti_launch *launch) {
@@ -337,7 +337,7 @@ DVTI_FN int64_t dvti_topk_plan_of(dvti_launch *launch, int threads) {
     if (plan->interleaved)
         plan->group = (plan->group + 15) / 16 * 16;
     plan->tasks = (plan->rows * plan->pieces - 1) / plan->group + 1;
-    plan->areas = dvti_task_areas(plan->tasks, dvti_topk_terms(plan), dvti_cpu_threads(threads));
+    plan->areas = dvti_task_areas(plan->tasks, dvti_topk_cost(plan), dvti_cpu_threads(threads));
     if (plan->pieces > 1)
         shared = plan->rows * plan->pieces * plan->k * (int64_t)sizeof(dvti_sort_pair);
     return plan->areas * plan->area_bytes + shared;
@@ -348,7 +348,7 @@ DVTI_FN void dvti_cpu_topk(const dvti_launch *launch) {
     plan->launch = launch;
     plan->best =
         (dvti_sort_pair *)(void *)((char *)launch->workspace + plan->areas * plan->area_bytes);
-    dvti_run_tasks(plan->tasks, dvti_topk_terms(plan), launch->workspace, plan->areas,
+    dvti_run_tasks(plan->tasks, dvti_topk_cost(plan), launch->workspace, plan->areas,
                    plan->area_bytes, dvti_topk_task, plan);
     if (plan->pieces > 1)
         dvti_topk_join(plan, launch->workspace);
@@ -360,4 +360,4 @@ DVTI_FN void dvti_cpu_topk(const dvti_launch *launch) {
 #undef DVTI_TOPK_CHUNK
 #undef DVTI_TOPK_SPLIT
 #undef DVTI_TOPK_TASK
-#undef DVTI_TOPK_TERMS
+#undef DVTI_TOPK_COST

@@ -1,4 +1,4 @@
-/* The backend of cpu(): main memory and synchronous kernels. Also selects between the ISA target's
+/* The backend of cpu(): host memory and synchronous kernels. Also selects between the ISA target's
    kernels and the portable ones of each family, for cpu() and virtual GPUs. */
 #include "3_cpu/simd/dvt_simd.h"
 
@@ -70,7 +70,7 @@ DVTI_FN int64_t dvti_cpu_take_plan(dvti_launch *launch, int threads) {
 }
 
 /* Returns the support of the random kernel. A launch with DVTI_CAN_HOST_STATE changes generator
-   states in main memory during the call. The queue of a virtual GPU cannot do that
+   states in host memory during the call. The queue of a virtual GPU cannot do that
    (dvti_virtual_supports). */
 DVTI_FN bool dvti_cpu_random_supports(dvti_op op, dvt_dtype dtype, dvti_feature feature) {
     (void)dtype;

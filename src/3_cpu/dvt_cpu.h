@@ -70,7 +70,7 @@ DVTI_FN void dvti_cpu_optimizer(const dvti_launch *launch);
 
 /* ---- virtual GPUs ---- */
 
-/* Makes the next launch of a virtual GPU fail with this reason. For tests. */
+/* Makes the next launch of a virtual GPU fail with this reason (for tests). */
 DVTI_FN void dvti_virtual_fail_next(dvti_device *device, const char *reason);
 
 /* The model of dvt_set_virtual_model (dvt_virtual_model.c). dvti_model returns false if no model is

@@ -246,13 +246,13 @@ static void dvti_virtual_memory(dvti_device *device, dvt_memory_stats *out) {
     dvti_heap_stats(&dvti_virtual_of(device)->heap, out);
 }
 
-/* A launch may run after the call returns, so it cannot change generator states in main memory. */
+/* A launch may run after the call returns, so it cannot change generator states in host memory. */
 static bool dvti_virtual_supports(const dvti_device *device, const dvti_kernel *kernel, dvti_op op,
                                   dvt_dtype dtype, dvti_feature feature) {
     return feature != DVTI_CAN_HOST_STATE && dvti_cpu_supports(device, kernel, op, dtype, feature);
 }
 
-/* The device's own thread computes alone. */
+/* The device's thread runs the launch serially. */
 static int64_t dvti_virtual_plan(dvti_device *device, dvti_launch *launch) {
     (void)device;
     return dvti_cpu_plan_for(launch, 1);

@@ -105,7 +105,7 @@
        pair of float64 normals takes all four words.
        Threefry: JAX's layout, which needs no counter.
        MT19937, uniform only, with DVTI_CAN_HOST_STATE: out[1] (i[4], 625) int32 are the states
-       (dvti_mt19937) in main memory, which the launch changes; state t gives elements t * step
+       (dvti_mt19937) in host memory, which the launch changes; state t gives elements t * step
        .. with step = ceil(i[6] / i[4]).
        cuRAND, uniform only: the same with i[4] subsequences, which begin at word i[2], or at
        in[0][t] when there is in[0] (int64).

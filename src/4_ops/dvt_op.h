@@ -64,9 +64,9 @@ DVTI_FN bool dvti_writable(const char *function, dvt_array *x);
    `instead` is the alternative that the messages suggest. */
 DVTI_FN bool dvti_into_ok(const char *function, dvt_array *into, const dvt_shape *shape,
                           dvt_dtype dtype, const char *instead);
-/* Checks that no input has a history while recording, because a result written into an existing
-   array cannot be recorded. `in` are the first arguments of the function; `names` are their names,
-   or NULL for the default ones. */
+/* Checks that no input has a history while recording: a result written into an existing array
+   cannot be recorded. `in` has the first arguments of the function. `names` has their names; NULL:
+   the default ones. */
 DVTI_FN bool dvti_keeps_history(const char *function, dvt_array *const *in, int n,
                                 const char *const *names, const char *instead);
 /* Increments the version of x's storage: its memory has changed. */
@@ -154,7 +154,7 @@ DVTI_FN dvt_array *dvti_conv2d_data(dvt_array *g, dvt_array *w, dvt_shape x_shap
 DVTI_FN dvt_array *dvti_conv2d_weight(dvt_array *x, dvt_array *g, dvt_shape w_shape,
                                       const dvti_attr *attr);
 DVTI_FN dvt_array *dvti_max_pool2d_data(dvt_array *g, dvt_array *x, const dvti_attr *attr,
-                                        bool past_relu);
+                                        bool relu_masked);
 DVTI_FN dvt_array *dvti_max_pool2d_pick(dvt_array *v, dvt_array *x, const dvti_attr *attr);
 DVTI_FN dvt_array *dvti_avg_pool2d(dvt_array *x, const dvti_attr *attr);
 DVTI_FN dvt_array *dvti_avg_pool2d_data(dvt_array *g, dvt_shape x_shape, const dvti_attr *attr);

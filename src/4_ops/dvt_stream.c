@@ -81,7 +81,7 @@ DVT_API void dvt_seed_ctx(uint64_t seed, dvt_ctx ctx) {
         stream->own = true;
         dvti_stream_restart(stream);
     }
-    if (dvti_is_main_memory(ctx)) { /* MXNet's rule: all cpu(i) share these generators */
+    if (dvti_is_host_memory(ctx)) { /* MXNet's rule: all cpu(i) share these generators */
         all->state_seed = seed;
         all->states = 0;
     }

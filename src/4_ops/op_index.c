@@ -175,7 +175,7 @@ DVT_API dvt_status dvt_array_split(dvt_array *x, int n, int axis, dvt_array **ou
 /* ---- indices ---- */
 static const char *const dvti_index_names[] = {"x", "indices"};
 
-/* Returns the indices as a contiguous int64 array. Checks their range only in main memory, where
+/* Returns the indices as a contiguous int64 array. Checks their range only in host memory, where
    reading them needs neither a wait nor a copy. */
 static dvt_array *dvti_index_ready(const char *name, dvt_array *indices, int64_t extent, int axis) {
     dvt_array *index = NULL;
@@ -190,7 +190,7 @@ static dvt_array *dvti_index_ready(const char *name, dvt_array *indices, int64_t
     DVT_PAUSE {
         index = dvt_contiguous(dvt_as_in_dtype(indices, DVT_I64));
     }
-    if (!index || !dvti_is_main_memory(index->storage->ctx) || extent < 0)
+    if (!index || !dvti_is_host_memory(index->storage->ctx) || extent < 0)
         return index;
     value = (const int64_t *)dvti_view_of(index).data;
     for (i = 0; i < n; i++)

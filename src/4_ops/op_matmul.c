@@ -414,8 +414,8 @@ DVT_API dvt_array *dvt_matmul_with(dvt_array *a, dvt_array *b, const dvt_matmul_
 }
 
 /* ---- dot ---- */
-/* Multiplies two arrays of at least two axes, where b has more than two. Every row of a meets every
-   matrix of b, so b's matrices are joined along the columns:
+/* Multiplies two arrays of at least two axes, where b has more than two. Multiplies every row of a
+   by every matrix of b, so b's matrices are joined along the columns:
 
    a (rows, k)   x   b (k, [matrix 0 | matrix 1 | ...]) */
 static dvt_array *dvti_dot_wide(dvt_array *a, dvt_array *b) {

@@ -200,9 +200,9 @@ static dvt_array *dvti_max_pool2d_pair(dvti_op op, dvt_array *a, dvt_array *x,
 }
 
 DVTI_FN dvt_array *dvti_max_pool2d_data(dvt_array *g, dvt_array *x, const dvti_attr *attr,
-                                        bool past_relu) {
+                                        bool relu_masked) {
     dvti_attr with = *attr;
-    with.i[9] = past_relu;
+    with.i[9] = relu_masked;
     return dvti_max_pool2d_pair(DVTI_OP_max_pool2d_data, g, x, &with);
 }
 

@@ -10,7 +10,7 @@ static bool dvti_grad_is_plain(const dvt_array *x) {
 
 /* Moves a gradient array that is about to be replaced to the innermost scope, because the caller
    may still use it. */
-static bool dvti_outlive(const char *name, dvt_array *grad) {
+static bool dvti_move_to_scope(const char *name, dvt_array *grad) {
     dvti_own(grad);
     if (!grad || dvti_scope_give(grad))
         return true;
@@ -35,7 +35,7 @@ static dvt_status dvti_clear_grad(const char *name, dvt_array *x) {
     if (zeros)
         dvti_scope_take(zeros);
     dvt_scope_end(&scope);
-    if (!zeros || !dvti_outlive(name, x->grad)) {
+    if (!zeros || !dvti_move_to_scope(name, x->grad)) {
         dvti_disown(zeros);
         return dvti_failed(name);
     }
@@ -60,7 +60,7 @@ DVT_API dvt_status dvt_attach_grad(dvt_array *x, dvt_grad_req req) {
                          dvti_describe(x));
     if (req != DVT_GRAD_NULL)
         status = dvti_clear_grad("dvt_attach_grad", x);
-    else if (!dvti_outlive("dvt_attach_grad", x->grad))
+    else if (!dvti_move_to_scope("dvt_attach_grad", x->grad))
         status = dvti_failed("dvt_attach_grad");
     if (status != DVT_OK)
         return status;
@@ -108,8 +108,8 @@ DVT_API dvt_status dvt_zero_grad(dvt_array *x) {
 }
 
 /* ---- after a backward pass ---- */
-/* Returns whether the gradient is added instead of written. The mode may ask for it. A trainer also
-   needs it while it sums the parts of one batch: an earlier part has already written here. */
+/* Returns whether the gradient is added instead of written. So it is with DVT_GRAD_ADD. A trainer
+   also needs it while it sums the parts of one batch: an earlier part has already written here. */
 static bool dvti_leaf_adds(const dvt_array *x) {
     return x->grad_req == DVT_GRAD_ADD ||
            (x->grad_sums && x->grad_fresh && !(x->grad_holds & DVTI_GRAD_SUM));
@@ -128,7 +128,7 @@ static bool dvti_prepare_leaf(const char *name, dvti_slot *slot, bool create_gra
     if (grad)
         dvti_scope_take(grad);
     dvt_scope_end(&scope);
-    if (!grad || !dvti_outlive(name, old)) {
+    if (!grad || !dvti_move_to_scope(name, old)) {
         dvti_disown(grad);
         return false;
     }

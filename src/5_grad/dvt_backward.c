@@ -147,7 +147,7 @@ static bool dvti_call_gradient(const char *name, dvti_grad_call *call, const dvt
     dvt_scope_guard scope = dvt_scope_begin();
     bool good = dvti_values_intact(name, call) && dvti_result_of(call, slot->node);
     int i;
-    if (good && slot->past_relu)
+    if (good && slot->relu_masked)
         call->out[0] = call->g;
     else if (good)
         dvti_call_family(call);
@@ -168,7 +168,7 @@ static bool dvti_call_gradient(const char *name, dvti_grad_call *call, const dvt
 /* Returns whether the pooling gradient may apply the relu mask. Pooling knows which of relu's
    results are 0 and skips them as it writes. relu's own gradient would read and write all elements
    again. */
-static bool dvti_goes_past_relu(dvti_graph *graph, const dvti_node *node) {
+static bool dvti_pool_masks_relu(dvti_graph *graph, const dvti_node *node) {
     const dvti_slot *input;
     if (node->op != DVTI_OP_max_pool2d || dvt_is_recording())
         return false;
@@ -177,8 +177,8 @@ static bool dvti_goes_past_relu(dvti_graph *graph, const dvti_node *node) {
 }
 
 /* Adds one contribution to an input's gradient and takes over its reference. */
-static bool dvti_arrive(dvti_slot *slot, dvt_array *part, bool past_relu) {
-    slot->past_relu = past_relu && (!slot->grad || slot->past_relu);
+static bool dvti_arrive(dvti_slot *slot, dvt_array *part, bool relu_masked) {
+    slot->relu_masked = relu_masked && (!slot->grad || slot->relu_masked);
     return dvti_slot_add(slot, part);
 }
 
@@ -200,7 +200,7 @@ static bool dvti_step(dvti_graph *graph, dvti_slot *slot, dvti_grad_call *call, 
     call->n_in = node->n_in;
     call->g = slot->grad;
     call->need = need;
-    call->past_relu = dvti_goes_past_relu(graph, node);
+    call->relu_masked = dvti_pool_masks_relu(graph, node);
     memset(call->out, 0, sizeof *call->out * (size_t)node->n_in);
     mode = dvti_float_mode_begin();
     good = dvti_call_gradient(graph->name, call, slot);
@@ -208,7 +208,7 @@ static bool dvti_step(dvti_graph *graph, dvti_slot *slot, dvti_grad_call *call, 
     for (i = 0; i < node->n_in; i++)
         if (call->out[i] && good)
             good = dvti_arrive(dvti_graph_slot(graph, node, node->in[i]), call->out[i],
-                               call->past_relu);
+                               call->relu_masked);
         else
             dvti_disown(call->out[i]);
     slot->passed = true;

@@ -16,7 +16,7 @@ typedef struct dvti_grad_call {
     const bool *need; /* per input */
     /* in[0] is a relu's result whose own gradient is not needed: out[0] must be 0 where in[0] is 0,
        as relu's gradient makes it */
-    bool past_relu;
+    bool relu_masked;
     /* per input: set where needed, in the input's shape or one that it broadcasts to */
     dvt_array **out;
 } dvti_grad_call;
@@ -47,12 +47,12 @@ DVTI_FN dvt_array *dvti_number_like(dvt_array *g, double value);
 typedef struct dvti_slot {
     dvti_node *node; /* a counted reference; NULL for a leaf */
     dvt_array *leaf;
-    dvt_array *grad; /* the sum of the contributions so far, a counted reference */
-    bool variable;   /* requested by dvt_gradients */
-    bool needed;     /* it is, or depends on, a leaf or variable */
-    bool passed;     /* its gradient was passed on to its inputs */
-    bool past_relu;  /* grad already includes the mask of this node, a relu: see dvti_grad_call */
-    bool in_place;   /* the leaf's gradient array is written; otherwise it is replaced */
+    dvt_array *grad;  /* the sum of the contributions so far, a counted reference */
+    bool variable;    /* requested by dvt_gradients */
+    bool needed;      /* it is, or depends on, a leaf or variable */
+    bool passed;      /* its gradient was passed on to its inputs */
+    bool relu_masked; /* grad already includes the mask of this node, a relu: see dvti_grad_call */
+    bool in_place;    /* the leaf's gradient array is written; otherwise it is replaced */
 } dvti_slot;
 
 /* Slots in the order of the backward pass: nodes from the last recorded to the first, then leaves.

@@ -35,7 +35,7 @@ DVTI_FN void dvti_grad_conv(dvti_grad_call *call) {
             call->out[1] = dvti_conv2d(a, g, NULL, attr);
         break;
     case DVTI_OP_max_pool2d:
-        call->out[0] = dvti_max_pool2d_data(g, a, attr, call->past_relu);
+        call->out[0] = dvti_max_pool2d_data(g, a, attr, call->relu_masked);
         break;
     case DVTI_OP_max_pool2d_data: /* a: gradient of y, b: data, which only gives the positions */
         if (call->need[0])

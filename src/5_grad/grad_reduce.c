@@ -116,8 +116,8 @@ static dvt_array *dvti_grad_extreme(dvt_array *x, dvt_array *g, dvt_array *y, in
 }
 
 /* Returns g (x / y), and 0 where the norm is 0. The quotient is at most 1, whereas g / y would
-   overflow for a small norm. float16 has few digits for small norms and cannot hold large ones: y
-   is recomputed in float32 there. */
+   overflow for a small norm. float16 has few digits for small norms and cannot hold large ones.
+   There y is recomputed in float32. */
 static dvt_array *dvti_grad_norm(dvt_array *x, dvt_array *g, dvt_array *y, int64_t mask) {
     dvt_array *zero, *divisor;
     if (x->dtype == DVT_F16) {

@@ -1,6 +1,6 @@
-/* Shared by printing, the readers and the writers: byte buffers, the text of one float, files
-   replaced when complete, buffered sources of bytes, decompression, elements as stored, and lists
-   of named arrays. No source holds a whole file in memory. */
+/* Shared by printing, the readers and the writers: byte buffers, the text of one float, and lists
+   of named arrays. Also files replaced when complete, buffered sources of bytes, decompression, and
+   elements as stored. No source holds a whole file in memory. */
 #ifndef DVTI_IO_H
 #define DVTI_IO_H
 #include "4_ops/dvt_op.h"
@@ -177,7 +177,7 @@ DVTI_FN dvt_array *dvti_stored_array(const dvti_stored *stored, dvti_source *in,
    allocates. Sets *fits to false, without an error, when the number of bytes differs. */
 DVTI_FN dvt_array *dvti_stored_whole(const dvti_stored *stored, dvti_source *in, dvt_shape shape,
                                      bool fortran_order, dvt_ctx ctx, bool *fits);
-/* Returns x's elements as files store them: contiguous, little-endian, of `dtype`, in main memory.
+/* Returns x's elements as files store them: contiguous, little-endian, of `dtype`, in host memory.
    That is x itself if it already matches. Owned by the innermost scope; NULL with the error set. */
 DVTI_FN dvt_array *dvti_stored_host(const char *function, dvt_array *x, dvt_dtype dtype);
 

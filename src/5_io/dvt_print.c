@@ -46,7 +46,7 @@ static bool dvti_copy_corner(dvt_array *packed, dvt_array *x, const dvti_shown *
     return target && dvti_copy_elements("dvt_print", target, source) == DVT_OK;
 }
 
-/* Returns the printed elements, contiguous in main memory, as an array of the innermost scope; NULL
+/* Returns the printed elements, contiguous in host memory, as an array of the innermost scope; NULL
    with the error set. Packs a summary on x's own context, so that only the summary is copied. */
 static dvt_array *dvti_fetch_shown(dvt_array *x, const dvti_shown *shown) {
     dvt_array *packed = x, *host;
@@ -62,7 +62,7 @@ static dvt_array *dvti_fetch_shown(dvt_array *x, const dvti_shown *shown) {
             side = (side - cuts) & cuts; /* the next subset of cuts */
         } while (side);
     }
-    if (dvti_is_main_memory(packed->storage->ctx) && dvt_is_contiguous(packed))
+    if (dvti_is_host_memory(packed->storage->ctx) && dvt_is_contiguous(packed))
         return dvt_wait(packed) == DVT_OK ? packed : NULL;
     host = dvti_array_new("dvt_print", shown->shape, x->dtype, dvt_cpu());
     if (!host || dvti_copy_elements("dvt_print", host, packed) != DVT_OK ||

@@ -187,12 +187,12 @@ DVTI_FN dvt_array *dvti_stored_array(const dvti_stored *stored, dvti_source *in,
     ctx = dvti_ctx(ctx);
     scope = dvt_scope_begin();
     host = dvti_array_new(in->function, shape, stored->dtype,
-                          dvti_is_main_memory(ctx) ? ctx : dvt_cpu());
+                          dvti_is_host_memory(ctx) ? ctx : dvt_cpu());
     if (host)
         filled = fortran_order && shape.ndim > 1
                      ? dvti_fortran_fill(stored, in, host)
                      : dvti_stored_fill(stored, in, dvti_view_of(host).data, dvt_size(host), 0);
-    if (filled && dvti_is_main_memory(ctx))
+    if (filled && dvti_is_host_memory(ctx))
         result = host;
     else if (filled) {
         result = dvti_array_new(in->function, shape, stored->dtype, ctx);
@@ -238,7 +238,7 @@ static void dvti_swap_bytes(unsigned char *at, int bytes, int64_t n) {
 DVTI_FN dvt_array *dvti_stored_host(const char *function, dvt_array *x, dvt_dtype dtype) {
     dvt_array *host;
     bool swap = dvti_host_is_big_endian() && dvt_dtype_size(dtype) > 1;
-    if (!swap && dvti_is_main_memory(x->storage->ctx) && x->dtype == dtype && dvt_is_contiguous(x))
+    if (!swap && dvti_is_host_memory(x->storage->ctx) && x->dtype == dtype && dvt_is_contiguous(x))
         return dvt_wait(x) == DVT_OK ? x : NULL;
     host = dvti_array_new(function, x->shape, dtype, dvt_cpu());
     if (!host || dvti_copy_elements(function, host, x) != DVT_OK || dvt_wait(host) != DVT_OK)

@@ -179,8 +179,8 @@ static bool dvti_plan_initialize(const char *function, dvti_plan *plan, dvt_para
                                  const dvt_ctx_list *ctxs, bool force) {
     if (dvti_param_ready(p) && !force) {
         dvti_log(DVT_LOG_WARNING,
-                 "%s: Parameter '%s' is already initialized, ignoring. Set force_reinit to "
-                 "initialize it again",
+                 "%s: Parameter '%s' is already initialized, ignoring. Call "
+                 "dvt_block_reinitialize to initialize it again",
                  function, dvti_param_name(p));
         return true;
     }

@@ -215,7 +215,8 @@ static bool dvti_load_complete(const dvti_load *load) {
         if (!dvti_load_has(load, load->named.item[k].param)) {
             dvti_fail(DVT_ERR_NAME,
                       "%s: Parameter '%s' is missing in file '%.200s', which "
-                      "contains parameters: %s. Set allow_missing to ignore missing parameters",
+                      "contains parameters: %s. Set "
+                      "allow_missing of dvt_block_load_with to ignore missing parameters",
                       load->function, load->named.item[k].name, load->path,
                       dvti_brief(known, sizeof known, n, dvti_file_name, load->file));
             return false;
@@ -224,8 +225,8 @@ static bool dvti_load_complete(const dvti_load *load) {
         if (!dvti_file_used(load, i)) {
             dvti_fail(DVT_ERR_NAME,
                       "%s: Parameter '%.100s' loaded from file '%.200s' is not "
-                      "present in the net, which contains parameters %s. Set ignore_extra to "
-                      "ignore it",
+                      "present in the net, which contains parameters %s. Set ignore_extra of "
+                      "dvt_block_load_with to ignore it",
                       load->function, dvt_array_list_name(load->file, i), load->path,
                       dvti_brief(known, sizeof known, (int)load->named.count, dvti_named_name,
                                  &load->named));

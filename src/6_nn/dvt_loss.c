@@ -89,7 +89,7 @@ static dvt_array *dvti_loss_cross_entropy(dvt_array *prediction, dvt_array *labe
 static bool dvti_classes_in_range(const char *name, dvt_array *prediction, dvt_array *label) {
     int64_t classes = prediction->shape.dim[prediction->shape.ndim - 1];
     bool good = true;
-    if (!dvti_is_main_memory(label->storage->ctx) || dvt_size(label) == 0)
+    if (!dvti_is_host_memory(label->storage->ctx) || dvt_size(label) == 0)
         return true;
     DVT_MODE_SCOPE(DVT_OFF, DVT_UNCHANGED) {
         DVT_SCOPE {

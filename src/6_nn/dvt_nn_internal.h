@@ -76,7 +76,7 @@ DVTI_FN void dvti_block_name(dvt_block *block);
 DVTI_FN void dvti_param_write_name(dvt_param *p);
 /* Returns the maximum size of a name, with the final 0. */
 DVTI_FN size_t dvti_param_name_size(const dvt_block *block, const char *short_name);
-/* Returns the mean of the copies, in main memory, in the parameter's dtype. It is exact where all
+/* Returns the mean of the copies, in host memory, in the parameter's dtype. It is exact where all
    copies are equal. */
 DVTI_FN dvt_array *dvti_param_average(const char *function, dvt_param *p);
 /* Resolves the contexts of a list: replaces defaults and removes repetitions; an empty list means

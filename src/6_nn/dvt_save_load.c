@@ -107,8 +107,8 @@ static bool dvti_load_check(const dvti_load *load, const dvt_param *p, const cha
     if (p->dtype != saved->dtype && !load->options.cast_dtype) {
         dvti_fail(DVT_ERR_DTYPE,
                   "%s: Failed loading Parameter '%s' from saved params: dtype "
-                  "incompatible expected %s vs saved %s. Set cast_dtype to cast the dtype of saved "
-                  "params",
+                  "incompatible expected %s vs saved %s. Set cast_dtype of "
+                  "dvt_block_load_with to cast the dtype of saved params",
                   load->function, dvti_param_name(p), dvt_dtype_name(p->dtype),
                   dvt_dtype_name(saved->dtype));
         return false;

@@ -147,9 +147,9 @@ static bool dvti_sample_ok(const char *function, const char *what, const dvt_arr
                            const dvt_array *sample, int64_t first, int64_t i) {
     bool same = batch->dtype == sample->dtype && batch->shape.ndim == sample->shape.ndim + 1;
     int k;
-    if (!dvti_is_main_memory(sample->storage->ctx)) {
+    if (!dvti_is_host_memory(sample->storage->ctx)) {
         dvti_fail(DVT_ERR_CONTEXT,
-                  "%s: %s of sample %lld is %s; batches are made in main memory: let the transform "
+                  "%s: %s of sample %lld is %s; batches are made in host memory: let the transform "
                   "return an array on cpu(0), and move whole batches",
                   function, what, (long long)i, dvti_describe(sample));
         return false;

@@ -1,4 +1,4 @@
-/* Datasets: two arrays in main memory, image and label files in MNIST's format, and a transform of
+/* Datasets: two arrays in host memory, image and label files in MNIST's format, and a transform of
    another dataset. They are immutable, so loader threads share them. */
 #include "7_train/dvt_train_internal.h"
 
@@ -30,9 +30,9 @@ static bool dvti_dataset_part_ok(const char *function, const char *what, dvt_arr
         dvti_null(function, what);
         return false;
     }
-    if (!dvti_is_main_memory(part->storage->ctx)) {
+    if (!dvti_is_host_memory(part->storage->ctx)) {
         dvti_fail(DVT_ERR_CONTEXT,
-                  "%s: %s is %s; samples are kept in main memory: copy it with "
+                  "%s: %s is %s; samples are kept in host memory: copy it with "
                   "dvt_copyto(%s, dvt_cpu())",
                   function, what, dvti_describe(part), what);
         return false;

@@ -179,7 +179,7 @@ DVTI_THREAD_MAIN(dvti_worker_run) {
             made.state = DVTI_MADE_FAILED;
             made.status = DVT_ERR_HOST_MEMORY;
             snprintf(made.message, sizeof made.message,
-                     "dvt_loader_next: no main memory left for the numbers of a batch's samples");
+                     "dvt_loader_next: no host memory left for the numbers of a batch's samples");
         }
         if (generation == l->generation) {
             l->slot[batch % l->slots] = made;
@@ -272,7 +272,7 @@ static bool dvti_ring_take(dvt_loader *l, dvt_array **x, dvt_array **y) {
         dvti_ring_restart(l);
     } else if (!dvti_made_give(slot)) {
         status = DVT_ERR_HOST_MEMORY;
-        snprintf(message, sizeof message, "dvt_loader_next: no main memory left for the batch");
+        snprintf(message, sizeof message, "dvt_loader_next: no host memory left for the batch");
     } else {
         *x = slot->x;
         *y = slot->y;
@@ -283,7 +283,7 @@ static bool dvti_ring_take(dvt_loader *l, dvt_array **x, dvt_array **y) {
     }
     dvti_mutex_unlock(&l->lock);
     if (logged)
-        dvti_fail_again(status, message);
+        dvti_fail_relay(status, message);
     else if (status != DVT_OK)
         dvti_fail(status, "%s", message);
     return status == DVT_OK;

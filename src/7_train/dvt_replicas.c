@@ -259,10 +259,10 @@ static dvt_status dvti_trainer_start_sum(const dvt_trainer *t, bool fresh_only) 
     return status;
 }
 
-/* Waits for the first context when context k is a CPU and the first is not. A copy from main memory
+/* Waits for the first context when context k is a CPU and the first is not. A copy from host memory
    into a busy queue must buffer the bytes, and that could fail in the middle of the sum. */
 static dvt_status dvti_trainer_drain(const dvt_trainer *t, int k) {
-    if (!dvti_is_main_memory(t->ctxs.ctx[k]) || dvti_is_main_memory(t->ctxs.ctx[0]) || !t->n)
+    if (!dvti_is_host_memory(t->ctxs.ctx[k]) || dvti_is_host_memory(t->ctxs.ctx[0]) || !t->n)
         return DVT_OK;
     return dvt_wait(dvti_trainer_at(t, 0, 0)->weight);
 }

@@ -94,7 +94,7 @@ typedef enum dvti_transform_kind {
     DVTI_TRANSFORM_CUSTOM
 } dvti_transform_kind;
 
-/* Returns whether each result element depends on one pixel and its channel only:
+/* Returns whether each result element depends on one pixel and its channel only. That holds for
    dvt_transform_to_tensor, then any number of dvt_transform_normalize. *as_tensor is false at the
    start of a chain, and becomes true at dvt_transform_to_tensor. */
 DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_tensor);

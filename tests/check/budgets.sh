@@ -4,10 +4,10 @@
 # versions of GCC get another 15 %. A change that needs more raises a limit here and says why.
 # `make bench-budgets` measures seconds. Environment: BUILD, CC, LIBRARY.
 . tests/lib.sh
-HEADER=2600000 # bytes of devtensor.h; the goal is 2300000
-TEXT=1206000   # bytes of text at -O2; the goal is 1000000
-AVX2=237       # functions of the ISA target, one for each elementwise row and float type
-AVX512=260
+HEADER=2300000 # bytes of devtensor.h
+TEXT=1133000   # bytes of text at -O2; the aim is 1000000
+AVX2=243       # functions of the ISA target, one for each elementwise row and float type,
+AVX512=266     # and one for each family of kernels
 
 below() { # number, limit, name
     if [ "$1" -le "$2" ]; then pass; else fail "$3" "$1; at most $2"; fi

@@ -1,4 +1,4 @@
-/* A registry for layers.sh, which links the layers below 3_kernels without it: one backend, in main
+/* A registry for layers.sh, which links the layers below 3_kernels without it: one backend, in host
    memory, that runs no kernel. Shows that 2_core works with a backend that it does not know. */
 #include "2_core/dvt_core.h"
 

@@ -65,7 +65,10 @@ asks() {
     found=$(cd "$1" && grep -rnE \
         '\<DVT_DEVICE_(CPU|GPU)\>|kind->(type|name|simulates)|backend->name' \
         4_ops 5_grad 5_io 6_nn 7_train | grep -vE '^(4_ops/dvt_op_check|5_io/dvt_print)\.c:')
-    [ -z "$found" ] || { echo "$found"; echo "ask dvti_supports, or dvti_is_main_memory"; return 1; }
+    [ -z "$found" ] && return
+    echo "$found"
+    echo "ask dvti_supports, or dvti_is_host_memory"
+    return 1
 }
 refuses() { # LINE, which the check must find
     rm -rf "$D/src"

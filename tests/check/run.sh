@@ -79,10 +79,7 @@ words() { # the pattern does not match itself
 try "no markers of unfinished work" words
 
 if has "$PYTHON" && has git && git rev-parse --git-dir >/dev/null 2>&1; then
-    "$PYTHON" tests/check/prose.py --count >"$BUILD/prose.txt" # only counted so far
-    awk '{ n[$1] += $3 }
-        END { for (rule in n) print "note: prose: " n[rule] " places of rule " rule }' \
-        "$BUILD/prose.txt"
+    try "width, sentences and words of comments and documents" "$PYTHON" tests/check/prose.py
 fi
 
 # ---- documents ----

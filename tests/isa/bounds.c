@@ -140,8 +140,9 @@ void bounds_check(const bounds_call *call) {
 }
 
 void bounds_seen(bounds_table table, size_t offset, size_t bytes) {
+    const size_t word = sizeof(void *), end = (offset + bytes + word - 1) / word;
     size_t member;
-    for (member = offset / sizeof(void *); member * sizeof(void *) < offset + bytes; member++)
+    for (member = offset / word; member < end; member++)
         seen[table][member] = 1;
 }
 

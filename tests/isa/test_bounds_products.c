@@ -8,8 +8,8 @@ typedef struct product_how {
     bool wide;
     int64_t rows, cols, depth;
     int64_t a_row, a_k, b_row, c_row;
-    int start; /* as in test_gemm_kernels.c: continues C, one zero, or a bias per row */
-    int way;   /* multiply, multiply_around, pack_on_the_way */
+    int start;   /* as in test_gemm_kernels.c: continues C, one zero, or a bias per row */
+    int variant; /* multiply, multiply_stream, multiply_packing */
     dvt_dtype dtype;
 } product_how;
 
@@ -37,14 +37,14 @@ static void run_product(const dvti_simd *target, void *const *at, const void *us
     p.c_row = how->c_row;
     p.start = how->start ? at[4] : NULL;
     p.start_row = how->start == 2;
-    if (how->way == 2 && how->cols <= by->width)
-        done = by->pack_on_the_way(&p, how->b_row, at[5]);
+    if (how->variant == 2 && how->cols <= by->width)
+        done = by->multiply_packing(&p, how->b_row, at[5]);
     p.rows -= done;
     p.a = (const char *)p.a + done * p.a_row * by->size;
     p.c = (char *)p.c + done * p.c_row * by->size;
     if (p.start)
         p.start = (const char *)p.start + done * p.start_row * by->size;
-    (how->way == 1 ? by->multiply_around : by->multiply)(&p);
+    (how->variant == 1 ? by->multiply_stream : by->multiply)(&p);
 }
 
 static void check_product(product_how *how, bool transposed) {
@@ -57,16 +57,16 @@ static void check_product(product_how *how, bool transposed) {
     how->a_k = transposed ? how->rows + how->cols % 3 : 1;
     how->b_row = how->cols + how->rows % 3;
     how->c_row =
-        how->way == 1 ? (how->cols + lanes - 1) / lanes * lanes : how->cols + how->rows % 2;
+        how->variant == 1 ? (how->cols + lanes - 1) / lanes * lanes : how->cols + how->rows % 2;
     for (k = 0; k < how->depth; k++)
         table[k] = k * how->b_row;
     c = (how->rows - 1) * how->c_row + how->cols;
     bounds_reads(&call, own, (how->rows - 1) * how->a_row + (how->depth - 1) * how->a_k + 1);
     bounds_reads(&call, own, (how->depth - 1) * how->b_row + how->cols);
     bounds_reads(&call, DVT_I64, how->depth)->set = table;
-    bounds_writes(&call, own, c, c)->align = how->way == 1 ? 64 : 0;
+    bounds_writes(&call, own, c, c)->align = how->variant == 1 ? 64 : 0;
     bounds_reads(&call, own, how->start == 2 ? how->rows : 1);
-    if (how->way == 2)
+    if (how->variant == 2)
         bounds_writes(&call, own, WIDEST_PANEL * how->depth, 0);
     bounds_check(&call);
 }
@@ -80,10 +80,10 @@ static void check_products(void) {
     for (wide = 0; wide < 2; wide++)
         for (how.cols = 1; how.cols <= 100; how.cols++)
             for (how.rows = 1; how.rows <= 14; how.rows += how.cols % 16 ? 3 : 1)
-                for (how.way = 0; how.way < 3; how.way++) {
+                for (how.variant = 0; how.variant < 3; how.variant++) {
                     how.wide = wide != 0;
                     how.start = (int)(how.cols + how.rows) % 3;
-                    if (how.way && !how.start)
+                    if (how.variant && !how.start)
                         how.start = 1;
                     how.depth = how.rows % 4 ? 3 : 19;
                     check_product(&how, (how.cols + how.rows) % 2 != 0);
@@ -91,8 +91,8 @@ static void check_products(void) {
     BOUNDS_SEEN(BOUNDS_GEMM, dvti_simd_gemm, size);
     BOUNDS_SEEN(BOUNDS_GEMM, dvti_simd_gemm, width);
     BOUNDS_SEEN(BOUNDS_GEMM, dvti_simd_gemm, multiply);
-    BOUNDS_SEEN(BOUNDS_GEMM, dvti_simd_gemm, multiply_around);
-    BOUNDS_SEEN(BOUNDS_GEMM, dvti_simd_gemm, pack_on_the_way);
+    BOUNDS_SEEN(BOUNDS_GEMM, dvti_simd_gemm, multiply_stream);
+    BOUNDS_SEEN(BOUNDS_GEMM, dvti_simd_gemm, multiply_packing);
 }
 
 /* ---- vectors ---- */
@@ -167,18 +167,18 @@ static void check_vectors(void) {
 static void run_packing(const dvti_simd *target, void *const *at, const void *user) {
     const product_how *how = (const product_how *)user;
     const dvti_simd_gemm *by = gemm_of(target, how->wide);
-    if (how->way == 2)
+    if (how->variant == 2)
         by->transpose_exactly(at[0], how->c_row, at[1], how->b_row, how->rows, how->cols);
     else
-        (how->way ? by->transpose : by->copy)(at[0], how->c_row, at[1], how->dtype, how->b_row,
-                                              how->rows, how->cols);
+        (how->variant ? by->transpose : by->copy)(at[0], how->c_row, at[1], how->dtype, how->b_row,
+                                                  how->rows, how->cols);
 }
 
 static void check_packing(product_how *how) {
     const dvt_dtype own = how->wide ? DVT_F64 : DVT_F32;
-    const int64_t lanes = how->wide ? 8 : 16, lines = how->way ? how->cols : how->rows;
-    const int64_t each = how->way ? how->rows : how->cols;
-    const int64_t full = how->way == 2 ? how->cols : (how->cols + lanes - 1) / lanes * lanes;
+    const int64_t lanes = how->wide ? 8 : 16, lines = how->variant ? how->cols : how->rows;
+    const int64_t each = how->variant ? how->rows : how->cols;
+    const int64_t full = how->variant == 2 ? how->cols : (how->cols + lanes - 1) / lanes * lanes;
     bounds_call call = bounds_of("packing", run_packing, how);
     int64_t n;
     how->c_row = full + how->rows % 2 * lanes;
@@ -197,10 +197,10 @@ static void check_packings(void) {
     for (d = 0; d < 6; d++)
         for (how.rows = 1; how.rows <= 66; how.rows += how.rows < 18 ? 1 : 12)
             for (how.cols = 1; how.cols <= 35; how.cols++)
-                for (how.way = 0; how.way < 3; how.way++) {
+                for (how.variant = 0; how.variant < 3; how.variant++) {
                     how.dtype = dtypes[d];
                     how.wide = dtypes[d] == DVT_F64;
-                    if (how.way < 2 || d == 0 || how.wide)
+                    if (how.variant < 2 || d == 0 || how.wide)
                         check_packing(&how);
                 }
     BOUNDS_SEEN(BOUNDS_GEMM, dvti_simd_gemm, copy);

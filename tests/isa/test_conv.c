@@ -263,12 +263,12 @@ DVT_TEST(convolutions_that_are_cut) {
 }
 
 /* Each method has a shape and an operation that takes it. Every dtype but float32 uses im2col. */
-DVT_TEST(every_way_of_convolution_is_chosen) {
+DVT_TEST(every_algorithm_of_convolution_is_chosen) {
     static const struct {
         shape s;
         dvti_op op;
         dvt_dtype dtype;
-        dvti_conv_way way;
+        dvti_conv_algorithm algorithm;
         dvti_conv_patches patches;
         bool transposed;
     } choices[] = {{{2, 9, 8, 8, 6, 1, 1, {1, 1}, {0, 0}, {1, 1}, 1},
@@ -355,8 +355,8 @@ DVT_TEST(every_way_of_convolution_is_chosen) {
         dvti_launch launch = launch_of(&choices[i].s, choices[i].op, choices[i].dtype, false);
         dvti_conv plan;
         CHECK(dvti_conv_plan(&plan, &launch));
-        CHECK_INT(plan.way, choices[i].way);
-        if (plan.way == DVTI_CONV_DIRECT)
+        CHECK_INT(plan.algorithm, choices[i].algorithm);
+        if (plan.algorithm == DVTI_CONV_DIRECT)
             CHECK_INT(plan.u.direct.patches, choices[i].patches);
         CHECK_INT(plan.transposed, choices[i].transposed);
     }

@@ -247,7 +247,7 @@ DVT_TEST(narrow_products_along_k_are_dots) {
 }
 
 /* A few contiguous columns of many rows: transposed at once and in pieces. */
-DVT_TEST(slim_products_are_chains_too) {
+DVT_TEST(narrow_products_are_chains_too) {
     static const int64_t shapes[][3] = {{64, 500, 10}, {256, 84, 10}, {67, 512, 15}, {1300, 33, 11},
                                         {900, 200, 3}, {73, 300, 9},  {2100, 40, 2}, {300, 513, 7}};
     check_shapes(shapes, DVTI_LENGTH(shapes),

@@ -9,19 +9,20 @@ enum { ROWS = 14, COLS = 131, DEPTH = 261 };
 typedef struct call {
     dvt_dtype dtype;
     int64_t rows, cols, depth;
-    bool transposed_a, panels, odd_table, at_start, on_the_way, around;
+    bool transposed_a, panels, odd_table, at_start, pack_first, stream;
     int start; /* 0: continues C, 1: zero, 2: a bias per row */
 } call;
 
-/* Computes the first rows of a product whose B is packed on the way; p continues with the
+/* Computes the first rows of a product whose B is packed during the call; p continues with the
    others. */
-static void check_on_the_way(const dvti_simd_gemm *by, const call *t, dvti_product *p, guard g) {
+static void check_multiply_packing(const dvti_simd_gemm *by, const call *t, dvti_product *p,
+                                   guard g) {
     const int64_t n = p->depth * by->width;
     char *panel = (char *)place(g, n * by->size, t->at_start);
     int64_t i, done, untouched = 0;
     for (i = 0; i < n; i++)
         dvti_store_f64(panel, t->dtype, i, 99);
-    done = by->pack_on_the_way(p, t->cols, panel);
+    done = by->multiply_packing(p, t->cols, panel);
     CHECK(done >= 0 && done <= p->rows && (!done || t->cols == by->width));
     CHECK(done || t->cols < by->width || t->rows < ROWS);
     for (i = 0; i < n; i++) {
@@ -29,7 +30,7 @@ static void check_on_the_way(const dvti_simd_gemm *by, const call *t, dvti_produ
         untouched += value == 99;
         if (done && !same_bits(value, dvti_load_f64(p->b, t->dtype,
                                                     i / by->width * t->cols + i % by->width))) {
-            dvt_test_check(false, __FILE__, __LINE__, "panel of %d terms at %d", (int)p->depth,
+            dvt_test_check(false, __FILE__, __LINE__, "panel of depth %d at %d", (int)p->depth,
                            (int)i);
             return;
         }
@@ -47,10 +48,10 @@ static void check_call(const dvti_simd_gemm *by, const call *t, const guard *g) 
     static int64_t table[DEPTH];
     const int64_t s = by->size, rows = t->rows, cols = t->cols, depth = t->depth;
     const int64_t a_n = rows * depth,
-                  c_row = t->around ? cols / (64 / s) * (64 / s) + 64 / s : cols + GAP;
+                  c_row = t->stream ? cols / (64 / s) * (64 / s) + 64 / s : cols + GAP;
     const int64_t panels = (cols + by->width - 1) / by->width;
     const int64_t b_n = t->panels ? panels * by->width * depth : depth * cols;
-    const int64_t c_n = t->around ? rows * c_row : rows ? (rows - 1) * c_row + cols : 0;
+    const int64_t c_n = t->stream ? rows * c_row : rows ? (rows - 1) * c_row + cols : 0;
     double bias[ROWS], gap = -77;
     dvti_product p;
     char *a = (char *)place(g[0], a_n * s, t->at_start);
@@ -88,9 +89,9 @@ static void check_call(const dvti_simd_gemm *by, const call *t, const guard *g) 
                             sum);
             expected[i * COLS + j] = sum;
         }
-    if (t->on_the_way && cols <= by->width)
-        check_on_the_way(by, t, &p, g[3]);
-    (t->around ? by->multiply_around : by->multiply)(&p);
+    if (t->pack_first && cols <= by->width)
+        check_multiply_packing(by, t, &p, g[3]);
+    (t->stream ? by->multiply_stream : by->multiply)(&p);
     for (i = 0; i < c_n; i++) {
         double value = dvti_load_f64(c, t->dtype, i);
         j = i % c_row;
@@ -124,9 +125,9 @@ DVT_TEST(product_kernels_at_every_size) {
             t.panels = draw() % 2;
             t.odd_table = draw() % 2;
             t.at_start = draw() % 4 == 0;
-            t.on_the_way = !t.panels && !t.odd_table;
+            t.pack_first = !t.panels && !t.odd_table;
             t.start = (int)(i / (int64_t)cols / ROWS);
-            t.around = t.start && draw() % 2;
+            t.stream = t.start && draw() % 2;
             FOR_EACH_TARGET(check_call(d ? dvti_simd_products_of(target)->f64
                                          : dvti_simd_products_of(target)->f32,
                                        &t, g));

@@ -28,7 +28,7 @@ static dvti_view planes_of(const pool_case *c, void *data, bool windows) {
     return view;
 }
 
-static void run_pool(const char *isa, int threads, const pool_case *c, dvti_op op, bool past_relu,
+static void run_pool(const char *isa, int threads, const pool_case *c, dvti_op op, bool relu_masked,
                      void *x, void *g, void *out) {
     bool forward = op == DVTI_OP_max_pool2d || op == DVTI_OP_avg_pool2d;
     dvti_launch launch;
@@ -47,7 +47,7 @@ static void run_pool(const char *isa, int threads, const pool_case *c, dvti_op o
         launch.i[4 + k] = c->padding[k];
     }
     launch.i[6] = c->inside;
-    launch.i[7] = past_relu;
+    launch.i[7] = relu_masked;
     CHECK(dvt_set_cpu_isa(isa) == DVT_OK);
     CHECK(dvt_set_num_threads(threads) == DVT_OK);
     dvti_cpu_run(&launch);
@@ -58,7 +58,7 @@ static void run_pool(const char *isa, int threads, const pool_case *c, dvti_op o
 static const struct {
     const char *name;
     dvti_op op;
-    bool past_relu;
+    bool relu_masked;
 } pools[] = {{"max", DVTI_OP_max_pool2d, false},
              {"mean", DVTI_OP_avg_pool2d, false},
              {"max's gradient", DVTI_OP_max_pool2d_data, false},
@@ -104,13 +104,14 @@ static void check_pool(const pool_case *c, int mode, bool at_end) {
         float *out = (float *)(at_end ? guard_end(out_memory, bytes) : guard_start(out_memory));
         double bound = bound_of(c, pools[which].op);
         bool compare = false;
-        for (k = 0; pools[which].past_relu && k < xs; k++)
+        for (k = 0; pools[which].relu_masked && k < xs; k++)
             x[k] = x[k] < 0 ? 0 : x[k];
-        run_pool("reference", 1, c, pools[which].op, pools[which].past_relu, x, g, expected);
+        run_pool("reference", 1, c, pools[which].op, pools[which].relu_masked, x, g, expected);
         FOR_EACH_TARGET(for (threads = 1; threads <= 2; threads++) {
             int64_t bad = -1;
             memset(out, 0x55, bytes);
-            run_pool(target->name, threads, c, pools[which].op, pools[which].past_relu, x, g, out);
+            run_pool(target->name, threads, c, pools[which].op, pools[which].relu_masked, x, g,
+                     out);
             for (k = 0; k < n; k++) {
                 if (!(fabs((double)out[k] - expected[k]) <= bound) &&
                     !same_bits_f32(out[k], expected[k]))

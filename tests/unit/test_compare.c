@@ -136,7 +136,7 @@ DVT_TEST(compare_records_nothing) {
 DVT_TEST(compare_stays_on_its_context) {
     dvt_stats before;
     dvt_array *x, *y;
-    NEEDS_NO_GPU("GPUs made of main memory");
+    NEEDS_NO_GPU("GPUs made of host memory");
     dvt_set_virtual_gpus(2, 0);
     x = dvt_copyto(DVT_ARRAY(double, DVT_SHAPE(2), dvt_cpu(), 1, 2), dvt_gpu(0));
     y = dvt_copyto(x, dvt_gpu(1));
@@ -159,7 +159,7 @@ DVT_TEST(compare_stays_on_its_context) {
 DVT_TEST(synchronize_waits_for_one_context) {
     dvt_stats before;
     dvt_array *x;
-    NEEDS_NO_GPU("GPUs made of main memory");
+    NEEDS_NO_GPU("GPUs made of host memory");
     dvt_set_virtual_gpus(2, 0);
     CHECK_INT(dvt_synchronize(dvt_cpu()), DVT_OK);
     CHECK_INT(dvt_synchronize(dvt_gpu(1)), DVT_OK); /* unused so far */

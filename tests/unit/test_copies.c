@@ -292,7 +292,7 @@ DVT_TEST(copies_transfer_guard) {
         CHECK(isnan(dvt_item(dvt_index(dvt_index(x, 0), 0))));
         CHECK(strstr(dvt_error(), "transfer guard") && strstr(dvt_error(), "dvt_copyto"));
         dvt_clear_error();
-        /* explicit copies and reads of main memory are allowed */
+        /* explicit copies and reads of host memory are allowed */
         CHECK_INT(dvt_to_host(dvt_copyto(x, dvt_cpu()), out, sizeof out), DVT_OK);
         CHECK(out[5] == 6);
         CHECK_INT(dvt_to_host(here, out, sizeof out), DVT_OK);

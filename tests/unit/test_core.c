@@ -157,7 +157,7 @@ DVT_TEST(core_virtual_gpus_setting) {
 DVT_TEST(core_virtual_gpu_memory) {
     dvt_device_info info;
     dvt_array *x;
-    NEEDS_NO_GPU("the memory of a GPU made of main memory");
+    NEEDS_NO_GPU("the memory of a GPU made of host memory");
     dvt_set_virtual_gpus(2, 10000);
     CHECK_INT(dvt_device_query(dvt_gpu(1), &info), DVT_OK);
     CHECK(info.is_virtual && info.memory_total == 10000 && info.memory_free == 10000);

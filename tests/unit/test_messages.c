@@ -126,7 +126,7 @@ DVT_TEST(messages_name_the_gpu_to_copy_to) {
 DVT_TEST(messages_of_memory_say_the_shape) {
     CHECK_INT(dvt_set_virtual_gpus(1, 4096), DVT_OK);
     dvt_zeros(DVT_SHAPE(1 << 20, 1 << 30), DVT_F32, dvt_cpu());
-    check_message(DVT_ERR_HOST_MEMORY, "dvt_zeros: no main memory left for an array of shape ",
+    check_message(DVT_ERR_HOST_MEMORY, "dvt_zeros: no host memory left for an array of shape ",
                   "(1048576, 1073741824), float32,", "4503599627370496 bytes");
     dvt_ones(DVT_SHAPE(100, 20), DVT_F64, dvt_gpu(0));
     check_message(DVT_ERR_DEVICE_MEMORY, "dvt_ones: 16000 bytes wanted for an array of shape ",
@@ -225,6 +225,10 @@ DVT_TEST(messages_of_shapes_with_too_many_axes) {
     check_message(DVT_ERR_SHAPE,
                   "dvt_zeros: shape (1, 2, 1, 1, 1, 1, 1, 3, ...: 9 axes); expected 0 to 8 axes",
                   NULL, NULL);
+    /* DVT_COUNT counts more than 16 arguments as 17. */
+    CHECK(!dvt_zeros(DVT_SHAPE(2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2), DVT_F32,
+                     dvt_cpu()));
+    check_message(DVT_ERR_SHAPE, "dvt_zeros: ", "17 axes); expected 0 to 8 axes", NULL);
     dvt_reshape(here(DVT_SHAPE(30)), nine);
     check_message(DVT_ERR_SHAPE, "dvt_reshape: x is float32 (30,)", "3, ...: 9 axes)",
                   "expected 0 to 8 axes");

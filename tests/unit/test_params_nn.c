@@ -274,7 +274,7 @@ static void append_log(void *user, dvt_log_level level, const char *message) {
 DVT_TEST(params_already_initialized_warning) {
     dvt_block *net = dense_in(2, 2);
     char expected[120];
-    snprintf(expected, sizeof expected, "Parameter '%s' is already initialized, ignoring. Set",
+    snprintf(expected, sizeof expected, "Parameter '%s' is already initialized, ignoring. Call",
              dvt_param_name(dvt_block_param(net, "weight")));
     logged[0] = 0;
     dvt_set_logger(append_log, NULL);

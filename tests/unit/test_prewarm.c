@@ -13,7 +13,7 @@ DVT_TEST(prewarm_does_nothing_on_the_cpu) {
     CHECK_INT(dvt_error_code(), DVT_OK);
 }
 
-DVT_TEST(prewarm_does_nothing_in_main_memory) {
+DVT_TEST(prewarm_does_nothing_in_host_memory) {
     dvt_memory_stats stats;
     if (dvt_num_gpus() > 0)
         SKIP("this machine has a GPU");

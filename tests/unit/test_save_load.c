@@ -200,7 +200,7 @@ DVT_TEST(files_missing_and_extra) {
     CHECK_INT(dvt_block_load_with(net, path, &options, no_contexts()), DVT_ERR_NAME);
     error_has("Parameter '2.weight' loaded from file '");
     error_has("is not present in the net, which contains parameters '0.weight', '0.bias', "
-              "'1.weight', '1.bias'. Set ignore_extra to ignore it");
+              "'1.weight', '1.bias'. Set ignore_extra of dvt_block_load_with to ignore it");
     dvt_clear_error();
     check_untouched(net);
     options.ignore_extra = true;
@@ -232,7 +232,8 @@ DVT_TEST(files_with_other_shapes_and_dtypes) {
     entries[3].shape = DVT_SHAPE(1);
     write_file(entries, 4, DVT_F64);
     CHECK_INT(dvt_block_load(net, path, no_contexts()), DVT_ERR_DTYPE);
-    error_has("dtype incompatible expected float32 vs saved float64. Set cast_dtype to cast the "
+    error_has("dtype incompatible expected float32 vs saved float64. Set cast_dtype of "
+              "dvt_block_load_with to cast the "
               "dtype of saved params");
     dvt_clear_error();
     check_untouched(net);

@@ -9,7 +9,7 @@
 
 DVT_TEST(virtual_results_equal_the_cpus) {
     dvt_array *host, *x, *y;
-    NEEDS_NO_GPU("GPUs made of main memory");
+    NEEDS_NO_GPU("GPUs made of host memory");
     CHECK_INT(dvt_set_virtual_gpus(2, 0), DVT_OK);
     CHECK_INT(dvt_num_gpus(), 2);
     CHECK_STR(dvt_gpu_reason(), "");
@@ -34,7 +34,7 @@ DVT_TEST(virtual_results_equal_the_cpus) {
 
 DVT_TEST(virtual_contexts_do_not_mix) {
     dvt_array *a, *b;
-    NEEDS_NO_GPU("GPUs made of main memory");
+    NEEDS_NO_GPU("GPUs made of host memory");
     dvt_set_virtual_gpus(2, 0);
     a = dvt_ones(DVT_SHAPE(2), DVT_F32, dvt_gpu(0));
     b = dvt_ones(DVT_SHAPE(2), DVT_F32, dvt_gpu(1));
@@ -54,7 +54,7 @@ DVT_TEST(virtual_contexts_do_not_mix) {
 
 DVT_TEST(virtual_memory_has_a_limit) {
     dvt_device_info info;
-    NEEDS_NO_GPU("GPUs made of main memory");
+    NEEDS_NO_GPU("GPUs made of host memory");
     dvt_set_virtual_gpus(1, 1 << 20);
     DVT_SCOPE {
         dvt_array *half = dvt_zeros(DVT_SHAPE(1 << 17), DVT_F32, dvt_gpu(0));
@@ -95,7 +95,7 @@ DVT_TEST(virtual_transfers_are_counted) {
     dvt_stats s;
     dvt_array *host, *a, *b;
     float values[10];
-    NEEDS_NO_GPU("GPUs made of main memory");
+    NEEDS_NO_GPU("GPUs made of host memory");
     dvt_set_virtual_gpus(2, 0);
     host = dvt_ones(DVT_SHAPE(10), DVT_F32, dvt_cpu());
     dvt_reset_stats();
@@ -124,7 +124,7 @@ DVT_TEST(virtual_transfers_are_counted) {
 DVT_TEST(virtual_uploads_take_a_snapshot) {
     static float small[16], large[100000];
     dvt_array *slow, *x, *y;
-    NEEDS_NO_GPU("GPUs made of main memory");
+    NEEDS_NO_GPU("GPUs made of host memory");
     dvt_set_virtual_gpus(1, 0);
     slow = dvt_full(DVT_SHAPE(300000), 0.5, DVT_F32, dvt_gpu(0));
     for (int i = 0; i < 5; i++)
@@ -162,7 +162,7 @@ static dvt_array *copy_around(int i, dvt_array **second) {
 }
 
 DVT_TEST(virtual_copies_between_devices_are_in_order) {
-    NEEDS_NO_GPU("GPUs made of main memory");
+    NEEDS_NO_GPU("GPUs made of host memory");
     dvt_set_virtual_gpus(3, 0);
     for (int i = 0; i < 20; i++)
         DVT_SCOPE {
@@ -176,7 +176,7 @@ DVT_TEST(virtual_copies_between_devices_are_in_order) {
 
 /* Fills the queues beyond their capacity, and closes them while commands of other devices wait. */
 DVT_TEST(virtual_queues_fill_and_close) {
-    NEEDS_NO_GPU("GPUs made of main memory");
+    NEEDS_NO_GPU("GPUs made of host memory");
     for (int round = 0; round < 5; round++) {
         dvt_set_virtual_gpus(4, 0);
         DVT_SCOPE {
@@ -196,7 +196,7 @@ DVT_TEST(virtual_queues_fill_and_close) {
 
 DVT_TEST(virtual_strided_views_cross_contexts) {
     dvt_array *host, *x, *y;
-    NEEDS_NO_GPU("GPUs made of main memory");
+    NEEDS_NO_GPU("GPUs made of host memory");
     dvt_set_virtual_gpus(2, 0);
     host = dvt_reshape(dvt_arange(0, 12, 1, DVT_I32, dvt_cpu()), DVT_SHAPE(3, 4));
     x = dvt_copyto(dvt_t(host), dvt_gpu(0));
@@ -229,7 +229,7 @@ static void *work_on_all(void *user) {
 DVT_TEST(virtual_many_callers) {
     pthread_t thread[4];
     int bad[4] = {0, 0, 0, 0};
-    NEEDS_NO_GPU("GPUs made of main memory");
+    NEEDS_NO_GPU("GPUs made of host memory");
     dvt_set_virtual_gpus(3, 0);
     for (int i = 0; i < 4; i++)
         CHECK_INT(pthread_create(&thread[i], NULL, work_on_all, &bad[i]), 0);
@@ -279,7 +279,7 @@ DVT_TEST(virtual_forked_child) {
     dvt_array *x;
     pid_t process;
     int status = -1;
-    NEEDS_NO_GPU("GPUs made of main memory");
+    NEEDS_NO_GPU("GPUs made of host memory");
     dvt_set_virtual_gpus(2, 0);
     x = dvt_full(DVT_SHAPE(200000), 1, DVT_F32, dvt_gpu(0));
     for (int i = 0; i < 5; i++)

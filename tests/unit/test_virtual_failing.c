@@ -24,7 +24,7 @@ static void finish(void) {
 
 DVT_TEST(virtual_failing_command_is_reported_by_the_next_wait) {
     dvt_array *x, *y, *other;
-    NEEDS_NO_GPU("GPUs made of main memory");
+    NEEDS_NO_GPU("GPUs made of host memory");
     start();
     x = dvt_ones(DVT_SHAPE(4), DVT_F32, dvt_gpu(0));
     other = dvt_ones(DVT_SHAPE(4), DVT_F32, dvt_gpu(1));
@@ -57,7 +57,7 @@ DVT_TEST(virtual_failing_command_is_reported_by_the_next_wait) {
 
 DVT_TEST(virtual_failing_source_of_a_copy) {
     dvt_array *x, *y;
-    NEEDS_NO_GPU("GPUs made of main memory");
+    NEEDS_NO_GPU("GPUs made of host memory");
     start();
     x = dvt_ones(DVT_SHAPE(300000), DVT_F32, dvt_gpu(0));
     for (int i = 0; i < 4; i++)
@@ -76,7 +76,7 @@ DVT_TEST(virtual_failing_source_of_a_copy) {
 }
 
 DVT_TEST(virtual_failing_is_seen_by_wait_all) {
-    NEEDS_NO_GPU("GPUs made of main memory");
+    NEEDS_NO_GPU("GPUs made of host memory");
     start();
     dvt_ones(DVT_SHAPE(3), DVT_F32, dvt_gpu(0));
     dvt_ones(DVT_SHAPE(3), DVT_F32, dvt_gpu(1));

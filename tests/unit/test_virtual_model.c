@@ -52,7 +52,7 @@ DVT_TEST(virtual_model_numbers) {
 
 DVT_TEST(virtual_model_copies) {
     double start;
-    NEEDS_NO_GPU("GPUs made of main memory");
+    NEEDS_NO_GPU("GPUs made of host memory");
     model_begin(1, 4, 0, 0);
     DVT_SCOPE {
         dvt_array *x, *y;
@@ -75,7 +75,7 @@ DVT_TEST(virtual_model_copies) {
 
 DVT_TEST(virtual_model_operations) {
     double start;
-    NEEDS_NO_GPU("GPUs made of main memory");
+    NEEDS_NO_GPU("GPUs made of host memory");
     model_begin(0, 0, 0.25, 16);
     DVT_SCOPE {
         dvt_array *a = dvt_ones(DVT_SHAPE(2, 3), DVT_F32, dvt_gpu(0)),
@@ -149,7 +149,7 @@ static double two_products(int gpus) {
 
 DVT_TEST(virtual_model_exercises) {
     double one_by_one, kept;
-    NEEDS_NO_GPU("GPUs made of main memory");
+    NEEDS_NO_GPU("GPUs made of host memory");
     model_begin(16, 0, 0.5, 0);
     one_by_one = thousand_products(false);
     kept = thousand_products(true);
@@ -168,7 +168,7 @@ DVT_TEST(virtual_model_waits) {
     double start, modeled;
     int round;
     float sums[2];
-    NEEDS_NO_GPU("GPUs made of main memory");
+    NEEDS_NO_GPU("GPUs made of host memory");
     for (round = 0; round < 2; round++)
         DVT_SCOPE {
             dvt_array *x;

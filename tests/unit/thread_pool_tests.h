@@ -244,20 +244,20 @@ POOL_TEST(small_jobs_accumulate) {
     dvti_parallel_for(4, DVTI_HOT_NS / 4, visit, j);
     CHECK_INT(j->ranges, 1);
     CHECK(pool->small <= 0 && pool->owed <= 0);
-    dvti_parallel_soon(4, DVTI_HOT_NS / 4, visit, j);
+    dvti_parallel_fine(4, DVTI_HOT_NS / 4, visit, j);
     CHECK_INT(j->ranges, 2);
     CHECK_INT(j->ranges_of_caller, 2);
     CHECK(pool->small >= DVTI_HOT_NS && pool->owed <= 0);
     pool->small = most - DVTI_HOT_NS;
     pool->small_since = 1e-9; /* long ago */
-    dvti_parallel_soon(4, DVTI_HOT_NS / 4, visit, j);
+    dvti_parallel_fine(4, DVTI_HOT_NS / 4, visit, j);
     CHECK_INT(j->ranges, 3);
     CHECK(pool->small <= 0 && pool->owed <= 0);
     CHECK_INT(dvti_atomic_load(&pool->sleeping), 1);
     pool->small = most - DVTI_HOT_NS;
     pool->small_since = dvt_seconds() + 100; /* recent, even on a slow machine */
     pool->alone_until = 0;
-    dvti_parallel_soon(4, DVTI_HOT_NS / 4, visit, j);
+    dvti_parallel_fine(4, DVTI_HOT_NS / 4, visit, j);
     CHECK_INT(j->ranges, 5);
     CHECK(pool->small <= 0 && pool->owed <= 0); /* reset, because a worker was woken */
     for (i = 0; i < 4; i++)
@@ -385,6 +385,7 @@ POOL_TEST(several_callers) {
 
 #if !defined(_WIN32)
 POOL_TEST(without_new_threads) {
+    pool->alone_until = pool->retry_at = 0; /* of tests that ran before */
     dvt_set_num_threads(1);
     run_job(10, LARGE);
     dvti_pool_stop(pool); /* the pool has no workers now */

@@ -37,7 +37,7 @@ DVTI_INLINE V(f) V(cos_parts)(V(f) r, V(f) low, V(f) z, V(f) * tail) {
 }
 
 /* Returns the sine of x plus `turn` quarter turns. */
-DVTI_INLINE V(f) V(sin_turned)(V(f) x, int32_t turn) {
+DVTI_INLINE V(f) V(sin_quarter)(V(f) x, int32_t turn) {
     V(f) low, r, z, s, c, rest;
     V(i) n;
     V(m) even;
@@ -52,11 +52,11 @@ DVTI_INLINE V(f) V(sin_turned)(V(f) x, int32_t turn) {
 
 DVTI_INLINE V(f) V(sin)(V(f) x) {
     /* r + low of -0 would be +0 */
-    return V(select)(V(eq)(x, V(zero)()), x, V(sin_turned)(x, 0));
+    return V(select)(V(eq)(x, V(zero)()), x, V(sin_quarter)(x, 0));
 }
 
 DVTI_INLINE V(f) V(cos)(V(f) x) {
-    return V(sin_turned)(x, 1);
+    return V(sin_quarter)(x, 1);
 }
 
 /* Returns sine / cosine, or minus its reciprocal. Divides the larger terms, then adds the remainder

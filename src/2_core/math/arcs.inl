@@ -39,14 +39,14 @@ DVTI_INLINE V(f) V(acos)(V(f) x) {
     return V(select)(large, r, small);
 }
 
-/* Returns atan(least / most), 0 <= least <= most; where `turned`, atan(most / least). */
-DVTI_INLINE V(f) V(atan_of)(V(f) least, V(f) most, V(m) turned) {
+/* Returns atan(least / most), 0 <= least <= most; where `inverted`, atan(most / least). */
+DVTI_INLINE V(f) V(atan_of)(V(f) least, V(f) most, V(m) inverted) {
     V(f) q = V(div)(least, most), z = V(mul)(q, q), p, r;
     p = DVTI_P8(z, -0.333333015f, 0.199986264f, -0.142650917f, 0.109566577f, -0.084164612f,
                 0.0581781007f, -0.0313945226f, 0.0110290106f, -0.00181872305f);
     p = V(mul)(V(mul)(q, z), p);
     r = V(sub)(V(set)(DVTI_HALF_PI), V(add)(q, V(sub)(p, V(set)(DVTI_HALF_PI_LOW))));
-    return V(select)(turned, r, V(add)(q, p));
+    return V(select)(inverted, r, V(add)(q, p));
 }
 
 DVTI_INLINE V(f) V(atan)(V(f) x) {

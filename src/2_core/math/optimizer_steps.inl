@@ -19,7 +19,7 @@
                Source: Graves, 2013
      adagrad   n <- n + g g, w <- w - a (g / sqrt(n + e) + d w). Source: Duchi et al., 2011 */
 
-/* What one step reads and writes. */
+/* The operands of one step. */
 typedef struct V(step) {
     V(d) g, w, s[3];
 } V(step);

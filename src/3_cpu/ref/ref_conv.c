@@ -2,11 +2,10 @@
    float dtype, one thread. */
 #include "3_cpu/dvt_cpu.h"
 
-/* x (n, c, h, w), w (o, c / groups, kh, kw), y (n, o, oh, ow); input and output channels of a
-   group. */
+/* x (n, c, h, w), w (o, c / groups, kh, kw), y (n, o, oh, ow). The views are contiguous. */
 typedef struct dvti_ref_conv {
     const dvti_view *x, *w, *y;
-    int64_t cg, og;
+    int64_t cg, og; /* input and output channels of a group */
     const int64_t *stride, *padding, *dilation;
 } dvti_ref_conv;
 
@@ -19,15 +18,15 @@ static inline double dvti_ref_conv_get(const dvti_view *v, int64_t a, int64_t b,
 
 /* Finds the row (axis 0) or column of x that window i reads through row or column k of the kernel.
    Returns false for padding. */
-static inline bool dvti_ref_conv_sees(const dvti_ref_conv *p, int axis, int64_t i, int64_t k,
-                                      int64_t *at) {
+static inline bool dvti_ref_conv_source(const dvti_ref_conv *p, int axis, int64_t i, int64_t k,
+                                        int64_t *at) {
     *at = i * p->stride[axis] + k * p->dilation[axis] - p->padding[axis];
     return *at >= 0 && *at < p->x->dim[2 + axis];
 }
 
 /* Finds the window that reads row or column `at` of x through k. Returns false if there is none. */
-static inline bool dvti_ref_conv_seen(const dvti_ref_conv *p, int axis, int64_t at, int64_t k,
-                                      int64_t *i) {
+static inline bool dvti_ref_conv_window(const dvti_ref_conv *p, int axis, int64_t at, int64_t k,
+                                        int64_t *i) {
     const int64_t from = at + p->padding[axis] - k * p->dilation[axis];
     *i = from / p->stride[axis];
     return from >= 0 && from % p->stride[axis] == 0 && *i < p->y->dim[2 + axis];
@@ -39,8 +38,8 @@ static double dvti_ref_conv_forward(const dvti_ref_conv *p, int64_t n, int64_t o
     int64_t c, r, s, row, column;
     for (c = 0; c < p->cg; c++)
         for (r = 0; r < p->w->dim[2]; r++)
-            for (s = 0; s < p->w->dim[3] && dvti_ref_conv_sees(p, 0, i, r, &row); s++)
-                if (dvti_ref_conv_sees(p, 1, j, s, &column))
+            for (s = 0; s < p->w->dim[3] && dvti_ref_conv_source(p, 0, i, r, &row); s++)
+                if (dvti_ref_conv_source(p, 1, j, s, &column))
                     sum += dvti_ref_conv_get(p->w, o, c, r, s) *
                            dvti_ref_conv_get(p->x, n, o / p->og * p->cg + c, row, column);
     return sum;
@@ -53,8 +52,8 @@ static double dvti_ref_conv_data(const dvti_ref_conv *p, int64_t n, int64_t c, i
     int64_t o, r, s, i, j;
     for (o = first; o < first + p->og; o++)
         for (r = 0; r < p->w->dim[2]; r++)
-            for (s = 0; s < p->w->dim[3] && dvti_ref_conv_seen(p, 0, row, r, &i); s++)
-                if (dvti_ref_conv_seen(p, 1, column, s, &j))
+            for (s = 0; s < p->w->dim[3] && dvti_ref_conv_window(p, 0, row, r, &i); s++)
+                if (dvti_ref_conv_window(p, 1, column, s, &j))
                     sum += dvti_ref_conv_get(p->w, o, c % p->cg, r, s) *
                            dvti_ref_conv_get(p->y, n, o, i, j);
     return sum;
@@ -66,8 +65,8 @@ static double dvti_ref_conv_weight(const dvti_ref_conv *p, int64_t o, int64_t c,
     int64_t n, i, j, row, column;
     for (n = 0; n < p->x->dim[0]; n++)
         for (i = 0; i < p->y->dim[2]; i++)
-            for (j = 0; j < p->y->dim[3] && dvti_ref_conv_sees(p, 0, i, r, &row); j++)
-                if (dvti_ref_conv_sees(p, 1, j, s, &column))
+            for (j = 0; j < p->y->dim[3] && dvti_ref_conv_source(p, 0, i, r, &row); j++)
+                if (dvti_ref_conv_source(p, 1, j, s, &column))
                     sum += dvti_ref_conv_get(p->y, n, o, i, j) *
                            dvti_ref_conv_get(p->x, n, o / p->og * p->cg + c, row, column);
     return sum;

@@ -62,7 +62,7 @@ DVTI_INLINE V(n) V(dis_even)(V(l) n) {
 }
 
 /* Returns the sine of x plus `turn` quarter turns, 0 or 1. */
-DVTI_INLINE V(d) V(dsin_turned)(V(d) x, int32_t turn) {
+DVTI_INLINE V(d) V(dsin_quarter)(V(d) x, int32_t turn) {
     V(d) n, result;
     V(pair) r = V(dangle_reduce)(x, &n), s, c;
     V(l) q = V(dquarters)(n, turn);
@@ -74,11 +74,11 @@ DVTI_INLINE V(d) V(dsin_turned)(V(d) x, int32_t turn) {
 }
 
 DVTI_INLINE V(d) V(dsin)(V(d) x) {
-    return V(dsin_turned)(x, 0);
+    return V(dsin_quarter)(x, 0);
 }
 
 DVTI_INLINE V(d) V(dcos)(V(d) x) {
-    return V(dsin_turned)(x, 1);
+    return V(dsin_quarter)(x, 1);
 }
 
 /* Returns sine / cosine, or minus its reciprocal. */
@@ -204,15 +204,15 @@ DVTI_INLINE V(d) V(datan2)(V(d) y, V(d) x) {
     const V(d) most = V(dset)((double)INFINITY), one = V(dset)(1), none = V(dzero)();
     V(d) a = V(dabs)(y), b = V(dabs)(x), r;
     V(n) infinite = V(deq)(V(dmax)(a, b), most), zero = V(deq)(V(dmax)(a, b), none), left;
-    V(pair) angle, turned;
+    V(pair) angle, supplement;
     a = V(dselect)(infinite, V(dselect)(V(deq)(a, most), one, none), a);
     b = V(dselect)(infinite, V(dselect)(V(deq)(b, most), one, none), V(dselect)(zero, one, b));
     V(dnear_one)(&a, &b, 1e300, 1e-300, 1267650600228229401496703205376.); /* 2^100 */
     angle = V(datan_of)(a, b);
-    turned = V(dd_sum)(V(dset)(DVTI_DPI), V(dneg)(angle.high));
-    turned.low = V(dadd)(turned.low, V(dsub)(V(dset)(DVTI_DPI_LOW), angle.low));
+    supplement = V(dd_sum)(V(dset)(DVTI_DPI), V(dneg)(angle.high));
+    supplement.low = V(dadd)(supplement.low, V(dsub)(V(dset)(DVTI_DPI_LOW), angle.low));
     left = V(dlt)(V(dsigned)(one, x), none);
-    r = V(dsigned)(V(dd_value)(V(dd_select)(left, turned, angle)), y);
+    r = V(dsigned)(V(dd_value)(V(dd_select)(left, supplement, angle)), y);
     return V(dselect)(V(dunord)(x, y), V(dadd)(x, y), r);
 }
 

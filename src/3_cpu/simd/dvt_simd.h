@@ -133,7 +133,7 @@ typedef struct dvti_pooling {
     int64_t stride, step; /* distance of windows: down, and to the right (1 or 2) */
     int64_t buffered;     /* elements of a padded row, in whole vectors */
     bool inside;          /* a mean does not count padding */
-    bool past_relu;       /* a maximum of 0 gets no gradient (ReLU backward) */
+    bool relu_masked;     /* a maximum of 0 gets no gradient (ReLU backward) */
     bool pairs;           /* adjacent 2 x 2 windows inside x: no buffer is needed */
     const float *counted; /* columns that each window of a row counts, for a mean; whole vectors */
 } dvti_pooling;
@@ -145,8 +145,8 @@ typedef void (*dvti_pooling_fn)(const dvti_pooling *pool, int64_t first_plane, i
    3. */
 DVTI_FN bool dvti_simple_exponent(double exponent);
 
-/* Kernels by family. Each family is a table of its own, which dvti_simd_<family>_of returns for an
-   ISA target, so that a linker drops the families that a program does not use. */
+/* Kernels by family. Each family has its own table, which dvti_simd_<family>_of returns for an ISA
+   target. So a linker drops the families that a program does not use. */
 typedef struct dvti_simd_reduce {
     /* Returns the kernel of an operation on float32; .rows is NULL if there is none. */
     dvti_reduce_kernel (*reduce)(dvti_op op);
@@ -214,8 +214,8 @@ typedef struct dvti_simd_order {
                   int32_t *rank);
     /* Updates the k best elements of 16 columns, value[k][16] in order and their indices at[k][16],
        with n more rows x[n][16]. The first of them has index `number`. If `below`, the smallest are
-       the best, and value holds their negatives. A value of NaN marks an empty place. Of equal
-       elements the first one wins. Returns false if there is NaN or -0. */
+       the best, and value holds their negatives. A value of NaN marks an empty place. The first
+       of equal elements wins. Returns false if there is NaN or -0. */
     bool (*best_of_columns)(const float *x, int64_t n, int32_t number, int64_t k, bool below,
                             float *value, int32_t *at);
 } dvti_simd_order;

@@ -27,7 +27,7 @@ typedef void (*dvti_ew_body)(const dvti_loop *p, const void *const *in, void *ou
 /* Returns the dtype that a loop of float32 or float64 writes. */
 DVTI_FN dvt_dtype dvti_loop_dtype(dvti_op op, dvt_dtype dtype);
 
-/* What a reduction kernel reads and writes. The order of operations in each result depends only on
+/* Arguments of a reduction kernel. The order of operations in each result depends only on
    n, or for columns on the number of rows. */
 typedef struct dvti_reduction {
     dvti_op op;

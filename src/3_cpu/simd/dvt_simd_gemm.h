@@ -68,12 +68,12 @@ typedef struct dvti_simd_gemm {
     /* The same with a start, for rows of C that are aligned to 64 bytes and not read soon. Most are
        written with non-temporal stores, which do not read memory first. On x86 the caller executes
        sfence before other threads may read C. */
-    void (*multiply_around)(const dvti_product *product);
-    /* Computes the first rows of a product with one panel of B and packs the panel on the way. Rows
+    void (*multiply_stream)(const dvti_product *product);
+    /* Computes the first rows of a product with one panel of B and packs the panel meanwhile. Rows
        of B are b_row apart (b_k is ignored). Each is copied into the panel after it has been read,
        `width` elements after the previous one. Returns the number of rows of C; 0 if nothing was
        done. */
-    int64_t (*pack_on_the_way)(const dvti_product *product, int64_t b_row, void *panel);
+    int64_t (*multiply_packing)(const dvti_product *product, int64_t b_row, void *panel);
     /* Sets dst[r * dst_row + c] = src[r * src_row + c]. src has the given dtype; float32 kernels
        also read float16, bfloat16, int8 and uint8. Fills each row of dst with zeros up to the next
        multiple of 64 bytes. */

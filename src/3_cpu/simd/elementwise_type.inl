@@ -8,7 +8,8 @@
 
    A body computes whole vectors. One driver, W(elementwise), handles scalars and tails for all of
    them. Large results are written with non-temporal stores, chosen by a predictable branch: a copy
-   from a block in L1 took 7 to 16 % longer (log and tanh of 1e7 elements, Zen 5). The vector expressions of the op table become bodies.
+   from a block in L1 took 7 to 16 % longer (log and tanh of 1e7 elements, Zen 5). The vector
+   expressions of the op table become bodies.
 
      operands   | vector | vector | vector | rest |
                  body(in, out, 3)           copied to the stack, padded with its first element:

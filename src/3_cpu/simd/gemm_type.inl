@@ -7,14 +7,14 @@
 #define DVTI_WHOLE (64 / (int64_t)sizeof(DVTI_E)) /* elements of a vector */
 #define DVTI_EDGE 128 /* depth of a step at the edge, rows of a staging buffer */
 #define DVTI_BAND 64
-/* What a tile does in addition. */
+/* Flags of a tile. */
 #define DVTI_PACK 1
 #define DVTI_STREAM 2
 #define DVTI_AHEAD 4 /* prefetch distance in rows of B */
 /* Rows of tiles half a register wide, alone and next to a whole register: enough chains for the FMA
    units that still fit in registers. */
-#define DVTI_SLIM 8
-#define DVTI_SLIM_BEHIND 12
+#define DVTI_HALF_ROWS 8
+#define DVTI_HALF_AFTER_ROWS 12
 
 /* Computes one tile. rows x regs registers of sums stay in registers while k advances. `rows` is
    `most` or one less: then the last row is computed twice and stored once, so no kernel is needed
@@ -225,14 +225,15 @@ static void G(edge)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t c
 #if DVTI_MASKED
 /* Computes at most half a register of columns, alone or next to one whole register. Two
    instructions of half the width take the time of one. */
-DVTI_INLINE void G(slim)(const int rows, const int whole, const dvti_product *p, const DVTI_E *a,
-                         const DVTI_E *b, DVTI_E *c, const DVTI_E *start, int64_t cols) {
+DVTI_INLINE void G(half_tile)(const int rows, const int whole, const dvti_product *p,
+                              const DVTI_E *a, const DVTI_E *b, DVTI_E *c, const DVTI_E *start,
+                              int64_t cols) {
     const int64_t a_row = p->a_row, a_k = p->a_k, c_row = p->c_row, depth = p->depth;
     const int64_t *b_k = p->b_k;
     const int at = whole * DVTI_LANES;
     const P(half_first_type) first = P(half_first)(cols);
-    DVTI_REGISTER sum[DVTI_SLIM_BEHIND], row = P(set)(0), factor;
-    DVTI_HALF half[DVTI_SLIM_BEHIND], low;
+    DVTI_REGISTER sum[DVTI_HALF_AFTER_ROWS], row = P(set)(0), factor;
+    DVTI_HALF half[DVTI_HALF_AFTER_ROWS], low;
     int64_t k;
     int i, j;
     if (start) {
@@ -280,24 +281,24 @@ DVTI_INLINE void G(slim)(const int rows, const int whole, const dvti_product *p,
     }
 }
 
-static void G(slim_alone)(const dvti_product *p, const DVTI_E *a, const DVTI_E *b, DVTI_E *c,
-                          const DVTI_E *start, int64_t cols) {
-    G(slim)(DVTI_SLIM, 0, p, a, b, c, start, cols);
+static void G(half_tile_only)(const dvti_product *p, const DVTI_E *a, const DVTI_E *b, DVTI_E *c,
+                              const DVTI_E *start, int64_t cols) {
+    G(half_tile)(DVTI_HALF_ROWS, 0, p, a, b, c, start, cols);
 }
 
-static void G(slim_behind)(const dvti_product *p, const DVTI_E *a, const DVTI_E *b, DVTI_E *c,
-                           const DVTI_E *start, int64_t cols) {
-    G(slim)(DVTI_SLIM_BEHIND, 1, p, a, b, c, start, cols);
+static void G(half_tile_after)(const dvti_product *p, const DVTI_E *a, const DVTI_E *b, DVTI_E *c,
+                               const DVTI_E *start, int64_t cols) {
+    G(half_tile)(DVTI_HALF_AFTER_ROWS, 1, p, a, b, c, start, cols);
 }
 
-static void G(slim_column)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t whole,
-                           int64_t cols) {
+static void G(half_tile_column)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t whole,
+                                int64_t cols) {
     const DVTI_E *a = (const DVTI_E *)p->a, *start = (const DVTI_E *)p->start;
-    const int64_t rows = whole ? DVTI_SLIM_BEHIND : DVTI_SLIM;
+    const int64_t rows = whole ? DVTI_HALF_AFTER_ROWS : DVTI_HALF_ROWS;
     dvti_product rest;
     int64_t left;
     for (left = p->rows; left >= rows; left -= rows) {
-        (whole ? G(slim_behind) : G(slim_alone))(p, a, b, c, start, cols);
+        (whole ? G(half_tile_after) : G(half_tile_only))(p, a, b, c, start, cols);
         a += rows * p->a_row;
         c += rows * p->c_row;
         start = start ? start + rows * p->start_row : NULL;
@@ -324,11 +325,11 @@ static void G(multiply)(const dvti_product *p) {
         regs = (cols + DVTI_LANES - 1) / DVTI_LANES;
         tail = cols - (regs - 1) * DVTI_LANES;
 #if DVTI_MASKED
-        if (tail <= DVTI_LANES / 2 && p->rows >= DVTI_SLIM) {
+        if (tail <= DVTI_LANES / 2 && p->rows >= DVTI_HALF_ROWS) {
             const int64_t apart = regs > 2 ? regs - 1 : 0;
             if (apart)
                 G(column)(p, b, c, apart, DVTI_LANES);
-            G(slim_column)
+            G(half_tile_column)
             (p, b + apart * DVTI_LANES, c + apart * DVTI_LANES, regs - apart - 1, tail);
             continue;
         }
@@ -344,7 +345,7 @@ static void G(multiply)(const dvti_product *p) {
 
 /* Returns the rows of C that were computed while the panel was packed; 0 for narrower panels or
    fewer rows. */
-static int64_t G(pack_on_the_way)(const dvti_product *p, int64_t b_row, void *panel) {
+static int64_t G(multiply_packing)(const dvti_product *p, int64_t b_row, void *panel) {
     if (p->rows < DVTI_TILE_ROWS || p->cols < DVTI_TILE_REGS * DVTI_LANES)
         return 0;
     G(tile)
@@ -353,7 +354,7 @@ static int64_t G(pack_on_the_way)(const dvti_product *p, int64_t b_row, void *pa
     return DVTI_TILE_ROWS;
 }
 
-static void G(multiply_around)(const dvti_product *p) {
+static void G(multiply_stream)(const dvti_product *p) {
     const int64_t width = DVTI_TILE_REGS * DVTI_LANES;
     dvti_product rest = *p;
     for (; rest.cols >= width; rest.cols -= width) {
@@ -475,11 +476,11 @@ static void G(transpose)(void *dst, int64_t dst_row, const void *src, dvt_dtype 
 
 #include "3_cpu/simd/gemm_vectors.inl"
 
-static const dvti_simd_gemm G(kernels) = {sizeof(DVTI_E),     DVTI_TILE_REGS *DVTI_LANES,
-                                          G(multiply),        G(multiply_around),
-                                          G(pack_on_the_way), G(copy),
-                                          G(transpose),       G(transpose_exactly),
-                                          G(combine),         G(dots)};
+static const dvti_simd_gemm G(kernels) = {sizeof(DVTI_E),      DVTI_TILE_REGS *DVTI_LANES,
+                                          G(multiply),         G(multiply_stream),
+                                          G(multiply_packing), G(copy),
+                                          G(transpose),        G(transpose_exactly),
+                                          G(combine),          G(dots)};
 
 #undef DVTI_WHOLE
 #undef DVTI_EDGE
@@ -487,5 +488,5 @@ static const dvti_simd_gemm G(kernels) = {sizeof(DVTI_E),     DVTI_TILE_REGS *DV
 #undef DVTI_PACK
 #undef DVTI_STREAM
 #undef DVTI_AHEAD
-#undef DVTI_SLIM
-#undef DVTI_SLIM_BEHIND
+#undef DVTI_HALF_ROWS
+#undef DVTI_HALF_AFTER_ROWS

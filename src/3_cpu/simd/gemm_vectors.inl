@@ -1,18 +1,18 @@
 /* Products with one vector or with a few, for one element type. gemm_type.inl includes it. */
 
-/* Adds `terms` rows of w to y, whose vectors are whole. */
-DVTI_INLINE void G(combine_rows)(const int terms, DVTI_E *y, int64_t cols, const DVTI_E *x,
+/* Adds `depth` rows of w to y, whose vectors are whole. */
+DVTI_INLINE void G(combine_rows)(const int depth, DVTI_E *y, int64_t cols, const DVTI_E *x,
                                  int64_t x_k, const DVTI_E *w, int64_t w_row) {
     DVTI_VECTOR factor[8], sum;
     int64_t j;
     int k;
     DVTI_UNROLL
-    for (k = 0; k < terms; k++)
+    for (k = 0; k < depth; k++)
         factor[k] = W(set)(x[k * x_k]);
     for (j = 0; j < cols; j += DVTI_WHOLE) {
         sum = W(load)(y + j);
         DVTI_UNROLL
-        for (k = 0; k < terms; k++)
+        for (k = 0; k < depth; k++)
             sum = W(fma)(factor[k], W(load)(w + k * w_row + j), sum);
         W(store)(y + j, sum);
     }

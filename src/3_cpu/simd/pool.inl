@@ -21,10 +21,10 @@ DVTI_INLINE void V(pool_rows)(const dvti_pooling *p, bool mean, const float *x, 
                               float *to) {
     int64_t j, r;
     for (j = 0; j < p->width; j += 16) {
-        V(f) v = V(load_upto)(x + j, p->width - j);
+        V(f) v = V(load_partial)(x + j, p->width - j);
         for (r = 1; r < rows; r++)
-            v = V(pool_two)(mean, v, V(load_upto)(x + r * p->width + j, p->width - j));
-        V(store_upto)(to + j, p->width - j, v);
+            v = V(pool_two)(mean, v, V(load_partial)(x + r * p->width + j, p->width - j));
+        V(store_partial)(to + j, p->width - j, v);
     }
 }
 
@@ -53,7 +53,7 @@ DVTI_INLINE void V(pool_columns)(const dvti_pooling *p, bool mean, const float *
         }
         if (mean)
             v = V(div)(v, V(mul)(V(set)(count), V(load)(p->counted + j)));
-        V(store_upto)(y + j, p->windows[1] - j, v);
+        V(store_partial)(y + j, p->windows[1] - j, v);
     }
 }
 
@@ -62,14 +62,15 @@ DVTI_INLINE void V(pool_row_of_pairs)(const dvti_pooling *p, bool mean, const fl
     int64_t j, n;
     for (j = 0; j < p->windows[1]; j += 16, x += 32) {
         n = 2 * (p->windows[1] - j);
-        V(f) a = V(pool_two)(mean, V(load_upto)(x, n), V(load_upto)(x + p->width, n)), b = a, v;
+        V(f) a = V(pool_two)(mean, V(load_partial)(x, n), V(load_partial)(x + p->width, n));
+        V(f) b = a, v;
         if (n > 16)
-            b = V(pool_two)(mean, V(load_upto)(x + 16, n - 16),
-                            V(load_upto)(x + p->width + 16, n - 16));
+            b = V(pool_two)(mean, V(load_partial)(x + 16, n - 16),
+                            V(load_partial)(x + p->width + 16, n - 16));
         v = V(pool_two)(mean, V(even)(a, b), V(odd)(a, b));
         if (mean)
             v = V(mul)(v, V(set)(0.25f));
-        V(store_upto)(y + j, p->windows[1] - j, v);
+        V(store_partial)(y + j, p->windows[1] - j, v);
     }
 }
 
@@ -134,15 +135,15 @@ static void V(pool_mean)(const dvti_pooling *p, int64_t first, int64_t last) {
 /* ---- gradients of adjacent windows of 2 x 2 ---- */
 /* Splits 32 elements of a row, of which n exist, into even and odd ones. */
 DVTI_INLINE void V(pool_pairs)(const float *x, int64_t n, V(f) * even, V(f) * odd) {
-    V(f) a = V(load_upto)(x, n), b = n > 16 ? V(load_upto)(x + 16, n - 16) : V(zero)();
+    V(f) a = V(load_partial)(x, n), b = n > 16 ? V(load_partial)(x + 16, n - 16) : V(zero)();
     *even = V(even)(a, b);
     *odd = V(odd)(a, b);
 }
 
 DVTI_INLINE void V(pool_zip)(float *x, int64_t n, V(f) even, V(f) odd) {
-    V(store_upto)(x, n, V(zip_low)(even, odd));
+    V(store_partial)(x, n, V(zip_low)(even, odd));
     if (n > 16)
-        V(store_upto)(x + 16, n - 16, V(zip_high)(even, odd));
+        V(store_partial)(x + 16, n - 16, V(zip_high)(even, odd));
 }
 
 /* Returns whether v equals the maximum. v is NaN only if the maximum is. */
@@ -150,15 +151,15 @@ DVTI_INLINE V(m) V(pool_is)(V(f) v, V(f) most) {
     return V(mor)(V(eq)(v, most), V(unord)(v, v));
 }
 
-/* Writes two rows of dx. x has the maxima; NULL: the gradient of a mean. past_relu: a maximum of 0
-   gets no gradient. */
+/* Writes two rows of dx. x has the maxima; NULL: the gradient of a mean. relu_masked: a maximum of
+   0 gets no gradient. */
 DVTI_INLINE void V(pool_back_row)(const float *x, const float *g, float *dx, int64_t width,
-                                  int64_t windows, bool past_relu) {
-    const V(f) zero = V(zero)(), none = V(set)(past_relu ? 0 : NAN);
+                                  int64_t windows, bool relu_masked) {
+    const V(f) zero = V(zero)(), none = V(set)(relu_masked ? 0 : NAN);
     int64_t j, n;
     for (j = 0; j < windows; j += 16) {
         /* 0 + -0 is 0, as where gradients are added */
-        V(f) share = V(add)(zero, V(load_upto)(g + j, windows - j)), a, b, c, d, most;
+        V(f) share = V(add)(zero, V(load_partial)(g + j, windows - j)), a, b, c, d, most;
         n = 2 * (windows - j);
         if (x) {
             V(m) is_a, is_b, is_c;
@@ -193,7 +194,7 @@ static void V(pool_back)(const dvti_pooling *p, int64_t first, int64_t last) {
         for (i = 0; i < p->windows[0]; i++)
             V(pool_back_row)(p->x ? p->x + plane * area + 2 * i * p->width : NULL,
                              p->g + (plane * p->windows[0] + i) * windows, to + 2 * i * p->width,
-                             p->width, windows, p->past_relu);
+                             p->width, windows, p->relu_masked);
     }
 }
 

@@ -9,7 +9,7 @@ typedef struct V(words) {
     V(i) w[4];
 } V(words);
 
-/* What all groups of a launch share: the upper two numbers of the counters, and the key of each
+/* Shared by all groups of a launch: the upper two numbers of the counters, and the key of each
    round. */
 typedef struct V(rounds) {
     V(l) place[2], key[10][2];

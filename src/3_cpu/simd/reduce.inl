@@ -18,7 +18,7 @@
 DVTI_INLINE V(f) V(addend)(const void *x, dvt_dtype dtype, int64_t at, int64_t n) {
     const uint16_t *half = (const uint16_t *)x + at;
     if (dtype == DVT_F32)
-        return V(load_upto)((const float *)x + at, n);
+        return V(load_partial)((const float *)x + at, n);
     if (dtype == DVT_F16)
         return n >= 16 ? V(load_f16)(half) : V(load_f16_n)(half, n);
     return n >= 16 ? V(load_bf16)(half) : V(load_bf16_n)(half, n);
@@ -147,12 +147,12 @@ static void V(layer_norm)(const float *x, float *y, int64_t n, const float *gamm
     scale = V(div)(V(set)(1), V(sqrt)(V(add)(V(set)(variance), V(set)(epsilon))));
     m = V(set)(mean);
     for (k = 0; k < n; k += 16) {
-        v = V(mul)(V(sub)(V(load_upto)(x + k, n - k), m), scale);
+        v = V(mul)(V(sub)(V(load_partial)(x + k, n - k), m), scale);
         if (gamma)
-            v = V(mul)(v, V(load_upto)(gamma + k, n - k));
+            v = V(mul)(v, V(load_partial)(gamma + k, n - k));
         if (beta)
-            v = V(add)(v, V(load_upto)(beta + k, n - k));
-        V(store_upto)(y + k, n - k, v);
+            v = V(add)(v, V(load_partial)(beta + k, n - k));
+        V(store_partial)(y + k, n - k, v);
     }
 }
 
@@ -246,7 +246,7 @@ static int64_t V(find)(const float *x, int64_t n, float best, bool nan) {
             break;
     }
     for (; at < n; at += 16) {
-        V(f) v = V(load_upto)(x + at, n - at);
+        V(f) v = V(load_partial)(x + at, n - at);
         uint32_t bits = V(mbits)(nan ? V(unord)(v, v) : V(eq)(v, wanted));
         if (bits)
             return DVTI_MIN(at + dvti_lowest_bit(bits), n);
@@ -380,10 +380,10 @@ static void V(finish)(dvti_op op, double count, double *s, int64_t n, float *to)
     const V(d) number = V(dset)(count);
     int64_t k;
     for (k = 0; k < n; k += 16) {
-        const V(d) low = V(finish_one)(op, V(dload_upto)(s + k, n - k), number);
-        const V(d) high = V(finish_one)(op, V(dload_upto)(s + k + 8, n - k - 8), number);
+        const V(d) low = V(finish_one)(op, V(dload_partial)(s + k, n - k), number);
+        const V(d) high = V(finish_one)(op, V(dload_partial)(s + k + 8, n - k - 8), number);
         if (to) {
-            V(store_upto)(to + k, n - k, V(narrow)(low, high));
+            V(store_partial)(to + k, n - k, V(narrow)(low, high));
         } else {
             V(dstore)(s + k, low);
             V(dstore)(s + k + 8, high);

@@ -47,7 +47,7 @@ DVTI_INLINE void V(add_columns)(const dvti_reduction *given, dvt_dtype dtype,
             V(add_columns_bf16)((const uint16_t *)p.x + r * step + j, step, p.value + j);
         for (; j < n; j += 16) {
             const float *middle = mean ? mean + j : NULL;
-            const V(f) m = mean ? V(load_upto)(middle, n - j) : V(zero)();
+            const V(f) m = mean ? V(load_partial)(middle, n - j) : V(zero)();
             V(d) low = V(dload)(p.value + j), high = V(dload)(p.value + j + 8);
             V(f) more, s = some > 1 ? V(sum4)(p.x, dtype, r * step + j, step, n - j, middle, m)
                                     : V(term)(p.x, dtype, r * step + j, n - j, middle, m);
@@ -122,14 +122,15 @@ DVTI_REDUCE_TABLE(DVTI_ROW)
 #undef DVTI_COLUMNS_LOGSUMEXP
 
 /* ---- extremes ---- */
-/* Returns the largest of `most` and some rows. V(max) loses NaN, so NaN is tested apart. */
+/* Returns the largest of `most` and some rows. V(max) drops NaN, so NaN is tracked in a
+   separate mask. */
 DVTI_INLINE V(f) V(most_of_rows)(const float *x, int64_t step, int64_t rows, int64_t n, V(f) flips,
                                  V(f) most) {
     V(m) nan = V(unord)(most, most);
     int64_t r;
     DVTI_REPEAT(8)
     for (r = 0; r < rows; r++) {
-        const V(f) v = V(bit_xor)(V(load_upto)(x + r * step, n), flips);
+        const V(f) v = V(bit_xor)(V(load_partial)(x + r * step, n), flips);
         nan = V(mor)(nan, V(unord)(v, v));
         most = V(max)(v, most);
     }
@@ -165,7 +166,7 @@ static void V(extreme_columns)(const dvti_reduction *given) {
             most = V(load)(best + j);
             where = V(iload)(place + j);
             for (r = 0; r < some; r++) {
-                v = V(bit_xor)(V(load_upto)(x + r * step + j, n - j), flips);
+                v = V(bit_xor)(V(load_partial)(x + r * step + j, n - j), flips);
                 better = V(mand)(V(mnot)(V(le)(v, most)), V(eq)(most, most));
                 most = V(select)(better, v, most);
                 where = V(iselect)(better, V(iset)((int32_t)(seen + row + r)), where);

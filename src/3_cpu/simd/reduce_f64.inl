@@ -117,7 +117,7 @@ static void V(extreme_rows_f64)(const dvti_reduction *given) {
 /* Joins some rows to 8 results. */
 #define DVTI_COLUMN_F64(term, join)                                                                \
     for (k = 0; k < some; k++) {                                                                   \
-        x = V(dload_upto)(row + k * p.step, left);                                                 \
+        x = V(dload_partial)(row + k * p.step, left);                                              \
         s = W(join)(s, term);                                                                      \
     }
 
@@ -132,13 +132,13 @@ static void V(columns_f64)(const dvti_reduction *given) {
         for (j = 0; j < p.n; j += 8) {
             const double *row = from + r * p.step + j;
             const int64_t left = p.n - j;
-            const V(d) m = mean ? V(dload_upto)(mean + j, left) : V(dzero)();
+            const V(d) m = mean ? V(dload_partial)(mean + j, left) : V(dzero)();
             V(d) s = V(dload)(p.value + j), place, x;
             V(n) better;
             if (p.at) {
                 place = V(dload)((const double *)(const void *)(p.at + j)); /* bits to select */
                 for (k = 0; k < some; k++) {
-                    x = V(dload_upto)(row + k * p.step, left);
+                    x = V(dload_partial)(row + k * p.step, left);
                     better = join == DVTI_JOIN_smaller ? V(dle)(s, x) : V(dle)(x, s);
                     better = V(nand)(V(nnot)(better), V(deq)(s, s));
                     s = V(dselect)(better, x, s);

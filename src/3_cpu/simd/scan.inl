@@ -13,11 +13,11 @@ static void V(running)(const dvti_running *p) {
         V(d) low = V(dload)(p->sum + c), high = V(dload)(p->sum + c + 8);
         const V(d) before_low = V(dload)(p->before + c), before_high = V(dload)(p->before + c + 8);
         for (r = 0; r < p->rows; r++) {
-            const V(f) v = V(load_upto)(x + r * p->step, n);
+            const V(f) v = V(load_partial)(x + r * p->step, n);
             low = V(dadd)(low, V(widen_low)(v));
             high = V(dadd)(high, V(widen_high)(v));
             if (y)
-                V(store_upto)
+                V(store_partial)
                 (y + r * p->step, n,
                  V(narrow)(V(dadd)(before_low, low), V(dadd)(before_high, high)));
         }
@@ -35,7 +35,7 @@ static void V(running64)(const dvti_running *p) {
         V(d) sum = V(dload)(p->sum + c);
         const V(d) before = V(dload)(p->before + c);
         for (r = 0; r < p->rows; r++) {
-            sum = V(dadd)(sum, V(dload_upto)(x + r * p->step, n));
+            sum = V(dadd)(sum, V(dload_partial)(x + r * p->step, n));
             if (y && n >= 8)
                 V(dstore)(y + r * p->step, V(dadd)(before, sum));
             else if (y)
@@ -63,11 +63,11 @@ static void V(store_sums)(void *dst, dvt_dtype dtype, int64_t n, const double *f
     for (; n > 0; n -= 16, from += 16, to += 16 * size) {
         uint16_t *half = (uint16_t *)(void *)to;
         double *wide = (double *)(void *)to;
-        const V(d) low = V(dadd)(b, V(dload_upto)(from, n)),
-                   high = V(dadd)(b, V(dload_upto)(from + 8, n - 8));
+        const V(d) low = V(dadd)(b, V(dload_partial)(from, n)),
+                   high = V(dadd)(b, V(dload_partial)(from + 8, n - 8));
         const V(f) odd = V(narrow)(V(odd_bits)(low), V(odd_bits)(high));
         if (dtype == DVT_F32)
-            V(store_upto)((float *)(void *)to, n, V(narrow)(low, high));
+            V(store_partial)((float *)(void *)to, n, V(narrow)(low, high));
         else if (dtype == DVT_F64 && n >= 16) {
             V(dstore)(wide, low);
             V(dstore)(wide + 8, high);

@@ -46,11 +46,11 @@ DVTI_INLINE V(d) V(soft_sum)(const float *x, float *y, int64_t n, V(f) most) {
     for (at = 0; at < n; at += 32) {
         e = V(exp)(V(sub)(V(load_or)(x + at, n - at, -INFINITY), most));
         if (y)
-            V(store_upto)(y + at, n - at, e);
+            V(store_partial)(y + at, n - at, e);
         if (n - at > 16) {
             other = V(exp)(V(sub)(V(load_or)(x + at + 16, n - at - 16, -INFINITY), most));
             if (y)
-                V(store_upto)(y + at + 16, n - at - 16, other);
+                V(store_partial)(y + at + 16, n - at - 16, other);
             e = V(add)(e, other);
         }
         low = V(dadd)(low, V(widen_low)(e));
@@ -140,10 +140,10 @@ static void V(softmax)(const float *x, int64_t x_step, float *y, int64_t y_step,
         for (r = 0; r < some; r++) {
             const V(f) most = V(set)(of.most[r]), factor = V(set)(of.factor[r]);
             for (at = 0; at < n; at += 16) {
-                V(f) e = V(load_upto)(from + r * from_step + at, n - at);
+                V(f) e = V(load_partial)(from + r * from_step + at, n - at);
                 /* most + factor would lose factor if |most| is huge */
                 e = logarithm ? V(sub)(V(sub)(e, most), factor) : V(mul)(e, factor);
-                V(store_upto)(y + r * y_step + at, n - at, e);
+                V(store_partial)(y + r * y_step + at, n - at, e);
             }
         }
     }
@@ -179,11 +179,11 @@ static void V(soft_columns)(const float *x, int64_t step, int64_t rows, int64_t 
             V(f) most = before, all, e;
             V(d) low = V(dload)(sum + j), high = V(dload)(sum + j + 8);
             for (r = 0; r < some; r++)
-                most = V(max)(V(load_upto)(x + r * step + j, n - j), most);
+                most = V(max)(V(load_partial)(x + r * step + j, n - j), most);
             most = V(within)(most, -FLT_MAX, FLT_MAX);
             all = V(zero)();
             for (r = V(mbits)(V(ne)(most, before)) ? -1 : 0; r < some; r++) {
-                e = V(exp)(V(sub)(r < 0 ? before : V(load_upto)(x + r * step + j, n - j), most));
+                e = V(exp)(V(sub)(r < 0 ? before : V(load_partial)(x + r * step + j, n - j), most));
                 if (r < 0) {
                     low = V(dmul)(low, V(widen_low)(e));
                     high = V(dmul)(high, V(widen_high)(e));
@@ -242,10 +242,10 @@ static void V(softmax_columns)(const float *x, int64_t x_step, float *y, int64_t
     V(soft_factors)(sum, n, logarithm, factor);
     for (; rows > 0; rows--, x += x_step, y += y_step)
         for (j = 0; j < n; j += 16) {
-            V(f) e = V(sub)(V(load_upto)(x + j, n - j), V(load)(base + j));
+            V(f) e = V(sub)(V(load_partial)(x + j, n - j), V(load)(base + j));
             e = logarithm ? V(sub)(e, V(load)(factor + j))
                           : V(mul)(V(exp)(e), V(load)(factor + j));
-            V(store_upto)(y + j, n - j, e);
+            V(store_partial)(y + j, n - j, e);
         }
 }
 

@@ -78,7 +78,7 @@ DVTI_INLINE V(pi) V(net_key)(V(net) * net, V(pi) v) {
     return V(p_ixor)(V(float_key)(v), net->flips);
 }
 
-/* Runs the levels reach, reach / 2, .. 1 on DVTI_NET rows, `step` apart; the second half begins at
+/* Runs the levels reach, reach / 2, .. 1 on DVTI_NET rows, `step` apart. The second half begins at
    `high`. reach = DVTI_NET begins with mirrored exchanges of rows at equal distances from the
    middle. `first`: converts elements to keys and sorts each half. `last`: converts keys to
    elements. */

@@ -1,6 +1,6 @@
-/* Transpose-and-reduce: reduces the lanes of many vectors at once, each vector by itself, in the
-   order of V(lanes_max) and its like. Zipping vectors i and i + n/2 puts the lower and the upper
-   half of each next to each other, so one operation reduces two vectors. After log2(lanes) levels
+/* Transpose-and-reduce: reduces the lanes of many vectors at once, each vector by itself. The order
+   is that of V(lanes_max) and its like. Zipping vectors i and i + n/2 puts the lower and the upper
+   half of each next to each other. So one operation reduces two vectors. After log2(lanes) levels
    lane k holds the result of vector k:
 
      a0 a1 a2 a3    zip a, c    a0 c0 a1 c1 + a2 c2 a3 c3    zip with b, d    a+ b+ c+ d+

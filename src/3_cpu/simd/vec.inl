@@ -539,16 +539,16 @@ DVTI_TAIL16(bf16)
 
 /* ---- partial vectors: the tails of loops ----
    n may exceed the lanes; then the whole vector is loaded or stored. Lanes from n on are 0 in
-   V(load_upto), `other` in V(load_or). */
-DVTI_INLINE V(f) V(load_upto)(const float *x, int64_t n) {
+   V(load_partial), `other` in V(load_or). */
+DVTI_INLINE V(f) V(load_partial)(const float *x, int64_t n) {
     return n >= 16 ? V(load)(x) : V(load_n)(x, n);
 }
 
-DVTI_INLINE V(d) V(dload_upto)(const double *x, int64_t n) {
+DVTI_INLINE V(d) V(dload_partial)(const double *x, int64_t n) {
     return n >= 8 ? V(dload)(x) : V(dload_n)(x, n);
 }
 
-DVTI_INLINE void V(store_upto)(float *x, int64_t n, V(f) a) {
+DVTI_INLINE void V(store_partial)(float *x, int64_t n, V(f) a) {
     if (n >= 16)
         V(store)(x, a);
     else

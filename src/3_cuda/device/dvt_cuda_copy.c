@@ -1,4 +1,4 @@
-/* Transfers between main memory and a GPU. Small ones use the compute stream. Large ones use
+/* Transfers between host memory and a GPU. Small ones use the compute stream. Large ones use
    separate streams in chunks: the host fills one staging buffer while the GPU transfers another. */
 #include "3_cuda/device/dvt_cuda_device.h"
 

@@ -41,7 +41,7 @@ typedef struct dvti_cuda_memory {
         fresh; /* counts: requests served from the cache; segments from the driver */
 } dvti_cuda_memory;
 
-/* Returns a busy block. NULL: the driver is out of memory (*result is its error), or main memory is
+/* Returns a busy block. NULL: the driver is out of memory (*result is its error), or host memory is
    exhausted (*result is 0). */
 DVTI_FN dvti_cuda_block *dvti_cuda_take(dvti_cuda_memory *memory, int64_t bytes,
                                         dvti_cu_result *result);

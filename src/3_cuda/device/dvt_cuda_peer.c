@@ -1,6 +1,6 @@
 /* Copies between GPUs. Peer access is tested, once for each pair, before it is used. On some
    systems every call reports success and the bytes are wrong (NVIDIA/open-gpu-kernel-modules issue
-   1257). If the test fails, copies go through main memory. */
+   1257). If the test fails, copies go through host memory. */
 #include "3_cuda/device/dvt_cuda_device.h"
 
 typedef enum dvti_cuda_route {
@@ -90,7 +90,7 @@ static dvti_cuda_route dvti_cuda_test_route(dvti_cuda_gpu *to, dvti_cuda_gpu *fr
                                                                        : DVTI_ROUTE_DRIVER;
     if (route == DVTI_ROUTE_HOST) {
         dvti_log(DVT_LOG_WARNING,
-                 "copies from %s to %s arrive with wrong bytes; they go through main memory",
+                 "copies from %s to %s arrive with wrong bytes; they go through host memory",
                  dvt_ctx_name(from->ctx), dvt_ctx_name(to->ctx));
         /* Work of the test may still be queued, and would use the memory freed below. */
         dvti_cuda_settle(from, from->copy);

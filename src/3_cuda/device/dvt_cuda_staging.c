@@ -1,4 +1,4 @@
-/* Staging buffers of pinned memory between main memory and a GPU. The GPU copies without the
+/* Staging buffers of pinned memory between host memory and a GPU. The GPU copies without the
    driver's own staging. So the caller's memory is never read after an upload returns, nor written
    after a download returns. Buffers are allocated at first use and kept. */
 #include "3_cuda/device/dvt_cuda_device.h"

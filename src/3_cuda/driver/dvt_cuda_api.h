@@ -1,6 +1,6 @@
-/* Declares the parts of CUDA that this library uses, without toolkit headers: each function of the
-   two libraries once, with its types. tests/cuda checks every line against the real cuda.h and
-   nvrtc.h and the toolkit's stub library.
+/* Declares the parts of CUDA that this library uses, without toolkit headers. Each function of the
+   two libraries appears once, with its types. tests/cuda checks every line against the real cuda.h
+   and nvrtc.h and the toolkit's stub library.
 
    The names are the exported ones. If a function has several versions (_v2 and so on), the plain
    name is the oldest one, with other types. */

@@ -134,8 +134,8 @@ typedef struct dvti_kpool {
     int64_t extent[2], windows[2]; /* of x, of y */
     int64_t size[2], padding[2];
     dvti_kdivisor stride[2];
-    int64_t inside;    /* a mean counts only elements inside x */
-    int64_t past_relu; /* a maximum of 0 gets no gradient */
+    int64_t inside;      /* a mean counts only elements inside x */
+    int64_t relu_masked; /* a maximum of 0 gets no gradient */
 } dvti_kpool;
 
 /* index.cu */

@@ -1,11 +1,12 @@
-/* Convolution and its two gradients on CUDA cores: the matrix products that conv_patch.cu
-   describes, direct sums for shapes where a tile would be mostly empty, and the sum of parts.
+/* Convolution and its two gradients on CUDA cores. Has the matrix products that conv_patch.cu
+   describes, and the sum of their parts. For shapes that would leave a tile mostly empty it has
+   direct sums.
 
    TILED: a block fetches slices of both operands, BK deep, into registers while it multiplies the
    previous slices, which lie in shared memory. There are two buffers for each operand and one
    barrier per slice. A thread keeps TM x TN accumulators in registers.
 
-   One thread per result would read 2 numbers per multiplication; tiles in shared memory read 2 / BM
+   One thread per result would read 2 numbers per multiplication. Tiles in shared memory read 2 / BM
    of that. Accumulators in registers reduce the reads from shared memory to what it can deliver,
    and two buffers hide the latency of the gather.
 

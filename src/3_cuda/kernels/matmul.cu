@@ -3,8 +3,8 @@
 
    Variant: D the dtype. S the type in which operands are staged and summed: float, double, unsigned
    or uint64_t. Integers wrap alike in both, and dtypes below 64 bits need the low 32 bits only.
-   KIND the kernel. A_ALONG_K, B_ALONG_K: adjacent threads read along k, because the stride there is
-   the smaller one, else along the other axis. WIDE: V elements (16 bytes of S) can be read with one
+   KIND the kernel. A_ALONG_K, B_ALONG_K: adjacent threads read along k, whose stride is the smaller
+   one; else they read along the other axis. WIDE: V elements (16 bytes of S) can be read with one
    access. A block's job is one tile of one matrix and one split of k; jobs are ordered in bands of
    rows.
 
@@ -26,16 +26,16 @@
       +----+------+
 
    Elements arrive by cp.async (sm_80 and up, where no conversion is needed). Otherwise they pass
-   through registers, which are loaded before the arithmetic of the previous tile and stored after
-   it. An operand that is contiguous along k is transposed on its way. Its groups of V are permuted,
-   group XOR 2 (k / V), so that 32 lanes (8 lines x 4 groups of k) write to 32 banks. A warp reads 8
-   groups of a and 4 of b per k, each in one wavefront. Accumulators are float32 (fmaf) or the
+   through registers. These are loaded before the arithmetic of the previous tile and stored after
+   it. An operand that is contiguous along k is transposed when it is stored. Its groups of V are
+   permuted, group XOR 2 (k / V): 32 lanes (8 lines x 4 groups of k) write to 32 banks. A warp reads
+   8 groups of a and 4 of b per k, each in one wavefront. Accumulators are float32 (fmaf) or the
    dtype's accumulator class; within a split, tiles add in ascending k.
 
-   Reasons: one element per thread is limited by loads from global memory (about 1 % of a GEMM
-   library), tiles in shared memory by loads from there (10 %). 8x8 accumulators per thread need 16
-   loads for 64 multiplications, and 16-byte accesses reduce those to 4. Two stages hide the latency
-   of global memory behind 4 V * 64 multiplications. */
+   Reasons: one element per thread is limited by loads from global memory (about 1 % of the speed of
+   a GEMM library). Tiles in shared memory are limited by loads from there (10 %). 8x8 accumulators
+   per thread need 16 loads for 64 multiplications, and 16-byte accesses reduce those to 4. Two
+   stages hide the latency of global memory behind 4 V * 64 multiplications. */
 
 typedef typename dvti_stored<D>::type dvti_mm_element;
 

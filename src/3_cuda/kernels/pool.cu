@@ -167,7 +167,7 @@ __device__ inline dvti_best dvti_largest(const dvti_kpool &p, I plane, dvti_span
 
 /* Returns the place that gets a window's gradient; -1: none. */
 __device__ inline I dvti_place(const dvti_kpool &p, dvti_best best) {
-    return p.past_relu && best.value == 0 ? -1 : best.at;
+    return p.relu_masked && best.value == 0 ? -1 : best.at;
 }
 
 /* ---- the work items ---- */

@@ -7,18 +7,18 @@
    CUDA's log, sin and cos.
 
    Launch: one thread per counter (Philox: 4 or 2 elements, stored with one access), per element
-   (Threefry) or per element of a subsequence (cuRAND). Compiled without contraction of a * b + c;
-   where XLA contracts, the source calls fma.
+   (Threefry) or per element of a subsequence (cuRAND). Compiled without contraction of a * b + c.
+   Where XLA contracts, the source calls fma.
 
-   permutation, Philox: the Fisher-Yates shuffle, from the last place down: place i is exchanged
+   permutation, Philox: the Fisher-Yates shuffle. From the last place down, it exchanges place i
    with place t[i] <= i. One thread would take about 1 us per place. Exchanges that share no place
    may run in any order, and the longest chain of those that do is short (about e * log(n)). So the
    exchanges run in rounds. Each remaining exchange claims its two places, and the greatest i wins a
    place. An exchange that wins both places is done. This gives the sequential result, whatever the
    order within a round.
 
-   Small permutations take one block. Large ones take a fixed number of rounds over the GPU, which
-   are cheap when no exchange is left; one thread does the exchanges that remain after those.
+   Small permutations take one block. Large ones take a fixed number of rounds over the GPU. Rounds
+   are cheap when no exchange is left. One thread does the exchanges that remain after them.
    Source: Shun, Gu, Blelloch, Fineman, Gibbons: Sequential random permutation, list contraction and
    tree contraction are highly parallel. SODA 2015.
 

@@ -1,10 +1,10 @@
 /* Softmax and its logarithm: y = exp(x - m) / s and y = x - m - log(s), with m the maximum of a row
    and s = sum exp(x - m).
 
-   A row lies along the last axis of the window, with any stride. `lanes` threads share it: 1 to 32
-   adjacent threads of a warp for short rows (a block then has many rows), 256 or 512 threads for
-   longer ones. Each thread keeps PER elements in registers. So the row is read once, 16 bytes at a
-   time where it is aligned, and written once.
+   A row lies along the last axis of the window, with any stride. `lanes` threads share it. Short
+   rows have 1 to 32 adjacent threads of a warp, and a block then has many rows. Longer ones have
+   256 or 512 threads. Each thread keeps PER elements in registers. So the row is read once, 16
+   bytes at a time where it is aligned, and written once.
 
    Rows beyond 512 * PER elements (LONG) are read twice, the first time with a running maximum and
    sum. The grid is then one or two blocks per multiprocessor, so that the rows in progress fit in
@@ -17,7 +17,7 @@
      lanes = 4, COLUMNS:   thread t and t + 64, t + 128, t + 192 share row t of 64
 
    Elements of up to 32 bits are computed in float32, corrected for the rounding error of the
-   subtraction (dvti_exp_below); the sum is float64. The logarithm subtracts m + log(s) as two
+   subtraction (dvti_exp_below). The sum is float64. The logarithm subtracts m + log(s) as two
    floats. float64 and integers are computed in float64. A NaN, or a maximum that is infinite, makes
    the row NaN, as on the CPU.
 
@@ -236,9 +236,9 @@ __device__ inline void dvti_row(const dvti_ksoftmax &p, dvti_spot &spot) {
 }
 
 /* Minimum blocks per multiprocessor; 0: the compiler's choice, at most 64 registers per thread.
-   More registers are needed by wide positions, doubles, and long rows of 16-bit floats; on 7.5 and
-   12.0 by all rows of 16-bit floats; on 9.0 by the longest rows kept in registers. Otherwise they
-   would be spilled to the stack. */
+   Wide positions, doubles, and long rows of 16-bit floats need more registers. On 7.5 and 12.0 all
+   rows of 16-bit floats do; on 9.0 the longest rows kept in registers do. Otherwise registers would
+   be spilled to the stack. */
 #if WIDE || D == DVT_F64 || !DVTI_IS_FLOAT(D) || (LONG && D != DVT_F32)
 #define RESIDENT 1
 #elif (__CUDA_ARCH__ < 800 || __CUDA_ARCH__ >= 1200) && D != DVT_F32

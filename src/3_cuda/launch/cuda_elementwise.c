@@ -145,8 +145,8 @@ static dvti_cuda_ew dvti_cuda_ew_begin(const dvti_launch *launch) {
 static bool dvti_cuda_ew_across(const dvti_cuda_ew *ew, int k, int axis, int other) {
     int64_t size = dvt_dtype_size(ew->dtype[k]);
     int64_t along = dvti_cuda_ew_distance(ew->stride[k][axis]);
-    int64_t aside = dvti_cuda_ew_distance(ew->stride[k][other]);
-    return ew->kind[k] == DVTI_EW_EACH && along * size >= 32 && aside && aside * size < 32;
+    int64_t across = dvti_cuda_ew_distance(ew->stride[k][other]);
+    return ew->kind[k] == DVTI_EW_EACH && along * size >= 32 && across && across * size < 32;
 }
 
 /* Finds operands whose axis order differs from the result's. Moves the axis along which they are

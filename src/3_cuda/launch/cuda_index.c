@@ -3,7 +3,7 @@
 
 enum { DVTI_CUDA_TAKE, DVTI_CUDA_ALONG, DVTI_CUDA_ONE_HOT, DVTI_CUDA_INDEX_ADD };
 
-/* What launch->plan.i says. Operations that add sort positions, or add line by line. */
+/* Values of launch->plan.i. Adding operations sort the indices first, or add line by line. */
 enum { DVTI_CUDA_INDEX_READS, DVTI_CUDA_INDEX_SORTS, DVTI_CUDA_INDEX_LINES };
 
 DVTI_FN void dvti_cuda_describe_index(uint64_t variant, dvti_text *text) {

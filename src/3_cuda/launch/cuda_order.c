@@ -10,16 +10,16 @@ DVTI_FN void dvti_cuda_describe_order(uint64_t variant, dvti_text *text) {
                   (int)(variant >> 4 & 1));
 }
 
-typedef enum dvti_cuda_order_way {
+typedef enum dvti_cuda_order_algorithm {
     DVTI_CUDA_ORDER_BLOCK, /* a block sorts some rows */
     DVTI_CUDA_ORDER_ROUNDS,
     DVTI_CUDA_ORDER_SORT
-} dvti_cuda_order_way;
+} dvti_cuda_order_algorithm;
 
-/* What launch->plan contains. */
+/* Contents of launch->plan. */
 typedef struct dvti_cuda_order_plan {
-    dvti_cuda_order_way way;
-    int64_t second; /* ROUNDS: bytes of the workspace before the second place */
+    dvti_cuda_order_algorithm algorithm;
+    int64_t second; /* ROUNDS: bytes of the workspace before the second buffer */
 } dvti_cuda_order_plan;
 
 /* Returns how many of m candidates per row remain after a round. */
@@ -30,17 +30,18 @@ static int64_t dvti_cuda_order_kept(int64_t m, int64_t k) {
 
 DVTI_PLAN_FITS(dvti_cuda_order_plan)
 
-/* Rounds take turns with two places: keys and numbers that the first leaves, and those that the second leaves. */
+/* Rounds write their candidates (keys, positions) alternately to two workspace buffers. */
 DVTI_FN int64_t dvti_cuda_plan_order(const dvti_cuda_gpu *gpu, dvti_launch *launch) {
     dvti_cuda_order_plan *plan = (dvti_cuda_order_plan *)(void *)&launch->plan;
     int64_t rows = launch->in[0].dim[0], n = launch->in[0].dim[1], k = launch->out[0].dim[1], once;
     (void)gpu;
-    plan->way = n <= DVTI_CUDA_ORDER_PLACES                              ? DVTI_CUDA_ORDER_BLOCK
-                : launch->op == DVTI_OP_topk && k <= DVTI_CUDA_ORDER_FEW ? DVTI_CUDA_ORDER_ROUNDS
-                                                                         : DVTI_CUDA_ORDER_SORT;
-    if (plan->way == DVTI_CUDA_ORDER_BLOCK)
+    plan->algorithm = n <= DVTI_CUDA_ORDER_PLACES ? DVTI_CUDA_ORDER_BLOCK
+                      : launch->op == DVTI_OP_topk && k <= DVTI_CUDA_ORDER_FEW
+                          ? DVTI_CUDA_ORDER_ROUNDS
+                          : DVTI_CUDA_ORDER_SORT;
+    if (plan->algorithm == DVTI_CUDA_ORDER_BLOCK)
         return 0;
-    if (plan->way == DVTI_CUDA_ORDER_SORT)
+    if (plan->algorithm == DVTI_CUDA_ORDER_SORT)
         return dvti_cuda_sort_bytes(dvti_cuda_view_size(&launch->in[0]));
     once = dvti_cuda_order_kept(n, k);
     plan->second = rows * once * 16;
@@ -113,9 +114,9 @@ DVTI_FN dvt_status dvti_cuda_order(dvti_cuda_gpu *gpu, const dvti_launch *launch
     args.n = launch->in[0].dim[1];
     args.k = launch->out[0].dim[1];
     args.descending = launch->i[0];
-    if (plan->way == DVTI_CUDA_ORDER_ROUNDS)
+    if (plan->algorithm == DVTI_CUDA_ORDER_ROUNDS)
         return dvti_cuda_order_rounds(gpu, launch, &args, plan->second);
-    if (plan->way == DVTI_CUDA_ORDER_SORT)
+    if (plan->algorithm == DVTI_CUDA_ORDER_SORT)
         return dvti_cuda_order_rows(gpu, launch, &args);
     args.width = dvti_cuda_power(args.n);
     args.groups = (args.rows - 1) / (DVTI_CUDA_ORDER_PLACES / args.width) + 1;

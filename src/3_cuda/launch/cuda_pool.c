@@ -53,7 +53,7 @@ static void dvti_cuda_pool_plan_of(const dvti_launch *launch, dvti_cuda_pool_pla
         plan->window_area *= DVTI_MIN(size, args->extent[axis]);
     }
     args->inside = launch->i[6] == 1;
-    args->past_relu = launch->i[7] == 1;
+    args->relu_masked = launch->i[7] == 1;
     args->in = launch->in[0].data;
     args->x = launch->in[launch->n_in - 1].data;
     args->out = launch->out[0].data;

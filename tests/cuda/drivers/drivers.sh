@@ -197,7 +197,7 @@ meets "DEVTENSOR_CUDA=0 with virtual GPUs" "$SIM" DEVTENSOR_CUDA=0 DEVTENSOR_VIR
 # ---- peer copies: there and back, three times each ----
 meets "peers that are refused" "$SIM" SIMCUDA_PEER=no -- "$works" "$both" "$same" '^0 warnings$'
 meets "peers that corrupt data" "$SIM" SIMCUDA_PEER=lies -- "$works" "$both" "$same" \
-    '^warning: copies from gpu\(0\) to gpu\(1\) .*arrive .*; they go through main memory$' \
+    '^warning: copies from gpu\(0\) to gpu\(1\) .*arrive .*; they go through host memory$' \
     '^2 warnings$'
 meets "DEVTENSOR_P2P=0" "$SIM" DEVTENSOR_P2P=0 -- "$works" "$both" "$same" '^0 warnings$'
 meets "peers that corrupt data, and DEVTENSOR_P2P=0" "$SIM" SIMCUDA_PEER=lies DEVTENSOR_P2P=0 \

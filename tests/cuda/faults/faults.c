@@ -109,7 +109,7 @@ static int check_nothing_left(const char *name, int unseen) {
     left = (long long)(now.streams + now.events + now.host_blocks + now.device_allocations);
     snprintf(
         text, sizeof text,
-        "%lld blocks of main memory for %lld, streams %d, events %d, pinned %d, allocations %d",
+        "%lld blocks of host memory for %lld, streams %d, events %d, pinned %d, allocations %d",
         alive, known->alive, (int)now.streams, (int)now.events, (int)now.host_blocks,
         (int)now.device_allocations);
     doing = "closing";
