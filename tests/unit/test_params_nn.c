@@ -283,7 +283,7 @@ DVT_TEST(params_already_initialized_warning) {
     dvt_block_initialize(net, default_init(), DVT_CONTEXTS(dvt_cpu()));
     dvt_set_logger(NULL, NULL);
     CHECK(strstr(logged, expected) != NULL);
-    CHECK(strstr(logged, "force_reinit") != NULL);
+    CHECK(strstr(logged, "dvt_block_reinitialize") != NULL);
 }
 
 DVT_TEST(params_deferred) {

@@ -193,7 +193,7 @@ DVT_TEST(files_missing_and_extra) {
     CHECK_INT(dvt_block_load(net, path, no_contexts()), DVT_ERR_NAME);
     error_has("Parameter '0.bias' is missing in file '");
     error_has("which contains parameters: '0.weight', '1.weight', '1.bias', '2.weight'. Set "
-              "allow_missing to ignore missing parameters");
+              "allow_missing of dvt_block_load_with to ignore missing parameters");
     dvt_clear_error();
     check_untouched(net);
     options.allow_missing = true;
