@@ -1,8 +1,8 @@
 #!/bin/sh
 # Runs each tutorial program with 0 and with 2 virtual GPUs, or with GPUS; TUTORIALS selects
 # programs. The output must equal the text in expected/. It must also contain every chunk of
-# printed/, the documents' own outputs. Lines that begin with "~" are ignored. Rows of the device
-# table and seconds are masked, because they depend on the machine.
+# printed/, the documents' own outputs. Lines that begin with "~" are ignored. Line numbers are masked;
+# seconds and rows of the device table are masked too, because they depend on the machine.
 # Environment: TUTORIAL_SHORT divides the size of the long parts; LOSSES=any ignores the losses of
 # trainings.
 # usage: run.sh [DIRECTORY_OF_PROGRAMS [--update]]
@@ -23,7 +23,7 @@ masked() {
     number='[0-9][0-9.e+-]*'
     unit='\(s\|ms\|µs\|ns\)'
     [ -z "$LOSSES" ] && loss='' || loss="s/^\(Epoch [0-9]*: loss\) $number,/\1 #,/"
-    grep -v '^~' | sed -e 's|[^ ]*/\([a-z0-9_]*\.[ch]:\)|\1|g' \
+    grep -v '^~' | sed -e 's|[^ ]*/\([a-z0-9_]*\.[ch]:\)|\1|g' -e 's|\(\.[ch]:\)[0-9][0-9]*|\1#|g' \
         -e 's/^\(devtensor\) [0-9.]*\(, CUDA driver:\) .*/\1 #\2 #, threads of cpu(): #/' \
         -e 's/^| \([cg]pu([0-9]*)\)  *|.*|$/| \1 | # |/' \
         -e 's/^no GPU: .*/no GPU: #/' -e 's/^.*\. Falling back to cpu\.$/#. Falling back to cpu./' \
