@@ -2653,6 +2653,9 @@ template <class T> inline T *dvt_retain(T *object) {
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
+#if defined(__APPLE__)
+#include <sys/sysctl.h>
+#endif
 #if defined(__linux__)
 #include <sys/auxv.h>
 #include <sys/mman.h>
@@ -3092,6 +3095,33 @@ DVTI_FN int dvti_cpu_count(void);
 /* Returns the CPU quota alone; 0 when there is none. `mounts` and `membership` stand for
    /sys/fs/cgroup and /proc/self/cgroup. */
 DVTI_FN int dvti_cpu_quota(const char *mounts, const char *membership);
+
+/* ---- caches (dvt_cache.c) ---- */
+typedef struct dvti_data_cache {
+	int64_t bytes; /* 0: there is none */
+	int ways, line;
+	int threads; /* processors that share it, as far as is known */
+} dvti_data_cache;
+
+typedef struct dvti_caches {
+	dvti_data_cache level[3]; /* L1 for data, L2, L3 */
+} dvti_caches;
+
+/* Asks the machine, or DEVTENSOR_CPU_CACHES. L1 and L2 always have a size afterwards. Takes
+   microseconds. */
+DVTI_FN void dvti_caches_find(dvti_caches *out);
+/* Reads "32K/8,512K/8,32M/16": bytes and ways of L1, L2 and, optionally, L3. */
+DVTI_FN bool dvti_caches_parse(const char *text, dvti_caches *out);
+/* Reads what Linux tells in root/index0, root/index1 and so on. */
+DVTI_FN void dvti_caches_read(const char *root, dvti_caches *out);
+/* Returns how many cache lines share a set if `rows` rows of `bytes` bytes, `stride` bytes apart,
+   are kept. More than the cache has ways cannot stay. */
+DVTI_FN int64_t dvti_cache_lines_per_set(const dvti_data_cache *cache, int64_t rows, int64_t bytes,
+										 int64_t stride);
+#if DVTI_X86
+/* Reads a CPUID leaf; zeros if the processor does not have it. */
+DVTI_FN void dvti_cpuid(unsigned leaf, unsigned subleaf, unsigned out[4]);
+#endif
 #if DVTI_THREADS
 /* Starts a thread with all signals blocked and the default floating-point mode. Returns false when
    the system refuses. The thread's function is DVTI_THREAD_MAIN(name) { .. user .. return 0; } */
@@ -3472,6 +3502,213 @@ static inline float dvti_fmaf_emulated(float a, float b, float c) {
 	"no-thread-jumps,no-schedule-insns2")
 #endif
 /* ==== end level_size.inl ==== */
+/* ==== begin src/1_base/dvt_cache.c ==== */
+/* Reads the sizes of the processor's data caches: DEVTENSOR_CPU_CACHES, CPUID on x86, /sys on
+   Linux, sysctl on macOS. What cannot be read is a small, common cache. Blocks of matrix products
+   follow from them (3_cpu/cpu_gemm_blocks.c). */
+#ifdef DEVTENSOR_LINES
+#line 4 "src/1_base/dvt_cache.c"
+#endif
+
+DVTI_FN int64_t dvti_cache_lines_per_set(const dvti_data_cache *cache, int64_t rows, int64_t bytes,
+										 int64_t stride) {
+	const int64_t line = cache->line, sets = DVTI_MAX(cache->bytes / line / cache->ways, 1);
+	const int64_t each = (bytes + line - 1) / line, step = stride < 0 ? -stride : stride;
+	int64_t starts = sets, lines = step / line, used;
+	/* Rows start in sets / gcd(sets, lines) sets; sets is a power of two in all known caches. */
+	if (step % line == 0)
+		for (; starts > 1 && lines % 2 == 0; lines /= 2)
+			starts /= 2;
+	used = DVTI_MIN(sets, starts * DVTI_MIN(each, sets / starts));
+	return (rows * each + used - 1) / used;
+}
+
+/* Sets a cache if the values can be true. */
+static bool dvti_data_cache_set(dvti_data_cache *cache, int64_t bytes, int64_t ways, int64_t line,
+								int64_t threads) {
+	if (bytes < 4096 || bytes > (int64_t)1 << 37 || line < 16 || line > 1024 || ways < 1 ||
+		ways > 1024 || bytes % (ways * line))
+		return false;
+	cache->bytes = bytes;
+	cache->ways = (int)ways;
+	cache->line = (int)line;
+	cache->threads = (int)DVTI_MAX(1, DVTI_MIN(threads, 4096));
+	return true;
+}
+
+DVTI_FN bool dvti_caches_parse(const char *text, dvti_caches *out) {
+	static const int ways[] = {8, 8, 16};
+	dvti_caches caches;
+	int i;
+	memset(&caches, 0, sizeof caches);
+	for (i = 0; i < DVTI_LENGTH(ways); i++) {
+		char part[32];
+		const size_t length = strcspn(text, ",");
+		char *slash;
+		int64_t associative = ways[i], bytes;
+		if (length >= sizeof part)
+			return false;
+		memcpy(part, text, length);
+		part[length] = 0;
+		slash = strchr(part, '/');
+		if (slash) {
+			*slash = 0;
+			associative = dvti_parse_bytes(slash + 1);
+		}
+		bytes = dvti_parse_bytes(part);
+		if (bytes == 0 && i == 2)
+			break;
+		if (!dvti_data_cache_set(&caches.level[i], bytes, associative, 64, 1))
+			return false;
+		text += length;
+		if (!*text)
+			break;
+		text++;
+	}
+	if (*text && i == DVTI_LENGTH(ways))
+		return false;
+	if (!caches.level[0].bytes || !caches.level[1].bytes)
+		return false;
+	*out = caches;
+	return true;
+}
+
+#if DVTI_X86
+static void dvti_cpuid_leaf(unsigned leaf, unsigned subleaf, unsigned out[4]) {
+#if defined(_MSC_VER) && !defined(__clang__)
+	__cpuidex((int *)out, (int)leaf, (int)subleaf);
+#else
+	__asm__ volatile("cpuid"
+					 : "=a"(out[0]), "=b"(out[1]), "=c"(out[2]), "=d"(out[3])
+					 : "a"(leaf), "c"(subleaf));
+#endif
+}
+
+DVTI_FN void dvti_cpuid(unsigned leaf, unsigned subleaf, unsigned out[4]) {
+	unsigned highest[4];
+	dvti_cpuid_leaf(leaf & 0x80000000u, 0, highest); /* basic or extended leaves */
+	memset(out, 0, 4 * sizeof *out);
+	if (leaf <= highest[0])
+		dvti_cpuid_leaf(leaf, subleaf, out);
+}
+
+/* Reads one entry of CPUID leaf 4 (Intel) or 0x8000001D (AMD), which have the same form. Returns
+   false after the last. */
+static bool dvti_cache_cpuid(unsigned leaf, unsigned entry, dvti_caches *out) {
+	unsigned reg[4];
+	int type, level;
+	dvti_cpuid(leaf, entry, reg);
+	type = (int)(reg[0] & 31);
+	level = (int)(reg[0] >> 5 & 7);
+	if (!type)
+		return false;
+	if (type != 2 && level >= 1 && level <= 3) { /* not for instructions */
+		const int64_t ways = (reg[1] >> 22) + 1, parts = (reg[1] >> 12 & 1023) + 1;
+		const int64_t line = (reg[1] & 4095) + 1, sets = (int64_t)reg[2] + 1;
+		dvti_data_cache_set(&out->level[level - 1], ways * parts * line * sets, ways, line,
+							(reg[0] >> 14 & 4095) + 1);
+	}
+	return true;
+}
+
+static void dvti_caches_cpuid(dvti_caches *out) {
+	const unsigned topology = 1u << 22;
+	unsigned reg[4], entry;
+	dvti_cpuid(0x80000001u, 0, reg);
+	if (reg[2] & topology)
+		for (entry = 0; entry < 16 && dvti_cache_cpuid(0x8000001du, entry, out); entry++)
+			;
+	for (entry = 0; !out->level[0].bytes && entry < 16 && dvti_cache_cpuid(4, entry, out); entry++)
+		;
+}
+#endif
+
+/* Counts the processors of a list such as "0-3,8". */
+static int64_t dvti_processors_in(const char *list) {
+	int64_t count = 0;
+	while (*list >= '0' && *list <= '9') {
+		char *end;
+		long long first = strtoll(list, &end, 10), last = first;
+		if (*end == '-')
+			last = strtoll(end + 1, &end, 10);
+		count += last - first + 1;
+		list = *end == ',' ? end + 1 : end;
+	}
+	return count;
+}
+
+DVTI_FN void dvti_caches_read(const char *root, dvti_caches *out) {
+	static const char *const file[] = {
+		"level", "type", "size", "ways_of_associativity", "coherency_line_size", "shared_cpu_list"};
+	int index;
+	for (index = 0; index < 8; index++) {
+		char text[DVTI_LENGTH(file)][64];
+		int64_t level;
+		int i;
+		for (i = 0; i < DVTI_LENGTH(file); i++) {
+			char path[640];
+			FILE *stream;
+			text[i][0] = 0;
+			snprintf(path, sizeof path, "%s/index%d/%s", root, index, file[i]);
+			stream = fopen(path, "r");
+			if (stream) {
+				if (!fgets(text[i], (int)sizeof text[i], stream))
+					text[i][0] = 0;
+				fclose(stream);
+			}
+			text[i][strcspn(text[i], "\n")] = 0;
+		}
+		level = dvti_parse_bytes(text[0]);
+		if (level >= 1 && level <= 3 && strcmp(text[1], "Instruction") != 0)
+			dvti_data_cache_set(&out->level[level - 1], dvti_parse_bytes(text[2]),
+								DVTI_MAX(dvti_parse_bytes(text[3]), 1), dvti_parse_bytes(text[4]),
+								dvti_processors_in(text[5]));
+	}
+}
+
+#if defined(__APPLE__)
+static int64_t dvti_sysctl(const char *performance, const char *name) {
+	int64_t value = 0;
+	size_t size = sizeof value;
+	if (sysctlbyname(performance, &value, &size, NULL, 0) != 0 &&
+		sysctlbyname(name, &value, &size, NULL, 0) != 0)
+		return 0;
+	return size == sizeof(int32_t) ? (int32_t)value : value;
+}
+#endif
+
+DVTI_FN void dvti_caches_find(dvti_caches *out) {
+	static dvti_atomic warned;
+	const char *text = dvti_env("DEVTENSOR_CPU_CACHES");
+	memset(out, 0, sizeof *out);
+	if (text && dvti_caches_parse(text, out))
+		return;
+	if (text && dvti_atomic_swap(&warned, 0, 1))
+		dvti_log(DVT_LOG_WARNING,
+				 "DEVTENSOR_CPU_CACHES is \"%.80s\"; expected sizes of two or three levels, each "
+				 "with /ways if known, such as 32K/8,512K/8,32M/16; asking the machine",
+				 text);
+#if DVTI_X86
+	dvti_caches_cpuid(out);
+#elif defined(__linux__)
+	dvti_caches_read("/sys/devices/system/cpu/cpu0/cache", out);
+#elif defined(__APPLE__)
+	{
+		int64_t line = DVTI_MAX(dvti_sysctl("hw.cachelinesize", "hw.cachelinesize"), 64);
+		dvti_data_cache_set(&out->level[0],
+							dvti_sysctl("hw.perflevel0.l1dcachesize", "hw.l1dcachesize"), 8, line,
+							1);
+		dvti_data_cache_set(&out->level[1],
+							dvti_sysctl("hw.perflevel0.l2cachesize", "hw.l2cachesize"), 8, line,
+							dvti_sysctl("hw.perflevel0.cpusperl2", "hw.perflevel0.cpusperl2"));
+	}
+#endif
+	if (!out->level[0].bytes)
+		dvti_data_cache_set(&out->level[0], 32 << 10, 8, 64, 1);
+	if (!out->level[1].bytes)
+		dvti_data_cache_set(&out->level[1], 256 << 10, 8, 64, 1);
+}
+/* ==== end dvt_cache.c ==== */
 /* ==== begin src/1_base/dvt_cpu_count.c ==== */
 /* Counts the processors that this process may use, once, when the thread pool is created. sysconf
    alone counts the whole machine. In a container with a quota of two processors, a pool of that
@@ -10649,6 +10886,7 @@ typedef struct dvti_dots {
 /* One table for float32, one for float64. */
 typedef struct dvti_simd_gemm {
 	int64_t size;  /* bytes of an element */
+	int64_t rows;  /* of A in a tile of full width */
 	int64_t width; /* columns of a panel: a multiple of the elements in 64 bytes */
 	void (*multiply)(const dvti_product *product);
 	/* The same with a start, for rows of C that are aligned to 64 bytes and not read soon. Most are
@@ -10919,7 +11157,7 @@ typedef struct dvti_simd {
 	const dvti_simd_f64 *f64;
 } dvti_simd;
 
-enum { DVTI_SIMD_AVX512, DVTI_SIMD_AVX2, DVTI_SIMD_PLAIN };
+enum { DVTI_SIMD_AVX512, DVTI_SIMD_AVX2, DVTI_SIMD_PLAIN, DVTI_SIMD_NUMBERS };
 
 #define DVTI_SIMD_OF(name) \
 	DVTI_FN const dvti_simd_##name *dvti_simd_##name##_of(const dvti_simd *simd);
@@ -11246,10 +11484,9 @@ DVTI_FN void dvti_conv_winograd_pack(dvti_conv *p, char *workspace);
 
 /* The depth of one call of a kernel, whose table of B's rows is on the stack. */
 #define DVTI_MM_DEPTH 512
-/* Fewer rows, or a smaller depth, do not pay for packing: measured on a Zen 4 with leading
-   dimensions up to 4096. With a B that fits in L2, twice as many rows do not either. */
+/* A smaller depth does not pay for packing. Nor do fewer rows, if panels of B are read from L2 in
+   any case. */
 #define DVTI_MM_FEW_ROWS 256
-#define DVTI_MM_NEAR_BYTES (1 << 20)
 #define DVTI_MM_FEW_DEPTH 64
 /* Products below this many multiply-adds run without a plan; the second limit is for one thread. */
 #define DVTI_MM_SMALL_MACS 131072
@@ -11257,6 +11494,18 @@ DVTI_FN void dvti_conv_winograd_pack(dvti_conv *p, char *workspace);
 /* At most this many rows or columns, and at least this depth, are computed with dot products. */
 #define DVTI_MM_NARROW 10
 #define DVTI_MM_NARROW_DEPTH 128
+
+/* Block sizes of products of one type by one ISA target (cpu_gemm_blocks.c). */
+typedef struct dvti_gemm_blocks {
+	int64_t rows, depth, cols; /* of A in L2; of a step; of packed B */
+	bool in_l1;                /* a panel of B stays in L1 while A's rows pass, else in L2 */
+	dvti_data_cache l1, l2;
+} dvti_gemm_blocks;
+
+DVTI_FN dvti_gemm_blocks dvti_gemm_blocks_of(const dvti_caches *caches, int64_t tile_rows,
+											 int64_t width, int64_t size);
+/* Those of this machine. */
+DVTI_FN dvti_gemm_blocks dvti_gemm_blocks_now(const dvti_simd *simd, const dvti_simd_gemm *by);
 
 typedef enum dvti_mm_kind {
 	DVTI_MM_TILES,
@@ -11279,6 +11528,7 @@ typedef struct dvti_mm {
 	bool pack_a, pack_b;
 	bool stream;         /* C is written with non-temporal stores */
 	int64_t depth, a_ld; /* of a step; from one packed row of A to the next */
+	int64_t block_rows;  /* of A in L2 */
 	/* A task computes a tile of each of `per_task` products. */
 	int64_t rows, cols, row_tiles, col_tiles, per_task, tasks;
 	int64_t a_at, c_at, sums_at, area; /* bytes */
@@ -14814,6 +15064,86 @@ DVTI_FN void dvti_cpu_index(const dvti_launch *launch) {
 						  dvti_one_hot_rows, (void *)launch);
 }
 /* ==== end cpu_index.c ==== */
+/* ==== begin src/3_cpu/cpu_gemm_blocks.c ==== */
+/* Block sizes of matrix products, from the caches of the machine. The rule is the analytical model
+   of Low, Igual, Smith and Quintana-Orti, "Analytical modeling is enough for high-performance
+   BLIS" (ACM TOMS 43, 2016), for kernels that keep a tile of C in registers:
+
+              depth              cols
+           +---------+      +----+---------+
+     rows  |    A    |      | p  |         |  depth     p: a panel of B, `width` columns
+           +---------+      +----+---------+
+
+     L1   a panel, and the rows of A of one tile, which stream past it
+     L2   A: rows x depth, and the panel that comes next; one way is left for C
+     L3   B: depth x cols, packed
+
+   One way of L1 is left for C. The panel and A's rows share the others in the ratio of their
+   sizes. Wide tiles would need a depth of less than DVTI_LEAST_DEPTH; loading and storing C would
+   then take 1 % of the time or more. Such panels stay in L2, in a quarter of it; only A's rows are
+   in L1. A wide tile uses each line of a panel long enough for that.
+
+   No size changes a bit of a result. */
+#ifdef DEVTENSOR_LINES
+#line 20 "src/3_cpu/cpu_gemm_blocks.c"
+#endif
+
+#define DVTI_LEAST_DEPTH 256
+#define DVTI_MOST_DEPTH 1024 /* cpu_matmul.c has a table of B's rows on the stack */
+#define DVTI_MOST_ROWS 192
+#define DVTI_LEAST_COLS 256
+#define DVTI_MOST_COLS 1024 /* more columns gain nothing */
+
+/* Rounds down to a multiple, within limits. */
+static int64_t dvti_within(int64_t value, int64_t multiple, int64_t least, int64_t most) {
+	return DVTI_MAX(least, DVTI_MIN(value, most) / multiple * multiple);
+}
+
+DVTI_FN dvti_gemm_blocks dvti_gemm_blocks_of(const dvti_caches *caches, int64_t tile_rows,
+											 int64_t width, int64_t size) {
+	const dvti_data_cache *l1 = &caches->level[0], *l2 = &caches->level[1], *l3 = &caches->level[2];
+	const int64_t way1 = l1->bytes / l1->ways, way2 = l2->bytes / l2->ways;
+	const int64_t panel_ways = (l1->ways - 1) * width / (width + tile_rows);
+	const dvti_data_cache *last = l3->bytes ? l3 : l2;
+	dvti_gemm_blocks blocks;
+	int64_t panel, left;
+	blocks.l1 = *l1;
+	blocks.l2 = *l2;
+	blocks.depth = dvti_within(panel_ways * way1 / (width * size), 16, 0, DVTI_MOST_DEPTH);
+	blocks.in_l1 = blocks.depth >= DVTI_LEAST_DEPTH;
+	if (!blocks.in_l1)
+		blocks.depth = dvti_within(
+			DVTI_MIN(l2->bytes / 4 / (width * size), l1->bytes / 4 * 3 / (tile_rows * size)), 16,
+			64, DVTI_MOST_DEPTH);
+	panel = blocks.depth * width * size;
+	left = l2->ways - 1 - (panel + way2 - 1) / way2;
+	blocks.rows = dvti_within(DVTI_MAX(left, 1) * way2 / (blocks.depth * size), 2 * tile_rows,
+							  8 * tile_rows, DVTI_MOST_ROWS);
+	blocks.cols = dvti_within(last->bytes / 2 / last->threads / (blocks.depth * size), 64,
+							  DVTI_LEAST_COLS, DVTI_MOST_COLS);
+	return blocks;
+}
+
+/* The blocks of each ISA target and type. State 0: not known; 1: one thread writes them, and others
+   that need them meanwhile compute their own; 2: known. */
+static dvti_gemm_blocks dvti_blocks[DVTI_SIMD_NUMBERS][2];
+static dvti_atomic dvti_blocks_state[DVTI_SIMD_NUMBERS][2];
+
+DVTI_FN dvti_gemm_blocks dvti_gemm_blocks_now(const dvti_simd *simd, const dvti_simd_gemm *by) {
+	dvti_gemm_blocks blocks, *known = &dvti_blocks[simd->number][by->size == 8];
+	dvti_atomic *state = &dvti_blocks_state[simd->number][by->size == 8];
+	dvti_caches caches;
+	if (dvti_atomic_load(state) == 2)
+		return *known;
+	dvti_caches_find(&caches);
+	blocks = dvti_gemm_blocks_of(&caches, by->rows, by->width, by->size);
+	if (dvti_atomic_swap(state, 0, 1)) {
+		*known = blocks;
+		dvti_atomic_store(state, 2);
+	}
+	return blocks;
+}
+/* ==== end cpu_gemm_blocks.c ==== */
 /* ==== begin src/3_cpu/cpu_gemm_int.c ==== */
 /* The packed matrix product of integers, in uint64_t so that sums wrap: packing, and the product of
    packed tiles. dvt_cpu.h shows the layout; cpu_matmul_int.c uses it. Vectors are the compiler's
@@ -14994,12 +15324,7 @@ DVTI_FN void dvti_gemm_pack_b(const dvti_gemm *plan, uint64_t *b, int64_t cols, 
 #line 16 "src/3_cpu/cpu_matmul.c"
 #endif
 
-/* Rows of A, and columns of B, that fit in L2. */
-#define DVTI_MM_ROWS 96
-#define DVTI_MM_COLS 1024
-/* Bytes along k of a step; each step loads and stores C once more. A panel of B (256 KiB) and the
-   rows of A that meet it (384 KiB) fit in L2. */
-#define DVTI_MM_STEP 4096
+#define DVTI_MM_MOST_DEPTH 1024 /* of a step */
 /* The depth at which a float still holds the sums of bytes: products of at most 255 * 128 with a
    signed factor, else of 255 * 255. */
 #define DVTI_MM_SIGNED_DEPTH 512
@@ -15009,9 +15334,6 @@ DVTI_FN void dvti_gemm_pack_b(const dvti_gemm *plan, uint64_t *b, int64_t cols, 
 #define DVTI_MM_NARROW_COLS 256
 /* Up to this many rows, packing B again for each tile of rows costs 5 % or more. */
 #define DVTI_MM_REPEATED 128
-/* Bytes of a row of a transposed A up to which it is read in place: at 4 KiB all rows fall into the
-   same sets of the cache. */
-#define DVTI_MM_SHORT_ROW 2048
 #define DVTI_MM_STREAM (32 << 20) /* bytes of a result that fits in no cache */
 #define DVTI_MM_TASK 65536.0      /* multiply-adds of a task: about 1 us */
 #define DVTI_MM_CHUNK 4096        /* elements of a vector result that one task computes */
@@ -15098,10 +15420,10 @@ static dvti_mm_kind dvti_mm_choose(const dvti_mm *p) {
 
 /* Cuts tiles in two until each thread has two, along panels if the parts are equal. Few rows with
    a packed B get one tile per thread, narrower than a panel if need be: B is packed once. */
-static void dvti_mm_cut_tiles(dvti_mm *p, int threads) {
+static void dvti_mm_cut_tiles(dvti_mm *p, int64_t most, int threads) {
 	const int64_t panel = 64, lanes = 64 / p->size;
 	p->rows = p->narrow ? DVTI_MIN(p->n, DVTI_MM_NARROW_ROWS) : p->n;
-	p->cols = DVTI_MIN(p->m, p->narrow ? DVTI_MM_NARROW_COLS : DVTI_MM_COLS);
+	p->cols = DVTI_MIN(p->m, p->narrow ? DVTI_MM_NARROW_COLS : most);
 	while (threads > 1) {
 		int64_t panels = dvti_mm_cuts(p->cols, panel);
 		int64_t tiles = p->batch * dvti_mm_cuts(p->n, p->rows) * dvti_mm_cuts(p->m, p->cols);
@@ -15141,27 +15463,54 @@ static void dvti_mm_cut_vector(dvti_mm *p, int threads) {
 	p->col_tiles = dvti_mm_cuts(p->m, p->cols);
 }
 
-static void dvti_mm_layout(dvti_mm *p) {
-	int64_t most = p->narrow ? DVTI_MM_NARROW_COLS : DVTI_MM_COLS;
+static void dvti_mm_layout(dvti_mm *p, const dvti_gemm_blocks *blocks) {
+	int64_t most = p->narrow ? DVTI_MM_NARROW_COLS : blocks->cols;
 	int64_t cols = dvti_mm_up(DVTI_MIN(p->m, most), 64), rows = DVTI_MIN(p->n, DVTI_MM_NARROW_ROWS);
 	const dvt_dtype of_a = p->launch->in[0].dtype, of_b = p->launch->in[1].dtype;
-	const int64_t deepest = !p->int32                          ? DVTI_MM_STEP / p->size
-							: of_a == DVT_U8 && of_b == DVT_U8 ? DVTI_MM_UNSIGNED_DEPTH
-															   : DVTI_MM_SIGNED_DEPTH;
+	const int64_t exact = !p->int32                          ? DVTI_MM_MOST_DEPTH
+						  : of_a == DVT_U8 && of_b == DVT_U8 ? DVTI_MM_UNSIGNED_DEPTH
+															 : DVTI_MM_SIGNED_DEPTH;
+	const int64_t deepest = DVTI_MIN(exact, blocks->depth);
 	p->depth = p->k ? dvti_mm_cuts(p->k, dvti_mm_cuts(p->k, deepest)) : 1;
 	p->a_ld = dvti_mm_up(p->depth, 16) + 16;
 	p->a_at = p->pack_b ? p->depth * cols * p->size : 0;
-	p->c_at =
-		p->a_at + (p->pack_a ? DVTI_MIN(dvti_mm_up(p->n, 2), DVTI_MM_ROWS) * p->a_ld * p->size : 0);
+	p->c_at = p->a_at +
+			  (p->pack_a ? DVTI_MIN(dvti_mm_up(p->n, 2), p->block_rows) * p->a_ld * p->size : 0);
 	p->sums_at = p->c_at + (p->narrow ? rows * cols * p->size : 0);
 	p->area = p->sums_at + (p->int32 ? rows * cols * (int64_t)sizeof(uint32_t) : 0);
 }
 
-/* Returns whether the elements of A's rows are far apart. Those of a transposed A with short rows
-   are not. Each tile of columns would pack such an A again. The cache lines that a few of its rows
-   need fit in L1 with the panel. */
-static bool dvti_mm_is_spread(const dvti_mm *p) {
-	return p->a_k != 1 && (p->a_row != 1 || p->a_k < 0 || p->a_k * p->size > DVTI_MM_SHORT_ROW);
+/* Returns whether a step of A is packed. Each panel of B reads the rows of a block again. They stay
+   in L2 unless too many of their cache lines share a set. The lines that a tile of a transposed A
+   needs must also stay in L1, next to the panel. */
+static bool dvti_mm_packs_a(const dvti_mm *p, const dvti_gemm_blocks *blocks) {
+	const int64_t rows = DVTI_MIN(p->n, blocks->rows), depth = DVTI_MIN(p->k, blocks->depth);
+	if (p->m < 128 || p->k <= DVTI_MM_FEW_DEPTH)
+		return false;
+	if (p->a_k == 1)
+		return dvti_cache_lines_per_set(&blocks->l2, rows, depth * p->size, p->a_row * p->size) >
+			   blocks->l2.ways;
+	return p->a_row != 1 ||
+		   (blocks->in_l1 &&
+			dvti_cache_lines_per_set(&blocks->l1, depth, p->by->rows * p->size, p->a_k * p->size) >
+				blocks->l1.ways / 4) ||
+		   dvti_cache_lines_per_set(&blocks->l2, depth, rows * p->size, p->a_k * p->size) >
+			   blocks->l2.ways;
+}
+
+/* Returns whether a step of B is packed: for many rows, or when a panel in place would not stay in
+   L1 as the packed one does. */
+static bool dvti_mm_packs_b(const dvti_mm *p, const dvti_gemm_blocks *blocks) {
+	const int64_t row = p->b_k * p->size, depth = DVTI_MIN(p->k, blocks->depth);
+	if (p->b_col != 1)
+		return true;
+	if (p->k <= DVTI_MM_FEW_DEPTH && p->n <= 2 * DVTI_MM_FEW_ROWS)
+		return false;
+	if (blocks->in_l1)
+		return p->n > 8 * p->by->rows &&
+			   dvti_cache_lines_per_set(&blocks->l1, depth, p->by->width * p->size, row) >
+				   blocks->l1.ways - 2;
+	return p->n > (p->k * p->m * p->size <= blocks->l2.bytes ? 2 : 1) * DVTI_MM_FEW_ROWS;
 }
 
 /* Returns whether C is stored with non-temporal stores: it fits in no cache, is stored once, and
@@ -15174,16 +15523,15 @@ static bool dvti_mm_is_streamed(const dvti_mm *p) {
 }
 
 static void dvti_mm_plan_tiles(dvti_mm *p, int threads) {
-	const bool near_b = p->k * p->m * p->size <= DVTI_MM_NEAR_BYTES;
+	const dvti_gemm_blocks blocks = dvti_gemm_blocks_now(p->simd, p->by);
 	double each;
 	p->kind = dvti_mm_choose(p);
 	if (p->kind == DVTI_MM_TILES) {
-		p->pack_b = p->narrow || p->b_col != 1 ||
-					(p->n > (near_b ? 2 : 1) * DVTI_MM_FEW_ROWS &&
-					 (p->k > DVTI_MM_FEW_DEPTH || p->n > 512));
-		p->pack_a = p->narrow || (dvti_mm_is_spread(p) && p->m > 128 && p->k > DVTI_MM_FEW_DEPTH);
-		dvti_mm_cut_tiles(p, threads);
-		dvti_mm_layout(p);
+		p->block_rows = blocks.rows;
+		p->pack_b = p->narrow || dvti_mm_packs_b(p, &blocks);
+		p->pack_a = p->narrow || dvti_mm_packs_a(p, &blocks);
+		dvti_mm_cut_tiles(p, blocks.cols, threads);
+		dvti_mm_layout(p, &blocks);
 		p->stream = dvti_mm_is_streamed(p);
 	} else {
 		dvti_mm_cut_vector(p, threads);
@@ -15237,7 +15585,7 @@ typedef struct dvti_mm_tile {
 	char *c;
 	int64_t c_row;
 	char *area;
-	int64_t b_k[DVTI_MM_STEP / sizeof(float)]; /* of dvti_product */
+	int64_t b_k[DVTI_MM_MOST_DEPTH]; /* of dvti_product */
 } dvti_mm_tile;
 
 /* Multiplies some rows of A with one panel of B. The first rows pack the panel, if possible while
@@ -15320,8 +15668,8 @@ static void dvti_mm_one_tile(const dvti_mm *p, dvti_mm_tile *t, int64_t batch, i
 	t->c_row = p->narrow ? t->cols : p->m;
 	do {
 		int64_t depth = DVTI_MIN(p->depth, p->k - k);
-		for (at = 0; at < t->rows; at += DVTI_MM_ROWS)
-			dvti_mm_block(p, t, at, DVTI_MIN(DVTI_MM_ROWS, t->rows - at), k, depth);
+		for (at = 0; at < t->rows; at += p->block_rows)
+			dvti_mm_block(p, t, at, DVTI_MIN(p->block_rows, t->rows - at), k, depth);
 		if (p->int32)
 			dvti_mm_add_int32(t->c, t->area + p->sums_at, t->rows * t->c_row, k == 0);
 		k += p->depth;
@@ -21779,25 +22127,6 @@ DVTI_FN void dvti_reduce_angles64(const double *x, double *rest, double *low, do
 #endif
 
 #if DVTI_AVX2
-static void dvti_cpuid_leaf(unsigned leaf, unsigned subleaf, unsigned out[4]) {
-#if defined(_MSC_VER) && !defined(__clang__)
-	__cpuidex((int *)out, (int)leaf, (int)subleaf);
-#else
-	__asm__ volatile("cpuid"
-					 : "=a"(out[0]), "=b"(out[1]), "=c"(out[2]), "=d"(out[3])
-					 : "a"(leaf), "c"(subleaf));
-#endif
-}
-
-/* Reads a CPUID leaf; zeros if the processor does not have it. */
-static void dvti_cpuid(unsigned leaf, unsigned subleaf, unsigned out[4]) {
-	unsigned highest[4];
-	dvti_cpuid_leaf(0, 0, highest);
-	memset(out, 0, 4 * sizeof *out);
-	if (leaf <= highest[0])
-		dvti_cpuid_leaf(leaf, subleaf, out);
-}
-
 /* Returns which registers the operating system saves in a thread switch (XCR0). The caller has
    checked CPUID for xgetbv. */
 static uint64_t dvti_saved_registers(void) {
@@ -24621,7 +24950,7 @@ DVTI_FN int64_t dvti_cuda_plan_random(const dvti_cuda_gpu *gpu, dvti_launch *lau
 #endif
 /* ==== end dvt_cuda.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 111 "src/devtensor_spine.h"
+#line 113 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_CUDA)
 /* ==== begin src/3_cuda/driver/dvt_nccl.h ==== */
@@ -24928,7 +25257,7 @@ DVTI_FN void dvti_cuda_cache_drop(dvti_cuda_key key);
 #endif
 /* ==== end dvt_cuda_jit.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 115 "src/devtensor_spine.h"
+#line 117 "src/devtensor_spine.h"
 #endif
 #endif
 #if !defined(DEVTENSOR_NO_NN)
@@ -25300,7 +25629,7 @@ DVTI_FN bool dvti_batch_make(const char *function, const dvti_batcher *batcher,
 #endif
 /* ==== end dvt_train_internal.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 119 "src/devtensor_spine.h"
+#line 121 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/level_cold.inl ==== */
@@ -25402,7 +25731,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 #endif
 /* ==== end dvt_cuda_off.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 122 "src/devtensor_spine.h"
+#line 124 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_CUDA)
 /* ==== begin src/3_cuda/driver/dvt_cuda_driver.c ==== */
@@ -36444,7 +36773,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 }
 /* ==== end dvt_cuda_share.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 158 "src/devtensor_spine.h"
+#line 160 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/level_end.inl ==== */
@@ -45875,7 +46204,7 @@ DVTI_FN void dvti_writer_le(dvti_writer *writer, uint64_t value, int bytes) {
 }
 /* ==== end dvt_writer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 205 "src/devtensor_spine.h"
+#line 207 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_NN)
 /* ==== begin src/6_nn/block_basic.c ==== */
@@ -52936,7 +53265,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 }
 /* ==== end dvt_transform.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 236 "src/devtensor_spine.h"
+#line 238 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/level_end.inl ==== */
@@ -52986,7 +53315,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #endif
 /* ==== end platform_end.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 239 "src/devtensor_spine.h"
+#line 241 "src/devtensor_spine.h"
 #endif
 #endif
 
@@ -53373,7 +53702,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #define dvt_dtype_parse(...) dvt_note_status(dvt_dtype_parse(__VA_ARGS__), __FILE__, __LINE__)
 /* ==== end dvt_call_sites.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 243 "src/devtensor_spine.h"
+#line 245 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== end devtensor_spine.h ==== */
@@ -56958,11 +57287,17 @@ static void G(dots)(const dvti_dots *p) {
 #line 477 "src/3_cpu/simd/gemm_type.inl"
 #endif
 
-static const dvti_simd_gemm G(kernels) = {sizeof(DVTI_E),      DVTI_TILE_REGS *DVTI_LANES,
-										  G(multiply),         G(multiply_stream),
-										  G(multiply_packing), G(copy),
-										  G(transpose),        G(transpose_exactly),
-										  G(combine),          G(dots)};
+static const dvti_simd_gemm G(kernels) = {sizeof(DVTI_E),
+										  DVTI_TILE_ROWS,
+										  DVTI_TILE_REGS *DVTI_LANES,
+										  G(multiply),
+										  G(multiply_stream),
+										  G(multiply_packing),
+										  G(copy),
+										  G(transpose),
+										  G(transpose_exactly),
+										  G(combine),
+										  G(dots)};
 
 #undef DVTI_WHOLE
 #undef DVTI_EDGE
@@ -57623,11 +57958,17 @@ static void G(dots)(const dvti_dots *p) {
 #line 477 "src/3_cpu/simd/gemm_type.inl"
 #endif
 
-static const dvti_simd_gemm G(kernels) = {sizeof(DVTI_E),      DVTI_TILE_REGS *DVTI_LANES,
-										  G(multiply),         G(multiply_stream),
-										  G(multiply_packing), G(copy),
-										  G(transpose),        G(transpose_exactly),
-										  G(combine),          G(dots)};
+static const dvti_simd_gemm G(kernels) = {sizeof(DVTI_E),
+										  DVTI_TILE_ROWS,
+										  DVTI_TILE_REGS *DVTI_LANES,
+										  G(multiply),
+										  G(multiply_stream),
+										  G(multiply_packing),
+										  G(copy),
+										  G(transpose),
+										  G(transpose_exactly),
+										  G(combine),
+										  G(dots)};
 
 #undef DVTI_WHOLE
 #undef DVTI_EDGE

@@ -150,6 +150,33 @@ DVTI_FN int dvti_cpu_count(void);
 /* Returns the CPU quota alone; 0 when there is none. `mounts` and `membership` stand for
    /sys/fs/cgroup and /proc/self/cgroup. */
 DVTI_FN int dvti_cpu_quota(const char *mounts, const char *membership);
+
+/* ---- caches (dvt_cache.c) ---- */
+typedef struct dvti_data_cache {
+    int64_t bytes; /* 0: there is none */
+    int ways, line;
+    int threads; /* processors that share it, as far as is known */
+} dvti_data_cache;
+
+typedef struct dvti_caches {
+    dvti_data_cache level[3]; /* L1 for data, L2, L3 */
+} dvti_caches;
+
+/* Asks the machine, or DEVTENSOR_CPU_CACHES. L1 and L2 always have a size afterwards. Takes
+   microseconds. */
+DVTI_FN void dvti_caches_find(dvti_caches *out);
+/* Reads "32K/8,512K/8,32M/16": bytes and ways of L1, L2 and, optionally, L3. */
+DVTI_FN bool dvti_caches_parse(const char *text, dvti_caches *out);
+/* Reads what Linux tells in root/index0, root/index1 and so on. */
+DVTI_FN void dvti_caches_read(const char *root, dvti_caches *out);
+/* Returns how many cache lines share a set if `rows` rows of `bytes` bytes, `stride` bytes apart,
+   are kept. More than the cache has ways cannot stay. */
+DVTI_FN int64_t dvti_cache_lines_per_set(const dvti_data_cache *cache, int64_t rows, int64_t bytes,
+                                         int64_t stride);
+#if DVTI_X86
+/* Reads a CPUID leaf; zeros if the processor does not have it. */
+DVTI_FN void dvti_cpuid(unsigned leaf, unsigned subleaf, unsigned out[4]);
+#endif
 #if DVTI_THREADS
 /* Starts a thread with all signals blocked and the default floating-point mode. Returns false when
    the system refuses. The thread's function is DVTI_THREAD_MAIN(name) { .. user .. return 0; } */

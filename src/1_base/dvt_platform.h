@@ -35,6 +35,9 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
+#if defined(__APPLE__)
+#include <sys/sysctl.h>
+#endif
 #if defined(__linux__)
 #include <sys/auxv.h>
 #include <sys/mman.h>

@@ -15,12 +15,7 @@
    in int64. */
 #include "3_cpu/cpu_matmul.h"
 
-/* Rows of A, and columns of B, that fit in L2. */
-#define DVTI_MM_ROWS 96
-#define DVTI_MM_COLS 1024
-/* Bytes along k of a step; each step loads and stores C once more. A panel of B (256 KiB) and the
-   rows of A that meet it (384 KiB) fit in L2. */
-#define DVTI_MM_STEP 4096
+#define DVTI_MM_MOST_DEPTH 1024 /* of a step */
 /* The depth at which a float still holds the sums of bytes: products of at most 255 * 128 with a
    signed factor, else of 255 * 255. */
 #define DVTI_MM_SIGNED_DEPTH 512
@@ -30,9 +25,6 @@
 #define DVTI_MM_NARROW_COLS 256
 /* Up to this many rows, packing B again for each tile of rows costs 5 % or more. */
 #define DVTI_MM_REPEATED 128
-/* Bytes of a row of a transposed A up to which it is read in place: at 4 KiB all rows fall into the
-   same sets of the cache. */
-#define DVTI_MM_SHORT_ROW 2048
 #define DVTI_MM_STREAM (32 << 20) /* bytes of a result that fits in no cache */
 #define DVTI_MM_TASK 65536.0      /* multiply-adds of a task: about 1 us */
 #define DVTI_MM_CHUNK 4096        /* elements of a vector result that one task computes */
@@ -119,10 +111,10 @@ static dvti_mm_kind dvti_mm_choose(const dvti_mm *p) {
 
 /* Cuts tiles in two until each thread has two, along panels if the parts are equal. Few rows with
    a packed B get one tile per thread, narrower than a panel if need be: B is packed once. */
-static void dvti_mm_cut_tiles(dvti_mm *p, int threads) {
+static void dvti_mm_cut_tiles(dvti_mm *p, int64_t most, int threads) {
     const int64_t panel = 64, lanes = 64 / p->size;
     p->rows = p->narrow ? DVTI_MIN(p->n, DVTI_MM_NARROW_ROWS) : p->n;
-    p->cols = DVTI_MIN(p->m, p->narrow ? DVTI_MM_NARROW_COLS : DVTI_MM_COLS);
+    p->cols = DVTI_MIN(p->m, p->narrow ? DVTI_MM_NARROW_COLS : most);
     while (threads > 1) {
         int64_t panels = dvti_mm_cuts(p->cols, panel);
         int64_t tiles = p->batch * dvti_mm_cuts(p->n, p->rows) * dvti_mm_cuts(p->m, p->cols);
@@ -162,27 +154,54 @@ static void dvti_mm_cut_vector(dvti_mm *p, int threads) {
     p->col_tiles = dvti_mm_cuts(p->m, p->cols);
 }
 
-static void dvti_mm_layout(dvti_mm *p) {
-    int64_t most = p->narrow ? DVTI_MM_NARROW_COLS : DVTI_MM_COLS;
+static void dvti_mm_layout(dvti_mm *p, const dvti_gemm_blocks *blocks) {
+    int64_t most = p->narrow ? DVTI_MM_NARROW_COLS : blocks->cols;
     int64_t cols = dvti_mm_up(DVTI_MIN(p->m, most), 64), rows = DVTI_MIN(p->n, DVTI_MM_NARROW_ROWS);
     const dvt_dtype of_a = p->launch->in[0].dtype, of_b = p->launch->in[1].dtype;
-    const int64_t deepest = !p->int32                          ? DVTI_MM_STEP / p->size
-                            : of_a == DVT_U8 && of_b == DVT_U8 ? DVTI_MM_UNSIGNED_DEPTH
-                                                               : DVTI_MM_SIGNED_DEPTH;
+    const int64_t exact = !p->int32                          ? DVTI_MM_MOST_DEPTH
+                          : of_a == DVT_U8 && of_b == DVT_U8 ? DVTI_MM_UNSIGNED_DEPTH
+                                                             : DVTI_MM_SIGNED_DEPTH;
+    const int64_t deepest = DVTI_MIN(exact, blocks->depth);
     p->depth = p->k ? dvti_mm_cuts(p->k, dvti_mm_cuts(p->k, deepest)) : 1;
     p->a_ld = dvti_mm_up(p->depth, 16) + 16;
     p->a_at = p->pack_b ? p->depth * cols * p->size : 0;
-    p->c_at =
-        p->a_at + (p->pack_a ? DVTI_MIN(dvti_mm_up(p->n, 2), DVTI_MM_ROWS) * p->a_ld * p->size : 0);
+    p->c_at = p->a_at +
+              (p->pack_a ? DVTI_MIN(dvti_mm_up(p->n, 2), p->block_rows) * p->a_ld * p->size : 0);
     p->sums_at = p->c_at + (p->narrow ? rows * cols * p->size : 0);
     p->area = p->sums_at + (p->int32 ? rows * cols * (int64_t)sizeof(uint32_t) : 0);
 }
 
-/* Returns whether the elements of A's rows are far apart. Those of a transposed A with short rows
-   are not. Each tile of columns would pack such an A again. The cache lines that a few of its rows
-   need fit in L1 with the panel. */
-static bool dvti_mm_is_spread(const dvti_mm *p) {
-    return p->a_k != 1 && (p->a_row != 1 || p->a_k < 0 || p->a_k * p->size > DVTI_MM_SHORT_ROW);
+/* Returns whether a step of A is packed. Each panel of B reads the rows of a block again. They stay
+   in L2 unless too many of their cache lines share a set. The lines that a tile of a transposed A
+   needs must also stay in L1, next to the panel. */
+static bool dvti_mm_packs_a(const dvti_mm *p, const dvti_gemm_blocks *blocks) {
+    const int64_t rows = DVTI_MIN(p->n, blocks->rows), depth = DVTI_MIN(p->k, blocks->depth);
+    if (p->m < 128 || p->k <= DVTI_MM_FEW_DEPTH)
+        return false;
+    if (p->a_k == 1)
+        return dvti_cache_lines_per_set(&blocks->l2, rows, depth * p->size, p->a_row * p->size) >
+               blocks->l2.ways;
+    return p->a_row != 1 ||
+           (blocks->in_l1 &&
+            dvti_cache_lines_per_set(&blocks->l1, depth, p->by->rows * p->size, p->a_k * p->size) >
+                blocks->l1.ways / 4) ||
+           dvti_cache_lines_per_set(&blocks->l2, depth, rows * p->size, p->a_k * p->size) >
+               blocks->l2.ways;
+}
+
+/* Returns whether a step of B is packed: for many rows, or when a panel in place would not stay in
+   L1 as the packed one does. */
+static bool dvti_mm_packs_b(const dvti_mm *p, const dvti_gemm_blocks *blocks) {
+    const int64_t row = p->b_k * p->size, depth = DVTI_MIN(p->k, blocks->depth);
+    if (p->b_col != 1)
+        return true;
+    if (p->k <= DVTI_MM_FEW_DEPTH && p->n <= 2 * DVTI_MM_FEW_ROWS)
+        return false;
+    if (blocks->in_l1)
+        return p->n > 8 * p->by->rows &&
+               dvti_cache_lines_per_set(&blocks->l1, depth, p->by->width * p->size, row) >
+                   blocks->l1.ways - 2;
+    return p->n > (p->k * p->m * p->size <= blocks->l2.bytes ? 2 : 1) * DVTI_MM_FEW_ROWS;
 }
 
 /* Returns whether C is stored with non-temporal stores: it fits in no cache, is stored once, and
@@ -195,16 +214,15 @@ static bool dvti_mm_is_streamed(const dvti_mm *p) {
 }
 
 static void dvti_mm_plan_tiles(dvti_mm *p, int threads) {
-    const bool near_b = p->k * p->m * p->size <= DVTI_MM_NEAR_BYTES;
+    const dvti_gemm_blocks blocks = dvti_gemm_blocks_now(p->simd, p->by);
     double each;
     p->kind = dvti_mm_choose(p);
     if (p->kind == DVTI_MM_TILES) {
-        p->pack_b = p->narrow || p->b_col != 1 ||
-                    (p->n > (near_b ? 2 : 1) * DVTI_MM_FEW_ROWS &&
-                     (p->k > DVTI_MM_FEW_DEPTH || p->n > 512));
-        p->pack_a = p->narrow || (dvti_mm_is_spread(p) && p->m > 128 && p->k > DVTI_MM_FEW_DEPTH);
-        dvti_mm_cut_tiles(p, threads);
-        dvti_mm_layout(p);
+        p->block_rows = blocks.rows;
+        p->pack_b = p->narrow || dvti_mm_packs_b(p, &blocks);
+        p->pack_a = p->narrow || dvti_mm_packs_a(p, &blocks);
+        dvti_mm_cut_tiles(p, blocks.cols, threads);
+        dvti_mm_layout(p, &blocks);
         p->stream = dvti_mm_is_streamed(p);
     } else {
         dvti_mm_cut_vector(p, threads);
@@ -258,7 +276,7 @@ typedef struct dvti_mm_tile {
     char *c;
     int64_t c_row;
     char *area;
-    int64_t b_k[DVTI_MM_STEP / sizeof(float)]; /* of dvti_product */
+    int64_t b_k[DVTI_MM_MOST_DEPTH]; /* of dvti_product */
 } dvti_mm_tile;
 
 /* Multiplies some rows of A with one panel of B. The first rows pack the panel, if possible while
@@ -341,8 +359,8 @@ static void dvti_mm_one_tile(const dvti_mm *p, dvti_mm_tile *t, int64_t batch, i
     t->c_row = p->narrow ? t->cols : p->m;
     do {
         int64_t depth = DVTI_MIN(p->depth, p->k - k);
-        for (at = 0; at < t->rows; at += DVTI_MM_ROWS)
-            dvti_mm_block(p, t, at, DVTI_MIN(DVTI_MM_ROWS, t->rows - at), k, depth);
+        for (at = 0; at < t->rows; at += p->block_rows)
+            dvti_mm_block(p, t, at, DVTI_MIN(p->block_rows, t->rows - at), k, depth);
         if (p->int32)
             dvti_mm_add_int32(t->c, t->area + p->sums_at, t->rows * t->c_row, k == 0);
         k += p->depth;

@@ -6,10 +6,9 @@
 
 /* The depth of one call of a kernel, whose table of B's rows is on the stack. */
 #define DVTI_MM_DEPTH 512
-/* Fewer rows, or a smaller depth, do not pay for packing: measured on a Zen 4 with leading
-   dimensions up to 4096. With a B that fits in L2, twice as many rows do not either. */
+/* A smaller depth does not pay for packing. Nor do fewer rows, if panels of B are read from L2 in
+   any case. */
 #define DVTI_MM_FEW_ROWS 256
-#define DVTI_MM_NEAR_BYTES (1 << 20)
 #define DVTI_MM_FEW_DEPTH 64
 /* Products below this many multiply-adds run without a plan; the second limit is for one thread. */
 #define DVTI_MM_SMALL_MACS 131072
@@ -17,6 +16,18 @@
 /* At most this many rows or columns, and at least this depth, are computed with dot products. */
 #define DVTI_MM_NARROW 10
 #define DVTI_MM_NARROW_DEPTH 128
+
+/* Block sizes of products of one type by one ISA target (cpu_gemm_blocks.c). */
+typedef struct dvti_gemm_blocks {
+    int64_t rows, depth, cols; /* of A in L2; of a step; of packed B */
+    bool in_l1;                /* a panel of B stays in L1 while A's rows pass, else in L2 */
+    dvti_data_cache l1, l2;
+} dvti_gemm_blocks;
+
+DVTI_FN dvti_gemm_blocks dvti_gemm_blocks_of(const dvti_caches *caches, int64_t tile_rows,
+                                             int64_t width, int64_t size);
+/* Those of this machine. */
+DVTI_FN dvti_gemm_blocks dvti_gemm_blocks_now(const dvti_simd *simd, const dvti_simd_gemm *by);
 
 typedef enum dvti_mm_kind {
     DVTI_MM_TILES,
@@ -39,6 +50,7 @@ typedef struct dvti_mm {
     bool pack_a, pack_b;
     bool stream;         /* C is written with non-temporal stores */
     int64_t depth, a_ld; /* of a step; from one packed row of A to the next */
+    int64_t block_rows;  /* of A in L2 */
     /* A task computes a tile of each of `per_task` products. */
     int64_t rows, cols, row_tiles, col_tiles, per_task, tasks;
     int64_t a_at, c_at, sums_at, area; /* bytes */

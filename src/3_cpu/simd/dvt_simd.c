@@ -3,25 +3,6 @@
 #include "3_cpu/simd/dvt_simd.h"
 
 #if DVTI_AVX2
-static void dvti_cpuid_leaf(unsigned leaf, unsigned subleaf, unsigned out[4]) {
-#if defined(_MSC_VER) && !defined(__clang__)
-    __cpuidex((int *)out, (int)leaf, (int)subleaf);
-#else
-    __asm__ volatile("cpuid"
-                     : "=a"(out[0]), "=b"(out[1]), "=c"(out[2]), "=d"(out[3])
-                     : "a"(leaf), "c"(subleaf));
-#endif
-}
-
-/* Reads a CPUID leaf; zeros if the processor does not have it. */
-static void dvti_cpuid(unsigned leaf, unsigned subleaf, unsigned out[4]) {
-    unsigned highest[4];
-    dvti_cpuid_leaf(0, 0, highest);
-    memset(out, 0, 4 * sizeof *out);
-    if (leaf <= highest[0])
-        dvti_cpuid_leaf(leaf, subleaf, out);
-}
-
 /* Returns which registers the operating system saves in a thread switch (XCR0). The caller has
    checked CPUID for xgetbv. */
 static uint64_t dvti_saved_registers(void) {

@@ -253,7 +253,7 @@ typedef struct dvti_simd {
     const dvti_simd_f64 *f64;
 } dvti_simd;
 
-enum { DVTI_SIMD_AVX512, DVTI_SIMD_AVX2, DVTI_SIMD_PLAIN };
+enum { DVTI_SIMD_AVX512, DVTI_SIMD_AVX2, DVTI_SIMD_PLAIN, DVTI_SIMD_NUMBERS };
 
 #define DVTI_SIMD_OF(name)                                                                         \
     DVTI_FN const dvti_simd_##name *dvti_simd_##name##_of(const dvti_simd *simd);

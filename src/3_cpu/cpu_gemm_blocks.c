@@ -1,0 +1,77 @@
+/* Block sizes of matrix products, from the caches of the machine. The rule is the analytical model
+   of Low, Igual, Smith and Quintana-Orti, "Analytical modeling is enough for high-performance
+   BLIS" (ACM TOMS 43, 2016), for kernels that keep a tile of C in registers:
+
+              depth              cols
+           +---------+      +----+---------+
+     rows  |    A    |      | p  |         |  depth     p: a panel of B, `width` columns
+           +---------+      +----+---------+
+
+     L1   a panel, and the rows of A of one tile, which stream past it
+     L2   a panel, and in half of the other ways A: rows x depth; the rest is for C, the next panel
+          and lines of A that share sets
+     L3   B: depth x cols, packed, in half of this processor's share
+
+   One way of L1 is left for C. The panel and A's rows share the others in the ratio of their
+   sizes. Wide tiles would need a depth of less than DVTI_LEAST_DEPTH; loading and storing C would
+   then take 1 % of the time or more. Such panels stay in L2, in a quarter of it; only A's rows are
+   in L1. A wide tile uses each line of a panel long enough for that.
+
+   No size changes a bit of a result. */
+#include "3_cpu/cpu_matmul.h"
+
+#define DVTI_LEAST_DEPTH 256
+#define DVTI_MOST_DEPTH 1024 /* cpu_matmul.c has a table of B's rows on the stack */
+#define DVTI_MOST_ROWS 192
+#define DVTI_LEAST_COLS 256
+#define DVTI_MOST_COLS 1024 /* more columns gain nothing */
+
+/* Rounds down to a multiple, within limits. */
+static int64_t dvti_within(int64_t value, int64_t multiple, int64_t least, int64_t most) {
+    return DVTI_MAX(least, DVTI_MIN(value, most) / multiple * multiple);
+}
+
+DVTI_FN dvti_gemm_blocks dvti_gemm_blocks_of(const dvti_caches *caches, int64_t tile_rows,
+                                             int64_t width, int64_t size) {
+    const dvti_data_cache *l1 = &caches->level[0], *l2 = &caches->level[1], *l3 = &caches->level[2];
+    const int64_t way1 = l1->bytes / l1->ways, way2 = l2->bytes / l2->ways;
+    const int64_t panel_ways = (l1->ways - 1) * width / (width + tile_rows);
+    const dvti_data_cache *last = l3->bytes ? l3 : l2;
+    dvti_gemm_blocks blocks;
+    int64_t panel, left;
+    blocks.l1 = *l1;
+    blocks.l2 = *l2;
+    blocks.depth = dvti_within(panel_ways * way1 / (width * size), 16, 0, DVTI_MOST_DEPTH);
+    blocks.in_l1 = blocks.depth >= DVTI_LEAST_DEPTH;
+    if (!blocks.in_l1)
+        blocks.depth = dvti_within(
+            DVTI_MIN(l2->bytes / 4 / (width * size), l1->bytes / 4 * 3 / (tile_rows * size)), 16,
+            64, DVTI_MOST_DEPTH);
+    panel = blocks.depth * width * size;
+    left = (l2->ways - (panel + way2 - 1) / way2) / 2;
+    blocks.rows = dvti_within(DVTI_MAX(left, 1) * way2 / (blocks.depth * size), 2 * tile_rows,
+                              8 * tile_rows, DVTI_MOST_ROWS);
+    blocks.cols = dvti_within(last->bytes / 2 / last->threads / (blocks.depth * size), 64,
+                              DVTI_LEAST_COLS, DVTI_MOST_COLS);
+    return blocks;
+}
+
+/* The blocks of each ISA target and type. State 0: not known; 1: one thread writes them, and others
+   that need them meanwhile compute their own; 2: known. */
+static dvti_gemm_blocks dvti_blocks[DVTI_SIMD_NUMBERS][2];
+static dvti_atomic dvti_blocks_state[DVTI_SIMD_NUMBERS][2];
+
+DVTI_FN dvti_gemm_blocks dvti_gemm_blocks_now(const dvti_simd *simd, const dvti_simd_gemm *by) {
+    dvti_gemm_blocks blocks, *known = &dvti_blocks[simd->number][by->size == 8];
+    dvti_atomic *state = &dvti_blocks_state[simd->number][by->size == 8];
+    dvti_caches caches;
+    if (dvti_atomic_load(state) == 2)
+        return *known;
+    dvti_caches_find(&caches);
+    blocks = dvti_gemm_blocks_of(&caches, by->rows, by->width, by->size);
+    if (dvti_atomic_swap(state, 0, 1)) {
+        *known = blocks;
+        dvti_atomic_store(state, 2);
+    }
+    return blocks;
+}
