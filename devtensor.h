@@ -7396,10 +7396,10 @@ DVTI_FN bool dvti_broadcasts(const dvt_shape *a, const dvt_shape *b, dvt_shape *
 /* Does the same; returns false with SHAPE set, naming both shapes. */
 DVTI_FN bool dvti_broadcast(const char *function, const dvt_shape *a, const dvt_shape *b,
 							dvt_shape *out);
-/* Checks -ndim <= *axis < ndim and makes it non-negative; returns false with AXIS set. */
-DVTI_FN bool dvti_axis(const char *function, int *axis, const dvt_shape *shape);
-/* Does the same for an axis that will be added to the shape. */
-DVTI_FN bool dvti_new_axis(const char *function, int *axis, const dvt_shape *shape);
+/* Checks -ndim <= *axis < ndim of x and makes it non-negative; returns false with AXIS set. */
+DVTI_FN bool dvti_axis(const char *function, int *axis, const dvt_array *x);
+/* Does the same for an axis that will be added to x. */
+DVTI_FN bool dvti_new_axis(const char *function, int *axis, const dvt_array *x);
 
 /* ---- storage: one buffer on one context ---- */
 typedef struct dvti_storage {
@@ -7841,7 +7841,7 @@ DVT_API int64_t dvt_dim(const dvt_array *x, int axis) {
 		dvti_null("dvt_dim", "x");
 		return -1;
 	}
-	return dvti_axis("dvt_dim", &axis, &x->shape) ? x->shape.dim[axis] : -1;
+	return dvti_axis("dvt_dim", &axis, x) ? x->shape.dim[axis] : -1;
 }
 
 DVT_API int64_t dvt_stride(const dvt_array *x, int axis) {
@@ -7849,7 +7849,7 @@ DVT_API int64_t dvt_stride(const dvt_array *x, int axis) {
 		dvti_null("dvt_stride", "x");
 		return 0;
 	}
-	return dvti_axis("dvt_stride", &axis, &x->shape) ? x->stride[axis] : 0;
+	return dvti_axis("dvt_stride", &axis, x) ? x->stride[axis] : 0;
 }
 
 DVT_API int64_t dvt_size(const dvt_array *x) {
@@ -9737,11 +9737,12 @@ static void dvti_fail_share(const char *function, dvti_object *object) {
 				  "%s: no scope owns the object, which dvt_retain keeps: call dvt_release",
 				  function);
 	else
-		dvti_fail(DVT_ERR_VALUE,
-				  "%s: the object is borrowed: another object owns it, as an array its gradient, a "
-				  "block its parameters and children, a list its arrays; give up only what "
-				  "dvt_retain or a scope of this thread owns",
-				  function);
+		dvti_fail(
+			DVT_ERR_VALUE,
+			"%s: the object is borrowed, or given up already: another object owns it, as an "
+			"array its gradient, a block its parameters and children, a list its arrays; give "
+			"up once, and only what dvt_retain or a scope of this thread owns",
+			function);
 }
 
 DVT_API void dvt_release(void *object) {
@@ -10039,16 +10040,16 @@ DVTI_FN bool dvti_broadcast(const char *function, const dvt_shape *a, const dvt_
 	return good;
 }
 
-/* Checks an axis of a shape with `more` axes in addition. */
-static bool dvti_axis_among(const char *function, int *axis, const dvt_shape *shape, int more) {
-	int n = shape->ndim + more;
+/* Checks an axis of x with `more` axes in addition. */
+static bool dvti_axis_among(const char *function, int *axis, const dvt_array *x, int more) {
+	int n = x->shape.ndim + more;
 	if (*axis < -n || *axis >= n) {
 		if (n == 0)
-			dvti_fail(DVT_ERR_AXIS, "%s: axis %d of an array without axes; reshape it first",
-					  function, *axis);
+			dvti_fail(DVT_ERR_AXIS, "%s: axis %d of %s, which has no axes; reshape it first",
+					  function, *axis, dvti_describe(x));
 		else
-			dvti_fail(DVT_ERR_AXIS, "%s: %saxis %d, where the shape is %s; expected %d to %d",
-					  function, more ? "new " : "", *axis, dvti_shape_text(*shape), -n, n - 1);
+			dvti_fail(DVT_ERR_AXIS, "%s: %saxis %d of %s; expected %d to %d", function,
+					  more ? "new " : "", *axis, dvti_describe(x), -n, n - 1);
 		return false;
 	}
 	if (*axis < 0)
@@ -10056,12 +10057,12 @@ static bool dvti_axis_among(const char *function, int *axis, const dvt_shape *sh
 	return true;
 }
 
-DVTI_FN bool dvti_axis(const char *function, int *axis, const dvt_shape *shape) {
-	return dvti_axis_among(function, axis, shape, 0);
+DVTI_FN bool dvti_axis(const char *function, int *axis, const dvt_array *x) {
+	return dvti_axis_among(function, axis, x, 0);
 }
 
-DVTI_FN bool dvti_new_axis(const char *function, int *axis, const dvt_shape *shape) {
-	return dvti_axis_among(function, axis, shape, 1);
+DVTI_FN bool dvti_new_axis(const char *function, int *axis, const dvt_array *x) {
+	return dvti_axis_among(function, axis, x, 1);
 }
 /* ==== end dvt_shape.c ==== */
 /* ==== begin src/3_cpu/dvt_cpu.h ==== */
@@ -23615,7 +23616,7 @@ DVTI_FN dvt_dtype dvti_float_dtype(dvt_dtype dtype);
 DVTI_FN dvt_array *dvti_wide_float(dvt_array *x);
 /* Converts the axes of a reduction to a bit mask. Returns false with AXIS set when an axis is out
    of range or repeated. */
-DVTI_FN bool dvti_axes_mask(const char *function, dvt_axes axes, const dvt_shape *shape,
+DVTI_FN bool dvti_axes_mask(const char *function, dvt_axes axes, const dvt_array *x,
 							unsigned *mask);
 DVTI_FN dvt_rng_engine dvti_rng_engine_now(void);
 /* Fills `out`, whose shape is not empty, by `launch`. Numbers come from `key`, or from the stream
@@ -36653,24 +36654,24 @@ DVTI_FN dvt_array *dvti_wide_float(dvt_array *x) {
 	return narrow ? dvt_as_in_dtype(x, DVT_F32) : x;
 }
 
-DVTI_FN bool dvti_axes_mask(const char *function, dvt_axes axes, const dvt_shape *shape,
+DVTI_FN bool dvti_axes_mask(const char *function, dvt_axes axes, const dvt_array *x,
 							unsigned *mask) {
 	int i;
 	*mask = 0;
 	if (axes.n < 0 || axes.n > DVT_MAX_DIMS) {
-		dvti_fail(DVT_ERR_AXIS, "%s: %d axes; expected 0 (all) to %d", function, axes.n,
-				  DVT_MAX_DIMS);
+		dvti_fail(DVT_ERR_AXIS, "%s: %d axes for x (%s); expected 0 (all) to %d", function, axes.n,
+				  dvti_describe(x), DVT_MAX_DIMS);
 		return false;
 	}
 	if (axes.n == 0)
-		*mask = (1u << shape->ndim) - 1u;
+		*mask = (1u << x->shape.ndim) - 1u;
 	for (i = 0; i < axes.n; i++) {
 		int axis = axes.axis[i];
-		if (!dvti_axis(function, &axis, shape))
+		if (!dvti_axis(function, &axis, x))
 			return false;
 		if (*mask & 1u << axis) {
-			dvti_fail(DVT_ERR_AXIS, "%s: axis %d is named twice; name each axis once", function,
-					  axes.axis[i]);
+			dvti_fail(DVT_ERR_AXIS, "%s: axis %d of %s is named twice; name each axis once",
+					  function, axes.axis[i], dvti_describe(x));
 			return false;
 		}
 		*mask |= 1u << axis;
@@ -38015,7 +38016,7 @@ static dvt_array *dvti_reduce_mask(const char *name, dvti_op op, dvt_array *x, d
 
 static dvt_array *dvti_reduce(const char *name, dvti_op op, dvt_array *x, dvt_axes axes) {
 	unsigned mask;
-	if (!dvti_check(name, &x, 1) || !dvti_axes_mask(name, axes, &x->shape, &mask))
+	if (!dvti_check(name, &x, 1) || !dvti_axes_mask(name, axes, x, &mask))
 		return NULL;
 	return dvti_reduce_mask(name, op, x, NULL, mask, axes.keepdims);
 }
@@ -38080,7 +38081,7 @@ static DVTI_NOINLINE dvt_array *dvti_variance_in_mode(const char *name, dvt_arra
 	dvti_view view;
 	unsigned mask;
 	double divisor;
-	if (!dvti_check(name, &x, 1) || !dvti_axes_mask(name, axes, &x->shape, &mask))
+	if (!dvti_check(name, &x, 1) || !dvti_axes_mask(name, axes, x, &mask))
 		return NULL;
 	if (ddof != ddof) {
 		dvti_fail(DVT_ERR_VALUE, "%s: ddof is NaN; expected a number such as 0 or 1", name);
@@ -38135,7 +38136,7 @@ static dvt_array *dvti_softmax(const char *name, dvti_op op, dvt_array *x, int a
 	dvti_attr attr = dvti_attr_none();
 	dvt_array *out;
 	dvti_launch_begin(&launch, name, dvti_kernel_softmax(), op);
-	if (!dvti_check(name, &x, 1) || !dvti_axis(name, &axis, &x->shape))
+	if (!dvti_check(name, &x, 1) || !dvti_axis(name, &axis, x))
 		return NULL;
 	out = dvti_array_new(name, x->shape, dvti_float_dtype(x->dtype), x->storage->ctx);
 	if (!out)
@@ -38711,7 +38712,7 @@ static dvt_array *dvti_concat(const char *name, dvt_array *const *arrays, int n,
 	dvt_array *out;
 	int64_t at = 0;
 	int k;
-	if (!dvti_axis(name, &axis, &arrays[0]->shape) ||
+	if (!dvti_axis(name, &axis, arrays[0]) ||
 		!dvti_concat_shape(name, arrays, n, axis, &shape, &dtype))
 		return NULL;
 	out = dvti_array_new(name, shape, dtype, arrays[0]->storage->ctx);
@@ -38760,8 +38761,7 @@ DVT_API dvt_array *dvt_stack(dvt_array *const *arrays, int n, int axis) {
 	dvt_scope_guard scope;
 	bool good = true;
 	int k;
-	if (!dvti_several("dvt_stack", arrays, n) ||
-		!dvti_new_axis("dvt_stack", &axis, &arrays[0]->shape))
+	if (!dvti_several("dvt_stack", arrays, n) || !dvti_new_axis("dvt_stack", &axis, arrays[0]))
 		return NULL;
 	for (k = 1; k < n; k++)
 		if (!dvti_fits_first("dvt_stack", arrays, k, -1))
@@ -38793,7 +38793,7 @@ static dvt_status dvti_split(const char *name, dvt_array *x, int n, int axis, bo
 		return dvti_null(name, "out");
 	if (n < 1)
 		return dvti_fail(DVT_ERR_RANGE, "%s: n is %d; expected at least 1 part", name, n);
-	if (!dvti_axis(name, &axis, &x->shape))
+	if (!dvti_axis(name, &axis, x))
 		return DVT_ERR_AXIS;
 	extent = x->shape.dim[axis];
 	if (even && extent % n)
@@ -38945,7 +38945,7 @@ DVT_API dvt_array *dvt_take(dvt_array *x, dvt_array *indices, int axis) {
 	in[0] = x;
 	in[1] = indices;
 	if (!dvti_check_named("dvt_take", in, 2, dvti_index_names) ||
-		!dvti_axis("dvt_take", &axis, &x->shape) ||
+		!dvti_axis("dvt_take", &axis, x) ||
 		!dvti_replace_axis("dvt_take", x, axis, 1, indices->shape, &shape))
 		return NULL;
 	scope = dvt_scope_begin();
@@ -39028,7 +39028,7 @@ static dvt_array *dvti_take_along_checked(const char *name, dvt_array *x, dvt_ar
 	dvt_shape shape;
 	in[0] = x;
 	in[1] = indices;
-	if (!dvti_check_named(name, in, 2, dvti_index_names) || !dvti_axis(name, &axis, &x->shape) ||
+	if (!dvti_check_named(name, in, 2, dvti_index_names) || !dvti_axis(name, &axis, x) ||
 		!dvti_along_shape(name, x, indices, axis,
 						  axis < indices->shape.ndim ? indices->shape.dim[axis] : 0, &shape))
 		return NULL;
@@ -39069,10 +39069,11 @@ DVT_API dvt_array *dvt_pick(dvt_array *x, dvt_array *indices, dvt_axes axes) {
 	if (!dvti_check_named("dvt_pick", in, 2, dvti_index_names))
 		return NULL;
 	if (axes.n != 1) {
-		dvti_fail(DVT_ERR_AXIS, "dvt_pick: %d axes; expected one, as in DVT_AXES(-1)", axes.n);
+		dvti_fail(DVT_ERR_AXIS, "dvt_pick: %d axes for x (%s); expected one, as in DVT_AXES(-1)",
+				  axes.n, dvti_describe(x));
 		return NULL;
 	}
-	if (!dvti_axis("dvt_pick", &axis, &x->shape))
+	if (!dvti_axis("dvt_pick", &axis, x))
 		return NULL;
 	row = x->shape;
 	row.dim[axis] = 1;
@@ -39157,7 +39158,7 @@ DVT_API dvt_array *dvt_slice(dvt_array *x, int axis, int64_t start, int64_t stop
 	dvt_shape shape;
 	int64_t stride[DVT_MAX_DIMS];
 	dvt_array *view;
-	if (!dvti_check("dvt_slice", &x, 1) || !dvti_axis("dvt_slice", &axis, &x->shape))
+	if (!dvti_check("dvt_slice", &x, 1) || !dvti_axis("dvt_slice", &axis, x))
 		return NULL;
 	if (step == 0 || step == INT64_MIN) {
 		dvti_fail(DVT_ERR_VALUE, "dvt_slice: step is %lld; expected any other number",
@@ -39312,7 +39313,7 @@ DVT_API dvt_array *dvt_transpose(dvt_array *x, dvt_axes order) {
 	}
 	if (order.n == 0)
 		return dvti_reversed("dvt_transpose", x);
-	if (!dvti_axes_mask("dvt_transpose", order, &x->shape, &mask))
+	if (!dvti_axes_mask("dvt_transpose", order, x, &mask))
 		return NULL;
 	if (order.n != x->shape.ndim) {
 		dvti_fail(DVT_ERR_AXIS, "dvt_transpose: %d axes for x (%s); name every axis once", order.n,
@@ -39327,8 +39328,8 @@ DVT_API dvt_array *dvt_transpose(dvt_array *x, dvt_axes order) {
 
 DVT_API dvt_array *dvt_swapaxes(dvt_array *x, int axis1, int axis2) {
 	int order[DVT_MAX_DIMS], i;
-	if (!dvti_check("dvt_swapaxes", &x, 1) || !dvti_axis("dvt_swapaxes", &axis1, &x->shape) ||
-		!dvti_axis("dvt_swapaxes", &axis2, &x->shape))
+	if (!dvti_check("dvt_swapaxes", &x, 1) || !dvti_axis("dvt_swapaxes", &axis1, x) ||
+		!dvti_axis("dvt_swapaxes", &axis2, x))
 		return NULL;
 	for (i = 0; i < x->shape.ndim; i++)
 		order[i] = i == axis1 ? axis2 : i == axis2 ? axis1 : i;
@@ -39458,7 +39459,7 @@ DVT_API dvt_array *dvt_expand_dims(dvt_array *x, int axis) {
 		return NULL;
 	}
 	shape.ndim = x->shape.ndim + 1;
-	if (!dvti_new_axis("dvt_expand_dims", &axis, &x->shape))
+	if (!dvti_new_axis("dvt_expand_dims", &axis, x))
 		return NULL;
 	for (i = 0; i < shape.ndim; i++) {
 		shape.dim[i] = i == axis ? 1 : x->shape.dim[i - (i > axis)];
@@ -39472,7 +39473,7 @@ DVT_API dvt_array *dvt_squeeze(dvt_array *x, dvt_axes axes) {
 	int64_t stride[DVT_MAX_DIMS];
 	unsigned mask;
 	int i;
-	if (!dvti_check("dvt_squeeze", &x, 1) || !dvti_axes_mask("dvt_squeeze", axes, &x->shape, &mask))
+	if (!dvti_check("dvt_squeeze", &x, 1) || !dvti_axes_mask("dvt_squeeze", axes, x, &mask))
 		return NULL;
 	if (axes.keepdims) {
 		dvti_fail(DVT_ERR_VALUE, "dvt_squeeze: keepdims is set, and squeezing drops axes: use "
@@ -39991,7 +39992,7 @@ DVT_API dvt_array *dvt_batch_norm(dvt_array *x, dvt_array *gamma, dvt_array *bet
 	in[3] = running_mean;
 	in[4] = running_var;
 	if (!dvti_check_named("dvt_batch_norm", in, 5, dvti_batch_norm_names) ||
-		!dvti_axis("dvt_batch_norm", &axis, &x->shape) || !dvti_batch_norm_ok(in, axis))
+		!dvti_axis("dvt_batch_norm", &axis, x) || !dvti_batch_norm_ok(in, axis))
 		return NULL;
 	if (!(momentum >= 0 && momentum <= 1) || !(epsilon >= 0)) {
 		dvti_fail(DVT_ERR_RANGE,
@@ -40809,7 +40810,7 @@ DVTI_FN dvt_array *dvti_cumsum(dvt_array *x, int axis, bool backwards) {
 }
 
 DVT_API dvt_array *dvt_cumsum(dvt_array *x, int axis) {
-	if (!dvti_check("dvt_cumsum", &x, 1) || !dvti_axis("dvt_cumsum", &axis, &x->shape))
+	if (!dvti_check("dvt_cumsum", &x, 1) || !dvti_axis("dvt_cumsum", &axis, x))
 		return NULL;
 	return dvti_cumsum(x, axis, false);
 }
@@ -40870,7 +40871,7 @@ static dvt_array *dvti_sorted(const char *name, dvti_op op, dvt_array *x, int64_
 
 DVT_API dvt_array *dvt_argsort(dvt_array *x, int axis, dvt_order order) {
 	static const char name[] = "dvt_argsort";
-	if (!dvti_check(name, &x, 1) || !dvti_axis(name, &axis, &x->shape) ||
+	if (!dvti_check(name, &x, 1) || !dvti_axis(name, &axis, x) ||
 		!dvti_choice(name, "order", (int)order, "DVT_ASCENDING", "DVT_DESCENDING"))
 		return NULL;
 	return dvti_sorted(name, DVTI_OP_argsort, x, x->shape.dim[axis], axis, order == DVT_DESCENDING);
@@ -40880,7 +40881,7 @@ DVT_API dvt_array *dvt_sort(dvt_array *x, int axis, dvt_order order) {
 	static const char name[] = "dvt_sort";
 	dvt_array *index, *out = NULL;
 	dvt_scope_guard scope;
-	if (!dvti_check(name, &x, 1) || !dvti_axis(name, &axis, &x->shape) ||
+	if (!dvti_check(name, &x, 1) || !dvti_axis(name, &axis, x) ||
 		!dvti_choice(name, "order", (int)order, "DVT_ASCENDING", "DVT_DESCENDING"))
 		return NULL;
 	if (!dvt_is_recording() || !dvt_has_history(x) || !dvt_dtype_is_float(x->dtype))
@@ -40903,7 +40904,7 @@ DVT_API dvt_array *dvt_topk(dvt_array *x, int64_t k, int axis, dvt_extreme extre
 	dvt_scope_guard scope;
 	if (indices)
 		*indices = NULL;
-	if (!dvti_check(name, &x, 1) || !dvti_axis(name, &axis, &x->shape) ||
+	if (!dvti_check(name, &x, 1) || !dvti_axis(name, &axis, x) ||
 		!dvti_choice(name, "extreme", (int)extreme, "DVT_LARGEST", "DVT_SMALLEST"))
 		return NULL;
 	if (k < 0 || k > x->shape.dim[axis]) {
@@ -43574,7 +43575,9 @@ static bool dvti_literal_shape(dvti_literal *in, dvt_shape *shape) {
 		shape->dim[shape->ndim++] = extent;
 		comma = dvti_literal_char(in, ',');
 	}
-	return shape->ndim != 1 || comma; /* (3) is a number, (3,) a tuple */
+	return shape->ndim != 1 || comma ||
+		   dvti_literal_fail(in, "its shape is a number in parentheses; expected a tuple: write "
+								 "(3,) for (3)");
 }
 
 /* ---- the type ---- */
@@ -43703,14 +43706,14 @@ static dvt_array *dvti_npy(dvti_source *in, dvt_ctx ctx) {
 	x = dvti_stored_whole(&header.stored, in, header.shape, header.fortran_order, ctx, &fits);
 	if (!x && !fits) {
 		int64_t need;
-		if (!dvti_stored_bytes(&header.stored, &header.shape, &need))
+		bool large = !dvti_stored_bytes(&header.stored, &header.shape, &need);
+		if (large)
 			need = INT64_MAX;
 		dvti_source_wrong(
 			in,
-			"the header says shape %s with %d bytes for an element, but %s bytes follow it; the "
-			"file "
+			"the header says shape %s, which takes %s%lld bytes, but %s bytes follow it; the file "
 			"is cut off, damaged, or followed by something else: fetch or write it again",
-			dvti_shape_text(header.shape), header.stored.bytes,
+			dvti_shape_text(header.shape), large ? "over " : "", (long long)need,
 			dvti_source_size_text(in, begin, need));
 	}
 	return x;
@@ -46013,9 +46016,11 @@ static size_t dvti_dense_block_describe(const dvt_block *self, void *user, char 
 
 static bool dvti_dense_block_check(const char *function, const dvt_nn_dense_desc *desc) {
 	if (desc->units < 1 || desc->in_units < 0) {
-		dvti_fail(DVT_ERR_RANGE,
-				  "%s: %lld units and %lld in_units; expected at least 1, and 0 (inferred) or more",
-				  function, (long long)desc->units, (long long)desc->in_units);
+		dvti_fail(
+			DVT_ERR_RANGE,
+			"%s: units is %lld and in_units %lld; expected 1 or more outputs, and 0 (inferred) or "
+			"more inputs",
+			function, (long long)desc->units, (long long)desc->in_units);
 		return false;
 	}
 	if (!dvt_dtype_is_float(desc->dtype)) {
@@ -47017,7 +47022,8 @@ static void dvti_block_write_frame(const void *object, char *buffer, size_t size
 	if (block->desc.describe &&
 		block->desc.describe(block, block->desc.user, own, sizeof own) >= sizeof own)
 		memcpy(own + sizeof own - 4, "...", 4);
-	dvti_text_add(&text, "dvt_block_forward: ");
+	dvti_text_add(&text,
+				  "%s: ", dvti_tracing.visit ? "dvt_block_print_summary" : "dvt_block_forward");
 	if (number < 0)
 		dvti_text_add(&text, "%s: ", own);
 	else
@@ -47328,7 +47334,8 @@ static dvt_status dvti_summary_run(dvti_summary *s, dvt_block *net, dvt_params *
 		ctx = params->item[0]->ctxs.ctx[0];
 	tracer.visit = dvti_summary_visit;
 	tracer.user = s;
-	x = dvt_zeros(s->input, DVT_F32, ctx);
+	x = dvti_array_new("dvt_block_print_summary", s->input, DVT_F32, ctx);
+	x = x ? dvt_fill(x, 0) : NULL;
 	before = dvti_set_tracer(tracer);
 	y = x ? dvt_block_forward(net, x) : NULL;
 	dvti_set_tracer(before);
@@ -48953,10 +48960,10 @@ DVT_API dvt_status dvt_param_set_data(dvt_param *p, dvt_array *x) {
 	if (!p || !x)
 		return dvti_null("dvt_param_set_data", p ? "x" : "p");
 	if (!dvti_shape_accepts(p->shape, x->shape) || !dvti_shape_known(x->shape))
-		return dvti_fail(
-			DVT_ERR_SHAPE,
-			"dvt_param_set_data: Parameter '%s' has shape %s and x is %s; expected equal shapes",
-			dvti_param_name(p), dvti_shape_text(p->shape), dvti_describe(x));
+		return dvti_fail(DVT_ERR_SHAPE,
+						 "dvt_param_set_data: Parameter '%s' has shape %s and x is %s; expected "
+						 "equal shapes, where a parameter's 0 is any extent above 0",
+						 dvti_param_name(p), dvti_shape_text(p->shape), dvti_describe(x));
 	if (dvti_atomic_load(&p->state) == DVTI_PARAM_NEW) {
 		dvti_param_not_ready("dvt_param_set_data", p);
 		return dvti_failure();
@@ -49470,8 +49477,8 @@ static bool dvti_load_check(const dvti_load *load, const dvt_param *p, const cha
 	if (!dvti_shape_accepts(p->shape, saved->shape) || !dvti_shape_known(saved->shape)) {
 		dvti_fail(DVT_ERR_SHAPE,
 				  "%s: Failed loading Parameter '%s' from saved params: shape "
-				  "incompatible expected %s vs saved %s (%s in '%s'); load it into a net of the "
-				  "same layers",
+				  "incompatible expected %s vs saved %s (%s in '%s'), where an expected "
+				  "0 is any extent above 0; load it into a net of the same layers",
 				  load->function, dvti_param_name(p), dvti_shape_text(p->shape),
 				  dvti_shape_text(saved->shape), name, load->path);
 		return false;
@@ -50298,7 +50305,11 @@ static DVTI_NOINLINE dvt_status dvti_metric_add_custom(dvt_metric *metric, dvt_a
 	if (status == DVT_OK && clean)
 		status = dvt_error_code();
 	else if (status != DVT_OK && dvt_error_code() == DVT_OK)
-		dvti_fail(status, "dvt_metric_update: the update of the metric %s failed", metric->name);
+		dvti_fail(
+			status,
+			"dvt_metric_update: update of the metric %s returned %s, and no call in it failed; "
+			"expected DVT_OK: see the function given to dvt_metric_custom",
+			metric->name, dvt_status_name(status));
 	if (status == DVT_OK)
 		metric->total = total;
 	return status;
@@ -50519,8 +50530,10 @@ DVTI_FN dvt_status dvti_optimizer_custom_step(const char *function, const dvt_op
 	if (status == DVT_OK && clean)
 		status = dvt_error_code();
 	else if (status != DVT_OK && dvt_error_code() == DVT_OK)
-		dvti_fail(status, "%s: the step of the optimizer %s failed", function,
-				  desc->name ? desc->name : "without a name");
+		dvti_fail(status,
+				  "%s: step of the optimizer %s returned %s, and no call in it failed; expected "
+				  "DVT_OK: see the function given to dvt_optimizer_custom",
+				  function, desc->name ? desc->name : "without a name", dvt_status_name(status));
 	dvt_scope_end(&scope);
 	return status;
 }
@@ -51747,6 +51760,23 @@ DVTI_FN void dvti_batcher_end(dvti_batcher *batcher) {
 	memset(batcher, 0, sizeof *batcher);
 }
 
+/* Starts errors with the sample's number, which is `object` itself: an exception may end the call
+   and leave the frame. */
+static void dvti_sample_write_frame(const void *object, char *buffer, size_t size) {
+	snprintf(buffer, size, "dvt_loader_next: sample %lld: ", (long long)(intptr_t)object);
+}
+
+static bool dvti_sample_get(dvt_dataset *data, int64_t i, dvt_array **x, dvt_array **y) {
+	dvti_error_frame frame, outer;
+	bool ok;
+	frame.write = dvti_sample_write_frame;
+	frame.object = (const void *)(intptr_t)i;
+	outer = dvti_set_error_frame(frame);
+	ok = dvt_dataset_get(data, i, x, y) == DVT_OK;
+	dvti_set_error_frame(outer);
+	return ok;
+}
+
 /* ---- the table: each of the 256 pixel values after the transforms, per channel ---- */
 static dvt_array *dvti_apply_all(const dvt_dataset *data, dvt_array *x) {
 	if (!data->source)
@@ -51770,7 +51800,7 @@ static dvt_array *dvti_all_pixels(int64_t channels) {
 DVTI_FN bool dvti_batcher_ready(const char *function, dvti_batcher *batcher) {
 	dvt_record_guard record;
 	dvt_scope_guard scope;
-	dvt_array *x;
+	dvt_array *x, *y;
 	int64_t channels;
 	float *table;
 	bool ok;
@@ -51784,7 +51814,9 @@ DVTI_FN bool dvti_batcher_ready(const char *function, dvti_batcher *batcher) {
 	}
 	record = dvt_record_begin(DVT_OFF, DVT_UNCHANGED);
 	scope = dvt_scope_begin();
-	x = dvti_all_pixels(channels);
+	/* A transform that fails for the table fails for sample 0, whose error has the true shape. */
+	ok = !batcher->data->length || dvti_sample_get(batcher->data, 0, &x, &y);
+	x = ok ? dvti_all_pixels(channels) : NULL;
 	x = x ? dvti_apply_all(batcher->data, x) : NULL;
 	ok = x && dvti_read(function, x, DVT_F32, table) == DVT_OK;
 	dvt_scope_end(&scope);
@@ -51901,7 +51933,7 @@ static bool dvti_stack_samples(const char *function, dvt_dataset *data, const in
 	bool ok = true;
 	for (i = 0; ok && i < n; i++) {
 		dvt_scope_guard scope = dvt_scope_begin();
-		ok = dvt_dataset_get(data, index[i], &sample, &label) == DVT_OK;
+		ok = dvti_sample_get(data, index[i], &sample, &label);
 		if (ok && i == 0) {
 			*x = (dvt_array *)dvt_keep(dvti_batch_like(function, sample, n));
 			*y = *x ? (dvt_array *)dvt_keep(dvti_batch_like(function, label, n)) : NULL;
