@@ -86,6 +86,7 @@
    DEVTENSOR_NO_FILES         leave out everything that opens a file
    DEVTENSOR_NO_NN            leave out blocks, losses, data loading and training
    DEVTENSOR_NO_AVX512        leave out the kernels for AVX-512, which saves their compile time
+   DEVTENSOR_NO_SIMD          leave out all vector kernels: small code, many times slower
    DEVTENSOR_PLAIN_TARGET     build the portable ISA target "plain" on x86 too
    DEVTENSOR_NO_CALL_SITES    do not record the file and line of calls
    DEVTENSOR_NO_STDERR        no default logger: nothing is ever printed unless a logger is set
@@ -119,7 +120,7 @@
                               error, off (warning) */
 
 #ifdef DEVTENSOR_LINES
-#line 42 "src/0_api/dvt_config.h"
+#line 43 "src/0_api/dvt_config.h"
 #endif
 #define DVT_VERSION_MAJOR 0
 #define DVT_VERSION_MINOR 1
@@ -2705,11 +2706,13 @@ template <class T> inline T *dvt_retain(T *object) {
 #if !DVTI_MXCSR
 #include <fenv.h>
 #endif
-#if DVTI_X86
-#include <immintrin.h>
-#if defined(_MSC_VER) && !defined(__clang__)
+#if DVTI_X86 && defined(_MSC_VER) && !defined(__clang__)
 #include <intrin.h>
 #endif
+#if DVTI_X86 && defined(DEVTENSOR_NO_SIMD)
+#include <xmmintrin.h>
+#elif DVTI_X86
+#include <immintrin.h>
 #elif defined(__aarch64__) && (defined(__GNUC__) || defined(__clang__))
 #include <arm_neon.h>
 #endif
@@ -10719,10 +10722,21 @@ __asm__(".ifndef dvti_unaligned_moves\n.set dvti_unaligned_moves, 1\n" /* once, 
 #else
 #define DVTI_REPEAT(n)
 #endif
-/* The ISA target for other processors needs the compiler's vector types. It is left out on x86:
-   processors without AVX2 are too old to be worth two seconds of compile time. There the reference
-   computes; tests define DEVTENSOR_PLAIN_TARGET. */
-#if (defined(__GNUC__) || defined(__clang__)) && (!DVTI_X86 || defined(DEVTENSOR_PLAIN_TARGET))
+/* The ISA targets that are compiled. The one for other processors needs the compiler's vector
+   types. It is left out on x86: processors without AVX2 are too old to be worth two seconds of
+   compile time. There the reference computes; tests define DEVTENSOR_PLAIN_TARGET. */
+#if defined(DEVTENSOR_NO_SIMD)
+#define DVTI_AVX2 0
+#else
+#define DVTI_AVX2 DVTI_X86
+#endif
+#if defined(DEVTENSOR_NO_AVX512)
+#define DVTI_AVX512 0
+#else
+#define DVTI_AVX512 DVTI_AVX2
+#endif
+#if (defined(__GNUC__) || defined(__clang__)) && !defined(DEVTENSOR_NO_SIMD) && \
+	(!DVTI_X86 || defined(DEVTENSOR_PLAIN_TARGET))
 #define DVTI_PLAIN 1
 #else
 #define DVTI_PLAIN 0
@@ -10914,7 +10928,14 @@ DVTI_SIMD_FAMILIES(DVTI_SIMD_OF)
 #undef DVTI_SIMD_OF
 
 /* Returns the chosen ISA target, or NULL for the reference. */
+#if DVTI_AVX2 || DVTI_PLAIN
 DVTI_FN const dvti_simd *dvti_simd_now(void);
+#else
+/* A constant, so that the compiler omits what needs an ISA target. */
+DVTI_INLINE const dvti_simd *dvti_simd_now(void) {
+	return NULL;
+}
+#endif
 
 /* Writes the ISA targets that this build has and the machine supports, best first. Returns their
    number. */
@@ -10976,11 +10997,11 @@ DVTI_FN void dvti_reduce_angles64(const double *x, double *rest, double *low, do
 #define DVTI_PLAIN_FAMILY(name) dvti_plain_##name##_family
 #endif
 #define DVTI_SIMD_PLAIN_OF(name) DVTI_FN const dvti_simd_##name *DVTI_PLAIN_FAMILY(name)(void);
-#if DVTI_X86
-#if !defined(DEVTENSOR_NO_AVX512)
+#if DVTI_AVX512
 DVTI_FN const dvti_simd *dvti_simd_avx512(void);
 DVTI_SIMD_FAMILIES(DVTI_SIMD_AVX512_OF)
 #endif
+#if DVTI_AVX2
 DVTI_FN const dvti_simd *dvti_simd_avx2(void);
 DVTI_SIMD_FAMILIES(DVTI_SIMD_AVX2_OF)
 #endif
@@ -13831,9 +13852,11 @@ DVTI_FN bool dvti_cpu_copy(const dvti_launch *launch, const dvti_simd *simd) {
 
    An operand is read in place if it has the dtype of the class and is contiguous, or constant,
    along the last axis. Any other operand is converted in blocks of at most DVTI_BLOCK elements,
-   which fit in L1. The same holds for results that cannot be written in place. */
+   which fit in L1. The same holds for results that cannot be written in place.
+
+   The file is long because the short paths and the plan read the same operands. */
 #ifdef DEVTENSOR_LINES
-#line 8 "src/3_cpu/cpu_elementwise.c"
+#line 10 "src/3_cpu/cpu_elementwise.c"
 #endif
 
 #define DVTI_RUN_LEAST 32                /* finding a shorter run costs more than filling a block */
@@ -14228,7 +14251,7 @@ static void dvti_ew_range(void *user, int64_t begin, int64_t end) {
 			if (plan->access[k] == DVTI_EW_IN_PLACE)
 				dvti_cursor_advance(&s.at[k], &plan->view[k], n);
 	}
-#if DVTI_X86
+#if DVTI_AVX2
 	if (plan->stream)
 		_mm_sfence(); /* orders non-temporal stores before the store of the completion flag */
 #endif
@@ -15304,7 +15327,7 @@ static void dvti_mm_one_tile(const dvti_mm *p, dvti_mm_tile *t, int64_t batch, i
 			dvti_mm_add_int32(t->c, t->area + p->sums_at, t->rows * t->c_row, k == 0);
 		k += p->depth;
 	} while (k < p->k);
-#if DVTI_X86
+#if DVTI_AVX2
 	if (p->stream)
 		_mm_sfence(); /* non-temporal stores are not ordered with those that announce them */
 #endif
@@ -18660,7 +18683,9 @@ static void dvti_wide_sums(const dvti_simd *simd, const double *x, int64_t step,
 		m = DVTI_MIN(n - at, DVTI_WIDE_BLOCK);
 		dvti_wide_by_rows(simd, DVTI_OP_sub, x + at, step, most, to, m, rows, m);
 		dvti_wide_loop(simd, DVTI_OP_exp, to, NULL, false, to, rows * m);
-		dvti_wide_rows(simd, DVTI_OP_sum, to, m, rows, m, at ? part : sum);
+		for (r = 0; at && r < rows; r++)
+			part[r] = sum[r];
+		dvti_wide_rows(simd, DVTI_OP_sum, to, m, rows, m, sum);
 		for (r = 0; at && r < rows; r++)
 			sum[r] += part[r];
 	}
@@ -21754,7 +21779,7 @@ DVTI_FN void dvti_reduce_angles64(const double *x, double *rest, double *low, do
 #line 3 "src/3_cpu/simd/dvt_simd.c"
 #endif
 
-#if DVTI_X86
+#if DVTI_AVX2
 static void dvti_cpuid_leaf(unsigned leaf, unsigned subleaf, unsigned out[4]) {
 #if defined(_MSC_VER) && !defined(__clang__)
 	__cpuidex((int *)out, (int)leaf, (int)subleaf);
@@ -21816,11 +21841,12 @@ static bool dvti_plain_runs(void) {
 
 DVTI_FN int dvti_simd_targets(const dvti_simd *target[4]) {
 	int n = 0;
-#if DVTI_X86
+	(void)target;
+#if DVTI_AVX2
 	bool avx2, avx512;
 	dvti_x86_has(&avx2, &avx512);
 	(void)avx512;
-#if !defined(DEVTENSOR_NO_AVX512)
+#if DVTI_AVX512
 	if (avx512)
 		target[n++] = dvti_simd_avx512();
 #endif
@@ -21873,6 +21899,7 @@ static void dvti_simd_choose(const dvti_simd *target) {
 	dvti_atomic_store(&dvti_simd_choice, target ? (int64_t)(intptr_t)target : 1);
 }
 
+#if DVTI_AVX2 || DVTI_PLAIN
 static const dvti_simd *dvti_simd_first(void) {
 	const char *name = dvti_env("DEVTENSOR_ISA");
 	const dvti_simd *target;
@@ -21893,15 +21920,16 @@ DVTI_FN const dvti_simd *dvti_simd_now(void) {
 		return dvti_simd_first();
 	return choice == 1 ? NULL : (const dvti_simd *)(intptr_t)choice;
 }
+#endif
 
-#if DVTI_X86 && !defined(DEVTENSOR_NO_AVX512)
+#if DVTI_AVX512
 #define DVTI_CASE_AVX512(name) \
 	case DVTI_SIMD_AVX512: \
 		return dvti_avx512_##name##_family();
 #else
 #define DVTI_CASE_AVX512(name)
 #endif
-#if DVTI_X86
+#if DVTI_AVX2
 #define DVTI_CASE_AVX2(name) \
 	case DVTI_SIMD_AVX2: \
 		return dvti_avx2_##name##_family();
@@ -21953,7 +21981,7 @@ DVT_API dvt_status dvt_set_cpu_isa(const char *name) {
 #ifdef DEVTENSOR_LINES
 #line 2 "src/3_cpu/simd/target_avx2.c"
 #endif
-#if DVTI_X86
+#if DVTI_AVX2
 #if defined(__clang__)
 #pragma clang attribute push(__attribute__((target("avx2,fma,f16c"))), apply_to = function)
 #elif defined(__GNUC__)
@@ -22320,7 +22348,7 @@ DVTI_FN const dvti_simd *dvti_simd_avx2(void) {
 #ifdef DEVTENSOR_LINES
 #line 2 "src/3_cpu/simd/target_avx512.c"
 #endif
-#if DVTI_X86 && !defined(DEVTENSOR_NO_AVX512)
+#if DVTI_AVX512
 #if defined(__clang__)
 #pragma clang attribute push( \
 	__attribute__((target("avx512f,avx512vl,avx512dq,avx512bw,avx2,fma,f16c"))), \
@@ -53400,7 +53428,8 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
      V(f) 16 floats, V(i) 16 int32, V(d) 8 doubles, V(l) 8 int64,
      V(m) a mask of 16 lanes, V(n) a mask of 8 lanes
 
-   The primitives are those of register_plain.inl without p_, and:
+   The primitives are those of register_plain.inl without p_, and the following. The file is long
+   because it is the only list of them:
 
      V(zero)(), V(abs), V(neg)
      V(gt), V(ge), V(ne)         V(ne) is true for NaN
@@ -53413,7 +53442,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
      V(lanes_add)(a), V(lanes_min), V(lanes_max)   reduce the lanes: i with i + 8, then 4, 2, 1
      V(dlanes_add), V(dlanes_mul), V(dlanes_max)   of doubles: i with i + 4, then 2, 1 */
 #ifdef DEVTENSOR_LINES
-#line 26 "src/3_cpu/simd/vec.inl"
+#line 27 "src/3_cpu/simd/vec.inl"
 #endif
 #if DVTI_REGS == 1
 #define DVTI_EACH_REG(one, x) one(p0, 0, x)

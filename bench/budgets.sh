@@ -7,7 +7,7 @@
 # Budgets:
 #   including the declarations                   20 ms (the median of 9, minus an empty file's);
 #   compiling, as a ratio to SQLite              gcc -O2 0.6, clang -O2 0.7, both at -O0 2.2;
-#   the small build of docs/BUILDING.md          5 s, 350 KB;
+#   the small builds of docs/BUILDING.md         5 s, 350 KB;
 #   a program that adds two arrays, stripped     2 MB, with section garbage collection 500 KB.
 d=$BUILD/budgets
 mkdir -p "$d"
@@ -33,7 +33,8 @@ milliseconds() {
 }
 median() { for i in 1 2 3 4 5 6 7 8 9; do milliseconds "$@"; done | sort -n | sed -n 5p; }
 row() { printf '%-60s %10s %s\n' "$1" "$2" "$3"; }
-text_of() { size "$1" | awk 'NR == 2 { print $1 }'; }
+text_of() { size "$1" | awk 'NR == 2 { print $1 }'; } # code, constants and unwind tables
+code_of() { size -A "$1" | awk '$1 ~ /^\.text/ { sum += $2 } END { print sum }'; }
 library() { # flags, output, then the compiler
     flags=$1 out=$2
     shift 2
@@ -47,11 +48,14 @@ make_sqlite() {
         command -v $tool >/dev/null 2>&1 || { echo "$tool is not installed"; return; }
     done
     grep -q '^ID=debian' /etc/os-release 2>/dev/null || { echo "this is not Debian"; return; }
-    release=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
     folder=$(cd "$(dirname "$1")" && pwd)
-    mkdir -p "$folder/lists/partial"
-    echo "deb-src http://deb.debian.org/debian $release main" >"$folder/source.list"
-    private="-o Dir::Etc::sourcelist=$folder/source.list -o Dir::Etc::sourceparts=-"
+    mkdir -p "$folder/lists/partial" "$folder/sources"
+    # The machine's own sources of packages, for source packages.
+    sed 's/^deb /deb-src /' /etc/apt/sources.list >"$folder/sources/machine.list" 2>/dev/null
+    for file in /etc/apt/sources.list.d/*.sources; do
+        sed 's/^Types:.*/Types: deb-src/' "$file" >"$folder/sources/${file##*/}" 2>/dev/null
+    done
+    private="-o Dir::Etc::sourcelist=- -o Dir::Etc::sourceparts=$folder/sources"
     private="$private -o Dir::State::lists=$folder/lists"
     (
         set -e
@@ -91,16 +95,19 @@ for compiler in gcc clang; do
         esac
         spent=$(milliseconds library $level "$d/$compiler$level.o" $compiler)
         row "compiling the implementation, $compiler $level" $spent "ms"
-        row "  text" "$(text_of "$d/$compiler$level.o")" "bytes"
+        row "  section .text" "$(code_of "$d/$compiler$level.o")" "bytes"
+        row "  text with constants" "$(text_of "$d/$compiler$level.o")" "bytes"
         [ -f "$SQLITE" ] || continue
         other=$(milliseconds $compiler $level -w -c "$SQLITE" -o "$d/sqlite.o")
         row "  SQLite's amalgamation" $other "ms"
         row "  ratio (budget $budget)" "$(awk "BEGIN { printf \"%.2f\", $spent / $other }")" ""
     done
 done
-spent=$(milliseconds library "-O2 $SMALL" "$d/small.o" $CC)
-row "the small build, $CC -O2 (budget 5000)" "$spent" "ms"
-row "  text (budget 350 KB)" "$(text_of "$d/small.o")" "bytes"
+for simd in "" -DDEVTENSOR_NO_SIMD; do
+    spent=$(milliseconds library "-Os $SMALL $simd" "$d/small.o" $CC)
+    row "the small build, $CC -Os $simd (budget 5000)" "$spent" "ms"
+    row "  text with constants (budget 350 KB)" "$(text_of "$d/small.o")" "bytes"
+done
 $CC -O2 -I. "$d/add.c" $LIBRARY -o "$d/add" $LIBS && strip "$d/add" && "$d/add" &&
     row "a program that adds two arrays, stripped (budget 2 MB)" "$(wc -c <"$d/add")" "bytes"
 library "-O2 -ffunction-sections -fdata-sections" "$d/sections.o" $CC &&

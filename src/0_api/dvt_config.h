@@ -8,6 +8,7 @@
    DEVTENSOR_NO_FILES         leave out everything that opens a file
    DEVTENSOR_NO_NN            leave out blocks, losses, data loading and training
    DEVTENSOR_NO_AVX512        leave out the kernels for AVX-512, which saves their compile time
+   DEVTENSOR_NO_SIMD          leave out all vector kernels: small code, many times slower
    DEVTENSOR_PLAIN_TARGET     build the portable ISA target "plain" on x86 too
    DEVTENSOR_NO_CALL_SITES    do not record the file and line of calls
    DEVTENSOR_NO_STDERR        no default logger: nothing is ever printed unless a logger is set

@@ -88,11 +88,13 @@
 #if !DVTI_MXCSR
 #include <fenv.h>
 #endif
-#if DVTI_X86
-#include <immintrin.h>
-#if defined(_MSC_VER) && !defined(__clang__)
+#if DVTI_X86 && defined(_MSC_VER) && !defined(__clang__)
 #include <intrin.h>
 #endif
+#if DVTI_X86 && defined(DEVTENSOR_NO_SIMD)
+#include <xmmintrin.h>
+#elif DVTI_X86
+#include <immintrin.h>
 #elif defined(__aarch64__) && (defined(__GNUC__) || defined(__clang__))
 #include <arm_neon.h>
 #endif

@@ -4,7 +4,9 @@
 
    An operand is read in place if it has the dtype of the class and is contiguous, or constant,
    along the last axis. Any other operand is converted in blocks of at most DVTI_BLOCK elements,
-   which fit in L1. The same holds for results that cannot be written in place. */
+   which fit in L1. The same holds for results that cannot be written in place.
+
+   The file is long because the short paths and the plan read the same operands. */
 #include "3_cpu/simd/dvt_simd.h"
 
 #define DVTI_RUN_LEAST 32                /* finding a shorter run costs more than filling a block */
@@ -399,7 +401,7 @@ static void dvti_ew_range(void *user, int64_t begin, int64_t end) {
             if (plan->access[k] == DVTI_EW_IN_PLACE)
                 dvti_cursor_advance(&s.at[k], &plan->view[k], n);
     }
-#if DVTI_X86
+#if DVTI_AVX2
     if (plan->stream)
         _mm_sfence(); /* orders non-temporal stores before the store of the completion flag */
 #endif

@@ -347,7 +347,7 @@ static void dvti_mm_one_tile(const dvti_mm *p, dvti_mm_tile *t, int64_t batch, i
             dvti_mm_add_int32(t->c, t->area + p->sums_at, t->rows * t->c_row, k == 0);
         k += p->depth;
     } while (k < p->k);
-#if DVTI_X86
+#if DVTI_AVX2
     if (p->stream)
         _mm_sfence(); /* non-temporal stores are not ordered with those that announce them */
 #endif

@@ -90,7 +90,9 @@ static void dvti_wide_sums(const dvti_simd *simd, const double *x, int64_t step,
         m = DVTI_MIN(n - at, DVTI_WIDE_BLOCK);
         dvti_wide_by_rows(simd, DVTI_OP_sub, x + at, step, most, to, m, rows, m);
         dvti_wide_loop(simd, DVTI_OP_exp, to, NULL, false, to, rows * m);
-        dvti_wide_rows(simd, DVTI_OP_sum, to, m, rows, m, at ? part : sum);
+        for (r = 0; at && r < rows; r++)
+            part[r] = sum[r];
+        dvti_wide_rows(simd, DVTI_OP_sum, to, m, rows, m, sum);
         for (r = 0; at && r < rows; r++)
             sum[r] += part[r];
     }

@@ -8,8 +8,8 @@ static bool runs(const char *name) {
     return found;
 }
 
-#if DVTI_X86
-#if !defined(DEVTENSOR_NO_AVX512)
+#if DVTI_AVX2
+#if DVTI_AVX512
 DVT_TEST(isa_avx512) {
     if (!runs("avx512"))
         SKIP("the processor has no AVX-512 (F, VL, DQ, BW): its kernels were not tested");

@@ -1,6 +1,7 @@
 /* Tests of the thread pool behind dvti_parallel_for, on a private copy of the library. They run for
    both ways in which threads can sleep. The including file defines POOL_TEST(name), and DVTI_FUTEX
-   if it differs from the default. */
+   if it differs from the default. The file is long because each private copy includes all
+   tests of the pool. */
 #if !defined(_GNU_SOURCE)
 #define _GNU_SOURCE 1 /* for cpu_set_t */
 #endif

@@ -2,7 +2,7 @@
    program. */
 #include "3_cpu/simd/dvt_simd.h"
 
-#if DVTI_X86
+#if DVTI_AVX2
 static void dvti_cpuid_leaf(unsigned leaf, unsigned subleaf, unsigned out[4]) {
 #if defined(_MSC_VER) && !defined(__clang__)
     __cpuidex((int *)out, (int)leaf, (int)subleaf);
@@ -64,11 +64,12 @@ static bool dvti_plain_runs(void) {
 
 DVTI_FN int dvti_simd_targets(const dvti_simd *target[4]) {
     int n = 0;
-#if DVTI_X86
+    (void)target;
+#if DVTI_AVX2
     bool avx2, avx512;
     dvti_x86_has(&avx2, &avx512);
     (void)avx512;
-#if !defined(DEVTENSOR_NO_AVX512)
+#if DVTI_AVX512
     if (avx512)
         target[n++] = dvti_simd_avx512();
 #endif
@@ -121,6 +122,7 @@ static void dvti_simd_choose(const dvti_simd *target) {
     dvti_atomic_store(&dvti_simd_choice, target ? (int64_t)(intptr_t)target : 1);
 }
 
+#if DVTI_AVX2 || DVTI_PLAIN
 static const dvti_simd *dvti_simd_first(void) {
     const char *name = dvti_env("DEVTENSOR_ISA");
     const dvti_simd *target;
@@ -141,15 +143,16 @@ DVTI_FN const dvti_simd *dvti_simd_now(void) {
         return dvti_simd_first();
     return choice == 1 ? NULL : (const dvti_simd *)(intptr_t)choice;
 }
+#endif
 
-#if DVTI_X86 && !defined(DEVTENSOR_NO_AVX512)
+#if DVTI_AVX512
 #define DVTI_CASE_AVX512(name)                                                                     \
     case DVTI_SIMD_AVX512:                                                                         \
         return dvti_avx512_##name##_family();
 #else
 #define DVTI_CASE_AVX512(name)
 #endif
-#if DVTI_X86
+#if DVTI_AVX2
 #define DVTI_CASE_AVX2(name)                                                                       \
     case DVTI_SIMD_AVX2:                                                                           \
         return dvti_avx2_##name##_family();

@@ -55,10 +55,21 @@ __asm__(".ifndef dvti_unaligned_moves\n.set dvti_unaligned_moves, 1\n" /* once, 
 #else
 #define DVTI_REPEAT(n)
 #endif
-/* The ISA target for other processors needs the compiler's vector types. It is left out on x86:
-   processors without AVX2 are too old to be worth two seconds of compile time. There the reference
-   computes; tests define DEVTENSOR_PLAIN_TARGET. */
-#if (defined(__GNUC__) || defined(__clang__)) && (!DVTI_X86 || defined(DEVTENSOR_PLAIN_TARGET))
+/* The ISA targets that are compiled. The one for other processors needs the compiler's vector
+   types. It is left out on x86: processors without AVX2 are too old to be worth two seconds of
+   compile time. There the reference computes; tests define DEVTENSOR_PLAIN_TARGET. */
+#if defined(DEVTENSOR_NO_SIMD)
+#define DVTI_AVX2 0
+#else
+#define DVTI_AVX2 DVTI_X86
+#endif
+#if defined(DEVTENSOR_NO_AVX512)
+#define DVTI_AVX512 0
+#else
+#define DVTI_AVX512 DVTI_AVX2
+#endif
+#if (defined(__GNUC__) || defined(__clang__)) && !defined(DEVTENSOR_NO_SIMD) &&                    \
+    (!DVTI_X86 || defined(DEVTENSOR_PLAIN_TARGET))
 #define DVTI_PLAIN 1
 #else
 #define DVTI_PLAIN 0
@@ -250,7 +261,14 @@ DVTI_SIMD_FAMILIES(DVTI_SIMD_OF)
 #undef DVTI_SIMD_OF
 
 /* Returns the chosen ISA target, or NULL for the reference. */
+#if DVTI_AVX2 || DVTI_PLAIN
 DVTI_FN const dvti_simd *dvti_simd_now(void);
+#else
+/* A constant, so that the compiler omits what needs an ISA target. */
+DVTI_INLINE const dvti_simd *dvti_simd_now(void) {
+    return NULL;
+}
+#endif
 
 /* Writes the ISA targets that this build has and the machine supports, best first. Returns their
    number. */
@@ -312,11 +330,11 @@ DVTI_FN void dvti_reduce_angles64(const double *x, double *rest, double *low, do
 #define DVTI_PLAIN_FAMILY(name) dvti_plain_##name##_family
 #endif
 #define DVTI_SIMD_PLAIN_OF(name) DVTI_FN const dvti_simd_##name *DVTI_PLAIN_FAMILY(name)(void);
-#if DVTI_X86
-#if !defined(DEVTENSOR_NO_AVX512)
+#if DVTI_AVX512
 DVTI_FN const dvti_simd *dvti_simd_avx512(void);
 DVTI_SIMD_FAMILIES(DVTI_SIMD_AVX512_OF)
 #endif
+#if DVTI_AVX2
 DVTI_FN const dvti_simd *dvti_simd_avx2(void);
 DVTI_SIMD_FAMILIES(DVTI_SIMD_AVX2_OF)
 #endif

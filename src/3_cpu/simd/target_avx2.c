@@ -1,6 +1,6 @@
 /* The ISA target of AVX2 with FMA and F16C. */
 #include "3_cpu/simd/dvt_simd.h"
-#if DVTI_X86
+#if DVTI_AVX2
 #if defined(__clang__)
 #pragma clang attribute push(__attribute__((target("avx2,fma,f16c"))), apply_to = function)
 #elif defined(__GNUC__)

@@ -1,6 +1,6 @@
 /* The ISA target of AVX-512 (F, VL, DQ, BW). */
 #include "3_cpu/simd/dvt_simd.h"
-#if DVTI_X86 && !defined(DEVTENSOR_NO_AVX512)
+#if DVTI_AVX512
 #if defined(__clang__)
 #pragma clang attribute push(                                                                      \
     __attribute__((target("avx512f,avx512vl,avx512dq,avx512bw,avx2,fma,f16c"))),                   \

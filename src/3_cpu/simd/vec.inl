@@ -12,7 +12,8 @@
      V(f) 16 floats, V(i) 16 int32, V(d) 8 doubles, V(l) 8 int64,
      V(m) a mask of 16 lanes, V(n) a mask of 8 lanes
 
-   The primitives are those of register_plain.inl without p_, and:
+   The primitives are those of register_plain.inl without p_, and the following. The file is long
+   because it is the only list of them:
 
      V(zero)(), V(abs), V(neg)
      V(gt), V(ge), V(ne)         V(ne) is true for NaN
