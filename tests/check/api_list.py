@@ -61,7 +61,7 @@ def pieces(text, separator):
 
 
 def without_names(declaration):
-    """Removes the names of parameters: `double (*rate)(void *)` for `double (*rate)(void *user)`."""
+    """Removes the names of parameters: `int f(int *)` for `int f(int *x)`."""
     function = re.match(r"(.*?(?:\w|\)))\((.*)\)$", declaration)
     if not function:
         return declaration
