@@ -2678,6 +2678,16 @@ template <class T> inline T *dvt_retain(T *object) {
 #else
 #define DVTI_OPTIMIZED_FOR_SIZE 0
 #endif
+/* The same for the macros of -ffast-math and its parts. */
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma push_macro("__FAST_MATH__")
+#pragma push_macro("__FINITE_MATH_ONLY__")
+#pragma push_macro("__NO_MATH_ERRNO__")
+#pragma push_macro("__NO_SIGNED_ZEROS__")
+#pragma push_macro("__NO_TRAPPING_MATH__")
+#pragma push_macro("__ASSOCIATIVE_MATH__")
+#pragma push_macro("__RECIPROCAL_MATH__")
+#endif
 /* 1 if level_plan.inl and level_cold.inl change the optimization level. They do not if the program
    is compiled for size or without optimization. */
 #if defined(__GNUC__) || defined(__clang__)
@@ -52940,6 +52950,13 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #endif
 #endif
 #if defined(__GNUC__) && !defined(__clang__)
+#pragma pop_macro("__FAST_MATH__")
+#pragma pop_macro("__FINITE_MATH_ONLY__")
+#pragma pop_macro("__NO_MATH_ERRNO__")
+#pragma pop_macro("__NO_SIGNED_ZEROS__")
+#pragma pop_macro("__NO_TRAPPING_MATH__")
+#pragma pop_macro("__ASSOCIATIVE_MATH__")
+#pragma pop_macro("__RECIPROCAL_MATH__")
 #if !DVTI_OPTIMIZED && defined(__OPTIMIZE__)
 #undef __OPTIMIZE__
 #endif
