@@ -191,6 +191,10 @@ for level in -O0 -O2; do
     done
 done
 has clang && start fast_math.clang.refused refused clang -ffast-math
+macros() { "$@" -I. -fsyntax-only $T/macros.c; }
+has gcc && start fast_math.macros.O2 macros gcc -O2 -DFAST=0
+has gcc && start fast_math.macros.ffast_math macros gcc -O2 -ffast-math -DFAST=1
+has gcc && start fast_math.macros.Ofast macros gcc -Ofast -DFAST=1
 
 # ---- several translation units ----
 start two_units two_units "$D/two" "$LIBRARY" $CC
