@@ -111,6 +111,8 @@
    DEVTENSOR_JIT_DUMP         directory to which CUDA sources and compiler logs are written
    DEVTENSOR_NUM_THREADS      threads of cpu(), 1 to 256
    DEVTENSOR_ISA              ISA target of cpu(): avx512, avx2, neon, plain, reference
+   DEVTENSOR_CPU_CACHES       caches that cpu() cuts its work for, where the machine reports others:
+                              bytes/ways of L1, L2 and L3, such as 32K/8,512K/8,32M/16
    DEVTENSOR_CPU_CACHE        bytes of released memory that cpu(), and each virtual GPU, keeps for
                               reuse, with an optional suffix K, M or G (a quarter of the machine's)
    DEVTENSOR_TF32             1: as dvt_allow_tf32(true)
@@ -120,7 +122,7 @@
                               error, off (warning) */
 
 #ifdef DEVTENSOR_LINES
-#line 43 "src/0_api/dvt_config.h"
+#line 45 "src/0_api/dvt_config.h"
 #endif
 #define DVT_VERSION_MAJOR 0
 #define DVT_VERSION_MINOR 1
@@ -632,6 +634,19 @@ DVT_API const char *dvt_cpu_isa(void);
    Operations that virtual GPUs have begun finish with the previous target. Waits: no. Errors: VALUE
    (unknown, or not available on this processor). */
 DVT_API dvt_status dvt_set_cpu_isa(const char *name);
+
+/* How cpu() cuts float32 matrix products. A step multiplies `rows` rows of A with `cols` columns of
+   B over `depth` elements. */
+typedef struct dvt_cpu_info {
+	const char *isa;        /* dvt_cpu_isa() */
+	int64_t cache_bytes[3]; /* L1 for data, L2, L3; 0: none, or not known */
+	int cache_ways[3], cache_line;
+	int64_t rows, cols, depth; /* 0 with ISA target "reference" */
+} dvt_cpu_info;
+
+/* Fills *out. The processor reports its caches; DEVTENSOR_CPU_CACHES replaces them. The rule that
+   makes blocks of them is in src/3_cpu/cpu_gemm_blocks.c. Waits: no. Errors: NULL_ARGUMENT. */
+DVT_API dvt_status dvt_cpu_query(dvt_cpu_info *out);
 /* Returns the seconds of a monotonic clock, for measuring; use differences. */
 DVT_API double dvt_seconds(void);
 /* ==== end dvt_context.h ==== */
@@ -2296,6 +2311,7 @@ template <class T> inline T *dvt_retain(T *object) {
 #undef dvt_wait_all
 #undef dvt_set_num_threads
 #undef dvt_set_cpu_isa
+#undef dvt_cpu_query
 #undef dvt_memory_query
 #undef dvt_trim_memory
 #undef dvt_set_memory_limit
@@ -3125,6 +3141,9 @@ DVTI_FN void dvti_caches_find(dvti_caches *out);
 DVTI_FN bool dvti_caches_parse(const char *text, dvti_caches *out);
 /* Reads what Linux tells in root/index0, root/index1 and so on. */
 DVTI_FN void dvti_caches_read(const char *root, dvti_caches *out);
+/* Returns the size from which results are written with non-temporal stores: they leave the last
+   cache before they are read. */
+DVTI_FN int64_t dvti_stream_bytes(void);
 /* Returns how many cache lines share a set if `rows` rows of `bytes` bytes, `stride` bytes apart,
    are kept. More than the cache has ways cannot stay. */
 DVTI_FN int64_t dvti_cache_lines_per_set(const dvti_data_cache *cache, int64_t rows, int64_t bytes,
@@ -3718,6 +3737,20 @@ DVTI_FN void dvti_caches_find(dvti_caches *out) {
 		dvti_data_cache_set(&out->level[0], 32 << 10, 8, 64, 1);
 	if (!out->level[1].bytes)
 		dvti_data_cache_set(&out->level[1], 256 << 10, 8, 64, 1);
+}
+
+DVTI_FN int64_t dvti_stream_bytes(void) {
+	static dvti_atomic known;
+	int64_t bytes = dvti_atomic_load(&known);
+	if (!bytes) {
+		/* Virtual machines often report a part of L3, or another processor's. */
+		const int64_t least = 16 << 20, most = 64 << 20;
+		dvti_caches caches;
+		dvti_caches_find(&caches);
+		bytes = DVTI_MAX(least, DVTI_MIN(caches.level[2].bytes, most));
+		dvti_atomic_store(&known, bytes);
+	}
+	return bytes;
 }
 /* ==== end dvt_cache.c ==== */
 /* ==== begin src/1_base/dvt_cpu_count.c ==== */
@@ -7534,6 +7567,8 @@ typedef struct dvti_backend_kind {
 	void (*describe)(int index, const dvti_device *device, dvt_device_info *out);
 	/* Adds to the first line of dvt_print_devices: ", CUDA driver: 12.4". NULL: adds nothing. */
 	void (*version)(dvti_text *text);
+	/* Adds a line below the table of dvt_print_devices. NULL: none. */
+	void (*notes)(dvti_text *text);
 } dvti_backend_kind;
 
 #define DVTI_MAX_KINDS 4
@@ -9020,6 +9055,11 @@ DVT_API size_t dvt_devices_format(char *buffer, size_t size) {
 	for (i = 0; i < n; i++)
 		dvti_device_row(&text, dvt_gpu(i));
 	dvti_text_add(&text, "%s", line);
+	for (i = 0; dvti_built()->kind[i]; i++) {
+		const dvti_backend_kind *kind = dvti_built()->kind[i]();
+		if (kind->notes)
+			kind->notes(&text);
+	}
 	if (!n)
 		dvti_text_add(&text, "no GPU: %s\n", dvt_gpu_reason());
 	return text.length;
@@ -10569,6 +10609,14 @@ DVTI_FN void dvti_run_tasks(int64_t tasks, double multiply_adds, void *workspace
 #endif
 #ifndef DVTI_CPU_CONV_H
 #define DVTI_CPU_CONV_H
+/* ==== begin src/3_cpu/cpu_matmul.h ==== */
+/* Matrix products on the CPU: the plan, which cpu_matmul.c, cpu_matmul_small.c and cpu_matmul_int.c
+   share. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/3_cpu/cpu_matmul.h"
+#endif
+#ifndef DVTI_CPU_MATMUL_H
+#define DVTI_CPU_MATMUL_H
 /* ==== begin src/3_cpu/simd/dvt_simd.h ==== */
 /* Kernels of the ISA targets. The text of a kernel is written once, in an .inl file of this
    directory, and compiled for every ISA target (target_*.c). V(name) is the name of a function of
@@ -11265,232 +11313,6 @@ DVTI_SIMD_FAMILIES(DVTI_SIMD_PLAIN_OF)
 #endif
 /* ==== end dvt_simd.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 15 "src/3_cpu/cpu_conv.h"
-#endif
-
-#define DVTI_CONV_DEPTH 384   /* multiply-adds of one step of a sum; rows of an im2col panel */
-#define DVTI_CONV_COLUMNS 64  /* columns of a panel of the widest ISA target */
-#define DVTI_CONV_ROWS 128    /* rows of patches per product in both backward passes */
-#define DVTI_CONV_L2 131072   /* elements of a tile that fit in L2 with a panel and weights */
-#define DVTI_CONV_KERNEL 4096 /* the most taps per channel of the backward passes */
-
-static const double dvti_conv_zero = 0; /* starts sums; its first bytes are a float 0 */
-
-typedef enum dvti_conv_algorithm {
-	DVTI_CONV_ORACLE,       /* dvti_ref_conv2d: no ISA target is chosen, or no algorithm fits */
-	DVTI_CONV_POINTWISE,    /* 1 x 1: a product with the image, or with every s-th pixel */
-	DVTI_CONV_DEPTHWISE,    /* channel by channel, without a product */
-	DVTI_CONV_DIRECT,       /* a product with patches: any dtype, shape and direction */
-	DVTI_CONV_NHWC_WEIGHTS, /* backward weights from an NHWC tile */
-	DVTI_CONV_WINOGRAD      /* F(4 x 4, 3 x 3), if the program allows it */
-} dvti_conv_algorithm;
-
-/* Sources of the patches that DVTI_CONV_DIRECT reads, or that backward data adds. */
-typedef enum dvti_conv_patches {
-	DVTI_CONV_SHIFTED,   /* forward: in shifted copies of the tile */
-	DVTI_CONV_SHIFT_ADD, /* backward data: each tap adds its product to the tile */
-	DVTI_CONV_IM2COL     /* in im2col panels; backward data: col2im from panels */
-} dvti_conv_patches;
-
-/* The padded input tile of a block of windows. Row r holds row r * hop of the padded image. The
-   head of cpu_conv_tile.c shows a row. */
-typedef struct dvti_conv_tile {
-	bool in_place;           /* x is the tile; nothing is copied */
-	int64_t phases, phase;   /* column remainders modulo the stride; elements of each */
-	int64_t pitch, hop;      /* row stride of the tile; rows of the padded image per tile row */
-	int64_t row_step;        /* tile rows from one row of windows to the next */
-	int64_t rows, plane;     /* rows of a block; channel stride */
-	int64_t copy_rows;       /* SHIFTED: rows of a copy per remainder modulo row_step */
-	int64_t scratch;         /* SHIFTED: elements of the tile of one channel, not shifted */
-	const int64_t *copy_row; /* SHIFTED: offsets of the rows of one remainder in that tile */
-} dvti_conv_tile;
-
-/* Members *_at are byte offsets in a task's area. */
-typedef struct dvti_conv_direct {
-	dvti_conv_patches patches;
-	int64_t panel_row;            /* IM2COL: row stride of a panel */
-	int64_t dy_row;               /* SHIFT_ADD: elements of a channel of dy, with gaps */
-	int64_t panel_at, patches_at; /* backward weights: the panel is dy, patches are apart */
-	int64_t sums_at;
-} dvti_conv_direct;
-
-typedef struct dvti_conv_depthwise {
-	int64_t sums_at; /* backward weights: 16 lanes for each weight */
-} dvti_conv_depthwise;
-
-typedef struct dvti_conv_nhwc {
-	int64_t dy_at; /* dy of several images, interleaved by rows */
-} dvti_conv_nhwc;
-
-/* Distances are in elements. */
-typedef struct dvti_conv_winograd {
-	int64_t down, across;     /* 4 x 4 tiles of an image */
-	int64_t weight_row;       /* stride of the 36 arrays of weights */
-	int64_t plane, sum_plane; /* and of the 36 of tiles, and of sums */
-	int64_t pitch;            /* channel stride of tiles and of sums */
-	int64_t line, phase;      /* lengths of a padded row, and of each of its 4 phases */
-	int64_t rows_at, tiles_at, sums_at, y_at; /* byte offsets in the area */
-} dvti_conv_winograd;
-
-/* Contents of launch->plan. Only `algorithm` is set for the oracle. */
-typedef struct dvti_conv {
-	const dvti_launch *launch; /* set by `run`, as the pointers into the workspace are */
-	const dvti_simd *simd;
-	const dvti_simd_gemm *gemm;
-	const dvti_simd_conv *kernels;
-	dvti_conv_algorithm algorithm;
-	dvti_op op;      /* the computed operation: conv2d if `transposed` */
-	bool transposed; /* backward data computed as convolution of dy: x is dy, w is rotated */
-	bool relu;       /* forward: the epilogue has a relu */
-	dvt_dtype dtype;
-	int64_t size, element; /* bytes of a stored element, and of a computed one */
-	int64_t n, c, h, w, o, kh, kw, oh, ow, groups;
-	int64_t stride[2], padding[2], dilation[2];
-	int64_t cg, og;               /* input and output channels of a group */
-	int64_t kernel, taps, pixels; /* kh * kw; cg * kernel; oh * ow */
-	/* A task computes a block, or some of the images, for some groups and some input and output
-       channels. */
-	int64_t images, rows, image_blocks, row_blocks;
-	int64_t ins, in_blocks, outs, out_blocks, parts;
-	int64_t most_outs; /* forward: capacity of a task's area in output channels */
-	int64_t groups_per_task, group_blocks, tasks;
-	int64_t areas; /* tasks that run at once at most */
-	/* Byte offsets in the workspace, the bytes that all tasks share, and those of a task's area.
-       dvti_conv_layout (cpu_conv_plan.c) has a diagram. */
-	int64_t weight_at, bias_at, partial_at, shared, area;
-	int64_t weight_row; /* row stride of packed weights */
-	const int64_t *at;  /* offset of each tap in the tile; WINOGRAD: of each channel */
-	const void *weight, *bias;
-	char *partial; /* backward weights: the partial sums of each of `parts` */
-	dvti_conv_tile tile;
-
-	union {
-		dvti_conv_direct direct;
-		dvti_conv_depthwise depthwise;
-		dvti_conv_nhwc nhwc;
-		dvti_conv_winograd winograd;
-	} u;
-} dvti_conv;
-
-/* The columns of a task: windows of some images, or of some rows of one image. */
-typedef struct dvti_conv_block {
-	int64_t image, images, row, rows, columns;
-	char *tile;         /* the corner of the first window */
-	int64_t image_step; /* image stride of the tile, in elements */
-} dvti_conv_block;
-
-/* Output channels o..o + outs - 1 of a block. */
-typedef struct dvti_conv_output {
-	const dvti_conv *p;
-	const dvti_conv_block *block;
-	void *area;
-	int64_t o, outs;
-} dvti_conv_output;
-
-/* Backward weights of output channels o.. and input channels channel.. of a group. */
-typedef struct dvti_conv_sums {
-	const dvti_conv *p;
-	void *area;
-	/* IM2COL, DEPTHWISE: [tap][output channel of the group]. NHWC: [output channel][kernel row and
-       column][input channel]. */
-	char *to;
-	int64_t group, channel, channels, o, outs;
-	bool first;
-} dvti_conv_sums;
-
-/* Returns the address `elements` elements after `base`. */
-DVTI_INLINE char *dvti_conv_at(const dvti_conv *p, const void *base, int64_t elements) {
-	return (char *)(uintptr_t)base + elements * p->element;
-}
-
-/* Returns the floats at offset `at`, in bytes, of an area. */
-DVTI_INLINE float *dvti_conv_floats(void *area, int64_t at) {
-	return (float *)(void *)((char *)area + at);
-}
-
-/* ---- the plan (cpu_conv.c, cpu_conv_plan.c) ---- */
-/* Plans the launch, the same for every ISA target and number of threads. Returns false if only the
-   reference implementation supports it. */
-DVTI_FN bool dvti_conv_plan(dvti_conv *p, const dvti_launch *launch);
-DVTI_FN void dvti_conv_cut(dvti_conv *p);
-/* Cuts the launch into tasks for this number of threads. Results do not depend on it. */
-DVTI_FN void dvti_conv_share(dvti_conv *p, int64_t threads);
-DVTI_FN double dvti_conv_work(const dvti_conv *p); /* multiply-adds */
-DVTI_FN int64_t dvti_conv_cuts(int64_t n, int64_t piece);
-DVTI_FN int64_t dvti_conv_up(int64_t n, int64_t multiple);
-
-/* ---- weights and bias in the layout of the kernels (cpu_conv_pack.c) ---- */
-DVTI_FN void dvti_conv_pack(dvti_conv *p, char *workspace);
-
-/* ---- the padded input tile (cpu_conv_tile.c) ---- */
-DVTI_FN void dvti_conv_tile_shape(dvti_conv *p);
-/* Returns the tile rows that `rows` rows of windows read. */
-DVTI_FN int64_t dvti_conv_tile_rows(const dvti_conv *p, int64_t rows);
-/* Writes the offsets of the taps, and tile.copy_row. */
-DVTI_FN void dvti_conv_tile_table(const dvti_conv *p, int64_t *at);
-/* Returns block `i` of images first..end - 1. */
-DVTI_FN dvti_conv_block dvti_conv_block_of(const dvti_conv *p, int64_t first, int64_t end,
-										   int64_t i);
-/* Sets the block's tile: `channels` channels of x from `channel` on. Fills `memory` unless x is the
-   tile. */
-DVTI_FN void dvti_conv_tile_load(const dvti_conv *p, dvti_conv_block *block, int64_t channel,
-								 int64_t channels, char *memory);
-/* Writes dx from the tile of one whole image. */
-DVTI_FN void dvti_conv_tile_store(const dvti_conv *p, const dvti_conv_block *block, int64_t channel,
-								  int64_t channels);
-/* Returns how many windows from `column` on are adjacent in the tile, at most `most`. Sets *start
-   to the offset of the first one. */
-DVTI_FN int64_t dvti_conv_run(const dvti_conv *p, const dvti_conv_block *block, int64_t column,
-							  int64_t most, int64_t *start);
-/* Returns the element number in y of output channel o at a block's column. */
-DVTI_FN int64_t dvti_conv_pixel(const dvti_conv *p, const dvti_conv_block *block, int64_t o,
-								int64_t column);
-/* Returns a block's geometry for the depthwise kernels. */
-DVTI_FN dvti_conv_plane dvti_conv_plane_of(const dvti_conv *p, const dvti_conv_block *block);
-/* Returns the first group of a task and sets *end to the last one plus 1. Removes the group from
-   *task. */
-DVTI_FN int64_t dvti_conv_groups(const dvti_conv *p, int64_t *task, int64_t *end);
-
-/* ---- tasks ---- */
-DVTI_FN void dvti_conv_forward(void *user, int64_t task, void *area);
-DVTI_FN void dvti_conv_data(void *user, int64_t task, void *area);
-DVTI_FN void dvti_conv_weights(void *user, int64_t task, void *area);
-DVTI_FN void dvti_conv_winograd_task(void *user, int64_t task, void *area);
-
-/* ---- forward ---- */
-DVTI_FN void dvti_conv_im2col_forward(const dvti_conv_output *t);
-/* Writes a row of a result, converted from the computed dtype. */
-DVTI_FN void dvti_conv_put_row(const dvti_conv *p, char *y, int64_t count, const void *sums);
-
-/* ---- backward data: adds columns of one image to the tile of `channels` channels ---- */
-DVTI_FN void dvti_conv_col2im(const dvti_conv *p, const dvti_conv_block *block, int64_t group,
-							  int64_t channel, int64_t channels, void *area);
-
-/* ---- backward weights: add a block; reduce the lanes of DEPTHWISE; sum the parts of output
-   channels begin..end - 1 into dw ---- */
-DVTI_FN void dvti_conv_im2col_weights(dvti_conv_sums *s, const dvti_conv_block *block);
-DVTI_FN void dvti_conv_nhwc_weights(dvti_conv_sums *s, const dvti_conv_block *block);
-DVTI_FN void dvti_conv_add_parts(void *user, int64_t begin, int64_t end);
-DVTI_FN void dvti_conv_nhwc_add_parts(void *user, int64_t begin, int64_t end);
-
-/* ---- Winograd: whether the launch and its shape are suitable; the plan; the tasks for some
-   threads; packing of weights ---- */
-DVTI_FN bool dvti_conv_winograd_fits(const dvti_conv *p);
-DVTI_FN void dvti_conv_winograd_plan(dvti_conv *p);
-DVTI_FN void dvti_conv_winograd_share(dvti_conv *p, int64_t threads);
-DVTI_FN void dvti_conv_winograd_pack(dvti_conv *p, char *workspace);
-
-#endif
-/* ==== end cpu_conv.h ==== */
-/* ==== begin src/3_cpu/cpu_matmul.h ==== */
-/* Matrix products on the CPU: the plan, which cpu_matmul.c, cpu_matmul_small.c and cpu_matmul_int.c
-   share. */
-#ifdef DEVTENSOR_LINES
-#line 2 "src/3_cpu/cpu_matmul.h"
-#endif
-#ifndef DVTI_CPU_MATMUL_H
-#define DVTI_CPU_MATMUL_H
-#ifdef DEVTENSOR_LINES
 #line 5 "src/3_cpu/cpu_matmul.h"
 #endif
 
@@ -11608,6 +11430,229 @@ DVTI_FN void dvti_mm_store_int32(const dvti_mm *p, const char *sums, int64_t row
 
 #endif
 /* ==== end cpu_matmul.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 15 "src/3_cpu/cpu_conv.h"
+#endif
+
+#define DVTI_CONV_DEPTH 384  /* the most multiply-adds of a step of a sum; rows of a panel */
+#define DVTI_CONV_COLUMNS 64 /* columns of a panel of the widest ISA target */
+#define DVTI_CONV_ROWS 128   /* rows of patches per product in both backward passes */
+/* Elements of a tile where its size changes the order of sums: in backward weights, and where it
+   selects an algorithm. The caches of the machine must not change a bit. */
+#define DVTI_CONV_TILE 131072
+#define DVTI_CONV_KERNEL 4096 /* the most taps per channel of the backward passes */
+
+static const double dvti_conv_zero = 0; /* starts sums; its first bytes are a float 0 */
+
+typedef enum dvti_conv_algorithm {
+	DVTI_CONV_ORACLE,       /* dvti_ref_conv2d: no ISA target is chosen, or no algorithm fits */
+	DVTI_CONV_POINTWISE,    /* 1 x 1: a product with the image, or with every s-th pixel */
+	DVTI_CONV_DEPTHWISE,    /* channel by channel, without a product */
+	DVTI_CONV_DIRECT,       /* a product with patches: any dtype, shape and direction */
+	DVTI_CONV_NHWC_WEIGHTS, /* backward weights from an NHWC tile */
+	DVTI_CONV_WINOGRAD      /* F(4 x 4, 3 x 3), if the program allows it */
+} dvti_conv_algorithm;
+
+/* Sources of the patches that DVTI_CONV_DIRECT reads, or that backward data adds. */
+typedef enum dvti_conv_patches {
+	DVTI_CONV_SHIFTED,   /* forward: in shifted copies of the tile */
+	DVTI_CONV_SHIFT_ADD, /* backward data: each tap adds its product to the tile */
+	DVTI_CONV_IM2COL     /* in im2col panels; backward data: col2im from panels */
+} dvti_conv_patches;
+
+/* The padded input tile of a block of windows. Row r holds row r * hop of the padded image. The
+   head of cpu_conv_tile.c shows a row. */
+typedef struct dvti_conv_tile {
+	bool in_place;           /* x is the tile; nothing is copied */
+	int64_t phases, phase;   /* column remainders modulo the stride; elements of each */
+	int64_t pitch, hop;      /* row stride of the tile; rows of the padded image per tile row */
+	int64_t row_step;        /* tile rows from one row of windows to the next */
+	int64_t rows, plane;     /* rows of a block; channel stride */
+	int64_t copy_rows;       /* SHIFTED: rows of a copy per remainder modulo row_step */
+	int64_t scratch;         /* SHIFTED: elements of the tile of one channel, not shifted */
+	const int64_t *copy_row; /* SHIFTED: offsets of the rows of one remainder in that tile */
+} dvti_conv_tile;
+
+/* Members *_at are byte offsets in a task's area. */
+typedef struct dvti_conv_direct {
+	dvti_conv_patches patches;
+	int64_t panel_row;            /* IM2COL: row stride of a panel */
+	int64_t dy_row;               /* SHIFT_ADD: elements of a channel of dy, with gaps */
+	int64_t panel_at, patches_at; /* backward weights: the panel is dy, patches are apart */
+	int64_t sums_at;
+} dvti_conv_direct;
+
+typedef struct dvti_conv_depthwise {
+	int64_t sums_at; /* backward weights: 16 lanes for each weight */
+} dvti_conv_depthwise;
+
+typedef struct dvti_conv_nhwc {
+	int64_t dy_at; /* dy of several images, interleaved by rows */
+} dvti_conv_nhwc;
+
+/* Distances are in elements. */
+typedef struct dvti_conv_winograd {
+	int64_t down, across;     /* 4 x 4 tiles of an image */
+	int64_t weight_row;       /* stride of the 36 arrays of weights */
+	int64_t plane, sum_plane; /* and of the 36 of tiles, and of sums */
+	int64_t pitch;            /* channel stride of tiles and of sums */
+	int64_t line, phase;      /* lengths of a padded row, and of each of its 4 phases */
+	int64_t rows_at, tiles_at, sums_at, y_at; /* byte offsets in the area */
+} dvti_conv_winograd;
+
+/* Contents of launch->plan. Only `algorithm` is set for the oracle. */
+typedef struct dvti_conv {
+	const dvti_launch *launch; /* set by `run`, as the pointers into the workspace are */
+	const dvti_simd *simd;
+	const dvti_simd_gemm *gemm;
+	const dvti_simd_conv *kernels;
+	dvti_conv_algorithm algorithm;
+	dvti_op op;      /* the computed operation: conv2d if `transposed` */
+	bool transposed; /* backward data computed as convolution of dy: x is dy, w is rotated */
+	bool relu;       /* forward: the epilogue has a relu */
+	dvt_dtype dtype;
+	int64_t size, element; /* bytes of a stored element, and of a computed one */
+	int64_t n, c, h, w, o, kh, kw, oh, ow, groups;
+	int64_t stride[2], padding[2], dilation[2];
+	int64_t cg, og;               /* input and output channels of a group */
+	int64_t kernel, taps, pixels; /* kh * kw; cg * kernel; oh * ow */
+	/* A task computes a block, or some of the images, for some groups and some input and output
+       channels. */
+	int64_t images, rows, image_blocks, row_blocks;
+	int64_t ins, in_blocks, outs, out_blocks, parts;
+	int64_t most_outs; /* forward: capacity of a task's area in output channels */
+	int64_t groups_per_task, group_blocks, tasks;
+	int64_t areas;     /* tasks that run at once at most */
+	int64_t depth;     /* of a step of a sum: forward and data */
+	int64_t tile_most; /* elements of a tile that fit in L2 with a panel and weights */
+	/* Byte offsets in the workspace, the bytes that all tasks share, and those of a task's area.
+       dvti_conv_layout (cpu_conv_plan.c) has a diagram. */
+	int64_t weight_at, bias_at, partial_at, shared, area;
+	int64_t weight_row; /* row stride of packed weights */
+	const int64_t *at;  /* offset of each tap in the tile; WINOGRAD: of each channel */
+	const void *weight, *bias;
+	char *partial; /* backward weights: the partial sums of each of `parts` */
+	dvti_conv_tile tile;
+
+	union {
+		dvti_conv_direct direct;
+		dvti_conv_depthwise depthwise;
+		dvti_conv_nhwc nhwc;
+		dvti_conv_winograd winograd;
+	} u;
+} dvti_conv;
+
+/* The columns of a task: windows of some images, or of some rows of one image. */
+typedef struct dvti_conv_block {
+	int64_t image, images, row, rows, columns;
+	char *tile;         /* the corner of the first window */
+	int64_t image_step; /* image stride of the tile, in elements */
+} dvti_conv_block;
+
+/* Output channels o..o + outs - 1 of a block. */
+typedef struct dvti_conv_output {
+	const dvti_conv *p;
+	const dvti_conv_block *block;
+	void *area;
+	int64_t o, outs;
+} dvti_conv_output;
+
+/* Backward weights of output channels o.. and input channels channel.. of a group. */
+typedef struct dvti_conv_sums {
+	const dvti_conv *p;
+	void *area;
+	/* IM2COL, DEPTHWISE: [tap][output channel of the group]. NHWC: [output channel][kernel row and
+       column][input channel]. */
+	char *to;
+	int64_t group, channel, channels, o, outs;
+	bool first;
+} dvti_conv_sums;
+
+/* Returns the address `elements` elements after `base`. */
+DVTI_INLINE char *dvti_conv_at(const dvti_conv *p, const void *base, int64_t elements) {
+	return (char *)(uintptr_t)base + elements * p->element;
+}
+
+/* Returns the floats at offset `at`, in bytes, of an area. */
+DVTI_INLINE float *dvti_conv_floats(void *area, int64_t at) {
+	return (float *)(void *)((char *)area + at);
+}
+
+/* ---- the plan (cpu_conv.c, cpu_conv_plan.c) ---- */
+/* Plans the launch, the same for every ISA target and number of threads. Returns false if only the
+   reference implementation supports it. */
+DVTI_FN bool dvti_conv_plan(dvti_conv *p, const dvti_launch *launch,
+							const dvti_gemm_blocks *blocks);
+DVTI_FN void dvti_conv_cut(dvti_conv *p);
+/* Cuts the launch into tasks for this number of threads. Results do not depend on it. */
+DVTI_FN void dvti_conv_share(dvti_conv *p, int64_t threads);
+DVTI_FN double dvti_conv_work(const dvti_conv *p); /* multiply-adds */
+DVTI_FN int64_t dvti_conv_cuts(int64_t n, int64_t piece);
+DVTI_FN int64_t dvti_conv_up(int64_t n, int64_t multiple);
+
+/* ---- weights and bias in the layout of the kernels (cpu_conv_pack.c) ---- */
+DVTI_FN void dvti_conv_pack(dvti_conv *p, char *workspace);
+
+/* ---- the padded input tile (cpu_conv_tile.c) ---- */
+DVTI_FN void dvti_conv_tile_shape(dvti_conv *p);
+/* Returns the tile rows that `rows` rows of windows read. */
+DVTI_FN int64_t dvti_conv_tile_rows(const dvti_conv *p, int64_t rows);
+/* Writes the offsets of the taps, and tile.copy_row. */
+DVTI_FN void dvti_conv_tile_table(const dvti_conv *p, int64_t *at);
+/* Returns block `i` of images first..end - 1. */
+DVTI_FN dvti_conv_block dvti_conv_block_of(const dvti_conv *p, int64_t first, int64_t end,
+										   int64_t i);
+/* Sets the block's tile: `channels` channels of x from `channel` on. Fills `memory` unless x is the
+   tile. */
+DVTI_FN void dvti_conv_tile_load(const dvti_conv *p, dvti_conv_block *block, int64_t channel,
+								 int64_t channels, char *memory);
+/* Writes dx from the tile of one whole image. */
+DVTI_FN void dvti_conv_tile_store(const dvti_conv *p, const dvti_conv_block *block, int64_t channel,
+								  int64_t channels);
+/* Returns how many windows from `column` on are adjacent in the tile, at most `most`. Sets *start
+   to the offset of the first one. */
+DVTI_FN int64_t dvti_conv_run(const dvti_conv *p, const dvti_conv_block *block, int64_t column,
+							  int64_t most, int64_t *start);
+/* Returns the element number in y of output channel o at a block's column. */
+DVTI_FN int64_t dvti_conv_pixel(const dvti_conv *p, const dvti_conv_block *block, int64_t o,
+								int64_t column);
+/* Returns a block's geometry for the depthwise kernels. */
+DVTI_FN dvti_conv_plane dvti_conv_plane_of(const dvti_conv *p, const dvti_conv_block *block);
+/* Returns the first group of a task and sets *end to the last one plus 1. Removes the group from
+   *task. */
+DVTI_FN int64_t dvti_conv_groups(const dvti_conv *p, int64_t *task, int64_t *end);
+
+/* ---- tasks ---- */
+DVTI_FN void dvti_conv_forward(void *user, int64_t task, void *area);
+DVTI_FN void dvti_conv_data(void *user, int64_t task, void *area);
+DVTI_FN void dvti_conv_weights(void *user, int64_t task, void *area);
+DVTI_FN void dvti_conv_winograd_task(void *user, int64_t task, void *area);
+
+/* ---- forward ---- */
+DVTI_FN void dvti_conv_im2col_forward(const dvti_conv_output *t);
+/* Writes a row of a result, converted from the computed dtype. */
+DVTI_FN void dvti_conv_put_row(const dvti_conv *p, char *y, int64_t count, const void *sums);
+
+/* ---- backward data: adds columns of one image to the tile of `channels` channels ---- */
+DVTI_FN void dvti_conv_col2im(const dvti_conv *p, const dvti_conv_block *block, int64_t group,
+							  int64_t channel, int64_t channels, void *area);
+
+/* ---- backward weights: add a block; reduce the lanes of DEPTHWISE; sum the parts of output
+   channels begin..end - 1 into dw ---- */
+DVTI_FN void dvti_conv_im2col_weights(dvti_conv_sums *s, const dvti_conv_block *block);
+DVTI_FN void dvti_conv_nhwc_weights(dvti_conv_sums *s, const dvti_conv_block *block);
+DVTI_FN void dvti_conv_add_parts(void *user, int64_t begin, int64_t end);
+DVTI_FN void dvti_conv_nhwc_add_parts(void *user, int64_t begin, int64_t end);
+
+/* ---- Winograd: whether the launch and its shape are suitable; the plan; the tasks for some
+   threads; packing of weights ---- */
+DVTI_FN bool dvti_conv_winograd_fits(const dvti_conv *p);
+DVTI_FN void dvti_conv_winograd_plan(dvti_conv *p);
+DVTI_FN void dvti_conv_winograd_share(dvti_conv *p, int64_t threads);
+DVTI_FN void dvti_conv_winograd_pack(dvti_conv *p, char *workspace);
+
+#endif
+/* ==== end cpu_conv.h ==== */
 /* ==== begin src/3_cpu/cpu_scan.h ==== */
 /* The interface between the files of cumulative sums: (a, n, b), contiguous, along n. A line has
    n elements, b apart, in chunks of 1024. A work item is the unit that dvti_parallel_for
@@ -11965,7 +12010,7 @@ DVTI_FN void dvti_store_block(const dvti_view *view, int64_t first, int64_t n, d
      NHWC_WEIGHTS   an NHWC tile (cpu_conv_nhwc.c)
      WINOGRAD       transformed tiles of 6 x 6 (cpu_conv_winograd.c)
 
-   Panels are DVTI_CONV_DEPTH taps deep and as wide as a panel of the product's kernel. With a
+   Panels are p->depth taps deep and as wide as a panel of the product's kernel. With a
    stride, the tile groups columns by their remainder modulo the stride. Neighboring windows then
    still read adjacent elements. The kernels get a tile and a table of tap offsets. They know no
    padding, stride or dilation.
@@ -12075,7 +12120,7 @@ static dvti_conv_algorithm dvti_conv_weights_algorithm(const dvti_conv *p) {
 	const double nhwc = (double)p->og * (double)dvti_conv_up(side, 8) / (double)side + 4;
 	if (p->og == 1 || lanes < im2col)
 		return DVTI_CONV_DEPTHWISE;
-	return nhwc < im2col && side >= 40 && rows * DVTI_CONV_COLUMNS <= DVTI_CONV_L2
+	return nhwc < im2col && side >= 40 && rows * DVTI_CONV_COLUMNS <= DVTI_CONV_TILE
 			   ? DVTI_CONV_NHWC_WEIGHTS
 			   : DVTI_CONV_DIRECT;
 }
@@ -12085,7 +12130,7 @@ static dvti_conv_algorithm dvti_conv_weights_algorithm(const dvti_conv *p) {
 static bool dvti_conv_is_shift_add(const dvti_conv *p) {
 	const int64_t step = p->tile.row_step * p->tile.pitch;
 	return (double)p->ow >= 0.7 * (double)step && p->cg >= 4 &&
-		   (double)p->og * (double)p->u.direct.dy_row <= DVTI_CONV_L2 / 2;
+		   (double)p->og * (double)p->u.direct.dy_row <= DVTI_CONV_TILE / 2;
 }
 
 /* Chooses the algorithm, and where DIRECT has its patches. The speedups are on one thread of a Zen
@@ -12121,8 +12166,11 @@ static void dvti_conv_choose(dvti_conv *p) {
 		p->tile.in_place = false;
 }
 
-DVTI_FN bool dvti_conv_plan(dvti_conv *p, const dvti_launch *launch) {
+DVTI_FN bool dvti_conv_plan(dvti_conv *p, const dvti_launch *launch,
+							const dvti_gemm_blocks *blocks) {
 	dvti_conv_read(p, launch);
+	p->depth = DVTI_MIN(DVTI_CONV_DEPTH, blocks->depth);
+	p->tile_most = blocks->l2.bytes / 2 / p->element;
 	dvti_conv_transpose(p);
 	if (!dvti_conv_fits(p))
 		return false;
@@ -12150,13 +12198,19 @@ DVTI_PLAN_FITS(dvti_conv)
 DVTI_FN int64_t dvti_cpu_conv2d_plan(dvti_launch *launch, int threads) {
 	dvti_conv *p = (dvti_conv *)(void *)&launch->plan;
 	const dvti_simd *simd = dvti_simd_now();
-	if (!simd || !dvti_conv_plan(p, launch)) {
+	const dvti_simd_gemm *gemm = NULL;
+	dvti_gemm_blocks blocks;
+	if (simd) {
+		gemm = launch->out[0].dtype == DVT_F64 ? dvti_simd_products_of(simd)->f64
+											   : dvti_simd_products_of(simd)->f32;
+		blocks = dvti_gemm_blocks_now(simd, gemm);
+	}
+	if (!simd || !dvti_conv_plan(p, launch, &blocks)) {
 		p->algorithm = DVTI_CONV_ORACLE;
 		return 0;
 	}
 	p->simd = simd;
-	p->gemm =
-		p->dtype == DVT_F64 ? dvti_simd_products_of(simd)->f64 : dvti_simd_products_of(simd)->f32;
+	p->gemm = gemm;
 	p->kernels = dvti_simd_conv_of(simd);
 	if (p->algorithm == DVTI_CONV_DIRECT && p->op != DVTI_OP_conv2d_weight)
 		p->u.direct.panel_row = p->gemm->width + DVTI_CONV_SLACK;
@@ -12323,7 +12377,7 @@ static void dvti_conv_shift_add(const dvti_conv *p, const dvti_conv_block *block
 	memset(&q, 0, sizeof q);
 	for (row = 0; row < p->oh; row++)
 		p->kernels->copy_rows(dy + row * step, dy_row, y + row * p->ow, p->pixels, p->og, p->ow);
-	for (k = 0; k < DVTI_MIN(p->og, DVTI_CONV_DEPTH); k++)
+	for (k = 0; k < DVTI_MIN(p->og, p->depth); k++)
 		at[k] = k * dy_row;
 	q.rows = channels;
 	q.cols = (p->oh - 1) * step + p->ow;
@@ -12333,8 +12387,8 @@ static void dvti_conv_shift_add(const dvti_conv *p, const dvti_conv_block *block
 	q.b_panel = p->gemm->width;
 	q.c_row = p->tile.plane;
 	for (tap = 0; tap < p->kernel; tap++)
-		for (k = 0; k < p->og; k += DVTI_CONV_DEPTH) {
-			q.depth = DVTI_MIN(DVTI_CONV_DEPTH, p->og - k);
+		for (k = 0; k < p->og; k += p->depth) {
+			q.depth = DVTI_MIN(p->depth, p->og - k);
 			q.a = (const float *)p->weight +
 				  (group * p->taps + channel * p->kernel + tap) * p->weight_row + k;
 			q.b = dy + k * dy_row;
@@ -12435,7 +12489,7 @@ static void dvti_conv_forward_panel(const dvti_conv_output *t, int64_t column, i
 									const int64_t *row_at) {
 	const dvti_conv *p = t->p;
 	const dvti_conv_direct *direct = &p->u.direct;
-	const int64_t each = t->block->rows * p->ow, steps = dvti_conv_cuts(p->taps, DVTI_CONV_DEPTH);
+	const int64_t each = t->block->rows * p->ow, steps = dvti_conv_cuts(p->taps, p->depth);
 	const bool in_place = p->size == p->element && column / each == (column + cols - 1) / each;
 	char *panel = (char *)t->area + direct->panel_at, *sums = (char *)t->area + direct->sums_at;
 	int64_t k;
@@ -12468,7 +12522,7 @@ static void dvti_conv_forward_panel(const dvti_conv_output *t, int64_t column, i
 DVTI_FN void dvti_conv_im2col_forward(const dvti_conv_output *t) {
 	const int64_t width = t->p->gemm->width, columns = t->block->columns;
 	int64_t row_at[DVTI_CONV_DEPTH], column, k;
-	for (k = 0; k < DVTI_MIN(t->p->taps, DVTI_CONV_DEPTH); k++)
+	for (k = 0; k < DVTI_MIN(t->p->taps, t->p->depth); k++)
 		row_at[k] = k * t->p->u.direct.panel_row;
 	for (column = 0; column < columns; column += width)
 		dvti_conv_forward_panel(t, column, DVTI_MIN(width, columns - column), row_at);
@@ -12505,7 +12559,7 @@ static void dvti_conv_data_panel(const dvti_conv *p, const dvti_conv_block *bloc
 	for (j = 0; j < cols; j += width)
 		p->gemm->copy(dvti_conv_at(p, panel, j * p->og), width, dy + j * p->size, p->dtype,
 					  p->pixels, p->og, DVTI_MIN(width, cols - j));
-	for (k = 0; k < DVTI_MIN(p->og, DVTI_CONV_DEPTH); k++)
+	for (k = 0; k < DVTI_MIN(p->og, p->depth); k++)
 		row_at[k] = k * width;
 	q.cols = cols;
 	q.a_row = p->weight_row;
@@ -12519,8 +12573,8 @@ static void dvti_conv_data_panel(const dvti_conv *p, const dvti_conv_block *bloc
 		const int64_t row = group * p->taps + (channel + c) * p->kernel;
 		q.rows = count * p->kernel;
 		q.start = &dvti_conv_zero;
-		for (k = 0; k < p->og; k += DVTI_CONV_DEPTH) {
-			q.depth = DVTI_MIN(DVTI_CONV_DEPTH, p->og - k);
+		for (k = 0; k < p->og; k += p->depth) {
+			q.depth = DVTI_MIN(p->depth, p->og - k);
 			q.a = dvti_conv_at(p, p->weight, row * p->weight_row + k);
 			q.b = dvti_conv_at(p, panel, k * width);
 			p->gemm->multiply(&q);
@@ -12926,14 +12980,14 @@ static void dvti_conv_cut_shifted(dvti_conv *p) {
 
 /* Cuts images into blocks of rows whose tiles fit in L2, or joins small images until they fill a
    panel. */
-static void dvti_conv_cut_blocks(dvti_conv *p, int64_t channels) {
+static void dvti_conv_cut_blocks(dvti_conv *p, int64_t channels, int64_t most) {
 	const bool shifted = dvti_conv_is_shifted(p);
 	double size;
 	p->rows = p->oh;
 	p->images = 1;
 	while ((shifted || !p->tile.in_place) && p->rows > 1 &&
 		   p->rows * p->ow > 2 * DVTI_CONV_COLUMNS &&
-		   dvti_conv_tile_size(p, channels, p->rows) > DVTI_CONV_L2)
+		   dvti_conv_tile_size(p, channels, p->rows) > (double)most)
 		p->rows = (p->rows + 1) / 2;
 	if (shifted && p->rows < p->oh)
 		dvti_conv_cut_shifted(p);
@@ -12941,7 +12995,7 @@ static void dvti_conv_cut_blocks(dvti_conv *p, int64_t channels) {
 	if (p->rows == p->oh && p->pixels < 4 * DVTI_CONV_COLUMNS)
 		p->images =
 			DVTI_MAX(1, DVTI_MIN(4 * DVTI_CONV_COLUMNS / p->pixels,
-								 DVTI_MIN((p->n + 1) / 2, (int64_t)(2 * DVTI_CONV_L2 / size))));
+								 DVTI_MIN((p->n + 1) / 2, (int64_t)(2 * (double)most / size))));
 }
 
 static int64_t dvti_conv_count_blocks(dvti_conv *p) {
@@ -12966,11 +13020,10 @@ static void dvti_conv_cut_forward(dvti_conv *p) {
 	int64_t tasks;
 	p->ins = p->cg;
 	if (p->algorithm == DVTI_CONV_POINTWISE || dvti_conv_is_shifted(p))
-		p->ins =
-			dvti_conv_cuts(p->cg, dvti_conv_cuts(p->taps, DVTI_MAX(DVTI_CONV_DEPTH, p->kernel)));
+		p->ins = dvti_conv_cuts(p->cg, dvti_conv_cuts(p->taps, DVTI_MAX(p->depth, p->kernel)));
 	p->in_blocks = 1;
 	p->outs = p->most_outs = DVTI_MIN(p->og, DVTI_CONV_FORWARD_OUTS);
-	dvti_conv_cut_blocks(p, p->ins);
+	dvti_conv_cut_blocks(p, p->ins, p->tile_most);
 	for (;;) {
 		p->out_blocks = dvti_conv_cuts(p->og, p->outs);
 		tasks = dvti_conv_count_blocks(p) * p->out_blocks;
@@ -13009,7 +13062,7 @@ static void dvti_conv_cut_data(dvti_conv *p) {
 	p->outs = p->og;
 	p->out_blocks = 1;
 	dvti_conv_cut_tile(p);
-	p->ins = DVTI_MAX(DVTI_MIN(p->cg, DVTI_CONV_L2 / p->tile.plane), 1);
+	p->ins = DVTI_MAX(DVTI_MIN(p->cg, p->tile_most / p->tile.plane), 1);
 	for (;;) {
 		p->in_blocks = dvti_conv_cuts(p->cg, p->ins);
 		tasks = dvti_conv_count_blocks(p) * p->in_blocks;
@@ -13031,7 +13084,7 @@ static void dvti_conv_cut_weights(dvti_conv *p) {
 	p->in_blocks = dvti_conv_cuts(p->cg, p->ins);
 	p->outs = DVTI_MIN(p->og, DVTI_CONV_WEIGHT_OUTS);
 	p->out_blocks = dvti_conv_cuts(p->og, p->outs);
-	dvti_conv_cut_blocks(p, p->ins);
+	dvti_conv_cut_blocks(p, p->ins, DVTI_CONV_TILE);
 	dvti_conv_count_blocks(p);
 	dvti_conv_cut_tile(p);
 	tiles = p->in_blocks * p->out_blocks;
@@ -13051,7 +13104,7 @@ static int64_t dvti_conv_take(int64_t *at, int64_t elements, int64_t size) {
 static void dvti_conv_layout_direct(dvti_conv *p) {
 	dvti_conv_direct *direct = &p->u.direct;
 	const int64_t size = p->element, cols = DVTI_CONV_COLUMNS, slack = DVTI_CONV_SLACK;
-	int64_t deep = DVTI_MIN(p->taps, DVTI_CONV_DEPTH);
+	int64_t deep = DVTI_MIN(p->taps, p->depth);
 	direct->panel_at = p->area;
 	if (direct->patches == DVTI_CONV_SHIFT_ADD) {
 		dvti_conv_take(&p->area, p->og * direct->dy_row, size);
@@ -14122,9 +14175,6 @@ DVTI_FN bool dvti_cpu_copy(const dvti_launch *launch, const dvti_simd *simd) {
 
 #define DVTI_RUN_LEAST 32                /* finding a shorter run costs more than filling a block */
 #define DVTI_RUN_QUICK (DVTI_HOT_NS / 5) /* elements for which no loop needs threads */
-/* A result of this size leaves the last-level cache before it is read. Non-temporal stores then
-   save 33% of the memory traffic of an operation with one operand. */
-#define DVTI_STREAM_BYTES (32 << 20)
 
 static const dvt_dtype dvti_own_dtype[] = {DVT_F32, DVT_F64, DVT_I64};
 
@@ -14586,8 +14636,9 @@ static void dvti_ew_make_plan(dvti_ew_plan *plan, const dvti_launch *launch, int
 	for (k = 0; k <= n && plan->rows; k++)
 		if (plan->access[k] == DVTI_EW_IN_PLACE && plan->view[k].ndim > 1)
 			plan->access[k] = DVTI_EW_BLOCK;
+	/* Non-temporal stores save 33 % of the memory traffic of an operation with one operand. */
 	plan->stream = !plan->blocks && plan->compute != DVTI_I64 &&
-				   size * dvt_dtype_size(plan->view[n].dtype) >= DVTI_STREAM_BYTES;
+				   size * dvt_dtype_size(plan->view[n].dtype) >= dvti_stream_bytes();
 	for (k = 0; k < n; k++) /* not in place, where the result's cache lines have been read */
 		plan->stream = plan->stream && plan->view[k].data != plan->view[n].data;
 }
@@ -15087,8 +15138,9 @@ DVTI_FN void dvti_cpu_index(const dvti_launch *launch) {
            +---------+      +----+---------+
 
      L1   a panel, and the rows of A of one tile, which stream past it
-     L2   A: rows x depth, and the panel that comes next; one way is left for C
-     L3   B: depth x cols, packed
+     L2   a panel, and in half of the other ways A: rows x depth; the rest is for C, the next panel
+          and lines of A that share sets
+     L3   B: depth x cols, packed, in half of this processor's share
 
    One way of L1 is left for C. The panel and A's rows share the others in the ratio of their
    sizes. Wide tiles would need a depth of less than DVTI_LEAST_DEPTH; loading and storing C would
@@ -15097,7 +15149,7 @@ DVTI_FN void dvti_cpu_index(const dvti_launch *launch) {
 
    No size changes a bit of a result. */
 #ifdef DEVTENSOR_LINES
-#line 20 "src/3_cpu/cpu_gemm_blocks.c"
+#line 21 "src/3_cpu/cpu_gemm_blocks.c"
 #endif
 
 #define DVTI_LEAST_DEPTH 256
@@ -15128,7 +15180,7 @@ DVTI_FN dvti_gemm_blocks dvti_gemm_blocks_of(const dvti_caches *caches, int64_t 
 			DVTI_MIN(l2->bytes / 4 / (width * size), l1->bytes / 4 * 3 / (tile_rows * size)), 16,
 			64, DVTI_MOST_DEPTH);
 	panel = blocks.depth * width * size;
-	left = l2->ways - 1 - (panel + way2 - 1) / way2;
+	left = (l2->ways - (panel + way2 - 1) / way2) / 2;
 	blocks.rows = dvti_within(DVTI_MAX(left, 1) * way2 / (blocks.depth * size), 2 * tile_rows,
 							  8 * tile_rows, DVTI_MOST_ROWS);
 	blocks.cols = dvti_within(last->bytes / 2 / last->threads / (blocks.depth * size), 64,
@@ -15155,6 +15207,36 @@ DVTI_FN dvti_gemm_blocks dvti_gemm_blocks_now(const dvti_simd *simd, const dvti_
 	}
 	return blocks;
 }
+
+DVT_API dvt_status dvt_cpu_query(dvt_cpu_info *out) {
+	const dvti_simd *simd = dvti_simd_now();
+	dvti_caches caches;
+	int i;
+	if (!out)
+		return dvti_null("dvt_cpu_query", "out");
+	memset(out, 0, sizeof *out);
+	dvti_caches_find(&caches);
+	out->isa = dvt_cpu_isa();
+	out->cache_line = caches.level[0].line;
+	for (i = 0; i < DVTI_LENGTH(caches.level); i++) {
+		out->cache_bytes[i] = caches.level[i].bytes;
+		out->cache_ways[i] = caches.level[i].ways;
+	}
+	if (simd) {
+		const dvti_gemm_blocks blocks =
+			dvti_gemm_blocks_now(simd, dvti_simd_products_of(simd)->f32);
+		out->rows = blocks.rows;
+		out->cols = blocks.cols;
+		out->depth = blocks.depth;
+	}
+	return DVT_OK;
+}
+
+#undef DVTI_LEAST_DEPTH
+#undef DVTI_MOST_DEPTH
+#undef DVTI_MOST_ROWS
+#undef DVTI_LEAST_COLS
+#undef DVTI_MOST_COLS
 /* ==== end cpu_gemm_blocks.c ==== */
 /* ==== begin src/3_cpu/cpu_gemm_int.c ==== */
 /* The packed matrix product of integers, in uint64_t so that sums wrap: packing, and the product of
@@ -15319,13 +15401,13 @@ DVTI_FN void dvti_gemm_pack_b(const dvti_gemm *plan, uint64_t *b, int64_t cols, 
 /* ==== begin src/3_cpu/cpu_matmul.c ==== */
 /* Matrix products by the kernels of an ISA target (dvt_simd_gemm.h): what is packed, and how the
    work is cut into tasks. Factors are read in place, in any layout, unless reading them repeatedly
-   costs more than packing. None of these choices changes a bit of a result, but one: products with
+   costs more than packing. Block sizes follow from the caches (cpu_gemm_blocks.c). None of these choices changes a bit of a result, but one: products with
    dot products (DVTI_MM_DOTS) sum in another order.
 
        C (n, m)          task: a tile         step along k: C += A' B'
-     +-----+-----+       +----------+         A' (rows, depth), 96 rows at a time
+     +-----+-----+       +----------+         A' (rows, depth), a block of rows at a time
      |     |     |       |          |         B' (depth, cols) in panels of `width` columns, packed
-     +-----+-----+       |          |            when the first 96 rows need them; then in L2
+     +-----+-----+       |          |            when the first block needs them; then in L1 or L2
      |     |     |       +----------+
      +-----+-----+
 
@@ -15346,9 +15428,8 @@ DVTI_FN void dvti_gemm_pack_b(const dvti_gemm *plan, uint64_t *b, int64_t cols, 
 #define DVTI_MM_NARROW_COLS 256
 /* Up to this many rows, packing B again for each tile of rows costs 5 % or more. */
 #define DVTI_MM_REPEATED 128
-#define DVTI_MM_STREAM (32 << 20) /* bytes of a result that fits in no cache */
-#define DVTI_MM_TASK 65536.0      /* multiply-adds of a task: about 1 us */
-#define DVTI_MM_CHUNK 4096        /* elements of a vector result that one task computes */
+#define DVTI_MM_TASK 65536.0 /* multiply-adds of a task: about 1 us */
+#define DVTI_MM_CHUNK 4096   /* elements of a vector result that one task computes */
 
 static int64_t dvti_mm_cuts(int64_t n, int64_t piece) {
 	return (n + piece - 1) / piece;
@@ -15503,9 +15584,8 @@ static bool dvti_mm_packs_a(const dvti_mm *p, const dvti_gemm_blocks *blocks) {
 		return dvti_cache_lines_per_set(&blocks->l2, rows, depth * p->size, p->a_row * p->size) >
 			   blocks->l2.ways;
 	return p->a_row != 1 ||
-		   (blocks->in_l1 &&
-			dvti_cache_lines_per_set(&blocks->l1, depth, p->by->rows * p->size, p->a_k * p->size) >
-				blocks->l1.ways / 4) ||
+		   (blocks->in_l1 && dvti_cache_lines_per_set(&blocks->l1, depth, p->by->rows * p->size,
+													  p->a_k * p->size) > blocks->l1.ways / 4) ||
 		   dvti_cache_lines_per_set(&blocks->l2, depth, rows * p->size, p->a_k * p->size) >
 			   blocks->l2.ways;
 }
@@ -15529,9 +15609,10 @@ static bool dvti_mm_packs_b(const dvti_mm *p, const dvti_gemm_blocks *blocks) {
    reading its memory first would take longer than a few multiply-adds. */
 static bool dvti_mm_is_streamed(const dvti_mm *p) {
 	const dvti_launch *launch = p->launch;
-	return !p->narrow && p->k <= p->depth && p->batch * p->n * p->m * p->size >= DVTI_MM_STREAM &&
-		   p->m * p->size % 64 == 0 && (uintptr_t)launch->out[0].data % 64 == 0 &&
-		   !launch->epilogue.bias.data && !launch->epilogue.activation;
+	return !p->narrow && p->k <= p->depth &&
+		   p->batch * p->n * p->m * p->size >= dvti_stream_bytes() && p->m * p->size % 64 == 0 &&
+		   (uintptr_t)launch->out[0].data % 64 == 0 && !launch->epilogue.bias.data &&
+		   !launch->epilogue.activation;
 }
 
 static void dvti_mm_plan_tiles(dvti_mm *p, int threads) {
@@ -15825,16 +15906,11 @@ DVTI_FN void dvti_cpu_matmul(const dvti_launch *launch) {
 	}
 }
 
-#undef DVTI_MM_ROWS
-#undef DVTI_MM_COLS
-#undef DVTI_MM_STEP
 #undef DVTI_MM_SIGNED_DEPTH
 #undef DVTI_MM_UNSIGNED_DEPTH
 #undef DVTI_MM_NARROW_ROWS
 #undef DVTI_MM_NARROW_COLS
 #undef DVTI_MM_REPEATED
-#undef DVTI_MM_SHORT_ROW
-#undef DVTI_MM_STREAM
 #undef DVTI_MM_TASK
 #undef DVTI_MM_CHUNK
 /* ==== end cpu_matmul.c ==== */
@@ -20465,6 +20541,19 @@ static void dvti_cpu_describe(int index, const dvti_device *device, dvt_device_i
 	out->threads = dvt_num_threads();
 }
 
+static void dvti_cpu_notes(dvti_text *text) {
+	dvt_cpu_info info;
+	int i;
+	dvt_cpu_query(&info);
+	dvti_text_add(text, "cpu(): %s", info.isa);
+	for (i = 0; i < 3 && info.cache_bytes[i]; i++)
+		dvti_text_add(text, ", L%d %lld KiB", i + 1, (long long)(info.cache_bytes[i] / 1024));
+	if (info.depth)
+		dvti_text_add(text, "; blocks of products: %lld rows, %lld columns, depth %lld",
+					  (long long)info.rows, (long long)info.cols, (long long)info.depth);
+	dvti_text_add(text, "\n");
+}
+
 DVTI_FN const dvti_backend_kind *dvti_cpu_kind(void) {
 	static const dvti_backend_kind kind = {"cpu",
 										   DVT_DEVICE_CPU,
@@ -20474,7 +20563,8 @@ DVTI_FN const dvti_backend_kind *dvti_cpu_kind(void) {
 										   dvti_cpu_open,
 										   dvti_cpu_close,
 										   dvti_cpu_describe,
-										   NULL};
+										   NULL,
+										   dvti_cpu_notes};
 	return &kind;
 }
 /* ==== end dvt_cpu.c ==== */
@@ -20836,6 +20926,7 @@ DVTI_FN const dvti_backend_kind *dvti_virtual_kind(void) {
 										   dvti_virtual_open,
 										   dvti_virtual_close,
 										   dvti_virtual_describe,
+										   NULL,
 										   NULL};
 	return &kind;
 }
@@ -25720,7 +25811,8 @@ DVTI_FN const dvti_backend_kind *dvti_cuda_kind(void) {
 										   dvti_cuda_off_open,
 										   dvti_cuda_off_close,
 										   dvti_cuda_off_describe,
-										   dvti_cuda_off_version};
+										   dvti_cuda_off_version,
+										   NULL};
 	return &kind;
 }
 
@@ -35940,10 +36032,16 @@ static void dvti_cuda_version_text(dvti_text *text) {
 }
 
 DVTI_FN const dvti_backend_kind *dvti_cuda_kind(void) {
-	static const dvti_backend_kind kind = {
-		"cuda",          DVT_DEVICE_GPU,     false,
-		dvti_cuda_count, dvti_cuda_reason,   dvti_cuda_open,
-		dvti_cuda_close, dvti_cuda_describe, dvti_cuda_version_text};
+	static const dvti_backend_kind kind = {"cuda",
+										   DVT_DEVICE_GPU,
+										   false,
+										   dvti_cuda_count,
+										   dvti_cuda_reason,
+										   dvti_cuda_open,
+										   dvti_cuda_close,
+										   dvti_cuda_describe,
+										   dvti_cuda_version_text,
+										   NULL};
 	return &kind;
 }
 /* ==== end dvt_cuda_backend.c ==== */
@@ -52695,6 +52793,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #define dvt_wait_all(...) dvt_note_status(dvt_wait_all(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_set_num_threads(...) dvt_note_status(dvt_set_num_threads(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_set_cpu_isa(...) dvt_note_status(dvt_set_cpu_isa(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_cpu_query(...) dvt_note_status(dvt_cpu_query(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_memory_query(...) dvt_note_status(dvt_memory_query(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_trim_memory(...) dvt_note_int64(dvt_trim_memory(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_set_memory_limit(...) dvt_note_status(dvt_set_memory_limit(__VA_ARGS__), __FILE__, __LINE__)

@@ -58,6 +58,7 @@
 #define dvt_wait_all(...) dvt_note_status(dvt_wait_all(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_set_num_threads(...) dvt_note_status(dvt_set_num_threads(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_set_cpu_isa(...) dvt_note_status(dvt_set_cpu_isa(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_cpu_query(...) dvt_note_status(dvt_cpu_query(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_memory_query(...) dvt_note_status(dvt_memory_query(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_trim_memory(...) dvt_note_int64(dvt_trim_memory(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_set_memory_limit(...) dvt_note_status(dvt_set_memory_limit(__VA_ARGS__), __FILE__, __LINE__)

@@ -57,6 +57,7 @@
 #undef dvt_wait_all
 #undef dvt_set_num_threads
 #undef dvt_set_cpu_isa
+#undef dvt_cpu_query
 #undef dvt_memory_query
 #undef dvt_trim_memory
 #undef dvt_set_memory_limit

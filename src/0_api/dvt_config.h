@@ -33,6 +33,8 @@
    DEVTENSOR_JIT_DUMP         directory to which CUDA sources and compiler logs are written
    DEVTENSOR_NUM_THREADS      threads of cpu(), 1 to 256
    DEVTENSOR_ISA              ISA target of cpu(): avx512, avx2, neon, plain, reference
+   DEVTENSOR_CPU_CACHES       caches that cpu() cuts its work for, where the machine reports others:
+                              bytes/ways of L1, L2 and L3, such as 32K/8,512K/8,32M/16
    DEVTENSOR_CPU_CACHE        bytes of released memory that cpu(), and each virtual GPU, keeps for
                               reuse, with an optional suffix K, M or G (a quarter of the machine's)
    DEVTENSOR_TF32             1: as dvt_allow_tf32(true)

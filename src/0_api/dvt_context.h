@@ -188,5 +188,18 @@ DVT_API const char *dvt_cpu_isa(void);
    Operations that virtual GPUs have begun finish with the previous target. Waits: no. Errors: VALUE
    (unknown, or not available on this processor). */
 DVT_API dvt_status dvt_set_cpu_isa(const char *name);
+
+/* How cpu() cuts float32 matrix products. A step multiplies `rows` rows of A with `cols` columns of
+   B over `depth` elements. */
+typedef struct dvt_cpu_info {
+    const char *isa;        /* dvt_cpu_isa() */
+    int64_t cache_bytes[3]; /* L1 for data, L2, L3; 0: none, or not known */
+    int cache_ways[3], cache_line;
+    int64_t rows, cols, depth; /* 0 with ISA target "reference" */
+} dvt_cpu_info;
+
+/* Fills *out. The processor reports its caches; DEVTENSOR_CPU_CACHES replaces them. The rule that
+   makes blocks of them is in src/3_cpu/cpu_gemm_blocks.c. Waits: no. Errors: NULL_ARGUMENT. */
+DVT_API dvt_status dvt_cpu_query(dvt_cpu_info *out);
 /* Returns the seconds of a monotonic clock, for measuring; use differences. */
 DVT_API double dvt_seconds(void);

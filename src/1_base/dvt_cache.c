@@ -201,3 +201,17 @@ DVTI_FN void dvti_caches_find(dvti_caches *out) {
     if (!out->level[1].bytes)
         dvti_data_cache_set(&out->level[1], 256 << 10, 8, 64, 1);
 }
+
+DVTI_FN int64_t dvti_stream_bytes(void) {
+    static dvti_atomic known;
+    int64_t bytes = dvti_atomic_load(&known);
+    if (!bytes) {
+        /* Virtual machines often report a part of L3, or another processor's. */
+        const int64_t least = 16 << 20, most = 64 << 20;
+        dvti_caches caches;
+        dvti_caches_find(&caches);
+        bytes = DVTI_MAX(least, DVTI_MIN(caches.level[2].bytes, most));
+        dvti_atomic_store(&known, bytes);
+    }
+    return bytes;
+}

@@ -196,6 +196,8 @@ typedef struct dvti_backend_kind {
     void (*describe)(int index, const dvti_device *device, dvt_device_info *out);
     /* Adds to the first line of dvt_print_devices: ", CUDA driver: 12.4". NULL: adds nothing. */
     void (*version)(dvti_text *text);
+    /* Adds a line below the table of dvt_print_devices. NULL: none. */
+    void (*notes)(dvti_text *text);
 } dvti_backend_kind;
 
 #define DVTI_MAX_KINDS 4

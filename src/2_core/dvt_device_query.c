@@ -77,6 +77,11 @@ DVT_API size_t dvt_devices_format(char *buffer, size_t size) {
     for (i = 0; i < n; i++)
         dvti_device_row(&text, dvt_gpu(i));
     dvti_text_add(&text, "%s", line);
+    for (i = 0; dvti_built()->kind[i]; i++) {
+        const dvti_backend_kind *kind = dvti_built()->kind[i]();
+        if (kind->notes)
+            kind->notes(&text);
+    }
     if (!n)
         dvti_text_add(&text, "no GPU: %s\n", dvt_gpu_reason());
     return text.length;

@@ -36,7 +36,7 @@
      NHWC_WEIGHTS   an NHWC tile (cpu_conv_nhwc.c)
      WINOGRAD       transformed tiles of 6 x 6 (cpu_conv_winograd.c)
 
-   Panels are DVTI_CONV_DEPTH taps deep and as wide as a panel of the product's kernel. With a
+   Panels are p->depth taps deep and as wide as a panel of the product's kernel. With a
    stride, the tile groups columns by their remainder modulo the stride. Neighboring windows then
    still read adjacent elements. The kernels get a tile and a table of tap offsets. They know no
    padding, stride or dilation.
@@ -144,7 +144,7 @@ static dvti_conv_algorithm dvti_conv_weights_algorithm(const dvti_conv *p) {
     const double nhwc = (double)p->og * (double)dvti_conv_up(side, 8) / (double)side + 4;
     if (p->og == 1 || lanes < im2col)
         return DVTI_CONV_DEPTHWISE;
-    return nhwc < im2col && side >= 40 && rows * DVTI_CONV_COLUMNS <= DVTI_CONV_L2
+    return nhwc < im2col && side >= 40 && rows * DVTI_CONV_COLUMNS <= DVTI_CONV_TILE
                ? DVTI_CONV_NHWC_WEIGHTS
                : DVTI_CONV_DIRECT;
 }
@@ -154,7 +154,7 @@ static dvti_conv_algorithm dvti_conv_weights_algorithm(const dvti_conv *p) {
 static bool dvti_conv_is_shift_add(const dvti_conv *p) {
     const int64_t step = p->tile.row_step * p->tile.pitch;
     return (double)p->ow >= 0.7 * (double)step && p->cg >= 4 &&
-           (double)p->og * (double)p->u.direct.dy_row <= DVTI_CONV_L2 / 2;
+           (double)p->og * (double)p->u.direct.dy_row <= DVTI_CONV_TILE / 2;
 }
 
 /* Chooses the algorithm, and where DIRECT has its patches. The speedups are on one thread of a Zen
@@ -190,8 +190,11 @@ static void dvti_conv_choose(dvti_conv *p) {
         p->tile.in_place = false;
 }
 
-DVTI_FN bool dvti_conv_plan(dvti_conv *p, const dvti_launch *launch) {
+DVTI_FN bool dvti_conv_plan(dvti_conv *p, const dvti_launch *launch,
+                            const dvti_gemm_blocks *blocks) {
     dvti_conv_read(p, launch);
+    p->depth = DVTI_MIN(DVTI_CONV_DEPTH, blocks->depth);
+    p->tile_most = blocks->l2.bytes / 2 / p->element;
     dvti_conv_transpose(p);
     if (!dvti_conv_fits(p))
         return false;
@@ -219,13 +222,19 @@ DVTI_PLAN_FITS(dvti_conv)
 DVTI_FN int64_t dvti_cpu_conv2d_plan(dvti_launch *launch, int threads) {
     dvti_conv *p = (dvti_conv *)(void *)&launch->plan;
     const dvti_simd *simd = dvti_simd_now();
-    if (!simd || !dvti_conv_plan(p, launch)) {
+    const dvti_simd_gemm *gemm = NULL;
+    dvti_gemm_blocks blocks;
+    if (simd) {
+        gemm = launch->out[0].dtype == DVT_F64 ? dvti_simd_products_of(simd)->f64
+                                               : dvti_simd_products_of(simd)->f32;
+        blocks = dvti_gemm_blocks_now(simd, gemm);
+    }
+    if (!simd || !dvti_conv_plan(p, launch, &blocks)) {
         p->algorithm = DVTI_CONV_ORACLE;
         return 0;
     }
     p->simd = simd;
-    p->gemm =
-        p->dtype == DVT_F64 ? dvti_simd_products_of(simd)->f64 : dvti_simd_products_of(simd)->f32;
+    p->gemm = gemm;
     p->kernels = dvti_simd_conv_of(simd);
     if (p->algorithm == DVTI_CONV_DIRECT && p->op != DVTI_OP_conv2d_weight)
         p->u.direct.panel_row = p->gemm->width + DVTI_CONV_SLACK;

@@ -12,12 +12,14 @@
    Transposed backward data (dvti_conv.transposed) uses the algorithms of forward. */
 #ifndef DVTI_CPU_CONV_H
 #define DVTI_CPU_CONV_H
-#include "3_cpu/simd/dvt_simd.h"
+#include "3_cpu/cpu_matmul.h"
 
-#define DVTI_CONV_DEPTH 384   /* multiply-adds of one step of a sum; rows of an im2col panel */
-#define DVTI_CONV_COLUMNS 64  /* columns of a panel of the widest ISA target */
-#define DVTI_CONV_ROWS 128    /* rows of patches per product in both backward passes */
-#define DVTI_CONV_L2 131072   /* elements of a tile that fit in L2 with a panel and weights */
+#define DVTI_CONV_DEPTH 384  /* the most multiply-adds of a step of a sum; rows of a panel */
+#define DVTI_CONV_COLUMNS 64 /* columns of a panel of the widest ISA target */
+#define DVTI_CONV_ROWS 128   /* rows of patches per product in both backward passes */
+/* Elements of a tile where its size changes the order of sums: in backward weights, and where it
+   selects an algorithm. The caches of the machine must not change a bit. */
+#define DVTI_CONV_TILE 131072
 #define DVTI_CONV_KERNEL 4096 /* the most taps per channel of the backward passes */
 
 static const double dvti_conv_zero = 0; /* starts sums; its first bytes are a float 0 */
@@ -100,7 +102,9 @@ typedef struct dvti_conv {
     int64_t ins, in_blocks, outs, out_blocks, parts;
     int64_t most_outs; /* forward: capacity of a task's area in output channels */
     int64_t groups_per_task, group_blocks, tasks;
-    int64_t areas; /* tasks that run at once at most */
+    int64_t areas;     /* tasks that run at once at most */
+    int64_t depth;     /* of a step of a sum: forward and data */
+    int64_t tile_most; /* elements of a tile that fit in L2 with a panel and weights */
     /* Byte offsets in the workspace, the bytes that all tasks share, and those of a task's area.
        dvti_conv_layout (cpu_conv_plan.c) has a diagram. */
     int64_t weight_at, bias_at, partial_at, shared, area;
@@ -157,7 +161,8 @@ DVTI_INLINE float *dvti_conv_floats(void *area, int64_t at) {
 /* ---- the plan (cpu_conv.c, cpu_conv_plan.c) ---- */
 /* Plans the launch, the same for every ISA target and number of threads. Returns false if only the
    reference implementation supports it. */
-DVTI_FN bool dvti_conv_plan(dvti_conv *p, const dvti_launch *launch);
+DVTI_FN bool dvti_conv_plan(dvti_conv *p, const dvti_launch *launch,
+                            const dvti_gemm_blocks *blocks);
 DVTI_FN void dvti_conv_cut(dvti_conv *p);
 /* Cuts the launch into tasks for this number of threads. Results do not depend on it. */
 DVTI_FN void dvti_conv_share(dvti_conv *p, int64_t threads);

@@ -117,7 +117,7 @@ static void dvti_conv_shift_add(const dvti_conv *p, const dvti_conv_block *block
     memset(&q, 0, sizeof q);
     for (row = 0; row < p->oh; row++)
         p->kernels->copy_rows(dy + row * step, dy_row, y + row * p->ow, p->pixels, p->og, p->ow);
-    for (k = 0; k < DVTI_MIN(p->og, DVTI_CONV_DEPTH); k++)
+    for (k = 0; k < DVTI_MIN(p->og, p->depth); k++)
         at[k] = k * dy_row;
     q.rows = channels;
     q.cols = (p->oh - 1) * step + p->ow;
@@ -127,8 +127,8 @@ static void dvti_conv_shift_add(const dvti_conv *p, const dvti_conv_block *block
     q.b_panel = p->gemm->width;
     q.c_row = p->tile.plane;
     for (tap = 0; tap < p->kernel; tap++)
-        for (k = 0; k < p->og; k += DVTI_CONV_DEPTH) {
-            q.depth = DVTI_MIN(DVTI_CONV_DEPTH, p->og - k);
+        for (k = 0; k < p->og; k += p->depth) {
+            q.depth = DVTI_MIN(p->depth, p->og - k);
             q.a = (const float *)p->weight +
                   (group * p->taps + channel * p->kernel + tap) * p->weight_row + k;
             q.b = dy + k * dy_row;

@@ -59,7 +59,7 @@ static void dvti_conv_forward_panel(const dvti_conv_output *t, int64_t column, i
                                     const int64_t *row_at) {
     const dvti_conv *p = t->p;
     const dvti_conv_direct *direct = &p->u.direct;
-    const int64_t each = t->block->rows * p->ow, steps = dvti_conv_cuts(p->taps, DVTI_CONV_DEPTH);
+    const int64_t each = t->block->rows * p->ow, steps = dvti_conv_cuts(p->taps, p->depth);
     const bool in_place = p->size == p->element && column / each == (column + cols - 1) / each;
     char *panel = (char *)t->area + direct->panel_at, *sums = (char *)t->area + direct->sums_at;
     int64_t k;
@@ -92,7 +92,7 @@ static void dvti_conv_forward_panel(const dvti_conv_output *t, int64_t column, i
 DVTI_FN void dvti_conv_im2col_forward(const dvti_conv_output *t) {
     const int64_t width = t->p->gemm->width, columns = t->block->columns;
     int64_t row_at[DVTI_CONV_DEPTH], column, k;
-    for (k = 0; k < DVTI_MIN(t->p->taps, DVTI_CONV_DEPTH); k++)
+    for (k = 0; k < DVTI_MIN(t->p->taps, t->p->depth); k++)
         row_at[k] = k * t->p->u.direct.panel_row;
     for (column = 0; column < columns; column += width)
         dvti_conv_forward_panel(t, column, DVTI_MIN(width, columns - column), row_at);
@@ -129,7 +129,7 @@ static void dvti_conv_data_panel(const dvti_conv *p, const dvti_conv_block *bloc
     for (j = 0; j < cols; j += width)
         p->gemm->copy(dvti_conv_at(p, panel, j * p->og), width, dy + j * p->size, p->dtype,
                       p->pixels, p->og, DVTI_MIN(width, cols - j));
-    for (k = 0; k < DVTI_MIN(p->og, DVTI_CONV_DEPTH); k++)
+    for (k = 0; k < DVTI_MIN(p->og, p->depth); k++)
         row_at[k] = k * width;
     q.cols = cols;
     q.a_row = p->weight_row;
@@ -143,8 +143,8 @@ static void dvti_conv_data_panel(const dvti_conv *p, const dvti_conv_block *bloc
         const int64_t row = group * p->taps + (channel + c) * p->kernel;
         q.rows = count * p->kernel;
         q.start = &dvti_conv_zero;
-        for (k = 0; k < p->og; k += DVTI_CONV_DEPTH) {
-            q.depth = DVTI_MIN(DVTI_CONV_DEPTH, p->og - k);
+        for (k = 0; k < p->og; k += p->depth) {
+            q.depth = DVTI_MIN(p->depth, p->og - k);
             q.a = dvti_conv_at(p, p->weight, row * p->weight_row + k);
             q.b = dvti_conv_at(p, panel, k * width);
             p->gemm->multiply(&q);

@@ -74,14 +74,14 @@ static void dvti_conv_cut_shifted(dvti_conv *p) {
 
 /* Cuts images into blocks of rows whose tiles fit in L2, or joins small images until they fill a
    panel. */
-static void dvti_conv_cut_blocks(dvti_conv *p, int64_t channels) {
+static void dvti_conv_cut_blocks(dvti_conv *p, int64_t channels, int64_t most) {
     const bool shifted = dvti_conv_is_shifted(p);
     double size;
     p->rows = p->oh;
     p->images = 1;
     while ((shifted || !p->tile.in_place) && p->rows > 1 &&
            p->rows * p->ow > 2 * DVTI_CONV_COLUMNS &&
-           dvti_conv_tile_size(p, channels, p->rows) > DVTI_CONV_L2)
+           dvti_conv_tile_size(p, channels, p->rows) > (double)most)
         p->rows = (p->rows + 1) / 2;
     if (shifted && p->rows < p->oh)
         dvti_conv_cut_shifted(p);
@@ -89,7 +89,7 @@ static void dvti_conv_cut_blocks(dvti_conv *p, int64_t channels) {
     if (p->rows == p->oh && p->pixels < 4 * DVTI_CONV_COLUMNS)
         p->images =
             DVTI_MAX(1, DVTI_MIN(4 * DVTI_CONV_COLUMNS / p->pixels,
-                                 DVTI_MIN((p->n + 1) / 2, (int64_t)(2 * DVTI_CONV_L2 / size))));
+                                 DVTI_MIN((p->n + 1) / 2, (int64_t)(2 * (double)most / size))));
 }
 
 static int64_t dvti_conv_count_blocks(dvti_conv *p) {
@@ -114,11 +114,10 @@ static void dvti_conv_cut_forward(dvti_conv *p) {
     int64_t tasks;
     p->ins = p->cg;
     if (p->algorithm == DVTI_CONV_POINTWISE || dvti_conv_is_shifted(p))
-        p->ins =
-            dvti_conv_cuts(p->cg, dvti_conv_cuts(p->taps, DVTI_MAX(DVTI_CONV_DEPTH, p->kernel)));
+        p->ins = dvti_conv_cuts(p->cg, dvti_conv_cuts(p->taps, DVTI_MAX(p->depth, p->kernel)));
     p->in_blocks = 1;
     p->outs = p->most_outs = DVTI_MIN(p->og, DVTI_CONV_FORWARD_OUTS);
-    dvti_conv_cut_blocks(p, p->ins);
+    dvti_conv_cut_blocks(p, p->ins, p->tile_most);
     for (;;) {
         p->out_blocks = dvti_conv_cuts(p->og, p->outs);
         tasks = dvti_conv_count_blocks(p) * p->out_blocks;
@@ -157,7 +156,7 @@ static void dvti_conv_cut_data(dvti_conv *p) {
     p->outs = p->og;
     p->out_blocks = 1;
     dvti_conv_cut_tile(p);
-    p->ins = DVTI_MAX(DVTI_MIN(p->cg, DVTI_CONV_L2 / p->tile.plane), 1);
+    p->ins = DVTI_MAX(DVTI_MIN(p->cg, p->tile_most / p->tile.plane), 1);
     for (;;) {
         p->in_blocks = dvti_conv_cuts(p->cg, p->ins);
         tasks = dvti_conv_count_blocks(p) * p->in_blocks;
@@ -179,7 +178,7 @@ static void dvti_conv_cut_weights(dvti_conv *p) {
     p->in_blocks = dvti_conv_cuts(p->cg, p->ins);
     p->outs = DVTI_MIN(p->og, DVTI_CONV_WEIGHT_OUTS);
     p->out_blocks = dvti_conv_cuts(p->og, p->outs);
-    dvti_conv_cut_blocks(p, p->ins);
+    dvti_conv_cut_blocks(p, p->ins, DVTI_CONV_TILE);
     dvti_conv_count_blocks(p);
     dvti_conv_cut_tile(p);
     tiles = p->in_blocks * p->out_blocks;
@@ -199,7 +198,7 @@ static int64_t dvti_conv_take(int64_t *at, int64_t elements, int64_t size) {
 static void dvti_conv_layout_direct(dvti_conv *p) {
     dvti_conv_direct *direct = &p->u.direct;
     const int64_t size = p->element, cols = DVTI_CONV_COLUMNS, slack = DVTI_CONV_SLACK;
-    int64_t deep = DVTI_MIN(p->taps, DVTI_CONV_DEPTH);
+    int64_t deep = DVTI_MIN(p->taps, p->depth);
     direct->panel_at = p->area;
     if (direct->patches == DVTI_CONV_SHIFT_ADD) {
         dvti_conv_take(&p->area, p->og * direct->dy_row, size);

@@ -11,9 +11,6 @@
 
 #define DVTI_RUN_LEAST 32                /* finding a shorter run costs more than filling a block */
 #define DVTI_RUN_QUICK (DVTI_HOT_NS / 5) /* elements for which no loop needs threads */
-/* A result of this size leaves the last-level cache before it is read. Non-temporal stores then
-   save 33% of the memory traffic of an operation with one operand. */
-#define DVTI_STREAM_BYTES (32 << 20)
 
 static const dvt_dtype dvti_own_dtype[] = {DVT_F32, DVT_F64, DVT_I64};
 
@@ -475,8 +472,9 @@ static void dvti_ew_make_plan(dvti_ew_plan *plan, const dvti_launch *launch, int
     for (k = 0; k <= n && plan->rows; k++)
         if (plan->access[k] == DVTI_EW_IN_PLACE && plan->view[k].ndim > 1)
             plan->access[k] = DVTI_EW_BLOCK;
+    /* Non-temporal stores save 33 % of the memory traffic of an operation with one operand. */
     plan->stream = !plan->blocks && plan->compute != DVTI_I64 &&
-                   size * dvt_dtype_size(plan->view[n].dtype) >= DVTI_STREAM_BYTES;
+                   size * dvt_dtype_size(plan->view[n].dtype) >= dvti_stream_bytes();
     for (k = 0; k < n; k++) /* not in place, where the result's cache lines have been read */
         plan->stream = plan->stream && plan->view[k].data != plan->view[n].data;
 }

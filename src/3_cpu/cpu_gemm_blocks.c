@@ -75,3 +75,33 @@ DVTI_FN dvti_gemm_blocks dvti_gemm_blocks_now(const dvti_simd *simd, const dvti_
     }
     return blocks;
 }
+
+DVT_API dvt_status dvt_cpu_query(dvt_cpu_info *out) {
+    const dvti_simd *simd = dvti_simd_now();
+    dvti_caches caches;
+    int i;
+    if (!out)
+        return dvti_null("dvt_cpu_query", "out");
+    memset(out, 0, sizeof *out);
+    dvti_caches_find(&caches);
+    out->isa = dvt_cpu_isa();
+    out->cache_line = caches.level[0].line;
+    for (i = 0; i < DVTI_LENGTH(caches.level); i++) {
+        out->cache_bytes[i] = caches.level[i].bytes;
+        out->cache_ways[i] = caches.level[i].ways;
+    }
+    if (simd) {
+        const dvti_gemm_blocks blocks =
+            dvti_gemm_blocks_now(simd, dvti_simd_products_of(simd)->f32);
+        out->rows = blocks.rows;
+        out->cols = blocks.cols;
+        out->depth = blocks.depth;
+    }
+    return DVT_OK;
+}
+
+#undef DVTI_LEAST_DEPTH
+#undef DVTI_MOST_DEPTH
+#undef DVTI_MOST_ROWS
+#undef DVTI_LEAST_COLS
+#undef DVTI_MOST_COLS

@@ -1,12 +1,12 @@
 /* Matrix products by the kernels of an ISA target (dvt_simd_gemm.h): what is packed, and how the
    work is cut into tasks. Factors are read in place, in any layout, unless reading them repeatedly
-   costs more than packing. None of these choices changes a bit of a result, but one: products with
+   costs more than packing. Block sizes follow from the caches (cpu_gemm_blocks.c). None of these choices changes a bit of a result, but one: products with
    dot products (DVTI_MM_DOTS) sum in another order.
 
        C (n, m)          task: a tile         step along k: C += A' B'
-     +-----+-----+       +----------+         A' (rows, depth), 96 rows at a time
+     +-----+-----+       +----------+         A' (rows, depth), a block of rows at a time
      |     |     |       |          |         B' (depth, cols) in panels of `width` columns, packed
-     +-----+-----+       |          |            when the first 96 rows need them; then in L2
+     +-----+-----+       |          |            when the first block needs them; then in L1 or L2
      |     |     |       +----------+
      +-----+-----+
 
@@ -25,9 +25,8 @@
 #define DVTI_MM_NARROW_COLS 256
 /* Up to this many rows, packing B again for each tile of rows costs 5 % or more. */
 #define DVTI_MM_REPEATED 128
-#define DVTI_MM_STREAM (32 << 20) /* bytes of a result that fits in no cache */
-#define DVTI_MM_TASK 65536.0      /* multiply-adds of a task: about 1 us */
-#define DVTI_MM_CHUNK 4096        /* elements of a vector result that one task computes */
+#define DVTI_MM_TASK 65536.0 /* multiply-adds of a task: about 1 us */
+#define DVTI_MM_CHUNK 4096   /* elements of a vector result that one task computes */
 
 static int64_t dvti_mm_cuts(int64_t n, int64_t piece) {
     return (n + piece - 1) / piece;
@@ -182,9 +181,8 @@ static bool dvti_mm_packs_a(const dvti_mm *p, const dvti_gemm_blocks *blocks) {
         return dvti_cache_lines_per_set(&blocks->l2, rows, depth * p->size, p->a_row * p->size) >
                blocks->l2.ways;
     return p->a_row != 1 ||
-           (blocks->in_l1 &&
-            dvti_cache_lines_per_set(&blocks->l1, depth, p->by->rows * p->size, p->a_k * p->size) >
-                blocks->l1.ways / 4) ||
+           (blocks->in_l1 && dvti_cache_lines_per_set(&blocks->l1, depth, p->by->rows * p->size,
+                                                      p->a_k * p->size) > blocks->l1.ways / 4) ||
            dvti_cache_lines_per_set(&blocks->l2, depth, rows * p->size, p->a_k * p->size) >
                blocks->l2.ways;
 }
@@ -208,9 +206,10 @@ static bool dvti_mm_packs_b(const dvti_mm *p, const dvti_gemm_blocks *blocks) {
    reading its memory first would take longer than a few multiply-adds. */
 static bool dvti_mm_is_streamed(const dvti_mm *p) {
     const dvti_launch *launch = p->launch;
-    return !p->narrow && p->k <= p->depth && p->batch * p->n * p->m * p->size >= DVTI_MM_STREAM &&
-           p->m * p->size % 64 == 0 && (uintptr_t)launch->out[0].data % 64 == 0 &&
-           !launch->epilogue.bias.data && !launch->epilogue.activation;
+    return !p->narrow && p->k <= p->depth &&
+           p->batch * p->n * p->m * p->size >= dvti_stream_bytes() && p->m * p->size % 64 == 0 &&
+           (uintptr_t)launch->out[0].data % 64 == 0 && !launch->epilogue.bias.data &&
+           !launch->epilogue.activation;
 }
 
 static void dvti_mm_plan_tiles(dvti_mm *p, int threads) {
@@ -504,15 +503,10 @@ DVTI_FN void dvti_cpu_matmul(const dvti_launch *launch) {
     }
 }
 
-#undef DVTI_MM_ROWS
-#undef DVTI_MM_COLS
-#undef DVTI_MM_STEP
 #undef DVTI_MM_SIGNED_DEPTH
 #undef DVTI_MM_UNSIGNED_DEPTH
 #undef DVTI_MM_NARROW_ROWS
 #undef DVTI_MM_NARROW_COLS
 #undef DVTI_MM_REPEATED
-#undef DVTI_MM_SHORT_ROW
-#undef DVTI_MM_STREAM
 #undef DVTI_MM_TASK
 #undef DVTI_MM_CHUNK

@@ -335,6 +335,7 @@ DVTI_FN const dvti_backend_kind *dvti_virtual_kind(void) {
                                            dvti_virtual_open,
                                            dvti_virtual_close,
                                            dvti_virtual_describe,
+                                           NULL,
                                            NULL};
     return &kind;
 }

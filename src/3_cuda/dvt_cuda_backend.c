@@ -209,9 +209,15 @@ static void dvti_cuda_version_text(dvti_text *text) {
 }
 
 DVTI_FN const dvti_backend_kind *dvti_cuda_kind(void) {
-    static const dvti_backend_kind kind = {
-        "cuda",          DVT_DEVICE_GPU,     false,
-        dvti_cuda_count, dvti_cuda_reason,   dvti_cuda_open,
-        dvti_cuda_close, dvti_cuda_describe, dvti_cuda_version_text};
+    static const dvti_backend_kind kind = {"cuda",
+                                           DVT_DEVICE_GPU,
+                                           false,
+                                           dvti_cuda_count,
+                                           dvti_cuda_reason,
+                                           dvti_cuda_open,
+                                           dvti_cuda_close,
+                                           dvti_cuda_describe,
+                                           dvti_cuda_version_text,
+                                           NULL};
     return &kind;
 }

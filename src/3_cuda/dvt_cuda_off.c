@@ -41,7 +41,8 @@ DVTI_FN const dvti_backend_kind *dvti_cuda_kind(void) {
                                            dvti_cuda_off_open,
                                            dvti_cuda_off_close,
                                            dvti_cuda_off_describe,
-                                           dvti_cuda_off_version};
+                                           dvti_cuda_off_version,
+                                           NULL};
     return &kind;
 }
 

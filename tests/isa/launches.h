@@ -1,7 +1,7 @@
 /* Launches that a test passes directly to the backend of cpu(). */
 #ifndef LAUNCHES_H
 #define LAUNCHES_H
-#include "3_cpu/dvt_cpu.h"
+#include "3_cpu/cpu_matmul.h"
 #include "isa.h"
 
 static inline dvti_device *cpu_device(void) {
@@ -42,4 +42,12 @@ static inline dvti_launch random_launch(dvti_op op, dvt_dtype dtype, int64_t n, 
     launch.i[6] = n;
     return launch;
 }
+
+/* Returns the blocks of float32 products for caches as in DEVTENSOR_CPU_CACHES. */
+static inline dvti_gemm_blocks launch_blocks(const char *text) {
+    dvti_caches caches;
+    CHECK(dvti_caches_parse(text, &caches));
+    return dvti_gemm_blocks_of(&caches, 6, 64, sizeof(float));
+}
+
 #endif

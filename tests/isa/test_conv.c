@@ -353,8 +353,9 @@ DVT_TEST(every_algorithm_of_convolution_is_chosen) {
     size_t i;
     for (i = 0; i < sizeof choices / sizeof *choices; i++) {
         dvti_launch launch = launch_of(&choices[i].s, choices[i].op, choices[i].dtype, false);
+        const dvti_gemm_blocks blocks = launch_blocks("32K/8,1M/8,32M/16");
         dvti_conv plan;
-        CHECK(dvti_conv_plan(&plan, &launch));
+        CHECK(dvti_conv_plan(&plan, &launch, &blocks));
         CHECK_INT(plan.algorithm, choices[i].algorithm);
         if (plan.algorithm == DVTI_CONV_DIRECT)
             CHECK_INT(plan.u.direct.patches, choices[i].patches);

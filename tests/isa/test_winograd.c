@@ -180,6 +180,7 @@ static void check(const shape *s, bool data, dvt_dtype dtype) {
     int64_t size = dvt_dtype_size(dtype), i, bytes = 0;
     guard memory[4];
     char *first;
+    const dvti_gemm_blocks blocks = launch_blocks("32K/8,1M/8,32M/16");
     dvti_conv plan;
     int k, threads;
     for (k = 0; k < 4; k++) {
@@ -190,7 +191,7 @@ static void check(const shape *s, bool data, dvt_dtype dtype) {
         for (i = 0; k < 3 && i < bytes / size; i++)
             dvti_store_f64(view->data, dtype, i, ((int)draw(2001) - 1000) / 512.);
     }
-    CHECK(dvti_conv_plan(&plan, &launch) && plan.algorithm == DVTI_CONV_WINOGRAD);
+    CHECK(dvti_conv_plan(&plan, &launch, &blocks) && plan.algorithm == DVTI_CONV_WINOGRAD);
     first = (char *)malloc((size_t)bytes + 1);
     for (threads = 1; threads <= 2; threads++) {
         CHECK(dvt_set_num_threads(threads) == DVT_OK);
@@ -232,13 +233,14 @@ DVT_TEST(winograd_is_within_its_bound_on_all_targets_and_threads) {
 DVT_TEST(winograd_asks_for_permission) {
     static const shape s = {4, 32, 16, 16, 32, {1, 1}};
     dvti_launch launch = launch_of(&s, false, DVT_F32, false);
+    const dvti_gemm_blocks blocks = launch_blocks("32K/8,1M/8,32M/16");
     dvti_conv plan;
-    CHECK(dvti_conv_plan(&plan, &launch) && plan.algorithm == DVTI_CONV_WINOGRAD);
+    CHECK(dvti_conv_plan(&plan, &launch, &blocks) && plan.algorithm == DVTI_CONV_WINOGRAD);
     launch.i[7] = 1;
-    CHECK(dvti_conv_plan(&plan, &launch) && plan.algorithm != DVTI_CONV_WINOGRAD);
+    CHECK(dvti_conv_plan(&plan, &launch, &blocks) && plan.algorithm != DVTI_CONV_WINOGRAD);
     launch = launch_of(&s, false, DVT_F32, false);
     launch.op = DVTI_OP_conv2d_weight;
     launch.in[1] = launch.out[0];
     launch.out[0] = view_of(DVT_F32, 32, 32, 3, 3);
-    CHECK(dvti_conv_plan(&plan, &launch) && plan.algorithm != DVTI_CONV_WINOGRAD);
+    CHECK(dvti_conv_plan(&plan, &launch, &blocks) && plan.algorithm != DVTI_CONV_WINOGRAD);
 }

@@ -25,7 +25,7 @@ masked() {
     [ -z "$LOSSES" ] && loss='' || loss="s/^\(Epoch [0-9]*: loss\) $number,/\1 #,/"
     grep -v '^~' | sed -e 's|[^ ]*/\([a-z0-9_]*\.[ch]:\)|\1|g' -e 's|\(\.[ch]:\)[0-9][0-9]*|\1#|g' \
         -e 's/^\(devtensor\) [0-9.]*\(, CUDA driver:\) .*/\1 #\2 #, threads of cpu(): #/' \
-        -e 's/^| \([cg]pu([0-9]*)\)  *|.*|$/| \1 | # |/' \
+        -e 's/^cpu(): [a-z0-9]*, L1 .*/cpu(): #/' -e 's/^| \([cg]pu([0-9]*)\)  *|.*|$/| \1 | # |/' \
         -e 's/^no GPU: .*/no GPU: #/' -e 's/^.*\. Falling back to cpu\.$/#. Falling back to cpu./' \
         -e 's/^Version: .*/Version: #/' \
         -e "s/^\(Epoch [0-9]*: loss $number, in\) $number sec/\1 # sec/" \
