@@ -326,7 +326,7 @@ def literals(lines):
     """Returns [(length, C string literals)], the lines joined to at most LITERAL characters."""
     parts = []
     for indent, line in lines:
-        if not line and parts and parts[-1][0] < LITERAL:  # an empty line ends the literal before it
+        if not line and parts and parts[-1][0] < LITERAL:  # joins the literal before
             length, before = parts[-1]
             parts[-1] = (length + 1, before[:-1] + '\\n"')
             continue

@@ -76,6 +76,40 @@ DVTI_FN dvti_gemm_blocks dvti_gemm_blocks_now(const dvti_simd *simd, const dvti_
     return blocks;
 }
 
+/* ---- packing ---- */
+/* Each panel of B reads the rows of a block again. They stay in L2 unless too many of their cache
+   lines share a set. The lines that a tile of a transposed A needs must also stay in L1, next to
+   the panel. */
+DVTI_FN bool dvti_mm_packs_a(const dvti_mm *p, const dvti_gemm_blocks *blocks) {
+    const int64_t rows = DVTI_MIN(p->n, blocks->rows), depth = DVTI_MIN(p->k, blocks->depth);
+    if (p->m < 128 || p->k <= DVTI_MM_FEW_DEPTH)
+        return false;
+    if (p->a_k == 1)
+        return dvti_cache_lines_per_set(&blocks->l2, rows, depth * p->size, p->a_row * p->size) >
+               blocks->l2.ways;
+    return p->a_row != 1 ||
+           (blocks->in_l1 && dvti_cache_lines_per_set(&blocks->l1, depth, p->by->rows * p->size,
+                                                      p->a_k * p->size) > blocks->l1.ways / 4) ||
+           dvti_cache_lines_per_set(&blocks->l2, depth, rows * p->size, p->a_k * p->size) >
+               blocks->l2.ways;
+}
+
+/* B is packed for many rows, or when a panel in place would not stay in L1 as the packed one
+   does. */
+DVTI_FN bool dvti_mm_packs_b(const dvti_mm *p, const dvti_gemm_blocks *blocks) {
+    const int64_t row = p->b_k * p->size, depth = DVTI_MIN(p->k, blocks->depth);
+    if (p->b_col != 1)
+        return true;
+    if (p->k <= DVTI_MM_FEW_DEPTH && p->n <= 2 * DVTI_MM_FEW_ROWS)
+        return false;
+    if (blocks->in_l1)
+        return p->n > 8 * p->by->rows &&
+               dvti_cache_lines_per_set(&blocks->l1, depth, p->by->width * p->size, row) >
+                   blocks->l1.ways - 2;
+    return p->n > (p->k * p->m * p->size <= blocks->l2.bytes ? 2 : 1) * DVTI_MM_FEW_ROWS;
+}
+
+/* ---- for programs ---- */
 DVT_API dvt_status dvt_cpu_query(dvt_cpu_info *out) {
     const dvti_simd *simd = dvti_simd_now();
     dvti_caches caches;

@@ -1,7 +1,8 @@
 /* Matrix products by the kernels of an ISA target (dvt_simd_gemm.h): what is packed, and how the
    work is cut into tasks. Factors are read in place, in any layout, unless reading them repeatedly
-   costs more than packing. Block sizes follow from the caches (cpu_gemm_blocks.c). None of these choices changes a bit of a result, but one: products with
-   dot products (DVTI_MM_DOTS) sum in another order.
+   costs more than packing. Block sizes follow from the caches (cpu_gemm_blocks.c). None of these
+   choices changes a bit of a result, but one: products with dot products (DVTI_MM_DOTS) sum in
+   another order.
 
        C (n, m)          task: a tile         step along k: C += A' B'
      +-----+-----+       +----------+         A' (rows, depth), a block of rows at a time
@@ -168,38 +169,6 @@ static void dvti_mm_layout(dvti_mm *p, const dvti_gemm_blocks *blocks) {
               (p->pack_a ? DVTI_MIN(dvti_mm_up(p->n, 2), p->block_rows) * p->a_ld * p->size : 0);
     p->sums_at = p->c_at + (p->narrow ? rows * cols * p->size : 0);
     p->area = p->sums_at + (p->int32 ? rows * cols * (int64_t)sizeof(uint32_t) : 0);
-}
-
-/* Returns whether a step of A is packed. Each panel of B reads the rows of a block again. They stay
-   in L2 unless too many of their cache lines share a set. The lines that a tile of a transposed A
-   needs must also stay in L1, next to the panel. */
-static bool dvti_mm_packs_a(const dvti_mm *p, const dvti_gemm_blocks *blocks) {
-    const int64_t rows = DVTI_MIN(p->n, blocks->rows), depth = DVTI_MIN(p->k, blocks->depth);
-    if (p->m < 128 || p->k <= DVTI_MM_FEW_DEPTH)
-        return false;
-    if (p->a_k == 1)
-        return dvti_cache_lines_per_set(&blocks->l2, rows, depth * p->size, p->a_row * p->size) >
-               blocks->l2.ways;
-    return p->a_row != 1 ||
-           (blocks->in_l1 && dvti_cache_lines_per_set(&blocks->l1, depth, p->by->rows * p->size,
-                                                      p->a_k * p->size) > blocks->l1.ways / 4) ||
-           dvti_cache_lines_per_set(&blocks->l2, depth, rows * p->size, p->a_k * p->size) >
-               blocks->l2.ways;
-}
-
-/* Returns whether a step of B is packed: for many rows, or when a panel in place would not stay in
-   L1 as the packed one does. */
-static bool dvti_mm_packs_b(const dvti_mm *p, const dvti_gemm_blocks *blocks) {
-    const int64_t row = p->b_k * p->size, depth = DVTI_MIN(p->k, blocks->depth);
-    if (p->b_col != 1)
-        return true;
-    if (p->k <= DVTI_MM_FEW_DEPTH && p->n <= 2 * DVTI_MM_FEW_ROWS)
-        return false;
-    if (blocks->in_l1)
-        return p->n > 8 * p->by->rows &&
-               dvti_cache_lines_per_set(&blocks->l1, depth, p->by->width * p->size, row) >
-                   blocks->l1.ways - 2;
-    return p->n > (p->k * p->m * p->size <= blocks->l2.bytes ? 2 : 1) * DVTI_MM_FEW_ROWS;
 }
 
 /* Returns whether C is stored with non-temporal stores: it fits in no cache, is stored once, and

@@ -57,6 +57,10 @@ typedef struct dvti_mm {
     int64_t areas;                     /* tasks that run at once at most */
 } dvti_mm;
 
+/* Return whether a step of A, or of B, is packed. */
+DVTI_FN bool dvti_mm_packs_a(const dvti_mm *p, const dvti_gemm_blocks *blocks);
+DVTI_FN bool dvti_mm_packs_b(const dvti_mm *p, const dvti_gemm_blocks *blocks);
+
 /* A planned product of integers that are summed in int64. */
 typedef struct dvti_mm_integers {
     const dvti_launch *launch;
