@@ -97,6 +97,7 @@ help:
 	@echo '                      SHORT=1: a selection in five minutes, printed only'
 	@echo '                      ROW=text, THREADS=1 or 2: a part, printed only; OUT=directory'
 	@echo 'make bench-cpu        the same without the budgets; DEVTENSOR_ISA=avx2: limited to AVX2'
+	@echo 'make bench-sweep      find slow sizes, in ten minutes; ISA="avx512 avx2", OUT=directory'
 	@echo 'make bench-before     BASE=commit: the same rows, before and now, without other libraries'
 	@echo 'make bench-budgets    bytes, compile times, sizes; make bench-accuracy: LeNet'
 	@echo 'make bench-jit        time to compile the CUDA kernels without a cache'
@@ -191,6 +192,14 @@ bench-jit:
 bench-cpu: $(RUNNERS)
 	@BUILD="$B" PYTHON="$(PYTHON)" ROW="$(ROW)" SHORT="$(SHORT)" THREADS="$(THREADS)" \
 		OUT="$(OUT)" sh bench/cpu/run.sh
+
+# Looks for sizes that are slower than the sizes around them, in products and in functions. ISA=list
+# of ISA targets; the default is the best.
+bench-sweep: $B/bench/cpu/ours
+	@for kind in products functions; do \
+		"$(PYTHON)" bench/cpu/sweep.py $$kind --program $B/bench/cpu/ours \
+			--out "$(or $(OUT),build/bench-sweep)" --isa $(ISA) || exit 1; \
+	done
 
 # The same program with the flags that users may choose.
 FLAGGED = $(patsubst %,$B/bench/flags/%,gcc-O2 gcc-Os gcc-O0 \
@@ -313,4 +322,4 @@ $(EXAMPLES) $(BENCH): %: %.program.o $(LIBRARY)
 
 .PHONY: help run test gpu-check unit unit-quiet isa test-long matrix fuzz fuzz-replay check \
 	header docs bench bench-budgets bench-flags bench-jit bench-accuracy bench-before bench-cpu \
-	bench-fork-join bench-heap examples install format clean
+	bench-sweep bench-fork-join bench-heap examples install format clean
