@@ -326,8 +326,12 @@ def literals(lines):
     """Returns [(length, C string literals)], the lines joined to at most LITERAL characters."""
     parts = []
     for indent, line in lines:
+        if not line and parts and parts[-1][0] < LITERAL:  # an empty line ends the literal before it
+            length, before = parts[-1]
+            parts[-1] = (length + 1, before[:-1] + '\\n"')
+            continue
         text = line.replace("\\", "\\\\").replace('"', '\\"').replace("??", "?\\?")
-        text = f'{indent}"{text}\\n"'
+        text = indent.replace("    ", "\t") + f'"{text}\\n"'
         if not parts or parts[-1][0] + len(line) + 1 > LITERAL:
             parts.append((0, ""))
         length, before = parts[-1]

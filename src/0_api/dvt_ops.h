@@ -116,7 +116,8 @@ DVT_API dvt_array *dvt_clip_(dvt_array *x, double low, double high);
    softmax may depend on the memory layout: a transposed view and its copy may differ. Other
    results, and all results of integers, do not depend on the layout.
    Precision: sums are accumulated in float64, those of integers in int64. Up to four float32 or
-   eight 16-bit floats may be added in float32 first, where a sum of huge values overflows. ---- */
+   eight 16-bit floats may be added in float32 first, where a sum of huge values overflows. Products
+   are formed in several parts; one that overflows makes NaN with a 0 in another. ---- */
 DVT_API dvt_array *dvt_sum(dvt_array *x, dvt_axes axes); /* integers give int64 */
 DVT_API dvt_array *dvt_prod(dvt_array *x, dvt_axes axes);
 DVT_API dvt_array *dvt_mean(dvt_array *x, dvt_axes axes); /* float; NaN without elements */

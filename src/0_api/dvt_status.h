@@ -71,8 +71,8 @@ DVT_API dvt_status dvt_error_code(void);
    Owns: the library; valid until this thread's next dvt_clear_error. */
 DVT_API const char *dvt_error(void);
 /* Returns the source location of the failed call, "main.c:42"; "" if it is unknown. It is unknown
-   for calls through a function pointer, for functions that return text, a shape or void, and with
-   DEVTENSOR_NO_CALL_SITES.
+   for calls through a function pointer, for functions that return text, a struct, a setting or
+   void, and with DEVTENSOR_NO_CALL_SITES.
    Owns: the library; valid until this thread's next dvt_clear_error. */
 DVT_API const char *dvt_error_site(void);
 /* Clears this thread's failure, so that the next failure is kept. */

@@ -61,6 +61,16 @@
 #else
 #define DVTI_OPTIMIZED_FOR_SIZE 0
 #endif
+/* The same for the macros of -ffast-math and its parts. */
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma push_macro("__FAST_MATH__")
+#pragma push_macro("__FINITE_MATH_ONLY__")
+#pragma push_macro("__NO_MATH_ERRNO__")
+#pragma push_macro("__NO_SIGNED_ZEROS__")
+#pragma push_macro("__NO_TRAPPING_MATH__")
+#pragma push_macro("__ASSOCIATIVE_MATH__")
+#pragma push_macro("__RECIPROCAL_MATH__")
+#endif
 /* 1 if level_plan.inl and level_cold.inl change the optimization level. They do not if the program
    is compiled for size or without optimization. */
 #if defined(__GNUC__) || defined(__clang__)

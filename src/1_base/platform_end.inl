@@ -8,6 +8,13 @@
 #endif
 #endif
 #if defined(__GNUC__) && !defined(__clang__)
+#pragma pop_macro("__FAST_MATH__")
+#pragma pop_macro("__FINITE_MATH_ONLY__")
+#pragma pop_macro("__NO_MATH_ERRNO__")
+#pragma pop_macro("__NO_SIGNED_ZEROS__")
+#pragma pop_macro("__NO_TRAPPING_MATH__")
+#pragma pop_macro("__ASSOCIATIVE_MATH__")
+#pragma pop_macro("__RECIPROCAL_MATH__")
 #if !DVTI_OPTIMIZED && defined(__OPTIMIZE__)
 #undef __OPTIMIZE__
 #endif

@@ -283,7 +283,7 @@ DVT_API int64_t dvt_dim(const dvt_array *x, int axis) {
         dvti_null("dvt_dim", "x");
         return -1;
     }
-    return dvti_axis("dvt_dim", &axis, &x->shape) ? x->shape.dim[axis] : -1;
+    return dvti_axis("dvt_dim", &axis, x) ? x->shape.dim[axis] : -1;
 }
 
 DVT_API int64_t dvt_stride(const dvt_array *x, int axis) {
@@ -291,7 +291,7 @@ DVT_API int64_t dvt_stride(const dvt_array *x, int axis) {
         dvti_null("dvt_stride", "x");
         return 0;
     }
-    return dvti_axis("dvt_stride", &axis, &x->shape) ? x->stride[axis] : 0;
+    return dvti_axis("dvt_stride", &axis, x) ? x->stride[axis] : 0;
 }
 
 DVT_API int64_t dvt_size(const dvt_array *x) {

@@ -83,10 +83,10 @@ DVTI_FN bool dvti_broadcasts(const dvt_shape *a, const dvt_shape *b, dvt_shape *
 /* Does the same; returns false with SHAPE set, naming both shapes. */
 DVTI_FN bool dvti_broadcast(const char *function, const dvt_shape *a, const dvt_shape *b,
                             dvt_shape *out);
-/* Checks -ndim <= *axis < ndim and makes it non-negative; returns false with AXIS set. */
-DVTI_FN bool dvti_axis(const char *function, int *axis, const dvt_shape *shape);
-/* Does the same for an axis that will be added to the shape. */
-DVTI_FN bool dvti_new_axis(const char *function, int *axis, const dvt_shape *shape);
+/* Checks -ndim <= *axis < ndim of x and makes it non-negative; returns false with AXIS set. */
+DVTI_FN bool dvti_axis(const char *function, int *axis, const dvt_array *x);
+/* Does the same for an axis that will be added to x. */
+DVTI_FN bool dvti_new_axis(const char *function, int *axis, const dvt_array *x);
 
 /* ---- storage: one buffer on one context ---- */
 typedef struct dvti_storage {

@@ -238,11 +238,12 @@ static void dvti_fail_share(const char *function, dvti_object *object) {
                   "%s: no scope owns the object, which dvt_retain keeps: call dvt_release",
                   function);
     else
-        dvti_fail(DVT_ERR_VALUE,
-                  "%s: the object is borrowed: another object owns it, as an array its gradient, a "
-                  "block its parameters and children, a list its arrays; give up only what "
-                  "dvt_retain or a scope of this thread owns",
-                  function);
+        dvti_fail(
+            DVT_ERR_VALUE,
+            "%s: the object is borrowed, or given up already: another object owns it, as an "
+            "array its gradient, a block its parameters and children, a list its arrays; give "
+            "up once, and only what dvt_retain or a scope of this thread owns",
+            function);
 }
 
 DVT_API void dvt_release(void *object) {

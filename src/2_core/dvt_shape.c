@@ -168,16 +168,16 @@ DVTI_FN bool dvti_broadcast(const char *function, const dvt_shape *a, const dvt_
     return good;
 }
 
-/* Checks an axis of a shape with `more` axes in addition. */
-static bool dvti_axis_among(const char *function, int *axis, const dvt_shape *shape, int more) {
-    int n = shape->ndim + more;
+/* Checks an axis of x with `more` axes in addition. */
+static bool dvti_axis_among(const char *function, int *axis, const dvt_array *x, int more) {
+    int n = x->shape.ndim + more;
     if (*axis < -n || *axis >= n) {
         if (n == 0)
-            dvti_fail(DVT_ERR_AXIS, "%s: axis %d of an array without axes; reshape it first",
-                      function, *axis);
+            dvti_fail(DVT_ERR_AXIS, "%s: axis %d of %s, which has no axes; reshape it first",
+                      function, *axis, dvti_describe(x));
         else
-            dvti_fail(DVT_ERR_AXIS, "%s: %saxis %d, where the shape is %s; expected %d to %d",
-                      function, more ? "new " : "", *axis, dvti_shape_text(*shape), -n, n - 1);
+            dvti_fail(DVT_ERR_AXIS, "%s: %saxis %d of %s; expected %d to %d", function,
+                      more ? "new " : "", *axis, dvti_describe(x), -n, n - 1);
         return false;
     }
     if (*axis < 0)
@@ -185,10 +185,10 @@ static bool dvti_axis_among(const char *function, int *axis, const dvt_shape *sh
     return true;
 }
 
-DVTI_FN bool dvti_axis(const char *function, int *axis, const dvt_shape *shape) {
-    return dvti_axis_among(function, axis, shape, 0);
+DVTI_FN bool dvti_axis(const char *function, int *axis, const dvt_array *x) {
+    return dvti_axis_among(function, axis, x, 0);
 }
 
-DVTI_FN bool dvti_new_axis(const char *function, int *axis, const dvt_shape *shape) {
-    return dvti_axis_among(function, axis, shape, 1);
+DVTI_FN bool dvti_new_axis(const char *function, int *axis, const dvt_array *x) {
+    return dvti_axis_among(function, axis, x, 1);
 }

@@ -166,7 +166,7 @@ DVTI_FN dvt_dtype dvti_float_dtype(dvt_dtype dtype);
 DVTI_FN dvt_array *dvti_wide_float(dvt_array *x);
 /* Converts the axes of a reduction to a bit mask. Returns false with AXIS set when an axis is out
    of range or repeated. */
-DVTI_FN bool dvti_axes_mask(const char *function, dvt_axes axes, const dvt_shape *shape,
+DVTI_FN bool dvti_axes_mask(const char *function, dvt_axes axes, const dvt_array *x,
                             unsigned *mask);
 DVTI_FN dvt_rng_engine dvti_rng_engine_now(void);
 /* Fills `out`, whose shape is not empty, by `launch`. Numbers come from `key`, or from the stream

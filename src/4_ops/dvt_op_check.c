@@ -174,24 +174,24 @@ DVTI_FN dvt_array *dvti_wide_float(dvt_array *x) {
     return narrow ? dvt_as_in_dtype(x, DVT_F32) : x;
 }
 
-DVTI_FN bool dvti_axes_mask(const char *function, dvt_axes axes, const dvt_shape *shape,
+DVTI_FN bool dvti_axes_mask(const char *function, dvt_axes axes, const dvt_array *x,
                             unsigned *mask) {
     int i;
     *mask = 0;
     if (axes.n < 0 || axes.n > DVT_MAX_DIMS) {
-        dvti_fail(DVT_ERR_AXIS, "%s: %d axes; expected 0 (all) to %d", function, axes.n,
-                  DVT_MAX_DIMS);
+        dvti_fail(DVT_ERR_AXIS, "%s: %d axes for x (%s); expected 0 (all) to %d", function, axes.n,
+                  dvti_describe(x), DVT_MAX_DIMS);
         return false;
     }
     if (axes.n == 0)
-        *mask = (1u << shape->ndim) - 1u;
+        *mask = (1u << x->shape.ndim) - 1u;
     for (i = 0; i < axes.n; i++) {
         int axis = axes.axis[i];
-        if (!dvti_axis(function, &axis, shape))
+        if (!dvti_axis(function, &axis, x))
             return false;
         if (*mask & 1u << axis) {
-            dvti_fail(DVT_ERR_AXIS, "%s: axis %d is named twice; name each axis once", function,
-                      axes.axis[i]);
+            dvti_fail(DVT_ERR_AXIS, "%s: axis %d of %s is named twice; name each axis once",
+                      function, axes.axis[i], dvti_describe(x));
             return false;
         }
         *mask |= 1u << axis;

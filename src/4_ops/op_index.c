@@ -57,7 +57,7 @@ static dvt_array *dvti_concat(const char *name, dvt_array *const *arrays, int n,
     dvt_array *out;
     int64_t at = 0;
     int k;
-    if (!dvti_axis(name, &axis, &arrays[0]->shape) ||
+    if (!dvti_axis(name, &axis, arrays[0]) ||
         !dvti_concat_shape(name, arrays, n, axis, &shape, &dtype))
         return NULL;
     out = dvti_array_new(name, shape, dtype, arrays[0]->storage->ctx);
@@ -106,8 +106,7 @@ DVT_API dvt_array *dvt_stack(dvt_array *const *arrays, int n, int axis) {
     dvt_scope_guard scope;
     bool good = true;
     int k;
-    if (!dvti_several("dvt_stack", arrays, n) ||
-        !dvti_new_axis("dvt_stack", &axis, &arrays[0]->shape))
+    if (!dvti_several("dvt_stack", arrays, n) || !dvti_new_axis("dvt_stack", &axis, arrays[0]))
         return NULL;
     for (k = 1; k < n; k++)
         if (!dvti_fits_first("dvt_stack", arrays, k, -1))
@@ -139,7 +138,7 @@ static dvt_status dvti_split(const char *name, dvt_array *x, int n, int axis, bo
         return dvti_null(name, "out");
     if (n < 1)
         return dvti_fail(DVT_ERR_RANGE, "%s: n is %d; expected at least 1 part", name, n);
-    if (!dvti_axis(name, &axis, &x->shape))
+    if (!dvti_axis(name, &axis, x))
         return DVT_ERR_AXIS;
     extent = x->shape.dim[axis];
     if (even && extent % n)
@@ -291,7 +290,7 @@ DVT_API dvt_array *dvt_take(dvt_array *x, dvt_array *indices, int axis) {
     in[0] = x;
     in[1] = indices;
     if (!dvti_check_named("dvt_take", in, 2, dvti_index_names) ||
-        !dvti_axis("dvt_take", &axis, &x->shape) ||
+        !dvti_axis("dvt_take", &axis, x) ||
         !dvti_replace_axis("dvt_take", x, axis, 1, indices->shape, &shape))
         return NULL;
     scope = dvt_scope_begin();
@@ -374,7 +373,7 @@ static dvt_array *dvti_take_along_checked(const char *name, dvt_array *x, dvt_ar
     dvt_shape shape;
     in[0] = x;
     in[1] = indices;
-    if (!dvti_check_named(name, in, 2, dvti_index_names) || !dvti_axis(name, &axis, &x->shape) ||
+    if (!dvti_check_named(name, in, 2, dvti_index_names) || !dvti_axis(name, &axis, x) ||
         !dvti_along_shape(name, x, indices, axis,
                           axis < indices->shape.ndim ? indices->shape.dim[axis] : 0, &shape))
         return NULL;
@@ -415,10 +414,11 @@ DVT_API dvt_array *dvt_pick(dvt_array *x, dvt_array *indices, dvt_axes axes) {
     if (!dvti_check_named("dvt_pick", in, 2, dvti_index_names))
         return NULL;
     if (axes.n != 1) {
-        dvti_fail(DVT_ERR_AXIS, "dvt_pick: %d axes; expected one, as in DVT_AXES(-1)", axes.n);
+        dvti_fail(DVT_ERR_AXIS, "dvt_pick: %d axes for x (%s); expected one, as in DVT_AXES(-1)",
+                  axes.n, dvti_describe(x));
         return NULL;
     }
-    if (!dvti_axis("dvt_pick", &axis, &x->shape))
+    if (!dvti_axis("dvt_pick", &axis, x))
         return NULL;
     row = x->shape;
     row.dim[axis] = 1;

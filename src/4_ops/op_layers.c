@@ -165,7 +165,7 @@ DVT_API dvt_array *dvt_batch_norm(dvt_array *x, dvt_array *gamma, dvt_array *bet
     in[3] = running_mean;
     in[4] = running_var;
     if (!dvti_check_named("dvt_batch_norm", in, 5, dvti_batch_norm_names) ||
-        !dvti_axis("dvt_batch_norm", &axis, &x->shape) || !dvti_batch_norm_ok(in, axis))
+        !dvti_axis("dvt_batch_norm", &axis, x) || !dvti_batch_norm_ok(in, axis))
         return NULL;
     if (!(momentum >= 0 && momentum <= 1) || !(epsilon >= 0)) {
         dvti_fail(DVT_ERR_RANGE,

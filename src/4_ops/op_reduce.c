@@ -95,7 +95,7 @@ static dvt_array *dvti_reduce_mask(const char *name, dvti_op op, dvt_array *x, d
 
 static dvt_array *dvti_reduce(const char *name, dvti_op op, dvt_array *x, dvt_axes axes) {
     unsigned mask;
-    if (!dvti_check(name, &x, 1) || !dvti_axes_mask(name, axes, &x->shape, &mask))
+    if (!dvti_check(name, &x, 1) || !dvti_axes_mask(name, axes, x, &mask))
         return NULL;
     return dvti_reduce_mask(name, op, x, NULL, mask, axes.keepdims);
 }
@@ -160,7 +160,7 @@ static DVTI_NOINLINE dvt_array *dvti_variance_in_mode(const char *name, dvt_arra
     dvti_view view;
     unsigned mask;
     double divisor;
-    if (!dvti_check(name, &x, 1) || !dvti_axes_mask(name, axes, &x->shape, &mask))
+    if (!dvti_check(name, &x, 1) || !dvti_axes_mask(name, axes, x, &mask))
         return NULL;
     if (ddof != ddof) {
         dvti_fail(DVT_ERR_VALUE, "%s: ddof is NaN; expected a number such as 0 or 1", name);
@@ -215,7 +215,7 @@ static dvt_array *dvti_softmax(const char *name, dvti_op op, dvt_array *x, int a
     dvti_attr attr = dvti_attr_none();
     dvt_array *out;
     dvti_launch_begin(&launch, name, dvti_kernel_softmax(), op);
-    if (!dvti_check(name, &x, 1) || !dvti_axis(name, &axis, &x->shape))
+    if (!dvti_check(name, &x, 1) || !dvti_axis(name, &axis, x))
         return NULL;
     out = dvti_array_new(name, x->shape, dvti_float_dtype(x->dtype), x->storage->ctx);
     if (!out)

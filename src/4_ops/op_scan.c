@@ -54,7 +54,7 @@ DVTI_FN dvt_array *dvti_cumsum(dvt_array *x, int axis, bool backwards) {
 }
 
 DVT_API dvt_array *dvt_cumsum(dvt_array *x, int axis) {
-    if (!dvti_check("dvt_cumsum", &x, 1) || !dvti_axis("dvt_cumsum", &axis, &x->shape))
+    if (!dvti_check("dvt_cumsum", &x, 1) || !dvti_axis("dvt_cumsum", &axis, x))
         return NULL;
     return dvti_cumsum(x, axis, false);
 }

@@ -51,7 +51,7 @@ static dvt_array *dvti_sorted(const char *name, dvti_op op, dvt_array *x, int64_
 
 DVT_API dvt_array *dvt_argsort(dvt_array *x, int axis, dvt_order order) {
     static const char name[] = "dvt_argsort";
-    if (!dvti_check(name, &x, 1) || !dvti_axis(name, &axis, &x->shape) ||
+    if (!dvti_check(name, &x, 1) || !dvti_axis(name, &axis, x) ||
         !dvti_choice(name, "order", (int)order, "DVT_ASCENDING", "DVT_DESCENDING"))
         return NULL;
     return dvti_sorted(name, DVTI_OP_argsort, x, x->shape.dim[axis], axis, order == DVT_DESCENDING);
@@ -61,7 +61,7 @@ DVT_API dvt_array *dvt_sort(dvt_array *x, int axis, dvt_order order) {
     static const char name[] = "dvt_sort";
     dvt_array *index, *out = NULL;
     dvt_scope_guard scope;
-    if (!dvti_check(name, &x, 1) || !dvti_axis(name, &axis, &x->shape) ||
+    if (!dvti_check(name, &x, 1) || !dvti_axis(name, &axis, x) ||
         !dvti_choice(name, "order", (int)order, "DVT_ASCENDING", "DVT_DESCENDING"))
         return NULL;
     if (!dvt_is_recording() || !dvt_has_history(x) || !dvt_dtype_is_float(x->dtype))
@@ -84,7 +84,7 @@ DVT_API dvt_array *dvt_topk(dvt_array *x, int64_t k, int axis, dvt_extreme extre
     dvt_scope_guard scope;
     if (indices)
         *indices = NULL;
-    if (!dvti_check(name, &x, 1) || !dvti_axis(name, &axis, &x->shape) ||
+    if (!dvti_check(name, &x, 1) || !dvti_axis(name, &axis, x) ||
         !dvti_choice(name, "extreme", (int)extreme, "DVT_LARGEST", "DVT_SMALLEST"))
         return NULL;
     if (k < 0 || k > x->shape.dim[axis]) {

@@ -22,7 +22,7 @@ DVT_API dvt_array *dvt_slice(dvt_array *x, int axis, int64_t start, int64_t stop
     dvt_shape shape;
     int64_t stride[DVT_MAX_DIMS];
     dvt_array *view;
-    if (!dvti_check("dvt_slice", &x, 1) || !dvti_axis("dvt_slice", &axis, &x->shape))
+    if (!dvti_check("dvt_slice", &x, 1) || !dvti_axis("dvt_slice", &axis, x))
         return NULL;
     if (step == 0 || step == INT64_MIN) {
         dvti_fail(DVT_ERR_VALUE, "dvt_slice: step is %lld; expected any other number",
@@ -177,7 +177,7 @@ DVT_API dvt_array *dvt_transpose(dvt_array *x, dvt_axes order) {
     }
     if (order.n == 0)
         return dvti_reversed("dvt_transpose", x);
-    if (!dvti_axes_mask("dvt_transpose", order, &x->shape, &mask))
+    if (!dvti_axes_mask("dvt_transpose", order, x, &mask))
         return NULL;
     if (order.n != x->shape.ndim) {
         dvti_fail(DVT_ERR_AXIS, "dvt_transpose: %d axes for x (%s); name every axis once", order.n,
@@ -192,8 +192,8 @@ DVT_API dvt_array *dvt_transpose(dvt_array *x, dvt_axes order) {
 
 DVT_API dvt_array *dvt_swapaxes(dvt_array *x, int axis1, int axis2) {
     int order[DVT_MAX_DIMS], i;
-    if (!dvti_check("dvt_swapaxes", &x, 1) || !dvti_axis("dvt_swapaxes", &axis1, &x->shape) ||
-        !dvti_axis("dvt_swapaxes", &axis2, &x->shape))
+    if (!dvti_check("dvt_swapaxes", &x, 1) || !dvti_axis("dvt_swapaxes", &axis1, x) ||
+        !dvti_axis("dvt_swapaxes", &axis2, x))
         return NULL;
     for (i = 0; i < x->shape.ndim; i++)
         order[i] = i == axis1 ? axis2 : i == axis2 ? axis1 : i;
@@ -323,7 +323,7 @@ DVT_API dvt_array *dvt_expand_dims(dvt_array *x, int axis) {
         return NULL;
     }
     shape.ndim = x->shape.ndim + 1;
-    if (!dvti_new_axis("dvt_expand_dims", &axis, &x->shape))
+    if (!dvti_new_axis("dvt_expand_dims", &axis, x))
         return NULL;
     for (i = 0; i < shape.ndim; i++) {
         shape.dim[i] = i == axis ? 1 : x->shape.dim[i - (i > axis)];
@@ -337,7 +337,7 @@ DVT_API dvt_array *dvt_squeeze(dvt_array *x, dvt_axes axes) {
     int64_t stride[DVT_MAX_DIMS];
     unsigned mask;
     int i;
-    if (!dvti_check("dvt_squeeze", &x, 1) || !dvti_axes_mask("dvt_squeeze", axes, &x->shape, &mask))
+    if (!dvti_check("dvt_squeeze", &x, 1) || !dvti_axes_mask("dvt_squeeze", axes, x, &mask))
         return NULL;
     if (axes.keepdims) {
         dvti_fail(DVT_ERR_VALUE, "dvt_squeeze: keepdims is set, and squeezing drops axes: use "

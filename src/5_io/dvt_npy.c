@@ -95,7 +95,9 @@ static bool dvti_literal_shape(dvti_literal *in, dvt_shape *shape) {
         shape->dim[shape->ndim++] = extent;
         comma = dvti_literal_char(in, ',');
     }
-    return shape->ndim != 1 || comma; /* (3) is a number, (3,) a tuple */
+    return shape->ndim != 1 || comma ||
+           dvti_literal_fail(in, "its shape is a number in parentheses; expected a tuple: write "
+                                 "(3,) for (3)");
 }
 
 /* ---- the type ---- */
@@ -224,14 +226,14 @@ static dvt_array *dvti_npy(dvti_source *in, dvt_ctx ctx) {
     x = dvti_stored_whole(&header.stored, in, header.shape, header.fortran_order, ctx, &fits);
     if (!x && !fits) {
         int64_t need;
-        if (!dvti_stored_bytes(&header.stored, &header.shape, &need))
+        bool large = !dvti_stored_bytes(&header.stored, &header.shape, &need);
+        if (large)
             need = INT64_MAX;
         dvti_source_wrong(
             in,
-            "the header says shape %s with %d bytes for an element, but %s bytes follow it; the "
-            "file "
+            "the header says shape %s, which takes %s%lld bytes, but %s bytes follow it; the file "
             "is cut off, damaged, or followed by something else: fetch or write it again",
-            dvti_shape_text(header.shape), header.stored.bytes,
+            dvti_shape_text(header.shape), large ? "over " : "", (long long)need,
             dvti_source_size_text(in, begin, need));
     }
     return x;

@@ -158,9 +158,11 @@ static size_t dvti_dense_block_describe(const dvt_block *self, void *user, char 
 
 static bool dvti_dense_block_check(const char *function, const dvt_nn_dense_desc *desc) {
     if (desc->units < 1 || desc->in_units < 0) {
-        dvti_fail(DVT_ERR_RANGE,
-                  "%s: %lld units and %lld in_units; expected at least 1, and 0 (inferred) or more",
-                  function, (long long)desc->units, (long long)desc->in_units);
+        dvti_fail(
+            DVT_ERR_RANGE,
+            "%s: units is %lld and in_units %lld; expected 1 or more outputs, and 0 (inferred) or "
+            "more inputs",
+            function, (long long)desc->units, (long long)desc->in_units);
         return false;
     }
     if (!dvt_dtype_is_float(desc->dtype)) {

@@ -215,7 +215,8 @@ static dvt_status dvti_summary_run(dvti_summary *s, dvt_block *net, dvt_params *
         ctx = params->item[0]->ctxs.ctx[0];
     tracer.visit = dvti_summary_visit;
     tracer.user = s;
-    x = dvt_zeros(s->input, DVT_F32, ctx);
+    x = dvti_array_new("dvt_block_print_summary", s->input, DVT_F32, ctx);
+    x = x ? dvt_fill(x, 0) : NULL;
     before = dvti_set_tracer(tracer);
     y = x ? dvt_block_forward(net, x) : NULL;
     dvti_set_tracer(before);

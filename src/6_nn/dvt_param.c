@@ -393,10 +393,10 @@ DVT_API dvt_status dvt_param_set_data(dvt_param *p, dvt_array *x) {
     if (!p || !x)
         return dvti_null("dvt_param_set_data", p ? "x" : "p");
     if (!dvti_shape_accepts(p->shape, x->shape) || !dvti_shape_known(x->shape))
-        return dvti_fail(
-            DVT_ERR_SHAPE,
-            "dvt_param_set_data: Parameter '%s' has shape %s and x is %s; expected equal shapes",
-            dvti_param_name(p), dvti_shape_text(p->shape), dvti_describe(x));
+        return dvti_fail(DVT_ERR_SHAPE,
+                         "dvt_param_set_data: Parameter '%s' has shape %s and x is %s; expected "
+                         "equal shapes, where a parameter's 0 is any extent above 0",
+                         dvti_param_name(p), dvti_shape_text(p->shape), dvti_describe(x));
     if (dvti_atomic_load(&p->state) == DVTI_PARAM_NEW) {
         dvti_param_not_ready("dvt_param_set_data", p);
         return dvti_failure();

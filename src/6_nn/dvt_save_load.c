@@ -98,8 +98,8 @@ static bool dvti_load_check(const dvti_load *load, const dvt_param *p, const cha
     if (!dvti_shape_accepts(p->shape, saved->shape) || !dvti_shape_known(saved->shape)) {
         dvti_fail(DVT_ERR_SHAPE,
                   "%s: Failed loading Parameter '%s' from saved params: shape "
-                  "incompatible expected %s vs saved %s (%s in '%s'); load it into a net of the "
-                  "same layers",
+                  "incompatible expected %s vs saved %s (%s in '%s'), where an expected "
+                  "0 is any extent above 0; load it into a net of the same layers",
                   load->function, dvti_param_name(p), dvti_shape_text(p->shape),
                   dvti_shape_text(saved->shape), name, load->path);
         return false;

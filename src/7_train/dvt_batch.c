@@ -37,6 +37,23 @@ DVTI_FN void dvti_batcher_end(dvti_batcher *batcher) {
     memset(batcher, 0, sizeof *batcher);
 }
 
+/* Starts errors with the sample's number, which is `object` itself: an exception may end the call
+   and leave the frame. */
+static void dvti_sample_write_frame(const void *object, char *buffer, size_t size) {
+    snprintf(buffer, size, "dvt_loader_next: sample %lld: ", (long long)(intptr_t)object);
+}
+
+static bool dvti_sample_get(dvt_dataset *data, int64_t i, dvt_array **x, dvt_array **y) {
+    dvti_error_frame frame, outer;
+    bool ok;
+    frame.write = dvti_sample_write_frame;
+    frame.object = (const void *)(intptr_t)i;
+    outer = dvti_set_error_frame(frame);
+    ok = dvt_dataset_get(data, i, x, y) == DVT_OK;
+    dvti_set_error_frame(outer);
+    return ok;
+}
+
 /* ---- the table: each of the 256 pixel values after the transforms, per channel ---- */
 static dvt_array *dvti_apply_all(const dvt_dataset *data, dvt_array *x) {
     if (!data->source)
@@ -60,7 +77,7 @@ static dvt_array *dvti_all_pixels(int64_t channels) {
 DVTI_FN bool dvti_batcher_ready(const char *function, dvti_batcher *batcher) {
     dvt_record_guard record;
     dvt_scope_guard scope;
-    dvt_array *x;
+    dvt_array *x, *y;
     int64_t channels;
     float *table;
     bool ok;
@@ -74,7 +91,9 @@ DVTI_FN bool dvti_batcher_ready(const char *function, dvti_batcher *batcher) {
     }
     record = dvt_record_begin(DVT_OFF, DVT_UNCHANGED);
     scope = dvt_scope_begin();
-    x = dvti_all_pixels(channels);
+    /* A transform that fails for the table fails for sample 0, whose error has the true shape. */
+    ok = !batcher->data->length || dvti_sample_get(batcher->data, 0, &x, &y);
+    x = ok ? dvti_all_pixels(channels) : NULL;
     x = x ? dvti_apply_all(batcher->data, x) : NULL;
     ok = x && dvti_read(function, x, DVT_F32, table) == DVT_OK;
     dvt_scope_end(&scope);
@@ -191,7 +210,7 @@ static bool dvti_stack_samples(const char *function, dvt_dataset *data, const in
     bool ok = true;
     for (i = 0; ok && i < n; i++) {
         dvt_scope_guard scope = dvt_scope_begin();
-        ok = dvt_dataset_get(data, index[i], &sample, &label) == DVT_OK;
+        ok = dvti_sample_get(data, index[i], &sample, &label);
         if (ok && i == 0) {
             *x = (dvt_array *)dvt_keep(dvti_batch_like(function, sample, n));
             *y = *x ? (dvt_array *)dvt_keep(dvti_batch_like(function, label, n)) : NULL;

@@ -206,7 +206,11 @@ static DVTI_NOINLINE dvt_status dvti_metric_add_custom(dvt_metric *metric, dvt_a
     if (status == DVT_OK && clean)
         status = dvt_error_code();
     else if (status != DVT_OK && dvt_error_code() == DVT_OK)
-        dvti_fail(status, "dvt_metric_update: the update of the metric %s failed", metric->name);
+        dvti_fail(
+            status,
+            "dvt_metric_update: update of the metric %s returned %s, and no call in it failed; "
+            "expected DVT_OK: see the function given to dvt_metric_custom",
+            metric->name, dvt_status_name(status));
     if (status == DVT_OK)
         metric->total = total;
     return status;

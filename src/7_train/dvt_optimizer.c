@@ -186,8 +186,10 @@ DVTI_FN dvt_status dvti_optimizer_custom_step(const char *function, const dvt_op
     if (status == DVT_OK && clean)
         status = dvt_error_code();
     else if (status != DVT_OK && dvt_error_code() == DVT_OK)
-        dvti_fail(status, "%s: the step of the optimizer %s failed", function,
-                  desc->name ? desc->name : "without a name");
+        dvti_fail(status,
+                  "%s: step of the optimizer %s returned %s, and no call in it failed; expected "
+                  "DVT_OK: see the function given to dvt_optimizer_custom",
+                  function, desc->name ? desc->name : "without a name", dvt_status_name(status));
     dvt_scope_end(&scope);
     return status;
 }

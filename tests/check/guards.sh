@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes changes to a copy of the sources that the generators must reject with the right reason.
-# Environment: BUILD, PYTHON.
+# Makes changes to a copy of the sources that the generators, and the list of public declarations,
+# must reject with the right reason. Environment: BUILD, CC, PYTHON.
 . tests/lib.sh
 D=$BUILD/guards
 fresh() {
@@ -60,5 +60,27 @@ for target in avx2 avx512 plain; do cp "$D/t" "$D/src/3_cpu/simd/target_$target.
 refuses 'isa_target.inl is not included'
 fresh; add $core '/* a comment with #include "4_ops/dvt_op.h" and CUdevice is allowed */'
 refuses 'stale: devtensor.h'
+
+breaks() { # text that the message must contain, after a change of the public declarations
+    (cd "$D" && $PYTHON "$OLDPWD/tests/check/api_list.py") >"$D/said" 2>&1 &&
+        fail "guards" "not refused: $1" && return
+    if grep -q -e "$1" "$D/said" && grep -q "Why: $2" "$D/said" && grep -q "Fix: " "$D/said"; then
+        pass
+    else
+        fail "guards" "instead of '$1': $(cat "$D/said")"
+    fi
+}
+swap() { sed "s/$2/$3/" "$D/src/0_api/$1" >"$D/t" && cp "$D/t" "$D/src/0_api/$1"; }
+broken='a removed or changed line'
+fresh; swap dvt_array.h 'DVT_API int dvt_ndim' 'DVT_API int64_t dvt_ndim'
+breaks '^- function int dvt_ndim(const dvt_array \*)$' "$broken"
+fresh; swap dvt_types.h '    DVT_F64,' ''; breaks '^- enum dvt_dtype: DVT_F64 = 1$' "$broken"
+fresh; swap dvt_types.h 'bool keepdims;' 'int keepdims;'
+breaks '^- struct dvt_axes, field 3: bool keepdims$' "$broken"
+fresh; swap dvt_types.h 'DVT_SCALAR ' 'DVT_NO_AXES '; breaks '^- macro DVT_SCALAR$' "$broken"
+fresh; swap dvt_config.h ' DEVTENSOR_ISA ' ' DEVTENSOR_CPU '
+breaks '^- variable DEVTENSOR_ISA$' "$broken"
+fresh; add 0_api/dvt_array.h 'DVT_API dvt_array *dvt_one_more(dvt_array *x);'
+breaks '^+ function dvt_array \*dvt_one_more(dvt_array \*)$' 'tests/check/api.txt lists all'
 rm -rf "$D"
 finish

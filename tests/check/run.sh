@@ -13,6 +13,7 @@ if has "$PYTHON"; then
             "$PYTHON" tests/check/lines.py "$BUILD/lines.i"
     }
     try "DEVTENSOR_LINES gives the lines of src/" line_numbers
+    try "public declarations are those of api.txt" "$PYTHON" tests/check/api_list.py
     script "the guards reject bad changes" sh tests/check/guards.sh
 else
     skip "generated files" "$PYTHON is not installed"

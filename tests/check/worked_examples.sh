@@ -6,6 +6,7 @@
 D=$BUILD/example
 rm -rf "$D"
 mkdir -p "$D/tests/unit" "$D/tests/isa"
+BUILD=$D # run.sh is writing its own script.log
 cp -r src tools "$D/"
 cp tests/*.[ch] "$D/tests/"
 cp tests/isa/*.h "$D/tests/isa/"

@@ -191,6 +191,10 @@ for level in -O0 -O2; do
     done
 done
 has clang && start fast_math.clang.refused refused clang -ffast-math
+macros() { "$@" -I. -fsyntax-only $T/macros.c; }
+has gcc && start fast_math.macros.O2 macros gcc -O2 -DFAST=0
+has gcc && start fast_math.macros.ffast_math macros gcc -O2 -ffast-math -DFAST=1
+has gcc && start fast_math.macros.Ofast macros gcc -Ofast -DFAST=1
 
 # ---- several translation units ----
 start two_units two_units "$D/two" "$LIBRARY" $CC
@@ -203,7 +207,8 @@ start renamed renamed $CC
 has g++ && start two_units_cxx two_units "$D/two_cxx" "$LIBRARY" g++ -x c++ -std=c++11
 
 # ---- every switch alone, two sets of switches, and all together ----
-switches="NO_THREADS NO_CUDA NO_FILES NO_NN NO_AVX512 NO_SIMD PLAIN_TARGET NO_CALL_SITES NO_STDERR LINES"
+switches="NO_THREADS NO_CUDA NO_FILES NO_NN NO_AVX512 NO_SIMD PLAIN_TARGET NO_CALL_SITES"
+switches="$switches NO_STDERR LINES"
 half="-DDEVTENSOR_NO_THREADS -DDEVTENSOR_NO_FILES -DDEVTENSOR_NO_AVX512"
 half="$half -DDEVTENSOR_NO_CALL_SITES -DDEVTENSOR_LINES"
 other_half="-DDEVTENSOR_NO_CUDA -DDEVTENSOR_NO_NN -DDEVTENSOR_PLAIN_TARGET -DDEVTENSOR_NO_STDERR"

@@ -1,8 +1,8 @@
 #!/bin/sh
 # Runs each tutorial program with 0 and with 2 virtual GPUs, or with GPUS; TUTORIALS selects
 # programs. The output must equal the text in expected/. It must also contain every chunk of
-# printed/, the documents' own outputs. Lines that begin with "~" are ignored. Line numbers are masked;
-# seconds and rows of the device table are masked too, because they depend on the machine.
+# printed/, the documents' own outputs. Lines that begin with "~" are ignored. Line numbers are
+# masked; seconds and rows of the device table are masked too, because they depend on the machine.
 # Environment: TUTORIAL_SHORT divides the size of the long parts; LOSSES=any ignores the losses of
 # trainings.
 # usage: run.sh [DIRECTORY_OF_PROGRAMS [--update]]

@@ -110,6 +110,18 @@ DVT_TEST(borrowed_from_lists) {
 }
 
 #if !defined(DEVTENSOR_NO_NN)
+/* The dataset owns x as well, and a second discard may not give that up. */
+DVT_TEST(borrowed_after_discard) {
+    dvt_array *x = dvt_ones(DVT_SHAPE(2), DVT_F32, dvt_cpu());
+    CHECK(dvt_dataset_arrays(x, x) != NULL);
+    dvt_discard(x);
+    CHECK_INT(dvt_error_code(), DVT_OK);
+    dvt_discard(x);
+    CHECK(strstr(dvt_error(), "or given up already") != NULL);
+    dvt_clear_error();
+    CHECK_VALUES(x, 0, 1, 1);
+}
+
 DVT_TEST(borrowed_from_blocks) {
     int64_t before = alive();
     DVT_SCOPE {

@@ -154,24 +154,27 @@ DVT_TEST(messages_of_empty_ranges) {
     check_message(DVT_ERR_RANGE, "dvt_take: index 4", NULL, "; expected -4 to 3");
 }
 
-/* An axis that does not exist: the message lists the existing ones. */
+/* An axis that does not exist: the message describes the array and lists its axes. */
 DVT_TEST(messages_of_axes) {
     dvt_array *x = here(DVT_SHAPE(2, 3)), *one = here(DVT_SHAPE(4)), *none = here(DVT_SCALAR);
     dvt_sum(x, DVT_AXES(0, 2));
-    check_message(DVT_ERR_AXIS, "dvt_sum: axis 2, where the shape is (2, 3); expected -2 to 1",
-                  NULL, NULL);
-    dvt_sort(one, -2, DVT_ASCENDING);
-    check_message(DVT_ERR_AXIS, "dvt_sort: axis -2, where the shape is (4,); expected -1 to 0",
-                  NULL, NULL);
-    dvt_softmax(none, 0);
-    check_message(DVT_ERR_AXIS, "dvt_softmax: axis 0 of an array without axes; reshape it", NULL,
+    check_message(DVT_ERR_AXIS, "dvt_sum: axis 2 of float32 (2, 3) on cpu(0)", "; expected -2 to 1",
                   NULL);
+    dvt_sum(x, DVT_AXES(1, -1));
+    check_message(DVT_ERR_AXIS, "dvt_sum: axis -1 of float32 (2, 3)", "is named twice", NULL);
+    dvt_dim(x, 7);
+    check_message(DVT_ERR_AXIS, "dvt_dim: axis 7 of float32 (2, 3)", "; expected -2 to 1", NULL);
+    dvt_pick(x, x, DVT_ALL);
+    check_message(DVT_ERR_AXIS, "dvt_pick: 0 axes for x (float32 (2, 3)", "DVT_AXES(-1)", NULL);
+    dvt_sort(one, -2, DVT_ASCENDING);
+    check_message(DVT_ERR_AXIS, "dvt_sort: axis -2 of float32 (4,)", "; expected -1 to 0", NULL);
+    dvt_softmax(none, 0);
+    check_message(DVT_ERR_AXIS, "dvt_softmax: axis 0 of float32 ()", "no axes; reshape it", NULL);
     dvt_stack(&x, 1, 3);
-    check_message(DVT_ERR_AXIS,
-                  "dvt_stack: new axis 3, where the shape is (2, 3); expected -3 to 2", NULL, NULL);
+    check_message(DVT_ERR_AXIS, "dvt_stack: new axis 3 of float32 (2, 3)", "; expected -3 to 2",
+                  NULL);
     dvt_expand_dims(none, 1);
-    check_message(DVT_ERR_AXIS,
-                  "dvt_expand_dims: new axis 1, where the shape is (); expected -1 to 0", NULL,
+    check_message(DVT_ERR_AXIS, "dvt_expand_dims: new axis 1 of float32 ()", "; expected -1 to 0",
                   NULL);
 }
 
@@ -257,6 +260,63 @@ DVT_TEST(messages_name_arguments_of_losses_and_metrics) {
     check_message(DVT_ERR_RANGE, "dvt_block_at: ", NULL, "; expected none, since it is empty");
     dvt_params_at(dvt_block_collect_params(dvt_nn_sequential(), NULL), 0);
     check_message(DVT_ERR_RANGE, "dvt_params_at: ", NULL, "; expected none, since it is empty");
+}
+
+/* The summary runs a forward pass, but its errors name the summary. */
+DVT_TEST(messages_of_the_summary) {
+    dvt_block *net = dvt_nn_dense(2, DVT_IDENTITY);
+    dvt_block_print_summary(net, DVT_SHAPE(1, 3));
+    check_message(DVT_ERR_UNINITIALIZED, "dvt_block_print_summary: dense", "initialized", NULL);
+    CHECK_INT(dvt_block_initialize(net, dvt_init_one(), DVT_CONTEXTS(dvt_cpu())), DVT_OK);
+    dvt_block_print_summary(net, DVT_SHAPE(-1, 3));
+    check_message(DVT_ERR_SHAPE, "dvt_block_print_summary: shape (-1, 3)", NULL, NULL);
+    CHECK(dvt_block_forward(net, here(DVT_SHAPE(1, 3))) != NULL);
+    dvt_block_print_summary(net, DVT_SHAPE(1, 4));
+    check_message(DVT_ERR_SHAPE, "dvt_block_print_summary: dense", "x is float32 (1, 4)", NULL);
+    dvt_block_forward(net, here(DVT_SHAPE(1, 4)));
+    check_message(DVT_ERR_SHAPE, "dvt_block_forward: dense", "x is float32 (1, 4)", NULL);
+}
+
+DVT_TEST(messages_of_units) {
+    dvt_nn_dense(0, DVT_IDENTITY);
+    check_message(DVT_ERR_RANGE, "dvt_nn_dense: units is 0", "expected 1 or more outputs", NULL);
+}
+
+static dvt_status failing_step(void *user, const dvt_optimizer_step *step) {
+    (void)user;
+    (void)step;
+    return DVT_ERR_VALUE;
+}
+
+static dvt_status failing_update(void *user, dvt_array *labels, dvt_array *predictions,
+                                 dvt_metric_total *total) {
+    (void)user;
+    (void)labels;
+    (void)predictions;
+    (void)total;
+    return DVT_ERR_VALUE;
+}
+
+/* A program's function that fails without a failed call: the message names it and its status. */
+DVT_TEST(messages_of_functions_of_the_program) {
+    dvt_block *net = dvt_nn_dense(1, DVT_IDENTITY);
+    dvt_array *x = here(DVT_SHAPE(1, 2)), *y = NULL;
+    dvt_optimizer_desc optimizer = {"mine", 0, failing_step, NULL};
+    dvt_metric_desc metric = {"own", failing_update, NULL, NULL, NULL};
+    dvt_trainer *trainer;
+    dvt_metric_update(dvt_metric_custom(&metric), x, x);
+    check_message(DVT_ERR_VALUE, "dvt_metric_update: update of the metric own returned ",
+                  "DVT_ERR_VALUE, and no call in it failed", "given to dvt_metric_custom");
+    CHECK_INT(dvt_block_initialize(net, dvt_init_one(), DVT_CONTEXTS(dvt_cpu())), DVT_OK);
+    trainer =
+        dvt_trainer_new(dvt_block_collect_params(net, NULL), dvt_optimizer_custom(&optimizer, 1));
+    DVT_RECORD {
+        y = dvt_block_forward(net, x);
+    }
+    CHECK_INT(dvt_backward(y), DVT_OK);
+    dvt_trainer_step(trainer, 1);
+    check_message(DVT_ERR_VALUE, "dvt_trainer_step: step of the optimizer mine returned ",
+                  "DVT_ERR_VALUE, and no call in it failed", "given to dvt_optimizer_custom");
 }
 
 /* The message names the failed call, the parameter, and the fix. */

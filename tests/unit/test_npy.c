@@ -162,7 +162,10 @@ DVT_TEST(npy_refuses_headers) {
     REFUSE("{'descr': '|u1', 'fortran_order': False, 'shape': (2,), } x", 2, "dictionary");
     REFUSE("{'descr': '|u1' 'fortran_order': False, 'shape': (2,), }", 2, "dictionary");
     REFUSE("{'descr': '|u1', 'fortran_order': 0, 'shape': (2,), }", 2, "dictionary");
-    REFUSE("{'descr': '|u1', 'fortran_order': False, 'shape': (2), }", 2, "dictionary");
+    REFUSE("{'descr': '|u1', 'fortran_order': False, 'shape': (2), }", 2,
+           "expected a tuple: write (3,) for (3)");
+    REFUSE("{'descr': '<f4', 'fortran_order': False, 'shape': (0,), }", 4,
+           "shape (0,), which takes 0 bytes, but 4 bytes follow it");
     REFUSE("{'descr': '|u1', 'fortran_order': False, 'shape': (-2,), }", 2, "dictionary");
     REFUSE("{'descr': '|u1', 'fortran_order': False, 'shape': (2 3), }", 6, "dictionary");
     REFUSE("{'descr': '|u1', 'fortran_order': False, 'shape': (,), }", 1, "dictionary");
