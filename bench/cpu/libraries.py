@@ -23,7 +23,7 @@ NAMES = {
 # Per library: the pattern of the file, PyPI's package, Debian's packages and the system's file.
 PLACES = {
     "openblas": (None, "scipy-openblas32", "libopenblas0-pthread", "libopenblas.so.0"),
-    "blis": ("blis-pthread/libblis.so.*", None, "libblis4-pthread", "libblis.so.4"),
+    "blis": ("blis-openmp/libblis.so.*", None, "libblis4-openmp", "libblis.so.4"),
     "dnnl": ("libdnnl.so.3*", "onednn-cpu-gomp", "libdnnl2", "libdnnl.so.2"),
     "xsmm": (None, None, "libxsmm-dev", "libxsmm.so.1"),
     "sleef": ("libsleef.so.3", None, "libsleef3", "libsleef.so.3")

@@ -42,6 +42,9 @@ class Participant:
             "JAX_PLATFORMS": "cpu",
             "THP_MEM_ALLOC_ENABLE": "1",  # PyTorch's large blocks in huge pages
             "DEVTENSOR_DATA": data_folder() or "",
+            # Code that torch.compile made for another ISA target gives wrong results.
+            "TORCHINDUCTOR_CACHE_DIR": os.path.abspath(
+                f"build/bench-inductor/{os.environ.get('DEVTENSOR_ISA', 'best')}"),
             **(more or {})
         }
         if name == "jax 512":  # XLA prefers 256-bit vectors; 512 bits help only some functions

@@ -10,7 +10,7 @@ leave_out() {
     exit 0
 }
 command -v "$PYTHON" >/dev/null 2>&1 || leave_out "the comparison needs Python 3"
-wanted="libopenblas0-pthread libblis4-pthread libdnnl2 libxsmm-dev libsleef3"
+wanted="libopenblas0-pthread libblis4-openmp libdnnl2 libxsmm-dev libsleef3"
 packages="numpy torch jax numexpr onnx onnxruntime scipy-openblas32 mlx[cpu]"
 [ "$1" = flags ] && wanted="" packages="numpy"
 if command -v apt-get >/dev/null 2>&1 && [ "$(id -u)" = 0 ]; then
@@ -35,7 +35,7 @@ newer_packages() {
         -o "Dir::State::lists=$PWD/$newer/lists" -o "Dir::Cache=$PWD/$newer/cache"
     timeout 300 apt-get "$@" update || return 1
     onednn=$(apt-cache "$@" pkgnames libdnnl3 | sort -V | tail -1)
-    (cd "$newer" && for package in libblis4-pthread $onednn libsleef3 libc6 libgcc-s1 libgomp1 \
+    (cd "$newer" && for package in libblis4-openmp $onednn libsleef3 libc6 libgcc-s1 libgomp1 \
         libstdc++6; do
         timeout 300 apt-get "$@" download "$package" || echo "could not download $package" >&2
     done) 2>/dev/null
