@@ -95,9 +95,10 @@ help:
 	@echo 'make header           regenerate devtensor.h after a change in src/'
 	@echo 'make docs             regenerate the tables in README.md and docs/'
 	@echo 'make bench            compare cpu() with other libraries; the budgets; to bench/results/'
-	@echo '                      SHORT=1: a selection in five minutes; OUT=directory'
-	@echo '                      ROW=text, THREADS=1 or 2: a part, printed only'
-	@echo 'make bench-cpu        the same without the budgets'
+	@echo '                      SHORT=1: a selection in five minutes, printed only'
+	@echo '                      ROW=text, THREADS=1 or 2: a part, printed only; OUT=directory'
+	@echo 'make bench-cpu        the same without the budgets; DEVTENSOR_ISA=avx2: limited to AVX2'
+	@echo 'make bench-sweep      find slow sizes, in ten minutes; ISA="avx512 avx2", OUT=directory'
 	@echo 'make bench-before     BASE=commit: the same rows, before and now, without other libraries'
 	@echo 'make bench-budgets    bytes, compile times, sizes; make bench-accuracy: LeNet'
 	@echo 'make bench-jit        time to compile the CUDA kernels without a cache'
@@ -186,11 +187,20 @@ bench-jit:
 	@$(ENVIRONMENT) sh bench/jit.sh $(ARGS)
 
 # Compares cpu() with other libraries. ROW=text selects rows with that text, THREADS=1 rows with one
-# thread, SHORT=1 a selection. The whole table and the selection are written to OUT; parts are only
-# printed. bench/cpu runs our process and the peers'; those may use OpenMP freely.
+# thread, SHORT=1 a selection; these are only printed, unless OUT is given. The whole table replaces
+# that of the same processor and ISA target. DEVTENSOR_ISA=avx2 limits devtensor and the peers to
+# AVX2. bench/cpu runs our process and the peers'; those may use OpenMP freely.
 bench-cpu: $(RUNNERS)
 	@BUILD="$B" PYTHON="$(PYTHON)" ROW="$(ROW)" SHORT="$(SHORT)" THREADS="$(THREADS)" \
 		OUT="$(OUT)" sh bench/cpu/run.sh
+
+# Looks for sizes that are slower than the sizes around them, in products and in functions. ISA=list
+# of ISA targets; the default is the best.
+bench-sweep: $B/bench/cpu/ours
+	@for kind in products functions; do \
+		"$(PYTHON)" bench/cpu/sweep.py $$kind --program $B/bench/cpu/ours \
+			--out "$(or $(OUT),build/bench-sweep)" --isa $(ISA) || exit 1; \
+	done
 
 # The same program with the flags that users may choose.
 FLAGGED = $(patsubst %,$B/bench/flags/%,gcc-O2 gcc-Os gcc-O0 \
@@ -313,4 +323,4 @@ $(EXAMPLES) $(BENCH): %: %.program.o $(LIBRARY)
 
 .PHONY: help run test gpu-check unit unit-quiet isa test-long matrix fuzz fuzz-replay check \
 	header docs bench bench-budgets bench-flags bench-jit bench-accuracy bench-before bench-cpu \
-	bench-fork-join bench-heap examples install format clean
+	bench-sweep bench-fork-join bench-heap examples install format clean

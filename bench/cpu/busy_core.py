@@ -57,11 +57,11 @@ def measure(row, name, everybody, busy, samples, seconds):
     return [1000 * statistics.median(part) for part in taken]
 
 
-def section(build, python, widths, chosen, short):
+def section(build, python, processor, widths, chosen, short):
     rows = [r for r in picked() if chosen(TITLE, r.title)]
     if not rows or widths != [1, 2]:
         return [], []
-    everybody, busy = Participants(build, python, bound=False), Busy()
+    everybody, busy = Participants(build, python, processor, bound=False), Busy()
     lines = [
         "| ms per call | " +
         " | ".join(f"{n}: 1 thread | 2 threads | 2, one core busy | over 1 thread"

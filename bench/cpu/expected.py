@@ -22,6 +22,10 @@ def expected(row):
         return np.array(a["count"] * np.linalg.norm(x @ y))
     if op in RANGES:
         x = values(1, min(a["n"], 1_000_000), *RANGES[op]).astype(np.float64)
+        if op == "exp_chain":
+            return np.exp(x + 2) * values(2, x.size)
+        if op == "log_chain":
+            return x**0.5 - np.log(np.abs(x))
         if op in ("erf", "gelu"):
             erf = np.frompyfunc(math.erf, 1, 1)
             return (erf(x) if op == "erf" else 0.5 * x * (1 + erf(x / math.sqrt(2)))).astype(

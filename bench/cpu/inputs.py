@@ -16,7 +16,8 @@ def values(seed, n, low=-1.0, high=1.0):
 
 RANGES = {
     "exp": (-4, 4), "log": (0.01, 10), "tanh": (-4, 4), "sin": (-10, 10), "sigmoid": (-8, 8),
-    "erf": (-3, 3), "gelu": (-4, 4), "sqrt": (0, 10), "relu": (-1, 1)
+    "erf": (-3, 3), "gelu": (-4, 4), "sqrt": (0, 10), "relu": (-1, 1), "exp_chain": (-1, 1),
+    "log_chain": (0.01, 10)
 }
 
 

@@ -170,7 +170,7 @@ static void end(runner_case *c) {
 static bool wide_is_faster(void) {
 #if defined(__x86_64__)
     double begin, wide, narrow;
-    if (!__builtin_cpu_supports("avx512f"))
+    if (!__builtin_cpu_supports("avx512f") || runner_narrow())
         return false;
     begin = runner_now();
     kept = peak_wide(FLOPS / 8);

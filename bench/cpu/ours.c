@@ -98,6 +98,16 @@ static void call_unary(runner_case *c) {
     }
 }
 
+/* The tutorials' chains, each operation by itself. */
+static void call_chain(runner_case *c) {
+    state *s = (state *)c->user;
+    dvt_array *z = s->in[0], *y = s->in[1];
+    DVT_SCOPE {
+        keep(s, s->op ? dvt_sub(dvt_pow_scalar(z, 0.5), dvt_log(dvt_abs(z)))
+                      : dvt_mul(dvt_exp(dvt_add_scalar(z, 2)), y));
+    }
+}
+
 static void call_add(runner_case *c) {
     state *s = (state *)c->user;
     DVT_SCOPE {
@@ -227,6 +237,13 @@ static const char *find_case(const char *op, const char *a, state *s, runner_cas
         c->call = call_add;
         return NULL;
     }
+    if (strcmp(op, "exp_chain") == 0 || strcmp(op, "log_chain") == 0) {
+        s->op = op[0] == 'l';
+        s->in[0] = input(DVT_SHAPE(argument(a, "n", 1)), 1, s->op ? 0.01f : -1, s->op ? 10 : 1);
+        s->in[1] = input(DVT_SHAPE(argument(a, "n", 1)), 2, -1, 1);
+        c->call = call_chain;
+        return NULL;
+    }
     s->op = index_of(op, along, (int)(sizeof along / sizeof along[0]));
     if (s->op >= 0) {
         s->in[0] = input(DVT_SHAPE(rows, columns), 1, -1, 1);
@@ -277,6 +294,9 @@ static const char *find(const char *op, const char *arguments, runner_case *c) {
     return reason;
 }
 
-int main(void) {
+/* With the argument "isa" it prints the ISA target. */
+int main(int argc, char **argv) {
+    if (argc == 2 && strcmp(argv[1], "isa") == 0)
+        return puts(dvt_cpu_isa()) < 0;
     return runner_main(find);
 }

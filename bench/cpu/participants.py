@@ -3,23 +3,10 @@ import os
 import subprocess
 import time
 
-LIBRARIES = {"openblas": "cblas", "blis": "cblas", "dnnl": "dnnl", "xsmm": "xsmm"}
-SONAMES = {
-    "openblas": "libopenblas.so.0", "blis": "libblis.so.4", "dnnl": "libdnnl.so.2",
-    "xsmm": "libxsmm.so.1"
-}
+from libraries import PLACES, Libraries
+from limits import Limits
+
 HERE = os.path.dirname(os.path.abspath(__file__))
-
-
-def newest_openblas(python):
-    """Returns the library from PyPI, which is newer than a distribution's; else the system's."""
-    root = os.path.join(os.path.dirname(os.path.dirname(python)), "lib")
-    for folder, _, files in os.walk(root):
-        if os.path.basename(os.path.dirname(folder)) == "scipy_openblas32":
-            found = [f for f in files if f.startswith("libscipy_openblas.so")]
-            if found:
-                return os.path.join(folder, found[0])
-    return SONAMES["openblas"]
 
 
 def data_folder():
@@ -34,9 +21,12 @@ def data_folder():
 
 
 class Participant:
-    """bound: pins each thread of an OpenMP library to a core; faster on an idle machine."""
+    """bound: pins each thread of an OpenMP library to a core; faster on an idle machine.
 
-    def __init__(self, name, command, threads, bound=True):
+    more: further environment variables.
+    """
+
+    def __init__(self, name, command, threads, bound=True, more=None):
         keep = {k: v for k, v in os.environ.items() if not k.startswith(("OMP_", "DEVTENSOR_"))}
         several = {
             k: str(threads)
@@ -51,7 +41,11 @@ class Participant:
             "CUDA_VISIBLE_DEVICES": "",
             "JAX_PLATFORMS": "cpu",
             "THP_MEM_ALLOC_ENABLE": "1",  # PyTorch's large blocks in huge pages
-            "DEVTENSOR_DATA": data_folder() or ""
+            "DEVTENSOR_DATA": data_folder() or "",
+            # Code that torch.compile made for another ISA target gives wrong results.
+            "TORCHINDUCTOR_CACHE_DIR": os.path.abspath(
+                f"build/bench-inductor/{os.environ.get('DEVTENSOR_ISA', 'best')}"),
+            **(more or {})
         }
         if name == "jax 512":  # XLA prefers 256-bit vectors; 512 bits help only some functions
             set_up["XLA_FLAGS"] = f"{keep.get('XLA_FLAGS', '')} --xla_cpu_prefer_vector_width=512"
@@ -102,18 +96,36 @@ class Participant:
 
 
 class Participants:
-    """Starts participants on demand, one set for each number of threads."""
+    """Starts participants on demand, one set for each number of threads.
 
-    def __init__(self, build, python, bound=True):
+    limits: the settings for the ISA target of the table. used: the version of each library.
+    """
+
+    def __init__(self, build, python, processor, bound=True):
         self.build, self.python, self.bound = build, python, bound
+        self.processor, self.limits = processor, Limits(processor)
+        self.libraries, self.used, self.commands = Libraries(build, python), {}, {}
         self.running, self.missing = {}, {}
 
     def start(self, name, threads):
         """Starts a new process; returns None when that fails."""
-        made = Participant(name, self.command(name, threads), threads, self.bound)
-        if made.ask("sample 0") != "no answer":
-            return made
-        made.end()
+        if name == "jax 512" and self.limits.on:
+            return None
+        if name in self.commands:
+            candidates = [self.commands[name]]
+        elif name in PLACES:
+            candidates = self.libraries.candidates(name)
+        else:
+            candidates = [(self.command(name, threads), None)]
+        for command, version in candidates:
+            if name in ("blis", "openblas"):
+                self.limits.add(name, self.processor, command)
+            made = Participant(name, command, threads, self.bound, self.limits.variables(name))
+            if made.ask("sample 0") != "no answer":
+                if name in PLACES:
+                    self.commands[name], self.used[name] = (command, version), version
+                return made
+            made.end()
         self.missing[name] = "could not be started"
         return None
 
@@ -126,15 +138,8 @@ class Participants:
         return self.running.get(key)
 
     def command(self, name, threads):
-        if name == "devtensor":
-            return [f"{self.build}/bench/cpu/ours"]
-        if name in ("sleef", "machine"):
-            return [f"{self.build}/bench/cpu/{name}"]
-        if name in LIBRARIES:
-            library = newest_openblas(self.python) if name == "openblas" else SONAMES[name]
-            made = os.path.abspath(f"{self.build}/bench/cpu/lib{name}.so")  # by run.sh
-            library = made if os.path.exists(made) else library
-            return [f"{self.build}/bench/cpu/blas", library, LIBRARIES[name]]
+        if name in ("devtensor", "machine"):
+            return [f"{self.build}/bench/cpu/{'ours' if name == 'devtensor' else name}"]
         library, *form = name.split(" ")
         return [self.python, os.path.join(HERE, "peer.py"), library, str(threads), *form]
 

@@ -1,6 +1,6 @@
 """Cases of the comparison in Python libraries.
 
-    peer.py torch|numpy|jax|numexpr|onnxruntime THREADS [FORM]
+    peer.py torch|numpy|jax|numexpr|onnxruntime|mlx THREADS [FORM]
 
 Implements runner.h's protocol on standard input and output. A case is a function; its optional
 attribute `result` returns the value that is compared with float64.
@@ -37,6 +37,10 @@ def numpy_cases(_threads):
         if op == "add":
             x, y = values(1, a["n"]), values(2, a["n"])
             return lambda: x + y
+        if op.endswith("_chain"):
+            z, y = values(1, a["n"], *RANGES[op]), values(2, a["n"])
+            return {"exp_chain": lambda: np.exp(z + 2) * y,
+                    "log_chain": lambda: z ** 0.5 - np.log(np.abs(z))}[op]
         if op in ("sum", "mean", "var", "max", "argmax", "transpose", "cumsum", "sort", "argsort",
                   "topk"):
             x, axis = matrix(a), axes_of(a)
@@ -75,7 +79,8 @@ def library(name, threads):
     if name in ("numpy", "numexpr"):
         return (numpy_cases if name == "numpy" else numexpr_cases)(threads)
     return importlib.import_module(
-        {"torch": "peer_torch", "jax": "peer_jax", "onnxruntime": "peer_onnx"}[name]).cases(threads)
+        {"torch": "peer_torch", "jax": "peer_jax", "onnxruntime": "peer_onnx",
+         "mlx": "peer_mlx"}[name]).cases(threads)
 
 
 def sample(call, seconds):

@@ -192,6 +192,10 @@ def cases(threads):
             return product(a)
         if op == "mm_norms":
             return product_norms(a)
+        if op.endswith("_chain"):
+            z, y = tensor(values(1, a["n"], *RANGES[op])), tensor(values(2, a["n"]))
+            return {"exp_chain": lambda: (z + 2).exp() * y,
+                    "log_chain": lambda: z ** 0.5 - torch.log(torch.abs(z))}[op]
         if op in RANGES:
             return function(op, a)
         if op == "add":

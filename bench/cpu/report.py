@@ -75,7 +75,7 @@ def table(rows, threads):
             ratios.append(best[0])
         cells = [f"{result[n].median:.3g}" if n in result else "" for n in ("devtensor", *names)]
         cells += [
-            f"**{best[0]:.2f}**" if best else "",
+            f"**{best[0]:.2f}** {best[1]}" if best else "",
             f"{100 * spread(result[best[1]].over):.0f} %" if best else ""
         ]
         if limited:
@@ -129,43 +129,21 @@ def summary(lines):
         f"| {shown(x.torch)} |" for x in lines)
 
 
-def summary_chart(lines):
-    return {
-        "geometric mean over the best of the others, by kind of work": [
-            (x.title + (f", {plural(x.threads)}" if x.threads else ""), x.mean,
-             "the best of each row") for x in lines
-        ]
-    }
+def compiler():
+    return subprocess.run(["cc", "--version"], capture_output=True, text=True).stdout.split("\n")[0]
 
 
 def machine():
     model = next((line.split(":")[1].strip()
                   for line in open("/proc/cpuinfo") if line.startswith("model name")), "unknown")
-    compiler = subprocess.run(["cc", "--version"], capture_output=True,
-                              text=True).stdout.split("\n")[0]
-    return f"{model}, {plural(len(os.sched_getaffinity(0)))}; {compiler}"
+    return f"{model}, {plural(len(os.sched_getaffinity(0)))}; {compiler()}"
 
 
 def commit():
-    found = subprocess.run(["git", "describe", "--always", "--dirty"], capture_output=True,
-                           text=True)
-    return found.stdout.strip() or "an unknown commit"
-
-
-def versions(python):
-    """Returns the versions of the Python libraries and of Debian's packages."""
-    text = []
-    for package in ("torch", "numpy", "jax", "numexpr", "onnxruntime", "scipy-openblas32"):
-        found = subprocess.run(
-            [python, "-c", f"import importlib.metadata as m; print(m.version('{package}'))"],
-            capture_output=True, text=True)
-        text += [f"{package} {found.stdout.strip()}"] if found.returncode == 0 else []
-    debian = ["libblis4-pthread", "libdnnl2", "libxsmm-dev", "libsleef3"]
-    if not any(t.startswith("scipy-openblas32") for t in text):
-        debian.append("libopenblas0-pthread")
-    for package in debian:
-        found = subprocess.run(["dpkg-query", "-W", "-f", "${Version}", package],
-                               capture_output=True, text=True)
-        text += [f"{package} {found.stdout.strip()}"
-                 ] if found.returncode == 0 and found.stdout.strip() else []
-    return ", ".join(text)
+    """Returns the commit, with -dirty after changes to anything but the results."""
+    def git(*words):
+        return subprocess.run(["git", *words], capture_output=True, text=True).stdout.strip()
+    found = git("describe", "--always")
+    changed = git("status", "--porcelain", "--untracked-files=no", "--", ".", ":!bench/results",
+                  ":!README.md")
+    return (found + "-dirty" * bool(changed)) or "unknown"

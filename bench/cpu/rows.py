@@ -13,6 +13,7 @@ class Row:
         self.work, self.unit, self.peers = work, unit, peers
         self.threads, self.short = threads, short
         self.limit, self.few = limit, few
+        self.seconds = 0.0  # of our call, from which run.py tells a slow peer
 
     @property
     def title(self):
@@ -30,7 +31,7 @@ class Row:
             name = f"top {a['k']}" if self.op == "topk" else self.op
             return f"{name} {a['rows']}x{a['columns']}" + (" over " + along if along else "")
         if "n" in a:
-            return f"{self.op}, {a['n']:,} elements"
+            return f"{CHAINS.get(self.op, self.op)}, {a['n']:,} elements"
         return self.op + "".join(f", {k} {v}" for k, v in a.items())
 
     @property
@@ -38,7 +39,11 @@ class Row:
         return "case " + self.op + "".join(f" {k}={v}" for k, v in self.arguments.items())
 
 
-BLAS = ("openblas", "blis", "dnnl")
+# From the tutorials on arrays.
+CHAINS = {"exp_chain": "(z + 2).exp() * y", "log_chain": "z ** 0.5 - log(abs(z))"}
+ARRAYS = ("torch", "numpy", "jax", "mlx")
+BLAS = ("openblas", "blis", "dnnl", "torch")
+MLX_PRODUCT = 2e-9 * 512**3  # MLX's products take seconds above this work, in GFLOP
 SQUARES = (8, 16, 24, 32, 64, 128, 256, 512, 1024, 2048, 4096)
 SHAPES = ((256, 10, 84), (256, 120, 400), (256, 84, 120), (64, 500, 800), (64, 10, 500),
           (20, 576, 25), (1, 4096, 4096), (4096, 4096, 16), (128, 128, 64), (64, 64, 512))
@@ -48,7 +53,9 @@ FORMS = ((0, 0), (1, 0), (0, 1), (1, 1))
 def product(m, n, k, ta=0, tb=0, short=False):
     small = ("xsmm",) if not tb and max(m, n, k) <= 256 else ()
     limit = ("case fma", 0.4) if min(m, n, k) >= 128 else None
-    return Row("matrix products, float32", "mm", 2e-9 * m * n * k, "GFLOP/s", BLAS + small,
+    work = 2e-9 * m * n * k
+    small += ("mlx", ) if work <= MLX_PRODUCT else ()
+    return Row("matrix products, float32", "mm", work, "GFLOP/s", BLAS + small,
                short=short, limit=limit, m=m, n=n, k=k, ta=ta, tb=tb)
 
 
@@ -59,7 +66,7 @@ def products():
         for ta, tb in FORMS:
             if m > 1 or not ta:  # a row is a transposed column
                 yield product(m, n, k, ta, tb, short=(m, n, ta, tb) == (256, 10, 0, 0))
-    for n in SQUARES:
+    for n in SQUARES[:-1]:  # the largest takes a minute for each row
         for ta, tb in FORMS[1:]:
             yield product(n, n, n, ta, tb, short=n == 64)
 
@@ -70,8 +77,9 @@ def elementwise():
         for exponent in range(3, 9):
             n = 10 ** exponent
             limit = (f"case copy n={n}", n * 1e-9) if exponent >= 7 else None
-            yield Row("vector functions, float32", op, n * 1e-9, "Gelement/s", peers, n=n,
-                      short=exponent == 5 or (op == "exp" and exponent == 7), limit=limit)
+            mlx = ("mlx", ) if exponent <= 7 else ()  # a call of MLX takes seconds above that
+            yield Row("vector functions, float32", op, n * 1e-9, "Gelement/s", peers + mlx,
+                      n=n, short=exponent == 5 or (op == "exp" and exponent == 7), limit=limit)
 
 
 def reductions():
@@ -80,30 +88,29 @@ def reductions():
             if op == "argmax" and "all" in form:
                 continue
             yield Row("along axes, float32", op, 4e-9 * 4096 * 1024, "GB/s read",
-                      ("torch", "numpy", "jax"), rows=4096, columns=1024,
+                      ARRAYS, rows=4096, columns=1024,
                       short=form.get("axis") == 0, **form)
     for op in ("softmax", "layernorm", "transpose"):
         yield Row("along axes, float32", op, 4e-9 * 4096 * 1024, "GB/s read",
-                  ("torch", "numpy", "jax"), rows=4096, columns=1024, short=True)
-    yield Row("along axes, float32", "softmax", 4e-9 * 2560, "GB/s read", ("torch", "numpy", "jax"),
+                  ARRAYS, rows=4096, columns=1024, short=True)
+    yield Row("along axes, float32", "softmax", 4e-9 * 2560, "GB/s read", ARRAYS,
               rows=256, columns=10)
     for op in ("max", "argmax", "softmax"):
-        yield Row("along axes, float32", op, 4e-9 * 100_000, "GB/s read", ("torch", "numpy", "jax"),
+        yield Row("along axes, float32", op, 4e-9 * 100_000, "GB/s read", ARRAYS,
                   rows=10_000, columns=10, **({} if op == "softmax" else {"axis": -1}))
 
 
 def ordering():
     """Cumulative sums, sorting, top k: 1e6 elements in 1 row, 1000 rows, and 10000 short rows."""
-    peers = ("torch", "numpy", "jax")
     for rows, columns in ((1, 1_000_000), (1000, 1000), (10_000, 100)):
         for op, more in (("cumsum", {}), ("sort", {}), ("argsort", {}), ("topk", {"k": 10})):
             yield Row("cumulative sums, sorting, top k", op, rows * columns * 1e-6,
-                      "million elements/s", peers, rows=rows, columns=columns, short=rows == 1,
+                      "million elements/s", ARRAYS, rows=rows, columns=columns, short=rows == 1,
                       **more)
 
 
 def convolutions():
-    peers = ("torch", "torch channels_last")
+    peers = ("torch", "torch channels_last", "mlx")
     for backward in (0, 1):
         for name, a in (("LeNet", {"n": 64, "c": 1, "h": 28, "o": 20, "k": 5}), ("LeNet", {
                 "n": 64, "c": 20, "h": 12, "o": 50, "k": 5
@@ -123,13 +130,17 @@ def convolutions():
 
 def the_rest():
     yield Row("1000 products of 100x100 with their norms", "mm_norms", 2.0, "GFLOP/s",
-              ("torch", "numpy"), count=1000, short=True)
-    yield Row("one operation on 3 floats", "add", 1e-6, "million calls/s", ("torch", "numpy"),
-              threads=(1, ), n=3, short=True)
+              ("torch", "numpy", "mlx"), count=1000, short=True)
+    for op in CHAINS:
+        yield Row("chains of operations, float32", op, 1e-2, "Gelement/s",
+                  ("torch", "numpy", "mlx", "mlx compile"), n=10_000_000, short=True)
+    yield Row("one operation on 3 floats", "add", 1e-6, "million calls/s",
+              ("torch", "numpy", "mlx"), threads=(1, ), n=3, short=True)
     for op in ("uniform", "normal"):
         for n in (10_000_000, 100_000_000):
-            yield Row("random numbers, float32", op, n * 1e-9, "Gelement/s", ("torch", "numpy"),
-                      n=n, short=n == 10_000_000)
+            yield Row("random numbers, float32", op, n * 1e-9, "Gelement/s",
+                      ("torch", "numpy") + (("mlx", ) if n < 100_000_000 else ()), n=n,
+                      short=n == 10_000_000)
     nets = ("torch", "torch channels_last", "torch compile", "jax")
     for batch in (1, 32, 256):
         yield Row("LeNet training step", "lenet_step", batch * 1e-3, "thousand samples/s", nets,

@@ -17,16 +17,22 @@ import time
 
 import busy_core
 import whole
-from chart import bars, ratios
+from chart import draw
 from expected import error, expected
+from libraries import versions
 from participants import Participants
-from report import (Line, against_each, commit, figures, is_unsteady, machine, plural, summary,
-                    summary_chart, table, versions)
+from processor import this_processor
+from report import (Line, against_each, commit, compiler, figures, is_unsteady, plural, summary,
+                    table)
 from rows import ROWS
 
 PATIENCE = 6.0  # seconds of samples of one row, after which three are enough
+SAMPLES = 5
 MOST, UNSTEADY = 15, 0.1  # maximum rounds of a row whose spread exceeds UNSTEADY
 SHORT = 260.0  # seconds for the rows of the selection; five minutes in all
+LONG = 1260.0  # seconds for all rows; at most 25 minutes in all
+WARM = 0.5  # seconds of a call that is its own warm-up
+SLOW = 2.0, 10.0  # a peer is left out of a row if a call takes so many seconds and times ours
 
 
 def prepared(row, name, threads, everybody, wanted, folder, wrong):
@@ -42,13 +48,20 @@ def prepared(row, name, threads, everybody, wanted, folder, wrong):
         return None
     if name != "machine":
         path = os.path.join(folder, "result")
+        begin = time.perf_counter()
         answer = one.ask("result " + path)
+        spent = time.perf_counter() - begin
         ok = answer.startswith("ok")
         off, most = error(row, path, wanted) if ok and answer != "ok 0" else (float("nan"), 0)
         if not off <= most:
             wrong.append(f"{name}: result off by {off:.2g}" if ok else f"{name}: {answer}")
             return None
-    if not row.few:  # otherwise the result was the warm-up
+        if name == "devtensor":
+            row.seconds = spent
+        elif not row.few and spent > SLOW[0] and spent > SLOW[1] * row.seconds:
+            wrong.append(f"{name}: left out, a call takes {spent:.1f} s")
+            return None
+    if not row.few and (name == "machine" or spent < WARM):  # else the result was the warm-up
         one.sample(0)
     return one
 
@@ -94,10 +107,10 @@ def measure(row, threads, everybody, samples, seconds, folder, patience):
 
 
 class Findings:
-    """Contents of the document: sections, summary lines, charts, number of our wrong results."""
+    """Contents of the document: sections, summary lines, number of our wrong results."""
 
     def __init__(self):
-        self.text, self.lines, self.charts, self.off = [], [], {}, 0
+        self.text, self.lines, self.off = [], [], 0
         self.last = [], []  # text and lines of the last sections
 
     def group(self, title, threads, measured):
@@ -110,25 +123,20 @@ class Findings:
             self.lines.append(
                 Line(title, threads, len(over), statistics.geometric_mean(over), min(over),
                      each.get("torch")))
-            self.charts[f"{title}, {plural(threads)}"] = ratios(measured)
 
     def section(self, found):
         for kept, more in zip(self.last, found):
             kept.extend(more)
 
     def write(self, stem, head, tail):
-        """Returns the document; with a stem, writes it and the charts.
-
-        Called after each group, so a long run can be stopped early.
-        """
+        """Returns the document; with a stem, writes it and the charts."""
         lines = self.lines + self.last[1]
         document = "\n".join(
             [*head, f"## Summary\n\n{summary(lines)}\n", *self.text, *self.last[0], *tail])
         if stem:
             with open(stem + ".md", "w", encoding="utf-8") as file:
                 file.write(document)
-            bars(stem + ".svg", self.charts)
-            bars(stem + "-summary.svg", summary_chart(lines))
+            draw(stem + ".md")
         return document
 
 
@@ -159,6 +167,33 @@ def compare(rows, everybody, samples, seconds, widths, findings, end):
             yield
 
 
+class Head:
+    """The first lines of the document. They name the peers that have been started so far."""
+
+    def __init__(self, options, processor, widths, everybody):
+        self.everybody, self.python = everybody, options.python
+        self.title = (f"# cpu() versus other libraries: {processor.title}; {processor.caches}; "
+                      f"{datetime.date.today()}, commit {commit()}\n")
+        isa = f"DEVTENSOR_ISA={processor.isa} " if os.environ.get("DEVTENSOR_ISA") else ""
+        row = f' ROW="{options.row}"' if options.row else ""
+        threads = f" THREADS={options.threads}" if options.threads else ""
+        self.command = (f"Command: `{isa}make bench-cpu{' SHORT=1' * options.short}{row}{threads}` "
+                        f"with at most {plural(max(widths))}; {compiler()}.\n")
+        self.method = (
+            f"Medians of {3 if options.short else SAMPLES} to {MOST} interleaved samples (three of "
+            "long ones). A ratio is the median over rounds of samples. Every result was compared "
+            "with float64 in the same run. All libraries except MLX write matrix products into an "
+            "existing array (`dvt_matmul_with`). MLX is lazy: each call ends with `mx.eval`. Its "
+            "number of threads cannot be set, its convolutions are in NHWC, and their gradients "
+            "in `mx.compile`. Larger is better. The bold number is devtensor over the best peer, "
+            "which follows it.\n")
+
+    def lines(self):
+        peers = versions(self.python, self.everybody.used)
+        return [self.title, self.command, f"Peers: {peers}. {self.everybody.limits.text()}\n",
+                self.method]
+
+
 def main():
     parse = argparse.ArgumentParser()
     parse.add_argument("--build", required=True)
@@ -170,43 +205,38 @@ def main():
     parse.add_argument("--out", default="",
                        help="directory of the table and charts; else only printed")
     a, begin = parse.parse_args(), time.perf_counter()
+    processor = this_processor(f"{a.build}/bench/cpu/ours")
 
     def chosen(group, title):
         return a.row.lower() in f"{group}: {title}".lower()
     rows = [r for r in ROWS if chosen(r.group, r.title) and (r.short or not a.short)]
-    samples, seconds = 5, 0.02 if a.short else 0.05
+    samples, seconds = SAMPLES, 0.02 if a.short else 0.05
     widths = [t for t in (1, 2) if t <= len(os.sched_getaffinity(0)) and a.threads in (0, t)]
     if not widths:
         sys.exit(f"THREADS={a.threads}: this process may use one processor only")
-    command = "make bench-cpu" + (" SHORT=1" if a.short else "") + (
-        f' ROW="{a.row}"' if a.row else "") + (f" THREADS={a.threads}" if a.threads else "")
-    head = [
-        f"# cpu() versus other libraries, {datetime.date.today()}\n",
-        f"Machine: {machine()}. Command: `{command}`, devtensor at {commit()}. "
-        f"Peers: {versions(a.python)}. "
-        f"Medians of {3 if a.short else samples} to {MOST} interleaved samples "
-        "(three of long ones). A ratio is the median over rounds of samples. "
-        "Every result was compared with float64 in the same run. "
-        "All libraries write matrix products into an existing array "
-        "(`dvt_matmul_with`). Larger is better; the bold column is devtensor over the best peer.\n"
-    ]
     # A partial table must not replace the whole one.
     part = "".join(f"-{word}" for word in re.findall(r"\w+", a.row.lower()))
-    stem = os.path.join(a.out, f"{datetime.date.today()}-cpu{part}") if a.out else ""
+    part += (f"-{plural(a.threads)}".replace(" ", "-") if a.threads else "") + "-short" * a.short
+    stem = os.path.join(a.out, processor.stem + part) if a.out else ""
     if a.out:
         os.makedirs(a.out, exist_ok=True)
-    everybody, findings = Participants(a.build, a.python), Findings()
-    findings.section(whole.sections(a.build, a.python, widths, chosen, a.short))
-    findings.section(busy_core.section(a.build, a.python, widths, chosen, a.short))
+    everybody, findings = Participants(a.build, a.python, processor), Findings()
+    findings.section(whole.sections(a.build, a.python, processor, widths, chosen, a.short))
+    findings.section(
+        busy_core.section(a.build, a.python, processor, widths, chosen, a.short))
+
+    head = Head(a, processor, widths, everybody)
     for _ in compare(rows, everybody, samples, seconds, widths, findings,
-                     begin + SHORT if a.short else float("inf")):
-        findings.write(stem, head, [])
+                     begin + (SHORT if a.short else LONG)):
+        # A run that is stopped early leaves this, and the earlier table as it was.
+        findings.write(os.path.join(a.build, "bench/cpu", processor.stem + "-unfinished"),
+                       head.lines(), [])
     everybody.end()
     if not findings.text and not findings.last[0]:
         sys.exit(f'ROW="{a.row}": no row has this in "group: title". Groups: ' +
                  "; ".join(dict.fromkeys(r.group for r in ROWS)))
-    print(
-        findings.write(stem, head, [f"{name} {why}.\n" for name, why in everybody.missing.items()]))
+    missing = [f"{name} {why}.\n" for name, why in everybody.missing.items()]
+    print(findings.write(stem, head.lines(), missing))
     if stem:
         print(f"wrote {stem}.md, {stem}.svg and {stem}-summary.svg")
     return 1 if findings.off else 0

@@ -76,6 +76,12 @@ static inline int64_t argument(const char *arguments, const char *key, int64_t o
     return otherwise;
 }
 
+/* Tells whether the comparison is limited to vectors narrower than AVX-512. */
+static inline bool runner_narrow(void) {
+    const char *isa = getenv("DEVTENSOR_ISA");
+    return isa && *isa && strcmp(isa, "avx512") != 0;
+}
+
 static inline double runner_now(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);

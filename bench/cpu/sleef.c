@@ -104,7 +104,7 @@ static const char *find(const char *op, const char *arguments, runner_case *c) {
         l->sigmoid = op[1] == 'i' && op[2] == 'g';
 #if defined(__x86_64__)
         {
-            bool wide = __builtin_cpu_supports("avx512f");
+            bool wide = __builtin_cpu_supports("avx512f") && !runner_narrow();
             l->function = function_of(functions[i].sleef, wide);
             c->call = wide ? call_16 : call_8;
         }

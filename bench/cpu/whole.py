@@ -42,9 +42,9 @@ def start(build, python, runs):
     return {name: statistics.median(t) for name, t in taken.items() if t}
 
 
-def memory(build, python, threads, epochs):
+def memory(build, python, processor, threads, epochs):
     """Returns MB of new processes after epochs of LeNet (batch 256) or two seconds of steps."""
-    everybody, peaks = Participants(build, python), {}
+    everybody, peaks = Participants(build, python, processor), {}
     case, seconds = ("case lenet_epoch", 0) if epochs else ("case lenet_step batch=256", 2)
     for name in ("devtensor", "torch", "torch channels_last", "torch compile",
                  "jax") if epochs else ("devtensor", "torch", "jax"):
@@ -98,7 +98,7 @@ def lines(title, unit, found, bound):
     return [f"## {title}\n\n{head}{row}"], [(best / ours, torch)]
 
 
-def sections(build, python, widths, chosen, short):
+def sections(build, python, processor, widths, chosen, short):
     text, summary = [], []
 
     def add(title, threads, part):
@@ -114,7 +114,7 @@ def sections(build, python, widths, chosen, short):
         epochs = data_folder() is not None and not short
         what = "LeNet, batch 256, " + ("epochs of Fashion-MNIST"
                                        if epochs else "steps for two seconds")
-        add(MEMORY, 1, lines(MEMORY, "MB", memory(build, python, 1, epochs), what))
+        add(MEMORY, 1, lines(MEMORY, "MB", memory(build, python, processor, 1, epochs), what))
     if chosen("whole programs", SIZE):
         add(SIZE, None,
             lines(SIZE, "MB", sizes(build, python), "the program, stripped; the packages alone"))

@@ -97,6 +97,7 @@ try "targets of links exist" links
 try "generated tables are fresh" sh tools/docs.sh --check
 if has "$PYTHON"; then
     try "the README's measurements are its table's" "$PYTHON" bench/cpu/readme.py --check README.md
+    try "the charts show their tables" "$PYTHON" bench/cpu/chart.py --check bench/results/cpu-*.md
     script "cells of the tutorials" sh tests/check/tutorial_cells.sh
     script "blocks of the documents" "$PYTHON" tests/check/blocks.py
     script "the worked examples" sh tests/check/worked_examples.sh
