@@ -10385,6 +10385,8 @@ typedef struct dvti_cpu_kernel {
 } dvti_cpu_kernel;
 
 DVTI_FN const dvti_backend_kind *dvti_cpu_kind(void);
+/* Writes the ISA target, the caches and the blocks of products. */
+DVTI_FN void dvti_cpu_notes(dvti_text *text);
 DVTI_FN const dvti_backend_kind *dvti_virtual_kind(void);
 
 /* Implement `supports` and `plan` of both backends, cpu() and virtual GPUs. dvti_cpu_plan plans
@@ -10946,7 +10948,6 @@ typedef struct dvti_dots {
 /* One table for float32, one for float64. */
 typedef struct dvti_simd_gemm {
 	int64_t size;  /* bytes of an element */
-	int64_t rows;  /* of A in a tile of full width */
 	int64_t width; /* columns of a panel: a multiple of the elements in 64 bytes */
 	void (*multiply)(const dvti_product *product);
 	/* The same with a start, for rows of C that are aligned to 64 bytes and not read soon. Most are
@@ -11206,6 +11207,9 @@ typedef struct dvti_simd_optimizer {
 typedef struct dvti_simd {
 	const char *name;
 	int number; /* DVTI_SIMD_AVX2 ... */
+	/* Of matrix products: rows of a tile of full width, bytes of a row of a panel. They are here so
+       that the block sizes can be told without linking the kernels. */
+	int tile_rows, panel_bytes;
 	/* Returns the loop of an operation, or NULL. */
 	dvti_loop_fn (*loop_f32)(dvti_op op);
 	/* Transposes a matrix of 16 x 16 elements of 4 bytes. */
@@ -11338,8 +11342,8 @@ typedef struct dvti_gemm_blocks {
 
 DVTI_FN dvti_gemm_blocks dvti_gemm_blocks_of(const dvti_caches *caches, int64_t tile_rows,
 											 int64_t width, int64_t size);
-/* Those of this machine. */
-DVTI_FN dvti_gemm_blocks dvti_gemm_blocks_now(const dvti_simd *simd, const dvti_simd_gemm *by);
+/* Those of this machine, for elements of `size` bytes. */
+DVTI_FN dvti_gemm_blocks dvti_gemm_blocks_now(const dvti_simd *simd, int64_t size);
 
 typedef enum dvti_mm_kind {
 	DVTI_MM_TILES,
@@ -12202,19 +12206,16 @@ DVTI_PLAN_FITS(dvti_conv)
 DVTI_FN int64_t dvti_cpu_conv2d_plan(dvti_launch *launch, int threads) {
 	dvti_conv *p = (dvti_conv *)(void *)&launch->plan;
 	const dvti_simd *simd = dvti_simd_now();
-	const dvti_simd_gemm *gemm = NULL;
 	dvti_gemm_blocks blocks;
-	if (simd) {
-		gemm = launch->out[0].dtype == DVT_F64 ? dvti_simd_products_of(simd)->f64
-											   : dvti_simd_products_of(simd)->f32;
-		blocks = dvti_gemm_blocks_now(simd, gemm);
-	}
+	if (simd)
+		blocks = dvti_gemm_blocks_now(simd, launch->out[0].dtype == DVT_F64 ? 8 : 4);
 	if (!simd || !dvti_conv_plan(p, launch, &blocks)) {
 		p->algorithm = DVTI_CONV_ORACLE;
 		return 0;
 	}
 	p->simd = simd;
-	p->gemm = gemm;
+	p->gemm =
+		p->dtype == DVT_F64 ? dvti_simd_products_of(simd)->f64 : dvti_simd_products_of(simd)->f32;
 	p->kernels = dvti_simd_conv_of(simd);
 	if (p->algorithm == DVTI_CONV_DIRECT && p->op != DVTI_OP_conv2d_weight)
 		p->u.direct.panel_row = p->gemm->width + DVTI_CONV_SLACK;
@@ -15131,151 +15132,6 @@ DVTI_FN void dvti_cpu_index(const dvti_launch *launch) {
 						  dvti_one_hot_rows, (void *)launch);
 }
 /* ==== end cpu_index.c ==== */
-/* ==== begin src/3_cpu/cpu_gemm_blocks.c ==== */
-/* Block sizes of matrix products, from the caches of the machine. The rule is the analytical model
-   of Low, Igual, Smith and Quintana-Orti, "Analytical modeling is enough for high-performance
-   BLIS" (ACM TOMS 43, 2016), for kernels that keep a tile of C in registers:
-
-              depth              cols
-           +---------+      +----+---------+
-     rows  |    A    |      | p  |         |  depth     p: a panel of B, `width` columns
-           +---------+      +----+---------+
-
-     L1   a panel, and the rows of A of one tile, which stream past it
-     L2   a panel, and in half of the other ways A: rows x depth; the rest is for C, the next panel
-          and lines of A that share sets
-     L3   B: depth x cols, packed, in half of this processor's share
-
-   One way of L1 is left for C. The panel and A's rows share the others in the ratio of their
-   sizes. Wide tiles would need a depth of less than DVTI_LEAST_DEPTH; loading and storing C would
-   then take 1 % of the time or more. Such panels stay in L2, in a quarter of it; only A's rows are
-   in L1. A wide tile uses each line of a panel long enough for that.
-
-   No size changes a bit of a result. */
-#ifdef DEVTENSOR_LINES
-#line 21 "src/3_cpu/cpu_gemm_blocks.c"
-#endif
-
-#define DVTI_LEAST_DEPTH 256
-#define DVTI_MOST_DEPTH 1024 /* cpu_matmul.c has a table of B's rows on the stack */
-#define DVTI_MOST_ROWS 192
-#define DVTI_LEAST_COLS 256
-#define DVTI_MOST_COLS 1024 /* more columns gain nothing */
-
-/* Rounds down to a multiple, within limits. */
-static int64_t dvti_within(int64_t value, int64_t multiple, int64_t least, int64_t most) {
-	return DVTI_MAX(least, DVTI_MIN(value, most) / multiple * multiple);
-}
-
-DVTI_FN dvti_gemm_blocks dvti_gemm_blocks_of(const dvti_caches *caches, int64_t tile_rows,
-											 int64_t width, int64_t size) {
-	const dvti_data_cache *l1 = &caches->level[0], *l2 = &caches->level[1], *l3 = &caches->level[2];
-	const int64_t way1 = l1->bytes / l1->ways, way2 = l2->bytes / l2->ways;
-	const int64_t panel_ways = (l1->ways - 1) * width / (width + tile_rows);
-	const dvti_data_cache *last = l3->bytes ? l3 : l2;
-	dvti_gemm_blocks blocks;
-	int64_t panel, left;
-	blocks.l1 = *l1;
-	blocks.l2 = *l2;
-	blocks.depth = dvti_within(panel_ways * way1 / (width * size), 16, 0, DVTI_MOST_DEPTH);
-	blocks.in_l1 = blocks.depth >= DVTI_LEAST_DEPTH;
-	if (!blocks.in_l1)
-		blocks.depth = dvti_within(
-			DVTI_MIN(l2->bytes / 4 / (width * size), l1->bytes / 4 * 3 / (tile_rows * size)), 16,
-			64, DVTI_MOST_DEPTH);
-	panel = blocks.depth * width * size;
-	left = (l2->ways - (panel + way2 - 1) / way2) / 2;
-	blocks.rows = dvti_within(DVTI_MAX(left, 1) * way2 / (blocks.depth * size), 2 * tile_rows,
-							  8 * tile_rows, DVTI_MOST_ROWS);
-	blocks.cols = dvti_within(last->bytes / 2 / last->threads / (blocks.depth * size), 64,
-							  DVTI_LEAST_COLS, DVTI_MOST_COLS);
-	return blocks;
-}
-
-/* The blocks of each ISA target and type. State 0: not known; 1: one thread writes them, and others
-   that need them meanwhile compute their own; 2: known. */
-static dvti_gemm_blocks dvti_blocks[DVTI_SIMD_NUMBERS][2];
-static dvti_atomic dvti_blocks_state[DVTI_SIMD_NUMBERS][2];
-
-DVTI_FN dvti_gemm_blocks dvti_gemm_blocks_now(const dvti_simd *simd, const dvti_simd_gemm *by) {
-	dvti_gemm_blocks blocks, *known = &dvti_blocks[simd->number][by->size == 8];
-	dvti_atomic *state = &dvti_blocks_state[simd->number][by->size == 8];
-	dvti_caches caches;
-	if (dvti_atomic_load(state) == 2)
-		return *known;
-	dvti_caches_find(&caches);
-	blocks = dvti_gemm_blocks_of(&caches, by->rows, by->width, by->size);
-	if (dvti_atomic_swap(state, 0, 1)) {
-		*known = blocks;
-		dvti_atomic_store(state, 2);
-	}
-	return blocks;
-}
-
-/* ---- packing ---- */
-/* Each panel of B reads the rows of a block again. They stay in L2 unless too many of their cache
-   lines share a set. The lines that a tile of a transposed A needs must also stay in L1, next to
-   the panel. */
-DVTI_FN bool dvti_mm_packs_a(const dvti_mm *p, const dvti_gemm_blocks *blocks) {
-	const int64_t rows = DVTI_MIN(p->n, blocks->rows), depth = DVTI_MIN(p->k, blocks->depth);
-	if (p->m < 128 || p->k <= DVTI_MM_FEW_DEPTH)
-		return false;
-	if (p->a_k == 1)
-		return dvti_cache_lines_per_set(&blocks->l2, rows, depth * p->size, p->a_row * p->size) >
-			   blocks->l2.ways;
-	return p->a_row != 1 ||
-		   (blocks->in_l1 && dvti_cache_lines_per_set(&blocks->l1, depth, p->by->rows * p->size,
-													  p->a_k * p->size) > blocks->l1.ways / 4) ||
-		   dvti_cache_lines_per_set(&blocks->l2, depth, rows * p->size, p->a_k * p->size) >
-			   blocks->l2.ways;
-}
-
-/* B is packed for many rows, or when a panel in place would not stay in L1 as the packed one
-   does. */
-DVTI_FN bool dvti_mm_packs_b(const dvti_mm *p, const dvti_gemm_blocks *blocks) {
-	const int64_t row = p->b_k * p->size, depth = DVTI_MIN(p->k, blocks->depth);
-	if (p->b_col != 1)
-		return true;
-	if (p->k <= DVTI_MM_FEW_DEPTH && p->n <= 2 * DVTI_MM_FEW_ROWS)
-		return false;
-	if (blocks->in_l1)
-		return p->n > 8 * p->by->rows &&
-			   dvti_cache_lines_per_set(&blocks->l1, depth, p->by->width * p->size, row) >
-				   blocks->l1.ways - 2;
-	return p->n > (p->k * p->m * p->size <= blocks->l2.bytes ? 2 : 1) * DVTI_MM_FEW_ROWS;
-}
-
-/* ---- for programs ---- */
-DVT_API dvt_status dvt_cpu_query(dvt_cpu_info *out) {
-	const dvti_simd *simd = dvti_simd_now();
-	dvti_caches caches;
-	int i;
-	if (!out)
-		return dvti_null("dvt_cpu_query", "out");
-	memset(out, 0, sizeof *out);
-	dvti_caches_find(&caches);
-	out->isa = dvt_cpu_isa();
-	out->cache_line = caches.level[0].line;
-	for (i = 0; i < DVTI_LENGTH(caches.level); i++) {
-		out->cache_bytes[i] = caches.level[i].bytes;
-		out->cache_ways[i] = caches.level[i].ways;
-	}
-	if (simd) {
-		const dvti_gemm_blocks blocks =
-			dvti_gemm_blocks_now(simd, dvti_simd_products_of(simd)->f32);
-		out->rows = blocks.rows;
-		out->cols = blocks.cols;
-		out->depth = blocks.depth;
-	}
-	return DVT_OK;
-}
-
-#undef DVTI_LEAST_DEPTH
-#undef DVTI_MOST_DEPTH
-#undef DVTI_MOST_ROWS
-#undef DVTI_LEAST_COLS
-#undef DVTI_MOST_COLS
-/* ==== end cpu_gemm_blocks.c ==== */
 /* ==== begin src/3_cpu/cpu_gemm_int.c ==== */
 /* The packed matrix product of integers, in uint64_t so that sums wrap: packing, and the product of
    packed tiles. dvt_cpu.h shows the layout; cpu_matmul_int.c uses it. Vectors are the compiler's
@@ -15623,7 +15479,7 @@ static bool dvti_mm_is_streamed(const dvti_mm *p) {
 }
 
 static void dvti_mm_plan_tiles(dvti_mm *p, int threads) {
-	const dvti_gemm_blocks blocks = dvti_gemm_blocks_now(p->simd, p->by);
+	const dvti_gemm_blocks blocks = dvti_gemm_blocks_now(p->simd, p->size);
 	double each;
 	p->kind = dvti_mm_choose(p);
 	if (p->kind == DVTI_MM_TILES) {
@@ -20548,19 +20404,6 @@ static void dvti_cpu_describe(int index, const dvti_device *device, dvt_device_i
 	out->threads = dvt_num_threads();
 }
 
-static void dvti_cpu_notes(dvti_text *text) {
-	dvt_cpu_info info;
-	int i;
-	dvt_cpu_query(&info);
-	dvti_text_add(text, "cpu(): %s", info.isa);
-	for (i = 0; i < 3 && info.cache_bytes[i]; i++)
-		dvti_text_add(text, ", L%d %lld KiB", i + 1, (long long)(info.cache_bytes[i] / 1024));
-	if (info.depth)
-		dvti_text_add(text, "; blocks of products: %lld rows, %lld columns, depth %lld",
-					  (long long)info.rows, (long long)info.cols, (long long)info.depth);
-	dvti_text_add(text, "\n");
-}
-
 DVTI_FN const dvti_backend_kind *dvti_cpu_kind(void) {
 	static const dvti_backend_kind kind = {"cpu",
 										   DVT_DEVICE_CPU,
@@ -20593,6 +20436,164 @@ DVTI_FN const dvti_backend_kind *dvti_cpu_kind(void) {
 	"no-thread-jumps,no-schedule-insns2")
 #endif
 /* ==== end level_size.inl ==== */
+/* ==== begin src/3_cpu/cpu_gemm_blocks.c ==== */
+/* Block sizes of matrix products, from the caches of the machine. The rule is the analytical model
+   of Low, Igual, Smith and Quintana-Orti, "Analytical modeling is enough for high-performance
+   BLIS" (ACM TOMS 43, 2016), for kernels that keep a tile of C in registers:
+
+              depth              cols
+           +---------+      +----+---------+
+     rows  |    A    |      | p  |         |  depth     p: a panel of B, `width` columns
+           +---------+      +----+---------+
+
+     L1   a panel, and the rows of A of one tile, which stream past it
+     L2   a panel, and in half of the other ways A: rows x depth; the rest is for C, the next panel
+          and lines of A that share sets
+     L3   B: depth x cols, packed, in half of this processor's share
+
+   One way of L1 is left for C. The panel and A's rows share the others in the ratio of their
+   sizes. Wide tiles would need a depth of less than DVTI_LEAST_DEPTH; loading and storing C would
+   then take 1 % of the time or more. Such panels stay in L2, in a quarter of it; only A's rows are
+   in L1. A wide tile uses each line of a panel long enough for that.
+
+   No size changes a bit of a result. */
+#ifdef DEVTENSOR_LINES
+#line 21 "src/3_cpu/cpu_gemm_blocks.c"
+#endif
+
+#define DVTI_LEAST_DEPTH 256
+#define DVTI_MOST_DEPTH 1024 /* cpu_matmul.c has a table of B's rows on the stack */
+#define DVTI_MOST_ROWS 192
+#define DVTI_LEAST_COLS 256
+#define DVTI_MOST_COLS 1024 /* more columns gain nothing */
+
+/* Rounds down to a multiple, within limits. */
+static int64_t dvti_within(int64_t value, int64_t multiple, int64_t least, int64_t most) {
+	return DVTI_MAX(least, DVTI_MIN(value, most) / multiple * multiple);
+}
+
+DVTI_FN dvti_gemm_blocks dvti_gemm_blocks_of(const dvti_caches *caches, int64_t tile_rows,
+											 int64_t width, int64_t size) {
+	const dvti_data_cache *l1 = &caches->level[0], *l2 = &caches->level[1], *l3 = &caches->level[2];
+	const int64_t way1 = l1->bytes / l1->ways, way2 = l2->bytes / l2->ways;
+	const int64_t panel_ways = (l1->ways - 1) * width / (width + tile_rows);
+	const dvti_data_cache *last = l3->bytes ? l3 : l2;
+	dvti_gemm_blocks blocks;
+	int64_t panel, left;
+	blocks.l1 = *l1;
+	blocks.l2 = *l2;
+	blocks.depth = dvti_within(panel_ways * way1 / (width * size), 16, 0, DVTI_MOST_DEPTH);
+	blocks.in_l1 = blocks.depth >= DVTI_LEAST_DEPTH;
+	if (!blocks.in_l1)
+		blocks.depth = dvti_within(
+			DVTI_MIN(l2->bytes / 4 / (width * size), l1->bytes / 4 * 3 / (tile_rows * size)), 16,
+			64, DVTI_MOST_DEPTH);
+	panel = blocks.depth * width * size;
+	left = (l2->ways - (panel + way2 - 1) / way2) / 2;
+	blocks.rows = dvti_within(DVTI_MAX(left, 1) * way2 / (blocks.depth * size), 2 * tile_rows,
+							  8 * tile_rows, DVTI_MOST_ROWS);
+	blocks.cols = dvti_within(last->bytes / 2 / last->threads / (blocks.depth * size), 64,
+							  DVTI_LEAST_COLS, DVTI_MOST_COLS);
+	return blocks;
+}
+
+/* The blocks of each ISA target and type. State 0: not known; 1: one thread writes them, and others
+   that need them meanwhile compute their own; 2: known. */
+static dvti_gemm_blocks dvti_blocks[DVTI_SIMD_NUMBERS][2];
+static dvti_atomic dvti_blocks_state[DVTI_SIMD_NUMBERS][2];
+
+DVTI_FN dvti_gemm_blocks dvti_gemm_blocks_now(const dvti_simd *simd, int64_t size) {
+	dvti_gemm_blocks blocks, *known = &dvti_blocks[simd->number][size == 8];
+	dvti_atomic *state = &dvti_blocks_state[simd->number][size == 8];
+	dvti_caches caches;
+	if (dvti_atomic_load(state) == 2)
+		return *known;
+	dvti_caches_find(&caches);
+	blocks = dvti_gemm_blocks_of(&caches, simd->tile_rows, simd->panel_bytes / size, size);
+	if (dvti_atomic_swap(state, 0, 1)) {
+		*known = blocks;
+		dvti_atomic_store(state, 2);
+	}
+	return blocks;
+}
+
+/* ---- packing ---- */
+/* Each panel of B reads the rows of a block again. They stay in L2 unless too many of their cache
+   lines share a set. The lines that a tile of a transposed A needs must also stay in L1, next to
+   the panel. */
+DVTI_FN bool dvti_mm_packs_a(const dvti_mm *p, const dvti_gemm_blocks *blocks) {
+	const int64_t rows = DVTI_MIN(p->n, blocks->rows), depth = DVTI_MIN(p->k, blocks->depth);
+	if (p->m < 128 || p->k <= DVTI_MM_FEW_DEPTH)
+		return false;
+	if (p->a_k == 1)
+		return dvti_cache_lines_per_set(&blocks->l2, rows, depth * p->size, p->a_row * p->size) >
+			   blocks->l2.ways;
+	return p->a_row != 1 ||
+		   (blocks->in_l1 &&
+			dvti_cache_lines_per_set(&blocks->l1, depth, p->simd->tile_rows * p->size,
+									 p->a_k * p->size) > blocks->l1.ways / 4) ||
+		   dvti_cache_lines_per_set(&blocks->l2, depth, rows * p->size, p->a_k * p->size) >
+			   blocks->l2.ways;
+}
+
+/* B is packed for many rows, or when a panel in place would not stay in L1 as the packed one
+   does. */
+DVTI_FN bool dvti_mm_packs_b(const dvti_mm *p, const dvti_gemm_blocks *blocks) {
+	const int64_t row = p->b_k * p->size, depth = DVTI_MIN(p->k, blocks->depth);
+	if (p->b_col != 1)
+		return true;
+	if (p->k <= DVTI_MM_FEW_DEPTH && p->n <= 2 * DVTI_MM_FEW_ROWS)
+		return false;
+	if (blocks->in_l1)
+		return p->n > 8 * p->simd->tile_rows &&
+			   dvti_cache_lines_per_set(&blocks->l1, depth, p->by->width * p->size, row) >
+				   blocks->l1.ways - 2;
+	return p->n > (p->k * p->m * p->size <= blocks->l2.bytes ? 2 : 1) * DVTI_MM_FEW_ROWS;
+}
+
+/* ---- for programs ---- */
+DVT_API dvt_status dvt_cpu_query(dvt_cpu_info *out) {
+	const dvti_simd *simd = dvti_simd_now();
+	dvti_caches caches;
+	int i;
+	if (!out)
+		return dvti_null("dvt_cpu_query", "out");
+	memset(out, 0, sizeof *out);
+	dvti_caches_find(&caches);
+	out->isa = dvt_cpu_isa();
+	out->cache_line = caches.level[0].line;
+	for (i = 0; i < DVTI_LENGTH(caches.level); i++) {
+		out->cache_bytes[i] = caches.level[i].bytes;
+		out->cache_ways[i] = caches.level[i].ways;
+	}
+	if (simd) {
+		const dvti_gemm_blocks blocks = dvti_gemm_blocks_now(simd, sizeof(float));
+		out->rows = blocks.rows;
+		out->cols = blocks.cols;
+		out->depth = blocks.depth;
+	}
+	return DVT_OK;
+}
+
+DVTI_FN void dvti_cpu_notes(dvti_text *text) {
+	dvt_cpu_info info;
+	int i;
+	dvt_cpu_query(&info);
+	dvti_text_add(text, "cpu(): %s", info.isa);
+	for (i = 0; i < 3 && info.cache_bytes[i]; i++)
+		dvti_text_add(text, ", L%d %lld KiB", i + 1, (long long)(info.cache_bytes[i] / 1024));
+	if (info.depth)
+		dvti_text_add(text, "; blocks of products: %lld rows, %lld columns, depth %lld",
+					  (long long)info.rows, (long long)info.cols, (long long)info.depth);
+	dvti_text_add(text, "\n");
+}
+
+#undef DVTI_LEAST_DEPTH
+#undef DVTI_MOST_DEPTH
+#undef DVTI_MOST_ROWS
+#undef DVTI_LEAST_COLS
+#undef DVTI_MOST_COLS
+/* ==== end cpu_gemm_blocks.c ==== */
 /* ==== begin src/3_cpu/dvt_virtual.c ==== */
 /* Virtual GPUs: a memory space with a limit, and a command queue with a thread of its own
    (dvt_virtual_queue.c). The CPU's kernels compute. Like real GPUs, calls return at once, several
@@ -56705,7 +56706,6 @@ static void G(dots)(const dvti_dots *p) {
 #endif
 
 static const dvti_simd_gemm G(kernels) = {sizeof(DVTI_E),
-										  DVTI_TILE_ROWS,
 										  DVTI_TILE_REGS *DVTI_LANES,
 										  G(multiply),
 										  G(multiply_stream),
@@ -57376,7 +57376,6 @@ static void G(dots)(const dvti_dots *p) {
 #endif
 
 static const dvti_simd_gemm G(kernels) = {sizeof(DVTI_E),
-										  DVTI_TILE_ROWS,
 										  DVTI_TILE_REGS *DVTI_LANES,
 										  G(multiply),
 										  G(multiply_stream),
@@ -57408,6 +57407,11 @@ static const dvti_simd_gemm G(kernels) = {sizeof(DVTI_E),
 #undef DVTI_HALF
 #undef DVTI_VECTOR
 #undef DVTI_LANES
+
+enum {
+	V(gemm_tile_rows) = DVTI_TILE_ROWS,
+	V(gemm_panel_bytes) = DVTI_TILE_REGS * DVTI_REG_F * (int)sizeof(float)
+};
 
 #undef DVTI_MASKED
 #undef DVTI_TILE_REGS
@@ -60082,8 +60086,9 @@ DVTI_FN const dvti_simd_conv *V(conv_family)(void) {
 }
 
 static const dvti_simd_f64 V(f64) = {V(delementwise_of), V(load_row64), V(store_row64)};
-static const dvti_simd V(table) = {DVTI_TARGET_NAME, DVTI_TARGET_NUMBER, V(elementwise_of),
-								   V(transpose),     V(load_row),        V(store_row),
-								   &V(f64)};
+static const dvti_simd V(table) = {
+	DVTI_TARGET_NAME,   DVTI_TARGET_NUMBER, V(gemm_tile_rows), V(gemm_panel_bytes),
+	V(elementwise_of), V(transpose),       V(load_row),       V(store_row),
+	&V(f64)};
 /* ==== end isa_target.inl ==== */
 #endif

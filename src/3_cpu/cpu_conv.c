@@ -222,19 +222,16 @@ DVTI_PLAN_FITS(dvti_conv)
 DVTI_FN int64_t dvti_cpu_conv2d_plan(dvti_launch *launch, int threads) {
     dvti_conv *p = (dvti_conv *)(void *)&launch->plan;
     const dvti_simd *simd = dvti_simd_now();
-    const dvti_simd_gemm *gemm = NULL;
     dvti_gemm_blocks blocks;
-    if (simd) {
-        gemm = launch->out[0].dtype == DVT_F64 ? dvti_simd_products_of(simd)->f64
-                                               : dvti_simd_products_of(simd)->f32;
-        blocks = dvti_gemm_blocks_now(simd, gemm);
-    }
+    if (simd)
+        blocks = dvti_gemm_blocks_now(simd, launch->out[0].dtype == DVT_F64 ? 8 : 4);
     if (!simd || !dvti_conv_plan(p, launch, &blocks)) {
         p->algorithm = DVTI_CONV_ORACLE;
         return 0;
     }
     p->simd = simd;
-    p->gemm = gemm;
+    p->gemm =
+        p->dtype == DVT_F64 ? dvti_simd_products_of(simd)->f64 : dvti_simd_products_of(simd)->f32;
     p->kernels = dvti_simd_conv_of(simd);
     if (p->algorithm == DVTI_CONV_DIRECT && p->op != DVTI_OP_conv2d_weight)
         p->u.direct.panel_row = p->gemm->width + DVTI_CONV_SLACK;

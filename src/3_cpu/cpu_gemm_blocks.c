@@ -61,14 +61,14 @@ DVTI_FN dvti_gemm_blocks dvti_gemm_blocks_of(const dvti_caches *caches, int64_t 
 static dvti_gemm_blocks dvti_blocks[DVTI_SIMD_NUMBERS][2];
 static dvti_atomic dvti_blocks_state[DVTI_SIMD_NUMBERS][2];
 
-DVTI_FN dvti_gemm_blocks dvti_gemm_blocks_now(const dvti_simd *simd, const dvti_simd_gemm *by) {
-    dvti_gemm_blocks blocks, *known = &dvti_blocks[simd->number][by->size == 8];
-    dvti_atomic *state = &dvti_blocks_state[simd->number][by->size == 8];
+DVTI_FN dvti_gemm_blocks dvti_gemm_blocks_now(const dvti_simd *simd, int64_t size) {
+    dvti_gemm_blocks blocks, *known = &dvti_blocks[simd->number][size == 8];
+    dvti_atomic *state = &dvti_blocks_state[simd->number][size == 8];
     dvti_caches caches;
     if (dvti_atomic_load(state) == 2)
         return *known;
     dvti_caches_find(&caches);
-    blocks = dvti_gemm_blocks_of(&caches, by->rows, by->width, by->size);
+    blocks = dvti_gemm_blocks_of(&caches, simd->tile_rows, simd->panel_bytes / size, size);
     if (dvti_atomic_swap(state, 0, 1)) {
         *known = blocks;
         dvti_atomic_store(state, 2);
@@ -88,8 +88,9 @@ DVTI_FN bool dvti_mm_packs_a(const dvti_mm *p, const dvti_gemm_blocks *blocks) {
         return dvti_cache_lines_per_set(&blocks->l2, rows, depth * p->size, p->a_row * p->size) >
                blocks->l2.ways;
     return p->a_row != 1 ||
-           (blocks->in_l1 && dvti_cache_lines_per_set(&blocks->l1, depth, p->by->rows * p->size,
-                                                      p->a_k * p->size) > blocks->l1.ways / 4) ||
+           (blocks->in_l1 &&
+            dvti_cache_lines_per_set(&blocks->l1, depth, p->simd->tile_rows * p->size,
+                                     p->a_k * p->size) > blocks->l1.ways / 4) ||
            dvti_cache_lines_per_set(&blocks->l2, depth, rows * p->size, p->a_k * p->size) >
                blocks->l2.ways;
 }
@@ -103,7 +104,7 @@ DVTI_FN bool dvti_mm_packs_b(const dvti_mm *p, const dvti_gemm_blocks *blocks) {
     if (p->k <= DVTI_MM_FEW_DEPTH && p->n <= 2 * DVTI_MM_FEW_ROWS)
         return false;
     if (blocks->in_l1)
-        return p->n > 8 * p->by->rows &&
+        return p->n > 8 * p->simd->tile_rows &&
                dvti_cache_lines_per_set(&blocks->l1, depth, p->by->width * p->size, row) >
                    blocks->l1.ways - 2;
     return p->n > (p->k * p->m * p->size <= blocks->l2.bytes ? 2 : 1) * DVTI_MM_FEW_ROWS;
@@ -125,13 +126,25 @@ DVT_API dvt_status dvt_cpu_query(dvt_cpu_info *out) {
         out->cache_ways[i] = caches.level[i].ways;
     }
     if (simd) {
-        const dvti_gemm_blocks blocks =
-            dvti_gemm_blocks_now(simd, dvti_simd_products_of(simd)->f32);
+        const dvti_gemm_blocks blocks = dvti_gemm_blocks_now(simd, sizeof(float));
         out->rows = blocks.rows;
         out->cols = blocks.cols;
         out->depth = blocks.depth;
     }
     return DVT_OK;
+}
+
+DVTI_FN void dvti_cpu_notes(dvti_text *text) {
+    dvt_cpu_info info;
+    int i;
+    dvt_cpu_query(&info);
+    dvti_text_add(text, "cpu(): %s", info.isa);
+    for (i = 0; i < 3 && info.cache_bytes[i]; i++)
+        dvti_text_add(text, ", L%d %lld KiB", i + 1, (long long)(info.cache_bytes[i] / 1024));
+    if (info.depth)
+        dvti_text_add(text, "; blocks of products: %lld rows, %lld columns, depth %lld",
+                      (long long)info.rows, (long long)info.cols, (long long)info.depth);
+    dvti_text_add(text, "\n");
 }
 
 #undef DVTI_LEAST_DEPTH

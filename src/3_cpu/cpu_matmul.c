@@ -182,7 +182,7 @@ static bool dvti_mm_is_streamed(const dvti_mm *p) {
 }
 
 static void dvti_mm_plan_tiles(dvti_mm *p, int threads) {
-    const dvti_gemm_blocks blocks = dvti_gemm_blocks_now(p->simd, p->by);
+    const dvti_gemm_blocks blocks = dvti_gemm_blocks_now(p->simd, p->size);
     double each;
     p->kind = dvti_mm_choose(p);
     if (p->kind == DVTI_MM_TILES) {

@@ -26,8 +26,8 @@ typedef struct dvti_gemm_blocks {
 
 DVTI_FN dvti_gemm_blocks dvti_gemm_blocks_of(const dvti_caches *caches, int64_t tile_rows,
                                              int64_t width, int64_t size);
-/* Those of this machine. */
-DVTI_FN dvti_gemm_blocks dvti_gemm_blocks_now(const dvti_simd *simd, const dvti_simd_gemm *by);
+/* Those of this machine, for elements of `size` bytes. */
+DVTI_FN dvti_gemm_blocks dvti_gemm_blocks_now(const dvti_simd *simd, int64_t size);
 
 typedef enum dvti_mm_kind {
     DVTI_MM_TILES,

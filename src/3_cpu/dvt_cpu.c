@@ -271,19 +271,6 @@ static void dvti_cpu_describe(int index, const dvti_device *device, dvt_device_i
     out->threads = dvt_num_threads();
 }
 
-static void dvti_cpu_notes(dvti_text *text) {
-    dvt_cpu_info info;
-    int i;
-    dvt_cpu_query(&info);
-    dvti_text_add(text, "cpu(): %s", info.isa);
-    for (i = 0; i < 3 && info.cache_bytes[i]; i++)
-        dvti_text_add(text, ", L%d %lld KiB", i + 1, (long long)(info.cache_bytes[i] / 1024));
-    if (info.depth)
-        dvti_text_add(text, "; blocks of products: %lld rows, %lld columns, depth %lld",
-                      (long long)info.rows, (long long)info.cols, (long long)info.depth);
-    dvti_text_add(text, "\n");
-}
-
 DVTI_FN const dvti_backend_kind *dvti_cpu_kind(void) {
     static const dvti_backend_kind kind = {"cpu",
                                            DVT_DEVICE_CPU,

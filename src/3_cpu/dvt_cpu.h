@@ -22,6 +22,8 @@ typedef struct dvti_cpu_kernel {
 } dvti_cpu_kernel;
 
 DVTI_FN const dvti_backend_kind *dvti_cpu_kind(void);
+/* Writes the ISA target, the caches and the blocks of products. */
+DVTI_FN void dvti_cpu_notes(dvti_text *text);
 DVTI_FN const dvti_backend_kind *dvti_virtual_kind(void);
 
 /* Implement `supports` and `plan` of both backends, cpu() and virtual GPUs. dvti_cpu_plan plans

@@ -341,5 +341,7 @@ DVT_TEST(every_kernel_at_the_edge_of_memory) {
     bounds_of_products();
     BOUNDS_SEEN(BOUNDS_SIMD, dvti_simd, name);
     BOUNDS_SEEN(BOUNDS_SIMD, dvti_simd, number);
+    BOUNDS_SEEN(BOUNDS_SIMD, dvti_simd, tile_rows);
+    BOUNDS_SEEN(BOUNDS_SIMD, dvti_simd, panel_bytes);
     bounds_all_seen();
 }

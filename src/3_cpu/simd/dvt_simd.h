@@ -242,6 +242,9 @@ typedef struct dvti_simd_optimizer {
 typedef struct dvti_simd {
     const char *name;
     int number; /* DVTI_SIMD_AVX2 ... */
+    /* Of matrix products: rows of a tile of full width, bytes of a row of a panel. They are here so
+       that the block sizes can be told without linking the kernels. */
+    int tile_rows, panel_bytes;
     /* Returns the loop of an operation, or NULL. */
     dvti_loop_fn (*loop_f32)(dvti_op op);
     /* Transposes a matrix of 16 x 16 elements of 4 bytes. */

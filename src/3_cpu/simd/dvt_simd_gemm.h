@@ -63,7 +63,6 @@ typedef struct dvti_dots {
 /* One table for float32, one for float64. */
 typedef struct dvti_simd_gemm {
     int64_t size;  /* bytes of an element */
-    int64_t rows;  /* of A in a tile of full width */
     int64_t width; /* columns of a panel: a multiple of the elements in 64 bytes */
     void (*multiply)(const dvti_product *product);
     /* The same with a start, for rows of C that are aligned to 64 bytes and not read soon. Most are

@@ -104,6 +104,11 @@ DVTI_INLINE V(d) V(gemm_dfetch)(const void *src, dvt_dtype dtype, int64_t at, in
 #undef DVTI_VECTOR
 #undef DVTI_LANES
 
+enum {
+    V(gemm_tile_rows) = DVTI_TILE_ROWS,
+    V(gemm_panel_bytes) = DVTI_TILE_REGS * DVTI_REG_F * (int)sizeof(float)
+};
+
 #undef DVTI_MASKED
 #undef DVTI_TILE_REGS
 #undef DVTI_TILE_ROWS

@@ -477,7 +477,6 @@ static void G(transpose)(void *dst, int64_t dst_row, const void *src, dvt_dtype 
 #include "3_cpu/simd/gemm_vectors.inl"
 
 static const dvti_simd_gemm G(kernels) = {sizeof(DVTI_E),
-                                          DVTI_TILE_ROWS,
                                           DVTI_TILE_REGS *DVTI_LANES,
                                           G(multiply),
                                           G(multiply_stream),

@@ -53,6 +53,7 @@ DVTI_FN const dvti_simd_conv *V(conv_family)(void) {
 }
 
 static const dvti_simd_f64 V(f64) = {V(delementwise_of), V(load_row64), V(store_row64)};
-static const dvti_simd V(table) = {DVTI_TARGET_NAME, DVTI_TARGET_NUMBER, V(elementwise_of),
-                                   V(transpose),     V(load_row),        V(store_row),
-                                   &V(f64)};
+static const dvti_simd V(table) = {
+    DVTI_TARGET_NAME,   DVTI_TARGET_NUMBER, V(gemm_tile_rows), V(gemm_panel_bytes),
+    V(elementwise_of), V(transpose),       V(load_row),       V(store_row),
+    &V(f64)};
