@@ -85,34 +85,65 @@ def fit(name, low, high, g, w, degree, double=False, fixed=()):
     print("    " + ", ".join(form % float(have[k]) + suffix for k in range(degree + 1)), flush=True)
 
 
-def pieces(name, edges, g, degree, first=0):
+def piece(low, high, center, g, degree, less=0):
+    """Returns the errors and the coefficients of a polynomial in a - center, as `best` does.
+
+    The coefficients are those of g - less; the error is relative to g.
+    """
+    middle, half = (mpf(low) + high) / 2, (mpf(high) - low) / 2
+    xs = [middle - center - half * mp.cos(mp.pi * (i + mpf(1) / 3) / 100) for i in range(100)]
+    target = [g(center + x) for x in xs]
+    c, exact = minimax(xs, target, [1 / t for t in target], list(range(degree + 1)))
+    c = [rounded(c[0] - less, False)] + [rounded(v, False) for v in c[1:]]
+    return max(abs((mp.polyval(c[::-1], x) + less) / t - 1) for x, t in zip(xs, target)), exact, c
+
+
+def pieces(name, edges, f, degree, first=0, odd=None, step=None, less=0):
     """Prints a polynomial in a - center with minimal relative error for each of eight pieces.
 
     The center is chosen among floats around the middle, so that the rounding error of the
-    coefficients is minimal (they are almost floats, as in Gal's tables, 1986). The first row has
-    the centers, then there is one row per order. `first` is the index of the first piece in a row.
+    coefficients is minimal (they are almost floats, as in Gal's tables, 1986); or piece n has the
+    center n * step. The first row has the centers, then there is one row per order. `first` is the
+    index of the first piece in a row. With `odd` = f'(0) the first piece is less * a plus a times a
+    polynomial, so that its center and its constant are 0.
     """
     columns = []
-    for low, high in zip(edges, edges[1:]):
-        tries = []
-        for j in range(-12, 13):
-            center = rounded((mpf(low) + high) / 2 + (mpf(high) - low) * j / 1024, False)
-            half = (mpf(high) - low) / 2
-            xs = [(mpf(low) + high) / 2 - center - half * mp.cos(mp.pi * (i + mpf(1) / 3) / 100)
-                  for i in range(100)]
-            target = [g(center + x) for x in xs]
-            c, exact = minimax(xs, target, [1 / t for t in target], list(range(degree + 1)))
-            c = [rounded(v, False) for v in c]
-            error = max(abs(mp.polyval(c[::-1], x) / t - 1) for x, t in zip(xs, target))
-            tries.append((error, exact, [center] + c))
-        error, exact, column = min(tries, key=lambda t: t[0])
+    for n, (low, high) in enumerate(zip(edges, edges[1:])):
+        if odd and n == 0:
+            error, exact, c = piece(low, high, mpf(0), over(f, odd), degree - 1, less)
+            column = [mpf(0), mpf(0)] + c
+        else:
+            tries = []
+            for j in [0] if step else range(-12, 13):
+                center = rounded((mpf(low) + high) / 2 + (mpf(high) - low) * j / 1024, False)
+                center = n * step if step else center
+                error, exact, c = piece(low, high, center, f, degree)
+                tries.append((error, exact, [center] + c))
+            error, exact, column = min(tries, key=lambda t: t[0])
         print(
             "%s from %g: error 2^%.2f, unrounded 2^%.2f" %
             (name, low, mp.log(error, 2), mp.log(exact, 2)), flush=True)
         columns.append(column)
     for row in zip(*columns):
-        print("    {%s}," % ", ".join("%.9gf" % float(v) for v in row[-first:] + row[:-first]),
-              flush=True)
+        texts = ("%.9g" % float(v) for v in row[-first:] + row[:-first])
+        print("    {%s}," % ", ".join(v + "f" * ("." in v) for v in texts), flush=True)
+
+
+def grid_step(f, low, high):
+    """Returns the multiple of 2^-20 whose first four multiples have values closest to floats."""
+    def distance(step):
+        values = [f(n * step) for n in range(1, 5)]
+        return max(abs(v / rounded(v, False) - 1) for v in values)
+
+    return min((mpf(k) / 2 ** 20 for k in range(int(low * 2 ** 20), int(high * 2 ** 20))),
+               key=distance)
+
+
+def grid(name, step, f, degree, odd):
+    """Prints the pieces around the multiples of `step`; the first is a plus a polynomial."""
+    print("%s: step %.9gf, inverse %.9gf" % (name, step, rounded(1 / step, False)))
+    edges = [mpf(0)] + [(n + mpf(1) / 2) * step for n in range(8)]
+    pieces(name, edges, f, degree, 0, odd, step, 1)
 
 
 def series(term, count=60):
@@ -188,16 +219,21 @@ def tail_of_normal(a):
     return mp.erfc(a / mp.sqrt(2)) / 2 * mp.exp(a * a / 2)
 
 
-def edges(*quarters):
-    return [mpf(q) / 4 for q in quarters]
+def quarters(*counts):
+    return [mpf(q) / 4 for q in counts]
+
+
+def roots(*squares):
+    return [mp.sqrt(z) for z in squares]
 
 
 FITS = {
-    # Tables of 3_cpu's `lookup`: the entry at 8 belongs to the first piece when the bits of
-    # a + 0.75 or 1.25 index the pieces.
-    "tanh": lambda: pieces("tanh", edges(0, 1, 3, 5, 9, 13, 21, 29, 37), over(mp.tanh, 1), 7, 5),
-    "erf": lambda: pieces("erf", edges(*range(0, 17, 2)), over(mp.erf, 2 / mp.sqrt(mp.pi)), 6),
-    "tail": lambda: pieces("tail", edges(0, 1, 3, 7, 11, 19, 27, 43, 59), tail_of_normal, 8, 6),
+    # Tables of `lookup`: the entry at 8 belongs to the first piece when the bits of a + 0.75 or of
+    # a^2 + 1.5 index the pieces.
+    "tanh": lambda: pieces("tanh", quarters(0, 1, 3, 5, 9, 13, 21, 29, 37), mp.tanh, 7, 5, mpf(1)),
+    "erf": lambda: grid("erf", grid_step(mp.erf, 0.5232, 0.5312), mp.erf, 6, 2 / mp.sqrt(mp.pi)),
+    "tail": lambda: pieces("tail", roots(0, *(mpf(2) ** k - mpf("1.5") for k in range(1, 9))),
+                           tail_of_normal, 7, 7),
     "exp": lambda: fit("exp", -H, H, exp_tail, lambda r: r * r / mp.exp(r), 5),
     "sigmoid": lambda: fit("sigmoid", -H, H, exp_tail, lambda r: r * r / mp.exp(r), 4),
     "sinh": lambda: fit("sinh", 0, 1, sinh_tail, lambda z: z, 3),
