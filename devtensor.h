@@ -20396,7 +20396,8 @@ static void dvti_cpu_model(char *name, size_t size) {
 #endif
 }
 
-static void dvti_cpu_describe(int index, const dvti_device *device, dvt_device_info *out) {
+static DVTI_RARE void dvti_cpu_describe(int index, const dvti_device *device,
+										dvt_device_info *out) {
 	(void)index;
 	(void)device;
 	dvti_cpu_model(out->name, sizeof out->name);
@@ -21374,22 +21375,24 @@ DVTI_FN void dvti_virtual_stop(dvti_virtual *v) {
 #endif
 #undef DVTI_LEVEL_PLAN
 /* ==== end level_end.inl ==== */
-/* ==== begin src/1_base/level_plan.inl ==== */
-/* Begins a range of files that check, plan and dispatch. They run once per call and compute no
-   elements. level_end.inl ends it. Clang compiles them for size. GCC uses -O1 without some passes
-   that find little in such code; that takes 40 % of the time of -O2. Files that dominate calls of a
-   few elements keep the program's level. */
+/* ==== begin src/1_base/level_size.inl ==== */
+/* Begins a range of files that run once per call of milliseconds, or start work on a GPU:
+   gradients, files, CUDA, training. level_end.inl ends it. Both compilers optimize them for size,
+   GCC without some passes that find little in such code. */
 #ifdef DEVTENSOR_LINES
-#line 4 "src/1_base/level_plan.inl"
+#line 3 "src/1_base/level_size.inl"
 #endif
 #define DVTI_LEVEL_PLAN 1
 #if DVTI_LEVELS && defined(__clang__)
 #pragma clang attribute push(__attribute__((minsize)), apply_to = function)
 #elif DVTI_LEVELS
 #pragma GCC push_options
-#pragma GCC optimize("O1,no-tree-pta,no-tree-dominator-opts,no-tree-ccp,no-tree-sra")
+#pragma GCC optimize( \
+	"Os,no-tree-pta,no-tree-dominator-opts,no-tree-ccp,no-tree-sra,no-tree-pre,no-tree-vrp", \
+	"no-gcse,no-expensive-optimizations,no-ipa-cp,no-ipa-sra,no-ipa-icf,no-tree-tail-merge", \
+	"no-thread-jumps,no-schedule-insns2")
 #endif
-/* ==== end level_plan.inl ==== */
+/* ==== end level_size.inl ==== */
 /* ==== begin src/3_cpu/ref/ref_conv.c ==== */
 /* The oracle of convolution: the definition, one sum per result, in float64, rounded once. Any
    float dtype, one thread. */
@@ -36256,8 +36259,8 @@ static const char *dvti_mxnet_operator(const char *function) {
 	return strncmp(function, "dvt_", 4) == 0 ? function + 4 : function;
 }
 
-static void dvti_fail_mixed(const char *function, dvt_array *const *in, const char *const *names,
-							int i) {
+static DVTI_RARE void dvti_fail_mixed(const char *function, dvt_array *const *in,
+									  const char *const *names, int i) {
 	dvt_ctx home = in[0]->storage->ctx;
 	char *where = dvti_name_buffer(), at[40], line[200] = "";
 	if (names)

@@ -93,7 +93,7 @@
 #include "3_cpu/dvt_virtual_model.c"
 #include "3_cpu/dvt_virtual_queue.c"
 #include "1_base/level_end.inl"
-#include "1_base/level_plan.inl"
+#include "1_base/level_size.inl"
 #include "3_cpu/ref/ref_conv.c"
 #include "3_cpu/ref/ref_elementwise.c"
 #include "3_cpu/ref/ref_matmul.c"

@@ -263,7 +263,8 @@ static void dvti_cpu_model(char *name, size_t size) {
 #endif
 }
 
-static void dvti_cpu_describe(int index, const dvti_device *device, dvt_device_info *out) {
+static DVTI_RARE void dvti_cpu_describe(int index, const dvti_device *device,
+                                        dvt_device_info *out) {
     (void)index;
     (void)device;
     dvti_cpu_model(out->name, sizeof out->name);

@@ -35,8 +35,8 @@ static const char *dvti_mxnet_operator(const char *function) {
     return strncmp(function, "dvt_", 4) == 0 ? function + 4 : function;
 }
 
-static void dvti_fail_mixed(const char *function, dvt_array *const *in, const char *const *names,
-                            int i) {
+static DVTI_RARE void dvti_fail_mixed(const char *function, dvt_array *const *in,
+                                      const char *const *names, int i) {
     dvt_ctx home = in[0]->storage->ctx;
     char *where = dvti_name_buffer(), at[40], line[200] = "";
     if (names)
