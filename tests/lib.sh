@@ -20,11 +20,11 @@ try() {
     try_name=$1
     shift
     doing "$try_name"
-    if "$@" >"$BUILD/try.log" 2>&1; then
+    if "$@" >"$BUILD/try.$$.log" 2>&1; then
         pass
     else
         fail "$try_name" "exit code $?"
-        tail -n 25 "$BUILD/try.log"
+        tail -n 25 "$BUILD/try.$$.log"
     fi
 }
 # script NAME COMMAND...: runs a command with its own closing line, and adds its counts to ours.
@@ -32,14 +32,14 @@ script() {
     script_name=$1
     shift
     doing "$script_name"
-    "$@" >"$BUILD/script.log" 2>&1
+    "$@" >"$BUILD/script.$$.log" 2>&1
     code=$?
-    closing=$(grep '^[0-9]* passed, [0-9]* failed, [0-9]* skipped$' "$BUILD/script.log" | tail -n 1)
-    grep -v "^$closing\$" "$BUILD/script.log"
+    closing=$(grep '^[0-9]* passed, [0-9]* failed, [0-9]* skipped$' "$BUILD/script.$$.log" | tail -n 1)
+    grep -v "^$closing\$" "$BUILD/script.$$.log"
     counts=$(echo "$closing" |
         sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed, \([0-9]*\) skipped$/\1 \2 \3/p')
     if [ -z "$counts" ]; then
-        fail "$script_name" "exit code $code: $(tail -n 1 "$BUILD/script.log")"
+        fail "$script_name" "exit code $code: $(tail -n 1 "$BUILD/script.$$.log")"
         return
     fi
     set -- $counts
@@ -50,6 +50,7 @@ script() {
     skipped=$((skipped + $3))
 }
 finish() {
+    rm -f "$BUILD/try.$$.log" "$BUILD/script.$$.log"
     echo "$passed passed, $failed failed, $skipped skipped"
     [ "$failed" -eq 0 ]
 }

@@ -6,7 +6,7 @@
 D=$BUILD/example
 rm -rf "$D"
 mkdir -p "$D/tests/unit" "$D/tests/isa"
-BUILD=$D # run.sh is writing its own script.log
+BUILD=$D
 cp -r src tools "$D/"
 cp tests/*.[ch] "$D/tests/"
 cp tests/isa/*.h "$D/tests/isa/"

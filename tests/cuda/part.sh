@@ -16,7 +16,7 @@ needs_simulator() {
     skip "cuda/$part" "it tests the simulated driver"
     return 1
 }
-# Runs a directory's own script. Its BUILD is not ours, because both would write script.log there.
+# Runs a directory's own script. Its BUILD is its own.
 directory() {
     if [ -f "tests/cuda/$1/$1.sh" ]; then
         script "cuda/$1" env BUILD="$W/build" LIBRARY_BUILD="$LIBRARY_BUILD" sh \

@@ -68,7 +68,7 @@ one() { # NAME ARGUMENTS...
     name=$1
     shift
     script "fuzz programs, $name" "$out/programs" --save "$out/last.txt" "$@"
-    tail -n 40 "$BUILD/script.log" | grep -q "ERROR: AddressSanitizer\|runtime error" || return
+    tail -n 40 "$BUILD/script.$$.log" | grep -q "ERROR: AddressSanitizer\|runtime error" || return
     echo "the program that crashed, $out/last.txt; shrink it with $out/programs --shrink:"
     cat "$out/last.txt"
 }
