@@ -34,8 +34,9 @@ script() {
     doing "$script_name"
     "$@" >"$BUILD/script.$$.log" 2>&1
     code=$?
-    closing=$(grep '^[0-9]* passed, [0-9]* failed, [0-9]* skipped$' "$BUILD/script.$$.log" | tail -n 1)
-    grep -v "^$closing\$" "$BUILD/script.$$.log"
+    script_log=$BUILD/script.$$.log
+    closing=$(grep '^[0-9]* passed, [0-9]* failed, [0-9]* skipped$' "$script_log" | tail -n 1)
+    grep -v "^$closing\$" "$script_log"
     counts=$(echo "$closing" |
         sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed, \([0-9]*\) skipped$/\1 \2 \3/p')
     if [ -z "$counts" ]; then

@@ -30,22 +30,22 @@ heartbeat() {
         seen=$size
     done
 }
-# Suites that use one processor and little memory run beside the others. Their output is printed in
+# Suites that use one processor run in parallel with the others. Their output is printed in
 # their turn.
-BESIDE="tests/neon/run.sh tests/windows/run.sh"
-is_beside() { case " $BESIDE " in *" $1 "*) true ;; *) false ;; esac; }
-beside_of() { echo "$BUILD/beside.$(echo "$1" | tr / .)"; }
-for suite in "$@"; do ! is_beside "$suite" || rm -f "$(beside_of "$suite")".*; done
+LANE="tests/neon/run.sh tests/windows/run.sh"
+in_lane() { case " $LANE " in *" $1 "*) true ;; *) false ;; esac; }
+lane_log() { echo "$BUILD/lane.$(echo "$1" | tr / .)"; }
+for suite in "$@"; do ! in_lane "$suite" || rm -f "$(lane_log "$suite")".*; done
 (
-    export DVT_DOING="$PWD/$BUILD/doing.beside"
+    export DVT_DOING="$PWD/$BUILD/doing.lane"
     for suite in "$@"; do
-        is_beside "$suite" || continue
-        out=$(beside_of "$suite")
-        processor_seconds beside
+        in_lane "$suite" || continue
+        out=$(lane_log "$suite")
+        processor_seconds lane
         before=$spent
         sh "$suite" >"$out.log" 2>&1
         rc=$?
-        processor_seconds beside
+        processor_seconds lane
         echo "$rc $((spent - before))" >"$out.new" && mv "$out.new" "$out.rc"
     done
 ) &
@@ -59,18 +59,18 @@ for suite in "$@"; do
     beat=$!
     processor_seconds
     before=$spent
-    if is_beside "$suite"; then
-        out=$(beside_of "$suite")
+    if in_lane "$suite"; then
+        out=$(lane_log "$suite")
         while [ ! -f "$out.rc" ] && kill -0 $lane 2>/dev/null; do
-            cp "$BUILD/doing.beside" "$DVT_DOING" 2>/dev/null
+            cp "$BUILD/doing.lane" "$DVT_DOING" 2>/dev/null
             sleep 1
         done
         [ -f "$out.rc" ] || echo "1 0" >"$out.rc" # the lane was killed
         tee "$log" <"$out.log"
-        read -r rc beside <"$out.rc"
+        read -r rc seconds <"$out.rc"
         kill $beat
         wait $beat 2>/dev/null
-        echo "-- $suite: $beside s of CPU time, beside the others"
+        echo "-- $suite: $seconds s of CPU time, in parallel with others"
     else
         case $suite in
         *.sh) { sh "$suite" 2>&1; echo $? >"$BUILD/suite.rc"; } | tee "$log" ;;
