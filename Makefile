@@ -102,6 +102,7 @@ help:
 	@echo 'make bench-before     BASE=commit: the same rows, before and now, without other libraries'
 	@echo 'make bench-budgets    bytes, compile times, sizes; make bench-accuracy: LeNet'
 	@echo 'make bench-jit        time to compile the CUDA kernels without a cache'
+	@echo 'make bench-misses     simulated cache misses of products; CACHES="32K/8 512K/8"'
 	@echo 'make bench-flags      the kernels of programs compiled with -O0, -Os and -O2'
 	@echo 'make bench-fork-join  time to start a job on all threads, compared with OpenMP'
 	@echo 'make bench-heap       time to allocate memory'
@@ -193,6 +194,10 @@ bench-jit:
 bench-cpu: $(RUNNERS)
 	@BUILD="$B" PYTHON="$(PYTHON)" ROW="$(ROW)" SHORT="$(SHORT)" THREADS="$(THREADS)" \
 		OUT="$(OUT)" sh bench/cpu/run.sh
+
+# Simulates the cache misses of products on another machine: CACHES="32K/8 512K/8".
+bench-misses: $B/bench/misses
+	@BUILD="$B" sh bench/misses.sh $(CACHES)
 
 # Looks for sizes that are slower than the sizes around them, in products and in functions. ISA=list
 # of ISA targets; the default is the best.
@@ -323,4 +328,4 @@ $(EXAMPLES) $(BENCH): %: %.program.o $(LIBRARY)
 
 .PHONY: help run test gpu-check unit unit-quiet isa test-long matrix fuzz fuzz-replay check \
 	header docs bench bench-budgets bench-flags bench-jit bench-accuracy bench-before bench-cpu \
-	bench-sweep bench-fork-join bench-heap examples install format clean
+	bench-sweep bench-misses bench-fork-join bench-heap examples install format clean
