@@ -645,7 +645,8 @@ typedef struct dvt_cpu_info {
 } dvt_cpu_info;
 
 /* Fills *out. The processor reports its caches; DEVTENSOR_CPU_CACHES replaces them. The rule that
-   makes blocks of them is in src/3_cpu/cpu_gemm_blocks.c. Waits: no. Errors: NULL_ARGUMENT. */
+   makes blocks of them is in src/3_cpu/cpu_gemm_blocks.c. Waits: no. Owns: the library owns isa,
+   which is constant. Errors: NULL_ARGUMENT. */
 DVT_API dvt_status dvt_cpu_query(dvt_cpu_info *out);
 /* Returns the seconds of a monotonic clock, for measuring; use differences. */
 DVT_API double dvt_seconds(void);
@@ -3586,9 +3587,8 @@ DVTI_FN bool dvti_caches_parse(const char *text, dvti_caches *out) {
 			associative = dvti_parse_bytes(slash + 1);
 		}
 		bytes = dvti_parse_bytes(part);
-		if (bytes == 0 && i == 2)
-			break;
-		if (!dvti_data_cache_set(&caches.level[i], bytes, associative, 64, 1))
+		if (!(bytes == 0 && i == 2) && /* no L3 */
+			!dvti_data_cache_set(&caches.level[i], bytes, associative, 64, 1))
 			return false;
 		text += length;
 		if (!*text)
@@ -11322,6 +11322,7 @@ DVTI_SIMD_FAMILIES(DVTI_SIMD_PLAIN_OF)
 
 /* The depth of one call of a kernel, whose table of B's rows is on the stack. */
 #define DVTI_MM_DEPTH 512
+#define DVTI_MM_MOST_DEPTH 1024 /* of a step of a planned product, whose table is there too */
 /* A smaller depth does not pay for packing. Nor do fewer rows, if panels of B are read from L2 in
    any case. */
 #define DVTI_MM_FEW_ROWS 256
@@ -15313,7 +15314,6 @@ DVTI_FN void dvti_gemm_pack_b(const dvti_gemm *plan, uint64_t *b, int64_t cols, 
 #line 17 "src/3_cpu/cpu_matmul.c"
 #endif
 
-#define DVTI_MM_MOST_DEPTH 1024 /* of a step */
 /* The depth at which a float still holds the sums of bytes: products of at most 255 * 128 with a
    signed factor, else of 255 * 255. */
 #define DVTI_MM_SIGNED_DEPTH 512
@@ -20463,7 +20463,6 @@ DVTI_FN const dvti_backend_kind *dvti_cpu_kind(void) {
 #endif
 
 #define DVTI_LEAST_DEPTH 256
-#define DVTI_MOST_DEPTH 1024 /* cpu_matmul.c has a table of B's rows on the stack */
 #define DVTI_MOST_ROWS 192
 #define DVTI_LEAST_COLS 256
 #define DVTI_MOST_COLS 1024 /* more columns gain nothing */
@@ -20483,12 +20482,12 @@ DVTI_FN dvti_gemm_blocks dvti_gemm_blocks_of(const dvti_caches *caches, int64_t 
 	int64_t panel, left;
 	blocks.l1 = *l1;
 	blocks.l2 = *l2;
-	blocks.depth = dvti_within(panel_ways * way1 / (width * size), 16, 0, DVTI_MOST_DEPTH);
+	blocks.depth = dvti_within(panel_ways * way1 / (width * size), 16, 0, DVTI_MM_MOST_DEPTH);
 	blocks.in_l1 = blocks.depth >= DVTI_LEAST_DEPTH;
 	if (!blocks.in_l1)
 		blocks.depth = dvti_within(
 			DVTI_MIN(l2->bytes / 4 / (width * size), l1->bytes / 4 * 3 / (tile_rows * size)), 16,
-			64, DVTI_MOST_DEPTH);
+			64, DVTI_MM_MOST_DEPTH);
 	panel = blocks.depth * width * size;
 	left = (l2->ways - (panel + way2 - 1) / way2) / 2;
 	blocks.rows = dvti_within(DVTI_MAX(left, 1) * way2 / (blocks.depth * size), 2 * tile_rows,
@@ -20590,7 +20589,6 @@ DVTI_FN void dvti_cpu_notes(dvti_text *text) {
 }
 
 #undef DVTI_LEAST_DEPTH
-#undef DVTI_MOST_DEPTH
 #undef DVTI_MOST_ROWS
 #undef DVTI_LEAST_COLS
 #undef DVTI_MOST_COLS

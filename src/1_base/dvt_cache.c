@@ -49,9 +49,8 @@ DVTI_FN bool dvti_caches_parse(const char *text, dvti_caches *out) {
             associative = dvti_parse_bytes(slash + 1);
         }
         bytes = dvti_parse_bytes(part);
-        if (bytes == 0 && i == 2)
-            break;
-        if (!dvti_data_cache_set(&caches.level[i], bytes, associative, 64, 1))
+        if (!(bytes == 0 && i == 2) && /* no L3 */
+            !dvti_data_cache_set(&caches.level[i], bytes, associative, 64, 1))
             return false;
         text += length;
         if (!*text)

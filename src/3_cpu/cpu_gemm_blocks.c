@@ -21,7 +21,6 @@
 #include "3_cpu/cpu_matmul.h"
 
 #define DVTI_LEAST_DEPTH 256
-#define DVTI_MOST_DEPTH 1024 /* cpu_matmul.c has a table of B's rows on the stack */
 #define DVTI_MOST_ROWS 192
 #define DVTI_LEAST_COLS 256
 #define DVTI_MOST_COLS 1024 /* more columns gain nothing */
@@ -41,12 +40,12 @@ DVTI_FN dvti_gemm_blocks dvti_gemm_blocks_of(const dvti_caches *caches, int64_t 
     int64_t panel, left;
     blocks.l1 = *l1;
     blocks.l2 = *l2;
-    blocks.depth = dvti_within(panel_ways * way1 / (width * size), 16, 0, DVTI_MOST_DEPTH);
+    blocks.depth = dvti_within(panel_ways * way1 / (width * size), 16, 0, DVTI_MM_MOST_DEPTH);
     blocks.in_l1 = blocks.depth >= DVTI_LEAST_DEPTH;
     if (!blocks.in_l1)
         blocks.depth = dvti_within(
             DVTI_MIN(l2->bytes / 4 / (width * size), l1->bytes / 4 * 3 / (tile_rows * size)), 16,
-            64, DVTI_MOST_DEPTH);
+            64, DVTI_MM_MOST_DEPTH);
     panel = blocks.depth * width * size;
     left = (l2->ways - (panel + way2 - 1) / way2) / 2;
     blocks.rows = dvti_within(DVTI_MAX(left, 1) * way2 / (blocks.depth * size), 2 * tile_rows,
@@ -148,7 +147,6 @@ DVTI_FN void dvti_cpu_notes(dvti_text *text) {
 }
 
 #undef DVTI_LEAST_DEPTH
-#undef DVTI_MOST_DEPTH
 #undef DVTI_MOST_ROWS
 #undef DVTI_LEAST_COLS
 #undef DVTI_MOST_COLS

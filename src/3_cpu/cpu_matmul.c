@@ -16,7 +16,6 @@
    in int64. */
 #include "3_cpu/cpu_matmul.h"
 
-#define DVTI_MM_MOST_DEPTH 1024 /* of a step */
 /* The depth at which a float still holds the sums of bytes: products of at most 255 * 128 with a
    signed factor, else of 255 * 255. */
 #define DVTI_MM_SIGNED_DEPTH 512

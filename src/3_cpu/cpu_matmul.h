@@ -6,6 +6,7 @@
 
 /* The depth of one call of a kernel, whose table of B's rows is on the stack. */
 #define DVTI_MM_DEPTH 512
+#define DVTI_MM_MOST_DEPTH 1024 /* of a step of a planned product, whose table is there too */
 /* A smaller depth does not pay for packing. Nor do fewer rows, if panels of B are read from L2 in
    any case. */
 #define DVTI_MM_FEW_ROWS 256

@@ -12,7 +12,8 @@ static int64_t random_below(int64_t n) {
 DVT_TEST(caches_are_read_from_text) {
     static const char *const wrong[] = {"",          "32K",        "32K/8",      "x,512K",
                                         "32K/0,1M",  "32K/7,512K", "1,512K",     "32K,512K,4M,8M",
-                                        "32K/8,,4M", "32K;512K",   "32K/8/8,1M", "32K,-1"};
+                                        "32K/8,,4M", "32K;512K",   "32K/8/8,1M", "32K,-1",
+                                        "32K,1M,0,5"};
     dvti_caches caches;
     size_t i;
     CHECK(dvti_caches_parse("48K/12,1M/16,32M", &caches));
@@ -189,5 +190,47 @@ DVT_TEST(blocks_fit_any_caches) {
         CHECK(blocks.cols >= 256 && blocks.cols <= 1024 && blocks.cols % 64 == 0);
         if (blocks.in_l1)
             CHECK(blocks.depth * (width + 6) * size <= caches.level[0].bytes);
+    }
+}
+
+/* ---- packing ---- */
+typedef struct packing {
+    int64_t n;
+    bool transposed_a, transposed_b, packs_a, packs_b;
+} packing;
+
+/* Square products with AVX2 on a Zen 3. Strides of powers of two meet in a few sets. */
+DVT_TEST(packing_depends_on_conflicts) {
+    static const packing known[] = {
+        {64, false, false, false, false}, {96, false, false, false, false},
+        {128, false, false, false, true}, {512, false, false, false, true},
+        {512, true, false, true, true},   {512, false, true, false, true},
+        {256, true, true, true, true},    {4096, false, false, true, true}};
+    dvti_caches caches;
+    dvti_simd simd;
+    dvti_simd_gemm by;
+    size_t i;
+    memset(&simd, 0, sizeof simd);
+    memset(&by, 0, sizeof by);
+    simd.tile_rows = 6;
+    by.width = 16;
+    CHECK(dvti_caches_parse("32K/8,512K/8,32M/16", &caches));
+    for (i = 0; i < sizeof known / sizeof known[0]; i++) {
+        const packing *t = &known[i];
+        const dvti_gemm_blocks blocks = dvti_gemm_blocks_of(&caches, 6, 16, sizeof(float));
+        dvti_mm p;
+        memset(&p, 0, sizeof p);
+        p.simd = &simd;
+        p.by = &by;
+        p.n = p.m = p.k = t->n;
+        p.size = sizeof(float);
+        p.a_row = t->transposed_a ? 1 : t->n;
+        p.a_k = t->transposed_a ? t->n : 1;
+        p.b_k = t->transposed_b ? 1 : t->n;
+        p.b_col = t->transposed_b ? t->n : 1;
+        dvt_test_check(dvti_mm_packs_a(&p, &blocks) == t->packs_a &&
+                           dvti_mm_packs_b(&p, &blocks) == t->packs_b,
+                       __FILE__, __LINE__, "%lld: packs A %d, B %d", (long long)t->n,
+                       dvti_mm_packs_a(&p, &blocks), dvti_mm_packs_b(&p, &blocks));
     }
 }
