@@ -2,10 +2,11 @@
 
     sweep.py products|functions --program PROGRAM --out DIRECTORY [--isa TARGET]... [--seconds N]
 
-products: float32 products of n x n x n with all transpositions, one thread. functions: elementwise
-operations over 1 to 1e8 elements, one and two threads. Writes sweep-KIND-PROCESSOR.csv and .svg,
-and prints the holes: sizes below LEAST of the median of their neighbors, measured three times more
-before they are reported.
+products: float32 products of n x n x n for all n to 1100, with all transpositions, one thread.
+functions: elementwise operations over 1 to 1e8 elements, one and two threads. Writes
+sweep-KIND-PROCESSOR.csv and .svg, and prints the holes: sizes below LEAST of the median of their
+neighbors, and functions that two threads compute below SHARED of the speed of one. Both are
+measured three times more before they are reported.
 """
 import argparse
 import csv
@@ -20,20 +21,11 @@ from participants import Participant
 from processor import this_processor
 
 LEAST = 0.85
+SHARED = 0.95
+LARGEST = 1100  # rows of a product
 NEIGHBORS = 4  # on each side
 OPS = ("add", "relu", "sqrt", "exp", "log", "tanh", "sin", "sigmoid", "erf", "gelu")
 COLORS = "#27a", "#c64", "#2a7", "#a3a", "#777"
-
-
-def product_sizes():
-    """Returns every size to 64, then a growing step, with powers of 2 and their neighbors."""
-    sizes, n = set(range(1, 65)), 64
-    while n < 1100:
-        n += max(8, n // 16 // 8 * 8)
-        sizes.add(min(n, 1100))
-    for base in (64, 96, 128, 192, 256, 384, 512, 768, 1024):
-        sizes.update(base + d for d in (-16, -1, 0, 1, 16))
-    return sorted(sizes)
 
 
 def function_sizes():
@@ -43,11 +35,15 @@ def function_sizes():
 
 
 class Point:
-    """One case of one program: title of its curve, size, work of a call, best speed."""
+    """One case of one program: title of its curve, size, work of a call, best speed.
 
-    def __init__(self, key, size, work, command):
+    hole: the speed over that of the neighbors, alone: over that of one thread; None if not low.
+    """
+
+    def __init__(self, key, size, work, command, threads):
         self.key, self.size, self.work, self.command = key, size, work, command
-        self.speed, self.hole = 0.0, None
+        self.threads = threads
+        self.speed, self.hole, self.alone = 0.0, None, None
 
     def measure(self, program, seconds):
         """Keeps the best speed of the samples: other processes only make it slower."""
@@ -62,9 +58,9 @@ class Point:
 
 def product_points():
     for ta, tb in ((0, 0), (1, 0), (0, 1), (1, 1)):
-        for n in product_sizes():
-            yield 1, Point("NT"[ta] + "NT"[tb], n, 2e-9 * n**3,
-                           f"case mm m={n} n={n} k={n} ta={ta} tb={tb}")
+        for n in range(1, LARGEST + 1):
+            yield Point("NT"[ta] + "NT"[tb], n, 2e-9 * n**3,
+                        f"case mm m={n} n={n} k={n} ta={ta} tb={tb}", 1)
 
 
 def function_points():
@@ -72,7 +68,7 @@ def function_points():
         for op in OPS:
             for n in function_sizes():
                 title = f"{op}, {threads} thread{'s' * (threads > 1)}"
-                yield threads, Point(title, n, n * 1e-9, f"case {op} n={n}")
+                yield Point(title, n, n * 1e-9, f"case {op} n={n}", threads)
 
 
 KINDS = {"products": (product_points, "GFLOP/s"), "functions": (function_points, "Gelement/s")}
@@ -91,31 +87,34 @@ def expected_speed(curve, i):
     return math.exp(statistics.median(found)) if found else None
 
 
-def find_holes(curve):
-    """Sets `hole`, the speed over that of the neighbors, where it is below LEAST."""
-    for i, point in enumerate(curve):
-        wanted = expected_speed(curve, i)
-        over = point.speed / wanted if wanted else 1
-        point.hole = over if over < LEAST else None
+def find_holes(curves):
+    """Sets `hole` and `alone` of the points, and returns those that have one of them."""
+    for curve in curves.values():
+        for i, point in enumerate(curve):
+            wanted = expected_speed(curve, i)
+            over = point.speed / wanted if wanted else 1
+            point.hole = over if over < LEAST else None
+    one = {p.command: p.speed for c in curves.values() for p in c if p.threads == 1}
+    points = [p for curve in curves.values() for p in curve]
+    for point in points:
+        over = point.speed / one.get(point.command, point.speed)
+        point.alone = over if over < SHARED else None
+    return [p for p in points if p.hole or p.alone]
 
 
 def sweep(points, programs, seconds):
     """Returns {key: [Point]}; seconds: for all points, including the second look at holes."""
     points = list(points)
     curves, begin = {}, time.perf_counter()
-    for k, (threads, point) in enumerate(points):
+    for k, point in enumerate(points):
         left = 0.8 * seconds - (time.perf_counter() - begin)
-        point.measure(programs[threads], min(0.05, max(1e-3, left / (len(points) - k) / 2)))
+        point.measure(programs[point.threads], min(0.05, max(1e-3, left / (len(points) - k) / 2)))
         curves.setdefault(point.key, []).append(point)
-    threads_of = {id(point): threads for threads, point in points}
     for _ in range(3):
-        for curve in curves.values():
-            find_holes(curve)
-        for point in (p for curve in curves.values() for p in curve if p.hole):
+        for point in find_holes(curves):
             if time.perf_counter() - begin < seconds:
-                point.measure(programs[threads_of[id(point)]], 0.05)
-    for curve in curves.values():
-        find_holes(curve)
+                point.measure(programs[point.threads], 0.05)
+    find_holes(curves)
     return curves
 
 
@@ -132,7 +131,8 @@ def plot(path, title, unit, found):
     for color, isa in zip(COLORS, found):
         out.append(f'<text x="{x}" y="38" fill="{color}">{escape(isa)}</text>')
         x += text_width(isa) + 16
-    out.append(f'<text x="{x}" y="38">circles: below {LEAST} of the neighbors</text>')
+    out.append(f'<text x="{x}" y="38">circles: below {LEAST} of the neighbors, or below {SHARED} '
+               'of one thread</text>')
     for key in dict.fromkeys(k for curves in found.values() for k in curves):
         top = max(p.speed for curves in found.values() for p in curves.get(key, []))
         bottom = y + 16 + height
@@ -150,7 +150,7 @@ def plot(path, title, unit, found):
             out.append(f'<polyline fill="none" stroke="{color}" points="' +
                        " ".join(f"{a},{b}" for a, b, _ in places) + '"/>')
             out += [f'<circle cx="{a}" cy="{b}" r="4" fill="none" stroke="#c00"/>'
-                    for a, b, p in places if p.hole]
+                    for a, b, p in places if p.hole or p.alone]
         y = bottom + 34
     with open(path, "w", encoding="utf-8") as file:
         file.write(f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{y}" '
@@ -163,11 +163,13 @@ def plot(path, title, unit, found):
 def write(stem, unit, found):
     with open(stem + ".csv", "w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file, lineterminator="\n")
-        rows.writerow(["isa", "curve", "size", unit, "over neighbors if a hole"])
+        rows.writerow(["isa", "curve", "size", unit, "over neighbors if a hole",
+                       "over one thread if low"])
         for isa, curves in found.items():
             for curve in curves.values():
                 rows.writerows([isa, p.key, p.size, f"{p.speed:.4g}",
-                                f"{p.hole:.2f}" if p.hole else ""] for p in curve)
+                                f"{p.hole:.2f}" if p.hole else "",
+                                f"{p.alone:.2f}" if p.alone else ""] for p in curve)
 
 
 def main():
@@ -176,7 +178,7 @@ def main():
     parse.add_argument("--program", required=True)
     parse.add_argument("--out", required=True)
     parse.add_argument("--isa", nargs="*", default=[], help="ISA targets; default: the best")
-    parse.add_argument("--seconds", type=float, default=270, help="for all ISA targets together")
+    parse.add_argument("--seconds", type=float, default=420, help="for all ISA targets together")
     a = parse.parse_args()
     processor = this_processor(a.program)
     points, unit = KINDS[a.kind]
@@ -187,11 +189,13 @@ def main():
         found[isa] = sweep(points(), programs, a.seconds / len(targets))
         for one in programs.values():
             one.end()
-        holes = [p for curve in found[isa].values() for p in curve if p.hole]
-        print(f"{isa}: {len(holes)} of {sum(map(len, found[isa].values()))} sizes are holes")
-        for p in holes:
-            print(f"  {p.key} {p.size:,}: {p.speed:.3g} {unit}, {p.hole:.2f} of its neighbors",
-                  flush=True)
+        low = find_holes(found[isa])
+        print(f"{isa}: {sum(1 for p in low if p.hole)} of {sum(map(len, found[isa].values()))} "
+              f"sizes are holes, {sum(1 for p in low if p.alone)} slower than one thread")
+        for p in low:
+            print(f"  {p.key} {p.size:,}: {p.speed:.3g} {unit}" +
+                  (f", {p.hole:.2f} of its neighbors" if p.hole else "") +
+                  (f", {p.alone:.2f} of one thread" if p.alone else ""), flush=True)
     os.makedirs(a.out, exist_ok=True)
     stem = os.path.join(a.out, f"sweep-{a.kind}-{processor.kind}")
     write(stem, unit, found)
