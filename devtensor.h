@@ -11172,6 +11172,23 @@ typedef struct dvti_simd_scan {
 	void (*store_sums)(void *dst, dvt_dtype dtype, int64_t n, const double *from, double before);
 } dvti_simd_scan;
 
+/* Sorts long rows of float32 and int32 as keys: int32 in the elements' order. All members are NULL
+   on ISA targets without it. */
+#define DVTI_SORT_LEAF 256 /* see sort_row */
+
+typedef struct dvti_simd_quick {
+	/* Converts n elements to keys. Returns false if floats contain NaN or -0; then key has undefined
+       contents. */
+	bool (*keys)(const int32_t *x, int64_t n, bool floats, bool descending, int32_t *key);
+	/* Moves the smaller of n >= DVTI_SORT_LEAF keys before the others. Returns how many they are:
+       above 0, and n only if all keys are equal. */
+	int64_t (*cut)(int32_t *key, int64_t n);
+	/* Sorts n keys. lanes: scratch for 16 * DVTI_SORT_LEAF keys. */
+	void (*sort)(int32_t *key, int64_t n, int32_t *lanes);
+	/* Converts keys back to elements. */
+	void (*elements)(const int32_t *key, int64_t n, bool floats, bool descending, int32_t *x);
+} dvti_simd_quick;
+
 typedef struct dvti_simd_order {
 	/* Returns a bound that at least k elements reach, and mostly not many more; NaN if none was
        found. Looks only at whole vectors of the n elements. */
@@ -11194,6 +11211,7 @@ typedef struct dvti_simd_order {
        of equal elements wins. Returns false if there is NaN or -0. */
 	bool (*best_of_columns)(const float *x, int64_t n, int32_t number, int64_t k, bool below,
 							float *value, int32_t *at);
+	dvti_simd_quick quick;
 } dvti_simd_order;
 
 typedef struct dvti_simd_optimizer {
@@ -16336,6 +16354,9 @@ static void dvti_update_elements(void *user, int64_t begin, int64_t end) {
 #undef DVTI_REG_F
 #undef DVTI_REG_D
 #undef DVTI_HAS_SCALEF
+#undef DVTI_SPLIT_ORDERS
+#undef DVTI_SPLIT_SPACE
+#undef DVTI_QUICK_TABLE
 #undef DVTI_REG1
 #undef DVTI_REG2
 #undef DVTI_REG3
@@ -17250,6 +17271,9 @@ DVTI_FN void dvti_normal_pair(uint32_t first, uint32_t second, const dvti_launch
 #undef DVTI_REG_F
 #undef DVTI_REG_D
 #undef DVTI_HAS_SCALEF
+#undef DVTI_SPLIT_ORDERS
+#undef DVTI_SPLIT_SPACE
+#undef DVTI_QUICK_TABLE
 #undef DVTI_REG1
 #undef DVTI_REG2
 #undef DVTI_REG3
@@ -19304,31 +19328,24 @@ DVTI_FN void dvti_cpu_layer_norm(const dvti_launch *launch) {
 #undef DVTI_SOFTMAX_TILE
 /* ==== end cpu_softmax.c ==== */
 /* ==== begin src/3_cpu/cpu_sort.c ==== */
-/* Sorts rows, stable. Elements become unsigned keys in the elements' order. A radix sort, least
-   significant digit first, moves keys, or keys with positions. Digits have 11 bits where that saves
-   passes, and 8 where rows are too short to fill as many counters.
+/* Sorts rows, stable.
 
      float32, int32, sort, up to 4096      16 rows at a time, each in a lane of the ISA target's
                                            vectors, where there is neither NaN nor -0
+     float32, int32, sort, longer          quicksort of int32 keys, where the ISA target has it and
+                                           there is neither NaN nor -0; threads share a long row
      float32, int32, argsort, up to 256    counts the elements before each
-     others                                radix sort; up to 40 elements insertion sort
-
-   Keys: all NaN are the largest, -0 and +0 are one key, and equal keys keep the order of their
-   positions. A row that has neither NaN nor -0 gives its elements back from the keys alone. Any
-   other row is sorted by position and gathered.
-   Source of the float keys: Herf, "Radix Tricks", 2001. */
+     others                                radix sort (cpu_sort_radix.c) */
+/* ==== begin src/3_cpu/cpu_sort.h ==== */
+/* The interface between the files of sorts. */
 #ifdef DEVTENSOR_LINES
-#line 14 "src/3_cpu/cpu_sort.c"
+#line 1 "src/3_cpu/cpu_sort.h"
 #endif
-
-#define DVTI_SORT_INSERT 40        /* elements up to which insertion is faster */
-#define DVTI_SORT_LONG 8192        /* from here on digits have 11 bits */
-#define DVTI_SORT_TASK 4096        /* elements of rows that a thread takes at once */
-#define DVTI_SORT_AHEAD 256        /* elements of rows of which the next ones are fetched ahead */
-#define DVTI_SORT_INTERLEAVED 4096 /* elements of the longest rows that are sorted side by side */
-#define DVTI_SORT_RANKED 256       /* elements of rows whose places are counted */
-#define DVTI_SORT_COST 130.        /* per element, in multiply-adds (dvti_task_areas) */
-#define DVTI_SORT_INTERLEAVED_COST 20.
+#ifndef DVTI_CPU_SORT_H
+#define DVTI_CPU_SORT_H
+#ifdef DEVTENSOR_LINES
+#line 4 "src/3_cpu/cpu_sort.h"
+#endif
 
 /* Contents of launch->plan. */
 typedef struct dvti_sort_plan {
@@ -19337,9 +19354,331 @@ typedef struct dvti_sort_plan {
 	int64_t rows, n, k, group, tasks; /* k: results of a row; group: rows of a task */
 	int64_t area_bytes, areas;        /* areas: tasks that run at once at most */
 	bool interleaved; /* rows of float32 or int32, 16 side by side where an ISA target computes */
+	bool quick;       /* quicksort; the task's area begins with DVTI_SORT_LANES bytes for it */
+	bool shared;      /* threads share each row */
 	int bits;         /* of a key */
 	bool wide;        /* keys of 64 bits, or numbers of more than 32 */
 } dvti_sort_plan;
+
+/* Sort one row by radix. area: 16 bytes for each element, 32 if the plan is `wide`. Implemented in
+   cpu_sort_radix.c. */
+DVTI_FN void dvti_sort_narrow(const dvti_sort_plan *plan, const void *src, void *dst, void *area);
+DVTI_FN void dvti_sort_wide(const dvti_sort_plan *plan, const void *src, void *dst, void *area);
+
+#endif
+/* ==== end cpu_sort.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 9 "src/3_cpu/cpu_sort.c"
+#endif
+
+#define DVTI_SORT_TASK 4096        /* elements of rows that a thread takes at once */
+#define DVTI_SORT_AHEAD 256        /* elements of rows of which the next ones are fetched ahead */
+#define DVTI_SORT_INTERLEAVED 4096 /* elements of the longest rows that are sorted side by side */
+#define DVTI_SORT_RANKED 256       /* elements of rows whose places are counted */
+#define DVTI_SORT_QUICK 512        /* elements from which on quicksort is faster than radix sort */
+#define DVTI_SORT_SHARED 65536     /* elements of a row that threads share */
+#define DVTI_SORT_PARTS 64         /* parts of a shared row at most */
+#define DVTI_SORT_LANES (16 * DVTI_SORT_LEAF * (int64_t)sizeof(int32_t))
+#define DVTI_SORT_COST 130. /* per element, in multiply-adds (dvti_task_areas) */
+#define DVTI_SORT_QUICK_COST 40.
+#define DVTI_SORT_INTERLEAVED_COST 20.
+
+/* ---- 16 rows side by side, each in a lane ---- */
+DVTI_FN void dvti_rows_to_lanes(const dvti_simd *simd, const float *rows, int64_t step,
+								int64_t count, int64_t columns, float *lanes) {
+	float block[256];
+	int64_t k;
+	if (columns == 16 && count == 16) {
+		simd->transpose(rows, step, lanes, 16);
+		return;
+	}
+	for (k = 0; k < 16; k++)
+		memcpy(block + 16 * k, rows + DVTI_MIN(k, count - 1) * step,
+			   (size_t)columns * sizeof *rows);
+	simd->transpose(block, 16, block, 16);
+	memcpy(lanes, block, (size_t)(16 * columns) * sizeof *lanes);
+}
+
+/* Returns where the 16 columns after those from `at` on begin. The last block overlaps the one
+   before it, since a whole block takes less time than a partial one. */
+static int64_t dvti_sort_next(int64_t at, int64_t n) {
+	return at + 16 < n && at + 32 > n ? n - 16 : at + 16;
+}
+
+static void dvti_sort_from_lanes(const dvti_simd *simd, const float *lanes, int64_t count,
+								 int64_t n, float *rows) {
+	float block[256];
+	int64_t at, next, k;
+	for (at = 0; at < n; at = next) {
+		const int64_t m = DVTI_MIN(n - at, 16);
+		next = dvti_sort_next(at, n);
+		if (m == 16 && count == 16) {
+			simd->transpose(lanes + 16 * at, 16, rows + at, n);
+			continue;
+		}
+		memcpy(block, lanes + 16 * at, (size_t)(16 * m) * sizeof *lanes);
+		simd->transpose(block, 16, block, 16);
+		for (k = 0; k < count; k++)
+			memcpy(rows + k * n + at, block + 16 * k, (size_t)m * sizeof *rows);
+	}
+}
+
+/* Prefetches short rows: no processor does for 16 streams, and the rows of a large array would wait
+   for memory longer than their sort takes. */
+static void dvti_sort_ahead(const float *p, int64_t n) {
+	int64_t i;
+	for (i = 0; i < n && n <= 16 * DVTI_SORT_AHEAD; i += 16)
+		DVTI_PREFETCH(p + i);
+}
+
+/* Sorts rows first .. first + count - 1, at most 16. Returns false where it does not: a few rows
+   take as long as 16. */
+static bool dvti_sort_interleaved(const dvti_sort_plan *plan, int64_t first, int64_t count,
+								  float *area) {
+	const dvti_simd *simd = plan->simd;
+	const float *from = (const float *)plan->launch->in[0].data + first * plan->n;
+	float *to = (float *)plan->launch->out[0].data + first * plan->n;
+	int64_t n = plan->n, at;
+	if (!plan->interleaved || !simd || count < (n <= 1024 ? 4 : 8))
+		return false;
+	for (at = 0; at < n; at = dvti_sort_next(at, n))
+		dvti_rows_to_lanes(simd, from + at, n, count, DVTI_MIN(n - at, 16), area + 16 * at);
+	dvti_sort_ahead(from + count * n, DVTI_MIN(plan->rows - first - count, 16) * n);
+	dvti_sort_ahead(to, count * n);
+	if (!dvti_simd_order_of(simd)->sort_columns(area, n, plan->launch->in[0].dtype == DVT_F32,
+												plan->launch->i[0] != 0))
+		return false;
+	dvti_sort_from_lanes(simd, area, count, n, to);
+	return true;
+}
+
+/* Writes the positions of a short row in order. Elements with the same count before them are equal,
+   and the first of them comes first. */
+static bool dvti_sort_ranked(const dvti_sort_plan *plan, const void *src, int64_t *dst) {
+	const dvti_simd *simd = plan->simd;
+	const dvt_dtype dtype = plan->launch->in[0].dtype;
+	const int64_t n = plan->n;
+	int32_t key[DVTI_SORT_RANKED + 64], rank[DVTI_SORT_RANKED + 64], next[DVTI_SORT_RANKED];
+	int64_t i;
+	if (!simd || plan->launch->op != DVTI_OP_argsort || plan->k < n || n > DVTI_SORT_RANKED ||
+		(dtype != DVT_F32 && dtype != DVT_I32))
+		return false;
+	dvti_simd_order_of(simd)->ranks((const int32_t *)src, n, dtype == DVT_F32,
+									plan->launch->i[0] != 0, key, rank);
+	for (i = 0; i < n; i++)
+		next[i] = (int32_t)i;
+	for (i = 0; i < n; i++)
+		dst[next[rank[i]]++] = i;
+	return true;
+}
+
+/* ---- quicksort ---- */
+/* A row that threads share: begin[k] is where part k begins. */
+typedef struct dvti_sort_row {
+	const dvti_sort_plan *plan;
+	const dvti_simd_quick *quick;
+	const int32_t *src;
+	int32_t *dst, *key;
+	char *lanes; /* DVTI_SORT_LANES bytes for each thread */
+	bool floats, descending;
+	dvti_atomic special; /* 1: there is NaN or -0 */
+	int64_t begin[DVTI_SORT_PARTS + 1];
+} dvti_sort_row;
+
+static dvti_sort_row dvti_sort_row_of(const dvti_sort_plan *plan, const void *src, void *dst,
+									  void *area, int64_t threads) {
+	dvti_sort_row row;
+	row.plan = plan;
+	row.quick = &dvti_simd_order_of(plan->simd)->quick;
+	row.src = (const int32_t *)src;
+	row.dst = (int32_t *)dst;
+	row.lanes = (char *)area;
+	row.key = (int32_t *)(void *)(row.lanes + threads * DVTI_SORT_LANES);
+	row.floats = plan->launch->in[0].dtype == DVT_F32;
+	row.descending = plan->launch->i[0] != 0;
+	row.special = 0;
+	return row;
+}
+
+/* Returns false if there is NaN or -0. */
+static bool dvti_sort_quick(const dvti_sort_plan *plan, const void *src, void *dst, void *area) {
+	const dvti_sort_row row = dvti_sort_row_of(plan, src, dst, area, 1);
+	if (!row.quick->keys(row.src, plan->n, row.floats, row.descending, row.key))
+		return false;
+	row.quick->sort(row.key, plan->n, (int32_t *)(void *)row.lanes);
+	row.quick->elements(row.key, plan->n, row.floats, row.descending, row.dst);
+	return true;
+}
+
+static void dvti_sort_shared_keys(void *user, int64_t begin, int64_t end) {
+	dvti_sort_row *row = (dvti_sort_row *)user;
+	if (!row->quick->keys(row->src + begin, end - begin, row->floats, row->descending,
+						  row->key + begin))
+		dvti_atomic_store(&row->special, 1);
+}
+
+static void dvti_sort_shared_parts(void *user, int64_t begin, int64_t end, int thread) {
+	const dvti_sort_row *row = (const dvti_sort_row *)user;
+	for (; begin < end; begin++) {
+		const int64_t at = row->begin[begin], n = row->begin[begin + 1] - at;
+		row->quick->sort(row->key + at, n,
+						 (int32_t *)(void *)(row->lanes + thread * DVTI_SORT_LANES));
+		row->quick->elements(row->key + at, n, row->floats, row->descending, row->dst + at);
+	}
+}
+
+/* Cuts the largest part until there are `most`, or it is small. Returns their number. */
+static int dvti_sort_cut(dvti_sort_row *row, int64_t n, int most) {
+	int count = 1, k, at;
+	row->begin[0] = 0;
+	row->begin[1] = n;
+	while (count < most) {
+		int64_t first, size;
+		for (k = 1, at = 0; k < count; k++)
+			if (row->begin[k + 1] - row->begin[k] > row->begin[at + 1] - row->begin[at])
+				at = k;
+		size = row->begin[at + 1] - row->begin[at];
+		if (size < DVTI_SORT_SHARED / 8)
+			break;
+		first = row->quick->cut(row->key + row->begin[at], size);
+		if (first == size)
+			break;
+		for (k = count++; k > at; k--)
+			row->begin[k + 1] = row->begin[k];
+		row->begin[at + 1] = row->begin[at] + first;
+	}
+	return count;
+}
+
+/* Sorts a row with all threads. */
+static void dvti_sort_shared(const dvti_sort_plan *plan, int64_t number) {
+	const int threads = (int)plan->areas;
+	const int32_t *src = (const int32_t *)plan->launch->in[0].data + number * plan->n;
+	int32_t *dst = (int32_t *)plan->launch->out[0].data + number * plan->n;
+	dvti_sort_row row = dvti_sort_row_of(plan, src, dst, plan->launch->workspace, threads);
+	int count;
+	dvti_parallel_for(plan->n, 0.2, dvti_sort_shared_keys, &row);
+	if (dvti_atomic_load(&row.special)) {
+		dvti_sort_narrow(plan, src, dst, row.key);
+		return;
+	}
+	count = dvti_sort_cut(&row, plan->n, DVTI_MIN(4 * threads, DVTI_SORT_PARTS));
+	dvti_parallel_parts(count, 3 * (double)plan->n / count, threads, dvti_sort_shared_parts, &row);
+}
+
+/* ---- tasks ---- */
+static void dvti_sort_one(const dvti_sort_plan *plan, int64_t row, void *area) {
+	const dvti_view *in = &plan->launch->in[0], *out = &plan->launch->out[0];
+	const void *src = (const char *)in->data + row * plan->n * dvt_dtype_size(in->dtype);
+	void *dst = (char *)out->data + row * plan->k * dvt_dtype_size(out->dtype);
+	if (plan->wide)
+		dvti_sort_wide(plan, src, dst, area);
+	else if ((!plan->quick || !dvti_sort_quick(plan, src, dst, area)) &&
+			 !dvti_sort_ranked(plan, src, (int64_t *)dst))
+		dvti_sort_narrow(plan, src, dst, area);
+}
+
+static void dvti_sort_task(void *user, int64_t task, void *area) {
+	const dvti_sort_plan *plan = (const dvti_sort_plan *)user;
+	int64_t first = task * plan->group, end = DVTI_MIN(plan->rows, first + plan->group), row;
+	for (; first < end; first += 16) {
+		const int64_t count = DVTI_MIN(end - first, 16);
+		if (!dvti_sort_interleaved(plan, first, count, (float *)area))
+			for (row = first; row < first + count; row++)
+				dvti_sort_one(plan, row, area);
+	}
+}
+
+/* ---- the kernel ---- */
+static double dvti_sort_cost(const dvti_sort_plan *plan) {
+	return (double)(plan->rows * plan->n) * (plan->interleaved ? DVTI_SORT_INTERLEAVED_COST
+											 : plan->quick     ? DVTI_SORT_QUICK_COST
+															   : DVTI_SORT_COST);
+}
+
+DVTI_PLAN_FITS(dvti_sort_plan)
+
+DVTI_FN int64_t dvti_sort_plan_of(dvti_launch *launch, int threads) {
+	dvti_sort_plan *plan = (dvti_sort_plan *)(void *)&launch->plan;
+	const dvt_dtype dtype = launch->in[0].dtype;
+	const int64_t size = dvt_dtype_size(dtype);
+	const int64_t rows = launch->in[0].dim[0], n = launch->in[0].dim[1];
+	const dvti_simd *simd = dvti_simd_now();
+	const bool words = launch->op == DVTI_OP_sort && (dtype == DVT_F32 || dtype == DVT_I32);
+	const bool interleaved = words && rows >= 4 && n > 1 && n <= DVTI_SORT_INTERLEAVED;
+	const bool wide = size == 8 || n > UINT32_MAX;
+	int64_t group = DVTI_MAX(DVTI_SORT_TASK / n, 1), bytes = (n * (wide ? 32 : 16) + 63) / 64 * 64;
+	plan->simd = simd;
+	plan->rows = rows;
+	plan->n = n;
+	plan->k = launch->out[0].dim[1];
+	plan->interleaved = interleaved;
+	plan->quick =
+		words && !wide && n >= DVTI_SORT_QUICK && simd && dvti_simd_order_of(simd)->quick.sort;
+	plan->bits = dtype == DVT_BOOL ? 1 : 8 * (int)size;
+	plan->wide = wide;
+	if (interleaved) {
+		int64_t lanes = 1024;
+		group = (group + 15) / 16 * 16;
+		while (lanes < 64 * n)
+			lanes *= 2;
+		bytes = DVTI_MAX(bytes, lanes);
+	}
+	if (plan->quick)
+		bytes += DVTI_SORT_LANES;
+	plan->group = group;
+	plan->tasks = (rows - 1) / group + 1;
+	plan->area_bytes = bytes;
+	threads = dvti_cpu_threads(threads);
+	plan->areas = dvti_task_areas(plan->tasks, dvti_sort_cost(plan), threads);
+	plan->shared = plan->quick && n >= DVTI_SORT_SHARED && plan->tasks < threads;
+	if (plan->shared) {
+		plan->areas = threads;
+		return bytes + (threads - 1) * DVTI_SORT_LANES;
+	}
+	return plan->areas * bytes;
+}
+
+DVTI_FN void dvti_cpu_sort(const dvti_launch *launch) {
+	dvti_sort_plan *plan = (dvti_sort_plan *)dvti_cpu_plan_at(launch);
+	int64_t row;
+	plan->launch = launch;
+	if (!plan->shared) {
+		dvti_run_tasks(plan->tasks, dvti_sort_cost(plan), launch->workspace, plan->areas,
+					   plan->area_bytes, dvti_sort_task, plan);
+		return;
+	}
+	for (row = 0; row < plan->rows; row++)
+		dvti_sort_shared(plan, row);
+}
+
+#undef DVTI_SORT_TASK
+#undef DVTI_SORT_AHEAD
+#undef DVTI_SORT_INTERLEAVED
+#undef DVTI_SORT_RANKED
+#undef DVTI_SORT_QUICK
+#undef DVTI_SORT_SHARED
+#undef DVTI_SORT_PARTS
+#undef DVTI_SORT_LANES
+#undef DVTI_SORT_COST
+#undef DVTI_SORT_QUICK_COST
+#undef DVTI_SORT_INTERLEAVED_COST
+/* ==== end cpu_sort.c ==== */
+/* ==== begin src/3_cpu/cpu_sort_radix.c ==== */
+/* Radix sort, least significant digit first, of unsigned keys in the elements' order, or of keys with
+   positions. Digits have 11 bits where that saves passes, and 8 where rows are too short to fill as
+   many counters.
+
+   Keys: all NaN are the largest, -0 and +0 are one key, and equal keys keep the order of their
+   positions. A row that has neither NaN nor -0 gives its elements back from the keys alone. Any
+   other row is sorted by position and gathered.
+   Source of the float keys: Herf, "Radix Tricks", 2001. */
+#ifdef DEVTENSOR_LINES
+#line 9 "src/3_cpu/cpu_sort_radix.c"
+#endif
+
+#define DVTI_SORT_INSERT 40 /* elements up to which insertion is faster */
+#define DVTI_SORT_LONG 8192 /* from here on digits have 11 bits */
 
 /* ---- radix sort of x with scratch y; returns the buffer with the result ---- */
 #define DVTI_DEFINE_RADIX(name, T, KEY) \
@@ -19524,7 +19863,7 @@ static void dvti_sort_store(const dvti_sort_plan *plan, const void *src, int64_t
 		((int64_t *)dst)[i] = (int64_t)at;
 }
 
-static void dvti_sort_narrow(const dvti_sort_plan *plan, const void *src, void *dst, void *area) {
+DVTI_FN void dvti_sort_narrow(const dvti_sort_plan *plan, const void *src, void *dst, void *area) {
 	dvt_dtype dtype = plan->launch->in[0].dtype;
 	uint32_t *key = (uint32_t *)area + 2 * plan->n, flip = plan->launch->i[0] ? ~(uint32_t)0 : 0;
 	uint64_t *packed = (uint64_t *)area;
@@ -19542,7 +19881,7 @@ static void dvti_sort_narrow(const dvti_sort_plan *plan, const void *src, void *
 		dvti_sort_store(plan, src, i, packed[i] & 0xffffffffu, dst);
 }
 
-static void dvti_sort_wide(const dvti_sort_plan *plan, const void *src, void *dst, void *area) {
+DVTI_FN void dvti_sort_wide(const dvti_sort_plan *plan, const void *src, void *dst, void *area) {
 	dvt_dtype dtype = plan->launch->in[0].dtype;
 	uint64_t *key = (uint64_t *)area + 2 * plan->n, flip = plan->launch->i[0] ? ~(uint64_t)0 : 0;
 	dvti_sort_pair *pair = (dvti_sort_pair *)area;
@@ -19562,169 +19901,9 @@ static void dvti_sort_wide(const dvti_sort_plan *plan, const void *src, void *ds
 		dvti_sort_store(plan, src, i, pair[i].at, dst);
 }
 
-/* ---- 16 rows side by side, each in a lane ---- */
-DVTI_FN void dvti_rows_to_lanes(const dvti_simd *simd, const float *rows, int64_t step,
-								int64_t count, int64_t columns, float *lanes) {
-	float block[256];
-	int64_t k;
-	if (columns == 16 && count == 16) {
-		simd->transpose(rows, step, lanes, 16);
-		return;
-	}
-	for (k = 0; k < 16; k++)
-		memcpy(block + 16 * k, rows + DVTI_MIN(k, count - 1) * step,
-			   (size_t)columns * sizeof *rows);
-	simd->transpose(block, 16, block, 16);
-	memcpy(lanes, block, (size_t)(16 * columns) * sizeof *lanes);
-}
-
-/* Returns where the 16 columns after those from `at` on begin. The last block overlaps the one
-   before it, since a whole block takes less time than a partial one. */
-static int64_t dvti_sort_next(int64_t at, int64_t n) {
-	return at + 16 < n && at + 32 > n ? n - 16 : at + 16;
-}
-
-static void dvti_sort_from_lanes(const dvti_simd *simd, const float *lanes, int64_t count,
-								 int64_t n, float *rows) {
-	float block[256];
-	int64_t at, next, k;
-	for (at = 0; at < n; at = next) {
-		const int64_t m = DVTI_MIN(n - at, 16);
-		next = dvti_sort_next(at, n);
-		if (m == 16 && count == 16) {
-			simd->transpose(lanes + 16 * at, 16, rows + at, n);
-			continue;
-		}
-		memcpy(block, lanes + 16 * at, (size_t)(16 * m) * sizeof *lanes);
-		simd->transpose(block, 16, block, 16);
-		for (k = 0; k < count; k++)
-			memcpy(rows + k * n + at, block + 16 * k, (size_t)m * sizeof *rows);
-	}
-}
-
-/* Prefetches short rows: no processor does for 16 streams, and the rows of a large array would wait
-   for memory longer than their sort takes. */
-static void dvti_sort_ahead(const float *p, int64_t n) {
-	int64_t i;
-	for (i = 0; i < n && n <= 16 * DVTI_SORT_AHEAD; i += 16)
-		DVTI_PREFETCH(p + i);
-}
-
-/* Sorts rows first .. first + count - 1, at most 16. Returns false where it does not: a few rows
-   take as long as 16. */
-static bool dvti_sort_interleaved(const dvti_sort_plan *plan, int64_t first, int64_t count,
-								  float *area) {
-	const dvti_simd *simd = plan->simd;
-	const float *from = (const float *)plan->launch->in[0].data + first * plan->n;
-	float *to = (float *)plan->launch->out[0].data + first * plan->n;
-	int64_t n = plan->n, at;
-	if (!plan->interleaved || !simd || count < (n <= 1024 ? 4 : 8))
-		return false;
-	for (at = 0; at < n; at = dvti_sort_next(at, n))
-		dvti_rows_to_lanes(simd, from + at, n, count, DVTI_MIN(n - at, 16), area + 16 * at);
-	dvti_sort_ahead(from + count * n, DVTI_MIN(plan->rows - first - count, 16) * n);
-	dvti_sort_ahead(to, count * n);
-	if (!dvti_simd_order_of(simd)->sort_columns(area, n, plan->launch->in[0].dtype == DVT_F32,
-												plan->launch->i[0] != 0))
-		return false;
-	dvti_sort_from_lanes(simd, area, count, n, to);
-	return true;
-}
-
-/* Writes the positions of a short row in order. Elements with the same count before them are equal,
-   and the first of them comes first. */
-static bool dvti_sort_ranked(const dvti_sort_plan *plan, const void *src, int64_t *dst) {
-	const dvti_simd *simd = plan->simd;
-	const dvt_dtype dtype = plan->launch->in[0].dtype;
-	const int64_t n = plan->n;
-	int32_t key[DVTI_SORT_RANKED + 64], rank[DVTI_SORT_RANKED + 64], next[DVTI_SORT_RANKED];
-	int64_t i;
-	if (!simd || plan->launch->op != DVTI_OP_argsort || plan->k < n || n > DVTI_SORT_RANKED ||
-		(dtype != DVT_F32 && dtype != DVT_I32))
-		return false;
-	dvti_simd_order_of(simd)->ranks((const int32_t *)src, n, dtype == DVT_F32,
-									plan->launch->i[0] != 0, key, rank);
-	for (i = 0; i < n; i++)
-		next[i] = (int32_t)i;
-	for (i = 0; i < n; i++)
-		dst[next[rank[i]]++] = i;
-	return true;
-}
-
-/* ---- tasks ---- */
-static void dvti_sort_one(const dvti_sort_plan *plan, int64_t row, void *area) {
-	const dvti_view *in = &plan->launch->in[0], *out = &plan->launch->out[0];
-	const void *src = (const char *)in->data + row * plan->n * dvt_dtype_size(in->dtype);
-	void *dst = (char *)out->data + row * plan->k * dvt_dtype_size(out->dtype);
-	if (plan->wide)
-		dvti_sort_wide(plan, src, dst, area);
-	else if (!dvti_sort_ranked(plan, src, (int64_t *)dst))
-		dvti_sort_narrow(plan, src, dst, area);
-}
-
-static void dvti_sort_task(void *user, int64_t task, void *area) {
-	const dvti_sort_plan *plan = (const dvti_sort_plan *)user;
-	int64_t first = task * plan->group, end = DVTI_MIN(plan->rows, first + plan->group), row;
-	for (; first < end; first += 16) {
-		const int64_t count = DVTI_MIN(end - first, 16);
-		if (!dvti_sort_interleaved(plan, first, count, (float *)area))
-			for (row = first; row < first + count; row++)
-				dvti_sort_one(plan, row, area);
-	}
-}
-
-/* ---- the kernel ---- */
-static double dvti_sort_cost(const dvti_sort_plan *plan) {
-	return (double)(plan->rows * plan->n) *
-		   (plan->interleaved ? DVTI_SORT_INTERLEAVED_COST : DVTI_SORT_COST);
-}
-
-DVTI_PLAN_FITS(dvti_sort_plan)
-
-DVTI_FN int64_t dvti_sort_plan_of(dvti_launch *launch, int threads) {
-	dvti_sort_plan *plan = (dvti_sort_plan *)(void *)&launch->plan;
-	const dvt_dtype dtype = launch->in[0].dtype;
-	const int64_t size = dvt_dtype_size(dtype);
-	const int64_t rows = launch->in[0].dim[0], n = launch->in[0].dim[1];
-	const bool interleaved = launch->op == DVTI_OP_sort && (dtype == DVT_F32 || dtype == DVT_I32) &&
-							 rows >= 4 && n > 1 && n <= DVTI_SORT_INTERLEAVED;
-	const bool wide = size == 8 || n > UINT32_MAX;
-	int64_t group = DVTI_MAX(DVTI_SORT_TASK / n, 1), bytes = (n * (wide ? 32 : 16) + 63) / 64 * 64;
-	if (interleaved) {
-		group = (group + 15) / 16 * 16;
-		for (bytes = 1024; bytes < 64 * n; bytes *= 2)
-			;
-	}
-	plan->simd = dvti_simd_now();
-	plan->rows = rows;
-	plan->n = n;
-	plan->k = launch->out[0].dim[1];
-	plan->interleaved = interleaved;
-	plan->group = group;
-	plan->tasks = (rows - 1) / group + 1;
-	plan->bits = dtype == DVT_BOOL ? 1 : 8 * (int)size;
-	plan->wide = wide;
-	plan->area_bytes = bytes;
-	plan->areas = dvti_task_areas(plan->tasks, dvti_sort_cost(plan), dvti_cpu_threads(threads));
-	return plan->areas * bytes;
-}
-
-DVTI_FN void dvti_cpu_sort(const dvti_launch *launch) {
-	dvti_sort_plan *plan = (dvti_sort_plan *)dvti_cpu_plan_at(launch);
-	plan->launch = launch;
-	dvti_run_tasks(plan->tasks, dvti_sort_cost(plan), launch->workspace, plan->areas,
-				   plan->area_bytes, dvti_sort_task, plan);
-}
-
 #undef DVTI_SORT_INSERT
 #undef DVTI_SORT_LONG
-#undef DVTI_SORT_TASK
-#undef DVTI_SORT_AHEAD
-#undef DVTI_SORT_INTERLEAVED
-#undef DVTI_SORT_RANKED
-#undef DVTI_SORT_COST
-#undef DVTI_SORT_INTERLEAVED_COST
-/* ==== end cpu_sort.c ==== */
+/* ==== end cpu_sort_radix.c ==== */
 /* ==== begin src/3_cpu/cpu_tasks.c ==== */
 /* Runs tasks that each need an area of the workspace while they run. */
 #ifdef DEVTENSOR_LINES
@@ -22632,6 +22811,32 @@ DVTI_INLINE void V(p_store4)(int32_t *p, V(pi) a, V(pi) b, V(pi) c, V(pi) d) {
 	_mm256_storeu_si256((__m256i *)(p + 16), _mm256_unpacklo_epi64(AB, CD));
 	_mm256_storeu_si256((__m256i *)(p + 24), _mm256_unpackhi_epi64(AB, CD));
 }
+
+/* Byte k of order[m]: the lane that comes to place k; lanes whose bit in m is set come last. */
+#define DVTI_SPLIT_ORDERS 256
+#define DVTI_SPLIT_SPACE 16
+DVTI_INLINE void V(p_split_orders)(uint64_t *order) {
+	int m, k;
+	for (m = 0; m < 256; m++) {
+		int last = 8 - (int)_mm_popcnt_u32((unsigned)m), seen = 0;
+		order[m] = 0;
+		for (k = 0; k < 8; k++) {
+			const int bit = m >> k & 1;
+			order[m] |= (uint64_t)k << 8 * (bit ? last + seen : k - seen);
+			seen += bit;
+		}
+	}
+}
+
+DVTI_INLINE int64_t V(p_split)(int32_t *low, int32_t *high, V(pi) a, V(pi) most,
+							   const uint64_t *order) {
+	const int m = _mm256_movemask_ps(_mm256_castsi256_ps(_mm256_cmpgt_epi32(a, most)));
+	const __m256i lanes = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(order + m)));
+	const __m256i v = _mm256_permutevar8x32_epi32(a, lanes);
+	_mm256_storeu_si256((__m256i *)low, v);
+	_mm256_storeu_si256((__m256i *)(high - 8), v);
+	return 8 - (int64_t)_mm_popcnt_u32((unsigned)m);
+}
 DVTI_REG_SHIFT(pi, p_ishl, _mm256_slli_epi32(a, (unsigned)n))
 DVTI_REG_SHIFT(pi, p_ishr, _mm256_srli_epi32(a, (unsigned)n))
 DVTI_REG_SHIFT(pi, p_isar, _mm256_srai_epi32(a, (unsigned)n))
@@ -22757,6 +22962,9 @@ DVTI_FN const dvti_simd *dvti_simd_avx2(void) {
 #undef DVTI_REG_F
 #undef DVTI_REG_D
 #undef DVTI_HAS_SCALEF
+#undef DVTI_SPLIT_ORDERS
+#undef DVTI_SPLIT_SPACE
+#undef DVTI_QUICK_TABLE
 #undef DVTI_REG1
 #undef DVTI_REG2
 #undef DVTI_REG3
@@ -23013,6 +23221,24 @@ DVTI_INLINE void V(p_store4)(int32_t *p, V(pi) a, V(pi) b, V(pi) c, V(pi) d) {
 	_mm512_storeu_si512(p + 32, _mm512_unpacklo_epi64(AB, CD));
 	_mm512_storeu_si512(p + 48, _mm512_unpackhi_epi64(AB, CD));
 }
+
+#define DVTI_SPLIT_ORDERS 1
+#define DVTI_SPLIT_SPACE 16
+DVTI_INLINE void V(p_split_orders)(uint64_t *order) {
+	(void)order;
+}
+
+/* Zen 4 takes 20 times as long to compress into memory. */
+DVTI_INLINE int64_t V(p_split)(int32_t *low, int32_t *high, V(pi) a, V(pi) most,
+							   const uint64_t *order) {
+	const __mmask16 above = _mm512_cmpgt_epi32_mask(a, most);
+	const int some = (int)_mm_popcnt_u32(above);
+	(void)order;
+	_mm512_storeu_si512((void *)low, _mm512_maskz_compress_epi32((__mmask16)~above, a));
+	_mm512_mask_storeu_epi32((void *)(high - some), (__mmask16)((1u << some) - 1),
+							 _mm512_maskz_compress_epi32(above, a));
+	return 16 - some;
+}
 DVTI_REG_SHIFT(pi, p_ishl, _mm512_slli_epi32(a, (unsigned)n))
 DVTI_REG_SHIFT(pi, p_ishr, _mm512_srli_epi32(a, (unsigned)n))
 DVTI_REG_SHIFT(pi, p_isar, _mm512_srai_epi32(a, (unsigned)n))
@@ -23149,6 +23375,9 @@ DVTI_FN const dvti_simd *dvti_simd_avx512(void) {
 #undef DVTI_REG_F
 #undef DVTI_REG_D
 #undef DVTI_HAS_SCALEF
+#undef DVTI_SPLIT_ORDERS
+#undef DVTI_SPLIT_SPACE
+#undef DVTI_QUICK_TABLE
 #undef DVTI_REG1
 #undef DVTI_REG2
 #undef DVTI_REG3
@@ -23302,10 +23531,15 @@ DVTI_FN const dvti_simd *dvti_simd_avx512(void) {
      p_lmul                64-bit product of the low unsigned 32 bits; p_l_as_i the same bits
      p_store4(p, a, b, c, d)     groups of four: a[i] b[i] c[i] d[i]; lane i = j + 4 l (j < 4)
                                  is group j * (lanes / 4) + l
+     p_split(low, high, a, most, order)   writes lanes of at most `most` to low on, and the others
+                                 so that they end before high; returns how many went to low. Other
+                                 elements between low and high are undefined afterwards; high - low
+                                 >= DVTI_SPLIT_SPACE. p_split_orders(order) fills the table `order`
+                                 of DVTI_SPLIT_ORDERS. Not here: sort_quick.inl needs them
 
    Prefixes before the operation: none for float, d double, i int32, l int64, m and n masks. */
 #ifdef DEVTENSOR_LINES
-#line 34 "src/3_cpu/simd/register_plain.inl"
+#line 39 "src/3_cpu/simd/register_plain.inl"
 #endif
 #define DVTI_REGS 4
 #define DVTI_REG_F 4
@@ -23717,6 +23951,9 @@ DVTI_FN const dvti_simd *dvti_simd_plain(void) {
 #undef DVTI_REG_F
 #undef DVTI_REG_D
 #undef DVTI_HAS_SCALEF
+#undef DVTI_SPLIT_ORDERS
+#undef DVTI_SPLIT_SPACE
+#undef DVTI_QUICK_TABLE
 #undef DVTI_REG1
 #undef DVTI_REG2
 #undef DVTI_REG3
@@ -25077,7 +25314,7 @@ DVTI_FN int64_t dvti_cuda_plan_random(const dvti_cuda_gpu *gpu, dvti_launch *lau
 #endif
 /* ==== end dvt_cuda.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 113 "src/devtensor_spine.h"
+#line 114 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_CUDA)
 /* ==== begin src/3_cuda/driver/dvt_nccl.h ==== */
@@ -25384,7 +25621,7 @@ DVTI_FN void dvti_cuda_cache_drop(dvti_cuda_key key);
 #endif
 /* ==== end dvt_cuda_jit.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 117 "src/devtensor_spine.h"
+#line 118 "src/devtensor_spine.h"
 #endif
 #endif
 #if !defined(DEVTENSOR_NO_NN)
@@ -25756,7 +25993,7 @@ DVTI_FN bool dvti_batch_make(const char *function, const dvti_batcher *batcher,
 #endif
 /* ==== end dvt_train_internal.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 121 "src/devtensor_spine.h"
+#line 122 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/level_cold.inl ==== */
@@ -25859,7 +26096,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 #endif
 /* ==== end dvt_cuda_off.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 124 "src/devtensor_spine.h"
+#line 125 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_CUDA)
 /* ==== begin src/3_cuda/driver/dvt_cuda_driver.c ==== */
@@ -36159,7 +36396,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 }
 /* ==== end dvt_cuda_share.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 160 "src/devtensor_spine.h"
+#line 161 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/level_end.inl ==== */
@@ -45592,7 +45829,7 @@ DVTI_FN void dvti_writer_le(dvti_writer *writer, uint64_t value, int bytes) {
 }
 /* ==== end dvt_writer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 207 "src/devtensor_spine.h"
+#line 208 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_NN)
 /* ==== begin src/6_nn/block_basic.c ==== */
@@ -52682,7 +52919,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 }
 /* ==== end dvt_transform.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 238 "src/devtensor_spine.h"
+#line 239 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/level_end.inl ==== */
@@ -52739,7 +52976,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #endif
 /* ==== end platform_end.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 241 "src/devtensor_spine.h"
+#line 242 "src/devtensor_spine.h"
 #endif
 #endif
 
@@ -53127,7 +53364,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #define dvt_dtype_parse(...) dvt_note_status(dvt_dtype_parse(__VA_ARGS__), __FILE__, __LINE__)
 /* ==== end dvt_call_sites.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 245 "src/devtensor_spine.h"
+#line 246 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== end devtensor_spine.h ==== */
@@ -59729,6 +59966,277 @@ static bool V(best_of_columns)(const float *x, int64_t n, int32_t number, int64_
 	return !V(mbits)(special);
 }
 /* ==== end sort_network.inl ==== */
+/* ==== begin src/3_cpu/simd/sort_quick.inl ==== */
+/* Sorts one long row of keys: quicksort until parts have at most DVTI_SORT_LEAF keys, then 16 of
+   these at once by the network of sort_network.inl, each in a column. Only for ISA targets with a
+   permutation that collects lanes.
+
+     x   | at most the pivot |  free  | not read yet |  free  | above the pivot |
+                           low      left           right    high
+
+   A step reads four registers from the side with less free space, and writes each lane to one of
+   the two free spaces, which together are larger than the step by DVTI_QUICK_STEP.
+   Source: Bramas, "A novel hybrid quicksort algorithm vectorized using AVX-512 on Intel Skylake",
+   2017. */
+#ifdef DEVTENSOR_LINES
+#line 11 "src/3_cpu/simd/sort_quick.inl"
+#endif
+#if DVTI_REGS <= 2
+#define DVTI_QUICK_STEP 64 /* keys of a step */
+
+/* ---- keys: int32 in the elements' order ---- */
+/* Converts n floats or int32 to keys. Returns false if floats contain NaN or -0; then key has
+   undefined contents. */
+static bool V(sort_keys)(const int32_t *x, int64_t n, bool floats, bool descending, int32_t *key) {
+	const V(i) flips = V(iset)(descending ? -1 : 0), most = V(iset)(INT32_MAX);
+	V(m) special = V(igt)(flips, flips);
+	int64_t k;
+	for (k = 0; k < n; k += 16) {
+		const int64_t left = n - k;
+		V(i) v = left >= 16 ? V(iload)(x + k) : V(iload_n)(x + k, left);
+		if (floats) {
+			special = V(mor)(special, V(undecided)(V(as_f)(v)));
+			v = V(ixor)(v, V(iand)(V(isar)(v, 31), most));
+		}
+		v = V(ixor)(v, flips);
+		if (left >= 16)
+			V(istore)(key + k, v);
+		else
+			V(istore_n)(key + k, left, v);
+	}
+	return !V(mbits)(special);
+}
+
+/* Converts keys back to elements. */
+static void V(sort_elements)(const int32_t *key, int64_t n, bool floats, bool descending,
+							 int32_t *x) {
+	const V(i) flips = V(iset)(descending ? -1 : 0), most = V(iset)(INT32_MAX);
+	int64_t k;
+	for (k = 0; k < n; k += 16) {
+		const int64_t left = n - k;
+		V(i) v = left >= 16 ? V(iload)(key + k) : V(iload_n)(key + k, left);
+		v = V(ixor)(v, flips);
+		if (floats)
+			v = V(ixor)(v, V(iand)(V(isar)(v, 31), most));
+		if (left >= 16)
+			V(istore)(x + k, v);
+		else
+			V(istore_n)(x + k, left, v);
+	}
+}
+
+/* ---- partition ---- */
+/* Moves keys of at most `limit` before the others, and returns their number.
+   n >= 2 * DVTI_QUICK_STEP. */
+static int64_t V(quick_part)(int32_t *x, int64_t n, int32_t limit, const uint64_t *order) {
+	const V(pi) pivot = V(p_iset)(limit);
+	const int64_t step = DVTI_QUICK_STEP;
+	int32_t kept[3 * DVTI_QUICK_STEP]; /* both ends, and what is left in the middle */
+	int32_t *low = x, *high = x + n, *left = x + step, *right = high - step;
+	int64_t some, k;
+	memcpy(kept, x, (size_t)step * sizeof *x);
+	memcpy(kept + step, right, (size_t)step * sizeof *x);
+	while (right - left >= step) {
+		const bool first = left - low <= high - right;
+		const int32_t *from = first ? left : right - step;
+		V(pi) v[DVTI_QUICK_STEP / DVTI_REG_F];
+		int reg;
+		left += first ? step : 0;
+		right -= first ? 0 : step;
+		DVTI_REPEAT(8)
+		for (reg = 0; reg < DVTI_QUICK_STEP / DVTI_REG_F; reg++)
+			v[reg] = V(p_iload)(from + reg * DVTI_REG_F);
+#define DVTI_QUICK_SPLIT(v) \
+	some = V(p_split)(low, high, v, pivot, order); \
+	low += some; \
+	high -= DVTI_REG_F - some;
+		DVTI_REPEAT(8)
+		for (reg = 0; reg < DVTI_QUICK_STEP / DVTI_REG_F; reg++) {
+			DVTI_QUICK_SPLIT(v[reg])
+		}
+	}
+	memcpy(kept + 2 * step, left, (size_t)(right - left) * sizeof *x);
+	for (k = 0; high - low >= DVTI_SPLIT_SPACE; k += DVTI_REG_F) {
+		DVTI_QUICK_SPLIT(V(p_iload)(kept + k))
+	}
+	for (; low < high; k++) {
+		const bool below = kept[k] <= limit;
+		*(below ? low : high - 1) = kept[k];
+		low += below;
+		high -= !below;
+	}
+#undef DVTI_QUICK_SPLIT
+	return low - x;
+}
+
+DVTI_INLINE int32_t V(quick_middle)(int32_t a, int32_t b, int32_t c) {
+	const int32_t least = DVTI_MIN(a, b), most = DVTI_MAX(a, b);
+	return DVTI_MAX(least, DVTI_MIN(most, c));
+}
+
+/* The median of three medians of three. */
+static int32_t V(quick_pivot)(const int32_t *x, int64_t n) {
+	const int64_t apart = n / 9;
+	int32_t middle[3];
+	int k;
+	for (k = 0, x += apart / 2; k < 3; k++, x += 3 * apart)
+		middle[k] = V(quick_middle)(x[0], x[apart], x[2 * apart]);
+	return V(quick_middle)(middle[0], middle[1], middle[2]);
+}
+
+/* The mean of the smallest and the largest of n >= DVTI_REG_F keys. */
+static int32_t V(quick_mean)(const int32_t *x, int64_t n) {
+	V(pi) least = V(p_iload)(x), most = least;
+	int32_t low[DVTI_REG_F], high[DVTI_REG_F];
+	int64_t k;
+	for (k = 0; k < n; k += DVTI_REG_F) { /* the last register overlaps the one before */
+		const V(pi) v = V(p_iload)(x + DVTI_MIN(k, n - DVTI_REG_F));
+		least = V(p_imin)(least, v);
+		most = V(p_imax)(most, v);
+	}
+	V(p_istore)(low, least);
+	V(p_istore)(high, most);
+	for (k = 1; k < DVTI_REG_F; k++) {
+		low[0] = DVTI_MIN(low[0], low[k]);
+		high[0] = DVTI_MAX(high[0], high[k]);
+	}
+	return (int32_t)(((int64_t)low[0] + high[0]) >> 1);
+}
+
+/* Parts n >= 2 * DVTI_QUICK_STEP keys and returns how many are in the first part: n only if all are
+   equal. `by_mean`: by the mean of the extremes. */
+static int64_t V(quick_cut)(int32_t *x, int64_t n, bool by_mean, const uint64_t *order) {
+	const int32_t limit = by_mean ? V(quick_mean)(x, n) : V(quick_pivot)(x, n);
+	int64_t first = V(quick_part)(x, n, limit, order);
+	if (first == n && limit > INT32_MIN) /* the limit is the largest key: part before it */
+		first = V(quick_part)(x, n, limit - 1, order);
+	return first ? first : n;
+}
+
+/* The same for programs that share the parts between threads. */
+static int64_t V(sort_cut)(int32_t *x, int64_t n) {
+	uint64_t order[DVTI_SPLIT_ORDERS];
+	V(p_split_orders)(order);
+	return V(quick_cut)(x, n, false, order);
+}
+
+/* ---- leaves: parts that become columns ---- */
+/* Leaves of similar lengths are sorted together, because the network takes as long as for 16 of the
+   longest. */
+#define DVTI_QUICK_SIZES 4
+typedef struct V(leaves) {
+	int32_t *x[16];
+	int64_t n[16];
+	int count;
+} V(leaves);
+
+static void V(leaves_sort)(V(leaves) * of, int32_t *lanes) {
+	static const int32_t numbers[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+	const V(i) beyond = V(iset)(INT32_MAX), number = V(iload)(numbers);
+	int32_t block[256];
+	int64_t most = 0, at;
+	int k;
+	for (k = 0; k < 16; k++) {
+		of->n[k] = k < of->count ? of->n[k] : 0;
+		most = DVTI_MAX(most, of->n[k]);
+	}
+	for (at = 0; at < most; at += 16) {
+		for (k = 0; k < 16; k++) {
+			const int64_t left = of->n[k] - at;
+			V(i) v = beyond;
+			if (left >= 16)
+				v = V(iload)(of->x[k] + at);
+			else if (left > 0)
+				v = V(iselect)(V(igt)(V(iset)((int32_t)left), number), V(iload_n)(of->x[k] + at, left),
+							   beyond);
+			V(istore)(block + 16 * k, v);
+		}
+		V(transpose)
+		((const float *)(const void *)block, 16, (float *)(void *)(lanes + 16 * at), 16);
+	}
+	V(sort_columns)(lanes, most, false, false);
+	for (at = 0; at < most; at += 16) {
+		V(transpose)
+		((const float *)(const void *)(lanes + 16 * at), 16, (float *)(void *)block, 16);
+		for (k = 0; k < 16; k++) {
+			const int64_t left = of->n[k] - at;
+			if (left >= 16)
+				V(istore)(of->x[k] + at, V(iload)(block + 16 * k));
+			else if (left > 0)
+				memcpy(of->x[k] + at, block + 16 * k, (size_t)left * sizeof *block);
+		}
+	}
+	of->count = 0;
+}
+
+DVTI_INLINE void V(leaves_add)(V(leaves) * of, int32_t *x, int64_t n, int32_t *lanes) {
+	of->x[of->count] = x;
+	of->n[of->count] = n;
+	if (++of->count == 16)
+		V(leaves_sort)(of, lanes);
+}
+
+typedef struct V(quick) {
+	int32_t *x;
+	int64_t n;
+	bool by_mean; /* how to cut it */
+} V(quick);
+
+/* Sorts n keys. lanes has space for 16 rows of DVTI_SORT_LEAF keys. After a cut into very different
+   parts that chose a key, the next one is by the mean: the range of keys is halved at most 32 times,
+   so that no input takes quadratic time. */
+static void V(sort_row)(int32_t *x, int64_t n, int32_t *lanes) {
+	V(quick) waits[64], own, other; /* 64: only the larger part waits */
+	uint64_t order[DVTI_SPLIT_ORDERS];
+	V(leaves) leaves[DVTI_QUICK_SIZES], *last = &leaves[DVTI_QUICK_SIZES - 1];
+	int count = 1, size, k;
+	V(p_split_orders)(order);
+	for (size = 0; size < DVTI_QUICK_SIZES; size++)
+		leaves[size].count = 0;
+	waits[0].x = x;
+	waits[0].n = n;
+	waits[0].by_mean = false;
+	while (count) {
+		own = waits[--count];
+		while (own.n > DVTI_SORT_LEAF) {
+			const int64_t first = V(quick_cut)(own.x, own.n, own.by_mean, order);
+			const int64_t smaller = DVTI_MIN(first, own.n - first);
+			if (!smaller) /* all keys are equal */
+				break;
+			other = own;
+			other.by_mean = !own.by_mean && smaller < own.n / 16;
+			if (smaller == first) {
+				other.x += first;
+				other.n -= first;
+			} else {
+				other.n = first;
+				own.x += first;
+			}
+			own.n = smaller;
+			own.by_mean = false;
+			waits[count++] = other;
+		}
+		if (own.n <= 1 || own.n > DVTI_SORT_LEAF)
+			continue;
+		size = (int)((own.n - 1) * DVTI_QUICK_SIZES / DVTI_SORT_LEAF);
+		V(leaves_add)(&leaves[size], own.x, own.n, lanes);
+	}
+	for (size = 0; size < DVTI_QUICK_SIZES - 1; size++)
+		for (k = 0; k < leaves[size].count; k++)
+			V(leaves_add)(last, leaves[size].x[k], leaves[size].n[k], lanes);
+	if (last->count)
+		V(leaves_sort)(last, lanes);
+}
+
+#define DVTI_QUICK_TABLE \
+	{ V(sort_keys), V(sort_cut), V(sort_row), V(sort_elements) }
+#undef DVTI_QUICK_STEP
+#undef DVTI_QUICK_SIZES
+#else
+#define DVTI_QUICK_TABLE \
+	{ NULL, NULL, NULL, NULL }
+#endif
+/* ==== end sort_quick.inl ==== */
 /* ==== begin src/3_cpu/simd/reduce_f64.inl ==== */
 /* Reductions of float64. A run is accumulated in 4 x 8 lanes, which are joined in one order. Each
    of several neighboring results is one chain. Kernels of rows and cases of columns come from the
@@ -60067,7 +60575,7 @@ static void V(any_all_columns)(const dvti_reduction *given) {
 }
 /* ==== end any_all.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 31 "src/3_cpu/simd/isa_target.inl"
+#line 32 "src/3_cpu/simd/isa_target.inl"
 #endif
 
 /* ---- the tables ---- */
@@ -60084,7 +60592,8 @@ DVTI_FAMILY(random, V(random_f32))
 DVTI_FAMILY(softmax, V(softmax), V(softmax_columns), V(layer_norm))
 DVTI_FAMILY(pool, V(pool))
 DVTI_FAMILY(scan, V(running), V(running64), V(store_sums))
-DVTI_FAMILY(order, V(kth_bound), V(above), V(sort_columns), V(ranks), V(best_of_columns))
+DVTI_FAMILY(order, V(kth_bound), V(above), V(sort_columns), V(ranks), V(best_of_columns),
+			DVTI_QUICK_TABLE)
 DVTI_FAMILY(optimizer, V(step_kernel))
 #undef DVTI_FAMILY
 

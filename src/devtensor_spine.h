@@ -84,6 +84,7 @@
 #include "3_cpu/cpu_softmax64.c"
 #include "3_cpu/cpu_softmax.c"
 #include "3_cpu/cpu_sort.c"
+#include "3_cpu/cpu_sort_radix.c"
 #include "3_cpu/cpu_tasks.c"
 #include "3_cpu/cpu_topk.c"
 #include "3_cpu/dvt_cpu.c"

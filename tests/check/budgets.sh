@@ -4,7 +4,7 @@
 # versions of GCC get another 15 %. A change that needs more raises a limit here and says why.
 # `make bench-budgets` measures seconds. Environment: BUILD, CC, LIBRARY.
 . tests/lib.sh
-HEADER=2300000 # bytes of devtensor.h
+HEADER=2350000 # bytes of devtensor.h; the aim is 2300000
 TEXT=1131000   # bytes of text at -O2; the aim is 1000000
 AVX2=243       # functions of the ISA target, one for each elementwise row and float type,
 AVX512=266     # and one for each family of kernels

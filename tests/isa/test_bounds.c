@@ -267,6 +267,58 @@ static void run_best(const dvti_simd *target, void *const *at, const void *user)
         (const float *)at[0], how->n, 5, how->k, how->flag, (float *)at[1], (int32_t *)at[2]);
 }
 
+static void run_keys(const dvti_simd *target, void *const *at, const void *user) {
+    const order_how *how = (const order_how *)user;
+    const dvti_simd_quick *quick = &dvti_simd_order_of(target)->quick;
+    if (quick->keys)
+        quick->keys((const int32_t *)at[0], how->n, how->floats, how->flag, (int32_t *)at[1]);
+}
+
+static void run_elements(const dvti_simd *target, void *const *at, const void *user) {
+    const order_how *how = (const order_how *)user;
+    const dvti_simd_quick *quick = &dvti_simd_order_of(target)->quick;
+    if (quick->elements)
+        quick->elements((const int32_t *)at[0], how->n, how->floats, how->flag, (int32_t *)at[1]);
+}
+
+static void run_quicksort(const dvti_simd *target, void *const *at, const void *user) {
+    const order_how *how = (const order_how *)user;
+    const dvti_simd_quick *quick = &dvti_simd_order_of(target)->quick;
+    if (quick->sort)
+        quick->sort((int32_t *)at[0], how->n, (int32_t *)at[1]);
+}
+
+static void run_cut(const dvti_simd *target, void *const *at, const void *user) {
+    const order_how *how = (const order_how *)user;
+    const dvti_simd_quick *quick = &dvti_simd_order_of(target)->quick;
+    if (quick->cut)
+        *(int64_t *)at[1] = quick->cut((int32_t *)at[0], how->n);
+}
+
+/* Targets without quicksort write nothing, so results are not compared; test_sort_quick.c checks
+   them. */
+static void check_quicksort(order_how *how) {
+    bounds_call keys = bounds_of("keys", run_keys, how);
+    bounds_call elements = bounds_of("elements of keys", run_elements, how);
+    bounds_call sort = bounds_of("quicksort", run_quicksort, how);
+    bounds_call cut = bounds_of("cut of keys", run_cut, how);
+    const int64_t more = how->n + DVTI_SORT_LEAF;
+    bounds_reads(&keys, DVT_I32, how->n);
+    bounds_writes(&keys, DVT_I32, how->n, 0);
+    bounds_check(&keys);
+    bounds_reads(&elements, DVT_I32, how->n);
+    bounds_writes(&elements, DVT_I32, how->n, 0);
+    bounds_check(&elements);
+    bounds_writes(&sort, DVT_I32, how->n, 0);
+    bounds_writes(&sort, DVT_I32, 16 * DVTI_SORT_LEAF, 0)->align = 64;
+    bounds_check(&sort);
+    how->n = more;
+    bounds_writes(&cut, DVT_I32, more, 0);
+    bounds_writes(&cut, DVT_I64, 1, 0);
+    bounds_check(&cut);
+    how->n -= DVTI_SORT_LEAF;
+}
+
 /* All elements are beyond a bound of -infinity, which fills the capacity. */
 static void check_firsts(order_how *how) {
     bounds_call bound = bounds_of("kth_bound", run_kth_bound, how);
@@ -319,12 +371,15 @@ static void check_order(void) {
             how.k = how.floats ? 1 : 7;
             check_firsts(&how);
             check_orders(&how);
+            if (form == how.n % 4)
+                check_quicksort(&how);
         }
     BOUNDS_SEEN(BOUNDS_ORDER, dvti_simd_order, kth_bound);
     BOUNDS_SEEN(BOUNDS_ORDER, dvti_simd_order, above);
     BOUNDS_SEEN(BOUNDS_ORDER, dvti_simd_order, sort_columns);
     BOUNDS_SEEN(BOUNDS_ORDER, dvti_simd_order, ranks);
     BOUNDS_SEEN(BOUNDS_ORDER, dvti_simd_order, best_of_columns);
+    BOUNDS_SEEN(BOUNDS_ORDER, dvti_simd_order, quick);
 }
 
 DVT_TEST(every_kernel_at_the_edge_of_memory) {

@@ -181,3 +181,21 @@ DVT_TEST(sort_threads) {
     }
     CHECK(dvt_set_num_threads(0) == DVT_OK);
 }
+
+/* Rows that threads share: floats and int32, both orders, keys that cannot be cut, and rows that
+   NaN and -0 send to the general path. */
+DVT_TEST(sort_shared_rows) {
+    int threads, form;
+    for (threads = 1; threads <= 5; threads += 2) {
+        CHECK(dvt_set_num_threads(threads) == DVT_OK);
+        for (form = 0; form < 10; form++)
+            DVT_SCOPE {
+                const dvt_dtype dtype = form % 2 ? DVT_I32 : DVT_F32;
+                const double levels = form < 4 ? 1e9 : form < 6 ? 1 : 0.5;
+                dvt_array *x = random_array(DVT_SHAPE(1 + form % 3 / 2, 65536 + form), dtype,
+                                            levels, form == 8);
+                check_sort(x, 1, form % 4 > 1);
+            }
+    }
+    CHECK(dvt_set_num_threads(0) == DVT_OK);
+}

@@ -207,6 +207,23 @@ typedef struct dvti_simd_scan {
     void (*store_sums)(void *dst, dvt_dtype dtype, int64_t n, const double *from, double before);
 } dvti_simd_scan;
 
+/* Sorts long rows of float32 and int32 as keys: int32 in the elements' order. All members are NULL
+   on ISA targets without it. */
+#define DVTI_SORT_LEAF 256 /* see sort_row */
+
+typedef struct dvti_simd_quick {
+    /* Converts n elements to keys. Returns false if floats contain NaN or -0; then key has undefined
+       contents. */
+    bool (*keys)(const int32_t *x, int64_t n, bool floats, bool descending, int32_t *key);
+    /* Moves the smaller of n >= DVTI_SORT_LEAF keys before the others. Returns how many they are:
+       above 0, and n only if all keys are equal. */
+    int64_t (*cut)(int32_t *key, int64_t n);
+    /* Sorts n keys. lanes: scratch for 16 * DVTI_SORT_LEAF keys. */
+    void (*sort)(int32_t *key, int64_t n, int32_t *lanes);
+    /* Converts keys back to elements. */
+    void (*elements)(const int32_t *key, int64_t n, bool floats, bool descending, int32_t *x);
+} dvti_simd_quick;
+
 typedef struct dvti_simd_order {
     /* Returns a bound that at least k elements reach, and mostly not many more; NaN if none was
        found. Looks only at whole vectors of the n elements. */
@@ -229,6 +246,7 @@ typedef struct dvti_simd_order {
        of equal elements wins. Returns false if there is NaN or -0. */
     bool (*best_of_columns)(const float *x, int64_t n, int32_t number, int64_t k, bool below,
                             float *value, int32_t *at);
+    dvti_simd_quick quick;
 } dvti_simd_order;
 
 typedef struct dvti_simd_optimizer {

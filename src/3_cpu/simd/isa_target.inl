@@ -27,6 +27,7 @@
 #include "3_cpu/simd/scan.inl"
 #include "3_cpu/simd/topk.inl"
 #include "3_cpu/simd/sort_network.inl"
+#include "3_cpu/simd/sort_quick.inl"
 #include "3_cpu/simd/reduce_f64.inl"
 #include "3_cpu/simd/any_all.inl"
 
@@ -44,7 +45,8 @@ DVTI_FAMILY(random, V(random_f32))
 DVTI_FAMILY(softmax, V(softmax), V(softmax_columns), V(layer_norm))
 DVTI_FAMILY(pool, V(pool))
 DVTI_FAMILY(scan, V(running), V(running64), V(store_sums))
-DVTI_FAMILY(order, V(kth_bound), V(above), V(sort_columns), V(ranks), V(best_of_columns))
+DVTI_FAMILY(order, V(kth_bound), V(above), V(sort_columns), V(ranks), V(best_of_columns),
+            DVTI_QUICK_TABLE)
 DVTI_FAMILY(optimizer, V(step_kernel))
 #undef DVTI_FAMILY
 

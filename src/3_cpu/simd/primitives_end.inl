@@ -3,6 +3,9 @@
 #undef DVTI_REG_F
 #undef DVTI_REG_D
 #undef DVTI_HAS_SCALEF
+#undef DVTI_SPLIT_ORDERS
+#undef DVTI_SPLIT_SPACE
+#undef DVTI_QUICK_TABLE
 #undef DVTI_REG1
 #undef DVTI_REG2
 #undef DVTI_REG3

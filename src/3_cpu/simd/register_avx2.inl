@@ -128,6 +128,32 @@ DVTI_INLINE void V(p_store4)(int32_t *p, V(pi) a, V(pi) b, V(pi) c, V(pi) d) {
     _mm256_storeu_si256((__m256i *)(p + 16), _mm256_unpacklo_epi64(AB, CD));
     _mm256_storeu_si256((__m256i *)(p + 24), _mm256_unpackhi_epi64(AB, CD));
 }
+
+/* Byte k of order[m]: the lane that comes to place k; lanes whose bit in m is set come last. */
+#define DVTI_SPLIT_ORDERS 256
+#define DVTI_SPLIT_SPACE 16
+DVTI_INLINE void V(p_split_orders)(uint64_t *order) {
+    int m, k;
+    for (m = 0; m < 256; m++) {
+        int last = 8 - (int)_mm_popcnt_u32((unsigned)m), seen = 0;
+        order[m] = 0;
+        for (k = 0; k < 8; k++) {
+            const int bit = m >> k & 1;
+            order[m] |= (uint64_t)k << 8 * (bit ? last + seen : k - seen);
+            seen += bit;
+        }
+    }
+}
+
+DVTI_INLINE int64_t V(p_split)(int32_t *low, int32_t *high, V(pi) a, V(pi) most,
+                               const uint64_t *order) {
+    const int m = _mm256_movemask_ps(_mm256_castsi256_ps(_mm256_cmpgt_epi32(a, most)));
+    const __m256i lanes = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(order + m)));
+    const __m256i v = _mm256_permutevar8x32_epi32(a, lanes);
+    _mm256_storeu_si256((__m256i *)low, v);
+    _mm256_storeu_si256((__m256i *)(high - 8), v);
+    return 8 - (int64_t)_mm_popcnt_u32((unsigned)m);
+}
 DVTI_REG_SHIFT(pi, p_ishl, _mm256_slli_epi32(a, (unsigned)n))
 DVTI_REG_SHIFT(pi, p_ishr, _mm256_srli_epi32(a, (unsigned)n))
 DVTI_REG_SHIFT(pi, p_isar, _mm256_srai_epi32(a, (unsigned)n))

@@ -30,6 +30,11 @@
      p_lmul                64-bit product of the low unsigned 32 bits; p_l_as_i the same bits
      p_store4(p, a, b, c, d)     groups of four: a[i] b[i] c[i] d[i]; lane i = j + 4 l (j < 4)
                                  is group j * (lanes / 4) + l
+     p_split(low, high, a, most, order)   writes lanes of at most `most` to low on, and the others
+                                 so that they end before high; returns how many went to low. Other
+                                 elements between low and high are undefined afterwards; high - low
+                                 >= DVTI_SPLIT_SPACE. p_split_orders(order) fills the table `order`
+                                 of DVTI_SPLIT_ORDERS. Not here: sort_quick.inl needs them
 
    Prefixes before the operation: none for float, d double, i int32, l int64, m and n masks. */
 #define DVTI_REGS 4
