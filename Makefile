@@ -99,6 +99,7 @@ help:
 	@echo '                      ROW=text, THREADS=1 or 2: a part, printed only; OUT=directory'
 	@echo 'make bench-cpu        the same without the budgets; DEVTENSOR_ISA=avx2: limited to AVX2'
 	@echo 'make bench-sweep      find slow sizes, in ten minutes; ISA="avx512 avx2", OUT=directory'
+	@echo 'make bench-blocks     predicted blocks of products and others, in a minute; ISA, OUT=file'
 	@echo 'make bench-before     BASE=commit: the same rows, before and now, without other libraries'
 	@echo 'make bench-budgets    bytes, compile times, sizes; make bench-accuracy: LeNet'
 	@echo 'make bench-jit        time to compile the CUDA kernels without a cache'
@@ -198,6 +199,11 @@ bench-cpu: $(RUNNERS)
 # Simulates the cache misses of products on another machine: CACHES="32K/8 512K/8".
 bench-misses: $B/bench/misses
 	@BUILD="$B" sh bench/misses.sh $(CACHES)
+
+# Compares the blocks predicted for this machine with those for other caches. ISA=list, OUT=file.
+bench-blocks: $B/bench/cpu/ours
+	@"$(PYTHON)" bench/cpu/blocks.py --program $B/bench/cpu/ours --isa $(ISA) \
+		$(addprefix --out ,$(OUT))
 
 # Looks for sizes that are slower than the sizes around them, in products and in functions. ISA=list
 # of ISA targets; the default is the best.
@@ -328,4 +334,4 @@ $(EXAMPLES) $(BENCH): %: %.program.o $(LIBRARY)
 
 .PHONY: help run test gpu-check unit unit-quiet isa test-long matrix fuzz fuzz-replay check \
 	header docs bench bench-budgets bench-flags bench-jit bench-accuracy bench-before bench-cpu \
-	bench-sweep bench-misses bench-fork-join bench-heap examples install format clean
+	bench-sweep bench-blocks bench-misses bench-fork-join bench-heap examples install format clean

@@ -296,6 +296,12 @@ static const char *find(const char *op, const char *arguments, runner_case *c) {
 
 /* With the argument "isa" it prints the ISA target. */
 int main(int argc, char **argv) {
+    if (argc == 2 &&
+        strcmp(argv[1], "blocks") == 0) { /* of float32 products: bench/cpu/blocks.py */
+        dvt_cpu_info info;
+        dvt_cpu_query(&info);
+        return printf("%d %d %d\n", (int)info.rows, (int)info.depth, (int)info.cols) < 0;
+    }
     if (argc == 2 && strcmp(argv[1], "isa") == 0)
         return puts(dvt_cpu_isa()) < 0;
     return runner_main(find);
