@@ -254,28 +254,35 @@ static int64_t V(find)(const float *x, int64_t n, float best, bool nan) {
     return n;
 }
 
+/* Returns a where it is beyond b, otherwise b. */
+DVTI_INLINE V(f) V(extreme)(bool smallest, V(f) a, V(f) b) {
+    return smallest ? V(min)(a, b) : V(max)(a, b);
+}
+
 /* Reduces 1 to DVTI_REDUCE_BLOCK elements. Returns false if there is a NaN. */
-DVTI_INLINE bool V(extreme_block)(const float *x, int64_t n, V(f) flips, V(f) * most) {
-    V(f) m0 = V(set)(-INFINITY), m1 = m0, m2 = m0, m3 = m0, a, b, c, d;
+DVTI_INLINE bool V(extreme_block)(const float *x, int64_t n, bool smallest, V(f) * most) {
+    V(f) m0 = V(set)(smallest ? INFINITY : -INFINITY), m1 = m0, m2 = m0, m3 = m0, a, b;
     V(m) nan = V(unord)(m0, m0);
     int64_t k;
-    for (k = 0; k + 64 <= n; k += 64) {
+    for (k = 0; k + 64 <= n; k += 64) { /* in pairs: AVX2 has 16 registers */
         a = V(load)(x + k);
         b = V(load)(x + k + 16);
-        c = V(load)(x + k + 32);
-        d = V(load)(x + k + 48);
-        nan = V(mor)(nan, V(mor)(V(unord)(a, b), V(unord)(c, d)));
-        m0 = V(max)(V(bit_xor)(a, flips), m0);
-        m1 = V(max)(V(bit_xor)(b, flips), m1);
-        m2 = V(max)(V(bit_xor)(c, flips), m2);
-        m3 = V(max)(V(bit_xor)(d, flips), m3);
+        nan = V(mor)(nan, V(unord)(a, b));
+        m0 = V(extreme)(smallest, a, m0);
+        m1 = V(extreme)(smallest, b, m1);
+        a = V(load)(x + k + 32);
+        b = V(load)(x + k + 48);
+        nan = V(mor)(nan, V(unord)(a, b));
+        m2 = V(extreme)(smallest, a, m2);
+        m3 = V(extreme)(smallest, b, m3);
     }
     for (; k < n; k += 16) {
         a = V(load_or)(x + k, n - k, *x);
         nan = V(mor)(nan, V(unord)(a, a));
-        m0 = V(max)(V(bit_xor)(a, flips), m0);
+        m0 = V(extreme)(smallest, a, m0);
     }
-    *most = V(max)(V(max)(m0, m1), V(max)(m2, m3));
+    m0 = V(extreme)(smallest, V(extreme)(smallest, m0, m1), V(extreme)(smallest, m2, m3));
+    *most = smallest ? V(neg)(m0) : m0;
     return !V(mbits)(nan);
 }
 
@@ -341,7 +348,6 @@ static bool V(extreme_short)(const float *x, int64_t step, int64_t rows, int64_t
 static void V(extreme_rows)(const dvti_reduction *given) {
     const dvti_reduction p = *given;
     const bool smallest = V(is_smallest)(p.op);
-    const V(f) flips = V(set)(smallest ? -0.f : 0.f);
     const float *x = (const float *)p.x;
     const int64_t n = p.n;
     int64_t r;
@@ -359,7 +365,8 @@ static void V(extreme_rows)(const dvti_reduction *given) {
         }
         for (block = 0; block < n && numbers; block += DVTI_REDUCE_BLOCK) {
             int64_t length = DVTI_MIN(n - block, DVTI_REDUCE_BLOCK);
-            numbers = V(extreme_block)(x + block, length, flips, &most);
+            numbers = smallest ? V(extreme_block)(x + block, length, true, &most)
+                               : V(extreme_block)(x + block, length, false, &most);
             if (numbers && block && !V(mbits)(V(gt)(most, V(set)(best))))
                 continue;
             best = V(lanes_max)(most);
