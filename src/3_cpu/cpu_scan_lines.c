@@ -80,6 +80,41 @@ static int64_t dvti_scan_ints(const dvti_scan *scan, int64_t at, int64_t n, int6
     return dvti_scan_chain64(y, y, n, scan->backwards, sum);
 }
 
+/* Sums 16 lines of floats: transposes 16 x 16 elements, whose columns are summed side by side, and
+   back. The bits are those of a chain for each line. Prefetches as the chains do. */
+static void dvti_scan_side_by_side(const dvti_scan *scan, const float *x, float *y) {
+    const int64_t n = scan->n;
+    float tile[256];
+    double sum[16], before[16];
+    dvti_running p;
+    int64_t at, j;
+    int k;
+    for (k = 0; k < 16; k++)
+        sum[k] = before[k] = -0.;
+    p.x = p.y = scan->backwards ? tile + 240 : tile;
+    p.step = scan->backwards ? -16 : 16;
+    p.rows = p.columns = 16;
+    p.sum = sum;
+    p.before = before;
+    for (at = 0; at + 16 <= n; at += 16) {
+        j = scan->backwards ? n - 16 - at : at;
+        for (k = 0; k < 16; k++) {
+            DVTI_PREFETCH(x + 16 * (n + at + k));
+            DVTI_PREFETCH(y + 16 * (n + at + k));
+        }
+        scan->simd->transpose(x + j, n, tile, 16);
+        dvti_simd_scan_of(scan->simd)->f32(&p);
+        scan->simd->transpose(tile, 16, y + j, n);
+    }
+    for (; at < n; at++) {
+        j = scan->backwards ? n - 1 - at : at;
+        for (k = 0; k < 16; k++) {
+            sum[k] += (double)x[k * n + j];
+            y[k * n + j] = (float)sum[k];
+        }
+    }
+}
+
 /* Sums lines of at most one chunk. */
 static void dvti_scan_short(const dvti_scan *scan, int64_t first, int64_t lines, double *work) {
     const int64_t n = scan->n, at = first * n;
@@ -87,7 +122,10 @@ static void dvti_scan_short(const dvti_scan *scan, int64_t first, int64_t lines,
     void *y = dvti_scan_at(scan->out, at);
     int64_t k, some;
     if (scan->in->dtype == DVT_F32) {
-        dvti_scan_chains32((const float *)x, (float *)y, n, lines, n, scan->backwards, NULL);
+        for (k = 0; scan->simd && n >= 16 && k + 16 <= lines; k += 16)
+            dvti_scan_side_by_side(scan, (const float *)x + k * n, (float *)y + k * n);
+        dvti_scan_chains32((const float *)x + k * n, (float *)y + k * n, n, lines - k, n,
+                           scan->backwards, NULL);
     } else if (scan->in->dtype == DVT_F64) {
         dvti_scan_chains64((const double *)x, (double *)y, n, lines, n, scan->backwards, NULL);
     } else {

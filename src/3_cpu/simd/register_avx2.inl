@@ -89,6 +89,18 @@ DVTI_REG2(pf, p_zip_low, pf, pf,
            _mm256_permute2f128_ps(_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b), 0x20))
 DVTI_REG2(pf, p_zip_high, pf, pf,
            _mm256_permute2f128_ps(_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b), 0x31))
+DVTI_REG2(pf, p_quad_low, pf, pf, _mm256_unpacklo_ps(a, b))
+DVTI_REG2(pf, p_quad_high, pf, pf, _mm256_unpackhi_ps(a, b))
+DVTI_INLINE V(pf) V(p_load_quads)(const float *p, int64_t step) {
+    return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(p)), _mm_loadu_ps(p + 4 * step),
+                                1);
+}
+
+DVTI_INLINE void V(p_store_quads)(float *p, int64_t step, V(pf) a) {
+    _mm_storeu_ps(p, _mm256_castps256_ps128(a));
+    _mm_storeu_ps(p + 4 * step, _mm256_extractf128_ps(a, 1));
+}
+
 DVTI_REG_LOAD(pf, p_load_f16, uint16_t, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)p)))
 DVTI_REG_STORE(pf, p_store_f16, uint16_t,
                 _mm_storeu_si128((__m128i *)p, _mm256_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT)))

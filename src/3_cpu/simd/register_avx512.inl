@@ -100,6 +100,23 @@ DVTI_REG2(pf, p_zip_high, pf, pf,
                                   _mm512_setr_epi32(8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29,
                                                     14, 30, 15, 31),
                                   b))
+DVTI_REG2(pf, p_quad_low, pf, pf, _mm512_unpacklo_ps(a, b))
+DVTI_REG2(pf, p_quad_high, pf, pf, _mm512_unpackhi_ps(a, b))
+DVTI_INLINE V(pf) V(p_load_quads)(const float *p, int64_t step) {
+    const __m256 low = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(p)),
+                                            _mm_loadu_ps(p + 4 * step), 1);
+    const __m256 high = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(p + 8 * step)),
+                                             _mm_loadu_ps(p + 12 * step), 1);
+    return _mm512_insertf32x8(_mm512_castps256_ps512(low), high, 1);
+}
+
+DVTI_INLINE void V(p_store_quads)(float *p, int64_t step, V(pf) a) {
+    _mm_storeu_ps(p, _mm512_castps512_ps128(a));
+    _mm_storeu_ps(p + 4 * step, _mm512_extractf32x4_ps(a, 1));
+    _mm_storeu_ps(p + 8 * step, _mm512_extractf32x4_ps(a, 2));
+    _mm_storeu_ps(p + 12 * step, _mm512_extractf32x4_ps(a, 3));
+}
+
 DVTI_REG_LOAD(pf, p_load_f16, uint16_t, _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)p)))
 DVTI_REG_STORE(pf, p_store_f16, uint16_t,
                 _mm256_storeu_si256((__m256i *)p, _mm512_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT)))

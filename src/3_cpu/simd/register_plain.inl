@@ -13,6 +13,10 @@
      p_min(a, b)           a < b ? a : b; p_max(a, b) a > b ? a : b; so b if one is NaN
      p_even(a, b), p_odd   even or odd lanes of a, then those of b
      p_zip_low(a, b)       a[0] b[0] a[1] b[1] .. of the lower half; p_zip_high of the upper
+     p_quad_low(a, b)      the same of each quad, which is 4 neighboring lanes; p_quad_high
+     p_load_quads(p, step), p_store_quads(p, step, a)   quads at p, p + 4 step, p + 8 step ..
+     p_quad_low(a, b)      the same within each 4 lanes, p_quad_high; p_load_quads(p, step),
+                           p_store_quads(p, step, a)   4 lanes each at p, p + 4 step, p + 8 step ..
      p_round               ties to even; p_floor, p_ceil, p_trunc, p_sqrt
      p_bit_and, p_bit_or, p_bit_xor, p_bit_andnot(a, b) = ~a & b
      p_lt, p_le, p_eq      false for NaN; p_unord true if either is NaN
@@ -265,6 +269,19 @@ DVTI_INLINE void V(p_store_f16)(uint16_t *p, V(pf) a) {
     dvti_store_row_f32(p, DVT_F16, 1, 4, lane);
 }
 #endif
+
+/* One quad. */
+DVTI_REG2(pf, p_quad_low, pf, pf, V(p_zip_low)(a, b))
+DVTI_REG2(pf, p_quad_high, pf, pf, V(p_zip_high)(a, b))
+DVTI_INLINE V(pf) V(p_load_quads)(const float *p, int64_t step) {
+    (void)step;
+    return V(p_load)(p);
+}
+
+DVTI_INLINE void V(p_store_quads)(float *p, int64_t step, V(pf) a) {
+    (void)step;
+    V(p_store)(p, a);
+}
 
 DVTI_INLINE V(pi) V(p_load_u16)(const uint16_t *p) {
     V(pi) r = {p[0], p[1], p[2], p[3]};

@@ -11,6 +11,7 @@
 #define DVTI_SOFT_ROWS 16 /* rows that take each step together */
 /* Elements of these rows at most: four rows of 1024 take 1.25x as long together as alone. */
 #define DVTI_SOFT_ELEMENTS 1024
+#define DVTI_SOFT_COLUMNS 5 /* rows of one vector that are computed as columns, at least */
 
 typedef struct V(soft) {
     double sum[DVTI_SOFT_ROWS];
@@ -102,22 +103,35 @@ static void V(soft_rows)(const float *x, int64_t x_step, float *y, int64_t y_ste
     V(soft_end)(of, rows, logarithm);
 }
 
-/* The same for DVTI_SOFT_ROWS rows of one vector each, which stay on the stack. A load after a
-   masked store cannot be forwarded. */
-static void V(soft_short)(const float *x, int64_t step, int64_t n, float bound, bool logarithm,
-                          V(soft) * of) {
-    int64_t r;
-    for (r = 0; r < DVTI_SOFT_ROWS; r++)
-        V(store)(of->x + 16 * r, V(load_or)(x + r * step, n, -INFINITY));
-    V(transpose_max)(of->x, of->most);
-    V(store)(of->most, V(within)(V(load)(of->most), -bound, bound));
-    for (r = 0; r < DVTI_SOFT_ROWS; r++) {
-        const V(f) e = V(exp)(V(sub)(V(load)(of->x + 16 * r), V(set)(of->most[r])));
-        if (!logarithm)
-            V(store)(of->x + 16 * r, e);
-        V(dstore)(of->lanes + 8 * r, V(dadd)(V(widen_low)(e), V(widen_high)(e)));
+/* The same for up to 16 rows of n <= 16 elements, as columns. of->x: exponentials, or x for the
+   logarithm. */
+static void V(soft_short)(const float *x, int64_t step, int64_t rows, int64_t n, float bound,
+                          bool logarithm, V(soft) * of) {
+    float terms[256], *e = logarithm ? terms : of->x;
+    V(f) most = V(set)(-INFINITY);
+    V(d) v[8];
+    int64_t j;
+    int i, half;
+    V(load_columns)(x, step, rows, n, of->x);
+    for (j = 0; j < n; j++)
+        most = V(max)(V(load)(of->x + 16 * j), most);
+    most = V(within)(most, -bound, bound);
+    V(store)(of->most, most);
+    for (j = 0; j < n; j++)
+        V(store)(e + 16 * j, V(exp)(V(sub)(V(load)(of->x + 16 * j), most)));
+    for (half = 0; half < 16; half += 8) { /* the order of V(dlanes_add) */
+        DVTI_REPEAT(8)
+        for (i = 0; i < 8; i++) {
+            v[i] = i < n ? V(load_wide)(e + 16 * i + half) : V(dzero)();
+            if (i + 8 < n)
+                v[i] = V(dadd)(v[i], V(load_wide)(e + 16 * (i + 8) + half));
+        }
+        DVTI_REPEAT(4)
+        for (i = 0; i < 4; i++)
+            v[i] = V(dadd)(v[i], v[i + 4]);
+        V(dstore)(of->sum + half, V(dadd)(V(dadd)(v[0], v[2]), V(dadd)(v[1], v[3])));
     }
-    V(soft_end)(of, DVTI_SOFT_ROWS, logarithm);
+    V(soft_factors)(of->sum, 16, logarithm, of->factor);
 }
 
 /* Computes rows of n > 0 elements, x_step and y_step apart; y may be x. */
@@ -125,22 +139,28 @@ static void V(softmax)(const float *x, int64_t x_step, float *y, int64_t y_step,
                        int64_t n, bool logarithm) {
     V(soft) of;
     int64_t some, r, at;
+    V(f) e;
     for (; rows > 0; rows -= some, x += some * x_step, y += some * y_step) {
         const float *from = logarithm ? x : y;
-        int64_t from_step = logarithm ? x_step : y_step;
+        const int64_t from_step = logarithm ? x_step : y_step;
         some = V(soft_group)(rows, n);
-        if (some == DVTI_SOFT_ROWS && n <= 16) {
-            V(soft_short)(x, x_step, n, INFINITY, logarithm, &of);
-            from = of.x;
-            from_step = 16;
-        } else {
-            V(soft_rows)
-            (x, x_step, logarithm ? NULL : y, y_step, some, n, INFINITY, logarithm, &of);
+        if (some >= DVTI_SOFT_COLUMNS && n <= 16) {
+            V(soft_short)(x, x_step, rows, n, INFINITY, logarithm, &of);
+            for (at = 0; at < 16 * n; at += 16) {
+                const V(f) factor = V(load)(of.factor);
+                e = V(load)(of.x + at);
+                e = logarithm ? V(sub)(V(sub)(e, V(load)(of.most)), factor) : V(mul)(e, factor);
+                V(store)(of.x + at, e);
+            }
+            V(store_columns)(of.x, y, y_step, rows, n);
+            continue;
         }
+        V(soft_rows)
+        (x, x_step, logarithm ? NULL : y, y_step, some, n, INFINITY, logarithm, &of);
         for (r = 0; r < some; r++) {
             const V(f) most = V(set)(of.most[r]), factor = V(set)(of.factor[r]);
             for (at = 0; at < n; at += 16) {
-                V(f) e = V(load_partial)(from + r * from_step + at, n - at);
+                e = V(load_partial)(from + r * from_step + at, n - at);
                 /* most + factor would lose factor if |most| is huge */
                 e = logarithm ? V(sub)(V(sub)(e, most), factor) : V(mul)(e, factor);
                 V(store_partial)(y + r * y_step + at, n - at, e);
@@ -157,8 +177,8 @@ static void V(logsumexp_rows)(const dvti_reduction *p) {
     int64_t some, r, row;
     for (row = 0; row < p->rows; row += some, x += some * p->step) {
         some = V(soft_group)(p->rows - row, p->n);
-        if (some == DVTI_SOFT_ROWS && p->n <= 16)
-            V(soft_short)(x, p->step, p->n, FLT_MAX, true, &of);
+        if (some >= DVTI_SOFT_COLUMNS && p->n <= 16)
+            V(soft_short)(x, p->step, p->rows - row, p->n, FLT_MAX, true, &of);
         else
             V(soft_rows)(x, p->step, NULL, 0, some, p->n, FLT_MAX, true, &of);
         for (r = 0; r < some; r++)
@@ -251,3 +271,4 @@ static void V(softmax_columns)(const float *x, int64_t x_step, float *y, int64_t
 
 #undef DVTI_SOFT_ROWS
 #undef DVTI_SOFT_ELEMENTS
+#undef DVTI_SOFT_COLUMNS

@@ -61,27 +61,102 @@ static void V(transpose_join)(dvti_join join, const double *lanes, int64_t rows,
 #undef DVTI_ZIP_LEVEL
 #undef DVTI_ZIP_EIGHT
 
+/* ---- 16 rows of n <= 16 elements as n columns, columns[16][16]. Then every step is vertical ----
+   A quad is 4 neighboring elements of a row. Zipping the quads of four rows twice transposes them:
+
+     row 0   a0 a1 a2 a3    zip 0, 2   a0 c0 a1 c1    zip    a0 b0 c0 d0   column 0
+     row 1   b0 b1 b2 b3    zip 1, 3   a2 c2 a3 c3           a1 b1 c1 d1   column 1
+     row 2   c0 c1 c2 c3               b0 d0 b1 d1           ..
+     row 3   d0 d1 d2 d3               b2 d2 b3 d3
+
+   V(load_quads) gives rows 0, 4, 8 and 12 to one vector. */
+DVTI_INLINE void V(transpose_quads)(V(f) v[4]) {
+    const V(f) ac = V(quad_low)(v[0], v[2]), AC = V(quad_high)(v[0], v[2]);
+    const V(f) bd = V(quad_low)(v[1], v[3]), BD = V(quad_high)(v[1], v[3]);
+    v[0] = V(quad_low)(ac, bd);
+    v[1] = V(quad_high)(ac, bd);
+    v[2] = V(quad_low)(AC, BD);
+    v[3] = V(quad_high)(AC, BD);
+}
+
 /* Transposes 16 x 16 floats, or other elements of 4 bytes: rows `from_step` apart become columns of
-   rows `to_step` apart. Each of four rounds zips vectors i and i + 8. A round moves the element at
-   index 16 i + j to the index with its 8 bits rotated left by one; four rounds give 16 j + i. */
+   rows `to_step` apart. Reads everything before it writes. Reads four rows at a time: rows one page
+   apart share a set of L1. */
 static void V(transpose)(const float *from, int64_t from_step, float *to, int64_t to_step) {
-    V(f) v[16], w[16];
-    int i;
-    DVTI_REPEAT(16)
-    for (i = 0; i < 16; i++)
-        v[i] = V(load)(from + i * from_step);
-#define DVTI_ZIP(v, w)                                                                             \
-    DVTI_REPEAT(8)                                                                                 \
-    for (i = 0; i < 8; i++) {                                                                      \
-        w[2 * i] = V(zip_low)(v[i], v[i + 8]);                                                     \
-        w[2 * i + 1] = V(zip_high)(v[i], v[i + 8]);                                                \
+    V(f) v[4][4];
+    int i, j;
+    DVTI_REPEAT(4)
+    for (i = 0; i < 4; i++) {
+        DVTI_REPEAT(4)
+        for (j = 0; j < 4; j++)
+            v[j][i] = V(load_quads)(from + i * from_step + 4 * j, from_step);
     }
-    DVTI_ZIP(v, w)
-    DVTI_ZIP(w, v)
-    DVTI_ZIP(v, w)
-    DVTI_ZIP(w, v)
-#undef DVTI_ZIP
-    DVTI_REPEAT(16)
-    for (i = 0; i < 16; i++)
-        V(store)(to + i * to_step, v[i]);
+    DVTI_REPEAT(4)
+    for (j = 0; j < 4; j++) {
+        V(transpose_quads)(v[j]);
+        DVTI_REPEAT(4)
+        for (i = 0; i < 4; i++)
+            V(store)(to + (4 * j + i) * to_step, v[j][i]);
+    }
+}
+
+/* Returns whether whole quads of 16 rows, and one more, lie within `rows` contiguous rows. */
+DVTI_INLINE bool V(quads_fit)(int64_t step, int64_t rows, int64_t n) {
+    return step == n && (rows - 16) * n >= 4;
+}
+
+/* Loads min(rows, 16) rows; the others are 0. Columns n .. 15 have no meaning. */
+static void V(load_columns)(const float *x, int64_t step, int64_t rows, int64_t n,
+                            float *columns) {
+    float tile[256];
+    V(f) v[4];
+    int64_t j;
+    int i;
+    if (!V(quads_fit)(step, rows, n)) {
+        for (i = 0; i < 16; i++)
+            V(store)(tile + 16 * i, i < rows ? V(load_partial)(x + i * step, n) : V(zero)());
+        x = tile;
+        step = 16;
+    }
+    for (j = 0; j < n; j += 4) {
+        DVTI_REPEAT(4)
+        for (i = 0; i < 4; i++)
+            v[i] = V(load_quads)(x + i * step + j, step);
+        V(transpose_quads)(v);
+        DVTI_REPEAT(4)
+        for (i = 0; i < 4; i++)
+            V(store)(columns + 16 * (j + i), v[i]);
+    }
+}
+
+/* Stores min(rows, 16) rows. The last quad of a row may end in the next row, so the last quads are
+   stored first; the quad after all rows is restored. */
+static void V(store_columns)(const float *columns, float *y, int64_t step, int64_t rows,
+                             int64_t n) {
+    const bool direct = n >= 4 && V(quads_fit)(step, rows, n);
+    const int64_t width = DVTI_MAX(n, 4);
+    float tile[16 * 16 + 4], next[4];
+    float *to = direct ? y : tile;
+    V(f) v[4];
+    int64_t j;
+    int i;
+    if (direct)
+        memcpy(next, y + 16 * n, sizeof next);
+    for (j = (n - 1) / 4 * 4; j >= 0; j -= 4) {
+        DVTI_REPEAT(4)
+        for (i = 0; i < 4; i++)
+            v[i] = V(load)(columns + 16 * (j + i));
+        V(transpose_quads)(v);
+        DVTI_REPEAT(4)
+        for (i = 0; i < 4; i++)
+            V(store_quads)(to + i * width + j, width, v[i]);
+    }
+    rows = DVTI_MIN(rows, 16);
+    if (direct)
+        memcpy(y + 16 * n, next, sizeof next);
+    else if (step == n && n == width)
+        memcpy(y, tile, (size_t)(rows * n) * sizeof *y);
+    else
+        for (j = 0; j < rows; j++)
+            memcpy(y + j * step, tile + j * width, (size_t)n * sizeof *y);
 }

@@ -22,6 +22,7 @@
      V(lookup)(table, i)         the floats table[i & 7]
      V(widen_low)(a), V(widen_high)   lanes 0..7, 8..15 as doubles; V(narrow)(low, high)
      V(zip_low)(a, b), V(zip_high)    a0 b0 a1 b1 .., the first 16 of them and the others
+     V(load_quads)(p, step)      quad i is p[4 step i ..]; V(store_quads)(p, step, a)
      V(even)(a, b), V(odd)       even or odd lanes of a, then those of b
      V(lanes_add)(a), V(lanes_min), V(lanes_max)   reduce the lanes: i with i + 8, then 4, 2, 1
      V(dlanes_add), V(dlanes_mul), V(dlanes_max)   of doubles: i with i + 4, then 2, 1 */
@@ -71,6 +72,10 @@ DVTI_VECTOR_OF(n)
 #define DVTI_DO_BITS(p, at, name) r |= V(p_##name)(DVTI_OF(a, p)) << (at * lanes);
 
 #define DVTI_DO_LOOKUP(p, k, name) DVTI_OF(r, p) = V(p_##name)(table, DVTI_OF(at, p));
+#define DVTI_DO_LOAD_QUADS(p, at, name)                                                            \
+    DVTI_OF(r, p) = V(p_##name)(from + at * DVTI_REG_F * step, step);
+#define DVTI_DO_STORE_QUADS(p, at, name)                                                           \
+    V(p_##name)(to + at * DVTI_REG_F * step, step, DVTI_OF(a, p));
 #define DVTI_DO_STORE4(p, at, name)                                                                \
     V(p_##name)                                                                                    \
     (to + 4 * at * DVTI_REG_F, DVTI_OF(a, p), DVTI_OF(b, p), DVTI_OF(c, p), DVTI_OF(d, p));
@@ -169,6 +174,18 @@ DVTI_LIFT2(m, le, f, f)
 DVTI_LIFT2(m, eq, f, f)
 DVTI_LIFT2(m, unord, f, f)
 DVTI_LIFT3(f, select, m, f, f)
+DVTI_LIFT2(f, quad_low, f, f)
+DVTI_LIFT2(f, quad_high, f, f)
+DVTI_INLINE V(f) V(load_quads)(const float *from, int64_t step) {
+    V(f) r;
+    DVTI_EACH_REG(DVTI_DO_LOAD_QUADS, load_quads)
+    return r;
+}
+
+DVTI_INLINE void V(store_quads)(float *to, int64_t step, V(f) a) {
+    DVTI_EACH_REG(DVTI_DO_STORE_QUADS, store_quads)
+}
+
 DVTI_LIFT1(i, as_i, f)
 DVTI_LIFT1(i, to_i, f)
 DVTI_LIFT_LOAD(f, load_f16, uint16_t, DVTI_REG_F)
@@ -496,6 +513,8 @@ DVTI_DLANES_REDUCE(dlanes_max, DVTI_MAX)
 #undef DVTI_DO_BITS
 #undef DVTI_DO_LOOKUP
 #undef DVTI_DO_STORE4
+#undef DVTI_DO_LOAD_QUADS
+#undef DVTI_DO_STORE_QUADS
 #undef DVTI_LIFT1
 #undef DVTI_LIFT2
 #undef DVTI_LIFT3
