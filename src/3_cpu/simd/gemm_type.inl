@@ -386,27 +386,42 @@ static void G(copy)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype
     ((DVTI_E *)dst + r * dst_row + c, G(fetch)(src, dtype, r * src_row + c, cols - c));
 }
 
-/* Transposes a square of registers. Each round zips registers i and i + lanes / 2, which rotates
-   the bits of (register, lane) by one; log2(lanes) rounds swap the two indices:
+/* Transposes a square of registers. Rounds within 16 bytes transpose the blocks of `part` x `part`
+   elements: each unpacks registers i and i + part / 2, which rotates the bits of (register, lane)
+   by one. The rounds after them transpose the square of blocks:
 
      a0 a1 a2 a3        a0 c0 a1 c1        a0 b0 c0 d0
-     b0 b1 b2 b3  -->  a2 c2 a3 c3  -->  a1 b1 c1 d1
-     c0 c1 c2 c3        b0 d0 b1 d1        a2 b2 c2 d2
+     b0 b1 b2 b3  -->  a2 c2 a3 c3  -->  a1 b1 c1 d1        A B  -->  A C
+     c0 c1 c2 c3        b0 d0 b1 d1        a2 b2 c2 d2        C D       B D
      d0 d1 d2 d3        b2 d2 b3 d3        a3 b3 c3 d3 */
 DVTI_INLINE void G(transpose_registers)(DVTI_REGISTER *v) {
+    const int part = 16 / (int)sizeof(DVTI_E);
     DVTI_REGISTER w[DVTI_LANES];
-    int round, i;
+    int round, i, from;
     DVTI_UNROLL
-    for (round = 1; round < DVTI_LANES; round *= 2) {
+    for (round = 1; round < part; round *= 2) {
         DVTI_UNROLL
         for (i = 0; i < DVTI_LANES / 2; i++) {
-            w[2 * i] = P(zip_low)(v[i], v[i + DVTI_LANES / 2]);
-            w[2 * i + 1] = P(zip_high)(v[i], v[i + DVTI_LANES / 2]);
+            from = i / (part / 2) * part + i % (part / 2);
+            w[2 * i] = P(unpack_low)(v[from], v[from + part / 2]);
+            w[2 * i + 1] = P(unpack_high)(v[from], v[from + part / 2]);
         }
         DVTI_UNROLL
         for (i = 0; i < DVTI_LANES; i++)
             v[i] = w[i];
     }
+#if DVTI_REGS < 4
+    DVTI_UNROLL
+    for (round = part; round < DVTI_LANES; round *= 2) {
+        DVTI_UNROLL
+        for (i = 0; i < DVTI_LANES; i++)
+            if (!(i & round)) {
+                w[i] = P(even_parts)(v[i], v[i + round]);
+                v[i + round] = P(odd_parts)(v[i], v[i + round]);
+                v[i] = w[i];
+            }
+    }
+#endif
 }
 
 /* Transposes one square, or what remains of it at an edge; writes `width` columns of dst. Not
@@ -414,21 +429,31 @@ DVTI_INLINE void G(transpose_registers)(DVTI_REGISTER *v) {
 DVTI_NOINLINE static void G(transpose_square)(DVTI_E *dst, int64_t dst_row, const DVTI_E *src,
                                          int64_t src_col, int64_t rows, int64_t cols,
                                          int64_t width) {
-    const P(first_type) first = P(first)(rows), partial = P(first)(width);
     DVTI_REGISTER v[DVTI_LANES];
     int i;
-    DVTI_UNROLL
-    for (i = 0; i < DVTI_LANES; i++)
-        v[i] = i < cols ? P(load_first)(src + i * src_col, first) : P(set)(0);
-    G(transpose_registers)(v);
-    DVTI_UNROLL
-    for (i = 0; i < DVTI_LANES; i++, dst += dst_row)
-        if (i < rows) {
-            if (width >= DVTI_LANES)
-                P(store)(dst, v[i]);
-            else
-                P(store_first)(dst, partial, v[i]);
-        }
+    if (rows >= DVTI_LANES && cols >= DVTI_LANES) {
+        DVTI_UNROLL
+        for (i = 0; i < DVTI_LANES; i++)
+            v[i] = P(load)(src + i * src_col);
+        G(transpose_registers)(v);
+        DVTI_UNROLL
+        for (i = 0; i < DVTI_LANES; i++)
+            P(store)(dst + i * dst_row, v[i]);
+    } else {
+        const P(first_type) first = P(first)(rows), partial = P(first)(width);
+        DVTI_UNROLL
+        for (i = 0; i < DVTI_LANES; i++)
+            v[i] = i < cols ? P(load_first)(src + i * src_col, first) : P(set)(0);
+        G(transpose_registers)(v);
+        DVTI_UNROLL
+        for (i = 0; i < DVTI_LANES; i++, dst += dst_row)
+            if (i < rows) {
+                if (width >= DVTI_LANES)
+                    P(store)(dst, v[i]);
+                else
+                    P(store_first)(dst, partial, v[i]);
+            }
+    }
 }
 
 /* Transposes a matrix of this type and writes `filled` columns of dst. */

@@ -13,6 +13,9 @@
      p_min(a, b)           a < b ? a : b; p_max(a, b) a > b ? a : b; so b if one is NaN
      p_even(a, b), p_odd   even or odd lanes of a, then those of b
      p_zip_low(a, b)       a[0] b[0] a[1] b[1] .. of the lower half; p_zip_high of the upper
+     p_unpack_low, p_unpack_high     the same within each part of 16 bytes
+     p_even_parts(a, b), p_odd_parts even or odd parts of 16 bytes of a, then those of b; only for
+                           registers of several
      p_round               ties to even; p_floor, p_ceil, p_trunc, p_sqrt
      p_bit_and, p_bit_or, p_bit_xor, p_bit_andnot(a, b) = ~a & b
      p_lt, p_le, p_eq      false for NaN; p_unord true if either is NaN
@@ -383,6 +386,11 @@ DVTI_INLINE V(pd) V(p_dzip_high)(V(pd) a, V(pd) b) {
     return r;
 }
 #endif
+
+DVTI_REG2(pf, p_unpack_low, pf, pf, V(p_zip_low)(a, b))
+DVTI_REG2(pf, p_unpack_high, pf, pf, V(p_zip_high)(a, b))
+DVTI_REG2(pd, p_dunpack_low, pd, pd, V(p_dzip_low)(a, b))
+DVTI_REG2(pd, p_dunpack_high, pd, pd, V(p_dzip_high)(a, b))
 
 /* int64 */
 DVTI_PLAIN_SET(pl, p_lset, int64_t)
