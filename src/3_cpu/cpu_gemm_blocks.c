@@ -79,7 +79,7 @@ DVTI_FN dvti_gemm_blocks dvti_gemm_blocks_now(const dvti_simd *simd, int64_t siz
 /* Each panel of B reads the rows of a block again. They stay in L2 unless too many of their cache
    lines share a set. The lines that a tile of a transposed A needs must also stay in L1, next to
    the panel. */
-DVTI_FN bool dvti_mm_packs_a(const dvti_mm *p, const dvti_gemm_blocks *blocks) {
+static bool dvti_mm_packs_a(const dvti_mm *p, const dvti_gemm_blocks *blocks) {
     const int64_t rows = DVTI_MIN(p->n, blocks->rows), depth = DVTI_MIN(p->k, blocks->depth);
     if (p->m < 128 || p->k <= DVTI_MM_FEW_DEPTH)
         return false;
@@ -96,7 +96,7 @@ DVTI_FN bool dvti_mm_packs_a(const dvti_mm *p, const dvti_gemm_blocks *blocks) {
 
 /* B is packed for many rows, or when a panel in place would not stay in L1 as the packed one
    does. */
-DVTI_FN bool dvti_mm_packs_b(const dvti_mm *p, const dvti_gemm_blocks *blocks) {
+static bool dvti_mm_packs_b(const dvti_mm *p, const dvti_gemm_blocks *blocks) {
     const int64_t row = p->b_k * p->size, depth = DVTI_MIN(p->k, blocks->depth);
     if (p->b_col != 1)
         return true;
@@ -107,6 +107,51 @@ DVTI_FN bool dvti_mm_packs_b(const dvti_mm *p, const dvti_gemm_blocks *blocks) {
                dvti_cache_lines_per_set(&blocks->l1, depth, p->by->width * p->size, row) >
                    blocks->l1.ways - 2;
     return p->n > (p->k * p->m * p->size <= blocks->l2.bytes ? 2 : 1) * DVTI_MM_FEW_ROWS;
+}
+
+/* Decides what is packed. Returns the work in multiply-adds of 32 bytes. Transposing an element
+   takes the time of half a multiply-add, copying it the time of a quarter. A transposed A in place
+   takes a sixteenth of the product's time if its lines leave L1 between two tiles. */
+static int64_t dvti_mm_work(dvti_mm *p, const dvti_gemm_blocks *blocks) {
+    const int64_t multiplying = p->n * p->k * ((p->m * p->size + 31) / 32);
+    int64_t work = multiplying;
+    p->pack_a = p->narrow || dvti_mm_packs_a(p, blocks);
+    p->pack_b = p->narrow || dvti_mm_packs_b(p, blocks);
+    if (p->pack_a)
+        work += p->n * p->k / (p->a_k == 1 ? 4 : 2);
+    else if (p->a_k != 1 && dvti_cache_lines_per_set(&blocks->l1, DVTI_MIN(p->k, blocks->depth),
+                                                     p->simd->tile_rows * p->size,
+                                                     p->a_k * p->size) > blocks->l1.ways)
+        work += multiplying / 16;
+    if (p->pack_b)
+        work += p->m * p->k / (p->b_col == 1 ? 4 : 2);
+    return work;
+}
+
+/* Exchanges the factors: C' = B' A'. */
+static void dvti_mm_swap(dvti_mm *p) {
+    const dvti_mm q = *p;
+    p->swapped = !q.swapped;
+    p->n = q.m;
+    p->m = q.n;
+    p->a_row = q.b_col;
+    p->a_k = q.b_k;
+    p->b_k = q.a_k;
+    p->b_col = q.a_row;
+}
+
+/* The transposed product needs memory for C, and C is transposed at the end. But then two
+   transposed factors are read in place, or fewer elements of the other factor are packed, or rows
+   fill vectors that columns do not. */
+DVTI_FN void dvti_mm_choose_packing(dvti_mm *p, const dvti_gemm_blocks *blocks) {
+    const int64_t work = dvti_mm_work(p, blocks);
+    if (p->narrow || p->n * p->m * p->size > blocks->l2.bytes / 4)
+        return;
+    dvti_mm_swap(p);
+    if (dvti_mm_work(p, blocks) + p->n * p->m / 2 >= work) {
+        dvti_mm_swap(p);
+        dvti_mm_work(p, blocks);
+    }
 }
 
 /* ---- for programs ---- */

@@ -120,8 +120,10 @@ DVTI_TILE(4, 1)
 DVTI_TILE(6, 1)
 DVTI_TILE(4, 2)
 DVTI_TILE(6, 2)
-#if DVTI_TILE_REGS == 4
+#if DVTI_TALL_REGS > 0
 DVTI_TILE(8, 1)
+#endif
+#if DVTI_TILE_REGS == 4
 DVTI_TILE(12, 1)
 DVTI_TILE(8, 2)
 DVTI_TILE(12, 2)
@@ -145,10 +147,12 @@ DVTI_TILE(6, 4)
 #endif
 /* Tiles by registers and pairs of rows, both from 1 on. */
 static const G(tile_fn) G(tiles)[DVTI_TILE_REGS][6] = {
-#if DVTI_TALL == 12
+#if DVTI_TALL_REGS == 2
     DVTI_TALL_TILES(1), DVTI_TALL_TILES(2), DVTI_TILES(3), DVTI_TILES(4)
 #elif DVTI_TILE_REGS == 4
     DVTI_TILES(1), DVTI_TILES(2), DVTI_TILES(3), DVTI_TILES(4)
+#elif DVTI_TALL_REGS == 1
+    {G(tile_2_1), G(tile_4_1), G(tile_6_1), G(tile_8_1), NULL, NULL}, DVTI_TILES(2)
 #else
     DVTI_TILES(1), DVTI_TILES(2)
 #endif
@@ -162,7 +166,9 @@ static int64_t G(pairs_of)(int64_t left, int64_t regs) {
 #if DVTI_TILE_ROWS == 6
     static const signed char tall[] = {0, 1, 2, 3, 4, 3, 6, 4, 4, 6, 6, 4};
     static const signed char low[] = {0, 1, 2, 3, 2, 3};
-    if (DVTI_TALL == 12 && regs <= 2)
+    if (DVTI_TALL == 8 && regs <= DVTI_TALL_REGS)
+        return left == 4 || left > 6 ? 4 : DVTI_MIN(left, 3);
+    if (regs <= DVTI_TALL_REGS)
         return left < DVTI_LENGTH(tall) ? tall[left] : 6;
     return left < DVTI_LENGTH(low) ? low[left] : 3;
 #else
@@ -456,13 +462,15 @@ DVTI_NOINLINE static void G(transpose_square)(DVTI_E *dst, int64_t dst_row, cons
     }
 }
 
-/* Transposes a matrix of this type and writes `filled` columns of dst. */
+/* Transposes a matrix of this type and writes `filled` columns of dst, by whole cache lines. */
 static void G(transpose_own)(DVTI_E *dst, int64_t dst_row, const DVTI_E *src, int64_t src_col,
                         int64_t rows, int64_t cols, int64_t filled) {
-    int64_t r, c;
-    for (c = 0; c < filled; c += DVTI_LANES)
+    const int64_t strip = dst_row > DVTI_TILE_REGS * DVTI_LANES ? DVTI_WHOLE : DVTI_LANES;
+    int64_t r, c, at;
+    for (at = 0; at < filled; at += strip)
         for (r = 0; r < rows; r += DVTI_LANES)
-            G(transpose_square)
+            for (c = at; c < DVTI_MIN(at + strip, filled); c += DVTI_LANES)
+                G(transpose_square)
     (dst + r * dst_row + c, dst_row, src + c * src_col + r, src_col, rows - r, cols - c,
      filled - c);
 }
