@@ -76,13 +76,23 @@ DVTI_FN dvti_gemm_blocks dvti_gemm_blocks_now(const dvti_simd *simd, int64_t siz
 }
 
 /* ---- packing ---- */
+/* Returns whether the lines of A that a tile reads leave L1 before the next tile, as those of a
+   transposed A in few sets do. */
+static bool dvti_mm_loses_a(const dvti_mm *p, const dvti_gemm_blocks *blocks) {
+    return p->a_k != 1 && dvti_cache_lines_per_set(&blocks->l1, DVTI_MIN(p->k, blocks->depth),
+                                                   p->simd->tile_rows * p->size,
+                                                   p->a_k * p->size) > blocks->l1.ways;
+}
+
 /* Each panel of B reads the rows of a block again. They stay in L2 unless too many of their cache
    lines share a set. The lines that a tile of a transposed A needs must also stay in L1, next to
    the panel. */
 static bool dvti_mm_packs_a(const dvti_mm *p, const dvti_gemm_blocks *blocks) {
     const int64_t rows = DVTI_MIN(p->n, blocks->rows), depth = DVTI_MIN(p->k, blocks->depth);
-    if (p->m < 128 || p->k <= DVTI_MM_FEW_DEPTH)
+    if (p->m < 128)
         return false;
+    if (p->k <= DVTI_MM_FEW_DEPTH)
+        return blocks->in_l1 && dvti_mm_loses_a(p, blocks);
     if (p->a_k == 1)
         return dvti_cache_lines_per_set(&blocks->l2, rows, depth * p->size, p->a_row * p->size) >
                blocks->l2.ways;
@@ -111,7 +121,7 @@ static bool dvti_mm_packs_b(const dvti_mm *p, const dvti_gemm_blocks *blocks) {
 
 /* Decides what is packed. Returns the work in multiply-adds of 32 bytes. Transposing an element
    takes the time of half a multiply-add, copying it the time of a quarter. A transposed A in place
-   takes a sixteenth of the product's time if its lines leave L1 between two tiles. */
+   takes a sixteenth of the product's time if its lines leave L1. */
 static int64_t dvti_mm_work(dvti_mm *p, const dvti_gemm_blocks *blocks) {
     const int64_t multiplying = p->n * p->k * ((p->m * p->size + 31) / 32);
     int64_t work = multiplying;
@@ -119,9 +129,7 @@ static int64_t dvti_mm_work(dvti_mm *p, const dvti_gemm_blocks *blocks) {
     p->pack_b = p->narrow || dvti_mm_packs_b(p, blocks);
     if (p->pack_a)
         work += p->n * p->k / (p->a_k == 1 ? 4 : 2);
-    else if (p->a_k != 1 && dvti_cache_lines_per_set(&blocks->l1, DVTI_MIN(p->k, blocks->depth),
-                                                     p->simd->tile_rows * p->size,
-                                                     p->a_k * p->size) > blocks->l1.ways)
+    else if (dvti_mm_loses_a(p, blocks))
         work += multiplying / 16;
     if (p->pack_b)
         work += p->m * p->k / (p->b_col == 1 ? 4 : 2);

@@ -212,6 +212,7 @@ DVT_TEST(packing_depends_on_conflicts) {
                                     {128, 128, 128, true, true, false, true, true},
                                     {64, 500, 800, false, true, false, true, true},
                                     {64, 500, 800, true, true, false, true, true},
+                                    {4096, 4096, 16, true, false, true, true, false},
                                     {20, 576, 25, false, true, false, true, false}};
     dvti_caches caches;
     dvti_simd simd;
