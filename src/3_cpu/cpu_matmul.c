@@ -23,8 +23,8 @@
 /* Tiles of a result that is converted at the end. */
 #define DVTI_MM_NARROW_ROWS 192
 #define DVTI_MM_NARROW_COLS 256
-/* Up to this many rows, packing B again for each tile of rows costs 5 % or more. */
-#define DVTI_MM_REPEATED 128
+/* Up to this many rows, packing B again for each tile of rows costs 2 % or more. */
+#define DVTI_MM_REPEATED 256
 #define DVTI_MM_TASK 65536.0 /* multiply-adds of a task: about 1 us */
 #define DVTI_MM_CHUNK 4096   /* elements of a vector result that one task computes */
 
@@ -123,8 +123,15 @@ static dvti_mm_kind dvti_mm_choose(const dvti_mm *p) {
     return w_next == 1 ? DVTI_MM_COMBINE : DVTI_MM_TILES;
 }
 
-/* Cuts tiles in two until each thread has two, along panels if the parts are equal. Few rows with
-   a packed B get one tile per thread, narrower than a panel if need be: B is packed once. */
+/* Returns the work of packing a factor again for as many tiles. Transposing takes twice the time of
+   copying. */
+static int64_t dvti_mm_repeated(bool packed, int64_t step, int64_t side, int64_t tiles) {
+    return packed ? (step == 1 ? 1 : 2) * side * tiles : 0;
+}
+
+/* Cuts tiles in two until each thread has two: along rows if packing A again would take longer than
+   packing B again, else along panels if the parts are equal. Few rows with a packed B get one tile
+   per thread, narrower than a panel if need be: B is packed once. */
 static void dvti_mm_cut_tiles(dvti_mm *p, int64_t most, int threads) {
     const int64_t panel = 64, lanes = 64 / p->size;
     p->rows = p->narrow ? DVTI_MIN(p->n, DVTI_MM_NARROW_ROWS) : p->n;
@@ -133,12 +140,15 @@ static void dvti_mm_cut_tiles(dvti_mm *p, int64_t most, int threads) {
         int64_t panels = dvti_mm_cuts(p->cols, panel);
         int64_t tiles = p->batch * dvti_mm_cuts(p->n, p->rows) * dvti_mm_cuts(p->m, p->cols);
         bool few = p->pack_b && p->rows <= DVTI_MM_REPEATED;
+        bool by_rows = p->rows >= 16 * p->simd->tile_rows &&
+                       dvti_mm_repeated(p->pack_a, p->a_k, p->n, dvti_mm_cuts(p->m, p->cols)) >
+                           dvti_mm_repeated(p->pack_b, p->b_col, p->m, dvti_mm_cuts(p->n, p->rows));
         if (tiles >= (few ? 1 : 2) * threads ||
             (double)p->rows * (double)p->cols * (double)p->k < 2 * DVTI_MM_TASK)
             break;
-        if (panels > 1 && (panels % 2 == 0 || panels > 6 || p->rows < 12))
+        if (!by_rows && panels > 1 && (panels % 2 == 0 || panels > 6 || p->rows < 12))
             p->cols = (panels + 1) / 2 * panel;
-        else if (few && panels == 1 && p->cols > lanes)
+        else if (!by_rows && few && panels == 1 && p->cols > lanes)
             p->cols = dvti_mm_up((p->cols + 1) / 2, lanes);
         else if (p->rows >= 12)
             p->rows = dvti_mm_up((p->rows + 1) / 2, 2);
