@@ -28,7 +28,7 @@
 #define DVTI_TILE_ROWS 6
 #define DVTI_TALL 8
 #define DVTI_TALL_REGS 1
-#define DVTI_DOTS_ROWS 1
+#define DVTI_DOTS_ROWS 2
 #define DVTI_DOTS_COLS 5
 #elif defined(DVTI_NEON)
 #define DVTI_MASKED 0
