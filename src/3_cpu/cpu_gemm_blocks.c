@@ -122,44 +122,38 @@ static bool dvti_mm_packs_b(const dvti_mm *p, const dvti_gemm_blocks *blocks) {
 /* Decides what is packed. Returns the work in multiply-adds of 32 bytes. Transposing an element
    takes the time of half a multiply-add, copying it the time of a quarter. A transposed A in place
    takes a sixteenth of the product's time if its lines leave L1. */
-static int64_t dvti_mm_work(dvti_mm *p, const dvti_gemm_blocks *blocks) {
-    const int64_t multiplying = p->n * p->k * ((p->m * p->size + 31) / 32);
-    int64_t work = multiplying;
+static double dvti_mm_work(dvti_mm *p, const dvti_gemm_blocks *blocks) {
+    const double n = (double)p->n, m = (double)p->m, k = (double)p->k;
+    const double multiplying = n * k * (double)((p->m * p->size + 31) / 32);
+    double work = multiplying;
     p->pack_a = p->narrow || dvti_mm_packs_a(p, blocks);
     p->pack_b = p->narrow || dvti_mm_packs_b(p, blocks);
     if (p->pack_a)
-        work += p->n * p->k / (p->a_k == 1 ? 4 : 2);
+        work += n * k / (p->a_k == 1 ? 4 : 2);
     else if (dvti_mm_loses_a(p, blocks))
         work += multiplying / 16;
     if (p->pack_b)
-        work += p->m * p->k / (p->b_col == 1 ? 4 : 2);
+        work += m * k / (p->b_col == 1 ? 4 : 2);
     return work;
 }
 
-/* Exchanges the factors: C' = B' A'. */
-static void dvti_mm_swap(dvti_mm *p) {
-    const dvti_mm q = *p;
-    p->swapped = !q.swapped;
-    p->n = q.m;
-    p->m = q.n;
-    p->a_row = q.b_col;
-    p->a_k = q.b_k;
-    p->b_k = q.a_k;
-    p->b_col = q.a_row;
-}
-
-/* The transposed product needs memory for C, and C is transposed at the end. But then two
-   transposed factors are read in place, or fewer elements of the other factor are packed, or rows
-   fill vectors that columns do not. */
+/* The transposed product, C' = B' A', needs memory for C, and C is transposed at the end. But then
+   two transposed factors are read in place, or fewer elements of the other factor are packed, or
+   rows fill vectors that columns do not. */
 DVTI_FN void dvti_mm_choose_packing(dvti_mm *p, const dvti_gemm_blocks *blocks) {
-    const int64_t work = dvti_mm_work(p, blocks);
+    const double work = dvti_mm_work(p, blocks);
+    dvti_mm q = *p;
     if (p->narrow || p->n * p->m * p->size > blocks->l2.bytes / 4)
         return;
-    dvti_mm_swap(p);
-    if (dvti_mm_work(p, blocks) + p->n * p->m / 2 >= work) {
-        dvti_mm_swap(p);
-        dvti_mm_work(p, blocks);
-    }
+    q.swapped = true;
+    q.n = p->m;
+    q.m = p->n;
+    q.a_row = p->b_col;
+    q.a_k = p->b_k;
+    q.b_k = p->a_k;
+    q.b_col = p->a_row;
+    if (dvti_mm_work(&q, blocks) + (double)(q.n * q.m) / 2 < work)
+        *p = q;
 }
 
 /* ---- for programs ---- */

@@ -462,17 +462,19 @@ DVTI_NOINLINE static void G(transpose_square)(DVTI_E *dst, int64_t dst_row, cons
     }
 }
 
-/* Transposes a matrix of this type and writes `filled` columns of dst, by whole cache lines. */
+/* Transposes a matrix of this type and writes `filled` columns of dst, by whole cache lines unless
+   they are the rows of a panel. */
 static void G(transpose_own)(DVTI_E *dst, int64_t dst_row, const DVTI_E *src, int64_t src_col,
-                        int64_t rows, int64_t cols, int64_t filled) {
-    const int64_t strip = dst_row > DVTI_TILE_REGS * DVTI_LANES ? DVTI_WHOLE : DVTI_LANES;
-    int64_t r, c, at;
-    for (at = 0; at < filled; at += strip)
+                             int64_t rows, int64_t cols, int64_t filled) {
+    int64_t strip = dst_row > DVTI_TILE_REGS * DVTI_LANES ? DVTI_WHOLE : DVTI_LANES, r, c;
+    for (; filled > 0; filled -= strip, cols -= strip, dst += strip, src += strip * src_col) {
+        strip = DVTI_MIN(strip, filled);
         for (r = 0; r < rows; r += DVTI_LANES)
-            for (c = at; c < DVTI_MIN(at + strip, filled); c += DVTI_LANES)
+            for (c = 0; c < strip; c += DVTI_LANES)
                 G(transpose_square)
-    (dst + r * dst_row + c, dst_row, src + c * src_col + r, src_col, rows - r, cols - c,
-     filled - c);
+        (dst + r * dst_row + c, dst_row, src + c * src_col + r, src_col, rows - r, cols - c,
+         filled - c);
+    }
 }
 
 static void G(transpose_exactly)(void *dst, int64_t dst_row, const void *src, int64_t src_col,
