@@ -59,7 +59,7 @@ typedef struct dvti_mm {
     int64_t areas;                     /* tasks that run at once at most */
 } dvti_mm;
 
-/* Decides whether steps of A and of B are packed, and whether the transposed product is computed. */
+/* Decides what is packed, and whether the transposed product is computed. */
 DVTI_FN void dvti_mm_choose_packing(dvti_mm *p, const dvti_gemm_blocks *blocks);
 
 /* A planned product of integers that are summed in int64. */
