@@ -121,7 +121,7 @@ static bool dvti_mm_packs_b(const dvti_mm *p, const dvti_gemm_blocks *blocks) {
 
 /* Decides what is packed. Returns the work in multiply-adds of 32 bytes. Transposing an element
    takes the time of half a multiply-add, copying it the time of a quarter. A transposed A in place
-   takes a sixteenth of the product's time if its lines leave L1. */
+   takes a thirty-second of the product's time if its lines leave L1. */
 static double dvti_mm_work(dvti_mm *p, const dvti_gemm_blocks *blocks) {
     const double n = (double)p->n, m = (double)p->m, k = (double)p->k;
     const double multiplying = n * k * (double)((p->m * p->size + 31) / 32);
@@ -131,7 +131,7 @@ static double dvti_mm_work(dvti_mm *p, const dvti_gemm_blocks *blocks) {
     if (p->pack_a)
         work += n * k / (p->a_k == 1 ? 4 : 2);
     else if (dvti_mm_loses_a(p, blocks))
-        work += multiplying / 16;
+        work += multiplying / 32;
     if (p->pack_b)
         work += m * k / (p->b_col == 1 ? 4 : 2);
     return work;
