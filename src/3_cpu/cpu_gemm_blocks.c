@@ -119,18 +119,20 @@ static bool dvti_mm_packs_b(const dvti_mm *p, const dvti_gemm_blocks *blocks) {
     return p->n > (p->k * p->m * p->size <= blocks->l2.bytes ? 2 : 1) * DVTI_MM_FEW_ROWS;
 }
 
-/* Decides what is packed. Returns the work in multiply-adds of 32 bytes. Transposing an element
-   takes the time of half a multiply-add, copying it the time of a quarter. A transposed A in place
-   takes a thirty-second of the product's time if its lines leave L1. */
+/* Decides what is packed. Returns the work in multiply-adds of 32 bytes, which fill half panels or
+   64 bytes. Transposing an element takes the time of half a multiply-add, copying it the time of a
+   quarter. Next to panels in L1, a transposed A in place takes a thirty-second of the product's
+   time if its lines leave L1. */
 static double dvti_mm_work(dvti_mm *p, const dvti_gemm_blocks *blocks) {
     const double n = (double)p->n, m = (double)p->m, k = (double)p->k;
-    const double multiplying = n * k * (double)((p->m * p->size + 31) / 32);
+    const int64_t filled = DVTI_MIN(p->by->width * p->size / 2, 64);
+    const double multiplying = n * k * (double)(dvti_mm_up(p->m * p->size, filled) / 32);
     double work = multiplying;
     p->pack_a = p->narrow || dvti_mm_packs_a(p, blocks);
     p->pack_b = p->narrow || dvti_mm_packs_b(p, blocks);
     if (p->pack_a)
         work += n * k / (p->a_k == 1 ? 4 : 2);
-    else if (dvti_mm_loses_a(p, blocks))
+    else if (blocks->in_l1 && dvti_mm_loses_a(p, blocks))
         work += multiplying / 32;
     if (p->pack_b)
         work += m * k / (p->b_col == 1 ? 4 : 2);
