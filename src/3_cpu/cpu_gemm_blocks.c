@@ -76,13 +76,23 @@ DVTI_FN dvti_gemm_blocks dvti_gemm_blocks_now(const dvti_simd *simd, int64_t siz
 }
 
 /* ---- packing ---- */
+/* Returns whether the lines of A that a tile reads leave L1 before the next tile, as those of a
+   transposed A in few sets do. */
+static bool dvti_mm_loses_a(const dvti_mm *p, const dvti_gemm_blocks *blocks) {
+    return p->a_k != 1 && dvti_cache_lines_per_set(&blocks->l1, DVTI_MIN(p->k, blocks->depth),
+                                                   p->simd->tile_rows * p->size,
+                                                   p->a_k * p->size) > blocks->l1.ways;
+}
+
 /* Each panel of B reads the rows of a block again. They stay in L2 unless too many of their cache
    lines share a set. The lines that a tile of a transposed A needs must also stay in L1, next to
    the panel. */
-DVTI_FN bool dvti_mm_packs_a(const dvti_mm *p, const dvti_gemm_blocks *blocks) {
+static bool dvti_mm_packs_a(const dvti_mm *p, const dvti_gemm_blocks *blocks) {
     const int64_t rows = DVTI_MIN(p->n, blocks->rows), depth = DVTI_MIN(p->k, blocks->depth);
-    if (p->m < 128 || p->k <= DVTI_MM_FEW_DEPTH)
+    if (p->m < 128)
         return false;
+    if (p->k <= DVTI_MM_FEW_DEPTH)
+        return blocks->in_l1 && dvti_mm_loses_a(p, blocks);
     if (p->a_k == 1)
         return dvti_cache_lines_per_set(&blocks->l2, rows, depth * p->size, p->a_row * p->size) >
                blocks->l2.ways;
@@ -96,7 +106,7 @@ DVTI_FN bool dvti_mm_packs_a(const dvti_mm *p, const dvti_gemm_blocks *blocks) {
 
 /* B is packed for many rows, or when a panel in place would not stay in L1 as the packed one
    does. */
-DVTI_FN bool dvti_mm_packs_b(const dvti_mm *p, const dvti_gemm_blocks *blocks) {
+static bool dvti_mm_packs_b(const dvti_mm *p, const dvti_gemm_blocks *blocks) {
     const int64_t row = p->b_k * p->size, depth = DVTI_MIN(p->k, blocks->depth);
     if (p->b_col != 1)
         return true;
@@ -107,6 +117,45 @@ DVTI_FN bool dvti_mm_packs_b(const dvti_mm *p, const dvti_gemm_blocks *blocks) {
                dvti_cache_lines_per_set(&blocks->l1, depth, p->by->width * p->size, row) >
                    blocks->l1.ways - 2;
     return p->n > (p->k * p->m * p->size <= blocks->l2.bytes ? 2 : 1) * DVTI_MM_FEW_ROWS;
+}
+
+/* Decides what is packed. Returns the work in multiply-adds of 32 bytes, which fill half panels or
+   64 bytes. Transposing an element takes the time of half a multiply-add, copying it the time of a
+   quarter. Next to panels in L1, a transposed A in place takes a thirty-second of the product's
+   time if its lines leave L1. */
+static double dvti_mm_work(dvti_mm *p, const dvti_gemm_blocks *blocks) {
+    const double n = (double)p->n, m = (double)p->m, k = (double)p->k;
+    const int64_t filled = DVTI_MIN(p->by->width * p->size / 2, 64);
+    const double multiplying = n * k * (double)(dvti_mm_up(p->m * p->size, filled) / 32);
+    double work = multiplying;
+    p->pack_a = p->narrow || dvti_mm_packs_a(p, blocks);
+    p->pack_b = p->narrow || dvti_mm_packs_b(p, blocks);
+    if (p->pack_a)
+        work += n * k / (p->a_k == 1 ? 4 : 2);
+    else if (blocks->in_l1 && dvti_mm_loses_a(p, blocks))
+        work += multiplying / 32;
+    if (p->pack_b)
+        work += m * k / (p->b_col == 1 ? 4 : 2);
+    return work;
+}
+
+/* The transposed product, C' = B' A', needs memory for C, and C is transposed at the end. But then
+   two transposed factors are read in place, or fewer elements of the other factor are packed, or
+   rows fill vectors that columns do not. */
+DVTI_FN void dvti_mm_choose_packing(dvti_mm *p, const dvti_gemm_blocks *blocks) {
+    const double work = dvti_mm_work(p, blocks);
+    dvti_mm q = *p;
+    if (p->narrow || p->n * p->m * p->size > blocks->l2.bytes / 4)
+        return;
+    q.swapped = true;
+    q.n = p->m;
+    q.m = p->n;
+    q.a_row = p->b_col;
+    q.a_k = p->b_k;
+    q.b_k = p->a_k;
+    q.b_col = p->a_row;
+    if (dvti_mm_work(&q, blocks) + (double)(q.n * q.m) / 2 < work)
+        *p = q;
 }
 
 /* ---- for programs ---- */

@@ -23,8 +23,8 @@
 /* Tiles of a result that is converted at the end. */
 #define DVTI_MM_NARROW_ROWS 192
 #define DVTI_MM_NARROW_COLS 256
-/* Up to this many rows, packing B again for each tile of rows costs 5 % or more. */
-#define DVTI_MM_REPEATED 128
+/* Up to this many rows, packing B again for each tile of rows costs 2 % or more. */
+#define DVTI_MM_REPEATED 256
 #define DVTI_MM_TASK 65536.0 /* multiply-adds of a task: about 1 us */
 #define DVTI_MM_CHUNK 4096   /* elements of a vector result that one task computes */
 
@@ -41,6 +41,7 @@ static void dvti_mm_shape(dvti_mm *p, const dvti_launch *launch) {
     const dvti_view *out = &launch->out[0], *a = &launch->in[0], *b = &launch->in[1];
     int last = out->ndim - 1, i;
     p->launch = launch;
+    p->swapped = false;
     p->n = out->dim[last - 1];
     p->m = out->dim[last];
     p->k = a->dim[last];
@@ -92,6 +93,20 @@ static bool dvti_mm_is_narrow(const dvti_mm *p) {
            p->k >= DVTI_MM_NARROW_DEPTH && p->n * p->m * p->k >= DVTI_MM_SMALL_MACS;
 }
 
+/* The factors of the product that is computed. */
+static const dvti_view *dvti_mm_a(const dvti_mm *p) {
+    return &p->launch->in[p->swapped];
+}
+
+static const dvti_view *dvti_mm_b(const dvti_mm *p) {
+    return &p->launch->in[!p->swapped];
+}
+
+/* Returns the distance of rows of a tile of the transposed C, which is not a power of two. */
+static int64_t dvti_mm_swapped_row(int64_t cols) {
+    return dvti_mm_up(cols, 16) + 16;
+}
+
 /* Chooses the kernel. With one row or column the other factor is read once, so memory decides. */
 static dvti_mm_kind dvti_mm_choose(const dvti_mm *p) {
     bool row = p->n == 1;
@@ -108,8 +123,15 @@ static dvti_mm_kind dvti_mm_choose(const dvti_mm *p) {
     return w_next == 1 ? DVTI_MM_COMBINE : DVTI_MM_TILES;
 }
 
-/* Cuts tiles in two until each thread has two, along panels if the parts are equal. Few rows with
-   a packed B get one tile per thread, narrower than a panel if need be: B is packed once. */
+/* Returns the work of packing a factor again for as many tiles. Transposing takes twice the time of
+   copying. */
+static int64_t dvti_mm_repeated(bool packed, int64_t step, int64_t side, int64_t tiles) {
+    return packed ? (step == 1 ? 1 : 2) * side * tiles : 0;
+}
+
+/* Cuts tiles in two until each thread has two: along rows if packing A again would take longer than
+   packing B again, else along panels if the parts are equal. Few rows with a packed B get one tile
+   per thread, narrower than a panel if need be: B is packed once. */
 static void dvti_mm_cut_tiles(dvti_mm *p, int64_t most, int threads) {
     const int64_t panel = 64, lanes = 64 / p->size;
     p->rows = p->narrow ? DVTI_MIN(p->n, DVTI_MM_NARROW_ROWS) : p->n;
@@ -118,12 +140,15 @@ static void dvti_mm_cut_tiles(dvti_mm *p, int64_t most, int threads) {
         int64_t panels = dvti_mm_cuts(p->cols, panel);
         int64_t tiles = p->batch * dvti_mm_cuts(p->n, p->rows) * dvti_mm_cuts(p->m, p->cols);
         bool few = p->pack_b && p->rows <= DVTI_MM_REPEATED;
+        bool by_rows = p->rows >= 16 * p->simd->tile_rows &&
+                       dvti_mm_repeated(p->pack_a, p->a_k, p->n, dvti_mm_cuts(p->m, p->cols)) >
+                           dvti_mm_repeated(p->pack_b, p->b_col, p->m, dvti_mm_cuts(p->n, p->rows));
         if (tiles >= (few ? 1 : 2) * threads ||
             (double)p->rows * (double)p->cols * (double)p->k < 2 * DVTI_MM_TASK)
             break;
-        if (panels > 1 && (panels % 2 == 0 || panels > 6 || p->rows < 12))
+        if (!by_rows && panels > 1 && (panels % 2 == 0 || panels > 6 || p->rows < 12))
             p->cols = (panels + 1) / 2 * panel;
-        else if (few && panels == 1 && p->cols > lanes)
+        else if (!by_rows && few && panels == 1 && p->cols > lanes)
             p->cols = dvti_mm_up((p->cols + 1) / 2, lanes);
         else if (p->rows >= 12)
             p->rows = dvti_mm_up((p->rows + 1) / 2, 2);
@@ -156,7 +181,7 @@ static void dvti_mm_cut_vector(dvti_mm *p, int threads) {
 static void dvti_mm_layout(dvti_mm *p, const dvti_gemm_blocks *blocks) {
     int64_t most = p->narrow ? DVTI_MM_NARROW_COLS : blocks->cols;
     int64_t cols = dvti_mm_up(DVTI_MIN(p->m, most), 64), rows = DVTI_MIN(p->n, DVTI_MM_NARROW_ROWS);
-    const dvt_dtype of_a = p->launch->in[0].dtype, of_b = p->launch->in[1].dtype;
+    const dvt_dtype of_a = dvti_mm_a(p)->dtype, of_b = dvti_mm_b(p)->dtype;
     const int64_t exact = !p->int32                          ? DVTI_MM_MOST_DEPTH
                           : of_a == DVT_U8 && of_b == DVT_U8 ? DVTI_MM_UNSIGNED_DEPTH
                                                              : DVTI_MM_SIGNED_DEPTH;
@@ -166,7 +191,9 @@ static void dvti_mm_layout(dvti_mm *p, const dvti_gemm_blocks *blocks) {
     p->a_at = p->pack_b ? p->depth * cols * p->size : 0;
     p->c_at = p->a_at +
               (p->pack_a ? DVTI_MIN(dvti_mm_up(p->n, 2), p->block_rows) * p->a_ld * p->size : 0);
-    p->sums_at = p->c_at + (p->narrow ? rows * cols * p->size : 0);
+    p->sums_at = p->c_at + (p->narrow    ? rows * cols * p->size
+                            : p->swapped ? p->rows * dvti_mm_swapped_row(p->cols) * p->size
+                                         : 0);
     p->area = p->sums_at + (p->int32 ? rows * cols * (int64_t)sizeof(uint32_t) : 0);
 }
 
@@ -186,8 +213,7 @@ static void dvti_mm_plan_tiles(dvti_mm *p, int threads) {
     p->kind = dvti_mm_choose(p);
     if (p->kind == DVTI_MM_TILES) {
         p->block_rows = blocks.rows;
-        p->pack_b = p->narrow || dvti_mm_packs_b(p, &blocks);
-        p->pack_a = p->narrow || dvti_mm_packs_a(p, &blocks);
+        dvti_mm_choose_packing(p, &blocks);
         dvti_mm_cut_tiles(p, blocks.cols, threads);
         dvti_mm_layout(p, &blocks);
         p->stream = dvti_mm_is_streamed(p);
@@ -250,7 +276,7 @@ typedef struct dvti_mm_tile {
    they multiply: copying waits for memory, and multiplying fills that time. */
 static void dvti_mm_panel(const dvti_mm *p, dvti_product q, const char *b, char *panel,
                           bool first) {
-    const dvt_dtype of_b = p->launch->in[1].dtype;
+    const dvt_dtype of_b = dvti_mm_b(p)->dtype;
     int64_t done = 0;
     q.b = b;
     if (first && p->b_col == 1 && dvt_dtype_size(of_b) == p->size)
@@ -268,7 +294,7 @@ static void dvti_mm_panel(const dvti_mm *p, dvti_product q, const char *b, char 
 static void dvti_mm_block(const dvti_mm *p, const dvti_mm_tile *t, int64_t i, int64_t rows,
                           int64_t k, int64_t depth) {
     static const double zero = 0;
-    const dvt_dtype of_a = p->launch->in[0].dtype, of_b = p->launch->in[1].dtype;
+    const dvt_dtype of_a = dvti_mm_a(p)->dtype, of_b = dvti_mm_b(p)->dtype;
     const int64_t width = p->by->width;
     const char *a = t->a + (i * p->a_row + k * p->a_k) * dvt_dtype_size(of_a);
     const char *b = t->b + k * p->b_k * dvt_dtype_size(of_b);
@@ -313,17 +339,22 @@ static void dvti_mm_store_narrow(const dvti_mm *p, const dvti_mm_tile *t, char *
                            (const float *)(const void *)(t->c + r * t->c_row * p->size));
 }
 
+/* Returns where the tile at (i, j) starts in C. */
+static int64_t dvti_mm_position(const dvti_mm *p, int64_t batch, int64_t i, int64_t j) {
+    return batch * p->n * p->m + (p->swapped ? j * p->n + i : i * p->m + j);
+}
+
 static void dvti_mm_one_tile(const dvti_mm *p, dvti_mm_tile *t, int64_t batch, int64_t i,
                              int64_t j) {
-    const dvti_view *out = &p->launch->out[0], *a = &p->launch->in[0], *b = &p->launch->in[1];
-    char *to = (char *)out->data + ((batch * p->n + i) * p->m + j) * dvt_dtype_size(out->dtype);
+    const dvti_view *out = &p->launch->out[0], *a = dvti_mm_a(p), *b = dvti_mm_b(p);
+    char *to = (char *)out->data + dvti_mm_position(p, batch, i, j) * dvt_dtype_size(out->dtype);
     int64_t k = 0, at;
     t->rows = DVTI_MIN(p->rows, p->n - i);
     t->cols = DVTI_MIN(p->cols, p->m - j);
     t->a = dvti_mm_at(a, dvti_mm_offset(out, a, batch) + i * p->a_row);
     t->b = dvti_mm_at(b, dvti_mm_offset(out, b, batch) + j * p->b_col);
-    t->c = p->narrow ? t->area + p->c_at : to;
-    t->c_row = p->narrow ? t->cols : p->m;
+    t->c = p->narrow || p->swapped ? t->area + p->c_at : to;
+    t->c_row = p->narrow ? t->cols : p->swapped ? dvti_mm_swapped_row(t->cols) : p->m;
     do {
         int64_t depth = DVTI_MIN(p->depth, p->k - k);
         for (at = 0; at < t->rows; at += p->block_rows)
@@ -340,6 +371,8 @@ static void dvti_mm_one_tile(const dvti_mm *p, dvti_mm_tile *t, int64_t batch, i
         dvti_mm_store_int32(p, t->area + p->sums_at, t->rows, t->cols, to);
     else if (p->narrow)
         dvti_mm_store_narrow(p, t, to);
+    else if (p->swapped)
+        p->by->transpose_exactly(to, p->n, t->c, t->c_row, t->cols, t->rows);
 }
 
 /* Computes part of one vector, or of a few with dots. */
@@ -377,7 +410,7 @@ static void dvti_mm_one_vector(const dvti_mm *p, int64_t batch, int64_t i, int64
 static void dvti_mm_task(void *user, int64_t task, void *area) {
     const dvti_mm *p = (const dvti_mm *)user;
     int64_t tiles = p->row_tiles * p->col_tiles, batch = task / tiles * p->per_task;
-    int64_t end = DVTI_MIN(batch + p->per_task, p->batch), k;
+    int64_t end = DVTI_MIN(batch + p->per_task, p->batch), k, rows, cols;
     int64_t i = task % tiles / p->col_tiles * p->rows, j = task % p->col_tiles * p->cols;
     dvti_mm_tile t;
     t.area = (char *)area;
@@ -389,8 +422,11 @@ static void dvti_mm_task(void *user, int64_t task, void *area) {
             dvti_mm_one_tile(p, &t, batch, i, j);
         else
             dvti_mm_one_vector(p, batch, i, j);
-        dvti_epilogue_part(p->simd, p->launch, (batch * p->n + i) * p->m + j, p->m,
-                           DVTI_MIN(p->rows, p->n - i), DVTI_MIN(p->cols, p->m - j));
+        rows = DVTI_MIN(p->rows, p->n - i);
+        cols = DVTI_MIN(p->cols, p->m - j);
+        dvti_epilogue_part(p->simd, p->launch, dvti_mm_position(p, batch, i, j),
+                           p->swapped ? p->n : p->m, p->swapped ? cols : rows,
+                           p->swapped ? rows : cols);
     }
 }
 

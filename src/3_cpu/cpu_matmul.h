@@ -48,6 +48,7 @@ typedef struct dvti_mm {
     int64_t size; /* bytes of an element of the sums */
     bool narrow;  /* the result is converted */
     bool int32;   /* and its sums are int32 between steps */
+    bool swapped; /* C' = B' A' is computed: here n and m, and A and B, are exchanged */
     bool pack_a, pack_b;
     bool stream;         /* C is written with non-temporal stores */
     int64_t depth, a_ld; /* of a step; from one packed row of A to the next */
@@ -58,9 +59,8 @@ typedef struct dvti_mm {
     int64_t areas;                     /* tasks that run at once at most */
 } dvti_mm;
 
-/* Return whether a step of A, or of B, is packed. */
-DVTI_FN bool dvti_mm_packs_a(const dvti_mm *p, const dvti_gemm_blocks *blocks);
-DVTI_FN bool dvti_mm_packs_b(const dvti_mm *p, const dvti_gemm_blocks *blocks);
+/* Decides what is packed, and whether the transposed product is computed. */
+DVTI_FN void dvti_mm_choose_packing(dvti_mm *p, const dvti_gemm_blocks *blocks);
 
 /* A planned product of integers that are summed in int64. */
 typedef struct dvti_mm_integers {

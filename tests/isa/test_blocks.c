@@ -195,17 +195,25 @@ DVT_TEST(blocks_fit_any_caches) {
 
 /* ---- packing ---- */
 typedef struct packing {
-    int64_t n;
-    bool transposed_a, transposed_b, packs_a, packs_b;
+    int64_t n, m, k;
+    bool transposed_a, transposed_b, packs_a, packs_b, swapped;
 } packing;
 
-/* Square products with AVX2 on a Zen 3. Strides of powers of two meet in a few sets. */
+/* Products with AVX2 on a Zen 3. Strides of powers of two meet in a few sets. */
 DVT_TEST(packing_depends_on_conflicts) {
-    static const packing known[] = {
-        {64, false, false, false, false}, {96, false, false, false, false},
-        {128, false, false, false, true}, {512, false, false, false, true},
-        {512, true, false, true, true},   {512, false, true, false, true},
-        {256, true, true, true, true},    {4096, false, false, true, true}};
+    static const packing known[] = {{64, 64, 64, false, false, false, false, false},
+                                    {96, 96, 96, false, false, false, false, false},
+                                    {128, 128, 128, false, false, false, true, false},
+                                    {512, 512, 512, false, false, false, true, false},
+                                    {512, 512, 512, true, false, true, true, false},
+                                    {512, 512, 512, false, true, false, true, false},
+                                    {512, 512, 512, true, true, true, true, false},
+                                    {4096, 4096, 4096, false, false, true, true, false},
+                                    {128, 128, 128, true, true, false, true, true},
+                                    {64, 500, 800, false, true, false, true, true},
+                                    {64, 500, 800, true, true, false, true, true},
+                                    {4096, 4096, 16, true, false, true, true, false},
+                                    {20, 576, 25, false, true, false, true, false}};
     dvti_caches caches;
     dvti_simd simd;
     dvti_simd_gemm by;
@@ -222,15 +230,18 @@ DVT_TEST(packing_depends_on_conflicts) {
         memset(&p, 0, sizeof p);
         p.simd = &simd;
         p.by = &by;
-        p.n = p.m = p.k = t->n;
+        p.n = t->n;
+        p.m = t->m;
+        p.k = t->k;
         p.size = sizeof(float);
-        p.a_row = t->transposed_a ? 1 : t->n;
+        p.a_row = t->transposed_a ? 1 : t->k;
         p.a_k = t->transposed_a ? t->n : 1;
-        p.b_k = t->transposed_b ? 1 : t->n;
-        p.b_col = t->transposed_b ? t->n : 1;
-        dvt_test_check(dvti_mm_packs_a(&p, &blocks) == t->packs_a &&
-                           dvti_mm_packs_b(&p, &blocks) == t->packs_b,
-                       __FILE__, __LINE__, "%lld: packs A %d, B %d", (long long)t->n,
-                       dvti_mm_packs_a(&p, &blocks), dvti_mm_packs_b(&p, &blocks));
+        p.b_k = t->transposed_b ? 1 : t->m;
+        p.b_col = t->transposed_b ? t->k : 1;
+        dvti_mm_choose_packing(&p, &blocks);
+        dvt_test_check(p.pack_a == t->packs_a && p.pack_b == t->packs_b && p.swapped == t->swapped,
+                       __FILE__, __LINE__, "%lldx%lldx%lld: packs A %d, B %d, swaps them %d",
+                       (long long)t->n, (long long)t->m, (long long)t->k, p.pack_a, p.pack_b,
+                       p.swapped);
     }
 }

@@ -63,8 +63,9 @@ static void check_product(const char *isa, float *const *memory, int64_t n, int6
 }
 
 DVT_TEST(bias_and_relu_follow_products) {
-    static const int64_t shapes[][3] = {{1, 120, 400}, {1, 17, 5},     {40, 1, 33},    {8, 10, 84},
-                                        {70, 45, 50},  {256, 120, 90}, {300, 150, 70}, {3, 5, 0}};
+    static const int64_t shapes[][3] = {{1, 120, 400},  {1, 17, 5},   {40, 1, 33},
+                                        {8, 10, 84},    {70, 45, 50}, {256, 120, 90},
+                                        {300, 150, 70}, {3, 5, 0},    {40, 300, 200}};
     float *memory[5];
     int s, threads, k;
     for (k = 0; k < 5; k++) {

@@ -263,6 +263,21 @@ DVT_TEST(products_that_one_thread_does_in_one_call) {
     check_shapes(shapes, DVTI_LENGTH(shapes), 15);
 }
 
+/* Sizes at which C' = B' A' is less work in some layouts, on some targets. */
+DVT_TEST(transposed_products_are_chains_too) {
+    static const int64_t shapes[][3] = {{64, 300, 203}, {70, 1100, 133}, {203, 120, 84}};
+    guard g[3];
+    int i;
+    check_shapes(shapes, DVTI_LENGTH(shapes), 15);
+    for (i = 0; i < 3; i++)
+        g[i] = guard_new(1 << 22);
+    for (i = 1; i < 4; i++)
+        check_product(g, DVT_F32, (layout)(i % 2), (layout)(i / 2), 3, i == 1, i == 2, 33, 260, 130,
+                      i == 3);
+    for (i = 0; i < 3; i++)
+        guard_free(g[i]);
+}
+
 /* The number of threads may also change: one thread plans and two compute, and the reverse. */
 DVT_TEST(a_change_of_threads_between_workspace_and_product) {
     guard g[3];

@@ -12,12 +12,13 @@
             +-----+        +-------+-------+-------+-------+
       DVTI_TILE_ROWS rows; narrower tiles have up to DVTI_TALL rows */
 #if DVTI_REGS == 1
-/* 32 registers, and masked loads cost nothing. DVTI_TALL: rows of tiles that are one or two
-   registers wide. */
+/* 32 registers, and masked loads cost nothing. DVTI_TALL: rows of tiles that are at most
+   DVTI_TALL_REGS registers wide. */
 #define DVTI_MASKED 1
 #define DVTI_TILE_REGS 4
 #define DVTI_TILE_ROWS 6
 #define DVTI_TALL 12
+#define DVTI_TALL_REGS 2
 #define DVTI_DOTS_ROWS 4
 #define DVTI_DOTS_COLS 5
 #elif DVTI_REGS == 2
@@ -25,14 +26,16 @@
 #define DVTI_MASKED 0
 #define DVTI_TILE_REGS 2
 #define DVTI_TILE_ROWS 6
-#define DVTI_TALL 6
-#define DVTI_DOTS_ROWS 1
+#define DVTI_TALL 8
+#define DVTI_TALL_REGS 1
+#define DVTI_DOTS_ROWS 2
 #define DVTI_DOTS_COLS 5
 #elif defined(DVTI_NEON)
 #define DVTI_MASKED 0
 #define DVTI_TILE_REGS 4
 #define DVTI_TILE_ROWS 6
 #define DVTI_TALL 12
+#define DVTI_TALL_REGS 2
 #define DVTI_DOTS_ROWS 1
 #define DVTI_DOTS_COLS 5
 #else
@@ -41,6 +44,7 @@
 #define DVTI_TILE_REGS 4
 #define DVTI_TILE_ROWS 2
 #define DVTI_TALL 2
+#define DVTI_TALL_REGS 0
 #define DVTI_DOTS_ROWS 1
 #define DVTI_DOTS_COLS 2
 #endif
@@ -113,5 +117,6 @@ enum {
 #undef DVTI_TILE_REGS
 #undef DVTI_TILE_ROWS
 #undef DVTI_TALL
+#undef DVTI_TALL_REGS
 #undef DVTI_DOTS_ROWS
 #undef DVTI_DOTS_COLS

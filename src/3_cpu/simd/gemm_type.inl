@@ -120,8 +120,10 @@ DVTI_TILE(4, 1)
 DVTI_TILE(6, 1)
 DVTI_TILE(4, 2)
 DVTI_TILE(6, 2)
-#if DVTI_TILE_REGS == 4
+#if DVTI_TALL_REGS > 0
 DVTI_TILE(8, 1)
+#endif
+#if DVTI_TILE_REGS == 4
 DVTI_TILE(12, 1)
 DVTI_TILE(8, 2)
 DVTI_TILE(12, 2)
@@ -145,10 +147,12 @@ DVTI_TILE(6, 4)
 #endif
 /* Tiles by registers and pairs of rows, both from 1 on. */
 static const G(tile_fn) G(tiles)[DVTI_TILE_REGS][6] = {
-#if DVTI_TALL == 12
+#if DVTI_TALL_REGS == 2
     DVTI_TALL_TILES(1), DVTI_TALL_TILES(2), DVTI_TILES(3), DVTI_TILES(4)
 #elif DVTI_TILE_REGS == 4
     DVTI_TILES(1), DVTI_TILES(2), DVTI_TILES(3), DVTI_TILES(4)
+#elif DVTI_TALL_REGS == 1
+    {G(tile_2_1), G(tile_4_1), G(tile_6_1), G(tile_8_1), NULL, NULL}, DVTI_TILES(2)
 #else
     DVTI_TILES(1), DVTI_TILES(2)
 #endif
@@ -162,7 +166,9 @@ static int64_t G(pairs_of)(int64_t left, int64_t regs) {
 #if DVTI_TILE_ROWS == 6
     static const signed char tall[] = {0, 1, 2, 3, 4, 3, 6, 4, 4, 6, 6, 4};
     static const signed char low[] = {0, 1, 2, 3, 2, 3};
-    if (DVTI_TALL == 12 && regs <= 2)
+    if (DVTI_TALL == 8 && regs <= DVTI_TALL_REGS)
+        return left == 4 || left > 6 ? 4 : DVTI_MIN(left, 3);
+    if (regs <= DVTI_TALL_REGS)
         return left < DVTI_LENGTH(tall) ? tall[left] : 6;
     return left < DVTI_LENGTH(low) ? low[left] : 3;
 #else
@@ -386,27 +392,42 @@ static void G(copy)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype
     ((DVTI_E *)dst + r * dst_row + c, G(fetch)(src, dtype, r * src_row + c, cols - c));
 }
 
-/* Transposes a square of registers. Each round zips registers i and i + lanes / 2, which rotates
-   the bits of (register, lane) by one; log2(lanes) rounds swap the two indices:
+/* Transposes a square of registers. Rounds within 16 bytes transpose the blocks of `part` x `part`
+   elements: each unpacks registers i and i + part / 2, which rotates the bits of (register, lane)
+   by one. The rounds after them transpose the square of blocks:
 
      a0 a1 a2 a3        a0 c0 a1 c1        a0 b0 c0 d0
-     b0 b1 b2 b3  -->  a2 c2 a3 c3  -->  a1 b1 c1 d1
-     c0 c1 c2 c3        b0 d0 b1 d1        a2 b2 c2 d2
+     b0 b1 b2 b3  -->  a2 c2 a3 c3  -->  a1 b1 c1 d1        A B  -->  A C
+     c0 c1 c2 c3        b0 d0 b1 d1        a2 b2 c2 d2        C D       B D
      d0 d1 d2 d3        b2 d2 b3 d3        a3 b3 c3 d3 */
 DVTI_INLINE void G(transpose_registers)(DVTI_REGISTER *v) {
+    const int part = 16 / (int)sizeof(DVTI_E);
     DVTI_REGISTER w[DVTI_LANES];
-    int round, i;
+    int round, i, from;
     DVTI_UNROLL
-    for (round = 1; round < DVTI_LANES; round *= 2) {
+    for (round = 1; round < part; round *= 2) {
         DVTI_UNROLL
         for (i = 0; i < DVTI_LANES / 2; i++) {
-            w[2 * i] = P(zip_low)(v[i], v[i + DVTI_LANES / 2]);
-            w[2 * i + 1] = P(zip_high)(v[i], v[i + DVTI_LANES / 2]);
+            from = i / (part / 2) * part + i % (part / 2);
+            w[2 * i] = P(unpack_low)(v[from], v[from + part / 2]);
+            w[2 * i + 1] = P(unpack_high)(v[from], v[from + part / 2]);
         }
         DVTI_UNROLL
         for (i = 0; i < DVTI_LANES; i++)
             v[i] = w[i];
     }
+#if DVTI_REGS < 4
+    DVTI_UNROLL
+    for (round = part; round < DVTI_LANES; round *= 2) {
+        DVTI_UNROLL
+        for (i = 0; i < DVTI_LANES; i++)
+            if (!(i & round)) {
+                w[i] = P(even_parts)(v[i], v[i + round]);
+                v[i + round] = P(odd_parts)(v[i], v[i + round]);
+                v[i] = w[i];
+            }
+    }
+#endif
 }
 
 /* Transposes one square, or what remains of it at an edge; writes `width` columns of dst. Not
@@ -414,32 +435,46 @@ DVTI_INLINE void G(transpose_registers)(DVTI_REGISTER *v) {
 DVTI_NOINLINE static void G(transpose_square)(DVTI_E *dst, int64_t dst_row, const DVTI_E *src,
                                          int64_t src_col, int64_t rows, int64_t cols,
                                          int64_t width) {
-    const P(first_type) first = P(first)(rows), partial = P(first)(width);
     DVTI_REGISTER v[DVTI_LANES];
     int i;
-    DVTI_UNROLL
-    for (i = 0; i < DVTI_LANES; i++)
-        v[i] = i < cols ? P(load_first)(src + i * src_col, first) : P(set)(0);
-    G(transpose_registers)(v);
-    DVTI_UNROLL
-    for (i = 0; i < DVTI_LANES; i++, dst += dst_row)
-        if (i < rows) {
-            if (width >= DVTI_LANES)
-                P(store)(dst, v[i]);
-            else
-                P(store_first)(dst, partial, v[i]);
-        }
+    if (rows >= DVTI_LANES && cols >= DVTI_LANES) {
+        DVTI_UNROLL
+        for (i = 0; i < DVTI_LANES; i++)
+            v[i] = P(load)(src + i * src_col);
+        G(transpose_registers)(v);
+        DVTI_UNROLL
+        for (i = 0; i < DVTI_LANES; i++)
+            P(store)(dst + i * dst_row, v[i]);
+    } else {
+        const P(first_type) first = P(first)(rows), partial = P(first)(width);
+        DVTI_UNROLL
+        for (i = 0; i < DVTI_LANES; i++)
+            v[i] = i < cols ? P(load_first)(src + i * src_col, first) : P(set)(0);
+        G(transpose_registers)(v);
+        DVTI_UNROLL
+        for (i = 0; i < DVTI_LANES; i++, dst += dst_row)
+            if (i < rows) {
+                if (width >= DVTI_LANES)
+                    P(store)(dst, v[i]);
+                else
+                    P(store_first)(dst, partial, v[i]);
+            }
+    }
 }
 
-/* Transposes a matrix of this type and writes `filled` columns of dst. */
+/* Transposes a matrix of this type and writes `filled` columns of dst, by whole cache lines unless
+   they are the rows of a panel. */
 static void G(transpose_own)(DVTI_E *dst, int64_t dst_row, const DVTI_E *src, int64_t src_col,
-                        int64_t rows, int64_t cols, int64_t filled) {
-    int64_t r, c;
-    for (c = 0; c < filled; c += DVTI_LANES)
+                             int64_t rows, int64_t cols, int64_t filled) {
+    int64_t strip = dst_row > DVTI_TILE_REGS * DVTI_LANES ? DVTI_WHOLE : DVTI_LANES, r, c;
+    for (; filled > 0; filled -= strip, cols -= strip, dst += strip, src += strip * src_col) {
+        strip = DVTI_MIN(strip, filled);
         for (r = 0; r < rows; r += DVTI_LANES)
-            G(transpose_square)
-    (dst + r * dst_row + c, dst_row, src + c * src_col + r, src_col, rows - r, cols - c,
-     filled - c);
+            for (c = 0; c < strip; c += DVTI_LANES)
+                G(transpose_square)
+        (dst + r * dst_row + c, dst_row, src + c * src_col + r, src_col, rows - r, cols - c,
+         filled - c);
+    }
 }
 
 static void G(transpose_exactly)(void *dst, int64_t dst_row, const void *src, int64_t src_col,

@@ -66,6 +66,45 @@ DVTI_INLINE void G(reduce_lanes)(const int n, const DVTI_REGISTER *regs, DVTI_E 
     P(store)(lane, v[0]);
 }
 
+#if DVTI_REGS == 2
+/* Sums one of the two registers of each vector: the sums of twice as many dot products then fit in
+   registers, and each load serves several. GCC would load x again for each row. */
+DVTI_INLINE void G(dots_half)(const int rows, const int cols, const int half, const DVTI_E **w,
+                              const DVTI_E **x, int64_t whole, DVTI_VECTOR (*to)[6]) {
+    DVTI_REGISTER sum[4][6], factor[6], row;
+    int64_t k;
+    int r, c;
+    DVTI_UNROLL
+    for (r = 0; r < rows; r++) {
+        DVTI_UNROLL
+        for (c = 0; c < cols; c++)
+            sum[r][c] = P(set)(0);
+    }
+    for (k = half * DVTI_LANES; k < whole; k += DVTI_WHOLE) {
+        DVTI_UNROLL
+        for (c = 0; c < cols; c++) {
+            factor[c] = P(load)(x[c] + k);
+#if defined(__GNUC__)
+            __asm__("" : "+x"(factor[c]));
+#endif
+        }
+        DVTI_UNROLL
+        for (r = 0; r < rows; r++) {
+            row = P(load)(w[r] + k);
+            DVTI_UNROLL
+            for (c = 0; c < cols; c++)
+                sum[r][c] = P(fma)(factor[c], row, sum[r][c]);
+        }
+    }
+    DVTI_UNROLL
+    for (r = 0; r < rows; r++) {
+        DVTI_UNROLL
+        for (c = 0; c < cols; c++)
+            *(half ? &to[r][c].p1 : &to[r][c].p0) = sum[r][c];
+    }
+}
+#endif
+
 /* Computes rows x cols dot products. At the edges the last row or column is computed again. */
 DVTI_INLINE void G(dots_tile)(const int rows, const int cols, const dvti_dots *p, int64_t i,
                               int64_t j) {
@@ -89,7 +128,15 @@ DVTI_INLINE void G(dots_tile)(const int rows, const int cols, const dvti_dots *p
     DVTI_UNROLL
     for (c = 0; c < cols; c++)
         x[c] = (const DVTI_E *)p->x + (j + DVTI_MIN(c, last_col)) * p->x_col;
-    for (k = 0; k < whole; k += DVTI_WHOLE) {
+    k = 0;
+#if DVTI_REGS == 2
+    if (cols > 1) {
+        G(dots_half)(rows, cols, 0, w, x, whole, sum);
+        G(dots_half)(rows, cols, 1, w, x, whole, sum);
+        k = whole;
+    }
+#endif
+    for (; k < whole; k += DVTI_WHOLE) {
         DVTI_UNROLL
         for (c = 0; c < cols; c++)
             factor[c] = W(load)(x[c] + k);

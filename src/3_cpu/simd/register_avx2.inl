@@ -89,8 +89,6 @@ DVTI_REG2(pf, p_zip_low, pf, pf,
            _mm256_permute2f128_ps(_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b), 0x20))
 DVTI_REG2(pf, p_zip_high, pf, pf,
            _mm256_permute2f128_ps(_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b), 0x31))
-DVTI_REG2(pf, p_quad_low, pf, pf, _mm256_unpacklo_ps(a, b))
-DVTI_REG2(pf, p_quad_high, pf, pf, _mm256_unpackhi_ps(a, b))
 DVTI_INLINE V(pf) V(p_load_quads)(const float *p, int64_t step) {
     return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(p)), _mm_loadu_ps(p + 4 * step),
                                 1);
@@ -101,6 +99,10 @@ DVTI_INLINE void V(p_store_quads)(float *p, int64_t step, V(pf) a) {
     _mm_storeu_ps(p + 4 * step, _mm256_extractf128_ps(a, 1));
 }
 
+DVTI_REG2(pf, p_unpack_low, pf, pf, _mm256_unpacklo_ps(a, b))
+DVTI_REG2(pf, p_unpack_high, pf, pf, _mm256_unpackhi_ps(a, b))
+DVTI_REG2(pf, p_even_parts, pf, pf, _mm256_permute2f128_ps(a, b, 0x20))
+DVTI_REG2(pf, p_odd_parts, pf, pf, _mm256_permute2f128_ps(a, b, 0x31))
 DVTI_REG_LOAD(pf, p_load_f16, uint16_t, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)p)))
 DVTI_REG_STORE(pf, p_store_f16, uint16_t,
                 _mm_storeu_si128((__m128i *)p, _mm256_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT)))
@@ -237,6 +239,10 @@ DVTI_REG2(pd, p_dzip_low, pd, pd,
            _mm256_permute2f128_pd(_mm256_unpacklo_pd(a, b), _mm256_unpackhi_pd(a, b), 0x20))
 DVTI_REG2(pd, p_dzip_high, pd, pd,
            _mm256_permute2f128_pd(_mm256_unpacklo_pd(a, b), _mm256_unpackhi_pd(a, b), 0x31))
+DVTI_REG2(pd, p_dunpack_low, pd, pd, _mm256_unpacklo_pd(a, b))
+DVTI_REG2(pd, p_dunpack_high, pd, pd, _mm256_unpackhi_pd(a, b))
+DVTI_REG2(pd, p_deven_parts, pd, pd, _mm256_permute2f128_pd(a, b, 0x20))
+DVTI_REG2(pd, p_dodd_parts, pd, pd, _mm256_permute2f128_pd(a, b, 0x31))
 DVTI_REG1(pl, p_as_l, pd, _mm256_castpd_si256(a))
 DVTI_REG1(pd, p_as_d, pl, _mm256_castsi256_pd(a))
 

@@ -100,8 +100,6 @@ DVTI_REG2(pf, p_zip_high, pf, pf,
                                   _mm512_setr_epi32(8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29,
                                                     14, 30, 15, 31),
                                   b))
-DVTI_REG2(pf, p_quad_low, pf, pf, _mm512_unpacklo_ps(a, b))
-DVTI_REG2(pf, p_quad_high, pf, pf, _mm512_unpackhi_ps(a, b))
 DVTI_INLINE V(pf) V(p_load_quads)(const float *p, int64_t step) {
     const __m256 low = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(p)),
                                             _mm_loadu_ps(p + 4 * step), 1);
@@ -117,6 +115,10 @@ DVTI_INLINE void V(p_store_quads)(float *p, int64_t step, V(pf) a) {
     _mm_storeu_ps(p + 12 * step, _mm512_extractf32x4_ps(a, 3));
 }
 
+DVTI_REG2(pf, p_unpack_low, pf, pf, _mm512_unpacklo_ps(a, b))
+DVTI_REG2(pf, p_unpack_high, pf, pf, _mm512_unpackhi_ps(a, b))
+DVTI_REG2(pf, p_even_parts, pf, pf, _mm512_shuffle_f32x4(a, b, 0x88))
+DVTI_REG2(pf, p_odd_parts, pf, pf, _mm512_shuffle_f32x4(a, b, 0xdd))
 DVTI_REG_LOAD(pf, p_load_f16, uint16_t, _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)p)))
 DVTI_REG_STORE(pf, p_store_f16, uint16_t,
                 _mm256_storeu_si256((__m256i *)p, _mm512_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT)))
@@ -256,6 +258,10 @@ DVTI_REG2(pd, p_dzip_low, pd, pd,
            _mm512_permutex2var_pd(a, _mm512_setr_epi64(0, 8, 1, 9, 2, 10, 3, 11), b))
 DVTI_REG2(pd, p_dzip_high, pd, pd,
            _mm512_permutex2var_pd(a, _mm512_setr_epi64(4, 12, 5, 13, 6, 14, 7, 15), b))
+DVTI_REG2(pd, p_dunpack_low, pd, pd, _mm512_unpacklo_pd(a, b))
+DVTI_REG2(pd, p_dunpack_high, pd, pd, _mm512_unpackhi_pd(a, b))
+DVTI_REG2(pd, p_deven_parts, pd, pd, _mm512_shuffle_f64x2(a, b, 0x88))
+DVTI_REG2(pd, p_dodd_parts, pd, pd, _mm512_shuffle_f64x2(a, b, 0xdd))
 DVTI_REG1(pl, p_as_l, pd, _mm512_castpd_si512(a))
 DVTI_REG1(pd, p_as_d, pl, _mm512_castsi512_pd(a))
 

@@ -13,10 +13,10 @@
      p_min(a, b)           a < b ? a : b; p_max(a, b) a > b ? a : b; so b if one is NaN
      p_even(a, b), p_odd   even or odd lanes of a, then those of b
      p_zip_low(a, b)       a[0] b[0] a[1] b[1] .. of the lower half; p_zip_high of the upper
-     p_quad_low(a, b)      the same of each quad, which is 4 neighboring lanes; p_quad_high
-     p_load_quads(p, step), p_store_quads(p, step, a)   quads at p, p + 4 step, p + 8 step ..
-     p_quad_low(a, b)      the same within each 4 lanes, p_quad_high; p_load_quads(p, step),
-                           p_store_quads(p, step, a)   4 lanes each at p, p + 4 step, p + 8 step ..
+     p_unpack_low, p_unpack_high     the same within each part of 16 bytes
+     p_load_quads(p, step), p_store_quads(p, step, a)   4 lanes each at p, p + 4 step, p + 8 step ..
+     p_even_parts(a, b), p_odd_parts even or odd parts of 16 bytes of a, then those of b; only for
+                           registers of several
      p_round               ties to even; p_floor, p_ceil, p_trunc, p_sqrt
      p_bit_and, p_bit_or, p_bit_xor, p_bit_andnot(a, b) = ~a & b
      p_lt, p_le, p_eq      false for NaN; p_unord true if either is NaN
@@ -271,8 +271,6 @@ DVTI_INLINE void V(p_store_f16)(uint16_t *p, V(pf) a) {
 #endif
 
 /* One quad. */
-DVTI_REG2(pf, p_quad_low, pf, pf, V(p_zip_low)(a, b))
-DVTI_REG2(pf, p_quad_high, pf, pf, V(p_zip_high)(a, b))
 DVTI_INLINE V(pf) V(p_load_quads)(const float *p, int64_t step) {
     (void)step;
     return V(p_load)(p);
@@ -405,6 +403,11 @@ DVTI_INLINE V(pd) V(p_dzip_high)(V(pd) a, V(pd) b) {
     return r;
 }
 #endif
+
+DVTI_REG2(pf, p_unpack_low, pf, pf, V(p_zip_low)(a, b))
+DVTI_REG2(pf, p_unpack_high, pf, pf, V(p_zip_high)(a, b))
+DVTI_REG2(pd, p_dunpack_low, pd, pd, V(p_dzip_low)(a, b))
+DVTI_REG2(pd, p_dunpack_high, pd, pd, V(p_dzip_high)(a, b))
 
 /* int64 */
 DVTI_PLAIN_SET(pl, p_lset, int64_t)

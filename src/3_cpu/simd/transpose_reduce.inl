@@ -71,12 +71,12 @@ static void V(transpose_join)(dvti_join join, const double *lanes, int64_t rows,
 
    V(load_quads) gives rows 0, 4, 8 and 12 to one vector. */
 DVTI_INLINE void V(transpose_quads)(V(f) v[4]) {
-    const V(f) ac = V(quad_low)(v[0], v[2]), AC = V(quad_high)(v[0], v[2]);
-    const V(f) bd = V(quad_low)(v[1], v[3]), BD = V(quad_high)(v[1], v[3]);
-    v[0] = V(quad_low)(ac, bd);
-    v[1] = V(quad_high)(ac, bd);
-    v[2] = V(quad_low)(AC, BD);
-    v[3] = V(quad_high)(AC, BD);
+    const V(f) ac = V(unpack_low)(v[0], v[2]), AC = V(unpack_high)(v[0], v[2]);
+    const V(f) bd = V(unpack_low)(v[1], v[3]), BD = V(unpack_high)(v[1], v[3]);
+    v[0] = V(unpack_low)(ac, bd);
+    v[1] = V(unpack_high)(ac, bd);
+    v[2] = V(unpack_low)(AC, BD);
+    v[3] = V(unpack_high)(AC, BD);
 }
 
 /* Transposes 16 x 16 floats, or other elements of 4 bytes: rows `from_step` apart become columns of

@@ -174,8 +174,8 @@ DVTI_LIFT2(m, le, f, f)
 DVTI_LIFT2(m, eq, f, f)
 DVTI_LIFT2(m, unord, f, f)
 DVTI_LIFT3(f, select, m, f, f)
-DVTI_LIFT2(f, quad_low, f, f)
-DVTI_LIFT2(f, quad_high, f, f)
+DVTI_LIFT2(f, unpack_low, f, f)
+DVTI_LIFT2(f, unpack_high, f, f)
 DVTI_INLINE V(f) V(load_quads)(const float *from, int64_t step) {
     V(f) r;
     DVTI_EACH_REG(DVTI_DO_LOAD_QUADS, load_quads)
