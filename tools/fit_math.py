@@ -147,7 +147,7 @@ def grid(name, step, f, degree, odd):
 
 
 def eighths():
-    """Prints exp's tables: the floats of 2^(i/8), their relative errors, and those for exponents."""
+    """Prints exp's tables: floats of 2^(i/8), their relative errors, and those for exponents."""
     powers = [mpf(2)**(mpf(i) / 8) for i in range(8)]
     floats = [rounded(p, False) for p in powers]
     scaled = []
@@ -249,7 +249,8 @@ FITS = {
     "tail": lambda: pieces("tail", roots(0, *(mpf(2) ** k - mpf("1.5") for k in range(1, 9))),
                            tail_of_normal, 7, 7),
     "exp": lambda: fit("exp", -H, H, exp_tail, lambda r: r * r / mp.exp(r), 5),
-    "exp_eighth": lambda: fit("exp_eighth", -H / 8, H / 8, exp_tail, lambda r: r * r / mp.exp(r), 2),
+    "exp_eighth": lambda: fit("exp_eighth", -H / 8, H / 8, exp_tail, lambda r: r * r / mp.exp(r),
+                              2),
     "eighths": lambda: eighths(),
     "sinh": lambda: fit("sinh", 0, 1, sinh_tail, lambda z: z, 3),
     "log": lambda: fit("log", *LOG, log_tail, lambda f: abs(f**3 / mp.log(1 + f)), 8),

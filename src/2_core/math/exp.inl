@@ -19,8 +19,8 @@ DVTI_INLINE V(f) V(exp_split)(V(f) x, V(f) * n, V(f) * low) {
 }
 
 /* ---- exp and exp2, by a table of the eighths of 2 ----
-   x / ln 2 rounds to t = n + i / 8, and x = t ln 2 + r. Adding 1.5 * 2^20 + bias rounds: the bits of
-   the sum end with n + bias and i, which select s without a conversion.
+   x / ln 2 rounds to t = n + i / 8, and x = t ln 2 + r. Adding 1.5 * 2^20 + bias rounds: the bits
+   of the sum end with n + bias and i, which select s without a conversion.
 
      exp(x) = s + s q     s = 2^n 2^(i/8)     q = exp(r) - 1, |r| <= ln 2 / 16
 
@@ -172,8 +172,8 @@ DVTI_INLINE V(f) V(cosh)(V(f) x) {
     return V(add)(k, k);
 }
 
-/* Computes q = over / (1 + e), where e = exp(-|x|), and over is 1 or for negative x e. The remainder
-   over - q (1 + e) has the rounding errors of q; its first difference is exact. */
+/* Computes q = over / (1 + e), where e = exp(-|x|), and over is 1 or for negative x e. The
+   remainder over - q (1 + e) has the rounding errors of q; its first difference is exact. */
 DVTI_INLINE V(f) V(sigmoid)(V(f) x) {
     const V(f) one = V(set)(1);
     V(f) e = V(exp_below)(V(bit_or)(V(set)(-0.f), x)), p = V(div)(one, V(add)(one, e)), q;
