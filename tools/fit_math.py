@@ -146,6 +146,20 @@ def grid(name, step, f, degree, odd):
     pieces(name, edges, f, degree, 0, odd, step, 1)
 
 
+def eighths():
+    """Prints exp's tables: floats of 2^(i/8), their relative errors, and those for exponents."""
+    powers = [mpf(2)**(mpf(i) / 8) for i in range(8)]
+    floats = [rounded(p, False) for p in powers]
+    scaled = []
+    for i, power in enumerate(floats):  # 2^-32 2^(i/8), minus i in the bits above the lowest 20
+        bits = numpy.float32(float(power)).view(numpy.int32) - (32 << 23) - (i << 20)
+        scaled.append(numpy.int32(bits).view(numpy.float32))
+    print("power:", ", ".join("%.9g" % float(v) for v in floats))
+    print("residual:", ", ".join(
+        "%.9g" % float(rounded(p / f - 1, False)) for p, f in zip(powers, floats)))
+    print("scaled power:", ", ".join("%.9g" % v for v in scaled), flush=True)
+
+
 def series(term, count=60):
     """Returns x -> the sum of term(k) x^k, for differences that cancel close to 0."""
     terms = [mpf(term(k)) for k in range(count)]
@@ -235,7 +249,9 @@ FITS = {
     "tail": lambda: pieces("tail", roots(0, *(mpf(2) ** k - mpf("1.5") for k in range(1, 9))),
                            tail_of_normal, 7, 7),
     "exp": lambda: fit("exp", -H, H, exp_tail, lambda r: r * r / mp.exp(r), 5),
-    "sigmoid": lambda: fit("sigmoid", -H, H, exp_tail, lambda r: r * r / mp.exp(r), 4),
+    "exp_eighth": lambda: fit("exp_eighth", -H / 8, H / 8, exp_tail, lambda r: r * r / mp.exp(r),
+                              2),
+    "eighths": lambda: eighths(),
     "sinh": lambda: fit("sinh", 0, 1, sinh_tail, lambda z: z, 3),
     "log": lambda: fit("log", *LOG, log_tail, lambda f: abs(f**3 / mp.log(1 + f)), 8),
     "sin": lambda: fit("sin", 0, QUARTER, sin_tail, lambda z: z, 2),

@@ -18,24 +18,122 @@ DVTI_INLINE V(f) V(exp_split)(V(f) x, V(f) * n, V(f) * low) {
     return high;
 }
 
-/* Splits exp(x) = 2^n (result + low). result is 1 + r; low has its rounding error and the rest. */
-DVTI_INLINE V(f) V(exp_parts)(V(f) x, V(f) * n, V(f) * low) {
-    const V(f) one = V(set)(1);
-    V(f) high = V(exp_split)(V(within)(x, -150, 150), n, low), sum = V(add)(one, high);
-    *low = V(add)(*low, V(sub)(high, V(sub)(sum, one)));
-    return sum;
+/* ---- exp and exp2, by a table of the eighths of 2 ----
+   x / ln 2 rounds to t = n + i / 8, and x = t ln 2 + r. Adding 1.5 * 2^20 + bias rounds: the bits
+   of the sum end with n + bias and i, which select s without a conversion.
+
+     exp(x) = s + s q     s = 2^n 2^(i/8)     q = exp(r) - 1, |r| <= ln 2 / 16
+
+     bits of the sum:  31 .. 22   21 .. 3    2 1 0
+                                  n + bias     i
+
+   s is a float; its relative error is added to r. The last rounding is nearly the only one: exp
+   rounds correctly for 99.6 % of inputs, so programs print the same digits as with C libraries. */
+
+/* Bias of the sum, for results of any size and for results below 1; exp_table needs them. */
+#define DVTI_EXP_BIAS 159 /* 127 + 32 */
+#define DVTI_EXP_BIAS_BELOW 64
+
+/* Returns t; factor is 1 / ln 2 for exp. */
+DVTI_INLINE V(f) V(exp_round)(V(f) x, float factor, float bias, V(i) * at) {
+    const V(f) shift = V(set)(1572864 + bias);
+    V(f) sum = V(fma)(x, V(set)(factor), shift);
+    *at = V(as_i)(sum);
+    return V(sub)(sum, shift);
 }
 
-/* Rounds correctly nearly always, like C libraries, so programs print the same digits. */
+/* Returns the relative error of the float of 2^(i/8). */
+DVTI_INLINE V(f) V(exp_residual)(V(i) at) {
+    static const float residual[8] = {0,
+                                      -1.19921575e-08f,
+                                      3.19341815e-08f,
+                                      -3.09907193e-08f,
+                                      1.71142709e-08f,
+                                      5.23333421e-09f,
+                                      -1.47196051e-08f,
+                                      -6.12825968e-09f};
+    return V(lookup)(residual, at);
+}
+
+DVTI_INLINE V(f) V(exp_q)(V(f) r) {
+    return V(fma)(V(mul)(r, r), DVTI_P2(r, 0.5f, 0.166680455f, 0.0416734479f), r);
+}
+
+/* Returns q of exp. The product of t and the higher part of ln 2 is exact. */
+DVTI_INLINE V(f) V(exp_reduce)(V(f) x, V(f) t, V(i) at) {
+    V(f) low = V(fnma)(t, V(set)(3.19461833e-5f), V(exp_residual)(at));
+    return V(exp_q)(V(add)(V(fnma)(t, V(set)(0.693115234f), x), low));
+}
+
+#if defined(DVTI_HAS_SCALEF)
+/* The instruction takes 2^floor(t). */
+DVTI_INLINE V(f) V(exp_power)(V(i) at) {
+    static const float power[8] = {1,           1.09050775f, 1.18920708f, 1.29683959f,
+                                   1.41421354f, 1.54221082f, 1.68179286f, 1.8340081f};
+    return V(lookup)(power, at);
+}
+
+DVTI_INLINE V(f) V(exp_join)(V(f) t, V(i) at, V(f) q) {
+    V(f) s = V(exp_power)(at);
+    return V(scalef)(V(fma)(s, q, s), t);
+}
+
+DVTI_INLINE V(f) V(exp_scale_below)(V(f) a, V(f) t) {
+    return V(scalef)(a, t);
+}
+#else
+/* Results down to 2^-150 and up to 2^128 need two factors: 2^h, and the rest of 2^n, which adds to
+   the exponent of the table. Its entries are 2^-32 2^(i/8); their bits lack those of i, which the
+   bits of the sum add. */
+DVTI_INLINE V(f) V(exp_table)(V(i) at, V(i) more) {
+    static const float power[8] = {2.32830644e-10f, 2.28815217e-10f, 2.25753416e-10f,
+                                   2.23731575e-10f, 2.22843785e-10f, 2.23192714e-10f,
+                                   2.24890287e-10f, 2.28058558e-10f};
+    return V(as_f)(V(iadd)(V(as_i)(V(lookup)(power, at)), more));
+}
+
+DVTI_INLINE V(f) V(exp_join)(V(f) t, V(i) at, V(f) q) {
+    V(i) n = V(ishl)(at, 20), h = V(iand)(V(ishr)(n, 1), V(iset)(0x7f800000));
+    V(f) s = V(exp_table)(at, V(isub)(n, h));
+    (void)t;
+    return V(mul)(V(fma)(s, q, s), V(as_f)(h));
+}
+
+/* For t <= 0 the second factor is constant: s is 2^32 times as large. */
+DVTI_INLINE V(f) V(exp_power)(V(i) at) {
+    return V(exp_table)(at, V(ishl)(at, 20));
+}
+
+DVTI_INLINE V(f) V(exp_scale_below)(V(f) a, V(f) t) {
+    (void)t;
+    return V(mul)(a, V(set)(2.32830644e-10f));
+}
+#endif
+
 DVTI_INLINE V(f) V(exp)(V(f) x) {
-    V(f) n, low, sum = V(exp_parts)(x, &n, &low);
-    return V(scalef)(V(add)(sum, low), n);
+    V(f) y = V(within)(x, -104, 89), t, q;
+    V(i) at;
+    t = V(exp_round)(y, DVTI_LOG2E, DVTI_EXP_BIAS, &at);
+    q = V(exp_reduce)(y, t, at);
+    return V(exp_join)(t, at, q);
+}
+
+/* The same for x <= 0 and NaN, with fewer steps and the same bits. */
+DVTI_INLINE V(f) V(exp_below)(V(f) x) {
+    V(f) y = V(max)(V(set)(-104), x), t, q, s;
+    V(i) at;
+    t = V(exp_round)(y, DVTI_LOG2E, DVTI_EXP_BIAS_BELOW, &at);
+    q = V(exp_reduce)(y, t, at);
+    s = V(exp_power)(at);
+    return V(exp_scale_below)(V(fma)(s, q, s), t);
 }
 
 DVTI_INLINE V(f) V(exp2)(V(f) x) {
-    V(f) y = V(within)(x, -200, 200), n = V(round)(y);
-    V(f) r = V(mul)(V(sub)(y, n), V(set)(DVTI_LN2));
-    return V(scalef)(V(add)(V(fma)(V(mul)(r, r), V(exp_poly)(r), r), V(set)(1)), n);
+    V(f) y = V(within)(x, -151, 129), t, r;
+    V(i) at;
+    t = V(exp_round)(y, 1, DVTI_EXP_BIAS, &at);
+    r = V(fma)(V(sub)(y, t), V(set)(DVTI_LN2), V(exp_residual)(at));
+    return V(exp_join)(t, at, V(exp_q)(r));
 }
 
 /* Returns (exp(x) - 1) / 4, which is finite wherever exp(x) / 2 is. Not for |x| < 2^-100. */
@@ -74,22 +172,13 @@ DVTI_INLINE V(f) V(cosh)(V(f) x) {
     return V(add)(k, k);
 }
 
-/* Computes q = 1 / (1 + e), or for negative x q = e / (1 + e), with e = exp(-|x|). n is the power
-   of two of e. The remainder over - q (1 + e) has the rounding errors of the sum and the division;
-   its first difference is exact. dq / d over = 1 / (1 + e). */
+/* Computes q = over / (1 + e), where e = exp(-|x|), and over is 1 or for negative x e. The
+   remainder over - q (1 + e) has the rounding errors of q; its first difference is exact. */
 DVTI_INLINE V(f) V(sigmoid)(V(f) x) {
     const V(f) one = V(set)(1);
-    V(f)
-    y = V(max)(V(set)(-150), V(bit_or)(V(set)(-0.f), x)),
-    n = V(round)(V(mul)(y, V(set)(DVTI_LOG2E)));
-    V(f)
-    r = V(fnma)(n, V(set)(DVTI_LN2_LOW), V(fnma)(n, V(set)(DVTI_LN2_HIGH), y)),
-    e, over, q, rate;
-    V(m) negative = V(lt)(x, V(zero)());
-    e = DVTI_P4(r, 0.49999994f, 0.166665167f, 0.0416681021f, 0.00836919248f, 0.00138389028f);
-    e = V(scalef)(V(add)(one, V(fma)(V(mul)(r, r), e, r)), n);
-    over = V(select)(negative, e, one);
-    q = V(div)(over, V(add)(one, e));
-    rate = V(select)(negative, V(sub)(one, q), q);
-    return V(fma)(V(fnma)(q, e, V(sub)(over, q)), rate, q);
+    V(f) e = V(exp_below)(V(bit_or)(V(set)(-0.f), x)), p = V(div)(one, V(add)(one, e)), q;
+    /* Compilers make one instruction of an integer comparison with 0 and its selection. */
+    V(f) over = V(select)(V(igt)(V(iset)(0), V(as_i)(x)), e, one);
+    q = V(mul)(over, p);
+    return V(fma)(V(fnma)(q, e, V(sub)(over, q)), p, q);
 }

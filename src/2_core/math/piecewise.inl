@@ -101,13 +101,16 @@ DVTI_INLINE V(f) V(gelu)(V(f) x) {
         {-0.000226512086f, -3.33096723e-05f, -4.6961909e-06f, -5.44320244e-07f, -5.15238803e-08f,
          -4.14711421e-09f, -2.99012926e-10f, -0.00151007785f}};
     const V(f) half = V(set)(-0.5f);
-    V(f) a = V(min)(V(set)(14.7f), V(abs)(x)), square = V(mul)(a, a), n, low, high, p, w, rest;
-    V(i) at = V(piece)(V(add)(square, V(set)(1.5f)), 23);
-    high = V(exp_parts)(V(mul)(square, half), &n, &low);
+    V(f) a = V(min)(V(set)(14.7f), V(abs)(x)), square = V(mul)(a, a), t, low, high, p, w, rest;
+    V(i) at;
+    t = V(exp_round)(V(mul)(square, half), DVTI_LOG2E, DVTI_EXP_BIAS_BELOW, &at);
+    high = V(exp_power)(at);
+    low = V(mul)(high, V(exp_reduce)(V(mul)(square, half), t, at));
     low = V(fma)(V(mul)(V(fma)(a, a, V(neg)(square)), half), V(add)(high, low), low);
+    at = V(piece)(V(add)(square, V(set)(1.5f)), 23);
     p = V(piecewise)(rows, 7, at, V(sub)(a, V(lookup)(center, at)));
     w = V(mul)(p, a);
     rest = V(fma)(w, low, V(mul)(V(fma)(p, a, V(neg)(w)), high));
-    p = V(scalef)(V(fma)(w, high, rest), n);
+    p = V(exp_scale_below)(V(fma)(w, high, rest), t);
     return V(select)(V(lt)(x, V(zero)()), V(neg)(p), V(sub)(x, p));
 }

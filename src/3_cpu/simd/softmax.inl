@@ -39,12 +39,21 @@ DVTI_INLINE V(f) V(soft_most)(const float *x, int64_t n) {
 }
 
 /* Returns the sum of exp(x - most), in lanes. Writes the exponentials to y, unless it is NULL.
-   After the row x is -inf, which adds nothing. */
+   Given y, no x exceeds most. After the row x is -inf, which adds nothing. */
 DVTI_INLINE V(d) V(soft_sum)(const float *x, float *y, int64_t n, V(f) most) {
     V(d) low = V(dzero)(), high = V(dzero)();
     V(f) e, other;
-    int64_t at;
-    for (at = 0; at < n; at += 32) {
+    int64_t at = 0;
+    for (; y && at + 32 <= n; at += 32) {
+        e = V(exp_below)(V(sub)(V(load)(x + at), most));
+        other = V(exp_below)(V(sub)(V(load)(x + at + 16), most));
+        V(store)(y + at, e);
+        V(store)(y + at + 16, other);
+        e = V(add)(e, other);
+        low = V(dadd)(low, V(widen_low)(e));
+        high = V(dadd)(high, V(widen_high)(e));
+    }
+    for (; at < n; at += 32) {
         e = V(exp)(V(sub)(V(load_or)(x + at, n - at, -INFINITY), most));
         if (y)
             V(store_partial)(y + at, n - at, e);

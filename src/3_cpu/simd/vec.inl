@@ -338,12 +338,12 @@ DVTI_INLINE V(n) V(dne)(V(d) a, V(d) b) {
 DVTI_LIFT2(f, scalef, f, f)
 DVTI_LIFT2(d, dscalef, d, d)
 #else
-/* Two multiplications: the first result is a normal number and exact, the second rounds. */
+/* Two multiplications: the first result is a normal number and exact, the second rounds. The bits
+   of 1.5 * 2^23 + 254 + n end with 254 + n, the sum of the exponents of both factors. */
 DVTI_INLINE V(f) V(scalef)(V(f) a, V(f) n) {
-    V(f) half = V(floor)(V(mul)(n, V(set)(0.5f)));
-    V(i) first = V(iadd)(V(to_i)(half), V(iset)(127));
-    V(i) second = V(iadd)(V(to_i)(V(sub)(n, half)), V(iset)(127));
-    return V(mul)(V(mul)(a, V(as_f)(V(ishl)(first, 23))), V(as_f)(V(ishl)(second, 23)));
+    V(i) sum = V(ishl)(V(as_i)(V(add)(n, V(set)(12583166))), 23);
+    V(i) half = V(iand)(V(ishr)(sum, 1), V(iset)(0x7f800000));
+    return V(mul)(V(mul)(a, V(as_f)(half)), V(as_f)(V(isub)(sum, half)));
 }
 
 /* The low bits of 1.5 * 2^52 + n are n. */
