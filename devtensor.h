@@ -11382,6 +11382,7 @@ typedef struct dvti_mm {
 	int64_t size; /* bytes of an element of the sums */
 	bool narrow;  /* the result is converted */
 	bool int32;   /* and its sums are int32 between steps */
+	bool swapped; /* C' = B' A' is computed: here n and m, and A and B, are exchanged */
 	bool pack_a, pack_b;
 	bool stream;         /* C is written with non-temporal stores */
 	int64_t depth, a_ld; /* of a step; from one packed row of A to the next */
@@ -11392,9 +11393,8 @@ typedef struct dvti_mm {
 	int64_t areas;                     /* tasks that run at once at most */
 } dvti_mm;
 
-/* Return whether a step of A, or of B, is packed. */
-DVTI_FN bool dvti_mm_packs_a(const dvti_mm *p, const dvti_gemm_blocks *blocks);
-DVTI_FN bool dvti_mm_packs_b(const dvti_mm *p, const dvti_gemm_blocks *blocks);
+/* Decides what is packed, and whether the transposed product is computed. */
+DVTI_FN void dvti_mm_choose_packing(dvti_mm *p, const dvti_gemm_blocks *blocks);
 
 /* A planned product of integers that are summed in int64. */
 typedef struct dvti_mm_integers {
@@ -15339,8 +15339,8 @@ DVTI_FN void dvti_gemm_pack_b(const dvti_gemm *plan, uint64_t *b, int64_t cols, 
 /* Tiles of a result that is converted at the end. */
 #define DVTI_MM_NARROW_ROWS 192
 #define DVTI_MM_NARROW_COLS 256
-/* Up to this many rows, packing B again for each tile of rows costs 5 % or more. */
-#define DVTI_MM_REPEATED 128
+/* Up to this many rows, packing B again for each tile of rows costs 2 % or more. */
+#define DVTI_MM_REPEATED 256
 #define DVTI_MM_TASK 65536.0 /* multiply-adds of a task: about 1 us */
 #define DVTI_MM_CHUNK 4096   /* elements of a vector result that one task computes */
 
@@ -15357,6 +15357,7 @@ static void dvti_mm_shape(dvti_mm *p, const dvti_launch *launch) {
 	const dvti_view *out = &launch->out[0], *a = &launch->in[0], *b = &launch->in[1];
 	int last = out->ndim - 1, i;
 	p->launch = launch;
+	p->swapped = false;
 	p->n = out->dim[last - 1];
 	p->m = out->dim[last];
 	p->k = a->dim[last];
@@ -15408,6 +15409,20 @@ static bool dvti_mm_is_narrow(const dvti_mm *p) {
 		   p->k >= DVTI_MM_NARROW_DEPTH && p->n * p->m * p->k >= DVTI_MM_SMALL_MACS;
 }
 
+/* The factors of the product that is computed. */
+static const dvti_view *dvti_mm_a(const dvti_mm *p) {
+	return &p->launch->in[p->swapped];
+}
+
+static const dvti_view *dvti_mm_b(const dvti_mm *p) {
+	return &p->launch->in[!p->swapped];
+}
+
+/* Returns the distance of rows of a tile of the transposed C, which is not a power of two. */
+static int64_t dvti_mm_swapped_row(int64_t cols) {
+	return dvti_mm_up(cols, 16) + 16;
+}
+
 /* Chooses the kernel. With one row or column the other factor is read once, so memory decides. */
 static dvti_mm_kind dvti_mm_choose(const dvti_mm *p) {
 	bool row = p->n == 1;
@@ -15424,8 +15439,15 @@ static dvti_mm_kind dvti_mm_choose(const dvti_mm *p) {
 	return w_next == 1 ? DVTI_MM_COMBINE : DVTI_MM_TILES;
 }
 
-/* Cuts tiles in two until each thread has two, along panels if the parts are equal. Few rows with
-   a packed B get one tile per thread, narrower than a panel if need be: B is packed once. */
+/* Returns the work of packing a factor again for as many tiles. Transposing takes twice the time of
+   copying. */
+static int64_t dvti_mm_repeated(bool packed, int64_t step, int64_t side, int64_t tiles) {
+	return packed ? (step == 1 ? 1 : 2) * side * tiles : 0;
+}
+
+/* Cuts tiles in two until each thread has two: along rows if packing A again would take longer than
+   packing B again, else along panels if the parts are equal. Few rows with a packed B get one tile
+   per thread, narrower than a panel if need be: B is packed once. */
 static void dvti_mm_cut_tiles(dvti_mm *p, int64_t most, int threads) {
 	const int64_t panel = 64, lanes = 64 / p->size;
 	p->rows = p->narrow ? DVTI_MIN(p->n, DVTI_MM_NARROW_ROWS) : p->n;
@@ -15434,12 +15456,15 @@ static void dvti_mm_cut_tiles(dvti_mm *p, int64_t most, int threads) {
 		int64_t panels = dvti_mm_cuts(p->cols, panel);
 		int64_t tiles = p->batch * dvti_mm_cuts(p->n, p->rows) * dvti_mm_cuts(p->m, p->cols);
 		bool few = p->pack_b && p->rows <= DVTI_MM_REPEATED;
+		bool by_rows = p->rows >= 16 * p->simd->tile_rows &&
+					   dvti_mm_repeated(p->pack_a, p->a_k, p->n, dvti_mm_cuts(p->m, p->cols)) >
+						   dvti_mm_repeated(p->pack_b, p->b_col, p->m, dvti_mm_cuts(p->n, p->rows));
 		if (tiles >= (few ? 1 : 2) * threads ||
 			(double)p->rows * (double)p->cols * (double)p->k < 2 * DVTI_MM_TASK)
 			break;
-		if (panels > 1 && (panels % 2 == 0 || panels > 6 || p->rows < 12))
+		if (!by_rows && panels > 1 && (panels % 2 == 0 || panels > 6 || p->rows < 12))
 			p->cols = (panels + 1) / 2 * panel;
-		else if (few && panels == 1 && p->cols > lanes)
+		else if (!by_rows && few && panels == 1 && p->cols > lanes)
 			p->cols = dvti_mm_up((p->cols + 1) / 2, lanes);
 		else if (p->rows >= 12)
 			p->rows = dvti_mm_up((p->rows + 1) / 2, 2);
@@ -15472,7 +15497,7 @@ static void dvti_mm_cut_vector(dvti_mm *p, int threads) {
 static void dvti_mm_layout(dvti_mm *p, const dvti_gemm_blocks *blocks) {
 	int64_t most = p->narrow ? DVTI_MM_NARROW_COLS : blocks->cols;
 	int64_t cols = dvti_mm_up(DVTI_MIN(p->m, most), 64), rows = DVTI_MIN(p->n, DVTI_MM_NARROW_ROWS);
-	const dvt_dtype of_a = p->launch->in[0].dtype, of_b = p->launch->in[1].dtype;
+	const dvt_dtype of_a = dvti_mm_a(p)->dtype, of_b = dvti_mm_b(p)->dtype;
 	const int64_t exact = !p->int32                          ? DVTI_MM_MOST_DEPTH
 						  : of_a == DVT_U8 && of_b == DVT_U8 ? DVTI_MM_UNSIGNED_DEPTH
 															 : DVTI_MM_SIGNED_DEPTH;
@@ -15482,7 +15507,9 @@ static void dvti_mm_layout(dvti_mm *p, const dvti_gemm_blocks *blocks) {
 	p->a_at = p->pack_b ? p->depth * cols * p->size : 0;
 	p->c_at = p->a_at +
 			  (p->pack_a ? DVTI_MIN(dvti_mm_up(p->n, 2), p->block_rows) * p->a_ld * p->size : 0);
-	p->sums_at = p->c_at + (p->narrow ? rows * cols * p->size : 0);
+	p->sums_at = p->c_at + (p->narrow    ? rows * cols * p->size
+							: p->swapped ? p->rows * dvti_mm_swapped_row(p->cols) * p->size
+										 : 0);
 	p->area = p->sums_at + (p->int32 ? rows * cols * (int64_t)sizeof(uint32_t) : 0);
 }
 
@@ -15502,8 +15529,7 @@ static void dvti_mm_plan_tiles(dvti_mm *p, int threads) {
 	p->kind = dvti_mm_choose(p);
 	if (p->kind == DVTI_MM_TILES) {
 		p->block_rows = blocks.rows;
-		p->pack_b = p->narrow || dvti_mm_packs_b(p, &blocks);
-		p->pack_a = p->narrow || dvti_mm_packs_a(p, &blocks);
+		dvti_mm_choose_packing(p, &blocks);
 		dvti_mm_cut_tiles(p, blocks.cols, threads);
 		dvti_mm_layout(p, &blocks);
 		p->stream = dvti_mm_is_streamed(p);
@@ -15566,7 +15592,7 @@ typedef struct dvti_mm_tile {
    they multiply: copying waits for memory, and multiplying fills that time. */
 static void dvti_mm_panel(const dvti_mm *p, dvti_product q, const char *b, char *panel,
 						  bool first) {
-	const dvt_dtype of_b = p->launch->in[1].dtype;
+	const dvt_dtype of_b = dvti_mm_b(p)->dtype;
 	int64_t done = 0;
 	q.b = b;
 	if (first && p->b_col == 1 && dvt_dtype_size(of_b) == p->size)
@@ -15584,7 +15610,7 @@ static void dvti_mm_panel(const dvti_mm *p, dvti_product q, const char *b, char 
 static void dvti_mm_block(const dvti_mm *p, const dvti_mm_tile *t, int64_t i, int64_t rows,
 						  int64_t k, int64_t depth) {
 	static const double zero = 0;
-	const dvt_dtype of_a = p->launch->in[0].dtype, of_b = p->launch->in[1].dtype;
+	const dvt_dtype of_a = dvti_mm_a(p)->dtype, of_b = dvti_mm_b(p)->dtype;
 	const int64_t width = p->by->width;
 	const char *a = t->a + (i * p->a_row + k * p->a_k) * dvt_dtype_size(of_a);
 	const char *b = t->b + k * p->b_k * dvt_dtype_size(of_b);
@@ -15629,17 +15655,22 @@ static void dvti_mm_store_narrow(const dvti_mm *p, const dvti_mm_tile *t, char *
 						   (const float *)(const void *)(t->c + r * t->c_row * p->size));
 }
 
+/* Returns where the tile at (i, j) starts in C. */
+static int64_t dvti_mm_position(const dvti_mm *p, int64_t batch, int64_t i, int64_t j) {
+	return batch * p->n * p->m + (p->swapped ? j * p->n + i : i * p->m + j);
+}
+
 static void dvti_mm_one_tile(const dvti_mm *p, dvti_mm_tile *t, int64_t batch, int64_t i,
 							 int64_t j) {
-	const dvti_view *out = &p->launch->out[0], *a = &p->launch->in[0], *b = &p->launch->in[1];
-	char *to = (char *)out->data + ((batch * p->n + i) * p->m + j) * dvt_dtype_size(out->dtype);
+	const dvti_view *out = &p->launch->out[0], *a = dvti_mm_a(p), *b = dvti_mm_b(p);
+	char *to = (char *)out->data + dvti_mm_position(p, batch, i, j) * dvt_dtype_size(out->dtype);
 	int64_t k = 0, at;
 	t->rows = DVTI_MIN(p->rows, p->n - i);
 	t->cols = DVTI_MIN(p->cols, p->m - j);
 	t->a = dvti_mm_at(a, dvti_mm_offset(out, a, batch) + i * p->a_row);
 	t->b = dvti_mm_at(b, dvti_mm_offset(out, b, batch) + j * p->b_col);
-	t->c = p->narrow ? t->area + p->c_at : to;
-	t->c_row = p->narrow ? t->cols : p->m;
+	t->c = p->narrow || p->swapped ? t->area + p->c_at : to;
+	t->c_row = p->narrow ? t->cols : p->swapped ? dvti_mm_swapped_row(t->cols) : p->m;
 	do {
 		int64_t depth = DVTI_MIN(p->depth, p->k - k);
 		for (at = 0; at < t->rows; at += p->block_rows)
@@ -15656,6 +15687,8 @@ static void dvti_mm_one_tile(const dvti_mm *p, dvti_mm_tile *t, int64_t batch, i
 		dvti_mm_store_int32(p, t->area + p->sums_at, t->rows, t->cols, to);
 	else if (p->narrow)
 		dvti_mm_store_narrow(p, t, to);
+	else if (p->swapped)
+		p->by->transpose_exactly(to, p->n, t->c, t->c_row, t->cols, t->rows);
 }
 
 /* Computes part of one vector, or of a few with dots. */
@@ -15693,7 +15726,7 @@ static void dvti_mm_one_vector(const dvti_mm *p, int64_t batch, int64_t i, int64
 static void dvti_mm_task(void *user, int64_t task, void *area) {
 	const dvti_mm *p = (const dvti_mm *)user;
 	int64_t tiles = p->row_tiles * p->col_tiles, batch = task / tiles * p->per_task;
-	int64_t end = DVTI_MIN(batch + p->per_task, p->batch), k;
+	int64_t end = DVTI_MIN(batch + p->per_task, p->batch), k, rows, cols;
 	int64_t i = task % tiles / p->col_tiles * p->rows, j = task % p->col_tiles * p->cols;
 	dvti_mm_tile t;
 	t.area = (char *)area;
@@ -15705,8 +15738,11 @@ static void dvti_mm_task(void *user, int64_t task, void *area) {
 			dvti_mm_one_tile(p, &t, batch, i, j);
 		else
 			dvti_mm_one_vector(p, batch, i, j);
-		dvti_epilogue_part(p->simd, p->launch, (batch * p->n + i) * p->m + j, p->m,
-						   DVTI_MIN(p->rows, p->n - i), DVTI_MIN(p->cols, p->m - j));
+		rows = DVTI_MIN(p->rows, p->n - i);
+		cols = DVTI_MIN(p->cols, p->m - j);
+		dvti_epilogue_part(p->simd, p->launch, dvti_mm_position(p, batch, i, j),
+						   p->swapped ? p->n : p->m, p->swapped ? cols : rows,
+						   p->swapped ? rows : cols);
 	}
 }
 
@@ -18761,6 +18797,41 @@ static int64_t dvti_scan_ints(const dvti_scan *scan, int64_t at, int64_t n, int6
 	return dvti_scan_chain64(y, y, n, scan->backwards, sum);
 }
 
+/* Sums 16 lines of floats: transposes 16 x 16 elements, whose columns are summed side by side, and
+   back. The bits are those of a chain for each line. Prefetches as the chains do. */
+static void dvti_scan_side_by_side(const dvti_scan *scan, const float *x, float *y) {
+	const int64_t n = scan->n;
+	float tile[256];
+	double sum[16], before[16];
+	dvti_running p;
+	int64_t at, j;
+	int k;
+	for (k = 0; k < 16; k++)
+		sum[k] = before[k] = -0.;
+	p.x = p.y = scan->backwards ? tile + 240 : tile;
+	p.step = scan->backwards ? -16 : 16;
+	p.rows = p.columns = 16;
+	p.sum = sum;
+	p.before = before;
+	for (at = 0; at + 16 <= n; at += 16) {
+		j = scan->backwards ? n - 16 - at : at;
+		for (k = 0; k < 16; k++) {
+			DVTI_PREFETCH(x + 16 * (n + at + k));
+			DVTI_PREFETCH(y + 16 * (n + at + k));
+		}
+		scan->simd->transpose(x + j, n, tile, 16);
+		dvti_simd_scan_of(scan->simd)->f32(&p);
+		scan->simd->transpose(tile, 16, y + j, n);
+	}
+	for (; at < n; at++) {
+		j = scan->backwards ? n - 1 - at : at;
+		for (k = 0; k < 16; k++) {
+			sum[k] += (double)x[k * n + j];
+			y[k * n + j] = (float)sum[k];
+		}
+	}
+}
+
 /* Sums lines of at most one chunk. */
 static void dvti_scan_short(const dvti_scan *scan, int64_t first, int64_t lines, double *work) {
 	const int64_t n = scan->n, at = first * n;
@@ -18768,7 +18839,10 @@ static void dvti_scan_short(const dvti_scan *scan, int64_t first, int64_t lines,
 	void *y = dvti_scan_at(scan->out, at);
 	int64_t k, some;
 	if (scan->in->dtype == DVT_F32) {
-		dvti_scan_chains32((const float *)x, (float *)y, n, lines, n, scan->backwards, NULL);
+		for (k = 0; scan->simd && n >= 16 && k + 16 <= lines; k += 16)
+			dvti_scan_side_by_side(scan, (const float *)x + k * n, (float *)y + k * n);
+		dvti_scan_chains32((const float *)x + k * n, (float *)y + k * n, n, lines - k, n,
+						   scan->backwards, NULL);
 	} else if (scan->in->dtype == DVT_F64) {
 		dvti_scan_chains64((const double *)x, (double *)y, n, lines, n, scan->backwards, NULL);
 	} else {
@@ -20697,13 +20771,23 @@ DVTI_FN dvti_gemm_blocks dvti_gemm_blocks_now(const dvti_simd *simd, int64_t siz
 }
 
 /* ---- packing ---- */
+/* Returns whether the lines of A that a tile reads leave L1 before the next tile, as those of a
+   transposed A in few sets do. */
+static bool dvti_mm_loses_a(const dvti_mm *p, const dvti_gemm_blocks *blocks) {
+	return p->a_k != 1 && dvti_cache_lines_per_set(&blocks->l1, DVTI_MIN(p->k, blocks->depth),
+												   p->simd->tile_rows * p->size,
+												   p->a_k * p->size) > blocks->l1.ways;
+}
+
 /* Each panel of B reads the rows of a block again. They stay in L2 unless too many of their cache
    lines share a set. The lines that a tile of a transposed A needs must also stay in L1, next to
    the panel. */
-DVTI_FN bool dvti_mm_packs_a(const dvti_mm *p, const dvti_gemm_blocks *blocks) {
+static bool dvti_mm_packs_a(const dvti_mm *p, const dvti_gemm_blocks *blocks) {
 	const int64_t rows = DVTI_MIN(p->n, blocks->rows), depth = DVTI_MIN(p->k, blocks->depth);
-	if (p->m < 128 || p->k <= DVTI_MM_FEW_DEPTH)
+	if (p->m < 128)
 		return false;
+	if (p->k <= DVTI_MM_FEW_DEPTH)
+		return blocks->in_l1 && dvti_mm_loses_a(p, blocks);
 	if (p->a_k == 1)
 		return dvti_cache_lines_per_set(&blocks->l2, rows, depth * p->size, p->a_row * p->size) >
 			   blocks->l2.ways;
@@ -20717,7 +20801,7 @@ DVTI_FN bool dvti_mm_packs_a(const dvti_mm *p, const dvti_gemm_blocks *blocks) {
 
 /* B is packed for many rows, or when a panel in place would not stay in L1 as the packed one
    does. */
-DVTI_FN bool dvti_mm_packs_b(const dvti_mm *p, const dvti_gemm_blocks *blocks) {
+static bool dvti_mm_packs_b(const dvti_mm *p, const dvti_gemm_blocks *blocks) {
 	const int64_t row = p->b_k * p->size, depth = DVTI_MIN(p->k, blocks->depth);
 	if (p->b_col != 1)
 		return true;
@@ -20728,6 +20812,45 @@ DVTI_FN bool dvti_mm_packs_b(const dvti_mm *p, const dvti_gemm_blocks *blocks) {
 			   dvti_cache_lines_per_set(&blocks->l1, depth, p->by->width * p->size, row) >
 				   blocks->l1.ways - 2;
 	return p->n > (p->k * p->m * p->size <= blocks->l2.bytes ? 2 : 1) * DVTI_MM_FEW_ROWS;
+}
+
+/* Decides what is packed. Returns the work in multiply-adds of 32 bytes, which fill half panels or
+   64 bytes. Transposing an element takes the time of half a multiply-add, copying it the time of a
+   quarter. Next to panels in L1, a transposed A in place takes a thirty-second of the product's
+   time if its lines leave L1. */
+static double dvti_mm_work(dvti_mm *p, const dvti_gemm_blocks *blocks) {
+	const double n = (double)p->n, m = (double)p->m, k = (double)p->k;
+	const int64_t filled = DVTI_MIN(p->by->width * p->size / 2, 64);
+	const double multiplying = n * k * (double)(dvti_mm_up(p->m * p->size, filled) / 32);
+	double work = multiplying;
+	p->pack_a = p->narrow || dvti_mm_packs_a(p, blocks);
+	p->pack_b = p->narrow || dvti_mm_packs_b(p, blocks);
+	if (p->pack_a)
+		work += n * k / (p->a_k == 1 ? 4 : 2);
+	else if (blocks->in_l1 && dvti_mm_loses_a(p, blocks))
+		work += multiplying / 32;
+	if (p->pack_b)
+		work += m * k / (p->b_col == 1 ? 4 : 2);
+	return work;
+}
+
+/* The transposed product, C' = B' A', needs memory for C, and C is transposed at the end. But then
+   two transposed factors are read in place, or fewer elements of the other factor are packed, or
+   rows fill vectors that columns do not. */
+DVTI_FN void dvti_mm_choose_packing(dvti_mm *p, const dvti_gemm_blocks *blocks) {
+	const double work = dvti_mm_work(p, blocks);
+	dvti_mm q = *p;
+	if (p->narrow || p->n * p->m * p->size > blocks->l2.bytes / 4)
+		return;
+	q.swapped = true;
+	q.n = p->m;
+	q.m = p->n;
+	q.a_row = p->b_col;
+	q.a_k = p->b_k;
+	q.b_k = p->a_k;
+	q.b_col = p->a_row;
+	if (dvti_mm_work(&q, blocks) + (double)(q.n * q.m) / 2 < work)
+		*p = q;
 }
 
 /* ---- for programs ---- */
@@ -22720,7 +22843,13 @@ DVTI_REG_LOAD(pf, p_load, float, _mm256_loadu_ps(p))
 DVTI_REG_STORE(pf, p_store, float, _mm256_storeu_ps(p, a))
 DVTI_REG_STORE(pf, p_stream, float, _mm256_stream_ps(p, a))
 DVTI_REG_LOAD_N(pf, p_load_n, float, _mm256_maskload_ps(p, V(p_lanes)(n)))
-DVTI_REG_STORE_N(pf, p_store_n, float, _mm256_maskstore_ps(p, V(p_lanes)(n), a))
+/* AMD processors take 20 and more cycles for a masked store. */
+DVTI_REG_STORE_N(pf, p_store_n, float, {
+	if (n >= 8)
+		_mm256_storeu_ps(p, a);
+	else if (n > 0)
+		_mm256_maskstore_ps(p, V(p_lanes)(n), a);
+})
 DVTI_INLINE V(p_first_type) V(p_first)(int64_t n) {
 	return V(p_lanes)(n);
 }
@@ -22772,6 +22901,20 @@ DVTI_REG2(pf, p_zip_low, pf, pf,
 		   _mm256_permute2f128_ps(_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b), 0x20))
 DVTI_REG2(pf, p_zip_high, pf, pf,
 		   _mm256_permute2f128_ps(_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b), 0x31))
+DVTI_INLINE V(pf) V(p_load_quads)(const float *p, int64_t step) {
+	return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(p)), _mm_loadu_ps(p + 4 * step),
+								1);
+}
+
+DVTI_INLINE void V(p_store_quads)(float *p, int64_t step, V(pf) a) {
+	_mm_storeu_ps(p, _mm256_castps256_ps128(a));
+	_mm_storeu_ps(p + 4 * step, _mm256_extractf128_ps(a, 1));
+}
+
+DVTI_REG2(pf, p_unpack_low, pf, pf, _mm256_unpacklo_ps(a, b))
+DVTI_REG2(pf, p_unpack_high, pf, pf, _mm256_unpackhi_ps(a, b))
+DVTI_REG2(pf, p_even_parts, pf, pf, _mm256_permute2f128_ps(a, b, 0x20))
+DVTI_REG2(pf, p_odd_parts, pf, pf, _mm256_permute2f128_ps(a, b, 0x31))
 DVTI_REG_LOAD(pf, p_load_f16, uint16_t, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)p)))
 DVTI_REG_STORE(pf, p_store_f16, uint16_t,
 				_mm_storeu_si128((__m128i *)p, _mm256_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT)))
@@ -22908,6 +23051,10 @@ DVTI_REG2(pd, p_dzip_low, pd, pd,
 		   _mm256_permute2f128_pd(_mm256_unpacklo_pd(a, b), _mm256_unpackhi_pd(a, b), 0x20))
 DVTI_REG2(pd, p_dzip_high, pd, pd,
 		   _mm256_permute2f128_pd(_mm256_unpacklo_pd(a, b), _mm256_unpackhi_pd(a, b), 0x31))
+DVTI_REG2(pd, p_dunpack_low, pd, pd, _mm256_unpacklo_pd(a, b))
+DVTI_REG2(pd, p_dunpack_high, pd, pd, _mm256_unpackhi_pd(a, b))
+DVTI_REG2(pd, p_deven_parts, pd, pd, _mm256_permute2f128_pd(a, b, 0x20))
+DVTI_REG2(pd, p_dodd_parts, pd, pd, _mm256_permute2f128_pd(a, b, 0x31))
 DVTI_REG1(pl, p_as_l, pd, _mm256_castpd_si256(a))
 DVTI_REG1(pd, p_as_d, pl, _mm256_castsi256_pd(a))
 
@@ -23187,6 +23334,25 @@ DVTI_REG2(pf, p_zip_high, pf, pf,
 								  _mm512_setr_epi32(8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29,
 													14, 30, 15, 31),
 								  b))
+DVTI_INLINE V(pf) V(p_load_quads)(const float *p, int64_t step) {
+	const __m256 low = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(p)),
+											_mm_loadu_ps(p + 4 * step), 1);
+	const __m256 high = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(p + 8 * step)),
+											 _mm_loadu_ps(p + 12 * step), 1);
+	return _mm512_insertf32x8(_mm512_castps256_ps512(low), high, 1);
+}
+
+DVTI_INLINE void V(p_store_quads)(float *p, int64_t step, V(pf) a) {
+	_mm_storeu_ps(p, _mm512_castps512_ps128(a));
+	_mm_storeu_ps(p + 4 * step, _mm512_extractf32x4_ps(a, 1));
+	_mm_storeu_ps(p + 8 * step, _mm512_extractf32x4_ps(a, 2));
+	_mm_storeu_ps(p + 12 * step, _mm512_extractf32x4_ps(a, 3));
+}
+
+DVTI_REG2(pf, p_unpack_low, pf, pf, _mm512_unpacklo_ps(a, b))
+DVTI_REG2(pf, p_unpack_high, pf, pf, _mm512_unpackhi_ps(a, b))
+DVTI_REG2(pf, p_even_parts, pf, pf, _mm512_shuffle_f32x4(a, b, 0x88))
+DVTI_REG2(pf, p_odd_parts, pf, pf, _mm512_shuffle_f32x4(a, b, 0xdd))
 DVTI_REG_LOAD(pf, p_load_f16, uint16_t, _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)p)))
 DVTI_REG_STORE(pf, p_store_f16, uint16_t,
 				_mm256_storeu_si256((__m256i *)p, _mm512_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT)))
@@ -23326,6 +23492,10 @@ DVTI_REG2(pd, p_dzip_low, pd, pd,
 		   _mm512_permutex2var_pd(a, _mm512_setr_epi64(0, 8, 1, 9, 2, 10, 3, 11), b))
 DVTI_REG2(pd, p_dzip_high, pd, pd,
 		   _mm512_permutex2var_pd(a, _mm512_setr_epi64(4, 12, 5, 13, 6, 14, 7, 15), b))
+DVTI_REG2(pd, p_dunpack_low, pd, pd, _mm512_unpacklo_pd(a, b))
+DVTI_REG2(pd, p_dunpack_high, pd, pd, _mm512_unpackhi_pd(a, b))
+DVTI_REG2(pd, p_deven_parts, pd, pd, _mm512_shuffle_f64x2(a, b, 0x88))
+DVTI_REG2(pd, p_dodd_parts, pd, pd, _mm512_shuffle_f64x2(a, b, 0xdd))
 DVTI_REG1(pl, p_as_l, pd, _mm512_castpd_si512(a))
 DVTI_REG1(pd, p_as_d, pl, _mm512_castsi512_pd(a))
 
@@ -23514,6 +23684,10 @@ DVTI_FN const dvti_simd *dvti_simd_avx512(void) {
      p_min(a, b)           a < b ? a : b; p_max(a, b) a > b ? a : b; so b if one is NaN
      p_even(a, b), p_odd   even or odd lanes of a, then those of b
      p_zip_low(a, b)       a[0] b[0] a[1] b[1] .. of the lower half; p_zip_high of the upper
+     p_unpack_low, p_unpack_high     the same within each part of 16 bytes
+     p_load_quads(p, step), p_store_quads(p, step, a)   4 lanes each at p, p + 4 step, p + 8 step ..
+     p_even_parts(a, b), p_odd_parts even or odd parts of 16 bytes of a, then those of b; only for
+                           registers of several
      p_round               ties to even; p_floor, p_ceil, p_trunc, p_sqrt
      p_bit_and, p_bit_or, p_bit_xor, p_bit_andnot(a, b) = ~a & b
      p_lt, p_le, p_eq      false for NaN; p_unord true if either is NaN
@@ -23539,7 +23713,7 @@ DVTI_FN const dvti_simd *dvti_simd_avx512(void) {
 
    Prefixes before the operation: none for float, d double, i int32, l int64, m and n masks. */
 #ifdef DEVTENSOR_LINES
-#line 39 "src/3_cpu/simd/register_plain.inl"
+#line 43 "src/3_cpu/simd/register_plain.inl"
 #endif
 #define DVTI_REGS 4
 #define DVTI_REG_F 4
@@ -23770,6 +23944,17 @@ DVTI_INLINE void V(p_store_f16)(uint16_t *p, V(pf) a) {
 }
 #endif
 
+/* One quad. */
+DVTI_INLINE V(pf) V(p_load_quads)(const float *p, int64_t step) {
+	(void)step;
+	return V(p_load)(p);
+}
+
+DVTI_INLINE void V(p_store_quads)(float *p, int64_t step, V(pf) a) {
+	(void)step;
+	V(p_store)(p, a);
+}
+
 DVTI_INLINE V(pi) V(p_load_u16)(const uint16_t *p) {
 	V(pi) r = {p[0], p[1], p[2], p[3]};
 	return r;
@@ -23892,6 +24077,11 @@ DVTI_INLINE V(pd) V(p_dzip_high)(V(pd) a, V(pd) b) {
 	return r;
 }
 #endif
+
+DVTI_REG2(pf, p_unpack_low, pf, pf, V(p_zip_low)(a, b))
+DVTI_REG2(pf, p_unpack_high, pf, pf, V(p_zip_high)(a, b))
+DVTI_REG2(pd, p_dunpack_low, pd, pd, V(p_dzip_low)(a, b))
+DVTI_REG2(pd, p_dunpack_high, pd, pd, V(p_dzip_high)(a, b))
 
 /* int64 */
 DVTI_PLAIN_SET(pl, p_lset, int64_t)
@@ -31019,7 +31209,7 @@ static const struct {
 "}\n",
 ""};
 static const struct {
-    char part0[2778], end[1];
+    char part0[4065], part1[483], end[1];
 } dvti_cuda_text_exp_inl = {
 "#line 1 \"exp.inl\"\n\n\n\n"
 "DVTI_INLINE V(f) V(exp_poly)(V(f) r) {\n"
@@ -31034,21 +31224,89 @@ static const struct {
 	"r = V(add)(high, *low);\n"
 	"*low = V(fma)(V(mul)(r, r), V(exp_poly)(r), *low);\n"
 	"return high;\n"
+"}\n"
+"#line 34\n"
+"#define DVTI_EXP_BIAS 159\n"
+"#define DVTI_EXP_BIAS_BELOW 64\n\n\n"
+"DVTI_INLINE V(f) V(exp_round)(V(f) x, float factor, float bias, V(i) * at) {\n"
+	"const V(f) shift = V(set)(1572864 + bias);\n"
+	"V(f) sum = V(fma)(x, V(set)(factor), shift);\n"
+	"*at = V(as_i)(sum);\n"
+	"return V(sub)(sum, shift);\n"
 "}\n\n\n"
-"DVTI_INLINE V(f) V(exp_parts)(V(f) x, V(f) * n, V(f) * low) {\n"
-	"const V(f) one = V(set)(1);\n"
-	"V(f) high = V(exp_split)(V(within)(x, -150, 150), n, low), sum = V(add)(one, high);\n"
-	"*low = V(add)(*low, V(sub)(high, V(sub)(sum, one)));\n"
-	"return sum;\n"
+"DVTI_INLINE V(f) V(exp_residual)(V(i) at) {\n"
+	"static const float residual[8] = {0,\n"
+									  "-1.19921575e-08f,\n"
+									  "3.19341815e-08f,\n"
+									  "-3.09907193e-08f,\n"
+									  "1.71142709e-08f,\n"
+									  "5.23333421e-09f,\n"
+									  "-1.47196051e-08f,\n"
+									  "-6.12825968e-09f};\n"
+	"return V(lookup)(residual, at);\n"
+"}\n\n"
+"DVTI_INLINE V(f) V(exp_q)(V(f) r) {\n"
+	"return V(fma)(V(mul)(r, r), DVTI_P2(r, 0.5f, 0.166680455f, 0.0416734479f), r);\n"
 "}\n\n\n"
+"DVTI_INLINE V(f) V(exp_reduce)(V(f) x, V(f) t, V(i) at) {\n"
+	"V(f) low = V(fnma)(t, V(set)(3.19461833e-5f), V(exp_residual)(at));\n"
+	"return V(exp_q)(V(add)(V(fnma)(t, V(set)(0.693115234f), x), low));\n"
+"}\n\n"
+"#if defined(DVTI_HAS_SCALEF)\n\n"
+"DVTI_INLINE V(f) V(exp_power)(V(i) at) {\n"
+	"static const float power[8] = {1,           1.09050775f, 1.18920708f, 1.29683959f,\n"
+								   "1.41421354f, 1.54221082f, 1.68179286f, 1.8340081f};\n"
+	"return V(lookup)(power, at);\n"
+"}\n\n"
+"DVTI_INLINE V(f) V(exp_join)(V(f) t, V(i) at, V(f) q) {\n"
+	"V(f) s = V(exp_power)(at);\n"
+	"return V(scalef)(V(fma)(s, q, s), t);\n"
+"}\n\n"
+"DVTI_INLINE V(f) V(exp_scale_below)(V(f) a, V(f) t) {\n"
+	"return V(scalef)(a, t);\n"
+"}\n"
+"#else\n\n\n\n"
+"DVTI_INLINE V(f) V(exp_table)(V(i) at, V(i) more) {\n"
+	"static const float power[8] = {2.32830644e-10f, 2.28815217e-10f, 2.25753416e-10f,\n"
+								   "2.23731575e-10f, 2.22843785e-10f, 2.23192714e-10f,\n"
+								   "2.24890287e-10f, 2.28058558e-10f};\n"
+	"return V(as_f)(V(iadd)(V(as_i)(V(lookup)(power, at)), more));\n"
+"}\n\n"
+"DVTI_INLINE V(f) V(exp_join)(V(f) t, V(i) at, V(f) q) {\n"
+	"V(i) n = V(ishl)(at, 20), h = V(iand)(V(ishr)(n, 1), V(iset)(0x7f800000));\n"
+	"V(f) s = V(exp_table)(at, V(isub)(n, h));\n"
+	"(void)t;\n"
+	"return V(mul)(V(fma)(s, q, s), V(as_f)(h));\n"
+"}\n\n\n"
+"DVTI_INLINE V(f) V(exp_power)(V(i) at) {\n"
+	"return V(exp_table)(at, V(ishl)(at, 20));\n"
+"}\n\n"
+"DVTI_INLINE V(f) V(exp_scale_below)(V(f) a, V(f) t) {\n"
+	"(void)t;\n"
+	"return V(mul)(a, V(set)(2.32830644e-10f));\n"
+"}\n"
+"#endif\n\n"
 "DVTI_INLINE V(f) V(exp)(V(f) x) {\n"
-	"V(f) n, low, sum = V(exp_parts)(x, &n, &low);\n"
-	"return V(scalef)(V(add)(sum, low), n);\n"
+	"V(f) y = V(within)(x, -104, 89), t, q;\n"
+	"V(i) at;\n"
+	"t = V(exp_round)(y, DVTI_LOG2E, DVTI_EXP_BIAS, &at);\n"
+	"q = V(exp_reduce)(y, t, at);\n"
+	"return V(exp_join)(t, at, q);\n"
+"}\n\n\n"
+"DVTI_INLINE V(f) V(exp_below)(V(f) x) {\n"
+	"V(f) y = V(max)(V(set)(-104), x), t, q, s;\n"
+	"V(i) at;\n"
+	"t = V(exp_round)(y, DVTI_LOG2E, DVTI_EXP_BIAS_BELOW, &at);\n"
+	"q = V(exp_reduce)(y, t, at);\n"
+	"s = V(exp_power)(at);\n"
+	"return V(exp_scale_below)(V(fma)(s, q, s), t);\n"
 "}\n\n"
 "DVTI_INLINE V(f) V(exp2)(V(f) x) {\n"
-	"V(f) y = V(within)(x, -200, 200), n = V(round)(y);\n"
-	"V(f) r = V(mul)(V(sub)(y, n), V(set)(DVTI_LN2));\n"
-	"return V(scalef)(V(add)(V(fma)(V(mul)(r, r), V(exp_poly)(r), r), V(set)(1)), n);\n"
+	"V(f) y = V(within)(x, -151, 129), t, r;\n"
+	"V(i) at;\n"
+	"t = V(exp_round)(y, 1, DVTI_EXP_BIAS, &at);\n"
+	"r = V(fma)(V(sub)(y, t), V(set)(DVTI_LN2), V(exp_residual)(at));\n"
+	"return V(exp_join)(t, at, V(exp_q)(r));\n"
 "}\n\n\n"
 "DVTI_INLINE V(f) V(expm1_quarter)(V(f) x) {\n"
 	"V(f) n, low, scale, high = V(exp_split)(V(within)(x, -18, 89.6f), &n, &low);\n"
@@ -31068,29 +31326,20 @@ static const struct {
 	"k = V(sub)(k, V(div)(V(set)(0.0625f), k));\n"
 	"k = V(bit_or)(V(sign_bit)(x), V(add)(k, k));\n"
 	"p = DVTI_P3(z, 0.166666672f, 0.00833331142f, 0.000198426351f, 2.78392577e-06f);\n"
-	"p = V(fma)(V(mul)(x, z), p, x);\n"
+	"p = V(fma)(V(mul)(x, z), p, x);\n",
 	"return V(select)(V(lt)(a, V(set)(1)), p, k);\n"
 "}\n\n\n"
 "DVTI_INLINE V(f) V(cosh)(V(f) x) {\n"
 	"V(f) k = V(exp_quarter)(V(abs)(x));\n"
 	"k = V(add)(k, V(div)(V(set)(0.0625f), k));\n"
 	"return V(add)(k, k);\n"
-"}\n\n\n\n\n"
+"}\n\n\n\n"
 "DVTI_INLINE V(f) V(sigmoid)(V(f) x) {\n"
 	"const V(f) one = V(set)(1);\n"
-	"V(f)\n"
-	"y = V(max)(V(set)(-150), V(bit_or)(V(set)(-0.f), x)),\n"
-	"n = V(round)(V(mul)(y, V(set)(DVTI_LOG2E)));\n"
-	"V(f)\n"
-	"r = V(fnma)(n, V(set)(DVTI_LN2_LOW), V(fnma)(n, V(set)(DVTI_LN2_HIGH), y)),\n"
-	"e, over, q, rate;\n"
-	"V(m) negative = V(lt)(x, V(zero)());\n"
-	"e = DVTI_P4(r, 0.49999994f, 0.166665167f, 0.0416681021f, 0.00836919248f, 0.00138389028f);\n"
-	"e = V(scalef)(V(add)(one, V(fma)(V(mul)(r, r), e, r)), n);\n"
-	"over = V(select)(negative, e, one);\n"
-	"q = V(div)(over, V(add)(one, e));\n"
-	"rate = V(select)(negative, V(sub)(one, q), q);\n"
-	"return V(fma)(V(fnma)(q, e, V(sub)(over, q)), rate, q);\n"
+	"V(f) e = V(exp_below)(V(bit_or)(V(set)(-0.f), x)), p = V(div)(one, V(add)(one, e)), q;\n\n"
+	"V(f) over = V(select)(V(igt)(V(iset)(0), V(as_i)(x)), e, one);\n"
+	"q = V(mul)(over, p);\n"
+	"return V(fma)(V(fnma)(q, e, V(sub)(over, q)), p, q);\n"
 "}\n",
 ""};
 static const struct {
@@ -31243,7 +31492,7 @@ static const struct {
 "#undef DVTI_AVERAGE\n",
 ""};
 static const struct {
-    char part0[4058], part1[845], end[1];
+    char part0[4058], part1[972], end[1];
 } dvti_cuda_text_piecewise_inl = {
 "#line 1 \"piecewise.inl\"\n"
 "#line 11\n"
@@ -31328,14 +31577,17 @@ static const struct {
 		"{-0.000226512086f, -3.33096723e-05f, -4.6961909e-06f, -5.44320244e-07f, -5.15238803e-08f,\n"
 		 "-4.14711421e-09f, -2.99012926e-10f, -0.00151007785f}};\n"
 	"const V(f) half = V(set)(-0.5f);\n"
-	"V(f) a = V(min)(V(set)(14.7f), V(abs)(x)), square = V(mul)(a, a), n, low, high, p, w, rest;\n"
-	"V(i) at = V(piece)(V(add)(square, V(set)(1.5f)), 23);\n"
-	"high = V(exp_parts)(V(mul)(square, half), &n, &low);\n"
+	"V(f) a = V(min)(V(set)(14.7f), V(abs)(x)), square = V(mul)(a, a), t, low, high, p, w, rest;\n"
+	"V(i) at;\n"
+	"t = V(exp_round)(V(mul)(square, half), DVTI_LOG2E, DVTI_EXP_BIAS_BELOW, &at);\n"
+	"high = V(exp_power)(at);\n"
+	"low = V(mul)(high, V(exp_reduce)(V(mul)(square, half), t, at));\n"
 	"low = V(fma)(V(mul)(V(fma)(a, a, V(neg)(square)), half), V(add)(high, low), low);\n"
+	"at = V(piece)(V(add)(square, V(set)(1.5f)), 23);\n"
 	"p = V(piecewise)(rows, 7, at, V(sub)(a, V(lookup)(center, at)));\n"
 	"w = V(mul)(p, a);\n"
 	"rest = V(fma)(w, low, V(mul)(V(fma)(p, a, V(neg)(w)), high));\n"
-	"p = V(scalef)(V(fma)(w, high, rest), n);\n"
+	"p = V(exp_scale_below)(V(fma)(w, high, rest), t);\n"
 	"return V(select)(V(lt)(x, V(zero)()), V(neg)(p), V(sub)(x, p));\n"
 "}\n",
 ""};
@@ -31545,11 +31797,11 @@ static const struct {
 "}\n",
 ""};
 static const struct {
-    char part0[151], end[1];
+    char part0[157], end[1];
 } dvti_cuda_text_softplus_inl = {
 "#line 1 \"softplus.inl\"\n\n\n\n"
 "DVTI_INLINE V(f) V(softplus)(V(f) x) {\n"
-	"return V(add)(V(max)(V(zero)(), x), V(log1p)(V(exp)(V(bit_or)(V(set)(-0.f), x))));\n"
+	"return V(add)(V(max)(V(zero)(), x), V(log1p)(V(exp_below)(V(bit_or)(V(set)(-0.f), x))));\n"
 "}\n",
 ""};
 /* The files of functions, which programs choose by name. */
@@ -53397,11 +53649,12 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
      V(lookup)(table, i)         the floats table[i & 7]
      V(widen_low)(a), V(widen_high)   lanes 0..7, 8..15 as doubles; V(narrow)(low, high)
      V(zip_low)(a, b), V(zip_high)    a0 b0 a1 b1 .., the first 16 of them and the others
+     V(load_quads)(p, step)      quad i is p[4 step i ..]; V(store_quads)(p, step, a)
      V(even)(a, b), V(odd)       even or odd lanes of a, then those of b
      V(lanes_add)(a), V(lanes_min), V(lanes_max)   reduce the lanes: i with i + 8, then 4, 2, 1
      V(dlanes_add), V(dlanes_mul), V(dlanes_max)   of doubles: i with i + 4, then 2, 1 */
 #ifdef DEVTENSOR_LINES
-#line 27 "src/3_cpu/simd/vec.inl"
+#line 28 "src/3_cpu/simd/vec.inl"
 #endif
 #if DVTI_REGS == 1
 #define DVTI_EACH_REG(one, x) one(p0, 0, x)
@@ -53449,6 +53702,10 @@ DVTI_VECTOR_OF(n)
 #define DVTI_DO_BITS(p, at, name) r |= V(p_##name)(DVTI_OF(a, p)) << (at * lanes);
 
 #define DVTI_DO_LOOKUP(p, k, name) DVTI_OF(r, p) = V(p_##name)(table, DVTI_OF(at, p));
+#define DVTI_DO_LOAD_QUADS(p, at, name) \
+	DVTI_OF(r, p) = V(p_##name)(from + at * DVTI_REG_F * step, step);
+#define DVTI_DO_STORE_QUADS(p, at, name) \
+	V(p_##name)(to + at * DVTI_REG_F * step, step, DVTI_OF(a, p));
 #define DVTI_DO_STORE4(p, at, name) \
 	V(p_##name) \
 	(to + 4 * at * DVTI_REG_F, DVTI_OF(a, p), DVTI_OF(b, p), DVTI_OF(c, p), DVTI_OF(d, p));
@@ -53547,6 +53804,18 @@ DVTI_LIFT2(m, le, f, f)
 DVTI_LIFT2(m, eq, f, f)
 DVTI_LIFT2(m, unord, f, f)
 DVTI_LIFT3(f, select, m, f, f)
+DVTI_LIFT2(f, unpack_low, f, f)
+DVTI_LIFT2(f, unpack_high, f, f)
+DVTI_INLINE V(f) V(load_quads)(const float *from, int64_t step) {
+	V(f) r;
+	DVTI_EACH_REG(DVTI_DO_LOAD_QUADS, load_quads)
+	return r;
+}
+
+DVTI_INLINE void V(store_quads)(float *to, int64_t step, V(f) a) {
+	DVTI_EACH_REG(DVTI_DO_STORE_QUADS, store_quads)
+}
+
 DVTI_LIFT1(i, as_i, f)
 DVTI_LIFT1(i, to_i, f)
 DVTI_LIFT_LOAD(f, load_f16, uint16_t, DVTI_REG_F)
@@ -53699,12 +53968,12 @@ DVTI_INLINE V(n) V(dne)(V(d) a, V(d) b) {
 DVTI_LIFT2(f, scalef, f, f)
 DVTI_LIFT2(d, dscalef, d, d)
 #else
-/* Two multiplications: the first result is a normal number and exact, the second rounds. */
+/* Two multiplications: the first result is a normal number and exact, the second rounds. The bits
+   of 1.5 * 2^23 + 254 + n end with 254 + n, the sum of the exponents of both factors. */
 DVTI_INLINE V(f) V(scalef)(V(f) a, V(f) n) {
-	V(f) half = V(floor)(V(mul)(n, V(set)(0.5f)));
-	V(i) first = V(iadd)(V(to_i)(half), V(iset)(127));
-	V(i) second = V(iadd)(V(to_i)(V(sub)(n, half)), V(iset)(127));
-	return V(mul)(V(mul)(a, V(as_f)(V(ishl)(first, 23))), V(as_f)(V(ishl)(second, 23)));
+	V(i) sum = V(ishl)(V(as_i)(V(add)(n, V(set)(12583166))), 23);
+	V(i) half = V(iand)(V(ishr)(sum, 1), V(iset)(0x7f800000));
+	return V(mul)(V(mul)(a, V(as_f)(half)), V(as_f)(V(isub)(sum, half)));
 }
 
 /* The low bits of 1.5 * 2^52 + n are n. */
@@ -53874,6 +54143,8 @@ DVTI_DLANES_REDUCE(dlanes_max, DVTI_MAX)
 #undef DVTI_DO_BITS
 #undef DVTI_DO_LOOKUP
 #undef DVTI_DO_STORE4
+#undef DVTI_DO_LOAD_QUADS
+#undef DVTI_DO_STORE_QUADS
 #undef DVTI_LIFT1
 #undef DVTI_LIFT2
 #undef DVTI_LIFT3
@@ -54028,24 +54299,122 @@ DVTI_INLINE V(f) V(exp_split)(V(f) x, V(f) * n, V(f) * low) {
 	return high;
 }
 
-/* Splits exp(x) = 2^n (result + low). result is 1 + r; low has its rounding error and the rest. */
-DVTI_INLINE V(f) V(exp_parts)(V(f) x, V(f) * n, V(f) * low) {
-	const V(f) one = V(set)(1);
-	V(f) high = V(exp_split)(V(within)(x, -150, 150), n, low), sum = V(add)(one, high);
-	*low = V(add)(*low, V(sub)(high, V(sub)(sum, one)));
-	return sum;
+/* ---- exp and exp2, by a table of the eighths of 2 ----
+   x / ln 2 rounds to t = n + i / 8, and x = t ln 2 + r. Adding 1.5 * 2^20 + bias rounds: the bits
+   of the sum end with n + bias and i, which select s without a conversion.
+
+     exp(x) = s + s q     s = 2^n 2^(i/8)     q = exp(r) - 1, |r| <= ln 2 / 16
+
+     bits of the sum:  31 .. 22   21 .. 3    2 1 0
+                                  n + bias     i
+
+   s is a float; its relative error is added to r. The last rounding is nearly the only one: exp
+   rounds correctly for 99.6 % of inputs, so programs print the same digits as with C libraries. */
+
+/* Bias of the sum, for results of any size and for results below 1; exp_table needs them. */
+#define DVTI_EXP_BIAS 159 /* 127 + 32 */
+#define DVTI_EXP_BIAS_BELOW 64
+
+/* Returns t; factor is 1 / ln 2 for exp. */
+DVTI_INLINE V(f) V(exp_round)(V(f) x, float factor, float bias, V(i) * at) {
+	const V(f) shift = V(set)(1572864 + bias);
+	V(f) sum = V(fma)(x, V(set)(factor), shift);
+	*at = V(as_i)(sum);
+	return V(sub)(sum, shift);
 }
 
-/* Rounds correctly nearly always, like C libraries, so programs print the same digits. */
+/* Returns the relative error of the float of 2^(i/8). */
+DVTI_INLINE V(f) V(exp_residual)(V(i) at) {
+	static const float residual[8] = {0,
+									  -1.19921575e-08f,
+									  3.19341815e-08f,
+									  -3.09907193e-08f,
+									  1.71142709e-08f,
+									  5.23333421e-09f,
+									  -1.47196051e-08f,
+									  -6.12825968e-09f};
+	return V(lookup)(residual, at);
+}
+
+DVTI_INLINE V(f) V(exp_q)(V(f) r) {
+	return V(fma)(V(mul)(r, r), DVTI_P2(r, 0.5f, 0.166680455f, 0.0416734479f), r);
+}
+
+/* Returns q of exp. The product of t and the higher part of ln 2 is exact. */
+DVTI_INLINE V(f) V(exp_reduce)(V(f) x, V(f) t, V(i) at) {
+	V(f) low = V(fnma)(t, V(set)(3.19461833e-5f), V(exp_residual)(at));
+	return V(exp_q)(V(add)(V(fnma)(t, V(set)(0.693115234f), x), low));
+}
+
+#if defined(DVTI_HAS_SCALEF)
+/* The instruction takes 2^floor(t). */
+DVTI_INLINE V(f) V(exp_power)(V(i) at) {
+	static const float power[8] = {1,           1.09050775f, 1.18920708f, 1.29683959f,
+								   1.41421354f, 1.54221082f, 1.68179286f, 1.8340081f};
+	return V(lookup)(power, at);
+}
+
+DVTI_INLINE V(f) V(exp_join)(V(f) t, V(i) at, V(f) q) {
+	V(f) s = V(exp_power)(at);
+	return V(scalef)(V(fma)(s, q, s), t);
+}
+
+DVTI_INLINE V(f) V(exp_scale_below)(V(f) a, V(f) t) {
+	return V(scalef)(a, t);
+}
+#else
+/* Results down to 2^-150 and up to 2^128 need two factors: 2^h, and the rest of 2^n, which adds to
+   the exponent of the table. Its entries are 2^-32 2^(i/8); their bits lack those of i, which the
+   bits of the sum add. */
+DVTI_INLINE V(f) V(exp_table)(V(i) at, V(i) more) {
+	static const float power[8] = {2.32830644e-10f, 2.28815217e-10f, 2.25753416e-10f,
+								   2.23731575e-10f, 2.22843785e-10f, 2.23192714e-10f,
+								   2.24890287e-10f, 2.28058558e-10f};
+	return V(as_f)(V(iadd)(V(as_i)(V(lookup)(power, at)), more));
+}
+
+DVTI_INLINE V(f) V(exp_join)(V(f) t, V(i) at, V(f) q) {
+	V(i) n = V(ishl)(at, 20), h = V(iand)(V(ishr)(n, 1), V(iset)(0x7f800000));
+	V(f) s = V(exp_table)(at, V(isub)(n, h));
+	(void)t;
+	return V(mul)(V(fma)(s, q, s), V(as_f)(h));
+}
+
+/* For t <= 0 the second factor is constant: s is 2^32 times as large. */
+DVTI_INLINE V(f) V(exp_power)(V(i) at) {
+	return V(exp_table)(at, V(ishl)(at, 20));
+}
+
+DVTI_INLINE V(f) V(exp_scale_below)(V(f) a, V(f) t) {
+	(void)t;
+	return V(mul)(a, V(set)(2.32830644e-10f));
+}
+#endif
+
 DVTI_INLINE V(f) V(exp)(V(f) x) {
-	V(f) n, low, sum = V(exp_parts)(x, &n, &low);
-	return V(scalef)(V(add)(sum, low), n);
+	V(f) y = V(within)(x, -104, 89), t, q;
+	V(i) at;
+	t = V(exp_round)(y, DVTI_LOG2E, DVTI_EXP_BIAS, &at);
+	q = V(exp_reduce)(y, t, at);
+	return V(exp_join)(t, at, q);
+}
+
+/* The same for x <= 0 and NaN, with fewer steps and the same bits. */
+DVTI_INLINE V(f) V(exp_below)(V(f) x) {
+	V(f) y = V(max)(V(set)(-104), x), t, q, s;
+	V(i) at;
+	t = V(exp_round)(y, DVTI_LOG2E, DVTI_EXP_BIAS_BELOW, &at);
+	q = V(exp_reduce)(y, t, at);
+	s = V(exp_power)(at);
+	return V(exp_scale_below)(V(fma)(s, q, s), t);
 }
 
 DVTI_INLINE V(f) V(exp2)(V(f) x) {
-	V(f) y = V(within)(x, -200, 200), n = V(round)(y);
-	V(f) r = V(mul)(V(sub)(y, n), V(set)(DVTI_LN2));
-	return V(scalef)(V(add)(V(fma)(V(mul)(r, r), V(exp_poly)(r), r), V(set)(1)), n);
+	V(f) y = V(within)(x, -151, 129), t, r;
+	V(i) at;
+	t = V(exp_round)(y, 1, DVTI_EXP_BIAS, &at);
+	r = V(fma)(V(sub)(y, t), V(set)(DVTI_LN2), V(exp_residual)(at));
+	return V(exp_join)(t, at, V(exp_q)(r));
 }
 
 /* Returns (exp(x) - 1) / 4, which is finite wherever exp(x) / 2 is. Not for |x| < 2^-100. */
@@ -54084,24 +54453,15 @@ DVTI_INLINE V(f) V(cosh)(V(f) x) {
 	return V(add)(k, k);
 }
 
-/* Computes q = 1 / (1 + e), or for negative x q = e / (1 + e), with e = exp(-|x|). n is the power
-   of two of e. The remainder over - q (1 + e) has the rounding errors of the sum and the division;
-   its first difference is exact. dq / d over = 1 / (1 + e). */
+/* Computes q = over / (1 + e), where e = exp(-|x|), and over is 1 or for negative x e. The
+   remainder over - q (1 + e) has the rounding errors of q; its first difference is exact. */
 DVTI_INLINE V(f) V(sigmoid)(V(f) x) {
 	const V(f) one = V(set)(1);
-	V(f)
-	y = V(max)(V(set)(-150), V(bit_or)(V(set)(-0.f), x)),
-	n = V(round)(V(mul)(y, V(set)(DVTI_LOG2E)));
-	V(f)
-	r = V(fnma)(n, V(set)(DVTI_LN2_LOW), V(fnma)(n, V(set)(DVTI_LN2_HIGH), y)),
-	e, over, q, rate;
-	V(m) negative = V(lt)(x, V(zero)());
-	e = DVTI_P4(r, 0.49999994f, 0.166665167f, 0.0416681021f, 0.00836919248f, 0.00138389028f);
-	e = V(scalef)(V(add)(one, V(fma)(V(mul)(r, r), e, r)), n);
-	over = V(select)(negative, e, one);
-	q = V(div)(over, V(add)(one, e));
-	rate = V(select)(negative, V(sub)(one, q), q);
-	return V(fma)(V(fnma)(q, e, V(sub)(over, q)), rate, q);
+	V(f) e = V(exp_below)(V(bit_or)(V(set)(-0.f), x)), p = V(div)(one, V(add)(one, e)), q;
+	/* Compilers make one instruction of an integer comparison with 0 and its selection. */
+	V(f) over = V(select)(V(igt)(V(iset)(0), V(as_i)(x)), e, one);
+	q = V(mul)(over, p);
+	return V(fma)(V(fnma)(q, e, V(sub)(over, q)), p, q);
 }
 /* ==== end exp.inl ==== */
 /* ==== begin src/2_core/math/log.inl ==== */
@@ -54212,7 +54572,7 @@ DVTI_INLINE V(f) V(log1p)(V(f) x) {
 #line 3 "src/2_core/math/softplus.inl"
 #endif
 DVTI_INLINE V(f) V(softplus)(V(f) x) {
-	return V(add)(V(max)(V(zero)(), x), V(log1p)(V(exp)(V(bit_or)(V(set)(-0.f), x))));
+	return V(add)(V(max)(V(zero)(), x), V(log1p)(V(exp_below)(V(bit_or)(V(set)(-0.f), x))));
 }
 /* ==== end softplus.inl ==== */
 /* ==== begin src/2_core/math/piecewise.inl ==== */
@@ -54322,14 +54682,17 @@ DVTI_INLINE V(f) V(gelu)(V(f) x) {
 		{-0.000226512086f, -3.33096723e-05f, -4.6961909e-06f, -5.44320244e-07f, -5.15238803e-08f,
 		 -4.14711421e-09f, -2.99012926e-10f, -0.00151007785f}};
 	const V(f) half = V(set)(-0.5f);
-	V(f) a = V(min)(V(set)(14.7f), V(abs)(x)), square = V(mul)(a, a), n, low, high, p, w, rest;
-	V(i) at = V(piece)(V(add)(square, V(set)(1.5f)), 23);
-	high = V(exp_parts)(V(mul)(square, half), &n, &low);
+	V(f) a = V(min)(V(set)(14.7f), V(abs)(x)), square = V(mul)(a, a), t, low, high, p, w, rest;
+	V(i) at;
+	t = V(exp_round)(V(mul)(square, half), DVTI_LOG2E, DVTI_EXP_BIAS_BELOW, &at);
+	high = V(exp_power)(at);
+	low = V(mul)(high, V(exp_reduce)(V(mul)(square, half), t, at));
 	low = V(fma)(V(mul)(V(fma)(a, a, V(neg)(square)), half), V(add)(high, low), low);
+	at = V(piece)(V(add)(square, V(set)(1.5f)), 23);
 	p = V(piecewise)(rows, 7, at, V(sub)(a, V(lookup)(center, at)));
 	w = V(mul)(p, a);
 	rest = V(fma)(w, low, V(mul)(V(fma)(p, a, V(neg)(w)), high));
-	p = V(scalef)(V(fma)(w, high, rest), n);
+	p = V(exp_scale_below)(V(fma)(w, high, rest), t);
 	return V(select)(V(lt)(x, V(zero)()), V(neg)(p), V(sub)(x, p));
 }
 /* ==== end piecewise.inl ==== */
@@ -56260,12 +56623,13 @@ static bool V(store_row64)(void *dst, dvt_dtype dtype, int64_t n, const double *
 #line 13 "src/3_cpu/simd/gemm.inl"
 #endif
 #if DVTI_REGS == 1
-/* 32 registers, and masked loads cost nothing. DVTI_TALL: rows of tiles that are one or two
-   registers wide. */
+/* 32 registers, and masked loads cost nothing. DVTI_TALL: rows of tiles that are at most
+   DVTI_TALL_REGS registers wide. */
 #define DVTI_MASKED 1
 #define DVTI_TILE_REGS 4
 #define DVTI_TILE_ROWS 6
 #define DVTI_TALL 12
+#define DVTI_TALL_REGS 2
 #define DVTI_DOTS_ROWS 4
 #define DVTI_DOTS_COLS 5
 #elif DVTI_REGS == 2
@@ -56273,14 +56637,16 @@ static bool V(store_row64)(void *dst, dvt_dtype dtype, int64_t n, const double *
 #define DVTI_MASKED 0
 #define DVTI_TILE_REGS 2
 #define DVTI_TILE_ROWS 6
-#define DVTI_TALL 6
-#define DVTI_DOTS_ROWS 1
+#define DVTI_TALL 8
+#define DVTI_TALL_REGS 1
+#define DVTI_DOTS_ROWS 2
 #define DVTI_DOTS_COLS 5
 #elif defined(DVTI_NEON)
 #define DVTI_MASKED 0
 #define DVTI_TILE_REGS 4
 #define DVTI_TILE_ROWS 6
 #define DVTI_TALL 12
+#define DVTI_TALL_REGS 2
 #define DVTI_DOTS_ROWS 1
 #define DVTI_DOTS_COLS 5
 #else
@@ -56289,6 +56655,7 @@ static bool V(store_row64)(void *dst, dvt_dtype dtype, int64_t n, const double *
 #define DVTI_TILE_REGS 4
 #define DVTI_TILE_ROWS 2
 #define DVTI_TALL 2
+#define DVTI_TALL_REGS 0
 #define DVTI_DOTS_ROWS 1
 #define DVTI_DOTS_COLS 2
 #endif
@@ -56447,8 +56814,10 @@ DVTI_TILE(4, 1)
 DVTI_TILE(6, 1)
 DVTI_TILE(4, 2)
 DVTI_TILE(6, 2)
-#if DVTI_TILE_REGS == 4
+#if DVTI_TALL_REGS > 0
 DVTI_TILE(8, 1)
+#endif
+#if DVTI_TILE_REGS == 4
 DVTI_TILE(12, 1)
 DVTI_TILE(8, 2)
 DVTI_TILE(12, 2)
@@ -56472,10 +56841,12 @@ DVTI_TILE(6, 4)
 #endif
 /* Tiles by registers and pairs of rows, both from 1 on. */
 static const G(tile_fn) G(tiles)[DVTI_TILE_REGS][6] = {
-#if DVTI_TALL == 12
+#if DVTI_TALL_REGS == 2
 	DVTI_TALL_TILES(1), DVTI_TALL_TILES(2), DVTI_TILES(3), DVTI_TILES(4)
 #elif DVTI_TILE_REGS == 4
 	DVTI_TILES(1), DVTI_TILES(2), DVTI_TILES(3), DVTI_TILES(4)
+#elif DVTI_TALL_REGS == 1
+	{G(tile_2_1), G(tile_4_1), G(tile_6_1), G(tile_8_1), NULL, NULL}, DVTI_TILES(2)
 #else
 	DVTI_TILES(1), DVTI_TILES(2)
 #endif
@@ -56489,7 +56860,9 @@ static int64_t G(pairs_of)(int64_t left, int64_t regs) {
 #if DVTI_TILE_ROWS == 6
 	static const signed char tall[] = {0, 1, 2, 3, 4, 3, 6, 4, 4, 6, 6, 4};
 	static const signed char low[] = {0, 1, 2, 3, 2, 3};
-	if (DVTI_TALL == 12 && regs <= 2)
+	if (DVTI_TALL == 8 && regs <= DVTI_TALL_REGS)
+		return left == 4 || left > 6 ? 4 : DVTI_MIN(left, 3);
+	if (regs <= DVTI_TALL_REGS)
 		return left < DVTI_LENGTH(tall) ? tall[left] : 6;
 	return left < DVTI_LENGTH(low) ? low[left] : 3;
 #else
@@ -56713,27 +57086,42 @@ static void G(copy)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype
 	((DVTI_E *)dst + r * dst_row + c, G(fetch)(src, dtype, r * src_row + c, cols - c));
 }
 
-/* Transposes a square of registers. Each round zips registers i and i + lanes / 2, which rotates
-   the bits of (register, lane) by one; log2(lanes) rounds swap the two indices:
+/* Transposes a square of registers. Rounds within 16 bytes transpose the blocks of `part` x `part`
+   elements: each unpacks registers i and i + part / 2, which rotates the bits of (register, lane)
+   by one. The rounds after them transpose the square of blocks:
 
      a0 a1 a2 a3        a0 c0 a1 c1        a0 b0 c0 d0
-     b0 b1 b2 b3  -->  a2 c2 a3 c3  -->  a1 b1 c1 d1
-     c0 c1 c2 c3        b0 d0 b1 d1        a2 b2 c2 d2
+     b0 b1 b2 b3  -->  a2 c2 a3 c3  -->  a1 b1 c1 d1        A B  -->  A C
+     c0 c1 c2 c3        b0 d0 b1 d1        a2 b2 c2 d2        C D       B D
      d0 d1 d2 d3        b2 d2 b3 d3        a3 b3 c3 d3 */
 DVTI_INLINE void G(transpose_registers)(DVTI_REGISTER *v) {
+	const int part = 16 / (int)sizeof(DVTI_E);
 	DVTI_REGISTER w[DVTI_LANES];
-	int round, i;
+	int round, i, from;
 	DVTI_UNROLL
-	for (round = 1; round < DVTI_LANES; round *= 2) {
+	for (round = 1; round < part; round *= 2) {
 		DVTI_UNROLL
 		for (i = 0; i < DVTI_LANES / 2; i++) {
-			w[2 * i] = P(zip_low)(v[i], v[i + DVTI_LANES / 2]);
-			w[2 * i + 1] = P(zip_high)(v[i], v[i + DVTI_LANES / 2]);
+			from = i / (part / 2) * part + i % (part / 2);
+			w[2 * i] = P(unpack_low)(v[from], v[from + part / 2]);
+			w[2 * i + 1] = P(unpack_high)(v[from], v[from + part / 2]);
 		}
 		DVTI_UNROLL
 		for (i = 0; i < DVTI_LANES; i++)
 			v[i] = w[i];
 	}
+#if DVTI_REGS < 4
+	DVTI_UNROLL
+	for (round = part; round < DVTI_LANES; round *= 2) {
+		DVTI_UNROLL
+		for (i = 0; i < DVTI_LANES; i++)
+			if (!(i & round)) {
+				w[i] = P(even_parts)(v[i], v[i + round]);
+				v[i + round] = P(odd_parts)(v[i], v[i + round]);
+				v[i] = w[i];
+			}
+	}
+#endif
 }
 
 /* Transposes one square, or what remains of it at an edge; writes `width` columns of dst. Not
@@ -56741,32 +57129,46 @@ DVTI_INLINE void G(transpose_registers)(DVTI_REGISTER *v) {
 DVTI_NOINLINE static void G(transpose_square)(DVTI_E *dst, int64_t dst_row, const DVTI_E *src,
 										 int64_t src_col, int64_t rows, int64_t cols,
 										 int64_t width) {
-	const P(first_type) first = P(first)(rows), partial = P(first)(width);
 	DVTI_REGISTER v[DVTI_LANES];
 	int i;
-	DVTI_UNROLL
-	for (i = 0; i < DVTI_LANES; i++)
-		v[i] = i < cols ? P(load_first)(src + i * src_col, first) : P(set)(0);
-	G(transpose_registers)(v);
-	DVTI_UNROLL
-	for (i = 0; i < DVTI_LANES; i++, dst += dst_row)
-		if (i < rows) {
-			if (width >= DVTI_LANES)
-				P(store)(dst, v[i]);
-			else
-				P(store_first)(dst, partial, v[i]);
-		}
+	if (rows >= DVTI_LANES && cols >= DVTI_LANES) {
+		DVTI_UNROLL
+		for (i = 0; i < DVTI_LANES; i++)
+			v[i] = P(load)(src + i * src_col);
+		G(transpose_registers)(v);
+		DVTI_UNROLL
+		for (i = 0; i < DVTI_LANES; i++)
+			P(store)(dst + i * dst_row, v[i]);
+	} else {
+		const P(first_type) first = P(first)(rows), partial = P(first)(width);
+		DVTI_UNROLL
+		for (i = 0; i < DVTI_LANES; i++)
+			v[i] = i < cols ? P(load_first)(src + i * src_col, first) : P(set)(0);
+		G(transpose_registers)(v);
+		DVTI_UNROLL
+		for (i = 0; i < DVTI_LANES; i++, dst += dst_row)
+			if (i < rows) {
+				if (width >= DVTI_LANES)
+					P(store)(dst, v[i]);
+				else
+					P(store_first)(dst, partial, v[i]);
+			}
+	}
 }
 
-/* Transposes a matrix of this type and writes `filled` columns of dst. */
+/* Transposes a matrix of this type and writes `filled` columns of dst, by whole cache lines unless
+   they are the rows of a panel. */
 static void G(transpose_own)(DVTI_E *dst, int64_t dst_row, const DVTI_E *src, int64_t src_col,
-						int64_t rows, int64_t cols, int64_t filled) {
-	int64_t r, c;
-	for (c = 0; c < filled; c += DVTI_LANES)
+							 int64_t rows, int64_t cols, int64_t filled) {
+	int64_t strip = dst_row > DVTI_TILE_REGS * DVTI_LANES ? DVTI_WHOLE : DVTI_LANES, r, c;
+	for (; filled > 0; filled -= strip, cols -= strip, dst += strip, src += strip * src_col) {
+		strip = DVTI_MIN(strip, filled);
 		for (r = 0; r < rows; r += DVTI_LANES)
-			G(transpose_square)
-	(dst + r * dst_row + c, dst_row, src + c * src_col + r, src_col, rows - r, cols - c,
-	 filled - c);
+			for (c = 0; c < strip; c += DVTI_LANES)
+				G(transpose_square)
+		(dst + r * dst_row + c, dst_row, src + c * src_col + r, src_col, rows - r, cols - c,
+		 filled - c);
+	}
 }
 
 static void G(transpose_exactly)(void *dst, int64_t dst_row, const void *src, int64_t src_col,
@@ -56873,6 +57275,45 @@ DVTI_INLINE void G(reduce_lanes)(const int n, const DVTI_REGISTER *regs, DVTI_E 
 	P(store)(lane, v[0]);
 }
 
+#if DVTI_REGS == 2
+/* Sums one of the two registers of each vector: the sums of twice as many dot products then fit in
+   registers, and each load serves several. GCC would load x again for each row. */
+DVTI_INLINE void G(dots_half)(const int rows, const int cols, const int half, const DVTI_E **w,
+							  const DVTI_E **x, int64_t whole, DVTI_VECTOR (*to)[6]) {
+	DVTI_REGISTER sum[4][6], factor[6], row;
+	int64_t k;
+	int r, c;
+	DVTI_UNROLL
+	for (r = 0; r < rows; r++) {
+		DVTI_UNROLL
+		for (c = 0; c < cols; c++)
+			sum[r][c] = P(set)(0);
+	}
+	for (k = half * DVTI_LANES; k < whole; k += DVTI_WHOLE) {
+		DVTI_UNROLL
+		for (c = 0; c < cols; c++) {
+			factor[c] = P(load)(x[c] + k);
+#if defined(__GNUC__)
+			__asm__("" : "+x"(factor[c]));
+#endif
+		}
+		DVTI_UNROLL
+		for (r = 0; r < rows; r++) {
+			row = P(load)(w[r] + k);
+			DVTI_UNROLL
+			for (c = 0; c < cols; c++)
+				sum[r][c] = P(fma)(factor[c], row, sum[r][c]);
+		}
+	}
+	DVTI_UNROLL
+	for (r = 0; r < rows; r++) {
+		DVTI_UNROLL
+		for (c = 0; c < cols; c++)
+			*(half ? &to[r][c].p1 : &to[r][c].p0) = sum[r][c];
+	}
+}
+#endif
+
 /* Computes rows x cols dot products. At the edges the last row or column is computed again. */
 DVTI_INLINE void G(dots_tile)(const int rows, const int cols, const dvti_dots *p, int64_t i,
 							  int64_t j) {
@@ -56896,7 +57337,15 @@ DVTI_INLINE void G(dots_tile)(const int rows, const int cols, const dvti_dots *p
 	DVTI_UNROLL
 	for (c = 0; c < cols; c++)
 		x[c] = (const DVTI_E *)p->x + (j + DVTI_MIN(c, last_col)) * p->x_col;
-	for (k = 0; k < whole; k += DVTI_WHOLE) {
+	k = 0;
+#if DVTI_REGS == 2
+	if (cols > 1) {
+		G(dots_half)(rows, cols, 0, w, x, whole, sum);
+		G(dots_half)(rows, cols, 1, w, x, whole, sum);
+		k = whole;
+	}
+#endif
+	for (; k < whole; k += DVTI_WHOLE) {
 		DVTI_UNROLL
 		for (c = 0; c < cols; c++)
 			factor[c] = W(load)(x[c] + k);
@@ -56946,7 +57395,7 @@ static void G(dots)(const dvti_dots *p) {
 }
 /* ==== end gemm_vectors.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 477 "src/3_cpu/simd/gemm_type.inl"
+#line 512 "src/3_cpu/simd/gemm_type.inl"
 #endif
 
 static const dvti_simd_gemm G(kernels) = {sizeof(DVTI_E),
@@ -56970,7 +57419,7 @@ static const dvti_simd_gemm G(kernels) = {sizeof(DVTI_E),
 #undef DVTI_HALF_AFTER_ROWS
 /* ==== end gemm_type.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 76 "src/3_cpu/simd/gemm.inl"
+#line 80 "src/3_cpu/simd/gemm.inl"
 #endif
 #undef DVTI_E
 #undef DVTI_OWN
@@ -57117,8 +57566,10 @@ DVTI_TILE(4, 1)
 DVTI_TILE(6, 1)
 DVTI_TILE(4, 2)
 DVTI_TILE(6, 2)
-#if DVTI_TILE_REGS == 4
+#if DVTI_TALL_REGS > 0
 DVTI_TILE(8, 1)
+#endif
+#if DVTI_TILE_REGS == 4
 DVTI_TILE(12, 1)
 DVTI_TILE(8, 2)
 DVTI_TILE(12, 2)
@@ -57142,10 +57593,12 @@ DVTI_TILE(6, 4)
 #endif
 /* Tiles by registers and pairs of rows, both from 1 on. */
 static const G(tile_fn) G(tiles)[DVTI_TILE_REGS][6] = {
-#if DVTI_TALL == 12
+#if DVTI_TALL_REGS == 2
 	DVTI_TALL_TILES(1), DVTI_TALL_TILES(2), DVTI_TILES(3), DVTI_TILES(4)
 #elif DVTI_TILE_REGS == 4
 	DVTI_TILES(1), DVTI_TILES(2), DVTI_TILES(3), DVTI_TILES(4)
+#elif DVTI_TALL_REGS == 1
+	{G(tile_2_1), G(tile_4_1), G(tile_6_1), G(tile_8_1), NULL, NULL}, DVTI_TILES(2)
 #else
 	DVTI_TILES(1), DVTI_TILES(2)
 #endif
@@ -57159,7 +57612,9 @@ static int64_t G(pairs_of)(int64_t left, int64_t regs) {
 #if DVTI_TILE_ROWS == 6
 	static const signed char tall[] = {0, 1, 2, 3, 4, 3, 6, 4, 4, 6, 6, 4};
 	static const signed char low[] = {0, 1, 2, 3, 2, 3};
-	if (DVTI_TALL == 12 && regs <= 2)
+	if (DVTI_TALL == 8 && regs <= DVTI_TALL_REGS)
+		return left == 4 || left > 6 ? 4 : DVTI_MIN(left, 3);
+	if (regs <= DVTI_TALL_REGS)
 		return left < DVTI_LENGTH(tall) ? tall[left] : 6;
 	return left < DVTI_LENGTH(low) ? low[left] : 3;
 #else
@@ -57383,27 +57838,42 @@ static void G(copy)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype
 	((DVTI_E *)dst + r * dst_row + c, G(fetch)(src, dtype, r * src_row + c, cols - c));
 }
 
-/* Transposes a square of registers. Each round zips registers i and i + lanes / 2, which rotates
-   the bits of (register, lane) by one; log2(lanes) rounds swap the two indices:
+/* Transposes a square of registers. Rounds within 16 bytes transpose the blocks of `part` x `part`
+   elements: each unpacks registers i and i + part / 2, which rotates the bits of (register, lane)
+   by one. The rounds after them transpose the square of blocks:
 
      a0 a1 a2 a3        a0 c0 a1 c1        a0 b0 c0 d0
-     b0 b1 b2 b3  -->  a2 c2 a3 c3  -->  a1 b1 c1 d1
-     c0 c1 c2 c3        b0 d0 b1 d1        a2 b2 c2 d2
+     b0 b1 b2 b3  -->  a2 c2 a3 c3  -->  a1 b1 c1 d1        A B  -->  A C
+     c0 c1 c2 c3        b0 d0 b1 d1        a2 b2 c2 d2        C D       B D
      d0 d1 d2 d3        b2 d2 b3 d3        a3 b3 c3 d3 */
 DVTI_INLINE void G(transpose_registers)(DVTI_REGISTER *v) {
+	const int part = 16 / (int)sizeof(DVTI_E);
 	DVTI_REGISTER w[DVTI_LANES];
-	int round, i;
+	int round, i, from;
 	DVTI_UNROLL
-	for (round = 1; round < DVTI_LANES; round *= 2) {
+	for (round = 1; round < part; round *= 2) {
 		DVTI_UNROLL
 		for (i = 0; i < DVTI_LANES / 2; i++) {
-			w[2 * i] = P(zip_low)(v[i], v[i + DVTI_LANES / 2]);
-			w[2 * i + 1] = P(zip_high)(v[i], v[i + DVTI_LANES / 2]);
+			from = i / (part / 2) * part + i % (part / 2);
+			w[2 * i] = P(unpack_low)(v[from], v[from + part / 2]);
+			w[2 * i + 1] = P(unpack_high)(v[from], v[from + part / 2]);
 		}
 		DVTI_UNROLL
 		for (i = 0; i < DVTI_LANES; i++)
 			v[i] = w[i];
 	}
+#if DVTI_REGS < 4
+	DVTI_UNROLL
+	for (round = part; round < DVTI_LANES; round *= 2) {
+		DVTI_UNROLL
+		for (i = 0; i < DVTI_LANES; i++)
+			if (!(i & round)) {
+				w[i] = P(even_parts)(v[i], v[i + round]);
+				v[i + round] = P(odd_parts)(v[i], v[i + round]);
+				v[i] = w[i];
+			}
+	}
+#endif
 }
 
 /* Transposes one square, or what remains of it at an edge; writes `width` columns of dst. Not
@@ -57411,32 +57881,46 @@ DVTI_INLINE void G(transpose_registers)(DVTI_REGISTER *v) {
 DVTI_NOINLINE static void G(transpose_square)(DVTI_E *dst, int64_t dst_row, const DVTI_E *src,
 										 int64_t src_col, int64_t rows, int64_t cols,
 										 int64_t width) {
-	const P(first_type) first = P(first)(rows), partial = P(first)(width);
 	DVTI_REGISTER v[DVTI_LANES];
 	int i;
-	DVTI_UNROLL
-	for (i = 0; i < DVTI_LANES; i++)
-		v[i] = i < cols ? P(load_first)(src + i * src_col, first) : P(set)(0);
-	G(transpose_registers)(v);
-	DVTI_UNROLL
-	for (i = 0; i < DVTI_LANES; i++, dst += dst_row)
-		if (i < rows) {
-			if (width >= DVTI_LANES)
-				P(store)(dst, v[i]);
-			else
-				P(store_first)(dst, partial, v[i]);
-		}
+	if (rows >= DVTI_LANES && cols >= DVTI_LANES) {
+		DVTI_UNROLL
+		for (i = 0; i < DVTI_LANES; i++)
+			v[i] = P(load)(src + i * src_col);
+		G(transpose_registers)(v);
+		DVTI_UNROLL
+		for (i = 0; i < DVTI_LANES; i++)
+			P(store)(dst + i * dst_row, v[i]);
+	} else {
+		const P(first_type) first = P(first)(rows), partial = P(first)(width);
+		DVTI_UNROLL
+		for (i = 0; i < DVTI_LANES; i++)
+			v[i] = i < cols ? P(load_first)(src + i * src_col, first) : P(set)(0);
+		G(transpose_registers)(v);
+		DVTI_UNROLL
+		for (i = 0; i < DVTI_LANES; i++, dst += dst_row)
+			if (i < rows) {
+				if (width >= DVTI_LANES)
+					P(store)(dst, v[i]);
+				else
+					P(store_first)(dst, partial, v[i]);
+			}
+	}
 }
 
-/* Transposes a matrix of this type and writes `filled` columns of dst. */
+/* Transposes a matrix of this type and writes `filled` columns of dst, by whole cache lines unless
+   they are the rows of a panel. */
 static void G(transpose_own)(DVTI_E *dst, int64_t dst_row, const DVTI_E *src, int64_t src_col,
-						int64_t rows, int64_t cols, int64_t filled) {
-	int64_t r, c;
-	for (c = 0; c < filled; c += DVTI_LANES)
+							 int64_t rows, int64_t cols, int64_t filled) {
+	int64_t strip = dst_row > DVTI_TILE_REGS * DVTI_LANES ? DVTI_WHOLE : DVTI_LANES, r, c;
+	for (; filled > 0; filled -= strip, cols -= strip, dst += strip, src += strip * src_col) {
+		strip = DVTI_MIN(strip, filled);
 		for (r = 0; r < rows; r += DVTI_LANES)
-			G(transpose_square)
-	(dst + r * dst_row + c, dst_row, src + c * src_col + r, src_col, rows - r, cols - c,
-	 filled - c);
+			for (c = 0; c < strip; c += DVTI_LANES)
+				G(transpose_square)
+		(dst + r * dst_row + c, dst_row, src + c * src_col + r, src_col, rows - r, cols - c,
+		 filled - c);
+	}
 }
 
 static void G(transpose_exactly)(void *dst, int64_t dst_row, const void *src, int64_t src_col,
@@ -57543,6 +58027,45 @@ DVTI_INLINE void G(reduce_lanes)(const int n, const DVTI_REGISTER *regs, DVTI_E 
 	P(store)(lane, v[0]);
 }
 
+#if DVTI_REGS == 2
+/* Sums one of the two registers of each vector: the sums of twice as many dot products then fit in
+   registers, and each load serves several. GCC would load x again for each row. */
+DVTI_INLINE void G(dots_half)(const int rows, const int cols, const int half, const DVTI_E **w,
+							  const DVTI_E **x, int64_t whole, DVTI_VECTOR (*to)[6]) {
+	DVTI_REGISTER sum[4][6], factor[6], row;
+	int64_t k;
+	int r, c;
+	DVTI_UNROLL
+	for (r = 0; r < rows; r++) {
+		DVTI_UNROLL
+		for (c = 0; c < cols; c++)
+			sum[r][c] = P(set)(0);
+	}
+	for (k = half * DVTI_LANES; k < whole; k += DVTI_WHOLE) {
+		DVTI_UNROLL
+		for (c = 0; c < cols; c++) {
+			factor[c] = P(load)(x[c] + k);
+#if defined(__GNUC__)
+			__asm__("" : "+x"(factor[c]));
+#endif
+		}
+		DVTI_UNROLL
+		for (r = 0; r < rows; r++) {
+			row = P(load)(w[r] + k);
+			DVTI_UNROLL
+			for (c = 0; c < cols; c++)
+				sum[r][c] = P(fma)(factor[c], row, sum[r][c]);
+		}
+	}
+	DVTI_UNROLL
+	for (r = 0; r < rows; r++) {
+		DVTI_UNROLL
+		for (c = 0; c < cols; c++)
+			*(half ? &to[r][c].p1 : &to[r][c].p0) = sum[r][c];
+	}
+}
+#endif
+
 /* Computes rows x cols dot products. At the edges the last row or column is computed again. */
 DVTI_INLINE void G(dots_tile)(const int rows, const int cols, const dvti_dots *p, int64_t i,
 							  int64_t j) {
@@ -57566,7 +58089,15 @@ DVTI_INLINE void G(dots_tile)(const int rows, const int cols, const dvti_dots *p
 	DVTI_UNROLL
 	for (c = 0; c < cols; c++)
 		x[c] = (const DVTI_E *)p->x + (j + DVTI_MIN(c, last_col)) * p->x_col;
-	for (k = 0; k < whole; k += DVTI_WHOLE) {
+	k = 0;
+#if DVTI_REGS == 2
+	if (cols > 1) {
+		G(dots_half)(rows, cols, 0, w, x, whole, sum);
+		G(dots_half)(rows, cols, 1, w, x, whole, sum);
+		k = whole;
+	}
+#endif
+	for (; k < whole; k += DVTI_WHOLE) {
 		DVTI_UNROLL
 		for (c = 0; c < cols; c++)
 			factor[c] = W(load)(x[c] + k);
@@ -57616,7 +58147,7 @@ static void G(dots)(const dvti_dots *p) {
 }
 /* ==== end gemm_vectors.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 477 "src/3_cpu/simd/gemm_type.inl"
+#line 512 "src/3_cpu/simd/gemm_type.inl"
 #endif
 
 static const dvti_simd_gemm G(kernels) = {sizeof(DVTI_E),
@@ -57640,7 +58171,7 @@ static const dvti_simd_gemm G(kernels) = {sizeof(DVTI_E),
 #undef DVTI_HALF_AFTER_ROWS
 /* ==== end gemm_type.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 96 "src/3_cpu/simd/gemm.inl"
+#line 100 "src/3_cpu/simd/gemm.inl"
 #endif
 #undef DVTI_E
 #undef DVTI_OWN
@@ -57661,6 +58192,7 @@ enum {
 #undef DVTI_TILE_REGS
 #undef DVTI_TILE_ROWS
 #undef DVTI_TALL
+#undef DVTI_TALL_REGS
 #undef DVTI_DOTS_ROWS
 #undef DVTI_DOTS_COLS
 /* ==== end gemm.inl ==== */
@@ -58414,29 +58946,104 @@ static void V(transpose_join)(dvti_join join, const double *lanes, int64_t rows,
 #undef DVTI_ZIP_LEVEL
 #undef DVTI_ZIP_EIGHT
 
+/* ---- 16 rows of n <= 16 elements as n columns, columns[16][16]. Then every step is vertical ----
+   A quad is 4 neighboring elements of a row. Zipping the quads of four rows twice transposes them:
+
+     row 0   a0 a1 a2 a3    zip 0, 2   a0 c0 a1 c1    zip    a0 b0 c0 d0   column 0
+     row 1   b0 b1 b2 b3    zip 1, 3   a2 c2 a3 c3           a1 b1 c1 d1   column 1
+     row 2   c0 c1 c2 c3               b0 d0 b1 d1           ..
+     row 3   d0 d1 d2 d3               b2 d2 b3 d3
+
+   V(load_quads) gives rows 0, 4, 8 and 12 to one vector. */
+DVTI_INLINE void V(transpose_quads)(V(f) v[4]) {
+	const V(f) ac = V(unpack_low)(v[0], v[2]), AC = V(unpack_high)(v[0], v[2]);
+	const V(f) bd = V(unpack_low)(v[1], v[3]), BD = V(unpack_high)(v[1], v[3]);
+	v[0] = V(unpack_low)(ac, bd);
+	v[1] = V(unpack_high)(ac, bd);
+	v[2] = V(unpack_low)(AC, BD);
+	v[3] = V(unpack_high)(AC, BD);
+}
+
 /* Transposes 16 x 16 floats, or other elements of 4 bytes: rows `from_step` apart become columns of
-   rows `to_step` apart. Each of four rounds zips vectors i and i + 8. A round moves the element at
-   index 16 i + j to the index with its 8 bits rotated left by one; four rounds give 16 j + i. */
+   rows `to_step` apart. Reads everything before it writes. Reads four rows at a time: rows one page
+   apart share a set of L1. */
 static void V(transpose)(const float *from, int64_t from_step, float *to, int64_t to_step) {
-	V(f) v[16], w[16];
-	int i;
-	DVTI_REPEAT(16)
-	for (i = 0; i < 16; i++)
-		v[i] = V(load)(from + i * from_step);
-#define DVTI_ZIP(v, w) \
-	DVTI_REPEAT(8) \
-	for (i = 0; i < 8; i++) { \
-		w[2 * i] = V(zip_low)(v[i], v[i + 8]); \
-		w[2 * i + 1] = V(zip_high)(v[i], v[i + 8]); \
+	V(f) v[4][4];
+	int i, j;
+	DVTI_REPEAT(4)
+	for (i = 0; i < 4; i++) {
+		DVTI_REPEAT(4)
+		for (j = 0; j < 4; j++)
+			v[j][i] = V(load_quads)(from + i * from_step + 4 * j, from_step);
 	}
-	DVTI_ZIP(v, w)
-	DVTI_ZIP(w, v)
-	DVTI_ZIP(v, w)
-	DVTI_ZIP(w, v)
-#undef DVTI_ZIP
-	DVTI_REPEAT(16)
-	for (i = 0; i < 16; i++)
-		V(store)(to + i * to_step, v[i]);
+	DVTI_REPEAT(4)
+	for (j = 0; j < 4; j++) {
+		V(transpose_quads)(v[j]);
+		DVTI_REPEAT(4)
+		for (i = 0; i < 4; i++)
+			V(store)(to + (4 * j + i) * to_step, v[j][i]);
+	}
+}
+
+/* Returns whether whole quads of 16 rows, and one more, lie within `rows` contiguous rows. */
+DVTI_INLINE bool V(quads_fit)(int64_t step, int64_t rows, int64_t n) {
+	return step == n && (rows - 16) * n >= 4;
+}
+
+/* Loads min(rows, 16) rows; the others are 0. Columns n .. 15 have no meaning. */
+static void V(load_columns)(const float *x, int64_t step, int64_t rows, int64_t n,
+							float *columns) {
+	float tile[256];
+	V(f) v[4];
+	int64_t j;
+	int i;
+	if (!V(quads_fit)(step, rows, n)) {
+		for (i = 0; i < 16; i++)
+			V(store)(tile + 16 * i, i < rows ? V(load_partial)(x + i * step, n) : V(zero)());
+		x = tile;
+		step = 16;
+	}
+	for (j = 0; j < n; j += 4) {
+		DVTI_REPEAT(4)
+		for (i = 0; i < 4; i++)
+			v[i] = V(load_quads)(x + i * step + j, step);
+		V(transpose_quads)(v);
+		DVTI_REPEAT(4)
+		for (i = 0; i < 4; i++)
+			V(store)(columns + 16 * (j + i), v[i]);
+	}
+}
+
+/* Stores min(rows, 16) rows. The last quad of a row may end in the next row, so the last quads are
+   stored first; the quad after all rows is restored. */
+static void V(store_columns)(const float *columns, float *y, int64_t step, int64_t rows,
+							 int64_t n) {
+	const bool direct = n >= 4 && V(quads_fit)(step, rows, n);
+	const int64_t width = DVTI_MAX(n, 4);
+	float tile[16 * 16 + 4], next[4];
+	float *to = direct ? y : tile;
+	V(f) v[4];
+	int64_t j;
+	int i;
+	if (direct)
+		memcpy(next, y + 16 * n, sizeof next);
+	for (j = (n - 1) / 4 * 4; j >= 0; j -= 4) {
+		DVTI_REPEAT(4)
+		for (i = 0; i < 4; i++)
+			v[i] = V(load)(columns + 16 * (j + i));
+		V(transpose_quads)(v);
+		DVTI_REPEAT(4)
+		for (i = 0; i < 4; i++)
+			V(store_quads)(to + i * width + j, width, v[i]);
+	}
+	rows = DVTI_MIN(rows, 16);
+	if (direct)
+		memcpy(y + 16 * n, next, sizeof next);
+	else if (step == n && n == width)
+		memcpy(y, tile, (size_t)(rows * n) * sizeof *y);
+	else
+		for (j = 0; j < rows; j++)
+			memcpy(y + j * step, tile + j * width, (size_t)n * sizeof *y);
 }
 /* ==== end transpose_reduce.inl ==== */
 /* ==== begin src/3_cpu/simd/softmax.inl ==== */
@@ -58456,6 +59063,7 @@ static void V(transpose)(const float *from, int64_t from_step, float *to, int64_
 #define DVTI_SOFT_ROWS 16 /* rows that take each step together */
 /* Elements of these rows at most: four rows of 1024 take 1.25x as long together as alone. */
 #define DVTI_SOFT_ELEMENTS 1024
+#define DVTI_SOFT_COLUMNS 5 /* rows of one vector that are computed as columns, at least */
 
 typedef struct V(soft) {
 	double sum[DVTI_SOFT_ROWS];
@@ -58483,12 +59091,21 @@ DVTI_INLINE V(f) V(soft_most)(const float *x, int64_t n) {
 }
 
 /* Returns the sum of exp(x - most), in lanes. Writes the exponentials to y, unless it is NULL.
-   After the row x is -inf, which adds nothing. */
+   Given y, no x exceeds most. After the row x is -inf, which adds nothing. */
 DVTI_INLINE V(d) V(soft_sum)(const float *x, float *y, int64_t n, V(f) most) {
 	V(d) low = V(dzero)(), high = V(dzero)();
 	V(f) e, other;
-	int64_t at;
-	for (at = 0; at < n; at += 32) {
+	int64_t at = 0;
+	for (; y && at + 32 <= n; at += 32) {
+		e = V(exp_below)(V(sub)(V(load)(x + at), most));
+		other = V(exp_below)(V(sub)(V(load)(x + at + 16), most));
+		V(store)(y + at, e);
+		V(store)(y + at + 16, other);
+		e = V(add)(e, other);
+		low = V(dadd)(low, V(widen_low)(e));
+		high = V(dadd)(high, V(widen_high)(e));
+	}
+	for (; at < n; at += 32) {
 		e = V(exp)(V(sub)(V(load_or)(x + at, n - at, -INFINITY), most));
 		if (y)
 			V(store_partial)(y + at, n - at, e);
@@ -58547,22 +59164,35 @@ static void V(soft_rows)(const float *x, int64_t x_step, float *y, int64_t y_ste
 	V(soft_end)(of, rows, logarithm);
 }
 
-/* The same for DVTI_SOFT_ROWS rows of one vector each, which stay on the stack. A load after a
-   masked store cannot be forwarded. */
-static void V(soft_short)(const float *x, int64_t step, int64_t n, float bound, bool logarithm,
-						  V(soft) * of) {
-	int64_t r;
-	for (r = 0; r < DVTI_SOFT_ROWS; r++)
-		V(store)(of->x + 16 * r, V(load_or)(x + r * step, n, -INFINITY));
-	V(transpose_max)(of->x, of->most);
-	V(store)(of->most, V(within)(V(load)(of->most), -bound, bound));
-	for (r = 0; r < DVTI_SOFT_ROWS; r++) {
-		const V(f) e = V(exp)(V(sub)(V(load)(of->x + 16 * r), V(set)(of->most[r])));
-		if (!logarithm)
-			V(store)(of->x + 16 * r, e);
-		V(dstore)(of->lanes + 8 * r, V(dadd)(V(widen_low)(e), V(widen_high)(e)));
+/* The same for up to 16 rows of n <= 16 elements, as columns. of->x: exponentials, or x for the
+   logarithm. */
+static void V(soft_short)(const float *x, int64_t step, int64_t rows, int64_t n, float bound,
+						  bool logarithm, V(soft) * of) {
+	float terms[256], *e = logarithm ? terms : of->x;
+	V(f) most = V(set)(-INFINITY);
+	V(d) v[8];
+	int64_t j;
+	int i, half;
+	V(load_columns)(x, step, rows, n, of->x);
+	for (j = 0; j < n; j++)
+		most = V(max)(V(load)(of->x + 16 * j), most);
+	most = V(within)(most, -bound, bound);
+	V(store)(of->most, most);
+	for (j = 0; j < n; j++)
+		V(store)(e + 16 * j, V(exp)(V(sub)(V(load)(of->x + 16 * j), most)));
+	for (half = 0; half < 16; half += 8) { /* the order of V(dlanes_add) */
+		DVTI_REPEAT(8)
+		for (i = 0; i < 8; i++) {
+			v[i] = i < n ? V(load_wide)(e + 16 * i + half) : V(dzero)();
+			if (i + 8 < n)
+				v[i] = V(dadd)(v[i], V(load_wide)(e + 16 * (i + 8) + half));
+		}
+		DVTI_REPEAT(4)
+		for (i = 0; i < 4; i++)
+			v[i] = V(dadd)(v[i], v[i + 4]);
+		V(dstore)(of->sum + half, V(dadd)(V(dadd)(v[0], v[2]), V(dadd)(v[1], v[3])));
 	}
-	V(soft_end)(of, DVTI_SOFT_ROWS, logarithm);
+	V(soft_factors)(of->sum, 16, logarithm, of->factor);
 }
 
 /* Computes rows of n > 0 elements, x_step and y_step apart; y may be x. */
@@ -58570,22 +59200,28 @@ static void V(softmax)(const float *x, int64_t x_step, float *y, int64_t y_step,
 					   int64_t n, bool logarithm) {
 	V(soft) of;
 	int64_t some, r, at;
+	V(f) e;
 	for (; rows > 0; rows -= some, x += some * x_step, y += some * y_step) {
 		const float *from = logarithm ? x : y;
-		int64_t from_step = logarithm ? x_step : y_step;
+		const int64_t from_step = logarithm ? x_step : y_step;
 		some = V(soft_group)(rows, n);
-		if (some == DVTI_SOFT_ROWS && n <= 16) {
-			V(soft_short)(x, x_step, n, INFINITY, logarithm, &of);
-			from = of.x;
-			from_step = 16;
-		} else {
-			V(soft_rows)
-			(x, x_step, logarithm ? NULL : y, y_step, some, n, INFINITY, logarithm, &of);
+		if (some >= DVTI_SOFT_COLUMNS && n <= 16) {
+			V(soft_short)(x, x_step, rows, n, INFINITY, logarithm, &of);
+			for (at = 0; at < 16 * n; at += 16) {
+				const V(f) factor = V(load)(of.factor);
+				e = V(load)(of.x + at);
+				e = logarithm ? V(sub)(V(sub)(e, V(load)(of.most)), factor) : V(mul)(e, factor);
+				V(store)(of.x + at, e);
+			}
+			V(store_columns)(of.x, y, y_step, rows, n);
+			continue;
 		}
+		V(soft_rows)
+		(x, x_step, logarithm ? NULL : y, y_step, some, n, INFINITY, logarithm, &of);
 		for (r = 0; r < some; r++) {
 			const V(f) most = V(set)(of.most[r]), factor = V(set)(of.factor[r]);
 			for (at = 0; at < n; at += 16) {
-				V(f) e = V(load_partial)(from + r * from_step + at, n - at);
+				e = V(load_partial)(from + r * from_step + at, n - at);
 				/* most + factor would lose factor if |most| is huge */
 				e = logarithm ? V(sub)(V(sub)(e, most), factor) : V(mul)(e, factor);
 				V(store_partial)(y + r * y_step + at, n - at, e);
@@ -58602,8 +59238,8 @@ static void V(logsumexp_rows)(const dvti_reduction *p) {
 	int64_t some, r, row;
 	for (row = 0; row < p->rows; row += some, x += some * p->step) {
 		some = V(soft_group)(p->rows - row, p->n);
-		if (some == DVTI_SOFT_ROWS && p->n <= 16)
-			V(soft_short)(x, p->step, p->n, FLT_MAX, true, &of);
+		if (some >= DVTI_SOFT_COLUMNS && p->n <= 16)
+			V(soft_short)(x, p->step, p->rows - row, p->n, FLT_MAX, true, &of);
 		else
 			V(soft_rows)(x, p->step, NULL, 0, some, p->n, FLT_MAX, true, &of);
 		for (r = 0; r < some; r++)
@@ -58696,6 +59332,7 @@ static void V(softmax_columns)(const float *x, int64_t x_step, float *y, int64_t
 
 #undef DVTI_SOFT_ROWS
 #undef DVTI_SOFT_ELEMENTS
+#undef DVTI_SOFT_COLUMNS
 /* ==== end softmax.inl ==== */
 /* ==== begin src/3_cpu/simd/reduce.inl ==== */
 /* Reductions of float32: runs of one result (rows); reduce_columns.inl has neighboring results.
@@ -58714,8 +59351,12 @@ static void V(softmax_columns)(const float *x, int64_t x_step, float *y, int64_t
 #endif
 #define DVTI_REDUCE_BLOCK 1024 /* elements per block; afterwards the position is found in one */
 #define DVTI_REDUCE_SHORT 256  /* elements of rows that are reduced 16 at once */
-/* Prefetch distance of sums in bytes: 5 % faster from L3; from 700 on 20 % slower. */
-#define DVTI_REDUCE_AHEAD 384
+/* Elements of such rows whose extremes are found by columns. AVX-512 finds those of 16 elements
+   1.3x slower so, those of 4 elements 1.7x faster; AVX2 finds both faster. */
+#define DVTI_REDUCE_COLUMNS (DVTI_REGS == 1 ? 12 : 16)
+/* Prefetch distance in bytes. One line of every four is enough to keep the hardware prefetcher
+   ahead at the ends of pages: 1.2x faster from L3 of Zen 5 than all four. From 400 on slower. */
+#define DVTI_REDUCE_AHEAD 256
 
 /* Loads n elements of a float dtype, from index `at` on; zeros after them. */
 DVTI_INLINE V(f) V(addend)(const void *x, dvt_dtype dtype, int64_t at, int64_t n) {
@@ -58773,11 +59414,7 @@ DVTI_INLINE V(d) V(sum_row)(const void *x, dvt_dtype dtype, int64_t k, int64_t n
 	V(d) low = V(dzero)(), high = V(dzero)();
 	V(f) s;
 	for (n += k; k + group <= n; k += group) {
-		const char *ahead = (const char *)x + k * (256 / group) + DVTI_REDUCE_AHEAD;
-		DVTI_PREFETCH(ahead);
-		DVTI_PREFETCH(ahead + 64);
-		DVTI_PREFETCH(ahead + 128);
-		DVTI_PREFETCH(ahead + 192);
+		DVTI_PREFETCH((const char *)x + k * (256 / group) + DVTI_REDUCE_AHEAD);
 		if (dtype == DVT_BF16)
 			s = V(add)(V(sum4_bf16)(x, k), V(sum4_bf16)(x, k + 64));
 		else
@@ -58957,42 +59594,63 @@ static int64_t V(find)(const float *x, int64_t n, float best, bool nan) {
 	return n;
 }
 
+/* Returns a where it is beyond b, otherwise b. */
+DVTI_INLINE V(f) V(extreme)(bool smallest, V(f) a, V(f) b) {
+	return smallest ? V(min)(a, b) : V(max)(a, b);
+}
+
 /* Reduces 1 to DVTI_REDUCE_BLOCK elements. Returns false if there is a NaN. */
-DVTI_INLINE bool V(extreme_block)(const float *x, int64_t n, V(f) flips, V(f) * most) {
-	V(f) m0 = V(set)(-INFINITY), m1 = m0, m2 = m0, m3 = m0, a, b, c, d;
+DVTI_INLINE bool V(extreme_block)(const float *x, int64_t n, bool smallest, V(f) * most) {
+	V(f) m0 = V(set)(smallest ? INFINITY : -INFINITY), m1 = m0, m2 = m0, m3 = m0, a, b;
 	V(m) nan = V(unord)(m0, m0);
 	int64_t k;
-	for (k = 0; k + 64 <= n; k += 64) {
+	for (k = 0; k + 64 <= n; k += 64) { /* in pairs: AVX2 has 16 registers */
 		a = V(load)(x + k);
 		b = V(load)(x + k + 16);
-		c = V(load)(x + k + 32);
-		d = V(load)(x + k + 48);
-		nan = V(mor)(nan, V(mor)(V(unord)(a, b), V(unord)(c, d)));
-		m0 = V(max)(V(bit_xor)(a, flips), m0);
-		m1 = V(max)(V(bit_xor)(b, flips), m1);
-		m2 = V(max)(V(bit_xor)(c, flips), m2);
-		m3 = V(max)(V(bit_xor)(d, flips), m3);
+		nan = V(mor)(nan, V(unord)(a, b));
+		m0 = V(extreme)(smallest, a, m0);
+		m1 = V(extreme)(smallest, b, m1);
+		a = V(load)(x + k + 32);
+		b = V(load)(x + k + 48);
+		nan = V(mor)(nan, V(unord)(a, b));
+		m2 = V(extreme)(smallest, a, m2);
+		m3 = V(extreme)(smallest, b, m3);
 	}
 	for (; k < n; k += 16) {
 		a = V(load_or)(x + k, n - k, *x);
 		nan = V(mor)(nan, V(unord)(a, a));
-		m0 = V(max)(V(bit_xor)(a, flips), m0);
+		m0 = V(extreme)(smallest, a, m0);
 	}
-	*most = V(max)(V(max)(m0, m1), V(max)(m2, m3));
+	m0 = V(extreme)(smallest, V(extreme)(smallest, m0, m1), V(extreme)(smallest, m2, m3));
+	*most = smallest ? V(neg)(m0) : m0;
 	return !V(mbits)(nan);
 }
 
-/* Reduces 16 rows of n > 0 elements. Returns false if there is a NaN. */
-static bool V(extreme_short)(const float *x, int64_t step, int64_t n, bool smallest, double *value,
-						  int64_t *at) {
+/* Reduces 16 of `rows` rows of n > 0 elements. Returns false if there is a NaN. */
+static bool V(extreme_short)(const float *x, int64_t step, int64_t rows, int64_t n, bool smallest,
+							 double *value, int64_t *at) {
+	/* The order in which V(lanes_max) meets equal lanes: the sign of a zero depends on it. */
+	static const uint8_t order[16] = {0, 8, 4, 12, 2, 10, 6, 14, 1, 9, 5, 13, 3, 11, 7, 15};
 	const float sign = smallest ? -0.f : 0.f, beyond = smallest ? INFINITY : -INFINITY;
+	const bool columns = n <= DVTI_REDUCE_COLUMNS;
 	const V(f) flips = V(set)(sign);
 	float lanes[256], best[16];
+	int32_t place[16];
 	V(m) nan = V(unord)(flips, flips);
 	const float *row = x;
-	V(f) a, most;
+	V(f) a, most = V(set)(-INFINITY);
+	V(i) first = V(iset)(0);
 	int64_t r, k;
-	for (r = 0; r < 16; r++, row += step) {
+	if (columns) {
+		V(load_columns)(x, step, rows, n, lanes);
+		for (r = 0; r < 16; r++)
+			if (order[r] < n) {
+				a = V(bit_xor)(V(load)(lanes + 16 * order[r]), flips);
+				nan = V(mor)(nan, V(unord)(a, a));
+				most = V(max)(most, a);
+			}
+	}
+	for (r = 0; r < 16 && !columns; r++, row += step) {
 		most = V(bit_xor)(V(load_or)(row, n, beyond), flips);
 		nan = V(mor)(nan, V(unord)(most, most));
 		for (k = 16; k < n; k += 16) { /* the last vector overlaps the one before */
@@ -59004,13 +59662,23 @@ static bool V(extreme_short)(const float *x, int64_t step, int64_t n, bool small
 	}
 	if (V(mbits)(nan))
 		return false;
-	V(transpose_max)(lanes, best);
-	for (r = 0; r < 16 && at && n <= 16; r++)
-		at[r] = dvti_lowest_bit(V(mbits)(V(eq)(V(load)(lanes + 16 * r), V(set)(best[r]))));
-	most = V(bit_xor)(V(load)(best), flips);
+	if (!columns) {
+		V(transpose_max)(lanes, best);
+		most = V(load)(best);
+		for (r = 0; r < 16 && at && n <= 16; r++)
+			at[r] = dvti_lowest_bit(V(mbits)(V(eq)(V(load)(lanes + 16 * r), V(set)(best[r]))));
+	}
+	most = V(bit_xor)(most, flips);
 	V(store)(best, most);
 	V(dstore)(value, V(widen_low)(most));
 	V(dstore)(value + 8, V(widen_high)(most));
+	if (at && columns) {
+		for (r = n - 1; r >= 0; r--)
+			first = V(iselect)(V(eq)(V(load)(lanes + 16 * r), most), V(iset)((int32_t)r), first);
+		V(istore)(place, first);
+		for (r = 0; r < 16; r++)
+			at[r] = place[r];
+	}
 	for (r = 0; r < 16 && at && n > 16; r++, x += step)
 		at[r] = V(find)(x, n, best[r], false);
 	return true;
@@ -59020,7 +59688,6 @@ static bool V(extreme_short)(const float *x, int64_t step, int64_t n, bool small
 static void V(extreme_rows)(const dvti_reduction *given) {
 	const dvti_reduction p = *given;
 	const bool smallest = V(is_smallest)(p.op);
-	const V(f) flips = V(set)(smallest ? -0.f : 0.f);
 	const float *x = (const float *)p.x;
 	const int64_t n = p.n;
 	int64_t r;
@@ -59030,14 +59697,16 @@ static void V(extreme_rows)(const dvti_reduction *given) {
 		bool numbers = true;
 		V(f) most;
 		if (r % 16 == 0 && r + 16 <= p.rows && n <= DVTI_REDUCE_SHORT &&
-			V(extreme_short)(x, p.step, n, smallest, p.value + r, p.at ? p.at + r : NULL)) {
+			V(extreme_short)(x, p.step, p.rows - r, n, smallest, p.value + r,
+							 p.at ? p.at + r : NULL)) {
 			r += 15;
 			x += 15 * p.step;
 			continue;
 		}
 		for (block = 0; block < n && numbers; block += DVTI_REDUCE_BLOCK) {
 			int64_t length = DVTI_MIN(n - block, DVTI_REDUCE_BLOCK);
-			numbers = V(extreme_block)(x + block, length, flips, &most);
+			numbers = smallest ? V(extreme_block)(x + block, length, true, &most)
+							   : V(extreme_block)(x + block, length, false, &most);
 			if (numbers && block && !V(mbits)(V(gt)(most, V(set)(best))))
 				continue;
 			best = V(lanes_max)(most);
@@ -59242,7 +59911,7 @@ static void V(extreme_columns)(const dvti_reduction *given) {
 }
 /* ==== end reduce_columns.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 351 "src/3_cpu/simd/reduce.inl"
+#line 383 "src/3_cpu/simd/reduce.inl"
 #endif
 
 /* ---- finishing results ---- */
@@ -59319,6 +59988,7 @@ static dvti_reduce_kernel V(reduce)(dvti_op op) {
 
 #undef DVTI_REDUCE_BLOCK
 #undef DVTI_REDUCE_SHORT
+#undef DVTI_REDUCE_COLUMNS
 #undef DVTI_REDUCE_AHEAD
 #undef DVTI_REDUCE_EACH
 #undef W

@@ -37,7 +37,13 @@ DVTI_REG_LOAD(pf, p_load, float, _mm256_loadu_ps(p))
 DVTI_REG_STORE(pf, p_store, float, _mm256_storeu_ps(p, a))
 DVTI_REG_STORE(pf, p_stream, float, _mm256_stream_ps(p, a))
 DVTI_REG_LOAD_N(pf, p_load_n, float, _mm256_maskload_ps(p, V(p_lanes)(n)))
-DVTI_REG_STORE_N(pf, p_store_n, float, _mm256_maskstore_ps(p, V(p_lanes)(n), a))
+/* AMD processors take 20 and more cycles for a masked store. */
+DVTI_REG_STORE_N(pf, p_store_n, float, {
+    if (n >= 8)
+        _mm256_storeu_ps(p, a);
+    else if (n > 0)
+        _mm256_maskstore_ps(p, V(p_lanes)(n), a);
+})
 DVTI_INLINE V(p_first_type) V(p_first)(int64_t n) {
     return V(p_lanes)(n);
 }
