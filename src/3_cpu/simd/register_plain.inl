@@ -10,6 +10,7 @@
      p_first(n)            a p_first_type for p_load_first(p, first), p_store_first(p, first, a):
                            like _n for n > 0, prepared once for many calls
      p_fma(a, b, c)        a * b + c, p_fnma c - a * b; rounded once if the machine can
+     p_factor(x)           a p_factor_type for p_fma_factor(factor, b, c): x * b + c
      p_min(a, b)           a < b ? a : b; p_max(a, b) a > b ? a : b; so b if one is NaN
      p_even(a, b), p_odd   even or odd lanes of a, then those of b
      p_zip_low(a, b)       a[0] b[0] a[1] b[1] .. of the lower half; p_zip_high of the upper
@@ -66,12 +67,10 @@ typedef int64_t V(p_dfirst_type);
             r[k] = value;                                                                          \
         return r;                                                                                  \
     }
-#define DVTI_PLAIN_SET(T, name, E)                                                                 \
+/* Not a loop over the lanes: GCC inserts them one by one. */
+#define DVTI_PLAIN_SET(T, name, E, ...)                                                            \
     DVTI_INLINE V(T) V(name)(E x) {                                                                \
-        V(T) r;                                                                                    \
-        int k;                                                                                     \
-        for (k = 0; k < (int)(16 / sizeof(E)); k++)                                                \
-            r[k] = x;                                                                              \
+        V(T) r = {__VA_ARGS__};                                                                    \
         return r;                                                                                  \
     }
 
@@ -141,7 +140,7 @@ DVTI_INLINE void V(p_nstore)(uint8_t *p, V(pn) a) {
 /* float */
 DVTI_REG1(pi, p_as_i, pf, (V(pi))a)
 DVTI_REG1(pf, p_as_f, pi, (V(pf))a)
-DVTI_PLAIN_SET(pf, p_set, float)
+DVTI_PLAIN_SET(pf, p_set, float, x, x, x, x)
 DVTI_PLAIN_LOAD(pf, p_load, float)
 DVTI_PLAIN_STORE(pf, p_store, float)
 /* A non-temporal store to a multiple of 64 bytes if the machine has one. */
@@ -178,6 +177,28 @@ DVTI_PLAIN_PICK(p_odd, a[1], a[3], b[1], b[3])
 #undef DVTI_PLAIN_PICK
 #endif
 #if defined(DVTI_NEON)
+/* A factor is loaded to lane 0 only, by which FMAs multiply: a broadcast would take an FMA's place
+   in the vector units. The statement keeps compilers from broadcasting. */
+typedef float V(p_factor_type);
+typedef double V(p_dfactor_type);
+DVTI_INLINE float V(p_factor)(float x) {
+    __asm__("" : "+w"(x));
+    return x;
+}
+
+DVTI_INLINE double V(p_dfactor)(double x) {
+    __asm__("" : "+w"(x));
+    return x;
+}
+
+DVTI_INLINE V(pf) V(p_fma_factor)(float a, V(pf) b, V(pf) c) {
+    return vfmaq_n_f32(c, b, a);
+}
+
+DVTI_INLINE V(pd) V(p_dfma_factor)(double a, V(pd) b, V(pd) c) {
+    return vfmaq_n_f64(c, b, a);
+}
+
 DVTI_REG3(pf, p_fma, pf, pf, pf, vfmaq_f32(c, a, b))
 DVTI_REG3(pf, p_fnma, pf, pf, pf, vfmsq_f32(c, a, b))
 DVTI_REG1(pf, p_sqrt, pf, vsqrtq_f32(a))
@@ -273,7 +294,7 @@ DVTI_INLINE void V(p_store_u16)(uint16_t *p, V(pi) a) {
 }
 
 /* int32 */
-DVTI_PLAIN_SET(pi, p_iset, int32_t)
+DVTI_PLAIN_SET(pi, p_iset, int32_t, x, x, x, x)
 DVTI_PLAIN_LOAD(pi, p_iload, int32_t)
 DVTI_PLAIN_STORE(pi, p_istore, int32_t)
 DVTI_PLAIN_LOAD_N(pi, p_iload_n, int32_t, 4)
@@ -322,7 +343,7 @@ DVTI_REG2(pi, p_imax, pi, pi, V(p_iselect)(V(p_igt)(a, b), a, b))
 /* double */
 DVTI_REG1(pl, p_as_l, pd, (V(pl))a)
 DVTI_REG1(pd, p_as_d, pl, (V(pd))a)
-DVTI_PLAIN_SET(pd, p_dset, double)
+DVTI_PLAIN_SET(pd, p_dset, double, x, x)
 DVTI_PLAIN_LOAD(pd, p_dload, double)
 DVTI_INLINE V(pd) V(p_load_wide)(const float *p) {
     V(pd) r = {(double)p[0], (double)p[1]};
@@ -385,7 +406,7 @@ DVTI_INLINE V(pd) V(p_dzip_high)(V(pd) a, V(pd) b) {
 #endif
 
 /* int64 */
-DVTI_PLAIN_SET(pl, p_lset, int64_t)
+DVTI_PLAIN_SET(pl, p_lset, int64_t, x, x)
 DVTI_PLAIN_LOAD(pl, p_lload, int64_t)
 DVTI_REG2(pl, p_ladd, pl, pl, (V(pl))((V(pw))a + (V(pw))b))
 DVTI_REG2(pl, p_lsub, pl, pl, (V(pl))((V(pw))a - (V(pw))b))

@@ -55,6 +55,15 @@ DVTI_VECTOR_OF(n)
 #undef DVTI_VECTOR_OF
 #undef DVTI_MEMBER
 
+#if !defined(DVTI_NEON)
+typedef V(pf) V(p_factor_type);
+typedef V(pd) V(p_dfactor_type);
+DVTI_REG_SET(pf, p_factor, float, V(p_set)(x))
+DVTI_REG_SET(pd, p_dfactor, double, V(p_dset)(x))
+DVTI_REG3(pf, p_fma_factor, pf, pf, pf, V(p_fma)(a, b, c))
+DVTI_REG3(pd, p_dfma_factor, pd, pd, pd, V(p_dfma)(a, b, c))
+#endif
+
 /* Primitives that apply to each register separately. */
 #define DVTI_DO1(p, at, name) DVTI_OF(r, p) = V(p_##name)(DVTI_OF(a, p));
 #define DVTI_DO2(p, at, name) DVTI_OF(r, p) = V(p_##name)(DVTI_OF(a, p), DVTI_OF(b, p));
