@@ -214,8 +214,26 @@ DVTI_INLINE V(f) V(lookup)(const float *table, V(i) at) {
 DVTI_LIFT2(m, mand, m, m)
 DVTI_LIFT2(m, mor, m, m)
 DVTI_LIFT1(m, mnot, m)
+#if defined(DVTI_NEON)
+DVTI_INLINE uint8x16_t V(mbytes)(V(m) a) {
+    const uint16x8_t low = vuzp1q_u16((uint16x8_t)a.p0, (uint16x8_t)a.p1);
+    const uint16x8_t high = vuzp1q_u16((uint16x8_t)a.p2, (uint16x8_t)a.p3);
+    return vuzp1q_u8((uint8x16_t)low, (uint8x16_t)high);
+}
+
+DVTI_INLINE uint32_t V(mbits)(V(m) a) {
+    static const uint8_t bit[16] = {1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128};
+    const uint8x16_t bits = vandq_u8(V(mbytes)(a), vld1q_u8(bit));
+    return vaddv_u8(vget_low_u8(bits)) | (uint32_t)vaddv_u8(vget_high_u8(bits)) << 8;
+}
+
+DVTI_INLINE void V(mstore)(uint8_t *p, V(m) a) {
+    vst1q_u8(p, vandq_u8(V(mbytes)(a), vdupq_n_u8(1)));
+}
+#else
 DVTI_LIFT_BITS(mbits, m, DVTI_REG_F)
 DVTI_LIFT_STORE(m, mstore, uint8_t, DVTI_REG_F)
+#endif
 
 /* Stores four int32 for each of 16 groups, group after group. Lane i belongs to group
    V(group_of_lane)(i). */
@@ -330,12 +348,11 @@ DVTI_INLINE V(n) V(dne)(V(d) a, V(d) b) {
 DVTI_LIFT2(f, scalef, f, f)
 DVTI_LIFT2(d, dscalef, d, d)
 #else
-/* Two multiplications: the first result is a normal number and exact, the second rounds. */
+/* The addition to the exponent gives a normal number and is exact, the multiplication rounds. */
 DVTI_INLINE V(f) V(scalef)(V(f) a, V(f) n) {
-    V(f) half = V(floor)(V(mul)(n, V(set)(0.5f)));
-    V(i) first = V(iadd)(V(to_i)(half), V(iset)(127));
-    V(i) second = V(iadd)(V(to_i)(V(sub)(n, half)), V(iset)(127));
-    return V(mul)(V(mul)(a, V(as_f)(V(ishl)(first, 23))), V(as_f)(V(ishl)(second, 23)));
+    const V(i) whole = V(to_i)(n), half = V(isar)(whole, 1);
+    const V(i) rest = V(iadd)(V(isub)(whole, half), V(iset)(127));
+    return V(mul)(V(as_f)(V(iadd)(V(as_i)(a), V(ishl)(half, 23))), V(as_f)(V(ishl)(rest, 23)));
 }
 
 /* The low bits of 1.5 * 2^52 + n are n. */
