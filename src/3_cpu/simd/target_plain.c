@@ -6,7 +6,7 @@
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wpsabi" /* functions that take vectors are our own */
 #pragma GCC push_options
-#pragma GCC optimize("O2,fp-contract=off,no-schedule-insns")
+#pragma GCC optimize("O2,fp-contract=off")
 #endif
 #if defined(DVTI_NEON)
 #define DVTI_TARGET neon
