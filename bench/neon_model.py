@@ -17,14 +17,14 @@ import tempfile
 CORES = [("neoverse-n1", "N1", 4, 2), ("neoverse-n2", "N2", 5, 2),
          ("neoverse-v1", "V1", 8, 4), ("neoverse-v2", "V2", 8, 4), (None, "Apple M1", 8, 4)]
 ITERATIONS = 200
-CALL = 10000 # the cost of a path with a call
+CALL = 10000  # the cost of a path with a call
 FMA = r"^fml[as] "
 STORES = r"^st(u?r|p) q"
 LOADS = r"^ld(u?r|p) q"
 VECTOR = r"\bv\d+\.(4s|2d|16b|8h)\b"
 
 # title, function without prefix, the instruction that the loop has most of, one that it must not
-# have, elements per iteration. None shows the part of the peak of the FMA units
+# have, elements per iteration, negative per such instruction; None: part of the peak of the FMAs
 KERNELS = [
     ("product, 6x16", "gemm_tile_6_4", FMA, None, None),
     ("product, 6x16, packing B", "gemm_multiply_packing", FMA, None, None),
@@ -48,10 +48,10 @@ KERNELS = [
     ("gelu", "ew_gelu", STORES, None, 16),
     ("add", "ew_add", STORES, None, 16),
     ("maximum", "ew_maximum", STORES, None, 16),
-    ("sum of rows", "sum_rows", LOADS, r"\.4h|shl", 64),
-    ("sum of columns", "sum_columns", LOADS, r"\.4h|shl", 128),
+    ("sum of rows", "sum_rows", r"^fcvtl", r"\.4h|shl", -8),
+    ("sum of columns", "sum_columns", r"^fcvtl", r"\.4h|shl", -8),
     ("maximum of rows", "extreme_rows", LOADS, None, 64),
-    ("sorting, network of 16 rows", "net_near", r"^smin ", None, 64),
+    ("sorting, a pass over 16 rows", "net_near", r"^smin ", None, 64),
     ("ranks by counting", "ranks", r"^cmgt ", None, 32),
 ]
 
@@ -171,7 +171,8 @@ def main():
             if most == FMA:
                 shown = "%.0f %%" % (100 * count(FMA, loop) / pipes / cycles)
             else:
-                shown = "%.2f / cycle" % (elements / cycles)
+                done = elements if elements > 0 else -elements * count(most, loop)
+                shown = "%.2f / cycle" % (done / cycles)
             cells.append("%.1f: %s" % (cycles, shown))
         print("| %s | %d | %s |" % (title, len(loop), " | ".join(cells)))
 

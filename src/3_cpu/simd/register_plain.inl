@@ -81,19 +81,25 @@ DVTI_INLINE int64_t V(p_clip)(int64_t n, int64_t lanes) {
 /* Not memcpy of n elements, which is a call that keeps no vector register. */
 DVTI_NOINLINE static V(pi) V(p_words)(const void *from, int64_t n) {
     const char *p = (const char *)from;
-    int32_t w[3] = {0};
-    V(pi) r;
+    V(pi) r = {0};
+    int32_t w;
     if (n >= 4) {
         memcpy(&r, p, 16);
         return r;
     }
-    if (n > 0)
-        memcpy(&w[0], p, 4);
-    if (n > 1)
-        memcpy(&w[1], p + 4, 4);
-    if (n > 2)
-        memcpy(&w[2], p + 8, 4);
-    return (V(pi)){w[0], w[1], w[2], 0};
+    if (n > 0) {
+        memcpy(&w, p, 4);
+        r[0] = w;
+    }
+    if (n > 1) {
+        memcpy(&w, p + 4, 4);
+        r[1] = w;
+    }
+    if (n > 2) {
+        memcpy(&w, p + 8, 4);
+        r[2] = w;
+    }
+    return r;
 }
 
 DVTI_NOINLINE static void V(p_store_words)(void *to, int64_t n, V(pi) a) {
