@@ -104,6 +104,7 @@ help:
 	@echo 'make bench-budgets    bytes, compile times, sizes; make bench-accuracy: LeNet'
 	@echo 'make bench-jit        time to compile the CUDA kernels without a cache'
 	@echo 'make bench-misses     simulated cache misses of products; CACHES="32K/8 512K/8"'
+	@echo 'make bench-neon-model modeled cycles of the loops on 64-bit ARM cores, by llvm-mca'
 	@echo 'make bench-flags      the kernels of programs compiled with -O0, -Os and -O2'
 	@echo 'make bench-fork-join  time to start a job on all threads, compared with OpenMP'
 	@echo 'make bench-heap       time to allocate memory'
@@ -204,6 +205,10 @@ bench-misses: $B/bench/misses
 bench-blocks: $B/bench/cpu/ours
 	@"$(PYTHON)" bench/cpu/blocks.py --program $B/bench/cpu/ours --isa $(ISA) \
 		$(addprefix --out ,$(OUT))
+
+# Models the loops of the 64-bit ARM target on cores that nobody here has.
+bench-neon-model:
+	@BUILD="$B" PYTHON="$(PYTHON)" sh bench/neon_model.sh
 
 # Looks for sizes that are slower than the sizes around them, in products and in functions. ISA=list
 # of ISA targets; the default is the best.
@@ -334,4 +339,5 @@ $(EXAMPLES) $(BENCH): %: %.program.o $(LIBRARY)
 
 .PHONY: help run test gpu-check unit unit-quiet isa test-long matrix fuzz fuzz-replay check \
 	header docs bench bench-budgets bench-flags bench-jit bench-accuracy bench-before bench-cpu \
-	bench-sweep bench-blocks bench-misses bench-fork-join bench-heap examples install format clean
+	bench-sweep bench-blocks bench-misses bench-neon-model bench-fork-join bench-heap examples \
+	install format clean

@@ -72,15 +72,39 @@ static void V(conv_filter)(const dvti_conv_plane *p, float *y, const float *w, f
 #else
 #define DVTI_OUTS 3
 #endif
+#define DVTI_WHOLE_COLUMNS (DVTI_REGS == 4) /* masked loads take longer */
 #define DVTI_TAPS 4
+
+/* Adds the products of one register of columns. `whole`: all its columns exist. */
+DVTI_INLINE void V(conv_correlate_step)(const int most, const bool whole, const dvti_conv_plane *p,
+                                        const float *src, const int64_t *at, int64_t taps,
+                                        const float *from, int64_t outs, int64_t cols,
+                                        V(pf) (*sum)[DVTI_TAPS]) {
+    const V(p_first_type) there = V(p_first)(cols);
+    V(pf) row[DVTI_OUTS], x;
+    int i, k;
+    DVTI_UNROLL
+    for (i = 0; i < most; i++) {
+        const float *y = from + DVTI_MIN(i, outs - 1) * p->y_out;
+        row[i] = whole ? V(p_load)(y) : V(p_load_first)(y, there);
+    }
+    DVTI_UNROLL
+    for (k = 0; k < DVTI_TAPS; k++) {
+        x = whole ? V(p_load)(src + at[DVTI_MIN(k, taps)])
+                  : V(p_load_first)(src + at[DVTI_MIN(k, taps)], there);
+        DVTI_UNROLL
+        for (i = 0; i < most; i++)
+            sum[i][k] = V(p_fma)(row[i], x, sum[i][k]);
+    }
+}
 
 /* Sums some output channels and taps in registers, one register of the 16 lanes after the other. If
    there are fewer channels or taps, the last one is computed again. */
 DVTI_INLINE void V(conv_correlate_tile)(const int most, const dvti_conv_plane *p, int64_t tap,
                                         const float *y, int64_t outs, float *sums) {
-    V(pf) sum[DVTI_OUTS][DVTI_TAPS], row[DVTI_OUTS], x;
+    V(pf) sum[DVTI_OUTS][DVTI_TAPS];
     const int64_t *at = p->at + tap, taps = p->taps - tap - 1;
-    int64_t lane, image, r, j;
+    int64_t lane, image, r, left;
     int i, k;
     for (lane = 0; lane < 16; lane += DVTI_REG_F) {
         DVTI_UNROLL
@@ -94,22 +118,16 @@ DVTI_INLINE void V(conv_correlate_tile)(const int most, const dvti_conv_plane *p
         }
         for (image = 0; image < p->images; image++)
             for (r = 0; r < p->rows; r++) {
-                const float *src = p->src + image * p->src_image + r * p->src_row;
-                const float *from = y + image * p->y_image + r * p->y_row;
-                for (j = lane; j < p->cols + lane; j += 16) {
-                    const V(p_first_type) there = V(p_first)(p->cols - j);
-                    DVTI_UNROLL
-                    for (i = 0; i < most; i++)
-                        row[i] = V(p_load_first)(from + DVTI_MIN(i, outs - 1) * p->y_out + j,
-                                                 there);
-                    DVTI_UNROLL
-                    for (k = 0; k < DVTI_TAPS; k++) {
-                        x = V(p_load_first)(src + at[DVTI_MIN(k, taps)] + j, there);
-                        DVTI_UNROLL
-                        for (i = 0; i < most; i++)
-                            sum[i][k] = V(p_fma)(row[i], x, sum[i][k]);
-                    }
-                }
+                const float *src = p->src + image * p->src_image + r * p->src_row + lane;
+                const float *from = y + image * p->y_image + r * p->y_row + lane;
+                left = p->cols - lane;
+                if (DVTI_WHOLE_COLUMNS)
+                    for (; left >= DVTI_REG_F; left -= 16, src += 16, from += 16)
+                        V(conv_correlate_step)
+                (most, true, p, src, at, taps, from, outs, DVTI_REG_F, sum);
+                for (; left > -lane; left -= 16, src += 16, from += 16)
+                    V(conv_correlate_step)
+                (most, false, p, src, at, taps, from, outs, left, sum);
             }
         DVTI_UNROLL
         for (i = 0; i < most; i++) {
@@ -137,6 +155,7 @@ static void V(conv_correlate)(const dvti_conv_plane *p, const float *y, int64_t 
     }
 }
 #undef DVTI_OUTS
+#undef DVTI_WHOLE_COLUMNS
 #undef DVTI_TAPS
 
 static void V(conv_reduce_lanes)(float *to, int64_t step, const float *sums, int64_t n) {

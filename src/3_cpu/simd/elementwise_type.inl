@@ -22,13 +22,13 @@ DVTI_INLINE DVTI_MASK W(nonzero)(DVTI_VECTOR a) {
     return W(ne)(a, W(zero)());
 }
 
-/* Returns NaN if either is NaN, else the smaller. */
+/* Returns NaN if either is NaN, else the smaller. W(min) returns b if it is NaN. */
 DVTI_INLINE DVTI_VECTOR W(minimum)(DVTI_VECTOR a, DVTI_VECTOR b) {
-    return W(select)(W(unord)(a, a), a, W(select)(W(unord)(b, b), b, W(min)(a, b)));
+    return W(select)(W(unord)(a, a), a, W(min)(a, b));
 }
 
 DVTI_INLINE DVTI_VECTOR W(maximum)(DVTI_VECTOR a, DVTI_VECTOR b) {
-    return W(select)(W(unord)(a, a), a, W(select)(W(unord)(b, b), b, W(max)(a, b)));
+    return W(select)(W(unord)(a, a), a, W(max)(a, b));
 }
 
 DVTI_INLINE DVTI_VECTOR W(sign)(DVTI_VECTOR a) {

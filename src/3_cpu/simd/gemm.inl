@@ -36,8 +36,8 @@
 #define DVTI_TILE_ROWS 6
 #define DVTI_TALL 12
 #define DVTI_TALL_REGS 2
-#define DVTI_DOTS_ROWS 1
-#define DVTI_DOTS_COLS 5
+#define DVTI_DOTS_ROWS 3
+#define DVTI_DOTS_COLS 2
 #else
 /* The number of registers is unknown: assume 16. */
 #define DVTI_MASKED 0

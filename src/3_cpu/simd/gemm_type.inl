@@ -77,10 +77,10 @@ DVTI_INLINE void G(tile)(const int most, const int regs, const int how, const dv
         for (i = 0; i < most; i++) {
             if (i % 4 == 0)
                 from = a + i * a_row;
-            factor = P(set)(i < most - 1 ? from[i % 4 * a_row] : a[a_last]);
+            const P(factor_type) each = P(factor)(i < most - 1 ? from[i % 4 * a_row] : a[a_last]);
             DVTI_UNROLL
             for (j = 0; j < regs; j++)
-                sum[i][j] = P(fma)(factor, row[j], sum[i][j]);
+                sum[i][j] = P(fma_factor)(each, row[j], sum[i][j]);
         }
         a += a_k;
     }

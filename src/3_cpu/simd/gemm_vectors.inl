@@ -38,13 +38,13 @@ static void G(combine)(void *y, int64_t cols, int64_t depth, const void *x, int6
     W(store_n)(to + whole, cols - whole, sum);
 }
 
-DVTI_INLINE DVTI_REGISTER G(add_registers)(DVTI_VECTOR sum) {
+DVTI_INLINE DVTI_REGISTER G(add_registers)(const DVTI_REGISTER *sum) {
 #if DVTI_REGS == 1
-    return sum;
+    return *sum;
 #elif DVTI_REGS == 2
-    return P(add)(sum.p0, sum.p1);
+    return P(add)(sum[0], sum[1]);
 #else
-    return P(add)(P(add)(sum.p0, sum.p2), P(add)(sum.p1, sum.p3));
+    return P(add)(P(add)(sum[0], sum[2]), P(add)(sum[1], sum[3]));
 #endif
 }
 
@@ -70,7 +70,8 @@ DVTI_INLINE void G(reduce_lanes)(const int n, const DVTI_REGISTER *regs, DVTI_E 
 /* Sums one of the two registers of each vector: the sums of twice as many dot products then fit in
    registers, and each load serves several. GCC would load x again for each row. */
 DVTI_INLINE void G(dots_half)(const int rows, const int cols, const int half, const DVTI_E **w,
-                              const DVTI_E **x, int64_t whole, DVTI_VECTOR (*to)[6]) {
+                              const DVTI_E **x, int64_t whole,
+                              DVTI_REGISTER (*to)[6][DVTI_REGS]) {
     DVTI_REGISTER sum[4][6], factor[6], row;
     int64_t k;
     int r, c;
@@ -100,7 +101,7 @@ DVTI_INLINE void G(dots_half)(const int rows, const int cols, const int half, co
     for (r = 0; r < rows; r++) {
         DVTI_UNROLL
         for (c = 0; c < cols; c++)
-            *(half ? &to[r][c].p1 : &to[r][c].p0) = sum[r][c];
+            to[r][c][half] = sum[r][c];
     }
 }
 #endif
@@ -113,17 +114,19 @@ DVTI_INLINE void G(dots_tile)(const int rows, const int cols, const dvti_dots *p
     const int64_t n = p->depth % DVTI_WHOLE, whole = p->depth - n;
     const DVTI_E *w[4], *x[6];
     const int dots = rows * cols;
-    DVTI_VECTOR sum[4][6], factor[6], row;
-    DVTI_REGISTER regs[24];
+    DVTI_REGISTER sum[4][6][DVTI_REGS], factor[6], row, regs[24];
     DVTI_E lane[24 + DVTI_LANES], *y = (DVTI_E *)p->y + i * p->y_row + j * p->y_col;
     int64_t k;
-    int r, c;
+    int r, c, q;
     DVTI_UNROLL
     for (r = 0; r < rows; r++) {
         w[r] = (const DVTI_E *)p->w + (i + DVTI_MIN(r, last_row)) * p->w_row;
         DVTI_UNROLL
-        for (c = 0; c < cols; c++)
-            sum[r][c] = W(zero)();
+        for (c = 0; c < cols; c++) {
+            DVTI_UNROLL
+            for (q = 0; q < DVTI_REGS; q++)
+                sum[r][c][q] = P(set)(0);
+        }
     }
     DVTI_UNROLL
     for (c = 0; c < cols; c++)
@@ -138,26 +141,32 @@ DVTI_INLINE void G(dots_tile)(const int rows, const int cols, const dvti_dots *p
 #endif
     for (; k < whole; k += DVTI_WHOLE) {
         DVTI_UNROLL
-        for (c = 0; c < cols; c++)
-            factor[c] = W(load)(x[c] + k);
-        DVTI_UNROLL
-        for (r = 0; r < rows; r++) {
-            row = W(load)(w[r] + k);
+        for (q = 0; q < DVTI_REGS; q++) {
             DVTI_UNROLL
             for (c = 0; c < cols; c++)
-                sum[r][c] = W(fma)(factor[c], row, sum[r][c]);
+                factor[c] = P(load)(x[c] + k + q * DVTI_LANES);
+            DVTI_UNROLL
+            for (r = 0; r < rows; r++) {
+                row = P(load)(w[r] + k + q * DVTI_LANES);
+                DVTI_UNROLL
+                for (c = 0; c < cols; c++)
+                    sum[r][c][q] = P(fma)(factor[c], row, sum[r][c][q]);
+            }
         }
     }
     if (n) {
         DVTI_UNROLL
-        for (c = 0; c < cols; c++)
-            factor[c] = W(load_n)(x[c] + k, n);
-        DVTI_UNROLL
-        for (r = 0; r < rows; r++) {
-            row = W(load_n)(w[r] + k, n);
+        for (q = 0; q < DVTI_REGS; q++) {
             DVTI_UNROLL
             for (c = 0; c < cols; c++)
-                sum[r][c] = W(fma)(factor[c], row, sum[r][c]);
+                factor[c] = P(load_n)(x[c] + k + DVTI_MIN(n, q * DVTI_LANES), n - q * DVTI_LANES);
+            DVTI_UNROLL
+            for (r = 0; r < rows; r++) {
+                row = P(load_n)(w[r] + k + DVTI_MIN(n, q * DVTI_LANES), n - q * DVTI_LANES);
+                DVTI_UNROLL
+                for (c = 0; c < cols; c++)
+                    sum[r][c][q] = P(fma)(factor[c], row, sum[r][c][q]);
+            }
         }
     }
     DVTI_UNROLL

@@ -14,9 +14,18 @@
 #include "3_cpu/simd/powers64.inl"
 #include "3_cpu/simd/elementwise.inl"
 #include "3_cpu/simd/convert.inl"
+#if defined(DVTI_NEON) && defined(__GNUC__) && !defined(__clang__)
+/* GCC would move the loads of a tile to its beginning before it allocates registers. Then these do
+   not suffice, and sums stay in memory. */
+#pragma GCC push_options
+#pragma GCC optimize("no-schedule-insns")
+#endif
 #include "3_cpu/simd/gemm.inl"
 #include "3_cpu/simd/winograd.inl"
 #include "3_cpu/simd/conv.inl"
+#if defined(DVTI_NEON) && defined(__GNUC__) && !defined(__clang__)
+#pragma GCC pop_options
+#endif
 #include "3_cpu/simd/optimizer.inl"
 #include "2_core/math/box_muller.inl"
 #include "3_cpu/simd/random.inl"

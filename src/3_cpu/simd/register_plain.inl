@@ -10,6 +10,7 @@
      p_first(n)            a p_first_type for p_load_first(p, first), p_store_first(p, first, a):
                            like _n for n > 0, prepared once for many calls
      p_fma(a, b, c)        a * b + c, p_fnma c - a * b; rounded once if the machine can
+     p_factor(x)           a p_factor_type for p_fma_factor(factor, b, c): x * b + c
      p_min(a, b)           a < b ? a : b; p_max(a, b) a > b ? a : b; so b if one is NaN
      p_even(a, b), p_odd   even or odd lanes of a, then those of b
      p_zip_low(a, b)       a[0] b[0] a[1] b[1] .. of the lower half; p_zip_high of the upper
@@ -75,12 +76,10 @@ typedef int64_t V(p_dfirst_type);
             r[k] = value;                                                                          \
         return r;                                                                                  \
     }
-#define DVTI_PLAIN_SET(T, name, E)                                                                 \
+/* Not a loop over the lanes: GCC inserts them one by one. */
+#define DVTI_PLAIN_SET(T, name, E, ...)                                                            \
     DVTI_INLINE V(T) V(name)(E x) {                                                                \
-        V(T) r;                                                                                    \
-        int k;                                                                                     \
-        for (k = 0; k < (int)(16 / sizeof(E)); k++)                                                \
-            r[k] = x;                                                                              \
+        V(T) r = {__VA_ARGS__};                                                                    \
         return r;                                                                                  \
     }
 
@@ -88,33 +87,69 @@ DVTI_INLINE int64_t V(p_clip)(int64_t n, int64_t lanes) {
     return n < 0 ? 0 : n > lanes ? lanes : n;
 }
 
-#define DVTI_PLAIN_LOAD_N(T, name, E, lanes)                                                       \
-    DVTI_INLINE V(T) V(name)(const E *p, int64_t n) {                                              \
-        V(T) r = {0};                                                                              \
-        memcpy(&r, p, (size_t)V(p_clip)(n, lanes) * sizeof(E));                                    \
-        return r;                                                                                  \
+/* Not memcpy of n elements, which is a call that keeps no vector register. */
+DVTI_NOINLINE static V(pi) V(p_words)(const void *from, int64_t n) {
+    const char *p = (const char *)from;
+    V(pi) r = {0};
+    int32_t w;
+    if (n >= 4) {
+        memcpy(&r, p, 16);
+        return r;
     }
-#define DVTI_PLAIN_STORE_N(T, name, E, lanes)                                                      \
+    if (n > 0) {
+        memcpy(&w, p, 4);
+        r[0] = w;
+    }
+    if (n > 1) {
+        memcpy(&w, p + 4, 4);
+        r[1] = w;
+    }
+    if (n > 2) {
+        memcpy(&w, p + 8, 4);
+        r[2] = w;
+    }
+    return r;
+}
+
+DVTI_NOINLINE static void V(p_store_words)(void *to, int64_t n, V(pi) a) {
+    const int32_t w[3] = {a[0], a[1], a[2]};
+    char *p = (char *)to;
+    if (n >= 4) {
+        memcpy(p, &a, 16);
+        return;
+    }
+    if (n > 0)
+        memcpy(p, &w[0], 4);
+    if (n > 1)
+        memcpy(p + 4, &w[1], 4);
+    if (n > 2)
+        memcpy(p + 8, &w[2], 4);
+}
+
+#define DVTI_PLAIN_LOAD_N(T, name, E)                                                              \
+    DVTI_INLINE V(T) V(name)(const E *p, int64_t n) {                                              \
+        return (V(T))V(p_words)(p, n * (int64_t)sizeof(E) / 4);                                    \
+    }
+#define DVTI_PLAIN_STORE_N(T, name, E)                                                             \
     DVTI_INLINE void V(name)(E * p, int64_t n, V(T) a) {                                           \
-        memcpy(p, &a, (size_t)V(p_clip)(n, lanes) * sizeof(E));                                    \
+        V(p_store_words)(p, n * (int64_t)sizeof(E) / 4, (V(pi))a);                                 \
     }
 #define DVTI_PLAIN_FIRST(T, first, load, store, F, E, lanes)                                       \
     DVTI_INLINE V(F) V(first)(int64_t n) {                                                         \
         return V(p_clip)(n, lanes);                                                                \
     }                                                                                              \
     DVTI_INLINE V(T) V(load)(const E *p, V(F) n) {                                                 \
-        V(T) r = {0};                                                                              \
-        if (n == lanes)                                                                            \
-            memcpy(&r, p, 16);                                                                     \
-        else                                                                                       \
-            memcpy(&r, p, (size_t)n * sizeof(E));                                                  \
+        V(T) r;                                                                                    \
+        if (n != lanes)                                                                            \
+            return (V(T))V(p_words)(p, n * (int64_t)sizeof(E) / 4);                                \
+        memcpy(&r, p, 16);                                                                         \
         return r;                                                                                  \
     }                                                                                              \
     DVTI_INLINE void V(store)(E * p, V(F) n, V(T) a) {                                             \
         if (n == lanes)                                                                            \
             memcpy(p, &a, 16);                                                                     \
         else                                                                                       \
-            memcpy(p, &a, (size_t)n * sizeof(E));                                                  \
+            V(p_store_words)(p, n * (int64_t)sizeof(E) / 4, (V(pi))a);                             \
     }
 #define DVTI_PLAIN_LOAD(T, name, E)                                                                \
     DVTI_INLINE V(T) V(name)(const E *p) {                                                         \
@@ -150,13 +185,13 @@ DVTI_INLINE void V(p_nstore)(uint8_t *p, V(pn) a) {
 /* float */
 DVTI_REG1(pi, p_as_i, pf, (V(pi))a)
 DVTI_REG1(pf, p_as_f, pi, (V(pf))a)
-DVTI_PLAIN_SET(pf, p_set, float)
+DVTI_PLAIN_SET(pf, p_set, float, x, x, x, x)
 DVTI_PLAIN_LOAD(pf, p_load, float)
 DVTI_PLAIN_STORE(pf, p_store, float)
 /* A non-temporal store to a multiple of 64 bytes if the machine has one. */
 DVTI_PLAIN_STORE(pf, p_stream, float)
-DVTI_PLAIN_LOAD_N(pf, p_load_n, float, 4)
-DVTI_PLAIN_STORE_N(pf, p_store_n, float, 4)
+DVTI_PLAIN_LOAD_N(pf, p_load_n, float)
+DVTI_PLAIN_STORE_N(pf, p_store_n, float)
 DVTI_PLAIN_FIRST(pf, p_first, p_load_first, p_store_first, p_first_type, float, 4)
 DVTI_REG2(pf, p_add, pf, pf, a + b)
 DVTI_REG2(pf, p_sub, pf, pf, a - b)
@@ -170,7 +205,15 @@ DVTI_REG2(pm, p_lt, pf, pf, (V(pm))(a < b))
 DVTI_REG2(pm, p_le, pf, pf, (V(pm))(a <= b))
 DVTI_REG2(pm, p_eq, pf, pf, (V(pm))(a == b))
 DVTI_REG2(pm, p_unord, pf, pf, (V(pm))((a != a) | (b != b)))
+#if defined(DVTI_NEON)
+DVTI_REG3(pf, p_select, pm, pf, pf, vbslq_f32((V(pu))a, b, c))
+DVTI_REG3(pi, p_iselect, pm, pi, pi, vbslq_s32((V(pu))a, b, c))
+DVTI_REG3(pd, p_dselect, pn, pd, pd, vbslq_f64((V(pw))a, b, c))
+#else
 DVTI_REG3(pf, p_select, pm, pf, pf, (V(pf))((a & (V(pi))b) | (~a & (V(pi))c)))
+DVTI_REG3(pi, p_iselect, pm, pi, pi, (a & b) | (~a & c))
+DVTI_REG3(pd, p_dselect, pn, pd, pd, (V(pd))((a & (V(pl))b) | (~a & (V(pl))c)))
+#endif
 DVTI_REG2(pf, p_min, pf, pf, V(p_select)((V(pm))(a < b), a, b))
 DVTI_REG2(pf, p_max, pf, pf, V(p_select)((V(pm))(a > b), a, b))
 #if defined(DVTI_NEON)
@@ -187,6 +230,28 @@ DVTI_PLAIN_PICK(p_odd, a[1], a[3], b[1], b[3])
 #undef DVTI_PLAIN_PICK
 #endif
 #if defined(DVTI_NEON)
+/* A factor is loaded to lane 0 only, by which FMAs multiply: a broadcast would take an FMA's place
+   in the vector units. The statement keeps compilers from broadcasting. */
+typedef float V(p_factor_type);
+typedef double V(p_dfactor_type);
+DVTI_INLINE float V(p_factor)(float x) {
+    __asm__("" : "+w"(x));
+    return x;
+}
+
+DVTI_INLINE double V(p_dfactor)(double x) {
+    __asm__("" : "+w"(x));
+    return x;
+}
+
+DVTI_INLINE V(pf) V(p_fma_factor)(float a, V(pf) b, V(pf) c) {
+    return vfmaq_n_f32(c, b, a);
+}
+
+DVTI_INLINE V(pd) V(p_dfma_factor)(double a, V(pd) b, V(pd) c) {
+    return vfmaq_n_f64(c, b, a);
+}
+
 DVTI_REG3(pf, p_fma, pf, pf, pf, vfmaq_f32(c, a, b))
 DVTI_REG3(pf, p_fnma, pf, pf, pf, vfmsq_f32(c, a, b))
 DVTI_REG1(pf, p_sqrt, pf, vsqrtq_f32(a))
@@ -198,6 +263,7 @@ DVTI_REG1(pi, p_to_i, pf, vcvtnq_s32_f32(a))
 DVTI_REG1(pf, p_to_f, pi, vcvtq_f32_s32(a))
 DVTI_REG1(pd, p_widen_low, pf, vcvt_f64_f32(vget_low_f32(a)))
 DVTI_REG1(pd, p_widen_high, pf, vcvt_high_f64_f32(a))
+DVTI_REG_LOAD(pd, p_load_wide, float, vcvt_f64_f32(vld1_f32(p)))
 DVTI_REG2(pf, p_narrow, pd, pd, vcvt_high_f32_f64(vcvt_f32_f64(a), b))
 DVTI_REG2(pf, p_zip_low, pf, pf, vzip1q_f32(a, b))
 DVTI_REG2(pf, p_zip_high, pf, pf, vzip2q_f32(a, b))
@@ -237,6 +303,11 @@ DVTI_INLINE V(pi) V(p_to_i)(V(pf) a) {
 
 DVTI_INLINE V(pf) V(p_to_f)(V(pi) a) {
     V(pf) r = {(float)a[0], (float)a[1], (float)a[2], (float)a[3]};
+    return r;
+}
+
+DVTI_INLINE V(pd) V(p_load_wide)(const float *p) {
+    V(pd) r = {(double)p[0], (double)p[1]};
     return r;
 }
 
@@ -281,6 +352,10 @@ DVTI_INLINE void V(p_store_quads)(float *p, int64_t step, V(pf) a) {
     V(p_store)(p, a);
 }
 
+#if defined(DVTI_NEON)
+DVTI_REG_LOAD(pi, p_load_u16, uint16_t, (V(pi))vmovl_u16(vld1_u16(p)))
+DVTI_REG_STORE(pi, p_store_u16, uint16_t, vst1_u16(p, vmovn_u32((V(pu))a)))
+#else
 DVTI_INLINE V(pi) V(p_load_u16)(const uint16_t *p) {
     V(pi) r = {p[0], p[1], p[2], p[3]};
     return r;
@@ -291,13 +366,14 @@ DVTI_INLINE void V(p_store_u16)(uint16_t *p, V(pi) a) {
     for (k = 0; k < 4; k++)
         p[k] = (uint16_t)a[k];
 }
+#endif
 
 /* int32 */
-DVTI_PLAIN_SET(pi, p_iset, int32_t)
+DVTI_PLAIN_SET(pi, p_iset, int32_t, x, x, x, x)
 DVTI_PLAIN_LOAD(pi, p_iload, int32_t)
 DVTI_PLAIN_STORE(pi, p_istore, int32_t)
-DVTI_PLAIN_LOAD_N(pi, p_iload_n, int32_t, 4)
-DVTI_PLAIN_STORE_N(pi, p_istore_n, int32_t, 4)
+DVTI_PLAIN_LOAD_N(pi, p_iload_n, int32_t)
+DVTI_PLAIN_STORE_N(pi, p_istore_n, int32_t)
 DVTI_REG2(pi, p_iadd, pi, pi, (V(pi))((V(pu))a + (V(pu))b))
 DVTI_REG2(pi, p_isub, pi, pi, (V(pi))((V(pu))a - (V(pu))b))
 DVTI_REG2(pi, p_iand, pi, pi, a &b)
@@ -315,6 +391,10 @@ DVTI_INLINE V(pf) V(p_lookup)(const float *table, V(pi) at) {
 }
 
 DVTI_INLINE void V(p_store4)(int32_t *p, V(pi) a, V(pi) b, V(pi) c, V(pi) d) {
+#if defined(DVTI_NEON)
+    const int32x4x4_t four = {{a, b, c, d}};
+    vst4q_s32(p, four);
+#else
     int k;
     for (k = 0; k < 4; k++, p += 4) {
         p[0] = a[k];
@@ -322,6 +402,7 @@ DVTI_INLINE void V(p_store4)(int32_t *p, V(pi) a, V(pi) b, V(pi) c, V(pi) d) {
         p[2] = c[k];
         p[3] = d[k];
     }
+#endif
 }
 
 DVTI_REG_SHIFT(pi, p_ishl, (V(pi))((V(pu))a << n))
@@ -330,7 +411,6 @@ DVTI_REG_SHIFT(pi, p_isar, a >> n)
 DVTI_REG2(pm, p_ieq, pi, pi, (V(pm))(a == b))
 DVTI_REG2(pm, p_igt, pi, pi, (V(pm))(a > b))
 DVTI_REG3(pi, p_icount, pi, pi, pi, a - (V(pi))(b > c))
-DVTI_REG3(pi, p_iselect, pm, pi, pi, (a & b) | (~a & c))
 #if defined(DVTI_NEON)
 DVTI_REG2(pi, p_imin, pi, pi, vminq_s32(a, b))
 DVTI_REG2(pi, p_imax, pi, pi, vmaxq_s32(a, b))
@@ -342,17 +422,13 @@ DVTI_REG2(pi, p_imax, pi, pi, V(p_iselect)(V(p_igt)(a, b), a, b))
 /* double */
 DVTI_REG1(pl, p_as_l, pd, (V(pl))a)
 DVTI_REG1(pd, p_as_d, pl, (V(pd))a)
-DVTI_PLAIN_SET(pd, p_dset, double)
+DVTI_PLAIN_SET(pd, p_dset, double, x, x)
 DVTI_PLAIN_LOAD(pd, p_dload, double)
-DVTI_INLINE V(pd) V(p_load_wide)(const float *p) {
-    V(pd) r = {(double)p[0], (double)p[1]};
-    return r;
-}
 
 DVTI_PLAIN_STORE(pd, p_dstore, double)
 DVTI_PLAIN_STORE(pd, p_dstream, double)
-DVTI_PLAIN_LOAD_N(pd, p_dload_n, double, 2)
-DVTI_PLAIN_STORE_N(pd, p_dstore_n, double, 2)
+DVTI_PLAIN_LOAD_N(pd, p_dload_n, double)
+DVTI_PLAIN_STORE_N(pd, p_dstore_n, double)
 DVTI_PLAIN_FIRST(pd, p_dfirst, p_dload_first, p_dstore_first, p_dfirst_type, double, 2)
 DVTI_REG2(pd, p_dadd, pd, pd, a + b)
 DVTI_REG2(pd, p_dsub, pd, pd, a - b)
@@ -366,7 +442,6 @@ DVTI_REG2(pn, p_dlt, pd, pd, (V(pn))(a < b))
 DVTI_REG2(pn, p_dle, pd, pd, (V(pn))(a <= b))
 DVTI_REG2(pn, p_deq, pd, pd, (V(pn))(a == b))
 DVTI_REG2(pn, p_dunord, pd, pd, (V(pn))((a != a) | (b != b)))
-DVTI_REG3(pd, p_dselect, pn, pd, pd, (V(pd))((a & (V(pl))b) | (~a & (V(pl))c)))
 DVTI_REG2(pd, p_dmin, pd, pd, V(p_dselect)((V(pn))(a < b), a, b))
 DVTI_REG2(pd, p_dmax, pd, pd, V(p_dselect)((V(pn))(a > b), a, b))
 #if defined(DVTI_NEON)
@@ -410,7 +485,7 @@ DVTI_REG2(pd, p_dunpack_low, pd, pd, V(p_dzip_low)(a, b))
 DVTI_REG2(pd, p_dunpack_high, pd, pd, V(p_dzip_high)(a, b))
 
 /* int64 */
-DVTI_PLAIN_SET(pl, p_lset, int64_t)
+DVTI_PLAIN_SET(pl, p_lset, int64_t, x, x)
 DVTI_PLAIN_LOAD(pl, p_lload, int64_t)
 DVTI_REG2(pl, p_ladd, pl, pl, (V(pl))((V(pw))a + (V(pw))b))
 DVTI_REG2(pl, p_lsub, pl, pl, (V(pl))((V(pw))a - (V(pw))b))

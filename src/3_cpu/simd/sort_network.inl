@@ -69,13 +69,13 @@ DVTI_INLINE V(pi) V(float_key)(V(pi) v) {
     return V(p_ixor)(v, V(p_iand)(V(p_isar)(v, 31), V(p_iset)(INT32_MAX)));
 }
 
-DVTI_INLINE V(pi) V(net_key)(V(net) * net, V(pi) v) {
+/* Updates *special: whether floats have no order. */
+DVTI_INLINE V(pi) V(net_key)(V(pi) v, bool floats, V(pi) flips, V(pm) * special) {
     const V(pf) f = V(p_as_f)(v);
-    if (!net->floats)
-        return V(p_ixor)(v, net->flips);
-    net->special = V(p_mor)(net->special, V(p_unord)(f, f));
-    net->special = V(p_mor)(net->special, V(p_ieq)(v, V(p_iset)(INT32_MIN)));
-    return V(p_ixor)(V(float_key)(v), net->flips);
+    if (!floats)
+        return V(p_ixor)(v, flips);
+    *special = V(p_mor)(*special, V(p_mor)(V(p_unord)(f, f), V(p_ieq)(v, V(p_iset)(INT32_MIN))));
+    return V(p_ixor)(V(float_key)(v), flips);
 }
 
 /* Runs the levels reach, reach / 2, .. 1 on DVTI_NET rows, `step` apart. The second half begins at
@@ -84,6 +84,9 @@ DVTI_INLINE V(pi) V(net_key)(V(net) * net, V(pi) v) {
    elements. */
 DVTI_INLINE void V(net_rows)(V(net) * net, int32_t *low, int32_t *high, int64_t step, int reach,
                              bool first, bool last) {
+    /* copies, because stores could change the members */
+    const bool floats = net->floats;
+    const V(pi) flips = net->flips;
     const int half = DVTI_NET / 2;
     V(pi) v[DVTI_NET];
     int k;
@@ -93,9 +96,17 @@ DVTI_INLINE void V(net_rows)(V(net) * net, int32_t *low, int32_t *high, int64_t 
         v[half + k] = V(p_iload)(high + k * step);
     }
     if (first) {
-        DVTI_REPEAT(16)
-        for (k = 0; k < DVTI_NET; k++)
-            v[k] = V(net_key)(net, v[k]);
+        V(pm) special = net->special;
+        if (floats) {
+            DVTI_REPEAT(16)
+            for (k = 0; k < DVTI_NET; k++)
+                v[k] = V(net_key)(v[k], true, flips, &special);
+        } else {
+            DVTI_REPEAT(16)
+            for (k = 0; k < DVTI_NET; k++)
+                v[k] = V(net_key)(v[k], false, flips, &special);
+        }
+        net->special = special;
         DVTI_NET_EACH_HALF
     }
     if (reach == DVTI_NET) {
@@ -110,8 +121,8 @@ DVTI_INLINE void V(net_rows)(V(net) * net, int32_t *low, int32_t *high, int64_t 
     DVTI_REPEAT(16)
     for (k = 0; k < DVTI_NET; k++) {
         if (last) {
-            v[k] = V(p_ixor)(v[k], net->flips);
-            v[k] = net->floats ? V(float_key)(v[k]) : v[k];
+            v[k] = V(p_ixor)(v[k], flips);
+            v[k] = floats ? V(float_key)(v[k]) : v[k];
         }
         V(p_istore)((k < half ? low : high) + k % half * step, v[k]);
     }

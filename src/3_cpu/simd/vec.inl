@@ -56,6 +56,15 @@ DVTI_VECTOR_OF(n)
 #undef DVTI_VECTOR_OF
 #undef DVTI_MEMBER
 
+#if !defined(DVTI_NEON)
+typedef V(pf) V(p_factor_type);
+typedef V(pd) V(p_dfactor_type);
+DVTI_REG_SET(pf, p_factor, float, V(p_set)(x))
+DVTI_REG_SET(pd, p_dfactor, double, V(p_dset)(x))
+DVTI_REG3(pf, p_fma_factor, pf, pf, pf, V(p_fma)(a, b, c))
+DVTI_REG3(pd, p_dfma_factor, pd, pd, pd, V(p_dfma)(a, b, c))
+#endif
+
 /* Primitives that apply to each register separately. */
 #define DVTI_DO1(p, at, name) DVTI_OF(r, p) = V(p_##name)(DVTI_OF(a, p));
 #define DVTI_DO2(p, at, name) DVTI_OF(r, p) = V(p_##name)(DVTI_OF(a, p), DVTI_OF(b, p));
@@ -222,8 +231,26 @@ DVTI_INLINE V(f) V(lookup)(const float *table, V(i) at) {
 DVTI_LIFT2(m, mand, m, m)
 DVTI_LIFT2(m, mor, m, m)
 DVTI_LIFT1(m, mnot, m)
+#if defined(DVTI_NEON)
+DVTI_INLINE uint8x16_t V(mbytes)(V(m) a) {
+    const uint16x8_t low = vuzp1q_u16((uint16x8_t)a.p0, (uint16x8_t)a.p1);
+    const uint16x8_t high = vuzp1q_u16((uint16x8_t)a.p2, (uint16x8_t)a.p3);
+    return vuzp1q_u8((uint8x16_t)low, (uint8x16_t)high);
+}
+
+DVTI_INLINE uint32_t V(mbits)(V(m) a) {
+    static const uint8_t bit[16] = {1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128};
+    const uint8x16_t bits = vandq_u8(V(mbytes)(a), vld1q_u8(bit));
+    return vaddv_u8(vget_low_u8(bits)) | (uint32_t)vaddv_u8(vget_high_u8(bits)) << 8;
+}
+
+DVTI_INLINE void V(mstore)(uint8_t *p, V(m) a) {
+    vst1q_u8(p, vandq_u8(V(mbytes)(a), vdupq_n_u8(1)));
+}
+#else
 DVTI_LIFT_BITS(mbits, m, DVTI_REG_F)
 DVTI_LIFT_STORE(m, mstore, uint8_t, DVTI_REG_F)
+#endif
 
 /* Stores four int32 for each of 16 groups, group after group. Lane i belongs to group
    V(group_of_lane)(i). */
