@@ -23681,6 +23681,7 @@ DVTI_FN const dvti_simd *dvti_simd_avx512(void) {
      p_first(n)            a p_first_type for p_load_first(p, first), p_store_first(p, first, a):
                            like _n for n > 0, prepared once for many calls
      p_fma(a, b, c)        a * b + c, p_fnma c - a * b; rounded once if the machine can
+     p_factor(x)           a p_factor_type for p_fma_factor(factor, b, c): x * b + c
      p_min(a, b)           a < b ? a : b; p_max(a, b) a > b ? a : b; so b if one is NaN
      p_even(a, b), p_odd   even or odd lanes of a, then those of b
      p_zip_low(a, b)       a[0] b[0] a[1] b[1] .. of the lower half; p_zip_high of the upper
@@ -23713,7 +23714,7 @@ DVTI_FN const dvti_simd *dvti_simd_avx512(void) {
 
    Prefixes before the operation: none for float, d double, i int32, l int64, m and n masks. */
 #ifdef DEVTENSOR_LINES
-#line 43 "src/3_cpu/simd/register_plain.inl"
+#line 44 "src/3_cpu/simd/register_plain.inl"
 #endif
 #define DVTI_REGS 4
 #define DVTI_REG_F 4
@@ -23749,12 +23750,10 @@ typedef int64_t V(p_dfirst_type);
 			r[k] = value; \
 		return r; \
 	}
-#define DVTI_PLAIN_SET(T, name, E) \
+/* Not a loop over the lanes: GCC inserts them one by one. */
+#define DVTI_PLAIN_SET(T, name, E, ...) \
 	DVTI_INLINE V(T) V(name)(E x) { \
-		V(T) r; \
-		int k; \
-		for (k = 0; k < (int)(16 / sizeof(E)); k++) \
-			r[k] = x; \
+		V(T) r = {__VA_ARGS__}; \
 		return r; \
 	}
 
@@ -23762,33 +23761,69 @@ DVTI_INLINE int64_t V(p_clip)(int64_t n, int64_t lanes) {
 	return n < 0 ? 0 : n > lanes ? lanes : n;
 }
 
-#define DVTI_PLAIN_LOAD_N(T, name, E, lanes) \
-	DVTI_INLINE V(T) V(name)(const E *p, int64_t n) { \
-		V(T) r = {0}; \
-		memcpy(&r, p, (size_t)V(p_clip)(n, lanes) * sizeof(E)); \
-		return r; \
+/* Not memcpy of n elements, which is a call that keeps no vector register. */
+DVTI_NOINLINE static V(pi) V(p_words)(const void *from, int64_t n) {
+	const char *p = (const char *)from;
+	V(pi) r = {0};
+	int32_t w;
+	if (n >= 4) {
+		memcpy(&r, p, 16);
+		return r;
 	}
-#define DVTI_PLAIN_STORE_N(T, name, E, lanes) \
+	if (n > 0) {
+		memcpy(&w, p, 4);
+		r[0] = w;
+	}
+	if (n > 1) {
+		memcpy(&w, p + 4, 4);
+		r[1] = w;
+	}
+	if (n > 2) {
+		memcpy(&w, p + 8, 4);
+		r[2] = w;
+	}
+	return r;
+}
+
+DVTI_NOINLINE static void V(p_store_words)(void *to, int64_t n, V(pi) a) {
+	const int32_t w[3] = {a[0], a[1], a[2]};
+	char *p = (char *)to;
+	if (n >= 4) {
+		memcpy(p, &a, 16);
+		return;
+	}
+	if (n > 0)
+		memcpy(p, &w[0], 4);
+	if (n > 1)
+		memcpy(p + 4, &w[1], 4);
+	if (n > 2)
+		memcpy(p + 8, &w[2], 4);
+}
+
+#define DVTI_PLAIN_LOAD_N(T, name, E) \
+	DVTI_INLINE V(T) V(name)(const E *p, int64_t n) { \
+		return (V(T))V(p_words)(p, n * (int64_t)sizeof(E) / 4); \
+	}
+#define DVTI_PLAIN_STORE_N(T, name, E) \
 	DVTI_INLINE void V(name)(E * p, int64_t n, V(T) a) { \
-		memcpy(p, &a, (size_t)V(p_clip)(n, lanes) * sizeof(E)); \
+		V(p_store_words)(p, n * (int64_t)sizeof(E) / 4, (V(pi))a); \
 	}
 #define DVTI_PLAIN_FIRST(T, first, load, store, F, E, lanes) \
 	DVTI_INLINE V(F) V(first)(int64_t n) { \
 		return V(p_clip)(n, lanes); \
 	} \
 	DVTI_INLINE V(T) V(load)(const E *p, V(F) n) { \
-		V(T) r = {0}; \
-		if (n == lanes) \
-			memcpy(&r, p, 16); \
-		else \
-			memcpy(&r, p, (size_t)n * sizeof(E)); \
+		V(T) r; \
+		if (n != lanes) \
+			return (V(T))V(p_words)(p, n * (int64_t)sizeof(E) / 4); \
+		memcpy(&r, p, 16); \
 		return r; \
 	} \
 	DVTI_INLINE void V(store)(E * p, V(F) n, V(T) a) { \
 		if (n == lanes) \
 			memcpy(p, &a, 16); \
 		else \
-			memcpy(p, &a, (size_t)n * sizeof(E)); \
+			V(p_store_words)(p, n * (int64_t)sizeof(E) / 4, (V(pi))a); \
 	}
 #define DVTI_PLAIN_LOAD(T, name, E) \
 	DVTI_INLINE V(T) V(name)(const E *p) { \
@@ -23824,13 +23859,13 @@ DVTI_INLINE void V(p_nstore)(uint8_t *p, V(pn) a) {
 /* float */
 DVTI_REG1(pi, p_as_i, pf, (V(pi))a)
 DVTI_REG1(pf, p_as_f, pi, (V(pf))a)
-DVTI_PLAIN_SET(pf, p_set, float)
+DVTI_PLAIN_SET(pf, p_set, float, x, x, x, x)
 DVTI_PLAIN_LOAD(pf, p_load, float)
 DVTI_PLAIN_STORE(pf, p_store, float)
 /* A non-temporal store to a multiple of 64 bytes if the machine has one. */
 DVTI_PLAIN_STORE(pf, p_stream, float)
-DVTI_PLAIN_LOAD_N(pf, p_load_n, float, 4)
-DVTI_PLAIN_STORE_N(pf, p_store_n, float, 4)
+DVTI_PLAIN_LOAD_N(pf, p_load_n, float)
+DVTI_PLAIN_STORE_N(pf, p_store_n, float)
 DVTI_PLAIN_FIRST(pf, p_first, p_load_first, p_store_first, p_first_type, float, 4)
 DVTI_REG2(pf, p_add, pf, pf, a + b)
 DVTI_REG2(pf, p_sub, pf, pf, a - b)
@@ -23844,7 +23879,15 @@ DVTI_REG2(pm, p_lt, pf, pf, (V(pm))(a < b))
 DVTI_REG2(pm, p_le, pf, pf, (V(pm))(a <= b))
 DVTI_REG2(pm, p_eq, pf, pf, (V(pm))(a == b))
 DVTI_REG2(pm, p_unord, pf, pf, (V(pm))((a != a) | (b != b)))
+#if defined(DVTI_NEON)
+DVTI_REG3(pf, p_select, pm, pf, pf, vbslq_f32((V(pu))a, b, c))
+DVTI_REG3(pi, p_iselect, pm, pi, pi, vbslq_s32((V(pu))a, b, c))
+DVTI_REG3(pd, p_dselect, pn, pd, pd, vbslq_f64((V(pw))a, b, c))
+#else
 DVTI_REG3(pf, p_select, pm, pf, pf, (V(pf))((a & (V(pi))b) | (~a & (V(pi))c)))
+DVTI_REG3(pi, p_iselect, pm, pi, pi, (a & b) | (~a & c))
+DVTI_REG3(pd, p_dselect, pn, pd, pd, (V(pd))((a & (V(pl))b) | (~a & (V(pl))c)))
+#endif
 DVTI_REG2(pf, p_min, pf, pf, V(p_select)((V(pm))(a < b), a, b))
 DVTI_REG2(pf, p_max, pf, pf, V(p_select)((V(pm))(a > b), a, b))
 #if defined(DVTI_NEON)
@@ -23861,6 +23904,28 @@ DVTI_PLAIN_PICK(p_odd, a[1], a[3], b[1], b[3])
 #undef DVTI_PLAIN_PICK
 #endif
 #if defined(DVTI_NEON)
+/* A factor is loaded to lane 0 only, by which FMAs multiply: a broadcast would take an FMA's place
+   in the vector units. The statement keeps compilers from broadcasting. */
+typedef float V(p_factor_type);
+typedef double V(p_dfactor_type);
+DVTI_INLINE float V(p_factor)(float x) {
+	__asm__("" : "+w"(x));
+	return x;
+}
+
+DVTI_INLINE double V(p_dfactor)(double x) {
+	__asm__("" : "+w"(x));
+	return x;
+}
+
+DVTI_INLINE V(pf) V(p_fma_factor)(float a, V(pf) b, V(pf) c) {
+	return vfmaq_n_f32(c, b, a);
+}
+
+DVTI_INLINE V(pd) V(p_dfma_factor)(double a, V(pd) b, V(pd) c) {
+	return vfmaq_n_f64(c, b, a);
+}
+
 DVTI_REG3(pf, p_fma, pf, pf, pf, vfmaq_f32(c, a, b))
 DVTI_REG3(pf, p_fnma, pf, pf, pf, vfmsq_f32(c, a, b))
 DVTI_REG1(pf, p_sqrt, pf, vsqrtq_f32(a))
@@ -23872,6 +23937,7 @@ DVTI_REG1(pi, p_to_i, pf, vcvtnq_s32_f32(a))
 DVTI_REG1(pf, p_to_f, pi, vcvtq_f32_s32(a))
 DVTI_REG1(pd, p_widen_low, pf, vcvt_f64_f32(vget_low_f32(a)))
 DVTI_REG1(pd, p_widen_high, pf, vcvt_high_f64_f32(a))
+DVTI_REG_LOAD(pd, p_load_wide, float, vcvt_f64_f32(vld1_f32(p)))
 DVTI_REG2(pf, p_narrow, pd, pd, vcvt_high_f32_f64(vcvt_f32_f64(a), b))
 DVTI_REG2(pf, p_zip_low, pf, pf, vzip1q_f32(a, b))
 DVTI_REG2(pf, p_zip_high, pf, pf, vzip2q_f32(a, b))
@@ -23911,6 +23977,11 @@ DVTI_INLINE V(pi) V(p_to_i)(V(pf) a) {
 
 DVTI_INLINE V(pf) V(p_to_f)(V(pi) a) {
 	V(pf) r = {(float)a[0], (float)a[1], (float)a[2], (float)a[3]};
+	return r;
+}
+
+DVTI_INLINE V(pd) V(p_load_wide)(const float *p) {
+	V(pd) r = {(double)p[0], (double)p[1]};
 	return r;
 }
 
@@ -23955,6 +24026,10 @@ DVTI_INLINE void V(p_store_quads)(float *p, int64_t step, V(pf) a) {
 	V(p_store)(p, a);
 }
 
+#if defined(DVTI_NEON)
+DVTI_REG_LOAD(pi, p_load_u16, uint16_t, (V(pi))vmovl_u16(vld1_u16(p)))
+DVTI_REG_STORE(pi, p_store_u16, uint16_t, vst1_u16(p, vmovn_u32((V(pu))a)))
+#else
 DVTI_INLINE V(pi) V(p_load_u16)(const uint16_t *p) {
 	V(pi) r = {p[0], p[1], p[2], p[3]};
 	return r;
@@ -23965,13 +24040,14 @@ DVTI_INLINE void V(p_store_u16)(uint16_t *p, V(pi) a) {
 	for (k = 0; k < 4; k++)
 		p[k] = (uint16_t)a[k];
 }
+#endif
 
 /* int32 */
-DVTI_PLAIN_SET(pi, p_iset, int32_t)
+DVTI_PLAIN_SET(pi, p_iset, int32_t, x, x, x, x)
 DVTI_PLAIN_LOAD(pi, p_iload, int32_t)
 DVTI_PLAIN_STORE(pi, p_istore, int32_t)
-DVTI_PLAIN_LOAD_N(pi, p_iload_n, int32_t, 4)
-DVTI_PLAIN_STORE_N(pi, p_istore_n, int32_t, 4)
+DVTI_PLAIN_LOAD_N(pi, p_iload_n, int32_t)
+DVTI_PLAIN_STORE_N(pi, p_istore_n, int32_t)
 DVTI_REG2(pi, p_iadd, pi, pi, (V(pi))((V(pu))a + (V(pu))b))
 DVTI_REG2(pi, p_isub, pi, pi, (V(pi))((V(pu))a - (V(pu))b))
 DVTI_REG2(pi, p_iand, pi, pi, a &b)
@@ -23989,6 +24065,10 @@ DVTI_INLINE V(pf) V(p_lookup)(const float *table, V(pi) at) {
 }
 
 DVTI_INLINE void V(p_store4)(int32_t *p, V(pi) a, V(pi) b, V(pi) c, V(pi) d) {
+#if defined(DVTI_NEON)
+	const int32x4x4_t four = {{a, b, c, d}};
+	vst4q_s32(p, four);
+#else
 	int k;
 	for (k = 0; k < 4; k++, p += 4) {
 		p[0] = a[k];
@@ -23996,6 +24076,7 @@ DVTI_INLINE void V(p_store4)(int32_t *p, V(pi) a, V(pi) b, V(pi) c, V(pi) d) {
 		p[2] = c[k];
 		p[3] = d[k];
 	}
+#endif
 }
 
 DVTI_REG_SHIFT(pi, p_ishl, (V(pi))((V(pu))a << n))
@@ -24004,7 +24085,6 @@ DVTI_REG_SHIFT(pi, p_isar, a >> n)
 DVTI_REG2(pm, p_ieq, pi, pi, (V(pm))(a == b))
 DVTI_REG2(pm, p_igt, pi, pi, (V(pm))(a > b))
 DVTI_REG3(pi, p_icount, pi, pi, pi, a - (V(pi))(b > c))
-DVTI_REG3(pi, p_iselect, pm, pi, pi, (a & b) | (~a & c))
 #if defined(DVTI_NEON)
 DVTI_REG2(pi, p_imin, pi, pi, vminq_s32(a, b))
 DVTI_REG2(pi, p_imax, pi, pi, vmaxq_s32(a, b))
@@ -24016,17 +24096,13 @@ DVTI_REG2(pi, p_imax, pi, pi, V(p_iselect)(V(p_igt)(a, b), a, b))
 /* double */
 DVTI_REG1(pl, p_as_l, pd, (V(pl))a)
 DVTI_REG1(pd, p_as_d, pl, (V(pd))a)
-DVTI_PLAIN_SET(pd, p_dset, double)
+DVTI_PLAIN_SET(pd, p_dset, double, x, x)
 DVTI_PLAIN_LOAD(pd, p_dload, double)
-DVTI_INLINE V(pd) V(p_load_wide)(const float *p) {
-	V(pd) r = {(double)p[0], (double)p[1]};
-	return r;
-}
 
 DVTI_PLAIN_STORE(pd, p_dstore, double)
 DVTI_PLAIN_STORE(pd, p_dstream, double)
-DVTI_PLAIN_LOAD_N(pd, p_dload_n, double, 2)
-DVTI_PLAIN_STORE_N(pd, p_dstore_n, double, 2)
+DVTI_PLAIN_LOAD_N(pd, p_dload_n, double)
+DVTI_PLAIN_STORE_N(pd, p_dstore_n, double)
 DVTI_PLAIN_FIRST(pd, p_dfirst, p_dload_first, p_dstore_first, p_dfirst_type, double, 2)
 DVTI_REG2(pd, p_dadd, pd, pd, a + b)
 DVTI_REG2(pd, p_dsub, pd, pd, a - b)
@@ -24040,7 +24116,6 @@ DVTI_REG2(pn, p_dlt, pd, pd, (V(pn))(a < b))
 DVTI_REG2(pn, p_dle, pd, pd, (V(pn))(a <= b))
 DVTI_REG2(pn, p_deq, pd, pd, (V(pn))(a == b))
 DVTI_REG2(pn, p_dunord, pd, pd, (V(pn))((a != a) | (b != b)))
-DVTI_REG3(pd, p_dselect, pn, pd, pd, (V(pd))((a & (V(pl))b) | (~a & (V(pl))c)))
 DVTI_REG2(pd, p_dmin, pd, pd, V(p_dselect)((V(pn))(a < b), a, b))
 DVTI_REG2(pd, p_dmax, pd, pd, V(p_dselect)((V(pn))(a > b), a, b))
 #if defined(DVTI_NEON)
@@ -24084,7 +24159,7 @@ DVTI_REG2(pd, p_dunpack_low, pd, pd, V(p_dzip_low)(a, b))
 DVTI_REG2(pd, p_dunpack_high, pd, pd, V(p_dzip_high)(a, b))
 
 /* int64 */
-DVTI_PLAIN_SET(pl, p_lset, int64_t)
+DVTI_PLAIN_SET(pl, p_lset, int64_t, x, x)
 DVTI_PLAIN_LOAD(pl, p_lload, int64_t)
 DVTI_REG2(pl, p_ladd, pl, pl, (V(pl))((V(pw))a + (V(pw))b))
 DVTI_REG2(pl, p_lsub, pl, pl, (V(pl))((V(pw))a - (V(pw))b))
@@ -53686,6 +53761,15 @@ DVTI_VECTOR_OF(n)
 #undef DVTI_VECTOR_OF
 #undef DVTI_MEMBER
 
+#if !defined(DVTI_NEON)
+typedef V(pf) V(p_factor_type);
+typedef V(pd) V(p_dfactor_type);
+DVTI_REG_SET(pf, p_factor, float, V(p_set)(x))
+DVTI_REG_SET(pd, p_dfactor, double, V(p_dset)(x))
+DVTI_REG3(pf, p_fma_factor, pf, pf, pf, V(p_fma)(a, b, c))
+DVTI_REG3(pd, p_dfma_factor, pd, pd, pd, V(p_dfma)(a, b, c))
+#endif
+
 /* Primitives that apply to each register separately. */
 #define DVTI_DO1(p, at, name) DVTI_OF(r, p) = V(p_##name)(DVTI_OF(a, p));
 #define DVTI_DO2(p, at, name) DVTI_OF(r, p) = V(p_##name)(DVTI_OF(a, p), DVTI_OF(b, p));
@@ -53852,8 +53936,26 @@ DVTI_INLINE V(f) V(lookup)(const float *table, V(i) at) {
 DVTI_LIFT2(m, mand, m, m)
 DVTI_LIFT2(m, mor, m, m)
 DVTI_LIFT1(m, mnot, m)
+#if defined(DVTI_NEON)
+DVTI_INLINE uint8x16_t V(mbytes)(V(m) a) {
+	const uint16x8_t low = vuzp1q_u16((uint16x8_t)a.p0, (uint16x8_t)a.p1);
+	const uint16x8_t high = vuzp1q_u16((uint16x8_t)a.p2, (uint16x8_t)a.p3);
+	return vuzp1q_u8((uint8x16_t)low, (uint8x16_t)high);
+}
+
+DVTI_INLINE uint32_t V(mbits)(V(m) a) {
+	static const uint8_t bit[16] = {1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128};
+	const uint8x16_t bits = vandq_u8(V(mbytes)(a), vld1q_u8(bit));
+	return vaddv_u8(vget_low_u8(bits)) | (uint32_t)vaddv_u8(vget_high_u8(bits)) << 8;
+}
+
+DVTI_INLINE void V(mstore)(uint8_t *p, V(m) a) {
+	vst1q_u8(p, vandq_u8(V(mbytes)(a), vdupq_n_u8(1)));
+}
+#else
 DVTI_LIFT_BITS(mbits, m, DVTI_REG_F)
 DVTI_LIFT_STORE(m, mstore, uint8_t, DVTI_REG_F)
+#endif
 
 /* Stores four int32 for each of 16 groups, group after group. Lane i belongs to group
    V(group_of_lane)(i). */
@@ -55908,13 +56010,13 @@ DVTI_INLINE DVTI_MASK W(nonzero)(DVTI_VECTOR a) {
 	return W(ne)(a, W(zero)());
 }
 
-/* Returns NaN if either is NaN, else the smaller. */
+/* Returns NaN if either is NaN, else the smaller. W(min) returns b if it is NaN. */
 DVTI_INLINE DVTI_VECTOR W(minimum)(DVTI_VECTOR a, DVTI_VECTOR b) {
-	return W(select)(W(unord)(a, a), a, W(select)(W(unord)(b, b), b, W(min)(a, b)));
+	return W(select)(W(unord)(a, a), a, W(min)(a, b));
 }
 
 DVTI_INLINE DVTI_VECTOR W(maximum)(DVTI_VECTOR a, DVTI_VECTOR b) {
-	return W(select)(W(unord)(a, a), a, W(select)(W(unord)(b, b), b, W(max)(a, b)));
+	return W(select)(W(unord)(a, a), a, W(max)(a, b));
 }
 
 DVTI_INLINE DVTI_VECTOR W(sign)(DVTI_VECTOR a) {
@@ -56196,13 +56298,13 @@ DVTI_INLINE DVTI_MASK W(nonzero)(DVTI_VECTOR a) {
 	return W(ne)(a, W(zero)());
 }
 
-/* Returns NaN if either is NaN, else the smaller. */
+/* Returns NaN if either is NaN, else the smaller. W(min) returns b if it is NaN. */
 DVTI_INLINE DVTI_VECTOR W(minimum)(DVTI_VECTOR a, DVTI_VECTOR b) {
-	return W(select)(W(unord)(a, a), a, W(select)(W(unord)(b, b), b, W(min)(a, b)));
+	return W(select)(W(unord)(a, a), a, W(min)(a, b));
 }
 
 DVTI_INLINE DVTI_VECTOR W(maximum)(DVTI_VECTOR a, DVTI_VECTOR b) {
-	return W(select)(W(unord)(a, a), a, W(select)(W(unord)(b, b), b, W(max)(a, b)));
+	return W(select)(W(unord)(a, a), a, W(max)(a, b));
 }
 
 DVTI_INLINE DVTI_VECTOR W(sign)(DVTI_VECTOR a) {
@@ -56605,6 +56707,15 @@ static bool V(store_row64)(void *dst, dvt_dtype dtype, int64_t n, const double *
 
 #undef DVTI_LANES
 /* ==== end convert.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 16 "src/3_cpu/simd/isa_target.inl"
+#endif
+#if defined(DVTI_NEON) && defined(__GNUC__) && !defined(__clang__)
+/* GCC would move the loads of a tile to its beginning before it allocates registers. Then these do
+   not suffice, and sums stay in memory. */
+#pragma GCC push_options
+#pragma GCC optimize("no-schedule-insns")
+#endif
 /* ==== begin src/3_cpu/simd/gemm.inl ==== */
 /* The matrix product kernels that dvt_simd_gemm.h describes, for float32 and float64. A tile of C
    stays in registers while k runs over the depth:
@@ -56647,8 +56758,8 @@ static bool V(store_row64)(void *dst, dvt_dtype dtype, int64_t n, const double *
 #define DVTI_TILE_ROWS 6
 #define DVTI_TALL 12
 #define DVTI_TALL_REGS 2
-#define DVTI_DOTS_ROWS 1
-#define DVTI_DOTS_COLS 5
+#define DVTI_DOTS_ROWS 3
+#define DVTI_DOTS_COLS 2
 #else
 /* The number of registers is unknown: assume 16. */
 #define DVTI_MASKED 0
@@ -56771,10 +56882,10 @@ DVTI_INLINE void G(tile)(const int most, const int regs, const int how, const dv
 		for (i = 0; i < most; i++) {
 			if (i % 4 == 0)
 				from = a + i * a_row;
-			factor = P(set)(i < most - 1 ? from[i % 4 * a_row] : a[a_last]);
+			const P(factor_type) each = P(factor)(i < most - 1 ? from[i % 4 * a_row] : a[a_last]);
 			DVTI_UNROLL
 			for (j = 0; j < regs; j++)
-				sum[i][j] = P(fma)(factor, row[j], sum[i][j]);
+				sum[i][j] = P(fma_factor)(each, row[j], sum[i][j]);
 		}
 		a += a_k;
 	}
@@ -57247,13 +57358,13 @@ static void G(combine)(void *y, int64_t cols, int64_t depth, const void *x, int6
 	W(store_n)(to + whole, cols - whole, sum);
 }
 
-DVTI_INLINE DVTI_REGISTER G(add_registers)(DVTI_VECTOR sum) {
+DVTI_INLINE DVTI_REGISTER G(add_registers)(const DVTI_REGISTER *sum) {
 #if DVTI_REGS == 1
-	return sum;
+	return *sum;
 #elif DVTI_REGS == 2
-	return P(add)(sum.p0, sum.p1);
+	return P(add)(sum[0], sum[1]);
 #else
-	return P(add)(P(add)(sum.p0, sum.p2), P(add)(sum.p1, sum.p3));
+	return P(add)(P(add)(sum[0], sum[2]), P(add)(sum[1], sum[3]));
 #endif
 }
 
@@ -57279,7 +57390,8 @@ DVTI_INLINE void G(reduce_lanes)(const int n, const DVTI_REGISTER *regs, DVTI_E 
 /* Sums one of the two registers of each vector: the sums of twice as many dot products then fit in
    registers, and each load serves several. GCC would load x again for each row. */
 DVTI_INLINE void G(dots_half)(const int rows, const int cols, const int half, const DVTI_E **w,
-							  const DVTI_E **x, int64_t whole, DVTI_VECTOR (*to)[6]) {
+							  const DVTI_E **x, int64_t whole,
+							  DVTI_REGISTER (*to)[6][DVTI_REGS]) {
 	DVTI_REGISTER sum[4][6], factor[6], row;
 	int64_t k;
 	int r, c;
@@ -57309,7 +57421,7 @@ DVTI_INLINE void G(dots_half)(const int rows, const int cols, const int half, co
 	for (r = 0; r < rows; r++) {
 		DVTI_UNROLL
 		for (c = 0; c < cols; c++)
-			*(half ? &to[r][c].p1 : &to[r][c].p0) = sum[r][c];
+			to[r][c][half] = sum[r][c];
 	}
 }
 #endif
@@ -57322,17 +57434,19 @@ DVTI_INLINE void G(dots_tile)(const int rows, const int cols, const dvti_dots *p
 	const int64_t n = p->depth % DVTI_WHOLE, whole = p->depth - n;
 	const DVTI_E *w[4], *x[6];
 	const int dots = rows * cols;
-	DVTI_VECTOR sum[4][6], factor[6], row;
-	DVTI_REGISTER regs[24];
+	DVTI_REGISTER sum[4][6][DVTI_REGS], factor[6], row, regs[24];
 	DVTI_E lane[24 + DVTI_LANES], *y = (DVTI_E *)p->y + i * p->y_row + j * p->y_col;
 	int64_t k;
-	int r, c;
+	int r, c, q;
 	DVTI_UNROLL
 	for (r = 0; r < rows; r++) {
 		w[r] = (const DVTI_E *)p->w + (i + DVTI_MIN(r, last_row)) * p->w_row;
 		DVTI_UNROLL
-		for (c = 0; c < cols; c++)
-			sum[r][c] = W(zero)();
+		for (c = 0; c < cols; c++) {
+			DVTI_UNROLL
+			for (q = 0; q < DVTI_REGS; q++)
+				sum[r][c][q] = P(set)(0);
+		}
 	}
 	DVTI_UNROLL
 	for (c = 0; c < cols; c++)
@@ -57347,26 +57461,32 @@ DVTI_INLINE void G(dots_tile)(const int rows, const int cols, const dvti_dots *p
 #endif
 	for (; k < whole; k += DVTI_WHOLE) {
 		DVTI_UNROLL
-		for (c = 0; c < cols; c++)
-			factor[c] = W(load)(x[c] + k);
-		DVTI_UNROLL
-		for (r = 0; r < rows; r++) {
-			row = W(load)(w[r] + k);
+		for (q = 0; q < DVTI_REGS; q++) {
 			DVTI_UNROLL
 			for (c = 0; c < cols; c++)
-				sum[r][c] = W(fma)(factor[c], row, sum[r][c]);
+				factor[c] = P(load)(x[c] + k + q * DVTI_LANES);
+			DVTI_UNROLL
+			for (r = 0; r < rows; r++) {
+				row = P(load)(w[r] + k + q * DVTI_LANES);
+				DVTI_UNROLL
+				for (c = 0; c < cols; c++)
+					sum[r][c][q] = P(fma)(factor[c], row, sum[r][c][q]);
+			}
 		}
 	}
 	if (n) {
 		DVTI_UNROLL
-		for (c = 0; c < cols; c++)
-			factor[c] = W(load_n)(x[c] + k, n);
-		DVTI_UNROLL
-		for (r = 0; r < rows; r++) {
-			row = W(load_n)(w[r] + k, n);
+		for (q = 0; q < DVTI_REGS; q++) {
 			DVTI_UNROLL
 			for (c = 0; c < cols; c++)
-				sum[r][c] = W(fma)(factor[c], row, sum[r][c]);
+				factor[c] = P(load_n)(x[c] + k + DVTI_MIN(n, q * DVTI_LANES), n - q * DVTI_LANES);
+			DVTI_UNROLL
+			for (r = 0; r < rows; r++) {
+				row = P(load_n)(w[r] + k + DVTI_MIN(n, q * DVTI_LANES), n - q * DVTI_LANES);
+				DVTI_UNROLL
+				for (c = 0; c < cols; c++)
+					sum[r][c][q] = P(fma)(factor[c], row, sum[r][c][q]);
+			}
 		}
 	}
 	DVTI_UNROLL
@@ -57523,10 +57643,10 @@ DVTI_INLINE void G(tile)(const int most, const int regs, const int how, const dv
 		for (i = 0; i < most; i++) {
 			if (i % 4 == 0)
 				from = a + i * a_row;
-			factor = P(set)(i < most - 1 ? from[i % 4 * a_row] : a[a_last]);
+			const P(factor_type) each = P(factor)(i < most - 1 ? from[i % 4 * a_row] : a[a_last]);
 			DVTI_UNROLL
 			for (j = 0; j < regs; j++)
-				sum[i][j] = P(fma)(factor, row[j], sum[i][j]);
+				sum[i][j] = P(fma_factor)(each, row[j], sum[i][j]);
 		}
 		a += a_k;
 	}
@@ -57999,13 +58119,13 @@ static void G(combine)(void *y, int64_t cols, int64_t depth, const void *x, int6
 	W(store_n)(to + whole, cols - whole, sum);
 }
 
-DVTI_INLINE DVTI_REGISTER G(add_registers)(DVTI_VECTOR sum) {
+DVTI_INLINE DVTI_REGISTER G(add_registers)(const DVTI_REGISTER *sum) {
 #if DVTI_REGS == 1
-	return sum;
+	return *sum;
 #elif DVTI_REGS == 2
-	return P(add)(sum.p0, sum.p1);
+	return P(add)(sum[0], sum[1]);
 #else
-	return P(add)(P(add)(sum.p0, sum.p2), P(add)(sum.p1, sum.p3));
+	return P(add)(P(add)(sum[0], sum[2]), P(add)(sum[1], sum[3]));
 #endif
 }
 
@@ -58031,7 +58151,8 @@ DVTI_INLINE void G(reduce_lanes)(const int n, const DVTI_REGISTER *regs, DVTI_E 
 /* Sums one of the two registers of each vector: the sums of twice as many dot products then fit in
    registers, and each load serves several. GCC would load x again for each row. */
 DVTI_INLINE void G(dots_half)(const int rows, const int cols, const int half, const DVTI_E **w,
-							  const DVTI_E **x, int64_t whole, DVTI_VECTOR (*to)[6]) {
+							  const DVTI_E **x, int64_t whole,
+							  DVTI_REGISTER (*to)[6][DVTI_REGS]) {
 	DVTI_REGISTER sum[4][6], factor[6], row;
 	int64_t k;
 	int r, c;
@@ -58061,7 +58182,7 @@ DVTI_INLINE void G(dots_half)(const int rows, const int cols, const int half, co
 	for (r = 0; r < rows; r++) {
 		DVTI_UNROLL
 		for (c = 0; c < cols; c++)
-			*(half ? &to[r][c].p1 : &to[r][c].p0) = sum[r][c];
+			to[r][c][half] = sum[r][c];
 	}
 }
 #endif
@@ -58074,17 +58195,19 @@ DVTI_INLINE void G(dots_tile)(const int rows, const int cols, const dvti_dots *p
 	const int64_t n = p->depth % DVTI_WHOLE, whole = p->depth - n;
 	const DVTI_E *w[4], *x[6];
 	const int dots = rows * cols;
-	DVTI_VECTOR sum[4][6], factor[6], row;
-	DVTI_REGISTER regs[24];
+	DVTI_REGISTER sum[4][6][DVTI_REGS], factor[6], row, regs[24];
 	DVTI_E lane[24 + DVTI_LANES], *y = (DVTI_E *)p->y + i * p->y_row + j * p->y_col;
 	int64_t k;
-	int r, c;
+	int r, c, q;
 	DVTI_UNROLL
 	for (r = 0; r < rows; r++) {
 		w[r] = (const DVTI_E *)p->w + (i + DVTI_MIN(r, last_row)) * p->w_row;
 		DVTI_UNROLL
-		for (c = 0; c < cols; c++)
-			sum[r][c] = W(zero)();
+		for (c = 0; c < cols; c++) {
+			DVTI_UNROLL
+			for (q = 0; q < DVTI_REGS; q++)
+				sum[r][c][q] = P(set)(0);
+		}
 	}
 	DVTI_UNROLL
 	for (c = 0; c < cols; c++)
@@ -58099,26 +58222,32 @@ DVTI_INLINE void G(dots_tile)(const int rows, const int cols, const dvti_dots *p
 #endif
 	for (; k < whole; k += DVTI_WHOLE) {
 		DVTI_UNROLL
-		for (c = 0; c < cols; c++)
-			factor[c] = W(load)(x[c] + k);
-		DVTI_UNROLL
-		for (r = 0; r < rows; r++) {
-			row = W(load)(w[r] + k);
+		for (q = 0; q < DVTI_REGS; q++) {
 			DVTI_UNROLL
 			for (c = 0; c < cols; c++)
-				sum[r][c] = W(fma)(factor[c], row, sum[r][c]);
+				factor[c] = P(load)(x[c] + k + q * DVTI_LANES);
+			DVTI_UNROLL
+			for (r = 0; r < rows; r++) {
+				row = P(load)(w[r] + k + q * DVTI_LANES);
+				DVTI_UNROLL
+				for (c = 0; c < cols; c++)
+					sum[r][c][q] = P(fma)(factor[c], row, sum[r][c][q]);
+			}
 		}
 	}
 	if (n) {
 		DVTI_UNROLL
-		for (c = 0; c < cols; c++)
-			factor[c] = W(load_n)(x[c] + k, n);
-		DVTI_UNROLL
-		for (r = 0; r < rows; r++) {
-			row = W(load_n)(w[r] + k, n);
+		for (q = 0; q < DVTI_REGS; q++) {
 			DVTI_UNROLL
 			for (c = 0; c < cols; c++)
-				sum[r][c] = W(fma)(factor[c], row, sum[r][c]);
+				factor[c] = P(load_n)(x[c] + k + DVTI_MIN(n, q * DVTI_LANES), n - q * DVTI_LANES);
+			DVTI_UNROLL
+			for (r = 0; r < rows; r++) {
+				row = P(load_n)(w[r] + k + DVTI_MIN(n, q * DVTI_LANES), n - q * DVTI_LANES);
+				DVTI_UNROLL
+				for (c = 0; c < cols; c++)
+					sum[r][c][q] = P(fma)(factor[c], row, sum[r][c][q]);
+			}
 		}
 	}
 	DVTI_UNROLL
@@ -58428,15 +58557,39 @@ static void V(conv_filter)(const dvti_conv_plane *p, float *y, const float *w, f
 #else
 #define DVTI_OUTS 3
 #endif
+#define DVTI_WHOLE_COLUMNS (DVTI_REGS == 4) /* masked loads take longer */
 #define DVTI_TAPS 4
+
+/* Adds the products of one register of columns. `whole`: all its columns exist. */
+DVTI_INLINE void V(conv_correlate_step)(const int most, const bool whole, const dvti_conv_plane *p,
+										const float *src, const int64_t *at, int64_t taps,
+										const float *from, int64_t outs, int64_t cols,
+										V(pf) (*sum)[DVTI_TAPS]) {
+	const V(p_first_type) there = V(p_first)(cols);
+	V(pf) row[DVTI_OUTS], x;
+	int i, k;
+	DVTI_UNROLL
+	for (i = 0; i < most; i++) {
+		const float *y = from + DVTI_MIN(i, outs - 1) * p->y_out;
+		row[i] = whole ? V(p_load)(y) : V(p_load_first)(y, there);
+	}
+	DVTI_UNROLL
+	for (k = 0; k < DVTI_TAPS; k++) {
+		x = whole ? V(p_load)(src + at[DVTI_MIN(k, taps)])
+				  : V(p_load_first)(src + at[DVTI_MIN(k, taps)], there);
+		DVTI_UNROLL
+		for (i = 0; i < most; i++)
+			sum[i][k] = V(p_fma)(row[i], x, sum[i][k]);
+	}
+}
 
 /* Sums some output channels and taps in registers, one register of the 16 lanes after the other. If
    there are fewer channels or taps, the last one is computed again. */
 DVTI_INLINE void V(conv_correlate_tile)(const int most, const dvti_conv_plane *p, int64_t tap,
 										const float *y, int64_t outs, float *sums) {
-	V(pf) sum[DVTI_OUTS][DVTI_TAPS], row[DVTI_OUTS], x;
+	V(pf) sum[DVTI_OUTS][DVTI_TAPS];
 	const int64_t *at = p->at + tap, taps = p->taps - tap - 1;
-	int64_t lane, image, r, j;
+	int64_t lane, image, r, left;
 	int i, k;
 	for (lane = 0; lane < 16; lane += DVTI_REG_F) {
 		DVTI_UNROLL
@@ -58450,22 +58603,16 @@ DVTI_INLINE void V(conv_correlate_tile)(const int most, const dvti_conv_plane *p
 		}
 		for (image = 0; image < p->images; image++)
 			for (r = 0; r < p->rows; r++) {
-				const float *src = p->src + image * p->src_image + r * p->src_row;
-				const float *from = y + image * p->y_image + r * p->y_row;
-				for (j = lane; j < p->cols + lane; j += 16) {
-					const V(p_first_type) there = V(p_first)(p->cols - j);
-					DVTI_UNROLL
-					for (i = 0; i < most; i++)
-						row[i] = V(p_load_first)(from + DVTI_MIN(i, outs - 1) * p->y_out + j,
-												 there);
-					DVTI_UNROLL
-					for (k = 0; k < DVTI_TAPS; k++) {
-						x = V(p_load_first)(src + at[DVTI_MIN(k, taps)] + j, there);
-						DVTI_UNROLL
-						for (i = 0; i < most; i++)
-							sum[i][k] = V(p_fma)(row[i], x, sum[i][k]);
-					}
-				}
+				const float *src = p->src + image * p->src_image + r * p->src_row + lane;
+				const float *from = y + image * p->y_image + r * p->y_row + lane;
+				left = p->cols - lane;
+				if (DVTI_WHOLE_COLUMNS)
+					for (; left >= DVTI_REG_F; left -= 16, src += 16, from += 16)
+						V(conv_correlate_step)
+				(most, true, p, src, at, taps, from, outs, DVTI_REG_F, sum);
+				for (; left > -lane; left -= 16, src += 16, from += 16)
+					V(conv_correlate_step)
+				(most, false, p, src, at, taps, from, outs, left, sum);
 			}
 		DVTI_UNROLL
 		for (i = 0; i < most; i++) {
@@ -58493,6 +58640,7 @@ static void V(conv_correlate)(const dvti_conv_plane *p, const float *y, int64_t 
 	}
 }
 #undef DVTI_OUTS
+#undef DVTI_WHOLE_COLUMNS
 #undef DVTI_TAPS
 
 static void V(conv_reduce_lanes)(float *to, int64_t step, const float *sums, int64_t n) {
@@ -58517,6 +58665,12 @@ static const dvti_simd_conv V(conv_kernels) = {
 	V(conv_gather),       V(conv_scatter),   V(conv_filter), V(conv_correlate),
 	V(conv_reduce_lanes), V(conv_copy_rows), &V(winograd_table)};
 /* ==== end conv.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 25 "src/3_cpu/simd/isa_target.inl"
+#endif
+#if defined(DVTI_NEON) && defined(__GNUC__) && !defined(__clang__)
+#pragma GCC pop_options
+#endif
 /* ==== begin src/3_cpu/simd/optimizer.inl ==== */
 /* Optimizer steps in float32: one pass over the weights and their state. Computes in float64 and
    rounds each array once. 2_core/math/optimizer_steps.inl has the formulas. */
@@ -60451,13 +60605,13 @@ DVTI_INLINE V(pi) V(float_key)(V(pi) v) {
 	return V(p_ixor)(v, V(p_iand)(V(p_isar)(v, 31), V(p_iset)(INT32_MAX)));
 }
 
-DVTI_INLINE V(pi) V(net_key)(V(net) * net, V(pi) v) {
+/* Updates *special: whether floats have no order. */
+DVTI_INLINE V(pi) V(net_key)(V(pi) v, bool floats, V(pi) flips, V(pm) * special) {
 	const V(pf) f = V(p_as_f)(v);
-	if (!net->floats)
-		return V(p_ixor)(v, net->flips);
-	net->special = V(p_mor)(net->special, V(p_unord)(f, f));
-	net->special = V(p_mor)(net->special, V(p_ieq)(v, V(p_iset)(INT32_MIN)));
-	return V(p_ixor)(V(float_key)(v), net->flips);
+	if (!floats)
+		return V(p_ixor)(v, flips);
+	*special = V(p_mor)(*special, V(p_mor)(V(p_unord)(f, f), V(p_ieq)(v, V(p_iset)(INT32_MIN))));
+	return V(p_ixor)(V(float_key)(v), flips);
 }
 
 /* Runs the levels reach, reach / 2, .. 1 on DVTI_NET rows, `step` apart. The second half begins at
@@ -60466,6 +60620,9 @@ DVTI_INLINE V(pi) V(net_key)(V(net) * net, V(pi) v) {
    elements. */
 DVTI_INLINE void V(net_rows)(V(net) * net, int32_t *low, int32_t *high, int64_t step, int reach,
 							 bool first, bool last) {
+	/* copies, because stores could change the members */
+	const bool floats = net->floats;
+	const V(pi) flips = net->flips;
 	const int half = DVTI_NET / 2;
 	V(pi) v[DVTI_NET];
 	int k;
@@ -60475,9 +60632,17 @@ DVTI_INLINE void V(net_rows)(V(net) * net, int32_t *low, int32_t *high, int64_t 
 		v[half + k] = V(p_iload)(high + k * step);
 	}
 	if (first) {
-		DVTI_REPEAT(16)
-		for (k = 0; k < DVTI_NET; k++)
-			v[k] = V(net_key)(net, v[k]);
+		V(pm) special = net->special;
+		if (floats) {
+			DVTI_REPEAT(16)
+			for (k = 0; k < DVTI_NET; k++)
+				v[k] = V(net_key)(v[k], true, flips, &special);
+		} else {
+			DVTI_REPEAT(16)
+			for (k = 0; k < DVTI_NET; k++)
+				v[k] = V(net_key)(v[k], false, flips, &special);
+		}
+		net->special = special;
 		DVTI_NET_EACH_HALF
 	}
 	if (reach == DVTI_NET) {
@@ -60492,8 +60657,8 @@ DVTI_INLINE void V(net_rows)(V(net) * net, int32_t *low, int32_t *high, int64_t 
 	DVTI_REPEAT(16)
 	for (k = 0; k < DVTI_NET; k++) {
 		if (last) {
-			v[k] = V(p_ixor)(v[k], net->flips);
-			v[k] = net->floats ? V(float_key)(v[k]) : v[k];
+			v[k] = V(p_ixor)(v[k], flips);
+			v[k] = floats ? V(float_key)(v[k]) : v[k];
 		}
 		V(p_istore)((k < half ? low : high) + k % half * step, v[k]);
 	}
@@ -61245,7 +61410,7 @@ static void V(any_all_columns)(const dvti_reduction *given) {
 }
 /* ==== end any_all.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 32 "src/3_cpu/simd/isa_target.inl"
+#line 41 "src/3_cpu/simd/isa_target.inl"
 #endif
 
 /* ---- the tables ---- */
