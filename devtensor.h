@@ -11177,8 +11177,8 @@ typedef struct dvti_simd_scan {
 #define DVTI_SORT_LEAF 256 /* see sort_row */
 
 typedef struct dvti_simd_quick {
-	/* Converts n elements to keys. Returns false if floats contain NaN or -0; then key has undefined
-       contents. */
+	/* Converts n elements to keys. Returns false if floats contain NaN or -0; then the contents of
+       key are undefined. */
 	bool (*keys)(const int32_t *x, int64_t n, bool floats, bool descending, int32_t *key);
 	/* Moves the smaller of n >= DVTI_SORT_LEAF keys before the others. Returns how many they are:
        above 0, and n only if all keys are equal. */
@@ -19739,9 +19739,9 @@ DVTI_FN void dvti_cpu_sort(const dvti_launch *launch) {
 #undef DVTI_SORT_INTERLEAVED_COST
 /* ==== end cpu_sort.c ==== */
 /* ==== begin src/3_cpu/cpu_sort_radix.c ==== */
-/* Radix sort, least significant digit first, of unsigned keys in the elements' order, or of keys with
-   positions. Digits have 11 bits where that saves passes, and 8 where rows are too short to fill as
-   many counters.
+/* Radix sort, least significant digit first, of unsigned keys in the elements' order, or of keys
+   with positions. Digits have 11 bits where that saves passes, and 8 where rows are too short to
+   fill as many counters.
 
    Keys: all NaN are the largest, -0 and +0 are one key, and equal keys keep the order of their
    positions. A row that has neither NaN nor -0 gives its elements back from the keys alone. Any
@@ -20771,8 +20771,8 @@ DVTI_FN dvti_gemm_blocks dvti_gemm_blocks_now(const dvti_simd *simd, int64_t siz
 }
 
 /* ---- packing ---- */
-/* Returns whether the lines of A that a tile reads leave L1 before the next tile, as those of a
-   transposed A in few sets do. */
+/* Returns whether the lines of A that a tile reads leave L1 before the next tile. Those of a
+   transposed A do if they share few sets. */
 static bool dvti_mm_loses_a(const dvti_mm *p, const dvti_gemm_blocks *blocks) {
 	return p->a_k != 1 && dvti_cache_lines_per_set(&blocks->l1, DVTI_MIN(p->k, blocks->depth),
 												   p->simd->tile_rows * p->size,
@@ -20835,8 +20835,8 @@ static double dvti_mm_work(dvti_mm *p, const dvti_gemm_blocks *blocks) {
 }
 
 /* The transposed product, C' = B' A', needs memory for C, and C is transposed at the end. But then
-   two transposed factors are read in place, or fewer elements of the other factor are packed, or
-   rows fill vectors that columns do not. */
+   two transposed factors are read in place, or fewer elements are packed, or rows fill vectors that
+   columns do not. */
 DVTI_FN void dvti_mm_choose_packing(dvti_mm *p, const dvti_gemm_blocks *blocks) {
 	const double work = dvti_mm_work(p, blocks);
 	dvti_mm q = *p;
@@ -57225,12 +57225,12 @@ DVTI_INLINE void G(transpose_registers)(DVTI_REGISTER *v) {
 	DVTI_UNROLL
 	for (round = part; round < DVTI_LANES; round *= 2) {
 		DVTI_UNROLL
-		for (i = 0; i < DVTI_LANES; i++)
-			if (!(i & round)) {
-				w[i] = P(even_parts)(v[i], v[i + round]);
-				v[i + round] = P(odd_parts)(v[i], v[i + round]);
-				v[i] = w[i];
-			}
+		for (i = 0; i < DVTI_LANES / 2; i++) {
+			from = i / round * 2 * round + i % round;
+			w[i] = P(even_parts)(v[from], v[from + round]);
+			v[from + round] = P(odd_parts)(v[from], v[from + round]);
+			v[from] = w[i];
+		}
 	}
 #endif
 }
@@ -57271,11 +57271,11 @@ DVTI_NOINLINE static void G(transpose_square)(DVTI_E *dst, int64_t dst_row, cons
    they are the rows of a panel. */
 static void G(transpose_own)(DVTI_E *dst, int64_t dst_row, const DVTI_E *src, int64_t src_col,
 							 int64_t rows, int64_t cols, int64_t filled) {
-	int64_t strip = dst_row > DVTI_TILE_REGS * DVTI_LANES ? DVTI_WHOLE : DVTI_LANES, r, c;
-	for (; filled > 0; filled -= strip, cols -= strip, dst += strip, src += strip * src_col) {
-		strip = DVTI_MIN(strip, filled);
+	int64_t part = dst_row > DVTI_TILE_REGS * DVTI_LANES ? DVTI_WHOLE : DVTI_LANES, r, c;
+	for (; filled > 0; filled -= part, cols -= part, dst += part, src += part * src_col) {
+		part = DVTI_MIN(part, filled);
 		for (r = 0; r < rows; r += DVTI_LANES)
-			for (c = 0; c < strip; c += DVTI_LANES)
+			for (c = 0; c < part; c += DVTI_LANES)
 				G(transpose_square)
 		(dst + r * dst_row + c, dst_row, src + c * src_col + r, src_col, rows - r, cols - c,
 		 filled - c);
@@ -57986,12 +57986,12 @@ DVTI_INLINE void G(transpose_registers)(DVTI_REGISTER *v) {
 	DVTI_UNROLL
 	for (round = part; round < DVTI_LANES; round *= 2) {
 		DVTI_UNROLL
-		for (i = 0; i < DVTI_LANES; i++)
-			if (!(i & round)) {
-				w[i] = P(even_parts)(v[i], v[i + round]);
-				v[i + round] = P(odd_parts)(v[i], v[i + round]);
-				v[i] = w[i];
-			}
+		for (i = 0; i < DVTI_LANES / 2; i++) {
+			from = i / round * 2 * round + i % round;
+			w[i] = P(even_parts)(v[from], v[from + round]);
+			v[from + round] = P(odd_parts)(v[from], v[from + round]);
+			v[from] = w[i];
+		}
 	}
 #endif
 }
@@ -58032,11 +58032,11 @@ DVTI_NOINLINE static void G(transpose_square)(DVTI_E *dst, int64_t dst_row, cons
    they are the rows of a panel. */
 static void G(transpose_own)(DVTI_E *dst, int64_t dst_row, const DVTI_E *src, int64_t src_col,
 							 int64_t rows, int64_t cols, int64_t filled) {
-	int64_t strip = dst_row > DVTI_TILE_REGS * DVTI_LANES ? DVTI_WHOLE : DVTI_LANES, r, c;
-	for (; filled > 0; filled -= strip, cols -= strip, dst += strip, src += strip * src_col) {
-		strip = DVTI_MIN(strip, filled);
+	int64_t part = dst_row > DVTI_TILE_REGS * DVTI_LANES ? DVTI_WHOLE : DVTI_LANES, r, c;
+	for (; filled > 0; filled -= part, cols -= part, dst += part, src += part * src_col) {
+		part = DVTI_MIN(part, filled);
 		for (r = 0; r < rows; r += DVTI_LANES)
-			for (c = 0; c < strip; c += DVTI_LANES)
+			for (c = 0; c < part; c += DVTI_LANES)
 				G(transpose_square)
 		(dst + r * dst_row + c, dst_row, src + c * src_col + r, src_col, rows - r, cols - c,
 		 filled - c);
@@ -60982,8 +60982,8 @@ static void V(leaves_sort)(V(leaves) * of, int32_t *lanes) {
 			if (left >= 16)
 				v = V(iload)(of->x[k] + at);
 			else if (left > 0)
-				v = V(iselect)(V(igt)(V(iset)((int32_t)left), number), V(iload_n)(of->x[k] + at, left),
-							   beyond);
+				v = V(iselect)(V(igt)(V(iset)((int32_t)left), number),
+							   V(iload_n)(of->x[k] + at, left), beyond);
 			V(istore)(block + 16 * k, v);
 		}
 		V(transpose)
@@ -61018,8 +61018,8 @@ typedef struct V(quick) {
 } V(quick);
 
 /* Sorts n keys. lanes has space for 16 rows of DVTI_SORT_LEAF keys. After a cut into very different
-   parts that chose a key, the next one is by the mean: the range of keys is halved at most 32 times,
-   so that no input takes quadratic time. */
+   parts that chose a key, the next one is by the mean. That bisects the range of keys, at most 32
+   times. So no input takes quadratic time. */
 static void V(sort_row)(int32_t *x, int64_t n, int32_t *lanes) {
 	V(quick) waits[64], own, other; /* 64: only the larger part waits */
 	uint64_t order[DVTI_SPLIT_ORDERS];

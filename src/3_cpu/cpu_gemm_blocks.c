@@ -76,8 +76,8 @@ DVTI_FN dvti_gemm_blocks dvti_gemm_blocks_now(const dvti_simd *simd, int64_t siz
 }
 
 /* ---- packing ---- */
-/* Returns whether the lines of A that a tile reads leave L1 before the next tile, as those of a
-   transposed A in few sets do. */
+/* Returns whether the lines of A that a tile reads leave L1 before the next tile. Those of a
+   transposed A do if they share few sets. */
 static bool dvti_mm_loses_a(const dvti_mm *p, const dvti_gemm_blocks *blocks) {
     return p->a_k != 1 && dvti_cache_lines_per_set(&blocks->l1, DVTI_MIN(p->k, blocks->depth),
                                                    p->simd->tile_rows * p->size,
@@ -140,8 +140,8 @@ static double dvti_mm_work(dvti_mm *p, const dvti_gemm_blocks *blocks) {
 }
 
 /* The transposed product, C' = B' A', needs memory for C, and C is transposed at the end. But then
-   two transposed factors are read in place, or fewer elements of the other factor are packed, or
-   rows fill vectors that columns do not. */
+   two transposed factors are read in place, or fewer elements are packed, or rows fill vectors that
+   columns do not. */
 DVTI_FN void dvti_mm_choose_packing(dvti_mm *p, const dvti_gemm_blocks *blocks) {
     const double work = dvti_mm_work(p, blocks);
     dvti_mm q = *p;

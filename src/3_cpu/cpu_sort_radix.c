@@ -1,6 +1,6 @@
-/* Radix sort, least significant digit first, of unsigned keys in the elements' order, or of keys with
-   positions. Digits have 11 bits where that saves passes, and 8 where rows are too short to fill as
-   many counters.
+/* Radix sort, least significant digit first, of unsigned keys in the elements' order, or of keys
+   with positions. Digits have 11 bits where that saves passes, and 8 where rows are too short to
+   fill as many counters.
 
    Keys: all NaN are the largest, -0 and +0 are one key, and equal keys keep the order of their
    positions. A row that has neither NaN nor -0 gives its elements back from the keys alone. Any

@@ -1,5 +1,5 @@
-/* Quicksort of keys on every ISA target that has it, for all small lengths and for inputs that its
-   pivots divide badly, with memory ending after the keys. */
+/* Quicksort of keys on every ISA target that has it: small lengths, and inputs that its pivots
+   divide badly. Memory ends after the keys. */
 #include "isa.h"
 
 enum { MOST = 20000 };

@@ -212,8 +212,8 @@ typedef struct dvti_simd_scan {
 #define DVTI_SORT_LEAF 256 /* see sort_row */
 
 typedef struct dvti_simd_quick {
-    /* Converts n elements to keys. Returns false if floats contain NaN or -0; then key has undefined
-       contents. */
+    /* Converts n elements to keys. Returns false if floats contain NaN or -0; then the contents of
+       key are undefined. */
     bool (*keys)(const int32_t *x, int64_t n, bool floats, bool descending, int32_t *key);
     /* Moves the smaller of n >= DVTI_SORT_LEAF keys before the others. Returns how many they are:
        above 0, and n only if all keys are equal. */

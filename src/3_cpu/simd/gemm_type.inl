@@ -420,12 +420,12 @@ DVTI_INLINE void G(transpose_registers)(DVTI_REGISTER *v) {
     DVTI_UNROLL
     for (round = part; round < DVTI_LANES; round *= 2) {
         DVTI_UNROLL
-        for (i = 0; i < DVTI_LANES; i++)
-            if (!(i & round)) {
-                w[i] = P(even_parts)(v[i], v[i + round]);
-                v[i + round] = P(odd_parts)(v[i], v[i + round]);
-                v[i] = w[i];
-            }
+        for (i = 0; i < DVTI_LANES / 2; i++) {
+            from = i / round * 2 * round + i % round;
+            w[i] = P(even_parts)(v[from], v[from + round]);
+            v[from + round] = P(odd_parts)(v[from], v[from + round]);
+            v[from] = w[i];
+        }
     }
 #endif
 }
@@ -466,11 +466,11 @@ DVTI_NOINLINE static void G(transpose_square)(DVTI_E *dst, int64_t dst_row, cons
    they are the rows of a panel. */
 static void G(transpose_own)(DVTI_E *dst, int64_t dst_row, const DVTI_E *src, int64_t src_col,
                              int64_t rows, int64_t cols, int64_t filled) {
-    int64_t strip = dst_row > DVTI_TILE_REGS * DVTI_LANES ? DVTI_WHOLE : DVTI_LANES, r, c;
-    for (; filled > 0; filled -= strip, cols -= strip, dst += strip, src += strip * src_col) {
-        strip = DVTI_MIN(strip, filled);
+    int64_t part = dst_row > DVTI_TILE_REGS * DVTI_LANES ? DVTI_WHOLE : DVTI_LANES, r, c;
+    for (; filled > 0; filled -= part, cols -= part, dst += part, src += part * src_col) {
+        part = DVTI_MIN(part, filled);
         for (r = 0; r < rows; r += DVTI_LANES)
-            for (c = 0; c < strip; c += DVTI_LANES)
+            for (c = 0; c < part; c += DVTI_LANES)
                 G(transpose_square)
         (dst + r * dst_row + c, dst_row, src + c * src_col + r, src_col, rows - r, cols - c,
          filled - c);

@@ -175,8 +175,8 @@ static void V(leaves_sort)(V(leaves) * of, int32_t *lanes) {
             if (left >= 16)
                 v = V(iload)(of->x[k] + at);
             else if (left > 0)
-                v = V(iselect)(V(igt)(V(iset)((int32_t)left), number), V(iload_n)(of->x[k] + at, left),
-                               beyond);
+                v = V(iselect)(V(igt)(V(iset)((int32_t)left), number),
+                               V(iload_n)(of->x[k] + at, left), beyond);
             V(istore)(block + 16 * k, v);
         }
         V(transpose)
@@ -211,8 +211,8 @@ typedef struct V(quick) {
 } V(quick);
 
 /* Sorts n keys. lanes has space for 16 rows of DVTI_SORT_LEAF keys. After a cut into very different
-   parts that chose a key, the next one is by the mean: the range of keys is halved at most 32 times,
-   so that no input takes quadratic time. */
+   parts that chose a key, the next one is by the mean. That bisects the range of keys, at most 32
+   times. So no input takes quadratic time. */
 static void V(sort_row)(int32_t *x, int64_t n, int32_t *lanes) {
     V(quick) waits[64], own, other; /* 64: only the larger part waits */
     uint64_t order[DVTI_SPLIT_ORDERS];
