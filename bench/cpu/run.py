@@ -30,7 +30,7 @@ PATIENCE = 6.0  # seconds of samples of one row, after which three are enough
 SAMPLES = 5
 MOST, UNSTEADY = 15, 0.1  # maximum rounds of a row whose spread exceeds UNSTEADY
 SHORT = 260.0  # seconds for the rows of the selection; five minutes in all
-LONG = 1260.0  # seconds for all rows; at most 25 minutes in all
+LONG = 870.0  # seconds for all rows; at most 20 minutes in all
 WARM = 0.5  # seconds of a call that is its own warm-up
 SLOW = 2.0, 10.0  # a peer is left out of a row if a call takes so many seconds and times ours
 
