@@ -30782,7 +30782,7 @@ static const struct {
 "#endif\n",
 ""};
 static const struct {
-    char part0[4022], part1[2810], end[1];
+    char part0[4022], part1[2824], end[1];
 } dvti_cuda_text_softmax_cu = {
 "#line 1 \"softmax.cu\"\n"
 "#line 26\n"
@@ -30969,7 +30969,7 @@ static const struct {
 "}\n\n\n\n\n\n"
 "#if WIDE || D == DVT_F64 || !DVTI_IS_FLOAT(D) || (LONG && D != DVT_F32)\n"
 "#define RESIDENT 1\n"
-"#elif (__CUDA_ARCH__ < 800 || __CUDA_ARCH__ >= 1200) && D != DVT_F32\n"
+"#elif (__CUDA_ARCH__ < 800 || __CUDA_ARCH__ >= 1200) && (D != DVT_F32 || PER == 8)\n"
 "#define RESIDENT (PER == 8 ? 2 : 1)\n"
 "#elif __CUDA_ARCH__ == 900 && PER == 32\n"
 "#define RESIDENT 1\n"

@@ -237,11 +237,11 @@ __device__ inline void dvti_row(const dvti_ksoftmax &p, dvti_spot &spot) {
 
 /* Minimum blocks per multiprocessor; 0: the compiler's choice, at most 64 registers per thread.
    Wide positions, doubles, and long rows of 16-bit floats need more registers. On 7.5 and 12.0 all
-   rows of 16-bit floats do; on 9.0 the longest rows kept in registers do. Otherwise registers would
-   be spilled to the stack. */
+   rows of 16-bit floats and short ones of floats do; on 9.0 the longest rows kept in registers do.
+   Otherwise registers would be spilled to the stack. */
 #if WIDE || D == DVT_F64 || !DVTI_IS_FLOAT(D) || (LONG && D != DVT_F32)
 #define RESIDENT 1
-#elif (__CUDA_ARCH__ < 800 || __CUDA_ARCH__ >= 1200) && D != DVT_F32
+#elif (__CUDA_ARCH__ < 800 || __CUDA_ARCH__ >= 1200) && (D != DVT_F32 || PER == 8)
 #define RESIDENT (PER == 8 ? 2 : 1)
 #elif __CUDA_ARCH__ == 900 && PER == 32
 #define RESIDENT 1
