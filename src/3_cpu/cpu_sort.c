@@ -164,25 +164,32 @@ static void dvti_sort_shared_parts(void *user, int64_t begin, int64_t end, int t
     }
 }
 
-/* Cuts the largest part until there are `most`, or it is small. Returns their number. */
+/* Cuts the largest part that has unequal keys, until there are `most` parts or it is small. Returns
+   their number. */
 static int dvti_sort_cut(dvti_sort_row *row, int64_t n, int most) {
+    int64_t uncut[DVTI_SORT_PARTS]; /* sizes; 0: all keys of the part are equal */
     int count = 1, k, at;
     row->begin[0] = 0;
-    row->begin[1] = n;
+    row->begin[1] = uncut[0] = n;
     while (count < most) {
-        int64_t first, size;
+        int64_t first;
         for (k = 1, at = 0; k < count; k++)
-            if (row->begin[k + 1] - row->begin[k] > row->begin[at + 1] - row->begin[at])
+            if (uncut[k] > uncut[at])
                 at = k;
-        size = row->begin[at + 1] - row->begin[at];
-        if (size < DVTI_SORT_SHARED / 8)
+        if (uncut[at] < DVTI_SORT_SHARED / 8)
             break;
-        first = row->quick->cut(row->key + row->begin[at], size);
-        if (first == size)
-            break;
-        for (k = count++; k > at; k--)
+        first = row->quick->cut(row->key + row->begin[at], uncut[at]);
+        if (first == uncut[at]) {
+            uncut[at] = 0;
+            continue;
+        }
+        for (k = count++; k > at; k--) {
             row->begin[k + 1] = row->begin[k];
+            uncut[k] = uncut[k - 1];
+        }
         row->begin[at + 1] = row->begin[at] + first;
+        uncut[at + 1] = uncut[at] - first;
+        uncut[at] = first;
     }
     return count;
 }

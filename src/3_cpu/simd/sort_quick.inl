@@ -5,7 +5,7 @@
      x   | at most the pivot |  free  | not read yet |  free  | above the pivot |
                            low      left           right    high
 
-   A step reads four registers from the side with less free space, and writes each lane to one of
+   A step reads DVTI_QUICK_STEP keys from the side with less free space, and writes each to one of
    the two free spaces, which together are larger than the step by DVTI_QUICK_STEP.
    Source: Bramas, "A novel hybrid quicksort algorithm vectorized using AVX-512 on Intel Skylake",
    2017. */
@@ -16,40 +16,36 @@
 /* Converts n floats or int32 to keys. Returns false if floats contain NaN or -0; then key has
    undefined contents. */
 static bool V(sort_keys)(const int32_t *x, int64_t n, bool floats, bool descending, int32_t *key) {
-    const V(i) flips = V(iset)(descending ? -1 : 0), most = V(iset)(INT32_MAX);
-    V(m) special = V(igt)(flips, flips);
+    const V(pi) flips = V(p_iset)(descending ? -1 : 0);
+    V(pm) special = V(p_igt)(flips, flips);
     int64_t k;
-    for (k = 0; k < n; k += 16) {
+    for (k = 0; k < n; k += DVTI_REG_F) {
         const int64_t left = n - k;
-        V(i) v = left >= 16 ? V(iload)(x + k) : V(iload_n)(x + k, left);
-        if (floats) {
-            special = V(mor)(special, V(undecided)(V(as_f)(v)));
-            v = V(ixor)(v, V(iand)(V(isar)(v, 31), most));
-        }
-        v = V(ixor)(v, flips);
-        if (left >= 16)
-            V(istore)(key + k, v);
+        if (left >= DVTI_REG_F)
+            V(p_istore)(key + k, V(net_key)(V(p_iload)(x + k), floats, flips, &special));
         else
-            V(istore_n)(key + k, left, v);
+            V(p_istore_n)
+            (key + k, left, V(net_key)(V(p_iload_n)(x + k, left), floats, flips, &special));
     }
-    return !V(mbits)(special);
+    return !V(p_mbits)(special);
 }
 
 /* Converts keys back to elements. */
+DVTI_INLINE V(pi) V(quick_element)(V(pi) key, bool floats, V(pi) flips) {
+    key = V(p_ixor)(key, flips);
+    return floats ? V(float_key)(key) : key;
+}
+
 static void V(sort_elements)(const int32_t *key, int64_t n, bool floats, bool descending,
                              int32_t *x) {
-    const V(i) flips = V(iset)(descending ? -1 : 0), most = V(iset)(INT32_MAX);
+    const V(pi) flips = V(p_iset)(descending ? -1 : 0);
     int64_t k;
-    for (k = 0; k < n; k += 16) {
+    for (k = 0; k < n; k += DVTI_REG_F) {
         const int64_t left = n - k;
-        V(i) v = left >= 16 ? V(iload)(key + k) : V(iload_n)(key + k, left);
-        v = V(ixor)(v, flips);
-        if (floats)
-            v = V(ixor)(v, V(iand)(V(isar)(v, 31), most));
-        if (left >= 16)
-            V(istore)(x + k, v);
+        if (left >= DVTI_REG_F)
+            V(p_istore)(x + k, V(quick_element)(V(p_iload)(key + k), floats, flips));
         else
-            V(istore_n)(x + k, left, v);
+            V(p_istore_n)(x + k, left, V(quick_element)(V(p_iload_n)(key + k, left), floats, flips));
     }
 }
 
