@@ -3145,8 +3145,8 @@ DVTI_FN void dvti_caches_read(const char *root, dvti_caches *out);
 /* Returns the size from which results are written with non-temporal stores: they leave the last
    cache before they are read. */
 DVTI_FN int64_t dvti_stream_bytes(void);
-/* Returns how many cache lines share a set if `rows` rows of `bytes` bytes, `stride` bytes apart,
-   are kept. More than the cache has ways cannot stay. */
+/* Returns about how many cache lines share a set if `rows` rows of `bytes` bytes, `stride` bytes
+   apart, are kept. More than the cache has ways cannot stay. */
 DVTI_FN int64_t dvti_cache_lines_per_set(const dvti_data_cache *cache, int64_t rows, int64_t bytes,
 										 int64_t stride);
 #if DVTI_X86
@@ -3541,17 +3541,21 @@ static inline float dvti_fmaf_emulated(float a, float b, float c) {
 #line 4 "src/1_base/dvt_cache.c"
 #endif
 
+/* Row r starts at r * stride modulo a way. If q strides come within `off` bytes of a multiple of a
+   way, rows r, r + q, r + 2 q .. move on by only `off` bytes each, so all rows fall into q parts of
+   the way of rows / q * off + bytes bytes. The q with the smallest parts counts. */
 DVTI_FN int64_t dvti_cache_lines_per_set(const dvti_data_cache *cache, int64_t rows, int64_t bytes,
 										 int64_t stride) {
-	const int64_t line = cache->line, sets = DVTI_MAX(cache->bytes / line / cache->ways, 1);
-	const int64_t each = (bytes + line - 1) / line, step = stride < 0 ? -stride : stride;
-	int64_t starts = sets, lines = step / line, used;
-	/* Rows start in sets / gcd(sets, lines) sets; sets is a power of two in all known caches. */
-	if (step % line == 0)
-		for (; starts > 1 && lines % 2 == 0; lines /= 2)
-			starts /= 2;
-	used = DVTI_MIN(sets, starts * DVTI_MIN(each, sets / starts));
-	return (rows * each + used - 1) / used;
+	const int64_t line = cache->line, way = DVTI_MAX(cache->bytes / line / cache->ways, 1) * line;
+	const int64_t step = (stride < 0 ? -stride : stride) % way;
+	const int64_t lines = step % line ? bytes + line - 1 : (bytes + line - 1) / line * line;
+	int64_t used = way, at = 0, q;
+	for (q = 1; q * lines < used; q++) {
+		at += step;
+		at -= at >= way ? way : 0;
+		used = DVTI_MIN(used, q * lines + rows * DVTI_MIN(at, way - at));
+	}
+	return (rows * lines + used - 1) / used;
 }
 
 /* Sets a cache if the values can be true. */
@@ -19601,25 +19605,32 @@ static void dvti_sort_shared_parts(void *user, int64_t begin, int64_t end, int t
 	}
 }
 
-/* Cuts the largest part until there are `most`, or it is small. Returns their number. */
+/* Cuts the largest part that has unequal keys, until there are `most` parts or it is small. Returns
+   their number. */
 static int dvti_sort_cut(dvti_sort_row *row, int64_t n, int most) {
+	int64_t uncut[DVTI_SORT_PARTS]; /* sizes; 0: all keys of the part are equal */
 	int count = 1, k, at;
 	row->begin[0] = 0;
-	row->begin[1] = n;
+	row->begin[1] = uncut[0] = n;
 	while (count < most) {
-		int64_t first, size;
+		int64_t first;
 		for (k = 1, at = 0; k < count; k++)
-			if (row->begin[k + 1] - row->begin[k] > row->begin[at + 1] - row->begin[at])
+			if (uncut[k] > uncut[at])
 				at = k;
-		size = row->begin[at + 1] - row->begin[at];
-		if (size < DVTI_SORT_SHARED / 8)
+		if (uncut[at] < DVTI_SORT_SHARED / 8)
 			break;
-		first = row->quick->cut(row->key + row->begin[at], size);
-		if (first == size)
-			break;
-		for (k = count++; k > at; k--)
+		first = row->quick->cut(row->key + row->begin[at], uncut[at]);
+		if (first == uncut[at]) {
+			uncut[at] = 0;
+			continue;
+		}
+		for (k = count++; k > at; k--) {
 			row->begin[k + 1] = row->begin[k];
+			uncut[k] = uncut[k - 1];
+		}
 		row->begin[at + 1] = row->begin[at] + first;
+		uncut[at + 1] = uncut[at] - first;
+		uncut[at] = first;
 	}
 	return count;
 }
@@ -20781,7 +20792,8 @@ static bool dvti_mm_loses_a(const dvti_mm *p, const dvti_gemm_blocks *blocks) {
 
 /* Each panel of B reads the rows of a block again. They stay in L2 unless too many of their cache
    lines share a set. The lines that a tile of a transposed A needs must also stay in L1, next to
-   the panel. */
+   the panel. If they are a page apart, each needs an entry of the TLB, and more than 512 columns
+   pay for packing. */
 static bool dvti_mm_packs_a(const dvti_mm *p, const dvti_gemm_blocks *blocks) {
 	const int64_t rows = DVTI_MIN(p->n, blocks->rows), depth = DVTI_MIN(p->k, blocks->depth);
 	if (p->m < 128)
@@ -20791,7 +20803,7 @@ static bool dvti_mm_packs_a(const dvti_mm *p, const dvti_gemm_blocks *blocks) {
 	if (p->a_k == 1)
 		return dvti_cache_lines_per_set(&blocks->l2, rows, depth * p->size, p->a_row * p->size) >
 			   blocks->l2.ways;
-	return p->a_row != 1 ||
+	return p->a_row != 1 || (p->m >= 512 && p->a_k * p->size >= 4096) ||
 		   (blocks->in_l1 &&
 			dvti_cache_lines_per_set(&blocks->l1, depth, p->simd->tile_rows * p->size,
 									 p->a_k * p->size) > blocks->l1.ways / 4) ||
@@ -60809,7 +60821,7 @@ static bool V(best_of_columns)(const float *x, int64_t n, int32_t number, int64_
      x   | at most the pivot |  free  | not read yet |  free  | above the pivot |
                            low      left           right    high
 
-   A step reads four registers from the side with less free space, and writes each lane to one of
+   A step reads DVTI_QUICK_STEP keys from the side with less free space, and writes each to one of
    the two free spaces, which together are larger than the step by DVTI_QUICK_STEP.
    Source: Bramas, "A novel hybrid quicksort algorithm vectorized using AVX-512 on Intel Skylake",
    2017. */
@@ -60823,40 +60835,36 @@ static bool V(best_of_columns)(const float *x, int64_t n, int32_t number, int64_
 /* Converts n floats or int32 to keys. Returns false if floats contain NaN or -0; then key has
    undefined contents. */
 static bool V(sort_keys)(const int32_t *x, int64_t n, bool floats, bool descending, int32_t *key) {
-	const V(i) flips = V(iset)(descending ? -1 : 0), most = V(iset)(INT32_MAX);
-	V(m) special = V(igt)(flips, flips);
+	const V(pi) flips = V(p_iset)(descending ? -1 : 0);
+	V(pm) special = V(p_igt)(flips, flips);
 	int64_t k;
-	for (k = 0; k < n; k += 16) {
+	for (k = 0; k < n; k += DVTI_REG_F) {
 		const int64_t left = n - k;
-		V(i) v = left >= 16 ? V(iload)(x + k) : V(iload_n)(x + k, left);
-		if (floats) {
-			special = V(mor)(special, V(undecided)(V(as_f)(v)));
-			v = V(ixor)(v, V(iand)(V(isar)(v, 31), most));
-		}
-		v = V(ixor)(v, flips);
-		if (left >= 16)
-			V(istore)(key + k, v);
+		if (left >= DVTI_REG_F)
+			V(p_istore)(key + k, V(net_key)(V(p_iload)(x + k), floats, flips, &special));
 		else
-			V(istore_n)(key + k, left, v);
+			V(p_istore_n)
+			(key + k, left, V(net_key)(V(p_iload_n)(x + k, left), floats, flips, &special));
 	}
-	return !V(mbits)(special);
+	return !V(p_mbits)(special);
 }
 
 /* Converts keys back to elements. */
+DVTI_INLINE V(pi) V(quick_element)(V(pi) key, bool floats, V(pi) flips) {
+	key = V(p_ixor)(key, flips);
+	return floats ? V(float_key)(key) : key;
+}
+
 static void V(sort_elements)(const int32_t *key, int64_t n, bool floats, bool descending,
 							 int32_t *x) {
-	const V(i) flips = V(iset)(descending ? -1 : 0), most = V(iset)(INT32_MAX);
+	const V(pi) flips = V(p_iset)(descending ? -1 : 0);
 	int64_t k;
-	for (k = 0; k < n; k += 16) {
+	for (k = 0; k < n; k += DVTI_REG_F) {
 		const int64_t left = n - k;
-		V(i) v = left >= 16 ? V(iload)(key + k) : V(iload_n)(key + k, left);
-		v = V(ixor)(v, flips);
-		if (floats)
-			v = V(ixor)(v, V(iand)(V(isar)(v, 31), most));
-		if (left >= 16)
-			V(istore)(x + k, v);
+		if (left >= DVTI_REG_F)
+			V(p_istore)(x + k, V(quick_element)(V(p_iload)(key + k), floats, flips));
 		else
-			V(istore_n)(x + k, left, v);
+			V(p_istore_n)(x + k, left, V(quick_element)(V(p_iload_n)(key + k, left), floats, flips));
 	}
 }
 

@@ -172,8 +172,8 @@ DVTI_FN void dvti_caches_read(const char *root, dvti_caches *out);
 /* Returns the size from which results are written with non-temporal stores: they leave the last
    cache before they are read. */
 DVTI_FN int64_t dvti_stream_bytes(void);
-/* Returns how many cache lines share a set if `rows` rows of `bytes` bytes, `stride` bytes apart,
-   are kept. More than the cache has ways cannot stay. */
+/* Returns about how many cache lines share a set if `rows` rows of `bytes` bytes, `stride` bytes
+   apart, are kept. More than the cache has ways cannot stay. */
 DVTI_FN int64_t dvti_cache_lines_per_set(const dvti_data_cache *cache, int64_t rows, int64_t bytes,
                                          int64_t stride);
 #if DVTI_X86

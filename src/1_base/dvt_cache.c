@@ -3,17 +3,21 @@
    follow from them (3_cpu/cpu_gemm_blocks.c). */
 #include "1_base/dvt_base.h"
 
+/* Row r starts at r * stride modulo a way. If q strides come within `off` bytes of a multiple of a
+   way, rows r, r + q, r + 2 q .. move on by only `off` bytes each, so all rows fall into q parts of
+   the way of rows / q * off + bytes bytes. The q with the smallest parts counts. */
 DVTI_FN int64_t dvti_cache_lines_per_set(const dvti_data_cache *cache, int64_t rows, int64_t bytes,
                                          int64_t stride) {
-    const int64_t line = cache->line, sets = DVTI_MAX(cache->bytes / line / cache->ways, 1);
-    const int64_t each = (bytes + line - 1) / line, step = stride < 0 ? -stride : stride;
-    int64_t starts = sets, lines = step / line, used;
-    /* Rows start in sets / gcd(sets, lines) sets; sets is a power of two in all known caches. */
-    if (step % line == 0)
-        for (; starts > 1 && lines % 2 == 0; lines /= 2)
-            starts /= 2;
-    used = DVTI_MIN(sets, starts * DVTI_MIN(each, sets / starts));
-    return (rows * each + used - 1) / used;
+    const int64_t line = cache->line, way = DVTI_MAX(cache->bytes / line / cache->ways, 1) * line;
+    const int64_t step = (stride < 0 ? -stride : stride) % way;
+    const int64_t lines = step % line ? bytes + line - 1 : (bytes + line - 1) / line * line;
+    int64_t used = way, at = 0, q;
+    for (q = 1; q * lines < used; q++) {
+        at += step;
+        at -= at >= way ? way : 0;
+        used = DVTI_MIN(used, q * lines + rows * DVTI_MIN(at, way - at));
+    }
+    return (rows * lines + used - 1) / used;
 }
 
 /* Sets a cache if the values can be true. */

@@ -86,7 +86,8 @@ static bool dvti_mm_loses_a(const dvti_mm *p, const dvti_gemm_blocks *blocks) {
 
 /* Each panel of B reads the rows of a block again. They stay in L2 unless too many of their cache
    lines share a set. The lines that a tile of a transposed A needs must also stay in L1, next to
-   the panel. */
+   the panel. If they are a page apart, each needs an entry of the TLB, and more than 512 columns
+   pay for packing. */
 static bool dvti_mm_packs_a(const dvti_mm *p, const dvti_gemm_blocks *blocks) {
     const int64_t rows = DVTI_MIN(p->n, blocks->rows), depth = DVTI_MIN(p->k, blocks->depth);
     if (p->m < 128)
@@ -96,7 +97,7 @@ static bool dvti_mm_packs_a(const dvti_mm *p, const dvti_gemm_blocks *blocks) {
     if (p->a_k == 1)
         return dvti_cache_lines_per_set(&blocks->l2, rows, depth * p->size, p->a_row * p->size) >
                blocks->l2.ways;
-    return p->a_row != 1 ||
+    return p->a_row != 1 || (p->m >= 512 && p->a_k * p->size >= 4096) ||
            (blocks->in_l1 &&
             dvti_cache_lines_per_set(&blocks->l1, depth, p->simd->tile_rows * p->size,
                                      p->a_k * p->size) > blocks->l1.ways / 4) ||
