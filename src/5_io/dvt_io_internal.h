@@ -1,6 +1,6 @@
 /* Shared by printing, the readers and the writers: byte buffers, the text of one float, and lists
    of named arrays. Also files replaced when complete, buffered sources of bytes, compression,
-   archives, and elements as stored. No source holds a whole file in memory. */
+   archives, images, and elements as stored. No source holds a whole file in memory. */
 #ifndef DVTI_IO_H
 #define DVTI_IO_H
 #include "4_ops/dvt_op.h"
@@ -332,6 +332,28 @@ DVTI_FN dvt_dtype dvti_npy_dtype(const dvt_array *x);
 DVTI_FN dvt_array_list *dvti_npz_read(dvti_source *in, dvt_ctx ctx);
 DVTI_FN dvt_status dvti_npz_save(const char *function, const char *path, dvt_array *const *arrays,
                                  const char *const *names, int n, bool compressed);
+
+/* ---- images ---- */
+/* Read an image that ends its source, which begins with the format's first bytes. */
+DVTI_FN dvt_array *dvti_png_read(dvti_source *in, dvt_ctx ctx);
+DVTI_FN dvt_array *dvti_netpbm_read(dvti_source *in, dvt_ctx ctx);
+/* Predicts a byte from those at its left, above and above left, by a filter of PNG (0 to 4). */
+DVTI_FN int dvti_png_predict(int filter, int left, int up, int corner);
+
+/* An image to be written. */
+typedef struct dvti_image {
+    const char *function;
+    int64_t height, width;
+    int channels, bytes;       /* of a pixel; of a sample: 1 or 2 */
+    dvt_dtype dtype;           /* uint8, int32 or float32 */
+    const unsigned char *data; /* elements as files store them: little-endian */
+} dvti_image;
+
+/* Writes the samples of one row, big-endian. */
+DVTI_FN void dvti_image_row(const dvti_image *image, int64_t row, unsigned char *to);
+/* Return false with HOST_MEMORY set. */
+DVTI_FN bool dvti_png_write(dvti_file_out *out, const dvti_image *image);
+DVTI_FN bool dvti_netpbm_write(dvti_file_out *out, const dvti_image *image);
 
 /* ---- lists of named arrays ---- */
 struct dvt_array_list {
