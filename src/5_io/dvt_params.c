@@ -40,11 +40,9 @@ static bool dvti_params_other_format(dvti_params_reader *r) {
     at = r->in.at;
     size = r->in.ready;
     if (size >= 4 && memcmp(at, "PK\3\4", 4) == 0)
-        is =
-            dvti_bytes_contain(at, size < 512 ? size : 512, "data.pkl")
-                ? "a PyTorch file; load it there and save its arrays with numpy.save"
-                : "a NumPy .npz archive, as MXNet 2 writes in np mode; load it there and save each "
-                  "array with numpy.save";
+        is = dvti_bytes_contain(at, size < 512 ? size : 512, "data.pkl")
+                 ? "a PyTorch file; load it there and save its arrays with numpy.savez"
+                 : "a NumPy .npz archive, as MXNet 2 writes in np mode; read it with dvt_load_npz";
     else if (size >= 6 && memcmp(at, "\x93NUMPY", 6) == 0)
         is = "a NumPy .npy file; read it with dvt_load_npy";
     else
